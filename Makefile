@@ -1,0 +1,62 @@
+# core5g: `make up`, `make test`, `make down`; the rest are their parts. CONTRIBUTING.md explains.
+
+export CGO_ENABLED ?= 0
+GO      ?= go
+OUT     := out
+BIN     := $(OUT)/bin
+LDFLAGS := -s -w
+
+.PHONY: help up down test unit integration lint e2e tools nf bin images generate
+
+help:
+	@echo "make up       bring up the core and run a phone through it    make down  remove every trace"
+	@echo "make test     everything that CI runs                        make unit  unit tests, in seconds when warm"
+	@echo "make lint     linters and generated-code drift               make e2e   suites on the running cluster"
+	@echo "make generate rewrite generated code"
+
+up:
+	@hack/cluster.sh preflight
+	@$(GO) run ./hack/up
+
+down:
+	@hack/cluster.sh down
+	@rm -f $(OUT)/loaded-images.json $(OUT)/report.json
+
+test:
+	@hack/cluster.sh preflight
+	@$(GO) run ./hack/test
+
+# -race needs cgo. `go test -json` lets hack/test count.
+unit:
+	@CGO_ENABLED=1 $(GO) test -race -short -json ./...
+
+# The same packages without -short: a real API server, real binaries of both UPF halves and of the
+# network functions.
+integration:
+	@KUBEBUILDER_ASSETS=$(CURDIR)/$(BIN)/envtest $(GO) test -json -run 'Integration|Envtest' ./operators/... ./upf/... ./charts/...
+	@$(MAKE) --no-print-directory -C images smoke
+
+lint:
+	@hack/lint.sh
+	@hack/check-drift.sh
+
+e2e:
+	@CORE5G_E2E=1 $(GO) test -json -count=1 -timeout 40m ./e2e/suite/...
+
+# ---- what `make up` builds --------------------------------------------------------------------
+
+tools:
+	@hack/tools/build.sh
+
+nf:
+	@$(MAKE) --no-print-directory -C images nf database
+
+bin:
+	@$(MAKE) --no-print-directory -C upf upf-u
+	@$(GO) build -ldflags '$(LDFLAGS)' -o $(BIN)/ ./operators/cmd/core5g-operator ./operators/subscriberdata/cmd/subscriber-data ./upf/upfc/cmd/upf-c ./e2e/cmd/ran
+
+images:
+	@$(BIN)/image -out $(OUT)/images $(sort $(dir $(wildcard images/*/image.yaml)))
+
+generate:
+	@hack/generate.sh

@@ -1,0 +1,130 @@
+package runner
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// Count is what a test run says of itself.
+type Count struct {
+	Passed, Failed, Skipped int
+	// Names of the failed and the skipped, with the skip's reason where it is known.
+	FailedNames, SkippedNames []string
+}
+
+// Add sums two counts.
+func (c *Count) Add(o Count) {
+	c.Passed += o.Passed
+	c.Failed += o.Failed
+	c.Skipped += o.Skipped
+	c.FailedNames = append(c.FailedNames, o.FailedNames...)
+	c.SkippedNames = append(c.SkippedNames, o.SkippedNames...)
+}
+
+func (c Count) String() string {
+	return fmt.Sprintf("%d passed, %d failed, %d skipped", c.Passed, c.Failed, c.Skipped)
+}
+
+// Sum is false when nothing was counted.
+func (c Count) Sum() int { return c.Passed + c.Failed + c.Skipped }
+
+var (
+	plainLine   = regexp.MustCompile(`^(?:\w+: )?(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$`)
+	cmockaOK    = regexp.MustCompile(`^\[  PASSED  \] (\d+) test`)
+	cmockaBad   = regexp.MustCompile(`^\[  FAILED  \] [^:]+: (\d+) test`)
+	cmockaSkip  = regexp.MustCompile(`^\[  SKIPPED \] [^:]+: (\d+) test`)
+	skippedName = regexp.MustCompile(`^SKIP:? (.+)$`)
+)
+
+// testEvent is a line of `go test -json`.
+type testEvent struct {
+	Action, Package, Test, Output string
+}
+
+// CountFile reads a step's log: `go test -json` events, cmocka's summaries and plain closing lines
+// ("N passed, N failed, N skipped") may stand side by side in it.
+func CountFile(path string) (Count, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return Count{}, err
+	}
+	defer file.Close()
+	return count(file)
+}
+
+func count(r io.Reader) (Count, error) {
+	var c Count
+	output := map[string]string{}
+	scan := bufio.NewScanner(r)
+	scan.Buffer(make([]byte, 1<<20), 16<<20)
+	for scan.Scan() {
+		line := strings.TrimRight(scan.Text(), "\r")
+		if strings.HasPrefix(line, `{"`) {
+			var e testEvent
+			if json.Unmarshal([]byte(line), &e) == nil && e.Action != "" {
+				c.addEvent(e, output)
+				continue
+			}
+		}
+		if m := plainLine.FindStringSubmatch(line); m != nil {
+			c.Passed += atoi(m[1])
+			c.Failed += atoi(m[2])
+			c.Skipped += atoi(m[3])
+		} else if m := cmockaOK.FindStringSubmatch(line); m != nil {
+			c.Passed += atoi(m[1])
+		} else if m := cmockaBad.FindStringSubmatch(line); m != nil {
+			c.Failed += atoi(m[1])
+		} else if m := cmockaSkip.FindStringSubmatch(line); m != nil {
+			c.Skipped += atoi(m[1])
+		} else if m := skippedName.FindStringSubmatch(line); m != nil {
+			c.SkippedNames = append(c.SkippedNames, m[1])
+		}
+	}
+	return c, scan.Err()
+}
+
+func (c *Count) addEvent(e testEvent, output map[string]string) {
+	name := e.Package + " " + e.Test
+	switch e.Action {
+	case "output":
+		// The reason of a skip is the line before "--- SKIP".
+		if text := strings.TrimSpace(e.Output); text != "" && !strings.HasPrefix(text, "---") && !strings.HasPrefix(text, "===") {
+			output[name] = text
+		}
+	case "pass":
+		if e.Test != "" {
+			c.Passed++
+		}
+	case "fail":
+		// A package that fails without a failed test did not build, or died.
+		if e.Test != "" || !c.failedIn(e.Package) {
+			c.Failed++
+			c.FailedNames = append(c.FailedNames, strings.TrimSpace(name))
+		}
+	case "skip":
+		if e.Test != "" {
+			c.Skipped++
+			c.SkippedNames = append(c.SkippedNames, name+": "+output[name])
+		}
+	}
+}
+
+func (c *Count) failedIn(pkg string) bool {
+	for _, name := range c.FailedNames {
+		if strings.HasPrefix(name, pkg+" ") {
+			return true
+		}
+	}
+	return false
+}
+
+func atoi(s string) int {
+	n, _ := strconv.Atoi(s) // the expression admits digits only; absent is 0
+	return n
+}

@@ -1,0 +1,60 @@
+package runner
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestCount(t *testing.T) {
+	tests := map[string]struct {
+		log  string
+		want Count
+	}{
+		"go test events, a skip with its reason": {
+			log: `{"Action":"run","Package":"p","Test":"TestA"}
+{"Action":"pass","Package":"p","Test":"TestA"}
+{"Action":"output","Package":"p","Test":"TestB","Output":"    b_test.go:3: upf-u is not built\n"}
+{"Action":"output","Package":"p","Test":"TestB","Output":"--- SKIP: TestB\n"}
+{"Action":"skip","Package":"p","Test":"TestB"}
+{"Action":"pass","Package":"p"}
+`,
+			want: Count{Passed: 1, Skipped: 1, SkippedNames: []string{"p TestB: b_test.go:3: upf-u is not built"}},
+		},
+		"a package that does not build counts as one failure": {
+			log:  `{"Action":"fail","Package":"p"}` + "\n",
+			want: Count{Failed: 1, FailedNames: []string{"p"}},
+		},
+		"a failed test and its package count once": {
+			log: `{"Action":"fail","Package":"p","Test":"TestA"}
+{"Action":"fail","Package":"p"}
+`,
+			want: Count{Failed: 1, FailedNames: []string{"p TestA"}},
+		},
+		"cmocka and plain lines add up": {
+			log: `[==========] 3 test(s) run.
+[  PASSED  ] 2 test(s).
+[  FAILED  ] qer: 1 test(s), listed below:
+lint: 4 passed, 0 failed, 1 skipped
+SKIP: clang-tidy: not installed
+`,
+			want: Count{Passed: 6, Failed: 1, Skipped: 1, SkippedNames: []string{"clang-tidy: not installed"}},
+		},
+		"talk of passing is no result": {
+			log:  "all 3 passed, 0 failed so far\n",
+			want: Count{},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := count(strings.NewReader(tt.log))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("count (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

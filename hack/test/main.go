@@ -1,0 +1,108 @@
+// Command test runs everything that CI runs: unit and vector tests first, then lint and generated
+// code, then the suites on a cluster. A step that fails does not hide the ones after it, except
+// where these need what it would have built. The last line counts it all.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"core5g.dev/core5g/e2e/cluster"
+	"core5g.dev/core5g/hack/runner"
+)
+
+// step is a runner.Step and what depends on it.
+type step struct {
+	runner.Step
+	// needed ends the run when it fails: everything after it would fail for the same reason.
+	needed bool
+	// tests has a result that is counted from its log; other steps count as one.
+	tests bool
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	root, err := cluster.Root()
+	if err == nil {
+		err = os.Chdir(root)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	steps := []step{
+		{needed: true, Step: runner.Step{Name: "packages", Command: []string{"hack/install-tools.sh", "cluster", "upf", "database", "lint", "test"}, Why: "Debian packages"}},
+		{tests: true, Step: runner.Step{Name: "upf-u: vectors, ASan and UBSan", Command: []string{"make", "-C", "upf", "test-u"}}},
+		{tests: true, Step: runner.Step{Name: "Go unit tests, -race", Command: []string{"make", "unit"}, Why: "compiled with the race detector, once: some minutes"}},
+		{needed: true, Step: runner.Step{Name: "kubernetes, helm, CNI plugins", Command: []string{"make", "tools"}, Why: "compiled from their Go modules, once: about 10 minutes on 2 cores"}},
+		{needed: true, Step: runner.Step{Name: "network functions", Command: []string{"make", "nf"}, Why: "free5GC's modules, once: 2-3 minutes on 2 cores"}},
+		{needed: true, Step: runner.Step{Name: "UPF, operator, simulator", Command: []string{"make", "bin"}}},
+		{needed: true, Step: runner.Step{Name: "container images", Command: []string{"make", "images"}}},
+		{tests: true, Step: runner.Step{Name: "API server and binaries together", Command: []string{"make", "integration"}, Why: "operator against a real API server; upf-c with upf-u; network functions with each other"}},
+		{tests: true, Step: runner.Step{Name: "lint", Command: []string{"hack/lint.sh"}}},
+		{Step: runner.Step{Name: "generated code", Command: []string{"hack/check-drift.sh"}}},
+		{needed: true, Step: runner.Step{Name: "make up", Command: []string{"make", "up"}, Limit: 15 * time.Minute}},
+		{needed: true, Step: runner.Step{Name: "make up, a second time", Command: []string{"make", "up"}, Limit: 5 * time.Minute}},
+		{tests: true, Step: runner.Step{Name: "suites on the cluster", Command: []string{"make", "e2e"}, Why: "attach, slices, isolation, healing, upgrade, uninstall"}},
+		{Step: runner.Step{Name: "make down leaves nothing", Command: []string{"hack/check-down.sh"}}},
+	}
+	r := &runner.Runner{Out: os.Stdout, LogDir: "out/logs/test", Total: len(steps)}
+	start := time.Now()
+	var total runner.Count
+	for i, s := range steps {
+		result := r.Run(ctx, s.Step)
+		total.Add(counted(s, result))
+		if result.Err != nil && s.needed {
+			for _, rest := range steps[i+1:] {
+				total.Skipped++
+				total.SkippedNames = append(total.SkippedNames, rest.Name+`: needs "`+s.Name+`"`)
+			}
+			break
+		}
+	}
+	fmt.Println()
+	for _, name := range total.SkippedNames {
+		fmt.Println("SKIP", name)
+	}
+	for _, name := range total.FailedNames {
+		fmt.Println("FAIL", name)
+	}
+	fmt.Printf("took %s; logs in out/logs/test\n", time.Since(start).Round(time.Second))
+	fmt.Println(total)
+	if total.Failed > 0 {
+		os.Exit(1)
+	}
+}
+
+func counted(s step, result runner.Result) runner.Count {
+	var c runner.Count
+	if s.tests {
+		var err error
+		if c, err = runner.CountFile(result.Log); err != nil {
+			return runner.Count{Failed: 1, FailedNames: []string{s.Name + ": " + err.Error()}}
+		}
+		// A test step that counted nothing has tested nothing.
+		if c.Sum() == 0 && result.Err == nil {
+			return runner.Count{Failed: 1, FailedNames: []string{s.Name + ": ran no test"}}
+		}
+		if result.Err != nil && c.Failed == 0 {
+			c.Failed, c.FailedNames = 1, append(c.FailedNames, s.Name+": "+firstLine(result.Err))
+		}
+		return c
+	}
+	if result.Err != nil {
+		return runner.Count{Failed: 1, FailedNames: []string{s.Name + ": " + firstLine(result.Err)}}
+	}
+	return runner.Count{Passed: 1}
+}
+
+func firstLine(err error) string {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return line
+}
