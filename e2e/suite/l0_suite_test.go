@@ -1,0 +1,199 @@
+package suite
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"core5g.dev/core5g/e2e/cluster"
+)
+
+// The objects of manifests/ and of the chart's defaults.
+const (
+	firstSlice  = "internet"
+	secondSlice = "internet-second"
+	firstPhone  = "imsi-208930000000001"
+	secondPhone = "imsi-208930000000002"
+	dataNetwork = "172.30.6.1"
+	upfInstance = "upf"
+	sliceFile   = "manifests/slice.yaml"
+	secondFile  = "manifests/slice-second.yaml"
+	ranFile     = "manifests/samples/ran.yaml"
+
+	// Generous: two polling cores may be all that the machine has.
+	patience = 2 * time.Minute
+)
+
+var k *cluster.Cluster
+
+func TestMain(m *testing.M) {
+	if os.Getenv("CORE5G_E2E") == "" {
+		os.Exit(m.Run()) // every test skips itself by name
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	var err error
+	k, err = cluster.Open(ctx)
+	cancel()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+// story begins a test: a context with a limit, and a clear skip without a cluster.
+func story(t *testing.T, limit time.Duration) context.Context {
+	t.Helper()
+	if k == nil {
+		t.Skip("needs a cluster: CORE5G_E2E=1 (make e2e)")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	t.Cleanup(cancel)
+	t.Cleanup(func() {
+		if t.Failed() {
+			explain(t)
+		}
+	})
+	return ctx
+}
+
+// explain prints what a person would look at first.
+func explain(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	for _, args := range [][]string{
+		{"get", "pods", "-o", "wide"},
+		{"get", "core5gs,slices,upfinstances,subscribers"},
+		{"get", "events", "--sort-by", ".lastTimestamp"},
+		{"exec", "deploy/ran", "-c", "ran", "--", "/ran", "ctl", "status"},
+	} {
+		out, err := k.Run(ctx, args...)
+		if err != nil {
+			out = err.Error()
+		}
+		lines := strings.Split(strings.TrimRight(out, "\n"), "\n")
+		if len(lines) > 40 {
+			lines = lines[len(lines)-40:]
+		}
+		t.Logf("kubectl %s\n%s", strings.Join(args, " "), strings.Join(lines, "\n"))
+	}
+}
+
+func must[T any](t *testing.T) func(T, error) T {
+	t.Helper()
+	return func(v T, err error) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// only returns the one pod of a component, of a slice where slice is not empty.
+func only(t *testing.T, ctx context.Context, component, slice string) cluster.Object {
+	t.Helper()
+	var found cluster.Object
+	check(t, cluster.Eventually(ctx, patience, func() error {
+		selector := "app.kubernetes.io/component=" + component
+		if slice != "" {
+			selector += ",core5g.dev/slice=" + slice
+		}
+		pods, err := k.Pods(ctx, selector)
+		if err != nil {
+			return err
+		}
+		if len(pods) != 1 {
+			return fmt.Errorf("%d pods with %s, want 1", len(pods), selector)
+		}
+		found = pods[0]
+		return nil
+	}))
+	return found
+}
+
+// incarnation identifies a pod and the run of each of its containers: it changes with a new pod
+// and with a restarted container.
+func incarnation(pod cluster.Object) string {
+	var b strings.Builder
+	b.WriteString(pod.Metadata.UID)
+	for _, c := range pod.Status.ContainerStatuses {
+		fmt.Fprintf(&b, " %s=%s", c.Name, c.ContainerID)
+	}
+	return b.String()
+}
+
+// attached makes sure that a phone has a PDU session and that its packets come back.
+func attached(t *testing.T, ctx context.Context, supi string) cluster.UEStatus {
+	t.Helper()
+	ue, err := k.WaitAttached(ctx, supi, patience)
+	check(t, err)
+	check(t, pingsAgain(ctx, supi, patience))
+	return ue
+}
+
+func pingsAgain(ctx context.Context, supi string, limit time.Duration) error {
+	return cluster.Eventually(ctx, limit, func() error {
+		p, err := k.Ping(ctx, supi, dataNetwork, 3, 100*time.Millisecond)
+		if err == nil && p.Received == 0 {
+			err = fmt.Errorf("%s: no answer from %s", supi, dataNetwork)
+		}
+		return err
+	})
+}
+
+// traffic pings through a phone's PDU session until it is stopped.
+type traffic struct {
+	stop chan struct{}
+	done sync.WaitGroup
+	sum  cluster.Ping
+	err  error
+}
+
+func startTraffic(ctx context.Context, supi string) *traffic {
+	tr := &traffic{stop: make(chan struct{})}
+	tr.done.Add(1)
+	go func() {
+		defer tr.done.Done()
+		for {
+			p, err := k.Ping(ctx, supi, dataNetwork, 50, 20*time.Millisecond)
+			if err != nil {
+				tr.err = err
+				return
+			}
+			tr.sum.Sent += p.Sent
+			tr.sum.Received += p.Received
+			select {
+			case <-tr.stop:
+				return
+			default:
+			}
+		}
+	}()
+	return tr
+}
+
+// lossless stops the traffic and fails the test when a packet was lost.
+func (tr *traffic) lossless(t *testing.T) {
+	t.Helper()
+	close(tr.stop)
+	tr.done.Wait()
+	if tr.err != nil {
+		t.Fatal(tr.err)
+	}
+	if tr.sum.Sent == 0 || tr.sum.Received != tr.sum.Sent {
+		t.Fatalf("%d of %d packets came back, want all", tr.sum.Received, tr.sum.Sent)
+	}
+	t.Logf("%d packets sent, all came back", tr.sum.Sent)
+}

@@ -1,0 +1,138 @@
+package suite
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"core5g.dev/core5g/e2e/cluster"
+)
+
+// Any pod may be deleted at any time. Those that are not on the packets' way cost no packet; after
+// the others the phone is back without anybody's help.
+func TestPodsDeletedUnderTraffic(t *testing.T) {
+	tests := []struct {
+		component string
+		lossless  bool
+	}{
+		{"operator", true},
+		{"subscriber-data", true},
+		{"pcf", true},
+		{"chf", true},
+		{"nrf", true},
+		{"database", true},
+		{"amf", false},
+		{"smf", false},
+		{"upf", false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.component, func(t *testing.T) {
+			ctx := story(t, 7*time.Minute)
+			attached(t, ctx, firstPhone)
+			slice := ""
+			if tt.component == "smf" {
+				slice = firstSlice
+			}
+			before := only(t, ctx, tt.component, slice)
+			tr := startTraffic(ctx, firstPhone)
+
+			_, err := k.Run(ctx, "delete", "pod", before.Metadata.Name, "--wait=false")
+			check(t, err)
+			check(t, cluster.Eventually(ctx, 3*time.Minute, func() error {
+				selector := "app.kubernetes.io/component=" + tt.component
+				if slice != "" {
+					selector += ",core5g.dev/slice=" + slice
+				}
+				pods, err := k.Pods(ctx, selector)
+				if err != nil {
+					return err
+				}
+				for _, pod := range pods {
+					if pod.Metadata.UID != before.Metadata.UID && pod.Ready() {
+						return nil
+					}
+				}
+				return fmt.Errorf("no new pod of %s is ready", tt.component)
+			}))
+			if tt.lossless {
+				tr.lossless(t)
+			} else {
+				close(tr.stop)
+				tr.done.Wait()
+			}
+			attached(t, ctx, firstPhone)
+
+			// Healed means that a phone can come anew, too.
+			check(t, cluster.Eventually(ctx, 3*time.Minute, func() error {
+				if err := k.RAN(ctx, nil, "deregister", "--ue", firstPhone); err != nil {
+					return err
+				}
+				return k.RAN(ctx, nil, "register", "--ue", firstPhone)
+			}))
+			attached(t, ctx, firstPhone)
+		})
+	}
+}
+
+// Both halves of the UPF may die alone. Without upf-c the packets go on; upf-u gets its sessions
+// back from upf-c, and the SMF notices neither.
+func TestUPFHalvesKilledUnderTraffic(t *testing.T) {
+	for _, half := range []string{"upf-c", "upf-u"} {
+		t.Run(half, func(t *testing.T) {
+			ctx := story(t, 5*time.Minute)
+			ue := attached(t, ctx, firstPhone)
+			before := only(t, ctx, "upf", "")
+			restarts := restartsOf(before, half)
+			tr := startTraffic(ctx, firstPhone)
+
+			killProcess(t, ctx, half)
+			check(t, cluster.Eventually(ctx, patience, func() error {
+				pod := only(t, ctx, "upf", "")
+				if pod.Metadata.UID != before.Metadata.UID {
+					return fmt.Errorf("the pod was replaced")
+				}
+				if restartsOf(pod, half) == restarts || !pod.Ready() {
+					return fmt.Errorf("%s has not been restarted yet", half)
+				}
+				return nil
+			}))
+			if half == "upf-c" {
+				tr.lossless(t)
+			} else {
+				close(tr.stop)
+				tr.done.Wait()
+			}
+			check(t, pingsAgain(ctx, firstPhone, patience))
+			after := attached(t, ctx, firstPhone)
+			if after.Sessions[0].Address != ue.Sessions[0].Address {
+				t.Errorf("the session was made anew: address %s, was %s", after.Sessions[0].Address, ue.Sessions[0].Address)
+			}
+		})
+	}
+}
+
+// killProcess ends a process of the node by SIGKILL, as a crash would: from a pod that sees the
+// node's processes, for the UPF's own images have no shell.
+func killProcess(t *testing.T, ctx context.Context, name string) {
+	t.Helper()
+	ran := only(t, ctx, "ran", "")
+	overrides := fmt.Sprintf(`{"spec": {"hostPID": true, "restartPolicy": "Never", "containers": [{
+		"name": "kill", "image": %q, "imagePullPolicy": "IfNotPresent",
+		"command": ["/bin/busybox", "sh", "-c", "kill -9 $(pidof %s)"]}]}}`, ran.Spec.Containers[0].Image, name)
+	pod := "kill-" + name
+	_, err := k.Run(ctx, "run", pod, "--image", ran.Spec.Containers[0].Image, "--restart=Never", "--overrides", overrides)
+	check(t, err)
+	t.Cleanup(func() { _, _ = k.Run(context.Background(), "delete", "pod", pod, "--wait=false") })
+	_, err = k.Run(ctx, "wait", "pod/"+pod, "--for=jsonpath={.status.phase}=Succeeded", "--timeout=60s")
+	check(t, err)
+}
+
+func restartsOf(pod cluster.Object, container string) int {
+	for _, c := range pod.Status.ContainerStatuses {
+		if c.Name == container {
+			return c.RestartCount
+		}
+	}
+	return -1
+}

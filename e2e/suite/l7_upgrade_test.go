@@ -1,0 +1,30 @@
+package suite
+
+import (
+	"testing"
+	"time"
+
+	"core5g.dev/core5g/e2e/cluster"
+)
+
+// A new version of the chart and its operator restarts no UPF.
+func TestUpgradeDoesNotRestartTheUPF(t *testing.T) {
+	ctx := story(t, 8*time.Minute)
+	attached(t, ctx, firstPhone)
+	upf, operator := incarnation(only(t, ctx, "upf", "")), only(t, ctx, "operator", "")
+	tr := startTraffic(ctx, firstPhone)
+
+	_, err := k.HelmRun(ctx, "upgrade", cluster.Release, "charts/core5g", "--reuse-values", "--wait", "--timeout", "4m",
+		"--set", "operator.podAnnotations.example\\.org/upgraded=yes", "--set", "logLevel=debug")
+	check(t, err)
+	check(t, k.WaitCondition(ctx, "core5g/core5g", "Ready", 3*time.Minute))
+	tr.lossless(t)
+
+	if now := only(t, ctx, "operator", ""); now.Metadata.UID == operator.Metadata.UID {
+		t.Error("the operator was not replaced, so nothing was upgraded")
+	}
+	if now := incarnation(only(t, ctx, "upf", "")); now != upf {
+		t.Errorf("the UPF was restarted: %s, was %s", now, upf)
+	}
+	attached(t, ctx, firstPhone)
+}

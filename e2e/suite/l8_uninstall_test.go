@@ -1,0 +1,49 @@
+package suite
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"core5g.dev/core5g/e2e/cluster"
+)
+
+// Uninstalling leaves nothing but the CRDs, which are kept on purpose.
+func TestUninstallLeavesNothing(t *testing.T) {
+	ctx := story(t, 10*time.Minute)
+	check(t, k.Delete(ctx, ranFile, secondFile, sliceFile))
+	_, err := k.HelmRun(ctx, "uninstall", cluster.Release, "--wait", "--timeout", "5m")
+	check(t, err)
+
+	kinds := "all,configmaps,secrets,serviceaccounts,roles,rolebindings,jobs,leases,core5gs,slices,upfinstances,subscribers,network-attachment-definitions"
+	check(t, cluster.Eventually(ctx, patience, func() error {
+		out, err := k.Run(ctx, "get", kinds, "-o", "name")
+		if err != nil {
+			return err
+		}
+		var left []string
+		for _, name := range strings.Fields(out) {
+			// Kubernetes' own in every namespace.
+			if name != "configmap/kube-root-ca.crt" && name != "serviceaccount/default" {
+				left = append(left, name)
+			}
+		}
+		if len(left) > 0 {
+			return fmt.Errorf("left in namespace %s: %s", cluster.Namespace, strings.Join(left, " "))
+		}
+		return nil
+	}))
+	out, err := k.Run(ctx, "get", "clusterroles,clusterrolebindings", "-o", "name")
+	check(t, err)
+	for _, name := range strings.Fields(out) {
+		if strings.Contains(name, "core5g") {
+			t.Errorf("left in the cluster: %s", name)
+		}
+	}
+	crds, err := k.Run(ctx, "get", "crds", "-o", "name")
+	check(t, err)
+	if !strings.Contains(crds, "slices.core5g.dev") {
+		t.Error("the CRDs are gone, and with them every site's slices")
+	}
+}
