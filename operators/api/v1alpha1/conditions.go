@@ -1,0 +1,74 @@
+package v1alpha1
+
+// Condition types. Ready is the sum of the others; each kind documents which it carries.
+const (
+	ConditionReady = "Ready"
+
+	// Core5G.
+	ConditionDatabaseReady       = "DatabaseReady"
+	ConditionNRFReady            = "NRFReady"
+	ConditionAMFReady            = "AMFReady"
+	ConditionPCFReady            = "PCFReady"
+	ConditionCHFReady            = "CHFReady"
+	ConditionSubscriberDataReady = "SubscriberDataReady"
+	ConditionRegistered          = "Registered"
+	ConditionConfigurationValid  = "ConfigurationValid"
+
+	// Slice.
+	ConditionAdvertised = "Advertised"
+	ConditionUPFReady   = "UPFReady"
+	ConditionSMFReady   = "SMFReady"
+	ConditionPoolsValid = "PoolsValid"
+
+	// UPFInstance.
+	ConditionPlaced             = "Placed"
+	ConditionN3Attached         = "N3Attached"
+	ConditionN6Attached         = "N6Attached"
+	ConditionEndpointsAllocated = "EndpointsAllocated"
+	ConditionUpdatePending      = "UpdatePending"
+
+	// Subscriber.
+	ConditionAuthenticationReady = "AuthenticationReady"
+	ConditionSlicesReady         = "SlicesReady"
+)
+
+// Condition reasons that other programs may rely on.
+const (
+	ReasonReady           = "Ready"
+	ReasonProgressing     = "Progressing"
+	ReasonFailed          = "Failed"
+	ReasonNotFound        = "NotFound"
+	ReasonDeleting        = "Deleting"
+	ReasonRestartRequired = "RestartRequired"
+	ReasonInCatalogue     = "InCatalogue"
+	ReasonPoolOverlap     = "PoolOverlap"
+	ReasonNotSupported    = "NotSupported"
+	ReasonExhausted       = "EndpointsExhausted"
+	ReasonDuplicate       = "Duplicate"
+	ReasonMalformed       = "Malformed"
+	ReasonNoMultus        = "NetworkAttachmentDefinitionKindMissing"
+	ReasonUpToDate        = "UpToDate"
+	ReasonLocked          = "Locked"
+	ReasonRegistrationMis = "RegistrationMissing"
+)
+
+// Annotations that a user or a program may set.
+const (
+	// AnnotationApplyUpdate on a UPFInstance lets a pending update restart its units: set it to the
+	// hash that condition UpdatePending names.
+	AnnotationApplyUpdate = "core5g.dev/apply-update"
+)
+
+// Labels on every object that the operator makes.
+const (
+	LabelName      = "app.kubernetes.io/name"
+	LabelInstance  = "app.kubernetes.io/instance"
+	LabelComponent = "app.kubernetes.io/component"
+	LabelManagedBy = "app.kubernetes.io/managed-by"
+	LabelSlice     = "core5g.dev/slice"
+	LabelUPF       = "core5g.dev/upfinstance"
+	LabelUnit      = "core5g.dev/unit"
+)
+
+// Finalizer keeps an object until what it put into others has been taken out again, in order.
+const Finalizer = "core5g.dev/operator"

@@ -1,0 +1,333 @@
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Core5G is one 5G core network: AMF, NRF, PCF, CHF, the subscriber data functions and the database,
+// and what all slices of it share. Each Slice brings its own SMF.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=core5gs,singular=core5g,shortName=c5g
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Slices",type=integer,JSONPath=`.status.slices`
+// +kubebuilder:printcolumn:name="N2",type=string,JSONPath=`.status.n2.address`
+// +kubebuilder:printcolumn:name="Transport",type=string,JSONPath=`.spec.n2.transport`,priority=1
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 30",message="the name of a Core5G must be at most 30 characters: the names of its Services begin with it"
+type Core5G struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   Core5GSpec   `json:"spec,omitempty"`
+	Status Core5GStatus `json:"status,omitempty"`
+}
+
+// Core5GList is a list of Core5G.
+//
+// +kubebuilder:object:root=true
+type Core5GList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Core5G `json:"items"`
+}
+
+// Core5GSpec says what the core should be.
+type Core5GSpec struct {
+	// plmns served by the AMF.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=12
+	// +listType=map
+	// +listMapKey=mcc
+	// +listMapKey=mnc
+	PLMNs []PLMN `json:"plmns"`
+
+	// tacs are the tracking areas of the core, in every PLMN.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=set
+	TACs []TAC `json:"tacs"`
+
+	// sliceCatalogue is what the AMF advertises to gNBs and UEs ahead of time: a Slice within it needs
+	// no restart of the AMF. Changing the catalogue itself restarts the AMF.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=map
+	// +listMapKey=sst
+	// +listMapKey=sd
+	SliceCatalogue []SNSSAI `json:"sliceCatalogue"`
+
+	// amf identifies the AMF (GUAMI, TS 23.003 2.10.1).
+	// +kubebuilder:default={}
+	AMF AMFSpec `json:"amf,omitempty"`
+
+	// n2 is the reference point between gNBs and the AMF.
+	// +kubebuilder:default={}
+	N2 N2Spec `json:"n2,omitempty"`
+
+	// database of NRF, PCF and CHF.
+	// +kubebuilder:default={}
+	Database DatabaseSpec `json:"database,omitempty"`
+
+	// subscriberData says who serves AUSF, UDM, UDR and NSSF: Kubernetes serves them from Subscriber and
+	// Slice objects, Free5GC is free5GC's functions on a MongoDB.
+	// +kubebuilder:default=Kubernetes
+	SubscriberData SubscriberDataMode `json:"subscriberData,omitempty"`
+
+	// homeNetworkKeys de-conceal SUCIs of protection schemes A and B (TS 33.501 Annex C.3.4).
+	// +optional
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=map
+	// +listMapKey=id
+	HomeNetworkKeys []HomeNetworkKey `json:"homeNetworkKeys,omitempty"`
+
+	// images says where container images come from.
+	// +kubebuilder:default={}
+	Images ImagesSpec `json:"images,omitempty"`
+
+	// functions overrides image and resources of single network functions.
+	// +optional
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=map
+	// +listMapKey=name
+	Functions []FunctionSpec `json:"functions,omitempty"`
+
+	// logLevel of every network function.
+	// +kubebuilder:default=Info
+	LogLevel LogLevel `json:"logLevel,omitempty"`
+}
+
+// AMFSpec is the AMF's identity.
+type AMFSpec struct {
+	// name is the AMF name that gNBs see (TS 38.413 9.3.3.21).
+	// +kubebuilder:default=AMF
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=150
+	Name string `json:"name,omitempty"`
+	// region is the AMF region identifier, 8 bits.
+	// +kubebuilder:default=202
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=255
+	Region *int32 `json:"region,omitempty"`
+	// set is the AMF set identifier, 10 bits.
+	// +kubebuilder:default=1016
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1023
+	Set *int32 `json:"set,omitempty"`
+	// pointer is the AMF pointer, 6 bits.
+	// +kubebuilder:default=0
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=63
+	Pointer *int32 `json:"pointer,omitempty"`
+}
+
+// N2Transport is how NGAP travels.
+// +kubebuilder:validation:Enum=SCTP;SCTPOverUDP
+type N2Transport string
+
+// Values of N2Transport.
+const (
+	// TransportSCTP is the kernel's SCTP: production.
+	TransportSCTP N2Transport = "SCTP"
+	// TransportSCTPOverUDP carries SCTP over UDP (RFC 6951), for nodes whose kernel has no SCTP.
+	TransportSCTPOverUDP N2Transport = "SCTPOverUDP"
+)
+
+// N2Spec says how gNBs reach the AMF.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.nodePort) || !has(self.serviceType) || self.serviceType != 'ClusterIP'",message="n2.nodePort needs n2.serviceType NodePort or LoadBalancer: write one of them, or leave nodePort out"
+type N2Spec struct {
+	// transport of NGAP.
+	// +kubebuilder:default=SCTP
+	Transport N2Transport `json:"transport,omitempty"`
+	// port of the AMF; with SCTPOverUDP also the UDP encapsulation port.
+	// +kubebuilder:default=38412
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	Port int32 `json:"port,omitempty"`
+	// serviceType of the Service in front of N2.
+	// +kubebuilder:default=ClusterIP
+	// +kubebuilder:validation:Enum=ClusterIP;NodePort;LoadBalancer
+	ServiceType corev1.ServiceType `json:"serviceType,omitempty"`
+	// nodePort asks for a certain port on every node.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	NodePort *int32 `json:"nodePort,omitempty"`
+	// annotations for the Service, for example those of a load balancer.
+	// +optional
+	Annotations map[string]string `json:"annotations,omitempty"`
+}
+
+// DatabaseType says who runs the database.
+// +kubebuilder:validation:Enum=Embedded;External
+type DatabaseType string
+
+// Values of DatabaseType.
+const (
+	// DatabaseEmbedded is a small in-memory database beside the core: labs and tests.
+	DatabaseEmbedded DatabaseType = "Embedded"
+	// DatabaseExternal is a MongoDB that a site runs: production.
+	DatabaseExternal DatabaseType = "External"
+)
+
+// DatabaseSpec is the database of NRF, PCF and CHF.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.type) || self.type != 'External' || has(self.uriSecretRef)",message="database.type External needs database.uriSecretRef: name the Secret whose key \"uri\" holds the mongodb:// URI"
+// +kubebuilder:validation:XValidation:rule="!has(self.type) || self.type != 'Embedded' || !has(self.uriSecretRef)",message="database.uriSecretRef is only read with database.type External: write type External, or leave uriSecretRef out"
+type DatabaseSpec struct {
+	// type of the database.
+	// +kubebuilder:default=Embedded
+	Type DatabaseType `json:"type,omitempty"`
+	// uriSecretRef names the Secret and key (default "uri") that hold the mongodb:// URI.
+	// +optional
+	URISecretRef *SecretKeyReference `json:"uriSecretRef,omitempty"`
+}
+
+// SubscriberDataMode says who serves the subscriber data functions.
+// +kubebuilder:validation:Enum=Kubernetes;Free5GC
+type SubscriberDataMode string
+
+// Values of SubscriberDataMode.
+const (
+	SubscriberDataKubernetes SubscriberDataMode = "Kubernetes"
+	SubscriberDataFree5GC    SubscriberDataMode = "Free5GC"
+)
+
+// SUCIProfile is an ECIES profile of TS 33.501 Annex C.3.4.
+// +kubebuilder:validation:Enum=A;B
+type SUCIProfile string
+
+// Values of SUCIProfile.
+const (
+	// SUCIProfileA is Curve25519.
+	SUCIProfileA SUCIProfile = "A"
+	// SUCIProfileB is secp256r1.
+	SUCIProfileB SUCIProfile = "B"
+)
+
+// HomeNetworkKey is one home network private key.
+type HomeNetworkKey struct {
+	// id is the home network public key identifier that SUCIs carry.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=255
+	ID int32 `json:"id"`
+	// profile of the key.
+	Profile SUCIProfile `json:"profile"`
+	// secretRef names the Secret and key (default "privateKey") that hold the private key: 64
+	// hexadecimal digits.
+	SecretRef SecretKeyReference `json:"secretRef"`
+}
+
+// ImagesSpec says where container images come from.
+type ImagesSpec struct {
+	// registry and path in front of every image name.
+	// +kubebuilder:default=core5g
+	// +kubebuilder:validation:MaxLength=255
+	Registry string `json:"registry,omitempty"`
+	// tag of every image; empty means the operator's own.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Tag string `json:"tag,omitempty"`
+	// pullPolicy of every image.
+	// +kubebuilder:default=IfNotPresent
+	// +kubebuilder:validation:Enum=Always;IfNotPresent;Never
+	PullPolicy corev1.PullPolicy `json:"pullPolicy,omitempty"`
+	// pullSecrets are the Secrets that pods pull images with.
+	// +optional
+	// +kubebuilder:validation:MaxItems=8
+	// +listType=map
+	// +listMapKey=name
+	PullSecrets []SecretReference `json:"pullSecrets,omitempty"`
+}
+
+// FunctionName is a network function, or another part of the core that runs in a container of its own.
+// +kubebuilder:validation:Enum=amf;smf;nrf;pcf;chf;database;subscriber-data;upf-u;upf-c
+type FunctionName string
+
+// Values of FunctionName; each is also the name of its image.
+const (
+	FunctionAMF            FunctionName = "amf"
+	FunctionSMF            FunctionName = "smf"
+	FunctionNRF            FunctionName = "nrf"
+	FunctionPCF            FunctionName = "pcf"
+	FunctionCHF            FunctionName = "chf"
+	FunctionDatabase       FunctionName = "database"
+	FunctionSubscriberData FunctionName = "subscriber-data"
+	FunctionUPFU           FunctionName = "upf-u"
+	FunctionUPFC           FunctionName = "upf-c"
+)
+
+// FunctionSpec overrides what one network function runs with.
+type FunctionSpec struct {
+	// name of the function.
+	Name FunctionName `json:"name"`
+	// image replaces registry, name and tag, for example with the free5GC project's own image.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Image string `json:"image,omitempty"`
+	// resources replaces the function's requests and limits. For upf-u they follow from the UPFInstance
+	// and are ignored here.
+	// +optional
+	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
+}
+
+// LogLevel of the network functions.
+// +kubebuilder:validation:Enum=Debug;Info;Warn;Error
+type LogLevel string
+
+// Values of LogLevel.
+const (
+	LogDebug LogLevel = "Debug"
+	LogInfo  LogLevel = "Info"
+	LogWarn  LogLevel = "Warn"
+	LogError LogLevel = "Error"
+)
+
+// Core5GStatus says what the core is. Conditions: Ready, ConfigurationValid, DatabaseReady, NRFReady,
+// AMFReady, PCFReady, CHFReady, SubscriberDataReady, Registered.
+type Core5GStatus struct {
+	// observedGeneration is the generation that this status speaks of.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// functions of the core, one entry each.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	Functions []FunctionStatus `json:"functions,omitempty"`
+	// slices is the number of Slices that name this core.
+	// +optional
+	Slices int32 `json:"slices"`
+	// n2 is where gNBs reach the AMF.
+	// +optional
+	N2 *N2Status `json:"n2,omitempty"`
+}
+
+// FunctionStatus sums up one network function.
+type FunctionStatus struct {
+	// name of the function.
+	Name FunctionName `json:"name"`
+	// ready is True when its pod is ready.
+	Ready metav1.ConditionStatus `json:"ready"`
+	// image that it runs.
+	// +optional
+	Image string `json:"image,omitempty"`
+	// message says what it waits for when it is not ready.
+	// +optional
+	Message string `json:"message,omitempty"`
+}
+
+// N2Status is where gNBs reach the AMF.
+type N2Status struct {
+	// address and port, as address:port.
+	Address string `json:"address"`
+	// transport of NGAP.
+	Transport N2Transport `json:"transport"`
+}

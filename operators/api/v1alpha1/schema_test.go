@@ -1,0 +1,246 @@
+package v1alpha1
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	crdvalidation "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation"
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
+	structuraldefaulting "k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	schemavalidation "k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	"k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+	"sigs.k8s.io/yaml"
+)
+
+// kindSchema checks objects the way the API server does, without one: defaults, schema, CEL rules.
+type kindSchema struct {
+	structural *structuralschema.Structural
+	schema     schemavalidation.SchemaValidator
+	cel        *cel.Validator
+}
+
+func loadKind(t *testing.T, file string) *kindSchema {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join("..", "..", "config", "crd", file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var v1crd apiextensionsv1.CustomResourceDefinition
+	if err := yaml.UnmarshalStrict(raw, &v1crd); err != nil {
+		t.Fatal(err)
+	}
+	apiextensionsv1.SetDefaults_CustomResourceDefinition(&v1crd)
+	apiextensionsv1.SetDefaults_CustomResourceDefinitionSpec(&v1crd.Spec)
+	var crd apiextensions.CustomResourceDefinition
+	if err := apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(&v1crd, &crd, nil); err != nil {
+		t.Fatal(err)
+	}
+	crd.Status.StoredVersions = []string{"v1alpha1"}
+	if errs := crdvalidation.ValidateCustomResourceDefinition(context.Background(), &crd); len(errs) > 0 {
+		t.Fatalf("the API server would refuse %s: %v", file, errs.ToAggregate())
+	}
+	props := crd.Spec.Validation
+	if props == nil {
+		props = crd.Spec.Versions[0].Schema
+	}
+	structural, err := structuralschema.NewStructural(props.OpenAPIV3Schema)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sv, _, err := schemavalidation.NewSchemaValidator(props.OpenAPIV3Schema)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &kindSchema{structural: structural, schema: sv, cel: cel.NewValidator(structural, true, celconfig.PerCallLimit)}
+}
+
+func (k *kindSchema) errors(t *testing.T, manifest, old string) string {
+	t.Helper()
+	obj := k.parse(t, manifest)
+	var errs field.ErrorList
+	errs = append(errs, schemavalidation.ValidateCustomResource(nil, obj, k.schema)...)
+	var oldObj any
+	if old != "" {
+		oldObj = k.parse(t, old)
+	}
+	celErrs, _ := k.cel.Validate(context.Background(), nil, k.structural, obj, oldObj, celconfig.RuntimeCELCostBudget)
+	errs = append(errs, celErrs...)
+	if len(errs) == 0 {
+		return ""
+	}
+	return errs.ToAggregate().Error()
+}
+
+func (k *kindSchema) parse(t *testing.T, manifest string) map[string]any {
+	t.Helper()
+	obj := map[string]any{}
+	raw, err := yaml.YAMLToJSON([]byte(manifest))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(raw, &obj); err != nil { // whole numbers become int64, as in the API server
+		t.Fatal(err)
+	}
+	structuraldefaulting.Default(obj, k.structural)
+	return obj
+}
+
+const validCore = `
+apiVersion: core5g.dev/v1alpha1
+kind: Core5G
+metadata: {name: core5g}
+spec:
+  plmns: [{mcc: "208", mnc: "93"}]
+  tacs: ["000001"]
+  sliceCatalogue: [{sst: 1, sd: "010203"}, {sst: 1, sd: "112233"}]
+`
+
+const validSlice = `
+apiVersion: core5g.dev/v1alpha1
+kind: Slice
+metadata: {name: internet}
+spec:
+  snssai: {sst: 1, sd: "010203"}
+  dataNetworks:
+  - dnn: internet
+    uePools: [10.45.0.0/16]
+    dns: [1.1.1.1]
+`
+
+const validUPF = `
+apiVersion: core5g.dev/v1alpha1
+kind: UPFInstance
+metadata: {name: upf}
+spec:
+  n3:
+    attachment: {type: Bridge, bridge: c5g-n3}
+    subnet: 172.30.3.0/24
+    endpoints: 172.30.3.16/28
+    gateway: 172.30.3.1
+  n6:
+    attachment: {type: Bridge, bridge: c5g-n6}
+    address: 172.30.6.2/24
+    gateway: 172.30.6.1
+    routes: [{destination: 192.0.2.0/24, via: 172.30.6.3}]
+`
+
+const validSubscriber = `
+apiVersion: core5g.dev/v1alpha1
+kind: Subscriber
+metadata: {name: phone-1}
+spec:
+  supi: imsi-208930000000001
+  gpsi: msisdn-33612345678
+  authentication: {secretRef: {name: phone-1}}
+  slices: [{name: internet}]
+`
+
+// The manifest of each row is a valid one with one piece replaced; the answer must say what to write.
+func TestSchemaRefusesWithASentence(t *testing.T) {
+	kinds := map[string]struct {
+		file, valid string
+		rows        map[string]struct{ replace, with, want string }
+		updates     map[string]struct{ replace, with, want string }
+	}{
+		"Core5G": {
+			file: "core5g.dev_core5gs.yaml", valid: validCore,
+			rows: map[string]struct{ replace, with, want string }{
+				"mcc of two digits":            {`mcc: "208"`, `mcc: "20"`, `mcc must be 3 decimal digits in quotes`},
+				"mnc of letters":               {`mnc: "93"`, `mnc: "ab"`, `mnc must be 2 or 3 decimal digits`},
+				"tac too short":                {`"000001"`, `"0001"`, `a tac must be 6 hexadecimal digits`},
+				"sd not hexadecimal":           {`"010203"`, `"01020g"`, `sd must be 6 hexadecimal digits in quotes`},
+				"sd read as a number":          {`"010203"`, `10203`, `must be of type string`},
+				"sst 0":                        {`{sst: 1, sd: "010203"}`, `{sst: 0, sd: "010203"}`, `greater than or equal to 1`},
+				"external database, no Secret": {`tacs:`, "database: {type: External}\n  tacs:", `name the Secret whose key "uri" holds the mongodb:// URI`},
+				"embedded database and Secret": {`tacs:`, "database: {uriSecretRef: {name: x}}\n  tacs:", `write type External, or leave uriSecretRef out`},
+				"nodePort on a ClusterIP":      {`tacs:`, "n2: {nodePort: 30412}\n  tacs:", `needs n2.serviceType NodePort or LoadBalancer`},
+				"unknown transport":            {`tacs:`, "n2: {transport: TCP}\n  tacs:", `supported values: "SCTP", "SCTPOverUDP"`},
+				"AMF set beyond 10 bits":       {`tacs:`, "amf: {set: 1024}\n  tacs:", `less than or equal to 1023`},
+				"name too long":                {`name: core5g`, `name: a-name-that-is-far-too-long-for-it`, `at most 30 characters`},
+			},
+		},
+		"Slice": {
+			file: "core5g.dev_slices.yaml", valid: validSlice,
+			rows: map[string]struct{ replace, with, want string }{
+				"pool without prefix length": {`10.45.0.0/16`, `10.45.0.0`, `"10.45.0.0" is no CIDR: write a network address and a prefix length`},
+				"pool with host bits":        {`10.45.0.0/16`, `10.45.0.1/16`, `write the network address of that prefix`},
+				"pools within each other":    {`[10.45.0.0/16]`, `[10.45.0.0/16, 10.45.1.0/24]`, `write the larger one only`},
+				"dns with a prefix length":   {`1.1.1.1`, `1.1.1.1/32`, `is no IP address`},
+				"bad dnn":                    {`dnn: internet`, `dnn: "inter net"`, `is no data network name`},
+				"bad bit rate":               {`dns: [1.1.1.1]`, `ambr: {uplink: 1G}`, `write a number, a space and one of bps`},
+				"name and labels":            {`snssai:`, "upfSelector: {name: a, matchLabels: {b: c}}\n  snssai:", `write exactly one of them`},
+				"neither name nor labels":    {`snssai:`, "upfSelector: {}\n  snssai:", `write exactly one of them`},
+				"5QI 0":                      {`dns: [1.1.1.1]`, `fiveQI: 0`, `greater than or equal to 1`},
+			},
+			updates: map[string]struct{ replace, with, want string }{
+				"another sd":   {`"010203"`, `"010204"`, `snssai is immutable: create a second Slice`},
+				"another core": {`snssai:`, "coreRef: {name: b}\n  snssai:", `coreRef is immutable`},
+			},
+		},
+		"UPFInstance": {
+			file: "core5g.dev_upfinstances.yaml", valid: validUPF,
+			rows: map[string]struct{ replace, with, want string }{
+				"endpoints outside the subnet": {`172.30.3.16/28`, `172.30.4.16/28`, `n3.endpoints 172.30.4.16/28 must lie within n3.subnet 172.30.3.0/24`},
+				"gateway outside N3":           {`gateway: 172.30.3.1`, `gateway: 172.30.9.1`, `n3.gateway must lie within n3.subnet`},
+				"gateway outside N6":           {`gateway: 172.30.6.1`, `gateway: 172.30.9.1`, `n6.gateway 172.30.9.1 must lie within the subnet of n6.address`},
+				"gateway is the UPF":           {`gateway: 172.30.6.1`, `gateway: 172.30.6.2`, `n6.gateway is the UPF's own address`},
+				"N6 address without a prefix":  {`172.30.6.2/24`, `172.30.6.2`, `is no interface address`},
+				"bridge without a name":        {`bridge: c5g-n3`, `master: eth0`, `needs attachment.bridge`},
+				"macvlan without a master":     {`type: Bridge, bridge: c5g-n3`, `type: MACVLAN`, `needs attachment.master`},
+				"host device without resource": {`type: Bridge, bridge: c5g-n3`, `type: HostDevice`, `needs attachment.resourceName`},
+				"existing without a name":      {`type: Bridge, bridge: c5g-n3`, `type: Existing`, `needs attachment.networkAttachmentDefinition`},
+				"VFIO on a bridge":             {`spec:`, "spec:\n  driver: VFIO", `driver VFIO needs`},
+				"fewer CPUs than workers":      {`spec:`, "spec:\n  workers: 4\n  cpus: 2", `cpus must be at least workers`},
+				"too little hugepage memory":   {`spec:`, "spec:\n  hugepages: {amount: 2Mi}", `hugepages.amount must be at least 64Mi`},
+				"a page size that none has":    {`spec:`, "spec:\n  hugepages: {size: 4Ki}", `supported values: "2Mi", "1Gi"`},
+			},
+		},
+		"Subscriber": {
+			file: "core5g.dev_subscribers.yaml", valid: validSubscriber,
+			rows: map[string]struct{ replace, with, want string }{
+				"SUPI without its type": {`imsi-208930000000001`, `"208930000000001"`, `write imsi- and 5 to 15 digits`},
+				"GPSI without its type": {`msisdn-33612345678`, `"+33612345678"`, `write msisdn- and 5 to 15 digits`},
+				"AMF field too long":    {`secretRef:`, `amf: "80000", secretRef:`, `authentication.amf must be 4 hexadecimal digits`},
+				"no slice":              {`[{name: internet}]`, `[]`, `at least 1 items`},
+			},
+			updates: map[string]struct{ replace, with, want string }{
+				"another SUPI": {`imsi-208930000000001`, `imsi-208930000000002`, `supi is immutable`},
+			},
+		},
+	}
+	for kind, k := range kinds {
+		t.Run(kind, func(t *testing.T) {
+			s := loadKind(t, k.file)
+			if got := s.errors(t, k.valid, k.valid); got != "" {
+				t.Fatalf("the valid manifest is refused: %s", got)
+			}
+			for name, row := range k.rows {
+				t.Run(name, func(t *testing.T) {
+					changed := strings.Replace(k.valid, row.replace, row.with, 1)
+					if changed == k.valid {
+						t.Fatalf("nothing replaced: %q is not in the manifest", row.replace)
+					}
+					if got := s.errors(t, changed, ""); !strings.Contains(got, row.want) {
+						t.Errorf("answer %q\n does not say %q", got, row.want)
+					}
+				})
+			}
+			for name, row := range k.updates {
+				t.Run("update/"+name, func(t *testing.T) {
+					changed := strings.Replace(k.valid, row.replace, row.with, 1)
+					if got := s.errors(t, changed, k.valid); !strings.Contains(got, row.want) {
+						t.Errorf("answer %q\n does not say %q", got, row.want)
+					}
+				})
+			}
+		})
+	}
+}

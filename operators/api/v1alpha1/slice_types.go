@@ -1,0 +1,162 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Slice is one network slice of a core: an S-NSSAI with its data networks, its own SMF, and a share of a
+// UPF.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=slices,singular=slice,shortName=sl
+// +kubebuilder:printcolumn:name="S-NSSAI",type=string,JSONPath=`.status.snssai`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="DNN",type=string,JSONPath=`.spec.dataNetworks[*].dnn`
+// +kubebuilder:printcolumn:name="Pools",type=string,JSONPath=`.status.uePools`
+// +kubebuilder:printcolumn:name="UPF",type=string,JSONPath=`.status.upf.name`
+// +kubebuilder:printcolumn:name="N3",type=string,JSONPath=`.status.upf.n3Endpoint`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 28",message="the name of a Slice must be at most 28 characters: the name of its SMF's Service contains it"
+type Slice struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   SliceSpec   `json:"spec,omitempty"`
+	Status SliceStatus `json:"status,omitempty"`
+}
+
+// SliceList is a list of Slice.
+//
+// +kubebuilder:object:root=true
+type SliceList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Slice `json:"items"`
+}
+
+// SliceSpec says what the slice should be.
+type SliceSpec struct {
+	// coreRef names the Core5G that the slice belongs to.
+	// +kubebuilder:default={}
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="coreRef is immutable: delete the Slice and create it for the other core"
+	CoreRef CoreReference `json:"coreRef,omitempty"`
+
+	// snssai names the slice towards UEs and gNBs; it cannot change.
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="snssai is immutable: create a second Slice with the new S-NSSAI and delete this one"
+	SNSSAI SNSSAI `json:"snssai"`
+
+	// dataNetworks that UEs reach in this slice.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=8
+	// +listType=map
+	// +listMapKey=dnn
+	DataNetworks []DataNetwork `json:"dataNetworks"`
+
+	// upfSelector chooses the UPFInstance: by name, or by labels that match exactly one.
+	// +kubebuilder:default={name: "upf"}
+	UPFSelector *UPFSelector `json:"upfSelector,omitempty"`
+
+	// smf says how session management is deployed.
+	// +kubebuilder:default={}
+	SMF SMFSpec `json:"smf,omitempty"`
+}
+
+// DataNetwork is one data network of a slice.
+type DataNetwork struct {
+	// dnn is the data network name.
+	DNN DNN `json:"dnn"`
+	// uePools are the networks that UE addresses come from. No other Slice of the core may use them.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=4
+	// +listType=set
+	// +kubebuilder:validation:XValidation:rule="self.all(a, self.all(b, a == b || !isCIDR(a) || !isCIDR(b) || !cidr(a).containsCIDR(b)))",message="uePools of one data network must not overlap: write the larger one only"
+	UEPools []CIDR `json:"uePools"`
+	// dns servers handed to UEs.
+	// +optional
+	// +kubebuilder:validation:MaxItems=2
+	// +listType=atomic
+	DNS []IPAddress `json:"dns,omitempty"`
+	// ambr of a PDU session (session AMBR).
+	// +kubebuilder:default={}
+	AMBR AMBR `json:"ambr,omitempty"`
+	// fiveQI of the default QoS flow (TS 23.501 table 5.7.4-1).
+	// +kubebuilder:default=9
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=255
+	FiveQI int32 `json:"fiveQI,omitempty"`
+	// arp of the default QoS flow.
+	// +kubebuilder:default={}
+	ARP ARP `json:"arp,omitempty"`
+	// mtu of the PDU session in bytes, as told to the UE.
+	// +kubebuilder:default=1400
+	// +kubebuilder:validation:Minimum=576
+	// +kubebuilder:validation:Maximum=9000
+	MTU int32 `json:"mtu,omitempty"`
+}
+
+// UPFSelector chooses one UPFInstance.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.name) != has(self.matchLabels)",message="upfSelector takes either name or matchLabels: write exactly one of them"
+type UPFSelector struct {
+	// name of the UPFInstance.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name,omitempty"`
+	// matchLabels that exactly one UPFInstance carries.
+	// +optional
+	// +kubebuilder:validation:MinProperties=1
+	MatchLabels map[string]string `json:"matchLabels,omitempty"`
+}
+
+// SMFMode says how SMFs and slices relate.
+// +kubebuilder:validation:Enum=Dedicated
+type SMFMode string
+
+// SMFDedicated is one SMF for each Slice.
+const SMFDedicated SMFMode = "Dedicated"
+
+// SMFSpec says how session management is deployed.
+type SMFSpec struct {
+	// mode Dedicated is an SMF of this Slice's own.
+	// +kubebuilder:default=Dedicated
+	Mode SMFMode `json:"mode,omitempty"`
+}
+
+// SliceStatus says what the slice is. Conditions: Ready, Advertised, PoolsValid, UPFReady, SMFReady.
+type SliceStatus struct {
+	// observedGeneration is the generation that this status speaks of.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// snssai as 3GPP writes it, for example 1-010203.
+	// +optional
+	SNSSAI string `json:"snssai,omitempty"`
+	// smf is the name of the SMF's Deployment and Service.
+	// +optional
+	SMF string `json:"smf,omitempty"`
+	// upf is the user plane that the slice was given.
+	// +optional
+	UPF *SliceUPFStatus `json:"upf,omitempty"`
+	// uePools in force, over all data networks.
+	// +optional
+	// +listType=atomic
+	UEPools []string `json:"uePools,omitempty"`
+}
+
+// SliceUPFStatus is the user plane that a slice was given.
+type SliceUPFStatus struct {
+	// name of the UPFInstance.
+	Name string `json:"name"`
+	// n3Endpoint is the UPF's N3 address that is this slice's alone.
+	// +optional
+	N3Endpoint string `json:"n3Endpoint,omitempty"`
+	// n4Address is where the SMF reaches the UPF.
+	// +optional
+	N4Address string `json:"n4Address,omitempty"`
+}

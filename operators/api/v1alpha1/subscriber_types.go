@@ -1,0 +1,130 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Subscriber is one subscription: a SUPI, where its keys are, and the slices it may use. A change is in
+// force at once; keys live in Secrets only.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=subscribers,singular=subscriber,shortName=sub
+// +kubebuilder:selectablefield:JSONPath=`.spec.supi`
+// +kubebuilder:printcolumn:name="SUPI",type=string,JSONPath=`.spec.supi`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Slices",type=string,JSONPath=`.spec.slices[*].name`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type Subscriber struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   SubscriberSpec   `json:"spec,omitempty"`
+	Status SubscriberStatus `json:"status,omitempty"`
+}
+
+// SubscriberList is a list of Subscriber.
+//
+// +kubebuilder:object:root=true
+type SubscriberList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Subscriber `json:"items"`
+}
+
+// SubscriberSpec says what the subscription is.
+type SubscriberSpec struct {
+	// coreRef names the Core5G that the subscriber belongs to.
+	// +kubebuilder:default={}
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="coreRef is immutable: delete the Subscriber and create it for the other core"
+	CoreRef CoreReference `json:"coreRef,omitempty"`
+
+	// supi is the subscription permanent identifier, imsi- and 5 to 15 digits; it cannot change.
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule="self.matches('^imsi-[0-9]{5,15}$')",messageExpression="'\"' + self + '\" is no SUPI: write imsi- and 5 to 15 digits, for example imsi-208930000000001'"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="supi is immutable: create a second Subscriber with the new SUPI and delete this one"
+	SUPI string `json:"supi"`
+
+	// gpsi is the public number, for example msisdn-33612345678.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(msisdn-[0-9]{5,15}|extid-[^@]+@[^@]+)$')",messageExpression="'\"' + self + '\" is no GPSI: write msisdn- and 5 to 15 digits, or extid-user@domain'"
+	GPSI string `json:"gpsi,omitempty"`
+
+	// authentication of the subscriber.
+	Authentication Authentication `json:"authentication"`
+
+	// slices that the subscriber may use.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=8
+	// +listType=map
+	// +listMapKey=name
+	Slices []SubscribedSlice `json:"slices"`
+
+	// ambr over all PDU sessions of the UE (UE AMBR).
+	// +kubebuilder:default={}
+	AMBR AMBR `json:"ambr,omitempty"`
+}
+
+// AuthenticationAlgorithm is the function set behind 5G-AKA.
+// +kubebuilder:validation:Enum=Milenage
+type AuthenticationAlgorithm string
+
+// AlgorithmMilenage is TS 35.206.
+const AlgorithmMilenage AuthenticationAlgorithm = "Milenage"
+
+// Keys of the Secret that Authentication names; each value is 32 hexadecimal digits.
+const (
+	SecretKeyK   = "k"
+	SecretKeyOPc = "opc"
+	SecretKeyOP  = "op"
+)
+
+// Default keys of Secrets that a SecretKeyReference without a key means.
+const (
+	SecretKeyURI        = "uri"
+	SecretKeyPrivateKey = "privateKey"
+)
+
+// Authentication says how a subscriber proves who it is.
+type Authentication struct {
+	// algorithm of 5G-AKA.
+	// +kubebuilder:default=Milenage
+	Algorithm AuthenticationAlgorithm `json:"algorithm,omitempty"`
+	// secretRef names the Secret with keys "k" and "opc" (or "op"): 32 hexadecimal digits each.
+	SecretRef SecretReference `json:"secretRef"`
+	// amf is the authentication management field (TS 33.102 6.3): four hexadecimal digits.
+	// +kubebuilder:default="8000"
+	// +kubebuilder:validation:MaxLength=16
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9A-Fa-f]{4}$')",message="authentication.amf must be 4 hexadecimal digits in quotes, for example \"8000\""
+	AMF string `json:"amf,omitempty"`
+}
+
+// SubscribedSlice is one slice that a subscriber may use.
+type SubscribedSlice struct {
+	// name of the Slice.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name"`
+	// dnns of the Slice that the subscriber may use; all of them when empty. The first is the default.
+	// +optional
+	// +kubebuilder:validation:MaxItems=8
+	// +listType=set
+	DNNs []DNN `json:"dnns,omitempty"`
+	// default puts the slice into the default configured NSSAI. Where no entry says so, the first is.
+	// +optional
+	Default bool `json:"default,omitempty"`
+}
+
+// SubscriberStatus says what is wrong with the subscription, if anything. Conditions: Ready,
+// AuthenticationReady, SlicesReady. It never holds data of the Secret.
+type SubscriberStatus struct {
+	// observedGeneration is the generation that this status speaks of.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}

@@ -1,0 +1,127 @@
+package v1alpha1
+
+import (
+	"fmt"
+	"strings"
+)
+
+// PLMN is a public land mobile network (TS 23.003 2.2).
+//
+// +kubebuilder:validation:XValidation:rule="self.mcc.matches('^[0-9]{3}$')",message="mcc must be 3 decimal digits in quotes, for example \"208\""
+// +kubebuilder:validation:XValidation:rule="self.mnc.matches('^[0-9]{2,3}$')",message="mnc must be 2 or 3 decimal digits in quotes, for example \"93\""
+type PLMN struct {
+	// mcc is the mobile country code: three decimal digits.
+	// +kubebuilder:validation:MaxLength=16
+	MCC string `json:"mcc"`
+	// mnc is the mobile network code: two or three decimal digits.
+	// +kubebuilder:validation:MaxLength=16
+	MNC string `json:"mnc"`
+}
+
+// String returns the PLMN as MCC followed by MNC.
+func (p PLMN) String() string { return p.MCC + p.MNC }
+
+// SNSSAI names a network slice (TS 23.003 28.4.2).
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.sd) || self.sd == \"\" || self.sd.matches('^[0-9A-Fa-f]{6}$')",message="sd must be 6 hexadecimal digits in quotes, for example \"010203\", or be left out"
+type SNSSAI struct {
+	// sst is the slice/service type, 1 (eMBB) to 255.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=255
+	SST int32 `json:"sst"`
+	// sd is the slice differentiator: six hexadecimal digits, or empty for an S-NSSAI without one.
+	// +optional
+	// +kubebuilder:default=""
+	// +kubebuilder:validation:MaxLength=16
+	SD string `json:"sd"`
+}
+
+// String returns the S-NSSAI as TS 29.571 writes it as a map key, "1-010203", or "1" without an SD.
+func (s SNSSAI) String() string {
+	if s.SD == "" {
+		return fmt.Sprintf("%d", s.SST)
+	}
+	return fmt.Sprintf("%d-%s", s.SST, strings.ToLower(s.SD))
+}
+
+// Equal reports whether both name the same slice; hexadecimal digits compare without case.
+func (s SNSSAI) Equal(o SNSSAI) bool {
+	return s.SST == o.SST && strings.EqualFold(s.SD, o.SD)
+}
+
+// TAC is a tracking area code of 5GS: six hexadecimal digits (TS 23.003 19.4.2.3).
+//
+// +kubebuilder:validation:MaxLength=16
+// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9A-Fa-f]{6}$')",message="a tac must be 6 hexadecimal digits in quotes, for example \"000001\""
+type TAC string
+
+// CIDR is an IP network: its network address and prefix length.
+//
+// +kubebuilder:validation:MaxLength=64
+// +kubebuilder:validation:XValidation:rule="isCIDR(self)",messageExpression="'\"' + self + '\" is no CIDR: write a network address and a prefix length, for example 10.45.0.0/16'"
+// +kubebuilder:validation:XValidation:rule="!isCIDR(self) || cidr(self) == cidr(self).masked()",messageExpression="'\"' + self + '\" has host bits set: write the network address of that prefix, for example 10.45.0.0/16'"
+type CIDR string
+
+// InterfaceAddress is the IP address of an interface with the prefix length of its network.
+//
+// +kubebuilder:validation:MaxLength=64
+// +kubebuilder:validation:XValidation:rule="isCIDR(self)",messageExpression="'\"' + self + '\" is no interface address: write an IP address and the prefix length of its network, for example 172.30.6.2/24'"
+type InterfaceAddress string
+
+// IPAddress is an IPv4 or IPv6 address without a prefix length.
+//
+// +kubebuilder:validation:MaxLength=64
+// +kubebuilder:validation:XValidation:rule="isIP(self)",messageExpression="'\"' + self + '\" is no IP address: write for example 172.30.3.1, without a prefix length'"
+type IPAddress string
+
+// BitRate is a number, a space and a unit (TS 29.571 5.5.2).
+//
+// +kubebuilder:validation:MaxLength=32
+// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]+([.][0-9]+)? (bps|Kbps|Mbps|Gbps|Tbps)$')",messageExpression="'\"' + self + '\" is no bit rate: write a number, a space and one of bps, Kbps, Mbps, Gbps, Tbps, for example \"100 Mbps\"'"
+type BitRate string
+
+// AMBR is an aggregate maximum bit rate (TS 23.501 5.7.2.6).
+type AMBR struct {
+	// uplink bit rate.
+	// +kubebuilder:default="1 Gbps"
+	Uplink BitRate `json:"uplink,omitempty"`
+	// downlink bit rate.
+	// +kubebuilder:default="2 Gbps"
+	Downlink BitRate `json:"downlink,omitempty"`
+}
+
+// PreemptionCapability says whether a QoS flow may take resources from others (TS 29.571 5.5.3.1).
+// +kubebuilder:validation:Enum=NotPreempt;MayPreempt
+type PreemptionCapability string
+
+// PreemptionVulnerability says whether others may take resources from a QoS flow (TS 29.571 5.5.3.2).
+// +kubebuilder:validation:Enum=NotPreemptable;Preemptable
+type PreemptionVulnerability string
+
+// Values of PreemptionCapability and PreemptionVulnerability.
+const (
+	NotPreempt     PreemptionCapability    = "NotPreempt"
+	MayPreempt     PreemptionCapability    = "MayPreempt"
+	NotPreemptable PreemptionVulnerability = "NotPreemptable"
+	Preemptable    PreemptionVulnerability = "Preemptable"
+)
+
+// ARP is the allocation and retention priority of a QoS flow (TS 23.501 5.7.2.2).
+type ARP struct {
+	// priorityLevel is 1 (highest) to 15.
+	// +kubebuilder:default=8
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=15
+	PriorityLevel int32 `json:"priorityLevel,omitempty"`
+	// +kubebuilder:default=NotPreempt
+	PreemptionCapability PreemptionCapability `json:"preemptionCapability,omitempty"`
+	// +kubebuilder:default=NotPreemptable
+	PreemptionVulnerability PreemptionVulnerability `json:"preemptionVulnerability,omitempty"`
+}
+
+// DNN is a data network name (TS 23.003 9A): labels of letters, digits and hyphens, joined by dots.
+//
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=100
+// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?([.][A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*$')",messageExpression="'\"' + self + '\" is no data network name: write labels of letters, digits and hyphens joined by dots, for example internet or ims.operator'"
+type DNN string

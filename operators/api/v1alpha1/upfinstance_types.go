@@ -1,0 +1,356 @@
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// UPFInstance is a user plane function: pods that the operator owns, one per unit, with an N3 and an N6
+// side. Several Slices share it, each with an N3 endpoint of its own.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:subresource:scale:specpath=.spec.units,statuspath=.status.units,selectorpath=.status.selector
+// +kubebuilder:resource:path=upfinstances,singular=upfinstance,shortName=upf
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Units",type=string,JSONPath=`.status.readyUnits`
+// +kubebuilder:printcolumn:name="Driver",type=string,JSONPath=`.spec.driver`
+// +kubebuilder:printcolumn:name="N3",type=string,JSONPath=`.spec.n3.endpoints`
+// +kubebuilder:printcolumn:name="N6",type=string,JSONPath=`.spec.n6.address`
+// +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.spec.administrativeState`
+// +kubebuilder:printcolumn:name="Update",type=string,JSONPath=`.status.conditions[?(@.type=="UpdatePending")].status`,priority=1
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 50",message="the name of a UPFInstance must be at most 50 characters: the names of its units begin with it"
+type UPFInstance struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   UPFInstanceSpec   `json:"spec,omitempty"`
+	Status UPFInstanceStatus `json:"status,omitempty"`
+}
+
+// UPFInstanceList is a list of UPFInstance.
+//
+// +kubebuilder:object:root=true
+type UPFInstanceList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []UPFInstance `json:"items"`
+}
+
+// UPFInstanceSpec says what the UPF should be.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.cpus) || self.cpus >= self.workers",message="cpus must be at least workers: each worker runs alone on a CPU"
+// +kubebuilder:validation:XValidation:rule="self.driver != 'VFIO' || (self.n3.attachment.type in ['HostDevice', 'Existing'] && self.n6.attachment.type in ['HostDevice', 'Existing'])",message="driver VFIO needs n3.attachment.type and n6.attachment.type HostDevice or Existing: a virtual function is moved into the pod"
+type UPFInstanceSpec struct {
+	// coreRef names the Core5G whose images and log level the UPF uses.
+	// +kubebuilder:default={}
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="coreRef is immutable: delete the UPFInstance and create it for the other core"
+	CoreRef CoreReference `json:"coreRef,omitempty"`
+
+	// units is the number of pods; more than one is planned, and a condition says so until then.
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=64
+	Units *int32 `json:"units,omitempty"`
+
+	// role Anchor is a PDU session anchor (TS 23.501 6.3.3).
+	// +kubebuilder:default=Anchor
+	Role UPFRole `json:"role,omitempty"`
+
+	// driver that UPF-U takes packets with.
+	// +kubebuilder:default=AFPacket
+	Driver UPFDriver `json:"driver,omitempty"`
+
+	// workers that forward packets, one CPU each.
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=64
+	Workers int32 `json:"workers,omitempty"`
+
+	// cpus that UPF-U has to itself; as many as workers when left out.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=128
+	CPUs *int32 `json:"cpus,omitempty"`
+
+	// hugepages of UPF-U.
+	// +kubebuilder:default={}
+	Hugepages HugepagesSpec `json:"hugepages,omitempty"`
+
+	// memory of UPF-U beside its hugepages.
+	// +kubebuilder:default="256Mi"
+	Memory *resource.Quantity `json:"memory,omitempty"`
+
+	// n3 is the side of the gNBs.
+	N3 N3Spec `json:"n3"`
+
+	// n4 is the side of the SMFs.
+	// +kubebuilder:default={}
+	N4 N4Spec `json:"n4,omitempty"`
+
+	// n6 is the side of the data network.
+	N6 N6Spec `json:"n6"`
+
+	// ueToUE says whether one UE may send packets to another through this UPF.
+	// +kubebuilder:default=Deny
+	UEToUE UEToUE `json:"ueToUE,omitempty"`
+
+	// administrativeState (ITU-T X.731): Locked takes the units away, ShuttingDown keeps the Slices it
+	// has and takes no new one.
+	// +kubebuilder:default=Unlocked
+	AdministrativeState AdministrativeState `json:"administrativeState,omitempty"`
+
+	// nodeSelector restricts the nodes that units run on.
+	// +optional
+	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
+
+	// tolerations of the units.
+	// +optional
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=atomic
+	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
+}
+
+// UPFRole is the place of a UPF in a PDU session.
+// +kubebuilder:validation:Enum=Anchor
+type UPFRole string
+
+// UPFAnchor is a PDU session anchor.
+const UPFAnchor UPFRole = "Anchor"
+
+// UPFDriver is how UPF-U takes packets.
+// +kubebuilder:validation:Enum=AFPacket;AFXDP;VFIO
+type UPFDriver string
+
+// Values of UPFDriver.
+const (
+	// DriverAFPacket runs on any interface: labs and tests.
+	DriverAFPacket UPFDriver = "AFPacket"
+	// DriverAFXDP needs CAP_SYS_ADMIN.
+	DriverAFXDP UPFDriver = "AFXDP"
+	// DriverVFIO takes virtual functions of SR-IOV NICs: production.
+	DriverVFIO UPFDriver = "VFIO"
+)
+
+// HugepagesSpec is the hugepage memory of UPF-U.
+type HugepagesSpec struct {
+	// size of a page.
+	// +kubebuilder:default="2Mi"
+	// +kubebuilder:validation:Enum="2Mi";"1Gi"
+	Size string `json:"size,omitempty"`
+	// amount in all, a multiple of size.
+	// +kubebuilder:default="512Mi"
+	// +kubebuilder:validation:XValidation:rule="type(self) == string && isQuantity(self) && quantity(self).compareTo(quantity('64Mi')) >= 0",message="hugepages.amount must be at least 64Mi, written with its unit, for example 512Mi"
+	Amount *resource.Quantity `json:"amount,omitempty"`
+}
+
+// AttachmentType is how a pod gets a second interface.
+// +kubebuilder:validation:Enum=Bridge;MACVLAN;HostDevice;Existing
+type AttachmentType string
+
+// Values of AttachmentType.
+const (
+	// AttachmentBridge plugs the pod into a Linux bridge on the node, made when it is missing.
+	AttachmentBridge AttachmentType = "Bridge"
+	// AttachmentMACVLAN puts a macvlan interface on an interface of the node.
+	AttachmentMACVLAN AttachmentType = "MACVLAN"
+	// AttachmentHostDevice moves a device of the node, named by a device plugin, into the pod.
+	AttachmentHostDevice AttachmentType = "HostDevice"
+	// AttachmentExisting uses a NetworkAttachmentDefinition that somebody else made.
+	AttachmentExisting AttachmentType = "Existing"
+)
+
+// AttachmentSpec says how a pod gets a second interface.
+//
+// +kubebuilder:validation:XValidation:rule="self.type != 'Bridge' || has(self.bridge)",message="attachment.type Bridge needs attachment.bridge: the name of the bridge on the node, for example c5g-n3"
+// +kubebuilder:validation:XValidation:rule="self.type != 'MACVLAN' || has(self.master)",message="attachment.type MACVLAN needs attachment.master: the name of the node's interface, for example ens1f0"
+// +kubebuilder:validation:XValidation:rule="self.type != 'HostDevice' || has(self.resourceName)",message="attachment.type HostDevice needs attachment.resourceName: the device plugin's resource, for example core5g.dev/n3_socket0"
+// +kubebuilder:validation:XValidation:rule="self.type != 'Existing' || has(self.networkAttachmentDefinition)",message="attachment.type Existing needs attachment.networkAttachmentDefinition: its name, or namespace/name"
+type AttachmentSpec struct {
+	// type of the attachment.
+	// +kubebuilder:default=Bridge
+	Type AttachmentType `json:"type,omitempty"`
+	// bridge on the node (Bridge). At most 15 characters: Linux interface names end there.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=15
+	Bridge string `json:"bridge,omitempty"`
+	// master is the interface on the node (MACVLAN).
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=15
+	Master string `json:"master,omitempty"`
+	// resourceName of the device plugin (HostDevice, or Existing where it needs one).
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	ResourceName string `json:"resourceName,omitempty"`
+	// networkAttachmentDefinition as name or namespace/name (Existing).
+	// +optional
+	// +kubebuilder:validation:MaxLength=320
+	NetworkAttachmentDefinition string `json:"networkAttachmentDefinition,omitempty"`
+}
+
+// N3Spec is the side of the gNBs.
+//
+// +kubebuilder:validation:XValidation:rule="!isCIDR(self.subnet) || !isCIDR(self.endpoints) || cidr(self.subnet).containsCIDR(self.endpoints)",messageExpression="'n3.endpoints ' + self.endpoints + ' must lie within n3.subnet ' + self.subnet + ': write a part of that subnet'"
+// +kubebuilder:validation:XValidation:rule="!has(self.gateway) || !isCIDR(self.subnet) || !isIP(self.gateway) || cidr(self.subnet).containsIP(self.gateway)",messageExpression="'n3.gateway must lie within n3.subnet ' + self.subnet + ': write the address of the router on that subnet'"
+type N3Spec struct {
+	// attachment of the N3 interface.
+	Attachment AttachmentSpec `json:"attachment"`
+	// subnet of N3.
+	Subnet CIDR `json:"subnet"`
+	// endpoints is the part of the subnet that belongs to this UPF: each Slice gets one address of it,
+	// because two SMFs choose TEIDs independently.
+	Endpoints CIDR `json:"endpoints"`
+	// gateway towards gNBs outside the subnet.
+	// +optional
+	Gateway *IPAddress `json:"gateway,omitempty"`
+	// mtu of the N3 interface in bytes.
+	// +kubebuilder:default=1500
+	// +kubebuilder:validation:Minimum=1280
+	// +kubebuilder:validation:Maximum=9600
+	MTU int32 `json:"mtu,omitempty"`
+}
+
+// N4Spec is the side of the SMFs.
+type N4Spec struct {
+	// serviceType of each unit's N4 Service.
+	// +kubebuilder:default=ClusterIP
+	// +kubebuilder:validation:Enum=ClusterIP
+	ServiceType corev1.ServiceType `json:"serviceType,omitempty"`
+}
+
+// N6Spec is the side of the data network.
+//
+// +kubebuilder:validation:XValidation:rule="!isCIDR(self.address) || !isIP(self.gateway) || cidr(self.address).containsIP(self.gateway)",messageExpression="'n6.gateway ' + self.gateway + ' must lie within the subnet of n6.address ' + self.address + ': write the address of the router on that subnet'"
+// +kubebuilder:validation:XValidation:rule="!isCIDR(self.address) || !isIP(self.gateway) || !self.address.startsWith(self.gateway + '/')",message="n6.gateway is the UPF's own address: write the address of the router on that subnet"
+type N6Spec struct {
+	// attachment of the N6 interface.
+	Attachment AttachmentSpec `json:"attachment"`
+	// address of the UPF on N6 with the prefix length of the subnet.
+	Address InterfaceAddress `json:"address"`
+	// gateway that packets of UEs go to when no route says otherwise.
+	Gateway IPAddress `json:"gateway"`
+	// routes beside the default route over gateway.
+	// +optional
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=map
+	// +listMapKey=destination
+	Routes []Route `json:"routes,omitempty"`
+	// mtu of the N6 interface in bytes.
+	// +kubebuilder:default=1500
+	// +kubebuilder:validation:Minimum=1280
+	// +kubebuilder:validation:Maximum=9600
+	MTU int32 `json:"mtu,omitempty"`
+}
+
+// Route leads a destination over a router of the N6 subnet.
+type Route struct {
+	// destination network.
+	Destination CIDR `json:"destination"`
+	// via is the router's address.
+	Via IPAddress `json:"via"`
+}
+
+// UEToUE says whether UEs reach each other.
+// +kubebuilder:validation:Enum=Deny;Allow
+type UEToUE string
+
+// Values of UEToUE.
+const (
+	UEToUEDeny  UEToUE = "Deny"
+	UEToUEAllow UEToUE = "Allow"
+)
+
+// AdministrativeState of a UPFInstance (ITU-T X.731).
+// +kubebuilder:validation:Enum=Unlocked;Locked;ShuttingDown
+type AdministrativeState string
+
+// Values of AdministrativeState.
+const (
+	StateUnlocked     AdministrativeState = "Unlocked"
+	StateLocked       AdministrativeState = "Locked"
+	StateShuttingDown AdministrativeState = "ShuttingDown"
+)
+
+// UPFInstanceStatus says what the UPF is. Conditions: Ready, Placed, N3Attached, N6Attached,
+// EndpointsAllocated, UpdatePending.
+type UPFInstanceStatus struct {
+	// observedGeneration is the generation that this status speaks of.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// units is the number of pods that exist.
+	// +optional
+	Units int32 `json:"units"`
+	// readyUnits is the number of pods that forward packets.
+	// +optional
+	ReadyUnits int32 `json:"readyUnits"`
+	// selector of the pods, for the scale subresource.
+	// +optional
+	Selector string `json:"selector,omitempty"`
+	// unitStatuses says how each unit is.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	UnitStatuses []UnitStatus `json:"unitStatuses,omitempty"`
+	// endpoints says which Slice has which N3 address.
+	// +optional
+	// +listType=map
+	// +listMapKey=slice
+	Endpoints []EndpointAllocation `json:"endpoints,omitempty"`
+}
+
+// UnitStatus says how one unit is.
+type UnitStatus struct {
+	// name of the pod.
+	Name string `json:"name"`
+	// state of the unit.
+	State UnitState `json:"state"`
+	// node that it runs on.
+	// +optional
+	Node string `json:"node,omitempty"`
+	// n4Address is where SMFs reach it; it stays over restarts.
+	// +optional
+	N4Address string `json:"n4Address,omitempty"`
+	// hash of the pod template that the pod was made from.
+	// +optional
+	Hash string `json:"hash,omitempty"`
+	// rejections counts pods in a row that a node refused or that failed.
+	// +optional
+	Rejections int32 `json:"rejections,omitempty"`
+	// retryAfter is when the next pod may be made after a rejection.
+	// +optional
+	RetryAfter *metav1.Time `json:"retryAfter,omitempty"`
+	// message names what the unit waits for or why it failed.
+	// +optional
+	Message string `json:"message,omitempty"`
+}
+
+// UnitState is the state of a unit.
+// +kubebuilder:validation:Enum=Pending;Running;Ready;Rejected;Terminating;Stopped
+type UnitState string
+
+// Values of UnitState.
+const (
+	UnitPending     UnitState = "Pending"
+	UnitRunning     UnitState = "Running"
+	UnitReady       UnitState = "Ready"
+	UnitRejected    UnitState = "Rejected"
+	UnitTerminating UnitState = "Terminating"
+	UnitStopped     UnitState = "Stopped"
+)
+
+// EndpointAllocation gives an N3 address to a Slice.
+type EndpointAllocation struct {
+	// slice that the address is given to.
+	Slice string `json:"slice"`
+	// address on N3.
+	Address string `json:"address"`
+}
