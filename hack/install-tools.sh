@@ -1,0 +1,114 @@
+#!/usr/bin/env bash
+# Installs the Debian packages that a part of core5g needs and this machine lacks.
+#
+#   hack/install-tools.sh [--check] [section …]      (no section: all of them)
+#
+# A machine that has everything is left alone, within a tenth of a second. --check installs nothing
+# and prints what is missing. No daemon is started: core5g runs its own containerd in its own
+# namespaces.
+set -euo pipefail
+
+# One line per need: "section package probe". The probe is what is really needed, so that a program
+# from elsewhere (Docker's containerd, a newer clang) counts: a command in PATH, `pc:` a pkg-config
+# module, or `file:` a path.
+needs() {
+	cat <<-'LIST'
+		cluster  containerd       containerd
+		cluster  runc             runc
+		cluster  nftables         nft
+		cluster  iptables         iptables
+		cluster  conntrack        conntrack
+		cluster  iproute2         ip
+		cluster  util-linux       nsenter
+		cluster  ca-certificates  file:/etc/ssl/certs/ca-certificates.crt
+
+		upf      gcc              gcc
+		upf      libc6-dev        file:/usr/include/stdio.h
+		upf      make             make
+		upf      pkg-config       pkg-config
+		upf      libdpdk-dev      pc:libdpdk
+		upf      libyaml-dev      pc:yaml-0.1
+		upf      libcmocka-dev    pc:cmocka
+
+		lint     clang-format     clang-format
+		lint     clang-tidy       clang-tidy
+		lint     shellcheck       shellcheck
+
+		test     iputils-ping     ping
+		test     iperf3           iperf3
+		test     ethtool          ethtool
+		test     tcpdump          tcpdump
+	LIST
+}
+
+has() {
+	case $1 in
+	pc:*) command -v pkg-config >/dev/null && pkg-config --exists "${1#pc:}" ;;
+	file:*) [[ -e ${1#file:} ]] ;;
+	*) command -v "$1" >/dev/null ;;
+	esac
+}
+
+# The policy tells Debian's package scripts to start no daemon; a machine's own policy stays.
+policy=/usr/sbin/policy-rc.d
+install_packages() {
+	if [[ ! -e $policy ]]; then
+		printf '#!/bin/sh\nexit 101\n' >"$policy"
+		chmod 755 "$policy"
+		trap 'rm -f "$policy"' EXIT
+	fi
+	export DEBIAN_FRONTEND=noninteractive
+	local log status=0
+	log=$(mktemp)
+	# Old package lists name files that mirrors have dropped, so a failure means: refresh and try again.
+	apt-get install -y -q --no-install-recommends "$@" >"$log" 2>&1 ||
+		{ apt-get update -q >"$log" 2>&1 && apt-get install -y -q --no-install-recommends "$@" >>"$log" 2>&1; } ||
+		status=$?
+	if ((status != 0)); then
+		tail -n 20 "$log" >&2
+		echo "install-tools: apt-get could not install: $*" >&2
+	fi
+	rm -f "$log"
+	return "$status"
+}
+
+main() {
+	local check=false sections=() arg
+	for arg in "$@"; do
+		case $arg in
+		--check) check=true ;;
+		cluster | upf | lint | test) sections+=("$arg") ;;
+		*)
+			echo "usage: hack/install-tools.sh [--check] [cluster|upf|lint|test …]" >&2
+			return 2
+			;;
+		esac
+	done
+	((${#sections[@]})) || sections=(cluster upf lint test)
+
+	# The shell forgets a command's old place once packages have come.
+	export PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
+	local missing=() section package probe
+	while read -r section package probe; do
+		[[ -n $section && " ${sections[*]} " == *" $section "* ]] || continue
+		has "$probe" || missing+=("$package")
+	done < <(needs)
+
+	((${#missing[@]})) || return 0
+	if $check; then
+		printf '%s\n' "${missing[@]}"
+		return 1
+	fi
+	if ! command -v apt-get >/dev/null; then
+		echo "install-tools: this machine has no apt-get; install these yourself: ${missing[*]}" >&2
+		return 1
+	fi
+	if ((EUID != 0)); then
+		echo "install-tools: run it as root, or install these yourself: ${missing[*]}" >&2
+		return 1
+	fi
+	echo "installing ${missing[*]}" >&2
+	install_packages "${missing[@]}"
+}
+
+main "$@"
