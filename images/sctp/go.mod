@@ -1,0 +1,13 @@
+module github.com/free5gc/sctp
+
+go 1.25.0
+
+require (
+	github.com/pion/logging v0.2.4
+	github.com/pion/sctp v1.9.2
+)
+
+require (
+	github.com/pion/randutil v0.1.0 // indirect
+	github.com/pion/transport/v4 v4.0.1 // indirect
+)
