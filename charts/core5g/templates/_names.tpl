@@ -1,0 +1,58 @@
+{{- define "core5g.operator" -}}
+{{ printf "%s-operator" .Release.Name | trunc 63 | trimSuffix "-" }}
+{{- end }}
+
+{{/* core5g.labels takes a dict of root and component. */}}
+{{- define "core5g.labels" -}}
+{{ include "core5g.selector" . }}
+app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .root.Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_" }}
+{{- end }}
+
+{{- define "core5g.selector" -}}
+app.kubernetes.io/name: core5g
+app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/component: {{ .component }}
+{{- end }}
+
+{{- define "core5g.operatorImage" -}}
+{{ .Values.operator.image | default (printf "%s/operator:%s" .Values.images.registry .Values.images.tag) }}
+{{- end }}
+
+{{/* What every pod of the chart runs with: Pod Security level "restricted", and a read-only root. */}}
+{{- define "core5g.podSecurityContext" -}}
+runAsNonRoot: true
+runAsUser: 65532
+runAsGroup: 65532
+seccompProfile:
+  type: RuntimeDefault
+{{- end }}
+
+{{- define "core5g.containerSecurityContext" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities:
+  drop: [ALL]
+{{- end }}
+
+{{- define "core5g.pullSecrets" -}}
+{{- with .Values.images.pullSecrets -}}
+imagePullSecrets:
+  {{- range . }}
+  - name: {{ . }}
+  {{- end }}
+{{- end }}
+{{- end }}
+
+{{/* Where the operator and the chart's jobs may run. */}}
+{{- define "core5g.placement" -}}
+{{- with .Values.operator.nodeSelector -}}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{ end }}
+{{- with .Values.operator.tolerations -}}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
