@@ -56,7 +56,8 @@ bin:
 	@$(GO) build -ldflags '$(LDFLAGS)' -o $(BIN)/ ./operators/cmd/core5g-operator ./operators/subscriberdata/cmd/subscriber-data ./upf/upfc/cmd/upf-c ./e2e/cmd/ran
 
 images:
-	@$(BIN)/image -out $(OUT)/images $(sort $(dir $(wildcard images/*/image.yaml)))
+	@$(GO) build -o $(BIN)/ ./hack/image
+	@$(BIN)/image
 
 generate:
 	@hack/generate.sh

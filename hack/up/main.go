@@ -130,7 +130,7 @@ func (u *up) loadImages(ctx context.Context, log io.Writer) error {
 
 func (u *up) install(ctx context.Context, log io.Writer) error {
 	args := []string{"upgrade", "--install", cluster.Release, "charts/core5g", "--create-namespace", "--wait", "--timeout", "3m",
-		"--set", "core.n2.transport=" + n2Transport()}
+		"--set", "core.spec.n2.transport=" + n2Transport()}
 	out, err := u.cluster.HelmRun(ctx, args...)
 	fmt.Fprint(log, out)
 	return err
