@@ -122,6 +122,9 @@ type AMFSpec struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=63
 	Pointer *int32 `json:"pointer,omitempty"`
+	// defaultDNN is what a UE gets that asks for no data network and has none in its subscription.
+	// +kubebuilder:default=internet
+	DefaultDNN DNN `json:"defaultDNN,omitempty"`
 }
 
 // N2Transport is how NGAP travels.
@@ -224,16 +227,16 @@ type HomeNetworkKey struct {
 
 // ImagesSpec says where container images come from.
 type ImagesSpec struct {
-	// registry and path in front of every image name.
-	// +kubebuilder:default=core5g
+	// registry and path in front of every image name; empty means the operator's own.
+	// +optional
 	// +kubebuilder:validation:MaxLength=255
 	Registry string `json:"registry,omitempty"`
 	// tag of every image; empty means the operator's own.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	Tag string `json:"tag,omitempty"`
-	// pullPolicy of every image.
-	// +kubebuilder:default=IfNotPresent
+	// pullPolicy of every image; empty means the operator's own.
+	// +optional
 	// +kubebuilder:validation:Enum=Always;IfNotPresent;Never
 	PullPolicy corev1.PullPolicy `json:"pullPolicy,omitempty"`
 	// pullSecrets are the Secrets that pods pull images with.

@@ -1,0 +1,201 @@
+package specs
+
+import (
+	"path"
+
+	corev1 "k8s.io/api/core/v1"
+
+	api "core5g.dev/core5g/operators/api/v1alpha1"
+)
+
+type smfConfig struct {
+	Info          nfInfo           `json:"info"`
+	Configuration smfConfiguration `json:"configuration"`
+	Logger        nfLogger         `json:"logger"`
+}
+
+type smfConfiguration struct {
+	SMFName              string       `json:"smfName"`
+	SBI                  nfSBI        `json:"sbi"`
+	PFCP                 smfPFCP      `json:"pfcp"`
+	NRFURI               string       `json:"nrfUri"`
+	UserPlaneInformation smfUserPlane `json:"userplaneInformation"`
+	ServiceNameList      []string     `json:"serviceNameList"`
+	SNSSAIInfos          []smfSNSSAI  `json:"snssaiInfos"`
+	PLMNList             []nfPLMN     `json:"plmnList"`
+	Locality             string       `json:"locality"`
+	URRPeriod            int          `json:"urrPeriod"`
+	URRThreshold         int          `json:"urrThreshold"`
+	T3591                timer        `json:"t3591"`
+	T3592                timer        `json:"t3592"`
+	NwInstFQDNEncoding   bool         `json:"nwInstFqdnEncoding"`
+	RequestedUnit        int          `json:"requestedUnit"`
+}
+
+type smfPFCP struct {
+	ListenAddr             string `json:"listenAddr"`
+	ExternalAddr           string `json:"externalAddr"`
+	NodeID                 string `json:"nodeID"`
+	AssocFailAlertInterval string `json:"assocFailAlertInterval"`
+	AssocFailRetryInterval string `json:"assocFailRetryInterval"`
+	HeartbeatInterval      string `json:"heartbeatInterval"`
+}
+
+type smfUserPlane struct {
+	UPNodes map[string]smfUPNode `json:"upNodes"`
+	Links   []smfLink            `json:"links"`
+}
+
+type smfUPNode struct {
+	Type        string           `json:"type"`
+	NodeID      string           `json:"nodeID,omitempty"`
+	Addr        string           `json:"addr,omitempty"`
+	SNSSAIInfos []smfUPFSNSSAI   `json:"sNssaiUpfInfos,omitempty"`
+	Interfaces  []smfUPInterface `json:"interfaces,omitempty"`
+}
+
+type smfUPFSNSSAI struct {
+	SNSSAI nfSNSSAI    `json:"sNssai"`
+	DNNs   []smfUPFDNN `json:"dnnUpfInfoList"`
+}
+
+type smfUPFDNN struct {
+	DNN   string    `json:"dnn"`
+	Pools []smfPool `json:"pools"`
+}
+
+type smfPool struct {
+	CIDR string `json:"cidr"`
+}
+
+type smfUPInterface struct {
+	InterfaceType    string   `json:"interfaceType"`
+	Endpoints        []string `json:"endpoints"`
+	NetworkInstances []string `json:"networkInstances"`
+}
+
+type smfLink struct {
+	A string `json:"A"`
+	B string `json:"B"`
+}
+
+type smfSNSSAI struct {
+	SNSSAI nfSNSSAI `json:"sNssai"`
+	DNNs   []smfDNN `json:"dnnInfos"`
+}
+
+type smfDNN struct {
+	DNN string `json:"dnn"`
+	DNS smfDNS `json:"dns"`
+}
+
+type smfDNS struct {
+	IPv4 string `json:"ipv4"`
+}
+
+type smfRouting struct {
+	Info          nfInfo         `json:"info"`
+	UERoutingInfo map[string]any `json:"ueRoutingInfo"`
+}
+
+// SliceUserPlane is what a Slice's SMF must know of its UPF.
+type SliceUserPlane struct {
+	// UPF is the name of the UPFInstance.
+	UPF string
+	// N4Address is the ClusterIP in front of the unit's PFCP: it stays when pods are replaced.
+	N4Address string
+	// N3Endpoint belongs to this Slice alone.
+	N3Endpoint string
+	// SMFAddress is the ClusterIP of the SMF's own Service: its node identifier and F-SEID address.
+	SMFAddress string
+}
+
+// noDNS is told to UEs of a data network without DNS servers: free5GC's SMF insists on one.
+const noDNS = "0.0.0.0"
+
+func smfConfigOf(core *api.Core5G, slice *api.Slice, up SliceUserPlane, object string) smfConfig {
+	upf := smfUPNode{
+		Type: "UPF", NodeID: up.N4Address, Addr: up.N4Address,
+		SNSSAIInfos: []smfUPFSNSSAI{{SNSSAI: snssai(slice.Spec.SNSSAI)}},
+		Interfaces:  []smfUPInterface{{InterfaceType: "N3", Endpoints: []string{up.N3Endpoint}}},
+	}
+	info := smfSNSSAI{SNSSAI: snssai(slice.Spec.SNSSAI)}
+	for _, dn := range slice.Spec.DataNetworks {
+		dnn := smfUPFDNN{DNN: string(dn.DNN)}
+		for _, pool := range dn.UEPools {
+			dnn.Pools = append(dnn.Pools, smfPool{CIDR: string(pool)})
+		}
+		upf.SNSSAIInfos[0].DNNs = append(upf.SNSSAIInfos[0].DNNs, dnn)
+		// The SMF looks the N3 interface up by DNN.
+		upf.Interfaces[0].NetworkInstances = append(upf.Interfaces[0].NetworkInstances, string(dn.DNN))
+		dns := noDNS
+		if len(dn.DNS) > 0 {
+			dns = string(dn.DNS[0])
+		}
+		info.DNNs = append(info.DNNs, smfDNN{DNN: string(dn.DNN), DNS: smfDNS{IPv4: dns}})
+	}
+	c := smfConfiguration{
+		SMFName: "SMF",
+		SBI:     sbi(object),
+		PFCP: smfPFCP{
+			ListenAddr: "0.0.0.0", ExternalAddr: up.SMFAddress, NodeID: up.SMFAddress,
+			AssocFailAlertInterval: "10s", AssocFailRetryInterval: "2s", HeartbeatInterval: "10s",
+		},
+		NRFURI: sbiURL(FunctionObjectName(core.Name, api.FunctionNRF)),
+		UserPlaneInformation: smfUserPlane{
+			UPNodes: map[string]smfUPNode{"gNB": {Type: "AN"}, up.UPF: upf},
+			Links:   []smfLink{{A: "gNB", B: up.UPF}},
+		},
+		ServiceNameList: []string{"nsmf-pdusession", "nsmf-event-exposure", "nsmf-oam"},
+		SNSSAIInfos:     []smfSNSSAI{info},
+		Locality:        "area1",
+		URRPeriod:       30,
+		URRThreshold:    1000,
+		T3591:           timer{true, "16s", 3},
+		T3592:           timer{true, "8s", 3},
+		RequestedUnit:   1000,
+	}
+	for _, p := range core.Spec.PLMNs {
+		c.PLMNList = append(c.PLMNList, plmn(p))
+	}
+	return smfConfig{
+		Info:          nfInfo{Version: "1.0.7", Description: "SMF of slice " + slice.Name + " of " + core.Name},
+		Configuration: c,
+		Logger:        logger(core),
+	}
+}
+
+func smfWorkload(core *api.Core5G, slice *api.Slice, p Platform) workload {
+	w := functionWorkload(core, p, api.FunctionSMF)
+	w.object = SMFObjectName(core.Name, slice.Name)
+	w.owner = ownedBy(slice, "Slice")
+	w.labels = with(w.labels, api.LabelSlice, slice.Name)
+	// Time to release the PDU sessions and leave the NRF.
+	w.grace = 15
+	return w
+}
+
+// SMFService builds the Service of a Slice's SMF: SBI for its peers, PFCP for the UPF's reports. It
+// comes first, because its ClusterIP is part of the SMF's configuration.
+func SMFService(core *api.Core5G, slice *api.Slice, p Platform) *corev1.Service {
+	return smfWorkload(core, slice, p).service(
+		servicePort("sbi", PortSBI, corev1.ProtocolTCP),
+		servicePort("pfcp", PortPFCP, corev1.ProtocolUDP),
+	)
+}
+
+// SMF builds the session management function of one Slice.
+func SMF(core *api.Core5G, slice *api.Slice, p Platform, up SliceUserPlane) FunctionObjects {
+	w := smfWorkload(core, slice, p)
+	w = w.free5gc("smf", smfConfigOf(core, slice, up, w.object))
+	w.command = append(w.command, "-u", "./"+path.Join("config", "uerouting.yaml"))
+	w.config["uerouting.yaml"] = toYAML(smfRouting{
+		Info:          nfInfo{Version: "1.0.7", Description: "no UE routing: every session has one UPF"},
+		UERoutingInfo: map[string]any{},
+	})
+	w.waits = []string{
+		waitFor(FunctionObjectName(core.Name, api.FunctionNRF), PortSBI),
+	}
+	w.ports = []corev1.ContainerPort{port("sbi", PortSBI, corev1.ProtocolTCP), port("pfcp", PortPFCP, corev1.ProtocolUDP)}
+	return w.objects(SMFService(core, slice, p))
+}

@@ -1,0 +1,47 @@
+package specs
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	api "core5g.dev/core5g/operators/api/v1alpha1"
+)
+
+// subscriberDataServices are the functions that one program serves; each has a Service of its own, so
+// that a site can take one of them over.
+var subscriberDataServices = []string{"ausf", "udm", "udr", "nssf"}
+
+// SubscriberData builds AUSF, UDM, UDR and NSSF: one program that serves them from Subscribers, Slices
+// and Secrets.
+func SubscriberData(core *api.Core5G, p Platform) FunctionObjects {
+	w := functionWorkload(core, p, api.FunctionSubscriberData)
+	w.args = []string{
+		"--core=" + core.Name,
+		"--namespace=" + core.Namespace,
+		"--nrf-uri=" + sbiURL(FunctionObjectName(core.Name, api.FunctionNRF)),
+		"--sbi-port=" + strconv.Itoa(PortSBI),
+		fmt.Sprintf("--log-level=%s", strings.ToLower(string(core.Spec.LogLevel))),
+	}
+	w.serviceAccount = p.SubscriberDataServiceAccount
+	w.scratch = map[string]string{"tmp": "/tmp"}
+	w.ports = []corev1.ContainerPort{
+		port("sbi", PortSBI, corev1.ProtocolTCP),
+		port("metrics", PortMetrics, corev1.ProtocolTCP),
+		port("health", PortHealth, corev1.ProtocolTCP),
+	}
+	w.readiness = httpProbe("/readyz", PortHealth, 2)
+	w.liveness = httpProbe("/healthz", PortHealth, 20)
+	w.resources = requests("20m", "48Mi", "512Mi")
+	services := []*corev1.Service{w.service(
+		servicePort("sbi", PortSBI, corev1.ProtocolTCP),
+		servicePort("metrics", PortMetrics, corev1.ProtocolTCP),
+	)}
+	for _, nf := range subscriberDataServices {
+		services = append(services, namedService(core.Namespace, core.Name+"-"+nf, w.labels, w.labels, w.owner,
+			servicePort("sbi", PortSBI, corev1.ProtocolTCP)))
+	}
+	return w.objects(services...)
+}
