@@ -1,0 +1,71 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func treeOf(files ...file) tree {
+	t := tree{paths: map[string]bool{".": true}}
+	for _, f := range files {
+		t.add(f)
+	}
+	return t
+}
+
+func text(path, content string) file { return file{path: path, content: []byte(content)} }
+
+func TestChecks(t *testing.T) {
+	tests := []struct {
+		name  string
+		check func(tree) (int, []string)
+		files []file
+		want  []string
+	}{
+		{name: "links to files, folders and headings that exist", check: links, files: []file{
+			text("README.md", "[a](docs/a.md) [b](docs) ![c](docs/a.md#two-words-here) [d](#top)\n# Top\n`docs/a.md` `out/bin/helm`\n"),
+			text("docs/a.md", "## Two words, here!\n[up](../README.md \"title\") [web](https://example.org/x)\n`a.md`\n")}},
+		{name: "a link to a file that is not there", check: links,
+			files: []file{text("docs/a.md", "text\n[x](b.md)\n")},
+			want:  []string{"docs/a.md:2: link b.md leads nowhere: there is no docs/b.md"}},
+		{name: "a link to a heading that is not there", check: links,
+			files: []file{text("a.md", "[x](#one)\n# Two\n")}, want: []string{"a.md:1: link #one: a.md has no such heading"}},
+		{name: "an absolute link", check: links,
+			files: []file{text("a.md", "[x](/etc/passwd)\n")}, want: []string{"a.md:1: link /etc/passwd is absolute: write it relative to the document"}},
+		{name: "a path in code quotes that is not there", check: links,
+			files: []file{text("hack/x.sh", ""), text("a.md", "run `hack/y.sh`, see `example/y.sh`\n")}, want: []string{"a.md:1: there is no hack/y.sh"}},
+		{name: "code blocks hold no links", check: links, files: []file{text("a.md", "```\n[x](y)\n# no heading\n```\n")}},
+		{name: "the second heading of a name has a number", check: links, files: []file{text("a.md", "# A\n# A\n[x](#a-1)\n")}},
+		{name: "YAML of several documents", check: yamlFiles, files: []file{text("a.yaml", "a: 1\n---\nb: [2]\n"), text("charts/c/templates/t.yaml", "{{ x }}")}},
+		{name: "broken YAML", check: yamlFiles, files: []file{text("a.yaml", "a: [1\n")},
+			want: []string{"a.yaml: error converting YAML to JSON: yaml: line 1: did not find expected ',' or ']'"}},
+		{name: "paths that say nothing of a machine", check: machinePaths,
+			files: []file{text("a", "/var/run /workdir ./work/x $HOME/work/x out/work/y golang.org/x/tools /home /root\n")}},
+		{name: "a work folder", check: machinePaths, files: []file{text("a", "ok\ncd /work/main\n")},
+			want: []string{"a:2: names a work folder: cd /work/main"}},
+		{name: "a home folder", check: machinePaths, files: []file{text("a", "x=/home/jane/src\n")},
+			want: []string{"a:1: names a home folder: x=/home/jane/src"}},
+		{name: "a mirror", check: machinePaths, files: []file{text("a", "export GOPROXY=http://mirror.example\n")},
+			want: []string{"a:1: names an address of a package mirror: export GOPROXY=http://mirror.example"}},
+		{name: "a private key", check: machinePaths, files: []file{text("a", "-----BEGIN EC PRIVATE KEY-----\n")},
+			want: []string{"a:1: names a private key: -----BEGIN EC PRIVATE KEY-----"}},
+		{name: "binary files are not read", check: machinePaths, files: []file{text("a", "\x00/work/main\n")}},
+		{name: "scripts as they should be", check: scripts, files: []file{
+			{path: "a.sh", content: []byte("#!/usr/bin/env bash\n# Does.\nset -euo pipefail\n"), executable: true},
+			{path: "b", content: []byte("#!/bin/sh\n"), executable: true}, text("c.go", "package c\n"), text("empty", "")}},
+		{name: "scripts that cannot be run, and the other way round", check: scripts, files: []file{
+			text("a.sh", "#!/bin/sh\n"), {path: "b.go", content: []byte("package b\n"), executable: true},
+			{path: "c.sh", content: []byte("#!/bin/bash\necho\n"), executable: true}},
+			want: []string{"a.sh: begins with #! and cannot be run: chmod +x", "b.go: can be run and begins with no #!: chmod -x",
+				"c.sh: has no `set -euo pipefail`"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			_, wrong := test.check(treeOf(test.files...))
+			if diff := cmp.Diff(test.want, wrong); diff != "" {
+				t.Errorf("complaints (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
