@@ -21,6 +21,7 @@ require (
 	github.com/free5gc/nas v1.2.3 // indirect
 	github.com/free5gc/ngap v1.1.3 // indirect
 	github.com/free5gc/openapi v1.2.4 // indirect
+	github.com/free5gc/sctp v1.2.0
 	github.com/free5gc/util v1.3.2 // indirect
 	github.com/fsnotify/fsnotify v1.9.0 // indirect
 	github.com/fxamacker/cbor/v2 v2.9.0 // indirect
@@ -126,3 +127,5 @@ require (
 	sigs.k8s.io/structured-merge-diff/v6 v6.3.0 // indirect
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
+
+replace github.com/free5gc/sctp => ./images/sctp

@@ -1,0 +1,35 @@
+package gnb
+
+import (
+	"time"
+
+	"core5g.dev/core5g/e2e/ran/uenas"
+)
+
+// Config describes one gNB with one cell.
+type Config struct {
+	Name     string
+	ID       uint32 // gNB ID, 24 bits
+	MCC, MNC string
+	TAC      [3]byte
+	Slices   []uenas.SNSSAI
+	AMF      []string // "host:port", tried in order
+
+	// Reconnection waits MinBackoff after a failure, doubling up to MaxBackoff. Zero means 200 ms
+	// and 5 s.
+	MinBackoff, MaxBackoff time.Duration
+	// SetupTimeout bounds the wait for the answer to NG Setup. Zero means 5 s.
+	SetupTimeout time.Duration
+}
+
+func (c *Config) defaults() {
+	if c.MinBackoff == 0 {
+		c.MinBackoff = 200 * time.Millisecond
+	}
+	if c.MaxBackoff == 0 {
+		c.MaxBackoff = 5 * time.Second
+	}
+	if c.SetupTimeout == 0 {
+		c.SetupTimeout = 5 * time.Second
+	}
+}

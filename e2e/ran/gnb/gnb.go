@@ -1,0 +1,311 @@
+package gnb
+
+// The gNB has one goroutine that dials the AMF, does NG Setup and then reads N2 until the association
+// ends. It is the only one that reads N2; sends may come from any goroutine. The table of connections
+// is guarded by mu, which is never held while a UE is called or a message is sent.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/free5gc/ngap/ngapType"
+
+	"core5g.dev/core5g/e2e/ran/gtpu"
+	"core5g.dev/core5g/e2e/ran/n2"
+	"core5g.dev/core5g/e2e/ran/uenas"
+)
+
+// ErrNoN2 is the answer to a UE while the gNB has no AMF.
+var ErrNoN2 = errors.New("the gNB has no N2 association")
+
+// Streams of TS 38.412 7: one for procedures without a UE, one for those with.
+const (
+	streamCommon = 0
+	streamUE     = 1
+)
+
+// N3 is what the gNB needs of its GTP-U endpoint.
+type N3 interface {
+	Open(t *gtpu.Tunnel)
+	Replace(old, t *gtpu.Tunnel)
+	Remove(t *gtpu.Tunnel)
+}
+
+// GNB is one simulated gNB.
+type GNB struct {
+	cfg  Config
+	dial n2.Dialer
+	n3   N3
+	n3IP [4]byte
+	log  *slog.Logger
+
+	mu          sync.Mutex
+	n2          n2.Conn // nil unless NG Setup is done
+	connections map[int64]*Connection
+	nextRANID   int64
+	ues         map[UE]struct{}
+	status      Status
+}
+
+// Status is what the gNB says about itself.
+type Status struct {
+	Name      string    `json:"name"`
+	State     string    `json:"state"` // "connecting", "connected"
+	AMF       string    `json:"amf,omitempty"`
+	AMFName   string    `json:"amf_name,omitempty"`
+	Slices    []string  `json:"slices"`
+	AMFSlices []string  `json:"amf_slices,omitempty"`
+	NGSetups  int       `json:"ng_setups"`
+	Since     time.Time `json:"since,omitzero"`
+	LastError string    `json:"last_error,omitempty"`
+	Connected int       `json:"connected_ues"`
+}
+
+// New makes a gNB that is not running yet. n3IP is the address given to the core for N3.
+func New(cfg Config, dial n2.Dialer, n3 N3, n3IP [4]byte, log *slog.Logger) *GNB {
+	cfg.defaults()
+	g := &GNB{
+		cfg: cfg, dial: dial, n3: n3, n3IP: n3IP, log: log,
+		connections: map[int64]*Connection{}, ues: map[UE]struct{}{}, nextRANID: 1,
+	}
+	g.status = Status{Name: cfg.Name, State: "connecting"}
+	for _, s := range cfg.Slices {
+		g.status.Slices = append(g.status.Slices, s.String())
+	}
+	return g
+}
+
+// Status returns a copy of the state.
+func (g *GNB) Status() Status {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	s := g.status
+	s.Connected = len(g.connections)
+	return s
+}
+
+// Add puts a UE into the cell.
+func (g *GNB) Add(ue UE) {
+	g.mu.Lock()
+	g.ues[ue] = struct{}{}
+	up := g.n2 != nil
+	g.mu.Unlock()
+	if up {
+		ue.CellUp()
+	}
+}
+
+// Remove takes a UE out of the cell.
+func (g *GNB) Remove(ue UE) {
+	g.mu.Lock()
+	delete(g.ues, ue)
+	g.mu.Unlock()
+}
+
+// Run keeps the gNB connected until ctx ends.
+func (g *GNB) Run(ctx context.Context) {
+	backoff := g.cfg.MinBackoff
+	for {
+		for _, address := range g.cfg.AMF {
+			began := time.Now()
+			err := g.session(ctx, address)
+			if ctx.Err() != nil {
+				return
+			}
+			g.log.Warn("N2 lost", "amf", address, "err", err)
+			g.setError(err)
+			if time.Since(began) > g.cfg.MaxBackoff {
+				backoff = g.cfg.MinBackoff
+			}
+		}
+		wait := backoff + rand.N(backoff/4+1) // many gNBs shall not return at once
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+		}
+		backoff = min(2*backoff, g.cfg.MaxBackoff)
+	}
+}
+
+func (g *GNB) setError(err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.status.LastError = err.Error()
+}
+
+// session is one N2 association from dialing to its end.
+func (g *GNB) session(ctx context.Context, address string) error {
+	conn, err := g.dial(ctx, address)
+	if err != nil {
+		return fmt.Errorf("dial: %w", err)
+	}
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	defer stop()
+	defer conn.Close()
+
+	if err := g.setup(conn, address); err != nil {
+		return fmt.Errorf("NG Setup: %w", err)
+	}
+	g.log.Info("N2 up", "amf", address)
+	for _, ue := range g.allUEs() {
+		ue.CellUp()
+	}
+	err = g.read(conn)
+	g.down()
+	return err
+}
+
+// setup does NG Setup (TS 38.413 8.7.1).
+func (g *GNB) setup(conn n2.Conn, address string) error {
+	req, err := g.setupRequest()
+	if err != nil {
+		return err
+	}
+	if err := conn.Send(streamCommon, req); err != nil {
+		return err
+	}
+	timeout := time.AfterFunc(g.cfg.SetupTimeout, func() { conn.Close() })
+	defer timeout.Stop()
+	b, err := conn.Recv()
+	if err != nil {
+		return fmt.Errorf("no answer: %w", err)
+	}
+	m, err := n2.Decode(b)
+	if err != nil {
+		return err
+	}
+	switch m := m.(type) {
+	case *ngapType.NGSetupResponse:
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.n2 = conn
+		g.status.State, g.status.AMF, g.status.Since = "connected", address, time.Now()
+		g.status.NGSetups++
+		g.status.LastError = ""
+		g.status.AMFName, g.status.AMFSlices = readSetupResponse(m)
+		return nil
+	case *ngapType.NGSetupFailure:
+		return fmt.Errorf("refused: %s", n2.CauseText(n2.Find[ngapType.Cause](m.ProtocolIEs.List)))
+	}
+	return fmt.Errorf("answered by a %T", m)
+}
+
+func (g *GNB) read(conn n2.Conn) error {
+	for {
+		b, err := conn.Recv()
+		if errors.Is(err, io.EOF) {
+			return errors.New("the AMF ended the association")
+		}
+		if err != nil {
+			return err
+		}
+		m, err := n2.Decode(b)
+		if err != nil {
+			g.log.Warn("NGAP message refused", "err", err, "octets", len(b))
+			continue
+		}
+		g.handle(conn, m)
+	}
+}
+
+// down ends everything that lived on the association.
+func (g *GNB) down() {
+	g.mu.Lock()
+	g.n2 = nil
+	g.status.State = "connecting"
+	g.status.Since = time.Now()
+	gone := make([]*Connection, 0, len(g.connections))
+	for _, c := range g.connections {
+		gone = append(gone, c)
+	}
+	g.connections = map[int64]*Connection{}
+	g.mu.Unlock()
+	for _, ue := range g.allUEs() {
+		ue.CellDown()
+	}
+	for _, c := range gone {
+		c.end("N2 lost")
+	}
+}
+
+func (g *GNB) allUEs() []UE {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	out := make([]UE, 0, len(g.ues))
+	for ue := range g.ues {
+		out = append(out, ue)
+	}
+	return out
+}
+
+func (g *GNB) send(stream uint16, b []byte, err error) error {
+	if err != nil {
+		return fmt.Errorf("NGAP encoding: %w", err)
+	}
+	g.mu.Lock()
+	conn := g.n2
+	g.mu.Unlock()
+	if conn == nil {
+		return ErrNoN2
+	}
+	return conn.Send(stream, b)
+}
+
+// Establishment causes of a connection (TS 38.413 9.3.1.111).
+const (
+	CauseMTAccess     = ngapType.RRCEstablishmentCausePresentMtAccess
+	CauseMOSignalling = ngapType.RRCEstablishmentCausePresentMoSignalling
+	CauseMOData       = ngapType.RRCEstablishmentCausePresentMoData
+)
+
+// Connect opens a connection for a UE and sends its initial NAS message. tmsi may be nil.
+func (g *GNB) Connect(ue UE, nas []byte, cause uint8, tmsi *uenas.TMSI) (*Connection, error) {
+	g.mu.Lock()
+	if g.n2 == nil {
+		g.mu.Unlock()
+		return nil, ErrNoN2
+	}
+	c := &Connection{gnb: g, ue: ue, ranID: g.nextRANID, amfID: -1, tunnels: map[uint8]*gtpu.Tunnel{}}
+	g.nextRANID = g.nextRANID%0xFFFFFFFF + 1
+	g.connections[c.ranID] = c
+	g.mu.Unlock()
+
+	b, err := g.initialUEMessage(c.ranID, nas, cause, tmsi)
+	if err := g.send(streamUE, b, err); err != nil {
+		g.forget(c)
+		return nil, err
+	}
+	return c, nil
+}
+
+func (g *GNB) forget(c *Connection) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.connections[c.ranID] == c {
+		delete(g.connections, c.ranID)
+	}
+}
+
+func (g *GNB) byRANID(id int64) *Connection {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.connections[id]
+}
+
+func (g *GNB) byAMFID(id int64) *Connection {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, c := range g.connections {
+		if c.amf() == id {
+			return c
+		}
+	}
+	return nil
+}

@@ -1,0 +1,206 @@
+package gtpu
+
+// One Endpoint owns the UDP socket of N3. Its reader goroutine takes downlink packets to the tunnel
+// that their TEID names; uplink packets are written by the goroutine that has them (the reader of a
+// UE's TUN device, or a test). The tunnel table changes rarely and is read for every packet.
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+)
+
+// Counters of the endpoint: every packet ends in one of them, or in a tunnel's.
+type Counters struct {
+	EchoRequests       atomic.Uint64
+	ErrorIndications   atomic.Uint64
+	EndMarkers         atomic.Uint64
+	UnknownTEID        atomic.Uint64
+	Malformed          atomic.Uint64
+	UnsupportedMessage atomic.Uint64
+}
+
+// Tunnel is one PDU session's pair of TEIDs on N3.
+type Tunnel struct {
+	LocalTEID uint32         // chosen by us, in downlink packets
+	PeerTEID  uint32         // chosen by the UPF, in uplink packets
+	Peer      netip.AddrPort // the UPF
+	QFI       uint8          // QoS flow of uplink packets
+
+	// Deliver takes a downlink user packet. It may keep the slice only until it returns.
+	Deliver func(packet []byte, qfi uint8)
+	// Lost is told that the UPF does not know PeerTEID (any more).
+	Lost func()
+
+	UplinkPackets, UplinkOctets     atomic.Uint64
+	DownlinkPackets, DownlinkOctets atomic.Uint64
+}
+
+// Endpoint is the gNB's GTP-U entity.
+type Endpoint struct {
+	log     *slog.Logger
+	conn    *net.UDPConn
+	address netip.Addr
+
+	mu      sync.RWMutex
+	tunnels map[uint32]*Tunnel
+
+	watch Watches
+
+	Counters Counters
+}
+
+// Listen opens the socket at address:2152.
+func Listen(address netip.Addr, log *slog.Logger) (*Endpoint, error) {
+	conn, err := net.ListenUDP("udp4", net.UDPAddrFromAddrPort(netip.AddrPortFrom(address, Port)))
+	if err != nil {
+		return nil, fmt.Errorf("GTP-U socket on %s: %w", netip.AddrPortFrom(address, Port), err)
+	}
+	// Best effort: the kernel caps both at net.core.{r,w}mem_max.
+	_ = conn.SetReadBuffer(4 << 20)
+	_ = conn.SetWriteBuffer(4 << 20)
+	return &Endpoint{log: log, conn: conn, address: address, tunnels: map[uint32]*Tunnel{}}, nil
+}
+
+// Address is where the UPF sends downlink packets.
+func (e *Endpoint) Address() netip.Addr { return e.address }
+
+// Watches lets tests see downlink packets, whatever tunnel they come by.
+func (e *Endpoint) Watches() *Watches { return &e.watch }
+
+// Close ends Serve.
+func (e *Endpoint) Close() error { return e.conn.Close() }
+
+// Open adds a tunnel under a TEID that it chooses, and stores in t.LocalTEID.
+func (e *Endpoint) Open(t *Tunnel) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for {
+		// Random, so that a tunnel of an earlier run is not mistaken for one of this run.
+		teid := rand.Uint32()
+		if _, taken := e.tunnels[teid]; teid != 0 && !taken {
+			t.LocalTEID = teid
+			e.tunnels[teid] = t
+			return
+		}
+	}
+}
+
+// Remove takes a tunnel away; packets to it are answered with an Error Indication from now on.
+func (e *Endpoint) Remove(t *Tunnel) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.tunnels[t.LocalTEID] == t {
+		delete(e.tunnels, t.LocalTEID)
+	}
+}
+
+// Send wraps the user packet in b[HeaderLen:] and sends it to the UPF.
+func (e *Endpoint) Send(t *Tunnel, b []byte) error {
+	n := len(b) - HeaderLen
+	PutUplink(b, t.PeerTEID, t.QFI, n)
+	if _, err := e.conn.WriteToUDPAddrPort(b, t.Peer); err != nil {
+		return err
+	}
+	t.UplinkPackets.Add(1)
+	t.UplinkOctets.Add(uint64(n))
+	return nil
+}
+
+// SendRaw sends octets as they are, for tests of what a UPF refuses.
+func (e *Endpoint) SendRaw(peer netip.AddrPort, b []byte) error {
+	_, err := e.conn.WriteToUDPAddrPort(b, peer)
+	return err
+}
+
+// Serve reads until Close. It returns nil then, else the socket's error.
+func (e *Endpoint) Serve() error {
+	b := make([]byte, 65536)
+	for {
+		n, from, err := e.conn.ReadFromUDPAddrPort(b)
+		if err != nil {
+			if errors.Is(err, net.ErrClosed) {
+				return nil
+			}
+			return err
+		}
+		e.handle(b[:n], from)
+	}
+}
+
+func (e *Endpoint) handle(b []byte, from netip.AddrPort) {
+	p, err := Parse(b)
+	if err != nil {
+		e.Counters.Malformed.Add(1)
+		return
+	}
+	switch p.Type {
+	case GPDU:
+		e.deliver(p, from)
+	case EchoRequest:
+		e.Counters.EchoRequests.Add(1)
+		_ = e.SendRaw(from, AppendEchoResponse(nil, p.Sequence))
+	case ErrorIndication:
+		e.Counters.ErrorIndications.Add(1)
+		e.lost(p.Payload)
+	case EndMarker:
+		e.Counters.EndMarkers.Add(1) // TS 23.501 5.8.2.9: only a path switch would act on it
+	case EchoResponse, SupportedHeaders:
+	default:
+		e.Counters.UnsupportedMessage.Add(1)
+	}
+}
+
+func (e *Endpoint) deliver(p Packet, from netip.AddrPort) {
+	e.mu.RLock()
+	t := e.tunnels[p.TEID]
+	e.mu.RUnlock()
+	if t == nil {
+		e.Counters.UnknownTEID.Add(1)
+		_ = e.SendRaw(netip.AddrPortFrom(from.Addr(), Port), AppendErrorIndication(nil, p.TEID, e.address))
+		return
+	}
+	t.DownlinkPackets.Add(1)
+	t.DownlinkOctets.Add(uint64(len(p.Payload)))
+	if e.watch.offer(t, p.Payload) {
+		return
+	}
+	t.Deliver(p.Payload, p.QFI)
+}
+
+// lost finds the tunnels whose far end an Error Indication names.
+func (e *Endpoint) lost(ies []byte) {
+	teid, address, err := ParseErrorIndication(ies)
+	if err != nil {
+		e.Counters.Malformed.Add(1)
+		return
+	}
+	var hit []*Tunnel
+	e.mu.RLock()
+	for _, t := range e.tunnels {
+		if t.PeerTEID == teid && t.Peer.Addr() == address {
+			hit = append(hit, t)
+		}
+	}
+	e.mu.RUnlock()
+	e.log.Warn("GTP-U error indication", "teid", fmt.Sprintf("%#08x", teid), "peer", address, "tunnels", len(hit))
+	for _, t := range hit {
+		if t.Lost != nil {
+			t.Lost()
+		}
+	}
+}
+
+// Replace puts t in the place of old, under the same local TEID.
+func (e *Endpoint) Replace(old, t *Tunnel) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.tunnels[old.LocalTEID] == old {
+		e.tunnels[old.LocalTEID] = t
+	}
+}
