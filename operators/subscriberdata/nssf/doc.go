@@ -1,0 +1,2 @@
+// Package nssf serves Nnssf_NSSelection (TS 29.531) from the slices that exist.
+package nssf

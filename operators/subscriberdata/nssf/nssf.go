@@ -1,0 +1,184 @@
+package nssf
+
+import (
+	"context"
+	"net/http"
+
+	"core5g.dev/core5g/operators/subscriberdata/sbi"
+	"core5g.dev/core5g/operators/subscriberdata/subscription"
+)
+
+const service = "nnssf-nsselection"
+
+// Directory is what the NSSF asks about slices.
+type Directory interface {
+	Core(ctx context.Context) (subscription.Core, error)
+	Slices(ctx context.Context) ([]subscription.Slice, error)
+}
+
+// NSSF is the network slice selection function.
+type NSSF struct {
+	directory Directory
+	nrf       string
+}
+
+// New returns an NSSF; nrf is the base URI of the NRF that knows the slices' SMFs.
+func New(directory Directory, nrf string) *NSSF { return &NSSF{directory: directory, nrf: nrf} }
+
+// Register adds the NSSF's operations.
+func (n *NSSF) Register(r *sbi.Router) {
+	for _, v := range []string{"v1", "v2"} {
+		r.Handle(service, "NSSelectionGet", "GET /nnssf-nsselection/"+v+"/network-slice-information", n.selection)
+	}
+}
+
+// sliceInfoForRegistration is SliceInfoForRegistration of TS 29.531 6.1.6.2.5.
+type sliceInfoForRegistration struct {
+	SubscribedNssai []struct {
+		SubscribedSnssai  subscription.SNSSAI `json:"subscribedSnssai"`
+		DefaultIndication bool                `json:"defaultIndication"`
+	} `json:"subscribedNssai"`
+	RequestedNssai []subscription.SNSSAI `json:"requestedNssai"`
+}
+
+// sliceInfoForPDUSession is SliceInfoForPDUSession of TS 29.531 6.1.6.2.6.
+type sliceInfoForPDUSession struct {
+	SNSSAI subscription.SNSSAI `json:"sNssai"`
+}
+
+// authorizedNetworkSliceInfo is AuthorizedNetworkSliceInfo of TS 29.531 6.1.6.2.2.
+type authorizedNetworkSliceInfo struct {
+	AllowedNssaiList    []allowedNssai        `json:"allowedNssaiList,omitempty"`
+	ConfiguredNssai     []configuredSnssai    `json:"configuredNssai,omitempty"`
+	RejectedNssaiInPlmn []subscription.SNSSAI `json:"rejectedNssaiInPlmn,omitempty"`
+	NSIInformation      *nsiInformation       `json:"nsiInformation,omitempty"`
+}
+
+type allowedNssai struct {
+	AllowedSnssaiList []allowedSnssai `json:"allowedSnssaiList"`
+	AccessType        string          `json:"accessType"`
+}
+
+type allowedSnssai struct {
+	AllowedSnssai      subscription.SNSSAI `json:"allowedSnssai"`
+	NSIInformationList []nsiInformation    `json:"nsiInformationList,omitempty"`
+}
+
+type configuredSnssai struct {
+	ConfiguredSnssai subscription.SNSSAI `json:"configuredSnssai"`
+}
+
+type nsiInformation struct {
+	NRFID string `json:"nrfId"`
+	NSIID string `json:"nsiId,omitempty"`
+}
+
+func (n *NSSF) selection(r *http.Request) (sbi.Answer, error) {
+	usable, err := n.usable(r.Context())
+	if err != nil {
+		return sbi.Answer{}, err
+	}
+	var registration sliceInfoForRegistration
+	if there, err := sbi.QueryJSON(r, "slice-info-request-for-registration", &registration); err != nil {
+		return sbi.Answer{}, err
+	} else if there {
+		return n.forRegistration(registration, usable)
+	}
+	var session sliceInfoForPDUSession
+	if there, err := sbi.QueryJSON(r, "slice-info-request-for-pdu-session", &session); err != nil {
+		return sbi.Answer{}, err
+	} else if there {
+		return n.forPDUSession(session, usable)
+	}
+	return sbi.Answer{}, sbi.BadRequest("MANDATORY_QUERY_PARAM_MISSING",
+		"slice-info-request-for-registration or slice-info-request-for-pdu-session is mandatory")
+}
+
+// usable are the S-NSSAIs that have a Slice and that the AMF advertises, with the Slice's name.
+func (n *NSSF) usable(ctx context.Context) (map[subscription.SNSSAI]string, error) {
+	core, err := n.directory.Core(ctx)
+	if err != nil {
+		return nil, err
+	}
+	slices, err := n.directory.Slices(ctx)
+	if err != nil {
+		return nil, err
+	}
+	usable := make(map[subscription.SNSSAI]string, len(slices))
+	for _, s := range slices {
+		if core.Advertises(s.SNSSAI) {
+			usable[s.SNSSAI] = s.Name
+		}
+	}
+	return usable, nil
+}
+
+// forRegistration allows what is requested, subscribed and there; where nothing is requested, the
+// subscribed defaults (TS 23.501 5.15.5.2.1).
+func (n *NSSF) forRegistration(info sliceInfoForRegistration, usable map[subscription.SNSSAI]string) (sbi.Answer, error) {
+	var out authorizedNetworkSliceInfo
+	subscribed := make(map[subscription.SNSSAI]bool)
+	var defaults []subscription.SNSSAI
+	for _, s := range info.SubscribedNssai {
+		id := subscription.MakeSNSSAI(s.SubscribedSnssai.SST, s.SubscribedSnssai.SD)
+		if subscribed[id] {
+			continue
+		}
+		subscribed[id] = true
+		if _, ok := usable[id]; !ok {
+			continue
+		}
+		out.ConfiguredNssai = append(out.ConfiguredNssai, configuredSnssai{id})
+		if s.DefaultIndication {
+			defaults = append(defaults, id)
+		}
+	}
+
+	var allowed []subscription.SNSSAI
+	seen := make(map[subscription.SNSSAI]bool)
+	for _, s := range info.RequestedNssai {
+		id := subscription.MakeSNSSAI(s.SST, s.SD)
+		if seen[id] {
+			continue
+		}
+		seen[id] = true
+		if _, ok := usable[id]; ok && subscribed[id] {
+			allowed = append(allowed, id)
+		} else {
+			out.RejectedNssaiInPlmn = append(out.RejectedNssaiInPlmn, id)
+		}
+	}
+	if len(info.RequestedNssai) == 0 {
+		allowed = defaults
+	}
+	if len(allowed) == 0 {
+		return sbi.Answer{}, notSupported("none of the S-NSSAIs is subscribed and served")
+	}
+	list := allowedNssai{AccessType: "3GPP_ACCESS"}
+	for _, id := range allowed {
+		list.AllowedSnssaiList = append(list.AllowedSnssaiList, allowedSnssai{
+			AllowedSnssai:      id,
+			NSIInformationList: []nsiInformation{n.instance(usable[id])},
+		})
+	}
+	out.AllowedNssaiList = []allowedNssai{list}
+	return sbi.Answer{Status: http.StatusOK, Body: out}, nil
+}
+
+// forPDUSession names the NRF that finds the slice's SMF.
+func (n *NSSF) forPDUSession(info sliceInfoForPDUSession, usable map[subscription.SNSSAI]string) (sbi.Answer, error) {
+	name, ok := usable[subscription.MakeSNSSAI(info.SNSSAI.SST, info.SNSSAI.SD)]
+	if !ok {
+		return sbi.Answer{}, notSupported("no such slice")
+	}
+	instance := n.instance(name)
+	return sbi.Answer{Status: http.StatusOK, Body: authorizedNetworkSliceInfo{NSIInformation: &instance}}, nil
+}
+
+func (n *NSSF) instance(slice string) nsiInformation {
+	return nsiInformation{NRFID: n.nrf + "/nnrf-nfm/v1/nf-instances", NSIID: slice}
+}
+
+func notSupported(detail string) *sbi.Problem {
+	return sbi.NewProblem(http.StatusForbidden, "SNSSAI_NOT_SUPPORTED", detail)
+}

@@ -1,0 +1,173 @@
+package subscriberdata
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/config"
+
+	"core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/subscriberdata/ausf"
+	"core5g.dev/core5g/operators/subscriberdata/nrf"
+	"core5g.dev/core5g/operators/subscriberdata/nssf"
+	"core5g.dev/core5g/operators/subscriberdata/sbi"
+	"core5g.dev/core5g/operators/subscriberdata/subscription"
+	"core5g.dev/core5g/operators/subscriberdata/udm"
+	"core5g.dev/core5g/operators/subscriberdata/udr"
+)
+
+// NewHandler returns the service based interface of all four functions.
+func NewHandler(d *subscription.Directory, nrfURI string, now func() time.Time, log *slog.Logger, reg prometheus.Registerer) http.Handler {
+	router := sbi.NewRouter(log, reg)
+	ausf.New(d, now, log, reg).Register(router)
+	udm.New(d).Register(router)
+	udr.New(d).Register(router)
+	nssf.New(d, nrfURI).Register(router)
+	return router
+}
+
+// functions are the profiles to register.
+func functions(c Config) []nrf.Function {
+	return []nrf.Function{
+		{Type: "AUSF", URI: c.AUSF, Services: map[string][]string{"nausf-auth": {"v1"}}},
+		{Type: "UDM", URI: c.UDM, Services: map[string][]string{"nudm-sdm": {"v2", "v1"}, "nudm-uecm": {"v1"}}},
+		{Type: "UDR", URI: c.UDR, Services: map[string][]string{"nudr-dr": {"v2"}}},
+		{Type: "NSSF", URI: c.NSSF, Services: map[string][]string{"nnssf-nsselection": {"v2", "v1"}}},
+	}
+}
+
+// Run serves until ctx ends.
+func Run(ctx context.Context, c Config, log *slog.Logger) error {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	group, ctx := errgroup.WithContext(ctx)
+	var health readiness
+	if err := serveSide(ctx, group, c.HealthListen, health.handler()); err != nil {
+		return err
+	}
+	if err := serveSide(ctx, group, c.MetricsListen, metricsHandler(registry)); err != nil {
+		return err
+	}
+
+	objects, err := openObjects(ctx, group, c, log)
+	if err != nil {
+		return err
+	}
+	directory := subscription.NewDirectory(objects)
+
+	listener, err := net.Listen("tcp", c.Listen)
+	if err != nil {
+		return err
+	}
+	handler := NewHandler(directory, c.NRF, time.Now, log, registry)
+	// The functions leave the NRF before they stop to answer.
+	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
+	group.Go(func() error { return sbi.Serve(serving, listener, handler) })
+	log.Info("serving AUSF, UDM, UDR and NSSF", "address", listener.Addr().String(), "core", c.Core)
+	health.ready.Store(true)
+
+	group.Go(func() error {
+		defer stopServing()
+		if c.NRF == "" {
+			<-ctx.Done()
+			return nil
+		}
+		plmns := func(ctx context.Context) ([]subscription.PLMN, error) {
+			core, err := directory.Core(ctx)
+			return core.PLMNs, err
+		}
+		return nrf.NewRegistrar(c.NRF, functions(c), plmns, log, registry).Run(ctx)
+	})
+	return group.Wait()
+}
+
+// openObjects opens the file or the cluster.
+func openObjects(ctx context.Context, group *errgroup.Group, c Config, log *slog.Logger) (subscription.Objects, error) {
+	if c.SubscribersFile != "" {
+		file, err := subscription.OpenFile(c.SubscribersFile)
+		if err != nil {
+			return nil, err
+		}
+		group.Go(func() error { return file.Watch(ctx, log) })
+		return file, nil
+	}
+	restConfig, err := config.GetConfig()
+	if err != nil {
+		return nil, fmt.Errorf("no Kubernetes: %w", err)
+	}
+	return openCluster(ctx, group, restConfig, c, log)
+}
+
+// openCluster starts the cache of one namespace and returns when it is filled.
+func openCluster(ctx context.Context, group *errgroup.Group, restConfig *rest.Config, c Config, log *slog.Logger) (subscription.Objects, error) {
+	ctrl.SetLogger(logr.FromSlogHandler(log.Handler()))
+	// An authentication reads one Secret: the client's own limit of 20 a second would be that of the core.
+	restConfig.QPS, restConfig.Burst = 500, 1000
+	scheme := runtime.NewScheme()
+	if err := errors.Join(v1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
+		return nil, err
+	}
+	objects, err := cache.New(restConfig, cache.Options{
+		Scheme:            scheme,
+		DefaultNamespaces: map[string]cache.Config{c.Namespace: {}},
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := objects.IndexField(ctx, &v1alpha1.Subscriber{}, subscription.SUPIIndex, subscription.IndexSUPI); err != nil {
+		return nil, err
+	}
+	for _, o := range []client.Object{&v1alpha1.Core5G{}, &v1alpha1.Slice{}} {
+		if _, err := objects.GetInformer(ctx, o, cache.BlockUntilSynced(false)); err != nil {
+			return nil, err
+		}
+	}
+	secrets, err := client.New(restConfig, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, err
+	}
+	group.Go(func() error { return objects.Start(ctx) })
+	log.Info("reading the objects", "namespace", c.Namespace)
+	if !objects.WaitForCacheSync(ctx) {
+		return nil, errors.New("stopped before the objects were read")
+	}
+	return subscription.NewCluster(objects, secrets, c.Namespace, c.Core), nil
+}
+
+func metricsHandler(g prometheus.Gatherer) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(g, promhttp.HandlerOpts{}))
+	return mux
+}
+
+// serveSide serves metrics or health beside the functions.
+func serveSide(ctx context.Context, group *errgroup.Group, address string, handler http.Handler) error {
+	if address == "" {
+		return nil
+	}
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return err
+	}
+	group.Go(func() error { return sbi.Serve(ctx, listener, handler) })
+	return nil
+}

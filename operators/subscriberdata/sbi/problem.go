@@ -1,0 +1,57 @@
+package sbi
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+)
+
+// Problem is an error answer: the problem details of TS 29.571 5.2.4.1.
+type Problem struct {
+	Title  string `json:"title,omitempty"`
+	Status int    `json:"status"`
+	Detail string `json:"detail,omitempty"`
+	Cause  string `json:"cause,omitempty"`
+}
+
+// Error implements error.
+func (p *Problem) Error() string {
+	return fmt.Sprintf("%d %s: %s", p.Status, p.Cause, p.Detail)
+}
+
+// NewProblem returns a problem with a cause of the specification and a sentence for people.
+func NewProblem(status int, cause, detail string) *Problem {
+	return &Problem{Title: http.StatusText(status), Status: status, Cause: cause, Detail: detail}
+}
+
+// UserNotFound is the answer for a SUPI without a subscription.
+func UserNotFound() *Problem {
+	return NewProblem(http.StatusNotFound, "USER_NOT_FOUND", "no subscriber has this SUPI")
+}
+
+// DataNotFound is the answer where the subscription has nothing of the kind asked for.
+func DataNotFound(detail string) *Problem {
+	return NewProblem(http.StatusNotFound, "DATA_NOT_FOUND", detail)
+}
+
+// BadRequest is the answer to something that cannot be read (TS 29.500 5.2.7.2).
+func BadRequest(cause, detail string) *Problem {
+	return NewProblem(http.StatusBadRequest, cause, detail)
+}
+
+// asProblem turns any error into an answer. What is not a Problem is our own failure, and its text may
+// speak of Secrets by name: it is logged and not sent.
+func asProblem(err error) *Problem {
+	var p *Problem
+	if errors.As(err, &p) {
+		return p
+	}
+	return NewProblem(http.StatusInternalServerError, "SYSTEM_FAILURE", "see the log of subscriber-data")
+}
+
+func writeProblem(w http.ResponseWriter, p *Problem) {
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(p.Status)
+	_ = json.NewEncoder(w).Encode(p)
+}

@@ -1,0 +1,153 @@
+package sbi
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// maxBody bounds a request's content; the largest that is expected has 2 kB.
+const maxBody = 256 << 10
+
+// Answer is what an operation answers with.
+type Answer struct {
+	Status   int
+	Location string
+	// Body is marshalled to JSON; there is none where it is nil.
+	Body any
+}
+
+// Operation answers one request. An error that is a *Problem is sent as such.
+type Operation func(r *http.Request) (Answer, error)
+
+// Router maps methods and paths to operations.
+type Router struct {
+	mux      *http.ServeMux
+	log      *slog.Logger
+	requests *prometheus.CounterVec
+	duration *prometheus.HistogramVec
+}
+
+// NewRouter returns an empty router that counts into the registry.
+func NewRouter(log *slog.Logger, reg prometheus.Registerer) *Router {
+	r := &Router{
+		mux: http.NewServeMux(),
+		log: log,
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "core5g_sbi_requests_total",
+			Help: "Requests to the service based interface, by service, operation and HTTP status.",
+		}, []string{"service", "operation", "status"}),
+		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "core5g_sbi_request_duration_seconds",
+			Help:    "Time to answer a request to the service based interface.",
+			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .1, 1},
+		}, []string{"service"}),
+	}
+	reg.MustRegister(r.requests, r.duration)
+	r.mux.HandleFunc("/", func(w http.ResponseWriter, req *http.Request) {
+		r.serve(w, req, "none", "none", func(*http.Request) (Answer, error) {
+			// TS 29.500 5.2.7.2.
+			return Answer{}, NewProblem(http.StatusNotFound, "RESOURCE_URI_STRUCTURE_NOT_FOUND", "no service has this path")
+		})
+	})
+	return r
+}
+
+// Handle adds an operation. The pattern is one of http.ServeMux.
+func (r *Router) Handle(service, operation, pattern string, op Operation) {
+	r.mux.HandleFunc(pattern, func(w http.ResponseWriter, req *http.Request) {
+		r.serve(w, req, service, operation, op)
+	})
+}
+
+// ServeHTTP implements http.Handler.
+func (r *Router) ServeHTTP(w http.ResponseWriter, req *http.Request) { r.mux.ServeHTTP(w, req) }
+
+func (r *Router) serve(w http.ResponseWriter, req *http.Request, service, operation string, op Operation) {
+	start := time.Now()
+	req.Body = http.MaxBytesReader(w, req.Body, maxBody)
+	answer, err := r.run(req, op)
+	status := answer.Status
+	var body []byte
+	if err == nil && answer.Body != nil {
+		body, err = json.Marshal(answer.Body)
+	}
+	if err != nil {
+		p := asProblem(err)
+		status = p.Status
+		level := slog.LevelInfo
+		if status >= http.StatusInternalServerError {
+			level = slog.LevelError
+		}
+		r.log.Log(req.Context(), level, "request refused", "service", service, "operation", operation,
+			"method", req.Method, "path", req.URL.Path, "status", status, "error", err)
+		writeProblem(w, p)
+	} else {
+		r.log.Debug("request answered", "service", service, "operation", operation,
+			"method", req.Method, "path", req.URL.Path, "status", status)
+		if answer.Location != "" {
+			w.Header().Set("Location", answer.Location)
+		}
+		if body != nil {
+			w.Header().Set("Content-Type", "application/json")
+		}
+		w.WriteHeader(status)
+		_, _ = w.Write(body)
+	}
+	r.requests.WithLabelValues(service, operation, strconv.Itoa(status)).Inc()
+	r.duration.WithLabelValues(service).Observe(time.Since(start).Seconds())
+}
+
+// run keeps a bug in one operation from ending the connection that other requests share.
+func (r *Router) run(req *http.Request, op Operation) (answer Answer, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			r.log.Error("operation panicked", "path", req.URL.Path, "panic", v, "stack", string(debug.Stack()))
+			err = fmt.Errorf("panic: %v", v)
+		}
+	}()
+	return op(req)
+}
+
+// ReadJSON reads the request's content into v. Members that v does not have are ignored (TS 29.500
+// 5.2.7.2 leaves that to the receiver), so that newer generations of a client are understood.
+func ReadJSON(req *http.Request, v any) error {
+	raw, err := io.ReadAll(req.Body)
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		return NewProblem(http.StatusRequestEntityTooLarge, "INVALID_MSG_FORMAT", "the content is too large")
+	case err != nil:
+		return BadRequest("INVALID_MSG_FORMAT", "the content cannot be read")
+	case len(bytes.TrimSpace(raw)) == 0:
+		return BadRequest("INVALID_MSG_FORMAT", "there is no content")
+	}
+	if err := json.Unmarshal(raw, v); err != nil {
+		return BadRequest("INVALID_MSG_FORMAT", "the content is not the JSON that is expected")
+	}
+	return nil
+}
+
+// QueryJSON reads a query parameter that carries JSON. It reports whether the parameter was there.
+func QueryJSON(req *http.Request, name string, v any) (bool, error) {
+	text := req.URL.Query().Get(name)
+	if text == "" {
+		return false, nil
+	}
+	if err := json.Unmarshal([]byte(text), v); err != nil {
+		return false, BadRequest("INVALID_QUERY_PARAM", "query parameter "+name+" is not the JSON that is expected")
+	}
+	return true, nil
+}
+
+// BaseURI is where the client reached us, for Location headers and links.
+func BaseURI(req *http.Request) string { return "http://" + req.Host }

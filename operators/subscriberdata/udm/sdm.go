@@ -1,0 +1,245 @@
+package udm
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/google/uuid"
+
+	"core5g.dev/core5g/operators/subscriberdata/sbi"
+	"core5g.dev/core5g/operators/subscriberdata/subscription"
+)
+
+const sdmService = "nudm-sdm"
+
+// Directory is what the UDM asks about subscribers.
+type Directory interface {
+	Subscriber(ctx context.Context, supi string) (subscription.Subscriber, error)
+}
+
+// UDM is the unified data management function.
+type UDM struct {
+	directory     Directory
+	registrations registrations
+}
+
+// New returns a UDM.
+func New(directory Directory) *UDM {
+	return &UDM{directory: directory, registrations: newRegistrations()}
+}
+
+// Register adds the UDM's operations.
+func (u *UDM) Register(r *sbi.Router) {
+	for _, base := range []string{"/nudm-sdm/v1/{supi}", "/nudm-sdm/v2/{supi}"} {
+		r.Handle(sdmService, "GetNSSAI", "GET "+base+"/nssai", u.nssai)
+		r.Handle(sdmService, "GetAmData", "GET "+base+"/am-data", u.amData)
+		r.Handle(sdmService, "GetSmfSelData", "GET "+base+"/smf-select-data", u.smfSelectData)
+		r.Handle(sdmService, "GetSmData", "GET "+base+"/sm-data", u.smData)
+		r.Handle(sdmService, "GetUeCtxInSmfData", "GET "+base+"/ue-context-in-smf-data", u.ueContextInSMFData)
+		r.Handle(sdmService, "Subscribe", "POST "+base+"/sdm-subscriptions", u.subscribe)
+		r.Handle(sdmService, "Unsubscribe", "DELETE "+base+"/sdm-subscriptions/{subscriptionId}", u.unsubscribe)
+	}
+	u.registerUECM(r)
+}
+
+// subscriber resolves the {supi} of the path.
+func (u *UDM) subscriber(r *http.Request) (subscription.Subscriber, error) {
+	return lookUp(r.Context(), u.directory, r.PathValue("supi"))
+}
+
+func lookUp(ctx context.Context, d Directory, supi string) (subscription.Subscriber, error) {
+	s, err := d.Subscriber(ctx, supi)
+	if errors.Is(err, subscription.ErrUnknownSubscriber) {
+		return s, sbi.UserNotFound()
+	}
+	return s, err
+}
+
+// nssai is Nssai of TS 29.503 6.1.6.2.2. singleNssais are the subscribed S-NSSAIs that are no default.
+type nssai struct {
+	DefaultSingleNssais []subscription.SNSSAI `json:"defaultSingleNssais"`
+	SingleNssais        []subscription.SNSSAI `json:"singleNssais,omitempty"`
+}
+
+func subscribedNSSAI(s subscription.Subscriber) nssai {
+	n := nssai{DefaultSingleNssais: []subscription.SNSSAI{}}
+	for _, sl := range s.Slices {
+		if sl.Default {
+			n.DefaultSingleNssais = append(n.DefaultSingleNssais, sl.SNSSAI)
+		} else {
+			n.SingleNssais = append(n.SingleNssais, sl.SNSSAI)
+		}
+	}
+	return n
+}
+
+func (u *UDM) nssai(r *http.Request) (sbi.Answer, error) {
+	s, err := u.subscriber(r)
+	if err != nil {
+		return sbi.Answer{}, err
+	}
+	if len(s.Slices) == 0 {
+		return sbi.Answer{}, sbi.DataNotFound("none of the subscriber's slices exists")
+	}
+	return sbi.Answer{Status: http.StatusOK, Body: subscribedNSSAI(s)}, nil
+}
+
+// accessAndMobilityData is AccessAndMobilitySubscriptionData of TS 29.503 6.1.6.2.4.
+type accessAndMobilityData struct {
+	GPSIs            []string          `json:"gpsis,omitempty"`
+	SubscribedUEAMBR subscription.AMBR `json:"subscribedUeAmbr"`
+	NSSAI            nssai             `json:"nssai"`
+}
+
+func (u *UDM) amData(r *http.Request) (sbi.Answer, error) {
+	s, err := u.subscriber(r)
+	if err != nil {
+		return sbi.Answer{}, err
+	}
+	data := accessAndMobilityData{SubscribedUEAMBR: s.AMBR, NSSAI: subscribedNSSAI(s)}
+	if s.GPSI != "" {
+		data.GPSIs = []string{s.GPSI}
+	}
+	return sbi.Answer{Status: http.StatusOK, Body: data}, nil
+}
+
+// smfSelectionData is SmfSelectionSubscriptionData of TS 29.503 6.1.6.2.6.
+type smfSelectionData struct {
+	SubscribedSnssaiInfos map[string]snssaiInfo `json:"subscribedSnssaiInfos"`
+}
+
+type snssaiInfo struct {
+	DNNInfos []dnnInfo `json:"dnnInfos"`
+}
+
+type dnnInfo struct {
+	DNN                 string `json:"dnn"`
+	DefaultDNNIndicator bool   `json:"defaultDnnIndicator,omitempty"`
+}
+
+func (u *UDM) smfSelectData(r *http.Request) (sbi.Answer, error) {
+	s, err := u.subscriber(r)
+	if err != nil {
+		return sbi.Answer{}, err
+	}
+	infos := make(map[string]snssaiInfo)
+	for _, sl := range s.Slices {
+		info := snssaiInfo{DNNInfos: []dnnInfo{}}
+		for i, dn := range sl.DataNetworks {
+			info.DNNInfos = append(info.DNNInfos, dnnInfo{DNN: dn.DNN, DefaultDNNIndicator: i == 0})
+		}
+		// TS 29.571's key is 1-010203; AMF 1.4.5 looks for 01010203 and ignores the other.
+		infos[sl.SNSSAI.String()] = info
+		infos[sl.SNSSAI.Hex()] = info
+	}
+	return sbi.Answer{Status: http.StatusOK, Body: smfSelectionData{SubscribedSnssaiInfos: infos}}, nil
+}
+
+// sessionManagementData is SessionManagementSubscriptionData of TS 29.503 6.1.6.2.8.
+type sessionManagementData struct {
+	SingleNssai       subscription.SNSSAI         `json:"singleNssai"`
+	DNNConfigurations map[string]dnnConfiguration `json:"dnnConfigurations"`
+}
+
+// dnnConfiguration is DnnConfiguration of TS 29.503 6.1.6.2.9.
+type dnnConfiguration struct {
+	PDUSessionTypes struct {
+		Default string   `json:"defaultSessionType"`
+		Allowed []string `json:"allowedSessionTypes"`
+	} `json:"pduSessionTypes"`
+	SSCModes struct {
+		Default string   `json:"defaultSscMode"`
+		Allowed []string `json:"allowedSscModes"`
+	} `json:"sscModes"`
+	QoSProfile struct {
+		FiveQI int32            `json:"5qi"`
+		ARP    subscription.ARP `json:"arp"`
+	} `json:"5gQosProfile"`
+	SessionAMBR subscription.AMBR `json:"sessionAmbr"`
+}
+
+func configure(dn subscription.DataNetwork) dnnConfiguration {
+	var c dnnConfiguration
+	c.PDUSessionTypes.Default = dn.SessionTypes[0]
+	c.PDUSessionTypes.Allowed = dn.SessionTypes
+	c.SSCModes.Default = "SSC_MODE_1"
+	c.SSCModes.Allowed = []string{"SSC_MODE_1"}
+	c.QoSProfile.FiveQI = dn.FiveQI
+	c.QoSProfile.ARP = dn.ARP
+	c.SessionAMBR = dn.AMBR
+	return c
+}
+
+func (u *UDM) smData(r *http.Request) (sbi.Answer, error) {
+	s, err := u.subscriber(r)
+	if err != nil {
+		return sbi.Answer{}, err
+	}
+	var wanted subscription.SNSSAI
+	bySlice, err := sbi.QueryJSON(r, "single-nssai", &wanted)
+	if err != nil {
+		return sbi.Answer{}, err
+	}
+	wanted = subscription.MakeSNSSAI(wanted.SST, wanted.SD)
+	dnn := r.URL.Query().Get("dnn")
+
+	data := []sessionManagementData{}
+	for _, sl := range s.Slices {
+		if bySlice && sl.SNSSAI != wanted {
+			continue
+		}
+		d := sessionManagementData{SingleNssai: sl.SNSSAI, DNNConfigurations: make(map[string]dnnConfiguration)}
+		for _, dn := range sl.DataNetworks {
+			if dnn == "" || dn.DNN == dnn {
+				d.DNNConfigurations[dn.DNN] = configure(dn)
+			}
+		}
+		if len(d.DNNConfigurations) > 0 {
+			data = append(data, d)
+		}
+	}
+	if len(data) == 0 {
+		return sbi.Answer{}, sbi.DataNotFound("the subscriber has no such slice and DNN")
+	}
+	return sbi.Answer{Status: http.StatusOK, Body: data}, nil
+}
+
+// ueContextInSMFData names the SMFs that hold PDU sessions of the UE (TS 29.503 6.1.6.2.16).
+func (u *UDM) ueContextInSMFData(r *http.Request) (sbi.Answer, error) {
+	s, err := u.subscriber(r)
+	if err != nil {
+		return sbi.Answer{}, err
+	}
+	return sbi.Answer{Status: http.StatusOK, Body: struct {
+		PDUSessions map[string]pduSession `json:"pduSessions,omitempty"`
+	}{u.registrations.sessions(s.SUPI)}}, nil
+}
+
+// subscribe answers a subscription to changes (TS 29.503 6.1.3.5). AMF 1.4.5 asks with an empty
+// callbackReference, so that there is nobody to notify: the answer carries an identifier, and nothing is
+// kept.
+func (u *UDM) subscribe(r *http.Request) (sbi.Answer, error) {
+	if _, err := u.subscriber(r); err != nil {
+		return sbi.Answer{}, err
+	}
+	var subscribed map[string]any
+	if err := sbi.ReadJSON(r, &subscribed); err != nil {
+		return sbi.Answer{}, err
+	}
+	if subscribed == nil {
+		return sbi.Answer{}, sbi.BadRequest("INVALID_MSG_FORMAT", "the content is not an SdmSubscription")
+	}
+	id := uuid.NewString()
+	subscribed["subscriptionId"] = id
+	return sbi.Answer{
+		Status:   http.StatusCreated,
+		Location: sbi.BaseURI(r) + r.URL.Path + "/" + id,
+		Body:     subscribed,
+	}, nil
+}
+
+// unsubscribe succeeds for any identifier: a subscription made before a restart is as forgotten as any.
+func (u *UDM) unsubscribe(*http.Request) (sbi.Answer, error) {
+	return sbi.Answer{Status: http.StatusNoContent}, nil
+}
