@@ -1,0 +1,149 @@
+#!/usr/bin/env bash
+# Builds the programs that core5g needs beside its own, from Go modules with pinned versions.
+#
+#   hack/build-tools.sh [part …]      (no part: all of them)
+#
+#   kube      out/bin/kube: Kubernetes and etcd in one file; links kubectl and envtest/ to it
+#   helm      out/bin/helm
+#   codegen   out/bin/controller-gen
+#   cni       out/cni/: the CNI plug-ins
+#   multus    out/cni/multus
+#   cluster   out/bin/: embedded, cluster-dns, pause and image, core5g's own
+#
+# Cold, kube takes 8 minutes of two cores. A part whose inputs have not changed is passed over at once.
+set -euo pipefail
+
+repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+bin=$repo/out/bin
+cni=$repo/out/cni
+stamps=$repo/out/stamps
+export CGO_ENABLED=0
+
+module_version() { sed -n "s|^[[:space:]]*$2 \(v[^ ]*\).*|\1|p" "$1/go.mod" | head -n 1; }
+
+# kube_ldflags sets the versions that Kubernetes' and helm's own build scripts set.
+kube_ldflags() {
+	local kube helm minor package flags="-s -w"
+	kube=$(module_version "$repo/hack/tools" k8s.io/kubernetes)
+	helm=$(module_version "$repo/hack/tools" helm.sh/helm/v3)
+	minor=$(cut -d. -f2 <<<"$kube")
+	for package in k8s.io/component-base/version k8s.io/client-go/pkg/version; do
+		flags+=" -X $package.gitVersion=$kube -X $package.gitMajor=1 -X $package.gitMinor=$minor"
+		flags+=" -X $package.gitTreeState=clean -X $package.buildDate=1970-01-01T00:00:00Z"
+	done
+	flags+=" -X helm.sh/helm/v3/internal/version.version=$helm"
+	for package in helm.sh/helm/v3/pkg/lint/rules helm.sh/helm/v3/pkg/chartutil; do
+		flags+=" -X $package.k8sVersionMajor=1 -X $package.k8sVersionMinor=$minor"
+	done
+	echo "$flags"
+}
+
+# inputs prints a digest of what a part is built from: the module's versions, its own sources, the
+# compiler. The sources of other modules are fixed by go.sum.
+inputs() {
+	local dir=$1
+	shift
+	{
+		go env GOVERSION GOOS GOARCH GOFLAGS
+		echo "$@"
+		cat "$repo/hack/build-tools.sh" "$dir/go.mod" "$dir/go.sum"
+		local source
+		for source in "$@"; do
+			[[ $source == ./* ]] && find "$dir/$source" -type f -print0 | sort -z | xargs -0 sha256sum
+		done
+		true
+	} | sha256sum
+}
+
+# build PART MODULE-DIR OUT LDFLAGS PACKAGE… builds unless the inputs are those of the last build.
+build() {
+	local part=$1 dir=$2 out=$3 ldflags=$4
+	shift 4
+	local stamp=$stamps/$part now package made=true
+	now=$(inputs "$dir" "$@")
+	for package in "$@"; do
+		[[ -e $out/$(basename "$package") ]] || made=false
+	done
+	if $made && [[ -f $stamp && $(<"$stamp") == "$now" ]]; then
+		return 0
+	fi
+	mkdir -p "$out" "$stamps"
+	rm -f "$stamp"
+	echo "building $part" >&2
+	# -v names a package when its compilation begins, which gives the progress. pipefail keeps the exit
+	# status of the compiler.
+	(cd "$dir" && nice -n 5 go build -v -ldflags "$ldflags" -o "$out/" "$@" 2>&1) | progress "$part"
+	echo "$now" >"$stamp"
+}
+
+# progress shows how far a long compilation is, and every line that is no package name.
+progress() {
+	awk -v part="$1" '
+		function now(  t) { "date +%s" | getline t; close("date +%s"); return t }
+		BEGIN { begin = now(); shown = begin }
+		/^[a-zA-Z0-9_.\/~-]+$/ {
+			count++
+			if (count % 10 == 0 && (t = now()) - shown >= 10) {
+				shown = t
+				printf "  %s: %d packages compiled, %d s\n", part, count, t - begin
+				fflush()
+			}
+			next
+		}
+		/^go: downloading/ { next }
+		{ print; fflush() }
+		END { if (now() - begin >= 10) printf "  %s: done, %d packages compiled in %d s\n", part, count, now() - begin }
+	' >&2
+}
+
+build_kube() {
+	# One compilation for all that shares Kubernetes' libraries.
+	build kube "$repo/hack/tools" "$bin" "$(kube_ldflags)" ./cmd/kube
+	ln -sfn kube "$bin/kubectl"
+	mkdir -p "$bin/envtest"
+	local name
+	for name in kube-apiserver etcd kubectl; do
+		ln -sfn ../kube "$bin/envtest/$name"
+	done
+}
+
+build_helm() { build helm "$repo/hack/tools" "$bin" "$(kube_ldflags)" helm.sh/helm/v3/cmd/helm; }
+
+build_codegen() { build codegen "$repo/hack/tools" "$bin" "-s -w" sigs.k8s.io/controller-tools/cmd/controller-gen; }
+
+build_cni() {
+	local plugins
+	mapfile -t plugins < <(sed -n 's|^[[:space:]]*\(github.com/containernetworking/plugins/plugins/.*\)|\1|p' "$repo/hack/tools/go.mod")
+	build cni "$repo/hack/tools" "$cni" "-s -w" "${plugins[@]}"
+}
+
+build_multus() {
+	local module=gopkg.in/k8snetworkplumbingwg/multus-cni.v4 version
+	version=$(module_version "$repo/hack/multus" "$module")
+	build multus "$repo/hack/multus" "$cni" "-s -w -X $module/pkg/multus.version=$version" "$module/cmd/multus"
+}
+
+build_cluster() {
+	build cluster "$repo/hack/tools" "$bin" "-s -w" ./cmd/embedded ./cmd/cluster-dns
+	build image "$repo" "$bin" "-s -w" ./hack/image ./images/pause
+}
+
+main() {
+	command -v go >/dev/null || {
+		echo "build-tools: Go is missing; install Go $(sed -n 's/^go //p' "$repo/go.mod") or later and put it in PATH" >&2
+		return 1
+	}
+	local part
+	(($#)) || set -- kube helm codegen cni multus cluster
+	for part in "$@"; do
+		case $part in
+		kube | helm | codegen | cni | multus | cluster) "build_$part" ;;
+		*)
+			echo "usage: hack/build-tools.sh [kube|helm|codegen|cni|multus|cluster …]" >&2
+			return 2
+			;;
+		esac
+	done
+}
+
+main "$@"

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+)
+
+// down removes the cluster and every trace of it.
+func (s *settings) down() error {
+	_, err := os.Stat(s.state)
+	if errors.Is(err, os.ErrNotExist) {
+		step("nothing to take down")
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := s.clear(); err != nil {
+		return err
+	}
+	step("cluster is down, nothing of it is left")
+	return nil
+}
+
+// clear ends the sandbox, if there is one, and gives back what it took of the machine.
+func (s *settings) clear() error {
+	if _, err := os.Stat(s.state); errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if pid := s.sandboxPID(); pid != 0 {
+		// Process 1 of a process namespace heeds no other signal from outside.
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+			return fmt.Errorf("sandbox: %w", err)
+		}
+		if err := untilFor(settleTime, func() error {
+			if s.running() {
+				return fmt.Errorf("process %d does not end", pid)
+			}
+			return nil
+		}); err != nil {
+			return err
+		}
+	}
+	for _, f := range []func() error{removeLink, removeCgroups, s.returnHugepages} {
+		if err := f(); err != nil {
+			return err
+		}
+	}
+	// A mount of a container may outlive the container for a moment.
+	return untilFor(settleTime, func() error { return os.RemoveAll(s.state) })
+}

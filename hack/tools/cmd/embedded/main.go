@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+var began = time.Now()
+
+// step says what has been done, and when.
+func step(format string, args ...any) {
+	fmt.Printf("  %5.1fs  %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
+}
+
+const usage = `usage: embedded up|down|status|load|exec [flags] [argument …]
+
+  up [archive …]      brings the cluster up with these images, or finds it up
+  down                removes it
+  status              says whether it is up, and what its daemons use
+  load archive …      imports images
+  exec command …      runs a command in the sandbox (ctr, nft, ip …)
+
+`
+
+func main() {
+	err := run()
+	if exit := new(exitError); errors.As(err, exit) {
+		os.Exit(int(*exit))
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "embedded:", err)
+		os.Exit(1)
+	}
+}
+
+// exitError is the exit status of a command in the sandbox.
+type exitError int
+
+func (e exitError) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
+
+func run() error {
+	if len(os.Args) < 2 {
+		fmt.Fprint(os.Stderr, usage)
+		return exitError(2)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	out := filepath.Dir(filepath.Dir(self))
+	flags := flag.NewFlagSet("embedded "+os.Args[1], flag.ExitOnError)
+	state := flags.String("state", filepath.Join(out, "cluster"), "directory of everything the cluster keeps")
+	bin := flags.String("bin", filepath.Join(out, "bin"), "directory with kube and kubectl")
+	cni := flags.String("cni", filepath.Join(out, "cni"), "directory with the CNI plug-ins")
+	hostIP := flags.String("host-ip", "10.213.0.1", "the machine's address towards the node; the node has the next one")
+	hugepages := flags.String("hugepages", "512", "hugepages of 2 MiB that the node shall have at least")
+	flags.Usage = func() {
+		fmt.Fprint(flags.Output(), usage)
+		flags.PrintDefaults()
+	}
+	if err := flags.Parse(os.Args[2:]); err != nil {
+		return err
+	}
+	s, err := newSettings(*state, *bin, *cni, *hostIP, *hugepages)
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	switch os.Args[1] {
+	case "init":
+		return s.runInit()
+	case "up":
+		return s.up(ctx, flags.Args())
+	case "down":
+		return s.down()
+	case "status":
+		return s.status(ctx)
+	case "load":
+		return s.load(flags.Args())
+	case "exec":
+		return s.exec(flags.Args())
+	}
+	fmt.Fprint(os.Stderr, usage)
+	return exitError(2)
+}

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// status says how the cluster is, and fails when it is not up and well.
+func (s *settings) status(ctx context.Context) error {
+	if !s.running() {
+		return errors.New("no cluster is up")
+	}
+	if err := s.healthy(ctx); err != nil {
+		return err
+	}
+	fmt.Printf("embedded cluster: node %s Ready at %s\nkubeconfig: %s\nlogs: %s\n",
+		nodeName, s.nodeIP, s.kubeconfig(), s.path("log"))
+	notes, err := filepath.Glob(s.path("log", "*.exits"))
+	if err != nil {
+		return err
+	}
+	for _, note := range notes {
+		text, err := os.ReadFile(note)
+		if err != nil {
+			return err
+		}
+		fmt.Printf("%s has been restarted %d times\n",
+			strings.TrimSuffix(filepath.Base(note), ".exits"), strings.Count(string(text), "\n"))
+	}
+	return nil
+}
+
+// exec runs a command in the sandbox, and ends as it does.
+func (s *settings) exec(command []string) error {
+	if !s.running() {
+		return errors.New("no cluster is up")
+	}
+	if len(command) == 0 {
+		return errors.New("exec: which command?")
+	}
+	cmd := s.inSandbox(os.Stdin, command...)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	err := cmd.Run()
+	if ended := new(exec.ExitError); errors.As(err, &ended) {
+		return exitError(ended.ExitCode())
+	}
+	return err
+}
