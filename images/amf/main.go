@@ -1,0 +1,64 @@
+// Command amf runs free5GC's AMF and keeps it registered with the NRF.
+package main
+
+import (
+	"context"
+	"flag"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"core5g.dev/core5g/images/registration"
+
+	"github.com/free5gc/amf/pkg/factory"
+	"github.com/free5gc/amf/pkg/service"
+)
+
+func main() {
+	config := flag.String("c", "./config/amfcfg.yaml", "configuration `file`, in free5GC's format")
+	flag.Parse()
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil)).With("nf", "amf")
+	if err := run(*config, log); err != nil {
+		log.Error("cannot run", "error", err)
+		os.Exit(1)
+	}
+}
+
+func run(configPath string, log *slog.Logger) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+
+	id, err := registration.InstanceID(factory.AmfDefaultNfInstanceIdEnvVar, "AMF", configPath)
+	if err != nil {
+		return err
+	}
+	// free5GC reads the id from this variable before it looks into the file.
+	if err := os.Setenv(factory.AmfDefaultNfInstanceIdEnvVar, id); err != nil {
+		return err
+	}
+	cfg, err := factory.ReadConfig(configPath)
+	if err != nil {
+		return err
+	}
+	factory.AmfConfig = cfg
+
+	var app *service.AmfApp
+	keeper := registration.New(cfg.Configuration.NrfUri, id, log, func(ctx context.Context) error {
+		profile, err := app.Consumer().BuildNFInstance(app.Context())
+		if err != nil {
+			return err
+		}
+		_, _, err = app.Consumer().SendRegisterNFInstance(ctx, app.Context().NrfUri, id, &profile)
+		return err
+	})
+	if err := keeper.Withdraw(ctx); err != nil {
+		return err
+	}
+	if app, err = service.NewApp(ctx, cfg, ""); err != nil {
+		return err
+	}
+	go keeper.Run(ctx)
+	app.Start()
+	return nil
+}

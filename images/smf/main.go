@@ -1,0 +1,124 @@
+// Command smf runs free5GC's SMF, keeps it registered with the NRF, and stands in front of its SBI to
+// give SM contexts the URIs of TS 29.502 (see smcontexts.go).
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"strconv"
+	"syscall"
+	"time"
+
+	"core5g.dev/core5g/images/registration"
+
+	"github.com/free5gc/smf/pkg/factory"
+	"github.com/free5gc/smf/pkg/service"
+	"github.com/free5gc/smf/pkg/utils"
+)
+
+const (
+	// instanceIDEnv is named as the other functions name theirs; free5GC's SMF has none of its own.
+	instanceIDEnv = "SMF_NF_INSTANCE_ID"
+	// terminationLimit bounds the way out: free5GC's SMF does not listen to SIGTERM while it waits for
+	// the NRF.
+	terminationLimit = 5 * time.Second
+)
+
+func main() {
+	config := flag.String("c", "./config/smfcfg.yaml", "configuration `file`, in free5GC's format")
+	routing := flag.String("u", "", "UE routing `file`, in free5GC's format; needed only with ulcl")
+	flag.Parse()
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil)).With("nf", "smf")
+	if err := run(*config, *routing, log); err != nil {
+		log.Error("cannot run", "error", err)
+		os.Exit(1)
+	}
+}
+
+func run(configPath, routingPath string, log *slog.Logger) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, func() {
+		time.AfterFunc(terminationLimit, func() {
+			log.Warn("not terminated in time")
+			os.Exit(1)
+		})
+	})
+
+	id, err := registration.InstanceID(instanceIDEnv, "SMF", configPath)
+	if err != nil {
+		return err
+	}
+	cfg, err := factory.ReadConfig(configPath)
+	if err != nil {
+		return err
+	}
+	factory.SmfConfig = cfg
+	if routingPath != "" {
+		if factory.UERoutingConfig, err = factory.ReadUERoutingConfig(routingPath); err != nil {
+			return err
+		}
+	} else if cfg.Configuration.ULCL {
+		return errors.New("ulcl: true needs a UE routing file (-u)")
+	}
+
+	var app *service.SmfApp
+	keeper := registration.New(cfg.Configuration.NrfUri, id, log, func(ctx context.Context) error {
+		return app.Consumer().RegisterNFInstance(ctx)
+	})
+	if err := keeper.Withdraw(ctx); err != nil {
+		return err
+	}
+
+	// The SMF itself listens on the loopback interface, at the next port; everything it tells others
+	// keeps the address and port of the configuration.
+	sbi := cfg.Configuration.Sbi
+	public := net.JoinHostPort(bindingAddress(sbi.BindingIPv4), strconv.Itoa(sbi.Port))
+	port := sbi.Port
+	sbi.BindingIPv4, sbi.Port = "127.0.0.1", port+1
+	private := net.JoinHostPort(sbi.BindingIPv4, strconv.Itoa(sbi.Port))
+	pfcpStart, pfcpTerminate := utils.InitPFCPFunc()
+	if app, err = service.NewApp(ctx, cfg, "", pfcpStart, pfcpTerminate); err != nil {
+		return err
+	}
+	self := app.Context()
+	self.NfInstanceID = id
+	self.SBIPort = port
+	services := *self.NfProfile.NFServices
+	for i := range services {
+		services[i].ServiceInstanceId = id + string(services[i].ServiceName)
+		services[i].ApiPrefix = fmt.Sprintf("%s://%s", self.URIScheme, net.JoinHostPort(self.RegisterIPv4, strconv.Itoa(port)))
+	}
+
+	front, err := newFront(public, private, cfg.GetSbiScheme(), services[0].ApiPrefix)
+	if err != nil {
+		return err
+	}
+	var certificate, key string
+	if sbi.Tls != nil {
+		certificate, key = sbi.Tls.Pem, sbi.Tls.Key
+	}
+	go func() {
+		if err := front.run(ctx, certificate, key); err != nil {
+			log.Error("the SBI front has stopped", "error", err)
+			os.Exit(1)
+		}
+	}()
+	go keeper.Run(ctx)
+	app.Start()
+	return nil
+}
+
+// bindingAddress reads the binding address as free5GC does: it may name an environment variable.
+func bindingAddress(configured string) string {
+	if address := os.Getenv(configured); address != "" {
+		return address
+	}
+	return configured
+}
