@@ -1,0 +1,223 @@
+#include "buffer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "shm.h"
+#include "worker.h"
+
+int
+buffer_init(struct buffer_store *store, uint32_t sessions, uint32_t packets_max,
+	uint32_t session_max)
+{
+	memset(store, 0, sizeof(*store));
+	store->sessions = sessions;
+	store->packets_max = packets_max;
+	store->session_max = session_max;
+	store->of = calloc(sessions, sizeof(struct buffer_queue *));
+	store->all = calloc(packets_max, sizeof(*store->all));
+	if (store->of == NULL || store->all == NULL) {
+		buffer_free(store);
+		return -1;
+	}
+	for (uint32_t i = 0; i < packets_max; i++) {
+		store->all[i].next = store->free;
+		store->free = &store->all[i];
+	}
+	return 0;
+}
+
+static struct rte_mbuf *
+queue_pop(struct buffer_store *store, struct buffer_queue *q)
+{
+	struct rte_mbuf *m = q->first;
+
+	q->first = m->next;
+	m->next = NULL;
+	q->n--;
+	store->packets--;
+	return m;
+}
+
+void
+buffer_free(struct buffer_store *store)
+{
+	for (uint32_t i = 0; store->all != NULL && i < store->packets_max; i++) {
+		while (store->all[i].n != 0)
+			rte_pktmbuf_free(queue_pop(store, &store->all[i]));
+	}
+	free(store->all);
+	free(store->of);
+	memset(store, 0, sizeof(*store));
+}
+
+bool
+buffer_is_waiting(const struct buffer_store *store, const struct pkt *p)
+{
+	const struct buffer_queue *q = store->of[p->session];
+
+	return q != NULL && q->n != 0;
+}
+
+static void
+queue_close(struct buffer_store *store, struct buffer_queue *q)
+{
+	store->of[q->session] = NULL;
+	store->queues--;
+	q->next = store->free;
+	store->free = q;
+}
+
+static void
+queue_drop(struct worker *w, struct buffer_queue *q)
+{
+	while (q->n != 0)
+		worker_drop(w, queue_pop(&w->buffers, q), UPF_DROP_BUFFER_RELEASED);
+	q->release = 0;
+}
+
+static void
+queue_release(struct buffer_store *store, struct buffer_queue *q)
+{
+	q->release = q->n;
+	if (q->releasing)
+		return;
+	q->releasing = true;
+	q->next = NULL;
+	if (store->release_first == NULL)
+		store->release_first = q;
+	else
+		store->release_last->next = q;
+	store->release_last = q;
+}
+
+static struct buffer_queue *
+queue_of(struct worker *w, const struct pkt *p)
+{
+	struct buffer_store *store = &w->buffers;
+	struct buffer_queue *q = store->of[p->session];
+
+	if (q == NULL) {
+		q = store->free;
+		if (q == NULL)
+			return NULL;
+		store->free = q->next;
+		*q = (struct buffer_queue){
+			.session = p->session,
+			.incarnation = p->rules->incarnation,
+		};
+		store->of[p->session] = q;
+		store->queues++;
+	} else if (q->incarnation != p->rules->incarnation) {
+		// The index was used anew before the command about the old session came.
+		queue_drop(w, q);
+		q->incarnation = p->rules->incarnation;
+		q->notified = false;
+	}
+	return q;
+}
+
+static void
+notify(struct worker *w, struct buffer_queue *q, const struct pkt *p)
+{
+	struct event event = {.dl_data = {
+		.rec = {.type = UPF_REC_EV_DL_DATA, .length = sizeof(event.dl_data)},
+		.session = p->session,
+		.pdr_id = p->pdr->pdr_id,
+		.qfi = p->pdr->out_qfi,
+		.tos = pkt_ip(p)->type_of_service,
+	}};
+
+	// If the ring is full, the next packet tries again.
+	q->notified = worker_raise(w, &event);
+}
+
+int
+buffer_hold(struct worker *w, struct pkt *p, bool notify_first)
+{
+	struct buffer_store *store = &w->buffers;
+	struct buffer_queue *q = queue_of(w, p);
+
+	if (q == NULL)
+		return UPF_DROP_BUFFER_FULL;
+	if (notify_first && !q->notified)
+		notify(w, q, p);
+	if (q->n >= store->session_max || store->packets >= store->packets_max)
+		return UPF_DROP_BUFFER_FULL;
+	// What parsing found travels with the packet.
+	*(struct pkt *)rte_mbuf_to_priv(p->m) = *p;
+	p->m->next = NULL;
+	if (q->n == 0)
+		q->first = p->m;
+	else
+		q->last->next = p->m;
+	q->last = p->m;
+	q->n++;
+	store->packets++;
+	if (!p->released)
+		shm_add(&w->stats->local.buffered, 1);
+	// It met a FAR that forwards while others wait: all of them may go now.
+	if ((p->pdr->action & UPF_FAR_FORW) != 0)
+		queue_release(store, q);
+	return PKT_TAKEN;
+}
+
+void
+buffer_rules_changed(struct worker *w, uint32_t session)
+{
+	struct buffer_queue *q = w->buffers.of[session];
+
+	if (q != NULL)
+		queue_release(&w->buffers, q);
+}
+
+// What to do with a queue whose round is over.
+static void
+queue_settle(struct buffer_store *store, struct buffer_queue *q)
+{
+	const struct buffer_queue *next = q->next;
+
+	store->release_first = (struct buffer_queue *)next;
+	q->releasing = false;
+	q->next = NULL;
+	if (q->n == 0)
+		queue_close(store, q);
+}
+
+void
+buffer_take(struct worker *w, struct burst *b)
+{
+	struct buffer_store *store = &w->buffers;
+
+	while (b->n < BURST && store->release_first != NULL) {
+		struct buffer_queue *q = store->release_first;
+		const struct rules *rules = session_rules(w->sessions, q->session);
+		struct pkt *p;
+
+		if (rules == NULL || rules->incarnation != q->incarnation)
+			queue_drop(w, q);
+		if (q->release == 0) {
+			// Packets of this very burst may come back to the queue.
+			if (b->n != 0)
+				break;
+			queue_settle(store, q);
+			continue;
+		}
+		p = &b->pkt[b->n];
+		q->release--;
+		*p = (struct pkt){.m = queue_pop(store, q)};
+		{
+			const struct pkt *saved = rte_mbuf_to_priv(p->m);
+
+			p->ip = saved->ip;
+			p->ip_len = saved->ip_len;
+			p->tunnel = saved->tunnel;
+			p->qfi = saved->qfi;
+			p->key = saved->key;
+		}
+		p->session = q->session;
+		p->rules = rules;
+		p->released = 1;
+		b->live[b->n++] = p;
+	}
+}

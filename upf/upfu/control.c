@@ -1,0 +1,523 @@
+#define _GNU_SOURCE
+#include "control.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <rte_malloc.h>
+#include <rte_ring.h>
+#include <rte_ring_elem.h>
+
+#include "log.h"
+#include "worker.h"
+
+#define EVENTS_PER_DATAGRAM 128u
+#define TRASH_WAIT_MS 1
+#define SEND_WAIT_MS 2000 // a upf-c that does not read for so long is gone
+
+// ---- sending -------------------------------------------------------------------------------------
+
+static void
+peer_close(struct control *c, const char *why)
+{
+	if (c->peer_fd < 0)
+		return;
+	log_info("upf-c disconnected", "reason=\"%s\" sessions=%u", why, c->base.sessions->present);
+	close(c->peer_fd); // leaves epoll by itself
+	c->peer_fd = -1;
+	c->peer_ready = false;
+	c->peer_full = false;
+}
+
+// Answers are owed, so this waits for room, but not for ever.
+static bool
+peer_send(struct control *c, const struct iovec *iov, size_t n, int pass_fd)
+{
+	union {
+		char space[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} ancillary = {0};
+	struct msghdr message = {.msg_iov = (struct iovec *)(uintptr_t)iov, .msg_iovlen = n};
+
+	if (pass_fd >= 0) {
+		struct cmsghdr *cmsg;
+
+		message.msg_control = ancillary.space;
+		message.msg_controllen = sizeof(ancillary.space);
+		cmsg = CMSG_FIRSTHDR(&message);
+		cmsg->cmsg_level = SOL_SOCKET;
+		cmsg->cmsg_type = SCM_RIGHTS;
+		cmsg->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(cmsg), &pass_fd, sizeof(int));
+	}
+	for (;;) {
+		struct pollfd writable = {.fd = c->peer_fd, .events = POLLOUT};
+
+		if (c->peer_fd < 0)
+			return false;
+		if (sendmsg(c->peer_fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0)
+			return true;
+		if (errno == EINTR)
+			continue;
+		if (errno != EAGAIN || poll(&writable, 1, SEND_WAIT_MS) == 0) {
+			peer_close(c, errno == EAGAIN ? "does not read its answers" : strerror(errno));
+			return false;
+		}
+	}
+}
+
+static struct upf_msg
+message_head(uint16_t op, uint32_t seq, uint32_t length)
+{
+	return (struct upf_msg){
+		.magic = UPF_ABI_MAGIC,
+		.version = UPF_ABI_VERSION,
+		.op = op,
+		.seq = seq,
+		.length = length,
+	};
+}
+
+static void
+send_answer(struct control *c, uint32_t seq, int status, uint32_t record)
+{
+	struct upf_msg msg = message_head(UPF_OP_ANSWER, seq, sizeof(msg));
+	struct iovec iov = {&msg, sizeof(msg)};
+
+	msg.status = status;
+	msg.record = record;
+	peer_send(c, &iov, 1, -1);
+}
+
+static void
+send_hello(struct control *c, uint32_t seq)
+{
+	const struct upf_shm *head = c->base.shm->head;
+	struct upf_hello hello = {
+		.boot_id = head->boot_id,
+		.shm_size = c->base.shm->size,
+		.sessions_max = c->config->limits.sessions_max,
+		.qer_slots = c->config->limits.qer_slots,
+		.urr_slots = c->config->limits.urr_slots,
+		.sessions = c->base.sessions->present,
+	};
+	struct upf_msg msg = message_head(UPF_OP_HELLO, seq, sizeof(msg) + sizeof(hello));
+	struct iovec iov[2] = {{&msg, sizeof(msg)}, {&hello, sizeof(hello)}};
+
+	peer_send(c, iov, 2, c->base.shm->fd);
+}
+
+// ---- DUMP ----------------------------------------------------------------------------------------
+
+struct dump {
+	struct control *c;
+	uint32_t seq;
+	uint32_t length, records; // of the datagram being filled in c->out
+};
+
+static void
+dump_flush(struct dump *d)
+{
+	struct upf_msg msg = message_head(UPF_OP_DUMP, d->seq, d->length);
+	struct iovec iov = {d->c->out, d->length};
+
+	if (d->records == 0)
+		return;
+	msg.records = d->records;
+	memcpy(d->c->out, &msg, sizeof(msg));
+	peer_send(d->c, &iov, 1, -1);
+	d->length = sizeof(msg);
+	d->records = 0;
+}
+
+static void
+dump_add(struct dump *d, uint16_t type, uint32_t session, const uint8_t *blob, uint32_t blob_len)
+{
+	uint32_t length = (uint32_t)(sizeof(struct upf_session_ref) + blob_len + 7) & ~7u;
+	struct upf_session_ref ref = {
+		.rec = {.type = type, .length = length},
+		.session = session,
+		.blob_len = blob_len,
+	};
+
+	// A blob came in one datagram beside larger heads, so it fits.
+	if (d->length + length > UPF_MSG_MAX)
+		dump_flush(d);
+	memset(d->c->out + d->length, 0, length);
+	memcpy(d->c->out + d->length, &ref, sizeof(ref));
+	if (blob_len != 0)
+		memcpy(d->c->out + d->length + sizeof(ref), blob, blob_len);
+	d->length += length;
+	d->records++;
+}
+
+static void
+send_dump(struct control *c, uint32_t seq)
+{
+	struct dump d = {.c = c, .seq = seq, .length = sizeof(struct upf_msg)};
+	struct upf_msg end = message_head(UPF_OP_DUMP_END, seq, sizeof(end));
+	struct iovec iov = {&end, sizeof(end)};
+
+	if (c->base.meta != NULL)
+		dump_add(&d, UPF_REC_META, 0, c->base.meta, c->base.meta_len);
+	for (uint32_t i = 0; i < c->base.sessions->max && c->peer_fd >= 0; i++) {
+		const struct session_state *state = &c->base.sessions->state[i];
+
+		if (state->rules != NULL)
+			dump_add(&d, UPF_REC_SESSION_STATE, i, state->blob, state->blob_len);
+	}
+	dump_flush(&d);
+	if (peer_send(c, &iov, 1, -1))
+		c->peer_ready = true;
+}
+
+// ---- receiving -----------------------------------------------------------------------------------
+
+void
+control_take(struct control *c, size_t length)
+{
+	const struct upf_msg *msg = (const void *)c->in;
+	uint32_t record = 0;
+	int status;
+
+	if (length < sizeof(*msg) || msg->magic != UPF_ABI_MAGIC || msg->length != length) {
+		send_answer(c, length >= sizeof(*msg) ? msg->seq : 0, EBADMSG, 0);
+		return;
+	}
+	if (msg->version != UPF_ABI_VERSION) {
+		send_answer(c, msg->seq, EPROTONOSUPPORT, 0);
+		return;
+	}
+	switch (msg->op) {
+	case UPF_OP_HELLO:
+		send_hello(c, msg->seq);
+		break;
+	case UPF_OP_TRANSACTION:
+		status = transaction_run(&c->base, msg, length, &record);
+		if (status != 0)
+			log_warning("transaction refused", "seq=%u record=%u error=\"%s\"", msg->seq,
+				record, strerror(status));
+		send_answer(c, msg->seq, status, record);
+		c->peer_ready = true;
+		break;
+	case UPF_OP_DUMP:
+		send_dump(c, msg->seq);
+		break;
+	default:
+		send_answer(c, msg->seq, EOPNOTSUPP, 0);
+		break;
+	}
+}
+
+static void
+peer_readable(struct control *c)
+{
+	// A bounded number, so that events and signals have their turn.
+	for (unsigned i = 0; i < 64 && c->peer_fd >= 0; i++) {
+		ssize_t n = recv(c->peer_fd, c->in, UPF_MSG_MAX, MSG_DONTWAIT | MSG_TRUNC);
+
+		if (n < 0 && (errno == EAGAIN || errno == EINTR))
+			return;
+		if (n <= 0) {
+			peer_close(c, n == 0 ? "closed by upf-c" : strerror(errno));
+			return;
+		}
+		if ((size_t)n > UPF_MSG_MAX) // cut off: its head is still true
+			send_answer(c, ((const struct upf_msg *)(void *)c->in)->seq, EMSGSIZE, 0);
+		else
+			control_take(c, (size_t)n);
+	}
+}
+
+static void
+peer_accept(struct control *c)
+{
+	int size = UPF_MSG_MAX * 2;
+	int fd = accept4(c->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct epoll_event event = {.events = EPOLLIN};
+
+	if (fd < 0)
+		return;
+	if (c->peer_fd >= 0) {
+		struct upf_msg busy = message_head(UPF_OP_ANSWER, 0, sizeof(busy));
+
+		busy.status = EBUSY;
+		if (send(fd, &busy, sizeof(busy), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+			log_warning("second upf-c refused", "error=\"%s\"", strerror(errno));
+		else
+			log_warning("second upf-c refused", "reason=\"one is connected\"");
+		close(fd);
+		return;
+	}
+	// Best effort: the default holds one datagram of the greatest size.
+	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
+	event.data.fd = fd;
+	if (epoll_ctl(c->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0) {
+		close(fd);
+		return;
+	}
+	c->peer_fd = fd;
+	log_info("upf-c connected", "sessions=%u", c->base.sessions->present);
+}
+
+// ---- events --------------------------------------------------------------------------------------
+
+// The control thread notices some reached volumes itself, inside a transaction; they are sent after
+// its answer.
+static void
+late_event(void *context, uint32_t session, uint32_t slot)
+{
+	struct control *c = context;
+
+	if (c->late_n == c->late_size) {
+		unsigned size = c->late_size != 0 ? c->late_size * 2 : 64;
+		struct upf_ev_urr *bigger = realloc(c->late, size * sizeof(*bigger));
+
+		if (bigger == NULL) {
+			log_warning("event lost", "reason=\"out of memory\" urr_slot=%u", slot);
+			return;
+		}
+		c->late = bigger;
+		c->late_size = size;
+	}
+	c->late[c->late_n++] = (struct upf_ev_urr){
+		.rec = {.type = UPF_REC_EV_URR, .length = sizeof(struct upf_ev_urr)},
+		.session = session,
+		.slot = slot,
+	};
+}
+
+static bool
+peer_watch_writable(struct control *c, bool on)
+{
+	struct epoll_event event = {
+		.events = on ? EPOLLIN | EPOLLOUT : EPOLLIN,
+		.data.fd = c->peer_fd,
+	};
+
+	c->peer_full = on;
+	return epoll_ctl(c->epoll_fd, EPOLL_CTL_MOD, c->peer_fd, &event) == 0;
+}
+
+static bool
+events_send(struct control *c, const struct event *events, unsigned n)
+{
+	struct upf_msg msg =
+		message_head(UPF_OP_EVENT, 0, (uint32_t)(sizeof(msg) + n * sizeof(*events)));
+	struct iovec iov[2] = {
+		{&msg, sizeof(msg)},
+		{(void *)(uintptr_t)events, n * sizeof(*events)},
+	};
+	struct msghdr message = {.msg_iov = iov, .msg_iovlen = 2};
+
+	msg.records = n;
+	if (sendmsg(c->peer_fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0)
+		return true;
+	if (errno == EAGAIN)
+		peer_watch_writable(c, true);
+	else if (errno != EINTR)
+		peer_close(c, strerror(errno));
+	return false;
+}
+
+// Takes events out of a worker's ring only when they are on their way: a upf-c that is away gets
+// them when it comes back.
+static bool
+worker_events(struct control *c, struct worker *w)
+{
+	struct event events[EVENTS_PER_DATAGRAM];
+	unsigned n = rte_ring_dequeue_burst_elem_start(w->events, events, sizeof(events[0]),
+		EVENTS_PER_DATAGRAM, NULL);
+
+	if (n == 0)
+		return false;
+	if (!events_send(c, events, n)) {
+		rte_ring_dequeue_elem_finish(w->events, 0);
+		return false;
+	}
+	rte_ring_dequeue_elem_finish(w->events, n);
+	return true;
+}
+
+static void
+events_pump(struct control *c)
+{
+	static_assert(sizeof(struct upf_ev_urr) == sizeof(struct event), "events are of one size");
+
+	while (c->peer_ready && !c->peer_full && c->late_n != 0) {
+		unsigned n = c->late_n < EVENTS_PER_DATAGRAM ? c->late_n : EVENTS_PER_DATAGRAM;
+
+		if (!events_send(c, (const struct event *)(void *)c->late, n))
+			return;
+		c->late_n -= n;
+		memmove(c->late, c->late + n, c->late_n * sizeof(*c->late));
+	}
+	for (unsigned i = 0; i < c->base.workers; i++) {
+		while (c->peer_ready && !c->peer_full && worker_events(c, c->base.worker[i]))
+			;
+	}
+}
+
+static bool
+events_waiting(const struct control *c)
+{
+	for (unsigned i = 0; i < c->base.workers; i++) {
+		if (rte_ring_count(c->base.worker[i]->events) != 0)
+			return true;
+	}
+	return c->late_n != 0;
+}
+
+// ---- the loop ------------------------------------------------------------------------------------
+
+static void
+control_dispatch(struct control *c, const struct epoll_event *event)
+{
+	int fd = event->data.fd;
+	uint64_t count;
+
+	if (fd == c->listen_fd) {
+		peer_accept(c);
+	} else if (fd == c->wake_fd) {
+		if (read(fd, &count, sizeof(count)) < 0 && errno != EAGAIN)
+			log_warning("cannot read the wake-up", "error=\"%s\"", strerror(errno));
+	} else if (fd == c->signal_fd) {
+		struct signalfd_siginfo info;
+
+		if (read(fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+			log_info("stopping", "signal=%u", info.ssi_signo);
+			c->stop = true;
+		}
+	} else if (fd == c->peer_fd) {
+		if ((event->events & EPOLLOUT) != 0)
+			peer_watch_writable(c, false);
+		if ((event->events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0)
+			peer_readable(c);
+	}
+}
+
+void
+control_run(struct control *c)
+{
+	while (!c->stop) {
+		struct epoll_event events[8];
+		bool trash = session_trash_collect(c->base.sessions);
+		int timeout = trash ? TRASH_WAIT_MS : -1;
+		int n;
+
+		// Sequentially consistent: pairs with worker_wake_control(); see there.
+		__atomic_store_n(&c->waits, 1, __ATOMIC_SEQ_CST);
+		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+		if (c->peer_ready && !c->peer_full && events_waiting(c))
+			timeout = 0;
+		n = epoll_wait(c->epoll_fd, events, 8, timeout);
+		__atomic_store_n(&c->waits, 0, __ATOMIC_SEQ_CST);
+		for (int i = 0; i < n; i++)
+			control_dispatch(c, &events[i]);
+		events_pump(c);
+	}
+}
+
+// ---- life ----------------------------------------------------------------------------------------
+
+static int
+watch(struct control *c, int fd)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
+
+	return epoll_ctl(c->epoll_fd, EPOLL_CTL_ADD, fd, &event);
+}
+
+static int
+signals_init(struct control *c)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	c->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return c->signal_fd < 0 || watch(c, c->signal_fd) < 0 ? -1 : 0;
+}
+
+// A socket file may be left over from a upf-u that was killed; one that answers is in use.
+static int
+listen_init(struct control *c)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	mode_t mask;
+	int rc;
+
+	memcpy(address.sun_path, c->config->socket, strlen(c->config->socket) + 1);
+	c->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (c->listen_fd < 0)
+		return -1;
+	if (connect(c->listen_fd, (struct sockaddr *)&address, sizeof(address)) == 0) {
+		errno = EADDRINUSE;
+		return -1;
+	}
+	if (unlink(c->config->socket) < 0 && errno != ENOENT)
+		return -1;
+	mask = umask(0117);
+	rc = bind(c->listen_fd, (struct sockaddr *)&address, sizeof(address));
+	umask(mask);
+	if (rc < 0 || listen(c->listen_fd, 4) < 0)
+		return -1;
+	return watch(c, c->listen_fd);
+}
+
+int
+control_init(struct control *c, const struct config *config)
+{
+	memset(c, 0, sizeof(*c));
+	c->config = config;
+	c->listen_fd = c->signal_fd = c->peer_fd = c->wake_fd = -1;
+	c->base.urr_fired = late_event;
+	c->base.context = c;
+	c->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	c->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	c->in = aligned_alloc(64, UPF_MSG_MAX);
+	c->out = aligned_alloc(64, UPF_MSG_MAX);
+	if (c->epoll_fd < 0 || c->wake_fd < 0 || c->in == NULL || c->out == NULL ||
+		watch(c, c->wake_fd) < 0 || signals_init(c) < 0) {
+		log_error("cannot start the control thread", "error=\"%s\"", strerror(errno));
+		return -1;
+	}
+	if (listen_init(c) < 0) {
+		log_error("cannot listen", "socket=%s error=\"%s\"", config->socket, strerror(errno));
+		return -1;
+	}
+	return 0;
+}
+
+void
+control_free(struct control *c)
+{
+	if (c->listen_fd >= 0) {
+		unlink(c->config->socket);
+		close(c->listen_fd);
+	}
+	if (c->peer_fd >= 0)
+		close(c->peer_fd);
+	if (c->signal_fd >= 0)
+		close(c->signal_fd);
+	if (c->wake_fd >= 0)
+		close(c->wake_fd);
+	if (c->epoll_fd >= 0)
+		close(c->epoll_fd);
+	free(c->late);
+	free(c->base.meta);
+	free(c->out);
+	free(c->in);
+}

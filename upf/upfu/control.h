@@ -1,0 +1,36 @@
+// The control thread: the single writer of all tables. It serves upf-c on a Unix SEQPACKET socket,
+// passes the workers' events on, frees what no worker uses any more, and ends on SIGTERM or SIGINT.
+//
+// One upf-c at a time; a second one is told EBUSY and closed. When upf-c goes, forwarding goes on and
+// everything is kept for the next one, which reads it back with DUMP. Events wait until the new
+// upf-c has read back the state (DUMP) or has begun to change it (TRANSACTION).
+#ifndef UPFU_CONTROL_H
+#define UPFU_CONTROL_H
+
+#include "transaction.h"
+
+struct control {
+	const struct config *config;
+	struct rule_base base;
+	uint32_t waits; // workers: wake me by wake_fd
+	int wake_fd;
+	int epoll_fd, listen_fd, signal_fd;
+	int peer_fd; // upf-c, -1: none
+	bool peer_ready; // it has the state, so that it may get events
+	bool peer_full;  // its socket takes no more events now
+	bool stop;
+	unsigned late_n; // events of the control thread's own, see control.c
+	struct upf_ev_urr *late;
+	unsigned late_size;
+	uint8_t *in, *out; // UPF_MSG_MAX each
+};
+
+int control_init(struct control *c, const struct config *config);
+// Serves until a signal ends it.
+void control_run(struct control *c);
+void control_free(struct control *c);
+
+// For tests: one datagram in, the answer or answers out through the peer's socket.
+void control_take(struct control *c, size_t length);
+
+#endif

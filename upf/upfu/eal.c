@@ -1,0 +1,171 @@
+// How EAL is started matters: without hugetlbfs, telemetry sockets or root; with an explicit memory
+// limit, since EAL would otherwise take what the host shows and not what the cgroup allows.
+#include "eal.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <rte_eal.h>
+#include <rte_errno.h>
+#include <rte_ethdev.h>
+#include <rte_log.h>
+#include <rte_mbuf.h>
+
+#include "worker.h"
+
+#define ARGS_MAX 48
+#define DESCRIPTORS 1024
+
+struct arguments {
+	char text[ARGS_MAX][192];
+	char *argv[ARGS_MAX + 1];
+	int n;
+};
+
+__attribute__((format(printf, 2, 3))) static void
+argument(struct arguments *a, const char *format, ...)
+{
+	va_list args;
+
+	if (a->n == ARGS_MAX)
+		return;
+	va_start(args, format);
+	vsnprintf(a->text[a->n], sizeof(a->text[0]), format, args);
+	va_end(args);
+	a->argv[a->n] = a->text[a->n];
+	a->n++;
+}
+
+static void
+interface_arguments(struct arguments *a, const struct config *config, enum upf_port port)
+{
+	const struct config_interface *in = &config->interface[port];
+
+	switch (in->driver) {
+	case CONFIG_AF_PACKET:
+		// Frames of 4 KiB hold what a jumbo-less MTU needs; a queue of 1024 rides out a sleep.
+		argument(a, "--vdev=net_af_packet%u,iface=%s,qdisc_bypass=1,qpairs=%u,framesz=%u,"
+			    "blocksz=%u,framecnt=1024",
+			port, in->device, config->workers, in->mtu > 1800 ? 16384 : 2048,
+			in->mtu > 1800 ? 65536 : 65536);
+		break;
+	case CONFIG_AF_XDP:
+		argument(a, "--vdev=net_af_xdp%u,iface=%s,queue_count=%u", port, in->device,
+			config->workers);
+		break;
+	case CONFIG_TAP:
+		argument(a, "--vdev=net_tap%u,iface=%s", port, in->device);
+		break;
+	case CONFIG_VFIO:
+		argument(a, "--allow=%s", in->device);
+		break;
+	}
+}
+
+static void
+lcores_argument(struct arguments *a, const struct config *config)
+{
+	char lcores[192];
+	int n = snprintf(lcores, sizeof(lcores), "0@%d", config->control_cpu);
+
+	for (unsigned i = 0; i < config->workers && n < (int)sizeof(lcores); i++)
+		n += snprintf(lcores + n, sizeof(lcores) - (size_t)n, ",%u@%d",
+			EAL_LCORE_WORKER + i, config->worker_cpu[i]);
+	argument(a, "--lcores=%s", lcores);
+	argument(a, "--main-lcore=0");
+}
+
+int
+eal_start(const struct config *config, const char *program, char *error, size_t error_size)
+{
+	bool pci = false;
+	static struct arguments a; // EAL keeps pointers into it
+
+	argument(&a, "%s", program);
+	lcores_argument(&a, config);
+	argument(&a, "-m");
+	argument(&a, "%u", config->memory_mib);
+	if (config->hugepages) {
+		argument(&a, "--in-memory");
+	} else {
+		argument(&a, "--no-huge");
+		argument(&a, "--no-shconf");
+	}
+	argument(&a, "--iova-mode=va");
+	argument(&a, "--no-telemetry");
+	argument(&a, "--log-level=lib.*:warning");
+	for (enum upf_port port = 0; port < UPF_PORTS; port++) {
+		interface_arguments(&a, config, port);
+		pci |= config->interface[port].driver == CONFIG_VFIO;
+	}
+	if (!pci)
+		argument(&a, "--no-pci");
+	if (rte_eal_init(a.n, a.argv) < 0) {
+		snprintf(error, error_size,
+			"DPDK does not start: %s; it needs %u MiB of %s (memory:, hugepages:)",
+			rte_strerror(rte_errno), config->memory_mib,
+			config->hugepages ? "2 MiB hugepages, allowed to this process" : "memory");
+		return -1;
+	}
+	return 0;
+}
+
+struct rte_mempool *
+eal_create_pool(uint32_t mbufs, unsigned workers)
+{
+	return rte_pktmbuf_pool_create("packets", mbufs + workers * 512, 256,
+		RTE_ALIGN_CEIL(sizeof(struct pkt), RTE_MBUF_PRIV_ALIGN), RTE_MBUF_DEFAULT_BUF_SIZE,
+		(int)rte_socket_id());
+}
+
+int
+eal_find_port(const struct config *config, enum upf_port port, uint16_t *ethdev)
+{
+	static const char *const names[] = {
+		[CONFIG_AF_PACKET] = "net_af_packet%u",
+		[CONFIG_AF_XDP] = "net_af_xdp%u",
+		[CONFIG_TAP] = "net_tap%u",
+	};
+	char name[64];
+
+	if (config->interface[port].driver == CONFIG_VFIO)
+		snprintf(name, sizeof(name), "%s", config->interface[port].device);
+	else
+		snprintf(name, sizeof(name), names[config->interface[port].driver], port);
+	return rte_eth_dev_get_port_by_name(name, ethdev);
+}
+
+int
+eal_start_port(uint16_t ethdev, unsigned workers, uint16_t mtu, struct rte_mempool *pool,
+	char *error, size_t error_size)
+{
+	struct rte_eth_conf conf = {0};
+	struct rte_eth_dev_info info;
+	uint16_t rx = DESCRIPTORS, tx = DESCRIPTORS;
+	const char *step = "rte_eth_dev_info_get";
+	int rc = rte_eth_dev_info_get(ethdev, &info);
+
+	if (rc == 0) {
+		step = "configure its queues";
+		rc = rte_eth_dev_configure(ethdev, (uint16_t)workers, (uint16_t)workers, &conf);
+	}
+	if (rc == 0)
+		rc = rte_eth_dev_adjust_nb_rx_tx_desc(ethdev, &rx, &tx);
+	for (uint16_t queue = 0; rc == 0 && queue < workers; queue++) {
+		step = "set up its queues";
+		rc = rte_eth_rx_queue_setup(ethdev, queue, rx, SOCKET_ID_ANY, NULL, pool);
+		if (rc == 0)
+			rc = rte_eth_tx_queue_setup(ethdev, queue, tx, SOCKET_ID_ANY, NULL);
+	}
+	if (rc == 0) {
+		// Virtual devices may have no MTU to set; a kernel interface keeps its own.
+		rte_eth_dev_set_mtu(ethdev, mtu);
+		step = "start it";
+		rc = rte_eth_dev_start(ethdev);
+	}
+	if (rc < 0)
+		snprintf(error, error_size, "cannot %s: %s", step, rte_strerror(-rc));
+	return rc < 0 ? -1 : 0;
+}

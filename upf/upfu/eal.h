@@ -1,0 +1,28 @@
+// DPDK's environment: memory, lcores, ethdevs.
+#ifndef UPFU_EAL_H
+#define UPFU_EAL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "config.h"
+
+struct rte_mempool;
+
+// Lcore ids: 0 is the control thread, 1 .. workers the workers.
+#define EAL_LCORE_WORKER 1u
+
+// Brings up EAL for the configuration. -1: one sentence in error.
+int eal_start(const struct config *config, const char *program, char *error, size_t error_size);
+
+// The packet buffers of the whole UPF. Private area: struct pkt of a buffered packet.
+struct rte_mempool *eal_create_pool(uint32_t mbufs, unsigned workers);
+
+// Sets the ethdev up with one queue pair a worker and starts it. -1: one sentence in error.
+int eal_start_port(uint16_t ethdev, unsigned workers, uint16_t mtu, struct rte_mempool *pool,
+	char *error, size_t error_size);
+
+// The ethdev behind an interface of the configuration.
+int eal_find_port(const struct config *config, enum upf_port port, uint16_t *ethdev);
+
+#endif

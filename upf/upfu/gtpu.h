@@ -1,0 +1,64 @@
+// GTP-U (TS 29.281) and its PDU Session Container (TS 38.415): the layouts that rte_gtp.h lacks.
+#ifndef UPFU_GTPU_H
+#define UPFU_GTPU_H
+
+#include <assert.h>
+#include <stdint.h>
+
+#include <rte_gtp.h>
+#include <rte_ip.h>
+#include <rte_udp.h>
+
+#include "session.h"
+
+#define GTPU_PORT 2152u
+#define GTPU_VERSION_1 0x30u // version 1, protocol type GTP
+#define GTPU_FLAG_E 0x04u    // the next extension header type is there
+#define GTPU_FLAG_S 0x02u    // the sequence number is there
+#define GTPU_FLAG_PN 0x01u   // the N-PDU number is there
+
+enum gtpu_type { // TS 29.281 6.1
+	GTPU_ECHO_REQUEST = 1,
+	GTPU_ECHO_RESPONSE = 2,
+	GTPU_ERROR_INDICATION = 26,
+	GTPU_SUPPORTED_EXTENSIONS = 31,
+	GTPU_END_MARKER = 254,
+	GTPU_G_PDU = 255,
+};
+
+enum gtpu_ie { // TS 29.281 8.1
+	GTPU_IE_RECOVERY = 14,
+	GTPU_IE_TEID_DATA_I = 16,
+	GTPU_IE_PEER_ADDRESS = 133,
+};
+
+#define GTPU_EXT_PDU_SESSION_CONTAINER 0x85u // TS 29.281 5.2.1
+
+// PDU Session Container without optional fields: one unit of four octets.
+struct gtpu_psc {
+	uint8_t units; // 1
+	uint8_t type;  // PDU type in the high nibble: 0 DL, 1 UL
+	uint8_t qfi;   // six bits
+	uint8_t next;  // extension header type, 0: none
+};
+static_assert(sizeof(struct gtpu_psc) == 4, "one unit");
+
+struct gtpu_outer { // what Outer Header Creation puts in front
+	struct rte_ipv4_hdr ip;
+	struct rte_udp_hdr udp;
+	struct rte_gtp_hdr gtp;
+	struct rte_gtp_hdr_ext_word word; // from here on only with a QFI
+	struct gtpu_psc psc;
+} __attribute__((packed, aligned(2)));
+static_assert(sizeof(struct gtpu_outer) == 44, "as on the wire");
+
+#define GTPU_OVERHEAD_PLAIN offsetof(struct gtpu_outer, word)
+
+static inline uint16_t
+gtpu_overhead(const struct pdr *pdr)
+{
+	return pdr->out_qfi != 0 || (pdr->flags & UPF_PDR_TEID) != 0 ? sizeof(struct gtpu_outer)
+								      : GTPU_OVERHEAD_PLAIN;
+}
+
+#endif

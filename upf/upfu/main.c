@@ -1,0 +1,207 @@
+// upf-u: the user plane function's data plane. Start: configuration, EAL, tables, ports, workers;
+// then the main thread is the control thread until a signal ends it.
+#define _GNU_SOURCE
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_cycles.h>
+#include <rte_eal.h>
+#include <rte_ethdev.h>
+#include <rte_launch.h>
+#include <rte_malloc.h>
+#include <rte_mempool.h>
+
+#include "config.h"
+#include "control.h"
+#include "eal.h"
+#include "log.h"
+#include "worker.h"
+
+struct upf_u {
+	struct config config;
+	struct control control;
+	struct session_table sessions;
+	struct shm shm;
+	struct qer_bucket (*qer)[2];
+	struct rte_mempool *pool;
+	uint16_t ethdev[UPF_PORTS];
+	unsigned ports_started;
+	struct worker *worker[UPF_WORKERS_MAX];
+	uint32_t stop;
+};
+
+static int
+start_memory(struct upf_u *u)
+{
+	const struct config_limits *limits = &u->config.limits;
+
+	u->pool = eal_create_pool(limits->mbufs, u->config.workers);
+	u->qer = rte_zmalloc("qer", (size_t)limits->qer_slots * sizeof(*u->qer), 64);
+	if (u->pool == NULL || u->qer == NULL ||
+		session_table_init(&u->sessions, limits->sessions_max, u->config.workers) < 0) {
+		log_error("out of memory", "memory_mib=%u mbufs=%u sessions_max=%u qer_slots=%u "
+					   "advice=\"raise memory or lower limits\"",
+			u->config.memory_mib, limits->mbufs, limits->sessions_max, limits->qer_slots);
+		return -1;
+	}
+	if (shm_init(&u->shm, u->config.workers, limits->urr_slots, rte_get_tsc_hz()) < 0) {
+		log_error("no shared memory for counters", "error=\"%s\" urr_slots=%u", strerror(errno),
+			limits->urr_slots);
+		return -1;
+	}
+	return 0;
+}
+
+static int
+start_ports(struct upf_u *u)
+{
+	static const char *const names[UPF_PORTS] = {"n3", "n6"};
+	char error[256];
+
+	for (enum upf_port port = 0; port < UPF_PORTS; port++) {
+		const struct config_interface *in = &u->config.interface[port];
+
+		// A device that fails to probe does not stop EAL.
+		if (eal_find_port(&u->config, port, &u->ethdev[port]) != 0) {
+			log_error("no such device", "interface=%s device=%s advice=\"the device must exist; "
+						    "kernel interfaces need CAP_NET_RAW and CAP_NET_ADMIN\"",
+				names[port], in->device);
+			return -1;
+		}
+		if (eal_start_port(u->ethdev[port], u->config.workers, in->mtu, u->pool, error,
+			    sizeof(error)) < 0) {
+			log_error("device does not start", "interface=%s device=%s error=\"%s\"",
+				names[port], in->device, error);
+			return -1;
+		}
+		u->ports_started++;
+	}
+	return 0;
+}
+
+static int
+start_workers(struct upf_u *u)
+{
+	struct worker_shared shared = {
+		.config = &u->config,
+		.sessions = &u->sessions,
+		.qer = u->qer,
+		.urr = u->shm.urr,
+		.stats = u->shm.workers,
+		.pool = u->pool,
+		.ethdev = {u->ethdev[0], u->ethdev[1]},
+		.wake_fd = u->control.wake_fd,
+		.control_waits = &u->control.waits,
+		.stop = &u->stop,
+	};
+
+	for (unsigned i = 0; i < u->config.workers; i++) {
+		u->worker[i] = worker_create(i, &shared);
+		if (u->worker[i] == NULL) {
+			log_error("out of memory", "worker=%u memory_mib=%u", i, u->config.memory_mib);
+			return -1;
+		}
+	}
+	u->control.base.compile = (struct compile_context){&u->config, rte_get_tsc_hz()};
+	u->control.base.sessions = &u->sessions;
+	u->control.base.shm = &u->shm;
+	u->control.base.worker = u->worker;
+	u->control.base.workers = u->config.workers;
+	for (unsigned i = 0; i < u->config.workers; i++) {
+		if (rte_eal_remote_launch(worker_run, u->worker[i], EAL_LCORE_WORKER + i) != 0) {
+			log_error("worker does not start", "worker=%u", i);
+			return -1;
+		}
+	}
+	return 0;
+}
+
+static void
+stop(struct upf_u *u)
+{
+	// Relaxed: the flag carries nothing but itself.
+	__atomic_store_n(&u->stop, 1, __ATOMIC_RELAXED);
+	rte_eal_mp_wait_lcore();
+	for (unsigned i = 0; i < u->config.workers; i++)
+		worker_free(u->worker[i]);
+	for (unsigned port = 0; port < u->ports_started; port++) {
+		rte_eth_dev_stop(u->ethdev[port]);
+		rte_eth_dev_close(u->ethdev[port]);
+	}
+	shm_free(&u->shm);
+	session_table_free(&u->sessions);
+	rte_free(u->qer);
+	rte_mempool_free(u->pool);
+}
+
+// Before any thread exists, so that all of them inherit it: signals come by signalfd.
+static void
+block_signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+}
+
+static int
+run(struct upf_u *u)
+{
+	int rc = EXIT_FAILURE;
+
+	if (control_init(&u->control, &u->config) == 0 && start_memory(u) == 0 &&
+		start_ports(u) == 0 && start_workers(u) == 0) {
+		log_info("upf-u is ready",
+			"boot_id=%016llx workers=%u sessions_max=%u socket=%s hugepages=%s memory_mib=%u",
+			(unsigned long long)u->shm.head->boot_id, u->config.workers,
+			u->config.limits.sessions_max, u->config.socket,
+			u->config.hugepages ? "true" : "false", u->config.memory_mib);
+		control_run(&u->control);
+		rc = EXIT_SUCCESS;
+	}
+	stop(u);
+	control_free(&u->control);
+	return rc;
+}
+
+int
+main(int argc, char **argv)
+{
+	static struct upf_u u;
+	const char *path = "/etc/core5g/upf-u.yaml";
+	char error[512];
+	int option;
+	bool check = false;
+
+	while ((option = getopt(argc, argv, "c:t")) != -1) {
+		if (option == 'c') {
+			path = optarg;
+		} else if (option == 't') {
+			check = true;
+		} else {
+			fprintf(stderr, "usage: upf-u [-t] [-c upf-u.yaml]\n  -t  check the file and end\n");
+			return EXIT_FAILURE;
+		}
+	}
+	if (config_read(&u.config, path, error, sizeof(error)) < 0) {
+		log_error("bad configuration", "error=\"%s\"", error);
+		return EXIT_FAILURE;
+	}
+	if (check)
+		return EXIT_SUCCESS;
+	block_signals();
+	if (eal_start(&u.config, argv[0], error, sizeof(error)) < 0) {
+		log_error("cannot start", "error=\"%s\"", error);
+		return EXIT_FAILURE;
+	}
+	option = run(&u);
+	rte_eal_cleanup();
+	return option;
+}

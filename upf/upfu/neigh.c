@@ -1,0 +1,276 @@
+#include "neigh.h"
+
+#include <string.h>
+
+#include <rte_arp.h>
+
+#include "shm.h"
+#include "worker.h"
+
+#define TRIES 5u
+// In tenths of a second:
+#define ASK_EVERY 2u
+#define GOOD_FOR 300u
+#define DEAD_FOR 10u
+#define ANNOUNCED_MAX 64u
+
+static uint64_t
+tenths(const struct worker *w, unsigned n)
+{
+	return w->tsc_hz / 10 * n;
+}
+
+static struct neigh *
+neigh_find(struct neigh_table *table, rte_be32_t addr)
+{
+	uint32_t hash = addr * UINT32_C(0x9e3779b1) >> 16;
+
+	for (unsigned i = 0; i < NEIGH_PROBES; i++) {
+		struct neigh *n = &table->entry[(hash + i) & (NEIGH_ENTRIES - 1)];
+
+		if (likely(n->addr == addr && n->state != NEIGH_FREE))
+			return n;
+	}
+	return NULL;
+}
+
+static void
+held_drop(struct worker *w, struct neigh *n)
+{
+	for (unsigned i = 0; i < n->held_n; i++)
+		worker_drop(w, n->held[i], UPF_DROP_NO_NEIGHBOUR);
+	n->held_n = 0;
+}
+
+// A place for addr: free, or that of the entry whose timer is nearest and which holds no packet.
+static struct neigh *
+neigh_add(struct neigh_table *table, rte_be32_t addr)
+{
+	uint32_t hash = addr * UINT32_C(0x9e3779b1) >> 16;
+	struct neigh *best = NULL;
+
+	for (unsigned i = 0; i < NEIGH_PROBES; i++) {
+		struct neigh *n = &table->entry[(hash + i) & (NEIGH_ENTRIES - 1)];
+
+		if (n->state == NEIGH_FREE) {
+			best = n;
+			break;
+		}
+		if (n->held_n == 0 && (best == NULL || n->due < best->due))
+			best = n;
+	}
+	if (best != NULL) {
+		memset(best, 0, sizeof(*best));
+		best->addr = addr;
+	}
+	return best;
+}
+
+static void
+arp_send(struct worker *w, enum upf_port port, uint16_t opcode, const struct rte_ether_addr *to,
+	rte_be32_t from_addr, rte_be32_t to_addr)
+{
+	struct rte_mbuf *m = rte_pktmbuf_alloc(w->pool);
+	struct rte_ether_hdr *eth;
+	struct rte_arp_hdr *arp;
+
+	if (m == NULL) {
+		shm_add(&w->stats->drops[UPF_DROP_NO_MBUF], 1);
+		return;
+	}
+	// 60 octets: the least that Ethernet carries.
+	eth = (void *)rte_pktmbuf_append(m, RTE_ETHER_MIN_LEN - RTE_ETHER_CRC_LEN);
+	if (eth == NULL) {
+		worker_drop(w, m, UPF_DROP_NO_MBUF);
+		return;
+	}
+	memset(eth, 0, RTE_ETHER_MIN_LEN - RTE_ETHER_CRC_LEN);
+	arp = (struct rte_arp_hdr *)(eth + 1);
+	memset(&eth->dst_addr, 0xff, sizeof(eth->dst_addr));
+	if (to != NULL)
+		eth->dst_addr = *to;
+	eth->src_addr = w->port[port].mac;
+	eth->ether_type = rte_cpu_to_be_16(RTE_ETHER_TYPE_ARP);
+	arp->arp_hardware = rte_cpu_to_be_16(RTE_ARP_HRD_ETHER);
+	arp->arp_protocol = rte_cpu_to_be_16(RTE_ETHER_TYPE_IPV4);
+	arp->arp_hlen = RTE_ETHER_ADDR_LEN;
+	arp->arp_plen = sizeof(rte_be32_t);
+	arp->arp_opcode = rte_cpu_to_be_16(opcode);
+	arp->arp_data.arp_sha = w->port[port].mac;
+	arp->arp_data.arp_sip = from_addr;
+	if (to != NULL)
+		arp->arp_data.arp_tha = *to;
+	arp->arp_data.arp_tip = to_addr;
+	worker_send(w, port, m);
+}
+
+static void
+neigh_ask(struct worker *w, enum upf_port port, struct neigh *n, const struct rte_ether_addr *to)
+{
+	n->tries++;
+	n->due = w->now + tenths(w, ASK_EVERY);
+	arp_send(w, port, RTE_ARP_OP_REQUEST, to, rte_cpu_to_be_32(w->port[port].own), n->addr);
+}
+
+static void
+neigh_hold(struct worker *w, struct neigh *n, struct rte_mbuf *m)
+{
+	if (n == NULL || n->state == NEIGH_DEAD || n->held_n == NEIGH_HELD) {
+		worker_drop(w, m, UPF_DROP_NO_NEIGHBOUR);
+		return;
+	}
+	n->held[n->held_n++] = m;
+}
+
+void
+neigh_send(struct worker *w, enum upf_port port, struct rte_mbuf *m, rte_be32_t next_hop)
+{
+	struct neigh *n = neigh_find(&w->neigh[port], next_hop);
+
+	if (likely(n != NULL && (n->state == NEIGH_GOOD || n->state == NEIGH_STALE))) {
+		n->used = 1;
+		rte_pktmbuf_mtod(m, struct rte_ether_hdr *)->dst_addr = n->mac;
+		worker_send(w, port, m);
+		return;
+	}
+	if (n == NULL || (n->state == NEIGH_DEAD && n->due <= w->now)) {
+		if (n == NULL)
+			n = neigh_add(&w->neigh[port], next_hop);
+		if (n != NULL) {
+			n->state = NEIGH_ASKING;
+			n->tries = 0;
+			neigh_ask(w, port, n, NULL);
+		}
+	}
+	neigh_hold(w, n, m);
+}
+
+static void
+neigh_learn(struct worker *w, enum upf_port port, struct neigh *n, const struct rte_ether_addr *mac)
+{
+	n->mac = *mac;
+	n->state = NEIGH_GOOD;
+	n->tries = 0;
+	n->used = 0;
+	n->due = w->now + tenths(w, GOOD_FOR);
+	for (unsigned i = 0; i < n->held_n; i++) {
+		rte_pktmbuf_mtod(n->held[i], struct rte_ether_hdr *)->dst_addr = *mac;
+		worker_send(w, port, n->held[i]);
+	}
+	n->held_n = 0;
+}
+
+int
+neigh_input(struct worker *w, enum upf_port port, struct rte_mbuf *m)
+{
+	const struct rte_ether_hdr *eth = rte_pktmbuf_mtod(m, const struct rte_ether_hdr *);
+	const struct rte_arp_hdr *arp = (const struct rte_arp_hdr *)(eth + 1);
+	const struct port *in = &w->port[port];
+	struct rte_ether_addr mac;
+	rte_be32_t from, to;
+	struct neigh *n;
+	bool request;
+
+	if (rte_pktmbuf_data_len(m) < sizeof(*eth) + sizeof(*arp) ||
+		arp->arp_hardware != rte_cpu_to_be_16(RTE_ARP_HRD_ETHER) ||
+		arp->arp_protocol != rte_cpu_to_be_16(RTE_ETHER_TYPE_IPV4) ||
+		arp->arp_hlen != RTE_ETHER_ADDR_LEN || arp->arp_plen != sizeof(rte_be32_t) ||
+		(arp->arp_opcode != rte_cpu_to_be_16(RTE_ARP_OP_REQUEST) &&
+			arp->arp_opcode != rte_cpu_to_be_16(RTE_ARP_OP_REPLY)))
+		return UPF_DROP_MALFORMED_ARP;
+	request = arp->arp_opcode == rte_cpu_to_be_16(RTE_ARP_OP_REQUEST);
+	mac = arp->arp_data.arp_sha;
+	from = arp->arp_data.arp_sip;
+	to = arp->arp_data.arp_tip;
+	// Our own frames come back on some links; a multicast MAC is nobody's.
+	if (rte_is_same_ether_addr(&mac, &in->mac) || !rte_is_unicast_ether_addr(&mac) ||
+		port_owns(in, from))
+		return UPF_DROP_MALFORMED_ARP;
+	shm_add(request ? &w->stats->local.arp_requests : &w->stats->local.arp_replies, 1);
+	rte_pktmbuf_free(m);
+	n = neigh_find(&w->neigh[port], from);
+	// RFC 826: update whom we know; add who talks to us. Only who belongs on this link: the
+	// gateway and routers do, other subnets' addresses do not.
+	if (n == NULL && request && port_owns(in, to) &&
+		(rte_be_to_cpu_32(from) & in->subnet_mask) == in->subnet)
+		n = neigh_add(&w->neigh[port], from);
+	if (n != NULL)
+		neigh_learn(w, port, n, &mac);
+	if (request && port_owns(in, to))
+		arp_send(w, port, RTE_ARP_OP_REPLY, &mac, to, from);
+	return PKT_TAKEN;
+}
+
+static void
+neigh_timer(struct worker *w, enum upf_port port, struct neigh *n)
+{
+	switch (n->state) {
+	case NEIGH_ASKING:
+		if (n->tries < TRIES) {
+			neigh_ask(w, port, n, NULL);
+		} else {
+			held_drop(w, n);
+			n->state = NEIGH_DEAD;
+			n->due = w->now + tenths(w, DEAD_FOR);
+		}
+		break;
+	case NEIGH_GOOD:
+		if (n->used) {
+			n->state = NEIGH_STALE;
+			neigh_ask(w, port, n, &n->mac);
+		} else {
+			n->state = NEIGH_FREE;
+		}
+		break;
+	case NEIGH_STALE: // the first requests go to the known MAC, the last ones to everybody
+		if (n->tries < TRIES) {
+			neigh_ask(w, port, n, n->tries < TRIES / 2 ? &n->mac : NULL);
+		} else {
+			n->state = NEIGH_DEAD;
+			n->due = w->now + tenths(w, DEAD_FOR);
+		}
+		break;
+	case NEIGH_DEAD: // nobody asked for it since
+		n->state = NEIGH_FREE;
+		break;
+	default:
+		break;
+	}
+}
+
+void
+neigh_tick(struct worker *w, enum upf_port port)
+{
+	struct neigh_table *table = &w->neigh[port];
+
+	for (unsigned i = 0; i < NEIGH_ENTRIES; i++) {
+		struct neigh *n = &table->entry[i];
+
+		if (n->state != NEIGH_FREE && n->due <= w->now)
+			neigh_timer(w, port, n);
+	}
+}
+
+void
+neigh_announce(struct worker *w, enum upf_port port)
+{
+	uint32_t first = w->port[port].own;
+	uint32_t last = first | ~w->port[port].own_mask;
+
+	for (uint32_t addr = first; addr <= last && addr - first < ANNOUNCED_MAX; addr++)
+		arp_send(w, port, RTE_ARP_OP_REQUEST, NULL, rte_cpu_to_be_32(addr),
+			rte_cpu_to_be_32(addr));
+}
+
+void
+neigh_free(struct worker *w, enum upf_port port)
+{
+	for (unsigned i = 0; i < NEIGH_ENTRIES; i++) {
+		struct neigh *n = &w->neigh[port].entry[i];
+
+		for (unsigned k = 0; k < n->held_n; k++)
+			rte_pktmbuf_free(n->held[k]);
+		n->held_n = 0;
+		n->state = NEIGH_FREE;
+	}
+}

@@ -1,0 +1,61 @@
+// The stages of worker_poll(), in the order of a packet's way. Each is described in its own file.
+#ifndef UPFU_STAGES_H
+#define UPFU_STAGES_H
+
+#include "worker.h"
+
+// parse.c: frames → user packets with a key; ARP, ICMP and GTP-U signalling are answered here.
+void parse_burst(struct worker *w, struct burst *b, enum upf_port port);
+// lookup.c: key → session → rules.
+void lookup_burst(struct worker *w, struct burst *b, enum upf_port port);
+// pdr.c: rules → the first PDR that matches.
+void pdr_burst(struct worker *w, struct burst *b);
+// qer.c: gates and rates.
+void qer_burst(struct worker *w, struct burst *b);
+// far.c: what the FAR says, and whether the packet may go there.
+void far_burst(struct worker *w, struct burst *b);
+// urr.c: volumes.
+void urr_burst(struct worker *w, struct burst *b);
+// rewrite.c: headers off, headers on, to the neighbour.
+void rewrite_burst(struct worker *w, struct burst *b);
+
+// ---- below the stages ------------------------------------------------------------------------
+
+// Length of a valid IPv4 header's packet, 0 when it is none. room: octets there are.
+static inline uint16_t
+ipv4_valid_length(const struct rte_ipv4_hdr *ip, uint32_t room)
+{
+	uint32_t header, total;
+
+	if (unlikely(room < sizeof(*ip) || ip->version != IPVERSION))
+		return 0;
+	header = rte_ipv4_hdr_len(ip);
+	total = rte_be_to_cpu_16(ip->total_length);
+	if (unlikely(header < sizeof(*ip) || total < header || total > room))
+		return 0;
+	// Over a good header the checksum sums up to zero.
+	if (unlikely(rte_raw_cksum(ip, header) != 0xffff))
+		return 0;
+	return (uint16_t)total;
+}
+
+static inline bool
+ipv4_is_fragment(const struct rte_ipv4_hdr *ip)
+{
+	return (ip->fragment_offset & rte_cpu_to_be_16(RTE_IPV4_HDR_MF_FLAG |
+			RTE_IPV4_HDR_OFFSET_MASK)) != 0;
+}
+
+// gtpu.c
+int gtpu_input(struct worker *w, struct pkt *p, struct rte_ipv4_hdr *ip, uint16_t ip_len);
+int gtpu_unknown_teid(struct worker *w, struct rte_mbuf *m);
+void gtpu_send_end_marker(struct worker *w, const struct command *command);
+// Puts the outer headers of the PDR's FAR in front. Returns false without room.
+bool gtpu_encapsulate(struct pkt *p, uint16_t ip_len);
+// icmp.c
+int icmp_input(struct worker *w, struct rte_mbuf *m, enum upf_port port, uint16_t ip_len);
+// pdr.c
+bool sdf_matches(const struct upf_sdf *sdf, const struct rte_ipv4_hdr *ip, uint16_t ip_len,
+	enum upf_direction direction);
+
+#endif

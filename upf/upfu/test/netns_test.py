@@ -1,0 +1,294 @@
+#!/usr/bin/env python3
+"""upf-u on real interfaces: a gNB and a data network in namespaces of their own, joined by veth.
+
+Run as root: netns_test.py PATH_TO_UPF_U. Every check names what it wants; the first that fails ends
+the run with status 1. Nothing outside the three namespaces and a temporary directory is touched.
+"""
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+import upf_peer as p
+
+NAMES = {"upf": f"upfu-{os.getpid()}-u", "gnb": f"upfu-{os.getpid()}-g",
+         "dn": f"upfu-{os.getpid()}-d"}
+UE, UE2 = "10.45.0.1", "10.45.0.2"
+GNB, N3 = "172.30.3.100", "172.30.3.17"
+
+
+def run(*command, **kwargs):
+    return subprocess.run(command, check=True, capture_output=True, text=True, **kwargs).stdout
+
+
+def ip(name, *command):
+    return run("ip", "-n", NAMES[name], *command)
+
+
+def inside(name, *command, **kwargs):
+    return subprocess.run(["ip", "netns", "exec", NAMES[name], *command], capture_output=True,
+                          text=True, check=False, **kwargs)
+
+
+@contextlib.contextmanager
+def namespaces():
+    try:
+        for name in NAMES.values():
+            run("ip", "netns", "add", name)
+        for link, other in (("n3", "gnb"), ("n6", "dn")):
+            ip("upf", "link", "add", link, "type", "veth", "peer", "name", link, "netns",
+               NAMES[other])
+            ip("upf", "link", "set", link, "up")
+            inside("upf", "sysctl", "-qw", f"net.ipv6.conf.{link}.disable_ipv6=1")
+            inside(other, "sysctl", "-qw", f"net.ipv6.conf.{link}.disable_ipv6=1")
+        ip("gnb", "addr", "add", f"{GNB}/24", "dev", "n3")
+        ip("gnb", "link", "set", "n3", "up")
+        ip("dn", "addr", "add", "172.30.6.1/24", "dev", "n6")
+        ip("dn", "link", "set", "n6", "up")
+        ip("dn", "route", "add", "10.45.0.0/16", "via", "172.30.6.2")
+        yield
+    finally:
+        for name in NAMES.values():
+            subprocess.run(["ip", "netns", "del", name], check=False, capture_output=True)
+
+
+def open_in(name, make):
+    """A socket that lives in the namespace."""
+    import ctypes  # setns() is in os from Python 3.12 on
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    with open("/proc/self/ns/net", "rb") as home, \
+            open(f"/run/netns/{NAMES[name]}", "rb") as there:
+        if libc.setns(there.fileno(), 0) != 0:
+            raise OSError(ctypes.get_errno(), "setns")
+        try:
+            return make()
+        finally:
+            libc.setns(home.fileno(), 0)
+
+
+def checksum(data):
+    total = sum(struct.unpack(f"!{len(data) // 2}H", data))
+    while total >> 16:
+        total = (total & 0xffff) + (total >> 16)
+    return ~total & 0xffff
+
+
+def ipv4(source, destination, payload, protocol=1, ttl=64):
+    head = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 20 + len(payload), 0, 0, ttl, protocol, 0,
+                       socket.inet_aton(source), socket.inet_aton(destination))
+    return head[:10] + struct.pack("!H", checksum(head)) + head[12:] + payload
+
+
+def echo_request(source, destination, sequence, size=32, ttl=64):
+    body = struct.pack("!BBHHH", 8, 0, 0, 7, sequence) + bytes(size)
+    body = body[:2] + struct.pack("!H", checksum(body)) + body[4:]
+    return ipv4(source, destination, body, ttl=ttl)
+
+
+def g_pdu(teid, inner, qfi=9):
+    return struct.pack("!BBHI", 0x34, 255, len(inner) + 8, teid) + \
+        struct.pack("!HBBBBBB", 0, 0, 0x85, 1, 0x10, qfi, 0) + inner
+
+
+def check(what, got, want):
+    if got != want:
+        raise AssertionError(f"{what}: got {got!r}, want {want!r}")
+    print(f"  ok {what}")
+
+
+def session(index, ue, teid, gnb_teid, action=p.FORW, **kwargs):
+    return p.session_put(
+        index,
+        [p.pdr(1, p.ACCESS, 0, teid=teid, n3=N3, ue=ue, qer=[0], urr=[0]),
+         p.pdr(2, p.CORE, 1, ue=ue, qer=[0], urr=[0])],
+        [p.far(1, p.FORW, p.CORE),
+         p.far(2, action, p.ACCESS, peer=GNB, local=N3, teid=gnb_teid)],
+        [p.qer(1, index, qfi=9)], [p.urr(1, index)], **kwargs)
+
+
+class Upf:
+    """upf-u in its namespace."""
+
+    def __init__(self, binary, directory, hugepages):
+        self.socket = f"{directory}/upf.sock"
+        self.log_path = f"{directory}/upf-u.log"
+        config = f"{directory}/upf-u.yaml"
+        with open(config, "w", encoding="ascii") as file:
+            file.write(f"memory: 128\nhugepages: {str(hugepages).lower()}\n"
+                       f"socket: {self.socket}\n"
+                       "limits: {sessions_max: 4096, buffer_packets_per_session: 16}\n"
+                       "interfaces:\n"
+                       "  n3: {device: n3, addresses: 172.30.3.16/28, prefix_length: 24}\n"
+                       "  n6: {device: n6, address: 172.30.6.2/24, gateway: 172.30.6.1}\n")
+        self.log = open(self.log_path, "wb")
+        began = time.monotonic()
+        self.process = subprocess.Popen(
+            ["ip", "netns", "exec", NAMES["upf"], binary, "-c", config], stderr=self.log)
+        while "upf-u is ready" not in self.read_log():
+            if self.process.poll() is not None or time.monotonic() - began > 20:
+                raise AssertionError(f"upf-u does not start:\n{self.read_log()}")
+            time.sleep(0.01)
+        print(f"  upf-u ready after {time.monotonic() - began:.2f} s")
+
+    def read_log(self):
+        with open(self.log_path, encoding="utf-8", errors="replace") as file:
+            return file.read()
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(5)
+
+
+def drain(gnb):
+    gnb.setblocking(False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            gnb.recv(2048)
+    gnb.settimeout(2)
+
+
+def test_upf(upf, peer, gnb):
+    check("ping to the N6 address, first packet included",
+          "3 received" in inside("dn", "ping", "-c", "3", "-i", "0.1", "172.30.6.2").stdout, True)
+    check("ping to an address of the N3 block",
+          "2 received" in inside("gnb", "ping", "-c", "2", "-i", "0.1", "172.30.3.30").stdout, True)
+    _, _, sessions = peer.hello()
+    check("sessions after a start", sessions, 0)
+
+    check("establish", peer.transaction(session(5, UE, 0x1001, 0x77, blob=b"five")), (0, 0))
+    check("another session's F-TEID is refused",
+          peer.transaction(p.meta(b"x"), session(6, UE2, 0x1001, 0x78))[0], 17)
+    check("a slot out of range is refused",
+          peer.transaction(session(1 << 20, UE2, 0x1002, 0x78)), (22, 0))
+
+    # UL and DL through: the data network's kernel answers the UE's ping.
+    for sequence in range(3):
+        gnb.sendto(g_pdu(0x1001, echo_request(UE, "172.30.6.1", sequence)), (N3, 2152))
+        data = gnb.recv(2048)
+        check(f"echo {sequence}: tunnel and QFI",
+              (data[:2], data[4:8], data[11:16]),
+              (b"\x34\xff", struct.pack("!I", 0x77), b"\x85\x01\x00\x09\x00"))
+        inner = data[16:]
+        check(f"echo {sequence}: answer to the UE, TTL one less, header checksum right",
+              (inner[12:20], inner[8], checksum(inner[:20]), inner[20]),
+              (socket.inet_aton("172.30.6.1") + socket.inet_aton(UE), 63, 0, 0))
+    check("URR octets and packets", peer.urr(5), (180, 3, 180, 3))
+
+    drops = peer.drops()
+    gnb.sendto(g_pdu(0x1001, echo_request("10.45.0.9", "172.30.6.1", 1)), (N3, 2152))
+    gnb.sendto(g_pdu(0x1001, echo_request(UE, UE, 1)), (N3, 2152))
+    gnb.sendto(g_pdu(0x1001, echo_request(UE, "172.30.6.1", 1, ttl=1)), (N3, 2152))
+    gnb.sendto(g_pdu(0xdead, echo_request(UE, "172.30.6.1", 1)), (N3, 2152))
+    data = gnb.recv(2048)
+    check("Error Indication names TEID and address", data,
+          struct.pack("!BBHIHBBBIBH", 0x32, 26, 16, 0, 0, 0, 0, 16, 0xdead, 133, 4) +
+          socket.inet_aton(N3))
+    gnb.sendto(struct.pack("!BBHIHBB", 0x32, 1, 4, 0, 0x55aa, 0, 0), (N3, 2152))
+    check("Echo Response with the sequence number", gnb.recv(2048),
+          struct.pack("!BBHIHBBBB", 0x32, 2, 6, 0, 0x55aa, 0, 0, 14, 0))
+    after = peer.drops()
+    check("drops by name",
+          {k: after[k] - drops[k] for k in after if after[k] != drops[k]},
+          {"spoofed_source": 1, "ue_to_ue": 1, "ttl_exceeded": 1, "unknown_teid": 1})
+
+    gnb.sendto(struct.pack("!BBHIHBBBIBH", 0x32, 26, 16, 0, 0, 0, 0, 16, 0x77, 133, 4) +
+               socket.inet_aton(GNB), (N3, 2152))
+    check("Error Indication received becomes an event", peer.wait_event(p.EV_ERROR_IND),
+          struct.pack("=II", p.addr(GNB), 0x77))
+
+    # Idle: the downlink waits, one event, then everything in order.
+    check("buffer", peer.transaction(session(5, UE, 0x1001, 0x77, action=p.BUFF | p.NOCP,
+                                             blob=b"five")), (0, 0))
+    sender = open_in("dn", lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+    drain(gnb)
+    for i in range(20):
+        sender.sendto(struct.pack("!I", i), (UE, 9999))
+    check("Downlink Data event", peer.wait_event(p.EV_DL_DATA)[:6], struct.pack("=IH", 5, 2))
+    # The sender cannot see when the last one has arrived, the counter can.
+    deadline = time.monotonic() + 3
+    while peer.drops()["buffer_full"] + peer.local()["buffered"] < 20:
+        if time.monotonic() > deadline:
+            raise AssertionError(f"20 packets do not arrive: {peer.local()}")
+        time.sleep(0.005)
+    check("buffered, and full at the limit",
+          (peer.local()["buffered"], peer.drops()["buffer_full"]), (16, 4))
+    check("no second event", [e for e in peer.events if e[0] == p.EV_DL_DATA], [])
+    check("path switch", peer.transaction(session(5, UE, 0x1001, 0x99, blob=b"five"),
+                                          p.end_marker(GNB, N3, 0x77)), (0, 0))
+    got, end_markers = [], 0
+    while len(got) < 16 or end_markers == 0:
+        data = gnb.recv(2048)
+        if data[1] == 254:
+            check("End Marker on the old tunnel", data, struct.pack("!BBHI", 0x30, 254, 0, 0x77))
+            end_markers += 1
+            continue
+        check("released to the new tunnel", data[4:8], struct.pack("!I", 0x99))
+        got.append(struct.unpack("!I", data[16 + 28:16 + 32])[0])
+    check("released in order", got, list(range(16)))
+
+    check("arm", peer.transaction(p.urr_arm(5, 5, dl=peer.urr(5)[2] + 1)), (0, 0))
+    sender.sendto(b"x", (UE, 9999))
+    check("threshold event", peer.wait_event(p.EV_URR), struct.pack("=II", 5, 5))
+    gnb.recv(2048)
+
+    # upf-c dies: forwarding goes on, state can be read back; a second one is refused meanwhile.
+    check("meta", peer.transaction(p.meta(b"associations")), (0, 0))
+    second = p.Peer(upf.socket)
+    check("second upf-c is refused", second.receive()[1], 16)
+    second.close()
+    peer.close()
+    gnb.sendto(g_pdu(0x1001, echo_request(UE, "172.30.6.1", 9)), (N3, 2152))
+    check("forwards without upf-c", gnb.recv(2048)[4:8], struct.pack("!I", 0x99))
+    peer = p.Peer(upf.socket)
+    check("sessions for the next upf-c", peer.hello()[2], 1)
+    check("dump", peer.dump(), [(p.META, 0, b"associations"), (p.SESSION_STATE, 5, b"five")])
+    check("delete", peer.transaction(p.session_del(5)), (0, 0))
+    drops = peer.drops()["unknown_ue"]
+    sender.sendto(b"x", (UE, 9999))
+    deadline = time.monotonic() + 3
+    while peer.drops()["unknown_ue"] == drops:
+        if time.monotonic() > deadline:
+            raise AssertionError("packet for a deleted session is not counted")
+        time.sleep(0.005)
+    print("  ok packet for a deleted session is counted")
+    return peer
+
+
+def main():
+    binary = os.path.abspath(sys.argv[1])
+    for hugepages in (False, True):
+        print(f"hugepages: {hugepages}")
+        directory = tempfile.mkdtemp(prefix="upfu-")
+        try:
+            with namespaces():
+                gnb = open_in("gnb", lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+                gnb.bind((GNB, 2152))
+                gnb.settimeout(2)
+                upf = Upf(binary, directory, hugepages)
+                try:
+                    peer = p.Peer(upf.socket)
+                    test_upf(upf, peer, gnb)
+                    began = time.monotonic()
+                    check("exit status after SIGTERM", upf.stop(), 0)
+                    check("gone within a second", time.monotonic() - began < 1, True)
+                except BaseException:
+                    print(upf.read_log())
+                    raise
+                finally:
+                    upf.stop()
+        finally:
+            shutil.rmtree(directory)
+    print("ok")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,185 @@
+"""A upf-c in miniature: the datagrams of upf_abi.h, for tests of upf-u."""
+
+import array
+import ipaddress
+import mmap
+import socket
+import struct
+
+MAGIC, VERSION = 0x35475543, 1
+HELLO, TRANSACTION, ANSWER, DUMP, DUMP_END, EVENT = range(1, 7)
+SESSION_PUT, SESSION_DEL, SESSION_STATE, META, URR_ARM, END_MARKER = range(1, 7)
+EV_URR, EV_DL_DATA, EV_ERROR_IND = 32, 33, 34
+ACCESS, CORE = 0, 1
+PDR_TEID, PDR_UE_IP, PDR_QFI, PDR_REMOVE_GTPU = 1, 2, 4, 8
+DROP, FORW, BUFF, NOCP = 1, 2, 4, 8
+OHC_GTPU = 1
+NEVER = 2**64 - 1
+
+
+def addr(text):
+    """An IPv4 address as a 32-bit field in network order."""
+    return struct.unpack("=I", ipaddress.IPv4Address(text).packed)[0] if text else 0
+
+
+def pdr(pdr_id, source, far, teid=None, n3=None, ue=None, qer=(), urr=(), precedence=255, qfi=0):
+    flags = (PDR_TEID | PDR_REMOVE_GTPU if teid is not None else 0) | (PDR_UE_IP if ue else 0)
+    flags |= PDR_QFI if qfi else 0
+    return struct.pack(
+        "=IHBBIIIHHHBBB3x4H4H16x", precedence, pdr_id, source, flags, addr(n3), teid or 0,
+        addr(ue), far, 0, 0, qfi, len(qer), len(urr),
+        *(list(qer) + [0] * (4 - len(qer))), *(list(urr) + [0] * (4 - len(urr))))
+
+
+def far(far_id, action, destination, peer=None, local=None, teid=0):
+    return struct.pack(
+        "=IBBBBIIIHH8x", far_id, action, destination, OHC_GTPU if peer else 0, 0, addr(peer),
+        addr(local), teid, 2152 if peer else 0, 0)
+
+
+def qer(qer_id, slot, qfi=0, mbr_ul=None, mbr_dl=None, closed=0):
+    flags = closed | (4 if mbr_ul is not None else 0)
+    return struct.pack("=IIQQBB6x", qer_id, slot, mbr_ul or 0, mbr_dl or 0, flags, qfi)
+
+
+def urr(urr_id, slot):
+    return struct.pack("=II", urr_id, slot)
+
+
+def record(kind, body):
+    body += bytes(-len(body) % 8)
+    return struct.pack("=HHI", kind, 0, 8 + len(body)) + body
+
+
+def session_put(session, pdrs, fars, qers=(), urrs=(), blob=b""):
+    head = struct.pack("=IIHHHHH6x", session, len(blob), len(pdrs), len(fars), len(qers),
+                       len(urrs), 0)
+    return record(SESSION_PUT, head + b"".join([*pdrs, *fars, *qers, *urrs]) + blob)
+
+
+def session_del(session):
+    return record(SESSION_DEL, struct.pack("=II", session, 0))
+
+
+def meta(blob):
+    return record(META, struct.pack("=II", 0, len(blob)) + blob)
+
+
+def urr_arm(slot, session, total=NEVER, ul=NEVER, dl=NEVER):
+    return record(URR_ARM, struct.pack("=IIQQQ", slot, session, total, ul, dl))
+
+
+def end_marker(peer, local, teid):
+    return record(END_MARKER, struct.pack("=IIIHH", addr(peer), addr(local), teid, 2152, 0))
+
+
+DROPS = """malformed_ethernet unknown_ethertype malformed_ip fragment ttl_exceeded not_for_us
+malformed_arp unknown_port malformed_gtpu unsupported_gtpu unknown_teid unknown_ue malformed_inner
+spoofed_source no_pdr ue_to_ue gate_closed mbr_exceeded far_drop far_no_tunnel buffer_full
+buffer_released too_big no_neighbour no_route no_mbuf tx_full rate_limited""".split()
+
+
+class Peer:
+    """One connection to upf-u."""
+
+    def __init__(self, path, timeout=5):
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.socket.settimeout(timeout)
+        self.socket.connect(path)
+        self.seq = 0
+        self.events = []
+
+    def close(self):
+        self.socket.close()
+
+    def send(self, op, records=()):
+        self.seq += 1
+        body = b"".join(records)
+        self.socket.send(struct.pack("=IHHIIiIII", MAGIC, VERSION, op, self.seq, 32 + len(body),
+                                     0, 0, len(records), 0) + body)
+
+    def receive(self):
+        """op, status, refused record, body of the next datagram that is not an event."""
+        while True:
+            data = self.socket.recv(256 * 1024)
+            if not data:
+                raise EOFError("upf-u closed the connection")
+            _, _, op, seq, length, status, refused, records, _ = struct.unpack_from("=IHHIIiIII",
+                                                                                 data)
+            assert length == len(data), (length, len(data))
+            if op == EVENT:
+                self._keep(data[32:], records)
+                continue
+            assert seq in (self.seq, 0)
+            return op, status, refused, data[32:]
+
+    def _keep(self, body, records):
+        for _ in range(records):
+            kind, _, length = struct.unpack_from("=HHI", body)
+            self.events.append((kind, body[8:length]))
+            body = body[length:]
+
+    def wait_event(self, kind):
+        """The body of the next event of this kind."""
+        while True:
+            for i, (found, body) in enumerate(self.events):
+                if found == kind:
+                    del self.events[i]
+                    return body
+            data = self.socket.recv(256 * 1024)
+            if not data:
+                raise EOFError("upf-u closed the connection")
+            _, _, op, _, _, _, _, records, _ = struct.unpack_from("=IHHIIiIII", data)
+            assert op == EVENT, op
+            self._keep(data[32:], records)
+
+    def transaction(self, *records):
+        """(errno, index of the refused record)"""
+        self.send(TRANSACTION, records)
+        op, status, refused, _ = self.receive()
+        assert op == ANSWER, op
+        return status, refused
+
+    def dump(self):
+        """List of (record type, session, blob)."""
+        self.send(DUMP)
+        found = []
+        while True:
+            op, _, _, body = self.receive()
+            if op == DUMP_END:
+                return found
+            while body:
+                kind, _, length, session, blob_len = struct.unpack_from("=HHIII", body)
+                found.append((kind, session, body[16:16 + blob_len]))
+                body = body[length:]
+
+    def hello(self):
+        """Maps the segment; returns boot_id, sessions_max, sessions."""
+        self.send(HELLO)
+        descriptors = array.array("i")
+        data, ancillary, _, _ = self.socket.recvmsg(4096, socket.CMSG_SPACE(4))
+        for _, _, payload in ancillary:
+            descriptors.frombytes(payload[:4])
+        boot_id, size, sessions_max, _, _, sessions = struct.unpack_from("=QQIIII", data, 32)
+        self.shm = mmap.mmap(descriptors[0], size, prot=mmap.PROT_READ)
+        return boot_id, sessions_max, sessions
+
+    def _u64(self, offset):
+        return struct.unpack_from("=Q", self.shm, offset)[0]
+
+    def drops(self, worker=0):
+        workers_offset = self._u64(24)
+        at = workers_offset + worker * 832 + 320
+        return {name: self._u64(at + 8 * i) for i, name in enumerate(DROPS)}
+
+    def local(self):
+        at = self._u64(24) + 64 + 64
+        names = """arp_requests arp_replies icmp_echo gtpu_echo_requests gtpu_echo_responses
+        error_indications_received error_indications_sent end_markers_received end_markers_sent
+        buffered buffered_released""".split()
+        return {name: self._u64(at + 8 * i) for i, name in enumerate(names)}
+
+    def urr(self, slot):
+        """(UL octets, UL packets, DL octets, DL packets)"""
+        at = self._u64(32) + slot * 128
+        return tuple(self._u64(at + o) for o in (0, 8, 64, 72))

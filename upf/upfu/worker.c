@@ -1,0 +1,277 @@
+// A worker's loop, and the way of a packet in one function. See worker.h.
+#include "worker.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <rte_cycles.h>
+#include <rte_ethdev.h>
+#include <rte_lcore.h>
+#include <rte_malloc.h>
+#include <rte_rcu_qsbr.h>
+#include <rte_ring.h>
+#include <rte_ring_elem.h>
+
+#include "shm.h"
+#include "stages.h"
+
+#define RING_SIZE 16384u
+#define TICKS_PER_SECOND 10u
+
+// ---- ports -----------------------------------------------------------------------------------
+
+static void
+worker_rx(struct worker *w, struct burst *b, enum upf_port port)
+{
+	struct upf_port_stats *stats = &w->stats->port[port];
+	struct rte_mbuf *m[BURST];
+	uint64_t bytes = 0;
+
+	b->n = rte_eth_rx_burst(w->port[port].ethdev, (uint16_t)w->index, m, BURST);
+	if (b->n == 0)
+		return;
+	for (unsigned i = 0; i < b->n; i++) {
+		rte_prefetch0(rte_pktmbuf_mtod(m[i], uint8_t *));
+		// In GTP-U the user's header lies across the second line.
+		rte_prefetch0(rte_pktmbuf_mtod(m[i], uint8_t *) + RTE_CACHE_LINE_SIZE);
+	}
+	for (unsigned i = 0; i < b->n; i++) {
+		b->pkt[i].m = m[i];
+		b->pkt[i].released = 0;
+		b->live[i] = &b->pkt[i];
+		bytes += rte_pktmbuf_pkt_len(m[i]);
+	}
+	shm_add(&stats->rx_packets, b->n);
+	shm_add(&stats->rx_bytes, bytes);
+}
+
+static void
+worker_flush(struct worker *w, enum upf_port port)
+{
+	struct upf_port_stats *stats = &w->stats->port[port];
+	struct tx_batch *tx = &w->tx[port];
+	uint64_t bytes = 0;
+	unsigned sent;
+
+	if (tx->n == 0)
+		return;
+	for (unsigned i = 0; i < tx->n; i++)
+		bytes += rte_pktmbuf_pkt_len(tx->m[i]);
+	sent = rte_eth_tx_burst(w->port[port].ethdev, (uint16_t)w->index, tx->m, (uint16_t)tx->n);
+	for (unsigned i = sent; i < tx->n; i++) {
+		bytes -= rte_pktmbuf_pkt_len(tx->m[i]);
+		worker_drop(w, tx->m[i], UPF_DROP_TX_FULL);
+	}
+	tx->n = 0;
+	shm_add(&stats->tx_packets, sent);
+	shm_add(&stats->tx_bytes, bytes);
+}
+
+void
+worker_send(struct worker *w, enum upf_port port, struct rte_mbuf *m)
+{
+	struct tx_batch *tx = &w->tx[port];
+
+	if (tx->n == TX_BATCH)
+		worker_flush(w, port);
+	tx->m[tx->n++] = m;
+}
+
+// ---- the control thread ------------------------------------------------------------------------
+
+bool
+worker_raise(struct worker *w, const struct event *event)
+{
+	if (rte_ring_sp_enqueue_elem(w->events, (void *)(uintptr_t)event, sizeof(*event)) != 0)
+		return false;
+	w->events_raised = true;
+	return true;
+}
+
+// The control thread sleeps in epoll_wait: one system call wakes it, only when there is news.
+static void
+worker_wake_control(struct worker *w)
+{
+	uint64_t one = 1;
+
+	w->events_raised = false;
+	// Sequentially consistent: pairs with the control thread, which sets the flag and then looks at
+	// the rings once more. Either it sees the event or this sees the flag.
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (__atomic_exchange_n(w->control_waits, 0, __ATOMIC_SEQ_CST) != 0 &&
+		write(w->wake_fd, &one, sizeof(one)) < 0)
+		w->events_raised = true; // try again after the next poll
+}
+
+static unsigned
+worker_take_commands(struct worker *w)
+{
+	struct command command;
+	unsigned n = 0;
+
+	while (n < BURST && rte_ring_sc_dequeue_elem(w->commands, &command, sizeof(command)) == 0) {
+		if (command.op == COMMAND_RULES_CHANGED)
+			buffer_rules_changed(w, command.session);
+		else
+			gtpu_send_end_marker(w, &command);
+		n++;
+	}
+	return n;
+}
+
+// ---- the way of a packet -----------------------------------------------------------------------
+
+// From a matched session on, packets from the wire and from downlink buffers go the same way.
+static void
+worker_forward(struct worker *w, struct burst *b)
+{
+	pdr_burst(w, b);
+	qer_burst(w, b);
+	far_burst(w, b);
+	urr_burst(w, b);
+	rewrite_burst(w, b);
+}
+
+unsigned
+worker_poll(struct worker *w)
+{
+	struct burst *b = &w->burst;
+	unsigned work = 0;
+
+	w->now = rte_rdtsc();
+	work += worker_take_commands(w);
+	for (enum upf_port port = 0; port < UPF_PORTS; port++) {
+		worker_rx(w, b, port);
+		work += b->n;
+		parse_burst(w, b, port);
+		lookup_burst(w, b, port);
+		worker_forward(w, b);
+	}
+	if (w->buffers.release_first != NULL) {
+		b->n = 0;
+		buffer_take(w, b);
+		work += b->n;
+		worker_forward(w, b);
+	}
+	if (w->now >= w->next_tick) {
+		w->next_tick = w->now + w->tsc_hz / TICKS_PER_SECOND;
+		neigh_tick(w, UPF_PORT_N3);
+		neigh_tick(w, UPF_PORT_N6);
+	}
+	worker_flush(w, UPF_PORT_N3);
+	worker_flush(w, UPF_PORT_N6);
+	if (w->events_raised)
+		worker_wake_control(w);
+	// No rules of any session are held any more: session.h.
+	rte_rcu_qsbr_quiescent(w->sessions->qsbr, w->index);
+	return work;
+}
+
+// Busy cycles are those of polls that found something, so that the figure is the true load and not
+// the 100 % that a polling core always shows.
+int
+worker_run(void *arg)
+{
+	struct worker *w = arg;
+	uint64_t last;
+
+	prctl(PR_SET_TIMERSLACK, 1UL);
+	w->stats->lcore = rte_lcore_id();
+	rte_rcu_qsbr_thread_register(w->sessions->qsbr, w->index);
+	rte_rcu_qsbr_thread_online(w->sessions->qsbr, w->index);
+	w->now = last = rte_rdtsc();
+	neigh_announce(w, UPF_PORT_N3);
+	neigh_announce(w, UPF_PORT_N6);
+	// Relaxed: the flag carries nothing but itself.
+	while (__atomic_load_n(w->stop, __ATOMIC_RELAXED) == 0) {
+		unsigned work = worker_poll(w);
+		uint64_t now;
+
+		if (work == 0)
+			sleep_after_empty_poll(w);
+		else
+			sleep_after_work(&w->sleeper);
+		// A busy worker that shares its CPU lets the control thread run now and then.
+		if (w->shares_cpu && work != 0 && w->now >= w->next_yield) {
+			sched_yield();
+			w->next_yield = w->now + w->tsc_hz / 20000;
+		}
+		now = rte_rdtsc();
+		shm_add(work != 0 ? &w->stats->cycles_busy : &w->stats->cycles_idle, now - last);
+		shm_add(&w->stats->polls, 1);
+		if (work == 0)
+			shm_add(&w->stats->polls_empty, 1);
+		last = now;
+	}
+	rte_rcu_qsbr_thread_offline(w->sessions->qsbr, w->index);
+	rte_rcu_qsbr_thread_unregister(w->sessions->qsbr, w->index);
+	return 0;
+}
+
+// ---- life --------------------------------------------------------------------------------------
+
+static struct rte_ring *
+create_ring(const char *what, unsigned index, unsigned element)
+{
+	char name[RTE_RING_NAMESIZE];
+
+	snprintf(name, sizeof(name), "%s%u", what, index);
+	return rte_ring_create_elem(name, element, RING_SIZE, (int)rte_socket_id(),
+		RING_F_SP_ENQ | RING_F_SC_DEQ);
+}
+
+struct worker *
+worker_create(unsigned index, const struct worker_shared *shared)
+{
+	const struct config *config = shared->config;
+	const struct config_limits *limits = &config->limits;
+	struct worker *w = rte_zmalloc("worker", sizeof(*w), RTE_CACHE_LINE_SIZE);
+
+	if (w == NULL)
+		return NULL;
+	w->index = index;
+	w->tsc_hz = rte_get_tsc_hz();
+	w->ue_to_ue_allowed = config->ue_to_ue_allowed;
+	w->shares_cpu = config->worker_cpu[index] == config->control_cpu;
+	w->qer_burst = w->tsc_hz / 1000 * config->qer_burst_ms;
+	w->sessions = shared->sessions;
+	w->qer = shared->qer;
+	w->urr = shared->urr;
+	w->stats = &shared->stats[index];
+	w->pool = shared->pool;
+	w->wake_fd = shared->wake_fd;
+	w->control_waits = shared->control_waits;
+	w->stop = shared->stop;
+	if (limits->error_indications != 0)
+		w->error_cost = w->tsc_hz / limits->error_indications;
+	for (enum upf_port port = 0; port < UPF_PORTS; port++) {
+		port_init(&w->port[port], port, config);
+		w->port[port].ethdev = shared->ethdev[port];
+		rte_eth_macaddr_get(shared->ethdev[port], &w->port[port].mac);
+	}
+	sleep_init(&w->sleeper, config->sleep_max_us);
+	w->commands = create_ring("commands", index, sizeof(struct command));
+	w->events = create_ring("events", index, sizeof(struct event));
+	if (w->commands == NULL || w->events == NULL ||
+		buffer_init(&w->buffers, limits->sessions_max, limits->buffer_packets,
+			limits->buffer_packets_per_session) < 0) {
+		worker_free(w);
+		return NULL;
+	}
+	return w;
+}
+
+void
+worker_free(struct worker *w)
+{
+	if (w == NULL)
+		return;
+	for (enum upf_port port = 0; port < UPF_PORTS; port++)
+		neigh_free(w, port);
+	buffer_free(&w->buffers);
+	rte_ring_free(w->events);
+	rte_ring_free(w->commands);
+	rte_free(w);
+}

@@ -1,0 +1,181 @@
+// A worker: one thread pinned to one CPU, which takes packets from the wire to the wire, run to
+// completion. worker_poll() in worker.c is the whole way of a packet; each stage is a file.
+//
+// A worker writes nothing that another worker writes. It talks with the control thread through two
+// rings (commands in, events out) and by QSBR: worker_poll() ends with "I hold no rules any more".
+#ifndef UPFU_WORKER_H
+#define UPFU_WORKER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rte_ip.h>
+#include <rte_mbuf.h>
+
+#include "buffer.h"
+#include "config.h"
+#include "neigh.h"
+#include "port.h"
+#include "qer.h"
+#include "session.h"
+#include "sleep.h"
+#include "upf_abi.h"
+
+struct rte_ring;
+
+#define BURST 32u
+#define TX_BATCH 64u
+
+// One packet of a burst, between parsing and transmission.
+struct pkt {
+	struct rte_mbuf *m;
+	const struct rules *rules;
+	const struct pdr *pdr;
+	uint64_t key; // of the map that leads to the session
+	uint32_t bucket;
+	uint32_t session;
+	uint16_t ip;     // offset of the user's IPv4 header in the packet's data
+	uint16_t ip_len; // its total length
+	uint8_t tunnel;  // came in GTP-U
+	uint8_t qfi;     // of the PDU Session Container received
+	uint8_t released; // comes from a downlink buffer: its QERs were applied on arrival
+	uint8_t reserved[17];
+};
+static_assert(sizeof(struct pkt) == 64, "one cache line");
+
+struct burst {
+	unsigned n;              // packets still under way
+	struct pkt *live[BURST]; // in order of arrival
+	struct pkt pkt[BURST];
+};
+
+struct tx_batch {
+	unsigned n;
+	struct rte_mbuf *m[TX_BATCH];
+};
+
+enum command_op {
+	COMMAND_RULES_CHANGED, // look after what is buffered for the session
+	COMMAND_END_MARKER,
+};
+
+struct command { // control thread → worker
+	uint32_t op; // enum command_op
+	uint32_t session;
+	rte_be32_t peer_addr;
+	rte_be32_t local_addr;
+	uint32_t teid;
+	uint16_t peer_port;
+	uint16_t reserved;
+};
+static_assert(sizeof(struct command) == 24, "rte_ring elements");
+
+struct event { // worker → control thread: one record of an EVENT datagram
+	union {
+		struct upf_record rec;
+		struct upf_ev_urr urr;
+		struct upf_ev_dl_data dl_data;
+		struct upf_ev_error_ind error_ind;
+	};
+};
+static_assert(sizeof(struct event) == 16, "rte_ring elements");
+
+struct worker {
+	unsigned index;
+	uint64_t now; // TSC at the start of the poll
+	uint64_t tsc_hz;
+	bool ue_to_ue_allowed;
+	bool shares_cpu; // with the control thread
+	uint64_t qer_burst; // cycles
+	const struct session_table *sessions;
+	struct qer_bucket (*qer)[2];
+	struct upf_urr_slot *urr;
+	struct upf_worker_stats *stats;
+	struct rte_mempool *pool;
+	struct rte_ring *commands;
+	struct rte_ring *events;
+	struct port port[UPF_PORTS];
+	struct tx_batch tx[UPF_PORTS];
+	struct neigh_table neigh[UPF_PORTS];
+	struct buffer_store buffers;
+	struct burst burst;
+	// Error Indications: a token bucket in TSC cycles.
+	uint64_t error_cost, error_tat;
+	uint64_t next_tick; // of the timers
+	uint64_t next_yield;
+	struct sleeper sleeper;
+	bool events_raised; // since the end of the last poll
+	int wake_fd;        // wakes the control thread
+	uint32_t *control_waits; // the control thread is in epoll_wait
+	uint32_t *stop;
+};
+
+// Shared by all workers of the process.
+struct worker_shared {
+	const struct config *config;
+	const struct session_table *sessions;
+	struct qer_bucket (*qer)[2];
+	struct upf_urr_slot *urr;
+	struct upf_worker_stats *stats; // [workers]
+	struct rte_mempool *pool;
+	uint16_t ethdev[UPF_PORTS];
+	int wake_fd;
+	uint32_t *control_waits;
+	uint32_t *stop;
+};
+
+struct worker *worker_create(unsigned index, const struct worker_shared *shared);
+void worker_free(struct worker *w);
+
+// One round: returns how many packets, commands and timers there were.
+unsigned worker_poll(struct worker *w);
+// Polls until *stop; an rte_eal_remote_launch() function.
+int worker_run(void *worker);
+
+// Tells the control thread. False: the ring is full.
+bool worker_raise(struct worker *w, const struct event *event);
+
+// ---- for the stages --------------------------------------------------------------------------
+
+// What a stage says of one packet: a drop reason, or one of these.
+#define PKT_NEXT -1  // on to the next stage
+#define PKT_TAKEN -2 // it belongs to somebody else now
+
+static inline void
+worker_drop(struct worker *w, struct rte_mbuf *m, enum upf_drop reason)
+{
+	uint64_t *counter = &w->stats->drops[reason];
+
+	// Relaxed: one writer; pairs with the reader's single load.
+	__atomic_store_n(counter, *counter + 1, __ATOMIC_RELAXED);
+	rte_pktmbuf_free(m);
+}
+
+// Hands the burst to a stage packet by packet; keeps those that go on, in order.
+static inline __attribute__((always_inline)) void
+burst_each(struct worker *w, struct burst *b, int (*stage)(struct worker *w, struct pkt *p))
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < b->n; i++) {
+		struct pkt *p = b->live[i];
+		int verdict = stage(w, p);
+
+		if (likely(verdict == PKT_NEXT))
+			b->live[n++] = p;
+		else if (verdict != PKT_TAKEN)
+			worker_drop(w, p->m, (enum upf_drop)verdict);
+	}
+	b->n = n;
+}
+
+static inline struct rte_ipv4_hdr *
+pkt_ip(const struct pkt *p)
+{
+	return rte_pktmbuf_mtod_offset(p->m, struct rte_ipv4_hdr *, p->ip);
+}
+
+// Queues a whole frame; sent when the batch is full or the poll ends.
+void worker_send(struct worker *w, enum upf_port port, struct rte_mbuf *m);
+
+#endif
