@@ -1,0 +1,192 @@
+#!/usr/bin/env bash
+# Runs the linters. Each closes with "name: N passed, N failed, N skipped" in what it counts: files,
+# packages, or value sets of the chart. What failed is printed above that line.
+#
+#   hack/lint.sh [name …]       (no name: all of them)
+#
+# A linter whose program is missing is skipped and says how to get it; with CORE5G_TOOLS=required, as
+# in CI, that is a failure.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export CGO_ENABLED=0
+bin=$PWD/out/bin
+names=(gofmt vet staticcheck clang_format clang_tidy shellcheck helm_lint chart repository)
+modules=(. hack/tools hack/multus hack/lint)
+for mod in images/*/go.mod; do modules+=("${mod%/go.mod}"); done
+
+failed=()
+
+# close <name> <passed> <failed> <skipped>
+close() {
+	printf '%s: %d passed, %d failed, %d skipped\n' "$@"
+	(($3 == 0)) || failed+=("$1")
+}
+
+# missing <name> <program> <how to get it>: closes a linter that cannot run.
+missing() {
+	if [[ ${CORE5G_TOOLS-} == required ]]; then
+		echo "$2 is missing: $3"
+		close "$1" 0 1 0
+	else
+		echo "SKIP: $1: $2 is missing: $3"
+		close "$1" 0 0 1
+	fi
+}
+
+# tracked <pattern …>: files that git knows or would add, and that are there, one a line.
+tracked() {
+	git ls-files --cached --others --exclude-standard -- "$@" | sort -u |
+		while IFS= read -r path; do [[ ! -f $path ]] || echo "$path"; done
+}
+
+# each <name> <command …> runs the command on one file after the other, read from standard input.
+each() {
+	local name=$1 good=0 bad=0 path
+	shift
+	while IFS= read -r path; do
+		if "$@" "$path"; then good=$((good + 1)); else bad=$((bad + 1)); fi
+	done
+	close "$name" "$good" "$bad" 0
+}
+
+lint_gofmt() {
+	local all bad
+	all=$(tracked '*.go' | wc -l)
+	bad=$(tracked '*.go' | xargs -r gofmt -l)
+	[[ -z $bad ]] || while IFS= read -r path; do gofmt -d "$path"; done <<<"$bad"
+	bad=$(grep -c . <<<"$bad" || true)
+	close gofmt $((all - bad)) "$bad" 0
+}
+
+# packages <module>: how many Go packages a module has.
+packages() { go list -C "$1" ./... 2>/dev/null | wc -l; }
+
+lint_vet() {
+	local good=0 bad=0 mod log count broken
+	log=$(mktemp)
+	for mod in "${modules[@]}"; do
+		[[ -f $mod/go.mod ]] || continue
+		count=$(packages "$mod")
+		broken=0
+		if ((count > 0)) && ! go vet -C "$mod" ./... >"$log" 2>&1; then
+			echo "in $mod:"
+			cat "$log"
+			# vet names each package with a finding in a line of its own.
+			broken=$(grep -c '^# ' "$log" || true)
+			((broken > 0)) || broken=1
+		fi
+		good=$((good + count - broken)) bad=$((bad + broken))
+	done
+	rm -f "$log"
+	close vet "$good" "$bad" 0
+}
+
+lint_staticcheck() {
+	local good=0 bad=0 mod log count broken
+	# Pinned by hack/lint/go.mod; a second later when nothing changed.
+	go build -C hack/lint -o "$bin/staticcheck" honnef.co/go/tools/cmd/staticcheck
+	log=$(mktemp)
+	for mod in "${modules[@]}"; do
+		[[ -f $mod/go.mod ]] || continue
+		count=$(packages "$mod")
+		broken=0
+		if ((count > 0)) && ! (cd "$mod" && "$bin/staticcheck" ./...) >"$log" 2>&1; then
+			echo "in $mod:"
+			cat "$log"
+			broken=$(sed -n 's|^\(.*\)/[^/]*\.go:[0-9].*|\1|p' "$log" | sort -u | wc -l)
+			((broken > 0)) || broken=1
+		fi
+		good=$((good + count - broken)) bad=$((bad + broken))
+	done
+	rm -f "$log"
+	close staticcheck "$good" "$bad" 0
+}
+
+c_files() { tracked 'upf/**.c' 'upf/**.h' | grep -v '/z[a-z_]*\.[ch]$' || true; }
+
+lint_clang_format() {
+	command -v clang-format >/dev/null || {
+		missing clang_format clang-format "hack/install-tools.sh lint"
+		return
+	}
+	each clang_format clang-format --dry-run --Werror < <(c_files)
+}
+
+tidy_one() {
+	local flags
+	# What the compiler is told (upf/Makefile), but for the machine options that only one of them knows.
+	read -r -a flags < <(pkg-config --cflags libdpdk yaml-0.1 | tr '\n' ' ' | sed 's/-march=[^ ]*//g; s/-mrtm//g')
+	flags=("${flags[@]/#-I/-isystem}")
+	clang-tidy --quiet --warnings-as-errors='*' "$1" -- -std=c17 -march=x86-64-v3 -D_GNU_SOURCE \
+		-Iupf/upfu/include -Iupf/upfu -Iupf/abi "${flags[@]}" 2> >(grep -v 'warnings\? generated\|^Suppressed\|^Use -header' >&2)
+}
+
+lint_clang_tidy() {
+	command -v clang-tidy >/dev/null || {
+		missing clang_tidy clang-tidy "hack/install-tools.sh lint"
+		return
+	}
+	pkg-config --exists libdpdk yaml-0.1 || {
+		missing clang_tidy "a header of DPDK or libyaml" "hack/install-tools.sh upf"
+		return
+	}
+	each clang_tidy tidy_one < <(c_files | grep '^upf/upfu/.*\.c$' || true)
+}
+
+lint_shellcheck() {
+	command -v shellcheck >/dev/null || {
+		missing shellcheck shellcheck "hack/install-tools.sh lint"
+		return
+	}
+	local path
+	each shellcheck shellcheck --external-sources --source-path=SCRIPTDIR < <(
+		tracked | while IFS= read -r path; do
+			# A program's first bytes may hold a NUL; grep takes them as they are.
+			if head -c 64 "$path" | head -n 1 | grep -aqE '^#!.*\b(ba|da|k)?sh\b'; then echo "$path"; fi
+		done
+	)
+}
+
+helm_lint_one() { "$bin/helm" lint --quiet --strict charts/core5g --values "$1"; }
+
+lint_helm_lint() {
+	[[ -x $bin/helm ]] || {
+		missing helm_lint helm "make tools"
+		return
+	}
+	each helm_lint helm_lint_one < <(tracked 'charts/core5g/testdata/*.values.yaml')
+}
+
+# The chart's tests need Helm, which is not there yet when CI runs the unit tests.
+lint_chart() {
+	[[ -x $bin/helm ]] || {
+		missing chart helm "make tools"
+		return
+	}
+	local log good bad
+	log=$(mktemp)
+	HELM=$bin/helm go test -count=1 -v -skip Envtest ./charts/... >"$log" 2>&1 || grep -v '^ *--- PASS\|^=== ' "$log"
+	good=$(grep -cE '^ *--- PASS' "$log" || true)
+	bad=$(grep -cE '^ *--- FAIL|^FAIL.*(build|setup) failed' "$log" || true)
+	rm -f "$log"
+	close chart "$good" "$bad" 0
+}
+
+# Its checks close with lines of their own.
+lint_repository() { go run ./hack/repocheck || failed+=(repository); }
+
+start=$SECONDS
+wanted=("$@")
+((${#wanted[@]} > 0)) || wanted=("${names[@]}")
+for name in "${wanted[@]}"; do
+	if ! declare -F "lint_$name" >/dev/null; then
+		echo "lint: there is no linter $name; there are: ${names[*]}" >&2
+		exit 2
+	fi
+done
+for name in "${wanted[@]}"; do "lint_$name"; done
+if ((${#failed[@]} > 0)); then
+	echo "lint: failed after $((SECONDS - start)) s: ${failed[*]}"
+	exit 1
+fi
+echo "lint: nothing found in $((SECONDS - start)) s"
