@@ -26,20 +26,15 @@ func (u *UE) Register(ctx context.Context) error {
 		}
 		switch {
 		case u.mm == registered:
-			done <- nil
+			u.reply(done, nil)
 		case !u.cellUp:
-			done <- gnb.ErrNoN2
+			u.reply(done, gnb.ErrNoN2)
 		case u.proc != nil && u.mm == registering:
 			u.proc.waiters = append(u.proc.waiters, done)
 		case u.proc != nil:
-			done <- errors.New("another procedure is under way: " + u.proc.name)
+			u.reply(done, errors.New("another procedure is under way: "+u.proc.name))
 		default:
-			u.startRegistration()
-			if u.proc != nil {
-				u.proc.waiters = append(u.proc.waiters, done)
-			} else {
-				done <- errors.New(u.lastError)
-			}
+			u.onRegistration = append(u.onRegistration, done) // pursue starts it
 		}
 	})
 }
@@ -66,11 +61,9 @@ func (u *UE) requested() []uenas.SNSSAI {
 // startRegistration sends REGISTRATION REQUEST (TS 24.501 5.5.1.2), always with a SUCI and without an
 // old security context: a simulated phone that has just been switched on.
 func (u *UE) startRegistration() {
-	u.dropConnection()
 	identity, err := u.suci()
 	if err != nil {
-		u.retry.failed(u.cfg.Timers)
-		u.fail(err)
+		u.registrationNotSent(err)
 		return
 	}
 	r := uenas.Registration{
@@ -80,13 +73,22 @@ func (u *UE) startRegistration() {
 	u.forgetRegistration()
 	c, err := u.cell.Connect(u, r.Cleartext(), uint8(gnb.CauseMOSignalling), nil)
 	if err != nil {
-		u.retry.failed(u.cfg.Timers)
-		u.fail(err)
+		u.registrationNotSent(err)
 		return
 	}
 	u.conn, u.mm = c, registering
-	u.begin("registration", u.cfg.Timers.T3510)
+	u.begin("registration", u.cfg.Timers.T3510, u.onRegistration...)
+	u.onRegistration = nil
 	u.initial = r.Full()
+}
+
+func (u *UE) registrationNotSent(err error) {
+	u.retry.failed(u.cfg.Timers)
+	u.fail(err)
+	for _, w := range u.onRegistration {
+		u.reply(w, err)
+	}
+	u.onRegistration = nil
 }
 
 func (u *UE) registrationAccept(m *nasMessage.RegistrationAccept) {
@@ -141,26 +143,30 @@ func (u *UE) Deregister(ctx context.Context, switchOff bool) error {
 		for _, s := range u.list() {
 			s.wish = false
 		}
+		for _, w := range u.onRegistration {
+			u.reply(w, errors.New("overtaken by a deregistration"))
+		}
+		u.onRegistration = nil
 		switch {
 		case u.mm == deregistered:
-			done <- nil
+			u.reply(done, nil)
 			return
 		case u.mm == registering:
 			u.dropConnection()
-			done <- nil
+			u.reply(done, nil)
 			return
 		case u.proc != nil:
-			done <- errors.New("another procedure is under way: " + u.proc.name)
+			u.reply(done, errors.New("another procedure is under way: "+u.proc.name))
 			return
 		case u.guti == nil || u.sec == nil:
 			u.forgetRegistration()
-			done <- nil
+			u.reply(done, nil)
 			return
 		}
 		plain := uenas.Deregistration(u.sec.KSI, switchOff, u.guti[:])
 		if err := u.sendInitial(plain, uint8(gnb.CauseMOSignalling)); err != nil {
 			u.forgetRegistration() // the network will find out by its own timers
-			done <- err
+			u.reply(done, err)
 			return
 		}
 		u.mm = deregistering

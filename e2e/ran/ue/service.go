@@ -29,12 +29,12 @@ func (u *UE) Idle(ctx context.Context) error {
 	return u.command(ctx, func(done chan error) {
 		switch {
 		case u.mm != registered:
-			done <- ErrNotRegistered
+			u.reply(done, ErrNotRegistered)
 		case u.conn == nil:
-			done <- ErrIdle
+			u.reply(done, ErrIdle)
 		default:
 			if err := u.conn.RequestRelease(); err != nil {
-				done <- err
+				u.reply(done, err)
 				return
 			}
 			u.releaseFor = append(u.releaseFor, done)
@@ -48,18 +48,18 @@ func (u *UE) ServiceRequest(ctx context.Context) error {
 	err := u.command(ctx, func(done chan error) {
 		switch {
 		case u.mm != registered:
-			done <- ErrNotRegistered
+			u.reply(done, ErrNotRegistered)
 		case u.proc != nil && u.proc.name == serviceRequest:
 			u.proc.waiters = append(u.proc.waiters, done)
 		case u.proc != nil:
-			done <- errors.New("another procedure is under way: " + u.proc.name)
+			u.reply(done, errors.New("another procedure is under way: "+u.proc.name))
 		case u.conn != nil:
-			done <- nil
+			u.reply(done, nil)
 		default:
 			u.retry.reset()
 			u.startServiceRequest(false)
 			if u.proc == nil {
-				done <- errors.New(u.lastError)
+				u.reply(done, errors.New(u.lastError))
 				return
 			}
 			u.proc.waiters = append(u.proc.waiters, done)

@@ -81,9 +81,9 @@ func (s *session) setTunnel(t *gtpu.Tunnel) {
 	}
 }
 
-func (s *session) answer(err error) {
+func (u *UE) answer(s *session, err error) {
 	for _, w := range s.waiters {
-		w <- err
+		u.reply(w, err)
 	}
 	s.waiters = nil
 }
@@ -107,7 +107,7 @@ func (s *session) closeDevice() {
 func (u *UE) Establish(ctx context.Context, cfg SessionConfig) error {
 	return u.command(ctx, func(done chan error) {
 		if u.mm != registered {
-			done <- ErrNotRegistered
+			u.reply(done, ErrNotRegistered)
 			return
 		}
 		s := u.session(cfg.PSI)
@@ -125,7 +125,7 @@ func (u *UE) Establish(ctx context.Context, cfg SessionConfig) error {
 		s.wish = true
 		s.retry.reset()
 		if s.state == active {
-			done <- nil
+			u.reply(done, nil)
 			return
 		}
 		s.waiters = append(s.waiters, done)
@@ -140,12 +140,12 @@ func (u *UE) Release(ctx context.Context, psi uint8) error {
 			if s != nil {
 				s.wish = false
 			}
-			done <- ErrNoSession
+			u.reply(done, ErrNoSession)
 			return
 		}
 		s.wish = false
 		if s.state == pending {
-			done <- errors.New("the session is still being established")
+			u.reply(done, errors.New("the session is still being established"))
 			return
 		}
 		s.waiters = append(s.waiters, done)
@@ -217,7 +217,7 @@ func (u *UE) sessionGone(s *session, err error) {
 			s.wish = false
 		}
 	}
-	s.answer(err)
+	u.answer(s, err)
 }
 
 // sessionFailed ends an attempt to establish or release.
@@ -331,7 +331,7 @@ func (u *UE) established(s *session, m *nasMessage.PDUSessionEstablishmentAccept
 	if err := u.openDevice(s); err != nil {
 		u.fail(fmt.Errorf("PDU session %d: device: %w", s.cfg.PSI, err))
 	}
-	s.answer(nil)
+	u.answer(s, nil)
 }
 
 // readOptions reads DNS servers and the link MTU from extended protocol configuration options

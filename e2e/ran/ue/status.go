@@ -112,7 +112,7 @@ func (u *UE) publish() {
 		for _, d := range x.dns {
 			e.DNS = append(e.DNS, d.String())
 		}
-		if x.wish && (x.state != active || u.conn != nil && !e.Up) {
+		if u.wish && x.wish && (x.state != active || u.conn != nil && !e.Up) {
 			s.Ready = false
 		}
 		s.Sessions = append(s.Sessions, e)

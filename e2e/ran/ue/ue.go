@@ -52,26 +52,29 @@ type UE struct {
 	q    *queue
 
 	// Owned by the goroutine of Run.
-	mm         mmState
-	wish       bool // to be registered
-	cellUp     bool
-	resume     bool // connect again: N2 was lost, paging, or user data wait
-	paged      bool
-	conn       *gnb.Connection
-	sec        *uenas.Context
-	secOn      bool // sec protects this connection
-	challenge  *challenge
-	initial    []byte // the whole initial NAS message of the procedure under way
-	guti       *uenas.GUTI
-	allowed    []uenas.SNSSAI
-	proc       *procedure
-	releaseFor []chan error // who waits for the connection's end
-	retry      retry
-	unserved   int // service requests in a row that came to nothing
-	pti        uint8
-	lastError  string
-	count      Counts
-	stopped    bool
+	mm             mmState
+	wish           bool // to be registered
+	cellUp         bool
+	resume         bool // connect again: N2 was lost, paging, or user data wait
+	paged          bool
+	conn           *gnb.Connection
+	lingering      *gnb.Connection // waited for to be released by the network
+	sec            *uenas.Context
+	secOn          bool // sec protects this connection
+	challenge      *challenge
+	initial        []byte // the whole initial NAS message of the procedure under way
+	guti           *uenas.GUTI
+	allowed        []uenas.SNSSAI
+	proc           *procedure
+	releaseFor     []chan error // who waits for the connection's end
+	onRegistration []chan error // who waits for the next registration
+	retry          retry
+	unserved       int // service requests in a row that came to nothing
+	pti            uint8
+	lastError      string
+	replies        []func() // sent when the event is over
+	count          Counts
+	stopped        bool
 
 	sessMu   sync.RWMutex // guards the map; the sessions' own fields belong to Run unless atomic
 	sessions map[uint8]*session
@@ -150,21 +153,40 @@ func (u *UE) Run(ctx context.Context) {
 			event()
 			u.pursue()
 			u.publish()
+			u.flush()
 		}
 	}
+}
+
+// reply answers who waits, once the new state can be seen.
+func (u *UE) reply(to chan error, err error) {
+	u.replies = append(u.replies, func() { to <- err })
+}
+
+func (u *UE) flush() {
+	for _, r := range u.replies {
+		r()
+	}
+	u.replies = nil
 }
 
 func (u *UE) stop() {
 	u.stopped = true
 	u.finish(ErrStopped)
+	u.registrationNotSent(ErrStopped)
+	for _, w := range u.releaseFor {
+		u.reply(w, ErrStopped)
+	}
+	u.releaseFor = nil
 	for _, s := range u.list() {
-		s.answer(ErrStopped)
+		u.answer(s, ErrStopped)
 		s.closeDevice()
 	}
 	u.publish()
 	for _, event := range u.q.take() { // commands that came too late get their answer
 		event()
 	}
+	u.flush()
 }
 
 func (u *UE) list() []*session {
@@ -192,7 +214,7 @@ func (u *UE) pursue() {
 	}
 	switch u.mm {
 	case deregistered:
-		if u.wish && u.ripe(&u.retry) {
+		if u.wish && u.ripe(&u.retry) && u.letGo() {
 			u.startRegistration()
 		}
 	case registered:
@@ -207,6 +229,30 @@ func (u *UE) ripe(r *retry) bool {
 		return true
 	}
 	time.AfterFunc(wait, func() { u.q.push(func() {}) })
+	return false
+}
+
+// linger is how long a UE without a registration waits for the network to release its connection
+// (T3540 of TS 24.501 10.2, shortened).
+const linger = time.Second
+
+// letGo says whether the UE is without a connection; if not, it gives the network a moment for the
+// release and then gives the connection up.
+func (u *UE) letGo() bool {
+	c := u.conn
+	if c == nil {
+		return true
+	}
+	if u.lingering != c {
+		u.lingering = c
+		time.AfterFunc(linger, func() {
+			u.q.push(func() {
+				if u.conn == c && u.mm == deregistered {
+					u.dropConnection()
+				}
+			})
+		})
+	}
 	return false
 }
 
@@ -269,7 +315,7 @@ func (u *UE) finish(err error) {
 		u.fail(fmt.Errorf("%s: %w", p.name, err))
 	}
 	for _, w := range p.waiters {
-		w <- err
+		u.reply(w, err)
 	}
 }
 
@@ -310,7 +356,7 @@ func (u *UE) command(ctx context.Context, f func(done chan error)) error {
 	done := make(chan error, 1)
 	u.q.push(func() {
 		if u.stopped {
-			done <- ErrStopped
+			u.reply(done, ErrStopped)
 			return
 		}
 		f(done)
@@ -369,7 +415,7 @@ func (u *UE) released(c *gnb.Connection, cause string) {
 		}
 	}
 	for _, w := range u.releaseFor {
-		w <- nil
+		u.reply(w, nil)
 	}
 	u.releaseFor = nil
 	switch u.mm {

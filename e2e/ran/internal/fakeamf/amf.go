@@ -1,0 +1,655 @@
+package fakeamf
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/free5gc/aper"
+	"github.com/free5gc/nas"
+	"github.com/free5gc/nas/nasConvert"
+	"github.com/free5gc/nas/nasMessage"
+	"github.com/free5gc/ngap/ngapType"
+	"github.com/free5gc/util/milenage"
+
+	"core5g.dev/core5g/e2e/ran/n2"
+	"core5g.dev/core5g/e2e/ran/uenas"
+)
+
+// Knobs change what the AMF does. Zero values mean a core that works.
+type Knobs struct {
+	Integrity, Ciphering uint8 // selected algorithms; Integrity 0 means NIA2
+
+	RefuseSetup     bool  // NG Setup Failure
+	Silent          bool  // swallow initial messages
+	RejectReg       uint8 // Registration Reject with this 5GMM cause
+	RejectAuth      bool  // Authentication Reject
+	WrongKey        bool  // vectors of another K: the UE answers MAC failure
+	BidDown         bool  // replay other security capabilities
+	NullIntegrity   bool  // select NIA0
+	AskIdentity     bool  // Identity Request (SUCI) before authentication
+	RejectSession   uint8 // PDU Session Establishment Reject with this 5GSM cause
+	NotForwarded    uint8 // DL NAS Transport with this 5GMM cause instead of an answer
+	SilentSession   bool  // no answer to session requests
+	RejectService   uint8 // Service Reject with this 5GMM cause
+	ForgetSessions  bool  // Service Accept with an empty PDU session status
+	SilentService   bool  // no answer to service requests
+	NoConfiguration bool  // no Configuration Update Command after registration
+	OddSlice        bool  // session resources for a slice that the gNB does not have
+}
+
+// AMF is the fake. UPF is where sessions' uplink packets shall go.
+type AMF struct {
+	T   testing.TB
+	UPF netip.Addr
+	SNN string
+
+	mu          sync.Mutex
+	knobs       Knobs
+	subscribers map[string]*Subscriber // by SUPI digits
+	conn        n2.Conn
+	ues         map[int64]*ue // by AMF UE NGAP ID, connected ones
+	known       map[uint32]*ue
+	nextID      int64
+	trace       []string
+	changed     chan struct{}
+	up          bool
+}
+
+type ue struct {
+	supi         string
+	amfID, ranID int64 // amfID 0: idle
+	sec          *uenas.Context
+	vec          vector
+	tmsi         uint32
+	sessions     map[uint8]*Session
+	icsDone      bool
+	pending      []byte // what the identity request interrupted
+}
+
+// Session is one PDU session as the core sees it.
+type Session struct {
+	PSI      uint8
+	DNN      string
+	Slice    [4]byte
+	Address  netip.Addr
+	TEID     uint32 // uplink
+	GNB      netip.Addr
+	GNBTEID  uint32
+	Up       bool
+	QFI      int64
+	released bool
+}
+
+// New makes an AMF that knows the subscribers, by SUPI digits.
+func New(t testing.TB, upf netip.Addr, subscribers map[string]*Subscriber) *AMF {
+	return &AMF{
+		T: t, UPF: upf, SNN: "5G:mnc093.mcc208.3gppnetwork.org", subscribers: subscribers,
+		ues: map[int64]*ue{}, known: map[uint32]*ue{}, nextID: 1, changed: make(chan struct{}), up: true,
+	}
+}
+
+// Set changes the knobs.
+func (a *AMF) Set(k Knobs) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.knobs = k
+}
+
+// Dial is the n2.Dialer that leads here.
+func (a *AMF) Dial(context.Context, string) (n2.Conn, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.up {
+		return nil, errors.New("connection refused")
+	}
+	gnb, amf := n2.Pipe()
+	a.conn = amf
+	go a.serve(amf)
+	return gnb, nil
+}
+
+// Stop ends N2 and refuses new associations; Start takes them again. With forget, every UE context is
+// lost meanwhile, as with an AMF that restarted.
+func (a *AMF) Stop(forget bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.up = false
+	if a.conn != nil {
+		a.conn.Close()
+	}
+	for _, u := range a.ues {
+		u.amfID = 0
+	}
+	a.ues = map[int64]*ue{}
+	if forget {
+		a.known = map[uint32]*ue{}
+	}
+}
+
+// Start accepts associations (again).
+func (a *AMF) Start() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.up = true
+}
+
+// Trace returns what has been received, in order.
+func (a *AMF) Trace() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return append([]string(nil), a.trace...)
+}
+
+func (a *AMF) note(format string, args ...any) {
+	a.trace = append(a.trace, fmt.Sprintf(format, args...))
+	close(a.changed)
+	a.changed = make(chan struct{})
+}
+
+// WaitTrace returns when the trace holds want n times.
+func (a *AMF) WaitTrace(want string, n int) {
+	a.T.Helper()
+	deadline := time.After(10 * time.Second)
+	for {
+		a.mu.Lock()
+		seen := 0
+		for _, x := range a.trace {
+			if x == want {
+				seen++
+			}
+		}
+		changed, trace := a.changed, strings.Join(a.trace, "; ")
+		a.mu.Unlock()
+		if seen >= n {
+			return
+		}
+		select {
+		case <-changed:
+		case <-deadline:
+			a.T.Fatalf("the AMF did not receive %q %d times: %s", want, n, trace)
+		}
+	}
+}
+
+// Session returns a copy of a UE's session.
+func (a *AMF) Session(supi string, psi uint8) (Session, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if u := a.bySUPI(supi); u != nil && u.sessions[psi] != nil {
+		return *u.sessions[psi], true
+	}
+	return Session{}, false
+}
+
+func (a *AMF) bySUPI(supi string) *ue {
+	for _, u := range a.known {
+		if u.supi == supi {
+			return u
+		}
+	}
+	return nil
+}
+
+func (a *AMF) serve(conn n2.Conn) {
+	for {
+		b, err := conn.Recv()
+		if err != nil {
+			return
+		}
+		m, err := n2.Decode(b)
+		if err != nil {
+			a.T.Errorf("the gNB sent an NGAP message that does not decode: %v: %x", err, b)
+			continue
+		}
+		a.mu.Lock()
+		if a.conn == conn {
+			a.handle(m)
+		}
+		a.mu.Unlock()
+	}
+}
+
+func (a *AMF) send(b []byte, err error) {
+	if err != nil {
+		a.T.Errorf("fake AMF: %v", err)
+		return
+	}
+	_ = a.conn.Send(0, b)
+}
+
+func (a *AMF) handle(m any) {
+	switch m := m.(type) {
+	case *ngapType.NGSetupRequest:
+		a.setup(m)
+	case *ngapType.InitialUEMessage:
+		l := m.ProtocolIEs.List
+		ran := n2.Find[ngapType.RANUENGAPID](l).Value
+		pdu := n2.Find[ngapType.NASPDU](l).Value
+		if n2.Find[ngapType.UserLocationInformation](l) == nil || n2.Find[ngapType.RRCEstablishmentCause](l) == nil {
+			a.T.Error("initial UE message without location or cause")
+		}
+		if a.knobs.Silent {
+			a.note("initial message swallowed")
+			return
+		}
+		u := &ue{sessions: map[uint8]*Session{}}
+		if s := n2.Find[ngapType.FiveGSTMSI](l); s != nil {
+			if k := a.known[binary.BigEndian.Uint32(s.FiveGTMSI.Value)]; k != nil {
+				u = k
+			}
+		}
+		u.amfID, u.ranID, u.icsDone = a.nextID, ran, false
+		a.nextID++
+		a.ues[u.amfID] = u
+		a.initial(u, pdu)
+	case *ngapType.UplinkNASTransport:
+		l := m.ProtocolIEs.List
+		if u := a.ues[n2.Find[ngapType.AMFUENGAPID](l).Value]; u != nil {
+			a.uplink(u, n2.Find[ngapType.NASPDU](l).Value)
+		} else {
+			a.T.Error("uplink NAS transport for an unknown UE")
+		}
+	case *ngapType.InitialContextSetupResponse:
+		l := m.ProtocolIEs.List
+		a.note("Initial Context Setup Response")
+		if u := a.ues[n2.Find[ngapType.AMFUENGAPID](l).Value]; u != nil {
+			if s := n2.Find[ngapType.PDUSessionResourceSetupListCxtRes](l); s != nil {
+				for _, x := range s.List {
+					a.resourceUp(u, x.PDUSessionID.Value, x.PDUSessionResourceSetupResponseTransfer)
+				}
+			}
+		}
+	case *ngapType.PDUSessionResourceSetupResponse:
+		l := m.ProtocolIEs.List
+		u := a.ues[n2.Find[ngapType.AMFUENGAPID](l).Value]
+		if s := n2.Find[ngapType.PDUSessionResourceSetupListSURes](l); s != nil && u != nil {
+			for _, x := range s.List {
+				a.resourceUp(u, x.PDUSessionID.Value, x.PDUSessionResourceSetupResponseTransfer)
+			}
+		}
+		if s := n2.Find[ngapType.PDUSessionResourceFailedToSetupListSURes](l); s != nil {
+			for _, x := range s.List {
+				var t ngapType.PDUSessionResourceSetupUnsuccessfulTransfer
+				_ = n2.Unmarshal(x.PDUSessionResourceSetupUnsuccessfulTransfer, &t)
+				a.note("PDU Session Resource failed: %s", n2.CauseText(&t.Cause))
+			}
+		}
+	case *ngapType.PDUSessionResourceReleaseResponse:
+		a.note("PDU Session Resource Release Response")
+	case *ngapType.PDUSessionResourceModifyResponse:
+		l := m.ProtocolIEs.List
+		if n2.Find[ngapType.PDUSessionResourceModifyListModRes](l) != nil {
+			a.note("PDU Session Resource modified")
+		}
+		if n2.Find[ngapType.PDUSessionResourceFailedToModifyListModRes](l) != nil {
+			a.note("PDU Session Resource not modified")
+		}
+	case *ngapType.UEContextReleaseRequest:
+		l := m.ProtocolIEs.List
+		a.note("UE Context Release Request (%s)", n2.CauseText(n2.Find[ngapType.Cause](l)))
+		if u := a.ues[n2.Find[ngapType.AMFUENGAPID](l).Value]; u != nil {
+			a.releaseCommand(u, n2.Find[ngapType.Cause](l))
+		}
+	case *ngapType.UEContextReleaseComplete:
+		l := m.ProtocolIEs.List
+		a.note("UE Context Release Complete")
+		id := n2.Find[ngapType.AMFUENGAPID](l).Value
+		if u := a.ues[id]; u != nil {
+			delete(a.ues, id)
+			u.amfID = 0
+			for _, s := range u.sessions {
+				s.Up = false
+			}
+		}
+	case *ngapType.NGResetAcknowledge:
+		a.note("NG Reset Acknowledge")
+	case *ngapType.AMFConfigurationUpdateAcknowledge:
+		a.note("AMF Configuration Update Acknowledge")
+	case *ngapType.UEContextModificationResponse:
+		a.note("UE Context Modification Response")
+	case *ngapType.ErrorIndication:
+		a.note("Error Indication (%s)", n2.CauseText(n2.Find[ngapType.Cause](m.ProtocolIEs.List)))
+	default:
+		a.T.Errorf("the gNB sent a %T", m)
+	}
+}
+
+func (a *AMF) setup(m *ngapType.NGSetupRequest) {
+	l := m.ProtocolIEs.List
+	ta := n2.Find[ngapType.SupportedTAList](l)
+	if ta == nil || n2.Find[ngapType.GlobalRANNodeID](l) == nil {
+		a.T.Error("NG Setup Request without supported TAs or gNB ID")
+	}
+	a.note("NG Setup Request")
+	if a.knobs.RefuseSetup {
+		f := &ngapType.NGSetupFailure{}
+		n2.Add(&f.ProtocolIEs.List, n2.Ignore, &ngapType.Cause{Present: ngapType.CausePresentMisc, Misc: &ngapType.CauseMisc{Value: ngapType.CauseMiscPresentUnknownPLMN}})
+		a.send(n2.Unsuccessful(n2.Reject, f))
+		return
+	}
+	plmn := ta.List[0].BroadcastPLMNList.List[0].PLMNIdentity
+	guami := ngapType.GUAMI{
+		PLMNIdentity: plmn,
+		AMFRegionID:  ngapType.AMFRegionID{Value: aper.BitString{Bytes: []byte{0xCA}, BitLength: 8}},
+		AMFSetID:     ngapType.AMFSetID{Value: aper.BitString{Bytes: []byte{0xFE, 0x00}, BitLength: 10}},
+		AMFPointer:   ngapType.AMFPointer{Value: aper.BitString{Bytes: []byte{0}, BitLength: 6}},
+	}
+	r := &ngapType.NGSetupResponse{}
+	ies := &r.ProtocolIEs.List
+	n2.Add(ies, n2.Reject, &ngapType.AMFName{Value: "fake"})
+	n2.Add(ies, n2.Reject, &ngapType.ServedGUAMIList{List: []ngapType.ServedGUAMIItem{{GUAMI: guami}}})
+	n2.Add(ies, n2.Ignore, &ngapType.RelativeAMFCapacity{Value: 255})
+	n2.Add(ies, n2.Reject, &ngapType.PLMNSupportList{List: []ngapType.PLMNSupportItem{{PLMNIdentity: plmn, SliceSupportList: ta.List[0].BroadcastPLMNList.List[0].TAISliceSupportList}}})
+	a.send(n2.Successful(n2.Reject, r))
+}
+
+// initial takes the NAS message of a new connection.
+func (a *AMF) initial(u *ue, pdu []byte) {
+	header, _ := uenas.HeaderType(pdu)
+	plain := pdu
+	protected := false
+	if header != uenas.Plain {
+		if header != uenas.Integrity {
+			a.T.Errorf("initial message with security header type %d (TS 24.501 4.4.6 wants 1)", header)
+		}
+		plain = pdu[7:]
+		if u.sec != nil {
+			p, err := u.sec.Unprotect(pdu)
+			if err != nil {
+				a.T.Errorf("initial message: %v", err)
+				return
+			}
+			plain, protected = p, true
+		}
+	}
+	m, err := uenas.Decode(plain)
+	if err != nil {
+		a.T.Errorf("initial message: %v", err)
+		return
+	}
+	switch m.GmmHeader.GetMessageType() {
+	case nas.MsgTypeRegistrationRequest:
+		a.note("Registration Request")
+		if r := m.RegistrationRequest; r.RequestedNSSAI != nil || r.Capability5GMM != nil {
+			a.T.Error("non-cleartext IEs in an unprotected registration request")
+		}
+		suci, _, err := nasConvert.SuciToStringWithError(m.RegistrationRequest.MobileIdentity5GS.Buffer)
+		if err != nil {
+			a.T.Errorf("SUCI: %v", err)
+			return
+		}
+		part := strings.Split(suci, "-")
+		u.supi = part[2] + part[3] + part[7]
+		if part[5] != "0" {
+			// The fake home network cannot de-conceal; it has one subscriber then.
+			for supi := range a.subscribers {
+				u.supi = supi
+			}
+		}
+		u.sec = nil
+		if a.knobs.RejectReg != 0 {
+			a.down(u, []byte{0x7e, 0, nas.MsgTypeRegistrationReject, a.knobs.RejectReg})
+			a.releaseCommand(u, nil)
+			return
+		}
+		if a.knobs.AskIdentity {
+			a.down(u, []byte{0x7e, 0, nas.MsgTypeIdentityRequest, nasMessage.MobileIdentity5GSTypeSuci})
+			return
+		}
+		a.challenge(u)
+	case nas.MsgTypeServiceRequest:
+		if a.knobs.SilentService {
+			a.note("Service Request swallowed")
+			return
+		}
+		if !protected || a.knobs.RejectService != 0 {
+			a.note("Service Request refused")
+			cause := a.knobs.RejectService
+			if cause == 0 {
+				cause = nasMessage.Cause5GMMUEIdentityCannotBeDerivedByTheNetwork
+			}
+			u.sec = nil
+			a.down(u, []byte{0x7e, 0, nas.MsgTypeServiceReject, cause})
+			a.releaseCommand(u, nil)
+			return
+		}
+		a.service(u, m.ServiceRequest, binary.BigEndian.Uint32(append([]byte{0, 0, 0}, pdu[6])))
+	case nas.MsgTypeDeregistrationRequestUEOriginatingDeregistration:
+		a.deregister(u, m)
+	default:
+		a.T.Errorf("initial message of type %d", m.GmmHeader.GetMessageType())
+	}
+}
+
+func (a *AMF) challenge(u *ue) {
+	s := a.subscribers[u.supi]
+	if s == nil {
+		a.down(u, []byte{0x7e, 0, nas.MsgTypeRegistrationReject, nasMessage.Cause5GMMIllegalUE})
+		a.releaseCommand(u, nil)
+		return
+	}
+	s.SQN += 32
+	r := make([]byte, 16)
+	_, _ = rand.Read(r)
+	use := *s
+	if a.knobs.WrongKey {
+		use.K = "00112233445566778899aabbccddeeff"
+	}
+	u.vec = newVector(&use, u.supi, a.SNN, r)
+	b := []byte{0x7e, 0, nas.MsgTypeAuthenticationRequest, 1, 2, 0, 0, 0x21}
+	b = append(b, u.vec.rand...)
+	b = append(append(b, 0x20, 16), u.vec.autn...)
+	a.down(u, b)
+}
+
+// down sends a NAS message, protected when the UE has a security context.
+func (a *AMF) down(u *ue, plain []byte) { a.transport(u, a.protect(u, plain)) }
+
+func (a *AMF) protect(u *ue, plain []byte) []byte {
+	if u.sec == nil {
+		return plain
+	}
+	b, err := u.sec.Protect(uenas.IntegrityCiphered, plain)
+	if err != nil {
+		a.T.Error(err)
+	}
+	return b
+}
+
+func (a *AMF) transport(u *ue, pdu []byte) {
+	m := &ngapType.DownlinkNASTransport{}
+	ies := &m.ProtocolIEs.List
+	n2.Add(ies, n2.Reject, &ngapType.AMFUENGAPID{Value: u.amfID})
+	n2.Add(ies, n2.Reject, &ngapType.RANUENGAPID{Value: u.ranID})
+	n2.Add(ies, n2.Reject, &ngapType.NASPDU{Value: pdu})
+	a.send(n2.Initiating(n2.Ignore, m))
+}
+
+func (a *AMF) releaseCommand(u *ue, cause *ngapType.Cause) {
+	if cause == nil {
+		cause = &ngapType.Cause{Present: ngapType.CausePresentNas, Nas: &ngapType.CauseNas{Value: ngapType.CauseNasPresentNormalRelease}}
+	}
+	m := &ngapType.UEContextReleaseCommand{}
+	ies := &m.ProtocolIEs.List
+	n2.Add(ies, n2.Reject, &ngapType.UENGAPIDs{Present: ngapType.UENGAPIDsPresentUENGAPIDPair, UENGAPIDPair: &ngapType.UENGAPIDPair{AMFUENGAPID: ngapType.AMFUENGAPID{Value: u.amfID}, RANUENGAPID: ngapType.RANUENGAPID{Value: u.ranID}}})
+	n2.Add(ies, n2.Ignore, cause)
+	a.send(n2.Initiating(n2.Reject, m))
+}
+
+// uplink takes a NAS message of a connection that is up.
+func (a *AMF) uplink(u *ue, pdu []byte) {
+	header, err := uenas.HeaderType(pdu)
+	if err != nil {
+		a.T.Error(err)
+		return
+	}
+	plain := pdu
+	if u.sec != nil {
+		if header != uenas.IntegrityCiphered && header != uenas.IntegrityCipheredNew {
+			a.T.Errorf("uplink message with security header type %d", header)
+			return
+		}
+		if plain, err = u.sec.Unprotect(pdu); err != nil {
+			a.T.Errorf("uplink message: %v", err)
+			return
+		}
+	}
+	m, err := uenas.Decode(plain)
+	if err != nil {
+		a.T.Errorf("uplink message %x: %v", plain, err)
+		return
+	}
+	switch m.GmmHeader.GetMessageType() {
+	case nas.MsgTypeIdentityResponse:
+		a.note("Identity Response")
+		a.challenge(u)
+	case nas.MsgTypeAuthenticationFailure:
+		f := m.AuthenticationFailure
+		a.note("Authentication Failure (%s)", uenas.Cause5GMM(f.GetCauseValue()))
+		s := a.subscribers[u.supi]
+		if f.GetCauseValue() != nasMessage.Cause5GMMSynchFailure {
+			a.down(u, []byte{0x7e, 0, nas.MsgTypeAuthenticationReject})
+			a.releaseCommand(u, nil)
+			return
+		}
+		auts := f.GetAuthenticationFailureParameter()
+		sqn, err := milenage.ValidateAUTS(mustHex(s.OPc), mustHex(s.K), u.vec.rand, auts[:])
+		if err != nil {
+			a.T.Errorf("AUTS: %v", err)
+			return
+		}
+		s.SQN = binary.BigEndian.Uint64(append([]byte{0, 0}, sqn...))
+		a.challenge(u)
+	case nas.MsgTypeAuthenticationResponse:
+		a.note("Authentication Response")
+		res := m.AuthenticationResponse.AuthenticationResponseParameter.GetRES()
+		if !bytes.Equal(res[:], u.vec.xresStar) || a.knobs.RejectAuth {
+			if !a.knobs.RejectAuth {
+				a.T.Error("RES* differs from XRES*")
+			}
+			a.down(u, []byte{0x7e, 0, nas.MsgTypeAuthenticationReject})
+			a.releaseCommand(u, nil)
+			return
+		}
+		a.securityMode(u)
+	case nas.MsgTypeSecurityModeReject:
+		a.note("Security Mode Reject (%s)", uenas.Cause5GMM(m.SecurityModeReject.GetCauseValue()))
+		u.sec = nil
+		a.releaseCommand(u, nil)
+	case nas.MsgTypeSecurityModeComplete:
+		a.securityModeComplete(u, header, m.SecurityModeComplete)
+	case nas.MsgTypeRegistrationComplete:
+		a.note("Registration Complete")
+		if !a.knobs.NoConfiguration {
+			u.tmsi |= 0x10000 // a new 5G-GUTI
+			a.known[u.tmsi] = u
+			const ackRequested = 1
+			b := append([]byte{0x7e, 0, nas.MsgTypeConfigurationUpdateCommand, 0xD0 | ackRequested}, 0x77, 0, 11)
+			a.down(u, append(b, a.guti(u)...))
+		}
+	case nas.MsgTypeConfigurationUpdateComplete:
+		a.note("Configuration Update Complete")
+	case nas.MsgTypeDeregistrationRequestUEOriginatingDeregistration:
+		a.deregister(u, m)
+	case nas.MsgTypeDeregistrationAcceptUETerminatedDeregistration:
+		a.note("Deregistration Accept")
+		a.forget(u)
+		a.releaseCommand(u, nil)
+	case nas.MsgTypeULNASTransport:
+		a.sessionMessage(u, m.ULNASTransport)
+	case nas.MsgTypeNotificationResponse:
+		a.note("Notification Response")
+	case nas.MsgTypeStatus5GMM:
+		a.note("5GMM Status (%s)", uenas.Cause5GMM(m.Status5GMM.GetCauseValue()))
+	default:
+		a.T.Errorf("uplink message of type %d", m.GmmHeader.GetMessageType())
+	}
+}
+
+func (a *AMF) securityMode(u *ue) {
+	integrity := a.knobs.Integrity
+	if integrity == 0 && !a.knobs.NullIntegrity {
+		integrity = 2
+	}
+	kInt, kEnc := nasKeys(u.vec.kamf, integrity, a.knobs.Ciphering)
+	u.sec = uenas.NewContext(uenas.Network, 1, [32]byte(u.vec.kamf), integrity, a.knobs.Ciphering, kInt, kEnc)
+	capability := uenas.SecurityCapability
+	if a.knobs.BidDown {
+		capability = []byte{0x80, 0x80}
+	}
+	const imeisvRequested = 0xE1
+	b := []byte{0x7e, 0, nas.MsgTypeSecurityModeCommand, a.knobs.Ciphering<<4 | integrity, 1, byte(len(capability))}
+	b = append(append(b, capability...), imeisvRequested)
+	pdu, err := u.sec.Protect(uenas.IntegrityNew, b)
+	if err != nil {
+		a.T.Error(err)
+	}
+	if a.knobs.BidDown || a.knobs.NullIntegrity {
+		u.sec = nil // the reject comes without the new context
+	}
+	a.transport(u, pdu)
+}
+
+func (a *AMF) securityModeComplete(u *ue, header uint8, m *nasMessage.SecurityModeComplete) {
+	a.note("Security Mode Complete")
+	if header != uenas.IntegrityCipheredNew {
+		a.T.Errorf("security mode complete with security header type %d", header)
+	}
+	if m.IMEISV == nil {
+		a.T.Error("security mode complete without the IMEISV asked for")
+	}
+	if m.NASMessageContainer == nil {
+		a.T.Error("security mode complete without the initial message")
+		return
+	}
+	full, err := uenas.Decode(m.NASMessageContainer.GetNASMessageContainerContents())
+	if err != nil || full.GmmHeader.GetMessageType() != nas.MsgTypeRegistrationRequest {
+		a.T.Errorf("the container holds no registration request: %v", err)
+		return
+	}
+	nssai := full.RegistrationRequest.RequestedNSSAI
+	if nssai == nil {
+		a.T.Error("no requested NSSAI in the whole registration request")
+		return
+	}
+	allowed := nssai.GetSNSSAIValue()
+	if u.tmsi == 0 {
+		u.tmsi = uint32(a.nextID)<<4 | 0xC0000000
+	}
+	a.known[u.tmsi] = u
+	b := []byte{0x7e, 0, nas.MsgTypeRegistrationAccept, 1, 1}
+	b = append(append(b, 0x77, 0, 11), a.guti(u)...)
+	b = append(append(b, 0x15, byte(len(allowed))), allowed...)
+	a.contextSetup(u, a.protect(u, b), nil)
+}
+
+func (a *AMF) guti(u *ue) []byte {
+	return append([]byte{0xF2, 0x02, 0xF8, 0x39, 0xCA, 0xFE, 0x00}, binary.BigEndian.AppendUint32(nil, u.tmsi)...)
+}
+
+func (a *AMF) deregister(u *ue, m *nas.Message) {
+	a.note("Deregistration Request")
+	off := m.DeregistrationRequestUEOriginatingDeregistration.GetSwitchOff() == 1
+	if !off {
+		a.down(u, []byte{0x7e, 0, nas.MsgTypeDeregistrationAcceptUEOriginatingDeregistration})
+	}
+	a.forget(u)
+	a.releaseCommand(u, nil)
+}
+
+func (a *AMF) forget(u *ue) {
+	for k, x := range a.known {
+		if x == u {
+			delete(a.known, k)
+		}
+	}
+}
