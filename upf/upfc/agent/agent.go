@@ -1,0 +1,153 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/wmnsk/go-pfcp/ie"
+
+	"core5g.dev/core5g/upf/upfc/config"
+	"core5g.dev/core5g/upf/upfc/dataplane"
+	"core5g.dev/core5g/upf/upfc/pfcp"
+	"core5g.dev/core5g/upf/upfc/rules"
+)
+
+// Recorder counts what the agent does.
+type Recorder interface {
+	pfcp.Recorder
+	Restart(peer string) // "upf-u", "cp", "upf-c"
+	SessionsDropped(reason string, n int)
+	Report(kind string)
+}
+
+// Agent serves any number of CP functions with one upf-u.
+type Agent struct {
+	cfg *config.Config
+	log *slog.Logger
+	rec Recorder
+
+	serving  chan struct{} // closed when PFCP is bound
+	server   *pfcp.Server  // valid once serving is closed
+	stopping context.Context
+
+	mu           sync.Mutex
+	conn         *dataplane.Conn // nil while upf-u is away or being filled
+	changed      chan struct{}   // closed when conn changes
+	bootID       uint64          // of the upf-u that was last filled or read
+	recovery     time.Time       // our Recovery Time Stamp; zero until upf-u was met
+	associations map[string]*association
+	sessions     map[uint64]*session // by UP SEID
+	byIndex      map[uint32]*session
+	fteids       map[rules.FTEID]*session
+	ues          map[netip.Addr]*session
+	tunnels      map[rules.FTEID]map[*session]int // peers' F-TEIDs, with how many FARs name them
+	indexes      slots
+	qerSlots     slots
+	urrSlots     slots
+}
+
+// New makes an agent; Run starts it.
+func New(cfg *config.Config, log *slog.Logger, rec Recorder) *Agent {
+	return &Agent{
+		cfg: cfg, log: log, rec: rec,
+		serving:      make(chan struct{}),
+		changed:      make(chan struct{}),
+		associations: map[string]*association{},
+		sessions:     map[uint64]*session{},
+		byIndex:      map[uint32]*session{},
+		fteids:       map[rules.FTEID]*session{},
+		ues:          map[netip.Addr]*session{},
+		tunnels:      map[rules.FTEID]map[*session]int{},
+	}
+}
+
+// Run keeps the connection to upf-u and serves PFCP until ctx ends. PFCP is bound only after the
+// first meeting with upf-u: before it nobody can say which Recovery Time Stamp is ours.
+func (a *Agent) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	a.stopping = ctx
+	var link sync.WaitGroup
+	link.Go(func() { a.keepLink(ctx) })
+	defer link.Wait()
+	defer cancel()
+	if _, err := a.link(ctx, -1); err != nil {
+		return nil // ended before upf-u was there
+	}
+	server, err := pfcp.Listen(a.cfg.PFCP.Listen, pfcp.Options{
+		Interval: a.cfg.PFCP.Retransmit.Interval,
+		Attempts: a.cfg.PFCP.Retransmit.Attempts,
+		Log:      a.log,
+		Recorder: a.rec,
+	})
+	if err != nil {
+		return err
+	}
+	a.server = server
+	close(a.serving)
+	a.log.Info("PFCP is served", "listen", server.Addr(), "nodeID", a.cfg.NodeID, "advertise", a.cfg.PFCP.Advertise, "recovery", a.recovery)
+	a.resume()
+	return server.Serve(ctx, a)
+}
+
+// resume takes up what a previous upf-c left: heartbeats, timers, reports without acknowledgement.
+func (a *Agent) resume() {
+	a.mu.Lock()
+	for _, as := range a.associations {
+		a.watch(as)
+	}
+	sessions := a.list()
+	a.mu.Unlock()
+	for _, s := range sessions {
+		s.mu.Lock()
+		a.schedule(s)
+		a.deliver(s)
+		due := s.due(time.Now())
+		s.mu.Unlock()
+		if due { // upf-u said so when nobody listened
+			a.measure(s)
+		}
+	}
+}
+
+// list is a snapshot of the sessions; the caller holds a.mu.
+func (a *Agent) list() []*session {
+	out := make([]*session, 0, len(a.sessions))
+	for _, s := range a.sessions {
+		out = append(out, s)
+	}
+	return out
+}
+
+// Ready says whether PFCP is served and upf-u connected, and if not, what is missing.
+func (a *Agent) Ready() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.usableLocked() == nil {
+		return errors.New("upf-u is not connected at " + a.cfg.Dataplane.Socket)
+	}
+	select {
+	case <-a.serving:
+		return nil
+	default:
+		return errors.New("PFCP is not bound yet")
+	}
+}
+
+// Addr is where PFCP is served. It waits for that.
+func (a *Agent) Addr() netip.AddrPort {
+	<-a.serving
+	return a.server.Addr()
+}
+
+func (a *Agent) nodeID() *ie.IE { return ie.NewNodeIDHeuristic(a.cfg.NodeID) }
+
+func (a *Agent) recoveryIE() *ie.IE {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return ie.NewRecoveryTimeStamp(a.recovery)
+}

@@ -1,0 +1,321 @@
+package agent
+
+import (
+	"context"
+	"net/netip"
+	"time"
+
+	"github.com/wmnsk/go-pfcp/ie"
+	"github.com/wmnsk/go-pfcp/message"
+
+	"core5g.dev/core5g/upf/upfc/dataplane"
+	"core5g.dev/core5g/upf/upfc/pfcp"
+	"core5g.dev/core5g/upf/upfc/rules"
+	"core5g.dev/core5g/upf/upfc/state"
+)
+
+// association is one CP function's (TS 29.244 6.2.6). Its fields are under the agent's lock.
+type association struct {
+	state.Association
+	stop   context.CancelFunc // of its heartbeats
+	failed time.Time          // since when it does not answer; zero while it does
+}
+
+// address is where our own requests to the CP function go: kube-proxy may have rewritten the
+// source of its requests, so the port is PFCP's own and the Node ID, if an address, is preferred.
+func (as *association) address() netip.AddrPort {
+	if a, err := netip.ParseAddr(as.Node); err == nil && a.Is4() {
+		return netip.AddrPortFrom(a, pfcp.Port)
+	}
+	return netip.AddrPortFrom(as.From.Addr(), pfcp.Port)
+}
+
+// UP function features (TS 29.244 8.2.25) that work: F-TEID allocation, End Markers, number of
+// packets in usage reports.
+const (
+	featuresOctet5 = 0x10 // FTUP
+	featuresOctet6 = 0x01 // EMPU
+	featuresOctet7 = 0x10 // MNOP
+)
+
+func features() *ie.IE {
+	return ie.NewUPFunctionFeatures(featuresOctet5, featuresOctet6, featuresOctet7)
+}
+
+func (a *Agent) associationSetup(ctx context.Context, m *pfcp.Message) ([]*ie.IE, error) {
+	node, err := nodeOf(m)
+	if err != nil {
+		return nil, err
+	}
+	e := m.Elements.First(ie.RecoveryTimeStamp)
+	if e == nil {
+		return nil, missing(m, ie.RecoveryTimeStamp)
+	}
+	recovery, err := e.Uint32()
+	if err != nil {
+		return nil, err
+	}
+	as := &association{Association: state.Association{Node: node, From: m.From, Recovery: recovery, Created: time.Now().Unix()}}
+	a.mu.Lock()
+	old := a.associations[node]
+	if old != nil && old.stop != nil {
+		old.stop()
+	}
+	a.associations[node] = as
+	a.watch(as)
+	a.mu.Unlock()
+
+	// TS 29.244 6.2.6.2.2: a setup overwrites the association that there was, and its sessions go
+	// unless the CP function asks for them to be retained.
+	restarted := old != nil && newer(recovery, old.Recovery)
+	if restarted {
+		a.rec.Restart("cp")
+	}
+	if old != nil && (restarted || m.Elements.First(ie.PFCPSessionRetentionInformation) == nil) {
+		a.dropSessionsOf(ctx, node, "association setup")
+	}
+	a.persistMeta()
+	a.log.Info("association set up", "node", node, "from", m.From, "again", old != nil, "restarted", restarted)
+	return []*ie.IE{a.recoveryIE(), features()}, nil
+}
+
+func (a *Agent) associationUpdate(m *pfcp.Message) ([]*ie.IE, error) {
+	node, err := nodeOf(m)
+	if err != nil {
+		return nil, err
+	}
+	a.mu.Lock()
+	as := a.associations[node]
+	a.mu.Unlock()
+	if as == nil {
+		return nil, noAssociation(node)
+	}
+	return []*ie.IE{features()}, nil
+}
+
+func (a *Agent) associationRelease(ctx context.Context, m *pfcp.Message) error {
+	node, err := nodeOf(m)
+	if err != nil {
+		return err
+	}
+	if !a.release(ctx, node, nil, "association release") {
+		return noAssociation(node)
+	}
+	return nil
+}
+
+func noAssociation(node string) error {
+	return &pfcp.Reject{Cause: ie.CauseNoEstablishedPFCPAssociation, Detail: "no association with " + node}
+}
+
+// release ends an association and its sessions; false when there is none, or not the one that is
+// meant (nil: whichever).
+func (a *Agent) release(ctx context.Context, node string, meant *association, reason string) bool {
+	a.mu.Lock()
+	as := a.associations[node]
+	if meant != nil && as != meant {
+		as = nil
+	}
+	if as != nil {
+		delete(a.associations, node)
+		if as.stop != nil {
+			as.stop()
+		}
+	}
+	a.mu.Unlock()
+	if as == nil {
+		return false
+	}
+	a.dropSessionsOf(ctx, node, reason)
+	a.persistMeta()
+	a.log.Info("association released", "node", node, "reason", reason)
+	return true
+}
+
+// persistMeta stores META, if upf-u is there; a replay stores it otherwise.
+func (a *Agent) persistMeta() {
+	if conn := a.current(); conn != nil {
+		if err := a.writeMeta(conn); err != nil {
+			a.log.Warn("META not stored", "err", err)
+		}
+	}
+}
+
+// dropSessionsOf deletes all sessions of a CP function without telling it.
+func (a *Agent) dropSessionsOf(ctx context.Context, node, reason string) {
+	a.mu.Lock()
+	var list []*session
+	for _, s := range a.sessions {
+		if s.Node == node {
+			list = append(list, s)
+		}
+	}
+	a.mu.Unlock()
+	if len(list) == 0 {
+		return
+	}
+	var gone []*session
+	for _, s := range list {
+		s.mu.Lock()
+		if !s.gone {
+			a.forget(s)
+			gone = append(gone, s)
+		}
+		s.mu.Unlock()
+	}
+	indexes := make([]uint32, len(gone))
+	for i, s := range gone {
+		indexes[i] = s.index
+	}
+	// While upf-u is away this is enough: a replay leaves out, or deletes, what we do not know.
+	if conn := a.current(); conn != nil {
+		if err := a.deleteIndexes(conn, indexes); err != nil {
+			a.log.Error("sessions not deleted in upf-u, it is filled anew", "err", err)
+			conn.Abandon()
+		}
+	}
+	for _, s := range gone {
+		a.freeSlots(s)
+	}
+	a.rec.SessionsDropped(reason, len(gone))
+	a.log.Info("sessions dropped", "node", node, "sessions", len(gone), "reason", reason)
+}
+
+// newer compares Recovery Time Stamps (RFC 5905 seconds, which wrap in 2036).
+func newer(a, b uint32) bool { return int32(a-b) > 0 }
+
+// Heartbeat answers a CP function's heartbeat and looks at its Recovery Time Stamp (TS 29.244
+// 6.2.2.2). A heartbeat carries no Node ID; the sender is known by its address.
+func (a *Agent) Heartbeat(m *pfcp.Message) *pfcp.Answer {
+	if e := m.Elements.First(ie.RecoveryTimeStamp); e != nil {
+		if v, err := e.Uint32(); err == nil {
+			a.mu.Lock()
+			as := a.senderLocked(m.From)
+			a.mu.Unlock()
+			if as != nil {
+				a.sawRecovery(as, v)
+			}
+		}
+	}
+	return &pfcp.Answer{IEs: []*ie.IE{a.recoveryIE()}}
+}
+
+// senderLocked finds the association whose requests come from an address, by address and port
+// first: several CP functions can be behind one address.
+func (a *Agent) senderLocked(from netip.AddrPort) *association {
+	var byAddr *association
+	n := 0
+	for _, as := range a.associations {
+		if as.From == from {
+			return as
+		}
+		if as.From.Addr() == from.Addr() || as.address().Addr() == from.Addr() {
+			byAddr = as
+			n++
+		}
+	}
+	if n == 1 {
+		return byAddr
+	}
+	return nil
+}
+
+func (a *Agent) sawRecovery(as *association, recovery uint32) {
+	a.mu.Lock()
+	restarted := newer(recovery, as.Recovery) && a.associations[as.Node] == as
+	a.mu.Unlock()
+	if !restarted {
+		return
+	}
+	a.rec.Restart("cp")
+	a.log.Warn("CP function restarted", "node", as.Node)
+	go a.release(a.stopping, as.Node, as, "CP function restarted")
+}
+
+// watch starts the heartbeats to a CP function. The caller holds a.mu.
+func (a *Agent) watch(as *association) {
+	if a.cfg.Heartbeat.Interval == 0 || as.stop != nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(a.stopping)
+	as.stop = cancel
+	go a.heartbeats(ctx, as)
+}
+
+func (a *Agent) heartbeats(ctx context.Context, as *association) {
+	ticker := time.NewTicker(a.cfg.Heartbeat.Interval)
+	defer ticker.Stop()
+	misses := 0
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		a.mu.Lock()
+		to := as.address()
+		a.mu.Unlock()
+		answer, err := a.server.Request(ctx, to, message.MsgTypeHeartbeatRequest, nil, a.recoveryIE())
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			misses++
+			if misses >= a.cfg.Heartbeat.Retries && a.pathFailed(as, to) {
+				a.release(a.stopping, as.Node, as, "path failure")
+				return
+			}
+			continue
+		}
+		misses = 0
+		a.mu.Lock()
+		was := as.failed
+		as.failed = time.Time{}
+		a.mu.Unlock()
+		if !was.IsZero() {
+			a.log.Info("path to the CP function works again", "node", as.Node, "failedFor", time.Since(was))
+		}
+		if e := answer.Elements.First(ie.RecoveryTimeStamp); e != nil {
+			if v, err := e.Uint32(); err == nil {
+				a.sawRecovery(as, v)
+			}
+		}
+	}
+}
+
+// pathFailed notes that a CP function does not answer; true when its sessions' time is over.
+func (a *Agent) pathFailed(as *association, to netip.AddrPort) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if as.failed.IsZero() {
+		as.failed = time.Now()
+		a.log.Warn("path to the CP function failed, its sessions are kept", "node", as.Node, "address", to, "releaseAfter", a.cfg.Heartbeat.ReleaseAfter)
+	}
+	return a.cfg.Heartbeat.ReleaseAfter > 0 && time.Since(as.failed) >= a.cfg.Heartbeat.ReleaseAfter
+}
+
+// policy is what a plan asks on behalf of a session.
+func (a *Agent) policy(s *session) rules.Policy {
+	p := rules.Policy{
+		OwnsN3:      a.cfg.N3.Owns,
+		ChooseFTEID: func() (rules.FTEID, error) { return a.chooseFTEID(s) },
+	}
+	if known := a.cfg.NetworkInstances; len(known) > 0 {
+		p.NetworkInstance = func(name string) bool {
+			for _, k := range known {
+				if k == name {
+					return true
+				}
+			}
+			return false
+		}
+	}
+	return p
+}
+
+// deleteIn removes one session from upf-u.
+func deleteIn(conn *dataplane.Conn, index uint32) error {
+	t := dataplane.NewBatch()
+	t.DeleteSession(index)
+	return conn.Transact(t)
+}

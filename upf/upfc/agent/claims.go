@@ -1,0 +1,132 @@
+package agent
+
+import (
+	"errors"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+
+	"github.com/wmnsk/go-pfcp/ie"
+
+	"core5g.dev/core5g/upf/upfc/pfcp"
+	"core5g.dev/core5g/upf/upfc/rules"
+)
+
+// Local F-TEIDs and UE addresses belong to one session each: a packet could not be told whose it is
+// otherwise. A session claims what its next rules need before upf-u hears of them, and is trimmed
+// afterwards to the rules that came into force, be they the next ones or still the old ones.
+
+// claim reserves what a set of rules needs.
+func (a *Agent) claim(s *session, next *rules.Set) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.claimLocked(s, next)
+}
+
+func (a *Agent) claimLocked(s *session, next *rules.Set) error {
+	for id, r := range next.PDRs {
+		if f := r.PDI.FTEID; f.IsValid() {
+			switch holder := a.fteids[f]; holder {
+			case s:
+			case nil:
+				a.holdLocked(s, f)
+			default:
+				return pfcp.RuleFailure(ie.FTEID, ie.RuleIDTypePDR, uint32(id), "F-TEID %s %#x belongs to session %#x", f.Addr, f.TEID, holder.UPSEID)
+			}
+		}
+		if u := r.PDI.UEAddress; u.IsValid() {
+			switch holder := a.ues[u]; holder {
+			case s:
+			case nil:
+				a.ues[u] = s
+				s.ues = append(s.ues, u)
+			default:
+				return pfcp.RuleFailure(ie.UEIPAddress, ie.RuleIDTypePDR, uint32(id), "UE IP address %s belongs to session %#x", u, holder.UPSEID)
+			}
+		}
+	}
+	return nil
+}
+
+func (a *Agent) holdLocked(s *session, f rules.FTEID) {
+	a.fteids[f] = s
+	s.fteids = append(s.fteids, f)
+}
+
+// trim gives back what the rules in force do not need.
+func (a *Agent) trim(s *session, inForce *rules.Set) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.trimLocked(s, inForce)
+}
+
+func (a *Agent) trimLocked(s *session, inForce *rules.Set) {
+	needs := func(f func(*rules.PDR) bool) bool {
+		if inForce != nil {
+			for _, r := range inForce.PDRs {
+				if f(r) {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	s.fteids = slices.DeleteFunc(s.fteids, func(f rules.FTEID) bool {
+		if needs(func(r *rules.PDR) bool { return r.PDI.FTEID == f }) {
+			return false
+		}
+		delete(a.fteids, f)
+		return true
+	})
+	s.ues = slices.DeleteFunc(s.ues, func(u netip.Addr) bool {
+		if needs(func(r *rules.PDR) bool { return r.PDI.UEAddress == u }) {
+			return false
+		}
+		delete(a.ues, u)
+		return true
+	})
+}
+
+// tunnelsLocked keeps the index of peers' tunnels, by which Error Indications find their sessions.
+func (a *Agent) tunnelsLocked(s *session, old, next *rules.Set) {
+	for _, change := range []struct {
+		set *rules.Set
+		by  int
+	}{{next, 1}, {old, -1}} {
+		if change.set == nil {
+			continue
+		}
+		for _, r := range change.set.FARs {
+			if !r.Tunnel.IsValid() {
+				continue
+			}
+			users := a.tunnels[r.Tunnel]
+			if users == nil {
+				users = map[*session]int{}
+				a.tunnels[r.Tunnel] = users
+			}
+			if users[s] += change.by; users[s] == 0 {
+				delete(users, s)
+			}
+			if len(users) == 0 {
+				delete(a.tunnels, r.Tunnel)
+			}
+		}
+	}
+}
+
+// chooseFTEID allocates an F-TEID for the session (CH). TEIDs chosen here have their highest bit
+// set and are random below, so that they seldom meet those that SMFs count up from 1; where they
+// do, claim refuses the SMF's.
+func (a *Agent) chooseFTEID(s *session) (rules.FTEID, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for range 64 {
+		f := rules.FTEID{Addr: a.defaultN3(), TEID: rand.Uint32() | 1<<31}
+		if a.fteids[f] == nil {
+			a.holdLocked(s, f)
+			return f, nil
+		}
+	}
+	return rules.FTEID{}, errors.New("no TEID is free")
+}

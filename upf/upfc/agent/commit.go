@@ -1,0 +1,173 @@
+package agent
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/wmnsk/go-pfcp/ie"
+
+	"core5g.dev/core5g/upf/abi"
+	"core5g.dev/core5g/upf/upfc/compile"
+	"core5g.dev/core5g/upf/upfc/dataplane"
+	"core5g.dev/core5g/upf/upfc/pfcp"
+	"core5g.dev/core5g/upf/upfc/rules"
+	"core5g.dev/core5g/upf/upfc/state"
+	"core5g.dev/core5g/upf/upfc/usage"
+)
+
+// commit carries a planned change out: slots and claims, one transaction, and only then our own
+// account. When it fails, nothing has changed. It returns the usage reports that the answer is to
+// carry. The caller holds s.mu.
+func (a *Agent) commit(conn *dataplane.Conn, s *session, c *rules.Change) (reports []usage.Report, err error) {
+	now := time.Now()
+	next := s.Session
+	next.Rules = c.Next
+	next.QERSlots, next.Meters = maps.Clone(s.QERSlots), maps.Clone(s.Meters)
+	if next.QERSlots == nil {
+		next.QERSlots = map[uint32]uint32{}
+	}
+	if next.Meters == nil {
+		next.Meters = map[uint32]usage.Meter{}
+	}
+
+	undo, complete := a.takeSlots(conn, &next, now)
+	defer func() {
+		if err != nil {
+			undo()
+			a.trim(s, s.Rules)
+		}
+	}()
+	if !complete {
+		return nil, &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable, Detail: "upf-u has no free slot for a QER or URR"}
+	}
+	if err := a.claim(s, c.Next); err != nil {
+		return nil, err
+	}
+
+	unblocked := false
+	for _, id := range c.QuotaGranted {
+		m := next.Meters[id]
+		unblocked = unblocked || m.Exhausted
+		m.Grant(s.counts(m))
+		next.Meters[id] = m
+	}
+	for _, id := range c.Query {
+		m := next.Meters[id]
+		reports = append(reports, m.Cut(c.Next.URRs[id], usage.TriggerImmediate, s.counts(m), now))
+		next.Meters[id] = m
+	}
+
+	p, err := encode(a, s.index, &next)
+	if err != nil {
+		return nil, err
+	}
+	t := dataplane.NewBatch()
+	if c.Rules || unblocked {
+		p.add(t)
+	} else {
+		t.State(s.index, p.blob)
+	}
+	for id, m := range next.Meters {
+		arm := m.Arm(c.Next.URRs[id], s.index)
+		if before, ok := s.Meters[id]; !ok || before.Arm(s.Rules.URRs[id], s.index) != arm {
+			t.Arm(arm)
+		}
+	}
+	for _, tunnel := range c.EndMarkers {
+		t.EndMarker(abi.EndMarker{
+			PeerAddrBe: abi.AddrBe(tunnel.Addr), Teid: tunnel.TEID, PeerPort: 2152,
+			LocalAddrBe: abi.AddrBe(compile.Local(s.Rules, rules.Access, a.defaultN3())),
+		})
+	}
+	if err := conn.Transact(t); err != nil {
+		return nil, a.refusal(err)
+	}
+
+	// From here on the change has happened.
+	old := s.Session
+	s.Session = next
+	a.mu.Lock()
+	a.trimLocked(s, next.Rules)
+	a.tunnelsLocked(s, old.Rules, next.Rules)
+	a.mu.Unlock()
+	for _, id := range c.RemovedURRs {
+		m := old.Meters[id]
+		reports = append(reports, m.Cut(old.Rules.URRs[id], usage.TriggerTermination, s.counts(m), now))
+	}
+	a.giveSlots(&old, &next)
+	a.schedule(s)
+	return reports, nil
+}
+
+// takeSlots makes the slots of next those of its rules: new rules get one, removed ones lose
+// theirs in next's account (the slot itself is given back by giveSlots). It is not complete when
+// none is left.
+func (a *Agent) takeSlots(conn *dataplane.Conn, next *state.Session, now time.Time) (undo func(), complete bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	maps.DeleteFunc(next.QERSlots, func(id, _ uint32) bool { return next.Rules.QERs[id] == nil })
+	maps.DeleteFunc(next.Meters, func(id uint32, _ usage.Meter) bool { return next.Rules.URRs[id] == nil })
+	var qers, urrs []uint32
+	for _, id := range slices.Sorted(maps.Keys(next.Rules.QERs)) {
+		if _, ok := next.QERSlots[id]; ok {
+			continue
+		}
+		if slot, ok := a.qerSlots.take(); ok {
+			next.QERSlots[id] = slot
+			qers = append(qers, slot)
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(next.Rules.URRs)) {
+		if _, ok := next.Meters[id]; ok {
+			continue
+		}
+		if slot, ok := a.urrSlots.take(); ok {
+			next.Meters[id] = usage.New(slot, usage.FromSlot(conn.Shm().URR(slot)), now)
+			urrs = append(urrs, slot)
+		}
+	}
+	undo = func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		for _, slot := range qers {
+			a.qerSlots.give(slot)
+		}
+		for _, slot := range urrs {
+			a.urrSlots.give(slot)
+		}
+	}
+	return undo, len(next.QERSlots) == len(next.Rules.QERs) && len(next.Meters) == len(next.Rules.URRs)
+}
+
+func (a *Agent) giveSlots(old, next *state.Session) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for id, slot := range old.QERSlots {
+		if now, ok := next.QERSlots[id]; !ok || now != slot {
+			a.qerSlots.give(slot)
+		}
+	}
+	for id, m := range old.Meters {
+		if now, ok := next.Meters[id]; !ok || now.Slot != m.Slot {
+			a.urrSlots.give(m.Slot)
+		}
+	}
+}
+
+// refusal says in PFCP's terms why upf-u did not take a transaction.
+func (a *Agent) refusal(err error) error {
+	var r *dataplane.Refused
+	if !errors.As(err, &r) {
+		return err
+	}
+	a.log.Warn("transaction refused", "err", err)
+	switch r.Errno {
+	case syscall.ENOSPC, syscall.ENOMEM, syscall.EMSGSIZE:
+		return &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable, Detail: err.Error()}
+	default:
+		return &pfcp.Reject{Cause: ie.CauseRuleCreationModificationFailure, Detail: err.Error()}
+	}
+}

@@ -1,0 +1,96 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+
+	"github.com/wmnsk/go-pfcp/ie"
+	"github.com/wmnsk/go-pfcp/message"
+
+	"core5g.dev/core5g/upf/upfc/dataplane"
+	"core5g.dev/core5g/upf/upfc/pfcp"
+)
+
+// Handle executes one request. Every refusal is a *pfcp.Reject on its way here, and becomes an
+// answer here and nowhere else.
+func (a *Agent) Handle(ctx context.Context, m *pfcp.Message) *pfcp.Answer {
+	var ies []*ie.IE
+	var seid uint64 // the CP function's
+	var err error
+	node := false // the answer names our Node ID
+	switch m.Type {
+	case message.MsgTypeAssociationSetupRequest:
+		node = true
+		ies, err = a.associationSetup(ctx, m)
+	case message.MsgTypeAssociationUpdateRequest:
+		node = true
+		ies, err = a.associationUpdate(m)
+	case message.MsgTypeAssociationReleaseRequest:
+		node = true
+		err = a.associationRelease(ctx, m)
+	case message.MsgTypeSessionEstablishmentRequest:
+		node = true
+		seid, ies, err = a.twice(ctx, m, a.establish)
+	case message.MsgTypeSessionModificationRequest:
+		seid, ies, err = a.twice(ctx, m, a.modify)
+	case message.MsgTypeSessionDeletionRequest:
+		seid, ies, err = a.twice(ctx, m, a.delete)
+	case message.MsgTypeSessionSetDeletionRequest, message.MsgTypeNodeReportRequest:
+		node = true
+		err = &pfcp.Reject{Cause: ie.CauseServiceNotSupported, Detail: "message is not supported"}
+	default:
+		err = &pfcp.Reject{Cause: ie.CauseServiceNotSupported, Detail: "message is not supported"}
+	}
+
+	answer := &pfcp.Answer{SEID: seid}
+	if node {
+		answer.IEs = append(answer.IEs, a.nodeID())
+	}
+	if err == nil {
+		answer.IEs = append(append(answer.IEs, ie.NewCause(ie.CauseRequestAccepted)), ies...)
+		return answer
+	}
+	var r *pfcp.Reject
+	if !errors.As(err, &r) {
+		r = &pfcp.Reject{Cause: ie.CauseSystemFailure, Detail: err.Error()}
+	}
+	a.log.Warn("request rejected", "message", pfcp.TypeName(m.Type), "from", m.From, "seid", m.SEID, "cause", pfcp.CauseName(r.Cause), "offendingIE", r.Offending, "reason", r.Error())
+	answer.IEs = append(answer.IEs, r.IEs()...)
+	return answer
+}
+
+// twice executes a session request once more when upf-u died under it: its successor, if it comes
+// in time, is filled with the state from before the request, so nothing happens twice.
+func (a *Agent) twice(ctx context.Context, m *pfcp.Message, f func(context.Context, *pfcp.Message) (uint64, []*ie.IE, error)) (uint64, []*ie.IE, error) {
+	seid, ies, err := f(ctx, m)
+	if errors.Is(err, dataplane.ErrLost) {
+		seid, ies, err = f(ctx, m)
+	}
+	return seid, ies, err
+}
+
+func missing(m *pfcp.Message, ieType uint16) error {
+	return pfcp.Missing(ieType, pfcp.TypeName(m.Type))
+}
+
+func nodeOf(m *pfcp.Message) (string, error) {
+	e := m.Elements.First(ie.NodeID)
+	if e == nil {
+		return "", missing(m, ie.NodeID)
+	}
+	return e.NodeID()
+}
+
+// fseid reads a CP F-SEID.
+func fseid(e *pfcp.Element) (uint64, netip.Addr, error) {
+	f, err := e.IE().FSEID()
+	if err != nil {
+		return 0, netip.Addr{}, &pfcp.Reject{Cause: ie.CauseInvalidLength, Offending: e.Type, Detail: "F-SEID is cut short"}
+	}
+	addr, ok := netip.AddrFromSlice(f.IPv4Address)
+	if !f.HasIPv4() || !ok {
+		return f.SEID, netip.Addr{}, pfcp.Incorrect(e.Type, "CP F-SEID without IPv4 address")
+	}
+	return f.SEID, addr, nil
+}

@@ -1,0 +1,267 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/wmnsk/go-pfcp/ie"
+	"github.com/wmnsk/go-pfcp/message"
+
+	"core5g.dev/core5g/upf/abi"
+	"core5g.dev/core5g/upf/upfc/dataplane"
+	"core5g.dev/core5g/upf/upfc/pfcp"
+	"core5g.dev/core5g/upf/upfc/rules"
+	"core5g.dev/core5g/upf/upfc/usage"
+)
+
+// Usage reports on our own initiative. A report is cut (its octets are then in no other), put into
+// the session's outbox and stored in upf-u with the session before it is sent, and leaves the
+// outbox when the CP function acknowledges it. So none is lost when upf-c dies, and one that is
+// repeated afterwards bears the same UR-SEQN.
+
+const (
+	reportsPerMessage = 16
+	outboxMax         = 64 // reports of one session that wait; beyond it usage stays in the meters
+	retryAfter        = 10 * time.Second
+)
+
+// schedule sets the session's timer to its next deadline. The caller holds s.mu.
+func (a *Agent) schedule(s *session) {
+	var next time.Time
+	for id, m := range s.Meters {
+		if d := m.Deadline(s.Rules.URRs[id]); !d.IsZero() && (next.IsZero() || d.Before(next)) {
+			next = d
+		}
+	}
+	if s.timer != nil {
+		s.timer.Stop()
+		s.timer = nil
+	}
+	if next.IsZero() || s.gone {
+		return
+	}
+	wait := max(time.Until(next), 0)
+	if len(s.Outbox) >= outboxMax {
+		wait = max(wait, retryAfter)
+	}
+	s.timer = time.AfterFunc(wait, func() { a.measure(s) })
+}
+
+// measure reports what is due.
+func (a *Agent) measure(s *session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case <-a.serving:
+	default:
+		return // resume comes back to it
+	}
+	if s.gone {
+		return
+	}
+	now := time.Now()
+	next := s.Session
+	next.Meters = maps.Clone(s.Meters)
+	next.Outbox = slices.Clone(s.Outbox)
+	blocked := false
+	var arms []abi.UrrArm
+	for _, id := range slices.Sorted(maps.Keys(next.Meters)) {
+		m, u := next.Meters[id], s.Rules.URRs[id]
+		counts := s.counts(m)
+		due := m.Due(u, counts, now)
+		if len(next.Outbox) >= outboxMax {
+			due &= usage.TriggerVolumeQuota // the gate must fall all the same
+		}
+		if due&usage.TriggerStart != 0 {
+			next.Outbox = append(next.Outbox, m.Cut(u, usage.TriggerStart, counts, now))
+			due &^= usage.TriggerStart
+		}
+		if due != 0 {
+			if due&usage.TriggerVolumeQuota != 0 {
+				m.Exhausted = true
+				blocked = true
+			}
+			next.Outbox = append(next.Outbox, m.Cut(u, due, counts, now))
+		}
+		next.Meters[id] = m
+		// The armed volume fired or moved: in either case upf-u needs the next one.
+		arms = append(arms, m.Arm(u, s.index))
+	}
+	defer a.schedule(s)
+	if conn := a.current(); conn != nil {
+		p, err := encode(a, s.index, &next)
+		if err != nil {
+			a.log.Error("session cannot be stored", "seid", s.UPSEID, "err", err)
+			return
+		}
+		t := dataplane.NewBatch()
+		if blocked {
+			p.add(t)
+		} else {
+			t.State(s.index, p.blob)
+		}
+		for _, arm := range arms {
+			t.Arm(arm)
+		}
+		if err := conn.Transact(t); err != nil && !errors.Is(err, dataplane.ErrLost) {
+			a.log.Error("usage not stored", "seid", s.UPSEID, "err", err)
+		}
+	} // while upf-u is away, the replay stores it
+	s.Session = next
+	a.deliver(s)
+}
+
+// deliver starts the delivery of the outbox. The caller holds s.mu.
+func (a *Agent) deliver(s *session) {
+	if s.sending || s.gone || len(s.Outbox) == 0 {
+		return
+	}
+	s.sending = true
+	go a.deliverAll(s)
+}
+
+func (a *Agent) deliverAll(s *session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer func() { s.sending = false }()
+	for !s.gone && len(s.Outbox) > 0 {
+		n := min(len(s.Outbox), reportsPerMessage)
+		ies := []*ie.IE{ie.NewReportType(0, 0, 1, 0)}
+		for i := range s.Outbox[:n] {
+			ies = append(ies, s.Outbox[i].IE(ie.UsageReportWithinSessionReportRequest))
+		}
+		to, seid := netip.AddrPortFrom(s.CPAddr, pfcp.Port), s.CPSEID
+		s.inFlight = n
+		s.mu.Unlock()
+		err := a.report(to, seid, "usage", ies...)
+		s.mu.Lock()
+		s.inFlight = 0
+		if err != nil {
+			if !s.gone && a.stopping.Err() == nil {
+				time.AfterFunc(retryAfter, func() {
+					s.mu.Lock()
+					defer s.mu.Unlock()
+					a.deliver(s)
+				})
+			}
+			return
+		}
+		if s.gone {
+			return
+		}
+		s.Outbox = slices.Clone(s.Outbox[n:])
+		a.store(s)
+	}
+}
+
+// store writes the session's blob. The caller holds s.mu.
+func (a *Agent) store(s *session) {
+	conn := a.current()
+	if conn == nil {
+		return
+	}
+	p, err := encode(a, s.index, &s.Session)
+	if err != nil {
+		return
+	}
+	t := dataplane.NewBatch()
+	t.State(s.index, p.blob)
+	if err := conn.Transact(t); err != nil && !errors.Is(err, dataplane.ErrLost) {
+		a.log.Error("session not stored", "seid", s.UPSEID, "err", err)
+	}
+}
+
+// report sends a Session Report Request; nil when the CP function has it, whatever it thinks of it.
+func (a *Agent) report(to netip.AddrPort, seid uint64, kind string, ies ...*ie.IE) error {
+	answer, err := a.server.Request(a.stopping, to, message.MsgTypeSessionReportRequest, &seid, ies...)
+	if err != nil {
+		if !errors.Is(err, context.Canceled) {
+			a.log.Warn("report not acknowledged", "kind", kind, "to", to, "cpSEID", seid, "err", err)
+		}
+		return err
+	}
+	a.rec.Report(kind)
+	if e := answer.Elements.First(ie.Cause); e != nil {
+		if c, err := e.Uint8(); err == nil && c != ie.CauseRequestAccepted {
+			a.log.Warn("report refused", "kind", kind, "to", to, "cpSEID", seid, "cause", pfcp.CauseName(c))
+		}
+	}
+	return nil
+}
+
+// events is the agent as upf-u's events see it. None of the methods blocks.
+type events Agent
+
+// URR: an armed volume was reached.
+func (e *events) URR(index, _ uint32) {
+	a := (*Agent)(e)
+	a.mu.Lock()
+	s := a.byIndex[index]
+	a.mu.Unlock()
+	if s != nil {
+		go a.measure(s)
+	}
+}
+
+// DownlinkData: the first packet for a FAR with NOCP; a Downlink Data Report makes the SMF page.
+func (e *events) DownlinkData(index uint32, pdr uint16, qfi, _ uint8) {
+	a := (*Agent)(e)
+	a.mu.Lock()
+	s := a.byIndex[index]
+	a.mu.Unlock()
+	if s != nil {
+		go a.notify(s, pdr, qfi)
+	}
+}
+
+func (a *Agent) notify(s *session, pdr uint16, qfi uint8) {
+	s.mu.Lock()
+	if s.gone || s.notifying[pdr] || s.Rules.PDRs[pdr] == nil {
+		s.mu.Unlock()
+		return
+	}
+	if s.notifying == nil {
+		s.notifying = map[uint16]bool{}
+	}
+	s.notifying[pdr] = true
+	to, seid := netip.AddrPortFrom(s.CPAddr, pfcp.Port), s.CPSEID
+	s.mu.Unlock()
+	<-a.serving
+	group := []*ie.IE{ie.NewPDRID(pdr)}
+	if qfi != 0 {
+		group = append(group, ie.NewDownlinkDataServiceInformation(false, true, 0, qfi))
+	}
+	_ = a.report(to, seid, "downlink_data", ie.NewReportType(0, 0, 0, 1), ie.NewDownlinkDataReport(group...))
+	s.mu.Lock()
+	delete(s.notifying, pdr)
+	s.mu.Unlock()
+}
+
+// ErrorIndication: a peer has no such tunnel; every session that sends into it is told.
+func (e *events) ErrorIndication(peer, teid uint32) {
+	a := (*Agent)(e)
+	f := rules.FTEID{Addr: abi.AddrFromBe(peer), TEID: teid}
+	a.mu.Lock()
+	users := slices.Collect(maps.Keys(a.tunnels[f]))
+	a.mu.Unlock()
+	for _, s := range users {
+		go a.errorIndication(s, f)
+	}
+}
+
+func (a *Agent) errorIndication(s *session, f rules.FTEID) {
+	s.mu.Lock()
+	gone, to, seid := s.gone, netip.AddrPortFrom(s.CPAddr, pfcp.Port), s.CPSEID
+	s.mu.Unlock()
+	if gone {
+		return
+	}
+	<-a.serving
+	_ = a.report(to, seid, "error_indication", ie.NewReportType(0, 1, 0, 0),
+		ie.NewErrorIndicationReport(ie.NewFTEID(0x01, f.TEID, net.IP(f.Addr.AsSlice()), nil, 0)))
+}

@@ -1,0 +1,192 @@
+package agent
+
+import (
+	"context"
+	"maps"
+	"net"
+	"slices"
+	"time"
+
+	"github.com/wmnsk/go-pfcp/ie"
+
+	"core5g.dev/core5g/upf/upfc/dataplane"
+	"core5g.dev/core5g/upf/upfc/pfcp"
+	"core5g.dev/core5g/upf/upfc/rules"
+	"core5g.dev/core5g/upf/upfc/state"
+	"core5g.dev/core5g/upf/upfc/usage"
+)
+
+// dataplane waits a bounded time for upf-u.
+func (a *Agent) dataplane(ctx context.Context) (*dataplane.Conn, error) {
+	conn, err := a.link(ctx, a.cfg.PFCP.DataplaneWait)
+	if err != nil {
+		return nil, &pfcp.Reject{Cause: ie.CauseSystemFailure, Detail: err.Error()}
+	}
+	return conn, nil
+}
+
+// establish executes a Session Establishment Request (TS 29.244 7.5.2). It returns the CP SEID as
+// soon as it is known, for a refusal too.
+func (a *Agent) establish(ctx context.Context, m *pfcp.Message) (uint64, []*ie.IE, error) {
+	e := m.Elements.First(ie.FSEID)
+	if e == nil {
+		return 0, nil, missing(m, ie.FSEID)
+	}
+	cpSEID, cpAddr, err := fseid(e)
+	if err != nil {
+		return cpSEID, nil, err
+	}
+	node, err := nodeOf(m)
+	if err != nil {
+		return cpSEID, nil, err
+	}
+	a.mu.Lock()
+	associated := a.associations[node] != nil
+	a.mu.Unlock()
+	if !associated {
+		return cpSEID, nil, noAssociation(node)
+	}
+	for _, t := range []uint16{ie.CreatePDR, ie.CreateFAR} {
+		if m.Elements.First(t) == nil {
+			return cpSEID, nil, missing(m, t)
+		}
+	}
+	if e := m.Elements.First(ie.PDNType); e != nil {
+		if v, err := e.Uint8(); err != nil {
+			return cpSEID, nil, err
+		} else if v &= 7; v != 1 && v != 3 { // IPv4, IPv4v6 (whose PDRs then name an IPv4 address)
+			return cpSEID, nil, &pfcp.Reject{Cause: ie.CauseServiceNotSupported, Offending: ie.PDNType, Detail: "only IPv4 sessions are supported"}
+		}
+	}
+	conn, err := a.dataplane(ctx)
+	if err != nil {
+		return cpSEID, nil, err
+	}
+
+	s := &session{shm: conn.Shm(), Session: state.Session{
+		CPSEID: cpSEID, CPAddr: cpAddr, Node: node, Created: time.Now().Unix(), Rules: rules.NewSet(),
+	}}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := a.register(s); err != nil {
+		return cpSEID, nil, err
+	}
+	change, err := rules.Plan(s.Rules, m.Elements, a.policy(s))
+	if err == nil {
+		_, err = a.commit(conn, s, change)
+	}
+	if err != nil {
+		a.forget(s)
+		a.freeSlots(s)
+		return cpSEID, nil, err
+	}
+	a.log.Info("session established", "seid", s.UPSEID, "cpSEID", cpSEID, "node", node, "ue", s.Rules.UEAddress(), "pdrs", len(s.Rules.PDRs))
+	up := net.IP(a.cfg.PFCP.Advertise.AsSlice())
+	return cpSEID, append([]*ie.IE{ie.NewFSEID(s.UPSEID, up, nil)}, createdPDRs(s, change)...), nil
+}
+
+// createdPDRs answers the F-TEIDs that were chosen here.
+func createdPDRs(s *session, c *rules.Change) []*ie.IE {
+	var out []*ie.IE
+	for _, id := range c.Chosen {
+		f := s.Rules.PDRs[id].PDI.FTEID
+		out = append(out, ie.NewCreatedPDR(ie.NewPDRID(id), ie.NewFTEID(0x01, f.TEID, net.IP(f.Addr.AsSlice()), nil, 0)))
+	}
+	return out
+}
+
+// find locks the session of a request.
+func (a *Agent) find(m *pfcp.Message) (*session, error) {
+	a.mu.Lock()
+	s := a.sessions[m.SEID]
+	a.mu.Unlock()
+	if s != nil {
+		s.mu.Lock()
+		if !s.gone {
+			return s, nil
+		}
+		s.mu.Unlock()
+	}
+	return nil, &pfcp.Reject{Cause: ie.CauseSessionContextNotFound, Detail: "no session has this SEID"}
+}
+
+// locked finds and locks a request's session together with a connection that is of use: while the
+// session was waited for, upf-u may have gone and come.
+func (a *Agent) locked(ctx context.Context, m *pfcp.Message) (*session, *dataplane.Conn, uint64, error) {
+	var seid uint64
+	for {
+		s, err := a.find(m)
+		if err != nil {
+			return nil, nil, seid, err
+		}
+		seid = s.CPSEID
+		if conn := a.current(); conn != nil {
+			return s, conn, seid, nil
+		}
+		s.mu.Unlock() // a replay needs it
+		if _, err := a.dataplane(ctx); err != nil {
+			return nil, nil, seid, err
+		}
+	}
+}
+
+// modify executes a Session Modification Request (TS 29.244 7.5.4).
+func (a *Agent) modify(ctx context.Context, m *pfcp.Message) (uint64, []*ie.IE, error) {
+	s, conn, seid, err := a.locked(ctx, m)
+	if err != nil {
+		return seid, nil, err
+	}
+	defer s.mu.Unlock()
+	newSEID, newAddr := s.CPSEID, s.CPAddr
+	if e := m.Elements.First(ie.FSEID); e != nil {
+		if newSEID, newAddr, err = fseid(e); err != nil {
+			return seid, nil, err
+		}
+	}
+	change, err := rules.Plan(s.Rules, m.Elements, a.policy(s))
+	if err != nil {
+		a.trim(s, s.Rules)
+		return seid, nil, err
+	}
+	oldSEID, oldAddr := s.CPSEID, s.CPAddr
+	s.CPSEID, s.CPAddr = newSEID, newAddr
+	reports, err := a.commit(conn, s, change)
+	if err != nil {
+		s.CPSEID, s.CPAddr = oldSEID, oldAddr
+		return seid, nil, err
+	}
+	a.log.Debug("session modified", "seid", s.UPSEID, "pdrs", len(s.Rules.PDRs), "reports", len(reports))
+	ies := createdPDRs(s, change)
+	for i := range reports {
+		ies = append(ies, reports[i].IE(ie.UsageReportWithinSessionModificationResponse))
+		a.rec.Report("usage")
+	}
+	return newSEID, ies, nil
+}
+
+// delete executes a Session Deletion Request (TS 29.244 7.5.6); the answer carries the last usage.
+func (a *Agent) delete(ctx context.Context, m *pfcp.Message) (uint64, []*ie.IE, error) {
+	s, conn, seid, err := a.locked(ctx, m)
+	if err != nil {
+		return seid, nil, err
+	}
+	defer s.mu.Unlock()
+	if err := deleteIn(conn, s.index); err != nil {
+		return seid, nil, a.refusal(err)
+	}
+	now := time.Now()
+	var ies []*ie.IE
+	for _, r := range s.Outbox[s.inFlight:] { // what was not sent yet goes along
+		ies = append(ies, r.IE(ie.UsageReportWithinSessionDeletionResponse))
+	}
+	for _, id := range slices.Sorted(maps.Keys(s.Meters)) {
+		meter := s.Meters[id]
+		r := meter.Cut(s.Rules.URRs[id], usage.TriggerTermination, s.counts(meter), now)
+		ies = append(ies, r.IE(ie.UsageReportWithinSessionDeletionResponse))
+		a.rec.Report("usage")
+	}
+	a.forget(s)
+	a.freeSlots(s)
+	a.log.Info("session deleted", "seid", s.UPSEID, "node", s.Node)
+	return seid, ies, nil
+}

@@ -1,0 +1,254 @@
+package agent_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/wmnsk/go-pfcp/ie"
+	"github.com/wmnsk/go-pfcp/message"
+
+	"core5g.dev/core5g/upf/abi"
+	"core5g.dev/core5g/upf/upfc/config"
+	"core5g.dev/core5g/upf/upfc/dataplane/fakeupfu"
+	"core5g.dev/core5g/upf/upfc/state"
+)
+
+func TestNewUPFCContinuesFromWhatUPFUKept(t *testing.T) {
+	l := newLab(t, nil)
+	s := newSMF(t, l.addr)
+	s.associate()
+	seid := s.established(7, phone.session()...)
+	stamp := s.heartbeat()
+	_, before := l.only()
+	if err := l.upfu.Count(before.URRs[0].Slot, abi.Ul, 700, 1); err != nil {
+		t.Fatal(err)
+	}
+	s.modify(seid, ie.NewQueryURR(ie.NewURRID(1)))
+
+	l.restartAgent()
+	s.to = l.addr
+	if err := l.upfu.Count(before.URRs[0].Slot, abi.Ul, 300, 1); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.heartbeat(); !got.Equal(stamp) {
+		t.Errorf("Recovery Time Stamp %v, want the old one, %v", got, stamp)
+	}
+	m := s.modify(seid, phone.gnb(0x100, "172.30.3.100"), ie.NewQueryURR(ie.NewURRID(1)))
+	wantCause(t, m.Cause, ie.CauseRequestAccepted)
+	if total, _, _ := volumes(t, m.UsageReport[0]); total != 300 {
+		t.Errorf("reported %d octets after the restart, want the 300 that no report had covered", total)
+	}
+	if seqn, err := m.UsageReport[0].URSEQN(); err != nil || seqn != 1 {
+		t.Errorf("UR-SEQN %d (%v), want 1", seqn, err)
+	}
+	// Establishments go on under the association from before, and do not collide with old sessions.
+	s.established(8, ue{teid: 2, n3: "172.30.3.16", addr: "10.45.0.2"}.session()...)
+	wantCause(t, s.establish(9, phone.session()...).Cause, ie.CauseRuleCreationModificationFailure)
+	wantCause(t, s.delete(seid).Cause, ie.CauseRequestAccepted)
+}
+
+func TestNewUPFUIsFilledAgain(t *testing.T) {
+	l := newLab(t, nil)
+	s := newSMF(t, l.addr)
+	s.associate()
+	seid := s.established(7, phone.session()...)
+	wantCause(t, s.modify(seid, phone.gnb(0x100, "172.30.3.100")).Cause, ie.CauseRequestAccepted)
+	stamp := s.heartbeat()
+	index, before := l.only()
+	if err := l.upfu.Count(before.URRs[0].Slot, abi.Dl, 1000, 3); err != nil {
+		t.Fatal(err)
+	}
+
+	l.upfu.Kill()
+	if got := s.heartbeat(); !got.Equal(stamp) {
+		t.Errorf("Recovery Time Stamp %v while upf-u is away, want %v", got, stamp)
+	}
+	wantCause(t, s.modify(seid, phone.gnb(0x200, "172.30.3.100")).Cause, ie.CauseSystemFailure)
+
+	start := time.Now()
+	l.startUPFU()
+	if err := l.upfu.Await(2*time.Second, func() bool { return l.agent.Ready() == nil }); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("filled again after %v", time.Since(start))
+	again, after := l.only()
+	before.Blob, after.Blob = nil, nil
+	if diff := cmp.Diff(before, after); diff != "" || index != again {
+		t.Errorf("session %d then %d (-before +after):\n%s", index, again, diff)
+	}
+	if got := s.heartbeat(); !got.Equal(stamp) {
+		t.Errorf("Recovery Time Stamp %v, want %v", got, stamp)
+	}
+	// What the dead upf-u had counted is reported together with what the new one counts.
+	if err := l.upfu.Count(before.URRs[0].Slot, abi.Dl, 50, 1); err != nil {
+		t.Fatal(err)
+	}
+	d := s.delete(seid)
+	if total, _, dl := volumes(t, d.UsageReport[0]); total != 1050 || dl != 1050 {
+		t.Errorf("last report covers %d octets, want 1050", total)
+	}
+}
+
+func TestCutConnectionToTheSameUPFU(t *testing.T) {
+	l := newLab(t, nil)
+	s := newSMF(t, l.addr)
+	s.associate()
+	seid := s.established(7, phone.session()...)
+	index, before := l.only()
+	if err := l.upfu.Count(before.URRs[0].Slot, abi.Ul, 100, 1); err != nil {
+		t.Fatal(err)
+	}
+	// A session that upf-c does not know, as a transaction leaves that was cut off.
+	l.upfu.Install(index+100, before, l.upfu.Meta())
+	l.upfu.Disconnect()
+	if err := l.upfu.Await(2*time.Second, func() bool { return len(l.upfu.Sessions()) == 1 && l.agent.Ready() == nil }); err != nil {
+		t.Fatalf("unknown session not deleted: %v", err)
+	}
+	d := s.delete(seid)
+	if total, _, _ := volumes(t, d.UsageReport[0]); total != 100 {
+		t.Errorf("last report covers %d octets, want 100", total)
+	}
+}
+
+func TestBothDeadMeansANewRecoveryTimeStamp(t *testing.T) {
+	l := newLab(t, nil)
+	s := newSMF(t, l.addr)
+	s.associate()
+	seid := s.established(7, phone.session()...)
+	stamp := s.heartbeat()
+	l.stop()
+	l.upfu.Kill()
+	time.Sleep(time.Until(stamp.Add(1100 * time.Millisecond))) // stamps have seconds
+	l.startUPFU()
+	l.startAgent()
+	s.to = l.addr
+	if got := s.heartbeat(); !got.After(stamp) {
+		t.Errorf("Recovery Time Stamp %v, want one newer than %v", got, stamp)
+	}
+	wantCause(t, s.modify(seid, phone.gnb(0x100, "172.30.3.100")).Cause, ie.CauseSessionContextNotFound)
+}
+
+func TestStateOfAnotherVersionIsGivenUpWithANewStamp(t *testing.T) {
+	l := newLab(t, nil)
+	s := newSMF(t, l.addr)
+	s.associate()
+	s.established(7, phone.session()...)
+	stamp := s.heartbeat()
+	index, kept := l.only()
+	l.stop()
+	l.upfu.Install(index, kept, []byte{state.Version + 1, 0xa0})
+	time.Sleep(time.Until(stamp.Add(1100 * time.Millisecond)))
+	l.startAgent()
+	s.to = l.addr
+	if got := s.heartbeat(); !got.After(stamp) {
+		t.Errorf("Recovery Time Stamp %v, want one newer than %v", got, stamp)
+	}
+	if n := len(l.upfu.Sessions()); n != 0 {
+		t.Errorf("%d sessions left that nobody can speak for", n)
+	}
+}
+
+func TestTenThousandSessionsAreBackWithinASecond(t *testing.T) {
+	l := newLab(t, nil)
+	s := newSMF(t, l.addr)
+	s.associate()
+	s.established(1, phone.session()...)
+	_, model := l.only()
+	template, err := state.DecodeSession(model.Blob)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.stop()
+	const n = 10_000
+	meta := l.upfu.Meta()
+	for i := range uint32(n) {
+		st := *template
+		st.Rules = template.Rules.Clone()
+		st.UPSEID, st.CPSEID = uint64(i+1)<<32|1, uint64(i)
+		for id, p := range st.Rules.PDRs {
+			c := *p
+			a := addr("10.64.0.0").As4()
+			a[2], a[3] = byte(i>>8), byte(i)
+			c.PDI.UEAddress = addr4(a)
+			if c.PDI.FTEID.IsValid() {
+				c.PDI.FTEID.TEID = 1000 + i
+			}
+			st.Rules.PDRs[id] = &c
+		}
+		st.QERSlots = map[uint32]uint32{1: i}
+		m := template.Meters[1]
+		m.Slot = i
+		st.Meters = map[uint32]meter{1: m}
+		blob, err := state.Encode(&st)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.upfu.Install(i, fakeupfu.Session{Blob: blob}, meta)
+	}
+	start := time.Now()
+	l.startAgent()
+	back := time.Since(start)
+	l.upfu.Kill()
+	l.startUPFU()
+	start = time.Now()
+	if err := l.upfu.Await(10*time.Second, func() bool { return len(l.upfu.Sessions()) == n && l.agent.Ready() == nil }); err != nil {
+		t.Fatalf("%d sessions of %d: %v", len(l.upfu.Sessions()), n, err)
+	}
+	filled := time.Since(start)
+	t.Logf("%d sessions: read back in %v, replayed in %v, %d transactions", n, back, filled, l.upfu.Datagrams())
+	if limit := time.Second * slower; back > limit || filled > limit {
+		t.Errorf("read back in %v, replayed in %v; both are to take less than %v", back, filled, limit)
+	}
+}
+
+func TestSMFRestart(t *testing.T) {
+	l := newLab(t, nil)
+	a, b := newSMF(t, l.addr), newSMF(t, l.addr)
+	a.associate()
+	b.associate()
+	a.established(1, phone.session()...)
+	mine := b.established(1, ue{teid: 1, n3: "172.30.3.17", addr: "10.46.0.1"}.session()...)
+
+	// A newer stamp in a heartbeat ends the association and its sessions, and no other's.
+	a.recovery = a.recovery.Add(time.Minute)
+	a.heartbeat()
+	if err := l.upfu.Await(2*time.Second, func() bool { return len(l.upfu.Sessions()) == 1 }); err != nil {
+		t.Fatalf("sessions of the restarted SMF are still there: %v", err)
+	}
+	wantCause(t, a.establish(2, phone.session()...).Cause, ie.CauseNoEstablishedPFCPAssociation)
+	a.associate()
+	a.established(2, phone.session()...)
+
+	// So does one in an association setup.
+	a.recovery = a.recovery.Add(time.Minute)
+	a.associate()
+	if n := len(l.upfu.Sessions()); n != 1 {
+		t.Errorf("%d sessions after the second restart, want the other SMF's alone", n)
+	}
+	wantCause(t, b.modify(mine, ie.NewUpdateQER(ie.NewQERID(1), ie.NewGateStatus(1, 1))).Cause, ie.CauseRequestAccepted)
+
+	r, ok := b.ask(message.NewAssociationReleaseRequest(b.nextSeq(), b.node())).(*message.AssociationReleaseResponse)
+	if !ok {
+		t.Fatal("no Association Release Response")
+	}
+	wantCause(t, r.Cause, ie.CauseRequestAccepted)
+	if n := len(l.upfu.Sessions()); n != 0 {
+		t.Errorf("%d sessions after the release", n)
+	}
+}
+
+func TestSMFThatDiesIsReleasedAfterItsTime(t *testing.T) {
+	l := newLab(t, func(c *config.Config) {
+		c.Heartbeat = config.Heartbeat{Interval: 20 * time.Millisecond, Retries: 1, ReleaseAfter: 50 * time.Millisecond}
+		c.PFCP.Retransmit.Interval = 20 * time.Millisecond
+	})
+	s := newSMF(t, l.addr)
+	s.associate()
+	s.established(1, phone.session()...)
+	<-s.hearts // they come, and are answered
+	s.mute.Store(true)
+	if err := l.upfu.Await(5*time.Second, func() bool { return len(l.upfu.Sessions()) == 0 }); err != nil {
+		t.Fatalf("sessions of a dead SMF are kept: %v", err)
+	}
+}

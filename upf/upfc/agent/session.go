@@ -1,0 +1,198 @@
+package agent
+
+import (
+	"maps"
+	"math/rand/v2"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/wmnsk/go-pfcp/ie"
+
+	"core5g.dev/core5g/upf/abi"
+	"core5g.dev/core5g/upf/upfc/compile"
+	"core5g.dev/core5g/upf/upfc/dataplane"
+	"core5g.dev/core5g/upf/upfc/pfcp"
+	"core5g.dev/core5g/upf/upfc/rules"
+	"core5g.dev/core5g/upf/upfc/state"
+	"core5g.dev/core5g/upf/upfc/usage"
+)
+
+// session is one PFCP session. The embedded state is what upf-u keeps for us; its maps are replaced,
+// never written to, once a transaction has carried them.
+type session struct {
+	index uint32 // upf-u's name for it
+
+	mu sync.Mutex
+	state.Session
+	gone      bool
+	shm       *dataplane.Shm // to which the meters are attached
+	timer     *time.Timer
+	sending   bool // a goroutine delivers the outbox
+	inFlight  int  // how many of the outbox's first reports are under way
+	notifying map[uint16]bool
+
+	fteids []rules.FTEID // held in the agent's tables; under the agent's lock
+	ues    []netip.Addr
+}
+
+// counts reads a meter's slot.
+func (s *session) counts(m usage.Meter) usage.Counts { return usage.FromSlot(s.shm.URR(m.Slot)) }
+
+// attach moves the meters to a connection's memory. In a new upf-u the slots begin anew, and what
+// was measured is carried over from the old one's memory.
+func (s *session) attach(shm *dataplane.Shm, newBoot bool) {
+	if newBoot {
+		meters := maps.Clone(s.Meters)
+		for id, m := range meters {
+			m.Move(s.counts(m), m.Slot, usage.FromSlot(shm.URR(m.Slot)))
+			meters[id] = m
+		}
+		s.Meters = meters
+	}
+	s.shm = shm
+}
+
+// due says whether any report is.
+func (s *session) due(now time.Time) bool {
+	for id, m := range s.Meters {
+		if m.Due(s.Rules.URRs[id], s.counts(m), now) != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// arms are the volumes at which upf-u is to speak up.
+func (s *session) arms() []abi.UrrArm {
+	var out []abi.UrrArm
+	for id, m := range s.Meters {
+		out = append(out, m.Arm(s.Rules.URRs[id], s.index))
+	}
+	return out
+}
+
+// put is a session ready to be sent.
+type put struct {
+	index    uint32
+	compiled *compile.Session
+	blob     []byte
+}
+
+func (p *put) size() int              { return dataplane.PutSize(p.compiled, p.blob) }
+func (p *put) add(t *dataplane.Batch) { t.PutSession(p.index, p.compiled, p.blob) }
+
+func (s *session) encode(a *Agent) (*put, error) { return encode(a, s.index, &s.Session) }
+
+func encode(a *Agent, index uint32, st *state.Session) (*put, error) {
+	urrSlots := make(map[uint32]uint32, len(st.Meters))
+	var exhausted map[uint32]bool
+	for id, m := range st.Meters {
+		urrSlots[id] = m.Slot
+		if m.Exhausted {
+			if exhausted == nil {
+				exhausted = map[uint32]bool{}
+			}
+			exhausted[id] = true
+		}
+	}
+	c, err := compile.Compile(compile.Input{
+		Rules: st.Rules, QERSlots: st.QERSlots, URRSlots: urrSlots, Exhausted: exhausted, Local: a.defaultN3(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	blob, err := state.Encode(st)
+	if err != nil {
+		return nil, err
+	}
+	p := &put{index, c, blob}
+	if p.size() > dataplane.MaxPutSize {
+		return nil, &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable, Detail: "the session does not fit one transaction with upf-u"}
+	}
+	return p, nil
+}
+
+func (a *Agent) defaultN3() netip.Addr { return a.cfg.N3.Endpoints[0].Addr() }
+
+// register makes a new session known, so that a replay sees it from the moment at which upf-u may.
+// The caller holds s.mu.
+func (a *Agent) register(s *session) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	index, ok := a.indexes.take()
+	if !ok {
+		return &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable, Detail: "upf-u holds as many sessions as it can"}
+	}
+	s.index = index
+	for {
+		// The lower half finds nothing by itself, but lets a human match a SEID with upf-u's index.
+		s.UPSEID = uint64(rand.Uint32())<<32 | uint64(index+1)
+		if s.UPSEID>>32 != 0 && a.sessions[s.UPSEID] == nil {
+			break
+		}
+	}
+	a.sessions[s.UPSEID] = s
+	a.byIndex[index] = s
+	return nil
+}
+
+// adopt makes a session known that upf-u kept. The caller holds a.mu; nobody else knows s yet.
+func (a *Agent) adopt(index uint32, st *state.Session, shm *dataplane.Shm) error {
+	if a.sessions[st.UPSEID] != nil {
+		return errDuplicate("SEID")
+	}
+	if !a.indexes.claim(index) {
+		return errDuplicate("index")
+	}
+	s := &session{index: index, Session: *st, shm: shm}
+	for _, slot := range st.QERSlots {
+		if !a.qerSlots.claim(slot) {
+			return errDuplicate("QER slot")
+		}
+	}
+	for _, m := range st.Meters {
+		if !a.urrSlots.claim(m.Slot) {
+			return errDuplicate("URR slot")
+		}
+	}
+	if err := a.claimLocked(s, st.Rules); err != nil {
+		a.trimLocked(s, nil)
+		return err
+	}
+	a.tunnelsLocked(s, nil, st.Rules)
+	a.sessions[s.UPSEID] = s
+	a.byIndex[index] = s
+	return nil
+}
+
+type errDuplicate string
+
+func (e errDuplicate) Error() string { return "its " + string(e) + " is taken or out of range" }
+
+// forget makes a session unknown. Its index stays taken until freeSlots. The caller holds s.mu.
+func (a *Agent) forget(s *session) {
+	s.gone = true
+	if s.timer != nil {
+		s.timer.Stop()
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.sessions, s.UPSEID)
+	delete(a.byIndex, s.index)
+	a.trimLocked(s, nil)
+	a.tunnelsLocked(s, s.Rules, nil)
+}
+
+// freeSlots gives back what the session had in upf-u, once upf-u has deleted it.
+func (a *Agent) freeSlots(s *session) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.indexes.give(s.index)
+	for _, slot := range s.QERSlots {
+		a.qerSlots.give(slot)
+	}
+	for _, m := range s.Meters {
+		a.urrSlots.give(m.Slot)
+	}
+}

@@ -1,0 +1,109 @@
+package dataplane
+
+import (
+	"unsafe"
+
+	"core5g.dev/core5g/upf/abi"
+	"core5g.dev/core5g/upf/upfc/compile"
+)
+
+const (
+	headSize   = int(unsafe.Sizeof(abi.Msg{}))
+	recordSize = int(unsafe.Sizeof(abi.Record{}))
+)
+
+// Batch is one transaction under construction: upf-u applies all of its records or none.
+type Batch struct {
+	b []byte
+	n uint32
+}
+
+// NewBatch is an empty transaction.
+func NewBatch() *Batch { return &Batch{b: make([]byte, headSize, 2048)} }
+
+// Records counts what was added.
+func (t *Batch) Records() int { return int(t.n) }
+
+// Size is the datagram's length so far.
+func (t *Batch) Size() int { return len(t.b) }
+
+// PutSize is what PutSession would add.
+func PutSize(s *compile.Session, blob []byte) int {
+	return pad8(int(unsafe.Sizeof(abi.SessionPut{})) + s.Size() + len(blob))
+}
+
+// MaxPutSize bounds PutSize: a session that is bigger does not fit a transaction.
+const MaxPutSize = abi.MsgMax - 4096 // room for the records that accompany it
+
+func pad8(n int) int { return (n + 7) &^ 7 }
+
+// add appends a record: head, which begins with a struct upf_record, then parts, then padding.
+func add[T any](t *Batch, head T, recType uint16, parts ...[]byte) {
+	at := len(t.b)
+	t.b = append(t.b, abi.Bytes([]T{head})...)
+	for _, p := range parts {
+		t.b = append(t.b, p...)
+	}
+	for len(t.b)%8 != 0 {
+		t.b = append(t.b, 0)
+	}
+	rec := abi.Record{Type: recType, Length: uint32(len(t.b) - at)}
+	copy(t.b[at:], abi.Bytes([]abi.Record{rec}))
+	t.n++
+}
+
+// PutSession installs a session's rules, or replaces them whole.
+func (t *Batch) PutSession(index uint32, s *compile.Session, blob []byte) {
+	add(t, abi.SessionPut{
+		Session: index, BlobLen: uint32(len(blob)),
+		NPdr: uint16(len(s.PDRs)), NFar: uint16(len(s.FARs)), NQer: uint16(len(s.QERs)),
+		NUrr: uint16(len(s.URRs)), NSdf: uint16(len(s.SDFs)),
+	}, abi.RecSessionPut, abi.Bytes(s.PDRs), abi.Bytes(s.FARs), abi.Bytes(s.QERs), abi.Bytes(s.URRs), abi.Bytes(s.SDFs), blob)
+}
+
+// DeleteSession removes a session.
+func (t *Batch) DeleteSession(index uint32) {
+	add(t, abi.SessionRef{Session: index}, abi.RecSessionDel)
+}
+
+// State replaces a session's blob.
+func (t *Batch) State(index uint32, blob []byte) {
+	add(t, abi.SessionRef{Session: index, BlobLen: uint32(len(blob))}, abi.RecSessionState, blob)
+}
+
+// Meta replaces the blob that belongs to no session.
+func (t *Batch) Meta(blob []byte) {
+	add(t, abi.SessionRef{BlobLen: uint32(len(blob))}, abi.RecMeta, blob)
+}
+
+// Arm asks for an event when a usage counter reaches a volume.
+func (t *Batch) Arm(a abi.UrrArm) { add(t, a, abi.RecUrrArm) }
+
+// EndMarker sends one to a tunnel (TS 29.281 7.3.2).
+func (t *Batch) EndMarker(m abi.EndMarker) { add(t, m, abi.RecEndMarker) }
+
+// finish writes the head and returns the datagram.
+func (t *Batch) finish(op uint16, seq uint32) []byte {
+	h := abi.Msg{Magic: abi.AbiMagic, Version: abi.AbiVersion, Op: op, Seq: seq, Length: uint32(len(t.b)), Records: t.n}
+	copy(t.b, abi.Bytes([]abi.Msg{h}))
+	return t.b
+}
+
+// EachRecord walks the records of a datagram's body, checking that each lies within it. It is used
+// on what upf-u sends, and by the stand-in for upf-u on what upf-c sends.
+func EachRecord(body []byte, f func(recType uint16, record []byte) error) error {
+	for len(body) > 0 {
+		r, err := abi.Read[abi.Record](body)
+		if err != nil {
+			return err
+		}
+		if int(r.Length) < recordSize || int(r.Length) > len(body) || r.Length%8 != 0 {
+			return errRecordLength
+		}
+		if err := f(r.Type, body[:r.Length]); err != nil {
+			return err
+		}
+		body = body[r.Length:]
+	}
+	return nil
+}

@@ -1,0 +1,372 @@
+package dataplane
+
+// A Conn lives from one HELLO to one end-of-file. Its reader goroutine matches answers to waiting
+// transactions by sequence number, so many transactions can be under way at once. When upf-u dies,
+// all of them fail at once and Done is closed; nobody is left waiting.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"core5g.dev/core5g/upf/abi"
+)
+
+var (
+	// ErrLost says that upf-u went away; what was under way may have happened or not.
+	ErrLost         = errors.New("the connection to upf-u is lost")
+	errRecordLength = errors.New("a record does not fit its datagram")
+)
+
+// Refused is upf-u's no: nothing of the transaction was applied.
+type Refused struct {
+	Errno  syscall.Errno
+	Record uint32
+}
+
+func (r *Refused) Error() string {
+	return fmt.Sprintf("upf-u refused record %d: %s", r.Record, r.Errno.Error())
+}
+
+// Events receives what upf-u says on its own. The methods run in the reader's goroutine and must
+// not block.
+type Events interface {
+	URR(session, slot uint32)
+	DownlinkData(session uint32, pdr uint16, qfi, tos uint8)
+	ErrorIndication(peer uint32, teid uint32)
+}
+
+// Conn is a connection to one life of upf-u.
+type Conn struct {
+	c      *net.UnixConn
+	hello  abi.Hello
+	shm    *Shm
+	events Events
+	log    *slog.Logger
+	done   chan struct{}
+	err    error // why, once done is closed
+	lost   atomic.Bool
+
+	write sync.Mutex // one datagram at a time
+
+	mu      sync.Mutex
+	seq     uint32
+	waiting map[uint32]chan<- error
+	dump    func(recType uint16, record []byte) error
+	dumped  chan error
+}
+
+// Timeout bounds the wait for one answer. upf-u answers in microseconds; one that takes so long is
+// as good as dead, and the connection is given up.
+const Timeout = 2 * time.Second
+
+// Dial connects, says HELLO and maps the shared memory.
+func Dial(ctx context.Context, path string, events Events, log *slog.Logger) (*Conn, error) {
+	var d net.Dialer
+	nc, err := d.DialContext(ctx, "unixpacket", path)
+	if err != nil {
+		return nil, err
+	}
+	c := &Conn{c: nc.(*net.UnixConn), events: events, log: log, done: make(chan struct{}), waiting: map[uint32]chan<- error{}}
+	if err := c.greet(); err != nil {
+		_ = nc.Close()
+		return nil, fmt.Errorf("HELLO: %w", err)
+	}
+	go c.read()
+	return c, nil
+}
+
+func (c *Conn) greet() error {
+	if err := c.c.SetDeadline(time.Now().Add(Timeout)); err != nil {
+		return err
+	}
+	if _, err := c.c.Write(NewBatch().finish(abi.OpHello, 0)); err != nil {
+		return err
+	}
+	buf, oob := make([]byte, abi.MsgMax), make([]byte, unix.CmsgSpace(4*8))
+	n, oobn, _, _, err := c.c.ReadMsgUnix(buf, oob)
+	fds := descriptors(oob[:oobn])
+	defer func() {
+		for _, fd := range fds {
+			_ = unix.Close(fd)
+		}
+	}()
+	if err != nil {
+		return err
+	}
+	m, body, err := open(buf[:n])
+	if err != nil {
+		return err
+	}
+	if m.Op != abi.OpHello {
+		return fmt.Errorf("answered with op %d, status %d", m.Op, m.Status)
+	}
+	if m.Status != 0 {
+		return syscall.Errno(m.Status)
+	}
+	if c.hello, err = abi.Read[abi.Hello](body); err != nil {
+		return err
+	}
+	if len(fds) != 1 {
+		return fmt.Errorf("%d descriptors came along, want 1", len(fds))
+	}
+	if c.shm, err = mapShm(fds[0], c.hello.ShmSize); err != nil {
+		return err
+	}
+	return c.c.SetDeadline(time.Time{})
+}
+
+func descriptors(oob []byte) []int {
+	messages, err := unix.ParseSocketControlMessage(oob)
+	if err != nil {
+		return nil
+	}
+	var fds []int
+	for i := range messages {
+		if f, err := unix.ParseUnixRights(&messages[i]); err == nil {
+			fds = append(fds, f...)
+		}
+	}
+	return fds
+}
+
+// open checks a datagram's head.
+func open(b []byte) (abi.Msg, []byte, error) {
+	m, err := abi.Read[abi.Msg](b)
+	switch {
+	case err != nil:
+		return m, nil, err
+	case m.Magic != abi.AbiMagic:
+		return m, nil, fmt.Errorf("magic %#x", m.Magic)
+	case m.Version != abi.AbiVersion:
+		return m, nil, fmt.Errorf("upf-u speaks version %d of the contract, upf-c %d", m.Version, abi.AbiVersion)
+	case int(m.Length) != len(b):
+		return m, nil, fmt.Errorf("datagram of %d octets says %d", len(b), m.Length)
+	}
+	return m, b[headSize:], nil
+}
+
+// Hello is what upf-u said of itself.
+func (c *Conn) Hello() abi.Hello { return c.hello }
+
+// Shm is upf-u's memory. It stays readable after Done.
+func (c *Conn) Shm() *Shm { return c.shm }
+
+// Done is closed when upf-u is gone.
+func (c *Conn) Done() <-chan struct{} { return c.done }
+
+// Err says why, once Done is closed.
+func (c *Conn) Err() error {
+	<-c.done
+	return c.err
+}
+
+// Abandon gives the connection up. The memory stays readable for whoever still holds it.
+func (c *Conn) Abandon() {
+	c.lost.Store(true)
+	_ = c.c.Close()
+}
+
+// Lost says whether the connection is of no use any more. It is true at the latest when a
+// transaction has returned ErrLost, which can be before Done is closed.
+func (c *Conn) Lost() bool { return c.lost.Load() }
+
+// Transact sends a transaction and waits for upf-u's answer: nil, a *Refused or ErrLost.
+func (c *Conn) Transact(t *Batch) error {
+	wait, err := c.Start(t)
+	if err != nil {
+		return err
+	}
+	return wait()
+}
+
+// Start sends a transaction; the returned function waits for its answer.
+func (c *Conn) Start(t *Batch) (wait func() error, err error) {
+	if t.Size() > abi.MsgMax {
+		return nil, &Refused{Errno: syscall.EMSGSIZE}
+	}
+	answer := make(chan error, 1)
+	c.mu.Lock()
+	c.seq++
+	seq := c.seq
+	c.waiting[seq] = answer
+	c.mu.Unlock()
+	if err := c.send(t.finish(abi.OpTransaction, seq)); err != nil {
+		c.forget(seq)
+		return nil, err
+	}
+	return func() error {
+		timer := time.NewTimer(Timeout)
+		defer timer.Stop()
+		select {
+		case err := <-answer:
+			return err
+		case <-c.done:
+			select {
+			case err := <-answer:
+				return err
+			default:
+				return ErrLost
+			}
+		case <-timer.C:
+			c.forget(seq)
+			c.log.Error("upf-u does not answer, connection given up", "timeout", Timeout)
+			c.Abandon()
+			return ErrLost
+		}
+	}, nil
+}
+
+func (c *Conn) forget(seq uint32) {
+	c.mu.Lock()
+	delete(c.waiting, seq)
+	c.mu.Unlock()
+}
+
+func (c *Conn) send(b []byte) error {
+	c.write.Lock()
+	defer c.write.Unlock()
+	if err := c.c.SetWriteDeadline(time.Now().Add(Timeout)); err != nil {
+		return ErrLost
+	}
+	if _, err := c.c.Write(b); err != nil {
+		c.Abandon()
+		return ErrLost
+	}
+	return nil
+}
+
+// Dump reads back what upf-u keeps: f gets every META and SESSION_STATE record.
+func (c *Conn) Dump(f func(recType uint16, record []byte) error) error {
+	done := make(chan error, 1)
+	c.mu.Lock()
+	c.seq++
+	seq := c.seq
+	c.dump, c.dumped = f, done
+	c.mu.Unlock()
+	if err := c.send(NewBatch().finish(abi.OpDump, seq)); err != nil {
+		return err
+	}
+	timer := time.NewTimer(30 * time.Second)
+	defer timer.Stop()
+	select {
+	case err := <-done:
+		return err
+	case <-c.done:
+		return ErrLost
+	case <-timer.C:
+		c.Abandon()
+		return fmt.Errorf("DUMP did not end: %w", ErrLost)
+	}
+}
+
+func (c *Conn) read() {
+	defer close(c.done)
+	defer c.Abandon()
+	buf := make([]byte, abi.MsgMax+1)
+	for {
+		n, err := c.c.Read(buf)
+		if err != nil || n == 0 {
+			c.err = fmt.Errorf("%w: %v", ErrLost, err)
+			return
+		}
+		m, body, err := open(buf[:n])
+		if err == nil {
+			err = c.dispatch(m, body)
+		}
+		if err != nil {
+			// The two sides no longer understand each other; begin anew.
+			c.err = err
+			c.log.Error("datagram of upf-u cannot be read, connection given up", "err", err)
+			return
+		}
+	}
+}
+
+func (c *Conn) dispatch(m abi.Msg, body []byte) error {
+	switch m.Op {
+	case abi.OpAnswer:
+		c.mu.Lock()
+		answer := c.waiting[m.Seq]
+		delete(c.waiting, m.Seq)
+		c.mu.Unlock()
+		if answer == nil {
+			return nil
+		}
+		if m.Status != 0 {
+			answer <- &Refused{Errno: syscall.Errno(m.Status), Record: m.Record}
+		} else {
+			answer <- nil
+		}
+	case abi.OpDump, abi.OpDumpEnd:
+		c.mu.Lock()
+		f, done := c.dump, c.dumped
+		c.mu.Unlock()
+		if f == nil {
+			return errors.New("DUMP that nobody asked for")
+		}
+		err := EachRecord(body, f)
+		if m.Status != 0 {
+			err = syscall.Errno(m.Status)
+		}
+		if err != nil || m.Op == abi.OpDumpEnd {
+			c.mu.Lock()
+			c.dump = nil
+			c.mu.Unlock()
+			done <- err
+		}
+	case abi.OpEvent:
+		return EachRecord(body, c.event)
+	default:
+		return fmt.Errorf("op %d is not known", m.Op)
+	}
+	return nil
+}
+
+func (c *Conn) event(recType uint16, r []byte) error {
+	switch recType {
+	case abi.RecEvUrr:
+		e, err := abi.Read[abi.EvUrr](r)
+		if err != nil {
+			return err
+		}
+		c.events.URR(e.Session, e.Slot)
+	case abi.RecEvDlData:
+		e, err := abi.Read[abi.EvDlData](r)
+		if err != nil {
+			return err
+		}
+		c.events.DownlinkData(e.Session, e.PdrId, e.Qfi, e.Tos)
+	case abi.RecEvErrorInd:
+		e, err := abi.Read[abi.EvErrorInd](r)
+		if err != nil {
+			return err
+		}
+		c.events.ErrorIndication(e.PeerAddrBe, e.Teid)
+	default:
+		c.log.Debug("event of a type that is not known", "type", recType)
+	}
+	return nil
+}
+
+// Blob is the opaque part of a SESSION_STATE or META record that upf-u sends back.
+func Blob(record []byte) (session uint32, blob []byte, err error) {
+	ref, err := abi.Read[abi.SessionRef](record)
+	if err != nil {
+		return 0, nil, err
+	}
+	rest := record[unsafe.Sizeof(ref):]
+	if int(ref.BlobLen) > len(rest) {
+		return 0, nil, errRecordLength
+	}
+	return ref.Session, rest[:ref.BlobLen], nil
+}

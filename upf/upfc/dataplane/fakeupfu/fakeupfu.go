@@ -1,0 +1,462 @@
+// Package fakeupfu stands in for upf-u in tests: it speaks the contract of upf/abi over a real
+// SEQPACKET socket and real shared memory, keeps what it is told, and refuses, stays silent or dies
+// on demand. It forwards no packets; tests write the counters.
+package fakeupfu
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net"
+	"os"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"core5g.dev/core5g/upf/abi"
+	"core5g.dev/core5g/upf/upfc/dataplane"
+)
+
+// Session is what a SESSION_PUT installed.
+type Session struct {
+	PDRs []abi.Pdr
+	FARs []abi.Far
+	QERs []abi.Qer
+	URRs []abi.Urr
+	SDFs []abi.Sdf
+	Blob []byte
+}
+
+// UPFU is one life of the stand-in.
+type UPFU struct {
+	listener *net.UnixListener
+	boot     uint64
+	shm      *os.File
+	mem      []byte
+
+	mu         sync.Mutex
+	conn       *net.UnixConn
+	sessions   map[uint32]Session
+	meta       []byte
+	arms       map[uint32]abi.UrrArm
+	endMarkers []abi.EndMarker
+	refuse     syscall.Errno
+	silent     bool
+	datagrams  int
+	changed    chan struct{}
+}
+
+// Sizes that HELLO announces.
+const (
+	SessionsMax = 16384
+	QERSlots    = 65536
+	URRSlots    = 65536
+)
+
+const (
+	workersAt = unsafe.Sizeof(abi.Shm{})
+	urrsAt    = workersAt + unsafe.Sizeof(abi.WorkerStats{})
+	shmSize   = urrsAt + URRSlots*unsafe.Sizeof(abi.UrrSlot{})
+)
+
+// Start listens at path, as a upf-u that was just started does.
+func Start(path string) (*UPFU, error) {
+	fd, err := unix.MemfdCreate("fakeupfu", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, err
+	}
+	u := &UPFU{
+		boot: rand.Uint64(), shm: os.NewFile(uintptr(fd), "shm"),
+		sessions: map[uint32]Session{}, arms: map[uint32]abi.UrrArm{}, changed: make(chan struct{}),
+	}
+	if err := u.shm.Truncate(int64(shmSize)); err != nil {
+		return nil, err
+	}
+	if u.mem, err = unix.Mmap(fd, 0, int(shmSize), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err != nil {
+		return nil, err
+	}
+	copy(u.mem, abi.Bytes([]abi.Shm{{
+		Magic: abi.AbiMagic, Version: abi.AbiVersion, BootId: u.boot, TscHz: 2_500_000_000,
+		Workers: 1, WorkersOffset: uint64(workersAt), UrrSlots: URRSlots, UrrOffset: uint64(urrsAt),
+	}}))
+	_ = os.Remove(path)
+	if u.listener, err = net.ListenUnix("unixpacket", &net.UnixAddr{Name: path, Net: "unixpacket"}); err != nil {
+		return nil, err
+	}
+	u.listener.SetUnlinkOnClose(false) // as a process that is killed leaves it
+	go u.accept()
+	return u, nil
+}
+
+// Kill ends it without a word, as SIGKILL does. Its memory stays with whoever mapped it.
+func (u *UPFU) Kill() {
+	_ = u.listener.Close()
+	u.Disconnect()
+	_ = u.shm.Close()
+}
+
+// Disconnect cuts the connection; upf-u lives on.
+func (u *UPFU) Disconnect() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.conn != nil {
+		_ = u.conn.Close()
+		u.conn = nil
+	}
+}
+
+func (u *UPFU) accept() {
+	for {
+		c, err := u.listener.AcceptUnix()
+		if err != nil {
+			return
+		}
+		u.mu.Lock()
+		u.conn = c
+		u.mu.Unlock()
+		go u.serve(c)
+	}
+}
+
+func (u *UPFU) serve(c *net.UnixConn) {
+	buf := make([]byte, abi.MsgMax)
+	for {
+		n, err := c.Read(buf)
+		if err != nil || n == 0 {
+			return
+		}
+		if err := u.handle(c, buf[:n]); err != nil {
+			_ = c.Close()
+			return
+		}
+	}
+}
+
+func message(op uint16, seq uint32, records uint32, body []byte) []byte {
+	m := abi.Msg{Magic: abi.AbiMagic, Version: abi.AbiVersion, Op: op, Seq: seq, Records: records, Length: uint32(unsafe.Sizeof(abi.Msg{})) + uint32(len(body))}
+	return append(append([]byte(nil), abi.Bytes([]abi.Msg{m})...), body...)
+}
+
+func (u *UPFU) handle(c *net.UnixConn, b []byte) error {
+	m, err := abi.Read[abi.Msg](b)
+	if err != nil {
+		return err
+	}
+	if m.Magic != abi.AbiMagic || m.Version != abi.AbiVersion || int(m.Length) != len(b) {
+		return errors.New("bad head")
+	}
+	body := b[unsafe.Sizeof(m):]
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	switch m.Op {
+	case abi.OpHello:
+		h := abi.Hello{BootId: u.boot, ShmSize: uint64(shmSize), SessionsMax: SessionsMax, QerSlots: QERSlots, UrrSlots: URRSlots, Sessions: uint32(len(u.sessions))}
+		_, _, err := c.WriteMsgUnix(message(abi.OpHello, m.Seq, 0, abi.Bytes([]abi.Hello{h})), unix.UnixRights(int(u.shm.Fd())), nil)
+		return err
+	case abi.OpTransaction:
+		if u.silent {
+			return nil
+		}
+		answer := abi.Msg{Magic: abi.AbiMagic, Version: abi.AbiVersion, Op: abi.OpAnswer, Seq: m.Seq, Length: uint32(unsafe.Sizeof(m))}
+		if record, errno := u.apply(body, m.Records); errno != 0 {
+			answer.Status, answer.Record = int32(errno), record
+		}
+		u.datagrams++
+		close(u.changed)
+		u.changed = make(chan struct{})
+		_, err := c.Write(abi.Bytes([]abi.Msg{answer}))
+		return err
+	case abi.OpDump:
+		return u.dump(c, m.Seq)
+	}
+	return fmt.Errorf("op %d", m.Op)
+}
+
+func ref(rec uint16, session uint32, blob []byte) []byte {
+	r := abi.SessionRef{Rec: abi.Record{Type: rec}, Session: session, BlobLen: uint32(len(blob))}
+	b := append(append([]byte(nil), abi.Bytes([]abi.SessionRef{r})...), blob...)
+	for len(b)%8 != 0 {
+		b = append(b, 0)
+	}
+	copy(b, abi.Bytes([]abi.Record{{Type: rec, Length: uint32(len(b))}}))
+	return b
+}
+
+func (u *UPFU) dump(c *net.UnixConn, seq uint32) error {
+	var body []byte
+	var n uint32
+	flush := func() error {
+		_, err := c.Write(message(abi.OpDump, seq, n, body))
+		body, n = nil, 0
+		return err
+	}
+	if u.meta != nil {
+		body, n = ref(abi.RecMeta, 0, u.meta), 1
+	}
+	for _, index := range slices.Sorted(maps.Keys(u.sessions)) {
+		body = append(body, ref(abi.RecSessionState, index, u.sessions[index].Blob)...)
+		if n++; len(body) > abi.MsgMax/2 {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+	}
+	if err := flush(); err != nil {
+		return err
+	}
+	_, err := c.Write(message(abi.OpDumpEnd, seq, 0, nil))
+	return err
+}
+
+// apply executes all records or none.
+func (u *UPFU) apply(body []byte, records uint32) (uint32, syscall.Errno) {
+	if u.refuse != 0 {
+		return 0, u.refuse
+	}
+	sessions, arms := maps.Clone(u.sessions), maps.Clone(u.arms)
+	meta, markers := u.meta, u.endMarkers
+	var n uint32
+	var errno syscall.Errno
+	err := dataplane.EachRecord(body, func(recType uint16, r []byte) error {
+		errno = one(recType, r, sessions, arms, &meta, &markers)
+		if errno != 0 {
+			return errno
+		}
+		n++
+		return nil
+	})
+	if err != nil || n != records {
+		if errno == 0 {
+			errno = syscall.EBADMSG
+		}
+		return n, errno
+	}
+	u.sessions, u.arms, u.meta, u.endMarkers = sessions, arms, meta, markers
+	return 0, 0
+}
+
+func one(recType uint16, r []byte, sessions map[uint32]Session, arms map[uint32]abi.UrrArm, meta *[]byte, markers *[]abi.EndMarker) syscall.Errno {
+	switch recType {
+	case abi.RecSessionPut:
+		index, s, errno := readPut(r)
+		if errno != 0 {
+			return errno
+		}
+		if len(sessions) < 1024 { // a scan of more is too dear for a stand-in
+			for other, o := range sessions {
+				if other != index && overlap(o, s) {
+					return syscall.EEXIST
+				}
+			}
+		}
+		sessions[index] = s
+	case abi.RecSessionDel, abi.RecSessionState, abi.RecMeta:
+		index, blob, err := dataplane.Blob(r)
+		if err != nil {
+			return syscall.EBADMSG
+		}
+		blob = slices.Clone(blob)
+		s, known := sessions[index]
+		switch {
+		case recType == abi.RecMeta:
+			*meta = blob
+		case !known:
+			return syscall.ENOENT
+		case recType == abi.RecSessionDel:
+			delete(sessions, index)
+		default:
+			s.Blob = blob
+			sessions[index] = s
+		}
+	case abi.RecUrrArm:
+		a, err := abi.Read[abi.UrrArm](r)
+		if err != nil {
+			return syscall.EBADMSG
+		}
+		owner, ok := sessions[a.Session]
+		if !ok || !slices.ContainsFunc(owner.URRs, func(u abi.Urr) bool { return u.Slot == a.Slot }) {
+			return syscall.EINVAL
+		}
+		arms[a.Slot] = a
+	case abi.RecEndMarker:
+		m, err := abi.Read[abi.EndMarker](r)
+		if err != nil {
+			return syscall.EBADMSG
+		}
+		*markers = append(slices.Clone(*markers), m)
+	default:
+		return syscall.EINVAL
+	}
+	return 0
+}
+
+func overlap(a, b Session) bool {
+	for _, p := range a.PDRs {
+		for _, q := range b.PDRs {
+			if p.Flags&q.Flags&abi.PdrTeid != 0 && p.N3AddrBe == q.N3AddrBe && p.Teid == q.Teid {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func readPut(r []byte) (uint32, Session, syscall.Errno) {
+	var s Session
+	h, err := abi.Read[abi.SessionPut](r)
+	if err != nil || h.Session >= SessionsMax {
+		return 0, s, syscall.EBADMSG
+	}
+	b := r[unsafe.Sizeof(h):]
+	ok := true
+	s.PDRs, b, ok = array[abi.Pdr](b, h.NPdr, ok)
+	s.FARs, b, ok = array[abi.Far](b, h.NFar, ok)
+	s.QERs, b, ok = array[abi.Qer](b, h.NQer, ok)
+	s.URRs, b, ok = array[abi.Urr](b, h.NUrr, ok)
+	s.SDFs, b, ok = array[abi.Sdf](b, h.NSdf, ok)
+	if !ok || len(b) < int(h.BlobLen) || len(b) > int(h.BlobLen)+7 {
+		return 0, s, syscall.EBADMSG
+	}
+	s.Blob = slices.Clone(b[:h.BlobLen])
+	for _, p := range s.PDRs {
+		if int(p.Far) >= len(s.FARs) || int(p.SdfFirst)+int(p.SdfCount) > len(s.SDFs) || p.NQer > abi.PdrQers || p.NUrr > abi.PdrUrrs {
+			return 0, s, syscall.EINVAL
+		}
+		for _, q := range p.Qer[:p.NQer] {
+			if int(q) >= len(s.QERs) {
+				return 0, s, syscall.EINVAL
+			}
+		}
+		for _, q := range p.Urr[:p.NUrr] {
+			if int(q) >= len(s.URRs) {
+				return 0, s, syscall.EINVAL
+			}
+		}
+	}
+	return h.Session, s, 0
+}
+
+func array[T any](b []byte, n uint16, ok bool) ([]T, []byte, bool) {
+	var out []T
+	for range n {
+		v, err := abi.Read[T](b)
+		if err != nil {
+			return nil, nil, false
+		}
+		out, b = append(out, v), b[unsafe.Sizeof(v):]
+	}
+	return out, b, ok
+}
+
+// ---- what tests do and see -------------------------------------------------------------------
+
+// Refuse answers every transaction with an errno; 0 accepts again.
+func (u *UPFU) Refuse(e syscall.Errno) { u.mu.Lock(); u.refuse = e; u.mu.Unlock() }
+
+// Silence leaves transactions without answer.
+func (u *UPFU) Silence(on bool) { u.mu.Lock(); u.silent = on; u.mu.Unlock() }
+
+// Sessions is a copy of what is installed, by index.
+func (u *UPFU) Sessions() map[uint32]Session {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return maps.Clone(u.sessions)
+}
+
+// Install puts a session there as an earlier upf-c had, together with META.
+func (u *UPFU) Install(index uint32, s Session, meta []byte) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.sessions[index], u.meta = s, meta
+}
+
+// Meta is the META blob.
+func (u *UPFU) Meta() []byte {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return slices.Clone(u.meta)
+}
+
+// Arm is a slot's armed volumes.
+func (u *UPFU) Arm(slot uint32) abi.UrrArm {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.arms[slot]
+}
+
+// EndMarkers lists those sent.
+func (u *UPFU) EndMarkers() []abi.EndMarker {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return slices.Clone(u.endMarkers)
+}
+
+// Datagrams counts transactions.
+func (u *UPFU) Datagrams() int {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.datagrams
+}
+
+// Await waits until cond holds, looking after every transaction and every few milliseconds.
+func (u *UPFU) Await(d time.Duration, cond func() bool) error {
+	deadline := time.After(d)
+	for {
+		u.mu.Lock()
+		changed := u.changed
+		u.mu.Unlock()
+		if cond() {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-time.After(5 * time.Millisecond):
+		case <-deadline:
+			return errors.New("condition not met in time")
+		}
+	}
+}
+
+// Count adds octets and packets to a slot and fires its arm as a worker does.
+func (u *UPFU) Count(slot uint32, direction int, bytes, packets uint64) error {
+	s := (*abi.UrrSlot)(unsafe.Pointer(&u.mem[urrsAt+uintptr(slot)*unsafe.Sizeof(abi.UrrSlot{})]))
+	s.Dir[direction].Bytes += bytes
+	s.Dir[direction].Packets += packets
+	u.mu.Lock()
+	a, armed := u.arms[slot]
+	ul, dl := s.Dir[abi.Ul].Bytes, s.Dir[abi.Dl].Bytes
+	fire := armed && (ul >= a.Ul || dl >= a.Dl || ul+dl >= a.Total)
+	if fire {
+		delete(u.arms, slot)
+	}
+	u.mu.Unlock()
+	if !fire {
+		return nil
+	}
+	return event(u, abi.EvUrr{Rec: abi.Record{Type: abi.RecEvUrr, Length: 16}, Session: a.Session, Slot: slot})
+}
+
+// DownlinkData reports the first packet for a FAR with NOCP.
+func (u *UPFU) DownlinkData(session uint32, pdr uint16, qfi uint8) error {
+	return event(u, abi.EvDlData{Rec: abi.Record{Type: abi.RecEvDlData, Length: 16}, Session: session, PdrId: pdr, Qfi: qfi})
+}
+
+// ErrorIndication reports that a peer has no such tunnel.
+func (u *UPFU) ErrorIndication(peer, teid uint32) error {
+	return event(u, abi.EvErrorInd{Rec: abi.Record{Type: abi.RecEvErrorInd, Length: 16}, PeerAddrBe: peer, Teid: teid})
+}
+
+func event[T any](u *UPFU, e T) error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.conn == nil {
+		return errors.New("nobody is connected")
+	}
+	_, err := u.conn.Write(message(abi.OpEvent, 0, 1, abi.Bytes([]T{e})))
+	return err
+}

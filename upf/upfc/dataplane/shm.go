@@ -1,0 +1,101 @@
+package dataplane
+
+import (
+	"fmt"
+	"runtime"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"core5g.dev/core5g/upf/abi"
+)
+
+// Shm is upf-u's memory, read-only here. upf-u writes while we read, so every word is loaded
+// atomically; a word never tears, words of one struct may be of different moments. The mapping
+// outlives upf-u: its last counters are read from it when it has died.
+type Shm struct {
+	mem     []byte
+	head    abi.Shm
+	workers unsafe.Pointer
+	urrs    unsafe.Pointer
+}
+
+func mapShm(fd int, size uint64) (*Shm, error) {
+	if size < uint64(unsafe.Sizeof(abi.Shm{})) || size > 1<<40 {
+		return nil, fmt.Errorf("shared memory of %d octets", size)
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return nil, fmt.Errorf("shared memory: %w", err)
+	}
+	if uint64(st.Size) < size { // reading beyond the file would be a SIGBUS
+		return nil, fmt.Errorf("shared memory is %d octets, HELLO says %d", st.Size, size)
+	}
+	mem, err := unix.Mmap(fd, 0, int(size), unix.PROT_READ, unix.MAP_SHARED)
+	if err != nil {
+		return nil, fmt.Errorf("mapping shared memory: %w", err)
+	}
+	s := &Shm{mem: mem}
+	s.head, _ = abi.Read[abi.Shm](mem)
+	if err := s.check(); err != nil {
+		_ = unix.Munmap(mem)
+		return nil, err
+	}
+	s.workers = unsafe.Pointer(&mem[s.head.WorkersOffset])
+	s.urrs = unsafe.Pointer(&mem[s.head.UrrOffset])
+	// Metrics, sessions and a replay may all hold it; the last one to let go unmaps it.
+	runtime.AddCleanup(s, func(mem []byte) { _ = unix.Munmap(mem) }, mem)
+	return s, nil
+}
+
+func (s *Shm) check() error {
+	h, size := s.head, uint64(len(s.mem))
+	if h.Magic != abi.AbiMagic || h.Version != abi.AbiVersion {
+		return fmt.Errorf("shared memory has magic %#x version %d", h.Magic, h.Version)
+	}
+	within := func(offset, count, each uint64) bool {
+		return offset%8 == 0 && offset < size && count*each <= size-offset
+	}
+	if h.Workers > abi.WorkersMax || !within(h.WorkersOffset, uint64(h.Workers), uint64(unsafe.Sizeof(abi.WorkerStats{}))) ||
+		!within(h.UrrOffset, uint64(h.UrrSlots), uint64(unsafe.Sizeof(abi.UrrSlot{}))) {
+		return fmt.Errorf("shared memory's tables do not lie within its %d octets", size)
+	}
+	return nil
+}
+
+// TSCHz is the rate of the clock in which cycles are counted.
+func (s *Shm) TSCHz() uint64 { return s.head.TscHz }
+
+// Sessions is how many upf-u holds.
+func (s *Shm) Sessions() uint64 {
+	defer runtime.KeepAlive(s)
+	return atomic.LoadUint64((*uint64)(unsafe.Pointer(&s.mem[unsafe.Offsetof(abi.Shm{}.Sessions)])))
+}
+
+// Workers is a snapshot of each worker's statistics.
+func (s *Shm) Workers() []abi.WorkerStats {
+	defer runtime.KeepAlive(s)
+	out := make([]abi.WorkerStats, s.head.Workers)
+	for i := range out {
+		load(unsafe.Pointer(&out[i]), unsafe.Add(s.workers, uintptr(i)*unsafe.Sizeof(out[i])), unsafe.Sizeof(out[i]))
+	}
+	return out
+}
+
+// URR is a snapshot of one slot's counters; zero for a slot that does not exist.
+func (s *Shm) URR(slot uint32) abi.UrrSlot {
+	defer runtime.KeepAlive(s)
+	var u abi.UrrSlot
+	if slot < s.head.UrrSlots {
+		load(unsafe.Pointer(&u), unsafe.Add(s.urrs, uintptr(slot)*unsafe.Sizeof(u)), unsafe.Sizeof(u))
+	}
+	return u
+}
+
+// load copies size octets, a multiple of 8, word by word.
+func load(to, from unsafe.Pointer, size uintptr) {
+	for at := uintptr(0); at < size; at += 8 {
+		*(*uint64)(unsafe.Add(to, at)) = atomic.LoadUint64((*uint64)(unsafe.Add(from, at)))
+	}
+}

@@ -1,0 +1,126 @@
+package pfcp
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/wmnsk/go-pfcp/ie"
+	"github.com/wmnsk/go-pfcp/message"
+)
+
+// Message is one received PFCP message.
+type Message struct {
+	Type     uint8
+	HasSEID  bool
+	SEID     uint64
+	Sequence uint32
+	Elements Elements
+	From     netip.AddrPort
+	Received time.Time
+}
+
+const pfcpVersion = 1
+
+var errVersion = errors.New("PFCP version is not 1")
+
+// parseHeader reads the header (TS 29.244 7.2.2) and returns the IEs' octets. What follows the
+// message in the datagram is ignored.
+func parseHeader(b []byte) (*Message, []byte, error) {
+	if len(b) < 8 {
+		return nil, nil, errors.New("shorter than a PFCP header")
+	}
+	m := &Message{Type: b[1], HasSEID: b[0]&0x01 != 0}
+	if b[0]>>5 != pfcpVersion {
+		// The sequence number's place is known even so, and the answer needs it.
+		m.Sequence = uint32(b[4])<<16 | uint32(b[5])<<8 | uint32(b[6])
+		return m, nil, errVersion
+	}
+	end := 4 + int(binary.BigEndian.Uint16(b[2:]))
+	at := 4
+	if m.HasSEID {
+		at += 8
+	}
+	if end > len(b) || at+4 > end {
+		return nil, nil, fmt.Errorf("length %d does not fit a datagram of %d octets", end-4, len(b))
+	}
+	if m.HasSEID {
+		m.SEID = binary.BigEndian.Uint64(b[4:])
+	}
+	m.Sequence = uint32(b[at])<<16 | uint32(b[at+1])<<8 | uint32(b[at+2])
+	return m, b[at+4 : end], nil
+}
+
+// marshal builds a message. seid is nil for a node-related one.
+func marshal(msgType uint8, seid *uint64, sequence uint32, ies []*ie.IE) ([]byte, error) {
+	var payload []byte
+	for _, i := range ies {
+		if i == nil {
+			return nil, errors.New("an IE could not be built")
+		}
+		b, err := i.Marshal()
+		if err != nil {
+			return nil, err
+		}
+		payload = append(payload, b...)
+	}
+	if len(payload) > 0xffff-12 {
+		return nil, fmt.Errorf("%d octets of IEs do not fit one message", len(payload))
+	}
+	var s uint8
+	var id uint64
+	if seid != nil {
+		s, id = 1, *seid
+	}
+	return message.NewHeader(pfcpVersion, 0, 0, s, msgType, id, sequence, 0, payload).Marshal()
+}
+
+// isRequest tells requests from answers by the message type (TS 29.244 table 7.3-1).
+func isRequest(t uint8) bool {
+	switch t {
+	case message.MsgTypeHeartbeatRequest, message.MsgTypePFDManagementRequest,
+		message.MsgTypeAssociationSetupRequest, message.MsgTypeAssociationUpdateRequest,
+		message.MsgTypeAssociationReleaseRequest, message.MsgTypeNodeReportRequest,
+		message.MsgTypeSessionSetDeletionRequest, message.MsgTypeSessionEstablishmentRequest,
+		message.MsgTypeSessionModificationRequest, message.MsgTypeSessionDeletionRequest,
+		message.MsgTypeSessionReportRequest:
+		return true
+	}
+	return false
+}
+
+var typeNames = map[uint8]string{
+	message.MsgTypeHeartbeatRequest:             "heartbeat_request",
+	message.MsgTypeHeartbeatResponse:            "heartbeat_response",
+	message.MsgTypePFDManagementRequest:         "pfd_management_request",
+	message.MsgTypePFDManagementResponse:        "pfd_management_response",
+	message.MsgTypeAssociationSetupRequest:      "association_setup_request",
+	message.MsgTypeAssociationSetupResponse:     "association_setup_response",
+	message.MsgTypeAssociationUpdateRequest:     "association_update_request",
+	message.MsgTypeAssociationUpdateResponse:    "association_update_response",
+	message.MsgTypeAssociationReleaseRequest:    "association_release_request",
+	message.MsgTypeAssociationReleaseResponse:   "association_release_response",
+	message.MsgTypeVersionNotSupportedResponse:  "version_not_supported_response",
+	message.MsgTypeNodeReportRequest:            "node_report_request",
+	message.MsgTypeNodeReportResponse:           "node_report_response",
+	message.MsgTypeSessionSetDeletionRequest:    "session_set_deletion_request",
+	message.MsgTypeSessionSetDeletionResponse:   "session_set_deletion_response",
+	message.MsgTypeSessionEstablishmentRequest:  "session_establishment_request",
+	message.MsgTypeSessionEstablishmentResponse: "session_establishment_response",
+	message.MsgTypeSessionModificationRequest:   "session_modification_request",
+	message.MsgTypeSessionModificationResponse:  "session_modification_response",
+	message.MsgTypeSessionDeletionRequest:       "session_deletion_request",
+	message.MsgTypeSessionDeletionResponse:      "session_deletion_response",
+	message.MsgTypeSessionReportRequest:         "session_report_request",
+	message.MsgTypeSessionReportResponse:        "session_report_response",
+}
+
+// TypeName is the message type in words, as metrics and logs have it.
+func TypeName(t uint8) string {
+	if n, ok := typeNames[t]; ok {
+		return n
+	}
+	return "other"
+}

@@ -1,0 +1,57 @@
+package pfcp
+
+import (
+	"net/netip"
+	"strings"
+
+	"github.com/wmnsk/go-pfcp/ie"
+)
+
+// Name reads a network instance or FQDN, which peers send either label-encoded (RFC 1035 3.1) or
+// as plain text. It is label-encoded when labels fill it exactly.
+func Name(b []byte) string {
+	var labels []string
+	for rest := b; len(rest) > 0; {
+		n := int(rest[0])
+		if n == 0 && len(rest) == 1 && len(labels) > 0 {
+			return strings.Join(labels, ".") // closed by the root label
+		}
+		if n == 0 || n > 63 || n >= len(rest) || !printable(rest[1:1+n]) {
+			return string(b)
+		}
+		labels, rest = append(labels, string(rest[1:1+n])), rest[1+n:]
+	}
+	return strings.Join(labels, ".")
+}
+
+func printable(b []byte) bool {
+	for _, c := range b {
+		if c <= ' ' || c > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+// NodeID reads a Node ID IE (TS 29.244 8.2.38) as text: an address or an FQDN.
+func (e *Element) NodeID() (string, error) {
+	kind, err := e.Uint8()
+	if err != nil {
+		return "", err
+	}
+	switch kind & 0x0f {
+	case ie.NodeIDIPv4Address, ie.NodeIDIPv6Address:
+		a, ok := netip.AddrFromSlice(e.Value[1:])
+		if !ok {
+			return "", &Reject{Cause: ie.CauseInvalidLength, Offending: e.Type, Detail: "Node ID is no address"}
+		}
+		return a.String(), nil
+	case ie.NodeIDFQDN:
+		n := strings.ToLower(strings.TrimSuffix(Name(e.Value[1:]), "."))
+		if n == "" || len(n) > 255 || !printable([]byte(n)) {
+			return "", Incorrect(e.Type, "Node ID is no FQDN")
+		}
+		return n, nil
+	}
+	return "", Incorrect(e.Type, "Node ID type %d is not known", kind&0x0f)
+}
