@@ -2,7 +2,7 @@
 # One way to a Kubernetes cluster, whichever provides it.
 #
 #   hack/cluster.sh up                     bring it up, or find it up
-#   hack/cluster.sh down                   remove every trace of it
+#   hack/cluster.sh down [--force]         remove every trace of it (--force: also of a clone that is gone)
 #   hack/cluster.sh status                 0 when it is up and well
 #   hack/cluster.sh kubeconfig             print the path of its kubeconfig
 #   hack/cluster.sh load-image FILE…       give it images: docker archives, out/images/*.tar
@@ -24,6 +24,31 @@ say_and_fail() {
 	exit 1
 }
 
+# ensure_kubectl provides out/bin/kubectl where no Kubernetes is built.
+ensure_kubectl() {
+	local found
+	[[ ! -x $repo/out/bin/kubectl ]] || return 0
+	if found=$(command -v kubectl); then
+		mkdir -p "$repo/out/bin"
+		ln -sfn "$found" "$repo/out/bin/kubectl"
+	else
+		"$repo/hack/tools/build.sh" kubectl
+	fi
+}
+
+# require_go says so when the Go that go.mod asks for is not here.
+require_go() {
+	local want have
+	want=$(sed -n 's/^go //p' "$repo/go.mod")
+	command -v go >/dev/null ||
+		say_and_fail "Go is missing; install Go $want or later from https://go.dev/dl and put it in PATH."
+	# In a directory without go.mod, so that it is the installed Go that answers.
+	have=$(cd / && GOTOOLCHAIN=local go env GOVERSION)
+	have=${have#go}
+	[[ $(go env GOTOOLCHAIN) != local || $(printf '%s\n' "$want" "${have%% *}" | sort -V | head -n 1) == "$want" ]] ||
+		say_and_fail "Go $have is too old; install Go $want or later from https://go.dev/dl and put it in PATH."
+}
+
 usage() {
 	sed -n '2,/^set/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
 	exit 2
@@ -34,16 +59,20 @@ case $provider in
 embedded | kind | existing) ;;
 *) say_and_fail "CORE5G_CLUSTER is \"$provider\"; it must be embedded, kind or existing." ;;
 esac
-# shellcheck source=hack/cluster/embedded.sh
+# shellcheck source=/dev/null
 source "$repo/hack/cluster/$provider.sh"
 
 (($#)) || usage
 command=$1
 shift
 case $command in
-up | down | status | kubeconfig | preflight)
+up | status | kubeconfig | preflight)
 	(($# == 0)) || usage
 	"cluster_$command"
+	;;
+down)
+	[[ $# == 0 || ($# == 1 && $1 == --force) ]] || usage
+	cluster_down "$@"
 	;;
 load-image)
 	(($#)) || usage

@@ -30,6 +30,9 @@ needs() {
 		upf      libyaml-dev      pc:yaml-0.1
 		upf      libcmocka-dev    pc:cmocka
 
+		database openjdk-17-jdk-headless  jlink
+		database maven            mvn
+
 		lint     clang-format     clang-format
 		lint     clang-tidy       clang-tidy
 		lint     shellcheck       shellcheck
@@ -77,14 +80,14 @@ main() {
 	for arg in "$@"; do
 		case $arg in
 		--check) check=true ;;
-		cluster | upf | lint | test) sections+=("$arg") ;;
+		cluster | upf | database | lint | test) sections+=("$arg") ;;
 		*)
-			echo "usage: hack/install-tools.sh [--check] [cluster|upf|lint|test …]" >&2
+			echo "usage: hack/install-tools.sh [--check] [cluster|upf|database|lint|test …]" >&2
 			return 2
 			;;
 		esac
 	done
-	((${#sections[@]})) || sections=(cluster upf lint test)
+	((${#sections[@]})) || sections=(cluster upf database lint test)
 
 	# The shell forgets a command's old place once packages have come.
 	export PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin

@@ -1,5 +1,7 @@
 # shellcheck shell=bash
-# The embedded provider: hack/tools/cmd/embedded on this machine. Sourced by hack/cluster.sh.
+# The embedded provider: hack/tools/cmd/embedded on this machine. Sourced by hack/cluster.sh, which sets $repo.
+
+: "${repo:?}"
 
 embedded=$repo/out/bin/embedded
 state=$repo/out/cluster
@@ -19,7 +21,7 @@ cluster_preflight() {
 	[[ $os == Linux ]] || say_and_fail "the embedded cluster needs Linux, and this is $os; use a Linux machine, or CORE5G_CLUSTER=kind."
 	((EUID == 0)) || say_and_fail "the embedded cluster makes namespaces and control groups, for which it must be root; run the same command with sudo."
 	[[ $hugepages =~ ^[0-9]+$ ]] || say_and_fail "CORE5G_HUGEPAGES is \"$hugepages\"; it must be a number of 2 MiB pages."
-	command -v go >/dev/null || say_and_fail "Go is missing; install Go $(sed -n 's/^go //p' "$repo/go.mod") or later from https://go.dev/dl and put it in PATH."
+	require_go
 
 	local missing
 	if ! missing=$("$repo/hack/install-tools.sh" --check cluster) && ! command -v apt-get >/dev/null; then
@@ -51,7 +53,7 @@ preflight_hugepages() {
 
 preflight_addresses() {
 	if ip link show c5g-host >/dev/null 2>&1 && [[ ! -e $state/pid ]]; then
-		say_and_fail "another embedded cluster runs on this machine (link c5g-host is there); take it down in the clone where it was brought up."
+		say_and_fail "another embedded cluster runs on this machine (link c5g-host is there); take it down in the clone where it was brought up, or with \`hack/cluster.sh down --force\`."
 	fi
 	# A route that covers the node's address, other than the default route, belongs to something else.
 	local route
@@ -62,20 +64,22 @@ preflight_addresses() {
 cluster_up() {
 	cluster_preflight
 	"$repo/hack/install-tools.sh" cluster
-	"$repo/hack/build-tools.sh" kube cni multus cluster
+	"$repo/hack/tools/build.sh" kube cni multus cluster
 	"$repo/out/bin/image" -root "$repo" "${infra_images[@]}" >/dev/null
 	local archives=("${infra_images[@]/#/$repo/out/images/}")
 	embedded up "${archives[@]/%/.tar}"
 }
 
 cluster_down() {
-	if [[ ! -d $state ]]; then
-		echo "nothing to take down" >&2
+	local force=false
+	[[ ${1:-} != --force ]] || force=true
+	if [[ ! -d $state ]] && ! $force; then
+		echo "nothing to take down"
 		return 0
 	fi
 	((EUID == 0)) || say_and_fail "only root can take the embedded cluster down; run the same command with sudo."
-	[[ -x $embedded ]] || "$repo/hack/build-tools.sh" cluster
-	embedded down
+	[[ -x $embedded ]] || "$repo/hack/tools/build.sh" cluster
+	embedded down -force="$force"
 }
 
 cluster_status() {

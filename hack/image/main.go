@@ -14,7 +14,7 @@ func main() {
 	flag.StringVar(&b.prefix, "prefix", "core5g/", "what stands before an image's name in its reference")
 	flag.StringVar(&b.tag, "tag", "dev", "the image's tag")
 	flag.Usage = func() {
-		fmt.Fprintf(flag.CommandLine.Output(), "usage: image [flags] [name …]\n\n"+
+		fmt.Fprintf(flag.CommandLine.Output(), "usage: image [flags] [name or images/name …]\n\n"+
 			"Builds out/images/<name>.tar of images/<name>/image.yaml; without a name, of every recipe.\n\n")
 		flag.PrintDefaults()
 	}
@@ -47,6 +47,7 @@ func run(b *builder, names []string) error {
 		}
 	}
 	for _, name := range names {
+		name = filepath.Base(name) // images/amf/ is amf
 		done, err := b.build(name)
 		if err != nil {
 			return err

@@ -4,11 +4,23 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
 )
 
-// down removes the cluster and every trace of it.
-func (s *settings) down() error {
+// down removes the cluster and every trace of it. With force it also ends a cluster whose state directory
+// is gone; only the number of hugepages that it found is lost then.
+func (s *settings) down(force bool) error {
+	if force {
+		if err := endDaemons(); err != nil {
+			return err
+		}
+		if err := os.MkdirAll(s.state, 0o755); err != nil {
+			return err
+		}
+	}
 	_, err := os.Stat(s.state)
 	if errors.Is(err, os.ErrNotExist) {
 		step("nothing to take down")
@@ -22,6 +34,34 @@ func (s *settings) down() error {
 	}
 	step("cluster is down, nothing of it is left")
 	return nil
+}
+
+// endDaemons ends whatever runs in the daemons' control group.
+func endDaemons() error {
+	hierarchies, err := cgroupHierarchies()
+	if err != nil {
+		return err
+	}
+	procs := filepath.Join(hierarchies[0], cgroupName, daemonCgroup, "cgroup.procs")
+	return untilFor(settleTime, func() error {
+		text, err := os.ReadFile(procs)
+		if errors.Is(err, os.ErrNotExist) || (err == nil && len(text) == 0) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for _, field := range strings.Fields(string(text)) {
+			pid, err := strconv.Atoi(field)
+			if err != nil {
+				return err
+			}
+			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+				return err
+			}
+		}
+		return errors.New("the daemons do not end")
+	})
 }
 
 // clear ends the sandbox, if there is one, and gives back what it took of the machine.

@@ -77,7 +77,8 @@ func setHugepages(n int) (int, error) {
 	return hugepages()
 }
 
-// cgroupHierarchies are the mounted hierarchies of cgroup v1, or the one of v2.
+// cgroupHierarchies are the mounted hierarchies of cgroup v1, with that of v2 where it is mounted beside
+// them, or the one of v2.
 func cgroupHierarchies() ([]string, error) {
 	if _, err := os.Stat(cgroupDir + "/cgroup.controllers"); err == nil {
 		return []string{cgroupDir}, nil
@@ -89,7 +90,7 @@ func cgroupHierarchies() ([]string, error) {
 	var found []string
 	for line := range strings.Lines(string(mounts)) {
 		fields := strings.Fields(line)
-		if len(fields) > 2 && fields[2] == "cgroup" && filepath.Dir(fields[1]) == cgroupDir {
+		if len(fields) > 2 && strings.HasPrefix(fields[2], "cgroup") && filepath.Dir(fields[1]) == cgroupDir {
 			found = append(found, fields[1])
 		}
 	}
@@ -99,7 +100,7 @@ func cgroupHierarchies() ([]string, error) {
 	return found, nil
 }
 
-// makeCgroups makes the kubelet's root group in every hierarchy.
+// makeCgroups makes the kubelet's root group in every hierarchy, and a group for the daemons in it.
 func makeCgroups() error {
 	hierarchies, err := cgroupHierarchies()
 	if err != nil {
@@ -111,10 +112,15 @@ func makeCgroups() error {
 			return err
 		}
 		// A new cpuset group of v1 is empty, and nothing can run in it.
-		for _, file := range []string{"cpuset.cpus", "cpuset.mems"} {
-			if err := inheritCpuset(hierarchy, group, file); err != nil {
-				return err
-			}
+		daemons := filepath.Join(group, daemonCgroup)
+		if err := inheritCpuset(hierarchy, group); err != nil {
+			return err
+		}
+		if err := os.Mkdir(daemons, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		if err := inheritCpuset(group, daemons); err != nil {
+			return err
 		}
 	}
 	if hierarchies[0] == cgroupDir {
@@ -123,18 +129,39 @@ func makeCgroups() error {
 	return nil
 }
 
-func inheritCpuset(parent, group, file string) error {
+func inheritCpuset(parent, group string) error {
 	if _, err := os.Stat(filepath.Join(parent, "cgroup.clone_children")); err != nil {
 		return nil // v2: an empty set means the parent's
 	}
-	all, err := os.ReadFile(filepath.Join(parent, file))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+	for _, file := range []string{"cpuset.cpus", "cpuset.mems"} {
+		all, err := os.ReadFile(filepath.Join(parent, file))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(group, file), all, 0o644); err != nil {
+			return err
+		}
 	}
+	return nil
+}
+
+// joinCgroups moves a process, and with it all that it will start, out of the group of the shell that
+// brought the cluster up: whatever limits that one, or ends it, is not meant for the cluster.
+func joinCgroups(pid int) error {
+	hierarchies, err := cgroupHierarchies()
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(group, file), all, 0o644)
+	for _, hierarchy := range hierarchies {
+		procs := filepath.Join(hierarchy, cgroupName, daemonCgroup, "cgroup.procs")
+		if err := os.WriteFile(procs, strconv.AppendInt(nil, int64(pid), 10), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // enableControllers passes every controller of v2 on to the kubelet's root group.

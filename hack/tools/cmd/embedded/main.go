@@ -61,6 +61,7 @@ func run() error {
 	cni := flags.String("cni", filepath.Join(out, "cni"), "directory with the CNI plug-ins")
 	hostIP := flags.String("host-ip", "10.213.0.1", "the machine's address towards the node; the node has the next one")
 	hugepages := flags.String("hugepages", "512", "hugepages of 2 MiB that the node shall have at least")
+	force := flags.Bool("force", false, "down: also end a cluster whose state directory is gone")
 	flags.Usage = func() {
 		fmt.Fprint(flags.Output(), usage)
 		flags.PrintDefaults()
@@ -80,7 +81,7 @@ func run() error {
 	case "up":
 		return s.up(ctx, flags.Args())
 	case "down":
-		return s.down()
+		return s.down(*force)
 	case "status":
 		return s.status(ctx)
 	case "load":

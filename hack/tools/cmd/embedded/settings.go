@@ -20,6 +20,8 @@ const (
 
 	// cgroupName is the group, in every hierarchy, below which the kubelet makes its own.
 	cgroupName = "core5g"
+	// daemonCgroup is the group of the daemons themselves, below it.
+	daemonCgroup = "daemons"
 
 	// Places in the sandbox. They do not depend on where the repository is, which keeps the paths of
 	// sockets short.

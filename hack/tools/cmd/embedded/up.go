@@ -34,17 +34,14 @@ func (s *settings) up(ctx context.Context, images []string) error {
 	if linkExists() {
 		if _, err := os.Stat(s.path("pid")); err != nil {
 			return fmt.Errorf("link %s exists: another embedded cluster runs on this machine; "+
-				"take it down where it was brought up", hostLink)
+				"take it down where it was brought up, or with `hack/cluster.sh down --force`", hostLink)
 		}
 	}
 	// What a power cut or a kill left behind.
 	if err := s.clear(); err != nil {
 		return err
 	}
-	if err := s.bringUp(ctx, images); err != nil {
-		return err
-	}
-	return nil
+	return s.bringUp(ctx, images)
 }
 
 func (s *settings) bringUp(ctx context.Context, images []string) error {
@@ -121,6 +118,9 @@ func (s *settings) startSandbox() error {
 		return err
 	}
 	if err := s.write([]byte(identity+"\n"), 0o644, "pid"); err != nil {
+		return err
+	}
+	if err := joinCgroups(cmd.Process.Pid); err != nil {
 		return err
 	}
 	if err := s.connect(cmd.Process.Pid); err != nil {

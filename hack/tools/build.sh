@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Builds the programs that core5g needs beside its own, from Go modules with pinned versions.
 #
-#   hack/build-tools.sh [part …]      (no part: all of them)
+#   hack/tools/build.sh [part …]      (no part: all of them)
 #
 #   kube      out/bin/kube: Kubernetes and etcd in one file; links kubectl and envtest/ to it
+#   kubectl   out/bin/kubectl alone, for clusters that are not built here
 #   helm      out/bin/helm
 #   codegen   out/bin/controller-gen
 #   cni       out/cni/: the CNI plug-ins
@@ -13,7 +14,7 @@
 # Cold, kube takes 8 minutes of two cores. A part whose inputs have not changed is passed over at once.
 set -euo pipefail
 
-repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 bin=$repo/out/bin
 cni=$repo/out/cni
 stamps=$repo/out/stamps
@@ -38,15 +39,15 @@ kube_ldflags() {
 	echo "$flags"
 }
 
-# inputs prints a digest of what a part is built from: the module's versions, its own sources, the
-# compiler. The sources of other modules are fixed by go.sum.
+# inputs prints a digest of what a part is built from: the module's versions, its own sources, the flags,
+# the compiler. The sources of other modules are fixed by go.sum.
 inputs() {
 	local dir=$1
 	shift
 	{
 		go env GOVERSION GOOS GOARCH GOFLAGS
 		echo "$@"
-		cat "$repo/hack/build-tools.sh" "$dir/go.mod" "$dir/go.sum"
+		cat "$dir/go.mod" "$dir/go.sum"
 		local source
 		for source in "$@"; do
 			[[ $source == ./* ]] && find "$dir/$source" -type f -print0 | sort -z | xargs -0 sha256sum
@@ -60,7 +61,7 @@ build() {
 	local part=$1 dir=$2 out=$3 ldflags=$4
 	shift 4
 	local stamp=$stamps/$part now package made=true
-	now=$(inputs "$dir" "$@")
+	now=$(inputs "$dir" "$ldflags" "$@")
 	for package in "$@"; do
 		[[ -e $out/$(basename "$package") ]] || made=false
 	done
@@ -107,6 +108,12 @@ build_kube() {
 	done
 }
 
+build_kubectl() {
+	# Never through the link to kube.
+	[[ ! -L $bin/kubectl ]] || rm "$bin/kubectl"
+	build kubectl "$repo/hack/tools" "$bin" "$(kube_ldflags)" k8s.io/kubernetes/cmd/kubectl
+}
+
 build_helm() { build helm "$repo/hack/tools" "$bin" "$(kube_ldflags)" helm.sh/helm/v3/cmd/helm; }
 
 build_codegen() { build codegen "$repo/hack/tools" "$bin" "-s -w" sigs.k8s.io/controller-tools/cmd/controller-gen; }
@@ -130,16 +137,16 @@ build_cluster() {
 
 main() {
 	command -v go >/dev/null || {
-		echo "build-tools: Go is missing; install Go $(sed -n 's/^go //p' "$repo/go.mod") or later and put it in PATH" >&2
+		echo "build: Go is missing; install Go $(sed -n 's/^go //p' "$repo/go.mod") or later and put it in PATH" >&2
 		return 1
 	}
 	local part
 	(($#)) || set -- kube helm codegen cni multus cluster
 	for part in "$@"; do
 		case $part in
-		kube | helm | codegen | cni | multus | cluster) "build_$part" ;;
+		kube | kubectl | helm | codegen | cni | multus | cluster) "build_$part" ;;
 		*)
-			echo "usage: hack/build-tools.sh [kube|helm|codegen|cni|multus|cluster …]" >&2
+			echo "usage: hack/tools/build.sh [kube|kubectl|helm|codegen|cni|multus|cluster …]" >&2
 			return 2
 			;;
 		esac
