@@ -17,7 +17,6 @@ type amfConfig struct {
 
 type amfConfiguration struct {
 	AMFName                string           `json:"amfName"`
-	NfInstanceID           string           `json:"nfInstanceId"`
 	NGAPIPList             []string         `json:"ngapIpList"`
 	NGAPPort               int32            `json:"ngapPort"`
 	SBI                    nfSBI            `json:"sbi"`
@@ -114,7 +113,6 @@ func AMFID(a api.AMFSpec) string {
 func amfConfigOf(core *api.Core5G, object string) amfConfig {
 	c := amfConfiguration{
 		AMFName:         core.Spec.AMF.Name,
-		NfInstanceID:    InstanceID(core.Namespace, object),
 		NGAPIPList:      []string{"0.0.0.0"},
 		NGAPPort:        core.Spec.N2.Port,
 		SBI:             sbi(object),
@@ -125,8 +123,8 @@ func amfConfigOf(core *api.Core5G, object string) amfConfig {
 		SupportDNNList: []string{string(core.Spec.AMF.DefaultDNN)},
 		NRFURI:         sbiURL(FunctionObjectName(core.Name, api.FunctionNRF)),
 		Security: amfSecurity{
-			IntegrityOrder: []string{"NIA2", "NIA1"},
-			CipheringOrder: []string{"NEA0", "NEA2", "NEA1"},
+			IntegrityOrder: []string{"NIA2"},
+			CipheringOrder: []string{"NEA2", "NEA0"},
 		},
 		NetworkName: amfNetworkName{Full: core.Name, Short: core.Name},
 		NGAPIE: amfNGAPIE{

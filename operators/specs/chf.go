@@ -52,7 +52,12 @@ type chfCGF struct {
 // CHF builds the charging function.
 func CHF(core *api.Core5G, p Platform, db Database) FunctionObjects {
 	w := functionWorkload(core, p, api.FunctionCHF)
-	tls := &chfTLS{PEM: "cert/chf.pem", Key: "cert/chf.key"}
+	// The Diameter ends within the CHF speak TLS. This project's program makes a certificate in memory;
+	// free5GC's own image carries a file.
+	var tls *chfTLS
+	if f := Function(core, api.FunctionCHF); f != nil && f.Image != "" {
+		tls = &chfTLS{PEM: "./cert/chf.pem", Key: "./cert/chf.key"}
+	}
 	w = w.free5gc("chf", chfConfig{
 		Info: nfInfo{Version: "1.0.3", Description: "CHF of " + core.Name},
 		Configuration: chfConfiguration{

@@ -21,12 +21,17 @@ func EmbeddedDatabase(core *api.Core5G) Database {
 	return Database{URI: "mongodb://" + FunctionObjectName(core.Name, api.FunctionDatabase) + ":27017"}
 }
 
-// Name of the database of one function: on a shared MongoDB, cores and functions keep apart.
+// Name of the database of one function. On a shared MongoDB cores keep apart, and the NRF, whose
+// registrations may be thrown away at any time, keeps apart from PCF and CHF, which share documents.
 func (d Database) Name(core *api.Core5G, fn api.FunctionName) string {
-	if d.External {
-		return strings.ReplaceAll(core.Namespace+"-"+core.Name+"-"+string(fn), ".", "-")
+	if !d.External {
+		return "free5gc"
 	}
-	return "free5gc"
+	name := strings.ReplaceAll(core.Namespace+"-"+core.Name, ".", "-")
+	if fn == api.FunctionNRF {
+		name += "-nrf"
+	}
+	return name
 }
 
 // waits for the database's first host. A mongodb+srv URI names none, and the driver retries.

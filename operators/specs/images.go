@@ -10,8 +10,8 @@ import (
 
 // Platform is what the operator's own installation decides.
 type Platform struct {
-	// Images are the default image references of the functions.
-	Images map[api.FunctionName]string
+	// Registry and Tag of the functions' images where a Core5G says nothing.
+	Registry, Tag string
 	// OperatorImage runs the init containers that wait for peers.
 	OperatorImage string
 	// PullPolicy where a Core5G says nothing.
@@ -20,28 +20,22 @@ type Platform struct {
 	SubscriberDataServiceAccount string
 }
 
-// Image returns the image of a function: the core's own for this function, or the operator's default
-// with the core's registry and tag put in.
+// Image returns the image of a function: the core's own for this function, or registry, name and tag.
+// The core may be nil.
 func (p Platform) Image(core *api.Core5G, fn api.FunctionName) string {
 	if f := Function(core, fn); f != nil && f.Image != "" {
 		return f.Image
 	}
-	repository, name, tag := splitImage(p.Images[fn])
-	if name == "" {
-		repository, name, tag = "core5g", string(fn), "dev"
-	}
+	registry, tag := p.Registry, p.Tag
 	if core != nil && core.Spec.Images.Registry != "" {
-		repository = strings.TrimSuffix(core.Spec.Images.Registry, "/")
+		registry = core.Spec.Images.Registry
 	}
 	if core != nil && core.Spec.Images.Tag != "" {
 		tag = core.Spec.Images.Tag
 	}
-	image := name
-	if repository != "" {
-		image = repository + "/" + name
-	}
-	if strings.HasPrefix(tag, "sha256:") {
-		return image + "@" + tag
+	image := string(fn)
+	if registry != "" {
+		image = strings.TrimSuffix(registry, "/") + "/" + image
 	}
 	if tag != "" {
 		image += ":" + tag
@@ -81,24 +75,4 @@ func Function(core *api.Core5G, fn api.FunctionName) *api.FunctionSpec {
 		}
 	}
 	return nil
-}
-
-// splitImage takes registry.example:5000/core5g/amf:dev or …@sha256:… apart. The tag of an image by
-// digest is the digest.
-func splitImage(image string) (repository, name, tag string) {
-	if i := strings.Index(image, "@"); i >= 0 {
-		image, tag = image[:i], image[i+1:]
-	}
-	slash := strings.LastIndex(image, "/")
-	if slash >= 0 {
-		repository = image[:slash]
-	}
-	name = image[slash+1:]
-	if i := strings.Index(name, ":"); i >= 0 {
-		if tag == "" {
-			tag = name[i+1:]
-		}
-		name = name[:i]
-	}
-	return repository, name, tag
 }

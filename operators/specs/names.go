@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/google/uuid"
-
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 )
 
@@ -77,15 +75,4 @@ func Hash(v any) string {
 	}
 	sum := sha256.Sum256(raw)
 	return hex.EncodeToString(sum[:])[:16]
-}
-
-// InstanceID is the NF instance identifier of a function: the same after every restart, so that a
-// function that comes back replaces its own registration. It has the form of a UUID version 4, which
-// is the only one that free5GC accepts.
-func InstanceID(namespace, object string) string {
-	sum := sha256.Sum256([]byte("core5g.dev/" + namespace + "/" + object))
-	id := uuid.UUID(sum[:16])
-	id[6] = id[6]&0x0f | 0x40
-	id[8] = id[8]&0x3f | 0x80
-	return id.String()
 }

@@ -13,7 +13,6 @@ type nrfConfig struct {
 }
 
 type nrfConfiguration struct {
-	NfInstanceID    string     `json:"nfInstanceId"`
 	SBI             nfSBI      `json:"sbi"`
 	Metrics         *nfMetrics `json:"metrics"`
 	MongoDBName     string     `json:"MongoDBName"`
@@ -28,7 +27,6 @@ func NRF(core *api.Core5G, p Platform, db Database) FunctionObjects {
 	w = w.free5gc("nrf", nrfConfig{
 		Info: nfInfo{Version: "1.0.2", Description: "NRF of " + core.Name},
 		Configuration: nrfConfiguration{
-			NfInstanceID:    InstanceID(core.Namespace, w.object),
 			SBI:             sbi(w.object),
 			Metrics:         metrics(),
 			MongoDBName:     db.Name(core, api.FunctionNRF),

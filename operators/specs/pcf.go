@@ -14,7 +14,6 @@ type pcfConfig struct {
 
 type pcfConfiguration struct {
 	PCFName         string       `json:"pcfName"`
-	NfInstanceID    string       `json:"nfInstanceId"`
 	SBI             nfSBI        `json:"sbi"`
 	Metrics         *nfMetrics   `json:"metrics"`
 	TimeFormat      string       `json:"timeFormat"`
@@ -37,10 +36,9 @@ func PCF(core *api.Core5G, p Platform, db Database) FunctionObjects {
 		Info: nfInfo{Version: "1.0.2", Description: "PCF of " + core.Name},
 		Configuration: pcfConfiguration{
 			PCFName:         "PCF",
-			NfInstanceID:    InstanceID(core.Namespace, w.object),
 			SBI:             sbi(w.object),
 			Metrics:         metrics(),
-			TimeFormat:      "2019-01-02 15:04:05",
+			TimeFormat:      "2006-01-02 15:04:05",
 			DefaultBdtRefID: "BdtPolicyId-",
 			NRFURI:          sbiURL(FunctionObjectName(core.Name, api.FunctionNRF)),
 			ServiceList: []pcfService{

@@ -24,12 +24,13 @@ type smfConfiguration struct {
 	SNSSAIInfos          []smfSNSSAI  `json:"snssaiInfos"`
 	PLMNList             []nfPLMN     `json:"plmnList"`
 	Locality             string       `json:"locality"`
-	URRPeriod            int          `json:"urrPeriod"`
-	URRThreshold         int          `json:"urrThreshold"`
-	T3591                timer        `json:"t3591"`
-	T3592                timer        `json:"t3592"`
-	NwInstFQDNEncoding   bool         `json:"nwInstFqdnEncoding"`
-	RequestedUnit        int          `json:"requestedUnit"`
+	// URRPeriod is in seconds, URRThreshold in octets.
+	URRPeriod          int   `json:"urrPeriod"`
+	URRThreshold       int   `json:"urrThreshold"`
+	T3591              timer `json:"t3591"`
+	T3592              timer `json:"t3592"`
+	NwInstFQDNEncoding bool  `json:"nwInstFqdnEncoding"`
+	RequestedUnit      int   `json:"requestedUnit"`
 }
 
 type smfPFCP struct {
@@ -139,7 +140,7 @@ func smfConfigOf(core *api.Core5G, slice *api.Slice, up SliceUserPlane, object s
 		SBI:     sbi(object),
 		PFCP: smfPFCP{
 			ListenAddr: "0.0.0.0", ExternalAddr: up.SMFAddress, NodeID: up.SMFAddress,
-			AssocFailAlertInterval: "10s", AssocFailRetryInterval: "2s", HeartbeatInterval: "10s",
+			AssocFailAlertInterval: "60s", AssocFailRetryInterval: "1s", HeartbeatInterval: "5s",
 		},
 		NRFURI: sbiURL(FunctionObjectName(core.Name, api.FunctionNRF)),
 		UserPlaneInformation: smfUserPlane{
@@ -150,9 +151,9 @@ func smfConfigOf(core *api.Core5G, slice *api.Slice, up SliceUserPlane, object s
 		SNSSAIInfos:     []smfSNSSAI{info},
 		Locality:        "area1",
 		URRPeriod:       30,
-		URRThreshold:    1000,
+		URRThreshold:    1 << 30,
 		T3591:           timer{true, "16s", 3},
-		T3592:           timer{true, "8s", 3},
+		T3592:           timer{true, "16s", 3},
 		RequestedUnit:   1000,
 	}
 	for _, p := range core.Spec.PLMNs {

@@ -1,10 +1,6 @@
 package specs
 
 import (
-	"fmt"
-	"strconv"
-	"strings"
-
 	corev1 "k8s.io/api/core/v1"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
@@ -21,9 +17,8 @@ func SubscriberData(core *api.Core5G, p Platform) FunctionObjects {
 	w.args = []string{
 		"--core=" + core.Name,
 		"--namespace=" + core.Namespace,
-		"--nrf-uri=" + sbiURL(FunctionObjectName(core.Name, api.FunctionNRF)),
-		"--sbi-port=" + strconv.Itoa(PortSBI),
-		fmt.Sprintf("--log-level=%s", strings.ToLower(string(core.Spec.LogLevel))),
+		"--nrf=" + sbiURL(FunctionObjectName(core.Name, api.FunctionNRF)),
+		"--log-level=" + logger(core).Level,
 	}
 	w.serviceAccount = p.SubscriberDataServiceAccount
 	w.scratch = map[string]string{"tmp": "/tmp"}

@@ -25,6 +25,7 @@ const (
 	ConditionN3Attached         = "N3Attached"
 	ConditionN6Attached         = "N6Attached"
 	ConditionEndpointsAllocated = "EndpointsAllocated"
+	ConditionUnitsReady         = "UnitsReady"
 	ConditionUpdatePending      = "UpdatePending"
 
 	// Subscriber.

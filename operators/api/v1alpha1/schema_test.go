@@ -198,7 +198,7 @@ func TestSchemaRefusesWithASentence(t *testing.T) {
 				"host device without resource": {`type: Bridge, bridge: c5g-n3`, `type: HostDevice`, `needs attachment.resourceName`},
 				"existing without a name":      {`type: Bridge, bridge: c5g-n3`, `type: Existing`, `needs attachment.networkAttachmentDefinition`},
 				"VFIO on a bridge":             {`spec:`, "spec:\n  driver: VFIO", `driver VFIO needs`},
-				"fewer CPUs than workers":      {`spec:`, "spec:\n  workers: 4\n  cpus: 2", `cpus must be at least workers`},
+				"fewer CPUs than workers":      {`spec:`, "spec:\n  workers: 4\n  cpus: 2", `cpus must be at least workers + 1`},
 				"too little hugepage memory":   {`spec:`, "spec:\n  hugepages: {amount: 2Mi}", `hugepages.amount must be at least 64Mi`},
 				"a page size that none has":    {`spec:`, "spec:\n  hugepages: {size: 4Ki}", `supported values: "2Mi", "1Gi"`},
 			},

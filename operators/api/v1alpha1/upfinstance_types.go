@@ -42,7 +42,7 @@ type UPFInstanceList struct {
 
 // UPFInstanceSpec says what the UPF should be.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.cpus) || self.cpus >= self.workers",message="cpus must be at least workers: each worker runs alone on a CPU"
+// +kubebuilder:validation:XValidation:rule="!has(self.cpus) || self.cpus > self.workers || (self.cpus == 1 && self.workers == 1)",message="cpus must be at least workers + 1: each worker runs alone on a CPU, and several leave none for the control thread"
 // +kubebuilder:validation:XValidation:rule="self.driver != 'VFIO' || (self.n3.attachment.type in ['HostDevice', 'Existing'] && self.n6.attachment.type in ['HostDevice', 'Existing'])",message="driver VFIO needs n3.attachment.type and n6.attachment.type HostDevice or Existing: a virtual function is moved into the pod"
 type UPFInstanceSpec struct {
 	// coreRef names the Core5G whose images and log level the UPF uses.
@@ -70,7 +70,8 @@ type UPFInstanceSpec struct {
 	// +kubebuilder:validation:Maximum=64
 	Workers int32 `json:"workers,omitempty"`
 
-	// cpus that UPF-U has to itself; as many as workers when left out.
+	// cpus that UPF-U has to itself. When left out: one for one worker, which shares it with the control
+	// thread, else workers + 1.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=128
@@ -277,7 +278,7 @@ const (
 )
 
 // UPFInstanceStatus says what the UPF is. Conditions: Ready, Placed, N3Attached, N6Attached,
-// EndpointsAllocated, UpdatePending.
+// EndpointsAllocated, UnitsReady, UpdatePending.
 type UPFInstanceStatus struct {
 	// observedGeneration is the generation that this status speaks of.
 	// +optional

@@ -1,0 +1,137 @@
+// Command core5g-operator makes a cluster run the 5G cores that its Core5G, Slice, UPFInstance and
+// Subscriber objects describe. It also carries what the chart's jobs and the init containers of network
+// functions run, so that they need no image of their own:
+//
+//	core5g-operator [run] [flags]           the controllers
+//	core5g-operator wait tcp://host:port …  until every peer listens
+//	core5g-operator apply|cleanup [flags]   the chart's default objects, and their removal
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/go-logr/logr"
+	"log/slog"
+
+	corev1 "k8s.io/api/core/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"core5g.dev/core5g/operators/controllers"
+	"core5g.dev/core5g/operators/peers"
+	"core5g.dev/core5g/operators/release"
+	"core5g.dev/core5g/operators/specs"
+)
+
+func main() {
+	os.Exit(run(os.Args[1:]))
+}
+
+func run(args []string) int {
+	ctx := ctrl.SetupSignalHandler()
+	command := "run"
+	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
+		command = args[0]
+	}
+	switch command {
+	case "run":
+		if len(args) > 0 && args[0] == "run" {
+			args = args[1:]
+		}
+		if err := operate(ctx, args); err != nil {
+			fmt.Fprintln(os.Stderr, "core5g-operator:", err)
+			return 1
+		}
+		return 0
+	case "wait":
+		if err := peers.Wait(ctx, args[1:], os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, "core5g-operator wait:", err)
+			return 1
+		}
+		return 0
+	case "apply", "cleanup":
+		return release.Main(ctx, ctrl.GetConfig, args, os.Stderr)
+	default:
+		fmt.Fprintf(os.Stderr, "core5g-operator: unknown command %q: write run, wait, apply or cleanup\n", command)
+		return 2
+	}
+}
+
+type config struct {
+	namespace, metrics, health, level string
+	leaderElect                       bool
+	platform                          specs.Platform
+	pullPolicy                        string
+}
+
+func parse(args []string) (config, error) {
+	var c config
+	f := flag.NewFlagSet("core5g-operator", flag.ContinueOnError)
+	f.StringVar(&c.namespace, "namespace", os.Getenv("POD_NAMESPACE"), "the namespace to watch (default $POD_NAMESPACE; empty for all)")
+	f.StringVar(&c.metrics, "metrics-bind-address", ":9090", "address of /metrics; 0 for none")
+	f.StringVar(&c.health, "health-probe-bind-address", ":8081", "address of /healthz and /readyz")
+	f.StringVar(&c.level, "log-level", "info", "debug, info, warn or error")
+	f.BoolVar(&c.leaderElect, "leader-elect", false, "let one of several replicas act at a time")
+	f.StringVar(&c.platform.OperatorImage, "operator-image", "core5g/operator:dev", "image of this program, for init containers")
+	f.StringVar(&c.platform.Registry, "image-registry", "core5g", "registry and path of the functions' images where a Core5G names none")
+	f.StringVar(&c.platform.Tag, "image-tag", "dev", "tag of the functions' images where a Core5G names none")
+	f.StringVar(&c.pullPolicy, "image-pull-policy", "IfNotPresent", "pull policy where a Core5G names none")
+	f.StringVar(&c.platform.SubscriberDataServiceAccount, "subscriber-data-service-account", "core5g-subscriber-data",
+		"service account that may read Subscribers, Slices and Secrets")
+	if err := f.Parse(args); err != nil {
+		return c, err
+	}
+	if f.NArg() > 0 {
+		return c, fmt.Errorf("unexpected argument %q", f.Arg(0))
+	}
+	c.platform.PullPolicy = corev1.PullPolicy(c.pullPolicy)
+	return c, nil
+}
+
+func operate(ctx context.Context, args []string) error {
+	c, err := parse(args)
+	if err != nil {
+		return err
+	}
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(c.level)); err != nil {
+		return fmt.Errorf("-log-level %q: write debug, info, warn or error", c.level)
+	}
+	ctrl.SetLogger(logr.FromSlogHandler(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: level})))
+	scheme, err := controllers.Scheme()
+	if err != nil {
+		return err
+	}
+	restConfig, err := ctrl.GetConfig()
+	if err != nil {
+		return err
+	}
+	mgr, err := ctrl.NewManager(restConfig, ctrl.Options{
+		Scheme:                        scheme,
+		Cache:                         controllers.CacheOptions(c.namespace),
+		Metrics:                       server.Options{BindAddress: c.metrics},
+		HealthProbeBindAddress:        c.health,
+		LeaderElection:                c.leaderElect,
+		LeaderElectionID:              "core5g-operator",
+		LeaderElectionNamespace:       os.Getenv("POD_NAMESPACE"),
+		LeaderElectionReleaseOnCancel: true,
+	})
+	if err != nil {
+		return err
+	}
+	if err := controllers.Setup(mgr, controllers.DefaultOptions(c.platform)); err != nil {
+		return err
+	}
+	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return err
+	}
+	if err := mgr.AddReadyzCheck("ping", healthz.Ping); err != nil {
+		return err
+	}
+	return mgr.Start(ctx)
+}

@@ -1,0 +1,431 @@
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/record"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/specs"
+)
+
+// CoreReconciler makes database, NRF, PCF, CHF, AMF and the subscriber data functions of a Core5G.
+type CoreReconciler struct {
+	client.Client
+	Platform      specs.Platform
+	Recorder      record.EventRecorder
+	Registrations *Registrations
+
+	applier *applier
+}
+
+// coreScope is what one pass over one Core5G knows.
+type coreScope struct {
+	core       *api.Core5G
+	conditions conditions
+	database   specs.Database
+	slices     []api.Slice
+	// halted is set when the configuration cannot be made; what runs goes on running.
+	halted bool
+	// functions that were applied, in the order of creation.
+	functions []specs.FunctionObjects
+	requeue   time.Duration
+}
+
+// conditionOf names the condition of each function.
+var conditionOf = map[api.FunctionName]string{
+	api.FunctionDatabase:       api.ConditionDatabaseReady,
+	api.FunctionNRF:            api.ConditionNRFReady,
+	api.FunctionPCF:            api.ConditionPCFReady,
+	api.FunctionCHF:            api.ConditionCHFReady,
+	api.FunctionSubscriberData: api.ConditionSubscriberDataReady,
+	api.FunctionAMF:            api.ConditionAMFReady,
+}
+
+// Reconcile brings one Core5G about. Its deletion needs no order: owner references take everything.
+func (r *CoreReconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ctrl.Result, err error) {
+	core := &api.Core5G{}
+	if err := r.Get(ctx, req.NamespacedName, core); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.Registrations.forget(req.NamespacedName)
+		}
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if !core.DeletionTimestamp.IsZero() {
+		return ctrl.Result{}, nil
+	}
+	base := core.DeepCopy()
+	s := &coreScope{core: core, conditions: conditions{&core.Status.Conditions, core.Generation}}
+	for _, phase := range []func(context.Context, *coreScope) error{
+		r.findSlices,
+		r.findDatabase,
+		r.applyFunctions,
+		r.removeUnwanted,
+		r.observeFunctions,
+		r.observeN2,
+		r.checkRegistrations,
+		r.sum,
+	} {
+		if err = phase(ctx, s); err != nil {
+			break
+		}
+	}
+	core.Status.ObservedGeneration = core.Generation
+	if patchErr := patchStatus(ctx, r.Client, base, core, base.Status, core.Status); err == nil {
+		err = patchErr
+	}
+	return ctrl.Result{RequeueAfter: s.requeue}, err
+}
+
+func (r *CoreReconciler) findSlices(ctx context.Context, s *coreScope) error {
+	var all api.SliceList
+	if err := r.List(ctx, &all, client.InNamespace(s.core.Namespace)); err != nil {
+		return err
+	}
+	for _, slice := range all.Items {
+		if slice.Spec.CoreRef.NameOrDefault() == s.core.Name {
+			s.slices = append(s.slices, slice)
+		}
+	}
+	s.core.Status.Slices = int32(len(s.slices))
+	return nil
+}
+
+// findDatabase resolves the database and with it judges the configuration: everything else about a
+// Core5G was judged by its schema.
+func (r *CoreReconciler) findDatabase(ctx context.Context, s *coreScope) error {
+	spec := s.core.Spec.Database
+	if spec.Type != api.DatabaseExternal {
+		s.database = specs.EmbeddedDatabase(s.core)
+		s.conditions.yes(api.ConditionConfigurationValid, api.ReasonReady, "the configuration is complete")
+		return nil
+	}
+	key := spec.URISecretRef.Key
+	if key == "" {
+		key = api.SecretKeyURI
+	}
+	secret := &corev1.Secret{}
+	err := r.Get(ctx, client.ObjectKey{Namespace: s.core.Namespace, Name: spec.URISecretRef.Name}, secret)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return err
+	}
+	uri := strings.TrimSpace(string(secret.Data[key]))
+	switch {
+	case err != nil:
+		s.halt(api.ReasonNotFound, fmt.Sprintf("Secret %s, named by spec.database.uriSecretRef, does not exist: create it with key %q", spec.URISecretRef.Name, key))
+	case uri == "":
+		s.halt(api.ReasonMalformed, fmt.Sprintf("Secret %s has no key %q: put the mongodb:// URI there", spec.URISecretRef.Name, key))
+	case !strings.HasPrefix(uri, "mongodb://") && !strings.HasPrefix(uri, "mongodb+srv://"):
+		s.halt(api.ReasonMalformed, fmt.Sprintf("key %q of Secret %s is no URI of a MongoDB: it must begin with mongodb:// or mongodb+srv://", key, spec.URISecretRef.Name))
+	default:
+		s.database = specs.Database{URI: uri, External: true}
+		s.conditions.yes(api.ConditionConfigurationValid, api.ReasonReady, "the configuration is complete")
+	}
+	return nil
+}
+
+func (s *coreScope) halt(reason, message string) {
+	s.halted = true
+	s.conditions.no(api.ConditionConfigurationValid, reason, message)
+}
+
+func (r *CoreReconciler) applyFunctions(ctx context.Context, s *coreScope) error {
+	if s.halted {
+		return nil
+	}
+	if !s.database.External {
+		s.functions = append(s.functions, specs.DatabaseFunction(s.core, r.Platform))
+	}
+	s.functions = append(s.functions,
+		specs.NRF(s.core, r.Platform, s.database),
+		specs.PCF(s.core, r.Platform, s.database),
+		specs.CHF(s.core, r.Platform, s.database),
+	)
+	if s.core.Spec.SubscriberData != api.SubscriberDataFree5GC {
+		s.functions = append(s.functions, specs.SubscriberData(s.core, r.Platform))
+	}
+	s.functions = append(s.functions, specs.AMF(s.core, r.Platform))
+	for i := range s.functions {
+		if err := r.applier.applyFunction(ctx, &s.functions[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeUnwanted takes away what an earlier specification asked for.
+func (r *CoreReconciler) removeUnwanted(ctx context.Context, s *coreScope) error {
+	if s.halted {
+		return nil
+	}
+	var unwanted []client.Object
+	gone := func(o specs.FunctionObjects) {
+		unwanted = append(unwanted, o.Deployment)
+		for _, service := range o.Services {
+			unwanted = append(unwanted, service)
+		}
+	}
+	if s.database.External {
+		gone(specs.DatabaseFunction(s.core, r.Platform))
+	}
+	if s.core.Spec.SubscriberData == api.SubscriberDataFree5GC {
+		gone(specs.SubscriberData(s.core, r.Platform))
+	}
+	for _, f := range s.functions {
+		// A configuration moves between ConfigMap and Secret with the database's type.
+		if f.Secret != nil {
+			unwanted = append(unwanted, &corev1.ConfigMap{ObjectMeta: nameOf(f.Secret)})
+		}
+		if f.ConfigMap != nil && (f.Function == api.FunctionNRF || f.Function == api.FunctionPCF || f.Function == api.FunctionCHF) {
+			unwanted = append(unwanted, &corev1.Secret{ObjectMeta: nameOf(f.ConfigMap)})
+		}
+	}
+	for _, o := range unwanted {
+		if err := r.applier.remove(ctx, s.core, o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func nameOf(o client.Object) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: o.GetName()}
+}
+
+func (r *CoreReconciler) observeFunctions(ctx context.Context, s *coreScope) error {
+	if s.halted {
+		return nil
+	}
+	if s.database.External {
+		s.conditions.yes(api.ConditionDatabaseReady, "External", "the database is a site's own; its functions say when they miss it")
+	}
+	if s.core.Spec.SubscriberData == api.SubscriberDataFree5GC {
+		s.conditions.no(api.ConditionSubscriberDataReady, api.ReasonNotSupported,
+			"subscriberData Free5GC is planned and not deployed by this version: write Kubernetes, or run AUSF, UDM, UDR and NSSF yourself and register them with the NRF")
+	}
+	var statuses []api.FunctionStatus
+	for _, f := range s.functions {
+		message, err := deploymentProblem(ctx, r.Client, f.Deployment)
+		if err != nil {
+			return err
+		}
+		status := api.FunctionStatus{
+			Name: f.Function, Ready: metav1.ConditionTrue, Message: message,
+			Image: f.Deployment.Spec.Template.Spec.Containers[0].Image,
+		}
+		if message != "" {
+			status.Ready = metav1.ConditionFalse
+			s.conditions.no(conditionOf[f.Function], api.ReasonProgressing, message)
+		} else {
+			s.conditions.yes(conditionOf[f.Function], api.ReasonReady, f.Deployment.Name+" is ready")
+		}
+		statuses = append(statuses, status)
+	}
+	s.core.Status.Functions = statuses
+	return nil
+}
+
+// deploymentProblem says why a Deployment is not available, or "".
+func deploymentProblem(ctx context.Context, c client.Client, d *appsv1.Deployment) (string, error) {
+	if available(d) {
+		return "", nil
+	}
+	var pods corev1.PodList
+	if err := c.List(ctx, &pods, client.InNamespace(d.Namespace), client.MatchingLabels(d.Spec.Selector.MatchLabels)); err != nil {
+		return "", err
+	}
+	for i := range pods.Items {
+		if p := podProblem(&pods.Items[i]); p != "" {
+			return p, nil
+		}
+	}
+	for _, c := range d.Status.Conditions {
+		if c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue {
+			return c.Message, nil
+		}
+	}
+	return d.Name + " is starting", nil
+}
+
+func (r *CoreReconciler) observeN2(_ context.Context, s *coreScope) error {
+	for _, f := range s.functions {
+		if f.Function != api.FunctionAMF {
+			continue
+		}
+		for _, service := range f.Services {
+			if service.Name == specs.N2ServiceName(s.core.Name) {
+				s.core.Status.N2 = &api.N2Status{Address: n2Address(service), Transport: s.core.Spec.N2.Transport}
+			}
+		}
+	}
+	return nil
+}
+
+// n2Address is where a gNB reaches the Service: the load balancer's address, the nodes' port, or the
+// ClusterIP.
+func n2Address(s *corev1.Service) string {
+	port := strconv.Itoa(int(s.Spec.Ports[0].Port))
+	for _, in := range s.Status.LoadBalancer.Ingress {
+		if in.IP != "" {
+			return net.JoinHostPort(in.IP, port)
+		}
+		if in.Hostname != "" {
+			return net.JoinHostPort(in.Hostname, port)
+		}
+	}
+	if p := s.Spec.Ports[0].NodePort; p != 0 {
+		return fmt.Sprintf("<any node>:%d", p)
+	}
+	return net.JoinHostPort(s.Spec.ClusterIP, port)
+}
+
+// checkRegistrations asks the NRF who is registered, as soon as it is there and then periodically.
+func (r *CoreReconciler) checkRegistrations(ctx context.Context, s *coreScope) error {
+	if s.halted {
+		return nil
+	}
+	if !s.conditions.is(api.ConditionNRFReady) {
+		s.conditions.unknown(api.ConditionRegistered, api.ReasonProgressing, "the NRF is not ready")
+		return nil
+	}
+	expected, err := r.expectedRegistrations(ctx, s)
+	if err != nil {
+		return err
+	}
+	report := r.Registrations.check(ctx, s.core, expected)
+	s.requeue = report.next
+	for _, e := range report.events {
+		r.Recorder.Event(s.core, e.kind, e.reason, e.message)
+	}
+	switch {
+	case report.problem == "":
+		s.conditions.yes(api.ConditionRegistered, api.ReasonReady, "every network function is registered with the NRF")
+	case report.unknown:
+		s.conditions.unknown(api.ConditionRegistered, api.ReasonFailed, report.problem)
+	default:
+		s.conditions.no(api.ConditionRegistered, api.ReasonRegistrationMis, report.problem)
+	}
+	return nil
+}
+
+func (r *CoreReconciler) expectedRegistrations(ctx context.Context, s *coreScope) ([]expectedFunction, error) {
+	var out []expectedFunction
+	add := func(nfType, object string, labels map[string]string) error {
+		e := expectedFunction{nfType: nfType, host: object}
+		var pods corev1.PodList
+		if err := r.List(ctx, &pods, client.InNamespace(s.core.Namespace), client.MatchingLabels(labels)); err != nil {
+			return err
+		}
+		for i := range pods.Items {
+			if podReady(&pods.Items[i]) && pods.Items[i].DeletionTimestamp.IsZero() {
+				e.pod = &pods.Items[i]
+			}
+		}
+		out = append(out, e)
+		return nil
+	}
+	for _, f := range s.functions {
+		var err error
+		switch f.Function {
+		case api.FunctionAMF, api.FunctionPCF, api.FunctionCHF:
+			err = add(strings.ToUpper(string(f.Function)), f.Deployment.Name, f.Deployment.Spec.Selector.MatchLabels)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	for _, slice := range s.slices {
+		object := specs.SMFObjectName(s.core.Name, slice.Name)
+		labels := map[string]string{
+			api.LabelInstance: s.core.Name, api.LabelComponent: string(api.FunctionSMF), api.LabelSlice: slice.Name,
+		}
+		if err := add("SMF", object, labels); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func (r *CoreReconciler) sum(_ context.Context, s *coreScope) error {
+	changed := s.conditions.sum([]string{
+		api.ConditionConfigurationValid, api.ConditionDatabaseReady, api.ConditionNRFReady, api.ConditionSubscriberDataReady,
+		api.ConditionPCFReady, api.ConditionCHFReady, api.ConditionAMFReady, api.ConditionRegistered,
+	}, "every network function of the core is ready")
+	if changed {
+		announce(r.Recorder, s.core, s.core.Status.Conditions)
+	}
+	return nil
+}
+
+// announce makes an Event of a change of Ready, with the cause.
+func announce(recorder record.EventRecorder, object client.Object, list []metav1.Condition) {
+	for _, c := range list {
+		if c.Type != api.ConditionReady {
+			continue
+		}
+		kind := corev1.EventTypeNormal
+		if c.Status != metav1.ConditionTrue && c.Reason != api.ReasonProgressing {
+			kind = corev1.EventTypeWarning
+		}
+		recorder.Event(object, kind, c.Reason, c.Message)
+	}
+}
+
+// SetupWithManager watches the Core5G, what it owns, its Slices, and the Secrets that it names.
+func (r *CoreReconciler) SetupWithManager(mgr ctrl.Manager) error {
+	r.applier = newApplier(mgr.GetClient())
+	return ctrl.NewControllerManagedBy(mgr).
+		For(&api.Core5G{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Owns(&appsv1.Deployment{}).
+		Owns(&corev1.Service{}).
+		Owns(&corev1.ConfigMap{}).
+		Watches(&api.Slice{}, handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
+			slice := o.(*api.Slice)
+			return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: slice.Namespace, Name: slice.Spec.CoreRef.NameOrDefault()}}}
+		}), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.coresOfSecret)).
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(coreOfPod)).
+		Complete(r)
+}
+
+// coreOfPod leads from a pod of a function to its core, so that status says at once what a pod waits
+// for.
+func coreOfPod(_ context.Context, o client.Object) []reconcile.Request {
+	core := o.GetLabels()[api.LabelInstance]
+	component := o.GetLabels()[api.LabelComponent]
+	if core == "" || !slices.Contains([]string{"amf", "nrf", "pcf", "chf", "database", "subscriber-data"}, component) {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: o.GetNamespace(), Name: core}}}
+}
+
+func (r *CoreReconciler) coresOfSecret(ctx context.Context, o client.Object) []reconcile.Request {
+	var cores api.Core5GList
+	if err := r.List(ctx, &cores, client.InNamespace(o.GetNamespace())); err != nil {
+		return nil
+	}
+	var out []reconcile.Request
+	for i := range cores.Items {
+		ref := cores.Items[i].Spec.Database.URISecretRef
+		if ref != nil && ref.Name == o.GetName() {
+			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&cores.Items[i])})
+		}
+	}
+	return out
+}

@@ -1,0 +1,11 @@
+// Package controllers makes the cluster be what Core5G, Slice, UPFInstance and Subscriber objects say.
+//
+// Each Reconcile is a table of contents: read the object, keep its finalizer, run a list of phases, and
+// patch the status once at the end. It starts from what is there, not from what happened, and may run
+// any number of times. An error is returned only for what a retry can heal; everything else is a
+// condition, and a watch brings the object back when the cause has changed.
+//
+// Who writes what: objects come from package specs and are applied server-side with one field owner.
+// N3 endpoints are given out by the UPFInstance reconciler alone, into its own status, so that two
+// Slices never race for one.
+package controllers

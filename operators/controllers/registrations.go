@@ -1,0 +1,257 @@
+package controllers
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sort"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/nrf"
+	"core5g.dev/core5g/operators/specs"
+)
+
+// free5GC's own functions register once, at their start, and never look again. When the NRF's database
+// is replaced, the core would stay deaf: the NRF is up, every function is up, and nobody finds anybody.
+// (This project's images look after themselves within seconds; those of a site may not.)
+//
+// So the operator remembers each profile while all is well. When one is missing although the process
+// that made it still runs, it puts the profile back; nobody restarts and no PDU session ends. Only
+// where it has never seen the profile (the operator itself is younger than the loss) the function is
+// restarted, late and with an Event. A profile that a killed SMF left behind for a Slice that is gone
+// is taken out, because the AMF takes the first SMF that it finds.
+
+const (
+	registrationPeriod = 12 * time.Second
+	// restoreGrace leaves a function time to register again by itself.
+	restoreGrace = 15 * time.Second
+	// restartGrace is patient: a restart of an SMF or AMF ends sessions.
+	restartGrace = 60 * time.Second
+)
+
+// NRFClient is what the check needs of an NRF.
+type NRFClient interface {
+	Discover(ctx context.Context, nfType string) ([]nrf.Profile, error)
+	Profile(ctx context.Context, instance string) (json.RawMessage, error)
+	Register(ctx context.Context, instance string, profile json.RawMessage) error
+	Deregister(ctx context.Context, instance string) error
+}
+
+// Registrations watches over the NRFs of all cores.
+type Registrations struct {
+	// Client deletes pods as the last resort.
+	Client client.Client
+	// NRF returns a client for the NRF at a base URL.
+	NRF func(baseURL string) NRFClient
+	Now func() time.Time
+
+	mu    sync.Mutex
+	cores map[types.NamespacedName]*coreRegistrations
+}
+
+// coreRegistrations is what is known of one core; its reconciler is the only one to touch it.
+type coreRegistrations struct {
+	last    time.Time
+	report  registrationReport
+	known   map[string]knownProfile
+	missing map[string]time.Time
+}
+
+type knownProfile struct {
+	instance string
+	pod      types.UID
+	restarts int32
+	profile  json.RawMessage
+}
+
+// expectedFunction is one function that ought to be registered.
+type expectedFunction struct {
+	nfType string
+	// host is the name of its Service, under which it registers.
+	host string
+	// pod is nil as long as none is ready; then nothing is expected yet.
+	pod *corev1.Pod
+}
+
+type registrationReport struct {
+	// problem is empty when everybody is registered.
+	problem string
+	// unknown is set when the NRF could not be asked.
+	unknown bool
+	events  []registrationEvent
+	next    time.Duration
+}
+
+type registrationEvent struct{ kind, reason, message string }
+
+func (r *Registrations) forget(core types.NamespacedName) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.cores, core)
+}
+
+func (r *Registrations) of(core types.NamespacedName) *coreRegistrations {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.cores == nil {
+		r.cores = map[types.NamespacedName]*coreRegistrations{}
+	}
+	if r.cores[core] == nil {
+		r.cores[core] = &coreRegistrations{known: map[string]knownProfile{}, missing: map[string]time.Time{}}
+	}
+	return r.cores[core]
+}
+
+// check asks the NRF at most once a period and heals what it can.
+func (r *Registrations) check(ctx context.Context, core *api.Core5G, expected []expectedFunction) registrationReport {
+	state := r.of(client.ObjectKeyFromObject(core))
+	now := r.Now()
+	period := registrationPeriod
+	if state.report.problem != "" {
+		period = 2 * time.Second
+	}
+	if wait := period - now.Sub(state.last); !state.last.IsZero() && wait > 0 {
+		report := state.report
+		report.events, report.next = nil, wait
+		return report
+	}
+	state.last = now
+	state.report = r.ask(ctx, core, state, expected, now)
+	state.report.next = registrationPeriod
+	if state.report.problem != "" {
+		state.report.next = 2 * time.Second
+	}
+	return state.report
+}
+
+func (r *Registrations) ask(ctx context.Context, core *api.Core5G, state *coreRegistrations, expected []expectedFunction, now time.Time) registrationReport {
+	client := r.NRF(fmt.Sprintf("http://%s.%s.svc:%d", specs.FunctionObjectName(core.Name, api.FunctionNRF), core.Namespace, specs.PortSBI))
+	registered := map[string][]nrf.Profile{}
+	for _, nfType := range []string{"AMF", "PCF", "CHF", "SMF"} {
+		profiles, err := client.Discover(ctx, nfType)
+		if err != nil {
+			return registrationReport{unknown: true, problem: "the NRF does not answer: " + err.Error()}
+		}
+		registered[nfType] = profiles
+	}
+	var report registrationReport
+	var missing []string
+	for _, e := range expected {
+		found := registeredAs(registered[e.nfType], e.host)
+		if len(found) > 0 {
+			delete(state.missing, e.host)
+			r.remember(ctx, client, state, e, found[len(found)-1])
+			continue
+		}
+		if e.pod == nil {
+			delete(state.missing, e.host)
+			continue
+		}
+		if state.missing[e.host].IsZero() {
+			state.missing[e.host] = now
+		}
+		missing = append(missing, e.nfType+" "+e.host)
+		report.events = append(report.events, r.heal(ctx, client, state, e, now)...)
+	}
+	if len(missing) > 0 {
+		sort.Strings(missing)
+		report.problem = "not registered with the NRF: " + strings.Join(missing, ", ")
+	}
+	report.events = append(report.events, removeOrphans(ctx, client, core, registered["SMF"], expected)...)
+	return report
+}
+
+func registeredAs(profiles []nrf.Profile, host string) []nrf.Profile {
+	var out []nrf.Profile
+	for _, p := range profiles {
+		if p.Hosts()[host] {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// remember keeps the profile of a process that runs, once for each process.
+func (r *Registrations) remember(ctx context.Context, client NRFClient, state *coreRegistrations, e expectedFunction, p nrf.Profile) {
+	if e.pod == nil {
+		return
+	}
+	known, ok := state.known[e.host]
+	if ok && known.instance == p.NfInstanceID && known.pod == e.pod.UID && known.restarts == restarts(e.pod) {
+		return
+	}
+	profile, err := client.Profile(ctx, p.NfInstanceID)
+	if err != nil {
+		return // asked again in the next period
+	}
+	state.known[e.host] = knownProfile{instance: p.NfInstanceID, pod: e.pod.UID, restarts: restarts(e.pod), profile: profile}
+}
+
+func restarts(pod *corev1.Pod) int32 {
+	var n int32
+	for _, s := range pod.Status.ContainerStatuses {
+		n += s.RestartCount
+	}
+	return n
+}
+
+func (r *Registrations) heal(ctx context.Context, nrfClient NRFClient, state *coreRegistrations, e expectedFunction, now time.Time) []registrationEvent {
+	lost := now.Sub(state.missing[e.host])
+	known, ok := state.known[e.host]
+	if ok && known.pod == e.pod.UID && known.restarts == restarts(e.pod) {
+		if lost < restoreGrace {
+			return nil
+		}
+		if err := nrfClient.Register(ctx, known.instance, known.profile); err != nil {
+			return []registrationEvent{{corev1.EventTypeWarning, "RegistrationNotRestored",
+				fmt.Sprintf("the NRF has lost %s %s and does not take it back: %v", e.nfType, e.host, err)}}
+		}
+		return []registrationEvent{{corev1.EventTypeNormal, "RegistrationRestored",
+			fmt.Sprintf("the NRF had lost %s %s (its database was replaced); the profile was put back, nothing was restarted", e.nfType, e.host)}}
+	}
+	if lost < restartGrace {
+		return nil
+	}
+	if err := client.IgnoreNotFound(r.Client.Delete(ctx, e.pod)); err != nil {
+		return []registrationEvent{{corev1.EventTypeWarning, "RestartFailed", fmt.Sprintf("pod %s: %v", e.pod.Name, err)}}
+	}
+	delete(state.missing, e.host)
+	return []registrationEvent{{corev1.EventTypeWarning, "RestartedToRegister",
+		fmt.Sprintf("%s %s has not been registered with the NRF for %s and its profile is not known; pod %s was deleted so that it registers again",
+			e.nfType, e.host, lost.Round(time.Second), e.pod.Name)}}
+}
+
+// removeOrphans takes out SMFs of this core whose Slice is gone.
+func removeOrphans(ctx context.Context, client NRFClient, core *api.Core5G, smfs []nrf.Profile, expected []expectedFunction) []registrationEvent {
+	var events []registrationEvent
+	prefix := specs.SMFObjectName(core.Name, "")
+	for _, p := range smfs {
+		hosts := p.Hosts()
+		ours, wanted := "", false
+		for h := range hosts {
+			if strings.HasPrefix(h, prefix) {
+				ours = h
+			}
+		}
+		for _, e := range expected {
+			wanted = wanted || hosts[e.host]
+		}
+		if ours == "" || wanted {
+			continue
+		}
+		if err := client.Deregister(ctx, p.NfInstanceID); err != nil {
+			events = append(events, registrationEvent{corev1.EventTypeWarning, "DeregistrationFailed", fmt.Sprintf("SMF %s: %v", ours, err)})
+			continue
+		}
+		events = append(events, registrationEvent{corev1.EventTypeNormal, "Deregistered",
+			fmt.Sprintf("SMF %s was still registered with the NRF, and its Slice is gone", ours)})
+	}
+	return events
+}

@@ -1,0 +1,82 @@
+package controllers
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/nrf"
+	"core5g.dev/core5g/operators/specs"
+)
+
+// Scheme holds every kind that the controllers read or write.
+func Scheme() (*runtime.Scheme, error) {
+	s := runtime.NewScheme()
+	if err := clientgoscheme.AddToScheme(s); err != nil {
+		return nil, err
+	}
+	return s, api.AddToScheme(s)
+}
+
+// CacheOptions restricts what the controllers see to one namespace (or all, when empty), and of other
+// projects' kinds to what the operator has made.
+func CacheOptions(namespace string) cache.Options {
+	ours := labels.SelectorFromSet(labels.Set{api.LabelManagedBy: "core5g-operator"})
+	options := cache.Options{ByObject: map[client.Object]cache.ByObject{
+		&corev1.Pod{}:        {Label: ours},
+		&corev1.Service{}:    {Label: ours},
+		&corev1.ConfigMap{}:  {Label: ours},
+		&appsv1.Deployment{}: {Label: ours},
+	}}
+	if namespace != "" {
+		options.DefaultNamespaces = map[string]cache.Config{namespace: {}}
+	}
+	return options
+}
+
+// Options of Setup that tests replace.
+type Options struct {
+	Platform specs.Platform
+	// NRF returns a client for the NRF at a base URL.
+	NRF func(baseURL string) NRFClient
+	Now func() time.Time
+}
+
+// DefaultOptions speak to real NRFs and read the real clock.
+func DefaultOptions(p specs.Platform) Options {
+	var sbi *http.Client = nrf.NewHTTP()
+	return Options{
+		Platform: p,
+		NRF:      func(baseURL string) NRFClient { return &nrf.Client{BaseURL: baseURL, HTTP: sbi} },
+		Now:      time.Now,
+	}
+}
+
+// Setup adds every controller to the manager.
+func Setup(mgr ctrl.Manager, o Options) error {
+	recorder := mgr.GetEventRecorderFor("core5g-operator")
+	for name, c := range map[string]interface{ SetupWithManager(ctrl.Manager) error }{
+		"Core5G": &CoreReconciler{
+			Client: mgr.GetClient(), Platform: o.Platform, Recorder: recorder,
+			Registrations: &Registrations{Client: mgr.GetClient(), NRF: o.NRF, Now: o.Now},
+		},
+		"Slice":       &SliceReconciler{Client: mgr.GetClient(), Platform: o.Platform, Recorder: recorder, Now: o.Now},
+		"UPFInstance": &UPFReconciler{Client: mgr.GetClient(), Platform: o.Platform, Recorder: recorder, Now: o.Now},
+		"Subscriber":  &SubscriberReconciler{Client: mgr.GetClient(), Recorder: recorder},
+	} {
+		if err := c.SetupWithManager(mgr); err != nil {
+			return fmt.Errorf("controller of %s: %w", name, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,361 @@
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/tools/record"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/specs"
+)
+
+// smfStopTimeout bounds how long the end of a Slice waits for its SMF.
+const smfStopTimeout = time.Minute
+
+// SliceReconciler makes the SMF of a Slice, and nothing that another Slice or the core uses.
+type SliceReconciler struct {
+	client.Client
+	Platform specs.Platform
+	Recorder record.EventRecorder
+	Now      func() time.Time
+
+	applier *applier
+}
+
+type sliceScope struct {
+	slice      *api.Slice
+	conditions conditions
+	// core and upf are nil when they do not exist.
+	core   *api.Core5G
+	others []api.Slice
+	upf    *api.UPFInstance
+	// usable is false when no SMF may be started.
+	usable bool
+}
+
+// Reconcile brings one Slice about.
+func (r *SliceReconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ctrl.Result, err error) {
+	slice := &api.Slice{}
+	if err := r.Get(ctx, req.NamespacedName, slice); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if !slice.DeletionTimestamp.IsZero() {
+		return r.delete(ctx, slice)
+	}
+	if controllerutil.AddFinalizer(slice, api.Finalizer) {
+		return ctrl.Result{}, r.Update(ctx, slice)
+	}
+	base := slice.DeepCopy()
+	s := &sliceScope{slice: slice, usable: true, conditions: conditions{&slice.Status.Conditions, slice.Generation}}
+	for _, phase := range []func(context.Context, *sliceScope) error{
+		r.findCore,
+		r.checkAdvertised,
+		r.findUPF,
+		r.checkPools,
+		r.applySMF,
+		r.sum,
+	} {
+		if err = phase(ctx, s); err != nil {
+			break
+		}
+	}
+	slice.Status.ObservedGeneration = slice.Generation
+	if patchErr := patchStatus(ctx, r.Client, base, slice, base.Status, slice.Status); err == nil {
+		err = patchErr
+	}
+	return ctrl.Result{}, err
+}
+
+// delete stops the SMF first, so that it releases its PDU sessions and leaves the NRF while UPF and NRF
+// are still there for it; then the N3 endpoint becomes free with the object. It ends in any case.
+func (r *SliceReconciler) delete(ctx context.Context, slice *api.Slice) (ctrl.Result, error) {
+	if !controllerutil.ContainsFinalizer(slice, api.Finalizer) {
+		return ctrl.Result{}, nil
+	}
+	name := specs.SMFObjectName(slice.Spec.CoreRef.NameOrDefault(), slice.Name)
+	deployment := &appsv1.Deployment{}
+	deployment.Namespace, deployment.Name = slice.Namespace, name
+	if err := r.applier.remove(ctx, slice, deployment); err != nil {
+		return ctrl.Result{}, err
+	}
+	var pods corev1.PodList
+	if err := r.List(ctx, &pods, client.InNamespace(slice.Namespace), client.MatchingLabels{
+		api.LabelComponent: string(api.FunctionSMF), api.LabelSlice: slice.Name,
+	}); err != nil {
+		return ctrl.Result{}, err
+	}
+	left := slice.DeletionTimestamp.Add(smfStopTimeout).Sub(r.Now())
+	if len(pods.Items) > 0 && left > 0 {
+		return ctrl.Result{RequeueAfter: min(left, 5*time.Second)}, nil
+	}
+	if len(pods.Items) > 0 {
+		r.Recorder.Eventf(slice, corev1.EventTypeWarning, "SMFNotStopped",
+			"pod %s did not stop within %s; the Slice ends without it", pods.Items[0].Name, smfStopTimeout)
+	}
+	controllerutil.RemoveFinalizer(slice, api.Finalizer)
+	return ctrl.Result{}, client.IgnoreNotFound(r.Update(ctx, slice))
+}
+
+func (r *SliceReconciler) findCore(ctx context.Context, s *sliceScope) error {
+	s.slice.Status.SNSSAI = s.slice.Spec.SNSSAI.String()
+	core := &api.Core5G{}
+	err := r.Get(ctx, client.ObjectKey{Namespace: s.slice.Namespace, Name: s.slice.Spec.CoreRef.NameOrDefault()}, core)
+	if err == nil {
+		s.core = core
+	}
+	return client.IgnoreNotFound(err)
+}
+
+// checkAdvertised compares the S-NSSAI with what the AMF has told gNBs and UEs.
+func (r *SliceReconciler) checkAdvertised(ctx context.Context, s *sliceScope) error {
+	var all api.SliceList
+	if err := r.List(ctx, &all, client.InNamespace(s.slice.Namespace)); err != nil {
+		return err
+	}
+	s.others = all.Items
+	name := s.slice.Spec.CoreRef.NameOrDefault()
+	if s.core == nil {
+		s.usable = false
+		s.conditions.unknown(api.ConditionAdvertised, api.ReasonNotFound,
+			fmt.Sprintf("Core5G %s does not exist: create it, or name another in spec.coreRef", name))
+		return nil
+	}
+	if older := specs.DuplicateSNSSAI(s.slice, s.others); older != nil {
+		s.usable = false
+		s.conditions.no(api.ConditionAdvertised, api.ReasonDuplicate,
+			fmt.Sprintf("S-NSSAI %s belongs to Slice %s already: add the data networks there, or write another S-NSSAI", s.slice.Spec.SNSSAI, older.Name))
+		return nil
+	}
+	if s.slice.Spec.SNSSAI.SD == "" {
+		s.usable = false
+		s.conditions.no(api.ConditionAdvertised, api.ReasonNotSupported,
+			"an S-NSSAI without sd is refused by the SMF's configuration: write an sd")
+		return nil
+	}
+	for _, c := range s.core.Spec.SliceCatalogue {
+		if c.Equal(s.slice.Spec.SNSSAI) {
+			s.conditions.yes(api.ConditionAdvertised, api.ReasonInCatalogue,
+				fmt.Sprintf("the AMF advertises S-NSSAI %s", s.slice.Spec.SNSSAI))
+			return nil
+		}
+	}
+	s.conditions.no(api.ConditionAdvertised, api.ReasonRestartRequired,
+		fmt.Sprintf("S-NSSAI %s is not in spec.sliceCatalogue of Core5G %s, so no UE can ask for it. Adding {sst: %d, sd: %q} there "+
+			"restarts the AMF, and every UE registers anew: choose the moment", s.slice.Spec.SNSSAI, name, s.slice.Spec.SNSSAI.SST, strings.ToLower(s.slice.Spec.SNSSAI.SD)))
+	return nil
+}
+
+// findUPF resolves the selector and takes over what the UPFInstance has allocated.
+func (r *SliceReconciler) findUPF(ctx context.Context, s *sliceScope) error {
+	upf, problem, err := selectUPF(ctx, r.Client, s.slice)
+	if err != nil {
+		return err
+	}
+	if problem != "" {
+		s.usable = false
+		s.slice.Status.UPF = nil
+		s.conditions.no(api.ConditionUPFReady, api.ReasonNotFound, problem)
+		return nil
+	}
+	s.upf = upf
+	status := &api.SliceUPFStatus{Name: upf.Name, N3Endpoint: specs.EndpointOf(upf, s.slice.Name)}
+	if len(upf.Status.UnitStatuses) > 0 {
+		status.N4Address = upf.Status.UnitStatuses[0].N4Address
+	}
+	s.slice.Status.UPF = status
+	ready := conditions{&upf.Status.Conditions, upf.Generation}
+	switch {
+	case status.N3Endpoint == "":
+		s.usable = false
+		s.conditions.no(api.ConditionUPFReady, endpointProblem(upf), fmt.Sprintf("UPFInstance %s has given this Slice no N3 endpoint: %s", upf.Name, endpointMessage(upf)))
+	case status.N4Address == "":
+		s.usable = false
+		s.conditions.no(api.ConditionUPFReady, api.ReasonProgressing, fmt.Sprintf("UPFInstance %s has no N4 address yet", upf.Name))
+	case !ready.is(api.ConditionReady):
+		s.conditions.no(api.ConditionUPFReady, api.ReasonProgressing, fmt.Sprintf("UPFInstance %s: %s", upf.Name, messageOf(upf)))
+	default:
+		s.conditions.yes(api.ConditionUPFReady, api.ReasonReady, fmt.Sprintf("UPFInstance %s is ready; N3 endpoint %s", upf.Name, status.N3Endpoint))
+	}
+	return nil
+}
+
+func endpointProblem(upf *api.UPFInstance) string {
+	for _, c := range upf.Status.Conditions {
+		if c.Type == api.ConditionEndpointsAllocated && c.Reason == api.ReasonExhausted {
+			return api.ReasonExhausted
+		}
+	}
+	return api.ReasonProgressing
+}
+
+func endpointMessage(upf *api.UPFInstance) string {
+	if upf.Spec.AdministrativeState == api.StateShuttingDown {
+		return "it is shutting down and takes no new Slice"
+	}
+	for _, c := range upf.Status.Conditions {
+		if c.Type == api.ConditionEndpointsAllocated && c.Reason == api.ReasonExhausted {
+			return c.Message
+		}
+	}
+	return "it is about to"
+}
+
+func messageOf(upf *api.UPFInstance) string {
+	for _, c := range upf.Status.Conditions {
+		if c.Type == api.ConditionReady {
+			return c.Message
+		}
+	}
+	return "its state is not known yet"
+}
+
+// selectUPF returns the UPFInstance that a Slice's selector means, or a sentence that says why there is
+// none.
+func selectUPF(ctx context.Context, c client.Client, slice *api.Slice) (*api.UPFInstance, string, error) {
+	selector := slice.Spec.UPFSelector
+	if selector == nil || (selector.Name == "" && len(selector.MatchLabels) == 0) {
+		selector = &api.UPFSelector{Name: "upf"}
+	}
+	core := slice.Spec.CoreRef.NameOrDefault()
+	if selector.Name != "" {
+		upf := &api.UPFInstance{}
+		err := c.Get(ctx, client.ObjectKey{Namespace: slice.Namespace, Name: selector.Name}, upf)
+		if apierrors.IsNotFound(err) {
+			return nil, fmt.Sprintf("UPFInstance %s does not exist: create it, or name another in spec.upfSelector", selector.Name), nil
+		}
+		if err == nil && upf.Spec.CoreRef.NameOrDefault() != core {
+			return nil, fmt.Sprintf("UPFInstance %s belongs to Core5G %s: name one of Core5G %s in spec.upfSelector", upf.Name, upf.Spec.CoreRef.NameOrDefault(), core), nil
+		}
+		return upf, "", err
+	}
+	var list api.UPFInstanceList
+	if err := c.List(ctx, &list, client.InNamespace(slice.Namespace), client.MatchingLabels(selector.MatchLabels)); err != nil {
+		return nil, "", err
+	}
+	var found []*api.UPFInstance
+	for i := range list.Items {
+		if list.Items[i].Spec.CoreRef.NameOrDefault() == core {
+			found = append(found, &list.Items[i])
+		}
+	}
+	wanted := labels.Set(selector.MatchLabels).String()
+	switch len(found) {
+	case 0:
+		return nil, fmt.Sprintf("no UPFInstance of Core5G %s carries the labels %s", core, wanted), nil
+	case 1:
+		return found[0], "", nil
+	default:
+		return nil, fmt.Sprintf("UPFInstances %s and %s both carry the labels %s: write labels that one of them carries, or its name", found[0].Name, found[1].Name, wanted), nil
+	}
+}
+
+func (r *SliceReconciler) checkPools(_ context.Context, s *sliceScope) error {
+	if problem := specs.CheckPools(s.slice, s.others, s.upf); problem != nil {
+		s.usable = false
+		s.slice.Status.UEPools = nil
+		s.conditions.no(api.ConditionPoolsValid, problem.Reason, problem.Message)
+		return nil
+	}
+	var pools []string
+	for _, dn := range s.slice.Spec.DataNetworks {
+		for _, p := range dn.UEPools {
+			pools = append(pools, string(p))
+		}
+	}
+	s.slice.Status.UEPools = pools
+	s.conditions.yes(api.ConditionPoolsValid, api.ReasonReady, "UE pools "+strings.Join(pools, ", ")+" are this Slice's alone")
+	return nil
+}
+
+// applySMF starts the SMF once it can be told everything. One that runs already is left alone when its
+// Slice has become unusable for a reason outside of it: sessions outlive a mistake.
+func (r *SliceReconciler) applySMF(ctx context.Context, s *sliceScope) error {
+	name := specs.SMFObjectName(s.slice.Spec.CoreRef.NameOrDefault(), s.slice.Name)
+	if !s.usable {
+		s.conditions.no(api.ConditionSMFReady, api.ReasonProgressing, name+" is not started: the other conditions say why")
+		return nil
+	}
+	service := specs.SMFService(s.core, s.slice, r.Platform)
+	if err := r.applier.apply(ctx, service); err != nil {
+		return err
+	}
+	objects := specs.SMF(s.core, s.slice, r.Platform, specs.SliceUserPlane{
+		UPF:        s.upf.Name,
+		N4Address:  s.slice.Status.UPF.N4Address,
+		N3Endpoint: s.slice.Status.UPF.N3Endpoint,
+		SMFAddress: service.Spec.ClusterIP,
+	})
+	if err := r.applier.applyFunction(ctx, &objects); err != nil {
+		return err
+	}
+	s.slice.Status.SMF = name
+	problem, err := deploymentProblem(ctx, r.Client, objects.Deployment)
+	if err != nil {
+		return err
+	}
+	if problem != "" {
+		s.conditions.no(api.ConditionSMFReady, api.ReasonProgressing, problem)
+		return nil
+	}
+	s.conditions.yes(api.ConditionSMFReady, api.ReasonReady, name+" is ready")
+	return nil
+}
+
+func (r *SliceReconciler) sum(_ context.Context, s *sliceScope) error {
+	if s.conditions.sum([]string{api.ConditionAdvertised, api.ConditionPoolsValid, api.ConditionUPFReady, api.ConditionSMFReady},
+		"UEs can have PDU sessions in this slice") {
+		announce(r.Recorder, s.slice, s.slice.Status.Conditions)
+	}
+	return nil
+}
+
+// SetupWithManager watches Slices, what they own, and what may make another one usable: its core, UPFs
+// and other Slices.
+func (r *SliceReconciler) SetupWithManager(mgr ctrl.Manager) error {
+	r.applier = newApplier(mgr.GetClient())
+	all := handler.EnqueueRequestsFromMapFunc(r.slicesOfNamespace)
+	return ctrl.NewControllerManagedBy(mgr).
+		For(&api.Slice{}).
+		Owns(&appsv1.Deployment{}).
+		Owns(&corev1.Service{}).
+		Owns(&corev1.ConfigMap{}).
+		Watches(&api.Core5G{}, all, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&api.Slice{}, all, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&api.UPFInstance{}, all).
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(sliceOfPod)).
+		Complete(r)
+}
+
+func sliceOfPod(_ context.Context, o client.Object) []reconcile.Request {
+	slice := o.GetLabels()[api.LabelSlice]
+	if slice == "" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: o.GetNamespace(), Name: slice}}}
+}
+
+func (r *SliceReconciler) slicesOfNamespace(ctx context.Context, o client.Object) []reconcile.Request {
+	var slices api.SliceList
+	if err := r.List(ctx, &slices, client.InNamespace(o.GetNamespace())); err != nil {
+		return nil
+	}
+	var out []reconcile.Request
+	for i := range slices.Items {
+		out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&slices.Items[i])})
+	}
+	return out
+}

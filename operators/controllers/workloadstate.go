@@ -1,0 +1,75 @@
+package controllers
+
+import (
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+)
+
+// available reports whether the Deployment runs what was last asked of it.
+func available(d *appsv1.Deployment) bool {
+	return d.Status.ObservedGeneration >= d.Generation &&
+		d.Status.UpdatedReplicas >= ptr.Deref(d.Spec.Replicas, 1) &&
+		d.Status.AvailableReplicas >= ptr.Deref(d.Spec.Replicas, 1)
+}
+
+// podProblem says in one sentence what keeps a pod from being ready: what the scheduler, the kubelet or
+// a container says. A pod without a problem gives "".
+func podProblem(pod *corev1.Pod) string {
+	if !pod.DeletionTimestamp.IsZero() {
+		return fmt.Sprintf("pod %s is stopping", pod.Name)
+	}
+	if pod.Status.Phase == corev1.PodFailed {
+		return fmt.Sprintf("pod %s failed: %s: %s", pod.Name, pod.Status.Reason, pod.Status.Message)
+	}
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+			return fmt.Sprintf("pod %s is not scheduled: %s", pod.Name, c.Message)
+		}
+	}
+	for _, s := range pod.Status.InitContainerStatuses {
+		if s.State.Running != nil {
+			return fmt.Sprintf("pod %s waits for its peers (container %s)", pod.Name, s.Name)
+		}
+		if p := containerProblem(pod.Name, s); p != "" {
+			return p
+		}
+	}
+	for _, s := range pod.Status.ContainerStatuses {
+		if p := containerProblem(pod.Name, s); p != "" {
+			return p
+		}
+	}
+	for _, s := range pod.Status.ContainerStatuses {
+		if !s.Ready {
+			return fmt.Sprintf("pod %s: container %s is not ready yet", pod.Name, s.Name)
+		}
+	}
+	return ""
+}
+
+func containerProblem(pod string, s corev1.ContainerStatus) string {
+	if w := s.State.Waiting; w != nil && w.Reason != "PodInitializing" && w.Reason != "ContainerCreating" {
+		message := w.Message
+		if t := s.LastTerminationState.Terminated; t != nil {
+			message = fmt.Sprintf("%s (last exit: code %d, %s)", message, t.ExitCode, t.Reason)
+		}
+		return fmt.Sprintf("pod %s: container %s: %s: %s", pod, s.Name, w.Reason, message)
+	}
+	if t := s.State.Terminated; t != nil && t.ExitCode != 0 {
+		return fmt.Sprintf("pod %s: container %s ended with code %d: %s", pod, s.Name, t.ExitCode, t.Reason)
+	}
+	return ""
+}
+
+// podReady reports the pod's Ready condition.
+func podReady(pod *corev1.Pod) bool {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}

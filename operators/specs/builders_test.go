@@ -1,0 +1,303 @@
+package specs
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"k8s.io/utils/ptr"
+
+	api "core5g.dev/core5g/operators/api/v1alpha1"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+var platform = Platform{
+	Registry: "core5g", Tag: "dev", OperatorImage: "core5g/operator:dev",
+	SubscriberDataServiceAccount: "core5g-subscriber-data",
+}
+
+// defaults are what the API server fills in.
+func makeCore() *api.Core5G {
+	return &api.Core5G{
+		ObjectMeta: metav1.ObjectMeta{Name: "core5g", Namespace: "core5g", UID: types.UID("core-uid")},
+		Spec: api.Core5GSpec{
+			PLMNs:          []api.PLMN{{MCC: "208", MNC: "93"}},
+			TACs:           []api.TAC{"000001"},
+			SliceCatalogue: []api.SNSSAI{{SST: 1, SD: "010203"}, {SST: 1, SD: "112233"}},
+			AMF:            api.AMFSpec{Name: "AMF", DefaultDNN: "internet"},
+			N2:             api.N2Spec{Transport: api.TransportSCTP, Port: 38412, ServiceType: corev1.ServiceTypeClusterIP},
+			LogLevel:       api.LogInfo,
+		},
+	}
+}
+
+func makeSlice(name, sd, pool string) *api.Slice {
+	return &api.Slice{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "core5g", UID: types.UID(name + "-uid")},
+		Spec: api.SliceSpec{
+			CoreRef:      api.CoreReference{Name: "core5g"},
+			SNSSAI:       api.SNSSAI{SST: 1, SD: sd},
+			DataNetworks: []api.DataNetwork{{DNN: "internet", UEPools: []api.CIDR{api.CIDR(pool)}, DNS: []api.IPAddress{"1.1.1.1"}}},
+		},
+	}
+}
+
+func makeUPF() *api.UPFInstance {
+	return &api.UPFInstance{
+		ObjectMeta: metav1.ObjectMeta{Name: "upf", Namespace: "core5g", UID: types.UID("upf-uid")},
+		Spec: api.UPFInstanceSpec{
+			CoreRef: api.CoreReference{Name: "core5g"},
+			Units:   ptr.To[int32](1), Role: api.UPFAnchor, Driver: api.DriverAFPacket, Workers: 1,
+			UEToUE: api.UEToUEDeny, AdministrativeState: api.StateUnlocked,
+			N3: api.N3Spec{
+				Attachment: api.AttachmentSpec{Type: api.AttachmentBridge, Bridge: "c5g-n3"},
+				Subnet:     "172.30.3.0/24", Endpoints: "172.30.3.16/28", MTU: 1500,
+			},
+			N6: api.N6Spec{
+				Attachment: api.AttachmentSpec{Type: api.AttachmentBridge, Bridge: "c5g-n6"},
+				Address:    "172.30.6.2/24", Gateway: "172.30.6.1", MTU: 1500,
+				Routes: []api.Route{{Destination: "192.0.2.0/24", Via: "172.30.6.3"}},
+			},
+		},
+	}
+}
+
+func (o FunctionObjects) all() []client.Object {
+	var out []client.Object
+	if o.ConfigMap != nil {
+		out = append(out, o.ConfigMap)
+	}
+	if o.Secret != nil {
+		out = append(out, o.Secret)
+	}
+	for _, s := range o.Services {
+		out = append(out, s)
+	}
+	return append(out, o.Deployment)
+}
+
+func TestBuildersGolden(t *testing.T) {
+	core := makeCore()
+	embedded := EmbeddedDatabase(core)
+	external := Database{URI: "mongodb://user:password@db.example.org:27018,db2.example.org/?replicaSet=rs0", External: true}
+	overUDP := makeCore()
+	overUDP.Spec.N2 = api.N2Spec{Transport: api.TransportSCTPOverUDP, Port: 38412, ServiceType: corev1.ServiceTypeNodePort, NodePort: ptr.To[int32](30412)}
+	foreign := makeCore()
+	foreign.Spec.Functions = []api.FunctionSpec{{Name: api.FunctionCHF, Image: "free5gc/chf:v4.2.0"}}
+	upf := makeUPF()
+	unit := UPFUnit(upf, core, platform, 0, "10.96.1.3")
+	sriov := makeUPF()
+	sriov.Spec.N3.Attachment = api.AttachmentSpec{Type: api.AttachmentHostDevice, ResourceName: "core5g.dev/n3_socket0"}
+	sriov.Spec.N6.Attachment = api.AttachmentSpec{Type: api.AttachmentExisting, NetworkAttachmentDefinition: "site/n6"}
+	sriovUnit := UPFUnit(sriov, nil, platform, 0, "10.96.1.3")
+
+	attachments := func(u *api.UPFInstance) []client.Object {
+		var out []client.Object
+		for _, a := range Attachments(u) {
+			out = append(out, a)
+		}
+		return out
+	}
+	for file, objects := range map[string][]client.Object{
+		"nrf.yaml":                     NRF(core, platform, embedded).all(),
+		"nrf-external-database.yaml":   NRF(core, platform, external).all(),
+		"pcf.yaml":                     PCF(core, platform, embedded).all(),
+		"chf.yaml":                     CHF(core, platform, embedded).all(),
+		"chf-foreign-image.yaml":       CHF(foreign, platform, embedded).all(),
+		"database.yaml":                DatabaseFunction(core, platform).all(),
+		"amf.yaml":                     AMF(core, platform).all(),
+		"amf-over-udp.yaml":            AMF(overUDP, platform).all(),
+		"subscriber-data.yaml":         SubscriberData(core, platform).all(),
+		"smf.yaml":                     SMF(core, makeSlice("internet", "010203", "10.45.0.0/16"), platform, SliceUserPlane{UPF: "upf", N4Address: "10.96.1.3", N3Endpoint: "172.30.3.16", SMFAddress: "10.96.1.2"}).all(),
+		"upf.yaml":                     append(attachments(upf), N4Service(upf, 0), unit.Config, unit.Pod),
+		"upf-host-device-no-core.yaml": append(attachments(sriov), N4Service(sriov, 0), sriovUnit.Config, sriovUnit.Pod),
+	} {
+		t.Run(file, func(t *testing.T) {
+			var got strings.Builder
+			for i, o := range objects {
+				if i > 0 {
+					got.WriteString("---\n")
+				}
+				raw, err := yaml.Marshal(o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got.Write(raw)
+			}
+			path := filepath.Join("testdata", file)
+			if *update {
+				if err := os.WriteFile(path, []byte(got.String()), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatalf("%v: write it with go test ./operators/specs -update", err)
+			}
+			if diff := cmp.Diff(string(want), got.String()); diff != "" {
+				t.Errorf("%s differs (-want +got); if that is meant, run go test ./operators/specs -update\n%s", path, diff)
+			}
+		})
+	}
+}
+
+// A change of one function's configuration must roll that function and no other.
+func TestOnlyTheFunctionThatReadsAChangeRolls(t *testing.T) {
+	hashes := func(core *api.Core5G) map[api.FunctionName]string {
+		out := map[api.FunctionName]string{}
+		db := EmbeddedDatabase(core)
+		for _, o := range []FunctionObjects{NRF(core, platform, db), PCF(core, platform, db), CHF(core, platform, db), AMF(core, platform)} {
+			out[o.Function] = Hash(o.Deployment.Spec.Template)
+		}
+		return out
+	}
+	before := hashes(makeCore())
+	for name, c := range map[string]struct {
+		change func(*api.Core5G)
+		want   []api.FunctionName
+	}{
+		"the catalogue is the AMF's alone": {
+			func(c *api.Core5G) {
+				c.Spec.SliceCatalogue = append(c.Spec.SliceCatalogue, api.SNSSAI{SST: 2, SD: "000001"})
+			},
+			[]api.FunctionName{api.FunctionAMF},
+		},
+		"a second tracking area is the AMF's alone": {
+			func(c *api.Core5G) { c.Spec.TACs = append(c.Spec.TACs, "000002") },
+			[]api.FunctionName{api.FunctionAMF},
+		},
+		"the type of the N2 Service restarts nobody": {
+			func(c *api.Core5G) { c.Spec.N2.ServiceType = corev1.ServiceTypeNodePort },
+			nil,
+		},
+		"the log level is everybody's": {
+			func(c *api.Core5G) { c.Spec.LogLevel = api.LogDebug },
+			[]api.FunctionName{api.FunctionNRF, api.FunctionPCF, api.FunctionCHF, api.FunctionAMF},
+		},
+		"an image is one function's": {
+			func(c *api.Core5G) { c.Spec.Functions = []api.FunctionSpec{{Name: api.FunctionPCF, Image: "x/pcf:1"}} },
+			[]api.FunctionName{api.FunctionPCF},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			core := makeCore()
+			c.change(core)
+			want := map[api.FunctionName]bool{}
+			for _, fn := range c.want {
+				want[fn] = true
+			}
+			for fn, hash := range hashes(core) {
+				if changed := hash != before[fn]; changed != want[fn] {
+					t.Errorf("%s: rolled %v, want %v", fn, changed, want[fn])
+				}
+			}
+		})
+	}
+}
+
+func TestUnitHashesTellUserFromOperator(t *testing.T) {
+	base := UPFUnit(makeUPF(), makeCore(), platform, 0, "10.96.1.3")
+	for name, c := range map[string]struct {
+		change                 func(*api.UPFInstance, *api.Core5G, *Platform)
+		wantTemplate, wantSpec bool
+	}{
+		"a new operator's image changes the template only": {
+			func(_ *api.UPFInstance, _ *api.Core5G, p *Platform) { p.Tag = "v2" }, true, false,
+		},
+		"the core's log level changes the template only": {
+			func(_ *api.UPFInstance, c *api.Core5G, _ *Platform) { c.Spec.LogLevel = api.LogDebug }, true, false,
+		},
+		"a larger endpoint block is the user's": {
+			func(u *api.UPFInstance, _ *api.Core5G, _ *Platform) { u.Spec.N3.Endpoints = "172.30.3.32/27" }, true, true,
+		},
+		"locking is no change": {
+			func(u *api.UPFInstance, _ *api.Core5G, _ *Platform) { u.Spec.AdministrativeState = api.StateLocked }, false, false,
+		},
+		"units are no change": {
+			func(u *api.UPFInstance, _ *api.Core5G, _ *Platform) { u.Spec.Units = ptr.To[int32](3) }, false, false,
+		},
+		"the catalogue is none of the UPF's business": {
+			func(_ *api.UPFInstance, c *api.Core5G, _ *Platform) { c.Spec.SliceCatalogue = nil }, false, false,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			upf, core, p := makeUPF(), makeCore(), platform
+			c.change(upf, core, &p)
+			got := UPFUnit(upf, core, p, 0, "10.96.1.3")
+			if changed := got.TemplateHash != base.TemplateHash; changed != c.wantTemplate {
+				t.Errorf("template changed: %v, want %v", changed, c.wantTemplate)
+			}
+			if changed := got.SpecHash != base.SpecHash; changed != c.wantSpec {
+				t.Errorf("specification changed: %v, want %v", changed, c.wantSpec)
+			}
+		})
+	}
+}
+
+func TestCPUs(t *testing.T) {
+	for _, c := range []struct {
+		workers int32
+		cpus    *int32
+		want    int32
+	}{{1, nil, 1}, {2, nil, 3}, {1, ptr.To[int32](2), 2}, {4, ptr.To[int32](8), 8}} {
+		upf := makeUPF()
+		upf.Spec.Workers, upf.Spec.CPUs = c.workers, c.cpus
+		if got := CPUs(upf); got != c.want {
+			t.Errorf("%d workers: %d CPUs, want %d", c.workers, got, c.want)
+		}
+	}
+}
+
+func TestImage(t *testing.T) {
+	for name, c := range map[string]struct {
+		core *api.Core5G
+		want string
+	}{
+		"no core":                   {nil, "core5g/amf:dev"},
+		"a core that says nothing":  {&api.Core5G{}, "core5g/amf:dev"},
+		"registry and tag":          {&api.Core5G{Spec: api.Core5GSpec{Images: api.ImagesSpec{Registry: "r.example/c5g/", Tag: "v1"}}}, "r.example/c5g/amf:v1"},
+		"one function's own":        {&api.Core5G{Spec: api.Core5GSpec{Functions: []api.FunctionSpec{{Name: "amf", Image: "free5gc/amf@sha256:00"}}}}, "free5gc/amf@sha256:00"},
+		"another function's is not": {&api.Core5G{Spec: api.Core5GSpec{Functions: []api.FunctionSpec{{Name: "smf", Image: "x"}}}}, "core5g/amf:dev"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := platform.Image(c.core, api.FunctionAMF); got != c.want {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+func TestExternalDatabaseIsWaitedFor(t *testing.T) {
+	for uri, want := range map[string][]string{
+		"mongodb://u:p@a.example:27018,b.example/?x=y": {"tcp://a.example:27018"},
+		"mongodb://a.example":                          {"tcp://a.example:27017"},
+		"mongodb://[2001:db8::1]:27017/x":              {"tcp://[2001:db8::1]:27017"},
+		"mongodb+srv://a.example":                      nil,
+	} {
+		if diff := cmp.Diff(want, Database{URI: uri, External: true}.waits(makeCore())); diff != "" {
+			t.Errorf("%s: %s", uri, diff)
+		}
+	}
+}
+
+func TestAMFID(t *testing.T) {
+	for want, a := range map[string]api.AMFSpec{
+		"cafe00": {},
+		"010041": {Region: ptr.To[int32](1), Set: ptr.To[int32](1), Pointer: ptr.To[int32](1)},
+		"ffffff": {Region: ptr.To[int32](255), Set: ptr.To[int32](1023), Pointer: ptr.To[int32](63)},
+	} {
+		if got := AMFID(a); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}

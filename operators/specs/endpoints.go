@@ -1,0 +1,83 @@
+package specs
+
+import (
+	"net/netip"
+	"slices"
+	"sort"
+	"strings"
+
+	api "core5g.dev/core5g/operators/api/v1alpha1"
+)
+
+// AllocateEndpoints gives each Slice one N3 address of the UPFInstance's block. Two SMFs choose TEIDs
+// independently, so an F-TEID is only unique as (address, TEID) when each SMF has an address alone.
+//
+// What is allocated stays, as long as it lies within the block; new Slices get the lowest free address,
+// the older first. Slices for which none is left come back in left.
+func AllocateEndpoints(upf *api.UPFInstance, wanted []api.Slice) (allocated []api.EndpointAllocation, left []string) {
+	block, err := netip.ParsePrefix(string(upf.Spec.N3.Endpoints))
+	if err != nil {
+		return nil, names(wanted)
+	}
+	usable := func(a netip.Addr) bool { return block.Contains(a) && !reserved(upf, a) }
+	taken := map[netip.Addr]bool{}
+	for _, e := range upf.Status.Endpoints {
+		a, err := netip.ParseAddr(e.Address)
+		if err != nil || !usable(a) || taken[a] ||
+			!slices.ContainsFunc(wanted, func(s api.Slice) bool { return s.Name == e.Slice }) {
+			continue
+		}
+		taken[a] = true
+		allocated = append(allocated, e)
+	}
+	sorted := append([]api.Slice(nil), wanted...)
+	sort.Slice(sorted, func(i, j int) bool { return Older(&sorted[i], &sorted[j]) })
+	next := block.Masked().Addr()
+	for i := range sorted {
+		name := sorted[i].Name
+		if slices.ContainsFunc(allocated, func(e api.EndpointAllocation) bool { return e.Slice == name }) {
+			continue
+		}
+		for block.Contains(next) && (!usable(next) || taken[next]) {
+			next = next.Next()
+		}
+		if !block.Contains(next) {
+			left = append(left, name)
+			continue
+		}
+		taken[next] = true
+		allocated = append(allocated, api.EndpointAllocation{Slice: name, Address: next.String()})
+	}
+	slices.SortFunc(allocated, func(a, b api.EndpointAllocation) int { return strings.Compare(a.Slice, b.Slice) })
+	return allocated, left
+}
+
+// reserved addresses of the N3 subnet: its network and broadcast address, and the gateway.
+func reserved(upf *api.UPFInstance, a netip.Addr) bool {
+	if upf.Spec.N3.Gateway != nil && a.String() == string(*upf.Spec.N3.Gateway) {
+		return true
+	}
+	subnet, err := netip.ParsePrefix(string(upf.Spec.N3.Subnet))
+	if err != nil || !a.Is4() || subnet.Bits() >= 31 {
+		return false
+	}
+	return a == subnet.Masked().Addr() || !subnet.Contains(a.Next())
+}
+
+// EndpointOf returns the N3 address that a UPFInstance has given to a Slice, or "".
+func EndpointOf(upf *api.UPFInstance, slice string) string {
+	for _, e := range upf.Status.Endpoints {
+		if e.Slice == slice {
+			return e.Address
+		}
+	}
+	return ""
+}
+
+func names(list []api.Slice) []string {
+	var out []string
+	for i := range list {
+		out = append(out, list[i].Name)
+	}
+	return out
+}

@@ -1,0 +1,332 @@
+package specs
+
+import (
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	api "core5g.dev/core5g/operators/api/v1alpha1"
+)
+
+const (
+	upfConfigDir = "/etc/core5g"
+	upfRunDir    = "/run/upf"
+	upfSocket    = upfRunDir + "/upf.sock"
+)
+
+// upfuConfig is upf-u.yaml.
+type upfuConfig struct {
+	Workers    int32                    `json:"workers"`
+	Memory     int64                    `json:"memory"`
+	Socket     string                   `json:"socket"`
+	Interfaces map[string]upfuInterface `json:"interfaces"`
+	Routes     []upfuRoute              `json:"routes,omitempty"`
+	UEToUE     string                   `json:"ue_to_ue"`
+}
+
+type upfuInterface struct {
+	Driver       string `json:"driver"`
+	Device       string `json:"device"`
+	Addresses    string `json:"addresses,omitempty"`
+	Address      string `json:"address,omitempty"`
+	PrefixLength int    `json:"prefix_length,omitempty"`
+	Gateway      string `json:"gateway,omitempty"`
+	MTU          int32  `json:"mtu"`
+}
+
+type upfuRoute struct {
+	Interface string `json:"interface"`
+	Prefix    string `json:"prefix"`
+	Via       string `json:"via"`
+}
+
+// upfcConfig is upf-c.yaml.
+type upfcConfig struct {
+	NodeID    string        `json:"nodeID"`
+	PFCP      upfcPFCP      `json:"pfcp"`
+	Dataplane upfcDataplane `json:"dataplane"`
+	N3        upfcN3        `json:"n3"`
+	Metrics   upfcListen    `json:"metrics"`
+	Health    upfcListen    `json:"health"`
+	Log       upfcLog       `json:"log"`
+}
+
+type upfcPFCP struct {
+	Listen    string `json:"listen"`
+	Advertise string `json:"advertise"`
+}
+
+type upfcDataplane struct {
+	Socket string `json:"socket"`
+}
+
+type upfcN3 struct {
+	Endpoints []string `json:"endpoints"`
+}
+
+type upfcListen struct {
+	Listen string `json:"listen"`
+}
+
+type upfcLog struct {
+	Level  string `json:"level"`
+	Format string `json:"format"`
+}
+
+// Unit is one UPF unit as it should be.
+type Unit struct {
+	Pod    *corev1.Pod
+	Config *corev1.ConfigMap
+	// TemplateHash covers everything that the unit is made from: image, resources, configuration.
+	TemplateHash string
+	// SpecHash covers what the user asked for: only a change of it restarts a running unit by itself.
+	SpecHash string
+}
+
+func upfLabels(upf *api.UPFInstance) map[string]string {
+	return with(Labels(upf.Spec.CoreRef.NameOrDefault(), "upf"), api.LabelUPF, upf.Name)
+}
+
+// UPFSelector selects the pods of a UPFInstance.
+func UPFSelector(upf *api.UPFInstance) map[string]string {
+	return map[string]string{api.LabelManagedBy: "core5g-operator", api.LabelUPF: upf.Name}
+}
+
+func unitLabels(upf *api.UPFInstance, unit int) map[string]string {
+	return with(upfLabels(upf), api.LabelUnit, strconv.Itoa(unit))
+}
+
+// N4Service builds the Service in front of a unit's PFCP. Its ClusterIP is the node identifier of the
+// UPF: it stays when the pod is replaced, so that SMFs need not notice.
+func N4Service(upf *api.UPFInstance, unit int) *corev1.Service {
+	labels := unitLabels(upf, unit)
+	return namedService(upf.Namespace, N4ServiceName(upf.Name, unit), labels, labels, ownedBy(upf, "UPFInstance"),
+		servicePort("pfcp", PortPFCP, corev1.ProtocolUDP),
+		servicePort("metrics", PortMetrics, corev1.ProtocolTCP))
+}
+
+// CPUs that UPF-U gets to itself.
+func CPUs(upf *api.UPFInstance) int32 {
+	if upf.Spec.CPUs != nil {
+		return *upf.Spec.CPUs
+	}
+	if upf.Spec.Workers <= 1 {
+		return 1
+	}
+	return upf.Spec.Workers + 1
+}
+
+// UPFUnit builds the pod and the configuration of a unit. The core may be nil where it does not exist
+// (yet): a UPF needs none to run.
+func UPFUnit(upf *api.UPFInstance, core *api.Core5G, p Platform, unit int, n4Address string) Unit {
+	files := map[string]string{
+		"upf-u.yaml": toYAML(upfuConfigOf(upf)),
+		"upf-c.yaml": toYAML(upfcConfigOf(upf, core, n4Address)),
+	}
+	pod := upfPod(upf, core, p, unit)
+	u := Unit{Pod: pod, SpecHash: upfSpecHash(upf, n4Address)}
+	u.TemplateHash = Hash(struct {
+		Annotations map[string]string
+		Spec        corev1.PodSpec
+		Files       map[string]string
+	}{pod.Annotations, pod.Spec, files})
+	// The configuration has the hash in its name and never changes: a container that restarts within a
+	// running pod reads what the pod was made from.
+	config := UnitName(upf.Name, unit) + "-" + u.TemplateHash
+	for i := range pod.Spec.Volumes {
+		if pod.Spec.Volumes[i].ConfigMap != nil {
+			pod.Spec.Volumes[i].ConfigMap.Name = config
+		}
+	}
+	pod.Annotations[AnnotationTemplateHash] = u.TemplateHash
+	pod.Annotations[AnnotationSpecHash] = u.SpecHash
+	u.Config = &corev1.ConfigMap{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: config, Namespace: upf.Namespace, Labels: unitLabels(upf, unit),
+			OwnerReferences: []metav1.OwnerReference{ownedBy(upf, "UPFInstance")},
+		},
+		Immutable: ptr.To(true),
+		Data:      files,
+	}
+	return u
+}
+
+// upfSpecHash leaves out what does not change a unit, and takes in the N4 address, without which the
+// SMFs would not find the unit.
+func upfSpecHash(upf *api.UPFInstance, n4Address string) string {
+	spec := upf.Spec.DeepCopy()
+	spec.AdministrativeState = ""
+	spec.Units = nil
+	return Hash(struct {
+		Spec      *api.UPFInstanceSpec
+		N4Address string
+	}{spec, n4Address})
+}
+
+func upfuConfigOf(upf *api.UPFInstance) upfuConfig {
+	spec := upf.Spec
+	n3 := upfuInterface{
+		Driver: driverName(spec.Driver), Device: InterfaceN3, Addresses: string(spec.N3.Endpoints), MTU: spec.N3.MTU,
+	}
+	if subnet, err := netip.ParsePrefix(string(spec.N3.Subnet)); err == nil {
+		n3.PrefixLength = subnet.Bits()
+	}
+	if spec.N3.Gateway != nil {
+		n3.Gateway = string(*spec.N3.Gateway)
+	}
+	n6 := upfuInterface{
+		Driver: driverName(spec.Driver), Device: InterfaceN6, Address: string(spec.N6.Address),
+		Gateway: string(spec.N6.Gateway), MTU: spec.N6.MTU,
+	}
+	amount := hugepageAmount(upf)
+	c := upfuConfig{
+		Workers:    spec.Workers,
+		Memory:     amount.Value() >> 20,
+		Socket:     upfSocket,
+		Interfaces: map[string]upfuInterface{InterfaceN3: n3, InterfaceN6: n6},
+		UEToUE:     strings.ToLower(string(spec.UEToUE)),
+	}
+	for _, r := range spec.N6.Routes {
+		c.Routes = append(c.Routes, upfuRoute{Interface: InterfaceN6, Prefix: string(r.Destination), Via: string(r.Via)})
+	}
+	return c
+}
+
+func driverName(d api.UPFDriver) string {
+	switch d {
+	case api.DriverAFXDP:
+		return "af_xdp"
+	case api.DriverVFIO:
+		return "vfio"
+	default:
+		return "af_packet"
+	}
+}
+
+func upfcConfigOf(upf *api.UPFInstance, core *api.Core5G, n4Address string) upfcConfig {
+	level := "info"
+	if core != nil {
+		level = logger(core).Level
+	}
+	return upfcConfig{
+		NodeID:    n4Address,
+		PFCP:      upfcPFCP{Listen: fmt.Sprintf("0.0.0.0:%d", PortPFCP), Advertise: n4Address},
+		Dataplane: upfcDataplane{Socket: upfSocket},
+		N3:        upfcN3{Endpoints: []string{string(upf.Spec.N3.Endpoints)}},
+		Metrics:   upfcListen{Listen: fmt.Sprintf(":%d", PortMetrics)},
+		Health:    upfcListen{Listen: fmt.Sprintf(":%d", PortHealth)},
+		Log:       upfcLog{Level: level, Format: "json"},
+	}
+}
+
+func hugepageAmount(upf *api.UPFInstance) resource.Quantity {
+	if upf.Spec.Hugepages.Amount != nil {
+		return *upf.Spec.Hugepages.Amount
+	}
+	return resource.MustParse("512Mi")
+}
+
+// guaranteed makes requests and limits equal, which the kubelet's static CPU manager needs of every
+// container of the pod.
+func guaranteed(list corev1.ResourceList) corev1.ResourceRequirements {
+	return corev1.ResourceRequirements{Requests: list, Limits: list.DeepCopy()}
+}
+
+func upfuResources(upf *api.UPFInstance) corev1.ResourceRequirements {
+	memory := resource.MustParse("256Mi")
+	if upf.Spec.Memory != nil {
+		memory = *upf.Spec.Memory
+	}
+	size := upf.Spec.Hugepages.Size
+	if size == "" {
+		size = "2Mi"
+	}
+	list := corev1.ResourceList{
+		corev1.ResourceCPU:    *resource.NewQuantity(int64(CPUs(upf)), resource.DecimalSI),
+		corev1.ResourceMemory: memory,
+		corev1.ResourceName(corev1.ResourceHugePagesPrefix + size): hugepageAmount(upf),
+	}
+	for _, a := range []api.AttachmentSpec{upf.Spec.N3.Attachment, upf.Spec.N6.Attachment} {
+		if a.ResourceName != "" {
+			devices := list[corev1.ResourceName(a.ResourceName)]
+			devices.Add(*resource.NewQuantity(1, resource.DecimalSI))
+			list[corev1.ResourceName(a.ResourceName)] = devices
+		}
+	}
+	return guaranteed(list)
+}
+
+func upfPod(upf *api.UPFInstance, core *api.Core5G, p Platform, unit int) *corev1.Pod {
+	mounts := []corev1.VolumeMount{
+		{Name: "config", MountPath: upfConfigDir, ReadOnly: true},
+		{Name: "run", MountPath: upfRunDir},
+	}
+	upfu := corev1.Container{
+		Name:            string(api.FunctionUPFU),
+		Image:           p.Image(core, api.FunctionUPFU),
+		ImagePullPolicy: p.pullPolicy(core),
+		// The program itself must be the entry point: its file capabilities do not pass through a shell.
+		Args:            []string{"-c", upfConfigDir + "/upf-u.yaml"},
+		Resources:       upfuResources(upf),
+		VolumeMounts:    mounts,
+		SecurityContext: restricted(),
+	}
+	// NET_RAW opens the packet socket, NET_ADMIN sets the interface's flags at its start. SYS_NICE is
+	// there because containerd's RuntimeDefault forbids set_mempolicy without it, which DPDK needs on
+	// hugepages; the program does not carry it.
+	upfu.SecurityContext.Capabilities.Add = []corev1.Capability{"NET_RAW", "NET_ADMIN", "SYS_NICE"}
+	upfc := corev1.Container{
+		Name:            string(api.FunctionUPFC),
+		Image:           p.Image(core, api.FunctionUPFC),
+		ImagePullPolicy: p.pullPolicy(core),
+		Args:            []string{"-config", upfConfigDir + "/upf-c.yaml"},
+		Ports: []corev1.ContainerPort{
+			port("pfcp", PortPFCP, corev1.ProtocolUDP),
+			port("metrics", PortMetrics, corev1.ProtocolTCP),
+			port("health", PortHealth, corev1.ProtocolTCP),
+		},
+		Resources: guaranteed(corev1.ResourceList{
+			corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("128Mi"),
+		}),
+		VolumeMounts:    mounts,
+		SecurityContext: restricted(),
+		ReadinessProbe:  httpProbe("/readyz", PortHealth, 1),
+		LivenessProbe:   httpProbe("/healthz", PortHealth, 10),
+	}
+	if f := Function(core, api.FunctionUPFC); f != nil && f.Resources != nil {
+		upfc.Resources = *f.Resources
+	}
+	labels := unitLabels(upf, unit)
+	return &corev1.Pod{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: UnitName(upf.Name, unit), Namespace: upf.Namespace, Labels: labels,
+			OwnerReferences: []metav1.OwnerReference{ownedBy(upf, "UPFInstance")},
+			Annotations:     map[string]string{annotationNetworks: networksAnnotation(upf)},
+		},
+		Spec: corev1.PodSpec{
+			RestartPolicy:                 corev1.RestartPolicyAlways,
+			TerminationGracePeriodSeconds: ptr.To[int64](10),
+			AutomountServiceAccountToken:  ptr.To(false),
+			EnableServiceLinks:            ptr.To(false),
+			SecurityContext:               podSecurity(userID),
+			ImagePullSecrets:              pullSecrets(core),
+			NodeSelector:                  upf.Spec.NodeSelector,
+			Tolerations:                   upf.Spec.Tolerations,
+			Containers:                    []corev1.Container{upfu, upfc},
+			Volumes: []corev1.Volume{
+				{Name: "config", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{}}},
+				{Name: "run", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{
+					Medium: corev1.StorageMediumMemory, SizeLimit: ptr.To(resource.MustParse("64Mi")),
+				}}},
+			},
+		},
+	}
+}
