@@ -45,6 +45,7 @@ type Agent struct {
 	fteids       map[rules.FTEID]*session
 	ues          map[netip.Addr]*session
 	tunnels      map[rules.FTEID]map[*session]int // peers' F-TEIDs, with how many FARs name them
+	postponed    map[*session]bool                // to be measured when upf-u is back
 	indexes      slots
 	qerSlots     slots
 	urrSlots     slots
@@ -62,6 +63,7 @@ func New(cfg *config.Config, log *slog.Logger, rec Recorder) *Agent {
 		fteids:       map[rules.FTEID]*session{},
 		ues:          map[netip.Addr]*session{},
 		tunnels:      map[rules.FTEID]map[*session]int{},
+		postponed:    map[*session]bool{},
 	}
 }
 

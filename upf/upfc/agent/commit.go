@@ -167,6 +167,8 @@ func (a *Agent) refusal(err error) error {
 	switch r.Errno {
 	case syscall.ENOSPC, syscall.ENOMEM, syscall.EMSGSIZE:
 		return &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable, Detail: err.Error()}
+	case syscall.ENOBUFS: // a worker does not come to a quiescent state
+		return &pfcp.Reject{Cause: ie.CauseSystemFailure, Detail: err.Error()}
 	default:
 		return &pfcp.Reject{Cause: ie.CauseRuleCreationModificationFailure, Detail: err.Error()}
 	}

@@ -38,6 +38,7 @@ func (a *Agent) keepLink(ctx context.Context) {
 				reported = false
 				a.log.Info("upf-u is connected", "bootID", conn.Hello().BootId, "sessions", a.count(), "took", time.Since(started))
 				a.publish(conn)
+				go a.catchUp()
 				select {
 				case <-conn.Done():
 					a.log.Warn("upf-u is gone", "err", conn.Err())

@@ -64,6 +64,11 @@ func (a *Agent) measure(s *session) {
 	if s.gone {
 		return
 	}
+	conn := a.current()
+	if conn == nil {
+		a.postpone(s)
+		return
+	}
 	now := time.Now()
 	next := s.Session
 	next.Meters = maps.Clone(s.Meters)
@@ -93,27 +98,44 @@ func (a *Agent) measure(s *session) {
 		arms = append(arms, m.Arm(u, s.index))
 	}
 	defer a.schedule(s)
-	if conn := a.current(); conn != nil {
-		p, err := encode(a, s.index, &next)
-		if err != nil {
-			a.log.Error("session cannot be stored", "seid", s.UPSEID, "err", err)
-			return
-		}
-		t := dataplane.NewBatch()
-		if blocked {
-			p.add(t)
-		} else {
-			t.State(s.index, p.blob)
-		}
-		for _, arm := range arms {
-			t.Arm(arm)
-		}
-		if err := conn.Transact(t); err != nil && !errors.Is(err, dataplane.ErrLost) {
-			a.log.Error("usage not stored", "seid", s.UPSEID, "err", err)
-		}
-	} // while upf-u is away, the replay stores it
+	p, err := encode(a, s.index, &next)
+	if err != nil {
+		a.log.Error("session cannot be stored", "seid", s.UPSEID, "err", err)
+		return
+	}
+	t := dataplane.NewBatch()
+	if blocked {
+		p.add(t)
+	} else {
+		t.State(s.index, p.blob)
+	}
+	for _, arm := range arms {
+		t.Arm(arm)
+	}
+	if err := conn.Transact(t); err != nil && !errors.Is(err, dataplane.ErrLost) {
+		a.log.Error("usage not stored", "seid", s.UPSEID, "err", err)
+	} // when upf-u was lost, the replay stores it
 	s.Session = next
 	a.deliver(s)
+}
+
+// postpone notes that a session is to be measured when upf-u is back: what is armed in upf-u and
+// what we have reported must not drift apart.
+func (a *Agent) postpone(s *session) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.postponed[s] = true
+}
+
+// catchUp measures what was postponed.
+func (a *Agent) catchUp() {
+	a.mu.Lock()
+	late := a.postponed
+	a.postponed = map[*session]bool{}
+	a.mu.Unlock()
+	for s := range late {
+		a.measure(s)
+	}
 }
 
 // deliver starts the delivery of the outbox. The caller holds s.mu.

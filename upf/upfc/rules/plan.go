@@ -267,6 +267,10 @@ func (p *planner) check(pfcp.Elements) error {
 		if r.PDI.SourceInterface == Access && !r.PDI.FTEID.IsValid() {
 			return fail(ie.FTEID, "PDR %d on access has no local F-TEID to be found by", id)
 		}
+		// upf-u rewrites the outer header as a whole: it is removed where there is one, and only there.
+		if r.PDI.FTEID.IsValid() != r.RemoveGTPU {
+			return fail(ie.OuterHeaderRemoval, "PDR %d: outer header removal goes with a local F-TEID", id)
+		}
 	}
 	return nil
 }

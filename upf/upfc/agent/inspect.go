@@ -1,0 +1,136 @@
+package agent
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+	"strconv"
+	"time"
+
+	"core5g.dev/core5g/upf/abi"
+	"core5g.dev/core5g/upf/upfc/rules"
+	"core5g.dev/core5g/upf/upfc/usage"
+)
+
+// What operators, metrics and e2e look at. Nothing here is a secret: the UPF knows no subscriber
+// identity and no key.
+
+// Status is the agent as a whole.
+type Status struct {
+	NodeID       string            `json:"nodeID"`
+	Recovery     time.Time         `json:"recoveryTimeStamp"`
+	Connected    bool              `json:"dataplaneConnected"`
+	Sessions     int               `json:"sessions"`
+	Associations []AssociationInfo `json:"associations"`
+	Workers      []abi.WorkerStats `json:"-"`
+	TSCHz        uint64            `json:"-"`
+}
+
+// AssociationInfo is one CP function.
+type AssociationInfo struct {
+	Node     string         `json:"node"`
+	From     netip.AddrPort `json:"from"`
+	Sessions int            `json:"sessions"`
+	Since    time.Time      `json:"since"`
+	Failed   *time.Time     `json:"pathFailedSince,omitempty"`
+}
+
+// SessionInfo is one session in short.
+type SessionInfo struct {
+	SEID    string     `json:"seid"` // UP SEID, hexadecimal
+	CPSEID  string     `json:"cpSEID"`
+	Node    string     `json:"node"`
+	UE      netip.Addr `json:"ueIPAddress"`
+	Index   uint32     `json:"index"`
+	PDRs    int        `json:"pdrs"`
+	UL      uint64     `json:"uplinkOctets"` // of the URR that counts most
+	DL      uint64     `json:"downlinkOctets"`
+	Created time.Time  `json:"created"`
+}
+
+// SessionDetail is one session with its rules and usage.
+type SessionDetail struct {
+	SessionInfo
+	Rules  *rules.Set              `json:"rules"`
+	Usage  map[uint32]usage.Counts `json:"usage"`
+	Outbox []usage.Report          `json:"reportsToAcknowledge,omitempty"`
+}
+
+// Status reports on the agent; workers only while upf-u is connected.
+func (a *Agent) Status() Status {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	st := Status{NodeID: a.cfg.NodeID, Recovery: a.recovery, Sessions: len(a.sessions), Associations: []AssociationInfo{}}
+	if conn := a.usableLocked(); conn != nil {
+		st.Connected = true
+		st.Workers = conn.Shm().Workers()
+		st.TSCHz = conn.Shm().TSCHz()
+	}
+	count := map[string]int{}
+	for _, s := range a.sessions {
+		count[s.Node]++
+	}
+	for node, as := range a.associations {
+		info := AssociationInfo{Node: node, From: as.From, Sessions: count[node], Since: time.Unix(as.Created, 0)}
+		if !as.failed.IsZero() {
+			failed := as.failed
+			info.Failed = &failed
+		}
+		st.Associations = append(st.Associations, info)
+	}
+	slices.SortFunc(st.Associations, func(a, b AssociationInfo) int { return cmp.Compare(a.Node, b.Node) })
+	return st
+}
+
+// Sessions lists all sessions by UE address.
+func (a *Agent) Sessions() []SessionInfo {
+	a.mu.Lock()
+	all := a.list()
+	a.mu.Unlock()
+	out := make([]SessionInfo, 0, len(all))
+	for _, s := range all {
+		s.mu.Lock()
+		if !s.gone {
+			out = append(out, s.info())
+		}
+		s.mu.Unlock()
+	}
+	slices.SortFunc(out, func(a, b SessionInfo) int { return cmp.Or(a.UE.Compare(b.UE), cmp.Compare(a.SEID, b.SEID)) })
+	return out
+}
+
+// Session is one session in full.
+func (a *Agent) Session(seid uint64) (*SessionDetail, bool) {
+	a.mu.Lock()
+	s := a.sessions[seid]
+	a.mu.Unlock()
+	if s == nil {
+		return nil, false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.gone {
+		return nil, false
+	}
+	d := &SessionDetail{SessionInfo: s.info(), Rules: s.Rules, Usage: map[uint32]usage.Counts{}, Outbox: s.Outbox}
+	for id, m := range s.Meters {
+		d.Usage[id] = m.Measured(s.counts(m))
+	}
+	return d, true
+}
+
+// info needs s.mu.
+func (s *session) info() SessionInfo {
+	i := SessionInfo{
+		SEID: hex(s.UPSEID), CPSEID: hex(s.CPSEID), Node: s.Node, UE: s.Rules.UEAddress(), Index: s.index,
+		PDRs: len(s.Rules.PDRs), Created: time.Unix(s.Created, 0),
+	}
+	for _, m := range s.Meters {
+		if c := m.Measured(s.counts(m)); c.Total() >= i.UL+i.DL {
+			i.UL, i.DL = c.UL, c.DL
+		}
+	}
+	return i
+}
+
+func hex(v uint64) string { return "0x" + strconv.FormatUint(v, 16) }

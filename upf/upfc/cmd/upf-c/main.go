@@ -1,0 +1,125 @@
+// Command upf-c is the control half of the UPF: it speaks PFCP with the SMFs and programs upf-u.
+//
+//	upf-c [-config /etc/core5g/upf-c.yaml] [-check]
+//	upf-c ctl sessions | session SEID | associations | stats
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"core5g.dev/core5g/upf/upfc/agent"
+	"core5g.dev/core5g/upf/upfc/config"
+	"core5g.dev/core5g/upf/upfc/control"
+	"core5g.dev/core5g/upf/upfc/metrics"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	var err error
+	if len(os.Args) > 1 && os.Args[1] == "ctl" {
+		err = ctl(ctx, os.Args[2:])
+	} else {
+		err = serve(ctx)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "upf-c:", err)
+		os.Exit(1)
+	}
+}
+
+func ctl(ctx context.Context, args []string) error {
+	f := flag.NewFlagSet("upf-c ctl", flag.ExitOnError)
+	f.Usage = func() { fmt.Fprintln(f.Output(), control.Usage) }
+	socket := f.String("socket", "/run/upf/upf-c.sock", "control socket of upf-c")
+	asJSON := f.Bool("json", false, "print JSON")
+	_ = f.Parse(args) // ExitOnError
+	return control.Run(ctx, *socket, *asJSON, f.Args(), os.Stdout)
+}
+
+func serve(ctx context.Context) error {
+	path := flag.String("config", "/etc/core5g/upf-c.yaml", "configuration file")
+	check := flag.Bool("check", false, "check the configuration file and exit")
+	flag.Parse()
+	cfg, err := config.Read(*path)
+	if err != nil || *check {
+		return err
+	}
+	log := logger(cfg.Log)
+	registry := metrics.NewRegistry()
+	a := agent.New(cfg, log, metrics.NewRecorder(registry))
+	metrics.Register(registry, a)
+
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if cfg.Metrics.Listen != "" {
+		mux := http.NewServeMux()
+		mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+		if err := listen(ctx, "tcp", cfg.Metrics.Listen, mux); err != nil {
+			return fmt.Errorf("metrics.listen: %w", err)
+		}
+	}
+	if cfg.Health.Listen != "" {
+		if err := listen(ctx, "tcp", cfg.Health.Listen, health(a)); err != nil {
+			return fmt.Errorf("health.listen: %w", err)
+		}
+	}
+	if cfg.Control.Socket != "" {
+		// A predecessor that was killed leaves its socket behind.
+		if err := os.Remove(cfg.Control.Socket); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("control.socket: %w", err)
+		}
+		if err := listen(ctx, "unix", cfg.Control.Socket, control.Handler(a)); err != nil {
+			return fmt.Errorf("control.socket: %w", err)
+		}
+	}
+	err = a.Run(ctx)
+	log.Info("upf-c ends", "err", err)
+	return err
+}
+
+func logger(c config.Log) *slog.Logger {
+	o := &slog.HandlerOptions{Level: c.Level}
+	if c.Format == "text" {
+		return slog.New(slog.NewTextHandler(os.Stderr, o))
+	}
+	return slog.New(slog.NewJSONHandler(os.Stderr, o))
+}
+
+// listen serves h until ctx ends.
+func listen(ctx context.Context, network, addr string, h http.Handler) error {
+	l, err := net.Listen(network, addr)
+	if err != nil {
+		return err
+	}
+	s := &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second}
+	context.AfterFunc(ctx, func() { _ = s.Close() })
+	go func() { _ = s.Serve(l) }()
+	return nil
+}
+
+// health: alive as long as it answers, ready when PFCP is bound and upf-u connected.
+func health(a *agent.Agent) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if err := a.Ready(); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+		fmt.Fprintln(w, "ok")
+	})
+	return mux
+}
