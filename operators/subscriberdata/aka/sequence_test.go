@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"core5g.dev/core5g/operators/subscriberdata/aka/akatest"
 )
 
 // clock is a time that a test moves.
@@ -134,7 +136,7 @@ type network struct {
 }
 
 // authenticate runs one challenge and returns what the USIM said.
-func (n *network) authenticate(u *usim) (rnd [16]byte, auts [14]byte, err error) {
+func (n *network) authenticate(u *akatest.USIM) (rnd [16]byte, auts [14]byte, err error) {
 	n.t.Helper()
 	if _, err := rand.Read(rnd[:]); err != nil {
 		n.t.Fatal(err)
@@ -143,7 +145,7 @@ func (n *network) authenticate(u *usim) (rnd [16]byte, auts [14]byte, err error)
 	if err != nil {
 		n.t.Fatal(err)
 	}
-	resStar, kseaf, auts, err := u.challenge(v.RAND, v.AUTN, snn)
+	resStar, kseaf, auts, err := u.Challenge(v.RAND, v.AUTN, snn)
 	if err == nil && (resStar != v.XRESStar || kseaf != v.KSEAF) {
 		n.t.Fatal("both sides derive different values")
 	}
@@ -181,14 +183,14 @@ func TestAuthenticationAndResynchronisationWithAUSIM(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := newClock()
 			n := &network{t: t, c: credentials(t, Encoded{K: set.k, OPc: set.opc}), sequences: NewSequences(c.now)}
-			u := &usim{k: octets16(t, set.k), opc: octets16(t, set.opc)}
-			for i := range u.seq {
-				u.seq[i] = test.seq
+			u := &akatest.USIM{K: octets16(t, set.k), OPc: octets16(t, set.opc)}
+			for i := range u.SEQ {
+				u.SEQ[i] = test.seq
 			}
 			rnd, auts, err := n.authenticate(u)
 			if test.wantResync {
-				if !errors.Is(err, errSync) {
-					t.Fatalf("first challenge: %v, want %v", err, errSync)
+				if !errors.Is(err, akatest.ErrSync) {
+					t.Fatalf("first challenge: %v, want %v", err, akatest.ErrSync)
 				}
 				n.resynchronise(rnd, auts, true)
 				_, _, err = n.authenticate(u)
@@ -206,7 +208,7 @@ func TestAuthenticationAndResynchronisationWithAUSIM(t *testing.T) {
 			c.advance(time.Second)
 			n.sequences = NewSequences(c.now)
 			rnd, auts, err = n.authenticate(u)
-			if errors.Is(err, errSync) {
+			if errors.Is(err, akatest.ErrSync) {
 				n.resynchronise(rnd, auts, true)
 				_, _, err = n.authenticate(u)
 			}
@@ -221,9 +223,9 @@ func TestAnOldAUTSCannotTurnTheSequenceBack(t *testing.T) {
 	set := milenageSets[0]
 	c := newClock()
 	n := &network{t: t, c: credentials(t, Encoded{K: set.k, OPc: set.opc}), sequences: NewSequences(c.now)}
-	u := &usim{k: octets16(t, set.k), opc: octets16(t, set.opc)}
+	u := &akatest.USIM{K: octets16(t, set.k), OPc: octets16(t, set.opc)}
 	rnd, auts, err := n.authenticate(u)
-	if !errors.Is(err, errSync) {
+	if !errors.Is(err, akatest.ErrSync) {
 		t.Fatal(err)
 	}
 	n.sequences = NewSequences(c.now)

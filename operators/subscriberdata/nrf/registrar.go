@@ -22,7 +22,7 @@ import (
 // HeartBeat is the time between two heart-beats, and RetryMin and RetryMax those between two attempts to
 // register.
 const (
-	HeartBeat = 10 * time.Second
+	HeartBeat = 5 * time.Second
 	RetryMin  = 500 * time.Millisecond
 	RetryMax  = 5 * time.Second
 )
@@ -83,13 +83,15 @@ func (r *Registrar) keep(ctx context.Context, f Function) {
 	log := r.log.With("nf_type", f.Type, "nf_instance", f.InstanceID())
 	gauge := r.registered.WithLabelValues(f.Type)
 	retry := r.RetryMin
-	registered, complained := false, false
+	// attempted, because a registration that was cut off may have reached the NRF.
+	registered, attempted, complained := false, false, false
 	for ctx.Err() == nil {
 		wait := r.HeartBeat
 		var err error
 		if registered {
 			err = r.heartBeat(ctx, f)
 		} else {
+			attempted = true
 			err = r.register(ctx, f)
 		}
 		switch {
@@ -118,7 +120,7 @@ func (r *Registrar) keep(ctx context.Context, f Function) {
 		case <-timer.C:
 		}
 	}
-	if !registered {
+	if !attempted {
 		return
 	}
 	if err := r.deregister(context.WithoutCancel(ctx), f); err != nil {
