@@ -57,7 +57,9 @@ func (r *SliceReconciler) Reconcile(ctx context.Context, req ctrl.Request) (resu
 		return r.delete(ctx, slice)
 	}
 	if controllerutil.AddFinalizer(slice, api.Finalizer) {
-		return ctrl.Result{}, r.Update(ctx, slice)
+		if err := r.Update(ctx, slice); err != nil {
+			return ctrl.Result{}, err
+		}
 	}
 	base := slice.DeepCopy()
 	s := &sliceScope{slice: slice, usable: true, conditions: conditions{&slice.Status.Conditions, slice.Generation}}

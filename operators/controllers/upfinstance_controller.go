@@ -73,7 +73,9 @@ func (r *UPFReconciler) Reconcile(ctx context.Context, req ctrl.Request) (result
 		return r.delete(ctx, upf)
 	}
 	if controllerutil.AddFinalizer(upf, api.Finalizer) {
-		return ctrl.Result{}, r.Update(ctx, upf)
+		if err := r.Update(ctx, upf); err != nil {
+			return ctrl.Result{}, err
+		}
 	}
 	base := upf.DeepCopy()
 	s := &upfScope{upf: upf, conditions: conditions{&upf.Status.Conditions, upf.Generation}}

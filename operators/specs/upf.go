@@ -22,7 +22,7 @@ const (
 
 // upfuConfig is upf-u.yaml.
 type upfuConfig struct {
-	Workers    int32                    `json:"workers"`
+	Workers    int32                    `json:"workers,omitempty"`
 	Memory     int64                    `json:"memory"`
 	Socket     string                   `json:"socket"`
 	Interfaces map[string]upfuInterface `json:"interfaces"`
@@ -187,11 +187,14 @@ func upfuConfigOf(upf *api.UPFInstance) upfuConfig {
 	}
 	amount := hugepageAmount(upf)
 	c := upfuConfig{
-		Workers:    spec.Workers,
 		Memory:     amount.Value() >> 20,
 		Socket:     upfSocket,
 		Interfaces: map[string]upfuInterface{InterfaceN3: n3, InterfaceN6: n6},
 		UEToUE:     strings.ToLower(string(spec.UEToUE)),
+	}
+	if spec.Workers > 1 {
+		// One worker is the default, and then shares the CPU with the control thread.
+		c.Workers = spec.Workers
 	}
 	for _, r := range spec.N6.Routes {
 		c.Routes = append(c.Routes, upfuRoute{Interface: InterfaceN6, Prefix: string(r.Destination), Via: string(r.Via)})

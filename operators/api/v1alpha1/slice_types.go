@@ -13,7 +13,7 @@ import (
 // +kubebuilder:printcolumn:name="S-NSSAI",type=string,JSONPath=`.status.snssai`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="DNN",type=string,JSONPath=`.spec.dataNetworks[*].dnn`
-// +kubebuilder:printcolumn:name="Pools",type=string,JSONPath=`.status.uePools`
+// +kubebuilder:printcolumn:name="Pools",type=string,JSONPath=`.spec.dataNetworks[*].uePools[*]`
 // +kubebuilder:printcolumn:name="UPF",type=string,JSONPath=`.status.upf.name`
 // +kubebuilder:printcolumn:name="N3",type=string,JSONPath=`.status.upf.n3Endpoint`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1
