@@ -4,6 +4,8 @@ import (
 	"encoding/hex"
 	"fmt"
 	"log/slog"
+
+	"github.com/free5gc/util/milenage"
 )
 
 // Key128 is a 128-bit secret (K, OPc). However it is printed, it prints as "redacted".
@@ -26,3 +28,14 @@ func (Key128) LogValue() slog.Value { return slog.StringValue("redacted") }
 
 // MarshalText keeps the secret out of JSON and YAML output too.
 func (Key128) MarshalText() ([]byte, error) { return []byte("redacted"), nil }
+
+// DeriveOPc makes OPc out of OP (TS 35.206 8.2).
+func DeriveOPc(k, op Key128) (Key128, error) {
+	var out Key128
+	opc, err := milenage.GenerateOPc(k[:], op[:])
+	if err != nil {
+		return out, err
+	}
+	copy(out[:], opc)
+	return out, nil
+}

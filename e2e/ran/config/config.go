@@ -1,0 +1,373 @@
+package config
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"core5g.dev/core5g/e2e/ran/gnb"
+	"core5g.dev/core5g/e2e/ran/ue"
+	"core5g.dev/core5g/e2e/ran/uenas"
+	"core5g.dev/core5g/e2e/ran/usim"
+)
+
+// File is the YAML of `ran run`.
+type File struct {
+	GNB     GNB    `json:"gnb"`
+	Control string `json:"control,omitempty"` // "host:port" or "unix:/path"; default 127.0.0.1:8082
+	Health  string `json:"health,omitempty"`  // "host:port" of /healthz and /readyz; default :8081
+	Device  string `json:"device,omitempty"`  // tun (default), netns, none
+	UEs     []UE   `json:"ues"`
+}
+
+// GNB is the gNB's part.
+type GNB struct {
+	Name   string   `json:"name"`
+	ID     uint32   `json:"id"`
+	PLMN   PLMN     `json:"plmn"`
+	TAC    string   `json:"tac"` // six hexadecimal digits
+	Slices []SNSSAI `json:"slices"`
+	AMF    []string `json:"amf"`
+	N3     N3       `json:"n3"`
+}
+
+// PLMN is a network's name; both parts are strings, because leading zeros count.
+type PLMN struct {
+	MCC string `json:"mcc"`
+	MNC string `json:"mnc"`
+}
+
+// SNSSAI is a slice's name.
+type SNSSAI struct {
+	SST int    `json:"sst"`
+	SD  string `json:"sd,omitempty"` // six hexadecimal digits
+}
+
+// N3 is the gNB's end of N3.
+type N3 struct {
+	// Interface is waited for at start, and its offloads are turned off; "" leaves that to others.
+	Interface string `json:"interface,omitempty"`
+	Address   string `json:"address"`
+}
+
+// UE is one UE, or count of them with SUPIs counted up.
+type UE struct {
+	SUPI      string    `json:"supi"`
+	Count     int       `json:"count,omitempty"`
+	K         string    `json:"k"`
+	OPc       string    `json:"opc,omitempty"`
+	OP        string    `json:"op,omitempty"`
+	SQN       string    `json:"sqn,omitempty"` // hexadecimal
+	IMEISV    string    `json:"imeisv,omitempty"`
+	SUCI      SUCI      `json:"suci,omitempty"`
+	Requested []SNSSAI  `json:"requestedNSSAI,omitempty"`
+	Sessions  []Session `json:"sessions,omitempty"`
+	Autostart bool      `json:"autostart,omitempty"`
+	Recover   *bool     `json:"recover,omitempty"` // default true
+}
+
+// SUCI says how the UE conceals its SUPI.
+type SUCI struct {
+	Scheme           string `json:"scheme,omitempty"`    // "null" (default), A, B
+	PublicKey        string `json:"publicKey,omitempty"` // hexadecimal
+	PublicKeyID      int    `json:"publicKeyID,omitempty"`
+	RoutingIndicator string `json:"routingIndicator,omitempty"` // one to four digits; default "0"
+}
+
+// Session is one PDU session.
+type Session struct {
+	ID     int    `json:"id,omitempty"` // default: its place in the list, from 1
+	SNSSAI SNSSAI `json:"snssai"`
+	DNN    string `json:"dnn"`
+	QFI    int    `json:"qfi,omitempty"`
+}
+
+// Config is the checked result.
+type Config struct {
+	GNB         gnb.Config
+	N3Interface string
+	N3Address   netip.Addr
+	Control     string
+	Health      string
+	Device      string
+	UEs         []ue.Config
+}
+
+// problem is one refusal: where, and what to write.
+type problem struct{ key, say string }
+
+type problems []problem
+
+func (p *problems) add(key, format string, args ...any) {
+	*p = append(*p, problem{key, fmt.Sprintf(format, args...)})
+}
+
+func (p problems) err(file string) error {
+	var errs []error
+	for _, x := range p {
+		errs = append(errs, fmt.Errorf("%s: %s: %s", file, x.key, x.say))
+	}
+	return errors.Join(errs...)
+}
+
+// Load reads and checks a file.
+func Load(path string) (*Config, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return Parse(path, b)
+}
+
+// Parse checks YAML; file names it in errors.
+func Parse(file string, b []byte) (*Config, error) {
+	var f File
+	if err := yaml.UnmarshalStrict(b, &f); err != nil {
+		return nil, fmt.Errorf("%s: %s", file, yamlError(err))
+	}
+	var p problems
+	c := f.check(&p)
+	if err := p.err(file); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+var jsonNoise = regexp.MustCompile(`error (un)?marshaling JSON: |while decoding JSON: |json: `)
+
+func yamlError(err error) string { return jsonNoise.ReplaceAllString(err.Error(), "") }
+
+var (
+	digits3   = regexp.MustCompile(`^\d{3}$`)
+	digits2or = regexp.MustCompile(`^\d{2,3}$`)
+	hex6      = regexp.MustCompile(`^[0-9a-fA-F]{6}$`)
+	supi      = regexp.MustCompile(`^imsi-\d{6,15}$`)
+	imeisv    = regexp.MustCompile(`^\d{16}$`)
+	routing   = regexp.MustCompile(`^\d{1,4}$`)
+	dnn       = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*$`)
+)
+
+func (f *File) check(p *problems) *Config {
+	c := &Config{Control: f.Control, Health: f.Health, Device: f.Device}
+	if c.Control == "" {
+		c.Control = "127.0.0.1:8082"
+	}
+	if c.Health == "" {
+		c.Health = ":8081"
+	}
+	switch c.Device {
+	case "":
+		c.Device = "tun"
+	case "tun", "netns", "none":
+	default:
+		p.add("device", "%q is not one of tun, netns, none", c.Device)
+	}
+	c.GNB = f.GNB.check(p)
+	c.N3Interface = f.GNB.N3.Interface
+	var err error
+	if c.N3Address, err = netip.ParseAddr(f.GNB.N3.Address); err != nil || !c.N3Address.Is4() {
+		p.add("gnb.n3.address", "%q is not an IPv4 address; write the gNB's own on N3, such as 172.30.3.100", f.GNB.N3.Address)
+	}
+	seen := map[string]string{}
+	for i := range f.UEs {
+		key := fmt.Sprintf("ues[%d]", i)
+		for _, u := range f.UEs[i].Check(key, f.GNB.PLMN, p.add) {
+			if other, twice := seen[u.SUPI]; twice {
+				p.add(key+".supi", "%s is also in %s; give each UE its own SUPI", u.SUPI, other)
+				continue
+			}
+			seen[u.SUPI] = key
+			c.UEs = append(c.UEs, u)
+		}
+	}
+	return c
+}
+
+func (g *GNB) check(p *problems) gnb.Config {
+	out := gnb.Config{Name: g.Name, ID: g.ID, MCC: g.PLMN.MCC, MNC: g.PLMN.MNC, AMF: g.AMF}
+	if g.Name == "" {
+		out.Name = "core5g-gnb"
+	}
+	if g.ID == 0 || g.ID > 0xFFFFFF {
+		p.add("gnb.id", "%d is not a gNB ID; write 1 to 16777215", g.ID)
+	}
+	if !digits3.MatchString(g.PLMN.MCC) {
+		p.add("gnb.plmn.mcc", `%q is not three digits; write a string such as "208"`, g.PLMN.MCC)
+	}
+	if !digits2or.MatchString(g.PLMN.MNC) {
+		p.add("gnb.plmn.mnc", `%q is not two or three digits; write a string such as "93"`, g.PLMN.MNC)
+	}
+	if hex6.MatchString(g.TAC) {
+		b, _ := hex.DecodeString(g.TAC)
+		copy(out.TAC[:], b)
+	} else {
+		p.add("gnb.tac", `%q is not six hexadecimal digits; write a string such as "000001"`, g.TAC)
+	}
+	if len(g.Slices) == 0 {
+		p.add("gnb.slices", `the list is empty; write the slices of the cell, such as [{sst: 1, sd: "010203"}]`)
+	}
+	for i, s := range g.Slices {
+		out.Slices = append(out.Slices, s.check(fmt.Sprintf("gnb.slices[%d]", i), p.add))
+	}
+	if len(g.AMF) == 0 {
+		p.add("gnb.amf", "the list is empty; write at least one host:port, such as core5g-amf:38412")
+	}
+	for i, a := range g.AMF {
+		if host, port, err := net.SplitHostPort(a); err != nil || host == "" || port == "" {
+			p.add(fmt.Sprintf("gnb.amf[%d]", i), "%q is not host:port; write for example core5g-amf:38412", a)
+		}
+	}
+	return out
+}
+
+func (s SNSSAI) check(key string, add func(string, string, ...any)) uenas.SNSSAI {
+	if s.SST < 1 || s.SST > 255 {
+		add(key+".sst", "%d is not a slice/service type; write 1 to 255", s.SST)
+	}
+	out := uenas.SNSSAI{SST: uint8(s.SST)}
+	if s.SD == "" {
+		return out
+	}
+	if !hex6.MatchString(s.SD) {
+		add(key+".sd", `%q is not six hexadecimal digits; write a string such as "010203", or leave it out`, s.SD)
+		return out
+	}
+	b, _ := hex.DecodeString(s.SD)
+	out.HasSD = true
+	copy(out.SD[:], b)
+	return out
+}
+
+// Check turns one entry into its UEs. K, OPc and OP never appear in what it says.
+func (u *UE) Check(key string, plmn PLMN, add func(key, format string, args ...any)) []ue.Config {
+	bad := false
+	say := func(k, format string, args ...any) { bad = true; add(k, format, args...) }
+	c := ue.Config{MCC: plmn.MCC, MNC: plmn.MNC, IMEISV: u.IMEISV, Autostart: u.Autostart, Recover: u.Recover == nil || *u.Recover}
+	if !supi.MatchString(u.SUPI) {
+		say(key+".supi", `%q is not a SUPI; write "imsi-" and up to 15 digits, such as imsi-208930000000001`, u.SUPI)
+	} else if !strings.HasPrefix(u.SUPI, "imsi-"+plmn.MCC+plmn.MNC) {
+		say(key+".supi", "%s is not of PLMN %s/%s; write a SUPI that begins with imsi-%s%s", u.SUPI, plmn.MCC, plmn.MNC, plmn.MCC, plmn.MNC)
+	}
+	var err error
+	if c.K, err = usim.ParseKey128(u.K); err != nil {
+		say(key+".k", "%v", err)
+	}
+	switch {
+	case u.OPc != "" && u.OP != "":
+		say(key+".op", "OP and OPc are both given; write one of them")
+	case u.OP != "":
+		op, err := usim.ParseKey128(u.OP)
+		if err != nil {
+			say(key+".op", "%v", err)
+		} else if c.OPc, err = usim.DeriveOPc(c.K, op); err != nil {
+			say(key+".op", "%v", err)
+		}
+	default:
+		if c.OPc, err = usim.ParseKey128(u.OPc); err != nil {
+			say(key+".opc", "%v", err)
+		}
+	}
+	if u.SQN != "" {
+		if c.SQN, err = strconv.ParseUint(u.SQN, 16, 48); err != nil {
+			say(key+".sqn", "%q is not a sequence number; write up to 12 hexadecimal digits", u.SQN)
+		}
+	}
+	if c.IMEISV == "" {
+		c.IMEISV = "4370816125816151"
+	} else if !imeisv.MatchString(c.IMEISV) {
+		say(key+".imeisv", "%q is not an IMEISV; write 16 digits", u.IMEISV)
+	}
+	u.SUCI.check(key+".suci", &c, say)
+	for i, s := range u.Requested {
+		c.Requested = append(c.Requested, s.check(fmt.Sprintf("%s.requestedNSSAI[%d]", key, i), say))
+	}
+	if len(u.Requested) > 8 {
+		say(key+".requestedNSSAI", "%d slices; a UE may request 8 at most", len(u.Requested))
+	}
+	ids := map[uint8]bool{}
+	for i, s := range u.Sessions {
+		k := fmt.Sprintf("%s.sessions[%d]", key, i)
+		if s.ID == 0 {
+			s.ID = i + 1
+		}
+		x := s.Check(k, say)
+		if ids[x.PSI] {
+			say(k+".id", "PDU session %d is there twice; give each session its own id", x.PSI)
+		}
+		ids[x.PSI] = true
+		c.Sessions = append(c.Sessions, x)
+	}
+	if len(c.Sessions) == 0 && len(c.Requested) == 0 {
+		say(key+".sessions", `there is neither a session nor a requested slice; write for example [{snssai: {sst: 1, sd: "010203"}, dnn: internet}]`)
+	}
+	if u.Count < 0 || u.Count > 10000 {
+		say(key+".count", "%d is not a number of UEs; write 1 to 10000", u.Count)
+	}
+	if bad {
+		return nil
+	}
+	out := make([]ue.Config, 0, max(u.Count, 1))
+	digits := strings.TrimPrefix(u.SUPI, "imsi-")
+	first, err := strconv.ParseUint(digits, 10, 64)
+	if err != nil {
+		say(key+".supi", "%v", err)
+		return nil
+	}
+	for i := range max(u.Count, 1) {
+		x := c
+		next := fmt.Sprintf("%0*d", len(digits), first+uint64(i))
+		if len(next) != len(digits) || !strings.HasPrefix(next, plmn.MCC+plmn.MNC) {
+			say(key+".count", "counting %d UEs up from %s leaves the PLMN; write a lower first SUPI or a lower count", u.Count, u.SUPI)
+			return nil
+		}
+		x.SUPI = "imsi-" + next
+		out = append(out, x)
+	}
+	return out
+}
+
+func (s *SUCI) check(key string, c *ue.Config, say func(string, string, ...any)) {
+	c.Routing = s.RoutingIndicator
+	if c.Routing == "" {
+		c.Routing = "0"
+	} else if !routing.MatchString(c.Routing) {
+		say(key+".routingIndicator", "%q is not one to four digits", s.RoutingIndicator)
+	}
+	scheme, known := map[string]usim.Scheme{"": usim.NullScheme, "null": usim.NullScheme, "A": usim.ProfileA, "B": usim.ProfileB}[s.Scheme]
+	if !known {
+		say(key+".scheme", `%q is not one of "null" (in quotes), A, B`, s.Scheme)
+		return
+	}
+	if s.PublicKeyID < 0 || s.PublicKeyID > 255 {
+		say(key+".publicKeyID", "%d is not a home network public key identifier; write 0 to 255", s.PublicKeyID)
+	}
+	raw, err := hex.DecodeString(s.PublicKey)
+	if err == nil {
+		c.HomeKey, err = usim.ParseHomeNetworkKey(scheme, uint8(s.PublicKeyID), raw)
+	}
+	if err != nil {
+		say(key+".publicKey", "%v; write the public key in hexadecimal (A: 64 digits; B: 66, compressed)", err)
+	}
+}
+
+// Check turns a session into the UE's form.
+func (s Session) Check(key string, say func(string, string, ...any)) ue.SessionConfig {
+	if s.ID < 1 || s.ID > 15 {
+		say(key+".id", "%d is not a PDU session identity; write 1 to 15", s.ID)
+	}
+	if !dnn.MatchString(s.DNN) || len(s.DNN) > 99 {
+		say(key+".dnn", "%q is not a data network name; write labels of letters, digits and hyphens, such as internet", s.DNN)
+	}
+	if s.QFI < 0 || s.QFI > 63 {
+		say(key+".qfi", "%d is not a QoS flow identifier; write 1 to 63, or leave it out", s.QFI)
+	}
+	return ue.SessionConfig{PSI: uint8(s.ID), Slice: s.SNSSAI.check(key+".snssai", say), DNN: s.DNN, QFI: uint8(s.QFI)}
+}

@@ -1,0 +1,313 @@
+package sim
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+
+	"core5g.dev/core5g/e2e/ran/gtpu"
+	"core5g.dev/core5g/e2e/ran/measure"
+	"core5g.dev/core5g/e2e/ran/tun"
+	"core5g.dev/core5g/e2e/ran/ue"
+)
+
+// errNoDevice is the answer to what needs a program's socket.
+var errNoDevice = errors.New("the session has no TUN device (device: none); only ping and raw-gtpu work without one")
+
+// path is a UE's session as the way of traffic.
+type path struct {
+	ue      *entry
+	session ue.SessionStatus
+	address netip.Addr
+	device  string
+	netns   string
+}
+
+// path finds the session, 0 being the first active one.
+func (s *Simulation) path(supi string, psi uint8) (path, error) {
+	e, err := s.find(supi)
+	if err != nil {
+		return path{}, err
+	}
+	for _, x := range e.Status().Sessions {
+		if x.State != "active" || psi != 0 && x.ID != psi {
+			continue
+		}
+		a, err := netip.ParseAddr(x.Address)
+		if err != nil {
+			return path{}, err
+		}
+		p := path{ue: e, session: x, address: a, device: x.Device}
+		if s.cfg.Device == "netns" {
+			p.netns = x.Device
+		}
+		return p, nil
+	}
+	return path{}, fmt.Errorf("%s: %w that is active", supi, ue.ErrNoSession)
+}
+
+// Ping pings from a UE: through its device by the kernel's ICMP, or, when it has none or inProcess
+// asks for it, by packets put into the tunnel directly.
+func (s *Simulation) Ping(ctx context.Context, supi string, psi uint8, cfg measure.PingConfig, inProcess bool) (measure.PingResult, error) {
+	p, err := s.path(supi, psi)
+	if err != nil {
+		return measure.PingResult{}, err
+	}
+	id := measure.NewID()
+	var res measure.PingResult
+	if p.device == "" || inProcess {
+		t := &tunnelPinger{sim: s, path: p, to: cfg.To, in: make(chan gtpu.Reply, 1024), out: make(chan measure.Reply, 1024)}
+		remove := s.n3.Watches().Add(id, t.in)
+		defer remove()
+		stop := make(chan struct{})
+		defer close(stop)
+		go t.forward(stop)
+		res, err = measure.Run(ctx, cfg, id, t)
+		res.Via = "in-process"
+	} else {
+		var sock *measure.Socket
+		if err := tun.Within(p.netns, func() (err error) {
+			sock, err = measure.OpenSocket(id, cfg.To, p.address, p.device)
+			return err
+		}); err != nil {
+			return res, err
+		}
+		defer sock.Close()
+		res, err = measure.Run(ctx, cfg, id, sock)
+		res.Via = p.device
+	}
+	res.From = p.address.String()
+	return res, err
+}
+
+// tunnelPinger makes echo requests out of nothing and puts them into a session.
+type tunnelPinger struct {
+	sim  *Simulation
+	path path
+	to   netip.Addr
+	in   chan gtpu.Reply
+	out  chan measure.Reply
+}
+
+func (t *tunnelPinger) Send(e measure.Echo) error {
+	const icmp = 1
+	return t.path.ue.SendUplink(t.path.session.ID, measure.IPv4(t.path.address, t.to, icmp, e.Marshal()))
+}
+
+func (t *tunnelPinger) Replies() <-chan measure.Reply { return t.out }
+
+func (t *tunnelPinger) forward(stop <-chan struct{}) {
+	for {
+		select {
+		case <-stop:
+			return
+		case r := <-t.in:
+			if r.Tunnel != t.path.ue.Tunnel(t.path.session.ID) {
+				continue // a reply that came to another UE is no reply
+			}
+			select {
+			case t.out <- measure.Reply{Sequence: r.Sequence, At: r.At}:
+			case <-stop:
+				return
+			}
+		}
+	}
+}
+
+// dialer connects TCP through a UE's device.
+func (p path) dial(ctx context.Context, network, address string) (conn net.Conn, err error) {
+	if p.device == "" {
+		return nil, errNoDevice
+	}
+	err = tun.Within(p.netns, func() error {
+		conn, err = measure.Dialer(p.address, p.device).DialContext(ctx, network, address)
+		return err
+	})
+	return conn, err
+}
+
+// Throughput measures TCP through a UE's device.
+func (s *Simulation) Throughput(ctx context.Context, supi string, psi uint8, to netip.AddrPort, direction string, length time.Duration) (measure.ThroughputResult, error) {
+	p, err := s.path(supi, psi)
+	if err != nil {
+		return measure.ThroughputResult{}, err
+	}
+	res, err := measure.Throughput(ctx, p.dial, to, direction, length)
+	res.From, res.Via = p.address.String(), p.device
+	return res, err
+}
+
+// Fetched is an HTTP answer that a UE got.
+type Fetched struct {
+	Status int    `json:"status"`
+	Body   string `json:"body"`
+}
+
+// Fetch gets a URL through a UE's device. Names are resolved outside the session: use addresses.
+func (s *Simulation) Fetch(ctx context.Context, supi string, psi uint8, url string) (Fetched, error) {
+	p, err := s.path(supi, psi)
+	if err != nil {
+		return Fetched{}, err
+	}
+	client := &http.Client{Transport: &http.Transport{DialContext: p.dial, DisableKeepAlives: true}}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return Fetched{}, err
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return Fetched{}, err
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+	return Fetched{resp.StatusCode, string(b)}, err
+}
+
+// RawGTPU is a crafted uplink packet. Every field left out is what the UE's own session would use.
+type RawGTPU struct {
+	Session uint8  `json:"session,omitempty"`
+	TEID    string `json:"teid,omitempty"`    // e.g. 0x00000001
+	TEIDOf  string `json:"teid_of,omitempty"` // SUPI whose uplink TEID to use
+	Peer    string `json:"peer,omitempty"`
+	QFI     *uint8 `json:"qfi,omitempty"`
+	From    string `json:"from,omitempty"`    // inner source
+	To      string `json:"to"`                // inner destination of an ICMP echo request
+	Payload string `json:"payload,omitempty"` // hexadecimal GTP-U message, sent as it is
+	Count   int    `json:"count,omitempty"`
+	WaitMS  int    `json:"wait_ms,omitempty"`
+}
+
+// RawResult tells what came back, and to whom.
+type RawResult struct {
+	Sent             int            `json:"sent"`
+	TEID             string         `json:"teid,omitempty"`
+	Peer             string         `json:"peer"`
+	From             string         `json:"from,omitempty"`
+	Replies          int            `json:"replies"`
+	RepliesByUE      map[string]int `json:"replies_by_ue"`
+	ErrorIndications uint64         `json:"error_indications"` // received meanwhile
+}
+
+// SendRaw sends crafted GTP-U packets and waits for what they bring.
+func (s *Simulation) SendRaw(ctx context.Context, supi string, r RawGTPU) (RawResult, error) {
+	res := RawResult{RepliesByUE: map[string]int{}}
+	p, err := s.path(supi, r.Session)
+	if err != nil {
+		return res, err
+	}
+	t := p.ue.Tunnel(p.session.ID)
+	if t == nil {
+		return res, fmt.Errorf("%s: session %d has no tunnel: the UE is idle", supi, p.session.ID)
+	}
+	teid, peer, qfi, from := t.PeerTEID, t.Peer, t.QFI, p.address
+	switch {
+	case r.TEID != "" && r.TEIDOf != "":
+		return res, errors.New("teid and teid_of exclude each other")
+	case r.TEID != "":
+		v, err := strconv.ParseUint(r.TEID, 0, 32)
+		if err != nil {
+			return res, fmt.Errorf("teid %q: write for example 0x00000001", r.TEID)
+		}
+		teid = uint32(v)
+	case r.TEIDOf != "":
+		other, err := s.path(r.TEIDOf, 0)
+		if err != nil {
+			return res, err
+		}
+		x := other.ue.Tunnel(other.session.ID)
+		if x == nil {
+			return res, fmt.Errorf("%s has no tunnel: it is idle", r.TEIDOf)
+		}
+		teid, peer = x.PeerTEID, x.Peer
+	}
+	if r.Peer != "" {
+		a, err := netip.ParseAddr(r.Peer)
+		if err != nil || !a.Is4() {
+			return res, fmt.Errorf("peer %q is not an IPv4 address", r.Peer)
+		}
+		peer = netip.AddrPortFrom(a, gtpu.Port)
+	}
+	if r.QFI != nil {
+		qfi = *r.QFI
+	}
+	if r.From != "" {
+		if from, err = netip.ParseAddr(r.From); err != nil || !from.Is4() {
+			return res, fmt.Errorf("from %q is not an IPv4 address", r.From)
+		}
+	}
+	if r.Count <= 0 {
+		r.Count = 1
+	}
+	if r.WaitMS <= 0 {
+		r.WaitMS = 500
+	}
+	res.Peer = peer.String()
+	errorsBefore := s.n3.Counters.ErrorIndications.Load()
+	replies := make(chan gtpu.Reply, 1024)
+	id := measure.NewID()
+	remove := s.n3.Watches().Add(id, replies)
+	defer remove()
+
+	var packet func(seq uint16) []byte
+	if r.Payload != "" {
+		raw, err := hex.DecodeString(strings.ReplaceAll(r.Payload, " ", ""))
+		if err != nil {
+			return res, fmt.Errorf("payload: %w", err)
+		}
+		packet = func(uint16) []byte { return raw }
+	} else {
+		to, err := netip.ParseAddr(r.To)
+		if err != nil || !to.Is4() {
+			return res, fmt.Errorf("to %q is not an IPv4 address", r.To)
+		}
+		res.TEID, res.From = fmt.Sprintf("%#08x", teid), from.String()
+		packet = func(seq uint16) []byte {
+			const icmp = 1
+			inner := measure.IPv4(from, to, icmp, measure.Echo{ID: id, Sequence: seq, Payload: make([]byte, 56)}.Marshal())
+			b := append(make([]byte, gtpu.HeaderLen), inner...)
+			gtpu.PutUplink(b, teid, qfi, len(inner))
+			return b
+		}
+	}
+	for i := range r.Count {
+		if err := s.n3.SendRaw(peer, packet(uint16(i+1))); err != nil {
+			return res, err
+		}
+		res.Sent++
+	}
+	timer := time.NewTimer(time.Duration(r.WaitMS) * time.Millisecond)
+	defer timer.Stop()
+	for waiting := true; waiting && res.Replies < r.Count; {
+		select {
+		case <-ctx.Done():
+			return res, ctx.Err()
+		case <-timer.C:
+			waiting = false
+		case x := <-replies:
+			res.Replies++
+			res.RepliesByUE[s.owner(x.Tunnel)]++
+		}
+	}
+	res.ErrorIndications = s.n3.Counters.ErrorIndications.Load() - errorsBefore
+	return res, nil
+}
+
+// owner finds the UE that a tunnel belongs to.
+func (s *Simulation) owner(t *gtpu.Tunnel) string {
+	for _, e := range s.list() {
+		for psi := uint8(1); psi <= 15; psi++ {
+			if e.Tunnel(psi) == t {
+				return e.SUPI()
+			}
+		}
+	}
+	return "unknown"
+}

@@ -1,0 +1,126 @@
+package tun
+
+import (
+	"encoding/binary"
+	"errors"
+	"net"
+	"net/netip"
+	"os"
+	"runtime"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+)
+
+// isolate runs the test in a network namespace of its own, on a thread that ends with it.
+func isolate(t *testing.T) {
+	t.Helper()
+	if os.Getuid() != 0 {
+		t.Skip("needs root")
+	}
+	runtime.LockOSThread()
+	ns, err := netns.New()
+	if err != nil {
+		t.Skipf("no network namespace: %v", err)
+	}
+	t.Cleanup(func() { ns.Close() }) // the thread stays locked, and dies
+	if _, err := os.Stat("/dev/net/tun"); err != nil {
+		t.Skip("no /dev/net/tun")
+	}
+}
+
+// bound sends one UDP datagram from a socket prepared by control, and returns the error.
+func bound(t *testing.T, local *net.UDPAddr, device string) error {
+	t.Helper()
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_DGRAM, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Close(fd)
+	if device != "" {
+		if err := syscall.BindToDevice(fd, device); err != nil {
+			return err
+		}
+	}
+	if local != nil {
+		if err := syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte(local.IP.To4())}); err != nil {
+			return err
+		}
+	}
+	return syscall.Sendto(fd, []byte("x"), 0, &syscall.SockaddrInet4{Port: 9, Addr: [4]byte{172, 30, 6, 1}})
+}
+
+func readPacket(t *testing.T, d *Device) []byte {
+	t.Helper()
+	b := make([]byte, 2000)
+	_ = d.file.SetReadDeadline(time.Now().Add(5 * time.Second))
+	for {
+		n, err := d.Read(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b[0]>>4 == 4 {
+			return b[:n]
+		}
+	}
+}
+
+func TestDeviceRouting(t *testing.T) {
+	isolate(t)
+	one, err := Open(Config{Name: "ue1-1", Address: netip.MustParseAddr("10.45.0.1"), MTU: 1400, Table: 1017})
+	if err != nil {
+		t.Skipf("no TUN here: %v", err)
+	}
+	two, err := Open(Config{Name: "ue2-1", Address: netip.MustParseAddr("10.45.0.2"), MTU: 1400, Table: 1033})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := bound(t, nil, ""); !errors.Is(err, syscall.ENETUNREACH) {
+		t.Errorf("a program that is bound to no UE got a route: %v", err)
+	}
+	if err := bound(t, &net.UDPAddr{IP: net.IPv4(10, 45, 0, 2)}, ""); err != nil {
+		t.Fatalf("bound to the second UE's address: %v", err)
+	}
+	if p := readPacket(t, two); net.IP(p[12:16]).String() != "10.45.0.2" {
+		t.Errorf("the second device carries a packet from %v", net.IP(p[12:16]))
+	}
+	if err := bound(t, nil, "ue1-1"); err != nil {
+		t.Fatalf("bound to the first UE's device: %v", err)
+	}
+	p := readPacket(t, one)
+	if net.IP(p[12:16]).String() != "10.45.0.1" || binary.BigEndian.Uint16(p[2:]) != 29 {
+		t.Errorf("the first device carries % x", p)
+	}
+
+	woken := make(chan error, 1)
+	go func() {
+		_, err := two.Read(make([]byte, 2000))
+		woken <- err
+	}()
+	if err := two.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-woken; err == nil {
+		t.Error("Read of a closed device returned a packet")
+	}
+	one.Close()
+	rules, err := netlink.RuleList(netlink.FAMILY_V4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(rules) != 3 {
+		t.Errorf("%d rules left, want the kernel's own 3: %v", len(rules), rules)
+	}
+	if _, err := netlink.LinkByName("ue1-1"); err == nil {
+		t.Error("the interface outlives its device")
+	}
+}
+
+func TestDeviceRefused(t *testing.T) {
+	if _, err := Open(Config{Name: "a-name-that-is-too-long"}); err == nil {
+		t.Error("a name of 23 octets was accepted")
+	}
+}
