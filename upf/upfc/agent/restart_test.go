@@ -11,60 +11,61 @@ import (
 	"core5g.dev/core5g/upf/abi"
 	"core5g.dev/core5g/upf/upfc/config"
 	"core5g.dev/core5g/upf/upfc/dataplane/fakeupfu"
+	"core5g.dev/core5g/upf/upfc/fakesmf"
 	"core5g.dev/core5g/upf/upfc/state"
 )
 
 func TestNewUPFCContinuesFromWhatUPFUKept(t *testing.T) {
 	l := newLab(t, nil)
-	s := newSMF(t, l.addr)
-	s.associate()
-	seid := s.established(7, phone.session()...)
-	stamp := s.heartbeat()
+	s := fakesmf.New(t, l.addr)
+	s.Associate()
+	seid := s.Established(7, fakesmf.Phone.Session()...)
+	stamp := s.Heartbeat()
 	_, before := l.only()
 	if err := l.upfu.Count(before.URRs[0].Slot, abi.Ul, 700, 1); err != nil {
 		t.Fatal(err)
 	}
-	s.modify(seid, ie.NewQueryURR(ie.NewURRID(1)))
+	s.Modify(seid, ie.NewQueryURR(ie.NewURRID(1)))
 
 	l.restartAgent()
-	s.to = l.addr
+	s.To = l.addr
 	if err := l.upfu.Count(before.URRs[0].Slot, abi.Ul, 300, 1); err != nil {
 		t.Fatal(err)
 	}
-	if got := s.heartbeat(); !got.Equal(stamp) {
+	if got := s.Heartbeat(); !got.Equal(stamp) {
 		t.Errorf("Recovery Time Stamp %v, want the old one, %v", got, stamp)
 	}
-	m := s.modify(seid, phone.gnb(0x100, "172.30.3.100"), ie.NewQueryURR(ie.NewURRID(1)))
-	wantCause(t, m.Cause, ie.CauseRequestAccepted)
-	if total, _, _ := volumes(t, m.UsageReport[0]); total != 300 {
+	m := s.Modify(seid, fakesmf.Phone.GNB(0x100, "172.30.3.100"), ie.NewQueryURR(ie.NewURRID(1)))
+	fakesmf.WantCause(t, m.Cause, ie.CauseRequestAccepted)
+	if total, _, _ := fakesmf.Volumes(t, m.UsageReport[0]); total != 300 {
 		t.Errorf("reported %d octets after the restart, want the 300 that no report had covered", total)
 	}
 	if seqn, err := m.UsageReport[0].URSEQN(); err != nil || seqn != 1 {
 		t.Errorf("UR-SEQN %d (%v), want 1", seqn, err)
 	}
 	// Establishments go on under the association from before, and do not collide with old sessions.
-	s.established(8, ue{teid: 2, n3: "172.30.3.16", addr: "10.45.0.2"}.session()...)
-	wantCause(t, s.establish(9, phone.session()...).Cause, ie.CauseRuleCreationModificationFailure)
-	wantCause(t, s.delete(seid).Cause, ie.CauseRequestAccepted)
+	s.Established(8, fakesmf.UE{TEID: 2, N3: "172.30.3.16", Addr: "10.45.0.2"}.Session()...)
+	fakesmf.WantCause(t, s.Establish(9, fakesmf.Phone.Session()...).Cause, ie.CauseRuleCreationModificationFailure)
+	fakesmf.WantCause(t, s.Delete(seid).Cause, ie.CauseRequestAccepted)
 }
 
 func TestNewUPFUIsFilledAgain(t *testing.T) {
 	l := newLab(t, nil)
-	s := newSMF(t, l.addr)
-	s.associate()
-	seid := s.established(7, phone.session()...)
-	wantCause(t, s.modify(seid, phone.gnb(0x100, "172.30.3.100")).Cause, ie.CauseRequestAccepted)
-	stamp := s.heartbeat()
+	s := fakesmf.New(t, l.addr)
+	s.Associate()
+	seid := s.Established(7, fakesmf.Phone.Session()...)
+	fakesmf.WantCause(t, s.Modify(seid, fakesmf.Phone.GNB(0x100, "172.30.3.100")).Cause, ie.CauseRequestAccepted)
+	stamp := s.Heartbeat()
 	index, before := l.only()
 	if err := l.upfu.Count(before.URRs[0].Slot, abi.Dl, 1000, 3); err != nil {
 		t.Fatal(err)
 	}
 
 	l.upfu.Kill()
-	if got := s.heartbeat(); !got.Equal(stamp) {
+	if got := s.Heartbeat(); !got.Equal(stamp) {
 		t.Errorf("Recovery Time Stamp %v while upf-u is away, want %v", got, stamp)
 	}
-	wantCause(t, s.modify(seid, phone.gnb(0x200, "172.30.3.100")).Cause, ie.CauseSystemFailure)
+	fakesmf.WantCause(t, s.Modify(seid, fakesmf.Phone.GNB(0x200, "172.30.3.100")).Cause, ie.CauseSystemFailure)
 
 	start := time.Now()
 	l.startUPFU()
@@ -77,24 +78,24 @@ func TestNewUPFUIsFilledAgain(t *testing.T) {
 	if diff := cmp.Diff(before, after); diff != "" || index != again {
 		t.Errorf("session %d then %d (-before +after):\n%s", index, again, diff)
 	}
-	if got := s.heartbeat(); !got.Equal(stamp) {
+	if got := s.Heartbeat(); !got.Equal(stamp) {
 		t.Errorf("Recovery Time Stamp %v, want %v", got, stamp)
 	}
 	// What the dead upf-u had counted is reported together with what the new one counts.
 	if err := l.upfu.Count(before.URRs[0].Slot, abi.Dl, 50, 1); err != nil {
 		t.Fatal(err)
 	}
-	d := s.delete(seid)
-	if total, _, dl := volumes(t, d.UsageReport[0]); total != 1050 || dl != 1050 {
+	d := s.Delete(seid)
+	if total, _, dl := fakesmf.Volumes(t, d.UsageReport[0]); total != 1050 || dl != 1050 {
 		t.Errorf("last report covers %d octets, want 1050", total)
 	}
 }
 
 func TestCutConnectionToTheSameUPFU(t *testing.T) {
 	l := newLab(t, nil)
-	s := newSMF(t, l.addr)
-	s.associate()
-	seid := s.established(7, phone.session()...)
+	s := fakesmf.New(t, l.addr)
+	s.Associate()
+	seid := s.Established(7, fakesmf.Phone.Session()...)
 	index, before := l.only()
 	if err := l.upfu.Count(before.URRs[0].Slot, abi.Ul, 100, 1); err != nil {
 		t.Fatal(err)
@@ -105,43 +106,43 @@ func TestCutConnectionToTheSameUPFU(t *testing.T) {
 	if err := l.upfu.Await(2*time.Second, func() bool { return len(l.upfu.Sessions()) == 1 && l.agent.Ready() == nil }); err != nil {
 		t.Fatalf("unknown session not deleted: %v", err)
 	}
-	d := s.delete(seid)
-	if total, _, _ := volumes(t, d.UsageReport[0]); total != 100 {
+	d := s.Delete(seid)
+	if total, _, _ := fakesmf.Volumes(t, d.UsageReport[0]); total != 100 {
 		t.Errorf("last report covers %d octets, want 100", total)
 	}
 }
 
 func TestBothDeadMeansANewRecoveryTimeStamp(t *testing.T) {
 	l := newLab(t, nil)
-	s := newSMF(t, l.addr)
-	s.associate()
-	seid := s.established(7, phone.session()...)
-	stamp := s.heartbeat()
+	s := fakesmf.New(t, l.addr)
+	s.Associate()
+	seid := s.Established(7, fakesmf.Phone.Session()...)
+	stamp := s.Heartbeat()
 	l.stop()
 	l.upfu.Kill()
 	time.Sleep(time.Until(stamp.Add(1100 * time.Millisecond))) // stamps have seconds
 	l.startUPFU()
 	l.startAgent()
-	s.to = l.addr
-	if got := s.heartbeat(); !got.After(stamp) {
+	s.To = l.addr
+	if got := s.Heartbeat(); !got.After(stamp) {
 		t.Errorf("Recovery Time Stamp %v, want one newer than %v", got, stamp)
 	}
-	wantCause(t, s.modify(seid, phone.gnb(0x100, "172.30.3.100")).Cause, ie.CauseSessionContextNotFound)
+	fakesmf.WantCause(t, s.Modify(seid, fakesmf.Phone.GNB(0x100, "172.30.3.100")).Cause, ie.CauseSessionContextNotFound)
 }
 
 func TestStateOfAnotherVersionIsGivenUpWithANewStamp(t *testing.T) {
 	l := newLab(t, nil)
-	s := newSMF(t, l.addr)
-	s.associate()
-	s.established(7, phone.session()...)
-	stamp := s.heartbeat()
+	s := fakesmf.New(t, l.addr)
+	s.Associate()
+	s.Established(7, fakesmf.Phone.Session()...)
+	stamp := s.Heartbeat()
 	index, kept := l.only()
 	l.stop()
 	l.upfu.Install(index, kept, []byte{state.Version + 1, 0xa0})
 	time.Sleep(time.Until(stamp.Add(1100 * time.Millisecond)))
 	l.startAgent()
-	s.to = l.addr
-	if got := s.heartbeat(); !got.After(stamp) {
+	s.To = l.addr
+	if got := s.Heartbeat(); !got.After(stamp) {
 		t.Errorf("Recovery Time Stamp %v, want one newer than %v", got, stamp)
 	}
 	if n := len(l.upfu.Sessions()); n != 0 {
@@ -151,9 +152,9 @@ func TestStateOfAnotherVersionIsGivenUpWithANewStamp(t *testing.T) {
 
 func TestTenThousandSessionsAreBackWithinASecond(t *testing.T) {
 	l := newLab(t, nil)
-	s := newSMF(t, l.addr)
-	s.associate()
-	s.established(1, phone.session()...)
+	s := fakesmf.New(t, l.addr)
+	s.Associate()
+	s.Established(1, fakesmf.Phone.Session()...)
 	_, model := l.only()
 	template, err := state.DecodeSession(model.Blob)
 	if err != nil {
@@ -204,35 +205,35 @@ func TestTenThousandSessionsAreBackWithinASecond(t *testing.T) {
 
 func TestSMFRestart(t *testing.T) {
 	l := newLab(t, nil)
-	a, b := newSMF(t, l.addr), newSMF(t, l.addr)
-	a.associate()
-	b.associate()
-	a.established(1, phone.session()...)
-	mine := b.established(1, ue{teid: 1, n3: "172.30.3.17", addr: "10.46.0.1"}.session()...)
+	a, b := fakesmf.New(t, l.addr), fakesmf.New(t, l.addr)
+	a.Associate()
+	b.Associate()
+	a.Established(1, fakesmf.Phone.Session()...)
+	mine := b.Established(1, fakesmf.UE{TEID: 1, N3: "172.30.3.17", Addr: "10.46.0.1"}.Session()...)
 
 	// A newer stamp in a heartbeat ends the association and its sessions, and no other's.
-	a.recovery = a.recovery.Add(time.Minute)
-	a.heartbeat()
+	a.Recovery = a.Recovery.Add(time.Minute)
+	a.Heartbeat()
 	if err := l.upfu.Await(2*time.Second, func() bool { return len(l.upfu.Sessions()) == 1 }); err != nil {
 		t.Fatalf("sessions of the restarted SMF are still there: %v", err)
 	}
-	wantCause(t, a.establish(2, phone.session()...).Cause, ie.CauseNoEstablishedPFCPAssociation)
-	a.associate()
-	a.established(2, phone.session()...)
+	fakesmf.WantCause(t, a.Establish(2, fakesmf.Phone.Session()...).Cause, ie.CauseNoEstablishedPFCPAssociation)
+	a.Associate()
+	a.Established(2, fakesmf.Phone.Session()...)
 
 	// So does one in an association setup.
-	a.recovery = a.recovery.Add(time.Minute)
-	a.associate()
+	a.Recovery = a.Recovery.Add(time.Minute)
+	a.Associate()
 	if n := len(l.upfu.Sessions()); n != 1 {
 		t.Errorf("%d sessions after the second restart, want the other SMF's alone", n)
 	}
-	wantCause(t, b.modify(mine, ie.NewUpdateQER(ie.NewQERID(1), ie.NewGateStatus(1, 1))).Cause, ie.CauseRequestAccepted)
+	fakesmf.WantCause(t, b.Modify(mine, ie.NewUpdateQER(ie.NewQERID(1), ie.NewGateStatus(1, 1))).Cause, ie.CauseRequestAccepted)
 
-	r, ok := b.ask(message.NewAssociationReleaseRequest(b.nextSeq(), b.node())).(*message.AssociationReleaseResponse)
+	r, ok := b.Ask(message.NewAssociationReleaseRequest(b.NextSeq(), b.Node())).(*message.AssociationReleaseResponse)
 	if !ok {
 		t.Fatal("no Association Release Response")
 	}
-	wantCause(t, r.Cause, ie.CauseRequestAccepted)
+	fakesmf.WantCause(t, r.Cause, ie.CauseRequestAccepted)
 	if n := len(l.upfu.Sessions()); n != 0 {
 		t.Errorf("%d sessions after the release", n)
 	}
@@ -243,11 +244,11 @@ func TestSMFThatDiesIsReleasedAfterItsTime(t *testing.T) {
 		c.Heartbeat = config.Heartbeat{Interval: 20 * time.Millisecond, Retries: 1, ReleaseAfter: 50 * time.Millisecond}
 		c.PFCP.Retransmit.Interval = 20 * time.Millisecond
 	})
-	s := newSMF(t, l.addr)
-	s.associate()
-	s.established(1, phone.session()...)
-	<-s.hearts // they come, and are answered
-	s.mute.Store(true)
+	s := fakesmf.New(t, l.addr)
+	s.Associate()
+	s.Established(1, fakesmf.Phone.Session()...)
+	<-s.Heartbeats // they come, and are answered
+	s.Mute.Store(true)
 	if err := l.upfu.Await(5*time.Second, func() bool { return len(l.upfu.Sessions()) == 0 }); err != nil {
 		t.Fatalf("sessions of a dead SMF are kept: %v", err)
 	}

@@ -10,14 +10,15 @@ import (
 	"github.com/wmnsk/go-pfcp/message"
 
 	"core5g.dev/core5g/upf/abi"
+	"core5g.dev/core5g/upf/upfc/fakesmf"
 	"core5g.dev/core5g/upf/upfc/rules"
 )
 
 func TestSessionOfFree5GCFromEstablishmentToDeletion(t *testing.T) {
 	l := newLab(t, nil)
-	s := newSMF(t, l.addr)
-	s.associate()
-	seid := s.established(7, phone.session()...)
+	s := fakesmf.New(t, l.addr)
+	s.Associate()
+	seid := s.Established(7, fakesmf.Phone.Session()...)
 
 	_, got := l.only()
 	type pdr struct {
@@ -45,9 +46,9 @@ func TestSessionOfFree5GCFromEstablishmentToDeletion(t *testing.T) {
 
 	// The gNB's tunnel becomes known; the SMF sends the whole PDI again beside it.
 	updatePDR := ie.NewUpdatePDR(ie.NewPDRID(2), ie.NewPrecedence(255),
-		ie.NewPDI(ie.NewSourceInterface(ie.SrcInterfaceCore), ie.NewNetworkInstance("internet"), ie.NewUEIPAddress(0x06, phone.addr, "", 0, 0)),
+		ie.NewPDI(ie.NewSourceInterface(ie.SrcInterfaceCore), ie.NewNetworkInstance("internet"), ie.NewUEIPAddress(0x06, fakesmf.Phone.Addr, "", 0, 0)),
 		ie.NewFARID(2), ie.NewURRID(1))
-	wantCause(t, s.modify(seid, updatePDR, phone.gnb(0x100, "172.30.3.100")).Cause, ie.CauseRequestAccepted)
+	fakesmf.WantCause(t, s.Modify(seid, updatePDR, fakesmf.Phone.GNB(0x100, "172.30.3.100")).Cause, ie.CauseRequestAccepted)
 	_, got = l.only()
 	want := abi.Far{FarId: 2, Action: abi.FarForw, Flags: abi.FarOhcGtpu, PeerPort: 2152, Teid: 0x100,
 		PeerAddrBe: abi.AddrBe(rules.FTEID{Addr: addr("172.30.3.100")}.Addr), LocalAddrBe: abi.AddrBe(addr("172.30.3.16"))}
@@ -60,14 +61,14 @@ func TestSessionOfFree5GCFromEstablishmentToDeletion(t *testing.T) {
 
 	// Path switch to another gNB with End Markers to the old one.
 	sndem := ie.NewPFCPSMReqFlags(0x02)
-	wantCause(t, s.modify(seid, phone.gnb(0x200, "172.30.3.101", sndem)).Cause, ie.CauseRequestAccepted)
+	fakesmf.WantCause(t, s.Modify(seid, fakesmf.Phone.GNB(0x200, "172.30.3.101", sndem)).Cause, ie.CauseRequestAccepted)
 	markers := l.upfu.EndMarkers()
 	if len(markers) != 1 || markers[0].Teid != 0x100 || markers[0].PeerAddrBe != abi.AddrBe(addr("172.30.3.100")) || markers[0].LocalAddrBe != abi.AddrBe(addr("172.30.3.16")) {
 		t.Errorf("End Markers %+v, want one to the old tunnel", markers)
 	}
 
 	// AN release: BUFF+NOCP, no BAR; downlink data makes a report.
-	wantCause(t, s.modify(seid, ie.NewUpdateFAR(ie.NewFARID(2), ie.NewApplyAction(0x0c))).Cause, ie.CauseRequestAccepted)
+	fakesmf.WantCause(t, s.Modify(seid, ie.NewUpdateFAR(ie.NewFARID(2), ie.NewApplyAction(0x0c))).Cause, ie.CauseRequestAccepted)
 	index, got := l.only()
 	if a := got.FARs[1].Action; a != abi.FarBuff|abi.FarNocp {
 		t.Errorf("action %#x, want BUFF and NOCP", a)
@@ -75,7 +76,7 @@ func TestSessionOfFree5GCFromEstablishmentToDeletion(t *testing.T) {
 	if err := l.upfu.DownlinkData(index, 2, 1); err != nil {
 		t.Fatal(err)
 	}
-	r := s.report()
+	r := s.Report()
 	if r.SEID() != 7 || !r.ReportType.HasDLDR() {
 		t.Errorf("report for SEID %d, type %v; want a Downlink Data Report for 7", r.SEID(), r.ReportType.Payload)
 	}
@@ -88,25 +89,25 @@ func TestSessionOfFree5GCFromEstablishmentToDeletion(t *testing.T) {
 	if err := l.upfu.Count(slot, abi.Ul, 1000, 2); err != nil {
 		t.Fatal(err)
 	}
-	m := s.modify(seid, ie.NewQueryURR(ie.NewURRID(1)))
-	if len(m.UsageReport) != 1 || trigger(t, m.UsageReport[0]) != "800000" {
+	m := s.Modify(seid, ie.NewQueryURR(ie.NewURRID(1)))
+	if len(m.UsageReport) != 1 || fakesmf.Trigger(t, m.UsageReport[0]) != "800000" {
 		t.Fatalf("usage reports %v, want one with trigger IMMER", m.UsageReport)
 	}
-	if total, ul, _ := volumes(t, m.UsageReport[0]); total != 1000 || ul != 1000 {
+	if total, ul, _ := fakesmf.Volumes(t, m.UsageReport[0]); total != 1000 || ul != 1000 {
 		t.Errorf("reported %d octets, uplink %d, want 1000", total, ul)
 	}
 	if err := l.upfu.Count(slot, abi.Dl, 500, 1); err != nil {
 		t.Fatal(err)
 	}
-	d := s.delete(seid)
-	wantCause(t, d.Cause, ie.CauseRequestAccepted)
+	d := s.Delete(seid)
+	fakesmf.WantCause(t, d.Cause, ie.CauseRequestAccepted)
 	if d.SEID() != 7 {
 		t.Errorf("answer for CP SEID %d, want 7", d.SEID())
 	}
-	if len(d.UsageReport) != 1 || trigger(t, d.UsageReport[0]) != "000800" {
+	if len(d.UsageReport) != 1 || fakesmf.Trigger(t, d.UsageReport[0]) != "000800" {
 		t.Fatalf("usage reports %v, want one with trigger TERMR", d.UsageReport)
 	}
-	if total, ul, dl := volumes(t, d.UsageReport[0]); total != 500 || ul != 0 || dl != 500 {
+	if total, ul, dl := fakesmf.Volumes(t, d.UsageReport[0]); total != 500 || ul != 0 || dl != 500 {
 		t.Errorf("last report covers %d/%d/%d, want the 500 downlink octets since the query", total, ul, dl)
 	}
 	if seqn, err := d.UsageReport[0].URSEQN(); err != nil || seqn != 1 {
@@ -115,69 +116,69 @@ func TestSessionOfFree5GCFromEstablishmentToDeletion(t *testing.T) {
 	if n := len(l.upfu.Sessions()); n != 0 {
 		t.Errorf("%d sessions left in upf-u", n)
 	}
-	wantCause(t, s.delete(seid).Cause, ie.CauseSessionContextNotFound)
+	fakesmf.WantCause(t, s.Delete(seid).Cause, ie.CauseSessionContextNotFound)
 }
 
 func TestRefusedByUPFU(t *testing.T) {
 	l := newLab(t, nil)
-	s := newSMF(t, l.addr)
-	s.associate()
+	s := fakesmf.New(t, l.addr)
+	s.Associate()
 	l.upfu.Refuse(syscall.ENOSPC)
-	wantCause(t, s.establish(1, phone.session()...).Cause, ie.CauseNoResourcesAvailable)
+	fakesmf.WantCause(t, s.Establish(1, fakesmf.Phone.Session()...).Cause, ie.CauseNoResourcesAvailable)
 	l.upfu.Refuse(syscall.EINVAL)
-	wantCause(t, s.establish(1, phone.session()...).Cause, ie.CauseRuleCreationModificationFailure)
+	fakesmf.WantCause(t, s.Establish(1, fakesmf.Phone.Session()...).Cause, ie.CauseRuleCreationModificationFailure)
 	l.upfu.Refuse(0)
 	// Nothing of the refused attempts is left: the same F-TEID and UE address are free.
-	seid := s.established(1, phone.session()...)
+	seid := s.Established(1, fakesmf.Phone.Session()...)
 	_, before := l.only()
 
 	l.upfu.Refuse(syscall.EINVAL)
-	wantCause(t, s.modify(seid, phone.gnb(0x100, "172.30.3.100")).Cause, ie.CauseRuleCreationModificationFailure)
-	wantCause(t, s.delete(seid).Cause, ie.CauseRuleCreationModificationFailure)
+	fakesmf.WantCause(t, s.Modify(seid, fakesmf.Phone.GNB(0x100, "172.30.3.100")).Cause, ie.CauseRuleCreationModificationFailure)
+	fakesmf.WantCause(t, s.Delete(seid).Cause, ie.CauseRuleCreationModificationFailure)
 	l.upfu.Refuse(0)
 	// The session is what it was: an unrelated change sends the old FAR.
-	wantCause(t, s.modify(seid, ie.NewUpdateQER(ie.NewQERID(1), ie.NewGateStatus(0, 0))).Cause, ie.CauseRequestAccepted)
+	fakesmf.WantCause(t, s.Modify(seid, ie.NewUpdateQER(ie.NewQERID(1), ie.NewGateStatus(0, 0))).Cause, ie.CauseRequestAccepted)
 	_, after := l.only()
 	if diff := cmp.Diff(before.FARs, after.FARs); diff != "" {
 		t.Errorf("FARs after a refused change (-before +after):\n%s", diff)
 	}
-	wantCause(t, s.delete(seid).Cause, ie.CauseRequestAccepted)
+	fakesmf.WantCause(t, s.Delete(seid).Cause, ie.CauseRequestAccepted)
 }
 
 func TestSilentUPFUIsGivenUp(t *testing.T) {
 	l := newLab(t, nil)
-	s := newSMF(t, l.addr)
-	s.associate()
-	seid := s.established(1, phone.session()...)
+	s := fakesmf.New(t, l.addr)
+	s.Associate()
+	seid := s.Established(1, fakesmf.Phone.Session()...)
 	l.upfu.Silence(true)
-	s.write(message.NewSessionModificationRequest(0, 0, seid, s.nextSeq(), 0, phone.gnb(0x100, "172.30.3.100")))
+	s.Write(message.NewSessionModificationRequest(0, 0, seid, s.NextSeq(), 0, fakesmf.Phone.GNB(0x100, "172.30.3.100")))
 	// Heartbeats are answered all the while.
 	for range 5 {
-		s.write(message.NewHeartbeatRequest(s.nextSeq(), ie.NewRecoveryTimeStamp(s.recovery), nil))
-		if _, ok := s.answer().(*message.HeartbeatResponse); !ok {
+		s.Write(message.NewHeartbeatRequest(s.NextSeq(), ie.NewRecoveryTimeStamp(s.Recovery), nil))
+		if _, ok := s.Answer().(*message.HeartbeatResponse); !ok {
 			t.Fatal("no Heartbeat Response while upf-u is silent")
 		}
 	}
-	a, ok := s.answer().(*message.SessionModificationResponse)
+	a, ok := s.Answer().(*message.SessionModificationResponse)
 	if !ok {
 		t.Fatal("no Session Modification Response")
 	}
-	wantCause(t, a.Cause, ie.CauseSystemFailure)
+	fakesmf.WantCause(t, a.Cause, ie.CauseSystemFailure)
 	l.upfu.Silence(false)
 	if err := l.upfu.Await(3*time.Second, func() bool { return l.agent.Ready() == nil }); err != nil {
 		t.Fatal(err)
 	}
-	wantCause(t, s.modify(seid, phone.gnb(0x100, "172.30.3.100")).Cause, ie.CauseRequestAccepted)
+	fakesmf.WantCause(t, s.Modify(seid, fakesmf.Phone.GNB(0x100, "172.30.3.100")).Cause, ie.CauseRequestAccepted)
 }
 
 func TestRequestsThatAreRefused(t *testing.T) {
 	l := newLab(t, nil)
-	s := newSMF(t, l.addr)
-	other := newSMF(t, l.addr)
-	wantCause(t, s.establish(1, phone.session()...).Cause, ie.CauseNoEstablishedPFCPAssociation)
-	s.associate()
-	other.associate()
-	s.established(1, phone.session()...)
+	s := fakesmf.New(t, l.addr)
+	other := fakesmf.New(t, l.addr)
+	fakesmf.WantCause(t, s.Establish(1, fakesmf.Phone.Session()...).Cause, ie.CauseNoEstablishedPFCPAssociation)
+	s.Associate()
+	other.Associate()
+	s.Established(1, fakesmf.Phone.Session()...)
 
 	replace := func(ies []*ie.IE, t uint16, by ...*ie.IE) []*ie.IE {
 		out := append([]*ie.IE{}, by...)
@@ -188,47 +189,47 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		}
 		return out
 	}
-	second := ue{teid: 2, n3: "172.30.3.17", addr: "10.45.0.2"}
+	second := fakesmf.UE{TEID: 2, N3: "172.30.3.17", Addr: "10.45.0.2"}
 	tests := map[string]struct {
-		from      *smf
+		from      *fakesmf.SMF
 		ies       []*ie.IE
 		cause     uint8
 		offending uint16
 	}{
-		"an F-TEID that another SMF's session has": {other, ue{teid: 1, n3: "172.30.3.16", addr: "10.45.0.9"}.session(), ie.CauseRuleCreationModificationFailure, ie.FTEID},
-		"a UE address that another session has":    {other, ue{teid: 9, n3: "172.30.3.16", addr: "10.45.0.1"}.session(), ie.CauseRuleCreationModificationFailure, ie.UEIPAddress},
-		"an N3 address that is not the UPF's":      {s, ue{teid: 2, n3: "172.30.3.99", addr: "10.45.0.2"}.session(), ie.CauseRuleCreationModificationFailure, ie.FTEID},
-		"no Create PDR":                            {s, replace(second.session(), ie.CreatePDR), ie.CauseMandatoryIEMissing, ie.CreatePDR},
-		"no Create FAR":                            {s, replace(second.session(), ie.CreateFAR), ie.CauseMandatoryIEMissing, ie.CreateFAR},
-		"a PDR whose QER is missing":               {s, replace(second.session(), ie.CreateQER), ie.CauseRuleCreationModificationFailure, ie.QERID},
-		"a PDU session that is not IPv4":           {s, replace(second.session(), ie.PDNType, ie.NewPDNType(2)), ie.CauseServiceNotSupported, ie.PDNType},
-		"an IPv6 UE address": {s, replace(second.session(), ie.CreatePDR, ie.NewCreatePDR(ie.NewPDRID(1), ie.NewPrecedence(1), ie.NewFARID(1),
+		"an F-TEID that another SMF's session has": {other, fakesmf.UE{TEID: 1, N3: "172.30.3.16", Addr: "10.45.0.9"}.Session(), ie.CauseRuleCreationModificationFailure, ie.FTEID},
+		"a UE address that another session has":    {other, fakesmf.UE{TEID: 9, N3: "172.30.3.16", Addr: "10.45.0.1"}.Session(), ie.CauseRuleCreationModificationFailure, ie.UEIPAddress},
+		"an N3 address that is not the UPF's":      {s, fakesmf.UE{TEID: 2, N3: "172.30.3.99", Addr: "10.45.0.2"}.Session(), ie.CauseRuleCreationModificationFailure, ie.FTEID},
+		"no Create PDR":                            {s, replace(second.Session(), ie.CreatePDR), ie.CauseMandatoryIEMissing, ie.CreatePDR},
+		"no Create FAR":                            {s, replace(second.Session(), ie.CreateFAR), ie.CauseMandatoryIEMissing, ie.CreateFAR},
+		"a PDR whose QER is missing":               {s, replace(second.Session(), ie.CreateQER), ie.CauseRuleCreationModificationFailure, ie.QERID},
+		"a PDU session that is not IPv4":           {s, replace(second.Session(), ie.PDNType, ie.NewPDNType(2)), ie.CauseServiceNotSupported, ie.PDNType},
+		"an IPv6 UE address": {s, replace(second.Session(), ie.CreatePDR, ie.NewCreatePDR(ie.NewPDRID(1), ie.NewPrecedence(1), ie.NewFARID(1),
 			ie.NewPDI(ie.NewSourceInterface(ie.SrcInterfaceCore), ie.NewUEIPAddress(0x05, "", "2001:db8::1", 0, 0)))), ie.CauseRuleCreationModificationFailure, ie.UEIPAddress},
-		"a UE address from the UPF's pool": {s, replace(second.session(), ie.CreatePDR, ie.NewCreatePDR(ie.NewPDRID(1), ie.NewPrecedence(1), ie.NewFARID(1),
+		"a UE address from the UPF's pool": {s, replace(second.Session(), ie.CreatePDR, ie.NewCreatePDR(ie.NewPDRID(1), ie.NewPrecedence(1), ie.NewFARID(1),
 			ie.NewPDI(ie.NewSourceInterface(ie.SrcInterfaceCore), ie.NewUEIPAddress(0x12, "", "", 0, 0)))), ie.CauseNoResourcesAvailable, ie.UEIPAddress},
-		"an SDF filter that cannot be read": {s, append(second.session(), second.pdrUL(9, 5, ie.NewSDFFilter("permit out ip from here to there", "", "", "", 0))), ie.CauseRuleCreationModificationFailure, ie.SDFFilter},
+		"an SDF filter that cannot be read": {s, append(second.Session(), second.UplinkPDR(9, 5, ie.NewSDFFilter("permit out ip from here to there", "", "", "", 0))), ie.CauseRuleCreationModificationFailure, ie.SDFFilter},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			a := tt.from.establish(99, tt.ies...)
-			wantCause(t, a.Cause, tt.cause)
-			wantOffending(t, a.OffendingIE, tt.offending)
+			a := tt.from.Establish(99, tt.ies...)
+			fakesmf.WantCause(t, a.Cause, tt.cause)
+			fakesmf.WantOffending(t, a.OffendingIE, tt.offending)
 		})
 	}
 	if n := len(l.upfu.Sessions()); n != 1 {
 		t.Errorf("%d sessions in upf-u after refusals, want the first alone", n)
 	}
-	s.established(2, second.session()...) // nothing of the refusals is left behind
+	s.Established(2, second.Session()...) // nothing of the refusals is left behind
 }
 
 func TestRepeatedRequestIsExecutedOnce(t *testing.T) {
 	l := newLab(t, nil)
-	s := newSMF(t, l.addr)
-	s.associate()
-	ies := append([]*ie.IE{s.node(), ie.NewFSEID(1, s.addr.AsSlice(), nil)}, phone.session()...)
-	m := message.NewSessionEstablishmentRequest(0, 0, 0, s.nextSeq(), 0, ies...)
-	first, second := s.ask(m).(*message.SessionEstablishmentResponse), s.ask(m).(*message.SessionEstablishmentResponse)
-	wantCause(t, first.Cause, ie.CauseRequestAccepted)
+	s := fakesmf.New(t, l.addr)
+	s.Associate()
+	ies := append([]*ie.IE{s.Node(), ie.NewFSEID(1, s.Addr.AsSlice(), nil)}, fakesmf.Phone.Session()...)
+	m := message.NewSessionEstablishmentRequest(0, 0, 0, s.NextSeq(), 0, ies...)
+	first, second := s.Ask(m).(*message.SessionEstablishmentResponse), s.Ask(m).(*message.SessionEstablishmentResponse)
+	fakesmf.WantCause(t, first.Cause, ie.CauseRequestAccepted)
 	if diff := cmp.Diff(first.UPFSEID.Payload, second.UPFSEID.Payload); diff != "" {
 		t.Errorf("the repetition got another answer:\n%s", diff)
 	}
@@ -237,8 +238,8 @@ func TestRepeatedRequestIsExecutedOnce(t *testing.T) {
 
 func TestFTEIDChosenByTheUPF(t *testing.T) {
 	l := newLab(t, nil)
-	s := newSMF(t, l.addr)
-	s.associate()
+	s := fakesmf.New(t, l.addr)
+	s.Associate()
 	choose := func(id uint16) *ie.IE {
 		return ie.NewCreatePDR(ie.NewPDRID(id), ie.NewPrecedence(uint32(id)), ie.NewFARID(1), ie.NewOuterHeaderRemoval(6, 0),
 			ie.NewPDI(ie.NewSourceInterface(ie.SrcInterfaceAccess), ie.NewFTEID(0x0d, 0, nil, nil, 5)))
@@ -246,8 +247,8 @@ func TestFTEIDChosenByTheUPF(t *testing.T) {
 	far := ie.NewCreateFAR(ie.NewFARID(1), ie.NewApplyAction(0x02, 0x00), ie.NewForwardingParameters(ie.NewDestinationInterface(ie.DstInterfaceCore)))
 	dl := ie.NewCreatePDR(ie.NewPDRID(9), ie.NewPrecedence(9), ie.NewFARID(1),
 		ie.NewPDI(ie.NewSourceInterface(ie.SrcInterfaceCore), ie.NewUEIPAddress(0x06, "10.45.0.7", "", 0, 0)))
-	a := s.establish(1, choose(1), choose(2), dl, far)
-	wantCause(t, a.Cause, ie.CauseRequestAccepted)
+	a := s.Establish(1, choose(1), choose(2), dl, far)
+	fakesmf.WantCause(t, a.Cause, ie.CauseRequestAccepted)
 	if len(a.CreatedPDR) != 2 {
 		t.Fatalf("%d Created PDRs, want 2", len(a.CreatedPDR))
 	}

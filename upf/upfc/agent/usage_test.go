@@ -9,6 +9,7 @@ import (
 	"github.com/wmnsk/go-pfcp/ie"
 
 	"core5g.dev/core5g/upf/abi"
+	"core5g.dev/core5g/upf/upfc/fakesmf"
 	"core5g.dev/core5g/upf/upfc/state"
 	"core5g.dev/core5g/upf/upfc/usage"
 )
@@ -19,14 +20,14 @@ func addr4(a [4]byte) netip.Addr { return netip.AddrFrom4(a) }
 
 func TestVolumeThresholdAndStartOfTraffic(t *testing.T) {
 	l := newLab(t, nil)
-	s := newSMF(t, l.addr)
-	s.associate()
-	u := phone
-	u.urr = []*ie.IE{
+	s := fakesmf.New(t, l.addr)
+	s.Associate()
+	u := fakesmf.Phone
+	u.URR = []*ie.IE{
 		ie.NewMeasurementMethod(0, 1, 0), ie.NewReportingTriggers(0x12, 0), // START, VOLTH
 		ie.NewVolumeThreshold(0x01, 1000, 0, 0),
 	}
-	seid := s.established(7, u.session()...)
+	seid := s.Established(7, u.Session()...)
 	_, sess := l.only()
 	slot := sess.URRs[0].Slot
 	if a := l.upfu.Arm(slot); a.Total != 1 || a.Ul != math.MaxUint64 {
@@ -35,11 +36,11 @@ func TestVolumeThresholdAndStartOfTraffic(t *testing.T) {
 	if err := l.upfu.Count(slot, abi.Ul, 100, 1); err != nil {
 		t.Fatal(err)
 	}
-	r := s.report()
-	if got := trigger(t, r.UsageReport[0]); got != "100000" {
+	r := s.Report()
+	if got := fakesmf.Trigger(t, r.UsageReport[0]); got != "100000" {
 		t.Errorf("trigger %s, want START", got)
 	}
-	if total, _, _ := volumes(t, r.UsageReport[0]); total != 0 {
+	if total, _, _ := fakesmf.Volumes(t, r.UsageReport[0]); total != 0 {
 		t.Errorf("start of traffic covers %d octets, want none", total)
 	}
 	if err := l.upfu.Await(2*time.Second, func() bool { return l.upfu.Arm(slot).Total == 1000 }); err != nil {
@@ -48,38 +49,38 @@ func TestVolumeThresholdAndStartOfTraffic(t *testing.T) {
 	if err := l.upfu.Count(slot, abi.Dl, 1400, 1); err != nil {
 		t.Fatal(err)
 	}
-	r = s.report()
-	if got := trigger(t, r.UsageReport[0]); got != "020000" {
+	r = s.Report()
+	if got := fakesmf.Trigger(t, r.UsageReport[0]); got != "020000" {
 		t.Errorf("trigger %s, want VOLTH", got)
 	}
-	if total, ul, dl := volumes(t, r.UsageReport[0]); total != 1500 || ul != 100 || dl != 1400 {
+	if total, ul, dl := fakesmf.Volumes(t, r.UsageReport[0]); total != 1500 || ul != 100 || dl != 1400 {
 		t.Errorf("reported %d/%d/%d, want 1500/100/1400", total, ul, dl)
 	}
 	if err := l.upfu.Await(2*time.Second, func() bool { return l.upfu.Arm(slot).Total == 2500 }); err != nil {
 		t.Errorf("armed at %+v, want a threshold beyond what was reported: %v", l.upfu.Arm(slot), err)
 	}
-	d := s.delete(seid)
-	if total, _, _ := volumes(t, d.UsageReport[0]); total != 0 {
+	d := s.Delete(seid)
+	if total, _, _ := fakesmf.Volumes(t, d.UsageReport[0]); total != 0 {
 		t.Errorf("last report covers %d octets again", total)
 	}
 }
 
 func TestPeriodicReportsGoOnAfterARestartOfUPFC(t *testing.T) {
 	l := newLab(t, nil)
-	s := newSMF(t, l.addr)
-	s.associate()
-	u := phone
-	u.urr = []*ie.IE{ie.NewMeasurementMethod(0, 1, 0), ie.NewReportingTriggers(0x01, 0), ie.NewMeasurementPeriod(time.Second)}
-	s.established(7, u.session()...)
+	s := fakesmf.New(t, l.addr)
+	s.Associate()
+	u := fakesmf.Phone
+	u.URR = []*ie.IE{ie.NewMeasurementMethod(0, 1, 0), ie.NewReportingTriggers(0x01, 0), ie.NewMeasurementPeriod(time.Second)}
+	s.Established(7, u.Session()...)
 	_, sess := l.only()
 	if err := l.upfu.Count(sess.URRs[0].Slot, abi.Ul, 100, 1); err != nil {
 		t.Fatal(err)
 	}
-	r := s.report()
-	if got := trigger(t, r.UsageReport[0]); got != "010000" {
+	r := s.Report()
+	if got := fakesmf.Trigger(t, r.UsageReport[0]); got != "010000" {
 		t.Errorf("trigger %s, want PERIO", got)
 	}
-	if total, _, _ := volumes(t, r.UsageReport[0]); total != 100 {
+	if total, _, _ := fakesmf.Volumes(t, r.UsageReport[0]); total != 100 {
 		t.Errorf("reported %d octets, want 100", total)
 	}
 	stored := l.upfu.Datagrams() // the acknowledgement is stored, too
@@ -87,12 +88,12 @@ func TestPeriodicReportsGoOnAfterARestartOfUPFC(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.restartAgent()
-	s.to = l.addr
+	s.To = l.addr
 	if err := l.upfu.Count(sess.URRs[0].Slot, abi.Dl, 30, 1); err != nil {
 		t.Fatal(err)
 	}
-	r = s.report()
-	if total, _, dl := volumes(t, r.UsageReport[0]); total != 30 || dl != 30 {
+	r = s.Report()
+	if total, _, dl := fakesmf.Volumes(t, r.UsageReport[0]); total != 30 || dl != 30 {
 		t.Errorf("reported %d octets after the restart, want 30", total)
 	}
 	if seqn, err := r.UsageReport[0].URSEQN(); err != nil || seqn != 1 {
@@ -102,47 +103,47 @@ func TestPeriodicReportsGoOnAfterARestartOfUPFC(t *testing.T) {
 
 func TestReportWithoutAcknowledgementIsRepeatedNotLost(t *testing.T) {
 	l := newLab(t, nil)
-	s := newSMF(t, l.addr)
-	s.associate()
-	u := phone
-	u.urr = []*ie.IE{ie.NewMeasurementMethod(0, 1, 0), ie.NewReportingTriggers(0x02, 0), ie.NewVolumeThreshold(0x01, 100, 0, 0)}
-	s.established(7, u.session()...)
+	s := fakesmf.New(t, l.addr)
+	s.Associate()
+	u := fakesmf.Phone
+	u.URR = []*ie.IE{ie.NewMeasurementMethod(0, 1, 0), ie.NewReportingTriggers(0x02, 0), ie.NewVolumeThreshold(0x01, 100, 0, 0)}
+	s.Established(7, u.Session()...)
 	_, sess := l.only()
-	s.mute.Store(true)
+	s.Mute.Store(true)
 	if err := l.upfu.Count(sess.URRs[0].Slot, abi.Ul, 150, 1); err != nil {
 		t.Fatal(err)
 	}
-	first, second := s.report(), s.report()
+	first, second := s.Report(), s.Report()
 	if first.Sequence() != second.Sequence() {
 		t.Errorf("repeated under sequence number %d, first was %d", second.Sequence(), first.Sequence())
 	}
 	// upf-c dies before the acknowledgement: its successor sends the same report.
 	l.restartAgent()
-	s.mute.Store(false)
-	for len(s.reports) > 0 {
-		<-s.reports
+	s.Mute.Store(false)
+	for len(s.Reports) > 0 {
+		<-s.Reports
 	}
-	r := s.report()
+	r := s.Report()
 	seqn, err := r.UsageReport[0].URSEQN()
-	if total, _, _ := volumes(t, r.UsageReport[0]); err != nil || total != 150 || seqn != 0 {
+	if total, _, _ := fakesmf.Volumes(t, r.UsageReport[0]); err != nil || total != 150 || seqn != 0 {
 		t.Errorf("repeated report covers %d octets, UR-SEQN %d (%v); want 150 under UR-SEQN 0", total, seqn, err)
 	}
 }
 
 func TestVolumeQuotaBlocksUntilGrantedAnew(t *testing.T) {
 	l := newLab(t, nil)
-	s := newSMF(t, l.addr)
-	s.associate()
-	u := phone
-	u.urr = []*ie.IE{ie.NewMeasurementMethod(0, 1, 0), ie.NewReportingTriggers(0x00, 0x01), ie.NewVolumeQuota(0x01, 500, 0, 0)}
-	seid := s.established(7, u.session()...)
+	s := fakesmf.New(t, l.addr)
+	s.Associate()
+	u := fakesmf.Phone
+	u.URR = []*ie.IE{ie.NewMeasurementMethod(0, 1, 0), ie.NewReportingTriggers(0x00, 0x01), ie.NewVolumeQuota(0x01, 500, 0, 0)}
+	seid := s.Established(7, u.Session()...)
 	_, sess := l.only()
 	slot := sess.URRs[0].Slot
 	if err := l.upfu.Count(slot, abi.Ul, 600, 1); err != nil {
 		t.Fatal(err)
 	}
-	r := s.report()
-	if got := trigger(t, r.UsageReport[0]); got != "000100" {
+	r := s.Report()
+	if got := fakesmf.Trigger(t, r.UsageReport[0]); got != "000100" {
 		t.Errorf("trigger %s, want VOLQU", got)
 	}
 	_, sess = l.only()
@@ -152,7 +153,7 @@ func TestVolumeQuotaBlocksUntilGrantedAnew(t *testing.T) {
 		}
 	}
 	grant := ie.NewUpdateURR(ie.NewURRID(1), ie.NewMeasurementMethod(0, 1, 0), ie.NewReportingTriggers(0x00, 0x01), ie.NewVolumeQuota(0x01, 1000, 0, 0))
-	wantCause(t, s.modify(seid, grant).Cause, ie.CauseRequestAccepted)
+	fakesmf.WantCause(t, s.Modify(seid, grant).Cause, ie.CauseRequestAccepted)
 	_, sess = l.only()
 	for _, p := range sess.PDRs {
 		if a := sess.FARs[p.Far].Action; a != abi.FarForw {
@@ -166,48 +167,48 @@ func TestVolumeQuotaBlocksUntilGrantedAnew(t *testing.T) {
 
 func TestErrorIndicationReachesTheSessionsThatUseTheTunnel(t *testing.T) {
 	l := newLab(t, nil)
-	s := newSMF(t, l.addr)
-	s.associate()
-	seid := s.established(7, phone.session()...)
-	s.established(8, ue{teid: 2, n3: "172.30.3.16", addr: "10.45.0.2"}.session()...)
-	wantCause(t, s.modify(seid, phone.gnb(0x100, "172.30.3.100")).Cause, ie.CauseRequestAccepted)
+	s := fakesmf.New(t, l.addr)
+	s.Associate()
+	seid := s.Established(7, fakesmf.Phone.Session()...)
+	s.Established(8, fakesmf.UE{TEID: 2, N3: "172.30.3.16", Addr: "10.45.0.2"}.Session()...)
+	fakesmf.WantCause(t, s.Modify(seid, fakesmf.Phone.GNB(0x100, "172.30.3.100")).Cause, ie.CauseRequestAccepted)
 	if err := l.upfu.ErrorIndication(abi.AddrBe(addr("172.30.3.100")), 0x100); err != nil {
 		t.Fatal(err)
 	}
-	r := s.report()
+	r := s.Report()
 	if r.SEID() != 7 || !r.ReportType.HasERIR() {
 		t.Errorf("report for SEID %d, type % x; want an Error Indication Report for 7", r.SEID(), r.ReportType.Payload)
 	}
 	f, err := r.ErrorIndicationReport.FTEID()
-	if err != nil || f.TEID != 0x100 || !f.IPv4Address.Equal(ip("172.30.3.100")) {
+	if err != nil || f.TEID != 0x100 || f.IPv4Address.String() != "172.30.3.100" {
 		t.Errorf("remote F-TEID %+v (%v)", f, err)
 	}
 }
 
 func TestRemovedURRIsReportedForTheLastTime(t *testing.T) {
 	l := newLab(t, nil)
-	s := newSMF(t, l.addr)
-	s.associate()
-	seid := s.established(7, phone.session()...)
+	s := fakesmf.New(t, l.addr)
+	s.Associate()
+	seid := s.Established(7, fakesmf.Phone.Session()...)
 	_, sess := l.only()
 	if err := l.upfu.Count(sess.URRs[0].Slot, abi.Ul, 42, 1); err != nil {
 		t.Fatal(err)
 	}
-	m := s.modify(seid, ie.NewRemoveURR(ie.NewURRID(1)))
-	wantCause(t, m.Cause, ie.CauseRequestAccepted)
-	if len(m.UsageReport) != 1 || trigger(t, m.UsageReport[0]) != "000800" {
+	m := s.Modify(seid, ie.NewRemoveURR(ie.NewURRID(1)))
+	fakesmf.WantCause(t, m.Cause, ie.CauseRequestAccepted)
+	if len(m.UsageReport) != 1 || fakesmf.Trigger(t, m.UsageReport[0]) != "000800" {
 		t.Fatalf("usage reports %v, want one with trigger TERMR", m.UsageReport)
 	}
-	if total, _, _ := volumes(t, m.UsageReport[0]); total != 42 {
+	if total, _, _ := fakesmf.Volumes(t, m.UsageReport[0]); total != 42 {
 		t.Errorf("reported %d octets, want 42", total)
 	}
 	if _, sess = l.only(); len(sess.URRs) != 0 || sess.PDRs[0].NUrr != 0 {
 		t.Errorf("the URR is still there: %+v", sess.URRs)
 	}
 	// A URR that takes the place of another begins at 0, whatever the slot had counted.
-	wantCause(t, s.modify(seid, ie.NewCreateURR(ie.NewURRID(2), ie.NewMeasurementMethod(0, 1, 0), ie.NewReportingTriggers(0, 0))).Cause, ie.CauseRequestAccepted)
-	d := s.delete(seid)
-	if total, _, _ := volumes(t, d.UsageReport[0]); total != 0 {
+	fakesmf.WantCause(t, s.Modify(seid, ie.NewCreateURR(ie.NewURRID(2), ie.NewMeasurementMethod(0, 1, 0), ie.NewReportingTriggers(0, 0))).Cause, ie.CauseRequestAccepted)
+	d := s.Delete(seid)
+	if total, _, _ := fakesmf.Volumes(t, d.UsageReport[0]); total != 0 {
 		t.Errorf("new URR begins with %d octets", total)
 	}
 }
