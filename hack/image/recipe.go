@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 )
 
@@ -114,9 +115,14 @@ func readRecipe(file string) (*recipe, error) {
 }
 
 func parseRecipe(text []byte) (*recipe, error) {
+	asJSON, err := yaml.YAMLToJSONStrict(text)
+	if err != nil {
+		return nil, err
+	}
 	r := new(recipe)
-	if err := yaml.UnmarshalStrict(text, r); err != nil {
-		return nil, errors.New(strings.TrimPrefix(err.Error(), "error unmarshaling JSON: while decoding JSON: "))
+	unknown, err := kjson.UnmarshalStrict(asJSON, r)
+	if err := errors.Join(append(unknown, err)...); err != nil {
+		return nil, err
 	}
 	return r, r.check()
 }
