@@ -28,6 +28,8 @@ const (
 	// terminationLimit bounds the way out: free5GC's SMF does not listen to SIGTERM while it waits for
 	// the NRF.
 	terminationLimit = 5 * time.Second
+	// associated is AssociatedSetUpSuccess, a constant of a package that cannot be imported.
+	associated = 2
 )
 
 func main() {
@@ -96,7 +98,16 @@ func run(configPath, routingPath string, log *slog.Logger) error {
 		services[i].ApiPrefix = fmt.Sprintf("%s://%s", self.URIScheme, net.JoinHostPort(self.RegisterIPv4, strconv.Itoa(port)))
 	}
 
-	front, err := newFront(public, private, cfg.GetSbiScheme(), services[0].ApiPrefix)
+	front, err := newFront(public, private, cfg.GetSbiScheme(), services[0].ApiPrefix, func() bool {
+		self.UserPlaneInformation.Mu.RLock()
+		defer self.UserPlaneInformation.Mu.RUnlock()
+		for _, node := range self.UserPlaneInformation.UPFs {
+			if int(node.UPF.UPFStatus) == associated {
+				return true
+			}
+		}
+		return false
+	})
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,10 @@ package main
 // Location. free5GC's AMF 1.4.5 takes the last segment of Location and sets "urn:uuid:" before it, so
 // that together they end up with urn:uuid:urn:uuid:<uuid>, which the SMF does not know. The front gives
 // the whole URI with the bare UUID, and finds a context under the UUID with no prefix, one, or two.
+//
+// It also holds the creation of an SM context back while no UPF is associated, for a few seconds: the SMF
+// is in the NRF a second before it first sends an Association Setup Request, and rejects what comes then
+// with an error that the AMF does not pass on to the UE.
 
 import (
 	"context"
@@ -23,6 +27,11 @@ const (
 	urnPrefix  = "urn:uuid:"
 	// frontShutdownLimit is the time for requests under way when the SMF stops.
 	frontShutdownLimit = 2 * time.Second
+	// idleLimit is short, because the AMF would go on using a connection to a pod that is gone.
+	idleLimit = time.Second
+	// associationPatience is well below T3580, 16 s, after which the UE asks again (TS 24.501 10.3).
+	associationPatience = 6 * time.Second
+	pollInterval        = 50 * time.Millisecond
 )
 
 type front struct {
@@ -32,7 +41,8 @@ type front struct {
 	private string
 }
 
-func newFront(public, private, scheme, apiPrefix string) (*front, error) {
+// newFront makes a front at public for the SMF at private. associated tells whether any UPF is.
+func newFront(public, private, scheme, apiPrefix string, associated func() bool) (*front, error) {
 	target, err := url.Parse(scheme + "://" + private)
 	if err != nil {
 		return nil, err
@@ -41,12 +51,14 @@ func newFront(public, private, scheme, apiPrefix string) (*front, error) {
 	protocols.SetHTTP1(true)
 	protocols.SetHTTP2(true)
 	protocols.SetUnencryptedHTTP2(true)
+	// free5GC's server ends a connection that is idle for a millisecond, also one that is about to get a
+	// request: HTTP/1.1, one request to a connection, leaves nothing to race for.
 	backward := new(http.Protocols)
-	backward.SetHTTP2(true)
-	backward.SetUnencryptedHTTP2(true)
+	backward.SetHTTP1(true)
 	proxy := &httputil.ReverseProxy{
 		Transport: &http.Transport{
-			Protocols: backward,
+			Protocols:         backward,
+			DisableKeepAlives: true,
 			// The other end is this process, on the loopback interface.
 			TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
 		},
@@ -65,10 +77,31 @@ func newFront(public, private, scheme, apiPrefix string) (*front, error) {
 	}
 	return &front{
 		server: &http.Server{
-			Addr: public, Handler: proxy, Protocols: protocols, ReadHeaderTimeout: 10 * time.Second,
+			Addr: public, Handler: patient(proxy, associated), Protocols: protocols,
+			ReadHeaderTimeout: 10 * time.Second, IdleTimeout: idleLimit,
 		},
 		scheme: scheme, private: private,
 	}, nil
+}
+
+// patient passes requests on to next, the creation of an SM context only when a UPF is associated or
+// associationPatience is over.
+func patient(next http.Handler, associated func() bool) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost && r.URL.Path == smContexts && !associated() {
+			ctx, cancel := context.WithTimeout(r.Context(), associationPatience)
+			defer cancel()
+			tick := time.NewTicker(pollInterval)
+			defer tick.Stop()
+			for ctx.Err() == nil && !associated() {
+				select {
+				case <-ctx.Done():
+				case <-tick.C:
+				}
+			}
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // knownPath names the SM context in a path as the SMF does.
@@ -120,7 +153,7 @@ func (f *front) awaitSMF(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(50 * time.Millisecond):
+		case <-time.After(pollInterval):
 		}
 	}
 }

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+const uuid = "3c327681-ff46-4e2f-bc69-a6c8c9414666"
+
+func TestKnownPathNamesTheContextAsTheSMFDoes(t *testing.T) {
+	for in, want := range map[string]string{
+		"/nsmf-pdusession/v1/sm-contexts":                                        "/nsmf-pdusession/v1/sm-contexts",
+		"/nsmf-pdusession/v1/sm-contexts/" + uuid:                                "/nsmf-pdusession/v1/sm-contexts/urn:uuid:" + uuid,
+		"/nsmf-pdusession/v1/sm-contexts/urn:uuid:" + uuid + "/modify":           "/nsmf-pdusession/v1/sm-contexts/urn:uuid:" + uuid + "/modify",
+		"/nsmf-pdusession/v1/sm-contexts/urn:uuid:urn:uuid:" + uuid + "/release": "/nsmf-pdusession/v1/sm-contexts/urn:uuid:" + uuid + "/release",
+		"/nsmf-callback/sm-policies/urn:uuid:urn:uuid:" + uuid + "/update":       "/nsmf-callback/sm-policies/urn:uuid:urn:uuid:" + uuid + "/update",
+		"/upi/v1/upNodesLinks":                                                   "/upi/v1/upNodesLinks",
+	} {
+		if got := knownPath(in); got != want {
+			t.Errorf("%s: got %s, want %s", in, got, want)
+		}
+	}
+}
+
+// startFront puts a front before an SMF that answers as SMF 1.2.4 does.
+func startFront(t *testing.T, associated func() bool) string {
+	t.Helper()
+	smf := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost && r.URL.Path == smContexts {
+			body, _ := io.ReadAll(r.Body)
+			w.Header().Set("Location", "urn:uuid:"+uuid)
+			w.WriteHeader(http.StatusCreated)
+			_, _ = w.Write(body)
+			return
+		}
+		if r.URL.Path != smContexts+"/urn:uuid:"+uuid+"/modify" {
+			w.WriteHeader(http.StatusNotFound)
+		}
+	}))
+	t.Cleanup(smf.Close)
+	f, err := newFront("unused", smf.Listener.Addr().String(), "http", "http://core5g-smf-a:8000", associated)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(f.server.Handler)
+	server.Config.Protocols = f.server.Protocols
+	server.Start()
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+func h2c() *http.Client {
+	protocols := new(http.Protocols)
+	protocols.SetUnencryptedHTTP2(true)
+	return &http.Client{Transport: &http.Transport{Protocols: protocols}}
+}
+
+func TestLocationIsAURIThatFindsTheContextAgain(t *testing.T) {
+	uri := startFront(t, func() bool { return true })
+	client := h2c()
+	defer client.CloseIdleConnections()
+	response, err := client.Post(uri+smContexts, "application/json", strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, _ := io.ReadAll(response.Body)
+	_ = response.Body.Close()
+	want := "http://core5g-smf-a:8000/nsmf-pdusession/v1/sm-contexts/" + uuid
+	if got := response.Header.Get("Location"); got != want || response.StatusCode != http.StatusCreated || string(body) != "{}" {
+		t.Errorf("got %d, Location %q, body %q; want Location %q", response.StatusCode, got, body, want)
+	}
+	// As AMF 1.4.5 goes on: the last segment, with "urn:uuid:" before it.
+	response, err = client.Post(uri+smContexts+"/urn:uuid:"+uuid+"/modify", "application/json", strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		t.Errorf("modify: status %d", response.StatusCode)
+	}
+}
+
+func TestContextsAreCreatedOnceAUPFIsAssociated(t *testing.T) {
+	var ready atomic.Bool
+	uri := startFront(t, ready.Load)
+	client := h2c()
+	defer client.CloseIdleConnections()
+	done := make(chan time.Time, 1)
+	go func() {
+		response, err := client.Post(uri+smContexts, "application/json", strings.NewReader("{}"))
+		if err == nil {
+			_ = response.Body.Close()
+		}
+		done <- time.Now()
+	}()
+	// Other requests do not wait.
+	response, err := client.Post(uri+smContexts+"/"+uuid+"/modify", "application/json", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	select {
+	case <-done:
+		t.Fatal("the context was created without a UPF")
+	case <-time.After(3 * pollInterval):
+	}
+	ready.Store(true)
+	select {
+	case <-done:
+	case <-time.After(associationPatience / 2):
+		t.Error("the request still waits")
+	}
+}
