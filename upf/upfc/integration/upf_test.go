@@ -1,0 +1,178 @@
+package integration
+
+import (
+	"testing"
+	"time"
+
+	"github.com/wmnsk/go-pfcp/ie"
+
+	"core5g.dev/core5g/upf/upfc/fakesmf"
+)
+
+// session establishes the usual UE and opens its downlink.
+func (r *rig) session() (seid uint64) {
+	r.t.Helper()
+	r.smf.Associate()
+	seid = r.smf.Established(7, fakesmf.Phone.Session()...)
+	fakesmf.WantCause(r.t, r.smf.Modify(seid, fakesmf.Phone.GNB(gnbTEID, gnbAddr)).Cause, ie.CauseRequestAccepted)
+	return seid
+}
+
+func (r *rig) ping(seq uint16) {
+	r.t.Helper()
+	if err := r.uplink(1, fakesmf.Phone.Addr, seq); err != nil {
+		r.t.Fatal(err)
+	}
+	p, ok := r.receive(3 * time.Second)
+	if !ok {
+		r.t.Fatalf("ping %d was not answered", seq)
+	}
+	if p.from.String() != n3Addr+":2152" || p.teid != gnbTEID || p.qfi != 1 || p.seq != seq || p.dst != fakesmf.Phone.Addr {
+		r.t.Errorf("downlink packet %+v, want one from %s in tunnel %#x with QFI 1 for %s", p, n3Addr, gnbTEID, fakesmf.Phone.Addr)
+	}
+}
+
+func TestUPF(t *testing.T) {
+	r := newRig(t)
+	seid := r.session()
+
+	t.Run("packets pass both ways", func(t *testing.T) {
+		for seq := uint16(1); seq <= 10; seq++ {
+			r.ping(seq)
+		}
+	})
+
+	t.Run("a spoofed inner source is dropped and counted", func(t *testing.T) {
+		before := r.drops("spoofed_source")
+		if err := r.uplink(1, "10.45.0.66", 1); err != nil {
+			t.Fatal(err)
+		}
+		r.await(2*time.Second, "spoofed_source counts", func() bool { return r.drops("spoofed_source") == before+1 })
+		if p, ok := r.receive(100 * time.Millisecond); ok {
+			t.Errorf("an answer came: %+v", p)
+		}
+	})
+
+	t.Run("an unknown tunnel is answered with an Error Indication", func(t *testing.T) {
+		if err := r.uplink(0xdead, fakesmf.Phone.Addr, 1); err != nil {
+			t.Fatal(err)
+		}
+		if p, ok := r.receive(2 * time.Second); !ok || p.typ != 26 {
+			t.Errorf("received %+v (%t), want an Error Indication", p, ok)
+		}
+	})
+
+	t.Run("usage is what went through", func(t *testing.T) {
+		r.smf.Modify(seid, ie.NewQueryURR(ie.NewURRID(1)))
+		for seq := uint16(20); seq < 25; seq++ {
+			r.ping(seq)
+		}
+		m := r.smf.Modify(seid, ie.NewQueryURR(ie.NewURRID(1)))
+		total, ul, dl := fakesmf.Volumes(t, m.UsageReport[0])
+		if want := uint64(5 * 84); ul != want || dl != want || total != 2*want {
+			t.Errorf("reported %d/%d/%d octets, want %d each way", total, ul, dl, want)
+		}
+	})
+
+	t.Run("a closed gate drops, an open one passes", func(t *testing.T) {
+		before := r.drops("gate_closed")
+		r.smf.Modify(seid, ie.NewUpdateQER(ie.NewQERID(1), ie.NewGateStatus(1, 0)))
+		if err := r.uplink(1, fakesmf.Phone.Addr, 30); err != nil {
+			t.Fatal(err)
+		}
+		r.await(2*time.Second, "gate_closed counts", func() bool { return r.drops("gate_closed") == before+1 })
+		r.smf.Modify(seid, ie.NewUpdateQER(ie.NewQERID(1), ie.NewGateStatus(0, 0)))
+		r.ping(31)
+	})
+
+	t.Run("idle: downlink data is buffered, reported and delivered", func(t *testing.T) {
+		fakesmf.WantCause(t, r.smf.Modify(seid, ie.NewUpdateFAR(ie.NewFARID(2), ie.NewApplyAction(0x0c))).Cause, ie.CauseRequestAccepted)
+		if err := r.uplink(1, fakesmf.Phone.Addr, 40); err != nil { // its answer is downlink data
+			t.Fatal(err)
+		}
+		report := r.smf.Report()
+		if !report.ReportType.HasDLDR() {
+			t.Fatalf("report type % x, want a Downlink Data Report", report.ReportType.Payload)
+		}
+		if p, ok := r.receive(50 * time.Millisecond); ok {
+			t.Errorf("delivered while idle: %+v", p)
+		}
+		fakesmf.WantCause(t, r.smf.Modify(seid, fakesmf.Phone.GNB(gnbTEID, gnbAddr)).Cause, ie.CauseRequestAccepted)
+		if p, ok := r.receive(2 * time.Second); !ok || p.seq != 40 {
+			t.Errorf("received %+v (%t), want the buffered packet", p, ok)
+		}
+		r.ping(41)
+	})
+
+	t.Run("a path switch sends an End Marker to the old tunnel", func(t *testing.T) {
+		fakesmf.WantCause(t, r.smf.Modify(seid, fakesmf.Phone.GNB(gnbTEID+1, gnbAddr, ie.NewPFCPSMReqFlags(0x02))).Cause, ie.CauseRequestAccepted)
+		if p, ok := r.receive(2 * time.Second); !ok || p.typ != 254 || p.teid != gnbTEID {
+			t.Errorf("received %+v (%t), want an End Marker in tunnel %#x", p, ok, gnbTEID)
+		}
+		fakesmf.WantCause(t, r.smf.Modify(seid, fakesmf.Phone.GNB(gnbTEID, gnbAddr)).Cause, ie.CauseRequestAccepted)
+	})
+
+	t.Run("kill -9 of upf-c under traffic loses nothing", func(t *testing.T) {
+		stamp := r.smf.Heartbeat()
+		tr := r.traffic(1, fakesmf.Phone.Addr, 2*time.Millisecond)
+		r.await(5*time.Second, "traffic flows", func() bool { return tr.answered(time.Time{}) > 50 })
+		r.upfc.kill()
+		start := time.Now()
+		r.startUPFC()
+		t.Logf("upf-c served again after %v", time.Since(start))
+		fakesmf.WantCause(t, r.smf.Modify(seid, ie.NewUpdateQER(ie.NewQERID(1), ie.NewGateStatus(0, 0))).Cause, ie.CauseRequestAccepted)
+		r.await(5*time.Second, "traffic flows on", func() bool { return tr.answered(start) > 50 })
+		sent, lost := tr.stop()
+		t.Logf("%d pings, longest time without answer %v", sent, tr.longestGap())
+		if len(lost) > 0 {
+			t.Errorf("%d of %d pings lost", len(lost), sent)
+		}
+		if got := r.smf.Heartbeat(); !got.Equal(stamp) {
+			t.Errorf("Recovery Time Stamp %v, want %v", got, stamp)
+		}
+	})
+
+	t.Run("kill -9 of upf-u: sessions are back, the SMF notices nothing", func(t *testing.T) {
+		stamp := r.smf.Heartbeat()
+		r.smf.Modify(seid, ie.NewQueryURR(ie.NewURRID(1)))
+		r.ping(50)
+		tr := r.traffic(1, fakesmf.Phone.Addr, 5*time.Millisecond)
+		r.await(5*time.Second, "traffic flows", func() bool { return tr.answered(time.Time{}) > 20 })
+		r.upfu.kill()
+		killed := time.Now()
+		if got := r.smf.Heartbeat(); !got.Equal(stamp) {
+			t.Errorf("Recovery Time Stamp %v while upf-u is dead, want %v", got, stamp)
+		}
+		r.startUPFU()
+		r.await(10*time.Second, "upf-u is connected again", func() bool {
+			st, err := r.stats()
+			return err == nil && st.Connected
+		})
+		connected := time.Since(killed)
+		r.await(5*time.Second, "traffic flows again", func() bool { return tr.answered(killed) > 20 })
+		sent, lost := tr.stop()
+		t.Logf("upf-u started and filled after %v; %d of %d pings lost, longest time without answer %v", connected, len(lost), sent, tr.longestGap())
+		if gap := tr.longestGap(); gap > 5*time.Second {
+			t.Errorf("no packet passed for %v", gap)
+		}
+		if got := r.smf.Heartbeat(); !got.Equal(stamp) {
+			t.Errorf("Recovery Time Stamp %v, want %v", got, stamp)
+		}
+		// One ping before and all answered ones: uplink counts are in nobody's report twice.
+		d := r.smf.Delete(seid)
+		fakesmf.WantCause(t, d.Cause, ie.CauseRequestAccepted)
+		_, _, dl := fakesmf.Volumes(t, d.UsageReport[0])
+		if want := uint64(84 * (1 + sent - len(lost))); dl < want || dl > want+84 { // one may have been under way at the kill
+			t.Errorf("reported %d downlink octets over the restart, want %d", dl, want)
+		}
+	})
+
+	t.Run("after the deletion nothing passes", func(t *testing.T) {
+		if err := r.uplink(1, fakesmf.Phone.Addr, 60); err != nil {
+			t.Fatal(err)
+		}
+		if p, ok := r.receive(time.Second); !ok || p.typ != 26 {
+			t.Errorf("received %+v (%t), want an Error Indication", p, ok)
+		}
+	})
+}
