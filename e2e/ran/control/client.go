@@ -34,7 +34,7 @@ const Usage = `usage: ran ctl [-server ADDRESS] COMMAND [flags]
   ping             -ue SUPI -to ADDRESS [-count N] [-interval 50ms] [-size N] [-session N] [-in-process]
   throughput       -ue SUPI -to ADDRESS[:PORT] [-seconds N] [-direction up|down] [-session N]
   http             -ue SUPI -url URL [-session N]
-  raw-gtpu         -ue SUPI -to ADDRESS [-from ADDRESS] [-teid N | -teid-of SUPI] [-peer ADDRESS] [-qfi N] [-count N] [-wait 500ms] [-payload HEX]
+  raw-gtpu         -ue SUPI -to ADDRESS [-source ADDRESS] [-teid N | -tunnel-of SUPI] [-peer ADDRESS] [-qfi N] [-count N] [-wait 500ms] [-payload HEX]
   set-sqn          -ue SUPI -sqn HEX                                   for tests of resynchronisation
   add-ue           -f FILE (YAML or JSON, one entry of the configuration's ues; - is standard input)
   remove-ue        -ue SUPI
@@ -193,9 +193,9 @@ func Ctl(args []string, in io.Reader, out io.Writer) error {
 	case "raw-gtpu":
 		raw := &sim.RawGTPU{}
 		f.StringVar(&raw.To, "to", "", "")
-		f.StringVar(&raw.From, "from", "", "")
+		f.StringVar(&raw.Source, "source", "", "")
 		f.StringVar(&raw.TEID, "teid", "", "")
-		f.StringVar(&raw.TEIDOf, "teid-of", "", "")
+		f.StringVar(&raw.TunnelOf, "tunnel-of", "", "")
 		f.StringVar(&raw.Peer, "peer", "", "")
 		f.StringVar(&raw.Payload, "payload", "", "")
 		f.IntVar(&raw.Count, "count", 1, "")

@@ -173,16 +173,16 @@ func (s *Simulation) Fetch(ctx context.Context, supi string, psi uint8, url stri
 
 // RawGTPU is a crafted uplink packet. Every field left out is what the UE's own session would use.
 type RawGTPU struct {
-	Session uint8  `json:"session,omitempty"`
-	TEID    string `json:"teid,omitempty"`    // e.g. 0x00000001
-	TEIDOf  string `json:"teid_of,omitempty"` // SUPI whose uplink TEID to use
-	Peer    string `json:"peer,omitempty"`
-	QFI     *uint8 `json:"qfi,omitempty"`
-	From    string `json:"from,omitempty"`    // inner source
-	To      string `json:"to"`                // inner destination of an ICMP echo request
-	Payload string `json:"payload,omitempty"` // hexadecimal GTP-U message, sent as it is
-	Count   int    `json:"count,omitempty"`
-	WaitMS  int    `json:"wait_ms,omitempty"`
+	Session  uint8  `json:"session,omitempty"`
+	TEID     string `json:"teid,omitempty"`      // e.g. 0x00000001
+	TunnelOf string `json:"tunnel_of,omitempty"` // SUPI whose uplink TEID to use
+	Peer     string `json:"peer,omitempty"`
+	QFI      *uint8 `json:"qfi,omitempty"`
+	Source   string `json:"source,omitempty"`  // inner source
+	To       string `json:"to"`                // inner destination of an ICMP echo request
+	Payload  string `json:"payload,omitempty"` // hexadecimal GTP-U message, sent as it is
+	Count    int    `json:"count,omitempty"`
+	WaitMS   int    `json:"wait_ms,omitempty"`
 }
 
 // RawResult tells what came back, and to whom.
@@ -190,7 +190,7 @@ type RawResult struct {
 	Sent             int            `json:"sent"`
 	TEID             string         `json:"teid,omitempty"`
 	Peer             string         `json:"peer"`
-	From             string         `json:"from,omitempty"`
+	Source           string         `json:"source,omitempty"`
 	Replies          int            `json:"replies"`
 	RepliesByUE      map[string]int `json:"replies_by_ue"`
 	ErrorIndications uint64         `json:"error_indications"` // received meanwhile
@@ -209,22 +209,22 @@ func (s *Simulation) SendRaw(ctx context.Context, supi string, r RawGTPU) (RawRe
 	}
 	teid, peer, qfi, from := t.PeerTEID, t.Peer, t.QFI, p.address
 	switch {
-	case r.TEID != "" && r.TEIDOf != "":
-		return res, errors.New("teid and teid_of exclude each other")
+	case r.TEID != "" && r.TunnelOf != "":
+		return res, errors.New("teid and tunnel_of exclude each other")
 	case r.TEID != "":
 		v, err := strconv.ParseUint(r.TEID, 0, 32)
 		if err != nil {
 			return res, fmt.Errorf("teid %q: write for example 0x00000001", r.TEID)
 		}
 		teid = uint32(v)
-	case r.TEIDOf != "":
-		other, err := s.path(r.TEIDOf, 0)
+	case r.TunnelOf != "":
+		other, err := s.path(r.TunnelOf, 0)
 		if err != nil {
 			return res, err
 		}
 		x := other.ue.Tunnel(other.session.ID)
 		if x == nil {
-			return res, fmt.Errorf("%s has no tunnel: it is idle", r.TEIDOf)
+			return res, fmt.Errorf("%s has no tunnel: it is idle", r.TunnelOf)
 		}
 		teid, peer = x.PeerTEID, x.Peer
 	}
@@ -238,9 +238,9 @@ func (s *Simulation) SendRaw(ctx context.Context, supi string, r RawGTPU) (RawRe
 	if r.QFI != nil {
 		qfi = *r.QFI
 	}
-	if r.From != "" {
-		if from, err = netip.ParseAddr(r.From); err != nil || !from.Is4() {
-			return res, fmt.Errorf("from %q is not an IPv4 address", r.From)
+	if r.Source != "" {
+		if from, err = netip.ParseAddr(r.Source); err != nil || !from.Is4() {
+			return res, fmt.Errorf("source %q is not an IPv4 address", r.Source)
 		}
 	}
 	if r.Count <= 0 {
@@ -268,7 +268,7 @@ func (s *Simulation) SendRaw(ctx context.Context, supi string, r RawGTPU) (RawRe
 		if err != nil || !to.Is4() {
 			return res, fmt.Errorf("to %q is not an IPv4 address", r.To)
 		}
-		res.TEID, res.From = fmt.Sprintf("%#08x", teid), from.String()
+		res.TEID, res.Source = fmt.Sprintf("%#08x", teid), from.String()
 		packet = func(seq uint16) []byte {
 			const icmp = 1
 			inner := measure.IPv4(from, to, icmp, measure.Echo{ID: id, Sequence: seq, Payload: make([]byte, 56)}.Marshal())
