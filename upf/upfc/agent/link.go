@@ -233,16 +233,13 @@ func (a *Agent) deleteUnknown(conn *dataplane.Conn) error {
 		a.mu.Unlock()
 		if s != nil {
 			s.mu.Lock() // whoever was changing it has now seen the end of the old connection
-			if s.gone {
-				s.mu.Unlock()
-				s = nil
-			} else {
-				s.mu.Unlock()
+			known := !s.gone
+			s.mu.Unlock()
+			if known {
+				continue
 			}
 		}
-		if s == nil {
-			drop = append(drop, index)
-		}
+		drop = append(drop, index)
 	}
 	return a.deleteIndexes(conn, drop)
 }

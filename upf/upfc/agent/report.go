@@ -123,8 +123,12 @@ func (a *Agent) measure(s *session) {
 // what we have reported must not drift apart.
 func (a *Agent) postpone(s *session) {
 	a.mu.Lock()
-	defer a.mu.Unlock()
 	a.postponed[s] = true
+	back := a.usableLocked() != nil // it came back meanwhile, and catchUp may have run
+	a.mu.Unlock()
+	if back {
+		go a.catchUp()
+	}
 }
 
 // catchUp measures what was postponed.

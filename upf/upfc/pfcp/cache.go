@@ -2,6 +2,7 @@ package pfcp
 
 import (
 	"bytes"
+	"hash/maphash"
 	"net/netip"
 	"sync"
 	"time"
@@ -16,6 +17,7 @@ type responseCache struct {
 	oldest  *cacheEntry // singly linked in order of arrival, for expiry
 	newest  *cacheEntry
 	keep    time.Duration
+	seed    maphash.Seed
 }
 
 type cacheKey struct {
@@ -26,8 +28,9 @@ type cacheKey struct {
 
 type cacheEntry struct {
 	key     cacheKey
-	request []byte
-	answer  []byte // nil while the request is being executed
+	sum     uint64 // of the request
+	request []byte // only while it is being executed
+	answer  []byte // nil until then
 	arrived time.Time
 	next    *cacheEntry
 }
@@ -40,12 +43,16 @@ const (
 	isAnswered
 )
 
+// keepAnswers outlasts the repetitions of common peers (three times every 3 s).
+const keepAnswers = 12 * time.Second
+
 func newResponseCache(keep time.Duration) *responseCache {
-	return &responseCache{entries: map[cacheKey]*cacheEntry{}, keep: keep}
+	return &responseCache{entries: map[cacheKey]*cacheEntry{}, keep: keep, seed: maphash.MakeSeed()}
 }
 
 // begin says what to do with a request; for isAnswered the answer comes with it.
 func (c *responseCache) begin(k cacheKey, request []byte, now time.Time) (verdict, *cacheEntry, []byte) {
+	sum := maphash.Bytes(c.seed, request)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for c.oldest != nil && now.Sub(c.oldest.arrived) > c.keep {
@@ -57,13 +64,13 @@ func (c *responseCache) begin(k cacheKey, request []byte, now time.Time) (verdic
 			c.newest = nil
 		}
 	}
-	if e, ok := c.entries[k]; ok && bytes.Equal(e.request, request) {
+	if e, ok := c.entries[k]; ok && e.sum == sum {
 		if e.answer == nil {
 			return isRunning, e, nil
 		}
 		return isAnswered, e, e.answer
 	}
-	e := &cacheEntry{key: k, request: bytes.Clone(request), arrived: now}
+	e := &cacheEntry{key: k, sum: sum, request: bytes.Clone(request), arrived: now}
 	c.entries[k] = e
 	if c.newest == nil {
 		c.oldest = e
@@ -78,6 +85,7 @@ func (c *responseCache) begin(k cacheKey, request []byte, now time.Time) (verdic
 func (c *responseCache) finish(e *cacheEntry, answer []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	e.request = nil
 	if e.answer = answer; answer == nil && c.entries[e.key] == e {
 		delete(c.entries, e.key)
 	}

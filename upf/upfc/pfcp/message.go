@@ -53,6 +53,16 @@ func parseHeader(b []byte) (*Message, []byte, error) {
 	return m, b[at+4 : end], nil
 }
 
+// Parse reads a whole message from a copy of b.
+func Parse(b []byte) (*Message, error) {
+	m, payload, err := parseHeader(append([]byte(nil), b...))
+	if err != nil {
+		return nil, err
+	}
+	m.Elements, err = ParseElements(payload)
+	return m, err
+}
+
 // marshal builds a message. seid is nil for a node-related one.
 func marshal(msgType uint8, seid *uint64, sequence uint32, ies []*ie.IE) ([]byte, error) {
 	var payload []byte

@@ -88,7 +88,7 @@ func Listen(addr netip.AddrPort, opt Options) (*Server, error) {
 	}
 	return &Server{
 		conn: pc.(*net.UDPConn), opt: opt,
-		cache:   newResponseCache(opt.Interval*time.Duration(opt.Attempts) + 20*time.Second),
+		cache:   newResponseCache(keepAnswers),
 		running: make(chan struct{}, maxRunning),
 		next:    rand.Uint32N(1 << 24),
 		waiting: map[uint32]*outgoing{},
@@ -168,11 +168,12 @@ func (s *Server) receive(ctx context.Context, h Handler, b []byte, from netip.Ad
 		return
 	}
 	requests.Add(1)
+	request := entry.request // b is the reader's
 	go func() {
 		defer requests.Done()
 		defer func() { <-s.running }()
 		a := s.guard(m, func() *Answer {
-			_, payload, err := parseHeader(entry.request) // b is the reader's
+			_, payload, err := parseHeader(request)
 			if err != nil {
 				return nil
 			}
