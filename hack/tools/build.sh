@@ -60,7 +60,7 @@ inputs() {
 build() {
 	local part=$1 dir=$2 out=$3 ldflags=$4
 	shift 4
-	local stamp=$stamps/$part now package made=true
+	local stamp=$stamps/$part now package total made=true
 	now=$(inputs "$dir" "$ldflags" "$@")
 	for package in "$@"; do
 		[[ -e $out/$(basename "$package") ]] || made=false
@@ -73,29 +73,27 @@ build() {
 	echo "building $part" >&2
 	# -v names a package when its compilation begins, which gives the progress. pipefail keeps the exit
 	# status of the compiler.
-	(cd "$dir" && nice -n 5 go build -v -ldflags "$ldflags" -o "$out/" "$@" 2>&1) | progress "$part"
+	total=$(cd "$dir" && go list -deps "$@" | wc -l)
+	(cd "$dir" && nice -n 5 go build -v -ldflags "$ldflags" -o "$out/" "$@" 2>&1) | progress "$part" "$total"
 	echo "$now" >"$stamp"
 }
 
-# progress shows how far a long compilation is, and every line that is no package name.
+# progress PART TOTAL shows how far a long compilation is, and every line that is no package name.
 progress() {
-	awk -v part="$1" '
-		function now(  t) { "date +%s" | getline t; close("date +%s"); return t }
-		BEGIN { begin = now(); shown = begin }
-		/^[a-zA-Z0-9_.\/~-]+$/ {
-			count++
-			if (count % 10 == 0 && (t = now()) - shown >= 10) {
-				shown = t
-				printf "  %s: %d packages compiled, %d s\n", part, count, t - begin
-				fflush()
-			}
-			next
-		}
-		/^go: downloading/ { next }
-		{ print; fflush() }
-		END { if (now() - begin >= 10) printf "  %s: done, %d packages compiled in %d s\n", part, count, now() - begin }
-	' >&2
-}
+	local part=$1 total=$2 count=0 begin=$SECONDS shown=$SECONDS line
+	while IFS= read -r line; do
+		if [[ $line =~ ^[a-zA-Z0-9_./~-]+$ ]]; then
+			count=$((count + 1))
+			if ((SECONDS - shown >= 10)); then
+				shown=$SECONDS
+				echo "  $part: $count of at most $total packages compiled, $((SECONDS - begin)) s"
+			fi
+		elif [[ $line != "go: downloading "* ]]; then
+			echo "$line"
+		fi
+	done
+	((SECONDS - begin < 10)) || echo "  $part: done, $count packages compiled in $((SECONDS - begin)) s"
+} >&2
 
 build_kube() {
 	# One compilation for all that shares Kubernetes' libraries.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -30,22 +31,28 @@ func until(condition func() error) {
 }
 
 // untilFor returns the condition's last error when it does not hold in time.
-func untilFor(limit time.Duration, condition func() error) error {
-	deadline := time.Now().Add(limit)
+func untilFor(ctx context.Context, limit time.Duration, condition func() error) error {
+	deadline := time.After(limit)
 	for {
 		err := condition()
-		if err == nil || time.Now().After(deadline) {
-			return err
+		if err == nil {
+			return nil
 		}
-		time.Sleep(pollEvery)
+		select {
+		case <-ctx.Done():
+			return errors.New("interrupted")
+		case <-deadline:
+			return err
+		case <-time.After(pollEvery):
+		}
 	}
 }
 
 // await waits for a step of the start. It gives up early when a daemon keeps ending, and then shows the
 // end of that daemon's log.
-func (s *settings) await(what string, condition func() error) error {
+func (s *settings) await(ctx context.Context, what string, condition func() error) error {
 	var failing error
-	err := untilFor(startTime, func() error {
+	err := untilFor(ctx, startTime, func() error {
 		if failing = s.failingDaemon(); failing != nil {
 			return nil
 		}
@@ -53,6 +60,9 @@ func (s *settings) await(what string, condition func() error) error {
 	})
 	if failing != nil {
 		return fmt.Errorf("%s: %w", what, failing)
+	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("%s: interrupted", what)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: not within %s: %w (logs: %s)", what, startTime, err, s.path("log"))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -12,16 +13,21 @@ import (
 
 // down removes the cluster and every trace of it. With force it also ends a cluster whose state directory
 // is gone; only the number of hugepages that it found is lost then.
-func (s *settings) down(force bool) error {
+func (s *settings) down(ctx context.Context, force bool) error {
+	unlock, err := s.lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	if force {
-		if err := endDaemons(); err != nil {
+		if err := endDaemons(ctx); err != nil {
 			return err
 		}
 		if err := os.MkdirAll(s.state, 0o755); err != nil {
 			return err
 		}
 	}
-	_, err := os.Stat(s.state)
+	_, err = os.Stat(s.state)
 	if errors.Is(err, os.ErrNotExist) {
 		step("nothing to take down")
 		return nil
@@ -29,21 +35,21 @@ func (s *settings) down(force bool) error {
 	if err != nil {
 		return err
 	}
-	if err := s.clear(); err != nil {
+	if err := s.clear(ctx); err != nil {
 		return err
 	}
 	step("cluster is down, nothing of it is left")
-	return nil
+	return os.Remove(s.state + ".lock")
 }
 
 // endDaemons ends whatever runs in the daemons' control group.
-func endDaemons() error {
+func endDaemons(ctx context.Context) error {
 	hierarchies, err := cgroupHierarchies()
 	if err != nil {
 		return err
 	}
 	procs := filepath.Join(hierarchies[0], cgroupName, daemonCgroup, "cgroup.procs")
-	return untilFor(settleTime, func() error {
+	return untilFor(ctx, settleTime, func() error {
 		text, err := os.ReadFile(procs)
 		if errors.Is(err, os.ErrNotExist) || (err == nil && len(text) == 0) {
 			return nil
@@ -65,7 +71,7 @@ func endDaemons() error {
 }
 
 // clear ends the sandbox, if there is one, and gives back what it took of the machine.
-func (s *settings) clear() error {
+func (s *settings) clear(ctx context.Context) error {
 	if _, err := os.Stat(s.state); errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
@@ -74,7 +80,7 @@ func (s *settings) clear() error {
 		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
 			return fmt.Errorf("sandbox: %w", err)
 		}
-		if err := untilFor(settleTime, func() error {
+		if err := untilFor(ctx, settleTime, func() error {
 			if s.running() {
 				return fmt.Errorf("process %d does not end", pid)
 			}
@@ -83,11 +89,11 @@ func (s *settings) clear() error {
 			return err
 		}
 	}
-	for _, f := range []func() error{removeLink, removeCgroups, s.returnHugepages} {
+	for _, f := range []func() error{removeLink, func() error { return removeCgroups(ctx) }, s.returnHugepages} {
 		if err := f(); err != nil {
 			return err
 		}
 	}
 	// A mount of a container may outlive the container for a moment.
-	return untilFor(settleTime, func() error { return os.RemoveAll(s.state) })
+	return untilFor(ctx, settleTime, func() error { return os.RemoveAll(s.state) })
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"archive/tar"
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -15,7 +16,7 @@ import (
 
 // load imports image archives, as `docker save` writes them, into the node. An archive that the node
 // has is passed over.
-func (s *settings) load(archives []string) error {
+func (s *settings) load(ctx context.Context, archives []string) error {
 	if len(archives) == 0 {
 		return nil
 	}
@@ -36,7 +37,7 @@ func (s *settings) load(archives []string) error {
 			return fmt.Errorf("%s: %w", archive, err)
 		}
 		// A pod made before the kubelet's view of images has followed would try to pull.
-		if err := untilFor(settleTime, func() error { return s.managed(references) }); err != nil {
+		if err := untilFor(ctx, settleTime, func() error { return s.managed(references) }); err != nil {
 			return fmt.Errorf("%s: %w", archive, err)
 		}
 		if err := s.write([]byte(identity), 0o644, note); err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -201,7 +202,7 @@ func mountHugetlbCgroup() error {
 
 // removeCgroups removes the kubelet's groups. They are empty once the last process of the sandbox has
 // gone, which the kernel may take a moment for.
-func removeCgroups() error {
+func removeCgroups(ctx context.Context) error {
 	// The hugetlb hierarchy was mounted in the sandbox only; its groups live on until they are removed.
 	mounted := false
 	if _, err := os.Stat(hugetlbCgroup + "/cgroup.procs"); err != nil {
@@ -218,7 +219,7 @@ func removeCgroups() error {
 	}
 	for _, hierarchy := range hierarchies {
 		top := filepath.Join(hierarchy, cgroupName)
-		if err := untilFor(settleTime, func() error { return removeGroup(top) }); err != nil {
+		if err := untilFor(ctx, settleTime, func() error { return removeGroup(top) }); err != nil {
 			return err
 		}
 	}

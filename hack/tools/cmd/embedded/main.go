@@ -81,11 +81,11 @@ func run() error {
 	case "up":
 		return s.up(ctx, flags.Args())
 	case "down":
-		return s.down(*force)
+		return s.down(ctx, *force)
 	case "status":
 		return s.status(ctx)
 	case "load":
-		return s.load(flags.Args())
+		return s.load(ctx, flags.Args())
 	case "exec":
 		return s.exec(flags.Args())
 	}

@@ -24,12 +24,18 @@ var addons embed.FS
 
 // up brings the cluster up, or finds it up and healthy. images are archives to import first.
 func (s *settings) up(ctx context.Context, images []string) error {
-	if s.running() {
-		if err := s.healthy(ctx); err != nil {
-			return fmt.Errorf("the cluster runs but is not well: %w; take it down first", err)
+	unlock, err := s.lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	_, unfinished := os.Stat(s.path("complete"))
+	if s.running() && unfinished == nil {
+		if err := untilFor(ctx, settleTime, func() error { return s.healthy(ctx) }); err != nil {
+			return fmt.Errorf("the cluster runs but is not well: %w; take it down and up again (logs: %s)", err, s.path("log"))
 		}
 		step("already up: node %s is Ready", nodeName)
-		return s.load(images)
+		return s.load(ctx, images)
 	}
 	if linkExists() {
 		if _, err := os.Stat(s.path("pid")); err != nil {
@@ -37,11 +43,33 @@ func (s *settings) up(ctx context.Context, images []string) error {
 				"take it down where it was brought up, or with `hack/cluster.sh down --force`", hostLink)
 		}
 	}
-	// What a power cut or a kill left behind.
-	if err := s.clear(); err != nil {
+	// What a power cut, or a start that was given up, left behind.
+	if err := s.clear(ctx); err != nil {
 		return err
 	}
-	return s.bringUp(ctx, images)
+	if err := s.bringUp(ctx, images); err != nil {
+		return err
+	}
+	return s.write(nil, 0o644, "complete")
+}
+
+// lock lets one command at a time change the cluster.
+func (s *settings) lock() (unlock func(), err error) {
+	if err := os.MkdirAll(filepath.Dir(s.state), 0o755); err != nil {
+		return nil, err
+	}
+	file, err := os.OpenFile(s.state+".lock", os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		step("waiting for another command that changes the cluster")
+		if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX); err != nil {
+			file.Close()
+			return nil, err
+		}
+	}
+	return func() { file.Close() }, nil
 }
 
 func (s *settings) bringUp(ctx context.Context, images []string) error {
@@ -61,23 +89,23 @@ func (s *settings) bringUp(ctx context.Context, images []string) error {
 
 	imported := make(chan error, 1)
 	go func() {
-		err := s.await("containerd", func() error { return s.inSandbox(nil, "ctr", "version").Run() })
+		err := s.await(ctx, "containerd", func() error { return s.inSandbox(nil, "ctr", "version").Run() })
 		if err == nil {
-			err = s.load(images)
+			err = s.load(ctx, images)
 		}
 		imported <- err
 	}()
-	if err := s.await("API server", s.apiReady); err != nil {
+	if err := s.await(ctx, "API server", s.apiReady); err != nil {
 		return err
 	}
 	step("API server ready")
-	if err := s.applyAddons(); err != nil {
+	if err := s.applyAddons(ctx); err != nil {
 		return err
 	}
 	if err := <-imported; err != nil {
 		return err
 	}
-	if err := s.await("node", func() error { return s.healthy(ctx) }); err != nil {
+	if err := s.await(ctx, "node", func() error { return s.healthy(ctx) }); err != nil {
 		return err
 	}
 	step("node Ready, cluster DNS available")
@@ -229,7 +257,7 @@ func nodeReady(node *corev1.Node) error {
 }
 
 // applyAddons applies what every pod needs: rights for Multus, its resource kind, DNS.
-func (s *settings) applyAddons() error {
+func (s *settings) applyAddons(ctx context.Context) error {
 	files, err := addons.ReadDir("addons")
 	if err != nil {
 		return err
@@ -245,7 +273,7 @@ func (s *settings) applyAddons() error {
 	}
 	var out []byte
 	// The namespace kube-system and the RBAC rules come into being just after the server is ready.
-	err = s.await("add-ons", func() error {
+	err = s.await(ctx, "add-ons", func() error {
 		cmd := exec.Command(filepath.Join(s.bin, "kubectl"), "--kubeconfig", s.kubeconfig(),
 			"apply", "--server-side", "--force-conflicts", "-f", "-")
 		cmd.Stdin = strings.NewReader(manifests.String())
