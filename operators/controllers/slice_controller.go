@@ -213,7 +213,7 @@ func endpointMessage(upf *api.UPFInstance) string {
 			return c.Message
 		}
 	}
-	return "it is about to"
+	return "it will in a moment"
 }
 
 func messageOf(upf *api.UPFInstance) string {

@@ -1,0 +1,325 @@
+package controllers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/yaml"
+
+	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/specs"
+)
+
+// environment is a real API server with the controllers running against it. There is no kubelet and no
+// Deployment controller: tests play both.
+type environment struct {
+	client client.Client
+	env    *envtest.Environment
+	nrfs   *fakeNRFs
+	clock  *testClock
+}
+
+// testClock is the real clock plus what the test has added.
+type testClock struct {
+	mu     sync.Mutex
+	offset time.Duration
+}
+
+func (c *testClock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return time.Now().Add(c.offset)
+}
+
+func (c *testClock) add(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.offset += d
+}
+
+func startEnvironment(t *testing.T) *environment {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("an API server is started: not with -short")
+	}
+	assets := os.Getenv("KUBEBUILDER_ASSETS")
+	if assets == "" {
+		assets = filepath.Join("..", "..", "out", "bin", "envtest")
+	}
+	if _, err := os.Stat(filepath.Join(assets, "kube-apiserver")); err != nil {
+		t.Skipf("no kube-apiserver in %s: run `make tools`, or set KUBEBUILDER_ASSETS", assets)
+	}
+	assets, err := filepath.Abs(assets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctrl.SetLogger(logr.FromSlogHandler(slog.NewTextHandler(io.Discard, nil)))
+	if os.Getenv("CORE5G_TEST_LOG") != "" {
+		ctrl.SetLogger(logr.FromSlogHandler(slog.NewTextHandler(os.Stderr, nil)))
+	}
+	e := &environment{
+		env: &envtest.Environment{
+			BinaryAssetsDirectory: assets,
+			CRDDirectoryPaths:     []string{filepath.Join("..", "config", "crd")},
+			ErrorIfCRDPathMissing: true,
+		},
+		nrfs:  newFakeNRFs(),
+		clock: &testClock{},
+	}
+	restConfig, err := e.env.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.env.Stop(); err != nil {
+			t.Log(err)
+		}
+	})
+	restConfig.QPS, restConfig.Burst = 500, 1000
+	scheme, err := Scheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e.client, err = client.New(restConfig, client.Options{Scheme: scheme}); err != nil {
+		t.Fatal(err)
+	}
+	mgr, err := ctrl.NewManager(restConfig, ctrl.Options{
+		Scheme: scheme, Cache: CacheOptions(""), Metrics: server.Options{BindAddress: "0"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Setup(mgr, Options{
+		Platform: specs.Platform{Registry: "core5g", Tag: "dev", OperatorImage: "core5g/operator:dev", SubscriberDataServiceAccount: "core5g-subscriber-data"},
+		NRF:      e.nrfs.at,
+		Now:      e.clock.now,
+	}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- mgr.Start(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil && !errors.Is(err, context.Canceled) {
+			t.Errorf("the manager ended with %v", err)
+		}
+	})
+	return e
+}
+
+func (e *environment) installAttachmentKind(t *testing.T) {
+	t.Helper()
+	if _, err := envtest.InstallCRDs(e.env.Config, envtest.CRDInstallOptions{Paths: []string{"testdata"}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+var namespaces struct {
+	sync.Mutex
+	n int
+}
+
+// namespace makes a namespace of the test's own.
+func (e *environment) namespace(t *testing.T) string {
+	t.Helper()
+	namespaces.Lock()
+	namespaces.n++
+	name := fmt.Sprintf("test-%d", namespaces.n)
+	namespaces.Unlock()
+	e.create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	return name
+}
+
+func (e *environment) create(t *testing.T, objects ...client.Object) {
+	t.Helper()
+	for _, o := range objects {
+		if err := e.client.Create(t.Context(), o); err != nil {
+			t.Fatalf("create %T %s: %v", o, o.GetName(), err)
+		}
+	}
+}
+
+func eventually(t *testing.T, what string, check func() error) {
+	t.Helper()
+	deadline := time.Now().Add(30 * time.Second)
+	for {
+		err := check()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: %v", what, err)
+		}
+		time.Sleep(30 * time.Millisecond)
+	}
+}
+
+// get fetches, and fails the test when there is nothing.
+func (e *environment) get(t *testing.T, o client.Object, namespace, name string) {
+	t.Helper()
+	if err := e.client.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, o); err != nil {
+		t.Fatalf("%T %s: %v", o, name, err)
+	}
+}
+
+func conditionsOf(o client.Object) []metav1.Condition {
+	switch o := o.(type) {
+	case *api.Core5G:
+		return o.Status.Conditions
+	case *api.Slice:
+		return o.Status.Conditions
+	case *api.UPFInstance:
+		return o.Status.Conditions
+	case *api.Subscriber:
+		return o.Status.Conditions
+	}
+	return nil
+}
+
+// wantCondition waits until a condition has the status, the reason and, somewhere, the words.
+func (e *environment) wantCondition(t *testing.T, o client.Object, kind string, status metav1.ConditionStatus, reason, words string) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("%T %s: %s=%s/%s %q", o, o.GetName(), kind, status, reason, words), func() error {
+		if err := e.client.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+			return err
+		}
+		c := meta.FindStatusCondition(conditionsOf(o), kind)
+		if c == nil {
+			return errors.New("no such condition")
+		}
+		if c.Status != status || (reason != "" && c.Reason != reason) || !strings.Contains(c.Message, words) {
+			return fmt.Errorf("is %s/%s %q", c.Status, c.Reason, c.Message)
+		}
+		if c.ObservedGeneration != o.GetGeneration() {
+			return fmt.Errorf("speaks of generation %d, the object is at %d", c.ObservedGeneration, o.GetGeneration())
+		}
+		return nil
+	})
+}
+
+// makeAvailable plays the Deployment controller for every Deployment of the namespace, now.
+func (e *environment) makeAvailable(t *testing.T, namespace string) {
+	t.Helper()
+	var list appsv1.DeploymentList
+	if err := e.client.List(t.Context(), &list, client.InNamespace(namespace)); err != nil {
+		t.Fatal(err)
+	}
+	for i := range list.Items {
+		d := &list.Items[i]
+		d.Status = appsv1.DeploymentStatus{
+			ObservedGeneration: d.Generation, Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: 1, AvailableReplicas: 1,
+		}
+		if err := e.client.Status().Update(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// makeReady plays scheduler, Multus and kubelet for a pod.
+func (e *environment) makeReady(t *testing.T, namespace, name string) {
+	t.Helper()
+	pod := &corev1.Pod{}
+	e.get(t, pod, namespace, name)
+	if pod.Spec.NodeName == "" {
+		binding := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Target: corev1.ObjectReference{Kind: "Node", Name: "node-1"}}
+		if err := e.client.SubResource("binding").Create(t.Context(), pod, binding); err != nil {
+			t.Fatal(err)
+		}
+		e.get(t, pod, namespace, name)
+	}
+	patch := client.MergeFrom(pod.DeepCopy())
+	if pod.Annotations == nil {
+		pod.Annotations = map[string]string{}
+	}
+	pod.Annotations[annotationNetworkStatus] = `[{"interface":"eth0"},{"interface":"n3"},{"interface":"n6"}]`
+	if err := e.client.Patch(t.Context(), pod, patch); err != nil {
+		t.Fatal(err)
+	}
+	pod.Status.Phase = corev1.PodRunning
+	pod.Status.Conditions = []corev1.PodCondition{
+		{Type: corev1.PodScheduled, Status: corev1.ConditionTrue},
+		{Type: corev1.PodReady, Status: corev1.ConditionTrue},
+	}
+	if err := e.client.Status().Update(t.Context(), pod); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// stopPods plays the kubelet for pods that are being deleted.
+func (e *environment) stopPods(t *testing.T, namespace string) {
+	t.Helper()
+	var list corev1.PodList
+	if err := e.client.List(t.Context(), &list, client.InNamespace(namespace)); err != nil {
+		t.Fatal(err)
+	}
+	for i := range list.Items {
+		if !list.Items[i].DeletionTimestamp.IsZero() {
+			if err := client.IgnoreNotFound(e.client.Delete(t.Context(), &list.Items[i], client.GracePeriodSeconds(0))); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+func parse[T any](t *testing.T, namespace, manifest string) *T {
+	t.Helper()
+	object := new(T)
+	if err := yaml.UnmarshalStrict([]byte(manifest), object); err != nil {
+		t.Fatal(err)
+	}
+	any(object).(client.Object).SetNamespace(namespace)
+	return object
+}
+
+func testCore(t *testing.T, namespace string) *api.Core5G {
+	return parse[api.Core5G](t, namespace, `
+metadata: {name: core5g}
+spec:
+  plmns: [{mcc: "208", mnc: "93"}]
+  tacs: ["000001"]
+  sliceCatalogue: [{sst: 1, sd: "010203"}, {sst: 1, sd: "112233"}]
+`)
+}
+
+func testUPF(t *testing.T, namespace string) *api.UPFInstance {
+	return parse[api.UPFInstance](t, namespace, `
+metadata: {name: upf}
+spec:
+  n3:
+    attachment: {type: Bridge, bridge: c5g-n3}
+    subnet: 172.30.3.0/24
+    endpoints: 172.30.3.16/28
+  n6:
+    attachment: {type: Bridge, bridge: c5g-n6}
+    address: 172.30.6.2/24
+    gateway: 172.30.6.1
+`)
+}
+
+func testSlice(t *testing.T, namespace, name, sd, pool string) *api.Slice {
+	return parse[api.Slice](t, namespace, fmt.Sprintf(`
+metadata: {name: %s}
+spec:
+  snssai: {sst: 1, sd: %q}
+  dataNetworks: [{dnn: internet, uePools: [%s]}]
+`, name, sd, pool))
+}

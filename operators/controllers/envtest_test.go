@@ -1,0 +1,676 @@
+package controllers
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/specs"
+)
+
+// One API server serves every behaviour below, each in a namespace of its own.
+func TestEnvtest(t *testing.T) {
+	e := startEnvironment(t)
+	t.Run("a UPFInstance without Multus says so and recovers", e.testWithoutMultus)
+	// These two move the clock that all share.
+	t.Run("a refused UPF pod is data", e.testUnitRejected)
+	t.Run("functions that lost their registration are put back again", e.testRegistrationLost)
+	for name, test := range map[string]func(*testing.T){
+		"the API server refuses what the schema forbids":        e.testRefusals,
+		"a Core5G becomes its functions":                        e.testCore,
+		"an external database comes from a Secret":              e.testExternalDatabase,
+		"a Slice comes and goes without touching anything else": e.testSliceLife,
+		"Slices that cannot be say why":                         e.testSliceProblems,
+		"a UPF unit is restarted only when it was asked for":    e.testUnitUpdates,
+		"administrativeState Locked and back":                   e.testLocked,
+		"a UPFInstance is deleted after its pods":               e.testUPFDeletion,
+		"a Subscriber says what is wrong and never says a key":  e.testSubscriber,
+		"somebody else's change of an object is undone":         e.testDrift,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t)
+		})
+	}
+}
+
+func (e *environment) testWithoutMultus(t *testing.T) {
+	ns := e.namespace(t)
+	upf := testUPF(t, ns)
+	e.create(t, upf)
+	e.wantCondition(t, upf, api.ConditionN3Attached, metav1.ConditionFalse, api.ReasonNoMultus, "install Multus")
+	e.wantCondition(t, upf, api.ConditionReady, metav1.ConditionFalse, api.ReasonNoMultus, "install Multus")
+	pod := &corev1.Pod{}
+	if err := e.client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "upf-0"}, pod); !apierrors.IsNotFound(err) {
+		t.Errorf("a pod was made without its interfaces: %v", err)
+	}
+	e.installAttachmentKind(t)
+	eventually(t, "the pod is made once the kind exists", func() error {
+		// A change of annotations stands for the periodic look, which is half a minute away.
+		e.nudge(t, upf)
+		return e.client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "upf-0"}, pod)
+	})
+	nad := &unstructured.Unstructured{}
+	nad.SetGroupVersionKind(specs.AttachmentKind)
+	e.get(t, nad, ns, "upf-n3")
+	if config, _, _ := unstructured.NestedString(nad.Object, "spec", "config"); !strings.Contains(config, `"bridge":"c5g-n3"`) {
+		t.Errorf("n3 is attached by %s", config)
+	}
+}
+
+func (e *environment) nudge(t *testing.T, o client.Object) {
+	t.Helper()
+	patch := fmt.Sprintf(`{"metadata":{"annotations":{"test/nudge":"%d"}}}`, time.Now().UnixNano())
+	if err := e.client.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (e *environment) testRefusals(t *testing.T) {
+	ns := e.namespace(t)
+	slice := testSlice(t, ns, "internet", "010203", "10.45.0.0/16")
+	e.create(t, slice)
+	if got := slice.Spec.DataNetworks[0]; got.FiveQI != 9 || got.MTU != 1400 || got.AMBR.Uplink != "1 Gbps" || got.ARP.PriorityLevel != 8 {
+		t.Errorf("defaults of a data network: %+v", got)
+	}
+	if slice.Spec.UPFSelector == nil || slice.Spec.UPFSelector.Name != "upf" || slice.Spec.CoreRef.Name != "core5g" || slice.Spec.SMF.Mode != api.SMFDedicated {
+		t.Errorf("defaults of a Slice: %+v", slice.Spec)
+	}
+	for name, c := range map[string]struct {
+		do   func() error
+		want string
+	}{
+		"a changed S-NSSAI": {func() error {
+			return e.client.Patch(t.Context(), slice, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"snssai":{"sd":"112233"}}}`)))
+		}, "create a second Slice with the new S-NSSAI"},
+		"a pool with host bits": {func() error { return e.client.Create(t.Context(), testSlice(t, ns, "b", "010203", "10.45.0.1/16")) }, "write the network address of that prefix"},
+		"a bad sd":              {func() error { return e.client.Create(t.Context(), testSlice(t, ns, "c", "xyz", "10.45.0.0/16")) }, "6 hexadecimal digits"},
+		"the same DNN twice": {func() error {
+			s := testSlice(t, ns, "d", "010203", "10.45.0.0/16")
+			s.Spec.DataNetworks = append(s.Spec.DataNetworks, s.Spec.DataNetworks[0])
+			return e.client.Create(t.Context(), s)
+		}, "Duplicate value"},
+		"endpoints outside the subnet": {func() error {
+			u := testUPF(t, ns)
+			u.Spec.N3.Endpoints = "172.30.9.0/28"
+			return e.client.Create(t.Context(), u)
+		}, "must lie within n3.subnet 172.30.3.0/24"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := c.do()
+			if err == nil || !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want a refusal that says %q", err, c.want)
+			}
+		})
+	}
+}
+
+func (e *environment) testCore(t *testing.T) {
+	ns := e.namespace(t)
+	core := testCore(t, ns)
+	e.create(t, core)
+	e.wantCondition(t, core, api.ConditionConfigurationValid, metav1.ConditionTrue, "", "")
+	for _, name := range []string{"core5g-database", "core5g-nrf", "core5g-pcf", "core5g-chf", "core5g-amf", "core5g-subscriber-data"} {
+		eventually(t, name, func() error {
+			d := &appsv1.Deployment{}
+			if err := e.client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: name}, d); err != nil {
+				return err
+			}
+			if !owns(core, d) {
+				return errors.New("does not belong to the Core5G")
+			}
+			return nil
+		})
+	}
+	for _, name := range []string{"core5g-nrf", "core5g-ausf", "core5g-udm", "core5g-udr", "core5g-nssf", "core5g-amf-n2"} {
+		e.get(t, &corev1.Service{}, ns, name)
+	}
+	e.wantCondition(t, core, api.ConditionReady, metav1.ConditionFalse, api.ReasonProgressing, "")
+	e.makeAvailable(t, ns)
+	e.wantCondition(t, core, api.ConditionReady, metav1.ConditionTrue, api.ReasonReady, "")
+	if core.Status.N2 == nil || !strings.HasSuffix(core.Status.N2.Address, ":38412") {
+		t.Errorf("N2 is %v", core.Status.N2)
+	}
+	if len(core.Status.Functions) != 6 {
+		t.Errorf("functions: %v", core.Status.Functions)
+	}
+}
+
+func (e *environment) testExternalDatabase(t *testing.T) {
+	ns := e.namespace(t)
+	core := testCore(t, ns)
+	core.Spec.Database = api.DatabaseSpec{Type: api.DatabaseExternal, URISecretRef: &api.SecretKeyReference{Name: "mongo"}}
+	e.create(t, core)
+	e.wantCondition(t, core, api.ConditionConfigurationValid, metav1.ConditionFalse, api.ReasonNotFound, `create it with key "uri"`)
+	e.create(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "mongo"}, StringData: map[string]string{"uri": "mongodb://u:hidden@db"}})
+	e.wantCondition(t, core, api.ConditionConfigurationValid, metav1.ConditionTrue, "", "")
+	secret := &corev1.Secret{}
+	eventually(t, "the NRF's configuration is a Secret", func() error {
+		return e.client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "core5g-nrf-config"}, secret)
+	})
+	if !strings.Contains(string(secret.Data["nrfcfg.yaml"]), "mongodb://u:hidden@db") {
+		t.Error("the NRF is not told the URI")
+	}
+	var configs corev1.ConfigMapList
+	if err := e.client.List(t.Context(), &configs, client.InNamespace(ns)); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range configs.Items {
+		if strings.Contains(fmt.Sprint(c.Data), "hidden") {
+			t.Errorf("ConfigMap %s holds the password", c.Name)
+		}
+	}
+	if err := e.client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "core5g-database"}, &appsv1.Deployment{}); !apierrors.IsNotFound(err) {
+		t.Errorf("an embedded database runs beside the external one: %v", err)
+	}
+}
+
+// snapshot is what must not move: every Deployment and pod with its generation.
+func (e *environment) snapshot(t *testing.T, ns string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	var deployments appsv1.DeploymentList
+	var pods corev1.PodList
+	var configs corev1.ConfigMapList
+	for _, l := range []client.ObjectList{&deployments, &pods, &configs} {
+		if err := e.client.List(t.Context(), l, client.InNamespace(ns), client.HasLabels{api.LabelManagedBy}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, d := range deployments.Items {
+		out["Deployment "+d.Name] = fmt.Sprint(d.UID, d.Generation, specs.Hash(d.Spec.Template))
+	}
+	for _, p := range pods.Items {
+		out["Pod "+p.Name] = fmt.Sprint(p.UID, p.DeletionTimestamp)
+	}
+	for _, c := range configs.Items {
+		out["ConfigMap "+c.Name] = fmt.Sprint(c.UID, c.ResourceVersion)
+	}
+	return out
+}
+
+func (e *environment) testSliceLife(t *testing.T) {
+	ns := e.namespace(t)
+	core, upf := testCore(t, ns), testUPF(t, ns)
+	first := testSlice(t, ns, "internet", "010203", "10.45.0.0/16")
+	// The Slice comes first: the order does not matter.
+	e.create(t, first)
+	e.wantCondition(t, first, api.ConditionReady, metav1.ConditionFalse, "", "Core5G core5g does not exist")
+	e.create(t, upf, core)
+	eventually(t, "the SMF", func() error {
+		return e.client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "core5g-smf-internet"}, &appsv1.Deployment{})
+	})
+	eventually(t, "the UPF's pod", func() error {
+		return e.client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "upf-0"}, &corev1.Pod{})
+	})
+	e.makeReady(t, ns, "upf-0")
+	e.wantCondition(t, upf, api.ConditionReady, metav1.ConditionTrue, "", "")
+	e.makeAvailable(t, ns)
+	e.wantCondition(t, first, api.ConditionReady, metav1.ConditionTrue, "", "")
+	if first.Status.UPF.N3Endpoint != "172.30.3.16" {
+		t.Errorf("N3 endpoint %s", first.Status.UPF.N3Endpoint)
+	}
+	config := &corev1.ConfigMap{}
+	e.get(t, config, ns, "core5g-smf-internet-config")
+	for _, want := range []string{"172.30.3.16", first.Status.UPF.N4Address, "10.45.0.0/16"} {
+		if !strings.Contains(config.Data["smfcfg.yaml"], want) {
+			t.Errorf("the SMF is not told %s", want)
+		}
+	}
+
+	before := e.snapshot(t, ns)
+	second := testSlice(t, ns, "second", "112233", "10.46.0.0/16")
+	e.create(t, second)
+	eventually(t, "the second SMF", func() error {
+		return e.client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "core5g-smf-second"}, &appsv1.Deployment{})
+	})
+	e.makeAvailable(t, ns)
+	e.wantCondition(t, second, api.ConditionReady, metav1.ConditionTrue, "", "")
+	if second.Status.UPF.N3Endpoint != "172.30.3.17" {
+		t.Errorf("N3 endpoint %s", second.Status.UPF.N3Endpoint)
+	}
+	after := e.snapshot(t, ns)
+	for name, was := range before {
+		if after[name] != was {
+			t.Errorf("%s was touched by a new Slice", name)
+		}
+	}
+
+	// The first one goes; the second keeps everything, its endpoint included.
+	kept := e.snapshot(t, ns)
+	if err := e.client.Delete(t.Context(), first); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the Slice ends", func() error {
+		err := e.client.Get(t.Context(), client.ObjectKeyFromObject(first), first)
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return fmt.Errorf("still there: %v", err)
+	})
+	eventually(t, "its endpoint is free", func() error {
+		e.get(t, upf, ns, "upf")
+		if len(upf.Status.Endpoints) != 1 || upf.Status.Endpoints[0].Slice != "second" || upf.Status.Endpoints[0].Address != "172.30.3.17" {
+			return fmt.Errorf("%v", upf.Status.Endpoints)
+		}
+		return nil
+	})
+	for name, now := range e.snapshot(t, ns) {
+		if kept[name] != now {
+			t.Errorf("%s was touched by the end of a Slice", name)
+		}
+	}
+	if err := e.client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "core5g-smf-internet"}, &appsv1.Deployment{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the SMF of the deleted Slice: %v", err)
+	}
+
+	// Its pool is free again, and its address too.
+	again := testSlice(t, ns, "again", "010203", "10.45.0.0/16")
+	e.create(t, again)
+	e.wantCondition(t, again, api.ConditionPoolsValid, metav1.ConditionTrue, "", "")
+	eventually(t, "the freed endpoint is given out again", func() error {
+		e.get(t, again, ns, "again")
+		if again.Status.UPF == nil || again.Status.UPF.N3Endpoint != "172.30.3.16" {
+			return fmt.Errorf("%+v", again.Status.UPF)
+		}
+		return nil
+	})
+}
+
+func (e *environment) testSliceProblems(t *testing.T) {
+	ns := e.namespace(t)
+	core, upf := testCore(t, ns), testUPF(t, ns)
+	upf.Spec.N3.Endpoints = "172.30.3.16/31"
+	first := testSlice(t, ns, "a-first", "010203", "10.45.0.0/16")
+	e.create(t, core, upf, first)
+	e.wantCondition(t, first, api.ConditionUPFReady, metav1.ConditionFalse, "", "")
+
+	overlap := testSlice(t, ns, "b-overlap", "112233", "10.45.128.0/17")
+	e.create(t, overlap)
+	e.wantCondition(t, overlap, api.ConditionPoolsValid, metav1.ConditionFalse, api.ReasonPoolOverlap, "Slice a-first")
+
+	duplicate := testSlice(t, ns, "c-duplicate", "010203", "10.50.0.0/16")
+	e.create(t, duplicate)
+	e.wantCondition(t, duplicate, api.ConditionAdvertised, metav1.ConditionFalse, api.ReasonDuplicate, "belongs to Slice a-first")
+	// Two addresses are there, three Slices want one.
+	e.wantCondition(t, upf, api.ConditionEndpointsAllocated, metav1.ConditionFalse, api.ReasonExhausted, "c-duplicate")
+
+	outside := testSlice(t, ns, "d-outside", "aabbcc", "10.60.0.0/16")
+	outside.Spec.UPFSelector = &api.UPFSelector{MatchLabels: map[string]string{"site": "north"}}
+	e.create(t, outside)
+	e.wantCondition(t, outside, api.ConditionAdvertised, metav1.ConditionFalse, api.ReasonRestartRequired, "restarts the AMF")
+	e.wantCondition(t, outside, api.ConditionUPFReady, metav1.ConditionFalse, api.ReasonNotFound, "site=north")
+	for _, name := range []string{"b-overlap", "c-duplicate", "d-outside"} {
+		err := e.client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "core5g-smf-" + name}, &appsv1.Deployment{})
+		if !apierrors.IsNotFound(err) {
+			t.Errorf("an SMF of Slice %s was started: %v", name, err)
+		}
+	}
+
+	// Into the catalogue with it: the AMF rolls, and the Slice is advertised.
+	amf := &appsv1.Deployment{}
+	eventually(t, "the AMF", func() error {
+		return e.client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "core5g-amf"}, amf)
+	})
+	was := amf.Generation
+	eventually(t, "the catalogue grows", func() error {
+		e.get(t, core, ns, "core5g")
+		core.Spec.SliceCatalogue = append(core.Spec.SliceCatalogue, api.SNSSAI{SST: 1, SD: "AABBCC"})
+		return e.client.Update(t.Context(), core)
+	})
+	e.wantCondition(t, outside, api.ConditionAdvertised, metav1.ConditionTrue, api.ReasonInCatalogue, "")
+	eventually(t, "the AMF rolls", func() error {
+		e.get(t, amf, ns, "core5g-amf")
+		if amf.Generation == was {
+			return errors.New("unchanged")
+		}
+		return nil
+	})
+
+	// The older one goes: the overlap is over.
+	if err := e.client.Delete(t.Context(), first); err != nil {
+		t.Fatal(err)
+	}
+	e.wantCondition(t, overlap, api.ConditionPoolsValid, metav1.ConditionTrue, "", "")
+	e.wantCondition(t, duplicate, api.ConditionAdvertised, metav1.ConditionTrue, "", "")
+}
+
+// runningUPF makes a UPFInstance with a unit that is Ready.
+func (e *environment) runningUPF(t *testing.T, ns string) (*api.UPFInstance, *corev1.Pod) {
+	t.Helper()
+	upf := testUPF(t, ns)
+	e.create(t, upf)
+	pod := &corev1.Pod{}
+	eventually(t, "the pod", func() error {
+		return e.client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "upf-0"}, pod)
+	})
+	e.makeReady(t, ns, "upf-0")
+	e.wantCondition(t, upf, api.ConditionReady, metav1.ConditionTrue, "", "1 units forward packets")
+	e.get(t, pod, ns, "upf-0")
+	return upf, pod
+}
+
+func (e *environment) wantReplaced(t *testing.T, ns string, old *corev1.Pod) *corev1.Pod {
+	t.Helper()
+	pod := &corev1.Pod{}
+	eventually(t, "the pod is replaced", func() error {
+		e.stopPods(t, ns)
+		if err := e.client.Get(t.Context(), client.ObjectKeyFromObject(old), pod); err != nil {
+			return err
+		}
+		if pod.UID == old.UID {
+			return errors.New("it is the same")
+		}
+		return nil
+	})
+	return pod
+}
+
+func (e *environment) testUnitUpdates(t *testing.T) {
+	ns := e.namespace(t)
+	core := testCore(t, ns)
+	e.create(t, core)
+	upf, pod := e.runningUPF(t, ns)
+	e.wantCondition(t, upf, api.ConditionUpdatePending, metav1.ConditionFalse, api.ReasonUpToDate, "")
+
+	// Something that only the operator turns into a change of the pod.
+	eventually(t, "another image", func() error {
+		e.get(t, core, ns, "core5g")
+		core.Spec.Images.Tag = "v2"
+		return e.client.Update(t.Context(), core)
+	})
+	e.wantCondition(t, upf, api.ConditionUpdatePending, metav1.ConditionTrue, "", "kubectl annotate")
+	same := &corev1.Pod{}
+	e.get(t, same, ns, "upf-0")
+	if same.UID != pod.UID || !same.DeletionTimestamp.IsZero() {
+		t.Fatal("the unit was restarted without being asked for")
+	}
+	e.wantCondition(t, upf, api.ConditionReady, metav1.ConditionTrue, "", "")
+
+	// The user lets it through, as the condition says.
+	var message string
+	for _, c := range upf.Status.Conditions {
+		if c.Type == api.ConditionUpdatePending {
+			message = c.Message
+		}
+	}
+	_, hash, _ := strings.Cut(message, api.AnnotationApplyUpdate+"=")
+	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, api.AnnotationApplyUpdate, hash)
+	if err := e.client.Patch(t.Context(), upf, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+		t.Fatal(err)
+	}
+	updated := e.wantReplaced(t, ns, pod)
+	if got := updated.Spec.Containers[0].Image; got != "core5g/upf-u:v2" {
+		t.Errorf("the new unit runs %s", got)
+	}
+	e.makeReady(t, ns, "upf-0")
+	e.wantCondition(t, upf, api.ConditionUpdatePending, metav1.ConditionFalse, api.ReasonUpToDate, "")
+
+	// The user changes the UPFInstance.
+	eventually(t, "another block", func() error {
+		e.get(t, upf, ns, "upf")
+		upf.Spec.N3.Endpoints = "172.30.3.32/28"
+		return e.client.Update(t.Context(), upf)
+	})
+	changed := e.wantReplaced(t, ns, updated)
+	config := &corev1.ConfigMap{}
+	e.get(t, config, ns, changed.Spec.Volumes[0].ConfigMap.Name)
+	if !strings.Contains(config.Data["upf-u.yaml"], "172.30.3.32/28") {
+		t.Error("the new unit does not read the new block")
+	}
+
+	// More units than are supported say so, and the one that runs is left alone.
+	eventually(t, "scale", func() error {
+		e.get(t, upf, ns, "upf")
+		two := int32(2)
+		upf.Spec.Units = &two
+		return e.client.Update(t.Context(), upf)
+	})
+	e.wantCondition(t, upf, api.ConditionUnitsReady, metav1.ConditionFalse, api.ReasonNotSupported, "create another UPFInstance")
+
+	// A pod that somebody deletes comes back.
+	if err := e.client.Delete(t.Context(), changed, client.GracePeriodSeconds(0)); err != nil {
+		t.Fatal(err)
+	}
+	e.wantReplaced(t, ns, changed)
+}
+
+func (e *environment) testUnitRejected(t *testing.T) {
+	ns := e.namespace(t)
+	upf := testUPF(t, ns)
+	e.create(t, upf)
+	pod := &corev1.Pod{}
+	eventually(t, "the pod", func() error {
+		return e.client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "upf-0"}, pod)
+	})
+	pod.Status.Phase = corev1.PodFailed
+	pod.Status.Reason = "TopologyAffinityError"
+	pod.Status.Message = "Resources cannot be allocated with Topology locality"
+	if err := e.client.Status().Update(t.Context(), pod); err != nil {
+		t.Fatal(err)
+	}
+	e.wantCondition(t, upf, api.ConditionPlaced, metav1.ConditionFalse, "Rejected", "TopologyAffinityError")
+	e.wantCondition(t, upf, api.ConditionReady, metav1.ConditionFalse, "", "TopologyAffinityError")
+	if got := upf.Status.UnitStatuses[0]; got.Rejections != 1 || got.RetryAfter == nil {
+		t.Errorf("unit: %+v", got)
+	}
+	if err := e.client.Get(t.Context(), client.ObjectKeyFromObject(pod), pod); !apierrors.IsNotFound(err) {
+		t.Errorf("the refused pod was left, or the next one made at once: %v", err)
+	}
+	var events corev1.EventList
+	eventually(t, "the Event", func() error {
+		if err := e.client.List(t.Context(), &events, client.InNamespace(ns)); err != nil {
+			return err
+		}
+		for _, ev := range events.Items {
+			if ev.Reason == "TopologyAffinityError" && ev.InvolvedObject.Name == "upf" {
+				return nil
+			}
+		}
+		return fmt.Errorf("not among %d", len(events.Items))
+	})
+	e.clock.add(backoffFirst)
+	eventually(t, "the next pod", func() error {
+		e.nudge(t, upf)
+		return e.client.Get(t.Context(), client.ObjectKeyFromObject(pod), pod)
+	})
+}
+
+func (e *environment) testLocked(t *testing.T) {
+	ns := e.namespace(t)
+	upf, pod := e.runningUPF(t, ns)
+	address := upf.Status.UnitStatuses[0].N4Address
+	set := func(state api.AdministrativeState) {
+		eventually(t, string(state), func() error {
+			e.get(t, upf, ns, "upf")
+			upf.Spec.AdministrativeState = state
+			return e.client.Update(t.Context(), upf)
+		})
+	}
+	set(api.StateLocked)
+	eventually(t, "the pod goes", func() error {
+		e.stopPods(t, ns)
+		if err := e.client.Get(t.Context(), client.ObjectKeyFromObject(pod), &corev1.Pod{}); !apierrors.IsNotFound(err) {
+			return fmt.Errorf("still there: %v", err)
+		}
+		return nil
+	})
+	e.wantCondition(t, upf, api.ConditionUnitsReady, metav1.ConditionFalse, api.ReasonLocked, "write Unlocked")
+	set(api.StateUnlocked)
+	e.wantReplaced(t, ns, pod)
+	e.makeReady(t, ns, "upf-0")
+	e.wantCondition(t, upf, api.ConditionReady, metav1.ConditionTrue, "", "")
+	if got := upf.Status.UnitStatuses[0].N4Address; got != address {
+		t.Errorf("the N4 address moved from %s to %s", address, got)
+	}
+}
+
+func (e *environment) testUPFDeletion(t *testing.T) {
+	ns := e.namespace(t)
+	upf, pod := e.runningUPF(t, ns)
+	if err := e.client.Delete(t.Context(), upf); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the pod is asked to stop", func() error {
+		if err := e.client.Get(t.Context(), client.ObjectKeyFromObject(pod), pod); err != nil {
+			return err
+		}
+		if pod.DeletionTimestamp.IsZero() {
+			return errors.New("it runs")
+		}
+		return nil
+	})
+	e.get(t, upf, ns, "upf") // the object waits for the pod
+	e.stopPods(t, ns)
+	eventually(t, "the object goes", func() error {
+		if err := e.client.Get(t.Context(), client.ObjectKeyFromObject(upf), upf); !apierrors.IsNotFound(err) {
+			return fmt.Errorf("still there: %v", err)
+		}
+		return nil
+	})
+}
+
+func (e *environment) testSubscriber(t *testing.T) {
+	ns := e.namespace(t)
+	const key = "8baf473f2f8fd09487cccbd7097c6862"
+	subscriber := parse[api.Subscriber](t, ns, `
+metadata: {name: a}
+spec:
+  supi: imsi-208930000000001
+  authentication: {secretRef: {name: keys}}
+  slices: [{name: internet, dnns: [internet]}]
+`)
+	e.create(t, testCore(t, ns), subscriber)
+	if subscriber.Spec.Authentication.AMF != "8000" || subscriber.Spec.Authentication.Algorithm != api.AlgorithmMilenage {
+		t.Errorf("defaults: %+v", subscriber.Spec.Authentication)
+	}
+	e.wantCondition(t, subscriber, api.ConditionAuthenticationReady, metav1.ConditionFalse, api.ReasonNotFound, "create it with keys")
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "keys"}, StringData: map[string]string{"k": key}}
+	e.create(t, secret)
+	e.wantCondition(t, subscriber, api.ConditionAuthenticationReady, metav1.ConditionFalse, api.ReasonMalformed, `no key "opc"`)
+	secret.StringData = map[string]string{"opc": key[:30] + "zz"}
+	if err := e.client.Update(t.Context(), secret); err != nil {
+		t.Fatal(err)
+	}
+	e.wantCondition(t, subscriber, api.ConditionAuthenticationReady, metav1.ConditionFalse, api.ReasonMalformed, "is not 32 hexadecimal digits")
+	secret.StringData = map[string]string{"opc": key}
+	if err := e.client.Update(t.Context(), secret); err != nil {
+		t.Fatal(err)
+	}
+	e.wantCondition(t, subscriber, api.ConditionAuthenticationReady, metav1.ConditionTrue, "", "")
+	e.wantCondition(t, subscriber, api.ConditionSlicesReady, metav1.ConditionFalse, api.ReasonNotFound, "Slice internet does not exist")
+	e.create(t, testSlice(t, ns, "internet", "010203", "10.45.0.0/16"))
+	e.wantCondition(t, subscriber, api.ConditionReady, metav1.ConditionTrue, "", "")
+
+	eventually(t, "a data network that the Slice does not have", func() error {
+		e.get(t, subscriber, ns, "a")
+		subscriber.Spec.Slices[0].DNNs = []api.DNN{"ims"}
+		return e.client.Update(t.Context(), subscriber)
+	})
+	e.wantCondition(t, subscriber, api.ConditionSlicesReady, metav1.ConditionFalse, api.ReasonNotFound, "no data network ims")
+
+	twin := subscriber.DeepCopy()
+	twin.ObjectMeta = metav1.ObjectMeta{Namespace: ns, Name: "b"}
+	e.create(t, twin)
+	e.wantCondition(t, twin, api.ConditionAuthenticationReady, metav1.ConditionFalse, api.ReasonDuplicate, "belongs to Subscriber a")
+	stranger := subscriber.DeepCopy()
+	stranger.ObjectMeta = metav1.ObjectMeta{Namespace: ns, Name: "c"}
+	stranger.Spec.SUPI = "imsi-999700000000001"
+	e.create(t, stranger)
+	e.wantCondition(t, stranger, api.ConditionAuthenticationReady, metav1.ConditionFalse, api.ReasonMalformed, "begins with no PLMN")
+
+	var events corev1.EventList
+	var subscribers api.SubscriberList
+	for _, l := range []client.ObjectList{&events, &subscribers} {
+		if err := e.client.List(t.Context(), l, client.InNamespace(ns)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if said := fmt.Sprintf("%+v %+v", events.Items, subscribers.Items); strings.Contains(said, key[:16]) {
+		t.Error("a key is in an Event or a status")
+	}
+}
+
+func (e *environment) testDrift(t *testing.T) {
+	ns := e.namespace(t)
+	e.create(t, testCore(t, ns))
+	d := &appsv1.Deployment{}
+	eventually(t, "the NRF", func() error {
+		return e.client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "core5g-nrf"}, d)
+	})
+	patch := `{"spec":{"replicas":0}}`
+	if err := e.client.Patch(t.Context(), d, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "one replica again", func() error {
+		e.get(t, d, ns, "core5g-nrf")
+		if *d.Spec.Replicas != 1 {
+			return fmt.Errorf("%d replicas", *d.Spec.Replicas)
+		}
+		return nil
+	})
+	service := &corev1.Service{}
+	e.get(t, service, ns, "core5g-nrf")
+	if err := e.client.Delete(t.Context(), service); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the Service again", func() error {
+		fresh := &corev1.Service{}
+		if err := e.client.Get(t.Context(), client.ObjectKeyFromObject(service), fresh); err != nil {
+			return err
+		}
+		if fresh.UID == service.UID {
+			return errors.New("it is the deleted one")
+		}
+		return nil
+	})
+}
+
+func (e *environment) testRegistrationLost(t *testing.T) {
+	ns := e.namespace(t)
+	core := testCore(t, ns)
+	e.create(t, core)
+	eventually(t, "the AMF", func() error {
+		return e.client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "core5g-amf"}, &appsv1.Deployment{})
+	})
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "amf-pod", Labels: specs.Labels("core5g", "amf"), Annotations: map[string]string{}},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "amf", Image: "x"}}},
+	}
+	e.create(t, pod)
+	e.makeReady(t, ns, "amf-pod")
+	e.makeAvailable(t, ns)
+	e.wantCondition(t, core, api.ConditionRegistered, metav1.ConditionFalse, api.ReasonRegistrationMis, "AMF core5g-amf")
+	fake := e.nrfs.at("http://core5g-nrf." + ns + ".svc:8000").(*fakeNRF)
+	fake.put("amf-1", "AMF", "core5g-amf")
+	e.wantCondition(t, core, api.ConditionRegistered, metav1.ConditionTrue, "", "")
+	fake.lose()
+	e.clock.add(registrationPeriod)
+	e.nudge(t, pod) // stands for the periodic check
+	e.wantCondition(t, core, api.ConditionRegistered, metav1.ConditionFalse, api.ReasonRegistrationMis, "")
+	e.clock.add(restoreGrace)
+	eventually(t, "the profile is put back", func() error {
+		e.nudge(t, pod)
+		if !fake.has("amf-1") {
+			return errors.New("it is missing")
+		}
+		return nil
+	})
+	e.wantCondition(t, core, api.ConditionRegistered, metav1.ConditionTrue, "", "")
+	again := &corev1.Pod{}
+	e.get(t, again, ns, "amf-pod")
+	if again.UID != pod.UID {
+		t.Error("the AMF was restarted")
+	}
+}
