@@ -1,0 +1,198 @@
+package compile
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/wmnsk/go-pfcp/ie"
+
+	"core5g.dev/core5g/upf/abi"
+	"core5g.dev/core5g/upf/upfc/pfcp"
+	"core5g.dev/core5g/upf/upfc/rules"
+)
+
+func addr(s string) netip.Addr { return netip.MustParseAddr(s) }
+func be(s string) uint32       { return abi.AddrBe(addr(s)) }
+
+// session is made fluently: MakeSession().Uplink(1, 255, 7).Downlink(2, 255).Obj().
+type session struct{ in Input }
+
+func makeSession() *session {
+	set := rules.NewSet()
+	set.FARs[1] = &rules.FAR{ID: 1, Action: rules.Forward, Destination: rules.Core}
+	set.FARs[2] = &rules.FAR{ID: 2, Action: rules.Forward, Destination: rules.Access, Tunnel: rules.FTEID{Addr: addr("172.30.3.100"), TEID: 0x100}}
+	return &session{Input{Rules: set, QERSlots: map[uint32]uint32{}, URRSlots: map[uint32]uint32{}, Local: addr("172.30.3.31")}}
+}
+
+func (s *session) uplink(id uint16, precedence uint32, filters ...string) *session {
+	s.in.Rules.PDRs[id] = &rules.PDR{ID: id, Precedence: precedence, FAR: 1, RemoveGTPU: true,
+		PDI: rules.PDI{SourceInterface: rules.Access, FTEID: rules.FTEID{Addr: addr("172.30.3.16"), TEID: 7}, Filters: parse(filters)}}
+	return s
+}
+
+func (s *session) downlink(id uint16, precedence uint32, filters ...string) *session {
+	s.in.Rules.PDRs[id] = &rules.PDR{ID: id, Precedence: precedence, FAR: 2,
+		PDI: rules.PDI{SourceInterface: rules.Core, UEAddress: addr("10.45.0.1"), Filters: parse(filters)}}
+	return s
+}
+
+func parse(filters []string) []rules.SDFFilter {
+	var out []rules.SDFFilter
+	for _, f := range filters {
+		flow, err := rules.ParseFlow(f)
+		if err != nil {
+			panic(err)
+		}
+		out = append(out, rules.SDFFilter{Description: f, Flow: flow})
+	}
+	return out
+}
+
+func (s *session) compile(t *testing.T) *Session {
+	t.Helper()
+	c, err := Compile(s.in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestPDRsComeByPrecedence(t *testing.T) {
+	c := makeSession().uplink(1, 255).uplink(2, 10).downlink(3, 255).downlink(4, 128).compile(t)
+	var order []uint16
+	for _, p := range c.PDRs {
+		order = append(order, p.PdrId)
+	}
+	if diff := cmp.Diff([]uint16{2, 4, 1, 3}, order); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestUplinkInheritsTheSessionsUEAddress(t *testing.T) {
+	c := makeSession().uplink(1, 1).downlink(2, 2).compile(t)
+	want := abi.Pdr{Precedence: 1, PdrId: 1, SourceInterface: abi.IfAccess, Flags: abi.PdrTeid | abi.PdrUeIp | abi.PdrRemoveGtpu,
+		N3AddrBe: be("172.30.3.16"), Teid: 7, UeAddrBe: be("10.45.0.1")}
+	if diff := cmp.Diff(want, c.PDRs[0]); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestTunnelsLeaveFromTheSessionsOwnAddress(t *testing.T) {
+	c := makeSession().uplink(1, 1).downlink(2, 2).compile(t)
+	want := abi.Far{FarId: 2, Action: abi.FarForw, DestinationInterface: abi.IfAccess, Flags: abi.FarOhcGtpu,
+		PeerAddrBe: be("172.30.3.100"), LocalAddrBe: be("172.30.3.16"), Teid: 0x100, PeerPort: 2152}
+	if diff := cmp.Diff(want, c.FARs[1]); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if c = makeSession().downlink(2, 2).compile(t); c.FARs[1].LocalAddrBe != be("172.30.3.31") {
+		t.Errorf("without an F-TEID of its own the session sends from %v, want the default", abi.AddrFromBe(c.FARs[1].LocalAddrBe))
+	}
+}
+
+func TestFilters(t *testing.T) {
+	c := makeSession().downlink(1, 1, "permit out 17 from 10.0.0.0/8 53,100-200 to assigned 5060", "permit out ip from any to any").compile(t)
+	entry := abi.Sdf{RemoteAddrBe: be("10.0.0.0"), RemoteMaskBe: be("255.0.0.0"), LocalAddrBe: be("10.45.0.1"), LocalMaskBe: be("255.255.255.255"),
+		RemotePortLo: 53, RemotePortHi: 53, LocalPortLo: 5060, LocalPortHi: 5060, Flags: abi.SdfProto | abi.SdfPorts, Proto: 17}
+	second := entry
+	second.RemotePortLo, second.RemotePortHi = 100, 200
+	want := []abi.Sdf{entry, second, {RemotePortHi: 65535, LocalPortHi: 65535}}
+	if diff := cmp.Diff(want, c.SDFs); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if p := c.PDRs[0]; p.SdfFirst != 0 || p.SdfCount != 3 {
+		t.Errorf("PDR has filters %d+%d, want 0+3", p.SdfFirst, p.SdfCount)
+	}
+}
+
+func TestQERAndURRIndexesAndSlots(t *testing.T) {
+	s := makeSession().downlink(1, 1)
+	s.in.Rules.QERs[9] = &rules.QER{ID: 9, DLClosed: true, QFI: 5}
+	s.in.Rules.QERs[4] = &rules.QER{ID: 4, HasMBR: true, MBRUL: 1, MBRDL: 2}
+	s.in.Rules.URRs[3] = &rules.URR{ID: 3}
+	s.in.QERSlots, s.in.URRSlots = map[uint32]uint32{9: 90, 4: 40}, map[uint32]uint32{3: 30}
+	s.in.Rules.PDRs[1].QERs, s.in.Rules.PDRs[1].URRs = []uint32{9, 4}, []uint32{3}
+	c := s.compile(t)
+	wantQERs := []abi.Qer{{QerId: 4, Slot: 40, MbrUl: 1, MbrDl: 2, Flags: abi.QerMbr}, {QerId: 9, Slot: 90, Flags: abi.QerGateDlClosed, Qfi: 5}}
+	if diff := cmp.Diff(wantQERs, c.QERs); diff != "" {
+		t.Errorf("QERs (-want +got):\n%s", diff)
+	}
+	if p := c.PDRs[0]; p.NQer != 2 || p.Qer[0] != 1 || p.Qer[1] != 0 || p.NUrr != 1 || c.URRs[p.Urr[0]].Slot != 30 {
+		t.Errorf("PDR %+v with URRs %+v", p, c.URRs)
+	}
+}
+
+func TestExhaustedQuotaDrops(t *testing.T) {
+	s := makeSession().uplink(1, 1).downlink(2, 2)
+	s.in.Rules.URRs[3] = &rules.URR{ID: 3}
+	s.in.URRSlots[3] = 30
+	s.in.Rules.PDRs[2].URRs = []uint32{3}
+	s.in.Exhausted = map[uint32]bool{3: true}
+	c := s.compile(t)
+	if up, down := c.FARs[c.PDRs[0].Far].Action, c.FARs[c.PDRs[1].Far].Action; up != abi.FarForw || down != abi.FarDrop {
+		t.Errorf("actions %#x uplink, %#x downlink; want FORW and, for the exhausted URR's PDR, DROP", up, down)
+	}
+}
+
+func TestSeveralQFIsAreSeveralPDRs(t *testing.T) {
+	s := makeSession().uplink(1, 1)
+	s.in.Rules.PDRs[1].PDI.QFIs = []uint8{5, 6}
+	c := s.compile(t)
+	if len(c.PDRs) != 2 || c.PDRs[0].Qfi != 5 || c.PDRs[1].Qfi != 6 || c.PDRs[0].Flags&abi.PdrQfi == 0 {
+		t.Errorf("PDRs %+v", c.PDRs)
+	}
+}
+
+func TestTooManyFiltersAreRefused(t *testing.T) {
+	s := makeSession()
+	ports := "1"
+	for p := 2; p <= rules.MaxPortRanges; p++ {
+		ports += fmt.Sprint(",", p)
+	}
+	many := "permit out 6 from any " + ports + " to any " + ports
+	s.downlink(1, 1, many, many, many, many).downlink(2, 2, many)
+	_, err := Compile(s.in)
+	var r *pfcp.Reject
+	if !errors.As(err, &r) || r.Cause != ie.CauseNoResourcesAvailable || r.Rule == nil || r.Rule.ID != 2 {
+		t.Errorf("error %v, want no resources for PDR 2", err)
+	}
+}
+
+// The same rules give the same octets, in whatever order maps yield them, and indexes stay within
+// their arrays.
+func TestCompileIsDeterministic(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 50 {
+		s := makeSession()
+		for id := range uint16(1 + random.IntN(30)) {
+			if s.uplink(id, random.Uint32N(4), "permit out ip from any to assigned"); id%2 == 0 {
+				s.downlink(id, random.Uint32N(4))
+			}
+		}
+		a, b := s.compile(t), s.compile(t)
+		if diff := cmp.Diff(a, b); diff != "" {
+			t.Fatalf("two compilations differ:\n%s", diff)
+		}
+		if !slices.IsSortedFunc(a.PDRs, func(p, q abi.Pdr) int { return int(p.Precedence) - int(q.Precedence) }) {
+			t.Error("PDRs are not sorted by precedence")
+		}
+		for _, p := range a.PDRs {
+			if int(p.Far) >= len(a.FARs) || int(p.SdfFirst)+int(p.SdfCount) > len(a.SDFs) {
+				t.Errorf("PDR %+v points out of the arrays", p)
+			}
+		}
+	}
+}
+
+func BenchmarkCompile(b *testing.B) {
+	s := makeSession().uplink(1, 255).uplink(3, 128, "permit out ip from 8.8.8.8 to assigned").downlink(2, 255).downlink(4, 128, "permit out ip from 8.8.8.8 to assigned")
+	for b.Loop() {
+		if _, err := Compile(s.in); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,279 @@
+package pfcp
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/wmnsk/go-pfcp/ie"
+	"github.com/wmnsk/go-pfcp/message"
+)
+
+type recorder struct{}
+
+func (recorder) Message(string, string, string) {}
+func (recorder) Latency(string, time.Duration)  {}
+
+// handler counts executions and waits where told.
+type handler struct {
+	calls atomic.Int32
+	gate  chan struct{} // nil: do not wait
+	panic bool
+}
+
+func (*handler) Heartbeat(*Message) *Answer {
+	return &Answer{IEs: []*ie.IE{ie.NewRecoveryTimeStamp(time.Unix(1_700_000_000, 0))}}
+}
+
+func (h *handler) Handle(context.Context, *Message) *Answer {
+	h.calls.Add(1)
+	if h.panic {
+		panic("on purpose")
+	}
+	if h.gate != nil {
+		<-h.gate
+	}
+	return &Answer{SEID: 9, IEs: []*ie.IE{ie.NewCause(ie.CauseRequestAccepted)}}
+}
+
+func serve(t *testing.T, h Handler) (*Server, *net.UDPConn) {
+	t.Helper()
+	s, err := Listen(netip.MustParseAddrPort("127.0.0.1:0"), Options{
+		Interval: 50 * time.Millisecond, Attempts: 3, Recorder: recorder{},
+		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var done sync.WaitGroup
+	done.Go(func() {
+		if err := s.Serve(ctx, h); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(func() { cancel(); done.Wait() })
+	c, err := net.DialUDP("udp4", nil, net.UDPAddrFromAddrPort(s.Addr()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return s, c
+}
+
+func send(t *testing.T, c *net.UDPConn, b []byte) {
+	t.Helper()
+	if _, err := c.Write(b); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func deletion(t *testing.T, seq uint32) []byte {
+	t.Helper()
+	seid := uint64(5)
+	b, err := marshal(message.MsgTypeSessionDeletionRequest, &seid, seq, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func receive(t *testing.T, c *net.UDPConn, d time.Duration) *Message {
+	t.Helper()
+	buf := make([]byte, 2048)
+	if err := c.SetReadDeadline(time.Now().Add(d)); err != nil {
+		t.Fatal(err)
+	}
+	n, err := c.Read(buf)
+	if err != nil {
+		return nil
+	}
+	m, err := Parse(buf[:n])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func TestRequestIsExecutedOnce(t *testing.T) {
+	h := &handler{gate: make(chan struct{})}
+	_, c := serve(t, h)
+	for range 3 { // two copies arrive while the first runs
+		send(t, c, deletion(t, 1))
+	}
+	if m := receive(t, c, 50*time.Millisecond); m != nil {
+		t.Fatalf("answered before it was executed: %+v", m)
+	}
+	close(h.gate)
+	if m := receive(t, c, time.Second); m == nil || m.SEID != 9 || m.Sequence != 1 {
+		t.Fatalf("answer %+v", m)
+	}
+	send(t, c, deletion(t, 1)) // a late copy gets the same answer
+	if m := receive(t, c, time.Second); m == nil || m.Sequence != 1 {
+		t.Fatalf("answer to the late copy: %+v", m)
+	}
+	if n := h.calls.Load(); n != 1 {
+		t.Errorf("executed %d times", n)
+	}
+	// Another request under the same sequence number is another request.
+	seid := uint64(6)
+	b, err := marshal(message.MsgTypeSessionDeletionRequest, &seid, 1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	send(t, c, b)
+	if m := receive(t, c, time.Second); m == nil || h.calls.Load() != 2 {
+		t.Errorf("a new request under an old sequence number: answer %+v, executed %d times", m, h.calls.Load())
+	}
+}
+
+func TestHeartbeatIsAnsweredWhileRequestsWait(t *testing.T) {
+	h := &handler{gate: make(chan struct{})}
+	_, c := serve(t, h)
+	defer close(h.gate)
+	send(t, c, deletion(t, 1))
+	b, err := marshal(message.MsgTypeHeartbeatRequest, nil, 2, []*ie.IE{ie.NewRecoveryTimeStamp(time.Now())})
+	if err != nil {
+		t.Fatal(err)
+	}
+	send(t, c, b)
+	if m := receive(t, c, time.Second); m == nil || m.Type != message.MsgTypeHeartbeatResponse {
+		t.Errorf("answer %+v, want a Heartbeat Response", m)
+	}
+}
+
+func TestMalformedDatagrams(t *testing.T) {
+	h := &handler{}
+	_, c := serve(t, h)
+	for _, b := range [][]byte{{}, {0x20}, {0x21, 54, 0, 4, 0, 0, 0, 0}, {0x20, 50, 0xff, 0xff, 0, 0, 0, 0}, {0x20, 50, 0, 0, 0, 0, 0, 0}} {
+		send(t, c, b)
+	}
+	send(t, c, []byte{0x40, 50, 0, 4, 0, 0, 7, 0}) // version 2
+	if m := receive(t, c, time.Second); m == nil || m.Type != message.MsgTypeVersionNotSupportedResponse || m.Sequence != 7 {
+		t.Fatalf("answer %+v, want Version Not Supported under sequence number 7", m)
+	}
+	truncated := deletion(t, 3)
+	truncated = append(truncated, 0, 19, 0, 9, 1) // an IE longer than the message
+	truncated[3] += 5
+	send(t, c, truncated)
+	m := receive(t, c, time.Second)
+	if m == nil {
+		t.Fatal("no answer to an IE that is cut short")
+	}
+	if v, err := m.Elements.First(ie.Cause).Uint8(); err != nil || v != ie.CauseInvalidLength {
+		t.Errorf("cause %d (%v), want invalid length", v, err)
+	}
+	if h.calls.Load() != 0 {
+		t.Error("a malformed message was executed")
+	}
+}
+
+func TestPanicIsAnsweredAndSurvived(t *testing.T) {
+	h := &handler{panic: true}
+	_, c := serve(t, h)
+	send(t, c, deletion(t, 1))
+	m := receive(t, c, time.Second)
+	if m == nil {
+		t.Fatal("no answer")
+	}
+	if v, err := m.Elements.First(ie.Cause).Uint8(); err != nil || v != ie.CauseSystemFailure {
+		t.Errorf("cause %d (%v), want system failure", v, err)
+	}
+}
+
+func TestOwnRequestIsSentThreeTimesThenGivenUp(t *testing.T) {
+	s, _ := serve(t, &handler{})
+	peer, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = peer.Close() }()
+	to := peer.LocalAddr().(*net.UDPAddr).AddrPort()
+	var seqs []uint32
+	var reader sync.WaitGroup
+	reader.Go(func() {
+		for len(seqs) < 3 {
+			m := receive(t, peer, 2*time.Second)
+			if m == nil {
+				return
+			}
+			seqs = append(seqs, m.Sequence)
+		}
+	})
+	_, err = s.Request(context.Background(), to, message.MsgTypeHeartbeatRequest, nil, ie.NewRecoveryTimeStamp(time.Now()))
+	reader.Wait()
+	if err == nil || len(seqs) != 3 || seqs[0] != seqs[1] || seqs[1] != seqs[2] {
+		t.Errorf("error %v, sent under %v; want three copies under one sequence number, then an error", err, seqs)
+	}
+
+	// The answer to the second copy is taken.
+	reader.Go(func() {
+		receive(t, peer, time.Second)
+		m := receive(t, peer, time.Second)
+		if m == nil {
+			return
+		}
+		b, err := marshal(message.MsgTypeHeartbeatResponse, nil, m.Sequence, []*ie.IE{ie.NewRecoveryTimeStamp(time.Now())})
+		if err == nil {
+			_, err = peer.WriteToUDPAddrPort(b, s.Addr())
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	m, err := s.Request(context.Background(), to, message.MsgTypeHeartbeatRequest, nil, ie.NewRecoveryTimeStamp(time.Now()))
+	reader.Wait()
+	if err != nil || m.Type != message.MsgTypeHeartbeatResponse {
+		t.Errorf("answer %+v, %v", m, err)
+	}
+}
+
+func TestMessageAboveTheMTU(t *testing.T) {
+	h := &handler{}
+	_, c := serve(t, h)
+	seid := uint64(5)
+	var ies []*ie.IE
+	for range 1000 {
+		ies = append(ies, ie.New(0x7000, make([]byte, 50))) // optional IEs of an unknown type
+	}
+	b, err := marshal(message.MsgTypeSessionModificationRequest, &seid, 1, ies)
+	if err != nil {
+		t.Fatal(err)
+	}
+	send(t, c, b)
+	if m := receive(t, c, time.Second); m == nil {
+		t.Errorf("no answer to a message of %d octets", len(b))
+	}
+}
+
+func TestName(t *testing.T) {
+	for in, want := range map[string]string{
+		"internet": "internet", "\x08internet": "internet", "\x03ims\x06mnc093": "ims.mnc093", "\x03ims\x00": "ims",
+		"5gdata": "5gdata", "": "", "\x00": "\x00", "\x09internet": "\x09internet",
+	} {
+		if got := Name([]byte(in)); got != want {
+			t.Errorf("Name(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte{0x21, 54, 0, 12, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 1, 0})
+	f.Add([]byte{0x20, 5, 0, 13, 0, 0, 1, 0, 0, 60, 0, 5, 0, 127, 0, 0, 1})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		m, err := Parse(b)
+		if err != nil {
+			return
+		}
+		for i := range m.Elements {
+			_, _ = m.Elements[i].Group()
+			_, _ = m.Elements[i].NodeID()
+		}
+	})
+}
