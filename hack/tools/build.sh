@@ -50,7 +50,7 @@ inputs() {
 		cat "$dir/go.mod" "$dir/go.sum"
 		local source
 		for source in "$@"; do
-			[[ $source == ./* ]] && find "$dir/$source" -type f -print0 | sort -z | xargs -0 sha256sum
+			[[ $source == ./* ]] && (cd "$dir" && find "$source" -type f -print0 | sort -z | xargs -0 sha256sum)
 		done
 		true
 	} | sha256sum
