@@ -180,7 +180,7 @@ func checkPlace(key, place string) error {
 	case !path.IsAbs(place):
 		return fmt.Errorf("%s: %q: want an absolute path in the image", key, place)
 	case strings.Contains(place+"/", "/../"):
-		return fmt.Errorf("%s: %q: want a path without ..", key, place)
+		return fmt.Errorf("%s: %q: want a path without .. in it", key, place)
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 )
 
 // runInit is process 1 of the sandbox. It does not return.
@@ -37,6 +38,8 @@ func (s *settings) runInit() error {
 		return fmt.Errorf("host name: %w", err)
 	}
 
+	raiseLimits()
+
 	started := make(map[string]chan struct{})
 	daemons := s.daemons()
 	for _, d := range daemons {
@@ -57,6 +60,20 @@ func (s *settings) runInit() error {
 	}
 	children.run()
 	return nil
+}
+
+// raiseLimits lifts what the shell's limits would impose on every container: locked memory, which a
+// driver needs that maps a device (vfio), and open files. Without CAP_SYS_RESOURCE the limits stay.
+func raiseLimits() {
+	for _, limit := range []struct {
+		name     string
+		resource int
+		value    uint64
+	}{{"locked memory", unix.RLIMIT_MEMLOCK, unix.RLIM_INFINITY}, {"open files", unix.RLIMIT_NOFILE, 1 << 20}} {
+		if err := unix.Setrlimit(limit.resource, &unix.Rlimit{Cur: limit.value, Max: limit.value}); err != nil {
+			slog.Info("limit stays as it is", "limit", limit.name, "err", err)
+		}
+	}
 }
 
 // mounts gives the sandbox its own view of the places where the daemons keep things.
