@@ -12,7 +12,7 @@ func TestCompilerAgreesWithTheGeneratedLayouts(t *testing.T) {
 	if err != nil {
 		t.Skip("no C compiler on this machine: the layouts are checked where upf-u is built")
 	}
-	if out, err := exec.Command(cc, "-std=c17", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "zabi_check.c").CombinedOutput(); err != nil {
+	if out, err := exec.Command(cc, "-std=c17", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "check/zabi_check.c").CombinedOutput(); err != nil {
 		t.Fatalf("the Go mirror and upf_abi.h differ: %v\n%s", err, out)
 	}
 }

@@ -22,7 +22,7 @@ func main() {
 	log.SetPrefix("abigen: ")
 	header := flag.String("header", "upf_abi.h", "the header to read")
 	goFile := flag.String("go", "zabi_linux_amd64.go", "the Go file to write")
-	cFile := flag.String("c", "zabi_check.c", "the C file of assertions to write")
+	cFile := flag.String("c", "check/zabi_check.c", "the C file of assertions to write")
 	verify := flag.Bool("verify", false, "write nothing; fail when a file differs from what would be written")
 	flag.Parse()
 
@@ -38,10 +38,14 @@ func main() {
 	if err != nil {
 		log.Fatalf("generated Go does not parse: %v", err)
 	}
+	include, err := filepath.Rel(filepath.Dir(*cFile), *header)
+	if err != nil {
+		log.Fatal(err)
+	}
 	outputs := []struct {
 		path string
 		text []byte
-	}{{*goFile, goSrc}, {*cFile, emitC(h, filepath.Base(*header))}}
+	}{{*goFile, goSrc}, {*cFile, emitC(h, include)}}
 	for _, o := range outputs {
 		if err := put(o.path, o.text, *verify); err != nil {
 			log.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -111,3 +112,8 @@ func (l *lab) only() (uint32, fakeupfu.Session) {
 }
 
 func addr(s string) netip.Addr { return netip.MustParseAddr(s) }
+
+func parseHex(s string) (uint64, bool) {
+	v, err := strconv.ParseUint(s, 0, 64)
+	return v, err == nil
+}

@@ -148,7 +148,8 @@ func (s *Server) receive(ctx context.Context, h Handler, b []byte, from netip.Ad
 	}
 	if m.Type == message.MsgTypeHeartbeatRequest {
 		if m.Elements, err = ParseElements(payload); err == nil {
-			s.reply(m, s.guard(m, func() *Answer { return h.Heartbeat(m) }))
+			a := s.guard(m, func() *Answer { return h.Heartbeat(m) })
+			s.sendAnswer(m, a, s.build(m, a))
 		}
 		return
 	}
@@ -184,7 +185,9 @@ func (s *Server) receive(ctx context.Context, h Handler, b []byte, from netip.Ad
 			}
 			return h.Handle(ctx, m)
 		})
-		s.cache.finish(entry, s.reply(m, a))
+		b := s.build(m, a)
+		s.cache.finish(entry, b) // first, so that a repetition from now on finds it
+		s.sendAnswer(m, a, b)
 		s.opt.Recorder.Latency(TypeName(m.Type), time.Since(now))
 	}()
 }
@@ -200,8 +203,8 @@ func (s *Server) guard(m *Message, f func() *Answer) (a *Answer) {
 	return f()
 }
 
-// reply sends the answer to m and returns its octets; nil when none went out.
-func (s *Server) reply(m *Message, a *Answer) []byte {
+// build makes the octets of the answer to m; nil when there is to be none.
+func (s *Server) build(m *Message, a *Answer) []byte {
 	if a == nil {
 		return nil
 	}
@@ -212,12 +215,18 @@ func (s *Server) reply(m *Message, a *Answer) []byte {
 	b, err := marshal(m.Type+1, seid, m.Sequence, a.IEs)
 	if err != nil {
 		s.opt.Log.Error("answer cannot be built", "message", TypeName(m.Type+1), "err", err)
-		if b, err = marshal(m.Type+1, seid, m.Sequence, []*ie.IE{ie.NewCause(ie.CauseSystemFailure)}); err != nil {
+		a.IEs = []*ie.IE{ie.NewCause(ie.CauseSystemFailure)}
+		if b, err = marshal(m.Type+1, seid, m.Sequence, a.IEs); err != nil {
 			return nil
 		}
 	}
-	s.send(b, m.From, m.Type+1, a.IEs)
 	return b
+}
+
+func (s *Server) sendAnswer(m *Message, a *Answer, b []byte) {
+	if b != nil {
+		s.send(b, m.From, m.Type+1, a.IEs)
+	}
 }
 
 func (s *Server) send(b []byte, to netip.AddrPort, msgType uint8, ies []*ie.IE) {

@@ -1,0 +1,70 @@
+package agent
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+func TestSlotsAgainstASet(t *testing.T) {
+	for _, limit := range []uint32{1, 63, 64, 65, 200} {
+		random := rand.New(rand.NewPCG(uint64(limit), 1))
+		var s slots
+		s.resize(limit)
+		used := map[uint32]bool{}
+		for range 5000 {
+			switch random.IntN(5) {
+			case 0, 1, 2:
+				v, ok := s.take()
+				if ok != (len(used) < int(limit)) {
+					t.Fatalf("limit %d: take says %t with %d in use", limit, ok, len(used))
+				}
+				if ok && (used[v] || v >= limit) {
+					t.Fatalf("limit %d: took %d twice or beyond the limit", limit, v)
+				}
+				if ok {
+					used[v] = true
+				}
+			case 3:
+				v := random.Uint32N(limit + 5)
+				if got := s.claim(v); got != (v < limit && !used[v]) {
+					t.Fatalf("limit %d: claim(%d) = %t", limit, v, got)
+				}
+				if v < limit {
+					used[v] = true
+				}
+			case 4:
+				for v := range used {
+					s.give(v)
+					delete(used, v)
+					break
+				}
+			}
+		}
+	}
+}
+
+func TestSlotIsReusedLate(t *testing.T) {
+	var s slots
+	s.resize(100)
+	first, _ := s.take()
+	s.give(first)
+	for range 99 {
+		if v, ok := s.take(); !ok || v == first {
+			t.Fatalf("slot %d (%t) before all others were used", v, ok)
+		}
+	}
+	if v, ok := s.take(); !ok || v != first {
+		t.Errorf("slot %d (%t), want %d at last", v, ok, first)
+	}
+}
+
+func TestNoSlots(t *testing.T) {
+	var s slots
+	if _, ok := s.take(); ok {
+		t.Error("took a slot of none")
+	}
+	if s.claim(0) {
+		t.Error("claimed a slot of none")
+	}
+	s.give(0)
+}

@@ -1,0 +1,72 @@
+package config
+
+import (
+	"log/slog"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+func TestParse(t *testing.T) {
+	got, err := Parse([]byte(`
+nodeID: upf-0-n4.core5g.svc
+pfcp:
+  advertise: 10.96.12.7
+  retransmit: {interval: 3s}
+n3:
+  endpoints: [172.30.3.16/28, 172.30.4.1]
+log: {level: debug}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &Config{
+		NodeID: "upf-0-n4.core5g.svc",
+		PFCP: PFCP{Listen: netip.MustParseAddrPort("0.0.0.0:8805"), Advertise: netip.MustParseAddr("10.96.12.7"),
+			Retransmit: Retransmit{3 * time.Second, 3}, DataplaneWait: 2 * time.Second},
+		Heartbeat: Heartbeat{10 * time.Second, 3, 5 * time.Minute},
+		Dataplane: Dataplane{"/run/upf/upf.sock"},
+		N3:        N3{[]Endpoint{{netip.MustParsePrefix("172.30.3.16/28")}, {netip.MustParsePrefix("172.30.4.1/32")}}},
+		Metrics:   Listen{":9090"}, Health: Listen{":8081"}, Control: Control{"/run/upf/upf-c.sock"},
+		Log: Log{slog.LevelDebug, "json"},
+	}
+	if diff := cmp.Diff(want, got, cmpopts.EquateComparable(netip.Addr{}, netip.AddrPort{}, netip.Prefix{})); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if !got.N3.Owns(netip.MustParseAddr("172.30.3.31")) || got.N3.Owns(netip.MustParseAddr("172.30.3.32")) {
+		t.Error("the endpoints are not those of the block")
+	}
+}
+
+func TestParseNamesTheKey(t *testing.T) {
+	const good = "nodeID: 10.0.0.1\nn3: {endpoints: [172.30.3.16]}\n"
+	for name, tt := range map[string]struct{ text, want string }{
+		"empty":                    {"", "nodeID"},
+		"an unknown key":           {good + "pfpc: {}\n", "pfpc"},
+		"an unknown key inside":    {good + "pfcp: {port: 8805}\n", "port"},
+		"no endpoints":             {"nodeID: 10.0.0.1\n", "n3.endpoints"},
+		"an endpoint that is none": {"nodeID: 10.0.0.1\nn3: {endpoints: [here]}\n", "n3.endpoints"},
+		"an IPv6 endpoint":         {"nodeID: 10.0.0.1\nn3: {endpoints: ['fd00::1']}\n", "n3.endpoints"},
+		"an FQDN that is none":     {"nodeID: upf_0\nn3: {endpoints: [172.30.3.16]}\n", "nodeID"},
+		"an IPv6 node ID":          {"nodeID: 'fd00::1'\nn3: {endpoints: [172.30.3.16]}\n", "nodeID"},
+		"nothing to advertise":     {"nodeID: upf-0\nn3: {endpoints: [172.30.3.16]}\n", "pfcp.advertise"},
+		"no attempts":              {good + "pfcp: {retransmit: {attempts: 0}}\n", "pfcp.retransmit.attempts"},
+		"no interval":              {good + "pfcp: {retransmit: {interval: 0s}}\n", "pfcp.retransmit.interval"},
+		"a negative heartbeat":     {good + "heartbeat: {interval: -1s}\n", "heartbeat.interval"},
+		"no retries":               {good + "heartbeat: {retries: 0}\n", "heartbeat.retries"},
+		"a log format":             {good + "log: {format: xml}\n", "log.format"},
+		"a log level":              {good + "log: {level: loud}\n", "level"},
+		"two documents":            {good + "---\n" + good, "document"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Parse([]byte(tt.text))
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error %v, want one that names %s", err, tt.want)
+			}
+		})
+	}
+}
