@@ -1,12 +1,15 @@
-// Command pcf runs free5GC's PCF and keeps it registered with the NRF.
+// Command pcf runs free5GC's PCF, keeps it registered with the NRF, and stands in front of its SBI so
+// that UEs outlive its restart (see smpolicies.go).
 package main
 
 import (
 	"context"
 	"flag"
 	"log/slog"
+	"net"
 	"os"
 	"os/signal"
+	"strconv"
 	"syscall"
 
 	"core5g.dev/core5g/images/registration"
@@ -51,10 +54,55 @@ func run(configPath string, log *slog.Logger) error {
 	if err := keeper.Withdraw(ctx); err != nil {
 		return err
 	}
+
+	// The PCF itself listens on the loopback interface, at the next port; everything it tells others
+	// keeps the address and port of the configuration.
+	sbi := cfg.Configuration.Sbi
+	port := sbi.Port
+	binding := bindingAddress(sbi.BindingIPv4)
+	public := net.JoinHostPort(binding, strconv.Itoa(port))
+	sbi.BindingIPv4, sbi.Port = privateAddress(binding), port+1
+	private := net.JoinHostPort(sbi.BindingIPv4, strconv.Itoa(sbi.Port))
 	if app, err = service.NewApp(ctx, cfg, ""); err != nil {
 		return err
 	}
+	self := app.Context()
+	self.SBIPort = port
+	self.InitNFService(cfg.Configuration.ServiceList, cfg.Info.Version)
+
+	var certificate, key string
+	if sbi.Tls != nil {
+		certificate, key = sbi.Tls.Pem, sbi.Tls.Key
+	}
+	known := func(supi string) bool {
+		_, ok := self.UePool.Load(supi)
+		return ok
+	}
+	front := newFront(public, private, sbi.Scheme, known, log)
+	go func() {
+		if err := front.run(ctx, certificate, key); err != nil {
+			log.Error("the SBI front has stopped", "error", err)
+			os.Exit(1)
+		}
+	}()
 	go keeper.Run(ctx)
 	app.Start()
 	return nil
+}
+
+// bindingAddress reads the binding address as free5GC does: it may name an environment variable.
+func bindingAddress(configured string) string {
+	if address := os.Getenv(configured); address != "" {
+		return address
+	}
+	return configured
+}
+
+// privateAddress gives an address of the loopback interface: the binding address where it is one, so that
+// several functions fit on one machine.
+func privateAddress(binding string) string {
+	if ip := net.ParseIP(binding); ip != nil && ip.IsLoopback() {
+		return binding
+	}
+	return "127.0.0.1"
 }

@@ -81,9 +81,10 @@ func run(configPath, routingPath string, log *slog.Logger) error {
 	// The SMF itself listens on the loopback interface, at the next port; everything it tells others
 	// keeps the address and port of the configuration.
 	sbi := cfg.Configuration.Sbi
-	public := net.JoinHostPort(bindingAddress(sbi.BindingIPv4), strconv.Itoa(sbi.Port))
 	port := sbi.Port
-	sbi.BindingIPv4, sbi.Port = "127.0.0.1", port+1
+	binding := bindingAddress(sbi.BindingIPv4)
+	public := net.JoinHostPort(binding, strconv.Itoa(port))
+	sbi.BindingIPv4, sbi.Port = privateAddress(binding), port+1
 	private := net.JoinHostPort(sbi.BindingIPv4, strconv.Itoa(sbi.Port))
 	pfcpStart, pfcpTerminate := utils.InitPFCPFunc()
 	if app, err = service.NewApp(ctx, cfg, "", pfcpStart, pfcpTerminate); err != nil {
@@ -132,4 +133,13 @@ func bindingAddress(configured string) string {
 		return address
 	}
 	return configured
+}
+
+// privateAddress gives an address of the loopback interface: the binding address where it is one, so that
+// several functions fit on one machine.
+func privateAddress(binding string) string {
+	if ip := net.ParseIP(binding); ip != nil && ip.IsLoopback() {
+		return binding
+	}
+	return "127.0.0.1"
 }

@@ -74,6 +74,19 @@ func TestCore(t *testing.T) {
 		c.awaitRegistered(30*time.Second, all...)
 	})
 
+	t.Run("a registered UE gets another PDU session when PCF and SMF have lost everything", func(t *testing.T) {
+		ran.attach(t)
+		for _, nf := range []string{"pcf", "smf"} {
+			c.end(nf, syscall.SIGKILL)
+			c.start(nf)
+		}
+		c.awaitListening(20*time.Second, "pcf", "smf")
+		c.awaitRegistered(20*time.Second, all...)
+		ran.establish(t, 2)
+		// The SMF does not know the first session any more; deregistration ends both.
+		ran.deregister(t)
+	})
+
 	t.Run("each function is killed and comes back once", func(t *testing.T) {
 		for _, nf := range []string{"pcf", "chf", "smf", "amf"} {
 			c.end(nf, syscall.SIGKILL)
@@ -174,8 +187,15 @@ func (r *ran) attach(t *testing.T) {
 	if err := r.ue.Register(ctx); err != nil {
 		t.Fatalf("register: %v", err)
 	}
+	r.establish(t, 1)
+}
+
+func (r *ran) establish(t *testing.T, psi uint8) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
 	if err := r.ue.Establish(ctx, ue.SessionConfig{
-		PSI: 1, Slice: uenas.SNSSAI{SST: 1, SD: [3]byte{1, 2, 3}, HasSD: true}, DNN: "internet",
+		PSI: psi, Slice: uenas.SNSSAI{SST: 1, SD: [3]byte{1, 2, 3}, HasSD: true}, DNN: "internet",
 	}); err != nil {
 		t.Fatalf("PDU session: %v", err)
 	}
@@ -188,6 +208,13 @@ func (r *ran) leave(t *testing.T) {
 	if err := r.ue.Release(ctx, 1); err != nil {
 		t.Fatalf("release: %v", err)
 	}
+	r.deregister(t)
+}
+
+func (r *ran) deregister(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
 	if err := r.ue.Deregister(ctx, false); err != nil {
 		t.Fatalf("deregister: %v", err)
 	}
