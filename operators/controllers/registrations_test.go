@@ -1,0 +1,158 @@
+package controllers
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	api "core5g.dev/core5g/operators/api/v1alpha1"
+)
+
+// registrationRig is one core with an NRF in memory and a clock that the test moves.
+type registrationRig struct {
+	t             *testing.T
+	registrations *Registrations
+	nrf           *fakeNRF
+	clock         time.Time
+	core          *api.Core5G
+	client        client.Client
+}
+
+func newRegistrationRig(t *testing.T, pods ...*corev1.Pod) *registrationRig {
+	t.Helper()
+	scheme, err := Scheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	builder := fake.NewClientBuilder().WithScheme(scheme)
+	for _, p := range pods {
+		builder = builder.WithObjects(p)
+	}
+	nrfs := newFakeNRFs()
+	rig := &registrationRig{
+		t: t, clock: time.Unix(1_000_000, 0), client: builder.Build(),
+		core: &api.Core5G{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "core5g"}},
+	}
+	rig.nrf = nrfs.at("http://core5g-nrf.ns.svc:8000").(*fakeNRF)
+	rig.registrations = &Registrations{Client: rig.client, NRF: nrfs.at, Now: func() time.Time { return rig.clock }}
+	return rig
+}
+
+// after moves the clock past a period and checks.
+func (r *registrationRig) after(d time.Duration, expected ...expectedFunction) registrationReport {
+	r.t.Helper()
+	r.clock = r.clock.Add(d)
+	return r.registrations.check(r.t.Context(), r.core, expected)
+}
+
+func smfPod(uid string) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "smf-" + uid, UID: types.UID(uid)}}
+}
+
+func smf(pod *corev1.Pod) expectedFunction {
+	return expectedFunction{nfType: "SMF", host: "core5g-smf-internet", pod: pod}
+}
+
+func TestRegistrationIsPutBackWithoutARestart(t *testing.T) {
+	pod := smfPod("1")
+	r := newRegistrationRig(t, pod)
+	r.nrf.put("i", "SMF", "core5g-smf-internet")
+	if got := r.after(0, smf(pod)); got.problem != "" {
+		t.Fatalf("all is well, and yet: %s", got.problem)
+	}
+	r.nrf.lose()
+	got := r.after(registrationPeriod, smf(pod))
+	if !strings.Contains(got.problem, "SMF core5g-smf-internet") || len(got.events) != 0 || r.nrf.has("i") {
+		t.Fatalf("first it is given time to heal itself: %+v", got)
+	}
+	got = r.after(restoreGrace, smf(pod))
+	if len(got.events) != 1 || got.events[0].reason != "RegistrationRestored" || !r.nrf.has("i") {
+		t.Fatalf("then it is put back: %+v", got)
+	}
+	if got = r.after(2*time.Second, smf(pod)); got.problem != "" {
+		t.Errorf("it is there again, and yet: %s", got.problem)
+	}
+	if err := r.client.Get(t.Context(), client.ObjectKeyFromObject(pod), &corev1.Pod{}); err != nil {
+		t.Errorf("the pod was restarted: %v", err)
+	}
+}
+
+func TestFunctionOfAnUnknownProfileIsRestartedLate(t *testing.T) {
+	pod := smfPod("1")
+	r := newRegistrationRig(t, pod)
+	r.after(0, smf(pod))
+	if got := r.after(restartGrace-time.Second, smf(pod)); len(got.events) != 0 {
+		t.Fatalf("too early: %+v", got.events)
+	}
+	got := r.after(2*time.Second, smf(pod))
+	if len(got.events) != 1 || got.events[0].reason != "RestartedToRegister" || !strings.Contains(got.events[0].message, pod.Name) {
+		t.Fatalf("no Event names the cause: %+v", got.events)
+	}
+	if err := r.client.Get(t.Context(), client.ObjectKeyFromObject(pod), &corev1.Pod{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the pod lives: %v", err)
+	}
+}
+
+func TestProfileOfAnotherProcessIsNotPutBack(t *testing.T) {
+	old, fresh := smfPod("1"), smfPod("2")
+	r := newRegistrationRig(t, old, fresh)
+	r.nrf.put("i", "SMF", "core5g-smf-internet")
+	r.after(0, smf(old))
+	r.nrf.lose()
+	r.after(registrationPeriod, smf(fresh))
+	if r.after(restoreGrace, smf(fresh)); r.nrf.has("i") {
+		t.Error("the new process answers to an identity that is not its own")
+	}
+}
+
+func TestProfileOfADeletedSliceIsTakenOut(t *testing.T) {
+	pod := smfPod("1")
+	r := newRegistrationRig(t, pod)
+	r.nrf.put("i", "SMF", "core5g-smf-internet")
+	r.nrf.put("gone", "SMF", "core5g-smf-gone")
+	r.nrf.put("site", "SMF", "a-smf-of-the-site")
+	got := r.after(0, smf(pod))
+	if len(got.events) != 1 || got.events[0].reason != "Deregistered" {
+		t.Errorf("events: %+v", got.events)
+	}
+	for instance, want := range map[string]bool{"i": true, "gone": false, "site": true} {
+		if r.nrf.has(instance) != want {
+			t.Errorf("%s registered: %v, want %v", instance, !want, want)
+		}
+	}
+}
+
+func TestNRFIsAskedOnceAPeriodAndItsSilenceIsNoLoss(t *testing.T) {
+	pod := smfPod("1")
+	r := newRegistrationRig(t, pod)
+	r.nrf.put("i", "SMF", "core5g-smf-internet")
+	r.after(0, smf(pod))
+	asked := r.nrf.asked
+	if got := r.after(registrationPeriod/2, smf(pod)); r.nrf.asked != asked || got.next != registrationPeriod/2 {
+		t.Errorf("asked again after half a period; next in %s", got.next)
+	}
+	r.nrf.down = true
+	got := r.after(registrationPeriod, smf(pod))
+	if !got.unknown || got.problem == "" {
+		t.Errorf("an NRF that does not answer: %+v", got)
+	}
+	r.nrf.down = false
+	if got := r.after(restartGrace*2, smf(pod)); got.problem != "" || len(got.events) != 0 {
+		t.Errorf("the NRF's silence was held against the SMF: %+v", got)
+	}
+}
+
+func TestNothingIsExpectedOfAFunctionThatDoesNotRun(t *testing.T) {
+	r := newRegistrationRig(t)
+	r.after(0, smf(nil))
+	if got := r.after(restartGrace*2, smf(nil)); got.problem != "" || len(got.events) != 0 {
+		t.Errorf("got %+v", got)
+	}
+}
