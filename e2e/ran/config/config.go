@@ -2,6 +2,7 @@ package config
 
 import (
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -11,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
 	"core5g.dev/core5g/e2e/ran/gnb"
@@ -130,8 +132,8 @@ func Load(path string) (*Config, error) {
 // Parse checks YAML; file names it in errors.
 func Parse(file string, b []byte) (*Config, error) {
 	var f File
-	if err := yaml.UnmarshalStrict(b, &f); err != nil {
-		return nil, fmt.Errorf("%s: %s", file, yamlError(err))
+	if err := Strict(b, &f); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	var p problems
 	c := f.check(&p)
@@ -141,9 +143,20 @@ func Parse(file string, b []byte) (*Config, error) {
 	return c, nil
 }
 
-var jsonNoise = regexp.MustCompile(`error (un)?marshaling JSON: |while decoding JSON: |json: `)
-
-func yamlError(err error) string { return jsonNoise.ReplaceAllString(err.Error(), "") }
+// Strict reads YAML without the conversions that YAML libraries are fond of: an unquoted 000001 is a
+// number, and not good for a string. Unknown and repeated keys are refused by their full names.
+func Strict(b []byte, v any) error {
+	asJSON, err := yaml.YAMLToJSONStrict(b)
+	if err != nil {
+		return err
+	}
+	unknown, err := kjson.UnmarshalStrict(asJSON, v)
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) {
+		return fmt.Errorf("%s: a %s where a %s belongs; put a text into quotes", wrong.Field, wrong.Value, wrong.Type)
+	}
+	return errors.Join(append(unknown, err)...)
+}
 
 var (
 	digits3   = regexp.MustCompile(`^\d{3}$`)

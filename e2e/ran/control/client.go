@@ -31,7 +31,7 @@ const Usage = `usage: ran ctl [-server ADDRESS] COMMAND [flags]
   release          -ue SUPI [-session N]                               release a PDU session
   idle             -ue SUPI                                            AN release
   service-request  -ue SUPI
-  ping             -ue SUPI -to ADDRESS [-count N] [-interval 50ms] [-size N] [-session N] [-in-process]
+  ping             -ue SUPI -to ADDRESS [-count N] [-interval 50ms] [-size N] [-warm-up 5s] [-session N] [-in-process]
   throughput       -ue SUPI -to ADDRESS[:PORT] [-seconds N] [-direction up|down] [-session N]
   http             -ue SUPI -url URL [-session N]
   raw-gtpu         -ue SUPI -to ADDRESS [-source ADDRESS] [-teid N | -tunnel-of SUPI] [-peer ADDRESS] [-qfi N] [-count N] [-wait 500ms] [-payload HEX]
@@ -173,11 +173,12 @@ func Ctl(args []string, in io.Reader, out io.Writer) error {
 		interval := f.Duration("interval", 200*time.Millisecond, "")
 		reply := f.Duration("reply-timeout", 2*time.Second, "")
 		f.IntVar(&r.Size, "size", 56, "")
+		warmUp := f.Duration("warm-up", 0, "")
 		f.BoolVar(&r.InProcess, "in-process", false, "")
 		if err := parse(); err != nil {
 			return err
 		}
-		r.IntervalMS, r.ReplyMS = int(interval.Milliseconds()), int(reply.Milliseconds())
+		r.IntervalMS, r.ReplyMS, r.WarmUpMS = int(interval.Milliseconds()), int(reply.Milliseconds()), int(warmUp.Milliseconds())
 		return post()
 	case "throughput":
 		f.StringVar(&r.To, "to", "", "")

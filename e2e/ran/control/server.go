@@ -177,6 +177,7 @@ type Request struct {
 	IntervalMS int    `json:"interval_ms,omitempty"`
 	ReplyMS    int    `json:"reply_timeout_ms,omitempty"`
 	Size       int    `json:"size,omitempty"`
+	WarmUpMS   int    `json:"warm_up_ms,omitempty"`
 	InProcess  bool   `json:"in_process,omitempty"`
 	Direction  string `json:"direction,omitempty"`
 	LengthMS   int    `json:"length_ms,omitempty"`
@@ -205,8 +206,19 @@ func procedure(f func(ctx context.Context, u *ue.UE, r Request) error) action {
 	}
 }
 
+// register also gives the UE's sessions a moment, so that its answer shows them.
+func register(ctx context.Context, u *ue.UE, _ Request) error {
+	if err := u.Register(ctx); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	_ = u.Wait(ctx, func(s ue.Status) bool { return s.Ready })
+	return nil
+}
+
 var actions = map[string]action{
-	"register":        procedure(func(ctx context.Context, u *ue.UE, _ Request) error { return u.Register(ctx) }),
+	"register":        procedure(register),
 	"deregister":      procedure(func(ctx context.Context, u *ue.UE, r Request) error { return u.Deregister(ctx, r.SwitchOff) }),
 	"idle":            procedure(func(ctx context.Context, u *ue.UE, _ Request) error { return u.Idle(ctx) }),
 	"service-request": procedure(func(ctx context.Context, u *ue.UE, _ Request) error { return u.ServiceRequest(ctx) }),
@@ -240,6 +252,7 @@ var actions = map[string]action{
 		return s.Ping(ctx, u.SUPI(), r.Session, measure.PingConfig{
 			To: to, Count: r.Count, Interval: time.Duration(r.IntervalMS) * time.Millisecond,
 			Timeout: time.Duration(r.ReplyMS) * time.Millisecond, Size: r.Size,
+			WarmUp: time.Duration(r.WarmUpMS) * time.Millisecond,
 		}, r.InProcess)
 	},
 	"throughput": func(ctx context.Context, s *sim.Simulation, u *ue.UE, r Request) (any, error) {

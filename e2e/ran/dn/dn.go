@@ -11,8 +11,7 @@ import (
 	"os"
 	"time"
 
-	"sigs.k8s.io/yaml"
-
+	"core5g.dev/core5g/e2e/ran/config"
 	"core5g.dev/core5g/e2e/ran/link"
 	"core5g.dev/core5g/e2e/ran/measure"
 )
@@ -60,7 +59,7 @@ func Load(path string) (*Config, error) {
 // Parse checks YAML; file names it in errors.
 func Parse(file string, b []byte) (*Config, error) {
 	var f File
-	if err := yaml.UnmarshalStrict(b, &f); err != nil {
+	if err := config.Strict(b, &f); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	var errs []error

@@ -22,6 +22,9 @@ type PingConfig struct {
 	Interval time.Duration
 	Timeout  time.Duration // for each reply
 	Size     int           // octets after the ICMP header
+	// WarmUp, if above 0, is how long to ping for a first reply before anything is counted: the core
+	// finishes a session's downlink a moment after the UE has got its address.
+	WarmUp time.Duration
 }
 
 // PingResult is what came of it. Loss is in percent.
@@ -32,6 +35,7 @@ type PingResult struct {
 	Sent     int     `json:"sent"`
 	Received int     `json:"received"`
 	Loss     float64 `json:"loss"`
+	WarmUp   int     `json:"warm_up_sent,omitempty"` // requests before the first reply, not counted
 	RTT      *RTT    `json:"rtt_ms,omitempty"`
 	Duration float64 `json:"duration_seconds"`
 }
@@ -123,6 +127,11 @@ func (c *PingConfig) defaults() {
 func Run(ctx context.Context, cfg PingConfig, id uint16, p Pinger) (PingResult, error) {
 	cfg.defaults()
 	res := PingResult{To: cfg.To.String()}
+	if cfg.WarmUp > 0 {
+		if err := warmUp(ctx, cfg, id, p, &res); err != nil {
+			return res, err
+		}
+	}
 	began := time.Now()
 	sent := make(map[uint16]time.Time, cfg.Count)
 	var rtts []float64
@@ -186,6 +195,28 @@ func Run(ctx context.Context, cfg PingConfig, id uint16, p Pinger) (PingResult, 
 		return res, fmt.Errorf("send: %w", sendErr)
 	}
 	return res, nil
+}
+
+// warmUp pings until the first reply. Its sequence numbers count down from the top, so that late
+// replies are not taken for those of the run.
+func warmUp(ctx context.Context, cfg PingConfig, id uint16, p Pinger, res *PingResult) error {
+	limit := time.NewTimer(cfg.WarmUp)
+	defer limit.Stop()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		_ = p.Send(Echo{ID: id, Sequence: uint16(0xFFFF - res.WarmUp)}) // what cannot be sent gets no reply
+		res.WarmUp++
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-limit.C:
+			return fmt.Errorf("no reply within %s", cfg.WarmUp)
+		case <-p.Replies():
+			return nil
+		case <-tick.C:
+		}
+	}
 }
 
 func round(x float64) float64 { return math.Round(x*1000) / 1000 }

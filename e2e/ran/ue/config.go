@@ -40,7 +40,10 @@ type SessionConfig struct {
 // Timers of TS 24.501 10.2 and 10.3, and the pauses between attempts. Zero values mean the defaults.
 type Timers struct {
 	T3510, T3517, T3521, T3580, T3582 time.Duration
-	MinRetry, MaxRetry                time.Duration
+	// Lost stands in for T3580 and T3582 while a session that the UPF has lost is replaced: the SMF may
+	// have lost it too, and free5GC's AMF then does not answer.
+	Lost               time.Duration
+	MinRetry, MaxRetry time.Duration
 }
 
 func (t *Timers) defaults() {
@@ -54,6 +57,7 @@ func (t *Timers) defaults() {
 	set(&t.T3521, 15*time.Second)
 	set(&t.T3580, 16*time.Second)
 	set(&t.T3582, 16*time.Second)
+	set(&t.Lost, 2*time.Second)
 	set(&t.MinRetry, 500*time.Millisecond)
 	set(&t.MaxRetry, 15*time.Second)
 }

@@ -39,6 +39,7 @@ const maxHeld = 32
 type session struct {
 	cfg        SessionConfig
 	configured bool // listed in the UE's configuration
+	lost       bool // the UPF does not know it any more; until it is established again
 	keep       bool // configured, or active before: tried again after a failure
 
 	// Owned by the UE's goroutine.
@@ -163,6 +164,9 @@ func (u *UE) nextPTI() uint8 {
 
 func (u *UE) guard(s *session, d time.Duration, what string) {
 	s.stopTimer()
+	if s.lost {
+		d = min(d, u.cfg.Timers.Lost)
+	}
 	pti := s.pti
 	s.timer = time.AfterFunc(d, func() {
 		u.q.push(func() {
@@ -201,6 +205,7 @@ func (u *UE) reestablish(s *session) {
 	if !u.cfg.Recover || s.state != active || u.conn == nil {
 		return
 	}
+	s.lost = true
 	u.startRelease(s)
 }
 
@@ -323,7 +328,7 @@ func (u *UE) established(s *session, m *nasMessage.PDUSessionEstablishmentAccept
 			s.mtu = mtu
 		}
 	}
-	s.keep = true
+	s.keep, s.lost = true, false
 	s.retry.reset()
 	u.count.Sessions++
 	u.lastError = ""

@@ -1,0 +1,304 @@
+package control_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"core5g.dev/core5g/e2e/ran/config"
+	"core5g.dev/core5g/e2e/ran/control"
+	"core5g.dev/core5g/e2e/ran/gtpu"
+	"core5g.dev/core5g/e2e/ran/internal/fakeamf"
+	"core5g.dev/core5g/e2e/ran/measure"
+	"core5g.dev/core5g/e2e/ran/sim"
+)
+
+const (
+	upfAddress = "127.30.4.16"
+	gnbAddress = "127.30.4.100"
+	supi       = "imsi-208930000000001"
+	other      = "imsi-208930000000002"
+	k          = "8baf473f2f8fd09487cccbd7097c6862"
+	opc        = "8e27b6af0e692e750f32667a3b14605d"
+)
+
+const configuration = `
+gnb:
+  id: 1
+  plmn: {mcc: "208", mnc: "93"}
+  tac: "000001"
+  slices: [{sst: 1, sd: "010203"}]
+  amf: ["amf:38412"]
+  n3: {address: ` + gnbAddress + `}
+device: none
+ues:
+- {supi: ` + supi + `, k: ` + k + `, opc: ` + opc + `, autostart: true, sessions: [{snssai: {sst: 1, sd: "010203"}, dnn: internet}]}
+`
+
+// upf answers echo requests that come with a TEID of the core's, when their inner source is the
+// session's own address.
+type upf struct {
+	conn *net.UDPConn
+	amf  *fakeamf.AMF
+}
+
+func (u *upf) serve() {
+	b := make([]byte, 65536)
+	for {
+		n, from, err := u.conn.ReadFromUDPAddrPort(b)
+		if err != nil {
+			return
+		}
+		p, err := gtpu.Parse(b[:n])
+		if err != nil || p.Type != gtpu.GPDU || len(p.Payload) < 28 {
+			continue
+		}
+		src := netip.AddrFrom4([4]byte(p.Payload[12:16]))
+		known := false
+		for _, s := range []string{supi, other} {
+			x, ok := u.amf.Session(strings.TrimPrefix(s, "imsi-"), 1)
+			if !ok || x.TEID != p.TEID {
+				continue
+			}
+			known = true
+			if x.Address != src {
+				continue
+			}
+			ip := append([]byte(nil), p.Payload...)
+			copy(ip[12:16], p.Payload[16:20])
+			copy(ip[16:20], p.Payload[12:16])
+			ip[20] = 0 // echo reply
+			out := append(make([]byte, gtpu.HeaderLen), ip...)
+			gtpu.PutUplink(out, x.GNBTEID, 1, len(ip))
+			out[13] = 0 // downlink
+			_, _ = u.conn.WriteToUDPAddrPort(out, from)
+		}
+		if !known {
+			_, _ = u.conn.WriteToUDPAddrPort(gtpu.AppendErrorIndication(nil, p.TEID, netip.MustParseAddr(upfAddress)), from)
+		}
+	}
+}
+
+// up starts a simulation in front of the fake core and a server of its API.
+func up(t *testing.T) (server string) {
+	t.Helper()
+	conn, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.ParseIP(upfAddress), Port: gtpu.Port})
+	if err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	amf := fakeamf.New(t, netip.MustParseAddr(upfAddress), map[string]*fakeamf.Subscriber{
+		"208930000000001": {K: k, OPc: opc, SQN: 1 << 20}, "208930000000002": {K: k, OPc: opc, SQN: 1 << 20},
+	})
+	go (&upf{conn, amf}).serve()
+	cfg, err := config.Parse("ran.yaml", []byte(configuration))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	s, err := sim.New(ctx, cfg, amf.Dial, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx) }()
+	api := httptest.NewServer(control.Handler(s))
+	t.Cleanup(func() {
+		api.Close()
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("the simulation ended with %v", err)
+		}
+		amf.WaitTrace("Deregistration Request", 1) // it took leave
+	})
+	return strings.TrimPrefix(api.URL, "http://")
+}
+
+// ctl runs a command line and reads its answer.
+func ctl(t *testing.T, server string, answer any, args ...string) error {
+	t.Helper()
+	var out bytes.Buffer
+	err := control.Ctl(append([]string{"-server", server}, args...), strings.NewReader(""), &out)
+	if answer != nil && out.Len() > 0 {
+		if e := json.Unmarshal(out.Bytes(), answer); e != nil {
+			t.Fatalf("ran ctl %v answered %s", args, out.String())
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %s", err, out.String())
+	}
+	return nil
+}
+
+func TestCommands(t *testing.T) {
+	server := up(t)
+	var s sim.Status
+	if err := ctl(t, server, &s, "status", "--wait-ready", "10s"); err != nil {
+		t.Fatal(err)
+	}
+	if !s.Ready || s.GNB.State != "connected" || len(s.UEs) != 1 || s.UEs[0].Address == "" || s.UEs[0].Slice != "1-010203" {
+		t.Fatalf("status: %+v", s)
+	}
+
+	var ping measure.PingResult
+	if err := ctl(t, server, &ping, "ping", "--ue", supi, "--to", "172.30.6.1", "--count", "5", "--interval", "1ms", "--warm-up", "5s"); err != nil {
+		t.Fatal(err)
+	}
+	if ping.Sent != 5 || ping.Received != 5 || ping.Loss != 0 || ping.Via != "in-process" || ping.RTT == nil {
+		t.Errorf("ping: %+v", ping)
+	}
+
+	file := filepath.Join(t.TempDir(), "ue.yaml")
+	entry := "supi: " + other + "\nk: " + k + "\nopc: " + opc + "\nsessions: [{snssai: {sst: 1, sd: \"010203\"}, dnn: internet}]\n"
+	if err := os.WriteFile(file, []byte(entry), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{
+		{"add-ue", "-f", file},
+		{"register", "--ue", other},
+		{"status", "--ue", other, "--wait-ready", "10s"},
+		{"idle", "--ue", supi},
+		{"service-request", "--ue", supi},
+		{"session", "--ue", supi, "--id", "2", "--sst", "1", "--sd", "010203", "--dnn", "ims"},
+		{"release", "--ue", supi, "--session", "2"},
+		{"set-sqn", "--ue", other, "--sqn", "ffff00000000"},
+		{"deregister", "--ue", other},
+		{"register", "--ue", other},
+	} {
+		if err := ctl(t, server, nil, args...); err != nil {
+			t.Errorf("ran ctl %v: %v", args, err)
+		}
+	}
+
+	raw := map[string]struct {
+		args             []string
+		wantReplies      int
+		wantErrorsAtMost int
+	}{
+		"its own packets":             {nil, 3, 0},
+		"a source not its own":        {[]string{"--source", "10.45.200.200"}, 0, 0},
+		"another UE's tunnel":         {[]string{"--tunnel-of", other}, 0, 0},
+		"a TEID that nobody has":      {[]string{"--teid", "0xdead"}, 0, 3},
+		"a message that is malformed": {[]string{"--payload", "30ff"}, 0, 0},
+	}
+	for name, tt := range raw {
+		t.Run(name, func(t *testing.T) {
+			var res sim.RawResult
+			args := append([]string{"raw-gtpu", "--ue", supi, "--to", "172.30.6.1", "--count", "3", "--wait", "200ms"}, tt.args...)
+			if err := ctl(t, server, &res, args...); err != nil {
+				t.Fatal(err)
+			}
+			if res.Sent != 3 || res.Replies != tt.wantReplies || res.ErrorIndications != uint64(tt.wantErrorsAtMost) || res.RepliesByUE[supi] != tt.wantReplies {
+				t.Errorf("%+v", res)
+			}
+		})
+	}
+
+	if err := ctl(t, server, nil, "remove-ue", "--ue", other); err != nil {
+		t.Error(err)
+	}
+	if err := ctl(t, server, &s, "status"); err != nil || len(s.UEs) != 1 {
+		t.Errorf("after remove-ue: %d UEs, %v", len(s.UEs), err)
+	}
+}
+
+func TestCommandsRefused(t *testing.T) {
+	server := up(t)
+	if err := ctl(t, server, nil, "status", "--wait-ready", "10s"); err != nil {
+		t.Fatal(err)
+	}
+	tests := map[string]struct {
+		args       []string
+		want       string
+		wantAnswer bool // by the simulation, not by the command line
+	}{
+		"no command":                   {[]string{}, "a command is missing", false},
+		"a command unknown":            {[]string{"dance"}, `"dance" is not a command`, false},
+		"an argument too many":         {[]string{"idle", "--ue", supi, "now"}, `"now" is not understood`, false},
+		"no UE":                        {[]string{"register"}, "-ue SUPI is missing", false},
+		"a UE that is not here":        {[]string{"register", "--ue", "imsi-1"}, "imsi-1: no such UE", true},
+		"a ping to a name":             {[]string{"ping", "--ue", supi, "--to", "dn"}, `to \"dn\" is not an IPv4 address`, true},
+		"a session id of 77":           {[]string{"session", "--ue", supi, "--id", "77", "--dnn", "x"}, "establish.id: 77 is not a PDU session identity", true},
+		"a session that is not there":  {[]string{"release", "--ue", supi, "--session", "9"}, "no such PDU session", true},
+		"throughput without a device":  {[]string{"throughput", "--ue", supi, "--to", "172.30.6.1"}, "no TUN device", true},
+		"a sequence number in letters": {[]string{"set-sqn", "--ue", supi, "--sqn", "xyz"}, "write up to 12 hexadecimal digits", true},
+		"two TEIDs":                    {[]string{"raw-gtpu", "--ue", supi, "--to", "1.1.1.1", "--teid", "1", "--tunnel-of", supi}, "exclude each other", true},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			err := ctl(t, server, nil, tt.args...)
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got  %v\nwant %s", err, tt.want)
+			}
+			if got := control.IsFailure(err); got != tt.wantAnswer {
+				t.Errorf("answered by the simulation: %v, want %v", got, tt.wantAnswer)
+			}
+		})
+	}
+}
+
+func TestUnixSocketAndHealth(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ran.sock")
+	for range 2 { // the second run finds the first one's socket
+		l, err := control.Listen("unix:" + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprintf(w, `{"path":%q}`, r.URL.Path) })}
+		go func() { _ = s.Serve(l) }()
+		var out bytes.Buffer
+		if err := control.Ctl([]string{"status", "-server", "unix:" + path}, nil, &out); err != nil || !strings.Contains(out.String(), "/status") {
+			t.Errorf("%v, %s", err, out.String())
+		}
+		l.(*net.UnixListener).SetUnlinkOnClose(false)
+		s.Close()
+	}
+	if err := control.Ctl([]string{"status", "-server", "127.0.0.1:1"}, nil, &bytes.Buffer{}); err == nil || control.IsFailure(err) {
+		t.Errorf("nobody there: %v", err)
+	}
+}
+
+func TestReadiness(t *testing.T) {
+	cfg, err := config.Parse("ran.yaml", []byte(strings.Replace(configuration, gnbAddress, "127.30.4.101", 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	amf := fakeamf.New(t, netip.MustParseAddr(upfAddress), map[string]*fakeamf.Subscriber{"208930000000001": {K: k, OPc: opc, SQN: 1 << 20}})
+	amf.Stop(false)
+	ctx, cancel := context.WithCancel(context.Background())
+	s, err := sim.New(ctx, cfg, amf.Dial, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Skip(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx) }()
+	defer func() { cancel(); <-done }()
+	get := func(path string) int {
+		w := httptest.NewRecorder()
+		control.Health(s).ServeHTTP(w, httptest.NewRequest("GET", path, nil))
+		return w.Code
+	}
+	if get("/healthz") != 200 || get("/readyz") != 503 {
+		t.Errorf("without an AMF: healthz %d, readyz %d", get("/healthz"), get("/readyz"))
+	}
+	amf.Start()
+	wait, stop := context.WithTimeout(ctx, 10*time.Second)
+	defer stop()
+	if err := s.WaitReady(wait, supi); err != nil {
+		t.Fatal(err)
+	}
+	if get("/readyz") != 200 {
+		t.Errorf("with an AMF: readyz %d", get("/readyz"))
+	}
+}
