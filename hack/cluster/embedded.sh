@@ -37,8 +37,17 @@ cluster_preflight() {
 	# A cluster that runs has its hugepages and its addresses.
 	[[ -x $embedded && -e $state/pid ]] && return 0
 
+	preflight_disk
 	preflight_hugepages
 	preflight_addresses
+}
+
+# The first build fills Go's caches with 6 GB; the cluster itself keeps images, logs and etcd.
+preflight_disk() {
+	local need_gib=2 free_gib
+	[[ -x $repo/out/bin/kube ]] || need_gib=10
+	free_gib=$(($(df -k --output=avail "$repo" | tail -n 1) / 1024 / 1024))
+	((free_gib >= need_gib)) || say_and_fail "$need_gib GiB of disk must be free below $repo, and $free_gib GiB are; free some."
 }
 
 preflight_hugepages() {
