@@ -80,9 +80,9 @@ enum upf_record_type {
 	UPF_REC_URR_ARM = 5,       // struct upf_urr_arm
 	UPF_REC_END_MARKER = 6,    // struct upf_end_marker (TS 29.281 5.1, after a path switch)
 	// EVENT
-	UPF_REC_EV_URR = 32,        // struct upf_ev_urr: an armed volume was reached
-	UPF_REC_EV_DL_DATA = 33,    // struct upf_ev_dl_data: first packet for a FAR with NOCP
-	UPF_REC_EV_ERROR_IND = 34,  // struct upf_ev_error_ind: a peer has no such tunnel
+	UPF_REC_EV_URR = 32,       // struct upf_ev_urr: an armed volume was reached
+	UPF_REC_EV_DL_DATA = 33,   // struct upf_ev_dl_data: first packet for a FAR with NOCP
+	UPF_REC_EV_ERROR_IND = 34, // struct upf_ev_error_ind: a peer has no such tunnel
 };
 
 struct upf_record {
@@ -149,9 +149,9 @@ struct upf_sdf {
 static_assert(sizeof(struct upf_sdf) == 32, "upf_sdf");
 
 // PDRs come sorted by precedence (TS 29.244 8.2.11: the lowest value is tried first).
-#define UPF_PDR_TEID 0x01u       // the local F-TEID (n3_addr_be, teid) must match
-#define UPF_PDR_UE_IP 0x02u      // the UE IP address: UL inner source, DL destination
-#define UPF_PDR_QFI 0x04u        // the QFI of the PDU Session Container must match
+#define UPF_PDR_TEID 0x01u        // the local F-TEID (n3_addr_be, teid) must match
+#define UPF_PDR_UE_IP 0x02u       // the UE IP address: UL inner source, DL destination
+#define UPF_PDR_QFI 0x04u         // the QFI of the PDU Session Container must match
 #define UPF_PDR_REMOVE_GTPU 0x08u // Outer Header Removal, GTP-U/UDP/IPv4 (TS 29.244 8.2.64)
 struct upf_pdr {
 	uint32_t precedence;
@@ -282,7 +282,8 @@ enum upf_port { // the interfaces of a worker
 	X(TTL_EXCEEDED, "ttl_exceeded", "time to live ran out") \
 	X(NOT_FOR_US, "not_for_us", "addressed to none of this UPF's own or UE addresses") \
 	X(MALFORMED_ARP, "malformed_arp", "ARP that cannot be read") \
-	X(UNKNOWN_PORT, "unknown_port", "UDP to one of our addresses on another port than GTP-U's") \
+	X(UNKNOWN_PORT, "unknown_port", \
+		"UDP to one of our addresses on another port than GTP-U's") \
 	X(MALFORMED_GTPU, "malformed_gtpu", "bad version, length or extension header chain") \
 	X(UNSUPPORTED_GTPU, "unsupported_gtpu", "GTP-U message type that is not handled") \
 	X(UNKNOWN_TEID, "unknown_teid", "no PDU session has this F-TEID; Error Indication sent") \
@@ -290,7 +291,8 @@ enum upf_port { // the interfaces of a worker
 	X(MALFORMED_INNER, "malformed_inner", "inner packet is not a whole IPv4 packet") \
 	X(SPOOFED_SOURCE, "spoofed_source", "inner source is not the session's UE IP address") \
 	X(NO_PDR, "no_pdr", "no PDR of the session matches") \
-	X(UE_TO_UE, "ue_to_ue", "inner destination is another UE of this UPF, which is not allowed") \
+	X(UE_TO_UE, "ue_to_ue", \
+		"inner destination is another UE of this UPF, which is not allowed") \
 	X(GATE_CLOSED, "gate_closed", "the gate of a QER is closed") \
 	X(MBR_EXCEEDED, "mbr_exceeded", "above the maximum bit rate of a QER") \
 	X(FAR_DROP, "far_drop", "the FAR says drop") \
@@ -342,7 +344,7 @@ struct upf_worker_stats { // one per worker, written by that worker only
 static_assert(sizeof(struct upf_worker_stats) % 64 == 0, "upf_worker_stats");
 
 struct upf_urr_counter { // one cache line, one direction, one writing worker
-	uint64_t bytes; // inner IP octets forwarded, after QoS enforcement
+	uint64_t bytes;  // inner IP octets forwarded, after QoS enforcement
 	uint64_t packets;
 	uint64_t first_tsc; // of the first packet since start, 0 when none
 	uint64_t last_tsc;
