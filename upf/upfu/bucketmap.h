@@ -25,6 +25,7 @@
 
 #define BUCKETMAP_KEYS 4u
 #define BUCKETMAP_NONE UINT32_MAX
+#define BUCKETMAP_SPARE 1088u // overflow buckets beyond the usual
 
 struct bucketmap_bucket {
 	uint64_t key[BUCKETMAP_KEYS]; // 0: free

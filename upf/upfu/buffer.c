@@ -7,8 +7,8 @@
 #include "worker.h"
 
 int
-buffer_init(struct buffer_store *store, uint32_t sessions, uint32_t packets_max,
-	uint32_t session_max)
+buffer_init(
+	struct buffer_store *store, uint32_t sessions, uint32_t packets_max, uint32_t session_max)
 {
 	memset(store, 0, sizeof(*store));
 	store->sessions = sessions;
@@ -120,13 +120,14 @@ queue_of(struct worker *w, const struct pkt *p)
 static void
 notify(struct worker *w, struct buffer_queue *q, const struct pkt *p)
 {
-	struct event event = {.dl_data = {
-		.rec = {.type = UPF_REC_EV_DL_DATA, .length = sizeof(event.dl_data)},
-		.session = p->session,
-		.pdr_id = p->pdr->pdr_id,
-		.qfi = p->pdr->out_qfi,
-		.tos = pkt_ip(p)->type_of_service,
-	}};
+	struct event event = {
+		.dl_data = {
+			.rec = {.type = UPF_REC_EV_DL_DATA, .length = sizeof(event.dl_data)},
+			.session = p->session,
+			.pdr_id = p->pdr->pdr_id,
+			.qfi = p->pdr->out_qfi,
+			.tos = pkt_ip(p)->type_of_service,
+		}};
 
 	// If the ring is full, the next packet tries again.
 	q->notified = worker_raise(w, &event);

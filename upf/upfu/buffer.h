@@ -21,9 +21,9 @@ struct buffer_queue {
 	uint32_t session;
 	uint32_t incarnation;
 	uint32_t n;
-	uint32_t release; // how many are still to be taken out in this round
-	bool releasing;   // on the release list
-	bool notified;    // the Downlink Data event was raised
+	uint32_t release;              // how many are still to be taken out in this round
+	bool releasing;                // on the release list
+	bool notified;                 // the Downlink Data event was raised
 	struct rte_mbuf *first, *last; // linked by mbuf->next
 	struct buffer_queue *next;     // in the free list or the release list
 };
@@ -39,8 +39,8 @@ struct buffer_store {
 	struct buffer_queue *release_first, *release_last;
 };
 
-int buffer_init(struct buffer_store *store, uint32_t sessions, uint32_t packets_max,
-	uint32_t session_max);
+int buffer_init(
+	struct buffer_store *store, uint32_t sessions, uint32_t packets_max, uint32_t session_max);
 void buffer_free(struct buffer_store *store);
 
 // Does the session have packets waiting? Then p must join them.

@@ -30,9 +30,9 @@ split(const struct upf_session_put *put, struct parts *parts)
 		put->n_urr > UPF_SESSION_URRS || put->n_sdf > UPF_SESSION_SDFS)
 		return EINVAL;
 	need = sizeof(*put) + put->n_pdr * sizeof(struct upf_pdr) +
-	       put->n_far * sizeof(struct upf_far) + put->n_qer * sizeof(struct upf_qer) +
-	       put->n_urr * sizeof(struct upf_urr) + put->n_sdf * sizeof(struct upf_sdf) +
-	       put->blob_len;
+		put->n_far * sizeof(struct upf_far) + put->n_qer * sizeof(struct upf_qer) +
+		put->n_urr * sizeof(struct upf_urr) + put->n_sdf * sizeof(struct upf_sdf) +
+		put->blob_len;
 	if (((need + 7) & ~UINT64_C(7)) != put->rec.length)
 		return EINVAL;
 	parts->put = put;
@@ -73,8 +73,7 @@ far_is_valid(const struct config *config, const struct upf_far *far)
 	// While it buffers or drops, the tunnel may still be that of before, or none.
 	if (way != UPF_FAR_FORW || (far->flags & UPF_FAR_OHC_GTPU) == 0)
 		return true;
-	return far->peer_addr_be != 0 && far->peer_port != 0 &&
-	       owns_n3(config, far->local_addr_be);
+	return far->peer_addr_be != 0 && far->peer_port != 0 && owns_n3(config, far->local_addr_be);
 }
 
 static bool
@@ -82,7 +81,8 @@ pdr_is_valid(const struct config *config, const struct parts *parts, const struc
 {
 	const struct upf_session_put *put = parts->put;
 
-	if ((pdr->flags & ~(UPF_PDR_TEID | UPF_PDR_UE_IP | UPF_PDR_QFI | UPF_PDR_REMOVE_GTPU)) != 0 ||
+	if ((pdr->flags & ~(UPF_PDR_TEID | UPF_PDR_UE_IP | UPF_PDR_QFI | UPF_PDR_REMOVE_GTPU)) !=
+			0 ||
 		pdr->source_interface > UPF_IF_CORE || pdr->far >= put->n_far ||
 		pdr->sdf_first > put->n_sdf || pdr->sdf_count > put->n_sdf - pdr->sdf_first ||
 		pdr->n_qer > UPF_PDR_QERS || pdr->n_urr > UPF_PDR_URRS || pdr->qfi > 0x3f)
@@ -97,10 +97,11 @@ pdr_is_valid(const struct config *config, const struct parts *parts, const struc
 	}
 	// An F-TEID is one of ours, and what comes by it is always taken out of its tunnel.
 	if ((pdr->flags & UPF_PDR_TEID) != 0)
-		return owns_n3(config, pdr->n3_addr_be) && (pdr->flags & UPF_PDR_REMOVE_GTPU) != 0 &&
-		       !((pdr->flags & UPF_PDR_UE_IP) != 0 && pdr->ue_addr_be == 0);
+		return owns_n3(config, pdr->n3_addr_be) &&
+			(pdr->flags & UPF_PDR_REMOVE_GTPU) != 0 &&
+			!((pdr->flags & UPF_PDR_UE_IP) != 0 && pdr->ue_addr_be == 0);
 	return (pdr->flags & UPF_PDR_REMOVE_GTPU) == 0 &&
-	       !((pdr->flags & UPF_PDR_UE_IP) != 0 && pdr->ue_addr_be == 0);
+		!((pdr->flags & UPF_PDR_UE_IP) != 0 && pdr->ue_addr_be == 0);
 }
 
 static bool
@@ -116,8 +117,9 @@ parts_are_valid(const struct compile_context *context, const struct parts *parts
 		const struct upf_qer *qer = &parts->qer[i];
 
 		if (qer->slot >= limits->qer_slots || qer->qfi > 0x3f ||
-			(qer->flags & ~(UPF_QER_GATE_UL_CLOSED | UPF_QER_GATE_DL_CLOSED |
-					UPF_QER_MBR)) != 0)
+			(qer->flags &
+				~(UPF_QER_GATE_UL_CLOSED | UPF_QER_GATE_DL_CLOSED | UPF_QER_MBR)) !=
+				0)
 			return false;
 	}
 	for (unsigned i = 0; i < parts->put->n_urr; i++) {
@@ -125,8 +127,8 @@ parts_are_valid(const struct compile_context *context, const struct parts *parts
 			return false;
 	}
 	for (unsigned i = 0; i < parts->put->n_sdf; i++) {
-		if ((parts->sdf[i].flags & ~(UPF_SDF_PROTO | UPF_SDF_TOS | UPF_SDF_SPI |
-					    UPF_SDF_PORTS)) != 0)
+		if ((parts->sdf[i].flags &
+			    ~(UPF_SDF_PROTO | UPF_SDF_TOS | UPF_SDF_SPI | UPF_SDF_PORTS)) != 0)
 			return false;
 	}
 	for (unsigned i = 0; i < parts->put->n_pdr; i++) {
@@ -234,7 +236,7 @@ add_ue(struct rules *rules, rte_be32_t addr)
 
 int
 compile_session(const struct compile_context *context, const struct upf_session_put *put,
-	struct rules **out, const uint8_t **blob)
+	struct rules **compiled, const uint8_t **blob)
 {
 	struct parts parts;
 	unsigned n_tunnel = 0, n_keys = put->n_pdr, tunnel = 0, plain = 0;
@@ -282,7 +284,7 @@ compile_session(const struct compile_context *context, const struct upf_session_
 	}
 	rules->n_n3_key = sort_keys(n3_keys, rules->n_n3_key);
 	rules->n_ue_key = sort_keys(ue_keys, rules->n_ue_key);
-	*out = rules;
+	*compiled = rules;
 	*blob = parts.blob;
 	return 0;
 }

@@ -18,6 +18,6 @@ struct compile_context {
 // and new rules (of DPDK's heap), or a positive errno: EINVAL for what is not right, ENOMEM. The
 // blob stands in the record at *blob.
 int compile_session(const struct compile_context *context, const struct upf_session_put *put,
-	struct rules **rules, const uint8_t **blob);
+	struct rules **compiled, const uint8_t **blob);
 
 #endif

@@ -81,15 +81,17 @@ read_mapping(struct reader *r, const char *name, const yaml_node_t *map, const s
 				name, text != NULL ? text : "?", known);
 		}
 		if (seen[i])
-			return reader_fail(r, key, "%s: key \"%s\" is given twice; keep one", name, text);
+			return reader_fail(
+				r, key, "%s: key \"%s\" is given twice; keep one", name, text);
 		seen[i] = true;
 		if (keys[i].read(r, keys[i].name, value, keys[i].destination) < 0)
 			return -1;
 	}
 	for (unsigned i = 0; i < n_keys; i++) {
 		if (keys[i].required && !seen[i])
-			return reader_fail(r, map, "%s: key \"%s\" is missing; write for example \"%s: %s\"",
-				name, keys[i].name, keys[i].name, keys[i].example);
+			return reader_fail(r, map,
+				"%s: key \"%s\" is missing; write for example \"%s: %s\"", name,
+				keys[i].name, keys[i].name, keys[i].example);
 	}
 	return 0;
 }
@@ -124,8 +126,9 @@ read_number(struct reader *r, const char *key, const yaml_node_t *value, void *d
 	uint32_t v;
 
 	if (parse_u32(scalar(value), &v) < 0 || v < number->min || v > number->max)
-		return reader_fail(r, value, "%s: must be a whole number from %" PRIu32 " to %" PRIu32,
-			key, number->min, number->max);
+		return reader_fail(r, value,
+			"%s: must be a whole number from %" PRIu32 " to %" PRIu32, key, number->min,
+			number->max);
 	*number->value = v;
 	return 0;
 }
@@ -157,8 +160,8 @@ read_text(struct reader *r, const char *key, const yaml_node_t *value, void *des
 	const char *text = scalar(value);
 
 	if (text == NULL || text[0] == '\0' || strlen(text) >= to->size)
-		return reader_fail(r, value, "%s: must be a text of 1 to %zu characters", key,
-			to->size - 1);
+		return reader_fail(
+			r, value, "%s: must be a text of 1 to %zu characters", key, to->size - 1);
 	memcpy(to->value, text, strlen(text) + 1);
 	return 0;
 }
@@ -213,8 +216,8 @@ read_prefix(struct reader *r, const char *key, const yaml_node_t *value, void *d
 	if (prefix->block && (in & ~mask(len)) != 0) {
 		struct in_addr network = {htonl(in & mask(len))};
 
-		return reader_fail(r, value, "%s: %s has bits beyond its prefix; write %s/%u", key, text,
-			inet_ntop(AF_INET, &network, address, sizeof(address)), len);
+		return reader_fail(r, value, "%s: %s has bits beyond its prefix; write %s/%u", key,
+			text, inet_ntop(AF_INET, &network, address, sizeof(address)), len);
 	}
 	*prefix->address = in;
 	*prefix->prefix_len = (uint8_t)len;
@@ -298,22 +301,26 @@ read_interface(struct reader *r, const char *name, const yaml_node_t *map, void 
 	if (n3) {
 		if (in->block_len < prefix_len)
 			return reader_fail(r, map,
-				"n3: addresses /%u is wider than the subnet's prefix_length %u; the block of own "
+				"n3: addresses /%u is wider than the subnet's prefix_length %u; "
+				"the block of own "
 				"addresses lies inside the subnet",
 				in->block_len, prefix_len);
 		if (in->block_len < 16)
-			return reader_fail(r, map, "n3: addresses: a block of own addresses is /16 at most");
+			return reader_fail(
+				r, map, "n3: addresses: a block of own addresses is /16 at most");
 		in->prefix_len = (uint8_t)prefix_len;
 	} else {
 		in->block_len = 32;
 		if (in->prefix_len < 1 || in->prefix_len > 31)
-			return reader_fail(r, map, "n6: address: the prefix length must be from 1 to 31");
+			return reader_fail(
+				r, map, "n6: address: the prefix length must be from 1 to 31");
 	}
 	if (in->gateway != 0 && ((in->gateway ^ in->address) & mask(in->prefix_len)) != 0)
-		return reader_fail(r, map, "%s: gateway must be an address of the interface's own subnet",
-			name);
+		return reader_fail(r, map,
+			"%s: gateway must be an address of the interface's own subnet", name);
 	if (in->gateway != 0 && ((in->gateway ^ in->address) & mask(in->block_len)) == 0)
-		return reader_fail(r, map, "%s: gateway must not be one of the UPF's own addresses", name);
+		return reader_fail(
+			r, map, "%s: gateway must not be one of the UPF's own addresses", name);
 	return 0;
 }
 
@@ -353,7 +360,8 @@ read_routes(struct reader *r, const char *name, const yaml_node_t *list, void *d
 
 	if (list->type != YAML_SEQUENCE_NODE)
 		return reader_fail(r, list,
-			"%s: must be a list such as [{interface: n6, prefix: 10.0.0.0/8, via: 172.30.6.9}]",
+			"%s: must be a list such as [{interface: n6, prefix: 10.0.0.0/8, via: "
+			"172.30.6.9}]",
 			name);
 	for (const yaml_node_item_t *item = list->data.sequence.items.start;
 		item < list->data.sequence.items.top; item++) {
@@ -367,7 +375,8 @@ read_routes(struct reader *r, const char *name, const yaml_node_t *list, void *d
 		};
 
 		if (config->routes == CONFIG_ROUTES_MAX)
-			return reader_fail(r, node, "%s: at most %u routes", name, CONFIG_ROUTES_MAX);
+			return reader_fail(
+				r, node, "%s: at most %u routes", name, CONFIG_ROUTES_MAX);
 		if (read_mapping(r, name, node, KEYS(keys)) < 0)
 			return -1;
 		config->routes++;
@@ -467,7 +476,8 @@ read_lcores(struct reader *r, const char *name, const yaml_node_t *map, void *de
 // Without `lcores`, the CPUs are those the kernel allows (in a pod: the exclusive ones). The first
 // is the control thread's; with one CPU only, the worker shares it.
 static int
-place_threads(struct reader *r, struct config *config, uint32_t workers, const struct lcores *lcores)
+place_threads(
+	struct reader *r, struct config *config, uint32_t workers, const struct lcores *lcores)
 {
 	cpu_set_t allowed;
 	int cpu[CPU_SETSIZE];
@@ -487,7 +497,8 @@ place_threads(struct reader *r, struct config *config, uint32_t workers, const s
 
 			if (!CPU_ISSET(want, &allowed))
 				return reader_fail(r, NULL,
-					"lcores: CPU %d is not among those that this process may use; leave "
+					"lcores: CPU %d is not among those that this process may "
+					"use; leave "
 					"lcores out to take the allowed ones",
 					want);
 		}
@@ -505,7 +516,8 @@ place_threads(struct reader *r, struct config *config, uint32_t workers, const s
 	}
 	if (config->workers > n - 1)
 		return reader_fail(r, NULL,
-			"workers: %u workers and the control thread need %u CPUs, this process may use %u; "
+			"workers: %u workers and the control thread need %u CPUs, this process may "
+			"use %u; "
 			"write workers: %u",
 			config->workers, config->workers + 1, n, n > 1 ? n - 1 : 1);
 	for (unsigned i = 0; i < config->workers; i++)
@@ -520,13 +532,14 @@ set_defaults(struct config *config)
 		.memory_mib = 256,
 		.hugepages = true,
 		.socket = "/run/upf/upf.sock",
-		.limits = {
-			.sessions_max = 65536,
-			.mbufs = 16384,
-			.buffer_packets = 4096,
-			.buffer_packets_per_session = 128,
-			.error_indications = 100,
-		},
+		.limits =
+			{
+				.sessions_max = 65536,
+				.mbufs = 16384,
+				.buffer_packets = 4096,
+				.buffer_packets_per_session = 128,
+				.error_indications = 100,
+			},
 		.sleep_max_us = 200,
 		.qer_burst_ms = 10,
 	};
@@ -598,7 +611,8 @@ config_read(struct config *config, const char *path, char *error, size_t error_s
 		rc = read_document(&r, config);
 		yaml_document_delete(&document);
 	} else {
-		snprintf(error, error_size, "%s:%zu: not YAML: %s", path, parser.problem_mark.line + 1,
+		snprintf(error, error_size, "%s:%zu: not YAML: %s", path,
+			parser.problem_mark.line + 1,
 			parser.problem != NULL ? parser.problem : "cannot be read");
 		rc = -1;
 	}

@@ -20,11 +20,11 @@ enum config_driver {
 
 struct config_interface {
 	enum config_driver driver;
-	char device[64];      // kernel interface name, or PCI address for vfio
-	uint32_t address;     // first own address
-	uint8_t block_len;    // prefix length of the block of own addresses: 32 for one
-	uint8_t prefix_len;   // of the subnet on the link
-	uint32_t gateway;     // 0: none
+	char device[64];    // kernel interface name, or PCI address for vfio
+	uint32_t address;   // first own address
+	uint8_t block_len;  // prefix length of the block of own addresses: 32 for one
+	uint8_t prefix_len; // of the subnet on the link
+	uint32_t gateway;   // 0: none
 	uint16_t mtu;
 };
 

@@ -22,6 +22,7 @@
 #include "log.h"
 #include "worker.h"
 
+#define DATAGRAM_MAX ((size_t)UPF_MSG_MAX)
 #define EVENTS_PER_DATAGRAM 128u
 #define TRASH_WAIT_MS 1
 #define SEND_WAIT_MS 2000 // a upf-c that does not read for so long is gone
@@ -71,7 +72,8 @@ peer_send(struct control *c, const struct iovec *iov, size_t n, int pass_fd)
 		if (errno == EINTR)
 			continue;
 		if (errno != EAGAIN || poll(&writable, 1, SEND_WAIT_MS) == 0) {
-			peer_close(c, errno == EAGAIN ? "does not read its answers" : strerror(errno));
+			peer_close(
+				c, errno == EAGAIN ? "does not read its answers" : strerror(errno));
 			return false;
 		}
 	}
@@ -206,8 +208,8 @@ control_take(struct control *c, size_t length)
 	case UPF_OP_TRANSACTION:
 		status = transaction_run(&c->base, msg, length, &record);
 		if (status != 0)
-			log_warning("transaction refused", "seq=%u record=%u error=\"%s\"", msg->seq,
-				record, strerror(status));
+			log_warning("transaction refused", "seq=%u record=%u error=\"%s\"",
+				msg->seq, record, strerror(status));
 		send_answer(c, msg->seq, status, record);
 		c->peer_ready = true;
 		break;
@@ -225,7 +227,7 @@ peer_readable(struct control *c)
 {
 	// A bounded number, so that events and signals have their turn.
 	for (unsigned i = 0; i < 64 && c->peer_fd >= 0; i++) {
-		ssize_t n = recv(c->peer_fd, c->in, UPF_MSG_MAX, MSG_DONTWAIT | MSG_TRUNC);
+		ssize_t n = recv(c->peer_fd, c->in, DATAGRAM_MAX, MSG_DONTWAIT | MSG_TRUNC);
 
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
 			return;
@@ -233,7 +235,7 @@ peer_readable(struct control *c)
 			peer_close(c, n == 0 ? "closed by upf-c" : strerror(errno));
 			return;
 		}
-		if ((size_t)n > UPF_MSG_MAX) // cut off: its head is still true
+		if ((size_t)n > DATAGRAM_MAX) // cut off: its head is still true
 			send_answer(c, ((const struct upf_msg *)(void *)c->in)->seq, EMSGSIZE, 0);
 		else
 			control_take(c, (size_t)n);
@@ -243,7 +245,7 @@ peer_readable(struct control *c)
 static void
 peer_accept(struct control *c)
 {
-	int size = UPF_MSG_MAX * 2;
+	int size = 2 * (int)UPF_MSG_MAX;
 	int fd = accept4(c->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	struct epoll_event event = {.events = EPOLLIN};
 
@@ -337,8 +339,8 @@ static bool
 worker_events(struct control *c, struct worker *w)
 {
 	struct event events[EVENTS_PER_DATAGRAM];
-	unsigned n = rte_ring_dequeue_burst_elem_start(w->events, events, sizeof(events[0]),
-		EVENTS_PER_DATAGRAM, NULL);
+	unsigned n = rte_ring_dequeue_burst_elem_start(
+		w->events, events, sizeof(events[0]), EVENTS_PER_DATAGRAM, NULL);
 
 	if (n == 0)
 		return false;
@@ -487,15 +489,16 @@ control_init(struct control *c, const struct config *config)
 	c->base.context = c;
 	c->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	c->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	c->in = aligned_alloc(64, UPF_MSG_MAX);
-	c->out = aligned_alloc(64, UPF_MSG_MAX);
+	c->in = aligned_alloc(64, DATAGRAM_MAX);
+	c->out = aligned_alloc(64, DATAGRAM_MAX);
 	if (c->epoll_fd < 0 || c->wake_fd < 0 || c->in == NULL || c->out == NULL ||
 		watch(c, c->wake_fd) < 0 || signals_init(c) < 0) {
 		log_error("cannot start the control thread", "error=\"%s\"", strerror(errno));
 		return -1;
 	}
 	if (listen_init(c) < 0) {
-		log_error("cannot listen", "socket=%s error=\"%s\"", config->socket, strerror(errno));
+		log_error(
+			"cannot listen", "socket=%s error=\"%s\"", config->socket, strerror(errno));
 		return -1;
 	}
 	return 0;

@@ -15,7 +15,7 @@ struct control {
 	uint32_t waits; // workers: wake me by wake_fd
 	int wake_fd;
 	int epoll_fd, listen_fd, signal_fd;
-	int peer_fd; // upf-c, -1: none
+	int peer_fd;     // upf-c, -1: none
 	bool peer_ready; // it has the state, so that it may get events
 	bool peer_full;  // its socket takes no more events now
 	bool stop;

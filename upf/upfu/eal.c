@@ -45,11 +45,13 @@ interface_arguments(struct arguments *a, const struct config *config, enum upf_p
 
 	switch (in->driver) {
 	case CONFIG_AF_PACKET:
-		// Frames of 4 KiB hold what a jumbo-less MTU needs; a queue of 1024 rides out a sleep.
-		argument(a, "--vdev=net_af_packet%u,iface=%s,qdisc_bypass=1,qpairs=%u,framesz=%u,"
-			    "blocksz=%u,framecnt=1024",
-			port, in->device, config->workers, in->mtu > 1800 ? 16384 : 2048,
-			in->mtu > 1800 ? 65536 : 65536);
+		// A frame of the ring holds what the kernel puts in front of the packet, too. A queue of
+		// 1024 rides out a sleep.
+		argument(a,
+			"--vdev=net_af_packet%u,iface=%s,qdisc_bypass=1,qpairs=%u,framesz=%u,"
+			"blocksz=65536,"
+			"framecnt=1024",
+			port, in->device, config->workers, in->mtu > 1800 ? 16384 : 2048);
 		break;
 	case CONFIG_AF_XDP:
 		argument(a, "--vdev=net_af_xdp%u,iface=%s,queue_count=%u", port, in->device,

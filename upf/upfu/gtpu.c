@@ -75,7 +75,7 @@ static bool
 resize_for_answer(struct rte_mbuf *m, uint16_t payload)
 {
 	uint16_t want = (uint16_t)(sizeof(struct rte_ether_hdr) + sizeof(struct rte_ipv4_hdr) +
-				   sizeof(struct rte_udp_hdr) + payload);
+		sizeof(struct rte_udp_hdr) + payload);
 	uint16_t have = rte_pktmbuf_data_len(m);
 
 	if (have < want)
@@ -101,11 +101,12 @@ answer_echo(struct worker *w, struct rte_mbuf *m, const struct rte_gtp_hdr *gtp)
 		struct rte_gtp_hdr_ext_word word;
 		uint8_t recovery[2];
 	} __attribute__((packed)) echo = {
-		.gtp = {
-			.gtp_hdr_info = GTPU_VERSION_1 | GTPU_FLAG_S,
-			.msg_type = GTPU_ECHO_RESPONSE,
-			.plen = rte_cpu_to_be_16(sizeof(echo) - sizeof(echo.gtp)),
-		},
+		.gtp =
+			{
+				.gtp_hdr_info = GTPU_VERSION_1 | GTPU_FLAG_S,
+				.msg_type = GTPU_ECHO_RESPONSE,
+				.plen = rte_cpu_to_be_16(sizeof(echo) - sizeof(echo.gtp)),
+			},
 		.recovery = {GTPU_IE_RECOVERY, 0},
 	};
 
@@ -122,9 +123,10 @@ answer_echo(struct worker *w, struct rte_mbuf *m, const struct rte_gtp_hdr *gtp)
 static int
 take_error_indication(struct worker *w, struct rte_mbuf *m, const uint8_t *ie, uint32_t len)
 {
-	struct event event = {.error_ind = {
-		.rec = {.type = UPF_REC_EV_ERROR_IND, .length = sizeof(event.error_ind)},
-	}};
+	struct event event = {
+		.error_ind = {
+			.rec = {.type = UPF_REC_EV_ERROR_IND, .length = sizeof(event.error_ind)},
+		}};
 	bool has_teid = false, has_peer = false;
 
 	shm_add(&w->stats->local.error_indications_received, 1);
@@ -132,12 +134,14 @@ take_error_indication(struct worker *w, struct rte_mbuf *m, const uint8_t *ie, u
 		uint32_t octets;
 
 		if (ie[0] < 128) { // type-value, TS 29.281 8.1
-			octets = ie[0] == GTPU_IE_TEID_DATA_I ? 5 : ie[0] == GTPU_IE_RECOVERY ? 2 : 0;
+			octets = ie[0] == GTPU_IE_TEID_DATA_I ? 5
+				: ie[0] == GTPU_IE_RECOVERY   ? 2
+							      : 0;
 			if (octets == 0 || octets > len)
 				return UPF_DROP_MALFORMED_GTPU;
 			if (ie[0] == GTPU_IE_TEID_DATA_I) {
-				event.error_ind.teid = (uint32_t)ie[1] << 24 | (uint32_t)ie[2] << 16 |
-						       (uint32_t)ie[3] << 8 | ie[4];
+				event.error_ind.teid = (uint32_t)ie[1] << 24 |
+					(uint32_t)ie[2] << 16 | (uint32_t)ie[3] << 8 | ie[4];
 				has_teid = true;
 			}
 		} else {
@@ -172,7 +176,7 @@ gtpu_input(struct worker *w, struct pkt *p, struct rte_ipv4_hdr *ip, uint16_t ip
 	uint8_t flags;
 
 	if (unlikely(udp_room < sizeof(*udp) || rte_be_to_cpu_16(udp->dgram_len) > udp_room ||
-			rte_be_to_cpu_16(udp->dgram_len) < sizeof(*udp)))
+		    rte_be_to_cpu_16(udp->dgram_len) < sizeof(*udp)))
 		return UPF_DROP_MALFORMED_IP;
 	if (unlikely(udp->dst_port != rte_cpu_to_be_16(GTPU_PORT))) {
 		// Answers to us come to any port; ours all leave from GTP-U's.
@@ -183,7 +187,7 @@ gtpu_input(struct worker *w, struct pkt *p, struct rte_ipv4_hdr *ip, uint16_t ip
 	flags = gtp->gtp_hdr_info;
 	end = sizeof(*gtp) + rte_be_to_cpu_16(gtp->plen);
 	if (unlikely((flags & 0xf0) != GTPU_VERSION_1 ||
-			end > rte_be_to_cpu_16(udp->dgram_len) - sizeof(*udp)))
+		    end > rte_be_to_cpu_16(udp->dgram_len) - sizeof(*udp)))
 		return UPF_DROP_MALFORMED_GTPU;
 	p->qfi = 0;
 	if ((flags & (GTPU_FLAG_E | GTPU_FLAG_S | GTPU_FLAG_PN)) != 0) {
@@ -194,14 +198,16 @@ gtpu_input(struct worker *w, struct pkt *p, struct rte_ipv4_hdr *ip, uint16_t ip
 		if (unlikely(at > end))
 			return UPF_DROP_MALFORMED_GTPU;
 		if ((flags & GTPU_FLAG_E) != 0)
-			verdict = walk_extensions(p, (const uint8_t *)gtp, &at, end, word->next_ext);
+			verdict =
+				walk_extensions(p, (const uint8_t *)gtp, &at, end, word->next_ext);
 		if (unlikely(verdict != PKT_NEXT))
 			return verdict;
 	}
 	p->ip = (uint16_t)((uint8_t *)gtp + at - rte_pktmbuf_mtod(p->m, uint8_t *));
 	if (likely(gtp->msg_type == GTPU_G_PDU)) {
 		// Behind the G-PDU nothing is the user's.
-		rte_pktmbuf_trim(p->m, (uint16_t)(ip_len - rte_ipv4_hdr_len(ip) - sizeof(*udp) - end));
+		rte_pktmbuf_trim(
+			p->m, (uint16_t)(ip_len - rte_ipv4_hdr_len(ip) - sizeof(*udp) - end));
 		p->tunnel = 1;
 		p->key = n3_key(ip->dst_addr, rte_be_to_cpu_32(gtp->teid));
 		return PKT_NEXT;
@@ -232,7 +238,7 @@ gtpu_unknown_teid(struct worker *w, struct rte_mbuf *m)
 	struct rte_ipv4_hdr *ip =
 		rte_pktmbuf_mtod_offset(m, struct rte_ipv4_hdr *, sizeof(struct rte_ether_hdr));
 	struct rte_gtp_hdr *gtp = (struct rte_gtp_hdr *)((uint8_t *)ip + rte_ipv4_hdr_len(ip) +
-							 sizeof(struct rte_udp_hdr));
+		sizeof(struct rte_udp_hdr));
 	struct error_indication {
 		struct rte_gtp_hdr gtp;
 		struct rte_gtp_hdr_ext_word word;
@@ -242,11 +248,12 @@ gtpu_unknown_teid(struct worker *w, struct rte_mbuf *m)
 		rte_be16_t address_len;
 		rte_be32_t address;
 	} __attribute__((packed)) error = {
-		.gtp = {
-			.gtp_hdr_info = GTPU_VERSION_1 | GTPU_FLAG_S,
-			.msg_type = GTPU_ERROR_INDICATION,
-			.plen = rte_cpu_to_be_16(sizeof(error) - sizeof(error.gtp)),
-		},
+		.gtp =
+			{
+				.gtp_hdr_info = GTPU_VERSION_1 | GTPU_FLAG_S,
+				.msg_type = GTPU_ERROR_INDICATION,
+				.plen = rte_cpu_to_be_16(sizeof(error) - sizeof(error.gtp)),
+			},
 		.teid_type = GTPU_IE_TEID_DATA_I,
 		.teid = gtp->teid,
 		.address_type = GTPU_IE_PEER_ADDRESS,
@@ -296,8 +303,7 @@ gtpu_encapsulate(struct pkt *p, uint16_t ip_len)
 	const struct pdr *pdr = p->pdr;
 	uint8_t qfi = pdr->out_qfi != 0 ? pdr->out_qfi : p->qfi;
 	uint16_t overhead = qfi != 0 ? sizeof(struct gtpu_outer) : GTPU_OVERHEAD_PLAIN;
-	struct gtpu_outer *outer =
-		(struct gtpu_outer *)(void *)rte_pktmbuf_prepend(p->m, overhead);
+	struct gtpu_outer *outer = (struct gtpu_outer *)(void *)rte_pktmbuf_prepend(p->m, overhead);
 
 	if (unlikely(outer == NULL))
 		return false;
@@ -305,8 +311,7 @@ gtpu_encapsulate(struct pkt *p, uint16_t ip_len)
 		(uint16_t)(ip_len + overhead));
 	outer->gtp.gtp_hdr_info = qfi != 0 ? GTPU_VERSION_1 | GTPU_FLAG_E : GTPU_VERSION_1;
 	outer->gtp.msg_type = GTPU_G_PDU;
-	outer->gtp.plen =
-		rte_cpu_to_be_16((uint16_t)(ip_len + overhead - GTPU_OVERHEAD_PLAIN));
+	outer->gtp.plen = rte_cpu_to_be_16((uint16_t)(ip_len + overhead - GTPU_OVERHEAD_PLAIN));
 	outer->gtp.teid = pdr->out_teid;
 	if (qfi != 0) {
 		outer->word = (struct rte_gtp_hdr_ext_word){

@@ -58,7 +58,7 @@ static inline uint16_t
 gtpu_overhead(const struct pdr *pdr)
 {
 	return pdr->out_qfi != 0 || (pdr->flags & UPF_PDR_TEID) != 0 ? sizeof(struct gtpu_outer)
-								      : GTPU_OVERHEAD_PLAIN;
+								     : GTPU_OVERHEAD_PLAIN;
 }
 
 #endif

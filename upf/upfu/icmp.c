@@ -9,8 +9,7 @@ icmp_input(struct worker *w, struct rte_mbuf *m, enum upf_port port, uint16_t ip
 {
 	struct rte_ether_hdr *eth = rte_pktmbuf_mtod(m, struct rte_ether_hdr *);
 	struct rte_ipv4_hdr *ip = (struct rte_ipv4_hdr *)(eth + 1);
-	struct rte_icmp_hdr *icmp =
-		(struct rte_icmp_hdr *)((uint8_t *)ip + rte_ipv4_hdr_len(ip));
+	struct rte_icmp_hdr *icmp = (struct rte_icmp_hdr *)((uint8_t *)ip + rte_ipv4_hdr_len(ip));
 	rte_be32_t from = ip->src_addr;
 	uint32_t sum;
 

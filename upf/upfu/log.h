@@ -24,8 +24,8 @@ log_line(const char *level, const char *message, const char *format, ...)
 	__builtin_va_start(args, format);
 	vsnprintf(pairs, sizeof(pairs), format, args);
 	__builtin_va_end(args);
-	fprintf(stderr, "time=%s.%03ldZ level=%s msg=\"%s\" %s\n", stamp, now.tv_nsec / 1000000, level,
-		message, pairs);
+	fprintf(stderr, "time=%s.%03ldZ level=%s msg=\"%s\" %s\n", stamp, now.tv_nsec / 1000000,
+		level, message, pairs);
 }
 
 #endif

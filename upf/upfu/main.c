@@ -43,14 +43,16 @@ start_memory(struct upf_u *u)
 	u->qer = rte_zmalloc("qer", (size_t)limits->qer_slots * sizeof(*u->qer), 64);
 	if (u->pool == NULL || u->qer == NULL ||
 		session_table_init(&u->sessions, limits->sessions_max, u->config.workers) < 0) {
-		log_error("out of memory", "memory_mib=%u mbufs=%u sessions_max=%u qer_slots=%u "
-					   "advice=\"raise memory or lower limits\"",
-			u->config.memory_mib, limits->mbufs, limits->sessions_max, limits->qer_slots);
+		log_error("out of memory",
+			"memory_mib=%u mbufs=%u sessions_max=%u qer_slots=%u "
+			"advice=\"raise memory or lower limits\"",
+			u->config.memory_mib, limits->mbufs, limits->sessions_max,
+			limits->qer_slots);
 		return -1;
 	}
 	if (shm_init(&u->shm, u->config.workers, limits->urr_slots, rte_get_tsc_hz()) < 0) {
-		log_error("no shared memory for counters", "error=\"%s\" urr_slots=%u", strerror(errno),
-			limits->urr_slots);
+		log_error("no shared memory for counters", "error=\"%s\" urr_slots=%u",
+			strerror(errno), limits->urr_slots);
 		return -1;
 	}
 	return 0;
@@ -67,8 +69,9 @@ start_ports(struct upf_u *u)
 
 		// A device that fails to probe does not stop EAL.
 		if (eal_find_port(&u->config, port, &u->ethdev[port]) != 0) {
-			log_error("no such device", "interface=%s device=%s advice=\"the device must exist; "
-						    "kernel interfaces need CAP_NET_RAW and CAP_NET_ADMIN\"",
+			log_error("no such device",
+				"interface=%s device=%s advice=\"the device must exist; "
+				"kernel interfaces need CAP_NET_RAW and CAP_NET_ADMIN\"",
 				names[port], in->device);
 			return -1;
 		}
@@ -102,7 +105,8 @@ start_workers(struct upf_u *u)
 	for (unsigned i = 0; i < u->config.workers; i++) {
 		u->worker[i] = worker_create(i, &shared);
 		if (u->worker[i] == NULL) {
-			log_error("out of memory", "worker=%u memory_mib=%u", i, u->config.memory_mib);
+			log_error("out of memory", "worker=%u memory_mib=%u", i,
+				u->config.memory_mib);
 			return -1;
 		}
 	}
@@ -159,7 +163,8 @@ run(struct upf_u *u)
 	if (control_init(&u->control, &u->config) == 0 && start_memory(u) == 0 &&
 		start_ports(u) == 0 && start_workers(u) == 0) {
 		log_info("upf-u is ready",
-			"boot_id=%016llx workers=%u sessions_max=%u socket=%s hugepages=%s memory_mib=%u",
+			"boot_id=%016llx workers=%u sessions_max=%u socket=%s hugepages=%s "
+			"memory_mib=%u",
 			(unsigned long long)u->shm.head->boot_id, u->config.workers,
 			u->config.limits.sessions_max, u->config.socket,
 			u->config.hugepages ? "true" : "false", u->config.memory_mib);
@@ -186,7 +191,9 @@ main(int argc, char **argv)
 		} else if (option == 't') {
 			check = true;
 		} else {
-			fprintf(stderr, "usage: upf-u [-t] [-c upf-u.yaml]\n  -t  check the file and end\n");
+			fprintf(stderr,
+				"usage: upf-u [-t] [-c upf-u.yaml]\n  -t  check the file and "
+				"end\n");
 			return EXIT_FAILURE;
 		}
 	}

@@ -31,7 +31,7 @@ parse_n6(struct worker *w, struct pkt *p, struct rte_ipv4_hdr *ip, uint16_t ip_l
 			return icmp_input(w, p->m, UPF_PORT_N6, ip_len);
 		return UPF_DROP_UNKNOWN_PORT;
 	}
-	if (unlikely(rte_be_to_cpu_32(ip->dst_addr) >= RTE_IPV4(224, 0, 0, 0) || ip->dst_addr == 0))
+	if (unlikely(rte_be_to_cpu_32(ip->dst_addr) >= UINT32_C(0xe0000000) || ip->dst_addr == 0))
 		return UPF_DROP_NOT_FOR_US;
 	p->ip = sizeof(struct rte_ether_hdr);
 	p->ip_len = ip_len;

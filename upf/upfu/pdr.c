@@ -48,7 +48,8 @@ sdf_matches(const struct upf_sdf *sdf, const struct rte_ipv4_hdr *ip, uint16_t i
 		return false;
 	if ((sdf->flags & UPF_SDF_PROTO) != 0 && ip->next_proto_id != sdf->proto)
 		return false;
-	if ((sdf->flags & UPF_SDF_TOS) != 0 && ((ip->type_of_service ^ sdf->tos) & sdf->tos_mask) != 0)
+	if ((sdf->flags & UPF_SDF_TOS) != 0 &&
+		((ip->type_of_service ^ sdf->tos) & sdf->tos_mask) != 0)
 		return false;
 	if ((sdf->flags & UPF_SDF_PORTS) != 0) {
 		uint32_t source, destination, remote_port, local_port;
@@ -67,7 +68,8 @@ sdf_matches(const struct upf_sdf *sdf, const struct rte_ipv4_hdr *ip, uint16_t i
 		unsigned at = ip->next_proto_id == IPPROTO_AH ? 4 : 0; // RFC 4302 2, RFC 4303 2
 
 		if ((ip->next_proto_id != IPPROTO_ESP && ip->next_proto_id != IPPROTO_AH) ||
-			(l4 = transport(ip, ip_len, at + 4)) == NULL || read_be(l4 + at, 4) != sdf->spi)
+			(l4 = transport(ip, ip_len, at + 4)) == NULL ||
+			read_be(l4 + at, 4) != sdf->spi)
 			return false;
 	}
 	return true;
@@ -88,7 +90,7 @@ pdr_matches(const struct rules *rules, const struct pdr *pdr, const struct pkt *
 		return true;
 	for (unsigned i = 0; i < pdr->sdf_count; i++) {
 		if (sdf_matches(&rules->sdf[pdr->sdf_first + i], ip, p->ip_len,
-				(enum upf_direction)pdr->direction))
+			    (enum upf_direction)pdr->direction))
 			return true;
 	}
 	return false;

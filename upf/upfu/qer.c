@@ -43,7 +43,7 @@ qer_enforce(struct worker *w, struct pkt *p)
 		return UPF_DROP_GATE_CLOSED;
 	for (unsigned i = 0; i < pdr->n_qer; i++) {
 		if (unlikely(pdr->qer[i].cost == QER_COST_BLOCKED ||
-				qer_bucket_of(w, p, &pdr->qer[i])->tat > latest))
+			    qer_bucket_of(w, p, &pdr->qer[i])->tat > latest))
 			return UPF_DROP_MBR_EXCEEDED;
 	}
 	for (unsigned i = 0; i < pdr->n_qer; i++) {

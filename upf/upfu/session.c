@@ -114,7 +114,8 @@ session_publish(struct session_table *table, uint32_t session, struct rules *rul
 			bucketmap_remove(&table->n3, old->n3_key[i]);
 	}
 	for (uint32_t i = 0; old != NULL && i < old->n_ue_key; i++) {
-		if (rules == NULL || !keys_contain(rules->ue_key, rules->n_ue_key, old->ue_key[i])) {
+		if (rules == NULL ||
+			!keys_contain(rules->ue_key, rules->n_ue_key, old->ue_key[i])) {
 			bucketmap_remove(&table->ue, old->ue_key[i]);
 			ue_net_add(table, old->ue_key[i], -1);
 		}

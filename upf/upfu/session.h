@@ -47,10 +47,10 @@ struct pdr {
 	uint8_t n_urr;
 	uint8_t gate_closed; // of any QER, in this direction
 	// FAR
-	uint8_t action;      // UPF_FAR_*; FORW to access without an outer header has none
-	uint8_t far_flags;   // UPF_FAR_OHC_GTPU, UPF_FAR_TOS
+	uint8_t action;    // UPF_FAR_*; FORW to access without an outer header has none
+	uint8_t far_flags; // UPF_FAR_OHC_GTPU, UPF_FAR_TOS
 	uint8_t tos;
-	uint8_t out_qfi;     // of the PDU Session Container written, 0: none
+	uint8_t out_qfi; // of the PDU Session Container written, 0: none
 	uint16_t peer_port;
 	uint16_t reserved;
 	rte_be32_t peer_addr;

@@ -22,7 +22,8 @@ int
 shm_init(struct shm *shm, uint32_t workers, uint32_t urr_slots, uint64_t tsc_hz)
 {
 	uint64_t workers_offset = page_align(sizeof(struct upf_shm));
-	uint64_t urr_offset = page_align(workers_offset + workers * sizeof(struct upf_worker_stats));
+	uint64_t urr_offset =
+		page_align(workers_offset + workers * sizeof(struct upf_worker_stats));
 	uint64_t size = page_align(urr_offset + (uint64_t)urr_slots * sizeof(struct upf_urr_slot));
 	uint8_t *base = MAP_FAILED;
 
@@ -35,7 +36,7 @@ shm_init(struct shm *shm, uint32_t workers, uint32_t urr_slots, uint64_t tsc_hz)
 	if (base == MAP_FAILED)
 		goto fail;
 	if (fcntl(shm->fd, F_ADD_SEALS,
-			F_SEAL_FUTURE_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
+		    F_SEAL_FUTURE_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
 		goto fail;
 	shm->head = (struct upf_shm *)(void *)base;
 	shm->workers = (struct upf_worker_stats *)(void *)(base + workers_offset);

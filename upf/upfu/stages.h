@@ -42,8 +42,8 @@ ipv4_valid_length(const struct rte_ipv4_hdr *ip, uint32_t room)
 static inline bool
 ipv4_is_fragment(const struct rte_ipv4_hdr *ip)
 {
-	return (ip->fragment_offset & rte_cpu_to_be_16(RTE_IPV4_HDR_MF_FLAG |
-			RTE_IPV4_HDR_OFFSET_MASK)) != 0;
+	return (ip->fragment_offset &
+		       rte_cpu_to_be_16(RTE_IPV4_HDR_MF_FLAG | RTE_IPV4_HDR_OFFSET_MASK)) != 0;
 }
 
 // gtpu.c

@@ -196,15 +196,17 @@ plan_put(struct plan *plan, struct op *op)
 	plan->commands += old != NULL && old->buffers;
 	rc = plan_release_keys(plan, old);
 	if (rc == 0)
-		rc = plan_keys(plan, OVERLAY_N3, op->rules->n3_key, op->rules->n_n3_key, put->session,
-			&plan->new_n3);
+		rc = plan_keys(plan, OVERLAY_N3, op->rules->n3_key, op->rules->n_n3_key,
+			put->session, &plan->new_n3);
 	if (rc == 0)
-		rc = plan_keys(plan, OVERLAY_UE, op->rules->ue_key, op->rules->n_ue_key, put->session,
-			&plan->new_ue);
+		rc = plan_keys(plan, OVERLAY_UE, op->rules->ue_key, op->rules->n_ue_key,
+			put->session, &plan->new_ue);
 	if (rc == 0)
-		rc = overlay_set(&plan->overlay, OVERLAY_SESSION, put->session, (uintptr_t)op->rules);
-	if (rc == 0 && (plan->new_n3 > bucketmap_room(&plan->base->sessions->n3) ||
-			       plan->new_ue > bucketmap_room(&plan->base->sessions->ue)))
+		rc = overlay_set(
+			&plan->overlay, OVERLAY_SESSION, put->session, (uintptr_t)op->rules);
+	if (rc == 0 &&
+		(plan->new_n3 > bucketmap_room(&plan->base->sessions->n3) ||
+			plan->new_ue > bucketmap_room(&plan->base->sessions->ue)))
 		rc = ENOMEM;
 	return rc;
 }
@@ -245,9 +247,9 @@ static int
 plan_arm(const struct plan *plan, const struct upf_urr_arm *arm)
 {
 	return arm->slot < plan->base->shm->head->urr_slots &&
-			       arm->session < plan->base->sessions->max
-		       ? 0
-		       : EINVAL;
+			arm->session < plan->base->sessions->max
+		? 0
+		: EINVAL;
 }
 
 static int
@@ -349,8 +351,8 @@ static void
 send_command(struct rule_base *base, unsigned worker, const struct command *command)
 {
 	// There is room: wait_for_room().
-	rte_ring_sp_enqueue_elem(base->worker[worker]->commands, (void *)(uintptr_t)command,
-		sizeof(*command));
+	rte_ring_sp_enqueue_elem(
+		base->worker[worker]->commands, (void *)(uintptr_t)command, sizeof(*command));
 }
 
 static void
@@ -509,8 +511,8 @@ transaction_run(struct rule_base *base, const struct upf_msg *msg, size_t length
 		if (wait)
 			session_wait_for_workers(base->sessions);
 		apply_end_markers(base, &plan);
-		__atomic_store_n(&base->shm->head->sessions, base->sessions->present,
-			__ATOMIC_RELAXED);
+		__atomic_store_n(
+			&base->shm->head->sessions, base->sessions->present, __ATOMIC_RELAXED);
 	}
 	for (uint32_t i = 0; i < plan.n; i++) {
 		rte_free(plan.op[i].rules);

@@ -27,7 +27,7 @@ struct rule_base { // what transactions change
 
 // Runs the transaction in msg, length octets from the socket. Returns 0 or a positive errno; then
 // *record is the index of the refused record.
-int transaction_run(struct rule_base *base, const struct upf_msg *msg, size_t length,
-	uint32_t *record);
+int transaction_run(
+	struct rule_base *base, const struct upf_msg *msg, size_t length, uint32_t *record);
 
 #endif

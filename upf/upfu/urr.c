@@ -16,18 +16,18 @@ urr_take(uint64_t *fire_at, uint64_t volume)
 	uint64_t armed = __atomic_load_n(fire_at, __ATOMIC_ACQUIRE);
 
 	return armed != 0 && volume >= armed &&
-	       __atomic_compare_exchange_n(fire_at, &armed, UINT64_MAX, false, __ATOMIC_ACQ_REL,
-		       __ATOMIC_RELAXED);
+		__atomic_compare_exchange_n(
+			fire_at, &armed, UINT64_MAX, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
 static void
 urr_fire(struct worker *w, uint32_t slot, uint32_t session)
 {
 	struct event event = {.urr = {
-		.rec = {.type = UPF_REC_EV_URR, .length = sizeof(event.urr)},
-		.session = session,
-		.slot = slot,
-	}};
+				      .rec = {.type = UPF_REC_EV_URR, .length = sizeof(event.urr)},
+				      .session = session,
+				      .slot = slot,
+			      }};
 
 	worker_raise(w, &event);
 }

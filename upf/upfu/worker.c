@@ -218,8 +218,8 @@ create_ring(const char *what, unsigned index, unsigned element)
 	char name[RTE_RING_NAMESIZE];
 
 	snprintf(name, sizeof(name), "%s%u", what, index);
-	return rte_ring_create_elem(name, element, RING_SIZE, (int)rte_socket_id(),
-		RING_F_SP_ENQ | RING_F_SC_DEQ);
+	return rte_ring_create_elem(
+		name, element, RING_SIZE, (int)rte_socket_id(), RING_F_SP_ENQ | RING_F_SC_DEQ);
 }
 
 struct worker *

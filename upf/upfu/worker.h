@@ -34,10 +34,10 @@ struct pkt {
 	uint64_t key; // of the map that leads to the session
 	uint32_t bucket;
 	uint32_t session;
-	uint16_t ip;     // offset of the user's IPv4 header in the packet's data
-	uint16_t ip_len; // its total length
-	uint8_t tunnel;  // came in GTP-U
-	uint8_t qfi;     // of the PDU Session Container received
+	uint16_t ip;      // offset of the user's IPv4 header in the packet's data
+	uint16_t ip_len;  // its total length
+	uint8_t tunnel;   // came in GTP-U
+	uint8_t qfi;      // of the PDU Session Container received
 	uint8_t released; // comes from a downlink buffer: its QERs were applied on arrival
 	uint8_t reserved[17];
 };
@@ -59,7 +59,7 @@ enum command_op {
 	COMMAND_END_MARKER,
 };
 
-struct command { // control thread → worker
+struct command {     // control thread → worker
 	uint32_t op; // enum command_op
 	uint32_t session;
 	rte_be32_t peer_addr;
@@ -85,7 +85,7 @@ struct worker {
 	uint64_t now; // TSC at the start of the poll
 	uint64_t tsc_hz;
 	bool ue_to_ue_allowed;
-	bool shares_cpu; // with the control thread
+	bool shares_cpu;    // with the control thread
 	uint64_t qer_burst; // cycles
 	const struct session_table *sessions;
 	struct qer_bucket (*qer)[2];
@@ -104,8 +104,8 @@ struct worker {
 	uint64_t next_tick; // of the timers
 	uint64_t next_yield;
 	struct sleeper sleeper;
-	bool events_raised; // since the end of the last poll
-	int wake_fd;        // wakes the control thread
+	bool events_raised;      // since the end of the last poll
+	int wake_fd;             // wakes the control thread
 	uint32_t *control_waits; // the control thread is in epoll_wait
 	uint32_t *stop;
 };
@@ -130,7 +130,7 @@ void worker_free(struct worker *w);
 // One round: returns how many packets, commands and timers there were.
 unsigned worker_poll(struct worker *w);
 // Polls until *stop; an rte_eal_remote_launch() function.
-int worker_run(void *worker);
+int worker_run(void *arg);
 
 // Tells the control thread. False: the ring is full.
 bool worker_raise(struct worker *w, const struct event *event);

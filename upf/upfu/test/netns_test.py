@@ -98,10 +98,24 @@ def g_pdu(teid, inner, qfi=9):
         struct.pack("!HBBBBBB", 0, 0, 0x85, 1, 0x10, qfi, 0) + inner
 
 
+passed = 0
+
+
 def check(what, got, want):
+    global passed
     if got != want:
         raise AssertionError(f"{what}: got {got!r}, want {want!r}")
+    passed += 1
     print(f"  ok {what}")
+
+
+def wait_until(what, condition):
+    deadline = time.monotonic() + 3
+    while not condition():
+        if time.monotonic() > deadline:
+            raise AssertionError(f"{what}: does not come true")
+        time.sleep(0.005)
+    check(what, True, True)
 
 
 def session(index, ue, teid, gnb_teid, action=p.FORW, **kwargs):
@@ -213,12 +227,8 @@ def test_upf(upf, peer, gnb):
     for i in range(20):
         sender.sendto(struct.pack("!I", i), (UE, 9999))
     check("Downlink Data event", peer.wait_event(p.EV_DL_DATA)[:6], struct.pack("=IH", 5, 2))
-    # The sender cannot see when the last one has arrived, the counter can.
-    deadline = time.monotonic() + 3
-    while peer.drops()["buffer_full"] + peer.local()["buffered"] < 20:
-        if time.monotonic() > deadline:
-            raise AssertionError(f"20 packets do not arrive: {peer.local()}")
-        time.sleep(0.005)
+    wait_until("20 packets arrive",
+               lambda: peer.drops()["buffer_full"] + peer.local()["buffered"] >= 20)
     check("buffered, and full at the limit",
           (peer.local()["buffered"], peer.drops()["buffer_full"]), (16, 4))
     check("no second event", [e for e in peer.events if e[0] == p.EV_DL_DATA], [])
@@ -254,13 +264,8 @@ def test_upf(upf, peer, gnb):
     check("delete", peer.transaction(p.session_del(5)), (0, 0))
     drops = peer.drops()["unknown_ue"]
     sender.sendto(b"x", (UE, 9999))
-    deadline = time.monotonic() + 3
-    while peer.drops()["unknown_ue"] == drops:
-        if time.monotonic() > deadline:
-            raise AssertionError("packet for a deleted session is not counted")
-        time.sleep(0.005)
-    print("  ok packet for a deleted session is counted")
-    return peer
+    wait_until("packet for a deleted session is counted",
+               lambda: peer.drops()["unknown_ue"] == drops + 1)
 
 
 def main():
@@ -287,7 +292,7 @@ def main():
                     upf.stop()
         finally:
             shutil.rmtree(directory)
-    print("ok")
+    print(f"{passed} passed, 0 failed")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,301 @@
+#include "rig.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <rte_cycles.h>
+#include <rte_eal.h>
+#include <rte_eth_ring.h>
+#include <rte_ethdev.h>
+#include <rte_malloc.h>
+#include <rte_rcu_qsbr.h>
+#include <rte_ring.h>
+#include <rte_ring_elem.h>
+
+#include "eal.h"
+
+#define RIG_MBUFS 4096u
+#define RIG_RING 1024u
+
+const struct rte_ether_addr rig_gnb_mac = {{2, 0, 0, 0, 3, 100}};
+const struct rte_ether_addr rig_gateway_mac = {{2, 0, 0, 0, 6, 1}};
+
+// Ports live as long as the process: ethdevs of rings cannot be made twice under one name.
+static struct rte_ring *rx_ring[UPF_PORTS][RIG_WORKERS], *tx_ring[UPF_PORTS][RIG_WORKERS];
+static uint16_t ethdev[UPF_PORTS];
+static struct rte_mempool *pool;
+
+void
+rig_start_eal(void)
+{
+	static const char *const names[UPF_PORTS] = {"n3", "n6"};
+	char *argv[] = {"test", "--no-huge", "--no-shconf", "-m", "192", "--no-pci",
+		"--no-telemetry", "--lcores=0@0,1@0", "--main-lcore=0", "--iova-mode=va",
+		"--log-level=lib.*:warning"};
+	char name[32], error[256];
+
+	assert_true(rte_eal_init(sizeof(argv) / sizeof(argv[0]), argv) >= 0);
+	pool = eal_create_pool(RIG_MBUFS, RIG_WORKERS);
+	assert_non_null(pool);
+	for (unsigned port = 0; port < UPF_PORTS; port++) {
+		int rc;
+
+		for (unsigned w = 0; w < RIG_WORKERS; w++) {
+			snprintf(name, sizeof(name), "%s-rx%u", names[port], w);
+			rx_ring[port][w] = rte_ring_create(name, RIG_RING, SOCKET_ID_ANY, 0);
+			snprintf(name, sizeof(name), "%s-tx%u", names[port], w);
+			tx_ring[port][w] = rte_ring_create(name, RIG_RING, SOCKET_ID_ANY, 0);
+		}
+		rc = rte_eth_from_rings(
+			names[port], rx_ring[port], RIG_WORKERS, tx_ring[port], RIG_WORKERS, 0);
+		assert_true(rc >= 0);
+		ethdev[port] = (uint16_t)rc;
+		if (eal_start_port(ethdev[port], RIG_WORKERS, 1500, pool, error, sizeof(error)) < 0)
+			fail_msg("%s", error);
+	}
+}
+
+struct rte_mempool *
+rig_pool(void)
+{
+	return pool;
+}
+
+unsigned
+rig_mbufs_in_use(void)
+{
+	return rte_mempool_in_use_count(pool);
+}
+
+struct config
+rig_config(void)
+{
+	return (struct config){
+		.workers = 1,
+		.control_cpu = 0,
+		.worker_cpu = {1, 1},
+		.limits =
+			{
+				.sessions_max = 1024,
+				.urr_slots = 2048,
+				.qer_slots = 2048,
+				.buffer_packets = 64,
+				.buffer_packets_per_session = 16,
+				.error_indications = 100,
+			},
+		.interface =
+			{
+				[UPF_PORT_N3] = {.address = RIG_IP(172, 30, 3, 16),
+					.block_len = 28,
+					.prefix_len = 24,
+					.mtu = 1500},
+				[UPF_PORT_N6] = {.address = RIG_N6_ADDR,
+					.block_len = 32,
+					.prefix_len = 24,
+					.gateway = RIG_GATEWAY,
+					.mtu = 1500},
+			},
+		.qer_burst_ms = 10,
+	};
+}
+
+static void
+count_fired(void *context, uint32_t session, uint32_t slot)
+{
+	(void)session;
+	(void)slot;
+	((struct rig *)context)->urr_fired++;
+}
+
+static void
+know(struct worker *w, enum upf_port port, uint32_t addr, const struct rte_ether_addr *mac)
+{
+	struct neigh *n =
+		&w->neigh[port].entry[(rte_cpu_to_be_32(addr) * UINT32_C(0x9e3779b1) >> 16) &
+			(NEIGH_ENTRIES - 1)];
+
+	n->addr = rte_cpu_to_be_32(addr);
+	n->mac = *mac;
+	n->state = NEIGH_GOOD;
+	n->due = UINT64_MAX;
+}
+
+struct rig *
+rig_create_with(const struct config *config, unsigned workers, bool with_neighbours)
+{
+	struct rig *rig = calloc(1, sizeof(*rig));
+	struct worker_shared shared;
+
+	assert_non_null(rig);
+	rig->config = *config;
+	rig->config.workers = workers;
+	rig->wake_fd = eventfd(0, EFD_NONBLOCK);
+	rig->qer = rte_zmalloc("qer", config->limits.qer_slots * sizeof(*rig->qer), 64);
+	assert_non_null(rig->qer);
+	assert_int_equal(
+		session_table_init(&rig->sessions, config->limits.sessions_max, workers), 0);
+	assert_int_equal(
+		shm_init(&rig->shm, workers, config->limits.urr_slots, rte_get_tsc_hz()), 0);
+	shared = (struct worker_shared){
+		.config = &rig->config,
+		.sessions = &rig->sessions,
+		.qer = rig->qer,
+		.urr = rig->shm.urr,
+		.stats = rig->shm.workers,
+		.pool = pool,
+		.ethdev = {ethdev[0], ethdev[1]},
+		.wake_fd = rig->wake_fd,
+		.control_waits = &rig->control_waits,
+		.stop = &rig->stop,
+	};
+	for (unsigned i = 0; i < workers; i++) {
+		rig->worker[i] = worker_create(i, &shared);
+		assert_non_null(rig->worker[i]);
+		if (with_neighbours) {
+			know(rig->worker[i], UPF_PORT_N3, RIG_GNB, &rig_gnb_mac);
+			know(rig->worker[i], UPF_PORT_N6, RIG_GATEWAY, &rig_gateway_mac);
+		}
+	}
+	// The test thread is control thread and workers in one, so a grace period has no one to wait for:
+	// the workers are not registered with QSBR.
+	rig->base = (struct rule_base){
+		.compile = {&rig->config, rte_get_tsc_hz()},
+		.sessions = &rig->sessions,
+		.shm = &rig->shm,
+		.worker = rig->worker,
+		.workers = workers,
+		.urr_fired = count_fired,
+		.context = rig,
+	};
+	return rig;
+}
+
+struct rig *
+rig_create(unsigned workers, bool with_neighbours)
+{
+	struct config config = rig_config();
+
+	return rig_create_with(&config, workers, with_neighbours);
+}
+
+void
+rig_free(struct rig *rig)
+{
+	for (unsigned port = 0; port < UPF_PORTS; port++)
+		rig_count_sent(rig, (enum upf_port)port);
+	for (unsigned i = 0; i < rig->config.workers; i++)
+		worker_free(rig->worker[i]);
+	assert_int_equal(rig_mbufs_in_use(), 0);
+	shm_free(&rig->shm);
+	session_table_free(&rig->sessions);
+	rte_free(rig->qer);
+	free(rig->base.meta);
+	close(rig->wake_fd);
+	free(rig);
+}
+
+void
+rig_inject_to(
+	struct rig *rig, unsigned worker, enum upf_port port, const void *frame, size_t length)
+{
+	struct rte_mbuf *m = rte_pktmbuf_alloc(pool);
+	struct rte_ether_addr mac = rig->worker[worker]->port[port].mac;
+	char *data;
+
+	assert_non_null(m);
+	data = rte_pktmbuf_append(m, (uint16_t)length);
+	assert_non_null(data);
+	memcpy(data, frame, length);
+	// An all-zero destination stands for "this port".
+	if (length >= sizeof(struct rte_ether_hdr) &&
+		rte_is_zero_ether_addr(&((struct rte_ether_hdr *)(void *)data)->dst_addr))
+		((struct rte_ether_hdr *)(void *)data)->dst_addr = mac;
+	assert_int_equal(rte_ring_enqueue(rx_ring[port][worker], m), 0);
+}
+
+void
+rig_inject(struct rig *rig, enum upf_port port, const void *frame, size_t length)
+{
+	rig_inject_to(rig, 0, port, frame, length);
+}
+
+void
+rig_poll(struct rig *rig)
+{
+	unsigned work;
+
+	do {
+		work = 0;
+		for (unsigned i = 0; i < rig->config.workers; i++)
+			work += worker_poll(rig->worker[i]);
+	} while (work != 0);
+}
+
+struct rte_mbuf *
+rig_sent(struct rig *rig, enum upf_port port)
+{
+	void *m;
+
+	for (unsigned i = 0; i < rig->config.workers; i++) {
+		if (rte_ring_dequeue(tx_ring[port][i], &m) == 0)
+			return m;
+	}
+	return NULL;
+}
+
+unsigned
+rig_count_sent(struct rig *rig, enum upf_port port)
+{
+	struct rte_mbuf *m;
+	unsigned n = 0;
+
+	while ((m = rig_sent(rig, port)) != NULL) {
+		rte_pktmbuf_free(m);
+		n++;
+	}
+	return n;
+}
+
+static uint64_t
+drops_of(const struct rig *rig, unsigned reason)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < rig->config.workers; i++)
+		sum += rig->shm.workers[i].drops[reason];
+	return sum;
+}
+
+uint64_t
+rig_dropped(struct rig *rig, enum upf_drop reason)
+{
+	uint64_t now = drops_of(rig, reason), since = now - rig->dropped_before[reason];
+
+	rig->dropped_before[reason] = now;
+	return since;
+}
+
+void
+rig_assert_no_other_drops(struct rig *rig)
+{
+#define UPF_DROP_NAME(symbol, label, help) label,
+	static const char *const labels[] = {UPF_DROP_REASONS(UPF_DROP_NAME)};
+#undef UPF_DROP_NAME
+
+	for (unsigned i = 0; i < UPF_DROPS; i++) {
+		if (drops_of(rig, i) != rig->dropped_before[i])
+			fail_msg("dropped as %s", labels[i]);
+	}
+}
+
+bool
+rig_event(struct rig *rig, struct event *event)
+{
+	for (unsigned i = 0; i < rig->config.workers; i++) {
+		if (rte_ring_dequeue_elem(rig->worker[i]->events, event, sizeof(*event)) == 0)
+			return true;
+	}
+	return false;
+}

@@ -1,0 +1,164 @@
+#include "rules.h"
+
+#include <string.h>
+
+#include <rte_ip.h>
+
+void
+transaction_begin(struct transaction *t)
+{
+	memset(&t->msg, 0, sizeof(t->msg));
+	t->msg = (struct upf_msg){
+		.magic = UPF_ABI_MAGIC,
+		.version = UPF_ABI_VERSION,
+		.op = UPF_OP_TRANSACTION,
+		.length = sizeof(t->msg),
+	};
+	t->length = sizeof(t->msg);
+}
+
+static void
+append(struct transaction *t, const void *data, size_t length)
+{
+	assert_true(t->length + length <= sizeof(t->bytes));
+	if (length != 0)
+		memcpy(t->bytes + t->length, data, length);
+	t->length += length;
+	t->msg.length = (uint32_t)t->length;
+}
+
+void
+transaction_add(struct transaction *t, const void *record, size_t length)
+{
+	append(t, record, length);
+	t->msg.records++;
+}
+
+static void
+pad(struct transaction *t, size_t from)
+{
+	static const uint8_t zeros[8];
+
+	append(t, zeros, (8 - t->length % 8) % 8);
+	((struct upf_record *)(void *)(t->bytes + from))->length = (uint32_t)(t->length - from);
+}
+
+void
+transaction_put(struct transaction *t, const struct session_rules_builder *s)
+{
+	size_t from = t->length;
+	struct upf_session_put put = {
+		.rec = {.type = UPF_REC_SESSION_PUT},
+		.session = s->session,
+		.blob_len = s->blob != NULL ? (uint32_t)strlen(s->blob) : 0,
+		.n_pdr = (uint16_t)s->n_pdr,
+		.n_far = (uint16_t)s->n_far,
+		.n_qer = (uint16_t)s->n_qer,
+		.n_urr = (uint16_t)s->n_urr,
+		.n_sdf = (uint16_t)s->n_sdf,
+	};
+
+	transaction_add(t, &put, sizeof(put));
+	append(t, s->pdr, s->n_pdr * sizeof(s->pdr[0]));
+	append(t, s->far, s->n_far * sizeof(s->far[0]));
+	append(t, s->qer, s->n_qer * sizeof(s->qer[0]));
+	append(t, s->urr, s->n_urr * sizeof(s->urr[0]));
+	append(t, s->sdf, s->n_sdf * sizeof(s->sdf[0]));
+	append(t, s->blob, put.blob_len);
+	pad(t, from);
+}
+
+void
+transaction_del(struct transaction *t, uint32_t session)
+{
+	struct upf_session_ref ref = {
+		.rec = {.type = UPF_REC_SESSION_DEL, .length = sizeof(ref)},
+		.session = session,
+	};
+
+	transaction_add(t, &ref, sizeof(ref));
+}
+
+void
+transaction_blob(struct transaction *t, uint16_t type, uint32_t session, const char *blob)
+{
+	size_t from = t->length;
+	struct upf_session_ref ref = {
+		.rec = {.type = type},
+		.session = session,
+		.blob_len = (uint32_t)strlen(blob),
+	};
+
+	transaction_add(t, &ref, sizeof(ref));
+	append(t, blob, ref.blob_len);
+	pad(t, from);
+}
+
+int
+transaction_do(struct rig *rig, struct transaction *t, uint32_t *record)
+{
+	uint32_t refused;
+	int rc = transaction_run(&rig->base, &t->msg, t->length, &refused);
+
+	if (record != NULL)
+		*record = refused;
+	session_trash_collect(&rig->sessions);
+	return rc;
+}
+
+void
+rules_usual(struct session_rules_builder *s, uint32_t session, uint32_t ue, uint32_t teid)
+{
+	memset(s, 0, sizeof(*s));
+	s->session = session;
+	s->n_pdr = s->n_far = 2;
+	s->n_qer = s->n_urr = 1;
+	s->pdr[0] = (struct upf_pdr){
+		.precedence = 255,
+		.pdr_id = 1,
+		.source_interface = UPF_IF_ACCESS,
+		.flags = UPF_PDR_TEID | UPF_PDR_UE_IP | UPF_PDR_REMOVE_GTPU,
+		.n3_addr_be = rte_cpu_to_be_32(RIG_N3_ADDR),
+		.teid = teid,
+		.ue_addr_be = rte_cpu_to_be_32(ue),
+		.n_qer = 1,
+		.n_urr = 1,
+	};
+	s->pdr[1] = (struct upf_pdr){
+		.precedence = 255,
+		.pdr_id = 2,
+		.source_interface = UPF_IF_CORE,
+		.flags = UPF_PDR_UE_IP,
+		.ue_addr_be = rte_cpu_to_be_32(ue),
+		.far = 1,
+		.n_qer = 1,
+		.n_urr = 1,
+	};
+	s->far[0] = (struct upf_far){
+		.far_id = 1,
+		.action = UPF_FAR_FORW,
+		.destination_interface = UPF_IF_CORE,
+	};
+	s->far[1] = (struct upf_far){
+		.far_id = 2,
+		.action = UPF_FAR_FORW,
+		.destination_interface = UPF_IF_ACCESS,
+		.flags = UPF_FAR_OHC_GTPU,
+		.peer_addr_be = rte_cpu_to_be_32(RIG_GNB),
+		.local_addr_be = rte_cpu_to_be_32(RIG_N3_ADDR),
+		.teid = teid + 0x1000,
+		.peer_port = 2152,
+	};
+	s->qer[0] = (struct upf_qer){.qer_id = 1, .slot = session, .qfi = 9};
+	s->urr[0] = (struct upf_urr){.urr_id = 1, .slot = session};
+}
+
+void
+rules_install(struct rig *rig, const struct session_rules_builder *s)
+{
+	static struct transaction t;
+
+	transaction_begin(&t);
+	transaction_put(&t, s);
+	assert_int_equal(transaction_do(rig, &t, NULL), 0);
+}

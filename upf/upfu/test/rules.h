@@ -1,0 +1,44 @@
+// Transactions by hand: builders that append records, PDRs, FARs … in the order of upf_abi.h.
+#ifndef UPFU_TEST_RULES_H
+#define UPFU_TEST_RULES_H
+
+#include "rig.h"
+#include "upf_abi.h"
+
+#define RULES_PARTS 1100u
+
+// A session under construction; rules_put() writes it out.
+struct session_rules_builder {
+	uint32_t session;
+	struct upf_pdr pdr[UPF_SESSION_PDRS + 1];
+	struct upf_far far[8];
+	struct upf_qer qer[8];
+	struct upf_urr urr[8];
+	struct upf_sdf sdf[64];
+	unsigned n_pdr, n_far, n_qer, n_urr, n_sdf;
+	const char *blob;
+};
+
+struct transaction {
+	union {
+		struct upf_msg msg;
+		uint8_t bytes[UPF_MSG_MAX];
+	};
+	size_t length;
+};
+
+void transaction_begin(struct transaction *t);
+void transaction_add(struct transaction *t, const void *record, size_t length);
+void transaction_put(struct transaction *t, const struct session_rules_builder *s);
+void transaction_del(struct transaction *t, uint32_t session);
+void transaction_blob(struct transaction *t, uint16_t type, uint32_t session, const char *blob);
+// Runs it; returns the errno, and the refused record in *record (NULL: not wanted).
+int transaction_do(struct rig *rig, struct transaction *t, uint32_t *record);
+
+// The usual session: UL PDR 1 (F-TEID RIG_N3_ADDR/teid, UE) → FAR 1 core; DL PDR 2 (UE) → FAR 2 to
+// the gNB with TEID teid + 0x1000; QER 1 with QFI 9 and URR 1, both in slot `session`.
+void rules_usual(struct session_rules_builder *s, uint32_t session, uint32_t ue, uint32_t teid);
+// Installs it, which must work.
+void rules_install(struct rig *rig, const struct session_rules_builder *s);
+
+#endif

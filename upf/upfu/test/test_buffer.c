@@ -1,0 +1,258 @@
+// Downlink packets for idle UEs: held, notified once, released in order, never leaked.
+#include <string.h>
+
+#include "frames.h"
+#include "gtpu.h"
+#include "rules.h"
+#include "tests.h"
+
+static void
+install(struct rig *rig, uint8_t action)
+{
+	struct session_rules_builder s;
+
+	rules_usual(&s, 1, RIG_UE, 0x100);
+	s.far[1].action = action;
+	rules_install(rig, &s);
+}
+
+static void
+send_down(struct rig *rig, uint32_t ue, unsigned from, unsigned n)
+{
+	struct frame f;
+
+	for (unsigned i = from; i < from + n; i++) {
+		frame_eth_ip(&f,
+			&(struct ip_fields){.src = RIG_REMOTE, .dst = ue, .sport = (uint16_t)i});
+		rig_inject(rig, UPF_PORT_N6, f.data, f.length);
+	}
+}
+
+// The numbers of the packets sent into the tunnel must be from, from + 1, …
+static void
+assert_sent_in_order(struct rig *rig, unsigned from, unsigned n)
+{
+	for (unsigned i = from; i < from + n; i++) {
+		struct rte_mbuf *m = rig_sent(rig, UPF_PORT_N3);
+		const uint8_t *port;
+
+		assert_non_null(m);
+		port = rte_pktmbuf_mtod_offset(
+			m, const uint8_t *, 14 + sizeof(struct gtpu_outer) + 20);
+		assert_int_equal(port[0] << 8 | port[1], i);
+		rte_pktmbuf_free(m);
+	}
+	assert_null(rig_sent(rig, UPF_PORT_N3));
+}
+
+static void
+held_then_released_in_order(void **state)
+{
+	struct rig *rig = rig_create(1, true);
+	struct event event;
+
+	(void)state;
+	install(rig, UPF_FAR_BUFF | UPF_FAR_NOCP);
+	send_down(rig, RIG_UE, 0, 10);
+	rig_poll(rig);
+	assert_true(rig_event(rig, &event));
+	assert_int_equal(event.rec.type, UPF_REC_EV_DL_DATA);
+	assert_int_equal(event.dl_data.session, 1);
+	assert_int_equal(event.dl_data.pdr_id, 2);
+	assert_int_equal(event.dl_data.qfi, 9);
+	assert_false(rig_event(rig, &event));
+	// Other rules that still buffer: nothing lost, no second event.
+	install(rig, UPF_FAR_BUFF | UPF_FAR_NOCP);
+	rig_poll(rig);
+	send_down(rig, RIG_UE, 10, 2);
+	rig_poll(rig);
+	assert_false(rig_event(rig, &event));
+	assert_null(rig_sent(rig, UPF_PORT_N3));
+	assert_int_equal(rig->shm.urr[1].dir[UPF_DL].packets, 0);
+	// New packets arrive in the instant of the update; they come after.
+	send_down(rig, RIG_UE, 12, 4);
+	install(rig, UPF_FAR_FORW);
+	rig_poll(rig);
+	assert_sent_in_order(rig, 0, 16);
+	assert_int_equal(rig->shm.urr[1].dir[UPF_DL].packets, 16);
+	assert_int_equal(rig->shm.workers[0].local.buffered, 16);
+	assert_int_equal(rig->shm.workers[0].local.buffered_released, 16);
+	rig_assert_no_other_drops(rig);
+	// Idle again: notified again.
+	install(rig, UPF_FAR_BUFF | UPF_FAR_NOCP);
+	send_down(rig, RIG_UE, 0, 1);
+	rig_poll(rig);
+	assert_true(rig_event(rig, &event));
+	rig_free(rig); // and what still waits is given back
+}
+
+static void
+without_nocp_nobody_is_told(void **state)
+{
+	struct rig *rig = rig_create(1, true);
+	struct event event;
+
+	(void)state;
+	install(rig, UPF_FAR_BUFF);
+	send_down(rig, RIG_UE, 0, 3);
+	rig_poll(rig);
+	assert_false(rig_event(rig, &event));
+	install(rig, UPF_FAR_FORW);
+	rig_poll(rig);
+	assert_sent_in_order(rig, 0, 3);
+	rig_assert_no_other_drops(rig);
+	rig_free(rig);
+}
+
+static void
+bounded_a_session_and_in_all(void **state)
+{
+	struct rig *rig = rig_create(1, true);
+	struct session_rules_builder s;
+
+	(void)state;
+	for (uint32_t i = 0; i < 8; i++) {
+		rules_usual(&s, i, RIG_UE + i, 0x100 + i);
+		s.far[1].action = UPF_FAR_BUFF;
+		rules_install(rig, &s);
+		send_down(rig, RIG_UE + i, 0, 20);
+		rig_poll(rig);
+	}
+	// 16 a session for four sessions, then the 64 of the whole.
+	assert_int_equal(rig_dropped(rig, UPF_DROP_BUFFER_FULL), 8 * 20 - 64);
+	assert_int_equal(rig->worker[0]->buffers.packets, 64);
+	rig_assert_no_other_drops(rig);
+	rig_free(rig);
+}
+
+static void
+dropped_when_the_session_or_its_far_goes(void **state)
+{
+	struct rig *rig = rig_create(1, true);
+	static struct transaction t;
+
+	(void)state;
+	install(rig, UPF_FAR_BUFF);
+	send_down(rig, RIG_UE, 0, 5);
+	rig_poll(rig);
+	transaction_begin(&t);
+	transaction_del(&t, 1);
+	assert_int_equal(transaction_do(rig, &t, NULL), 0);
+	rig_poll(rig);
+	assert_int_equal(rig_dropped(rig, UPF_DROP_BUFFER_RELEASED), 5);
+	assert_int_equal(rig->worker[0]->buffers.queues, 0);
+
+	install(rig, UPF_FAR_BUFF);
+	send_down(rig, RIG_UE, 0, 5);
+	rig_poll(rig);
+	install(rig, UPF_FAR_DROP);
+	rig_poll(rig);
+	assert_int_equal(rig_dropped(rig, UPF_DROP_FAR_DROP), 5);
+	rig_assert_no_other_drops(rig);
+	rig_free(rig);
+}
+
+// The index of a deleted session is used anew, with the same UE IP address, before the worker has
+// seen the command: the old one's packets must not reach the new one.
+static void
+packets_of_an_old_incarnation_are_dropped(void **state)
+{
+	struct rig *rig = rig_create(1, true);
+	static struct transaction t;
+
+	(void)state;
+	install(rig, UPF_FAR_BUFF);
+	send_down(rig, RIG_UE, 0, 5);
+	rig_poll(rig);
+	transaction_begin(&t);
+	transaction_del(&t, 1);
+	assert_int_equal(transaction_do(rig, &t, NULL), 0);
+	install(rig, UPF_FAR_BUFF);
+	send_down(rig, RIG_UE, 5, 2);
+	rig_poll(rig);
+	assert_int_equal(rig_dropped(rig, UPF_DROP_BUFFER_RELEASED), 5);
+	install(rig, UPF_FAR_FORW);
+	rig_poll(rig);
+	assert_sent_in_order(rig, 5, 2);
+	rig_assert_no_other_drops(rig);
+	rig_free(rig);
+}
+
+// A queue longer than a burst, some of whose packets stay: order holds within each flow.
+static void
+packets_whose_far_still_buffers_stay(void **state)
+{
+	struct config config = rig_config();
+	struct session_rules_builder s;
+	struct rig *rig;
+
+	(void)state;
+	config.limits.buffer_packets_per_session = 64;
+	rig = rig_create_with(&config, 1, true);
+	install(rig, UPF_FAR_BUFF);
+	send_down(rig, RIG_UE, 0, 50);
+	rig_poll(rig);
+	// Flows from port 40 on keep buffering, by a PDR of their own.
+	rules_usual(&s, 1, RIG_UE, 0x100);
+	s.pdr[2] = s.pdr[1];
+	s.pdr[1] = s.pdr[0];
+	s.pdr[0] = s.pdr[2];
+	s.pdr[0].precedence = 10;
+	s.pdr[0].pdr_id = 3;
+	s.pdr[0].far = 2;
+	s.pdr[0].sdf_count = 1;
+	s.n_pdr = 3;
+	s.far[2] = (struct upf_far){.far_id = 3, .action = UPF_FAR_BUFF};
+	s.n_far = 3;
+	s.sdf[0] = (struct upf_sdf){.flags = UPF_SDF_PORTS,
+		.remote_port_lo = 40,
+		.remote_port_hi = 65535,
+		.local_port_hi = 65535};
+	s.n_sdf = 1;
+	rules_install(rig, &s);
+	rig_poll(rig);
+	assert_sent_in_order(rig, 0, 40);
+	assert_int_equal(rig->worker[0]->buffers.packets, 10);
+	install(rig, UPF_FAR_FORW);
+	rig_poll(rig);
+	assert_sent_in_order(rig, 40, 10);
+	rig_assert_no_other_drops(rig);
+	rig_free(rig);
+}
+
+// The MBR was applied on arrival; the release may be faster.
+static void
+release_is_not_held_to_the_rate_again(void **state)
+{
+	struct rig *rig = rig_create(1, true);
+	struct session_rules_builder s;
+
+	(void)state;
+	install(rig, UPF_FAR_BUFF);
+	send_down(rig, RIG_UE, 0, 10);
+	rig_poll(rig);
+	rules_usual(&s, 1, RIG_UE, 0x100);
+	s.qer[0].flags = UPF_QER_MBR;
+	s.qer[0].mbr_dl = 1000;
+	rules_install(rig, &s);
+	rig_poll(rig);
+	assert_sent_in_order(rig, 0, 10);
+	rig_assert_no_other_drops(rig);
+	rig_free(rig);
+}
+
+int
+test_buffer(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(held_then_released_in_order),
+		cmocka_unit_test(without_nocp_nobody_is_told),
+		cmocka_unit_test(bounded_a_session_and_in_all),
+		cmocka_unit_test(dropped_when_the_session_or_its_far_goes),
+		cmocka_unit_test(packets_of_an_old_incarnation_are_dropped),
+		cmocka_unit_test(packets_whose_far_still_buffers_stay),
+		cmocka_unit_test(release_is_not_held_to_the_rate_again),
+	};
+
+	return cmocka_run_group_tests_name("buffer", tests, NULL, NULL);
+}

@@ -1,0 +1,21 @@
+#include "rig.h"
+#include "tests.h"
+
+int
+main(void)
+{
+	int failed = 0;
+
+	rig_start_eal();
+	failed += test_config();
+	failed += test_bucketmap();
+	failed += test_sdf();
+	failed += test_qer();
+	failed += test_forward();
+	failed += test_local();
+	failed += test_neigh();
+	failed += test_urr();
+	failed += test_buffer();
+	failed += test_ipc();
+	return failed != 0;
+}

@@ -1,0 +1,279 @@
+// ARP: asking, waiting, answering, ageing. Time is moved by changing the entries' timers.
+#include <string.h>
+
+#include <rte_arp.h>
+#include <rte_cycles.h>
+
+#include "frames.h"
+#include "rules.h"
+#include "tests.h"
+
+static struct rte_arp_hdr
+sent_arp(struct rig *rig, enum upf_port port)
+{
+	struct rte_mbuf *m = rig_sent(rig, port);
+	struct rte_arp_hdr arp;
+
+	assert_non_null(m);
+	assert_int_equal(rte_pktmbuf_pkt_len(m), 60);
+	assert_int_equal(rte_pktmbuf_mtod(m, struct rte_ether_hdr *)->ether_type,
+		rte_cpu_to_be_16(RTE_ETHER_TYPE_ARP));
+	arp = *rte_pktmbuf_mtod_offset(m, struct rte_arp_hdr *, 14);
+	rte_pktmbuf_free(m);
+	return arp;
+}
+
+static struct neigh *
+entry(struct rig *rig, enum upf_port port, uint32_t addr)
+{
+	for (unsigned i = 0; i < NEIGH_ENTRIES; i++) {
+		struct neigh *n = &rig->worker[0]->neigh[port].entry[i];
+
+		if (n->state != NEIGH_FREE && n->addr == rte_cpu_to_be_32(addr))
+			return n;
+	}
+	return NULL;
+}
+
+// Lets the timer of one entry run out.
+static void
+expire(struct rig *rig, enum upf_port port, uint32_t addr)
+{
+	entry(rig, port, addr)->due = 0;
+	rig->worker[0]->next_tick = 0;
+	rig_poll(rig);
+}
+
+static void
+send_uplink(struct rig *rig, unsigned n)
+{
+	struct frame f;
+
+	frame_gpdu(
+		&f, RIG_N3_ADDR, 0x100, 9, &(struct ip_fields){.src = RIG_UE, .dst = RIG_REMOTE});
+	for (unsigned i = 0; i < n; i++)
+		rig_inject(rig, UPF_PORT_N3, f.data, f.length);
+	rig_poll(rig);
+}
+
+static struct rig *
+rig_with_session(void)
+{
+	struct rig *rig = rig_create(1, false);
+	struct session_rules_builder s;
+
+	rules_usual(&s, 1, RIG_UE, 0x100);
+	rules_install(rig, &s);
+	return rig;
+}
+
+static void
+first_packets_wait_for_the_answer(void **state)
+{
+	struct rig *rig = rig_with_session();
+	struct rte_arp_hdr arp;
+	struct frame f;
+	struct rte_mbuf *m;
+
+	(void)state;
+	send_uplink(rig, 10);
+	arp = sent_arp(rig, UPF_PORT_N6);
+	assert_int_equal(arp.arp_opcode, rte_cpu_to_be_16(1));
+	assert_int_equal(arp.arp_data.arp_tip, rte_cpu_to_be_32(RIG_GATEWAY));
+	assert_int_equal(arp.arp_data.arp_sip, rte_cpu_to_be_32(RIG_N6_ADDR));
+	assert_null(rig_sent(rig, UPF_PORT_N6)); // one request, whatever waits
+	assert_int_equal(rig_dropped(rig, UPF_DROP_NO_NEIGHBOUR), 10 - NEIGH_HELD);
+	frame_arp(&f, 2, &rig_gateway_mac, RIG_GATEWAY, RIG_N6_ADDR);
+	rig_inject(rig, UPF_PORT_N6, f.data, f.length);
+	rig_poll(rig);
+	for (unsigned i = 0; i < NEIGH_HELD; i++) {
+		m = rig_sent(rig, UPF_PORT_N6);
+		assert_non_null(m);
+		assert_true(rte_is_same_ether_addr(
+			&rte_pktmbuf_mtod(m, struct rte_ether_hdr *)->dst_addr, &rig_gateway_mac));
+		rte_pktmbuf_free(m);
+	}
+	send_uplink(rig, 1);
+	assert_int_equal(rig_count_sent(rig, UPF_PORT_N6), 1);
+	assert_int_equal(rig->shm.workers[0].local.arp_replies, 1);
+	rig_assert_no_other_drops(rig);
+	rig_free(rig);
+}
+
+static void
+silent_neighbour_is_given_up_and_tried_again(void **state)
+{
+	struct rig *rig = rig_with_session();
+
+	(void)state;
+	send_uplink(rig, 1);
+	for (unsigned i = 0; i < 4; i++)
+		expire(rig, UPF_PORT_N6, RIG_GATEWAY);
+	assert_int_equal(rig_count_sent(rig, UPF_PORT_N6), 5); // five requests
+	rig_assert_no_other_drops(rig);
+	expire(rig, UPF_PORT_N6, RIG_GATEWAY);
+	assert_int_equal(rig_dropped(rig, UPF_DROP_NO_NEIGHBOUR), 1);
+	send_uplink(rig, 1); // dead: dropped at once, nothing asked
+	assert_int_equal(rig_dropped(rig, UPF_DROP_NO_NEIGHBOUR), 1);
+	assert_int_equal(rig_count_sent(rig, UPF_PORT_N6), 0);
+	entry(rig, UPF_PORT_N6, RIG_GATEWAY)->due = 0;
+	send_uplink(rig, 1); // its second is over: asked again
+	assert_int_equal(rig_count_sent(rig, UPF_PORT_N6), 1);
+	rig_assert_no_other_drops(rig);
+	rig_free(rig);
+}
+
+static void
+old_neighbour_is_asked_while_it_serves(void **state)
+{
+	struct rig *rig = rig_create(1, true);
+	struct session_rules_builder s;
+	struct rte_mbuf *m;
+	struct frame f;
+
+	(void)state;
+	rules_usual(&s, 1, RIG_UE, 0x100);
+	rules_install(rig, &s);
+	send_uplink(rig, 1);
+	assert_int_equal(rig_count_sent(rig, UPF_PORT_N6), 1);
+	expire(rig, UPF_PORT_N6, RIG_GATEWAY);
+	m = rig_sent(rig, UPF_PORT_N6); // straight to it
+	assert_non_null(m);
+	assert_true(rte_is_same_ether_addr(
+		&rte_pktmbuf_mtod(m, struct rte_ether_hdr *)->dst_addr, &rig_gateway_mac));
+	rte_pktmbuf_free(m);
+	send_uplink(rig, 1);
+	assert_int_equal(rig_count_sent(rig, UPF_PORT_N6), 1);
+	frame_arp(&f, 2, &rig_gnb_mac, RIG_GATEWAY, RIG_N6_ADDR); // it moved
+	rig_inject(rig, UPF_PORT_N6, f.data, f.length);
+	rig_poll(rig);
+	assert_int_equal(entry(rig, UPF_PORT_N6, RIG_GATEWAY)->state, NEIGH_GOOD);
+	send_uplink(rig, 1);
+	m = rig_sent(rig, UPF_PORT_N6);
+	assert_true(rte_is_same_ether_addr(
+		&rte_pktmbuf_mtod(m, struct rte_ether_hdr *)->dst_addr, &rig_gnb_mac));
+	rte_pktmbuf_free(m);
+	// In use, and silent this time.
+	for (unsigned i = 0; i < 6; i++)
+		expire(rig, UPF_PORT_N6, RIG_GATEWAY);
+	rig_count_sent(rig, UPF_PORT_N6);
+	send_uplink(rig, 1);
+	assert_int_equal(rig_dropped(rig, UPF_DROP_NO_NEIGHBOUR), 1);
+	rig_assert_no_other_drops(rig);
+	// Unused entries just go.
+	expire(rig, UPF_PORT_N3, RIG_GNB);
+	assert_null(entry(rig, UPF_PORT_N3, RIG_GNB));
+	rig_free(rig);
+}
+
+static void
+requests_for_own_addresses_are_answered(void **state)
+{
+	struct rig *rig = rig_create(1, false);
+	struct rte_arp_hdr arp;
+	struct frame f;
+
+	(void)state;
+	frame_arp(&f, 1, &rig_gnb_mac, RIG_GNB, RIG_IP(172, 30, 3, 31));
+	rig_inject(rig, UPF_PORT_N3, f.data, f.length);
+	rig_poll(rig);
+	arp = sent_arp(rig, UPF_PORT_N3);
+	assert_int_equal(arp.arp_opcode, rte_cpu_to_be_16(2));
+	assert_int_equal(arp.arp_data.arp_sip, rte_cpu_to_be_32(RIG_IP(172, 30, 3, 31)));
+	assert_int_equal(arp.arp_data.arp_tip, rte_cpu_to_be_32(RIG_GNB));
+	assert_true(rte_is_same_ether_addr(&arp.arp_data.arp_tha, &rig_gnb_mac));
+	assert_non_null(entry(rig, UPF_PORT_N3, RIG_GNB)); // who asks will be sent to
+	// For others, and from another subnet: heard, not answered, not learnt.
+	frame_arp(&f, 1, &rig_gateway_mac, RIG_IP(172, 30, 3, 5), RIG_IP(172, 30, 3, 32));
+	rig_inject(rig, UPF_PORT_N3, f.data, f.length);
+	frame_arp(&f, 1, &rig_gateway_mac, RIG_IP(10, 0, 0, 5), RIG_N3_ADDR);
+	rig_inject(rig, UPF_PORT_N3, f.data, f.length);
+	rig_poll(rig);
+	assert_null(entry(rig, UPF_PORT_N3, RIG_IP(172, 30, 3, 5)));
+	assert_null(entry(rig, UPF_PORT_N3, RIG_IP(10, 0, 0, 5)));
+	assert_int_equal(rig_count_sent(rig, UPF_PORT_N3), 1); // the answer to 10.0.0.5
+	assert_int_equal(rig->shm.workers[0].local.arp_requests, 3);
+	rig_assert_no_other_drops(rig);
+	rig_free(rig);
+}
+
+static void
+table_full_of_strangers_keeps_working(void **state)
+{
+	struct rig *rig = rig_with_session();
+	struct frame f;
+
+	(void)state;
+	// More destinations on the link than a bucket has places, none of which answers.
+	for (unsigned i = 0; i < 3000; i++) {
+		struct ip_fields ip = {.src = RIG_UE, .dst = RIG_IP(172, 30, 6, 3) + i % 250};
+
+		frame_gpdu(&f, RIG_N3_ADDR, 0x100, 9, &ip);
+		rig_inject(rig, UPF_PORT_N3, f.data, f.length);
+		if (i % 32 == 0) {
+			rig_poll(rig);
+			rig_count_sent(rig, UPF_PORT_N6);
+		}
+	}
+	rig_poll(rig);
+	rig_count_sent(rig, UPF_PORT_N6);
+	rig_dropped(rig, UPF_DROP_NO_NEIGHBOUR);
+	rig_assert_no_other_drops(rig);
+	rig_free(rig);
+}
+
+static void
+without_packet_buffers_requests_are_counted(void **state)
+{
+	struct rig *rig = rig_with_session();
+	static struct rte_mbuf *taken[16384];
+	unsigned n = 0;
+	struct frame f;
+
+	(void)state;
+	frame_gpdu(
+		&f, RIG_N3_ADDR, 0x100, 9, &(struct ip_fields){.src = RIG_UE, .dst = RIG_REMOTE});
+	rig_inject(rig, UPF_PORT_N3, f.data, f.length);
+	while ((taken[n] = rte_pktmbuf_alloc(rig_pool())) != NULL)
+		n++;
+	rig_poll(rig);
+	assert_int_equal(rig_dropped(rig, UPF_DROP_NO_MBUF), 1);
+	rte_pktmbuf_free_bulk(taken, n);
+	rig_assert_no_other_drops(rig);
+	rig_free(rig);
+}
+
+static void
+own_addresses_are_announced(void **state)
+{
+	struct rig *rig = rig_create(1, false);
+
+	(void)state;
+	neigh_announce(rig->worker[0], UPF_PORT_N3);
+	rig_poll(rig);
+	for (uint32_t i = 0; i < 16; i++) {
+		struct rte_arp_hdr arp = sent_arp(rig, UPF_PORT_N3);
+
+		assert_int_equal(
+			arp.arp_data.arp_sip, rte_cpu_to_be_32(RIG_IP(172, 30, 3, 16) + i));
+		assert_int_equal(arp.arp_data.arp_tip, arp.arp_data.arp_sip);
+	}
+	assert_int_equal(rig_count_sent(rig, UPF_PORT_N3), 0);
+	rig_free(rig);
+}
+
+int
+test_neigh(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(first_packets_wait_for_the_answer),
+		cmocka_unit_test(silent_neighbour_is_given_up_and_tried_again),
+		cmocka_unit_test(old_neighbour_is_asked_while_it_serves),
+		cmocka_unit_test(requests_for_own_addresses_are_answered),
+		cmocka_unit_test(table_full_of_strangers_keeps_working),
+		cmocka_unit_test(without_packet_buffers_requests_are_counted),
+		cmocka_unit_test(own_addresses_are_announced),
+	};
+
+	return cmocka_run_group_tests_name("neigh", tests, NULL, NULL);
+}

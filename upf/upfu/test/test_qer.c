@@ -1,0 +1,209 @@
+// Token buckets over virtual time: exact from 10 kbit/s to 100 Gbit/s.
+#include <string.h>
+
+#include "frames.h"
+#include "rules.h"
+#include "stages.h"
+#include "tests.h"
+
+#define OFFERED 20000u
+
+// Offers packets of size octets at twice the rate, evenly over virtual time, and returns how many
+// passed. The clock ends exactly where OFFERED / 2 packets take it at the rate.
+static unsigned
+offer_twice_the_rate(
+	struct rig *rig, struct rules *rules, struct pdr *pdr, uint64_t rate, uint32_t size)
+{
+	struct worker *w = rig->worker[0];
+	struct burst *b = &w->burst;
+	uint64_t start = w->now;
+	unsigned passed = 0;
+
+	for (unsigned i = 0; i < OFFERED; i++) {
+		__extension__ unsigned __int128 cycles =
+			(__extension__(unsigned __int128) w->tsc_hz * 8 * size * (i + 1)) / 2 /
+			rate;
+
+		w->now = start + (uint64_t)cycles;
+		b->n = 1;
+		b->live[0] = &b->pkt[0];
+		b->pkt[0] = (struct pkt){.rules = rules, .pdr = pdr, .ip_len = (uint16_t)size};
+		b->pkt[0].m = rte_pktmbuf_alloc(rig_pool());
+		assert_non_null(b->pkt[0].m);
+		qer_burst(w, b);
+		if (b->n == 1) {
+			rte_pktmbuf_free(b->pkt[0].m);
+			passed++;
+		}
+	}
+	return passed;
+}
+
+static void
+lets_exactly_its_rate_pass(void **state)
+{
+	static const uint64_t rates[] = {
+		10000, 64000, 1000000, 100000000, 1000000000, 10000000000, 100000000000};
+	static const uint32_t sizes[] = {64, 1400, 65535};
+	struct rig *rig = rig_create(1, true);
+
+	(void)state;
+	rig->worker[0]->now = UINT64_C(1) << 40;
+	rig->worker[0]->qer_burst = rig->worker[0]->tsc_hz / 1000000;
+	for (unsigned r = 0; r < sizeof(rates) / sizeof(rates[0]); r++) {
+		for (unsigned s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++) {
+			struct rules rules = {.incarnation = r * 100 + s + 1};
+			struct pdr pdr = {
+				.n_qer = 1,
+				.qer = {{.cost = qer_cost(rates[r], rig->worker[0]->tsc_hz),
+					.slot = 3}},
+			};
+			unsigned passed;
+
+			// The first round has the burst on top; the second is the rate alone.
+			offer_twice_the_rate(rig, &rules, &pdr, rates[r], sizes[s]);
+			passed = offer_twice_the_rate(rig, &rules, &pdr, rates[r], sizes[s]);
+			if (passed < OFFERED / 2 - 10 || passed > OFFERED / 2 + 10)
+				fail_msg("rate %lu size %u: %u packets passed, want %u within a "
+					 "thousandth",
+					rates[r], sizes[s], passed, OFFERED / 2);
+		}
+	}
+	rig_dropped(rig, UPF_DROP_MBR_EXCEEDED);
+	rig_assert_no_other_drops(rig);
+	rig_free(rig);
+}
+
+static void
+cost_is_right_at_the_edges(void **state)
+{
+	const uint64_t hz = 2500000000;
+
+	(void)state;
+	assert_int_equal(qer_cost(0, hz), QER_COST_BLOCKED);
+	assert_true(qer_cost(1, hz) < QER_COST_BLOCKED);
+	assert_int_equal(qer_cost(hz * 8, hz), UINT64_C(1) << 32); // a cycle an octet
+	assert_int_equal(qer_cost(1000000000, hz), UINT64_C(20) << 32);
+	assert_true(qer_cost(UINT64_MAX, hz) >= 1);
+}
+
+static void
+rates_of_both_directions_are_apart(void **state)
+{
+	struct rig *rig = rig_create(1, true);
+	struct session_rules_builder s;
+	struct frame f;
+
+	(void)state;
+	rules_usual(&s, 1, RIG_UE, 0x100);
+	s.qer[0].flags = UPF_QER_MBR;
+	s.qer[0].mbr_ul = 0; // nothing passes
+	s.qer[0].mbr_dl = 1000000000;
+	rules_install(rig, &s);
+	frame_gpdu(
+		&f, RIG_N3_ADDR, 0x100, 9, &(struct ip_fields){.src = RIG_UE, .dst = RIG_REMOTE});
+	rig_inject(rig, UPF_PORT_N3, f.data, f.length);
+	frame_eth_ip(&f, &(struct ip_fields){.src = RIG_REMOTE, .dst = RIG_UE});
+	rig_inject(rig, UPF_PORT_N6, f.data, f.length);
+	rig_poll(rig);
+	assert_int_equal(rig_dropped(rig, UPF_DROP_MBR_EXCEEDED), 1);
+	rig_assert_no_other_drops(rig);
+	assert_int_equal(rig_count_sent(rig, UPF_PORT_N3), 1);
+	rig_free(rig);
+}
+
+static void
+closed_gate_drops_its_direction(void **state)
+{
+	struct rig *rig = rig_create(1, true);
+	struct session_rules_builder s;
+	struct frame f;
+
+	(void)state;
+	rules_usual(&s, 1, RIG_UE, 0x100);
+	s.qer[0].flags = UPF_QER_GATE_DL_CLOSED;
+	rules_install(rig, &s);
+	frame_gpdu(
+		&f, RIG_N3_ADDR, 0x100, 9, &(struct ip_fields){.src = RIG_UE, .dst = RIG_REMOTE});
+	rig_inject(rig, UPF_PORT_N3, f.data, f.length);
+	frame_eth_ip(&f, &(struct ip_fields){.src = RIG_REMOTE, .dst = RIG_UE});
+	rig_inject(rig, UPF_PORT_N6, f.data, f.length);
+	rig_poll(rig);
+	assert_int_equal(rig_dropped(rig, UPF_DROP_GATE_CLOSED), 1);
+	rig_assert_no_other_drops(rig);
+	assert_int_equal(rig_count_sent(rig, UPF_PORT_N6), 1);
+	assert_int_equal(rig->shm.urr[1].dir[UPF_DL].packets, 0);
+	rig_free(rig);
+}
+
+// Debt at an old rate must not outlive it, and must outlive a replacement with the same rate.
+static void
+bucket_survives_replacement_but_not_a_new_rate(void **state)
+{
+	struct rig *rig = rig_create(1, true);
+	struct session_rules_builder s;
+	struct frame f;
+
+	(void)state;
+	frame_eth_ip(&f, &(struct ip_fields){.src = RIG_REMOTE, .dst = RIG_UE, .payload = 1000});
+	rules_usual(&s, 1, RIG_UE, 0x100);
+	s.qer[0].flags = UPF_QER_MBR;
+	s.qer[0].mbr_dl = 1000; // one packet is eight seconds of debt
+	rules_install(rig, &s);
+	for (unsigned i = 0; i < 2; i++) {
+		rig_inject(rig, UPF_PORT_N6, f.data, f.length);
+		rig_poll(rig);
+	}
+	assert_int_equal(rig_dropped(rig, UPF_DROP_MBR_EXCEEDED), 1);
+	rules_install(rig, &s);
+	rig_inject(rig, UPF_PORT_N6, f.data, f.length);
+	rig_poll(rig);
+	assert_int_equal(rig_dropped(rig, UPF_DROP_MBR_EXCEEDED), 1);
+	s.qer[0].mbr_dl = 2000;
+	rules_install(rig, &s);
+	rig_inject(rig, UPF_PORT_N6, f.data, f.length);
+	rig_poll(rig);
+	rig_assert_no_other_drops(rig);
+	assert_int_equal(rig_count_sent(rig, UPF_PORT_N3), 2);
+	rig_free(rig);
+}
+
+// A packet that one QER refuses must not be charged to another.
+static void
+refused_packet_is_charged_to_none(void **state)
+{
+	struct rig *rig = rig_create(1, true);
+	struct session_rules_builder s;
+	struct frame f;
+
+	(void)state;
+	frame_eth_ip(&f, &(struct ip_fields){.src = RIG_REMOTE, .dst = RIG_UE, .payload = 1000});
+	rules_usual(&s, 1, RIG_UE, 0x100);
+	s.n_qer = 2;
+	s.qer[0].flags = UPF_QER_MBR;
+	s.qer[0].mbr_dl = 1000000;
+	s.qer[1] = (struct upf_qer){.qer_id = 2, .slot = 9, .flags = UPF_QER_MBR, .mbr_dl = 0};
+	s.pdr[1].n_qer = 2;
+	s.pdr[1].qer[1] = 1;
+	rules_install(rig, &s);
+	rig_inject(rig, UPF_PORT_N6, f.data, f.length);
+	rig_poll(rig);
+	assert_int_equal(rig_dropped(rig, UPF_DROP_MBR_EXCEEDED), 1);
+	assert_true(rig->qer[1][UPF_DL].tat == 0);
+	rig_free(rig);
+}
+
+int
+test_qer(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(cost_is_right_at_the_edges),
+		cmocka_unit_test(lets_exactly_its_rate_pass),
+		cmocka_unit_test(rates_of_both_directions_are_apart),
+		cmocka_unit_test(closed_gate_drops_its_direction),
+		cmocka_unit_test(bucket_survives_replacement_but_not_a_new_rate),
+		cmocka_unit_test(refused_packet_is_charged_to_none),
+	};
+
+	return cmocka_run_group_tests_name("qer", tests, NULL, NULL);
+}

@@ -1,0 +1,193 @@
+// Volume counters and their thresholds.
+#include <string.h>
+
+#include "frames.h"
+#include "rules.h"
+#include "tests.h"
+
+#define PACKET 100u // octets of the user's packet
+
+static struct rig *
+rig_with_session(void)
+{
+	struct rig *rig = rig_create(1, true);
+	struct session_rules_builder s;
+
+	rules_usual(&s, 1, RIG_UE, 0x100);
+	rules_install(rig, &s);
+	return rig;
+}
+
+static void
+send_up(struct rig *rig)
+{
+	struct frame f;
+
+	frame_gpdu(&f, RIG_N3_ADDR, 0x100, 9,
+		&(struct ip_fields){.src = RIG_UE, .dst = RIG_REMOTE, .payload = PACKET - 28});
+	rig_inject(rig, UPF_PORT_N3, f.data, f.length);
+	rig_poll(rig);
+	rig_count_sent(rig, UPF_PORT_N6);
+}
+
+static void
+send_down(struct rig *rig)
+{
+	struct frame f;
+
+	frame_eth_ip(
+		&f, &(struct ip_fields){.src = RIG_REMOTE, .dst = RIG_UE, .payload = PACKET - 28});
+	rig_inject(rig, UPF_PORT_N6, f.data, f.length);
+	rig_poll(rig);
+	rig_count_sent(rig, UPF_PORT_N3);
+}
+
+static void
+arm(struct rig *rig, uint64_t total, uint64_t ul, uint64_t dl)
+{
+	struct upf_urr_arm record = {
+		.rec = {.type = UPF_REC_URR_ARM, .length = sizeof(record)},
+		.slot = 1,
+		.session = 1,
+		.total = total,
+		.ul = ul,
+		.dl = dl,
+	};
+	static struct transaction t;
+
+	transaction_begin(&t);
+	transaction_add(&t, &record, sizeof(record));
+	assert_int_equal(transaction_do(rig, &t, NULL), 0);
+}
+
+static bool
+fired(struct rig *rig)
+{
+	struct event event;
+
+	if (!rig_event(rig, &event))
+		return false;
+	assert_int_equal(event.rec.type, UPF_REC_EV_URR);
+	assert_int_equal(event.urr.session, 1);
+	assert_int_equal(event.urr.slot, 1);
+	return true;
+}
+
+static void
+unarmed_never_fires(void **state)
+{
+	struct rig *rig = rig_with_session();
+
+	(void)state;
+	send_up(rig);
+	send_down(rig);
+	assert_false(fired(rig));
+	assert_int_equal(rig->shm.urr[1].dir[UPF_UL].bytes, PACKET);
+	assert_int_equal(rig->shm.urr[1].dir[UPF_DL].packets, 1);
+	assert_int_equal(rig->shm.urr[1].dir[UPF_DL].session, 1);
+	rig_free(rig);
+}
+
+static void
+fires_once_when_reached(void **state)
+{
+	static const struct {
+		uint64_t total, ul, dl;
+		unsigned ups, downs; // the last of these fires
+	} cases[] = {
+		{UINT64_MAX, 3 * PACKET, UINT64_MAX, 3, 0},
+		{UINT64_MAX, UINT64_MAX, 2 * PACKET - 1, 0, 2},
+		{3 * PACKET, UINT64_MAX, UINT64_MAX, 2, 1},
+		{3 * PACKET, UINT64_MAX, UINT64_MAX, 0, 3},
+	};
+
+	(void)state;
+	for (unsigned c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+		struct rig *rig = rig_with_session();
+
+		arm(rig, cases[c].total, cases[c].ul, cases[c].dl);
+		for (unsigned i = 0; i < cases[c].ups + cases[c].downs; i++) {
+			assert_false(fired(rig));
+			if (i < cases[c].ups)
+				send_up(rig);
+			else
+				send_down(rig);
+		}
+		assert_true(fired(rig));
+		send_up(rig);
+		send_down(rig);
+		assert_false(fired(rig));
+		assert_int_equal(rig->urr_fired, 0);
+		rig_free(rig);
+	}
+}
+
+static void
+arming_below_the_counter_fires_at_once(void **state)
+{
+	struct rig *rig = rig_with_session();
+
+	(void)state;
+	send_up(rig);
+	send_down(rig);
+	arm(rig, 2 * PACKET, UINT64_MAX, UINT64_MAX);
+	assert_int_equal(rig->urr_fired, 1);
+	send_up(rig);
+	assert_false(fired(rig));
+	arm(rig, UINT64_MAX, UINT64_MAX, PACKET + 1);
+	assert_int_equal(rig->urr_fired, 1);
+	send_down(rig);
+	assert_true(fired(rig));
+	rig_free(rig);
+}
+
+static void
+counters_and_arming_survive_new_rules(void **state)
+{
+	struct rig *rig = rig_with_session();
+	struct session_rules_builder s;
+
+	(void)state;
+	arm(rig, UINT64_MAX, 2 * PACKET, UINT64_MAX);
+	send_up(rig);
+	rules_usual(&s, 1, RIG_UE, 0x100);
+	rules_install(rig, &s);
+	assert_false(fired(rig));
+	send_up(rig);
+	assert_true(fired(rig));
+	assert_int_equal(rig->shm.urr[1].dir[UPF_UL].packets, 2);
+	rig_free(rig);
+}
+
+static void
+dropped_packets_are_not_counted(void **state)
+{
+	struct rig *rig = rig_create(1, true);
+	struct session_rules_builder s;
+
+	(void)state;
+	rules_usual(&s, 1, RIG_UE, 0x100);
+	s.far[0].action = UPF_FAR_DROP;
+	s.far[1].action = UPF_FAR_BUFF;
+	rules_install(rig, &s);
+	send_up(rig);
+	send_down(rig);
+	assert_int_equal(rig->shm.urr[1].dir[UPF_UL].packets, 0);
+	assert_int_equal(rig->shm.urr[1].dir[UPF_DL].packets, 0);
+	assert_int_equal(rig_dropped(rig, UPF_DROP_FAR_DROP), 1);
+	rig_free(rig);
+}
+
+int
+test_urr(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(unarmed_never_fires),
+		cmocka_unit_test(fires_once_when_reached),
+		cmocka_unit_test(arming_below_the_counter_fires_at_once),
+		cmocka_unit_test(counters_and_arming_survive_new_rules),
+		cmocka_unit_test(dropped_packets_are_not_counted),
+	};
+
+	return cmocka_run_group_tests_name("urr", tests, NULL, NULL);
+}

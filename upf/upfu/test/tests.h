@@ -1,0 +1,16 @@
+// The groups of tests in this program. Each returns how many failed.
+#ifndef UPFU_TEST_TESTS_H
+#define UPFU_TEST_TESTS_H
+
+int test_bucketmap(void);
+int test_buffer(void);
+int test_config(void);
+int test_forward(void);
+int test_ipc(void);
+int test_local(void);
+int test_neigh(void);
+int test_qer(void);
+int test_sdf(void);
+int test_urr(void);
+
+#endif
