@@ -54,6 +54,9 @@ func root() string {
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("-short: runs both halves of the UPF in network namespaces")
+	}
 	if os.Geteuid() != 0 {
 		t.Skip("needs root: network namespaces and veth interfaces")
 	}

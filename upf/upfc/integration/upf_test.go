@@ -32,7 +32,7 @@ func (r *rig) ping(seq uint16) {
 	}
 }
 
-func TestUPF(t *testing.T) {
+func TestIntegrationUPF(t *testing.T) {
 	r := newRig(t)
 	seid := r.session()
 
