@@ -150,7 +150,7 @@ func runPing(ctx context.Context, args []string) error {
 		return fmt.Errorf("%s%w\n", usage, errUsage)
 	}
 	id := measure.NewID()
-	s, err := measure.OpenSocket(id, cfg.To, netip.Addr{}, *device)
+	s, err := measure.OpenHost(id, cfg.To, *device)
 	if err != nil {
 		return err
 	}

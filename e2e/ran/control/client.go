@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"syscall"
 	"time"
 
 	"sigs.k8s.io/yaml"
@@ -102,6 +103,22 @@ func (c *Client) do(method, path string, body any, out io.Writer) error {
 	return nil
 }
 
+// status asks for the state; while it waits for readiness, a simulation that is not up yet is waited for
+// too.
+func (c *Client) status(q url.Values, wait time.Duration, out io.Writer) error {
+	deadline := time.Now().Add(wait)
+	for {
+		if wait > 0 {
+			q.Set("wait", max(time.Until(deadline), time.Millisecond).String())
+		}
+		err := c.do(http.MethodGet, "/status?"+q.Encode(), nil, out)
+		if !errors.Is(err, syscall.ECONNREFUSED) || time.Now().After(deadline) {
+			return err
+		}
+		time.Sleep(100 * time.Millisecond) // nobody tells when a port opens
+	}
+}
+
 // Ctl runs one `ran ctl` command line and prints the answer to out.
 func Ctl(args []string, in io.Reader, out io.Writer) error {
 	server := flag.NewFlagSet("ran ctl", flag.ContinueOnError)
@@ -150,10 +167,7 @@ func Ctl(args []string, in io.Reader, out io.Writer) error {
 		if *supi != "" {
 			q.Set("ue", *supi)
 		}
-		if *wait > 0 {
-			q.Set("wait", wait.String())
-		}
-		return c.do(http.MethodGet, "/status?"+q.Encode(), nil, out)
+		return c.status(q, *wait, out)
 	case "register", "idle", "service-request", "release":
 	case "deregister":
 		f.BoolVar(&r.SwitchOff, "switch-off", false, "")

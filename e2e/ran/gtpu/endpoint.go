@@ -37,6 +37,8 @@ type Tunnel struct {
 	// Lost is told that the UPF does not know PeerTEID (any more).
 	Lost func()
 
+	reported atomic.Bool // its loss has been logged
+
 	UplinkPackets, UplinkOctets     atomic.Uint64
 	DownlinkPackets, DownlinkOctets atomic.Uint64
 }
@@ -188,8 +190,10 @@ func (e *Endpoint) lost(ies []byte) {
 		}
 	}
 	e.mu.RUnlock()
-	e.log.Warn("GTP-U error indication", "teid", fmt.Sprintf("%#08x", teid), "peer", address, "tunnels", len(hit))
 	for _, t := range hit {
+		if !t.reported.Swap(true) {
+			e.log.Warn("GTP-U error indication", "teid", fmt.Sprintf("%#08x", teid), "peer", address)
+		}
 		if t.Lost != nil {
 			t.Lost()
 		}

@@ -224,21 +224,21 @@ func round(x float64) float64 { return math.Round(x*1000) / 1000 }
 // NewID gives an ICMP identifier that other pings are unlikely to use.
 func NewID() uint16 { return uint16(rand.Uint32()) | 0x8000 }
 
-// Socket is a Pinger on the kernel's ICMP: a raw socket.
+// Socket sends and receives by the kernel's ICMP: a raw socket.
 type Socket struct {
 	file    *os.File
 	to      *unix.SockaddrInet4
-	replies chan Reply
+	replies chan<- Reply
 }
 
 // OpenSocket opens a raw ICMP socket in the current network namespace, bound to a device and a source
-// address when they are given.
-func OpenSocket(id uint16, to, from netip.Addr, device string) (*Socket, error) {
+// address when they are given. Echo replies with the identifier id go to replies.
+func OpenSocket(id uint16, to, from netip.Addr, device string, replies chan<- Reply) (*Socket, error) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.IPPROTO_ICMP)
 	if err != nil {
 		return nil, fmt.Errorf("raw ICMP socket: %w (needs CAP_NET_RAW)", err)
 	}
-	s := &Socket{file: os.NewFile(uintptr(fd), "icmp"), to: &unix.SockaddrInet4{Addr: to.As4()}, replies: make(chan Reply, 1024)}
+	s := &Socket{file: os.NewFile(uintptr(fd), "icmp"), to: &unix.SockaddrInet4{Addr: to.As4()}, replies: replies}
 	if device != "" {
 		if err := unix.BindToDevice(fd, device); err != nil {
 			s.file.Close()
@@ -271,8 +271,21 @@ func (s *Socket) Send(e Echo) error {
 	return sendErr
 }
 
+// HostPinger pings from this host's own network namespace.
+type HostPinger struct {
+	*Socket
+	replies chan Reply
+}
+
+// OpenHost opens a HostPinger; device may be "".
+func OpenHost(id uint16, to netip.Addr, device string) (*HostPinger, error) {
+	replies := make(chan Reply, 1024)
+	s, err := OpenSocket(id, to, netip.Addr{}, device, replies)
+	return &HostPinger{s, replies}, err
+}
+
 // Replies gives the replies.
-func (s *Socket) Replies() <-chan Reply { return s.replies }
+func (h *HostPinger) Replies() <-chan Reply { return h.replies }
 
 // Close ends the socket.
 func (s *Socket) Close() error { return s.file.Close() }

@@ -73,20 +73,58 @@ func (s *Simulation) Ping(ctx context.Context, supi string, psi uint8, cfg measu
 		res, err = measure.Run(ctx, cfg, id, t)
 		res.Via = "in-process"
 	} else {
-		var sock *measure.Socket
-		if err := tun.Within(p.netns, func() (err error) {
-			sock, err = measure.OpenSocket(id, cfg.To, p.address, p.device)
-			return err
-		}); err != nil {
+		d := &devicePinger{sim: s, supi: supi, psi: p.session.ID, id: id, to: cfg.To, replies: make(chan measure.Reply, 1024)}
+		if err := d.open(); err != nil {
 			return res, err
 		}
-		defer sock.Close()
-		res, err = measure.Run(ctx, cfg, id, sock)
+		defer d.sock.Close()
+		res, err = measure.Run(ctx, cfg, id, d)
 		res.Via = p.device
 	}
 	res.From = p.address.String()
 	return res, err
 }
+
+// devicePinger pings through a UE's device. When the session is replaced while it pings, and the device
+// with it, it goes on through the new one: what was lost meanwhile is counted as lost.
+type devicePinger struct {
+	sim     *Simulation
+	supi    string
+	psi     uint8
+	id      uint16
+	to      netip.Addr
+	sock    *measure.Socket
+	replies chan measure.Reply
+}
+
+func (d *devicePinger) open() error {
+	p, err := d.sim.path(d.supi, d.psi)
+	if err != nil {
+		return err
+	}
+	var sock *measure.Socket
+	if err := tun.Within(p.netns, func() (err error) {
+		sock, err = measure.OpenSocket(d.id, d.to, p.address, p.device, d.replies)
+		return err
+	}); err != nil {
+		return err
+	}
+	if d.sock != nil {
+		d.sock.Close()
+	}
+	d.sock = sock
+	return nil
+}
+
+func (d *devicePinger) Send(e measure.Echo) error {
+	err := d.sock.Send(e)
+	if err != nil && d.open() == nil {
+		err = d.sock.Send(e)
+	}
+	return err
+}
+
+func (d *devicePinger) Replies() <-chan measure.Reply { return d.replies }
 
 // tunnelPinger makes echo requests out of nothing and puts them into a session.
 type tunnelPinger struct {

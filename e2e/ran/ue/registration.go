@@ -142,6 +142,9 @@ func (u *UE) Deregister(ctx context.Context, switchOff bool) error {
 		u.wish = false
 		for _, s := range u.list() {
 			s.wish = false
+			if s.state == inactive {
+				s.closeDevice() // kept for a session that was to come back
+			}
 		}
 		for _, w := range u.onRegistration {
 			u.reply(w, errors.New("overtaken by a deregistration"))
@@ -220,6 +223,11 @@ func (u *UE) networkDeregistration(m *nasMessage.DeregistrationRequestUETerminat
 	} else {
 		u.fail(cause)
 	}
+	if !again {
+		u.wish = false
+		for _, s := range u.list() {
+			s.wish = false
+		}
+	}
 	u.forgetRegistration()
-	u.wish = u.wish && again
 }

@@ -54,8 +54,10 @@ type session struct {
 	retry   retry
 
 	tunnel atomic.Pointer[gtpu.Tunnel]
-	device atomic.Pointer[Device]
-	name   atomic.Pointer[string]
+	// The device outlives a session that the UE wishes back, so that programs bound to it go on.
+	device   atomic.Pointer[Device]
+	name     atomic.Pointer[string]
+	deviceIs DeviceConfig
 
 	heldMu sync.Mutex
 	held   [][]byte
@@ -214,12 +216,15 @@ func (u *UE) sessionGone(s *session, err error) {
 	s.stopTimer()
 	s.state = inactive
 	s.setTunnel(nil)
-	s.closeDevice()
+	if !s.wish {
+		s.closeDevice()
+	}
 	s.address, s.dns = netip.Addr{}, nil
 	if err != nil {
 		u.fail(fmt.Errorf("PDU session %d: %w", s.cfg.PSI, err))
 		if !u.cfg.Recover {
 			s.wish = false
+			s.closeDevice()
 		}
 	}
 	u.answer(s, err)
@@ -228,10 +233,14 @@ func (u *UE) sessionGone(s *session, err error) {
 // sessionFailed ends an attempt to establish or release.
 func (u *UE) sessionFailed(s *session, err error) {
 	wasReleasing := s.state == releasing
+	if s.lost {
+		s.retry.reset() // programs wait: no pause between the steps of replacing it
+	}
 	s.retry.failed(u.cfg.Timers)
 	u.sessionGone(s, err)
 	if !s.keep && !wasReleasing {
 		s.wish = false // a command's session is tried once
+		s.closeDevice()
 	}
 }
 
@@ -366,10 +375,21 @@ func (u *UE) openDevice(s *session) error {
 	if u.cfg.Device == nil {
 		return nil
 	}
-	d, err := u.cfg.Device(DeviceConfig{SUPI: u.cfg.SUPI, PSI: s.cfg.PSI, Address: s.address, MTU: s.mtu})
+	want := DeviceConfig{SUPI: u.cfg.SUPI, PSI: s.cfg.PSI, Address: s.address, MTU: s.mtu}
+	if s.device.Load() != nil {
+		if s.deviceIs == want {
+			return nil
+		}
+		s.closeDevice()
+		s.heldMu.Lock()
+		s.held = nil // from the address of before
+		s.heldMu.Unlock()
+	}
+	d, err := u.cfg.Device(want)
 	if err != nil {
 		return err
 	}
+	s.deviceIs = want
 	name := d.Name()
 	s.device.Store(&d)
 	s.name.Store(&name)
