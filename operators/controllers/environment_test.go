@@ -35,6 +35,8 @@ type environment struct {
 	env    *envtest.Environment
 	nrfs   *fakeNRFs
 	clock  *testClock
+	// released are the associations that UPFs were told are over, "upf smf".
+	released sync.Map
 }
 
 // testClock is the real clock plus what the test has added.
@@ -110,7 +112,11 @@ func startEnvironment(t *testing.T) *environment {
 	if err := Setup(mgr, Options{
 		Platform: specs.Platform{Registry: "core5g", Tag: "dev", OperatorImage: "core5g/operator:dev", SubscriberDataServiceAccount: "core5g-subscriber-data"},
 		NRF:      e.nrfs.at,
-		Now:      e.clock.now,
+		Release: func(_ context.Context, upfAddress, smfNodeID string) error {
+			e.released.Store(upfAddress+" "+smfNodeID, true)
+			return nil
+		},
+		Now: e.clock.now,
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -247,6 +247,9 @@ func (e *environment) testSliceLife(t *testing.T) {
 		}
 	}
 
+	smf := &corev1.Service{}
+	e.get(t, smf, ns, "core5g-smf-internet")
+
 	// The first one goes; the second keeps everything, its endpoint included.
 	kept := e.snapshot(t, ns)
 	if err := e.client.Delete(t.Context(), first); err != nil {
@@ -259,6 +262,9 @@ func (e *environment) testSliceLife(t *testing.T) {
 		}
 		return fmt.Errorf("still there: %v", err)
 	})
+	if _, ok := e.released.Load(first.Status.UPF.N4Address + " " + smf.Spec.ClusterIP); !ok {
+		t.Error("the UPF was not told that the SMF's association is over")
+	}
 	eventually(t, "its endpoint is free", func() error {
 		e.get(t, upf, ns, "upf")
 		if len(upf.Status.Endpoints) != 1 || upf.Status.Endpoints[0].Slice != "second" || upf.Status.Endpoints[0].Address != "172.30.3.17" {

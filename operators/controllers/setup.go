@@ -1,6 +1,7 @@
 package controllers
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/n4"
 	"core5g.dev/core5g/operators/nrf"
 	"core5g.dev/core5g/operators/specs"
 )
@@ -49,7 +51,9 @@ type Options struct {
 	Platform specs.Platform
 	// NRF returns a client for the NRF at a base URL.
 	NRF func(baseURL string) NRFClient
-	Now func() time.Time
+	// Release tells a UPF that the association of an SMF is over.
+	Release func(ctx context.Context, upfAddress, smfNodeID string) error
+	Now     func() time.Time
 }
 
 // DefaultOptions speak to real NRFs and read the real clock.
@@ -58,6 +62,7 @@ func DefaultOptions(p specs.Platform) Options {
 	return Options{
 		Platform: p,
 		NRF:      func(baseURL string) NRFClient { return &nrf.Client{BaseURL: baseURL, HTTP: sbi} },
+		Release:  n4.ReleaseAssociation,
 		Now:      time.Now,
 	}
 }
@@ -70,7 +75,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 			Client: mgr.GetClient(), Platform: o.Platform, Recorder: recorder,
 			Registrations: &Registrations{Client: mgr.GetClient(), NRF: o.NRF, Now: o.Now},
 		},
-		"Slice":       &SliceReconciler{Client: mgr.GetClient(), Platform: o.Platform, Recorder: recorder, Now: o.Now},
+		"Slice":       &SliceReconciler{Client: mgr.GetClient(), Platform: o.Platform, Recorder: recorder, Now: o.Now, Release: o.Release},
 		"UPFInstance": &UPFReconciler{Client: mgr.GetClient(), Platform: o.Platform, Recorder: recorder, Now: o.Now},
 		"Subscriber":  &SubscriberReconciler{Client: mgr.GetClient(), Recorder: recorder},
 	} {

@@ -32,6 +32,8 @@ type SliceReconciler struct {
 	Platform specs.Platform
 	Recorder record.EventRecorder
 	Now      func() time.Time
+	// Release tells a UPF that the association of an SMF is over.
+	Release func(ctx context.Context, upfAddress, smfNodeID string) error
 
 	applier *applier
 }
@@ -82,34 +84,79 @@ func (r *SliceReconciler) Reconcile(ctx context.Context, req ctrl.Request) (resu
 	return ctrl.Result{}, err
 }
 
-// delete stops the SMF first, so that it releases its PDU sessions and leaves the NRF while UPF and NRF
-// are still there for it; then the N3 endpoint becomes free with the object. It ends in any case.
+// delete stops the SMF first, so that it leaves the NRF while that is still there for it, and then has the
+// UPF drop the SMF's PDU sessions; with the object its N3 endpoint becomes free. It ends in any case.
 func (r *SliceReconciler) delete(ctx context.Context, slice *api.Slice) (ctrl.Result, error) {
 	if !controllerutil.ContainsFinalizer(slice, api.Finalizer) {
 		return ctrl.Result{}, nil
 	}
-	name := specs.SMFObjectName(slice.Spec.CoreRef.NameOrDefault(), slice.Name)
+	left := slice.DeletionTimestamp.Add(smfStopTimeout).Sub(r.Now())
+	for _, step := range []struct {
+		reason string
+		do     func(context.Context, *api.Slice) (problem string, err error)
+	}{
+		{"SMFNotStopped", r.stopSMF},
+		{"SessionsNotReleased", r.releaseSessions},
+	} {
+		problem, err := step.do(ctx, slice)
+		if err != nil {
+			return ctrl.Result{}, err
+		}
+		if problem != "" && left > 0 {
+			return ctrl.Result{RequeueAfter: min(left, 2*time.Second)}, nil
+		}
+		if problem != "" {
+			r.Recorder.Eventf(slice, corev1.EventTypeWarning, step.reason, "%s within %s; the Slice ends without it", problem, smfStopTimeout)
+		}
+	}
+	controllerutil.RemoveFinalizer(slice, api.Finalizer)
+	return ctrl.Result{}, client.IgnoreNotFound(r.Update(ctx, slice))
+}
+
+func (r *SliceReconciler) stopSMF(ctx context.Context, slice *api.Slice) (string, error) {
 	deployment := &appsv1.Deployment{}
-	deployment.Namespace, deployment.Name = slice.Namespace, name
+	deployment.Namespace, deployment.Name = slice.Namespace, specs.SMFObjectName(slice.Spec.CoreRef.NameOrDefault(), slice.Name)
 	if err := r.applier.remove(ctx, slice, deployment); err != nil {
-		return ctrl.Result{}, err
+		return "", err
 	}
 	var pods corev1.PodList
 	if err := r.List(ctx, &pods, client.InNamespace(slice.Namespace), client.MatchingLabels{
 		api.LabelComponent: string(api.FunctionSMF), api.LabelSlice: slice.Name,
 	}); err != nil {
-		return ctrl.Result{}, err
-	}
-	left := slice.DeletionTimestamp.Add(smfStopTimeout).Sub(r.Now())
-	if len(pods.Items) > 0 && left > 0 {
-		return ctrl.Result{RequeueAfter: min(left, 5*time.Second)}, nil
+		return "", err
 	}
 	if len(pods.Items) > 0 {
-		r.Recorder.Eventf(slice, corev1.EventTypeWarning, "SMFNotStopped",
-			"pod %s did not stop within %s; the Slice ends without it", pods.Items[0].Name, smfStopTimeout)
+		return fmt.Sprintf("pod %s did not stop", pods.Items[0].Name), nil
 	}
-	controllerutil.RemoveFinalizer(slice, api.Finalizer)
-	return ctrl.Result{}, client.IgnoreNotFound(r.Update(ctx, slice))
+	return "", nil
+}
+
+// releaseSessions speaks to the UPF in the SMF's place. A UPF that is not there holds no sessions.
+func (r *SliceReconciler) releaseSessions(ctx context.Context, slice *api.Slice) (string, error) {
+	if slice.Status.UPF == nil || slice.Status.UPF.N4Address == "" {
+		return "", nil
+	}
+	upf := &api.UPFInstance{}
+	err := r.Get(ctx, client.ObjectKey{Namespace: slice.Namespace, Name: slice.Status.UPF.Name}, upf)
+	if apierrors.IsNotFound(err) || (err == nil && upf.Status.Units == 0) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	service := &corev1.Service{}
+	name := specs.SMFObjectName(slice.Spec.CoreRef.NameOrDefault(), slice.Name)
+	err = r.Get(ctx, client.ObjectKey{Namespace: slice.Namespace, Name: name}, service)
+	if apierrors.IsNotFound(err) {
+		return "", nil // there never was an SMF
+	}
+	if err != nil {
+		return "", err
+	}
+	if err := r.Release(ctx, slice.Status.UPF.N4Address, service.Spec.ClusterIP); err != nil {
+		return fmt.Sprintf("UPFInstance %s did not release the sessions of the SMF: %v", upf.Name, err), nil
+	}
+	return "", nil
 }
 
 func (r *SliceReconciler) findCore(ctx context.Context, s *sliceScope) error {
