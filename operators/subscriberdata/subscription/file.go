@@ -69,6 +69,8 @@ func (f *File) Watch(ctx context.Context, log *slog.Logger) error {
 	if err := w.Add(filepath.Dir(f.path)); err != nil {
 		return err
 	}
+	// What changed between OpenFile and now raised no event.
+	f.takeOver(log)
 	for {
 		select {
 		case <-ctx.Done():
@@ -82,10 +84,14 @@ func (f *File) Watch(ctx context.Context, log *slog.Logger) error {
 			if !ok {
 				return nil
 			}
-			if err := f.reload(); err != nil {
-				log.Warn("the subscribers file is left as it was", "error", err)
-			}
+			f.takeOver(log)
 		}
+	}
+}
+
+func (f *File) takeOver(log *slog.Logger) {
+	if err := f.reload(); err != nil {
+		log.Warn("the subscribers file is left as it was", "error", err)
 	}
 }
 
