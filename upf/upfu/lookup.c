@@ -9,12 +9,16 @@ lookup_unknown(struct worker *w, struct pkt *p)
 	return p->tunnel ? gtpu_unknown_teid(w, p->m) : UPF_DROP_UNKNOWN_UE;
 }
 
+static inline const struct bucketmap *
+lookup_map(const struct worker *w, const struct pkt *p)
+{
+	return p->tunnel ? &w->sessions->n3 : &w->sessions->ue;
+}
+
 static int
 lookup_session(struct worker *w, struct pkt *p)
 {
-	const struct bucketmap *map = p->tunnel ? &w->sessions->n3 : &w->sessions->ue;
-
-	p->session = bucketmap_find(map, p->bucket, p->key);
+	p->session = bucketmap_find(lookup_map(w, p), p->bucket, p->key);
 	if (unlikely(p->session == BUCKETMAP_NONE))
 		return lookup_unknown(w, p);
 	rte_prefetch0(&w->sessions->live[p->session]);
@@ -32,13 +36,14 @@ lookup_rules(struct worker *w, struct pkt *p)
 }
 
 void
-lookup_burst(struct worker *w, struct burst *b, enum upf_port port)
+lookup_burst(struct worker *w, struct burst *b)
 {
-	const struct bucketmap *map = port == UPF_PORT_N3 ? &w->sessions->n3 : &w->sessions->ue;
-
 	for (unsigned i = 0; i < b->n; i++) {
-		b->live[i]->bucket = bucketmap_index(map, b->live[i]->key);
-		bucketmap_prefetch(map, b->live[i]->bucket);
+		struct pkt *p = b->live[i];
+		const struct bucketmap *map = lookup_map(w, p);
+
+		p->bucket = bucketmap_index(map, p->key);
+		bucketmap_prefetch(map, p->bucket);
 	}
 	burst_each(w, b, lookup_session);
 	burst_each(w, b, lookup_rules);

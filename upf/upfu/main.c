@@ -97,6 +97,7 @@ start_workers(struct upf_u *u)
 		.stats = u->shm.workers,
 		.pool = u->pool,
 		.ethdev = {u->ethdev[0], u->ethdev[1]},
+		.peers = u->worker,
 		.wake_fd = u->control.wake_fd,
 		.control_waits = &u->control.waits,
 		.stop = &u->stop,

@@ -1,7 +1,7 @@
 // Neighbours on an interface: IPv4 address → MAC address, by ARP (RFC 826).
 //
-// Each worker has its own table, so that nothing is shared; what one worker learns it learns from
-// the frames it receives. A packet for an unresolved neighbour waits in the entry (a few do, so that
+// Each worker has its own table, so that nothing is shared; all of them hear every ARP frame
+// (handoff.h). A packet for an unresolved neighbour waits in the entry (a few do, so that
 // the first ping of a conversation is not lost) while requests are repeated; then the neighbour
 // counts as dead for a second. A resolved entry in use is asked again before it is too old, and
 // keeps serving while the answer is on its way.
@@ -50,6 +50,8 @@ struct neigh_table {
 void neigh_send(struct worker *w, enum upf_port port, struct rte_mbuf *m, rte_be32_t next_hop);
 // A frame of ethertype ARP. Returns a stage verdict (worker.h).
 int neigh_input(struct worker *w, enum upf_port port, struct rte_mbuf *m);
+// A valid ARP frame that another worker received: only learn from it. It stays the caller's.
+void neigh_hear(struct worker *w, enum upf_port port, const struct rte_mbuf *m);
 // Timers of all entries: repeats, ageing, giving up.
 void neigh_tick(struct worker *w, enum upf_port port);
 // Says "I am here" for the first own addresses (RFC 5227 announcement): after a restart the

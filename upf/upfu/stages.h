@@ -6,8 +6,9 @@
 
 // parse.c: frames → user packets with a key; ARP, ICMP and GTP-U signalling are answered here.
 void parse_burst(struct worker *w, struct burst *b, enum upf_port port);
+// handoff.c, between the two: packets to the UE's home worker, with more than one worker.
 // lookup.c: key → session → rules.
-void lookup_burst(struct worker *w, struct burst *b, enum upf_port port);
+void lookup_burst(struct worker *w, struct burst *b);
 // pdr.c: rules → the first PDR that matches.
 void pdr_burst(struct worker *w, struct burst *b);
 // qer.c: gates and rates.

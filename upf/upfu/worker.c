@@ -14,6 +14,7 @@
 #include <rte_ring.h>
 #include <rte_ring_elem.h>
 
+#include "handoff.h"
 #include "shm.h"
 #include "stages.h"
 
@@ -146,7 +147,13 @@ worker_poll(struct worker *w)
 		worker_rx(w, b, port);
 		work += b->n;
 		parse_burst(w, b, port);
-		lookup_burst(w, b, port);
+		handoff_burst(w, b);
+		lookup_burst(w, b);
+		worker_forward(w, b);
+	}
+	if (w->workers > 1) {
+		work += handoff_take(w, b);
+		lookup_burst(w, b);
 		worker_forward(w, b);
 	}
 	if (w->buffers.release_first != NULL) {
@@ -213,13 +220,12 @@ worker_run(void *arg)
 // ---- life --------------------------------------------------------------------------------------
 
 static struct rte_ring *
-create_ring(const char *what, unsigned index, unsigned element)
+create_ring(const char *what, unsigned index, unsigned element, unsigned flags)
 {
 	char name[RTE_RING_NAMESIZE];
 
 	snprintf(name, sizeof(name), "%s%u", what, index);
-	return rte_ring_create_elem(
-		name, element, RING_SIZE, (int)rte_socket_id(), RING_F_SP_ENQ | RING_F_SC_DEQ);
+	return rte_ring_create_elem(name, element, RING_SIZE, (int)rte_socket_id(), flags);
 }
 
 struct worker *
@@ -232,6 +238,8 @@ worker_create(unsigned index, const struct worker_shared *shared)
 	if (w == NULL)
 		return NULL;
 	w->index = index;
+	w->workers = config->workers;
+	w->peers = shared->peers;
 	w->tsc_hz = rte_get_tsc_hz();
 	w->ue_to_ue_allowed = config->ue_to_ue_allowed;
 	w->shares_cpu = config->worker_cpu[index] == config->control_cpu;
@@ -252,9 +260,12 @@ worker_create(unsigned index, const struct worker_shared *shared)
 		rte_eth_macaddr_get(shared->ethdev[port], &w->port[port].mac);
 	}
 	sleep_init(&w->sleeper, config->sleep_max_us);
-	w->commands = create_ring("commands", index, sizeof(struct command));
-	w->events = create_ring("events", index, sizeof(struct event));
-	if (w->commands == NULL || w->events == NULL ||
+	w->commands = create_ring(
+		"commands", index, sizeof(struct command), RING_F_SP_ENQ | RING_F_SC_DEQ);
+	w->events =
+		create_ring("events", index, sizeof(struct event), RING_F_SP_ENQ | RING_F_SC_DEQ);
+	w->handoff = create_ring("handoff", index, sizeof(void *), RING_F_SC_DEQ);
+	if (w->commands == NULL || w->events == NULL || w->handoff == NULL ||
 		buffer_init(&w->buffers, limits->sessions_max, limits->buffer_packets,
 			limits->buffer_packets_per_session) < 0) {
 		worker_free(w);
@@ -271,6 +282,13 @@ worker_free(struct worker *w)
 	for (enum upf_port port = 0; port < UPF_PORTS; port++)
 		neigh_free(w, port);
 	buffer_free(&w->buffers);
+	if (w->handoff != NULL) {
+		void *m;
+
+		while (rte_ring_sc_dequeue(w->handoff, &m) == 0)
+			rte_pktmbuf_free(m);
+	}
+	rte_ring_free(w->handoff);
 	rte_ring_free(w->events);
 	rte_ring_free(w->commands);
 	rte_free(w);

@@ -39,7 +39,8 @@ struct pkt {
 	uint8_t tunnel;   // came in GTP-U
 	uint8_t qfi;      // of the PDU Session Container received
 	uint8_t released; // comes from a downlink buffer: its QERs were applied on arrival
-	uint8_t reserved[17];
+	uint8_t kind;     // in a hand-off ring: handoff.c
+	uint8_t reserved[16];
 };
 static_assert(sizeof(struct pkt) == 64, "one cache line");
 
@@ -82,7 +83,9 @@ static_assert(sizeof(struct event) == 16, "rte_ring elements");
 
 struct worker {
 	unsigned index;
-	uint64_t now; // TSC at the start of the poll
+	unsigned workers;
+	struct worker **peers; // [workers], itself among them
+	uint64_t now;          // TSC at the start of the poll
 	uint64_t tsc_hz;
 	bool ue_to_ue_allowed;
 	bool shares_cpu;    // with the control thread
@@ -94,6 +97,7 @@ struct worker {
 	struct rte_mempool *pool;
 	struct rte_ring *commands;
 	struct rte_ring *events;
+	struct rte_ring *handoff; // packets at home here that others received
 	struct port port[UPF_PORTS];
 	struct tx_batch tx[UPF_PORTS];
 	struct neigh_table neigh[UPF_PORTS];
@@ -119,6 +123,7 @@ struct worker_shared {
 	struct upf_worker_stats *stats; // [workers]
 	struct rte_mempool *pool;
 	uint16_t ethdev[UPF_PORTS];
+	struct worker **peers; // [workers], filled as they are created
 	int wake_fd;
 	uint32_t *control_waits;
 	uint32_t *stop;

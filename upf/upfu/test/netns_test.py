@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """upf-u on real interfaces: a gNB and a data network in namespaces of their own, joined by veth.
 
-Run as root: netns_test.py PATH_TO_UPF_U. Every check names what it wants; the first that fails ends
+Run as root: netns_test.py PATH_TO_UPF_U. It runs without and with hugepages, with the control thread
+and the worker on one CPU, and with two workers. Every check names what it wants; the first that fails ends
 the run with status 1. Nothing outside the three namespaces and a temporary directory is touched.
 """
 
@@ -131,12 +132,12 @@ def session(index, ue, teid, gnb_teid, action=p.FORW, **kwargs):
 class Upf:
     """upf-u in its namespace."""
 
-    def __init__(self, binary, directory, hugepages):
+    def __init__(self, binary, directory, settings):
         self.socket = f"{directory}/upf.sock"
         self.log_path = f"{directory}/upf-u.log"
         config = f"{directory}/upf-u.yaml"
         with open(config, "w", encoding="ascii") as file:
-            file.write(f"memory: 128\nhugepages: {str(hugepages).lower()}\n"
+            file.write(f"memory: 128\n{settings}"
                        f"socket: {self.socket}\n"
                        "limits: {sessions_max: 4096, buffer_packets_per_session: 16}\n"
                        "interfaces:\n"
@@ -270,15 +271,18 @@ def test_upf(upf, peer, gnb):
 
 def main():
     binary = os.path.abspath(sys.argv[1])
-    for hugepages in (False, True):
-        print(f"hugepages: {hugepages}")
+    cpus = sorted(os.sched_getaffinity(0))
+    for settings in ("hugepages: false\n", "hugepages: true\n",
+                     f"lcores: {{control: {cpus[0]}, workers: [{cpus[0]}]}}\n",
+                     f"lcores: {{control: {cpus[0]}, workers: [{cpus[0]}, {cpus[-1]}]}}\n"):
+        print(settings.strip())
         directory = tempfile.mkdtemp(prefix="upfu-")
         try:
             with namespaces():
                 gnb = open_in("gnb", lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
                 gnb.bind((GNB, 2152))
                 gnb.settimeout(2)
-                upf = Upf(binary, directory, hugepages)
+                upf = Upf(binary, directory, settings)
                 try:
                     peer = p.Peer(upf.socket)
                     test_upf(upf, peer, gnb)

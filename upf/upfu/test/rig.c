@@ -146,6 +146,7 @@ rig_create_with(const struct config *config, unsigned workers, bool with_neighbo
 		.stats = rig->shm.workers,
 		.pool = pool,
 		.ethdev = {ethdev[0], ethdev[1]},
+		.peers = rig->worker,
 		.wake_fd = rig->wake_fd,
 		.control_waits = &rig->control_waits,
 		.stop = &rig->stop,

@@ -16,6 +16,7 @@ main(void)
 	failed += test_neigh();
 	failed += test_urr();
 	failed += test_buffer();
+	failed += test_handoff();
 	failed += test_ipc();
 	return failed != 0;
 }

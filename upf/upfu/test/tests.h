@@ -6,6 +6,7 @@ int test_bucketmap(void);
 int test_buffer(void);
 int test_config(void);
 int test_forward(void);
+int test_handoff(void);
 int test_ipc(void);
 int test_local(void);
 int test_neigh(void);

@@ -78,6 +78,10 @@ malformed_arp unknown_port malformed_gtpu unsupported_gtpu unknown_teid unknown_
 spoofed_source no_pdr ue_to_ue gate_closed mbr_exceeded far_drop far_no_tunnel buffer_full
 buffer_released too_big no_neighbour no_route no_mbuf tx_full rate_limited""".split()
 
+LOCAL = """arp_requests arp_replies icmp_echo gtpu_echo_requests gtpu_echo_responses
+error_indications_received error_indications_sent end_markers_received end_markers_sent
+buffered buffered_released""".split()
+
 
 class Peer:
     """One connection to upf-u."""
@@ -167,17 +171,17 @@ class Peer:
     def _u64(self, offset):
         return struct.unpack_from("=Q", self.shm, offset)[0]
 
-    def drops(self, worker=0):
-        workers_offset = self._u64(24)
-        at = workers_offset + worker * 832 + 320
-        return {name: self._u64(at + 8 * i) for i, name in enumerate(DROPS)}
+    def _sums(self, offset, names):
+        """64-bit counters of all workers, added up."""
+        at, workers = self._u64(24), struct.unpack_from("=I", self.shm, 40)[0]
+        return {name: sum(self._u64(at + worker * 832 + offset + 8 * i) for worker in range(workers))
+                for i, name in enumerate(names)}
+
+    def drops(self):
+        return self._sums(320, DROPS)
 
     def local(self):
-        at = self._u64(24) + 64 + 64
-        names = """arp_requests arp_replies icmp_echo gtpu_echo_requests gtpu_echo_responses
-        error_indications_received error_indications_sent end_markers_received end_markers_sent
-        buffered buffered_released""".split()
-        return {name: self._u64(at + 8 * i) for i, name in enumerate(names)}
+        return self._sums(128, LOCAL)
 
     def urr(self, slot):
         """(UL octets, UL packets, DL octets, DL packets)"""
