@@ -26,12 +26,12 @@ import (
 
 const namespace = "core5g"
 
-// foreignKinds belong to projects that a cluster may lack. What the chart and the samples say in them
-// is only read as YAML here, unless the repository has their definition.
-var foreignKinds = map[string]bool{
-	"PodMonitor":                  true,
-	"NetworkAttachmentDefinition": true,
-}
+// foreignKinds belong to projects that a cluster may lack, and whose definitions are not in the
+// repository: what the chart says in them is only read as YAML here.
+var foreignKinds = map[string]bool{"PodMonitor": true}
+
+// multus has the definition of NetworkAttachmentDefinition.
+const multus = "../hack/tools/cmd/embedded/addons/10-multus.yaml"
 
 // apiServer starts a Kubernetes API server with an etcd of its own, and a namespace core5g.
 func apiServer(t *testing.T, crds ...string) (*envtest.Environment, client.Client) {
@@ -40,6 +40,8 @@ func apiServer(t *testing.T, crds ...string) (*envtest.Environment, client.Clien
 		t.Skip("no API server: set KUBEBUILDER_ASSETS to out/bin/envtest, as `make integration` does")
 	}
 	env := &envtest.Environment{CRDDirectoryPaths: crds, ErrorIfCRDPathMissing: true}
+	// That of every provider of hack/cluster.sh: the manifests of cluster DNS name an address of it.
+	env.ControlPlane.GetAPIServer().Configure().Set("service-cluster-ip-range", "10.96.0.0/16")
 	config, err := env.Start()
 	if err != nil {
 		t.Fatal(err)
@@ -79,7 +81,7 @@ func admit(ctx context.Context, c client.Client, object *unstructured.Unstructur
 // TestEnvtestManifests puts every manifest of the repository, and everything that the chart renders,
 // before an API server: schema, CEL rules, unknown fields, and Pod Security for the chart's pods.
 func TestEnvtestManifests(t *testing.T) {
-	_, c := apiServer(t, "../operators/config/crd")
+	_, c := apiServer(t, "../operators/config/crd", multus)
 
 	for name, values := range valueSets(t) {
 		t.Run("chart "+name, func(t *testing.T) {

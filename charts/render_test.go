@@ -4,6 +4,8 @@ package charts_test
 import (
 	"bytes"
 	"errors"
+	"flag"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -17,6 +19,17 @@ import (
 )
 
 const chart = "core5g"
+
+// TestMain leaves the short run, which has neither Helm nor an API server yet, to others: `hack/lint.sh
+// chart` runs the tests that need Helm, `make integration` those that need an API server too.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if testing.Short() {
+		fmt.Println("charts: not in a short run: see `hack/lint.sh chart` and `make integration`")
+		return
+	}
+	os.Exit(m.Run())
+}
 
 // helm finds the program: $HELM, the one that the project's tools build, or that of the PATH.
 func helm(t *testing.T) string {
