@@ -8,7 +8,6 @@ import (
 	"github.com/wmnsk/go-pfcp/ie"
 	"github.com/wmnsk/go-pfcp/message"
 
-	"core5g.dev/core5g/upf/upfc/dataplane"
 	"core5g.dev/core5g/upf/upfc/pfcp"
 	"core5g.dev/core5g/upf/upfc/rules"
 	"core5g.dev/core5g/upf/upfc/state"
@@ -311,11 +310,4 @@ func (a *Agent) policy(s *session) rules.Policy {
 		}
 	}
 	return p
-}
-
-// deleteIn removes one session from upf-u.
-func deleteIn(conn *dataplane.Conn, index uint32) error {
-	t := dataplane.NewBatch()
-	t.DeleteSession(index)
-	return conn.Transact(t)
 }

@@ -16,6 +16,17 @@ import (
 // otherwise. A session claims what its next rules need before upf-u hears of them, and is trimmed
 // afterwards to the rules that came into force, be they the next ones or still the old ones.
 
+// conflict is a refusal because another session holds what a new one needs.
+type conflict struct {
+	*pfcp.Reject
+	holder *session
+	// stale: the holder is the same CP function's in the same network instance. The CP function,
+	// which chooses F-TEIDs and addresses, has plainly given them to another session since.
+	stale bool
+}
+
+func (c *conflict) Unwrap() error { return c.Reject }
+
 // claim reserves what a set of rules needs.
 func (a *Agent) claim(s *session, next *rules.Set) error {
 	a.mu.Lock()
@@ -31,7 +42,8 @@ func (a *Agent) claimLocked(s *session, next *rules.Set) error {
 			case nil:
 				a.holdLocked(s, f)
 			default:
-				return pfcp.RuleFailure(ie.FTEID, ie.RuleIDTypePDR, uint32(id), "F-TEID %s %#x belongs to session %#x", f.Addr, f.TEID, holder.UPSEID)
+				return &conflict{pfcp.RuleFailure(ie.FTEID, ie.RuleIDTypePDR, uint32(id), "F-TEID %s %#x belongs to session %#x", f.Addr, f.TEID, holder.UPSEID),
+					holder, holder.Node == s.Node}
 			}
 		}
 		if u := r.PDI.UEAddress; u.IsValid() {
@@ -40,8 +52,10 @@ func (a *Agent) claimLocked(s *session, next *rules.Set) error {
 			case nil:
 				a.ues[u] = s
 				s.ues = append(s.ues, u)
+				s.instance = r.PDI.NetworkInstance
 			default:
-				return pfcp.RuleFailure(ie.UEIPAddress, ie.RuleIDTypePDR, uint32(id), "UE IP address %s belongs to session %#x", u, holder.UPSEID)
+				return &conflict{pfcp.RuleFailure(ie.UEIPAddress, ie.RuleIDTypePDR, uint32(id), "UE IP address %s belongs to session %#x", u, holder.UPSEID),
+					holder, holder.Node == s.Node && holder.instance == r.PDI.NetworkInstance}
 			}
 		}
 	}

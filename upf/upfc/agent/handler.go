@@ -55,7 +55,7 @@ func (a *Agent) Handle(ctx context.Context, m *pfcp.Message) *pfcp.Answer {
 	if !errors.As(err, &r) {
 		r = &pfcp.Reject{Cause: ie.CauseSystemFailure, Detail: err.Error()}
 	}
-	a.log.Warn("request rejected", "message", pfcp.TypeName(m.Type), "from", m.From, "seid", m.SEID, "cause", pfcp.CauseName(r.Cause), "offendingIE", r.Offending, "reason", r.Error())
+	a.log.Warn("request rejected", "message", pfcp.TypeName(m.Type), "from", m.From, "seid", hex(m.SEID), "cause", pfcp.CauseName(r.Cause), "offendingIE", r.Offending, "reason", r.Error())
 	answer.IEs = append(answer.IEs, r.IEs()...)
 	return answer
 }

@@ -388,7 +388,7 @@ func (a *Agent) replayOne(conn *dataplane.Conn, s *session) error {
 
 // giveUp forgets a session that upf-u cannot hold any more.
 func (a *Agent) giveUp(s *session, why error) {
-	a.log.Error("session lost in a replay", "seid", s.UPSEID, "err", why)
+	a.log.Error("session lost in a replay", "seid", hex(s.UPSEID), "err", why)
 	a.rec.SessionsDropped("replay", 1)
 	s.mu.Lock()
 	defer s.mu.Unlock()

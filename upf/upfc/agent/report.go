@@ -100,7 +100,7 @@ func (a *Agent) measure(s *session) {
 	defer a.schedule(s)
 	p, err := encode(a, s.index, &next)
 	if err != nil {
-		a.log.Error("session cannot be stored", "seid", s.UPSEID, "err", err)
+		a.log.Error("session cannot be stored", "seid", hex(s.UPSEID), "err", err)
 		return
 	}
 	t := dataplane.NewBatch()
@@ -113,7 +113,7 @@ func (a *Agent) measure(s *session) {
 		t.Arm(arm)
 	}
 	if err := conn.Transact(t); err != nil && !errors.Is(err, dataplane.ErrLost) {
-		a.log.Error("usage not stored", "seid", s.UPSEID, "err", err)
+		a.log.Error("usage not stored", "seid", hex(s.UPSEID), "err", err)
 	} // when upf-u was lost, the replay stores it
 	s.Session = next
 	a.deliver(s)
@@ -167,6 +167,10 @@ func (a *Agent) deliverAll(s *session) {
 		err := a.report(to, seid, "usage", ies...)
 		s.mu.Lock()
 		s.inFlight = 0
+		if errors.Is(err, errForgotten) {
+			go a.dropForgotten(s, err)
+			return
+		}
 		if err != nil {
 			if !s.gone && a.stopping.Err() == nil {
 				time.AfterFunc(retryAfter, func() {
@@ -198,26 +202,40 @@ func (a *Agent) store(s *session) {
 	t := dataplane.NewBatch()
 	t.State(s.index, p.blob)
 	if err := conn.Transact(t); err != nil && !errors.Is(err, dataplane.ErrLost) {
-		a.log.Error("session not stored", "seid", s.UPSEID, "err", err)
+		a.log.Error("session not stored", "seid", hex(s.UPSEID), "err", err)
 	}
 }
 
-// report sends a Session Report Request; nil when the CP function has it, whatever it thinks of it.
+// report sends a Session Report Request; nil when the CP function has it, whatever it thinks of it,
+// unless that it knows no such session.
 func (a *Agent) report(to netip.AddrPort, seid uint64, kind string, ies ...*ie.IE) error {
 	answer, err := a.server.Request(a.stopping, to, message.MsgTypeSessionReportRequest, &seid, ies...)
 	if err != nil {
 		if !errors.Is(err, context.Canceled) {
-			a.log.Warn("report not acknowledged", "kind", kind, "to", to, "cpSEID", seid, "err", err)
+			a.log.Warn("report not acknowledged", "kind", kind, "to", to, "cpSEID", hex(seid), "err", err)
 		}
 		return err
 	}
 	a.rec.Report(kind)
 	if e := answer.Elements.First(ie.Cause); e != nil {
 		if c, err := e.Uint8(); err == nil && c != ie.CauseRequestAccepted {
-			a.log.Warn("report refused", "kind", kind, "to", to, "cpSEID", seid, "cause", pfcp.CauseName(c))
+			a.log.Warn("report refused", "kind", kind, "to", to, "cpSEID", hex(seid), "cause", pfcp.CauseName(c))
+			if c == ie.CauseSessionContextNotFound {
+				return errForgotten
+			}
 		}
 	}
 	return nil
+}
+
+// errForgotten: the CP function has no such session. Nobody will ever delete it, and its address
+// may soon be another UE's, so it is dropped.
+var errForgotten = errors.New("the CP function does not know the session")
+
+func (a *Agent) dropForgotten(s *session, err error) {
+	if errors.Is(err, errForgotten) {
+		a.drop(s, "forgotten by its CP function")
+	}
 }
 
 // events is the agent as upf-u's events see it. None of the methods blocks.
@@ -262,7 +280,8 @@ func (a *Agent) notify(s *session, pdr uint16, qfi uint8) {
 	if qfi != 0 {
 		group = append(group, ie.NewDownlinkDataServiceInformation(false, true, 0, qfi))
 	}
-	_ = a.report(to, seid, "downlink_data", ie.NewReportType(0, 0, 0, 1), ie.NewDownlinkDataReport(group...))
+	err := a.report(to, seid, "downlink_data", ie.NewReportType(0, 0, 0, 1), ie.NewDownlinkDataReport(group...))
+	a.dropForgotten(s, err)
 	s.mu.Lock()
 	delete(s.notifying, pdr)
 	s.mu.Unlock()
@@ -288,6 +307,7 @@ func (a *Agent) errorIndication(s *session, f rules.FTEID) {
 		return
 	}
 	<-a.serving
-	_ = a.report(to, seid, "error_indication", ie.NewReportType(0, 1, 0, 0),
+	err := a.report(to, seid, "error_indication", ie.NewReportType(0, 1, 0, 0),
 		ie.NewErrorIndicationReport(ie.NewFTEID(0x01, f.TEID, net.IP(f.Addr.AsSlice()), nil, 0)))
+	a.dropForgotten(s, err)
 }

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"net"
 	"slices"
@@ -25,9 +26,47 @@ func (a *Agent) dataplane(ctx context.Context) (*dataplane.Conn, error) {
 	return conn, nil
 }
 
-// establish executes a Session Establishment Request (TS 29.244 7.5.2). It returns the CP SEID as
-// soon as it is known, for a refusal too.
-func (a *Agent) establish(ctx context.Context, m *pfcp.Message) (uint64, []*ie.IE, error) {
+// establish executes a Session Establishment Request (TS 29.244 7.5.2). A session that the same CP
+// function has forgotten (its address or F-TEID is given out again) makes way.
+func (a *Agent) establish(ctx context.Context, m *pfcp.Message) (seid uint64, ies []*ie.IE, err error) {
+	for range 3 { // there can be one holder of the address and one of the F-TEID
+		seid, ies, err = a.establishOnce(ctx, m)
+		var c *conflict
+		if !errors.As(err, &c) || !c.stale {
+			break
+		}
+		a.drop(c.holder, "replaced by its CP function")
+	}
+	return seid, ies, err
+}
+
+// drop ends a session without a request.
+func (a *Agent) drop(s *session, reason string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.gone {
+		return
+	}
+	if conn := a.current(); conn != nil {
+		if err := deleteIn(conn, s.index); err != nil {
+			conn.Abandon() // what upf-u has is not known any more: it is filled anew, without this one
+		}
+	}
+	a.forget(s)
+	a.freeSlots(s)
+	a.rec.SessionsDropped(reason, 1)
+	a.log.Warn("session dropped", "seid", hex(s.UPSEID), "cpSEID", hex(s.CPSEID), "node", s.Node, "ue", s.Rules.UEAddress(), "reason", reason)
+}
+
+// deleteIn removes one session from upf-u.
+func deleteIn(conn *dataplane.Conn, index uint32) error {
+	t := dataplane.NewBatch()
+	t.DeleteSession(index)
+	return conn.Transact(t)
+}
+
+// establishOnce returns the CP SEID as soon as it is known, for a refusal too.
+func (a *Agent) establishOnce(ctx context.Context, m *pfcp.Message) (uint64, []*ie.IE, error) {
 	e := m.Elements.First(ie.FSEID)
 	if e == nil {
 		return 0, nil, missing(m, ie.FSEID)
@@ -80,7 +119,7 @@ func (a *Agent) establish(ctx context.Context, m *pfcp.Message) (uint64, []*ie.I
 		a.freeSlots(s)
 		return cpSEID, nil, err
 	}
-	a.log.Info("session established", "seid", s.UPSEID, "cpSEID", cpSEID, "node", node, "ue", s.Rules.UEAddress(), "pdrs", len(s.Rules.PDRs))
+	a.log.Info("session established", "seid", hex(s.UPSEID), "cpSEID", hex(cpSEID), "node", node, "ue", s.Rules.UEAddress(), "pdrs", len(s.Rules.PDRs))
 	up := net.IP(a.cfg.PFCP.Advertise.AsSlice())
 	return cpSEID, append([]*ie.IE{ie.NewFSEID(s.UPSEID, up, nil)}, createdPDRs(s, change)...), nil
 }
@@ -155,7 +194,7 @@ func (a *Agent) modify(ctx context.Context, m *pfcp.Message) (uint64, []*ie.IE, 
 		s.CPSEID, s.CPAddr = oldSEID, oldAddr
 		return seid, nil, err
 	}
-	a.log.Debug("session modified", "seid", s.UPSEID, "pdrs", len(s.Rules.PDRs), "reports", len(reports))
+	a.log.Debug("session modified", "seid", hex(s.UPSEID), "pdrs", len(s.Rules.PDRs), "reports", len(reports))
 	ies := createdPDRs(s, change)
 	for i := range reports {
 		ies = append(ies, reports[i].IE(ie.UsageReportWithinSessionModificationResponse))
@@ -187,6 +226,6 @@ func (a *Agent) delete(ctx context.Context, m *pfcp.Message) (uint64, []*ie.IE, 
 	}
 	a.forget(s)
 	a.freeSlots(s)
-	a.log.Info("session deleted", "seid", s.UPSEID, "node", s.Node)
+	a.log.Info("session deleted", "seid", hex(s.UPSEID), "node", s.Node)
 	return seid, ies, nil
 }

@@ -46,7 +46,9 @@ func TestNewUPFCContinuesFromWhatUPFUKept(t *testing.T) {
 	}
 	// Establishments go on under the association from before, and do not collide with old sessions.
 	s.Established(8, fakesmf.UE{TEID: 2, N3: "172.30.3.16", Addr: "10.45.0.2"}.Session()...)
-	fakesmf.WantCause(t, s.Establish(9, fakesmf.Phone.Session()...).Cause, ie.CauseRuleCreationModificationFailure)
+	other := fakesmf.New(t, l.addr)
+	other.Associate()
+	fakesmf.WantCause(t, other.Establish(9, fakesmf.Phone.Session()...).Cause, ie.CauseRuleCreationModificationFailure)
 	fakesmf.WantCause(t, s.Delete(seid).Cause, ie.CauseRequestAccepted)
 }
 

@@ -32,8 +32,10 @@ type session struct {
 	inFlight  int  // how many of the outbox's first reports are under way
 	notifying map[uint16]bool
 
-	fteids []rules.FTEID // held in the agent's tables; under the agent's lock
-	ues    []netip.Addr
+	// What it holds in the agent's tables; under the agent's lock.
+	fteids   []rules.FTEID
+	ues      []netip.Addr
+	instance string // network instance of the UE addresses
 }
 
 // counts reads a meter's slot.

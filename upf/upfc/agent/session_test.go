@@ -262,3 +262,26 @@ func TestFTEIDChosenByTheUPF(t *testing.T) {
 		t.Errorf("uplink PDR %+v: want the chosen TEID and the session's UE address", p)
 	}
 }
+
+func TestSessionThatItsSMFForgotMakesWay(t *testing.T) {
+	l := newLab(t, nil)
+	s := fakesmf.New(t, l.addr)
+	s.Associate()
+	old := s.Established(1, fakesmf.Phone.Session()...)
+	// The same SMF gives the address and the F-TEID to another session.
+	again := s.Established(2, fakesmf.Phone.Session()...)
+	l.only()
+	fakesmf.WantCause(t, s.Delete(old).Cause, ie.CauseSessionContextNotFound)
+
+	// And when it says to a report that it knows no such session, that one goes, too.
+	index, _ := l.only()
+	s.Cause.Store(uint32(ie.CauseSessionContextNotFound))
+	if err := l.upfu.DownlinkData(index, 2, 1); err != nil {
+		t.Fatal(err)
+	}
+	s.Report()
+	if err := l.upfu.Await(2*time.Second, func() bool { return len(l.upfu.Sessions()) == 0 }); err != nil {
+		t.Fatalf("the forgotten session is still there: %v", err)
+	}
+	fakesmf.WantCause(t, s.Delete(again).Cause, ie.CauseSessionContextNotFound)
+}
