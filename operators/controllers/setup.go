@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -14,6 +15,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/n4"
@@ -54,6 +56,8 @@ type Options struct {
 	// Release tells a UPF that the association of an SMF is over.
 	Release func(ctx context.Context, upfAddress, smfNodeID string) error
 	Now     func() time.Time
+	// Metrics is where the state of all objects is registered; nil for nowhere.
+	Metrics prometheus.Registerer
 }
 
 // DefaultOptions speak to real NRFs and read the real clock.
@@ -64,11 +68,17 @@ func DefaultOptions(p specs.Platform) Options {
 		NRF:      func(baseURL string) NRFClient { return &nrf.Client{BaseURL: baseURL, HTTP: sbi} },
 		Release:  n4.ReleaseAssociation,
 		Now:      time.Now,
+		Metrics:  metrics.Registry,
 	}
 }
 
 // Setup adds every controller to the manager.
 func Setup(mgr ctrl.Manager, o Options) error {
+	if o.Metrics != nil {
+		if err := o.Metrics.Register(&stateCollector{reader: mgr.GetCache()}); err != nil {
+			return err
+		}
+	}
 	recorder := mgr.GetEventRecorderFor("core5g-operator")
 	for name, c := range map[string]interface{ SetupWithManager(ctrl.Manager) error }{
 		"Core5G": &CoreReconciler{

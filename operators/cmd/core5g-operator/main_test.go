@@ -1,0 +1,37 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+func TestParse(t *testing.T) {
+	t.Setenv("POD_NAMESPACE", "from-the-pod")
+	c, err := parse(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.namespace != "from-the-pod" || c.platform.Registry != "core5g" || c.platform.Tag != "dev" || c.platform.PullPolicy != corev1.PullIfNotPresent {
+		t.Errorf("defaults: %+v", c)
+	}
+	c, err = parse([]string{"--namespace=a", "--leader-elect", "--operator-image=r/operator:1", "--image-tag=1",
+		"--subscriber-data-service-account=sa", "--log-level=debug", "--metrics-bind-address=0", "--health-probe-bind-address=:1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.namespace != "a" || !c.leaderElect || c.platform.OperatorImage != "r/operator:1" || c.platform.Tag != "1" ||
+		c.platform.SubscriberDataServiceAccount != "sa" || c.level != "debug" || c.metrics != "0" || c.health != ":1" {
+		t.Errorf("flags: %+v", c)
+	}
+	if _, err := parse([]string{"extra"}); err == nil || !strings.Contains(err.Error(), `"extra"`) {
+		t.Errorf("an argument too many: %v", err)
+	}
+}
+
+func TestUnknownCommandIsRefused(t *testing.T) {
+	if got := run([]string{"wiat"}); got != 2 {
+		t.Errorf("exit status %d, want 2", got)
+	}
+}

@@ -1,0 +1,95 @@
+package controllers
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "core5g.dev/core5g/operators/api/v1alpha1"
+)
+
+// stateCollector turns conditions into metrics when it is asked, from the cache: nothing has to be kept
+// up to date, and an object that is gone is gone from the metrics too.
+type stateCollector struct {
+	reader client.Reader
+}
+
+var (
+	conditionDesc = prometheus.NewDesc("core5g_condition",
+		"1 where the condition of the object is True, 0 where it is False, -1 where it is Unknown. Subscribers are counted in core5g_subscribers.",
+		[]string{"kind", "namespace", "name", "type", "reason"}, nil)
+	subscribersDesc = prometheus.NewDesc("core5g_subscribers",
+		"Number of Subscribers by the status of Ready.", []string{"namespace", "ready"}, nil)
+	endpointsDesc = prometheus.NewDesc("core5g_upf_endpoints",
+		"Number of N3 endpoints that a UPFInstance has given to Slices.", []string{"namespace", "upfinstance"}, nil)
+	rejectionsDesc = prometheus.NewDesc("core5g_upf_unit_rejections",
+		"Number of pods in a row that were refused or failed.", []string{"namespace", "upfinstance", "unit"}, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (c *stateCollector) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{conditionDesc, subscribersDesc, endpointsDesc, rejectionsDesc} {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector. A kind that cannot be listed is left out.
+func (c *stateCollector) Collect(ch chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	var cores api.Core5GList
+	if c.reader.List(ctx, &cores) == nil {
+		for i := range cores.Items {
+			collectConditions(ch, "Core5G", &cores.Items[i], cores.Items[i].Status.Conditions)
+		}
+	}
+	var slices api.SliceList
+	if c.reader.List(ctx, &slices) == nil {
+		for i := range slices.Items {
+			collectConditions(ch, "Slice", &slices.Items[i], slices.Items[i].Status.Conditions)
+		}
+	}
+	var upfs api.UPFInstanceList
+	if c.reader.List(ctx, &upfs) == nil {
+		for i := range upfs.Items {
+			u := &upfs.Items[i]
+			collectConditions(ch, "UPFInstance", u, u.Status.Conditions)
+			ch <- prometheus.MustNewConstMetric(endpointsDesc, prometheus.GaugeValue, float64(len(u.Status.Endpoints)), u.Namespace, u.Name)
+			for _, unit := range u.Status.UnitStatuses {
+				ch <- prometheus.MustNewConstMetric(rejectionsDesc, prometheus.GaugeValue, float64(unit.Rejections), u.Namespace, u.Name, unit.Name)
+			}
+		}
+	}
+	var subscribers api.SubscriberList
+	if c.reader.List(ctx, &subscribers) == nil {
+		collectSubscribers(ch, subscribers.Items)
+	}
+}
+
+func collectConditions(ch chan<- prometheus.Metric, kind string, o client.Object, list []metav1.Condition) {
+	for _, condition := range list {
+		value := map[metav1.ConditionStatus]float64{metav1.ConditionTrue: 1, metav1.ConditionUnknown: -1}[condition.Status]
+		ch <- prometheus.MustNewConstMetric(conditionDesc, prometheus.GaugeValue, value,
+			kind, o.GetNamespace(), o.GetName(), condition.Type, condition.Reason)
+	}
+}
+
+func collectSubscribers(ch chan<- prometheus.Metric, items []api.Subscriber) {
+	type key struct{ namespace, ready string }
+	counts := map[key]int{}
+	for i := range items {
+		ready := string(metav1.ConditionUnknown)
+		for _, c := range items[i].Status.Conditions {
+			if c.Type == api.ConditionReady {
+				ready = string(c.Status)
+			}
+		}
+		counts[key{items[i].Namespace, ready}]++
+	}
+	for k, n := range counts {
+		ch <- prometheus.MustNewConstMetric(subscribersDesc, prometheus.GaugeValue, float64(n), k.namespace, k.ready)
+	}
+}
