@@ -35,15 +35,21 @@ const usage = `usage: ran run  -c CONFIG.yaml [-log-level info]   the gNB and it
        ran ping -to ADDRESS [-count N] [-interval 50ms] [-device NAME]
 `
 
-// errUsage says that the command line was not understood.
-var errUsage = errors.New("usage")
+// usageError says that the command line was not understood, and why if there is more to say.
+type usageError struct{ why string }
+
+func (e usageError) Error() string { return e.why }
 
 func main() {
 	err := run(os.Args[1:])
+	var misused usageError
 	switch {
 	case err == nil:
-	case errors.Is(err, errUsage):
-		fmt.Fprint(os.Stderr, err)
+	case errors.As(err, &misused):
+		if misused.why != "" {
+			fmt.Fprintln(os.Stderr, "ran:", misused.why)
+		}
+		fmt.Fprint(os.Stderr, usage)
 		os.Exit(2)
 	case control.IsFailure(err):
 		os.Exit(1)
@@ -55,7 +61,7 @@ func main() {
 
 func run(args []string) error {
 	if len(args) == 0 {
-		return fmt.Errorf("%s%w\n", usage, errUsage)
+		return usageError{}
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
@@ -77,7 +83,7 @@ func run(args []string) error {
 		}
 		return err
 	}
-	return fmt.Errorf("%q is not a command\n%s%w\n", args[0], usage, errUsage)
+	return usageError{fmt.Sprintf("%q is not a command", args[0])}
 }
 
 // daemonFlags reads -c and -log-level.
@@ -88,10 +94,10 @@ func daemonFlags(name string, args []string) (file string, log *slog.Logger, err
 	level := slog.LevelInfo
 	f.TextVar(&level, "log-level", slog.LevelInfo, "")
 	if err := f.Parse(args); err != nil {
-		return "", nil, fmt.Errorf("%w\n%s%w\n", err, usage, errUsage)
+		return "", nil, usageError{err.Error()}
 	}
 	if file == "" {
-		return "", nil, fmt.Errorf("-c is missing\n%s%w\n", usage, errUsage)
+		return "", nil, usageError{"-c is missing"}
 	}
 	// free5GC's NAS library logs through a global of its own.
 	logger.SetLogLevel(logrus.ErrorLevel)
@@ -147,7 +153,7 @@ func runPing(ctx context.Context, args []string) error {
 	f.IntVar(&cfg.Size, "size", 56, "")
 	device := f.String("device", "", "")
 	if err := f.Parse(args); err != nil || !cfg.To.Is4() {
-		return fmt.Errorf("%s%w\n", usage, errUsage)
+		return usageError{}
 	}
 	id := measure.NewID()
 	s, err := measure.OpenHost(id, cfg.To, *device)

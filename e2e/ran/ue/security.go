@@ -53,7 +53,7 @@ func (u *UE) authenticationReject() {
 	u.count.Rejects++
 	u.forgetRegistration()
 	u.retry.failed(u.cfg.Timers)
-	err := errors.New("Authentication Reject: the network does not accept the UE's answer")
+	err := errors.New("authentication rejected: the network does not accept the UE's answer")
 	if u.proc != nil {
 		u.finish(err)
 	} else {

@@ -72,21 +72,19 @@ type ue struct {
 	tmsi         uint32
 	sessions     map[uint8]*Session
 	icsDone      bool
-	pending      []byte // what the identity request interrupted
 }
 
 // Session is one PDU session as the core sees it.
 type Session struct {
-	PSI      uint8
-	DNN      string
-	Slice    [4]byte
-	Address  netip.Addr
-	TEID     uint32 // uplink
-	GNB      netip.Addr
-	GNBTEID  uint32
-	Up       bool
-	QFI      int64
-	released bool
+	PSI     uint8
+	DNN     string
+	Slice   [4]byte
+	Address netip.Addr
+	TEID    uint32 // uplink
+	GNB     netip.Addr
+	GNBTEID uint32
+	Up      bool
+	QFI     int64
 }
 
 // New makes an AMF that knows the subscribers, by SUPI digits.
