@@ -1,5 +1,7 @@
+#define _GNU_SOURCE
 #include "rig.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -16,7 +18,6 @@
 
 #include "eal.h"
 
-#define RIG_MBUFS 4096u
 #define RIG_RING 1024u
 
 const struct rte_ether_addr rig_gnb_mac = {{2, 0, 0, 0, 3, 100}};
@@ -27,17 +28,21 @@ static struct rte_ring *rx_ring[UPF_PORTS][RIG_WORKERS], *tx_ring[UPF_PORTS][RIG
 static uint16_t ethdev[UPF_PORTS];
 static struct rte_mempool *pool;
 
-void
-rig_start_eal(void)
+bool
+rig_start_eal(unsigned memory_mib, bool hugepages, uint32_t mbufs, int worker_cpu)
 {
 	static const char *const names[UPF_PORTS] = {"n3", "n6"};
-	char *argv[] = {"test", "--no-huge", "--no-shconf", "-m", "192", "--no-pci",
-		"--no-telemetry", "--lcores=0@0,1@0", "--main-lcore=0", "--iova-mode=va",
-		"--log-level=lib.*:warning"};
-	char name[32], error[256];
+	char memory[16], lcores[32], name[32], error[256];
+	char *argv[] = {"rig", "-m", memory, "--no-pci", "--no-telemetry", lcores, "--main-lcore=0",
+		"--iova-mode=va", "--log-level=lib.*:error",
+		hugepages ? "--in-memory" : "--no-huge", "--no-shconf"};
+	int argc = (int)(sizeof(argv) / sizeof(argv[0])) - (hugepages ? 1 : 0);
 
-	assert_true(rte_eal_init(sizeof(argv) / sizeof(argv[0]), argv) >= 0);
-	pool = eal_create_pool(RIG_MBUFS, RIG_WORKERS);
+	snprintf(memory, sizeof(memory), "%u", memory_mib);
+	snprintf(lcores, sizeof(lcores), "--lcores=0@%d,1@%d", sched_getcpu(), worker_cpu);
+	if (rte_eal_init(argc, argv) < 0)
+		return false;
+	pool = eal_create_pool(mbufs, RIG_WORKERS);
 	assert_non_null(pool);
 	for (unsigned port = 0; port < UPF_PORTS; port++) {
 		int rc;
@@ -55,6 +60,13 @@ rig_start_eal(void)
 		if (eal_start_port(ethdev[port], RIG_WORKERS, 1500, pool, error, sizeof(error)) < 0)
 			fail_msg("%s", error);
 	}
+	return true;
+}
+
+struct rte_ring *
+rig_ring(enum upf_port port, bool rx)
+{
+	return rx ? rx_ring[port][0] : tx_ring[port][0];
 }
 
 struct rte_mempool *

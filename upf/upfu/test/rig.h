@@ -40,8 +40,9 @@ struct rig {
 
 extern const struct rte_ether_addr rig_gnb_mac, rig_gateway_mac;
 
-// Once a process.
-void rig_start_eal(void);
+// Once a process. Lcore 1 is on CPU worker_cpu. Returns false when there is not enough memory.
+bool rig_start_eal(unsigned memory_mib, bool hugepages, uint32_t mbufs, int worker_cpu);
+struct rte_ring *rig_ring(enum upf_port port, bool rx);
 // A fresh UPF; with_neighbours: gNB and gateway are known already.
 struct rig *rig_create(unsigned workers, bool with_neighbours);
 struct rig *rig_create_with(const struct config *config, unsigned workers, bool with_neighbours);

@@ -1,3 +1,6 @@
+#define _GNU_SOURCE
+#include <sched.h>
+
 #include "rig.h"
 #include "tests.h"
 
@@ -6,7 +9,8 @@ main(void)
 {
 	int failed = 0;
 
-	rig_start_eal();
+	if (!rig_start_eal(192, false, 4096, sched_getcpu()))
+		return 1;
 	failed += test_config();
 	failed += test_bucketmap();
 	failed += test_sdf();
