@@ -228,7 +228,7 @@ func (a *Agent) sawRecovery(as *association, recovery uint32) {
 	}
 	a.rec.Restart("cp")
 	a.log.Warn("CP function restarted", "node", as.Node)
-	go a.release(a.stopping, as.Node, as, "CP function restarted")
+	go a.release(a.stopping, as.Node, as, "cp restarted")
 }
 
 // watch starts the heartbeats to a CP function. The caller holds a.mu.

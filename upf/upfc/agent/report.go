@@ -234,7 +234,7 @@ var errForgotten = errors.New("the CP function does not know the session")
 
 func (a *Agent) dropForgotten(s *session, err error) {
 	if errors.Is(err, errForgotten) {
-		a.drop(s, "forgotten by its CP function")
+		a.drop(s, "forgotten by its cp")
 	}
 }
 

@@ -35,7 +35,7 @@ func (a *Agent) establish(ctx context.Context, m *pfcp.Message) (seid uint64, ie
 		if !errors.As(err, &c) || !c.stale {
 			break
 		}
-		a.drop(c.holder, "replaced by its CP function")
+		a.drop(c.holder, "replaced by its cp")
 	}
 	return seid, ies, err
 }

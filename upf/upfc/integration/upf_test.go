@@ -85,6 +85,33 @@ func TestIntegrationUPF(t *testing.T) {
 		r.ping(31)
 	})
 
+	t.Run("traffic stops where its quota ends and goes on with a new one", func(t *testing.T) {
+		quota := func(octets uint64) *ie.IE {
+			return ie.NewUpdateURR(ie.NewURRID(1), ie.NewMeasurementMethod(0, 1, 0), ie.NewReportingTriggers(0, 1), ie.NewVolumeQuota(1, octets, 0, 0))
+		}
+		fakesmf.WantCause(t, r.smf.Modify(seid, quota(200)).Cause, ie.CauseRequestAccepted)
+		r.ping(32)                                                  // 168 octets, both ways
+		if err := r.uplink(1, fakesmf.Phone.Addr, 33); err != nil { // beyond 200
+			t.Fatal(err)
+		}
+		report := r.smf.Report()
+		if got := fakesmf.Trigger(t, report.UsageReport[0]); got != "000100" {
+			t.Errorf("trigger %s, want VOLQU", got)
+		}
+		for { // the answer to 33 may or may not have come before the end
+			if _, ok := r.receive(50 * time.Millisecond); !ok {
+				break
+			}
+		}
+		before := r.drops("far_drop")
+		if err := r.uplink(1, fakesmf.Phone.Addr, 34); err != nil {
+			t.Fatal(err)
+		}
+		r.await(2*time.Second, "far_drop counts", func() bool { return r.drops("far_drop") > before })
+		fakesmf.WantCause(t, r.smf.Modify(seid, quota(1<<40)).Cause, ie.CauseRequestAccepted)
+		r.ping(35)
+	})
+
 	t.Run("idle: downlink data is buffered, reported and delivered", func(t *testing.T) {
 		fakesmf.WantCause(t, r.smf.Modify(seid, ie.NewUpdateFAR(ie.NewFARID(2), ie.NewApplyAction(0x0c))).Cause, ie.CauseRequestAccepted)
 		if err := r.uplink(1, fakesmf.Phone.Addr, 40); err != nil { // its answer is downlink data

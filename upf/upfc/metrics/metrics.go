@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -57,7 +58,7 @@ func (r *Recorder) Restart(peer string) { r.restarts.WithLabelValues(peer).Inc()
 
 // SessionsDropped counts sessions that ended without a request.
 func (r *Recorder) SessionsDropped(reason string, n int) {
-	r.dropped.WithLabelValues(reason).Add(float64(n))
+	r.dropped.WithLabelValues(strings.ReplaceAll(reason, " ", "_")).Add(float64(n))
 }
 
 // Report counts a report.

@@ -49,7 +49,7 @@ func TestWorkersAreSummed(t *testing.T) {
 		"upf_pfcp_messages_total":        `upf_pfcp_messages_total{cause="",direction="in",message="heartbeat_request"} 1`,
 		"upf_n4_latency_seconds":         `upf_n4_latency_seconds_count{message="session_establishment_request"} 1`,
 		"upf_pfcp_reports_total":         `upf_pfcp_reports_total{kind="usage"} 1`,
-		"upf_sessions_dropped_total":     `upf_sessions_dropped_total{reason="path failure"} 2`,
+		"upf_sessions_dropped_total":     `upf_sessions_dropped_total{reason="path_failure"} 2`,
 		"upf_restarts_seen_total":        `upf_restarts_seen_total{peer="upf-u"} 0`,
 		"upf_tsc_hertz":                  "upf_tsc_hertz 2.5e+09",
 		"upf_recovery_timestamp_seconds": "upf_recovery_timestamp_seconds 1.8e+09",
