@@ -489,7 +489,15 @@ func TestAMFComesBack(t *testing.T) {
 			b.amf.WaitTrace("Configuration Update Complete", 1)
 			b.amf.WaitTrace("session 1 up", 1)
 			b.amf.Stop(tt.forget)
-			b.wait("idle", func(s ue.Status) bool { return s.CM == "idle" })
+			b.wait("the loss of N2", func(ue.Status) bool { return b.gnb.Status().State == "connecting" })
+			// The user plane goes on without the AMF.
+			b.must(b.ue.SendUplink(1, []byte("meanwhile")))
+			if p := <-b.n3.sent; p.payload != "meanwhile" || b.n3.count() != 1 {
+				t.Errorf("uplink without an AMF: %+v, %d tunnels", p, b.n3.count())
+			}
+			if err := b.ue.Idle(b.ctx); !errors.Is(err, gnb.ErrNoN2) {
+				t.Errorf("a procedure without an AMF: %v", err)
+			}
 			b.amf.Start()
 			b.amf.WaitTrace("NG Setup Request", 2)
 			b.amf.WaitTrace(tt.wantServiceRequest, 1)
@@ -501,6 +509,16 @@ func TestAMFComesBack(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestAMFLostDuringRegistration(t *testing.T) {
+	b := start(t, fakeamf.Knobs{Silent: true}, nil)
+	b.amf.WaitTrace("initial message swallowed", 1)
+	b.amf.Stop(true)
+	b.wait("deregistration", func(s ue.Status) bool { return s.State == "deregistered" && s.CM == "idle" })
+	b.amf.Set(fakeamf.Knobs{})
+	b.amf.Start()
+	b.ready()
 }
 
 func TestServiceRequestWithoutAnswerEndsInRegistration(t *testing.T) {

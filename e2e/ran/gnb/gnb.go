@@ -154,6 +154,7 @@ func (g *GNB) session(ctx context.Context, address string) error {
 		return fmt.Errorf("NG Setup: %w", err)
 	}
 	g.log.Info("N2 up", "amf", address)
+	g.endOrphans()
 	for _, ue := range g.allUEs() {
 		ue.CellUp()
 	}
@@ -215,23 +216,31 @@ func (g *GNB) read(conn n2.Conn) error {
 	}
 }
 
-// down ends everything that lived on the association.
+// down tells the UEs that N2 is lost. Their connections stay, and with them their tunnels: the UPF still
+// holds the sessions, so that user data flow on without an AMF (TS 23.501 5.21.2). They end when N2 is
+// back, because no AMF knows them any more.
 func (g *GNB) down() {
 	g.mu.Lock()
 	g.n2 = nil
 	g.status.State = "connecting"
 	g.status.Since = time.Now()
-	gone := make([]*Connection, 0, len(g.connections))
-	for _, c := range g.connections {
-		gone = append(gone, c)
-	}
-	g.connections = map[int64]*Connection{}
 	g.mu.Unlock()
 	for _, ue := range g.allUEs() {
 		ue.CellDown()
 	}
+}
+
+// endOrphans ends the connections of the association before.
+func (g *GNB) endOrphans() {
+	g.mu.Lock()
+	gone := make([]*Connection, 0, len(g.connections))
+	for _, c := range g.connections {
+		gone = append(gone, c)
+	}
+	clear(g.connections)
+	g.mu.Unlock()
 	for _, c := range gone {
-		c.end("N2 lost")
+		c.end("N2 was lost")
 	}
 }
 

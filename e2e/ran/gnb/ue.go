@@ -9,7 +9,8 @@ import (
 // must return soon, and must not call the gNB back before they have returned. c tells the
 // connection that an event belongs to, because an event of an old one may arrive late.
 type UE interface {
-	// CellUp tells that the cell serves (NG Setup done), CellDown that N2 is lost.
+	// CellUp tells that the cell serves (NG Setup done), CellDown that N2 is lost: connections stay until
+	// it is back, but nothing can be sent on them.
 	CellUp()
 	CellDown()
 	// NAS delivers a downlink NAS PDU.

@@ -204,7 +204,7 @@ func (u *UE) startRelease(s *session) {
 
 // reestablish replaces a session that has become useless, if the UE recovers by itself.
 func (u *UE) reestablish(s *session) {
-	if !u.cfg.Recover || s.state != active || u.conn == nil {
+	if !u.cfg.Recover || s.state != active || u.conn == nil || !u.cellUp {
 		return
 	}
 	s.lost = true

@@ -378,11 +378,24 @@ func (u *UE) CellUp() { u.q.push(func() { u.cellUp = true; u.retry.reset() }) }
 func (u *UE) CellDown() {
 	u.q.push(func() {
 		u.cellUp = false
+		// What waits for an answer gets none any more. A connection at rest stays, for its user plane.
+		if u.conn != nil && (u.proc != nil || u.releaseFor != nil || u.sessionsInMotion()) {
+			u.released(u.conn, "N2 lost")
+		}
 		if u.mm == registered && u.cfg.Recover {
 			// The AMF may have kept us, or be a new one: a service request tells.
 			u.resume = true
 		}
 	})
+}
+
+func (u *UE) sessionsInMotion() bool {
+	for _, s := range u.list() {
+		if s.state == pending || s.state == releasing {
+			return true
+		}
+	}
+	return false
 }
 
 // NAS takes a downlink message.
