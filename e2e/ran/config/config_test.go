@@ -159,3 +159,29 @@ func TestSampleManifest(t *testing.T) {
 		t.Error("no ran.yaml in the sample manifest")
 	}
 }
+
+// The README shows every key: what it shows has to be read without complaint.
+func TestREADME(t *testing.T) {
+	b, err := os.ReadFile(filepath.Join("..", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, ok := strings.Cut(string(b), "## ran run -c ran.yaml\n\n")
+	if !ok {
+		t.Fatal("the README has no section on ran run")
+	}
+	var text strings.Builder
+	for line := range strings.Lines(rest) {
+		if !strings.HasPrefix(line, "    ") {
+			break
+		}
+		text.WriteString(strings.TrimPrefix(line, "    "))
+	}
+	c, err := Parse("README.md", []byte(text.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(c.UEs) != 1 || !c.UEs[0].Autostart || !c.UEs[0].Recover {
+		t.Errorf("the README's UE: %+v", c.UEs)
+	}
+}
