@@ -15,7 +15,7 @@ import (
 // The objects of manifests/ and of the chart's defaults.
 const (
 	firstSlice  = "internet"
-	secondSlice = "internet-second"
+	secondSlice = "second"
 	firstPhone  = "imsi-208930000000001"
 	secondPhone = "imsi-208930000000002"
 	dataNetwork = "172.30.6.1"

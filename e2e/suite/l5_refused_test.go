@@ -39,7 +39,7 @@ func TestBadResourcesAreRefused(t *testing.T) {
 		},
 		{
 			"UPF endpoints outside their subnet",
-			"apiVersion: core5g.dev/v1alpha1\nkind: UPFInstance\nmetadata: {name: bad}\nspec: {n3: {subnet: 172.30.3.0/24, endpoints: 172.31.3.16/28}, n6: {address: 172.30.6.9/24, gateway: 172.30.6.1}}",
+			"apiVersion: core5g.dev/v1alpha1\nkind: UPFInstance\nmetadata: {name: bad}\nspec: {n3: {attachment: {type: Bridge, bridge: n3}, subnet: 172.30.3.0/24, endpoints: 172.31.3.16/28}, n6: {attachment: {type: Bridge, bridge: n6}, address: 172.30.6.9/24, gateway: 172.30.6.1}}",
 			"endpoints",
 		},
 	}

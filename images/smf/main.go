@@ -27,7 +27,7 @@ const (
 	instanceIDEnv = "SMF_NF_INSTANCE_ID"
 	// terminationLimit bounds the way out: free5GC's SMF does not listen to SIGTERM while it waits for
 	// the NRF.
-	terminationLimit = 5 * time.Second
+	terminationLimit = drainLimit + 2*time.Second
 	// associated is AssociatedSetUpSuccess, a constant of a package that cannot be imported.
 	associated = 2
 )
@@ -87,9 +87,17 @@ func run(configPath, routingPath string, log *slog.Logger) error {
 	sbi.BindingIPv4, sbi.Port = privateAddress(binding), port+1
 	private := net.JoinHostPort(sbi.BindingIPv4, strconv.Itoa(sbi.Port))
 	pfcpStart, pfcpTerminate := utils.InitPFCPFunc()
-	if app, err = service.NewApp(ctx, cfg, "", pfcpStart, pfcpTerminate); err != nil {
+	// The SMF and its front live until the drain is over, not just until the signal.
+	life, end := context.WithCancel(context.Background())
+	defer end()
+	if app, err = service.NewApp(life, cfg, "", pfcpStart, pfcpTerminate); err != nil {
 		return err
 	}
+	context.AfterFunc(ctx, func() {
+		drain(app, log)
+		// free5GC's own way out would take the profile of the successor out of the NRF.
+		os.Exit(0)
+	})
 	self := app.Context()
 	self.NfInstanceID = id
 	self.SBIPort = port
@@ -117,7 +125,7 @@ func run(configPath, routingPath string, log *slog.Logger) error {
 		certificate, key = sbi.Tls.Pem, sbi.Tls.Key
 	}
 	go func() {
-		if err := front.run(ctx, certificate, key); err != nil {
+		if err := front.run(life, certificate, key); err != nil {
 			log.Error("the SBI front has stopped", "error", err)
 			os.Exit(1)
 		}
