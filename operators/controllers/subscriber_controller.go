@@ -13,6 +13,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -226,6 +227,7 @@ func (r *SubscriberReconciler) SetupWithManager(mgr ctrl.Manager) error {
 			return o.(*api.Subscriber).Spec.SUPI
 		})), changed).
 		Watches(&api.Core5G{}, handler.EnqueueRequestsFromMapFunc(r.ofCore), changed).
+		WithOptions(controller.Options{MaxConcurrentReconciles: 4}).
 		Complete(r)
 }
 

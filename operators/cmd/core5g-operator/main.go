@@ -111,6 +111,8 @@ func operate(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	// The client's default of 20 requests a second makes a core of many subscribers wait at a start.
+	restConfig.QPS, restConfig.Burst = 100, 200
 	mgr, err := ctrl.NewManager(restConfig, ctrl.Options{
 		Scheme:                        scheme,
 		Cache:                         controllers.CacheOptions(c.namespace),
