@@ -19,7 +19,11 @@ func AllocateEndpoints(upf *api.UPFInstance, wanted []api.Slice) (allocated []ap
 	if err != nil {
 		return nil, names(wanted)
 	}
-	usable := func(a netip.Addr) bool { return block.Contains(a) && !reserved(upf, a) }
+	subnet, err := netip.ParsePrefix(string(upf.Spec.N3.Subnet))
+	if err != nil || block.Bits() < subnet.Bits() || !subnet.Contains(block.Addr()) {
+		return nil, names(wanted) // the schema refuses it
+	}
+	usable := func(a netip.Addr) bool { return block.Contains(a) && !reserved(upf, subnet, a) }
 	taken := map[netip.Addr]bool{}
 	for _, e := range upf.Status.Endpoints {
 		a, err := netip.ParseAddr(e.Address)
@@ -53,12 +57,11 @@ func AllocateEndpoints(upf *api.UPFInstance, wanted []api.Slice) (allocated []ap
 }
 
 // reserved addresses of the N3 subnet: its network and broadcast address, and the gateway.
-func reserved(upf *api.UPFInstance, a netip.Addr) bool {
+func reserved(upf *api.UPFInstance, subnet netip.Prefix, a netip.Addr) bool {
 	if upf.Spec.N3.Gateway != nil && a.String() == string(*upf.Spec.N3.Gateway) {
 		return true
 	}
-	subnet, err := netip.ParsePrefix(string(upf.Spec.N3.Subnet))
-	if err != nil || !a.Is4() || subnet.Bits() >= 31 {
+	if !a.Is4() || subnet.Bits() >= 31 {
 		return false
 	}
 	return a == subnet.Masked().Addr() || !subnet.Contains(a.Next())
