@@ -216,12 +216,17 @@ func wantedUnits(upf *api.UPFInstance) int {
 	if upf.Spec.AdministrativeState == api.StateLocked {
 		return 0
 	}
+	return possibleUnits(upf)
+}
+
+// possibleUnits is how many pods there would be if the UPFInstance were unlocked.
+func possibleUnits(upf *api.UPFInstance) int {
 	return min(int(ptr.Deref(upf.Spec.Units, 1)), supportedUnits)
 }
 
 func (r *UPFReconciler) applyN4(ctx context.Context, s *upfScope) error {
 	// A locked unit keeps its Service: SMFs find the same address when it is unlocked.
-	for unit := range max(wantedUnits(s.upf), min(int(ptr.Deref(s.upf.Spec.Units, 1)), supportedUnits)) {
+	for unit := range possibleUnits(s.upf) {
 		service := specs.N4Service(s.upf, unit)
 		if err := r.applier.apply(ctx, service); err != nil {
 			return err
