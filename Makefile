@@ -29,11 +29,13 @@ test:
 # -race needs cgo. `go test -json` lets hack/test count.
 unit:
 	@CGO_ENABLED=1 $(GO) test -race -short -json ./...
+	@$(MAKE) --no-print-directory -C images unit
 
 # The same packages without -short: a real API server, real binaries of both UPF halves and of the
 # network functions.
 integration:
 	@KUBEBUILDER_ASSETS=$(CURDIR)/$(BIN)/envtest $(GO) test -json -run 'Integration|Envtest' ./operators/... ./upf/... ./charts/...
+	@$(GO) test -C hack/tools -json ./...
 	@$(MAKE) --no-print-directory -C images smoke
 
 lint:

@@ -22,6 +22,8 @@ needs() {
 		cluster  util-linux       nsenter
 		cluster  ca-certificates  file:/etc/ssl/certs/ca-certificates.crt
 
+		cluster  busybox-static   file:/bin/busybox
+
 		upf      gcc              gcc
 		upf      libc6-dev        file:/usr/include/stdio.h
 		upf      make             make
