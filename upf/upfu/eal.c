@@ -38,6 +38,13 @@ argument(struct arguments *a, const char *format, ...)
 	a->n++;
 }
 
+// Of the kernel's packet ring; four make whole pages. A packet buffer holds as much.
+static unsigned
+frame_size(uint16_t mtu)
+{
+	return mtu > 1800 ? 10240 : 2048;
+}
+
 static void
 interface_arguments(struct arguments *a, const struct config *config, enum upf_port port)
 {
@@ -49,9 +56,9 @@ interface_arguments(struct arguments *a, const struct config *config, enum upf_p
 		// 1024 rides out a sleep.
 		argument(a,
 			"--vdev=net_af_packet%u,iface=%s,qdisc_bypass=1,qpairs=%u,framesz=%u,"
-			"blocksz=65536,"
-			"framecnt=1024",
-			port, in->device, config->workers, in->mtu > 1800 ? 16384 : 2048);
+			"blocksz=%u,framecnt=1024",
+			port, in->device, config->workers, frame_size(in->mtu),
+			4 * frame_size(in->mtu));
 		break;
 	case CONFIG_AF_XDP:
 		argument(a, "--vdev=net_af_xdp%u,iface=%s,queue_count=%u", port, in->device,
@@ -115,11 +122,11 @@ eal_start(const struct config *config, const char *program, char *error, size_t 
 }
 
 struct rte_mempool *
-eal_create_pool(uint32_t mbufs, unsigned workers)
+eal_create_pool(uint32_t mbufs, unsigned workers, uint16_t mtu)
 {
 	return rte_pktmbuf_pool_create("packets", mbufs + workers * 512, 256,
-		RTE_ALIGN_CEIL(sizeof(struct pkt), RTE_MBUF_PRIV_ALIGN), RTE_MBUF_DEFAULT_BUF_SIZE,
-		(int)rte_socket_id());
+		RTE_ALIGN_CEIL(sizeof(struct pkt), RTE_MBUF_PRIV_ALIGN),
+		(uint16_t)(RTE_PKTMBUF_HEADROOM + frame_size(mtu)), (int)rte_socket_id());
 }
 
 int
@@ -149,6 +156,15 @@ eal_start_port(uint16_t ethdev, unsigned workers, uint16_t mtu, struct rte_mempo
 	const char *step = "rte_eth_dev_info_get";
 	int rc = rte_eth_dev_info_get(ethdev, &info);
 
+	// A kernel interface keeps its own MTU.
+	conf.rxmode.mtu = mtu != 0 ? mtu : RTE_ETHER_MTU;
+	// What RSS brings home need not be handed off; the hand-off does the rest (handoff.h).
+	if (rc == 0 && workers > 1 && info.flow_type_rss_offloads != 0) {
+		conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
+		conf.rx_adv_conf.rss_conf.rss_hf =
+			(RTE_ETH_RSS_IP | RTE_ETH_RSS_UDP | RTE_ETH_RSS_TCP) &
+			info.flow_type_rss_offloads;
+	}
 	if (rc == 0) {
 		step = "configure its queues";
 		rc = rte_eth_dev_configure(ethdev, (uint16_t)workers, (uint16_t)workers, &conf);
@@ -162,8 +178,6 @@ eal_start_port(uint16_t ethdev, unsigned workers, uint16_t mtu, struct rte_mempo
 			rc = rte_eth_tx_queue_setup(ethdev, queue, tx, SOCKET_ID_ANY, NULL);
 	}
 	if (rc == 0) {
-		// Virtual devices may have no MTU to set; a kernel interface keeps its own.
-		rte_eth_dev_set_mtu(ethdev, mtu);
 		step = "start it";
 		rc = rte_eth_dev_start(ethdev);
 	}

@@ -15,10 +15,11 @@ struct rte_mempool;
 // Brings up EAL for the configuration. -1: one sentence in error.
 int eal_start(const struct config *config, const char *program, char *error, size_t error_size);
 
-// The packet buffers of the whole UPF. Private area: struct pkt of a buffered packet.
-struct rte_mempool *eal_create_pool(uint32_t mbufs, unsigned workers);
+// The packet buffers of the whole UPF, for the greatest MTU of its interfaces. Private area: struct
+// pkt of a packet that waits.
+struct rte_mempool *eal_create_pool(uint32_t mbufs, unsigned workers, uint16_t mtu);
 
-// Sets the ethdev up with one queue pair a worker and starts it. -1: one sentence in error.
+// Sets the ethdev up with one queue pair a worker and starts it; mtu 0: leave it as it is. -1: one sentence in error.
 int eal_start_port(uint16_t ethdev, unsigned workers, uint16_t mtu, struct rte_mempool *pool,
 	char *error, size_t error_size);
 

@@ -38,8 +38,10 @@ static int
 start_memory(struct upf_u *u)
 {
 	const struct config_limits *limits = &u->config.limits;
+	const struct config_interface *in = u->config.interface;
+	uint16_t mtu = RTE_MAX(in[UPF_PORT_N3].mtu, in[UPF_PORT_N6].mtu);
 
-	u->pool = eal_create_pool(limits->mbufs, u->config.workers);
+	u->pool = eal_create_pool(limits->mbufs, u->config.workers, mtu);
 	u->qer = rte_zmalloc("qer", (size_t)limits->qer_slots * sizeof(*u->qer), 64);
 	if (u->pool == NULL || u->qer == NULL ||
 		session_table_init(&u->sessions, limits->sessions_max, u->config.workers) < 0) {
@@ -75,7 +77,8 @@ start_ports(struct upf_u *u)
 				names[port], in->device);
 			return -1;
 		}
-		if (eal_start_port(u->ethdev[port], u->config.workers, in->mtu, u->pool, error,
+		if (eal_start_port(u->ethdev[port], u->config.workers,
+			    in->driver == CONFIG_VFIO ? in->mtu : 0, u->pool, error,
 			    sizeof(error)) < 0) {
 			log_error("device does not start", "interface=%s device=%s error=\"%s\"",
 				names[port], in->device, error);

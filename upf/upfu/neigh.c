@@ -43,24 +43,27 @@ held_drop(struct worker *w, struct neigh *n)
 	n->held_n = 0;
 }
 
-// A place for addr: free, or that of the entry whose timer is nearest and which holds no packet.
+// A place for addr: free, or that of the unresolved entry whose timer is nearest. Resolved ones stay:
+// UEs must not be able to push the gateway out by sending to addresses that nobody has.
 static struct neigh *
-neigh_add(struct neigh_table *table, rte_be32_t addr)
+neigh_add(struct worker *w, enum upf_port port, rte_be32_t addr)
 {
 	uint32_t hash = addr * UINT32_C(0x9e3779b1) >> 16;
 	struct neigh *best = NULL;
 
 	for (unsigned i = 0; i < NEIGH_PROBES; i++) {
-		struct neigh *n = &table->entry[(hash + i) & (NEIGH_ENTRIES - 1)];
+		struct neigh *n = &w->neigh[port].entry[(hash + i) & (NEIGH_ENTRIES - 1)];
 
 		if (n->state == NEIGH_FREE) {
 			best = n;
 			break;
 		}
-		if (n->held_n == 0 && (best == NULL || n->due < best->due))
+		if ((n->state == NEIGH_ASKING || n->state == NEIGH_DEAD) &&
+			(best == NULL || n->due < best->due))
 			best = n;
 	}
 	if (best != NULL) {
+		held_drop(w, best);
 		memset(best, 0, sizeof(*best));
 		best->addr = addr;
 	}
@@ -136,7 +139,7 @@ neigh_send(struct worker *w, enum upf_port port, struct rte_mbuf *m, rte_be32_t 
 	}
 	if (n == NULL || (n->state == NEIGH_DEAD && n->due <= w->now)) {
 		if (n == NULL)
-			n = neigh_add(&w->neigh[port], next_hop);
+			n = neigh_add(w, port, next_hop);
 		if (n != NULL) {
 			n->state = NEIGH_ASKING;
 			n->tries = 0;
@@ -195,7 +198,7 @@ neigh_hear(struct worker *w, enum upf_port port, const struct rte_mbuf *m)
 	if (n == NULL && arp->arp_opcode == rte_cpu_to_be_16(RTE_ARP_OP_REQUEST) &&
 		port_owns(in, arp->arp_data.arp_tip) &&
 		(rte_be_to_cpu_32(from) & in->subnet_mask) == in->subnet)
-		n = neigh_add(&w->neigh[port], from);
+		n = neigh_add(w, port, from);
 	if (n != NULL)
 		neigh_learn(w, port, n, &mac);
 }

@@ -129,6 +129,7 @@ run_case(struct rig *rig, const char *name, enum upf_port in, bool forward_only,
 	struct rte_ring *rx = rig_ring(in, true), *tx = rig_ring((enum upf_port) !in, false);
 	struct frame template = template_of(rig, in, size);
 	unsigned n_free = 0;
+	const uint64_t *median = &run.cycles[SAMPLES / 2], *tenth = &run.cycles[SAMPLES / 10];
 	double p50, p10;
 
 	run = (struct run){.rig = rig, .in = in, .forward_only = forward_only};
@@ -156,8 +157,8 @@ run_case(struct rig *rig, const char *name, enum upf_port in, bool forward_only,
 		worker_poll(rig->worker[0]);
 	rig_count_sent(rig, (enum upf_port) !in);
 	qsort(run.cycles, run.n, sizeof(run.cycles[0]), compare);
-	p50 = (double)run.cycles[run.n / 2] / BURST;
-	p10 = (double)run.cycles[run.n / 10] / BURST;
+	p50 = (double)*median / BURST;
+	p10 = (double)*tenth / BURST;
 	printf("case=%s dir=%s sessions=%u size=%u cycles_p50=%.0f cycles_p10=%.0f "
 	       "mpps_per_core=%.2f\n",
 		name, in == UPF_PORT_N3 ? "ul" : "dl", sessions, size, p50, p10,

@@ -42,7 +42,7 @@ rig_start_eal(unsigned memory_mib, bool hugepages, uint32_t mbufs, int worker_cp
 	snprintf(lcores, sizeof(lcores), "--lcores=0@%d,1@%d", sched_getcpu(), worker_cpu);
 	if (rte_eal_init(argc, argv) < 0)
 		return false;
-	pool = eal_create_pool(mbufs, RIG_WORKERS);
+	pool = eal_create_pool(mbufs, RIG_WORKERS, 1500);
 	assert_non_null(pool);
 	for (unsigned port = 0; port < UPF_PORTS; port++) {
 		int rc;

@@ -200,13 +200,19 @@ requests_for_own_addresses_are_answered(void **state)
 static void
 table_full_of_strangers_keeps_working(void **state)
 {
-	struct rig *rig = rig_with_session();
+	struct config config = rig_config();
+	struct session_rules_builder s;
+	struct rig *rig;
 	struct frame f;
 
 	(void)state;
+	config.interface[UPF_PORT_N6].prefix_len = 16;
+	rig = rig_create_with(&config, 1, true);
+	rules_usual(&s, 1, RIG_UE, 0x100);
+	rules_install(rig, &s);
 	// More destinations on the link than a bucket has places, none of which answers.
 	for (unsigned i = 0; i < 3000; i++) {
-		struct ip_fields ip = {.src = RIG_UE, .dst = RIG_IP(172, 30, 6, 3) + i % 250};
+		struct ip_fields ip = {.src = RIG_UE, .dst = RIG_IP(172, 30, 6, 3) + i % 2500};
 
 		frame_gpdu(&f, RIG_N3_ADDR, 0x100, 9, &ip);
 		rig_inject(rig, UPF_PORT_N3, f.data, f.length);
@@ -218,6 +224,10 @@ table_full_of_strangers_keeps_working(void **state)
 	rig_poll(rig);
 	rig_count_sent(rig, UPF_PORT_N6);
 	rig_dropped(rig, UPF_DROP_NO_NEIGHBOUR);
+	rig_assert_no_other_drops(rig);
+	// The gateway is still known.
+	send_uplink(rig, 1);
+	assert_int_equal(rig_count_sent(rig, UPF_PORT_N6), 1);
 	rig_assert_no_other_drops(rig);
 	rig_free(rig);
 }

@@ -5,7 +5,7 @@
 #include "rules.h"
 #include "tests.h"
 
-#define PACKET 100u // octets of the user's packet
+#define PACKET UINT64_C(100) // octets of the user's packet
 
 static struct rig *
 rig_with_session(void)
@@ -24,7 +24,8 @@ send_up(struct rig *rig)
 	struct frame f;
 
 	frame_gpdu(&f, RIG_N3_ADDR, 0x100, 9,
-		&(struct ip_fields){.src = RIG_UE, .dst = RIG_REMOTE, .payload = PACKET - 28});
+		&(struct ip_fields){
+			.src = RIG_UE, .dst = RIG_REMOTE, .payload = (uint32_t)PACKET - 28});
 	rig_inject(rig, UPF_PORT_N3, f.data, f.length);
 	rig_poll(rig);
 	rig_count_sent(rig, UPF_PORT_N6);
@@ -35,8 +36,9 @@ send_down(struct rig *rig)
 {
 	struct frame f;
 
-	frame_eth_ip(
-		&f, &(struct ip_fields){.src = RIG_REMOTE, .dst = RIG_UE, .payload = PACKET - 28});
+	frame_eth_ip(&f,
+		&(struct ip_fields){
+			.src = RIG_REMOTE, .dst = RIG_UE, .payload = (uint32_t)PACKET - 28});
 	rig_inject(rig, UPF_PORT_N6, f.data, f.length);
 	rig_poll(rig);
 	rig_count_sent(rig, UPF_PORT_N3);
@@ -159,6 +161,28 @@ counters_and_arming_survive_new_rules(void **state)
 	rig_free(rig);
 }
 
+// Nobody takes events: the threshold is not lost, it fires once there is room.
+static void
+full_event_ring_only_delays(void **state)
+{
+	struct rig *rig = rig_with_session();
+	const struct event filler = {.rec = {.type = UPF_REC_EV_ERROR_IND}};
+	struct event event;
+
+	(void)state;
+	while (worker_raise(rig->worker[0], &filler))
+		;
+	arm(rig, UINT64_MAX, PACKET, UINT64_MAX);
+	send_up(rig);
+	while (rig_event(rig, &event))
+		assert_int_equal(event.rec.type, UPF_REC_EV_ERROR_IND);
+	send_up(rig);
+	assert_true(fired(rig));
+	send_up(rig);
+	assert_false(fired(rig));
+	rig_free(rig);
+}
+
 static void
 dropped_packets_are_not_counted(void **state)
 {
@@ -186,6 +210,7 @@ test_urr(void)
 		cmocka_unit_test(fires_once_when_reached),
 		cmocka_unit_test(arming_below_the_counter_fires_at_once),
 		cmocka_unit_test(counters_and_arming_survive_new_rules),
+		cmocka_unit_test(full_event_ring_only_delays),
 		cmocka_unit_test(dropped_packets_are_not_counted),
 	};
 
