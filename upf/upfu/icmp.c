@@ -4,6 +4,9 @@
 #include "shm.h"
 #include "stages.h"
 
+#define ECHO_REPLY 0 // RFC 792; DPDK changed its own names between releases
+#define ECHO_REQUEST 8
+
 int
 icmp_input(struct worker *w, struct rte_mbuf *m, enum upf_port port, uint16_t ip_len)
 {
@@ -15,11 +18,11 @@ icmp_input(struct worker *w, struct rte_mbuf *m, enum upf_port port, uint16_t ip
 
 	if (ip_len < rte_ipv4_hdr_len(ip) + sizeof(*icmp))
 		return UPF_DROP_MALFORMED_IP;
-	if (icmp->icmp_type != RTE_IP_ICMP_ECHO_REQUEST || icmp->icmp_code != 0)
+	if (icmp->icmp_type != ECHO_REQUEST || icmp->icmp_code != 0)
 		return UPF_DROP_UNKNOWN_PORT;
-	icmp->icmp_type = RTE_IP_ICMP_ECHO_REPLY;
+	icmp->icmp_type = ECHO_REPLY;
 	// The type was 8 in the high octet of the first word (RFC 1624).
-	sum = (uint32_t)icmp->icmp_cksum + rte_cpu_to_be_16(RTE_IP_ICMP_ECHO_REQUEST << 8);
+	sum = (uint32_t)icmp->icmp_cksum + rte_cpu_to_be_16(ECHO_REQUEST << 8);
 	icmp->icmp_cksum = (rte_be16_t)(sum + (sum >> 16));
 	ip->src_addr = ip->dst_addr;
 	ip->dst_addr = from;
