@@ -1,7 +1,9 @@
 package suite
 
 import (
+	"encoding/json"
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -36,6 +38,31 @@ func TestPacketsCrossTheUPF(t *testing.T) {
 	}
 }
 
+// The phone's TUN device carries programs that know nothing of 5G.
+func TestRealProgramsUseThePhone(t *testing.T) {
+	ctx := story(t, 2*time.Minute)
+	ue := attached(t, ctx, firstPhone)
+	address := ue.Sessions[0].Address
+	tests := []struct {
+		name string
+		args []string
+		want string
+	}{
+		{"ping", []string{"/bin/busybox", "ping", "-I", address, "-c", "3", "-i", "0.2", dataNetwork}, "3 packets received, 0% packet loss"},
+		{"iperf3-like transfer beside it", []string{"/ran", "ctl", "throughput", "-ue", firstPhone, "-to", dataNetwork, "-seconds", "1"}, "throughput_mbps"},
+		{"HTTP", []string{"/ran", "ctl", "http", "-ue", firstPhone, "-url", "http://" + dataNetwork + ":8080/"}, address},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			out, err := k.Run(ctx, append([]string{"exec", "deploy/ran", "-c", "ran", "--"}, tt.args...)...)
+			check(t, err)
+			if !strings.Contains(out, tt.want) {
+				t.Errorf("want %q in:\n%s", tt.want, out)
+			}
+		})
+	}
+}
+
 func TestThroughput(t *testing.T) {
 	ctx := story(t, 2*time.Minute)
 	for _, direction := range []string{"up", "down"} {
@@ -57,6 +84,20 @@ func TestIdleAndServiceRequest(t *testing.T) {
 	after := attached(t, ctx, firstPhone)
 	if before.Sessions[0].Address != after.Sessions[0].Address {
 		t.Errorf("address %s became %s over a service request", before.Sessions[0].Address, after.Sessions[0].Address)
+	}
+}
+
+// A packet for an idle phone is kept by the UPF until the phone has been paged and answers.
+func TestIdlePhoneIsPaged(t *testing.T) {
+	ctx := story(t, 4*time.Minute)
+	ue := attached(t, ctx, firstPhone)
+	check(t, k.RAN(ctx, nil, "idle", "--ue", firstPhone))
+	var p cluster.Ping
+	out, err := k.Run(ctx, "exec", "deploy/dn", "--", "/ran", "ping", "-to", ue.Sessions[0].Address, "-count", "10", "-interval", "200ms")
+	check(t, err)
+	check(t, json.Unmarshal([]byte(out), &p))
+	if p.Sent != 10 || p.Received != p.Sent {
+		t.Errorf("%d of %d packets to an idle phone were answered", p.Received, p.Sent)
 	}
 }
 

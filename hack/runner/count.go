@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -16,6 +18,33 @@ type Count struct {
 	Passed, Failed, Skipped int
 	// Names of the failed and the skipped, with the skip's reason where it is known.
 	FailedNames, SkippedNames []string
+
+	// passed and skipped tests by their name, so that one that was skipped in one step and passed in
+	// another counts as passed only.
+	passed  map[string]bool
+	skipped map[string]string
+}
+
+// Settle takes out of the skipped what has passed in another step, and names each of the rest once.
+func (c *Count) Settle() {
+	for _, name := range slices.Sorted(maps.Keys(c.skipped)) {
+		if c.passed[name] || c.passedBelow(name) {
+			c.Skipped--
+			continue
+		}
+		c.SkippedNames = append(c.SkippedNames, name+": "+c.skipped[name])
+	}
+	c.skipped = nil
+}
+
+// passedBelow is true for a test that was skipped whole in one step and whose parts passed in another.
+func (c *Count) passedBelow(name string) bool {
+	for passed := range c.passed {
+		if strings.HasPrefix(passed, name+"/") {
+			return true
+		}
+	}
+	return false
 }
 
 // Add sums two counts.
@@ -25,13 +54,28 @@ func (c *Count) Add(o Count) {
 	c.Skipped += o.Skipped
 	c.FailedNames = append(c.FailedNames, o.FailedNames...)
 	c.SkippedNames = append(c.SkippedNames, o.SkippedNames...)
+	for name := range o.passed {
+		if c.passed == nil {
+			c.passed = map[string]bool{}
+		}
+		c.passed[name] = true
+	}
+	for name, why := range o.skipped {
+		if c.skipped == nil {
+			c.skipped = map[string]string{}
+		}
+		if _, twice := c.skipped[name]; twice {
+			c.Skipped--
+		}
+		c.skipped[name] = why
+	}
 }
 
 func (c Count) String() string {
 	return fmt.Sprintf("%d passed, %d failed, %d skipped", c.Passed, c.Failed, c.Skipped)
 }
 
-// Sum is false when nothing was counted.
+// Sum is 0 when nothing was counted.
 func (c Count) Sum() int { return c.Passed + c.Failed + c.Skipped }
 
 var (
@@ -100,6 +144,10 @@ func (c *Count) addEvent(e testEvent, output map[string]string) {
 	case "pass":
 		if e.Test != "" {
 			c.Passed++
+			if c.passed == nil {
+				c.passed = map[string]bool{}
+			}
+			c.passed[name] = true
 		}
 	case "fail":
 		// A package that fails without a failed test did not build, or died.
@@ -110,7 +158,10 @@ func (c *Count) addEvent(e testEvent, output map[string]string) {
 	case "skip":
 		if e.Test != "" {
 			c.Skipped++
-			c.SkippedNames = append(c.SkippedNames, name+": "+output[name])
+			if c.skipped == nil {
+				c.skipped = map[string]string{}
+			}
+			c.skipped[name] = output[name]
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 func TestCount(t *testing.T) {
@@ -52,9 +53,33 @@ SKIP: clang-tidy: not installed
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
+			got.Settle()
+			if diff := cmp.Diff(tt.want, got, cmpopts.IgnoreUnexported(Count{})); diff != "" {
 				t.Errorf("count (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestSkippedInOneStepPassedInAnother(t *testing.T) {
+	var total Count
+	for _, log := range []string{
+		`{"Action":"skip","Package":"p","Test":"TestA"}
+{"Action":"skip","Package":"p","Test":"TestB"}
+{"Action":"skip","Package":"p","Test":"TestC"}`,
+		`{"Action":"pass","Package":"p","Test":"TestA"}
+{"Action":"pass","Package":"p","Test":"TestB/part"}
+{"Action":"skip","Package":"p","Test":"TestC"}`,
+	} {
+		c, err := count(strings.NewReader(log))
+		if err != nil {
+			t.Fatal(err)
+		}
+		total.Add(c)
+	}
+	total.Settle()
+	want := Count{Passed: 2, Skipped: 1, SkippedNames: []string{"p TestC: "}}
+	if diff := cmp.Diff(want, total, cmpopts.IgnoreUnexported(Count{})); diff != "" {
+		t.Errorf("total (-want +got):\n%s", diff)
 	}
 }

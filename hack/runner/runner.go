@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -174,7 +175,7 @@ func (l *stepLog) Write(p []byte) (int, error) {
 		if i < 0 {
 			break
 		}
-		if line := strings.TrimSpace(string(l.part[:i])); line != "" {
+		if line := readable(string(l.part[:i])); line != "" {
 			l.lines = append(l.lines, line)
 			if len(l.lines) > tailLines {
 				l.lines = l.lines[len(l.lines)-tailLines:]
@@ -187,6 +188,25 @@ func (l *stepLog) Write(p []byte) (int, error) {
 		err = l.buf.Flush()
 	}
 	return n, err
+}
+
+// readable is a line as a person wants to see it: of `go test -json`, what the tests printed.
+func readable(line string) string {
+	line = strings.TrimSpace(line)
+	if !strings.HasPrefix(line, `{"`) {
+		return line
+	}
+	var e testEvent
+	if json.Unmarshal([]byte(line), &e) != nil || e.Action == "" {
+		return line
+	}
+	switch {
+	case e.Action == "output" && !strings.HasPrefix(e.Output, "==="):
+		return strings.TrimSpace(e.Output)
+	case e.Action == "run":
+		return e.Package + " " + e.Test
+	}
+	return ""
 }
 
 func (l *stepLog) last() string {

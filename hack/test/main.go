@@ -45,7 +45,7 @@ func main() {
 		{needed: true, Step: runner.Step{Name: "UPF, operator, simulator", Command: []string{"make", "bin"}}},
 		{needed: true, Step: runner.Step{Name: "container images", Command: []string{"make", "images"}}},
 		{tests: true, Step: runner.Step{Name: "API server and binaries together", Command: []string{"make", "integration"}, Why: "operator against a real API server; upf-c with upf-u; network functions with each other"}},
-		{tests: true, Step: runner.Step{Name: "lint", Command: []string{"hack/lint.sh"}}},
+		{tests: true, Step: runner.Step{Name: "lint", Command: []string{"hack/lint.sh"}, Env: []string{"CORE5G_TOOLS=required"}}},
 		{Step: runner.Step{Name: "generated code", Command: []string{"hack/check-drift.sh"}}},
 		{needed: true, Step: runner.Step{Name: "make up", Command: []string{"make", "up"}, Limit: 15 * time.Minute}},
 		{needed: true, Step: runner.Step{Name: "make up, a second time", Command: []string{"make", "up"}, Limit: 5 * time.Minute}},
@@ -66,6 +66,7 @@ func main() {
 			break
 		}
 	}
+	total.Settle()
 	fmt.Println()
 	for _, name := range total.SkippedNames {
 		fmt.Println("SKIP", name)

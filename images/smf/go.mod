@@ -18,7 +18,7 @@ require (
 	github.com/free5gc/nas v1.1.3 // indirect
 	github.com/free5gc/ngap v1.0.8 // indirect
 	github.com/free5gc/openapi v1.0.8 // indirect
-	github.com/free5gc/pfcp v1.0.7
+	github.com/free5gc/pfcp v1.0.7 // indirect
 	github.com/free5gc/tlv v1.0.2 // indirect
 	github.com/free5gc/util v1.0.6 // indirect
 	github.com/gabriel-vasile/mimetype v1.4.2 // indirect

@@ -27,7 +27,7 @@ const (
 	instanceIDEnv = "SMF_NF_INSTANCE_ID"
 	// terminationLimit bounds the way out: free5GC's SMF does not listen to SIGTERM while it waits for
 	// the NRF.
-	terminationLimit = drainLimit + 2*time.Second
+	terminationLimit = drainLimit + 3*time.Second
 	// associated is AssociatedSetUpSuccess, a constant of a package that cannot be imported.
 	associated = 2
 )
@@ -107,7 +107,8 @@ func run(configPath, routingPath string, log *slog.Logger) error {
 		services[i].ApiPrefix = fmt.Sprintf("%s://%s", self.URIScheme, net.JoinHostPort(self.RegisterIPv4, strconv.Itoa(port)))
 	}
 
-	front, err := newFront(public, private, cfg.GetSbiScheme(), services[0].ApiPrefix, func() bool {
+	core := newPeers(cfg.Configuration.NrfUri)
+	anyAssociated := func() bool {
 		self.UserPlaneInformation.Mu.RLock()
 		defer self.UserPlaneInformation.Mu.RUnlock()
 		for _, node := range self.UserPlaneInformation.UPFs {
@@ -116,6 +117,12 @@ func run(configPath, routingPath string, log *slog.Logger) error {
 			}
 		}
 		return false
+	}
+	front, err := newFront(public, private, cfg.GetSbiScheme(), services[0].ApiPrefix, func(ctx context.Context) string {
+		if !anyAssociated() {
+			return "UPF: none is associated"
+		}
+		return core.missing(ctx)
 	})
 	if err != nil {
 		return err

@@ -6,13 +6,15 @@ package main
 // that together they end up with urn:uuid:urn:uuid:<uuid>, which the SMF does not know. The front gives
 // the whole URI with the bare UUID, and finds a context under the UUID with no prefix, one, or two.
 //
-// It also holds the creation of an SM context back while no UPF is associated, for a few seconds: the SMF
-// is in the NRF a second before it first sends an Association Setup Request, and rejects what comes then
-// with an error that the AMF does not pass on to the UE.
+// It also holds the creation of an SM context back, for a few seconds, while something is missing that the
+// SMF cannot do without: an associated UPF (the SMF is in the NRF a second before it first sends an
+// Association Setup Request), a PCF, a CHF (see peers.go). If it is still missing then, the answer is 503,
+// and the SMF is not asked.
 
 import (
 	"context"
 	"crypto/tls"
+	"encoding/json"
 	"errors"
 	"net"
 	"net/http"
@@ -29,9 +31,9 @@ const (
 	frontShutdownLimit = 2 * time.Second
 	// idleLimit is short, because the AMF would go on using a connection to a pod that is gone.
 	idleLimit = time.Second
-	// associationPatience is well below T3580, 16 s, after which the UE asks again (TS 24.501 10.3).
-	associationPatience = 6 * time.Second
-	pollInterval        = 50 * time.Millisecond
+	// creationPatience is well below T3580, 16 s, after which the UE asks again (TS 24.501 10.3).
+	creationPatience = 12 * time.Second
+	pollInterval     = 100 * time.Millisecond
 )
 
 type front struct {
@@ -41,8 +43,8 @@ type front struct {
 	private string
 }
 
-// newFront makes a front at public for the SMF at private. associated tells whether any UPF is.
-func newFront(public, private, scheme, apiPrefix string, associated func() bool) (*front, error) {
+// newFront makes a front at public for the SMF at private. missing names what a PDU session still lacks.
+func newFront(public, private, scheme, apiPrefix string, missing func(context.Context) string) (*front, error) {
 	target, err := url.Parse(scheme + "://" + private)
 	if err != nil {
 		return nil, err
@@ -77,30 +79,55 @@ func newFront(public, private, scheme, apiPrefix string, associated func() bool)
 	}
 	return &front{
 		server: &http.Server{
-			Addr: public, Handler: patient(proxy, associated), Protocols: protocols,
+			Addr: public, Handler: patient(proxy, missing), Protocols: protocols,
 			ReadHeaderTimeout: 10 * time.Second, IdleTimeout: idleLimit,
 		},
 		scheme: scheme, private: private,
 	}, nil
 }
 
-// patient passes requests on to next, the creation of an SM context only when a UPF is associated or
-// associationPatience is over.
-func patient(next http.Handler, associated func() bool) http.Handler {
+// patient passes requests on to next, the creation of an SM context only when nothing is missing; after
+// creationPatience it refuses.
+func patient(next http.Handler, missing func(context.Context) string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodPost && r.URL.Path == smContexts && !associated() {
-			ctx, cancel := context.WithTimeout(r.Context(), associationPatience)
-			defer cancel()
-			tick := time.NewTicker(pollInterval)
-			defer tick.Stop()
-			for ctx.Err() == nil && !associated() {
-				select {
-				case <-ctx.Done():
-				case <-tick.C:
-				}
+		if r.Method == http.MethodPost && r.URL.Path == smContexts {
+			if lack := await(r.Context(), missing); lack != "" {
+				refuse(w, lack)
+				return
 			}
 		}
 		next.ServeHTTP(w, r)
+	})
+}
+
+// await asks until nothing is missing or creationPatience is over, and gives the last answer.
+func await(ctx context.Context, missing func(context.Context) string) string {
+	ctx, cancel := context.WithTimeout(ctx, creationPatience)
+	defer cancel()
+	tick := time.NewTicker(pollInterval)
+	defer tick.Stop()
+	lack := missing(ctx)
+	for lack != "" {
+		select {
+		case <-ctx.Done():
+			return lack
+		case <-tick.C:
+			// A question that the limit cut short is no answer.
+			if latest := missing(ctx); ctx.Err() == nil {
+				lack = latest
+			}
+		}
+	}
+	return lack
+}
+
+// refuse answers with problem details (TS 29.500 5.2.7.2).
+func refuse(w http.ResponseWriter, lack string) {
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(http.StatusServiceUnavailable)
+	_ = json.NewEncoder(w).Encode(map[string]any{
+		"title": "Service Unavailable", "status": http.StatusServiceUnavailable,
+		"cause": "NF_CONGESTION", "detail": "no PDU session can be had: " + lack,
 	})
 }
 

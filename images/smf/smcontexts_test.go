@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -28,7 +29,7 @@ func TestKnownPathNamesTheContextAsTheSMFDoes(t *testing.T) {
 }
 
 // startFront puts a front before an SMF that answers as SMF 1.2.4 does.
-func startFront(t *testing.T, associated func() bool) string {
+func startFront(t *testing.T, missing func(context.Context) string) string {
 	t.Helper()
 	smf := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost && r.URL.Path == smContexts {
@@ -43,7 +44,7 @@ func startFront(t *testing.T, associated func() bool) string {
 		}
 	}))
 	t.Cleanup(smf.Close)
-	f, err := newFront("unused", smf.Listener.Addr().String(), "http", "http://core5g-smf-a:8000", associated)
+	f, err := newFront("unused", smf.Listener.Addr().String(), "http", "http://core5g-smf-a:8000", missing)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +62,7 @@ func h2c() *http.Client {
 }
 
 func TestLocationIsAURIThatFindsTheContextAgain(t *testing.T) {
-	uri := startFront(t, func() bool { return true })
+	uri := startFront(t, func(context.Context) string { return "" })
 	client := h2c()
 	defer client.CloseIdleConnections()
 	response, err := client.Post(uri+smContexts, "application/json", strings.NewReader("{}"))
@@ -87,7 +88,12 @@ func TestLocationIsAURIThatFindsTheContextAgain(t *testing.T) {
 
 func TestContextsAreCreatedOnceAUPFIsAssociated(t *testing.T) {
 	var ready atomic.Bool
-	uri := startFront(t, ready.Load)
+	uri := startFront(t, func(context.Context) string {
+		if ready.Load() {
+			return ""
+		}
+		return "UPF: none is associated"
+	})
 	client := h2c()
 	defer client.CloseIdleConnections()
 	done := make(chan time.Time, 1)
@@ -112,7 +118,53 @@ func TestContextsAreCreatedOnceAUPFIsAssociated(t *testing.T) {
 	ready.Store(true)
 	select {
 	case <-done:
-	case <-time.After(associationPatience / 2):
+	case <-time.After(creationPatience):
 		t.Error("the request still waits")
+	}
+}
+
+func TestCreationIsRefusedWhenPatienceIsOver(t *testing.T) {
+	asked := false
+	handler := patient(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked = true }),
+		func(context.Context) string { return "CHF: none is registered with the NRF" })
+	// The caller's own limit stands in for the patience.
+	ctx, cancel := context.WithTimeout(t.Context(), 3*pollInterval)
+	defer cancel()
+	answer := httptest.NewRecorder()
+	handler.ServeHTTP(answer, httptest.NewRequestWithContext(ctx, http.MethodPost, smContexts, nil))
+	if asked {
+		t.Error("the SMF was asked")
+	}
+	if answer.Code != http.StatusServiceUnavailable || !strings.Contains(answer.Body.String(), "CHF: none is registered") {
+		t.Errorf("got %d %s", answer.Code, answer.Body)
+	}
+}
+
+func TestPeersAreThoseOfTheNRF(t *testing.T) {
+	for name, tt := range map[string]struct {
+		status   int
+		pcf, chf string
+		want     string
+	}{
+		"both":                    {200, `{"nfInstances":[{}]}`, `{"nfInstances":[{}]}`, ""},
+		"no CHF":                  {200, `{"nfInstances":[{}]}`, `{"nfInstances":[]}`, "CHF: none is registered with the NRF"},
+		"no PCF":                  {200, `{"nfInstances":null}`, `{"nfInstances":[{}]}`, "PCF: none is registered with the NRF"},
+		"the database is away":    {500, `{}`, `{}`, "the NRF: status 500 for PCF"},
+		"an NRF that wants OAuth": {401, `{}`, `{}`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			nrf := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				w.WriteHeader(tt.status)
+				body := tt.pcf
+				if r.URL.Query().Get("target-nf-type") == "CHF" {
+					body = tt.chf
+				}
+				_, _ = io.WriteString(w, body)
+			}))
+			defer nrf.Close()
+			if got := newPeers(nrf.URL).missing(t.Context()); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
 	}
 }

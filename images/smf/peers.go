@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// SMF 1.2.4 takes the CHF and the PCF that the NRF names for a PDU session without a look at whether it
+// named any. Without a CHF it panics half-way, keeps the SM context, and panics again whenever this UE
+// asks anew, for ever. So nobody asks it while either is not there.
+
+// discoveryTimeout is for one question to the NRF.
+const discoveryTimeout = 2 * time.Second
+
+// peers asks the NRF who is registered (TS 29.510 5.3.2).
+type peers struct {
+	nrf    string
+	client *http.Client
+}
+
+func newPeers(nrf string) *peers {
+	// HTTP/1.1 for the reason given in newFront, here of the NRF's server.
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	return &peers{nrf: nrf, client: &http.Client{
+		Timeout: discoveryTimeout,
+		Transport: &http.Transport{
+			Protocols: protocols, DisableKeepAlives: true,
+			// As free5GC's own clients do: its NRF signs the certificates of a core by itself.
+			TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
+		},
+	}}
+}
+
+// missing names a function without which no PDU session can be had, or "". An NRF that refuses the
+// question (OAuth2) is no reason to hold a session back.
+func (p *peers) missing(ctx context.Context) string {
+	for _, nfType := range []string{"PCF", "CHF"} {
+		known, err := p.registered(ctx, nfType)
+		if err != nil {
+			return "the NRF: " + err.Error()
+		}
+		if !known {
+			return nfType + ": none is registered with the NRF"
+		}
+	}
+	return ""
+}
+
+func (p *peers) registered(ctx context.Context, nfType string) (bool, error) {
+	target, err := url.JoinPath(p.nrf, "/nnrf-disc/v1/nf-instances")
+	if err != nil {
+		return false, err
+	}
+	query := url.Values{"target-nf-type": {nfType}, "requester-nf-type": {"SMF"}}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target+"?"+query.Encode(), nil)
+	if err != nil {
+		return false, err
+	}
+	response, err := p.client.Do(request)
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	switch {
+	case response.StatusCode == http.StatusUnauthorized || response.StatusCode == http.StatusForbidden:
+		return true, nil
+	case response.StatusCode != http.StatusOK:
+		return false, fmt.Errorf("status %d for %s", response.StatusCode, nfType)
+	}
+	var result struct {
+		NFInstances []json.RawMessage `json:"nfInstances"`
+	}
+	if err := json.NewDecoder(response.Body).Decode(&result); err != nil {
+		return false, fmt.Errorf("%s: %w", nfType, err)
+	}
+	return len(result.NFInstances) > 0, nil
+}
