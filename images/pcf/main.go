@@ -6,13 +6,12 @@ import (
 	"context"
 	"flag"
 	"log/slog"
-	"net"
 	"os"
 	"os/signal"
-	"strconv"
 	"syscall"
 
 	"core5g.dev/core5g/images/registration"
+	"core5g.dev/core5g/images/registration/front"
 
 	"github.com/free5gc/pcf/pkg/factory"
 	"github.com/free5gc/pcf/pkg/service"
@@ -55,14 +54,10 @@ func run(configPath string, log *slog.Logger) error {
 		return err
 	}
 
-	// The PCF itself listens on the loopback interface, at the next port; everything it tells others
-	// keeps the address and port of the configuration.
 	sbi := cfg.Configuration.Sbi
 	port := sbi.Port
-	binding := bindingAddress(sbi.BindingIPv4)
-	public := net.JoinHostPort(binding, strconv.Itoa(port))
-	sbi.BindingIPv4, sbi.Port = privateAddress(binding), port+1
-	private := net.JoinHostPort(sbi.BindingIPv4, strconv.Itoa(sbi.Port))
+	place := front.NewPlace(sbi.Scheme, sbi.BindingIPv4, port)
+	sbi.BindingIPv4, sbi.Port = place.PrivateHost, place.PrivatePort
 	if app, err = service.NewApp(ctx, cfg, ""); err != nil {
 		return err
 	}
@@ -78,9 +73,9 @@ func run(configPath string, log *slog.Logger) error {
 		_, ok := self.UePool.Load(supi)
 		return ok
 	}
-	front := newFront(public, private, sbi.Scheme, known, log)
+	sbiFront := front.New(place, newMemory(place.Private, known, log).handler())
 	go func() {
-		if err := front.run(ctx, certificate, key); err != nil {
+		if err := sbiFront.Run(ctx, certificate, key); err != nil {
 			log.Error("the SBI front has stopped", "error", err)
 			os.Exit(1)
 		}
@@ -88,21 +83,4 @@ func run(configPath string, log *slog.Logger) error {
 	go keeper.Run(ctx)
 	app.Start()
 	return nil
-}
-
-// bindingAddress reads the binding address as free5GC does: it may name an environment variable.
-func bindingAddress(configured string) string {
-	if address := os.Getenv(configured); address != "" {
-		return address
-	}
-	return configured
-}
-
-// privateAddress gives an address of the loopback interface: the binding address where it is one, so that
-// several functions fit on one machine.
-func privateAddress(binding string) string {
-	if ip := net.ParseIP(binding); ip != nil && ip.IsLoopback() {
-		return binding
-	}
-	return "127.0.0.1"
 }

@@ -9,29 +9,23 @@ package main
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
-	"net/http/httputil"
 	"net/url"
 	"time"
+
+	"core5g.dev/core5g/images/registration/front"
 )
 
 const (
 	smPolicies = "/npcf-smpolicycontrol/v1/sm-policies"
 	amPolicies = "/npcf-am-policy-control/v1/policies"
 	// maxBody is far above what an SmPolicyContextData needs.
-	maxBody            = 1 << 20
-	requestLimit       = 5 * time.Second
-	frontShutdownLimit = 2 * time.Second
-	// idleLimit is short, because peers would go on using a connection to a pod that is gone.
-	idleLimit    = time.Second
-	pollInterval = 50 * time.Millisecond
+	maxBody      = 1 << 20
+	requestLimit = 5 * time.Second
 )
 
 // smPolicyContext is what an AM policy association needs of SmPolicyContextData (TS 29.512 5.6.2.3).
@@ -50,9 +44,8 @@ type amPolicyRequest struct {
 	SuppFeat        string          `json:"suppFeat"`
 }
 
-type front struct {
-	server *http.Server
-	scheme string
+// memory answers in the place of a PCF that has lost its UEs.
+type memory struct {
 	// private is where the PCF itself listens.
 	private *url.URL
 	client  *http.Client
@@ -61,38 +54,15 @@ type front struct {
 	log   *slog.Logger
 }
 
-func newFront(public, private, scheme string, known func(string) bool, log *slog.Logger) *front {
-	// free5GC's server ends a connection that is idle for a millisecond, also one that is about to get a
-	// request: HTTP/1.1, one request to a connection, leaves nothing to race for.
-	backward := new(http.Protocols)
-	backward.SetHTTP1(true)
-	transport := &http.Transport{
-		Protocols:         backward,
-		DisableKeepAlives: true,
-		// The other end is this process, on the loopback interface.
-		TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
+func newMemory(private *url.URL, known func(string) bool, log *slog.Logger) *memory {
+	return &memory{
+		private: private, known: known, log: log,
+		client: &http.Client{Transport: front.Transport(), Timeout: requestLimit},
 	}
-	f := &front{
-		scheme: scheme, private: &url.URL{Scheme: scheme, Host: private}, known: known, log: log,
-		client: &http.Client{Transport: transport, Timeout: requestLimit},
-	}
-	proxy := &httputil.ReverseProxy{
-		Transport:     transport,
-		FlushInterval: -1,
-		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(f.private) },
-	}
-	protocols := new(http.Protocols)
-	protocols.SetHTTP1(true)
-	protocols.SetHTTP2(true)
-	protocols.SetUnencryptedHTTP2(true)
-	f.server = &http.Server{
-		Addr: public, Handler: f.handler(proxy), Protocols: protocols,
-		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: idleLimit,
-	}
-	return f
 }
 
-func (f *front) handler(next http.Handler) http.Handler {
+func (m *memory) handler() http.Handler {
+	next := front.Proxy(m.private, nil, nil)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost && r.URL.Path == smPolicies {
 			body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
@@ -102,9 +72,9 @@ func (f *front) handler(next http.Handler) http.Handler {
 			}
 			var policy smPolicyContext
 			// What cannot be read is the PCF's to refuse.
-			if json.Unmarshal(body, &policy) == nil && policy.SUPI != "" && !f.known(policy.SUPI) {
-				if err := f.associate(r.Context(), policy); err != nil {
-					f.log.Warn("no AM policy association for a UE of an earlier life", "supi", policy.SUPI, "error", err)
+			if json.Unmarshal(body, &policy) == nil && policy.SUPI != "" && !m.known(policy.SUPI) {
+				if err := m.associate(r.Context(), policy); err != nil {
+					m.log.Warn("no AM policy association for a UE of an earlier life", "supi", policy.SUPI, "error", err)
 				}
 			}
 			r.Body = io.NopCloser(bytes.NewReader(body))
@@ -115,23 +85,23 @@ func (f *front) handler(next http.Handler) http.Handler {
 }
 
 // associate creates the AM policy association of a UE that the PCF has forgotten.
-func (f *front) associate(ctx context.Context, policy smPolicyContext) error {
+func (m *memory) associate(ctx context.Context, policy smPolicyContext) error {
 	request := amPolicyRequest{
 		// The AMF's own URI is not known, and free5GC's PCF notifies of AM policies only when asked to
 		// by its operator.
-		NotificationURI: f.private.String() + "/nowhere",
+		NotificationURI: m.private.String() + "/nowhere",
 		SUPI:            policy.SUPI, AccessType: policy.AccessType, ServingPLMN: policy.ServingNetwork,
 	}
 	raw, err := json.Marshal(request)
 	if err != nil {
 		return err
 	}
-	post, err := http.NewRequestWithContext(ctx, http.MethodPost, f.private.JoinPath(amPolicies).String(), bytes.NewReader(raw))
+	post, err := http.NewRequestWithContext(ctx, http.MethodPost, m.private.JoinPath(amPolicies).String(), bytes.NewReader(raw))
 	if err != nil {
 		return err
 	}
 	post.Header.Set("Content-Type", "application/json")
-	response, err := f.client.Do(post)
+	response, err := m.client.Do(post)
 	if err != nil {
 		return err
 	}
@@ -140,44 +110,6 @@ func (f *front) associate(ctx context.Context, policy smPolicyContext) error {
 		detail, _ := io.ReadAll(io.LimitReader(response.Body, 1000))
 		return fmt.Errorf("status %d: %s", response.StatusCode, detail)
 	}
-	f.log.Info("made an AM policy association for a UE of an earlier life", "supi", policy.SUPI)
+	m.log.Info("made an AM policy association for a UE of an earlier life", "supi", policy.SUPI)
 	return nil
-}
-
-// run serves until ctx ends. It opens its port only when the PCF's own is open, so that an open port
-// means a working PCF.
-func (f *front) run(ctx context.Context, certificate, key string) error {
-	if err := f.awaitPCF(ctx); err != nil {
-		return nil
-	}
-	context.AfterFunc(ctx, func() {
-		limited, cancel := context.WithTimeout(context.Background(), frontShutdownLimit)
-		defer cancel()
-		_ = f.server.Shutdown(limited)
-	})
-	var err error
-	if f.scheme == "https" {
-		err = f.server.ListenAndServeTLS(certificate, key)
-	} else {
-		err = f.server.ListenAndServe()
-	}
-	if errors.Is(err, http.ErrServerClosed) {
-		return nil
-	}
-	return err
-}
-
-func (f *front) awaitPCF(ctx context.Context) error {
-	var dialer net.Dialer
-	for {
-		c, err := dialer.DialContext(ctx, "tcp", f.private.Host)
-		if err == nil {
-			return c.Close()
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(pollInterval):
-		}
-	}
 }

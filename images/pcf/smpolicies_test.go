@@ -6,9 +6,12 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
+
+	"core5g.dev/core5g/images/registration/front"
 )
 
 // fakePCF knows a UE once it has an AM policy association.
@@ -62,12 +65,16 @@ func startFront(t *testing.T) (*fakePCF, string) {
 	pcf := &fakePCF{ues: map[string]bool{}}
 	server := httptest.NewServer(pcf)
 	t.Cleanup(server.Close)
-	f := newFront("unused", server.Listener.Addr().String(), "http", pcf.known, slog.New(slog.DiscardHandler))
-	front := httptest.NewUnstartedServer(f.server.Handler)
-	front.Config.Protocols = f.server.Protocols
-	front.Start()
-	t.Cleanup(front.Close)
-	return pcf, front.URL
+	private, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := front.New(front.Place{Private: private}, newMemory(private, pcf.known, slog.New(slog.DiscardHandler)).handler())
+	public := httptest.NewUnstartedServer(f.Server.Handler)
+	public.Config.Protocols = f.Server.Protocols
+	public.Start()
+	t.Cleanup(public.Close)
+	return pcf, public.URL
 }
 
 func post(t *testing.T, uri, body string) int {

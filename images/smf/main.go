@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"core5g.dev/core5g/images/registration"
+	"core5g.dev/core5g/images/registration/front"
 
 	"github.com/free5gc/smf/pkg/factory"
 	"github.com/free5gc/smf/pkg/service"
@@ -78,14 +79,10 @@ func run(configPath, routingPath string, log *slog.Logger) error {
 		return err
 	}
 
-	// The SMF itself listens on the loopback interface, at the next port; everything it tells others
-	// keeps the address and port of the configuration.
 	sbi := cfg.Configuration.Sbi
 	port := sbi.Port
-	binding := bindingAddress(sbi.BindingIPv4)
-	public := net.JoinHostPort(binding, strconv.Itoa(port))
-	sbi.BindingIPv4, sbi.Port = privateAddress(binding), port+1
-	private := net.JoinHostPort(sbi.BindingIPv4, strconv.Itoa(sbi.Port))
+	place := front.NewPlace(cfg.GetSbiScheme(), sbi.BindingIPv4, port)
+	sbi.BindingIPv4, sbi.Port = place.PrivateHost, place.PrivatePort
 	pfcpStart, pfcpTerminate := utils.InitPFCPFunc()
 	// The SMF and its front live until the drain is over, not just until the signal.
 	life, end := context.WithCancel(context.Background())
@@ -118,21 +115,18 @@ func run(configPath, routingPath string, log *slog.Logger) error {
 		}
 		return false
 	}
-	front, err := newFront(public, private, cfg.GetSbiScheme(), services[0].ApiPrefix, func(ctx context.Context) string {
+	sbiFront := front.New(place, handler(place.Private, services[0].ApiPrefix, func(ctx context.Context) string {
 		if !anyAssociated() {
 			return "UPF: none is associated"
 		}
 		return core.missing(ctx)
-	})
-	if err != nil {
-		return err
-	}
+	}))
 	var certificate, key string
 	if sbi.Tls != nil {
 		certificate, key = sbi.Tls.Pem, sbi.Tls.Key
 	}
 	go func() {
-		if err := front.run(life, certificate, key); err != nil {
+		if err := sbiFront.Run(life, certificate, key); err != nil {
 			log.Error("the SBI front has stopped", "error", err)
 			os.Exit(1)
 		}
@@ -140,21 +134,4 @@ func run(configPath, routingPath string, log *slog.Logger) error {
 	go keeper.Run(ctx)
 	app.Start()
 	return nil
-}
-
-// bindingAddress reads the binding address as free5GC does: it may name an environment variable.
-func bindingAddress(configured string) string {
-	if address := os.Getenv(configured); address != "" {
-		return address
-	}
-	return configured
-}
-
-// privateAddress gives an address of the loopback interface: the binding address where it is one, so that
-// several functions fit on one machine.
-func privateAddress(binding string) string {
-	if ip := net.ParseIP(binding); ip != nil && ip.IsLoopback() {
-		return binding
-	}
-	return "127.0.0.1"
 }

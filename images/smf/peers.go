@@ -2,12 +2,13 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
 	"time"
+
+	"core5g.dev/core5g/images/registration/front"
 )
 
 // SMF 1.2.4 takes the CHF and the PCF that the NRF names for a PDU session without a look at whether it
@@ -24,17 +25,7 @@ type peers struct {
 }
 
 func newPeers(nrf string) *peers {
-	// HTTP/1.1 for the reason given in newFront, here of the NRF's server.
-	protocols := new(http.Protocols)
-	protocols.SetHTTP1(true)
-	return &peers{nrf: nrf, client: &http.Client{
-		Timeout: discoveryTimeout,
-		Transport: &http.Transport{
-			Protocols: protocols, DisableKeepAlives: true,
-			// As free5GC's own clients do: its NRF signs the certificates of a core by itself.
-			TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
-		},
-	}}
+	return &peers{nrf: nrf, client: &http.Client{Timeout: discoveryTimeout, Transport: front.Transport()}}
 }
 
 // missing names a function without which no PDU session can be had, or "". An NRF that refuses the

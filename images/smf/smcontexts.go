@@ -13,77 +13,37 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"encoding/json"
-	"errors"
-	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
 	"strings"
 	"time"
+
+	"core5g.dev/core5g/images/registration/front"
 )
 
 const (
 	smContexts = "/nsmf-pdusession/v1/sm-contexts"
 	urnPrefix  = "urn:uuid:"
-	// frontShutdownLimit is the time for requests under way when the SMF stops.
-	frontShutdownLimit = 2 * time.Second
-	// idleLimit is short, because the AMF would go on using a connection to a pod that is gone.
-	idleLimit = time.Second
 	// creationPatience is well below T3580, 16 s, after which the UE asks again (TS 24.501 10.3).
 	creationPatience = 12 * time.Second
 	pollInterval     = 100 * time.Millisecond
 )
 
-type front struct {
-	server *http.Server
-	scheme string
-	// private is where the SMF itself listens.
-	private string
-}
-
-// newFront makes a front at public for the SMF at private. missing names what a PDU session still lacks.
-func newFront(public, private, scheme, apiPrefix string, missing func(context.Context) string) (*front, error) {
-	target, err := url.Parse(scheme + "://" + private)
-	if err != nil {
-		return nil, err
-	}
-	protocols := new(http.Protocols)
-	protocols.SetHTTP1(true)
-	protocols.SetHTTP2(true)
-	protocols.SetUnencryptedHTTP2(true)
-	// free5GC's server ends a connection that is idle for a millisecond, also one that is about to get a
-	// request: HTTP/1.1, one request to a connection, leaves nothing to race for.
-	backward := new(http.Protocols)
-	backward.SetHTTP1(true)
-	proxy := &httputil.ReverseProxy{
-		Transport: &http.Transport{
-			Protocols:         backward,
-			DisableKeepAlives: true,
-			// The other end is this process, on the loopback interface.
-			TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
-		},
-		FlushInterval: -1,
-		Rewrite: func(r *httputil.ProxyRequest) {
-			r.SetURL(target)
+// handler answers in the place of the SMF at private. missing names what a PDU session still lacks.
+func handler(private *url.URL, apiPrefix string, missing func(context.Context) string) http.Handler {
+	return patient(front.Proxy(private,
+		func(r *httputil.ProxyRequest) {
 			r.Out.URL.Path = knownPath(r.In.URL.Path)
 			r.Out.URL.RawPath = ""
 		},
-		ModifyResponse: func(r *http.Response) error {
+		func(r *http.Response) error {
 			if name := r.Header.Get("Location"); strings.HasPrefix(name, urnPrefix) {
 				r.Header.Set("Location", apiPrefix+smContexts+"/"+strings.TrimPrefix(name, urnPrefix))
 			}
 			return nil
-		},
-	}
-	return &front{
-		server: &http.Server{
-			Addr: public, Handler: patient(proxy, missing), Protocols: protocols,
-			ReadHeaderTimeout: 10 * time.Second, IdleTimeout: idleLimit,
-		},
-		scheme: scheme, private: private,
-	}, nil
+		}), missing)
 }
 
 // patient passes requests on to next, the creation of an SM context only when nothing is missing; after
@@ -145,42 +105,4 @@ func knownPath(path string) string {
 		operation = "/" + operation
 	}
 	return smContexts + "/" + urnPrefix + ref + operation
-}
-
-// run serves until ctx ends. It opens its port only when the SMF's own is open, so that an open port
-// means a working SMF.
-func (f *front) run(ctx context.Context, certificate, key string) error {
-	if err := f.awaitSMF(ctx); err != nil {
-		return nil
-	}
-	context.AfterFunc(ctx, func() {
-		limited, cancel := context.WithTimeout(context.Background(), frontShutdownLimit)
-		defer cancel()
-		_ = f.server.Shutdown(limited)
-	})
-	var err error
-	if f.scheme == "https" {
-		err = f.server.ListenAndServeTLS(certificate, key)
-	} else {
-		err = f.server.ListenAndServe()
-	}
-	if errors.Is(err, http.ErrServerClosed) {
-		return nil
-	}
-	return err
-}
-
-func (f *front) awaitSMF(ctx context.Context) error {
-	var dialer net.Dialer
-	for {
-		c, err := dialer.DialContext(ctx, "tcp", f.private)
-		if err == nil {
-			return c.Close()
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(pollInterval):
-		}
-	}
 }

@@ -5,10 +5,13 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"core5g.dev/core5g/images/registration/front"
 )
 
 const uuid = "3c327681-ff46-4e2f-bc69-a6c8c9414666"
@@ -44,12 +47,13 @@ func startFront(t *testing.T, missing func(context.Context) string) string {
 		}
 	}))
 	t.Cleanup(smf.Close)
-	f, err := newFront("unused", smf.Listener.Addr().String(), "http", "http://core5g-smf-a:8000", missing)
+	private, err := url.Parse(smf.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewUnstartedServer(f.server.Handler)
-	server.Config.Protocols = f.server.Protocols
+	f := front.New(front.Place{Private: private}, handler(private, "http://core5g-smf-a:8000", missing))
+	server := httptest.NewUnstartedServer(f.Server.Handler)
+	server.Config.Protocols = f.Server.Protocols
 	server.Start()
 	t.Cleanup(server.Close)
 	return server.URL
@@ -125,13 +129,13 @@ func TestContextsAreCreatedOnceAUPFIsAssociated(t *testing.T) {
 
 func TestCreationIsRefusedWhenPatienceIsOver(t *testing.T) {
 	asked := false
-	handler := patient(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked = true }),
+	gate := patient(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked = true }),
 		func(context.Context) string { return "CHF: none is registered with the NRF" })
 	// The caller's own limit stands in for the patience.
 	ctx, cancel := context.WithTimeout(t.Context(), 3*pollInterval)
 	defer cancel()
 	answer := httptest.NewRecorder()
-	handler.ServeHTTP(answer, httptest.NewRequestWithContext(ctx, http.MethodPost, smContexts, nil))
+	gate.ServeHTTP(answer, httptest.NewRequestWithContext(ctx, http.MethodPost, smContexts, nil))
 	if asked {
 		t.Error("the SMF was asked")
 	}

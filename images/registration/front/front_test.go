@@ -1,0 +1,71 @@
+package front
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"testing"
+	"time"
+)
+
+func TestFunctionGoesToTheLoopbackInterface(t *testing.T) {
+	t.Setenv("POD_IP", "10.244.0.7")
+	for binding, want := range map[string][2]string{
+		"0.0.0.0":   {"0.0.0.0:8000", "127.0.0.1:8001"},
+		"127.0.0.9": {"127.0.0.9:8000", "127.0.0.9:8001"},
+		"POD_IP":    {"10.244.0.7:8000", "127.0.0.1:8001"},
+	} {
+		got := NewPlace("http", binding, 8000)
+		if got.Public != want[0] || got.Private.Host != want[1] || net.JoinHostPort(got.PrivateHost, "8001") != want[1] {
+			t.Errorf("%s: got %s and %s, want %v", binding, got.Public, got.Private, want)
+		}
+	}
+}
+
+// An open port means a working function: the front waits for it.
+func TestOpensItsPortAfterTheFunction(t *testing.T) {
+	function := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "served")
+	}))
+	private := &url.URL{Scheme: "http", Host: function.Listener.Addr().String()}
+	// The listener is closed until the function starts; its port stays ours.
+	_ = function.Listener.Close()
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	public := free.Addr().String()
+	_ = free.Close()
+	f := New(Place{Public: public, Private: private}, Proxy(private, nil, nil))
+	ended := make(chan error, 1)
+	go func() { ended <- f.Run(t.Context(), "", "") }()
+
+	time.Sleep(3 * pollInterval) // long enough for a front that does not wait
+	if c, err := net.Dial("tcp", public); err == nil {
+		_ = c.Close()
+		t.Fatal("the front is open before the function")
+	}
+	if function.Listener, err = net.Listen("tcp", private.Host); err != nil {
+		t.Skipf("the port was taken meanwhile: %v", err)
+	}
+	function.Start()
+	defer function.Close()
+	deadline := time.Now().Add(5 * time.Second)
+	for {
+		response, err := http.Get("http://" + public)
+		if err == nil {
+			body, _ := io.ReadAll(response.Body)
+			_ = response.Body.Close()
+			if string(body) != "served" {
+				t.Errorf("got %q", body)
+			}
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+		time.Sleep(pollInterval)
+	}
+}
