@@ -14,7 +14,6 @@ var machineNames = []struct {
 }{
 	{"a home folder", regexp.MustCompile(`(?:^|[^A-Za-z0-9_.~/-])/(?:root|home/[a-z][a-z0-9_-]*)/[A-Za-z0-9._-]`)},
 	{"a work folder", regexp.MustCompile(`(?:^|[^A-Za-z0-9_.~/$}-])/work(?:space)?/[A-Za-z0-9._-]`)},
-	{"a scratch folder", regexp.MustCompile(`/tmp/brief\b`)},
 	{"an address of a package mirror", regexp.MustCompile(`(?i)\bGOPROXY=https?://`)},
 	{"a host of a private network", regexp.MustCompile(`(?i)https?://[a-z0-9.-]+\.(?:internal|corp|lan|intranet)\b`)},
 	{"a private key", regexp.MustCompile(`-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----`)},
