@@ -6,7 +6,7 @@ OUT     := out
 BIN     := $(OUT)/bin
 LDFLAGS := -s -w
 
-.PHONY: help up down test unit integration lint e2e tools nf bin images generate
+.PHONY: help up down test unit integration lint e2e tools cluster-tools nf bin images generate
 
 help:
 	@echo "make up       bring up the core and run a phone through it    make down  remove every trace"
@@ -49,6 +49,14 @@ e2e:
 
 tools:
 	@hack/tools/build.sh
+
+# What the provider needs: a cluster that others made needs no Kubernetes of ours.
+cluster-tools:
+ifeq ($(or $(CORE5G_CLUSTER),embedded),embedded)
+	@hack/tools/build.sh kube kubectl helm cni multus cluster
+else
+	@hack/tools/build.sh kubectl helm
+endif
 
 nf:
 	@$(MAKE) --no-print-directory -C images nf database

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -30,21 +31,23 @@ type Cluster struct {
 	Helm       string
 }
 
-// Open finds the repository's root and its tools, and asks hack/cluster.sh for the kubeconfig
-// unless KUBECONFIG is set.
+// Open finds the repository's root and its tools, and asks hack/cluster.sh for the kubeconfig.
+// KUBECONFIG alone is not followed: it may name a cluster that is nobody's to try things on.
+// CORE5G_CLUSTER=existing says that it is meant.
 func Open(ctx context.Context) (*Cluster, error) {
 	root, err := Root()
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{Root: root, Kubeconfig: os.Getenv("KUBECONFIG")}
-	if c.Kubeconfig == "" {
-		out, err := exec.CommandContext(ctx, filepath.Join(root, "hack/cluster.sh"), "kubeconfig").Output()
-		if err != nil {
-			return nil, fmt.Errorf("no KUBECONFIG is set and hack/cluster.sh kubeconfig found none: %w; run `make up`, or set KUBECONFIG", err)
+	out, err := exec.CommandContext(ctx, filepath.Join(root, "hack/cluster.sh"), "kubeconfig").Output()
+	if err != nil {
+		said := err.Error()
+		if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+			said = strings.TrimSpace(string(exit.Stderr))
 		}
-		c.Kubeconfig = strings.TrimSpace(string(out))
+		return nil, fmt.Errorf("no cluster: %s; run `make up`, or set CORE5G_CLUSTER=existing and KUBECONFIG", said)
 	}
+	c := &Cluster{Root: root, Kubeconfig: strings.TrimSpace(string(out))}
 	if c.Kubectl, err = tool(root, "kubectl"); err != nil {
 		return nil, err
 	}

@@ -76,6 +76,9 @@ func main() {
 	}
 	fmt.Printf("took %s; logs in out/logs/test\n", time.Since(start).Round(time.Second))
 	fmt.Println(total)
+	if err := os.WriteFile("out/test-summary", []byte(total.String()+"\n"), 0o644); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
 	if total.Failed > 0 {
 		os.Exit(1)
 	}

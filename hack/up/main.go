@@ -48,7 +48,7 @@ func run(ctx context.Context) error {
 	u := &up{}
 	steps := []runner.Step{
 		{Name: "packages", Command: []string{"hack/install-tools.sh", "cluster", "upf", "database"}, Why: "Debian packages: container runtime, DPDK, JDK"},
-		{Name: "kubernetes, helm, CNI plugins", Command: []string{"make", "tools"}, Why: "compiled from their Go modules, once: about 10 minutes on 2 cores"},
+		{Name: "kubernetes, helm, CNI plugins", Command: []string{"make", "cluster-tools"}, Why: "compiled from their Go modules, once: about 10 minutes on 2 cores"},
 		{Name: "network functions", Command: []string{"make", "nf"}, Why: "AMF, SMF, NRF, PCF, CHF from free5GC's modules, once: 2-3 minutes on 2 cores"},
 		{Name: "UPF, operator, simulator", Command: []string{"make", "bin"}, Why: "upf-u in C, everything else in Go"},
 		{Name: "container images", Command: []string{"make", "images"}},
@@ -131,6 +131,10 @@ func (u *up) loadImages(ctx context.Context, log io.Writer) error {
 func (u *up) install(ctx context.Context, log io.Writer) error {
 	args := []string{"upgrade", "--install", cluster.Release, "charts/core5g", "--create-namespace", "--wait", "--timeout", "3m",
 		"--set", "core.spec.n2.transport=" + n2Transport()}
+	// Where images had to be pushed, they are pulled from there.
+	if registry := os.Getenv("CORE5G_REGISTRY"); registry != "" {
+		args = append(args, "--set", "images.registry="+registry)
+	}
 	out, err := u.cluster.HelmRun(ctx, args...)
 	fmt.Fprint(log, out)
 	return err
