@@ -11,9 +11,12 @@ import (
 	"core5g.dev/core5g/images/registration/front"
 )
 
-// SMF 1.2.4 takes the CHF and the PCF that the NRF names for a PDU session without a look at whether it
-// named any. Without a CHF it panics half-way, keeps the SM context, and panics again whenever this UE
-// asks anew, for ever. So nobody asks it while either is not there.
+// SMF 1.2.4 takes the functions that the NRF names for a PDU session without a look at whether it named
+// any. Without an AMF or a CHF it panics half-way, keeps the SM context, and panics again whenever this UE
+// asks anew, for ever. So nobody asks it while one of them is not there.
+
+// needed are the types of the functions that the creation of an SM context looks up.
+var needed = []string{"UDM", "AMF", "PCF", "CHF"}
 
 // discoveryTimeout is for one question to the NRF.
 const discoveryTimeout = 2 * time.Second
@@ -31,7 +34,7 @@ func newPeers(nrf string) *peers {
 // missing names a function without which no PDU session can be had, or "". An NRF that refuses the
 // question (OAuth2) is no reason to hold a session back.
 func (p *peers) missing(ctx context.Context) string {
-	for _, nfType := range []string{"PCF", "CHF"} {
+	for _, nfType := range needed {
 		known, err := p.registered(ctx, nfType)
 		if err != nil {
 			return "the NRF: " + err.Error()

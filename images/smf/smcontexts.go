@@ -8,7 +8,7 @@ package main
 //
 // It also holds the creation of an SM context back, for a few seconds, while something is missing that the
 // SMF cannot do without: an associated UPF (the SMF is in the NRF a second before it first sends an
-// Association Setup Request), a PCF, a CHF (see peers.go). If it is still missing then, the answer is 503,
+// Association Setup Request), a UDM, an AMF, a PCF, a CHF (see peers.go). If it is still missing then, the answer is 503,
 // and the SMF is not asked.
 
 import (

@@ -146,22 +146,22 @@ func TestCreationIsRefusedWhenPatienceIsOver(t *testing.T) {
 
 func TestPeersAreThoseOfTheNRF(t *testing.T) {
 	for name, tt := range map[string]struct {
-		status   int
-		pcf, chf string
-		want     string
+		status int
+		absent string
+		want   string
 	}{
-		"both":                    {200, `{"nfInstances":[{}]}`, `{"nfInstances":[{}]}`, ""},
-		"no CHF":                  {200, `{"nfInstances":[{}]}`, `{"nfInstances":[]}`, "CHF: none is registered with the NRF"},
-		"no PCF":                  {200, `{"nfInstances":null}`, `{"nfInstances":[{}]}`, "PCF: none is registered with the NRF"},
-		"the database is away":    {500, `{}`, `{}`, "the NRF: status 500 for PCF"},
-		"an NRF that wants OAuth": {401, `{}`, `{}`, ""},
+		"all of them":             {200, "", ""},
+		"no CHF":                  {200, "CHF", "CHF: none is registered with the NRF"},
+		"no AMF":                  {200, "AMF", "AMF: none is registered with the NRF"},
+		"the database is away":    {500, "", "the NRF: status 500 for UDM"},
+		"an NRF that wants OAuth": {401, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			nrf := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				w.WriteHeader(tt.status)
-				body := tt.pcf
-				if r.URL.Query().Get("target-nf-type") == "CHF" {
-					body = tt.chf
+				body := `{"nfInstances": [{}]}`
+				if r.URL.Query().Get("target-nf-type") == tt.absent {
+					body = `{"nfInstances": null}`
 				}
 				_, _ = io.WriteString(w, body)
 			}))
