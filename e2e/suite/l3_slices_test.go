@@ -33,8 +33,9 @@ func TestSecondSliceAtRunTime(t *testing.T) {
 	if pool := netip.MustParsePrefix("10.46.0.0/16"); !pool.Contains(netip.MustParseAddr(ue.Sessions[0].Address)) {
 		t.Errorf("%s got %s, which is not of the second slice's pool %s", secondPhone, ue.Sessions[0].Address, pool)
 	}
+	after := others()
 	for name, was := range before {
-		if now := others()[name]; now != was {
+		if now := after[name]; now != was {
 			t.Errorf("%s was restarted by the second slice:\n%s\n%s", name, was, now)
 		}
 	}

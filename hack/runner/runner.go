@@ -38,11 +38,10 @@ type Step struct {
 
 // Result says how a step went.
 type Result struct {
-	Name    string        `json:"name"`
-	Seconds float64       `json:"seconds"`
-	Log     string        `json:"log,omitempty"`
-	Err     error         `json:"-"`
-	Took    time.Duration `json:"-"`
+	Name    string  `json:"name"`
+	Seconds float64 `json:"seconds"`
+	Log     string  `json:"log,omitempty"`
+	Err     error   `json:"-"`
 }
 
 // Runner runs steps and remembers their results.
@@ -110,8 +109,7 @@ loop:
 		}
 	}
 	log.close()
-	result.Took = time.Since(start)
-	result.Seconds = float64(result.Took.Milliseconds()) / 1000
+	result.Seconds = float64(time.Since(start).Milliseconds()) / 1000
 	verdict := "ok"
 	if result.Err != nil {
 		verdict = "FAILED"
