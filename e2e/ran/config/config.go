@@ -231,11 +231,11 @@ func (g *GNB) check(p *problems) gnb.Config {
 		out.Slices = append(out.Slices, s.check(fmt.Sprintf("gnb.slices[%d]", i), p.add))
 	}
 	if len(g.AMF) == 0 {
-		p.add("gnb.amf", "the list is empty; write at least one host:port, such as core5g-amf:38412")
+		p.add("gnb.amf", "the list is empty; write at least one host:port, such as core5g-amf-n2:38412")
 	}
 	for i, a := range g.AMF {
 		if host, port, err := net.SplitHostPort(a); err != nil || host == "" || port == "" {
-			p.add(fmt.Sprintf("gnb.amf[%d]", i), "%q is not host:port; write for example core5g-amf:38412", a)
+			p.add(fmt.Sprintf("gnb.amf[%d]", i), "%q is not host:port; write for example core5g-amf-n2:38412", a)
 		}
 	}
 	return out

@@ -83,7 +83,7 @@ func TestBadFiles(t *testing.T) {
 		"no slices":                     {`slices: [{sst: 1, sd: "010203"}, {sst: 2}]`, "slices: []", "ran.yaml: gnb.slices: the list is empty; write"},
 		"an SD that is no hexadecimal":  {`{sst: 1, sd: "010203"}, {sst: 2}`, `{sst: 1, sd: "xyz"}, {sst: 2}`, `ran.yaml: gnb.slices[0].sd: "xyz" is not six hexadecimal digits`},
 		"an SST of 0":                   {`{sst: 2}]`, `{sst: 0}]`, "ran.yaml: gnb.slices[1].sst: 0 is not a slice/service type; write 1 to 255"},
-		"an AMF without a port":         {`"core5g-amf-n2:38412"`, `"core5g-amf"`, `ran.yaml: gnb.amf[0]: "core5g-amf" is not host:port; write for example core5g-amf:38412`},
+		"an AMF without a port":         {`"core5g-amf-n2:38412"`, `"core5g-amf"`, `ran.yaml: gnb.amf[0]: "core5g-amf" is not host:port; write for example core5g-amf-n2:38412`},
 		"an N3 address of IPv6":         {"172.30.3.100", "'::1'", `ran.yaml: gnb.n3.address: "::1" is not an IPv4 address`},
 		"a device kind":                 {"ues:\n", "device: tap\nues:\n", `ran.yaml: device: "tap" is not one of tun, netns, none`},
 		"a SUPI without its prefix":     {"supi: imsi-", "supi: msisdn-", `ran.yaml: ues[0].supi: "msisdn-208930000000009" is not a SUPI; write "imsi-"`},
