@@ -39,16 +39,31 @@ type environment struct {
 	released sync.Map
 }
 
-// testClock is the real clock plus what the test has added.
+// testClock is the real clock plus what the test has added. While it is held, only what is added moves it.
 type testClock struct {
 	mu     sync.Mutex
 	offset time.Duration
+	held   time.Time
 }
 
 func (c *testClock) now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if !c.held.IsZero() {
+		return c.held.Add(c.offset)
+	}
 	return time.Now().Add(c.offset)
+}
+
+func (c *testClock) hold(t *testing.T) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.held = time.Now()
+	t.Cleanup(func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.held = time.Time{}
+	})
 }
 
 func (c *testClock) add(d time.Duration) {

@@ -86,7 +86,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 			Registrations: &Registrations{Client: mgr.GetClient(), NRF: o.NRF, Now: o.Now},
 		},
 		"Slice":       &SliceReconciler{Client: mgr.GetClient(), Platform: o.Platform, Recorder: recorder, Now: o.Now, Release: o.Release},
-		"UPFInstance": &UPFReconciler{Client: mgr.GetClient(), Platform: o.Platform, Recorder: recorder, Now: o.Now},
+		"UPFInstance": &UPFReconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Platform: o.Platform, Recorder: recorder, Now: o.Now},
 		"Subscriber":  &SubscriberReconciler{Client: mgr.GetClient(), Recorder: recorder},
 	} {
 		if err := c.SetupWithManager(mgr); err != nil {

@@ -3,6 +3,7 @@ package controllers
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -24,11 +25,18 @@ import (
 // A kubelet that refuses a pod (TopologyAffinityError, UnexpectedAdmissionError, OutOfcpu, …) leaves it
 // Failed. That is data: it becomes status and an Event, the pod is deleted, and the next one is made
 // after a back-off that doubles from 5 s to 5 min. Nothing makes pods in a storm.
+//
+// The back-off lives in the status, so the order is: write the status, delete the pod. A write that
+// conflicts leaves the pod there to be counted again. And a pod is made on the latest status only: the
+// end of a pod may reach the cache before the status that was written ahead of it.
 
 const (
 	backoffFirst = 5 * time.Second
 	backoffLast  = 5 * time.Minute
 )
+
+// errStale ends a pass that would have made a pod on an old copy; the next has a newer one.
+var errStale = errors.New("the cache is behind the UPFInstance")
 
 // unitScope is one unit in one pass.
 type unitScope struct {
@@ -38,7 +46,11 @@ type unitScope struct {
 	status api.UnitStatus
 	// pending is set when the unit runs an older template and is left alone.
 	pending bool
+	// refused is what is said of a failed pod once the status that counts it is written; then it goes.
+	refused *refusal
 }
+
+type refusal struct{ reason, message string }
 
 func newUnitScope(upf *api.UPFInstance, number int, n4Address string) *unitScope {
 	u := &unitScope{number: number, status: api.UnitStatus{Name: specs.UnitName(upf.Name, number)}}
@@ -126,6 +138,13 @@ func (r *UPFReconciler) create(ctx context.Context, s *upfScope, u *unitScope) e
 			return nil
 		}
 	}
+	latest := &api.UPFInstance{}
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(s.upf), latest); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if latest.ResourceVersion != s.upf.ResourceVersion {
+		return errStale
+	}
 	if err := r.applier.apply(ctx, u.want.Config.DeepCopy()); err != nil {
 		return err
 	}
@@ -154,8 +173,13 @@ func (r *UPFReconciler) create(ctx context.Context, s *upfScope, u *unitScope) e
 	return nil
 }
 
+// reject counts a failed pod; discard takes it away.
 func (r *UPFReconciler) reject(ctx context.Context, s *upfScope, u *unitScope) error {
-	if r.rejected == u.pod.UID {
+	live := &corev1.Pod{}
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(u.pod), live); client.IgnoreNotFound(err) != nil {
+		return err
+	}
+	if live.UID != u.pod.UID || !live.DeletionTimestamp.IsZero() {
 		u.note(api.UnitRejected, u.status.Message) // counted; the cache still shows it
 		return nil
 	}
@@ -167,13 +191,23 @@ func (r *UPFReconciler) reject(ctx context.Context, s *upfScope, u *unitScope) e
 		reason = "UnitFailed"
 	}
 	u.note(api.UnitRejected, fmt.Sprintf("%s on node %s: %s", reason, u.pod.Spec.NodeName, u.pod.Status.Message))
-	r.Recorder.Eventf(s.upf, corev1.EventTypeWarning, reason, "pod %s on node %s: %s; the next is made in %s",
-		u.pod.Name, u.pod.Spec.NodeName, u.pod.Status.Message, wait)
+	u.refused = &refusal{reason, fmt.Sprintf("pod %s on node %s: %s; the next is made in %s",
+		u.pod.Name, u.pod.Spec.NodeName, u.pod.Status.Message, wait)}
 	s.again(wait)
-	if err := client.IgnoreNotFound(r.Delete(ctx, u.pod)); err != nil {
-		return err
+	return nil
+}
+
+// discard takes away the failed pods that the written status counts.
+func (r *UPFReconciler) discard(ctx context.Context, s *upfScope) error {
+	for _, u := range s.units {
+		if u.refused == nil {
+			continue
+		}
+		r.Recorder.Event(s.upf, corev1.EventTypeWarning, u.refused.reason, u.refused.message)
+		if err := client.IgnoreNotFound(r.Delete(ctx, u.pod, client.Preconditions{UID: &u.pod.UID})); err != nil {
+			return err
+		}
 	}
-	r.rejected = u.pod.UID
 	return nil
 }
 

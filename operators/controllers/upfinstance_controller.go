@@ -2,6 +2,7 @@ package controllers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -9,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -29,6 +29,8 @@ const (
 	unitStopTimeout = 2 * time.Minute
 	// multusRetry is how often a missing NetworkAttachmentDefinition kind is looked for again.
 	multusRetry = 30 * time.Second
+	// staleRetry gives the cache time to catch up with the API server.
+	staleRetry = 50 * time.Millisecond
 	// supportedUnits is how many units of one UPFInstance run; more need endpoints and N6 addresses for
 	// each, which are planned.
 	supportedUnits = 1
@@ -42,9 +44,10 @@ type UPFReconciler struct {
 	Recorder record.EventRecorder
 	Now      func() time.Time
 
+	// Live reads past the cache.
+	Live client.Reader
+
 	applier *applier
-	// rejected is the last failed pod that was counted. One worker reconciles all UPFInstances.
-	rejected types.UID
 }
 
 type upfScope struct {
@@ -98,6 +101,12 @@ func (r *UPFReconciler) Reconcile(ctx context.Context, req ctrl.Request) (result
 	upf.Status.Selector = labels.SelectorFromSet(specs.UPFSelector(upf)).String()
 	if patchErr := patchStatus(ctx, r.Client, base, upf, base.Status, upf.Status); err == nil {
 		err = patchErr
+	}
+	if err == nil {
+		err = r.discard(ctx, s)
+	}
+	if errors.Is(err, errStale) {
+		return ctrl.Result{RequeueAfter: staleRetry}, nil
 	}
 	return ctrl.Result{RequeueAfter: s.requeue}, err
 }
