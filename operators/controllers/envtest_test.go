@@ -216,6 +216,11 @@ func (e *environment) testSliceLife(t *testing.T) {
 	})
 	e.makeReady(t, ns, "upf-0")
 	e.wantCondition(t, upf, api.ConditionReady, metav1.ConditionTrue, "", "")
+	// The core's functions are made beside the Slice's, and the AMF is the last: all stand before what
+	// must not move is looked at.
+	eventually(t, "the AMF", func() error {
+		return e.client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "core5g-amf"}, &appsv1.Deployment{})
+	})
 	e.makeAvailable(t, ns)
 	e.wantCondition(t, first, api.ConditionReady, metav1.ConditionTrue, "", "")
 	if first.Status.UPF.N3Endpoint != "172.30.3.16" {
@@ -243,7 +248,7 @@ func (e *environment) testSliceLife(t *testing.T) {
 	after := e.snapshot(t, ns)
 	for name, was := range before {
 		if after[name] != was {
-			t.Errorf("%s was touched by a new Slice", name)
+			t.Errorf("%s was touched by a new Slice: %s, was %s", name, after[name], was)
 		}
 	}
 
@@ -274,7 +279,7 @@ func (e *environment) testSliceLife(t *testing.T) {
 	})
 	for name, now := range e.snapshot(t, ns) {
 		if kept[name] != now {
-			t.Errorf("%s was touched by the end of a Slice", name)
+			t.Errorf("%s was touched by the end of a Slice: %s, was %s", name, now, kept[name])
 		}
 	}
 	if err := e.client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "core5g-smf-internet"}, &appsv1.Deployment{}); !apierrors.IsNotFound(err) {
