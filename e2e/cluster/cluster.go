@@ -91,7 +91,7 @@ func executable(path string) bool {
 }
 
 // Run runs kubectl in the project's namespace and returns what it printed on standard output. The
-// error carries what it printed on standard error.
+// error carries what it printed at all.
 func (c *Cluster) Run(ctx context.Context, args ...string) (string, error) {
 	return c.exec(ctx, nil, c.Kubectl, append([]string{"--kubeconfig", c.Kubeconfig, "-n", Namespace}, args...)...)
 }
@@ -112,10 +112,8 @@ func (c *Cluster) exec(ctx context.Context, in io.Reader, name string, args ...s
 	var out, errs bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, &out, &errs
 	if err := cmd.Run(); err != nil {
-		said := strings.TrimSpace(errs.String())
-		if said == "" {
-			said = strings.TrimSpace(out.String())
-		}
+		// `ran ctl` says on its standard output what has failed; kubectl adds the exit status on the other.
+		said := strings.TrimSpace(strings.TrimSpace(out.String()) + "\n" + strings.TrimSpace(errs.String()))
 		return out.String(), fmt.Errorf("%s %s: %w: %s", filepath.Base(name), strings.Join(args, " "), err, said)
 	}
 	return out.String(), nil

@@ -15,7 +15,8 @@ func TestUpgradeDoesNotRestartTheUPF(t *testing.T) {
 	tr := startTraffic(ctx, firstPhone)
 
 	_, err := k.HelmRun(ctx, "upgrade", cluster.Release, "charts/core5g", "--reuse-values", "--wait", "--timeout", "4m",
-		"--set", "operator.podAnnotations.upgraded=yes", "--set", "operator.resources.limits.memory=300Mi")
+		// Of a value that no operator before had, so that the story can be told again.
+		"--set", "operator.podAnnotations.upgraded="+operator.Metadata.UID, "--set", "operator.resources.limits.memory=300Mi")
 	check(t, err)
 	check(t, k.WaitCondition(ctx, "core5g/core5g", "Ready", 3*time.Minute))
 	tr.lossless(t)
