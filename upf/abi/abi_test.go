@@ -39,6 +39,21 @@ func TestAddressesKeepTheirOctets(t *testing.T) {
 	}
 }
 
+func TestAddressesOfBothVersionsKeepTheirOctets(t *testing.T) {
+	for _, s := range []string{"172.30.3.16", "2001:db8::1"} {
+		want := netip.MustParseAddr(s)
+		if got := AddrOf(want).IP(want.Is6()); got != want {
+			t.Errorf("%s comes back as %s", want, got)
+		}
+	}
+	if got := AddrOf(netip.MustParseAddr("10.1.2.3")); got != (Addr{10, 1, 2, 3}) {
+		t.Errorf("IPv4 stands as % x, want it in the first four octets", got)
+	}
+	if got := AddrOf(netip.Addr{}); got != (Addr{}) {
+		t.Errorf("no address stands as % x", got)
+	}
+}
+
 func TestReadRefusesShortInput(t *testing.T) {
 	if _, err := Read[Msg](make([]byte, 31)); err == nil {
 		t.Error("31 octets were taken for a header of 32")

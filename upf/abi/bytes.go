@@ -34,6 +34,20 @@ func AddrBe(a netip.Addr) uint32 {
 	return *(*uint32)(unsafe.Pointer(&o))
 }
 
+// AddrOf is an address as the fields of type upf_addr hold it: IPv4 in the first four octets.
+func AddrOf(a netip.Addr) (out Addr) {
+	copy(out[:], a.Unmap().AsSlice())
+	return out
+}
+
+// IP undoes AddrOf; a flag beside the field says which version it is.
+func (a Addr) IP(v6 bool) netip.Addr {
+	if v6 {
+		return netip.AddrFrom16(a)
+	}
+	return netip.AddrFrom4([4]byte(a[:4]))
+}
+
 // AddrFromBe undoes AddrBe.
 func AddrFromBe(v uint32) netip.Addr {
 	return netip.AddrFrom4(*(*[4]byte)(unsafe.Pointer(&v)))

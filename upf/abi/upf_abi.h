@@ -7,8 +7,8 @@
 //     record, applies all of them or none, and answers with one ANSWER that carries the same seq.
 //     upf-u sends EVENT datagrams on its own. End-of-file on either side means that the peer died.
 //  2. A memory segment that upf-u owns and upf-c maps read-only (its descriptor travels with the
-//     answer to HELLO, SCM_RIGHTS): statistics per worker and one slot per URR. Each slot has one
-//     writing worker; readers read naturally aligned 64-bit words and never lock.
+//     answer to HELLO, SCM_RIGHTS): statistics per worker and the slots of QERs and URRs. Each has
+//     one writing worker; readers read naturally aligned 64-bit words and never lock.
 //
 // State survives either process. upf-u keeps, beside the compiled rules of each session, an opaque
 // blob (upf-c's own account of the session) and one META blob (associations, Recovery Time Stamp).
@@ -25,16 +25,18 @@
 #include <stdint.h>
 
 #define UPF_ABI_MAGIC 0x35475543u // "CUG5"
-#define UPF_ABI_VERSION 1u
+#define UPF_ABI_VERSION 2u
 #define UPF_MSG_MAX (192u * 1024u) // octets in one datagram; fits the default socket buffer
 
 #define UPF_PDR_QERS 4u // QERs and URRs that one PDR may name
-#define UPF_PDR_URRS 4u
+#define UPF_PDR_URRS 8u
 #define UPF_SESSION_PDRS 1024u
 #define UPF_SESSION_FARS 1024u
 #define UPF_SESSION_QERS 1024u
 #define UPF_SESSION_URRS 1024u
 #define UPF_SESSION_SDFS 4096u
+#define UPF_SESSION_BARS 16u
+#define UPF_NONE16 0xffffu // "none" of an index into an array of the session
 #define UPF_WORKERS_MAX 64u
 
 // ---- messages ------------------------------------------------------------------------------
@@ -46,6 +48,8 @@ enum upf_op {
 	UPF_OP_DUMP = 4,        // c->u: read back; answered by DUMP datagrams, then one DUMP_END
 	UPF_OP_DUMP_END = 5,    // u->c
 	UPF_OP_EVENT = 6,       // u->c: records, unsolicited, seq 0
+	UPF_OP_SHOW = 7,        // c->u: struct upf_session_ref; answered by SHOW + text (JSON): the
+				// session's rules as compiled, or status ENOENT
 };
 
 struct upf_msg {
@@ -57,15 +61,23 @@ struct upf_msg {
 	int32_t status;   // ANSWER: 0 or a positive errno
 	uint32_t record;  // ANSWER: index of the record that was refused
 	uint32_t records; // how many follow
-	uint32_t reserved;
+	uint32_t refusal; // ANSWER: enum upf_refusal, 0 when status is 0
 };
 static_assert(sizeof(struct upf_msg) == 32, "upf_msg");
+
+enum upf_refusal {              // what of a record was refused, for the PFCP cause and offending IE
+	UPF_REFUSED_RECORD = 1, // malformed, or names what does not exist
+	UPF_REFUSED_FTEID = 2,  // the F-TEID belongs to another session
+	UPF_REFUSED_UE_IP = 3,  // the UE IP address or prefix belongs to another session
+	UPF_REFUSED_MEMORY = 4, // a table or the memory for rules is full
+	UPF_REFUSED_BUSY = 5,   // the workers do not take commands
+};
 
 struct upf_hello {
 	uint64_t boot_id; // changes with every start of upf-u
 	uint64_t shm_size;
 	uint32_t sessions_max;
-	uint32_t qer_slots;
+	uint32_t qer_slots; // both are UPF_LINE_SLOTS times the number of slot pairs
 	uint32_t urr_slots;
 	uint32_t sessions; // present now (0 after a start)
 };
@@ -79,10 +91,16 @@ enum upf_record_type {
 	UPF_REC_META = 4,          // blob
 	UPF_REC_URR_ARM = 5,       // struct upf_urr_arm
 	UPF_REC_END_MARKER = 6,    // struct upf_end_marker (TS 29.281 5.1, after a path switch)
+	UPF_REC_DROP_BUFFERED =
+		7,         // struct upf_session_ref: forget what waits (PFCPSMReq-Flags DROBU)
+	UPF_REC_ECHO = 8,  // struct upf_echo: send a GTP-U Echo Request (TS 29.281 7.2.1)
+	UPF_REC_TRACE = 9, // struct upf_trace: report packets of a session, or of all
 	// EVENT
 	UPF_REC_EV_URR = 32,       // struct upf_ev_urr: an armed volume was reached
 	UPF_REC_EV_DL_DATA = 33,   // struct upf_ev_dl_data: first packet for a FAR with NOCP
 	UPF_REC_EV_ERROR_IND = 34, // struct upf_ev_error_ind: a peer has no such tunnel
+	UPF_REC_EV_ECHO = 35,      // struct upf_echo: the peer answered the Echo Request
+	UPF_REC_EV_TRACE = 36,     // struct upf_ev_trace + the packet's first octets
 };
 
 struct upf_record {
@@ -99,8 +117,12 @@ struct upf_session_ref {
 };
 static_assert(sizeof(struct upf_session_ref) == 16, "upf_session_ref");
 
-// SESSION_PUT: this head, then n_pdr PDRs, n_far FARs, n_qer QERs, n_urr URRs, n_sdf SDFs, then
-// blob_len octets, then zero padding up to a multiple of 8.
+// An IPv4 address stands in the first four octets, the rest is 0; what it is, a flag beside it says.
+typedef uint8_t upf_addr[16];
+
+// SESSION_PUT: this head, then n_pdr PDRs, n_far FARs, n_qer QERs, n_urr URRs, n_bar BARs, n_sdf
+// SDFs, n_sdf6 IPv6 SDFs, text_len octets (redirect URLs), blob_len octets, then zero padding up to
+// a multiple of 8.
 struct upf_session_put {
 	struct upf_record rec;
 	uint32_t session;
@@ -110,7 +132,9 @@ struct upf_session_put {
 	uint16_t n_qer;
 	uint16_t n_urr;
 	uint16_t n_sdf;
-	uint16_t reserved[3];
+	uint16_t n_sdf6;
+	uint16_t n_bar;
+	uint16_t text_len;
 };
 static_assert(sizeof(struct upf_session_put) == 32, "upf_session_put");
 
@@ -128,11 +152,13 @@ enum upf_direction {
 
 // SDF filter (TS 29.244 8.2.5, TS 29.212 5.4.2), read in the downlink direction: "permit out
 // PROTO from REMOTE to LOCAL", local being the UE side ("assigned" has local_mask 255.255.255.255
-// and the UE's address). Uplink packets are matched with the sides exchanged. A mask of 0 is any.
+// and the UE's address). Uplink packets are matched with the sides exchanged. A mask of 0 is any:
+// a filter without any address is given twice, as upf_sdf and as upf_sdf6, where the UE has both.
 #define UPF_SDF_PROTO 0x01u
 #define UPF_SDF_TOS 0x02u
 #define UPF_SDF_SPI 0x04u
-#define UPF_SDF_PORTS 0x08u // the port ranges are to be checked (TCP, UDP, SCTP only)
+#define UPF_SDF_PORTS 0x08u      // the port ranges are to be checked (TCP, UDP, SCTP only)
+#define UPF_SDF_FLOW_LABEL 0x10u // upf_sdf6 only
 struct upf_sdf {
 	uint32_t remote_addr_be;
 	uint32_t remote_mask_be;
@@ -148,97 +174,189 @@ struct upf_sdf {
 };
 static_assert(sizeof(struct upf_sdf) == 32, "upf_sdf");
 
+struct upf_sdf6 {
+	upf_addr remote_addr;
+	upf_addr local_addr;
+	uint8_t remote_len; // prefix lengths
+	uint8_t local_len;
+	uint8_t reserved[2];
+	uint32_t flow_label;                     // 20 bits, host order
+	uint16_t remote_port_lo, remote_port_hi; // inclusive
+	uint16_t local_port_lo, local_port_hi;
+	uint32_t spi;
+	uint8_t flags; // UPF_SDF_*
+	uint8_t proto; // the last header of the chain
+	uint8_t tos;   // Traffic Class
+	uint8_t tos_mask;
+};
+static_assert(sizeof(struct upf_sdf6) == 56, "upf_sdf6");
+
 // PDRs come sorted by precedence (TS 29.244 8.2.11: the lowest value is tried first).
-#define UPF_PDR_TEID 0x01u        // the local F-TEID (n3_addr_be, teid) must match
-#define UPF_PDR_UE_IP 0x02u       // the UE IP address: UL inner source, DL destination
-#define UPF_PDR_QFI 0x04u         // the QFI of the PDU Session Container must match
-#define UPF_PDR_REMOVE_GTPU 0x08u // Outer Header Removal, GTP-U/UDP/IPv4 (TS 29.244 8.2.64)
+#define UPF_PDR_TEID 0x01u    // the local F-TEID (n3_addr, teid) must match
+#define UPF_PDR_N3_IPV6 0x02u // n3_addr is an IPv6 address
+#define UPF_PDR_UE_IPV4 0x04u // the UE IPv4 address: UL inner source, DL destination
+#define UPF_PDR_UE_IPV6 0x08u // the UE IPv6 prefix, likewise; with both flags one of them matches
+#define UPF_PDR_QFI 0x10u     // the QFI of the PDU Session Container must match
+#define UPF_PDR_REMOVE 0x20u  // Outer Header Removal as `removal` says
+#define UPF_PDR_SDF 0x40u     // one of the SDF filters must match (there may be none left that can)
 struct upf_pdr {
 	uint32_t precedence;
 	uint16_t pdr_id;
 	uint8_t source_interface; // enum upf_interface
 	uint8_t flags;            // UPF_PDR_*
-	uint32_t n3_addr_be;
-	uint32_t teid; // host order
-	uint32_t ue_addr_be;
-	uint16_t far;
-	uint16_t sdf_first;
-	uint16_t sdf_count; // 0: every packet; else one of the filters must match
+	upf_addr n3_addr;         // or N9's: one of the UPF's own GTP-U addresses
+	uint32_t teid;            // host order
+	uint32_t ue_addr_be;      // IPv4
+	upf_addr ue_prefix;       // IPv6
+	uint8_t ue_prefix_len;    // 1 .. 64
+	uint8_t removal;          // Outer Header Removal Description (TS 29.244 8.2.64): 0 .. 6
 	uint8_t qfi;
 	uint8_t n_qer;
 	uint8_t n_urr;
-	uint8_t reserved[3];
+	uint8_t reserved;
+	uint16_t far;
+	uint16_t sdf_first;
+	uint16_t sdf_count;
+	uint16_t sdf6_first;
+	uint16_t sdf6_count;
 	uint16_t qer[UPF_PDR_QERS];
 	uint16_t urr[UPF_PDR_URRS];
-	uint8_t pad[16];
 };
-static_assert(sizeof(struct upf_pdr) == 64, "upf_pdr");
+static_assert(sizeof(struct upf_pdr) == 88, "upf_pdr");
 
-// Apply Action (TS 29.244 8.2.26) and forwarding parameters.
+// Apply Action (TS 29.244 8.2.26) and forwarding parameters. A FAR that duplicates names further
+// entries of the array, which hold the Duplicating Parameters (7.5.2.3-4) and are nobody's FAR.
 #define UPF_FAR_DROP 0x01u
 #define UPF_FAR_FORW 0x02u
 #define UPF_FAR_BUFF 0x04u
 #define UPF_FAR_NOCP 0x08u
-#define UPF_FAR_OHC_GTPU 0x01u // Outer Header Creation, GTP-U/UDP/IPv4 (TS 29.244 8.2.56)
-#define UPF_FAR_TOS 0x02u      // Transport Level Marking: set outer ToS
+#define UPF_FAR_DUPL 0x10u
+
+#define UPF_FAR_TOS 0x01u      // Transport Level Marking: set the ToS of what leaves
+#define UPF_FAR_REDIRECT 0x02u // Redirect Information: answer HTTP with the URL at text
+enum upf_ohc {                 // Outer Header Creation (TS 29.244 8.2.56)
+	UPF_OHC_NONE = 0,
+	UPF_OHC_GTPU4 = 1,
+	UPF_OHC_GTPU6 = 2,
+	UPF_OHC_UDP4 = 3,
+	UPF_OHC_UDP6 = 4,
+	UPF_OHC_IP4 = 5,
+	UPF_OHC_IP6 = 6,
+};
 struct upf_far {
 	uint32_t far_id;
 	uint8_t action; // UPF_FAR_* of Apply Action
 	uint8_t destination_interface;
-	uint8_t flags; // UPF_FAR_OHC_GTPU, UPF_FAR_TOS
-	uint8_t tos;
-	uint32_t peer_addr_be;  // outer destination
-	uint32_t local_addr_be; // outer source
-	uint32_t teid;          // host order
-	uint16_t peer_port;     // host order, 2152
-	uint16_t reserved;
-	uint8_t pad[8];
+	uint8_t flags; // UPF_FAR_TOS, UPF_FAR_REDIRECT
+	uint8_t ohc;   // enum upf_ohc
+	uint8_t tos, tos_mask;
+	uint16_t peer_port;  // host order, 2152 for GTP-U
+	uint32_t teid;       // host order
+	upf_addr peer_addr;  // outer destination
+	upf_addr local_addr; // outer source
+	uint16_t bar;        // index, UPF_NONE16: none
+	uint16_t dup_first;  // Duplicating Parameters: index of the first entry, and how many
+	uint16_t dup_count;
+	uint16_t text_first; // of the redirect URL in the text
+	uint16_t text_count;
+	uint16_t reserved[3];
 };
-static_assert(sizeof(struct upf_far) == 32, "upf_far");
+static_assert(sizeof(struct upf_far) == 64, "upf_far");
 
-// QER (TS 29.244 7.5.2.5). Its token buckets live in upf-u under `slot` and survive a replacement
-// of the rules; a slot belongs to one session until upf-c frees it.
+// BAR (TS 29.244 7.5.2.6): how downlink packets wait.
+struct upf_bar {
+	uint32_t bar_id;
+	uint32_t duration_ms; // DL Buffering Duration: what waited longer is dropped; 0: for ever
+	uint16_t packets_max; // Suggested Buffering Packets Count; 0: the configured limit alone
+	uint16_t delay_ms;    // Downlink Data Notification Delay: the event waits so long
+	uint32_t reserved;
+};
+static_assert(sizeof(struct upf_bar) == 16, "upf_bar");
+
+// QER (TS 29.244 7.5.2.5). Its token buckets live in shared memory under `slot` (MBR) and `gbr_slot`
+// and survive a replacement of the rules; a slot belongs to one session until upf-c frees it. A
+// packet within the GBR of one of its QERs is charged to the others but not held up by their MBR.
 #define UPF_QER_GATE_UL_CLOSED 0x01u
 #define UPF_QER_GATE_DL_CLOSED 0x02u
 #define UPF_QER_MBR 0x04u // mbr_* are limits; without it the rate is unlimited
+#define UPF_QER_GBR 0x08u // gbr_* are guaranteed, gbr_slot is a slot
+#define UPF_QER_RQI 0x10u // set the RQI in the PDU Session Container of downlink packets
+#define UPF_QER_TOS 0x20u // downlink packets leave with outer ToS `tos`, unless the FAR marks them
+#define UPF_QER_PPI 0x40u // set the Paging Policy Indicator in the downlink container
 struct upf_qer {
 	uint32_t qer_id;
 	uint32_t slot;
 	uint64_t mbr_ul; // bit/s
 	uint64_t mbr_dl; // bit/s
-	uint8_t flags;   // UPF_QER_*
-	uint8_t qfi;     // 0: none; else written into the PDU Session Container on N3
-	uint8_t reserved[6];
+	uint64_t gbr_ul; // bit/s
+	uint64_t gbr_dl; // bit/s
+	uint32_t gbr_slot;
+	uint8_t flags; // UPF_QER_*
+	uint8_t qfi;   // 0: none; else written into the PDU Session Container on N3
+	uint8_t tos;
+	uint8_t ppi;
 };
-static_assert(sizeof(struct upf_qer) == 32, "upf_qer");
+static_assert(sizeof(struct upf_qer) == 48, "upf_qer");
 
+#define UPF_URR_BEFORE_QOS \
+	0x01u               // Measurement Information MBQE: counts what the QERs then drop, too
+#define UPF_URR_TIMED 0x02u // keep struct upf_urr_times of the slot
 struct upf_urr {
 	uint32_t urr_id;
 	uint32_t slot;
+	uint16_t quota_far; // FAR ID for Quota Action: index of the FAR; UPF_NONE16: drop
+	uint8_t flags;      // UPF_URR_*
+	uint8_t reserved[5];
 };
-static_assert(sizeof(struct upf_urr) == 8, "upf_urr");
+static_assert(sizeof(struct upf_urr) == 16, "upf_urr");
 
-// Fire once when a volume counter of the slot reaches the value; UINT64_MAX disarms. Counters only
-// grow, so upf-c arms (last reported + threshold).
+// The values of a slot's counters at which upf-u speaks up (EV_URR, once) and at which traffic
+// stops: a packet that would come after a quota is reached takes the way of quota_far, or is
+// dropped, and EV_URR is raised once. UINT64_MAX: never. Counters only grow, so upf-c arms (last
+// reported + threshold). A new arming replaces the old one whole.
 struct upf_urr_arm {
 	struct upf_record rec;
 	uint32_t slot;
 	uint32_t session;
-	uint64_t total; // octets, UL + DL
-	uint64_t ul;
-	uint64_t dl;
+	uint64_t total, ul, dl;                   // octets; total is UL + DL
+	uint64_t quota_total, quota_ul, quota_dl; // octets
+	uint32_t inactivity_ms;                   // Inactivity Detection Time; 0: none
+	uint32_t reserved;
 };
-static_assert(sizeof(struct upf_urr_arm) == 40, "upf_urr_arm");
+static_assert(sizeof(struct upf_urr_arm) == 72, "upf_urr_arm");
 
 struct upf_end_marker {
 	struct upf_record rec;
-	uint32_t peer_addr_be;
-	uint32_t local_addr_be;
+	upf_addr peer_addr;
+	upf_addr local_addr;
 	uint32_t teid;
 	uint16_t peer_port;
+	uint8_t ohc; // UPF_OHC_GTPU4 or UPF_OHC_GTPU6
+	uint8_t qfi; // of a PDU Session Container, 0: none
+};
+static_assert(sizeof(struct upf_end_marker) == 48, "upf_end_marker");
+
+struct upf_echo {
+	struct upf_record rec;
+	upf_addr peer_addr;
+	upf_addr local_addr;
+	uint16_t sequence;
+	uint8_t ohc; // UPF_OHC_GTPU4 or UPF_OHC_GTPU6
+	uint8_t reserved[5];
+};
+static_assert(sizeof(struct upf_echo) == 48, "upf_echo");
+
+#define UPF_TRACE_SESSION 0x01u // of `session` only
+#define UPF_TRACE_ALL 0x02u     // every packet, those of no session too
+struct upf_trace {
+	struct upf_record rec;
+	uint32_t session;
+	uint32_t flags;   // UPF_TRACE_*; 0: stop
+	uint32_t packets; // how many at most, over all workers
+	uint16_t snap;    // octets of each
 	uint16_t reserved;
 };
-static_assert(sizeof(struct upf_end_marker) == 24, "upf_end_marker");
+static_assert(sizeof(struct upf_trace) == 24, "upf_trace");
 
 // ---- events --------------------------------------------------------------------------------
 
@@ -260,23 +378,53 @@ static_assert(sizeof(struct upf_ev_dl_data) == 16, "upf_ev_dl_data");
 
 struct upf_ev_error_ind { // TS 29.281 7.3.1
 	struct upf_record rec;
-	uint32_t peer_addr_be;
+	upf_addr peer_addr;
 	uint32_t teid; // of the tunnel at the peer
+	uint8_t ohc;   // UPF_OHC_GTPU4 or UPF_OHC_GTPU6: what peer_addr is
+	uint8_t reserved[3];
 };
-static_assert(sizeof(struct upf_ev_error_ind) == 16, "upf_ev_error_ind");
+static_assert(sizeof(struct upf_ev_error_ind) == 32, "upf_ev_error_ind");
+
+enum upf_stage { // where a packet was when it was traced
+	UPF_STAGE_RX = 0,
+	UPF_STAGE_LOOKUP = 1,
+	UPF_STAGE_PDR = 2,
+	UPF_STAGE_QER = 3,
+	UPF_STAGE_FAR = 4,
+	UPF_STAGE_URR = 5,
+	UPF_STAGE_TX = 6,
+	UPF_STAGE_DROP = 7,
+	UPF_STAGE_BUFFER = 8,
+};
+
+struct upf_ev_trace {
+	struct upf_record rec;
+	uint64_t tsc;
+	uint64_t packet;  // the same in all events of one packet
+	uint32_t session; // UINT32_MAX: none
+	uint16_t pdr_id;
+	uint8_t stage; // enum upf_stage
+	uint8_t port;  // enum upf_port
+	uint16_t drop; // UPF_STAGE_DROP: enum upf_drop
+	uint16_t worker;
+	uint16_t length;   // of the frame
+	uint16_t captured; // octets that follow
+};
+static_assert(sizeof(struct upf_ev_trace) == 40, "upf_ev_trace");
 
 // ---- shared memory -------------------------------------------------------------------------
 
 enum upf_port { // the interfaces of a worker
 	UPF_PORT_N3 = 0,
 	UPF_PORT_N6 = 1,
-	UPF_PORTS = 2,
+	UPF_PORT_N9 = 2, // where it is configured; else GTP-U of N9 comes by N3
+	UPF_PORTS = 3,
 };
 
 // Every reason for which a packet does not leave. X(symbol, metric label, help)
 #define UPF_DROP_REASONS(X) \
 	X(MALFORMED_ETHERNET, "malformed_ethernet", "shorter than its Ethernet header") \
-	X(UNKNOWN_ETHERTYPE, "unknown_ethertype", "neither IPv4 nor ARP") \
+	X(UNKNOWN_ETHERTYPE, "unknown_ethertype", "neither IPv4, IPv6 nor ARP") \
 	X(MALFORMED_IP, "malformed_ip", "bad version, length or header checksum") \
 	X(FRAGMENT, "fragment", "IPv4 fragment where a whole packet is needed") \
 	X(TTL_EXCEEDED, "ttl_exceeded", "time to live ran out") \
@@ -304,7 +452,15 @@ enum upf_port { // the interfaces of a worker
 	X(NO_ROUTE, "no_route", "no next hop for this destination") \
 	X(NO_MBUF, "no_mbuf", "out of packet buffers") \
 	X(TX_FULL, "tx_full", "the transmit queue did not take the packet") \
-	X(RATE_LIMITED, "rate_limited", "answer to a peer suppressed by its rate limit")
+	X(RATE_LIMITED, "rate_limited", "answer to a peer suppressed by its rate limit") \
+	X(QUOTA_EXHAUSTED, "quota_exhausted", "the quota of a URR is used up") \
+	X(REASSEMBLY, "reassembly", "fragments that never became a whole packet, or too many") \
+	X(MALFORMED_ND, "malformed_nd", "Neighbour Discovery that cannot be read") \
+	X(OTHER_VLAN, "other_vlan", "frame of a VLAN that is not the interface's") \
+	X(LINK_LOCAL, "link_local", "link-local packet of a UE that is not Router Solicitation") \
+	X(OUTER_HEADER, "outer_header", "Outer Header Removal of the PDR does not fit the packet") \
+	X(REDIRECT, "redirect", "the FAR redirects, and this is not HTTP") \
+	X(BUFFER_EXPIRED, "buffer_expired", "waited longer than the DL Buffering Duration")
 
 #define UPF_DROP_ENUM(symbol, label, help) UPF_DROP_##symbol,
 enum upf_drop { UPF_DROP_REASONS(UPF_DROP_ENUM) UPF_DROPS };
@@ -324,10 +480,20 @@ struct upf_local_stats {
 	uint64_t gtpu_echo_requests, gtpu_echo_responses;
 	uint64_t error_indications_received, error_indications_sent;
 	uint64_t end_markers_received, end_markers_sent;
-	uint64_t buffered, buffered_released; // packets in and out of downlink buffers
-	uint64_t reserved[5];
+	uint64_t buffered, buffered_released;         // packets in and out of downlink buffers
+	uint64_t nd_solicitations, nd_advertisements; // received and consumed
+	uint64_t router_solicitations, router_advertisements_sent;
+	uint64_t icmp_errors_sent;
+	uint64_t fragments_sent, fragments_reassembled; // fragments out; packets made whole
+	uint64_t mss_clamped;
+	uint64_t duplicated; // copies sent for lawful intercept
+	uint64_t redirected; // HTTP answers
+	uint64_t gtpu_echo_requests_sent;
+	uint64_t supported_extensions_sent;
+	uint64_t traced, trace_lost;
+	uint64_t reserved[7];
 };
-static_assert(sizeof(struct upf_local_stats) == 128, "upf_local_stats");
+static_assert(sizeof(struct upf_local_stats) == 256, "upf_local_stats");
 
 struct upf_worker_stats { // one per worker, written by that worker only
 	uint64_t lcore;
@@ -338,28 +504,49 @@ struct upf_worker_stats { // one per worker, written by that worker only
 	struct upf_port_stats port[UPF_PORTS];
 	struct upf_local_stats local;
 	uint64_t forwarded[2]; // by enum upf_direction
-	uint64_t reserved2[6];
+	uint64_t reserved2[10];
 	uint64_t drops[UPF_DROPS_MAX]; // by enum upf_drop
 };
 static_assert(sizeof(struct upf_worker_stats) % 64 == 0, "upf_worker_stats");
 
-struct upf_urr_counter { // one cache line, one direction, one writing worker
-	uint64_t bytes;  // inner IP octets forwarded, after QoS enforcement
+// What changes with packets, one cache line a direction: two token buckets (qer.h) and two volume
+// counters. QER slot q is tat[q % 2] of pair q / 2, URR slot u is urr[u % 2] of pair u / 2; upf-c
+// gives the QERs and URRs of a session the same pairs. Both directions have one writing worker, the
+// session's home.
+#define UPF_LINE_SLOTS 2u
+struct upf_urr_counter {
+	uint64_t
+		bytes; // inner IP octets forwarded, after QoS enforcement unless UPF_URR_BEFORE_QOS
 	uint64_t packets;
-	uint64_t first_tsc; // of the first packet since start, 0 when none
-	uint64_t last_tsc;
-	uint64_t fire_at;       // this direction's armed volume
-	uint64_t fire_at_total; // armed UL + DL volume, the same in both lines
-	uint32_t session;       // who to name in the event
-	uint32_t reserved;
-	uint64_t reserved2;
+	uint64_t look_at; // upf-u's own: the value of bytes at which urr.c has to think
 };
-static_assert(sizeof(struct upf_urr_counter) == 64, "upf_urr_counter");
+struct upf_slot_line {
+	uint64_t tat[UPF_LINE_SLOTS];
+	struct upf_urr_counter urr[UPF_LINE_SLOTS];
+};
+static_assert(sizeof(struct upf_slot_line) == 64, "one cache line");
+struct upf_slot_pair {
+	struct upf_slot_line dir[2]; // by enum upf_direction
+};
+static_assert(sizeof(struct upf_slot_pair) == 128, "upf_slot_pair");
 
-struct upf_urr_slot {
-	struct upf_urr_counter dir[2]; // by enum upf_direction
+struct upf_urr_meter { // by URR slot; what was armed. upf-u's own
+	uint64_t total, ul, dl;
+	uint64_t quota_total, quota_ul, quota_dl;
+	uint32_t session;
+	uint32_t generation; // changes with each arming
+	uint32_t flags;
+	uint32_t reserved;
 };
-static_assert(sizeof(struct upf_urr_slot) == 128, "upf_urr_slot");
+static_assert(sizeof(struct upf_urr_meter) == 64, "upf_urr_meter");
+
+struct upf_urr_times { // by URR slot, of those with UPF_URR_TIMED. Milliseconds since upf_shm.tsc_0
+	uint32_t first_ms; // first packet since the slot was given out; 0: none yet
+	uint32_t last_ms;
+	uint32_t active_ms; // time with traffic: gaps count up to the Inactivity Detection Time
+	uint32_t inactivity_ms;
+};
+static_assert(sizeof(struct upf_urr_times) == 16, "upf_urr_times");
 
 struct upf_shm { // head of the segment; offsets are from its start
 	uint32_t magic;
@@ -367,11 +554,14 @@ struct upf_shm { // head of the segment; offsets are from its start
 	uint64_t boot_id;
 	uint64_t tsc_hz;
 	uint64_t workers_offset; // struct upf_worker_stats[workers]
-	uint64_t urr_offset;     // struct upf_urr_slot[urr_slots]
+	uint64_t pairs_offset;   // struct upf_slot_pair[pairs]
 	uint32_t workers;
-	uint32_t urr_slots;
-	uint64_t sessions; // present now
-	uint64_t reserved[9];
+	uint32_t pairs;         // qer_slots and urr_slots are UPF_LINE_SLOTS times as many
+	uint64_t sessions;      // present now
+	uint64_t meters_offset; // struct upf_urr_meter[urr_slots]
+	uint64_t times_offset;  // struct upf_urr_times[urr_slots]
+	uint64_t tsc_0;         // TSC when the segment was made
+	uint64_t reserved[6];
 };
 static_assert(sizeof(struct upf_shm) == 128, "upf_shm");
 

@@ -6,56 +6,100 @@ import "unsafe"
 
 const (
 	AbiMagic              = 0x35475543 // UPF_ABI_MAGIC
-	AbiVersion            = 0x1        // UPF_ABI_VERSION
+	AbiVersion            = 0x2        // UPF_ABI_VERSION
 	MsgMax                = 0x30000    // UPF_MSG_MAX
 	PdrQers               = 0x4        // UPF_PDR_QERS
-	PdrUrrs               = 0x4        // UPF_PDR_URRS
+	PdrUrrs               = 0x8        // UPF_PDR_URRS
 	SessionPdrs           = 0x400      // UPF_SESSION_PDRS
 	SessionFars           = 0x400      // UPF_SESSION_FARS
 	SessionQers           = 0x400      // UPF_SESSION_QERS
 	SessionUrrs           = 0x400      // UPF_SESSION_URRS
 	SessionSdfs           = 0x1000     // UPF_SESSION_SDFS
+	SessionBars           = 0x10       // UPF_SESSION_BARS
+	None16                = 0xffff     // UPF_NONE16
 	WorkersMax            = 0x40       // UPF_WORKERS_MAX
 	SdfProto              = 0x1        // UPF_SDF_PROTO
 	SdfTos                = 0x2        // UPF_SDF_TOS
 	SdfSpi                = 0x4        // UPF_SDF_SPI
 	SdfPorts              = 0x8        // UPF_SDF_PORTS
+	SdfFlowLabel          = 0x10       // UPF_SDF_FLOW_LABEL
 	PdrTeid               = 0x1        // UPF_PDR_TEID
-	PdrUeIp               = 0x2        // UPF_PDR_UE_IP
-	PdrQfi                = 0x4        // UPF_PDR_QFI
-	PdrRemoveGtpu         = 0x8        // UPF_PDR_REMOVE_GTPU
+	PdrN3Ipv6             = 0x2        // UPF_PDR_N3_IPV6
+	PdrUeIpv4             = 0x4        // UPF_PDR_UE_IPV4
+	PdrUeIpv6             = 0x8        // UPF_PDR_UE_IPV6
+	PdrQfi                = 0x10       // UPF_PDR_QFI
+	PdrRemove             = 0x20       // UPF_PDR_REMOVE
+	PdrSdf                = 0x40       // UPF_PDR_SDF
 	FarDrop               = 0x1        // UPF_FAR_DROP
 	FarForw               = 0x2        // UPF_FAR_FORW
 	FarBuff               = 0x4        // UPF_FAR_BUFF
 	FarNocp               = 0x8        // UPF_FAR_NOCP
-	FarOhcGtpu            = 0x1        // UPF_FAR_OHC_GTPU
-	FarTos                = 0x2        // UPF_FAR_TOS
+	FarDupl               = 0x10       // UPF_FAR_DUPL
+	FarTos                = 0x1        // UPF_FAR_TOS
+	FarRedirect           = 0x2        // UPF_FAR_REDIRECT
 	QerGateUlClosed       = 0x1        // UPF_QER_GATE_UL_CLOSED
 	QerGateDlClosed       = 0x2        // UPF_QER_GATE_DL_CLOSED
 	QerMbr                = 0x4        // UPF_QER_MBR
+	QerGbr                = 0x8        // UPF_QER_GBR
+	QerRqi                = 0x10       // UPF_QER_RQI
+	QerTos                = 0x20       // UPF_QER_TOS
+	QerPpi                = 0x40       // UPF_QER_PPI
+	UrrBeforeQos          = 0x1        // UPF_URR_BEFORE_QOS
+	UrrTimed              = 0x2        // UPF_URR_TIMED
+	TraceSession          = 0x1        // UPF_TRACE_SESSION
+	TraceAll              = 0x2        // UPF_TRACE_ALL
 	DropsMax              = 0x40       // UPF_DROPS_MAX
+	LineSlots             = 0x2        // UPF_LINE_SLOTS
 	OpHello               = 0x1        // UPF_OP_HELLO
 	OpTransaction         = 0x2        // UPF_OP_TRANSACTION
 	OpAnswer              = 0x3        // UPF_OP_ANSWER
 	OpDump                = 0x4        // UPF_OP_DUMP
 	OpDumpEnd             = 0x5        // UPF_OP_DUMP_END
 	OpEvent               = 0x6        // UPF_OP_EVENT
+	OpShow                = 0x7        // UPF_OP_SHOW
+	RefusedRecord         = 0x1        // UPF_REFUSED_RECORD
+	RefusedFteid          = 0x2        // UPF_REFUSED_FTEID
+	RefusedUeIp           = 0x3        // UPF_REFUSED_UE_IP
+	RefusedMemory         = 0x4        // UPF_REFUSED_MEMORY
+	RefusedBusy           = 0x5        // UPF_REFUSED_BUSY
 	RecSessionPut         = 0x1        // UPF_REC_SESSION_PUT
 	RecSessionDel         = 0x2        // UPF_REC_SESSION_DEL
 	RecSessionState       = 0x3        // UPF_REC_SESSION_STATE
 	RecMeta               = 0x4        // UPF_REC_META
 	RecUrrArm             = 0x5        // UPF_REC_URR_ARM
 	RecEndMarker          = 0x6        // UPF_REC_END_MARKER
+	RecDropBuffered       = 0x7        // UPF_REC_DROP_BUFFERED
+	RecEcho               = 0x8        // UPF_REC_ECHO
+	RecTrace              = 0x9        // UPF_REC_TRACE
 	RecEvUrr              = 0x20       // UPF_REC_EV_URR
 	RecEvDlData           = 0x21       // UPF_REC_EV_DL_DATA
 	RecEvErrorInd         = 0x22       // UPF_REC_EV_ERROR_IND
+	RecEvEcho             = 0x23       // UPF_REC_EV_ECHO
+	RecEvTrace            = 0x24       // UPF_REC_EV_TRACE
 	IfAccess              = 0x0        // UPF_IF_ACCESS
 	IfCore                = 0x1        // UPF_IF_CORE
 	Ul                    = 0x0        // UPF_UL
 	Dl                    = 0x1        // UPF_DL
+	OhcNone               = 0x0        // UPF_OHC_NONE
+	OhcGtpu4              = 0x1        // UPF_OHC_GTPU4
+	OhcGtpu6              = 0x2        // UPF_OHC_GTPU6
+	OhcUdp4               = 0x3        // UPF_OHC_UDP4
+	OhcUdp6               = 0x4        // UPF_OHC_UDP6
+	OhcIp4                = 0x5        // UPF_OHC_IP4
+	OhcIp6                = 0x6        // UPF_OHC_IP6
+	StageRx               = 0x0        // UPF_STAGE_RX
+	StageLookup           = 0x1        // UPF_STAGE_LOOKUP
+	StagePdr              = 0x2        // UPF_STAGE_PDR
+	StageQer              = 0x3        // UPF_STAGE_QER
+	StageFar              = 0x4        // UPF_STAGE_FAR
+	StageUrr              = 0x5        // UPF_STAGE_URR
+	StageTx               = 0x6        // UPF_STAGE_TX
+	StageDrop             = 0x7        // UPF_STAGE_DROP
+	StageBuffer           = 0x8        // UPF_STAGE_BUFFER
 	PortN3                = 0x0        // UPF_PORT_N3
 	PortN6                = 0x1        // UPF_PORT_N6
-	Ports                 = 0x2        // UPF_PORTS
+	PortN9                = 0x2        // UPF_PORT_N9
+	Ports                 = 0x3        // UPF_PORTS
 	DropMalformedEthernet = 0x0        // UPF_DROP_MALFORMED_ETHERNET
 	DropUnknownEthertype  = 0x1        // UPF_DROP_UNKNOWN_ETHERTYPE
 	DropMalformedIp       = 0x2        // UPF_DROP_MALFORMED_IP
@@ -84,7 +128,15 @@ const (
 	DropNoMbuf            = 0x19       // UPF_DROP_NO_MBUF
 	DropTxFull            = 0x1a       // UPF_DROP_TX_FULL
 	DropRateLimited       = 0x1b       // UPF_DROP_RATE_LIMITED
-	Drops                 = 0x1c       // UPF_DROPS
+	DropQuotaExhausted    = 0x1c       // UPF_DROP_QUOTA_EXHAUSTED
+	DropReassembly        = 0x1d       // UPF_DROP_REASSEMBLY
+	DropMalformedNd       = 0x1e       // UPF_DROP_MALFORMED_ND
+	DropOtherVlan         = 0x1f       // UPF_DROP_OTHER_VLAN
+	DropLinkLocal         = 0x20       // UPF_DROP_LINK_LOCAL
+	DropOuterHeader       = 0x21       // UPF_DROP_OUTER_HEADER
+	DropRedirect          = 0x22       // UPF_DROP_REDIRECT
+	DropBufferExpired     = 0x23       // UPF_DROP_BUFFER_EXPIRED
+	Drops                 = 0x24       // UPF_DROPS
 )
 
 // DropReason is one entry of UPF_DROP_REASONS.
@@ -96,7 +148,7 @@ type DropReason struct {
 // DropReasons are in the order of enum upf_drop.
 var DropReasons = [Drops]DropReason{
 	DropMalformedEthernet: {"malformed_ethernet", "shorter than its Ethernet header"},
-	DropUnknownEthertype:  {"unknown_ethertype", "neither IPv4 nor ARP"},
+	DropUnknownEthertype:  {"unknown_ethertype", "neither IPv4, IPv6 nor ARP"},
 	DropMalformedIp:       {"malformed_ip", "bad version, length or header checksum"},
 	DropFragment:          {"fragment", "IPv4 fragment where a whole packet is needed"},
 	DropTtlExceeded:       {"ttl_exceeded", "time to live ran out"},
@@ -123,19 +175,30 @@ var DropReasons = [Drops]DropReason{
 	DropNoMbuf:            {"no_mbuf", "out of packet buffers"},
 	DropTxFull:            {"tx_full", "the transmit queue did not take the packet"},
 	DropRateLimited:       {"rate_limited", "answer to a peer suppressed by its rate limit"},
+	DropQuotaExhausted:    {"quota_exhausted", "the quota of a URR is used up"},
+	DropReassembly:        {"reassembly", "fragments that never became a whole packet, or too many"},
+	DropMalformedNd:       {"malformed_nd", "Neighbour Discovery that cannot be read"},
+	DropOtherVlan:         {"other_vlan", "frame of a VLAN that is not the interface's"},
+	DropLinkLocal:         {"link_local", "link-local packet of a UE that is not Router Solicitation"},
+	DropOuterHeader:       {"outer_header", "Outer Header Removal of the PDR does not fit the packet"},
+	DropRedirect:          {"redirect", "the FAR redirects, and this is not HTTP"},
+	DropBufferExpired:     {"buffer_expired", "waited longer than the DL Buffering Duration"},
 }
+
+// Addr is upf_addr.
+type Addr [16]uint8
 
 // Msg is struct upf_msg, 32 octets.
 type Msg struct {
-	Magic    uint32
-	Version  uint16
-	Op       uint16
-	Seq      uint32
-	Length   uint32
-	Status   int32
-	Record   uint32
-	Records  uint32
-	Reserved uint32
+	Magic   uint32
+	Version uint16
+	Op      uint16
+	Seq     uint32
+	Length  uint32
+	Status  int32
+	Record  uint32
+	Records uint32
+	Refusal uint32
 }
 
 // Hello is struct upf_hello, 32 octets.
@@ -164,15 +227,17 @@ type SessionRef struct {
 
 // SessionPut is struct upf_session_put, 32 octets.
 type SessionPut struct {
-	Rec      Record
-	Session  uint32
-	BlobLen  uint32
-	NPdr     uint16
-	NFar     uint16
-	NQer     uint16
-	NUrr     uint16
-	NSdf     uint16
-	Reserved [3]uint16
+	Rec     Record
+	Session uint32
+	BlobLen uint32
+	NPdr    uint16
+	NFar    uint16
+	NQer    uint16
+	NUrr    uint16
+	NSdf    uint16
+	NSdf6   uint16
+	NBar    uint16
+	TextLen uint16
 }
 
 // Sdf is struct upf_sdf, 32 octets.
@@ -192,77 +257,148 @@ type Sdf struct {
 	TosMask      uint8
 }
 
-// Pdr is struct upf_pdr, 64 octets.
+// Sdf6 is struct upf_sdf6, 56 octets.
+type Sdf6 struct {
+	RemoteAddr   Addr
+	LocalAddr    Addr
+	RemoteLen    uint8
+	LocalLen     uint8
+	Reserved     [2]uint8
+	FlowLabel    uint32
+	RemotePortLo uint16
+	RemotePortHi uint16
+	LocalPortLo  uint16
+	LocalPortHi  uint16
+	Spi          uint32
+	Flags        uint8
+	Proto        uint8
+	Tos          uint8
+	TosMask      uint8
+}
+
+// Pdr is struct upf_pdr, 88 octets.
 type Pdr struct {
 	Precedence      uint32
 	PdrId           uint16
 	SourceInterface uint8
 	Flags           uint8
-	N3AddrBe        uint32
+	N3Addr          Addr
 	Teid            uint32
 	UeAddrBe        uint32
-	Far             uint16
-	SdfFirst        uint16
-	SdfCount        uint16
+	UePrefix        Addr
+	UePrefixLen     uint8
+	Removal         uint8
 	Qfi             uint8
 	NQer            uint8
 	NUrr            uint8
-	Reserved        [3]uint8
+	Reserved        uint8
+	Far             uint16
+	SdfFirst        uint16
+	SdfCount        uint16
+	Sdf6First       uint16
+	Sdf6Count       uint16
 	Qer             [4]uint16
-	Urr             [4]uint16
-	Pad             [16]uint8
+	Urr             [8]uint16
 }
 
-// Far is struct upf_far, 32 octets.
+// Far is struct upf_far, 64 octets.
 type Far struct {
 	FarId                uint32
 	Action               uint8
 	DestinationInterface uint8
 	Flags                uint8
+	Ohc                  uint8
 	Tos                  uint8
-	PeerAddrBe           uint32
-	LocalAddrBe          uint32
-	Teid                 uint32
+	TosMask              uint8
 	PeerPort             uint16
-	Reserved             uint16
-	Pad                  [8]uint8
+	Teid                 uint32
+	PeerAddr             Addr
+	LocalAddr            Addr
+	Bar                  uint16
+	DupFirst             uint16
+	DupCount             uint16
+	TextFirst            uint16
+	TextCount            uint16
+	Reserved             [3]uint16
 }
 
-// Qer is struct upf_qer, 32 octets.
+// Bar is struct upf_bar, 16 octets.
+type Bar struct {
+	BarId      uint32
+	DurationMs uint32
+	PacketsMax uint16
+	DelayMs    uint16
+	Reserved   uint32
+}
+
+// Qer is struct upf_qer, 48 octets.
 type Qer struct {
-	QerId    uint32
-	Slot     uint32
-	MbrUl    uint64
-	MbrDl    uint64
-	Flags    uint8
-	Qfi      uint8
-	Reserved [6]uint8
-}
-
-// Urr is struct upf_urr, 8 octets.
-type Urr struct {
-	UrrId uint32
-	Slot  uint32
-}
-
-// UrrArm is struct upf_urr_arm, 40 octets.
-type UrrArm struct {
-	Rec     Record
+	QerId   uint32
 	Slot    uint32
-	Session uint32
-	Total   uint64
-	Ul      uint64
-	Dl      uint64
+	MbrUl   uint64
+	MbrDl   uint64
+	GbrUl   uint64
+	GbrDl   uint64
+	GbrSlot uint32
+	Flags   uint8
+	Qfi     uint8
+	Tos     uint8
+	Ppi     uint8
 }
 
-// EndMarker is struct upf_end_marker, 24 octets.
+// Urr is struct upf_urr, 16 octets.
+type Urr struct {
+	UrrId    uint32
+	Slot     uint32
+	QuotaFar uint16
+	Flags    uint8
+	Reserved [5]uint8
+}
+
+// UrrArm is struct upf_urr_arm, 72 octets.
+type UrrArm struct {
+	Rec          Record
+	Slot         uint32
+	Session      uint32
+	Total        uint64
+	Ul           uint64
+	Dl           uint64
+	QuotaTotal   uint64
+	QuotaUl      uint64
+	QuotaDl      uint64
+	InactivityMs uint32
+	Reserved     uint32
+}
+
+// EndMarker is struct upf_end_marker, 48 octets.
 type EndMarker struct {
-	Rec         Record
-	PeerAddrBe  uint32
-	LocalAddrBe uint32
-	Teid        uint32
-	PeerPort    uint16
-	Reserved    uint16
+	Rec       Record
+	PeerAddr  Addr
+	LocalAddr Addr
+	Teid      uint32
+	PeerPort  uint16
+	Ohc       uint8
+	Qfi       uint8
+}
+
+// Echo is struct upf_echo, 48 octets.
+type Echo struct {
+	Rec       Record
+	PeerAddr  Addr
+	LocalAddr Addr
+	Sequence  uint16
+	Ohc       uint8
+	Reserved  [5]uint8
+}
+
+// Trace is struct upf_trace, 24 octets.
+type Trace struct {
+	Rec      Record
+	Session  uint32
+	Flags    uint32
+	Packets  uint32
+	Snap     uint16
+	Reserved uint16
 }
 
 // EvUrr is struct upf_ev_urr, 16 octets.
@@ -281,11 +417,28 @@ type EvDlData struct {
 	Tos     uint8
 }
 
-// EvErrorInd is struct upf_ev_error_ind, 16 octets.
+// EvErrorInd is struct upf_ev_error_ind, 32 octets.
 type EvErrorInd struct {
-	Rec        Record
-	PeerAddrBe uint32
-	Teid       uint32
+	Rec      Record
+	PeerAddr Addr
+	Teid     uint32
+	Ohc      uint8
+	Reserved [3]uint8
+}
+
+// EvTrace is struct upf_ev_trace, 40 octets.
+type EvTrace struct {
+	Rec      Record
+	Tsc      uint64
+	Packet   uint64
+	Session  uint32
+	PdrId    uint16
+	Stage    uint8
+	Port     uint8
+	Drop     uint16
+	Worker   uint16
+	Length   uint16
+	Captured uint16
 }
 
 // PortStats is struct upf_port_stats, 32 octets.
@@ -296,7 +449,7 @@ type PortStats struct {
 	TxBytes   uint64
 }
 
-// LocalStats is struct upf_local_stats, 128 octets.
+// LocalStats is struct upf_local_stats, 256 octets.
 type LocalStats struct {
 	ArpRequests              uint64
 	ArpReplies               uint64
@@ -309,10 +462,24 @@ type LocalStats struct {
 	EndMarkersSent           uint64
 	Buffered                 uint64
 	BufferedReleased         uint64
-	Reserved                 [5]uint64
+	NdSolicitations          uint64
+	NdAdvertisements         uint64
+	RouterSolicitations      uint64
+	RouterAdvertisementsSent uint64
+	IcmpErrorsSent           uint64
+	FragmentsSent            uint64
+	FragmentsReassembled     uint64
+	MssClamped               uint64
+	Duplicated               uint64
+	Redirected               uint64
+	GtpuEchoRequestsSent     uint64
+	SupportedExtensionsSent  uint64
+	Traced                   uint64
+	TraceLost                uint64
+	Reserved                 [7]uint64
 }
 
-// WorkerStats is struct upf_worker_stats, 832 octets.
+// WorkerStats is struct upf_worker_stats, 1024 octets.
 type WorkerStats struct {
 	Lcore      uint64
 	CyclesBusy uint64
@@ -320,29 +487,51 @@ type WorkerStats struct {
 	Polls      uint64
 	PollsEmpty uint64
 	Reserved   [3]uint64
-	Port       [2]PortStats
+	Port       [3]PortStats
 	Local      LocalStats
 	Forwarded  [2]uint64
-	Reserved2  [6]uint64
+	Reserved2  [10]uint64
 	Drops      [64]uint64
 }
 
-// UrrCounter is struct upf_urr_counter, 64 octets.
+// UrrCounter is struct upf_urr_counter, 24 octets.
 type UrrCounter struct {
-	Bytes       uint64
-	Packets     uint64
-	FirstTsc    uint64
-	LastTsc     uint64
-	FireAt      uint64
-	FireAtTotal uint64
-	Session     uint32
-	Reserved    uint32
-	Reserved2   uint64
+	Bytes   uint64
+	Packets uint64
+	LookAt  uint64
 }
 
-// UrrSlot is struct upf_urr_slot, 128 octets.
-type UrrSlot struct {
-	Dir [2]UrrCounter
+// SlotLine is struct upf_slot_line, 64 octets.
+type SlotLine struct {
+	Tat [2]uint64
+	Urr [2]UrrCounter
+}
+
+// SlotPair is struct upf_slot_pair, 128 octets.
+type SlotPair struct {
+	Dir [2]SlotLine
+}
+
+// UrrMeter is struct upf_urr_meter, 64 octets.
+type UrrMeter struct {
+	Total      uint64
+	Ul         uint64
+	Dl         uint64
+	QuotaTotal uint64
+	QuotaUl    uint64
+	QuotaDl    uint64
+	Session    uint32
+	Generation uint32
+	Flags      uint32
+	Reserved   uint32
+}
+
+// UrrTimes is struct upf_urr_times, 16 octets.
+type UrrTimes struct {
+	FirstMs      uint32
+	LastMs       uint32
+	ActiveMs     uint32
+	InactivityMs uint32
 }
 
 // Shm is struct upf_shm, 128 octets.
@@ -352,11 +541,14 @@ type Shm struct {
 	BootId        uint64
 	TscHz         uint64
 	WorkersOffset uint64
-	UrrOffset     uint64
+	PairsOffset   uint64
 	Workers       uint32
-	UrrSlots      uint32
+	Pairs         uint32
 	Sessions      uint64
-	Reserved      [9]uint64
+	MetersOffset  uint64
+	TimesOffset   uint64
+	Tsc0          uint64
+	Reserved      [6]uint64
 }
 
 // Array bounds that are negative, and so do not compile, when Go lays a struct out differently.
@@ -379,8 +571,8 @@ var (
 	_ [20 - unsafe.Offsetof(Msg{}.Record)]struct{}
 	_ [unsafe.Offsetof(Msg{}.Records) - 24]struct{}
 	_ [24 - unsafe.Offsetof(Msg{}.Records)]struct{}
-	_ [unsafe.Offsetof(Msg{}.Reserved) - 28]struct{}
-	_ [28 - unsafe.Offsetof(Msg{}.Reserved)]struct{}
+	_ [unsafe.Offsetof(Msg{}.Refusal) - 28]struct{}
+	_ [28 - unsafe.Offsetof(Msg{}.Refusal)]struct{}
 	_ [unsafe.Sizeof(Hello{}) - 32]struct{}
 	_ [32 - unsafe.Sizeof(Hello{})]struct{}
 	_ [unsafe.Offsetof(Hello{}.BootId) - 0]struct{}
@@ -429,8 +621,12 @@ var (
 	_ [22 - unsafe.Offsetof(SessionPut{}.NUrr)]struct{}
 	_ [unsafe.Offsetof(SessionPut{}.NSdf) - 24]struct{}
 	_ [24 - unsafe.Offsetof(SessionPut{}.NSdf)]struct{}
-	_ [unsafe.Offsetof(SessionPut{}.Reserved) - 26]struct{}
-	_ [26 - unsafe.Offsetof(SessionPut{}.Reserved)]struct{}
+	_ [unsafe.Offsetof(SessionPut{}.NSdf6) - 26]struct{}
+	_ [26 - unsafe.Offsetof(SessionPut{}.NSdf6)]struct{}
+	_ [unsafe.Offsetof(SessionPut{}.NBar) - 28]struct{}
+	_ [28 - unsafe.Offsetof(SessionPut{}.NBar)]struct{}
+	_ [unsafe.Offsetof(SessionPut{}.TextLen) - 30]struct{}
+	_ [30 - unsafe.Offsetof(SessionPut{}.TextLen)]struct{}
 	_ [unsafe.Sizeof(Sdf{}) - 32]struct{}
 	_ [32 - unsafe.Sizeof(Sdf{})]struct{}
 	_ [unsafe.Offsetof(Sdf{}.RemoteAddrBe) - 0]struct{}
@@ -459,8 +655,40 @@ var (
 	_ [30 - unsafe.Offsetof(Sdf{}.Tos)]struct{}
 	_ [unsafe.Offsetof(Sdf{}.TosMask) - 31]struct{}
 	_ [31 - unsafe.Offsetof(Sdf{}.TosMask)]struct{}
-	_ [unsafe.Sizeof(Pdr{}) - 64]struct{}
-	_ [64 - unsafe.Sizeof(Pdr{})]struct{}
+	_ [unsafe.Sizeof(Sdf6{}) - 56]struct{}
+	_ [56 - unsafe.Sizeof(Sdf6{})]struct{}
+	_ [unsafe.Offsetof(Sdf6{}.RemoteAddr) - 0]struct{}
+	_ [0 - unsafe.Offsetof(Sdf6{}.RemoteAddr)]struct{}
+	_ [unsafe.Offsetof(Sdf6{}.LocalAddr) - 16]struct{}
+	_ [16 - unsafe.Offsetof(Sdf6{}.LocalAddr)]struct{}
+	_ [unsafe.Offsetof(Sdf6{}.RemoteLen) - 32]struct{}
+	_ [32 - unsafe.Offsetof(Sdf6{}.RemoteLen)]struct{}
+	_ [unsafe.Offsetof(Sdf6{}.LocalLen) - 33]struct{}
+	_ [33 - unsafe.Offsetof(Sdf6{}.LocalLen)]struct{}
+	_ [unsafe.Offsetof(Sdf6{}.Reserved) - 34]struct{}
+	_ [34 - unsafe.Offsetof(Sdf6{}.Reserved)]struct{}
+	_ [unsafe.Offsetof(Sdf6{}.FlowLabel) - 36]struct{}
+	_ [36 - unsafe.Offsetof(Sdf6{}.FlowLabel)]struct{}
+	_ [unsafe.Offsetof(Sdf6{}.RemotePortLo) - 40]struct{}
+	_ [40 - unsafe.Offsetof(Sdf6{}.RemotePortLo)]struct{}
+	_ [unsafe.Offsetof(Sdf6{}.RemotePortHi) - 42]struct{}
+	_ [42 - unsafe.Offsetof(Sdf6{}.RemotePortHi)]struct{}
+	_ [unsafe.Offsetof(Sdf6{}.LocalPortLo) - 44]struct{}
+	_ [44 - unsafe.Offsetof(Sdf6{}.LocalPortLo)]struct{}
+	_ [unsafe.Offsetof(Sdf6{}.LocalPortHi) - 46]struct{}
+	_ [46 - unsafe.Offsetof(Sdf6{}.LocalPortHi)]struct{}
+	_ [unsafe.Offsetof(Sdf6{}.Spi) - 48]struct{}
+	_ [48 - unsafe.Offsetof(Sdf6{}.Spi)]struct{}
+	_ [unsafe.Offsetof(Sdf6{}.Flags) - 52]struct{}
+	_ [52 - unsafe.Offsetof(Sdf6{}.Flags)]struct{}
+	_ [unsafe.Offsetof(Sdf6{}.Proto) - 53]struct{}
+	_ [53 - unsafe.Offsetof(Sdf6{}.Proto)]struct{}
+	_ [unsafe.Offsetof(Sdf6{}.Tos) - 54]struct{}
+	_ [54 - unsafe.Offsetof(Sdf6{}.Tos)]struct{}
+	_ [unsafe.Offsetof(Sdf6{}.TosMask) - 55]struct{}
+	_ [55 - unsafe.Offsetof(Sdf6{}.TosMask)]struct{}
+	_ [unsafe.Sizeof(Pdr{}) - 88]struct{}
+	_ [88 - unsafe.Sizeof(Pdr{})]struct{}
 	_ [unsafe.Offsetof(Pdr{}.Precedence) - 0]struct{}
 	_ [0 - unsafe.Offsetof(Pdr{}.Precedence)]struct{}
 	_ [unsafe.Offsetof(Pdr{}.PdrId) - 4]struct{}
@@ -469,34 +697,42 @@ var (
 	_ [6 - unsafe.Offsetof(Pdr{}.SourceInterface)]struct{}
 	_ [unsafe.Offsetof(Pdr{}.Flags) - 7]struct{}
 	_ [7 - unsafe.Offsetof(Pdr{}.Flags)]struct{}
-	_ [unsafe.Offsetof(Pdr{}.N3AddrBe) - 8]struct{}
-	_ [8 - unsafe.Offsetof(Pdr{}.N3AddrBe)]struct{}
-	_ [unsafe.Offsetof(Pdr{}.Teid) - 12]struct{}
-	_ [12 - unsafe.Offsetof(Pdr{}.Teid)]struct{}
-	_ [unsafe.Offsetof(Pdr{}.UeAddrBe) - 16]struct{}
-	_ [16 - unsafe.Offsetof(Pdr{}.UeAddrBe)]struct{}
-	_ [unsafe.Offsetof(Pdr{}.Far) - 20]struct{}
-	_ [20 - unsafe.Offsetof(Pdr{}.Far)]struct{}
-	_ [unsafe.Offsetof(Pdr{}.SdfFirst) - 22]struct{}
-	_ [22 - unsafe.Offsetof(Pdr{}.SdfFirst)]struct{}
-	_ [unsafe.Offsetof(Pdr{}.SdfCount) - 24]struct{}
-	_ [24 - unsafe.Offsetof(Pdr{}.SdfCount)]struct{}
-	_ [unsafe.Offsetof(Pdr{}.Qfi) - 26]struct{}
-	_ [26 - unsafe.Offsetof(Pdr{}.Qfi)]struct{}
-	_ [unsafe.Offsetof(Pdr{}.NQer) - 27]struct{}
-	_ [27 - unsafe.Offsetof(Pdr{}.NQer)]struct{}
-	_ [unsafe.Offsetof(Pdr{}.NUrr) - 28]struct{}
-	_ [28 - unsafe.Offsetof(Pdr{}.NUrr)]struct{}
-	_ [unsafe.Offsetof(Pdr{}.Reserved) - 29]struct{}
-	_ [29 - unsafe.Offsetof(Pdr{}.Reserved)]struct{}
-	_ [unsafe.Offsetof(Pdr{}.Qer) - 32]struct{}
-	_ [32 - unsafe.Offsetof(Pdr{}.Qer)]struct{}
-	_ [unsafe.Offsetof(Pdr{}.Urr) - 40]struct{}
-	_ [40 - unsafe.Offsetof(Pdr{}.Urr)]struct{}
-	_ [unsafe.Offsetof(Pdr{}.Pad) - 48]struct{}
-	_ [48 - unsafe.Offsetof(Pdr{}.Pad)]struct{}
-	_ [unsafe.Sizeof(Far{}) - 32]struct{}
-	_ [32 - unsafe.Sizeof(Far{})]struct{}
+	_ [unsafe.Offsetof(Pdr{}.N3Addr) - 8]struct{}
+	_ [8 - unsafe.Offsetof(Pdr{}.N3Addr)]struct{}
+	_ [unsafe.Offsetof(Pdr{}.Teid) - 24]struct{}
+	_ [24 - unsafe.Offsetof(Pdr{}.Teid)]struct{}
+	_ [unsafe.Offsetof(Pdr{}.UeAddrBe) - 28]struct{}
+	_ [28 - unsafe.Offsetof(Pdr{}.UeAddrBe)]struct{}
+	_ [unsafe.Offsetof(Pdr{}.UePrefix) - 32]struct{}
+	_ [32 - unsafe.Offsetof(Pdr{}.UePrefix)]struct{}
+	_ [unsafe.Offsetof(Pdr{}.UePrefixLen) - 48]struct{}
+	_ [48 - unsafe.Offsetof(Pdr{}.UePrefixLen)]struct{}
+	_ [unsafe.Offsetof(Pdr{}.Removal) - 49]struct{}
+	_ [49 - unsafe.Offsetof(Pdr{}.Removal)]struct{}
+	_ [unsafe.Offsetof(Pdr{}.Qfi) - 50]struct{}
+	_ [50 - unsafe.Offsetof(Pdr{}.Qfi)]struct{}
+	_ [unsafe.Offsetof(Pdr{}.NQer) - 51]struct{}
+	_ [51 - unsafe.Offsetof(Pdr{}.NQer)]struct{}
+	_ [unsafe.Offsetof(Pdr{}.NUrr) - 52]struct{}
+	_ [52 - unsafe.Offsetof(Pdr{}.NUrr)]struct{}
+	_ [unsafe.Offsetof(Pdr{}.Reserved) - 53]struct{}
+	_ [53 - unsafe.Offsetof(Pdr{}.Reserved)]struct{}
+	_ [unsafe.Offsetof(Pdr{}.Far) - 54]struct{}
+	_ [54 - unsafe.Offsetof(Pdr{}.Far)]struct{}
+	_ [unsafe.Offsetof(Pdr{}.SdfFirst) - 56]struct{}
+	_ [56 - unsafe.Offsetof(Pdr{}.SdfFirst)]struct{}
+	_ [unsafe.Offsetof(Pdr{}.SdfCount) - 58]struct{}
+	_ [58 - unsafe.Offsetof(Pdr{}.SdfCount)]struct{}
+	_ [unsafe.Offsetof(Pdr{}.Sdf6First) - 60]struct{}
+	_ [60 - unsafe.Offsetof(Pdr{}.Sdf6First)]struct{}
+	_ [unsafe.Offsetof(Pdr{}.Sdf6Count) - 62]struct{}
+	_ [62 - unsafe.Offsetof(Pdr{}.Sdf6Count)]struct{}
+	_ [unsafe.Offsetof(Pdr{}.Qer) - 64]struct{}
+	_ [64 - unsafe.Offsetof(Pdr{}.Qer)]struct{}
+	_ [unsafe.Offsetof(Pdr{}.Urr) - 72]struct{}
+	_ [72 - unsafe.Offsetof(Pdr{}.Urr)]struct{}
+	_ [unsafe.Sizeof(Far{}) - 64]struct{}
+	_ [64 - unsafe.Sizeof(Far{})]struct{}
 	_ [unsafe.Offsetof(Far{}.FarId) - 0]struct{}
 	_ [0 - unsafe.Offsetof(Far{}.FarId)]struct{}
 	_ [unsafe.Offsetof(Far{}.Action) - 4]struct{}
@@ -505,22 +741,46 @@ var (
 	_ [5 - unsafe.Offsetof(Far{}.DestinationInterface)]struct{}
 	_ [unsafe.Offsetof(Far{}.Flags) - 6]struct{}
 	_ [6 - unsafe.Offsetof(Far{}.Flags)]struct{}
-	_ [unsafe.Offsetof(Far{}.Tos) - 7]struct{}
-	_ [7 - unsafe.Offsetof(Far{}.Tos)]struct{}
-	_ [unsafe.Offsetof(Far{}.PeerAddrBe) - 8]struct{}
-	_ [8 - unsafe.Offsetof(Far{}.PeerAddrBe)]struct{}
-	_ [unsafe.Offsetof(Far{}.LocalAddrBe) - 12]struct{}
-	_ [12 - unsafe.Offsetof(Far{}.LocalAddrBe)]struct{}
-	_ [unsafe.Offsetof(Far{}.Teid) - 16]struct{}
-	_ [16 - unsafe.Offsetof(Far{}.Teid)]struct{}
-	_ [unsafe.Offsetof(Far{}.PeerPort) - 20]struct{}
-	_ [20 - unsafe.Offsetof(Far{}.PeerPort)]struct{}
-	_ [unsafe.Offsetof(Far{}.Reserved) - 22]struct{}
-	_ [22 - unsafe.Offsetof(Far{}.Reserved)]struct{}
-	_ [unsafe.Offsetof(Far{}.Pad) - 24]struct{}
-	_ [24 - unsafe.Offsetof(Far{}.Pad)]struct{}
-	_ [unsafe.Sizeof(Qer{}) - 32]struct{}
-	_ [32 - unsafe.Sizeof(Qer{})]struct{}
+	_ [unsafe.Offsetof(Far{}.Ohc) - 7]struct{}
+	_ [7 - unsafe.Offsetof(Far{}.Ohc)]struct{}
+	_ [unsafe.Offsetof(Far{}.Tos) - 8]struct{}
+	_ [8 - unsafe.Offsetof(Far{}.Tos)]struct{}
+	_ [unsafe.Offsetof(Far{}.TosMask) - 9]struct{}
+	_ [9 - unsafe.Offsetof(Far{}.TosMask)]struct{}
+	_ [unsafe.Offsetof(Far{}.PeerPort) - 10]struct{}
+	_ [10 - unsafe.Offsetof(Far{}.PeerPort)]struct{}
+	_ [unsafe.Offsetof(Far{}.Teid) - 12]struct{}
+	_ [12 - unsafe.Offsetof(Far{}.Teid)]struct{}
+	_ [unsafe.Offsetof(Far{}.PeerAddr) - 16]struct{}
+	_ [16 - unsafe.Offsetof(Far{}.PeerAddr)]struct{}
+	_ [unsafe.Offsetof(Far{}.LocalAddr) - 32]struct{}
+	_ [32 - unsafe.Offsetof(Far{}.LocalAddr)]struct{}
+	_ [unsafe.Offsetof(Far{}.Bar) - 48]struct{}
+	_ [48 - unsafe.Offsetof(Far{}.Bar)]struct{}
+	_ [unsafe.Offsetof(Far{}.DupFirst) - 50]struct{}
+	_ [50 - unsafe.Offsetof(Far{}.DupFirst)]struct{}
+	_ [unsafe.Offsetof(Far{}.DupCount) - 52]struct{}
+	_ [52 - unsafe.Offsetof(Far{}.DupCount)]struct{}
+	_ [unsafe.Offsetof(Far{}.TextFirst) - 54]struct{}
+	_ [54 - unsafe.Offsetof(Far{}.TextFirst)]struct{}
+	_ [unsafe.Offsetof(Far{}.TextCount) - 56]struct{}
+	_ [56 - unsafe.Offsetof(Far{}.TextCount)]struct{}
+	_ [unsafe.Offsetof(Far{}.Reserved) - 58]struct{}
+	_ [58 - unsafe.Offsetof(Far{}.Reserved)]struct{}
+	_ [unsafe.Sizeof(Bar{}) - 16]struct{}
+	_ [16 - unsafe.Sizeof(Bar{})]struct{}
+	_ [unsafe.Offsetof(Bar{}.BarId) - 0]struct{}
+	_ [0 - unsafe.Offsetof(Bar{}.BarId)]struct{}
+	_ [unsafe.Offsetof(Bar{}.DurationMs) - 4]struct{}
+	_ [4 - unsafe.Offsetof(Bar{}.DurationMs)]struct{}
+	_ [unsafe.Offsetof(Bar{}.PacketsMax) - 8]struct{}
+	_ [8 - unsafe.Offsetof(Bar{}.PacketsMax)]struct{}
+	_ [unsafe.Offsetof(Bar{}.DelayMs) - 10]struct{}
+	_ [10 - unsafe.Offsetof(Bar{}.DelayMs)]struct{}
+	_ [unsafe.Offsetof(Bar{}.Reserved) - 12]struct{}
+	_ [12 - unsafe.Offsetof(Bar{}.Reserved)]struct{}
+	_ [unsafe.Sizeof(Qer{}) - 48]struct{}
+	_ [48 - unsafe.Sizeof(Qer{})]struct{}
 	_ [unsafe.Offsetof(Qer{}.QerId) - 0]struct{}
 	_ [0 - unsafe.Offsetof(Qer{}.QerId)]struct{}
 	_ [unsafe.Offsetof(Qer{}.Slot) - 4]struct{}
@@ -529,20 +789,34 @@ var (
 	_ [8 - unsafe.Offsetof(Qer{}.MbrUl)]struct{}
 	_ [unsafe.Offsetof(Qer{}.MbrDl) - 16]struct{}
 	_ [16 - unsafe.Offsetof(Qer{}.MbrDl)]struct{}
-	_ [unsafe.Offsetof(Qer{}.Flags) - 24]struct{}
-	_ [24 - unsafe.Offsetof(Qer{}.Flags)]struct{}
-	_ [unsafe.Offsetof(Qer{}.Qfi) - 25]struct{}
-	_ [25 - unsafe.Offsetof(Qer{}.Qfi)]struct{}
-	_ [unsafe.Offsetof(Qer{}.Reserved) - 26]struct{}
-	_ [26 - unsafe.Offsetof(Qer{}.Reserved)]struct{}
-	_ [unsafe.Sizeof(Urr{}) - 8]struct{}
-	_ [8 - unsafe.Sizeof(Urr{})]struct{}
+	_ [unsafe.Offsetof(Qer{}.GbrUl) - 24]struct{}
+	_ [24 - unsafe.Offsetof(Qer{}.GbrUl)]struct{}
+	_ [unsafe.Offsetof(Qer{}.GbrDl) - 32]struct{}
+	_ [32 - unsafe.Offsetof(Qer{}.GbrDl)]struct{}
+	_ [unsafe.Offsetof(Qer{}.GbrSlot) - 40]struct{}
+	_ [40 - unsafe.Offsetof(Qer{}.GbrSlot)]struct{}
+	_ [unsafe.Offsetof(Qer{}.Flags) - 44]struct{}
+	_ [44 - unsafe.Offsetof(Qer{}.Flags)]struct{}
+	_ [unsafe.Offsetof(Qer{}.Qfi) - 45]struct{}
+	_ [45 - unsafe.Offsetof(Qer{}.Qfi)]struct{}
+	_ [unsafe.Offsetof(Qer{}.Tos) - 46]struct{}
+	_ [46 - unsafe.Offsetof(Qer{}.Tos)]struct{}
+	_ [unsafe.Offsetof(Qer{}.Ppi) - 47]struct{}
+	_ [47 - unsafe.Offsetof(Qer{}.Ppi)]struct{}
+	_ [unsafe.Sizeof(Urr{}) - 16]struct{}
+	_ [16 - unsafe.Sizeof(Urr{})]struct{}
 	_ [unsafe.Offsetof(Urr{}.UrrId) - 0]struct{}
 	_ [0 - unsafe.Offsetof(Urr{}.UrrId)]struct{}
 	_ [unsafe.Offsetof(Urr{}.Slot) - 4]struct{}
 	_ [4 - unsafe.Offsetof(Urr{}.Slot)]struct{}
-	_ [unsafe.Sizeof(UrrArm{}) - 40]struct{}
-	_ [40 - unsafe.Sizeof(UrrArm{})]struct{}
+	_ [unsafe.Offsetof(Urr{}.QuotaFar) - 8]struct{}
+	_ [8 - unsafe.Offsetof(Urr{}.QuotaFar)]struct{}
+	_ [unsafe.Offsetof(Urr{}.Flags) - 10]struct{}
+	_ [10 - unsafe.Offsetof(Urr{}.Flags)]struct{}
+	_ [unsafe.Offsetof(Urr{}.Reserved) - 11]struct{}
+	_ [11 - unsafe.Offsetof(Urr{}.Reserved)]struct{}
+	_ [unsafe.Sizeof(UrrArm{}) - 72]struct{}
+	_ [72 - unsafe.Sizeof(UrrArm{})]struct{}
 	_ [unsafe.Offsetof(UrrArm{}.Rec) - 0]struct{}
 	_ [0 - unsafe.Offsetof(UrrArm{}.Rec)]struct{}
 	_ [unsafe.Offsetof(UrrArm{}.Slot) - 8]struct{}
@@ -555,20 +829,60 @@ var (
 	_ [24 - unsafe.Offsetof(UrrArm{}.Ul)]struct{}
 	_ [unsafe.Offsetof(UrrArm{}.Dl) - 32]struct{}
 	_ [32 - unsafe.Offsetof(UrrArm{}.Dl)]struct{}
-	_ [unsafe.Sizeof(EndMarker{}) - 24]struct{}
-	_ [24 - unsafe.Sizeof(EndMarker{})]struct{}
+	_ [unsafe.Offsetof(UrrArm{}.QuotaTotal) - 40]struct{}
+	_ [40 - unsafe.Offsetof(UrrArm{}.QuotaTotal)]struct{}
+	_ [unsafe.Offsetof(UrrArm{}.QuotaUl) - 48]struct{}
+	_ [48 - unsafe.Offsetof(UrrArm{}.QuotaUl)]struct{}
+	_ [unsafe.Offsetof(UrrArm{}.QuotaDl) - 56]struct{}
+	_ [56 - unsafe.Offsetof(UrrArm{}.QuotaDl)]struct{}
+	_ [unsafe.Offsetof(UrrArm{}.InactivityMs) - 64]struct{}
+	_ [64 - unsafe.Offsetof(UrrArm{}.InactivityMs)]struct{}
+	_ [unsafe.Offsetof(UrrArm{}.Reserved) - 68]struct{}
+	_ [68 - unsafe.Offsetof(UrrArm{}.Reserved)]struct{}
+	_ [unsafe.Sizeof(EndMarker{}) - 48]struct{}
+	_ [48 - unsafe.Sizeof(EndMarker{})]struct{}
 	_ [unsafe.Offsetof(EndMarker{}.Rec) - 0]struct{}
 	_ [0 - unsafe.Offsetof(EndMarker{}.Rec)]struct{}
-	_ [unsafe.Offsetof(EndMarker{}.PeerAddrBe) - 8]struct{}
-	_ [8 - unsafe.Offsetof(EndMarker{}.PeerAddrBe)]struct{}
-	_ [unsafe.Offsetof(EndMarker{}.LocalAddrBe) - 12]struct{}
-	_ [12 - unsafe.Offsetof(EndMarker{}.LocalAddrBe)]struct{}
-	_ [unsafe.Offsetof(EndMarker{}.Teid) - 16]struct{}
-	_ [16 - unsafe.Offsetof(EndMarker{}.Teid)]struct{}
-	_ [unsafe.Offsetof(EndMarker{}.PeerPort) - 20]struct{}
-	_ [20 - unsafe.Offsetof(EndMarker{}.PeerPort)]struct{}
-	_ [unsafe.Offsetof(EndMarker{}.Reserved) - 22]struct{}
-	_ [22 - unsafe.Offsetof(EndMarker{}.Reserved)]struct{}
+	_ [unsafe.Offsetof(EndMarker{}.PeerAddr) - 8]struct{}
+	_ [8 - unsafe.Offsetof(EndMarker{}.PeerAddr)]struct{}
+	_ [unsafe.Offsetof(EndMarker{}.LocalAddr) - 24]struct{}
+	_ [24 - unsafe.Offsetof(EndMarker{}.LocalAddr)]struct{}
+	_ [unsafe.Offsetof(EndMarker{}.Teid) - 40]struct{}
+	_ [40 - unsafe.Offsetof(EndMarker{}.Teid)]struct{}
+	_ [unsafe.Offsetof(EndMarker{}.PeerPort) - 44]struct{}
+	_ [44 - unsafe.Offsetof(EndMarker{}.PeerPort)]struct{}
+	_ [unsafe.Offsetof(EndMarker{}.Ohc) - 46]struct{}
+	_ [46 - unsafe.Offsetof(EndMarker{}.Ohc)]struct{}
+	_ [unsafe.Offsetof(EndMarker{}.Qfi) - 47]struct{}
+	_ [47 - unsafe.Offsetof(EndMarker{}.Qfi)]struct{}
+	_ [unsafe.Sizeof(Echo{}) - 48]struct{}
+	_ [48 - unsafe.Sizeof(Echo{})]struct{}
+	_ [unsafe.Offsetof(Echo{}.Rec) - 0]struct{}
+	_ [0 - unsafe.Offsetof(Echo{}.Rec)]struct{}
+	_ [unsafe.Offsetof(Echo{}.PeerAddr) - 8]struct{}
+	_ [8 - unsafe.Offsetof(Echo{}.PeerAddr)]struct{}
+	_ [unsafe.Offsetof(Echo{}.LocalAddr) - 24]struct{}
+	_ [24 - unsafe.Offsetof(Echo{}.LocalAddr)]struct{}
+	_ [unsafe.Offsetof(Echo{}.Sequence) - 40]struct{}
+	_ [40 - unsafe.Offsetof(Echo{}.Sequence)]struct{}
+	_ [unsafe.Offsetof(Echo{}.Ohc) - 42]struct{}
+	_ [42 - unsafe.Offsetof(Echo{}.Ohc)]struct{}
+	_ [unsafe.Offsetof(Echo{}.Reserved) - 43]struct{}
+	_ [43 - unsafe.Offsetof(Echo{}.Reserved)]struct{}
+	_ [unsafe.Sizeof(Trace{}) - 24]struct{}
+	_ [24 - unsafe.Sizeof(Trace{})]struct{}
+	_ [unsafe.Offsetof(Trace{}.Rec) - 0]struct{}
+	_ [0 - unsafe.Offsetof(Trace{}.Rec)]struct{}
+	_ [unsafe.Offsetof(Trace{}.Session) - 8]struct{}
+	_ [8 - unsafe.Offsetof(Trace{}.Session)]struct{}
+	_ [unsafe.Offsetof(Trace{}.Flags) - 12]struct{}
+	_ [12 - unsafe.Offsetof(Trace{}.Flags)]struct{}
+	_ [unsafe.Offsetof(Trace{}.Packets) - 16]struct{}
+	_ [16 - unsafe.Offsetof(Trace{}.Packets)]struct{}
+	_ [unsafe.Offsetof(Trace{}.Snap) - 20]struct{}
+	_ [20 - unsafe.Offsetof(Trace{}.Snap)]struct{}
+	_ [unsafe.Offsetof(Trace{}.Reserved) - 22]struct{}
+	_ [22 - unsafe.Offsetof(Trace{}.Reserved)]struct{}
 	_ [unsafe.Sizeof(EvUrr{}) - 16]struct{}
 	_ [16 - unsafe.Sizeof(EvUrr{})]struct{}
 	_ [unsafe.Offsetof(EvUrr{}.Rec) - 0]struct{}
@@ -589,14 +903,42 @@ var (
 	_ [14 - unsafe.Offsetof(EvDlData{}.Qfi)]struct{}
 	_ [unsafe.Offsetof(EvDlData{}.Tos) - 15]struct{}
 	_ [15 - unsafe.Offsetof(EvDlData{}.Tos)]struct{}
-	_ [unsafe.Sizeof(EvErrorInd{}) - 16]struct{}
-	_ [16 - unsafe.Sizeof(EvErrorInd{})]struct{}
+	_ [unsafe.Sizeof(EvErrorInd{}) - 32]struct{}
+	_ [32 - unsafe.Sizeof(EvErrorInd{})]struct{}
 	_ [unsafe.Offsetof(EvErrorInd{}.Rec) - 0]struct{}
 	_ [0 - unsafe.Offsetof(EvErrorInd{}.Rec)]struct{}
-	_ [unsafe.Offsetof(EvErrorInd{}.PeerAddrBe) - 8]struct{}
-	_ [8 - unsafe.Offsetof(EvErrorInd{}.PeerAddrBe)]struct{}
-	_ [unsafe.Offsetof(EvErrorInd{}.Teid) - 12]struct{}
-	_ [12 - unsafe.Offsetof(EvErrorInd{}.Teid)]struct{}
+	_ [unsafe.Offsetof(EvErrorInd{}.PeerAddr) - 8]struct{}
+	_ [8 - unsafe.Offsetof(EvErrorInd{}.PeerAddr)]struct{}
+	_ [unsafe.Offsetof(EvErrorInd{}.Teid) - 24]struct{}
+	_ [24 - unsafe.Offsetof(EvErrorInd{}.Teid)]struct{}
+	_ [unsafe.Offsetof(EvErrorInd{}.Ohc) - 28]struct{}
+	_ [28 - unsafe.Offsetof(EvErrorInd{}.Ohc)]struct{}
+	_ [unsafe.Offsetof(EvErrorInd{}.Reserved) - 29]struct{}
+	_ [29 - unsafe.Offsetof(EvErrorInd{}.Reserved)]struct{}
+	_ [unsafe.Sizeof(EvTrace{}) - 40]struct{}
+	_ [40 - unsafe.Sizeof(EvTrace{})]struct{}
+	_ [unsafe.Offsetof(EvTrace{}.Rec) - 0]struct{}
+	_ [0 - unsafe.Offsetof(EvTrace{}.Rec)]struct{}
+	_ [unsafe.Offsetof(EvTrace{}.Tsc) - 8]struct{}
+	_ [8 - unsafe.Offsetof(EvTrace{}.Tsc)]struct{}
+	_ [unsafe.Offsetof(EvTrace{}.Packet) - 16]struct{}
+	_ [16 - unsafe.Offsetof(EvTrace{}.Packet)]struct{}
+	_ [unsafe.Offsetof(EvTrace{}.Session) - 24]struct{}
+	_ [24 - unsafe.Offsetof(EvTrace{}.Session)]struct{}
+	_ [unsafe.Offsetof(EvTrace{}.PdrId) - 28]struct{}
+	_ [28 - unsafe.Offsetof(EvTrace{}.PdrId)]struct{}
+	_ [unsafe.Offsetof(EvTrace{}.Stage) - 30]struct{}
+	_ [30 - unsafe.Offsetof(EvTrace{}.Stage)]struct{}
+	_ [unsafe.Offsetof(EvTrace{}.Port) - 31]struct{}
+	_ [31 - unsafe.Offsetof(EvTrace{}.Port)]struct{}
+	_ [unsafe.Offsetof(EvTrace{}.Drop) - 32]struct{}
+	_ [32 - unsafe.Offsetof(EvTrace{}.Drop)]struct{}
+	_ [unsafe.Offsetof(EvTrace{}.Worker) - 34]struct{}
+	_ [34 - unsafe.Offsetof(EvTrace{}.Worker)]struct{}
+	_ [unsafe.Offsetof(EvTrace{}.Length) - 36]struct{}
+	_ [36 - unsafe.Offsetof(EvTrace{}.Length)]struct{}
+	_ [unsafe.Offsetof(EvTrace{}.Captured) - 38]struct{}
+	_ [38 - unsafe.Offsetof(EvTrace{}.Captured)]struct{}
 	_ [unsafe.Sizeof(PortStats{}) - 32]struct{}
 	_ [32 - unsafe.Sizeof(PortStats{})]struct{}
 	_ [unsafe.Offsetof(PortStats{}.RxPackets) - 0]struct{}
@@ -607,8 +949,8 @@ var (
 	_ [16 - unsafe.Offsetof(PortStats{}.TxPackets)]struct{}
 	_ [unsafe.Offsetof(PortStats{}.TxBytes) - 24]struct{}
 	_ [24 - unsafe.Offsetof(PortStats{}.TxBytes)]struct{}
-	_ [unsafe.Sizeof(LocalStats{}) - 128]struct{}
-	_ [128 - unsafe.Sizeof(LocalStats{})]struct{}
+	_ [unsafe.Sizeof(LocalStats{}) - 256]struct{}
+	_ [256 - unsafe.Sizeof(LocalStats{})]struct{}
 	_ [unsafe.Offsetof(LocalStats{}.ArpRequests) - 0]struct{}
 	_ [0 - unsafe.Offsetof(LocalStats{}.ArpRequests)]struct{}
 	_ [unsafe.Offsetof(LocalStats{}.ArpReplies) - 8]struct{}
@@ -631,10 +973,38 @@ var (
 	_ [72 - unsafe.Offsetof(LocalStats{}.Buffered)]struct{}
 	_ [unsafe.Offsetof(LocalStats{}.BufferedReleased) - 80]struct{}
 	_ [80 - unsafe.Offsetof(LocalStats{}.BufferedReleased)]struct{}
-	_ [unsafe.Offsetof(LocalStats{}.Reserved) - 88]struct{}
-	_ [88 - unsafe.Offsetof(LocalStats{}.Reserved)]struct{}
-	_ [unsafe.Sizeof(WorkerStats{}) - 832]struct{}
-	_ [832 - unsafe.Sizeof(WorkerStats{})]struct{}
+	_ [unsafe.Offsetof(LocalStats{}.NdSolicitations) - 88]struct{}
+	_ [88 - unsafe.Offsetof(LocalStats{}.NdSolicitations)]struct{}
+	_ [unsafe.Offsetof(LocalStats{}.NdAdvertisements) - 96]struct{}
+	_ [96 - unsafe.Offsetof(LocalStats{}.NdAdvertisements)]struct{}
+	_ [unsafe.Offsetof(LocalStats{}.RouterSolicitations) - 104]struct{}
+	_ [104 - unsafe.Offsetof(LocalStats{}.RouterSolicitations)]struct{}
+	_ [unsafe.Offsetof(LocalStats{}.RouterAdvertisementsSent) - 112]struct{}
+	_ [112 - unsafe.Offsetof(LocalStats{}.RouterAdvertisementsSent)]struct{}
+	_ [unsafe.Offsetof(LocalStats{}.IcmpErrorsSent) - 120]struct{}
+	_ [120 - unsafe.Offsetof(LocalStats{}.IcmpErrorsSent)]struct{}
+	_ [unsafe.Offsetof(LocalStats{}.FragmentsSent) - 128]struct{}
+	_ [128 - unsafe.Offsetof(LocalStats{}.FragmentsSent)]struct{}
+	_ [unsafe.Offsetof(LocalStats{}.FragmentsReassembled) - 136]struct{}
+	_ [136 - unsafe.Offsetof(LocalStats{}.FragmentsReassembled)]struct{}
+	_ [unsafe.Offsetof(LocalStats{}.MssClamped) - 144]struct{}
+	_ [144 - unsafe.Offsetof(LocalStats{}.MssClamped)]struct{}
+	_ [unsafe.Offsetof(LocalStats{}.Duplicated) - 152]struct{}
+	_ [152 - unsafe.Offsetof(LocalStats{}.Duplicated)]struct{}
+	_ [unsafe.Offsetof(LocalStats{}.Redirected) - 160]struct{}
+	_ [160 - unsafe.Offsetof(LocalStats{}.Redirected)]struct{}
+	_ [unsafe.Offsetof(LocalStats{}.GtpuEchoRequestsSent) - 168]struct{}
+	_ [168 - unsafe.Offsetof(LocalStats{}.GtpuEchoRequestsSent)]struct{}
+	_ [unsafe.Offsetof(LocalStats{}.SupportedExtensionsSent) - 176]struct{}
+	_ [176 - unsafe.Offsetof(LocalStats{}.SupportedExtensionsSent)]struct{}
+	_ [unsafe.Offsetof(LocalStats{}.Traced) - 184]struct{}
+	_ [184 - unsafe.Offsetof(LocalStats{}.Traced)]struct{}
+	_ [unsafe.Offsetof(LocalStats{}.TraceLost) - 192]struct{}
+	_ [192 - unsafe.Offsetof(LocalStats{}.TraceLost)]struct{}
+	_ [unsafe.Offsetof(LocalStats{}.Reserved) - 200]struct{}
+	_ [200 - unsafe.Offsetof(LocalStats{}.Reserved)]struct{}
+	_ [unsafe.Sizeof(WorkerStats{}) - 1024]struct{}
+	_ [1024 - unsafe.Sizeof(WorkerStats{})]struct{}
 	_ [unsafe.Offsetof(WorkerStats{}.Lcore) - 0]struct{}
 	_ [0 - unsafe.Offsetof(WorkerStats{}.Lcore)]struct{}
 	_ [unsafe.Offsetof(WorkerStats{}.CyclesBusy) - 8]struct{}
@@ -649,38 +1019,64 @@ var (
 	_ [40 - unsafe.Offsetof(WorkerStats{}.Reserved)]struct{}
 	_ [unsafe.Offsetof(WorkerStats{}.Port) - 64]struct{}
 	_ [64 - unsafe.Offsetof(WorkerStats{}.Port)]struct{}
-	_ [unsafe.Offsetof(WorkerStats{}.Local) - 128]struct{}
-	_ [128 - unsafe.Offsetof(WorkerStats{}.Local)]struct{}
-	_ [unsafe.Offsetof(WorkerStats{}.Forwarded) - 256]struct{}
-	_ [256 - unsafe.Offsetof(WorkerStats{}.Forwarded)]struct{}
-	_ [unsafe.Offsetof(WorkerStats{}.Reserved2) - 272]struct{}
-	_ [272 - unsafe.Offsetof(WorkerStats{}.Reserved2)]struct{}
-	_ [unsafe.Offsetof(WorkerStats{}.Drops) - 320]struct{}
-	_ [320 - unsafe.Offsetof(WorkerStats{}.Drops)]struct{}
-	_ [unsafe.Sizeof(UrrCounter{}) - 64]struct{}
-	_ [64 - unsafe.Sizeof(UrrCounter{})]struct{}
+	_ [unsafe.Offsetof(WorkerStats{}.Local) - 160]struct{}
+	_ [160 - unsafe.Offsetof(WorkerStats{}.Local)]struct{}
+	_ [unsafe.Offsetof(WorkerStats{}.Forwarded) - 416]struct{}
+	_ [416 - unsafe.Offsetof(WorkerStats{}.Forwarded)]struct{}
+	_ [unsafe.Offsetof(WorkerStats{}.Reserved2) - 432]struct{}
+	_ [432 - unsafe.Offsetof(WorkerStats{}.Reserved2)]struct{}
+	_ [unsafe.Offsetof(WorkerStats{}.Drops) - 512]struct{}
+	_ [512 - unsafe.Offsetof(WorkerStats{}.Drops)]struct{}
+	_ [unsafe.Sizeof(UrrCounter{}) - 24]struct{}
+	_ [24 - unsafe.Sizeof(UrrCounter{})]struct{}
 	_ [unsafe.Offsetof(UrrCounter{}.Bytes) - 0]struct{}
 	_ [0 - unsafe.Offsetof(UrrCounter{}.Bytes)]struct{}
 	_ [unsafe.Offsetof(UrrCounter{}.Packets) - 8]struct{}
 	_ [8 - unsafe.Offsetof(UrrCounter{}.Packets)]struct{}
-	_ [unsafe.Offsetof(UrrCounter{}.FirstTsc) - 16]struct{}
-	_ [16 - unsafe.Offsetof(UrrCounter{}.FirstTsc)]struct{}
-	_ [unsafe.Offsetof(UrrCounter{}.LastTsc) - 24]struct{}
-	_ [24 - unsafe.Offsetof(UrrCounter{}.LastTsc)]struct{}
-	_ [unsafe.Offsetof(UrrCounter{}.FireAt) - 32]struct{}
-	_ [32 - unsafe.Offsetof(UrrCounter{}.FireAt)]struct{}
-	_ [unsafe.Offsetof(UrrCounter{}.FireAtTotal) - 40]struct{}
-	_ [40 - unsafe.Offsetof(UrrCounter{}.FireAtTotal)]struct{}
-	_ [unsafe.Offsetof(UrrCounter{}.Session) - 48]struct{}
-	_ [48 - unsafe.Offsetof(UrrCounter{}.Session)]struct{}
-	_ [unsafe.Offsetof(UrrCounter{}.Reserved) - 52]struct{}
-	_ [52 - unsafe.Offsetof(UrrCounter{}.Reserved)]struct{}
-	_ [unsafe.Offsetof(UrrCounter{}.Reserved2) - 56]struct{}
-	_ [56 - unsafe.Offsetof(UrrCounter{}.Reserved2)]struct{}
-	_ [unsafe.Sizeof(UrrSlot{}) - 128]struct{}
-	_ [128 - unsafe.Sizeof(UrrSlot{})]struct{}
-	_ [unsafe.Offsetof(UrrSlot{}.Dir) - 0]struct{}
-	_ [0 - unsafe.Offsetof(UrrSlot{}.Dir)]struct{}
+	_ [unsafe.Offsetof(UrrCounter{}.LookAt) - 16]struct{}
+	_ [16 - unsafe.Offsetof(UrrCounter{}.LookAt)]struct{}
+	_ [unsafe.Sizeof(SlotLine{}) - 64]struct{}
+	_ [64 - unsafe.Sizeof(SlotLine{})]struct{}
+	_ [unsafe.Offsetof(SlotLine{}.Tat) - 0]struct{}
+	_ [0 - unsafe.Offsetof(SlotLine{}.Tat)]struct{}
+	_ [unsafe.Offsetof(SlotLine{}.Urr) - 16]struct{}
+	_ [16 - unsafe.Offsetof(SlotLine{}.Urr)]struct{}
+	_ [unsafe.Sizeof(SlotPair{}) - 128]struct{}
+	_ [128 - unsafe.Sizeof(SlotPair{})]struct{}
+	_ [unsafe.Offsetof(SlotPair{}.Dir) - 0]struct{}
+	_ [0 - unsafe.Offsetof(SlotPair{}.Dir)]struct{}
+	_ [unsafe.Sizeof(UrrMeter{}) - 64]struct{}
+	_ [64 - unsafe.Sizeof(UrrMeter{})]struct{}
+	_ [unsafe.Offsetof(UrrMeter{}.Total) - 0]struct{}
+	_ [0 - unsafe.Offsetof(UrrMeter{}.Total)]struct{}
+	_ [unsafe.Offsetof(UrrMeter{}.Ul) - 8]struct{}
+	_ [8 - unsafe.Offsetof(UrrMeter{}.Ul)]struct{}
+	_ [unsafe.Offsetof(UrrMeter{}.Dl) - 16]struct{}
+	_ [16 - unsafe.Offsetof(UrrMeter{}.Dl)]struct{}
+	_ [unsafe.Offsetof(UrrMeter{}.QuotaTotal) - 24]struct{}
+	_ [24 - unsafe.Offsetof(UrrMeter{}.QuotaTotal)]struct{}
+	_ [unsafe.Offsetof(UrrMeter{}.QuotaUl) - 32]struct{}
+	_ [32 - unsafe.Offsetof(UrrMeter{}.QuotaUl)]struct{}
+	_ [unsafe.Offsetof(UrrMeter{}.QuotaDl) - 40]struct{}
+	_ [40 - unsafe.Offsetof(UrrMeter{}.QuotaDl)]struct{}
+	_ [unsafe.Offsetof(UrrMeter{}.Session) - 48]struct{}
+	_ [48 - unsafe.Offsetof(UrrMeter{}.Session)]struct{}
+	_ [unsafe.Offsetof(UrrMeter{}.Generation) - 52]struct{}
+	_ [52 - unsafe.Offsetof(UrrMeter{}.Generation)]struct{}
+	_ [unsafe.Offsetof(UrrMeter{}.Flags) - 56]struct{}
+	_ [56 - unsafe.Offsetof(UrrMeter{}.Flags)]struct{}
+	_ [unsafe.Offsetof(UrrMeter{}.Reserved) - 60]struct{}
+	_ [60 - unsafe.Offsetof(UrrMeter{}.Reserved)]struct{}
+	_ [unsafe.Sizeof(UrrTimes{}) - 16]struct{}
+	_ [16 - unsafe.Sizeof(UrrTimes{})]struct{}
+	_ [unsafe.Offsetof(UrrTimes{}.FirstMs) - 0]struct{}
+	_ [0 - unsafe.Offsetof(UrrTimes{}.FirstMs)]struct{}
+	_ [unsafe.Offsetof(UrrTimes{}.LastMs) - 4]struct{}
+	_ [4 - unsafe.Offsetof(UrrTimes{}.LastMs)]struct{}
+	_ [unsafe.Offsetof(UrrTimes{}.ActiveMs) - 8]struct{}
+	_ [8 - unsafe.Offsetof(UrrTimes{}.ActiveMs)]struct{}
+	_ [unsafe.Offsetof(UrrTimes{}.InactivityMs) - 12]struct{}
+	_ [12 - unsafe.Offsetof(UrrTimes{}.InactivityMs)]struct{}
 	_ [unsafe.Sizeof(Shm{}) - 128]struct{}
 	_ [128 - unsafe.Sizeof(Shm{})]struct{}
 	_ [unsafe.Offsetof(Shm{}.Magic) - 0]struct{}
@@ -693,14 +1089,20 @@ var (
 	_ [16 - unsafe.Offsetof(Shm{}.TscHz)]struct{}
 	_ [unsafe.Offsetof(Shm{}.WorkersOffset) - 24]struct{}
 	_ [24 - unsafe.Offsetof(Shm{}.WorkersOffset)]struct{}
-	_ [unsafe.Offsetof(Shm{}.UrrOffset) - 32]struct{}
-	_ [32 - unsafe.Offsetof(Shm{}.UrrOffset)]struct{}
+	_ [unsafe.Offsetof(Shm{}.PairsOffset) - 32]struct{}
+	_ [32 - unsafe.Offsetof(Shm{}.PairsOffset)]struct{}
 	_ [unsafe.Offsetof(Shm{}.Workers) - 40]struct{}
 	_ [40 - unsafe.Offsetof(Shm{}.Workers)]struct{}
-	_ [unsafe.Offsetof(Shm{}.UrrSlots) - 44]struct{}
-	_ [44 - unsafe.Offsetof(Shm{}.UrrSlots)]struct{}
+	_ [unsafe.Offsetof(Shm{}.Pairs) - 44]struct{}
+	_ [44 - unsafe.Offsetof(Shm{}.Pairs)]struct{}
 	_ [unsafe.Offsetof(Shm{}.Sessions) - 48]struct{}
 	_ [48 - unsafe.Offsetof(Shm{}.Sessions)]struct{}
-	_ [unsafe.Offsetof(Shm{}.Reserved) - 56]struct{}
-	_ [56 - unsafe.Offsetof(Shm{}.Reserved)]struct{}
+	_ [unsafe.Offsetof(Shm{}.MetersOffset) - 56]struct{}
+	_ [56 - unsafe.Offsetof(Shm{}.MetersOffset)]struct{}
+	_ [unsafe.Offsetof(Shm{}.TimesOffset) - 64]struct{}
+	_ [64 - unsafe.Offsetof(Shm{}.TimesOffset)]struct{}
+	_ [unsafe.Offsetof(Shm{}.Tsc0) - 72]struct{}
+	_ [72 - unsafe.Offsetof(Shm{}.Tsc0)]struct{}
+	_ [unsafe.Offsetof(Shm{}.Reserved) - 80]struct{}
+	_ [80 - unsafe.Offsetof(Shm{}.Reserved)]struct{}
 )

@@ -27,7 +27,8 @@ split(const struct upf_session_put *put, struct parts *parts)
 
 	if (put->rec.length < sizeof(*put) || put->n_pdr > UPF_SESSION_PDRS ||
 		put->n_far > UPF_SESSION_FARS || put->n_qer > UPF_SESSION_QERS ||
-		put->n_urr > UPF_SESSION_URRS || put->n_sdf > UPF_SESSION_SDFS)
+		put->n_urr > UPF_SESSION_URRS || put->n_sdf > UPF_SESSION_SDFS || put->n_bar != 0 ||
+		put->n_sdf6 != 0 || put->text_len != 0)
 		return EINVAL;
 	need = sizeof(*put) + put->n_pdr * sizeof(struct upf_pdr) +
 		put->n_far * sizeof(struct upf_far) + put->n_qer * sizeof(struct upf_qer) +
@@ -50,6 +51,15 @@ split(const struct upf_session_put *put, struct parts *parts)
 	return 0;
 }
 
+static rte_be32_t
+ipv4(const upf_addr addr)
+{
+	rte_be32_t v4;
+
+	memcpy(&v4, addr, sizeof(v4));
+	return v4;
+}
+
 static bool
 owns_n3(const struct config *config, rte_be32_t addr)
 {
@@ -67,13 +77,15 @@ far_is_valid(const struct config *config, const struct upf_far *far)
 	if ((far->action & ~(UPF_FAR_DROP | UPF_FAR_FORW | UPF_FAR_BUFF | UPF_FAR_NOCP)) != 0 ||
 		(way != UPF_FAR_DROP && way != UPF_FAR_FORW && way != UPF_FAR_BUFF) ||
 		((far->action & UPF_FAR_NOCP) != 0 && way != UPF_FAR_BUFF) ||
-		(far->flags & ~(UPF_FAR_OHC_GTPU | UPF_FAR_TOS)) != 0 ||
+		(far->flags & ~UPF_FAR_TOS) != 0 || far->ohc > UPF_OHC_GTPU4 ||
+		far->bar != UPF_NONE16 || far->dup_count != 0 ||
 		far->destination_interface > UPF_IF_CORE)
 		return false;
 	// While it buffers or drops, the tunnel may still be that of before, or none.
-	if (way != UPF_FAR_FORW || (far->flags & UPF_FAR_OHC_GTPU) == 0)
+	if (way != UPF_FAR_FORW || far->ohc == UPF_OHC_NONE)
 		return true;
-	return far->peer_addr_be != 0 && far->peer_port != 0 && owns_n3(config, far->local_addr_be);
+	return ipv4(far->peer_addr) != 0 && far->peer_port != 0 &&
+		owns_n3(config, ipv4(far->local_addr));
 }
 
 static bool
@@ -81,8 +93,9 @@ pdr_is_valid(const struct config *config, const struct parts *parts, const struc
 {
 	const struct upf_session_put *put = parts->put;
 
-	if ((pdr->flags & ~(UPF_PDR_TEID | UPF_PDR_UE_IP | UPF_PDR_QFI | UPF_PDR_REMOVE_GTPU)) !=
-			0 ||
+	if ((pdr->flags &
+		    ~(UPF_PDR_TEID | UPF_PDR_UE_IPV4 | UPF_PDR_QFI | UPF_PDR_REMOVE |
+			    UPF_PDR_SDF)) != 0 ||
 		pdr->source_interface > UPF_IF_CORE || pdr->far >= put->n_far ||
 		pdr->sdf_first > put->n_sdf || pdr->sdf_count > put->n_sdf - pdr->sdf_first ||
 		pdr->n_qer > UPF_PDR_QERS || pdr->n_urr > UPF_PDR_URRS || pdr->qfi > 0x3f)
@@ -97,11 +110,11 @@ pdr_is_valid(const struct config *config, const struct parts *parts, const struc
 	}
 	// An F-TEID is one of ours, and what comes by it is always taken out of its tunnel.
 	if ((pdr->flags & UPF_PDR_TEID) != 0)
-		return owns_n3(config, pdr->n3_addr_be) &&
-			(pdr->flags & UPF_PDR_REMOVE_GTPU) != 0 &&
-			!((pdr->flags & UPF_PDR_UE_IP) != 0 && pdr->ue_addr_be == 0);
-	return (pdr->flags & UPF_PDR_REMOVE_GTPU) == 0 &&
-		!((pdr->flags & UPF_PDR_UE_IP) != 0 && pdr->ue_addr_be == 0);
+		return owns_n3(config, ipv4(pdr->n3_addr)) && (pdr->flags & UPF_PDR_REMOVE) != 0 &&
+			(pdr->removal == 0 || pdr->removal == 6) &&
+			!((pdr->flags & UPF_PDR_UE_IPV4) != 0 && pdr->ue_addr_be == 0);
+	return (pdr->flags & UPF_PDR_REMOVE) == 0 &&
+		!((pdr->flags & UPF_PDR_UE_IPV4) != 0 && pdr->ue_addr_be == 0);
 }
 
 static bool
@@ -123,7 +136,9 @@ parts_are_valid(const struct compile_context *context, const struct parts *parts
 			return false;
 	}
 	for (unsigned i = 0; i < parts->put->n_urr; i++) {
-		if (parts->urr[i].slot >= limits->urr_slots)
+		if (parts->urr[i].slot >= limits->urr_slots ||
+			(parts->urr[i].flags & ~UPF_URR_TIMED) != 0 ||
+			parts->urr[i].quota_far != UPF_NONE16)
 			return false;
 	}
 	for (unsigned i = 0; i < parts->put->n_sdf; i++) {
@@ -164,15 +179,15 @@ static void
 compile_far(const struct upf_far *far, struct pdr *to)
 {
 	to->action = far->action;
-	to->far_flags = far->flags;
+	to->ohc = far->ohc;
 	to->tos = (far->flags & UPF_FAR_TOS) != 0 ? far->tos : 0;
-	to->peer_addr = far->peer_addr_be;
-	to->local_addr = far->local_addr_be;
+	to->peer_addr = ipv4(far->peer_addr);
+	to->local_addr = ipv4(far->local_addr);
 	to->out_teid = rte_cpu_to_be_32(far->teid);
 	to->peer_port = far->peer_port;
 	// To access only a tunnel leads. SMFs send such a FAR first and update it when the gNB's
 	// tunnel is known.
-	if (far->destination_interface == UPF_IF_ACCESS && (far->flags & UPF_FAR_OHC_GTPU) == 0 &&
+	if (far->destination_interface == UPF_IF_ACCESS && far->ohc == UPF_OHC_NONE &&
 		(far->action & UPF_FAR_FORW) != 0)
 		to->action = 0;
 }
@@ -182,19 +197,22 @@ compile_pdr(const struct compile_context *context, const struct parts *parts,
 	const struct upf_pdr *from, struct pdr *to)
 {
 	*to = (struct pdr){
-		.n3_addr = from->n3_addr_be,
+		.n3_addr = ipv4(from->n3_addr),
 		.teid = from->teid,
 		.ue_addr = from->ue_addr_be,
 		.flags = from->flags,
 		.qfi = from->qfi,
 		.pdr_id = from->pdr_id,
 		.sdf_first = from->sdf_first,
-		.sdf_count = from->sdf_count,
+		.sdf_count = (from->flags & UPF_PDR_SDF) != 0 ? from->sdf_count : 0,
 		.direction = from->source_interface == UPF_IF_ACCESS ? UPF_UL : UPF_DL,
 		.n_urr = from->n_urr,
 	};
 	for (unsigned i = 0; i < from->n_urr; i++)
-		to->urr[i] = parts->urr[from->urr[i]].slot;
+		to->urr[i] = (struct pdr_urr){
+			.slot = parts->urr[from->urr[i]].slot,
+			.flags = parts->urr[from->urr[i]].flags,
+		};
 	compile_qers(context, parts, from, to);
 	compile_far(&parts->far[from->far], to);
 }
@@ -275,9 +293,9 @@ compile_session(const struct compile_context *context, const struct upf_session_
 		rules->buffers |= (to->action & UPF_FAR_BUFF) != 0;
 		if (has_tunnel)
 			n3_keys[rules->n_n3_key++] = n3_key(to->n3_addr, to->teid);
-		else if ((from->flags & UPF_PDR_UE_IP) != 0 && to->direction == UPF_DL)
+		else if ((from->flags & UPF_PDR_UE_IPV4) != 0 && to->direction == UPF_DL)
 			ue_keys[rules->n_ue_key++] = ue_key(to->ue_addr);
-		if ((from->flags & UPF_PDR_UE_IP) != 0 && !add_ue(rules, to->ue_addr)) {
+		if ((from->flags & UPF_PDR_UE_IPV4) != 0 && !add_ue(rules, to->ue_addr)) {
 			rte_free(rules);
 			return EINVAL;
 		}

@@ -574,6 +574,7 @@ read_document(struct reader *r, struct config *config)
 		return reader_fail(r, NULL, "the file is empty; it needs at least \"interfaces\"");
 	if (read_mapping(r, "upf-u", root, KEYS(keys)) < 0)
 		return -1;
+	config->ports = UPF_PORT_N6 + 1;
 	if (limits->urr_slots == 0)
 		limits->urr_slots = limits->sessions_max * 2;
 	if (limits->qer_slots == 0)

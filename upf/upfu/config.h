@@ -54,6 +54,7 @@ struct config {
 	char socket[108];
 	struct config_limits limits;
 	struct config_interface interface[UPF_PORTS];
+	unsigned ports; // of interface[]: N9 comes last and may be absent
 	struct config_route route[CONFIG_ROUTES_MAX];
 	unsigned routes;
 	bool ue_to_ue_allowed;

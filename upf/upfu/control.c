@@ -27,6 +27,9 @@
 #define TRASH_WAIT_MS 1
 #define SEND_WAIT_MS 2000 // a upf-c that does not read for so long is gone
 
+// Of answers to what was no transaction.
+static const struct refusal nothing = {.what = UPF_REFUSED_RECORD};
+
 // ---- sending -------------------------------------------------------------------------------------
 
 static void
@@ -92,13 +95,14 @@ message_head(uint16_t op, uint32_t seq, uint32_t length)
 }
 
 static void
-send_answer(struct control *c, uint32_t seq, int status, uint32_t record)
+send_answer(struct control *c, uint32_t seq, int status, struct refusal refusal)
 {
 	struct upf_msg msg = message_head(UPF_OP_ANSWER, seq, sizeof(msg));
 	struct iovec iov = {&msg, sizeof(msg)};
 
 	msg.status = status;
-	msg.record = record;
+	msg.record = refusal.record;
+	msg.refusal = refusal.what;
 	peer_send(c, &iov, 1, -1);
 }
 
@@ -110,8 +114,8 @@ send_hello(struct control *c, uint32_t seq)
 		.boot_id = head->boot_id,
 		.shm_size = c->base.shm->size,
 		.sessions_max = c->config->limits.sessions_max,
-		.qer_slots = c->config->limits.qer_slots,
-		.urr_slots = c->config->limits.urr_slots,
+		.qer_slots = head->pairs * UPF_LINE_SLOTS,
+		.urr_slots = head->pairs * UPF_LINE_SLOTS,
 		.sessions = c->base.sessions->present,
 	};
 	struct upf_msg msg = message_head(UPF_OP_HELLO, seq, sizeof(msg) + sizeof(hello));
@@ -190,15 +194,15 @@ void
 control_take(struct control *c, size_t length)
 {
 	const struct upf_msg *msg = (const void *)c->in;
-	uint32_t record = 0;
+	struct refusal refusal = {0};
 	int status;
 
 	if (length < sizeof(*msg) || msg->magic != UPF_ABI_MAGIC || msg->length != length) {
-		send_answer(c, length >= sizeof(*msg) ? msg->seq : 0, EBADMSG, 0);
+		send_answer(c, length >= sizeof(*msg) ? msg->seq : 0, EBADMSG, nothing);
 		return;
 	}
 	if (msg->version != UPF_ABI_VERSION) {
-		send_answer(c, msg->seq, EPROTONOSUPPORT, 0);
+		send_answer(c, msg->seq, EPROTONOSUPPORT, nothing);
 		return;
 	}
 	switch (msg->op) {
@@ -206,18 +210,18 @@ control_take(struct control *c, size_t length)
 		send_hello(c, msg->seq);
 		break;
 	case UPF_OP_TRANSACTION:
-		status = transaction_run(&c->base, msg, length, &record);
+		status = transaction_run(&c->base, msg, length, &refusal);
 		if (status != 0)
 			log_warning("transaction refused", "seq=%u record=%u error=\"%s\"",
-				msg->seq, record, strerror(status));
-		send_answer(c, msg->seq, status, record);
+				msg->seq, refusal.record, strerror(status));
+		send_answer(c, msg->seq, status, refusal);
 		c->peer_ready = true;
 		break;
 	case UPF_OP_DUMP:
 		send_dump(c, msg->seq);
 		break;
 	default:
-		send_answer(c, msg->seq, EOPNOTSUPP, 0);
+		send_answer(c, msg->seq, EOPNOTSUPP, nothing);
 		break;
 	}
 }
@@ -236,7 +240,8 @@ peer_readable(struct control *c)
 			return;
 		}
 		if ((size_t)n > DATAGRAM_MAX) // cut off: its head is still true
-			send_answer(c, ((const struct upf_msg *)(void *)c->in)->seq, EMSGSIZE, 0);
+			send_answer(
+				c, ((const struct upf_msg *)(void *)c->in)->seq, EMSGSIZE, nothing);
 		else
 			control_take(c, (size_t)n);
 	}
@@ -275,31 +280,6 @@ peer_accept(struct control *c)
 
 // ---- events --------------------------------------------------------------------------------------
 
-// The control thread notices some reached volumes itself, inside a transaction; they are sent after
-// its answer.
-static void
-late_event(void *context, uint32_t session, uint32_t slot)
-{
-	struct control *c = context;
-
-	if (c->late_n == c->late_size) {
-		unsigned size = c->late_size != 0 ? c->late_size * 2 : 64;
-		struct upf_ev_urr *bigger = realloc(c->late, size * sizeof(*bigger));
-
-		if (bigger == NULL) {
-			log_warning("event lost", "reason=\"out of memory\" urr_slot=%u", slot);
-			return;
-		}
-		c->late = bigger;
-		c->late_size = size;
-	}
-	c->late[c->late_n++] = (struct upf_ev_urr){
-		.rec = {.type = UPF_REC_EV_URR, .length = sizeof(struct upf_ev_urr)},
-		.session = session,
-		.slot = slot,
-	};
-}
-
 static bool
 peer_watch_writable(struct control *c, bool on)
 {
@@ -315,14 +295,14 @@ peer_watch_writable(struct control *c, bool on)
 static bool
 events_send(struct control *c, const struct event *events, unsigned n)
 {
-	struct upf_msg msg =
-		message_head(UPF_OP_EVENT, 0, (uint32_t)(sizeof(msg) + n * sizeof(*events)));
-	struct iovec iov[2] = {
-		{&msg, sizeof(msg)},
-		{(void *)(uintptr_t)events, n * sizeof(*events)},
-	};
-	struct msghdr message = {.msg_iov = iov, .msg_iovlen = 2};
+	struct upf_msg msg = message_head(UPF_OP_EVENT, 0, sizeof(msg));
+	struct iovec iov[1 + EVENTS_PER_DATAGRAM] = {{&msg, sizeof(msg)}};
+	struct msghdr message = {.msg_iov = iov, .msg_iovlen = 1 + n};
 
+	for (unsigned i = 0; i < n; i++) {
+		iov[1 + i] = (struct iovec){(void *)(uintptr_t)&events[i], events[i].rec.length};
+		msg.length += events[i].rec.length;
+	}
 	msg.records = n;
 	if (sendmsg(c->peer_fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0)
 		return true;
@@ -355,16 +335,6 @@ worker_events(struct control *c, struct worker *w)
 static void
 events_pump(struct control *c)
 {
-	static_assert(sizeof(struct upf_ev_urr) == sizeof(struct event), "events are of one size");
-
-	while (c->peer_ready && !c->peer_full && c->late_n != 0) {
-		unsigned n = c->late_n < EVENTS_PER_DATAGRAM ? c->late_n : EVENTS_PER_DATAGRAM;
-
-		if (!events_send(c, (const struct event *)(void *)c->late, n))
-			return;
-		c->late_n -= n;
-		memmove(c->late, c->late + n, c->late_n * sizeof(*c->late));
-	}
 	for (unsigned i = 0; i < c->base.workers; i++) {
 		while (c->peer_ready && !c->peer_full && worker_events(c, c->base.worker[i]))
 			;
@@ -378,7 +348,7 @@ events_waiting(const struct control *c)
 		if (rte_ring_count(c->base.worker[i]->events) != 0)
 			return true;
 	}
-	return c->late_n != 0;
+	return false;
 }
 
 // ---- the loop ------------------------------------------------------------------------------------
@@ -485,8 +455,6 @@ control_init(struct control *c, const struct config *config)
 	memset(c, 0, sizeof(*c));
 	c->config = config;
 	c->listen_fd = c->signal_fd = c->peer_fd = c->wake_fd = -1;
-	c->base.urr_fired = late_event;
-	c->base.context = c;
 	c->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	c->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	c->in = aligned_alloc(64, DATAGRAM_MAX);
@@ -519,7 +487,6 @@ control_free(struct control *c)
 		close(c->wake_fd);
 	if (c->epoll_fd >= 0)
 		close(c->epoll_fd);
-	free(c->late);
 	free(c->base.meta);
 	free(c->out);
 	free(c->in);

@@ -19,9 +19,6 @@ struct control {
 	bool peer_ready; // it has the state, so that it may get events
 	bool peer_full;  // its socket takes no more events now
 	bool stop;
-	unsigned late_n; // events of the control thread's own, see control.c
-	struct upf_ev_urr *late;
-	unsigned late_size;
 	uint8_t *in, *out; // UPF_MSG_MAX each
 };
 

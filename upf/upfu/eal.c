@@ -105,7 +105,7 @@ eal_start(const struct config *config, const char *program, char *error, size_t 
 	argument(&a, "--iova-mode=va");
 	argument(&a, "--no-telemetry");
 	argument(&a, "--log-level=lib.*:error");
-	for (enum upf_port port = 0; port < UPF_PORTS; port++) {
+	for (enum upf_port port = 0; port < config->ports; port++) {
 		interface_arguments(&a, config, port);
 		pci |= config->interface[port].driver == CONFIG_VFIO;
 	}

@@ -19,7 +19,7 @@ far_apply(struct worker *w, struct pkt *p)
 	}
 	if (unlikely(ip->time_to_live <= 1))
 		return UPF_DROP_TTL_EXCEEDED;
-	if ((pdr->far_flags & UPF_FAR_OHC_GTPU) != 0) {
+	if (pdr->ohc != UPF_OHC_NONE) {
 		if (unlikely(p->ip_len + gtpu_overhead(pdr) > w->port[UPF_PORT_N3].mtu))
 			return UPF_DROP_TOO_BIG;
 	} else {

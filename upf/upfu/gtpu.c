@@ -126,6 +126,7 @@ take_error_indication(struct worker *w, struct rte_mbuf *m, const uint8_t *ie, u
 	struct event event = {
 		.error_ind = {
 			.rec = {.type = UPF_REC_EV_ERROR_IND, .length = sizeof(event.error_ind)},
+			.ohc = UPF_OHC_GTPU4,
 		}};
 	bool has_teid = false, has_peer = false;
 
@@ -151,7 +152,7 @@ take_error_indication(struct worker *w, struct rte_mbuf *m, const uint8_t *ie, u
 			if (octets > len)
 				return UPF_DROP_MALFORMED_GTPU;
 			if (ie[0] == GTPU_IE_PEER_ADDRESS && octets == 7) {
-				memcpy(&event.error_ind.peer_addr_be, ie + 3, 4);
+				memcpy(event.error_ind.peer_addr, ie + 3, 4);
 				has_peer = true;
 			}
 		}

@@ -39,8 +39,10 @@ start_memory(struct upf_u *u)
 {
 	const struct config_limits *limits = &u->config.limits;
 	const struct config_interface *in = u->config.interface;
-	uint16_t mtu = RTE_MAX(in[UPF_PORT_N3].mtu, in[UPF_PORT_N6].mtu);
+	uint16_t mtu = 0;
 
+	for (enum upf_port port = 0; port < u->config.ports; port++)
+		mtu = RTE_MAX(mtu, in[port].mtu);
 	u->pool = eal_create_pool(limits->mbufs, u->config.workers, mtu);
 	u->qer = rte_zmalloc("qer", (size_t)limits->qer_slots * sizeof(*u->qer), 64);
 	if (u->pool == NULL || u->qer == NULL ||
@@ -52,7 +54,8 @@ start_memory(struct upf_u *u)
 			limits->qer_slots);
 		return -1;
 	}
-	if (shm_init(&u->shm, u->config.workers, limits->urr_slots, rte_get_tsc_hz()) < 0) {
+	if (shm_init(&u->shm, u->config.workers, RTE_MAX(limits->qer_slots, limits->urr_slots),
+		    rte_get_tsc_hz()) < 0) {
 		log_error("no shared memory for counters", "error=\"%s\" urr_slots=%u",
 			strerror(errno), limits->urr_slots);
 		return -1;
@@ -63,10 +66,10 @@ start_memory(struct upf_u *u)
 static int
 start_ports(struct upf_u *u)
 {
-	static const char *const names[UPF_PORTS] = {"n3", "n6"};
+	static const char *const names[UPF_PORTS] = {"n3", "n6", "n9"};
 	char error[256];
 
-	for (enum upf_port port = 0; port < UPF_PORTS; port++) {
+	for (enum upf_port port = 0; port < u->config.ports; port++) {
 		const struct config_interface *in = &u->config.interface[port];
 
 		// A device that fails to probe does not stop EAL.
@@ -96,10 +99,10 @@ start_workers(struct upf_u *u)
 		.config = &u->config,
 		.sessions = &u->sessions,
 		.qer = u->qer,
-		.urr = u->shm.urr,
+		.slots = u->shm.slots,
 		.stats = u->shm.workers,
 		.pool = u->pool,
-		.ethdev = {u->ethdev[0], u->ethdev[1]},
+		.ethdev = {u->ethdev[0], u->ethdev[1], u->ethdev[2]},
 		.peers = u->worker,
 		.wake_fd = u->control.wake_fd,
 		.control_waits = &u->control.waits,

@@ -83,10 +83,10 @@ pdr_matches(const struct rules *rules, const struct pdr *pdr, const struct pkt *
 		return false;
 	if ((pdr->flags & UPF_PDR_QFI) != 0 && pdr->qfi != p->qfi)
 		return false;
-	if ((pdr->flags & UPF_PDR_UE_IP) != 0 &&
+	if ((pdr->flags & UPF_PDR_UE_IPV4) != 0 &&
 		pdr->ue_addr != (pdr->direction == UPF_UL ? ip->src_addr : ip->dst_addr))
 		return false;
-	if (likely(pdr->sdf_count == 0))
+	if (likely((pdr->flags & UPF_PDR_SDF) == 0))
 		return true;
 	for (unsigned i = 0; i < pdr->sdf_count; i++) {
 		if (sdf_matches(&rules->sdf[pdr->sdf_first + i], ip, p->ip_len,
@@ -135,7 +135,7 @@ pdr_match(struct worker *w, struct pkt *p)
 	for (unsigned i = 0; i < pdr->n_qer; i++)
 		rte_prefetch0(&w->qer[pdr->qer[i].slot]);
 	for (unsigned i = 0; i < pdr->n_urr; i++)
-		rte_prefetch0(&w->urr[pdr->urr[i]].dir[pdr->direction]);
+		rte_prefetch0(shm_urr(&w->slots, pdr->urr[i].slot, pdr->direction));
 	return PKT_NEXT;
 }
 

@@ -18,7 +18,7 @@ static int
 rewrite(struct worker *w, struct pkt *p)
 {
 	const struct pdr *pdr = p->pdr;
-	bool to_tunnel = (pdr->far_flags & UPF_FAR_OHC_GTPU) != 0;
+	bool to_tunnel = pdr->ohc != UPF_OHC_NONE;
 	enum upf_port port = to_tunnel ? UPF_PORT_N3 : UPF_PORT_N6;
 	struct rte_mbuf *m = p->m;
 	struct rte_ether_hdr *eth;

@@ -31,6 +31,12 @@ struct pdr_qer {
 	uint32_t reserved;
 };
 
+struct pdr_urr {
+	uint32_t slot;
+	uint8_t flags; // UPF_URR_*
+	uint8_t reserved[3];
+};
+
 // A PDR with its FAR, QERs and URRs resolved: all that a packet needs, in two cache lines.
 struct pdr {
 	// Match
@@ -47,8 +53,8 @@ struct pdr {
 	uint8_t n_urr;
 	uint8_t gate_closed; // of any QER, in this direction
 	// FAR
-	uint8_t action;    // UPF_FAR_*; FORW to access without an outer header has none
-	uint8_t far_flags; // UPF_FAR_OHC_GTPU, UPF_FAR_TOS
+	uint8_t action; // UPF_FAR_*; FORW to access without an outer header has none
+	uint8_t ohc;    // enum upf_ohc
 	uint8_t tos;
 	uint8_t out_qfi; // of the PDU Session Container written, 0: none
 	uint16_t peer_port;
@@ -56,13 +62,15 @@ struct pdr {
 	rte_be32_t peer_addr;
 	rte_be32_t local_addr;
 	rte_be32_t out_teid;
-	uint32_t urr[UPF_PDR_URRS]; // slots
+	uint16_t reserved2[10];
 	// second line
 	struct pdr_qer qer[UPF_PDR_QERS];
+	// third line
+	struct pdr_urr urr[UPF_PDR_URRS];
 };
 static_assert(sizeof(struct pdr_qer) == 16, "pdr_qer");
-static_assert(offsetof(struct pdr, qer) == 64, "match, FAR and URRs in the first line");
-static_assert(sizeof(struct pdr) == 128, "two cache lines");
+static_assert(offsetof(struct pdr, qer) == 64, "match and FAR in the first line");
+static_assert(sizeof(struct pdr) == 192, "three cache lines");
 
 #define RULES_UES 4u // UE IP addresses of one PDU session
 

@@ -8,6 +8,8 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include <rte_cycles.h>
+
 #ifndef F_SEAL_FUTURE_WRITE // Linux 5.1; glibc's headers may be older
 #define F_SEAL_FUTURE_WRITE 0x0010
 #endif
@@ -19,12 +21,17 @@ page_align(uint64_t size)
 }
 
 int
-shm_init(struct shm *shm, uint32_t workers, uint32_t urr_slots, uint64_t tsc_hz)
+shm_init(struct shm *shm, uint32_t workers, uint32_t slots, uint64_t tsc_hz)
 {
 	uint64_t workers_offset = page_align(sizeof(struct upf_shm));
-	uint64_t urr_offset =
+	uint64_t pairs_offset =
 		page_align(workers_offset + workers * sizeof(struct upf_worker_stats));
-	uint64_t size = page_align(urr_offset + (uint64_t)urr_slots * sizeof(struct upf_urr_slot));
+	uint64_t pairs = ((uint64_t)slots + UPF_LINE_SLOTS - 1) / UPF_LINE_SLOTS;
+	uint64_t meters_offset = page_align(pairs_offset + pairs * sizeof(struct upf_slot_pair));
+	uint64_t times_offset =
+		page_align(meters_offset + pairs * UPF_LINE_SLOTS * sizeof(struct upf_urr_meter));
+	uint64_t size =
+		page_align(times_offset + pairs * UPF_LINE_SLOTS * sizeof(struct upf_urr_times));
 	uint8_t *base = MAP_FAILED;
 
 	memset(shm, 0, sizeof(*shm));
@@ -40,20 +47,28 @@ shm_init(struct shm *shm, uint32_t workers, uint32_t urr_slots, uint64_t tsc_hz)
 		goto fail;
 	shm->head = (struct upf_shm *)(void *)base;
 	shm->workers = (struct upf_worker_stats *)(void *)(base + workers_offset);
-	shm->urr = (struct upf_urr_slot *)(void *)(base + urr_offset);
+	shm->slots = (struct shm_slots){
+		.pair = (struct upf_slot_pair *)(void *)(base + pairs_offset),
+		.meter = (struct upf_urr_meter *)(void *)(base + meters_offset),
+		.times = (struct upf_urr_times *)(void *)(base + times_offset),
+		.tsc_0 = rte_rdtsc(),
+		.ms_per_tsc = UINT64_MAX / (tsc_hz / 1000),
+	};
 	*shm->head = (struct upf_shm){
 		.magic = UPF_ABI_MAGIC,
 		.version = UPF_ABI_VERSION,
 		.tsc_hz = tsc_hz,
 		.workers_offset = workers_offset,
-		.urr_offset = urr_offset,
+		.pairs_offset = pairs_offset,
+		.meters_offset = meters_offset,
+		.times_offset = times_offset,
+		.tsc_0 = shm->slots.tsc_0,
 		.workers = workers,
-		.urr_slots = urr_slots,
+		.pairs = (uint32_t)pairs,
 	};
 	if (getrandom(&shm->head->boot_id, sizeof(shm->head->boot_id), 0) !=
 		(ssize_t)sizeof(shm->head->boot_id))
 		goto fail;
-	// fire_at 0 means unarmed (see urr.c), so that the pages of unused slots stay untouched.
 	return 0;
 fail:
 	if (base != MAP_FAILED)

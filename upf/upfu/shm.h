@@ -1,4 +1,5 @@
-// The memory segment that upf-c maps read-only: statistics per worker and one slot per URR.
+// The memory segment that upf-c maps read-only: statistics per worker and the slots of
+// QERs and URRs.
 //
 // upf-u writes it without locks; every word has one writing thread (upf_abi.h), and readers take
 // naturally aligned 64-bit words. The descriptor is sealed so that nobody else can map it writable.
@@ -9,16 +10,40 @@
 
 #include "upf_abi.h"
 
+struct shm_slots {
+	struct upf_slot_pair *pair;
+	struct upf_urr_meter *meter; // by URR slot
+	struct upf_urr_times *times; // by URR slot
+	uint64_t tsc_0;
+	uint64_t ms_per_tsc; // 2^64 milliseconds a TSC cycle
+};
+
 struct shm {
 	int fd;
 	uint64_t size;
 	struct upf_shm *head;
 	struct upf_worker_stats *workers;
-	struct upf_urr_slot *urr;
+	struct shm_slots slots;
 };
 
-int shm_init(struct shm *shm, uint32_t workers, uint32_t urr_slots, uint64_t tsc_hz);
+// Room for at least `slots` QERs and as many URRs.
+int shm_init(struct shm *shm, uint32_t workers, uint32_t slots, uint64_t tsc_hz);
 void shm_free(struct shm *shm);
+
+static inline struct upf_urr_counter *
+shm_urr(const struct shm_slots *slots, uint32_t slot, unsigned direction)
+{
+	return &slots->pair[slot / UPF_LINE_SLOTS].dir[direction].urr[slot % UPF_LINE_SLOTS];
+}
+
+// Milliseconds of upf_urr_times, never 0.
+static inline uint32_t
+shm_ms(const struct shm_slots *slots, uint64_t tsc)
+{
+	__extension__ typedef unsigned __int128 wide;
+
+	return (uint32_t)((wide)(tsc - slots->tsc_0) * slots->ms_per_tsc >> 64) + 1;
+}
 
 // A counter with one writer: a plain add, stored whole for the reader in the other process.
 static inline void

@@ -17,6 +17,7 @@ void qer_burst(struct worker *w, struct burst *b);
 void far_burst(struct worker *w, struct burst *b);
 // urr.c: volumes.
 void urr_burst(struct worker *w, struct burst *b);
+void urr_look(struct worker *w, uint32_t session, uint32_t slot);
 // rewrite.c: headers off, headers on, to the neighbour.
 void rewrite_burst(struct worker *w, struct burst *b);
 

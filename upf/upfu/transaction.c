@@ -110,6 +110,7 @@ struct plan {
 	uint32_t n;
 	uint32_t new_n3, new_ue; // keys that will be added
 	uint32_t commands;       // at most, to each worker
+	uint32_t key_refused;    // enum upf_refusal of an EEXIST
 };
 
 static const struct rules *
@@ -141,8 +142,11 @@ plan_keys(struct plan *plan, enum overlay_space space, const uint64_t *keys, uin
 
 		if (owner == session)
 			continue;
-		if (owner != BUCKETMAP_NONE)
+		if (owner != BUCKETMAP_NONE) {
+			plan->key_refused =
+				space == OVERLAY_N3 ? UPF_REFUSED_FTEID : UPF_REFUSED_UE_IP;
 			return EEXIST;
+		}
 		++*added;
 		if (overlay_set(&plan->overlay, space, keys[i], session) != 0)
 			return ENOMEM;
@@ -244,9 +248,10 @@ plan_blob(struct plan *plan, struct op *op)
 }
 
 static int
-plan_arm(const struct plan *plan, const struct upf_urr_arm *arm)
+plan_arm(struct plan *plan, const struct upf_urr_arm *arm)
 {
-	return arm->slot < plan->base->shm->head->urr_slots &&
+	plan->commands++;
+	return arm->slot < plan->base->shm->head->pairs * UPF_LINE_SLOTS &&
 			arm->session < plan->base->sessions->max
 		? 0
 		: EINVAL;
@@ -256,7 +261,10 @@ static int
 plan_end_marker(struct plan *plan, const struct upf_end_marker *marker)
 {
 	plan->commands++;
-	return marker->peer_addr_be != 0 && marker->peer_port != 0 ? 0 : EINVAL;
+	return marker->ohc == UPF_OHC_GTPU4 && marker->qfi == 0 && marker->peer_port != 0 &&
+			memcmp(marker->peer_addr, (upf_addr){0}, sizeof(upf_addr)) != 0
+		? 0
+		: EINVAL;
 }
 
 static size_t
@@ -364,19 +372,55 @@ tell_rules_changed(struct rule_base *base, uint32_t session)
 		send_command(base, i, &command);
 }
 
-// A slot that was never armed holds 0; unarmed is UINT64_MAX from here on.
+// Writes a meter so that the worker sees the old values or the new ones (urr.c), and makes it look.
 static void
-name_slot(struct rule_base *base, uint32_t slot, uint32_t session)
+write_meter(struct rule_base *base, const struct upf_urr_arm *arm)
 {
-	for (unsigned dir = 0; dir < 2; dir++) {
-		struct upf_urr_counter *c = &base->shm->urr[slot].dir[dir];
+	const struct shm_slots *slots = &base->shm->slots;
+	struct upf_urr_meter *meter = &slots->meter[arm->slot];
+	uint32_t generation = meter->generation;
 
-		__atomic_store_n(&c->session, session, __ATOMIC_RELAXED);
-		if (c->fire_at == 0)
-			__atomic_store_n(&c->fire_at, UINT64_MAX, __ATOMIC_RELAXED);
-		if (c->fire_at_total == 0)
-			__atomic_store_n(&c->fire_at_total, UINT64_MAX, __ATOMIC_RELAXED);
-	}
+	__atomic_store_n(&meter->generation, generation + 1, __ATOMIC_RELAXED);
+	// Release: no value is written before the odd generation.
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	__atomic_store_n(&meter->total, arm->total, __ATOMIC_RELAXED);
+	__atomic_store_n(&meter->ul, arm->ul, __ATOMIC_RELAXED);
+	__atomic_store_n(&meter->dl, arm->dl, __ATOMIC_RELAXED);
+	__atomic_store_n(&meter->quota_total, arm->quota_total, __ATOMIC_RELAXED);
+	__atomic_store_n(&meter->quota_ul, arm->quota_ul, __ATOMIC_RELAXED);
+	__atomic_store_n(&meter->quota_dl, arm->quota_dl, __ATOMIC_RELAXED);
+	__atomic_store_n(&meter->session, arm->session, __ATOMIC_RELAXED);
+	__atomic_store_n(
+		&slots->times[arm->slot].inactivity_ms, arm->inactivity_ms, __ATOMIC_RELAXED);
+	// Release: pairs with the acquire-load in arming_read(). 0 means never armed.
+	__atomic_store_n(
+		&meter->generation, generation + 2 != 0 ? generation + 2 : 2, __ATOMIC_RELEASE);
+	// Sequentially consistent: pairs with the fence of urr_look().
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	for (unsigned dir = 0; dir < 2; dir++)
+		__atomic_store_n(&shm_urr(slots, arm->slot, dir)->look_at, 0, __ATOMIC_RELAXED);
+}
+
+// What another session armed is nothing to this one.
+static void
+give_out_slot(struct rule_base *base, uint32_t slot, uint32_t session)
+{
+	const struct upf_urr_meter *meter = &base->shm->slots.meter[slot];
+	struct upf_urr_arm unarmed = {
+		.slot = slot,
+		.session = session,
+		.total = UINT64_MAX,
+		.ul = UINT64_MAX,
+		.dl = UINT64_MAX,
+		.quota_total = UINT64_MAX,
+		.quota_ul = UINT64_MAX,
+		.quota_dl = UINT64_MAX,
+	};
+
+	if (meter->generation != 0 && meter->session == session)
+		return;
+	base->shm->slots.times[slot] = (struct upf_urr_times){0};
+	write_meter(base, &unarmed);
 }
 
 static void
@@ -400,7 +444,7 @@ apply_put(struct rule_base *base, struct op *op)
 
 	for (unsigned i = 0; i < op->rules->n_tunnel + op->rules->n_plain; i++) {
 		for (unsigned u = 0; u < op->rules->pdr[i].n_urr; u++)
-			name_slot(base, op->rules->pdr[i].urr[u], session);
+			give_out_slot(base, op->rules->pdr[i].urr[u].slot, session);
 	}
 	session_publish(base->sessions, session, op->rules);
 	op->rules = NULL;
@@ -413,30 +457,11 @@ apply_put(struct rule_base *base, struct op *op)
 static void
 apply_arm(struct rule_base *base, const struct upf_urr_arm *arm)
 {
-	struct upf_urr_slot *slot = &base->shm->urr[arm->slot];
-	struct upf_urr_counter *ul = &slot->dir[UPF_UL], *dl = &slot->dir[UPF_DL];
-	uint64_t armed[3] = {arm->total, arm->ul, arm->dl};
-	uint64_t *fire_at[3] = {&ul->fire_at_total, &ul->fire_at, &dl->fire_at};
-	uint64_t volume[3];
+	struct command look = {.op = COMMAND_URR_LOOK, .session = arm->session, .slot = arm->slot};
 
-	name_slot(base, arm->slot, arm->session);
-	__atomic_store_n(&dl->fire_at_total, arm->total, __ATOMIC_RELEASE);
-	// Release: pairs with the worker's compare-and-swap in urr.c.
-	for (unsigned i = 0; i < 3; i++)
-		__atomic_store_n(fire_at[i], armed[i], __ATOMIC_SEQ_CST);
-	volume[1] = __atomic_load_n(&ul->bytes, __ATOMIC_SEQ_CST);
-	volume[2] = __atomic_load_n(&dl->bytes, __ATOMIC_SEQ_CST);
-	volume[0] = volume[1] + volume[2];
-	// Reached already: there may be no further packet to notice it.
-	for (unsigned i = 0; i < 3; i++) {
-		if (armed[i] != UINT64_MAX && volume[i] >= armed[i] &&
-			__atomic_compare_exchange_n(fire_at[i], &armed[i], UINT64_MAX, false,
-				__ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
-			if (i == 0)
-				__atomic_store_n(&dl->fire_at_total, UINT64_MAX, __ATOMIC_RELAXED);
-			base->urr_fired(base->context, arm->session, arm->slot);
-		}
-	}
+	write_meter(base, arm);
+	// It may be reached already, and there may be no further packet to notice it.
+	send_command(base, 0, &look);
 }
 
 static bool
@@ -481,31 +506,53 @@ apply_end_markers(struct rule_base *base, const struct plan *plan)
 
 		if (marker->rec.type != UPF_REC_END_MARKER)
 			continue;
-		command.peer_addr = marker->peer_addr_be;
-		command.local_addr = marker->local_addr_be;
+		memcpy(&command.peer_addr, marker->peer_addr, sizeof(command.peer_addr));
+		memcpy(&command.local_addr, marker->local_addr, sizeof(command.local_addr));
 		command.teid = marker->teid;
 		command.peer_port = marker->peer_port;
 		send_command(base, 0, &command);
 	}
 }
 
+// EEXIST has been told apart where it arose.
+static uint32_t
+refusal_of(int rc, uint32_t key_refused)
+{
+	switch (rc) {
+	case 0:
+		return 0;
+	case EEXIST:
+		return key_refused;
+	case ENOMEM:
+		return UPF_REFUSED_MEMORY;
+	case ENOBUFS:
+		return UPF_REFUSED_BUSY;
+	default:
+		return UPF_REFUSED_RECORD;
+	}
+}
+
 int
-transaction_run(struct rule_base *base, const struct upf_msg *msg, size_t length, uint32_t *record)
+transaction_run(
+	struct rule_base *base, const struct upf_msg *msg, size_t length, struct refusal *refusal)
 {
 	struct plan plan = {.base = base};
 	bool wait = false;
 	int rc = EINVAL;
 
-	*record = 0;
+	*refusal = (struct refusal){.what = UPF_REFUSED_RECORD};
 	// A record has 8 octets at least, so that the count cannot ask for more memory than it brings.
 	if (msg->records > (length - sizeof(*msg)) / sizeof(struct upf_record))
 		return EINVAL;
 	plan.op = calloc(msg->records + 1, sizeof(*plan.op));
-	if (plan.op == NULL)
+	if (plan.op == NULL) {
+		refusal->what = UPF_REFUSED_MEMORY;
 		return ENOMEM;
-	rc = plan_all(&plan, msg, length, record);
+	}
+	rc = plan_all(&plan, msg, length, &refusal->record);
+	refusal->what = refusal_of(rc, plan.key_refused);
 	if (rc == 0) {
-		*record = 0;
+		refusal->record = 0;
 		for (uint32_t i = 0; i < plan.n; i++)
 			wait |= apply(base, &plan.op[i]);
 		if (wait)

@@ -20,14 +20,16 @@ struct rule_base { // what transactions change
 	unsigned workers;
 	uint8_t *meta; // upf-c's META blob
 	uint32_t meta_len;
-	// Called for an armed volume that has been reached already.
-	void (*urr_fired)(void *context, uint32_t session, uint32_t slot);
-	void *context;
+};
+
+struct refusal {
+	uint32_t record; // index of the refused record
+	uint32_t what;   // enum upf_refusal, 0: nothing was refused
 };
 
 // Runs the transaction in msg, length octets from the socket. Returns 0 or a positive errno; then
-// *record is the index of the refused record.
+// *refusal says what was refused.
 int transaction_run(
-	struct rule_base *base, const struct upf_msg *msg, size_t length, uint32_t *record);
+	struct rule_base *base, const struct upf_msg *msg, size_t length, struct refusal *refusal);
 
 #endif

@@ -1,70 +1,237 @@
-// Volume counters (TS 29.244 5.2.2): octets and packets of the user's IP packets that are forwarded,
-// counted in the direction's line of the URR's slot, which upf-c reads. When an armed volume is
-// reached the control thread is told once.
+// Volumes (TS 29.244 5.2.2): octets and packets of the user's IP packets that are forwarded, counted
+// in the direction's line of the URR's slot, which upf-c reads; and what happens at the thresholds
+// and quotas that upf-c has armed (struct upf_urr_meter).
 //
-// upf-c's threshold arrives through the control thread, which writes fire_at; the worker takes it
-// back with compare-and-swap, so that arming and firing never lose each other.
+// The way of a packet compares its counter with look_at alone, the value at which there may be
+// something to do; urr_look() then thinks and sets both directions' look_at anew. A volume of both
+// directions together is split in two halves, so that it cannot be reached unseen.
+//
+// The control thread arms: it writes the meter between two changes of its generation (odd: not
+// whole) and then sets look_at to 0. The worker writes look_at and then looks at the generation
+// again; so either it sees the new arming, or the control thread's 0 stays.
 #include "stages.h"
 
 #include "shm.h"
 
-// Tells the control thread once that *fire_at was reached. Returns whether it did.
-// 0 (a slot never armed) and UINT64_MAX are unarmed.
-static bool
-urr_fire(struct worker *w, const struct pkt *p, uint32_t slot, uint64_t *fire_at, uint64_t volume)
-{
-	struct event event = {.urr = {
-				      .rec = {.type = UPF_REC_EV_URR, .length = sizeof(event.urr)},
-				      .session = p->session,
-				      .slot = slot,
-			      }};
-	// Acquire/release: pairs with the control thread's stores in apply_arm().
-	uint64_t armed = __atomic_load_n(fire_at, __ATOMIC_ACQUIRE), taken = UINT64_MAX;
+// In the meter's flags, above which stands the generation that they are of.
+#define FIRED_TOTAL 0x01u
+#define FIRED_UL 0x02u
+#define FIRED_DL 0x04u
+#define FIRED_QUOTA 0x08u
+#define FIRED_BITS 8u
 
-	if (armed == 0 || volume < armed ||
-		!__atomic_compare_exchange_n(
-			fire_at, &armed, UINT64_MAX, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-		return false;
-	if (worker_raise(w, &event))
-		return true;
-	// The ring is full: armed again, unless anew meanwhile, so that the next packet tries again.
-	__atomic_compare_exchange_n(
-		fire_at, &taken, armed, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
-	return false;
+struct volumes {
+	uint64_t ul, dl, total;
+};
+
+struct arming { // one reading of a meter
+	struct volumes threshold, quota;
+	uint32_t generation;
+	uint32_t fired; // FIRED_*
+};
+
+static struct volumes
+urr_volumes(const struct worker *w, uint32_t slot)
+{
+	struct volumes v = {
+		.ul = shm_urr(&w->slots, slot, UPF_UL)->bytes,
+		.dl = shm_urr(&w->slots, slot, UPF_DL)->bytes,
+	};
+
+	v.total = v.ul + v.dl;
+	return v;
 }
 
-static inline void
-urr_add(struct worker *w, const struct pkt *p, uint32_t slot)
+static struct volumes
+volumes_read(const uint64_t *total, const uint64_t *ul, const uint64_t *dl)
 {
-	struct upf_urr_counter *mine = &w->urr[slot].dir[p->pdr->direction];
-	uint64_t bytes = mine->bytes + p->ip_len;
-	uint64_t total_at;
+	return (struct volumes){
+		.ul = __atomic_load_n(ul, __ATOMIC_RELAXED),
+		.dl = __atomic_load_n(dl, __ATOMIC_RELAXED),
+		.total = __atomic_load_n(total, __ATOMIC_RELAXED),
+	};
+}
 
-	shm_add(&mine->bytes, p->ip_len);
-	shm_add(&mine->packets, 1);
-	__atomic_store_n(&mine->last_tsc, w->now, __ATOMIC_RELAXED);
-	if (unlikely(mine->first_tsc == 0))
-		__atomic_store_n(&mine->first_tsc, w->now, __ATOMIC_RELAXED);
-	if (unlikely(bytes >= mine->fire_at))
-		urr_fire(w, p, slot, &mine->fire_at, bytes);
-	total_at = __atomic_load_n(&mine->fire_at_total, __ATOMIC_RELAXED);
-	if (total_at != 0 && total_at != UINT64_MAX) {
-		struct upf_urr_counter *other = &w->urr[slot].dir[!p->pdr->direction];
-		uint64_t total = bytes + __atomic_load_n(&other->bytes, __ATOMIC_RELAXED);
+// False while the control thread writes it.
+static bool
+arming_read(const struct upf_urr_meter *meter, struct arming *a)
+{
+	uint32_t flags = meter->flags;
 
-		if (unlikely(total >= total_at) &&
-			urr_fire(w, p, slot, &mine->fire_at_total, total))
-			__atomic_store_n(&other->fire_at_total, UINT64_MAX, __ATOMIC_RELAXED);
+	// Acquire: pairs with the control thread's release-store when the meter was whole.
+	a->generation = __atomic_load_n(&meter->generation, __ATOMIC_ACQUIRE);
+	if (a->generation == 0) // never armed
+		a->threshold = a->quota = (struct volumes){UINT64_MAX, UINT64_MAX, UINT64_MAX};
+	else {
+		a->threshold = volumes_read(&meter->total, &meter->ul, &meter->dl);
+		a->quota = volumes_read(&meter->quota_total, &meter->quota_ul, &meter->quota_dl);
 	}
+	a->fired = flags >> FIRED_BITS == (a->generation & UINT32_MAX >> FIRED_BITS)
+		? flags & ((1u << FIRED_BITS) - 1)
+		: 0;
+	// Acquire: the values were read before the generation is read again.
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return (a->generation & 1) == 0 &&
+		__atomic_load_n(&meter->generation, __ATOMIC_RELAXED) == a->generation;
+}
+
+static bool
+is_exhausted(const struct volumes *quota, const struct volumes *now)
+{
+	return now->total >= quota->total || now->ul >= quota->ul || now->dl >= quota->dl;
+}
+
+// What was reached since the last look.
+static uint32_t
+newly_reached(const struct arming *a, const struct volumes *now)
+{
+	uint32_t reached = 0;
+
+	if (now->total >= a->threshold.total)
+		reached |= FIRED_TOTAL;
+	if (now->ul >= a->threshold.ul)
+		reached |= FIRED_UL;
+	if (now->dl >= a->threshold.dl)
+		reached |= FIRED_DL;
+	if (is_exhausted(&a->quota, now))
+		reached |= FIRED_QUOTA;
+	return reached & ~a->fired;
+}
+
+// The next value of bytes, a direction's counter, at which to look because of limits on it and on
+// the total.
+static uint64_t
+next_look(uint64_t bytes, uint64_t own_limit, uint64_t total, uint64_t total_limit)
+{
+	uint64_t at = own_limit > bytes ? own_limit : UINT64_MAX;
+
+	if (total_limit != UINT64_MAX && total_limit > total) {
+		uint64_t half = (total_limit - total + 1) / 2;
+
+		at = bytes + half < at ? bytes + half : at;
+	}
+	return at;
+}
+
+static void
+set_look_at(struct worker *w, uint32_t slot, uint64_t ul, uint64_t dl)
+{
+	__atomic_store_n(&shm_urr(&w->slots, slot, UPF_UL)->look_at, ul, __ATOMIC_RELAXED);
+	__atomic_store_n(&shm_urr(&w->slots, slot, UPF_DL)->look_at, dl, __ATOMIC_RELAXED);
+}
+
+static uint64_t
+look_at(const struct arming *a, const struct volumes *now, uint64_t bytes, uint64_t threshold,
+	uint64_t quota)
+{
+	uint64_t t = next_look(bytes, threshold, now->total, a->threshold.total);
+	uint64_t q = next_look(bytes, quota, now->total, a->quota.total);
+
+	return t < q ? t : q;
+}
+
+void
+urr_look(struct worker *w, uint32_t session, uint32_t slot)
+{
+	struct upf_urr_meter *meter = &w->slots.meter[slot];
+	struct volumes now = urr_volumes(w, slot);
+	struct event event = {.urr = {
+				      .rec = {.type = UPF_REC_EV_URR, .length = sizeof(event.urr)},
+				      .session = session,
+				      .slot = slot,
+			      }};
+	struct arming a;
+	uint32_t reached;
+
+	if (!arming_read(meter, &a)) {
+		set_look_at(w, slot, 0, 0);
+		return;
+	}
+	reached = newly_reached(&a, &now);
+	if (reached != 0) {
+		if (!worker_raise(w, &event)) { // the next packet tries again
+			set_look_at(w, slot, 0, 0);
+			return;
+		}
+		__atomic_store_n(&meter->flags, a.generation << FIRED_BITS | a.fired | reached,
+			__ATOMIC_RELAXED);
+	}
+	if (is_exhausted(&a.quota, &now))
+		set_look_at(w, slot, 0, 0); // every packet is to be stopped
+	else
+		set_look_at(w, slot, look_at(&a, &now, now.ul, a.threshold.ul, a.quota.ul),
+			look_at(&a, &now, now.dl, a.threshold.dl, a.quota.dl));
+	// Sequentially consistent: pairs with the fence of the control thread between the generation
+	// and its 0 in look_at.
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&meter->generation, __ATOMIC_RELAXED) != a.generation)
+		set_look_at(w, slot, 0, 0);
+}
+
+static bool
+urr_is_exhausted(const struct worker *w, uint32_t slot)
+{
+	struct volumes now = urr_volumes(w, slot);
+	struct arming a;
+
+	return arming_read(&w->slots.meter[slot], &a) && is_exhausted(&a.quota, &now);
+}
+
+static void
+urr_times(struct worker *w, uint32_t slot)
+{
+	struct upf_urr_times *times = &w->slots.times[slot];
+	uint32_t now = shm_ms(&w->slots, w->now);
+	uint32_t gap, inactivity = __atomic_load_n(&times->inactivity_ms, __ATOMIC_RELAXED);
+
+	if (times->first_ms == 0) {
+		__atomic_store_n(&times->last_ms, now, __ATOMIC_RELAXED);
+		__atomic_store_n(&times->first_ms, now, __ATOMIC_RELAXED);
+		return;
+	}
+	gap = now - times->last_ms;
+	if (inactivity != 0 && gap > inactivity)
+		gap = inactivity;
+	__atomic_store_n(&times->active_ms, times->active_ms + gap, __ATOMIC_RELAXED);
+	__atomic_store_n(&times->last_ms, now, __ATOMIC_RELAXED);
+}
+
+// Counts the packet in all URRs of its PDR, or in none when the quota of one is used up.
+static int
+urr_count(struct worker *w, struct pkt *p)
+{
+	const struct pdr *pdr = p->pdr;
+	uint32_t look = 0;
+
+	for (unsigned i = 0; i < pdr->n_urr; i++) {
+		const struct upf_urr_counter *c =
+			shm_urr(&w->slots, pdr->urr[i].slot, pdr->direction);
+
+		if (unlikely(
+			    c->bytes + p->ip_len >= __atomic_load_n(&c->look_at, __ATOMIC_RELAXED)))
+			look |= 1u << i;
+	}
+	for (unsigned i = 0; unlikely(look >> i != 0); i++) {
+		if ((look >> i & 1) != 0 && urr_is_exhausted(w, pdr->urr[i].slot))
+			return UPF_DROP_QUOTA_EXHAUSTED;
+	}
+	for (unsigned i = 0; i < pdr->n_urr; i++) {
+		struct upf_urr_counter *c = shm_urr(&w->slots, pdr->urr[i].slot, pdr->direction);
+
+		shm_add(&c->bytes, p->ip_len);
+		shm_add(&c->packets, 1);
+		if (unlikely((pdr->urr[i].flags & UPF_URR_TIMED) != 0))
+			urr_times(w, pdr->urr[i].slot);
+	}
+	for (unsigned i = 0; unlikely(look >> i != 0); i++) {
+		if ((look >> i & 1) != 0)
+			urr_look(w, p->session, pdr->urr[i].slot);
+	}
+	return PKT_NEXT;
 }
 
 void
 urr_burst(struct worker *w, struct burst *b)
 {
-	for (unsigned i = 0; i < b->n; i++) {
-		const struct pkt *p = b->live[i];
-
-		for (unsigned u = 0; u < p->pdr->n_urr; u++)
-			urr_add(w, p, p->pdr->urr[u]);
-	}
+	burst_each(w, b, urr_count);
 }

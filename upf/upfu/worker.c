@@ -113,10 +113,17 @@ worker_take_commands(struct worker *w)
 	unsigned n = 0;
 
 	while (n < BURST && rte_ring_sc_dequeue_elem(w->commands, &command, sizeof(command)) == 0) {
-		if (command.op == COMMAND_RULES_CHANGED)
+		switch ((enum command_op)command.op) {
+		case COMMAND_RULES_CHANGED:
 			buffer_rules_changed(w, command.session);
-		else
+			break;
+		case COMMAND_END_MARKER:
 			gtpu_send_end_marker(w, &command);
+			break;
+		case COMMAND_URR_LOOK:
+			urr_look(w, command.session, command.slot);
+			break;
+		}
 		n++;
 	}
 	return n;
@@ -143,7 +150,7 @@ worker_poll(struct worker *w)
 
 	w->now = rte_rdtsc();
 	work += worker_take_commands(w);
-	for (enum upf_port port = 0; port < UPF_PORTS; port++) {
+	for (enum upf_port port = 0; port < w->ports; port++) {
 		worker_rx(w, b, port);
 		work += b->n;
 		parse_burst(w, b, port);
@@ -164,11 +171,11 @@ worker_poll(struct worker *w)
 	}
 	if (w->now >= w->next_tick) {
 		w->next_tick = w->now + w->tsc_hz / TICKS_PER_SECOND;
-		neigh_tick(w, UPF_PORT_N3);
-		neigh_tick(w, UPF_PORT_N6);
+		for (enum upf_port port = 0; port < w->ports; port++)
+			neigh_tick(w, port);
 	}
-	worker_flush(w, UPF_PORT_N3);
-	worker_flush(w, UPF_PORT_N6);
+	for (enum upf_port port = 0; port < w->ports; port++)
+		worker_flush(w, port);
 	if (w->events_raised)
 		worker_wake_control(w);
 	// No rules of any session are held any more: session.h.
@@ -189,8 +196,8 @@ worker_run(void *arg)
 	rte_rcu_qsbr_thread_register(w->sessions->qsbr, w->index);
 	rte_rcu_qsbr_thread_online(w->sessions->qsbr, w->index);
 	w->now = last = rte_rdtsc();
-	neigh_announce(w, UPF_PORT_N3);
-	neigh_announce(w, UPF_PORT_N6);
+	for (enum upf_port port = 0; port < w->ports; port++)
+		neigh_announce(w, port);
 	// Relaxed: the flag carries nothing but itself.
 	while (__atomic_load_n(w->stop, __ATOMIC_RELAXED) == 0) {
 		unsigned work = worker_poll(w);
@@ -246,7 +253,7 @@ worker_create(unsigned index, const struct worker_shared *shared)
 	w->qer_burst = w->tsc_hz / 1000 * config->qer_burst_ms;
 	w->sessions = shared->sessions;
 	w->qer = shared->qer;
-	w->urr = shared->urr;
+	w->slots = shared->slots;
 	w->stats = &shared->stats[index];
 	w->pool = shared->pool;
 	w->wake_fd = shared->wake_fd;
@@ -254,7 +261,8 @@ worker_create(unsigned index, const struct worker_shared *shared)
 	w->stop = shared->stop;
 	if (limits->error_indications != 0)
 		w->error_cost = w->tsc_hz / limits->error_indications;
-	for (enum upf_port port = 0; port < UPF_PORTS; port++) {
+	w->ports = config->ports;
+	for (enum upf_port port = 0; port < w->ports; port++) {
 		port_init(&w->port[port], port, config);
 		w->port[port].ethdev = shared->ethdev[port];
 		rte_eth_macaddr_get(shared->ethdev[port], &w->port[port].mac);
@@ -279,7 +287,7 @@ worker_free(struct worker *w)
 {
 	if (w == NULL)
 		return;
-	for (enum upf_port port = 0; port < UPF_PORTS; port++)
+	for (enum upf_port port = 0; port < w->ports; port++)
 		neigh_free(w, port);
 	buffer_free(&w->buffers);
 	if (w->handoff != NULL) {

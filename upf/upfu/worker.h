@@ -18,6 +18,7 @@
 #include "port.h"
 #include "qer.h"
 #include "session.h"
+#include "shm.h"
 #include "sleep.h"
 #include "upf_abi.h"
 
@@ -58,6 +59,7 @@ struct tx_batch {
 enum command_op {
 	COMMAND_RULES_CHANGED, // look after what is buffered for the session
 	COMMAND_END_MARKER,
+	COMMAND_URR_LOOK, // a URR was armed that may be past its thresholds already
 };
 
 struct command {     // control thread → worker
@@ -68,8 +70,9 @@ struct command {     // control thread → worker
 	uint32_t teid;
 	uint16_t peer_port;
 	uint16_t reserved;
+	uint32_t slot;
 };
-static_assert(sizeof(struct command) == 24, "rte_ring elements");
+static_assert(sizeof(struct command) == 28, "rte_ring elements");
 
 struct event { // worker → control thread: one record of an EVENT datagram
 	union {
@@ -79,11 +82,12 @@ struct event { // worker → control thread: one record of an EVENT datagram
 		struct upf_ev_error_ind error_ind;
 	};
 };
-static_assert(sizeof(struct event) == 16, "rte_ring elements");
+static_assert(sizeof(struct event) == 32, "rte_ring elements");
 
 struct worker {
 	unsigned index;
 	unsigned workers;
+	unsigned ports;        // of port[]: N9 comes last and may be absent
 	struct worker **peers; // [workers], itself among them
 	uint64_t now;          // TSC at the start of the poll
 	uint64_t tsc_hz;
@@ -92,7 +96,7 @@ struct worker {
 	uint64_t qer_burst; // cycles
 	const struct session_table *sessions;
 	struct qer_bucket (*qer)[2];
-	struct upf_urr_slot *urr;
+	struct shm_slots slots;
 	struct upf_worker_stats *stats;
 	struct rte_mempool *pool;
 	struct rte_ring *commands;
@@ -119,7 +123,7 @@ struct worker_shared {
 	const struct config *config;
 	const struct session_table *sessions;
 	struct qer_bucket (*qer)[2];
-	struct upf_urr_slot *urr;
+	struct shm_slots slots;
 	struct upf_worker_stats *stats; // [workers]
 	struct rte_mempool *pool;
 	uint16_t ethdev[UPF_PORTS];

@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -22,6 +24,9 @@ func camel(name string) string {
 
 func goType(f field) string {
 	t := strings.TrimSuffix(f.ctype, "_t")
+	if strings.HasPrefix(t, "upf_") {
+		t = camel(t)
+	}
 	if tag, ok := strings.CutPrefix(f.ctype, "struct "); ok {
 		t = camel(tag)
 	}
@@ -44,6 +49,9 @@ func emitGo(h *header) []byte {
 		fmt.Fprintf(&b, "\tDrop%s: {%q, %q},\n", camel(d.symbol), d.label, d.help)
 	}
 	b.WriteString("}\n")
+	for _, name := range slices.Sorted(maps.Keys(h.arrays)) {
+		fmt.Fprintf(&b, "\n// %s is %s.\ntype %s [%d]uint8\n", camel(name), name, camel(name), h.arrays[name])
+	}
 	for _, s := range h.structs {
 		fmt.Fprintf(&b, "\n// %s is struct %s, %d octets.\ntype %s struct {\n", camel(s.name), s.name, s.size, camel(s.name))
 		for _, f := range s.fields {

@@ -14,7 +14,7 @@ type constant struct {
 
 type field struct {
 	name   string
-	ctype  string // uint32_t, or struct upf_x
+	ctype  string // uint32_t, upf_addr, or struct upf_x
 	count  uint64 // array length, 0 for a single value
 	offset uint64
 }
@@ -33,6 +33,7 @@ type header struct {
 	values    map[string]uint64
 	structs   []structure
 	byName    map[string]structure
+	arrays    map[string]uint64 // typedef of octets: upf_addr is uint8_t[16]
 	drops     []reason
 }
 
@@ -41,10 +42,11 @@ var (
 	defineRE  = regexp.MustCompile(`^#define\s+(UPF_\w+)\s+(.+)$`)
 	dropRE    = regexp.MustCompile(`X\((\w+),\s*"([^"]*)",\s*"([^"]*)"\)`)
 	arrayRE   = regexp.MustCompile(`^(\w+)\[(\w+)\]$`)
+	typedefRE = regexp.MustCompile(`^typedef uint8_t (\w+)\[(\w+)\]$`)
 )
 
 func parse(src string) (*header, error) {
-	h := &header{values: map[string]uint64{}, byName: map[string]structure{}}
+	h := &header{values: map[string]uint64{}, byName: map[string]structure{}, arrays: map[string]uint64{}}
 	src = commentRE.ReplaceAllStringFunc(src, func(c string) string {
 		return strings.Repeat("\n", strings.Count(c, "\n"))
 	})
@@ -125,6 +127,16 @@ func (h *header) declarations(code string) error {
 		words := strings.Fields(decl)
 		switch {
 		case strings.HasPrefix(decl, "static_assert("):
+		case words[0] == "typedef":
+			m := typedefRE.FindStringSubmatch(strings.Join(words, " "))
+			if m == nil {
+				return fmt.Errorf("unknown declaration %.60q", decl)
+			}
+			n, err := h.eval(m[2])
+			if err != nil {
+				return err
+			}
+			h.arrays[m[1]] = n
 		case words[0] == "enum" && open > 0:
 			if err := h.enum(decl[open+1 : closing]); err != nil {
 				return err
@@ -221,6 +233,9 @@ func (h *header) layout(ctype string) (size, align uint64, err error) {
 		return 4, 4, nil
 	case "uint64_t":
 		return 8, 8, nil
+	}
+	if n, ok := h.arrays[ctype]; ok {
+		return n, 1, nil
 	}
 	if s, ok := h.byName[strings.TrimPrefix(ctype, "struct ")]; ok {
 		return s.size, s.align, nil

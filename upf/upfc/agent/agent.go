@@ -47,8 +47,7 @@ type Agent struct {
 	tunnels      map[rules.FTEID]map[*session]int // peers' F-TEIDs, with how many FARs name them
 	postponed    map[*session]bool                // to be measured when upf-u is back
 	indexes      slots
-	qerSlots     slots
-	urrSlots     slots
+	pairs        slots
 }
 
 // New makes an agent; Run starts it.

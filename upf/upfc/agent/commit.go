@@ -33,7 +33,7 @@ func (a *Agent) commit(conn *dataplane.Conn, s *session, c *rules.Change) (repor
 		next.Meters = map[uint32]usage.Meter{}
 	}
 
-	undo, complete := a.takeSlots(conn, &next, now)
+	undo, complete := a.takeSlots(conn, &s.Session, &next, now)
 	defer func() {
 		if err != nil {
 			undo()
@@ -78,8 +78,8 @@ func (a *Agent) commit(conn *dataplane.Conn, s *session, c *rules.Change) (repor
 	}
 	for _, tunnel := range c.EndMarkers {
 		t.EndMarker(abi.EndMarker{
-			PeerAddrBe: abi.AddrBe(tunnel.Addr), Teid: tunnel.TEID, PeerPort: 2152,
-			LocalAddrBe: abi.AddrBe(compile.Local(s.Rules, rules.Access, a.defaultN3())),
+			PeerAddr: abi.AddrOf(tunnel.Addr), Teid: tunnel.TEID, PeerPort: 2152, Ohc: abi.OhcGtpu4,
+			LocalAddr: abi.AddrOf(compile.Local(s.Rules, rules.Access, a.defaultN3())),
 		})
 	}
 	if err := conn.Transact(t); err != nil {
@@ -105,39 +105,33 @@ func (a *Agent) commit(conn *dataplane.Conn, s *session, c *rules.Change) (repor
 // takeSlots makes the slots of next those of its rules: new rules get one, removed ones lose
 // theirs in next's account (the slot itself is given back by giveSlots). It is not complete when
 // none is left.
-func (a *Agent) takeSlots(conn *dataplane.Conn, next *state.Session, now time.Time) (undo func(), complete bool) {
+func (a *Agent) takeSlots(conn *dataplane.Conn, old, next *state.Session, now time.Time) (undo func(), complete bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	maps.DeleteFunc(next.QERSlots, func(id, _ uint32) bool { return next.Rules.QERs[id] == nil })
 	maps.DeleteFunc(next.Meters, func(id uint32, _ usage.Meter) bool { return next.Rules.URRs[id] == nil })
-	var qers, urrs []uint32
+	// What the old rules use stays taken until they are out of force: packets still count there.
+	p := newPairs(&a.pairs, old)
 	for _, id := range slices.Sorted(maps.Keys(next.Rules.QERs)) {
 		if _, ok := next.QERSlots[id]; ok {
 			continue
 		}
-		if slot, ok := a.qerSlots.take(); ok {
+		if slot, ok := p.takeQER(); ok {
 			next.QERSlots[id] = slot
-			qers = append(qers, slot)
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(next.Rules.URRs)) {
 		if _, ok := next.Meters[id]; ok {
 			continue
 		}
-		if slot, ok := a.urrSlots.take(); ok {
+		if slot, ok := p.takeURR(); ok {
 			next.Meters[id] = usage.New(slot, usage.FromSlot(conn.Shm().URR(slot)), now)
-			urrs = append(urrs, slot)
 		}
 	}
 	undo = func() {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		for _, slot := range qers {
-			a.qerSlots.give(slot)
-		}
-		for _, slot := range urrs {
-			a.urrSlots.give(slot)
-		}
+		p.undo()
 	}
 	return undo, len(next.QERSlots) == len(next.Rules.QERs) && len(next.Meters) == len(next.Rules.URRs)
 }
@@ -145,14 +139,10 @@ func (a *Agent) takeSlots(conn *dataplane.Conn, next *state.Session, now time.Ti
 func (a *Agent) giveSlots(old, next *state.Session) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for id, slot := range old.QERSlots {
-		if now, ok := next.QERSlots[id]; !ok || now != slot {
-			a.qerSlots.give(slot)
-		}
-	}
-	for id, m := range old.Meters {
-		if now, ok := next.Meters[id]; !ok || now.Slot != m.Slot {
-			a.urrSlots.give(m.Slot)
+	kept := pairsOf(next)
+	for pair := range pairsOf(old) {
+		if !kept[pair] {
+			a.pairs.give(pair)
 		}
 	}
 }

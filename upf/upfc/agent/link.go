@@ -119,8 +119,7 @@ func (a *Agent) fill(conn *dataplane.Conn) error {
 	known := !a.recovery.IsZero()
 	same := a.bootID == h.BootId
 	a.indexes.resize(h.SessionsMax)
-	a.qerSlots.resize(h.QerSlots)
-	a.urrSlots.resize(h.UrrSlots)
+	a.pairs.resize(h.QerSlots / abi.LineSlots)
 	a.mu.Unlock()
 
 	if !known {

@@ -288,9 +288,9 @@ func (a *Agent) notify(s *session, pdr uint16, qfi uint8) {
 }
 
 // ErrorIndication: a peer has no such tunnel; every session that sends into it is told.
-func (e *events) ErrorIndication(peer, teid uint32) {
+func (e *events) ErrorIndication(peer netip.Addr, teid uint32) {
 	a := (*Agent)(e)
-	f := rules.FTEID{Addr: abi.AddrFromBe(peer), TEID: teid}
+	f := rules.FTEID{Addr: peer, TEID: teid}
 	a.mu.Lock()
 	users := slices.Collect(maps.Keys(a.tunnels[f]))
 	a.mu.Unlock()

@@ -180,9 +180,9 @@ func TestTenThousandSessionsAreBackWithinASecond(t *testing.T) {
 			}
 			st.Rules.PDRs[id] = &c
 		}
-		st.QERSlots = map[uint32]uint32{1: i}
+		st.QERSlots = map[uint32]uint32{1: 2 * i}
 		m := template.Meters[1]
-		m.Slot = i
+		m.Slot = 2 * i
 		st.Meters = map[uint32]meter{1: m}
 		blob, err := state.Encode(&st)
 		if err != nil {

@@ -148,14 +148,9 @@ func (a *Agent) adopt(index uint32, st *state.Session, shm *dataplane.Shm) error
 		return errDuplicate("index")
 	}
 	s := &session{index: index, Session: *st, shm: shm}
-	for _, slot := range st.QERSlots {
-		if !a.qerSlots.claim(slot) {
-			return errDuplicate("QER slot")
-		}
-	}
-	for _, m := range st.Meters {
-		if !a.urrSlots.claim(m.Slot) {
-			return errDuplicate("URR slot")
+	for pair := range pairsOf(st) {
+		if !a.pairs.claim(pair) {
+			return errDuplicate("slot pair")
 		}
 	}
 	if err := a.claimLocked(s, st.Rules); err != nil {
@@ -191,10 +186,7 @@ func (a *Agent) freeSlots(s *session) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.indexes.give(s.index)
-	for _, slot := range s.QERSlots {
-		a.qerSlots.give(slot)
-	}
-	for _, m := range s.Meters {
-		a.urrSlots.give(m.Slot)
+	for pair := range pairsOf(&s.Session) {
+		a.pairs.give(pair)
 	}
 }

@@ -11,7 +11,6 @@ import (
 
 	"core5g.dev/core5g/upf/abi"
 	"core5g.dev/core5g/upf/upfc/fakesmf"
-	"core5g.dev/core5g/upf/upfc/rules"
 )
 
 func TestSessionOfFree5GCFromEstablishmentToDeletion(t *testing.T) {
@@ -33,11 +32,11 @@ func TestSessionOfFree5GCFromEstablishmentToDeletion(t *testing.T) {
 	for _, p := range got.PDRs {
 		pdrs = append(pdrs, pdr{p.PdrId, p.Precedence, p.Flags, p.Teid, p.Far, p.SdfCount})
 	}
-	ul, dl := uint8(abi.PdrTeid|abi.PdrUeIp|abi.PdrRemoveGtpu), uint8(abi.PdrUeIp)
-	if diff := cmp.Diff([]pdr{{3, 128, ul, 1, 0, 1}, {4, 128, dl, 0, 1, 1}, {1, 255, ul, 1, 0, 0}, {2, 255, dl, 0, 1, 0}}, pdrs); diff != "" {
+	ul, dl := uint8(abi.PdrTeid|abi.PdrUeIpv4|abi.PdrRemove), uint8(abi.PdrUeIpv4)
+	if diff := cmp.Diff([]pdr{{3, 128, ul | abi.PdrSdf, 1, 0, 1}, {4, 128, dl | abi.PdrSdf, 0, 1, 1}, {1, 255, ul, 1, 0, 0}, {2, 255, dl, 0, 1, 0}}, pdrs); diff != "" {
 		t.Errorf("PDRs in upf-u (-want +got):\n%s", diff)
 	}
-	if f := got.FARs[1]; f.Action != abi.FarForw || f.Flags != 0 {
+	if f := got.FARs[1]; f.Action != abi.FarForw || f.Ohc != abi.OhcNone {
 		t.Errorf("downlink FAR before the gNB is known: %+v, want FORW without tunnel", f)
 	}
 	if q := got.QERs[0]; q.MbrUl != 100_000_000 || q.MbrDl != 200_000_000 || q.Qfi != 1 {
@@ -50,8 +49,8 @@ func TestSessionOfFree5GCFromEstablishmentToDeletion(t *testing.T) {
 		ie.NewFARID(2), ie.NewURRID(1))
 	fakesmf.WantCause(t, s.Modify(seid, updatePDR, fakesmf.Phone.GNB(0x100, "172.30.3.100")).Cause, ie.CauseRequestAccepted)
 	_, got = l.only()
-	want := abi.Far{FarId: 2, Action: abi.FarForw, Flags: abi.FarOhcGtpu, PeerPort: 2152, Teid: 0x100,
-		PeerAddrBe: abi.AddrBe(rules.FTEID{Addr: addr("172.30.3.100")}.Addr), LocalAddrBe: abi.AddrBe(addr("172.30.3.16"))}
+	want := abi.Far{FarId: 2, Action: abi.FarForw, Ohc: abi.OhcGtpu4, Bar: abi.None16, PeerPort: 2152, Teid: 0x100,
+		PeerAddr: abi.AddrOf(addr("172.30.3.100")), LocalAddr: abi.AddrOf(addr("172.30.3.16"))}
 	if diff := cmp.Diff(want, got.FARs[1]); diff != "" {
 		t.Errorf("downlink FAR (-want +got):\n%s", diff)
 	}
@@ -63,7 +62,7 @@ func TestSessionOfFree5GCFromEstablishmentToDeletion(t *testing.T) {
 	sndem := ie.NewPFCPSMReqFlags(0x02)
 	fakesmf.WantCause(t, s.Modify(seid, fakesmf.Phone.GNB(0x200, "172.30.3.101", sndem)).Cause, ie.CauseRequestAccepted)
 	markers := l.upfu.EndMarkers()
-	if len(markers) != 1 || markers[0].Teid != 0x100 || markers[0].PeerAddrBe != abi.AddrBe(addr("172.30.3.100")) || markers[0].LocalAddrBe != abi.AddrBe(addr("172.30.3.16")) {
+	if len(markers) != 1 || markers[0].Teid != 0x100 || markers[0].PeerAddr != abi.AddrOf(addr("172.30.3.100")) || markers[0].LocalAddr != abi.AddrOf(addr("172.30.3.16")) {
 		t.Errorf("End Markers %+v, want one to the old tunnel", markers)
 	}
 
@@ -258,7 +257,7 @@ func TestFTEIDChosenByTheUPF(t *testing.T) {
 		t.Errorf("F-TEIDs %+v and %+v, want one for both, at the first N3 endpoint", f1, f2)
 	}
 	_, got := l.only()
-	if p := got.PDRs[0]; p.Teid != f1.TEID || p.Flags&abi.PdrUeIp == 0 || p.UeAddrBe != abi.AddrBe(addr("10.45.0.7")) {
+	if p := got.PDRs[0]; p.Teid != f1.TEID || p.Flags&abi.PdrUeIpv4 == 0 || p.UeAddrBe != abi.AddrBe(addr("10.45.0.7")) {
 		t.Errorf("uplink PDR %+v: want the chosen TEID and the session's UE address", p)
 	}
 }

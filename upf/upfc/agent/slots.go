@@ -1,6 +1,13 @@
 package agent
 
-import "math/bits"
+import (
+	"maps"
+	"math/bits"
+	"slices"
+
+	"core5g.dev/core5g/upf/abi"
+	"core5g.dev/core5g/upf/upfc/state"
+)
 
 // slots hands out numbers below a limit, round-robin: a number that was given back is used again
 // as late as possible, when no packet is under way any more that could still count for its former
@@ -64,4 +71,65 @@ func (s *slots) give(v uint32) {
 	if v < s.limit {
 		s.used[v/64] &^= 1 << (v % 64)
 	}
+}
+
+// pairs gives one session slots for its QERs and URRs. A cache line holds two of each, so they come
+// from as few pairs as can be: QER slot q belongs to pair q / 2, URR slot u to pair u / 2.
+type pairs struct {
+	all        *slots
+	mine       []uint32 // the session's pairs, in order
+	taken      []uint32 // those of them that are new
+	qers, urrs map[uint32]bool
+}
+
+// newPairs begins with what a session has.
+func newPairs(all *slots, s *state.Session) *pairs {
+	p := &pairs{all: all, mine: slices.Sorted(maps.Keys(pairsOf(s))), qers: map[uint32]bool{}, urrs: map[uint32]bool{}}
+	for _, slot := range s.QERSlots {
+		p.qers[slot] = true
+	}
+	for _, m := range s.Meters {
+		p.urrs[m.Slot] = true
+	}
+	return p
+}
+
+func (p *pairs) takeQER() (uint32, bool) { return p.take(p.qers) }
+func (p *pairs) takeURR() (uint32, bool) { return p.take(p.urrs) }
+
+func (p *pairs) take(used map[uint32]bool) (uint32, bool) {
+	for {
+		for _, pair := range p.mine {
+			for slot := pair * abi.LineSlots; slot < (pair+1)*abi.LineSlots; slot++ {
+				if !used[slot] {
+					used[slot] = true
+					return slot, true
+				}
+			}
+		}
+		pair, ok := p.all.take()
+		if !ok {
+			return 0, false
+		}
+		p.mine, p.taken = append(p.mine, pair), append(p.taken, pair)
+	}
+}
+
+// undo gives the new ones back.
+func (p *pairs) undo() {
+	for _, pair := range p.taken {
+		p.all.give(pair)
+	}
+}
+
+// pairsOf are the pairs in which a session has slots.
+func pairsOf(s *state.Session) map[uint32]bool {
+	out := map[uint32]bool{}
+	for _, slot := range s.QERSlots {
+		out[slot/abi.LineSlots] = true
+	}
+	for _, m := range s.Meters {
+		out[m.Slot/abi.LineSlots] = true
+	}
+	return out
 }

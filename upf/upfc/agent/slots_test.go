@@ -3,6 +3,9 @@ package agent
 import (
 	"math/rand/v2"
 	"testing"
+
+	"core5g.dev/core5g/upf/upfc/state"
+	"core5g.dev/core5g/upf/upfc/usage"
 )
 
 func TestSlotsAgainstASet(t *testing.T) {
@@ -67,4 +70,34 @@ func TestNoSlots(t *testing.T) {
 		t.Error("claimed a slot of none")
 	}
 	s.give(0)
+}
+
+func TestSlotsOfASessionSharePairs(t *testing.T) {
+	var all slots
+	all.resize(10)
+	s := &state.Session{QERSlots: map[uint32]uint32{1: 6}, Meters: map[uint32]usage.Meter{1: {Slot: 7}}}
+	if !all.claim(3) {
+		t.Fatal("pair 3 is taken")
+	}
+	p := newPairs(&all, s)
+	q, _ := p.takeQER()
+	u, _ := p.takeURR()
+	if q != 7 || u != 6 {
+		t.Errorf("QER slot %d, URR slot %d; want the free halves of pair 3: 7 and 6", q, u)
+	}
+	q2, _ := p.takeQER()
+	u2, _ := p.takeURR()
+	if q2/2 != u2/2 || q2/2 == 3 {
+		t.Errorf("QER slot %d, URR slot %d; want both in one new pair", q2, u2)
+	}
+	p.undo()
+	if !all.claim(q2/2) || all.claim(3) {
+		t.Error("undo gives back the new pair, and only that")
+	}
+	for range 9 {
+		all.take()
+	}
+	if _, ok := newPairs(&all, &state.Session{}).takeURR(); ok {
+		t.Error("took a slot of no pair")
+	}
 }

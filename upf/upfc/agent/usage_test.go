@@ -172,7 +172,7 @@ func TestErrorIndicationReachesTheSessionsThatUseTheTunnel(t *testing.T) {
 	seid := s.Established(7, fakesmf.Phone.Session()...)
 	s.Established(8, fakesmf.UE{TEID: 2, N3: "172.30.3.16", Addr: "10.45.0.2"}.Session()...)
 	fakesmf.WantCause(t, s.Modify(seid, fakesmf.Phone.GNB(0x100, "172.30.3.100")).Cause, ie.CauseRequestAccepted)
-	if err := l.upfu.ErrorIndication(abi.AddrBe(addr("172.30.3.100")), 0x100); err != nil {
+	if err := l.upfu.ErrorIndication(addr("172.30.3.100"), 0x100); err != nil {
 		t.Fatal(err)
 	}
 	r := s.Report()

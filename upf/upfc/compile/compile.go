@@ -31,17 +31,20 @@ type Input struct {
 
 // Session is what a SESSION_PUT carries.
 type Session struct {
-	PDRs []abi.Pdr
-	FARs []abi.Far
-	QERs []abi.Qer
-	URRs []abi.Urr
-	SDFs []abi.Sdf
+	PDRs  []abi.Pdr
+	FARs  []abi.Far
+	QERs  []abi.Qer
+	URRs  []abi.Urr
+	BARs  []abi.Bar
+	SDFs  []abi.Sdf
+	SDF6s []abi.Sdf6
+	Text  string // redirect URLs
 }
 
 // Size is the length of its arrays in octets.
 func (s *Session) Size() int {
 	return len(abi.Bytes(s.PDRs)) + len(abi.Bytes(s.FARs)) + len(abi.Bytes(s.QERs)) +
-		len(abi.Bytes(s.URRs)) + len(abi.Bytes(s.SDFs))
+		len(abi.Bytes(s.URRs)) + len(abi.Bytes(s.BARs)) + len(abi.Bytes(s.SDFs)) + len(abi.Bytes(s.SDF6s)) + len(s.Text)
 }
 
 // Compile refuses, with a *pfcp.Reject, only what is too big for upf-u.
@@ -60,7 +63,7 @@ func Compile(in Input) (*Session, error) {
 	urrAt := map[uint32]uint16{}
 	for _, id := range slices.Sorted(maps.Keys(in.Rules.URRs)) {
 		urrAt[id] = uint16(len(s.URRs))
-		s.URRs = append(s.URRs, abi.Urr{UrrId: id, Slot: in.URRSlots[id]})
+		s.URRs = append(s.URRs, abi.Urr{UrrId: id, Slot: in.URRSlots[id], QuotaFar: abi.None16})
 	}
 
 	// TS 29.244 8.2.11: the lowest precedence value is tried first.
@@ -76,16 +79,16 @@ func Compile(in Input) (*Session, error) {
 		}
 		if r.PDI.FTEID.IsValid() {
 			p.Flags |= abi.PdrTeid
-			p.N3AddrBe, p.Teid = abi.AddrBe(r.PDI.FTEID.Addr), r.PDI.FTEID.TEID
+			p.N3Addr, p.Teid = abi.AddrOf(r.PDI.FTEID.Addr), r.PDI.FTEID.TEID
 		}
 		// A PDR that names no UE address still belongs to this one UE: uplink packets of another
 		// source are spoofed, whatever the CP function left out.
 		if ue.IsValid() {
-			p.Flags |= abi.PdrUeIp
+			p.Flags |= abi.PdrUeIpv4
 			p.UeAddrBe = abi.AddrBe(ue)
 		}
 		if r.RemoveGTPU {
-			p.Flags |= abi.PdrRemoveGtpu
+			p.Flags |= abi.PdrRemove
 		}
 		for i, id := range r.QERs {
 			p.Qer[i] = qerAt[id]
@@ -95,7 +98,7 @@ func Compile(in Input) (*Session, error) {
 			if in.Exhausted[id] {
 				if blocked < 0 {
 					blocked = len(s.FARs)
-					s.FARs = append(s.FARs, abi.Far{Action: abi.FarDrop})
+					s.FARs = append(s.FARs, abi.Far{Action: abi.FarDrop, Bar: abi.None16})
 				}
 				p.Far = uint16(blocked)
 			}
@@ -108,6 +111,9 @@ func Compile(in Input) (*Session, error) {
 			return nil, tooBig(r, fmt.Sprintf("more than %d SDF filters in a session", abi.SessionSdfs))
 		}
 		p.SdfFirst, p.SdfCount = uint16(first), uint16(len(s.SDFs)-first)
+		if len(r.PDI.Filters) > 0 {
+			p.Flags |= abi.PdrSdf
+		}
 		if len(r.PDI.QFIs) == 0 {
 			s.PDRs = append(s.PDRs, p)
 		}
@@ -132,15 +138,15 @@ func tooBig(r *rules.PDR, detail string) error {
 }
 
 func far(in Input, r *rules.FAR) abi.Far {
-	f := abi.Far{FarId: r.ID, Action: r.Action, DestinationInterface: r.Destination}
+	f := abi.Far{FarId: r.ID, Action: r.Action, DestinationInterface: r.Destination, Bar: abi.None16}
 	if r.HasToS {
 		f.Flags |= abi.FarTos
-		f.Tos = r.ToS & r.ToSMask
+		f.Tos, f.TosMask = r.ToS&r.ToSMask, r.ToSMask
 	}
 	if r.Tunnel.IsValid() {
-		f.Flags |= abi.FarOhcGtpu
-		f.PeerAddrBe, f.Teid, f.PeerPort = abi.AddrBe(r.Tunnel.Addr), r.Tunnel.TEID, gtpuPort
-		f.LocalAddrBe = abi.AddrBe(Local(in.Rules, r.Destination, in.Local))
+		f.Ohc = abi.OhcGtpu4
+		f.PeerAddr, f.Teid, f.PeerPort = abi.AddrOf(r.Tunnel.Addr), r.Tunnel.TEID, gtpuPort
+		f.LocalAddr = abi.AddrOf(Local(in.Rules, r.Destination, in.Local))
 	}
 	return f
 }

@@ -17,6 +17,7 @@ import (
 )
 
 func addr(s string) netip.Addr { return netip.MustParseAddr(s) }
+func ip(s string) abi.Addr     { return abi.AddrOf(addr(s)) }
 func be(s string) uint32       { return abi.AddrBe(addr(s)) }
 
 // session is made fluently: MakeSession().Uplink(1, 255, 7).Downlink(2, 255).Obj().
@@ -75,8 +76,8 @@ func TestPDRsComeByPrecedence(t *testing.T) {
 
 func TestUplinkInheritsTheSessionsUEAddress(t *testing.T) {
 	c := makeSession().uplink(1, 1).downlink(2, 2).compile(t)
-	want := abi.Pdr{Precedence: 1, PdrId: 1, SourceInterface: abi.IfAccess, Flags: abi.PdrTeid | abi.PdrUeIp | abi.PdrRemoveGtpu,
-		N3AddrBe: be("172.30.3.16"), Teid: 7, UeAddrBe: be("10.45.0.1")}
+	want := abi.Pdr{Precedence: 1, PdrId: 1, SourceInterface: abi.IfAccess, Flags: abi.PdrTeid | abi.PdrUeIpv4 | abi.PdrRemove,
+		N3Addr: ip("172.30.3.16"), Teid: 7, UeAddrBe: be("10.45.0.1")}
 	if diff := cmp.Diff(want, c.PDRs[0]); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -84,13 +85,13 @@ func TestUplinkInheritsTheSessionsUEAddress(t *testing.T) {
 
 func TestTunnelsLeaveFromTheSessionsOwnAddress(t *testing.T) {
 	c := makeSession().uplink(1, 1).downlink(2, 2).compile(t)
-	want := abi.Far{FarId: 2, Action: abi.FarForw, DestinationInterface: abi.IfAccess, Flags: abi.FarOhcGtpu,
-		PeerAddrBe: be("172.30.3.100"), LocalAddrBe: be("172.30.3.16"), Teid: 0x100, PeerPort: 2152}
+	want := abi.Far{FarId: 2, Action: abi.FarForw, DestinationInterface: abi.IfAccess, Ohc: abi.OhcGtpu4, Bar: abi.None16,
+		PeerAddr: ip("172.30.3.100"), LocalAddr: ip("172.30.3.16"), Teid: 0x100, PeerPort: 2152}
 	if diff := cmp.Diff(want, c.FARs[1]); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if c = makeSession().downlink(2, 2).compile(t); c.FARs[1].LocalAddrBe != be("172.30.3.31") {
-		t.Errorf("without an F-TEID of its own the session sends from %v, want the default", abi.AddrFromBe(c.FARs[1].LocalAddrBe))
+	if c = makeSession().downlink(2, 2).compile(t); c.FARs[1].LocalAddr != ip("172.30.3.31") {
+		t.Errorf("without an F-TEID of its own the session sends from %v, want the default", c.FARs[1].LocalAddr.IP(false))
 	}
 }
 

@@ -57,8 +57,10 @@ func (t *Batch) PutSession(index uint32, s *compile.Session, blob []byte) {
 	add(t, abi.SessionPut{
 		Session: index, BlobLen: uint32(len(blob)),
 		NPdr: uint16(len(s.PDRs)), NFar: uint16(len(s.FARs)), NQer: uint16(len(s.QERs)),
-		NUrr: uint16(len(s.URRs)), NSdf: uint16(len(s.SDFs)),
-	}, abi.RecSessionPut, abi.Bytes(s.PDRs), abi.Bytes(s.FARs), abi.Bytes(s.QERs), abi.Bytes(s.URRs), abi.Bytes(s.SDFs), blob)
+		NUrr: uint16(len(s.URRs)), NBar: uint16(len(s.BARs)), NSdf: uint16(len(s.SDFs)),
+		NSdf6: uint16(len(s.SDF6s)), TextLen: uint16(len(s.Text)),
+	}, abi.RecSessionPut, abi.Bytes(s.PDRs), abi.Bytes(s.FARs), abi.Bytes(s.QERs), abi.Bytes(s.URRs),
+		abi.Bytes(s.BARs), abi.Bytes(s.SDFs), abi.Bytes(s.SDF6s), []byte(s.Text), blob)
 }
 
 // DeleteSession removes a session.

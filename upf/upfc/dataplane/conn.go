@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -29,8 +30,9 @@ var (
 
 // Refused is upf-u's no: nothing of the transaction was applied.
 type Refused struct {
-	Errno  syscall.Errno
-	Record uint32
+	Errno   syscall.Errno
+	Record  uint32
+	Refusal uint32 // abi.Refused…: what of the record; 0 when upf-u did not say
 }
 
 func (r *Refused) Error() string {
@@ -42,7 +44,7 @@ func (r *Refused) Error() string {
 type Events interface {
 	URR(session, slot uint32)
 	DownlinkData(session uint32, pdr uint16, qfi, tos uint8)
-	ErrorIndication(peer uint32, teid uint32)
+	ErrorIndication(peer netip.Addr, teid uint32)
 }
 
 // Conn is a connection to one life of upf-u.
@@ -303,7 +305,7 @@ func (c *Conn) dispatch(m abi.Msg, body []byte) error {
 			return nil
 		}
 		if m.Status != 0 {
-			answer <- &Refused{Errno: syscall.Errno(m.Status), Record: m.Record}
+			answer <- &Refused{Errno: syscall.Errno(m.Status), Record: m.Record, Refusal: m.Refusal}
 		} else {
 			answer <- nil
 		}
@@ -351,7 +353,7 @@ func (c *Conn) event(recType uint16, r []byte) error {
 		if err != nil {
 			return err
 		}
-		c.events.ErrorIndication(e.PeerAddrBe, e.Teid)
+		c.events.ErrorIndication(e.PeerAddr.IP(e.Ohc == abi.OhcGtpu6), e.Teid)
 	default:
 		c.log.Debug("event of a type that is not known", "type", recType)
 	}

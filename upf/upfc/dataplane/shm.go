@@ -18,7 +18,7 @@ type Shm struct {
 	mem     []byte
 	head    abi.Shm
 	workers unsafe.Pointer
-	urrs    unsafe.Pointer
+	pairs   unsafe.Pointer
 }
 
 func mapShm(fd int, size uint64) (*Shm, error) {
@@ -43,7 +43,7 @@ func mapShm(fd int, size uint64) (*Shm, error) {
 		return nil, err
 	}
 	s.workers = unsafe.Pointer(&mem[s.head.WorkersOffset])
-	s.urrs = unsafe.Pointer(&mem[s.head.UrrOffset])
+	s.pairs = unsafe.Pointer(&mem[s.head.PairsOffset])
 	// Metrics, sessions and a replay may all hold it; the last one to let go unmaps it.
 	runtime.AddCleanup(s, func(mem []byte) { _ = unix.Munmap(mem) }, mem)
 	return s, nil
@@ -58,7 +58,7 @@ func (s *Shm) check() error {
 		return offset%8 == 0 && offset < size && count*each <= size-offset
 	}
 	if h.Workers > abi.WorkersMax || !within(h.WorkersOffset, uint64(h.Workers), uint64(unsafe.Sizeof(abi.WorkerStats{}))) ||
-		!within(h.UrrOffset, uint64(h.UrrSlots), uint64(unsafe.Sizeof(abi.UrrSlot{}))) {
+		!within(h.PairsOffset, uint64(h.Pairs), uint64(unsafe.Sizeof(abi.SlotPair{}))) {
 		return fmt.Errorf("shared memory's tables do not lie within its %d octets", size)
 	}
 	return nil
@@ -83,14 +83,18 @@ func (s *Shm) Workers() []abi.WorkerStats {
 	return out
 }
 
-// URR is a snapshot of one slot's counters; zero for a slot that does not exist.
-func (s *Shm) URR(slot uint32) abi.UrrSlot {
+// URR is a snapshot of one slot's counters by direction; zero for a slot that does not exist.
+func (s *Shm) URR(slot uint32) (dir [2]abi.UrrCounter) {
 	defer runtime.KeepAlive(s)
-	var u abi.UrrSlot
-	if slot < s.head.UrrSlots {
-		load(unsafe.Pointer(&u), unsafe.Add(s.urrs, uintptr(slot)*unsafe.Sizeof(u)), unsafe.Sizeof(u))
+	if slot/abi.LineSlots >= s.head.Pairs {
+		return dir
 	}
-	return u
+	pair := (*abi.SlotPair)(unsafe.Add(s.pairs, uintptr(slot/abi.LineSlots)*unsafe.Sizeof(abi.SlotPair{})))
+	for d := range dir {
+		from := &pair.Dir[d].Urr[slot%abi.LineSlots]
+		load(unsafe.Pointer(&dir[d]), unsafe.Pointer(from), unsafe.Sizeof(dir[d]))
+	}
+	return dir
 }
 
 // load copies size octets, a multiple of 8, word by word.

@@ -17,11 +17,11 @@ type Counts struct {
 	DLPackets uint64
 }
 
-// FromSlot reads the counters of a slot in shared memory.
-func FromSlot(s abi.UrrSlot) Counts {
+// FromSlot reads the counters of a slot in shared memory, by direction.
+func FromSlot(dir [2]abi.UrrCounter) Counts {
 	return Counts{
-		UL: s.Dir[abi.Ul].Bytes, DL: s.Dir[abi.Dl].Bytes,
-		ULPackets: s.Dir[abi.Ul].Packets, DLPackets: s.Dir[abi.Dl].Packets,
+		UL: dir[abi.Ul].Bytes, DL: dir[abi.Dl].Bytes,
+		ULPackets: dir[abi.Ul].Packets, DLPackets: dir[abi.Dl].Packets,
 	}
 }
 
@@ -175,7 +175,8 @@ func (m *Meter) Deadline(u *rules.URR) time.Time {
 // Arm says at which of the slot's counters upf-u is to speak up: the nearest of threshold, quota
 // and start of traffic.
 func (m *Meter) Arm(u *rules.URR, session uint32) abi.UrrArm {
-	a := abi.UrrArm{Slot: m.Slot, Session: session, Total: math.MaxUint64, Ul: math.MaxUint64, Dl: math.MaxUint64}
+	a := abi.UrrArm{Slot: m.Slot, Session: session, Total: math.MaxUint64, Ul: math.MaxUint64, Dl: math.MaxUint64,
+		QuotaTotal: math.MaxUint64, QuotaUl: math.MaxUint64, QuotaDl: math.MaxUint64}
 	// nearest lowers one of a's fields to the slot's counter at which base+limit is measured.
 	nearest := func(into *uint64, limit *uint64, base, carried, attached uint64) {
 		if limit == nil {

@@ -46,7 +46,7 @@ func TestArm(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			want := abi.UrrArm{Session: 3, Slot: tt.meter.Slot, Total: tt.total, Ul: tt.ul, Dl: tt.dl}
+			want := abi.UrrArm{Session: 3, Slot: tt.meter.Slot, Total: tt.total, Ul: tt.ul, Dl: tt.dl, QuotaTotal: never, QuotaUl: never, QuotaDl: never}
 			if diff := cmp.Diff(want, tt.meter.Arm(&tt.urr, 3)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

@@ -249,7 +249,7 @@ def test_upf(upf, peer, gnb):
     gnb.sendto(struct.pack("!BBHIHBBBIBH", 0x32, 26, 16, 0, 0, 0, 0, 16, 0x77, 133, 4) +
                socket.inet_aton(GNB), (N3, 2152))
     check("Error Indication received becomes an event", peer.wait_event(p.EV_ERROR_IND),
-          struct.pack("=II", p.addr(GNB), 0x77))
+          struct.pack("=16sIB3x", p.octets(GNB), 0x77, p.OHC_GTPU4))
 
     # Idle: the downlink waits, one event, then everything in order.
     check("buffer", peer.transaction(session(5, UE, 0x1001, 0x77, action=p.BUFF | p.NOCP,

@@ -31,7 +31,7 @@ static struct rte_mempool *pool;
 bool
 rig_start_eal(unsigned memory_mib, bool hugepages, uint32_t mbufs, int worker_cpu)
 {
-	static const char *const names[UPF_PORTS] = {"n3", "n6"};
+	static const char *const names[UPF_PORTS] = {"n3", "n6", "n9"};
 	char memory[16], lcores[32], name[32], error[256];
 	char *argv[] = {"rig", "-m", memory, "--no-pci", "--no-telemetry", lcores, "--main-lcore=0",
 		"--iova-mode=va", "--log-level=lib.*:error",
@@ -86,6 +86,7 @@ rig_config(void)
 {
 	return (struct config){
 		.workers = 1,
+		.ports = 2,
 		.control_cpu = 0,
 		.worker_cpu = {1, 1},
 		.limits =
@@ -111,14 +112,6 @@ rig_config(void)
 			},
 		.qer_burst_ms = 10,
 	};
-}
-
-static void
-count_fired(void *context, uint32_t session, uint32_t slot)
-{
-	(void)session;
-	(void)slot;
-	((struct rig *)context)->urr_fired++;
 }
 
 static void
@@ -154,10 +147,10 @@ rig_create_with(const struct config *config, unsigned workers, bool with_neighbo
 		.config = &rig->config,
 		.sessions = &rig->sessions,
 		.qer = rig->qer,
-		.urr = rig->shm.urr,
+		.slots = rig->shm.slots,
 		.stats = rig->shm.workers,
 		.pool = pool,
-		.ethdev = {ethdev[0], ethdev[1]},
+		.ethdev = {ethdev[0], ethdev[1], ethdev[2]},
 		.peers = rig->worker,
 		.wake_fd = rig->wake_fd,
 		.control_waits = &rig->control_waits,
@@ -179,8 +172,6 @@ rig_create_with(const struct config *config, unsigned workers, bool with_neighbo
 		.shm = &rig->shm,
 		.worker = rig->worker,
 		.workers = workers,
-		.urr_fired = count_fired,
-		.context = rig,
 	};
 	return rig;
 }

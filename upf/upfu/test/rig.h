@@ -22,7 +22,7 @@ struct rig {
 	struct qer_bucket (*qer)[2];
 	struct rule_base base;
 	struct worker *worker[RIG_WORKERS];
-	uint32_t urr_fired; // by the control thread
+	struct refusal refusal; // of the last transaction
 	uint32_t control_waits, stop;
 	int wake_fd;
 	uint64_t dropped_before[UPF_DROPS];
@@ -65,6 +65,12 @@ uint64_t rig_dropped(struct rig *rig, enum upf_drop reason);
 void rig_assert_no_other_drops(struct rig *rig);
 // The next event of a worker; false when there is none.
 bool rig_event(struct rig *rig, struct event *event);
+// The counters of a URR slot.
+static inline const struct upf_urr_counter *
+rig_urr(const struct rig *rig, uint32_t slot, enum upf_direction direction)
+{
+	return shm_urr(&rig->shm.slots, slot, direction);
+}
 // Packet buffers that nobody has given back.
 unsigned rig_mbufs_in_use(void);
 struct rte_mempool *rig_pool(void);

@@ -97,13 +97,21 @@ transaction_blob(struct transaction *t, uint16_t type, uint32_t session, const c
 int
 transaction_do(struct rig *rig, struct transaction *t, uint32_t *record)
 {
-	uint32_t refused;
-	int rc = transaction_run(&rig->base, &t->msg, t->length, &refused);
+	int rc = transaction_run(&rig->base, &t->msg, t->length, &rig->refusal);
 
 	if (record != NULL)
-		*record = refused;
+		*record = rig->refusal.record;
 	session_trash_collect(&rig->sessions);
 	return rc;
+}
+
+void
+rules_ipv4(upf_addr addr, uint32_t ipv4)
+{
+	rte_be32_t be = rte_cpu_to_be_32(ipv4);
+
+	memset(addr, 0, sizeof(upf_addr));
+	memcpy(addr, &be, sizeof(be));
 }
 
 void
@@ -117,8 +125,7 @@ rules_usual(struct session_rules_builder *s, uint32_t session, uint32_t ue, uint
 		.precedence = 255,
 		.pdr_id = 1,
 		.source_interface = UPF_IF_ACCESS,
-		.flags = UPF_PDR_TEID | UPF_PDR_UE_IP | UPF_PDR_REMOVE_GTPU,
-		.n3_addr_be = rte_cpu_to_be_32(RIG_N3_ADDR),
+		.flags = UPF_PDR_TEID | UPF_PDR_UE_IPV4 | UPF_PDR_REMOVE,
 		.teid = teid,
 		.ue_addr_be = rte_cpu_to_be_32(ue),
 		.n_qer = 1,
@@ -128,7 +135,7 @@ rules_usual(struct session_rules_builder *s, uint32_t session, uint32_t ue, uint
 		.precedence = 255,
 		.pdr_id = 2,
 		.source_interface = UPF_IF_CORE,
-		.flags = UPF_PDR_UE_IP,
+		.flags = UPF_PDR_UE_IPV4,
 		.ue_addr_be = rte_cpu_to_be_32(ue),
 		.far = 1,
 		.n_qer = 1,
@@ -138,19 +145,22 @@ rules_usual(struct session_rules_builder *s, uint32_t session, uint32_t ue, uint
 		.far_id = 1,
 		.action = UPF_FAR_FORW,
 		.destination_interface = UPF_IF_CORE,
+		.bar = UPF_NONE16,
 	};
 	s->far[1] = (struct upf_far){
 		.far_id = 2,
 		.action = UPF_FAR_FORW,
 		.destination_interface = UPF_IF_ACCESS,
-		.flags = UPF_FAR_OHC_GTPU,
-		.peer_addr_be = rte_cpu_to_be_32(RIG_GNB),
-		.local_addr_be = rte_cpu_to_be_32(RIG_N3_ADDR),
+		.ohc = UPF_OHC_GTPU4,
+		.bar = UPF_NONE16,
 		.teid = teid + 0x1000,
 		.peer_port = 2152,
 	};
+	rules_ipv4(s->pdr[0].n3_addr, RIG_N3_ADDR);
+	rules_ipv4(s->far[1].peer_addr, RIG_GNB);
+	rules_ipv4(s->far[1].local_addr, RIG_N3_ADDR);
 	s->qer[0] = (struct upf_qer){.qer_id = 1, .slot = session, .qfi = 9};
-	s->urr[0] = (struct upf_urr){.urr_id = 1, .slot = session};
+	s->urr[0] = (struct upf_urr){.urr_id = 1, .slot = session, .quota_far = UPF_NONE16};
 }
 
 void

@@ -35,6 +35,9 @@ void transaction_blob(struct transaction *t, uint16_t type, uint32_t session, co
 // Runs it; returns the errno, and the refused record in *record (NULL: not wanted).
 int transaction_do(struct rig *rig, struct transaction *t, uint32_t *record);
 
+// An IPv4 address (host order) as the ABI holds it.
+void rules_ipv4(upf_addr addr, uint32_t ipv4);
+
 // The usual session: UL PDR 1 (F-TEID RIG_N3_ADDR/teid, UE) → FAR 1 core; DL PDR 2 (UE) → FAR 2 to
 // the gNB with TEID teid + 0x1000; QER 1 with QFI 9 and URR 1, both in slot `session`.
 void rules_usual(struct session_rules_builder *s, uint32_t session, uint32_t ue, uint32_t teid);

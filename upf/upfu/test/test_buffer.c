@@ -68,13 +68,13 @@ held_then_released_in_order(void **state)
 	rig_poll(rig);
 	assert_false(rig_event(rig, &event));
 	assert_null(rig_sent(rig, UPF_PORT_N3));
-	assert_int_equal(rig->shm.urr[1].dir[UPF_DL].packets, 0);
+	assert_int_equal(rig_urr(rig, 1, UPF_DL)->packets, 0);
 	// New packets arrive in the instant of the update; they come after.
 	send_down(rig, RIG_UE, 12, 4);
 	install(rig, UPF_FAR_FORW);
 	rig_poll(rig);
 	assert_sent_in_order(rig, 0, 16);
-	assert_int_equal(rig->shm.urr[1].dir[UPF_DL].packets, 16);
+	assert_int_equal(rig_urr(rig, 1, UPF_DL)->packets, 16);
 	assert_int_equal(rig->shm.workers[0].local.buffered, 16);
 	assert_int_equal(rig->shm.workers[0].local.buffered_released, 16);
 	rig_assert_no_other_drops(rig);
@@ -201,8 +201,9 @@ packets_whose_far_still_buffers_stay(void **state)
 	s.pdr[0].pdr_id = 3;
 	s.pdr[0].far = 2;
 	s.pdr[0].sdf_count = 1;
+	s.pdr[0].flags |= UPF_PDR_SDF;
 	s.n_pdr = 3;
-	s.far[2] = (struct upf_far){.far_id = 3, .action = UPF_FAR_BUFF};
+	s.far[2] = (struct upf_far){.far_id = 3, .action = UPF_FAR_BUFF, .bar = UPF_NONE16};
 	s.n_far = 3;
 	s.sdf[0] = (struct upf_sdf){.flags = UPF_SDF_PORTS,
 		.remote_port_lo = 40,

@@ -112,14 +112,14 @@ WRONG(far_index, s->pdr[0].far = 2)
 WRONG(qer_index, s->pdr[0].qer[0] = 1)
 WRONG(urr_index, s->pdr[1].urr[0] = 1)
 WRONG(too_many_qers, s->pdr[0].n_qer = 5)
-WRONG(too_many_urrs, s->pdr[0].n_urr = 5)
+WRONG(too_many_urrs, s->pdr[0].n_urr = UPF_PDR_URRS + 1)
 WRONG(sdf_first, s->pdr[0].sdf_first = 1)
 WRONG(sdf_count, s->pdr[0].sdf_count = 1)
 WRONG(pdr_flags, s->pdr[0].flags |= 0x80)
 WRONG(source_interface, s->pdr[0].source_interface = 2)
-WRONG(foreign_f_teid, s->pdr[0].n3_addr_be = rte_cpu_to_be_32(RIG_GNB))
-WRONG(tunnel_kept, s->pdr[0].flags &= (uint8_t)~UPF_PDR_REMOVE_GTPU)
-WRONG(no_tunnel_to_remove, s->pdr[1].flags |= UPF_PDR_REMOVE_GTPU)
+WRONG(foreign_f_teid, rules_ipv4(s->pdr[0].n3_addr, RIG_GNB))
+WRONG(tunnel_kept, s->pdr[0].flags &= (uint8_t)~UPF_PDR_REMOVE)
+WRONG(no_tunnel_to_remove, s->pdr[1].flags |= UPF_PDR_REMOVE)
 WRONG(no_ue_address, s->pdr[1].ue_addr_be = 0)
 WRONG(wide_qfi, s->pdr[0].qfi = 64)
 WRONG(not_by_precedence, s->pdr[1].precedence = 1)
@@ -129,9 +129,9 @@ WRONG(notify_without_buffer, s->far[0].action = UPF_FAR_FORW | UPF_FAR_NOCP)
 WRONG(unknown_action, s->far[0].action = UPF_FAR_FORW | 0x10)
 WRONG(far_flags, s->far[0].flags = 0x80)
 WRONG(destination_interface, s->far[0].destination_interface = 3)
-WRONG(no_peer, s->far[1].peer_addr_be = 0)
+WRONG(no_peer, rules_ipv4(s->far[1].peer_addr, 0))
 WRONG(no_peer_port, s->far[1].peer_port = 0)
-WRONG(foreign_source, s->far[1].local_addr_be = rte_cpu_to_be_32(RIG_GNB))
+WRONG(foreign_source, rules_ipv4(s->far[1].local_addr, RIG_GNB))
 WRONG(qer_slot, s->qer[0].slot = 2048)
 WRONG(qer_flags, s->qer[0].flags = 0x80)
 WRONG(qer_qfi, s->qer[0].qfi = 64)
@@ -291,10 +291,11 @@ compose(unsigned salt)
 		.rec = {.type = UPF_REC_URR_ARM, .length = sizeof(arm)}, .total = random() % 3};
 	struct upf_end_marker marker = {
 		.rec = {.type = UPF_REC_END_MARKER, .length = sizeof(marker)},
-		.peer_addr_be = rte_cpu_to_be_32(RIG_GNB),
+		.ohc = UPF_OHC_GTPU4,
 		.peer_port = 2152,
 	};
 
+	rules_ipv4(marker.peer_addr, RIG_GNB);
 	transaction_begin(&t);
 	for (unsigned i = 0; i < 1 + salt % 5; i++) {
 		uint32_t session = (uint32_t)random() % 8;
@@ -362,7 +363,7 @@ damaged_transactions_do_no_harm(void **state)
 	srandom(4);
 	for (unsigned i = 0; i < rounds; i++) {
 		unsigned damage = (unsigned)random() % 4;
-		uint32_t record = 0;
+		struct refusal refusal;
 		uint8_t *copy;
 		int rc;
 
@@ -392,7 +393,7 @@ damaged_transactions_do_no_harm(void **state)
 		copy = malloc(t.length);
 		assert_non_null(copy);
 		memcpy(copy, t.bytes, t.length);
-		rc = transaction_run(&rig->base, (const void *)copy, t.length, &record);
+		rc = transaction_run(&rig->base, (const void *)copy, t.length, &refusal);
 		free(copy);
 		assert_in_range(rc, 0, 200);
 		good += rc == 0;

@@ -151,7 +151,7 @@ error_indication_becomes_an_event(void **state)
 	assert_int_equal(event.rec.type, UPF_REC_EV_ERROR_IND);
 	assert_int_equal(event.rec.length, sizeof(struct upf_ev_error_ind));
 	assert_int_equal(event.error_ind.teid, 0x1234);
-	assert_int_equal(event.error_ind.peer_addr_be, rte_cpu_to_be_32(RIG_IP(1, 2, 3, 4)));
+	assert_memory_equal(event.error_ind.peer_addr, "\1\2\3\4\0\0\0\0\0\0\0\0\0\0\0", 16);
 	assert_false(rig_event(rig, &event));
 	// The ring is bounded: what does not fit is counted.
 	for (unsigned i = 0; i < 16500; i++) {
@@ -168,8 +168,7 @@ end_marker_is_sent_on_command(void **state)
 {
 	struct upf_end_marker marker = {
 		.rec = {.type = UPF_REC_END_MARKER, .length = sizeof(marker)},
-		.peer_addr_be = rte_cpu_to_be_32(RIG_GNB),
-		.local_addr_be = rte_cpu_to_be_32(RIG_N3_ADDR),
+		.ohc = UPF_OHC_GTPU4,
 		.teid = 0x77,
 		.peer_port = 2152,
 	};
@@ -179,6 +178,8 @@ end_marker_is_sent_on_command(void **state)
 	struct rte_mbuf *m;
 
 	(void)state;
+	rules_ipv4(marker.peer_addr, RIG_GNB);
+	rules_ipv4(marker.local_addr, RIG_N3_ADDR);
 	transaction_begin(&t);
 	transaction_add(&t, &marker, sizeof(marker));
 	assert_int_equal(transaction_do(rig, &t, NULL), 0);
@@ -190,7 +191,7 @@ end_marker_is_sent_on_command(void **state)
 	rte_pktmbuf_free(m);
 	assert_int_equal(rig->shm.workers[0].local.end_markers_sent, 1);
 	// Nowhere to send it.
-	marker.peer_addr_be = rte_cpu_to_be_32(RIG_IP(9, 9, 9, 9));
+	rules_ipv4(marker.peer_addr, RIG_IP(9, 9, 9, 9));
 	transaction_begin(&t);
 	transaction_add(&t, &marker, sizeof(marker));
 	assert_int_equal(transaction_do(rig, &t, NULL), 0);

@@ -132,7 +132,7 @@ closed_gate_drops_its_direction(void **state)
 	assert_int_equal(rig_dropped(rig, UPF_DROP_GATE_CLOSED), 1);
 	rig_assert_no_other_drops(rig);
 	assert_int_equal(rig_count_sent(rig, UPF_PORT_N6), 1);
-	assert_int_equal(rig->shm.urr[1].dir[UPF_DL].packets, 0);
+	assert_int_equal(rig_urr(rig, 1, UPF_DL)->packets, 0);
 	rig_free(rig);
 }
 

@@ -6,14 +6,15 @@ import mmap
 import socket
 import struct
 
-MAGIC, VERSION = 0x35475543, 1
+MAGIC, VERSION = 0x35475543, 2
 HELLO, TRANSACTION, ANSWER, DUMP, DUMP_END, EVENT = range(1, 7)
 SESSION_PUT, SESSION_DEL, SESSION_STATE, META, URR_ARM, END_MARKER = range(1, 7)
 EV_URR, EV_DL_DATA, EV_ERROR_IND = 32, 33, 34
 ACCESS, CORE = 0, 1
-PDR_TEID, PDR_UE_IP, PDR_QFI, PDR_REMOVE_GTPU = 1, 2, 4, 8
+PDR_TEID, PDR_UE_IPV4, PDR_QFI, PDR_REMOVE = 0x01, 0x04, 0x10, 0x20
 DROP, FORW, BUFF, NOCP = 1, 2, 4, 8
-OHC_GTPU = 1
+OHC_GTPU4 = 1
+NONE = 0xffff
 NEVER = 2**64 - 1
 
 
@@ -22,28 +23,34 @@ def addr(text):
     return struct.unpack("=I", ipaddress.IPv4Address(text).packed)[0] if text else 0
 
 
+def octets(text):
+    """An address as a upf_addr: IPv4 in the first four octets."""
+    return ipaddress.ip_address(text).packed if text else b""
+
+
 def pdr(pdr_id, source, far, teid=None, n3=None, ue=None, qer=(), urr=(), precedence=255, qfi=0):
-    flags = (PDR_TEID | PDR_REMOVE_GTPU if teid is not None else 0) | (PDR_UE_IP if ue else 0)
+    flags = (PDR_TEID | PDR_REMOVE if teid is not None else 0) | (PDR_UE_IPV4 if ue else 0)
     flags |= PDR_QFI if qfi else 0
     return struct.pack(
-        "=IHBBIIIHHHBBB3x4H4H16x", precedence, pdr_id, source, flags, addr(n3), teid or 0,
-        addr(ue), far, 0, 0, qfi, len(qer), len(urr),
-        *(list(qer) + [0] * (4 - len(qer))), *(list(urr) + [0] * (4 - len(urr))))
+        "=IHBB16sII16sBBBBBxHHHHH4H8H", precedence, pdr_id, source, flags, octets(n3), teid or 0,
+        addr(ue), b"", 0, 0, qfi, len(qer), len(urr), far, 0, 0, 0, 0,
+        *(list(qer) + [0] * (4 - len(qer))), *(list(urr) + [0] * (8 - len(urr))))
 
 
 def far(far_id, action, destination, peer=None, local=None, teid=0):
     return struct.pack(
-        "=IBBBBIIIHH8x", far_id, action, destination, OHC_GTPU if peer else 0, 0, addr(peer),
-        addr(local), teid, 2152 if peer else 0, 0)
+        "=IBBBBBBHI16s16sHHHHH6x", far_id, action, destination, 0, OHC_GTPU4 if peer else 0, 0, 0,
+        2152 if peer else 0, teid, octets(peer), octets(local), NONE, 0, 0, 0, 0)
 
 
 def qer(qer_id, slot, qfi=0, mbr_ul=None, mbr_dl=None, closed=0):
     flags = closed | (4 if mbr_ul is not None else 0)
-    return struct.pack("=IIQQBB6x", qer_id, slot, mbr_ul or 0, mbr_dl or 0, flags, qfi)
+    return struct.pack("=IIQQQQIBBBB", qer_id, slot, mbr_ul or 0, mbr_dl or 0, 0, 0, 0, flags, qfi,
+                       0, 0)
 
 
 def urr(urr_id, slot):
-    return struct.pack("=II", urr_id, slot)
+    return struct.pack("=IIHB5x", urr_id, slot, NONE, 0)
 
 
 def record(kind, body):
@@ -52,8 +59,8 @@ def record(kind, body):
 
 
 def session_put(session, pdrs, fars, qers=(), urrs=(), blob=b""):
-    head = struct.pack("=IIHHHHH6x", session, len(blob), len(pdrs), len(fars), len(qers),
-                       len(urrs), 0)
+    head = struct.pack("=IIHHHHHHHH", session, len(blob), len(pdrs), len(fars), len(qers),
+                       len(urrs), 0, 0, 0, 0)
     return record(SESSION_PUT, head + b"".join([*pdrs, *fars, *qers, *urrs]) + blob)
 
 
@@ -66,17 +73,20 @@ def meta(blob):
 
 
 def urr_arm(slot, session, total=NEVER, ul=NEVER, dl=NEVER):
-    return record(URR_ARM, struct.pack("=IIQQQ", slot, session, total, ul, dl))
+    return record(URR_ARM, struct.pack("=IIQQQQQQII", slot, session, total, ul, dl, NEVER, NEVER,
+                                       NEVER, 0, 0))
 
 
 def end_marker(peer, local, teid):
-    return record(END_MARKER, struct.pack("=IIIHH", addr(peer), addr(local), teid, 2152, 0))
+    return record(END_MARKER, struct.pack("=16s16sIHBB", octets(peer), octets(local), teid, 2152,
+                                          OHC_GTPU4, 0))
 
 
 DROPS = """malformed_ethernet unknown_ethertype malformed_ip fragment ttl_exceeded not_for_us
 malformed_arp unknown_port malformed_gtpu unsupported_gtpu unknown_teid unknown_ue malformed_inner
 spoofed_source no_pdr ue_to_ue gate_closed mbr_exceeded far_drop far_no_tunnel buffer_full
-buffer_released too_big no_neighbour no_route no_mbuf tx_full rate_limited""".split()
+buffer_released too_big no_neighbour no_route no_mbuf tx_full rate_limited quota_exhausted
+reassembly malformed_nd other_vlan link_local outer_header redirect buffer_expired""".split()
 
 LOCAL = """arp_requests arp_replies icmp_echo gtpu_echo_requests gtpu_echo_responses
 error_indications_received error_indications_sent end_markers_received end_markers_sent
@@ -174,16 +184,16 @@ class Peer:
     def _sums(self, offset, names):
         """64-bit counters of all workers, added up."""
         at, workers = self._u64(24), struct.unpack_from("=I", self.shm, 40)[0]
-        return {name: sum(self._u64(at + worker * 832 + offset + 8 * i) for worker in range(workers))
+        return {name: sum(self._u64(at + worker * 1024 + offset + 8 * i) for worker in range(workers))
                 for i, name in enumerate(names)}
 
     def drops(self):
-        return self._sums(320, DROPS)
+        return self._sums(512, DROPS)
 
     def local(self):
-        return self._sums(128, LOCAL)
+        return self._sums(160, LOCAL)
 
     def urr(self, slot):
         """(UL octets, UL packets, DL octets, DL packets)"""
-        at = self._u64(32) + slot * 128
+        at = self._u64(32) + slot // 2 * 128 + 16 + slot % 2 * 24
         return tuple(self._u64(at + o) for o in (0, 8, 64, 72))

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"net"
+	"net/netip"
 	"os"
 	"slices"
 	"sync"
@@ -24,12 +25,15 @@ import (
 
 // Session is what a SESSION_PUT installed.
 type Session struct {
-	PDRs []abi.Pdr
-	FARs []abi.Far
-	QERs []abi.Qer
-	URRs []abi.Urr
-	SDFs []abi.Sdf
-	Blob []byte
+	PDRs  []abi.Pdr
+	FARs  []abi.Far
+	QERs  []abi.Qer
+	URRs  []abi.Urr
+	BARs  []abi.Bar
+	SDFs  []abi.Sdf
+	SDF6s []abi.Sdf6
+	Text  string
+	Blob  []byte
 }
 
 // UPFU is one life of the stand-in.
@@ -54,14 +58,15 @@ type UPFU struct {
 // Sizes that HELLO announces.
 const (
 	SessionsMax = 16384
-	QERSlots    = 65536
-	URRSlots    = 65536
+	Pairs       = 65536
 )
 
 const (
 	workersAt = unsafe.Sizeof(abi.Shm{})
-	urrsAt    = workersAt + unsafe.Sizeof(abi.WorkerStats{})
-	shmSize   = urrsAt + URRSlots*unsafe.Sizeof(abi.UrrSlot{})
+	pairsAt   = workersAt + unsafe.Sizeof(abi.WorkerStats{})
+	metersAt  = pairsAt + Pairs*unsafe.Sizeof(abi.SlotPair{})
+	timesAt   = metersAt + Pairs*abi.LineSlots*unsafe.Sizeof(abi.UrrMeter{})
+	shmSize   = timesAt + Pairs*abi.LineSlots*unsafe.Sizeof(abi.UrrTimes{})
 )
 
 // Start listens at path, as a upf-u that was just started does.
@@ -82,7 +87,8 @@ func Start(path string) (*UPFU, error) {
 	}
 	copy(u.mem, abi.Bytes([]abi.Shm{{
 		Magic: abi.AbiMagic, Version: abi.AbiVersion, BootId: u.boot, TscHz: 2_500_000_000,
-		Workers: 1, WorkersOffset: uint64(workersAt), UrrSlots: URRSlots, UrrOffset: uint64(urrsAt),
+		Workers: 1, WorkersOffset: uint64(workersAt), Pairs: Pairs, PairsOffset: uint64(pairsAt),
+		MetersOffset: uint64(metersAt), TimesOffset: uint64(timesAt),
 	}}))
 	_ = os.Remove(path)
 	if u.listener, err = net.ListenUnix("unixpacket", &net.UnixAddr{Name: path, Net: "unixpacket"}); err != nil {
@@ -155,7 +161,7 @@ func (u *UPFU) handle(c *net.UnixConn, b []byte) error {
 	defer u.mu.Unlock()
 	switch m.Op {
 	case abi.OpHello:
-		h := abi.Hello{BootId: u.boot, ShmSize: uint64(shmSize), SessionsMax: SessionsMax, QerSlots: QERSlots, UrrSlots: URRSlots, Sessions: uint32(len(u.sessions))}
+		h := abi.Hello{BootId: u.boot, ShmSize: uint64(shmSize), SessionsMax: SessionsMax, QerSlots: Pairs * abi.LineSlots, UrrSlots: Pairs * abi.LineSlots, Sessions: uint32(len(u.sessions))}
 		_, _, err := c.WriteMsgUnix(message(abi.OpHello, m.Seq, 0, abi.Bytes([]abi.Hello{h})), unix.UnixRights(int(u.shm.Fd())), nil)
 		return err
 	case abi.OpTransaction:
@@ -298,7 +304,7 @@ func one(recType uint16, r []byte, sessions map[uint32]Session, arms map[uint32]
 func overlap(a, b Session) bool {
 	for _, p := range a.PDRs {
 		for _, q := range b.PDRs {
-			if p.Flags&q.Flags&abi.PdrTeid != 0 && p.N3AddrBe == q.N3AddrBe && p.Teid == q.Teid {
+			if p.Flags&q.Flags&abi.PdrTeid != 0 && p.N3Addr == q.N3Addr && p.Teid == q.Teid {
 				return true
 			}
 		}
@@ -318,13 +324,16 @@ func readPut(r []byte) (uint32, Session, syscall.Errno) {
 	s.FARs, b, ok = array[abi.Far](b, h.NFar, ok)
 	s.QERs, b, ok = array[abi.Qer](b, h.NQer, ok)
 	s.URRs, b, ok = array[abi.Urr](b, h.NUrr, ok)
+	s.BARs, b, ok = array[abi.Bar](b, h.NBar, ok)
 	s.SDFs, b, ok = array[abi.Sdf](b, h.NSdf, ok)
-	if !ok || len(b) < int(h.BlobLen) || len(b) > int(h.BlobLen)+7 {
+	s.SDF6s, b, ok = array[abi.Sdf6](b, h.NSdf6, ok)
+	if !ok || len(b) < int(h.TextLen)+int(h.BlobLen) || len(b) > int(h.TextLen)+int(h.BlobLen)+7 {
 		return 0, s, syscall.EBADMSG
 	}
+	s.Text, b = string(b[:h.TextLen]), b[h.TextLen:]
 	s.Blob = slices.Clone(b[:h.BlobLen])
 	for _, p := range s.PDRs {
-		if int(p.Far) >= len(s.FARs) || int(p.SdfFirst)+int(p.SdfCount) > len(s.SDFs) || p.NQer > abi.PdrQers || p.NUrr > abi.PdrUrrs {
+		if int(p.Far) >= len(s.FARs) || int(p.SdfFirst)+int(p.SdfCount) > len(s.SDFs) || int(p.Sdf6First)+int(p.Sdf6Count) > len(s.SDF6s) || p.NQer > abi.PdrQers || p.NUrr > abi.PdrUrrs {
 			return 0, s, syscall.EINVAL
 		}
 		for _, q := range p.Qer[:p.NQer] {
@@ -424,12 +433,13 @@ func (u *UPFU) Await(d time.Duration, cond func() bool) error {
 
 // Count adds octets and packets to a slot and fires its arm as a worker does.
 func (u *UPFU) Count(slot uint32, direction int, bytes, packets uint64) error {
-	s := (*abi.UrrSlot)(unsafe.Pointer(&u.mem[urrsAt+uintptr(slot)*unsafe.Sizeof(abi.UrrSlot{})]))
-	s.Dir[direction].Bytes += bytes
-	s.Dir[direction].Packets += packets
+	pair := (*abi.SlotPair)(unsafe.Pointer(&u.mem[pairsAt+uintptr(slot/abi.LineSlots)*unsafe.Sizeof(abi.SlotPair{})]))
+	at := func(d int) *abi.UrrCounter { return &pair.Dir[d].Urr[slot%abi.LineSlots] }
+	at(direction).Bytes += bytes
+	at(direction).Packets += packets
 	u.mu.Lock()
 	a, armed := u.arms[slot]
-	ul, dl := s.Dir[abi.Ul].Bytes, s.Dir[abi.Dl].Bytes
+	ul, dl := at(abi.Ul).Bytes, at(abi.Dl).Bytes
 	fire := armed && (ul >= a.Ul || dl >= a.Dl || ul+dl >= a.Total)
 	if fire {
 		delete(u.arms, slot)
@@ -447,8 +457,12 @@ func (u *UPFU) DownlinkData(session uint32, pdr uint16, qfi uint8) error {
 }
 
 // ErrorIndication reports that a peer has no such tunnel.
-func (u *UPFU) ErrorIndication(peer, teid uint32) error {
-	return event(u, abi.EvErrorInd{Rec: abi.Record{Type: abi.RecEvErrorInd, Length: 16}, PeerAddrBe: peer, Teid: teid})
+func (u *UPFU) ErrorIndication(peer netip.Addr, teid uint32) error {
+	ohc := uint8(abi.OhcGtpu4)
+	if peer.Is6() {
+		ohc = abi.OhcGtpu6
+	}
+	return event(u, abi.EvErrorInd{Rec: abi.Record{Type: abi.RecEvErrorInd, Length: 32}, PeerAddr: abi.AddrOf(peer), Teid: teid, Ohc: ohc})
 }
 
 func event[T any](u *UPFU, e T) error {
