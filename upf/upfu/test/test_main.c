@@ -14,6 +14,7 @@ main(void)
 	failed += test_config();
 	failed += test_bucketmap();
 	failed += test_sdf();
+	failed += test_tss();
 	failed += test_qer();
 	failed += test_forward();
 	failed += test_local();

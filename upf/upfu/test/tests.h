@@ -12,6 +12,7 @@ int test_local(void);
 int test_neigh(void);
 int test_qer(void);
 int test_sdf(void);
+int test_tss(void);
 int test_urr(void);
 
 #endif
