@@ -167,6 +167,25 @@ read_text(struct reader *r, const char *key, const yaml_node_t *value, void *des
 }
 
 static int
+parse_address6(const char *text, upf_addr address)
+{
+	struct in6_addr in;
+
+	if (text == NULL || inet_pton(AF_INET6, text, &in) != 1)
+		return -1;
+	memcpy(address, &in, sizeof(in));
+	return 0;
+}
+
+static int
+read_address6(struct reader *r, const char *key, const yaml_node_t *value, void *destination)
+{
+	if (parse_address6(scalar(value), destination) < 0)
+		return reader_fail(r, value, "%s: must be an IPv6 address such as fd00:3::1", key);
+	return 0;
+}
+
+static int
 parse_address(const char *text, uint32_t *address)
 {
 	struct in_addr in;
@@ -189,6 +208,62 @@ static uint32_t
 mask(unsigned prefix_len)
 {
 	return prefix_len == 0 ? 0 : UINT32_MAX << (32 - prefix_len);
+}
+
+// Do the first len bits agree?
+static bool
+same_prefix6(const upf_addr a, const upf_addr b, unsigned len)
+{
+	unsigned octets = len / 8, bits = len % 8;
+
+	return memcmp(a, b, octets) == 0 &&
+		(bits == 0 || ((a[octets] ^ b[octets]) >> (8 - bits)) == 0);
+}
+
+static void
+mask6(upf_addr address, unsigned len)
+{
+	for (unsigned i = 0; i < sizeof(upf_addr); i++) {
+		if (8 * i >= len)
+			address[i] = 0;
+		else if (len < 8 * (i + 1))
+			address[i] &= (uint8_t)(0xff << (8 * (i + 1) - len));
+	}
+}
+
+struct prefix6 {
+	uint8_t *address; // upf_addr
+	uint8_t *prefix_len;
+	bool block; // the host part must be 0
+	const char *example;
+};
+
+static int
+read_prefix6(struct reader *r, const char *key, const yaml_node_t *value, void *destination)
+{
+	const struct prefix6 *prefix = destination;
+	const char *text = scalar(value);
+	const char *slash = text != NULL ? strchr(text, '/') : NULL;
+	char address[INET6_ADDRSTRLEN];
+	upf_addr in, network;
+	uint32_t len;
+
+	if (slash == NULL || (size_t)(slash - text) >= sizeof(address))
+		goto bad;
+	memcpy(address, text, (size_t)(slash - text));
+	address[slash - text] = '\0';
+	if (parse_address6(address, in) < 0 || parse_u32(slash + 1, &len) < 0 || len > 128)
+		goto bad;
+	memcpy(network, in, sizeof(in));
+	mask6(network, len);
+	if (prefix->block && memcmp(network, in, sizeof(in)) != 0)
+		return reader_fail(r, value, "%s: %s has bits beyond its prefix; write %s/%u", key,
+			text, inet_ntop(AF_INET6, network, address, sizeof(address)), len);
+	memcpy(prefix->address, in, sizeof(in));
+	*prefix->prefix_len = (uint8_t)len;
+	return 0;
+bad:
+	return reader_fail(r, value, "%s: must be an IPv6 prefix such as %s", key, prefix->example);
 }
 
 struct prefix {
@@ -247,109 +322,307 @@ read_driver(struct reader *r, const char *key, const yaml_node_t *value, void *d
 	return reader_fail(r, value, "%s: must be af_packet, af_xdp, tap or vfio", key);
 }
 
-static int
-read_ue_to_ue(struct reader *r, const char *key, const yaml_node_t *value, void *destination)
-{
-	const char *text = scalar(value);
-	bool *allowed = destination;
+struct either { // one of two words
+	bool *second;
+	const char *words[2];
+};
 
-	if (text != NULL && strcmp(text, "deny") == 0)
-		*allowed = false;
-	else if (text != NULL && strcmp(text, "allow") == 0)
-		*allowed = true;
-	else
-		return reader_fail(r, value, "%s: must be deny or allow", key);
-	return 0;
+static int
+read_either(struct reader *r, const char *key, const yaml_node_t *value, void *destination)
+{
+	const struct either *either = destination;
+	const char *text = scalar(value);
+
+	for (unsigned i = 0; text != NULL && i < 2; i++) {
+		if (strcmp(text, either->words[i]) == 0) {
+			*either->second = i == 1;
+			return 0;
+		}
+	}
+	return reader_fail(
+		r, value, "%s: must be %s or %s", key, either->words[0], either->words[1]);
 }
 
 // ---- mappings ------------------------------------------------------------------------------
 
 #define KEYS(keys) (keys), sizeof(keys) / sizeof((keys)[0])
 
+// Addresses of an interface against each other.
+static int
+check_ipv4(struct reader *r, const char *name, const yaml_node_t *map,
+	const struct config_interface *in, bool gtpu, uint32_t prefix_len)
+{
+	if (in->block_len == 0) {
+		if (in->gateway == 0 && (!gtpu || prefix_len == 0))
+			return 0;
+		return reader_fail(r, map,
+			"%s: gateway and prefix_length want an IPv4 address; add %s", name,
+			gtpu ? "addresses: 172.30.3.16/28" : "address: 172.30.6.2/24");
+	}
+	if (gtpu && prefix_len == 0)
+		return reader_fail(r, map,
+			"%s: key \"prefix_length\" is missing; write for example \"prefix_length: "
+			"24\"",
+			name);
+	if (gtpu && in->block_len < prefix_len)
+		return reader_fail(r, map,
+			"%s: addresses /%u is wider than the subnet's prefix_length %u; the block "
+			"of own addresses lies inside the subnet",
+			name, in->block_len, prefix_len);
+	if (gtpu && in->block_len < 16)
+		return reader_fail(
+			r, map, "%s: addresses: a block of own addresses is /16 at most", name);
+	if (!gtpu && (in->prefix_len < 1 || in->prefix_len > 31))
+		return reader_fail(
+			r, map, "%s: address: the prefix length must be from 1 to 31", name);
+	if (in->gateway == 0)
+		return 0;
+	if (((in->gateway ^ in->address) & mask(in->prefix_len)) != 0)
+		return reader_fail(r, map,
+			"%s: gateway must be an address of the interface's own subnet", name);
+	if (((in->gateway ^ in->address) & mask(in->block_len)) == 0)
+		return reader_fail(
+			r, map, "%s: gateway must not be one of the UPF's own addresses", name);
+	return 0;
+}
+
+static bool
+is_zero6(const upf_addr address)
+{
+	static const upf_addr zero;
+
+	return memcmp(address, zero, sizeof(zero)) == 0;
+}
+
+static bool
+is_link_local6(const upf_addr address)
+{
+	return address[0] == 0xfe && (address[1] & 0xc0) == 0x80;
+}
+
+static int
+check_ipv6(struct reader *r, const char *name, const yaml_node_t *map,
+	const struct config_interface *in, bool gtpu, uint32_t prefix_len)
+{
+	if (in->block_len6 == 0) {
+		if (is_zero6(in->gateway6) && (!gtpu || prefix_len == 0))
+			return 0;
+		return reader_fail(r, map,
+			"%s: gateway6 and prefix_length6 want an IPv6 address; add %s", name,
+			gtpu ? "addresses6: fd00:3::10/124" : "address6: fd00:6::2/64");
+	}
+	if (in->address6[0] == 0xff || is_link_local6(in->address6) || is_zero6(in->address6))
+		return reader_fail(r, map,
+			"%s: own IPv6 addresses must be global or unique local, such as fd00:3::10",
+			name);
+	if (in->mtu < 1280)
+		return reader_fail(
+			r, map, "%s: IPv6 wants an mtu of 1280 at least (RFC 8200 5)", name);
+	if (gtpu && prefix_len == 0)
+		return reader_fail(r, map,
+			"%s: key \"prefix_length6\" is missing; write for example "
+			"\"prefix_length6: 64\"",
+			name);
+	if (gtpu && in->block_len6 < prefix_len)
+		return reader_fail(r, map,
+			"%s: addresses6 /%u is wider than the subnet's prefix_length6 %u; the "
+			"block "
+			"of own addresses lies inside the subnet",
+			name, in->block_len6, prefix_len);
+	if (gtpu && in->block_len6 < 112)
+		return reader_fail(
+			r, map, "%s: addresses6: a block of own addresses is /112 at most", name);
+	if (!gtpu && (in->prefix_len6 < 1 || in->prefix_len6 > 127))
+		return reader_fail(
+			r, map, "%s: address6: the prefix length must be from 1 to 127", name);
+	if (is_zero6(in->gateway6))
+		return 0;
+	if (!is_link_local6(in->gateway6) &&
+		!same_prefix6(in->gateway6, in->address6, in->prefix_len6))
+		return reader_fail(r, map,
+			"%s: gateway6 must be a link-local address or one of the interface's own "
+			"subnet",
+			name);
+	if (same_prefix6(in->gateway6, in->address6, in->block_len6))
+		return reader_fail(
+			r, map, "%s: gateway6 must not be one of the UPF's own addresses", name);
+	return 0;
+}
+
 static int
 read_interface(struct reader *r, const char *name, const yaml_node_t *map, void *destination)
 {
 	struct config_interface *in = destination;
-	bool n3 = strcmp(name, "n3") == 0;
-	uint32_t mtu = 1500, prefix_len = UINT32_MAX;
+	bool gtpu = strcmp(name, "n6") != 0; // N3 and N9: a block of GTP-U addresses
+	uint32_t mtu = 1500, prefix_len = 0, prefix_len6 = 0, vlan = 0, dscp = 0;
 	struct text device = {in->device, sizeof(in->device)};
 	struct prefix block = {&in->address, &in->block_len, true, "172.30.3.16/28"};
 	struct prefix single = {&in->address, &in->prefix_len, false, "172.30.6.2/24"};
+	struct prefix6 block6 = {in->address6, &in->block_len6, true, "fd00:3::10/124"};
+	struct prefix6 single6 = {in->address6, &in->prefix_len6, false, "fd00:6::2/64"};
 	struct number prefix_number = {&prefix_len, 1, 31};
+	struct number prefix6_number = {&prefix_len6, 1, 127};
 	struct number mtu_number = {&mtu, 576, 9000};
-	struct key n3_keys[] = {
+	struct number vlan_number = {&vlan, 1, 4094};
+	struct number dscp_number = {&dscp, 0, 63};
+	struct key gtpu_keys[] = {
 		{"driver", read_driver, &in->driver, false, NULL},
 		{"device", read_text, &device, true, name},
-		{"addresses", read_prefix, &block, true, block.example},
-		{"prefix_length", read_number, &prefix_number, true, "24"},
+		{"addresses", read_prefix, &block, false, NULL},
+		{"prefix_length", read_number, &prefix_number, false, NULL},
 		{"gateway", read_address, &in->gateway, false, NULL},
+		{"addresses6", read_prefix6, &block6, false, NULL},
+		{"prefix_length6", read_number, &prefix6_number, false, NULL},
+		{"gateway6", read_address6, in->gateway6, false, NULL},
 		{"mtu", read_number, &mtu_number, false, NULL},
+		{"vlan", read_number, &vlan_number, false, NULL},
+		{"dscp", read_number, &dscp_number, false, NULL},
 	};
 	struct key n6_keys[] = {
 		{"driver", read_driver, &in->driver, false, NULL},
 		{"device", read_text, &device, true, name},
-		{"address", read_prefix, &single, true, single.example},
+		{"address", read_prefix, &single, false, NULL},
 		{"gateway", read_address, &in->gateway, false, NULL},
+		{"address6", read_prefix6, &single6, false, NULL},
+		{"gateway6", read_address6, in->gateway6, false, NULL},
 		{"mtu", read_number, &mtu_number, false, NULL},
+		{"vlan", read_number, &vlan_number, false, NULL},
+		{"dscp", read_number, &dscp_number, false, NULL},
 	};
-	int rc = n3 ? read_mapping(r, name, map, KEYS(n3_keys))
-		    : read_mapping(r, name, map, KEYS(n6_keys));
+	int rc = gtpu ? read_mapping(r, name, map, KEYS(gtpu_keys))
+		      : read_mapping(r, name, map, KEYS(n6_keys));
 
 	if (rc < 0)
 		return -1;
+	in->present = true;
 	in->mtu = (uint16_t)mtu;
-	if (n3) {
-		if (in->block_len < prefix_len)
-			return reader_fail(r, map,
-				"n3: addresses /%u is wider than the subnet's prefix_length %u; "
-				"the block of own "
-				"addresses lies inside the subnet",
-				in->block_len, prefix_len);
-		if (in->block_len < 16)
-			return reader_fail(
-				r, map, "n3: addresses: a block of own addresses is /16 at most");
+	in->vlan = (uint16_t)vlan;
+	in->dscp = (uint8_t)dscp;
+	if (gtpu) {
 		in->prefix_len = (uint8_t)prefix_len;
+		in->prefix_len6 = (uint8_t)prefix_len6;
 	} else {
-		in->block_len = 32;
-		if (in->prefix_len < 1 || in->prefix_len > 31)
-			return reader_fail(
-				r, map, "n6: address: the prefix length must be from 1 to 31");
+		in->block_len = in->address != 0 ? 32 : 0;
+		in->block_len6 = !is_zero6(in->address6) ? 128 : 0;
 	}
-	if (in->gateway != 0 && ((in->gateway ^ in->address) & mask(in->prefix_len)) != 0)
-		return reader_fail(r, map,
-			"%s: gateway must be an address of the interface's own subnet", name);
-	if (in->gateway != 0 && ((in->gateway ^ in->address) & mask(in->block_len)) == 0)
-		return reader_fail(
-			r, map, "%s: gateway must not be one of the UPF's own addresses", name);
-	return 0;
+	if (in->block_len == 0 && in->block_len6 == 0)
+		return reader_fail(r, map, "%s: key \"%s\" is missing; write for example \"%s\"",
+			name, gtpu ? "addresses" : "address",
+			gtpu ? "addresses: 172.30.3.16/28" : "address: 172.30.6.2/24");
+	if (check_ipv4(r, name, map, in, gtpu, prefix_len) < 0)
+		return -1;
+	return check_ipv6(r, name, map, in, gtpu, prefix_len6);
 }
 
 static int
 read_interfaces(struct reader *r, const char *name, const yaml_node_t *map, void *destination)
 {
 	struct config *config = destination;
+	struct config_interface *in = config->interface;
 	struct key keys[] = {
-		{"n3", read_interface, &config->interface[UPF_PORT_N3], true,
+		{"n3", read_interface, &in[UPF_PORT_N3], true,
 			"{device: n3, addresses: 172.30.3.16/28, prefix_length: 24}"},
-		{"n6", read_interface, &config->interface[UPF_PORT_N6], true,
+		{"n6", read_interface, &in[UPF_PORT_N6], true,
 			"{device: n6, address: 172.30.6.2/24, gateway: 172.30.6.1}"},
+		{"n9", read_interface, &in[UPF_PORT_N9], false, NULL},
 	};
 
-	return read_mapping(r, name, map, KEYS(keys));
+	if (read_mapping(r, name, map, KEYS(keys)) < 0)
+		return -1;
+	if (!in[UPF_PORT_N9].present)
+		return 0;
+	// An F-TEID must tell by its address which interface it belongs to.
+	if (in[UPF_PORT_N3].block_len != 0 && in[UPF_PORT_N9].block_len != 0) {
+		uint32_t both = mask(in[UPF_PORT_N3].block_len) & mask(in[UPF_PORT_N9].block_len);
+
+		if (((in[UPF_PORT_N3].address ^ in[UPF_PORT_N9].address) & both) == 0)
+			return reader_fail(r, map,
+				"%s: n3 and n9 have own addresses in common; give each a block of "
+				"its own",
+				name);
+	}
+	if (in[UPF_PORT_N3].block_len6 != 0 && in[UPF_PORT_N9].block_len6 != 0) {
+		uint8_t len3 = in[UPF_PORT_N3].block_len6, len9 = in[UPF_PORT_N9].block_len6;
+
+		if (same_prefix6(in[UPF_PORT_N3].address6, in[UPF_PORT_N9].address6,
+			    len3 < len9 ? len3 : len9))
+			return reader_fail(r, map,
+				"%s: n3 and n9 have own IPv6 addresses in common; give each a "
+				"block "
+				"of its own",
+				name);
+	}
+	return 0;
 }
 
 static int
 read_port(struct reader *r, const char *key, const yaml_node_t *value, void *destination)
 {
+	static const char *const names[UPF_PORTS] = {
+		[UPF_PORT_N3] = "n3", [UPF_PORT_N6] = "n6", [UPF_PORT_N9] = "n9"};
 	const char *text = scalar(value);
 	enum upf_port *port = destination;
 
-	if (text != NULL && strcmp(text, "n3") == 0)
-		*port = UPF_PORT_N3;
-	else if (text != NULL && strcmp(text, "n6") == 0)
-		*port = UPF_PORT_N6;
-	else
-		return reader_fail(r, value, "%s: must be n3 or n6", key);
+	for (unsigned i = 0; text != NULL && i < UPF_PORTS; i++) {
+		if (strcmp(text, names[i]) == 0) {
+			*port = (enum upf_port)i;
+			return 0;
+		}
+	}
+	return reader_fail(r, value, "%s: must be n3, n6 or n9", key);
+}
+
+// A prefix or an address of either family.
+static int
+read_route_prefix(struct reader *r, const char *key, const yaml_node_t *value, void *destination)
+{
+	struct config_route *route = destination;
+	const char *text = scalar(value);
+	struct prefix prefix = {&route->prefix, &route->prefix_len, true, "10.0.0.0/8"};
+	struct prefix6 prefix6 = {route->prefix6, &route->prefix_len, true, "2001:db8::/32"};
+
+	route->ip6 = text != NULL && strchr(text, ':') != NULL;
+	return route->ip6 ? read_prefix6(r, key, value, &prefix6)
+			  : read_prefix(r, key, value, &prefix);
+}
+
+struct either_address {
+	uint32_t *address; // stays 0 when it is IPv6
+	uint8_t *address6; // upf_addr
+};
+
+static int
+read_either_address(struct reader *r, const char *key, const yaml_node_t *value, void *destination)
+{
+	const struct either_address *to = destination;
+	const char *text = scalar(value);
+
+	return text != NULL && strchr(text, ':') != NULL
+		? read_address6(r, key, value, to->address6)
+		: read_address(r, key, value, to->address);
+}
+
+static int
+check_route(struct reader *r, const yaml_node_t *node, const struct config *config,
+	const struct config_route *route)
+{
+	const struct config_interface *in = &config->interface[route->port];
+	bool via6 = route->via == 0;
+
+	if (route->ip6 != via6)
+		return reader_fail(r, node,
+			"routes: prefix and via must be of one family; write an %s address for via",
+			route->ip6 ? "IPv6" : "IPv4");
+	if (!in->present || (route->ip6 ? in->block_len6 : in->block_len) == 0)
+		return reader_fail(r, node,
+			"routes: the interface has no %s address; configure one under interfaces",
+			route->ip6 ? "IPv6" : "IPv4");
+	if (route->ip6 ? !is_link_local6(route->via6) &&
+				!same_prefix6(route->via6, in->address6, in->prefix_len6)
+		       : ((route->via ^ in->address) & mask(in->prefix_len)) != 0)
+		return reader_fail(r, node,
+			"routes: via must be a neighbour: an address of the interface's own "
+			"subnet");
 	return 0;
 }
 
@@ -367,11 +640,11 @@ read_routes(struct reader *r, const char *name, const yaml_node_t *list, void *d
 		item < list->data.sequence.items.top; item++) {
 		const yaml_node_t *node = yaml_document_get_node(r->document, *item);
 		struct config_route *route = &config->route[config->routes];
-		struct prefix prefix = {&route->prefix, &route->prefix_len, true, "10.0.0.0/8"};
+		struct either_address via = {&route->via, route->via6};
 		struct key keys[] = {
 			{"interface", read_port, &route->port, true, "n6"},
-			{"prefix", read_prefix, &prefix, true, "10.0.0.0/8"},
-			{"via", read_address, &route->via, true, "172.30.6.9"},
+			{"prefix", read_route_prefix, route, true, "10.0.0.0/8"},
+			{"via", read_either_address, &via, true, "172.30.6.9"},
 		};
 
 		if (config->routes == CONFIG_ROUTES_MAX)
@@ -382,6 +655,60 @@ read_routes(struct reader *r, const char *name, const yaml_node_t *list, void *d
 		config->routes++;
 	}
 	return 0;
+}
+
+// After the interfaces are known, wherever they stand in the file.
+static int
+check_routes(struct reader *r, const struct config *config, const yaml_node_t *root)
+{
+	const yaml_node_t *list = NULL;
+
+	for (const yaml_node_pair_t *pair = root->data.mapping.pairs.start;
+		pair < root->data.mapping.pairs.top; pair++) {
+		const char *key = scalar(yaml_document_get_node(r->document, pair->key));
+
+		if (key != NULL && strcmp(key, "routes") == 0)
+			list = yaml_document_get_node(r->document, pair->value);
+	}
+	for (unsigned i = 0; i < config->routes; i++) {
+		const yaml_node_t *node =
+			yaml_document_get_node(r->document, list->data.sequence.items.start[i]);
+
+		if (check_route(r, node, config, &config->route[i]) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int
+read_reassembly(struct reader *r, const char *name, const yaml_node_t *map, void *destination)
+{
+	struct config_reassembly *reassembly = destination;
+	struct number packets = {&reassembly->packets, 0, 4096};
+	struct number timeout = {&reassembly->timeout_ms, 10, 60000};
+	struct key keys[] = {
+		{"packets", read_number, &packets, false, NULL},
+		{"timeout_ms", read_number, &timeout, false, NULL},
+	};
+
+	return read_mapping(r, name, map, KEYS(keys));
+}
+
+static int
+read_router_advertisement(
+	struct reader *r, const char *name, const yaml_node_t *map, void *destination)
+{
+	struct config_router_advertisement *ra = destination;
+	struct number lifetime = {&ra->lifetime_s, 0, 65535}; // RFC 8319
+	struct number mtu = {&ra->mtu, 1280, 9000};
+	struct key keys[] = {
+		{"managed", read_bool, &ra->managed, false, NULL},
+		{"other", read_bool, &ra->other, false, NULL},
+		{"lifetime_s", read_number, &lifetime, false, NULL},
+		{"mtu", read_number, &mtu, false, NULL},
+	};
+
+	return read_mapping(r, name, map, KEYS(keys));
 }
 
 static int
@@ -395,6 +722,7 @@ read_limits(struct reader *r, const char *name, const yaml_node_t *map, void *de
 	struct number buffer = {&l->buffer_packets, 1, 1u << 20};
 	struct number buffer_session = {&l->buffer_packets_per_session, 1, 1u << 16};
 	struct number errors = {&l->error_indications, 0, 1000000};
+	struct number icmp = {&l->icmp_errors, 0, 1000000};
 	struct key keys[] = {
 		{"sessions_max", read_number, &sessions, false, NULL},
 		{"urr_slots", read_number, &urrs, false, NULL},
@@ -403,6 +731,7 @@ read_limits(struct reader *r, const char *name, const yaml_node_t *map, void *de
 		{"buffer_packets", read_number, &buffer, false, NULL},
 		{"buffer_packets_per_session", read_number, &buffer_session, false, NULL},
 		{"error_indications", read_number, &errors, false, NULL},
+		{"icmp_errors", read_number, &icmp, false, NULL},
 	};
 
 	return read_mapping(r, name, map, KEYS(keys));
@@ -539,7 +868,11 @@ set_defaults(struct config *config)
 				.buffer_packets = 4096,
 				.buffer_packets_per_session = 128,
 				.error_indications = 100,
+				.icmp_errors = 100,
 			},
+		.udp6_zero_checksum = true,
+		.reassembly = {.packets = 128, .timeout_ms = 1000},
+		.ra = {.lifetime_s = 65535},
 		.sleep_max_us = 200,
 		.qer_burst_ms = 10,
 	};
@@ -554,6 +887,10 @@ read_document(struct reader *r, struct config *config)
 	struct number workers_number = {&workers, 1, UPF_WORKERS_MAX};
 	struct number memory = {&config->memory_mib, 32, 1u << 20};
 	struct text socket = {config->socket, sizeof(config->socket)};
+	bool fragment_outer = false;
+	struct either ue_to_ue = {&config->ue_to_ue_allowed, {"deny", "allow"}};
+	struct either fragmentation = {&fragment_outer, {"inner", "outer"}};
+	struct either buffer_full = {&config->buffer_drop_oldest, {"drop_newest", "drop_oldest"}};
 	struct key keys[] = {
 		{"workers", read_number, &workers_number, false, NULL},
 		{"lcores", read_lcores, &lcores, false, NULL},
@@ -564,7 +901,13 @@ read_document(struct reader *r, struct config *config)
 		{"interfaces", read_interfaces, config, true,
 			"{n3: {device: n3, …}, n6: {device: n6, …}}"},
 		{"routes", read_routes, config, false, NULL},
-		{"ue_to_ue", read_ue_to_ue, &config->ue_to_ue_allowed, false, NULL},
+		{"ue_to_ue", read_either, &ue_to_ue, false, NULL},
+		{"buffer_full", read_either, &buffer_full, false, NULL},
+		{"mss_clamp", read_bool, &config->mss_clamp, false, NULL},
+		{"udp6_zero_checksum", read_bool, &config->udp6_zero_checksum, false, NULL},
+		{"fragmentation", read_either, &fragmentation, false, NULL},
+		{"reassembly", read_reassembly, &config->reassembly, false, NULL},
+		{"router_advertisement", read_router_advertisement, &config->ra, false, NULL},
 		{"sleep", read_sleep, &config->sleep_max_us, false, NULL},
 		{"qer", read_qer, &config->qer_burst_ms, false, NULL},
 	};
@@ -574,7 +917,10 @@ read_document(struct reader *r, struct config *config)
 		return reader_fail(r, NULL, "the file is empty; it needs at least \"interfaces\"");
 	if (read_mapping(r, "upf-u", root, KEYS(keys)) < 0)
 		return -1;
-	config->ports = UPF_PORT_N6 + 1;
+	config->ports = config->interface[UPF_PORT_N9].present ? UPF_PORTS : UPF_PORT_N6 + 1;
+	if (check_routes(r, config, root) < 0)
+		return -1;
+	config->fragmentation = fragment_outer ? CONFIG_FRAGMENT_OUTER : CONFIG_FRAGMENT_INNER;
 	if (limits->urr_slots == 0)
 		limits->urr_slots = limits->sessions_max * 2;
 	if (limits->qer_slots == 0)
@@ -620,4 +966,36 @@ config_read(struct config *config, const char *path, char *error, size_t error_s
 	yaml_parser_delete(&parser);
 	fclose(file);
 	return rc;
+}
+
+int
+config_owner(const struct config *config, bool ip6, const upf_addr addr)
+{
+	static const enum upf_port gtpu[] = {UPF_PORT_N3, UPF_PORT_N9};
+	uint32_t addr4 = (uint32_t)addr[0] << 24 | (uint32_t)addr[1] << 16 |
+		(uint32_t)addr[2] << 8 | addr[3];
+
+	for (unsigned i = 0; i < sizeof(gtpu) / sizeof(gtpu[0]); i++) {
+		const struct config_interface *in = &config->interface[gtpu[i]];
+
+		if (ip6 ? in->block_len6 != 0 && same_prefix6(addr, in->address6, in->block_len6)
+			: in->block_len != 0 && ((addr4 ^ in->address) & mask(in->block_len)) == 0)
+			return (int)gtpu[i];
+	}
+	return -1;
+}
+
+bool
+config_gtpu_key(
+	const struct config *config, bool ip6, const upf_addr addr, uint32_t teid, uint64_t *key)
+{
+	int port = config_owner(config, ip6, addr);
+
+	if (port < 0)
+		return false;
+	*key = ip6 ? gtpu_key6((enum upf_port)port, addr, teid)
+		   : gtpu_key4((uint32_t)addr[0] << 24 | (uint32_t)addr[1] << 16 |
+				     (uint32_t)addr[2] << 8 | addr[3],
+			     teid);
+	return true;
 }

@@ -19,20 +19,30 @@ enum config_driver {
 };
 
 struct config_interface {
+	bool present;
 	enum config_driver driver;
 	char device[64];    // kernel interface name, or PCI address for vfio
-	uint32_t address;   // first own address
+	uint32_t address;   // first own address; with block_len 0 there is no IPv4
 	uint8_t block_len;  // prefix length of the block of own addresses: 32 for one
 	uint8_t prefix_len; // of the subnet on the link
 	uint32_t gateway;   // 0: none
+	upf_addr address6;  // the same in IPv6; with block_len6 0 there is none
+	uint8_t block_len6;
+	uint8_t prefix_len6;
+	upf_addr gateway6; // all zero: none
 	uint16_t mtu;
+	uint16_t vlan; // VLAN id of all frames, 0: untagged
+	uint8_t dscp;  // of what upf-u says of its own accord
 };
 
 struct config_route {
 	enum upf_port port;
-	uint32_t prefix;
+	bool ip6;
 	uint8_t prefix_len;
+	uint32_t prefix;
 	uint32_t via;
+	upf_addr prefix6;
+	upf_addr via6;
 };
 
 struct config_limits {
@@ -43,6 +53,24 @@ struct config_limits {
 	uint32_t buffer_packets;             // held for idle UEs, a worker
 	uint32_t buffer_packets_per_session; // of them for one PDU session
 	uint32_t error_indications;          // sent a second, a worker
+	uint32_t icmp_errors;                // sent a second, a worker
+};
+
+enum config_fragmentation {    // of IPv4 packets without DF that do not fit into the tunnel
+	CONFIG_FRAGMENT_INNER, // the user's packet: each fragment goes in a G-PDU of its own
+	CONFIG_FRAGMENT_OUTER, // the packet that carries it, which the peer puts together again
+};
+
+struct config_reassembly { // a worker
+	uint32_t packets;  // under way at once, 0: fragments are dropped
+	uint32_t timeout_ms;
+};
+
+struct config_router_advertisement { // to UEs, RFC 4861 4.2
+	bool managed;                // M: addresses by DHCPv6
+	bool other;                  // O: other information by DHCPv6
+	uint32_t lifetime_s;
+	uint32_t mtu; // option MTU, 0: without
 };
 
 struct config {
@@ -58,6 +86,12 @@ struct config {
 	struct config_route route[CONFIG_ROUTES_MAX];
 	unsigned routes;
 	bool ue_to_ue_allowed;
+	bool mss_clamp;          // of TCP connections through tunnels
+	bool udp6_zero_checksum; // RFC 6935: GTP-U over IPv6 is sent and taken without UDP checksum
+	bool buffer_drop_oldest; // when a downlink buffer is full; else the newest
+	enum config_fragmentation fragmentation;
+	struct config_reassembly reassembly;
+	struct config_router_advertisement ra;
 	uint32_t sleep_max_us; // 0: never sleep
 	uint32_t qer_burst_ms;
 };
@@ -65,5 +99,27 @@ struct config {
 // Reads the file at path. On failure returns -1 and leaves one sentence for the reader in error:
 // file, line, key and what to write instead.
 int config_read(struct config *config, const char *path, char *error, size_t error_size);
+
+// The interface with this GTP-U address of ours (network order), -1: it is none of ours.
+int config_owner(const struct config *config, bool ip6, const upf_addr addr);
+
+// The key of an F-TEID. IPv4: address and TEID. IPv6: own addresses are a /112 at most (config_read
+// sees to it), so interface and 16 bits stand for the address; no IPv4 address begins with 0xf.
+static inline uint64_t
+gtpu_key4(uint32_t addr, uint32_t teid)
+{
+	return (uint64_t)addr << 32 | teid;
+}
+
+static inline uint64_t
+gtpu_key6(enum upf_port port, const upf_addr addr, uint32_t teid)
+{
+	return (uint64_t)(0xf000u | (unsigned)port) << 48 | (uint64_t)addr[14] << 40 |
+		(uint64_t)addr[15] << 32 | teid;
+}
+
+// False: the address is none of ours.
+bool config_gtpu_key(
+	const struct config *config, bool ip6, const upf_addr addr, uint32_t teid, uint64_t *key);
 
 #endif

@@ -3,8 +3,12 @@
 #include <string.h>
 
 #include <rte_arp.h>
+#include <rte_malloc.h>
 
 #include "handoff.h"
+#include "icmp_error.h"
+#include "ipv6.h"
+#include "nd.h"
 #include "shm.h"
 #include "worker.h"
 
@@ -22,12 +26,18 @@ tenths(const struct worker *w, unsigned n)
 }
 
 static struct neigh *
-neigh_find(struct neigh_table *table, rte_be32_t addr)
+neigh_place(struct neigh_table *table, rte_be32_t addr, unsigned probe)
 {
 	uint32_t hash = addr * UINT32_C(0x9e3779b1) >> 16;
 
+	return &table->entry[(hash + probe) & (NEIGH_ENTRIES - 1)];
+}
+
+static struct neigh *
+neigh_find(struct neigh_table *table, rte_be32_t addr)
+{
 	for (unsigned i = 0; i < NEIGH_PROBES; i++) {
-		struct neigh *n = &table->entry[(hash + i) & (NEIGH_ENTRIES - 1)];
+		struct neigh *n = neigh_place(table, addr, i);
 
 		if (likely(n->addr == addr && n->state != NEIGH_FREE))
 			return n;
@@ -35,24 +45,58 @@ neigh_find(struct neigh_table *table, rte_be32_t addr)
 	return NULL;
 }
 
-static void
-held_drop(struct worker *w, struct neigh *n)
+static uint32_t
+hash6(const uint8_t *addr)
 {
-	for (unsigned i = 0; i < n->held_n; i++)
-		worker_drop(w, n->held[i], UPF_DROP_NO_NEIGHBOUR);
+	uint32_t word[4];
+
+	memcpy(word, addr, sizeof(word));
+	return ((word[0] * UINT32_C(0x85ebca6b) ^ word[1]) * UINT32_C(0xc2b2ae35) ^ word[2]) *
+		UINT32_C(0x27d4eb2f) ^
+		word[3];
+}
+
+static struct neigh *
+neigh_find6(struct neigh_table *table, const uint8_t *addr)
+{
+	uint32_t hash = hash6(addr);
+
+	for (unsigned i = 0; i < NEIGH_PROBES; i++) {
+		struct neigh *n = neigh_place(table, hash, i);
+
+		if (n->addr == hash && n->state != NEIGH_FREE &&
+			memcmp(n->addr6, addr, sizeof(n->addr6)) == 0)
+			return n;
+	}
+	return NULL;
+}
+
+static void
+unreachable(struct worker *w, enum upf_port port, struct rte_mbuf *m)
+{
+	icmp_unreachable_frame(w, port, m);
+	worker_drop(w, m, UPF_DROP_NO_NEIGHBOUR);
+}
+
+static void
+held_drop(struct worker *w, enum upf_port port, struct neigh *n)
+{
+	unsigned held = n->held_n;
+
 	n->held_n = 0;
+	for (unsigned i = 0; i < held; i++)
+		unreachable(w, port, n->held[i]);
 }
 
 // A place for addr: free, or that of the unresolved entry whose timer is nearest. Resolved ones stay:
 // UEs must not be able to push the gateway out by sending to addresses that nobody has.
 static struct neigh *
-neigh_add(struct worker *w, enum upf_port port, rte_be32_t addr)
+neigh_add(struct worker *w, enum upf_port port, struct neigh_table *table, rte_be32_t addr)
 {
-	uint32_t hash = addr * UINT32_C(0x9e3779b1) >> 16;
 	struct neigh *best = NULL;
 
 	for (unsigned i = 0; i < NEIGH_PROBES; i++) {
-		struct neigh *n = &w->neigh[port].entry[(hash + i) & (NEIGH_ENTRIES - 1)];
+		struct neigh *n = neigh_place(table, addr, i);
 
 		if (n->state == NEIGH_FREE) {
 			best = n;
@@ -63,11 +107,21 @@ neigh_add(struct worker *w, enum upf_port port, rte_be32_t addr)
 			best = n;
 	}
 	if (best != NULL) {
-		held_drop(w, best);
+		held_drop(w, port, best);
 		memset(best, 0, sizeof(*best));
 		best->addr = addr;
 	}
 	return best;
+}
+
+static struct neigh *
+neigh_add6(struct worker *w, enum upf_port port, const uint8_t *addr)
+{
+	struct neigh *n = neigh_add(w, port, w->neigh6[port], hash6(addr));
+
+	if (n != NULL)
+		memcpy(n->addr6, addr, sizeof(n->addr6));
+	return n;
 }
 
 static void
@@ -108,22 +162,56 @@ arp_send(struct worker *w, enum upf_port port, uint16_t opcode, const struct rte
 	worker_send(w, port, m);
 }
 
+static bool
+is_ipv6(const struct worker *w, enum upf_port port, const struct neigh *n)
+{
+	return n < w->neigh[port].entry || n >= w->neigh[port].entry + NEIGH_ENTRIES;
+}
+
 static void
 neigh_ask(struct worker *w, enum upf_port port, struct neigh *n, const struct rte_ether_addr *to)
 {
 	n->tries++;
 	n->due = w->now + tenths(w, ASK_EVERY);
-	arp_send(w, port, RTE_ARP_OP_REQUEST, to, rte_cpu_to_be_32(w->port[port].own), n->addr);
+	if (is_ipv6(w, port, n))
+		nd_solicit(w, port, n->addr6, to);
+	else
+		arp_send(w, port, RTE_ARP_OP_REQUEST, to, rte_cpu_to_be_32(w->port[port].own),
+			n->addr);
 }
 
+// n is not resolved, or NULL when the table has no place for it.
 static void
-neigh_hold(struct worker *w, struct neigh *n, struct rte_mbuf *m)
+neigh_hold(struct worker *w, enum upf_port port, struct neigh *n, struct rte_mbuf *m)
 {
-	if (n == NULL || n->state == NEIGH_DEAD || n->held_n == NEIGH_HELD) {
+	if (n == NULL || n->state == NEIGH_DEAD) {
+		unreachable(w, port, m);
+		return;
+	}
+	if (n->state == NEIGH_FREE) {
+		n->state = NEIGH_ASKING;
+		n->tries = 0;
+		neigh_ask(w, port, n, NULL);
+	}
+	if (n->held_n == NEIGH_HELD) {
 		worker_drop(w, m, UPF_DROP_NO_NEIGHBOUR);
 		return;
 	}
 	n->held[n->held_n++] = m;
+}
+
+static inline bool
+neigh_serves(const struct neigh *n)
+{
+	return n != NULL && (n->state == NEIGH_GOOD || n->state == NEIGH_STALE);
+}
+
+static inline void
+send_to(struct worker *w, enum upf_port port, struct rte_mbuf *m, struct neigh *n)
+{
+	n->used = 1;
+	rte_pktmbuf_mtod(m, struct rte_ether_hdr *)->dst_addr = n->mac;
+	worker_send(w, port, m);
 }
 
 void
@@ -131,22 +219,31 @@ neigh_send(struct worker *w, enum upf_port port, struct rte_mbuf *m, rte_be32_t 
 {
 	struct neigh *n = neigh_find(&w->neigh[port], next_hop);
 
-	if (likely(n != NULL && (n->state == NEIGH_GOOD || n->state == NEIGH_STALE))) {
-		n->used = 1;
-		rte_pktmbuf_mtod(m, struct rte_ether_hdr *)->dst_addr = n->mac;
-		worker_send(w, port, m);
+	if (likely(neigh_serves(n))) {
+		send_to(w, port, m, n);
 		return;
 	}
-	if (n == NULL || (n->state == NEIGH_DEAD && n->due <= w->now)) {
-		if (n == NULL)
-			n = neigh_add(w, port, next_hop);
-		if (n != NULL) {
-			n->state = NEIGH_ASKING;
-			n->tries = 0;
-			neigh_ask(w, port, n, NULL);
-		}
+	if (n == NULL)
+		n = neigh_add(w, port, &w->neigh[port], next_hop);
+	else if (n->state == NEIGH_DEAD && n->due <= w->now)
+		n->state = NEIGH_FREE; // its second is over: ask again
+	neigh_hold(w, port, n, m);
+}
+
+void
+neigh_send6(struct worker *w, enum upf_port port, struct rte_mbuf *m, const uint8_t *next_hop)
+{
+	struct neigh *n = neigh_find6(w->neigh6[port], next_hop);
+
+	if (likely(neigh_serves(n))) {
+		send_to(w, port, m, n);
+		return;
 	}
-	neigh_hold(w, n, m);
+	if (n == NULL)
+		n = neigh_add6(w, port, next_hop);
+	else if (n->state == NEIGH_DEAD && n->due <= w->now)
+		n->state = NEIGH_FREE;
+	neigh_hold(w, port, n, m);
 }
 
 static void
@@ -185,8 +282,8 @@ arp_is_valid(const struct port *in, const struct rte_mbuf *m)
 
 // RFC 826: update whom we know; add who talks to us. Only who belongs on this link: other subnets'
 // addresses do not.
-void
-neigh_hear(struct worker *w, enum upf_port port, const struct rte_mbuf *m)
+static void
+arp_hear(struct worker *w, enum upf_port port, const struct rte_mbuf *m)
 {
 	const struct rte_arp_hdr *arp = rte_pktmbuf_mtod_offset(
 		m, const struct rte_arp_hdr *, sizeof(struct rte_ether_hdr));
@@ -198,9 +295,44 @@ neigh_hear(struct worker *w, enum upf_port port, const struct rte_mbuf *m)
 	if (n == NULL && arp->arp_opcode == rte_cpu_to_be_16(RTE_ARP_OP_REQUEST) &&
 		port_owns(in, arp->arp_data.arp_tip) &&
 		(rte_be_to_cpu_32(from) & in->subnet_mask) == in->subnet)
-		n = neigh_add(w, port, from);
+		n = neigh_add(w, port, &w->neigh[port], from);
 	if (n != NULL)
 		neigh_learn(w, port, n, &mac);
+}
+
+void
+neigh_hear(struct worker *w, enum upf_port port, const struct rte_mbuf *m)
+{
+	if (rte_pktmbuf_mtod(m, const struct rte_ether_hdr *)->ether_type ==
+		rte_cpu_to_be_16(RTE_ETHER_TYPE_ARP))
+		arp_hear(w, port, m);
+	else
+		nd_hear(w, port, m);
+}
+
+void
+neigh_hear6(struct worker *w, enum upf_port port, const uint8_t *addr,
+	const struct rte_ether_addr *mac, bool add, bool override)
+{
+	struct neigh *n = neigh_find6(w->neigh6[port], addr);
+
+	if (n == NULL && add)
+		n = neigh_add6(w, port, addr);
+	if (n == NULL || (neigh_serves(n) && !override && !rte_is_same_ether_addr(&n->mac, mac)))
+		return;
+	neigh_learn(w, port, n, mac);
+}
+
+void
+neigh_confirm6(struct worker *w, enum upf_port port, const uint8_t *addr)
+{
+	struct neigh *n = neigh_find6(w->neigh6[port], addr);
+
+	if (neigh_serves(n)) {
+		struct rte_ether_addr mac = n->mac;
+
+		neigh_learn(w, port, n, &mac);
+	}
 }
 
 int
@@ -212,7 +344,7 @@ neigh_input(struct worker *w, enum upf_port port, struct rte_mbuf *m)
 	if (!arp_is_valid(&w->port[port], m))
 		return UPF_DROP_MALFORMED_ARP;
 	arp = rte_pktmbuf_mtod_offset(m, const struct rte_arp_hdr *, sizeof(struct rte_ether_hdr));
-	neigh_hear(w, port, m);
+	arp_hear(w, port, m);
 	if (w->workers > 1)
 		handoff_arp(w, port, m);
 	if (arp->arp_opcode == rte_cpu_to_be_16(RTE_ARP_OP_REQUEST)) {
@@ -237,9 +369,9 @@ neigh_timer(struct worker *w, enum upf_port port, struct neigh *n)
 		if (n->tries < TRIES) {
 			neigh_ask(w, port, n, NULL);
 		} else {
-			held_drop(w, n);
 			n->state = NEIGH_DEAD;
 			n->due = w->now + tenths(w, DEAD_FOR);
+			held_drop(w, port, n);
 		}
 		break;
 	case NEIGH_GOOD:
@@ -266,11 +398,9 @@ neigh_timer(struct worker *w, enum upf_port port, struct neigh *n)
 	}
 }
 
-void
-neigh_tick(struct worker *w, enum upf_port port)
+static void
+tick(struct worker *w, enum upf_port port, struct neigh_table *table)
 {
-	struct neigh_table *table = &w->neigh[port];
-
 	for (unsigned i = 0; i < NEIGH_ENTRIES; i++) {
 		struct neigh *n = &table->entry[i];
 
@@ -280,25 +410,54 @@ neigh_tick(struct worker *w, enum upf_port port)
 }
 
 void
-neigh_announce(struct worker *w, enum upf_port port)
+neigh_tick(struct worker *w, enum upf_port port)
 {
-	uint32_t first = w->port[port].own;
-	uint32_t last = first | ~w->port[port].own_mask;
-
-	for (uint32_t addr = first; addr <= last && addr - first < ANNOUNCED_MAX; addr++)
-		arp_send(w, port, RTE_ARP_OP_REQUEST, NULL, rte_cpu_to_be_32(addr),
-			rte_cpu_to_be_32(addr));
+	tick(w, port, &w->neigh[port]);
+	if (w->neigh6[port] != NULL)
+		tick(w, port, w->neigh6[port]);
 }
 
 void
-neigh_free(struct worker *w, enum upf_port port)
+neigh_announce(struct worker *w, enum upf_port port)
+{
+	const struct port *in = &w->port[port];
+	uint32_t first = in->own, last = first | ~in->own_mask;
+
+	if (in->own_mask != 0) {
+		for (uint32_t addr = first; addr <= last && addr - first < ANNOUNCED_MAX; addr++)
+			arp_send(w, port, RTE_ARP_OP_REQUEST, NULL, rte_cpu_to_be_32(addr),
+				rte_cpu_to_be_32(addr));
+	}
+	if (in->ip6)
+		nd_announce(w, port, ANNOUNCED_MAX);
+}
+
+int
+neigh_init6(struct worker *w, enum upf_port port)
+{
+	w->neigh6[port] = rte_zmalloc("neigh6", sizeof(struct neigh_table), RTE_CACHE_LINE_SIZE);
+	return w->neigh6[port] != NULL ? 0 : -1;
+}
+
+static void
+free_held(struct neigh_table *table)
 {
 	for (unsigned i = 0; i < NEIGH_ENTRIES; i++) {
-		struct neigh *n = &w->neigh[port].entry[i];
+		struct neigh *n = &table->entry[i];
 
 		for (unsigned k = 0; k < n->held_n; k++)
 			rte_pktmbuf_free(n->held[k]);
 		n->held_n = 0;
 		n->state = NEIGH_FREE;
 	}
+}
+
+void
+neigh_free(struct worker *w, enum upf_port port)
+{
+	free_held(&w->neigh[port]);
+	if (w->neigh6[port] != NULL)
+		free_held(w->neigh6[port]);
+	rte_free(w->neigh6[port]);
+	w->neigh6[port] = NULL;
 }

@@ -163,6 +163,13 @@ worker_poll(struct worker *w)
 		lookup_burst(w, b);
 		worker_forward(w, b);
 	}
+	if (unlikely(w->own.n != 0)) {
+		work += own_packets_take(w, b);
+		parse_burst(w, b, UPF_PORT_N6);
+		handoff_burst(w, b);
+		lookup_burst(w, b);
+		worker_forward(w, b);
+	}
 	if (w->buffers.release_first != NULL) {
 		b->n = 0;
 		buffer_take(w, b);
@@ -261,11 +268,17 @@ worker_create(unsigned index, const struct worker_shared *shared)
 	w->stop = shared->stop;
 	if (limits->error_indications != 0)
 		w->error_cost = w->tsc_hz / limits->error_indications;
+	if (limits->icmp_errors != 0)
+		w->icmp_cost = w->tsc_hz / limits->icmp_errors;
 	w->ports = config->ports;
 	for (enum upf_port port = 0; port < w->ports; port++) {
 		port_init(&w->port[port], port, config);
 		w->port[port].ethdev = shared->ethdev[port];
 		rte_eth_macaddr_get(shared->ethdev[port], &w->port[port].mac);
+		if (w->port[port].ip6 && neigh_init6(w, port) < 0) {
+			worker_free(w);
+			return NULL;
+		}
 	}
 	sleep_init(&w->sleeper, config->sleep_max_us);
 	w->commands = create_ring(
@@ -289,6 +302,7 @@ worker_free(struct worker *w)
 		return;
 	for (enum upf_port port = 0; port < w->ports; port++)
 		neigh_free(w, port);
+	own_packets_free(&w->own);
 	buffer_free(&w->buffers);
 	if (w->handoff != NULL) {
 		void *m;

@@ -15,6 +15,7 @@
 #include "buffer.h"
 #include "config.h"
 #include "neigh.h"
+#include "own_packets.h"
 #include "port.h"
 #include "qer.h"
 #include "session.h"
@@ -105,10 +106,13 @@ struct worker {
 	struct port port[UPF_PORTS];
 	struct tx_batch tx[UPF_PORTS];
 	struct neigh_table neigh[UPF_PORTS];
+	struct neigh_table *neigh6[UPF_PORTS]; // NULL without IPv6 addresses
 	struct buffer_store buffers;
 	struct burst burst;
 	// Error Indications: a token bucket in TSC cycles.
 	uint64_t error_cost, error_tat;
+	uint64_t icmp_cost, icmp_tat; // ICMP errors likewise
+	struct own_packets own;
 	uint64_t next_tick; // of the timers
 	uint64_t next_yield;
 	struct sleeper sleeper;

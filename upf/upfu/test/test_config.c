@@ -59,6 +59,61 @@ takes_a_whole_file(void **state)
 }
 
 static void
+takes_ipv6_vlans_and_a_third_interface(void **state)
+{
+	static const upf_addr last = {0xfd, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x2f};
+	static const upf_addr beyond = {0xfd, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x30};
+	static const upf_addr n3 = {172, 30, 3, 31};
+	struct config c;
+	char error[512];
+	uint64_t key;
+
+	(void)state;
+	if (read_text(
+		    "interfaces:\n"
+		    "  n3: {device: n3, addresses: 172.30.3.16/28, prefix_length: 24, vlan: 30,"
+		    " dscp: 46}\n"
+		    "  n6: {device: n6, address6: 'fd00:6::2/64', gateway6: 'fe80::1'}\n"
+		    "  n9: {device: n9, addresses6: 'fd00:9::20/124', prefix_length6: 64}\n"
+		    "routes:\n"
+		    "  - {interface: n6, prefix: '2001:db8::/32', via: 'fd00:6::9'}\n"
+		    "mss_clamp: true\nudp6_zero_checksum: false\nfragmentation: outer\n"
+		    "reassembly: {packets: 7, timeout_ms: 50}\nbuffer_full: drop_oldest\n"
+		    "router_advertisement: {managed: true, other: true, lifetime_s: 9, mtu: 1400}\n"
+		    "limits: {icmp_errors: 5}\n",
+		    &c, error, sizeof(error)) < 0)
+		fail_msg("%s", error);
+	assert_int_equal(c.ports, UPF_PORTS);
+	assert_int_equal(c.interface[UPF_PORT_N3].vlan, 30);
+	assert_int_equal(c.interface[UPF_PORT_N3].dscp, 46);
+	assert_int_equal(c.interface[UPF_PORT_N3].block_len6, 0);
+	assert_int_equal(c.interface[UPF_PORT_N6].block_len, 0);
+	assert_int_equal(c.interface[UPF_PORT_N6].block_len6, 128);
+	assert_int_equal(c.interface[UPF_PORT_N6].prefix_len6, 64);
+	assert_int_equal(c.interface[UPF_PORT_N9].block_len6, 124);
+	assert_true(c.route[0].ip6);
+	assert_true(c.mss_clamp);
+	assert_false(c.udp6_zero_checksum);
+	assert_int_equal(c.fragmentation, CONFIG_FRAGMENT_OUTER);
+	assert_int_equal(c.reassembly.packets, 7);
+	assert_true(c.buffer_drop_oldest);
+	assert_true(c.ra.managed && c.ra.other);
+	assert_int_equal(c.ra.lifetime_s, 9);
+	assert_int_equal(c.ra.mtu, 1400);
+	assert_int_equal(c.limits.icmp_errors, 5);
+	// Whose address is it, and no two F-TEIDs share a key.
+	assert_int_equal(config_owner(&c, true, last), UPF_PORT_N9);
+	assert_int_equal(config_owner(&c, true, beyond), -1);
+	assert_int_equal(config_owner(&c, false, n3), UPF_PORT_N3);
+	assert_int_equal(config_owner(&c, false, last), -1);
+	assert_true(config_gtpu_key(&c, true, last, 7, &key));
+	assert_int_equal(key, UINT64_C(0xf002002f00000007));
+	assert_true(config_gtpu_key(&c, false, n3, 7, &key));
+	assert_int_equal(key, UINT64_C(0xac1e031f00000007));
+	assert_false(config_gtpu_key(&c, true, beyond, 7, &key));
+}
+
+static void
 says_what_is_wrong_and_where(void **state)
 {
 	static const struct {
@@ -78,7 +133,7 @@ says_what_is_wrong_and_where(void **state)
 		{INTERFACES "routes: [{interface: n6, prefix: 10.0.0.1/8, via: 172.30.6.9}]\n",
 			"write 10.0.0.0/8"},
 		{INTERFACES "routes: [{interface: n4, prefix: 10.0.0.0/8, via: 172.30.6.9}]\n",
-			"must be n3 or n6"},
+			"must be n3, n6 or n9"},
 		{"interfaces:\n  n6: {device: n6, address: 172.30.6.2/24}\n",
 			":2: interfaces: key \"n3\" is missing; write for example \"n3: {device: "
 			"n3"},
@@ -100,6 +155,55 @@ says_what_is_wrong_and_where(void **state)
 		 "  n3: {device: n3, addresses: 172.30.3.16/28, prefix_length: 24}\n"
 		 "  n6: {device: n6, address: here}\n",
 			":3: address: must be an IPv4 prefix such as 172.30.6.2/24"},
+		{"interfaces:\n"
+		 "  n3: {device: n3, prefix_length: 24}\n"
+		 "  n6: {device: n6, address: 172.30.6.2/24}\n",
+			":2: n3: key \"addresses\" is missing; write for example \"addresses: "
+			"172.30.3.16/28\""},
+		{"interfaces:\n"
+		 "  n3: {device: n3, addresses: 172.30.3.16/28}\n"
+		 "  n6: {device: n6, address: 172.30.6.2/24}\n",
+			":2: n3: key \"prefix_length\" is missing"},
+		{"interfaces:\n"
+		 "  n3: {device: n3, addresses6: 'fd00:3::11/124', prefix_length6: 64}\n"
+		 "  n6: {device: n6, address: 172.30.6.2/24}\n",
+			":2: addresses6: fd00:3::11/124 has bits beyond its prefix; write "
+			"fd00:3::10/124"},
+		{"interfaces:\n"
+		 "  n3: {device: n3, addresses6: 'fd00:3::/64', prefix_length6: 64}\n"
+		 "  n6: {device: n6, address: 172.30.6.2/24}\n",
+			":2: n3: addresses6: a block of own addresses is /112 at most"},
+		{"interfaces:\n"
+		 "  n3: {device: n3, addresses6: 'fe80::10/124', prefix_length6: 64}\n"
+		 "  n6: {device: n6, address: 172.30.6.2/24}\n",
+			"must be global or unique local"},
+		{"interfaces:\n"
+		 "  n3: {device: n3, addresses: 172.30.3.16/28, prefix_length: 24}\n"
+		 "  n6: {device: n6, address6: 'fd00:6::2/64', gateway6: 'fd00:7::1'}\n",
+			":3: n6: gateway6 must be a link-local address or one of"},
+		{"interfaces:\n"
+		 "  n3: {device: n3, addresses: 172.30.3.16/28, prefix_length: 24}\n"
+		 "  n6: {device: n6, address6: 'fd00:6::2/64', mtu: 1000}\n",
+			":3: n6: IPv6 wants an mtu of 1280 at least"},
+		{"interfaces:\n"
+		 "  n3: {device: n3, addresses: 172.30.3.16/28, prefix_length: 24, vlan: 4095}\n"
+		 "  n6: {device: n6, address: 172.30.6.2/24}\n",
+			":2: vlan: must be a whole number from 1 to 4094"},
+		{INTERFACES "  n9: {device: n9, addresses: 172.30.3.0/24, prefix_length: 24}\n",
+			"n3 and n9 have own addresses in common"},
+		{INTERFACES "routes: [{interface: n6, prefix: 10.0.0.0/8, via: 'fd00::1'}]\n",
+			":4: routes: prefix and via must be of one family; write an IPv4 address"},
+		{INTERFACES "routes: [{interface: n6, prefix: '2001:db8::/32', via: 'fd00::1'}]\n",
+			":4: routes: the interface has no IPv6 address"},
+		{INTERFACES "routes: [{interface: n6, prefix: 10.0.0.0/8, via: 10.1.1.1}]\n",
+			":4: routes: via must be a neighbour"},
+		{INTERFACES "fragmentation: both\n", ":4: fragmentation: must be inner or outer"},
+		{INTERFACES "buffer_full: drop\n",
+			":4: buffer_full: must be drop_newest or drop_oldest"},
+		{INTERFACES "reassembly: {timeout_ms: 1}\n",
+			":4: timeout_ms: must be a whole number from 10"},
+		{INTERFACES "router_advertisement: {mtu: 500}\n",
+			":4: mtu: must be a whole number from 1280"},
 		{INTERFACES "workers: 1\nlcores: {control: 0, workers: [0]}\n",
 			"give workers or lcores, not both"},
 		{INTERFACES "workers: 64\n", "write workers: "},
@@ -121,6 +225,7 @@ test_config(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(takes_a_whole_file),
+		cmocka_unit_test(takes_ipv6_vlans_and_a_third_interface),
 		cmocka_unit_test(says_what_is_wrong_and_where),
 	};
 
