@@ -16,7 +16,8 @@ import (
 // Count is what a test run says of itself.
 type Count struct {
 	Passed, Failed, Skipped int
-	// Names of the failed and the skipped, with the skip's reason where it is known.
+	// Names of the failed and the skipped, with the reason where it is known: a skip's after a colon, what a
+	// failed test said on lines of its own.
 	FailedNames, SkippedNames []string
 
 	// passed and skipped tests by their name, so that one that was skipped in one step and passed in
@@ -88,7 +89,7 @@ var (
 
 // testEvent is a line of `go test -json`.
 type testEvent struct {
-	Action, Package, Test, Output string
+	Action, Package, Test, Output, ImportPath string
 }
 
 // CountFile reads a step's log: `go test -json` events, cmocka's summaries and plain closing lines
@@ -104,7 +105,7 @@ func CountFile(path string) (Count, error) {
 
 func count(r io.Reader) (Count, error) {
 	var c Count
-	output := map[string]string{}
+	said := map[string]*testOutput{}
 	scan := bufio.NewScanner(r)
 	scan.Buffer(make([]byte, 1<<20), 16<<20)
 	for scan.Scan() {
@@ -112,7 +113,7 @@ func count(r io.Reader) (Count, error) {
 		if strings.HasPrefix(line, `{"`) {
 			var e testEvent
 			if json.Unmarshal([]byte(line), &e) == nil && e.Action != "" {
-				c.addEvent(e, output)
+				c.addEvent(e, said)
 				continue
 			}
 		}
@@ -133,14 +134,61 @@ func count(r io.Reader) (Count, error) {
 	return c, scan.Err()
 }
 
-func (c *Count) addEvent(e testEvent, output map[string]string) {
-	name := e.Package + " " + e.Test
+// testOutput is what a test printed, as far as it explains how it ended.
+type testOutput struct {
+	last string
+	// logged are the lines of t.Error, t.Fatal and t.Log, and of a panic; t.Output leaves none.
+	logged []string
+	within bool
+}
+
+const (
+	loggedFirst, loggedLast = 6, 6
+	loggedWidth             = 400
+)
+
+var (
+	loggedLine = regexp.MustCompile(`^\s*(?:[\w.-]+\.go:\d+: |panic: |fatal error: |[\w./-]+\.go:\d+:\d+: )`)
+	moreOfIt   = regexp.MustCompile(`^\s{8}`)
+)
+
+func (o *testOutput) add(line string) {
+	text := strings.TrimSpace(line)
+	if text == "" || strings.HasPrefix(text, "---") || strings.HasPrefix(text, "===") {
+		o.within = false
+		return
+	}
+	o.last = text
+	o.within = loggedLine.MatchString(line) || o.within && moreOfIt.MatchString(line)
+	if o.within {
+		o.logged = append(o.logged, clip(text, loggedWidth))
+	}
+}
+
+// failure is the name of a failed test and, below it, the first and the last that it logged.
+func (o *testOutput) failure(name string) string {
+	lines := o.logged
+	if len(lines) > loggedFirst+loggedLast {
+		lines = slices.Concat(lines[:loggedFirst], []string{"…"}, lines[len(lines)-loggedLast:])
+	}
+	return strings.Join(append([]string{name}, lines...), "\n       ")
+}
+
+func (c *Count) addEvent(e testEvent, said map[string]*testOutput) {
+	name := strings.TrimSpace(e.Package + " " + e.Test)
+	if said[name] == nil {
+		said[name] = &testOutput{}
+	}
 	switch e.Action {
 	case "output":
-		// The reason of a skip is the line before "--- SKIP".
-		if text := strings.TrimSpace(e.Output); text != "" && !strings.HasPrefix(text, "---") && !strings.HasPrefix(text, "===") {
-			output[name] = text
+		said[name].add(e.Output)
+	case "build-output":
+		// A package of tests is built under the name "p [p.test]".
+		pkg, _, _ := strings.Cut(e.ImportPath, " ")
+		if said[pkg] == nil {
+			said[pkg] = &testOutput{}
 		}
+		said[pkg].add(e.Output)
 	case "pass":
 		if e.Test != "" {
 			c.Passed++
@@ -153,7 +201,7 @@ func (c *Count) addEvent(e testEvent, output map[string]string) {
 		// A package that fails without a failed test did not build, or died.
 		if e.Test != "" || !c.failedIn(e.Package) {
 			c.Failed++
-			c.FailedNames = append(c.FailedNames, strings.TrimSpace(name))
+			c.FailedNames = append(c.FailedNames, said[name].failure(name))
 		}
 	case "skip":
 		if e.Test != "" {
@@ -161,7 +209,8 @@ func (c *Count) addEvent(e testEvent, output map[string]string) {
 			if c.skipped == nil {
 				c.skipped = map[string]string{}
 			}
-			c.skipped[name] = output[name]
+			// The reason of a skip is the line before "--- SKIP".
+			c.skipped[name] = said[name].last
 		}
 	}
 }

@@ -33,6 +33,27 @@ func TestCount(t *testing.T) {
 `,
 			want: Count{Failed: 1, FailedNames: []string{"p TestA"}},
 		},
+		"a failed test says why, without what was printed around it": {
+			log: `{"Action":"output","Package":"p","Test":"TestA","Output":"=== RUN   TestA\n"}
+{"Action":"output","Package":"p","Test":"TestA","Output":"    a_test.go:3: helm upgrade: exit status 1\n"}
+{"Action":"output","Package":"p","Test":"TestA","Output":"        post-upgrade hooks failed\n"}
+{"Action":"output","Package":"p","Test":"TestA","Output":"    kubectl get pods\n"}
+{"Action":"output","Package":"p","Test":"TestA","Output":"            \"rejects\": 4\n"}
+{"Action":"output","Package":"p","Test":"TestA","Output":"--- FAIL: TestA (7.36s)\n"}
+{"Action":"fail","Package":"p","Test":"TestA"}
+{"Action":"fail","Package":"p"}
+`,
+			want: Count{Failed: 1, FailedNames: []string{"p TestA\n       a_test.go:3: helm upgrade: exit status 1\n       post-upgrade hooks failed"}},
+		},
+		"a package that does not build says where": {
+			log: `{"ImportPath":"p [p.test]","Action":"build-output","Output":"# p [p.test]\n"}
+{"ImportPath":"p [p.test]","Action":"build-output","Output":"p/a.go:4:17: undefined: x\n"}
+{"ImportPath":"p [p.test]","Action":"build-fail"}
+{"Action":"output","Package":"p","Output":"FAIL\tp [build failed]\n"}
+{"Action":"fail","Package":"p","Elapsed":0,"FailedBuild":"p [p.test]"}
+`,
+			want: Count{Failed: 1, FailedNames: []string{"p\n       p/a.go:4:17: undefined: x"}},
+		},
 		"cmocka and plain lines add up": {
 			log: `[==========] 3 test(s) run.
 [  PASSED  ] 2 test(s).
