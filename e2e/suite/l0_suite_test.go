@@ -61,7 +61,8 @@ func story(t *testing.T, limit time.Duration) context.Context {
 	return ctx
 }
 
-// explain prints what a person would look at first.
+// explain prints what a person would look at first. Not by t.Log: what the test itself has said stays
+// recognisable, for the summary of hack/test repeats it.
 func explain(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
@@ -79,7 +80,7 @@ func explain(t *testing.T) {
 		if len(lines) > 40 {
 			lines = lines[len(lines)-40:]
 		}
-		t.Logf("kubectl %s\n%s", strings.Join(args, " "), strings.Join(lines, "\n"))
+		fmt.Fprintf(t.Output(), "kubectl %s\n%s\n", strings.Join(args, " "), strings.Join(lines, "\n"))
 	}
 }
 
