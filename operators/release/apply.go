@@ -148,9 +148,16 @@ func (a Apply) prune(ctx context.Context, c client.Client, wanted []*unstructure
 	for _, kind := range prunedKinds {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(kindOf(kind + "List"))
-		err := c.List(ctx, list, client.InNamespace(a.Namespace), client.MatchingLabels{releaseLabel: a.Release})
+		var last error
+		err := wait.PollUntilContextCancel(ctx, retryEvery, true, func(ctx context.Context) (bool, error) {
+			last = c.List(ctx, list, client.InNamespace(a.Namespace), client.MatchingLabels{releaseLabel: a.Release})
+			if apierrors.IsForbidden(last) {
+				return false, last
+			}
+			return last == nil, nil
+		})
 		if err != nil {
-			return fmt.Errorf("list %s: %w", kind, err)
+			return fmt.Errorf("list %s: %w", kind, cmpErr(last, err))
 		}
 		for i := range list.Items {
 			item := &list.Items[i]

@@ -156,6 +156,27 @@ func TestApplyRetriesUntilTheKindIsServedButNotARefusal(t *testing.T) {
 	}
 }
 
+// A List that fails once is asked again: the release does not fail for it.
+func TestApplyPrunesThoughTheAPIServerIsBusy(t *testing.T) {
+	old := makeObject("UPFInstance", "old")
+	old.SetLabels(map[string]string{releaseLabel: "demo"})
+	calls := 0
+	c := builder(t, old).WithInterceptorFuncs(interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, l client.ObjectList, opts ...client.ListOption) error {
+			if calls++; calls == 1 {
+				return apierrors.NewTooManyRequestsError("busy")
+			}
+			return c.List(ctx, l, opts...)
+		},
+	}).Build()
+	if err := (Apply{Directory: t.TempDir(), Release: "demo", Namespace: namespace, Timeout: 10 * time.Second, Log: quiet}).Run(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	if left := names(t, c); len(left) != 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
 func TestCleanup(t *testing.T) {
 	const finalizer = "core5g.dev/teardown"
 	tests := []struct {

@@ -13,8 +13,13 @@ metadata:
     helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
     helm.sh/hook-output-log-policy: hook-failed
 spec:
-  # The program tries again by itself until its own time is up; a refusal would only repeat itself.
-  backoffLimit: 0
+  # The program tries again by itself until its own time is up, and its exit status 1 or 2 is final. A pod
+  # that the node could not start, or has ended, is made again.
+  backoffLimit: 2
+  podFailurePolicy:
+    rules:
+      - action: FailJob
+        onExitCodes: {operator: In, values: [1, 2]}
   activeDeadlineSeconds: {{ .deadline }}
   template:
     metadata:
