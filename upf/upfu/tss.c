@@ -236,7 +236,7 @@ tss_flow_ipv6(struct tss_flow *flow, const struct rte_ipv6_hdr *ip, uint16_t len
 	memcpy(&rest[0], remote + 4, 12);
 	memcpy(&rest[3], local + 4, 12);
 	flow->pair[0] = (uint64_t)head[1] << 32 | head[0];
-	for (unsigned i = 0; i < 4; i++)
+	for (size_t i = 0; i < 4; i++)
 		flow->pair[4 + i] = (uint64_t)rest[2 * i + 1] << 32 | rest[2 * i];
 	flow_transport(flow, proto, (uint8_t)(first >> 20), (const uint8_t *)ip + l4,
 		l4 == 0 || l4 > length ? 0 : length - l4, direction, qfi, first & 0xfffff, fteid);
@@ -319,7 +319,7 @@ narrow_to_transport(struct tss_entry *e, uint8_t flags, uint8_t proto, uint8_t t
 	if ((flags & UPF_SDF_PORTS) != 0) {
 		e->key.has |= TSS_HAS_PORTS;
 		e->mask.has |= TSS_HAS_PORTS;
-		for (unsigned i = 0; i < 2; i++) {
+		for (size_t i = 0; i < 2; i++) {
 			e->port_lo[i] = ports[2 * i];
 			e->port_hi[i] = ports[2 * i + 1];
 		}
@@ -566,7 +566,7 @@ probe_cost(struct plan *plan, const struct group *g)
 		copies += load;
 		further += load * (load / LANES);
 	}
-	return COST_PROBE + (unsigned)(COST_BLOCK * further / copies);
+	return COST_PROBE + (copies == 0 ? 0 : (unsigned)(COST_BLOCK * further / copies));
 }
 
 static unsigned
@@ -708,7 +708,7 @@ plan_make(struct plan *plan, enum tss_family family, const struct tss_entry *ent
 		.entry = malloc((n + 1) * sizeof(*plan->entry)),
 		.of = malloc((n + 1) * sizeof(*plan->of)),
 		.member = malloc((n + 1) * sizeof(*plan->member)),
-		.group = malloc((n + 1) * sizeof(*plan->group)),
+		.group = calloc(n + 1, sizeof(*plan->group)),
 		.load = malloc((n + 1) * sizeof(*plan->load)),
 		.index = malloc(size * sizeof(*plan->index)),
 		.index_size = size,

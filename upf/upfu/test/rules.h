@@ -14,8 +14,9 @@ struct session_rules_builder {
 	struct upf_far far[8];
 	struct upf_qer qer[8];
 	struct upf_urr urr[8];
-	struct upf_sdf sdf[64];
-	unsigned n_pdr, n_far, n_qer, n_urr, n_sdf;
+	struct upf_sdf sdf[UPF_SESSION_PDRS + 1];
+	struct upf_sdf6 sdf6[64];
+	unsigned n_pdr, n_far, n_qer, n_urr, n_sdf, n_sdf6;
 	const char *blob;
 };
 
