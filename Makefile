@@ -63,7 +63,7 @@ nf:
 
 bin:
 	@$(MAKE) --no-print-directory -C upf upf-u
-	@$(GO) build -ldflags '$(LDFLAGS)' -o $(BIN)/ ./operators/cmd/core5g-operator ./operators/subscriberdata/cmd/subscriber-data ./upf/upfc/cmd/upf-c ./e2e/cmd/ran
+	@$(GO) build -ldflags '$(LDFLAGS)' -o $(BIN)/ ./operators/cmd/core5g-operator ./operators/subscriberdata/cmd/subscriber-data ./upf/upfc/cmd/upf-c ./upf/upfc/cmd/upfctl ./e2e/cmd/ran
 
 images:
 	@$(GO) build -o $(BIN)/ ./hack/image

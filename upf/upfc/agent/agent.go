@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/wmnsk/go-pfcp/ie"
@@ -33,6 +34,7 @@ type Agent struct {
 	serving  chan struct{} // closed when PFCP is bound
 	server   *pfcp.Server  // valid once serving is closed
 	stopping context.Context
+	tracing  atomic.Pointer[tracing] // whom upf-u's trace events are for
 
 	mu           sync.Mutex
 	conn         *dataplane.Conn // nil while upf-u is away or being filled

@@ -1,3 +1,3 @@
 // Package control lets humans and tests look into a running upf-c: a small HTTP service on a Unix
-// socket, and the `upf-c ctl` commands that ask it.
+// socket, and the upfctl commands that ask it.
 package control

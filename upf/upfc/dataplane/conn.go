@@ -45,6 +45,7 @@ type Events interface {
 	URR(session, slot uint32)
 	DownlinkData(session uint32, pdr uint16, qfi, tos uint8)
 	ErrorIndication(peer netip.Addr, teid uint32)
+	Trace(e abi.EvTrace, octets []byte) // octets are the reader's: copy what is kept
 }
 
 // Conn is a connection to one life of upf-u.
@@ -65,6 +66,8 @@ type Conn struct {
 	waiting map[uint32]chan<- error
 	dump    func(recType uint16, record []byte) error
 	dumped  chan error
+
+	shows sync.Map // sequence number → chan shown
 }
 
 // Timeout bounds the wait for one answer. upf-u answers in microseconds; one that takes so long is
@@ -302,6 +305,7 @@ func (c *Conn) dispatch(m abi.Msg, body []byte) error {
 		delete(c.waiting, m.Seq)
 		c.mu.Unlock()
 		if answer == nil {
+			c.answerShow(m, nil)
 			return nil
 		}
 		if m.Status != 0 {
@@ -326,6 +330,8 @@ func (c *Conn) dispatch(m abi.Msg, body []byte) error {
 			c.mu.Unlock()
 			done <- err
 		}
+	case abi.OpShow:
+		c.answerShow(m, body)
 	case abi.OpEvent:
 		return EachRecord(body, c.event)
 	default:
@@ -354,6 +360,12 @@ func (c *Conn) event(recType uint16, r []byte) error {
 			return err
 		}
 		c.events.ErrorIndication(e.PeerAddr.IP(e.Ohc == abi.OhcGtpu6), e.Teid)
+	case abi.RecEvTrace:
+		e, octets, err := traceEvent(r)
+		if err != nil {
+			return err
+		}
+		c.events.Trace(e, octets)
 	default:
 		c.log.Debug("event of a type that is not known", "type", recType)
 	}

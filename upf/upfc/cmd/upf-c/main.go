@@ -1,7 +1,7 @@
 // Command upf-c is the control half of the UPF: it speaks PFCP with the SMFs and programs upf-u.
 //
 //	upf-c [-config /etc/core5g/upf-c.yaml] [-check]
-//	upf-c ctl sessions | session SEID | associations | stats
+//	upf-c ctl …    what upfctl does; `upf-c ctl help` lists the commands
 package main
 
 import (
@@ -30,7 +30,7 @@ func main() {
 	defer stop()
 	var err error
 	if len(os.Args) > 1 && os.Args[1] == "ctl" {
-		err = ctl(ctx, os.Args[2:])
+		err = control.Run(ctx, os.Args[2:], os.Stdout)
 	} else {
 		err = serve(ctx)
 	}
@@ -38,15 +38,6 @@ func main() {
 		fmt.Fprintln(os.Stderr, "upf-c:", err)
 		os.Exit(1)
 	}
-}
-
-func ctl(ctx context.Context, args []string) error {
-	f := flag.NewFlagSet("upf-c ctl", flag.ExitOnError)
-	f.Usage = func() { fmt.Fprintln(f.Output(), control.Usage) }
-	socket := f.String("socket", "/run/upf/upf-c.sock", "control socket of upf-c")
-	asJSON := f.Bool("json", false, "print JSON")
-	_ = f.Parse(args) // ExitOnError
-	return control.Run(ctx, *socket, *asJSON, f.Args(), os.Stdout)
 }
 
 func serve(ctx context.Context) error {

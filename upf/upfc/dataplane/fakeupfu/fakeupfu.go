@@ -49,6 +49,7 @@ type UPFU struct {
 	meta       []byte
 	arms       map[uint32]abi.UrrArm
 	endMarkers []abi.EndMarker
+	trace      abi.Trace
 	refuse     syscall.Errno
 	silent     bool
 	datagrams  int
@@ -179,6 +180,8 @@ func (u *UPFU) handle(c *net.UnixConn, b []byte) error {
 		return err
 	case abi.OpDump:
 		return u.dump(c, m.Seq)
+	case abi.OpShow:
+		return u.show(c, m.Seq, body)
 	}
 	return fmt.Errorf("op %d", m.Op)
 }
@@ -191,6 +194,20 @@ func ref(rec uint16, session uint32, blob []byte) []byte {
 	}
 	copy(b, abi.Bytes([]abi.Record{{Type: rec, Length: uint32(len(b))}}))
 	return b
+}
+
+func (u *UPFU) show(c *net.UnixConn, seq uint32, body []byte) error {
+	r, err := abi.Read[abi.SessionRef](body)
+	if err != nil {
+		return err
+	}
+	b := message(abi.OpShow, seq, 1, fmt.Appendf(nil, `{"session":%d}`, r.Session))
+	if _, known := u.sessions[r.Session]; !known {
+		answer := abi.Msg{Magic: abi.AbiMagic, Version: abi.AbiVersion, Op: abi.OpShow, Seq: seq, Length: uint32(unsafe.Sizeof(abi.Msg{})), Status: int32(syscall.ENOENT)}
+		b = abi.Bytes([]abi.Msg{answer})
+	}
+	_, err = c.Write(b)
+	return err
 }
 
 func (u *UPFU) dump(c *net.UnixConn, seq uint32) error {
@@ -225,10 +242,16 @@ func (u *UPFU) apply(body []byte, records uint32) (uint32, syscall.Errno) {
 		return 0, u.refuse
 	}
 	sessions, arms := maps.Clone(u.sessions), maps.Clone(u.arms)
-	meta, markers := u.meta, u.endMarkers
+	meta, markers, order := u.meta, u.endMarkers, u.trace
 	var n uint32
 	var errno syscall.Errno
 	err := dataplane.EachRecord(body, func(recType uint16, r []byte) error {
+		if recType == abi.RecTrace {
+			var err error
+			order, err = abi.Read[abi.Trace](r)
+			n++
+			return err
+		}
 		errno = one(recType, r, sessions, arms, &meta, &markers)
 		if errno != 0 {
 			return errno
@@ -242,7 +265,7 @@ func (u *UPFU) apply(body []byte, records uint32) (uint32, syscall.Errno) {
 		}
 		return n, errno
 	}
-	u.sessions, u.arms, u.meta, u.endMarkers = sessions, arms, meta, markers
+	u.sessions, u.arms, u.meta, u.endMarkers, u.trace = sessions, arms, meta, markers, order
 	return 0, 0
 }
 
@@ -403,6 +426,27 @@ func (u *UPFU) EndMarkers() []abi.EndMarker {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return slices.Clone(u.endMarkers)
+}
+
+// TraceOrder is the last order to trace.
+func (u *UPFU) TraceOrder() abi.Trace {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.trace
+}
+
+// Trace reports one step of a packet.
+func (u *UPFU) Trace(e abi.EvTrace, octets []byte) error {
+	padded := append(append([]byte(nil), octets...), make([]byte, (8-len(octets)%8)%8)...)
+	e.Rec = abi.Record{Type: abi.RecEvTrace, Length: uint32(unsafe.Sizeof(e)) + uint32(len(padded))}
+	e.Captured = uint16(len(octets))
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.conn == nil {
+		return errors.New("nobody is connected")
+	}
+	_, err := u.conn.Write(message(abi.OpEvent, 0, 1, append(append([]byte(nil), abi.Bytes([]abi.EvTrace{e})...), padded...)))
+	return err
 }
 
 // Datagrams counts transactions.
