@@ -478,9 +478,19 @@ func (e *environment) testUnitRejected(t *testing.T) {
 	if got := upf.Status.UnitStatuses[0]; got.Rejections != 1 || got.RetryAfter == nil {
 		t.Errorf("unit: %+v", got)
 	}
-	if err := e.client.Get(t.Context(), client.ObjectKeyFromObject(pod), pod); !apierrors.IsNotFound(err) {
-		t.Errorf("the refused pod was left, or the next one made at once: %v", err)
+	// First the status, then the end of the pod.
+	gone := func() error {
+		now := &corev1.Pod{}
+		err := e.client.Get(t.Context(), client.ObjectKeyFromObject(pod), now)
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		if err == nil && now.UID != pod.UID {
+			t.Fatal("the next pod was made at once")
+		}
+		return fmt.Errorf("still there: %v", err)
 	}
+	eventually(t, "the refused pod goes", gone)
 	var events corev1.EventList
 	eventually(t, "the Event", func() error {
 		if err := e.client.List(t.Context(), &events, client.InNamespace(ns)); err != nil {
@@ -493,6 +503,9 @@ func (e *environment) testUnitRejected(t *testing.T) {
 		}
 		return fmt.Errorf("not among %d", len(events.Items))
 	})
+	if err := gone(); err != nil {
+		t.Error(err)
+	}
 	e.clock.add(backoffFirst)
 	eventually(t, "the next pod", func() error {
 		e.nudge(t, upf)
