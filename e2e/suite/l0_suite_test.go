@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -160,18 +161,27 @@ type traffic struct {
 	done sync.WaitGroup
 	sum  cluster.Ping
 	err  error
+	// lost are the rounds that lost packets; drops is what the UPF had dropped before.
+	lost  []string
+	drops map[string]float64
 }
 
 func startTraffic(ctx context.Context, supi string) *traffic {
 	tr := &traffic{stop: make(chan struct{})}
+	tr.drops, _ = readUPFMetrics(ctx)
 	tr.done.Add(1)
 	go func() {
 		defer tr.done.Done()
 		for {
+			began := time.Now()
 			p, err := k.Ping(ctx, supi, dataNetwork, 50, 20*time.Millisecond)
 			if err != nil {
-				tr.err = err
+				tr.err = fmt.Errorf("traffic that began at %s: %w", began.Format(time.TimeOnly), err)
 				return
+			}
+			if p.Received != p.Sent {
+				tr.lost = append(tr.lost, fmt.Sprintf("%d of %d between %s and %s",
+					p.Sent-p.Received, p.Sent, began.Format(time.TimeOnly), time.Now().Format(time.TimeOnly)))
 			}
 			tr.sum.Sent += p.Sent
 			tr.sum.Received += p.Received
@@ -194,7 +204,29 @@ func (tr *traffic) lossless(t *testing.T) {
 		t.Fatal(tr.err)
 	}
 	if tr.sum.Sent == 0 || tr.sum.Received != tr.sum.Sent {
-		t.Fatalf("%d of %d packets came back, want all", tr.sum.Received, tr.sum.Sent)
+		t.Fatalf("%d of %d packets came back, want all; lost %s; %s",
+			tr.sum.Received, tr.sum.Sent, strings.Join(tr.lost, ", "), tr.dropped())
 	}
 	t.Logf("%d packets sent, all came back", tr.sum.Sent)
+}
+
+// dropped says which of the UPF's drops have grown since the traffic began.
+func (tr *traffic) dropped() string {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	now, err := readUPFMetrics(ctx)
+	if err != nil {
+		return err.Error()
+	}
+	var grown []string
+	for name, n := range now {
+		if strings.HasPrefix(name, "upf_dropped_packets_total{") && n > tr.drops[name] {
+			grown = append(grown, fmt.Sprintf("%s grew by %.0f", name, n-tr.drops[name]))
+		}
+	}
+	if grown == nil {
+		return "the UPF dropped none"
+	}
+	slices.Sort(grown)
+	return strings.Join(grown, ", ")
 }
