@@ -171,10 +171,10 @@ func (a *Agent) readBack(conn *dataplane.Conn) error {
 	m := state.Meta{}
 	restored := false
 	if len(meta) > 0 {
-		if err := state.Decode(meta, &m); err != nil {
+		if read, err := state.DecodeMeta(meta); err != nil {
 			a.log.Error("what upf-u kept cannot be read: all sessions are lost", "err", err)
 		} else {
-			restored = true
+			m, restored = *read, true
 		}
 	}
 	var drop []uint32
@@ -189,11 +189,12 @@ func (a *Agent) readBack(conn *dataplane.Conn) error {
 	for _, as := range m.Associations {
 		a.associations[as.Node] = &association{Association: as}
 	}
+	known := state.Strings{}
 	for _, k := range sessions {
-		var s *state.Session
+		s := &state.Session{}
 		err := errors.New("there is no META")
 		if restored {
-			s, err = state.DecodeSession(k.blob)
+			err = state.DecodeSession(k.blob, s, known)
 		}
 		if err == nil {
 			err = a.adopt(k.index, s, conn.Shm())
@@ -266,12 +267,8 @@ func (a *Agent) writeMeta(conn *dataplane.Conn) error {
 		m.Associations = append(m.Associations, as.Association)
 	}
 	a.mu.Unlock()
-	blob, err := state.Encode(&m)
-	if err != nil {
-		return err
-	}
 	t := dataplane.NewBatch()
-	t.Meta(blob)
+	t.Meta(state.EncodeMeta(&m))
 	return conn.Transact(t)
 }
 

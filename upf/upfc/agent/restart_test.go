@@ -159,8 +159,8 @@ func TestTenThousandSessionsAreBackWithinASecond(t *testing.T) {
 	s.Associate()
 	s.Established(1, fakesmf.Phone.Session()...)
 	_, model := l.only()
-	template, err := state.DecodeSession(model.Blob)
-	if err != nil {
+	template := &state.Session{}
+	if err := state.DecodeSession(model.Blob, template, nil); err != nil {
 		t.Fatal(err)
 	}
 	l.stop()
@@ -184,11 +184,7 @@ func TestTenThousandSessionsAreBackWithinASecond(t *testing.T) {
 		m := template.Meters[1]
 		m.Slot = 2 * i
 		st.Meters = map[uint32]meter{1: m}
-		blob, err := state.Encode(&st)
-		if err != nil {
-			t.Fatal(err)
-		}
-		l.upfu.Install(i, fakeupfu.Session{Blob: blob}, meta)
+		l.upfu.Install(i, fakeupfu.Session{Blob: state.AppendSession(nil, &st)}, meta)
 	}
 	// CPU time, for the machine may be busy with other things; both sides' is in it.
 	start, cpu := time.Now(), cpuTime(t)

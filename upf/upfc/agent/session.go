@@ -104,11 +104,7 @@ func encode(a *Agent, index uint32, st *state.Session) (*put, error) {
 	if err != nil {
 		return nil, err
 	}
-	blob, err := state.Encode(st)
-	if err != nil {
-		return nil, err
-	}
-	p := &put{index, c, blob}
+	p := &put{index, c, state.AppendSession(nil, st)}
 	if p.size() > dataplane.MaxPutSize {
 		return nil, &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable, Detail: "the session does not fit one transaction with upf-u"}
 	}

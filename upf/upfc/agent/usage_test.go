@@ -216,8 +216,8 @@ func TestRemovedURRIsReportedForTheLastTime(t *testing.T) {
 func blobOf(t *testing.T, l *lab) *state.Session {
 	t.Helper()
 	_, s := l.only()
-	st, err := state.DecodeSession(s.Blob)
-	if err != nil {
+	st := &state.Session{}
+	if err := state.DecodeSession(s.Blob, st, nil); err != nil {
 		t.Fatal(err)
 	}
 	return st

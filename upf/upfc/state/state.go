@@ -1,85 +1,157 @@
 package state
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
-
-	"github.com/fxamacker/cbor/v2"
 
 	"core5g.dev/core5g/upf/upfc/rules"
 	"core5g.dev/core5g/upf/upfc/usage"
 )
 
-// Version is raised whenever an older upf-c could misread a blob. Fields are only ever added, under
-// new keys, without that.
-const Version = 1
+// Version is raised whenever the encoding changes, also by a new field.
+const Version = 2
 
 // Session is one session's blob.
 type Session struct {
-	UPSEID   uint64                 `cbor:"1,keyasint"`
-	CPSEID   uint64                 `cbor:"2,keyasint"`
-	CPAddr   netip.Addr             `cbor:"3,keyasint"` // of the CP F-SEID: where reports go
-	Node     string                 `cbor:"4,keyasint"` // Node ID of the CP function
-	Created  int64                  `cbor:"5,keyasint"` // Unix seconds
-	Rules    *rules.Set             `cbor:"6,keyasint"`
-	QERSlots map[uint32]uint32      `cbor:"7,keyasint,omitempty"` // by QER ID
-	Meters   map[uint32]usage.Meter `cbor:"8,keyasint,omitempty"` // by URR ID
-	Outbox   []usage.Report         `cbor:"9,keyasint,omitempty"` // not yet acknowledged
+	UPSEID   uint64
+	CPSEID   uint64
+	CPAddr   netip.Addr // of the CP F-SEID: where reports go
+	Node     string     // Node ID of the CP function
+	Created  int64      // Unix seconds
+	Rules    *rules.Set
+	QERSlots map[uint32]uint32      // by QER ID
+	Meters   map[uint32]usage.Meter // by URR ID
+	Outbox   []usage.Report         // not yet acknowledged
+	Last     Done
+}
+
+// Done is the last request that changed the session: when upf-c dies between upf-u's answer and its
+// own, the CP function repeats the request, and is answered that it was done.
+type Done struct {
+	Sequence uint32 // of the request, 0: none
+	Digest   uint64 // of the request's IEs
+	Chosen   []uint16
+	Reports  []usage.Report // that the answer carries
 }
 
 // Meta is the META blob.
 type Meta struct {
-	Recovery     int64         `cbor:"1,keyasint"` // Recovery Time Stamp, Unix seconds
-	Associations []Association `cbor:"2,keyasint,omitempty"`
+	Recovery     int64 // Recovery Time Stamp, Unix seconds
+	Associations []Association
 }
 
 // Association is one CP function's.
 type Association struct {
-	Node     string         `cbor:"1,keyasint"`
-	From     netip.AddrPort `cbor:"2,keyasint"` // where its requests come from
-	Recovery uint32         `cbor:"3,keyasint"` // its Recovery Time Stamp, as on the wire
-	Created  int64          `cbor:"4,keyasint"` // Unix seconds
+	Node     string
+	From     netip.AddrPort // where its requests come from
+	Recovery uint32         // its Recovery Time Stamp, as on the wire
+	Created  int64          // Unix seconds
 }
 
-// Encode makes a blob of a *Session or *Meta.
-func Encode(v any) ([]byte, error) {
-	b, err := cbor.Marshal(v)
+func session(c *coder, s *Session) {
+	c.fixed(&s.UPSEID)
+	c.fixed(&s.CPSEID)
+	c.addr(&s.CPAddr)
+	c.name(&s.Node)
+	signed(c, &s.Created)
+	if s.Rules == nil {
+		s.Rules = &rules.Set{}
+	}
+	set(c, s.Rules)
+	dict(c, &s.QERSlots, number[uint32])
+	dict(c, &s.Meters, meter)
+	list(c, &s.Outbox, report)
+	if c.given(s.Last.Sequence != 0) {
+		done(c, &s.Last)
+		c.refuse(s.Last.Sequence == 0)
+	}
+}
+
+func done(c *coder, d *Done) {
+	number(c, &d.Sequence)
+	c.fixed(&d.Digest)
+	numbers(c, &d.Chosen)
+	list(c, &d.Reports, report)
+}
+
+func meta(c *coder, m *Meta) {
+	signed(c, &m.Recovery)
+	list(c, &m.Associations, func(c *coder, a *Association) {
+		c.name(&a.Node)
+		c.addrPort(&a.From)
+		number(c, &a.Recovery)
+		signed(c, &a.Created)
+	})
+}
+
+// AppendSession appends a session's blob to b.
+func AppendSession(b []byte, s *Session) []byte {
+	c := coder{b: append(b, Version)}
+	c.names = c.space[:0]
+	session(&c, s)
+	return c.b
+}
+
+// EncodeMeta makes the META blob.
+func EncodeMeta(m *Meta) []byte {
+	c := coder{b: []byte{Version}}
+	meta(&c, m)
+	return c.b
+}
+
+func begin(b []byte) (coder, error) {
+	if len(b) == 0 {
+		return coder{}, errors.New("empty blob")
+	}
+	if b[0] != Version {
+		return coder{}, fmt.Errorf("blob of version %d, this upf-c reads %d", b[0], Version)
+	}
+	return coder{b: b[1:], reading: true}, nil
+}
+
+func (c *coder) end() error {
+	if c.err == nil && len(c.b) > 0 {
+		return errLeft
+	}
+	return c.err
+}
+
+// DecodeMeta reads the META blob.
+func DecodeMeta(b []byte) (*Meta, error) {
+	c, err := begin(b)
 	if err != nil {
 		return nil, err
 	}
-	return append([]byte{Version}, b...), nil
+	m := &Meta{}
+	meta(&c, m)
+	return m, c.end()
 }
 
-// Decode reads a blob into a *Session or *Meta.
-func Decode(b []byte, v any) error {
-	if len(b) == 0 {
-		return fmt.Errorf("empty blob")
+// DecodeSession reads a session's blob into s, which is empty, and refuses one that could not have
+// been written. Nothing in s refers to b afterwards. known may be nil.
+func DecodeSession(b []byte, s *Session, known Strings) error {
+	c, err := begin(b)
+	if err != nil {
+		return err
 	}
-	if b[0] != Version {
-		return fmt.Errorf("blob of version %d, this upf-c reads %d", b[0], Version)
+	c.known, c.names = known, c.space[:0]
+	session(&c, s)
+	if err := c.end(); err != nil {
+		return err
 	}
-	return cbor.Unmarshal(b[1:], v)
-}
-
-// DecodeSession reads a session's blob and refuses one that could not have been written.
-func DecodeSession(b []byte) (*Session, error) {
-	s := &Session{}
-	if err := Decode(b, s); err != nil {
-		return nil, err
+	if s.UPSEID == 0 {
+		return errors.New("blob without a session")
 	}
-	if s.UPSEID == 0 || s.Rules == nil {
-		return nil, fmt.Errorf("blob without a session")
-	}
-	s.Rules = s.Rules.Clone() // maps that are nil become empty ones
 	for id := range s.Rules.URRs {
 		if _, ok := s.Meters[id]; !ok {
-			return nil, fmt.Errorf("URR %d has no meter", id)
+			return fmt.Errorf("URR %d has no meter", id)
 		}
 	}
 	for id := range s.Rules.QERs {
 		if _, ok := s.QERSlots[id]; !ok {
-			return nil, fmt.Errorf("QER %d has no slot", id)
+			return fmt.Errorf("QER %d has no slot", id)
 		}
 	}
-	return s, nil
+	return nil
 }
