@@ -167,7 +167,14 @@ eal_start_port(uint16_t ethdev, unsigned workers, uint16_t mtu, struct rte_mempo
 	}
 	if (rc == 0) {
 		step = "configure its queues";
+		// An idle worker waits for an rx interrupt where the driver has them (sleep.h).
+		conf.intr_conf.rxq = 1;
 		rc = rte_eth_dev_configure(ethdev, (uint16_t)workers, (uint16_t)workers, &conf);
+		if (rc < 0) {
+			conf.intr_conf.rxq = 0;
+			rc = rte_eth_dev_configure(
+				ethdev, (uint16_t)workers, (uint16_t)workers, &conf);
+		}
 	}
 	if (rc == 0)
 		rc = rte_eth_dev_adjust_nb_rx_tx_desc(ethdev, &rx, &tx);

@@ -30,8 +30,10 @@ handoff(struct worker *w, struct pkt *p)
 		return PKT_NEXT;
 	p->kind = KIND_PACKET;
 	*(struct pkt *)rte_mbuf_to_priv(p->m) = *p;
-	return rte_ring_mp_enqueue(w->peers[home]->handoff, p->m) == 0 ? PKT_TAKEN
-								       : UPF_DROP_TX_FULL;
+	if (rte_ring_mp_enqueue(w->peers[home]->handoff, p->m) != 0)
+		return UPF_DROP_TX_FULL;
+	sleep_wake(&w->peers[home]->sleeper);
+	return PKT_TAKEN;
 }
 
 void
@@ -55,6 +57,8 @@ handoff_arp(struct worker *w, enum upf_port port, struct rte_mbuf *m)
 		((struct pkt *)rte_mbuf_to_priv(copy))->kind = (uint8_t)(KIND_ARP + port);
 		if (rte_ring_mp_enqueue(w->peers[i]->handoff, copy) != 0)
 			rte_pktmbuf_free(copy);
+		else
+			sleep_wake(&w->peers[i]->sleeper);
 	}
 }
 

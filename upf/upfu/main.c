@@ -31,6 +31,7 @@ struct upf_u {
 	uint16_t ethdev[UPF_PORTS];
 	unsigned ports_started;
 	struct worker *worker[UPF_WORKERS_MAX];
+	struct sleeper sleeper[UPF_WORKERS_MAX];
 	uint32_t stop;
 };
 
@@ -104,6 +105,7 @@ start_workers(struct upf_u *u)
 		.pool = u->pool,
 		.ethdev = {u->ethdev[0], u->ethdev[1], u->ethdev[2]},
 		.peers = u->worker,
+		.sleepers = u->sleeper,
 		.wake_fd = u->control.wake_fd,
 		.control_waits = &u->control.waits,
 		.stop = &u->stop,
@@ -139,6 +141,8 @@ stop(struct upf_u *u)
 	rte_eal_mp_wait_lcore();
 	for (unsigned i = 0; i < u->config.workers; i++)
 		worker_free(u->worker[i]);
+	for (unsigned i = 0; i < u->config.workers; i++)
+		sleep_free(&u->sleeper[i]);
 	for (unsigned port = 0; port < u->ports_started; port++) {
 		rte_eth_dev_stop(u->ethdev[port]);
 		rte_eth_dev_close(u->ethdev[port]);
@@ -211,6 +215,13 @@ main(int argc, char **argv)
 	if (check)
 		return EXIT_SUCCESS;
 	block_signals();
+	for (unsigned i = 0; i < u.config.workers; i++) {
+		if (sleep_init(&u.sleeper[i], &u.config) < 0) {
+			log_error(
+				"cannot open what wakes a worker", "error=\"%s\"", strerror(errno));
+			return EXIT_FAILURE;
+		}
+	}
 	if (eal_start(&u.config, argv[0], error, sizeof(error)) < 0) {
 		log_error("cannot start", "error=\"%s\"", error);
 		return EXIT_FAILURE;

@@ -361,6 +361,7 @@ send_command(struct rule_base *base, unsigned worker, const struct command *comm
 	// There is room: wait_for_room().
 	rte_ring_sp_enqueue_elem(
 		base->worker[worker]->commands, (void *)(uintptr_t)command, sizeof(*command));
+	sleep_wake(&base->worker[worker]->sleeper);
 }
 
 static void

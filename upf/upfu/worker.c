@@ -203,6 +203,7 @@ worker_run(void *arg)
 	rte_rcu_qsbr_thread_register(w->sessions->qsbr, w->index);
 	rte_rcu_qsbr_thread_online(w->sessions->qsbr, w->index);
 	w->now = last = rte_rdtsc();
+	sleep_begin(w);
 	for (enum upf_port port = 0; port < w->ports; port++)
 		neigh_announce(w, port);
 	// Relaxed: the flag carries nothing but itself.
@@ -266,6 +267,7 @@ worker_create(unsigned index, const struct worker_shared *shared)
 	w->wake_fd = shared->wake_fd;
 	w->control_waits = shared->control_waits;
 	w->stop = shared->stop;
+	w->sleeper = shared->sleepers[index];
 	if (limits->error_indications != 0)
 		w->error_cost = w->tsc_hz / limits->error_indications;
 	if (limits->icmp_errors != 0)
@@ -280,7 +282,6 @@ worker_create(unsigned index, const struct worker_shared *shared)
 			return NULL;
 		}
 	}
-	sleep_init(&w->sleeper, config->sleep_max_us);
 	w->commands = create_ring(
 		"commands", index, sizeof(struct command), RING_F_SP_ENQ | RING_F_SC_DEQ);
 	w->events =

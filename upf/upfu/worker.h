@@ -131,7 +131,8 @@ struct worker_shared {
 	struct upf_worker_stats *stats; // [workers]
 	struct rte_mempool *pool;
 	uint16_t ethdev[UPF_PORTS];
-	struct worker **peers; // [workers], filled as they are created
+	struct worker **peers;    // [workers], filled as they are created
+	struct sleeper *sleepers; // [workers], theirs from then on
 	int wake_fd;
 	uint32_t *control_waits;
 	uint32_t *stop;

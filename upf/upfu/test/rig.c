@@ -131,6 +131,7 @@ struct rig *
 rig_create_with(const struct config *config, unsigned workers, bool with_neighbours)
 {
 	struct rig *rig = calloc(1, sizeof(*rig));
+	struct sleeper no_sleep[RIG_WORKERS];
 	struct worker_shared shared;
 
 	assert_non_null(rig);
@@ -143,6 +144,8 @@ rig_create_with(const struct config *config, unsigned workers, bool with_neighbo
 		session_table_init(&rig->sessions, config->limits.sessions_max, workers), 0);
 	assert_int_equal(
 		shm_init(&rig->shm, workers, config->limits.urr_slots, rte_get_tsc_hz()), 0);
+	for (unsigned i = 0; i < workers; i++)
+		no_sleep[i] = (struct sleeper){.event_fd = -1};
 	shared = (struct worker_shared){
 		.config = &rig->config,
 		.sessions = &rig->sessions,
@@ -152,6 +155,7 @@ rig_create_with(const struct config *config, unsigned workers, bool with_neighbo
 		.pool = pool,
 		.ethdev = {ethdev[0], ethdev[1], ethdev[2]},
 		.peers = rig->worker,
+		.sleepers = no_sleep,
 		.wake_fd = rig->wake_fd,
 		.control_waits = &rig->control_waits,
 		.stop = &rig->stop,

@@ -187,6 +187,12 @@ class Peer:
         return {name: sum(self._u64(at + worker * 1024 + offset + 8 * i) for worker in range(workers))
                 for i, name in enumerate(names)}
 
+    def worker(self, index):
+        """What one worker says of itself."""
+        names = ("lcore", "cycles_busy", "cycles_idle", "polls", "polls_empty")
+        at = self._u64(24) + index * 1024
+        return {name: self._u64(at + 8 * i) for i, name in enumerate(names)}
+
     def drops(self):
         return self._sums(512, DROPS)
 
