@@ -6,13 +6,14 @@ OUT     := out
 BIN     := $(OUT)/bin
 LDFLAGS := -s -w
 
-.PHONY: help up down test unit integration lint e2e tools cluster-tools nf bin images generate
+.PHONY: help up down test unit integration lint e2e tools cluster-tools nf bin images generate bench-upf test-upf fuzz
 
 help:
 	@echo "make up       bring up the core and run a phone through it    make down  remove every trace"
 	@echo "make test     everything that CI runs                        make unit  unit tests, in seconds when warm"
 	@echo "make lint     linters and generated-code drift               make e2e   suites on the running cluster"
-	@echo "make generate rewrite generated code"
+	@echo "make generate rewrite generated code                         make test-upf   all tests of the UPF"
+	@echo "make bench-upf cycles a packet (BASE=<rev>: beside another)  make fuzz       the UPF, FUZZ_SECONDS= a harness"
 
 up:
 	@hack/cluster.sh preflight
@@ -44,6 +45,11 @@ lint:
 
 e2e:
 	@CORE5G_E2E=1 $(GO) test -json -count=1 -timeout 40m ./e2e/suite/...
+
+# ---- the UPF -----------------------------------------------------------------------------------
+
+bench-upf test-upf fuzz:
+	@$(MAKE) --no-print-directory -C upf $@
 
 # ---- what `make up` builds --------------------------------------------------------------------
 

@@ -1,0 +1,48 @@
+// The sessions of the benchmark. A population is many sessions with rules of one shape; what
+// its packets look like is beside it.
+#ifndef UPFU_BENCH_POPULATION_H
+#define UPFU_BENCH_POPULATION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "rules.h"
+
+enum population {
+	POPULATION_NEC,    // 2 PDRs, 2 FARs, 2 QERs, 2 URRs: NEC's published work
+	POPULATION_SKT,    // two bearers (GBR and MBR) of four flows each: Intel's and SK Telecom's
+	POPULATION_PDRS,   // one session for each of population_pdrs[]
+	POPULATION_IPV6,   // as NEC, with IPv6 UE addresses
+	POPULATION_SHARED, // two uplink PDRs on one F-TEID, as free5GC's SMF makes them
+	POPULATION_FEATURES, // all at once: IPv4v6, SDF filters, GBR, marking, before-QoS and timed URRs
+	POPULATIONS,
+};
+
+#define POPULATION_PDR_SESSIONS 4u
+extern const unsigned population_pdrs[POPULATION_PDR_SESSIONS]; // PDRs: half uplink, half downlink
+
+// A packet of a session: what the generator writes.
+struct user_packet {
+	uint32_t teid; // of the uplink F-TEID
+	uint8_t qfi;
+	bool ip6;
+	upf_addr ue, remote; // as on the wire, IPv4 in the first four octets
+	uint16_t remote_port, local_port;
+};
+
+// How many sessions each has; the index of its first one follows from those before it.
+void population_size(enum population population, uint32_t sessions);
+uint32_t population_sessions(enum population population);
+uint32_t population_all(void);
+
+// MiB of memory that they all need, roughly and with room to spare.
+unsigned population_memory(void);
+
+// Installs all of a population. False: upf-u refused it (reason in *why).
+bool population_install(struct rig *rig, enum population population, const char **why);
+
+// One packet of the n-th session of the population, chosen by `random`.
+void population_packet(
+	enum population population, uint32_t n, uint32_t random, struct user_packet *packet);
+
+#endif

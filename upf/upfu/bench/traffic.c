@@ -1,0 +1,288 @@
+#include "traffic.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <netinet/in.h>
+
+#include <rte_cycles.h>
+#include <rte_ethdev.h>
+#include <rte_gtp.h>
+#include <rte_ip.h>
+#include <rte_launch.h>
+#include <rte_lcore.h>
+#include <rte_ring.h>
+#include <rte_udp.h>
+
+#define IN_FLIGHT 512u
+#define AHEAD 4u // bursts that wait for the worker
+#define WARM_UP 64u
+
+// ---- frames --------------------------------------------------------------------------------------
+
+struct psc { // TS 38.415 5.5.2.2, behind the optional fields of TS 29.281 5.1
+	uint8_t sequence[2], npdu, next;
+	uint8_t length, type, qfi, last;
+};
+
+static unsigned
+put_ipv4(uint8_t *at, uint32_t src_be, uint32_t dst_be, unsigned total)
+{
+	struct rte_ipv4_hdr h = {
+		.version_ihl = RTE_IPV4_VHL_DEF,
+		.total_length = rte_cpu_to_be_16((uint16_t)total),
+		.time_to_live = 64,
+		.next_proto_id = IPPROTO_UDP,
+		.src_addr = src_be,
+		.dst_addr = dst_be,
+	};
+
+	h.hdr_checksum = rte_ipv4_cksum(&h);
+	memcpy(at, &h, sizeof(h));
+	return sizeof(h);
+}
+
+static unsigned
+put_udp(uint8_t *at, uint16_t sport, uint16_t dport, unsigned length)
+{
+	struct rte_udp_hdr h = {
+		.src_port = rte_cpu_to_be_16(sport),
+		.dst_port = rte_cpu_to_be_16(dport),
+		.dgram_len = rte_cpu_to_be_16((uint16_t)length),
+	};
+
+	memcpy(at, &h, sizeof(h));
+	return sizeof(h);
+}
+
+static unsigned
+put_user(uint8_t *at, const struct user_packet *p, bool ul, uint32_t size)
+{
+	const uint8_t *src = ul ? p->ue : p->remote, *dst = ul ? p->remote : p->ue;
+	uint16_t sport = ul ? p->local_port : p->remote_port;
+	uint16_t dport = ul ? p->remote_port : p->local_port;
+	uint32_t src_be, dst_be;
+	unsigned n;
+
+	if (p->ip6) {
+		struct rte_ipv6_hdr h = {
+			.vtc_flow = rte_cpu_to_be_32(UINT32_C(6) << 28),
+			.payload_len = rte_cpu_to_be_16((uint16_t)(size - sizeof(h))),
+			.proto = IPPROTO_UDP,
+			.hop_limits = 64,
+		};
+
+		memcpy(&h.src_addr, src, 16);
+		memcpy(&h.dst_addr, dst, 16);
+		memcpy(at, &h, sizeof(h));
+		n = sizeof(h);
+	} else {
+		memcpy(&src_be, src, 4);
+		memcpy(&dst_be, dst, 4);
+		n = put_ipv4(at, src_be, dst_be, size);
+	}
+	return n + put_udp(at + n, sport, dport, size - n);
+}
+
+unsigned
+traffic_frame(const struct rig *rig, uint8_t *to, const struct user_packet *packet,
+	enum upf_direction direction, uint32_t size)
+{
+	bool ul = direction == UPF_UL;
+	struct rte_ether_hdr eth = {
+		.dst_addr = rig->worker[0]->port[ul ? UPF_PORT_N3 : UPF_PORT_N6].mac,
+		.src_addr = ul ? rig_gnb_mac : rig_gateway_mac,
+		.ether_type = rte_cpu_to_be_16(
+			packet->ip6 && !ul ? RTE_ETHER_TYPE_IPV6 : RTE_ETHER_TYPE_IPV4),
+	};
+	unsigned n = sizeof(eth);
+
+	memcpy(to, &eth, sizeof(eth));
+	if (ul) {
+		struct psc psc = {.next = 0x85, .length = 1, .type = 0x10, .qfi = packet->qfi};
+		unsigned gtpu = sizeof(struct rte_gtp_hdr) + sizeof(psc) + size;
+		struct rte_gtp_hdr gtp = {
+			.gtp_hdr_info = 0x34,
+			.msg_type = 255,
+			.plen = rte_cpu_to_be_16((uint16_t)(gtpu - sizeof(gtp))),
+			.teid = rte_cpu_to_be_32(packet->teid),
+		};
+
+		n += put_ipv4(to + n, rte_cpu_to_be_32(RIG_GNB), rte_cpu_to_be_32(RIG_N3_ADDR),
+			(unsigned)sizeof(struct rte_ipv4_hdr) +
+				(unsigned)sizeof(struct rte_udp_hdr) + gtpu);
+		n += put_udp(to + n, RTE_GTPU_UDP_PORT, RTE_GTPU_UDP_PORT,
+			(unsigned)sizeof(struct rte_udp_hdr) + gtpu);
+		memcpy(to + n, &gtp, sizeof(gtp));
+		n += sizeof(gtp);
+		memcpy(to + n, &psc, sizeof(psc));
+		n += sizeof(psc);
+	}
+	put_user(to + n, packet, ul, size);
+	return n + size;
+}
+
+// ---- what comes next -------------------------------------------------------------------------------
+
+static uint32_t
+chance(void)
+{
+	static uint32_t x = 0x9e3779b9;
+
+	x ^= x << 13;
+	x ^= x >> 17;
+	x ^= x << 5;
+	return x;
+}
+
+void
+traffic_packet(const struct traffic_case *c, struct user_packet *packet, uint32_t *size)
+{
+	static const uint16_t mix[] = {64, 128, 256, 512, 1024, 1400};
+	uint32_t n = c->first + (uint32_t)(((uint64_t)chance() * c->sessions) >> 32);
+
+	population_packet(c->population, n, chance(), packet);
+	*size = c->size != 0 ? c->size : mix[((uint64_t)chance() * RTE_DIM(mix)) >> 32];
+}
+
+static enum upf_direction
+direction_of(const struct traffic_case *c, uint32_t burst)
+{
+	return burst % (c->ul + (uint32_t)c->dl) < c->ul ? UPF_UL : UPF_DL;
+}
+
+static enum upf_port
+port_in(enum upf_direction direction)
+{
+	return direction == UPF_UL ? UPF_PORT_N3 : UPF_PORT_N6;
+}
+
+// ---- the worker's side -------------------------------------------------------------------------------
+
+struct run {
+	struct rig *rig;
+	const struct traffic_case *c;
+	struct samples *samples;
+	uint32_t wanted;
+	uint32_t done; // bursts, by the worker
+};
+
+static void
+only_pass_on(struct rig *rig, enum upf_direction direction)
+{
+	struct worker *w = rig->worker[0];
+	enum upf_port in = port_in(direction), out = port_in(!direction);
+	struct rte_mbuf *m[BURST];
+	uint16_t n = rte_eth_rx_burst(w->port[in].ethdev, 0, m, BURST);
+
+	rte_eth_tx_burst(w->port[out].ethdev, 0, m, n);
+}
+
+static uint64_t
+one_burst(struct run *run, enum upf_direction direction)
+{
+	struct rte_ring *rx = rig_ring(port_in(direction), true);
+	uint64_t began, cycles;
+
+	while (rte_ring_count(rx) < BURST)
+		rte_pause();
+	began = rte_rdtsc_precise();
+	if (run->c->forward_only)
+		only_pass_on(run->rig, direction);
+	else
+		worker_poll(run->rig->worker[0]);
+	cycles = rte_rdtsc_precise() - began;
+	// Release: pairs with the generator's acquire; the poll is over, the other port may be fed.
+	__atomic_store_n(&run->done, run->done + 1, __ATOMIC_RELEASE);
+	return cycles;
+}
+
+static int
+measure(void *arg)
+{
+	struct run *run = arg;
+	const struct traffic_case *c = run->c;
+	struct samples *s = run->samples;
+	uint32_t bursts = c->ul + (uint32_t)c->dl, k = 0;
+
+	while (k < WARM_UP || k % bursts != 0)
+		one_burst(run, direction_of(c, k++));
+	while (run->wanted-- > 0 && s->n < SAMPLES_MAX) {
+		uint64_t sum = 0;
+
+		for (uint32_t i = 0; i < bursts; i++) {
+			uint64_t cycles = one_burst(run, direction_of(c, k++));
+
+			sum += cycles;
+			if (s->bursts < SAMPLES_MAX)
+				s->burst_cycles[s->bursts++] = (uint32_t)cycles;
+		}
+		s->cycles[s->n++] = (float)sum / (float)(bursts * BURST);
+	}
+	return 0;
+}
+
+// ---- generator and sink ------------------------------------------------------------------------------
+
+static void
+write_burst(struct run *run, enum upf_direction direction, struct rte_mbuf **m)
+{
+	for (unsigned i = 0; i < BURST; i++) {
+		struct user_packet packet;
+		uint32_t size;
+		unsigned length;
+
+		traffic_packet(run->c, &packet, &size);
+		rte_pktmbuf_reset(m[i]);
+		length = traffic_frame(
+			run->rig, rte_pktmbuf_mtod(m[i], uint8_t *), &packet, direction, size);
+		rte_pktmbuf_append(m[i], (uint16_t)length);
+	}
+}
+
+static unsigned
+collect(enum upf_port port, struct rte_mbuf **free_mbuf, unsigned n_free)
+{
+	return rte_ring_dequeue_burst(
+		rig_ring(port, false), (void **)&free_mbuf[n_free], IN_FLIGHT - n_free, NULL);
+}
+
+bool
+traffic_run(struct rig *rig, const struct traffic_case *c, uint32_t n, struct samples *samples)
+{
+	static struct rte_mbuf *free_mbuf[IN_FLIGHT];
+	struct run run = {.rig = rig, .c = c, .samples = samples, .wanted = n};
+	unsigned n_free = 0, lost;
+	uint32_t k = 0;
+
+	while (n_free < IN_FLIGHT && (free_mbuf[n_free] = rte_pktmbuf_alloc(rig_pool())) != NULL)
+		n_free++;
+	rte_eal_remote_launch(measure, &run, 1);
+	while (rte_eal_get_lcore_state(1) == RUNNING) {
+		// Acquire: pairs with the worker's release.
+		uint32_t done = __atomic_load_n(&run.done, __ATOMIC_ACQUIRE);
+		enum upf_direction direction = direction_of(c, k);
+
+		n_free += collect(UPF_PORT_N3, free_mbuf, n_free);
+		n_free += collect(UPF_PORT_N6, free_mbuf, n_free);
+		// A poll takes from both ports: never have both directions wait.
+		if (n_free < BURST || k - done >= AHEAD ||
+			(k != done && direction_of(c, k - 1) != direction))
+			continue;
+		n_free -= BURST;
+		write_burst(&run, direction, &free_mbuf[n_free]);
+		rte_ring_enqueue_bulk(rig_ring(port_in(direction), true),
+			(void **)&free_mbuf[n_free], BURST, NULL);
+		k++;
+	}
+	rte_eal_wait_lcore(1);
+	while (rte_ring_count(rig_ring(UPF_PORT_N3, true)) != 0 ||
+		rte_ring_count(rig_ring(UPF_PORT_N6, true)) != 0)
+		worker_poll(rig->worker[0]);
+	n_free += collect(UPF_PORT_N3, free_mbuf, n_free);
+	n_free += collect(UPF_PORT_N6, free_mbuf, n_free);
+	lost = IN_FLIGHT - n_free;
+	for (unsigned i = 0; i < n_free; i++)
+		rte_pktmbuf_free(free_mbuf[i]);
+	return lost == 0;
+}

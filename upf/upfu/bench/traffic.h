@@ -1,0 +1,40 @@
+// Traffic for one worker. This thread is generator and sink, the worker runs on another CPU (lcore 1),
+// rings join them; what the worker sent is written anew and comes back. Only full bursts count. Nothing
+// is hot that would not be: sessions are drawn at random, and another core wrote the packets.
+#ifndef UPFU_BENCH_TRAFFIC_H
+#define UPFU_BENCH_TRAFFIC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "population.h"
+
+#define SAMPLES_MAX 65536u
+
+struct traffic_case {
+	const char *name;
+	enum population population;
+	uint32_t first, sessions; // of the population: those in play
+	uint32_t size;            // octets of a user's packet; 0: the mix of Intel and SK Telecom
+	uint8_t ul, dl;           // bursts of each in one sample
+	bool forward_only;        // the reference: packets are only passed on
+};
+
+struct samples {
+	uint32_t n, bursts;
+	float cycles[SAMPLES_MAX];          // a packet, mean of one sample
+	uint32_t burst_cycles[SAMPLES_MAX]; // of single bursts
+};
+
+// Writes a whole frame for this packet. Returns its length.
+unsigned traffic_frame(const struct rig *rig, uint8_t *to, const struct user_packet *packet,
+	enum upf_direction direction, uint32_t size);
+
+// Runs the worker until it has taken n more samples; false when packets were lost.
+bool traffic_run(
+	struct rig *rig, const struct traffic_case *c, uint32_t n, struct samples *samples);
+
+// A packet of the case, chosen by chance.
+void traffic_packet(const struct traffic_case *c, struct user_packet *packet, uint32_t *size);
+
+#endif
