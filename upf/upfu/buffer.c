@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "shm.h"
+#include "trace.h"
 #include "worker.h"
 
 int
@@ -155,6 +156,8 @@ buffer_hold(struct worker *w, struct pkt *p, bool notify_first)
 	q->last = p->m;
 	q->n++;
 	store->packets++;
+	if (unlikely(w->trace != NULL))
+		trace_buffered(w, p->m);
 	if (!p->released)
 		shm_add(&w->stats->local.buffered, 1);
 	// It met a FAR that forwards while others wait: all of them may go now.

@@ -20,10 +20,12 @@
 #include <rte_ring_elem.h>
 
 #include "log.h"
+#include "trace.h"
 #include "worker.h"
 
 #define DATAGRAM_MAX ((size_t)UPF_MSG_MAX)
 #define EVENTS_PER_DATAGRAM 128u
+#define TRACE_PER_DATAGRAM 32768u // octets
 #define TRASH_WAIT_MS 1
 #define SEND_WAIT_MS 2000 // a upf-c that does not read for so long is gone
 
@@ -38,6 +40,7 @@ peer_close(struct control *c, const char *why)
 	if (c->peer_fd < 0)
 		return;
 	log_info("upf-c disconnected", "reason=\"%s\" sessions=%u", why, c->base.sessions->present);
+	transaction_trace(&c->base, &(struct upf_trace){0});
 	close(c->peer_fd); // leaves epoll by itself
 	c->peer_fd = -1;
 	c->peer_ready = false;
@@ -292,18 +295,12 @@ peer_watch_writable(struct control *c, bool on)
 	return epoll_ctl(c->epoll_fd, EPOLL_CTL_MOD, c->peer_fd, &event) == 0;
 }
 
+// False when the socket takes no more, or is gone.
 static bool
-events_send(struct control *c, const struct event *events, unsigned n)
+event_datagram_send(struct control *c, struct iovec *iov, size_t n)
 {
-	struct upf_msg msg = message_head(UPF_OP_EVENT, 0, sizeof(msg));
-	struct iovec iov[1 + EVENTS_PER_DATAGRAM] = {{&msg, sizeof(msg)}};
-	struct msghdr message = {.msg_iov = iov, .msg_iovlen = 1 + n};
+	struct msghdr message = {.msg_iov = iov, .msg_iovlen = n};
 
-	for (unsigned i = 0; i < n; i++) {
-		iov[1 + i] = (struct iovec){(void *)(uintptr_t)&events[i], events[i].rec.length};
-		msg.length += events[i].rec.length;
-	}
-	msg.records = n;
 	if (sendmsg(c->peer_fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0)
 		return true;
 	if (errno == EAGAIN)
@@ -311,6 +308,20 @@ events_send(struct control *c, const struct event *events, unsigned n)
 	else if (errno != EINTR)
 		peer_close(c, strerror(errno));
 	return false;
+}
+
+static bool
+events_send(struct control *c, const struct event *events, unsigned n)
+{
+	struct upf_msg msg = message_head(UPF_OP_EVENT, 0, sizeof(msg));
+	struct iovec iov[1 + EVENTS_PER_DATAGRAM] = {{&msg, sizeof(msg)}};
+
+	for (unsigned i = 0; i < n; i++) {
+		iov[1 + i] = (struct iovec){(void *)(uintptr_t)&events[i], events[i].rec.length};
+		msg.length += events[i].rec.length;
+	}
+	msg.records = n;
+	return event_datagram_send(c, iov, 1 + n);
 }
 
 // Takes events out of a worker's ring only when they are on their way: a upf-c that is away gets
@@ -332,11 +343,27 @@ worker_events(struct control *c, struct worker *w)
 	return true;
 }
 
+static bool
+worker_trace(struct control *c, struct worker *w)
+{
+	struct upf_msg msg = message_head(UPF_OP_EVENT, 0, sizeof(msg));
+	size_t octets = trace_peek(w, c->out, TRACE_PER_DATAGRAM, &msg.records);
+	struct iovec iov[2] = {{&msg, sizeof(msg)}, {c->out, octets}};
+
+	msg.length += (uint32_t)octets;
+	if (octets == 0 || !event_datagram_send(c, iov, 2))
+		return false;
+	trace_done(w, octets);
+	return true;
+}
+
 static void
 events_pump(struct control *c)
 {
 	for (unsigned i = 0; i < c->base.workers; i++) {
 		while (c->peer_ready && !c->peer_full && worker_events(c, c->base.worker[i]))
+			;
+		while (c->peer_ready && !c->peer_full && worker_trace(c, c->base.worker[i]))
 			;
 	}
 }
@@ -345,7 +372,8 @@ static bool
 events_waiting(const struct control *c)
 {
 	for (unsigned i = 0; i < c->base.workers; i++) {
-		if (rte_ring_count(c->base.worker[i]->events) != 0)
+		if (rte_ring_count(c->base.worker[i]->events) != 0 ||
+			trace_waiting(c->base.worker[i]))
 			return true;
 	}
 	return false;

@@ -18,6 +18,7 @@
 #include <rte_ring.h>
 #include <rte_ring_elem.h>
 
+#include "trace.h"
 #include "worker.h"
 
 // ---- overlay: a small hash of what this transaction has said so far ------------------------------
@@ -267,6 +268,15 @@ plan_end_marker(struct plan *plan, const struct upf_end_marker *marker)
 		: EINVAL;
 }
 
+static int
+plan_trace(struct plan *plan, const struct upf_trace *order)
+{
+	plan->commands++;
+	return order->session < plan->base->sessions->max
+		? trace_prepare(plan->base->worker, plan->base->workers, order)
+		: EINVAL;
+}
+
 static size_t
 least_length(uint16_t type)
 {
@@ -281,6 +291,8 @@ least_length(uint16_t type)
 		return sizeof(struct upf_urr_arm);
 	case UPF_REC_END_MARKER:
 		return sizeof(struct upf_end_marker);
+	case UPF_REC_TRACE:
+		return sizeof(struct upf_trace);
 	default:
 		return SIZE_MAX;
 	}
@@ -301,6 +313,8 @@ plan_record(struct plan *plan, struct op *op)
 		return plan_blob(plan, op);
 	case UPF_REC_URR_ARM:
 		return plan_arm(plan, (const void *)record);
+	case UPF_REC_TRACE:
+		return plan_trace(plan, (const void *)record);
 	default:
 		return plan_end_marker(plan, (const void *)record);
 	}
@@ -465,6 +479,18 @@ apply_arm(struct rule_base *base, const struct upf_urr_arm *arm)
 	send_command(base, 0, &look);
 }
 
+void
+transaction_trace(struct rule_base *base, const struct upf_trace *order)
+{
+	struct command command;
+
+	if (base->workers == 0 || base->worker[0]->trace_memory == NULL)
+		return;
+	command = trace_command_of(base->worker, order);
+	for (unsigned i = 0; i < base->workers; i++)
+		send_command(base, i, &command);
+}
+
 static bool
 apply(struct rule_base *base, struct op *op)
 {
@@ -491,6 +517,9 @@ apply(struct rule_base *base, struct op *op)
 		return false;
 	case UPF_REC_URR_ARM:
 		apply_arm(base, (const void *)record);
+		return false;
+	case UPF_REC_TRACE:
+		transaction_trace(base, (const void *)record);
 		return false;
 	default:
 		return false; // END_MARKER: apply_end_markers()

@@ -32,4 +32,7 @@ struct refusal {
 int transaction_run(
 	struct rule_base *base, const struct upf_msg *msg, size_t length, struct refusal *refusal);
 
+// Begins to trace as a prepared order says, or ends it (no flags).
+void transaction_trace(struct rule_base *base, const struct upf_trace *order);
+
 #endif

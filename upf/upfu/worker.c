@@ -17,6 +17,7 @@
 #include "handoff.h"
 #include "shm.h"
 #include "stages.h"
+#include "trace.h"
 
 #define RING_SIZE 16384u
 #define TICKS_PER_SECOND 10u
@@ -60,6 +61,7 @@ worker_flush(struct worker *w, enum upf_port port)
 		return;
 	for (unsigned i = 0; i < tx->n; i++)
 		bytes += rte_pktmbuf_pkt_len(tx->m[i]);
+	trace_tx(w, port, tx->m, tx->n);
 	sent = rte_eth_tx_burst(w->port[port].ethdev, (uint16_t)w->index, tx->m, (uint16_t)tx->n);
 	for (unsigned i = sent; i < tx->n; i++) {
 		bytes -= rte_pktmbuf_pkt_len(tx->m[i]);
@@ -120,6 +122,9 @@ worker_take_commands(struct worker *w)
 		case COMMAND_END_MARKER:
 			gtpu_send_end_marker(w, &command);
 			break;
+		case COMMAND_TRACE:
+			trace_take_order(w, &command);
+			break;
 		case COMMAND_URR_LOOK:
 			urr_look(w, command.session, command.slot);
 			break;
@@ -135,10 +140,15 @@ worker_take_commands(struct worker *w)
 static void
 worker_forward(struct worker *w, struct burst *b)
 {
+	trace_stage(w, b, UPF_STAGE_LOOKUP);
 	pdr_burst(w, b);
+	trace_stage(w, b, UPF_STAGE_PDR);
 	qer_burst(w, b);
+	trace_stage(w, b, UPF_STAGE_QER);
 	far_burst(w, b);
+	trace_stage(w, b, UPF_STAGE_FAR);
 	urr_burst(w, b);
+	trace_stage(w, b, UPF_STAGE_URR);
 	rewrite_burst(w, b);
 }
 
@@ -152,6 +162,7 @@ worker_poll(struct worker *w)
 	work += worker_take_commands(w);
 	for (enum upf_port port = 0; port < w->ports; port++) {
 		worker_rx(w, b, port);
+		trace_rx(w, b, port);
 		work += b->n;
 		parse_burst(w, b, port);
 		handoff_burst(w, b);
@@ -304,6 +315,7 @@ worker_free(struct worker *w)
 	for (enum upf_port port = 0; port < w->ports; port++)
 		neigh_free(w, port);
 	own_packets_free(&w->own);
+	trace_free(w);
 	buffer_free(&w->buffers);
 	if (w->handoff != NULL) {
 		void *m;

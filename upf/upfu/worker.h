@@ -60,6 +60,7 @@ struct tx_batch {
 enum command_op {
 	COMMAND_RULES_CHANGED, // look after what is buffered for the session
 	COMMAND_END_MARKER,
+	COMMAND_TRACE,    // trace.h
 	COMMAND_URR_LOOK, // a URR was armed that may be past its thresholds already
 };
 
@@ -72,8 +73,12 @@ struct command {     // control thread → worker
 	uint16_t peer_port;
 	uint16_t reserved;
 	uint32_t slot;
+	struct {
+		uint32_t flags; // UPF_TRACE_*
+		uint16_t order, snap;
+	} trace;
 };
-static_assert(sizeof(struct command) == 28, "rte_ring elements");
+static_assert(sizeof(struct command) == 36, "rte_ring elements");
 
 struct event { // worker → control thread: one record of an EVENT datagram
 	union {
@@ -109,6 +114,8 @@ struct worker {
 	struct neigh_table *neigh6[UPF_PORTS]; // NULL without IPv6 addresses
 	struct buffer_store buffers;
 	struct burst burst;
+	struct trace *trace; // NULL: nobody looks
+	struct trace *trace_memory;
 	// Error Indications: a token bucket in TSC cycles.
 	uint64_t error_cost, error_tat;
 	uint64_t icmp_cost, icmp_tat; // ICMP errors likewise
@@ -155,11 +162,15 @@ bool worker_raise(struct worker *w, const struct event *event);
 #define PKT_NEXT -1  // on to the next stage
 #define PKT_TAKEN -2 // it belongs to somebody else now
 
+void trace_dropped(struct worker *w, struct rte_mbuf *m, enum upf_drop reason); // trace.h
+
 static inline void
 worker_drop(struct worker *w, struct rte_mbuf *m, enum upf_drop reason)
 {
 	uint64_t *counter = &w->stats->drops[reason];
 
+	if (unlikely(w->trace != NULL))
+		trace_dropped(w, m, reason);
 	// Relaxed: one writer; pairs with the reader's single load.
 	__atomic_store_n(counter, *counter + 1, __ATOMIC_RELAXED);
 	rte_pktmbuf_free(m);

@@ -23,5 +23,6 @@ main(void)
 	failed += test_buffer();
 	failed += test_handoff();
 	failed += test_ipc();
+	failed += test_trace();
 	return failed != 0;
 }

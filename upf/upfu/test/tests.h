@@ -13,6 +13,7 @@ int test_neigh(void);
 int test_qer(void);
 int test_sdf(void);
 int test_tss(void);
+int test_trace(void);
 int test_urr(void);
 
 #endif
