@@ -491,7 +491,8 @@ struct upf_local_stats {
 	uint64_t gtpu_echo_requests_sent;
 	uint64_t supported_extensions_sent;
 	uint64_t traced, trace_lost;
-	uint64_t reserved[7];
+	uint64_t supported_extensions_received;
+	uint64_t reserved[6];
 };
 static_assert(sizeof(struct upf_local_stats) == 256, "upf_local_stats");
 

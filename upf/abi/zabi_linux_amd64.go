@@ -451,32 +451,33 @@ type PortStats struct {
 
 // LocalStats is struct upf_local_stats, 256 octets.
 type LocalStats struct {
-	ArpRequests              uint64
-	ArpReplies               uint64
-	IcmpEcho                 uint64
-	GtpuEchoRequests         uint64
-	GtpuEchoResponses        uint64
-	ErrorIndicationsReceived uint64
-	ErrorIndicationsSent     uint64
-	EndMarkersReceived       uint64
-	EndMarkersSent           uint64
-	Buffered                 uint64
-	BufferedReleased         uint64
-	NdSolicitations          uint64
-	NdAdvertisements         uint64
-	RouterSolicitations      uint64
-	RouterAdvertisementsSent uint64
-	IcmpErrorsSent           uint64
-	FragmentsSent            uint64
-	FragmentsReassembled     uint64
-	MssClamped               uint64
-	Duplicated               uint64
-	Redirected               uint64
-	GtpuEchoRequestsSent     uint64
-	SupportedExtensionsSent  uint64
-	Traced                   uint64
-	TraceLost                uint64
-	Reserved                 [7]uint64
+	ArpRequests                 uint64
+	ArpReplies                  uint64
+	IcmpEcho                    uint64
+	GtpuEchoRequests            uint64
+	GtpuEchoResponses           uint64
+	ErrorIndicationsReceived    uint64
+	ErrorIndicationsSent        uint64
+	EndMarkersReceived          uint64
+	EndMarkersSent              uint64
+	Buffered                    uint64
+	BufferedReleased            uint64
+	NdSolicitations             uint64
+	NdAdvertisements            uint64
+	RouterSolicitations         uint64
+	RouterAdvertisementsSent    uint64
+	IcmpErrorsSent              uint64
+	FragmentsSent               uint64
+	FragmentsReassembled        uint64
+	MssClamped                  uint64
+	Duplicated                  uint64
+	Redirected                  uint64
+	GtpuEchoRequestsSent        uint64
+	SupportedExtensionsSent     uint64
+	Traced                      uint64
+	TraceLost                   uint64
+	SupportedExtensionsReceived uint64
+	Reserved                    [6]uint64
 }
 
 // WorkerStats is struct upf_worker_stats, 1024 octets.
@@ -1001,8 +1002,10 @@ var (
 	_ [184 - unsafe.Offsetof(LocalStats{}.Traced)]struct{}
 	_ [unsafe.Offsetof(LocalStats{}.TraceLost) - 192]struct{}
 	_ [192 - unsafe.Offsetof(LocalStats{}.TraceLost)]struct{}
-	_ [unsafe.Offsetof(LocalStats{}.Reserved) - 200]struct{}
-	_ [200 - unsafe.Offsetof(LocalStats{}.Reserved)]struct{}
+	_ [unsafe.Offsetof(LocalStats{}.SupportedExtensionsReceived) - 200]struct{}
+	_ [200 - unsafe.Offsetof(LocalStats{}.SupportedExtensionsReceived)]struct{}
+	_ [unsafe.Offsetof(LocalStats{}.Reserved) - 208]struct{}
+	_ [208 - unsafe.Offsetof(LocalStats{}.Reserved)]struct{}
 	_ [unsafe.Sizeof(WorkerStats{}) - 1024]struct{}
 	_ [1024 - unsafe.Sizeof(WorkerStats{})]struct{}
 	_ [unsafe.Offsetof(WorkerStats{}.Lcore) - 0]struct{}

@@ -1,6 +1,9 @@
-// ICMP echo to the UPF's own addresses (RFC 792), so that a site can see that a link works.
+// ICMP and ICMPv6 echo to the UPF's own addresses (RFC 792, RFC 4443 4), so that a site can see that a
+// link works.
 #include <rte_icmp.h>
 
+#include "ipv6.h"
+#include "nd.h"
 #include "shm.h"
 #include "stages.h"
 
@@ -27,6 +30,7 @@ icmp_input(struct worker *w, struct rte_mbuf *m, enum upf_port port, uint16_t ip
 	ip->src_addr = ip->dst_addr;
 	ip->dst_addr = from;
 	ip->time_to_live = 64;
+	ip->fragment_offset = 0;
 	ip->hdr_checksum = 0;
 	ip->hdr_checksum = (rte_be16_t)~rte_raw_cksum(ip, rte_ipv4_hdr_len(ip));
 	eth->dst_addr = eth->src_addr;
@@ -34,4 +38,53 @@ icmp_input(struct worker *w, struct rte_mbuf *m, enum upf_port port, uint16_t ip
 	shm_add(&w->stats->local.icmp_echo, 1);
 	worker_send(w, port, m);
 	return PKT_TAKEN;
+}
+
+static int
+echo6(struct worker *w, struct rte_mbuf *m, enum upf_port port, uint8_t *icmp, uint16_t length)
+{
+	struct rte_ether_hdr *eth = rte_pktmbuf_mtod(m, struct rte_ether_hdr *);
+	struct ipv6_header *ip = (struct ipv6_header *)(eth + 1);
+	rte_be16_t *sum = (rte_be16_t *)(void *)(icmp + 2);
+	upf_addr from;
+
+	// To a group (RFC 4443 4.2 lets us), or from nobody: not answered.
+	if (ipv6_is_multicast(ip->dst) || ipv6_is_unspecified(ip->src) ||
+		(const uint8_t *)(ip + 1) != icmp)
+		return UPF_DROP_UNKNOWN_PORT;
+	memcpy(from, ip->src, sizeof(from));
+	memcpy(ip->src, ip->dst, sizeof(ip->src));
+	memcpy(ip->dst, from, sizeof(ip->dst));
+	ip->hop_limit = 64;
+	icmp[0] = ICMP6_ECHO_REPLY;
+	*sum = 0;
+	*sum = (rte_be16_t)~ipv6_upper_sum(ip, icmp, length, IPV6_ICMP);
+	eth->dst_addr = eth->src_addr;
+	eth->src_addr = w->port[port].mac;
+	shm_add(&w->stats->local.icmp_echo, 1);
+	worker_send(w, port, m);
+	return PKT_TAKEN;
+}
+
+int
+icmp6_input(struct worker *w, struct rte_mbuf *m, enum upf_port port, const uint8_t *icmp,
+	uint16_t length)
+{
+	const struct ipv6_header *ip =
+		rte_pktmbuf_mtod_offset(m, const struct ipv6_header *, RTE_ETHER_HDR_LEN);
+
+	if (length < 8 || ipv6_upper_sum(ip, icmp, length, IPV6_ICMP) != 0xffff)
+		return UPF_DROP_MALFORMED_IP;
+	switch (icmp[0]) {
+	case ICMP6_ECHO_REQUEST:
+		return icmp[1] == 0 ? echo6(w, m, port, (uint8_t *)(uintptr_t)icmp, length)
+				    : UPF_DROP_UNKNOWN_PORT;
+	case ICMP6_NEIGHBOUR_SOLICITATION:
+	case ICMP6_NEIGHBOUR_ADVERTISEMENT:
+		// Behind extension headers Neighbour Discovery is nothing that a neighbour sends.
+		return (const uint8_t *)(ip + 1) == icmp ? nd_input(w, port, m, ip, icmp, length)
+							 : UPF_DROP_MALFORMED_ND;
+	default:
+		return ipv6_is_multicast(ip->dst) ? UPF_DROP_NOT_FOR_US : UPF_DROP_UNKNOWN_PORT;
+	}
 }

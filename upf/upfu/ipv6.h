@@ -9,6 +9,7 @@
 
 #include <rte_byteorder.h>
 #include <rte_ip.h>
+#include <rte_udp.h>
 
 #include "upf_abi.h"
 
@@ -168,6 +169,16 @@ ipv6_upper_sum(const struct ipv6_header *ip, const void *l4, uint16_t length, ui
 	sum = (sum >> 16) + (sum & 0xffff);
 	sum = (sum >> 16) + (sum & 0xffff);
 	return (uint16_t)sum;
+}
+
+// The checksum of a UDP datagram whose checksum field is 0.
+static inline rte_be16_t
+udp6_checksum(const struct ipv6_header *ip, const struct rte_udp_hdr *udp)
+{
+	uint16_t sum =
+		(uint16_t)~ipv6_upper_sum(ip, udp, rte_be_to_cpu_16(udp->dgram_len), IPPROTO_UDP);
+
+	return sum != 0 ? sum : 0xffff; // RFC 768: 0 says that there is none
 }
 
 #endif

@@ -6,7 +6,7 @@
 static int
 lookup_unknown(struct worker *w, struct pkt *p)
 {
-	return p->tunnel ? gtpu_unknown_teid(w, p->m) : UPF_DROP_UNKNOWN_UE;
+	return p->tunnel ? gtpu_unknown_teid(w, p) : UPF_DROP_UNKNOWN_UE;
 }
 
 static inline const struct bucketmap *

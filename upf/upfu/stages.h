@@ -2,6 +2,8 @@
 #ifndef UPFU_STAGES_H
 #define UPFU_STAGES_H
 
+#include <rte_udp.h>
+
 #include "worker.h"
 
 // parse.c: frames → user packets with a key; ARP, ICMP and GTP-U signalling are answered here.
@@ -49,13 +51,20 @@ ipv4_is_fragment(const struct rte_ipv4_hdr *ip)
 }
 
 // gtpu.c
-int gtpu_input(struct worker *w, struct pkt *p, struct rte_ipv4_hdr *ip, uint16_t ip_len);
-int gtpu_unknown_teid(struct worker *w, struct rte_mbuf *m);
-void gtpu_send_end_marker(struct worker *w, const struct command *command);
+// udp: of `room` octets in an IP packet to one of our addresses; address: the upper half of its
+// F-TEIDs' keys.
+int gtpu_input(struct worker *w, struct pkt *p, const struct rte_udp_hdr *udp, uint16_t room,
+	uint32_t address);
+int gtpu_unknown_teid(struct worker *w, struct pkt *p);
+void gtpu_send_end_marker(struct worker *w, const struct upf_end_marker *marker);
+void gtpu_send_echo(struct worker *w, const struct upf_echo *echo);
 // Puts the outer headers of the PDR's FAR in front. Returns false without room.
 bool gtpu_encapsulate(struct pkt *p, uint16_t ip_len);
 // icmp.c
 int icmp_input(struct worker *w, struct rte_mbuf *m, enum upf_port port, uint16_t ip_len);
+// ICMPv6 of `length` octets at icmp, in a frame to an own address or a group.
+int icmp6_input(struct worker *w, struct rte_mbuf *m, enum upf_port port, const uint8_t *icmp,
+	uint16_t length);
 // pdr.c
 bool sdf_matches(const struct upf_sdf *sdf, const struct rte_ipv4_hdr *ip, uint16_t ip_len,
 	enum upf_direction direction);

@@ -258,14 +258,35 @@ plan_arm(struct plan *plan, const struct upf_urr_arm *arm)
 		: EINVAL;
 }
 
+// GTP-U from one of our addresses to somebody.
+static bool
+way_is_valid(const struct config *config, uint8_t ohc, const upf_addr peer, const upf_addr local)
+{
+	static const upf_addr nobody;
+
+	return (ohc == UPF_OHC_GTPU4 || ohc == UPF_OHC_GTPU6) &&
+		memcmp(peer, nobody, sizeof(nobody)) != 0 &&
+		config_owner(config, ohc == UPF_OHC_GTPU6, local) >= 0;
+}
+
 static int
 plan_end_marker(struct plan *plan, const struct upf_end_marker *marker)
 {
+	if (marker->peer_port == 0 || marker->qfi > 0x3f ||
+		!way_is_valid(plan->base->compile.config, marker->ohc, marker->peer_addr,
+			marker->local_addr))
+		return EINVAL;
 	plan->commands++;
-	return marker->ohc == UPF_OHC_GTPU4 && marker->qfi == 0 && marker->peer_port != 0 &&
-			memcmp(marker->peer_addr, (upf_addr){0}, sizeof(upf_addr)) != 0
-		? 0
-		: EINVAL;
+	return 0;
+}
+
+static int
+plan_echo(struct plan *plan, const struct upf_echo *echo)
+{
+	if (!way_is_valid(plan->base->compile.config, echo->ohc, echo->peer_addr, echo->local_addr))
+		return EINVAL;
+	plan->commands++;
+	return 0;
 }
 
 static int
@@ -291,6 +312,8 @@ least_length(uint16_t type)
 		return sizeof(struct upf_urr_arm);
 	case UPF_REC_END_MARKER:
 		return sizeof(struct upf_end_marker);
+	case UPF_REC_ECHO:
+		return sizeof(struct upf_echo);
 	case UPF_REC_TRACE:
 		return sizeof(struct upf_trace);
 	default:
@@ -313,6 +336,8 @@ plan_record(struct plan *plan, struct op *op)
 		return plan_blob(plan, op);
 	case UPF_REC_URR_ARM:
 		return plan_arm(plan, (const void *)record);
+	case UPF_REC_ECHO:
+		return plan_echo(plan, (const void *)record);
 	case UPF_REC_TRACE:
 		return plan_trace(plan, (const void *)record);
 	default:
@@ -522,24 +547,26 @@ apply(struct rule_base *base, struct op *op)
 		transaction_trace(base, (const void *)record);
 		return false;
 	default:
-		return false; // END_MARKER: apply_end_markers()
+		return false; // END_MARKER, ECHO: apply_messages()
 	}
 }
 
 // After the last packet on the old path, which is certain once no worker has the old rules.
 static void
-apply_end_markers(struct rule_base *base, const struct plan *plan)
+apply_messages(struct rule_base *base, const struct plan *plan)
 {
 	for (uint32_t i = 0; i < plan->n; i++) {
-		const struct upf_end_marker *marker = (const void *)plan->op[i].record;
+		const struct upf_record *record = plan->op[i].record;
 		struct command command = {.op = COMMAND_END_MARKER};
 
-		if (marker->rec.type != UPF_REC_END_MARKER)
+		if (record->type == UPF_REC_END_MARKER) {
+			memcpy(&command.end_marker, record, sizeof(command.end_marker));
+		} else if (record->type == UPF_REC_ECHO) {
+			command.op = COMMAND_ECHO;
+			memcpy(&command.echo, record, sizeof(command.echo));
+		} else {
 			continue;
-		memcpy(&command.peer_addr, marker->peer_addr, sizeof(command.peer_addr));
-		memcpy(&command.local_addr, marker->local_addr, sizeof(command.local_addr));
-		command.teid = marker->teid;
-		command.peer_port = marker->peer_port;
+		}
 		send_command(base, 0, &command);
 	}
 }
@@ -587,7 +614,7 @@ transaction_run(
 			wait |= apply(base, &plan.op[i]);
 		if (wait)
 			session_wait_for_workers(base->sessions);
-		apply_end_markers(base, &plan);
+		apply_messages(base, &plan);
 		__atomic_store_n(
 			&base->shm->head->sessions, base->sessions->present, __ATOMIC_RELAXED);
 	}

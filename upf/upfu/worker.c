@@ -15,6 +15,7 @@
 #include <rte_ring_elem.h>
 
 #include "handoff.h"
+#include "reassembly.h"
 #include "shm.h"
 #include "stages.h"
 #include "trace.h"
@@ -120,7 +121,10 @@ worker_take_commands(struct worker *w)
 			buffer_rules_changed(w, command.session);
 			break;
 		case COMMAND_END_MARKER:
-			gtpu_send_end_marker(w, &command);
+			gtpu_send_end_marker(w, &command.end_marker);
+			break;
+		case COMMAND_ECHO:
+			gtpu_send_echo(w, &command.echo);
 			break;
 		case COMMAND_TRACE:
 			trace_take_order(w, &command);
@@ -191,6 +195,7 @@ worker_poll(struct worker *w)
 		w->next_tick = w->now + w->tsc_hz / TICKS_PER_SECOND;
 		for (enum upf_port port = 0; port < w->ports; port++)
 			neigh_tick(w, port);
+		reassembly_tick(w);
 	}
 	for (enum upf_port port = 0; port < w->ports; port++)
 		worker_flush(w, port);
@@ -283,12 +288,20 @@ worker_create(unsigned index, const struct worker_shared *shared)
 		w->error_cost = w->tsc_hz / limits->error_indications;
 	if (limits->icmp_errors != 0)
 		w->icmp_cost = w->tsc_hz / limits->icmp_errors;
+	w->config = config;
 	w->ports = config->ports;
 	for (enum upf_port port = 0; port < w->ports; port++) {
 		port_init(&w->port[port], port, config);
 		w->port[port].ethdev = shared->ethdev[port];
 		rte_eth_macaddr_get(shared->ethdev[port], &w->port[port].mac);
 		if (w->port[port].ip6 && neigh_init6(w, port) < 0) {
+			worker_free(w);
+			return NULL;
+		}
+	}
+	if (config->reassembly.packets != 0) {
+		w->reassembly = reassembly_create(index, &config->reassembly);
+		if (w->reassembly == NULL) {
 			worker_free(w);
 			return NULL;
 		}
@@ -315,6 +328,7 @@ worker_free(struct worker *w)
 	for (enum upf_port port = 0; port < w->ports; port++)
 		neigh_free(w, port);
 	own_packets_free(&w->own);
+	reassembly_free(w->reassembly);
 	trace_free(w);
 	buffer_free(&w->buffers);
 	if (w->handoff != NULL) {

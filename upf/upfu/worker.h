@@ -23,10 +23,18 @@
 #include "sleep.h"
 #include "upf_abi.h"
 
+struct reassembly;
 struct rte_ring;
 
 #define BURST 32u
 #define TX_BATCH 64u
+
+enum pkt_fragment { // of the user's packet
+	PKT_WHOLE,
+	PKT_FIRST,
+	PKT_LATER,       // without ports
+	PKT_REASSEMBLED, // was put together here, so it may be cut again
+};
 
 // One packet of a burst, between parsing and transmission.
 struct pkt {
@@ -42,7 +50,14 @@ struct pkt {
 	uint8_t qfi;      // of the PDU Session Container received
 	uint8_t released; // comes from a downlink buffer: its QERs were applied on arrival
 	uint8_t kind;     // in a hand-off ring: handoff.c
-	uint8_t reserved[16];
+	uint8_t port;     // enum upf_port by which it came
+	uint8_t outer6;   // in GTP-U over IPv6
+	uint8_t ip6;      // the user's packet is IPv6
+	uint8_t fragment; // enum pkt_fragment
+	uint8_t rqi;      // of the PDU Session Container received, as it stands there
+	uint8_t proto;    // IPv6: last header of the chain
+	uint16_t l4; // IPv6: offset of the upper-layer header from `ip`, 0: in another fragment
+	uint8_t reserved[8];
 };
 static_assert(sizeof(struct pkt) == 64, "one cache line");
 
@@ -60,6 +75,7 @@ struct tx_batch {
 enum command_op {
 	COMMAND_RULES_CHANGED, // look after what is buffered for the session
 	COMMAND_END_MARKER,
+	COMMAND_ECHO,
 	COMMAND_TRACE,    // trace.h
 	COMMAND_URR_LOOK, // a URR was armed that may be past its thresholds already
 };
@@ -67,18 +83,18 @@ enum command_op {
 struct command {     // control thread → worker
 	uint32_t op; // enum command_op
 	uint32_t session;
-	rte_be32_t peer_addr;
-	rte_be32_t local_addr;
-	uint32_t teid;
-	uint16_t peer_port;
-	uint16_t reserved;
 	uint32_t slot;
-	struct {
-		uint32_t flags; // UPF_TRACE_*
-		uint16_t order, snap;
-	} trace;
+	uint32_t reserved;
+	union {
+		struct upf_end_marker end_marker;
+		struct upf_echo echo;
+		struct {
+			uint32_t flags; // UPF_TRACE_*
+			uint16_t order, snap;
+		} trace;
+	};
 };
-static_assert(sizeof(struct command) == 36, "rte_ring elements");
+static_assert(sizeof(struct command) == 64, "rte_ring elements");
 
 struct event { // worker → control thread: one record of an EVENT datagram
 	union {
@@ -86,9 +102,10 @@ struct event { // worker → control thread: one record of an EVENT datagram
 		struct upf_ev_urr urr;
 		struct upf_ev_dl_data dl_data;
 		struct upf_ev_error_ind error_ind;
+		struct upf_echo echo;
 	};
 };
-static_assert(sizeof(struct event) == 32, "rte_ring elements");
+static_assert(sizeof(struct event) == 48, "rte_ring elements");
 
 struct worker {
 	unsigned index;
@@ -120,7 +137,10 @@ struct worker {
 	uint64_t error_cost, error_tat;
 	uint64_t icmp_cost, icmp_tat; // ICMP errors likewise
 	struct own_packets own;
-	uint64_t next_tick; // of the timers
+	struct reassembly *reassembly; // NULL: fragments are dropped
+	const struct config *config;
+	uint32_t fragment_id; // of the last packet cut into fragments
+	uint64_t next_tick;   // of the timers
 	uint64_t next_yield;
 	struct sleeper sleeper;
 	bool events_raised;      // since the end of the last poll

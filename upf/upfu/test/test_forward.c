@@ -475,12 +475,6 @@ n3_extension_chain_without_end(struct frame *f)
 }
 
 static void
-n3_extension_that_must_be_understood(struct frame *f)
-{
-	frame_gtpu(f, RIG_N3_ADDR, 0x34, 255, TEID, "\0\0\0\xc5\1\0\0\0", 8);
-}
-
-static void
 n3_unknown_message(struct frame *f)
 {
 	frame_gtpu(f, RIG_N3_ADDR, 0x30, 240, 0, NULL, 0);
@@ -609,8 +603,8 @@ spoiled_packets_are_dropped_by_name(void **state)
 	}
 	static const struct spoiled cases[] = {
 		SPOILED(UPF_PORT_N6, n6_short_frame, UPF_DROP_MALFORMED_ETHERNET),
-		SPOILED(UPF_PORT_N6, n6_ipv6, UPF_DROP_UNKNOWN_ETHERTYPE),
-		SPOILED(UPF_PORT_N6, n6_vlan_tag_nobody_asked_for, UPF_DROP_UNKNOWN_ETHERTYPE),
+		SPOILED(UPF_PORT_N6, n6_ipv6, UPF_DROP_MALFORMED_IP),
+		SPOILED(UPF_PORT_N6, n6_vlan_tag_nobody_asked_for, UPF_DROP_OTHER_VLAN),
 		SPOILED(UPF_PORT_N6, n6_bad_version, UPF_DROP_MALFORMED_IP),
 		SPOILED(UPF_PORT_N6, n6_bad_header_length, UPF_DROP_MALFORMED_IP),
 		SPOILED(UPF_PORT_N6, n6_longer_than_the_frame, UPF_DROP_MALFORMED_IP),
@@ -636,8 +630,6 @@ spoiled_packets_are_dropped_by_name(void **state)
 		SPOILED(UPF_PORT_N3, n3_extension_of_length_zero, UPF_DROP_MALFORMED_GTPU),
 		SPOILED(UPF_PORT_N3, n3_extension_beyond_the_end, UPF_DROP_MALFORMED_GTPU),
 		SPOILED(UPF_PORT_N3, n3_extension_chain_without_end, UPF_DROP_MALFORMED_GTPU),
-		SPOILED(UPF_PORT_N3, n3_extension_that_must_be_understood,
-			UPF_DROP_UNSUPPORTED_GTPU),
 		SPOILED(UPF_PORT_N3, n3_unknown_message, UPF_DROP_UNSUPPORTED_GTPU),
 		SPOILED(UPF_PORT_N3, n3_error_indication_without_teid, UPF_DROP_MALFORMED_GTPU),
 		SPOILED(UPF_PORT_N3, n3_error_indication_cut, UPF_DROP_MALFORMED_GTPU),

@@ -404,7 +404,7 @@ damaged_transactions_do_no_harm(void **state)
 			session_trash_collect(&rig->sessions);
 		}
 	}
-	assert_in_range(good, rounds / 20, rounds);
+	assert_in_range(good, rounds / 40, rounds);
 	assert_consistent(rig);
 	rig_free(rig);
 }

@@ -1,4 +1,5 @@
 // What the worker answers itself: ICMP echo, GTP-U Echo, Error Indication, End Marker.
+#include <errno.h>
 #include <string.h>
 
 #include <rte_icmp.h>
@@ -108,8 +109,9 @@ unknown_teid_gets_error_indications_within_the_rate(void **state)
 	struct rig *rig = rig_create(1, true);
 	struct rte_mbuf *m;
 	struct frame f;
-	uint8_t want[24] = {0x32, 26, 0, 16, 0, 0, 0, 0, 0, 0, 0, 0, 16, 0, 0, 0xde, 0xad, 133, 0,
-		4, 172, 30, 3, 17};
+	// With the sender's UDP port in an extension header.
+	uint8_t want[28] = {0x36, 26, 0, 20, 0, 0, 0, 0, 0, 0, 0, 0x40, 1, 0x08, 0x68, 0, 16, 0, 0,
+		0xde, 0xad, 133, 0, 4, 172, 30, 3, 17};
 	unsigned sent;
 
 	(void)state;
@@ -164,6 +166,92 @@ error_indication_becomes_an_event(void **state)
 }
 
 static void
+extension_that_must_be_understood_is_answered(void **state)
+{
+	static const uint8_t want[] = {0x32, 31, 0, 13, 0, 0, 0, 0, 0, 0, 0, 0, 141, 7, 0x85, 0x40,
+		0xc0, 0x82, 0x81, 0x83, 0x84};
+	struct rig *rig = rig_create(1, true);
+	struct rte_mbuf *m;
+	struct frame f;
+
+	(void)state;
+	frame_gtpu(&f, RIG_N3_ADDR, 0x34, 255, 0x100, "\0\0\0\xc5\1\0\0\0", 8);
+	rig_inject(rig, UPF_PORT_N3, f.data, f.length);
+	rig_poll(rig);
+	assert_int_equal(rig_dropped(rig, UPF_DROP_UNSUPPORTED_GTPU), 1);
+	m = rig_sent(rig, UPF_PORT_N3);
+	assert_non_null(m);
+	assert_int_equal(rte_pktmbuf_pkt_len(m), 42 + sizeof(want));
+	assert_memory_equal(rte_pktmbuf_mtod_offset(m, uint8_t *, 42), want, sizeof(want));
+	rte_pktmbuf_free(m);
+	assert_int_equal(rig->shm.workers[0].local.supported_extensions_sent, 1);
+	// What a peer says of its own is counted; one that need not be understood is passed over, so
+	// that this is about a tunnel that is not there.
+	frame_gtpu(&f, RIG_N3_ADDR, 0x32, 31, 0, "\0\1\0\0\x8d\1\x85", 7);
+	rig_inject(rig, UPF_PORT_N3, f.data, f.length);
+	frame_gtpu(&f, RIG_N3_ADDR, 0x34, 255, 0x100, "\0\0\0\x20\1\0\0\x45\1\0\0\0", 12);
+	rig_inject(rig, UPF_PORT_N3, f.data, f.length);
+	rig_poll(rig);
+	assert_int_equal(rig->shm.workers[0].local.supported_extensions_received, 1);
+	assert_int_equal(rig_dropped(rig, UPF_DROP_UNKNOWN_TEID), 1);
+	rig_assert_no_other_drops(rig);
+	rig_free(rig);
+}
+
+static void
+echo_is_asked_and_its_answer_is_an_event(void **state)
+{
+	static const uint8_t want[] = {0x32, 1, 0, 4, 0, 0, 0, 0, 0x12, 0x34, 0, 0};
+	static const upf_addr gnb = {172, 30, 3, 100}, us = {172, 30, 3, 17};
+	struct upf_echo echo = {
+		.rec = {.type = UPF_REC_ECHO, .length = sizeof(echo)},
+		.peer_addr = {172, 30, 3, 100},
+		.local_addr = {172, 30, 3, 17},
+		.sequence = 0x1234,
+		.ohc = UPF_OHC_GTPU4,
+	};
+	struct rig *rig = rig_create(1, true);
+	static struct transaction t;
+	struct event event;
+	struct rte_mbuf *m;
+	struct frame f;
+
+	(void)state;
+	transaction_begin(&t);
+	transaction_add(&t, &echo, sizeof(echo));
+	assert_int_equal(transaction_do(rig, &t, NULL), 0);
+	rig_poll(rig);
+	m = rig_sent(rig, UPF_PORT_N3);
+	assert_non_null(m);
+	assert_int_equal(rte_pktmbuf_pkt_len(m), 42 + sizeof(want));
+	assert_memory_equal(rte_pktmbuf_mtod_offset(m, uint8_t *, 42), want, sizeof(want));
+	rte_pktmbuf_free(m);
+	assert_int_equal(rig->shm.workers[0].local.gtpu_echo_requests_sent, 1);
+	frame_gtpu(&f, RIG_N3_ADDR, 0x32, 2, 0, "\x12\x34\0\0\x0e\0", 6);
+	rig_inject(rig, UPF_PORT_N3, f.data, f.length);
+	rig_poll(rig);
+	assert_true(rig_event(rig, &event));
+	assert_int_equal(event.rec.type, UPF_REC_EV_ECHO);
+	assert_int_equal(event.rec.length, sizeof(struct upf_echo));
+	assert_int_equal(event.echo.sequence, 0x1234);
+	assert_int_equal(event.echo.ohc, UPF_OHC_GTPU4);
+	assert_memory_equal(event.echo.peer_addr, gnb, 4);
+	assert_memory_equal(event.echo.local_addr, us, 4);
+	// Without a number it answers nothing.
+	frame_gtpu(&f, RIG_N3_ADDR, 0x30, 2, 0, "\x0e\0", 2);
+	rig_inject(rig, UPF_PORT_N3, f.data, f.length);
+	rig_poll(rig);
+	assert_int_equal(rig_dropped(rig, UPF_DROP_MALFORMED_GTPU), 1);
+	// From an address that is not ours.
+	echo.local_addr[3] = 1;
+	transaction_begin(&t);
+	transaction_add(&t, &echo, sizeof(echo));
+	assert_int_equal(transaction_do(rig, &t, NULL), EINVAL);
+	rig_assert_no_other_drops(rig);
+	rig_free(rig);
+}
+
+static void
 end_marker_is_sent_on_command(void **state)
 {
 	struct upf_end_marker marker = {
@@ -173,6 +261,8 @@ end_marker_is_sent_on_command(void **state)
 		.peer_port = 2152,
 	};
 	static const uint8_t want[] = {0x30, 254, 0, 0, 0, 0, 0, 0x77};
+	static const uint8_t want_flow[] = {
+		0x34, 254, 0, 8, 0, 0, 0, 0x77, 0, 0, 0, 0x85, 1, 0, 9, 0};
 	struct rig *rig = rig_create(1, true);
 	static struct transaction t;
 	struct rte_mbuf *m;
@@ -190,6 +280,19 @@ end_marker_is_sent_on_command(void **state)
 	assert_memory_equal(rte_pktmbuf_mtod_offset(m, uint8_t *, 42), want, sizeof(want));
 	rte_pktmbuf_free(m);
 	assert_int_equal(rig->shm.workers[0].local.end_markers_sent, 1);
+	// Of one flow.
+	marker.qfi = 9;
+	transaction_begin(&t);
+	transaction_add(&t, &marker, sizeof(marker));
+	assert_int_equal(transaction_do(rig, &t, NULL), 0);
+	rig_poll(rig);
+	m = rig_sent(rig, UPF_PORT_N3);
+	assert_non_null(m);
+	assert_int_equal(rte_pktmbuf_pkt_len(m), 42 + sizeof(want_flow));
+	assert_memory_equal(
+		rte_pktmbuf_mtod_offset(m, uint8_t *, 42), want_flow, sizeof(want_flow));
+	rte_pktmbuf_free(m);
+	marker.qfi = 0;
 	// Nowhere to send it.
 	rules_ipv4(marker.peer_addr, RIG_IP(9, 9, 9, 9));
 	transaction_begin(&t);
@@ -210,6 +313,8 @@ test_local(void)
 		cmocka_unit_test(gtpu_echo_is_answered_with_its_sequence_number),
 		cmocka_unit_test(unknown_teid_gets_error_indications_within_the_rate),
 		cmocka_unit_test(error_indication_becomes_an_event),
+		cmocka_unit_test(extension_that_must_be_understood_is_answered),
+		cmocka_unit_test(echo_is_asked_and_its_answer_is_an_event),
 		cmocka_unit_test(end_marker_is_sent_on_command),
 	};
 
