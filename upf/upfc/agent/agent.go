@@ -109,7 +109,7 @@ func (a *Agent) resume() {
 		s.mu.Lock()
 		a.schedule(s)
 		a.deliver(s)
-		due := s.due(time.Now())
+		due := s.account().Due()
 		s.mu.Unlock()
 		if due { // upf-u said so when nobody listened
 			a.measure(s)

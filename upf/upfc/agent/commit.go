@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"syscall"
-	"time"
 
 	"github.com/wmnsk/go-pfcp/ie"
 
@@ -20,9 +19,8 @@ import (
 
 // commit carries a planned change out: slots and claims, one transaction, and only then our own
 // account. When it fails, nothing has changed. It returns the usage reports that the answer is to
-// carry. The caller holds s.mu.
-func (a *Agent) commit(conn *dataplane.Conn, s *session, c *rules.Change) (reports []usage.Report, err error) {
-	now := time.Now()
+// carry, and how many follow in requests of our own. The caller holds s.mu.
+func (a *Agent) commit(conn *dataplane.Conn, s *session, c *rules.Change) (reports []usage.Report, additional int, err error) {
 	next := s.Session
 	next.Rules = c.Next
 	next.QERSlots, next.Meters = maps.Clone(s.QERSlots), maps.Clone(s.Meters)
@@ -33,7 +31,7 @@ func (a *Agent) commit(conn *dataplane.Conn, s *session, c *rules.Change) (repor
 		next.Meters = map[uint32]usage.Meter{}
 	}
 
-	undo, complete := a.takeSlots(conn, &s.Session, &next, now)
+	undo, complete := a.takeSlots(conn, &s.Session, &next, c.RemovedURRs)
 	defer func() {
 		if err != nil {
 			undo()
@@ -41,38 +39,46 @@ func (a *Agent) commit(conn *dataplane.Conn, s *session, c *rules.Change) (repor
 		}
 	}()
 	if !complete {
-		return nil, &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable, Detail: "upf-u has no free slot for a QER or URR"}
+		return nil, 0, &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable, Detail: "upf-u has no free slot for a QER or URR"}
 	}
 	if err := a.claim(s, c.Next); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 
-	unblocked := false
-	for _, id := range c.QuotaGranted {
-		m := next.Meters[id]
-		unblocked = unblocked || m.Exhausted
-		m.Grant(s.counts(m))
-		next.Meters[id] = m
+	// What is reported is reported of the old rules; a quota that comes along counts from there.
+	acct := s.account()
+	reports = acct.Report(usage.TriggerImmediate, c.Query...)
+	reports = append(reports, acct.Linked(c.RemovedURRs)...)
+	removed := usage.Begin(s.Rules, nil, s.read)
+	for _, id := range c.RemovedURRs {
+		removed.Meters[id] = acct.Meters[id]
+		delete(acct.Meters, id)
 	}
-	for _, id := range c.Query {
-		m := next.Meters[id]
-		reports = append(reports, m.Cut(c.Next.URRs[id], usage.TriggerImmediate, s.counts(m), now))
-		next.Meters[id] = m
+	acct.Update(c.Next, c.Granted)
+	maps.Copy(next.Meters, acct.Meters)
+	for i := range reports {
+		reports[i].HasQuery, reports[i].Query = c.HasQueryReference, c.QueryReference
+	}
+	if len(reports) > reportsPerAnswer { // they follow in requests of our own
+		next.Outbox = append(slices.Clone(next.Outbox), reports[reportsPerAnswer:]...)
+		reports = reports[:reportsPerAnswer]
 	}
 
 	p, err := encode(a, s.index, &next)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	t := dataplane.NewBatch()
-	if c.Rules || unblocked {
+	if c.Rules {
 		p.add(t)
 	} else {
 		t.State(s.index, p.blob)
 	}
 	for id, m := range next.Meters {
-		arm := m.Arm(c.Next.URRs[id], s.index)
-		if before, ok := s.Meters[id]; !ok || before.Arm(s.Rules.URRs[id], s.index) != arm {
+		u := c.Next.URRs[id]
+		r := s.read(u, m.Slot)
+		arm := m.Arm(u, r, s.index)
+		if before, ok := s.Meters[id]; !ok || before.Slot != m.Slot || before.Arm(s.Rules.URRs[id], r, s.index) != arm {
 			t.Arm(arm)
 		}
 	}
@@ -83,7 +89,7 @@ func (a *Agent) commit(conn *dataplane.Conn, s *session, c *rules.Change) (repor
 		})
 	}
 	if err := conn.Transact(t); err != nil {
-		return nil, a.refusal(err)
+		return nil, 0, a.refusal(err)
 	}
 
 	// From here on the change has happened.
@@ -93,23 +99,28 @@ func (a *Agent) commit(conn *dataplane.Conn, s *session, c *rules.Change) (repor
 	a.trimLocked(s, next.Rules)
 	a.tunnelsLocked(s, old.Rules, next.Rules)
 	a.mu.Unlock()
-	for _, id := range c.RemovedURRs {
-		m := old.Meters[id]
-		reports = append(reports, m.Cut(old.Rules.URRs[id], usage.TriggerTermination, s.counts(m), now))
+	reports = append(reports, removed.Report(usage.TriggerTermination, c.RemovedURRs...)...)
+	if len(reports) > reportsPerAnswer {
+		s.Outbox = append(slices.Clone(s.Outbox), reports[reportsPerAnswer:]...)
+		reports = reports[:reportsPerAnswer]
+		a.store(s)
 	}
 	a.giveSlots(&old, &next)
 	a.schedule(s)
-	return reports, nil
+	if additional = len(s.Outbox) - len(old.Outbox); additional > 0 {
+		a.deliver(s)
+	}
+	return reports, additional, nil
 }
 
 // takeSlots makes the slots of next those of its rules: new rules get one, removed ones lose
 // theirs in next's account (the slot itself is given back by giveSlots). It is not complete when
 // none is left.
-func (a *Agent) takeSlots(conn *dataplane.Conn, old, next *state.Session, now time.Time) (undo func(), complete bool) {
+func (a *Agent) takeSlots(conn *dataplane.Conn, old, next *state.Session, removed []uint32) (undo func(), complete bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	maps.DeleteFunc(next.QERSlots, func(id, _ uint32) bool { return next.Rules.QERs[id] == nil })
-	maps.DeleteFunc(next.Meters, func(id uint32, _ usage.Meter) bool { return next.Rules.URRs[id] == nil })
+	maps.DeleteFunc(next.Meters, func(id uint32, _ usage.Meter) bool { return slices.Contains(removed, id) })
 	// What the old rules use stays taken until they are out of force: packets still count there.
 	p := newPairs(&a.pairs, old)
 	for _, id := range slices.Sorted(maps.Keys(next.Rules.QERs)) {
@@ -125,7 +136,8 @@ func (a *Agent) takeSlots(conn *dataplane.Conn, old, next *state.Session, now ti
 			continue
 		}
 		if slot, ok := p.takeURR(); ok {
-			next.Meters[id] = usage.New(slot, usage.FromSlot(conn.Shm().URR(slot)), now)
+			u := next.Rules.URRs[id]
+			next.Meters[id] = usage.New(slot, u, readingOf(conn.Shm(), u, slot))
 		}
 	}
 	undo = func() {

@@ -114,7 +114,7 @@ func (a *Agent) Session(seid uint64) (*SessionDetail, bool) {
 	}
 	d := &SessionDetail{SessionInfo: s.info(), Rules: s.Rules, Usage: map[uint32]usage.Counts{}, Outbox: s.Outbox}
 	for id, m := range s.Meters {
-		d.Usage[id] = m.Measured(s.counts(m))
+		d.Usage[id] = m.Measured(usage.FromSlot(s.shm.URR(m.Slot)))
 	}
 	return d, true
 }
@@ -126,7 +126,7 @@ func (s *session) info() SessionInfo {
 		PDRs: len(s.Rules.PDRs), Created: time.Unix(s.Created, 0),
 	}
 	for _, m := range s.Meters {
-		if c := m.Measured(s.counts(m)); c.Total() >= i.UL+i.DL {
+		if c := m.Measured(usage.FromSlot(s.shm.URR(m.Slot))); c.Total() >= i.UL+i.DL {
 			i.UL, i.DL = c.UL, c.DL
 		}
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/wmnsk/go-pfcp/ie"
 	"github.com/wmnsk/go-pfcp/message"
 
-	"core5g.dev/core5g/upf/abi"
 	"core5g.dev/core5g/upf/upfc/dataplane"
 	"core5g.dev/core5g/upf/upfc/pfcp"
 	"core5g.dev/core5g/upf/upfc/rules"
@@ -26,26 +25,22 @@ import (
 
 const (
 	reportsPerMessage = 16
-	outboxMax         = 64 // reports of one session that wait; beyond it usage stays in the meters
+	reportsPerAnswer  = 128 // with some 120 octets each
+	outboxMax         = 64  // reports of one session that wait; beyond it usage stays in the meters
 	retryAfter        = 10 * time.Second
 )
 
 // schedule sets the session's timer to its next deadline. The caller holds s.mu.
 func (a *Agent) schedule(s *session) {
-	var next time.Time
-	for id, m := range s.Meters {
-		if d := m.Deadline(s.Rules.URRs[id]); !d.IsZero() && (next.IsZero() || d.Before(next)) {
-			next = d
-		}
-	}
 	if s.timer != nil {
 		s.timer.Stop()
 		s.timer = nil
 	}
-	if next.IsZero() || s.gone {
+	next := s.account().Deadline()
+	if next == 0 || s.gone {
 		return
 	}
-	wait := max(time.Until(next), 0)
+	wait := max(time.Until(usage.Time(next)), 0)
 	if len(s.Outbox) >= outboxMax {
 		wait = max(wait, retryAfter)
 	}
@@ -69,54 +64,33 @@ func (a *Agent) measure(s *session) {
 		a.postpone(s)
 		return
 	}
-	now := time.Now()
-	next := s.Session
-	next.Meters = maps.Clone(s.Meters)
-	next.Outbox = slices.Clone(s.Outbox)
-	blocked := false
-	var arms []abi.UrrArm
-	for _, id := range slices.Sorted(maps.Keys(next.Meters)) {
-		m, u := next.Meters[id], s.Rules.URRs[id]
-		counts := s.counts(m)
-		due := m.Due(u, counts, now)
-		if len(next.Outbox) >= outboxMax {
-			due &= usage.TriggerVolumeQuota // the gate must fall all the same
-		}
-		if due&usage.TriggerStart != 0 {
-			next.Outbox = append(next.Outbox, m.Cut(u, usage.TriggerStart, counts, now))
-			due &^= usage.TriggerStart
-		}
-		if due != 0 {
-			if due&usage.TriggerVolumeQuota != 0 {
-				m.Exhausted = true
-				blocked = true
-			}
-			next.Outbox = append(next.Outbox, m.Cut(u, due, counts, now))
-		}
-		next.Meters[id] = m
-		// The armed volume fired or moved: in either case upf-u needs the next one.
-		arms = append(arms, m.Arm(u, s.index))
-	}
 	defer a.schedule(s)
-	p, err := encode(a, s.index, &next)
-	if err != nil {
-		a.log.Error("session cannot be stored", "seid", hex(s.UPSEID), "err", err)
-		return
-	}
-	t := dataplane.NewBatch()
-	if blocked {
-		p.add(t)
-	} else {
+	for range 4 { // what becomes due while it is armed may not be told of any more
+		acct := s.account()
+		reports := acct.Measure(len(s.Outbox) < outboxMax)
+		next := s.Session
+		next.Rules, next.Meters = acct.Rules, acct.Meters
+		next.Outbox = append(slices.Clone(s.Outbox), reports...)
+		p, err := encode(a, s.index, &next)
+		if err != nil {
+			a.log.Error("session cannot be stored", "seid", hex(s.UPSEID), "err", err)
+			return
+		}
+		t := dataplane.NewBatch()
 		t.State(s.index, p.blob)
+		for id, m := range next.Meters {
+			u := next.Rules.URRs[id]
+			t.Arm(m.Arm(u, s.read(u, m.Slot), s.index))
+		}
+		if err := conn.Transact(t); err != nil && !errors.Is(err, dataplane.ErrLost) {
+			a.log.Error("usage not stored", "seid", hex(s.UPSEID), "err", err)
+		} // when upf-u was lost, the replay stores it
+		s.Session = next
+		a.deliver(s)
+		if len(s.Outbox) >= outboxMax || conn.Lost() || !s.account().Due() {
+			return
+		}
 	}
-	for _, arm := range arms {
-		t.Arm(arm)
-	}
-	if err := conn.Transact(t); err != nil && !errors.Is(err, dataplane.ErrLost) {
-		a.log.Error("usage not stored", "seid", hex(s.UPSEID), "err", err)
-	} // when upf-u was lost, the replay stores it
-	s.Session = next
-	a.deliver(s)
 }
 
 // postpone notes that a session is to be measured when upf-u is back: what is armed in upf-u and
@@ -157,10 +131,7 @@ func (a *Agent) deliverAll(s *session) {
 	defer func() { s.sending = false }()
 	for !s.gone && len(s.Outbox) > 0 {
 		n := min(len(s.Outbox), reportsPerMessage)
-		ies := []*ie.IE{ie.NewReportType(0, 0, 1, 0)}
-		for i := range s.Outbox[:n] {
-			ies = append(ies, s.Outbox[i].IE(ie.UsageReportWithinSessionReportRequest))
-		}
+		ies := s.reportIEs(s.Outbox[:n])
 		to, seid := netip.AddrPortFrom(s.CPAddr, pfcp.Port), s.CPSEID
 		s.inFlight = n
 		s.mu.Unlock()
@@ -187,6 +158,57 @@ func (a *Agent) deliverAll(s *session) {
 		s.Outbox = slices.Clone(s.Outbox[n:])
 		a.store(s)
 	}
+}
+
+// reportIEs are the IEs of a Session Report Request (TS 29.244 7.5.8).
+func (s *session) reportIEs(reports []usage.Report) []*ie.IE {
+	inactive, counted := 0, 0
+	var ies []*ie.IE
+	for i := range reports {
+		if reports[i].URR == rules.InactivityURR {
+			inactive = 1
+			continue
+		}
+		counted = 1
+		ies = append(ies, reports[i].IE(ie.UsageReportWithinSessionReportRequest, s.application(reports[i].URR)))
+	}
+	return append([]*ie.IE{ie.NewReportType(inactive, 0, counted, 0)}, ies...)
+}
+
+// usageReports are the IEs of an answer that carries reports, while more of them follow.
+func (s *session) usageReports(reports []usage.Report, more int, ieType uint16) []*ie.IE {
+	var ies []*ie.IE
+	for i := range reports {
+		if reports[i].URR != rules.InactivityURR {
+			ies = append(ies, reports[i].IE(ieType, s.application(reports[i].URR)))
+		}
+	}
+	if more > 0 {
+		ies = append(ies, usage.Additional(more))
+	}
+	return ies
+}
+
+// application is the Application ID that the PDRs of a URR detect; empty when none does.
+func (s *session) application(uint32) string { return "" }
+
+// deliverLast sends what did not fit the answer that ended a session.
+func (a *Agent) deliverLast(s *session, reports []usage.Report) {
+	to, seid := netip.AddrPortFrom(s.CPAddr, pfcp.Port), s.CPSEID
+	var requests [][]*ie.IE
+	for part := range slices.Chunk(reports, reportsPerMessage) {
+		requests = append(requests, s.reportIEs(part))
+	}
+	if len(requests) == 0 {
+		return
+	}
+	go func() {
+		for _, ies := range requests {
+			if a.report(to, seid, "usage", ies...) != nil {
+				return
+			}
+		}
+	}()
 }
 
 // store writes the session's blob. The caller holds s.mu.

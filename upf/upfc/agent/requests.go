@@ -112,7 +112,7 @@ func (a *Agent) establishOnce(ctx context.Context, m *pfcp.Message) (uint64, []*
 	}
 	change, err := rules.Plan(s.Rules, m.Elements, a.policy(s))
 	if err == nil {
-		_, err = a.commit(conn, s, change)
+		_, _, err = a.commit(conn, s, change)
 	}
 	if err != nil {
 		a.forget(s)
@@ -189,15 +189,14 @@ func (a *Agent) modify(ctx context.Context, m *pfcp.Message) (uint64, []*ie.IE, 
 	}
 	oldSEID, oldAddr := s.CPSEID, s.CPAddr
 	s.CPSEID, s.CPAddr = newSEID, newAddr
-	reports, err := a.commit(conn, s, change)
+	reports, additional, err := a.commit(conn, s, change)
 	if err != nil {
 		s.CPSEID, s.CPAddr = oldSEID, oldAddr
 		return seid, nil, err
 	}
 	a.log.Debug("session modified", "seid", hex(s.UPSEID), "pdrs", len(s.Rules.PDRs), "reports", len(reports))
-	ies := createdPDRs(s, change)
-	for i := range reports {
-		ies = append(ies, reports[i].IE(ie.UsageReportWithinSessionModificationResponse))
+	ies := append(createdPDRs(s, change), s.usageReports(reports, additional, ie.UsageReportWithinSessionModificationResponse)...)
+	for range reports {
 		a.rec.Report("usage")
 	}
 	return newSEID, ies, nil
@@ -213,17 +212,15 @@ func (a *Agent) delete(ctx context.Context, m *pfcp.Message) (uint64, []*ie.IE, 
 	if err := deleteIn(conn, s.index); err != nil {
 		return seid, nil, a.refusal(err)
 	}
-	now := time.Now()
-	var ies []*ie.IE
-	for _, r := range s.Outbox[s.inFlight:] { // what was not sent yet goes along
-		ies = append(ies, r.IE(ie.UsageReportWithinSessionDeletionResponse))
-	}
-	for _, id := range slices.Sorted(maps.Keys(s.Meters)) {
-		meter := s.Meters[id]
-		r := meter.Cut(s.Rules.URRs[id], usage.TriggerTermination, s.counts(meter), now)
-		ies = append(ies, r.IE(ie.UsageReportWithinSessionDeletionResponse))
+	// What was not sent yet goes along.
+	reports := slices.Clone(s.Outbox[s.inFlight:])
+	reports = append(reports, s.account().Report(usage.TriggerTermination, slices.Sorted(maps.Keys(s.Meters))...)...)
+	for range reports {
 		a.rec.Report("usage")
 	}
+	rest := reports[min(len(reports), reportsPerAnswer):]
+	ies := s.usageReports(reports[:len(reports)-len(rest)], len(rest), ie.UsageReportWithinSessionDeletionResponse)
+	a.deliverLast(s, rest)
 	a.forget(s)
 	a.freeSlots(s)
 	a.log.Info("session deleted", "seid", hex(s.UPSEID), "node", s.Node)

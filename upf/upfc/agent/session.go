@@ -38,8 +38,21 @@ type session struct {
 	instance string // network instance of the UE addresses
 }
 
-// counts reads a meter's slot.
-func (s *session) counts(m usage.Meter) usage.Counts { return usage.FromSlot(s.shm.URR(m.Slot)) }
+// read reads what upf-u's memory says of a URR.
+func (s *session) read(u *rules.URR, slot uint32) usage.Reading { return readingOf(s.shm, u, slot) }
+
+func readingOf(shm *dataplane.Shm, u *rules.URR, slot uint32) usage.Reading {
+	r := usage.Reading{Counts: usage.FromSlot(shm.URR(slot)), At: time.Now().UnixMilli()}
+	if u.Timed() {
+		if t := shm.Times(slot); t.Any {
+			r.First, r.Last, r.Active = r.At-int64(t.First), r.At-int64(t.Last), t.Active
+		}
+	}
+	return r
+}
+
+// account is the session's usage, to be measured.
+func (s *session) account() *usage.Session { return usage.Begin(s.Rules, s.Meters, s.read) }
 
 // attach moves the meters to a connection's memory. In a new upf-u the slots begin anew, and what
 // was measured is carried over from the old one's memory.
@@ -47,7 +60,8 @@ func (s *session) attach(shm *dataplane.Shm, newBoot bool) {
 	if newBoot {
 		meters := maps.Clone(s.Meters)
 		for id, m := range meters {
-			m.Move(s.counts(m), m.Slot, usage.FromSlot(shm.URR(m.Slot)))
+			u := s.Rules.URRs[id]
+			m.Move(u, s.read(u, m.Slot), m.Slot, usage.FromSlot(shm.URR(m.Slot)))
 			meters[id] = m
 		}
 		s.Meters = meters
@@ -55,21 +69,12 @@ func (s *session) attach(shm *dataplane.Shm, newBoot bool) {
 	s.shm = shm
 }
 
-// due says whether any report is.
-func (s *session) due(now time.Time) bool {
-	for id, m := range s.Meters {
-		if m.Due(s.Rules.URRs[id], s.counts(m), now) != 0 {
-			return true
-		}
-	}
-	return false
-}
-
 // arms are the volumes at which upf-u is to speak up.
 func (s *session) arms() []abi.UrrArm {
-	var out []abi.UrrArm
+	out := make([]abi.UrrArm, 0, len(s.Meters))
 	for id, m := range s.Meters {
-		out = append(out, m.Arm(s.Rules.URRs[id], s.index))
+		u := s.Rules.URRs[id]
+		out = append(out, m.Arm(u, s.read(u, m.Slot), s.index))
 	}
 	return out
 }
@@ -88,18 +93,11 @@ func (s *session) encode(a *Agent) (*put, error) { return encode(a, s.index, &s.
 
 func encode(a *Agent, index uint32, st *state.Session) (*put, error) {
 	urrSlots := make(map[uint32]uint32, len(st.Meters))
-	var exhausted map[uint32]bool
 	for id, m := range st.Meters {
 		urrSlots[id] = m.Slot
-		if m.Exhausted {
-			if exhausted == nil {
-				exhausted = map[uint32]bool{}
-			}
-			exhausted[id] = true
-		}
 	}
 	c, err := compile.Compile(compile.Input{
-		Rules: st.Rules, QERSlots: st.QERSlots, URRSlots: urrSlots, Exhausted: exhausted, Local: a.defaultN3(),
+		Rules: st.Rules, QERSlots: st.QERSlots, URRSlots: urrSlots, Local: a.defaultN3(),
 	})
 	if err != nil {
 		return nil, err

@@ -139,29 +139,23 @@ func TestVolumeQuotaBlocksUntilGrantedAnew(t *testing.T) {
 	seid := s.Established(7, u.Session()...)
 	_, sess := l.only()
 	slot := sess.URRs[0].Slot
-	if err := l.upfu.Count(slot, abi.Ul, 600, 1); err != nil {
-		t.Fatal(err)
+	if !l.upfu.Forward(slot, abi.Ul, 600) || l.upfu.Forward(slot, abi.Dl, 1) {
+		t.Error("want one packet to use the quota up and the next one to be stopped")
 	}
 	r := s.Report()
 	if got := fakesmf.Trigger(t, r.UsageReport[0]); got != "000100" {
 		t.Errorf("trigger %s, want VOLQU", got)
 	}
-	_, sess = l.only()
-	for _, p := range sess.PDRs {
-		if a := sess.FARs[p.Far].Action; a != abi.FarDrop {
-			t.Errorf("PDR %d has action %#x after its quota, want DROP", p.PdrId, a)
-		}
+	if l.upfu.Forward(slot, abi.Dl, 1) {
+		t.Error("traffic goes on after the quota was reported")
 	}
 	grant := ie.NewUpdateURR(ie.NewURRID(1), ie.NewMeasurementMethod(0, 1, 0), ie.NewReportingTriggers(0x00, 0x01), ie.NewVolumeQuota(0x01, 1000, 0, 0))
 	fakesmf.WantCause(t, s.Modify(seid, grant).Cause, ie.CauseRequestAccepted)
-	_, sess = l.only()
-	for _, p := range sess.PDRs {
-		if a := sess.FARs[p.Far].Action; a != abi.FarForw {
-			t.Errorf("PDR %d has action %#x after a new quota, want FORW", p.PdrId, a)
-		}
+	if a := l.upfu.Arm(slot); a.QuotaTotal != 1600 {
+		t.Errorf("armed at %d, want 1600", a.QuotaTotal)
 	}
-	if a := l.upfu.Arm(slot); a.Total != 1600 {
-		t.Errorf("armed at %d, want 1600", a.Total)
+	if !l.upfu.Forward(slot, abi.Dl, 1) {
+		t.Error("traffic is stopped although a quota was granted")
 	}
 }
 

@@ -21,10 +21,9 @@ const gtpuPort = 2152
 
 // Input is all that the outcome depends on.
 type Input struct {
-	Rules     *rules.Set
-	QERSlots  map[uint32]uint32 // by QER ID
-	URRSlots  map[uint32]uint32 // by URR ID
-	Exhausted map[uint32]bool   // URRs whose quota is used up: their PDRs drop
+	Rules    *rules.Set
+	QERSlots map[uint32]uint32 // by QER ID
+	URRSlots map[uint32]uint32 // by URR ID
 	// Local is the outer source address for a session that has no local F-TEID of its own.
 	Local netip.Addr
 }
@@ -63,7 +62,7 @@ func Compile(in Input) (*Session, error) {
 	urrAt := map[uint32]uint16{}
 	for _, id := range slices.Sorted(maps.Keys(in.Rules.URRs)) {
 		urrAt[id] = uint16(len(s.URRs))
-		s.URRs = append(s.URRs, abi.Urr{UrrId: id, Slot: in.URRSlots[id], QuotaFar: abi.None16})
+		s.URRs = append(s.URRs, urr(in, in.Rules.URRs[id], farAt))
 	}
 
 	// TS 29.244 8.2.11: the lowest precedence value is tried first.
@@ -71,11 +70,10 @@ func Compile(in Input) (*Session, error) {
 		return cmp.Or(cmp.Compare(a.Precedence, b.Precedence), cmp.Compare(a.ID, b.ID))
 	})
 	ue := in.Rules.UEAddress()
-	blocked := -1 // index of the FAR that stands in where a quota is exhausted
 	for _, r := range order {
 		p := abi.Pdr{
 			Precedence: r.Precedence, PdrId: r.ID, SourceInterface: r.PDI.SourceInterface, Far: farAt[r.FAR],
-			NQer: uint8(len(r.QERs)), NUrr: uint8(len(r.URRs)),
+			NQer: uint8(len(r.QERs)),
 		}
 		if r.PDI.FTEID.IsValid() {
 			p.Flags |= abi.PdrTeid
@@ -93,15 +91,12 @@ func Compile(in Input) (*Session, error) {
 		for i, id := range r.QERs {
 			p.Qer[i] = qerAt[id]
 		}
-		for i, id := range r.URRs {
-			p.Urr[i] = urrAt[id]
-			if in.Exhausted[id] {
-				if blocked < 0 {
-					blocked = len(s.FARs)
-					s.FARs = append(s.FARs, abi.Far{Action: abi.FarDrop, Bar: abi.None16})
-				}
-				p.Far = uint16(blocked)
+		for _, id := range r.URRs {
+			if in.Rules.URRs[id].Is(rules.Paused) {
+				continue // TS 29.244 8.2.68 INAM: what passes meanwhile is not measured
 			}
+			p.Urr[p.NUrr] = urrAt[id]
+			p.NUrr++
 		}
 		first := len(s.SDFs)
 		for _, f := range r.PDI.Filters {
@@ -183,6 +178,20 @@ func qer(in Input, r *rules.QER) abi.Qer {
 		q.MbrUl, q.MbrDl = r.MBRUL, r.MBRDL
 	}
 	return q
+}
+
+func urr(in Input, r *rules.URR, farAt map[uint32]uint16) abi.Urr {
+	u := abi.Urr{UrrId: r.ID, Slot: in.URRSlots[r.ID], QuotaFar: abi.None16}
+	if r.Is(rules.BeforeQoS) {
+		u.Flags |= abi.UrrBeforeQos
+	}
+	if r.Timed() {
+		u.Flags |= abi.UrrTimed
+	}
+	if more := r.Rest(); more.HasQuotaFAR {
+		u.QuotaFar = farAt[more.QuotaFAR]
+	}
+	return u
 }
 
 // appendSDF adds one entry for each pair of port ranges: an entry holds one range a side.

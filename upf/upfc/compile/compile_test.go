@@ -127,15 +127,34 @@ func TestQERAndURRIndexesAndSlots(t *testing.T) {
 	}
 }
 
-func TestExhaustedQuotaDrops(t *testing.T) {
-	s := makeSession().uplink(1, 1).downlink(2, 2)
-	s.in.Rules.URRs[3] = &rules.URR{ID: 3}
-	s.in.URRSlots[3] = 30
-	s.in.Rules.PDRs[2].URRs = []uint32{3}
-	s.in.Exhausted = map[uint32]bool{3: true}
-	c := s.compile(t)
-	if up, down := c.FARs[c.PDRs[0].Far].Action, c.FARs[c.PDRs[1].Far].Action; up != abi.FarForw || down != abi.FarDrop {
-		t.Errorf("actions %#x uplink, %#x downlink; want FORW and, for the exhausted URR's PDR, DROP", up, down)
+func TestURR(t *testing.T) {
+	tests := map[string]struct {
+		urr  rules.URR
+		want abi.Urr
+		in   bool // the PDR applies it
+	}{
+		"volume":             {rules.URR{MeasureVolume: true}, abi.Urr{QuotaFar: abi.None16}, true},
+		"time":               {rules.URR{MeasureTime: true}, abi.Urr{Flags: abi.UrrTimed, QuotaFar: abi.None16}, true},
+		"before QoS":         {rules.URR{Info: rules.BeforeQoS}, abi.Urr{Flags: abi.UrrBeforeQos, QuotaFar: abi.None16}, true},
+		"FAR of the quota":   {rules.URR{More: &rules.URRMore{HasQuotaFAR: true, QuotaFAR: 2}}, abi.Urr{QuotaFar: 1}, true},
+		"quota that is held": {rules.URR{More: &rules.URRMore{HoldingTime: 5}}, abi.Urr{Flags: abi.UrrTimed, QuotaFar: abi.None16}, true},
+		"paused":             {rules.URR{Info: rules.Paused}, abi.Urr{QuotaFar: abi.None16}, false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := makeSession().uplink(1, 1).downlink(2, 2)
+			tt.urr.ID, tt.want.UrrId, tt.want.Slot = 3, 3, 30
+			s.in.Rules.URRs[3] = &tt.urr
+			s.in.URRSlots[3] = 30
+			s.in.Rules.PDRs[2].URRs = []uint32{3}
+			c := s.compile(t)
+			if diff := cmp.Diff([]abi.Urr{tt.want}, c.URRs); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if p := c.PDRs[1]; (p.NUrr == 1) != tt.in {
+				t.Errorf("the PDR applies %d URRs", p.NUrr)
+			}
+		})
 	}
 }
 

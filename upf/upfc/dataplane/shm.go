@@ -19,6 +19,7 @@ type Shm struct {
 	head    abi.Shm
 	workers unsafe.Pointer
 	pairs   unsafe.Pointer
+	times   unsafe.Pointer
 }
 
 func mapShm(fd int, size uint64) (*Shm, error) {
@@ -44,6 +45,7 @@ func mapShm(fd int, size uint64) (*Shm, error) {
 	}
 	s.workers = unsafe.Pointer(&mem[s.head.WorkersOffset])
 	s.pairs = unsafe.Pointer(&mem[s.head.PairsOffset])
+	s.times = unsafe.Pointer(&mem[s.head.TimesOffset])
 	// Metrics, sessions and a replay may all hold it; the last one to let go unmaps it.
 	runtime.AddCleanup(s, func(mem []byte) { _ = unix.Munmap(mem) }, mem)
 	return s, nil
@@ -58,7 +60,8 @@ func (s *Shm) check() error {
 		return offset%8 == 0 && offset < size && count*each <= size-offset
 	}
 	if h.Workers > abi.WorkersMax || !within(h.WorkersOffset, uint64(h.Workers), uint64(unsafe.Sizeof(abi.WorkerStats{}))) ||
-		!within(h.PairsOffset, uint64(h.Pairs), uint64(unsafe.Sizeof(abi.SlotPair{}))) {
+		!within(h.PairsOffset, uint64(h.Pairs), uint64(unsafe.Sizeof(abi.SlotPair{}))) ||
+		!within(h.TimesOffset, uint64(h.Pairs)*abi.LineSlots, uint64(unsafe.Sizeof(abi.UrrTimes{}))) {
 		return fmt.Errorf("shared memory's tables do not lie within its %d octets", size)
 	}
 	return nil

@@ -3,7 +3,6 @@ package rules
 import (
 	"maps"
 	"net/netip"
-	"time"
 )
 
 // Values of a set are never changed in place: an update puts a changed copy into a cloned set. The
@@ -122,34 +121,4 @@ type QER struct {
 	GBRUL    uint64 `cbor:"8,keyasint,omitempty"`
 	GBRDL    uint64 `cbor:"9,keyasint,omitempty"`
 	QFI      uint8  `cbor:"10,keyasint,omitempty"`
-}
-
-// Reporting Triggers (TS 29.244 8.2.19), octet 5 lowest.
-const (
-	Periodic        uint32 = 1 << 0
-	VolumeThreshold uint32 = 1 << 1
-	TimeThreshold   uint32 = 1 << 2
-	StartOfTraffic  uint32 = 1 << 4
-	LinkedUsage     uint32 = 1 << 7
-	VolumeQuota     uint32 = 1 << 8
-)
-
-// Volume is a Volume Threshold or Volume Quota (TS 29.244 8.2.13, 8.2.50); nil means not given.
-type Volume struct {
-	Total *uint64 `cbor:"1,keyasint,omitempty"`
-	UL    *uint64 `cbor:"2,keyasint,omitempty"`
-	DL    *uint64 `cbor:"3,keyasint,omitempty"`
-}
-
-// URR is TS 29.244 table 7.5.2.4-1.
-type URR struct {
-	ID            uint32        `cbor:"1,keyasint"`
-	MeasureVolume bool          `cbor:"2,keyasint,omitempty"`
-	MeasureTime   bool          `cbor:"3,keyasint,omitempty"`
-	Triggers      uint32        `cbor:"4,keyasint,omitempty"`
-	Period        time.Duration `cbor:"5,keyasint,omitempty"`
-	Threshold     Volume        `cbor:"6,keyasint"`
-	Quota         Volume        `cbor:"7,keyasint"`
-	TimeThreshold time.Duration `cbor:"8,keyasint,omitempty"`
-	CountPackets  bool          `cbor:"9,keyasint,omitempty"` // Measurement Information MNOP
 }

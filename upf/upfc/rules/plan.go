@@ -20,13 +20,16 @@ type Policy struct {
 
 // Change is the outcome of a whole valid message.
 type Change struct {
-	Next         *Set
-	Rules        bool     // Next differs from what it was made of
-	Chosen       []uint16 // PDRs for whose F-TEID the answer carries a Created PDR
-	EndMarkers   []FTEID  // tunnels that a path switch leaves (SNDEM)
-	Query        []uint32 // URRs to report now
-	RemovedURRs  []uint32 // URRs to report for the last time
-	QuotaGranted []uint32 // URRs that were given a Volume Quota
+	Next        *Set
+	Rules       bool      // Next differs from what it was made of
+	Chosen      []uint16  // PDRs for whose F-TEID the answer carries a Created PDR
+	EndMarkers  []FTEID   // tunnels that a path switch leaves (SNDEM)
+	Query       []uint32  // URRs to report now
+	RemovedURRs []uint32  // URRs to report for the last time
+	Granted     []Granted // what URRs were given anew
+	// Query URR Reference of the message
+	HasQueryReference bool
+	QueryReference    uint32
 }
 
 type planner struct {
@@ -47,7 +50,7 @@ func Plan(base *Set, message pfcp.Elements, policy Policy) (*Change, error) {
 		filters: map[uint32]SDFFilter{},
 	}
 	// Removal first, so that one message can put a new rule in an old one's place.
-	for _, step := range []func(pfcp.Elements) error{p.remove, p.create, p.update, p.query, p.check} {
+	for _, step := range []func(pfcp.Elements) error{p.remove, p.create, p.update, p.inactivity, p.query, p.check, p.checkURRs} {
 		if err := step(message); err != nil {
 			return nil, err
 		}
@@ -100,7 +103,7 @@ func each(message pfcp.Elements, ieType uint16, k kind, verb string, f func(id u
 
 func remove[K comparable, V any](p *planner, message pfcp.Elements, k kind, rules map[K]V, key func(uint32) K) error {
 	return each(message, k.remove, k, "Remove", func(id uint32, _ pfcp.Elements) error {
-		if _, ok := rules[key(id)]; !ok {
+		if _, ok := rules[key(id)]; !ok || k.id == ie.URRID && id == InactivityURR {
 			return pfcp.RuleFailure(k.id, k.rule, id, "Remove %s: there is no %s %d", k.name, k.name, id)
 		}
 		delete(rules, key(id))
@@ -208,7 +211,7 @@ func (p *planner) put(message pfcp.Elements, create bool) error {
 
 func (p *planner) query(message pfcp.Elements) error {
 	err := each(message, ie.QueryURR, urrKind, "Query", func(id uint32, _ pfcp.Elements) error {
-		if p.base.URRs[id] == nil {
+		if p.base.URRs[id] == nil || id == InactivityURR {
 			return pfcp.RuleFailure(ie.URRID, ie.RuleIDTypeURR, id, "Query URR: there is no URR %d", id)
 		}
 		if p.change.Next.URRs[id] != nil && !slices.Contains(p.change.Query, id) {
@@ -222,7 +225,7 @@ func (p *planner) query(message pfcp.Elements) error {
 	if e := message.First(ie.PFCPSMReqFlags); e != nil && len(e.Value) > 0 && e.Value[0]&smreqQAURR != 0 {
 		p.change.Query = nil
 		for id := range p.base.URRs {
-			if p.change.Next.URRs[id] != nil {
+			if p.change.Next.URRs[id] != nil && id != InactivityURR {
 				p.change.Query = append(p.change.Query, id)
 			}
 		}

@@ -64,14 +64,13 @@ func established(t testing.TB) *Set {
 
 func TestPlanReadsRules(t *testing.T) {
 	got := established(t)
-	total, ul, dl := uint64(3), uint64(1), uint64(2)
 	want := &Set{
 		PDRs: map[uint16]*PDR{1: {ID: 1, Precedence: 255, FAR: 1, QERs: []uint32{1}, URRs: []uint32{1},
 			PDI: PDI{SourceInterface: Core, UEAddress: netip.MustParseAddr("10.45.0.1")}}},
 		FARs: map[uint32]*FAR{1: {ID: 1, Action: Forward, Destination: Access}},
 		QERs: map[uint32]*QER{1: {ID: 1, HasMBR: true, MBRUL: 1_000_000, MBRDL: 2_000_000, QFI: 9}},
-		URRs: map[uint32]*URR{1: {ID: 1, MeasureVolume: true, Triggers: Periodic | VolumeThreshold, Period: 30 * time.Second,
-			Threshold: Volume{Total: &total, UL: &ul, DL: &dl}}},
+		URRs: map[uint32]*URR{1: {ID: 1, MeasureVolume: true, Triggers: Periodic | VolumeThreshold, Period: 30,
+			Threshold: Volume{Has: HasTotal | HasUL | HasDL, Total: 3, UL: 1, DL: 2}}},
 	}
 	if diff := cmp.Diff(want, got, byValue); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

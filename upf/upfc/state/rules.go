@@ -95,16 +95,41 @@ func qer(c *coder, r *rules.QER) {
 
 func urr(c *coder, r *rules.URR) {
 	number(c, &r.ID)
-	c.flags(&r.MeasureVolume, &r.MeasureTime, &r.CountPackets)
+	c.flags(&r.MeasureVolume, &r.MeasureTime)
 	number(c, &r.Triggers)
-	signed(c, &r.Period)
+	number(c, &r.Info)
+	number(c, &r.Period)
 	volume(c, &r.Threshold)
-	volume(c, &r.Quota)
-	signed(c, &r.TimeThreshold)
+	number(c, &r.TimeThreshold)
+	pointer(c, &r.More, urrMore)
+}
+
+func urrMore(c *coder, m *rules.URRMore) {
+	c.flags(&m.HasTimeQuota, &m.HasQuotaFAR, &m.HasReports, &m.HasNextTimeQuota)
+	volume(c, &m.Quota)
+	number(c, &m.TimeQuota)
+	number(c, &m.QuotaFAR)
+	number(c, &m.HoldingTime)
+	number(c, &m.ValidityTime)
+	number(c, &m.Inactivity)
+	number(c, &m.PlaneInactivity)
+	numbers(c, &m.Linked)
+	number(c, &m.Reports)
+	signed(c, &m.Monitoring)
+	volume(c, &m.NextThreshold)
+	volume(c, &m.NextQuota)
+	number(c, &m.NextTimeQuota)
+	number(c, &m.NextTime)
 }
 
 func volume(c *coder, v *rules.Volume) {
-	pointer(c, &v.Total, number[uint64])
-	pointer(c, &v.UL, number[uint64])
-	pointer(c, &v.DL, number[uint64])
+	if !c.given(*v != rules.Volume{}) {
+		*v = rules.Volume{}
+		return
+	}
+	number(c, &v.Has)
+	number(c, &v.Total)
+	number(c, &v.UL)
+	number(c, &v.DL)
+	c.refuse(*v == rules.Volume{})
 }

@@ -233,7 +233,6 @@ func FuzzDecodeSession(f *testing.F) {
 // nec is NEC's session: 2 PDR, 2 FAR, 2 QER, 2 URR.
 func nec() *Session {
 	const gbit = 1_000_000_000
-	limit := uint64(1 << 40)
 	set := rules.NewSet()
 	ue := netip.MustParseAddr("10.45.0.1")
 	ids := []uint32{1, 2}
@@ -245,13 +244,13 @@ func nec() *Session {
 	set.FARs[2] = &rules.FAR{ID: 2, Action: rules.Forward, Tunnel: rules.FTEID{Addr: netip.MustParseAddr("172.30.3.100"), TEID: 1 << 20}}
 	for _, id := range ids {
 		set.QERs[id] = &rules.QER{ID: id, HasMBR: true, MBRUL: gbit, MBRDL: 2 * gbit, QFI: 9}
-		set.URRs[id] = &rules.URR{ID: id, MeasureVolume: true, Triggers: rules.VolumeThreshold, Threshold: rules.Volume{Total: &limit}}
+		set.URRs[id] = &rules.URR{ID: id, MeasureVolume: true, Triggers: rules.VolumeThreshold, Threshold: rules.Volume{Has: rules.HasTotal, Total: 1 << 40}}
 	}
 	at := int64(1_790_000_000)
 	return &Session{
 		UPSEID: 1 << 63, CPSEID: 7, CPAddr: netip.MustParseAddr("10.0.0.9"), Node: "smf.core5g", Created: at, Rules: set,
 		QERSlots: map[uint32]uint32{1: 1 << 18, 2: 1<<18 + 1},
-		Meters:   map[uint32]usage.Meter{1: {Slot: 1 << 18, Since: at * 1e9}, 2: {Slot: 1<<18 + 1, Since: at * 1e9}},
+		Meters:   map[uint32]usage.Meter{1: {Slot: 1 << 18, Since: at * 1e3}, 2: {Slot: 1<<18 + 1, Since: at * 1e3}},
 		Last:     Done{Sequence: 1 << 20, Digest: 1 << 60},
 	}
 }

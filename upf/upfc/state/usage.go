@@ -16,15 +16,51 @@ func counts(c *coder, v *usage.Counts) {
 	c.refuse(*v == usage.Counts{})
 }
 
+func octets(c *coder, v *usage.Octets) {
+	if !c.given(*v != usage.Octets{}) {
+		*v = usage.Octets{}
+		return
+	}
+	number(c, &v.UL)
+	number(c, &v.DL)
+	c.refuse(*v == usage.Octets{})
+}
+
 func meter(c *coder, m *usage.Meter) {
 	number(c, &m.Slot)
-	counts(c, &m.Attached)
-	counts(c, &m.Carried)
-	counts(c, &m.Reported)
 	number(c, &m.Sequence)
 	signed(c, &m.Since)
-	c.flags(&m.Started, &m.Exhausted)
-	counts(c, &m.Granted)
+	counts(c, &m.From)
+	counts(c, &m.Reported)
+	signed(c, &m.Period)
+	c.flags(&m.Started, &m.Exhausted, &m.Expired, &m.Inactive)
+	more := m.Granted != 0 || m.Mark != 0 || m.Left != 0 || m.Before != nil || m.Spent != usage.Octets{} ||
+		m.First != 0 || m.Clock != 0 || m.Active != 0 || m.Used != 0 || m.SpentTime != 0
+	if !c.given(more) {
+		return
+	}
+	octets(c, &m.Spent)
+	signed(c, &m.Granted)
+	number(c, &m.Left)
+	number(c, &m.Mark)
+	signed(c, &m.First)
+	signed(c, &m.Clock)
+	number(c, &m.Active)
+	number(c, &m.Used)
+	number(c, &m.SpentTime)
+	pointer(c, &m.Before, split)
+	c.refuse(m.Granted == 0 && m.Mark == 0 && m.Left == 0 && m.Before == nil && m.Spent == usage.Octets{} &&
+		m.First == 0 && m.Clock == 0 && m.Active == 0 && m.Used == 0 && m.SpentTime == 0)
+}
+
+func split(c *coder, s *usage.Split) {
+	signed(c, &s.Start)
+	signed(c, &s.End)
+	signed(c, &s.First)
+	signed(c, &s.Last)
+	counts(c, &s.Counts)
+	number(c, &s.Used)
+	c.flags(&s.KeepVolume, &s.KeepTime)
 }
 
 func report(c *coder, r *usage.Report) {
@@ -33,6 +69,11 @@ func report(c *coder, r *usage.Report) {
 	number(c, &r.Trigger)
 	signed(c, &r.Start)
 	signed(c, &r.End)
-	c.flags(&r.Volume, &r.Packets, &r.Duration)
+	c.flags(&r.Volume, &r.Packets, &r.Duration, &r.HasQuery)
 	counts(c, &r.Counts)
+	number(c, &r.Seconds)
+	signed(c, &r.First)
+	signed(c, &r.Last)
+	number(c, &r.Info)
+	number(c, &r.Query)
 }

@@ -1,32 +1,57 @@
 package usage
 
 import (
+	"encoding/binary"
 	"time"
 
 	"github.com/wmnsk/go-pfcp/ie"
+
+	"core5g.dev/core5g/upf/upfc/rules"
 )
 
 // IE is the report as a Usage Report IE of the given type: the same content has one type in each of
-// the messages that can carry it (TS 29.244 7.5.5.2, 7.5.7.2, 7.5.8.3).
-func (r *Report) IE(ieType uint16) *ie.IE {
+// the messages that can carry it (TS 29.244 7.5.5.2, 7.5.7.2, 7.5.8.3). application is the
+// Application ID that the URR's PDRs detect, if any.
+func (r *Report) IE(ieType uint16, application string) *ie.IE {
 	ies := []*ie.IE{
 		ie.NewURRID(r.URR),
 		ie.NewURSEQN(r.Sequence),
 		ie.NewUsageReportTrigger(uint8(r.Trigger), uint8(r.Trigger>>8), uint8(r.Trigger>>16)),
 	}
-	if r.Trigger != TriggerStart { // table 7.5.8.3-1: not with a start of traffic
-		ies = append(ies, ie.NewStartTime(time.Unix(0, r.Start)), ie.NewEndTime(time.Unix(0, r.End)))
+	event := r.Trigger&^(TriggerStart|TriggerStop) == 0
+	if !event { // table 7.5.8.3-1: not with the start or stop of traffic
+		ies = append(ies, ie.NewStartTime(Time(r.Start)), ie.NewEndTime(Time(r.End)))
 	}
 	if r.Volume {
-		flags := uint8(0x07) // TOVOL, ULVOL, DLVOL
+		flags := rules.HasTotal | rules.HasUL | rules.HasDL
 		if r.Packets {
-			flags |= 0x38
+			flags |= 0x38 // TONOP, ULNOP, DLNOP
 		}
 		c := r.Counts
-		ies = append(ies, ie.NewVolumeMeasurement(flags, c.Total(), c.UL, c.DL, c.ULPackets+c.DLPackets, c.ULPackets, c.DLPackets))
+		ies = append(ies, ie.NewVolumeMeasurement(flags, c.Total(), c.UL, c.DL, c.Packets(), c.ULPackets, c.DLPackets))
 	}
 	if r.Duration {
-		ies = append(ies, ie.NewDurationMeasurement(time.Duration(r.End-r.Start).Round(time.Second)))
+		ies = append(ies, ie.NewDurationMeasurement(time.Duration(r.Seconds)*time.Second))
+	}
+	if event && application != "" {
+		ies = append(ies, ie.NewApplicationDetectionInformation(ie.NewApplicationID(application)))
+	}
+	if r.First != 0 {
+		ies = append(ies, ie.NewTimeOfFirstPacket(Time(r.First)))
+	}
+	if r.Last != 0 {
+		ies = append(ies, ie.NewTimeOfLastPacket(Time(r.Last)))
+	}
+	if r.Info != 0 {
+		ies = append(ies, ie.New(ie.UsageInformation, []byte{r.Info}))
+	}
+	if r.HasQuery && ieType != ie.UsageReportWithinSessionDeletionResponse {
+		ies = append(ies, ie.NewQueryURRReference(r.Query))
 	}
 	return ie.NewUsageReport(ieType, ies...)
+}
+
+// Additional says that n reports of a request follow in Session Report Requests (TS 29.244 8.2.91).
+func Additional(n int) *ie.IE {
+	return ie.New(ie.AdditionalUsageReportsInformation, binary.BigEndian.AppendUint16(nil, uint16(min(n, 0x7fff))))
 }

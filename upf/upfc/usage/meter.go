@@ -1,7 +1,11 @@
 package usage
 
+// A Meter measures for one URR. It never touches upf-u's counters, which only grow: what is not
+// reported yet is the distance from where they stood at the last report. The distance is taken
+// modulo 2^64, so that a meter can move to the memory of another upf-u, whose counters begin anew,
+// without anything lost or counted twice. Time is measured the same way.
+
 import (
-	"math"
 	"time"
 
 	"core5g.dev/core5g/upf/abi"
@@ -10,7 +14,6 @@ import (
 
 // Counts are octets and packets in both directions.
 type Counts struct {
-	_         struct{} `cbor:",toarray"`
 	UL        uint64
 	DL        uint64
 	ULPackets uint64
@@ -28,184 +31,238 @@ func FromSlot(dir [2]abi.UrrCounter) Counts {
 // Total is both directions' octets.
 func (c Counts) Total() uint64 { return c.UL + c.DL }
 
+// Packets are both directions'.
+func (c Counts) Packets() uint64 { return c.ULPackets + c.DLPackets }
+
 // Plus adds.
 func (c Counts) Plus(d Counts) Counts {
 	return Counts{UL: c.UL + d.UL, DL: c.DL + d.DL, ULPackets: c.ULPackets + d.ULPackets, DLPackets: c.DLPackets + d.DLPackets}
 }
 
-// Minus subtracts; what would be negative is 0, so that a counter that went back is not reported
-// as 2^64 octets.
+// back subtracts modulo 2^64.
+func (c Counts) back(d Counts) Counts {
+	return Counts{UL: c.UL - d.UL, DL: c.DL - d.DL, ULPackets: c.ULPackets - d.ULPackets, DLPackets: c.DLPackets - d.DLPackets}
+}
+
+// Minus is how far c is ahead of d; 0 for a counter that is behind, lest 2^64 octets be reported.
 func (c Counts) Minus(d Counts) Counts {
-	sub := func(a, b uint64) uint64 {
-		if a < b {
+	ahead := func(a, b uint64) uint64 {
+		if int64(a-b) < 0 {
 			return 0
 		}
 		return a - b
 	}
-	return Counts{UL: sub(c.UL, d.UL), DL: sub(c.DL, d.DL), ULPackets: sub(c.ULPackets, d.ULPackets), DLPackets: sub(c.DLPackets, d.DLPackets)}
+	return Counts{UL: ahead(c.UL, d.UL), DL: ahead(c.DL, d.DL), ULPackets: ahead(c.ULPackets, d.ULPackets), DLPackets: ahead(c.DLPackets, d.DLPackets)}
 }
 
-// Meter is the state of one URR. Slots are reused and start from 0 in a new upf-u, so what was
-// measured is Carried + (the slot's counters - Attached).
+// Reading is what upf-u's memory says of a slot at one moment. Times are Unix milliseconds.
+type Reading struct {
+	Counts
+	At int64
+	// Only of URRs that are timed:
+	First, Last int64  // first and last packet since the URR was made; 0: none yet
+	Active      uint32 // milliseconds with traffic, gaps up to the Inactivity Detection Time; it wraps
+}
+
+// Meter is the state of one URR. Times are Unix milliseconds.
 type Meter struct {
-	Slot     uint32 `cbor:"1,keyasint"`
-	Attached Counts `cbor:"2,keyasint"`           // the slot's counters when the meter took it over
-	Carried  Counts `cbor:"3,keyasint"`           // measured before that
-	Reported Counts `cbor:"4,keyasint"`           // of the measured, what reports have covered
-	Sequence uint32 `cbor:"5,keyasint"`           // next UR-SEQN
-	Since    int64  `cbor:"6,keyasint"`           // Unix nanoseconds: begin of the running measurement
-	Started  bool   `cbor:"7,keyasint,omitempty"` // the start of traffic was reported
-	Granted  Counts `cbor:"8,keyasint"`           // measured when the volume quota was given
-	// Exhausted: the volume quota is used up; traffic is blocked until a new one comes.
-	Exhausted bool `cbor:"9,keyasint,omitempty"`
+	Slot     uint32
+	Sequence uint32 // next UR-SEQN
+	Since    int64  // begin of the running measurement
+	From     Counts // the slot's counters then, modulo 2^64
+	Reported Counts // before the running measurement
+	Spent    Octets // of the volume quota, before the running measurement
+	Granted  int64  // when the quota (or the inactivity timer) was given
+	Period   int64  // when the next periodic report is due; 0: never
+	Left     uint16 // how many reports Number of Reports still allows
+
+	Started   bool   // traffic runs: its start was noted, its stop was not
+	Exhausted bool   // a quota is used up, or was held too long: traffic is blocked until a new one
+	Expired   bool   // the Quota Validity Time's end was reported
+	Inactive  bool   // the User Plane Inactivity Timer's end was reported
+	Mark      uint64 // the slot's packets when the stop of traffic or inactivity was noted
+
+	// Of URRs that are timed:
+	First     int64  // first packet of the running measurement; 0: none yet
+	Clock     int64  // since when time is measured that is not in Used; 0: it stands
+	Active    uint32 // the slot's active time up to which it is in Used
+	Used      uint64 // milliseconds of the running measurement
+	SpentTime uint64 // milliseconds of the time quota, before the running measurement
+
+	Before *Split // what was measured before a Monitoring Time and is not reported yet
 }
 
-// New starts a measurement on a slot whose counters stand at now.
-func New(slot uint32, now Counts, at time.Time) Meter {
-	return Meter{Slot: slot, Attached: now, Since: at.UnixNano()}
+// Octets are counted in both directions.
+type Octets struct{ UL, DL uint64 }
+
+func (o Octets) plus(c Counts) Octets { return Octets{o.UL + c.UL, o.DL + c.DL} }
+
+// Total is both directions'.
+func (o Octets) Total() uint64 { return o.UL + o.DL }
+
+// Split is a measurement that ended at a Monitoring Time.
+type Split struct {
+	Start, End  int64
+	First, Last int64
+	Counts      Counts
+	Used        uint64 // milliseconds
+	// The thresholds go on counting from before the Monitoring Time, for no subsequent one was given.
+	KeepVolume, KeepTime bool
 }
+
+// New starts a measurement on a slot.
+func New(slot uint32, u *rules.URR, r Reading) Meter {
+	r.First, r.Last, r.Active = 0, 0, 0 // upf-u begins them anew
+	m := Meter{Slot: slot, Since: r.At, From: r.Counts, Left: u.Rest().Reports}
+	if u.More != nil {
+		m.Granted = r.At
+	}
+	if u.Wants(marking) {
+		m.Mark = r.Packets()
+	}
+	m.schedulePeriod(u, r.At)
+	m.startClock(u, r)
+	return m
+}
+
+// marking are the triggers that look for the first packet after a pause.
+const marking = rules.StartOfTraffic | rules.StopOfTraffic | rules.UserPlaneInactive
+
+func (m *Meter) schedulePeriod(u *rules.URR, at int64) {
+	m.Period = 0
+	if u.Wants(rules.Periodic) && u.Period != 0 {
+		m.Period = at + millis(u.Period)
+	}
+}
+
+func millis(s rules.Seconds) int64 { return int64(s) * 1000 }
+
+// fresh is what the running measurement has counted.
+func (m *Meter) fresh(r Reading) Counts { return r.Minus(m.From) }
 
 // Measured is everything since the URR was created.
-func (m *Meter) Measured(slot Counts) Counts { return m.Carried.Plus(slot.Minus(m.Attached)) }
+func (m *Meter) Measured(slot Counts) Counts { return m.Reported.Plus(slot.Minus(m.From)) }
 
-// Unreported is what the next report would cover.
-func (m *Meter) Unreported(slot Counts) Counts { return m.Measured(slot).Minus(m.Reported) }
-
-// Move attaches the meter to a slot of another upf-u; last are the old slot's final counters.
-func (m *Meter) Move(last Counts, slot uint32, now Counts) {
-	m.Carried = m.Measured(last)
-	m.Slot, m.Attached = slot, now
+// Move attaches the meter to a slot of another upf-u: last is what the old slot said at the end, now
+// are the new one's counters. Its times begin with 0.
+func (m *Meter) Move(u *rules.URR, last Reading, slot uint32, now Counts) {
+	m.observe(u, last)
+	m.Used = m.used(u, last)
+	m.Active = 0
+	if m.Clock != 0 {
+		m.Clock = last.At
+	}
+	if u.Wants(marking) {
+		m.Mark += now.Packets() - last.Packets()
+	}
+	m.From = now.back(m.fresh(last))
+	m.Slot = slot
 }
 
-// Grant begins a new volume quota.
-func (m *Meter) Grant(slot Counts) {
-	m.Granted = m.Measured(slot)
-	m.Exhausted = false
+// Apply takes over an update of the URR, or what was given with one (TS 29.244 7.5.4.4). A quota
+// counts from the last usage report: what was used since then will be charged to the new one.
+func (m *Meter) Apply(old, next *rules.URR, given rules.Granted, r Reading) {
+	m.observe(old, r)
+	m.Used = m.used(old, r)
+	m.startClock(next, r)
+	if given.Volume {
+		m.Spent = Octets{}
+	}
+	if given.Time {
+		m.SpentTime = 0
+	}
+	if given.Volume || given.Time {
+		m.Exhausted = false
+	}
+	if given.Volume || given.Time || given.Validity {
+		m.Granted, m.Expired = r.At, false
+	}
+	if given.PlaneInactivityTimer {
+		m.Granted, m.Inactive = r.At, false
+	}
+	if old.More == nil && next.More != nil {
+		m.Granted = r.At
+	}
+	if next.Wants(marking) && !old.Wants(marking) {
+		m.Mark, m.Started, m.Inactive = r.Packets(), false, false
+	}
+	if given.Reports {
+		m.Left = next.Rest().Reports
+	}
+	if given.Period || old.Wants(rules.Periodic) != next.Wants(rules.Periodic) {
+		m.schedulePeriod(next, r.At)
+	}
 }
 
-// Usage Report Trigger bits (TS 29.244 8.2.41), octet 5 lowest.
-const (
-	TriggerPeriodic        uint32 = 1 << 0
-	TriggerVolumeThreshold uint32 = 1 << 1
-	TriggerTimeThreshold   uint32 = 1 << 2
-	TriggerStart           uint32 = 1 << 4
-	TriggerImmediate       uint32 = 1 << 7
-	TriggerVolumeQuota     uint32 = 1 << 8
-	TriggerTermination     uint32 = 1 << 11
-)
+// ---- time ------------------------------------------------------------------------------------
 
-// Report is one Usage Report, kept until the CP function has acknowledged it.
-type Report struct {
-	URR      uint32 `cbor:"1,keyasint"`
-	Sequence uint32 `cbor:"2,keyasint"` // UR-SEQN
-	Trigger  uint32 `cbor:"3,keyasint"`
-	Start    int64  `cbor:"4,keyasint"` // Unix nanoseconds
-	End      int64  `cbor:"5,keyasint"`
-	Volume   bool   `cbor:"6,keyasint,omitempty"` // the URR measures volume
-	Packets  bool   `cbor:"7,keyasint,omitempty"` // and packets
-	Duration bool   `cbor:"8,keyasint,omitempty"` // and time
-	Counts   Counts `cbor:"9,keyasint"`
+// startClock begins, or goes on with, the measurement of time under a URR that is new or changed.
+func (m *Meter) startClock(u *rules.URR, r Reading) {
+	running := m.Clock != 0 || m.Used > 0 || m.First != 0
+	m.Clock = 0
+	if u.Rest().Inactivity != 0 {
+		m.Active = m.active(u, r)
+	}
+	if u.MeasureTime && !u.Is(rules.Paused) && (u.Is(rules.ImmediateStart) && m.First == 0 || u.Rest().Inactivity == 0 && running) {
+		m.Clock = r.At
+	}
 }
 
-// Cut ends the running measurement and begins the next one (TS 29.244 5.2.2.3.1): what the report
-// covers will not be in another. A start-of-traffic report covers nothing.
-func (m *Meter) Cut(u *rules.URR, trigger uint32, slot Counts, at time.Time) Report {
-	r := Report{
-		URR: u.ID, Sequence: m.Sequence, Trigger: trigger, Start: m.Since, End: at.UnixNano(),
-		Volume: u.MeasureVolume, Packets: u.CountPackets, Duration: u.MeasureTime,
+// active is the time with traffic up to now, the time since the last packet included.
+func (m *Meter) active(u *rules.URR, r Reading) uint32 {
+	if r.Last == 0 {
+		return r.Active
 	}
-	m.Sequence++
-	if trigger&TriggerStart != 0 {
-		m.Started = true
-	}
-	if trigger == TriggerStart {
-		r.Start, r.Duration = r.End, false
-		return r
-	}
-	measured := m.Measured(slot)
-	r.Counts = measured.Minus(m.Reported)
-	m.Reported, m.Since = measured, at.UnixNano()
-	return r
+	return r.Active + uint32(min(max(r.At-r.Last, 0), millis(u.Rest().Inactivity)))
 }
 
-// Due says which triggers have come true.
-func (m *Meter) Due(u *rules.URR, slot Counts, at time.Time) uint32 {
-	var t uint32
-	measured := m.Measured(slot)
-	fresh := measured.Minus(m.Reported)
-	elapsed := at.Sub(time.Unix(0, m.Since))
-	if u.Triggers&rules.Periodic != 0 && u.Period > 0 && elapsed >= u.Period {
-		t |= TriggerPeriodic
+// used are the milliseconds of the running measurement.
+func (m *Meter) used(u *rules.URR, r Reading) uint64 {
+	if !u.MeasureTime || u.Is(rules.Paused) {
+		return m.Used
 	}
-	if u.Triggers&rules.TimeThreshold != 0 && u.TimeThreshold > 0 && elapsed >= u.TimeThreshold {
-		t |= TriggerTimeThreshold
-	}
-	if u.Triggers&rules.VolumeThreshold != 0 && reached(u.Threshold, fresh) {
-		t |= TriggerVolumeThreshold
-	}
-	if u.Triggers&rules.StartOfTraffic != 0 && !m.Started && measured.Total() > 0 {
-		t |= TriggerStart
-	}
-	if u.Triggers&rules.VolumeQuota != 0 && !m.Exhausted && reached(u.Quota, measured.Minus(m.Granted)) {
-		t |= TriggerVolumeQuota
-	}
-	return t
-}
-
-func reached(v rules.Volume, c Counts) bool {
-	at := func(limit *uint64, n uint64) bool { return limit != nil && n >= *limit }
-	return at(v.Total, c.Total()) || at(v.UL, c.UL) || at(v.DL, c.DL)
-}
-
-// Deadline is when time alone makes a report due; zero when never.
-func (m *Meter) Deadline(u *rules.URR) time.Time {
-	var d time.Duration
-	if u.Triggers&rules.Periodic != 0 {
-		d = u.Period
-	}
-	if u.Triggers&rules.TimeThreshold != 0 && u.TimeThreshold > 0 && (d == 0 || u.TimeThreshold < d) {
-		d = u.TimeThreshold
-	}
-	if d == 0 {
-		return time.Time{}
-	}
-	return time.Unix(0, m.Since).Add(d)
-}
-
-// Arm says at which of the slot's counters upf-u is to speak up: the nearest of threshold, quota
-// and start of traffic.
-func (m *Meter) Arm(u *rules.URR, session uint32) abi.UrrArm {
-	a := abi.UrrArm{Slot: m.Slot, Session: session, Total: math.MaxUint64, Ul: math.MaxUint64, Dl: math.MaxUint64,
-		QuotaTotal: math.MaxUint64, QuotaUl: math.MaxUint64, QuotaDl: math.MaxUint64}
-	// nearest lowers one of a's fields to the slot's counter at which base+limit is measured.
-	nearest := func(into *uint64, limit *uint64, base, carried, attached uint64) {
-		if limit == nil {
-			return
+	inactivity := u.Rest().Inactivity
+	if inactivity == 0 {
+		if m.Clock == 0 {
+			return m.Used
 		}
-		target := base + *limit
-		if target < base {
-			return // beyond 2^64: never
-		}
-		at := attached
-		if target > carried {
-			at += target - carried
-		}
-		*into = min(*into, at)
+		return m.Used + uint64(max(r.At-m.Clock, 0))
 	}
-	volume := func(v rules.Volume, base Counts) {
-		nearest(&a.Total, v.Total, base.Total(), m.Carried.Total(), m.Attached.Total())
-		nearest(&a.Ul, v.UL, base.UL, m.Carried.UL, m.Attached.UL)
-		nearest(&a.Dl, v.DL, base.DL, m.Carried.DL, m.Attached.DL)
+	used := m.Used + uint64(max(int32(m.active(u, r)-m.Active), 0))
+	if m.Clock != 0 { // immediate start, and no packet yet
+		used += uint64(min(max(r.At-m.Clock, 0), millis(inactivity)))
 	}
-	if u.Triggers&rules.VolumeThreshold != 0 {
-		volume(u.Threshold, m.Reported)
-	}
-	if u.Triggers&rules.VolumeQuota != 0 && !m.Exhausted {
-		volume(u.Quota, m.Granted)
-	}
-	if u.Triggers&rules.StartOfTraffic != 0 && !m.Started {
-		one := uint64(1)
-		volume(rules.Volume{Total: &one}, Counts{})
-	}
-	return a
+	return used
 }
+
+// observe notes what became known since the last look: the first packet, and that traffic runs.
+func (m *Meter) observe(u *rules.URR, r Reading) {
+	if r.Packets() != m.Mark {
+		m.Inactive = false
+	}
+	if !u.Timed() || m.First != 0 || m.fresh(r).Packets() == 0 {
+		return
+	}
+	m.First = r.At // its event is not older than a few milliseconds
+	if r.First >= m.Since {
+		m.First = r.First
+	} else if m.fresh(r).Packets() == 1 && r.Last >= m.Since {
+		m.First = r.Last
+	}
+	if !u.MeasureTime || u.Is(rules.Paused) {
+		return
+	}
+	switch {
+	case u.Rest().Inactivity == 0 && m.Clock == 0:
+		m.Clock = m.First // TS 29.244 5.2.2.2: without ISTM, time begins with the first packet
+	case u.Rest().Inactivity != 0 && m.Clock != 0:
+		m.Used += uint64(min(max(m.First-m.Clock, 0), millis(u.Rest().Inactivity)))
+		m.Clock = 0
+	}
+}
+
+// idleSince is when the last packet came; nothing before the quota or timer was given counts.
+func (m *Meter) idleSince(r Reading) int64 { return max(r.Last, m.Granted) }
+
+// Time is a Unix time in milliseconds as package time has it.
+func Time(ms int64) time.Time { return time.UnixMilli(ms) }

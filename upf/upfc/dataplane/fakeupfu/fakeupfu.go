@@ -13,6 +13,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 	"unsafe"
@@ -48,7 +49,10 @@ type UPFU struct {
 	sessions   map[uint32]Session
 	meta       []byte
 	arms       map[uint32]abi.UrrArm
+	fired      map[uint32]uint8 // what of an arm was reached already
 	endMarkers []abi.EndMarker
+	echoes     []abi.Echo
+	dropped    []uint32 // sessions whose buffered packets were dropped on demand
 	trace      abi.Trace
 	refuse     syscall.Errno
 	silent     bool
@@ -70,6 +74,13 @@ const (
 	shmSize   = timesAt + Pairs*abi.LineSlots*unsafe.Sizeof(abi.UrrTimes{})
 )
 
+// tscHz measures the clock's rate.
+var tscHz = sync.OnceValue(func() uint64 {
+	start, tsc := time.Now(), dataplane.Now()
+	time.Sleep(20 * time.Millisecond)
+	return (dataplane.Now() - tsc) * 1e9 / uint64(time.Since(start))
+})
+
 // Start listens at path, as a upf-u that was just started does.
 func Start(path string) (*UPFU, error) {
 	fd, err := unix.MemfdCreate("fakeupfu", unix.MFD_CLOEXEC)
@@ -78,7 +89,7 @@ func Start(path string) (*UPFU, error) {
 	}
 	u := &UPFU{
 		boot: rand.Uint64(), shm: os.NewFile(uintptr(fd), "shm"),
-		sessions: map[uint32]Session{}, arms: map[uint32]abi.UrrArm{}, changed: make(chan struct{}),
+		sessions: map[uint32]Session{}, arms: map[uint32]abi.UrrArm{}, fired: map[uint32]uint8{}, changed: make(chan struct{}),
 	}
 	if err := u.shm.Truncate(int64(shmSize)); err != nil {
 		return nil, err
@@ -87,7 +98,7 @@ func Start(path string) (*UPFU, error) {
 		return nil, err
 	}
 	copy(u.mem, abi.Bytes([]abi.Shm{{
-		Magic: abi.AbiMagic, Version: abi.AbiVersion, BootId: u.boot, TscHz: 2_500_000_000,
+		Magic: abi.AbiMagic, Version: abi.AbiVersion, BootId: u.boot, TscHz: tscHz(), Tsc0: dataplane.Now(),
 		Workers: 1, WorkersOffset: uint64(workersAt), Pairs: Pairs, PairsOffset: uint64(pairsAt),
 		MetersOffset: uint64(metersAt), TimesOffset: uint64(timesAt),
 	}}))
@@ -242,15 +253,39 @@ func (u *UPFU) apply(body []byte, records uint32) (uint32, syscall.Errno) {
 		return 0, u.refuse
 	}
 	sessions, arms := maps.Clone(u.sessions), maps.Clone(u.arms)
-	meta, markers, order := u.meta, u.endMarkers, u.trace
+	meta, markers, echoes, dropped, order := u.meta, u.endMarkers, u.echoes, u.dropped, u.trace
+	var armed []uint32
 	var n uint32
 	var errno syscall.Errno
 	err := dataplane.EachRecord(body, func(recType uint16, r []byte) error {
-		if recType == abi.RecTrace {
+		switch recType {
+		case abi.RecTrace:
 			var err error
 			order, err = abi.Read[abi.Trace](r)
 			n++
 			return err
+		case abi.RecUrrArm:
+			if a, err := abi.Read[abi.UrrArm](r); err == nil {
+				armed = append(armed, a.Slot)
+			}
+		case abi.RecEcho:
+			e, err := abi.Read[abi.Echo](r)
+			if err != nil {
+				errno = syscall.EBADMSG
+				return errno
+			}
+			echoes = append(slices.Clone(echoes), e)
+			n++
+			return nil
+		case abi.RecDropBuffered:
+			ref, err := abi.Read[abi.SessionRef](r)
+			if err != nil {
+				errno = syscall.EBADMSG
+				return errno
+			}
+			dropped = append(slices.Clone(dropped), ref.Session)
+			n++
+			return nil
 		}
 		errno = one(recType, r, sessions, arms, &meta, &markers)
 		if errno != 0 {
@@ -265,7 +300,11 @@ func (u *UPFU) apply(body []byte, records uint32) (uint32, syscall.Errno) {
 		}
 		return n, errno
 	}
-	u.sessions, u.arms, u.meta, u.endMarkers, u.trace = sessions, arms, meta, markers, order
+	u.sessions, u.arms, u.meta, u.endMarkers, u.echoes, u.dropped, u.trace = sessions, arms, meta, markers, echoes, dropped, order
+	for _, slot := range armed {
+		delete(u.fired, slot)
+		u.look(slot)
+	}
 	return 0, 0
 }
 
@@ -475,24 +514,98 @@ func (u *UPFU) Await(d time.Duration, cond func() bool) error {
 	}
 }
 
-// Count adds octets and packets to a slot and fires its arm as a worker does.
-func (u *UPFU) Count(slot uint32, direction int, bytes, packets uint64) error {
+// counter is a direction's of a slot.
+func (u *UPFU) counter(slot uint32, direction int) *abi.UrrCounter {
 	pair := (*abi.SlotPair)(unsafe.Pointer(&u.mem[pairsAt+uintptr(slot/abi.LineSlots)*unsafe.Sizeof(abi.SlotPair{})]))
-	at := func(d int) *abi.UrrCounter { return &pair.Dir[d].Urr[slot%abi.LineSlots] }
-	at(direction).Bytes += bytes
-	at(direction).Packets += packets
-	u.mu.Lock()
+	return &pair.Dir[direction].Urr[slot%abi.LineSlots]
+}
+
+// limits says which of an arm's values are reached: thresholds and, as bit 3, the quota.
+func (u *UPFU) limits(a abi.UrrArm) (reached uint8) {
+	ul, dl := atomic.LoadUint64(&u.counter(a.Slot, abi.Ul).Bytes), atomic.LoadUint64(&u.counter(a.Slot, abi.Dl).Bytes)
+	for bit, yes := range []bool{ul+dl >= a.Total, ul >= a.Ul, dl >= a.Dl, ul+dl >= a.QuotaTotal || ul >= a.QuotaUl || dl >= a.QuotaDl} {
+		if yes {
+			reached |= 1 << bit
+		}
+	}
+	return reached
+}
+
+// look raises the event of what was reached and not said yet. The caller holds u.mu.
+func (u *UPFU) look(slot uint32) {
 	a, armed := u.arms[slot]
-	ul, dl := at(abi.Ul).Bytes, at(abi.Dl).Bytes
-	fire := armed && (ul >= a.Ul || dl >= a.Dl || ul+dl >= a.Total)
-	if fire {
-		delete(u.arms, slot)
+	if !armed || u.conn == nil {
+		return
 	}
-	u.mu.Unlock()
-	if !fire {
-		return nil
+	if news := u.limits(a) &^ u.fired[slot]; news != 0 {
+		u.fired[slot] |= news
+		e := abi.EvUrr{Rec: abi.Record{Type: abi.RecEvUrr, Length: 16}, Session: a.Session, Slot: slot}
+		_, _ = u.conn.Write(message(abi.OpEvent, 0, 1, abi.Bytes([]abi.EvUrr{e})))
 	}
-	return event(u, abi.EvUrr{Rec: abi.Record{Type: abi.RecEvUrr, Length: 16}, Session: a.Session, Slot: slot})
+}
+
+// Forward is one packet of a slot's URR, as a worker treats it: false when its quota is used up.
+func (u *UPFU) Forward(slot uint32, direction int, bytes uint64) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if a, armed := u.arms[slot]; armed && u.limits(a)&8 != 0 {
+		return false
+	}
+	u.add(slot, direction, bytes, 1)
+	u.look(slot)
+	return true
+}
+
+// Count adds octets and packets to a slot, whatever its quota.
+func (u *UPFU) Count(slot uint32, direction int, bytes, packets uint64) error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.conn == nil {
+		return errors.New("nobody is connected")
+	}
+	u.add(slot, direction, bytes, packets)
+	u.look(slot)
+	return nil
+}
+
+func (u *UPFU) add(slot uint32, direction int, bytes, packets uint64) {
+	c := u.counter(slot, direction)
+	atomic.AddUint64(&c.Bytes, bytes)
+	atomic.AddUint64(&c.Packets, packets)
+	head := (*abi.Shm)(unsafe.Pointer(&u.mem[0]))
+	t := (*abi.UrrTimes)(unsafe.Pointer(&u.mem[timesAt+uintptr(slot)*unsafe.Sizeof(abi.UrrTimes{})]))
+	now := dataplane.Milliseconds(head, dataplane.Now())
+	if t.FirstMs == 0 {
+		atomic.StoreUint32(&t.LastMs, now)
+		atomic.StoreUint32(&t.FirstMs, now)
+		return
+	}
+	gap := now - t.LastMs
+	if i := u.arms[slot].InactivityMs; i != 0 {
+		gap = min(gap, i)
+	}
+	atomic.AddUint32(&t.ActiveMs, gap)
+	atomic.StoreUint32(&t.LastMs, now)
+}
+
+// Echoes lists the Echo Requests that were to be sent.
+func (u *UPFU) Echoes() []abi.Echo {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return slices.Clone(u.echoes)
+}
+
+// EchoResponse is a peer's answer to an Echo Request.
+func (u *UPFU) EchoResponse(e abi.Echo) error {
+	e.Rec = abi.Record{Type: abi.RecEvEcho, Length: uint32(unsafe.Sizeof(e))}
+	return event(u, e)
+}
+
+// Dropped lists the sessions whose buffered packets were dropped on demand.
+func (u *UPFU) Dropped() []uint32 {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return slices.Clone(u.dropped)
 }
 
 // DownlinkData reports the first packet for a FAR with NOCP.

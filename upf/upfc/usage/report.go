@@ -1,0 +1,295 @@
+package usage
+
+import (
+	"maps"
+	"slices"
+
+	"core5g.dev/core5g/upf/upfc/rules"
+)
+
+// Usage Report Trigger bits (TS 29.244 8.2.41), octet 5 lowest.
+const (
+	TriggerPeriodic        uint32 = 1 << 0
+	TriggerVolumeThreshold uint32 = 1 << 1
+	TriggerTimeThreshold   uint32 = 1 << 2
+	TriggerQuotaHolding    uint32 = 1 << 3
+	TriggerStart           uint32 = 1 << 4
+	TriggerStop            uint32 = 1 << 5
+	TriggerImmediate       uint32 = 1 << 7
+	TriggerVolumeQuota     uint32 = 1 << 8
+	TriggerTimeQuota       uint32 = 1 << 9
+	TriggerLinked          uint32 = 1 << 10
+	TriggerTermination     uint32 = 1 << 11
+	TriggerMonitoringTime  uint32 = 1 << 12
+	TriggerQuotaValidity   uint32 = 1 << 19
+	TriggerInactive        uint32 = 1 << 21
+
+	triggerQuotas = TriggerVolumeQuota | TriggerTimeQuota | TriggerQuotaHolding | TriggerQuotaValidity
+)
+
+// Usage Information (TS 29.244 8.2.89).
+const (
+	BeforeMonitoring uint8 = 0x01
+	AfterMonitoring  uint8 = 0x02
+	BeforeQoS        uint8 = 0x08
+)
+
+// Report is one Usage Report, kept until the CP function has acknowledged it. Times are Unix
+// milliseconds.
+type Report struct {
+	URR      uint32
+	Sequence uint32 // UR-SEQN
+	Trigger  uint32
+	Start    int64
+	End      int64
+	Volume   bool // the URR measures volume
+	Packets  bool // and packets
+	Duration bool // and time
+	Counts   Counts
+	Seconds  uint32 // Duration Measurement
+	First    int64  // Time of First Packet, 0: not known, or there was none
+	Last     int64
+	Info     uint8 // Usage Information
+	HasQuery bool
+	Query    uint32 // Query URR Reference
+}
+
+// event makes a report that covers no usage.
+func (m *Meter) event(u *rules.URR, trigger uint32, at int64) Report {
+	r := Report{URR: u.ID, Sequence: m.Sequence, Trigger: trigger, Start: at, End: at, Volume: u.MeasureVolume, Packets: u.Is(rules.CountPackets)}
+	m.Sequence++
+	return r
+}
+
+// end ends the running measurement: what it returns will be in no other.
+func (m *Meter) end(u *rules.URR, r Reading, at int64) Split {
+	m.observe(u, r)
+	s := Split{Start: m.Since, End: at, First: m.First, Counts: m.fresh(r), Used: m.used(u, r)}
+	if u.Timed() && r.Last >= m.Since && s.Counts.Packets() > 0 {
+		s.Last = max(r.Last, s.First)
+	}
+	m.Reported = m.Reported.Plus(s.Counts)
+	m.Spent = m.Spent.plus(s.Counts)
+	m.From = m.From.Plus(s.Counts)
+	m.Since, m.First = at, 0
+	// Durations are whole seconds; what is left over counts in the next one.
+	whole := s.Used / 1000 * 1000
+	m.SpentTime += whole
+	m.Used, s.Used = s.Used-whole, whole
+	if u.Rest().Inactivity != 0 {
+		m.Active = m.active(u, r)
+	}
+	if m.Clock != 0 {
+		m.Clock = r.At
+	}
+	return s
+}
+
+func (m *Meter) report(u *rules.URR, trigger uint32, s Split) Report {
+	r := Report{
+		URR: u.ID, Sequence: m.Sequence, Trigger: trigger, Start: s.Start, End: s.End,
+		Volume: u.MeasureVolume, Packets: u.Is(rules.CountPackets), Duration: u.MeasureTime,
+		Counts: s.Counts, Seconds: uint32(s.Used / 1000), First: s.First, Last: s.Last,
+	}
+	if u.Is(rules.BeforeQoS) {
+		r.Info |= BeforeQoS
+	}
+	m.Sequence++
+	return r
+}
+
+// cut ends the running measurement and begins the next one (TS 29.244 5.2.2.3.1). It is one report,
+// or two when a Monitoring Time lies between.
+func (m *Meter) cut(u *rules.URR, trigger uint32, r Reading) []Report {
+	now := m.end(u, r, r.At)
+	var out []Report
+	info := uint8(0)
+	if m.Before != nil {
+		out = append(out, m.beforeMonitoring(u))
+		info = AfterMonitoring
+	}
+	last := m.report(u, trigger, now)
+	last.Info |= info
+	if u.Rest().HasReports && m.Left > 0 && trigger&(TriggerImmediate|TriggerTermination) == 0 {
+		m.Left--
+	}
+	return append(out, last)
+}
+
+func (m *Meter) beforeMonitoring(u *rules.URR) Report {
+	r := m.report(u, TriggerMonitoringTime, *m.Before)
+	r.Info |= BeforeMonitoring
+	m.Before = nil
+	return r
+}
+
+// split ends the running measurement at the Monitoring Time; it will be reported with what comes
+// after (TS 29.244 5.2.2.3.1). The URR goes on with its subsequent limits.
+func (m *Meter) split(u *rules.URR, r Reading) (next *rules.URR, out []Report) {
+	if m.Before != nil { // of an earlier Monitoring Time
+		out = append(out, m.beforeMonitoring(u))
+	}
+	more := u.Rest()
+	s := m.end(u, r, min(max(more.Monitoring*1000, m.Since), r.At))
+	s.KeepVolume, s.KeepTime = more.NextThreshold.Has == 0, more.NextTime == 0
+	m.Before = &s
+	next = u.AfterMonitoring()
+	if more.NextQuota.Has != 0 {
+		m.Spent, m.Exhausted, m.Granted = Octets{}, false, r.At
+	}
+	if more.HasNextTimeQuota {
+		m.SpentTime, m.Exhausted, m.Granted = 0, false, r.At
+	}
+	return next, out
+}
+
+// Session is what the reports of one PFCP session come from. Nothing that it is given is changed in
+// place: what changes is replaced.
+type Session struct {
+	Rules  *rules.Set
+	Meters map[uint32]Meter // by URR ID
+	Read   func(u *rules.URR, slot uint32) Reading
+}
+
+// Begin copies what Measure, Query and Apply replace.
+func Begin(set *rules.Set, meters map[uint32]Meter, read func(u *rules.URR, slot uint32) Reading) *Session {
+	s := &Session{Rules: set, Meters: maps.Clone(meters), Read: read}
+	if s.Meters == nil {
+		s.Meters = map[uint32]Meter{}
+	}
+	return s
+}
+
+// Measure makes the reports that are due. When there is no room for more reports to wait, only the
+// end of a quota is reported.
+func (s *Session) Measure(room bool) []Report {
+	var out []Report
+	cut := map[uint32]bool{}
+	for _, id := range slices.Sorted(maps.Keys(s.Meters)) {
+		m, u := s.Meters[id], s.Rules.URRs[id]
+		r := s.Read(u, m.Slot)
+		if at := u.Rest().Monitoring; at != 0 && r.At >= at*1000 {
+			next, flushed := m.split(u, r)
+			out = append(out, flushed...)
+			s.Rules = s.Rules.Clone()
+			s.Rules.URRs[id] = next
+			u = next
+		}
+		before := m
+		due, events := m.due(u, r)
+		if !room {
+			before.Exhausted, before.Expired = m.Exhausted, m.Expired
+			due, events, m = due&triggerQuotas, 0, before
+		}
+		for _, e := range []uint32{TriggerStart, TriggerStop} {
+			if events&e != 0 {
+				out = append(out, m.event(u, e, r.At))
+			}
+		}
+		if due != 0 {
+			out = append(out, m.cut(u, due, r)...)
+			cut[id] = true
+		}
+		s.Meters[id] = m
+	}
+	return append(out, s.linked(cut)...)
+}
+
+// Linked reports the URRs that are linked to those that go. These are still to be reported.
+func (s *Session) Linked(gone []uint32) []Report {
+	cut := map[uint32]bool{}
+	for _, id := range gone {
+		cut[id] = true
+	}
+	return s.linked(cut)
+}
+
+// Report makes reports on demand: immediate ones, or the last ones of URRs that go.
+func (s *Session) Report(trigger uint32, ids ...uint32) []Report {
+	var out []Report
+	cut := map[uint32]bool{}
+	for _, id := range ids {
+		m, ok := s.Meters[id]
+		if !ok || cut[id] || id == rules.InactivityURR {
+			continue
+		}
+		u := s.Rules.URRs[id]
+		out = append(out, m.cut(u, trigger, s.Read(u, m.Slot))...)
+		s.Meters[id] = m
+		cut[id] = true
+	}
+	return append(out, s.linked(cut)...)
+}
+
+// linked reports the URRs that are linked to what was reported (TS 29.244 5.2.2.4), and so on.
+func (s *Session) linked(cut map[uint32]bool) []Report {
+	var out []Report
+	for more := len(cut) > 0; more; {
+		more = false
+		for _, id := range slices.Sorted(maps.Keys(s.Meters)) {
+			u := s.Rules.URRs[id]
+			if cut[id] || !u.Wants(rules.LinkedUsage) || !slices.ContainsFunc(u.Rest().Linked, func(l uint32) bool { return cut[l] }) {
+				continue
+			}
+			m := s.Meters[id]
+			if m.silent(u) {
+				continue
+			}
+			out = append(out, m.cut(u, TriggerLinked, s.Read(u, m.Slot))...)
+			s.Meters[id] = m
+			cut[id], more = true, true
+		}
+	}
+	return out
+}
+
+// Update takes over what a message changed: next are its rules, given what it gave anew. Meters of
+// URRs that are new are there already.
+func (s *Session) Update(next *rules.Set, given []rules.Granted) {
+	for id, m := range s.Meters {
+		old, u := s.Rules.URRs[id], next.URRs[id]
+		if u == nil {
+			delete(s.Meters, id)
+		}
+		if u == nil || old == nil || old == u {
+			continue
+		}
+		g := rules.Granted{URR: id}
+		for _, x := range given {
+			if x.URR == id {
+				g = x
+			}
+		}
+		m.Apply(old, u, g, s.Read(old, m.Slot))
+		s.Meters[id] = m
+	}
+	s.Rules = next
+}
+
+// Deadline is when the session has to be measured next, in Unix milliseconds; 0 is never.
+func (s *Session) Deadline() int64 {
+	var next int64
+	for id, m := range s.Meters {
+		u := s.Rules.URRs[id]
+		if d := m.Deadline(u, s.Read(u, m.Slot)); d != 0 && (next == 0 || d < next) {
+			next = d
+		}
+	}
+	return next
+}
+
+// Due says whether Measure would report anything.
+func (s *Session) Due() bool {
+	for id, m := range s.Meters {
+		u := s.Rules.URRs[id]
+		r := s.Read(u, m.Slot)
+		if at := u.Rest().Monitoring; at != 0 && r.At >= at*1000 {
+			return true
+		}
+		exhausted := m.Exhausted
+		if reports, events := m.due(u, r); reports|events != 0 || m.Exhausted != exhausted {
+			return true
+		}
+	}
+	return false
+}
