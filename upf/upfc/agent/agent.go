@@ -36,6 +36,8 @@ type Agent struct {
 	stopping context.Context
 	tracing  atomic.Pointer[tracing] // whom upf-u's trace events are for
 
+	pfdChange sync.Mutex // held by the one request that changes PFDs
+
 	mu           sync.Mutex
 	conn         *dataplane.Conn // nil while upf-u is away or being filled
 	changed      chan struct{}   // closed when conn changes
@@ -45,8 +47,10 @@ type Agent struct {
 	sessions     map[uint64]*session // by UP SEID
 	byIndex      map[uint32]*session
 	fteids       map[rules.FTEID]*session
-	ues          map[netip.Addr]*session
+	ues          map[netip.Prefix]*session        // an IPv4 address as its /32
+	poolAt       map[netip.Prefix]uint64          // by pool: where the next UE address is looked for
 	tunnels      map[rules.FTEID]map[*session]int // peers' F-TEIDs, with how many FARs name them
+	pfds         map[string]catalogue             // by Node ID of the CP function
 	postponed    map[*session]bool                // to be measured when upf-u is back
 	indexes      slots
 	pairs        slots
@@ -62,8 +66,10 @@ func New(cfg *config.Config, log *slog.Logger, rec Recorder) *Agent {
 		sessions:     map[uint64]*session{},
 		byIndex:      map[uint32]*session{},
 		fteids:       map[rules.FTEID]*session{},
-		ues:          map[netip.Addr]*session{},
+		ues:          map[netip.Prefix]*session{},
+		poolAt:       map[netip.Prefix]uint64{},
 		tunnels:      map[rules.FTEID]map[*session]int{},
+		pfds:         map[string]catalogue{},
 		postponed:    map[*session]bool{},
 	}
 }
@@ -94,6 +100,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	close(a.serving)
 	a.log.Info("PFCP is served", "listen", server.Addr(), "nodeID", a.cfg.NodeID, "advertise", a.cfg.PFCP.Advertise, "recovery", a.recovery)
 	a.resume()
+	a.meetPeers(ctx)
 	return server.Serve(ctx, a)
 }
 

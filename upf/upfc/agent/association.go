@@ -17,28 +17,20 @@ import (
 type association struct {
 	state.Association
 	stop   context.CancelFunc // of its heartbeats
+	over   chan struct{}      // closed when it is released
 	failed time.Time          // since when it does not answer; zero while it does
 }
 
 // address is where our own requests to the CP function go: kube-proxy may have rewritten the
 // source of its requests, so the port is PFCP's own and the Node ID, if an address, is preferred.
 func (as *association) address() netip.AddrPort {
-	if a, err := netip.ParseAddr(as.Node); err == nil && a.Is4() {
+	if as.Peer {
+		return as.From
+	}
+	if a, err := netip.ParseAddr(as.Node); err == nil && a.Is4() == as.From.Addr().Is4() {
 		return netip.AddrPortFrom(a, pfcp.Port)
 	}
 	return netip.AddrPortFrom(as.From.Addr(), pfcp.Port)
-}
-
-// UP function features (TS 29.244 8.2.25) that work: F-TEID allocation, End Markers, number of
-// packets in usage reports.
-const (
-	featuresOctet5 = 0x10 // FTUP
-	featuresOctet6 = 0x01 // EMPU
-	featuresOctet7 = 0x10 // MNOP
-)
-
-func features() *ie.IE {
-	return ie.NewUPFunctionFeatures(featuresOctet5, featuresOctet6, featuresOctet7)
 }
 
 func (a *Agent) associationSetup(ctx context.Context, m *pfcp.Message) ([]*ie.IE, error) {
@@ -46,15 +38,20 @@ func (a *Agent) associationSetup(ctx context.Context, m *pfcp.Message) ([]*ie.IE
 	if err != nil {
 		return nil, err
 	}
-	e := m.Elements.First(ie.RecoveryTimeStamp)
-	if e == nil {
-		return nil, missing(m, ie.RecoveryTimeStamp)
-	}
-	recovery, err := e.Uint32()
+	recovery, err := recoveryOf(m)
 	if err != nil {
 		return nil, err
 	}
 	as := &association{Association: state.Association{Node: node, From: m.From, Recovery: recovery, Created: time.Now().Unix()}}
+	a.associated(ctx, as, m.Elements.First(ie.PFCPSessionRetentionInformation) != nil)
+	return []*ie.IE{a.recoveryIE(), a.features()}, nil
+}
+
+// associated puts an association into force. One that there was with the same CP function ends;
+// retain says whether its sessions stay.
+func (a *Agent) associated(ctx context.Context, as *association, retain bool) {
+	node, recovery := as.Node, as.Recovery
+	as.over = make(chan struct{})
 	a.mu.Lock()
 	old := a.associations[node]
 	if old != nil && old.stop != nil {
@@ -69,13 +66,15 @@ func (a *Agent) associationSetup(ctx context.Context, m *pfcp.Message) ([]*ie.IE
 	restarted := old != nil && newer(recovery, old.Recovery)
 	if restarted {
 		a.rec.Restart("cp")
+		a.mu.Lock()
+		delete(a.pfds, node)
+		a.mu.Unlock()
 	}
-	if old != nil && (restarted || m.Elements.First(ie.PFCPSessionRetentionInformation) == nil) {
+	if old != nil && (restarted || !retain) {
 		a.dropSessionsOf(ctx, node, "association setup")
 	}
 	a.persistMeta()
-	a.log.Info("association set up", "node", node, "from", m.From, "again", old != nil, "restarted", restarted)
-	return []*ie.IE{a.recoveryIE(), features()}, nil
+	a.log.Info("association set up", "node", node, "from", as.From, "byUs", as.Peer, "again", old != nil, "restarted", restarted)
 }
 
 func (a *Agent) associationUpdate(m *pfcp.Message) ([]*ie.IE, error) {
@@ -89,7 +88,7 @@ func (a *Agent) associationUpdate(m *pfcp.Message) ([]*ie.IE, error) {
 	if as == nil {
 		return nil, noAssociation(node)
 	}
-	return []*ie.IE{features()}, nil
+	return []*ie.IE{a.features()}, nil
 }
 
 func (a *Agent) associationRelease(ctx context.Context, m *pfcp.Message) error {
@@ -117,8 +116,12 @@ func (a *Agent) release(ctx context.Context, node string, meant *association, re
 	}
 	if as != nil {
 		delete(a.associations, node)
+		delete(a.pfds, node)
 		if as.stop != nil {
 			as.stop()
+		}
+		if as.over != nil {
+			close(as.over)
 		}
 	}
 	a.mu.Unlock()
@@ -142,25 +145,25 @@ func (a *Agent) persistMeta() {
 
 // dropSessionsOf deletes all sessions of a CP function without telling it.
 func (a *Agent) dropSessionsOf(ctx context.Context, node, reason string) {
+	a.dropSessions(ctx, reason, func(s *session) bool { return s.Node == node })
+}
+
+// dropSessions deletes those for which which, called under the session's lock, says so.
+func (a *Agent) dropSessions(_ context.Context, reason string, which func(*session) bool) {
 	a.mu.Lock()
-	var list []*session
-	for _, s := range a.sessions {
-		if s.Node == node {
-			list = append(list, s)
-		}
-	}
+	list := a.list()
 	a.mu.Unlock()
-	if len(list) == 0 {
-		return
-	}
 	var gone []*session
 	for _, s := range list {
 		s.mu.Lock()
-		if !s.gone {
+		if !s.gone && which(s) {
 			a.forget(s)
 			gone = append(gone, s)
 		}
 		s.mu.Unlock()
+	}
+	if len(gone) == 0 {
+		return
 	}
 	indexes := make([]uint32, len(gone))
 	for i, s := range gone {
@@ -177,7 +180,7 @@ func (a *Agent) dropSessionsOf(ctx context.Context, node, reason string) {
 		a.freeSlots(s)
 	}
 	a.rec.SessionsDropped(reason, len(gone))
-	a.log.Info("sessions dropped", "node", node, "sessions", len(gone), "reason", reason)
+	a.log.Info("sessions dropped", "sessions", len(gone), "reason", reason)
 }
 
 // newer compares Recovery Time Stamps (RFC 5905 seconds, which wrap in 2036).
@@ -296,8 +299,18 @@ func (a *Agent) pathFailed(as *association, to netip.AddrPort) bool {
 // policy is what a plan asks on behalf of a session.
 func (a *Agent) policy(s *session) rules.Policy {
 	p := rules.Policy{
-		OwnsN3:      a.cfg.N3.Owns,
-		ChooseFTEID: func() (rules.FTEID, error) { return a.chooseFTEID(s) },
+		OwnsN3: a.cfg.N3.Owns,
+		HasN3: func(v6 bool) bool {
+			own := a.ownN3()
+			return v6 && own.V6.IsValid() || !v6 && own.V4.IsValid()
+		},
+		ChooseFTEID: func(v4, v6 bool) (rules.FTEID, rules.FTEID, error) { return a.chooseFTEID(s, v4, v6) },
+		Application: a.knowsApplication(s.Node),
+	}
+	if len(a.cfg.UEPools) > 0 {
+		p.ChooseUE = func(instances, pools []string, v6 bool) (netip.Prefix, error) {
+			return a.chooseUE(s, instances, pools, v6)
+		}
 	}
 	if known := a.cfg.NetworkInstances; len(known) > 0 {
 		p.NetworkInstance = func(name string) bool {

@@ -1,8 +1,6 @@
 package agent
 
 import (
-	"errors"
-	"math/rand/v2"
 	"net/netip"
 	"slices"
 
@@ -35,28 +33,27 @@ func (a *Agent) claim(s *session, next *rules.Set) error {
 }
 
 func (a *Agent) claimLocked(s *session, next *rules.Set) error {
-	for id, r := range next.PDRs {
-		if f := r.PDI.FTEID; f.IsValid() {
-			switch holder := a.fteids[f]; holder {
-			case s:
-			case nil:
-				a.holdLocked(s, f)
-			default:
-				return &conflict{pfcp.RuleFailure(ie.FTEID, ie.RuleIDTypePDR, uint32(id), "F-TEID %s %#x belongs to session %#x", f.Addr, f.TEID, holder.UPSEID),
-					holder, holder.Node == s.Node}
-			}
+	for id, f := range next.FTEIDs() {
+		switch holder := a.fteids[f]; holder {
+		case s:
+		case nil:
+			a.holdLocked(s, f)
+		default:
+			return &conflict{pfcp.RuleFailure(ie.FTEID, ie.RuleIDTypePDR, uint32(id), "F-TEID %s %#x belongs to session %#x", f.Addr, f.TEID, holder.UPSEID),
+				holder, holder.Node == s.Node}
 		}
-		if u := r.PDI.UEAddress; u.IsValid() {
-			switch holder := a.ues[u]; holder {
-			case s:
-			case nil:
-				a.ues[u] = s
-				s.ues = append(s.ues, u)
-				s.instance = r.PDI.NetworkInstance
-			default:
-				return &conflict{pfcp.RuleFailure(ie.UEIPAddress, ie.RuleIDTypePDR, uint32(id), "UE IP address %s belongs to session %#x", u, holder.UPSEID),
-					holder, holder.Node == s.Node && holder.instance == r.PDI.NetworkInstance}
-			}
+	}
+	for id, u := range next.UEs() {
+		instance := next.InstanceOf(id)
+		switch holder := a.ues[u]; holder {
+		case s:
+			s.instance = instance
+		case nil:
+			a.holdUELocked(s, u)
+			s.instance = instance
+		default:
+			return &conflict{pfcp.RuleFailure(ie.UEIPAddress, ie.RuleIDTypePDR, uint32(id), "UE IP address %s belongs to session %#x", u, holder.UPSEID),
+				holder, holder.Node == s.Node && holder.instance == instance}
 		}
 	}
 	return nil
@@ -67,6 +64,11 @@ func (a *Agent) holdLocked(s *session, f rules.FTEID) {
 	s.fteids = append(s.fteids, f)
 }
 
+func (a *Agent) holdUELocked(s *session, u netip.Prefix) {
+	a.ues[u] = s
+	s.ues = append(s.ues, u)
+}
+
 // trim gives back what the rules in force do not need.
 func (a *Agent) trim(s *session, inForce *rules.Set) {
 	a.mu.Lock()
@@ -75,26 +77,23 @@ func (a *Agent) trim(s *session, inForce *rules.Set) {
 }
 
 func (a *Agent) trimLocked(s *session, inForce *rules.Set) {
-	needs := func(f func(*rules.PDR) bool) bool {
-		if inForce != nil {
-			for _, r := range inForce.PDRs {
-				if f(r) {
-					return true
-				}
-			}
-		}
-		return false
+	if inForce == nil {
+		inForce = &rules.Set{}
 	}
 	s.fteids = slices.DeleteFunc(s.fteids, func(f rules.FTEID) bool {
-		if needs(func(r *rules.PDR) bool { return r.PDI.FTEID == f }) {
-			return false
+		for _, needed := range inForce.FTEIDs() {
+			if needed == f {
+				return false
+			}
 		}
 		delete(a.fteids, f)
 		return true
 	})
-	s.ues = slices.DeleteFunc(s.ues, func(u netip.Addr) bool {
-		if needs(func(r *rules.PDR) bool { return r.PDI.UEAddress == u }) {
-			return false
+	s.ues = slices.DeleteFunc(s.ues, func(u netip.Prefix) bool {
+		for _, needed := range inForce.UEs() {
+			if needed == u {
+				return false
+			}
 		}
 		delete(a.ues, u)
 		return true
@@ -111,36 +110,21 @@ func (a *Agent) tunnelsLocked(s *session, old, next *rules.Set) {
 			continue
 		}
 		for _, r := range change.set.FARs {
-			if !r.Tunnel.IsValid() {
+			tunnel := r.Outer.Tunnel()
+			if !tunnel.IsValid() {
 				continue
 			}
-			users := a.tunnels[r.Tunnel]
+			users := a.tunnels[tunnel]
 			if users == nil {
 				users = map[*session]int{}
-				a.tunnels[r.Tunnel] = users
+				a.tunnels[tunnel] = users
 			}
 			if users[s] += change.by; users[s] == 0 {
 				delete(users, s)
 			}
 			if len(users) == 0 {
-				delete(a.tunnels, r.Tunnel)
+				delete(a.tunnels, tunnel)
 			}
 		}
 	}
-}
-
-// chooseFTEID allocates an F-TEID for the session (CH). TEIDs chosen here have their highest bit
-// set and are random below, so that they seldom meet those that SMFs count up from 1; where they
-// do, claim refuses the SMF's.
-func (a *Agent) chooseFTEID(s *session) (rules.FTEID, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for range 64 {
-		f := rules.FTEID{Addr: a.defaultN3(), TEID: rand.Uint32() | 1<<31}
-		if a.fteids[f] == nil {
-			a.holdLocked(s, f)
-			return f, nil
-		}
-	}
-	return rules.FTEID{}, errors.New("no TEID is free")
 }

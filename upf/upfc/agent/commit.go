@@ -8,7 +8,6 @@ import (
 
 	"github.com/wmnsk/go-pfcp/ie"
 
-	"core5g.dev/core5g/upf/abi"
 	"core5g.dev/core5g/upf/upfc/compile"
 	"core5g.dev/core5g/upf/upfc/dataplane"
 	"core5g.dev/core5g/upf/upfc/pfcp"
@@ -23,7 +22,10 @@ import (
 func (a *Agent) commit(conn *dataplane.Conn, s *session, c *rules.Change) (reports []usage.Report, additional int, err error) {
 	next := s.Session
 	next.Rules = c.Next
-	next.QERSlots, next.Meters = maps.Clone(s.QERSlots), maps.Clone(s.Meters)
+	next.QERSlots, next.GBRSlots, next.Meters = maps.Clone(s.QERSlots), maps.Clone(s.GBRSlots), maps.Clone(s.Meters)
+	if next.GBRSlots == nil {
+		next.GBRSlots = map[uint32]uint32{}
+	}
 	if next.QERSlots == nil {
 		next.QERSlots = map[uint32]uint32{}
 	}
@@ -69,7 +71,14 @@ func (a *Agent) commit(conn *dataplane.Conn, s *session, c *rules.Change) (repor
 		return nil, 0, err
 	}
 	t := dataplane.NewBatch()
+<<<<<<< working
+	if c.DropBuffered { // before the new rules could let it go
+		t.DropBuffered(s.index)
+	}
+	if c.Rules || unblocked {
+=======
 	if c.Rules {
+>>>>>>> usage
 		p.add(t)
 	} else {
 		t.State(s.index, p.blob)
@@ -82,11 +91,8 @@ func (a *Agent) commit(conn *dataplane.Conn, s *session, c *rules.Change) (repor
 			t.Arm(arm)
 		}
 	}
-	for _, tunnel := range c.EndMarkers {
-		t.EndMarker(abi.EndMarker{
-			PeerAddr: abi.AddrOf(tunnel.Addr), Teid: tunnel.TEID, PeerPort: 2152, Ohc: abi.OhcGtpu4,
-			LocalAddr: abi.AddrOf(compile.Local(s.Rules, rules.Access, a.defaultN3())),
-		})
+	for i := range c.EndMarkers {
+		t.EndMarker(compile.EndMarker(s.Rules, &c.EndMarkers[i], rules.Access, a.ownN3()))
 	}
 	if err := conn.Transact(t); err != nil {
 		return nil, 0, a.refusal(err)
@@ -120,15 +126,30 @@ func (a *Agent) takeSlots(conn *dataplane.Conn, old, next *state.Session, remove
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	maps.DeleteFunc(next.QERSlots, func(id, _ uint32) bool { return next.Rules.QERs[id] == nil })
+<<<<<<< working
+	gbrs := 0
+	for _, r := range next.Rules.QERs {
+		if r.HasGBR {
+			gbrs++
+		}
+	}
+	maps.DeleteFunc(next.GBRSlots, func(id, _ uint32) bool { return next.Rules.QERs[id] == nil || !next.Rules.QERs[id].HasGBR })
+	maps.DeleteFunc(next.Meters, func(id uint32, _ usage.Meter) bool { return next.Rules.URRs[id] == nil })
+=======
 	maps.DeleteFunc(next.Meters, func(id uint32, _ usage.Meter) bool { return slices.Contains(removed, id) })
+>>>>>>> usage
 	// What the old rules use stays taken until they are out of force: packets still count there.
 	p := newPairs(&a.pairs, old)
 	for _, id := range slices.Sorted(maps.Keys(next.Rules.QERs)) {
-		if _, ok := next.QERSlots[id]; ok {
-			continue
+		if _, ok := next.QERSlots[id]; !ok {
+			if slot, ok := p.takeQER(); ok {
+				next.QERSlots[id] = slot
+			}
 		}
-		if slot, ok := p.takeQER(); ok {
-			next.QERSlots[id] = slot
+		if _, ok := next.GBRSlots[id]; !ok && next.Rules.QERs[id].HasGBR {
+			if slot, ok := p.takeQER(); ok {
+				next.GBRSlots[id] = slot
+			}
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(next.Rules.URRs)) {
@@ -145,7 +166,7 @@ func (a *Agent) takeSlots(conn *dataplane.Conn, old, next *state.Session, remove
 		defer a.mu.Unlock()
 		p.undo()
 	}
-	return undo, len(next.QERSlots) == len(next.Rules.QERs) && len(next.Meters) == len(next.Rules.URRs)
+	return undo, len(next.QERSlots) == len(next.Rules.QERs) && len(next.GBRSlots) == gbrs && len(next.Meters) == len(next.Rules.URRs)
 }
 
 func (a *Agent) giveSlots(old, next *state.Session) {

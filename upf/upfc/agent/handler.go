@@ -36,9 +36,15 @@ func (a *Agent) Handle(ctx context.Context, m *pfcp.Message) *pfcp.Answer {
 		seid, ies, err = a.twice(ctx, m, a.modify)
 	case message.MsgTypeSessionDeletionRequest:
 		seid, ies, err = a.twice(ctx, m, a.delete)
-	case message.MsgTypeSessionSetDeletionRequest, message.MsgTypeNodeReportRequest:
+	case message.MsgTypePFDManagementRequest:
 		node = true
-		err = &pfcp.Reject{Cause: ie.CauseServiceNotSupported, Detail: "message is not supported"}
+		err = a.pfdManagement(ctx, m)
+	case message.MsgTypeSessionSetDeletionRequest:
+		node = true
+		err = a.sessionSetDeletion(ctx, m)
+	case message.MsgTypeNodeReportRequest: // it is the UP function that sends these
+		node = true
+		err = &pfcp.Reject{Cause: ie.CauseServiceNotSupported, Detail: "a CP function reports nothing to a UP function"}
 	default:
 		err = &pfcp.Reject{Cause: ie.CauseServiceNotSupported, Detail: "message is not supported"}
 	}
@@ -82,15 +88,18 @@ func nodeOf(m *pfcp.Message) (string, error) {
 	return e.NodeID()
 }
 
-// fseid reads a CP F-SEID.
-func fseid(e *pfcp.Element) (uint64, netip.Addr, error) {
-	f, err := e.IE().FSEID()
+// fseid reads a CP F-SEID: the SEID, and the address of the IP version in which we speak PFCP.
+func (a *Agent) fseid(e *pfcp.Element) (uint64, netip.Addr, error) {
+	seid, v4, v6, err := e.FSEID()
 	if err != nil {
-		return 0, netip.Addr{}, &pfcp.Reject{Cause: ie.CauseInvalidLength, Offending: e.Type, Detail: "F-SEID is cut short"}
+		return seid, netip.Addr{}, err
 	}
-	addr, ok := netip.AddrFromSlice(f.IPv4Address)
-	if !f.HasIPv4() || !ok {
-		return f.SEID, netip.Addr{}, pfcp.Incorrect(e.Type, "CP F-SEID without IPv4 address")
+	addr := v4
+	if a.cfg.PFCP.Listen.Addr().Is6() && v6.IsValid() {
+		addr = v6
 	}
-	return f.SEID, addr, nil
+	if !addr.IsValid() {
+		return seid, netip.Addr{}, pfcp.Incorrect(e.Type, "CP F-SEID without an address of the IP version of this UPF's PFCP")
+	}
+	return seid, addr, nil
 }

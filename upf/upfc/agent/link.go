@@ -187,8 +187,9 @@ func (a *Agent) readBack(conn *dataplane.Conn) error {
 	a.recovery = time.Unix(m.Recovery, 0)
 	a.bootID = conn.Hello().BootId
 	for _, as := range m.Associations {
-		a.associations[as.Node] = &association{Association: as}
+		a.associations[as.Node] = &association{Association: as, over: make(chan struct{})}
 	}
+	a.adoptPFDs(m.PFDs)
 	known := state.Strings{}
 	for _, k := range sessions {
 		s := &state.Session{}
@@ -262,7 +263,7 @@ func (a *Agent) deleteIndexes(conn *dataplane.Conn, indexes []uint32) error {
 // writeMeta stores META.
 func (a *Agent) writeMeta(conn *dataplane.Conn) error {
 	a.mu.Lock()
-	m := state.Meta{Recovery: a.recovery.Unix()}
+	m := state.Meta{Recovery: a.recovery.Unix(), PFDs: a.pfdsToKeep()}
 	for _, as := range a.associations {
 		m.Associations = append(m.Associations, as.Association)
 	}

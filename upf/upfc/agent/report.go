@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"net"
 	"net/netip"
 	"slices"
 	"time"
@@ -321,6 +320,13 @@ func (e *events) ErrorIndication(peer netip.Addr, teid uint32) {
 	}
 }
 
+func remoteFTEID(f rules.FTEID) *ie.IE {
+	if f.Addr.Is6() {
+		return fteidIE(f.TEID, netip.Addr{}, f.Addr)
+	}
+	return fteidIE(f.TEID, f.Addr, netip.Addr{})
+}
+
 func (a *Agent) errorIndication(s *session, f rules.FTEID) {
 	s.mu.Lock()
 	gone, to, seid := s.gone, netip.AddrPortFrom(s.CPAddr, pfcp.Port), s.CPSEID
@@ -330,6 +336,6 @@ func (a *Agent) errorIndication(s *session, f rules.FTEID) {
 	}
 	<-a.serving
 	err := a.report(to, seid, "error_indication", ie.NewReportType(0, 1, 0, 0),
-		ie.NewErrorIndicationReport(ie.NewFTEID(0x01, f.TEID, net.IP(f.Addr.AsSlice()), nil, 0)))
+		ie.NewErrorIndicationReport(remoteFTEID(f)))
 	a.dropForgotten(s, err)
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"net"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -71,7 +71,7 @@ func (a *Agent) establishOnce(ctx context.Context, m *pfcp.Message) (uint64, []*
 	if e == nil {
 		return 0, nil, missing(m, ie.FSEID)
 	}
-	cpSEID, cpAddr, err := fseid(e)
+	cpSEID, cpAddr, err := a.fseid(e)
 	if err != nil {
 		return cpSEID, nil, err
 	}
@@ -93,8 +93,8 @@ func (a *Agent) establishOnce(ctx context.Context, m *pfcp.Message) (uint64, []*
 	if e := m.Elements.First(ie.PDNType); e != nil {
 		if v, err := e.Uint8(); err != nil {
 			return cpSEID, nil, err
-		} else if v &= 7; v != 1 && v != 3 { // IPv4, IPv4v6 (whose PDRs then name an IPv4 address)
-			return cpSEID, nil, &pfcp.Reject{Cause: ie.CauseServiceNotSupported, Offending: ie.PDNType, Detail: "only IPv4 sessions are supported"}
+		} else if v &= 7; v > pdnTypeIPv4v6 || v == 0 {
+			return cpSEID, nil, &pfcp.Reject{Cause: ie.CauseServiceNotSupported, Offending: ie.PDNType, Detail: "only IPv4, IPv6 and IPv4v6 sessions are supported"}
 		}
 	}
 	conn, err := a.dataplane(ctx)
@@ -110,7 +110,10 @@ func (a *Agent) establishOnce(ctx context.Context, m *pfcp.Message) (uint64, []*
 	if err := a.register(s); err != nil {
 		return cpSEID, nil, err
 	}
-	change, err := rules.Plan(s.Rules, m.Elements, a.policy(s))
+	var change *rules.Change
+	if s.CSIDs, err = rules.CSIDs(m.Elements); err == nil {
+		change, err = rules.Plan(s.Rules, m.Elements, a.policy(s))
+	}
 	if err == nil {
 		_, _, err = a.commit(conn, s, change)
 	}
@@ -120,18 +123,63 @@ func (a *Agent) establishOnce(ctx context.Context, m *pfcp.Message) (uint64, []*
 		return cpSEID, nil, err
 	}
 	a.log.Info("session established", "seid", hex(s.UPSEID), "cpSEID", hex(cpSEID), "node", node, "ue", s.Rules.UEAddress(), "pdrs", len(s.Rules.PDRs))
-	up := net.IP(a.cfg.PFCP.Advertise.AsSlice())
-	return cpSEID, append([]*ie.IE{ie.NewFSEID(s.UPSEID, up, nil)}, createdPDRs(s, change)...), nil
+	return cpSEID, append([]*ie.IE{a.upFSEID(s)}, created(s, change)...), nil
 }
 
-// createdPDRs answers the F-TEIDs that were chosen here.
-func createdPDRs(s *session, c *rules.Change) []*ie.IE {
+// pdnTypeIPv4v6 is the last PDN Type (TS 29.244 8.2.79) that is about IP.
+const pdnTypeIPv4v6 = 3
+
+func (a *Agent) upFSEID(s *session) *ie.IE {
+	up := a.cfg.PFCP.Advertise
+	if up.Is6() {
+		return ie.NewFSEID(s.UPSEID, nil, up.AsSlice())
+	}
+	return ie.NewFSEID(s.UPSEID, up.AsSlice(), nil)
+}
+
+// created answers what was chosen here: F-TEIDs and UE addresses of PDRs and Traffic Endpoints.
+func created(s *session, c *rules.Change) []*ie.IE {
 	var out []*ie.IE
 	for _, id := range c.Chosen {
-		f := s.Rules.PDRs[id].PDI.FTEID
-		out = append(out, ie.NewCreatedPDR(ie.NewPDRID(id), ie.NewFTEID(0x01, f.TEID, net.IP(f.Addr.AsSlice()), nil, 0)))
+		out = append(out, ie.NewCreatedPDR(append([]*ie.IE{ie.NewPDRID(id)}, chosen(&s.Rules.PDRs[id].PDI.Match)...)...))
+	}
+	for _, id := range c.ChosenEndpoints {
+		out = append(out, ie.NewCreatedTrafficEndpoint(append([]*ie.IE{ie.NewTrafficEndpointID(id)}, chosen(&s.Rules.Endpoints[id].Match)...)...))
 	}
 	return out
+}
+
+func chosen(m *rules.Match) []*ie.IE {
+	var out []*ie.IE
+	if m.Chosen {
+		f := m.FTEID
+		if !f.IsValid() {
+			f = m.FTEID6
+		}
+		out = append(out, fteidIE(f.TEID, m.FTEID.Addr, m.FTEID6.Addr))
+	}
+	if m.UEChosen {
+		flags, text4, text6 := uint8(0), "", ""
+		if m.UEAddress.IsValid() {
+			flags, text4 = flags|0x02, m.UEAddress.String()
+		}
+		if m.UEPrefix.IsValid() {
+			flags, text6 = flags|0x01, m.UEPrefix.Addr().String()
+		}
+		out = append(out, ie.NewUEIPAddress(flags, text4, text6, 0, 0))
+	}
+	return out
+}
+
+func fteidIE(teid uint32, v4, v6 netip.Addr) *ie.IE {
+	flags := uint8(0)
+	if v4.IsValid() {
+		flags |= 0x01
+	}
+	if v6.IsValid() {
+		flags |= 0x02
+	}
+	return ie.NewFTEID(flags, teid, v4.AsSlice(), v6.AsSlice(), 0)
 }
 
 // find locks the session of a request.
@@ -178,7 +226,7 @@ func (a *Agent) modify(ctx context.Context, m *pfcp.Message) (uint64, []*ie.IE, 
 	defer s.mu.Unlock()
 	newSEID, newAddr := s.CPSEID, s.CPAddr
 	if e := m.Elements.First(ie.FSEID); e != nil {
-		if newSEID, newAddr, err = fseid(e); err != nil {
+		if newSEID, newAddr, err = a.fseid(e); err != nil {
 			return seid, nil, err
 		}
 	}
@@ -187,16 +235,36 @@ func (a *Agent) modify(ctx context.Context, m *pfcp.Message) (uint64, []*ie.IE, 
 		a.trim(s, s.Rules)
 		return seid, nil, err
 	}
+<<<<<<< working
+	sets, err := rules.CSIDs(m.Elements)
+	if err != nil {
+		a.trim(s, s.Rules)
+		return seid, nil, err
+	}
+	if len(sets) == 0 {
+		sets = s.CSIDs
+	}
+	oldSEID, oldAddr, oldSets := s.CPSEID, s.CPAddr, s.CSIDs
+	s.CPSEID, s.CPAddr, s.CSIDs = newSEID, newAddr, sets
+	reports, err := a.commit(conn, s, change)
+=======
 	oldSEID, oldAddr := s.CPSEID, s.CPAddr
 	s.CPSEID, s.CPAddr = newSEID, newAddr
 	reports, additional, err := a.commit(conn, s, change)
+>>>>>>> usage
 	if err != nil {
-		s.CPSEID, s.CPAddr = oldSEID, oldAddr
+		s.CPSEID, s.CPAddr, s.CSIDs = oldSEID, oldAddr, oldSets
 		return seid, nil, err
 	}
 	a.log.Debug("session modified", "seid", hex(s.UPSEID), "pdrs", len(s.Rules.PDRs), "reports", len(reports))
+<<<<<<< working
+	ies := created(s, change)
+	for i := range reports {
+		ies = append(ies, reports[i].IE(ie.UsageReportWithinSessionModificationResponse))
+=======
 	ies := append(createdPDRs(s, change), s.usageReports(reports, additional, ie.UsageReportWithinSessionModificationResponse)...)
 	for range reports {
+>>>>>>> usage
 		a.rec.Report("usage")
 	}
 	return newSEID, ies, nil

@@ -34,7 +34,7 @@ type session struct {
 
 	// What it holds in the agent's tables; under the agent's lock.
 	fteids   []rules.FTEID
-	ues      []netip.Addr
+	ues      []netip.Prefix
 	instance string // network instance of the UE addresses
 }
 
@@ -97,7 +97,12 @@ func encode(a *Agent, index uint32, st *state.Session) (*put, error) {
 		urrSlots[id] = m.Slot
 	}
 	c, err := compile.Compile(compile.Input{
+<<<<<<< working
+		Rules: st.Rules, QERSlots: st.QERSlots, GBRSlots: st.GBRSlots, URRSlots: urrSlots, Exhausted: exhausted,
+		Applications: a.applications(st.Node), Local: a.ownN3(),
+=======
 		Rules: st.Rules, QERSlots: st.QERSlots, URRSlots: urrSlots, Local: a.defaultN3(),
+>>>>>>> usage
 	})
 	if err != nil {
 		return nil, err
@@ -109,7 +114,20 @@ func encode(a *Agent, index uint32, st *state.Session) (*put, error) {
 	return p, nil
 }
 
-func (a *Agent) defaultN3() netip.Addr { return a.cfg.N3.Endpoints[0].Addr() }
+// ownN3 are the GTP-U addresses from which the UPF sends where a session has none of its own.
+func (a *Agent) ownN3() compile.Addresses {
+	var own compile.Addresses
+	for _, e := range a.cfg.N3.Endpoints {
+		if into := &own.V4; e.Addr().Is4() {
+			if !into.IsValid() {
+				*into = e.Addr()
+			}
+		} else if !own.V6.IsValid() {
+			own.V6 = e.Addr()
+		}
+	}
+	return own
+}
 
 // register makes a new session known, so that a replay sees it from the moment at which upf-u may.
 // The caller holds s.mu.

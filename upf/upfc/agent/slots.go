@@ -88,6 +88,9 @@ func newPairs(all *slots, s *state.Session) *pairs {
 	for _, slot := range s.QERSlots {
 		p.qers[slot] = true
 	}
+	for _, slot := range s.GBRSlots {
+		p.qers[slot] = true
+	}
 	for _, m := range s.Meters {
 		p.urrs[m.Slot] = true
 	}
@@ -126,6 +129,9 @@ func (p *pairs) undo() {
 func pairsOf(s *state.Session) map[uint32]bool {
 	out := map[uint32]bool{}
 	for _, slot := range s.QERSlots {
+		out[slot/abi.LineSlots] = true
+	}
+	for _, slot := range s.GBRSlots {
 		out[slot/abi.LineSlots] = true
 	}
 	for _, m := range s.Meters {

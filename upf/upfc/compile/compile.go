@@ -3,9 +3,6 @@ package compile
 import (
 	"cmp"
 	"fmt"
-	"maps"
-	"math"
-	"net"
 	"net/netip"
 	"slices"
 
@@ -16,17 +13,30 @@ import (
 	"core5g.dev/core5g/upf/upfc/rules"
 )
 
-// gtpuPort is the peer's (TS 29.281 4.4.2).
-const gtpuPort = 2152
-
 // Input is all that the outcome depends on.
 type Input struct {
+<<<<<<< working
+	Rules     *rules.Set
+	QERSlots  map[uint32]uint32 // by QER ID
+	GBRSlots  map[uint32]uint32 // by QER ID, of those with a GBR
+	URRSlots  map[uint32]uint32 // by URR ID
+	Exhausted map[uint32]bool   // URRs whose quota is used up: their PDRs drop
+	// Applications gives the flows that PFD management provided for an Application ID. One that is
+	// not known any more matches nothing.
+	Applications func(id string) []rules.Flow
+	Local        Addresses
+=======
 	Rules    *rules.Set
 	QERSlots map[uint32]uint32 // by QER ID
 	URRSlots map[uint32]uint32 // by URR ID
 	// Local is the outer source address for a session that has no local F-TEID of its own.
 	Local netip.Addr
+>>>>>>> usage
 }
+
+// Addresses are the UPF's own, by IP version: the outer source for a session that has no local
+// F-TEID of the version.
+type Addresses struct{ V4, V6 netip.Addr }
 
 // Session is what a SESSION_PUT carries.
 type Session struct {
@@ -46,6 +56,14 @@ func (s *Session) Size() int {
 		len(abi.Bytes(s.URRs)) + len(abi.Bytes(s.BARs)) + len(abi.Bytes(s.SDFs)) + len(abi.Bytes(s.SDF6s)) + len(s.Text)
 }
 
+<<<<<<< working
+// index is a sort of rule in the order in which its array has them.
+type index[K cmp.Ordered] []K
+
+func indexOf[K cmp.Ordered, V any](m map[K]V) index[K] {
+	if len(m) == 0 {
+		return nil
+=======
 // Compile refuses, with a *pfcp.Reject, only what is too big for upf-u.
 func Compile(in Input) (*Session, error) {
 	s := &Session{}
@@ -120,63 +138,53 @@ func Compile(in Input) (*Session, error) {
 		if len(s.PDRs) > abi.SessionPdrs {
 			return nil, tooBig(r, fmt.Sprintf("more than %d PDRs in a session", abi.SessionPdrs))
 		}
+>>>>>>> usage
 	}
-	if len(s.FARs) > abi.SessionFars {
-		return nil, &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable, Detail: "too many FARs in a session"}
+	ids := make(index[K], 0, len(m))
+	for id := range m {
+		ids = append(ids, id)
 	}
-	return s, nil
+	slices.Sort(ids)
+	return ids
 }
 
-func tooBig(r *rules.PDR, detail string) error {
-	return &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable,
-		Rule: &pfcp.RuleRef{Type: ie.RuleIDTypePDR, ID: uint32(r.ID)}, Detail: detail}
+// at is where a rule is in its array; UPF_NONE16 when it is not there.
+func (x index[K]) at(id K) uint16 {
+	i, ok := slices.BinarySearch(x, id)
+	if !ok {
+		return abi.None16
+	}
+	return uint16(i)
 }
 
-func far(in Input, r *rules.FAR) abi.Far {
-	f := abi.Far{FarId: r.ID, Action: r.Action, DestinationInterface: r.Destination, Bar: abi.None16}
-	if r.HasToS {
-		f.Flags |= abi.FarTos
-		f.Tos, f.TosMask = r.ToS&r.ToSMask, r.ToSMask
-	}
-	if r.Tunnel.IsValid() {
-		f.Ohc = abi.OhcGtpu4
-		f.PeerAddr, f.Teid, f.PeerPort = abi.AddrOf(r.Tunnel.Addr), r.Tunnel.TEID, gtpuPort
-		f.LocalAddr = abi.AddrOf(Local(in.Rules, r.Destination, in.Local))
-	}
-	return f
+// compiler is one run of Compile.
+type compiler struct {
+	in      Input
+	out     *Session
+	fars    index[uint32]
+	qers    index[uint32]
+	urrs    index[uint32]
+	bars    index[uint8]
+	ue4     netip.Addr
+	ue6     netip.Prefix
+	blocked int // index of the FAR that stands in where a quota is exhausted; -1: not there yet
 }
 
-// Local is the outer source address towards an interface: the session's own F-TEID there, else any
-// of its F-TEIDs, else the given one.
-func Local(set *rules.Set, towards uint8, otherwise netip.Addr) netip.Addr {
-	local, best := otherwise, math.MaxInt
-	for id, r := range set.PDRs {
-		if !r.PDI.FTEID.IsValid() {
-			continue
-		}
-		rank := int(id) // the lowest PDR ID, so that the outcome is the same each time
-		if r.PDI.SourceInterface != towards {
-			rank += 1 << 16
-		}
-		if rank < best {
-			local, best = r.PDI.FTEID.Addr, rank
-		}
+// Compile refuses, with a *pfcp.Reject, only what is too big for upf-u.
+func Compile(in Input) (*Session, error) {
+	r := in.Rules
+	c := &compiler{
+		in: in, fars: indexOf(r.FARs), qers: indexOf(r.QERs), urrs: indexOf(r.URRs), bars: indexOf(r.BARs),
+		ue4: r.UEAddress(), ue6: r.UEPrefix(), blocked: -1,
+		out: &Session{
+			PDRs: make([]abi.Pdr, 0, len(r.PDRs)), FARs: make([]abi.Far, 0, len(r.FARs)),
+			QERs: make([]abi.Qer, 0, len(r.QERs)), URRs: make([]abi.Urr, 0, len(r.URRs)),
+		},
 	}
-	return local
-}
-
-func qer(in Input, r *rules.QER) abi.Qer {
-	q := abi.Qer{QerId: r.ID, Slot: in.QERSlots[r.ID], Qfi: r.QFI}
-	if r.ULClosed {
-		q.Flags |= abi.QerGateUlClosed
-	}
-	if r.DLClosed {
-		q.Flags |= abi.QerGateDlClosed
-	}
-	if r.HasMBR {
-		q.Flags |= abi.QerMbr
-		q.MbrUl, q.MbrDl = r.MBRUL, r.MBRDL
-	}
+<<<<<<< working
+	for _, id := range c.bars {
+		c.out.BARs = append(c.out.BARs, bar(r.BARs[id]))
+=======
 	return q
 }
 
@@ -200,50 +208,37 @@ func appendSDF(list []abi.Sdf, f rules.SDFFilter, ue netip.Addr) []abi.Sdf {
 	if f.HasToS {
 		base.Flags |= abi.SdfTos
 		base.Tos, base.TosMask = f.ToS&f.ToSMask, f.ToSMask
+>>>>>>> usage
 	}
-	if f.HasSPI {
-		base.Flags |= abi.SdfSpi
-		base.Spi = f.SPI
+	if err := c.allFARs(); err != nil {
+		return nil, err
 	}
-	if f.Flow == nil {
-		return append(list, base)
+	for _, id := range c.qers {
+		c.out.QERs = append(c.out.QERs, c.qer(r.QERs[id]))
 	}
-	if f.Flow.HasProtocol {
-		base.Flags |= abi.SdfProto
-		base.Proto = f.Flow.Protocol
+	for _, id := range c.urrs {
+		c.out.URRs = append(c.out.URRs, c.urr(r.URRs[id]))
 	}
-	base.RemoteAddrBe, base.RemoteMaskBe = addrMask(f.Flow.Remote, ue)
-	base.LocalAddrBe, base.LocalMaskBe = addrMask(f.Flow.Local, ue)
-	if len(f.Flow.Remote.Ports)+len(f.Flow.Local.Ports) > 0 {
-		base.Flags |= abi.SdfPorts
+	// TS 29.244 8.2.11: the lowest precedence value is tried first.
+	order := make([]*rules.PDR, 0, len(r.PDRs))
+	for _, p := range r.PDRs {
+		order = append(order, p)
 	}
-	every := []rules.PortRange{{Low: 0, High: math.MaxUint16}}
-	for _, remote := range either(f.Flow.Remote.Ports, every) {
-		for _, local := range either(f.Flow.Local.Ports, every) {
-			e := base
-			e.RemotePortLo, e.RemotePortHi = remote.Low, remote.High
-			e.LocalPortLo, e.LocalPortHi = local.Low, local.High
-			list = append(list, e)
+	slices.SortFunc(order, func(a, b *rules.PDR) int {
+		return cmp.Or(cmp.Compare(a.Precedence, b.Precedence), cmp.Compare(a.ID, b.ID))
+	})
+	for _, p := range order {
+		if err := c.pdr(p); err != nil {
+			return nil, err
 		}
 	}
-	return list
+	if len(c.out.FARs) > abi.SessionFars {
+		return nil, &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable, Detail: "too many FARs and duplicates in a session"}
+	}
+	return c.out, nil
 }
 
-func either(a, b []rules.PortRange) []rules.PortRange {
-	if len(a) > 0 {
-		return a
-	}
-	return b
-}
-
-func addrMask(side rules.Side, ue netip.Addr) (addr, mask uint32) {
-	p := side.Prefix
-	if side.Assigned && ue.IsValid() {
-		p = netip.PrefixFrom(ue, 32)
-	}
-	if !p.IsValid() {
-		return 0, 0
-	}
-	m := [4]byte(net.CIDRMask(p.Bits(), 32))
-	return abi.AddrBe(p.Addr()), abi.AddrBe(netip.AddrFrom4(m))
+func tooBig(r *rules.PDR, format string, args ...any) error {
+	return &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable,
+		Rule: &pfcp.RuleRef{Type: ie.RuleIDTypePDR, ID: uint32(r.ID)}, Detail: fmt.Sprintf(format, args...)}
 }

@@ -25,20 +25,21 @@ type session struct{ in Input }
 
 func makeSession() *session {
 	set := rules.NewSet()
-	set.FARs[1] = &rules.FAR{ID: 1, Action: rules.Forward, Destination: rules.Core}
-	set.FARs[2] = &rules.FAR{ID: 2, Action: rules.Forward, Destination: rules.Access, Tunnel: rules.FTEID{Addr: addr("172.30.3.100"), TEID: 0x100}}
-	return &session{Input{Rules: set, QERSlots: map[uint32]uint32{}, URRSlots: map[uint32]uint32{}, Local: addr("172.30.3.31")}}
+	set.FARs[1] = &rules.FAR{ID: 1, Action: rules.Forward, Forwarding: rules.Forwarding{Destination: rules.Core}}
+	set.FARs[2] = &rules.FAR{ID: 2, Action: rules.Forward, Forwarding: rules.Forwarding{Destination: rules.Access,
+		Outer: rules.Outer{Kind: abi.OhcGtpu4, Addr: addr("172.30.3.100"), TEID: 0x100}}}
+	return &session{Input{Rules: set, QERSlots: map[uint32]uint32{}, URRSlots: map[uint32]uint32{}, Local: Addresses{V4: addr("172.30.3.31"), V6: addr("2001:db8:3::31")}}}
 }
 
 func (s *session) uplink(id uint16, precedence uint32, filters ...string) *session {
-	s.in.Rules.PDRs[id] = &rules.PDR{ID: id, Precedence: precedence, FAR: 1, RemoveGTPU: true,
-		PDI: rules.PDI{SourceInterface: rules.Access, FTEID: rules.FTEID{Addr: addr("172.30.3.16"), TEID: 7}, Filters: parse(filters)}}
+	s.in.Rules.PDRs[id] = &rules.PDR{ID: id, Precedence: precedence, FAR: 1, Removes: true,
+		PDI: rules.PDI{SourceInterface: rules.Access, Match: rules.Match{FTEID: rules.FTEID{Addr: addr("172.30.3.16"), TEID: 7}}, Filters: parse(filters)}}
 	return s
 }
 
 func (s *session) downlink(id uint16, precedence uint32, filters ...string) *session {
 	s.in.Rules.PDRs[id] = &rules.PDR{ID: id, Precedence: precedence, FAR: 2,
-		PDI: rules.PDI{SourceInterface: rules.Core, UEAddress: addr("10.45.0.1"), Filters: parse(filters)}}
+		PDI: rules.PDI{SourceInterface: rules.Core, Match: rules.Match{UEAddress: addr("10.45.0.1")}, Filters: parse(filters)}}
 	return s
 }
 

@@ -22,6 +22,7 @@ type Config struct {
 	Dataplane        Dataplane `yaml:"dataplane"`
 	N3               N3        `yaml:"n3"`
 	NetworkInstances []string  `yaml:"networkInstances"`
+	UEPools          []Pool    `yaml:"uePools"`
 	Metrics          Listen    `yaml:"metrics"`
 	Health           Listen    `yaml:"health"`
 	Control          Control   `yaml:"control"`
@@ -30,9 +31,12 @@ type Config struct {
 
 // PFCP says where N4 is served and how our own requests are repeated.
 type PFCP struct {
-	Listen     netip.AddrPort `yaml:"listen"`
-	Advertise  netip.Addr     `yaml:"advertise"` // in UP F-SEID: a Service's ClusterIP, or our own
-	Retransmit Retransmit     `yaml:"retransmit"`
+	Listen    netip.AddrPort `yaml:"listen"`
+	Advertise netip.Addr     `yaml:"advertise"` // in UP F-SEID: a Service's ClusterIP, or our own
+	// Peers are CP functions with which we set up the association ourselves: addresses or FQDNs, with
+	// a port where it is not PFCP's.
+	Peers      []Peer     `yaml:"peers"`
+	Retransmit Retransmit `yaml:"retransmit"`
 	// DataplaneWait bounds how long a session request waits for an absent upf-u.
 	DataplaneWait time.Duration `yaml:"dataplaneWait"`
 }
@@ -60,7 +64,7 @@ type N3 struct {
 	Endpoints []Endpoint `yaml:"endpoints"`
 }
 
-// Endpoint is a block of IPv4 addresses.
+// Endpoint is a block of addresses.
 type Endpoint struct{ netip.Prefix }
 
 // Listen is a TCP address.
@@ -169,6 +173,9 @@ func (c *Config) complete() error {
 	if len(c.N3.Endpoints) == 0 {
 		return errors.New("n3.endpoints: required: the addresses of the GTP-U endpoint, as upf-u has them")
 	}
+	if err := checkPools(c.UEPools); err != nil {
+		return err
+	}
 	if c.Log.Format != "json" && c.Log.Format != "text" {
 		return fmt.Errorf("log.format: %q is neither json nor text", c.Log.Format)
 	}
@@ -178,15 +185,15 @@ func (c *Config) complete() error {
 // UnmarshalText reads an address, which stands for itself, or a prefix.
 func (e *Endpoint) UnmarshalText(text []byte) error {
 	s := string(text)
-	if !strings.Contains(s, "/") {
-		s += "/32"
-	}
 	p, err := netip.ParsePrefix(s)
+	if a, aErr := netip.ParseAddr(s); aErr == nil {
+		p, err = netip.PrefixFrom(a, a.BitLen()), nil
+	}
 	if err != nil {
 		return fmt.Errorf("n3.endpoints: %q is neither an address nor a prefix", text)
 	}
-	if !p.Addr().Is4() {
-		return fmt.Errorf("n3.endpoints: %s is not IPv4", text)
+	if p.Addr().Is4In6() || strings.Contains(s, "%") {
+		return fmt.Errorf("n3.endpoints: %s is neither an IPv4 nor an IPv6 address", text)
 	}
 	e.Prefix = p.Masked()
 	return nil

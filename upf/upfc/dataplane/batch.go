@@ -78,6 +78,11 @@ func (t *Batch) Meta(blob []byte) {
 	add(t, abi.SessionRef{BlobLen: uint32(len(blob))}, abi.RecMeta, blob)
 }
 
+// DropBuffered forgets the downlink packets of a session that wait.
+func (t *Batch) DropBuffered(index uint32) {
+	add(t, abi.SessionRef{Session: index}, abi.RecDropBuffered)
+}
+
 // Arm asks for an event when a usage counter reaches a volume.
 func (t *Batch) Arm(a abi.UrrArm) { add(t, a, abi.RecUrrArm) }
 

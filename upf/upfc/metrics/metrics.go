@@ -130,7 +130,7 @@ var localKinds = []struct {
 }
 
 var (
-	interfaces = [abi.Ports]string{abi.PortN3: "n3", abi.PortN6: "n6"}
+	interfaces = [abi.Ports]string{abi.PortN3: "n3", abi.PortN6: "n6", abi.PortN9: "n9"}
 	directions = [2]string{abi.Ul: "ul", abi.Dl: "dl"}
 )
 

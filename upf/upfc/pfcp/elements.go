@@ -21,7 +21,14 @@ const maxElements = 8192 // in one message or grouped IE; far above any list tha
 
 // ParseElements splits b. It does not descend into grouped IEs: who knows the type does that.
 func ParseElements(b []byte) (Elements, error) {
-	var list Elements
+	n := 0
+	for rest := b; len(rest) >= 4 && n < maxElements; n++ { // so that the list is made once
+		rest = rest[min(len(rest), 4+int(binary.BigEndian.Uint16(rest[2:]))):]
+	}
+	if n == 0 && len(b) == 0 {
+		return nil, nil
+	}
+	list := make(Elements, 0, n)
 	for len(b) > 0 {
 		if len(b) < 4 {
 			return nil, &Reject{Cause: ie.CauseInvalidLength, Detail: "octets left over that are no IE"}
@@ -77,6 +84,10 @@ func (e *Element) Group() (Elements, error) {
 
 // IE hands the element to go-pfcp's decoders.
 func (e *Element) IE() *ie.IE { return ie.New(e.Type, e.Value) }
+
+// Removes says that an IE of an update takes a parameter away: it is there with length 0 (TS 29.244
+// 5.6.3). It may be asked of a nil Element.
+func (e *Element) Removes(create bool) bool { return e != nil && !create && len(e.Value) == 0 }
 
 func (e *Element) short(n int) error {
 	if len(e.Value) < n {

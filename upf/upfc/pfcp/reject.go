@@ -63,7 +63,17 @@ func RuleFailure(ieType uint16, ruleType uint8, id uint32, format string, args .
 	}
 }
 
+// Causes of TS 29.244 8.2.1 that go-pfcp has no name for.
+const (
+	CauseAllAddressesOccupied  uint8 = 79
+	CauseUnknownPredefinedRule uint8 = 80
+	CauseUnknownApplicationID  uint8 = 81
+)
+
 var causeNames = map[uint8]string{
+	CauseAllAddressesOccupied:               "all_dynamic_addresses_occupied",
+	CauseUnknownPredefinedRule:              "unknown_predefined_rule",
+	CauseUnknownApplicationID:               "unknown_application_id",
 	ie.CauseRequestAccepted:                 "request_accepted",
 	ie.CauseRequestRejected:                 "request_rejected",
 	ie.CauseSessionContextNotFound:          "session_context_not_found",

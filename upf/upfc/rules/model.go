@@ -1,16 +1,15 @@
 package rules
 
 import (
+	"iter"
 	"maps"
 	"net/netip"
 )
 
-// Values of a set are never changed in place: an update puts a changed copy into a cloned set. The
-// cbor keys are part of what upf-u stores for us, so they are never given a second meaning.
+// Values of a set are never changed in place: an update puts a changed copy into a cloned set.
 
 // FTEID is a GTP-U tunnel endpoint: the pair identifies it, since two SMFs may choose the same TEID.
 type FTEID struct {
-	_    struct{} `cbor:",toarray"`
 	Addr netip.Addr
 	TEID uint32
 }
@@ -18,107 +17,104 @@ type FTEID struct {
 // IsValid says whether there is one.
 func (f FTEID) IsValid() bool { return f.Addr.IsValid() }
 
-// Set holds the rules of one session.
+// Set holds the rules of one session. What sort of rule it is, its own file says.
 type Set struct {
-	PDRs map[uint16]*PDR `cbor:"1,keyasint"`
-	FARs map[uint32]*FAR `cbor:"2,keyasint"`
-	QERs map[uint32]*QER `cbor:"3,keyasint"`
-	URRs map[uint32]*URR `cbor:"4,keyasint"`
+	PDRs      map[uint16]*PDR
+	FARs      map[uint32]*FAR
+	QERs      map[uint32]*QER
+	URRs      map[uint32]*URR
+	BARs      map[uint8]*BAR
+	Endpoints map[uint8]*Endpoint
 }
 
 // NewSet is a session without rules.
-func NewSet() *Set {
-	return &Set{PDRs: map[uint16]*PDR{}, FARs: map[uint32]*FAR{}, QERs: map[uint32]*QER{}, URRs: map[uint32]*URR{}}
-}
+func NewSet() *Set { return (&Set{}).Clone() }
 
 // Clone is a set that can be changed without the original noticing.
 func (s *Set) Clone() *Set {
-	c := &Set{PDRs: maps.Clone(s.PDRs), FARs: maps.Clone(s.FARs), QERs: maps.Clone(s.QERs), URRs: maps.Clone(s.URRs)}
-	if c.PDRs == nil {
-		c.PDRs = map[uint16]*PDR{}
+	return &Set{
+		PDRs: clone(s.PDRs), FARs: clone(s.FARs), QERs: clone(s.QERs), URRs: clone(s.URRs),
+		BARs: clone(s.BARs), Endpoints: clone(s.Endpoints),
 	}
-	if c.FARs == nil {
-		c.FARs = map[uint32]*FAR{}
-	}
-	if c.QERs == nil {
-		c.QERs = map[uint32]*QER{}
-	}
-	if c.URRs == nil {
-		c.URRs = map[uint32]*URR{}
-	}
-	return c
 }
 
-// UEAddress is the UE IPv4 address that the session's PDRs name; invalid when none does. (All name
-// the same one: Plan refuses anything else.)
+// clone is never nil.
+func clone[K comparable, V any](m map[K]V) map[K]V {
+	if m == nil {
+		return map[K]V{}
+	}
+	return maps.Clone(m)
+}
+
+// matches are the set's PDIs and Traffic Endpoints, each with the PDR that it stands in; 0 for an
+// endpoint.
+func (s *Set) matches(yield func(pdr uint16, m *Match) bool) {
+	for id, r := range s.PDRs {
+		if !yield(id, &r.PDI.Match) {
+			return
+		}
+	}
+	for _, e := range s.Endpoints {
+		if !yield(0, &e.Match) {
+			return
+		}
+	}
+}
+
+// FTEIDs are the local F-TEIDs of the set, each with a PDR that has it (0: a Traffic Endpoint). One
+// that several PDRs share comes several times.
+func (s *Set) FTEIDs() iter.Seq2[uint16, FTEID] {
+	return func(yield func(uint16, FTEID) bool) {
+		for id, m := range s.matches {
+			if m.FTEID.IsValid() && !yield(id, m.FTEID) || m.FTEID6.IsValid() && !yield(id, m.FTEID6) {
+				return
+			}
+		}
+	}
+}
+
+// UEs are the UE IP addresses and prefixes of the set likewise, an IPv4 address as its /32.
+func (s *Set) UEs() iter.Seq2[uint16, netip.Prefix] {
+	return func(yield func(uint16, netip.Prefix) bool) {
+		for id, m := range s.matches {
+			if m.UEAddress.IsValid() && !yield(id, netip.PrefixFrom(m.UEAddress, 32)) || m.UEPrefix.IsValid() && !yield(id, m.UEPrefix) {
+				return
+			}
+		}
+	}
+}
+
+// InstanceOf is the network instance in which a PDR finds its UE addresses; for PDR 0, which stands
+// for a Traffic Endpoint in what FTEIDs and UEs yield, that of the lowest endpoint with one.
+func (s *Set) InstanceOf(pdr uint16) string {
+	if r := s.PDRs[pdr]; r != nil {
+		return r.PDI.NetworkInstance
+	}
+	for id := range maxEndpoints {
+		if e := s.Endpoints[uint8(id)]; e != nil && (e.UEAddress.IsValid() || e.UEPrefix.IsValid()) {
+			return e.NetworkInstance
+		}
+	}
+	return ""
+}
+
+// UEAddress is the UE IPv4 address of the session; invalid when it has none. (All PDRs name the
+// same one: Plan refuses anything else.)
 func (s *Set) UEAddress() netip.Addr {
-	for _, p := range s.PDRs {
-		if p.PDI.UEAddress.IsValid() {
-			return p.PDI.UEAddress
+	for _, m := range s.matches {
+		if m.UEAddress.IsValid() {
+			return m.UEAddress
 		}
 	}
 	return netip.Addr{}
 }
 
-// PDR is TS 29.244 table 7.5.2.2-1.
-type PDR struct {
-	ID         uint16   `cbor:"1,keyasint"`
-	Precedence uint32   `cbor:"2,keyasint,omitempty"`
-	PDI        PDI      `cbor:"3,keyasint"`
-	RemoveGTPU bool     `cbor:"4,keyasint,omitempty"` // Outer Header Removal
-	FAR        uint32   `cbor:"5,keyasint"`
-	QERs       []uint32 `cbor:"6,keyasint,omitempty"`
-	URRs       []uint32 `cbor:"7,keyasint,omitempty"`
-}
-
-// Source and Destination Interface values (TS 29.244 8.2.2, 8.2.24) that this UPF has.
-const (
-	Access uint8 = 0
-	Core   uint8 = 1
-	N6LAN  uint8 = 2 // treated as Core: there is one N6
-)
-
-// PDI is TS 29.244 table 7.5.2.2-2.
-type PDI struct {
-	SourceInterface uint8       `cbor:"1,keyasint,omitempty"`
-	FTEID           FTEID       `cbor:"2,keyasint"`
-	Chosen          bool        `cbor:"3,keyasint,omitempty"` // the F-TEID was allocated here (CH)
-	NetworkInstance string      `cbor:"4,keyasint,omitempty"`
-	UEAddress       netip.Addr  `cbor:"5,keyasint"`
-	QFIs            []uint8     `cbor:"6,keyasint,omitempty"`
-	Filters         []SDFFilter `cbor:"7,keyasint,omitempty"`
-}
-
-// Apply Action bits that are carried out (TS 29.244 8.2.26).
-const (
-	Drop    uint8 = 0x01
-	Forward uint8 = 0x02
-	Buffer  uint8 = 0x04
-	Notify  uint8 = 0x08 // NOCP
-)
-
-// FAR is TS 29.244 table 7.5.2.3-1.
-type FAR struct {
-	ID              uint32 `cbor:"1,keyasint"`
-	Action          uint8  `cbor:"2,keyasint"`
-	Destination     uint8  `cbor:"3,keyasint,omitempty"`
-	NetworkInstance string `cbor:"4,keyasint,omitempty"`
-	Tunnel          FTEID  `cbor:"5,keyasint"` // Outer Header Creation; invalid when none
-	HasToS          bool   `cbor:"6,keyasint,omitempty"`
-	ToS             uint8  `cbor:"7,keyasint,omitempty"` // Transport Level Marking
-	ToSMask         uint8  `cbor:"8,keyasint,omitempty"`
-}
-
-// QER is TS 29.244 table 7.5.2.5-1. Rates are in bit/s.
-type QER struct {
-	ID       uint32 `cbor:"1,keyasint"`
-	ULClosed bool   `cbor:"2,keyasint,omitempty"`
-	DLClosed bool   `cbor:"3,keyasint,omitempty"`
-	HasMBR   bool   `cbor:"4,keyasint,omitempty"`
-	MBRUL    uint64 `cbor:"5,keyasint,omitempty"`
-	MBRDL    uint64 `cbor:"6,keyasint,omitempty"`
-	HasGBR   bool   `cbor:"7,keyasint,omitempty"`
-	GBRUL    uint64 `cbor:"8,keyasint,omitempty"`
-	GBRDL    uint64 `cbor:"9,keyasint,omitempty"`
-	QFI      uint8  `cbor:"10,keyasint,omitempty"`
+// UEPrefix is its IPv6 prefix likewise.
+func (s *Set) UEPrefix() netip.Prefix {
+	for _, m := range s.matches {
+		if m.UEPrefix.IsValid() {
+			return m.UEPrefix
+		}
+	}
+	return netip.Prefix{}
 }

@@ -14,12 +14,30 @@ import (
 // Policy is what a plan must ask about the world outside of the message.
 type Policy struct {
 	OwnsN3          func(a netip.Addr) bool
+	HasN3           func(v6 bool) bool     // whether the UPF has a GTP-U address of the version
 	NetworkInstance func(name string) bool // nil: every network instance is accepted
-	ChooseFTEID     func() (FTEID, error)
+	// ChooseFTEID allocates one TEID on an address of each version that is asked for.
+	ChooseFTEID func(v4, v6 bool) (FTEID, FTEID, error)
+	// ChooseUE allocates a UE address (as a /32) or prefix from the pool of the first network
+	// instance that has one; pool identities narrow the choice. nil: there are no pools.
+	ChooseUE func(instances, pools []string, v6 bool) (netip.Prefix, error)
+	// Application says whether PFDs are known for an Application ID.
+	Application func(id string) bool
 }
 
 // Change is the outcome of a whole valid message.
 type Change struct {
+<<<<<<< working
+	Next            *Set
+	Rules           bool     // Next differs from what it was made of
+	Chosen          []uint16 // PDRs for which the answer carries a Created PDR
+	ChosenEndpoints []uint8  // Traffic Endpoints for which it carries a Created Traffic Endpoint
+	EndMarkers      []Outer  // tunnels that a path switch leaves (SNDEM)
+	DropBuffered    bool     // DROBU
+	Query           []uint32 // URRs to report now
+	RemovedURRs     []uint32 // URRs to report for the last time
+	QuotaGranted    []uint32 // URRs that were given a Volume Quota
+=======
 	Next        *Set
 	Rules       bool      // Next differs from what it was made of
 	Chosen      []uint16  // PDRs for whose F-TEID the answer carries a Created PDR
@@ -30,14 +48,16 @@ type Change struct {
 	// Query URR Reference of the message
 	HasQueryReference bool
 	QueryReference    uint32
+>>>>>>> usage
 }
 
 type planner struct {
 	policy  Policy
 	base    *Set
 	change  *Change
-	chosen  map[uint8]FTEID // by CHOOSE ID
+	chosen  map[uint8]chosen // by CHOOSE ID
 	filters map[uint32]SDFFilter
+	wanted  []wants
 }
 
 // Plan applies a Session Establishment or Modification Request to base, which it leaves untouched.
@@ -46,11 +66,16 @@ func Plan(base *Set, message pfcp.Elements, policy Policy) (*Change, error) {
 	p := &planner{
 		policy: policy, base: base,
 		change:  &Change{Next: base.Clone()},
-		chosen:  map[uint8]FTEID{},
+		chosen:  map[uint8]chosen{},
 		filters: map[uint32]SDFFilter{},
 	}
 	// Removal first, so that one message can put a new rule in an old one's place.
+<<<<<<< working
+	steps := [...]func(pfcp.Elements) error{p.refuseUnsupported, p.remove, p.create, p.update, p.chooseUEs, p.flags, p.query, p.check}
+	for _, step := range steps {
+=======
 	for _, step := range []func(pfcp.Elements) error{p.remove, p.create, p.update, p.inactivity, p.query, p.check, p.checkURRs} {
+>>>>>>> usage
 		if err := step(message); err != nil {
 			return nil, err
 		}
@@ -58,40 +83,61 @@ func Plan(base *Set, message pfcp.Elements, policy Policy) (*Change, error) {
 	return p.change, nil
 }
 
-// kind is what the four sorts of rules have in common while a message is read.
+// unsupportedRules are sorts of rules that this UPF does not have. One that would be left out
+// without a word would change what the CP function thinks is happening.
+var unsupportedRules = []uint16{
+	ie.CreateMAR, ie.UpdateMAR, ie.RemoveMAR, ie.CreateSRR, ie.UpdateSRR, ie.RemoveSRR, ie.CreateBridgeInfoForTSC,
+	ie.EthernetContextInformation, ie.ProvideATSSSControlInformation, ie.ProvideRDSConfigurationInformation,
+	ie.TSCManagementInformationWithinSessionModificationRequest,
+}
+
+func (p *planner) refuseUnsupported(message pfcp.Elements) error {
+	for i := range message {
+		if t := message[i].Type; slices.Contains(unsupportedRules, t) {
+			return &pfcp.Reject{Cause: ie.CauseServiceNotSupported, Offending: t, Detail: fmt.Sprintf("IE of type %d asks for a feature that is not advertised", t)}
+		}
+	}
+	return nil
+}
+
+// kind is what the sorts of rules have in common while a message is read.
 type kind struct {
 	name                   string
 	id                     uint16 // IE type of the rule's ID
 	create, update, remove uint16 // IE types of the grouped IEs
 	rule                   uint8  // Failed Rule ID type
+	unnamed                bool   // Failed Rule ID has no type for it
 }
 
 var (
-	pdrKind = kind{"PDR", ie.PDRID, ie.CreatePDR, ie.UpdatePDR, ie.RemovePDR, ie.RuleIDTypePDR}
-	farKind = kind{"FAR", ie.FARID, ie.CreateFAR, ie.UpdateFAR, ie.RemoveFAR, ie.RuleIDTypeFAR}
-	qerKind = kind{"QER", ie.QERID, ie.CreateQER, ie.UpdateQER, ie.RemoveQER, ie.RuleIDTypeQER}
-	urrKind = kind{"URR", ie.URRID, ie.CreateURR, ie.UpdateURR, ie.RemoveURR, ie.RuleIDTypeURR}
+	pdrKind      = &kind{"PDR", ie.PDRID, ie.CreatePDR, ie.UpdatePDR, ie.RemovePDR, ie.RuleIDTypePDR, false}
+	farKind      = &kind{"FAR", ie.FARID, ie.CreateFAR, ie.UpdateFAR, ie.RemoveFAR, ie.RuleIDTypeFAR, false}
+	qerKind      = &kind{"QER", ie.QERID, ie.CreateQER, ie.UpdateQER, ie.RemoveQER, ie.RuleIDTypeQER, false}
+	urrKind      = &kind{"URR", ie.URRID, ie.CreateURR, ie.UpdateURR, ie.RemoveURR, ie.RuleIDTypeURR, false}
+	barKind      = &kind{"BAR", ie.BARID, ie.CreateBAR, ie.UpdateBARWithinSessionModificationRequest, ie.RemoveBAR, ie.RuleIDTypeBAR, false}
+	endpointKind = &kind{"Traffic Endpoint", ie.TrafficEndpointID, ie.CreateTrafficEndpoint, ie.UpdateTrafficEndpoint, ie.RemoveTrafficEndpoint, 0, true}
 )
 
+func (k *kind) ref(id uint32) *pfcp.RuleRef {
+	if k.unnamed {
+		return nil
+	}
+	return &pfcp.RuleRef{Type: k.rule, ID: id}
+}
+
 // each calls f for every grouped IE of one type, with the ID of the rule that it is about.
-func each(message pfcp.Elements, ieType uint16, k kind, verb string, f func(id uint32, group pfcp.Elements) error) error {
-	for _, e := range message.All(ieType) {
+func each(message pfcp.Elements, ieType uint16, k *kind, verb string, f func(id uint32, group pfcp.Elements) error) error {
+	for i := range message {
+		e := &message[i]
+		if e.Type != ieType {
+			continue
+		}
 		group, err := e.Group()
 		if err != nil {
 			return err
 		}
-		var id uint32
-		if k.id == ie.PDRID {
-			e := group.First(ie.PDRID)
-			if e == nil {
-				return pfcp.Missing(ie.PDRID, verb+" PDR")
-			}
-			v, err := e.Uint16()
-			if err != nil {
-				return err
-			}
-			id = uint32(v)
-		} else if id, err = ruleID32(group, k.id, verb+" "+k.name); err != nil {
+		id, err := ruleID(group, k, verb)
+		if err != nil {
 			return err
 		}
 		if err := f(id, group); err != nil {
@@ -101,12 +147,20 @@ func each(message pfcp.Elements, ieType uint16, k kind, verb string, f func(id u
 	return nil
 }
 
-func remove[K comparable, V any](p *planner, message pfcp.Elements, k kind, rules map[K]V, key func(uint32) K) error {
+// number is what rule IDs are.
+type number interface{ ~uint8 | ~uint16 | ~uint32 }
+
+func remove[K number, V any](p *planner, message pfcp.Elements, k *kind, rules map[K]V) error {
 	return each(message, k.remove, k, "Remove", func(id uint32, _ pfcp.Elements) error {
+<<<<<<< working
+		if _, ok := rules[K(id)]; !ok {
+			return refuse(k.ref(id), k.id, "Remove %s: there is no %s %d", k.name, k.name, id)
+=======
 		if _, ok := rules[key(id)]; !ok || k.id == ie.URRID && id == InactivityURR {
 			return pfcp.RuleFailure(k.id, k.rule, id, "Remove %s: there is no %s %d", k.name, k.name, id)
+>>>>>>> usage
 		}
-		delete(rules, key(id))
+		delete(rules, K(id))
 		p.change.Rules = true
 		return nil
 	})
@@ -114,18 +168,26 @@ func remove[K comparable, V any](p *planner, message pfcp.Elements, k kind, rule
 
 func (p *planner) remove(message pfcp.Elements) error {
 	n := p.change.Next
-	key32 := func(id uint32) uint32 { return id }
-	if err := remove(p, message, pdrKind, n.PDRs, func(id uint32) uint16 { return uint16(id) }); err != nil {
+	if err := p.removeEndpoints(message); err != nil {
 		return err
 	}
-	if err := remove(p, message, farKind, n.FARs, key32); err != nil {
+	if err := remove(p, message, pdrKind, n.PDRs); err != nil {
 		return err
 	}
-	if err := remove(p, message, qerKind, n.QERs, key32); err != nil {
+	if err := remove(p, message, farKind, n.FARs); err != nil {
 		return err
 	}
-	if err := remove(p, message, urrKind, n.URRs, key32); err != nil {
+	if err := remove(p, message, qerKind, n.QERs); err != nil {
 		return err
+	}
+	if err := remove(p, message, urrKind, n.URRs); err != nil {
+		return err
+	}
+	if err := remove(p, message, barKind, n.BARs); err != nil {
+		return err
+	}
+	if !p.change.Rules {
+		return nil
 	}
 	for id := range p.base.URRs {
 		if n.URRs[id] == nil {
@@ -133,8 +195,8 @@ func (p *planner) remove(message pfcp.Elements) error {
 		}
 	}
 	slices.Sort(p.change.RemovedURRs)
-	// A QER or URR that goes is no longer applied by the PDRs that name it; their CP function need
-	// not list them all again (TS 29.244 7.5.4.8, 7.5.4.9).
+	// A QER, URR or BAR that goes is no longer applied by the rules that name it; their CP function
+	// need not list them all again (TS 29.244 7.5.4.8, 7.5.4.9).
 	for id, r := range n.PDRs {
 		qers := slices.DeleteFunc(slices.Clone(r.QERs), func(q uint32) bool { return n.QERs[q] == nil })
 		urrs := slices.DeleteFunc(slices.Clone(r.URRs), func(u uint32) bool { return n.URRs[u] == nil })
@@ -144,37 +206,43 @@ func (p *planner) remove(message pfcp.Elements) error {
 			n.PDRs[id] = &c
 		}
 	}
+	for id, r := range n.FARs {
+		if r.HasBAR && n.BARs[r.BAR] == nil {
+			c := *r
+			c.HasBAR, c.BAR = false, 0
+			n.FARs[id] = &c
+		}
+	}
 	return nil
 }
 
 // put reads one Create or Update IE into rules: a new or a copied rule, never one in place.
-func put[K comparable, V any](p *planner, message pfcp.Elements, k kind, rules map[K]*V, limit int, create bool,
-	key func(uint32) K, fresh func(K) *V, read func(*V, pfcp.Elements, bool) error) error {
+func put[K number, V any](p *planner, message pfcp.Elements, k *kind, rules map[K]*V, limit int, create bool,
+	fresh func(K) *V, read func(*V, pfcp.Elements, bool) error) error {
 	ieType, verb := k.create, "Create"
 	if !create {
 		ieType, verb = k.update, "Update"
 	}
 	return each(message, ieType, k, verb, func(id uint32, group pfcp.Elements) error {
-		old, exists := rules[key(id)]
+		old, exists := rules[K(id)]
 		if exists == create {
 			what := "there is no"
 			if exists {
 				what = "there already is a"
 			}
-			return pfcp.RuleFailure(k.id, k.rule, id, "%s %s: %s %s %d", verb, k.name, what, k.name, id)
+			return refuse(k.ref(id), k.id, "%s %s: %s %s %d", verb, k.name, what, k.name, id)
 		}
-		r := fresh(key(id))
+		r := fresh(K(id))
 		if exists {
 			*r = *old
 		}
 		if err := read(r, group, create); err != nil {
 			return err
 		}
-		rules[key(id)] = r
+		rules[K(id)] = r
 		p.change.Rules = true
 		if len(rules) > limit {
-			return &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable, Offending: ieType,
-				Rule: &pfcp.RuleRef{Type: k.rule, ID: id}, Detail: fmt.Sprintf("more than %d %ss in a session", limit, k.name)}
+			return &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable, Offending: ieType, Rule: k.ref(id), Detail: fmt.Sprintf("more than %d %ss in a session", limit, k.name)}
 		}
 		return nil
 	})
@@ -185,30 +253,62 @@ func (p *planner) update(message pfcp.Elements) error { return p.put(message, fa
 
 func (p *planner) put(message pfcp.Elements, create bool) error {
 	n := p.change.Next
-	key32 := func(id uint32) uint32 { return id }
-	if err := put(p, message, farKind, n.FARs, abi.SessionFars, create, key32, func(id uint32) *FAR { return &FAR{ID: id} }, p.far); err != nil {
+	err := put(p, message, barKind, n.BARs, abi.SessionBars, create, func(id uint8) *BAR { return &BAR{ID: id} }, p.bar)
+	if err != nil {
 		return err
 	}
-	if err := put(p, message, qerKind, n.QERs, abi.SessionQers, create, key32, func(id uint32) *QER { return &QER{ID: id} }, p.qer); err != nil {
+	if err := put(p, message, farKind, n.FARs, abi.SessionFars, create, func(id uint32) *FAR { return &FAR{ID: id} }, p.far); err != nil {
 		return err
 	}
-	if err := put(p, message, urrKind, n.URRs, abi.SessionUrrs, create, key32, func(id uint32) *URR { return &URR{ID: id} }, p.urr); err != nil {
+	if err := put(p, message, qerKind, n.QERs, abi.SessionQers, create, func(id uint32) *QER { return &QER{ID: id} }, p.qer); err != nil {
 		return err
 	}
-	return put(p, message, pdrKind, n.PDRs, abi.SessionPdrs, create, func(id uint32) uint16 { return uint16(id) },
-		func(id uint16) *PDR { return &PDR{ID: id} },
+	if err := put(p, message, urrKind, n.URRs, abi.SessionUrrs, create, func(id uint32) *URR { return &URR{ID: id} }, p.urr); err != nil {
+		return err
+	}
+	err = put(p, message, endpointKind, n.Endpoints, maxEndpoints, create, func(id uint8) *Endpoint { return &Endpoint{ID: id} },
+		func(r *Endpoint, group pfcp.Elements, create bool) error {
+			before, before6 := r.FTEID, r.FTEID6
+			if err := p.endpoint(r, group, create); err != nil {
+				return err
+			}
+			if r.Chosen && (r.FTEID != before || r.FTEID6 != before6) {
+				p.answer(wants{endpoint: r.ID, is: true})
+			}
+			return nil
+		})
+	if err != nil {
+		return err
+	}
+	return put(p, message, pdrKind, n.PDRs, abi.SessionPdrs, create, func(id uint16) *PDR { return &PDR{ID: id} },
 		func(r *PDR, group pfcp.Elements, create bool) error {
-			before := r.PDI.FTEID
+			before, before6 := r.PDI.FTEID, r.PDI.FTEID6
 			if err := p.pdr(r, group, create); err != nil {
 				return err
 			}
-			if r.PDI.Chosen && r.PDI.FTEID != before {
-				p.change.Chosen = append(p.change.Chosen, r.ID)
+			if r.PDI.Chosen && (r.PDI.FTEID != before || r.PDI.FTEID6 != before6) {
+				p.answer(wants{pdr: r.ID})
 			}
 			return nil
 		})
 }
 
+<<<<<<< working
+// answer notes that the answer tells what was chosen for a PDR or Traffic Endpoint.
+func (p *planner) answer(w wants) {
+	switch {
+	case w.is && !slices.Contains(p.change.ChosenEndpoints, w.endpoint):
+		p.change.ChosenEndpoints = append(p.change.ChosenEndpoints, w.endpoint)
+	case !w.is && !slices.Contains(p.change.Chosen, w.pdr):
+		p.change.Chosen = append(p.change.Chosen, w.pdr)
+	}
+}
+
+// flags reads the PFCPSMReq-Flags of the message itself.
+func (p *planner) flags(message pfcp.Elements) error {
+	e := message.First(ie.PFCPSMReqFlags)
+	if e == nil || len(e.Value) == 0 {
+=======
 func (p *planner) query(message pfcp.Elements) error {
 	err := each(message, ie.QueryURR, urrKind, "Query", func(id uint32, _ pfcp.Elements) error {
 		if p.base.URRs[id] == nil || id == InactivityURR {
@@ -217,13 +317,13 @@ func (p *planner) query(message pfcp.Elements) error {
 		if p.change.Next.URRs[id] != nil && !slices.Contains(p.change.Query, id) {
 			p.change.Query = append(p.change.Query, id)
 		}
+>>>>>>> usage
 		return nil
-	})
-	if err != nil {
-		return err
 	}
-	if e := message.First(ie.PFCPSMReqFlags); e != nil && len(e.Value) > 0 && e.Value[0]&smreqQAURR != 0 {
-		p.change.Query = nil
+	if e.Value[0]&smreqDROBU != 0 {
+		p.change.DropBuffered = true
+	}
+	if e.Value[0]&smreqQAURR != 0 {
 		for id := range p.base.URRs {
 			if p.change.Next.URRs[id] != nil && id != InactivityURR {
 				p.change.Query = append(p.change.Query, id)
@@ -234,45 +334,144 @@ func (p *planner) query(message pfcp.Elements) error {
 	return nil
 }
 
+func (p *planner) query(message pfcp.Elements) error {
+	return each(message, ie.QueryURR, urrKind, "Query", func(id uint32, _ pfcp.Elements) error {
+		if p.base.URRs[id] == nil {
+			return refuse(urrKind.ref(id), ie.URRID, "Query URR: there is no URR %d", id)
+		}
+		if p.change.Next.URRs[id] != nil && !slices.Contains(p.change.Query, id) {
+			p.change.Query = append(p.change.Query, id)
+		}
+		return nil
+	})
+}
+
 // check looks at the next set as a whole.
 func (p *planner) check(pfcp.Elements) error {
+	if !p.change.Rules {
+		return nil
+	}
 	n := p.change.Next
+	// In order, so that the same message is always refused for the same rule.
 	ids := make([]uint16, 0, len(n.PDRs))
 	for id := range n.PDRs {
 		ids = append(ids, id)
 	}
-	slices.Sort(ids) // so that the same message is always refused for the same PDR
-	var ue netip.Addr
+	slices.Sort(ids)
+	var ue ueOf
+	for id := range maxEndpoints {
+		if len(n.Endpoints) == 0 {
+			break
+		}
+		if e := n.Endpoints[uint8(id)]; e != nil {
+			if err := ue.add(&e.Match, nil); err != nil {
+				return err
+			}
+		}
+	}
 	for _, id := range ids {
-		r := n.PDRs[id]
-		fail := func(ieType uint16, format string, args ...any) error {
-			return pfcp.RuleFailure(ieType, ie.RuleIDTypePDR, uint32(id), format, args...)
+		if err := ue.add(&n.PDRs[id].PDI.Match, pdrKind.ref(uint32(id))); err != nil {
+			return err
 		}
-		if n.FARs[r.FAR] == nil {
-			return fail(ie.FARID, "PDR %d names FAR %d, which does not exist", id, r.FAR)
+	}
+	for _, id := range ids {
+		if err := p.checkPDR(n.PDRs[id], ue.v4.IsValid() || ue.v6.IsValid()); err != nil {
+			return err
 		}
-		for _, q := range r.QERs {
-			if n.QERs[q] == nil {
-				return fail(ie.QERID, "PDR %d names QER %d, which does not exist", id, q)
-			}
+	}
+	var first *pfcp.Reject
+	for id, r := range n.FARs {
+		if err := p.checkFAR(r); err != nil && (first == nil || id < first.Rule.ID) {
+			first = err
+			first.Rule = farKind.ref(id)
 		}
-		for _, u := range r.URRs {
-			if n.URRs[u] == nil {
-				return fail(ie.URRID, "PDR %d names URR %d, which does not exist", id, u)
-			}
+	}
+	if first != nil {
+		return first
+	}
+	return nil
+}
+
+// ueOf gathers the UE addresses of a session, which is one UE's PDU session.
+type ueOf struct {
+	v4 netip.Addr
+	v6 netip.Prefix
+}
+
+func (u *ueOf) add(m *Match, ref *pfcp.RuleRef) error {
+	if m.UEAddress.IsValid() {
+		if u.v4.IsValid() && u.v4 != m.UEAddress {
+			return refuse(ref, ie.UEIPAddress, "UE IP address %s in a session that has %s", m.UEAddress, u.v4)
 		}
-		if a := r.PDI.UEAddress; a.IsValid() {
-			if ue.IsValid() && a != ue {
-				return fail(ie.UEIPAddress, "PDR %d has UE IP address %s, the session %s", id, a, ue)
-			}
-			ue = a
+		u.v4 = m.UEAddress
+	}
+	if m.UEPrefix.IsValid() {
+		if u.v6.IsValid() && u.v6 != m.UEPrefix {
+			return refuse(ref, ie.UEIPAddress, "UE IP prefix %s in a session that has %s", m.UEPrefix, u.v6)
 		}
-		if r.PDI.SourceInterface == Access && !r.PDI.FTEID.IsValid() {
-			return fail(ie.FTEID, "PDR %d on access has no local F-TEID to be found by", id)
+		u.v6 = m.UEPrefix
+	}
+	return nil
+}
+
+func (p *planner) checkPDR(r *PDR, hasUE bool) error {
+	n := p.change.Next
+	ref := pfcp.RuleRef{Type: ie.RuleIDTypePDR, ID: uint32(r.ID)}
+	if n.FARs[r.FAR] == nil {
+		return refuse(&ref, ie.FARID, "PDR %d names FAR %d, which does not exist", r.ID, r.FAR)
+	}
+	for _, q := range r.QERs {
+		if n.QERs[q] == nil {
+			return refuse(&ref, ie.QERID, "PDR %d names QER %d, which does not exist", r.ID, q)
 		}
-		// upf-u rewrites the outer header as a whole: it is removed where there is one, and only there.
-		if r.PDI.FTEID.IsValid() != r.RemoveGTPU {
-			return fail(ie.OuterHeaderRemoval, "PDR %d: outer header removal goes with a local F-TEID", id)
+	}
+	for _, u := range r.URRs {
+		if n.URRs[u] == nil {
+			return refuse(&ref, ie.URRID, "PDR %d names URR %d, which does not exist", r.ID, u)
+		}
+	}
+	for _, id := range r.PDI.Endpoints {
+		if n.Endpoints[id] == nil {
+			return refuse(&ref, ie.TrafficEndpointID, "PDR %d names Traffic Endpoint %d, which does not exist", r.ID, id)
+		}
+	}
+	var err error
+	n.Matches(r, func(m *Match) {
+		switch {
+		case err != nil:
+		case r.PDI.SourceInterface == Access && !m.hasFTEID():
+			err = refuse(&ref, ie.FTEID, "PDR %d on access has no local F-TEID to be found by", r.ID)
+		case !m.hasFTEID() && !hasUE:
+			err = refuse(&ref, ie.UEIPAddress, "PDR %d has neither a local F-TEID nor a UE IP address to be found by", r.ID)
+		case m.hasFTEID() && (!r.Removes || tunnelRemove&(1<<r.Removal) == 0),
+			!m.hasFTEID() && r.Removes && tunnelRemove&(1<<r.Removal) != 0:
+			// upf-u rewrites the outer header as a whole: it is removed where there is one, and only there.
+			err = refuse(&ref, ie.OuterHeaderRemoval, "PDR %d: removal of a GTP-U header goes with a local F-TEID", r.ID)
+		case r.Removes && (r.Removal == removeGTPU4 && !m.FTEID.IsValid() || r.Removal == removeGTPU6 && !m.FTEID6.IsValid()):
+			err = refuse(&ref, ie.OuterHeaderRemoval, "PDR %d removes an outer header of another IP version than its local F-TEID's", r.ID)
+		}
+	})
+	return err
+}
+
+func (p *planner) checkFAR(r *FAR) *pfcp.Reject {
+	fail := func(ieType uint16, format string, args ...any) *pfcp.Reject {
+		return &pfcp.Reject{Cause: ie.CauseRuleCreationModificationFailure, Offending: ieType, Detail: fmt.Sprintf(format, args...)}
+	}
+	n := p.change.Next
+	if r.HasBAR && n.BARs[r.BAR] == nil {
+		return fail(ie.BARID, "FAR %d names BAR %d, which does not exist", r.ID, r.BAR)
+	}
+	if r.HasEndpoint && n.Endpoints[r.Endpoint] == nil {
+		return fail(ie.TrafficEndpointID, "FAR %d is linked to Traffic Endpoint %d, which does not exist", r.ID, r.Endpoint)
+	}
+	for i := -1; i < len(r.Duplicates); i++ {
+		f := &r.Forwarding
+		if i >= 0 {
+			f = &r.Duplicates[i]
+		}
+		if k := f.Outer.Kind; k != abi.OhcNone && p.policy.HasN3 != nil && !p.policy.HasN3(f.Outer.Addr.Is6()) {
+			return fail(ie.OuterHeaderCreation, "FAR %d: this UPF has no address of the version of %s to send from", r.ID, f.Outer.Addr)
 		}
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -16,11 +17,30 @@ import (
 func policy() Policy {
 	next := uint32(0x80000000)
 	return Policy{
-		OwnsN3: netip.MustParsePrefix("172.30.3.16/28").Contains,
-		ChooseFTEID: func() (FTEID, error) {
-			next++
-			return FTEID{Addr: netip.MustParseAddr("172.30.3.16"), TEID: next}, nil
+		OwnsN3: func(a netip.Addr) bool {
+			return netip.MustParsePrefix("172.30.3.16/28").Contains(a) || netip.MustParsePrefix("2001:db8:3::/112").Contains(a)
 		},
+		HasN3: func(bool) bool { return true },
+		ChooseFTEID: func(v4, v6 bool) (a, b FTEID, err error) {
+			next++
+			if v4 {
+				a = FTEID{Addr: netip.MustParseAddr("172.30.3.16"), TEID: next}
+			}
+			if v6 {
+				b = FTEID{Addr: netip.MustParseAddr("2001:db8:3::16"), TEID: next}
+			}
+			return a, b, nil
+		},
+		ChooseUE: func(instances, pools []string, v6 bool) (netip.Prefix, error) {
+			if !slices.Contains(instances, "internet") {
+				return netip.Prefix{}, errors.New("no pool")
+			}
+			if v6 {
+				return netip.MustParsePrefix("2001:db8:60::/64"), nil
+			}
+			return netip.MustParsePrefix("10.60.0.1/32"), nil
+		},
+		Application: func(id string) bool { return id == "video" },
 	}
 }
 
@@ -66,8 +86,8 @@ func TestPlanReadsRules(t *testing.T) {
 	got := established(t)
 	want := &Set{
 		PDRs: map[uint16]*PDR{1: {ID: 1, Precedence: 255, FAR: 1, QERs: []uint32{1}, URRs: []uint32{1},
-			PDI: PDI{SourceInterface: Core, UEAddress: netip.MustParseAddr("10.45.0.1")}}},
-		FARs: map[uint32]*FAR{1: {ID: 1, Action: Forward, Destination: Access}},
+			PDI: PDI{SourceInterface: Core, Match: Match{UEAddress: netip.MustParseAddr("10.45.0.1")}}}},
+		FARs: map[uint32]*FAR{1: {ID: 1, Action: Forward, Forwarding: Forwarding{Destination: Access}}},
 		QERs: map[uint32]*QER{1: {ID: 1, HasMBR: true, MBRUL: 1_000_000, MBRDL: 2_000_000, QFI: 9}},
 		URRs: map[uint32]*URR{1: {ID: 1, MeasureVolume: true, Triggers: Periodic | VolumeThreshold, Period: 30,
 			Threshold: Volume{Has: HasTotal | HasUL | HasDL, Total: 3, UL: 1, DL: 2}}},
@@ -101,13 +121,12 @@ func TestPlanRefuses(t *testing.T) {
 		"a PDR that exists":                 {[]*ie.IE{pdr(1)}, ie.CauseRuleCreationModificationFailure, ie.PDRID, &pfcp.RuleRef{ID: 1}},
 		"a PDR without FAR":                 {[]*ie.IE{ie.NewCreatePDR(ie.NewPDRID(7), ie.NewPrecedence(1), ie.NewPDI(ie.NewSourceInterface(1)))}, ie.CauseConditionalIEMissing, ie.FARID, &pfcp.RuleRef{ID: 7}},
 		"two UE addresses in one session":   {[]*ie.IE{pdi(ie.NewSourceInterface(1), ie.NewUEIPAddress(0x06, "10.45.0.2", "", 0, 0))}, ie.CauseRuleCreationModificationFailure, ie.UEIPAddress, &pfcp.RuleRef{ID: 7}},
-		"an application filter":             {[]*ie.IE{pdi(ie.NewSourceInterface(1), ie.NewApplicationID("x"))}, ie.CauseRuleCreationModificationFailure, ie.ApplicationID, &pfcp.RuleRef{ID: 7}},
+		"an application nobody described":   {[]*ie.IE{pdi(ie.NewSourceInterface(1), ie.NewApplicationID("x"))}, pfcp.CauseUnknownApplicationID, ie.ApplicationID, &pfcp.RuleRef{ID: 7}},
 		"an SDF filter ID nobody gave":      {[]*ie.IE{pdi(ie.NewSourceInterface(1), ie.NewSDFFilter("", "", "", "", 9))}, ie.CauseRuleCreationModificationFailure, ie.SDFFilter, &pfcp.RuleRef{ID: 7}},
 		"five QERs in one PDR":              {[]*ie.IE{pdr(7, ie.NewQERID(1), ie.NewQERID(2), ie.NewQERID(3), ie.NewQERID(4), ie.NewQERID(5))}, ie.CauseNoResourcesAvailable, ie.QERID, &pfcp.RuleRef{ID: 7}},
 		"FORW and DROP at once":             {[]*ie.IE{updateFAR(ie.NewApplyAction(0x03))}, ie.CauseMandatoryIEIncorrect, ie.ApplyAction, nil},
 		"NOCP without BUFF":                 {[]*ie.IE{updateFAR(ie.NewApplyAction(0x0a))}, ie.CauseMandatoryIEIncorrect, ie.ApplyAction, nil},
-		"duplication":                       {[]*ie.IE{updateFAR(ie.NewApplyAction(0x12))}, ie.CauseRuleCreationModificationFailure, ie.ApplyAction, &pfcp.RuleRef{Type: 1, ID: 1}},
-		"a tunnel over IPv6":                {[]*ie.IE{updateFAR(ie.NewUpdateForwardingParameters(ie.NewOuterHeaderCreation(0x0200, 1, "", "2001:db8::1", 0, 0, 0)))}, ie.CauseRuleCreationModificationFailure, ie.OuterHeaderCreation, &pfcp.RuleRef{Type: 1, ID: 1}},
+		"duplication to nowhere":            {[]*ie.IE{updateFAR(ie.NewApplyAction(0x12))}, ie.CauseConditionalIEMissing, ie.UpdateDuplicatingParameters, &pfcp.RuleRef{Type: 1, ID: 1}},
 		"FORW without parameters":           {[]*ie.IE{ie.NewCreateFAR(ie.NewFARID(9), ie.NewApplyAction(0x02))}, ie.CauseConditionalIEMissing, ie.ForwardingParameters, &pfcp.RuleRef{Type: 1, ID: 9}},
 		"a FAR that is still used":          {[]*ie.IE{ie.NewRemoveFAR(ie.NewFARID(1))}, ie.CauseRuleCreationModificationFailure, ie.FARID, &pfcp.RuleRef{ID: 1}},
 		"removal of what is not there":      {[]*ie.IE{ie.NewRemoveURR(ie.NewURRID(9))}, ie.CauseRuleCreationModificationFailure, ie.URRID, &pfcp.RuleRef{Type: 3, ID: 9}},

@@ -1,8 +1,9 @@
 package rules
 
 // SDF filters (TS 29.244 8.2.5). A flow description is an IPFilterRule (RFC 6733 4.3.1) in the
-// subset of TS 29.212 5.4.2: "permit out PROTO from REMOTE [PORTS] to LOCAL [PORTS]". It is read
-// in the downlink direction, so the side behind "to" is the UE's; "assigned" is the UE's address.
+// subset of TS 29.212 5.4.2 and TS 29.214 5.3.8: "permit out PROTO from REMOTE [PORTS] to LOCAL
+// [PORTS]", or "permit in PROTO from LOCAL [PORTS] to REMOTE [PORTS]", which says the same. Either
+// is one filter for both directions: LOCAL is the UE's side, and "assigned" the UE's address.
 
 import (
 	"encoding/binary"
@@ -14,38 +15,39 @@ import (
 
 // SDFFilter is one SDF Filter IE.
 type SDFFilter struct {
-	HasID       bool   `cbor:"1,keyasint,omitempty"`
-	ID          uint32 `cbor:"2,keyasint,omitempty"`
-	Description string `cbor:"3,keyasint,omitempty"` // as received; empty when none
-	Flow        *Flow  `cbor:"4,keyasint,omitempty"` // what Description says
-	HasToS      bool   `cbor:"5,keyasint,omitempty"`
-	ToS         uint8  `cbor:"6,keyasint,omitempty"`
-	ToSMask     uint8  `cbor:"7,keyasint,omitempty"`
-	HasSPI      bool   `cbor:"8,keyasint,omitempty"`
-	SPI         uint32 `cbor:"9,keyasint,omitempty"`
+	HasID        bool
+	ID           uint32
+	Description  string // as received; empty when none
+	Flow         *Flow  // what Description says
+	HasToS       bool
+	ToS          uint8
+	ToSMask      uint8
+	HasSPI       bool
+	SPI          uint32
+	HasFlowLabel bool // then only IPv6 can match
+	FlowLabel    uint32
 }
+
+// filters says whether it is more than an ID.
+func (f *SDFFilter) filters() bool { return f.Flow != nil || f.HasToS || f.HasSPI || f.HasFlowLabel }
 
 // Flow is a parsed flow description.
 type Flow struct {
-	HasProtocol bool  `cbor:"1,keyasint,omitempty"`
-	Protocol    uint8 `cbor:"2,keyasint,omitempty"`
-	Remote      Side  `cbor:"3,keyasint"`
-	Local       Side  `cbor:"4,keyasint"`
+	HasProtocol bool
+	Protocol    uint8
+	Remote      Side
+	Local       Side
 }
 
 // Side is one end of a flow.
 type Side struct {
-	Assigned bool         `cbor:"1,keyasint,omitempty"` // the UE's address
-	Prefix   netip.Prefix `cbor:"2,keyasint"`           // invalid: any
-	Ports    []PortRange  `cbor:"3,keyasint,omitempty"` // empty: any
+	Assigned bool         // the UE's address
+	Prefix   netip.Prefix // invalid: any
+	Ports    []PortRange  // empty: any
 }
 
 // PortRange includes both ends.
-type PortRange struct {
-	_    struct{} `cbor:",toarray"`
-	Low  uint16
-	High uint16
-}
+type PortRange struct{ Low, High uint16 }
 
 // MaxPortRanges bounds the ranges of one side.
 const MaxPortRanges = 32
@@ -61,16 +63,26 @@ func ParseFlow(s string) (*Flow, error) {
 		w = w[1:]
 		return t, nil
 	}
-	for _, literal := range []string{"permit", "out"} {
-		t, err := take(strconv.Quote(literal))
-		if err != nil {
-			return nil, err
-		}
-		if t != literal {
-			return nil, fmt.Errorf("%q where only %q is allowed (TS 29.212 5.4.2)", t, literal)
-		}
+	action, err := take(`"permit"`)
+	if err != nil {
+		return nil, err
+	}
+	if action != "permit" {
+		return nil, fmt.Errorf("%q where only \"permit\" is allowed (TS 29.212 5.4.2)", action)
+	}
+	direction, err := take(`"out" or "in"`)
+	if err != nil {
+		return nil, err
 	}
 	f := &Flow{}
+	from, to := &f.Remote, &f.Local
+	switch direction {
+	case "out":
+	case "in":
+		from, to = to, from
+	default:
+		return nil, fmt.Errorf("%q where \"out\" or \"in\" is expected", direction)
+	}
 	proto, err := take("a protocol")
 	if err != nil {
 		return nil, err
@@ -85,7 +97,7 @@ func ParseFlow(s string) (*Flow, error) {
 	for _, end := range []struct {
 		word string
 		side *Side
-	}{{"from", &f.Remote}, {"to", &f.Local}} {
+	}{{"from", from}, {"to", to}} {
 		t, err := take(strconv.Quote(end.word))
 		if err != nil {
 			return nil, err
@@ -108,7 +120,10 @@ func ParseFlow(s string) (*Flow, error) {
 		}
 	}
 	if len(w) > 0 {
-		return nil, fmt.Errorf("option %q is not supported", w[0])
+		return nil, fmt.Errorf("option %q is not allowed (TS 29.212 5.4.2)", w[0])
+	}
+	if f.Remote.Prefix.IsValid() && f.Local.Prefix.IsValid() && f.Remote.Prefix.Addr().Is4() != f.Local.Prefix.Addr().Is4() {
+		return nil, fmt.Errorf("an IPv4 and an IPv6 address in one flow")
 	}
 	return f, nil
 }
@@ -121,17 +136,21 @@ func (e *Side) address(s string) error {
 		e.Assigned = true
 		return nil
 	}
-	full := s
-	if !strings.Contains(s, "/") {
-		full += "/32"
+	if strings.HasPrefix(s, "!") {
+		return fmt.Errorf("%q: addresses are not inverted (TS 29.212 5.4.2)", s)
 	}
-	p, err := netip.ParsePrefix(full)
-	if err != nil || !p.Addr().Is4() {
-		return fmt.Errorf("%q is not any, assigned or an IPv4 address or prefix", s)
+	p, err := netip.ParsePrefix(s)
+	if err != nil {
+		var a netip.Addr
+		if a, err = netip.ParseAddr(s); err == nil {
+			p = netip.PrefixFrom(a, a.BitLen()) // loses a zone, so that is looked for below
+		}
 	}
-	if p.Bits() > 0 {
-		e.Prefix = p.Masked()
+	if err != nil || strings.Contains(s, "%") || p.Addr().Is4In6() {
+		return fmt.Errorf("%q is not any, assigned or an IP address or prefix", s)
 	}
+	// A prefix of no bits is any address of its version.
+	e.Prefix = p.Masked()
 	return nil
 }
 
@@ -213,7 +232,11 @@ func parseSDFFilter(b []byte) (SDFFilter, error) {
 		f.HasSPI, f.SPI = true, binary.BigEndian.Uint32(t)
 	}
 	if flags&sdfFL != 0 {
-		return f, fmt.Errorf("a flow label needs IPv6, which is not supported")
+		t, err := take(3, "flow label")
+		if err != nil {
+			return f, err
+		}
+		f.HasFlowLabel, f.FlowLabel = true, uint32(t[0]&0x0f)<<16|uint32(t[1])<<8|uint32(t[2])
 	}
 	if flags&sdfBID != 0 {
 		t, err := take(4, "filter ID")
@@ -222,7 +245,7 @@ func parseSDFFilter(b []byte) (SDFFilter, error) {
 		}
 		f.HasID, f.ID = true, binary.BigEndian.Uint32(t)
 	}
-	if flags&(sdfFD|sdfTTC|sdfSPI|sdfBID) == 0 {
+	if flags&(sdfFD|sdfTTC|sdfSPI|sdfFL|sdfBID) == 0 {
 		return f, fmt.Errorf("says nothing")
 	}
 	return f, nil

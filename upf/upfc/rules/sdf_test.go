@@ -11,7 +11,7 @@ import (
 
 var byValue = cmp.Options{
 	cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{}),
-	cmpopts.IgnoreUnexported(PortRange{}, FTEID{}),
+	cmpopts.EquateEmpty(),
 }
 
 func TestParseFlow(t *testing.T) {
@@ -34,20 +34,32 @@ func TestParseFlow(t *testing.T) {
 				Remote: Side{Prefix: netip.MustParsePrefix("10.0.0.0/8"), Ports: []PortRange{{Low: 53, High: 53}, {Low: 1000, High: 2000}}},
 				Local:  Side{Assigned: true, Ports: []PortRange{{Low: 5060, High: 5060}}}},
 		},
-		"a prefix of no bits is any": {
+		"a prefix of no bits is any of its version": {
 			in:   "permit out 6 from 0.0.0.0/0 to 10.45.0.0/16",
-			want: &Flow{HasProtocol: true, Protocol: 6, Local: Side{Prefix: netip.MustParsePrefix("10.45.0.0/16")}},
+			want: &Flow{HasProtocol: true, Protocol: 6, Remote: Side{Prefix: netip.MustParsePrefix("0.0.0.0/0")}, Local: Side{Prefix: netip.MustParsePrefix("10.45.0.0/16")}},
+		},
+		"the uplink direction has the sides exchanged": {
+			in: "permit in 17 from assigned 5060 to 10.0.0.0/8 53",
+			want: &Flow{HasProtocol: true, Protocol: 17, Remote: Side{Prefix: netip.MustParsePrefix("10.0.0.0/8"), Ports: []PortRange{{Low: 53, High: 53}}},
+				Local: Side{Assigned: true, Ports: []PortRange{{Low: 5060, High: 5060}}}},
+		},
+		"IPv6 with a prefix and a single address": {
+			in:   "permit out 58 from 2001:db8::1/32 to 2001:db8:1::5",
+			want: &Flow{HasProtocol: true, Protocol: 58, Remote: Side{Prefix: netip.MustParsePrefix("2001:db8::/32")}, Local: Side{Prefix: netip.MustParsePrefix("2001:db8:1::5/128")}},
 		},
 		"protocol 0 is a protocol": {in: "permit out 0 from any to any", want: &Flow{HasProtocol: true}},
 		"much white space":         {in: "  permit  out\tip from any   to assigned ", want: &Flow{Local: Side{Assigned: true}}},
 		"nothing":                  {in: "", wantError: `"permit" is expected`},
 		"deny":                     {in: "deny out ip from any to assigned", wantError: `only "permit"`},
-		"in":                       {in: "permit in ip from any to assigned", wantError: `only "out"`},
+		"a direction that is none": {in: "permit both ip from any to assigned", wantError: `"out" or "in"`},
 		"no destination":           {in: "permit out ip from any", wantError: `"to" is expected`},
 		"a protocol's name":        {in: "permit out tcp from any to any", wantError: "neither ip nor a number"},
 		"a protocol above 255":     {in: "permit out 256 from any to any", wantError: "neither ip nor a number"},
-		"IPv6":                     {in: "permit out ip from 2001:db8::/32 to assigned", wantError: "IPv4"},
-		"a negated address":        {in: "permit out ip from !10.0.0.1 to assigned", wantError: "IPv4"},
+		"both versions":            {in: "permit out ip from 2001:db8::/32 to 10.0.0.1", wantError: "an IPv4 and an IPv6 address"},
+		"a zone":                   {in: "permit out ip from fe80::1%eth0 to assigned", wantError: "IP address"},
+		"IPv4 in IPv6":             {in: "permit out ip from ::ffff:10.0.0.1 to assigned", wantError: "IP address"},
+		"a prefix too long":        {in: "permit out ip from 10.0.0.0/33 to assigned", wantError: "IP address"},
+		"a negated address":        {in: "permit out ip from !10.0.0.1 to assigned", wantError: "inverted"},
 		"a port above 65535":       {in: "permit out 6 from any 65536 to any", wantError: "65535"},
 		"a range that runs back":   {in: "permit out 6 from any 20-10 to any", wantError: "backwards"},
 		"an empty port":            {in: "permit out 6 from any 1,,2 to any", wantError: "not a number"},

@@ -15,6 +15,8 @@ func set(c *coder, s *rules.Set) {
 	rulesOf(c, &s.FARs, func(r *rules.FAR) uint32 { return r.ID }, far)
 	rulesOf(c, &s.QERs, func(r *rules.QER) uint32 { return r.ID }, qer)
 	rulesOf(c, &s.URRs, func(r *rules.URR) uint32 { return r.ID }, urr)
+	rulesOf(c, &s.BARs, func(r *rules.BAR) uint8 { return r.ID }, bar)
+	rulesOf(c, &s.Endpoints, func(e *rules.Endpoint) uint8 { return e.ID }, endpoint)
 }
 
 func fteid(c *coder, f *rules.FTEID) {
@@ -28,7 +30,8 @@ func pdr(c *coder, r *rules.PDR) {
 	number(c, &r.ID)
 	number(c, &r.Precedence)
 	pdi(c, &r.PDI)
-	c.flags(&r.RemoveGTPU)
+	c.flags(&r.Removes)
+	number(c, &r.Removal)
 	number(c, &r.FAR)
 	numbers(c, &r.QERs)
 	numbers(c, &r.URRs)
@@ -36,22 +39,43 @@ func pdr(c *coder, r *rules.PDR) {
 
 func pdi(c *coder, p *rules.PDI) {
 	number(c, &p.SourceInterface)
-	fteid(c, &p.FTEID)
-	c.flags(&p.Chosen)
-	c.name(&p.NetworkInstance)
-	c.addr(&p.UEAddress)
-	numbers(c, &p.QFIs)
+	match(c, &p.Match)
 	list(c, &p.Filters, sdfFilter)
+	c.name(&p.Application)
+	numbers(c, &p.Endpoints)
+}
+
+func match(c *coder, m *rules.Match) {
+	fteid(c, &m.FTEID)
+	fteid(c, &m.FTEID6)
+	c.flags(&m.Chosen, &m.UEChosen)
+	c.name(&m.NetworkInstance)
+	c.addr(&m.UEAddress)
+	c.prefix(&m.UEPrefix)
+	numbers(c, &m.QFIs)
+}
+
+func endpoint(c *coder, e *rules.Endpoint) {
+	number(c, &e.ID)
+	match(c, &e.Match)
+}
+
+func bar(c *coder, r *rules.BAR) {
+	number(c, &r.ID)
+	signed(c, &r.Delay)
+	signed(c, &r.Duration)
+	number(c, &r.Packets)
 }
 
 func sdfFilter(c *coder, f *rules.SDFFilter) {
-	c.flags(&f.HasID, &f.HasToS, &f.HasSPI)
+	c.flags(&f.HasID, &f.HasToS, &f.HasSPI, &f.HasFlowLabel)
 	number(c, &f.ID)
 	c.name(&f.Description)
 	pointer(c, &f.Flow, flow)
 	number(c, &f.ToS)
 	number(c, &f.ToSMask)
 	number(c, &f.SPI)
+	number(c, &f.FlowLabel)
 }
 
 func flow(c *coder, f *rules.Flow) {
@@ -75,22 +99,38 @@ func portRange(c *coder, r *rules.PortRange) {
 func far(c *coder, r *rules.FAR) {
 	number(c, &r.ID)
 	number(c, &r.Action)
-	number(c, &r.Destination)
+	forwarding(c, &r.Forwarding)
 	c.name(&r.NetworkInstance)
-	fteid(c, &r.Tunnel)
-	c.flags(&r.HasToS)
-	number(c, &r.ToS)
-	number(c, &r.ToSMask)
+	c.flags(&r.HasBAR, &r.HasEndpoint)
+	number(c, &r.BAR)
+	number(c, &r.Endpoint)
+	c.name(&r.Redirect)
+	list(c, &r.Duplicates, forwarding)
+}
+
+func forwarding(c *coder, f *rules.Forwarding) {
+	number(c, &f.Destination)
+	number(c, &f.Outer.Kind)
+	c.addr(&f.Outer.Addr)
+	number(c, &f.Outer.TEID)
+	number(c, &f.Outer.Port)
+	c.flags(&f.HasToS)
+	number(c, &f.ToS)
+	number(c, &f.ToSMask)
 }
 
 func qer(c *coder, r *rules.QER) {
 	number(c, &r.ID)
-	c.flags(&r.ULClosed, &r.DLClosed, &r.HasMBR, &r.HasGBR)
+	c.flags(&r.ULClosed, &r.DLClosed, &r.HasMBR, &r.HasGBR, &r.RQI, &r.HasPPI, &r.HasToS)
+	number(c, &r.CorrelationID)
 	number(c, &r.MBRUL)
 	number(c, &r.MBRDL)
 	number(c, &r.GBRUL)
 	number(c, &r.GBRDL)
 	number(c, &r.QFI)
+	number(c, &r.PPI)
+	number(c, &r.ToS)
+	number(c, &r.ToSMask)
 }
 
 func urr(c *coder, r *rules.URR) {

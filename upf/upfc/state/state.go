@@ -21,17 +21,20 @@ type Session struct {
 	Created  int64      // Unix seconds
 	Rules    *rules.Set
 	QERSlots map[uint32]uint32      // by QER ID
+	GBRSlots map[uint32]uint32      // by QER ID, of QERs with a GBR
 	Meters   map[uint32]usage.Meter // by URR ID
 	Outbox   []usage.Report         // not yet acknowledged
+	CSIDs    []rules.CSID           // FQ-CSIDs, by which Session Set Deletion finds it
 	Last     Done
 }
 
 // Done is the last request that changed the session: when upf-c dies between upf-u's answer and its
 // own, the CP function repeats the request, and is answered that it was done.
 type Done struct {
-	Sequence uint32 // of the request, 0: none
-	Digest   uint64 // of the request's IEs
-	Chosen   []uint16
+	Sequence uint32   // of the request, 0: none
+	Digest   uint64   // of the request's IEs
+	Chosen   []uint16 // PDRs and Traffic Endpoints that it tells of
+	Created  []uint8
 	Reports  []usage.Report // that the answer carries
 }
 
@@ -39,6 +42,14 @@ type Done struct {
 type Meta struct {
 	Recovery     int64 // Recovery Time Stamp, Unix seconds
 	Associations []Association
+	PFDs         []PFD
+}
+
+// PFD is what one CP function provided for one application.
+type PFD struct {
+	Node        string
+	Application string
+	Flows       []string // flow descriptions
 }
 
 // Association is one CP function's.
@@ -47,6 +58,7 @@ type Association struct {
 	From     netip.AddrPort // where its requests come from
 	Recovery uint32         // its Recovery Time Stamp, as on the wire
 	Created  int64          // Unix seconds
+	Peer     bool           // of pfcp.peers: it was set up by us
 }
 
 func session(c *coder, s *Session) {
@@ -60,18 +72,26 @@ func session(c *coder, s *Session) {
 	}
 	set(c, s.Rules)
 	dict(c, &s.QERSlots, number[uint32])
+	dict(c, &s.GBRSlots, number[uint32])
 	dict(c, &s.Meters, meter)
 	list(c, &s.Outbox, report)
+	list(c, &s.CSIDs, csid)
 	if c.given(s.Last.Sequence != 0) {
 		done(c, &s.Last)
 		c.refuse(s.Last.Sequence == 0)
 	}
 }
 
+func csid(c *coder, s *rules.CSID) {
+	c.name(&s.Node)
+	number(c, &s.ID)
+}
+
 func done(c *coder, d *Done) {
 	number(c, &d.Sequence)
 	c.fixed(&d.Digest)
 	numbers(c, &d.Chosen)
+	numbers(c, &d.Created)
 	list(c, &d.Reports, report)
 }
 
@@ -82,6 +102,12 @@ func meta(c *coder, m *Meta) {
 		c.addrPort(&a.From)
 		number(c, &a.Recovery)
 		signed(c, &a.Created)
+		c.flags(&a.Peer)
+	})
+	list(c, &m.PFDs, func(c *coder, p *PFD) {
+		c.name(&p.Node)
+		c.name(&p.Application)
+		list(c, &p.Flows, func(c *coder, s *string) { c.name(s) })
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"core5g.dev/core5g/upf/abi"
 	"core5g.dev/core5g/upf/upfc/rules"
 	"core5g.dev/core5g/upf/upfc/usage"
 )
@@ -236,12 +237,13 @@ func nec() *Session {
 	set := rules.NewSet()
 	ue := netip.MustParseAddr("10.45.0.1")
 	ids := []uint32{1, 2}
-	set.PDRs[1] = &rules.PDR{ID: 1, Precedence: 255, RemoveGTPU: true, FAR: 1, QERs: ids, URRs: ids, PDI: rules.PDI{
-		FTEID: rules.FTEID{Addr: netip.MustParseAddr("172.30.3.16"), TEID: 1 << 20}, NetworkInstance: "internet", UEAddress: ue}}
+	set.PDRs[1] = &rules.PDR{ID: 1, Precedence: 255, Removes: true, FAR: 1, QERs: ids, URRs: ids, PDI: rules.PDI{
+		Match: rules.Match{FTEID: rules.FTEID{Addr: netip.MustParseAddr("172.30.3.16"), TEID: 1 << 20}, NetworkInstance: "internet", UEAddress: ue}}}
 	set.PDRs[2] = &rules.PDR{ID: 2, Precedence: 255, FAR: 2, QERs: ids, URRs: ids, PDI: rules.PDI{
-		SourceInterface: rules.Core, NetworkInstance: "internet", UEAddress: ue}}
-	set.FARs[1] = &rules.FAR{ID: 1, Action: rules.Forward, Destination: rules.Core, NetworkInstance: "internet"}
-	set.FARs[2] = &rules.FAR{ID: 2, Action: rules.Forward, Tunnel: rules.FTEID{Addr: netip.MustParseAddr("172.30.3.100"), TEID: 1 << 20}}
+		SourceInterface: rules.Core, Match: rules.Match{NetworkInstance: "internet", UEAddress: ue}}}
+	set.FARs[1] = &rules.FAR{ID: 1, Action: rules.Forward, Forwarding: rules.Forwarding{Destination: rules.Core}, NetworkInstance: "internet"}
+	set.FARs[2] = &rules.FAR{ID: 2, Action: rules.Forward, Forwarding: rules.Forwarding{
+		Outer: rules.Outer{Kind: abi.OhcGtpu4, Addr: netip.MustParseAddr("172.30.3.100"), TEID: 1 << 20}}}
 	for _, id := range ids {
 		set.QERs[id] = &rules.QER{ID: id, HasMBR: true, MBRUL: gbit, MBRDL: 2 * gbit, QFI: 9}
 		set.URRs[id] = &rules.URR{ID: id, MeasureVolume: true, Triggers: rules.VolumeThreshold, Threshold: rules.Volume{Has: rules.HasTotal, Total: 1 << 40}}

@@ -1,0 +1,36 @@
+package agent
+
+import "github.com/wmnsk/go-pfcp/ie"
+
+// feature is one bit of UP Function Features (TS 29.244 8.2.25).
+type feature struct {
+	name  string
+	octet int // of the IE, from 5
+	bit   int // from 1
+	has   bool
+}
+
+// featureTable is what is advertised: exactly what works. A feature that is not here is not had, and
+// a request that needs it is refused.
+func (a *Agent) featureTable() []feature {
+	return []feature{
+		{"FTUP", 5, 5, true},                   // F-TEIDs are chosen here
+		{"PFDM", 5, 6, true},                   // PFD management
+		{"EMPU", 6, 1, true},                   // End Markers are sent
+		{"PDIU", 6, 2, true},                   // Traffic Endpoints
+		{"PFDE", 6, 7, true},                   // several flow descriptions in one PFD Contents
+		{"UEIP", 7, 3, len(a.cfg.UEPools) > 0}, // UE IP addresses are chosen here
+		{"MNOP", 7, 5, true},                   // packets are counted
+		{"MTE", 7, 6, true},                    // several Traffic Endpoints in one PDI
+	}
+}
+
+func (a *Agent) features() *ie.IE {
+	octets := make([]byte, 7)
+	for _, f := range a.featureTable() {
+		if f.has {
+			octets[f.octet-5] |= 1 << (f.bit - 1)
+		}
+	}
+	return ie.New(ie.UPFunctionFeatures, octets)
+}

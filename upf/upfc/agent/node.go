@@ -1,0 +1,77 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+
+	"github.com/wmnsk/go-pfcp/ie"
+	"github.com/wmnsk/go-pfcp/message"
+
+	"core5g.dev/core5g/upf/upfc/pfcp"
+)
+
+// reportPaths tells the CP functions with a Node Report (TS 29.244 6.2.9, 7.4.5) that the paths to
+// GTP-U peers have failed, or that they work again. It returns at once; a CP function that does not
+// answer is told again with the next change.
+func (a *Agent) reportPaths(failed bool, peers []netip.Addr) {
+	if len(peers) == 0 {
+		return
+	}
+	kind, group, name := ie.NewNodeReportType(0x01), ie.UserPlanePathFailureReport, "path_failure"
+	if !failed {
+		kind, group, name = ie.NewNodeReportType(0x02), ie.UserPlanePathRecoveryReport, "path_recovery"
+	}
+	var inside []byte
+	for _, p := range peers {
+		peer := ie.NewRemoteGTPUPeer(0x02, p.String(), "", 0, "")
+		if p.Is6() {
+			peer = ie.NewRemoteGTPUPeer(0x01, "", p.String(), 0, "")
+		}
+		b, err := peer.Marshal()
+		if err != nil {
+			a.log.Error("node report cannot be built", "peer", p, "err", err)
+			return
+		}
+		inside = append(inside, b...)
+	}
+	report := ie.New(group, inside)
+	a.mu.Lock()
+	var to []netip.AddrPort
+	for _, as := range a.associations {
+		to = append(to, as.address())
+	}
+	a.mu.Unlock()
+	for _, cp := range to {
+		go a.reportNode(cp, name, a.nodeID(), kind, report)
+	}
+}
+
+func (a *Agent) reportNode(to netip.AddrPort, kind string, ies ...*ie.IE) {
+	select {
+	case <-a.serving:
+	case <-a.stopping.Done():
+		return
+	}
+	answer, err := a.server.Request(a.stopping, to, message.MsgTypeNodeReportRequest, nil, ies...)
+	if err != nil {
+		if !errors.Is(err, context.Canceled) {
+			a.log.Warn("node report not acknowledged", "kind", kind, "to", to, "err", err)
+		}
+		return
+	}
+	a.rec.Report(kind)
+	if c := causeOf(answer); c != ie.CauseRequestAccepted {
+		a.log.Warn("node report refused", "kind", kind, "to", to, "cause", pfcp.CauseName(c))
+	}
+}
+
+// causeOf is the cause in an answer; 0 when there is none.
+func causeOf(answer *pfcp.Message) uint8 {
+	if e := answer.Elements.First(ie.Cause); e != nil {
+		if c, err := e.Uint8(); err == nil {
+			return c
+		}
+	}
+	return 0
+}

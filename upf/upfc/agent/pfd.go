@@ -1,0 +1,190 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/wmnsk/go-pfcp/ie"
+
+	"core5g.dev/core5g/upf/upfc/dataplane"
+	"core5g.dev/core5g/upf/upfc/pfcp"
+	"core5g.dev/core5g/upf/upfc/rules"
+	"core5g.dev/core5g/upf/upfc/state"
+)
+
+// PFD management (TS 29.244 6.2.5): a CP function describes applications, and its sessions' PDRs
+// name them. When a description changes, the sessions that use it are compiled anew. PFDs are kept
+// in META, so they survive upf-c; a CP function sees and changes only its own.
+
+// catalogue is what one CP function provided, by Application ID. It is replaced, never changed.
+type catalogue map[string]*rules.ApplicationPFDs
+
+func (a *Agent) knowsApplication(node string) func(string) bool {
+	return func(id string) bool {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		return a.pfds[node][id] != nil
+	}
+}
+
+// applications gives the flows of a node's applications as they are now.
+func (a *Agent) applications(node string) func(string) []rules.Flow {
+	return func(id string) []rules.Flow {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if p := a.pfds[node][id]; p != nil {
+			return p.Flows
+		}
+		return nil
+	}
+}
+
+// pfdManagement executes a PFD Management Request (TS 29.244 7.4.3): whole, or not at all.
+func (a *Agent) pfdManagement(ctx context.Context, m *pfcp.Message) error {
+	node, err := a.sender(m)
+	if err != nil {
+		return err
+	}
+	conn, err := a.dataplane(ctx)
+	if err != nil {
+		return err
+	}
+	a.pfdChange.Lock()
+	defer a.pfdChange.Unlock()
+	a.mu.Lock()
+	before := a.pfds[node]
+	a.mu.Unlock()
+	// Without any Application ID's PFDs, all are taken away.
+	next, changed := catalogue{}, []string{}
+	if m.Elements.First(ie.ApplicationIDsPFDs) != nil {
+		for id, p := range before {
+			next[id] = p
+		}
+	} else {
+		for id := range before {
+			changed = append(changed, id)
+		}
+	}
+	for i := range m.Elements {
+		e := &m.Elements[i]
+		if e.Type != ie.ApplicationIDsPFDs {
+			continue
+		}
+		p, err := rules.ParseApplicationPFDs(e)
+		if err != nil {
+			return err
+		}
+		if changed = append(changed, p.ID); len(p.Flows) > 0 {
+			next[p.ID] = p
+		} else {
+			delete(next, p.ID)
+		}
+	}
+	if err := a.describe(conn, node, next, changed); err != nil {
+		if again := a.describe(conn, node, before, changed); again != nil && !errors.Is(again, dataplane.ErrLost) {
+			conn.Abandon() // it is filled anew, with what we know
+		}
+		return err
+	}
+	a.persistMeta()
+	a.log.Info("applications described", "node", node, "applications", len(next), "changed", len(changed))
+	return nil
+}
+
+// sender is the CP function that a node-related message comes from: by its Node ID where it has one,
+// else by its address.
+func (a *Agent) sender(m *pfcp.Message) (string, error) {
+	if m.Elements.First(ie.NodeID) != nil {
+		node, err := nodeOf(m)
+		if err != nil {
+			return "", err
+		}
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if a.associations[node] == nil {
+			return "", noAssociation(node)
+		}
+		return node, nil
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if as := a.senderLocked(m.From); as != nil {
+		return as.Node, nil
+	}
+	return "", noAssociation(m.From.String())
+}
+
+// describe puts a catalogue into force: from now on sessions are compiled with it, and those that
+// use an application that changed are compiled anew.
+func (a *Agent) describe(conn *dataplane.Conn, node string, next catalogue, changed []string) error {
+	a.mu.Lock()
+	if len(next) == 0 {
+		delete(a.pfds, node)
+	} else {
+		a.pfds[node] = next
+	}
+	sessions := a.list()
+	a.mu.Unlock()
+	for _, s := range sessions {
+		if err := a.recompile(conn, s, node, changed); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *Agent) recompile(conn *dataplane.Conn, s *session, node string, changed []string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.gone || s.Node != node {
+		return nil
+	}
+	uses := false
+	for _, r := range s.Rules.PDRs {
+		uses = uses || slices.Contains(changed, r.PDI.Application)
+	}
+	if !uses {
+		return nil
+	}
+	p, err := s.encode(a)
+	if err != nil {
+		return err
+	}
+	t := dataplane.NewBatch()
+	p.add(t)
+	if err := conn.Transact(t); err != nil {
+		return a.refusal(err)
+	}
+	return nil
+}
+
+// pfdsToKeep are the PFDs as META has them. The caller holds a.mu.
+func (a *Agent) pfdsToKeep() []state.PFD {
+	var out []state.PFD
+	for node, c := range a.pfds {
+		for id, p := range c {
+			out = append(out, state.PFD{Node: node, Application: id, Flows: p.Descriptions})
+		}
+	}
+	return out
+}
+
+// adoptPFDs makes those that META has ours. The caller holds a.mu.
+func (a *Agent) adoptPFDs(list []state.PFD) {
+	for _, k := range list {
+		p := &rules.ApplicationPFDs{ID: k.Application, Descriptions: k.Flows}
+		for _, text := range k.Flows {
+			f, err := rules.ParseFlow(text)
+			if err != nil {
+				a.log.Error("a flow description that upf-u kept cannot be read", "application", k.Application, "description", text, "err", err)
+				continue
+			}
+			p.Flows = append(p.Flows, *f)
+		}
+		if a.pfds[k.Node] == nil {
+			a.pfds[k.Node] = catalogue{}
+		}
+		a.pfds[k.Node][k.Application] = p
+	}
+}

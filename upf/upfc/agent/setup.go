@@ -1,0 +1,136 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"time"
+
+	"github.com/wmnsk/go-pfcp/ie"
+	"github.com/wmnsk/go-pfcp/message"
+
+	"core5g.dev/core5g/upf/upfc/config"
+	"core5g.dev/core5g/upf/upfc/pfcp"
+	"core5g.dev/core5g/upf/upfc/state"
+)
+
+// The association procedures that the UP function begins (TS 29.244 6.2.6.3, 6.2.7.3): setting one
+// up with each CP function of pfcp.peers, and asking for a release.
+
+// meetPeers keeps an association with every configured CP function.
+func (a *Agent) meetPeers(ctx context.Context) {
+	for _, p := range a.cfg.PFCP.Peers {
+		go a.meet(ctx, p)
+	}
+}
+
+func (a *Agent) meet(ctx context.Context, p config.Peer) {
+	again := max(a.cfg.Heartbeat.Interval, time.Second)
+	reported := false
+	for {
+		err := a.setUp(ctx, p)
+		if err != nil && !reported && ctx.Err() == nil {
+			a.log.Warn("no association with a configured CP function yet", "peer", p, "err", err)
+		}
+		reported = err != nil
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(again):
+		}
+	}
+}
+
+// setUp sets an association up unless there is one.
+func (a *Agent) setUp(ctx context.Context, p config.Peer) error {
+	to, err := resolve(ctx, p, a.server.Addr().Addr())
+	if err != nil {
+		return err
+	}
+	a.mu.Lock()
+	there := false
+	for _, as := range a.associations {
+		there = there || as.address() == to || as.From.Addr() == to.Addr() && !as.Peer
+	}
+	a.mu.Unlock()
+	if there {
+		return nil
+	}
+	answer, err := a.server.Request(ctx, to, message.MsgTypeAssociationSetupRequest, nil, a.nodeID(), a.recoveryIE(), a.features())
+	if err != nil {
+		return err
+	}
+	if c := causeOf(answer); c != ie.CauseRequestAccepted {
+		return fmt.Errorf("refused: %s", pfcp.CauseName(c))
+	}
+	node, err := nodeOf(answer)
+	if err != nil {
+		return err
+	}
+	recovery, err := recoveryOf(answer)
+	if err != nil {
+		return err
+	}
+	a.associated(ctx, &association{Association: state.Association{Node: node, From: to, Recovery: recovery, Created: time.Now().Unix(), Peer: true}}, true)
+	return nil
+}
+
+func resolve(ctx context.Context, p config.Peer, own netip.Addr) (netip.AddrPort, error) {
+	if addr, err := netip.ParseAddr(p.Host); err == nil {
+		return netip.AddrPortFrom(addr, p.Port), nil
+	}
+	network := "ip4"
+	if own.Is6() {
+		network = "ip"
+	}
+	list, err := net.DefaultResolver.LookupNetIP(ctx, network, p.Host)
+	if err != nil {
+		return netip.AddrPort{}, err
+	}
+	if len(list) == 0 {
+		return netip.AddrPort{}, fmt.Errorf("%s has no address", p.Host)
+	}
+	return netip.AddrPortFrom(list[0].Unmap(), p.Port), nil
+}
+
+func recoveryOf(m *pfcp.Message) (uint32, error) {
+	e := m.Elements.First(ie.RecoveryTimeStamp)
+	if e == nil {
+		return 0, missing(m, ie.RecoveryTimeStamp)
+	}
+	return e.Uint32()
+}
+
+// sarr asks for a release (PFCP Association Release Request, TS 29.244 8.2.73).
+const sarr = 0x01
+
+// RequestRelease asks a CP function to release the association (TS 29.244 6.2.7.3.1), and ends it
+// with all its sessions when the CP function has not done so within the grace period.
+func (a *Agent) RequestRelease(ctx context.Context, node string, grace time.Duration) error {
+	a.mu.Lock()
+	as := a.associations[node]
+	a.mu.Unlock()
+	if as == nil {
+		return noAssociation(node)
+	}
+	ies := []*ie.IE{a.nodeID(), ie.NewPFCPAssociationReleaseRequest(sarr, 0)}
+	if grace > 0 {
+		ies = append(ies, ie.NewGracefulReleasePeriod(grace))
+	}
+	answer, err := a.server.Request(ctx, as.address(), message.MsgTypeAssociationUpdateRequest, nil, ies...)
+	if err != nil {
+		return err
+	}
+	if c := causeOf(answer); c != ie.CauseRequestAccepted {
+		return fmt.Errorf("%s refused: %s", node, pfcp.CauseName(c))
+	}
+	select {
+	case <-time.After(grace):
+		a.release(a.stopping, node, as, "association release")
+	case <-as.over:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return nil
+}

@@ -1,0 +1,121 @@
+package compile
+
+import (
+	"net/netip"
+
+	"core5g.dev/core5g/upf/abi"
+	"core5g.dev/core5g/upf/upfc/rules"
+)
+
+// pdr adds one entry for each way in which a packet of the rule can come: each of its Traffic
+// Endpoints, each IP version of the F-TEID, each QFI.
+func (c *compiler) pdr(r *rules.PDR) error {
+	p := abi.Pdr{
+		Precedence: r.Precedence, PdrId: r.ID, SourceInterface: r.PDI.SourceInterface, Far: c.fars.at(r.FAR),
+		NQer: uint8(len(r.QERs)), NUrr: uint8(len(r.URRs)),
+	}
+	if r.Removes {
+		p.Flags |= abi.PdrRemove
+		p.Removal = r.Removal
+	}
+	for i, id := range r.QERs {
+		p.Qer[i] = c.qers.at(id)
+	}
+	for i, id := range r.URRs {
+		p.Urr[i] = c.urrs.at(id)
+		if c.in.Exhausted[id] {
+			p.Far = c.blockedFAR()
+		}
+	}
+	var err error
+	c.in.Rules.Matches(r, func(m *rules.Match) {
+		if err == nil {
+			err = c.match(p, r, m)
+		}
+	})
+	return err
+}
+
+func (c *compiler) blockedFAR() uint16 {
+	if c.blocked < 0 {
+		c.blocked = len(c.out.FARs)
+		c.out.FARs = append(c.out.FARs, abi.Far{Action: abi.FarDrop, Bar: abi.None16})
+	}
+	return uint16(c.blocked)
+}
+
+func (c *compiler) match(p abi.Pdr, r *rules.PDR, m *rules.Match) error {
+	// A PDR that names no UE address still belongs to this one UE: uplink packets of another source
+	// are spoofed, whatever the CP function left out.
+	ue4, ue6 := m.UEAddress, m.UEPrefix
+	if !ue4.IsValid() && !ue6.IsValid() {
+		ue4, ue6 = c.ue4, c.ue6
+	}
+	if ue4.IsValid() {
+		p.Flags |= abi.PdrUeIpv4
+		p.UeAddrBe = abi.AddrBe(ue4)
+	}
+	if ue6.IsValid() {
+		p.Flags |= abi.PdrUeIpv6
+		p.UePrefix, p.UePrefixLen = abi.AddrOf(ue6.Addr()), uint8(ue6.Bits())
+	}
+	if err := c.filters(&p, r, ue4, ue6); err != nil {
+		return err
+	}
+	for _, f := range [2]rules.FTEID{m.FTEID, m.FTEID6} {
+		if !f.IsValid() {
+			continue
+		}
+		q := p
+		q.Flags |= abi.PdrTeid
+		q.N3Addr, q.Teid = abi.AddrOf(f.Addr), f.TEID
+		if f.Addr.Is6() {
+			q.Flags |= abi.PdrN3Ipv6
+		}
+		c.byQFI(q, m)
+	}
+	if !m.FTEID.IsValid() && !m.FTEID6.IsValid() {
+		c.byQFI(p, m)
+	}
+	if len(c.out.PDRs) > abi.SessionPdrs {
+		return tooBig(r, "more than %d PDRs in a session", abi.SessionPdrs)
+	}
+	return nil
+}
+
+func (c *compiler) byQFI(p abi.Pdr, m *rules.Match) {
+	if len(m.QFIs) == 0 {
+		c.out.PDRs = append(c.out.PDRs, p)
+	}
+	for _, qfi := range m.QFIs { // one of them must match
+		p.Flags |= abi.PdrQfi
+		p.Qfi = qfi
+		c.out.PDRs = append(c.out.PDRs, p)
+	}
+}
+
+// filters adds the SDF filters of a PDR, one list for each IP version that its UE has (both where
+// none is known, as on an intermediate UPF).
+func (c *compiler) filters(p *abi.Pdr, r *rules.PDR, ue4 netip.Addr, ue6 netip.Prefix) error {
+	if len(r.PDI.Filters) == 0 && r.PDI.Application == "" {
+		return nil
+	}
+	p.Flags |= abi.PdrSdf
+	first, first6 := len(c.out.SDFs), len(c.out.SDF6s)
+	f := sdfWriter{out: c.out, ue4: ue4, ue6: ue6, v4: ue4.IsValid() || !ue6.IsValid(), v6: ue6.IsValid() || !ue4.IsValid()}
+	for i := range r.PDI.Filters {
+		f.add(&r.PDI.Filters[i])
+	}
+	if r.PDI.Application != "" && c.in.Applications != nil {
+		flows := c.in.Applications(r.PDI.Application)
+		for i := range flows {
+			f.add(&rules.SDFFilter{Flow: &flows[i]})
+		}
+	}
+	if len(c.out.SDFs) > abi.SessionSdfs || len(c.out.SDF6s) > abi.SessionSdfs {
+		return tooBig(r, "more than %d SDF filters in a session", abi.SessionSdfs)
+	}
+	p.SdfFirst, p.SdfCount = uint16(first), uint16(len(c.out.SDFs)-first)
+	p.Sdf6First, p.Sdf6Count = uint16(first6), uint16(len(c.out.SDF6s)-first6)
+	return nil
+}

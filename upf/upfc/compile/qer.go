@@ -1,0 +1,36 @@
+package compile
+
+import (
+	"core5g.dev/core5g/upf/abi"
+	"core5g.dev/core5g/upf/upfc/rules"
+)
+
+func (c *compiler) qer(r *rules.QER) abi.Qer {
+	q := abi.Qer{QerId: r.ID, Slot: c.in.QERSlots[r.ID], Qfi: r.QFI}
+	if r.ULClosed {
+		q.Flags |= abi.QerGateUlClosed
+	}
+	if r.DLClosed {
+		q.Flags |= abi.QerGateDlClosed
+	}
+	if r.HasMBR {
+		q.Flags |= abi.QerMbr
+		q.MbrUl, q.MbrDl = r.MBRUL, r.MBRDL
+	}
+	if slot, ok := c.in.GBRSlots[r.ID]; ok && r.HasGBR {
+		q.Flags |= abi.QerGbr
+		q.GbrUl, q.GbrDl, q.GbrSlot = r.GBRUL, r.GBRDL, slot
+	}
+	if r.RQI {
+		q.Flags |= abi.QerRqi
+	}
+	if r.HasPPI {
+		q.Flags |= abi.QerPpi
+		q.Ppi = r.PPI
+	}
+	if r.HasToS {
+		q.Flags |= abi.QerTos
+		q.Tos = r.ToS & r.ToSMask
+	}
+	return q
+}
