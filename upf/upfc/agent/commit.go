@@ -71,14 +71,10 @@ func (a *Agent) commit(conn *dataplane.Conn, s *session, c *rules.Change) (repor
 		return nil, 0, err
 	}
 	t := dataplane.NewBatch()
-<<<<<<< working
 	if c.DropBuffered { // before the new rules could let it go
 		t.DropBuffered(s.index)
 	}
-	if c.Rules || unblocked {
-=======
 	if c.Rules {
->>>>>>> usage
 		p.add(t)
 	} else {
 		t.State(s.index, p.blob)
@@ -126,7 +122,6 @@ func (a *Agent) takeSlots(conn *dataplane.Conn, old, next *state.Session, remove
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	maps.DeleteFunc(next.QERSlots, func(id, _ uint32) bool { return next.Rules.QERs[id] == nil })
-<<<<<<< working
 	gbrs := 0
 	for _, r := range next.Rules.QERs {
 		if r.HasGBR {
@@ -134,10 +129,7 @@ func (a *Agent) takeSlots(conn *dataplane.Conn, old, next *state.Session, remove
 		}
 	}
 	maps.DeleteFunc(next.GBRSlots, func(id, _ uint32) bool { return next.Rules.QERs[id] == nil || !next.Rules.QERs[id].HasGBR })
-	maps.DeleteFunc(next.Meters, func(id uint32, _ usage.Meter) bool { return next.Rules.URRs[id] == nil })
-=======
 	maps.DeleteFunc(next.Meters, func(id uint32, _ usage.Meter) bool { return slices.Contains(removed, id) })
->>>>>>> usage
 	// What the old rules use stays taken until they are out of force: packets still count there.
 	p := newPairs(&a.pairs, old)
 	for _, id := range slices.Sorted(maps.Keys(next.Rules.QERs)) {

@@ -235,7 +235,6 @@ func (a *Agent) modify(ctx context.Context, m *pfcp.Message) (uint64, []*ie.IE, 
 		a.trim(s, s.Rules)
 		return seid, nil, err
 	}
-<<<<<<< working
 	sets, err := rules.CSIDs(m.Elements)
 	if err != nil {
 		a.trim(s, s.Rules)
@@ -246,25 +245,14 @@ func (a *Agent) modify(ctx context.Context, m *pfcp.Message) (uint64, []*ie.IE, 
 	}
 	oldSEID, oldAddr, oldSets := s.CPSEID, s.CPAddr, s.CSIDs
 	s.CPSEID, s.CPAddr, s.CSIDs = newSEID, newAddr, sets
-	reports, err := a.commit(conn, s, change)
-=======
-	oldSEID, oldAddr := s.CPSEID, s.CPAddr
-	s.CPSEID, s.CPAddr = newSEID, newAddr
 	reports, additional, err := a.commit(conn, s, change)
->>>>>>> usage
 	if err != nil {
 		s.CPSEID, s.CPAddr, s.CSIDs = oldSEID, oldAddr, oldSets
 		return seid, nil, err
 	}
 	a.log.Debug("session modified", "seid", hex(s.UPSEID), "pdrs", len(s.Rules.PDRs), "reports", len(reports))
-<<<<<<< working
-	ies := created(s, change)
-	for i := range reports {
-		ies = append(ies, reports[i].IE(ie.UsageReportWithinSessionModificationResponse))
-=======
-	ies := append(createdPDRs(s, change), s.usageReports(reports, additional, ie.UsageReportWithinSessionModificationResponse)...)
+	ies := append(created(s, change), s.usageReports(reports, additional, ie.UsageReportWithinSessionModificationResponse)...)
 	for range reports {
->>>>>>> usage
 		a.rec.Report("usage")
 	}
 	return newSEID, ies, nil

@@ -97,12 +97,8 @@ func encode(a *Agent, index uint32, st *state.Session) (*put, error) {
 		urrSlots[id] = m.Slot
 	}
 	c, err := compile.Compile(compile.Input{
-<<<<<<< working
-		Rules: st.Rules, QERSlots: st.QERSlots, GBRSlots: st.GBRSlots, URRSlots: urrSlots, Exhausted: exhausted,
+		Rules: st.Rules, QERSlots: st.QERSlots, GBRSlots: st.GBRSlots, URRSlots: urrSlots,
 		Applications: a.applications(st.Node), Local: a.ownN3(),
-=======
-		Rules: st.Rules, QERSlots: st.QERSlots, URRSlots: urrSlots, Local: a.defaultN3(),
->>>>>>> usage
 	})
 	if err != nil {
 		return nil, err

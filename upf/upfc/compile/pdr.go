@@ -12,7 +12,7 @@ import (
 func (c *compiler) pdr(r *rules.PDR) error {
 	p := abi.Pdr{
 		Precedence: r.Precedence, PdrId: r.ID, SourceInterface: r.PDI.SourceInterface, Far: c.fars.at(r.FAR),
-		NQer: uint8(len(r.QERs)), NUrr: uint8(len(r.URRs)),
+		NQer: uint8(len(r.QERs)),
 	}
 	if r.Removes {
 		p.Flags |= abi.PdrRemove
@@ -21,11 +21,12 @@ func (c *compiler) pdr(r *rules.PDR) error {
 	for i, id := range r.QERs {
 		p.Qer[i] = c.qers.at(id)
 	}
-	for i, id := range r.URRs {
-		p.Urr[i] = c.urrs.at(id)
-		if c.in.Exhausted[id] {
-			p.Far = c.blockedFAR()
+	for _, id := range r.URRs {
+		if c.in.Rules.URRs[id].Is(rules.Paused) {
+			continue // TS 29.244 8.2.68 INAM: what passes meanwhile is not measured
 		}
+		p.Urr[p.NUrr] = c.urrs.at(id)
+		p.NUrr++
 	}
 	var err error
 	c.in.Rules.Matches(r, func(m *rules.Match) {
@@ -34,14 +35,6 @@ func (c *compiler) pdr(r *rules.PDR) error {
 		}
 	})
 	return err
-}
-
-func (c *compiler) blockedFAR() uint16 {
-	if c.blocked < 0 {
-		c.blocked = len(c.out.FARs)
-		c.out.FARs = append(c.out.FARs, abi.Far{Action: abi.FarDrop, Bar: abi.None16})
-	}
-	return uint16(c.blocked)
 }
 
 func (c *compiler) match(p abi.Pdr, r *rules.PDR, m *rules.Match) error {

@@ -6,5 +6,15 @@ import (
 )
 
 func (c *compiler) urr(r *rules.URR) abi.Urr {
-	return abi.Urr{UrrId: r.ID, Slot: c.in.URRSlots[r.ID], QuotaFar: abi.None16}
+	u := abi.Urr{UrrId: r.ID, Slot: c.in.URRSlots[r.ID], QuotaFar: abi.None16}
+	if r.Is(rules.BeforeQoS) {
+		u.Flags |= abi.UrrBeforeQos
+	}
+	if r.Timed() {
+		u.Flags |= abi.UrrTimed
+	}
+	if more := r.Rest(); more.HasQuotaFAR {
+		u.QuotaFar = c.fars.at(more.QuotaFAR)
+	}
+	return u
 }

@@ -27,28 +27,18 @@ type Policy struct {
 
 // Change is the outcome of a whole valid message.
 type Change struct {
-<<<<<<< working
 	Next            *Set
-	Rules           bool     // Next differs from what it was made of
-	Chosen          []uint16 // PDRs for which the answer carries a Created PDR
-	ChosenEndpoints []uint8  // Traffic Endpoints for which it carries a Created Traffic Endpoint
-	EndMarkers      []Outer  // tunnels that a path switch leaves (SNDEM)
-	DropBuffered    bool     // DROBU
-	Query           []uint32 // URRs to report now
-	RemovedURRs     []uint32 // URRs to report for the last time
-	QuotaGranted    []uint32 // URRs that were given a Volume Quota
-=======
-	Next        *Set
-	Rules       bool      // Next differs from what it was made of
-	Chosen      []uint16  // PDRs for whose F-TEID the answer carries a Created PDR
-	EndMarkers  []FTEID   // tunnels that a path switch leaves (SNDEM)
-	Query       []uint32  // URRs to report now
-	RemovedURRs []uint32  // URRs to report for the last time
-	Granted     []Granted // what URRs were given anew
+	Rules           bool      // Next differs from what it was made of
+	Chosen          []uint16  // PDRs for which the answer carries a Created PDR
+	ChosenEndpoints []uint8   // Traffic Endpoints for which it carries a Created Traffic Endpoint
+	EndMarkers      []Outer   // tunnels that a path switch leaves (SNDEM)
+	DropBuffered    bool      // DROBU
+	Query           []uint32  // URRs to report now
+	RemovedURRs     []uint32  // URRs to report for the last time
+	Granted         []Granted // what URRs were given anew
 	// Query URR Reference of the message
 	HasQueryReference bool
 	QueryReference    uint32
->>>>>>> usage
 }
 
 type planner struct {
@@ -70,12 +60,8 @@ func Plan(base *Set, message pfcp.Elements, policy Policy) (*Change, error) {
 		filters: map[uint32]SDFFilter{},
 	}
 	// Removal first, so that one message can put a new rule in an old one's place.
-<<<<<<< working
-	steps := [...]func(pfcp.Elements) error{p.refuseUnsupported, p.remove, p.create, p.update, p.chooseUEs, p.flags, p.query, p.check}
+	steps := [...]func(pfcp.Elements) error{p.refuseUnsupported, p.remove, p.create, p.update, p.chooseUEs, p.flags, p.inactivity, p.query, p.check, p.checkURRs}
 	for _, step := range steps {
-=======
-	for _, step := range []func(pfcp.Elements) error{p.remove, p.create, p.update, p.inactivity, p.query, p.check, p.checkURRs} {
->>>>>>> usage
 		if err := step(message); err != nil {
 			return nil, err
 		}
@@ -152,13 +138,8 @@ type number interface{ ~uint8 | ~uint16 | ~uint32 }
 
 func remove[K number, V any](p *planner, message pfcp.Elements, k *kind, rules map[K]V) error {
 	return each(message, k.remove, k, "Remove", func(id uint32, _ pfcp.Elements) error {
-<<<<<<< working
-		if _, ok := rules[K(id)]; !ok {
+		if _, ok := rules[K(id)]; !ok || k.id == ie.URRID && id == InactivityURR {
 			return refuse(k.ref(id), k.id, "Remove %s: there is no %s %d", k.name, k.name, id)
-=======
-		if _, ok := rules[key(id)]; !ok || k.id == ie.URRID && id == InactivityURR {
-			return pfcp.RuleFailure(k.id, k.rule, id, "Remove %s: there is no %s %d", k.name, k.name, id)
->>>>>>> usage
 		}
 		delete(rules, K(id))
 		p.change.Rules = true
@@ -293,7 +274,6 @@ func (p *planner) put(message pfcp.Elements, create bool) error {
 		})
 }
 
-<<<<<<< working
 // answer notes that the answer tells what was chosen for a PDR or Traffic Endpoint.
 func (p *planner) answer(w wants) {
 	switch {
@@ -308,16 +288,6 @@ func (p *planner) answer(w wants) {
 func (p *planner) flags(message pfcp.Elements) error {
 	e := message.First(ie.PFCPSMReqFlags)
 	if e == nil || len(e.Value) == 0 {
-=======
-func (p *planner) query(message pfcp.Elements) error {
-	err := each(message, ie.QueryURR, urrKind, "Query", func(id uint32, _ pfcp.Elements) error {
-		if p.base.URRs[id] == nil || id == InactivityURR {
-			return pfcp.RuleFailure(ie.URRID, ie.RuleIDTypeURR, id, "Query URR: there is no URR %d", id)
-		}
-		if p.change.Next.URRs[id] != nil && !slices.Contains(p.change.Query, id) {
-			p.change.Query = append(p.change.Query, id)
-		}
->>>>>>> usage
 		return nil
 	}
 	if e.Value[0]&smreqDROBU != 0 {
@@ -336,7 +306,7 @@ func (p *planner) query(message pfcp.Elements) error {
 
 func (p *planner) query(message pfcp.Elements) error {
 	return each(message, ie.QueryURR, urrKind, "Query", func(id uint32, _ pfcp.Elements) error {
-		if p.base.URRs[id] == nil {
+		if p.base.URRs[id] == nil || id == InactivityURR {
 			return refuse(urrKind.ref(id), ie.URRID, "Query URR: there is no URR %d", id)
 		}
 		if p.change.Next.URRs[id] != nil && !slices.Contains(p.change.Query, id) {

@@ -218,7 +218,7 @@ func (p *planner) urr(r *URR, group pfcp.Elements, create bool) error {
 
 	more := *r.Rest()
 	given := Granted{URR: r.ID}
-	if err := p.urrTimes(r, &more, &given, group, fail); err != nil {
+	if err := p.urrTimes(r, &more, &given, group, create, fail); err != nil {
 		return err
 	}
 	for _, v := range []struct {
@@ -227,6 +227,10 @@ func (p *planner) urr(r *URR, group pfcp.Elements, create bool) error {
 	}{{ie.VolumeThreshold, &r.Threshold}, {ie.VolumeQuota, &more.Quota}, {ie.SubsequentVolumeThreshold, &more.NextThreshold}, {ie.SubsequentVolumeQuota, &more.NextQuota}} {
 		e := group.First(v.ieType)
 		if e == nil {
+			continue
+		}
+		if e.Removes(create) {
+			*v.into = Volume{}
 			continue
 		}
 		volume, err := parseVolume(e)
@@ -249,19 +253,21 @@ func (p *planner) urr(r *URR, group pfcp.Elements, create bool) error {
 		}
 		r.Info = v & (BeforeQoS | Paused | ReducedApp | ImmediateStart | CountPackets)
 	}
-	if e := group.First(ie.FARID); e != nil {
+	if e := group.First(ie.FARID); e.Removes(create) {
+		more.HasQuotaFAR, more.QuotaFAR = false, 0
+	} else if e != nil {
 		v, err := e.Uint32()
 		if err != nil {
 			return err
 		}
 		more.HasQuotaFAR, more.QuotaFAR = true, v
 	}
-	if linked, err := ids32(group, ie.LinkedURRID); err != nil {
+	if err := linkedURRs(&more, group, create); err != nil {
 		return err
-	} else if linked != nil {
-		more.Linked = linked
 	}
-	if e := group.First(ie.NumberOfReports); e != nil {
+	if e := group.First(ie.NumberOfReports); e.Removes(create) {
+		more.HasReports, more.Reports = false, 0
+	} else if e != nil {
 		v, err := e.Uint16()
 		if err != nil {
 			return err
@@ -304,7 +310,7 @@ func (m *URRMore) empty() bool {
 }
 
 // urrTimes reads the IEs that hold a time in seconds.
-func (p *planner) urrTimes(r *URR, more *URRMore, given *Granted, group pfcp.Elements, fail func(uint16, string, ...any) error) error {
+func (p *planner) urrTimes(r *URR, more *URRMore, given *Granted, group pfcp.Elements, create bool, fail func(uint16, string, ...any) error) error {
 	ignored := false
 	for _, d := range []struct {
 		ieType uint16
@@ -321,7 +327,16 @@ func (p *planner) urrTimes(r *URR, more *URRMore, given *Granted, group pfcp.Ele
 		{ie.SubsequentTimeThreshold, &more.NextTime, &ignored},
 		{ie.SubsequentTimeQuota, &more.NextTimeQuota, &more.HasNextTimeQuota},
 	} {
-		if e := group.First(d.ieType); e != nil {
+		e := group.First(d.ieType)
+		if e.Removes(create) {
+			*d.into = 0
+			switch d.ieType {
+			case ie.TimeQuota:
+				more.HasTimeQuota = false
+			case ie.SubsequentTimeQuota:
+				more.HasNextTimeQuota = false
+			}
+		} else if e != nil {
 			v, err := e.Uint32()
 			if err != nil {
 				return err
@@ -330,7 +345,10 @@ func (p *planner) urrTimes(r *URR, more *URRMore, given *Granted, group pfcp.Ele
 		}
 	}
 	more.HasTimeQuota = more.HasTimeQuota || given.Time
-	if e := group.First(ie.MonitoringTime); e != nil {
+	if e := group.First(ie.MonitoringTime); e.Removes(create) {
+		more.Monitoring, more.NextThreshold, more.NextTime = 0, Volume{}, 0
+		more.NextQuota, more.HasNextTimeQuota, more.NextTimeQuota = Volume{}, false, 0
+	} else if e != nil {
 		v, err := e.Uint32()
 		if err != nil {
 			return err
@@ -339,6 +357,28 @@ func (p *planner) urrTimes(r *URR, more *URRMore, given *Granted, group pfcp.Ele
 	} else if more.Monitoring == 0 && (more.NextThreshold.Has != 0 || more.NextTime != 0 || more.HasNextTimeQuota ||
 		group.First(ie.SubsequentVolumeThreshold) != nil || group.First(ie.SubsequentVolumeQuota) != nil) {
 		return fail(ie.MonitoringTime, "subsequent limits without Monitoring Time")
+	}
+	return nil
+}
+
+// linkedURRs reads the list of Linked URR IDs; when present, it replaces.
+func linkedURRs(more *URRMore, group pfcp.Elements, create bool) error {
+	var linked []uint32
+	for _, e := range group.All(ie.LinkedURRID) {
+		if e.Removes(create) {
+			more.Linked = nil
+			return nil
+		}
+		v, err := e.Uint32()
+		if err != nil {
+			return err
+		}
+		if !slices.Contains(linked, v) {
+			linked = append(linked, v)
+		}
+	}
+	if linked != nil {
+		more.Linked = linked
 	}
 	return nil
 }
