@@ -455,6 +455,10 @@ gtpu_unknown_teid(struct worker *w, struct pkt *p)
 	uint16_t address_len, length;
 	int verdict;
 
+	// Just started, the sessions are still on their way: an Error Indication would end them.
+	// Relaxed: the flag carries nothing but itself.
+	if (w->synced != NULL && __atomic_load_n(w->synced, __ATOMIC_RELAXED) == 0)
+		return UPF_DROP_UNKNOWN_TEID;
 	if (!within_rate(w))
 		return UPF_DROP_RATE_LIMITED;
 	way = way_of(p);

@@ -15,6 +15,7 @@
 #include <rte_ring_elem.h>
 
 #include "handoff.h"
+#include "mss.h"
 #include "reassembly.h"
 #include "shm.h"
 #include "stages.h"
@@ -283,12 +284,14 @@ worker_create(unsigned index, const struct worker_shared *shared)
 	w->wake_fd = shared->wake_fd;
 	w->control_waits = shared->control_waits;
 	w->stop = shared->stop;
+	w->synced = shared->synced;
 	w->sleeper = shared->sleepers[index];
 	if (limits->error_indications != 0)
 		w->error_cost = w->tsc_hz / limits->error_indications;
 	if (limits->icmp_errors != 0)
 		w->icmp_cost = w->tsc_hz / limits->icmp_errors;
 	w->config = config;
+	w->mss_room = mss_room(config);
 	w->ports = config->ports;
 	for (enum upf_port port = 0; port < w->ports; port++) {
 		port_init(&w->port[port], port, config);

@@ -139,6 +139,7 @@ struct worker {
 	struct own_packets own;
 	struct reassembly *reassembly; // NULL: fragments are dropped
 	const struct config *config;
+	uint16_t mss_room;    // mss.h, 0: MSS options are left alone
 	uint32_t fragment_id; // of the last packet cut into fragments
 	uint64_t next_tick;   // of the timers
 	uint64_t next_yield;
@@ -147,6 +148,8 @@ struct worker {
 	int wake_fd;             // wakes the control thread
 	uint32_t *control_waits; // the control thread is in epoll_wait
 	uint32_t *stop;
+	// Not 0: upf-c has given us all sessions since our start. NULL: nobody is to be waited for.
+	const uint32_t *synced;
 };
 
 // Shared by all workers of the process.
@@ -163,6 +166,7 @@ struct worker_shared {
 	int wake_fd;
 	uint32_t *control_waits;
 	uint32_t *stop;
+	const uint32_t *synced; // struct worker
 };
 
 struct worker *worker_create(unsigned index, const struct worker_shared *shared);

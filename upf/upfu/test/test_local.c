@@ -136,6 +136,30 @@ unknown_teid_gets_error_indications_within_the_rate(void **state)
 }
 
 static void
+no_error_indications_before_the_sessions_are_here(void **state)
+{
+	struct rig *rig = rig_create(1, true);
+	uint32_t synced = 0;
+	struct frame f;
+
+	(void)state;
+	rig->worker[0]->synced = &synced;
+	frame_gpdu(
+		&f, RIG_N3_ADDR, 0xdead, 9, &(struct ip_fields){.src = RIG_UE, .dst = RIG_REMOTE});
+	rig_inject(rig, UPF_PORT_N3, f.data, f.length);
+	rig_poll(rig);
+	assert_int_equal(rig_count_sent(rig, UPF_PORT_N3), 0);
+	assert_int_equal(rig_dropped(rig, UPF_DROP_UNKNOWN_TEID), 1);
+	synced = 1;
+	rig_inject(rig, UPF_PORT_N3, f.data, f.length);
+	rig_poll(rig);
+	assert_int_equal(rig_count_sent(rig, UPF_PORT_N3), 1);
+	assert_int_equal(rig_dropped(rig, UPF_DROP_UNKNOWN_TEID), 1);
+	rig_assert_no_other_drops(rig);
+	rig_free(rig);
+}
+
+static void
 error_indication_becomes_an_event(void **state)
 {
 	struct rig *rig = rig_create(1, true);
@@ -312,6 +336,7 @@ test_local(void)
 		cmocka_unit_test(other_icmp_to_us_is_dropped),
 		cmocka_unit_test(gtpu_echo_is_answered_with_its_sequence_number),
 		cmocka_unit_test(unknown_teid_gets_error_indications_within_the_rate),
+		cmocka_unit_test(no_error_indications_before_the_sessions_are_here),
 		cmocka_unit_test(error_indication_becomes_an_event),
 		cmocka_unit_test(extension_that_must_be_understood_is_answered),
 		cmocka_unit_test(echo_is_asked_and_its_answer_is_an_event),
