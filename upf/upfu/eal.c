@@ -147,7 +147,7 @@ eal_find_port(const struct config *config, enum upf_port port, uint16_t *ethdev)
 }
 
 int
-eal_start_port(uint16_t ethdev, unsigned workers, uint16_t mtu, struct rte_mempool *pool,
+eal_start_port(uint16_t ethdev, unsigned workers, uint16_t mtu, bool vlan, struct rte_mempool *pool,
 	char *error, size_t error_size)
 {
 	struct rte_eth_conf conf = {0};
@@ -158,6 +158,11 @@ eal_start_port(uint16_t ethdev, unsigned workers, uint16_t mtu, struct rte_mempo
 
 	// A kernel interface keeps its own MTU.
 	conf.rxmode.mtu = mtu != 0 ? mtu : RTE_ETHER_MTU;
+	// Tags are the port's work where it can do it (vlan.h).
+	if (rc == 0 && vlan) {
+		conf.rxmode.offloads = info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_VLAN_STRIP;
+		conf.txmode.offloads = info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_VLAN_INSERT;
+	}
 	// What RSS brings home need not be handed off; the hand-off does the rest (handoff.h).
 	if (rc == 0 && workers > 1 && info.flow_type_rss_offloads != 0) {
 		conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
@@ -191,4 +196,20 @@ eal_start_port(uint16_t ethdev, unsigned workers, uint16_t mtu, struct rte_mempo
 	if (rc < 0)
 		snprintf(error, error_size, "cannot %s: %s", step, rte_strerror(-rc));
 	return rc < 0 ? -1 : 0;
+}
+
+bool
+eal_port_inserts_vlan(uint16_t ethdev)
+{
+	struct rte_eth_conf conf;
+
+	return rte_eth_dev_conf_get(ethdev, &conf) == 0 &&
+		(conf.txmode.offloads & RTE_ETH_TX_OFFLOAD_VLAN_INSERT) != 0;
+}
+
+void
+eal_hear_groups(uint16_t ethdev)
+{
+	if (rte_eth_allmulticast_enable(ethdev) != 0)
+		rte_eth_promiscuous_enable(ethdev);
 }

@@ -2,6 +2,7 @@
 #ifndef UPFU_EAL_H
 #define UPFU_EAL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,9 +20,15 @@ int eal_start(const struct config *config, const char *program, char *error, siz
 // pkt of a packet that waits.
 struct rte_mempool *eal_create_pool(uint32_t mbufs, unsigned workers, uint16_t mtu);
 
-// Sets the ethdev up with one queue pair a worker and starts it; mtu 0: leave it as it is. -1: one sentence in error.
-int eal_start_port(uint16_t ethdev, unsigned workers, uint16_t mtu, struct rte_mempool *pool,
-	char *error, size_t error_size);
+// Sets the ethdev up with one queue pair a worker and starts it; mtu 0: leave it as it is; vlan: all its
+// frames have a tag. -1: one sentence in error.
+int eal_start_port(uint16_t ethdev, unsigned workers, uint16_t mtu, bool vlan,
+	struct rte_mempool *pool, char *error, size_t error_size);
+// The port writes VLAN tags itself.
+bool eal_port_inserts_vlan(uint16_t ethdev);
+// Frames to all groups, of which Neighbour Discovery has one an address, shall come; if the port
+// cannot be told so, then all frames.
+void eal_hear_groups(uint16_t ethdev);
 
 // The ethdev behind an interface of the configuration.
 int eal_find_port(const struct config *config, enum upf_port port, uint16_t *ethdev);

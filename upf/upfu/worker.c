@@ -14,11 +14,13 @@
 #include <rte_ring.h>
 #include <rte_ring_elem.h>
 
+#include "eal.h"
 #include "handoff.h"
 #include "mss.h"
 #include "reassembly.h"
 #include "shm.h"
 #include "stages.h"
+#include "vlan.h"
 #include "trace.h"
 
 #define RING_SIZE 16384u
@@ -79,6 +81,10 @@ worker_send(struct worker *w, enum upf_port port, struct rte_mbuf *m)
 {
 	struct tx_batch *tx = &w->tx[port];
 
+	if (unlikely(w->port[port].vlan != 0) && !vlan_push(&w->port[port], m)) {
+		worker_drop(w, m, UPF_DROP_NO_MBUF);
+		return;
+	}
 	if (tx->n == TX_BATCH)
 		worker_flush(w, port);
 	tx->m[tx->n++] = m;
@@ -297,6 +303,7 @@ worker_create(unsigned index, const struct worker_shared *shared)
 		port_init(&w->port[port], port, config);
 		w->port[port].ethdev = shared->ethdev[port];
 		rte_eth_macaddr_get(shared->ethdev[port], &w->port[port].mac);
+		w->port[port].vlan_offload = eal_port_inserts_vlan(shared->ethdev[port]);
 		if (w->port[port].ip6 && neigh_init6(w, port) < 0) {
 			worker_free(w);
 			return NULL;

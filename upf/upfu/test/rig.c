@@ -57,7 +57,8 @@ rig_start_eal(unsigned memory_mib, bool hugepages, uint32_t mbufs, int worker_cp
 			names[port], rx_ring[port], RIG_WORKERS, tx_ring[port], RIG_WORKERS, 0);
 		assert_true(rc >= 0);
 		ethdev[port] = (uint16_t)rc;
-		if (eal_start_port(ethdev[port], RIG_WORKERS, 1500, pool, error, sizeof(error)) < 0)
+		if (eal_start_port(
+			    ethdev[port], RIG_WORKERS, 1500, false, pool, error, sizeof(error)) < 0)
 			fail_msg("%s", error);
 	}
 	return true;
