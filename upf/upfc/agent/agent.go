@@ -14,7 +14,6 @@ import (
 	"core5g.dev/core5g/upf/upfc/config"
 	"core5g.dev/core5g/upf/upfc/dataplane"
 	"core5g.dev/core5g/upf/upfc/pfcp"
-	"core5g.dev/core5g/upf/upfc/rules"
 )
 
 // Recorder counts what the agent does.
@@ -37,6 +36,8 @@ type Agent struct {
 	tracing  atomic.Pointer[tracing] // whom upf-u's trace events are for
 
 	pfdChange sync.Mutex // held by the one request that changes PFDs
+	store     *store
+	wheel     *wheel
 
 	mu           sync.Mutex
 	conn         *dataplane.Conn // nil while upf-u is away or being filled
@@ -44,15 +45,10 @@ type Agent struct {
 	bootID       uint64          // of the upf-u that was last filled or read
 	recovery     time.Time       // our Recovery Time Stamp; zero until upf-u was met
 	associations map[string]*association
-	sessions     map[uint64]*session // by UP SEID
-	byIndex      map[uint32]*session
-	fteids       map[rules.FTEID]*session
-	ues          map[netip.Prefix]*session        // an IPv4 address as its /32
-	poolAt       map[netip.Prefix]uint64          // by pool: where the next UE address is looked for
-	tunnels      map[rules.FTEID]map[*session]int // peers' F-TEIDs, with how many FARs name them
-	pfds         map[string]catalogue             // by Node ID of the CP function
-	postponed    map[*session]bool                // to be measured when upf-u is back
-	indexes      slots
+	poolAt       map[netip.Prefix]uint64 // by pool: where the next UE address is looked for
+	poolUsed     map[netip.Prefix]uint32 // sessions by UE addresses that were chosen here
+	pfds         map[string]catalogue    // by Node ID of the CP function
+	postponed    map[uint32]bool         // sessions to be measured when upf-u is back
 	pairs        slots
 }
 
@@ -63,14 +59,12 @@ func New(cfg *config.Config, log *slog.Logger, rec Recorder) *Agent {
 		serving:      make(chan struct{}),
 		changed:      make(chan struct{}),
 		associations: map[string]*association{},
-		sessions:     map[uint64]*session{},
-		byIndex:      map[uint32]*session{},
-		fteids:       map[rules.FTEID]*session{},
-		ues:          map[netip.Prefix]*session{},
 		poolAt:       map[netip.Prefix]uint64{},
-		tunnels:      map[rules.FTEID]map[*session]int{},
+		poolUsed:     map[netip.Prefix]uint32{},
 		pfds:         map[string]catalogue{},
-		postponed:    map[*session]bool{},
+		postponed:    map[uint32]bool{},
+		store:        newStore(),
+		wheel:        newWheel(time.Now()),
 	}
 }
 
@@ -99,7 +93,8 @@ func (a *Agent) Run(ctx context.Context) error {
 	a.server = server
 	close(a.serving)
 	a.log.Info("PFCP is served", "listen", server.Addr(), "nodeID", a.cfg.NodeID, "advertise", a.cfg.PFCP.Advertise, "recovery", a.recovery)
-	a.resume()
+	link.Go(func() { a.wheel.run(ctx, func(index uint32) { go a.measure(index) }) })
+	go a.resume()
 	a.meetPeers(ctx)
 	return server.Serve(ctx, a)
 }
@@ -110,27 +105,20 @@ func (a *Agent) resume() {
 	for _, as := range a.associations {
 		a.watch(as)
 	}
-	sessions := a.list()
 	a.mu.Unlock()
-	for _, s := range sessions {
-		s.mu.Lock()
+	for index := range a.store.all("") {
+		s := a.lock(index)
+		if s == nil {
+			continue
+		}
 		a.schedule(s)
 		a.deliver(s)
 		due := s.account().Due()
-		s.mu.Unlock()
+		s.unlock()
 		if due { // upf-u said so when nobody listened
-			a.measure(s)
+			a.measure(index)
 		}
 	}
-}
-
-// list is a snapshot of the sessions; the caller holds a.mu.
-func (a *Agent) list() []*session {
-	out := make([]*session, 0, len(a.sessions))
-	for _, s := range a.sessions {
-		out = append(out, s)
-	}
-	return out
 }
 
 // Ready says whether PFCP is served and upf-u connected, and if not, what is missing.

@@ -145,42 +145,51 @@ func (a *Agent) persistMeta() {
 
 // dropSessionsOf deletes all sessions of a CP function without telling it.
 func (a *Agent) dropSessionsOf(ctx context.Context, node, reason string) {
-	a.dropSessions(ctx, reason, func(s *session) bool { return s.Node == node })
+	a.dropSessions(reason, node, func(*session) bool { return true })
 }
 
-// dropSessions deletes those for which which, called under the session's lock, says so.
-func (a *Agent) dropSessions(_ context.Context, reason string, which func(*session) bool) {
-	a.mu.Lock()
-	list := a.list()
-	a.mu.Unlock()
+// dropSessions deletes those for which which, called under the session's lock, says so; node, unless
+// empty, is the CP function whose they are.
+func (a *Agent) dropSessions(reason, node string, which func(*session) bool) {
+	dropped := 0
 	var gone []*session
-	for _, s := range list {
-		s.mu.Lock()
-		if !s.gone && which(s) {
+	flush := func() {
+		indexes := make([]uint32, len(gone))
+		for i, s := range gone {
+			indexes[i] = s.index
+		}
+		// While upf-u is away this is enough: a replay leaves out, or deletes, what we do not know.
+		if conn := a.current(); conn != nil {
+			if err := a.deleteIndexes(conn, indexes); err != nil {
+				a.log.Error("sessions not deleted in upf-u, it is filled anew", "err", err)
+				conn.Abandon()
+			}
+		}
+		for _, s := range gone {
+			a.freeSlots(s)
+		}
+		dropped += len(gone)
+		gone = gone[:0]
+	}
+	for index := range a.store.all(node) {
+		s := a.lock(index)
+		if s == nil {
+			continue
+		}
+		if (node == "" || s.Node == node) && which(s) {
 			a.forget(s)
 			gone = append(gone, s)
 		}
-		s.mu.Unlock()
-	}
-	if len(gone) == 0 {
-		return
-	}
-	indexes := make([]uint32, len(gone))
-	for i, s := range gone {
-		indexes[i] = s.index
-	}
-	// While upf-u is away this is enough: a replay leaves out, or deletes, what we do not know.
-	if conn := a.current(); conn != nil {
-		if err := a.deleteIndexes(conn, indexes); err != nil {
-			a.log.Error("sessions not deleted in upf-u, it is filled anew", "err", err)
-			conn.Abandon()
+		s.unlock()
+		if len(gone) == deletesPerTransaction {
+			flush()
 		}
 	}
-	for _, s := range gone {
-		a.freeSlots(s)
+	flush()
+	if dropped > 0 {
+		a.rec.SessionsDropped(reason, dropped)
+		a.log.Info("sessions dropped", "node", node, "sessions", dropped, "reason", reason)
 	}
-	a.rec.SessionsDropped(reason, len(gone))
-	a.log.Info("sessions dropped", "sessions", len(gone), "reason", reason)
 }
 
 // newer compares Recovery Time Stamps (RFC 5905 seconds, which wrap in 2036).

@@ -11,35 +11,42 @@ import (
 	"core5g.dev/core5g/upf/upfc/rules"
 )
 
-// What the UPF chooses for a session is held for it at once, and given back by trim when the plan
-// for which it was chosen does not come into force.
+// TEIDs that are chosen here: the highest bit, so that they seldom meet those that SMFs count up from
+// 1; 8 bits that change, so that a packet for an earlier session with this index does not fit; and the
+// session's index, so that they never meet each other's.
+const (
+	chosenTEID      = 1 << 31
+	chosenIndexBits = 23
+	chosenMask      = chosenTEID | (1<<chosenIndexBits - 1)
+)
 
-// chooseFTEID allocates an F-TEID for the session (CH), on one address of each IP version that is
-// asked for. TEIDs chosen here have their highest bit set and are random below, so that they seldom
-// meet those that SMFs count up from 1; where they do, claim refuses the SMF's.
+// chooseFTEID makes up an F-TEID for the session (CH), on one address of each IP version that is
+// asked for. Where an SMF has chosen the same one, upf-u refuses it. The caller has locked the session.
 func (a *Agent) chooseFTEID(s *session, v4, v6 bool) (f4, f6 rules.FTEID, err error) {
 	own := a.ownN3()
 	if v4 && !own.V4.IsValid() || v6 && !own.V6.IsValid() {
 		return f4, f6, errors.New("this UPF has no GTP-U address of that IP version")
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for range 64 {
-		teid := rand.Uint32() | 1<<31
-		f4, f6 = rules.FTEID{}, rules.FTEID{}
+	if s.index >= 1<<chosenIndexBits {
+		return f4, f6, errors.New("sessions with so high an index have no TEIDs of their own")
+	}
+	if s.teids == 0 {
+		s.teids = uint8(rand.Uint32())
+	}
+	for range 256 {
+		s.teids++
+		teid, free := chosenTEID|uint32(s.teids)<<chosenIndexBits|s.index, true
+		for _, g := range s.Rules.FTEIDs() {
+			free = free && g.TEID != teid
+		}
+		if !free {
+			continue
+		}
 		if v4 {
 			f4 = rules.FTEID{Addr: own.V4, TEID: teid}
 		}
 		if v6 {
 			f6 = rules.FTEID{Addr: own.V6, TEID: teid}
-		}
-		if a.fteids[f4] != nil || a.fteids[f6] != nil {
-			continue
-		}
-		for _, f := range [2]rules.FTEID{f4, f6} {
-			if f.IsValid() {
-				a.holdLocked(s, f)
-			}
 		}
 		return f4, f6, nil
 	}
@@ -63,7 +70,8 @@ func (a *Agent) chooseUE(s *session, instances, names []string, v6 bool) (netip.
 			}
 			found = true
 			if u, ok := a.nextUELocked(p); ok {
-				a.holdUELocked(s, u)
+				a.poolUsed[u] = s.index
+				s.chosenUEs = append(s.chosenUEs, u)
 				return u, nil
 			}
 		}
@@ -81,13 +89,72 @@ func (a *Agent) nextUELocked(p *config.Pool) (netip.Prefix, bool) {
 	if !ok {
 		at = rand.Uint64N(size) // a predecessor may have begun anywhere
 	}
-	for range min(size, uint64(len(a.ues))+1) {
+	for range min(size, uint64(len(a.poolUsed))+64) {
 		u := p.At(at)
 		at = (at + 1) % size
-		if a.ues[u] == nil {
+		if _, used := a.poolUsed[u]; !used {
 			a.poolAt[p.Range] = at
 			return u, true
 		}
 	}
 	return netip.Prefix{}, false
+}
+
+// trim gives back the UE addresses that were chosen for a session whose rules were old and that those
+// in force do not need. The caller has locked the session.
+func (a *Agent) trim(s *session, old, inForce *rules.Set) {
+	if len(a.cfg.UEPools) == 0 {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	give := func(u netip.Prefix) {
+		for _, needed := range inForce.UEs() {
+			if needed == u {
+				return
+			}
+		}
+		if holder, ok := a.poolUsed[u]; ok && holder == s.index {
+			delete(a.poolUsed, u)
+		}
+	}
+	for _, u := range s.chosenUEs {
+		give(u)
+	}
+	for _, u := range old.UEs() {
+		give(u)
+	}
+	s.chosenUEs = nil
+}
+
+// keepUEs notes the UE addresses of a session that an earlier upf-c chose.
+func (a *Agent) keepUEs(index uint32, set *rules.Set) {
+	if len(a.cfg.UEPools) == 0 {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, u := range set.UEs() {
+		if chosenUE(set, u) {
+			a.poolUsed[u] = index
+		}
+	}
+}
+
+// chosenUE says whether the UPF chose a UE address of the set.
+func chosenUE(set *rules.Set, u netip.Prefix) bool {
+	is := func(m *rules.Match) bool {
+		return m.UEChosen && (m.UEPrefix == u || u.Bits() == 32 && m.UEAddress == u.Addr())
+	}
+	for _, r := range set.PDRs {
+		if is(&r.PDI.Match) {
+			return true
+		}
+	}
+	for _, e := range set.Endpoints {
+		if is(&e.Match) {
+			return true
+		}
+	}
+	return false
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/wmnsk/go-pfcp/ie"
 
+	"core5g.dev/core5g/upf/abi"
 	"core5g.dev/core5g/upf/upfc/compile"
 	"core5g.dev/core5g/upf/upfc/dataplane"
 	"core5g.dev/core5g/upf/upfc/pfcp"
@@ -16,11 +17,11 @@ import (
 	"core5g.dev/core5g/upf/upfc/usage"
 )
 
-// commit carries a planned change out: slots and claims, one transaction, and only then our own
-// account. When it fails, nothing has changed. It returns the usage reports that the answer is to
-// carry, and how many follow in requests of our own. The caller holds s.mu.
-func (a *Agent) commit(conn *dataplane.Conn, s *session, c *rules.Change) (reports []usage.Report, additional int, err error) {
-	next := s.Session
+// commit carries a planned change out: slots, one transaction, and only then our own account. next is
+// the session's state as the request changes it, but for its rules. When it fails, nothing has
+// changed. It returns the usage reports that the answer is to carry, and how many follow in requests
+// of our own. The caller has locked s.
+func (a *Agent) commit(conn *dataplane.Conn, s *session, next state.Session, c *rules.Change) (reports []usage.Report, additional int, err error) {
 	next.Rules = c.Next
 	next.QERSlots, next.GBRSlots, next.Meters = maps.Clone(s.QERSlots), maps.Clone(s.GBRSlots), maps.Clone(s.Meters)
 	if next.GBRSlots == nil {
@@ -37,14 +38,11 @@ func (a *Agent) commit(conn *dataplane.Conn, s *session, c *rules.Change) (repor
 	defer func() {
 		if err != nil {
 			undo()
-			a.trim(s, s.Rules)
+			a.trim(s, s.Rules, s.Rules)
 		}
 	}()
 	if !complete {
 		return nil, 0, &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable, Detail: "upf-u has no free slot for a QER or URR"}
-	}
-	if err := a.claim(s, c.Next); err != nil {
-		return nil, 0, err
 	}
 
 	// What is reported is reported of the old rules; a quota that comes along counts from there.
@@ -66,6 +64,8 @@ func (a *Agent) commit(conn *dataplane.Conn, s *session, c *rules.Change) (repor
 		reports = reports[:reportsPerAnswer]
 	}
 
+	next.Last.Chosen, next.Last.Created = c.Chosen, c.ChosenEndpoints
+	next.Last.Reports = append(slices.Clone(reports), a.lastReports(s, c.RemovedURRs)...)
 	p, err := encode(a, s.index, &next)
 	if err != nil {
 		return nil, 0, err
@@ -91,21 +91,23 @@ func (a *Agent) commit(conn *dataplane.Conn, s *session, c *rules.Change) (repor
 		t.EndMarker(compile.EndMarker(s.Rules, &c.EndMarkers[i], rules.Access, a.ownN3()))
 	}
 	if err := conn.Transact(t); err != nil {
+		var r *dataplane.Refused
+		if errors.As(err, &r) && (r.Refusal == abi.RefusedFteid || r.Refusal == abi.RefusedUeIp) {
+			return nil, 0, &taken{r, s.index, c.Next, s.Node}
+		}
 		return nil, 0, a.refusal(err)
 	}
 
 	// From here on the change has happened.
 	old := s.Session
-	s.Session = next
-	a.mu.Lock()
-	a.trimLocked(s, next.Rules)
-	a.tunnelsLocked(s, old.Rules, next.Rules)
-	a.mu.Unlock()
+	s.become(&next, p.blob)
+	a.trim(s, old.Rules, next.Rules)
 	reports = append(reports, removed.Report(usage.TriggerTermination, c.RemovedURRs...)...)
 	if len(reports) > reportsPerAnswer {
-		s.Outbox = append(slices.Clone(s.Outbox), reports[reportsPerAnswer:]...)
+		more := s.Session
+		more.Outbox = append(slices.Clone(s.Outbox), reports[reportsPerAnswer:]...)
 		reports = reports[:reportsPerAnswer]
-		a.store(s)
+		a.put(s, &more)
 	}
 	a.giveSlots(&old, &next)
 	a.schedule(s)
@@ -113,6 +115,16 @@ func (a *Agent) commit(conn *dataplane.Conn, s *session, c *rules.Change) (repor
 		a.deliver(s)
 	}
 	return reports, additional, nil
+}
+
+// lastReports are those of URRs that are removed, as far as they are known before the rules are out of
+// force: what a repetition of the request is told when upf-c dies before it answers.
+func (a *Agent) lastReports(s *session, removed []uint32) []usage.Report {
+	if len(removed) == 0 {
+		return nil
+	}
+	acct := usage.Begin(s.Rules, s.Meters, s.read)
+	return acct.Report(usage.TriggerTermination, removed...)
 }
 
 // takeSlots makes the slots of next those of its rules: new rules get one, removed ones lose
@@ -162,11 +174,12 @@ func (a *Agent) takeSlots(conn *dataplane.Conn, old, next *state.Session, remove
 }
 
 func (a *Agent) giveSlots(old, next *state.Session) {
+	var space, keptSpace [8]uint32
+	kept := appendPairs(keptSpace[:0], next)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	kept := pairsOf(next)
-	for pair := range pairsOf(old) {
-		if !kept[pair] {
+	for _, pair := range appendPairs(space[:0], old) {
+		if !slices.Contains(kept, pair) {
 			a.pairs.give(pair)
 		}
 	}

@@ -60,16 +60,13 @@ type SessionDetail struct {
 func (a *Agent) Status() Status {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	st := Status{NodeID: a.cfg.NodeID, Recovery: a.recovery, Sessions: len(a.sessions), Associations: []AssociationInfo{}}
+	st := Status{NodeID: a.cfg.NodeID, Recovery: a.recovery, Sessions: a.store.sessions(), Associations: []AssociationInfo{}}
 	if conn := a.usableLocked(); conn != nil {
 		st.Connected = true
 		st.Workers = conn.Shm().Workers()
 		st.TSCHz = conn.Shm().TSCHz()
 	}
-	count := map[string]int{}
-	for _, s := range a.sessions {
-		count[s.Node]++
-	}
+	count := a.store.perNode()
 	for node, as := range a.associations {
 		info := AssociationInfo{Node: node, From: as.From, Sessions: count[node], Since: time.Unix(as.Created, 0)}
 		if !as.failed.IsZero() {
@@ -84,16 +81,12 @@ func (a *Agent) Status() Status {
 
 // Sessions lists all sessions by UE address.
 func (a *Agent) Sessions() []SessionInfo {
-	a.mu.Lock()
-	all := a.list()
-	a.mu.Unlock()
-	out := make([]SessionInfo, 0, len(all))
-	for _, s := range all {
-		s.mu.Lock()
-		if !s.gone {
+	out := make([]SessionInfo, 0, a.store.sessions())
+	for index := range a.store.all("") {
+		if s := a.lock(index); s != nil {
 			out = append(out, s.info())
+			s.unlock()
 		}
-		s.mu.Unlock()
 	}
 	slices.SortFunc(out, func(a, b SessionInfo) int { return cmp.Or(a.UE.Compare(b.UE), cmp.Compare(a.SEID, b.SEID)) })
 	return out
@@ -101,17 +94,11 @@ func (a *Agent) Sessions() []SessionInfo {
 
 // Session is one session in full.
 func (a *Agent) Session(seid uint64) (*SessionDetail, bool) {
-	a.mu.Lock()
-	s := a.sessions[seid]
-	a.mu.Unlock()
+	s := a.lockSEID(seid)
 	if s == nil {
 		return nil, false
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.gone {
-		return nil, false
-	}
+	defer s.unlock()
 	d := &SessionDetail{SessionInfo: s.info(), Rules: s.Rules, Usage: map[uint32]usage.Counts{}, Outbox: s.Outbox}
 	for id, m := range s.Meters {
 		d.Usage[id] = m.Measured(usage.FromSlot(s.shm.URR(m.Slot)))
@@ -119,7 +106,7 @@ func (a *Agent) Session(seid uint64) (*SessionDetail, bool) {
 	return d, true
 }
 
-// info needs s.mu.
+// info is of a locked session.
 func (s *session) info() SessionInfo {
 	i := SessionInfo{
 		SEID: hex(s.UPSEID), CPSEID: hex(s.CPSEID), Node: s.Node, UE: s.Rules.UEAddress(), Index: s.index,

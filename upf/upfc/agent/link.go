@@ -12,10 +12,15 @@ package agent
 //	we are new, upf-u is empty               nothing survived: a new Recovery Time Stamp
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
+	"sync"
 	"time"
+	"unsafe"
 
 	"core5g.dev/core5g/upf/abi"
 	"core5g.dev/core5g/upf/upfc/dataplane"
@@ -25,9 +30,6 @@ import (
 // redial is how often an absent upf-u is looked for; its restart is noticed within this time.
 const redial = 20 * time.Millisecond
 
-// window is how many replay transactions are under way at once.
-const window = 8
-
 func (a *Agent) keepLink(ctx context.Context) {
 	reported := false
 	for ctx.Err() == nil {
@@ -36,7 +38,7 @@ func (a *Agent) keepLink(ctx context.Context) {
 			started := time.Now()
 			if err = a.fill(conn); err == nil {
 				reported = false
-				a.log.Info("upf-u is connected", "bootID", conn.Hello().BootId, "sessions", a.count(), "took", time.Since(started))
+				a.log.Info("upf-u is connected", "bootID", conn.Hello().BootId, "sessions", a.store.sessions(), "took", time.Since(started))
 				a.publish(conn)
 				go a.catchUp()
 				select {
@@ -57,12 +59,6 @@ func (a *Agent) keepLink(ctx context.Context) {
 		case <-time.After(redial):
 		}
 	}
-}
-
-func (a *Agent) count() int {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return len(a.sessions)
 }
 
 func (a *Agent) publish(conn *dataplane.Conn) {
@@ -118,7 +114,7 @@ func (a *Agent) fill(conn *dataplane.Conn) error {
 	a.mu.Lock()
 	known := !a.recovery.IsZero()
 	same := a.bootID == h.BootId
-	a.indexes.resize(h.SessionsMax)
+	a.store.resize(h.SessionsMax)
 	a.pairs.resize(h.QerSlots / abi.LineSlots)
 	a.mu.Unlock()
 
@@ -144,67 +140,77 @@ func (a *Agent) fill(conn *dataplane.Conn) error {
 
 // readBack makes the sessions that upf-u kept ours.
 func (a *Agent) readBack(conn *dataplane.Conn) error {
-	type kept struct {
-		index uint32
-		blob  []byte
-	}
-	var meta []byte
-	var sessions []kept
-	err := conn.Dump(func(recType uint16, record []byte) error {
+	a.store.begin(conn.Shm())
+	var meta *state.Meta
+	var mu sync.Mutex
+	var drop []uint32
+	take := func(recType uint16, record []byte) error {
 		index, blob, err := dataplane.Blob(record)
-		if err != nil {
+		if err != nil || recType != abi.RecSessionState {
 			return err
 		}
-		blob = append([]byte(nil), blob...)
-		switch recType {
-		case abi.RecMeta:
-			meta = blob
-		case abi.RecSessionState:
-			sessions = append(sessions, kept{index, blob})
+		err = errors.New("there is no META")
+		if meta != nil {
+			err = a.adopt(index, blob)
+		}
+		if err != nil {
+			a.log.Error("a session that upf-u kept is given up", "index", index, "err", err)
+			mu.Lock()
+			drop = append(drop, index)
+			mu.Unlock()
 		}
 		return nil
+	}
+
+	// Decoding takes longer than reading, so every CPU does it.
+	bodies := make(chan []byte, 16)
+	var failed error
+	var workers sync.WaitGroup
+	first := true
+	err := conn.Dump(func(body []byte) error {
+		if first { // META comes before the sessions
+			first = false
+			if err := dataplane.EachRecord(body, func(recType uint16, record []byte) error {
+				if recType == abi.RecMeta {
+					meta = a.readMeta(record)
+				}
+				return nil
+			}); err != nil {
+				return err
+			}
+			for range runtime.GOMAXPROCS(0) {
+				workers.Go(func() {
+					for body := range bodies {
+						if err := dataplane.EachRecord(body, take); err != nil {
+							mu.Lock()
+							failed = err
+							mu.Unlock()
+						}
+					}
+				})
+			}
+		}
+		bodies <- bytes.Clone(body)
+		return nil
 	})
-	if err != nil {
+	close(bodies)
+	workers.Wait()
+	if err = cmp.Or(err, failed); err != nil {
 		return fmt.Errorf("DUMP: %w", err)
 	}
 
-	m := state.Meta{}
-	restored := false
-	if len(meta) > 0 {
-		if read, err := state.DecodeMeta(meta); err != nil {
-			a.log.Error("what upf-u kept cannot be read: all sessions are lost", "err", err)
-		} else {
-			m, restored = *read, true
-		}
-	}
-	var drop []uint32
-	if !restored {
-		m = state.Meta{Recovery: time.Now().Unix()}
+	if meta == nil {
+		meta = &state.Meta{Recovery: time.Now().Unix()}
 	} else {
 		a.rec.Restart("upf-c")
 	}
 	a.mu.Lock()
-	a.recovery = time.Unix(m.Recovery, 0)
+	a.recovery = time.Unix(meta.Recovery, 0)
 	a.bootID = conn.Hello().BootId
-	for _, as := range m.Associations {
+	for _, as := range meta.Associations {
 		a.associations[as.Node] = &association{Association: as, over: make(chan struct{})}
 	}
-	a.adoptPFDs(m.PFDs)
-	known := state.Strings{}
-	for _, k := range sessions {
-		s := &state.Session{}
-		err := errors.New("there is no META")
-		if restored {
-			err = state.DecodeSession(k.blob, s, known)
-		}
-		if err == nil {
-			err = a.adopt(k.index, s, conn.Shm())
-		}
-		if err != nil {
-			a.log.Error("a session that upf-u kept is given up", "index", k.index, "err", err)
-			drop = append(drop, k.index)
-		}
-	}
+	a.adoptPFDs(meta.PFDs)
 	a.mu.Unlock()
 	if len(drop) > 0 {
 		a.rec.SessionsDropped("unreadable", len(drop))
@@ -215,39 +221,70 @@ func (a *Agent) readBack(conn *dataplane.Conn) error {
 	return a.writeMeta(conn)
 }
 
+// readMeta is nil when META cannot be read.
+func (a *Agent) readMeta(record []byte) *state.Meta {
+	_, blob, err := dataplane.Blob(record)
+	if err != nil || len(blob) == 0 {
+		return nil
+	}
+	m, err := state.DecodeMeta(blob)
+	if err != nil {
+		a.log.Error("what upf-u kept cannot be read: all sessions are lost", "err", err)
+		return nil
+	}
+	return m
+}
+
+// adopt makes a session ours that upf-u kept.
+func (a *Agent) adopt(index uint32, blob []byte) error {
+	var s state.Session
+	if err := state.DecodeSession(blob, &s, a.store.known); err != nil {
+		return err
+	}
+	if err := a.claimPairs(&s); err != nil {
+		return err
+	}
+	if err := a.store.adopt(index, &s, blob); err != nil {
+		a.givePairs(&s)
+		return err
+	}
+	a.keepUEs(index, s.Rules)
+	return nil
+}
+
+// deleteUnknown removes what upf-u has and we have not.
 func (a *Agent) deleteUnknown(conn *dataplane.Conn) error {
 	var present []uint32
-	err := conn.Dump(func(recType uint16, record []byte) error {
-		index, _, err := dataplane.Blob(record)
-		if recType == abi.RecSessionState && err == nil {
-			present = append(present, index)
-		}
-		return err
+	err := conn.Dump(func(body []byte) error {
+		return dataplane.EachRecord(body, func(recType uint16, record []byte) error {
+			index, _, err := dataplane.Blob(record)
+			if recType == abi.RecSessionState && err == nil {
+				present = append(present, index)
+			}
+			return err
+		})
 	})
 	if err != nil {
 		return fmt.Errorf("DUMP: %w", err)
 	}
 	var drop []uint32
 	for _, index := range present {
-		a.mu.Lock()
-		s := a.byIndex[index]
-		a.mu.Unlock()
-		if s != nil {
-			s.mu.Lock() // whoever was changing it has now seen the end of the old connection
-			known := !s.gone
-			s.mu.Unlock()
-			if known {
-				continue
-			}
+		// Whoever was changing it has seen the end of the old connection when it is locked.
+		if s := a.lock(index); s != nil {
+			s.unlock()
+		} else {
+			drop = append(drop, index)
 		}
-		drop = append(drop, index)
 	}
 	return a.deleteIndexes(conn, drop)
 }
 
+// deletesPerTransaction bounds how many commands a transaction has for each worker.
+const deletesPerTransaction = 256
+
 func (a *Agent) deleteIndexes(conn *dataplane.Conn, indexes []uint32) error {
 	for len(indexes) > 0 {
-		n := min(len(indexes), 1024)
+		n := min(len(indexes), deletesPerTransaction)
 		t := dataplane.NewBatch()
 		for _, i := range indexes[:n] {
 			t.DeleteSession(i)
@@ -273,68 +310,87 @@ func (a *Agent) writeMeta(conn *dataplane.Conn) error {
 	return conn.Transact(t)
 }
 
-// replay gives upf-u every session again, many in one transaction.
+// replay gives upf-u every session again, many in one transaction. While one is under way the next
+// ones are built.
 func (a *Agent) replay(conn *dataplane.Conn, newBoot bool) error {
-	if err := a.writeMeta(conn); err != nil {
+	a.store.begin(conn.Shm())
+	indexes := make(chan []uint32, 4)
+	ctx, stop := context.WithCancelCause(context.Background())
+	defer stop(nil)
+	var workers sync.WaitGroup
+	for range 1 + runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			for list := range indexes {
+				if err := a.replaySome(conn, list, newBoot); err != nil {
+					stop(err)
+				}
+			}
+		})
+	}
+	var list []uint32
+	send := func() {
+		if len(list) > 0 && ctx.Err() == nil {
+			indexes <- list
+		}
+		list = make([]uint32, 0, replayPiece)
+	}
+	for index := range a.store.all("") {
+		if list = append(list, index); len(list) >= replayPiece {
+			send()
+		}
+	}
+	send()
+	close(indexes)
+	workers.Wait()
+	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	a.mu.Lock()
-	all := a.list()
-	a.mu.Unlock()
+	a.store.settle()
+	// Last: it tells upf-u that what it does not know now does not exist.
+	return a.writeMeta(conn)
+}
 
-	type flight struct {
-		sessions []*session
-		wait     func() error
-	}
-	var flights []flight
-	land := func(f flight) error {
-		err := f.wait()
-		var refused *dataplane.Refused
-		if !errors.As(err, &refused) {
-			return err
-		}
-		// Nothing of the transaction was applied. Find out which sessions upf-u cannot take.
-		for _, s := range f.sessions {
-			if err := a.replayOne(conn, s); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	t, batch := dataplane.NewBatch(), []*session(nil)
-	launch := func() error {
+// replayPiece is how many sessions one worker takes at a time.
+const replayPiece = 512
+
+// replaySome gives upf-u some sessions.
+func (a *Agent) replaySome(conn *dataplane.Conn, list []uint32, newBoot bool) error {
+	t, batch := dataplane.NewBatch(), make([]uint32, 0, len(list))
+	flush := func() error {
 		if len(batch) == 0 {
 			return nil
 		}
-		wait, err := conn.Start(t)
-		if err != nil {
-			return err
+		err := conn.Transact(t)
+		var refused *dataplane.Refused
+		if errors.As(err, &refused) {
+			// Nothing of the transaction was applied. Find out which sessions upf-u cannot take.
+			for _, index := range batch {
+				if err := a.replayOne(conn, index); err != nil {
+					return err
+				}
+			}
+			err = nil
 		}
-		flights = append(flights, flight{batch, wait})
-		t, batch = dataplane.NewBatch(), nil
-		if len(flights) < window {
-			return nil
-		}
-		f := flights[0]
-		flights = flights[1:]
-		return land(f)
+		t, batch = dataplane.NewBatch(), batch[:0]
+		return err
 	}
-	for _, s := range all {
-		s.mu.Lock()
-		if s.gone {
-			s.mu.Unlock()
+	for _, index := range list {
+		s := a.lock(index)
+		if s == nil {
 			continue
 		}
 		s.attach(conn.Shm(), newBoot)
 		put, err := s.encode(a)
-		arms := s.arms()
-		s.mu.Unlock()
 		if err != nil {
-			a.giveUp(s, err)
+			s.unlock()
+			a.giveUp(index, err)
 			continue
 		}
-		if t.Size()+put.size()+64*len(arms) > abi.MsgMax-1024 {
-			if err := launch(); err != nil {
+		s.become(&s.Session, put.blob)
+		arms := s.arms()
+		s.unlock()
+		if t.Size()+put.size()+armSize*len(arms) > abi.MsgMax-1024 {
+			if err := flush(); err != nil {
 				return err
 			}
 		}
@@ -342,23 +398,16 @@ func (a *Agent) replay(conn *dataplane.Conn, newBoot bool) error {
 		for _, arm := range arms {
 			t.Arm(arm)
 		}
-		batch = append(batch, s)
+		batch = append(batch, index)
 	}
-	if err := launch(); err != nil {
-		return err
-	}
-	for _, f := range flights {
-		if err := land(f); err != nil {
-			return err
-		}
-	}
-	return nil
+	return flush()
 }
 
-func (a *Agent) replayOne(conn *dataplane.Conn, s *session) error {
-	s.mu.Lock()
-	if s.gone {
-		s.mu.Unlock()
+const armSize = int(unsafe.Sizeof(abi.UrrArm{}))
+
+func (a *Agent) replayOne(conn *dataplane.Conn, index uint32) error {
+	s := a.lock(index)
+	if s == nil {
 		return nil
 	}
 	t := dataplane.NewBatch()
@@ -369,7 +418,7 @@ func (a *Agent) replayOne(conn *dataplane.Conn, s *session) error {
 			t.Arm(arm)
 		}
 	}
-	s.mu.Unlock()
+	s.unlock()
 	if err == nil {
 		err = conn.Transact(t)
 	}
@@ -378,17 +427,20 @@ func (a *Agent) replayOne(conn *dataplane.Conn, s *session) error {
 		return err
 	}
 	if err != nil {
-		a.giveUp(s, err)
+		a.giveUp(index, err)
 	}
 	return nil
 }
 
 // giveUp forgets a session that upf-u cannot hold any more.
-func (a *Agent) giveUp(s *session, why error) {
+func (a *Agent) giveUp(index uint32, why error) {
+	s := a.lock(index)
+	if s == nil {
+		return
+	}
+	defer s.unlock()
 	a.log.Error("session lost in a replay", "seid", hex(s.UPSEID), "err", why)
 	a.rec.SessionsDropped("replay", 1)
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	a.forget(s)
 	a.freeSlots(s)
 }

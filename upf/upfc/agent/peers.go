@@ -9,7 +9,7 @@ import (
 // PeerInfo is one GTP-U peer: a gNB, or a UPF behind N9.
 type PeerInfo struct {
 	Address netip.Addr `json:"address"`
-	Tunnels int        `json:"tunnels"` // of its F-TEIDs, those that FARs name
+	Tunnels int        `json:"tunnels"` // FARs that send into one
 	// Path is up, down, or unknown when nobody has asked the peer.
 	Path       string    `json:"path"`
 	Since      time.Time `json:"since,omitzero"`
@@ -18,12 +18,7 @@ type PeerInfo struct {
 
 // Peers lists the GTP-U peers by address.
 func (a *Agent) Peers() []PeerInfo {
-	a.mu.Lock()
-	tunnels := map[netip.Addr]int{}
-	for f := range a.tunnels {
-		tunnels[f.Addr]++
-	}
-	a.mu.Unlock()
+	tunnels := a.store.peerTunnels()
 	out := make([]PeerInfo, 0, len(tunnels))
 	for addr, n := range tunnels {
 		out = append(out, PeerInfo{Address: addr, Tunnels: n, Path: "unknown"})

@@ -124,20 +124,22 @@ func (a *Agent) describe(conn *dataplane.Conn, node string, next catalogue, chan
 	} else {
 		a.pfds[node] = next
 	}
-	sessions := a.list()
 	a.mu.Unlock()
-	for _, s := range sessions {
-		if err := a.recompile(conn, s, node, changed); err != nil {
+	for index := range a.store.all(node) {
+		if err := a.recompile(conn, index, node, changed); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (a *Agent) recompile(conn *dataplane.Conn, s *session, node string, changed []string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.gone || s.Node != node {
+func (a *Agent) recompile(conn *dataplane.Conn, index uint32, node string, changed []string) error {
+	s := a.lock(index)
+	if s == nil {
+		return nil
+	}
+	defer s.unlock()
+	if s.Node != node {
 		return nil
 	}
 	uses := false

@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"errors"
-	"maps"
 	"net/netip"
 	"slices"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"core5g.dev/core5g/upf/upfc/dataplane"
 	"core5g.dev/core5g/upf/upfc/pfcp"
 	"core5g.dev/core5g/upf/upfc/rules"
+	"core5g.dev/core5g/upf/upfc/state"
 	"core5g.dev/core5g/upf/upfc/usage"
 )
 
@@ -29,38 +29,35 @@ const (
 	retryAfter        = 10 * time.Second
 )
 
-// schedule sets the session's timer to its next deadline. The caller holds s.mu.
+// schedule sets the session's next wake-up. The caller has locked it.
 func (a *Agent) schedule(s *session) {
-	if s.timer != nil {
-		s.timer.Stop()
-		s.timer = nil
+	var next time.Time
+	if d := s.account().Deadline(); d != 0 {
+		next = usage.Time(d)
+		if len(s.Outbox) >= outboxMax {
+			if later := time.Now().Add(retryAfter); next.Before(later) {
+				next = later
+			}
+		}
 	}
-	next := s.account().Deadline()
-	if next == 0 || s.gone {
-		return
-	}
-	wait := max(time.Until(usage.Time(next)), 0)
-	if len(s.Outbox) >= outboxMax {
-		wait = max(wait, retryAfter)
-	}
-	s.timer = time.AfterFunc(wait, func() { a.measure(s) })
+	a.wheel.set(s.index, next)
 }
 
 // measure reports what is due.
-func (a *Agent) measure(s *session) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (a *Agent) measure(index uint32) {
 	select {
 	case <-a.serving:
 	default:
 		return // resume comes back to it
 	}
-	if s.gone {
+	s := a.lock(index)
+	if s == nil {
 		return
 	}
+	defer s.unlock()
 	conn := a.current()
 	if conn == nil {
-		a.postpone(s)
+		a.postpone(index)
 		return
 	}
 	defer a.schedule(s)
@@ -84,7 +81,7 @@ func (a *Agent) measure(s *session) {
 		if err := conn.Transact(t); err != nil && !errors.Is(err, dataplane.ErrLost) {
 			a.log.Error("usage not stored", "seid", hex(s.UPSEID), "err", err)
 		} // when upf-u was lost, the replay stores it
-		s.Session = next
+		s.become(&next, p.blob)
 		a.deliver(s)
 		if len(s.Outbox) >= outboxMax || conn.Lost() || !s.account().Due() {
 			return
@@ -94,9 +91,9 @@ func (a *Agent) measure(s *session) {
 
 // postpone notes that a session is to be measured when upf-u is back: what is armed in upf-u and
 // what we have reported must not drift apart.
-func (a *Agent) postpone(s *session) {
+func (a *Agent) postpone(index uint32) {
 	a.mu.Lock()
-	a.postponed[s] = true
+	a.postponed[index] = true
 	back := a.usableLocked() != nil // it came back meanwhile, and catchUp may have run
 	a.mu.Unlock()
 	if back {
@@ -108,25 +105,25 @@ func (a *Agent) postpone(s *session) {
 func (a *Agent) catchUp() {
 	a.mu.Lock()
 	late := a.postponed
-	a.postponed = map[*session]bool{}
+	a.postponed = map[uint32]bool{}
 	a.mu.Unlock()
-	for s := range late {
-		a.measure(s)
+	for index := range late {
+		a.measure(index)
 	}
 }
 
-// deliver starts the delivery of the outbox. The caller holds s.mu.
+// deliver starts the delivery of the outbox. The caller has locked the session.
 func (a *Agent) deliver(s *session) {
-	if s.sending || s.gone || len(s.Outbox) == 0 {
+	if s.sending || len(s.Outbox) == 0 {
 		return
 	}
 	s.sending = true
-	go a.deliverAll(s)
+	go a.deliverAll(s.keep())
 }
 
 func (a *Agent) deliverAll(s *session) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.unlock()
 	defer func() { s.sending = false }()
 	for !s.gone && len(s.Outbox) > 0 {
 		n := min(len(s.Outbox), reportsPerMessage)
@@ -138,15 +135,17 @@ func (a *Agent) deliverAll(s *session) {
 		s.mu.Lock()
 		s.inFlight = 0
 		if errors.Is(err, errForgotten) {
-			go a.dropForgotten(s, err)
+			go a.dropForgotten(s.UPSEID, err)
 			return
 		}
 		if err != nil {
 			if !s.gone && a.stopping.Err() == nil {
+				up := s.UPSEID
 				time.AfterFunc(retryAfter, func() {
-					s.mu.Lock()
-					defer s.mu.Unlock()
-					a.deliver(s)
+					if s := a.lockSEID(up); s != nil {
+						defer s.unlock()
+						a.deliver(s)
+					}
 				})
 			}
 			return
@@ -154,8 +153,9 @@ func (a *Agent) deliverAll(s *session) {
 		if s.gone {
 			return
 		}
-		s.Outbox = slices.Clone(s.Outbox[n:])
-		a.store(s)
+		next := s.Session
+		next.Outbox = slices.Clone(s.Outbox[n:])
+		a.put(s, &next)
 	}
 }
 
@@ -210,18 +210,17 @@ func (a *Agent) deliverLast(s *session, reports []usage.Report) {
 	}()
 }
 
-// store writes the session's blob. The caller holds s.mu.
-func (a *Agent) store(s *session) {
+// put makes next the session's state, here and in upf-u, where the rules stay as they are. The caller
+// has locked it.
+func (a *Agent) put(s *session, next *state.Session) {
+	blob := state.AppendSession(nil, next)
+	s.become(next, blob)
 	conn := a.current()
 	if conn == nil {
-		return
-	}
-	p, err := encode(a, s.index, &s.Session)
-	if err != nil {
-		return
+		return // a replay brings it
 	}
 	t := dataplane.NewBatch()
-	t.State(s.index, p.blob)
+	t.State(s.index, blob)
 	if err := conn.Transact(t); err != nil && !errors.Is(err, dataplane.ErrLost) {
 		a.log.Error("session not stored", "seid", hex(s.UPSEID), "err", err)
 	}
@@ -253,9 +252,9 @@ func (a *Agent) report(to netip.AddrPort, seid uint64, kind string, ies ...*ie.I
 // may soon be another UE's, so it is dropped.
 var errForgotten = errors.New("the CP function does not know the session")
 
-func (a *Agent) dropForgotten(s *session, err error) {
+func (a *Agent) dropForgotten(seid uint64, err error) {
 	if errors.Is(err, errForgotten) {
-		a.drop(s, "forgotten by its cp")
+		a.drop(seid, "forgotten by its cp")
 	}
 }
 
@@ -264,37 +263,28 @@ type events Agent
 
 // URR: an armed volume was reached.
 func (e *events) URR(index, _ uint32) {
-	a := (*Agent)(e)
-	a.mu.Lock()
-	s := a.byIndex[index]
-	a.mu.Unlock()
-	if s != nil {
-		go a.measure(s)
-	}
+	go (*Agent)(e).measure(index)
 }
 
 // DownlinkData: the first packet for a FAR with NOCP; a Downlink Data Report makes the SMF page.
 func (e *events) DownlinkData(index uint32, pdr uint16, qfi, _ uint8) {
-	a := (*Agent)(e)
-	a.mu.Lock()
-	s := a.byIndex[index]
-	a.mu.Unlock()
-	if s != nil {
-		go a.notify(s, pdr, qfi)
-	}
+	go (*Agent)(e).notify(index, pdr, qfi)
 }
 
-func (a *Agent) notify(s *session, pdr uint16, qfi uint8) {
-	s.mu.Lock()
-	if s.gone || s.notifying[pdr] || s.Rules.PDRs[pdr] == nil {
-		s.mu.Unlock()
+func (a *Agent) notify(index uint32, pdr uint16, qfi uint8) {
+	s := a.lock(index)
+	if s == nil {
+		return
+	}
+	defer s.unlock()
+	if s.notifying[pdr] || s.Rules.PDRs[pdr] == nil {
 		return
 	}
 	if s.notifying == nil {
 		s.notifying = map[uint16]bool{}
 	}
 	s.notifying[pdr] = true
-	to, seid := netip.AddrPortFrom(s.CPAddr, pfcp.Port), s.CPSEID
+	to, seid, up := netip.AddrPortFrom(s.CPAddr, pfcp.Port), s.CPSEID, s.UPSEID
 	s.mu.Unlock()
 	<-a.serving
 	group := []*ie.IE{ie.NewPDRID(pdr)}
@@ -302,21 +292,17 @@ func (a *Agent) notify(s *session, pdr uint16, qfi uint8) {
 		group = append(group, ie.NewDownlinkDataServiceInformation(false, true, 0, qfi))
 	}
 	err := a.report(to, seid, "downlink_data", ie.NewReportType(0, 0, 0, 1), ie.NewDownlinkDataReport(group...))
-	a.dropForgotten(s, err)
+	a.dropForgotten(up, err)
 	s.mu.Lock()
 	delete(s.notifying, pdr)
-	s.mu.Unlock()
 }
 
 // ErrorIndication: a peer has no such tunnel; every session that sends into it is told.
 func (e *events) ErrorIndication(peer netip.Addr, teid uint32) {
 	a := (*Agent)(e)
 	f := rules.FTEID{Addr: peer, TEID: teid}
-	a.mu.Lock()
-	users := slices.Collect(maps.Keys(a.tunnels[f]))
-	a.mu.Unlock()
-	for _, s := range users {
-		go a.errorIndication(s, f)
+	for _, index := range a.store.users(f) {
+		go a.errorIndication(index, f)
 	}
 }
 
@@ -327,15 +313,21 @@ func remoteFTEID(f rules.FTEID) *ie.IE {
 	return fteidIE(f.TEID, f.Addr, netip.Addr{})
 }
 
-func (a *Agent) errorIndication(s *session, f rules.FTEID) {
-	s.mu.Lock()
-	gone, to, seid := s.gone, netip.AddrPortFrom(s.CPAddr, pfcp.Port), s.CPSEID
-	s.mu.Unlock()
-	if gone {
+func (a *Agent) errorIndication(index uint32, f rules.FTEID) {
+	s := a.lock(index)
+	if s == nil {
+		return
+	}
+	to, seid, up, sends := netip.AddrPortFrom(s.CPAddr, pfcp.Port), s.CPSEID, s.UPSEID, false
+	for peer := range peers(s.Rules) {
+		sends = sends || peer == f
+	}
+	s.unlock()
+	if !sends { // only the hash is the same
 		return
 	}
 	<-a.serving
 	err := a.report(to, seid, "error_indication", ie.NewReportType(0, 1, 0, 0),
 		ie.NewErrorIndicationReport(remoteFTEID(f)))
-	a.dropForgotten(s, err)
+	a.dropForgotten(up, err)
 }

@@ -26,27 +26,51 @@ func (a *Agent) dataplane(ctx context.Context) (*dataplane.Conn, error) {
 	return conn, nil
 }
 
+// choices is how often another F-TEID or UE address is chosen when an SMF has given it to somebody.
+const choices = 8
+
 // establish executes a Session Establishment Request (TS 29.244 7.5.2). A session that the same CP
 // function has forgotten (its address or F-TEID is given out again) makes way.
 func (a *Agent) establish(ctx context.Context, m *pfcp.Message) (seid uint64, ies []*ie.IE, err error) {
-	for range 3 { // there can be one holder of the address and one of the F-TEID
+	for range choices { // there can be one holder of the address and one of the F-TEID, too
 		seid, ies, err = a.establishOnce(ctx, m)
+		err = a.explain(err)
 		var c *conflict
-		if !errors.As(err, &c) || !c.stale {
+		if !errors.As(err, &c) || !c.stale && !c.chosen {
 			break
 		}
-		a.drop(c.holder, "replaced by its cp")
+		if c.stale && !c.chosen {
+			if ies, ok := a.establishedBefore(m, c.holder); ok {
+				return seid, ies, nil
+			}
+			a.drop(c.holder, "replaced by its cp")
+		}
 	}
 	return seid, ies, err
 }
 
+// establishedBefore is the answer when the holder of what a new session needs is that very session,
+// established for an earlier copy of the request by an upf-c that died before it answered.
+func (a *Agent) establishedBefore(m *pfcp.Message, holder uint64) ([]*ie.IE, bool) {
+	s := a.lockSEID(holder)
+	if s == nil {
+		return nil, false
+	}
+	defer s.unlock()
+	if !s.Last.Is(m.Sequence, m.Digest(), time.Now()) {
+		return nil, false
+	}
+	a.log.Info("a request that an earlier upf-c executed is answered", "seid", hex(s.UPSEID), "sequence", m.Sequence)
+	return append([]*ie.IE{a.upFSEID(s)}, created(s, s.Last.Chosen, s.Last.Created)...), true
+}
+
 // drop ends a session without a request.
-func (a *Agent) drop(s *session, reason string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.gone {
+func (a *Agent) drop(seid uint64, reason string) {
+	s := a.lockSEID(seid)
+	if s == nil {
 		return
 	}
+	defer s.unlock()
 	if conn := a.current(); conn != nil {
 		if err := deleteIn(conn, s.index); err != nil {
 			conn.Abandon() // what upf-u has is not known any more: it is filled anew, without this one
@@ -102,28 +126,27 @@ func (a *Agent) establishOnce(ctx context.Context, m *pfcp.Message) (uint64, []*
 		return cpSEID, nil, err
 	}
 
-	s := &session{shm: conn.Shm(), Session: state.Session{
-		CPSEID: cpSEID, CPAddr: cpAddr, Node: node, Created: time.Now().Unix(), Rules: rules.NewSet(),
-	}}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := a.register(s); err != nil {
-		return cpSEID, nil, err
+	s, ok := a.store.register(a)
+	if !ok {
+		return cpSEID, nil, &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable, Detail: "upf-u holds as many sessions as it can"}
 	}
+	defer s.unlock()
+	s.CPSEID, s.CPAddr, s.Node, s.Created, s.Rules = cpSEID, cpAddr, node, time.Now().Unix(), rules.NewSet()
+	s.Last = state.Done{Sequence: m.Sequence, Digest: m.Digest(), At: s.Created}
 	var change *rules.Change
 	if s.CSIDs, err = rules.CSIDs(m.Elements); err == nil {
 		change, err = rules.Plan(s.Rules, m.Elements, a.policy(s))
 	}
 	if err == nil {
-		_, _, err = a.commit(conn, s, change)
+		_, _, err = a.commit(conn, s, s.Session, change)
 	}
 	if err != nil {
 		a.forget(s)
 		a.freeSlots(s)
 		return cpSEID, nil, err
 	}
-	a.log.Info("session established", "seid", hex(s.UPSEID), "cpSEID", hex(cpSEID), "node", node, "ue", s.Rules.UEAddress(), "pdrs", len(s.Rules.PDRs))
-	return cpSEID, append([]*ie.IE{a.upFSEID(s)}, created(s, change)...), nil
+	a.log.Debug("session established", "seid", hex(s.UPSEID), "cpSEID", hex(cpSEID), "node", node, "ue", s.Rules.UEAddress(), "pdrs", len(s.Rules.PDRs))
+	return cpSEID, append([]*ie.IE{a.upFSEID(s)}, created(s, change.Chosen, change.ChosenEndpoints)...), nil
 }
 
 // pdnTypeIPv4v6 is the last PDN Type (TS 29.244 8.2.79) that is about IP.
@@ -138,12 +161,12 @@ func (a *Agent) upFSEID(s *session) *ie.IE {
 }
 
 // created answers what was chosen here: F-TEIDs and UE addresses of PDRs and Traffic Endpoints.
-func created(s *session, c *rules.Change) []*ie.IE {
+func created(s *session, pdrs []uint16, endpoints []uint8) []*ie.IE {
 	var out []*ie.IE
-	for _, id := range c.Chosen {
+	for _, id := range pdrs {
 		out = append(out, ie.NewCreatedPDR(append([]*ie.IE{ie.NewPDRID(id)}, chosen(&s.Rules.PDRs[id].PDI.Match)...)...))
 	}
-	for _, id := range c.ChosenEndpoints {
+	for _, id := range endpoints {
 		out = append(out, ie.NewCreatedTrafficEndpoint(append([]*ie.IE{ie.NewTrafficEndpointID(id)}, chosen(&s.Rules.Endpoints[id].Match)...)...))
 	}
 	return out
@@ -184,15 +207,8 @@ func fteidIE(teid uint32, v4, v6 netip.Addr) *ie.IE {
 
 // find locks the session of a request.
 func (a *Agent) find(m *pfcp.Message) (*session, error) {
-	a.mu.Lock()
-	s := a.sessions[m.SEID]
-	a.mu.Unlock()
-	if s != nil {
-		s.mu.Lock()
-		if !s.gone {
-			return s, nil
-		}
-		s.mu.Unlock()
+	if s := a.lockSEID(m.SEID); s != nil {
+		return s, nil
 	}
 	return nil, &pfcp.Reject{Cause: ie.CauseSessionContextNotFound, Detail: "no session has this SEID"}
 }
@@ -210,7 +226,7 @@ func (a *Agent) locked(ctx context.Context, m *pfcp.Message) (*session, *datapla
 		if conn := a.current(); conn != nil {
 			return s, conn, seid, nil
 		}
-		s.mu.Unlock() // a replay needs it
+		s.unlock() // a replay needs it
 		if _, err := a.dataplane(ctx); err != nil {
 			return nil, nil, seid, err
 		}
@@ -218,44 +234,59 @@ func (a *Agent) locked(ctx context.Context, m *pfcp.Message) (*session, *datapla
 }
 
 // modify executes a Session Modification Request (TS 29.244 7.5.4).
-func (a *Agent) modify(ctx context.Context, m *pfcp.Message) (uint64, []*ie.IE, error) {
+func (a *Agent) modify(ctx context.Context, m *pfcp.Message) (seid uint64, ies []*ie.IE, err error) {
+	for range choices {
+		seid, ies, err = a.modifyOnce(ctx, m)
+		err = a.explain(err)
+		var c *conflict
+		if !errors.As(err, &c) || !c.chosen {
+			break
+		}
+	}
+	return seid, ies, err
+}
+
+func (a *Agent) modifyOnce(ctx context.Context, m *pfcp.Message) (uint64, []*ie.IE, error) {
 	s, conn, seid, err := a.locked(ctx, m)
 	if err != nil {
 		return seid, nil, err
 	}
-	defer s.mu.Unlock()
-	newSEID, newAddr := s.CPSEID, s.CPAddr
+	defer s.unlock()
+	if s.Last.Is(m.Sequence, m.Digest(), time.Now()) {
+		a.log.Info("a request that an earlier upf-c executed is answered", "seid", hex(s.UPSEID), "sequence", m.Sequence)
+		return s.CPSEID, a.modified(s, s.Last.Chosen, s.Last.Created, s.Last.Reports, 0), nil
+	}
+	next := s.Session
+	next.Last = state.Done{Sequence: m.Sequence, Digest: m.Digest(), At: time.Now().Unix()}
 	if e := m.Elements.First(ie.FSEID); e != nil {
-		if newSEID, newAddr, err = a.fseid(e); err != nil {
+		if next.CPSEID, next.CPAddr, err = a.fseid(e); err != nil {
 			return seid, nil, err
 		}
 	}
 	change, err := rules.Plan(s.Rules, m.Elements, a.policy(s))
 	if err != nil {
-		a.trim(s, s.Rules)
 		return seid, nil, err
 	}
-	sets, err := rules.CSIDs(m.Elements)
-	if err != nil {
-		a.trim(s, s.Rules)
+	if sets, err := rules.CSIDs(m.Elements); err != nil {
 		return seid, nil, err
+	} else if len(sets) > 0 {
+		next.CSIDs = sets
 	}
-	if len(sets) == 0 {
-		sets = s.CSIDs
-	}
-	oldSEID, oldAddr, oldSets := s.CPSEID, s.CPAddr, s.CSIDs
-	s.CPSEID, s.CPAddr, s.CSIDs = newSEID, newAddr, sets
-	reports, additional, err := a.commit(conn, s, change)
+	reports, additional, err := a.commit(conn, s, next, change)
 	if err != nil {
-		s.CPSEID, s.CPAddr, s.CSIDs = oldSEID, oldAddr, oldSets
 		return seid, nil, err
 	}
 	a.log.Debug("session modified", "seid", hex(s.UPSEID), "pdrs", len(s.Rules.PDRs), "reports", len(reports))
-	ies := append(created(s, change), s.usageReports(reports, additional, ie.UsageReportWithinSessionModificationResponse)...)
+	return s.CPSEID, a.modified(s, change.Chosen, change.ChosenEndpoints, reports, additional), nil
+}
+
+// modified are the IEs of the answer beside the cause.
+func (a *Agent) modified(s *session, pdrs []uint16, endpoints []uint8, reports []usage.Report, additional int) []*ie.IE {
+	ies := append(created(s, pdrs, endpoints), s.usageReports(reports, additional, ie.UsageReportWithinSessionModificationResponse)...)
 	for range reports {
 		a.rec.Report("usage")
 	}
-	return newSEID, ies, nil
+	return ies
 }
 
 // delete executes a Session Deletion Request (TS 29.244 7.5.6); the answer carries the last usage.
@@ -264,7 +295,7 @@ func (a *Agent) delete(ctx context.Context, m *pfcp.Message) (uint64, []*ie.IE, 
 	if err != nil {
 		return seid, nil, err
 	}
-	defer s.mu.Unlock()
+	defer s.unlock()
 	if err := deleteIn(conn, s.index); err != nil {
 		return seid, nil, a.refusal(err)
 	}
@@ -279,6 +310,6 @@ func (a *Agent) delete(ctx context.Context, m *pfcp.Message) (uint64, []*ie.IE, 
 	a.deliverLast(s, rest)
 	a.forget(s)
 	a.freeSlots(s)
-	a.log.Info("session deleted", "seid", hex(s.UPSEID), "node", s.Node)
+	a.log.Debug("session deleted", "seid", hex(s.UPSEID), "node", s.Node)
 	return seid, ies, nil
 }

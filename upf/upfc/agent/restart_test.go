@@ -169,7 +169,7 @@ func TestTenThousandSessionsAreBackWithinASecond(t *testing.T) {
 	for i := range uint32(n) {
 		st := *template
 		st.Rules = template.Rules.Clone()
-		st.UPSEID, st.CPSEID = uint64(i+1)<<32|1, uint64(i)
+		st.UPSEID, st.CPSEID = 7<<32|uint64(i+1), uint64(i)
 		for id, p := range st.Rules.PDRs {
 			c := *p
 			a := addr("10.64.0.0").As4()

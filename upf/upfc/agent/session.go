@@ -2,7 +2,6 @@ package agent
 
 import (
 	"maps"
-	"math/rand/v2"
 	"net/netip"
 	"sync"
 	"time"
@@ -18,24 +17,80 @@ import (
 	"core5g.dev/core5g/upf/upfc/usage"
 )
 
-// session is one PFCP session. The embedded state is what upf-u keeps for us; its maps are replaced,
-// never written to, once a transaction has carried them.
+// session is one PFCP session while somebody works on it; see store. Its state is what upf-u keeps for
+// us; its maps are replaced, never written to, once a transaction has carried them.
 type session struct {
+	agent *Agent
 	index uint32 // upf-u's name for it
+	refs  int    // leases; under the store's lock
 
 	mu sync.Mutex
 	state.Session
-	gone      bool
-	shm       *dataplane.Shm // to which the meters are attached
-	timer     *time.Timer
+	loaded bool // Session is what the store has
+	gone   bool
+	shm    *dataplane.Shm // to which the meters are attached
+
+	// What ends with the lease: whoever sets one of these keeps it until it is over.
 	sending   bool // a goroutine delivers the outbox
 	inFlight  int  // how many of the outbox's first reports are under way
 	notifying map[uint16]bool
+	teids     uint8          // counts those chosen here
+	chosenUEs []netip.Prefix // for rules that are not in force yet
+}
 
-	// What it holds in the agent's tables; under the agent's lock.
-	fteids   []rules.FTEID
-	ues      []netip.Prefix
-	instance string // network instance of the UE addresses
+// lock leases a session and locks it; nil when there is none. The caller calls unlock.
+func (a *Agent) lock(index uint32) *session { return a.store.lease(a, index, 0).locked() }
+
+// lockSEID is lock by UP SEID.
+func (a *Agent) lockSEID(seid uint64) *session {
+	if uint32(seid) == 0 || seid>>32 == 0 {
+		return nil
+	}
+	return a.store.lease(a, uint32(seid)-1, uint32(seid>>32)).locked()
+}
+
+// locked locks a leased session, and gives the lease back when the session is gone.
+func (s *session) locked() *session {
+	if s == nil {
+		return nil
+	}
+	s.mu.Lock()
+	if !s.gone && !s.loaded {
+		if err := s.agent.store.load(s); err != nil {
+			s.agent.log.Error("a session cannot be read", "index", s.index, "err", err)
+			s.unlock()
+			return nil
+		}
+	}
+	if s.gone {
+		s.unlock()
+		return nil
+	}
+	return s
+}
+
+// unlock ends lock and the lease.
+func (s *session) unlock() {
+	s.mu.Unlock()
+	s.drop()
+}
+
+// keep is another lease, for a goroutine that goes on with the session; the caller has one.
+func (s *session) keep() *session {
+	s.agent.store.mu.Lock()
+	s.refs++
+	s.agent.store.mu.Unlock()
+	return s
+}
+
+// drop ends a lease.
+func (s *session) drop() { s.agent.store.unlease(s) }
+
+// become makes next, whose encoding is blob, the session's state. The caller has locked it.
+func (s *session) become(next *state.Session, blob []byte) {
+	old := s.Rules
+	s.Session = *next
+	s.agent.store.save(s, old, blob)
 }
 
 // read reads what upf-u's memory says of a URR.
@@ -57,7 +112,7 @@ func (s *session) account() *usage.Session { return usage.Begin(s.Rules, s.Meter
 // attach moves the meters to a connection's memory. In a new upf-u the slots begin anew, and what
 // was measured is carried over from the old one's memory.
 func (s *session) attach(shm *dataplane.Shm, newBoot bool) {
-	if newBoot {
+	if newBoot && len(s.Meters) > 0 {
 		meters := maps.Clone(s.Meters)
 		for id, m := range meters {
 			u := s.Rules.URRs[id]
@@ -125,76 +180,15 @@ func (a *Agent) ownN3() compile.Addresses {
 	return own
 }
 
-// register makes a new session known, so that a replay sees it from the moment at which upf-u may.
-// The caller holds s.mu.
-func (a *Agent) register(s *session) error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	index, ok := a.indexes.take()
-	if !ok {
-		return &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable, Detail: "upf-u holds as many sessions as it can"}
-	}
-	s.index = index
-	for {
-		// The lower half finds nothing by itself, but lets a human match a SEID with upf-u's index.
-		s.UPSEID = uint64(rand.Uint32())<<32 | uint64(index+1)
-		if s.UPSEID>>32 != 0 && a.sessions[s.UPSEID] == nil {
-			break
-		}
-	}
-	a.sessions[s.UPSEID] = s
-	a.byIndex[index] = s
-	return nil
-}
-
-// adopt makes a session known that upf-u kept. The caller holds a.mu; nobody else knows s yet.
-func (a *Agent) adopt(index uint32, st *state.Session, shm *dataplane.Shm) error {
-	if a.sessions[st.UPSEID] != nil {
-		return errDuplicate("SEID")
-	}
-	if !a.indexes.claim(index) {
-		return errDuplicate("index")
-	}
-	s := &session{index: index, Session: *st, shm: shm}
-	for pair := range pairsOf(st) {
-		if !a.pairs.claim(pair) {
-			return errDuplicate("slot pair")
-		}
-	}
-	if err := a.claimLocked(s, st.Rules); err != nil {
-		a.trimLocked(s, nil)
-		return err
-	}
-	a.tunnelsLocked(s, nil, st.Rules)
-	a.sessions[s.UPSEID] = s
-	a.byIndex[index] = s
-	return nil
-}
-
-type errDuplicate string
-
-func (e errDuplicate) Error() string { return "its " + string(e) + " is taken or out of range" }
-
-// forget makes a session unknown. Its index stays taken until freeSlots. The caller holds s.mu.
+// forget makes a session unknown. Its index stays taken until freeSlots. The caller has locked it.
 func (a *Agent) forget(s *session) {
-	s.gone = true
-	if s.timer != nil {
-		s.timer.Stop()
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	delete(a.sessions, s.UPSEID)
-	delete(a.byIndex, s.index)
-	a.trimLocked(s, nil)
-	a.tunnelsLocked(s, s.Rules, nil)
+	a.wheel.set(s.index, time.Time{})
+	a.trim(s, s.Rules, &rules.Set{})
+	a.store.forget(s)
 }
 
 // freeSlots gives back what the session had in upf-u, once upf-u has deleted it.
 func (a *Agent) freeSlots(s *session) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.indexes.give(s.index)
-	for pair := range pairsOf(&s.Session) {
-		a.pairs.give(pair)
-	}
+	a.givePairs(&s.Session)
+	a.store.free(s.index)
 }

@@ -33,8 +33,8 @@ func (a *Agent) sessionSetDeletion(ctx context.Context, m *pfcp.Message) error {
 	if _, err := a.dataplane(ctx); err != nil {
 		return err
 	}
-	a.dropSessions(ctx, "session set deletion", func(s *session) bool {
-		return s.Node == node && slices.ContainsFunc(s.CSIDs, func(c rules.CSID) bool { return slices.Contains(sets, c) })
+	a.dropSessions("session set deletion", node, func(s *session) bool {
+		return slices.ContainsFunc(s.CSIDs, func(c rules.CSID) bool { return slices.Contains(sets, c) })
 	})
 	return nil
 }

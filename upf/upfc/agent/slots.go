@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"maps"
 	"math/bits"
 	"slices"
 
@@ -77,35 +76,39 @@ func (s *slots) give(v uint32) {
 // from as few pairs as can be: QER slot q belongs to pair q / 2, URR slot u to pair u / 2.
 type pairs struct {
 	all        *slots
-	mine       []uint32 // the session's pairs, in order
-	taken      []uint32 // those of them that are new
-	qers, urrs map[uint32]bool
+	mine       []uint32 // the session's pairs
+	taken      int      // how many of them, at the end, are new
+	qers, urrs []uint32 // slots in use
+	space      [12]uint32
 }
 
 // newPairs begins with what a session has.
 func newPairs(all *slots, s *state.Session) *pairs {
-	p := &pairs{all: all, mine: slices.Sorted(maps.Keys(pairsOf(s))), qers: map[uint32]bool{}, urrs: map[uint32]bool{}}
+	p := &pairs{all: all}
+	p.mine, p.qers, p.urrs = p.space[0:0:4], p.space[4:4:8], p.space[8:8:12]
+	p.mine = appendPairs(p.mine, s)
+	slices.Sort(p.mine)
 	for _, slot := range s.QERSlots {
-		p.qers[slot] = true
+		p.qers = append(p.qers, slot)
 	}
 	for _, slot := range s.GBRSlots {
-		p.qers[slot] = true
+		p.qers = append(p.qers, slot)
 	}
 	for _, m := range s.Meters {
-		p.urrs[m.Slot] = true
+		p.urrs = append(p.urrs, m.Slot)
 	}
 	return p
 }
 
-func (p *pairs) takeQER() (uint32, bool) { return p.take(p.qers) }
-func (p *pairs) takeURR() (uint32, bool) { return p.take(p.urrs) }
+func (p *pairs) takeQER() (uint32, bool) { return p.take(&p.qers) }
+func (p *pairs) takeURR() (uint32, bool) { return p.take(&p.urrs) }
 
-func (p *pairs) take(used map[uint32]bool) (uint32, bool) {
+func (p *pairs) take(used *[]uint32) (uint32, bool) {
 	for {
 		for _, pair := range p.mine {
 			for slot := pair * abi.LineSlots; slot < (pair+1)*abi.LineSlots; slot++ {
-				if !used[slot] {
-					used[slot] = true
+				if !slices.Contains(*used, slot) {
+					*used = append(*used, slot)
 					return slot, true
 				}
 			}
@@ -114,28 +117,61 @@ func (p *pairs) take(used map[uint32]bool) (uint32, bool) {
 		if !ok {
 			return 0, false
 		}
-		p.mine, p.taken = append(p.mine, pair), append(p.taken, pair)
+		p.mine = append(p.mine, pair)
+		p.taken++
 	}
 }
 
 // undo gives the new ones back.
 func (p *pairs) undo() {
-	for _, pair := range p.taken {
+	for _, pair := range p.mine[len(p.mine)-p.taken:] {
 		p.all.give(pair)
 	}
 }
 
-// pairsOf are the pairs in which a session has slots.
-func pairsOf(s *state.Session) map[uint32]bool {
-	out := map[uint32]bool{}
+// appendPairs appends the pairs in which a session has slots, each once.
+func appendPairs(list []uint32, s *state.Session) []uint32 {
+	add := func(pair uint32) {
+		if !slices.Contains(list, pair) {
+			list = append(list, pair)
+		}
+	}
 	for _, slot := range s.QERSlots {
-		out[slot/abi.LineSlots] = true
+		add(slot / abi.LineSlots)
 	}
 	for _, slot := range s.GBRSlots {
-		out[slot/abi.LineSlots] = true
+		add(slot / abi.LineSlots)
 	}
 	for _, m := range s.Meters {
-		out[m.Slot/abi.LineSlots] = true
+		add(m.Slot / abi.LineSlots)
 	}
-	return out
+	return list
+}
+
+// claimPairs takes those of a session that upf-u kept.
+func (a *Agent) claimPairs(s *state.Session) error {
+	var space [8]uint32
+	list := appendPairs(space[:0], s)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for i, pair := range list {
+		if !a.pairs.claim(pair) {
+			for _, mine := range list[:i] {
+				a.pairs.give(mine)
+			}
+			return errDuplicate("slot pair")
+		}
+	}
+	return nil
+}
+
+// givePairs gives those of a session back.
+func (a *Agent) givePairs(s *state.Session) {
+	var space [8]uint32
+	list := appendPairs(space[:0], s)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, pair := range list {
+		a.pairs.give(pair)
+	}
 }

@@ -104,7 +104,7 @@ func (a *Agent) tell(ctx context.Context, conn *dataplane.Conn, t *tracing, pack
 			// Workers' events come in turns, so that one may be older than the first.
 			at := began.Add(time.Duration(float64(int64(e.Tsc-first)) / float64(hz) * 1e9))
 			event := trace.FromRecord(e.EvTrace, e.octets, at)
-			a.explain(&event, e.Session)
+			a.annotate(&event, e.Session)
 			if err := f(&event); err != nil {
 				return err
 			}
@@ -134,8 +134,8 @@ func (e *events) Trace(event abi.EvTrace, octets []byte) {
 	}
 }
 
-// explain adds what we know of the session and of the rules that the stage applied.
-func (a *Agent) explain(e *trace.Event, index uint32) {
+// annotate adds what we know of the session and of the rules that the stage applied.
+func (a *Agent) annotate(e *trace.Event, index uint32) {
 	if index == noSession || e.Stage == trace.RX || e.Stage == trace.TX {
 		return
 	}
@@ -151,28 +151,21 @@ const noSession = ^uint32(0)
 
 // detail is the session with that index; nil when there is none.
 func (a *Agent) detail(index uint32) *SessionDetail {
-	a.mu.Lock()
-	s := a.byIndex[index]
-	a.mu.Unlock()
+	s := a.lock(index)
 	if s == nil {
 		return nil
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.gone {
-		return nil
-	}
+	defer s.unlock()
 	return &SessionDetail{SessionInfo: s.info(), Rules: s.Rules}
 }
 
 // indexOf is upf-u's name for a session.
 func (a *Agent) indexOf(seid uint64) (uint32, bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	s := a.sessions[seid]
+	s := a.lockSEID(seid)
 	if s == nil {
 		return 0, false
 	}
+	defer s.unlock()
 	return s.index, true
 }
 

@@ -14,12 +14,13 @@ const (
 
 // Batch is one transaction under construction: upf-u applies all of its records or none.
 type Batch struct {
-	b []byte
-	n uint32
+	b      []byte
+	n      uint32
+	answer chan error
 }
 
 // NewBatch is an empty transaction.
-func NewBatch() *Batch { return &Batch{b: make([]byte, headSize, 2048)} }
+func NewBatch() *Batch { return &Batch{b: make([]byte, headSize, 2048), answer: make(chan error, 1)} }
 
 // Records counts what was added.
 func (t *Batch) Records() int { return int(t.n) }

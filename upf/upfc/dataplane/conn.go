@@ -1,8 +1,14 @@
 package dataplane
 
-// A Conn lives from one HELLO to one end-of-file. Its reader goroutine matches answers to waiting
-// transactions by sequence number, so many transactions can be under way at once. When upf-u dies,
-// all of them fail at once and Done is closed; nobody is left waiting.
+// A Conn lives from one HELLO to one end-of-file.
+//
+// Transactions that are wanted at the same time travel in one datagram, a group: one system call on
+// either side, one wait for upf-u's workers. upf-u applies a datagram whole or not at all, so when it
+// refuses a group, the record that it names tells which transaction is to blame; that one is refused
+// and the others are sent again without it. A group is whatever came while the last ones were under
+// way, so a single transaction never waits for company.
+//
+// When upf-u dies, all transactions fail at once and Done is closed; nobody is left waiting.
 
 import (
 	"context"
@@ -33,6 +39,7 @@ type Refused struct {
 	Errno   syscall.Errno
 	Record  uint32
 	Refusal uint32 // abi.Refused…: what of the record; 0 when upf-u did not say
+	Holder  uint32 // abi.RefusedFteid, RefusedUeIp: the session that has it
 }
 
 func (r *Refused) Error() string {
@@ -61,14 +68,29 @@ type Conn struct {
 
 	write sync.Mutex // one datagram at a time
 
-	mu      sync.Mutex
-	seq     uint32
-	waiting map[uint32]chan<- error
-	dump    func(recType uint16, record []byte) error
-	dumped  chan error
+	mu     sync.Mutex
+	work   sync.Cond // queue has become longer, groups fewer, or the connection is lost
+	seq    uint32
+	queue  []*Batch // transactions to be sent
+	groups map[uint32]*group
+	closed bool
+	dump   func(body []byte) error
+	dumped chan error
 
 	shows sync.Map // sequence number → chan shown
 }
+
+// group is a datagram under way.
+type group struct {
+	members []*Batch
+	sent    time.Time
+}
+
+const (
+	groupsMax  = 2         // under way at once: upf-u has the next one when it has answered one
+	groupMax   = 64 * 1024 // octets
+	membersMax = 128
+)
 
 // Timeout bounds the wait for one answer. upf-u answers in microseconds; one that takes so long is
 // as good as dead, and the connection is given up.
@@ -81,12 +103,15 @@ func Dial(ctx context.Context, path string, events Events, log *slog.Logger) (*C
 	if err != nil {
 		return nil, err
 	}
-	c := &Conn{c: nc.(*net.UnixConn), events: events, log: log, done: make(chan struct{}), waiting: map[uint32]chan<- error{}}
+	c := &Conn{c: nc.(*net.UnixConn), events: events, log: log, done: make(chan struct{}), groups: map[uint32]*group{}}
+	c.work.L = &c.mu
 	if err := c.greet(); err != nil {
 		_ = nc.Close()
 		return nil, fmt.Errorf("HELLO: %w", err)
 	}
 	go c.read()
+	go c.sendGroups()
+	go c.watch()
 	return c, nil
 }
 
@@ -187,54 +212,134 @@ func (c *Conn) Lost() bool { return c.lost.Load() }
 
 // Transact sends a transaction and waits for upf-u's answer: nil, a *Refused or ErrLost.
 func (c *Conn) Transact(t *Batch) error {
-	wait, err := c.Start(t)
-	if err != nil {
-		return err
+	if t.Size() > abi.MsgMax {
+		return &Refused{Errno: syscall.EMSGSIZE}
 	}
-	return wait()
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return ErrLost
+	}
+	c.queue = append(c.queue, t)
+	if len(c.queue) == 1 {
+		c.work.Signal()
+	}
+	c.mu.Unlock()
+	return <-t.answer
 }
 
-// Start sends a transaction; the returned function waits for its answer.
-func (c *Conn) Start(t *Batch) (wait func() error, err error) {
-	if t.Size() > abi.MsgMax {
-		return nil, &Refused{Errno: syscall.EMSGSIZE}
-	}
-	answer := make(chan error, 1)
+// sendGroups sends what waits, until the connection is lost.
+func (c *Conn) sendGroups() {
+	datagram := NewBatch()
 	c.mu.Lock()
-	c.seq++
-	seq := c.seq
-	c.waiting[seq] = answer
-	c.mu.Unlock()
-	if err := c.send(t.finish(abi.OpTransaction, seq)); err != nil {
-		c.forget(seq)
-		return nil, err
-	}
-	return func() error {
-		timer := time.NewTimer(Timeout)
-		defer timer.Stop()
-		select {
-		case err := <-answer:
-			return err
-		case <-c.done:
-			select {
-			case err := <-answer:
-				return err
-			default:
-				return ErrLost
+	defer c.mu.Unlock()
+	for {
+		for !c.closed && (len(c.queue) == 0 || len(c.groups) >= groupsMax) {
+			c.work.Wait()
+		}
+		if c.closed {
+			return
+		}
+		g := &group{sent: time.Now()}
+		datagram.b, datagram.n = datagram.b[:headSize], 0
+		n := 0
+		for _, t := range c.queue {
+			if n == membersMax || n > 0 && datagram.Size()+t.Size() > groupMax {
+				break
 			}
-		case <-timer.C:
-			c.forget(seq)
+			datagram.b = append(datagram.b, t.b[headSize:]...)
+			datagram.n += t.n
+			n++
+		}
+		g.members = append(g.members, c.queue[:n]...)
+		c.queue = append(c.queue[:0], c.queue[n:]...)
+		c.seq++
+		c.groups[c.seq] = g
+		b := datagram.finish(abi.OpTransaction, c.seq)
+		c.mu.Unlock()
+		_ = c.send(b) // when it fails, the reader tells the members
+		c.mu.Lock()
+	}
+}
+
+// answered ends a group: all of it was applied, or nothing. It is false when no group is meant.
+func (c *Conn) answered(m abi.Msg) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	g := c.groups[m.Seq]
+	if g == nil {
+		return false
+	}
+	delete(c.groups, m.Seq)
+	c.work.Signal()
+	if m.Status == 0 {
+		for _, t := range g.members {
+			t.answer <- nil
+		}
+		return true
+	}
+	r := &Refused{Errno: syscall.Errno(m.Status), Record: m.Record, Refusal: m.Refusal, Holder: m.Records}
+	blamed := -1
+	first := uint32(0) // record of the member
+	for i, t := range g.members {
+		if r.Record >= first && r.Record < first+t.n {
+			blamed = i
+			r.Record -= first
+			break
+		}
+		first += t.n
+	}
+	var rest []*Batch
+	for i, t := range g.members {
+		if i == blamed || blamed < 0 {
+			t.answer <- r
+		} else {
+			rest = append(rest, t)
+		}
+	}
+	c.queue = append(rest, c.queue...)
+	return true
+}
+
+// fail ends everything that waits.
+func (c *Conn) fail() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	for _, t := range c.queue {
+		t.answer <- ErrLost
+	}
+	for _, g := range c.groups {
+		for _, t := range g.members {
+			t.answer <- ErrLost
+		}
+	}
+	c.queue, c.groups = nil, nil
+	c.work.Broadcast()
+}
+
+// watch gives the connection up when upf-u does not answer.
+func (c *Conn) watch() {
+	ticker := time.NewTicker(Timeout / 8)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-c.done:
+			return
+		case <-ticker.C:
+		}
+		now, late := time.Now(), false
+		c.mu.Lock()
+		for _, g := range c.groups {
+			late = late || now.Sub(g.sent) > Timeout
+		}
+		c.mu.Unlock()
+		if late {
 			c.log.Error("upf-u does not answer, connection given up", "timeout", Timeout)
 			c.Abandon()
-			return ErrLost
+			return
 		}
-	}, nil
-}
-
-func (c *Conn) forget(seq uint32) {
-	c.mu.Lock()
-	delete(c.waiting, seq)
-	c.mu.Unlock()
+	}
 }
 
 func (c *Conn) send(b []byte) error {
@@ -250,8 +355,9 @@ func (c *Conn) send(b []byte) error {
 	return nil
 }
 
-// Dump reads back what upf-u keeps: f gets every META and SESSION_STATE record.
-func (c *Conn) Dump(f func(recType uint16, record []byte) error) error {
+// Dump reads back what upf-u keeps: f gets the records, META and SESSION_STATE, of one datagram after
+// the other. It runs in the reader's goroutine and must not keep them.
+func (c *Conn) Dump(f func(body []byte) error) error {
 	done := make(chan error, 1)
 	c.mu.Lock()
 	c.seq++
@@ -276,6 +382,7 @@ func (c *Conn) Dump(f func(recType uint16, record []byte) error) error {
 
 func (c *Conn) read() {
 	defer close(c.done)
+	defer c.fail()
 	defer c.Abandon()
 	buf := make([]byte, abi.MsgMax+1)
 	for {
@@ -300,18 +407,8 @@ func (c *Conn) read() {
 func (c *Conn) dispatch(m abi.Msg, body []byte) error {
 	switch m.Op {
 	case abi.OpAnswer:
-		c.mu.Lock()
-		answer := c.waiting[m.Seq]
-		delete(c.waiting, m.Seq)
-		c.mu.Unlock()
-		if answer == nil {
+		if !c.answered(m) {
 			c.answerShow(m, nil)
-			return nil
-		}
-		if m.Status != 0 {
-			answer <- &Refused{Errno: syscall.Errno(m.Status), Record: m.Record, Refusal: m.Refusal}
-		} else {
-			answer <- nil
 		}
 	case abi.OpDump, abi.OpDumpEnd:
 		c.mu.Lock()
@@ -320,7 +417,7 @@ func (c *Conn) dispatch(m abi.Msg, body []byte) error {
 		if f == nil {
 			return errors.New("DUMP that nobody asked for")
 		}
-		err := EachRecord(body, f)
+		err := f(body)
 		if m.Status != 0 {
 			err = syscall.Errno(m.Status)
 		}

@@ -1,7 +1,7 @@
 package pfcp
 
 import (
-	"bytes"
+	"encoding/binary"
 	"hash/maphash"
 	"net/netip"
 	"sync"
@@ -10,30 +10,38 @@ import (
 
 // responseCache makes a request happen once (TS 29.244 6.4): the first copy is executed, copies
 // that arrive while it runs are dropped, later ones get the same answer again. A sequence number
-// that comes back with another content is a new request: peers that restarted begin anew.
+// that comes back with another content is a new request: peers that restarted begin anew. So a
+// request is known by a hash of all of it, its sender included.
+//
+// Answers lie one behind the other in pieces that are dropped when their last answer is too old, or
+// when all of them together exceed their limit, the oldest first: 50,000 sessions a second must not
+// cost more memory than the sessions themselves.
 type responseCache struct {
 	mu      sync.Mutex
-	entries map[cacheKey]*cacheEntry
-	oldest  *cacheEntry // singly linked in order of arrival, for expiry
-	newest  *cacheEntry
-	keep    time.Duration
 	seed    maphash.Seed
+	keep    time.Duration
+	limit   int                 // octets of answers
+	running map[uint64]struct{} // being executed
+	answers map[uint64]place
+	pieces  []*piece // the last one is being filled
+	first   uint32   // number of pieces[0]
 }
 
-type cacheKey struct {
-	from     netip.AddrPort
-	sequence uint32
-	msgType  uint8
+// place is where an answer lies.
+type place struct{ piece, at uint32 }
+
+// piece holds answers, each behind its hash (8 octets) and its length (4).
+type piece struct {
+	b    []byte
+	last time.Time // arrival of the youngest answer's request
 }
 
-type cacheEntry struct {
-	key     cacheKey
-	sum     uint64 // of the request
-	request []byte // only while it is being executed
-	answer  []byte // nil until then
-	arrived time.Time
-	next    *cacheEntry
-}
+const (
+	pieceSize   = 64 * 1024
+	answerHead  = 12
+	answersMax  = 32 << 20         // octets
+	keepAnswers = 12 * time.Second // outlasts the repetitions of common peers (three times every 3 s)
+)
 
 type verdict int
 
@@ -43,50 +51,85 @@ const (
 	isAnswered
 )
 
-// keepAnswers outlasts the repetitions of common peers (three times every 3 s).
-const keepAnswers = 12 * time.Second
-
-func newResponseCache(keep time.Duration) *responseCache {
-	return &responseCache{entries: map[cacheKey]*cacheEntry{}, keep: keep, seed: maphash.MakeSeed()}
+func newResponseCache(keep time.Duration, limit int) *responseCache {
+	return &responseCache{
+		seed: maphash.MakeSeed(), keep: keep, limit: limit,
+		running: map[uint64]struct{}{}, answers: map[uint64]place{},
+	}
 }
 
-// begin says what to do with a request; for isAnswered the answer comes with it.
-func (c *responseCache) begin(k cacheKey, request []byte, now time.Time) (verdict, *cacheEntry, []byte) {
-	sum := maphash.Bytes(c.seed, request)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for c.oldest != nil && now.Sub(c.oldest.arrived) > c.keep {
-		old := c.oldest
-		if c.entries[old.key] == old {
-			delete(c.entries, old.key)
-		}
-		if c.oldest = old.next; c.oldest == nil {
-			c.newest = nil
-		}
-	}
-	if e, ok := c.entries[k]; ok && e.sum == sum {
-		if e.answer == nil {
-			return isRunning, e, nil
-		}
-		return isAnswered, e, e.answer
-	}
-	e := &cacheEntry{key: k, sum: sum, request: bytes.Clone(request), arrived: now}
-	c.entries[k] = e
-	if c.newest == nil {
-		c.oldest = e
-	} else {
-		c.newest.next = e
-	}
-	c.newest = e
-	return isNew, e, nil
+// name is what a request is known by.
+func (c *responseCache) name(from netip.AddrPort, request []byte) uint64 {
+	var h maphash.Hash
+	h.SetSeed(c.seed)
+	a := from.Addr().As16()
+	var port [2]byte
+	binary.BigEndian.PutUint16(port[:], from.Port())
+	_, _ = h.Write(a[:])
+	_, _ = h.Write(port[:])
+	_, _ = h.Write(request)
+	return h.Sum64()
 }
 
-// finish records the answer; nil means that none was sent and a repetition is to be executed.
-func (c *responseCache) finish(e *cacheEntry, answer []byte) {
+// begin says what to do with a request; for isAnswered a copy of the answer comes with it.
+func (c *responseCache) begin(name uint64, now time.Time) (verdict, []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	e.request = nil
-	if e.answer = answer; answer == nil && c.entries[e.key] == e {
-		delete(c.entries, e.key)
+	for len(c.pieces) > 0 && now.Sub(c.pieces[0].last) > c.keep {
+		c.dropOldest()
+	}
+	if _, ok := c.running[name]; ok {
+		return isRunning, nil
+	}
+	if p, ok := c.answers[name]; ok {
+		b := c.pieces[p.piece-c.first].b[p.at:]
+		n := binary.LittleEndian.Uint32(b[8:])
+		return isAnswered, append([]byte(nil), b[answerHead:answerHead+n]...)
+	}
+	c.running[name] = struct{}{}
+	return isNew, nil
+}
+
+func (c *responseCache) dropOldest() {
+	for b := c.pieces[0].b; len(b) > 0; {
+		name := binary.LittleEndian.Uint64(b)
+		if c.answers[name].piece == c.first {
+			delete(c.answers, name)
+		}
+		b = b[answerHead+binary.LittleEndian.Uint32(b[8:]):]
+	}
+	c.pieces[0] = nil
+	c.pieces = c.pieces[1:]
+	c.first++
+	if len(c.answers) == 0 {
+		c.answers = map[uint64]place{} // a map keeps the room of its best days
+	}
+}
+
+// finish records the answer to a request that arrived at a time; nil means that none was sent and a
+// repetition is to be executed.
+func (c *responseCache) finish(name uint64, answer []byte, arrived time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.running, name)
+	if answer == nil {
+		return
+	}
+	n := answerHead + len(answer)
+	last := len(c.pieces) - 1
+	if last < 0 || len(c.pieces[last].b)+n > cap(c.pieces[last].b) {
+		for len(c.pieces) > 0 && (len(c.pieces)+1)*pieceSize > c.limit {
+			c.dropOldest()
+		}
+		c.pieces = append(c.pieces, &piece{b: make([]byte, 0, max(pieceSize, n))})
+		last = len(c.pieces) - 1
+	}
+	p := c.pieces[last]
+	c.answers[name] = place{c.first + uint32(last), uint32(len(p.b))}
+	p.b = binary.LittleEndian.AppendUint64(p.b, name)
+	p.b = binary.LittleEndian.AppendUint32(p.b, uint32(len(answer)))
+	p.b = append(p.b, answer...)
+	if arrived.After(p.last) {
+		p.last = arrived
 	}
 }

@@ -22,6 +22,19 @@ type Message struct {
 	Received time.Time
 }
 
+// Digest tells requests with the same sequence number apart (FNV-1a over the IEs). It is the same in
+// the next process, too.
+func (m *Message) Digest() uint64 {
+	h := uint64(0xcbf29ce484222325)
+	for _, e := range m.Elements {
+		h = (h ^ uint64(e.Type)) * 0x100000001b3
+		for _, o := range e.Value {
+			h = (h ^ uint64(o)) * 0x100000001b3
+		}
+	}
+	return h
+}
+
 const pfcpVersion = 1
 
 var errVersion = errors.New("PFCP version is not 1")

@@ -1,10 +1,12 @@
 package pfcp
 
-// One UDP socket carries all of N4. The reader goroutine parses; heartbeats are answered right
-// there, so that nothing which waits for upf-u can make a peer believe that this UPF died. Every
-// other request runs in a goroutine of its own. Our own requests share the socket: their answers
-// are matched by sequence number and message type, not by address, because a peer behind a Service
-// may answer from another one.
+// One UDP socket carries all of N4. The reader goroutine takes many datagrams with one system call;
+// heartbeats are answered right there, so that nothing which waits for upf-u can make a peer believe
+// that this UPF died. Session requests are executed by lanes, goroutines that stay: those of one
+// session always by the same one, in order. Other requests run in goroutines of their own. The writer
+// sends what has become ready, again many with one call. Our own requests share the socket: their
+// answers are matched by sequence number and message type, not by address, because a peer behind a
+// Service may answer from another one.
 
 import (
 	"context"
@@ -21,6 +23,8 @@ import (
 
 	"github.com/wmnsk/go-pfcp/ie"
 	"github.com/wmnsk/go-pfcp/message"
+	"golang.org/x/net/ipv4"
+	"golang.org/x/net/ipv6"
 	"golang.org/x/sys/unix"
 )
 
@@ -57,9 +61,11 @@ type Options struct {
 // Server is one PFCP entity.
 type Server struct {
 	conn    *net.UDPConn
+	batch   batchConn
 	opt     Options
 	cache   *responseCache
-	running chan struct{} // one token a request in execution
+	running chan struct{} // one token a request in execution that is not a session's
+	out     outbox
 
 	mu      sync.Mutex
 	next    uint32
@@ -71,8 +77,21 @@ type outgoing struct {
 	answer chan *Message
 }
 
-// maxRunning bounds requests in execution; a request beyond it is dropped and will be repeated.
-const maxRunning = 4096
+// Bounds of requests in execution; one beyond them is dropped and will be repeated.
+const (
+	maxRunning = 256 // those that are not a session's
+	lanes      = 128
+	laneQueue  = 32
+)
+
+// datagrams is how many are received or sent with one system call.
+const datagrams = 32
+
+// batchConn is what ipv4.PacketConn and ipv6.PacketConn have in common.
+type batchConn interface {
+	ReadBatch(ms []ipv4.Message, flags int) (int, error)
+	WriteBatch(ms []ipv4.Message, flags int) (int, error)
+}
 
 // Listen binds the socket.
 func Listen(addr netip.AddrPort, opt Options) (*Server, error) {
@@ -86,9 +105,15 @@ func Listen(addr netip.AddrPort, opt Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	conn := pc.(*net.UDPConn)
+	var batch batchConn = ipv4.NewPacketConn(conn)
+	if !addr.Addr().Is4() {
+		batch = ipv6.NewPacketConn(conn)
+	}
 	return &Server{
-		conn: pc.(*net.UDPConn), opt: opt,
-		cache:   newResponseCache(keepAnswers),
+		conn: conn, batch: batch, opt: opt,
+		cache:   newResponseCache(keepAnswers, answersMax),
+		out:     outbox{wake: make(chan struct{}, 1)},
 		running: make(chan struct{}, maxRunning),
 		next:    rand.Uint32N(1 << 24),
 		waiting: map[uint32]*outgoing{},
@@ -100,13 +125,37 @@ func (s *Server) Addr() netip.AddrPort { return s.conn.LocalAddr().(*net.UDPAddr
 
 // Serve receives until ctx ends. It returns after the last request that was being executed.
 func (s *Server) Serve(ctx context.Context, h Handler) error {
-	var requests sync.WaitGroup
+	var requests, writer sync.WaitGroup
+	defer func() { _ = s.conn.Close() }()
+	writing, stopWriting := context.WithCancel(context.Background())
+	writer.Go(func() { s.write(writing) })
+	defer writer.Wait()
+	defer stopWriting()
+	queues := make([]chan *request, lanes)
+	for i := range queues {
+		queues[i] = make(chan *request, laneQueue)
+		requests.Go(func() {
+			for r := range queues[i] {
+				s.execute(ctx, h, r)
+			}
+		})
+	}
 	defer requests.Wait()
-	stop := context.AfterFunc(ctx, func() { _ = s.conn.Close() })
+	defer func() {
+		for _, q := range queues {
+			close(q)
+		}
+	}()
+
+	// A blocked read ends, answers to what is being executed still leave.
+	stop := context.AfterFunc(ctx, func() { _ = s.conn.SetReadDeadline(time.Unix(1, 0)) })
 	defer stop()
-	buf := make([]byte, 1<<16)
+	in := make([]ipv4.Message, datagrams)
+	for i := range in {
+		in[i].Buffers = [][]byte{make([]byte, 1<<16)}
+	}
 	for {
-		n, from, err := s.conn.ReadFromUDPAddrPort(buf)
+		n, err := s.batch.ReadBatch(in, 0)
 		if err != nil {
 			if ctx.Err() != nil {
 				return nil
@@ -116,13 +165,23 @@ func (s *Server) Serve(ctx context.Context, h Handler) error {
 			}
 			continue // an ICMP error of an earlier send
 		}
-		from = netip.AddrPortFrom(from.Addr().Unmap(), from.Port())
-		s.receive(ctx, h, buf[:n], from, &requests)
+		now := time.Now()
+		for i := range in[:n] {
+			from := in[i].Addr.(*net.UDPAddr).AddrPort()
+			from = netip.AddrPortFrom(from.Addr().Unmap(), from.Port())
+			s.receive(ctx, h, in[i].Buffers[0][:in[i].N], from, now, queues, &requests)
+		}
 	}
 }
 
-func (s *Server) receive(ctx context.Context, h Handler, b []byte, from netip.AddrPort, requests *sync.WaitGroup) {
-	now := time.Now()
+// request is one that is to be executed.
+type request struct {
+	m       *Message
+	payload []byte
+	name    uint64 // in the response cache
+}
+
+func (s *Server) receive(ctx context.Context, h Handler, b []byte, from netip.AddrPort, now time.Time, queues []chan *request, requests *sync.WaitGroup) {
 	m, payload, err := parseHeader(b)
 	if errors.Is(err, errVersion) {
 		s.opt.Recorder.Message("in", "other", "")
@@ -154,42 +213,54 @@ func (s *Server) receive(ctx context.Context, h Handler, b []byte, from netip.Ad
 		return
 	}
 
-	what, entry, answer := s.cache.begin(cacheKey{from, m.Sequence, m.Type}, b, now)
-	switch what {
+	r := &request{m: m, name: s.cache.name(from, b)}
+	switch what, answer := s.cache.begin(r.name, now); what {
 	case isRunning:
 		return
 	case isAnswered:
 		s.send(answer, from, m.Type+1, nil)
 		return
 	}
+	r.payload = append([]byte(nil), payload...) // b is the reader's
+	if m.HasSEID {
+		lane := uint32(m.SEID)
+		if m.SEID == 0 {
+			lane = m.Sequence
+		}
+		select {
+		case queues[lane%lanes] <- r:
+		default:
+			s.cache.finish(r.name, nil, now)
+		}
+		return
+	}
 	select {
 	case s.running <- struct{}{}:
 	default:
-		s.cache.finish(entry, nil)
+		s.cache.finish(r.name, nil, now)
 		return
 	}
-	requests.Add(1)
-	request := entry.request // b is the reader's
-	go func() {
-		defer requests.Done()
+	requests.Go(func() {
 		defer func() { <-s.running }()
-		a := s.guard(m, func() *Answer {
-			_, payload, err := parseHeader(request)
-			if err != nil {
-				return nil
-			}
-			var r *Reject
-			m.Elements, err = ParseElements(payload)
-			if errors.As(err, &r) {
-				return &Answer{IEs: r.IEs()}
-			}
-			return h.Handle(ctx, m)
-		})
-		b := s.build(m, a)
-		s.cache.finish(entry, b) // first, so that a repetition from now on finds it
-		s.sendAnswer(m, a, b)
-		s.opt.Recorder.Latency(TypeName(m.Type), time.Since(now))
-	}()
+		s.execute(ctx, h, r)
+	})
+}
+
+func (s *Server) execute(ctx context.Context, h Handler, r *request) {
+	m := r.m
+	a := s.guard(m, func() *Answer {
+		var err error
+		var refused *Reject
+		m.Elements, err = ParseElements(r.payload)
+		if errors.As(err, &refused) {
+			return &Answer{IEs: refused.IEs()}
+		}
+		return h.Handle(ctx, m)
+	})
+	b := s.build(m, a)
+	s.cache.finish(r.name, b, m.Received) // first, so that a repetition from now on finds it
+	s.sendAnswer(m, a, b)
+	s.opt.Recorder.Latency(TypeName(m.Type), time.Since(m.Received))
 }
 
 // guard turns a panic into an answer: one peer's message must not end the sessions of all.
@@ -237,8 +308,78 @@ func (s *Server) send(b []byte, to netip.AddrPort, msgType uint8, ies []*ie.IE) 
 		}
 	}
 	s.opt.Recorder.Message("out", TypeName(msgType), cause)
-	if _, err := s.conn.WriteToUDPAddrPort(b, to); err != nil {
-		s.opt.Log.Warn("PFCP datagram not sent", "to", to, "message", TypeName(msgType), "err", err)
+	s.out.put(b, to)
+}
+
+// outbox is what waits for the writer.
+type outbox struct {
+	mu   sync.Mutex
+	list []datagram
+	wake chan struct{} // holds one when list is not empty
+}
+
+type datagram struct {
+	b  []byte
+	to netip.AddrPort
+}
+
+func (o *outbox) put(b []byte, to netip.AddrPort) {
+	o.mu.Lock()
+	o.list = append(o.list, datagram{b, to})
+	first := len(o.list) == 1
+	o.mu.Unlock()
+	if first {
+		select {
+		case o.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// take swaps the list for an empty one.
+func (o *outbox) take(empty []datagram) []datagram {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	list := o.list
+	o.list = empty[:0]
+	return list
+}
+
+// write sends what is in the outbox until ctx ends and nothing is left.
+func (s *Server) write(ctx context.Context) {
+	var list []datagram
+	out := make([]ipv4.Message, datagrams)
+	addrs := make([]net.UDPAddr, datagrams)
+	for i := range out {
+		out[i].Buffers, out[i].Addr = make([][]byte, 1), &addrs[i]
+	}
+	for {
+		if list = s.out.take(list); len(list) == 0 {
+			select {
+			case <-s.out.wake:
+			case <-ctx.Done():
+				if list = s.out.take(list); len(list) == 0 {
+					return
+				}
+			}
+		}
+		for rest := list; len(rest) > 0; {
+			n := min(len(rest), datagrams)
+			for i, d := range rest[:n] {
+				out[i].Buffers[0] = d.b
+				addrs[i] = *net.UDPAddrFromAddrPort(d.to)
+			}
+			for sent := 0; sent < n; {
+				k, err := s.batch.WriteBatch(out[sent:n], 0)
+				if err != nil {
+					s.opt.Log.Warn("PFCP datagram not sent", "to", rest[sent].to, "err", err)
+					k = 1 // the first one is at fault
+				}
+				sent += k
+			}
+			rest = rest[n:]
+		}
+		clear(list)
 	}
 }
 

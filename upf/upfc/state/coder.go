@@ -9,8 +9,11 @@ import (
 	"cmp"
 	"encoding/binary"
 	"errors"
+	"maps"
 	"net/netip"
 	"slices"
+	"sync"
+	"sync/atomic"
 )
 
 type coder struct {
@@ -19,7 +22,7 @@ type coder struct {
 	err     error // reading: the first thing that was wrong
 	names   []string
 	space   [8]string // of names
-	known   Strings
+	known   *Strings
 }
 
 var (
@@ -354,19 +357,37 @@ func sortedKeys[K cmp.Ordered, V any](m map[K]V, keys []K) []K {
 	return keys
 }
 
-// Strings are those that have been read before, so that 400,000 sessions share one "internet". The
-// zero value is ready to use; it is not for two goroutines at once.
-type Strings map[string]string
+// Strings are those that have been read before, so that 400,000 sessions share one "internet".
+// Any number of goroutines may use them.
+type Strings struct {
+	mu    sync.Mutex
+	known atomic.Pointer[map[string]string] // replaced, never changed: there are few
+}
 
-const stringsMax = 4096
+const stringsMax = 256
 
-func (s Strings) get(b []byte) string {
-	if v, ok := s[string(b)]; ok {
+// NewStrings knows none yet.
+func NewStrings() *Strings {
+	s := &Strings{}
+	s.known.Store(&map[string]string{})
+	return s
+}
+
+func (s *Strings) get(b []byte) string {
+	if s == nil {
+		return string(b)
+	}
+	known := *s.known.Load()
+	if v, ok := known[string(b)]; ok {
 		return v
 	}
 	v := string(b)
-	if s != nil && len(s) < stringsMax {
-		s[v] = v
+	if len(known) < stringsMax {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		more := maps.Clone(*s.known.Load())
+		more[v] = v
+		s.known.Store(&more)
 	}
 	return v
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"time"
 
 	"core5g.dev/core5g/upf/upfc/rules"
 	"core5g.dev/core5g/upf/upfc/usage"
@@ -31,7 +32,8 @@ type Session struct {
 // Done is the last request that changed the session: when upf-c dies between upf-u's answer and its
 // own, the CP function repeats the request, and is answered that it was done.
 type Done struct {
-	Sequence uint32   // of the request, 0: none
+	At       int64    // Unix seconds, 0: there was none
+	Sequence uint32   // of the request
 	Digest   uint64   // of the request's IEs
 	Chosen   []uint16 // PDRs and Traffic Endpoints that it tells of
 	Created  []uint8
@@ -61,6 +63,14 @@ type Association struct {
 	Peer     bool           // of pfcp.peers: it was set up by us
 }
 
+// doneFor is how long a repeated request is still the same one: longer than peers repeat it.
+const doneFor = 60 * time.Second
+
+// Is says whether a request is the one that was done.
+func (d *Done) Is(sequence uint32, digest uint64, now time.Time) bool {
+	return d.At != 0 && d.Sequence == sequence && d.Digest == digest && now.Sub(time.Unix(d.At, 0)) < doneFor
+}
+
 func session(c *coder, s *Session) {
 	c.fixed(&s.UPSEID)
 	c.fixed(&s.CPSEID)
@@ -76,9 +86,9 @@ func session(c *coder, s *Session) {
 	dict(c, &s.Meters, meter)
 	list(c, &s.Outbox, report)
 	list(c, &s.CSIDs, csid)
-	if c.given(s.Last.Sequence != 0) {
+	if c.given(s.Last.At != 0) {
 		done(c, &s.Last)
-		c.refuse(s.Last.Sequence == 0)
+		c.refuse(s.Last.At == 0)
 	}
 }
 
@@ -88,6 +98,7 @@ func csid(c *coder, s *rules.CSID) {
 }
 
 func done(c *coder, d *Done) {
+	signed(c, &d.At)
 	number(c, &d.Sequence)
 	c.fixed(&d.Digest)
 	numbers(c, &d.Chosen)
@@ -156,7 +167,7 @@ func DecodeMeta(b []byte) (*Meta, error) {
 
 // DecodeSession reads a session's blob into s, which is empty, and refuses one that could not have
 // been written. Nothing in s refers to b afterwards. known may be nil.
-func DecodeSession(b []byte, s *Session, known Strings) error {
+func DecodeSession(b []byte, s *Session, known *Strings) error {
 	c, err := begin(b)
 	if err != nil {
 		return err

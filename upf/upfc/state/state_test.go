@@ -19,10 +19,7 @@ import (
 var exactly = cmp.Exporter(func(reflect.Type) bool { return true })
 
 // filler gives every field of a value another value that is not its zero.
-type filler struct {
-	next  uint64
-	depth int
-}
+type filler struct{ next uint64 }
 
 func (f *filler) number() uint64 { f.next++; return f.next }
 
@@ -253,7 +250,7 @@ func nec() *Session {
 		UPSEID: 1 << 63, CPSEID: 7, CPAddr: netip.MustParseAddr("10.0.0.9"), Node: "smf.core5g", Created: at, Rules: set,
 		QERSlots: map[uint32]uint32{1: 1 << 18, 2: 1<<18 + 1},
 		Meters:   map[uint32]usage.Meter{1: {Slot: 1 << 18, Since: at * 1e3}, 2: {Slot: 1<<18 + 1, Since: at * 1e3}},
-		Last:     Done{Sequence: 1 << 20, Digest: 1 << 60},
+		Last:     Done{At: at, Sequence: 1 << 20, Digest: 1 << 60},
 	}
 }
 
@@ -274,7 +271,7 @@ func BenchmarkAppendSession(b *testing.B) {
 }
 
 func BenchmarkDecodeSession(b *testing.B) {
-	blob, known := AppendSession(nil, nec()), Strings{}
+	blob, known := AppendSession(nil, nec()), NewStrings()
 	b.ReportAllocs()
 	for b.Loop() {
 		if err := DecodeSession(blob, &Session{}, known); err != nil {

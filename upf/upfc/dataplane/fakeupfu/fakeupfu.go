@@ -181,8 +181,8 @@ func (u *UPFU) handle(c *net.UnixConn, b []byte) error {
 			return nil
 		}
 		answer := abi.Msg{Magic: abi.AbiMagic, Version: abi.AbiVersion, Op: abi.OpAnswer, Seq: m.Seq, Length: uint32(unsafe.Sizeof(m))}
-		if record, errno := u.apply(body, m.Records); errno != 0 {
-			answer.Status, answer.Record = int32(errno), record
+		if record, no := u.apply(body, m.Records); no.errno != 0 {
+			answer.Status, answer.Record, answer.Refusal, answer.Records = int32(no.errno), record, no.what, no.holder
 		}
 		u.datagrams++
 		close(u.changed)
@@ -248,15 +248,15 @@ func (u *UPFU) dump(c *net.UnixConn, seq uint32) error {
 }
 
 // apply executes all records or none.
-func (u *UPFU) apply(body []byte, records uint32) (uint32, syscall.Errno) {
+func (u *UPFU) apply(body []byte, records uint32) (uint32, refusal) {
 	if u.refuse != 0 {
-		return 0, u.refuse
+		return 0, refusal{errno: u.refuse}
 	}
 	sessions, arms := maps.Clone(u.sessions), maps.Clone(u.arms)
 	meta, markers, echoes, dropped, order := u.meta, u.endMarkers, u.echoes, u.dropped, u.trace
 	var armed []uint32
 	var n uint32
-	var errno syscall.Errno
+	var no refusal
 	err := dataplane.EachRecord(body, func(recType uint16, r []byte) error {
 		switch recType {
 		case abi.RecTrace:
@@ -271,8 +271,8 @@ func (u *UPFU) apply(body []byte, records uint32) (uint32, syscall.Errno) {
 		case abi.RecEcho:
 			e, err := abi.Read[abi.Echo](r)
 			if err != nil {
-				errno = syscall.EBADMSG
-				return errno
+				no.errno = syscall.EBADMSG
+				return no
 			}
 			echoes = append(slices.Clone(echoes), e)
 			n++
@@ -280,45 +280,45 @@ func (u *UPFU) apply(body []byte, records uint32) (uint32, syscall.Errno) {
 		case abi.RecDropBuffered:
 			ref, err := abi.Read[abi.SessionRef](r)
 			if err != nil {
-				errno = syscall.EBADMSG
-				return errno
+				no.errno = syscall.EBADMSG
+				return no
 			}
 			dropped = append(slices.Clone(dropped), ref.Session)
 			n++
 			return nil
 		}
-		errno = one(recType, r, sessions, arms, &meta, &markers)
-		if errno != 0 {
-			return errno
+		no = one(recType, r, sessions, arms, &meta, &markers)
+		if no.errno != 0 {
+			return no
 		}
 		n++
 		return nil
 	})
 	if err != nil || n != records {
-		if errno == 0 {
-			errno = syscall.EBADMSG
+		if no.errno == 0 {
+			no.errno = syscall.EBADMSG
 		}
-		return n, errno
+		return n, no
 	}
 	u.sessions, u.arms, u.meta, u.endMarkers, u.echoes, u.dropped, u.trace = sessions, arms, meta, markers, echoes, dropped, order
 	for _, slot := range armed {
 		delete(u.fired, slot)
 		u.look(slot)
 	}
-	return 0, 0
+	return 0, no
 }
 
-func one(recType uint16, r []byte, sessions map[uint32]Session, arms map[uint32]abi.UrrArm, meta *[]byte, markers *[]abi.EndMarker) syscall.Errno {
+func one(recType uint16, r []byte, sessions map[uint32]Session, arms map[uint32]abi.UrrArm, meta *[]byte, markers *[]abi.EndMarker) refusal {
 	switch recType {
 	case abi.RecSessionPut:
 		index, s, errno := readPut(r)
 		if errno != 0 {
-			return errno
+			return refusal{errno: errno}
 		}
 		if len(sessions) < 1024 { // a scan of more is too dear for a stand-in
 			for other, o := range sessions {
-				if other != index && overlap(o, s) {
-					return syscall.EEXIST
+				if what := overlap(o, s); other != index && what != 0 {
+					return refusal{syscall.EEXIST, what, other}
 				}
 			}
 		}
@@ -326,7 +326,7 @@ func one(recType uint16, r []byte, sessions map[uint32]Session, arms map[uint32]
 	case abi.RecSessionDel, abi.RecSessionState, abi.RecMeta:
 		index, blob, err := dataplane.Blob(r)
 		if err != nil {
-			return syscall.EBADMSG
+			return refusal{errno: syscall.EBADMSG}
 		}
 		blob = slices.Clone(blob)
 		s, known := sessions[index]
@@ -334,7 +334,7 @@ func one(recType uint16, r []byte, sessions map[uint32]Session, arms map[uint32]
 		case recType == abi.RecMeta:
 			*meta = blob
 		case !known:
-			return syscall.ENOENT
+			return refusal{errno: syscall.ENOENT}
 		case recType == abi.RecSessionDel:
 			delete(sessions, index)
 		default:
@@ -344,35 +344,49 @@ func one(recType uint16, r []byte, sessions map[uint32]Session, arms map[uint32]
 	case abi.RecUrrArm:
 		a, err := abi.Read[abi.UrrArm](r)
 		if err != nil {
-			return syscall.EBADMSG
+			return refusal{errno: syscall.EBADMSG}
 		}
 		owner, ok := sessions[a.Session]
 		if !ok || !slices.ContainsFunc(owner.URRs, func(u abi.Urr) bool { return u.Slot == a.Slot }) {
-			return syscall.EINVAL
+			return refusal{errno: syscall.EINVAL}
 		}
 		arms[a.Slot] = a
 	case abi.RecEndMarker:
 		m, err := abi.Read[abi.EndMarker](r)
 		if err != nil {
-			return syscall.EBADMSG
+			return refusal{errno: syscall.EBADMSG}
 		}
 		*markers = append(slices.Clone(*markers), m)
 	default:
-		return syscall.EINVAL
+		return refusal{errno: syscall.EINVAL}
+	}
+	return refusal{}
+}
+
+// overlap says what two sessions both have.
+func overlap(a, b Session) uint32 {
+	for _, p := range a.PDRs {
+		for _, q := range b.PDRs {
+			if p.Flags&q.Flags&abi.PdrTeid != 0 && p.N3Addr == q.N3Addr && p.Teid == q.Teid {
+				return abi.RefusedFteid
+			}
+			if p.SourceInterface == abi.IfCore && q.SourceInterface == abi.IfCore &&
+				(p.Flags&q.Flags&abi.PdrUeIpv4 != 0 && p.UeAddrBe == q.UeAddrBe || p.Flags&q.Flags&abi.PdrUeIpv6 != 0 && p.UePrefix == q.UePrefix) {
+				return abi.RefusedUeIp
+			}
+		}
 	}
 	return 0
 }
 
-func overlap(a, b Session) bool {
-	for _, p := range a.PDRs {
-		for _, q := range b.PDRs {
-			if p.Flags&q.Flags&abi.PdrTeid != 0 && p.N3Addr == q.N3Addr && p.Teid == q.Teid {
-				return true
-			}
-		}
-	}
-	return false
+// refusal is why a record is not taken.
+type refusal struct {
+	errno  syscall.Errno
+	what   uint32 // enum upf_refusal
+	holder uint32
 }
+
+func (r refusal) Error() string { return r.errno.Error() }
 
 func readPut(r []byte) (uint32, Session, syscall.Errno) {
 	var s Session

@@ -1,0 +1,338 @@
+package agent
+
+import (
+	"errors"
+	"iter"
+	"maps"
+	"math/rand/v2"
+	"net/netip"
+	"sync"
+
+	"core5g.dev/core5g/upf/upfc/dataplane"
+	"core5g.dev/core5g/upf/upfc/rules"
+	"core5g.dev/core5g/upf/upfc/state"
+)
+
+// store holds all sessions at rest: one entry of 24 octets each in a table by upf-u's index, and the
+// session's blob, the very octets that upf-u keeps too, in the slab. Neither has a pointer in it. A
+// session that is worked on is decoded; whoever does so holds a lease (lock, keep), and the decoded
+// one lives as long as anybody holds one. A change counts once save has stored its encoding.
+//
+// The UP SEID is the index + 1 below a generation, so that finding a session is looking at its entry.
+// The generation is random: neither a SEID of an earlier session nor one of an earlier upf-c fits.
+type store struct {
+	mu      sync.Mutex
+	entries []entry
+	indexes slots
+	leased  map[uint32]*session
+	blobs   slab
+	tunnels tunnels
+	peers   map[netip.Addr]int // tunnels by address
+	nodes   []string           // Node IDs of CP functions, by their number
+	numbers map[string]uint16
+	count   int
+	known   *state.Strings
+	// The memory of the upf-us to which meters are attached, by life.
+	life  uint8
+	lives map[uint8]*dataplane.Shm
+}
+
+type entry struct {
+	generation uint32 // 0: no session
+	blob       uint32 // unit in the slab
+	length     uint32 // of the blob, 0: not stored yet
+	node       uint16
+	life       uint8 // of the upf-u whose counters its meters refer to
+}
+
+func newStore() *store {
+	return &store{
+		leased: map[uint32]*session{}, numbers: map[string]uint16{}, known: state.NewStrings(),
+		lives: map[uint8]*dataplane.Shm{}, peers: map[netip.Addr]int{},
+	}
+}
+
+func seidOf(index, generation uint32) uint64 { return uint64(generation)<<32 | uint64(index+1) }
+
+// resize makes room for as many sessions as upf-u can hold.
+func (st *store) resize(sessions uint32) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.indexes.resize(sessions)
+}
+
+// begin makes a new life of upf-u's memory that to which sessions are attached from now on.
+func (st *store) begin(shm *dataplane.Shm) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.life++
+	st.lives[st.life] = shm
+}
+
+// settle forgets the memory of earlier lives, once all sessions are attached to the present one.
+func (st *store) settle() {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	for life := range st.lives {
+		if life != st.life {
+			delete(st.lives, life)
+		}
+	}
+}
+
+// register makes a new session known and leases it, locked.
+func (st *store) register(a *Agent) (*session, bool) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	index, ok := st.indexes.take()
+	if !ok {
+		return nil, false
+	}
+	e := st.entry(index)
+	*e = entry{generation: rand.Uint32() | 1, life: st.life}
+	s := &session{agent: a, index: index, refs: 1, loaded: true, shm: st.lives[st.life]}
+	s.UPSEID = seidOf(index, e.generation)
+	s.mu.Lock()
+	st.leased[index] = s
+	st.count++
+	return s, true
+}
+
+func (st *store) entry(index uint32) *entry {
+	if int(index) >= len(st.entries) {
+		st.entries = append(st.entries, make([]entry, int(index)+1-len(st.entries))...)
+	}
+	return &st.entries[index]
+}
+
+// adopt makes a session known that upf-u kept, without decoding it for longer than this.
+func (st *store) adopt(index uint32, s *state.Session, blob []byte) error {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if uint32(s.UPSEID) != index+1 || s.UPSEID>>32 == 0 {
+		return errDuplicate("SEID")
+	}
+	if !st.indexes.claim(index) {
+		return errDuplicate("index")
+	}
+	unit, err := st.blobs.put(blob)
+	if err != nil {
+		st.indexes.give(index)
+		return err
+	}
+	*st.entry(index) = entry{
+		generation: uint32(s.UPSEID >> 32), blob: unit, length: uint32(len(blob)),
+		node: st.numberLocked(s.Node), life: st.life,
+	}
+	for f := range peers(s.Rules) {
+		st.addTunnel(f, index)
+	}
+	st.count++
+	return nil
+}
+
+type errDuplicate string
+
+func (e errDuplicate) Error() string { return "its " + string(e) + " is taken or out of range" }
+
+func (st *store) numberLocked(node string) uint16 {
+	n, ok := st.numbers[node]
+	if !ok {
+		n = uint16(len(st.nodes)) // configured limits keep them few
+		st.nodes = append(st.nodes, node)
+		st.numbers[node] = n
+	}
+	return n
+}
+
+// peers are the tunnels that a set of rules sends into.
+func peers(set *rules.Set) iter.Seq[rules.FTEID] {
+	return func(yield func(rules.FTEID) bool) {
+		if set == nil {
+			return
+		}
+		for _, r := range set.FARs {
+			if t := r.Outer.Tunnel(); t.IsValid() && !yield(t) {
+				return
+			}
+		}
+	}
+}
+
+// save stores what a leased session has become. old are the rules that it had.
+func (st *store) save(s *session, old *rules.Set, blob []byte) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	e := &st.entries[s.index]
+	var err error
+	if e.length == 0 {
+		e.blob, err = st.blobs.put(blob)
+	} else {
+		e.blob, err = st.blobs.replace(e.blob, int(e.length), blob)
+	}
+	if err != nil { // it stays decoded, and so in memory
+		s.refs++
+		return
+	}
+	e.length, e.node, e.life = uint32(len(blob)), st.numberLocked(s.Node), st.life
+	if old != s.Rules {
+		for f := range peers(s.Rules) {
+			st.addTunnel(f, s.index)
+		}
+		for f := range peers(old) {
+			st.removeTunnel(f, s.index)
+		}
+	}
+}
+
+// forget makes a session unknown; its index stays taken until free. The caller holds its lease.
+func (st *store) forget(s *session) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	s.gone = true
+	e := &st.entries[s.index]
+	if e.length != 0 {
+		st.blobs.drop(e.blob, int(e.length))
+	}
+	if e.length != 0 {
+		for f := range peers(s.Rules) {
+			st.removeTunnel(f, s.index)
+		}
+	}
+	*e = entry{}
+	delete(st.leased, s.index)
+	st.count--
+}
+
+// free makes an index free for another session.
+func (st *store) free(index uint32) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.indexes.give(index)
+}
+
+// lease is a session, not locked yet; nil when there is none with this index and, unless 0,
+// generation.
+func (st *store) lease(a *Agent, index, generation uint32) *session {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if int(index) >= len(st.entries) || st.entries[index].generation == 0 ||
+		(generation != 0 && st.entries[index].generation != generation) {
+		return nil
+	}
+	s := st.leased[index]
+	if s == nil {
+		s = &session{agent: a, index: index}
+		st.leased[index] = s
+	}
+	s.refs++
+	return s
+}
+
+func (st *store) unlease(s *session) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if s.refs--; s.refs == 0 && st.leased[s.index] == s {
+		delete(st.leased, s.index)
+	}
+}
+
+// load decodes a session that rests. The caller has locked it.
+func (st *store) load(s *session) error {
+	st.mu.Lock()
+	e := st.entries[s.index]
+	var blob []byte
+	if e.length != 0 {
+		blob = st.blobs.cell(e.blob, int(e.length)) // only the lease's holder writes there
+	}
+	s.shm = st.lives[e.life]
+	st.mu.Unlock()
+	if blob == nil {
+		return errors.New("it was never stored")
+	}
+	if err := state.DecodeSession(blob, &s.Session, st.known); err != nil {
+		return err
+	}
+	s.loaded = true
+	return nil
+}
+
+// all are the indexes of the sessions, those of one CP function when node is not empty. Sessions
+// that come and go meanwhile may be among them or not.
+func (st *store) all(node string) iter.Seq[uint32] {
+	return func(yield func(uint32) bool) {
+		st.mu.Lock()
+		number, known := st.numbers[node]
+		n := len(st.entries)
+		st.mu.Unlock()
+		if node != "" && !known {
+			return
+		}
+		var found [256]uint32
+		for first := 0; first < n; first += len(found) {
+			k := 0
+			st.mu.Lock()
+			for i := first; i < min(first+len(found), n); i++ {
+				if e := &st.entries[i]; e.generation != 0 && (node == "" || e.node == number) {
+					found[k] = uint32(i)
+					k++
+				}
+			}
+			st.mu.Unlock()
+			for _, index := range found[:k] {
+				if !yield(index) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (st *store) sessions() int {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return st.count
+}
+
+// perNode counts the sessions of each CP function.
+func (st *store) perNode() map[string]int {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	counts := make([]int, len(st.nodes))
+	for i := range st.entries {
+		if e := &st.entries[i]; e.generation != 0 && e.length != 0 {
+			counts[e.node]++
+		}
+	}
+	out := map[string]int{}
+	for n, c := range counts {
+		out[st.nodes[n]] = c
+	}
+	return out
+}
+
+func (st *store) addTunnel(f rules.FTEID, index uint32) {
+	st.tunnels.add(f, index)
+	st.peers[f.Addr]++
+}
+
+func (st *store) removeTunnel(f rules.FTEID, index uint32) {
+	st.tunnels.remove(f, index)
+	if st.peers[f.Addr]--; st.peers[f.Addr] == 0 {
+		delete(st.peers, f.Addr)
+	}
+}
+
+// peerTunnels counts the tunnels into which sessions send, by peer.
+func (st *store) peerTunnels() map[netip.Addr]int {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return maps.Clone(st.peers)
+}
+
+// users are the sessions that may send into a peer's tunnel.
+func (st *store) users(f rules.FTEID) []uint32 {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return st.tunnels.find(f)
+}

@@ -1,0 +1,186 @@
+// Command bench-n4 measures the N4 side of the UPF: both real processes, a CP function that keeps a
+// window of requests under way over UDP, and NEC's session (2 PDR, 2 FAR, 2 QER, 2 URR).
+//
+//	bench-n4 [-sessions 400000] [-n 50000] [-window 32]
+//
+// It needs root (network namespaces) and says on lines that begin with # what the figures rest on.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"net"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+)
+
+type options struct {
+	binU, binC string
+	sessions   int
+	n          int
+	window     int
+	rate       float64
+}
+
+func main() {
+	var o options
+	flag.StringVar(&o.binU, "upf-u", "out/bin/upf-u", "the data plane")
+	flag.StringVar(&o.binC, "upf-c", "out/bin/upf-c", "the PFCP agent")
+	flag.IntVar(&o.sessions, "sessions", 400_000, "sessions present in the second half")
+	flag.IntVar(&o.n, "n", 50_000, "requests of each kind")
+	flag.IntVar(&o.window, "window", 32, "requests under way")
+	flag.Float64Var(&o.rate, "rate", 0, "requests a second at most; 0: as fast as they are answered")
+	flag.Parse()
+	if err := run(o); err != nil {
+		fmt.Fprintln(os.Stderr, "bench-n4:", err)
+		os.Exit(1)
+	}
+}
+
+func run(o options) error {
+	hugepages, words := enoughHugepages(o.sessions)
+	fmt.Printf("# %d CPUs; %s\n", runtime.NumCPU(), words)
+	r, err := newRig(o.binU, o.binC, o.sessions+o.n, hugepages)
+	if err != nil {
+		return err
+	}
+	defer r.close()
+	if err := r.startUPFU(); err != nil {
+		return err
+	}
+	if err := r.startUPFC(); err != nil {
+		return err
+	}
+	if err := r.await("PFCP is served", 30*time.Second, func() bool { return r.upfc.find("PFCP is served", "listen") != "" }); err != nil {
+		return err
+	}
+	var s *smf
+	err = within(r.upf, func() (err error) {
+		s, err = newSMF(&net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8805}, o.sessions+o.n)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if err := s.associate(); err != nil {
+		return err
+	}
+	rss0 := [2]uint64{r.upfu.rss(), r.upfc.rss()}
+	if err := three(s, o, 0); err != nil {
+		return err
+	}
+	if o.sessions == 0 {
+		return nil
+	}
+	fill, err := s.run(establishment(), 0, o.sessions, o.window, 0)
+	if err != nil {
+		return err
+	}
+	line("fill", 0, fill)
+	if err := three(s, o, o.sessions); err != nil {
+		return err
+	}
+	memory(r, o.sessions, rss0)
+	return restore(r, s, o)
+}
+
+func line(op string, present int, r *result) {
+	us := func(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
+	fmt.Printf("op=%s sessions=%d per_second=%.0f p50_us=%.0f p99_us=%.0f max_us=%.0f repeated=%d\n",
+		op, present, r.perSecond(), us(r.percentile(0.5)), us(r.percentile(0.99)), us(r.percentile(1)), r.repeated)
+}
+
+// three measures the operations on sessions beyond those present.
+func three(s *smf, o options, present int) error {
+	for _, op := range []struct {
+		name string
+		t    *template
+	}{{"establish", establishment()}, {"modify", modification()}, {"delete", deletion()}} {
+		r, err := s.run(op.t, present, o.n, o.window, o.rate)
+		if err != nil {
+			return fmt.Errorf("%s: %w", op.name, err)
+		}
+		line(op.name, present, r)
+	}
+	return nil
+}
+
+func memory(r *rig, sessions int, before [2]uint64) {
+	time.Sleep(2 * time.Second) // the collector has its turn
+	u, c := r.upfu.rss(), r.upfc.rss()
+	fmt.Printf("memory sessions=%d octets_per_session=%d upf_u=%d upf_c=%d (resident: upf-u %d MiB, empty %d MiB; upf-c %d MiB, empty %d MiB)\n",
+		sessions, (u+c)/uint64(sessions), u/uint64(sessions), c/uint64(sessions), u>>20, before[0]>>20, c>>20, before[1]>>20)
+}
+
+// restore kills one half, then the other.
+func restore(r *rig, s *smf, o options) error {
+	probe := func() error {
+		one, err := s.run(modification(), 0, 1, 1, 0)
+		if err == nil && len(one.latencies) != 1 {
+			err = fmt.Errorf("the session is lost")
+		}
+		return err
+	}
+	r.upfc.kill()
+	began := time.Now()
+	if err := r.startUPFC(); err != nil {
+		return err
+	}
+	if err := r.await("upf-c is back", time.Minute, func() bool { return r.upfc.find("PFCP is served", "listen") != "" }); err != nil {
+		return err
+	}
+	took := time.Since(began)
+	if err := probe(); err != nil {
+		return fmt.Errorf("after a restart of upf-c: %w", err)
+	}
+	fmt.Printf("restore=upf-c sessions=%d seconds=%.3f (process start to PFCP served; of it reading back %s)\n", o.sessions, took.Seconds(), r.upfc.find("upf-u is connected", "took"))
+
+	r.upfu.kill()
+	began = time.Now()
+	if err := r.startUPFU(); err != nil {
+		return err
+	}
+	if err := r.await("upf-u is ready", time.Minute, func() bool {
+		return r.upfu.find("upf-u is ready", "level") != "" || strings.Contains(r.upfu.text(), "upf-u is ready")
+	}); err != nil {
+		return err
+	}
+	ready := time.Since(began)
+	// The log has one line of each connection.
+	if err := r.await("upf-u is filled", 2*time.Minute, func() bool { return strings.Count(r.upfc.text(), "upf-u is connected") == 2 }); err != nil {
+		return err
+	}
+	took = time.Since(began)
+	if err := probe(); err != nil {
+		return fmt.Errorf("after a restart of upf-u: %w", err)
+	}
+	fmt.Printf("restore=upf-u sessions=%d seconds=%.3f (process start to filled; ready after %.3f, replay %s)\n", o.sessions, took.Seconds(), ready.Seconds(), r.upfc.find("upf-u is connected", "took"))
+	return nil
+}
+
+func (p *process) text() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.log.String()
+}
+
+// enoughHugepages says whether the rules fit the free ones.
+func enoughHugepages(sessions int) (bool, string) {
+	b, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return false, "no /proc/meminfo: memory without hugepages"
+	}
+	var free int
+	for l := range strings.Lines(string(b)) {
+		if _, err := fmt.Sscanf(l, "HugePages_Free: %d", &free); err == nil {
+			break
+		}
+	}
+	need := (192 + sessions/1400 + sessions/2000) / 2
+	if free < need {
+		return false, fmt.Sprintf("%d hugepages free, %d needed: memory without hugepages, so the workers are slower", free, need)
+	}
+	return true, fmt.Sprintf("%d hugepages free, %d needed", free, need)
+}
