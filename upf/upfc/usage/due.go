@@ -72,6 +72,12 @@ func (m *Meter) due(u *rules.URR, r Reading) (reports, events uint32) {
 		if more.HoldingTime != 0 && r.At-m.idleSince(r) >= millis(more.HoldingTime) {
 			reports, m.Exhausted = reports|TriggerQuotaHolding, true
 		}
+		if m.Exhausted { // nothing passes, so no time is used either
+			m.Used, m.Clock = used, 0
+			if more.Inactivity != 0 {
+				m.Active = m.active(u, r)
+			}
+		}
 		if !u.Wants(rules.VolumeQuota) {
 			reports &^= TriggerVolumeQuota
 		}

@@ -121,7 +121,7 @@ func New(slot uint32, u *rules.URR, r Reading) Meter {
 		m.Mark = r.Packets()
 	}
 	m.schedulePeriod(u, r.At)
-	m.startClock(u, r)
+	m.startClock(u, r, true)
 	return m
 }
 
@@ -164,7 +164,6 @@ func (m *Meter) Move(u *rules.URR, last Reading, slot uint32, now Counts) {
 func (m *Meter) Apply(old, next *rules.URR, given rules.Granted, r Reading) {
 	m.observe(old, r)
 	m.Used = m.used(old, r)
-	m.startClock(next, r)
 	if given.Volume {
 		m.Spent = Octets{}
 	}
@@ -174,6 +173,7 @@ func (m *Meter) Apply(old, next *rules.URR, given rules.Granted, r Reading) {
 	if given.Volume || given.Time {
 		m.Exhausted = false
 	}
+	m.startClock(next, r, !old.Is(rules.ImmediateStart))
 	if given.Volume || given.Time || given.Validity {
 		m.Granted, m.Expired = r.At, false
 	}
@@ -197,13 +197,15 @@ func (m *Meter) Apply(old, next *rules.URR, given rules.Granted, r Reading) {
 // ---- time ------------------------------------------------------------------------------------
 
 // startClock begins, or goes on with, the measurement of time under a URR that is new or changed.
-func (m *Meter) startClock(u *rules.URR, r Reading) {
-	running := m.Clock != 0 || m.Used > 0 || m.First != 0
+// TS 29.244 8.2.68: with ISTM time begins at once, else with the first packet.
+func (m *Meter) startClock(u *rules.URR, r Reading, immediate bool) {
+	more := u.Rest()
+	goesOn := m.Clock != 0 || more.Inactivity == 0 && (m.Used > 0 || m.First != 0)
 	m.Clock = 0
-	if u.Rest().Inactivity != 0 {
+	if more.Inactivity != 0 {
 		m.Active = m.active(u, r)
 	}
-	if u.MeasureTime && !u.Is(rules.Paused) && (u.Is(rules.ImmediateStart) && m.First == 0 || u.Rest().Inactivity == 0 && running) {
+	if u.MeasureTime && !u.Is(rules.Paused) && !m.Exhausted && (immediate && u.Is(rules.ImmediateStart) || goesOn) {
 		m.Clock = r.At
 	}
 }
@@ -249,7 +251,7 @@ func (m *Meter) observe(u *rules.URR, r Reading) {
 	} else if m.fresh(r).Packets() == 1 && r.Last >= m.Since {
 		m.First = r.Last
 	}
-	if !u.MeasureTime || u.Is(rules.Paused) {
+	if !u.MeasureTime || u.Is(rules.Paused) || m.Exhausted {
 		return
 	}
 	switch {

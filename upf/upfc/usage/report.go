@@ -135,10 +135,14 @@ func (m *Meter) split(u *rules.URR, r Reading) (next *rules.URR, out []Report) {
 	m.Before = &s
 	next = u.AfterMonitoring()
 	if more.NextQuota.Has != 0 {
-		m.Spent, m.Exhausted, m.Granted = Octets{}, false, r.At
+		m.Spent = Octets{}
 	}
 	if more.HasNextTimeQuota {
-		m.SpentTime, m.Exhausted, m.Granted = 0, false, r.At
+		m.SpentTime = 0
+	}
+	if more.NextQuota.Has != 0 || more.HasNextTimeQuota {
+		m.Exhausted, m.Granted = false, r.At
+		m.startClock(next, r, false)
 	}
 	return next, out
 }
