@@ -14,6 +14,11 @@ func Bytes[T any](s []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(&s[0])), len(s)*int(unsafe.Sizeof(s[0])))
 }
 
+// Words views a struct of this package that has only 64-bit counters as these.
+func Words[T any](v *T) []uint64 {
+	return unsafe.Slice((*uint64)(unsafe.Pointer(v)), unsafe.Sizeof(*v)/8)
+}
+
 // Read copies one T from the beginning of b. T must be a struct of this package.
 func Read[T any](b []byte) (T, error) {
 	var v T

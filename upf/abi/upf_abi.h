@@ -492,7 +492,8 @@ struct upf_local_stats {
 	uint64_t supported_extensions_sent;
 	uint64_t traced, trace_lost;
 	uint64_t supported_extensions_received;
-	uint64_t reserved[6];
+	uint64_t buffer_waiting; // packets in downlink buffers now
+	uint64_t reserved[5];
 };
 static_assert(sizeof(struct upf_local_stats) == 256, "upf_local_stats");
 

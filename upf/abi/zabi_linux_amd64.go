@@ -477,7 +477,8 @@ type LocalStats struct {
 	Traced                      uint64
 	TraceLost                   uint64
 	SupportedExtensionsReceived uint64
-	Reserved                    [6]uint64
+	BufferWaiting               uint64
+	Reserved                    [5]uint64
 }
 
 // WorkerStats is struct upf_worker_stats, 1024 octets.
@@ -1004,8 +1005,10 @@ var (
 	_ [192 - unsafe.Offsetof(LocalStats{}.TraceLost)]struct{}
 	_ [unsafe.Offsetof(LocalStats{}.SupportedExtensionsReceived) - 200]struct{}
 	_ [200 - unsafe.Offsetof(LocalStats{}.SupportedExtensionsReceived)]struct{}
-	_ [unsafe.Offsetof(LocalStats{}.Reserved) - 208]struct{}
-	_ [208 - unsafe.Offsetof(LocalStats{}.Reserved)]struct{}
+	_ [unsafe.Offsetof(LocalStats{}.BufferWaiting) - 208]struct{}
+	_ [208 - unsafe.Offsetof(LocalStats{}.BufferWaiting)]struct{}
+	_ [unsafe.Offsetof(LocalStats{}.Reserved) - 216]struct{}
+	_ [216 - unsafe.Offsetof(LocalStats{}.Reserved)]struct{}
 	_ [unsafe.Sizeof(WorkerStats{}) - 1024]struct{}
 	_ [1024 - unsafe.Sizeof(WorkerStats{})]struct{}
 	_ [unsafe.Offsetof(WorkerStats{}.Lcore) - 0]struct{}

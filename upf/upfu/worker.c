@@ -206,6 +206,9 @@ worker_poll(struct worker *w)
 	}
 	for (enum upf_port port = 0; port < w->ports; port++)
 		worker_flush(w, port);
+	if (unlikely(w->stats->local.buffer_waiting != w->buffers.packets))
+		__atomic_store_n(
+			&w->stats->local.buffer_waiting, w->buffers.packets, __ATOMIC_RELAXED);
 	if (w->events_raised)
 		worker_wake_control(w);
 	// No rules of any session are held any more: session.h.

@@ -1,9 +1,9 @@
 package metrics
 
 import (
+	"runtime/debug"
 	"strconv"
-	"strings"
-	"time"
+	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -12,72 +12,14 @@ import (
 	"core5g.dev/core5g/upf/upfc/agent"
 )
 
-// Recorder counts what the agent tells it. It implements agent.Recorder.
-type Recorder struct {
-	messages *prometheus.CounterVec
-	latency  *prometheus.HistogramVec
-	restarts *prometheus.CounterVec
-	dropped  *prometheus.CounterVec
-	reports  *prometheus.CounterVec
-}
-
-// NewRecorder makes the counters and registers them.
-func NewRecorder(reg prometheus.Registerer) *Recorder {
-	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
-	}
-	r := &Recorder{
-		messages: counter("upf_pfcp_messages_total", "PFCP messages by direction, message type and, in responses that carry one, cause.", "direction", "message", "cause"),
-		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "upf_n4_latency_seconds", Help: "From the arrival of a PFCP request to its response.",
-			Buckets: []float64{50e-6, 100e-6, 200e-6, 500e-6, 1e-3, 2e-3, 5e-3, 10e-3, 50e-3, 0.2, 1, 3},
-		}, []string{"message"}),
-		restarts: counter("upf_restarts_seen_total", "Restarts noticed, by who restarted: upf-u, upf-c (this process continued from an earlier one's state) or cp.", "peer"),
-		dropped:  counter("upf_sessions_dropped_total", "Sessions that ended without a PFCP Session Deletion Request.", "reason"),
-		reports:  counter("upf_pfcp_reports_total", "Reports that CP functions have: usage, downlink_data, error_indication.", "kind"),
-	}
-	for _, peer := range []string{"upf-u", "upf-c", "cp"} {
-		r.restarts.WithLabelValues(peer)
-	}
-	reg.MustRegister(r.messages, r.latency, r.restarts, r.dropped, r.reports)
-	return r
-}
-
-// Message counts a PFCP message.
-func (r *Recorder) Message(direction, msgType, cause string) {
-	r.messages.WithLabelValues(direction, msgType, cause).Inc()
-}
-
-// Latency notes how long a request took.
-func (r *Recorder) Latency(msgType string, d time.Duration) {
-	r.latency.WithLabelValues(msgType).Observe(d.Seconds())
-}
-
-// Restart counts a restart of a peer.
-func (r *Recorder) Restart(peer string) { r.restarts.WithLabelValues(peer).Inc() }
-
-// SessionsDropped counts sessions that ended without a request.
-func (r *Recorder) SessionsDropped(reason string, n int) {
-	r.dropped.WithLabelValues(strings.ReplaceAll(reason, " ", "_")).Add(float64(n))
-}
-
-// Report counts a report.
-func (r *Recorder) Report(kind string) { r.reports.WithLabelValues(kind).Inc() }
-
 // Source is where the collector reads; *agent.Agent is one.
-type Source interface{ Status() agent.Status }
-
-// collector turns a Status into metrics.
-type collector struct {
-	source Source
-
-	sessions, associations, connected, recovery *prometheus.Desc
-	packets, bytes, forwarded, drops            *prometheus.Desc
-	cycles, polls, local, tsc                   *prometheus.Desc
+type Source interface {
+	Status() agent.Status
+	Tables() []agent.Table
+	Peers() []agent.PeerInfo
 }
 
-// NewRegistry has the agent's, the Go runtime's and the process's metrics; the recorder must have
-// been registered with it.
+// NewRegistry has the Go runtime's and the process's metrics.
 func NewRegistry() *prometheus.Registry {
 	reg := prometheus.NewRegistry()
 	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -85,48 +27,25 @@ func NewRegistry() *prometheus.Registry {
 }
 
 // Register adds what is read from the source when scraped.
-func Register(reg prometheus.Registerer, source Source) {
-	d := func(name, help string, labels ...string) *prometheus.Desc {
-		return prometheus.NewDesc(name, help, labels, nil)
-	}
-	reg.MustRegister(&collector{
-		source:       source,
-		sessions:     d("upf_sessions", "PFCP sessions."),
-		associations: d("upf_pfcp_associations", "PFCP associations by the state of the path to the CP function.", "path"),
-		connected:    d("upf_dataplane_connected", "1 while upf-u is connected and has all sessions."),
-		recovery:     d("upf_recovery_timestamp_seconds", "The PFCP Recovery Time Stamp."),
-		packets:      d("upf_interface_packets_total", "Packets on an interface.", "interface", "direction"),
-		bytes:        d("upf_interface_bytes_total", "Octets on an interface, Ethernet headers included.", "interface", "direction"),
-		forwarded:    d("upf_forwarded_packets_total", "User packets forwarded.", "direction"),
-		drops:        d("upf_dropped_packets_total", "Packets dropped, by reason.", "reason"),
-		cycles:       d("upf_worker_cycles_total", "TSC cycles of a worker in polls that found packets (busy) or none (idle). Utilisation is rate(busy) / rate(all).", "worker", "lcore", "state"),
-		polls:        d("upf_worker_polls_total", "Polls of a worker, by whether they found packets.", "worker", "lcore", "found"),
-		local:        d("upf_local_packets_total", "Packets that upf-u answered, consumed, sent or buffered itself.", "kind"),
-		tsc:          d("upf_tsc_hertz", "Rate of the clock of upf_worker_cycles_total."),
-	})
+func Register(reg prometheus.Registerer, source Source) { reg.MustRegister(&collector{source: source}) }
+
+// scrape is what one scrape sees.
+type scrape struct {
+	agent.Status
+	tables []agent.Table
+	peers  []agent.PeerInfo
+	sum    abi.WorkerStats // over all workers
+	busy   []float64       // by worker
 }
 
-func (c *collector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{c.sessions, c.associations, c.connected, c.recovery, c.packets, c.bytes, c.forwarded, c.drops, c.cycles, c.polls, c.local, c.tsc} {
-		ch <- d
-	}
-}
+// emit sends one value with its labels' values.
+type emit func(v float64, labels ...string)
 
-var localKinds = []struct {
-	kind string
-	of   func(*abi.LocalStats) uint64
-}{
-	{"arp_request", func(l *abi.LocalStats) uint64 { return l.ArpRequests }},
-	{"arp_reply", func(l *abi.LocalStats) uint64 { return l.ArpReplies }},
-	{"icmp_echo", func(l *abi.LocalStats) uint64 { return l.IcmpEcho }},
-	{"gtpu_echo_request", func(l *abi.LocalStats) uint64 { return l.GtpuEchoRequests }},
-	{"gtpu_echo_response", func(l *abi.LocalStats) uint64 { return l.GtpuEchoResponses }},
-	{"error_indication_received", func(l *abi.LocalStats) uint64 { return l.ErrorIndicationsReceived }},
-	{"error_indication_sent", func(l *abi.LocalStats) uint64 { return l.ErrorIndicationsSent }},
-	{"end_marker_received", func(l *abi.LocalStats) uint64 { return l.EndMarkersReceived }},
-	{"end_marker_sent", func(l *abi.LocalStats) uint64 { return l.EndMarkersSent }},
-	{"buffered", func(l *abi.LocalStats) uint64 { return l.Buffered }},
-	{"buffered_released", func(l *abi.LocalStats) uint64 { return l.BufferedReleased }},
+// reading is a family that is read from a scrape.
+type reading struct {
+	Family
+	dataplane bool // only while upf-u is connected
+	read      func(s *scrape, e emit)
 }
 
 var (
@@ -134,68 +53,251 @@ var (
 	directions = [2]string{abi.Ul: "ul", abi.Dl: "dl"}
 )
 
-func (c *collector) Collect(ch chan<- prometheus.Metric) {
-	st := c.source.Status()
-	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
-		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
-	}
-	count := func(d *prometheus.Desc, v uint64, labels ...string) {
-		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(v), labels...)
-	}
-	gauge(c.sessions, float64(st.Sessions))
-	failed := 0
-	for _, a := range st.Associations {
-		if a.Failed != nil {
-			failed++
+func perPort(of func(*abi.PortStats) (rx, tx uint64)) func(*scrape, emit) {
+	return func(s *scrape, e emit) {
+		for p, name := range interfaces {
+			rx, tx := of(&s.sum.Port[p])
+			e(float64(rx), name, "rx")
+			e(float64(tx), name, "tx")
 		}
 	}
-	gauge(c.associations, float64(len(st.Associations)-failed), "up")
-	gauge(c.associations, float64(failed), "failed")
-	gauge(c.recovery, float64(st.Recovery.Unix()))
-	if !st.Connected {
-		gauge(c.connected, 0)
-		return
-	}
-	gauge(c.connected, 1)
-	gauge(c.tsc, float64(st.TSCHz))
+}
 
-	var sum abi.WorkerStats
-	for i, w := range st.Workers {
-		worker, lcore := strconv.Itoa(i), strconv.FormatUint(w.Lcore, 10)
-		count(c.cycles, w.CyclesBusy, worker, lcore, "busy")
-		count(c.cycles, w.CyclesIdle, worker, lcore, "idle")
-		count(c.polls, w.Polls-min(w.PollsEmpty, w.Polls), worker, lcore, "packets")
-		count(c.polls, w.PollsEmpty, worker, lcore, "none")
-		for p := range w.Port {
-			sum.Port[p].RxPackets += w.Port[p].RxPackets
-			sum.Port[p].RxBytes += w.Port[p].RxBytes
-			sum.Port[p].TxPackets += w.Port[p].TxPackets
-			sum.Port[p].TxBytes += w.Port[p].TxBytes
-		}
-		for d := range w.Forwarded {
-			sum.Forwarded[d] += w.Forwarded[d]
-		}
-		for r := range abi.DropReasons {
-			sum.Drops[r] += w.Drops[r]
+func perWorker(values func(s *scrape, i int, e emit)) func(*scrape, emit) {
+	return func(s *scrape, e emit) {
+		for i := range s.Workers {
+			worker, lcore := strconv.Itoa(i), strconv.FormatUint(s.Workers[i].Lcore, 10)
+			values(s, i, func(v float64, labels ...string) { e(v, append([]string{worker, lcore}, labels...)...) })
 		}
 	}
-	for p, name := range interfaces {
-		count(c.packets, sum.Port[p].RxPackets, name, "rx")
-		count(c.packets, sum.Port[p].TxPackets, name, "tx")
-		count(c.bytes, sum.Port[p].RxBytes, name, "rx")
-		count(c.bytes, sum.Port[p].TxBytes, name, "tx")
+}
+
+func local(of func(*abi.LocalStats) uint64) func(*scrape, emit) {
+	return func(s *scrape, e emit) { e(float64(of(&s.sum.Local))) }
+}
+
+const rxtx = "interface: n3, n6, n9; direction: rx, tx"
+
+var readings = []reading{
+	{Family{"upf_build_info", gauge, "1, with what this upf-c was built from.", []string{"revision", "go_version", "abi_version"}, ""}, false,
+		func(_ *scrape, e emit) {
+			revision, version := build()
+			e(1, revision, version, strconv.Itoa(abi.AbiVersion))
+		}},
+	{Family{"upf_sessions", gauge, "PFCP sessions.", nil, ""}, false,
+		func(s *scrape, e emit) { e(float64(s.Sessions)) }},
+	{Family{"upf_pfcp_associations", gauge, "PFCP associations by the state of the path to the CP function.", []string{"path"}, "path: up, failed"}, false,
+		func(s *scrape, e emit) {
+			failed := 0
+			for _, a := range s.Associations {
+				if a.Failed != nil {
+					failed++
+				}
+			}
+			e(float64(len(s.Associations)-failed), "up")
+			e(float64(failed), "failed")
+		}},
+	{Family{"upf_gtpu_peers", gauge, "GTP-U peers by the state of the path to them, unknown where nobody has asked.", []string{"path"}, "path: up, down, unknown"}, false,
+		func(s *scrape, e emit) {
+			n := map[string]int{"up": 0, "down": 0, "unknown": 0}
+			for _, p := range s.peers {
+				n[p.Path]++
+			}
+			for path, n := range n {
+				e(float64(n), path)
+			}
+		}},
+	{Family{"upf_table_entries", gauge, "How full the tables are whose size is configured.", []string{"table"}, "table: sessions, slot_pairs"}, false,
+		func(s *scrape, e emit) {
+			for _, t := range s.tables {
+				e(float64(t.Used), t.Name)
+			}
+		}},
+	{Family{"upf_table_limit", gauge, "How many entries fit the tables.", []string{"table"}, "table: sessions, slot_pairs"}, false,
+		func(s *scrape, e emit) {
+			for _, t := range s.tables {
+				e(float64(t.Limit), t.Name)
+			}
+		}},
+	{Family{"upf_dataplane_connected", gauge, "1 while upf-u is connected and has all sessions.", nil, ""}, false,
+		func(s *scrape, e emit) {
+			if s.Connected {
+				e(1)
+			} else {
+				e(0)
+			}
+		}},
+	{Family{"upf_recovery_timestamp_seconds", gauge, "The PFCP Recovery Time Stamp.", nil, ""}, false,
+		func(s *scrape, e emit) { e(float64(s.Recovery.Unix())) }},
+
+	{Family{"upf_interface_packets_total", counter, "Packets on an interface.", []string{"interface", "direction"}, rxtx}, true,
+		perPort(func(p *abi.PortStats) (uint64, uint64) { return p.RxPackets, p.TxPackets })},
+	{Family{"upf_interface_bytes_total", counter, "Octets on an interface, Ethernet headers included.", []string{"interface", "direction"}, rxtx}, true,
+		perPort(func(p *abi.PortStats) (uint64, uint64) { return p.RxBytes, p.TxBytes })},
+	{Family{"upf_forwarded_packets_total", counter, "User packets forwarded.", []string{"direction"}, "direction: ul, dl"}, true,
+		func(s *scrape, e emit) {
+			for d, name := range directions {
+				e(float64(s.sum.Forwarded[d]), name)
+			}
+		}},
+	{Family{"upf_dropped_packets_total", counter, "Packets dropped, by reason.", []string{"reason"}, "reason: see below"}, true,
+		func(s *scrape, e emit) {
+			for r, reason := range abi.DropReasons {
+				e(float64(s.sum.Drops[r]), reason.Label)
+			}
+		}},
+
+	{Family{"upf_worker_cycles_total", counter, "TSC cycles of a worker in polls that found something to do (busy) or nothing (idle).", []string{"worker", "lcore", "state"}, "state: busy, idle"}, true,
+		perWorker(func(s *scrape, i int, e emit) {
+			e(float64(s.Workers[i].CyclesBusy), "busy")
+			e(float64(s.Workers[i].CyclesIdle), "idle")
+		})},
+	{Family{"upf_worker_busy_ratio", gauge, "Busy share of a worker's cycles since the scrape before, 0 to 1: its true load, whatever its CPU shows.", []string{"worker", "lcore"}, ""}, true,
+		perWorker(func(s *scrape, i int, e emit) { e(s.busy[i]) })},
+	{Family{"upf_worker_polls_total", counter, "Polls of a worker, by whether they found packets.", []string{"worker", "lcore", "found"}, "found: packets, none"}, true,
+		perWorker(func(s *scrape, i int, e emit) {
+			w := &s.Workers[i]
+			e(float64(w.Polls-min(w.PollsEmpty, w.Polls)), "packets")
+			e(float64(w.PollsEmpty), "none")
+		})},
+	{Family{"upf_tsc_hertz", gauge, "Rate of the clock of upf_worker_cycles_total.", nil, ""}, true,
+		func(s *scrape, e emit) { e(float64(s.TSCHz)) }},
+
+	{Family{"upf_buffer_packets", gauge, "Downlink packets that wait for their UEs.", nil, ""}, true,
+		local(func(l *abi.LocalStats) uint64 { return l.BufferWaiting })},
+	{Family{"upf_buffered_packets_total", counter, "Downlink packets that had to wait; what became of others is in upf_dropped_packets_total as buffer_full, buffer_expired and buffer_released.", nil, ""}, true,
+		local(func(l *abi.LocalStats) uint64 { return l.Buffered })},
+	{Family{"upf_buffer_released_packets_total", counter, "Packets that waited and were then forwarded.", nil, ""}, true,
+		local(func(l *abi.LocalStats) uint64 { return l.BufferedReleased })},
+	{Family{"upf_duplicated_packets_total", counter, "Copies of user packets sent as Duplicating Parameters say.", nil, ""}, true,
+		local(func(l *abi.LocalStats) uint64 { return l.Duplicated })},
+	{Family{"upf_redirected_packets_total", counter, "Packets of HTTP connections that a FAR's Redirect Information answered.", nil, ""}, true,
+		local(func(l *abi.LocalStats) uint64 { return l.Redirected })},
+	{Family{"upf_gtpu_messages_total", counter, "GTP-U messages but G-PDUs (TS 29.281 6.1).", []string{"direction", "message"},
+		"direction: in, out; message: echo_request, echo_response, error_indication, end_marker, supported_extension_headers_notification"}, true,
+		func(s *scrape, e emit) {
+			l := &s.sum.Local
+			for _, m := range []struct {
+				direction, message string
+				n                  uint64
+			}{
+				{"in", "echo_request", l.GtpuEchoRequests}, {"out", "echo_request", l.GtpuEchoRequestsSent},
+				{"in", "echo_response", l.GtpuEchoResponses}, {"out", "echo_response", l.GtpuEchoRequests},
+				{"in", "error_indication", l.ErrorIndicationsReceived}, {"out", "error_indication", l.ErrorIndicationsSent},
+				{"in", "end_marker", l.EndMarkersReceived}, {"out", "end_marker", l.EndMarkersSent},
+				{"in", "supported_extension_headers_notification", l.SupportedExtensionsReceived},
+				{"out", "supported_extension_headers_notification", l.SupportedExtensionsSent},
+			} {
+				e(float64(m.n), m.direction, m.message)
+			}
+		}},
+	{Family{"upf_local_packets_total", counter, "Packets of ARP, Neighbour Discovery and ICMP that upf-u took or sent itself.", []string{"kind"},
+		"kind: arp_request, arp_reply, neighbour_solicitation, neighbour_advertisement, router_solicitation and icmp_echo received; router_advertisement and icmp_error sent"}, true,
+		func(s *scrape, e emit) {
+			l := &s.sum.Local
+			e(float64(l.ArpRequests), "arp_request")
+			e(float64(l.ArpReplies), "arp_reply")
+			e(float64(l.NdSolicitations), "neighbour_solicitation")
+			e(float64(l.NdAdvertisements), "neighbour_advertisement")
+			e(float64(l.RouterSolicitations), "router_solicitation")
+			e(float64(l.RouterAdvertisementsSent), "router_advertisement")
+			e(float64(l.IcmpEcho), "icmp_echo")
+			e(float64(l.IcmpErrorsSent), "icmp_error")
+		}},
+	{Family{"upf_fragments_sent_total", counter, "Fragments sent of packets that did not fit the outgoing MTU.", nil, ""}, true,
+		local(func(l *abi.LocalStats) uint64 { return l.FragmentsSent })},
+	{Family{"upf_reassembled_packets_total", counter, "Packets put together from fragments.", nil, ""}, true,
+		local(func(l *abi.LocalStats) uint64 { return l.FragmentsReassembled })},
+	{Family{"upf_mss_clamped_packets_total", counter, "TCP handshakes whose maximum segment size was lowered.", nil, ""}, true,
+		local(func(l *abi.LocalStats) uint64 { return l.MssClamped })},
+	{Family{"upf_traced_packets_total", counter, "Packets that upfctl followed.", nil, ""}, true,
+		local(func(l *abi.LocalStats) uint64 { return l.Traced })},
+	{Family{"upf_trace_lost_events_total", counter, "Steps of followed packets that nobody took in time.", nil, ""}, true,
+		local(func(l *abi.LocalStats) uint64 { return l.TraceLost })},
+}
+
+// build is what this program was built from.
+func build() (revision, version string) {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown", "unknown"
 	}
-	for d, name := range directions {
-		count(c.forwarded, sum.Forwarded[d], name)
-	}
-	for r, reason := range abi.DropReasons {
-		count(c.drops, sum.Drops[r], reason.Label)
-	}
-	for _, k := range localKinds {
-		var n uint64
-		for i := range st.Workers {
-			n += k.of(&st.Workers[i].Local)
+	revision = "unknown"
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			revision = s.Value
 		}
-		count(c.local, n, k.kind)
+	}
+	return revision, info.GoVersion
+}
+
+// collector turns a scrape into metrics.
+type collector struct {
+	source Source
+
+	mu     sync.Mutex
+	before []abi.WorkerStats // at the last scrape
+}
+
+func (c *collector) Describe(ch chan<- *prometheus.Desc) {
+	for _, r := range readings {
+		ch <- r.desc()
+	}
+}
+
+func (c *collector) Collect(ch chan<- prometheus.Metric) {
+	s := scrape{Status: c.source.Status(), tables: c.source.Tables(), peers: c.source.Peers()}
+	for i := range s.Workers {
+		add(&s.sum, &s.Workers[i])
+	}
+	s.busy = c.load(s.Workers)
+	for _, r := range readings {
+		if r.dataplane && !s.Connected {
+			continue
+		}
+		desc, kind := r.desc(), prometheus.GaugeValue
+		if r.Type == counter {
+			kind = prometheus.CounterValue
+		}
+		r.read(&s, func(v float64, labels ...string) {
+			ch <- prometheus.MustNewConstMetric(desc, kind, v, labels...)
+		})
+	}
+}
+
+// load is the busy share of each worker's cycles since the last call.
+func (c *collector) load(now []abi.WorkerStats) []float64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := make([]float64, len(now))
+	for i := range now {
+		busy, idle := now[i].CyclesBusy, now[i].CyclesIdle
+		if i < len(c.before) && c.before[i].CyclesBusy <= busy && c.before[i].CyclesIdle <= idle { // the same upf-u
+			busy, idle = busy-c.before[i].CyclesBusy, idle-c.before[i].CyclesIdle
+		}
+		if busy+idle > 0 {
+			out[i] = float64(busy) / float64(busy+idle)
+		}
+	}
+	c.before = now
+	return out
+}
+
+func add(sum, w *abi.WorkerStats) {
+	for p := range w.Port {
+		sum.Port[p].RxPackets += w.Port[p].RxPackets
+		sum.Port[p].RxBytes += w.Port[p].RxBytes
+		sum.Port[p].TxPackets += w.Port[p].TxPackets
+		sum.Port[p].TxBytes += w.Port[p].TxBytes
+	}
+	for d := range w.Forwarded {
+		sum.Forwarded[d] += w.Forwarded[d]
+	}
+	for r := range w.Drops {
+		sum.Drops[r] += w.Drops[r]
+	}
+	into, from := abi.Words(&sum.Local), abi.Words(&w.Local)
+	for i := range from {
+		into[i] += from[i]
 	}
 }

@@ -1,10 +1,17 @@
 package metrics
 
 import (
+	"flag"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/prometheus/common/expfmt"
@@ -13,62 +20,244 @@ import (
 	"core5g.dev/core5g/upf/upfc/agent"
 )
 
+var update = flag.Bool("update", false, "write docs/upf/metrics.md")
+
 type source struct{ status agent.Status }
 
 func (s *source) Status() agent.Status { return s.status }
 
-func TestWorkersAreSummed(t *testing.T) {
+func (*source) Tables() []agent.Table {
+	return []agent.Table{{Name: "sessions", Used: 3, Limit: 100}, {Name: "slot_pairs", Used: 4, Limit: 200}}
+}
+
+func (*source) Peers() []agent.PeerInfo {
+	return []agent.PeerInfo{{Address: netip.MustParseAddr("172.30.3.100"), Path: "up"}, {Address: netip.MustParseAddr("172.30.3.101"), Path: "up"}}
+}
+
+// full is a UPF of two workers in which every counter that the tests look at is something else.
+func full() *source {
 	var a, b abi.WorkerStats
-	a.Lcore, a.CyclesBusy, a.CyclesIdle = 1, 100, 300
+	a.Lcore, a.CyclesBusy, a.CyclesIdle, a.Polls, a.PollsEmpty = 1, 100, 300, 50, 20
 	a.Port[abi.PortN3].RxPackets, b.Port[abi.PortN3].RxPackets = 5, 7
+	a.Port[abi.PortN9].TxBytes = 99
 	a.Drops[abi.DropSpoofedSource], b.Drops[abi.DropSpoofedSource] = 2, 3
 	a.Forwarded[abi.Ul], b.Forwarded[abi.Ul] = 10, 20
-	a.Local.GtpuEchoRequests = 4
+	for i, w := range abi.Words(&a.Local) {
+		_ = w
+		abi.Words(&a.Local)[i] = 1000 + uint64(i)
+	}
+	b.Local.GtpuEchoRequests, b.Local.BufferWaiting = 4, 6
 	failed := time.Unix(1, 0)
-	src := &source{agent.Status{
+	return &source{agent.Status{
 		Sessions: 3, Connected: true, Workers: []abi.WorkerStats{a, b}, TSCHz: 2_500_000_000, Recovery: time.Unix(1_800_000_000, 0),
 		Associations: []agent.AssociationInfo{{Node: "a"}, {Node: "b", Failed: &failed}},
 	}}
+}
+
+// registry has everything, with each family of the recorder used once.
+func registry(src *source) *prometheus.Registry {
 	reg := prometheus.NewPedanticRegistry()
 	Register(reg, src)
 	rec := NewRecorder(reg)
 	rec.Message("in", "heartbeat_request", "")
+	rec.Retransmission("out", "session_report_request")
 	rec.Latency("session_establishment_request", time.Millisecond)
 	rec.Report("usage")
+	rec.UsageReport(1<<1 | 1<<8)
 	rec.SessionsDropped("path failure", 2)
+	return reg
+}
 
-	for name, want := range map[string]string{
-		"upf_sessions":                   "upf_sessions 3",
-		"upf_pfcp_associations":          `upf_pfcp_associations{path="failed"} 1`,
-		"upf_dataplane_connected":        "upf_dataplane_connected 1",
-		"upf_interface_packets_total":    `upf_interface_packets_total{direction="rx",interface="n3"} 12`,
-		"upf_dropped_packets_total":      `upf_dropped_packets_total{reason="spoofed_source"} 5`,
-		"upf_forwarded_packets_total":    `upf_forwarded_packets_total{direction="ul"} 30`,
-		"upf_worker_cycles_total":        `upf_worker_cycles_total{lcore="1",state="busy",worker="0"} 100`,
-		"upf_local_packets_total":        `upf_local_packets_total{kind="gtpu_echo_request"} 4`,
-		"upf_pfcp_messages_total":        `upf_pfcp_messages_total{cause="",direction="in",message="heartbeat_request"} 1`,
-		"upf_n4_latency_seconds":         `upf_n4_latency_seconds_count{message="session_establishment_request"} 1`,
-		"upf_pfcp_reports_total":         `upf_pfcp_reports_total{kind="usage"} 1`,
-		"upf_sessions_dropped_total":     `upf_sessions_dropped_total{reason="path_failure"} 2`,
-		"upf_restarts_seen_total":        `upf_restarts_seen_total{peer="upf-u"} 0`,
-		"upf_tsc_hertz":                  "upf_tsc_hertz 2.5e+09",
-		"upf_recovery_timestamp_seconds": "upf_recovery_timestamp_seconds 1.8e+09",
+func TestValues(t *testing.T) {
+	src := full()
+	reg := registry(src)
+	local := src.status.Workers[0].Local
+	for _, want := range []string{
+		"upf_sessions 3",
+		`upf_pfcp_associations{path="failed"} 1`,
+		`upf_gtpu_peers{path="up"} 2`,
+		`upf_gtpu_peers{path="down"} 0`,
+		`upf_table_entries{table="sessions"} 3`,
+		`upf_table_limit{table="slot_pairs"} 200`,
+		"upf_dataplane_connected 1",
+		"upf_recovery_timestamp_seconds 1.8e+09",
+		`upf_interface_packets_total{direction="rx",interface="n3"} 12`,
+		`upf_interface_bytes_total{direction="tx",interface="n9"} 99`,
+		`upf_dropped_packets_total{reason="spoofed_source"} 5`,
+		`upf_forwarded_packets_total{direction="ul"} 30`,
+		`upf_worker_cycles_total{lcore="1",state="busy",worker="0"} 100`,
+		`upf_worker_polls_total{found="packets",lcore="1",worker="0"} 30`,
+		"upf_tsc_hertz 2.5e+09",
+		fmt.Sprintf("upf_buffer_packets %d", local.BufferWaiting+6),
+		fmt.Sprintf("upf_buffered_packets_total %d", local.Buffered),
+		fmt.Sprintf("upf_buffer_released_packets_total %d", local.BufferedReleased),
+		fmt.Sprintf("upf_duplicated_packets_total %d", local.Duplicated),
+		fmt.Sprintf("upf_redirected_packets_total %d", local.Redirected),
+		fmt.Sprintf("upf_fragments_sent_total %d", local.FragmentsSent),
+		fmt.Sprintf("upf_reassembled_packets_total %d", local.FragmentsReassembled),
+		fmt.Sprintf("upf_mss_clamped_packets_total %d", local.MssClamped),
+		fmt.Sprintf("upf_traced_packets_total %d", local.Traced),
+		fmt.Sprintf("upf_trace_lost_events_total %d", local.TraceLost),
+		fmt.Sprintf(`upf_gtpu_messages_total{direction="in",message="echo_request"} %d`, local.GtpuEchoRequests+4),
+		fmt.Sprintf(`upf_gtpu_messages_total{direction="out",message="end_marker"} %d`, local.EndMarkersSent),
+		fmt.Sprintf(`upf_local_packets_total{kind="icmp_error"} %d`, local.IcmpErrorsSent),
+		`upf_pfcp_messages_total{cause="",direction="in",message="heartbeat_request"} 1`,
+		`upf_pfcp_retransmissions_total{direction="out",message="session_report_request"} 1`,
+		`upf_n4_latency_seconds_count{message="session_establishment_request"} 1`,
+		`upf_pfcp_reports_total{kind="usage"} 1`,
+		`upf_usage_reports_total{trigger="volth"} 1`,
+		`upf_usage_reports_total{trigger="volqu"} 1`,
+		`upf_sessions_dropped_total{reason="path_failure"} 2`,
+		`upf_restarts_seen_total{peer="upf-u"} 0`,
 	} {
-		got, err := testutil.CollectAndFormat(reg, expfmt.TypeTextPlain, name)
+		name, _, _ := strings.Cut(want, " ")
+		name, _, _ = strings.Cut(name, "{")
+		got, err := testutil.CollectAndFormat(reg, expfmt.TypeTextPlain, strings.TrimSuffix(name, "_count"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !strings.Contains(string(got), want) {
-			t.Errorf("%s: want %s in\n%s", name, want, got)
+		if !strings.Contains(string(got), want+"\n") {
+			t.Errorf("want %s in\n%s", want, got)
+		}
+	}
+
+	src.status.Connected = false
+	if n, err := testutil.GatherAndCount(reg, "upf_dropped_packets_total"); err != nil || n != 0 {
+		t.Errorf("%d drop counters (%v) without a data plane to read them from", n, err)
+	}
+}
+
+func TestBusyIsSinceTheScrapeBefore(t *testing.T) {
+	src := full()
+	reg := registry(src)
+	ratio := func() float64 {
+		all, err := reg.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range all {
+			if f.GetName() == "upf_worker_busy_ratio" {
+				return f.GetMetric()[0].GetGauge().GetValue()
+			}
+		}
+		t.Fatal("no ratio")
+		return 0
+	}
+	for _, step := range []struct {
+		name       string
+		busy, idle uint64
+		want       float64
+	}{
+		{"the first time since the start", 100, 300, 0.25},
+		{"then of what was added", 190, 310, 0.9},
+		{"nothing was", 190, 310, 0},
+		{"a new upf-u begins anew", 10, 30, 0.25},
+	} {
+		src.status.Workers = []abi.WorkerStats{{CyclesBusy: step.busy, CyclesIdle: step.idle}}
+		if got := ratio(); got != step.want {
+			t.Errorf("%s: %v, want %v", step.name, got, step.want)
+		}
+	}
+}
+
+// What is exported is what is listed, with help and type, and follows Prometheus' conventions.
+func TestFamilies(t *testing.T) {
+	reg := registry(full())
+	all, err := reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, f := range all {
+		got[f.GetName()] = strings.ToLower(f.GetType().String()) + ": " + f.GetHelp()
+	}
+	want := map[string]string{}
+	for _, f := range Families() {
+		if !strings.HasPrefix(f.Name, "upf_") {
+			t.Errorf("%s does not begin with upf_", f.Name)
+		}
+		if strings.HasSuffix(f.Name, "_total") != (f.Type == counter) {
+			t.Errorf("%s is a %s", f.Name, f.Type)
+		}
+		want[f.Name] = f.Type + ": " + f.Help
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("listed and exported differ (-listed +exported):\n%s", diff)
+	}
+	for _, f := range all {
+		i := slices.IndexFunc(Families(), func(l Family) bool { return l.Name == f.GetName() })
+		for _, m := range f.GetMetric() {
+			var labels []string
+			for _, l := range m.GetLabel() {
+				labels = append(labels, l.GetName())
+			}
+			if diff := cmp.Diff(slices.Sorted(slices.Values(Families()[i].Labels)), slices.Sorted(slices.Values(labels))); diff != "" {
+				t.Errorf("%s: labels (-listed +exported):\n%s", f.GetName(), diff)
+			}
 		}
 	}
 	problems, err := testutil.GatherAndLint(reg)
 	if err != nil || len(problems) > 0 {
 		t.Errorf("lint: %v %v", problems, err)
 	}
+}
 
-	src.status.Connected = false
-	if n, err := testutil.GatherAndCount(reg, "upf_dropped_packets_total"); err != nil || n != 0 {
-		t.Errorf("%d drop counters (%v) without a data plane to read them from", n, err)
+func document() string {
+	var b strings.Builder
+	b.WriteString(`# Metrics of the UPF
+
+upf-c serves them on ` + "`metrics.listen`, path `/metrics`" + `, beside those of the Go runtime and of the
+process. What workers count is read from upf-u's memory at the scrape, and is missing while upf-u is
+not connected. Words are those of 3GPP; ` + "`ul` and `dl`" + ` are uplink and downlink. This page is written by
+` + "`go test ./upf/upfc/metrics -update`" + `.
+
+| name | type | labels | |
+|---|---|---|---|
+`)
+	for _, f := range Families() {
+		var labels []string
+		for _, l := range f.Labels {
+			if !strings.Contains(f.Values, l+":") {
+				labels = append(labels, l)
+			}
+		}
+		if f.Values != "" {
+			labels = append(labels, f.Values)
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", f.Name, f.Type, strings.Join(labels, "; "), f.Help)
+	}
+	b.WriteString("\n## Drop reasons\n\nEvery packet that does not leave has a reason, in `upf_dropped_packets_total{reason}`:\n\n| reason | |\n|---|---|\n")
+	for _, r := range abi.DropReasons {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", r.Label, r.Help)
+	}
+	b.WriteString(`
+## Questions that they answer
+
+| question | query |
+|---|---|
+| How busy is each worker? | ` + "`upf_worker_busy_ratio`, or over a time of one's choice `sum without (state) (rate(upf_worker_cycles_total{state=\"busy\"}[1m])) / sum without (state) (rate(upf_worker_cycles_total[1m]))`" + ` |
+| Is anything lost? | ` + "`sum by (reason) (rate(upf_dropped_packets_total[1m]))`" + ` |
+| Does the UPF answer SMFs in time? | ` + "`histogram_quantile(0.99, sum by (le, message) (rate(upf_n4_latency_seconds_bucket[5m])))`" + ` |
+| Does N4 lose messages? | ` + "`rate(upf_pfcp_retransmissions_total[5m])`" + ` |
+| What do we refuse? | ` + "`rate(upf_pfcp_messages_total{direction=\"out\", cause!~\"\\|request_accepted\"}[5m])`" + ` |
+| When is the UPF full? | ` + "`upf_table_entries / upf_table_limit`" + ` |
+`)
+	return b.String()
+}
+
+func TestDocument(t *testing.T) {
+	path := filepath.Join("..", "..", "..", "docs", "upf", "metrics.md")
+	want := document()
+	if *update {
+		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Errorf("docs/upf/metrics.md is not what the code says; `go test ./upf/upfc/metrics -update` writes it:\n%s", diff)
 	}
 }

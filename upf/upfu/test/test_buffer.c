@@ -69,6 +69,7 @@ held_then_released_in_order(void **state)
 	assert_false(rig_event(rig, &event));
 	assert_null(rig_sent(rig, UPF_PORT_N3));
 	assert_int_equal(rig_urr(rig, 1, UPF_DL)->packets, 0);
+	assert_int_equal(rig->shm.workers[0].local.buffer_waiting, 12);
 	// New packets arrive in the instant of the update; they come after.
 	send_down(rig, RIG_UE, 12, 4);
 	install(rig, UPF_FAR_FORW);
@@ -77,6 +78,7 @@ held_then_released_in_order(void **state)
 	assert_int_equal(rig_urr(rig, 1, UPF_DL)->packets, 16);
 	assert_int_equal(rig->shm.workers[0].local.buffered, 16);
 	assert_int_equal(rig->shm.workers[0].local.buffered_released, 16);
+	assert_int_equal(rig->shm.workers[0].local.buffer_waiting, 0);
 	rig_assert_no_other_drops(rig);
 	// Idle again: notified again.
 	install(rig, UPF_FAR_BUFF | UPF_FAR_NOCP);
