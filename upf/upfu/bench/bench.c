@@ -16,48 +16,9 @@
 
 #include "traffic.h"
 
-#define PDRS(i) .population = POPULATION_PDRS, .first = (i), .sessions = 1, .size = 800
-
-// Where sessions is 0: the whole population.
-static struct traffic_case cases[] = {
-	{.name = "ring", .population = POPULATION_NEC, .size = 800, .ul = 1, .forward_only = true},
-	{.name = "nec", .population = POPULATION_NEC, .size = 800, .ul = 1},
-	{.name = "nec", .population = POPULATION_NEC, .size = 800, .dl = 1},
-	{.name = "nec", .population = POPULATION_NEC, .size = 800, .ul = 1, .dl = 3},
-	{.name = "size", .population = POPULATION_NEC, .size = 64, .ul = 1},
-	{.name = "size", .population = POPULATION_NEC, .size = 64, .dl = 1},
-	{.name = "size", .population = POPULATION_NEC, .size = 128, .ul = 1},
-	{.name = "size", .population = POPULATION_NEC, .size = 128, .dl = 1},
-	{.name = "size", .population = POPULATION_NEC, .size = 512, .ul = 1},
-	{.name = "size", .population = POPULATION_NEC, .size = 512, .dl = 1},
-	{.name = "size", .population = POPULATION_NEC, .size = 1400, .ul = 1},
-	{.name = "size", .population = POPULATION_NEC, .size = 1400, .dl = 1},
-	{.name = "hot", .population = POPULATION_NEC, .sessions = 1000, .size = 800, .ul = 1},
-	{.name = "hot", .population = POPULATION_NEC, .sessions = 1000, .size = 800, .dl = 1},
-	{.name = "skt1", .population = POPULATION_SKT, .ul = 17, .dl = 23},
-	{.name = "skt2", .population = POPULATION_SKT, .ul = 2, .dl = 3},
-	{.name = "skt3", .population = POPULATION_SKT, .ul = 1, .dl = 3},
-	{.name = "skt4", .population = POPULATION_SKT, .ul = 1, .dl = 9},
-	{.name = "pdrs-2", PDRS(0), .ul = 1},
-	{.name = "pdrs-2", PDRS(0), .dl = 1},
-	{.name = "pdrs-16", PDRS(1), .ul = 1},
-	{.name = "pdrs-16", PDRS(1), .dl = 1},
-	{.name = "pdrs-128", PDRS(2), .ul = 1},
-	{.name = "pdrs-128", PDRS(2), .dl = 1},
-	{.name = "pdrs-1024", PDRS(3), .ul = 1},
-	{.name = "pdrs-1024", PDRS(3), .dl = 1},
-	{.name = "ipv6", .population = POPULATION_IPV6, .size = 800, .ul = 1},
-	{.name = "ipv6", .population = POPULATION_IPV6, .size = 800, .dl = 1},
-	{.name = "shared", .population = POPULATION_SHARED, .size = 800, .ul = 1},
-	{.name = "shared", .population = POPULATION_SHARED, .size = 800, .dl = 1},
-	{.name = "features", .population = POPULATION_FEATURES, .size = 800, .ul = 1},
-	{.name = "features", .population = POPULATION_FEATURES, .size = 800, .dl = 1},
-};
-#define CASES (sizeof(cases) / sizeof(cases[0]))
-
-static struct samples *samples[CASES];
+static struct samples *samples[TRAFFIC_CASES_MAX];
 static const char *refused[POPULATIONS]; // why upf-u does not take their rules
-static bool lost[CASES];
+static bool lost[TRAFFIC_CASES_MAX];
 
 // ---- report --------------------------------------------------------------------------------------
 
@@ -77,12 +38,6 @@ compare_u32(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-static const char *
-direction_name(const struct traffic_case *c)
-{
-	return c->ul != 0 && c->dl != 0 ? "mix" : c->ul != 0 ? "ul" : "dl";
-}
-
 static void
 print_case(const struct traffic_case *c, struct samples *s)
 {
@@ -97,22 +52,22 @@ print_case(const struct traffic_case *c, struct samples *s)
 	p10 = (double)s->cycles[s->n / 10];
 	printf("case=%s dir=%s sessions=%u size=%s cycles_p50=%.0f cycles_p10=%.0f "
 	       "mpps_per_core=%.2f burst_p99_us=%.1f\n",
-		c->name, direction_name(c), c->sessions, size, p50, p10, hz / p50 / 1e6,
+		c->name, traffic_direction_name(c), c->sessions, size, p50, p10, hz / p50 / 1e6,
 		(double)s->burst_cycles[s->bursts / 100 * 99] / hz * 1e6);
 }
 
 static void
 report(void)
 {
-	for (unsigned i = 0; i < CASES; i++) {
-		const struct traffic_case *c = &cases[i];
+	for (unsigned i = 0; i < traffic_cases_n; i++) {
+		const struct traffic_case *c = &traffic_cases[i];
 
 		if (refused[c->population] != NULL)
 			printf("SKIP case=%s dir=%s: its rules are refused: %s\n", c->name,
-				direction_name(c), refused[c->population]);
+				traffic_direction_name(c), refused[c->population]);
 		else if (lost[i])
 			printf("FAIL case=%s dir=%s: packets were lost\n", c->name,
-				direction_name(c));
+				traffic_direction_name(c));
 		else if (samples[i] != NULL && samples[i]->n != 0)
 			print_case(c, samples[i]);
 	}
@@ -139,13 +94,13 @@ run(struct rig *rig, unsigned i, uint32_t bursts)
 {
 	uint32_t n;
 
-	if (i >= CASES || refused[cases[i].population] != NULL || lost[i])
+	if (i >= traffic_cases_n || refused[traffic_cases[i].population] != NULL || lost[i])
 		return;
 	if (samples[i] == NULL)
 		samples[i] = calloc(1, sizeof(*samples[i]));
 	assert_non_null(samples[i]);
-	n = bursts / (cases[i].ul + cases[i].dl);
-	if (!traffic_run(rig, &cases[i], n == 0 ? 1 : n, samples[i])) {
+	n = bursts / (traffic_cases[i].ul + traffic_cases[i].dl);
+	if (!traffic_run(rig, &traffic_cases[i], n == 0 ? 1 : n, samples[i])) {
 		lost[i] = true;
 		print_drops(rig);
 	}
@@ -157,7 +112,7 @@ obey(struct rig *rig)
 	char line[64];
 	unsigned i, n;
 
-	printf("cases %zu\n", CASES);
+	printf("cases %u\n", traffic_cases_n);
 	fflush(stdout);
 	while (fgets(line, sizeof(line), stdin) != NULL) {
 		if (sscanf(line, "run %u %u", &i, &n) == 2)
@@ -192,12 +147,6 @@ install(struct rig *rig, enum population population)
 		return;
 	printf("installed=%u per_second=%.0f\n", n,
 		(double)n * (double)rte_get_tsc_hz() / (double)(rte_rdtsc() - began));
-	for (unsigned i = 0; i < CASES; i++) {
-		if (cases[i].population == population && cases[i].sessions == 0)
-			cases[i].sessions = n;
-		if (cases[i].population == population && cases[i].sessions > n)
-			cases[i].sessions = n;
-	}
 }
 
 int
@@ -233,6 +182,7 @@ main(int argc, char **argv)
 	rig = rig_create_with(&config, 1, true);
 	for (unsigned p = 0; p < POPULATIONS; p++)
 		install(rig, (enum population)p);
+	traffic_cases_settle();
 	printf("pages=%s\n", huge ? "2M" : "4K");
 	obey(rig);
 	return EXIT_SUCCESS;

@@ -84,8 +84,9 @@ put_user(uint8_t *at, const struct user_packet *p, bool ul, uint32_t size)
 	return n + put_udp(at + n, sport, dport, size - n);
 }
 
-unsigned
-traffic_frame(const struct rig *rig, uint8_t *to, const struct user_packet *packet,
+// Writes a whole frame for this packet. Returns its length.
+static unsigned
+write_frame(const struct rig *rig, uint8_t *to, const struct user_packet *packet,
 	enum upf_direction direction, uint32_t size)
 {
 	bool ul = direction == UPF_UL;
@@ -135,8 +136,8 @@ chance(void)
 	return x;
 }
 
-void
-traffic_packet(const struct traffic_case *c, struct user_packet *packet, uint32_t *size)
+static void
+choose_packet(const struct traffic_case *c, struct user_packet *packet, uint32_t *size)
 {
 	static const uint16_t mix[] = {64, 128, 256, 512, 1024, 1400};
 	uint32_t n = c->first + (uint32_t)(((uint64_t)chance() * c->sessions) >> 32);
@@ -145,16 +146,33 @@ traffic_packet(const struct traffic_case *c, struct user_packet *packet, uint32_
 	*size = c->size != 0 ? c->size : mix[((uint64_t)chance() * RTE_DIM(mix)) >> 32];
 }
 
-static enum upf_direction
-direction_of(const struct traffic_case *c, uint32_t burst)
+enum upf_direction
+traffic_direction(const struct traffic_case *c, uint32_t n)
 {
-	return burst % (c->ul + (uint32_t)c->dl) < c->ul ? UPF_UL : UPF_DL;
+	return n % (c->ul + (uint32_t)c->dl) < c->ul ? UPF_UL : UPF_DL;
 }
 
-static enum upf_port
-port_in(enum upf_direction direction)
+enum upf_port
+traffic_port(enum upf_direction direction)
 {
 	return direction == UPF_UL ? UPF_PORT_N3 : UPF_PORT_N6;
+}
+
+void
+traffic_write_burst(const struct rig *rig, const struct traffic_case *c,
+	enum upf_direction direction, struct rte_mbuf **m)
+{
+	for (unsigned i = 0; i < BURST; i++) {
+		struct user_packet packet;
+		uint32_t size;
+		unsigned length;
+
+		choose_packet(c, &packet, &size);
+		rte_pktmbuf_reset(m[i]);
+		length = write_frame(
+			rig, rte_pktmbuf_mtod(m[i], uint8_t *), &packet, direction, size);
+		rte_pktmbuf_append(m[i], (uint16_t)length);
+	}
 }
 
 // ---- the worker's side -------------------------------------------------------------------------------
@@ -171,7 +189,7 @@ static void
 only_pass_on(struct rig *rig, enum upf_direction direction)
 {
 	struct worker *w = rig->worker[0];
-	enum upf_port in = port_in(direction), out = port_in(!direction);
+	enum upf_port in = traffic_port(direction), out = traffic_port(!direction);
 	struct rte_mbuf *m[BURST];
 	uint16_t n = rte_eth_rx_burst(w->port[in].ethdev, 0, m, BURST);
 
@@ -181,7 +199,7 @@ only_pass_on(struct rig *rig, enum upf_direction direction)
 static uint64_t
 one_burst(struct run *run, enum upf_direction direction)
 {
-	struct rte_ring *rx = rig_ring(port_in(direction), true);
+	struct rte_ring *rx = rig_ring(traffic_port(direction), true);
 	uint64_t began, cycles;
 
 	while (rte_ring_count(rx) < BURST)
@@ -206,12 +224,12 @@ measure(void *arg)
 	uint32_t bursts = c->ul + (uint32_t)c->dl, k = 0;
 
 	while (k < WARM_UP || k % bursts != 0)
-		one_burst(run, direction_of(c, k++));
+		one_burst(run, traffic_direction(c, k++));
 	while (run->wanted-- > 0 && s->n < SAMPLES_MAX) {
 		uint64_t sum = 0;
 
 		for (uint32_t i = 0; i < bursts; i++) {
-			uint64_t cycles = one_burst(run, direction_of(c, k++));
+			uint64_t cycles = one_burst(run, traffic_direction(c, k++));
 
 			sum += cycles;
 			if (s->bursts < SAMPLES_MAX)
@@ -223,22 +241,6 @@ measure(void *arg)
 }
 
 // ---- generator and sink ------------------------------------------------------------------------------
-
-static void
-write_burst(struct run *run, enum upf_direction direction, struct rte_mbuf **m)
-{
-	for (unsigned i = 0; i < BURST; i++) {
-		struct user_packet packet;
-		uint32_t size;
-		unsigned length;
-
-		traffic_packet(run->c, &packet, &size);
-		rte_pktmbuf_reset(m[i]);
-		length = traffic_frame(
-			run->rig, rte_pktmbuf_mtod(m[i], uint8_t *), &packet, direction, size);
-		rte_pktmbuf_append(m[i], (uint16_t)length);
-	}
-}
 
 static unsigned
 collect(enum upf_port port, struct rte_mbuf **free_mbuf, unsigned n_free)
@@ -261,17 +263,17 @@ traffic_run(struct rig *rig, const struct traffic_case *c, uint32_t n, struct sa
 	while (rte_eal_get_lcore_state(1) == RUNNING) {
 		// Acquire: pairs with the worker's release.
 		uint32_t done = __atomic_load_n(&run.done, __ATOMIC_ACQUIRE);
-		enum upf_direction direction = direction_of(c, k);
+		enum upf_direction direction = traffic_direction(c, k);
 
 		n_free += collect(UPF_PORT_N3, free_mbuf, n_free);
 		n_free += collect(UPF_PORT_N6, free_mbuf, n_free);
 		// A poll takes from both ports: never have both directions wait.
 		if (n_free < BURST || k - done >= AHEAD ||
-			(k != done && direction_of(c, k - 1) != direction))
+			(k != done && traffic_direction(c, k - 1) != direction))
 			continue;
 		n_free -= BURST;
-		write_burst(&run, direction, &free_mbuf[n_free]);
-		rte_ring_enqueue_bulk(rig_ring(port_in(direction), true),
+		traffic_write_burst(rig, c, direction, &free_mbuf[n_free]);
+		rte_ring_enqueue_bulk(rig_ring(traffic_port(direction), true),
 			(void **)&free_mbuf[n_free], BURST, NULL);
 		k++;
 	}

@@ -20,21 +20,30 @@ struct traffic_case {
 	bool forward_only;        // the reference: packets are only passed on
 };
 
+#define TRAFFIC_CASES_MAX 64u
+extern struct traffic_case traffic_cases[];
+extern const unsigned traffic_cases_n;
+
+// Once the populations have their sizes.
+void traffic_cases_settle(void);
+const char *traffic_direction_name(const struct traffic_case *c);
+
 struct samples {
 	uint32_t n, bursts;
 	float cycles[SAMPLES_MAX];          // a packet, mean of one sample
 	uint32_t burst_cycles[SAMPLES_MAX]; // of single bursts
 };
 
-// Writes a whole frame for this packet. Returns its length.
-unsigned traffic_frame(const struct rig *rig, uint8_t *to, const struct user_packet *packet,
-	enum upf_direction direction, uint32_t size);
-
 // Runs the worker until it has taken n more samples; false when packets were lost.
 bool traffic_run(
 	struct rig *rig, const struct traffic_case *c, uint32_t n, struct samples *samples);
 
-// A packet of the case, chosen by chance.
-void traffic_packet(const struct traffic_case *c, struct user_packet *packet, uint32_t *size);
+// The direction of the n-th burst, and where it comes in.
+enum upf_direction traffic_direction(const struct traffic_case *c, uint32_t n);
+enum upf_port traffic_port(enum upf_direction direction);
+
+// Makes a full burst of packets of the case, chosen by chance, out of these buffers.
+void traffic_write_burst(const struct rig *rig, const struct traffic_case *c,
+	enum upf_direction direction, struct rte_mbuf **m);
 
 #endif

@@ -1,0 +1,135 @@
+#define _GNU_SOURCE
+#include "fuzz_rig.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "frames.h"
+
+uint8_t
+input_octet(struct input *in)
+{
+	if (in->left == 0)
+		return 0;
+	in->left--;
+	return *in->at++;
+}
+
+uint16_t
+input_u16(struct input *in)
+{
+	unsigned high = input_octet(in);
+
+	return (uint16_t)(high << 8 | input_octet(in));
+}
+
+const uint8_t *
+input_octets(struct input *in, size_t *n)
+{
+	const uint8_t *at = in->at;
+
+	*n = *n < in->left ? *n : in->left;
+	in->at += *n;
+	in->left -= *n;
+	return at;
+}
+
+void
+fuzz_start(void)
+{
+	// A failed assertion of the rig ends the program where it stands.
+	setenv("CMOCKA_TEST_ABORT", "1", 1);
+	if (!rig_start_eal(192, false, 1024, sched_getcpu()))
+		abort();
+}
+
+// Sessions 0 to 7, each a way of its own.
+static void
+install(struct rig *rig)
+{
+	static struct session_rules_builder s;
+
+	for (uint32_t i = 0; i < 8; i++) {
+		rules_usual(&s, i, FUZZ_UE + i, FUZZ_TEID + i);
+		switch (i) {
+		case 1: // paging
+			s.far[1].action = UPF_FAR_BUFF | UPF_FAR_NOCP;
+			break;
+		case 2:
+			s.far[0].action = UPF_FAR_DROP;
+			break;
+		case 3:
+			s.qer[0].flags = UPF_QER_GATE_UL_CLOSED | UPF_QER_MBR;
+			s.qer[0].mbr_dl = 1000;
+			break;
+		case 4:
+			s.n_sdf = 2;
+			s.sdf[0] = (struct upf_sdf){.remote_mask_be = UINT32_MAX,
+				.remote_addr_be = rte_cpu_to_be_32(RIG_REMOTE),
+				.flags = UPF_SDF_PORTS,
+				.remote_port_hi = 1023,
+				.local_port_hi = UINT16_MAX};
+			s.sdf[1] = (struct upf_sdf){.flags = UPF_SDF_SPI, .spi = 1};
+			for (unsigned p = 0; p < 2; p++) {
+				s.pdr[p].flags |= UPF_PDR_SDF;
+				s.pdr[p].sdf_count = 2;
+			}
+			break;
+		case 5:
+			s.pdr[0].flags |= UPF_PDR_QFI;
+			s.pdr[0].qfi = 9;
+			s.far[0].flags = UPF_FAR_TOS;
+			s.far[0].tos = 0xb8;
+			s.far[0].tos_mask = 0xfc;
+			break;
+		case 6: // no tunnel yet
+			s.far[1].ohc = UPF_OHC_NONE;
+			break;
+		default:
+			break;
+		}
+		rules_install(rig, &s);
+	}
+}
+
+struct rig *
+fuzz_rig_create(void)
+{
+	struct config config = rig_config();
+	struct rig *rig;
+
+	config.limits.sessions_max = FUZZ_SESSIONS;
+	config.limits.qer_slots = config.limits.urr_slots = FUZZ_SESSIONS * UPF_LINE_SLOTS;
+	rig = rig_create_with(&config, 1, true);
+	install(rig);
+	return rig;
+}
+
+void
+fuzz_rig_free(struct rig *rig)
+{
+	struct event event;
+
+	rig_poll(rig);
+	while (rig_event(rig, &event))
+		continue;
+	rig_free(rig);
+}
+
+void
+fuzz_traffic(struct rig *rig, uint32_t teid, uint32_t ue)
+{
+	struct ip_fields up = {.src = ue, .dst = RIG_REMOTE, .sport = 1, .dport = 80, .payload = 8};
+	struct ip_fields down = {
+		.src = RIG_REMOTE, .dst = ue, .sport = 80, .dport = 1, .payload = 8};
+	struct frame f;
+
+	frame_gpdu(&f, RIG_N3_ADDR, teid, 9, &up);
+	rig_inject(rig, UPF_PORT_N3, f.data, f.length);
+	frame_eth_ip(&f, &down);
+	rig_inject(rig, UPF_PORT_N6, f.data, f.length);
+	rig_poll(rig);
+	for (enum upf_port port = 0; port < UPF_PORTS; port++)
+		rig_count_sent(rig, port);
+}

@@ -1,0 +1,31 @@
+// What the harnesses share: EAL once, and a UPF with a few sessions of every kind.
+#ifndef UPFU_FUZZ_RIG_H
+#define UPFU_FUZZ_RIG_H
+
+#include <stdint.h>
+
+#include "rules.h"
+
+#define FUZZ_SESSIONS 64u
+#define FUZZ_TEID 0x100u // of session 0; the others follow
+#define FUZZ_UE RIG_UE   // likewise
+
+// Octets of the input, one after the other; zeros when there are none left.
+struct input {
+	const uint8_t *at;
+	size_t left;
+};
+
+uint8_t input_octet(struct input *in);
+uint16_t input_u16(struct input *in);
+// Up to n octets; *n becomes how many there are.
+const uint8_t *input_octets(struct input *in, size_t *n);
+
+void fuzz_start(void);
+struct rig *fuzz_rig_create(void);
+// Runs what is left to run, and checks that every packet buffer came back.
+void fuzz_rig_free(struct rig *rig);
+// Sends one packet each way through the session with this F-TEID and UE.
+void fuzz_traffic(struct rig *rig, uint32_t teid, uint32_t ue);
+
+#endif
