@@ -60,13 +60,14 @@ struct upf_msg {
 	uint32_t length;  // of the whole datagram, this header included
 	int32_t status;   // ANSWER: 0 or a positive errno
 	uint32_t record;  // ANSWER: index of the record that was refused
-	uint32_t records; // how many follow
+	uint32_t records; // how many follow; ANSWER: the session that has what was refused, see below
 	uint32_t refusal; // ANSWER: enum upf_refusal, 0 when status is 0
 };
 static_assert(sizeof(struct upf_msg) == 32, "upf_msg");
 
 enum upf_refusal {              // what of a record was refused, for the PFCP cause and offending IE
 	UPF_REFUSED_RECORD = 1, // malformed, or names what does not exist
+	// These two name the other session in upf_msg.records.
 	UPF_REFUSED_FTEID = 2,  // the F-TEID belongs to another session
 	UPF_REFUSED_UE_IP = 3,  // the UE IP address or prefix belongs to another session
 	UPF_REFUSED_MEMORY = 4, // a table or the memory for rules is full

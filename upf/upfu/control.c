@@ -106,6 +106,7 @@ send_answer(struct control *c, uint32_t seq, int status, struct refusal refusal)
 	msg.status = status;
 	msg.record = refusal.record;
 	msg.refusal = refusal.what;
+	msg.records = refusal.holder;
 	peer_send(c, &iov, 1, -1);
 }
 

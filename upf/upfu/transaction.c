@@ -112,6 +112,7 @@ struct plan {
 	uint32_t new_n3, new_ue; // keys that will be added
 	uint32_t commands;       // at most, to each worker
 	uint32_t key_refused;    // enum upf_refusal of an EEXIST
+	uint32_t key_holder;     // the session that has the key
 };
 
 static const struct rules *
@@ -146,6 +147,7 @@ plan_keys(struct plan *plan, enum overlay_space space, const uint64_t *keys, uin
 		if (owner != BUCKETMAP_NONE) {
 			plan->key_refused =
 				space == OVERLAY_N3 ? UPF_REFUSED_FTEID : UPF_REFUSED_UE_IP;
+			plan->key_holder = owner;
 			return EEXIST;
 		}
 		++*added;
@@ -494,14 +496,27 @@ apply_put(struct rule_base *base, struct op *op)
 	return replaced;
 }
 
+static bool
+arm_is_reached(const struct rule_base *base, const struct upf_urr_arm *arm)
+{
+	const struct shm_slots *slots = &base->shm->slots;
+	uint64_t ul = __atomic_load_n(&shm_urr(slots, arm->slot, UPF_UL)->bytes, __ATOMIC_RELAXED);
+	uint64_t dl = __atomic_load_n(&shm_urr(slots, arm->slot, UPF_DL)->bytes, __ATOMIC_RELAXED);
+
+	return ul + dl >= arm->total || ul >= arm->ul || dl >= arm->dl ||
+		ul + dl >= arm->quota_total || ul >= arm->quota_ul || dl >= arm->quota_dl;
+}
+
 static void
 apply_arm(struct rule_base *base, const struct upf_urr_arm *arm)
 {
 	struct command look = {.op = COMMAND_URR_LOOK, .session = arm->session, .slot = arm->slot};
 
 	write_meter(base, arm);
-	// It may be reached already, and there may be no further packet to notice it.
-	send_command(base, 0, &look);
+	// There may be no further packet to notice it. Not for every arming: a new session would wake
+	// the workers for nothing.
+	if (arm_is_reached(base, arm))
+		send_command(base, 0, &look);
 }
 
 void
@@ -608,6 +623,7 @@ transaction_run(
 	}
 	rc = plan_all(&plan, msg, length, &refusal->record);
 	refusal->what = refusal_of(rc, plan.key_refused);
+	refusal->holder = plan.key_holder;
 	if (rc == 0) {
 		refusal->record = 0;
 		for (uint32_t i = 0; i < plan.n; i++)

@@ -25,6 +25,7 @@ struct rule_base { // what transactions change
 struct refusal {
 	uint32_t record; // index of the refused record
 	uint32_t what;   // enum upf_refusal, 0: nothing was refused
+	uint32_t holder; // UPF_REFUSED_FTEID, UPF_REFUSED_UE_IP: the session that has it
 };
 
 // Runs the transaction in msg, length octets from the socket. Returns 0 or a positive errno; then

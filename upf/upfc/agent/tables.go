@@ -11,9 +11,12 @@ type Table struct {
 
 // Tables lists what can run out: sessions, and pairs of slots for the QERs and URRs of one.
 func (a *Agent) Tables() []Table {
+	a.store.mu.Lock()
+	sessions := a.store.indexes.table("sessions")
+	a.store.mu.Unlock()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return []Table{a.indexes.table("sessions"), a.pairs.table("slot_pairs")}
+	return []Table{sessions, a.pairs.table("slot_pairs")}
 }
 
 func (s *slots) table(name string) Table {
