@@ -2,6 +2,7 @@
 
 #include <rte_cycles.h>
 #include <rte_ip_frag.h>
+#include <rte_log.h>
 #include <rte_malloc.h>
 #include <rte_mempool.h>
 
@@ -31,6 +32,7 @@ reassembly_create(unsigned worker, const struct config_reassembly *config)
 
 	if (r == NULL)
 		return NULL;
+	rte_log_set_level(RTE_LOGTYPE_USER1, RTE_LOG_ERR); // the library's
 	snprintf(name, sizeof(name), "whole%u", worker);
 	r->table = rte_ip_frag_table_create((config->packets + WAYS - 1) / WAYS, WAYS,
 		config->packets, hz / 1000 * config->timeout_ms, (int)rte_socket_id());

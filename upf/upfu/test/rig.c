@@ -22,6 +22,12 @@
 
 const struct rte_ether_addr rig_gnb_mac = {{2, 0, 0, 0, 3, 100}};
 const struct rte_ether_addr rig_gateway_mac = {{2, 0, 0, 0, 6, 1}};
+const upf_addr rig_n3_addr6 = {0xfd, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x11};
+const upf_addr rig_n6_addr6 = {0xfd, 0, 0, 6, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2};
+const upf_addr rig_gnb6 = {0xfd, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0};
+const upf_addr rig_gateway6 = {0xfd, 0, 0, 6, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
+const upf_addr rig_ue6 = {0x20, 1, 0x0d, 0xb8, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x99};
+const upf_addr rig_remote6 = {0x26, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x53};
 
 // Ports live as long as the process: ethdevs of rings cannot be made twice under one name.
 static struct rte_ring *rx_ring[UPF_PORTS][RIG_WORKERS], *tx_ring[UPF_PORTS][RIG_WORKERS];
@@ -116,6 +122,33 @@ rig_config(void)
 }
 
 static void
+set_addr(upf_addr to, const upf_addr from, uint8_t last)
+{
+	memcpy(to, from, sizeof(upf_addr));
+	to[15] = last;
+}
+
+struct config
+rig_config6(void)
+{
+	struct config config = rig_config();
+	struct config_interface *in = config.interface;
+
+	set_addr(in[UPF_PORT_N3].address6, rig_n3_addr6, 0x10);
+	in[UPF_PORT_N3].block_len6 = 124;
+	in[UPF_PORT_N3].prefix_len6 = 64;
+	set_addr(in[UPF_PORT_N6].address6, rig_n6_addr6, 2);
+	in[UPF_PORT_N6].block_len6 = 128;
+	in[UPF_PORT_N6].prefix_len6 = 64;
+	set_addr(in[UPF_PORT_N6].gateway6, rig_gateway6, 1);
+	config.limits.icmp_errors = 100;
+	config.udp6_zero_checksum = true;
+	config.reassembly = (struct config_reassembly){.packets = 16, .timeout_ms = 1000};
+	config.ra.lifetime_s = 65535;
+	return config;
+}
+
+static void
 know(struct worker *w, enum upf_port port, uint32_t addr, const struct rte_ether_addr *mac)
 {
 	struct neigh *n =
@@ -126,6 +159,16 @@ know(struct worker *w, enum upf_port port, uint32_t addr, const struct rte_ether
 	n->mac = *mac;
 	n->state = NEIGH_GOOD;
 	n->due = UINT64_MAX;
+}
+
+static void
+know6(struct worker *w, enum upf_port port, const upf_addr addr, const struct rte_ether_addr *mac)
+{
+	if (w->neigh6[port] == NULL)
+		return;
+	neigh_hear6(w, port, addr, mac, true, true);
+	for (unsigned i = 0; i < NEIGH_ENTRIES; i++)
+		w->neigh6[port]->entry[i].due = UINT64_MAX;
 }
 
 struct rig *
@@ -167,6 +210,8 @@ rig_create_with(const struct config *config, unsigned workers, bool with_neighbo
 		if (with_neighbours) {
 			know(rig->worker[i], UPF_PORT_N3, RIG_GNB, &rig_gnb_mac);
 			know(rig->worker[i], UPF_PORT_N6, RIG_GATEWAY, &rig_gateway_mac);
+			know6(rig->worker[i], UPF_PORT_N3, rig_gnb6, &rig_gnb_mac);
+			know6(rig->worker[i], UPF_PORT_N6, rig_gateway6, &rig_gateway_mac);
 		}
 	}
 	// The test thread is control thread and workers in one, so a grace period has no one to wait for:

@@ -39,6 +39,8 @@ struct rig {
 #define RIG_REMOTE RIG_IP(8, 8, 8, 8)
 
 extern const struct rte_ether_addr rig_gnb_mac, rig_gateway_mac;
+// In IPv6: our GTP-U and N6 addresses, the gNB, the gateway, a UE's address in its prefix, a remote.
+extern const upf_addr rig_n3_addr6, rig_n6_addr6, rig_gnb6, rig_gateway6, rig_ue6, rig_remote6;
 
 // Once a process. Lcore 1 is on CPU worker_cpu. Returns false when there is not enough memory.
 bool rig_start_eal(unsigned memory_mib, bool hugepages, uint32_t mbufs, int worker_cpu);
@@ -47,6 +49,8 @@ struct rte_ring *rig_ring(enum upf_port port, bool rx);
 struct rig *rig_create(unsigned workers, bool with_neighbours);
 struct rig *rig_create_with(const struct config *config, unsigned workers, bool with_neighbours);
 struct config rig_config(void);
+// The same with IPv6 beside IPv4, an N9, fragments, and errors sent.
+struct config rig_config6(void);
 void rig_free(struct rig *rig);
 
 // To the first worker's queue.

@@ -18,6 +18,7 @@ main(void)
 	failed += test_qer();
 	failed += test_forward();
 	failed += test_local();
+	failed += test_link();
 	failed += test_neigh();
 	failed += test_urr();
 	failed += test_buffer();
