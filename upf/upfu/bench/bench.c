@@ -2,6 +2,7 @@
 // speaks to it on standard input, so that cases and revisions take turns:
 //
 //   run CASE N    measures N more bursts of a case, answers "ok"
+//   stages CASE N the same, and prints what each stage of worker_poll() took (stages-upf-u)
 //   report        prints a line a case and what was skipped, answers "ok"
 //
 //   bench-upf-u [--no-huge] SESSIONS
@@ -14,6 +15,7 @@
 
 #include <rte_cycles.h>
 
+#include "bench/stages.h"
 #include "traffic.h"
 
 static struct samples *samples[TRAFFIC_CASES_MAX];
@@ -115,10 +117,15 @@ obey(struct rig *rig)
 	printf("cases %u\n", traffic_cases_n);
 	fflush(stdout);
 	while (fgets(line, sizeof(line), stdin) != NULL) {
-		if (sscanf(line, "run %u %u", &i, &n) == 2)
+		if (sscanf(line, "run %u %u", &i, &n) == 2) {
 			run(rig, i, n);
-		else if (strcmp(line, "report\n") == 0)
+		} else if (sscanf(line, "stages %u %u", &i, &n) == 2 && stages_print != NULL) {
+			run(rig, i, n);
+			if (i < traffic_cases_n && samples[i] != NULL && !lost[i])
+				stages_print(&traffic_cases[i]);
+		} else if (strcmp(line, "report\n") == 0) {
 			report();
+		}
 		printf("ok\n");
 		fflush(stdout);
 	}

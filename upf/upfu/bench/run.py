@@ -124,6 +124,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", required=True)
     parser.add_argument("--base")
+    parser.add_argument("--stages", action="store_true", help="what each stage took; --bin is stages-upf-u")
     parser.add_argument("--sessions", type=int, default=int(os.environ.get("BENCH_SESSIONS", "400000")))
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--bursts", type=int, default=1500)
@@ -138,6 +139,11 @@ def main():
     try:
         benches = [Bench(p, options.sessions, pages.enough) for p in programs]
         print(f"# sessions={options.sessions} {' '.join(benches[0].about)} cpus={cpus}", flush=True)
+        if options.stages:
+            for case in range(benches[0].cases):
+                for line in benches[0].ask(f"stages {case} {options.rounds * options.bursts}"):
+                    print(line, flush=True)
+            return 0
         for turn in range(options.rounds):
             for case in range(max(b.cases for b in benches)):
                 for bench in benches if turn % 2 == 0 else reversed(benches):

@@ -14,6 +14,8 @@
 #include <rte_ring.h>
 #include <rte_udp.h>
 
+#include "bench/stages.h"
+
 #define IN_FLIGHT 512u
 #define AHEAD 4u // bursts that wait for the worker
 #define WARM_UP 64u
@@ -210,6 +212,8 @@ one_burst(struct run *run, enum upf_direction direction)
 	else
 		worker_poll(run->rig->worker[0]);
 	cycles = rte_rdtsc_precise() - began;
+	if (stages_poll != NULL)
+		stages_poll(cycles);
 	// Release: pairs with the generator's acquire; the poll is over, the other port may be fed.
 	__atomic_store_n(&run->done, run->done + 1, __ATOMIC_RELEASE);
 	return cycles;
@@ -225,6 +229,8 @@ measure(void *arg)
 
 	while (k < WARM_UP || k % bursts != 0)
 		one_burst(run, traffic_direction(c, k++));
+	if (stages_begin != NULL)
+		stages_begin();
 	while (run->wanted-- > 0 && s->n < SAMPLES_MAX) {
 		uint64_t sum = 0;
 
