@@ -31,6 +31,15 @@ const (
 	// Subscriber.
 	ConditionAuthenticationReady = "AuthenticationReady"
 	ConditionSlicesReady         = "SlicesReady"
+
+	// DataplaneNode: Ready, and one for each thing that a node must have.
+	ConditionCPUManagerStatic    = "CPUManagerStatic"
+	ConditionTopologyAligned     = "TopologyAligned"
+	ConditionMemoryManagerStatic = "MemoryManagerStatic"
+	ConditionHugepagesPresent    = "HugepagesPresent"
+	ConditionIOMMUEnabled        = "IOMMUEnabled"
+	ConditionVFIOLoaded          = "VFIOLoaded"
+	ConditionDevicePlugin        = "DevicePlugin"
 )
 
 // Condition reasons that other programs may rely on.

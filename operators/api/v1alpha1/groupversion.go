@@ -16,6 +16,7 @@ func AddToScheme(s *runtime.Scheme) error {
 		&Slice{}, &SliceList{},
 		&UPFInstance{}, &UPFInstanceList{},
 		&Subscriber{}, &SubscriberList{},
+		&DataplaneNode{}, &DataplaneNodeList{},
 	)
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil

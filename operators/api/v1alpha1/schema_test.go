@@ -244,3 +244,34 @@ func TestSchemaRefusesWithASentence(t *testing.T) {
 		})
 	}
 }
+
+func TestSchemaTakesADataplaneNode(t *testing.T) {
+	kind := loadKind(t, "core5g.dev_dataplanenodes.yaml")
+	const node = `
+apiVersion: core5g.dev/v1alpha1
+kind: DataplaneNode
+metadata: {name: w1}
+status:
+  observedAt: "2026-01-01T00:00:00Z"
+  kubelet: {cpuManagerPolicy: static, cpuManagerOptions: {full-pcpus-only: "true"}, topologyManagerPolicy: single-numa-node,
+    topologyManagerScope: pod, memoryManagerPolicy: Static}
+  iommu: Enabled
+  vfio: Loaded
+  isolatedCPUs: 2-3
+  cells:
+  - id: 0
+    cpus: 0-1
+    threadsPerCore: 1
+    exclusiveCPUs: {total: 2, free: 1}
+    hugepages: [{size: 2Mi, total: 192Mi, free: 64Mi}]
+    interfaces:
+    - {name: ens1f0, pciAddress: "0000:3b:00.0", driver: igb, link: Up, speedMbps: 1000,
+       vfs: {total: 7, free: 6, driver: vfio-pci}, resourceName: core5g.dev/n3_socket0}
+`
+	if got := kind.errors(t, node, ""); got != "" {
+		t.Errorf("a node agent's report is refused: %s", got)
+	}
+	if got := kind.errors(t, strings.Replace(node, "iommu: Enabled", "iommu: Maybe", 1), ""); !strings.Contains(got, "iommu") {
+		t.Errorf("an unknown state is taken: %q", got)
+	}
+}
