@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "shm.h"
+#include "stages.h"
 #include "trace.h"
-#include "worker.h"
 
 int
 buffer_init(
@@ -55,7 +55,7 @@ buffer_free(struct buffer_store *store)
 bool
 buffer_is_waiting(const struct buffer_store *store, const struct pkt *p)
 {
-	const struct buffer_queue *q = store->of[p->session];
+	const struct buffer_queue *q = store->of[p->part->session];
 
 	return q != NULL && q->n != 0;
 }
@@ -96,7 +96,7 @@ static struct buffer_queue *
 queue_of(struct worker *w, const struct pkt *p)
 {
 	struct buffer_store *store = &w->buffers;
-	struct buffer_queue *q = store->of[p->session];
+	struct buffer_queue *q = store->of[p->part->session];
 
 	if (q == NULL) {
 		q = store->free;
@@ -104,15 +104,15 @@ queue_of(struct worker *w, const struct pkt *p)
 			return NULL;
 		store->free = q->next;
 		*q = (struct buffer_queue){
-			.session = p->session,
-			.incarnation = p->rules->incarnation,
+			.session = p->part->session,
+			.incarnation = p->part->incarnation,
 		};
-		store->of[p->session] = q;
+		store->of[p->part->session] = q;
 		store->queues++;
-	} else if (q->incarnation != p->rules->incarnation) {
+	} else if (q->incarnation != p->part->incarnation) {
 		// The index was used anew before the command about the old session came.
 		queue_drop(w, q);
-		q->incarnation = p->rules->incarnation;
+		q->incarnation = p->part->incarnation;
 		q->notified = false;
 	}
 	return q;
@@ -124,7 +124,7 @@ notify(struct worker *w, struct buffer_queue *q, const struct pkt *p)
 	struct event event = {
 		.dl_data = {
 			.rec = {.type = UPF_REC_EV_DL_DATA, .length = sizeof(event.dl_data)},
-			.session = p->session,
+			.session = p->part->session,
 			.pdr_id = p->pdr->pdr_id,
 			.qfi = p->pdr->out_qfi,
 			.tos = pkt_ip(p)->type_of_service,
@@ -188,6 +188,19 @@ queue_settle(struct buffer_store *store, struct buffer_queue *q)
 		queue_close(store, q);
 }
 
+// The part that the packet belongs to now; NULL when it went away with its session.
+static const struct part *
+part_of(const struct worker *w, const struct buffer_queue *q, const struct pkt *p)
+{
+	arena_ref ref = lookup_key(w, p);
+	const struct part *part;
+
+	if (ref == BUCKETMAP_NONE)
+		return NULL;
+	part = session_part(w->sessions, ref);
+	return part->session == q->session && part->incarnation == q->incarnation ? part : NULL;
+}
+
 void
 buffer_take(struct worker *w, struct burst *b)
 {
@@ -195,11 +208,9 @@ buffer_take(struct worker *w, struct burst *b)
 
 	while (b->n < BURST && store->release_first != NULL) {
 		struct buffer_queue *q = store->release_first;
-		const struct rules *rules = session_rules(w->sessions, q->session);
-		struct pkt *p;
+		struct pkt *p = &b->pkt[b->n];
+		struct rte_mbuf *m;
 
-		if (rules == NULL || rules->incarnation != q->incarnation)
-			queue_drop(w, q);
 		if (q->release == 0) {
 			// Packets of this very burst may come back to the queue.
 			if (b->n != 0)
@@ -207,21 +218,15 @@ buffer_take(struct worker *w, struct burst *b)
 			queue_settle(store, q);
 			continue;
 		}
-		p = &b->pkt[b->n];
 		q->release--;
-		*p = (struct pkt){.m = queue_pop(store, q)};
-		{
-			const struct pkt *saved = rte_mbuf_to_priv(p->m);
-
-			p->ip = saved->ip;
-			p->ip_len = saved->ip_len;
-			p->tunnel = saved->tunnel;
-			p->qfi = saved->qfi;
-			p->key = saved->key;
-		}
-		p->session = q->session;
-		p->rules = rules;
+		m = queue_pop(store, q);
+		*p = *(const struct pkt *)rte_mbuf_to_priv(m);
+		p->m = m;
 		p->released = 1;
-		b->live[b->n++] = p;
+		p->part = part_of(w, q, p);
+		if (p->part == NULL)
+			worker_drop(w, m, UPF_DROP_BUFFER_RELEASED);
+		else
+			b->live[b->n++] = p;
 	}
 }

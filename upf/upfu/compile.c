@@ -1,55 +1,91 @@
 // Nothing in the record is trusted: counts, indexes, addresses and flags are checked before use.
+//
+// A part is laid out in one pass: the PDRs first, then what they have beyond the usual. Its size is
+// counted before by the same walk, with no memory behind it (struct layout).
 #include "compile.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <rte_malloc.h>
-
 #include "qer.h"
 
-struct parts { // of one SESSION_PUT
+#define TEXT_MAX 1024u // octets of a redirect URL
+
+struct record { // the arrays of one SESSION_PUT
 	const struct upf_session_put *put;
 	const struct upf_pdr *pdr;
 	const struct upf_far *far;
 	const struct upf_qer *qer;
 	const struct upf_urr *urr;
+	const struct upf_bar *bar;
 	const struct upf_sdf *sdf;
+	const struct upf_sdf6 *sdf6;
+	const char *text;
 	const uint8_t *blob;
+	// Of all PDRs:
+	rte_be32_t ue4;
+	upf_addr ue6;
+	uint8_t ue6_len;
+	bool has_ue4, has_ue6;
 };
 
+static const void *
+take(const uint8_t **at, size_t octets)
+{
+	const uint8_t *here = *at;
+
+	*at += octets;
+	return here;
+}
+
 static int
-split(const struct upf_session_put *put, struct parts *parts)
+split(const struct upf_session_put *put, struct record *r)
 {
 	const uint8_t *at = (const uint8_t *)(put + 1);
 	uint64_t need;
 
 	if (put->rec.length < sizeof(*put) || put->n_pdr > UPF_SESSION_PDRS ||
 		put->n_far > UPF_SESSION_FARS || put->n_qer > UPF_SESSION_QERS ||
-		put->n_urr > UPF_SESSION_URRS || put->n_sdf > UPF_SESSION_SDFS || put->n_bar != 0 ||
-		put->n_sdf6 != 0 || put->text_len != 0)
+		put->n_urr > UPF_SESSION_URRS || put->n_bar > UPF_SESSION_BARS ||
+		put->n_sdf > UPF_SESSION_SDFS || put->n_sdf6 > UPF_SESSION_SDFS)
 		return EINVAL;
-	need = sizeof(*put) + put->n_pdr * sizeof(struct upf_pdr) +
-		put->n_far * sizeof(struct upf_far) + put->n_qer * sizeof(struct upf_qer) +
-		put->n_urr * sizeof(struct upf_urr) + put->n_sdf * sizeof(struct upf_sdf) +
-		put->blob_len;
+	need = sizeof(*put) + put->n_pdr * sizeof(*r->pdr) + put->n_far * sizeof(*r->far) +
+		put->n_qer * sizeof(*r->qer) + put->n_urr * sizeof(*r->urr) +
+		put->n_bar * sizeof(*r->bar) + put->n_sdf * sizeof(*r->sdf) +
+		put->n_sdf6 * sizeof(*r->sdf6) + put->text_len + put->blob_len;
 	if (((need + 7) & ~UINT64_C(7)) != put->rec.length)
 		return EINVAL;
-	parts->put = put;
-	parts->pdr = (const void *)at;
-	at += put->n_pdr * sizeof(struct upf_pdr);
-	parts->far = (const void *)at;
-	at += put->n_far * sizeof(struct upf_far);
-	parts->qer = (const void *)at;
-	at += put->n_qer * sizeof(struct upf_qer);
-	parts->urr = (const void *)at;
-	at += put->n_urr * sizeof(struct upf_urr);
-	parts->sdf = (const void *)at;
-	at += put->n_sdf * sizeof(struct upf_sdf);
-	parts->blob = at;
+	r->put = put;
+	r->pdr = take(&at, put->n_pdr * sizeof(*r->pdr));
+	r->far = take(&at, put->n_far * sizeof(*r->far));
+	r->qer = take(&at, put->n_qer * sizeof(*r->qer));
+	r->urr = take(&at, put->n_urr * sizeof(*r->urr));
+	r->bar = take(&at, put->n_bar * sizeof(*r->bar));
+	r->sdf = take(&at, put->n_sdf * sizeof(*r->sdf));
+	r->sdf6 = take(&at, put->n_sdf6 * sizeof(*r->sdf6));
+	r->text = take(&at, put->text_len);
+	r->blob = at;
 	return 0;
 }
+
+const struct upf_qer *
+compile_qers_of(const struct upf_session_put *put)
+{
+	struct record r;
+
+	return split(put, &r) == 0 ? r.qer : NULL;
+}
+
+const struct upf_urr *
+compile_urrs_of(const struct upf_session_put *put)
+{
+	struct record r;
+
+	return split(put, &r) == 0 ? r.urr : NULL;
+}
+
+// ---- is it right? ----------------------------------------------------------------------------
 
 static rte_be32_t
 ipv4(const upf_addr addr)
@@ -61,130 +97,208 @@ ipv4(const upf_addr addr)
 }
 
 static bool
-owns_n3(const struct config *config, rte_be32_t addr)
+is_zero(const upf_addr addr)
 {
-	const struct config_interface *n3 = &config->interface[UPF_PORT_N3];
-	uint32_t mask = n3->block_len == 0 ? 0 : UINT32_MAX << (32 - n3->block_len);
+	static const upf_addr zero;
 
-	return ((rte_be_to_cpu_32(addr) ^ n3->address) & mask) == 0;
+	return memcmp(addr, zero, sizeof(zero)) == 0;
 }
 
 static bool
-far_is_valid(const struct config *config, const struct upf_far *far)
+ohc_is_ipv6(uint8_t ohc)
+{
+	return ohc == UPF_OHC_GTPU6 || ohc == UPF_OHC_UDP6 || ohc == UPF_OHC_IP6;
+}
+
+static bool
+has_port(uint8_t ohc)
+{
+	return ohc >= UPF_OHC_GTPU4 && ohc <= UPF_OHC_UDP6;
+}
+
+static bool
+tunnel_is_valid(const struct config *config, const struct upf_far *far)
+{
+	return far->ohc <= UPF_OHC_GTPU4 && !is_zero(far->peer_addr) &&
+		(!has_port(far->ohc) || far->peer_port != 0) &&
+		config_owner(config, ohc_is_ipv6(far->ohc), far->local_addr) >= 0;
+}
+
+static bool
+far_is_valid(const struct config *config, const struct record *r, const struct upf_far *far)
 {
 	uint8_t way = far->action & (UPF_FAR_DROP | UPF_FAR_FORW | UPF_FAR_BUFF);
 
 	if ((far->action & ~(UPF_FAR_DROP | UPF_FAR_FORW | UPF_FAR_BUFF | UPF_FAR_NOCP)) != 0 ||
 		(way != UPF_FAR_DROP && way != UPF_FAR_FORW && way != UPF_FAR_BUFF) ||
 		((far->action & UPF_FAR_NOCP) != 0 && way != UPF_FAR_BUFF) ||
-		(far->flags & ~UPF_FAR_TOS) != 0 || far->ohc > UPF_OHC_GTPU4 ||
-		far->bar != UPF_NONE16 || far->dup_count != 0 ||
-		far->destination_interface > UPF_IF_CORE)
+		(far->flags & ~UPF_FAR_TOS) != 0 || far->ohc > UPF_OHC_IP6 ||
+		far->destination_interface > UPF_IF_CORE || far->dup_count != 0 ||
+		(far->bar != UPF_NONE16 && far->bar >= r->put->n_bar))
 		return false;
 	// While it buffers or drops, the tunnel may still be that of before, or none.
-	if (way != UPF_FAR_FORW || far->ohc == UPF_OHC_NONE)
-		return true;
-	return ipv4(far->peer_addr) != 0 && far->peer_port != 0 &&
-		owns_n3(config, ipv4(far->local_addr));
+	return way != UPF_FAR_FORW || far->ohc == UPF_OHC_NONE || tunnel_is_valid(config, far);
 }
 
 static bool
-pdr_is_valid(const struct config *config, const struct parts *parts, const struct upf_pdr *pdr)
+qer_is_valid(const struct config *config, const struct upf_qer *qer)
 {
-	const struct upf_session_put *put = parts->put;
+	const uint8_t known = UPF_QER_GATE_UL_CLOSED | UPF_QER_GATE_DL_CLOSED | UPF_QER_MBR |
+		UPF_QER_GBR | UPF_QER_RQI | UPF_QER_TOS;
 
-	if ((pdr->flags &
-		    ~(UPF_PDR_TEID | UPF_PDR_UE_IPV4 | UPF_PDR_QFI | UPF_PDR_REMOVE |
-			    UPF_PDR_SDF)) != 0 ||
-		pdr->source_interface > UPF_IF_CORE || pdr->far >= put->n_far ||
-		pdr->sdf_first > put->n_sdf || pdr->sdf_count > put->n_sdf - pdr->sdf_first ||
-		pdr->n_qer > UPF_PDR_QERS || pdr->n_urr > UPF_PDR_URRS || pdr->qfi > 0x3f)
+	return qer->slot < config->limits.qer_slots && qer->qfi <= 0x3f &&
+		(qer->flags & ~known) == 0 &&
+		((qer->flags & UPF_QER_GBR) == 0 ||
+			(qer->gbr_slot < config->limits.qer_slots && qer->gbr_slot != qer->slot));
+}
+
+static bool
+urr_is_valid(const struct config *config, const struct record *r, const struct upf_urr *urr)
+{
+	return urr->slot < config->limits.urr_slots &&
+		(urr->flags & ~(UPF_URR_BEFORE_QOS | UPF_URR_TIMED)) == 0 &&
+		(urr->quota_far == UPF_NONE16 || urr->quota_far < r->put->n_far);
+}
+
+static bool
+sdfs_are_valid(const struct record *r)
+{
+	const uint8_t known = UPF_SDF_PROTO | UPF_SDF_TOS | UPF_SDF_SPI | UPF_SDF_PORTS;
+
+	for (unsigned i = 0; i < r->put->n_sdf; i++) {
+		if ((r->sdf[i].flags & ~known) != 0)
+			return false;
+	}
+	return r->put->n_sdf6 == 0;
+}
+
+static bool
+range_is_valid(uint32_t first, uint32_t count, uint32_t of)
+{
+	return first <= of && count <= of - first;
+}
+
+static bool
+indexes_are_valid(const uint16_t *index, unsigned n, unsigned max, unsigned of)
+{
+	if (n > max)
 		return false;
-	for (unsigned i = 0; i < pdr->n_qer; i++) {
-		if (pdr->qer[i] >= put->n_qer)
-			return false;
-	}
-	for (unsigned i = 0; i < pdr->n_urr; i++) {
-		if (pdr->urr[i] >= put->n_urr)
-			return false;
-	}
-	// An F-TEID is one of ours, and what comes by it is always taken out of its tunnel.
-	if ((pdr->flags & UPF_PDR_TEID) != 0)
-		return owns_n3(config, ipv4(pdr->n3_addr)) && (pdr->flags & UPF_PDR_REMOVE) != 0 &&
-			(pdr->removal == 0 || pdr->removal == 6) &&
-			!((pdr->flags & UPF_PDR_UE_IPV4) != 0 && pdr->ue_addr_be == 0);
-	return (pdr->flags & UPF_PDR_REMOVE) == 0 &&
-		!((pdr->flags & UPF_PDR_UE_IPV4) != 0 && pdr->ue_addr_be == 0);
-}
-
-static bool
-parts_are_valid(const struct compile_context *context, const struct parts *parts)
-{
-	const struct config_limits *limits = &context->config->limits;
-
-	for (unsigned i = 0; i < parts->put->n_far; i++) {
-		if (!far_is_valid(context->config, &parts->far[i]))
-			return false;
-	}
-	for (unsigned i = 0; i < parts->put->n_qer; i++) {
-		const struct upf_qer *qer = &parts->qer[i];
-
-		if (qer->slot >= limits->qer_slots || qer->qfi > 0x3f ||
-			(qer->flags &
-				~(UPF_QER_GATE_UL_CLOSED | UPF_QER_GATE_DL_CLOSED | UPF_QER_MBR)) !=
-				0)
-			return false;
-	}
-	for (unsigned i = 0; i < parts->put->n_urr; i++) {
-		if (parts->urr[i].slot >= limits->urr_slots ||
-			(parts->urr[i].flags & ~UPF_URR_TIMED) != 0 ||
-			parts->urr[i].quota_far != UPF_NONE16)
-			return false;
-	}
-	for (unsigned i = 0; i < parts->put->n_sdf; i++) {
-		if ((parts->sdf[i].flags &
-			    ~(UPF_SDF_PROTO | UPF_SDF_TOS | UPF_SDF_SPI | UPF_SDF_PORTS)) != 0)
-			return false;
-	}
-	for (unsigned i = 0; i < parts->put->n_pdr; i++) {
-		if (!pdr_is_valid(context->config, parts, &parts->pdr[i]) ||
-			(i > 0 && parts->pdr[i].precedence < parts->pdr[i - 1].precedence))
+	for (unsigned i = 0; i < n; i++) {
+		if (index[i] >= of)
 			return false;
 	}
 	return true;
 }
 
-static void
-compile_qers(const struct compile_context *context, const struct parts *parts,
-	const struct upf_pdr *from, struct pdr *to)
+// One UE IPv4 address and one IPv6 prefix a session (TS 23.501 5.8.2.2), whichever PDR names them.
+static bool
+note_ue(struct record *r, const struct upf_pdr *pdr)
 {
-	bool ul = to->direction == UPF_UL;
-
-	for (unsigned i = 0; i < from->n_qer; i++) {
-		const struct upf_qer *qer = &parts->qer[from->qer[i]];
-
-		if ((qer->flags & (ul ? UPF_QER_GATE_UL_CLOSED : UPF_QER_GATE_DL_CLOSED)) != 0)
-			to->gate_closed = 1;
-		if (to->out_qfi == 0)
-			to->out_qfi = qer->qfi;
-		if ((qer->flags & UPF_QER_MBR) != 0)
-			to->qer[to->n_qer++] = (struct pdr_qer){
-				.cost = qer_cost(ul ? qer->mbr_ul : qer->mbr_dl, context->tsc_hz),
-				.slot = qer->slot,
-			};
+	if ((pdr->flags & UPF_PDR_UE_IPV6) != 0)
+		return false;
+	if ((pdr->flags & UPF_PDR_UE_IPV4) != 0) {
+		if (pdr->ue_addr_be == 0 || (r->has_ue4 && r->ue4 != pdr->ue_addr_be))
+			return false;
+		r->ue4 = pdr->ue_addr_be;
+		r->has_ue4 = true;
 	}
+	return true;
+}
+
+static bool
+pdr_is_valid(const struct config *config, struct record *r, const struct upf_pdr *pdr)
+{
+	const struct upf_session_put *put = r->put;
+	bool from_tunnel = (pdr->flags & UPF_PDR_TEID) != 0;
+
+	if ((pdr->flags & UPF_PDR_N3_IPV6) != 0 || (pdr->flags & 0x80) != 0 ||
+		pdr->source_interface > UPF_IF_CORE || pdr->far >= put->n_far ||
+		!range_is_valid(pdr->sdf_first, pdr->sdf_count, put->n_sdf) ||
+		!range_is_valid(pdr->sdf6_first, pdr->sdf6_count, put->n_sdf6) ||
+		!indexes_are_valid(pdr->qer, pdr->n_qer, UPF_PDR_QERS, put->n_qer) ||
+		!indexes_are_valid(pdr->urr, pdr->n_urr, UPF_PDR_URRS, put->n_urr) ||
+		pdr->qfi > 0x3f || pdr->removal > 6 || !note_ue(r, pdr))
+		return false;
+	// An F-TEID is one of ours, and what comes by it is always taken out of its tunnel.
+	if (from_tunnel)
+		return config_owner(config, false, pdr->n3_addr) >= 0 &&
+			(pdr->flags & UPF_PDR_REMOVE) != 0 &&
+			(pdr->removal == 0 || pdr->removal == 6);
+	return (pdr->flags & UPF_PDR_REMOVE) == 0;
+}
+
+static bool
+record_is_valid(const struct config *config, struct record *r)
+{
+	const struct upf_session_put *put = r->put;
+
+	for (unsigned i = 0; i < put->n_far; i++) {
+		if (!far_is_valid(config, r, &r->far[i]))
+			return false;
+	}
+	for (unsigned i = 0; i < put->n_qer; i++) {
+		if (!qer_is_valid(config, &r->qer[i]))
+			return false;
+	}
+	for (unsigned i = 0; i < put->n_urr; i++) {
+		if (!urr_is_valid(config, r, &r->urr[i]))
+			return false;
+	}
+	for (unsigned i = 0; i < put->n_pdr; i++) {
+		if (!pdr_is_valid(config, r, &r->pdr[i]) ||
+			(i > 0 && r->pdr[i].precedence < r->pdr[i - 1].precedence))
+			return false;
+	}
+	return put->n_bar == 0 && put->text_len == 0 && sdfs_are_valid(r);
+}
+
+// ---- the parts -------------------------------------------------------------------------------
+
+// Memory of a part as it is laid out. Without base only the size is counted.
+struct layout {
+	const struct compile_context *context;
+	const struct record *r;
+	uint8_t *base;
+	uint32_t used;
+	// For what is written while nothing is laid out.
+	struct pdr_more scratch;
+};
+
+// Where the next octets of this kind stand, as an offset in the part.
+static uint32_t
+reserve(struct layout *l, size_t octets)
+{
+	uint32_t at = l->used;
+
+	l->used += (uint32_t)(octets + 7) & ~7u;
+	return at;
 }
 
 static void
-compile_far(const struct upf_far *far, struct pdr *to)
+put_at(struct layout *l, uint32_t at, const void *from, size_t octets)
 {
+	if (l->base != NULL && octets != 0)
+		memcpy(l->base + at, from, octets);
+}
+
+static void
+compile_far(const struct layout *l, const struct upf_far *far, struct pdr *to)
+{
+	int owner;
+
+	to->far_id = far->far_id;
 	to->action = far->action;
 	to->ohc = far->ohc;
-	to->tos = (far->flags & UPF_FAR_TOS) != 0 ? far->tos : 0;
-	to->peer_addr = ipv4(far->peer_addr);
-	to->local_addr = ipv4(far->local_addr);
+	to->peer4 = ipv4(far->peer_addr);
+	to->local4 = ipv4(far->local_addr);
 	to->out_teid = rte_cpu_to_be_32(far->teid);
 	to->peer_port = far->peer_port;
+	to->bar = far->bar != UPF_NONE16 ? (uint8_t)far->bar : UINT8_MAX;
+	if ((far->flags & UPF_FAR_TOS) != 0)
+		to->tos = far->tos;
+	// The interface whose address the packet carries is the one that it leaves by.
+	owner = config_owner(l->context->config, ohc_is_ipv6(far->ohc), far->local_addr);
+	to->port = far->ohc != UPF_OHC_NONE && owner >= 0 ? (uint8_t)owner : UPF_PORT_N6;
 	// To access only a tunnel leads. SMFs send such a FAR first and update it when the gNB's
 	// tunnel is known.
 	if (far->destination_interface == UPF_IF_ACCESS && far->ohc == UPF_OHC_NONE &&
@@ -192,117 +306,213 @@ compile_far(const struct upf_far *far, struct pdr *to)
 		to->action = 0;
 }
 
-static void
-compile_pdr(const struct compile_context *context, const struct parts *parts,
-	const struct upf_pdr *from, struct pdr *to)
+// The PDR's QERs: gates and marks into the PDR, rates into the list.
+static unsigned
+compile_qers(const struct layout *l, const struct upf_pdr *from, struct pdr *to,
+	struct pdr_qer list[UPF_PDR_QERS])
 {
-	*to = (struct pdr){
-		.n3_addr = ipv4(from->n3_addr),
-		.teid = from->teid,
-		.ue_addr = from->ue_addr_be,
-		.flags = from->flags,
+	uint64_t hz = l->context->tsc_hz;
+	bool ul = to->direction == UPF_UL;
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < from->n_qer; i++) {
+		const struct upf_qer *qer = &l->r->qer[from->qer[i]];
+
+		if ((qer->flags & (ul ? UPF_QER_GATE_UL_CLOSED : UPF_QER_GATE_DL_CLOSED)) != 0)
+			to->flags |= PDR_GATE_CLOSED;
+		if (to->out_qfi == 0)
+			to->out_qfi = qer->qfi;
+		if (!ul && (qer->flags & UPF_QER_RQI) != 0)
+			to->mark |= PDR_RQI;
+		if (!ul && (qer->flags & UPF_QER_PPI) != 0) {
+			to->mark |= PDR_PPI;
+			to->ppi = qer->ppi;
+		}
+		if (!ul && (qer->flags & UPF_QER_TOS) != 0)
+			to->tos = qer->tos;
+		if ((qer->flags & (UPF_QER_MBR | UPF_QER_GBR)) != 0)
+			list[n++] = (struct pdr_qer){
+				.cost = (qer->flags & UPF_QER_MBR) != 0
+					? qer_cost(ul ? qer->mbr_ul : qer->mbr_dl, hz)
+					: 0,
+				.gbr_cost = (qer->flags & UPF_QER_GBR) != 0
+					? qer_cost(ul ? qer->gbr_ul : qer->gbr_dl, hz)
+					: 0,
+				.slot = qer->slot,
+				.gbr_slot = qer->gbr_slot,
+			};
+	}
+	return n;
+}
+
+// The PDR that a packet follows whose quota is used up: nothing but the FAR for quota action, without
+// being limited or counted again.
+static uint32_t
+compile_quota_pdr(struct layout *l, const struct pdr *of, uint16_t far)
+{
+	struct pdr pdr = *of;
+	uint32_t at = reserve(l, sizeof(pdr));
+
+	pdr.n_qer = pdr.n_urr = 0;
+	pdr.flags &= (uint8_t) ~(PDR_GATE_CLOSED | PDR_BEFORE_QOS | PDR_REDIRECT);
+	pdr.urr_flags = 0;
+	pdr.more = 0;
+	compile_far(l, &l->r->far[far], &pdr);
+	put_at(l, at, &pdr, sizeof(pdr));
+	return at;
+}
+
+static void
+compile_more(struct layout *l, const struct upf_pdr *from, struct pdr *to,
+	const struct pdr_qer qer[], const struct pdr_urr urr[], bool long_qers, bool long_urrs)
+{
+	struct pdr_more more = {0};
+
+	if (!long_qers && !long_urrs)
+		return;
+	(void)from;
+	to->more = reserve(l, sizeof(more));
+	if (long_qers) {
+		more.qer = reserve(l, to->n_qer * sizeof(*qer));
+		put_at(l, more.qer, qer, to->n_qer * sizeof(*qer));
+	}
+	if (long_urrs) {
+		more.urr = reserve(l, to->n_urr * sizeof(*urr));
+		put_at(l, more.urr, urr, to->n_urr * sizeof(*urr));
+	}
+	put_at(l, to->more, &more, sizeof(more));
+}
+
+static struct pdr
+compile_pdr(struct layout *l, const struct upf_pdr *from)
+{
+	struct pdr pdr = {
 		.qfi = from->qfi,
+		.removal = from->removal,
 		.pdr_id = from->pdr_id,
-		.sdf_first = from->sdf_first,
-		.sdf_count = (from->flags & UPF_PDR_SDF) != 0 ? from->sdf_count : 0,
+		.precedence = from->precedence,
 		.direction = from->source_interface == UPF_IF_ACCESS ? UPF_UL : UPF_DL,
 		.n_urr = from->n_urr,
 	};
-	for (unsigned i = 0; i < from->n_urr; i++)
-		to->urr[i] = (struct pdr_urr){
-			.slot = parts->urr[from->urr[i]].slot,
-			.flags = parts->urr[from->urr[i]].flags,
-		};
-	compile_qers(context, parts, from, to);
-	compile_far(&parts->far[from->far], to);
-}
+	struct pdr_qer qer[UPF_PDR_QERS] = {0};
+	struct pdr_urr urr[UPF_PDR_URRS] = {0};
+	bool long_qers = false, long_urrs = from->n_urr > PDR_INLINE_URRS;
 
-static int
-compare_keys(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
-static uint32_t
-sort_keys(uint64_t *keys, uint32_t n)
-{
-	uint32_t unique = 0;
-
-	qsort(keys, n, sizeof(*keys), compare_keys);
-	for (uint32_t i = 0; i < n; i++) {
-		if (unique == 0 || keys[unique - 1] != keys[i])
-			keys[unique++] = keys[i];
+	if ((from->flags & UPF_PDR_TEID) != 0)
+		config_gtpu_key(l->context->config, (from->flags & UPF_PDR_N3_IPV6) != 0,
+			from->n3_addr, from->teid, &pdr.fteid);
+	pdr.flags = (uint8_t)(((from->flags & UPF_PDR_UE_IPV4) != 0 ? PDR_UE_IPV4 : 0) |
+		((from->flags & UPF_PDR_UE_IPV6) != 0 ? PDR_UE_IPV6 : 0) |
+		((from->flags & UPF_PDR_QFI) != 0 ? PDR_QFI : 0) |
+		((from->flags & UPF_PDR_SDF) != 0 ? PDR_SDF : 0) |
+		((from->flags & UPF_PDR_REMOVE) != 0 ? PDR_REMOVE : 0));
+	if ((from->flags & UPF_PDR_SDF) != 0) {
+		pdr.sdf_first = from->sdf_first;
+		pdr.sdf_count = from->sdf_count;
+		pdr.sdf6_first = from->sdf6_first;
+		pdr.sdf6_count = from->sdf6_count;
 	}
-	return unique;
+	pdr.n_qer = (uint8_t)compile_qers(l, from, &pdr, qer);
+	compile_far(l, &l->r->far[from->far], &pdr);
+	for (unsigned i = 0; i < pdr.n_qer; i++) {
+		long_qers |= qer[i].gbr_cost != 0 || pdr.n_qer > PDR_INLINE_QERS;
+		if (i < PDR_INLINE_QERS) {
+			pdr.cost[i] = qer[i].cost;
+			pdr.qer_slot[i] = qer[i].slot;
+		}
+	}
+	for (unsigned i = 0; i < from->n_urr; i++) {
+		const struct upf_urr *u = &l->r->urr[from->urr[i]];
+
+		urr[i] = (struct pdr_urr){.slot = u->slot, .flags = u->flags};
+		pdr.urr_flags |= u->flags;
+		if (u->quota_far != UPF_NONE16)
+			urr[i].quota_pdr = compile_quota_pdr(l, &pdr, u->quota_far);
+		long_urrs |= u->flags != 0 || u->quota_far != UPF_NONE16;
+		if (i < PDR_INLINE_URRS)
+			pdr.urr_slot[i] = u->slot;
+	}
+	if ((pdr.urr_flags & UPF_URR_BEFORE_QOS) != 0)
+		pdr.flags |= PDR_BEFORE_QOS;
+	compile_more(l, from, &pdr, qer, urr, long_qers, long_urrs);
+	return pdr;
 }
 
-// Notes a UE IP address of the session. False: too many.
 static bool
-add_ue(struct rules *rules, rte_be32_t addr)
+part_has(const struct upf_pdr *pdr, enum upf_direction direction)
 {
-	for (unsigned i = 0; i < rules->n_ue; i++) {
-		if (rules->ue[i] == addr)
-			return true;
+	return (pdr->source_interface == UPF_IF_ACCESS) == (direction == UPF_UL);
+}
+
+static void
+compile_part(struct layout *l, enum upf_direction direction)
+{
+	const struct record *r = l->r;
+	struct part part = {
+		.session = r->put->session,
+		.direction = direction,
+		.ue4 = r->ue4,
+		.ue6_len = r->ue6_len,
+		.home = (uint8_t)(r->put->session % l->context->config->workers),
+		.flags = (uint8_t)((r->has_ue4 ? PART_UE_IPV4 : 0) |
+			(r->has_ue6 ? PART_UE_IPV6 : 0)),
+	};
+	struct part_more more = {0};
+	bool has_sdf = false;
+	uint32_t at;
+
+	for (unsigned i = 0; i < r->put->n_pdr; i++)
+		part.n_pdr += part_has(&r->pdr[i], direction);
+	for (unsigned i = 0; i < r->put->n_far; i++)
+		part.flags |= (r->far[i].action & UPF_FAR_BUFF) != 0 ? PART_BUFFERS : 0;
+	reserve(l, sizeof(part));
+	at = reserve(l, part.n_pdr * sizeof(struct pdr));
+	for (unsigned i = 0; i < r->put->n_pdr; i++) {
+		struct pdr pdr;
+
+		if (!part_has(&r->pdr[i], direction))
+			continue;
+		pdr = compile_pdr(l, &r->pdr[i]);
+		has_sdf |= (pdr.flags & PDR_SDF) != 0;
+		put_at(l, at, &pdr, sizeof(pdr));
+		at += sizeof(pdr);
 	}
-	if (rules->n_ue == RULES_UES)
-		return false;
-	rules->ue[rules->n_ue++] = addr;
-	return true;
+	if (l->used > at || has_sdf) {
+		part.more = reserve(l, sizeof(more));
+		if (has_sdf) {
+			more.sdf = reserve(l, r->put->n_sdf * sizeof(*r->sdf));
+			put_at(l, more.sdf, r->sdf, r->put->n_sdf * sizeof(*r->sdf));
+		}
+		more.size = l->used;
+		put_at(l, part.more, &more, sizeof(more));
+	}
+	put_at(l, 0, &part, sizeof(part));
 }
 
 int
 compile_session(const struct compile_context *context, const struct upf_session_put *put,
-	struct rules **compiled, const uint8_t **blob)
+	arena_ref part[2], const uint8_t **blob)
 {
-	struct parts parts;
-	unsigned n_tunnel = 0, n_keys = put->n_pdr, tunnel = 0, plain = 0;
-	struct rules *rules;
-	struct upf_sdf *sdf;
-	uint64_t *n3_keys, *ue_keys;
+	struct record r = {0};
 
-	if (split(put, &parts) != 0 || !parts_are_valid(context, &parts))
+	part[0] = part[1] = ARENA_NONE;
+	if (split(put, &r) != 0 || !record_is_valid(context->config, &r))
 		return EINVAL;
-	for (unsigned i = 0; i < put->n_pdr; i++)
-		n_tunnel += (parts.pdr[i].flags & UPF_PDR_TEID) != 0;
-	rules = rte_zmalloc("rules",
-		sizeof(*rules) + put->n_pdr * sizeof(struct pdr) + put->n_sdf * sizeof(*sdf) +
-			n_keys * sizeof(uint64_t),
-		RTE_CACHE_LINE_SIZE);
-	if (rules == NULL)
-		return ENOMEM;
-	rules->session = put->session;
-	rules->n_tunnel = (uint16_t)n_tunnel;
-	rules->n_plain = (uint16_t)(put->n_pdr - n_tunnel);
-	rules->n_sdf = put->n_sdf;
-	sdf = (struct upf_sdf *)(rules->pdr + put->n_pdr);
-	if (put->n_sdf != 0)
-		memcpy(sdf, parts.sdf, put->n_sdf * sizeof(*sdf));
-	rules->sdf = sdf;
-	n3_keys = (uint64_t *)(sdf + put->n_sdf);
-	ue_keys = n3_keys + n_tunnel;
-	rules->n3_key = n3_keys;
-	rules->ue_key = ue_keys;
-	for (unsigned i = 0; i < put->n_pdr; i++) {
-		const struct upf_pdr *from = &parts.pdr[i];
-		bool has_tunnel = (from->flags & UPF_PDR_TEID) != 0;
-		struct pdr *to = &rules->pdr[has_tunnel ? tunnel++ : n_tunnel + plain++];
+	for (unsigned dir = 0; dir < 2; dir++) {
+		struct layout count = {.context = context, .r = &r};
+		struct layout layout = {.context = context, .r = &r};
 
-		compile_pdr(context, &parts, from, to);
-		rules->buffers |= (to->action & UPF_FAR_BUFF) != 0;
-		if (has_tunnel)
-			n3_keys[rules->n_n3_key++] = n3_key(to->n3_addr, to->teid);
-		else if ((from->flags & UPF_PDR_UE_IPV4) != 0 && to->direction == UPF_DL)
-			ue_keys[rules->n_ue_key++] = ue_key(to->ue_addr);
-		if ((from->flags & UPF_PDR_UE_IPV4) != 0 && !add_ue(rules, to->ue_addr)) {
-			rte_free(rules);
-			return EINVAL;
+		compile_part(&count, (enum upf_direction)dir);
+		part[dir] = arena_alloc(context->arena, count.used);
+		if (part[dir] == ARENA_NONE) {
+			if (dir == 1)
+				arena_free(context->arena, part[0],
+					part_size(arena_at(context->arena, part[0])));
+			return ENOMEM;
 		}
+		layout.base = arena_at(context->arena, part[dir]);
+		compile_part(&layout, (enum upf_direction)dir);
 	}
-	rules->n_n3_key = sort_keys(n3_keys, rules->n_n3_key);
-	rules->n_ue_key = sort_keys(ue_keys, rules->n_ue_key);
-	*compiled = rules;
-	*blob = parts.blob;
+	*blob = r.blob;
 	return 0;
 }

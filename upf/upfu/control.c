@@ -184,7 +184,7 @@ send_dump(struct control *c, uint32_t seq)
 	for (uint32_t i = 0; i < c->base.sessions->max && c->peer_fd >= 0; i++) {
 		const struct session_state *state = &c->base.sessions->state[i];
 
-		if (state->rules != NULL)
+		if (state->part[0] != ARENA_NONE)
 			dump_add(&d, UPF_REC_SESSION_STATE, i, state->blob, state->blob_len);
 	}
 	dump_flush(&d);

@@ -13,6 +13,7 @@
 #include <rte_log.h>
 #include <rte_mbuf.h>
 
+#include "shm.h"
 #include "worker.h"
 
 #define ARGS_MAX 48
@@ -95,7 +96,8 @@ eal_start(const struct config *config, const char *program, char *error, size_t 
 	argument(&a, "%s", program);
 	lcores_argument(&a, config);
 	argument(&a, "-m");
-	argument(&a, "%u", config->memory_mib);
+	// The shared segment is part of what the process may have (shm.c).
+	argument(&a, "%u", config->memory_mib - shm_hugepage_mib(config));
 	if (config->hugepages) {
 		argument(&a, "--in-memory");
 	} else {

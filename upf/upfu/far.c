@@ -6,7 +6,7 @@
 #include "gtpu.h"
 #include "shm.h"
 
-static int
+int
 far_apply(struct worker *w, struct pkt *p)
 {
 	const struct pdr *pdr = p->pdr;
@@ -20,7 +20,7 @@ far_apply(struct worker *w, struct pkt *p)
 	if (unlikely(ip->time_to_live <= 1))
 		return UPF_DROP_TTL_EXCEEDED;
 	if (pdr->ohc != UPF_OHC_NONE) {
-		if (unlikely(p->ip_len + gtpu_overhead(pdr) > w->port[UPF_PORT_N3].mtu))
+		if (unlikely(p->ip_len + gtpu_overhead(pdr) > w->port[pdr->port].mtu))
 			return UPF_DROP_TOO_BIG;
 	} else {
 		if (unlikely(p->ip_len > w->port[UPF_PORT_N6].mtu))

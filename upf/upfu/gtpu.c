@@ -584,7 +584,7 @@ gtpu_encapsulate(struct pkt *p, uint16_t ip_len)
 
 	if (unlikely(outer == NULL))
 		return false;
-	fill_outer_ip(outer, pdr->local_addr, pdr->peer_addr, pdr->peer_port, pdr->tos,
+	fill_outer_ip(outer, pdr->local4, pdr->peer4, pdr->peer_port, pdr->tos,
 		(uint16_t)(ip_len + overhead));
 	outer->gtp.gtp_hdr_info = qfi != 0 ? GTPU_VERSION_1 | GTPU_FLAG_E : GTPU_VERSION_1;
 	outer->gtp.msg_type = GTPU_G_PDU;

@@ -81,8 +81,8 @@ static_assert(sizeof(struct gtpu_outer) == 44, "as on the wire");
 static inline uint16_t
 gtpu_overhead(const struct pdr *pdr)
 {
-	return pdr->out_qfi != 0 || (pdr->flags & UPF_PDR_TEID) != 0 ? sizeof(struct gtpu_outer)
-								     : GTPU_OVERHEAD_PLAIN;
+	return pdr->out_qfi != 0 || pdr->fteid != 0 ? sizeof(struct gtpu_outer)
+						    : GTPU_OVERHEAD_PLAIN;
 }
 
 #endif

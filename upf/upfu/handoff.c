@@ -7,24 +7,10 @@
 #define KIND_PACKET 0u
 #define KIND_ARP 1u // + the port
 
-static unsigned
-home_of(const struct worker *w, const struct pkt *p)
-{
-	const struct rte_ipv4_hdr *ip = pkt_ip(p);
-	uint32_t ue;
-
-	// Too short to have a UE: whoever holds it will find that out.
-	if (unlikely(rte_pktmbuf_data_len(p->m) < p->ip + sizeof(*ip)))
-		return w->index;
-	ue = p->tunnel ? ip->src_addr : ip->dst_addr;
-	// Multiply-shift twice: a good hash, and onto [0, workers) without a division.
-	return (unsigned)((uint64_t)(uint32_t)(ue * UINT32_C(0x9e3779b1)) * w->workers >> 32);
-}
-
 static int
 handoff(struct worker *w, struct pkt *p)
 {
-	unsigned home = home_of(w, p);
+	unsigned home = p->part->home;
 
 	if (home == w->index)
 		return PKT_NEXT;

@@ -1,9 +1,10 @@
-// A UE's packets, up and down, belong to one worker: its home worker, by a hash of the UE IP address.
-// So token buckets, counters and downlink buffers have one writer, without a lock.
+// A session's packets, up and down, belong to one worker: its home worker, which the rules name. So
+// token buckets, counters and downlink buffers have one writer, without a lock, and IPv4 and IPv6 of a
+// UE meet there.
 //
-// A NIC that can hash the user's address (inside GTP-U) brings packets home by itself. Where none
-// does, the worker that received a packet parses it and passes it on through the home worker's ring;
-// what parsing found travels in the packet buffer's private area. ARP is heard by all: each worker
+// The worker that received a packet parses it, finds its session, and passes it on through the home
+// worker's ring; what parsing found travels in the packet buffer's private area. The home worker looks
+// for the session again: what the first one found it may hold no longer. ARP is heard by all: each worker
 // has neighbours of its own, and only one of them receives the answer.
 #ifndef UPFU_HANDOFF_H
 #define UPFU_HANDOFF_H

@@ -36,7 +36,7 @@ struct ipv6_header { // rte_ipv6_hdr without the names that differ between DPDK 
 	uint8_t hop_limit;
 	upf_addr src;
 	upf_addr dst;
-};
+} __attribute__((packed, aligned(2))); // behind an Ethernet header
 static_assert(sizeof(struct ipv6_header) == 40, "RFC 8200 3");
 
 struct ipv6_fragment { // RFC 8200 4.5
@@ -44,7 +44,7 @@ struct ipv6_fragment { // RFC 8200 4.5
 	uint8_t reserved;
 	rte_be16_t offset_flags; // 13 bits in units of eight octets, two reserved, M
 	rte_be32_t id;
-};
+} __attribute__((packed, aligned(2)));
 static_assert(sizeof(struct ipv6_fragment) == 8, "RFC 8200 4.5");
 #define IPV6_FRAGMENT_MORE 0x0001u
 #define IPV6_FRAGMENT_OFFSET 0xfff8u

@@ -26,7 +26,6 @@ struct upf_u {
 	struct control control;
 	struct session_table sessions;
 	struct shm shm;
-	struct qer_bucket (*qer)[2];
 	struct rte_mempool *pool;
 	uint16_t ethdev[UPF_PORTS];
 	unsigned ports_started;
@@ -45,18 +44,15 @@ start_memory(struct upf_u *u)
 	for (enum upf_port port = 0; port < u->config.ports; port++)
 		mtu = RTE_MAX(mtu, in[port].mtu);
 	u->pool = eal_create_pool(limits->mbufs, u->config.workers, mtu);
-	u->qer = rte_zmalloc("qer", (size_t)limits->qer_slots * sizeof(*u->qer), 64);
-	if (u->pool == NULL || u->qer == NULL ||
+	if (u->pool == NULL ||
 		session_table_init(&u->sessions, limits->sessions_max, u->config.workers) < 0) {
 		log_error("out of memory",
-			"memory_mib=%u mbufs=%u sessions_max=%u qer_slots=%u "
+			"memory_mib=%u mbufs=%u sessions_max=%u "
 			"advice=\"raise memory or lower limits\"",
-			u->config.memory_mib, limits->mbufs, limits->sessions_max,
-			limits->qer_slots);
+			u->config.memory_mib, limits->mbufs, limits->sessions_max);
 		return -1;
 	}
-	if (shm_init(&u->shm, u->config.workers, RTE_MAX(limits->qer_slots, limits->urr_slots),
-		    rte_get_tsc_hz()) < 0) {
+	if (shm_init(&u->shm, &u->config, rte_get_tsc_hz()) < 0) {
 		log_error("no shared memory for counters", "error=\"%s\" urr_slots=%u",
 			strerror(errno), limits->urr_slots);
 		return -1;
@@ -101,7 +97,6 @@ start_workers(struct upf_u *u)
 	struct worker_shared shared = {
 		.config = &u->config,
 		.sessions = &u->sessions,
-		.qer = u->qer,
 		.slots = u->shm.slots,
 		.stats = u->shm.workers,
 		.pool = u->pool,
@@ -121,7 +116,8 @@ start_workers(struct upf_u *u)
 			return -1;
 		}
 	}
-	u->control.base.compile = (struct compile_context){&u->config, rte_get_tsc_hz()};
+	u->control.base.compile =
+		(struct compile_context){&u->config, &u->sessions.arena, rte_get_tsc_hz()};
 	u->control.base.sessions = &u->sessions;
 	u->control.base.shm = &u->shm;
 	u->control.base.worker = u->worker;
@@ -151,7 +147,6 @@ stop(struct upf_u *u)
 	}
 	shm_free(&u->shm);
 	session_table_free(&u->sessions);
-	rte_free(u->qer);
 	rte_mempool_free(u->pool);
 }
 
@@ -177,10 +172,11 @@ run(struct upf_u *u)
 		start_ports(u) == 0 && start_workers(u) == 0) {
 		log_info("upf-u is ready",
 			"boot_id=%016llx workers=%u sessions_max=%u socket=%s hugepages=%s "
-			"memory_mib=%u",
+			"memory_mib=%u slots=%s",
 			(unsigned long long)u->shm.head->boot_id, u->config.workers,
 			u->config.limits.sessions_max, u->config.socket,
-			u->config.hugepages ? "true" : "false", u->config.memory_mib);
+			u->config.hugepages ? "true" : "false", u->config.memory_mib,
+			u->shm.hugepages ? "hugepages" : "pages");
 		control_run(&u->control);
 		rc = EXIT_SUCCESS;
 	}

@@ -38,7 +38,7 @@ int nd_input(struct worker *w, enum upf_port port, struct rte_mbuf *m, const str
 // The same that another worker received: only learn.
 void nd_hear(struct worker *w, enum upf_port port, const struct rte_mbuf *m);
 
-// An IPv6 packet of a UE (p->ip, p->ip_len, p->rules) that is of the link: its source is link-local or
+// An IPv6 packet of a UE (p->ip, p->ip_len, p->part) that is of the link: its source is link-local or
 // unspecified, or its destination is not unicast. Returns a stage verdict.
 int nd_from_ue(struct worker *w, struct pkt *p);
 

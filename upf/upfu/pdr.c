@@ -1,6 +1,5 @@
-// PDR matching (TS 29.244 5.2.1): the PDRs of the session by precedence, the first that matches
-// the whole PDI wins. Packets from a tunnel are matched against the PDRs with an F-TEID, others
-// against those without.
+// PDR matching (TS 29.244 5.2.1): the PDRs of the part by precedence, the first that matches the
+// whole PDI wins. Packets from a tunnel are matched by PDRs with its F-TEID, others by those without.
 #include <rte_tcp.h>
 
 #include "stages.h"
@@ -75,48 +74,54 @@ sdf_matches(const struct upf_sdf *sdf, const struct rte_ipv4_hdr *ip, uint16_t i
 	return true;
 }
 
+// The first SDF filter of the PDR that matches.
 static bool
-pdr_matches(const struct rules *rules, const struct pdr *pdr, const struct pkt *p,
+sdfs_match(const struct part *part, const struct pdr *pdr, const struct pkt *p,
 	const struct rte_ipv4_hdr *ip)
 {
-	if ((pdr->flags & UPF_PDR_TEID) != 0 && n3_key(pdr->n3_addr, pdr->teid) != p->key)
-		return false;
-	if ((pdr->flags & UPF_PDR_QFI) != 0 && pdr->qfi != p->qfi)
-		return false;
-	if ((pdr->flags & UPF_PDR_UE_IPV4) != 0 &&
-		pdr->ue_addr != (pdr->direction == UPF_UL ? ip->src_addr : ip->dst_addr))
-		return false;
-	if (likely((pdr->flags & UPF_PDR_SDF) == 0))
-		return true;
+	const struct upf_sdf *sdf = part_at(part, part_more(part)->sdf);
+
 	for (unsigned i = 0; i < pdr->sdf_count; i++) {
-		if (sdf_matches(&rules->sdf[pdr->sdf_first + i], ip, p->ip_len,
+		if (sdf_matches(&sdf[pdr->sdf_first + i], ip, p->ip_len,
 			    (enum upf_direction)pdr->direction))
 			return true;
 	}
 	return false;
 }
 
-// A UE may only send from its own address: whatever the PDRs say of it, this is checked for all
-// that comes from access.
-static bool
-is_spoofed(const struct rules *rules, const struct pdr *pdr, rte_be32_t source)
+static inline bool
+pdr_matches(const struct part *part, const struct pdr *pdr, const struct pkt *p, uint64_t fteid,
+	bool ue_matches, const struct rte_ipv4_hdr *ip)
 {
-	if (pdr->direction != UPF_UL || rules->n_ue == 0)
+	if (pdr->fteid != fteid)
 		return false;
-	for (unsigned i = 0; i < rules->n_ue; i++) {
-		if (rules->ue[i] == source)
-			return false;
-	}
-	return true;
+	if ((pdr->flags & PDR_UE) != 0 && !ue_matches)
+		return false;
+	if ((pdr->flags & PDR_QFI) != 0 && pdr->qfi != p->qfi)
+		return false;
+	return likely((pdr->flags & PDR_SDF) == 0) || sdfs_match(part, pdr, p, ip);
+}
+
+static void
+prefetch_slots(struct worker *w, const struct part *part, const struct pdr *pdr)
+{
+	// upf-c gives a session's QERs and URRs the same pairs, so that these are mostly one line.
+	if (pdr->n_qer != 0)
+		rte_prefetch0(qer_tat(&w->slots, pdr->qer_slot[0], pdr->direction));
+	if (pdr->n_urr != 0)
+		rte_prefetch0(shm_urr(&w->slots, pdr->urr_slot[0], pdr->direction));
+	(void)part;
 }
 
 static int
 pdr_match(struct worker *w, struct pkt *p)
 {
-	const struct rules *rules = p->rules;
-	const struct pdr *pdr = &rules->pdr[p->tunnel ? 0 : rules->n_tunnel];
-	const struct pdr *end = pdr + (p->tunnel ? rules->n_tunnel : rules->n_plain);
+	const struct part *part = p->part;
 	const struct rte_ipv4_hdr *ip = pkt_ip(p);
+	const uint64_t fteid = p->tunnel ? p->key : 0;
+	bool uplink = part->direction == UPF_UL, ue_matches;
+	const struct pdr *pdr = part->pdr;
+	unsigned i = 0;
 
 	if (p->tunnel) {
 		uint16_t length = ipv4_valid_length(ip, rte_pktmbuf_data_len(p->m) - p->ip);
@@ -124,18 +129,20 @@ pdr_match(struct worker *w, struct pkt *p)
 		if (unlikely(length == 0))
 			return UPF_DROP_MALFORMED_INNER;
 		p->ip_len = length;
-		if (pdr < end && unlikely(is_spoofed(rules, pdr, ip->src_addr)))
-			return UPF_DROP_SPOOFED_SOURCE;
 	}
-	while (pdr < end && !pdr_matches(rules, pdr, p, ip))
+	ue_matches = (uplink ? ip->src_addr : ip->dst_addr) == part->ue4;
+	// A UE may only send from its own address: whatever the PDRs say of it, this is checked for
+	// all that comes from access.
+	if (unlikely(uplink && !ue_matches && (part->flags & PART_UE_IPV4) != 0))
+		return UPF_DROP_SPOOFED_SOURCE;
+	while (i < part->n_pdr && !pdr_matches(part, pdr, p, fteid, ue_matches, ip)) {
+		i++;
 		pdr++;
-	if (unlikely(pdr == end))
+	}
+	if (unlikely(i == part->n_pdr))
 		return UPF_DROP_NO_PDR;
 	p->pdr = pdr;
-	for (unsigned i = 0; i < pdr->n_qer; i++)
-		rte_prefetch0(&w->qer[pdr->qer[i].slot]);
-	for (unsigned i = 0; i < pdr->n_urr; i++)
-		rte_prefetch0(shm_urr(&w->slots, pdr->urr[i].slot, pdr->direction));
+	prefetch_slots(w, part, pdr);
 	return PKT_NEXT;
 }
 

@@ -2,6 +2,9 @@
 
 #include "stages.h"
 
+#define COST_MAX (UINT64_C(1) << 46) // times 2^16 octets is a quarter of the clock
+#define SWEEP_SECONDS 8192u          // for all clocks; they wrap in about 15 hours at 2.5 GHz
+
 uint64_t
 qer_cost(uint64_t rate, uint64_t tsc_hz)
 {
@@ -9,51 +12,123 @@ qer_cost(uint64_t rate, uint64_t tsc_hz)
 
 	if (rate == 0)
 		return QER_COST_BLOCKED;
-	cost = ((__extension__(unsigned __int128)(tsc_hz * 8) << 32) + rate / 2) / rate;
+	cost = ((__extension__(unsigned __int128)(tsc_hz * 8) << QER_FRACTION) + rate / 2) / rate;
 	if (cost == 0)
 		cost = 1;
-	return cost < QER_COST_BLOCKED ? (uint64_t)cost : QER_COST_BLOCKED - 1;
+	return cost < COST_MAX ? (uint64_t)cost : COST_MAX;
 }
 
-static inline struct qer_bucket *
-qer_bucket_of(struct worker *w, const struct pkt *p, const struct pdr_qer *qer)
+void
+qer_sweep(struct qer_sweeper *sweeper, const struct shm_slots *slots, uint64_t now, uint64_t tsc_hz)
 {
-	struct qer_bucket *bucket = &w->qer[qer->slot][p->pdr->direction];
+	const uint64_t clock = now << QER_FRACTION;
+	uint64_t used = __atomic_load_n(slots->pairs_used, __ATOMIC_RELAXED);
+	uint64_t clocks = used * 2 * UPF_LINE_SLOTS;
+	uint64_t n = (now - sweeper->last) / (tsc_hz * SWEEP_SECONDS / (clocks + 1) + 1);
 
-	if (unlikely(bucket->cost != qer->cost || bucket->incarnation != p->rules->incarnation)) {
-		bucket->tat = 0;
-		bucket->cost = qer->cost;
-		bucket->incarnation = p->rules->incarnation;
+	if (n == 0)
+		return;
+	sweeper->last = now;
+	for (n = n < clocks ? n : clocks; n > 0; n--) {
+		uint64_t *tat, was;
+
+		if (sweeper->at >= clocks)
+			sweeper->at = 0;
+		tat = qer_tat(slots, (uint32_t)(sweeper->at / 2), sweeper->at % 2);
+		sweeper->at++;
+		was = __atomic_load_n(tat, __ATOMIC_RELAXED);
+		if ((int64_t)(was - clock) < 0)
+			__atomic_compare_exchange_n(
+				tat, &was, clock, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 	}
-	return bucket;
+}
+
+// ---- one packet ------------------------------------------------------------------------------
+
+static inline bool
+conforms(const struct worker *w, const uint64_t *tat, uint64_t clock, uint64_t cost)
+{
+	// Signed: the difference of two clocks that wrap.
+	return cost != QER_COST_BLOCKED && (int64_t)(*tat - clock) <= (int64_t)w->qer_burst;
+}
+
+static inline void
+charge(uint64_t *tat, uint64_t clock, uint64_t octets, uint64_t cost)
+{
+	uint64_t from = (int64_t)(*tat - clock) > 0 ? *tat : clock;
+
+	// Relaxed: pairs with qer_sweep().
+	__atomic_store_n(tat, from + octets * cost, __ATOMIC_RELAXED);
+}
+
+// With more than two QERs, or guaranteed bit rates. A packet within a GBR is charged to all of its
+// QERs, and none holds it up (TS 23.501 5.7.1.6: guaranteed flows come first).
+static int
+enforce_long(struct worker *w, const struct pkt *p)
+{
+	const struct pdr *pdr = p->pdr;
+	const struct pdr_qer *qer = part_at(p->part, pdr_more(p->part, pdr)->qer);
+	const uint64_t clock = w->now << QER_FRACTION;
+	bool guaranteed = false, conforming = true;
+
+	for (unsigned i = 0; i < pdr->n_qer; i++) {
+		if (qer[i].gbr_cost != 0)
+			guaranteed |=
+				conforms(w, qer_tat(&w->slots, qer[i].gbr_slot, pdr->direction),
+					clock, qer[i].gbr_cost);
+		if (qer[i].cost != 0)
+			conforming &= conforms(w, qer_tat(&w->slots, qer[i].slot, pdr->direction),
+				clock, qer[i].cost);
+	}
+	if (!guaranteed && !conforming)
+		return UPF_DROP_MBR_EXCEEDED;
+	for (unsigned i = 0; i < pdr->n_qer; i++) {
+		uint64_t *gbr = qer_tat(&w->slots, qer[i].gbr_slot, pdr->direction);
+
+		// What is beyond the GBR does not use it up.
+		if (qer[i].gbr_cost != 0 && conforms(w, gbr, clock, qer[i].gbr_cost))
+			charge(gbr, clock, p->ip_len, qer[i].gbr_cost);
+		if (qer[i].cost != 0 && qer[i].cost != QER_COST_BLOCKED)
+			charge(qer_tat(&w->slots, qer[i].slot, pdr->direction), clock, p->ip_len,
+				qer[i].cost);
+	}
+	return PKT_NEXT;
 }
 
 // All QERs of the PDR must let the packet pass before any of them is charged.
 static int
-qer_enforce(struct worker *w, struct pkt *p)
+enforce(struct worker *w, struct pkt *p)
 {
-	__extension__ typedef unsigned __int128 clock_q32;
 	const struct pdr *pdr = p->pdr;
-	const clock_q32 now = (clock_q32)w->now << 32;
-	const clock_q32 latest = now + ((clock_q32)w->qer_burst << 32);
+	const uint64_t clock = w->now << QER_FRACTION;
+	uint64_t *tat[PDR_INLINE_QERS] = {0};
 
-	if (unlikely(p->released))
-		return PKT_NEXT;
-	if (unlikely(pdr->gate_closed))
+	if (unlikely((pdr->flags & PDR_BEFORE_QOS) != 0)) {
+		int verdict = urr_before_qos(w, p);
+
+		if (verdict != PKT_NEXT)
+			return verdict;
+		pdr = p->pdr;
+	}
+	if (unlikely((pdr->flags & PDR_GATE_CLOSED) != 0))
 		return UPF_DROP_GATE_CLOSED;
+	if (unlikely(pdr->more != 0 && pdr_more(p->part, pdr)->qer != 0))
+		return enforce_long(w, p);
 	for (unsigned i = 0; i < pdr->n_qer; i++) {
-		if (unlikely(pdr->qer[i].cost == QER_COST_BLOCKED ||
-			    qer_bucket_of(w, p, &pdr->qer[i])->tat > latest))
+		tat[i] = qer_tat(&w->slots, pdr->qer_slot[i], pdr->direction);
+		if (unlikely(!conforms(w, tat[i], clock, pdr->cost[i])))
 			return UPF_DROP_MBR_EXCEEDED;
 	}
-	for (unsigned i = 0; i < pdr->n_qer; i++) {
-		struct qer_bucket *bucket = &w->qer[pdr->qer[i].slot][pdr->direction];
-
-		if (bucket->tat < now)
-			bucket->tat = now;
-		bucket->tat += (clock_q32)p->ip_len * pdr->qer[i].cost;
-	}
+	for (unsigned i = 0; i < pdr->n_qer; i++)
+		charge(tat[i], clock, p->ip_len, pdr->cost[i]);
 	return PKT_NEXT;
+}
+
+static int
+qer_enforce(struct worker *w, struct pkt *p)
+{
+	// What comes from a downlink buffer was enforced on arrival.
+	return unlikely(p->released) ? PKT_NEXT : enforce(w, p);
 }
 
 void

@@ -1,30 +1,46 @@
-// QoS enforcement: gates and maximum bit rates (TS 29.244 5.4).
+// QoS enforcement: gates, maximum and guaranteed bit rates (TS 29.244 5.4).
 //
 // A token bucket is a virtual clock: `tat` is the time at which everything sent so far would have
-// left at exactly the maximum rate. A packet conforms when the clock is at most one burst ahead of
-// the present, and then advances it by its octets times the cost of an octet. The cost is computed
-// when the rules are compiled (the only division), in TSC cycles with 32 fractional bits: exact to
-// 10^-9 at 100 Gbit/s, and 128 bits wide, so that 10 kbit/s do not overflow either.
+// left at exactly the rate. A packet conforms when the clock is at most one burst ahead of the
+// present, and then advances it by its octets times the cost of an octet. The cost is computed when
+// the rules are compiled (the only division). Time is in TSC cycles with 16 fractional bits: exact to
+// 10^-4 at 100 Gbit/s.
 //
-// Buckets live under the QER's slot and survive a replacement of the rules. They start anew when
-// the rate changes or another session takes the slot: debt at an old rate means nothing at a new one.
+// So the clock wraps within half a day, and only differences count. A bucket that nobody used for
+// hours would look like one far ahead; qer_sweep() brings such clocks up to the present.
+//
+// Buckets live under the QER's slot (upf_abi.h) and survive a replacement of the rules. They start
+// anew when the rate changes or another session takes the slot: debt at an old rate means nothing at
+// a new one.
 #ifndef UPFU_QER_H
 #define UPFU_QER_H
 
-#include <assert.h>
 #include <stdint.h>
 
-struct qer_bucket {
-	__extension__ unsigned __int128 tat; // TSC cycles, 32 fractional bits
-	uint64_t cost;
-	uint32_t incarnation;
-	uint32_t reserved;
-};
-static_assert(sizeof(struct qer_bucket) * 2 == 64, "both directions of a QER in one cache line");
+#include "shm.h"
 
+#define QER_FRACTION 16
 #define QER_COST_BLOCKED UINT64_MAX // a rate of 0: nothing passes
 
-// The cost of an octet at rate bit/s.
+// The cost of an octet at rate bit/s, never 0. Rates below 20 bit/s are taken for 20 bit/s, so that no
+// packet's debt is longer than the clock.
 uint64_t qer_cost(uint64_t rate, uint64_t tsc_hz);
+
+struct qer_sweeper {
+	uint64_t last; // TSC
+	uint64_t at;   // the next clock, counted over all slots and directions
+};
+
+// Brings clocks that lie in the past up to now, the next few of them; one worker calls it now and
+// then, at least every hour. Clocks of other workers' sessions are changed by compare-and-swap: a
+// clock in the past says nothing but "idle", so its owner does not miss what it was.
+void qer_sweep(
+	struct qer_sweeper *sweeper, const struct shm_slots *slots, uint64_t now, uint64_t tsc_hz);
+
+static inline uint64_t *
+qer_tat(const struct shm_slots *slots, uint32_t slot, unsigned direction)
+{
+	return &slots->pair[slot / UPF_LINE_SLOTS].dir[direction].tat[slot % UPF_LINE_SLOTS];
+}
 
 #endif

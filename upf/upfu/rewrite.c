@@ -19,13 +19,13 @@ rewrite(struct worker *w, struct pkt *p)
 {
 	const struct pdr *pdr = p->pdr;
 	bool to_tunnel = pdr->ohc != UPF_OHC_NONE;
-	enum upf_port port = to_tunnel ? UPF_PORT_N3 : UPF_PORT_N6;
+	enum upf_port port = (enum upf_port)pdr->port;
 	struct rte_mbuf *m = p->m;
 	struct rte_ether_hdr *eth;
 	rte_be32_t next_hop;
 
 	ttl_decrement(pkt_ip(p));
-	next_hop = port_next_hop(&w->port[port], to_tunnel ? pdr->peer_addr : pkt_ip(p)->dst_addr);
+	next_hop = port_next_hop(&w->port[port], to_tunnel ? pdr->peer4 : pkt_ip(p)->dst_addr);
 	if (unlikely(next_hop == 0))
 		return UPF_DROP_NO_ROUTE;
 	// The user's packet alone: what stood before it and behind it (padding in the tunnel) goes.

@@ -3,32 +3,47 @@
 
 #include <sched.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <rte_malloc.h>
 #include <rte_rcu_qsbr.h>
 
+#define NETS 65536u
+
 struct session_trash {
 	struct session_trash *next;
 	uint64_t token;
-	void *pointer;
-	void (*free_memory)(void *);
+	arena_ref part[2];
 };
+
+static int
+ue_nets_init(struct ue_nets *nets)
+{
+	nets->bits = rte_zmalloc("ue_nets", NETS / 8, 64);
+	nets->count = calloc(NETS, sizeof(*nets->count));
+	return nets->bits != NULL && nets->count != NULL ? 0 : -1;
+}
+
+static void
+ue_nets_free(struct ue_nets *nets)
+{
+	rte_free(nets->bits);
+	free(nets->count);
+}
 
 int
 session_table_init(struct session_table *table, uint32_t max, unsigned workers)
 {
 	memset(table, 0, sizeof(*table));
 	table->max = max;
-	table->live = rte_zmalloc("sessions", (size_t)max * sizeof(*table->live), 64);
-	table->ue_nets = rte_zmalloc("ue_nets", 65536 / 8, 64);
-	table->state = calloc(max, sizeof(*table->state));
-	table->ue_net_count = calloc(65536, sizeof(*table->ue_net_count));
+	table->state = malloc((size_t)max * sizeof(*table->state));
 	table->qsbr = rte_zmalloc("qsbr", rte_rcu_qsbr_get_memsize(workers), 64);
-	if (table->live == NULL || table->ue_nets == NULL || table->state == NULL ||
-		table->ue_net_count == NULL || table->qsbr == NULL ||
-		rte_rcu_qsbr_init(table->qsbr, workers) != 0 ||
-		// Two F-TEIDs a session: N3 and, later, N9 or the old path of a handover.
+	for (uint32_t i = 0; table->state != NULL && i < max; i++)
+		table->state[i] = (struct session_state){.part = {ARENA_NONE, ARENA_NONE}};
+	if (table->state == NULL || table->qsbr == NULL ||
+		rte_rcu_qsbr_init(table->qsbr, workers) != 0 || arena_init(&table->arena) < 0 ||
+		ue_nets_init(&table->nets4) < 0 || ue_nets_init(&table->nets6) < 0 ||
+		// Two F-TEIDs a session: N3 and N9, or the old path of a handover; and two UE IP
+		// addresses at most, of which most have one.
 		bucketmap_init(&table->n3, 2 * max) < 0 || bucketmap_init(&table->ue, max) < 0) {
 		session_table_free(table);
 		return -1;
@@ -39,106 +54,164 @@ session_table_init(struct session_table *table, uint32_t max, unsigned workers)
 void
 session_table_free(struct session_table *table)
 {
-	if (table->state != NULL) {
-		for (uint32_t i = 0; i < table->max; i++) {
-			rte_free(table->state[i].rules);
-			free(table->state[i].blob);
-		}
+	for (uint32_t i = 0; table->state != NULL && i < table->max; i++) {
+		session_discard(table, table->state[i].part);
+		free(table->state[i].blob);
 	}
 	while (table->trash != NULL) {
 		struct session_trash *trash = table->trash;
 
 		table->trash = trash->next;
-		trash->free_memory(trash->pointer);
+		session_discard(table, trash->part);
 		free(trash);
 	}
 	bucketmap_free(&table->ue);
 	bucketmap_free(&table->n3);
+	ue_nets_free(&table->nets6);
+	ue_nets_free(&table->nets4);
+	arena_free_all(&table->arena);
 	rte_free(table->qsbr);
-	free(table->ue_net_count);
 	free(table->state);
-	rte_free(table->ue_nets);
-	rte_free(table->live);
 	memset(table, 0, sizeof(*table));
 }
 
-static bool
-keys_contain(const uint64_t *keys, uint32_t n, uint64_t key)
+size_t
+part_size(const struct part *part)
 {
-	while (n > 0) { // sorted
-		uint32_t half = n / 2;
+	return part->more != 0 ? part_more(part)->size
+			       : sizeof(*part) + part->n_pdr * sizeof(struct pdr);
+}
 
-		if (keys[half] == key)
-			return true;
-		if (keys[half] < key) {
-			keys += half + 1;
-			n -= half + 1;
-		} else {
-			n = half;
-		}
+void
+session_discard(struct session_table *table, const arena_ref part[2])
+{
+	for (unsigned dir = 0; dir < 2; dir++) {
+		if (part[dir] != ARENA_NONE)
+			arena_free(&table->arena, part[dir],
+				part_size(session_part(table, part[dir])));
 	}
-	return false;
+}
+
+// The downlink part is found by the session's UE IP address when some PDR without F-TEID asks for it.
+static uint8_t
+ue_families(const struct part *part)
+{
+	uint8_t families = 0;
+
+	if (part->direction != UPF_DL)
+		return 0;
+	for (unsigned i = 0; i < part->n_pdr && families != PDR_UE; i++) {
+		if (part->pdr[i].fteid == 0)
+			families |= part->pdr[i].flags & PDR_UE;
+	}
+	return families;
+}
+
+int
+part_each_key(const struct part *part,
+	int (*each)(void *context, enum key_space space, uint64_t key), void *context)
+{
+	uint8_t families = ue_families(part);
+	int rc = 0;
+
+	for (unsigned i = 0; rc == 0 && i < part->n_pdr; i++) {
+		uint64_t fteid = part->pdr[i].fteid;
+
+		if (fteid != 0 && (i == 0 || fteid != part->pdr[i - 1].fteid))
+			rc = each(context, KEY_N3, fteid);
+	}
+	if (rc == 0 && (families & PDR_UE_IPV4) != 0)
+		rc = each(context, KEY_UE, ue_key(part->ue4));
+	if (rc == 0 && (families & PDR_UE_IPV6) != 0)
+		rc = each(context, KEY_UE, part->ue6);
+	return rc;
+}
+
+// ---- publication -----------------------------------------------------------------------------
+
+static void
+ue_net_change(struct ue_nets *nets, uint16_t net, int change)
+{
+	uint8_t bit = (uint8_t)(1u << (net & 7));
+	uint8_t byte = nets->bits[net >> 3];
+
+	nets->count[net] += (uint32_t)change;
+	byte = nets->count[net] != 0 ? byte | bit : (uint8_t)(byte & ~bit);
+	// Relaxed: a hint; a packet in the instant of the change may miss the new UE.
+	__atomic_store_n(&nets->bits[net >> 3], byte, __ATOMIC_RELAXED);
 }
 
 static void
-ue_net_add(struct session_table *table, uint64_t key, int change)
+ue6_len_change(struct session_table *table, unsigned len, int change)
 {
-	uint32_t net = (uint32_t)key >> 16;
-	uint8_t bit = (uint8_t)(1u << (net & 7));
-	uint8_t byte = table->ue_nets[net / 8];
+	uint64_t bit = UINT64_C(1) << (len - 1);
+	uint64_t lens = table->ue6_lens;
 
-	table->ue_net_count[net] += (uint32_t)change;
-	byte = table->ue_net_count[net] != 0 ? byte | bit : (uint8_t)(byte & ~bit);
-	// Relaxed: a hint; a packet in the instant of the change may miss the new UE.
-	__atomic_store_n(&table->ue_nets[net / 8], byte, __ATOMIC_RELAXED);
+	table->ue6_count[len - 1] += (uint32_t)change;
+	lens = table->ue6_count[len - 1] != 0 ? lens | bit : lens & ~bit;
+	__atomic_store_n(&table->ue6_lens, lens, __ATOMIC_RELAXED);
 }
 
-void
-session_publish(struct session_table *table, uint32_t session, struct rules *rules)
+// Notes or forgets what is found by the UE's addresses, beside the map.
+static void
+note_ue(struct session_table *table, const struct part *part, int change)
 {
-	struct session_state *state = &table->state[session];
-	struct rules *old = state->rules;
+	uint8_t families = ue_families(part);
 
-	for (uint32_t i = 0; rules != NULL && i < rules->n_n3_key; i++)
-		bucketmap_put(&table->n3, rules->n3_key[i], session);
-	for (uint32_t i = 0; rules != NULL && i < rules->n_ue_key; i++) {
-		bucketmap_put(&table->ue, rules->ue_key[i], session);
-		if (old == NULL || !keys_contain(old->ue_key, old->n_ue_key, rules->ue_key[i]))
-			ue_net_add(table, rules->ue_key[i], 1);
+	if ((families & PDR_UE_IPV4) != 0)
+		ue_net_change(&table->nets4, (uint16_t)(rte_be_to_cpu_32(part->ue4) >> 16), change);
+	if ((families & PDR_UE_IPV6) != 0) {
+		ue_net_change(&table->nets6, ue_net6(part->ue6), change);
+		ue6_len_change(table, part->ue6_len, change);
 	}
-	state->rules = rules;
-	// Release: pairs with the acquire-load of session_rules(): the rules are complete.
-	__atomic_store_n(&table->live[session], rules, __ATOMIC_RELEASE);
-	for (uint32_t i = 0; old != NULL && i < old->n_n3_key; i++) {
-		if (rules == NULL || !keys_contain(rules->n3_key, rules->n_n3_key, old->n3_key[i]))
-			bucketmap_remove(&table->n3, old->n3_key[i]);
-	}
-	for (uint32_t i = 0; old != NULL && i < old->n_ue_key; i++) {
-		if (rules == NULL ||
-			!keys_contain(rules->ue_key, rules->n_ue_key, old->ue_key[i])) {
-			bucketmap_remove(&table->ue, old->ue_key[i]);
-			ue_net_add(table, old->ue_key[i], -1);
-		}
-	}
-	table->present += (uint32_t)(rules != NULL) - (uint32_t)(old != NULL);
-	if (old != NULL)
-		session_trash_add(table, old, rte_free);
 }
 
-void
-session_trash_add(struct session_table *table, void *pointer, void (*free_memory)(void *))
+struct publication {
+	struct session_table *table;
+	arena_ref part;
+};
+
+static struct bucketmap *
+map_of(struct session_table *table, enum key_space space)
+{
+	return space == KEY_N3 ? &table->n3 : &table->ue;
+}
+
+static int
+put_key(void *context, enum key_space space, uint64_t key)
+{
+	const struct publication *p = context;
+
+	// Release, in there: pairs with the acquire-load of bucketmap_find(): the part is complete.
+	bucketmap_put(map_of(p->table, space), key, p->part);
+	return 0;
+}
+
+// A key that leads elsewhere meanwhile is one of the new part's.
+static int
+remove_key(void *context, enum key_space space, uint64_t key)
+{
+	const struct publication *p = context;
+	struct bucketmap *map = map_of(p->table, space);
+
+	if (bucketmap_lookup(map, key) == p->part)
+		bucketmap_remove(map, key);
+	return 0;
+}
+
+static void
+trash_add(struct session_table *table, const arena_ref part[2])
 {
 	struct session_trash *trash = malloc(sizeof(*trash));
 
 	if (trash == NULL) { // wait here instead of later
 		session_wait_for_workers(table);
-		free_memory(pointer);
+		session_discard(table, part);
 		return;
 	}
 	*trash = (struct session_trash){
 		.token = rte_rcu_qsbr_start(table->qsbr),
-		.pointer = pointer,
-		.free_memory = free_memory,
+		.part = {part[0], part[1]},
 	};
 	if (table->trash == NULL)
 		table->trash = trash;
@@ -146,6 +219,55 @@ session_trash_add(struct session_table *table, void *pointer, void (*free_memory
 		table->trash_last->next = trash;
 	table->trash_last = trash;
 }
+
+void
+session_publish(struct session_table *table, uint32_t session, const arena_ref part[2])
+{
+	struct session_state *state = &table->state[session];
+	const arena_ref old[2] = {state->part[0], state->part[1]};
+
+	for (unsigned dir = 0; dir < 2; dir++) {
+		struct publication p = {table, part[dir]};
+
+		if (part[dir] == ARENA_NONE)
+			continue;
+		note_ue(table, session_part(table, part[dir]), 1);
+		part_each_key(session_part(table, part[dir]), put_key, &p);
+	}
+	for (unsigned dir = 0; dir < 2; dir++) {
+		struct publication p = {table, old[dir]};
+
+		if (old[dir] == ARENA_NONE)
+			continue;
+		part_each_key(session_part(table, old[dir]), remove_key, &p);
+		note_ue(table, session_part(table, old[dir]), -1);
+	}
+	table->present += (uint32_t)(part[0] != ARENA_NONE) - (uint32_t)(old[0] != ARENA_NONE);
+	state->part[0] = part[0];
+	state->part[1] = part[1];
+	if (old[0] != ARENA_NONE)
+		trash_add(table, old);
+}
+
+uint32_t
+session_find_ue6(const struct session_table *table, uint64_t key)
+{
+	uint64_t lens = __atomic_load_n(&table->ue6_lens, __ATOMIC_RELAXED);
+
+	while (lens != 0) {
+		unsigned longest = 63 - (unsigned)__builtin_clzll(lens);
+		uint64_t prefix = key & ue6_mask(longest + 1);
+		uint32_t part = bucketmap_lookup(&table->ue, prefix);
+
+		// A shorter prefix may be the same key: the part knows its length.
+		if (part != BUCKETMAP_NONE && session_part(table, part)->ue6_len <= longest + 1)
+			return part;
+		lens &= ~(UINT64_C(1) << longest);
+	}
+	return BUCKETMAP_NONE;
+}
+
+// ---- grace periods ---------------------------------------------------------------------------
 
 bool
 session_trash_collect(struct session_table *table)
@@ -156,7 +278,7 @@ session_trash_collect(struct session_table *table)
 		if (rte_rcu_qsbr_check(table->qsbr, trash->token, false) != 1)
 			return true;
 		table->trash = trash->next;
-		trash->free_memory(trash->pointer);
+		session_discard(table, trash->part);
 		free(trash);
 	}
 	return false;

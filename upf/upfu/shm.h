@@ -6,8 +6,10 @@
 #ifndef UPFU_SHM_H
 #define UPFU_SHM_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
+#include "config.h"
 #include "upf_abi.h"
 
 struct shm_slots {
@@ -15,7 +17,8 @@ struct shm_slots {
 	struct upf_urr_meter *meter; // by URR slot
 	struct upf_urr_times *times; // by URR slot
 	uint64_t tsc_0;
-	uint64_t ms_per_tsc; // 2^64 milliseconds a TSC cycle
+	uint64_t ms_per_tsc;  // 2^64 milliseconds a TSC cycle
+	uint32_t *pairs_used; // none at or above it was ever given out
 };
 
 struct shm {
@@ -24,10 +27,14 @@ struct shm {
 	struct upf_shm *head;
 	struct upf_worker_stats *workers;
 	struct shm_slots slots;
+	uint32_t pairs_used; // written by the control thread
+	bool hugepages;
 };
 
-// Room for at least `slots` QERs and as many URRs.
-int shm_init(struct shm *shm, uint32_t workers, uint32_t slots, uint64_t tsc_hz);
+// On hugepages where the configuration has them and they can be had, else on ordinary pages.
+int shm_init(struct shm *shm, const struct config *config, uint64_t tsc_hz);
+// What of `memory:` the segment takes when it is on hugepages: 0 when it will not be.
+uint32_t shm_hugepage_mib(const struct config *config);
 void shm_free(struct shm *shm);
 
 static inline struct upf_urr_counter *

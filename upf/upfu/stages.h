@@ -8,17 +8,23 @@
 
 // parse.c: frames → user packets with a key; ARP, ICMP and GTP-U signalling are answered here.
 void parse_burst(struct worker *w, struct burst *b, enum upf_port port);
-// handoff.c, between the two: packets to the UE's home worker, with more than one worker.
-// lookup.c: key → session → rules.
+// lookup.c: key → the session's part.
 void lookup_burst(struct worker *w, struct burst *b);
-// pdr.c: rules → the first PDR that matches.
+// The part of one packet, BUCKETMAP_NONE when it has none.
+arena_ref lookup_key(const struct worker *w, const struct pkt *p);
+// handoff.c, in between: packets to the session's home worker, with more than one worker.
+// pdr.c: part → the first PDR that matches.
 void pdr_burst(struct worker *w, struct burst *b);
 // qer.c: gates and rates.
 void qer_burst(struct worker *w, struct burst *b);
 // far.c: what the FAR says, and whether the packet may go there.
 void far_burst(struct worker *w, struct burst *b);
+int far_apply(struct worker *w, struct pkt *p);
 // urr.c: volumes.
 void urr_burst(struct worker *w, struct burst *b);
+// URRs that measure before QoS enforcement; may lead the packet to the FAR for quota action.
+int urr_before_qos(struct worker *w, struct pkt *p);
+// Looks whether thresholds of the slot are reached, packet or not.
 void urr_look(struct worker *w, uint32_t session, uint32_t slot);
 // rewrite.c: headers off, headers on, to the neighbour.
 void rewrite_burst(struct worker *w, struct burst *b);

@@ -181,12 +181,12 @@ trace_packet(struct worker *w, const struct pkt *p, enum upf_stage stage)
 		enum upf_port port = (enum upf_port)(mark->port < UPF_PORTS ? mark->port : 0);
 
 		// Whose it is comes to light with the session; the frame is still as it was received.
-		if ((t->flags & UPF_TRACE_SESSION) == 0 || p->session != t->session ||
-			!follow(w, p->m, p->session, port))
+		if ((t->flags & UPF_TRACE_SESSION) == 0 || p->part->session != t->session ||
+			!follow(w, p->m, p->part->session, port))
 			return;
 		record(w, p->m, UPF_STAGE_RX, port, 0, t->snap);
 	}
-	mark->session = p->session;
+	mark->session = p->part->session;
 	if (stage >= UPF_STAGE_PDR)
 		mark->pdr_id = p->pdr->pdr_id;
 	record(w, p->m, stage, (enum upf_port)mark->port, 0, 0);

@@ -18,6 +18,7 @@
 #include <rte_ring.h>
 #include <rte_ring_elem.h>
 
+#include "qer.h"
 #include "trace.h"
 #include "worker.h"
 
@@ -99,7 +100,7 @@ overlay_set(struct overlay *o, enum overlay_space space, uint64_t key, uint64_t 
 
 struct op { // a checked record, ready to be applied
 	const struct upf_record *record;
-	struct rules *rules;
+	arena_ref part[2]; // of a SESSION_PUT
 	uint8_t *blob;
 	uint32_t blob_len;
 };
@@ -109,66 +110,85 @@ struct plan {
 	struct overlay overlay;
 	struct op *op;
 	uint32_t n;
-	uint32_t new_n3, new_ue; // keys that will be added
-	uint32_t commands;       // at most, to each worker
-	uint32_t key_refused;    // enum upf_refusal of an EEXIST
-	uint32_t key_holder;     // the session that has the key
+	uint32_t new_keys[2]; // by enum key_space: that will be added
+	uint32_t commands;    // at most, to each worker
+	uint32_t key_refused; // enum upf_refusal of an EEXIST
+	uint32_t session;     // of the record being planned
+	uint32_t key_holder;  // the session that has the key
 };
 
-static const struct rules *
-rules_after_plan(const struct plan *plan, uint32_t session)
+// The session's parts after the records before; NULL: it is absent.
+static const arena_ref *
+parts_after_plan(const struct plan *plan, uint32_t session)
 {
 	const uint64_t *value = overlay_get(&plan->overlay, OVERLAY_SESSION, session);
+	const struct session_state *state = &plan->base->sessions->state[session];
 
-	return value != NULL ? (const struct rules *)(uintptr_t)*value
-			     : plan->base->sessions->state[session].rules;
+	if (value != NULL)
+		return (const arena_ref *)(uintptr_t)*value;
+	return state->part[0] != ARENA_NONE ? state->part : NULL;
 }
 
+static const struct part *
+part_of(const struct plan *plan, arena_ref ref)
+{
+	return session_part(plan->base->sessions, ref);
+}
+
+static enum overlay_space
+overlay_of(enum key_space space)
+{
+	return space == KEY_N3 ? OVERLAY_N3 : OVERLAY_UE;
+}
+
+// The session that a key belongs to after the records before, UINT32_MAX: none.
 static uint32_t
-owner_after_plan(const struct plan *plan, enum overlay_space space, uint64_t key)
+owner_after_plan(const struct plan *plan, enum key_space space, uint64_t key)
 {
 	const struct session_table *sessions = plan->base->sessions;
-	const uint64_t *value = overlay_get(&plan->overlay, space, key);
+	const uint64_t *value = overlay_get(&plan->overlay, overlay_of(space), key);
+	arena_ref ref;
 
 	if (value != NULL)
 		return (uint32_t)*value;
-	return bucketmap_lookup(space == OVERLAY_N3 ? &sessions->n3 : &sessions->ue, key);
+	ref = bucketmap_lookup(space == KEY_N3 ? &sessions->n3 : &sessions->ue, key);
+	return ref != BUCKETMAP_NONE ? part_of(plan, ref)->session : UINT32_MAX;
 }
 
 static int
-plan_keys(struct plan *plan, enum overlay_space space, const uint64_t *keys, uint32_t n,
-	uint32_t session, uint32_t *added)
+plan_key(void *context, enum key_space space, uint64_t key)
 {
-	for (uint32_t i = 0; i < n; i++) {
-		uint32_t owner = owner_after_plan(plan, space, keys[i]);
+	struct plan *plan = context;
+	uint32_t owner = owner_after_plan(plan, space, key);
 
-		if (owner == session)
-			continue;
-		if (owner != BUCKETMAP_NONE) {
-			plan->key_refused =
-				space == OVERLAY_N3 ? UPF_REFUSED_FTEID : UPF_REFUSED_UE_IP;
-			plan->key_holder = owner;
-			return EEXIST;
-		}
-		++*added;
-		if (overlay_set(&plan->overlay, space, keys[i], session) != 0)
-			return ENOMEM;
+	if (owner == plan->session)
+		return 0;
+	if (owner != UINT32_MAX) {
+		plan->key_refused = space == KEY_N3 ? UPF_REFUSED_FTEID : UPF_REFUSED_UE_IP;
+		plan->key_holder = owner;
+		return EEXIST;
 	}
-	return 0;
+	plan->new_keys[space]++;
+	return overlay_set(&plan->overlay, overlay_of(space), key, plan->session);
 }
 
 static int
-plan_release_keys(struct plan *plan, const struct rules *old)
+plan_release_key(void *context, enum key_space space, uint64_t key)
 {
-	for (uint32_t i = 0; old != NULL && i < old->n_n3_key; i++) {
-		if (overlay_set(&plan->overlay, OVERLAY_N3, old->n3_key[i], BUCKETMAP_NONE) != 0)
-			return ENOMEM;
-	}
-	for (uint32_t i = 0; old != NULL && i < old->n_ue_key; i++) {
-		if (overlay_set(&plan->overlay, OVERLAY_UE, old->ue_key[i], BUCKETMAP_NONE) != 0)
-			return ENOMEM;
-	}
-	return 0;
+	struct plan *plan = context;
+
+	return overlay_set(&plan->overlay, overlay_of(space), key, UINT32_MAX);
+}
+
+static int
+plan_keys(struct plan *plan, const arena_ref part[2],
+	int (*each)(void *context, enum key_space space, uint64_t key))
+{
+	int rc = 0;
+
+	for (unsigned dir = 0; rc == 0 && part != NULL && dir < 2; dir++)
+		rc = part_each_key(part_of(plan, part[dir]), each, plan);
+	return rc;
 }
 
 static int
@@ -182,38 +202,47 @@ copy_blob(struct op *op, const uint8_t *blob, uint32_t len)
 	return 0;
 }
 
+static bool
+buffers(const struct plan *plan, const arena_ref part[2])
+{
+	return part != NULL && (part_of(plan, part[0])->flags & PART_BUFFERS) != 0;
+}
+
 static int
 plan_put(struct plan *plan, struct op *op)
 {
 	const struct upf_session_put *put = (const void *)op->record;
-	const struct rules *old;
+	struct session_table *sessions = plan->base->sessions;
+	const arena_ref *old;
 	const uint8_t *blob;
+	uint32_t incarnation;
 	int rc;
 
-	if (put->session >= plan->base->sessions->max)
+	if (put->session >= sessions->max)
 		return EINVAL;
-	rc = compile_session(&plan->base->compile, put, &op->rules, &blob);
+	rc = compile_session(&plan->base->compile, put, op->part, &blob);
 	if (rc == 0)
 		rc = copy_blob(op, blob, put->blob_len);
 	if (rc != 0)
 		return rc;
-	old = rules_after_plan(plan, put->session);
-	op->rules->incarnation =
-		old != NULL ? old->incarnation : ++plan->base->sessions->incarnations;
-	plan->commands += old != NULL && old->buffers;
-	rc = plan_release_keys(plan, old);
+	plan->session = put->session;
+	old = parts_after_plan(plan, put->session);
+	incarnation = old != NULL ? part_of(plan, old[0])->incarnation : ++sessions->incarnations;
+	for (unsigned dir = 0; dir < 2; dir++) {
+		struct part *part = arena_at(&sessions->arena, op->part[dir]);
+
+		part->incarnation = incarnation;
+	}
+	plan->commands += buffers(plan, old);
+	rc = plan_keys(plan, old, plan_release_key);
 	if (rc == 0)
-		rc = plan_keys(plan, OVERLAY_N3, op->rules->n3_key, op->rules->n_n3_key,
-			put->session, &plan->new_n3);
-	if (rc == 0)
-		rc = plan_keys(plan, OVERLAY_UE, op->rules->ue_key, op->rules->n_ue_key,
-			put->session, &plan->new_ue);
+		rc = plan_keys(plan, op->part, plan_key);
 	if (rc == 0)
 		rc = overlay_set(
-			&plan->overlay, OVERLAY_SESSION, put->session, (uintptr_t)op->rules);
+			&plan->overlay, OVERLAY_SESSION, put->session, (uintptr_t)op->part);
 	if (rc == 0 &&
-		(plan->new_n3 > bucketmap_room(&plan->base->sessions->n3) ||
-			plan->new_ue > bucketmap_room(&plan->base->sessions->ue)))
+		(plan->new_keys[KEY_N3] > bucketmap_room(&sessions->n3) ||
+			plan->new_keys[KEY_UE] > bucketmap_room(&sessions->ue)))
 		rc = ENOMEM;
 	return rc;
 }
@@ -221,16 +250,16 @@ plan_put(struct plan *plan, struct op *op)
 static int
 plan_del(struct plan *plan, const struct upf_session_ref *ref)
 {
-	const struct rules *old;
+	const arena_ref *old;
 	int rc;
 
 	if (ref->session >= plan->base->sessions->max || ref->blob_len != 0)
 		return EINVAL;
-	old = rules_after_plan(plan, ref->session);
+	old = parts_after_plan(plan, ref->session);
 	if (old == NULL)
 		return ENOENT;
 	plan->commands++;
-	rc = plan_release_keys(plan, old);
+	rc = plan_keys(plan, old, plan_release_key);
 	return rc != 0 ? rc : overlay_set(&plan->overlay, OVERLAY_SESSION, ref->session, 0);
 }
 
@@ -244,7 +273,7 @@ plan_blob(struct plan *plan, struct op *op)
 	if (ref->rec.type == UPF_REC_SESSION_STATE) {
 		if (ref->session >= plan->base->sessions->max)
 			return EINVAL;
-		if (rules_after_plan(plan, ref->session) == NULL)
+		if (parts_after_plan(plan, ref->session) == NULL)
 			return ENOENT;
 	}
 	return copy_blob(op, (const uint8_t *)(ref + 1), ref->blob_len);
@@ -381,7 +410,7 @@ plan_all(struct plan *plan, const struct upf_msg *msg, size_t length, uint32_t *
 		if (left < sizeof(*record) || record->length > left || record->length % 8 != 0 ||
 			record->length < least_length(record->type))
 			return EINVAL;
-		plan->op[i].record = record;
+		plan->op[i] = (struct op){.record = record, .part = {ARENA_NONE, ARENA_NONE}};
 		plan->n = i + 1;
 		rc = plan_record(plan, &plan->op[i]);
 		if (rc != 0)
@@ -405,13 +434,18 @@ send_command(struct rule_base *base, unsigned worker, const struct command *comm
 	sleep_wake(&base->worker[worker]->sleeper);
 }
 
+static unsigned
+home_of(const struct rule_base *base, uint32_t session)
+{
+	return session % base->workers; // as compile.c
+}
+
 static void
 tell_rules_changed(struct rule_base *base, uint32_t session)
 {
 	struct command command = {.op = COMMAND_RULES_CHANGED, .session = session};
 
-	for (unsigned i = 0; i < base->workers; i++)
-		send_command(base, i, &command);
+	send_command(base, home_of(base, session), &command);
 }
 
 // Writes a meter so that the worker sees the old values or the new ones (urr.c), and makes it look.
@@ -443,13 +477,21 @@ write_meter(struct rule_base *base, const struct upf_urr_arm *arm)
 		__atomic_store_n(&shm_urr(slots, arm->slot, dir)->look_at, 0, __ATOMIC_RELAXED);
 }
 
-// What another session armed is nothing to this one.
-static void
-give_out_slot(struct rule_base *base, uint32_t slot, uint32_t session)
+// Whose the slot is: another URR finds nothing armed and no times.
+static uint32_t
+slot_tag(const struct upf_urr *urr, uint32_t incarnation)
 {
-	const struct upf_urr_meter *meter = &base->shm->slots.meter[slot];
+	return incarnation * UINT32_C(0x9e3779b1) ^ urr->urr_id;
+}
+
+static void
+give_out_urr(
+	struct rule_base *base, const struct upf_urr *urr, uint32_t session, uint32_t incarnation)
+{
+	struct upf_urr_meter *meter = &base->shm->slots.meter[urr->slot];
+	uint32_t tag = slot_tag(urr, incarnation);
 	struct upf_urr_arm unarmed = {
-		.slot = slot,
+		.slot = urr->slot,
 		.session = session,
 		.total = UINT64_MAX,
 		.ul = UINT64_MAX,
@@ -459,10 +501,112 @@ give_out_slot(struct rule_base *base, uint32_t slot, uint32_t session)
 		.quota_dl = UINT64_MAX,
 	};
 
-	if (meter->generation != 0 && meter->session == session)
+	if (meter->generation != 0 && meter->session == session && meter->reserved == tag)
 		return;
-	base->shm->slots.times[slot] = (struct upf_urr_times){0};
+	meter->reserved = tag;
+	base->shm->slots.times[urr->slot] = (struct upf_urr_times){0};
 	write_meter(base, &unarmed);
+}
+
+static void
+note_used(struct rule_base *base, uint32_t slot)
+{
+	uint32_t pair = slot / UPF_LINE_SLOTS;
+
+	if (pair >= base->shm->pairs_used)
+		__atomic_store_n(&base->shm->pairs_used, pair + 1, __ATOMIC_RELAXED);
+}
+
+// ---- token buckets -------------------------------------------------------------------------------
+
+struct clock { // a token bucket that a part uses
+	uint64_t cost;
+	uint32_t slot;
+	uint32_t direction;
+};
+
+struct clocks {
+	struct clock *clock;
+	uint32_t n, size;
+};
+
+static void
+clocks_add(struct clocks *c, uint32_t slot, unsigned direction, uint64_t cost)
+{
+	if (cost == 0)
+		return;
+	if (c->n == c->size) {
+		uint32_t size = c->size != 0 ? c->size * 2 : 16;
+		struct clock *clock = realloc(c->clock, size * sizeof(*clock));
+
+		if (clock == NULL)
+			return; // the bucket keeps its debt
+		c->clock = clock;
+		c->size = size;
+	}
+	c->clock[c->n++] = (struct clock){cost, slot, direction};
+}
+
+static void
+clocks_of(struct clocks *c, const struct part *part)
+{
+	for (unsigned i = 0; i < part->n_pdr; i++) {
+		const struct pdr *pdr = &part->pdr[i];
+		const struct pdr_qer *qer = NULL;
+
+		if (pdr->more != 0 && pdr_more(part, pdr)->qer != 0)
+			qer = part_at(part, pdr_more(part, pdr)->qer);
+		for (unsigned q = 0; q < pdr->n_qer; q++) {
+			if (qer == NULL) {
+				clocks_add(c, pdr->qer_slot[q], pdr->direction, pdr->cost[q]);
+				continue;
+			}
+			clocks_add(c, qer[q].slot, pdr->direction, qer[q].cost);
+			clocks_add(c, qer[q].gbr_slot, pdr->direction, qer[q].gbr_cost);
+		}
+	}
+}
+
+static int
+compare_clocks(const void *a, const void *b)
+{
+	const struct clock *x = a, *y = b;
+
+	if (x->slot != y->slot)
+		return x->slot < y->slot ? -1 : 1;
+	if (x->direction != y->direction)
+		return x->direction < y->direction ? -1 : 1;
+	return (x->cost > y->cost) - (x->cost < y->cost);
+}
+
+// Keeps of `now` those that are not in `old`, at the same rate.
+static void
+clocks_subtract(struct clocks *now, struct clocks *old)
+{
+	uint32_t kept = 0;
+
+	if (old->n == 0)
+		return;
+	qsort(old->clock, old->n, sizeof(*old->clock), compare_clocks);
+	for (uint32_t i = 0; i < now->n; i++) {
+		if (bsearch(&now->clock[i], old->clock, old->n, sizeof(*old->clock),
+			    compare_clocks) == NULL)
+			now->clock[kept++] = now->clock[i];
+	}
+	now->n = kept;
+}
+
+static void
+start_clocks(struct rule_base *base, const struct clocks *clocks)
+{
+	uint64_t present = rte_rdtsc() << QER_FRACTION;
+
+	for (uint32_t i = 0; i < clocks->n; i++) {
+		const struct clock *c = &clocks->clock[i];
+
+		__atomic_store_n(qer_tat(&base->shm->slots, c->slot, c->direction), present,
+			__ATOMIC_RELAXED);
+	}
 }
 
 static void
@@ -480,19 +624,44 @@ replace_blob(struct rule_base *base, uint32_t session, struct op *op)
 static bool
 apply_put(struct rule_base *base, struct op *op)
 {
-	const struct rules *old = base->sessions->state[op->rules->session].rules;
-	bool replaced = old != NULL, buffered = old != NULL && old->buffers;
-	uint32_t session = op->rules->session;
+	const struct upf_session_put *put = (const void *)op->record;
+	const struct upf_qer *qer = compile_qers_of(put);
+	const struct upf_urr *urr = compile_urrs_of(put);
+	struct session_table *sessions = base->sessions;
+	const struct part *old = session_present(sessions, put->session, UPF_UL);
+	bool replaced = old != NULL, buffered = replaced && (old->flags & PART_BUFFERS) != 0;
+	uint32_t incarnation = session_part(sessions, op->part[UPF_UL])->incarnation;
+	struct clocks before = {0}, now = {0};
 
-	for (unsigned i = 0; i < op->rules->n_tunnel + op->rules->n_plain; i++) {
-		for (unsigned u = 0; u < op->rules->pdr[i].n_urr; u++)
-			give_out_slot(base, op->rules->pdr[i].urr[u].slot, session);
+	for (unsigned i = 0; i < put->n_qer; i++) {
+		note_used(base, qer[i].slot);
+		if ((qer[i].flags & UPF_QER_GBR) != 0)
+			note_used(base, qer[i].gbr_slot);
 	}
-	session_publish(base->sessions, session, op->rules);
-	op->rules = NULL;
-	replace_blob(base, session, op);
+	for (unsigned i = 0; i < put->n_urr; i++) {
+		note_used(base, urr[i].slot);
+		give_out_urr(base, &urr[i], put->session, incarnation);
+	}
+	for (unsigned dir = 0; dir < 2; dir++) {
+		if (replaced)
+			clocks_of(&before,
+				session_present(sessions, put->session, (enum upf_direction)dir));
+		clocks_of(&now, session_part(sessions, op->part[dir]));
+	}
+	clocks_subtract(&now, &before);
+	start_clocks(base, &now);
+	session_publish(sessions, put->session, op->part);
+	if (replaced && now.n != 0) {
+		// A worker may have charged the old rate meanwhile.
+		session_wait_for_workers(sessions);
+		start_clocks(base, &now);
+	}
+	op->part[0] = op->part[1] = ARENA_NONE;
+	replace_blob(base, put->session, op);
 	if (buffered)
-		tell_rules_changed(base, session);
+		tell_rules_changed(base, put->session);
+	free(before.clock);
+	free(now.clock);
 	return replaced;
 }
 
@@ -510,13 +679,17 @@ arm_is_reached(const struct rule_base *base, const struct upf_urr_arm *arm)
 static void
 apply_arm(struct rule_base *base, const struct upf_urr_arm *arm)
 {
+	const struct shm_slots *slots = &base->shm->slots;
 	struct command look = {.op = COMMAND_URR_LOOK, .session = arm->session, .slot = arm->slot};
+	// 0: the worker looks at each packet, so that it misses none between arming and now.
+	bool looks = shm_urr(slots, arm->slot, UPF_UL)->look_at == 0 &&
+		shm_urr(slots, arm->slot, UPF_DL)->look_at == 0;
 
 	write_meter(base, arm);
 	// There may be no further packet to notice it. Not for every arming: a new session would wake
-	// the workers for nothing.
-	if (arm_is_reached(base, arm))
-		send_command(base, 0, &look);
+	// its worker for nothing.
+	if (!looks || arm_is_reached(base, arm))
+		send_command(base, home_of(base, arm->session), &look);
 }
 
 void
@@ -541,7 +714,7 @@ apply(struct rule_base *base, struct op *op)
 	case UPF_REC_SESSION_PUT:
 		return apply_put(base, op);
 	case UPF_REC_SESSION_DEL:
-		session_publish(base->sessions, session, NULL);
+		session_publish(base->sessions, session, (arena_ref[2]){ARENA_NONE, ARENA_NONE});
 		op->blob_len = 0;
 		replace_blob(base, session, op);
 		tell_rules_changed(base, session);
@@ -635,7 +808,7 @@ transaction_run(
 			&base->shm->head->sessions, base->sessions->present, __ATOMIC_RELAXED);
 	}
 	for (uint32_t i = 0; i < plan.n; i++) {
-		rte_free(plan.op[i].rules);
+		session_discard(base->sessions, plan.op[i].part);
 		free(plan.op[i].blob);
 	}
 	free(plan.overlay.entry);

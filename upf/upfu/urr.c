@@ -196,37 +196,111 @@ urr_times(struct worker *w, uint32_t slot)
 	__atomic_store_n(&times->last_ms, now, __ATOMIC_RELAXED);
 }
 
-// Counts the packet in all URRs of its PDR, or in none when the quota of one is used up.
+// A packet whose quota is used up takes the way of the FAR for quota action (TS 29.244 5.2.2.2).
+static int
+quota_action(struct pkt *p, const struct pdr_urr *urr)
+{
+	if (urr->quota_pdr == 0)
+		return UPF_DROP_QUOTA_EXHAUSTED;
+	p->pdr = part_at(p->part, urr->quota_pdr);
+	return PKT_NEXT;
+}
+
+static inline bool
+is_to_look(const struct upf_urr_counter *c, uint16_t octets)
+{
+	return c->bytes + octets >= __atomic_load_n(&c->look_at, __ATOMIC_RELAXED);
+}
+
+static inline void
+add(struct upf_urr_counter *c, uint16_t octets)
+{
+	shm_add(&c->bytes, octets);
+	shm_add(&c->packets, 1);
+}
+
+// Counts the packet in those URRs of the list that measure before QoS enforcement or in those that
+// do not, or in none when the quota of one of them is used up: then *stopped, and the verdict says
+// what becomes of the packet.
+static int
+count_list(struct worker *w, struct pkt *p, const struct pdr_urr *urr, unsigned n, uint8_t before,
+	bool *stopped)
+{
+	unsigned direction = p->pdr->direction;
+	uint32_t look = 0, mine = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		if ((urr[i].flags & UPF_URR_BEFORE_QOS) != before)
+			continue;
+		mine |= 1u << i;
+		if (!is_to_look(shm_urr(&w->slots, urr[i].slot, direction), p->ip_len))
+			continue;
+		look |= 1u << i;
+		if (urr_is_exhausted(w, urr[i].slot)) {
+			*stopped = true;
+			return quota_action(p, &urr[i]);
+		}
+	}
+	for (unsigned i = 0; i < n; i++) {
+		if ((mine >> i & 1) == 0)
+			continue;
+		add(shm_urr(&w->slots, urr[i].slot, direction), p->ip_len);
+		if ((urr[i].flags & UPF_URR_TIMED) != 0)
+			urr_times(w, urr[i].slot);
+		if ((look >> i & 1) != 0)
+			urr_look(w, p->part->session, urr[i].slot);
+	}
+	return PKT_NEXT;
+}
+
+// The URRs of a PDR as a list; in inlined[] when they are in the PDR.
+static const struct pdr_urr *
+list_of(const struct pkt *p, struct pdr_urr inlined[PDR_INLINE_URRS])
+{
+	const struct pdr *pdr = p->pdr;
+
+	if (pdr->more != 0 && pdr_more(p->part, pdr)->urr != 0)
+		return part_at(p->part, pdr_more(p->part, pdr)->urr);
+	for (unsigned i = 0; i < PDR_INLINE_URRS; i++)
+		inlined[i] = (struct pdr_urr){.slot = pdr->urr_slot[i]};
+	return inlined;
+}
+
+int
+urr_before_qos(struct worker *w, struct pkt *p)
+{
+	struct pdr_urr inlined[PDR_INLINE_URRS];
+	bool stopped = false;
+
+	return count_list(w, p, list_of(p, inlined), p->pdr->n_urr, UPF_URR_BEFORE_QOS, &stopped);
+}
+
+static __attribute__((noinline)) int
+urr_think(struct worker *w, struct pkt *p)
+{
+	struct pdr_urr inlined[PDR_INLINE_URRS];
+	bool stopped = false;
+	int verdict = count_list(w, p, list_of(p, inlined), p->pdr->n_urr, 0, &stopped);
+
+	// The FAR for quota action has not been asked yet.
+	return stopped && verdict == PKT_NEXT ? far_apply(w, p) : verdict;
+}
+
 static int
 urr_count(struct worker *w, struct pkt *p)
 {
 	const struct pdr *pdr = p->pdr;
-	uint32_t look = 0;
+	struct upf_urr_counter *c[PDR_INLINE_URRS] = {0};
+	bool think = pdr->n_urr > PDR_INLINE_URRS || pdr->urr_flags != 0;
 
-	for (unsigned i = 0; i < pdr->n_urr; i++) {
-		const struct upf_urr_counter *c =
-			shm_urr(&w->slots, pdr->urr[i].slot, pdr->direction);
-
-		if (unlikely(
-			    c->bytes + p->ip_len >= __atomic_load_n(&c->look_at, __ATOMIC_RELAXED)))
-			look |= 1u << i;
+	for (unsigned i = 0; i < pdr->n_urr && !think; i++) {
+		c[i] = shm_urr(&w->slots, pdr->urr_slot[i], pdr->direction);
+		think = is_to_look(c[i], p->ip_len);
 	}
-	for (unsigned i = 0; unlikely(look >> i != 0); i++) {
-		if ((look >> i & 1) != 0 && urr_is_exhausted(w, pdr->urr[i].slot))
-			return UPF_DROP_QUOTA_EXHAUSTED;
-	}
-	for (unsigned i = 0; i < pdr->n_urr; i++) {
-		struct upf_urr_counter *c = shm_urr(&w->slots, pdr->urr[i].slot, pdr->direction);
-
-		shm_add(&c->bytes, p->ip_len);
-		shm_add(&c->packets, 1);
-		if (unlikely((pdr->urr[i].flags & UPF_URR_TIMED) != 0))
-			urr_times(w, pdr->urr[i].slot);
-	}
-	for (unsigned i = 0; unlikely(look >> i != 0); i++) {
-		if ((look >> i & 1) != 0)
-			urr_look(w, p->session, pdr->urr[i].slot);
-	}
+	if (unlikely(think))
+		return urr_think(w, p);
+	for (unsigned i = 0; i < pdr->n_urr; i++)
+		add(c[i], p->ip_len);
 	return PKT_NEXT;
 }
 

@@ -46,6 +46,7 @@ worker_rx(struct worker *w, struct burst *b, enum upf_port port)
 	for (unsigned i = 0; i < b->n; i++) {
 		b->pkt[i].m = m[i];
 		b->pkt[i].released = 0;
+		b->pkt[i].ip6 = 0;
 		b->live[i] = &b->pkt[i];
 		bytes += rte_pktmbuf_pkt_len(m[i]);
 	}
@@ -163,6 +164,27 @@ worker_forward(struct worker *w, struct burst *b)
 	rewrite_burst(w, b);
 }
 
+// Packets with a key: what another worker handed over takes this way again, too, for the key may have
+// changed hands meanwhile.
+static void
+worker_serve(struct worker *w, struct burst *b)
+{
+	lookup_burst(w, b);
+	handoff_burst(w, b);
+	worker_forward(w, b);
+}
+
+static void
+worker_tick(struct worker *w)
+{
+	w->next_tick = w->now + w->tsc_hz / TICKS_PER_SECOND;
+	for (enum upf_port port = 0; port < w->ports; port++)
+		neigh_tick(w, port);
+	reassembly_tick(w);
+	if (w->index == 0)
+		qer_sweep(&w->sweeper, &w->slots, w->now, w->tsc_hz);
+}
+
 unsigned
 worker_poll(struct worker *w)
 {
@@ -176,21 +198,16 @@ worker_poll(struct worker *w)
 		trace_rx(w, b, port);
 		work += b->n;
 		parse_burst(w, b, port);
-		handoff_burst(w, b);
-		lookup_burst(w, b);
-		worker_forward(w, b);
+		worker_serve(w, b);
 	}
 	if (w->workers > 1) {
 		work += handoff_take(w, b);
-		lookup_burst(w, b);
-		worker_forward(w, b);
+		worker_serve(w, b);
 	}
 	if (unlikely(w->own.n != 0)) {
 		work += own_packets_take(w, b);
 		parse_burst(w, b, UPF_PORT_N6);
-		handoff_burst(w, b);
-		lookup_burst(w, b);
-		worker_forward(w, b);
+		worker_serve(w, b);
 	}
 	if (w->buffers.release_first != NULL) {
 		b->n = 0;
@@ -198,12 +215,8 @@ worker_poll(struct worker *w)
 		work += b->n;
 		worker_forward(w, b);
 	}
-	if (w->now >= w->next_tick) {
-		w->next_tick = w->now + w->tsc_hz / TICKS_PER_SECOND;
-		for (enum upf_port port = 0; port < w->ports; port++)
-			neigh_tick(w, port);
-		reassembly_tick(w);
-	}
+	if (w->now >= w->next_tick)
+		worker_tick(w);
 	for (enum upf_port port = 0; port < w->ports; port++)
 		worker_flush(w, port);
 	if (unlikely(w->stats->local.buffer_waiting != w->buffers.packets))
@@ -284,9 +297,8 @@ worker_create(unsigned index, const struct worker_shared *shared)
 	w->tsc_hz = rte_get_tsc_hz();
 	w->ue_to_ue_allowed = config->ue_to_ue_allowed;
 	w->shares_cpu = config->worker_cpu[index] == config->control_cpu;
-	w->qer_burst = w->tsc_hz / 1000 * config->qer_burst_ms;
+	w->qer_burst = w->tsc_hz / 1000 * config->qer_burst_ms << QER_FRACTION;
 	w->sessions = shared->sessions;
-	w->qer = shared->qer;
 	w->slots = shared->slots;
 	w->stats = &shared->stats[index];
 	w->pool = shared->pool;

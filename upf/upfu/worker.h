@@ -39,14 +39,13 @@ enum pkt_fragment { // of the user's packet
 // One packet of a burst, between parsing and transmission.
 struct pkt {
 	struct rte_mbuf *m;
-	const struct rules *rules;
+	const struct part *part;
 	const struct pdr *pdr;
-	uint64_t key; // of the map that leads to the session
-	uint32_t bucket;
-	uint32_t session;
-	uint16_t ip;      // offset of the user's IPv4 header in the packet's data
-	uint16_t ip_len;  // its total length
-	uint8_t tunnel;   // came in GTP-U
+	uint64_t key;     // of the map that leads to the part
+	uint32_t bucket;  // of that map
+	uint16_t ip;      // offset of the user's IP header in the packet's data
+	uint16_t ip_len;  // total length of the user's packet
+	uint8_t tunnel;   // it came in GTP-U
 	uint8_t qfi;      // of the PDU Session Container received
 	uint8_t released; // comes from a downlink buffer: its QERs were applied on arrival
 	uint8_t kind;     // in a hand-off ring: handoff.c
@@ -116,9 +115,8 @@ struct worker {
 	uint64_t tsc_hz;
 	bool ue_to_ue_allowed;
 	bool shares_cpu;    // with the control thread
-	uint64_t qer_burst; // cycles
+	uint64_t qer_burst; // as the token buckets' clocks
 	const struct session_table *sessions;
-	struct qer_bucket (*qer)[2];
 	struct shm_slots slots;
 	struct upf_worker_stats *stats;
 	struct rte_mempool *pool;
@@ -143,6 +141,7 @@ struct worker {
 	uint32_t fragment_id; // of the last packet cut into fragments
 	uint64_t next_tick;   // of the timers
 	uint64_t next_yield;
+	struct qer_sweeper sweeper; // the first worker's
 	struct sleeper sleeper;
 	bool events_raised;      // since the end of the last poll
 	int wake_fd;             // wakes the control thread
@@ -156,7 +155,6 @@ struct worker {
 struct worker_shared {
 	const struct config *config;
 	const struct session_table *sessions;
-	struct qer_bucket (*qer)[2];
 	struct shm_slots slots;
 	struct upf_worker_stats *stats; // [workers]
 	struct rte_mempool *pool;

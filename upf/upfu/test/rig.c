@@ -182,18 +182,14 @@ rig_create_with(const struct config *config, unsigned workers, bool with_neighbo
 	rig->config = *config;
 	rig->config.workers = workers;
 	rig->wake_fd = eventfd(0, EFD_NONBLOCK);
-	rig->qer = rte_zmalloc("qer", config->limits.qer_slots * sizeof(*rig->qer), 64);
-	assert_non_null(rig->qer);
 	assert_int_equal(
 		session_table_init(&rig->sessions, config->limits.sessions_max, workers), 0);
-	assert_int_equal(
-		shm_init(&rig->shm, workers, config->limits.urr_slots, rte_get_tsc_hz()), 0);
+	assert_int_equal(shm_init(&rig->shm, &rig->config, rte_get_tsc_hz()), 0);
 	for (unsigned i = 0; i < workers; i++)
 		no_sleep[i] = (struct sleeper){.event_fd = -1};
 	shared = (struct worker_shared){
 		.config = &rig->config,
 		.sessions = &rig->sessions,
-		.qer = rig->qer,
 		.slots = rig->shm.slots,
 		.stats = rig->shm.workers,
 		.pool = pool,
@@ -217,7 +213,7 @@ rig_create_with(const struct config *config, unsigned workers, bool with_neighbo
 	// The test thread is control thread and workers in one, so a grace period has no one to wait for:
 	// the workers are not registered with QSBR.
 	rig->base = (struct rule_base){
-		.compile = {&rig->config, rte_get_tsc_hz()},
+		.compile = {&rig->config, &rig->sessions.arena, rte_get_tsc_hz()},
 		.sessions = &rig->sessions,
 		.shm = &rig->shm,
 		.worker = rig->worker,
@@ -244,7 +240,6 @@ rig_free(struct rig *rig)
 	assert_int_equal(rig_mbufs_in_use(), 0);
 	shm_free(&rig->shm);
 	session_table_free(&rig->sessions);
-	rte_free(rig->qer);
 	free(rig->base.meta);
 	close(rig->wake_fd);
 	free(rig);

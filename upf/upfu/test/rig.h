@@ -19,7 +19,6 @@ struct rig {
 	struct config config;
 	struct session_table sessions;
 	struct shm shm;
-	struct qer_bucket (*qer)[2];
 	struct rule_base base;
 	struct worker *worker[RIG_WORKERS];
 	struct refusal refusal; // of the last transaction

@@ -11,8 +11,7 @@
 // Offers packets of size octets at twice the rate, evenly over virtual time, and returns how many
 // passed. The clock ends exactly where OFFERED / 2 packets take it at the rate.
 static unsigned
-offer_twice_the_rate(
-	struct rig *rig, struct rules *rules, struct pdr *pdr, uint64_t rate, uint32_t size)
+offer_twice_the_rate(struct rig *rig, const struct part *part, uint64_t rate, uint32_t size)
 {
 	struct worker *w = rig->worker[0];
 	struct burst *b = &w->burst;
@@ -27,7 +26,7 @@ offer_twice_the_rate(
 		w->now = start + (uint64_t)cycles;
 		b->n = 1;
 		b->live[0] = &b->pkt[0];
-		b->pkt[0] = (struct pkt){.rules = rules, .pdr = pdr, .ip_len = (uint16_t)size};
+		b->pkt[0] = (struct pkt){.part = part, .pdr = part->pdr, .ip_len = (uint16_t)size};
 		b->pkt[0].m = rte_pktmbuf_alloc(rig_pool());
 		assert_non_null(b->pkt[0].m);
 		qer_burst(w, b);
@@ -49,20 +48,25 @@ lets_exactly_its_rate_pass(void **state)
 
 	(void)state;
 	rig->worker[0]->now = UINT64_C(1) << 40;
-	rig->worker[0]->qer_burst = rig->worker[0]->tsc_hz / 1000000;
+	rig->worker[0]->qer_burst = rig->worker[0]->tsc_hz / 1000000 << QER_FRACTION;
 	for (unsigned r = 0; r < sizeof(rates) / sizeof(rates[0]); r++) {
 		for (unsigned s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++) {
-			struct rules rules = {.incarnation = r * 100 + s + 1};
-			struct pdr pdr = {
-				.n_qer = 1,
-				.qer = {{.cost = qer_cost(rates[r], rig->worker[0]->tsc_hz),
-					.slot = 3}},
-			};
+			static union {
+				struct part part;
+				uint8_t octets[sizeof(struct part) + sizeof(struct pdr)];
+			} one;
 			unsigned passed;
 
+			one.part.pdr[0] = (struct pdr){
+				.n_qer = 1,
+				.cost = {qer_cost(rates[r], rig->worker[0]->tsc_hz)},
+				.qer_slot = {3},
+			};
+			*qer_tat(&rig->shm.slots, 3, UPF_UL) = rig->worker[0]->now << QER_FRACTION;
+
 			// The first round has the burst on top; the second is the rate alone.
-			offer_twice_the_rate(rig, &rules, &pdr, rates[r], sizes[s]);
-			passed = offer_twice_the_rate(rig, &rules, &pdr, rates[r], sizes[s]);
+			offer_twice_the_rate(rig, &one.part, rates[r], sizes[s]);
+			passed = offer_twice_the_rate(rig, &one.part, rates[r], sizes[s]);
 			if (passed < OFFERED / 2 - 10 || passed > OFFERED / 2 + 10)
 				fail_msg("rate %lu size %u: %u packets passed, want %u within a "
 					 "thousandth",
@@ -82,8 +86,10 @@ cost_is_right_at_the_edges(void **state)
 	(void)state;
 	assert_int_equal(qer_cost(0, hz), QER_COST_BLOCKED);
 	assert_true(qer_cost(1, hz) < QER_COST_BLOCKED);
-	assert_int_equal(qer_cost(hz * 8, hz), UINT64_C(1) << 32); // a cycle an octet
-	assert_int_equal(qer_cost(1000000000, hz), UINT64_C(20) << 32);
+	assert_int_equal(qer_cost(hz * 8, hz), UINT64_C(1) << 16); // a cycle an octet
+	assert_int_equal(qer_cost(1000000000, hz), UINT64_C(20) << 16);
+	// The debt of the greatest packet does not reach half of the clock.
+	assert_true(qer_cost(1, hz) < UINT64_MAX / 4 / 65535);
 	assert_true(qer_cost(UINT64_MAX, hz) >= 1);
 }
 
@@ -175,6 +181,7 @@ refused_packet_is_charged_to_none(void **state)
 	struct rig *rig = rig_create(1, true);
 	struct session_rules_builder s;
 	struct frame f;
+	uint64_t tat;
 
 	(void)state;
 	frame_eth_ip(&f, &(struct ip_fields){.src = RIG_REMOTE, .dst = RIG_UE, .payload = 1000});
@@ -189,7 +196,8 @@ refused_packet_is_charged_to_none(void **state)
 	rig_inject(rig, UPF_PORT_N6, f.data, f.length);
 	rig_poll(rig);
 	assert_int_equal(rig_dropped(rig, UPF_DROP_MBR_EXCEEDED), 1);
-	assert_true(rig->qer[1][UPF_DL].tat == 0);
+	tat = *qer_tat(&rig->shm.slots, 1, UPF_DL);
+	assert_true((int64_t)(tat - (rig->worker[0]->now << QER_FRACTION)) <= 0);
 	rig_free(rig);
 }
 

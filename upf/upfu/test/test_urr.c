@@ -66,6 +66,29 @@ arm(struct rig *rig, uint64_t total, uint64_t ul, uint64_t dl)
 	rig_poll(rig);
 }
 
+// Arms quotas alone.
+static void
+arm_quota(struct rig *rig, uint64_t total, uint64_t ul, uint64_t dl)
+{
+	struct upf_urr_arm record = {
+		.rec = {.type = UPF_REC_URR_ARM, .length = sizeof(record)},
+		.slot = 1,
+		.session = 1,
+		.total = UINT64_MAX,
+		.ul = UINT64_MAX,
+		.dl = UINT64_MAX,
+		.quota_total = total,
+		.quota_ul = ul,
+		.quota_dl = dl,
+	};
+	static struct transaction t;
+
+	transaction_begin(&t);
+	transaction_add(&t, &record, sizeof(record));
+	assert_int_equal(transaction_do(rig, &t, NULL), 0);
+	rig_poll(rig);
+}
+
 static bool
 fired(struct rig *rig)
 {
@@ -187,6 +210,51 @@ full_event_ring_only_delays(void **state)
 }
 
 static void
+traffic_stops_where_the_quota_ends(void **state)
+{
+	static const struct {
+		uint64_t total, ul, dl;
+		unsigned ups, downs; // that pass, in this order; the last of them uses the quota up
+	} cases[] = {
+		{UINT64_MAX, 3 * PACKET, UINT64_MAX, 3, 0},
+		{UINT64_MAX, UINT64_MAX, 2 * PACKET - 1, 1, 2},
+		{UINT64_MAX, UINT64_MAX, 2 * PACKET + 1, 0, 3},
+		{5 * PACKET, UINT64_MAX, UINT64_MAX, 2, 3},
+		{5 * PACKET + 1, UINT64_MAX, UINT64_MAX, 6, 0},
+		{40 * PACKET, UINT64_MAX, UINT64_MAX, 19, 21},
+	};
+
+	(void)state;
+	for (unsigned c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+		struct rig *rig = rig_with_session();
+
+		arm_quota(rig, cases[c].total, cases[c].ul, cases[c].dl);
+		for (unsigned i = 0; i < cases[c].ups + cases[c].downs; i++) {
+			assert_false(fired(rig));
+			if (i < cases[c].ups)
+				send_up(rig);
+			else
+				send_down(rig);
+			rig_assert_no_other_drops(rig);
+		}
+		assert_true(fired(rig));
+		send_up(rig);
+		send_down(rig);
+		assert_int_equal(rig_dropped(rig, UPF_DROP_QUOTA_EXHAUSTED), 2);
+		assert_int_equal(rig_urr(rig, 1, UPF_UL)->packets, cases[c].ups);
+		assert_int_equal(rig_urr(rig, 1, UPF_DL)->packets, cases[c].downs);
+		assert_false(fired(rig));
+		// A new quota: it goes on.
+		arm_quota(rig, 100 * PACKET, UINT64_MAX, UINT64_MAX);
+		send_up(rig);
+		send_down(rig);
+		rig_assert_no_other_drops(rig);
+		assert_false(fired(rig));
+		rig_free(rig);
+	}
+}
+
+static void
 dropped_packets_are_not_counted(void **state)
 {
 	struct rig *rig = rig_create(1, true);
@@ -214,6 +282,7 @@ test_urr(void)
 		cmocka_unit_test(arming_below_the_counter_fires_at_once),
 		cmocka_unit_test(counters_and_arming_survive_new_rules),
 		cmocka_unit_test(full_event_ring_only_delays),
+		cmocka_unit_test(traffic_stops_where_the_quota_ends),
 		cmocka_unit_test(dropped_packets_are_not_counted),
 	};
 
