@@ -15,19 +15,30 @@
 
 // Offsets are octets from the start of struct tss.
 struct tss {
-	uint16_t otherwise[TSS_FAMILIES]; // order of the entry that matches everything
-	uint16_t tuples[TSS_FAMILIES];
-	uint32_t first[TSS_FAMILIES]; // offset of the first tuple; the others follow
-	uint32_t reserved[4];
+	struct {
+		uint16_t otherwise; // order of the entry that asks for no more than is common
+		uint8_t common;     // words that all entries ask for alike
+		uint8_t reserved;
+		uint32_t tuples;
+		uint32_t
+			first; // offset: struct uniform[common], then the tuples one after the other
+		uint32_t reserved2;
+	} family[TSS_FAMILIES];
 };
 static_assert(sizeof(struct tss) == 32, "half a line");
 
 #define LANES 8u
 
-// A word in which all entries of a tuple agree is compared once, here.
+// A word in which all entries of a tuple, or of the family, agree is compared once, here.
 struct uniform {
 	uint32_t word, key, mask;
 };
+
+static size_t
+uniforms_size(unsigned n)
+{
+	return (n * sizeof(struct uniform) + 31) / 32 * 32;
+}
 
 struct tuple {
 	uint16_t best;   // order: no entry has a lower one
@@ -82,12 +93,12 @@ hash(const uint32_t *flow, const uint32_t *mask, unsigned words)
 }
 
 static inline __attribute__((always_inline)) bool
-uniform_matches(const struct tuple *t, const uint8_t *at, const struct tss_flow *flow)
+uniform_matches(const uint8_t *at, unsigned n, const struct tss_flow *flow)
 {
 	const struct uniform *u = (const void *)at;
 	uint32_t differs = 0;
 
-	for (unsigned i = 0; i < t->uniforms; i++)
+	for (unsigned i = 0; i < n; i++)
 		differs |= (flow->word[u[i].word] ^ u[i].key) & u[i].mask;
 	return differs == 0;
 }
@@ -124,11 +135,14 @@ block_hits(const struct tuple *t, const struct block *b, const struct tss_flow *
 static inline __attribute__((always_inline)) uint16_t
 search(const struct tss *tss, const struct tss_flow *flow, enum tss_family family)
 {
-	const uint8_t *base = (const uint8_t *)tss, *at = base + tss->first[family];
+	const uint8_t *base = (const uint8_t *)tss, *at = base + tss->family[family].first;
 	unsigned words = words_of(family);
-	uint16_t best = tss->otherwise[family];
+	uint16_t best = tss->family[family].otherwise;
 
-	for (unsigned i = tss->tuples[family]; i > 0; i--) {
+	if (!uniform_matches(at, tss->family[family].common, flow))
+		return TSS_NONE;
+	at += uniforms_size(tss->family[family].common);
+	for (unsigned i = tss->family[family].tuples; i > 0; i--) {
 		const struct tuple *t = (const void *)at;
 		const uint8_t *rest = at + sizeof(*t);
 		const struct block *b;
@@ -144,7 +158,7 @@ search(const struct tss *tss, const struct tss_flow *flow, enum tss_family famil
 				(size_t)(h >> (32 - t->bits)) * t->block);
 			rest += words * sizeof(uint32_t);
 		}
-		if (!uniform_matches(t, rest, flow))
+		if (!uniform_matches(rest, t->uniforms, flow))
 			continue;
 		while (b->order[0] < best) {
 			unsigned hits = block_hits(t, b, flow);
@@ -368,10 +382,8 @@ tss_entries_of_pdr(struct tss_entry *to, uint16_t order, const struct upf_pdr *p
 	struct tss_entry any = {.port_hi = {UINT16_MAX, UINT16_MAX}, .order = order};
 	unsigned n = 0;
 
-	if ((pdr->flags & UPF_PDR_TEID) != 0) {
-		any.key.fteid = fteid;
-		any.mask.fteid = UINT64_MAX;
-	}
+	any.key.fteid = (pdr->flags & UPF_PDR_TEID) != 0 ? fteid : 0;
+	any.mask.fteid = UINT64_MAX;
 	if ((pdr->flags & UPF_PDR_QFI) != 0) {
 		any.key.qfi = pdr->qfi;
 		any.mask.qfi = 0xff;
@@ -425,7 +437,9 @@ struct plan {
 	enum tss_family family;
 	unsigned words;
 	uint16_t otherwise;
-	const struct tss_entry **entry;  // by order
+	struct uniform common[TSS_WORDS];
+	unsigned commons;
+	struct tss_entry *entry;         // by order, without what is common to all
 	unsigned *of;                    // [n], the group of each
 	const struct tss_entry **member; // by group, in a group by order
 	unsigned n;
@@ -595,8 +609,8 @@ fill_groups(struct plan *plan)
 		struct group *g = &plan->group[plan->of[i]];
 
 		if (g->n == 0)
-			g->best = plan->entry[i]->order;
-		plan->member[g->first + g->n++] = plan->entry[i];
+			g->best = plan->entry[i].order;
+		plan->member[g->first + g->n++] = &plan->entry[i];
 	}
 }
 
@@ -687,11 +701,37 @@ plan_group(struct plan *plan, bool whole_octets)
 	for (unsigned i = 0; i < plan->n; i++) {
 		uint32_t mask[TSS_WORDS];
 
-		hash_mask(plan->entry[i], whole_octets, mask);
+		hash_mask(&plan->entry[i], whole_octets, mask);
 		plan->of[i] = find_group(plan, mask);
 	}
 	fill_groups(plan);
 	return choose_hashed(plan);
+}
+
+// Takes out the words in which all entries agree, and what can no longer match behind an entry that
+// then matches everything.
+static void
+strip_common(struct plan *plan)
+{
+	for (unsigned w = 0; w < plan->words && plan->n != 0; w++) {
+		uint32_t key = plan->entry[0].key.word[w], mask = plan->entry[0].mask.word[w];
+		bool same = mask != 0;
+
+		for (unsigned i = 1; i < plan->n; i++)
+			same &= plan->entry[i].key.word[w] == key &&
+				plan->entry[i].mask.word[w] == mask;
+		if (!same)
+			continue;
+		plan->common[plan->commons++] = (struct uniform){w, key, mask};
+		for (unsigned i = 0; i < plan->n; i++)
+			plan->entry[i].key.word[w] = plan->entry[i].mask.word[w] = 0;
+	}
+	for (unsigned i = 0; i < plan->n; i++) {
+		if (matches_everything(&plan->entry[i])) {
+			plan->otherwise = plan->entry[i].order;
+			plan->n = i;
+		}
+	}
 }
 
 static bool
@@ -705,7 +745,7 @@ plan_make(struct plan *plan, enum tss_family family, const struct tss_entry *ent
 		.family = family,
 		.words = words_of(family),
 		.otherwise = TSS_NONE,
-		.entry = malloc((n + 1) * sizeof(*plan->entry)),
+		.entry = aligned_alloc(_Alignof(struct tss_entry), (n + 1) * sizeof(*plan->entry)),
 		.of = malloc((n + 1) * sizeof(*plan->of)),
 		.member = malloc((n + 1) * sizeof(*plan->member)),
 		.group = calloc(n + 1, sizeof(*plan->group)),
@@ -717,14 +757,10 @@ plan_make(struct plan *plan, enum tss_family family, const struct tss_entry *ent
 		plan->group == NULL || plan->load == NULL || plan->index == NULL)
 		goto no_memory;
 	for (unsigned i = 0; i < n; i++) {
-		if (entries[i].family != family)
-			continue;
-		if (matches_everything(&entries[i])) {
-			plan->otherwise = entries[i].order;
-			break;
-		}
-		plan->entry[plan->n++] = &entries[i];
+		if (entries[i].family == family)
+			plan->entry[plan->n++] = entries[i];
 	}
+	strip_common(plan);
 	if (!plan_group(plan, false))
 		goto no_memory;
 	if (plan->cost > 2 * COST_PROBE) {
@@ -773,7 +809,7 @@ describe(const struct plan *plan, const struct group *g, struct tuple *t,
 	t->block = (uint16_t)(sizeof(struct block) +
 		(t->columns + (t->ports ? 1u : 0u)) * sizeof(struct column));
 	t->size = (uint16_t)(sizeof(*t) + (g->bits != 0 ? plan->words * sizeof(uint32_t) : 0) +
-		(t->uniforms * sizeof(struct uniform) + 31) / 32 * 32);
+		uniforms_size(t->uniforms));
 }
 
 static void
@@ -840,7 +876,7 @@ plan_size(struct plan *plan, size_t *tuples)
 {
 	size_t blocks = 0;
 
-	*tuples = 0;
+	*tuples = uniforms_size(plan->commons);
 	for (unsigned i = 0; i < plan->groups; i++) {
 		struct uniform uniform[TSS_WORDS];
 		struct tuple t;
@@ -882,9 +918,12 @@ tss_compile(struct tss *to, const struct tss_entry *entries, unsigned n)
 
 		if (!plan_make(&plan, (enum tss_family)family, entries, n))
 			return false;
-		to->otherwise[family] = plan.otherwise;
-		to->tuples[family] = (uint16_t)plan.groups;
-		to->first[family] = at;
+		to->family[family].otherwise = plan.otherwise;
+		to->family[family].common = (uint8_t)plan.commons;
+		to->family[family].tuples = plan.groups;
+		to->family[family].first = at;
+		memcpy(base + at, plan.common, plan.commons * sizeof(*plan.common));
+		at += (uint32_t)uniforms_size(plan.commons);
 		plan_size(&plan, &tuples);
 		end += (uint32_t)tuples;
 		for (unsigned i = 0; i < plan.groups; i++) {

@@ -81,7 +81,8 @@ tss_entries_max(const struct upf_pdr *pdr)
 }
 
 // Appends the PDR's entries; returns how many (0: it can match nothing). sdf and sdf6 are the
-// session's arrays, fteid what tss_flow.fteid will be for packets to its F-TEID.
+// session's arrays, fteid what tss_flow.fteid will be for packets to its F-TEID. A PDR without one
+// matches packets without one.
 unsigned tss_entries_of_pdr(struct tss_entry *to, uint16_t order, const struct upf_pdr *pdr,
 	const struct upf_sdf *sdf, const struct upf_sdf6 *sdf6, uint64_t fteid);
 

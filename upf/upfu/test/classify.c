@@ -249,9 +249,9 @@ make_pdr(struct choices *c, struct session *s, unsigned style)
 		c, UPF_PDR_UE_IPV4 | UPF_PDR_UE_IPV6, 0, UPF_PDR_UE_IPV4, UPF_PDR_UE_IPV6);
 	if (choose(c, 8) == 0)
 		pdr->ue_addr_be ^= rte_cpu_to_be_32(1 + choose(c, 3));
-	if (s->direction == UPF_UL) {
+	if (s->direction == UPF_UL || choose(c, 8) == 0) { // downlink: from N9
 		pdr->flags |= UPF_PDR_TEID;
-		pdr->teid = choose(c, 2);
+		pdr->teid = PICK(c, 0, 0, 0, 1);
 	}
 	if (choose(c, 4) == 0) {
 		pdr->flags |= UPF_PDR_QFI;
@@ -300,7 +300,8 @@ make_packet(struct choices *c, const struct session *s, struct packet *p)
 	p->later_fragment = choose(c, 16) == 0;
 	p->l4_len = PICK(c, 16, 16, 16, 8, 7, 4, 3, 0);
 	p->qfi = (uint8_t)PICK(c, 9, 9, 1, 0);
-	p->fteid = s->direction == UPF_UL ? FTEID_BASE + choose(c, 2) : 0;
+	p->fteid =
+		s->direction == UPF_UL || choose(c, 8) == 0 ? FTEID_BASE + PICK(c, 0, 0, 0, 1) : 0;
 	remote_address(c, p->v6, p->remote);
 	memcpy(p->local, p->v6 ? ue6 : ue4, p->v6 ? 16 : 4);
 	if (p->v6)
@@ -403,7 +404,7 @@ sdf6_matches(const struct upf_sdf6 *s, const struct packet *p)
 static bool
 pdr_matches(const struct session *s, const struct upf_pdr *pdr, const struct packet *p)
 {
-	if (pdr->flags & UPF_PDR_TEID && p->fteid != FTEID_BASE + pdr->teid)
+	if (p->fteid != (pdr->flags & UPF_PDR_TEID ? FTEID_BASE + pdr->teid : 0))
 		return false;
 	if (pdr->flags & UPF_PDR_QFI && p->qfi != pdr->qfi)
 		return false;
