@@ -18,24 +18,25 @@ func (a *Agent) reportPaths(failed bool, peers []netip.Addr) {
 	if len(peers) == 0 {
 		return
 	}
-	kind, group, name := ie.NewNodeReportType(0x01), ie.UserPlanePathFailureReport, "path_failure"
-	if !failed {
-		kind, group, name = ie.NewNodeReportType(0x02), ie.UserPlanePathRecoveryReport, "path_recovery"
-	}
-	var inside []byte
-	for _, p := range peers {
-		peer := ie.NewRemoteGTPUPeer(0x02, p.String(), "", 0, "")
-		if p.Is6() {
-			peer = ie.NewRemoteGTPUPeer(0x01, "", p.String(), 0, "")
+	list := make([]*ie.IE, len(peers))
+	for i, p := range peers {
+		if list[i] = ie.NewRemoteGTPUPeer(0x02, p.String(), "", 0, ""); p.Is6() {
+			list[i] = ie.NewRemoteGTPUPeer(0x01, "", p.String(), 0, "")
 		}
+	}
+	kind, name, report := ie.NewNodeReportType(0x01), "path_failure", ie.NewUserPlanePathFailureReport(list[0])
+	if !failed {
+		kind, name, report = ie.NewNodeReportType(0x02), "path_recovery", ie.NewUserPlanePathRecoveryReport(list[0])
+	}
+	for _, peer := range list[1:] { // go-pfcp builds the report of one peer only
 		b, err := peer.Marshal()
 		if err != nil {
-			a.log.Error("node report cannot be built", "peer", p, "err", err)
+			a.log.Error("node report cannot be built", "err", err)
 			return
 		}
-		inside = append(inside, b...)
+		report.ChildIEs, report.Payload = append(report.ChildIEs, peer), append(report.Payload, b...)
 	}
-	report := ie.New(group, inside)
+	report.SetLength()
 	a.mu.Lock()
 	var to []netip.AddrPort
 	for _, as := range a.associations {

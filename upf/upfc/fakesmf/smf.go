@@ -3,10 +3,12 @@
 package fakesmf
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -23,8 +25,10 @@ type SMF struct {
 	// Reports and Heartbeats are upf-c's requests, which are answered as Mute and Cause say.
 	Reports    chan *message.SessionReportRequest
 	Heartbeats chan *message.HeartbeatRequest
-	Mute       atomic.Bool
-	Cause      atomic.Uint32
+	// Others are upf-c's other requests: association setup and update, node reports.
+	Others chan message.Message
+	Mute   atomic.Bool
+	Cause  atomic.Uint32
 
 	t       testing.TB
 	conn    *net.UDPConn
@@ -37,16 +41,24 @@ var last atomic.Uint32
 // New makes an SMF on a loopback address of its own.
 func New(t testing.TB, to netip.AddrPort) *SMF {
 	t.Helper()
-	n := last.Add(1)
-	addr := netip.AddrFrom4([4]byte{127, 77, byte(1 + n/200), byte(1 + n%200)})
-	conn, err := net.ListenUDP("udp4", net.UDPAddrFromAddrPort(netip.AddrPortFrom(addr, 8805)))
+	var addr netip.Addr
+	var conn *net.UDPConn
+	var err error
+	for range 4096 { // tests of other packages run at the same time
+		n := last.Add(1)
+		addr = netip.AddrFrom4([4]byte{127, 77, byte(1 + n/200%200), byte(1 + n%200)})
+		if conn, err = net.ListenUDP("udp4", net.UDPAddrFromAddrPort(netip.AddrPortFrom(addr, 8805))); !errors.Is(err, syscall.EADDRINUSE) {
+			break
+		}
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := &SMF{
 		To: to, Addr: addr, Recovery: time.Unix(1_700_000_000, 0),
 		Reports: make(chan *message.SessionReportRequest, 64), Heartbeats: make(chan *message.HeartbeatRequest, 64),
-		t: t, conn: conn, answers: make(chan message.Message, 64),
+		Others: make(chan message.Message, 64),
+		t:      t, conn: conn, answers: make(chan message.Message, 64),
 	}
 	s.Cause.Store(uint32(ie.CauseRequestAccepted))
 	t.Cleanup(func() { _ = conn.Close() })
@@ -80,6 +92,15 @@ func (s *SMF) read() {
 			case s.Heartbeats <- m:
 			default:
 			}
+		case *message.AssociationSetupRequest:
+			answer = message.NewAssociationSetupResponse(m.Sequence(), s.Node(), ie.NewCause(uint8(s.Cause.Load())), ie.NewRecoveryTimeStamp(s.Recovery))
+			s.note(m)
+		case *message.AssociationUpdateRequest:
+			answer = message.NewAssociationUpdateResponse(m.Sequence(), s.Node(), ie.NewCause(uint8(s.Cause.Load())))
+			s.note(m)
+		case *message.NodeReportRequest:
+			answer = message.NewNodeReportResponse(m.Sequence(), s.Node(), ie.NewCause(uint8(s.Cause.Load())), nil)
+			s.note(m)
 		default:
 			s.answers <- m
 			continue
@@ -91,6 +112,25 @@ func (s *SMF) read() {
 		if err := answer.MarshalTo(b); err == nil {
 			_, _ = s.conn.WriteToUDPAddrPort(b, from)
 		}
+	}
+}
+
+func (s *SMF) note(m message.Message) {
+	select {
+	case s.Others <- m:
+	default:
+	}
+}
+
+// Other is upf-c's next request that is no heartbeat and no session report.
+func (s *SMF) Other() message.Message {
+	s.t.Helper()
+	select {
+	case m := <-s.Others:
+		return m
+	case <-time.After(5 * time.Second):
+		s.t.Fatal("no request from upf-c")
+		return nil
 	}
 }
 
