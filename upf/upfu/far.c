@@ -3,34 +3,75 @@
 // leaves.
 #include "stages.h"
 
-#include "gtpu.h"
+#include "icmp_error.h"
+#include "ipv6.h"
+#include "outer.h"
 #include "shm.h"
+
+static inline uint8_t
+hops_left(const struct pkt *p)
+{
+	const struct rte_ipv4_hdr *ip = pkt_ip(p);
+
+	return likely(!p->ip6) ? ip->time_to_live : ((const struct ipv6_header *)ip)->hop_limit;
+}
+
+// May rewrite.c cut it? IPv6 packets only their senders cut (RFC 8200 5); a packet that was put
+// together here had been cut by its sender.
+static bool
+may_be_cut(const struct pkt *p)
+{
+	const struct rte_ipv4_hdr *ip = pkt_ip(p);
+
+	return p->fragment == PKT_REASSEMBLED ||
+		(!p->ip6 && (ip->fragment_offset & rte_cpu_to_be_16(RTE_IPV4_HDR_DF_FLAG)) == 0);
+}
+
+// Out of N6 without outer headers: towards whom may a UE send?
+static inline int
+far_check_destination(struct worker *w, const struct pkt *p)
+{
+	const struct rte_ipv4_hdr *ip = pkt_ip(p);
+	const struct ipv6_header *ip6 = (const struct ipv6_header *)ip;
+
+	if (likely(!p->ip6)) {
+		if (unlikely(!w->ue_to_ue_allowed && session_has_ue(w->sessions, ip->dst_addr)))
+			return icmp_refuse(w, p, UPF_DROP_UE_TO_UE);
+		// Inside the tunnel nobody of ours listens.
+		return unlikely(port_owns(&w->port[UPF_PORT_N6], ip->dst_addr))
+			? UPF_DROP_NOT_FOR_US
+			: PKT_NEXT;
+	}
+	if (ipv6_is_multicast(ip6->dst) || ipv6_is_link_local(ip6->dst) ||
+		port_owns6(&w->port[UPF_PORT_N6], ip6->dst))
+		return UPF_DROP_NOT_FOR_US;
+	if (!w->ue_to_ue_allowed && session_has_ue6(w->sessions, ip6->dst))
+		return icmp_refuse(w, p, UPF_DROP_UE_TO_UE);
+	return PKT_NEXT;
+}
 
 int
 far_apply(struct worker *w, struct pkt *p)
 {
 	const struct pdr *pdr = p->pdr;
-	const struct rte_ipv4_hdr *ip = pkt_ip(p);
+	uint32_t length;
 
 	if (unlikely((pdr->action & UPF_FAR_FORW) == 0)) {
 		if ((pdr->action & UPF_FAR_BUFF) != 0)
 			return buffer_hold(w, p, (pdr->action & UPF_FAR_NOCP) != 0);
 		return pdr->action == 0 ? UPF_DROP_FAR_NO_TUNNEL : UPF_DROP_FAR_DROP;
 	}
-	if (unlikely(ip->time_to_live <= 1))
-		return UPF_DROP_TTL_EXCEEDED;
-	if (pdr->ohc != UPF_OHC_NONE) {
-		if (unlikely(p->ip_len + gtpu_overhead(pdr) > w->port[pdr->port].mtu))
-			return UPF_DROP_TOO_BIG;
-	} else {
-		if (unlikely(p->ip_len > w->port[UPF_PORT_N6].mtu))
-			return UPF_DROP_TOO_BIG;
-		if (unlikely(!w->ue_to_ue_allowed && session_has_ue(w->sessions, ip->dst_addr)))
-			return UPF_DROP_UE_TO_UE;
-		// Inside the tunnel nobody of ours listens.
-		if (unlikely(port_owns(&w->port[UPF_PORT_N6], ip->dst_addr)))
-			return UPF_DROP_NOT_FOR_US;
+	if (unlikely(hops_left(p) <= 1))
+		return icmp_refuse(w, p, UPF_DROP_TTL_EXCEEDED);
+	if (pdr->ohc == UPF_OHC_NONE) {
+		int verdict = far_check_destination(w, p);
+
+		if (unlikely(verdict != PKT_NEXT))
+			return verdict;
 	}
+	length = p->ip_len + outer_length(p);
+	if (unlikely(length > w->port[pdr->port].mtu) && !may_be_cut(p))
+		return icmp_too_big(w, p, (uint16_t)(w->port[pdr->port].mtu - outer_length(p)));
 	// Whoever waits goes first.
 	if (unlikely(w->buffers.queues != 0 && !p->released && buffer_is_waiting(&w->buffers, p)))
 		return buffer_hold(w, p, false);

@@ -9,7 +9,6 @@
 #include <rte_ip.h>
 #include <rte_udp.h>
 
-#include "session.h"
 
 #define GTPU_PORT 2152u
 #define GTPU_VERSION_1 0x30u // version 1, protocol type GTP
@@ -66,23 +65,5 @@ struct gtpu_psc {
 	uint8_t next;  // extension header type, 0: none
 };
 static_assert(sizeof(struct gtpu_psc) == 4, "one unit");
-
-struct gtpu_outer { // what Outer Header Creation puts in front
-	struct rte_ipv4_hdr ip;
-	struct rte_udp_hdr udp;
-	struct rte_gtp_hdr gtp;
-	struct rte_gtp_hdr_ext_word word; // from here on only with a QFI
-	struct gtpu_psc psc;
-} __attribute__((packed, aligned(2)));
-static_assert(sizeof(struct gtpu_outer) == 44, "as on the wire");
-
-#define GTPU_OVERHEAD_PLAIN offsetof(struct gtpu_outer, word)
-
-static inline uint16_t
-gtpu_overhead(const struct pdr *pdr)
-{
-	return pdr->out_qfi != 0 || pdr->fteid != 0 ? sizeof(struct gtpu_outer)
-						    : GTPU_OVERHEAD_PLAIN;
-}
 
 #endif

@@ -284,18 +284,31 @@ inner_of(const struct rte_mbuf *m)
 	at += sizeof(struct rte_udp_hdr) + sizeof(*gtp);
 	if (rte_pktmbuf_data_len(m) <= at || gtp->msg_type != GTPU_G_PDU)
 		return 0;
-	if ((gtp->gtp_hdr_info & GTPU_FLAG_E) != 0)
-		at += sizeof(struct rte_gtp_hdr_ext_word) + sizeof(struct gtpu_psc);
+	if ((gtp->gtp_hdr_info & GTPU_FLAG_E) != 0) {
+		const struct rte_gtp_hdr_ext_word *word = (const void *)(gtp + 1);
+
+		at += sizeof(*word) + ((const struct gtpu_psc *)(word + 1))->units * 4u;
+	}
 	return rte_pktmbuf_data_len(m) > at ? at : 0;
+}
+
+static bool
+comes_from_ue(const struct worker *w, const void *packet)
+{
+	if ((*(const uint8_t *)packet & 0xf0) == 0x60)
+		return session_has_ue6(w->sessions, ((const struct ipv6_header *)packet)->src);
+	return session_has_ue(w->sessions, ((const struct rte_ipv4_hdr *)packet)->src_addr);
 }
 
 void
 icmp_unreachable_frame(struct worker *w, enum upf_port port, const struct rte_mbuf *m)
 {
 	uint32_t at = port == UPF_PORT_N6 ? RTE_ETHER_HDR_LEN : inner_of(m);
+	const void *packet;
 
-	if (at == 0)
+	if (at == 0 || rte_pktmbuf_data_len(m) < at + sizeof(struct rte_ipv4_hdr))
 		return;
-	report(w, UPF_DROP_NO_NEIGHBOUR, 0, rte_pktmbuf_mtod_offset(m, const void *, at),
-		rte_pktmbuf_data_len(m) - at, port == UPF_PORT_N6);
+	packet = rte_pktmbuf_mtod_offset(m, const void *, at);
+	report(w, UPF_DROP_NO_NEIGHBOUR, 0, packet, rte_pktmbuf_data_len(m) - at,
+		comes_from_ue(w, packet));
 }

@@ -2,8 +2,8 @@
 
 #include <rte_tcp.h>
 
-#include "gtpu.h"
 #include "ipv6.h"
+#include "outer.h"
 #include "shm.h"
 #include "stages.h"
 
@@ -21,7 +21,7 @@ mss_room(const struct config *config)
 		return 0;
 	for (unsigned i = 0; i < sizeof(gtpu) / sizeof(gtpu[0]); i++) {
 		const struct config_interface *in = &config->interface[gtpu[i]];
-		uint16_t overhead = sizeof(struct gtpu_outer);
+		uint16_t overhead = sizeof(struct outer_gtpu4);
 
 		if (in->block_len6 != 0)
 			overhead += sizeof(struct ipv6_header) - sizeof(struct rte_ipv4_hdr);

@@ -1,47 +1,161 @@
 // The packet as it leaves: the old outer headers off, TTL one less, the new outer headers on, an
-// Ethernet header, and on to the neighbour.
+// Ethernet header, and on to the neighbour. What is too long for its way goes in fragments (far.c has
+// seen to it that it may).
 #include "stages.h"
 
+#include "fragment.h"
+#include "icmp_error.h"
+#include "ipv6.h"
+#include "mss.h"
+#include "outer.h"
 #include "shm.h"
 
-static void
-ttl_decrement(struct rte_ipv4_hdr *ip)
-{
-	// RFC 1141: the high octet of a 16-bit word went down by one, so the sum goes up by 0x0100.
-	uint32_t sum = (uint32_t)ip->hdr_checksum + rte_cpu_to_be_16(0x0100);
+struct hop { // to the next neighbour
+	enum upf_port port;
+	bool ip6;
+	rte_be32_t v4;
+	const uint8_t *v6;
+};
 
+static inline void
+ttl_decrement(struct pkt *p)
+{
+	struct rte_ipv4_hdr *ip = pkt_ip(p);
+	uint32_t sum;
+
+	if (unlikely(p->ip6)) {
+		((struct ipv6_header *)ip)->hop_limit--;
+		return;
+	}
+	// RFC 1141: the high octet of a 16-bit word went down by one, so the sum goes up by 0x0100.
+	sum = (uint32_t)ip->hdr_checksum + rte_cpu_to_be_16(0x0100);
 	ip->time_to_live--;
 	ip->hdr_checksum = (rte_be16_t)(sum + (sum >> 16));
+}
+
+// False: no way there.
+static inline bool
+find_hop(const struct worker *w, const struct pkt *p, struct hop *hop)
+{
+	const struct pdr *pdr = p->pdr;
+	const struct port *port = &w->port[pdr->port];
+	const struct rte_ipv4_hdr *ip = pkt_ip(p);
+
+	hop->port = (enum upf_port)pdr->port;
+	hop->ip6 = pdr->ohc != UPF_OHC_NONE ? outer_is_ipv6(pdr->ohc) : p->ip6 != 0;
+	if (likely(!hop->ip6)) {
+		hop->v4 = port_next_hop(port, pdr->ohc != UPF_OHC_NONE ? pdr->peer4 : ip->dst_addr);
+		return likely(hop->v4 != 0);
+	}
+	hop->v6 = port_next_hop6(port,
+		pdr->ohc != UPF_OHC_NONE ? pdr_more(p->part, pdr)->peer
+					 : ((const struct ipv6_header *)ip)->dst);
+	return hop->v6 != NULL;
+}
+
+// The Ethernet header in front of a whole IP packet, and out.
+static inline int
+send_frame(struct worker *w, struct rte_mbuf *m, const struct hop *hop)
+{
+	struct rte_ether_hdr *eth = (void *)rte_pktmbuf_prepend(m, sizeof(*eth));
+
+	if (unlikely(eth == NULL))
+		return UPF_DROP_NO_MBUF;
+	rte_ether_addr_copy(&w->port[hop->port].mac, &eth->src_addr);
+	if (likely(!hop->ip6)) {
+		eth->ether_type = rte_cpu_to_be_16(RTE_ETHER_TYPE_IPV4);
+		neigh_send(w, hop->port, m, hop->v4);
+	} else {
+		eth->ether_type = rte_cpu_to_be_16(RTE_ETHER_TYPE_IPV6);
+		neigh_send6(w, hop->port, m, hop->v6);
+	}
+	return PKT_TAKEN;
+}
+
+// ---- in fragments ------------------------------------------------------------------------------
+
+static int
+send_pieces(struct worker *w, struct pkt *p, struct rte_mbuf *piece[], unsigned n,
+	const struct hop *hop, bool tunnel_each)
+{
+	if (n == 0)
+		return UPF_DROP_NO_MBUF;
+	for (unsigned i = 0; i < n; i++) {
+		struct pkt part = *p;
+		int verdict = PKT_NEXT;
+
+		part.m = piece[i];
+		part.ip = 0;
+		part.ip_len = rte_pktmbuf_data_len(piece[i]);
+		if (tunnel_each && !outer_push(w, &part))
+			verdict = UPF_DROP_NO_MBUF;
+		if (verdict == PKT_NEXT)
+			verdict = send_frame(w, part.m, hop);
+		if (verdict != PKT_TAKEN)
+			worker_drop(w, part.m, (enum upf_drop)verdict);
+	}
+	rte_pktmbuf_free(p->m);
+	return PKT_TAKEN;
+}
+
+// p->m is the user's packet alone, and too long by itself or with its outer headers.
+static __attribute__((noinline)) int
+send_in_fragments(struct worker *w, struct pkt *p, struct hop hop)
+{
+	uint16_t mtu = w->port[hop.port].mtu;
+	struct rte_mbuf *piece[FRAGMENTS_MAX];
+	bool tunnel = p->pdr->ohc != UPF_OHC_NONE;
+	upf_addr next;
+
+	if (hop.ip6) { // its address may be in the packet
+		memcpy(next, hop.v6, sizeof(next));
+		hop.v6 = next;
+	}
+	if (!tunnel || w->config->fragmentation == CONFIG_FRAGMENT_INNER)
+		return send_pieces(w, p, piece,
+			fragment(w, p->m, (uint16_t)(mtu - outer_length(p)), piece), &hop, tunnel);
+	if (!outer_push(w, p))
+		return UPF_DROP_NO_MBUF;
+	if (!hop.ip6)
+		rte_pktmbuf_mtod(p->m, struct rte_ipv4_hdr *)->packet_id =
+			rte_cpu_to_be_16((uint16_t)++w->fragment_id);
+	return send_pieces(w, p, piece, fragment(w, p->m, mtu, piece), &hop, false);
+}
+
+// ---- whole -------------------------------------------------------------------------------------
+
+int
+rewrite_packet(struct worker *w, struct pkt *p)
+{
+	struct rte_mbuf *m = p->m;
+	struct hop hop;
+
+	if (unlikely(!find_hop(w, p, &hop)))
+		return icmp_refuse(w, p, UPF_DROP_NO_ROUTE);
+	if (unlikely(w->mss_room != 0))
+		mss_clamp(w, p);
+	// The user's packet alone: what stood before it and behind it (padding in the tunnel) goes.
+	rte_pktmbuf_adj(m, p->ip);
+	if (unlikely(rte_pktmbuf_data_len(m) > p->ip_len))
+		rte_pktmbuf_trim(m, (uint16_t)(rte_pktmbuf_data_len(m) - p->ip_len));
+	if (unlikely(p->ip_len + outer_length(p) > w->port[hop.port].mtu))
+		return send_in_fragments(w, p, hop);
+	if (p->pdr->ohc != UPF_OHC_NONE && unlikely(!outer_push(w, p)))
+		return UPF_DROP_NO_MBUF;
+	return send_frame(w, m, &hop);
 }
 
 static int
 rewrite(struct worker *w, struct pkt *p)
 {
-	const struct pdr *pdr = p->pdr;
-	bool to_tunnel = pdr->ohc != UPF_OHC_NONE;
-	enum upf_port port = (enum upf_port)pdr->port;
-	struct rte_mbuf *m = p->m;
-	struct rte_ether_hdr *eth;
-	rte_be32_t next_hop;
+	uint8_t direction = p->pdr->direction;
+	int verdict;
 
-	ttl_decrement(pkt_ip(p));
-	next_hop = port_next_hop(&w->port[port], to_tunnel ? pdr->peer4 : pkt_ip(p)->dst_addr);
-	if (unlikely(next_hop == 0))
-		return UPF_DROP_NO_ROUTE;
-	// The user's packet alone: what stood before it and behind it (padding in the tunnel) goes.
-	rte_pktmbuf_adj(m, p->ip);
-	if (unlikely(rte_pktmbuf_data_len(m) > p->ip_len))
-		rte_pktmbuf_trim(m, (uint16_t)(rte_pktmbuf_data_len(m) - p->ip_len));
-	if (to_tunnel && unlikely(!gtpu_encapsulate(p, p->ip_len)))
-		return UPF_DROP_NO_MBUF;
-	eth = (struct rte_ether_hdr *)(void *)rte_pktmbuf_prepend(m, sizeof(*eth));
-	if (unlikely(eth == NULL))
-		return UPF_DROP_NO_MBUF;
-	rte_ether_addr_copy(&w->port[port].mac, &eth->src_addr);
-	eth->ether_type = rte_cpu_to_be_16(RTE_ETHER_TYPE_IPV4);
-	shm_add(&w->stats->forwarded[pdr->direction], 1);
-	neigh_send(w, port, m, next_hop);
-	return PKT_TAKEN;
+	ttl_decrement(p);
+	verdict = rewrite_packet(w, p);
+	if (likely(verdict == PKT_TAKEN))
+		shm_add(&w->stats->forwarded[direction], 1);
+	return verdict;
 }
 
 void

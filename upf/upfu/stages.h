@@ -64,8 +64,9 @@ int gtpu_input(struct worker *w, struct pkt *p, const struct rte_udp_hdr *udp, u
 int gtpu_unknown_teid(struct worker *w, struct pkt *p);
 void gtpu_send_end_marker(struct worker *w, const struct upf_end_marker *marker);
 void gtpu_send_echo(struct worker *w, const struct upf_echo *echo);
-// Puts the outer headers of the PDR's FAR in front. Returns false without room.
-bool gtpu_encapsulate(struct pkt *p, uint16_t ip_len);
+// rewrite.c: the user's packet at p->ip out by p->pdr, its TTL and the counters being done: outer headers
+// off and on, cut where it must be, to the neighbour. A stage verdict.
+int rewrite_packet(struct worker *w, struct pkt *p);
 // icmp.c
 int icmp_input(struct worker *w, struct rte_mbuf *m, enum upf_port port, uint16_t ip_len);
 // ICMPv6 of `length` octets at icmp, in a frame to an own address or a group.

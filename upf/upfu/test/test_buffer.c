@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "frames.h"
-#include "gtpu.h"
+#include "outer.h"
 #include "rules.h"
 #include "tests.h"
 
@@ -38,7 +38,7 @@ assert_sent_in_order(struct rig *rig, unsigned from, unsigned n)
 
 		assert_non_null(m);
 		port = rte_pktmbuf_mtod_offset(
-			m, const uint8_t *, 14 + sizeof(struct gtpu_outer) + 20);
+			m, const uint8_t *, 14 + sizeof(struct outer_gtpu4) + 20);
 		assert_int_equal(port[0] << 8 | port[1], i);
 		rte_pktmbuf_free(m);
 	}

@@ -5,7 +5,7 @@
 #include <rte_ether.h>
 
 #include "frames.h"
-#include "gtpu.h"
+#include "outer.h"
 #include "rules.h"
 #include "stages.h"
 #include "tests.h"
@@ -72,7 +72,7 @@ downlink_enters_its_tunnel(void **state)
 	struct rig *rig = rig_with_usual_session();
 	struct frame f;
 	struct rte_mbuf *m;
-	const struct gtpu_outer *outer;
+	const struct outer_gtpu4 *outer;
 
 	(void)state;
 	frame_eth_ip(&f, &to_ue);
@@ -83,7 +83,7 @@ downlink_enters_its_tunnel(void **state)
 	rig_poll(rig);
 	m = rig_sent(rig, UPF_PORT_N3);
 	assert_non_null(m);
-	outer = rte_pktmbuf_mtod_offset(m, const struct gtpu_outer *, sizeof(struct rte_ether_hdr));
+	outer = rte_pktmbuf_mtod_offset(m, const struct outer_gtpu4 *, sizeof(struct rte_ether_hdr));
 	assert_int_equal(rte_pktmbuf_pkt_len(m), 14 + sizeof(*outer) + 60);
 	assert_int_equal(ipv4_valid_length(&outer->ip, 104), 104);
 	assert_int_equal(outer->ip.src_addr, rte_cpu_to_be_32(RIG_N3_ADDR));
@@ -115,7 +115,7 @@ without_qfi_there_is_no_extension_header(void **state)
 	struct session_rules_builder s;
 	struct frame f;
 	struct rte_mbuf *m;
-	const struct gtpu_outer *outer;
+	const struct outer_gtpu4 *outer;
 
 	(void)state;
 	rules_usual(&s, 1, RIG_UE, TEID);
@@ -128,8 +128,8 @@ without_qfi_there_is_no_extension_header(void **state)
 	rig_poll(rig);
 	m = rig_sent(rig, UPF_PORT_N3);
 	assert_non_null(m);
-	outer = rte_pktmbuf_mtod_offset(m, const struct gtpu_outer *, sizeof(struct rte_ether_hdr));
-	assert_int_equal(rte_pktmbuf_pkt_len(m), 14 + GTPU_OVERHEAD_PLAIN + 60);
+	outer = rte_pktmbuf_mtod_offset(m, const struct outer_gtpu4 *, sizeof(struct rte_ether_hdr));
+	assert_int_equal(rte_pktmbuf_pkt_len(m), 14 + OUTER_PLAIN4 + 60);
 	assert_int_equal(outer->gtp.gtp_hdr_info, 0x30);
 	assert_int_equal(outer->ip.type_of_service, 0xb8);
 	rte_pktmbuf_free(m);
@@ -144,7 +144,7 @@ uplink_goes_on_in_a_tunnel(void **state)
 	struct session_rules_builder s;
 	struct frame f;
 	struct rte_mbuf *m;
-	const struct gtpu_outer *outer;
+	const struct outer_gtpu4 *outer;
 
 	(void)state;
 	rules_usual(&s, 1, RIG_UE, TEID);
@@ -156,7 +156,7 @@ uplink_goes_on_in_a_tunnel(void **state)
 	rig_poll(rig);
 	m = rig_sent(rig, UPF_PORT_N3);
 	assert_non_null(m);
-	outer = rte_pktmbuf_mtod_offset(m, const struct gtpu_outer *, sizeof(struct rte_ether_hdr));
+	outer = rte_pktmbuf_mtod_offset(m, const struct outer_gtpu4 *, sizeof(struct rte_ether_hdr));
 	assert_int_equal(outer->psc.type, 0x10);
 	assert_int_equal(outer->psc.qfi, 5);
 	rte_pktmbuf_free(m);
@@ -382,6 +382,7 @@ n6_too_big_for_the_tunnel(struct frame *f)
 	struct ip_fields ip = to_ue;
 
 	ip.payload = 1500 - 28 - 43;
+	ip.fragment = RTE_IPV4_HDR_DF_FLAG;
 	frame_eth_ip(f, &ip);
 }
 
@@ -572,6 +573,7 @@ n3_too_big(struct frame *f)
 	struct ip_fields ip = from_ue;
 
 	ip.payload = 1501 - 28;
+	ip.fragment = RTE_IPV4_HDR_DF_FLAG;
 	frame_gpdu(f, RIG_N3_ADDR, TEID, 9, &ip);
 }
 

@@ -8,12 +8,14 @@ import struct
 
 MAGIC, VERSION = 0x35475543, 2
 HELLO, TRANSACTION, ANSWER, DUMP, DUMP_END, EVENT = range(1, 7)
-SESSION_PUT, SESSION_DEL, SESSION_STATE, META, URR_ARM, END_MARKER = range(1, 7)
-EV_URR, EV_DL_DATA, EV_ERROR_IND = 32, 33, 34
+SESSION_PUT, SESSION_DEL, SESSION_STATE, META, URR_ARM, END_MARKER, _, ECHO = range(1, 9)
+EV_URR, EV_DL_DATA, EV_ERROR_IND, EV_ECHO = range(32, 36)
 ACCESS, CORE = 0, 1
-PDR_TEID, PDR_UE_IPV4, PDR_QFI, PDR_REMOVE = 0x01, 0x04, 0x10, 0x20
+PDR_TEID, PDR_N3_IPV6, PDR_UE_IPV4, PDR_UE_IPV6, PDR_QFI, PDR_REMOVE, PDR_SDF = (
+    1 << i for i in range(7))
 DROP, FORW, BUFF, NOCP = 1, 2, 4, 8
-OHC_GTPU4 = 1
+OHC_GTPU4, OHC_GTPU6, OHC_UDP4, OHC_UDP6, OHC_IP4, OHC_IP6 = range(1, 7)
+SDF_PROTO, SDF_PORTS = 0x01, 0x08
 NONE = 0xffff
 NEVER = 2**64 - 1
 
@@ -28,19 +30,44 @@ def octets(text):
     return ipaddress.ip_address(text).packed if text else b""
 
 
-def pdr(pdr_id, source, far, teid=None, n3=None, ue=None, qer=(), urr=(), precedence=255, qfi=0):
+def is_ipv6(text):
+    return text is not None and ":" in text
+
+
+def pdr(pdr_id, source, far, teid=None, n3=None, ue=None, ue6=None, qer=(), urr=(),
+        precedence=255, qfi=0, removal=None, sdf=None, sdf6=None):
+    """ue6: a prefix such as 2001:db8:1::/64. sdf, sdf6: (first, count) of the session's filters."""
     flags = (PDR_TEID | PDR_REMOVE if teid is not None else 0) | (PDR_UE_IPV4 if ue else 0)
-    flags |= PDR_QFI if qfi else 0
+    flags |= (PDR_QFI if qfi else 0) | (PDR_N3_IPV6 if is_ipv6(n3) else 0)
+    flags |= (PDR_UE_IPV6 if ue6 else 0) | (PDR_SDF if sdf or sdf6 else 0)
+    flags |= PDR_REMOVE if removal is not None else 0
+    prefix, _, length = (ue6 or "::/0").partition("/")
+    if removal is None:
+        removal = 1 if is_ipv6(n3) else 0
     return struct.pack(
         "=IHBB16sII16sBBBBBxHHHHH4H8H", precedence, pdr_id, source, flags, octets(n3), teid or 0,
-        addr(ue), b"", 0, 0, qfi, len(qer), len(urr), far, 0, 0, 0, 0,
+        addr(ue), octets(prefix), int(length), removal, qfi, len(qer), len(urr), far,
+        *(sdf or (0, 0)), *(sdf6 or (0, 0)),
         *(list(qer) + [0] * (4 - len(qer))), *(list(urr) + [0] * (8 - len(urr))))
 
 
-def far(far_id, action, destination, peer=None, local=None, teid=0):
+def far(far_id, action, destination, peer=None, local=None, teid=0, ohc=None, port=2152):
+    if ohc is None:
+        ohc = 0 if peer is None else OHC_GTPU6 if is_ipv6(peer) else OHC_GTPU4
     return struct.pack(
-        "=IBBBBBBHI16s16sHHHHH6x", far_id, action, destination, 0, OHC_GTPU4 if peer else 0, 0, 0,
-        2152 if peer else 0, teid, octets(peer), octets(local), NONE, 0, 0, 0, 0)
+        "=IBBBBBBHI16s16sHHHHH6x", far_id, action, destination, 0, ohc, 0, 0,
+        port if peer else 0, teid, octets(peer), octets(local), NONE, 0, 0, 0, 0)
+
+
+def sdf(proto, remote_ports=(0, 65535), local_ports=(0, 65535)):
+    """Any addresses, this protocol, these ports."""
+    return struct.pack("=IIIIHHHHIBBBB", 0, 0, 0, 0, *remote_ports, *local_ports, 0,
+                       SDF_PROTO | SDF_PORTS, proto, 0, 0)
+
+
+def sdf6(proto, remote_ports=(0, 65535), local_ports=(0, 65535)):
+    return struct.pack("=16s16sBB2xIHHHHIBBBB", b"", b"", 0, 0, 0, *remote_ports, *local_ports, 0,
+                       SDF_PROTO | SDF_PORTS, proto, 0, 0)
 
 
 def qer(qer_id, slot, qfi=0, mbr_ul=None, mbr_dl=None, closed=0):
@@ -58,10 +85,11 @@ def record(kind, body):
     return struct.pack("=HHI", kind, 0, 8 + len(body)) + body
 
 
-def session_put(session, pdrs, fars, qers=(), urrs=(), blob=b""):
+def session_put(session, pdrs, fars, qers=(), urrs=(), blob=b"", sdfs=(), sdf6s=()):
     head = struct.pack("=IIHHHHHHHH", session, len(blob), len(pdrs), len(fars), len(qers),
-                       len(urrs), 0, 0, 0, 0)
-    return record(SESSION_PUT, head + b"".join([*pdrs, *fars, *qers, *urrs]) + blob)
+                       len(urrs), len(sdfs), len(sdf6s), 0, 0)
+    return record(SESSION_PUT,
+                  head + b"".join([*pdrs, *fars, *qers, *urrs, *sdfs, *sdf6s]) + blob)
 
 
 def session_del(session):
@@ -77,9 +105,14 @@ def urr_arm(slot, session, total=NEVER, ul=NEVER, dl=NEVER):
                                        NEVER, 0, 0))
 
 
-def end_marker(peer, local, teid):
+def end_marker(peer, local, teid, qfi=0):
     return record(END_MARKER, struct.pack("=16s16sIHBB", octets(peer), octets(local), teid, 2152,
-                                          OHC_GTPU4, 0))
+                                          OHC_GTPU6 if is_ipv6(peer) else OHC_GTPU4, qfi))
+
+
+def echo(peer, local, sequence):
+    return record(ECHO, struct.pack("=16s16sHB5x", octets(peer), octets(local), sequence,
+                                    OHC_GTPU6 if is_ipv6(peer) else OHC_GTPU4))
 
 
 DROPS = """malformed_ethernet unknown_ethertype malformed_ip fragment ttl_exceeded not_for_us
@@ -90,7 +123,10 @@ reassembly malformed_nd other_vlan link_local outer_header redirect buffer_expir
 
 LOCAL = """arp_requests arp_replies icmp_echo gtpu_echo_requests gtpu_echo_responses
 error_indications_received error_indications_sent end_markers_received end_markers_sent
-buffered buffered_released""".split()
+buffered buffered_released nd_solicitations nd_advertisements router_solicitations
+router_advertisements_sent icmp_errors_sent fragments_sent fragments_reassembled mss_clamped
+duplicated redirected gtpu_echo_requests_sent supported_extensions_sent traced trace_lost
+supported_extensions_received""".split()
 
 
 class Peer:
