@@ -41,6 +41,12 @@ func FuzzHandler(f *testing.F) {
 	f.Add(marshal(message.NewSessionModificationRequest(0, 0, 1, 4, 0, fakesmf.Phone.GNB(0x100, "172.30.3.100"), ie.NewQueryURR(ie.NewURRID(1)))))
 	f.Add(marshal(message.NewSessionModificationRequest(0, 0, 1, 5, 0, ie.NewRemoveURR(ie.NewURRID(1)), ie.NewUpdateQER(ie.NewQERID(1), ie.NewGateStatus(1, 1)))))
 	f.Add(marshal(message.NewSessionDeletionRequest(0, 0, 1, 6, 0)))
+	f.Add(marshal(message.NewPFDManagementRequest(8, node, application("video", "permit out 17 from 10.9.0.0/16 443 to assigned"))))
+	f.Add(marshal(message.NewPFDManagementRequest(9, node)))
+	f.Add(marshal(message.NewSessionSetDeletionRequest(10, node, ie.NewFQCSID("10.0.0.7", 1))))
+	f.Add(marshal(message.NewSessionModificationRequest(0, 0, 1, 11, 0, ie.NewPFCPSMReqFlags(5), ie.NewFQCSID("10.0.0.7", 1),
+		ie.NewCreateTrafficEndpoint(ie.NewTrafficEndpointID(1), ie.NewFTEID(5, 0, nil, nil, 0)), ie.NewCreateBAR(ie.NewBARID(1)),
+		ie.NewUpdateFAR(ie.NewFARID(2), ie.NewApplyAction(0x0c), ie.NewBARID(1)))))
 	f.Add(marshal(message.NewHeartbeatRequest(7, ie.NewRecoveryTimeStamp(time.Now()), nil)))
 
 	socket := filepath.Join(f.TempDir(), "upf.sock")
