@@ -106,19 +106,7 @@ func (a *Agent) resume() {
 		a.watch(as)
 	}
 	a.mu.Unlock()
-	for index := range a.store.all("") {
-		s := a.lock(index)
-		if s == nil {
-			continue
-		}
-		a.schedule(s)
-		a.deliver(s)
-		due := s.account().Due()
-		s.unlock()
-		if due { // upf-u said so when nobody listened
-			a.measure(index)
-		}
-	}
+	a.catchUp()
 }
 
 // Ready says whether PFCP is served and upf-u connected, and if not, what is missing.

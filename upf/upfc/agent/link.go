@@ -24,7 +24,9 @@ import (
 
 	"core5g.dev/core5g/upf/abi"
 	"core5g.dev/core5g/upf/upfc/dataplane"
+	"core5g.dev/core5g/upf/upfc/rules"
 	"core5g.dev/core5g/upf/upfc/state"
+	"core5g.dev/core5g/upf/upfc/usage"
 )
 
 // redial is how often an absent upf-u is looked for; its restart is noticed within this time.
@@ -85,6 +87,9 @@ func (a *Agent) usableLocked() *dataplane.Conn {
 
 // link waits for the connection, at most for the given time (negative: as long as ctx lives).
 func (a *Agent) link(ctx context.Context, wait time.Duration) (*dataplane.Conn, error) {
+	if conn := a.current(); conn != nil {
+		return conn, nil
+	}
 	var expired <-chan time.Time
 	if wait >= 0 {
 		t := time.NewTimer(wait)
@@ -151,7 +156,7 @@ func (a *Agent) readBack(conn *dataplane.Conn) error {
 		}
 		err = errors.New("there is no META")
 		if meta != nil {
-			err = a.adopt(index, blob)
+			err = a.adopt(conn, index, blob)
 		}
 		if err != nil {
 			a.log.Error("a session that upf-u kept is given up", "index", index, "err", err)
@@ -236,7 +241,7 @@ func (a *Agent) readMeta(record []byte) *state.Meta {
 }
 
 // adopt makes a session ours that upf-u kept.
-func (a *Agent) adopt(index uint32, blob []byte) error {
+func (a *Agent) adopt(conn *dataplane.Conn, index uint32, blob []byte) error {
 	var s state.Session
 	if err := state.DecodeSession(blob, &s, a.store.known); err != nil {
 		return err
@@ -249,6 +254,15 @@ func (a *Agent) adopt(index uint32, blob []byte) error {
 		return err
 	}
 	a.keepUEs(index, s.Rules)
+	// What resume would have to decode it for again.
+	shm := conn.Shm()
+	acct := usage.Begin(s.Rules, s.Meters, func(u *rules.URR, slot uint32) usage.Reading { return readingOf(shm, u, slot) })
+	if at := acct.Deadline(); at != 0 {
+		a.wheel.set(index, usage.Time(at))
+	}
+	if len(s.Outbox) > 0 || acct.Due() {
+		a.postpone(index)
+	}
 	return nil
 }
 

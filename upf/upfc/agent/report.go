@@ -103,6 +103,11 @@ func (a *Agent) postpone(index uint32) {
 
 // catchUp measures what was postponed.
 func (a *Agent) catchUp() {
+	select {
+	case <-a.serving:
+	default:
+		return // resume does it
+	}
 	a.mu.Lock()
 	late := a.postponed
 	a.postponed = map[uint32]bool{}

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"maps"
 	"net/netip"
 	"slices"
@@ -145,7 +146,9 @@ func (a *Agent) establishOnce(ctx context.Context, m *pfcp.Message) (uint64, []*
 		a.freeSlots(s)
 		return cpSEID, nil, err
 	}
-	a.log.Debug("session established", "seid", hex(s.UPSEID), "cpSEID", hex(cpSEID), "node", node, "ue", s.Rules.UEAddress(), "pdrs", len(s.Rules.PDRs))
+	if a.log.Enabled(ctx, slog.LevelDebug) {
+		a.log.Debug("session established", "seid", hex(s.UPSEID), "cpSEID", hex(cpSEID), "node", node, "ue", s.Rules.UEAddress(), "pdrs", len(s.Rules.PDRs))
+	}
 	return cpSEID, append([]*ie.IE{a.upFSEID(s)}, created(s, change.Chosen, change.ChosenEndpoints)...), nil
 }
 
@@ -276,7 +279,9 @@ func (a *Agent) modifyOnce(ctx context.Context, m *pfcp.Message) (uint64, []*ie.
 	if err != nil {
 		return seid, nil, err
 	}
-	a.log.Debug("session modified", "seid", hex(s.UPSEID), "pdrs", len(s.Rules.PDRs), "reports", len(reports))
+	if a.log.Enabled(ctx, slog.LevelDebug) {
+		a.log.Debug("session modified", "seid", hex(s.UPSEID), "pdrs", len(s.Rules.PDRs), "reports", len(reports))
+	}
 	return s.CPSEID, a.modified(s, change.Chosen, change.ChosenEndpoints, reports, additional), nil
 }
 
@@ -310,6 +315,8 @@ func (a *Agent) delete(ctx context.Context, m *pfcp.Message) (uint64, []*ie.IE, 
 	a.deliverLast(s, rest)
 	a.forget(s)
 	a.freeSlots(s)
-	a.log.Debug("session deleted", "seid", hex(s.UPSEID), "node", s.Node)
+	if a.log.Enabled(ctx, slog.LevelDebug) {
+		a.log.Debug("session deleted", "seid", hex(s.UPSEID), "node", s.Node)
+	}
 	return seid, ies, nil
 }

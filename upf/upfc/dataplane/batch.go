@@ -1,6 +1,7 @@
 package dataplane
 
 import (
+	"sync"
 	"unsafe"
 
 	"core5g.dev/core5g/upf/abi"
@@ -19,8 +20,24 @@ type Batch struct {
 	answer chan error
 }
 
-// NewBatch is an empty transaction.
-func NewBatch() *Batch { return &Batch{b: make([]byte, headSize, 2048), answer: make(chan error, 1)} }
+// batches are reused: Transact takes them back.
+var batches = sync.Pool{New: func() any {
+	return &Batch{b: make([]byte, headSize, 2048), answer: make(chan error, 1)}
+}}
+
+// NewBatch is an empty transaction. It is Transact's from the moment it is handed over.
+func NewBatch() *Batch {
+	t := batches.Get().(*Batch)
+	t.b, t.n = t.b[:headSize], 0
+	return t
+}
+
+// reuse takes back a batch that has been answered. Big ones are seldom needed again.
+func (t *Batch) reuse() {
+	if cap(t.b) <= 16*1024 {
+		batches.Put(t)
+	}
+}
 
 // Records counts what was added.
 func (t *Batch) Records() int { return int(t.n) }

@@ -225,7 +225,9 @@ func (c *Conn) Transact(t *Batch) error {
 		c.work.Signal()
 	}
 	c.mu.Unlock()
-	return <-t.answer
+	err := <-t.answer
+	t.reuse()
+	return err
 }
 
 // sendGroups sends what waits, until the connection is lost.

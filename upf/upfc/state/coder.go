@@ -288,25 +288,29 @@ func list[T any](c *coder, s *[]T, each func(*coder, *T)) {
 // numbers is a slice of numbers.
 func numbers[T ~uint8 | ~uint16 | ~uint32 | ~uint64](c *coder, s *[]T) { list(c, s, number[T]) }
 
-// dict is a map, in order of its keys. It is read as a map even when it is empty.
+// dict is a map, in order of its keys; an empty one is read as nil.
 func dict[K ~uint8 | ~uint16 | ~uint32 | ~uint64, V any](c *coder, m *map[K]V, each func(*coder, *V)) {
 	if !c.reading {
 		var space [16]K
 		keys := sortedKeys(*m, space[:0])
 		c.putUvarint(uint64(len(keys)))
+		var v V
 		for _, k := range keys {
 			number(c, &k)
-			v := (*m)[k]
+			v = (*m)[k]
 			each(c, &v)
 		}
 		return
 	}
 	n := c.count(0)
+	if *m = nil; n == 0 {
+		return
+	}
 	*m = make(map[K]V, n)
-	var last K
+	var last, k K
+	var v, zero V
 	for i := 0; i < n; i++ {
-		var k K
-		var v V
+		v = zero
 		number(c, &k)
 		each(c, &v)
 		if i > 0 && k <= last {
@@ -320,7 +324,7 @@ func dict[K ~uint8 | ~uint16 | ~uint32 | ~uint64, V any](c *coder, m *map[K]V, e
 	}
 }
 
-// rulesOf is a map of rules by their own ID, which is not written twice.
+// rulesOf is a map of rules by their own ID, which is not written twice; an empty one is read as nil.
 func rulesOf[K cmp.Ordered, V any](c *coder, m *map[K]*V, id func(*V) K, each func(*coder, *V)) {
 	if !c.reading {
 		var space [16]K
@@ -332,10 +336,14 @@ func rulesOf[K cmp.Ordered, V any](c *coder, m *map[K]*V, id func(*V) K, each fu
 		return
 	}
 	n := c.count(0)
+	if *m = nil; n == 0 {
+		return
+	}
 	*m = make(map[K]*V, n)
+	together := make([]V, n)
 	var last K
 	for i := 0; i < n; i++ {
-		v := new(V)
+		v := &together[i]
 		each(c, v)
 		k := id(v)
 		if i > 0 && k <= last {

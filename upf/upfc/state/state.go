@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"sync"
 	"time"
 
 	"core5g.dev/core5g/upf/upfc/rules"
@@ -122,12 +123,19 @@ func meta(c *coder, m *Meta) {
 	})
 }
 
+// coders are reused: the functions that fill them in take their address.
+var coders = sync.Pool{New: func() any { return &coder{} }}
+
 // AppendSession appends a session's blob to b.
 func AppendSession(b []byte, s *Session) []byte {
-	c := coder{b: append(b, Version)}
+	c := coders.Get().(*coder)
+	*c = coder{b: append(b, Version)}
 	c.names = c.space[:0]
-	session(&c, s)
-	return c.b
+	session(c, s)
+	b = c.b
+	*c = coder{}
+	coders.Put(c)
+	return b
 }
 
 // EncodeMeta makes the META blob.
@@ -168,13 +176,18 @@ func DecodeMeta(b []byte) (*Meta, error) {
 // DecodeSession reads a session's blob into s, which is empty, and refuses one that could not have
 // been written. Nothing in s refers to b afterwards. known may be nil.
 func DecodeSession(b []byte, s *Session, known *Strings) error {
-	c, err := begin(b)
+	begun, err := begin(b)
 	if err != nil {
 		return err
 	}
+	c := coders.Get().(*coder)
+	*c = begun
 	c.known, c.names = known, c.space[:0]
-	session(&c, s)
-	if err := c.end(); err != nil {
+	session(c, s)
+	err = c.end()
+	*c = coder{}
+	coders.Put(c)
+	if err != nil {
 		return err
 	}
 	if s.UPSEID == 0 {

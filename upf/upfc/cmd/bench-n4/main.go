@@ -68,41 +68,48 @@ func run(o options) error {
 		return err
 	}
 	rss0 := [2]uint64{r.upfu.rss(), r.upfc.rss()}
-	if err := three(s, o, 0); err != nil {
+	if err := three(r, s, o, 0); err != nil {
 		return err
 	}
 	if o.sessions == 0 {
 		return nil
 	}
-	fill, err := s.run(establishment(), 0, o.sessions, o.window, 0)
-	if err != nil {
+	if err := measure(r, s, o, "fill", establishment(), 0, o.sessions, 0); err != nil {
 		return err
 	}
-	line("fill", 0, fill)
-	if err := three(s, o, o.sessions); err != nil {
+	if err := three(r, s, o, o.sessions); err != nil {
 		return err
 	}
 	memory(r, o.sessions, rss0)
 	return restore(r, s, o)
 }
 
-func line(op string, present int, r *result) {
+// measure makes n requests of a kind and prints their line. What upf-c and upf-u's control thread cost
+// stands beside the rate, for the machine may be busy with other things.
+func measure(r *rig, s *smf, o options, op string, t *template, first, n, present int) error {
+	thread := r.upfu.cmd.Process.Pid // upf-u's first thread is the control thread
+	u, c := r.upfu.cpu(thread), r.upfc.cpu(0)
+	one, err := s.run(t, first, n, o.window, o.rate)
+	if err != nil {
+		return fmt.Errorf("%s: %w", op, err)
+	}
+	u, c = r.upfu.cpu(thread)-u, r.upfc.cpu(0)-c
 	us := func(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
-	fmt.Printf("op=%s sessions=%d per_second=%.0f p50_us=%.0f p99_us=%.0f max_us=%.0f repeated=%d\n",
-		op, present, r.perSecond(), us(r.percentile(0.5)), us(r.percentile(0.99)), us(r.percentile(1)), r.repeated)
+	fmt.Printf("op=%s sessions=%d per_second=%.0f p50_us=%.0f p99_us=%.0f max_us=%.0f repeated=%d cpu_us_upf_c=%.1f cpu_us_upf_u=%.1f\n",
+		op, present, one.perSecond(), us(one.percentile(0.5)), us(one.percentile(0.99)), us(one.percentile(1)), one.repeated,
+		us(c)/float64(n), us(u)/float64(n))
+	return nil
 }
 
 // three measures the operations on sessions beyond those present.
-func three(s *smf, o options, present int) error {
+func three(r *rig, s *smf, o options, present int) error {
 	for _, op := range []struct {
 		name string
 		t    *template
 	}{{"establish", establishment()}, {"modify", modification()}, {"delete", deletion()}} {
-		r, err := s.run(op.t, present, o.n, o.window, o.rate)
-		if err != nil {
-			return fmt.Errorf("%s: %w", op.name, err)
+		if err := measure(r, s, o, op.name, op.t, present, o.n, present); err != nil {
+			return err
 		}
-		line(op.name, present, r)
 	}
 	return nil
 }
@@ -135,9 +142,11 @@ func restore(r *rig, s *smf, o options) error {
 	if err := probe(); err != nil {
 		return fmt.Errorf("after a restart of upf-c: %w", err)
 	}
-	fmt.Printf("restore=upf-c sessions=%d seconds=%.3f (process start to PFCP served; of it reading back %s)\n", o.sessions, took.Seconds(), r.upfc.find("upf-u is connected", "took"))
+	fmt.Printf("restore=upf-c sessions=%d seconds=%.3f (process start to PFCP served; reading back %s, CPU %.2f s)\n",
+		o.sessions, took.Seconds(), r.upfc.find("upf-u is connected", "took"), r.upfc.cpu(0).Seconds())
 
 	r.upfu.kill()
+	before := r.upfc.cpu(0)
 	began = time.Now()
 	if err := r.startUPFU(); err != nil {
 		return err
@@ -153,10 +162,12 @@ func restore(r *rig, s *smf, o options) error {
 		return err
 	}
 	took = time.Since(began)
+	c, u := r.upfc.cpu(0)-before, r.upfu.cpu(r.upfu.cmd.Process.Pid)
 	if err := probe(); err != nil {
 		return fmt.Errorf("after a restart of upf-u: %w", err)
 	}
-	fmt.Printf("restore=upf-u sessions=%d seconds=%.3f (process start to filled; ready after %.3f, replay %s)\n", o.sessions, took.Seconds(), ready.Seconds(), r.upfc.find("upf-u is connected", "took"))
+	fmt.Printf("restore=upf-u sessions=%d seconds=%.3f (process start to filled; ready after %.3f, replay %s, CPU of upf-c %.2f s, of upf-u's control thread %.2f s)\n",
+		o.sessions, took.Seconds(), ready.Seconds(), r.upfc.find("upf-u is connected", "took"), c.Seconds(), u.Seconds())
 	return nil
 }
 

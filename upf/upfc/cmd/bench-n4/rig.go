@@ -81,6 +81,22 @@ func (p *process) rss() uint64 {
 	return sum
 }
 
+// cpu is the CPU time that a process has used; of one thread, when it is not 0.
+func (p *process) cpu(thread int) time.Duration {
+	path := fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid)
+	if thread != 0 {
+		path = fmt.Sprintf("/proc/%d/task/%d/stat", p.cmd.Process.Pid, thread)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return 0
+	}
+	f := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
+	user, _ := strconv.ParseUint(f[11], 10, 64)
+	system, _ := strconv.ParseUint(f[12], 10, 64)
+	return time.Duration(user+system) * (time.Second / 100) // USER_HZ
+}
+
 func command(name string, args ...string) error {
 	if out, err := exec.Command(name, args...).CombinedOutput(); err != nil {
 		return fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, out)

@@ -1,0 +1,152 @@
+package agent
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"net/netip"
+	"testing"
+	"time"
+
+	"core5g.dev/core5g/upf/upfc/rules"
+)
+
+// Blobs of all sizes come, grow, shrink and go; each is what was put, and cells are used again.
+func TestSlab(t *testing.T) {
+	type kept struct {
+		unit uint32
+		blob []byte
+	}
+	var s slab
+	r := rand.New(rand.NewPCG(1, 2))
+	held := map[int]kept{}
+	blob := func() []byte {
+		size := 1 + r.IntN(600)
+		if r.IntN(50) == 0 {
+			size = 1 + r.IntN(200_000)
+		}
+		b := make([]byte, size)
+		for i := range b {
+			b[i] = byte(r.Uint32())
+		}
+		return b
+	}
+	for i := range 20_000 {
+		k := r.IntN(500)
+		old, ok := held[k]
+		var err error
+		switch {
+		case !ok:
+			n := kept{blob: blob()}
+			n.unit, err = s.put(n.blob)
+			held[k] = n
+		case i%3 == 0:
+			s.drop(old.unit, len(old.blob))
+			delete(held, k)
+		default:
+			n := kept{blob: blob()}
+			n.unit, err = s.replace(old.unit, len(old.blob), n.blob)
+			held[k] = n
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i%500 == 0 {
+			for k, h := range held {
+				if !bytes.Equal(s.cell(h.unit, len(h.blob)), h.blob) {
+					t.Fatalf("step %d: blob %d of %d octets is another one", i, k, len(h.blob))
+				}
+			}
+		}
+	}
+	for _, h := range held {
+		s.drop(h.unit, len(h.blob))
+	}
+	if s.used != 0 {
+		t.Errorf("%d octets in use, though nothing is held", s.used)
+	}
+	if n := len(s.chunks); n > 60 {
+		t.Errorf("%d chunks: cells are not used again", n)
+	}
+}
+
+// The table finds what a map finds, through growth and removals in the middle of runs.
+func TestTunnels(t *testing.T) {
+	var table tunnels
+	r := rand.New(rand.NewPCG(3, 4))
+	want := map[rules.FTEID]map[uint32]int{}
+	key := func() rules.FTEID {
+		return rules.FTEID{Addr: netip.AddrFrom4([4]byte{10, 0, 0, byte(r.IntN(3))}), TEID: r.Uint32N(300)}
+	}
+	for range 50_000 {
+		f, index := key(), r.Uint32N(20)
+		if want[f] == nil {
+			want[f] = map[uint32]int{}
+		}
+		if r.IntN(2) == 0 {
+			table.add(f, index)
+			want[f][index]++
+		} else {
+			table.remove(f, index)
+			if want[f][index]--; want[f][index] <= 0 {
+				delete(want[f], index)
+			}
+		}
+	}
+	for f, users := range want {
+		n := 0
+		for _, index := range table.find(f) {
+			if users[index] == 0 {
+				t.Errorf("%v: session %d is found and has no such tunnel", f, index)
+			}
+			n++
+		}
+		total := 0
+		for _, c := range users {
+			total += c
+		}
+		if n != total {
+			t.Errorf("%v: %d entries, want %d", f, n, total)
+		}
+	}
+}
+
+func TestWheel(t *testing.T) {
+	start := time.Now()
+	w := newWheel(start)
+	woken := map[uint32]time.Time{}
+	now := start
+	turn := func(until time.Duration) {
+		for ; now.Sub(start) <= until; now = now.Add(wheelTick) {
+			w.turn(now, func(index uint32) {
+				if _, twice := woken[index]; twice {
+					t.Errorf("session %d is woken twice", index)
+				}
+				woken[index] = now
+			})
+		}
+	}
+	at := map[uint32]time.Duration{1: time.Second, 2: time.Second + wheelTick/2, 3: 81 * time.Second, 4: 83 * time.Second, 5: 500 * time.Second}
+	for index, d := range at {
+		w.set(index, start.Add(d))
+	}
+	w.set(6, start.Add(time.Second))
+	w.set(6, time.Time{}) // never
+	w.set(7, start.Add(400*time.Second))
+	w.set(7, start.Add(2*time.Second)) // earlier
+	w.set(8, start.Add(2*time.Second))
+	w.set(8, start.Add(300*time.Second)) // later
+	at[7], at[8] = 2*time.Second, 300*time.Second
+	turn(600 * time.Second)
+	for index, d := range at {
+		late := woken[index].Sub(start.Add(d))
+		if woken[index].IsZero() || late < 0 || late > 2*wheelTick {
+			t.Errorf("session %d, due after %v: woken after %v", index, d, woken[index].Sub(start))
+		}
+	}
+	if !woken[6].IsZero() {
+		t.Error("session 6 is woken, though it was taken back")
+	}
+	if w.n != 0 {
+		t.Errorf("%d wake-ups are left", w.n)
+	}
+}
