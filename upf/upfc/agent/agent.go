@@ -22,6 +22,7 @@ type Recorder interface {
 	Restart(peer string) // "upf-u", "cp", "upf-c"
 	SessionsDropped(reason string, n int)
 	Report(kind string)
+	UsageReport(trigger uint32) // by every bit of the Usage Report Trigger
 }
 
 // Agent serves any number of CP functions with one upf-u.
@@ -38,6 +39,7 @@ type Agent struct {
 	pfdChange sync.Mutex // held by the one request that changes PFDs
 	store     *store
 	wheel     *wheel
+	paths     *paths
 
 	mu           sync.Mutex
 	conn         *dataplane.Conn // nil while upf-u is away or being filled
@@ -65,6 +67,7 @@ func New(cfg *config.Config, log *slog.Logger, rec Recorder) *Agent {
 		postponed:    map[uint32]bool{},
 		store:        newStore(),
 		wheel:        newWheel(time.Now()),
+		paths:        newPaths(),
 	}
 }
 
@@ -94,6 +97,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	close(a.serving)
 	a.log.Info("PFCP is served", "listen", server.Addr(), "nodeID", a.cfg.NodeID, "advertise", a.cfg.PFCP.Advertise, "recovery", a.recovery)
 	link.Go(func() { a.wheel.run(ctx, func(index uint32) { go a.measure(index) }) })
+	link.Go(func() { a.keepPaths(ctx) })
 	go a.resume()
 	a.meetPeers(ctx)
 	return server.Serve(ctx, a)

@@ -25,6 +25,7 @@ func (nowhere) Latency(string, time.Duration)  {}
 func (nowhere) Restart(string)                 {}
 func (nowhere) SessionsDropped(string, int)    {}
 func (nowhere) Report(string)                  {}
+func (nowhere) UsageReport(uint32)             {}
 
 // lab is an agent between an SMF over UDP and a stand-in for upf-u.
 type lab struct {

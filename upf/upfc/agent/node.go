@@ -40,7 +40,9 @@ func (a *Agent) reportPaths(failed bool, peers []netip.Addr) {
 	a.mu.Lock()
 	var to []netip.AddrPort
 	for _, as := range a.associations {
-		to = append(to, as.address())
+		if a.store.sendsTo(as.Node, peers) {
+			to = append(to, as.address())
+		}
 	}
 	a.mu.Unlock()
 	for _, cp := range to {

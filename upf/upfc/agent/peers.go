@@ -21,7 +21,9 @@ func (a *Agent) Peers() []PeerInfo {
 	tunnels := a.store.peerTunnels()
 	out := make([]PeerInfo, 0, len(tunnels))
 	for addr, n := range tunnels {
-		out = append(out, PeerInfo{Address: addr, Tunnels: n, Path: "unknown"})
+		i := PeerInfo{Address: addr, Tunnels: n, Path: "unknown"}
+		a.paths.info(&i)
+		out = append(out, i)
 	}
 	slices.SortFunc(out, func(a, b PeerInfo) int { return a.Address.Compare(b.Address) })
 	return out

@@ -262,6 +262,8 @@ func TestPathsOfGTPUPeersAreReported(t *testing.T) {
 	l := newLab(t, nil)
 	s := fakesmf.New(t, l.addr)
 	s.Associate()
+	seid := s.Established(7, fakesmf.Phone.Session()...)
+	fakesmf.WantCause(t, s.Modify(seid, fakesmf.Phone.GNB(0x100, "172.30.3.100")).Cause, ie.CauseRequestAccepted)
 	peers := []netip.Addr{addr("172.30.3.100"), addr("2001:db8:3::100")}
 	for _, failed := range []bool{true, false} {
 		l.agent.ReportPaths(failed, peers)
@@ -441,7 +443,7 @@ func TestCPFSEIDChanges(t *testing.T) {
 	s, successor := fakesmf.New(t, l.addr), fakesmf.New(t, l.addr)
 	s.Associate()
 	seid := s.Established(7, fakesmf.Phone.Session()...)
-	m := s.Modify(seid, ie.NewFSEID(8, net.IP(successor.Addr.AsSlice()), nil))
+	m := s.Modify(seid, ie.NewFSEID(8, net.IP(successor.Addr.AsSlice()), nil), fakesmf.Idle)
 	fakesmf.WantCause(t, m.Cause, ie.CauseRequestAccepted)
 	if m.SEID() != 8 {
 		t.Errorf("answered to SEID %d, want the new one, 8", m.SEID())

@@ -27,6 +27,7 @@ const (
 	reportsPerAnswer  = 128 // with some 120 octets each
 	outboxMax         = 64  // reports of one session that wait; beyond it usage stays in the meters
 	retryAfter        = 10 * time.Second
+	farAway           = 24 * time.Hour
 )
 
 // schedule sets the session's next wake-up. The caller has locked it.
@@ -34,6 +35,9 @@ func (a *Agent) schedule(s *session) {
 	var next time.Time
 	if d := s.account().Deadline(); d != 0 {
 		next = usage.Time(d)
+		if far := time.Now().Add(farAway); next.After(far) {
+			next = far // SMFs give times that mean never
+		}
 		if len(s.Outbox) >= outboxMax {
 			if later := time.Now().Add(retryAfter); next.Before(later) {
 				next = later
@@ -82,10 +86,17 @@ func (a *Agent) measure(index uint32) {
 			a.log.Error("usage not stored", "seid", hex(s.UPSEID), "err", err)
 		} // when upf-u was lost, the replay stores it
 		s.become(&next, p.blob)
+		a.countReports(reports)
 		a.deliver(s)
 		if len(s.Outbox) >= outboxMax || conn.Lost() || !s.account().Due() {
 			return
 		}
+	}
+}
+
+func (a *Agent) countReports(reports []usage.Report) {
+	for i := range reports {
+		a.rec.UsageReport(reports[i].Trigger)
 	}
 }
 
@@ -136,7 +147,7 @@ func (a *Agent) deliverAll(s *session) {
 		to, seid := netip.AddrPortFrom(s.CPAddr, pfcp.Port), s.CPSEID
 		s.inFlight = n
 		s.mu.Unlock()
-		err := a.report(to, seid, "usage", ies...)
+		answer, err := a.report(to, seid, "usage", ies...)
 		s.mu.Lock()
 		s.inFlight = 0
 		if errors.Is(err, errForgotten) {
@@ -161,8 +172,49 @@ func (a *Agent) deliverAll(s *session) {
 		next := s.Session
 		next.Outbox = slices.Clone(s.Outbox[n:])
 		a.put(s, &next)
+		a.obey(s, answer)
 	}
 }
+
+// obey does what the answer to a Session Report Request asks for (TS 29.244 7.5.9): Update BAR, and
+// DROBU among its flags. The caller has locked the session.
+func (a *Agent) obey(s *session, answer *pfcp.Message) {
+	next, rulesChanged := s.Session, false
+	for _, e := range answer.Elements.All(ie.UpdateBARWithinSessionReportResponse) {
+		r, err := s.Rules.UpdateInReportResponse(&e)
+		if err != nil || r == nil {
+			a.log.Warn("Update BAR in a Session Report Response is not carried out", "seid", hex(s.UPSEID), "err", err)
+			continue
+		}
+		if !rulesChanged {
+			next.Rules, rulesChanged = s.Rules.Clone(), true
+		}
+		next.Rules.BARs[r.ID] = r
+	}
+	t := dataplane.NewBatch()
+	if e := answer.Elements.First(ie.PFCPSRRspFlags); e != nil && len(e.Value) > 0 && e.Value[0]&srrspDROBU != 0 {
+		t.DropBuffered(s.index)
+	}
+	if rulesChanged {
+		p, err := encode(a, s.index, &next)
+		if err != nil {
+			a.log.Error("session cannot be stored", "seid", hex(s.UPSEID), "err", err)
+			return
+		}
+		p.add(t)
+		defer s.become(&next, p.blob) // when upf-u was lost, the replay brings it
+	}
+	conn := a.current()
+	if t.Records() == 0 || conn == nil {
+		return
+	}
+	if err := conn.Transact(t); err != nil && !errors.Is(err, dataplane.ErrLost) {
+		a.log.Error("what a Session Report Response asks for is refused", "seid", hex(s.UPSEID), "err", err)
+	}
+}
+
+// srrspDROBU is a bit of PFCPSRRsp-Flags (TS 29.244 8.2.32).
+const srrspDROBU = 0x01
 
 // reportIEs are the IEs of a Session Report Request (TS 29.244 7.5.8).
 func (s *session) reportIEs(reports []usage.Report) []*ie.IE {
@@ -193,8 +245,19 @@ func (s *session) usageReports(reports []usage.Report, more int, ieType uint16) 
 	return ies
 }
 
-// application is the Application ID that the PDRs of a URR detect; empty when none does.
-func (s *session) application(uint32) string { return "" }
+// application is the Application ID that a URR's PDRs detect; empty when none does, or several.
+func (s *session) application(urr uint32) string {
+	found := ""
+	for _, r := range s.Rules.PDRs {
+		if id := r.PDI.Application; id != "" && id != found && slices.Contains(r.URRs, urr) {
+			if found != "" {
+				return ""
+			}
+			found = id
+		}
+	}
+	return found
+}
 
 // deliverLast sends what did not fit the answer that ended a session.
 func (a *Agent) deliverLast(s *session, reports []usage.Report) {
@@ -208,7 +271,7 @@ func (a *Agent) deliverLast(s *session, reports []usage.Report) {
 	}
 	go func() {
 		for _, ies := range requests {
-			if a.report(to, seid, "usage", ies...) != nil {
+			if _, err := a.report(to, seid, "usage", ies...); err != nil {
 				return
 			}
 		}
@@ -231,26 +294,26 @@ func (a *Agent) put(s *session, next *state.Session) {
 	}
 }
 
-// report sends a Session Report Request; nil when the CP function has it, whatever it thinks of it,
-// unless that it knows no such session.
-func (a *Agent) report(to netip.AddrPort, seid uint64, kind string, ies ...*ie.IE) error {
+// report sends a Session Report Request; no error when the CP function has it, whatever it thinks of
+// it, unless that it knows no such session.
+func (a *Agent) report(to netip.AddrPort, seid uint64, kind string, ies ...*ie.IE) (*pfcp.Message, error) {
 	answer, err := a.server.Request(a.stopping, to, message.MsgTypeSessionReportRequest, &seid, ies...)
 	if err != nil {
 		if !errors.Is(err, context.Canceled) {
 			a.log.Warn("report not acknowledged", "kind", kind, "to", to, "cpSEID", hex(seid), "err", err)
 		}
-		return err
+		return nil, err
 	}
 	a.rec.Report(kind)
 	if e := answer.Elements.First(ie.Cause); e != nil {
 		if c, err := e.Uint8(); err == nil && c != ie.CauseRequestAccepted {
 			a.log.Warn("report refused", "kind", kind, "to", to, "cpSEID", hex(seid), "cause", pfcp.CauseName(c))
 			if c == ie.CauseSessionContextNotFound {
-				return errForgotten
+				return nil, errForgotten
 			}
 		}
 	}
-	return nil
+	return answer, nil
 }
 
 // errForgotten: the CP function has no such session. Nobody will ever delete it, and its address
@@ -269,37 +332,6 @@ type events Agent
 // URR: an armed volume was reached.
 func (e *events) URR(index, _ uint32) {
 	go (*Agent)(e).measure(index)
-}
-
-// DownlinkData: the first packet for a FAR with NOCP; a Downlink Data Report makes the SMF page.
-func (e *events) DownlinkData(index uint32, pdr uint16, qfi, _ uint8) {
-	go (*Agent)(e).notify(index, pdr, qfi)
-}
-
-func (a *Agent) notify(index uint32, pdr uint16, qfi uint8) {
-	s := a.lock(index)
-	if s == nil {
-		return
-	}
-	defer s.unlock()
-	if s.notifying[pdr] || s.Rules.PDRs[pdr] == nil {
-		return
-	}
-	if s.notifying == nil {
-		s.notifying = map[uint16]bool{}
-	}
-	s.notifying[pdr] = true
-	to, seid, up := netip.AddrPortFrom(s.CPAddr, pfcp.Port), s.CPSEID, s.UPSEID
-	s.mu.Unlock()
-	<-a.serving
-	group := []*ie.IE{ie.NewPDRID(pdr)}
-	if qfi != 0 {
-		group = append(group, ie.NewDownlinkDataServiceInformation(false, true, 0, qfi))
-	}
-	err := a.report(to, seid, "downlink_data", ie.NewReportType(0, 0, 0, 1), ie.NewDownlinkDataReport(group...))
-	a.dropForgotten(up, err)
-	s.mu.Lock()
-	delete(s.notifying, pdr)
 }
 
 // ErrorIndication: a peer has no such tunnel; every session that sends into it is told.
@@ -332,7 +364,14 @@ func (a *Agent) errorIndication(index uint32, f rules.FTEID) {
 		return
 	}
 	<-a.serving
-	err := a.report(to, seid, "error_indication", ie.NewReportType(0, 1, 0, 0),
+	answer, err := a.report(to, seid, "error_indication", ie.NewReportType(0, 1, 0, 0),
 		ie.NewErrorIndicationReport(remoteFTEID(f)))
-	a.dropForgotten(up, err)
+	if err != nil {
+		a.dropForgotten(up, err)
+		return
+	}
+	if s := a.lockSEID(up); s != nil {
+		defer s.unlock()
+		a.obey(s, answer)
+	}
 }

@@ -288,6 +288,7 @@ func (a *Agent) modifyOnce(ctx context.Context, m *pfcp.Message) (uint64, []*ie.
 // modified are the IEs of the answer beside the cause.
 func (a *Agent) modified(s *session, pdrs []uint16, endpoints []uint8, reports []usage.Report, additional int) []*ie.IE {
 	ies := append(created(s, pdrs, endpoints), s.usageReports(reports, additional, ie.UsageReportWithinSessionModificationResponse)...)
+	a.countReports(reports)
 	for range reports {
 		a.rec.Report("usage")
 	}
@@ -307,6 +308,7 @@ func (a *Agent) delete(ctx context.Context, m *pfcp.Message) (uint64, []*ie.IE, 
 	// What was not sent yet goes along.
 	reports := slices.Clone(s.Outbox[s.inFlight:])
 	reports = append(reports, s.account().Report(usage.TriggerTermination, slices.Sorted(maps.Keys(s.Meters))...)...)
+	a.countReports(reports[len(s.Outbox)-s.inFlight:])
 	for range reports {
 		a.rec.Report("usage")
 	}

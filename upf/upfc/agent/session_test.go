@@ -274,6 +274,7 @@ func TestSessionThatItsSMFForgotMakesWay(t *testing.T) {
 
 	// And when it says to a report that it knows no such session, that one goes, too.
 	index, _ := l.only()
+	fakesmf.WantCause(t, s.Modify(again, fakesmf.Idle).Cause, ie.CauseRequestAccepted)
 	s.Cause.Store(uint32(ie.CauseSessionContextNotFound))
 	if err := l.upfu.DownlinkData(index, 2, 1); err != nil {
 		t.Fatal(err)

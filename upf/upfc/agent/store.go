@@ -3,9 +3,9 @@ package agent
 import (
 	"errors"
 	"iter"
-	"maps"
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"sync"
 
 	"core5g.dev/core5g/upf/upfc/dataplane"
@@ -27,8 +27,8 @@ type store struct {
 	leased  map[uint32]*session
 	blobs   slab
 	tunnels tunnels
-	peers   map[netip.Addr]int // tunnels by address
-	nodes   []string           // Node IDs of CP functions, by their number
+	peers   map[peerOf]int // tunnels
+	nodes   []string       // Node IDs of CP functions, by their number
 	numbers map[string]uint16
 	count   int
 	known   *state.Strings
@@ -45,10 +45,16 @@ type entry struct {
 	life       uint8 // of the upf-u whose counters its meters refer to
 }
 
+// peerOf is a GTP-U peer as one CP function's sessions use it.
+type peerOf struct {
+	addr netip.Addr
+	node uint16
+}
+
 func newStore() *store {
 	return &store{
 		leased: map[uint32]*session{}, numbers: map[string]uint16{}, known: state.NewStrings(),
-		lives: map[uint8]*dataplane.Shm{}, peers: map[netip.Addr]int{},
+		lives: map[uint8]*dataplane.Shm{}, peers: map[peerOf]int{},
 	}
 }
 
@@ -125,7 +131,7 @@ func (st *store) adopt(index uint32, s *state.Session, blob []byte) error {
 		node: st.numberLocked(s.Node), life: st.life,
 	}
 	for f := range peers(s.Rules) {
-		st.addTunnel(f, index)
+		st.addTunnel(f, index, st.entries[index].node)
 	}
 	st.count++
 	return nil
@@ -174,13 +180,14 @@ func (st *store) save(s *session, old *rules.Set, blob []byte) {
 		s.refs++
 		return
 	}
+	was := e.node
 	e.length, e.node, e.life = uint32(len(blob)), st.numberLocked(s.Node), st.life
-	if old != s.Rules {
+	if old != s.Rules || was != e.node {
 		for f := range peers(s.Rules) {
-			st.addTunnel(f, s.index)
+			st.addTunnel(f, s.index, e.node)
 		}
 		for f := range peers(old) {
-			st.removeTunnel(f, s.index)
+			st.removeTunnel(f, s.index, was)
 		}
 	}
 }
@@ -196,7 +203,7 @@ func (st *store) forget(s *session) {
 	}
 	if e.length != 0 {
 		for f := range peers(s.Rules) {
-			st.removeTunnel(f, s.index)
+			st.removeTunnel(f, s.index, e.node)
 		}
 	}
 	*e = entry{}
@@ -311,15 +318,16 @@ func (st *store) perNode() map[string]int {
 	return out
 }
 
-func (st *store) addTunnel(f rules.FTEID, index uint32) {
+func (st *store) addTunnel(f rules.FTEID, index uint32, node uint16) {
 	st.tunnels.add(f, index)
-	st.peers[f.Addr]++
+	st.peers[peerOf{f.Addr, node}]++
 }
 
-func (st *store) removeTunnel(f rules.FTEID, index uint32) {
+func (st *store) removeTunnel(f rules.FTEID, index uint32, node uint16) {
 	st.tunnels.remove(f, index)
-	if st.peers[f.Addr]--; st.peers[f.Addr] == 0 {
-		delete(st.peers, f.Addr)
+	p := peerOf{f.Addr, node}
+	if st.peers[p]--; st.peers[p] == 0 {
+		delete(st.peers, p)
 	}
 }
 
@@ -327,7 +335,19 @@ func (st *store) removeTunnel(f rules.FTEID, index uint32) {
 func (st *store) peerTunnels() map[netip.Addr]int {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	return maps.Clone(st.peers)
+	out := make(map[netip.Addr]int, len(st.peers))
+	for p, n := range st.peers {
+		out[p.addr] += n
+	}
+	return out
+}
+
+// sendsTo says whether sessions of a CP function send to one of the peers.
+func (st *store) sendsTo(node string, peers []netip.Addr) bool {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	number, known := st.numbers[node]
+	return known && slices.ContainsFunc(peers, func(p netip.Addr) bool { return st.peers[peerOf{p, number}] > 0 })
 }
 
 // users are the sessions that may send into a peer's tunnel.

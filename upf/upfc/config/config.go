@@ -21,6 +21,7 @@ type Config struct {
 	Heartbeat        Heartbeat `yaml:"heartbeat"`
 	Dataplane        Dataplane `yaml:"dataplane"`
 	N3               N3        `yaml:"n3"`
+	GTPU             GTPU      `yaml:"gtpu"`
 	NetworkInstances []string  `yaml:"networkInstances"`
 	UEPools          []Pool    `yaml:"uePools"`
 	Metrics          Listen    `yaml:"metrics"`
@@ -62,6 +63,18 @@ type Dataplane struct {
 // N3 lists the GTP-U addresses that upf-u owns, as addresses or prefixes.
 type N3 struct {
 	Endpoints []Endpoint `yaml:"endpoints"`
+}
+
+// GTPU says how the GTP-U peers are watched.
+type GTPU struct {
+	Echo Echo `yaml:"echo"`
+}
+
+// Echo holds the times of Echo Requests (TS 29.281 7.2.1).
+type Echo struct {
+	Interval time.Duration `yaml:"interval"` // between two to the same peer; 0: none are sent
+	Timeout  time.Duration `yaml:"timeout"`  // T3-RESPONSE
+	Attempts int           `yaml:"attempts"` // N3-REQUESTS
 }
 
 // Endpoint is a block of addresses.
@@ -106,6 +119,7 @@ func Parse(text []byte) (*Config, error) {
 		},
 		Heartbeat: Heartbeat{Interval: 10 * time.Second, Retries: 3, ReleaseAfter: 5 * time.Minute},
 		Dataplane: Dataplane{Socket: "/run/upf/upf.sock"},
+		GTPU:      GTPU{Echo: Echo{Interval: time.Minute, Timeout: 3 * time.Second, Attempts: 5}},
 		Metrics:   Listen{":9090"},
 		Health:    Listen{":8081"},
 		Control:   Control{Socket: "/run/upf/upf-c.sock"},
@@ -175,6 +189,11 @@ func (c *Config) complete() error {
 	}
 	if err := checkPools(c.UEPools); err != nil {
 		return err
+	}
+	if e := c.GTPU.Echo; e.Interval < 0 || e.Interval != 0 && (e.Timeout <= 0 || e.Attempts < 1) {
+		return errors.New("gtpu.echo: interval, timeout and attempts must be above 0 (interval 0: none are sent)")
+	} else if e.Interval != 0 && e.Interval < time.Duration(e.Attempts)*e.Timeout {
+		return errors.New("gtpu.echo.interval: must be at least attempts times timeout; 0 sends none")
 	}
 	if c.Log.Format != "json" && c.Log.Format != "text" {
 		return fmt.Errorf("log.format: %q is neither json nor text", c.Log.Format)

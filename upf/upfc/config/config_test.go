@@ -31,6 +31,7 @@ log: {level: debug}
 		Heartbeat: Heartbeat{10 * time.Second, 3, 5 * time.Minute},
 		Dataplane: Dataplane{"/run/upf/upf.sock"},
 		N3:        N3{[]Endpoint{{netip.MustParsePrefix("172.30.3.16/28")}, {netip.MustParsePrefix("172.30.4.1/32")}}},
+		GTPU:      GTPU{Echo{time.Minute, 3 * time.Second, 5}},
 		Metrics:   Listen{":9090"}, Health: Listen{":8081"}, Control: Control{"/run/upf/upf-c.sock"},
 		Log: Log{slog.LevelDebug, "json"},
 	}
@@ -62,6 +63,8 @@ func TestParseNamesTheKey(t *testing.T) {
 		"nothing to advertise":     {"nodeID: upf-0\nn3: {endpoints: [172.30.3.16]}\n", "pfcp.advertise"},
 		"no attempts":              {good + "pfcp: {retransmit: {attempts: 0}}\n", "pfcp.retransmit.attempts"},
 		"no interval":              {good + "pfcp: {retransmit: {interval: 0s}}\n", "pfcp.retransmit.interval"},
+		"no time for an echo":      {good + "gtpu: {echo: {timeout: 0s}}\n", "gtpu.echo"},
+		"echoes that overlap":      {good + "gtpu: {echo: {interval: 10s}}\n", "gtpu.echo.interval"},
 		"a negative heartbeat":     {good + "heartbeat: {interval: -1s}\n", "heartbeat.interval"},
 		"no retries":               {good + "heartbeat: {retries: 0}\n", "heartbeat.retries"},
 		"a log format":             {good + "log: {format: xml}\n", "log.format"},

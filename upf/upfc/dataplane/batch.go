@@ -132,3 +132,6 @@ func EachRecord(body []byte, f func(recType uint16, record []byte) error) error 
 	}
 	return nil
 }
+
+// Echo sends a GTP-U Echo Request.
+func (t *Batch) Echo(e abi.Echo) { add(t, e, abi.RecEcho) }

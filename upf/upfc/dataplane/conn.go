@@ -52,7 +52,8 @@ type Events interface {
 	URR(session, slot uint32)
 	DownlinkData(session uint32, pdr uint16, qfi, tos uint8)
 	ErrorIndication(peer netip.Addr, teid uint32)
-	Trace(e abi.EvTrace, octets []byte) // octets are the reader's: copy what is kept
+	Echo(peer netip.Addr, sequence uint16) // a peer answered an Echo Request
+	Trace(e abi.EvTrace, octets []byte)    // octets are the reader's: copy what is kept
 }
 
 // Conn is a connection to one life of upf-u.
@@ -459,6 +460,12 @@ func (c *Conn) event(recType uint16, r []byte) error {
 			return err
 		}
 		c.events.ErrorIndication(e.PeerAddr.IP(e.Ohc == abi.OhcGtpu6), e.Teid)
+	case abi.RecEvEcho:
+		e, err := abi.Read[abi.Echo](r)
+		if err != nil {
+			return err
+		}
+		c.events.Echo(e.PeerAddr.IP(e.Ohc == abi.OhcGtpu6), e.Sequence)
 	case abi.RecEvTrace:
 		e, octets, err := traceEvent(r)
 		if err != nil {

@@ -29,6 +29,7 @@ type SMF struct {
 	Others chan message.Message
 	Mute   atomic.Bool
 	Cause  atomic.Uint32
+	More   atomic.Pointer[[]*ie.IE] // further IEs of the answer to the next report
 
 	t       testing.TB
 	conn    *net.UDPConn
@@ -81,7 +82,11 @@ func (s *SMF) read() {
 		var answer message.Message
 		switch m := m.(type) {
 		case *message.SessionReportRequest:
-			answer = message.NewSessionReportResponse(0, 0, 1, m.Sequence(), 0, ie.NewCause(uint8(s.Cause.Load())))
+			ies := []*ie.IE{ie.NewCause(uint8(s.Cause.Load()))}
+			if more := s.More.Swap(nil); more != nil {
+				ies = append(ies, *more...)
+			}
+			answer = message.NewSessionReportResponse(0, 0, 1, m.Sequence(), 0, ies...)
 			select {
 			case s.Reports <- m:
 			default:

@@ -85,3 +85,6 @@ func (u UE) GNB(teid uint32, addr string, more ...*ie.IE) *ie.IE {
 
 // Phone is the usual UE.
 var Phone = UE{TEID: 1, N3: "172.30.3.16", Addr: "10.45.0.1"}
+
+// Idle is the Update FAR of an AN release: buffer, and tell of what comes.
+var Idle = ie.NewUpdateFAR(ie.NewFARID(2), ie.NewApplyAction(0x0c))

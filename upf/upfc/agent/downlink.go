@@ -1,0 +1,72 @@
+package agent
+
+import (
+	"errors"
+	"net/netip"
+	"time"
+
+	"github.com/wmnsk/go-pfcp/ie"
+
+	"core5g.dev/core5g/upf/upfc/pfcp"
+	"core5g.dev/core5g/upf/upfc/rules"
+)
+
+// Downlink Data Reports (TS 29.244 5.2.1, 7.5.8.2). upf-u raises one event when the first packet waits
+// for a FAR with NOCP, after the BAR's Downlink Data Notification Delay, and none more until what
+// waits is released or dropped. The report makes the CP function page the UE, so it is repeated for as
+// long as the FAR says so: nobody would page otherwise.
+
+// DownlinkData: a packet waits.
+func (e *events) DownlinkData(index uint32, pdr uint16, qfi, tos uint8) {
+	go (*Agent)(e).notify(index, pdr, qfi, tos)
+}
+
+func (a *Agent) notify(index uint32, pdr uint16, qfi, tos uint8) {
+	s := a.lock(index)
+	if s == nil {
+		return
+	}
+	defer s.unlock()
+	if s.notifying[pdr] {
+		return
+	}
+	if s.notifying == nil {
+		s.notifying = map[uint16]bool{}
+	}
+	s.notifying[pdr] = true
+	defer delete(s.notifying, pdr)
+	group := []*ie.IE{ie.NewPDRID(pdr)}
+	if dscp := tos >> 2; qfi != 0 || dscp != 0 {
+		group = append(group, ie.NewDownlinkDataServiceInformation(dscp != 0, qfi != 0, dscp, qfi))
+	}
+	for !s.gone && s.waits(pdr) {
+		to, seid, up := netip.AddrPortFrom(s.CPAddr, pfcp.Port), s.CPSEID, s.UPSEID
+		s.mu.Unlock()
+		<-a.serving
+		answer, err := a.report(to, seid, "downlink_data", ie.NewReportType(0, 0, 0, 1), ie.NewDownlinkDataReport(group...))
+		if err != nil && !errors.Is(err, errForgotten) {
+			select {
+			case <-time.After(retryAfter):
+			case <-a.stopping.Done():
+			}
+		}
+		a.dropForgotten(up, err)
+		s.mu.Lock()
+		if err == nil && !s.gone {
+			a.obey(s, answer)
+		}
+		if err == nil || a.stopping.Err() != nil {
+			return
+		}
+	}
+}
+
+// waits says whether downlink packets of a PDR are buffered and the CP function is to be told.
+func (s *session) waits(pdr uint16) bool {
+	r := s.Rules.PDRs[pdr]
+	if r == nil {
+		return false
+	}
+	f := s.Rules.FARs[r.FAR]
+	return f != nil && f.Action&(rules.Buffer|rules.Notify) == rules.Buffer|rules.Notify
+}

@@ -1,0 +1,173 @@
+package agent
+
+// GTP-U path management. Every peer into whose tunnels sessions send is asked with an Echo Request
+// once an interval (TS 29.281 7.2.1); upf-u sends it and tells of the answer. A request is repeated
+// after T3-RESPONSE, N3-REQUESTS times in all; then the path has failed and the CP functions whose
+// sessions use it are told, as they are when the peer answers again (TS 29.244 6.2.9). The sessions
+// stay: it is the CP function that decides.
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"sync"
+	"time"
+
+	"core5g.dev/core5g/upf/abi"
+	"core5g.dev/core5g/upf/upfc/config"
+	"core5g.dev/core5g/upf/upfc/dataplane"
+)
+
+// paths is what is known of the peers.
+type paths struct {
+	mu       sync.Mutex
+	of       map[netip.Addr]*path
+	sequence uint16
+}
+
+type path struct {
+	next     time.Time // when to send, to repeat, or to give up
+	sent     int       // how often the request under way was sent; 0: none is
+	sequence uint16    // of it
+	failed   bool
+	since    time.Time // of failed, or of the first answer
+	answered time.Time // zero: never
+}
+
+func newPaths() *paths { return &paths{of: map[netip.Addr]*path{}} }
+
+// echo is an Echo Request to be sent.
+type echo struct {
+	peer     netip.Addr
+	sequence uint16
+}
+
+// turn looks at all paths. Peers that nobody uses any more are forgotten.
+func (p *paths) turn(now time.Time, used map[netip.Addr]int, c config.Echo) (send []echo, failed []netip.Addr) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for peer := range p.of {
+		if used[peer] == 0 {
+			delete(p.of, peer)
+		}
+	}
+	for peer := range used {
+		t := p.of[peer]
+		if t == nil {
+			t = &path{next: now}
+			p.of[peer] = t
+		}
+		if now.Before(t.next) {
+			continue
+		}
+		if t.sent >= c.Attempts {
+			t.sent, t.next = 0, now.Add(max(c.Interval-time.Duration(c.Attempts)*c.Timeout, c.Timeout))
+			if !t.failed {
+				t.failed, t.since = true, now
+				failed = append(failed, peer)
+			}
+			continue
+		}
+		if t.sent == 0 {
+			p.sequence++
+			t.sequence = p.sequence
+		}
+		t.sent++
+		t.next = now.Add(c.Timeout)
+		send = append(send, echo{peer, t.sequence})
+	}
+	return send, failed
+}
+
+// answered notes an Echo Response; true when the path had failed.
+func (p *paths) answered(now time.Time, peer netip.Addr, sequence uint16, c config.Echo) (recovered bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	t := p.of[peer]
+	if t == nil || t.sent == 0 || t.sequence != sequence {
+		return false // not ours, or too late
+	}
+	t.sent, t.next = 0, now.Add(c.Interval)
+	recovered = t.failed
+	if t.failed || t.answered.IsZero() {
+		t.since = now
+	}
+	t.failed, t.answered = false, now
+	return recovered
+}
+
+// info completes what is told of a peer.
+func (p *paths) info(i *PeerInfo) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	t := p.of[i.Address]
+	switch {
+	case t == nil:
+		return
+	case t.failed:
+		i.Path = "down"
+	case !t.answered.IsZero():
+		i.Path = "up"
+	}
+	i.Since, i.LastAnswer = t.since, t.answered
+}
+
+// keepPaths asks the peers until ctx ends.
+func (a *Agent) keepPaths(ctx context.Context) {
+	c := a.cfg.GTPU.Echo
+	if c.Interval == 0 {
+		return
+	}
+	ticker := time.NewTicker(max(min(c.Timeout/4, time.Second), 10*time.Millisecond))
+	defer ticker.Stop()
+	refused := false
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		conn := a.current()
+		if conn == nil {
+			continue // nobody is asked, so nobody fails
+		}
+		send, failed := a.paths.turn(time.Now(), a.store.peerTunnels(), c)
+		if err := a.sendEchoes(conn, send); err != nil && !errors.Is(err, dataplane.ErrLost) && !refused {
+			refused = true
+			a.log.Error("Echo Requests cannot be sent", "err", err)
+		}
+		for _, peer := range failed {
+			a.log.Warn("GTP-U path failed", "peer", peer)
+		}
+		a.reportPaths(true, failed)
+	}
+}
+
+func (a *Agent) sendEchoes(conn *dataplane.Conn, send []echo) error {
+	own := a.ownN3()
+	for len(send) > 0 {
+		n := min(len(send), 256)
+		t := dataplane.NewBatch()
+		for _, e := range send[:n] {
+			r := abi.Echo{PeerAddr: abi.AddrOf(e.peer), LocalAddr: abi.AddrOf(own.V4), Sequence: e.sequence, Ohc: abi.OhcGtpu4}
+			if e.peer.Is6() {
+				r.LocalAddr, r.Ohc = abi.AddrOf(own.V6), abi.OhcGtpu6
+			}
+			t.Echo(r)
+		}
+		if err := conn.Transact(t); err != nil {
+			return err
+		}
+		send = send[n:]
+	}
+	return nil
+}
+
+// Echo: a peer answered an Echo Request.
+func (e *events) Echo(peer netip.Addr, sequence uint16) {
+	a := (*Agent)(e)
+	if a.paths.answered(time.Now(), peer, sequence, a.cfg.GTPU.Echo) {
+		a.log.Info("GTP-U path works again", "peer", peer)
+		go a.reportPaths(false, []netip.Addr{peer})
+	}
+}
