@@ -278,6 +278,8 @@ const (
 	smreqDROBU = 0x01
 	smreqSNDEM = 0x02
 	smreqQAURR = 0x04
+
+	unsupportedSMReq = 0x08 | 0x10 | 0x20 // SUMPC, RUMUC, DETEID
 )
 
 // Outer Header Creation Description (TS 29.244 8.2.56), both octets. N19 and N6 Indications change

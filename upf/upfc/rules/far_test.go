@@ -246,6 +246,12 @@ func TestFlagsOfAModification(t *testing.T) {
 	if c = planned(t, established(t), ie.NewPFCPSMReqFlags(0x04)); c.DropBuffered || !cmp.Equal(c.Query, []uint32{1}) {
 		t.Errorf("QAURR gives %+v", c)
 	}
+	// To pause charging, and not to do it, would bill what is not to be billed.
+	for _, flag := range []uint8{0x08, 0x10, 0x20} {
+		if r := refused(t, established(t), ie.NewPFCPSMReqFlags(flag)); r.Cause != ie.CauseServiceNotSupported || r.Offending != ie.PFCPSMReqFlags {
+			t.Errorf("flag %#x: %v", flag, r)
+		}
+	}
 }
 
 func TestBARs(t *testing.T) {

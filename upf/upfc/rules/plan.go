@@ -290,6 +290,9 @@ func (p *planner) flags(message pfcp.Elements) error {
 	if e == nil || len(e.Value) == 0 {
 		return nil
 	}
+	if v := e.Value[0] & unsupportedSMReq; v != 0 {
+		return &pfcp.Reject{Cause: ie.CauseServiceNotSupported, Offending: ie.PFCPSMReqFlags, Detail: fmt.Sprintf("flags %#x ask for features that are not advertised", v)}
+	}
 	if e.Value[0]&smreqDROBU != 0 {
 		p.change.DropBuffered = true
 	}

@@ -254,3 +254,16 @@ func FuzzPlan(f *testing.F) {
 		}
 	})
 }
+
+func BenchmarkPlan(b *testing.B) {
+	e := message(b, pdr(1, ie.NewQERID(1), ie.NewURRID(1)), pdr(2, ie.NewQERID(1)), far(1), far(2),
+		ie.NewCreateQER(ie.NewQERID(1), ie.NewGateStatus(0, 0), ie.NewMBR(1000, 2000), ie.NewQFI(9)),
+		ie.NewCreateURR(ie.NewURRID(1), ie.NewMeasurementMethod(0, 1, 0), ie.NewReportingTriggers(2, 0), ie.NewVolumeThreshold(0x07, 3, 1, 2)))
+	p := policy()
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := Plan(NewSet(), e, p); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
