@@ -117,6 +117,12 @@ has_port(uint8_t ohc)
 }
 
 static bool
+range_is_valid(uint32_t first, uint32_t count, uint32_t of)
+{
+	return first <= of && count <= of - first;
+}
+
+static bool
 tunnel_is_valid(const struct config *config, const struct upf_far *far)
 {
 	return far->ohc <= UPF_OHC_GTPU4 && !is_zero(far->peer_addr) &&
@@ -124,16 +130,47 @@ tunnel_is_valid(const struct config *config, const struct upf_far *far)
 		config_owner(config, ohc_is_ipv6(far->ohc), far->local_addr) >= 0;
 }
 
+// The URL of a redirection is in the text, and there is one.
+static bool
+redirect_is_valid(const struct record *r, const struct upf_far *far)
+{
+	if ((far->flags & UPF_FAR_REDIRECT) == 0)
+		return true;
+	return (far->action & UPF_FAR_FORW) != 0 && far->text_count != 0 &&
+		far->text_count <= TEXT_MAX &&
+		range_is_valid(far->text_first, far->text_count, r->put->text_len);
+}
+
+// Copies go into outer headers of their own.
+static bool
+duplicates_are_valid(const struct config *config, const struct record *r, const struct upf_far *far)
+{
+	if ((far->action & UPF_FAR_DUPL) == 0)
+		return far->dup_count == 0;
+	if (!range_is_valid(far->dup_first, far->dup_count, r->put->n_far))
+		return false;
+	for (unsigned i = 0; i < far->dup_count; i++) {
+		const struct upf_far *to = &r->far[far->dup_first + i];
+
+		if (to->ohc == UPF_OHC_NONE || to->dup_count != 0 || !tunnel_is_valid(config, to))
+			return false;
+	}
+	return true;
+}
+
 static bool
 far_is_valid(const struct config *config, const struct record *r, const struct upf_far *far)
 {
 	uint8_t way = far->action & (UPF_FAR_DROP | UPF_FAR_FORW | UPF_FAR_BUFF);
 
-	if ((far->action & ~(UPF_FAR_DROP | UPF_FAR_FORW | UPF_FAR_BUFF | UPF_FAR_NOCP)) != 0 ||
+	if ((far->action &
+		    ~(UPF_FAR_DROP | UPF_FAR_FORW | UPF_FAR_BUFF | UPF_FAR_NOCP | UPF_FAR_DUPL)) !=
+			0 ||
 		(way != UPF_FAR_DROP && way != UPF_FAR_FORW && way != UPF_FAR_BUFF) ||
 		((far->action & UPF_FAR_NOCP) != 0 && way != UPF_FAR_BUFF) ||
-		(far->flags & ~UPF_FAR_TOS) != 0 || far->ohc > UPF_OHC_IP6 ||
-		far->destination_interface > UPF_IF_CORE || far->dup_count != 0 ||
+		(far->flags & ~(UPF_FAR_TOS | UPF_FAR_REDIRECT)) != 0 || far->ohc > UPF_OHC_IP6 ||
+		far->destination_interface > UPF_IF_CORE || !redirect_is_valid(r, far) ||
+		!duplicates_are_valid(config, r, far) ||
 		(far->bar != UPF_NONE16 && far->bar >= r->put->n_bar))
 		return false;
 	// While it buffers or drops, the tunnel may still be that of before, or none.
@@ -170,12 +207,6 @@ sdfs_are_valid(const struct record *r)
 			return false;
 	}
 	return r->put->n_sdf6 == 0;
-}
-
-static bool
-range_is_valid(uint32_t first, uint32_t count, uint32_t of)
-{
-	return first <= of && count <= of - first;
 }
 
 static bool
@@ -249,7 +280,7 @@ record_is_valid(const struct config *config, struct record *r)
 			(i > 0 && r->pdr[i].precedence < r->pdr[i - 1].precedence))
 			return false;
 	}
-	return put->n_bar == 0 && put->text_len == 0 && sdfs_are_valid(r);
+	return put->n_bar == 0 && sdfs_are_valid(r);
 }
 
 // ---- the parts -------------------------------------------------------------------------------
@@ -345,10 +376,68 @@ compile_qers(const struct layout *l, const struct upf_pdr *from, struct pdr *to,
 	return n;
 }
 
+static bool
+far_has_more(const struct upf_far *far)
+{
+	return (far->flags & UPF_FAR_REDIRECT) != 0 || far->dup_count != 0 || ohc_is_ipv6(far->ohc);
+}
+
+static void
+compile_far_addresses(const struct upf_far *far, struct pdr_more *more)
+{
+	if (ohc_is_ipv6(far->ohc)) {
+		memcpy(more->peer, far->peer_addr, sizeof(more->peer));
+		memcpy(more->local, far->local_addr, sizeof(more->local));
+	}
+}
+
+// Where copies go: PDRs of which nothing but the FAR is looked at.
+static void
+compile_duplicates(
+	struct layout *l, const struct upf_far *far, const struct pdr *of, struct pdr_more *more)
+{
+	uint32_t at = reserve(l, far->dup_count * sizeof(struct pdr));
+
+	more->dup = at;
+	more->n_dup = far->dup_count;
+	for (unsigned i = 0; i < far->dup_count; i++) {
+		const struct upf_far *copy = &l->r->far[far->dup_first + i];
+		struct pdr to = {
+			.pdr_id = of->pdr_id, .direction = of->direction, .out_qfi = of->out_qfi};
+
+		compile_far(l, copy, &to);
+		if (ohc_is_ipv6(copy->ohc)) {
+			struct pdr_more addresses = {0};
+
+			to.more = reserve(l, sizeof(addresses));
+			compile_far_addresses(copy, &addresses);
+			put_at(l, to.more, &addresses, sizeof(addresses));
+		}
+		put_at(l, at, &to, sizeof(to));
+		at += sizeof(to);
+	}
+}
+
+// What of a FAR is not usual.
+static void
+compile_far_more(struct layout *l, const struct upf_far *far, struct pdr *to, struct pdr_more *more)
+{
+	compile_far_addresses(far, more);
+	if ((far->flags & UPF_FAR_REDIRECT) != 0) {
+		to->flags |= PDR_REDIRECT;
+		to->action &= UPF_FAR_DUPL; // the packet goes nowhere
+		more->text_len = far->text_count;
+		more->text = reserve(l, far->text_count);
+		put_at(l, more->text, l->r->text + far->text_first, far->text_count);
+	}
+	if (far->dup_count != 0)
+		compile_duplicates(l, far, to, more);
+}
+
 // The PDR that a packet follows whose quota is used up: nothing but the FAR for quota action, without
 // being limited or counted again.
 static uint32_t
-compile_quota_pdr(struct layout *l, const struct pdr *of, uint16_t far)
+compile_quota_pdr(struct layout *l, const struct pdr *of, const struct upf_far *far)
 {
 	struct pdr pdr = *of;
 	uint32_t at = reserve(l, sizeof(pdr));
@@ -357,7 +446,14 @@ compile_quota_pdr(struct layout *l, const struct pdr *of, uint16_t far)
 	pdr.flags &= (uint8_t) ~(PDR_GATE_CLOSED | PDR_BEFORE_QOS | PDR_REDIRECT);
 	pdr.urr_flags = 0;
 	pdr.more = 0;
-	compile_far(l, &l->r->far[far], &pdr);
+	compile_far(l, far, &pdr);
+	if (far_has_more(far)) {
+		struct pdr_more more = {0};
+
+		pdr.more = reserve(l, sizeof(more));
+		compile_far_more(l, far, &pdr, &more);
+		put_at(l, pdr.more, &more, sizeof(more));
+	}
 	put_at(l, at, &pdr, sizeof(pdr));
 	return at;
 }
@@ -366,11 +462,11 @@ static void
 compile_more(struct layout *l, const struct upf_pdr *from, struct pdr *to,
 	const struct pdr_qer qer[], const struct pdr_urr urr[], bool long_qers, bool long_urrs)
 {
+	const struct upf_far *far = &l->r->far[from->far];
 	struct pdr_more more = {0};
 
-	if (!long_qers && !long_urrs)
+	if (!long_qers && !long_urrs && !far_has_more(far))
 		return;
-	(void)from;
 	to->more = reserve(l, sizeof(more));
 	if (long_qers) {
 		more.qer = reserve(l, to->n_qer * sizeof(*qer));
@@ -380,6 +476,7 @@ compile_more(struct layout *l, const struct upf_pdr *from, struct pdr *to,
 		more.urr = reserve(l, to->n_urr * sizeof(*urr));
 		put_at(l, more.urr, urr, to->n_urr * sizeof(*urr));
 	}
+	compile_far_more(l, far, to, &more);
 	put_at(l, to->more, &more, sizeof(more));
 }
 
@@ -427,7 +524,7 @@ compile_pdr(struct layout *l, const struct upf_pdr *from)
 		urr[i] = (struct pdr_urr){.slot = u->slot, .flags = u->flags};
 		pdr.urr_flags |= u->flags;
 		if (u->quota_far != UPF_NONE16)
-			urr[i].quota_pdr = compile_quota_pdr(l, &pdr, u->quota_far);
+			urr[i].quota_pdr = compile_quota_pdr(l, &pdr, &l->r->far[u->quota_far]);
 		long_urrs |= u->flags != 0 || u->quota_far != UPF_NONE16;
 		if (i < PDR_INLINE_URRS)
 			pdr.urr_slot[i] = u->slot;

@@ -3,9 +3,11 @@
 // leaves.
 #include "stages.h"
 
+#include "duplicate.h"
 #include "icmp_error.h"
 #include "ipv6.h"
 #include "outer.h"
+#include "redirect.h"
 #include "shm.h"
 
 static inline uint8_t
@@ -50,16 +52,34 @@ far_check_destination(struct worker *w, const struct pkt *p)
 	return PKT_NEXT;
 }
 
+// Anything but to forward the packet and no more.
+static __attribute__((noinline)) int
+far_unusual(struct worker *w, struct pkt *p)
+{
+	const struct pdr *pdr = p->pdr;
+
+	if ((pdr->action & UPF_FAR_DUPL) != 0 && !p->released)
+		duplicate_packet(w, p);
+	if ((pdr->flags & PDR_REDIRECT) != 0)
+		return redirect_packet(w, p);
+	if ((pdr->action & UPF_FAR_FORW) != 0)
+		return PKT_NEXT;
+	if ((pdr->action & UPF_FAR_BUFF) != 0)
+		return buffer_hold(w, p, (pdr->action & UPF_FAR_NOCP) != 0);
+	return (pdr->action & UPF_FAR_DROP) != 0 ? UPF_DROP_FAR_DROP : UPF_DROP_FAR_NO_TUNNEL;
+}
+
 int
 far_apply(struct worker *w, struct pkt *p)
 {
 	const struct pdr *pdr = p->pdr;
 	uint32_t length;
 
-	if (unlikely((pdr->action & UPF_FAR_FORW) == 0)) {
-		if ((pdr->action & UPF_FAR_BUFF) != 0)
-			return buffer_hold(w, p, (pdr->action & UPF_FAR_NOCP) != 0);
-		return pdr->action == 0 ? UPF_DROP_FAR_NO_TUNNEL : UPF_DROP_FAR_DROP;
+	if (unlikely((pdr->action & (UPF_FAR_FORW | UPF_FAR_DUPL)) != UPF_FAR_FORW)) {
+		int verdict = far_unusual(w, p);
+
+		if (verdict != PKT_NEXT)
+			return verdict;
 	}
 	if (unlikely(hops_left(p) <= 1))
 		return icmp_refuse(w, p, UPF_DROP_TTL_EXCEEDED);

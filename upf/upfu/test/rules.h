@@ -17,6 +17,7 @@ struct session_rules_builder {
 	struct upf_sdf sdf[UPF_SESSION_PDRS + 1];
 	struct upf_sdf6 sdf6[64];
 	unsigned n_pdr, n_far, n_qer, n_urr, n_sdf, n_sdf6;
+	const char *text; // redirect URLs
 	const char *blob;
 };
 

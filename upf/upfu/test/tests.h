@@ -5,6 +5,7 @@
 int test_bucketmap(void);
 int test_buffer(void);
 int test_config(void);
+int test_duplicate(void);
 int test_forward(void);
 int test_handoff(void);
 int test_ipc(void);
@@ -12,6 +13,7 @@ int test_link(void);
 int test_local(void);
 int test_neigh(void);
 int test_qer(void);
+int test_redirect(void);
 int test_sdf(void);
 int test_tss(void);
 int test_trace(void);

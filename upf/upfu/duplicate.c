@@ -1,0 +1,35 @@
+#include "duplicate.h"
+
+#include "shm.h"
+#include "stages.h"
+
+// A copy that cannot be made or sent is counted under its reason; the packet goes its way.
+static void
+send_copy(struct worker *w, const struct pkt *p, const struct pdr *to)
+{
+	struct pkt copy = *p;
+	int verdict;
+
+	copy.m = rte_pktmbuf_copy(p->m, w->pool, p->ip, p->ip_len);
+	if (unlikely(copy.m == NULL)) {
+		shm_add(&w->stats->drops[UPF_DROP_NO_MBUF], 1);
+		return;
+	}
+	copy.ip = 0;
+	copy.pdr = to;
+	verdict = rewrite_packet(w, &copy);
+	if (verdict == PKT_TAKEN)
+		shm_add(&w->stats->local.duplicated, 1);
+	else
+		worker_drop(w, copy.m, (enum upf_drop)verdict);
+}
+
+void
+duplicate_packet(struct worker *w, const struct pkt *p)
+{
+	const struct pdr_more *more = pdr_more(p->part, p->pdr);
+	const struct pdr *to = part_at(p->part, more->dup);
+
+	for (unsigned i = 0; i < more->n_dup; i++)
+		send_copy(w, p, &to[i]);
+}
