@@ -154,6 +154,7 @@ install(struct rig *rig, enum population population)
 		return;
 	printf("installed=%u per_second=%.0f\n", n,
 		(double)n * (double)rte_get_tsc_hz() / (double)(rte_rdtsc() - began));
+	traffic_prime(rig, population);
 }
 
 int
@@ -175,8 +176,12 @@ main(int argc, char **argv)
 	population_size(POPULATION_IPV6, sessions / 4 + 1);
 	population_size(POPULATION_SHARED, sessions / 4 + 1);
 	population_size(POPULATION_FEATURES, sessions / 40 + 1);
+	config.limits.sessions_max = population_all();
+	config.limits.qer_slots = config.limits.urr_slots = population_all() * UPF_LINE_SLOTS;
+	config.hugepages = huge;
+	config.memory_mib = UINT32_MAX; // the segment of slots is counted apart
 	if (strcmp(argv[1], "--need") == 0) {
-		printf("%u\n", population_memory());
+		printf("%u\n", population_memory() + shm_hugepage_mib(&config));
 		return EXIT_SUCCESS;
 	}
 	if (!rig_start_eal(population_memory(), huge, 4096, cpu)) {
@@ -184,13 +189,11 @@ main(int argc, char **argv)
 			huge ? "2 MiB hugepages" : "memory");
 		return EXIT_FAILURE;
 	}
-	config.limits.sessions_max = population_all();
-	config.limits.qer_slots = config.limits.urr_slots = population_all() * UPF_LINE_SLOTS;
 	rig = rig_create_with(&config, 1, true);
 	for (unsigned p = 0; p < POPULATIONS; p++)
 		install(rig, (enum population)p);
 	traffic_cases_settle();
-	printf("pages=%s\n", huge ? "2M" : "4K");
+	printf("pages=%s slots=%s\n", huge ? "2M" : "4K", rig->shm.hugepages ? "2M" : "4K");
 	obey(rig);
 	return EXIT_SUCCESS;
 }

@@ -67,8 +67,10 @@ main(void)
 	config.limits.sessions_max = population_all();
 	config.limits.qer_slots = config.limits.urr_slots = population_all() * UPF_LINE_SLOTS;
 	rig = rig_create_with(&config, 1, true);
-	for (unsigned p = 0; p < POPULATIONS; p++)
-		population_install(rig, (enum population)p, &refused[p]);
+	for (unsigned p = 0; p < POPULATIONS; p++) {
+		if (population_install(rig, (enum population)p, &refused[p]))
+			traffic_prime(rig, (enum population)p);
+	}
 	for (unsigned i = 0; i < traffic_cases_n; i++) {
 		if (!traffic_cases[i].forward_only && refused[traffic_cases[i].population] == NULL)
 			count(rig, &traffic_cases[i]);

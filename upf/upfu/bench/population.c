@@ -47,11 +47,11 @@ unsigned
 population_memory(void)
 {
 	static const unsigned octets[POPULATIONS] = {
-		// of a session, maps and slots included
-		[POPULATION_NEC] = 1100,
+		// of a session, maps included
+		[POPULATION_NEC] = 800,
 		[POPULATION_SKT] = 5000,
 		[POPULATION_PDRS] = 300000,
-		[POPULATION_IPV6] = 1300,
+		[POPULATION_IPV6] = 1000,
 		[POPULATION_SHARED] = 1800,
 		[POPULATION_FEATURES] = 6000,
 	};

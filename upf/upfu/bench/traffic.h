@@ -42,6 +42,9 @@ bool traffic_run(
 enum upf_direction traffic_direction(const struct traffic_case *c, uint32_t n);
 enum upf_port traffic_port(enum upf_direction direction);
 
+// Sends a few packets through every session.
+void traffic_prime(struct rig *rig, enum population population);
+
 // Makes a full burst of packets of the case, chosen by chance, out of these buffers.
 void traffic_write_burst(const struct rig *rig, const struct traffic_case *c,
 	enum upf_direction direction, struct rte_mbuf **m);
