@@ -8,8 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "outer.h"
 #include "qer.h"
 
+#define SDF_BEHIND_IP (UPF_SDF_PORTS | UPF_SDF_SPI)
 #define TEXT_MAX 1024u // octets of a redirect URL
 
 struct record { // the arrays of one SESSION_PUT
@@ -25,7 +27,7 @@ struct record { // the arrays of one SESSION_PUT
 	const uint8_t *blob;
 	// Of all PDRs:
 	rte_be32_t ue4;
-	upf_addr ue6;
+	uint64_t ue6;
 	uint8_t ue6_len;
 	bool has_ue4, has_ue6;
 };
@@ -105,12 +107,6 @@ is_zero(const upf_addr addr)
 }
 
 static bool
-ohc_is_ipv6(uint8_t ohc)
-{
-	return ohc == UPF_OHC_GTPU6 || ohc == UPF_OHC_UDP6 || ohc == UPF_OHC_IP6;
-}
-
-static bool
 has_port(uint8_t ohc)
 {
 	return ohc >= UPF_OHC_GTPU4 && ohc <= UPF_OHC_UDP6;
@@ -125,9 +121,8 @@ range_is_valid(uint32_t first, uint32_t count, uint32_t of)
 static bool
 tunnel_is_valid(const struct config *config, const struct upf_far *far)
 {
-	return far->ohc <= UPF_OHC_GTPU4 && !is_zero(far->peer_addr) &&
-		(!has_port(far->ohc) || far->peer_port != 0) &&
-		config_owner(config, ohc_is_ipv6(far->ohc), far->local_addr) >= 0;
+	return !is_zero(far->peer_addr) && (!has_port(far->ohc) || far->peer_port != 0) &&
+		config_owner(config, outer_is_ipv6(far->ohc), far->local_addr) >= 0;
 }
 
 // The URL of a redirection is in the text, and there is one.
@@ -181,10 +176,10 @@ static bool
 qer_is_valid(const struct config *config, const struct upf_qer *qer)
 {
 	const uint8_t known = UPF_QER_GATE_UL_CLOSED | UPF_QER_GATE_DL_CLOSED | UPF_QER_MBR |
-		UPF_QER_GBR | UPF_QER_RQI | UPF_QER_TOS;
+		UPF_QER_GBR | UPF_QER_RQI | UPF_QER_TOS | UPF_QER_PPI;
 
 	return qer->slot < config->limits.qer_slots && qer->qfi <= 0x3f &&
-		(qer->flags & ~known) == 0 &&
+		(qer->flags & ~known) == 0 && qer->ppi <= 7 &&
 		((qer->flags & UPF_QER_GBR) == 0 ||
 			(qer->gbr_slot < config->limits.qer_slots && qer->gbr_slot != qer->slot));
 }
@@ -225,8 +220,19 @@ indexes_are_valid(const uint16_t *index, unsigned n, unsigned max, unsigned of)
 static bool
 note_ue(struct record *r, const struct upf_pdr *pdr)
 {
-	if ((pdr->flags & UPF_PDR_UE_IPV6) != 0)
-		return false;
+	if ((pdr->flags & UPF_PDR_UE_IPV6) != 0) {
+		uint64_t prefix;
+
+		if (pdr->ue_prefix_len < 1 || pdr->ue_prefix_len > 64)
+			return false;
+		prefix = ue_key6(pdr->ue_prefix) & ue6_mask(pdr->ue_prefix_len);
+		if (prefix >> 32 == 0 ||
+			(r->has_ue6 && (r->ue6 != prefix || r->ue6_len != pdr->ue_prefix_len)))
+			return false;
+		r->ue6 = prefix;
+		r->ue6_len = pdr->ue_prefix_len;
+		r->has_ue6 = true;
+	}
 	if ((pdr->flags & UPF_PDR_UE_IPV4) != 0) {
 		if (pdr->ue_addr_be == 0 || (r->has_ue4 && r->ue4 != pdr->ue_addr_be))
 			return false;
@@ -241,8 +247,9 @@ pdr_is_valid(const struct config *config, struct record *r, const struct upf_pdr
 {
 	const struct upf_session_put *put = r->put;
 	bool from_tunnel = (pdr->flags & UPF_PDR_TEID) != 0;
+	bool n3_ipv6 = (pdr->flags & UPF_PDR_N3_IPV6) != 0;
 
-	if ((pdr->flags & UPF_PDR_N3_IPV6) != 0 || (pdr->flags & 0x80) != 0 ||
+	if ((pdr->flags & 0x80) != 0 || (n3_ipv6 && !from_tunnel) ||
 		pdr->source_interface > UPF_IF_CORE || pdr->far >= put->n_far ||
 		!range_is_valid(pdr->sdf_first, pdr->sdf_count, put->n_sdf) ||
 		!range_is_valid(pdr->sdf6_first, pdr->sdf6_count, put->n_sdf6) ||
@@ -250,12 +257,13 @@ pdr_is_valid(const struct config *config, struct record *r, const struct upf_pdr
 		!indexes_are_valid(pdr->urr, pdr->n_urr, UPF_PDR_URRS, put->n_urr) ||
 		pdr->qfi > 0x3f || pdr->removal > 6 || !note_ue(r, pdr))
 		return false;
-	// An F-TEID is one of ours, and what comes by it is always taken out of its tunnel.
+	// An F-TEID is one of ours, and what comes by it is always taken out of its tunnel. Where
+	// there is no tunnel, UDP/IP or IP may be what is to be removed.
 	if (from_tunnel)
-		return config_owner(config, false, pdr->n3_addr) >= 0 &&
+		return config_owner(config, n3_ipv6, pdr->n3_addr) >= 0 &&
 			(pdr->flags & UPF_PDR_REMOVE) != 0 &&
-			(pdr->removal == 0 || pdr->removal == 6);
-	return (pdr->flags & UPF_PDR_REMOVE) == 0;
+			(pdr->removal == 6 || pdr->removal == (n3_ipv6 ? 1 : 0));
+	return (pdr->flags & UPF_PDR_REMOVE) == 0 || (pdr->removal >= 2 && pdr->removal <= 5);
 }
 
 static bool
@@ -328,7 +336,7 @@ compile_far(const struct layout *l, const struct upf_far *far, struct pdr *to)
 	if ((far->flags & UPF_FAR_TOS) != 0)
 		to->tos = far->tos;
 	// The interface whose address the packet carries is the one that it leaves by.
-	owner = config_owner(l->context->config, ohc_is_ipv6(far->ohc), far->local_addr);
+	owner = config_owner(l->context->config, outer_is_ipv6(far->ohc), far->local_addr);
 	to->port = far->ohc != UPF_OHC_NONE && owner >= 0 ? (uint8_t)owner : UPF_PORT_N6;
 	// To access only a tunnel leads. SMFs send such a FAR first and update it when the gNB's
 	// tunnel is known.
@@ -379,13 +387,14 @@ compile_qers(const struct layout *l, const struct upf_pdr *from, struct pdr *to,
 static bool
 far_has_more(const struct upf_far *far)
 {
-	return (far->flags & UPF_FAR_REDIRECT) != 0 || far->dup_count != 0 || ohc_is_ipv6(far->ohc);
+	return (far->flags & UPF_FAR_REDIRECT) != 0 || far->dup_count != 0 ||
+		outer_is_ipv6(far->ohc);
 }
 
 static void
 compile_far_addresses(const struct upf_far *far, struct pdr_more *more)
 {
-	if (ohc_is_ipv6(far->ohc)) {
+	if (outer_is_ipv6(far->ohc)) {
 		memcpy(more->peer, far->peer_addr, sizeof(more->peer));
 		memcpy(more->local, far->local_addr, sizeof(more->local));
 	}
@@ -406,7 +415,7 @@ compile_duplicates(
 			.pdr_id = of->pdr_id, .direction = of->direction, .out_qfi = of->out_qfi};
 
 		compile_far(l, copy, &to);
-		if (ohc_is_ipv6(copy->ohc)) {
+		if (outer_is_ipv6(copy->ohc)) {
 			struct pdr_more addresses = {0};
 
 			to.more = reserve(l, sizeof(addresses));
@@ -502,7 +511,8 @@ compile_pdr(struct layout *l, const struct upf_pdr *from)
 		((from->flags & UPF_PDR_UE_IPV6) != 0 ? PDR_UE_IPV6 : 0) |
 		((from->flags & UPF_PDR_QFI) != 0 ? PDR_QFI : 0) |
 		((from->flags & UPF_PDR_SDF) != 0 ? PDR_SDF : 0) |
-		((from->flags & UPF_PDR_REMOVE) != 0 ? PDR_REMOVE : 0));
+		((from->flags & (UPF_PDR_REMOVE | UPF_PDR_TEID)) == UPF_PDR_REMOVE ? PDR_REMOVE
+										   : 0));
 	if ((from->flags & UPF_PDR_SDF) != 0) {
 		pdr.sdf_first = from->sdf_first;
 		pdr.sdf_count = from->sdf_count;
@@ -549,6 +559,7 @@ compile_part(struct layout *l, enum upf_direction direction)
 		.session = r->put->session,
 		.direction = direction,
 		.ue4 = r->ue4,
+		.ue6 = r->ue6,
 		.ue6_len = r->ue6_len,
 		.home = (uint8_t)(r->put->session % l->context->config->workers),
 		.flags = (uint8_t)((r->has_ue4 ? PART_UE_IPV4 : 0) |
@@ -560,6 +571,10 @@ compile_part(struct layout *l, enum upf_direction direction)
 
 	for (unsigned i = 0; i < r->put->n_pdr; i++)
 		part.n_pdr += part_has(&r->pdr[i], direction);
+	for (unsigned i = 0; i < r->put->n_sdf; i++)
+		part.flags |= (r->sdf[i].flags & SDF_BEHIND_IP) != 0 ? PART_PORTS : 0;
+	for (unsigned i = 0; i < r->put->n_sdf6; i++)
+		part.flags |= (r->sdf6[i].flags & SDF_BEHIND_IP) != 0 ? PART_PORTS : 0;
 	for (unsigned i = 0; i < r->put->n_far; i++)
 		part.flags |= (r->far[i].action & UPF_FAR_BUFF) != 0 ? PART_BUFFERS : 0;
 	reserve(l, sizeof(part));
@@ -586,6 +601,19 @@ compile_part(struct layout *l, enum upf_direction direction)
 	put_at(l, 0, &part, sizeof(part));
 }
 
+// An F-TEID leads to one part: who sends to it is either on the access or on the core side.
+static bool
+share_fteid(const struct part *ul, const struct part *dl)
+{
+	for (unsigned i = 0; i < dl->n_pdr; i++) {
+		for (unsigned j = 0; dl->pdr[i].fteid != 0 && j < ul->n_pdr; j++) {
+			if (dl->pdr[i].fteid == ul->pdr[j].fteid)
+				return true;
+		}
+	}
+	return false;
+}
+
 int
 compile_session(const struct compile_context *context, const struct upf_session_put *put,
 	arena_ref part[2], const uint8_t **blob)
@@ -609,6 +637,14 @@ compile_session(const struct compile_context *context, const struct upf_session_
 		}
 		layout.base = arena_at(context->arena, part[dir]);
 		compile_part(&layout, (enum upf_direction)dir);
+	}
+	if (share_fteid(arena_at(context->arena, part[UPF_UL]),
+		    arena_at(context->arena, part[UPF_DL]))) {
+		for (unsigned dir = 0; dir < 2; dir++)
+			arena_free(context->arena, part[dir],
+				part_size(arena_at(context->arena, part[dir])));
+		part[0] = part[1] = ARENA_NONE;
+		return EINVAL;
 	}
 	*blob = r.blob;
 	return 0;

@@ -2,7 +2,10 @@
 // whole PDI wins. Packets from a tunnel are matched by PDRs with its F-TEID, others by those without.
 #include <rte_tcp.h>
 
+#include "outer.h"
+#include "reassembly.h"
 #include "stages.h"
+#include "user_header.h"
 
 static bool
 has_ports(uint8_t proto)
@@ -89,61 +92,110 @@ sdfs_match(const struct part *part, const struct pdr *pdr, const struct pkt *p,
 	return false;
 }
 
+// What a packet has for the PDRs of its part.
+struct finding {
+	uint64_t fteid;   // 0: not from a tunnel
+	uint8_t families; // PDR_UE_* that the user's address fits, else 0
+	const struct rte_ipv4_hdr *ip;
+};
+
 static inline bool
-pdr_matches(const struct part *part, const struct pdr *pdr, const struct pkt *p, uint64_t fteid,
-	bool ue_matches, const struct rte_ipv4_hdr *ip)
+pdr_matches(const struct part *part, const struct pdr *pdr, const struct pkt *p,
+	const struct finding *f)
 {
-	if (pdr->fteid != fteid)
+	if (pdr->fteid != f->fteid)
 		return false;
-	if ((pdr->flags & PDR_UE) != 0 && !ue_matches)
+	if ((pdr->flags & PDR_UE) != 0 && (pdr->flags & f->families) == 0)
 		return false;
 	if ((pdr->flags & PDR_QFI) != 0 && pdr->qfi != p->qfi)
 		return false;
-	return likely((pdr->flags & PDR_SDF) == 0) || sdfs_match(part, pdr, p, ip);
+	return likely((pdr->flags & PDR_SDF) == 0) || (!p->ip6 && sdfs_match(part, pdr, p, f->ip));
 }
 
-static void
-prefetch_slots(struct worker *w, const struct part *part, const struct pdr *pdr)
+static inline void
+prefetch_slots(struct worker *w, const struct pdr *pdr)
 {
 	// upf-c gives a session's QERs and URRs the same pairs, so that these are mostly one line.
 	if (pdr->n_qer != 0)
 		rte_prefetch0(qer_tat(&w->slots, pdr->qer_slot[0], pdr->direction));
 	if (pdr->n_urr != 0)
 		rte_prefetch0(shm_urr(&w->slots, pdr->urr_slot[0], pdr->direction));
-	(void)part;
+}
+
+// An IPv6 packet of a UE that does not leave the link: Router and Neighbour Solicitation, multicast.
+static inline bool
+is_of_the_link(const struct ipv6_header *ip)
+{
+	return (ip->src[0] == 0xfe && (ip->src[1] & 0xc0) == 0x80) || ip->dst[0] == 0xff ||
+		(ip->dst[0] == 0xfe && (ip->dst[1] & 0xc0) == 0x80) ||
+		memcmp(ip->src, (upf_addr){0}, sizeof(upf_addr)) == 0;
+}
+
+// The families whose UE address is the packet's: one or none.
+static inline uint8_t
+families_of(const struct part *part, const struct pkt *p, bool uplink)
+{
+	if (likely(!p->ip6)) {
+		const struct rte_ipv4_hdr *ip = pkt_ip(p);
+		rte_be32_t addr = uplink ? ip->src_addr : ip->dst_addr;
+
+		return addr == part->ue4 && (part->flags & PART_UE_IPV4) != 0 ? PDR_UE_IPV4 : 0;
+	}
+	if ((part->flags & PART_UE_IPV6) != 0) {
+		const struct ipv6_header *ip = (const struct ipv6_header *)pkt_ip(p);
+		uint64_t key = ue_key6(uplink ? ip->src : ip->dst);
+
+		if (((key ^ part->ue6) & ue6_mask(part->ue6_len)) == 0)
+			return PDR_UE_IPV6;
+	}
+	return 0;
+}
+
+// What must be so before any PDR is asked. Most packets need nothing of it.
+static int
+pdr_prepare(struct worker *w, struct pkt *p, bool uplink)
+{
+	if (p->tunnel) {
+		int verdict = user_header(p);
+
+		if (unlikely(verdict != PKT_NEXT))
+			return verdict;
+		if (unlikely(p->ip6 && uplink) &&
+			is_of_the_link((const struct ipv6_header *)pkt_ip(p)))
+			return UPF_DROP_LINK_LOCAL;
+	}
+	// Only the first fragment has the ports.
+	if (unlikely((p->fragment == PKT_FIRST || p->fragment == PKT_LATER) &&
+		    (p->part->flags & PART_PORTS) != 0))
+		return reassembly_take_user(w, p);
+	return PKT_NEXT;
 }
 
 static int
 pdr_match(struct worker *w, struct pkt *p)
 {
 	const struct part *part = p->part;
-	const struct rte_ipv4_hdr *ip = pkt_ip(p);
-	const uint64_t fteid = p->tunnel ? p->key : 0;
-	bool uplink = part->direction == UPF_UL, ue_matches;
-	const struct pdr *pdr = part->pdr;
-	unsigned i = 0;
+	bool uplink = part->direction == UPF_UL;
+	struct finding f = {.fteid = p->tunnel ? p->key : 0};
+	const struct pdr *pdr = part->pdr, *end = pdr + part->n_pdr;
+	int verdict = pdr_prepare(w, p, uplink);
 
-	if (p->tunnel) {
-		uint16_t length = ipv4_valid_length(ip, rte_pktmbuf_data_len(p->m) - p->ip);
-
-		if (unlikely(length == 0))
-			return UPF_DROP_MALFORMED_INNER;
-		p->ip_len = length;
-	}
-	ue_matches = (uplink ? ip->src_addr : ip->dst_addr) == part->ue4;
+	if (unlikely(verdict != PKT_NEXT))
+		return verdict;
+	f.ip = pkt_ip(p);
+	f.families = families_of(part, p, uplink);
 	// A UE may only send from its own address: whatever the PDRs say of it, this is checked for
 	// all that comes from access.
-	if (unlikely(uplink && !ue_matches && (part->flags & PART_UE_IPV4) != 0))
+	if (unlikely(uplink && f.families == 0 &&
+		    (part->flags & (PART_UE_IPV4 | PART_UE_IPV6)) != 0))
 		return UPF_DROP_SPOOFED_SOURCE;
-	while (i < part->n_pdr && !pdr_matches(part, pdr, p, fteid, ue_matches, ip)) {
-		i++;
+	while (pdr < end && !pdr_matches(part, pdr, p, &f))
 		pdr++;
-	}
-	if (unlikely(i == part->n_pdr))
+	if (unlikely(pdr == end))
 		return UPF_DROP_NO_PDR;
 	p->pdr = pdr;
-	prefetch_slots(w, part, pdr);
-	return PKT_NEXT;
+	prefetch_slots(w, pdr);
+	return unlikely((pdr->flags & PDR_REMOVE) != 0) ? outer_remove(p) : PKT_NEXT;
 }
 
 void

@@ -67,7 +67,7 @@ static_assert(sizeof(struct pdr_more) == 56, "pdr_more");
 #define PDR_UE (PDR_UE_IPV4 | PDR_UE_IPV6)
 #define PDR_QFI 0x04u         // the QFI of the PDU Session Container must match
 #define PDR_SDF 0x08u         // one of the SDF filters must match
-#define PDR_REMOVE 0x10u      // Outer Header Removal as `removal` says
+#define PDR_REMOVE 0x10u      // headers are to go that parsing has not taken off: `removal`
 #define PDR_GATE_CLOSED 0x20u // of one of its QERs, in this direction
 #define PDR_BEFORE_QOS 0x40u  // one of its URRs has UPF_URR_BEFORE_QOS
 #define PDR_REDIRECT 0x80u    // the FAR redirects
@@ -117,6 +117,7 @@ static_assert(sizeof(struct pdr) == 96, "with the part's head two cache lines");
 #define PART_BUFFERS 0x02u // some FAR of the session buffers
 #define PART_UE_IPV4 0x04u
 #define PART_UE_IPV6 0x08u
+#define PART_PORTS 0x10u // some SDF filter asks for ports or an SPI
 
 struct part { // of a session: the PDRs of one direction
 	uint32_t session;

@@ -450,7 +450,7 @@ tell_rules_changed(struct rule_base *base, uint32_t session)
 
 // Writes a meter so that the worker sees the old values or the new ones (urr.c), and makes it look.
 static void
-write_meter(struct rule_base *base, const struct upf_urr_arm *arm)
+write_meter(struct rule_base *base, const struct upf_urr_arm *arm, uint64_t look_at)
 {
 	const struct shm_slots *slots = &base->shm->slots;
 	struct upf_urr_meter *meter = &slots->meter[arm->slot];
@@ -474,7 +474,8 @@ write_meter(struct rule_base *base, const struct upf_urr_arm *arm)
 	// Sequentially consistent: pairs with the fence of urr_look().
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	for (unsigned dir = 0; dir < 2; dir++)
-		__atomic_store_n(&shm_urr(slots, arm->slot, dir)->look_at, 0, __ATOMIC_RELAXED);
+		__atomic_store_n(
+			&shm_urr(slots, arm->slot, dir)->look_at, look_at, __ATOMIC_RELAXED);
 }
 
 // Whose the slot is: another URR finds nothing armed and no times.
@@ -505,7 +506,7 @@ give_out_urr(
 		return;
 	meter->reserved = tag;
 	base->shm->slots.times[urr->slot] = (struct upf_urr_times){0};
-	write_meter(base, &unarmed);
+	write_meter(base, &unarmed, UINT64_MAX);
 }
 
 static void
@@ -665,30 +666,36 @@ apply_put(struct rule_base *base, struct op *op)
 	return replaced;
 }
 
+// Volumes that a worker may have counted without looking, while the meter was written: a burst.
+#define UNSEEN UINT64_C(1048576)
+
 static bool
-arm_is_reached(const struct rule_base *base, const struct upf_urr_arm *arm)
+is_near(uint64_t volume, uint64_t at)
+{
+	return at != UINT64_MAX && volume + UNSEEN >= at;
+}
+
+static bool
+arm_is_near(const struct rule_base *base, const struct upf_urr_arm *arm)
 {
 	const struct shm_slots *slots = &base->shm->slots;
 	uint64_t ul = __atomic_load_n(&shm_urr(slots, arm->slot, UPF_UL)->bytes, __ATOMIC_RELAXED);
 	uint64_t dl = __atomic_load_n(&shm_urr(slots, arm->slot, UPF_DL)->bytes, __ATOMIC_RELAXED);
 
-	return ul + dl >= arm->total || ul >= arm->ul || dl >= arm->dl ||
-		ul + dl >= arm->quota_total || ul >= arm->quota_ul || dl >= arm->quota_dl;
+	return is_near(ul + dl, arm->total) || is_near(ul, arm->ul) || is_near(dl, arm->dl) ||
+		is_near(ul + dl, arm->quota_total) || is_near(ul, arm->quota_ul) ||
+		is_near(dl, arm->quota_dl);
 }
 
 static void
 apply_arm(struct rule_base *base, const struct upf_urr_arm *arm)
 {
-	const struct shm_slots *slots = &base->shm->slots;
 	struct command look = {.op = COMMAND_URR_LOOK, .session = arm->session, .slot = arm->slot};
-	// 0: the worker looks at each packet, so that it misses none between arming and now.
-	bool looks = shm_urr(slots, arm->slot, UPF_UL)->look_at == 0 &&
-		shm_urr(slots, arm->slot, UPF_DL)->look_at == 0;
 
-	write_meter(base, arm);
+	write_meter(base, arm, 0);
 	// There may be no further packet to notice it. Not for every arming: a new session would wake
 	// its worker for nothing.
-	if (!looks || arm_is_reached(base, arm))
+	if (arm_is_near(base, arm))
 		send_command(base, home_of(base, arm->session), &look);
 }
 
