@@ -87,6 +87,8 @@ func (a *Agent) Run(ctx context.Context) error {
 	server, err := pfcp.Listen(a.cfg.PFCP.Listen, pfcp.Options{
 		Interval: a.cfg.PFCP.Retransmit.Interval,
 		Attempts: a.cfg.PFCP.Retransmit.Attempts,
+		Requests: a.cfg.Limits.Requests,
+		Answers:  a.cfg.Limits.Answers << 20,
 		Log:      a.log,
 		Recorder: a.rec,
 	})

@@ -42,6 +42,12 @@ func (a *Agent) associationSetup(ctx context.Context, m *pfcp.Message) ([]*ie.IE
 	if err != nil {
 		return nil, err
 	}
+	a.mu.Lock()
+	full := a.associations[node] == nil && len(a.associations) >= a.cfg.Limits.Associations
+	a.mu.Unlock()
+	if full {
+		return nil, &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable, Detail: "there are as many associations as there can be"}
+	}
 	as := &association{Association: state.Association{Node: node, From: m.From, Recovery: recovery, Created: time.Now().Unix()}}
 	a.associated(ctx, as, m.Elements.First(ie.PFCPSessionRetentionInformation) != nil)
 	return []*ie.IE{a.recoveryIE(), a.features()}, nil

@@ -66,6 +66,16 @@ func (a *Agent) Handle(ctx context.Context, m *pfcp.Message) *pfcp.Answer {
 	return answer
 }
 
+// Congested refuses a request that there is no room for.
+func (a *Agent) Congested(m *pfcp.Message) *pfcp.Answer {
+	answer := &pfcp.Answer{}
+	if m.Type == message.MsgTypeSessionEstablishmentRequest {
+		answer.IEs = append(answer.IEs, a.nodeID())
+	}
+	answer.IEs = append(answer.IEs, ie.NewCause(ie.CausePFCPEntityInCongestion))
+	return answer
+}
+
 // twice executes a session request once more when upf-u died under it: its successor, if it comes
 // in time, is filled with the state from before the request, so nothing happens twice.
 func (a *Agent) twice(ctx context.Context, m *pfcp.Message, f func(context.Context, *pfcp.Message) (uint64, []*ie.IE, error)) (uint64, []*ie.IE, error) {

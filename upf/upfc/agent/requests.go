@@ -129,7 +129,7 @@ func (a *Agent) establishOnce(ctx context.Context, m *pfcp.Message) (uint64, []*
 
 	s, ok := a.store.register(a)
 	if !ok {
-		return cpSEID, nil, &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable, Detail: "upf-u holds as many sessions as it can"}
+		return cpSEID, nil, &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable, Detail: "there are as many sessions as there can be"}
 	}
 	defer s.unlock()
 	s.CPSEID, s.CPAddr, s.Node, s.Created, s.Rules = cpSEID, cpAddr, node, time.Now().Unix(), rules.NewSet()

@@ -90,6 +90,9 @@ func (st *store) settle() {
 func (st *store) register(a *Agent) (*session, bool) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
+	if most := a.cfg.Limits.Sessions; most != 0 && st.count >= int(most) {
+		return nil, false
+	}
 	index, ok := st.indexes.take()
 	if !ok {
 		return nil, false

@@ -24,6 +24,7 @@ type Config struct {
 	GTPU             GTPU      `yaml:"gtpu"`
 	NetworkInstances []string  `yaml:"networkInstances"`
 	UEPools          []Pool    `yaml:"uePools"`
+	Limits           Limits    `yaml:"limits"`
 	Metrics          Listen    `yaml:"metrics"`
 	Health           Listen    `yaml:"health"`
 	Control          Control   `yaml:"control"`
@@ -120,6 +121,7 @@ func Parse(text []byte) (*Config, error) {
 		Heartbeat: Heartbeat{Interval: 10 * time.Second, Retries: 3, ReleaseAfter: 5 * time.Minute},
 		Dataplane: Dataplane{Socket: "/run/upf/upf.sock"},
 		GTPU:      GTPU{Echo: Echo{Interval: time.Minute, Timeout: 3 * time.Second, Attempts: 5}},
+		Limits:    defaultLimits(),
 		Metrics:   Listen{":9090"},
 		Health:    Listen{":8081"},
 		Control:   Control{Socket: "/run/upf/upf-c.sock"},
@@ -188,6 +190,9 @@ func (c *Config) complete() error {
 		return errors.New("n3.endpoints: required: the addresses of the GTP-U endpoint, as upf-u has them")
 	}
 	if err := checkPools(c.UEPools); err != nil {
+		return err
+	}
+	if err := c.Limits.check(); err != nil {
 		return err
 	}
 	if e := c.GTPU.Echo; e.Interval < 0 || e.Interval != 0 && (e.Timeout <= 0 || e.Attempts < 1) {

@@ -32,6 +32,7 @@ log: {level: debug}
 		Dataplane: Dataplane{"/run/upf/upf.sock"},
 		N3:        N3{[]Endpoint{{netip.MustParsePrefix("172.30.3.16/28")}, {netip.MustParsePrefix("172.30.4.1/32")}}},
 		GTPU:      GTPU{Echo{time.Minute, 3 * time.Second, 5}},
+		Limits:    Limits{Associations: 64, Requests: 4096, Answers: 16},
 		Metrics:   Listen{":9090"}, Health: Listen{":8081"}, Control: Control{"/run/upf/upf-c.sock"},
 		Log: Log{slog.LevelDebug, "json"},
 	}
@@ -67,6 +68,8 @@ func TestParseNamesTheKey(t *testing.T) {
 		"echoes that overlap":      {good + "gtpu: {echo: {interval: 10s}}\n", "gtpu.echo.interval"},
 		"a negative heartbeat":     {good + "heartbeat: {interval: -1s}\n", "heartbeat.interval"},
 		"no retries":               {good + "heartbeat: {retries: 0}\n", "heartbeat.retries"},
+		"no associations":          {good + "limits: {associations: 0}\n", "limits.associations"},
+		"too many requests":        {good + "limits: {requests: 1000000}\n", "limits.requests"},
 		"a log format":             {good + "log: {format: xml}\n", "log.format"},
 		"a log level":              {good + "log: {level: loud}\n", "level"},
 		"two documents":            {good + "---\n" + good, "document"},

@@ -39,7 +39,6 @@ type piece struct {
 const (
 	pieceSize   = 64 * 1024
 	answerHead  = 12
-	answersMax  = 32 << 20         // octets
 	keepAnswers = 12 * time.Second // outlasts the repetitions of common peers (three times every 3 s)
 )
 

@@ -24,7 +24,6 @@ import (
 	"github.com/wmnsk/go-pfcp/ie"
 	"github.com/wmnsk/go-pfcp/message"
 	"golang.org/x/net/ipv4"
-	"golang.org/x/net/ipv6"
 	"golang.org/x/sys/unix"
 )
 
@@ -42,6 +41,9 @@ type Handler interface {
 	// Heartbeat runs in the reader's goroutine and must not block.
 	Heartbeat(m *Message) *Answer
 	Handle(ctx context.Context, m *Message) *Answer
+	// Congested refuses a session request because too many wait (TS 29.244 8.2.1, cause 74). It runs
+	// in the reader's goroutine.
+	Congested(m *Message) *Answer
 }
 
 // Recorder counts what passes.
@@ -54,6 +56,8 @@ type Recorder interface {
 type Options struct {
 	Interval time.Duration // T1
 	Attempts int           // N1
+	Requests int           // of sessions, that may be under way or wait
+	Answers  int           // octets of answers that are kept for repetitions
 	Log      *slog.Logger
 	Recorder Recorder
 }
@@ -61,7 +65,7 @@ type Options struct {
 // Server is one PFCP entity.
 type Server struct {
 	conn    *net.UDPConn
-	batch   batchConn
+	batch   *ipv4.PacketConn
 	opt     Options
 	cache   *responseCache
 	running chan struct{} // one token a request in execution that is not a session's
@@ -77,21 +81,13 @@ type outgoing struct {
 	answer chan *Message
 }
 
-// Bounds of requests in execution; one beyond them is dropped and will be repeated.
 const (
-	maxRunning = 256 // those that are not a session's
+	maxRunning = 256 // requests in execution that are not a session's; one more is dropped
 	lanes      = 128
-	laneQueue  = 32
 )
 
 // datagrams is how many are received or sent with one system call.
 const datagrams = 32
-
-// batchConn is what ipv4.PacketConn and ipv6.PacketConn have in common.
-type batchConn interface {
-	ReadBatch(ms []ipv4.Message, flags int) (int, error)
-	WriteBatch(ms []ipv4.Message, flags int) (int, error)
-}
 
 // Listen binds the socket.
 func Listen(addr netip.AddrPort, opt Options) (*Server, error) {
@@ -106,13 +102,9 @@ func Listen(addr netip.AddrPort, opt Options) (*Server, error) {
 		return nil, err
 	}
 	conn := pc.(*net.UDPConn)
-	var batch batchConn = ipv4.NewPacketConn(conn)
-	if !addr.Addr().Is4() {
-		batch = ipv6.NewPacketConn(conn)
-	}
 	return &Server{
-		conn: conn, batch: batch, opt: opt,
-		cache:   newResponseCache(keepAnswers, answersMax),
+		conn: conn, batch: ipv4.NewPacketConn(conn), opt: opt,
+		cache:   newResponseCache(keepAnswers, opt.Answers),
 		out:     outbox{wake: make(chan struct{}, 1)},
 		running: make(chan struct{}, maxRunning),
 		next:    rand.Uint32N(1 << 24),
@@ -133,7 +125,7 @@ func (s *Server) Serve(ctx context.Context, h Handler) error {
 	defer stopWriting()
 	queues := make([]chan *request, lanes)
 	for i := range queues {
-		queues[i] = make(chan *request, laneQueue)
+		queues[i] = make(chan *request, max(1, s.opt.Requests/lanes))
 		requests.Go(func() {
 			for r := range queues[i] {
 				s.execute(ctx, h, r)
@@ -229,8 +221,10 @@ func (s *Server) receive(ctx context.Context, h Handler, b []byte, from netip.Ad
 		}
 		select {
 		case queues[lane%lanes] <- r:
-		default:
+		default: // a repetition may find room
 			s.cache.finish(r.name, nil, now)
+			a := h.Congested(m)
+			s.sendAnswer(m, a, s.build(m, a))
 		}
 		return
 	}

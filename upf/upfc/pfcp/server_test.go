@@ -31,6 +31,10 @@ func (*handler) Heartbeat(*Message) *Answer {
 	return &Answer{IEs: []*ie.IE{ie.NewRecoveryTimeStamp(time.Unix(1_700_000_000, 0))}}
 }
 
+func (h *handler) Congested(*Message) *Answer {
+	return &Answer{IEs: []*ie.IE{ie.NewCause(ie.CausePFCPEntityInCongestion)}}
+}
+
 func (h *handler) Handle(context.Context, *Message) *Answer {
 	h.calls.Add(1)
 	if h.panic {
@@ -45,7 +49,7 @@ func (h *handler) Handle(context.Context, *Message) *Answer {
 func serve(t *testing.T, h Handler) (*Server, *net.UDPConn) {
 	t.Helper()
 	s, err := Listen(netip.MustParseAddrPort("127.0.0.1:0"), Options{
-		Interval: 50 * time.Millisecond, Attempts: 3, Recorder: recorder{},
+		Interval: 50 * time.Millisecond, Attempts: 3, Requests: 256, Answers: 1 << 20, Recorder: recorder{},
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	})
 	if err != nil {
