@@ -141,7 +141,9 @@ func (a *Agent) takeSlots(conn *dataplane.Conn, old, next *state.Session, remove
 		}
 	}
 	maps.DeleteFunc(next.GBRSlots, func(id, _ uint32) bool { return next.Rules.QERs[id] == nil || !next.Rules.QERs[id].HasGBR })
-	maps.DeleteFunc(next.Meters, func(id uint32, _ usage.Meter) bool { return slices.Contains(removed, id) })
+	maps.DeleteFunc(next.Meters, func(id uint32, _ usage.Meter) bool {
+		return slices.Contains(removed, id) || next.Rules.URRs[id] == nil
+	})
 	// What the old rules use stays taken until they are out of force: packets still count there.
 	p := newPairs(&a.pairs, old)
 	for _, id := range slices.Sorted(maps.Keys(next.Rules.QERs)) {

@@ -34,6 +34,11 @@ func TestUserPlaneInactivityReport(t *testing.T) {
 	if r = s.Report(); !r.ReportType.HasUPIR() {
 		t.Errorf("report type % x after a packet", r.ReportType.Payload)
 	}
+	fakesmf.WantCause(t, s.Modify(seid, ie.NewUserPlaneInactivityTimer(0)).Cause, ie.CauseRequestAccepted)
+	if _, sess = l.only(); len(sess.URRs) != 0 || sess.PDRs[0].NUrr != 0 {
+		t.Errorf("a timer of 0 leaves URRs %+v", sess.URRs)
+	}
+	fakesmf.WantCause(t, s.Modify(seid, ie.NewUserPlaneInactivityTimer(time.Hour)).Cause, ie.CauseRequestAccepted)
 	if d := s.Delete(seid); len(d.UsageReport) != 0 {
 		t.Errorf("the answer to the deletion reports usage: %v", d.UsageReport)
 	}

@@ -54,6 +54,12 @@ func root() string {
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
+	return newRigWith(t, "gtpu: {echo: {interval: 0s}}")
+}
+
+// newRigWith adds lines to upf-c.yaml.
+func newRigWith(t *testing.T, lines string) *rig {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("-short: runs both halves of the UPF in network namespaces")
 	}
@@ -107,7 +113,7 @@ control: {socket: `+r.path("ctl.sock")+`}
 metrics: {listen: "127.0.0.1:9090"}
 health: {listen: ""}
 log: {level: debug, format: text}
-`)
+`+lines+"\n")
 	r.startUPFU()
 	r.startUPFC()
 	r.within(r.peers, func() {

@@ -89,7 +89,8 @@ func TestIntegrationUPF(t *testing.T) {
 		quota := func(octets uint64) *ie.IE {
 			return ie.NewUpdateURR(ie.NewURRID(1), ie.NewMeasurementMethod(0, 1, 0), ie.NewReportingTriggers(0, 1), ie.NewVolumeQuota(1, octets, 0, 0))
 		}
-		fakesmf.WantCause(t, r.smf.Modify(seid, quota(200)).Cause, ie.CauseRequestAccepted)
+		// What was not reported yet would count for the quota.
+		fakesmf.WantCause(t, r.smf.Modify(seid, ie.NewQueryURR(ie.NewURRID(1)), quota(200)).Cause, ie.CauseRequestAccepted)
 		r.ping(32)                                                  // 168 octets, both ways
 		if err := r.uplink(1, fakesmf.Phone.Addr, 33); err != nil { // beyond 200
 			t.Fatal(err)
@@ -103,11 +104,11 @@ func TestIntegrationUPF(t *testing.T) {
 				break
 			}
 		}
-		before := r.drops("far_drop")
+		before := r.drops("quota_exhausted")
 		if err := r.uplink(1, fakesmf.Phone.Addr, 34); err != nil {
 			t.Fatal(err)
 		}
-		r.await(2*time.Second, "far_drop counts", func() bool { return r.drops("far_drop") > before })
+		r.await(2*time.Second, "quota_exhausted counts", func() bool { return r.drops("quota_exhausted") > before })
 		fakesmf.WantCause(t, r.smf.Modify(seid, quota(1<<40)).Cause, ie.CauseRequestAccepted)
 		r.ping(35)
 	})
