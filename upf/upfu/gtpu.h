@@ -9,7 +9,6 @@
 #include <rte_ip.h>
 #include <rte_udp.h>
 
-
 #define GTPU_PORT 2152u
 #define GTPU_VERSION_1 0x30u // version 1, protocol type GTP
 #define GTPU_FLAG_E 0x04u    // the next extension header type is there

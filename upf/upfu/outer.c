@@ -14,22 +14,6 @@ enum removal { // TS 29.244 8.2.64
 
 // ---- creation ----------------------------------------------------------------------------------
 
-static inline void
-fill_ip4(struct rte_ipv4_hdr *ip, const struct pdr *pdr, uint8_t proto, uint16_t length)
-{
-	*ip = (struct rte_ipv4_hdr){
-		.version_ihl = RTE_IPV4_VHL_DEF,
-		.type_of_service = pdr->tos,
-		.total_length = rte_cpu_to_be_16(length),
-		.fragment_offset = rte_cpu_to_be_16(RTE_IPV4_HDR_DF_FLAG),
-		.time_to_live = 64,
-		.next_proto_id = proto,
-		.src_addr = pdr->local4,
-		.dst_addr = pdr->peer4,
-	};
-	ip->hdr_checksum = rte_ipv4_cksum(ip);
-}
-
 static void
 fill_ip6(struct ipv6_header *ip, const struct pkt *p, uint8_t next, uint16_t payload)
 {
@@ -46,70 +30,23 @@ fill_ip6(struct ipv6_header *ip, const struct pkt *p, uint8_t next, uint16_t pay
 	memcpy(ip->dst, more->peer, sizeof(ip->dst));
 }
 
-// TS 29.281 4.4.2: over IPv4 the UDP checksum may be zero.
-static inline void
-fill_udp(struct rte_udp_hdr *udp, uint16_t from, uint16_t to, uint16_t length)
-{
-	*udp = (struct rte_udp_hdr){
-		.src_port = rte_cpu_to_be_16(from),
-		.dst_port = rte_cpu_to_be_16(to),
-		.dgram_len = rte_cpu_to_be_16(length),
-	};
-}
-
-// GTP-U header; length: octets behind its eight.
-static inline void
-fill_gtpu(struct rte_gtp_hdr *gtp, const struct pdr *pdr, bool container, uint16_t length)
-{
-	gtp->gtp_hdr_info = container ? GTPU_VERSION_1 | GTPU_FLAG_E : GTPU_VERSION_1;
-	gtp->msg_type = GTPU_G_PDU;
-	gtp->plen = rte_cpu_to_be_16(length);
-	gtp->teid = pdr->out_teid;
-}
-
-// TS 38.415 5.5.2. ppi: there is a second unit.
-static inline void
-fill_psc(struct rte_gtp_hdr_ext_word *word, struct gtpu_psc *psc, const struct pkt *p, uint8_t qfi)
+void
+outer_mark_psc(struct gtpu_psc *psc, const struct pkt *p)
 {
 	const struct pdr *pdr = p->pdr;
+	uint8_t *rest = &psc->next;
 
-	*word = (struct rte_gtp_hdr_ext_word){.next_ext = GTPU_EXT_PDU_SESSION_CONTAINER};
-	*psc = (struct gtpu_psc){
-		.units = 1, .type = pdr->direction == UPF_UL ? 0x10 : 0, .qfi = qfi};
 	if (pdr->direction == UPF_UL)
 		return;
 	psc->qfi |= p->rqi;
-	if (unlikely(pdr->mark != 0)) {
-		if ((pdr->mark & PDR_RQI) != 0)
-			psc->qfi |= GTPU_PSC_RQI;
-		if ((pdr->mark & PDR_PPI) != 0) {
-			uint8_t *rest = &psc->next;
-
-			psc->units = 2;
-			psc->qfi |= GTPU_PSC_PPP;
-			memset(rest, 0, 1 + OUTER_PPI);
-			rest[0] = (uint8_t)(pdr->ppi << 5);
-		}
-	}
-}
-
-static bool
-push_gtpu4(struct pkt *p)
-{
-	const struct pdr *pdr = p->pdr;
-	uint8_t qfi = outer_qfi(p);
-	uint16_t length = outer_length(p);
-	struct outer_gtpu4 *outer = (void *)rte_pktmbuf_prepend(p->m, length);
-
-	if (unlikely(outer == NULL))
-		return false;
-	fill_ip4(&outer->ip, pdr, IPPROTO_UDP, (uint16_t)(p->ip_len + length));
-	fill_udp(&outer->udp, GTPU_PORT, pdr->peer_port,
-		(uint16_t)(p->ip_len + length - sizeof(outer->ip)));
-	fill_gtpu(&outer->gtp, pdr, qfi != 0, (uint16_t)(p->ip_len + length - OUTER_PLAIN4));
-	if (qfi != 0)
-		fill_psc(&outer->word, &outer->psc, p, qfi);
-	return true;
+	if ((pdr->mark & PDR_RQI) != 0)
+		psc->qfi |= GTPU_PSC_RQI;
+	if ((pdr->mark & PDR_PPI) == 0)
+		return;
+	psc->units = 2;
+	psc->qfi |= GTPU_PSC_PPP;
+	memset(rest, 0, sizeof(*rest) + OUTER_PPI);
+	rest[0] = (uint8_t)(pdr->ppi << 5);
 }
 
 // RFC 6935: a tunnel may do without the checksum that UDP over IPv6 wants.
@@ -135,11 +72,11 @@ push_gtpu6(struct worker *w, struct pkt *p)
 	if (unlikely(ip == NULL))
 		return false;
 	fill_ip6(ip, p, IPPROTO_UDP, payload);
-	fill_udp(udp, GTPU_PORT, pdr->peer_port, payload);
-	fill_gtpu(gtp, pdr, qfi != 0,
+	outer_fill_udp(udp, GTPU_PORT, pdr->peer_port, payload);
+	outer_fill_gtpu(gtp, pdr, qfi != 0,
 		(uint16_t)(payload - sizeof(struct rte_udp_hdr) - sizeof(struct rte_gtp_hdr)));
 	if (qfi != 0)
-		fill_psc(word, (struct gtpu_psc *)(word + 1), p, qfi);
+		outer_fill_psc(word, (struct gtpu_psc *)(word + 1), p, qfi);
 	seal_udp6(w, ip, udp);
 	return true;
 }
@@ -162,15 +99,15 @@ push_plain(struct worker *w, struct pkt *p)
 		fill_ip6(head, p, proto, total);
 		udp = (struct rte_udp_hdr *)((struct ipv6_header *)head + 1);
 		if (has_udp) {
-			fill_udp(udp, pdr->peer_port, pdr->peer_port, total);
+			outer_fill_udp(udp, pdr->peer_port, pdr->peer_port, total);
 			seal_udp6(w, head, udp);
 		}
 		return true;
 	}
-	fill_ip4(head, pdr, proto, total);
+	outer_fill_ip4(head, pdr, proto, total);
 	udp = (struct rte_udp_hdr *)((struct rte_ipv4_hdr *)head + 1);
 	if (has_udp)
-		fill_udp(udp, pdr->peer_port, pdr->peer_port,
+		outer_fill_udp(udp, pdr->peer_port, pdr->peer_port,
 			(uint16_t)(total - sizeof(struct rte_ipv4_hdr)));
 	return true;
 }
@@ -179,7 +116,7 @@ bool
 outer_push(struct worker *w, struct pkt *p)
 {
 	if (likely(p->pdr->ohc == UPF_OHC_GTPU4))
-		return push_gtpu4(p);
+		return outer_push_gtpu4(p, outer_length(p));
 	return p->pdr->ohc == UPF_OHC_GTPU6 ? push_gtpu6(w, p) : push_plain(w, p);
 }
 

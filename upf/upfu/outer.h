@@ -57,8 +57,86 @@ outer_is_ipv6(uint8_t ohc)
 	return ohc == UPF_OHC_GTPU6 || ohc == UPF_OHC_UDP6 || ohc == UPF_OHC_IP6;
 }
 
-// Puts the outer headers of p->pdr in front of the user's packet, which is all that p->m holds. False:
-// no room.
+#define OUTER_MOST 72u // what outer_length() can be at most
+
+static inline void
+outer_fill_ip4(struct rte_ipv4_hdr *ip, const struct pdr *pdr, uint8_t proto, uint16_t length)
+{
+	*ip = (struct rte_ipv4_hdr){
+		.version_ihl = RTE_IPV4_VHL_DEF,
+		.type_of_service = pdr->tos,
+		.total_length = rte_cpu_to_be_16(length),
+		.fragment_offset = rte_cpu_to_be_16(RTE_IPV4_HDR_DF_FLAG),
+		.time_to_live = 64,
+		.next_proto_id = proto,
+		.src_addr = pdr->local4,
+		.dst_addr = pdr->peer4,
+	};
+	ip->hdr_checksum = rte_ipv4_cksum(ip);
+}
+
+// TS 29.281 4.4.2: over IPv4 the UDP checksum may be zero.
+static inline void
+outer_fill_udp(struct rte_udp_hdr *udp, uint16_t from, uint16_t to, uint16_t length)
+{
+	*udp = (struct rte_udp_hdr){
+		.src_port = rte_cpu_to_be_16(from),
+		.dst_port = rte_cpu_to_be_16(to),
+		.dgram_len = rte_cpu_to_be_16(length),
+	};
+}
+
+// GTP-U header; length: octets behind its eight.
+static inline void
+outer_fill_gtpu(struct rte_gtp_hdr *gtp, const struct pdr *pdr, bool container, uint16_t length)
+{
+	gtp->gtp_hdr_info = container ? GTPU_VERSION_1 | GTPU_FLAG_E : GTPU_VERSION_1;
+	gtp->msg_type = GTPU_G_PDU;
+	gtp->plen = rte_cpu_to_be_16(length);
+	gtp->teid = pdr->out_teid;
+}
+
+// RQI and PPI into the container of a downlink packet.
+void outer_mark_psc(struct gtpu_psc *psc, const struct pkt *p);
+
+// TS 38.415 5.5.2.
+static inline void
+outer_fill_psc(
+	struct rte_gtp_hdr_ext_word *word, struct gtpu_psc *psc, const struct pkt *p, uint8_t qfi)
+{
+	const struct pdr *pdr = p->pdr;
+
+	*word = (struct rte_gtp_hdr_ext_word){.next_ext = GTPU_EXT_PDU_SESSION_CONTAINER};
+	*psc = (struct gtpu_psc){
+		.units = 1,
+		.type = pdr->direction == UPF_UL ? 0x10 : 0,
+		.qfi = qfi,
+	};
+	if (unlikely((pdr->mark | p->rqi) != 0))
+		outer_mark_psc(psc, p);
+}
+
+// Puts the outer headers of p->pdr, which are GTP-U over IPv4 and `length` octets long, in front of
+// the user's packet, which is all that p->m holds. False: no room.
+static inline bool
+outer_push_gtpu4(struct pkt *p, uint16_t length)
+{
+	const struct pdr *pdr = p->pdr;
+	uint8_t qfi = outer_qfi(p);
+	struct outer_gtpu4 *outer = (struct outer_gtpu4 *)(void *)rte_pktmbuf_prepend(p->m, length);
+
+	if (unlikely(outer == NULL))
+		return false;
+	outer_fill_ip4(&outer->ip, pdr, IPPROTO_UDP, (uint16_t)(p->ip_len + length));
+	outer_fill_udp(&outer->udp, GTPU_PORT, pdr->peer_port,
+		(uint16_t)(p->ip_len + length - sizeof(outer->ip)));
+	outer_fill_gtpu(&outer->gtp, pdr, qfi != 0, (uint16_t)(p->ip_len + length - OUTER_PLAIN4));
+	if (qfi != 0)
+		outer_fill_psc(&outer->word, &outer->psc, p, qfi);
+	return true;
+}
+
+// The same for all kinds. False: no room.
 bool outer_push(struct worker *w, struct pkt *p);
 
 // Outer Header Removal of the matched PDR, for what parsing has not taken off already. PKT_NEXT with

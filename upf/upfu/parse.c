@@ -76,6 +76,7 @@ parse_n6_4(struct worker *w, struct pkt *p, const struct rte_ipv4_hdr *ip, uint1
 	p->ip_len = ip_len;
 	p->tunnel = 0;
 	p->qfi = 0;
+	p->rqi = 0;
 	p->ip6 = 0;
 	p->fragment = user_fragment4(ip);
 	p->key = ue_key(ip->dst_addr);
@@ -198,6 +199,7 @@ parse_ipv6(struct worker *w, struct pkt *p, enum upf_port port)
 	p->ip_len = ip_len;
 	p->tunnel = 0;
 	p->qfi = 0;
+	p->rqi = 0;
 	p->key = ipv6_prefix64(ip->dst);
 	if (p->key <= UINT32_MAX)
 		return UPF_DROP_NOT_FOR_US; // ::/32: nobody's, and keys of IPv4 addresses look so

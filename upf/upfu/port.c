@@ -86,13 +86,12 @@ port_link_local(const struct port *port, upf_addr addr)
 	memcpy(addr, made, sizeof(made));
 }
 
+// By the longest prefix, else the gateway.
 rte_be32_t
-port_next_hop(const struct port *port, rte_be32_t addr)
+port_route(const struct port *port, rte_be32_t addr)
 {
 	uint32_t host = rte_be_to_cpu_32(addr);
 
-	if ((host & port->subnet_mask) == port->subnet)
-		return addr;
 	for (uint32_t i = 0; i < port->routes; i++) {
 		if ((host & port->route[i].mask) == port->route[i].prefix)
 			return port->route[i].via;

@@ -73,8 +73,17 @@ port_owns6(const struct port *port, const uint8_t *addr)
 // The interface's link-local address, from its MAC address (RFC 4291 appendix A).
 void port_link_local(const struct port *port, upf_addr addr);
 
+rte_be32_t port_route(const struct port *port, rte_be32_t addr);
+
 // The neighbour to send to, 0 when there is none.
-rte_be32_t port_next_hop(const struct port *port, rte_be32_t addr);
+static inline rte_be32_t
+port_next_hop(const struct port *port, rte_be32_t addr)
+{
+	if ((rte_be_to_cpu_32(addr) & port->subnet_mask) == port->subnet)
+		return addr;
+	return likely(port->routes == 0) ? port->gateway : port_route(port, addr);
+}
+
 // The same for IPv6; NULL when there is none.
 const uint8_t *port_next_hop6(const struct port *port, const uint8_t *addr);
 

@@ -54,7 +54,7 @@ worker_rx(struct worker *w, struct burst *b, enum upf_port port)
 	shm_add(&stats->rx_bytes, bytes);
 }
 
-static void
+void
 worker_flush(struct worker *w, enum upf_port port)
 {
 	struct upf_port_stats *stats = &w->stats->port[port];
@@ -77,18 +77,13 @@ worker_flush(struct worker *w, enum upf_port port)
 	shm_add(&stats->tx_bytes, bytes);
 }
 
-void
-worker_send(struct worker *w, enum upf_port port, struct rte_mbuf *m)
+bool
+worker_tag(struct worker *w, enum upf_port port, struct rte_mbuf *m)
 {
-	struct tx_batch *tx = &w->tx[port];
-
-	if (unlikely(w->port[port].vlan != 0) && !vlan_push(&w->port[port], m)) {
-		worker_drop(w, m, UPF_DROP_NO_MBUF);
-		return;
-	}
-	if (tx->n == TX_BATCH)
-		worker_flush(w, port);
-	tx->m[tx->n++] = m;
+	if (vlan_push(&w->port[port], m))
+		return true;
+	worker_drop(w, m, UPF_DROP_NO_MBUF);
+	return false;
 }
 
 // ---- the control thread ------------------------------------------------------------------------

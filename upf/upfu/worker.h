@@ -47,13 +47,13 @@ struct pkt {
 	uint16_t ip_len;  // total length of the user's packet
 	uint8_t tunnel;   // it came in GTP-U
 	uint8_t qfi;      // of the PDU Session Container received
+	uint8_t rqi;      // likewise, as it stands there
+	uint8_t ip6;      // the user's packet is IPv6
 	uint8_t released; // comes from a downlink buffer: its QERs were applied on arrival
 	uint8_t kind;     // in a hand-off ring: handoff.c
 	uint8_t port;     // enum upf_port by which it came
 	uint8_t outer6;   // in GTP-U over IPv6
-	uint8_t ip6;      // the user's packet is IPv6
 	uint8_t fragment; // enum pkt_fragment
-	uint8_t rqi;      // of the PDU Session Container received, as it stands there
 	uint8_t proto;    // IPv6: last header of the chain
 	uint16_t l4; // IPv6: offset of the upper-layer header from `ip`, 0: in another fragment
 	uint8_t reserved[8];
@@ -222,7 +222,21 @@ pkt_ip(const struct pkt *p)
 	return rte_pktmbuf_mtod_offset(p->m, struct rte_ipv4_hdr *, p->ip);
 }
 
+void worker_flush(struct worker *w, enum upf_port port);
+// Puts the VLAN tag on. False: it was dropped.
+bool worker_tag(struct worker *w, enum upf_port port, struct rte_mbuf *m);
+
 // Queues a whole frame; sent when the batch is full or the poll ends.
-void worker_send(struct worker *w, enum upf_port port, struct rte_mbuf *m);
+static inline void
+worker_send(struct worker *w, enum upf_port port, struct rte_mbuf *m)
+{
+	struct tx_batch *tx = &w->tx[port];
+
+	if (unlikely(w->port[port].vlan != 0) && !worker_tag(w, port, m))
+		return;
+	if (unlikely(tx->n == TX_BATCH))
+		worker_flush(w, port);
+	tx->m[tx->n++] = m;
+}
 
 #endif

@@ -83,7 +83,8 @@ downlink_enters_its_tunnel(void **state)
 	rig_poll(rig);
 	m = rig_sent(rig, UPF_PORT_N3);
 	assert_non_null(m);
-	outer = rte_pktmbuf_mtod_offset(m, const struct outer_gtpu4 *, sizeof(struct rte_ether_hdr));
+	outer = rte_pktmbuf_mtod_offset(
+		m, const struct outer_gtpu4 *, sizeof(struct rte_ether_hdr));
 	assert_int_equal(rte_pktmbuf_pkt_len(m), 14 + sizeof(*outer) + 60);
 	assert_int_equal(ipv4_valid_length(&outer->ip, 104), 104);
 	assert_int_equal(outer->ip.src_addr, rte_cpu_to_be_32(RIG_N3_ADDR));
@@ -128,7 +129,8 @@ without_qfi_there_is_no_extension_header(void **state)
 	rig_poll(rig);
 	m = rig_sent(rig, UPF_PORT_N3);
 	assert_non_null(m);
-	outer = rte_pktmbuf_mtod_offset(m, const struct outer_gtpu4 *, sizeof(struct rte_ether_hdr));
+	outer = rte_pktmbuf_mtod_offset(
+		m, const struct outer_gtpu4 *, sizeof(struct rte_ether_hdr));
 	assert_int_equal(rte_pktmbuf_pkt_len(m), 14 + OUTER_PLAIN4 + 60);
 	assert_int_equal(outer->gtp.gtp_hdr_info, 0x30);
 	assert_int_equal(outer->ip.type_of_service, 0xb8);
@@ -156,7 +158,8 @@ uplink_goes_on_in_a_tunnel(void **state)
 	rig_poll(rig);
 	m = rig_sent(rig, UPF_PORT_N3);
 	assert_non_null(m);
-	outer = rte_pktmbuf_mtod_offset(m, const struct outer_gtpu4 *, sizeof(struct rte_ether_hdr));
+	outer = rte_pktmbuf_mtod_offset(
+		m, const struct outer_gtpu4 *, sizeof(struct rte_ether_hdr));
 	assert_int_equal(outer->psc.type, 0x10);
 	assert_int_equal(outer->psc.qfi, 5);
 	rte_pktmbuf_free(m);
