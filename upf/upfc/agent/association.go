@@ -314,12 +314,12 @@ func (a *Agent) pathFailed(as *association, to netip.AddrPort) bool {
 // policy is what a plan asks on behalf of a session.
 func (a *Agent) policy(s *session) rules.Policy {
 	p := rules.Policy{
-		OwnsN3: a.cfg.N3.Owns,
+		OwnsN3: func(addr netip.Addr) bool { return a.cfg.N3.Owns(addr) || a.cfg.N9.Owns(addr) },
 		HasN3: func(v6 bool) bool {
-			own := a.ownN3()
-			return v6 && own.V6.IsValid() || !v6 && own.V4.IsValid()
+			own := a.own()
+			return own.N3.Of(v6).IsValid() || own.N9.Of(v6).IsValid()
 		},
-		ChooseFTEID: func(v4, v6 bool) (rules.FTEID, rules.FTEID, error) { return a.chooseFTEID(s, v4, v6) },
+		ChooseFTEID: func(core, v4, v6 bool) (rules.FTEID, rules.FTEID, error) { return a.chooseFTEID(s, core, v4, v6) },
 		Application: a.knowsApplication(s.Node),
 	}
 	if len(a.cfg.UEPools) > 0 {

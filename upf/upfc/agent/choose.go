@@ -22,8 +22,11 @@ const (
 
 // chooseFTEID makes up an F-TEID for the session (CH), on one address of each IP version that is
 // asked for. Where an SMF has chosen the same one, upf-u refuses it. The caller has locked the session.
-func (a *Agent) chooseFTEID(s *session, v4, v6 bool) (f4, f6 rules.FTEID, err error) {
-	own := a.ownN3()
+func (a *Agent) chooseFTEID(s *session, core, v4, v6 bool) (f4, f6 rules.FTEID, err error) {
+	own := a.own().N3
+	if n9 := a.own().N9; core && (n9.V4.IsValid() || n9.V6.IsValid()) {
+		own = n9
+	}
 	if v4 && !own.V4.IsValid() || v6 && !own.V6.IsValid() {
 		return f4, f6, errors.New("this UPF has no GTP-U address of that IP version")
 	}

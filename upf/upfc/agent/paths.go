@@ -144,7 +144,7 @@ func (a *Agent) keepPaths(ctx context.Context) {
 }
 
 func (a *Agent) sendEchoes(conn *dataplane.Conn, send []echo) error {
-	own := a.ownN3()
+	own := a.own().N3
 	for len(send) > 0 {
 		n := min(len(send), 256)
 		t := dataplane.NewBatch()

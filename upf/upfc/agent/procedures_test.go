@@ -480,3 +480,31 @@ func TestGatewaysOfEPC(t *testing.T) {
 	s.Established(2, pdr(1, 0, 0x21, 1, ie.NewUEIPAddress(2, "10.45.0.1", "", 0, 0)), ie.NewCreatePDR(ie.NewPDRID(2), ie.NewPrecedence(1), ie.NewFARID(2),
 		ie.NewPDI(ie.NewSourceInterface(2), ie.NewUEIPAddress(6, "10.45.0.1", "", 0, 0))), coreFAR(1), far(2, 0, 0x12, "172.30.3.150"))
 }
+
+func TestTunnelsBetweenTwoUPFs(t *testing.T) {
+	l := newLab(t, func(c *config.Config) {
+		c.N9.Endpoints = []config.Endpoint{{Prefix: netip.MustParsePrefix("172.30.9.16/28")}}
+	})
+	s := fakesmf.New(t, l.addr)
+	s.Associate()
+	pdr := func(id uint16, si uint8) *ie.IE {
+		return ie.NewCreatePDR(ie.NewPDRID(id), ie.NewPrecedence(1), ie.NewOuterHeaderRemoval(0, 0), ie.NewFARID(uint32(id)),
+			ie.NewPDI(ie.NewSourceInterface(si), ie.NewFTEID(0x05, 0, nil, nil, 0)))
+	}
+	far := func(id uint32, di uint8, peer string) *ie.IE {
+		return ie.NewCreateFAR(ie.NewFARID(id), ie.NewApplyAction(2), ie.NewForwardingParameters(ie.NewDestinationInterface(di), ie.NewOuterHeaderCreation(0x0100, 9, peer, "", 0, 0, 0)))
+	}
+	s.Established(1, pdr(1, 0), pdr(2, 1), far(1, 1, "172.30.9.200"), far(2, 0, "172.30.3.100"))
+	_, got := l.only()
+	for i, want := range []string{"172.30.3.16", "172.30.9.16"} {
+		if p := got.PDRs[i]; p.N3Addr.IP(false).String() != want {
+			t.Errorf("PDR %d is found at %s, want %s", p.PdrId, p.N3Addr.IP(false), want)
+		}
+	}
+	if toCore, toAccess := got.FARs[0].LocalAddr.IP(false).String(), got.FARs[1].LocalAddr.IP(false).String(); toCore != "172.30.9.16" || toAccess != "172.30.3.16" {
+		t.Errorf("sent from %s to the core and %s to access", toCore, toAccess)
+	}
+	// An F-TEID that the SMF chooses may be on N9, too.
+	s.Established(2, ie.NewCreatePDR(ie.NewPDRID(1), ie.NewPrecedence(1), ie.NewOuterHeaderRemoval(0, 0), ie.NewFARID(1),
+		ie.NewPDI(ie.NewSourceInterface(1), ie.NewFTEID(1, 5, net.IP{172, 30, 9, 17}, nil, 0))), coreFAR(1))
+}

@@ -153,7 +153,7 @@ func encode(a *Agent, index uint32, st *state.Session) (*put, error) {
 	}
 	c, err := compile.Compile(compile.Input{
 		Rules: st.Rules, QERSlots: st.QERSlots, GBRSlots: st.GBRSlots, URRSlots: urrSlots,
-		Applications: a.applications(st.Node), Local: a.ownN3(),
+		Applications: a.applications(st.Node), Local: a.own(),
 	})
 	if err != nil {
 		return nil, err
@@ -165,18 +165,10 @@ func encode(a *Agent, index uint32, st *state.Session) (*put, error) {
 	return p, nil
 }
 
-// ownN3 are the GTP-U addresses from which the UPF sends where a session has none of its own.
-func (a *Agent) ownN3() compile.Addresses {
-	var own compile.Addresses
-	for _, e := range a.cfg.N3.Endpoints {
-		if into := &own.V4; e.Addr().Is4() {
-			if !into.IsValid() {
-				*into = e.Addr()
-			}
-		} else if !own.V6.IsValid() {
-			own.V6 = e.Addr()
-		}
-	}
+// own are the UPF's GTP-U addresses.
+func (a *Agent) own() (own compile.Local) {
+	own.N3.V4, own.N3.V6 = a.cfg.N3.First()
+	own.N9.V4, own.N9.V6 = a.cfg.N9.First()
 	return own
 }
 

@@ -22,12 +22,23 @@ type Input struct {
 	// Applications gives the flows that PFD management provided for an Application ID. One that is
 	// not known any more matches nothing.
 	Applications func(id string) []rules.Flow
-	Local        Addresses
+	Local        Local
 }
 
-// Addresses are the UPF's own, by IP version: the outer source for a session that has no local
-// F-TEID of the version.
+// Local are the UPF's own GTP-U addresses: the outer source where a session has no local F-TEID of
+// the IP version and on the interface.
+type Local struct{ N3, N9 Addresses } // N9 is empty where it comes by N3
+
+// Addresses are one of each IP version, or none.
 type Addresses struct{ V4, V6 netip.Addr }
+
+// Of is the address of one IP version.
+func (a Addresses) Of(v6 bool) netip.Addr {
+	if v6 {
+		return a.V6
+	}
+	return a.V4
+}
 
 // Session is what a SESSION_PUT carries.
 type Session struct {

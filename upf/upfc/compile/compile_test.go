@@ -28,7 +28,7 @@ func makeSession() *session {
 	set.FARs[1] = &rules.FAR{ID: 1, Action: rules.Forward, Forwarding: rules.Forwarding{Destination: rules.Core}}
 	set.FARs[2] = &rules.FAR{ID: 2, Action: rules.Forward, Forwarding: rules.Forwarding{Destination: rules.Access,
 		Outer: rules.Outer{Kind: abi.OhcGtpu4, Addr: addr("172.30.3.100"), TEID: 0x100}}}
-	return &session{Input{Rules: set, QERSlots: map[uint32]uint32{}, URRSlots: map[uint32]uint32{}, Local: Addresses{V4: addr("172.30.3.31"), V6: addr("2001:db8:3::31")}}}
+	return &session{Input{Rules: set, QERSlots: map[uint32]uint32{}, URRSlots: map[uint32]uint32{}, Local: Local{N3: Addresses{V4: addr("172.30.3.31"), V6: addr("2001:db8:3::31")}}}}
 }
 
 func (s *session) uplink(id uint16, precedence uint32, filters ...string) *session {

@@ -78,8 +78,9 @@ func (c *compiler) forwarding(r *rules.Forwarding, linked *rules.Match) abi.Far 
 }
 
 // local is the outer source address towards an interface: that of the linked endpoint, else the
-// session's own F-TEID there, else any of its F-TEIDs, else one of the UPF's.
-func local(set *rules.Set, towards uint8, linked *rules.Match, v6 bool, otherwise Addresses) netip.Addr {
+// session's own F-TEID there, else the UPF's on N9 where the way is to the core and there is an N9,
+// else any of the session's F-TEIDs, else the UPF's on N3.
+func local(set *rules.Set, towards uint8, linked *rules.Match, v6 bool, own Local) netip.Addr {
 	of := func(m *rules.Match) rules.FTEID {
 		if v6 {
 			return m.FTEID6
@@ -89,9 +90,9 @@ func local(set *rules.Set, towards uint8, linked *rules.Match, v6 bool, otherwis
 	if linked != nil && of(linked).IsValid() {
 		return of(linked).Addr
 	}
-	best, rank := otherwise.V4, math.MaxInt
-	if v6 {
-		best = otherwise.V6
+	best, rank := own.N3.Of(v6), math.MaxInt
+	if n9 := own.N9.Of(v6); towards == rules.Core && n9.IsValid() {
+		best, rank = n9, 1<<16
 	}
 	for id, r := range set.PDRs {
 		at := int(id) // the lowest PDR ID, so that the outcome is the same each time
@@ -113,10 +114,10 @@ func local(set *rules.Set, towards uint8, linked *rules.Match, v6 bool, otherwis
 }
 
 // EndMarker is the record that sends one into a tunnel that a path switch leaves.
-func EndMarker(set *rules.Set, o *rules.Outer, towards uint8, otherwise Addresses) abi.EndMarker {
+func EndMarker(set *rules.Set, o *rules.Outer, towards uint8, own Local) abi.EndMarker {
 	return abi.EndMarker{
 		PeerAddr: abi.AddrOf(o.Addr), Teid: o.TEID, PeerPort: gtpuPort, Ohc: o.Kind,
-		LocalAddr: abi.AddrOf(local(set, towards, nil, o.Addr.Is6(), otherwise)),
+		LocalAddr: abi.AddrOf(local(set, towards, nil, o.Addr.Is6(), own)),
 	}
 }
 

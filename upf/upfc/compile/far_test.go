@@ -106,3 +106,18 @@ func TestEndMarkerLeavesLikeThePackets(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+func TestTunnelsOnN9LeaveByN9(t *testing.T) {
+	s := makeSession().uplink(1, 1)
+	s.in.Local.N9 = Addresses{V4: addr("172.30.9.1")}
+	s.in.Rules.FARs[1].Outer = rules.Outer{Kind: abi.OhcGtpu4, Addr: addr("172.30.9.9"), TEID: 9}
+	c := s.compile(t)
+	if c.FARs[0].LocalAddr != ip("172.30.9.1") || c.FARs[1].LocalAddr != ip("172.30.3.16") {
+		t.Errorf("sent from %s to the core and %s to access", c.FARs[0].LocalAddr.IP(false), c.FARs[1].LocalAddr.IP(false))
+	}
+	// The session's own F-TEID on N9 comes first.
+	s.in.Rules.PDRs[2] = &rules.PDR{ID: 2, FAR: 2, Removes: true, PDI: rules.PDI{SourceInterface: rules.Core, Match: rules.Match{FTEID: rules.FTEID{Addr: addr("172.30.9.2"), TEID: 8}}}}
+	if c = s.compile(t); c.FARs[0].LocalAddr != ip("172.30.9.2") {
+		t.Errorf("sent from %s to the core, want the session's own address there", c.FARs[0].LocalAddr.IP(false))
+	}
+}

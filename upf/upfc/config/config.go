@@ -21,6 +21,7 @@ type Config struct {
 	Heartbeat        Heartbeat `yaml:"heartbeat"`
 	Dataplane        Dataplane `yaml:"dataplane"`
 	N3               N3        `yaml:"n3"`
+	N9               N3        `yaml:"n9"` // empty: N9 comes by N3
 	GTPU             GTPU      `yaml:"gtpu"`
 	NetworkInstances []string  `yaml:"networkInstances"`
 	UEPools          []Pool    `yaml:"uePools"`
@@ -221,6 +222,18 @@ func (e *Endpoint) UnmarshalText(text []byte) error {
 	}
 	e.Prefix = p.Masked()
 	return nil
+}
+
+// First are the first addresses of each IP version; invalid where there is none.
+func (n *N3) First() (v4, v6 netip.Addr) {
+	for _, e := range n.Endpoints {
+		if a := e.Addr(); a.Is4() && !v4.IsValid() {
+			v4 = a
+		} else if a.Is6() && !v6.IsValid() {
+			v6 = a
+		}
+	}
+	return v4, v6
 }
 
 // Owns says whether a is one of the endpoint's addresses.

@@ -69,14 +69,14 @@ func addresses(b []byte, has4, has6 bool) (v4, v6 netip.Addr, rest []byte, err e
 	return v4, v6, b, nil
 }
 
-func (p *planner) fteid(m, before *Match, e *pfcp.Element, ref *pfcp.RuleRef) error {
+func (p *planner) fteid(m, before *Match, core bool, e *pfcp.Element, ref *pfcp.RuleRef) error {
 	f, err := parseFTEID(e.Value)
 	if err != nil {
 		return &pfcp.Reject{Cause: ie.CauseInvalidLength, Offending: ie.FTEID, Rule: ref, Detail: "F-TEID is cut short"}
 	}
 	m.FTEID, m.FTEID6, m.Chosen = FTEID{}, FTEID{}, false
 	if f.flags&fteidCH != 0 {
-		return p.choose(m, before, f, ref)
+		return p.choose(m, before, core, f, ref)
 	}
 	if f.flags&(fteidV4|fteidV6) == 0 {
 		return refuse(ref, ie.FTEID, "F-TEID without an address")
@@ -103,7 +103,7 @@ type chosen struct{ v4, v6 FTEID }
 
 // choose allocates an F-TEID (CH). One CHOOSE ID stands for one F-TEID in a message, and a PDR that
 // is updated keeps the one that it was given.
-func (p *planner) choose(m, before *Match, f parsedFTEID, ref *pfcp.RuleRef) error {
+func (p *planner) choose(m, before *Match, core bool, f parsedFTEID, ref *pfcp.RuleRef) error {
 	m.Chosen = true
 	v4, v6 := f.flags&fteidV4 != 0, f.flags&fteidV6 != 0
 	if !v4 && !v6 {
@@ -122,7 +122,7 @@ func (p *planner) choose(m, before *Match, f parsedFTEID, ref *pfcp.RuleRef) err
 		m.FTEID, m.FTEID6 = c.v4, c.v6
 		return nil
 	}
-	c4, c6, err := p.policy.ChooseFTEID(v4, v6)
+	c4, c6, err := p.policy.ChooseFTEID(core, v4, v6)
 	if err != nil {
 		return &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable, Offending: ie.FTEID, Rule: ref, Detail: err.Error()}
 	}

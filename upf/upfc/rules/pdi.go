@@ -101,7 +101,7 @@ func (p *planner) pdi(r *PDR, pdr pfcp.Elements, e *pfcp.Element, ref *pfcp.Rule
 		}
 	}
 	pools := pdr // UE IP Address Pool Identity stands beside the PDI
-	if err := p.match(&pdi.Match, &r.PDI.Match, group, pools, wants{pdr: r.ID}, ref); err != nil {
+	if err := p.match(&pdi.Match, &r.PDI.Match, group, pools, wants{pdr: r.ID, core: pdi.SourceInterface == Core}, ref); err != nil {
 		return pdi, err
 	}
 	for i := range group {
@@ -150,7 +150,7 @@ func (p *planner) match(m, before *Match, group, names pfcp.Elements, who wants,
 		m.NetworkInstance = n
 	}
 	if e := group.First(ie.FTEID); e != nil {
-		if err := p.fteid(m, before, e, ref); err != nil {
+		if err := p.fteid(m, before, who.core, e, ref); err != nil {
 			return err
 		}
 	}

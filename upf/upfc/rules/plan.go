@@ -16,8 +16,9 @@ type Policy struct {
 	OwnsN3          func(a netip.Addr) bool
 	HasN3           func(v6 bool) bool     // whether the UPF has a GTP-U address of the version
 	NetworkInstance func(name string) bool // nil: every network instance is accepted
-	// ChooseFTEID allocates one TEID on an address of each version that is asked for.
-	ChooseFTEID func(v4, v6 bool) (FTEID, FTEID, error)
+	// ChooseFTEID allocates one TEID on an address of each version that is asked for; core says that
+	// the tunnel comes from there (N9).
+	ChooseFTEID func(core, v4, v6 bool) (FTEID, FTEID, error)
 	// ChooseUE allocates a UE address (as a /32) or prefix from the pool of the first network
 	// instance that has one; pool identities narrow the choice. nil: there are no pools.
 	ChooseUE func(instances, pools []string, v6 bool) (netip.Prefix, error)

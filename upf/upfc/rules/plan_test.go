@@ -21,7 +21,7 @@ func policy() Policy {
 			return netip.MustParsePrefix("172.30.3.16/28").Contains(a) || netip.MustParsePrefix("2001:db8:3::/112").Contains(a)
 		},
 		HasN3: func(bool) bool { return true },
-		ChooseFTEID: func(v4, v6 bool) (a, b FTEID, err error) {
+		ChooseFTEID: func(_, v4, v6 bool) (a, b FTEID, err error) {
 			next++
 			if v4 {
 				a = FTEID{Addr: netip.MustParseAddr("172.30.3.16"), TEID: next}

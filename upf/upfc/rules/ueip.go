@@ -66,6 +66,7 @@ type wants struct {
 	pdr      uint16
 	endpoint uint8 // when it is one
 	is       bool
+	core     bool // packets come from there
 	v4, v6   bool
 	pools    []string // UE IP Address Pool Identities
 	ref      *pfcp.RuleRef
