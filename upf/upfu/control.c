@@ -20,6 +20,7 @@
 #include <rte_ring_elem.h>
 
 #include "log.h"
+#include "show.h"
 #include "trace.h"
 #include "worker.h"
 
@@ -192,6 +193,24 @@ send_dump(struct control *c, uint32_t seq)
 		c->peer_ready = true;
 }
 
+static void
+send_show(struct control *c, uint32_t seq, size_t length)
+{
+	const struct upf_session_ref *ref = (const void *)(c->in + sizeof(struct upf_msg));
+	struct upf_msg msg = message_head(UPF_OP_SHOW, seq, sizeof(msg));
+	struct iovec iov[2] = {{&msg, sizeof(msg)}, {c->out, 0}};
+
+	if (length < sizeof(msg) + sizeof(*ref)) {
+		msg.status = EINVAL;
+	} else {
+		iov[1].iov_len = show_session(
+			&c->base, ref->session, (char *)c->out, UPF_MSG_MAX - sizeof(msg));
+		msg.status = iov[1].iov_len == 0 ? ENOENT : 0;
+		msg.length += (uint32_t)iov[1].iov_len;
+	}
+	peer_send(c, iov, 2, -1);
+}
+
 // ---- receiving -----------------------------------------------------------------------------------
 
 void
@@ -223,6 +242,9 @@ control_take(struct control *c, size_t length)
 		break;
 	case UPF_OP_DUMP:
 		send_dump(c, msg->seq);
+		break;
+	case UPF_OP_SHOW:
+		send_show(c, msg->seq, length);
 		break;
 	default:
 		send_answer(c, msg->seq, EOPNOTSUPP, nothing);

@@ -25,6 +25,7 @@ main(void)
 	failed += test_handoff();
 	failed += test_ipc();
 	failed += test_trace();
+	failed += test_show();
 	failed += test_redirect();
 	failed += test_duplicate();
 	return failed != 0;
