@@ -14,6 +14,7 @@ import (
 	"core5g.dev/core5g/upf/upfc/config"
 	"core5g.dev/core5g/upf/upfc/dataplane"
 	"core5g.dev/core5g/upf/upfc/pfcp"
+	"core5g.dev/core5g/upf/upfc/rules"
 )
 
 // Recorder counts what the agent does.
@@ -36,10 +37,11 @@ type Agent struct {
 	stopping context.Context
 	tracing  atomic.Pointer[tracing] // whom upf-u's trace events are for
 
-	pfdChange sync.Mutex // held by the one request that changes PFDs
-	store     *store
-	wheel     *wheel
-	paths     *paths
+	pfdChange   sync.Mutex // held by the one request that changes PFDs
+	store       *store
+	wheel       *wheel
+	paths       *paths
+	indications indications
 
 	mu           sync.Mutex
 	conn         *dataplane.Conn // nil while upf-u is away or being filled
@@ -68,6 +70,7 @@ func New(cfg *config.Config, log *slog.Logger, rec Recorder) *Agent {
 		store:        newStore(),
 		wheel:        newWheel(time.Now()),
 		paths:        newPaths(),
+		indications:  indications{seen: map[rules.FTEID]time.Time{}},
 	}
 }
 

@@ -3,8 +3,11 @@ package agent
 import (
 	"context"
 	"errors"
+	"maps"
+	"math"
 	"net/netip"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/wmnsk/go-pfcp/ie"
@@ -33,7 +36,7 @@ const (
 // schedule sets the session's next wake-up. The caller has locked it.
 func (a *Agent) schedule(s *session) {
 	var next time.Time
-	if d := s.account().Deadline(); d != 0 {
+	if d := s.look().Deadline(); d != 0 {
 		next = usage.Time(d)
 		if far := time.Now().Add(farAway); next.After(far) {
 			next = far // SMFs give times that mean never
@@ -71,24 +74,24 @@ func (a *Agent) measure(index uint32) {
 		next := s.Session
 		next.Rules, next.Meters = acct.Rules, acct.Meters
 		next.Outbox = append(slices.Clone(s.Outbox), reports...)
-		p, err := encode(a, s.index, &next)
-		if err != nil {
-			a.log.Error("session cannot be stored", "seid", hex(s.UPSEID), "err", err)
-			return
-		}
+		blob := state.AppendSession(nil, &next)
 		t := dataplane.NewBatch()
-		t.State(s.index, p.blob)
+		t.State(s.index, blob)
 		for id, m := range next.Meters {
 			u := next.Rules.URRs[id]
-			t.Arm(m.Arm(u, s.read(u, m.Slot), s.index))
+			r := s.read(u, m.Slot)
+			arm, was := m.Arm(u, r, s.index), s.Meters[id]
+			if arm.Total&arm.Ul&arm.Dl != math.MaxUint64 || arm != was.Arm(s.Rules.URRs[id], r, s.index) {
+				t.Arm(arm) // upf-u says each thing once an arming
+			}
 		}
 		if err := conn.Transact(t); err != nil && !errors.Is(err, dataplane.ErrLost) {
 			a.log.Error("usage not stored", "seid", hex(s.UPSEID), "err", err)
 		} // when upf-u was lost, the replay stores it
-		s.become(&next, p.blob)
+		s.become(&next, blob)
 		a.countReports(reports)
 		a.deliver(s)
-		if len(s.Outbox) >= outboxMax || conn.Lost() || !s.account().Due() {
+		if len(s.Outbox) >= outboxMax || conn.Lost() || !s.look().Due() {
 			return
 		}
 	}
@@ -334,10 +337,42 @@ func (e *events) URR(index, _ uint32) {
 	go (*Agent)(e).measure(index)
 }
 
+// indications are the tunnels of which Error Indications came lately: a peer sends one for every
+// packet, until the CP function has done something about it.
+type indications struct {
+	mu   sync.Mutex
+	seen map[rules.FTEID]time.Time
+}
+
+const (
+	indicationEvery = time.Second
+	indicationsMax  = 4096
+)
+
+// fresh notes an Error Indication; false when it is a repetition.
+func (n *indications) fresh(f rules.FTEID, now time.Time) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if at, ok := n.seen[f]; ok && now.Sub(at) < indicationEvery {
+		return false
+	}
+	if len(n.seen) >= indicationsMax {
+		maps.DeleteFunc(n.seen, func(_ rules.FTEID, at time.Time) bool { return now.Sub(at) >= indicationEvery })
+	}
+	if len(n.seen) >= indicationsMax {
+		return false // the next packet's will do
+	}
+	n.seen[f] = now
+	return true
+}
+
 // ErrorIndication: a peer has no such tunnel; every session that sends into it is told.
 func (e *events) ErrorIndication(peer netip.Addr, teid uint32) {
 	a := (*Agent)(e)
 	f := rules.FTEID{Addr: peer, TEID: teid}
+	if !a.indications.fresh(f, time.Now()) {
+		return
+	}
 	for _, index := range a.store.users(f) {
 		go a.errorIndication(index, f)
 	}

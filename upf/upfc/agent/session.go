@@ -109,6 +109,11 @@ func readingOf(shm *dataplane.Shm, u *rules.URR, slot uint32) usage.Reading {
 // account is the session's usage, to be measured.
 func (s *session) account() *usage.Session { return usage.Begin(s.Rules, s.Meters, s.read) }
 
+// look is the same, only to be looked at.
+func (s *session) look() *usage.Session {
+	return &usage.Session{Rules: s.Rules, Meters: s.Meters, Read: s.read}
+}
+
 // attach moves the meters to a connection's memory. In a new upf-u the slots begin anew, and what
 // was measured is carried over from the old one's memory.
 func (s *session) attach(shm *dataplane.Shm, newBoot bool) {

@@ -24,7 +24,6 @@ type slot struct {
 	arm         abi.UrrArm
 	armed       bool
 	fired       bool // an armed value was reached, and said so
-	timed       bool
 }
 
 func newWorld() *world { return &world{now: t0, slots: map[uint32]*slot{}} }
