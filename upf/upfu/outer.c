@@ -2,16 +2,6 @@
 
 #include "user_header.h"
 
-enum removal { // TS 29.244 8.2.64
-	REMOVE_GTPU4 = 0,
-	REMOVE_GTPU6 = 1,
-	REMOVE_UDP4 = 2,
-	REMOVE_UDP6 = 3,
-	REMOVE_IP4 = 4,
-	REMOVE_IP6 = 5,
-	REMOVE_GTPU = 6,
-};
-
 // ---- creation ----------------------------------------------------------------------------------
 
 static void
@@ -147,22 +137,22 @@ remove_ip(struct pkt *p, bool ip6, bool udp)
 }
 
 int
-outer_remove(struct pkt *p)
+outer_remove_more(struct pkt *p)
 {
-	switch ((enum removal)p->pdr->removal) {
-	case REMOVE_GTPU4:
+	switch ((enum outer_removal)p->pdr->removal) {
+	case OUTER_REMOVE_GTPU4:
 		return p->tunnel && !p->outer6 ? PKT_NEXT : UPF_DROP_OUTER_HEADER;
-	case REMOVE_GTPU6:
+	case OUTER_REMOVE_GTPU6:
 		return p->tunnel && p->outer6 ? PKT_NEXT : UPF_DROP_OUTER_HEADER;
-	case REMOVE_GTPU:
+	case OUTER_REMOVE_GTPU:
 		return p->tunnel ? PKT_NEXT : UPF_DROP_OUTER_HEADER;
-	case REMOVE_UDP4:
+	case OUTER_REMOVE_UDP4:
 		return remove_ip(p, false, true);
-	case REMOVE_UDP6:
+	case OUTER_REMOVE_UDP6:
 		return remove_ip(p, true, true);
-	case REMOVE_IP4:
+	case OUTER_REMOVE_IP4:
 		return remove_ip(p, false, false);
-	case REMOVE_IP6:
+	case OUTER_REMOVE_IP6:
 		return remove_ip(p, true, false);
 	}
 	return UPF_DROP_OUTER_HEADER;

@@ -139,8 +139,25 @@ outer_push_gtpu4(struct pkt *p, uint16_t length)
 // The same for all kinds. False: no room.
 bool outer_push(struct worker *w, struct pkt *p);
 
+enum outer_removal { // TS 29.244 8.2.64
+	OUTER_REMOVE_GTPU4 = 0,
+	OUTER_REMOVE_GTPU6 = 1,
+	OUTER_REMOVE_UDP4 = 2,
+	OUTER_REMOVE_UDP6 = 3,
+	OUTER_REMOVE_IP4 = 4,
+	OUTER_REMOVE_IP6 = 5,
+	OUTER_REMOVE_GTPU = 6,
+};
+
 // Outer Header Removal of the matched PDR, for what parsing has not taken off already. PKT_NEXT with
 // p at the packet inside, or OUTER_HEADER: the packet has other headers.
-int outer_remove(struct pkt *p);
+int outer_remove_more(struct pkt *p);
+
+static inline int
+outer_remove(struct pkt *p)
+{
+	static_assert(OUTER_REMOVE_GTPU4 == 0 && OUTER_REMOVE_GTPU6 == 1, "as p->outer6");
+	return likely(p->tunnel && p->pdr->removal == p->outer6) ? PKT_NEXT : outer_remove_more(p);
+}
 
 #endif

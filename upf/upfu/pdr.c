@@ -2,6 +2,7 @@
 // whole PDI wins. Packets from a tunnel are matched by PDRs with its F-TEID, others by those without.
 #include <rte_tcp.h>
 
+#include "nd.h"
 #include "outer.h"
 #include "reassembly.h"
 #include "stages.h"
@@ -162,7 +163,7 @@ pdr_prepare(struct worker *w, struct pkt *p, bool uplink)
 			return verdict;
 		if (unlikely(p->ip6 && uplink) &&
 			is_of_the_link((const struct ipv6_header *)pkt_ip(p)))
-			return UPF_DROP_LINK_LOCAL;
+			return nd_from_ue(w, p);
 	}
 	// Only the first fragment has the ports.
 	if (unlikely((p->fragment == PKT_FIRST || p->fragment == PKT_LATER) &&
@@ -195,7 +196,7 @@ pdr_match(struct worker *w, struct pkt *p)
 		return UPF_DROP_NO_PDR;
 	p->pdr = pdr;
 	prefetch_slots(w, pdr);
-	return unlikely((pdr->flags & PDR_REMOVE) != 0) ? outer_remove(p) : PKT_NEXT;
+	return (pdr->flags & PDR_REMOVE) != 0 ? outer_remove(p) : PKT_NEXT;
 }
 
 void
