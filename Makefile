@@ -6,13 +6,14 @@ OUT     := out
 BIN     := $(OUT)/bin
 LDFLAGS := -s -w
 
-.PHONY: help up down test unit integration lint e2e tools cluster-tools nf bin images generate bench-upf test-upf fuzz
+.PHONY: help up down test unit integration lint e2e tools cluster-tools nf bin images generate bench-upf bench-n4 test-upf fuzz
 
 help:
 	@echo "make up       bring up the core and run a phone through it    make down  remove every trace"
 	@echo "make test     everything that CI runs                        make unit  unit tests, in seconds when warm"
 	@echo "make lint     linters and generated-code drift               make e2e   suites on the running cluster"
 	@echo "make generate rewrite generated code                         make test-upf   all tests of the UPF"
+	@echo "make bench-n4 sessions a second, restarts, memory"
 	@echo "make bench-upf cycles a packet (BASE=<rev>: beside another)  make fuzz       the UPF, FUZZ_SECONDS= a harness"
 
 up:
@@ -48,7 +49,7 @@ e2e:
 
 # ---- the UPF -----------------------------------------------------------------------------------
 
-bench-upf test-upf fuzz:
+bench-upf bench-n4 test-upf fuzz:
 	@$(MAKE) --no-print-directory -C upf $@
 
 # ---- what `make up` builds --------------------------------------------------------------------

@@ -11,13 +11,16 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"runtime"
+	"strconv"
 	"strings"
 	"time"
 )
 
 type options struct {
 	binU, binC string
+	changes    string
 	sessions   int
 	n          int
 	window     int
@@ -28,6 +31,7 @@ func main() {
 	var o options
 	flag.StringVar(&o.binU, "upf-u", "out/bin/upf-u", "the data plane")
 	flag.StringVar(&o.binC, "upf-c", "out/bin/upf-c", "the PFCP agent")
+	flag.StringVar(&o.changes, "changes", "", "changes-upf-u, to be run at the end; empty: it is not")
 	flag.IntVar(&o.sessions, "sessions", 400_000, "sessions present in the second half")
 	flag.IntVar(&o.n, "n", 50_000, "requests of each kind")
 	flag.IntVar(&o.window, "window", 32, "requests under way")
@@ -81,7 +85,57 @@ func run(o options) error {
 		return err
 	}
 	memory(r, o.sessions, rss0)
-	return restore(r, s, o)
+	if err := underTraffic(r, s, o); err != nil {
+		return err
+	}
+	if err := restore(r, s, o); err != nil {
+		return err
+	}
+	return changes(r, o, hugepages)
+}
+
+// underTraffic measures N4 while a user sends packets, and the packets while N4 is idle and busy.
+func underTraffic(r *rig, s *smf, o options) error {
+	fmt.Println("# traffic: uplink through veth interfaces, about 2,000 packets a second; sender, receiver and all of N4 share the CPUs with the worker")
+	t, err := newTraffic(r.peers, 500*time.Microsecond)
+	if err != nil {
+		return err
+	}
+	t.start(0, 100)
+	time.Sleep(200 * time.Millisecond) // neighbours find each other
+	t.report("warming-up")
+	t.start(0, 100)
+	time.Sleep(3 * time.Second)
+	t.report("idle")
+	for _, op := range []struct {
+		name     string
+		template *template
+		first    int
+	}{{"modify", modification(), 0}, {"establish", establishment(), o.sessions}, {"delete", deletion(), o.sessions}} {
+		t.start(0, 100) // sessions that are modified, too
+		if err := measure(r, s, o, op.name+"+traffic", op.template, op.first, min(o.n, o.sessions), o.sessions); err != nil {
+			return err
+		}
+		t.report(op.name)
+	}
+	return nil
+}
+
+// changes measures what rule changes cost packets without the kernel's noise.
+func changes(r *rig, o options, hugepages bool) error {
+	if o.changes == "" {
+		return nil
+	}
+	r.close() // its CPUs and memory are needed
+	r.upfu, r.upfc, r.clean = nil, nil, nil
+	fmt.Println("# change: polls of a worker that found packets, one process, rings; a packet waits for the poll under way and its own")
+	args := []string{strconv.Itoa(min(o.sessions, 100_000)), "4"}
+	if !hugepages {
+		args = append([]string{"--no-huge"}, args...)
+	}
+	c := exec.Command(o.changes, args...)
+	c.Stdout, c.Stderr = os.Stdout, os.Stderr
+	return c.Run()
 }
 
 // measure makes n requests of a kind and prints their line. What upf-c and upf-u's control thread cost
