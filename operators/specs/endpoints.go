@@ -13,7 +13,8 @@ import (
 // independently, so an F-TEID is only unique as (address, TEID) when each SMF has an address alone.
 //
 // What is allocated stays, as long as it lies within the block; new Slices get the lowest free address,
-// the older first. Slices for which none is left come back in left.
+// the older first. Slices for which none is left come back in left. Where the block is cut into parts for
+// several units, a Slice has the same place in each part.
 func AllocateEndpoints(upf *api.UPFInstance, wanted []api.Slice) (allocated []api.EndpointAllocation, left []string) {
 	block, err := netip.ParsePrefix(string(upf.Spec.N3.Endpoints))
 	if err != nil {
@@ -23,7 +24,19 @@ func AllocateEndpoints(upf *api.UPFInstance, wanted []api.Slice) (allocated []ap
 	if err != nil || block.Bits() < subnet.Bits() || !subnet.Contains(block.Addr()) {
 		return nil, names(wanted) // the schema refuses it
 	}
-	usable := func(a netip.Addr) bool { return block.Contains(a) && !reserved(upf, subnet, a) }
+	parts := Parts(upf)
+	if block, _ = part(block, parts, 0); !block.IsValid() {
+		return nil, names(wanted)
+	}
+	shift := block.Addr().BitLen() - block.Bits()
+	usable := func(a netip.Addr) bool {
+		for i := range parts {
+			if reserved(upf, subnet, offset(a, i, shift)) {
+				return false
+			}
+		}
+		return block.Contains(a)
+	}
 	taken := map[netip.Addr]bool{}
 	for _, e := range upf.Status.Endpoints {
 		a, err := netip.ParseAddr(e.Address)
@@ -52,6 +65,14 @@ func AllocateEndpoints(upf *api.UPFInstance, wanted []api.Slice) (allocated []ap
 		taken[next] = true
 		allocated = append(allocated, api.EndpointAllocation{Slice: name, Address: next.String()})
 	}
+	for i := range allocated {
+		allocated[i].UnitAddresses = nil
+		if a, err := netip.ParseAddr(allocated[i].Address); err == nil && parts > 1 {
+			for unit := range parts {
+				allocated[i].UnitAddresses = append(allocated[i].UnitAddresses, offset(a, unit, shift).String())
+			}
+		}
+	}
 	slices.SortFunc(allocated, func(a, b api.EndpointAllocation) int { return strings.Compare(a.Slice, b.Slice) })
 	return allocated, left
 }
@@ -71,6 +92,22 @@ func reserved(upf *api.UPFInstance, subnet netip.Prefix, a netip.Addr) bool {
 func EndpointOf(upf *api.UPFInstance, slice string) string {
 	for _, e := range upf.Status.Endpoints {
 		if e.Slice == slice {
+			return e.Address
+		}
+	}
+	return ""
+}
+
+// UnitEndpointOf returns the N3 address that a unit has for a Slice, or "".
+func UnitEndpointOf(upf *api.UPFInstance, slice string, unit int) string {
+	for _, e := range upf.Status.Endpoints {
+		if e.Slice != slice {
+			continue
+		}
+		if unit < len(e.UnitAddresses) {
+			return e.UnitAddresses[unit]
+		}
+		if unit == 0 {
 			return e.Address
 		}
 	}

@@ -19,6 +19,8 @@ const (
 	ConditionUPFReady   = "UPFReady"
 	ConditionSMFReady   = "SMFReady"
 	ConditionPoolsValid = "PoolsValid"
+	// UserPlaneFollowed says that the SMF knows every unit of its UPFInstance, where there is more than one.
+	ConditionUserPlaneFollowed = "UserPlaneFollowed"
 
 	// UPFInstance.
 	ConditionPlaced             = "Placed"
@@ -27,6 +29,7 @@ const (
 	ConditionEndpointsAllocated = "EndpointsAllocated"
 	ConditionUnitsReady         = "UnitsReady"
 	ConditionUpdatePending      = "UpdatePending"
+	ConditionNUMAAligned        = "NUMAAligned"
 
 	// Subscriber.
 	ConditionAuthenticationReady = "AuthenticationReady"
@@ -60,6 +63,13 @@ const (
 	ReasonUpToDate        = "UpToDate"
 	ReasonLocked          = "Locked"
 	ReasonRegistrationMis = "RegistrationMissing"
+	// NoNUMAFit: no node and cell has what a unit needs.
+	ReasonNoNUMAFit = "NoNUMAFit"
+	// NotReported: nobody has said yet whether it is so.
+	ReasonNotReported = "NotReported"
+	// AddressesMissing: the specification has too few addresses for the units.
+	ReasonAddressesMissing = "AddressesMissing"
+	ReasonDraining         = "Draining"
 )
 
 // Annotations that a user or a program may set.

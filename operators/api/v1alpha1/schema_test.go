@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -188,19 +189,24 @@ func TestSchemaRefusesWithASentence(t *testing.T) {
 		"UPFInstance": {
 			file: "core5g.dev_upfinstances.yaml", valid: validUPF,
 			rows: map[string]struct{ replace, with, want string }{
-				"endpoints outside the subnet": {`172.30.3.16/28`, `172.30.4.16/28`, `n3.endpoints 172.30.4.16/28 must lie within n3.subnet 172.30.3.0/24`},
-				"gateway outside N3":           {`gateway: 172.30.3.1`, `gateway: 172.30.9.1`, `n3.gateway must lie within n3.subnet`},
-				"gateway outside N6":           {`gateway: 172.30.6.1`, `gateway: 172.30.9.1`, `n6.gateway 172.30.9.1 must lie within the subnet of n6.address`},
-				"gateway is the UPF":           {`gateway: 172.30.6.1`, `gateway: 172.30.6.2`, `n6.gateway is the UPF's own address`},
-				"N6 address without a prefix":  {`172.30.6.2/24`, `172.30.6.2`, `is no interface address`},
-				"bridge without a name":        {`bridge: c5g-n3`, `master: eth0`, `needs attachment.bridge`},
-				"macvlan without a master":     {`type: Bridge, bridge: c5g-n3`, `type: MACVLAN`, `needs attachment.master`},
-				"host device without resource": {`type: Bridge, bridge: c5g-n3`, `type: HostDevice`, `needs attachment.resourceName`},
-				"existing without a name":      {`type: Bridge, bridge: c5g-n3`, `type: Existing`, `needs attachment.networkAttachmentDefinition`},
-				"VFIO on a bridge":             {`spec:`, "spec:\n  driver: VFIO", `driver VFIO needs`},
-				"fewer CPUs than workers":      {`spec:`, "spec:\n  workers: 4\n  cpus: 2", `cpus must be at least workers + 1`},
-				"too little hugepage memory":   {`spec:`, "spec:\n  hugepages: {amount: 2Mi}", `hugepages.amount must be at least 64Mi`},
-				"a page size that none has":    {`spec:`, "spec:\n  hugepages: {size: 4Ki}", `supported values: "2Mi", "1Gi"`},
+				"endpoints outside the subnet":              {`172.30.3.16/28`, `172.30.4.16/28`, `n3.endpoints 172.30.4.16/28 must lie within n3.subnet 172.30.3.0/24`},
+				"gateway outside N3":                        {`gateway: 172.30.3.1`, `gateway: 172.30.9.1`, `n3.gateway must lie within n3.subnet`},
+				"gateway outside N6":                        {`gateway: 172.30.6.1`, `gateway: 172.30.9.1`, `n6.gateway 172.30.9.1 must lie within the subnet of n6.address`},
+				"gateway is the UPF":                        {`gateway: 172.30.6.1`, `gateway: 172.30.6.2`, `n6.gateway is the UPF's own address`},
+				"N6 address without a prefix":               {`172.30.6.2/24`, `172.30.6.2`, `is no interface address`},
+				"bridge without a name":                     {`bridge: c5g-n3`, `master: eth0`, `needs attachment.bridge`},
+				"macvlan without a master":                  {`type: Bridge, bridge: c5g-n3`, `type: MACVLAN`, `needs attachment.master`},
+				"host device without resource":              {`type: Bridge, bridge: c5g-n3`, `type: HostDevice`, `needs attachment.resourceName`},
+				"existing without a name":                   {`type: Bridge, bridge: c5g-n3`, `type: Existing`, `needs attachment.networkAttachmentDefinition`},
+				"VFIO on a bridge":                          {`spec:`, "spec:\n  driver: VFIO", `driver VFIO needs`},
+				"fewer CPUs than workers":                   {`spec:`, "spec:\n  workers: 4\n  cpus: 2", `cpus must be at least workers + 1`},
+				"too little hugepage memory":                {`spec:`, "spec:\n  hugepages: {amount: 2Mi}", `hugepages.amount must be at least 64Mi`},
+				"more units than addresses are divided for": {`spec:`, "spec:\n  units: 3\n  maxUnits: 2", `units must be at most maxUnits`},
+				"N6 addresses outside the subnet":           {`gateway: 172.30.6.1`, "gateway: 172.30.6.1\n    unitAddresses: 172.30.7.0/28", `n6.unitAddresses 172.30.7.0/28 must lie within the subnet of n6.address`},
+				"a cell in the name and none in the policy": {`type: Bridge, bridge: c5g-n3`, `type: HostDevice, resourceName: "core5g.dev/n3_socket{cell}"`, `needs placement.policy PerSocket or SingleNUMA`},
+				"a cell in the name of what exists":         {`type: Bridge, bridge: c5g-n3`, `type: Existing, networkAttachmentDefinition: a, resourceName: "x{cell}"`, `needs attachment.type HostDevice`},
+				"an unknown policy":                         {`spec:`, "spec:\n  placement: {policy: Cell}", `supported values: "Any", "SingleNUMA", "PerSocket"`},
+				"a page size that none has":                 {`spec:`, "spec:\n  hugepages: {size: 4Ki}", `supported values: "2Mi", "1Gi"`},
 			},
 		},
 		"Subscriber": {
@@ -242,6 +248,29 @@ func TestSchemaRefusesWithASentence(t *testing.T) {
 				})
 			}
 		})
+	}
+}
+
+func TestSchemaTakesPlacement(t *testing.T) {
+	kind := loadKind(t, "core5g.dev_upfinstances.yaml")
+	placed := strings.Replace(validUPF, "spec:", `spec:
+  units: 2
+  maxUnits: 4
+  placement: {policy: PerSocket}
+  drain: {}
+  updateStrategy: {}`, 1)
+	placed = strings.Replace(placed, "type: Bridge, bridge: c5g-n3", `type: HostDevice, resourceName: "core5g.dev/n3_socket{cell}"`, 1)
+	placed = strings.Replace(placed, "gateway: 172.30.6.1", "gateway: 172.30.6.1\n    unitAddresses: 172.30.6.16/28", 1)
+	if got := kind.errors(t, placed, ""); got != "" {
+		t.Errorf("refused: %s", got)
+	}
+	spec := kind.parse(t, placed)["spec"].(map[string]any)
+	if want := map[string]any{"policy": "PerSocket", "enforcement": "Required", "allowRemoteNIC": "Deny", "spread": "Nodes"}; !reflect.DeepEqual(spec["placement"], want) {
+		t.Errorf("placement defaults to %v, want %v", spec["placement"], want)
+	}
+	// What was written before there were placements means what it meant.
+	if spec := kind.parse(t, validUPF)["spec"].(map[string]any); spec["placement"] != nil || spec["drain"] != nil || spec["updateStrategy"] != nil {
+		t.Errorf("a specification without placement was given one: %v", spec)
 	}
 }
 

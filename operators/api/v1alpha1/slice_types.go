@@ -159,4 +159,23 @@ type SliceUPFStatus struct {
 	// n4Address is where the SMF reaches the UPF.
 	// +optional
 	N4Address string `json:"n4Address,omitempty"`
+	// units of the UPFInstance that the SMF's user plane has, where there is more than one.
+	// +optional
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=map
+	// +listMapKey=name
+	Units []SliceUnitStatus `json:"units,omitempty"`
+}
+
+// SliceUnitStatus is one unit in the user plane of a slice.
+type SliceUnitStatus struct {
+	// name of the unit.
+	Name string `json:"name"`
+	// n3Endpoint is the unit's N3 address that is this slice's alone.
+	N3Endpoint string `json:"n3Endpoint"`
+	// n4Address is where the SMF reaches the unit.
+	N4Address string `json:"n4Address"`
+	// uePools is the unit's part of the UE pools: routes to it lead to the unit's N6 address.
+	// +listType=atomic
+	UEPools []string `json:"uePools"`
 }

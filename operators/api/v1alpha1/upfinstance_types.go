@@ -20,6 +20,9 @@ import (
 // +kubebuilder:printcolumn:name="N6",type=string,JSONPath=`.spec.n6.address`
 // +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.spec.administrativeState`
 // +kubebuilder:printcolumn:name="Update",type=string,JSONPath=`.status.conditions[?(@.type=="UpdatePending")].status`,priority=1
+// +kubebuilder:printcolumn:name="Nodes",type=string,JSONPath=`.status.unitStatuses[*].node`,priority=1
+// +kubebuilder:printcolumn:name="Cells",type=string,JSONPath=`.status.unitStatuses[*].cell`,priority=1
+// +kubebuilder:printcolumn:name="Aligned",type=string,JSONPath=`.status.conditions[?(@.type=="NUMAAligned")].status`,priority=1
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 50",message="the name of a UPFInstance must be at most 50 characters: the names of its units begin with it"
@@ -44,17 +47,41 @@ type UPFInstanceList struct {
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.cpus) || self.cpus > self.workers || (self.cpus == 1 && self.workers == 1)",message="cpus must be at least workers + 1: each worker runs alone on a CPU, and several leave none for the control thread"
 // +kubebuilder:validation:XValidation:rule="self.driver != 'VFIO' || (self.n3.attachment.type in ['HostDevice', 'Existing'] && self.n6.attachment.type in ['HostDevice', 'Existing'])",message="driver VFIO needs n3.attachment.type and n6.attachment.type HostDevice or Existing: a virtual function is moved into the pod"
+// +kubebuilder:validation:XValidation:rule="!has(self.maxUnits) || !has(self.units) || self.units <= self.maxUnits",message="units must be at most maxUnits: addresses are divided for that many"
+// +kubebuilder:validation:XValidation:rule="(has(self.placement) && has(self.placement.policy) && self.placement.policy != 'Any') || ((!has(self.n3.attachment.resourceName) || !self.n3.attachment.resourceName.contains('{cell}')) && (!has(self.n6.attachment.resourceName) || !self.n6.attachment.resourceName.contains('{cell}')))",message="{cell} in attachment.resourceName needs placement.policy PerSocket or SingleNUMA: with Any there is no cell to put there"
 type UPFInstanceSpec struct {
 	// coreRef names the Core5G whose images and log level the UPF uses.
 	// +kubebuilder:default={}
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="coreRef is immutable: delete the UPFInstance and create it for the other core"
 	CoreRef CoreReference `json:"coreRef,omitempty"`
 
-	// units is the number of pods; more than one is planned, and a condition says so until then.
+	// units is the number of pods. Each has an N4 Service, a part of n3.endpoints, an N6 address and a
+	// part of the UE pools of its own; n6.unitAddresses is where the further N6 addresses come from.
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=64
 	Units *int32 `json:"units,omitempty"`
+
+	// maxUnits that units will ever be raised to. n3.endpoints and the UE pools are divided for that many,
+	// the next power of two, from the beginning: raising units within it restarts nothing. When left out:
+	// units, and raising units beyond a power of two divides anew, which restarts all of them.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=64
+	MaxUnits *int32 `json:"maxUnits,omitempty"`
+
+	// placement of the units on nodes and NUMA cells. When left out: wherever the scheduler finds room.
+	// +optional
+	Placement *PlacementSpec `json:"placement,omitempty"`
+
+	// drain says how long a unit that is to stop may wait for its PDU sessions to end. When left out: not
+	// at all.
+	// +optional
+	Drain *DrainSpec `json:"drain,omitempty"`
+
+	// updateStrategy says who decides when a change of this UPFInstance restarts its units.
+	// +optional
+	UpdateStrategy *UpdateStrategySpec `json:"updateStrategy,omitempty"`
 
 	// role Anchor is a PDU session anchor (TS 23.501 6.3.3).
 	// +kubebuilder:default=Anchor
@@ -115,6 +142,105 @@ type UPFInstanceSpec struct {
 	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
 }
 
+// PlacementPolicy says what the place of a unit is.
+// +kubebuilder:validation:Enum=Any;SingleNUMA;PerSocket
+type PlacementPolicy string
+
+// Values of PlacementPolicy.
+const (
+	// PlacementAny leaves cells to the kubelet and, where nothing else bounds them, nodes to the scheduler.
+	PlacementAny PlacementPolicy = "Any"
+	// PlacementSingleNUMA takes CPUs, hugepages and devices of a unit from one NUMA cell.
+	PlacementSingleNUMA PlacementPolicy = "SingleNUMA"
+	// PlacementPerSocket does too, and no two units of the UPFInstance share a cell.
+	PlacementPerSocket PlacementPolicy = "PerSocket"
+)
+
+// PlacementEnforcement says what happens when a placement cannot be had.
+// +kubebuilder:validation:Enum=Required;Preferred
+type PlacementEnforcement string
+
+// Values of PlacementEnforcement.
+const (
+	// EnforcementRequired lets no unit run anywhere else.
+	EnforcementRequired PlacementEnforcement = "Required"
+	// EnforcementPreferred leaves a unit that has no place to the scheduler, and condition NUMAAligned says so.
+	EnforcementPreferred PlacementEnforcement = "Preferred"
+)
+
+// RemoteNIC says whether a unit may have devices of another cell.
+// +kubebuilder:validation:Enum=Deny;Allow
+type RemoteNIC string
+
+// Values of RemoteNIC.
+const (
+	RemoteNICDeny  RemoteNIC = "Deny"
+	RemoteNICAllow RemoteNIC = "Allow"
+)
+
+// PlacementSpread says in which order nodes are filled.
+// +kubebuilder:validation:Enum=Nodes;None
+type PlacementSpread string
+
+// Values of PlacementSpread.
+const (
+	// SpreadNodes gives the next unit to the node with the fewest.
+	SpreadNodes PlacementSpread = "Nodes"
+	// SpreadNone fills one node before the next.
+	SpreadNone PlacementSpread = "None"
+)
+
+// PlacementSpec says where units go. PerSocket and SingleNUMA need node agents: places are planned from
+// what their DataplaneNodes report. nodeSelector and tolerations hold too.
+type PlacementSpec struct {
+	// policy of places.
+	// +kubebuilder:default=Any
+	Policy PlacementPolicy `json:"policy,omitempty"`
+	// enforcement of the policy.
+	// +kubebuilder:default=Required
+	Enforcement PlacementEnforcement `json:"enforcement,omitempty"`
+	// maxPerNode bounds the units of this UPFInstance on one node.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=64
+	MaxPerNode *int32 `json:"maxPerNode,omitempty"`
+	// allowRemoteNIC Allow lets a unit use devices of another cell of its node where its own has none
+	// left. The kubelet's topology manager must let such a pod in: single-numa-node does not.
+	// +kubebuilder:default=Deny
+	AllowRemoteNIC RemoteNIC `json:"allowRemoteNIC,omitempty"`
+	// spread of units over nodes.
+	// +kubebuilder:default=Nodes
+	Spread PlacementSpread `json:"spread,omitempty"`
+}
+
+// DrainSpec says how a unit stops.
+type DrainSpec struct {
+	// timeoutSeconds that a unit waits for its PDU sessions to end before it stops all the same.
+	// +kubebuilder:default=300
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=86400
+	TimeoutSeconds int32 `json:"timeoutSeconds"`
+}
+
+// UpdateStrategyType says who decides about restarts.
+// +kubebuilder:validation:Enum=RollingUpdate;OnApproval
+type UpdateStrategyType string
+
+// Values of UpdateStrategyType.
+const (
+	// UpdateRolling replaces one unit after the other when the UPFInstance is changed.
+	UpdateRolling UpdateStrategyType = "RollingUpdate"
+	// UpdateOnApproval waits for the annotation that condition UpdatePending names, as a new operator does.
+	UpdateOnApproval UpdateStrategyType = "OnApproval"
+)
+
+// UpdateStrategySpec says how a change reaches the units.
+type UpdateStrategySpec struct {
+	// type of the strategy.
+	// +kubebuilder:default=RollingUpdate
+	Type UpdateStrategyType `json:"type,omitempty"`
+}
+
 // UPFRole is the place of a UPF in a PDU session.
 // +kubebuilder:validation:Enum=Anchor
 type UPFRole string
@@ -170,6 +296,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="self.type != 'MACVLAN' || has(self.master)",message="attachment.type MACVLAN needs attachment.master: the name of the node's interface, for example ens1f0"
 // +kubebuilder:validation:XValidation:rule="self.type != 'HostDevice' || has(self.resourceName)",message="attachment.type HostDevice needs attachment.resourceName: the device plugin's resource, for example core5g.dev/n3_socket0"
 // +kubebuilder:validation:XValidation:rule="self.type != 'Existing' || has(self.networkAttachmentDefinition)",message="attachment.type Existing needs attachment.networkAttachmentDefinition: its name, or namespace/name"
+// +kubebuilder:validation:XValidation:rule="self.type == 'HostDevice' || !has(self.resourceName) || !self.resourceName.contains('{cell}')",message="{cell} in attachment.resourceName needs attachment.type HostDevice: a NetworkAttachmentDefinition that exists names one resource"
 type AttachmentSpec struct {
 	// type of the attachment.
 	// +kubebuilder:default=Bridge
@@ -184,7 +311,8 @@ type AttachmentSpec struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=15
 	Master string `json:"master,omitempty"`
-	// resourceName of the device plugin (HostDevice, or Existing where it needs one).
+	// resourceName of the device plugin (HostDevice, or Existing where it needs one). {cell} in it stands
+	// for the NUMA cell that the unit is placed on: core5g.dev/n3_socket{cell}.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	ResourceName string `json:"resourceName,omitempty"`
@@ -228,11 +356,15 @@ type N4Spec struct {
 //
 // +kubebuilder:validation:XValidation:rule="!isCIDR(self.address) || !isIP(self.gateway) || cidr(self.address).containsIP(self.gateway)",messageExpression="'n6.gateway ' + self.gateway + ' must lie within the subnet of n6.address ' + self.address + ': write the address of the router on that subnet'"
 // +kubebuilder:validation:XValidation:rule="!isCIDR(self.address) || !isIP(self.gateway) || !self.address.startsWith(self.gateway + '/')",message="n6.gateway is the UPF's own address: write the address of the router on that subnet"
+// +kubebuilder:validation:XValidation:rule="!has(self.unitAddresses) || !isCIDR(self.address) || !isCIDR(self.unitAddresses) || cidr(self.address).containsCIDR(self.unitAddresses)",messageExpression="'n6.unitAddresses ' + self.unitAddresses + ' must lie within the subnet of n6.address ' + self.address + ': write a part of that subnet'"
 type N6Spec struct {
 	// attachment of the N6 interface.
 	Attachment AttachmentSpec `json:"attachment"`
 	// address of the UPF on N6 with the prefix length of the subnet.
 	Address InterfaceAddress `json:"address"`
+	// unitAddresses is the part of the subnet that units beyond the first take their addresses from.
+	// +optional
+	UnitAddresses *CIDR `json:"unitAddresses,omitempty"`
 	// gateway that packets of UEs go to when no route says otherwise.
 	Gateway IPAddress `json:"gateway"`
 	// routes beside the default route over gateway.
@@ -278,7 +410,7 @@ const (
 )
 
 // UPFInstanceStatus says what the UPF is. Conditions: Ready, Placed, N3Attached, N6Attached,
-// EndpointsAllocated, UnitsReady, UpdatePending.
+// EndpointsAllocated, UnitsReady, UpdatePending, NUMAAligned.
 type UPFInstanceStatus struct {
 	// observedGeneration is the generation that this status speaks of.
 	// +optional
@@ -301,6 +433,13 @@ type UPFInstanceStatus struct {
 	// +listType=map
 	// +listMapKey=name
 	UnitStatuses []UnitStatus `json:"unitStatuses,omitempty"`
+	// cellBackoffs are places that have refused a unit, and when they are tried again.
+	// +optional
+	// +kubebuilder:validation:MaxItems=256
+	// +listType=map
+	// +listMapKey=node
+	// +listMapKey=cell
+	CellBackoffs []CellBackoff `json:"cellBackoffs,omitempty"`
 	// endpoints says which Slice has which N3 address.
 	// +optional
 	// +listType=map
@@ -314,9 +453,21 @@ type UnitStatus struct {
 	Name string `json:"name"`
 	// state of the unit.
 	State UnitState `json:"state"`
-	// node that it runs on.
+	// node that it runs on, or is placed on.
 	// +optional
 	Node string `json:"node,omitempty"`
+	// cell is the NUMA cell that it is placed on; missing where the kubelet chooses.
+	// +optional
+	Cell *int32 `json:"cell,omitempty"`
+	// n3Endpoints is its part of spec.n3.endpoints.
+	// +optional
+	N3Endpoints string `json:"n3Endpoints,omitempty"`
+	// n6Address is its address on N6: routes to its part of the UE pools lead there.
+	// +optional
+	N6Address string `json:"n6Address,omitempty"`
+	// drain says how far a unit that is to stop has come.
+	// +optional
+	Drain *UnitDrain `json:"drain,omitempty"`
 	// n4Address is where SMFs reach it; it stays over restarts.
 	// +optional
 	N4Address string `json:"n4Address,omitempty"`
@@ -334,13 +485,46 @@ type UnitStatus struct {
 	Message string `json:"message,omitempty"`
 }
 
+// UnitDrain is the way of a unit that is to stop: no new PDU sessions, then out of the SMFs' user planes,
+// then its pod.
+type UnitDrain struct {
+	// cause of the drain.
+	Cause string `json:"cause"`
+	// startedAt is when it began.
+	StartedAt metav1.Time `json:"startedAt"`
+	// sessions that were left when last asked; missing where the unit does not tell.
+	// +optional
+	Sessions *int64 `json:"sessions,omitempty"`
+	// releasedAt is when the wait for sessions was over and SMFs were told to forget the unit.
+	// +optional
+	ReleasedAt *metav1.Time `json:"releasedAt,omitempty"`
+}
+
+// CellBackoff is a place that has refused units.
+type CellBackoff struct {
+	// node of the place.
+	Node string `json:"node"`
+	// cell of the place; -1 for the node as a whole.
+	// +kubebuilder:validation:Minimum=-1
+	Cell int32 `json:"cell"`
+	// rejections in a row.
+	Rejections int32 `json:"rejections"`
+	// retryAfter is when it may be tried again.
+	RetryAfter metav1.Time `json:"retryAfter"`
+	// reason that the kubelet gave.
+	// +optional
+	Reason string `json:"reason,omitempty"`
+}
+
 // UnitState is the state of a unit.
-// +kubebuilder:validation:Enum=Pending;Running;Ready;Rejected;Terminating;Stopped
+// +kubebuilder:validation:Enum=Pending;Unplaced;Running;Ready;Draining;Rejected;Terminating;Stopped
 type UnitState string
 
 // Values of UnitState.
 const (
 	UnitPending     UnitState = "Pending"
+	UnitUnplaced    UnitState = "Unplaced"
+	UnitDraining    UnitState = "Draining"
 	UnitRunning     UnitState = "Running"
 	UnitReady       UnitState = "Ready"
 	UnitRejected    UnitState = "Rejected"
@@ -352,6 +536,11 @@ const (
 type EndpointAllocation struct {
 	// slice that the address is given to.
 	Slice string `json:"slice"`
-	// address on N3.
+	// address on N3, of unit 0.
 	Address string `json:"address"`
+	// unitAddresses on N3, of each unit in turn, where there is more than one.
+	// +optional
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=atomic
+	UnitAddresses []string `json:"unitAddresses,omitempty"`
 }
