@@ -204,7 +204,7 @@ send_show(struct control *c, uint32_t seq, size_t length)
 		msg.status = EINVAL;
 	} else {
 		iov[1].iov_len = show_session(
-			&c->base, ref->session, (char *)c->out, UPF_MSG_MAX - sizeof(msg));
+			&c->base, ref->session, (char *)c->out, DATAGRAM_MAX - sizeof(msg));
 		msg.status = iov[1].iov_len == 0 ? ENOENT : 0;
 		msg.length += (uint32_t)iov[1].iov_len;
 	}

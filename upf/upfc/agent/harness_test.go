@@ -21,6 +21,7 @@ import (
 type nowhere struct{}
 
 func (nowhere) Message(string, string, string) {}
+func (nowhere) Retransmission(string, string)  {}
 func (nowhere) Latency(string, time.Duration)  {}
 func (nowhere) Restart(string)                 {}
 func (nowhere) SessionsDropped(string, int)    {}

@@ -144,6 +144,9 @@ func (a *Agent) annotate(e *trace.Event, index uint32) {
 		return
 	}
 	e.SEID, e.UE = s.SEID, s.UE
+	if !e.UE.IsValid() && s.UE6.IsValid() {
+		e.UE = s.UE6.Addr()
+	}
 	e.Rule = ruleText(s.Rules, e.PDR, e.Stage)
 }
 
@@ -238,10 +241,26 @@ func farText(r *rules.FAR) string {
 	for _, action := range []struct {
 		bit  uint8
 		name string
-	}{{rules.Drop, "drop"}, {rules.Forward, "forward"}, {rules.Buffer, "buffer"}, {rules.Notify, "notify"}} {
+	}{{rules.Drop, "drop"}, {rules.Forward, "forward"}, {rules.Buffer, "buffer"}, {rules.Notify, "notify"}, {rules.Duplicate, "duplicate"}} {
 		if r.Action&action.bit != 0 {
 			out += " " + action.name
 		}
+	}
+	if r.Action&rules.Forward != 0 {
+		if r.Destination == rules.Access {
+			out += " to access"
+		} else {
+			out += " to core"
+		}
+	}
+	switch o := &r.Outer; {
+	case o.Tunnel().IsValid():
+		out += fmt.Sprintf(", tunnel to %s TEID 0x%08x", o.Addr, o.TEID)
+	case o.Addr.IsValid():
+		out += fmt.Sprintf(", outer header to %s", o.Addr)
+	}
+	if r.Redirect != "" {
+		out += ", redirect to " + r.Redirect
 	}
 	return out
 }

@@ -69,7 +69,7 @@ func TestTrace(t *testing.T) {
 	want := []string{
 		"w0 lookup session " + seidText + ": UE 10.45.0.1",
 		"w0 pdr PDR 3 precedence 128",
-		"w0 far FAR 1 forward",
+		"w0 far FAR 1 forward to core",
 		"w0 tx n6 0 octets",
 		"w0 drop too_big: does not fit the outgoing MTU",
 		"w0 lookup session",

@@ -45,7 +45,7 @@ func (s *source) Status() agent.Status {
 
 func (*source) Sessions() []agent.SessionInfo {
 	return []agent.SessionInfo{
-		{SEID: "0x1f00000001", Node: "smf.test", UE: netip.MustParseAddr("10.45.0.1"), PDRs: 4, UL: 84},
+		{SEID: "0x1f00000001", Node: "smf.test", UE: netip.MustParseAddr("10.45.0.1"), UE6: netip.MustParsePrefix("2001:db8:0:1::/64"), PDRs: 4, UL: 84},
 		{SEID: "0x2f00000002", Node: "other.test", UE: netip.MustParseAddr("10.45.0.2"), PDRs: 2},
 		{SEID: "0x3f00000003", Node: "other.test", UE: netip.MustParseAddr("10.45.0.2"), PDRs: 2},
 	}
@@ -123,6 +123,7 @@ func TestCommands(t *testing.T) {
 		"sessions of no UE":                   {args: []string{"sessions", "-ue", "x"}, wantError: `"x" is not a UE IP address, such as`},
 		"one session":                         {args: []string{"session", "0x1f00000001"}, want: []string{"home_worker=0", "\n  pdr: id=1 qer=[1 2]\n    match: teid=4097\n  pdr: id=2\n"}},
 		"one session by address":              {args: []string{"session", "10.45.0.1"}, want: []string{"0x1f00000001"}},
+		"one session by its IPv6 address":     {args: []string{"session", "2001:db8:0:1::5"}, want: []string{"0x1f00000001", "10.45.0.1 2001:db8:0:1::/64"}},
 		"one session with rates":              {args: []string{"session", "10.45.0.1", "-i", "1ms"}, want: []string{"bit/s"}},
 		"one session, JSON":                   {args: []string{"-json", "session", "0x1f00000001"}, want: []string{`"FARs"`, `"7"`, `"home_worker": 0`}},
 		"no such session":                     {args: []string{"session", "0x2"}, wantError: "no session has SEID 0x2: `upfctl sessions` lists"},

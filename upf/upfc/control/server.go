@@ -144,7 +144,9 @@ func find(s Source, which string) (uint64, *failure) {
 	return 0, &failure{http.StatusConflict, fmt.Sprintf("%d sessions have the UE IP address %s: name one by its SEID, %v", len(found), which, found)}
 }
 
-func hasUE(i *agent.SessionInfo, ue netip.Addr) bool { return i.UE == ue }
+func hasUE(i *agent.SessionInfo, ue netip.Addr) bool {
+	return i.UE == ue || i.UE6.IsValid() && i.UE6.Contains(ue)
+}
 
 // filter makes a predicate of the query's seid, ue and node; what is not given matches all.
 func filter(q url.Values) (func(*agent.SessionInfo) bool, error) {

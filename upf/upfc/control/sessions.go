@@ -30,9 +30,24 @@ func (c *client) sessions(ctx context.Context, _ []string) error {
 	return c.print(list, func(w io.Writer) {
 		fmt.Fprintln(w, "SEID\tUE IP ADDRESS\tSMF\tPDRS\tUL OCTETS\tDL OCTETS\tSINCE")
 		for _, s := range list {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%s\n", s.SEID, s.UE, s.Node, s.PDRs, s.UL, s.DL, stamp(s.Created))
+			fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%s\n", s.SEID, ueText(&s), s.Node, s.PDRs, s.UL, s.DL, stamp(s.Created))
 		}
 	})
+}
+
+// ueText is what UE IP addresses a session has.
+func ueText(i *agent.SessionInfo) string {
+	var out []string
+	if i.UE.IsValid() {
+		out = append(out, i.UE.String())
+	}
+	if i.UE6.IsValid() {
+		out = append(out, i.UE6.String())
+	}
+	if len(out) == 0 {
+		return "-"
+	}
+	return strings.Join(out, " ")
 }
 
 // received is a Session as it comes from the server: the rules stay text.
@@ -73,7 +88,7 @@ func (c *client) session(ctx context.Context, args []string) error {
 	}
 	return c.print(s, func(w io.Writer) {
 		fmt.Fprintf(w, "SEID\t%s\nCP SEID\t%s\nSMF\t%s\nUE IP address\t%s\nindex in upf-u\t%d\nsince\t%s\n",
-			s.SEID, s.CPSEID, s.Node, s.UE, s.Index, stamp(s.Created))
+			s.SEID, s.CPSEID, s.Node, ueText(&s.SessionInfo), s.Index, stamp(s.Created))
 		if len(s.Outbox) > 0 {
 			fmt.Fprintf(w, "reports to acknowledge\t%d\n", len(s.Outbox))
 		}

@@ -49,6 +49,7 @@ type Handler interface {
 // Recorder counts what passes.
 type Recorder interface {
 	Message(direction string, msgType string, cause string)
+	Retransmission(direction string, msgType string)
 	Latency(msgType string, d time.Duration)
 }
 
@@ -208,8 +209,10 @@ func (s *Server) receive(ctx context.Context, h Handler, b []byte, from netip.Ad
 	r := &request{m: m, name: s.cache.name(from, b)}
 	switch what, answer := s.cache.begin(r.name, now); what {
 	case isRunning:
+		s.opt.Recorder.Retransmission("in", TypeName(m.Type))
 		return
 	case isAnswered:
+		s.opt.Recorder.Retransmission("in", TypeName(m.Type))
 		s.send(answer, from, m.Type+1, nil)
 		return
 	}
@@ -402,7 +405,10 @@ func (s *Server) Request(ctx context.Context, to netip.AddrPort, msgType uint8, 
 	if err != nil {
 		return nil, err
 	}
-	for range s.opt.Attempts {
+	for attempt := range s.opt.Attempts {
+		if attempt > 0 {
+			s.opt.Recorder.Retransmission("out", TypeName(msgType))
+		}
 		s.send(b, to, msgType, nil)
 		select {
 		case m := <-o.answer:

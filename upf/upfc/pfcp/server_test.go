@@ -18,6 +18,7 @@ import (
 type recorder struct{}
 
 func (recorder) Message(string, string, string) {}
+func (recorder) Retransmission(string, string)  {}
 func (recorder) Latency(string, time.Duration)  {}
 
 // handler counts executions and waits where told.
