@@ -3,29 +3,151 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ipv6.h"
 #include "shm.h"
 #include "stages.h"
 #include "trace.h"
 
+#define NO_BAR UPF_SESSION_BARS
+#define QUEUES_PER_TICK 256u // looked through for packets that waited too long
+
 int
 buffer_init(
-	struct buffer_store *store, uint32_t sessions, uint32_t packets_max, uint32_t session_max)
+	struct buffer_store *store, uint32_t packets_max, uint32_t session_max, bool drop_oldest)
 {
+	uint32_t size = 2;
+
+	while (size < packets_max * 2)
+		size *= 2;
 	memset(store, 0, sizeof(*store));
-	store->sessions = sessions;
 	store->packets_max = packets_max;
 	store->session_max = session_max;
-	store->of = calloc(sessions, sizeof(struct buffer_queue *));
+	store->drop_oldest = drop_oldest;
+	store->index_mask = size - 1;
+	store->index = calloc(size, sizeof(struct buffer_queue *));
 	store->all = calloc(packets_max, sizeof(*store->all));
-	if (store->of == NULL || store->all == NULL) {
+	store->notice_all = calloc(packets_max, sizeof(*store->notice_all));
+	if (store->index == NULL || store->all == NULL || store->notice_all == NULL) {
 		buffer_free(store);
 		return -1;
 	}
 	for (uint32_t i = 0; i < packets_max; i++) {
 		store->all[i].next = store->free;
 		store->free = &store->all[i];
+		store->notice_all[i].next = store->notice_free;
+		store->notice_free = &store->notice_all[i];
 	}
 	return 0;
+}
+
+void
+buffer_free(struct buffer_store *store)
+{
+	for (uint32_t i = 0; store->all != NULL && i < store->packets_max; i++) {
+		struct rte_mbuf *m = store->all[i].first, *next;
+
+		for (uint32_t n = store->all[i].n; n > 0; n--, m = next) {
+			next = m->next;
+			m->next = NULL;
+			rte_pktmbuf_free(m);
+		}
+	}
+	free(store->notice_all);
+	free(store->all);
+	free(store->index);
+	memset(store, 0, sizeof(*store));
+}
+
+// ---- the index -----------------------------------------------------------------------------------
+
+static struct buffer_queue **
+index_place(const struct buffer_store *store, uint32_t session)
+{
+	struct buffer_queue **place =
+		&store->index[(session * UINT32_C(0x9e3779b1) >> 7) & store->index_mask];
+
+	while (*place != NULL && (*place)->session != session)
+		place = &(*place)->same_hash;
+	return place;
+}
+
+static struct buffer_queue *
+queue_find(const struct buffer_store *store, uint32_t session)
+{
+	return store->queues != 0 ? *index_place(store, session) : NULL;
+}
+
+bool
+buffer_is_waiting(const struct buffer_store *store, const struct pkt *p)
+{
+	const struct buffer_queue *q = queue_find(store, p->part->session);
+
+	return q != NULL && q->n != 0;
+}
+
+static struct buffer_queue *
+queue_open(struct buffer_store *store, const struct part *part)
+{
+	struct buffer_queue *q = store->free;
+
+	if (q == NULL)
+		return NULL;
+	store->free = q->next;
+	*q = (struct buffer_queue){
+		.session = part->session,
+		.incarnation = part->incarnation,
+		.opened = ++store->opened,
+		.before = q,
+		.after = q,
+	};
+	*index_place(store, part->session) = q;
+	if (store->open != NULL) {
+		q->after = store->open;
+		q->before = store->open->before;
+		q->before->after = q;
+		q->after->before = q;
+	}
+	store->open = q;
+	store->queues++;
+	return q;
+}
+
+static void
+queue_close(struct buffer_store *store, struct buffer_queue *q)
+{
+	*index_place(store, q->session) = q->same_hash;
+	q->before->after = q->after;
+	q->after->before = q->before;
+	if (store->open == q)
+		store->open = q->after != q ? q->after : NULL;
+	store->queues--;
+	q->next = store->free;
+	store->free = q;
+}
+
+// ---- packets in and out --------------------------------------------------------------------------
+
+static struct pkt *
+saved(const struct rte_mbuf *m)
+{
+	return rte_mbuf_to_priv((struct rte_mbuf *)(uintptr_t)m);
+}
+
+// before: the packet in front of it, NULL for the first.
+static void
+queue_unlink(struct buffer_store *store, struct buffer_queue *q, struct rte_mbuf *before,
+	struct rte_mbuf *m)
+{
+	if (before == NULL)
+		q->first = m->next;
+	else
+		before->next = m->next;
+	if (q->last == m)
+		q->last = before;
+	m->next = NULL;
+	q->held[saved(m)->bar]--;
+	q->n--;
+	store->packets--;
 }
 
 static struct rte_mbuf *
@@ -33,40 +155,8 @@ queue_pop(struct buffer_store *store, struct buffer_queue *q)
 {
 	struct rte_mbuf *m = q->first;
 
-	q->first = m->next;
-	m->next = NULL;
-	q->n--;
-	store->packets--;
+	queue_unlink(store, q, NULL, m);
 	return m;
-}
-
-void
-buffer_free(struct buffer_store *store)
-{
-	for (uint32_t i = 0; store->all != NULL && i < store->packets_max; i++) {
-		while (store->all[i].n != 0)
-			rte_pktmbuf_free(queue_pop(store, &store->all[i]));
-	}
-	free(store->all);
-	free(store->of);
-	memset(store, 0, sizeof(*store));
-}
-
-bool
-buffer_is_waiting(const struct buffer_store *store, const struct pkt *p)
-{
-	const struct buffer_queue *q = store->of[p->part->session];
-
-	return q != NULL && q->n != 0;
-}
-
-static void
-queue_close(struct buffer_store *store, struct buffer_queue *q)
-{
-	store->of[q->session] = NULL;
-	store->queues--;
-	q->next = store->free;
-	store->free = q;
 }
 
 static void
@@ -75,6 +165,53 @@ queue_drop(struct worker *w, struct buffer_queue *q)
 	while (q->n != 0)
 		worker_drop(w, queue_pop(&w->buffers, q), UPF_DROP_BUFFER_RELEASED);
 	q->release = 0;
+}
+
+// Drops the packets that `is_wanted` says, at most max; keeps the count of those to be released.
+static void
+queue_filter(struct worker *w, struct buffer_queue *q, uint32_t max, enum upf_drop reason,
+	bool (*is_wanted)(const struct worker *w, const struct pkt *p, uint8_t bar), uint8_t bar)
+{
+	struct rte_mbuf *before = NULL, *m = q->first, *next;
+	uint32_t in_round = q->release;
+
+	for (; m != NULL && max > 0; m = next) {
+		bool drop = is_wanted(w, saved(m), bar);
+
+		next = m->next;
+		if (drop) {
+			queue_unlink(&w->buffers, q, before, m);
+			worker_drop(w, m, reason);
+			q->release -= in_round > 0;
+			max--;
+		} else {
+			before = m;
+		}
+		in_round -= in_round > 0;
+	}
+}
+
+static bool
+is_of_bar(const struct worker *w, const struct pkt *p, uint8_t bar)
+{
+	(void)w;
+	return p->bar == bar;
+}
+
+static bool
+is_any(const struct worker *w, const struct pkt *p, uint8_t bar)
+{
+	(void)w;
+	(void)p;
+	(void)bar;
+	return true;
+}
+
+static bool
+has_expired(const struct worker *w, const struct pkt *p, uint8_t bar)
+{
+	(void)bar;
+	return w->now >= p->until;
 }
 
 static void
@@ -95,43 +232,114 @@ queue_release(struct buffer_store *store, struct buffer_queue *q)
 static struct buffer_queue *
 queue_of(struct worker *w, const struct pkt *p)
 {
-	struct buffer_store *store = &w->buffers;
-	struct buffer_queue *q = store->of[p->part->session];
+	struct buffer_queue *q = queue_find(&w->buffers, p->part->session);
 
-	if (q == NULL) {
-		q = store->free;
-		if (q == NULL)
-			return NULL;
-		store->free = q->next;
-		*q = (struct buffer_queue){
-			.session = p->part->session,
-			.incarnation = p->part->incarnation,
-		};
-		store->of[p->part->session] = q;
-		store->queues++;
-	} else if (q->incarnation != p->part->incarnation) {
+	if (q == NULL)
+		return queue_open(&w->buffers, p->part);
+	if (q->incarnation != p->part->incarnation) {
 		// The index was used anew before the command about the old session came.
 		queue_drop(w, q);
 		q->incarnation = p->part->incarnation;
-		q->notified = false;
+		q->opened = ++w->buffers.opened;
+		q->notified = 0;
 	}
 	return q;
 }
 
-static void
-notify(struct worker *w, struct buffer_queue *q, const struct pkt *p)
-{
-	struct event event = {
-		.dl_data = {
-			.rec = {.type = UPF_REC_EV_DL_DATA, .length = sizeof(event.dl_data)},
-			.session = p->part->session,
-			.pdr_id = p->pdr->pdr_id,
-			.qfi = p->pdr->out_qfi,
-			.tos = pkt_ip(p)->type_of_service,
-		}};
+// ---- Downlink Data events ------------------------------------------------------------------------
 
-	// If the ring is full, the next packet tries again.
-	q->notified = worker_raise(w, &event);
+static bool
+raise_dl_data(struct worker *w, const struct upf_ev_dl_data *dl_data)
+{
+	struct event event = {.dl_data = *dl_data};
+
+	return worker_raise(w, &event);
+}
+
+static uint8_t
+tos_of(const struct pkt *p)
+{
+	const struct rte_ipv4_hdr *ip = pkt_ip(p);
+	rte_be32_t first;
+
+	if (!p->ip6)
+		return ip->type_of_service;
+	memcpy(&first, ip, sizeof(first));
+	return (uint8_t)(rte_be_to_cpu_32(first) >> 20);
+}
+
+static void
+notify(struct worker *w, struct buffer_queue *q, const struct pkt *p, const struct upf_bar *bar)
+{
+	struct buffer_store *store = &w->buffers;
+	struct buffer_notice *notice = store->notice_free;
+	struct upf_ev_dl_data event = {
+		.rec = {.type = UPF_REC_EV_DL_DATA, .length = sizeof(event)},
+		.session = p->part->session,
+		.pdr_id = p->pdr->pdr_id,
+		.qfi = p->pdr->out_qfi,
+		.tos = tos_of(p),
+	};
+
+	if (bar == NULL || bar->delay_ms == 0 || notice == NULL) {
+		// If the ring is full, the next packet tries again.
+		if (raise_dl_data(w, &event))
+			q->notified |= 1u << p->bar;
+		return;
+	}
+	store->notice_free = notice->next;
+	*notice = (struct buffer_notice){
+		.next = store->notices,
+		.due = w->now + w->tsc_hz / 1000 * bar->delay_ms,
+		.opened = q->opened,
+		.bar = p->bar,
+		.event = event,
+	};
+	store->notices = notice;
+	q->notified |= 1u << p->bar;
+	if (w->next_tick > notice->due)
+		w->next_tick = notice->due;
+}
+
+// Raises what is due, unless the queue was released or emptied meanwhile.
+static void
+tick_notices(struct worker *w)
+{
+	struct buffer_store *store = &w->buffers;
+	struct buffer_notice **at = &store->notices;
+
+	while (*at != NULL) {
+		struct buffer_notice *notice = *at;
+		const struct buffer_queue *q = queue_find(store, notice->event.session);
+		bool stale = q == NULL || q->opened != notice->opened || q->n == 0;
+
+		if (!stale && (w->now < notice->due || !raise_dl_data(w, &notice->event))) {
+			if (w->next_tick > notice->due && notice->due > w->now)
+				w->next_tick = notice->due;
+			at = &notice->next;
+			continue;
+		}
+		*at = notice->next;
+		notice->next = store->notice_free;
+		store->notice_free = notice;
+	}
+}
+
+// ---- the stages' side ----------------------------------------------------------------------------
+
+// Makes room for a packet by the BAR (NULL: none). False: the packet itself has to go.
+static bool
+make_room(struct worker *w, struct buffer_queue *q, const struct pkt *p, const struct upf_bar *bar)
+{
+	struct buffer_store *store = &w->buffers;
+	bool bar_full = bar != NULL && bar->packets_max != 0 && q->held[p->bar] >= bar->packets_max;
+
+	if (!bar_full && q->n < store->session_max && store->packets < store->packets_max)
+		return true;
+	if (!store->drop_oldest || q->n == 0)
+		return false;
+	queue_filter(w, q, 1, UPF_DROP_BUFFER_FULL, bar_full ? is_of_bar : is_any, p->bar);
+	return true;
 }
 
 int
@@ -139,27 +347,40 @@ buffer_hold(struct worker *w, struct pkt *p, bool notify_first)
 {
 	struct buffer_store *store = &w->buffers;
 	struct buffer_queue *q = queue_of(w, p);
+	const struct upf_bar *bar = NULL;
 
 	if (q == NULL)
 		return UPF_DROP_BUFFER_FULL;
-	if (notify_first && !q->notified)
-		notify(w, q, p);
-	if (q->n >= store->session_max || store->packets >= store->packets_max)
+	p->bar = NO_BAR;
+	if (p->pdr->bar < p->part->n_bar) {
+		p->bar = p->pdr->bar;
+		bar = part_at(p->part,
+			part_more(p->part)->bar + p->bar * (uint32_t)sizeof(struct upf_bar));
+	}
+	if (notify_first && (q->notified >> p->bar & 1) == 0)
+		notify(w, q, p, bar);
+	if (!make_room(w, q, p, bar))
 		return UPF_DROP_BUFFER_FULL;
+	if (!p->released) {
+		p->until = bar != NULL && bar->duration_ms != 0
+			? w->now + w->tsc_hz / 1000 * bar->duration_ms
+			: UINT64_MAX;
+		shm_add(&w->stats->local.buffered, 1);
+	}
+	q->expires |= p->until != UINT64_MAX;
 	// What parsing found travels with the packet.
-	*(struct pkt *)rte_mbuf_to_priv(p->m) = *p;
+	*saved(p->m) = *p;
 	p->m->next = NULL;
 	if (q->n == 0)
 		q->first = p->m;
 	else
 		q->last->next = p->m;
 	q->last = p->m;
+	q->held[p->bar]++;
 	q->n++;
 	store->packets++;
 	if (unlikely(w->trace != NULL))
 		trace_buffered(w, p->m);
-	if (!p->released)
-		shm_add(&w->stats->local.buffered, 1);
 	// It met a FAR that forwards while others wait: all of them may go now.
 	if ((p->pdr->action & UPF_FAR_FORW) != 0)
 		queue_release(store, q);
@@ -169,19 +390,29 @@ buffer_hold(struct worker *w, struct pkt *p, bool notify_first)
 void
 buffer_rules_changed(struct worker *w, uint32_t session)
 {
-	struct buffer_queue *q = w->buffers.of[session];
+	struct buffer_queue *q = queue_find(&w->buffers, session);
 
 	if (q != NULL)
 		queue_release(&w->buffers, q);
+}
+
+void
+buffer_forget(struct worker *w, uint32_t session)
+{
+	struct buffer_queue *q = queue_find(&w->buffers, session);
+
+	if (q == NULL)
+		return;
+	queue_drop(w, q);
+	if (!q->releasing)
+		queue_close(&w->buffers, q);
 }
 
 // What to do with a queue whose round is over.
 static void
 queue_settle(struct buffer_store *store, struct buffer_queue *q)
 {
-	const struct buffer_queue *next = q->next;
-
-	store->release_first = (struct buffer_queue *)next;
+	store->release_first = q->next;
 	q->releasing = false;
 	q->next = NULL;
 	if (q->n == 0)
@@ -220,13 +451,34 @@ buffer_take(struct worker *w, struct burst *b)
 		}
 		q->release--;
 		m = queue_pop(store, q);
-		*p = *(const struct pkt *)rte_mbuf_to_priv(m);
+		*p = *saved(m);
 		p->m = m;
 		p->released = 1;
 		p->part = part_of(w, q, p);
 		if (p->part == NULL)
 			worker_drop(w, m, UPF_DROP_BUFFER_RELEASED);
+		else if (w->now >= p->until)
+			worker_drop(w, m, UPF_DROP_BUFFER_EXPIRED);
 		else
 			b->live[b->n++] = p;
+	}
+}
+
+void
+buffer_tick(struct worker *w)
+{
+	struct buffer_store *store = &w->buffers;
+	uint32_t n = store->queues < QUEUES_PER_TICK ? store->queues : QUEUES_PER_TICK;
+
+	tick_notices(w);
+	for (; n > 0 && store->open != NULL; n--) {
+		struct buffer_queue *q = store->open;
+
+		store->open = q->after;
+		if (!q->expires)
+			continue;
+		queue_filter(w, q, UINT32_MAX, UPF_DROP_BUFFER_EXPIRED, has_expired, 0);
+		if (q->n == 0 && !q->releasing)
+			queue_close(store, q);
 	}
 }

@@ -1,10 +1,14 @@
 // Downlink packets that wait for an idle UE (FAR BUFF, TS 23.501 5.8.3.2).
 //
-// A queue belongs to the worker that the session's packets come to; nobody else touches it. While a
-// queue is not empty, every later packet of the session joins its end, so that order holds; when
-// the rules change (a command says so) or a packet finds a FAR that forwards, the queue goes on the
-// release list and its packets take the normal way again from PDR matching, their QERs being done.
-// A queue remembers the incarnation of its session: packets of one that went away are dropped.
+// A queue belongs to the session's home worker; nobody else touches it. While a queue is not empty,
+// every later packet of the session joins its end, so that order holds; when the rules change (a
+// command says so) or a packet finds a FAR that forwards, the queue goes on the release list and its
+// packets take the normal way again from PDR matching, their QERs being done. A queue remembers the
+// incarnation of its session: packets of one that went away are dropped.
+//
+// The BAR of a FAR (TS 29.244 7.5.2.6) bounds how many packets wait by it and how long, and how long
+// the Downlink Data event waits. The event is raised once for each BAR, and once for FARs without one,
+// until the queue has been released.
 #ifndef UPFU_BUFFER_H
 #define UPFU_BUFFER_H
 
@@ -13,34 +17,56 @@
 
 #include <rte_mbuf.h>
 
+#include "upf_abi.h"
+
 struct worker;
 struct pkt;
 struct burst;
+
+#define BUFFER_BARS (UPF_SESSION_BARS + 1u) // and one for FARs without a BAR
 
 struct buffer_queue {
 	uint32_t session;
 	uint32_t incarnation;
 	uint32_t n;
-	uint32_t release;              // how many are still to be taken out in this round
-	bool releasing;                // on the release list
-	bool notified;                 // the Downlink Data event was raised
-	struct rte_mbuf *first, *last; // linked by mbuf->next
-	struct buffer_queue *next;     // in the free list or the release list
+	uint32_t release;               // how many are still to be taken out in this round
+	uint32_t opened;                // which opening of a queue this is, of all
+	uint32_t notified;              // bit by BAR: the Downlink Data event was raised or waits
+	uint16_t held[BUFFER_BARS];     // packets by BAR
+	bool releasing;                 // on the release list
+	bool expires;                   // a packet of it may have waited long enough one day
+	struct rte_mbuf *first, *last;  // linked by mbuf->next
+	struct buffer_queue *next;      // in the free list or the release list
+	struct buffer_queue *same_hash; // in the index
+	struct buffer_queue *before, *after; // in the circle of open queues
+};
+
+struct buffer_notice { // a Downlink Data event that waits (Downlink Data Notification Delay)
+	struct buffer_notice *next;
+	uint64_t due; // TSC
+	uint32_t opened;
+	uint32_t bar;
+	struct upf_ev_dl_data event;
 };
 
 struct buffer_store {
-	uint32_t queues; // in use: 0 spares the look into of[]
+	uint32_t queues; // open: 0 spares the look into the index
 	uint32_t packets;
 	uint32_t packets_max, session_max;
-	uint32_t sessions;
-	struct buffer_queue **of; // [session]
+	uint32_t opened;
+	bool drop_oldest; // when there is no room; else the newest
+	uint32_t index_mask;
+	struct buffer_queue **index; // by session
 	struct buffer_queue *all;
 	struct buffer_queue *free;
+	struct buffer_queue *open; // somewhere in the circle
 	struct buffer_queue *release_first, *release_last;
+	struct buffer_notice *notices; // that wait
+	struct buffer_notice *notice_all, *notice_free;
 };
 
 int buffer_init(
-	struct buffer_store *store, uint32_t sessions, uint32_t packets_max, uint32_t session_max);
+	struct buffer_store *store, uint32_t packets_max, uint32_t session_max, bool drop_oldest);
 void buffer_free(struct buffer_store *store);
 
 // Does the session have packets waiting? Then p must join them.
@@ -49,7 +75,11 @@ bool buffer_is_waiting(const struct buffer_store *store, const struct pkt *p);
 int buffer_hold(struct worker *w, struct pkt *p, bool notify);
 // The session's rules changed or went.
 void buffer_rules_changed(struct worker *w, uint32_t session);
+// Drops what waits for the session.
+void buffer_forget(struct worker *w, uint32_t session);
 // Fills the burst with packets that go on, up to its size.
 void buffer_take(struct worker *w, struct burst *b);
+// Events whose delay is over, packets that waited too long.
+void buffer_tick(struct worker *w);
 
 #endif

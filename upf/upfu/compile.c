@@ -288,7 +288,7 @@ record_is_valid(const struct config *config, struct record *r)
 			(i > 0 && r->pdr[i].precedence < r->pdr[i - 1].precedence))
 			return false;
 	}
-	return put->n_bar == 0 && sdfs_are_valid(r);
+	return sdfs_are_valid(r);
 }
 
 // ---- the parts -------------------------------------------------------------------------------
@@ -589,8 +589,11 @@ compile_part(struct layout *l, enum upf_direction direction)
 		put_at(l, at, &pdr, sizeof(pdr));
 		at += sizeof(pdr);
 	}
-	if (l->used > at || has_sdf) {
+	if (l->used > at || has_sdf || r->put->n_bar != 0) {
 		part.more = reserve(l, sizeof(more));
+		part.n_bar = (uint8_t)r->put->n_bar;
+		more.bar = reserve(l, r->put->n_bar * sizeof(*r->bar));
+		put_at(l, more.bar, r->bar, r->put->n_bar * sizeof(*r->bar));
 		if (has_sdf) {
 			more.sdf = reserve(l, r->put->n_sdf * sizeof(*r->sdf));
 			put_at(l, more.sdf, r->sdf, r->put->n_sdf * sizeof(*r->sdf));

@@ -129,7 +129,7 @@ struct part { // of a session: the PDRs of one direction
 	uint64_t ue6;         // and IPv6 prefix: its upper 64 bits, host order
 	uint8_t ue6_len;
 	uint8_t home;  // index of the worker that does the session's packets
-	uint8_t n_bar; // struct upf_bar[] right before the SDF filters
+	uint8_t n_bar;
 	uint8_t reserved;
 	uint32_t more; // offset of struct part_more, 0: none
 	struct pdr pdr[];

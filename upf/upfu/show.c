@@ -281,7 +281,7 @@ say_pdr(struct text *t, const struct pdr *pdr)
 		say(t, ",\"qfi\":%u", pdr->qfi);
 	if ((pdr->flags & PDR_SDF) != 0)
 		say(t, ",\"sdf_filters\":%u", pdr->sdf_count + pdr->sdf6_count);
-	if ((pdr->flags & PDR_REMOVE) != 0)
+	if (pdr->fteid != 0 || (pdr->flags & PDR_REMOVE) != 0)
 		say(t, ",\"outer_header_removal\":%u", pdr->removal);
 	say(t, ",\"gate\":\"%s\"", (pdr->flags & PDR_GATE_CLOSED) != 0 ? "closed" : "open");
 	say_qers(t, pdr);

@@ -264,6 +264,15 @@ plan_del(struct plan *plan, const struct upf_session_ref *ref)
 }
 
 static int
+plan_drop_buffered(struct plan *plan, const struct upf_session_ref *ref)
+{
+	if (ref->session >= plan->base->sessions->max || ref->blob_len != 0)
+		return EINVAL;
+	plan->commands++;
+	return parts_after_plan(plan, ref->session) != NULL ? 0 : ENOENT;
+}
+
+static int
 plan_blob(struct plan *plan, struct op *op)
 {
 	const struct upf_session_ref *ref = (const void *)op->record;
@@ -338,6 +347,7 @@ least_length(uint16_t type)
 	case UPF_REC_SESSION_DEL:
 	case UPF_REC_SESSION_STATE:
 	case UPF_REC_META:
+	case UPF_REC_DROP_BUFFERED:
 		return sizeof(struct upf_session_ref);
 	case UPF_REC_URR_ARM:
 		return sizeof(struct upf_urr_arm);
@@ -362,6 +372,8 @@ plan_record(struct plan *plan, struct op *op)
 		return plan_put(plan, op);
 	case UPF_REC_SESSION_DEL:
 		return plan_del(plan, (const void *)record);
+	case UPF_REC_DROP_BUFFERED:
+		return plan_drop_buffered(plan, (const void *)record);
 	case UPF_REC_SESSION_STATE:
 	case UPF_REC_META:
 		return plan_blob(plan, op);
@@ -728,6 +740,10 @@ apply(struct rule_base *base, struct op *op)
 		return true;
 	case UPF_REC_SESSION_STATE:
 		replace_blob(base, session, op);
+		return false;
+	case UPF_REC_DROP_BUFFERED:
+		send_command(base, home_of(base, session),
+			&(struct command){.op = COMMAND_DROP_BUFFERED, .session = session});
 		return false;
 	case UPF_REC_META:
 		free(base->meta);

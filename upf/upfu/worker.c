@@ -123,6 +123,9 @@ worker_take_commands(struct worker *w)
 		case COMMAND_RULES_CHANGED:
 			buffer_rules_changed(w, command.session);
 			break;
+		case COMMAND_DROP_BUFFERED:
+			buffer_forget(w, command.session);
+			break;
 		case COMMAND_END_MARKER:
 			gtpu_send_end_marker(w, &command.end_marker);
 			break;
@@ -176,6 +179,7 @@ worker_tick(struct worker *w)
 	for (enum upf_port port = 0; port < w->ports; port++)
 		neigh_tick(w, port);
 	reassembly_tick(w);
+	buffer_tick(w);
 	if (w->index == 0)
 		qer_sweep(&w->sweeper, &w->slots, w->now, w->tsc_hz);
 }
@@ -332,8 +336,8 @@ worker_create(unsigned index, const struct worker_shared *shared)
 		create_ring("events", index, sizeof(struct event), RING_F_SP_ENQ | RING_F_SC_DEQ);
 	w->handoff = create_ring("handoff", index, sizeof(void *), RING_F_SC_DEQ);
 	if (w->commands == NULL || w->events == NULL || w->handoff == NULL ||
-		buffer_init(&w->buffers, limits->sessions_max, limits->buffer_packets,
-			limits->buffer_packets_per_session) < 0) {
+		buffer_init(&w->buffers, limits->buffer_packets,
+			limits->buffer_packets_per_session, config->buffer_drop_oldest) < 0) {
 		worker_free(w);
 		return NULL;
 	}

@@ -41,8 +41,11 @@ struct pkt {
 	struct rte_mbuf *m;
 	const struct part *part;
 	const struct pdr *pdr;
-	uint64_t key;     // of the map that leads to the part
-	uint32_t bucket;  // of that map
+	uint64_t key; // of the map that leads to the part
+	union {
+		uint32_t bucket; // of that map
+		uint32_t bar;    // in a downlink buffer: the BAR's index, or none (buffer.c)
+	};
 	uint16_t ip;      // offset of the user's IP header in the packet's data
 	uint16_t ip_len;  // total length of the user's packet
 	uint8_t tunnel;   // it came in GTP-U
@@ -55,8 +58,8 @@ struct pkt {
 	uint8_t outer6;   // in GTP-U over IPv6
 	uint8_t fragment; // enum pkt_fragment
 	uint8_t proto;    // IPv6: last header of the chain
-	uint16_t l4; // IPv6: offset of the upper-layer header from `ip`, 0: in another fragment
-	uint8_t reserved[8];
+	uint16_t l4;    // IPv6: offset of the upper-layer header from `ip`, 0: in another fragment
+	uint64_t until; // in a downlink buffer: TSC at which it has waited too long
 };
 static_assert(sizeof(struct pkt) == 64, "one cache line");
 
@@ -75,7 +78,8 @@ enum command_op {
 	COMMAND_RULES_CHANGED, // look after what is buffered for the session
 	COMMAND_END_MARKER,
 	COMMAND_ECHO,
-	COMMAND_TRACE,    // trace.h
+	COMMAND_TRACE, // trace.h
+	COMMAND_DROP_BUFFERED,
 	COMMAND_URR_LOOK, // a URR was armed that may be past its thresholds already
 };
 

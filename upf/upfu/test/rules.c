@@ -57,6 +57,7 @@ transaction_put(struct transaction *t, const struct session_rules_builder *s)
 		.n_urr = (uint16_t)s->n_urr,
 		.n_sdf = (uint16_t)s->n_sdf,
 		.n_sdf6 = (uint16_t)s->n_sdf6,
+		.n_bar = (uint16_t)s->n_bar,
 		.text_len = s->text != NULL ? (uint16_t)strlen(s->text) : 0,
 	};
 
@@ -65,6 +66,7 @@ transaction_put(struct transaction *t, const struct session_rules_builder *s)
 	append(t, s->far, s->n_far * sizeof(s->far[0]));
 	append(t, s->qer, s->n_qer * sizeof(s->qer[0]));
 	append(t, s->urr, s->n_urr * sizeof(s->urr[0]));
+	append(t, s->bar, s->n_bar * sizeof(s->bar[0]));
 	append(t, s->sdf, s->n_sdf * sizeof(s->sdf[0]));
 	append(t, s->sdf6, s->n_sdf6 * sizeof(s->sdf6[0]));
 	append(t, s->text, put.text_len);

@@ -18,6 +18,8 @@ struct session_rules_builder {
 	struct upf_sdf6 sdf6[64];
 	unsigned n_pdr, n_far, n_qer, n_urr, n_sdf, n_sdf6;
 	const char *text; // redirect URLs
+	struct upf_bar bar[UPF_SESSION_BARS];
+	unsigned n_bar;
 	const char *blob;
 };
 

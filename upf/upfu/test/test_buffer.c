@@ -1,4 +1,5 @@
 // Downlink packets for idle UEs: held, notified once, released in order, never leaked.
+#include <errno.h>
 #include <string.h>
 
 #include "frames.h"
@@ -244,6 +245,226 @@ release_is_not_held_to_the_rate_again(void **state)
 	rig_free(rig);
 }
 
+// ---- BARs ----------------------------------------------------------------------------------------
+
+static void
+install_with_bar(struct rig *rig, uint8_t action, struct upf_bar bar)
+{
+	struct session_rules_builder s;
+
+	rules_usual(&s, 1, RIG_UE, 0x100);
+	s.far[1].action = action;
+	s.far[1].bar = 0;
+	s.bar[0] = bar;
+	s.n_bar = 1;
+	rules_install(rig, &s);
+}
+
+static void
+pass_time(struct rig *rig, unsigned ms)
+{
+	struct worker *w = rig->worker[0];
+
+	// The TSC cannot be turned; what is due can.
+	for (struct buffer_notice *n = w->buffers.notices; n != NULL; n = n->next)
+		n->due -= w->tsc_hz / 1000 * ms;
+	for (uint32_t i = 0; i < w->buffers.packets_max; i++) {
+		struct rte_mbuf *m = w->buffers.all[i].n != 0 ? w->buffers.all[i].first : NULL;
+
+		for (; m != NULL; m = m->next)
+			((struct pkt *)rte_mbuf_to_priv(m))->until -= w->tsc_hz / 1000 * ms;
+	}
+	w->next_tick = 0;
+	rig_poll(rig);
+}
+
+static void
+bar_bounds_its_packets(void **state)
+{
+	(void)state;
+	for (unsigned oldest = 0; oldest < 2; oldest++) {
+		struct config config = rig_config();
+		struct rig *rig;
+
+		config.buffer_drop_oldest = oldest != 0;
+		rig = rig_create_with(&config, 1, true);
+		install_with_bar(
+			rig, UPF_FAR_BUFF, (struct upf_bar){.bar_id = 1, .packets_max = 5});
+		send_down(rig, RIG_UE, 0, 8);
+		rig_poll(rig);
+		assert_int_equal(rig_dropped(rig, UPF_DROP_BUFFER_FULL), 3);
+		assert_int_equal(rig->worker[0]->buffers.packets, 5);
+		install(rig, UPF_FAR_FORW);
+		rig_poll(rig);
+		assert_sent_in_order(rig, oldest != 0 ? 3 : 0, 5);
+		rig_assert_no_other_drops(rig);
+		rig_free(rig);
+	}
+}
+
+static void
+oldest_goes_where_so_configured(void **state)
+{
+	struct config config = rig_config();
+	struct rig *rig;
+
+	(void)state;
+	config.buffer_drop_oldest = true;
+	rig = rig_create_with(&config, 1, true);
+	install(rig, UPF_FAR_BUFF);
+	send_down(rig, RIG_UE, 0, 20);
+	rig_poll(rig);
+	assert_int_equal(rig_dropped(rig, UPF_DROP_BUFFER_FULL), 4);
+	install(rig, UPF_FAR_FORW);
+	rig_poll(rig);
+	assert_sent_in_order(rig, 4, 16);
+	rig_assert_no_other_drops(rig);
+	rig_free(rig);
+}
+
+static void
+packets_expire_after_the_buffering_duration(void **state)
+{
+	struct rig *rig = rig_create(1, true);
+	struct event event;
+
+	(void)state;
+	install_with_bar(rig, UPF_FAR_BUFF | UPF_FAR_NOCP,
+		(struct upf_bar){.bar_id = 1, .duration_ms = 60000});
+	send_down(rig, RIG_UE, 0, 3);
+	rig_poll(rig);
+	assert_true(rig_event(rig, &event));
+	pass_time(rig, 50000);
+	assert_int_equal(rig->worker[0]->buffers.packets, 3);
+	send_down(rig, RIG_UE, 3, 2);
+	rig_poll(rig);
+	pass_time(rig, 20000);
+	assert_int_equal(rig_dropped(rig, UPF_DROP_BUFFER_EXPIRED), 3);
+	assert_int_equal(rig->worker[0]->buffers.packets, 2);
+	install(rig, UPF_FAR_FORW);
+	rig_poll(rig);
+	assert_sent_in_order(rig, 3, 2);
+	assert_false(rig_event(rig, &event));
+	assert_int_equal(rig->worker[0]->buffers.queues, 0);
+	rig_assert_no_other_drops(rig);
+	rig_free(rig);
+}
+
+static void
+event_waits_for_the_notification_delay(void **state)
+{
+	const struct upf_bar bar = {.bar_id = 1, .delay_ms = 1000};
+	struct rig *rig = rig_create(1, true);
+	struct event event;
+
+	(void)state;
+	install_with_bar(rig, UPF_FAR_BUFF | UPF_FAR_NOCP, bar);
+	send_down(rig, RIG_UE, 0, 3);
+	rig_poll(rig);
+	assert_false(rig_event(rig, &event));
+	pass_time(rig, 500);
+	assert_false(rig_event(rig, &event));
+	pass_time(rig, 600);
+	assert_true(rig_event(rig, &event));
+	assert_int_equal(event.rec.type, UPF_REC_EV_DL_DATA);
+	assert_int_equal(event.dl_data.session, 1);
+	assert_int_equal(event.dl_data.pdr_id, 2);
+	pass_time(rig, 5000);
+	assert_false(rig_event(rig, &event));
+	// The path was there before the delay was over: nobody needs to be paged.
+	install_with_bar(rig, UPF_FAR_FORW, bar);
+	rig_poll(rig);
+	assert_sent_in_order(rig, 0, 3);
+	install_with_bar(rig, UPF_FAR_BUFF | UPF_FAR_NOCP, bar);
+	send_down(rig, RIG_UE, 3, 1);
+	rig_poll(rig);
+	install_with_bar(rig, UPF_FAR_FORW, bar);
+	rig_poll(rig);
+	assert_sent_in_order(rig, 3, 1);
+	pass_time(rig, 2000);
+	assert_false(rig_event(rig, &event));
+	assert_null(rig->worker[0]->buffers.notices);
+	rig_assert_no_other_drops(rig);
+	rig_free(rig);
+}
+
+static void
+one_event_a_bar(void **state)
+{
+	struct rig *rig = rig_create(1, true);
+	struct session_rules_builder s;
+	struct event event;
+
+	(void)state;
+	rules_usual(&s, 1, RIG_UE, 0x100);
+	// Flows from port 40 on have another FAR with another BAR.
+	s.pdr[2] = s.pdr[1];
+	s.pdr[1] = s.pdr[0];
+	s.pdr[0] = s.pdr[2];
+	s.pdr[0].precedence = 10;
+	s.pdr[0].pdr_id = 3;
+	s.pdr[0].far = 2;
+	s.pdr[0].sdf_count = 1;
+	s.pdr[0].flags |= UPF_PDR_SDF;
+	s.n_pdr = 3;
+	s.far[2] = s.far[1];
+	s.far[1].action = s.far[2].action = UPF_FAR_BUFF | UPF_FAR_NOCP;
+	s.far[1].bar = 0;
+	s.far[2].bar = 1;
+	s.n_far = 3;
+	s.bar[0] = (struct upf_bar){.bar_id = 1};
+	s.bar[1] = (struct upf_bar){.bar_id = 2};
+	s.n_bar = 2;
+	s.sdf[0] = (struct upf_sdf){.flags = UPF_SDF_PORTS,
+		.remote_port_lo = 40,
+		.remote_port_hi = 65535,
+		.local_port_hi = 65535};
+	s.n_sdf = 1;
+	rules_install(rig, &s);
+	send_down(rig, RIG_UE, 35, 10);
+	rig_poll(rig);
+	assert_true(rig_event(rig, &event));
+	assert_int_equal(event.dl_data.pdr_id, 2);
+	assert_true(rig_event(rig, &event));
+	assert_int_equal(event.dl_data.pdr_id, 3);
+	assert_false(rig_event(rig, &event));
+	install(rig, UPF_FAR_FORW);
+	rig_poll(rig);
+	assert_sent_in_order(rig, 35, 10);
+	rig_assert_no_other_drops(rig);
+	rig_free(rig);
+}
+
+static void
+buffered_packets_are_dropped_on_command(void **state)
+{
+	struct rig *rig = rig_create(1, true);
+	struct upf_session_ref drop = {
+		.rec = {.type = UPF_REC_DROP_BUFFERED, .length = sizeof(drop)},
+		.session = 1,
+	};
+	static struct transaction t;
+
+	(void)state;
+	transaction_begin(&t);
+	transaction_add(&t, &drop, sizeof(drop));
+	assert_int_equal(transaction_do(rig, &t, NULL), ENOENT);
+	install(rig, UPF_FAR_BUFF);
+	send_down(rig, RIG_UE, 0, 5);
+	rig_poll(rig);
+	assert_int_equal(transaction_do(rig, &t, NULL), 0);
+	rig_poll(rig);
+	assert_int_equal(rig_dropped(rig, UPF_DROP_BUFFER_RELEASED), 5);
+	assert_int_equal(rig->worker[0]->buffers.queues, 0);
+	send_down(rig, RIG_UE, 5, 2);
+	rig_poll(rig);
+	install(rig, UPF_FAR_FORW);
+	rig_poll(rig);
+	assert_sent_in_order(rig, 5, 2);
+	rig_assert_no_other_drops(rig);
+	rig_free(rig);
+}
+
 int
 test_buffer(void)
 {
@@ -255,6 +476,12 @@ test_buffer(void)
 		cmocka_unit_test(packets_of_an_old_incarnation_are_dropped),
 		cmocka_unit_test(packets_whose_far_still_buffers_stay),
 		cmocka_unit_test(release_is_not_held_to_the_rate_again),
+		cmocka_unit_test(bar_bounds_its_packets),
+		cmocka_unit_test(oldest_goes_where_so_configured),
+		cmocka_unit_test(packets_expire_after_the_buffering_duration),
+		cmocka_unit_test(event_waits_for_the_notification_delay),
+		cmocka_unit_test(one_event_a_bar),
+		cmocka_unit_test(buffered_packets_are_dropped_on_command),
 	};
 
 	return cmocka_run_group_tests_name("buffer", tests, NULL, NULL);
