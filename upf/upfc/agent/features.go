@@ -18,15 +18,18 @@ func (a *Agent) featureTable() []feature {
 		{"PFDM", 5, 6, true},                   // PFD management
 		{"EMPU", 6, 1, true},                   // End Markers are sent
 		{"PDIU", 6, 2, true},                   // Traffic Endpoints
+		{"QUOAC", 6, 4, true},                  // a FAR for where a quota ends
 		{"PFDE", 6, 7, true},                   // several flow descriptions in one PFD Contents
 		{"UEIP", 7, 3, len(a.cfg.UEPools) > 0}, // UE IP addresses are chosen here
 		{"MNOP", 7, 5, true},                   // packets are counted
 		{"MTE", 7, 6, true},                    // several Traffic Endpoints in one PDI
+		{"VTIME", 8, 3, true},                  // Quota Validity Time
+		{"NORP", 8, 4, true},                   // Number of Reports
 	}
 }
 
 func (a *Agent) features() *ie.IE {
-	octets := make([]byte, 7)
+	octets := make([]byte, 8)
 	for _, f := range a.featureTable() {
 		if f.has {
 			octets[f.octet-5] |= 1 << (f.bit - 1)

@@ -2,8 +2,10 @@ package agent_test
 
 import (
 	"fmt"
+	"math"
 	"net"
 	"testing"
+	"time"
 
 	"github.com/wmnsk/go-pfcp/ie"
 
@@ -43,7 +45,20 @@ func TestFeaturesAreWhatWorks(t *testing.T) {
 				t.Errorf("BARs %+v", got.BARs)
 			}
 		},
-		{5, 3}: func(t *testing.T, l *lab, s *fakesmf.SMF) {}, // DLBD: TestBARInAReportsAnswer
+		{5, 3}: func(t *testing.T, l *lab, s *fakesmf.SMF) { // DLBD
+			accepted(t, l, s, downlinkPDR(1, ie.NewUEIPAddress(2, "10.45.0.1", "", 0, 0)),
+				ie.NewCreateFAR(ie.NewFARID(1), ie.NewApplyAction(0x0c), ie.NewBARID(1)), ie.NewCreateBAR(ie.NewBARID(1)))
+			index, _ := l.only()
+			more := []*ie.IE{ie.NewUpdateBARWithinSessionReportResponse(ie.NewBARID(1), ie.NewDLBufferingDuration(20*time.Second))}
+			s.More.Store(&more)
+			if err := l.upfu.DownlinkData(index, 1, 0); err != nil {
+				t.Fatal(err)
+			}
+			s.Report()
+			if err := l.upfu.Await(2*time.Second, func() bool { _, got := l.only(); return got.BARs[0].DurationMs == 20_000 }); err != nil {
+				t.Error("the DL Buffering Duration of a report's answer does not arrive")
+			}
+		},
 		{5, 5}: func(t *testing.T, l *lab, s *fakesmf.SMF) { // FTUP
 			a := s.Establish(1, uplink(1, ie.NewFTEID(0x05, 0, nil, nil, 0)), coreFAR(1))
 			fakesmf.WantCause(t, a.Cause, ie.CauseRequestAccepted)
@@ -81,6 +96,14 @@ func TestFeaturesAreWhatWorks(t *testing.T) {
 				t.Errorf("BARs %+v", got.BARs)
 			}
 		},
+		{6, 4}: func(t *testing.T, l *lab, s *fakesmf.SMF) { // QUOAC
+			u := fakesmf.Phone
+			u.URR = []*ie.IE{ie.NewMeasurementMethod(0, 1, 0), ie.NewReportingTriggers(0, 1), ie.NewVolumeQuota(1, 1, 0, 0), ie.NewFARID(2)}
+			s.Established(1, u.Session()...)
+			if _, got := l.only(); got.URRs[0].QuotaFar >= uint16(len(got.FARs)) || got.FARs[got.URRs[0].QuotaFar].FarId != 2 {
+				t.Errorf("URR %+v, want FAR 2 where the quota ends", got.URRs[0])
+			}
+		},
 		{6, 7}: func(t *testing.T, l *lab, s *fakesmf.SMF) { // PFDE
 			a, b := "permit out ip from 10.9.0.1 to assigned", "permit out ip from 10.9.0.2 to assigned"
 			more := append([]byte{0, byte(len(b))}, b...)
@@ -114,6 +137,25 @@ func TestFeaturesAreWhatWorks(t *testing.T) {
 			accepted(t, l, s, endpoint(1, 7), endpoint(2, 8), byEndpoints(1, 2), coreFAR(1))
 			if _, got := l.only(); len(got.PDRs) != 2 || got.PDRs[0].Teid == got.PDRs[1].Teid {
 				t.Errorf("PDRs %+v, want one for each endpoint", got.PDRs)
+			}
+		},
+		{8, 3}: func(t *testing.T, l *lab, s *fakesmf.SMF) { // VTIME
+			u := fakesmf.Phone
+			u.URR = []*ie.IE{ie.NewMeasurementMethod(0, 1, 0), ie.NewReportingTriggers(0, 0x80), ie.NewVolumeQuota(1, 1, 0, 0), ie.NewQuotaValidityTime(time.Second)}
+			s.Established(1, u.Session()...)
+			if got := fakesmf.Trigger(t, s.Report().UsageReport[0]); got != "000008" {
+				t.Errorf("trigger %s, want QUVTI", got)
+			}
+		},
+		{8, 4}: func(t *testing.T, l *lab, s *fakesmf.SMF) { // NORP
+			u := fakesmf.Phone
+			u.URR = []*ie.IE{ie.NewMeasurementMethod(0, 1, 0), ie.NewReportingTriggers(2, 0), ie.NewVolumeThreshold(1, 10, 0, 0), ie.NewNumberOfReports(1)}
+			s.Established(1, u.Session()...)
+			_, got := l.only()
+			l.upfu.Forward(got.URRs[0].Slot, abi.Ul, 10)
+			s.Report()
+			if err := l.upfu.Await(2*time.Second, func() bool { return l.upfu.Arm(got.URRs[0].Slot).Total == math.MaxUint64 }); err != nil {
+				t.Errorf("armed at %d after the last report", l.upfu.Arm(got.URRs[0].Slot).Total)
 			}
 		},
 	}

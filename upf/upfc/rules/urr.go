@@ -139,7 +139,6 @@ type Granted struct {
 	Volume, Time         bool // quotas
 	Validity             bool
 	Reports              bool // Number of Reports
-	Period               bool
 	PlaneInactivityTimer bool
 }
 
@@ -317,7 +316,7 @@ func (p *planner) urrTimes(r *URR, more *URRMore, given *Granted, group pfcp.Ele
 		into   *Seconds
 		given  *bool
 	}{
-		{ie.MeasurementPeriod, &r.Period, &given.Period},
+		{ie.MeasurementPeriod, &r.Period, &ignored},
 		{ie.TimeThreshold, &r.TimeThreshold, &ignored},
 		{ie.TimeQuota, &more.TimeQuota, &given.Time},
 		{ie.QuotaHoldingTime, &more.HoldingTime, &ignored},

@@ -189,7 +189,7 @@ func (m *Meter) Apply(old, next *rules.URR, given rules.Granted, r Reading) {
 	if given.Reports {
 		m.Left = next.Rest().Reports
 	}
-	if given.Period || old.Wants(rules.Periodic) != next.Wants(rules.Periodic) {
+	if old.Period != next.Period || old.Wants(rules.Periodic) != next.Wants(rules.Periodic) {
 		m.schedulePeriod(next, r.At)
 	}
 }
