@@ -17,6 +17,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -240,6 +241,13 @@ func (c *Conn) sendGroups() {
 		for !c.closed && (len(c.queue) == 0 || len(c.groups) >= groupsMax) {
 			c.work.Wait()
 		}
+		if c.closed {
+			return
+		}
+		// Those who are about to want something, because the same answer woke them, come along.
+		c.mu.Unlock()
+		runtime.Gosched()
+		c.mu.Lock()
 		if c.closed {
 			return
 		}

@@ -16,6 +16,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/netip"
+	"runtime"
 	"runtime/debug"
 	"sync"
 	"syscall"
@@ -354,6 +355,7 @@ func (s *Server) write(ctx context.Context) {
 		if list = s.out.take(list); len(list) == 0 {
 			select {
 			case <-s.out.wake:
+				runtime.Gosched() // more of them become ready at the same time
 			case <-ctx.Done():
 				if list = s.out.take(list); len(list) == 0 {
 					return
