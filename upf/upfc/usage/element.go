@@ -42,6 +42,8 @@ func (r *Report) IE(ieType uint16, application string) *ie.IE {
 	if r.Last != 0 {
 		ies = append(ies, ie.NewTimeOfLastPacket(Time(r.Last)))
 	}
+	// Table 7.5.8.3-1: where there are two reports to be told apart, and only there; free5GC's SMF
+	// drops a message with this IE as a whole.
 	if r.Info != 0 {
 		ies = append(ies, ie.New(ie.UsageInformation, []byte{r.Info}))
 	}

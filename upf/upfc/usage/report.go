@@ -31,7 +31,6 @@ const (
 const (
 	BeforeMonitoring uint8 = 0x01
 	AfterMonitoring  uint8 = 0x02
-	BeforeQoS        uint8 = 0x08
 )
 
 // Report is one Usage Report, kept until the CP function has acknowledged it. Times are Unix
@@ -49,7 +48,7 @@ type Report struct {
 	Seconds  uint32 // Duration Measurement
 	First    int64  // Time of First Packet, 0: not known, or there was none
 	Last     int64
-	Info     uint8 // Usage Information
+	Info     uint8 // Usage Information, of the two parts of a measurement that was split
 	HasQuery bool
 	Query    uint32 // Query URR Reference
 }
@@ -90,9 +89,6 @@ func (m *Meter) report(u *rules.URR, trigger uint32, s Split) Report {
 		URR: u.ID, Sequence: m.Sequence, Trigger: trigger, Start: s.Start, End: s.End,
 		Volume: u.MeasureVolume, Packets: u.Is(rules.CountPackets), Duration: u.MeasureTime,
 		Counts: s.Counts, Seconds: uint32(s.Used / 1000), First: s.First, Last: s.Last,
-	}
-	if u.Is(rules.BeforeQoS) {
-		r.Info |= BeforeQoS
 	}
 	m.Sequence++
 	return r

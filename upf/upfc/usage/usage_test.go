@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/wmnsk/go-pfcp/ie"
 
 	"core5g.dev/core5g/upf/abi"
 	"core5g.dev/core5g/upf/upfc/rules"
@@ -487,5 +488,29 @@ func TestArmAndDueAgree(t *testing.T) {
 				t.Fatalf("armed at %+v, slot %+v: fires %t %t, due %t", s.arm, s.Counts, threshold, quota, due)
 			}
 		}
+	}
+}
+
+// What a plain report carries is what every SMF reads: free5GC's drops a message as a whole because
+// of an IE that its library cannot decode.
+func TestPlainReportHasNoFurtherIEs(t *testing.T) {
+	for name, u := range map[string]*rules.URR{
+		"after QoS":  {ID: 1, MeasureVolume: true, Triggers: rules.VolumeThreshold, Threshold: total(10)},
+		"before QoS": {ID: 1, MeasureVolume: true, Triggers: rules.VolumeThreshold, Threshold: total(10), Info: rules.BeforeQoS | rules.CountPackets},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t, u)
+			_, got := l.pass(1, true, 10)
+			if len(got) != 1 {
+				t.Fatalf("%d reports", len(got))
+			}
+			var types []uint16
+			for _, e := range got[0].IE(ie.UsageReportWithinSessionReportRequest, "").ChildIEs {
+				types = append(types, e.Type)
+			}
+			if diff := cmp.Diff([]uint16{ie.URRID, ie.URSEQN, ie.UsageReportTrigger, ie.StartTime, ie.EndTime, ie.VolumeMeasurement}, types); diff != "" {
+				t.Errorf("IEs (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
