@@ -19,6 +19,7 @@ main(void)
 	failed += test_forward();
 	failed += test_local();
 	failed += test_link();
+	failed += test_ways();
 	failed += test_neigh();
 	failed += test_urr();
 	failed += test_buffer();

@@ -10,6 +10,7 @@ int test_forward(void);
 int test_handoff(void);
 int test_ipc(void);
 int test_link(void);
+int test_ways(void);
 int test_local(void);
 int test_neigh(void);
 int test_qer(void);
