@@ -14,11 +14,15 @@ type feature struct {
 // a request that needs it is refused.
 func (a *Agent) featureTable() []feature {
 	return []feature{
+		{"DDND", 5, 2, true},                   // Downlink Data Notification Delay of a BAR
+		{"DLBD", 5, 3, true},                   // DL Buffering Duration
 		{"FTUP", 5, 5, true},                   // F-TEIDs are chosen here
 		{"PFDM", 5, 6, true},                   // PFD management
+		{"TREU", 5, 8, true},                   // HTTP is redirected
 		{"EMPU", 6, 1, true},                   // End Markers are sent
 		{"PDIU", 6, 2, true},                   // Traffic Endpoints
-		{"QUOAC", 6, 4, true},                  // a FAR for where a quota ends
+		{"UDBC", 6, 3, true},                   // Suggested Buffering Packets Count of a BAR
+		{"QUOAC", 6, 4, true},                  // FAR ID for Quota Action
 		{"PFDE", 6, 7, true},                   // several flow descriptions in one PFD Contents
 		{"UEIP", 7, 3, len(a.cfg.UEPools) > 0}, // UE IP addresses are chosen here
 		{"MNOP", 7, 5, true},                   // packets are counted
@@ -29,7 +33,7 @@ func (a *Agent) featureTable() []feature {
 }
 
 func (a *Agent) features() *ie.IE {
-	octets := make([]byte, 8)
+	octets := make([]byte, 4)
 	for _, f := range a.featureTable() {
 		if f.has {
 			octets[f.octet-5] |= 1 << (f.bit - 1)
