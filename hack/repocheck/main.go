@@ -1,6 +1,7 @@
 // Command repocheck checks what no compiler looks at: that every relative link in the documents leads
-// to a file and a heading that exist, that YAML files parse, that no committed file names a path or
-// an address of somebody's machine, and that scripts can be run. It reads the files that git tracks.
+// to a file and a heading that exist, that the functions, types and source files that they name exist,
+// that YAML files parse, that no committed file names a path or an address of somebody's machine, and
+// that scripts can be run. It reads the files that git tracks.
 //
 // Each check prints what it found and closes with "name: N passed, M failed".
 package main
@@ -44,7 +45,7 @@ func main() {
 		os.Exit(1)
 	}
 	failed := false
-	for _, c := range []check{{"links", links}, {"yaml", yamlFiles}, {"machine_paths", machinePaths}, {"scripts", scripts}} {
+	for _, c := range []check{{"links", links}, {"yaml", yamlFiles}, {"machine_paths", machinePaths}, {"scripts", scripts}, {"code_names", codeNames}} {
 		looked, wrong := c.run(t)
 		for _, line := range wrong {
 			fmt.Println(line)

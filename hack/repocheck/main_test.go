@@ -59,6 +59,17 @@ func TestChecks(t *testing.T) {
 			{path: "c.sh", content: []byte("#!/bin/bash\necho\n"), executable: true}},
 			want: []string{"a.sh: begins with #! and cannot be run: chmod +x", "b.go: can be run and begins with no #!: chmod -x",
 				"c.sh: has no `set -euo pipefail`"}},
+		{name: "functions, types and files that are there", check: codeNames, files: []file{
+			text("upf/a.c", "static int\npoll(struct pkt *p)\n{\n}\n#define EACH(x) x\n"), text("upf/a.h", "struct pkt {\n};\nenum port {\n};\n"),
+			text("upf/b/b.go", "package b\n\ntype Conn struct {\n\tlost bool\n}\n\nfunc (c *Conn) Dial() {}\n\nfunc open(a int) {}\n"),
+			text("upf/t.py", "def receive(a):\n"),
+			text("docs/walk.md", "[`poll()`](../upf/a.c), `EACH()`, `open()`, `receive()`, `Conn.Dial`, `Conn.lost`, `struct pkt`, `enum port`, `b/b.go`, `a.h`, `x < y`\n```\n`gone()`\n```\n")}},
+		{name: "functions, types and files that are gone", check: codeNames, files: []file{
+			text("upf/a.c", "int\npoll(void)\n{\n\tcalled();\n}\n"), text("upf/b.c", "int\npull(void)\n{\n}\n"), text("upf/c.go", "package c\n\nfunc (c *Conn) Dial() {}\n"),
+			text("README.md", "`gone()`\n"),
+			text("docs/walk.md", "`called()` `Conn.Close` `struct pkt` `d.go`\n[`poll()`](../upf/b.c)\n")},
+			want: []string{"docs/walk.md:1: there is no function called()", "docs/walk.md:1: there is no Conn.Close", "docs/walk.md:1: there is no struct pkt",
+				"docs/walk.md:1: there is no file d.go", "docs/walk.md:2: poll() is not defined in upf/b.c"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
