@@ -30,6 +30,8 @@ type SMF struct {
 	Mute   atomic.Bool
 	Cause  atomic.Uint32
 	More   atomic.Pointer[[]*ie.IE] // further IEs of the answer to the next report
+	// Capture sees every datagram of upf-c's before it is answered or handed on.
+	Capture atomic.Pointer[func([]byte)]
 
 	t       testing.TB
 	conn    *net.UDPConn
@@ -73,6 +75,9 @@ func (s *SMF) read() {
 		n, from, err := s.conn.ReadFromUDPAddrPort(buf)
 		if err != nil {
 			return
+		}
+		if f := s.Capture.Load(); f != nil {
+			(*f)(buf[:n])
 		}
 		m, err := message.Parse(append([]byte(nil), buf[:n]...))
 		if err != nil {
