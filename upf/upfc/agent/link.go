@@ -18,6 +18,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"time"
 	"unsafe"
@@ -28,6 +29,10 @@ import (
 	"core5g.dev/core5g/upf/upfc/state"
 	"core5g.dev/core5g/upf/upfc/usage"
 )
+
+// gcPercentFilling is GOGC while sessions are read back or replayed: they leave garbage fast, and time
+// counts more than some memory then.
+const gcPercentFilling = 400
 
 // redial is how often an absent upf-u is looked for; its restart is noticed within this time.
 const redial = 20 * time.Millisecond
@@ -149,14 +154,14 @@ func (a *Agent) readBack(conn *dataplane.Conn) error {
 	var meta *state.Meta
 	var mu sync.Mutex
 	var drop []uint32
-	take := func(recType uint16, record []byte) error {
+	take := func(s *state.Session, recType uint16, record []byte) error {
 		index, blob, err := dataplane.Blob(record)
 		if err != nil || recType != abi.RecSessionState {
 			return err
 		}
 		err = errors.New("there is no META")
 		if meta != nil {
-			err = a.adopt(conn, index, blob)
+			err = a.adopt(conn, index, blob, s)
 		}
 		if err != nil {
 			a.log.Error("a session that upf-u kept is given up", "index", index, "err", err)
@@ -172,6 +177,7 @@ func (a *Agent) readBack(conn *dataplane.Conn) error {
 	var failed error
 	var workers sync.WaitGroup
 	first := true
+	defer debug.SetGCPercent(debug.SetGCPercent(gcPercentFilling))
 	err := conn.Dump(func(body []byte) error {
 		if first { // META comes before the sessions
 			first = false
@@ -185,8 +191,9 @@ func (a *Agent) readBack(conn *dataplane.Conn) error {
 			}
 			for range runtime.GOMAXPROCS(0) {
 				workers.Go(func() {
+					var s state.Session // its maps are used again and again
 					for body := range bodies {
-						if err := dataplane.EachRecord(body, take); err != nil {
+						if err := dataplane.EachRecord(body, func(recType uint16, record []byte) error { return take(&s, recType, record) }); err != nil {
 							mu.Lock()
 							failed = err
 							mu.Unlock()
@@ -240,23 +247,22 @@ func (a *Agent) readMeta(record []byte) *state.Meta {
 	return m
 }
 
-// adopt makes a session ours that upf-u kept.
-func (a *Agent) adopt(conn *dataplane.Conn, index uint32, blob []byte) error {
-	var s state.Session
-	if err := state.DecodeSession(blob, &s, a.store.known); err != nil {
+// adopt makes a session ours that upf-u kept. s is where it is decoded.
+func (a *Agent) adopt(conn *dataplane.Conn, index uint32, blob []byte, s *state.Session) error {
+	if err := state.DecodeSession(blob, s, a.store.known); err != nil {
 		return err
 	}
-	if err := a.claimPairs(&s); err != nil {
+	if err := a.claimPairs(s); err != nil {
 		return err
 	}
-	if err := a.store.adopt(index, &s, blob); err != nil {
-		a.givePairs(&s)
+	if err := a.store.adopt(index, s, blob); err != nil {
+		a.givePairs(s)
 		return err
 	}
 	a.keepUEs(index, s.Rules)
 	// What resume would have to decode it for again.
 	shm := conn.Shm()
-	acct := usage.Begin(s.Rules, s.Meters, func(u *rules.URR, slot uint32) usage.Reading { return readingOf(shm, u, slot) })
+	acct := usage.Session{Rules: s.Rules, Meters: s.Meters, Read: func(u *rules.URR, slot uint32) usage.Reading { return readingOf(shm, u, slot) }}
 	if at := acct.Deadline(); at != 0 {
 		a.wheel.set(index, usage.Time(at))
 	}
@@ -327,6 +333,7 @@ func (a *Agent) writeMeta(conn *dataplane.Conn) error {
 // replay gives upf-u every session again, many in one transaction. While one is under way the next
 // ones are built.
 func (a *Agent) replay(conn *dataplane.Conn, newBoot bool) error {
+	defer debug.SetGCPercent(debug.SetGCPercent(gcPercentFilling))
 	a.store.begin(conn.Shm())
 	indexes := make(chan []uint32, 4)
 	ctx, stop := context.WithCancelCause(context.Background())
@@ -388,8 +395,9 @@ func (a *Agent) replaySome(conn *dataplane.Conn, list []uint32, newBoot bool) er
 		t, batch = dataplane.NewBatch(), batch[:0]
 		return err
 	}
+	var used state.Session
 	for _, index := range list {
-		s := a.lock(index)
+		s := a.store.leaseOver(a, index, &used).locked()
 		if s == nil {
 			continue
 		}
@@ -403,6 +411,7 @@ func (a *Agent) replaySome(conn *dataplane.Conn, list []uint32, newBoot bool) er
 		s.become(&s.Session, put.blob)
 		arms := s.arms()
 		s.unlock()
+		a.store.leftover(s, &used)
 		if t.Size()+put.size()+armSize*len(arms) > abi.MsgMax-1024 {
 			if err := flush(); err != nil {
 				return err

@@ -23,6 +23,8 @@ type session struct {
 	agent *Agent
 	index uint32 // upf-u's name for it
 	refs  int    // leases; under the store's lock
+	// shared: another lease overlapped with this one, so that parts of the state may be held by others.
+	shared bool
 
 	mu sync.Mutex
 	state.Session
@@ -118,7 +120,10 @@ func (s *session) look() *usage.Session {
 // was measured is carried over from the old one's memory.
 func (s *session) attach(shm *dataplane.Shm, newBoot bool) {
 	if newBoot && len(s.Meters) > 0 {
-		meters := maps.Clone(s.Meters)
+		meters := s.Meters
+		if s.shared {
+			meters = maps.Clone(s.Meters)
+		}
 		for id, m := range meters {
 			u := s.Rules.URRs[id]
 			m.Move(u, s.read(u, m.Slot), m.Slot, usage.FromSlot(shm.URR(m.Slot)))

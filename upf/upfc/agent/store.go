@@ -234,6 +234,8 @@ func (st *store) lease(a *Agent, index, generation uint32) *session {
 	if s == nil {
 		s = &session{agent: a, index: index}
 		st.leased[index] = s
+	} else {
+		s.shared = true
 	}
 	s.refs++
 	return s
@@ -244,6 +246,31 @@ func (st *store) unlease(s *session) {
 	defer st.mu.Unlock()
 	if s.refs--; s.refs == 0 && st.leased[s.index] == s {
 		delete(st.leased, s.index)
+	}
+}
+
+// leaseOver is lease with the maps of a state that nobody needs any more, for whoever goes through all
+// sessions.
+func (st *store) leaseOver(a *Agent, index uint32, old *state.Session) *session {
+	s := st.lease(a, index, 0)
+	if s == nil {
+		return nil
+	}
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if !s.shared {
+		s.Session, *old = *old, state.Session{}
+	}
+	return s
+}
+
+// leftover is the state of a session whose last lease has just ended, for leaseOver.
+func (st *store) leftover(s *session, old *state.Session) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if s.refs == 0 && !s.shared && s.loaded {
+		*old = s.Session
+		s.Session = state.Session{}
 	}
 }
 

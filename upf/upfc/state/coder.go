@@ -288,7 +288,8 @@ func list[T any](c *coder, s *[]T, each func(*coder, *T)) {
 // numbers is a slice of numbers.
 func numbers[T ~uint8 | ~uint16 | ~uint32 | ~uint64](c *coder, s *[]T) { list(c, s, number[T]) }
 
-// dict is a map, in order of its keys; an empty one is read as nil.
+// dict is a map, in order of its keys. Where there is a map already, it is emptied and used again; else
+// one without entries is read as nil.
 func dict[K ~uint8 | ~uint16 | ~uint32 | ~uint64, V any](c *coder, m *map[K]V, each func(*coder, *V)) {
 	if !c.reading {
 		var space [16]K
@@ -303,10 +304,12 @@ func dict[K ~uint8 | ~uint16 | ~uint32 | ~uint64, V any](c *coder, m *map[K]V, e
 		return
 	}
 	n := c.count(0)
-	if *m = nil; n == 0 {
+	if clear(*m); n == 0 {
 		return
 	}
-	*m = make(map[K]V, n)
+	if *m == nil {
+		*m = make(map[K]V, n)
+	}
 	var last, k K
 	var v, zero V
 	for i := 0; i < n; i++ {
@@ -324,7 +327,8 @@ func dict[K ~uint8 | ~uint16 | ~uint32 | ~uint64, V any](c *coder, m *map[K]V, e
 	}
 }
 
-// rulesOf is a map of rules by their own ID, which is not written twice; an empty one is read as nil.
+// rulesOf is a map of rules by their own ID, which is not written twice. Where there is a map already,
+// it and its rules are used again; else one without entries is read as nil.
 func rulesOf[K cmp.Ordered, V any](c *coder, m *map[K]*V, id func(*V) K, each func(*coder, *V)) {
 	if !c.reading {
 		var space [16]K
@@ -336,14 +340,31 @@ func rulesOf[K cmp.Ordered, V any](c *coder, m *map[K]*V, id func(*V) K, each fu
 		return
 	}
 	n := c.count(0)
-	if *m = nil; n == 0 {
+	var space [16]*V
+	spare := space[:0]
+	for _, v := range *m {
+		spare = append(spare, v)
+	}
+	if clear(*m); n == 0 {
 		return
 	}
-	*m = make(map[K]*V, n)
-	together := make([]V, n)
+	if *m == nil {
+		*m = make(map[K]*V, n)
+	}
+	var together []V
+	if n > len(spare) {
+		together = make([]V, n-len(spare))
+	}
+	var zero V
 	var last K
 	for i := 0; i < n; i++ {
-		v := &together[i]
+		var v *V
+		if k := len(spare); k > 0 {
+			v, spare = spare[k-1], spare[:k-1]
+			*v = zero
+		} else {
+			v, together = &together[0], together[1:]
+		}
 		each(c, v)
 		k := id(v)
 		if i > 0 && k <= last {

@@ -90,6 +90,8 @@ func session(c *coder, s *Session) {
 	if c.given(s.Last.At != 0) {
 		done(c, &s.Last)
 		c.refuse(s.Last.At == 0)
+	} else {
+		s.Last = Done{}
 	}
 }
 
@@ -173,8 +175,9 @@ func DecodeMeta(b []byte) (*Meta, error) {
 	return m, c.end()
 }
 
-// DecodeSession reads a session's blob into s, which is empty, and refuses one that could not have
-// been written. Nothing in s refers to b afterwards. known may be nil.
+// DecodeSession reads a session's blob into s, and refuses one that could not have been written. The
+// maps and rules that s has are used again: nobody else may hold them. Nothing in s refers to b
+// afterwards. known may be nil.
 func DecodeSession(b []byte, s *Session, known *Strings) error {
 	begun, err := begin(b)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"core5g.dev/core5g/upf/abi"
 	"core5g.dev/core5g/upf/upfc/rules"
@@ -139,6 +140,21 @@ func TestMetaSurvives(t *testing.T) {
 	}
 	if _, err := DecodeMeta(append(b, 0)); err == nil {
 		t.Error("an octet too many is taken")
+	}
+}
+
+// A session that is read over another one is the same as one that is read into nothing.
+func TestReadingOverAnotherSession(t *testing.T) {
+	used := &Session{}
+	neverChanged := nec()
+	neverChanged.Last = Done{}
+	for _, want := range []*Session{full(), nec(), full(), neverChanged} {
+		if err := DecodeSession(AppendSession(nil, want), used, nil); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, used, exactly, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
 	}
 }
 
