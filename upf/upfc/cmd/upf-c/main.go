@@ -9,7 +9,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -48,7 +47,7 @@ func serve(ctx context.Context) error {
 	if err != nil || *check {
 		return err
 	}
-	log := logger(cfg.Log)
+	log := logger(os.Stderr, cfg.Log)
 	registry := metrics.NewRegistry()
 	a := agent.New(cfg, log, metrics.NewRecorder(registry))
 	metrics.Register(registry, a)
@@ -79,14 +78,6 @@ func serve(ctx context.Context) error {
 	err = a.Run(ctx)
 	log.Info("upf-c ends", "err", err)
 	return err
-}
-
-func logger(c config.Log) *slog.Logger {
-	o := &slog.HandlerOptions{Level: c.Level}
-	if c.Format == "text" {
-		return slog.New(slog.NewTextHandler(os.Stderr, o))
-	}
-	return slog.New(slog.NewJSONHandler(os.Stderr, o))
 }
 
 // listen serves h until ctx ends.
