@@ -31,6 +31,7 @@ const (
 	outboxMax         = 64  // reports of one session that wait; beyond it usage stays in the meters
 	retryAfter        = 10 * time.Second
 	farAway           = 24 * time.Hour
+	measuring         = 128 // sessions at once, of those that were postponed
 )
 
 // schedule sets the session's next wake-up. The caller has locked it.
@@ -126,9 +127,17 @@ func (a *Agent) catchUp() {
 	late := a.postponed
 	a.postponed = map[uint32]bool{}
 	a.mu.Unlock()
+	// Many at once, for transactions that are under way together share a datagram.
+	var running sync.WaitGroup
+	places := make(chan struct{}, measuring)
 	for index := range late {
-		a.measure(index)
+		places <- struct{}{}
+		running.Go(func() {
+			a.measure(index)
+			<-places
+		})
 	}
+	running.Wait()
 }
 
 // deliver starts the delivery of the outbox. The caller has locked the session.

@@ -35,7 +35,7 @@ func meter(c *coder, m *usage.Meter) {
 	signed(c, &m.Period)
 	c.flags(&m.Started, &m.Exhausted, &m.Expired, &m.Inactive)
 	more := m.Granted != 0 || m.Mark != 0 || m.Left != 0 || m.Before != nil || m.Spent != usage.Octets{} ||
-		m.First != 0 || m.Clock != 0 || m.Active != 0 || m.Used != 0 || m.SpentTime != 0
+		m.First != 0 || m.Seen != 0 || m.Clock != 0 || m.Active != 0 || m.Used != 0 || m.SpentTime != 0
 	if !c.given(more) {
 		return
 	}
@@ -44,13 +44,14 @@ func meter(c *coder, m *usage.Meter) {
 	number(c, &m.Left)
 	number(c, &m.Mark)
 	signed(c, &m.First)
+	signed(c, &m.Seen)
 	signed(c, &m.Clock)
 	number(c, &m.Active)
 	number(c, &m.Used)
 	number(c, &m.SpentTime)
 	pointer(c, &m.Before, split)
 	c.refuse(m.Granted == 0 && m.Mark == 0 && m.Left == 0 && m.Before == nil && m.Spent == usage.Octets{} &&
-		m.First == 0 && m.Clock == 0 && m.Active == 0 && m.Used == 0 && m.SpentTime == 0)
+		m.First == 0 && m.Seen == 0 && m.Clock == 0 && m.Active == 0 && m.Used == 0 && m.SpentTime == 0)
 }
 
 func split(c *coder, s *usage.Split) {

@@ -99,7 +99,7 @@ func (m *Meter) due(u *rules.URR, r Reading) (reports, events uint32) {
 		if u.Wants(rules.StartOfTraffic) {
 			events |= TriggerStart
 		}
-	case m.Started && u.Wants(rules.StopOfTraffic) && r.At-r.Last >= quietTime(u):
+	case m.Started && u.Wants(rules.StopOfTraffic) && r.At-m.lastPacket(r) >= quietTime(u):
 		m.Started, m.Mark = false, r.Packets()
 		events |= TriggerStop
 	}
@@ -170,7 +170,7 @@ func (m *Meter) Deadline(u *rules.URR, r Reading) int64 {
 		by(m.Granted + millis(more.ValidityTime))
 	}
 	if u.Wants(rules.StopOfTraffic) && m.Started {
-		by(r.Last + quietTime(u))
+		by(m.lastPacket(r) + quietTime(u))
 	}
 	if u.Wants(rules.UserPlaneInactive) && more.PlaneInactivity != 0 && !m.Inactive {
 		by(m.idleSince(r) + millis(more.PlaneInactivity))

@@ -84,6 +84,7 @@ type Meter struct {
 
 	// Of URRs that are timed:
 	First     int64  // first packet of the running measurement; 0: none yet
+	Seen      int64  // last packet in the memory of an earlier upf-u
 	Clock     int64  // since when time is measured that is not in Used; 0: it stands
 	Active    uint32 // the slot's active time up to which it is in Used
 	Used      uint64 // milliseconds of the running measurement
@@ -149,6 +150,9 @@ func (m *Meter) Move(u *rules.URR, last Reading, slot uint32, now Counts) {
 	m.observe(u, last)
 	m.Used = m.used(u, last)
 	m.Active = 0
+	if u.Timed() {
+		m.Seen = m.lastPacket(last)
+	}
 	if m.Clock != 0 {
 		m.Clock = last.At
 	}
@@ -263,8 +267,11 @@ func (m *Meter) observe(u *rules.URR, r Reading) {
 	}
 }
 
-// idleSince is when the last packet came; nothing before the quota or timer was given counts.
-func (m *Meter) idleSince(r Reading) int64 { return max(r.Last, m.Granted) }
+// lastPacket is when the last packet came; 0: none did.
+func (m *Meter) lastPacket(r Reading) int64 { return max(r.Last, m.Seen) }
+
+// idleSince is the same; nothing before the quota or timer was given counts.
+func (m *Meter) idleSince(r Reading) int64 { return max(m.lastPacket(r), m.Granted) }
 
 // Time is a Unix time in milliseconds as package time has it.
 func Time(ms int64) time.Time { return time.UnixMilli(ms) }

@@ -64,8 +64,8 @@ func (m *Meter) event(u *rules.URR, trigger uint32, at int64) Report {
 func (m *Meter) end(u *rules.URR, r Reading, at int64) Split {
 	m.observe(u, r)
 	s := Split{Start: m.Since, End: at, First: m.First, Counts: m.fresh(r), Used: m.used(u, r)}
-	if u.Timed() && r.Last >= m.Since && s.Counts.Packets() > 0 {
-		s.Last = max(r.Last, s.First)
+	if last := m.lastPacket(r); u.Timed() && last >= m.Since && s.Counts.Packets() > 0 {
+		s.Last = max(last, s.First)
 	}
 	m.Reported = m.Reported.Plus(s.Counts)
 	m.Spent = m.Spent.plus(s.Counts)

@@ -430,15 +430,7 @@ func TestNoOctetIsLostOrReportedTwice(t *testing.T) {
 				l.update(u, rules.Granted{Volume: random.IntN(2) == 0, Time: random.IntN(2) == 0})
 				l.measure()
 			case 10: // upf-u is another one
-				old := l.slots
-				l.slots = map[uint32]*slot{}
-				for id, m := range l.meters {
-					u := l.set.URRs[id]
-					w := &world{now: l.now, slots: old}
-					m.Move(u, w.read(u, m.Slot), m.Slot, l.read(u, m.Slot).Counts)
-					l.meters[id] = m
-				}
-				l.arm()
+				l.restartUPFU()
 			case 11: // upf-c is another one, and had been away
 				l.now += random.Int64N(5000)
 				l.measure()
@@ -513,4 +505,31 @@ func TestPlainReportHasNoFurtherIEs(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestANewUPFUIsNoPause(t *testing.T) {
+	l := newLab(t,
+		&rules.URR{ID: rules.InactivityURR, Triggers: rules.UserPlaneInactive, More: &rules.URRMore{PlaneInactivity: 60}},
+		&rules.URR{ID: 1, MeasureVolume: true, Triggers: rules.QuotaHoldingTime, More: &rules.URRMore{HoldingTime: 60, Quota: total(1 << 30)}},
+		&rules.URR{ID: 2, Triggers: rules.StartOfTraffic | rules.StopOfTraffic},
+		&rules.URR{ID: 3, MeasureTime: true, Triggers: rules.TimeThreshold, TimeThreshold: 3600},
+	)
+	all := []uint32{rules.InactivityURR, 1, 2, 3}
+	for range 20 { // traffic for longer than any timer
+		for _, id := range all {
+			l.pass(id, true, 1)
+		}
+		l.sleep(10_000)
+	}
+	want(t, "traffic", l.got, brief{2, TriggerStart, 0, 0, 0})
+	l.restartUPFU()
+	want(t, "restart", l.measure())
+	want(t, "a while", l.sleep(19_000))
+	if r := l.query(3)[0]; r.Seconds != 219 || r.First != t0 || r.Last != t0+190_000 {
+		t.Errorf("time %d s, first packet at %d, last at %d; want 219 s from 0 to 190,000", r.Seconds, r.First-t0, r.Last-t0)
+	}
+	for _, id := range all {
+		l.pass(id, true, 1)
+	}
+	want(t, "traffic goes on", l.sleep(29_000))
 }

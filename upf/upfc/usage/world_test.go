@@ -178,3 +178,15 @@ func (l *lab) update(u *rules.URR, given rules.Granted) {
 const never = uint64(math.MaxUint64)
 
 func total(n uint64) rules.Volume { return rules.Volume{Has: rules.HasTotal, Total: n} }
+
+// restartUPFU is upf-u killed and started again: its memory begins anew.
+func (l *lab) restartUPFU() {
+	old := &world{now: l.now, slots: l.slots}
+	l.slots = map[uint32]*slot{}
+	for id, m := range l.meters {
+		u := l.set.URRs[id]
+		m.Move(u, old.read(u, m.Slot), m.Slot, l.read(u, m.Slot).Counts)
+		l.meters[id] = m
+	}
+	l.arm()
+}
