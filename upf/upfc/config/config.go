@@ -141,17 +141,14 @@ func Parse(text []byte) (*Config, error) {
 
 func (c *Config) complete() error {
 	if c.NodeID == "" {
-		return errors.New("nodeID: required: the FQDN or IPv4 address under which the SMFs know this UPF")
+		return errors.New("nodeID: required: the FQDN or address under which the SMFs know this UPF")
 	}
 	nodeAddr, nodeErr := netip.ParseAddr(c.NodeID)
-	if nodeErr == nil && !nodeAddr.Is4() {
-		return fmt.Errorf("nodeID: %s: IPv6 is not supported", c.NodeID)
+	if nodeErr == nil && (nodeAddr.Zone() != "" || nodeAddr.Is4In6()) || nodeErr != nil && !isFQDN(c.NodeID) {
+		return fmt.Errorf("nodeID: %q is neither an address nor an FQDN", c.NodeID)
 	}
-	if nodeErr != nil && !isFQDN(c.NodeID) {
-		return fmt.Errorf("nodeID: %q is neither an IPv4 address nor an FQDN", c.NodeID)
-	}
-	if !c.PFCP.Listen.Addr().Is4() {
-		return fmt.Errorf("pfcp.listen: %s is not IPv4", c.PFCP.Listen)
+	if a := c.PFCP.Listen.Addr(); !a.IsValid() || a.Zone() != "" || a.Is4In6() {
+		return fmt.Errorf("pfcp.listen: %s is neither an IPv4 nor an IPv6 address and a port", c.PFCP.Listen)
 	}
 	if !c.PFCP.Advertise.IsValid() {
 		switch {
@@ -163,8 +160,8 @@ func (c *Config) complete() error {
 			return errors.New("pfcp.advertise: required when neither nodeID nor pfcp.listen is one address")
 		}
 	}
-	if !c.PFCP.Advertise.Is4() {
-		return fmt.Errorf("pfcp.advertise: %s is not IPv4", c.PFCP.Advertise)
+	if a := c.PFCP.Advertise; a.Is4In6() || a.Is6() && !c.PFCP.Listen.Addr().Is6() {
+		return fmt.Errorf("pfcp.advertise: %s is not of the IP version of pfcp.listen, %s", a, c.PFCP.Listen)
 	}
 	if c.PFCP.Retransmit.Interval <= 0 {
 		return errors.New("pfcp.retransmit.interval: must be above 0")

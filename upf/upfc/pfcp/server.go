@@ -99,7 +99,11 @@ func Listen(addr netip.AddrPort, opt Options) (*Server, error) {
 			_ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF, 4<<20)
 		})
 	}}
-	pc, err := lc.ListenPacket(context.Background(), "udp4", addr.String())
+	network := "udp4"
+	if addr.Addr().Is6() {
+		network = "udp" // [::] takes both versions
+	}
+	pc, err := lc.ListenPacket(context.Background(), network, addr.String())
 	if err != nil {
 		return nil, err
 	}
