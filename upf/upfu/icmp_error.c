@@ -19,7 +19,7 @@ struct icmp_error { // on the wire, ICMP and ICMPv6 alike
 	uint8_t code;
 	rte_be16_t checksum;
 	rte_be32_t rest; // ICMP: MTU in the low half; ICMPv6: MTU
-};
+} __attribute__((packed, aligned(2)));
 static_assert(sizeof(struct icmp_error) == 8, "RFC 792, RFC 4443");
 
 struct cause {
