@@ -24,6 +24,8 @@ const Usage = `upfctl looks into a running UPF. It asks upf-c, on the machine or
   upfctl sessions [-seid SEID] [-ue ADDRESS] [-node NODE]   list PFCP sessions
   upfctl session SEID|ADDRESS [-i 1s]                       one session: usage, and the rules as upf-u has them
   upfctl associations                                       the CP functions
+  upfctl release NODE [-t 1m]                               ask a CP function to release its association, and end it
+                                                            with its sessions after that time
   upfctl peers                                              the GTP-U peers
   upfctl stats [-i 1s]                                      interfaces, forwarded and dropped packets, workers
   upfctl trace -ue ADDRESS|-seid SEID|-all [-n 10] [-t 1m]  the way of packets, stage by stage
@@ -67,10 +69,19 @@ var commands = map[string]struct {
 	"sessions":     {(*client).sessions, 0, []string{"seid", "ue", "node"}},
 	"session":      {(*client).session, 1, []string{"i"}},
 	"associations": {(*client).associations, 0, nil},
+	"release":      {(*client).release, 1, []string{"t"}},
 	"peers":        {(*client).peers, 0, nil},
 	"stats":        {(*client).stats, 0, []string{"i"}},
 	"trace":        {(*client).trace, 0, []string{"seid", "ue", "all", "n", "t"}},
 	"capture":      {(*client).capture, 0, []string{"seid", "ue", "all", "n", "t", "w"}},
+}
+
+// wants is what a command with one word is about.
+func wants(command string) string {
+	if command == "release" {
+		return "Node ID, as `upfctl associations` has it"
+	}
+	return "SEID or UE IP address"
 }
 
 // Run executes one command line; flags may stand anywhere in it.
@@ -125,7 +136,7 @@ func Run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	if len(words)-1 != command.args {
 		if command.args == 1 {
-			return &UsageError{words[0] + " wants one SEID or UE IP address"}
+			return &UsageError{words[0] + " wants one " + wants(words[0])}
 		}
 		return &UsageError{fmt.Sprintf("%s takes no %q", words[0], words[1])}
 	}

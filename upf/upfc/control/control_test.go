@@ -69,6 +69,13 @@ func (*source) Peers() []agent.PeerInfo {
 	return []agent.PeerInfo{{Address: netip.MustParseAddr("172.30.3.100"), Tunnels: 3, Path: "up"}}
 }
 
+func (*source) RequestRelease(_ context.Context, node string, grace time.Duration) error {
+	if node != "smf.test" || grace != time.Minute {
+		return errors.New("no association with " + node)
+	}
+	return nil
+}
+
 func (s *source) Trace(ctx context.Context, o agent.TraceOrder, f func(*trace.Event) error) error {
 	if s.refuse != nil {
 		return s.refuse
@@ -132,6 +139,9 @@ func TestCommands(t *testing.T) {
 		"neither":                             {args: []string{"session", "x"}, wantError: `"x" is neither a SEID`},
 		"no session named":                    {args: []string{"session"}, wantError: "wants one SEID or UE IP address; `upfctl help`"},
 		"associations":                        {args: []string{"associations"}, want: []string{"smf.test", "10.0.0.1:8805", "up", "failed since 1970-01-01T00:01:00Z"}},
+		"release":                             {args: []string{"release", "smf.test"}, want: []string{"with smf.test is released"}},
+		"release of nobody":                   {args: []string{"release", "2001:db8::9"}, wantError: "not released: no association with 2001:db8::9"},
+		"release of none":                     {args: []string{"release"}, wantError: "wants one Node ID"},
 		"peers":                               {args: []string{"peers"}, want: []string{"172.30.3.100", "3", "up"}},
 		"stats":                               {args: []string{"stats"}, want: []string{"dropped spoofed_source  4 packets", "n6 sent", "since upf-u started"}, wantNot: []string{"n9"}},
 		"stats with rates":                    {args: []string{"stats", "-i", "1ms"}, want: []string{"/s", "in the last"}},

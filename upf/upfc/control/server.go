@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"time"
 
 	"core5g.dev/core5g/upf/abi"
 	"core5g.dev/core5g/upf/upfc/agent"
@@ -24,6 +25,9 @@ type Source interface {
 	// Compiled is the session as upf-u has it, JSON of upf-u's making.
 	Compiled(seid uint64) ([]byte, error)
 	Peers() []agent.PeerInfo
+	// RequestRelease asks a CP function to release its association within the grace period, and ends
+	// it after that.
+	RequestRelease(ctx context.Context, node string, grace time.Duration) error
 	// Trace calls f for each event until the order is carried out or ctx ends.
 	Trace(ctx context.Context, order agent.TraceOrder, f func(*trace.Event) error) error
 }
@@ -53,8 +57,8 @@ type Session struct {
 	NotCompiled string `json:"notCompiled,omitempty"`
 }
 
-// Handler serves /debug/sessions, /debug/sessions/{SEID or UE IP address}, /debug/stats, /debug/peers
-// and /debug/trace.
+// Handler serves /debug/sessions, /debug/sessions/{SEID or UE IP address}, /debug/stats, /debug/peers,
+// /debug/trace and /associations/{Node ID}/release.
 func Handler(s Source) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /debug/sessions", func(w http.ResponseWriter, r *http.Request) {
@@ -86,6 +90,7 @@ func Handler(s Source) http.Handler {
 	})
 	mux.HandleFunc("GET /debug/stats", func(w http.ResponseWriter, _ *http.Request) { write(w, sum(s.Status())) })
 	mux.HandleFunc("GET /debug/peers", func(w http.ResponseWriter, _ *http.Request) { write(w, s.Peers()) })
+	mux.HandleFunc("POST /associations/{node}/release", func(w http.ResponseWriter, r *http.Request) { serveRelease(s, w, r) })
 	mux.HandleFunc("GET /debug/trace", func(w http.ResponseWriter, r *http.Request) { serveTrace(s, w, r) })
 	return mux
 }
