@@ -8,7 +8,7 @@
 
 #include "gtpu.h"
 #include "ipv6.h"
-#include "worker.h"
+#include "stages.h"
 
 struct outer_gtpu4 { // by far the most usual
 	struct rte_ipv4_hdr ip;
@@ -72,7 +72,7 @@ outer_fill_ip4(struct rte_ipv4_hdr *ip, const struct pdr *pdr, uint8_t proto, ui
 		.src_addr = pdr->local4,
 		.dst_addr = pdr->peer4,
 	};
-	ip->hdr_checksum = rte_ipv4_cksum(ip);
+	ip->hdr_checksum = (rte_be16_t)~ipv4_sum(ip);
 }
 
 // TS 29.281 4.4.2: over IPv4 the UDP checksum may be zero.

@@ -31,6 +31,21 @@ void rewrite_burst(struct worker *w, struct burst *b);
 
 // ---- below the stages ------------------------------------------------------------------------
 
+// The ones' complement sum of a header without options (RFC 1071), folded to 16 bits.
+static inline uint16_t
+ipv4_sum(const struct rte_ipv4_hdr *ip)
+{
+	uint32_t word[5];
+	uint64_t sum;
+
+	static_assert(sizeof(word) == sizeof(*ip), "a header without options");
+	memcpy(word, ip, sizeof(word));
+	sum = (uint64_t)word[0] + word[1] + word[2] + word[3] + word[4];
+	sum = (sum & UINT32_MAX) + (sum >> 32);
+	sum = (sum & UINT16_MAX) + (sum >> 16);
+	return (uint16_t)((sum & UINT16_MAX) + (sum >> 16));
+}
+
 // Length of a valid IPv4 header's packet, 0 when it is none. room: octets there are.
 static inline uint16_t
 ipv4_valid_length(const struct rte_ipv4_hdr *ip, uint32_t room)
@@ -44,7 +59,8 @@ ipv4_valid_length(const struct rte_ipv4_hdr *ip, uint32_t room)
 	if (unlikely(header < sizeof(*ip) || total < header || total > room))
 		return 0;
 	// Over a good header the checksum sums up to zero.
-	if (unlikely(rte_raw_cksum(ip, header) != 0xffff))
+	if (unlikely((header == sizeof(*ip) ? ipv4_sum(ip) : rte_raw_cksum(ip, header)) !=
+		    UINT16_MAX))
 		return 0;
 	return (uint16_t)total;
 }

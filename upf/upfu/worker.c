@@ -38,10 +38,18 @@ worker_rx(struct worker *w, struct burst *b, enum upf_port port)
 	b->n = rte_eth_rx_burst(w->port[port].ethdev, (uint16_t)w->index, m, BURST);
 	if (b->n == 0)
 		return;
+	for (unsigned i = 0; i < b->n; i++)
+		rte_prefetch0(m[i]);
 	for (unsigned i = 0; i < b->n; i++) {
-		rte_prefetch0(rte_pktmbuf_mtod(m[i], uint8_t *));
-		// In GTP-U the user's header lies across the second line.
-		rte_prefetch0(rte_pktmbuf_mtod(m[i], uint8_t *) + RTE_CACHE_LINE_SIZE);
+		uint8_t *data = rte_pktmbuf_mtod(m[i], uint8_t *);
+
+		rte_prefetch0(data);
+		// In GTP-U the user's header lies across the second line; without, outer headers
+		// will be written in front.
+		if (port == UPF_PORT_N6)
+			rte_prefetch0_write(data - RTE_CACHE_LINE_SIZE);
+		else
+			rte_prefetch0(data + RTE_CACHE_LINE_SIZE);
 	}
 	for (unsigned i = 0; i < b->n; i++) {
 		b->pkt[i].m = m[i];
@@ -336,8 +344,8 @@ worker_create(unsigned index, const struct worker_shared *shared)
 		create_ring("events", index, sizeof(struct event), RING_F_SP_ENQ | RING_F_SC_DEQ);
 	w->handoff = create_ring("handoff", index, sizeof(void *), RING_F_SC_DEQ);
 	if (w->commands == NULL || w->events == NULL || w->handoff == NULL ||
-		buffer_init(&w->buffers, limits->buffer_packets,
-			limits->buffer_packets_per_session, config->buffer_drop_oldest) < 0) {
+		buffer_init(&w->buffers, limits->buffer_packets, limits->buffer_packets_per_session,
+			config->buffer_drop_oldest) < 0) {
 		worker_free(w);
 		return NULL;
 	}
