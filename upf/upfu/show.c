@@ -11,7 +11,7 @@
 #include "qer.h"
 #include "transaction.h"
 
-#define PDR_ROOM 15360u // of the longest PDR: QERs, URRs, copies and a URL
+#define PDR_ROOM 16384u // of the longest PDR (QERs, URRs, copies and a URL), and the BARs
 
 struct text {
 	char *at;
@@ -291,6 +291,21 @@ say_pdr(struct text *t, const struct pdr *pdr)
 }
 
 static void
+say_bars(struct text *t)
+{
+	const struct upf_bar *bar = part_at(t->part, part_more(t->part)->bar);
+
+	say(t, ",\"bar\":[");
+	for (unsigned i = 0; i < t->part->n_bar; i++)
+		say(t,
+			"%s{\"index\":%u,\"id\":%" PRIu32
+			",\"packets_max\":%u,\"duration_ms\":%" PRIu32 ",\"delay_ms\":%u}",
+			i == 0 ? "" : ",", i, bar[i].bar_id, bar[i].packets_max, bar[i].duration_ms,
+			bar[i].delay_ms);
+	say(t, "]");
+}
+
+static void
 say_part(struct text *t, enum upf_direction direction)
 {
 	unsigned shown = 0;
@@ -302,7 +317,10 @@ say_part(struct text *t, enum upf_direction direction)
 		say(t, shown == 0 ? "" : ",");
 		say_pdr(t, &t->part->pdr[shown++]);
 	}
-	say(t, "],\"pdrs_not_shown\":%u}", t->part->n_pdr - shown);
+	say(t, "],\"pdrs_not_shown\":%u", t->part->n_pdr - shown);
+	if (t->part->n_bar != 0)
+		say_bars(t);
+	say(t, "}");
 }
 
 size_t

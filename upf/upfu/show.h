@@ -8,7 +8,7 @@
 
 struct rule_base;
 
-#define SHOW_ROOM_LEAST 16384u
+#define SHOW_ROOM_LEAST 20480u
 
 // Writes at most room octets, which are SHOW_ROOM_LEAST at least, and returns how many; 0: the session
 // is absent. PDRs for which there is no room are counted instead.

@@ -163,6 +163,38 @@ without_memory_the_original_goes_on(void **state)
 }
 
 static void
+a_copy_may_go_over_ipv6(void **state)
+{
+	struct config config = rig_config6();
+	struct rig *rig = rig_create_with(&config, 1, true);
+	const struct ipv6_header *outer;
+	struct session_rules_builder s;
+	struct frame user;
+	struct rte_mbuf *m;
+
+	(void)state;
+	duplicating(&s, UPF_FAR_FORW, 1);
+	s.far[2].ohc = UPF_OHC_UDP6;
+	memcpy(s.far[2].peer_addr, rig_gnb6, sizeof(upf_addr));
+	memcpy(s.far[2].local_addr, rig_n3_addr6, sizeof(upf_addr));
+	s.far[2].peer_port = 4000;
+	assert_int_equal(install(rig, &s), 0);
+	send_packet(rig, UPF_PORT_N3);
+	m = rig_sent(rig, UPF_PORT_N3);
+	assert_non_null(m);
+	outer = rte_pktmbuf_mtod_offset(m, const struct ipv6_header *, 14);
+	assert_memory_equal(outer->src, rig_n3_addr6, sizeof(upf_addr));
+	assert_memory_equal(outer->dst, rig_gnb6, sizeof(upf_addr));
+	assert_int_equal(outer->next, IPPROTO_UDP);
+	frame_ip(&user, &from_ue);
+	assert_memory_equal((const uint8_t *)(outer + 1) + 8, user.data, user.length);
+	rte_pktmbuf_free(m);
+	assert_int_equal(rig_count_sent(rig, UPF_PORT_N6), 1);
+	rig_assert_no_other_drops(rig);
+	rig_free(rig);
+}
+
+static void
 bad_parameters_are_refused(void **state)
 {
 	struct rig *rig = rig_create(1, true);
@@ -197,6 +229,7 @@ test_duplicate(void)
 		cmocka_unit_test(what_is_dropped_is_copied_too),
 		cmocka_unit_test(what_waits_is_copied_once),
 		cmocka_unit_test(without_memory_the_original_goes_on),
+		cmocka_unit_test(a_copy_may_go_over_ipv6),
 		cmocka_unit_test(bad_parameters_are_refused),
 	};
 

@@ -229,6 +229,55 @@ nothing_else_comes_through(void **state)
 }
 
 static void
+over_ipv6_likewise(void **state)
+{
+	struct config config = rig_config6();
+	struct rig *rig = rig_create_with(&config, 1, true);
+	const uint16_t before = 14 + sizeof(struct outer_gtpu4);
+	struct session_rules_builder s;
+	const struct ipv6_header *ip;
+	const struct rte_tcp_hdr *tcp;
+	struct frame packet, f;
+	struct packet asked;
+	struct rte_mbuf *m;
+
+	(void)state;
+	redirecting(&s);
+	for (unsigned i = 0; i < 2; i++) {
+		s.pdr[i].flags |= UPF_PDR_UE_IPV6;
+		memcpy(s.pdr[i].ue_prefix, rig_ue6, 8);
+		s.pdr[i].ue_prefix_len = 64;
+	}
+	rules_install(rig, &s);
+	frame_ip6(&packet,
+		&(struct ip6_fields){.src = rig_ue6,
+			.dst = rig_remote6,
+			.next = IPPROTO_TCP,
+			.payload = 20 - 8 + sizeof(GET) - 1});
+	asked = segment(ISN + 1, ISN + 1, PSH | ACK, GET);
+	memcpy(packet.data + 40, &asked.tcp, 20 + sizeof(GET) - 1);
+	frame_seal6(&packet, 0);
+	frame_gpdu_of(&f, NULL, TEID, 9, &packet);
+	rig_inject(rig, UPF_PORT_N3, f.data, f.length);
+	rig_poll(rig);
+	m = rig_sent(rig, UPF_PORT_N3);
+	assert_non_null(m);
+	ip = rte_pktmbuf_mtod_offset(m, const struct ipv6_header *, before);
+	tcp = (const void *)(ip + 1);
+	assert_memory_equal(ip->src, rig_remote6, 16);
+	assert_memory_equal(ip->dst, rig_ue6, 16);
+	assert_int_equal(ip->next, IPPROTO_TCP);
+	assert_int_equal(
+		ipv6_upper_sum(ip, tcp, rte_be_to_cpu_16(ip->payload_len), IPPROTO_TCP), 0xffff);
+	assert_int_equal(tcp->tcp_flags, PSH | FIN | ACK);
+	assert_int_equal(rte_be_to_cpu_32(tcp->recv_ack), ISN + 1 + sizeof(GET) - 1);
+	assert_memory_equal(tcp + 1, "HTTP/1.1 302 Found\r\nLocation: " URL, 30 + sizeof(URL) - 1);
+	rte_pktmbuf_free(m);
+	rig_assert_no_other_drops(rig);
+	rig_free(rig);
+}
+
+static void
 damaged_segments_do_no_harm(void **state)
 {
 	struct rig *rig = rig_that_redirects();
@@ -294,6 +343,7 @@ test_redirect(void)
 		cmocka_unit_test(a_web_page_is_redirected),
 		cmocka_unit_test(other_segments_of_a_connection),
 		cmocka_unit_test(nothing_else_comes_through),
+		cmocka_unit_test(over_ipv6_likewise),
 		cmocka_unit_test(damaged_segments_do_no_harm),
 		cmocka_unit_test(urls_are_checked),
 	};

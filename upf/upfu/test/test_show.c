@@ -114,6 +114,9 @@ unusual_rules(void **state)
 	s.qer[0].gbr_slot = 5;
 	s.urr[0].flags = UPF_URR_BEFORE_QOS;
 	s.urr[0].quota_far = 0;
+	s.n_bar = 1;
+	s.bar[0] = (struct upf_bar){.bar_id = 4, .packets_max = 7, .duration_ms = 90};
+	s.far[1].bar = 0;
 	rules_install(rig, &s);
 	is = show(rig, 1);
 	assert_json(is);
@@ -121,6 +124,9 @@ unusual_rules(void **state)
 	assert_says(is, "\"action\":[\"forward\",\"duplicate\"]");
 	assert_says(is, "\"duplicates\":[{\"interface\":\"n3\"");
 	assert_says(is, "\"gbr_bits_per_second\":");
+	assert_says(is,
+		"\"bar\":[{\"index\":0,\"id\":4,\"packets_max\":7,\"duration_ms\":90,\"delay_ms\":"
+		"0}]");
 	assert_says(is, "\"quota_far\":1,\"flags\":[\"before_qos\"]");
 	rig_free(rig);
 }
