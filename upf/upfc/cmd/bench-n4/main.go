@@ -22,6 +22,7 @@ type options struct {
 	binU, binC string
 	changes    string
 	sessions   int
+	memory     int
 	n          int
 	window     int
 	rate       float64
@@ -36,7 +37,11 @@ func main() {
 	flag.IntVar(&o.n, "n", 50_000, "requests of each kind")
 	flag.IntVar(&o.window, "window", 32, "requests under way")
 	flag.Float64Var(&o.rate, "rate", 0, "requests a second at most; 0: as fast as they are answered")
+	flag.IntVar(&o.memory, "memory", 0, "MiB of upf-u's memory; 0: what the sessions need")
 	flag.Parse()
+	if o.memory == 0 {
+		o.memory = 80 + (o.sessions+o.n)/1380 // MiB
+	}
 	if err := run(o); err != nil {
 		fmt.Fprintln(os.Stderr, "bench-n4:", err)
 		os.Exit(1)
@@ -44,9 +49,9 @@ func main() {
 }
 
 func run(o options) error {
-	hugepages, words := enoughHugepages(o.sessions)
+	hugepages, words := enoughHugepages(o.memory)
 	fmt.Printf("# %d CPUs; %s\n", runtime.NumCPU(), words)
-	r, err := newRig(o.binU, o.binC, o.sessions+o.n, hugepages)
+	r, err := newRig(o.binU, o.binC, o.sessions+o.n, o.memory, hugepages)
 	if err != nil {
 		return err
 	}
@@ -71,7 +76,7 @@ func run(o options) error {
 	if err := s.associate(); err != nil {
 		return err
 	}
-	rss0 := [2]uint64{r.upfu.rss(), r.upfc.rss()}
+	rss0 := [2]uint64{r.upfu.rss(true), r.upfc.rss(false)}
 	if err := three(r, s, o, 0); err != nil {
 		return err
 	}
@@ -170,7 +175,7 @@ func three(r *rig, s *smf, o options, present int) error {
 
 func memory(r *rig, sessions int, before [2]uint64) {
 	time.Sleep(2 * time.Second) // the collector has its turn
-	u, c := r.upfu.rss(), r.upfc.rss()
+	u, c := r.upfu.rss(true), r.upfc.rss(false)
 	fmt.Printf("memory sessions=%d octets_per_session=%d upf_u=%d upf_c=%d (resident: upf-u %d MiB, empty %d MiB; upf-c %d MiB, empty %d MiB)\n",
 		sessions, (u+c)/uint64(sessions), u/uint64(sessions), c/uint64(sessions), u>>20, before[0]>>20, c>>20, before[1]>>20)
 }
@@ -232,7 +237,7 @@ func (p *process) text() string {
 }
 
 // enoughHugepages says whether the rules fit the free ones.
-func enoughHugepages(sessions int) (bool, string) {
+func enoughHugepages(memory int) (bool, string) {
 	b, err := os.ReadFile("/proc/meminfo")
 	if err != nil {
 		return false, "no /proc/meminfo: memory without hugepages"
@@ -243,7 +248,7 @@ func enoughHugepages(sessions int) (bool, string) {
 			break
 		}
 	}
-	need := (192 + sessions/1400 + sessions/2000) / 2
+	need := memory / 2
 	if free < need {
 		return false, fmt.Sprintf("%d hugepages free, %d needed: memory without hugepages, so the workers are slower", free, need)
 	}

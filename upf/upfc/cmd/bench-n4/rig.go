@@ -62,8 +62,9 @@ func (p *process) kill() {
 	<-p.done
 }
 
-// rss is the resident memory in octets, hugepages included.
-func (p *process) rss() uint64 {
+// rss is the resident memory in octets: a proportional share of what is shared, and hugepages where
+// the process owns them (upf-u: upf-c only looks into its segment).
+func (p *process) rss(hugepages bool) uint64 {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", p.cmd.Process.Pid))
 	if err != nil {
 		return 0
@@ -71,7 +72,7 @@ func (p *process) rss() uint64 {
 	var sum uint64
 	for line := range strings.Lines(string(b)) {
 		f := strings.Fields(line)
-		if len(f) == 3 && (f[0] == "Pss:" || f[0] == "Shared_Hugetlb:" || f[0] == "Private_Hugetlb:") {
+		if len(f) == 3 && (f[0] == "Pss:" || hugepages && (f[0] == "Shared_Hugetlb:" || f[0] == "Private_Hugetlb:")) {
 			n, err := strconv.ParseUint(f[1], 10, 64)
 			if err == nil {
 				sum += n * 1024
@@ -104,7 +105,7 @@ func command(name string, args ...string) error {
 	return nil
 }
 
-func newRig(binU, binC string, sessionsMax int, hugepages bool) (*rig, error) {
+func newRig(binU, binC string, sessionsMax, memory int, hugepages bool) (*rig, error) {
 	dir, err := os.MkdirTemp("", "bench-n4-")
 	if err != nil {
 		return nil, err
@@ -125,7 +126,7 @@ limits: {sessions_max: %d, qer_slots: %d, urr_slots: %d}
 interfaces:
   n3: {driver: af_packet, device: n3, addresses: 172.30.3.16/28, prefix_length: 24, gateway: 172.30.3.1}
   n6: {driver: af_packet, device: n6, address: 172.30.6.2/24, gateway: 172.30.6.1}
-`, 192+sessionsMax/1400, hugepages, filepath.Join(dir, "upf.sock"), sessionsMax, slots, slots),
+`, memory, hugepages, filepath.Join(dir, "upf.sock"), sessionsMax, slots, slots),
 		"upf-c.yaml": fmt.Sprintf(`
 nodeID: upf.bench
 pfcp: {listen: "127.0.0.1:8805"}
