@@ -362,11 +362,12 @@ buffer_hold(struct worker *w, struct pkt *p, bool notify_first)
 	if (!make_room(w, q, p, bar))
 		return UPF_DROP_BUFFER_FULL;
 	if (!p->released) {
-		p->until = bar != NULL && bar->duration_ms != 0
-			? w->now + w->tsc_hz / 1000 * bar->duration_ms
-			: UINT64_MAX;
+		p->until = UINT64_MAX;
 		shm_add(&w->stats->local.buffered, 1);
 	}
+	// The answer to the report of the first packet brings the duration (TS 29.244 7.5.9.2).
+	if (p->until == UINT64_MAX && bar != NULL && bar->duration_ms != 0)
+		p->until = w->now + w->tsc_hz / 1000 * bar->duration_ms;
 	q->expires |= p->until != UINT64_MAX;
 	// What parsing found travels with the packet.
 	*saved(p->m) = *p;

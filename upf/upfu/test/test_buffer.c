@@ -351,6 +351,30 @@ packets_expire_after_the_buffering_duration(void **state)
 }
 
 static void
+duration_in_the_answer_to_the_report_is_for_what_waits(void **state)
+{
+	struct rig *rig = rig_create(1, true);
+	struct event event;
+
+	(void)state;
+	install_with_bar(rig, UPF_FAR_BUFF | UPF_FAR_NOCP, (struct upf_bar){.bar_id = 1});
+	send_down(rig, RIG_UE, 0, 2);
+	rig_poll(rig);
+	assert_true(rig_event(rig, &event));
+	install_with_bar(rig, UPF_FAR_BUFF | UPF_FAR_NOCP,
+		(struct upf_bar){.bar_id = 1, .duration_ms = 60000});
+	rig_poll(rig);
+	pass_time(rig, 50000);
+	assert_int_equal(rig->worker[0]->buffers.packets, 2);
+	pass_time(rig, 20000);
+	assert_int_equal(rig_dropped(rig, UPF_DROP_BUFFER_EXPIRED), 2);
+	assert_int_equal(rig->worker[0]->buffers.queues, 0);
+	assert_false(rig_event(rig, &event));
+	rig_assert_no_other_drops(rig);
+	rig_free(rig);
+}
+
+static void
 event_waits_for_the_notification_delay(void **state)
 {
 	const struct upf_bar bar = {.bar_id = 1, .delay_ms = 1000};
@@ -479,6 +503,7 @@ test_buffer(void)
 		cmocka_unit_test(bar_bounds_its_packets),
 		cmocka_unit_test(oldest_goes_where_so_configured),
 		cmocka_unit_test(packets_expire_after_the_buffering_duration),
+		cmocka_unit_test(duration_in_the_answer_to_the_report_is_for_what_waits),
 		cmocka_unit_test(event_waits_for_the_notification_delay),
 		cmocka_unit_test(one_event_a_bar),
 		cmocka_unit_test(buffered_packets_are_dropped_on_command),
