@@ -10,7 +10,7 @@ set -euo pipefail
 
 # One line per need: "section package probe". The probe is what is really needed, so that a program
 # from elsewhere (Docker's containerd, a newer clang) counts: a command in PATH, `pc:` a pkg-config
-# module, or `file:` a path.
+# module, `py:` a Python module, or `file:` a path.
 needs() {
 	cat <<-'LIST'
 		cluster  containerd       containerd
@@ -39,6 +39,7 @@ needs() {
 		lint     clang-tidy       clang-tidy
 		lint     shellcheck       shellcheck
 
+		test     python3-venv     py:ensurepip
 		test     iputils-ping     ping
 		test     iperf3           iperf3
 		test     ethtool          ethtool
@@ -53,6 +54,7 @@ has() {
 	case $1 in
 	pc:*) command -v pkg-config >/dev/null && pkg-config --exists "${1#pc:}" ;;
 	file:*) [[ -e ${1#file:} ]] ;;
+	py:*) command -v python3 >/dev/null && python3 -c "import ${1#py:}" 2>/dev/null ;;
 	*) command -v "$1" >/dev/null ;;
 	esac
 }

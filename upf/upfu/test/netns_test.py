@@ -139,7 +139,7 @@ class Upf:
         with open(config, "w", encoding="ascii") as file:
             file.write(f"memory: 128\n{settings}"
                        f"socket: {self.socket}\n"
-                       "limits: {sessions_max: 4096, buffer_packets_per_session: 16}\n"
+                       "limits: {sessions_max: 4096, buffer_packets_per_session: 16, icmp_errors: 0}\n"
                        "interfaces:\n"
                        "  n3: {device: n3, addresses: 172.30.3.16/28, prefix_length: 24}\n"
                        "  n6: {device: n6, address: 172.30.6.2/24, gateway: 172.30.6.1}\n")
@@ -236,8 +236,8 @@ def test_upf(upf, peer, gnb):
     gnb.sendto(g_pdu(0xdead, echo_request(UE, "172.30.6.1", 1)), (N3, 2152))
     data = gnb.recv(2048)
     check("Error Indication names TEID and address", data,
-          struct.pack("!BBHIHBBBIBH", 0x32, 26, 16, 0, 0, 0, 0, 16, 0xdead, 133, 4) +
-          socket.inet_aton(N3))
+          struct.pack("!BBHIHBBBHBBIBH", 0x36, 26, 20, 0, 0, 0, 0x40, 1, 2152, 0, 16, 0xdead,
+                      133, 4) + socket.inet_aton(N3))
     gnb.sendto(struct.pack("!BBHIHBB", 0x32, 1, 4, 0, 0x55aa, 0, 0), (N3, 2152))
     check("Echo Response with the sequence number", gnb.recv(2048),
           struct.pack("!BBHIHBBBB", 0x32, 2, 6, 0, 0x55aa, 0, 0, 14, 0))
