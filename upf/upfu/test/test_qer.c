@@ -201,6 +201,48 @@ refused_packet_is_charged_to_none(void **state)
 	rig_free(rig);
 }
 
+// What is within the GBR of its flow passes though the session's MBR is used up; what is beyond it
+// does not.
+static void
+guaranteed_packets_are_not_held_up(void **state)
+{
+	struct rig *rig = rig_create(1, true);
+	struct session_rules_builder s;
+	struct frame f;
+
+	(void)state;
+	frame_eth_ip(&f, &(struct ip_fields){.src = RIG_REMOTE, .dst = RIG_UE, .payload = 1000});
+	rules_usual(&s, 1, RIG_UE, 0x100);
+	s.n_qer = 2;
+	s.qer[0].flags = UPF_QER_MBR; // of the session: one packet is eight seconds of debt
+	s.qer[0].mbr_dl = 1000;
+	s.qer[1] = (struct upf_qer){.qer_id = 2,
+		.slot = 8,
+		.gbr_slot = 9,
+		.flags = UPF_QER_GBR,
+		.gbr_dl = 1000000000};
+	s.pdr[1].n_qer = 2;
+	s.pdr[1].qer[1] = 1;
+	rules_install(rig, &s);
+	for (unsigned i = 0; i < 5; i++) {
+		rig_inject(rig, UPF_PORT_N6, f.data, f.length);
+		rig_poll(rig);
+	}
+	rig_assert_no_other_drops(rig);
+	assert_int_equal(rig_count_sent(rig, UPF_PORT_N3), 5);
+
+	s.qer[1].gbr_dl = 1000;
+	rules_install(rig, &s);
+	for (unsigned i = 0; i < 3; i++) {
+		rig_inject(rig, UPF_PORT_N6, f.data, f.length);
+		rig_poll(rig);
+	}
+	assert_int_equal(rig_dropped(rig, UPF_DROP_MBR_EXCEEDED), 2);
+	rig_assert_no_other_drops(rig);
+	assert_int_equal(rig_count_sent(rig, UPF_PORT_N3), 1);
+	rig_free(rig);
+}
+
 int
 test_qer(void)
 {
@@ -211,6 +253,7 @@ test_qer(void)
 		cmocka_unit_test(closed_gate_drops_its_direction),
 		cmocka_unit_test(bucket_survives_replacement_but_not_a_new_rate),
 		cmocka_unit_test(refused_packet_is_charged_to_none),
+		cmocka_unit_test(guaranteed_packets_are_not_held_up),
 	};
 
 	return cmocka_run_group_tests_name("qer", tests, NULL, NULL);
