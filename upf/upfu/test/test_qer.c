@@ -216,11 +216,8 @@ guaranteed_packets_are_not_held_up(void **state)
 	s.n_qer = 2;
 	s.qer[0].flags = UPF_QER_MBR; // of the session: one packet is eight seconds of debt
 	s.qer[0].mbr_dl = 1000;
-	s.qer[1] = (struct upf_qer){.qer_id = 2,
-		.slot = 8,
-		.gbr_slot = 9,
-		.flags = UPF_QER_GBR,
-		.gbr_dl = 1000000000};
+	s.qer[1] = (struct upf_qer){
+		.qer_id = 2, .slot = 8, .gbr_slot = 9, .flags = UPF_QER_GBR, .gbr_dl = 1000000000};
 	s.pdr[1].n_qer = 2;
 	s.pdr[1].qer[1] = 1;
 	rules_install(rig, &s);
