@@ -9,7 +9,7 @@ import (
 
 // slab keeps the sessions' blobs outside of the Go heap: 400,000 of them would make every garbage
 // collection longer and its heap twice as big. A blob lies in cells of its size class: multiples of
-// 32 octets up to 1 KiB, powers of two beyond. Free cells of a class form a list through themselves.
+// 16 octets up to 1 KiB, powers of two beyond. Free cells of a class form a list through themselves.
 // Memory that was used once stays: sessions come back.
 type slab struct {
 	chunks [][]byte
@@ -19,7 +19,7 @@ type slab struct {
 }
 
 const (
-	slabUnit    = 32
+	slabUnit    = 16
 	slabChunk   = 1 << 20 // octets
 	slabFine    = 1024 / slabUnit
 	slabClasses = slabFine + 10 // up to 1 MiB

@@ -65,6 +65,9 @@ func (st *store) resize(sessions uint32) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	st.indexes.resize(sessions)
+	if int(sessions) > cap(st.entries) { // pages that no session uses are never touched
+		st.entries = append(make([]entry, 0, sessions), st.entries...)
+	}
 }
 
 // begin makes a new life of upf-u's memory that to which sessions are attached from now on.
@@ -108,8 +111,8 @@ func (st *store) register(a *Agent) (*session, bool) {
 }
 
 func (st *store) entry(index uint32) *entry {
-	if int(index) >= len(st.entries) {
-		st.entries = append(st.entries, make([]entry, int(index)+1-len(st.entries))...)
+	for int(index) >= len(st.entries) { // within its capacity
+		st.entries = append(st.entries, entry{})
 	}
 	return &st.entries[index]
 }

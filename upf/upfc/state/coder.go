@@ -23,6 +23,7 @@ type coder struct {
 	names   []string
 	space   [8]string // of names
 	known   *Strings
+	room    []byte // what is not packed
 }
 
 var (

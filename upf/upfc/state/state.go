@@ -128,15 +128,23 @@ func meta(c *coder, m *Meta) {
 // coders are reused: the functions that fill them in take their address.
 var coders = sync.Pool{New: func() any { return &coder{} }}
 
+// free makes a coder ready for somebody else, room included unless it is big.
+func (c *coder) free(room []byte) {
+	*c = coder{}
+	if cap(room) <= 64*1024 {
+		c.room = room[:0]
+	}
+	coders.Put(c)
+}
+
 // AppendSession appends a session's blob to b.
 func AppendSession(b []byte, s *Session) []byte {
 	c := coders.Get().(*coder)
-	*c = coder{b: append(b, Version)}
+	*c = coder{b: c.room}
 	c.names = c.space[:0]
 	session(c, s)
-	b = c.b
-	*c = coder{}
-	coders.Put(c)
+	b = pack(append(b, Version), c.b)
+	c.free(c.b)
 	return b
 }
 
@@ -184,12 +192,16 @@ func DecodeSession(b []byte, s *Session, known *Strings) error {
 		return err
 	}
 	c := coders.Get().(*coder)
-	*c = begun
-	c.known, c.names = known, c.space[:0]
+	room, err := unpack(c.room, begun.b)
+	if err != nil {
+		c.free(c.room)
+		return err
+	}
+	*c = coder{b: room, reading: true, known: known}
+	c.names = c.space[:0]
 	session(c, s)
 	err = c.end()
-	*c = coder{}
-	coders.Put(c)
+	c.free(room)
 	if err != nil {
 		return err
 	}

@@ -198,6 +198,34 @@ func TestBlobsThatAreRefused(t *testing.T) {
 	}
 }
 
+func TestPack(t *testing.T) {
+	for name, b := range map[string][]byte{
+		"nothing": {}, "one zero": {0}, "one octet": {7}, "eight zeros": make([]byte, 8), "eight octets": []byte("12345678"),
+		"mixed": {0, 1, 0, 0, 2, 0, 0, 0, 3}, "many zeros": make([]byte, 1000),
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := pack([]byte("x"), b)
+			got, err := unpack([]byte("y"), p[1:])
+			if err != nil || !bytes.Equal(got[1:], b) || got[0] != 'y' {
+				t.Fatalf("% x becomes % x (%v)", b, got, err)
+			}
+			for n := 1; n < len(p); n++ {
+				if _, err := unpack(nil, p[1:n]); err == nil {
+					t.Errorf("%d of %d octets are taken for the whole", n-1, len(p)-1)
+				}
+			}
+		})
+	}
+	for name, b := range map[string][]byte{
+		"a zero that should be left out": {1, 1, 0}, "a bit beyond the end": {1, 2, 7}, "an octet too many": {1, 0, 0},
+		"a length that is too long": {0x80, 0x80, 0x80, 0x10, 0}, "a length with a needless octet": {0x81, 0, 0},
+	} {
+		if got, err := unpack(nil, b); err == nil {
+			t.Errorf("%s: % x is taken as % x", name, b, got)
+		}
+	}
+}
+
 // What the coder refuses beyond truncation: every value has one encoding.
 func TestOneEncodingAValue(t *testing.T) {
 	for name, tt := range map[string]struct {
