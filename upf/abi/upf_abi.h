@@ -564,7 +564,8 @@ struct upf_shm { // head of the segment; offsets are from its start
 	uint64_t meters_offset; // struct upf_urr_meter[urr_slots]
 	uint64_t times_offset;  // struct upf_urr_times[urr_slots]
 	uint64_t tsc_0;         // TSC when the segment was made
-	uint64_t reserved[6];
+	uint64_t rules_octets;  // of compiled rules
+	uint64_t reserved[5];
 };
 static_assert(sizeof(struct upf_shm) == 128, "upf_shm");
 

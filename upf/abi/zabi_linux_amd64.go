@@ -550,7 +550,8 @@ type Shm struct {
 	MetersOffset  uint64
 	TimesOffset   uint64
 	Tsc0          uint64
-	Reserved      [6]uint64
+	RulesOctets   uint64
+	Reserved      [5]uint64
 }
 
 // Array bounds that are negative, and so do not compile, when Go lays a struct out differently.
@@ -1109,6 +1110,8 @@ var (
 	_ [64 - unsafe.Offsetof(Shm{}.TimesOffset)]struct{}
 	_ [unsafe.Offsetof(Shm{}.Tsc0) - 72]struct{}
 	_ [72 - unsafe.Offsetof(Shm{}.Tsc0)]struct{}
-	_ [unsafe.Offsetof(Shm{}.Reserved) - 80]struct{}
-	_ [80 - unsafe.Offsetof(Shm{}.Reserved)]struct{}
+	_ [unsafe.Offsetof(Shm{}.RulesOctets) - 80]struct{}
+	_ [80 - unsafe.Offsetof(Shm{}.RulesOctets)]struct{}
+	_ [unsafe.Offsetof(Shm{}.Reserved) - 88]struct{}
+	_ [88 - unsafe.Offsetof(Shm{}.Reserved)]struct{}
 )

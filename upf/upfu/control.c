@@ -213,6 +213,27 @@ send_show(struct control *c, uint32_t seq, size_t length)
 
 // ---- receiving -----------------------------------------------------------------------------------
 
+static void
+log_refused(struct control *c, const struct upf_msg *msg, const struct refusal *refusal, int status)
+{
+	static const char *const what[] = {
+		[0] = "nothing",
+		[UPF_REFUSED_RECORD] = "record",
+		[UPF_REFUSED_FTEID] = "f_teid",
+		[UPF_REFUSED_UE_IP] = "ue_ip_address",
+		[UPF_REFUSED_MEMORY] = "memory",
+		[UPF_REFUSED_BUSY] = "workers",
+	};
+	unsigned kept;
+
+	if (log_within(&c->refused, time(NULL), &kept))
+		log_warning("transaction refused",
+			"seq=%u records=%u record=%u refused=%s holder=%u error=\"%s\" "
+			"suppressed=%u",
+			msg->seq, msg->records, refusal->record, what[refusal->what],
+			refusal->holder, strerror(status), kept);
+}
+
 void
 control_take(struct control *c, size_t length)
 {
@@ -235,8 +256,7 @@ control_take(struct control *c, size_t length)
 	case UPF_OP_TRANSACTION:
 		status = transaction_run(&c->base, msg, length, &refusal);
 		if (status != 0)
-			log_warning("transaction refused", "seq=%u record=%u error=\"%s\"",
-				msg->seq, refusal.record, strerror(status));
+			log_refused(c, msg, &refusal, status);
 		send_answer(c, msg->seq, status, refusal);
 		c->peer_ready = true;
 		break;

@@ -7,6 +7,7 @@
 #ifndef UPFU_CONTROL_H
 #define UPFU_CONTROL_H
 
+#include "log.h"
 #include "transaction.h"
 
 struct control {
@@ -19,6 +20,7 @@ struct control {
 	bool peer_ready; // it has the state, so that it may get events
 	bool peer_full;  // its socket takes no more events now
 	bool stop;
+	struct log_limit refused; // transactions
 	uint8_t *in, *out; // UPF_MSG_MAX each
 };
 

@@ -3,6 +3,7 @@
 #ifndef UPFU_LOG_H
 #define UPFU_LOG_H
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <time.h>
 
@@ -26,6 +27,30 @@ log_line(const char *level, const char *message, const char *format, ...)
 	__builtin_va_end(args);
 	fprintf(stderr, "time=%s.%03ldZ level=%s msg=\"%s\" %s\n", stamp, now.tv_nsec / 1000000,
 		level, message, pairs);
+}
+
+// For what somebody else may cause as often as he likes.
+struct log_limit {
+	time_t second;
+	unsigned n;    // in that second
+	unsigned kept; // since the last one that was logged
+};
+#define LOG_LIMIT 20u // a second
+
+// May it be logged? Then *kept is how many were not.
+static inline bool
+log_within(struct log_limit *limit, time_t now, unsigned *kept)
+{
+	if (now != limit->second)
+		*limit = (struct log_limit){.second = now, .kept = limit->kept};
+	if (limit->n == LOG_LIMIT) {
+		limit->kept++;
+		return false;
+	}
+	limit->n++;
+	*kept = limit->kept;
+	limit->kept = 0;
+	return true;
 }
 
 #endif

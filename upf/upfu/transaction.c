@@ -829,6 +829,8 @@ transaction_run(
 		apply_messages(base, &plan);
 		__atomic_store_n(
 			&base->shm->head->sessions, base->sessions->present, __ATOMIC_RELAXED);
+		__atomic_store_n(&base->shm->head->rules_octets, base->sessions->arena.in_use,
+			__ATOMIC_RELAXED);
 	}
 	for (uint32_t i = 0; i < plan.n; i++) {
 		session_discard(base->sessions, plan.op[i].part);

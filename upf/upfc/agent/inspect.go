@@ -24,6 +24,7 @@ type Status struct {
 	Associations []AssociationInfo `json:"associations"`
 	Workers      []abi.WorkerStats `json:"-"`
 	TSCHz        uint64            `json:"-"`
+	RulesOctets  uint64            `json:"rulesOctets"` // of compiled rules in upf-u
 }
 
 // AssociationInfo is one CP function.
@@ -66,6 +67,7 @@ func (a *Agent) Status() Status {
 		st.Connected = true
 		st.Workers = conn.Shm().Workers()
 		st.TSCHz = conn.Shm().TSCHz()
+		st.RulesOctets = conn.Shm().RulesOctets()
 	}
 	count := a.store.perNode()
 	for node, as := range a.associations {

@@ -90,6 +90,7 @@ func printStats(w io.Writer, st, before Stats, elapsed time.Duration) {
 	fmt.Fprintf(w, "recovery time stamp\t%s\n", stamp(st.Recovery))
 	fmt.Fprintf(w, "upf-u connected\t%t\n", st.Connected)
 	fmt.Fprintf(w, "sessions\t%d\n", st.Sessions)
+	fmt.Fprintf(w, "compiled rules\t%d octets\n", st.RulesOctets)
 	for _, name := range slices.Sorted(maps.Keys(st.Interfaces)) {
 		p, was := st.Interfaces[name], before.Interfaces[name]
 		fmt.Fprintf(w, "%s received\t%d packets\t%d octets%s%s\n", name, p.RxPackets, p.RxBytes, rate(was.RxPackets, p.RxPackets, ""), rate(was.RxBytes, p.RxBytes, "octets"))

@@ -76,6 +76,12 @@ func (s *Shm) Sessions() uint64 {
 	return atomic.LoadUint64((*uint64)(unsafe.Pointer(&s.mem[unsafe.Offsetof(abi.Shm{}.Sessions)])))
 }
 
+// RulesOctets is how much memory the compiled rules take in upf-u.
+func (s *Shm) RulesOctets() uint64 {
+	defer runtime.KeepAlive(s)
+	return atomic.LoadUint64((*uint64)(unsafe.Pointer(&s.mem[unsafe.Offsetof(abi.Shm{}.RulesOctets)])))
+}
+
 // Workers is a snapshot of each worker's statistics.
 func (s *Shm) Workers() []abi.WorkerStats {
 	defer runtime.KeepAlive(s)

@@ -130,6 +130,8 @@ var readings = []reading{
 	{Family{"upf_recovery_timestamp_seconds", gauge, "The PFCP Recovery Time Stamp.", nil, ""}, false,
 		func(s *scrape, e emit) { e(float64(s.Recovery.Unix())) }},
 
+	{Family{"upf_rules_bytes", gauge, "Memory that the compiled rules of all sessions take in upf-u.", nil, ""}, true,
+		func(s *scrape, e emit) { e(float64(s.RulesOctets)) }},
 	{Family{"upf_interface_packets_total", counter, "Packets on an interface.", []string{"interface", "direction"}, rxtx}, true,
 		perPort(func(p *abi.PortStats) (uint64, uint64) { return p.RxPackets, p.TxPackets })},
 	{Family{"upf_interface_bytes_total", counter, "Octets on an interface, Ethernet headers included.", []string{"interface", "direction"}, rxtx}, true,

@@ -49,7 +49,7 @@ func full() *source {
 	b.Local.GtpuEchoRequests, b.Local.BufferWaiting = 4, 6
 	failed := time.Unix(1, 0)
 	return &source{agent.Status{
-		Sessions: 3, Connected: true, Workers: []abi.WorkerStats{a, b}, TSCHz: 2_500_000_000, Recovery: time.Unix(1_800_000_000, 0),
+		Sessions: 3, RulesOctets: 576, Connected: true, Workers: []abi.WorkerStats{a, b}, TSCHz: 2_500_000_000, Recovery: time.Unix(1_800_000_000, 0),
 		Associations: []agent.AssociationInfo{{Node: "a"}, {Node: "b", Failed: &failed}},
 	}}
 }
@@ -80,6 +80,7 @@ func TestValues(t *testing.T) {
 		`upf_table_entries{table="sessions"} 3`,
 		`upf_table_limit{table="slot_pairs"} 200`,
 		"upf_dataplane_connected 1",
+		"upf_rules_bytes 576",
 		"upf_recovery_timestamp_seconds 1.8e+09",
 		`upf_interface_packets_total{direction="rx",interface="n3"} 12`,
 		`upf_interface_bytes_total{direction="tx",interface="n9"} 99`,

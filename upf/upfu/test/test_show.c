@@ -73,6 +73,8 @@ rules_and_what_they_count(void **state)
 	rig_inject(rig, UPF_PORT_N3, f.data, f.length);
 	rig_poll(rig);
 	rig_count_sent(rig, UPF_PORT_N6);
+	assert_int_equal(rig->shm.head->rules_octets, rig->sessions.arena.in_use);
+	assert_true(rig->shm.head->rules_octets > 0);
 	is = show(rig, 3);
 	assert_json(is);
 	assert_says(is, "{\"session\":3,\"incarnation\":");

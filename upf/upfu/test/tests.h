@@ -12,6 +12,7 @@ int test_ipc(void);
 int test_link(void);
 int test_ways(void);
 int test_local(void);
+int test_log(void);
 int test_neigh(void);
 int test_qer(void);
 int test_redirect(void);
