@@ -35,6 +35,9 @@ type environment struct {
 	env    *envtest.Environment
 	nrfs   *fakeNRFs
 	clock  *testClock
+	smfs   *fakeSMFs
+	// sessions of pods, "namespace/name" to int64.
+	sessions sync.Map
 	// released are the associations that UPFs were told are over, "upf smf".
 	released sync.Map
 }
@@ -99,6 +102,7 @@ func startEnvironment(t *testing.T) *environment {
 			ErrorIfCRDPathMissing: true,
 		},
 		nrfs:  newFakeNRFs(),
+		smfs:  newFakeSMFs(),
 		clock: &testClock{},
 	}
 	restConfig, err := e.env.Start()
@@ -131,7 +135,12 @@ func startEnvironment(t *testing.T) *environment {
 			e.released.Store(upfAddress+" "+smfNodeID, true)
 			return nil
 		},
-		Now: e.clock.now,
+		Sessions: func(_ context.Context, pod *corev1.Pod) (int64, error) {
+			n, _ := e.sessions.LoadOrStore(pod.Namespace+"/"+pod.Name, int64(0))
+			return n.(int64), nil
+		},
+		UserPlane: e.smfs.at,
+		Now:       e.clock.now,
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -211,6 +220,8 @@ func conditionsOf(o client.Object) []metav1.Condition {
 	case *api.UPFInstance:
 		return o.Status.Conditions
 	case *api.Subscriber:
+		return o.Status.Conditions
+	case *api.DataplaneNode:
 		return o.Status.Conditions
 	}
 	return nil

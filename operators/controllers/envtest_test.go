@@ -441,14 +441,19 @@ func (e *environment) testUnitUpdates(t *testing.T) {
 		t.Error("the new unit does not read the new block")
 	}
 
-	// More units than are supported say so, and the one that runs is left alone.
+	// More units than there are addresses for say so, and the one that runs is left alone.
 	eventually(t, "scale", func() error {
 		e.get(t, upf, ns, "upf")
 		two := int32(2)
 		upf.Spec.Units = &two
 		return e.client.Update(t.Context(), upf)
 	})
-	e.wantCondition(t, upf, api.ConditionUnitsReady, metav1.ConditionFalse, api.ReasonNotSupported, "create another UPFInstance")
+	e.wantCondition(t, upf, api.ConditionUnitsReady, metav1.ConditionFalse, api.ReasonAddressesMissing, "spec.n6.unitAddresses")
+	e.wantCondition(t, upf, api.ConditionEndpointsAllocated, metav1.ConditionFalse, api.ReasonAddressesMissing, "spec.n6.unitAddresses")
+	e.get(t, same, ns, "upf-0")
+	if same.UID != changed.UID || !same.DeletionTimestamp.IsZero() {
+		t.Fatal("the unit was restarted for a number that cannot be")
+	}
 
 	// A pod that somebody deletes comes back.
 	if err := e.client.Delete(t.Context(), changed, client.GracePeriodSeconds(0)); err != nil {

@@ -2,13 +2,16 @@ package controllers
 
 import (
 	"context"
+	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/placement"
 )
 
 // stateCollector turns conditions into metrics when it is asked, from the cache: nothing has to be kept
@@ -27,11 +30,33 @@ var (
 		"Number of N3 endpoints that a UPFInstance has given to Slices.", []string{"namespace", "upfinstance"}, nil)
 	rejectionsDesc = prometheus.NewDesc("core5g_upf_unit_rejections",
 		"Number of pods in a row that were refused or failed.", []string{"namespace", "upfinstance", "unit"}, nil)
+	unitDesc = prometheus.NewDesc("core5g_upf_unit",
+		"1 for each unit of a UPFInstance, with its place and state; numa_cell is empty where the kubelet chooses.",
+		[]string{"namespace", "upfinstance", "unit", "node", "numa_cell", "state"}, nil)
+	cellBackoffDesc = prometheus.NewDesc("core5g_upf_cell_rejections",
+		"Number of units in a row that a place has refused and for which it is in a back-off.",
+		[]string{"namespace", "upfinstance", "node", "numa_cell"}, nil)
 )
+
+// NewRejections counts, over the life of the operator, the pods of units that a kubelet refused or that failed.
+func NewRejections() *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "core5g_upf_rejections_total",
+		Help: "Pods of units that a kubelet refused or that failed, by place and reason.",
+	}, []string{"namespace", "upfinstance", "node", "numa_cell", "reason"})
+}
+
+// cellLabel is the number of a NUMA cell, or "" for none.
+func cellLabel(cell int32) string {
+	if cell == placement.AnyCell {
+		return ""
+	}
+	return strconv.Itoa(int(cell))
+}
 
 // Describe implements prometheus.Collector.
 func (c *stateCollector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{conditionDesc, subscribersDesc, endpointsDesc, rejectionsDesc} {
+	for _, d := range []*prometheus.Desc{conditionDesc, subscribersDesc, endpointsDesc, rejectionsDesc, unitDesc, cellBackoffDesc} {
 		ch <- d
 	}
 }
@@ -60,7 +85,18 @@ func (c *stateCollector) Collect(ch chan<- prometheus.Metric) {
 			ch <- prometheus.MustNewConstMetric(endpointsDesc, prometheus.GaugeValue, float64(len(u.Status.Endpoints)), u.Namespace, u.Name)
 			for _, unit := range u.Status.UnitStatuses {
 				ch <- prometheus.MustNewConstMetric(rejectionsDesc, prometheus.GaugeValue, float64(unit.Rejections), u.Namespace, u.Name, unit.Name)
+				ch <- prometheus.MustNewConstMetric(unitDesc, prometheus.GaugeValue, 1, u.Namespace, u.Name, unit.Name, unit.Node,
+					cellLabel(ptr.Deref(unit.Cell, placement.AnyCell)), string(unit.State))
 			}
+			for _, b := range u.Status.CellBackoffs {
+				ch <- prometheus.MustNewConstMetric(cellBackoffDesc, prometheus.GaugeValue, float64(b.Rejections), u.Namespace, u.Name, b.Node, cellLabel(b.Cell))
+			}
+		}
+	}
+	var nodes api.DataplaneNodeList
+	if c.reader.List(ctx, &nodes) == nil {
+		for i := range nodes.Items {
+			collectConditions(ch, "DataplaneNode", &nodes.Items[i], nodes.Items[i].Status.Conditions)
 		}
 	}
 	var subscribers api.SubscriberList

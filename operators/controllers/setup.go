@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -21,6 +22,7 @@ import (
 	"core5g.dev/core5g/operators/n4"
 	"core5g.dev/core5g/operators/nrf"
 	"core5g.dev/core5g/operators/specs"
+	"core5g.dev/core5g/operators/userplane"
 )
 
 // Scheme holds every kind that the controllers read or write.
@@ -37,10 +39,11 @@ func Scheme() (*runtime.Scheme, error) {
 func CacheOptions(namespace string) cache.Options {
 	ours := labels.SelectorFromSet(labels.Set{api.LabelManagedBy: "core5g-operator"})
 	options := cache.Options{ByObject: map[client.Object]cache.ByObject{
-		&corev1.Pod{}:        {Label: ours},
-		&corev1.Service{}:    {Label: ours},
-		&corev1.ConfigMap{}:  {Label: ours},
-		&appsv1.Deployment{}: {Label: ours},
+		&corev1.Pod{}:                   {Label: ours},
+		&corev1.Service{}:               {Label: ours},
+		&corev1.ConfigMap{}:             {Label: ours},
+		&appsv1.Deployment{}:            {Label: ours},
+		&policyv1.PodDisruptionBudget{}: {Label: ours},
 	}}
 	if namespace != "" {
 		options.DefaultNamespaces = map[string]cache.Config{namespace: {}}
@@ -55,7 +58,11 @@ type Options struct {
 	NRF func(baseURL string) NRFClient
 	// Release tells a UPF that the association of an SMF is over.
 	Release func(ctx context.Context, upfAddress, smfNodeID string) error
-	Now     func() time.Time
+	// Sessions counts the PFCP sessions of a UPF unit.
+	Sessions func(ctx context.Context, pod *corev1.Pod) (int64, error)
+	// UserPlane returns the user-plane API of the SMF at a base URL.
+	UserPlane func(baseURL string) UserPlane
+	Now       func() time.Time
 	// Metrics is where the state of all objects is registered; nil for nowhere.
 	Metrics prometheus.Registerer
 }
@@ -63,12 +70,15 @@ type Options struct {
 // DefaultOptions speak to real NRFs and read the real clock.
 func DefaultOptions(p specs.Platform) Options {
 	var sbi *http.Client = nrf.NewHTTP()
+	calls := userplane.NewHTTP()
 	return Options{
-		Platform: p,
-		NRF:      func(baseURL string) NRFClient { return &nrf.Client{BaseURL: baseURL, HTTP: sbi} },
-		Release:  n4.ReleaseAssociation,
-		Now:      time.Now,
-		Metrics:  metrics.Registry,
+		Platform:  p,
+		NRF:       func(baseURL string) NRFClient { return &nrf.Client{BaseURL: baseURL, HTTP: sbi} },
+		Release:   n4.ReleaseAssociation,
+		Sessions:  ScrapeSessions,
+		UserPlane: func(baseURL string) UserPlane { return &userplane.SMF{BaseURL: baseURL, HTTP: calls} },
+		Now:       time.Now,
+		Metrics:   metrics.Registry,
 	}
 }
 
@@ -79,15 +89,24 @@ func Setup(mgr ctrl.Manager, o Options) error {
 			return err
 		}
 	}
+	rejections := NewRejections()
+	if o.Metrics != nil {
+		if err := o.Metrics.Register(rejections); err != nil {
+			return err
+		}
+	}
 	recorder := mgr.GetEventRecorderFor("core5g-operator")
 	for name, c := range map[string]interface{ SetupWithManager(ctrl.Manager) error }{
 		"Core5G": &CoreReconciler{
 			Client: mgr.GetClient(), Platform: o.Platform, Recorder: recorder,
 			Registrations: &Registrations{Client: mgr.GetClient(), NRF: o.NRF, Now: o.Now},
 		},
-		"Slice":       &SliceReconciler{Client: mgr.GetClient(), Platform: o.Platform, Recorder: recorder, Now: o.Now, Release: o.Release},
-		"UPFInstance": &UPFReconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Platform: o.Platform, Recorder: recorder, Now: o.Now},
-		"Subscriber":  &SubscriberReconciler{Client: mgr.GetClient(), Recorder: recorder},
+		"Slice": &SliceReconciler{Client: mgr.GetClient(), Platform: o.Platform, Recorder: recorder, Now: o.Now, Release: o.Release, UserPlane: o.UserPlane},
+		"UPFInstance": &UPFReconciler{
+			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Platform: o.Platform, Recorder: recorder, Now: o.Now,
+			Sessions: o.Sessions, Rejections: rejections,
+		},
+		"Subscriber": &SubscriberReconciler{Client: mgr.GetClient(), Recorder: recorder},
 	} {
 		if err := c.SetupWithManager(mgr); err != nil {
 			return fmt.Errorf("controller of %s: %w", name, err)

@@ -34,6 +34,8 @@ type SliceReconciler struct {
 	Now      func() time.Time
 	// Release tells a UPF that the association of an SMF is over.
 	Release func(ctx context.Context, upfAddress, smfNodeID string) error
+	// UserPlane returns the user-plane API of the SMF at a base URL.
+	UserPlane func(baseURL string) UserPlane
 
 	applier *applier
 }
@@ -47,6 +49,12 @@ type sliceScope struct {
 	upf    *api.UPFInstance
 	// usable is false when no SMF may be started.
 	usable bool
+	// units of the UPFInstance, where it has several: all, without those that the SMF is to forget, and the
+	// names of those that get no new PDU session.
+	units, live []specs.SliceUnit
+	barred      []string
+	smfAddress  string
+	requeue     time.Duration
 }
 
 // Reconcile brings one Slice about.
@@ -71,6 +79,7 @@ func (r *SliceReconciler) Reconcile(ctx context.Context, req ctrl.Request) (resu
 		r.findUPF,
 		r.checkPools,
 		r.applySMF,
+		r.followUnits,
 		r.sum,
 	} {
 		if err = phase(ctx, s); err != nil {
@@ -81,7 +90,7 @@ func (r *SliceReconciler) Reconcile(ctx context.Context, req ctrl.Request) (resu
 	if patchErr := patchStatus(ctx, r.Client, base, slice, base.Status, slice.Status); err == nil {
 		err = patchErr
 	}
-	return ctrl.Result{}, err
+	return ctrl.Result{RequeueAfter: s.requeue}, err
 }
 
 // delete stops the SMF first, so that it leaves the NRF while that is still there for it, and then has the
@@ -153,8 +162,17 @@ func (r *SliceReconciler) releaseSessions(ctx context.Context, slice *api.Slice)
 	if err != nil {
 		return "", err
 	}
-	if err := r.Release(ctx, slice.Status.UPF.N4Address, service.Spec.ClusterIP); err != nil {
-		return fmt.Sprintf("UPFInstance %s did not release the sessions of the SMF: %v", upf.Name, err), nil
+	addresses := []string{slice.Status.UPF.N4Address}
+	if len(slice.Status.UPF.Units) > 0 {
+		addresses = nil
+		for _, u := range slice.Status.UPF.Units {
+			addresses = append(addresses, u.N4Address)
+		}
+	}
+	for _, address := range addresses {
+		if err := r.Release(ctx, address, service.Spec.ClusterIP); err != nil {
+			return fmt.Sprintf("UPFInstance %s did not release the sessions of the SMF: %v", upf.Name, err), nil
+		}
 	}
 	return "", nil
 }
@@ -225,7 +243,11 @@ func (r *SliceReconciler) findUPF(ctx context.Context, s *sliceScope) error {
 	if len(upf.Status.UnitStatuses) > 0 {
 		status.N4Address = upf.Status.UnitStatuses[0].N4Address
 	}
+	if old := s.slice.Status.UPF; old != nil && old.Name == upf.Name {
+		status.Units = old.Units // followUnits says what the SMF has
+	}
 	s.slice.Status.UPF = status
+	s.findUnits()
 	ready := conditions{&upf.Status.Conditions, upf.Generation}
 	switch {
 	case status.N3Endpoint == "":
@@ -319,6 +341,12 @@ func (r *SliceReconciler) checkPools(_ context.Context, s *sliceScope) error {
 		s.conditions.no(api.ConditionPoolsValid, problem.Reason, problem.Message)
 		return nil
 	}
+	if problem := s.cutPools(); problem != "" {
+		s.usable = false
+		s.slice.Status.UEPools = nil
+		s.conditions.no(api.ConditionPoolsValid, "PoolTooSmall", problem)
+		return nil
+	}
 	var pools []string
 	for _, dn := range s.slice.Spec.DataNetworks {
 		for _, p := range dn.UEPools {
@@ -346,8 +374,11 @@ func (r *SliceReconciler) applySMF(ctx context.Context, s *sliceScope) error {
 		UPF:        s.upf.Name,
 		N4Address:  s.slice.Status.UPF.N4Address,
 		N3Endpoint: s.slice.Status.UPF.N3Endpoint,
+		Units:      s.units,
+		Parts:      specs.Parts(s.upf),
 		SMFAddress: service.Spec.ClusterIP,
 	})
+	s.smfAddress = service.Spec.ClusterIP
 	if err := r.applier.applyFunction(ctx, &objects); err != nil {
 		return err
 	}
@@ -365,8 +396,11 @@ func (r *SliceReconciler) applySMF(ctx context.Context, s *sliceScope) error {
 }
 
 func (r *SliceReconciler) sum(_ context.Context, s *sliceScope) error {
-	if s.conditions.sum([]string{api.ConditionAdvertised, api.ConditionPoolsValid, api.ConditionUPFReady, api.ConditionSMFReady},
-		"UEs can have PDU sessions in this slice") {
+	kinds := []string{api.ConditionAdvertised, api.ConditionPoolsValid, api.ConditionUPFReady, api.ConditionSMFReady}
+	if s.several() {
+		kinds = append(kinds, api.ConditionUserPlaneFollowed)
+	}
+	if s.conditions.sum(kinds, "UEs can have PDU sessions in this slice") {
 		announce(r.Recorder, s.slice, s.slice.Status.Conditions)
 	}
 	return nil

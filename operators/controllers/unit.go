@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/placement"
 	"core5g.dev/core5g/operators/specs"
 )
 
@@ -44,10 +45,24 @@ type unitScope struct {
 	want   specs.Unit
 	pod    *corev1.Pod
 	status api.UnitStatus
-	// pending is set when the unit runs an older template and is left alone.
-	pending bool
+	wanted bool
+	// problem is why the specification gives the unit no addresses.
+	problem string
+	// pending is set when the unit runs an older template and is left alone, replacing when it is taken
+	// down because of that.
+	pending   bool
+	replacing string
+	// place is what the planner has found, unplaced why it has found none; unbound lets the scheduler choose.
+	place    *specs.Place
+	unplaced string
+	unbound  bool
+	// cordoned is set when the unit's node is, with another node for it, or why there is none.
+	cordoned            bool
+	elsewhere, shortage string
 	// refused is what is said of a failed pod once the status that counts it is written; then it goes.
+	// doomed is a pod that goes then for another reason.
 	refused *refusal
+	doomed  bool
 }
 
 type refusal struct{ reason, message string }
@@ -57,10 +72,21 @@ func newUnitScope(upf *api.UPFInstance, number int, n4Address string) *unitScope
 	for _, old := range upf.Status.UnitStatuses {
 		if old.Name == u.status.Name {
 			u.status.Rejections, u.status.RetryAfter, u.status.Message = old.Rejections, old.RetryAfter, old.Message
+			u.status.Drain = old.Drain.DeepCopy()
 		}
 	}
 	u.status.N4Address = n4Address
+	u.wanted = number < wantedUnits(upf)
+	if specs.Parts(upf) > 1 {
+		u.status.N3Endpoints, u.status.N6Address = specs.UnitN3Endpoints(upf, number), specs.UnitN6Address(upf, number)
+	}
 	return u
+}
+
+// doom lets the pod go once the status that says why is written.
+func (u *unitScope) doom(state api.UnitState, message string) {
+	u.doomed = true
+	u.note(state, message)
 }
 
 func backoff(rejections int32) time.Duration {
@@ -71,20 +97,22 @@ func backoff(rejections int32) time.Duration {
 	return min(d, backoffLast)
 }
 
+// see notes what there is of the unit.
+func (u *unitScope) see(pod *corev1.Pod) {
+	u.pod = pod
+	u.status.Hash = pod.Annotations[specs.AnnotationTemplateHash]
+	u.status.Node = pod.Spec.NodeName
+	if spot, known := specs.PodSpot(pod); known {
+		u.status.Node = spot.Node
+		if spot.Cell != placement.AnyCell {
+			u.status.Cell = ptr.To(spot.Cell)
+		}
+	}
+}
+
 // keepUnit moves one unit a step towards what is wanted, and notes how it is.
 func (r *UPFReconciler) keepUnit(ctx context.Context, s *upfScope, u *unitScope) error {
 	u.want = specs.UPFUnit(s.upf, s.core, r.Platform, u.number, u.status.N4Address)
-	pod := &corev1.Pod{}
-	err := r.Get(ctx, client.ObjectKeyFromObject(u.want.Pod), pod)
-	if client.IgnoreNotFound(err) != nil {
-		return err
-	}
-	if err == nil {
-		u.pod = pod
-		u.status.Node = pod.Spec.NodeName
-		u.status.Hash = pod.Annotations[specs.AnnotationTemplateHash]
-	}
-	wanted := u.number < wantedUnits(s.upf)
 	switch {
 	case u.pod != nil && !owns(s.upf, u.pod):
 		u.note(api.UnitPending, fmt.Sprintf("pod %s exists and belongs to somebody else: delete it", u.pod.Name))
@@ -93,21 +121,38 @@ func (r *UPFReconciler) keepUnit(ctx context.Context, s *upfScope, u *unitScope)
 	case u.pod != nil && !u.pod.DeletionTimestamp.IsZero():
 		u.note(api.UnitTerminating, "the pod is stopping")
 		return nil
-	case !wanted && u.pod != nil:
-		u.note(api.UnitTerminating, "the pod is stopping")
-		return client.IgnoreNotFound(r.Delete(ctx, u.pod))
-	case !wanted:
-		u.note(api.UnitStopped, "administrativeState is Locked")
+	case !u.wanted && u.pod != nil:
+		return r.stop(ctx, s, u, unwanted(s.upf))
+	case !u.wanted:
+		u.status.Drain = nil
+		u.note(api.UnitStopped, unwanted(s.upf))
 		return nil
 	case u.pod == nil:
+		u.status.Drain = nil
 		return r.create(ctx, s, u)
-	case u.pod.Status.Phase == corev1.PodFailed || u.pod.Status.Phase == corev1.PodSucceeded:
+	case finished(u.pod):
 		return r.reject(ctx, s, u)
+	case specs.Gated(u.pod):
+		if u.status.Hash != u.want.TemplateHash {
+			u.doom(api.UnitPending, "the pod is made anew: the UPFInstance was changed before it started")
+			return nil
+		}
+		return r.open(ctx, s, u)
 	case u.status.Hash != u.want.TemplateHash:
 		return r.update(ctx, s, u)
+	case u.cordoned && u.elsewhere != "" && (u.status.Drain != nil || s.mayDisturb(u)):
+		return r.stop(ctx, s, u, fmt.Sprintf("node %s is cordoned", u.pod.Spec.NodeName))
 	}
+	u.status.Drain = nil
 	u.observe()
 	return nil
+}
+
+func unwanted(upf *api.UPFInstance) string {
+	if upf.Spec.AdministrativeState == api.StateLocked {
+		return "administrativeState is Locked"
+	}
+	return fmt.Sprintf("%d units are asked for", specs.AskedUnits(upf))
 }
 
 func (u *unitScope) note(state api.UnitState, message string) {
@@ -131,6 +176,10 @@ func (r *UPFReconciler) create(ctx context.Context, s *upfScope, u *unitScope) e
 		u.note(api.UnitPending, "no pod can be made: the other conditions say why")
 		return nil
 	}
+	if specs.Planned(s.upf) && u.place == nil && !u.unbound {
+		u.note(api.UnitUnplaced, u.unplaced)
+		return nil
+	}
 	if u.status.RetryAfter != nil {
 		if wait := u.status.RetryAfter.Sub(r.Now()); wait > 0 {
 			u.status.State = api.UnitRejected
@@ -148,7 +197,20 @@ func (r *UPFReconciler) create(ctx context.Context, s *upfScope, u *unitScope) e
 	if err := r.applier.apply(ctx, u.want.Config.DeepCopy()); err != nil {
 		return err
 	}
-	if err := r.Create(ctx, u.want.Pod.DeepCopy()); err != nil {
+	pod := u.want.Pod.DeepCopy()
+	if u.place != nil {
+		pod = u.want.Placed(s.upf, u.place)
+		for _, a := range specs.PlaceAttachments(s.upf, u.place) {
+			if err := r.applier.apply(ctx, a); err != nil {
+				return err
+			}
+		}
+		u.status.Node = u.place.Node
+		if u.place.Cell != placement.AnyCell {
+			u.status.Cell = ptr.To(u.place.Cell)
+		}
+	}
+	if err := r.Create(ctx, pod); err != nil {
 		if apierrors.IsAlreadyExists(err) {
 			// Either the cache is behind, and the pod's own event brings us back, or it is not ours.
 			u.note(api.UnitPending, fmt.Sprintf("a pod %s exists already", u.want.Pod.Name))
@@ -184,26 +246,40 @@ func (r *UPFReconciler) reject(ctx context.Context, s *upfScope, u *unitScope) e
 		return nil
 	}
 	u.status.Rejections++
-	wait := backoff(u.status.Rejections)
-	u.status.RetryAfter = ptr.To(metav1.NewTime(r.Now().Add(wait)))
+	u.status.Drain = nil
 	reason := u.pod.Status.Reason
 	if reason == "" {
 		reason = "UnitFailed"
 	}
+	spot, _ := specs.PodSpot(u.pod)
+	r.Rejections.WithLabelValues(s.upf.Namespace, s.upf.Name, spot.Node, cellLabel(spot.Cell), reason).Inc()
 	u.note(api.UnitRejected, fmt.Sprintf("%s on node %s: %s", reason, u.pod.Spec.NodeName, u.pod.Status.Message))
+	if u.pod.Annotations[specs.AnnotationPlacedNode] != "" && refusesPlace(reason) {
+		// Not the unit waits, but the place.
+		u.status.RetryAfter = nil
+		wait := s.backOff(spot, reason, r.Now())
+		u.refused = &refusal{reason, fmt.Sprintf("pod %s on %s: %s; the place is tried again in %s", u.pod.Name, spot, u.pod.Status.Message, wait)}
+		return nil
+	}
+	wait := backoff(u.status.Rejections)
+	u.status.RetryAfter = ptr.To(metav1.NewTime(r.Now().Add(wait)))
 	u.refused = &refusal{reason, fmt.Sprintf("pod %s on node %s: %s; the next is made in %s",
 		u.pod.Name, u.pod.Spec.NodeName, u.pod.Status.Message, wait)}
 	s.again(wait)
 	return nil
 }
 
-// discard takes away the failed pods that the written status counts.
+// discard takes away the pods that the written status counts or gives up.
 func (r *UPFReconciler) discard(ctx context.Context, s *upfScope) error {
 	for _, u := range s.units {
-		if u.refused == nil {
+		switch {
+		case u.refused != nil:
+			r.Recorder.Event(s.upf, corev1.EventTypeWarning, u.refused.reason, u.refused.message)
+		case u.replacing != "" && u.doomed:
+			r.Recorder.Eventf(s.upf, corev1.EventTypeNormal, "UnitRestarted", "pod %s is replaced: %s", u.pod.Name, u.replacing)
+		case !u.doomed:
 			continue
 		}
-		r.Recorder.Event(s.upf, corev1.EventTypeWarning, u.refused.reason, u.refused.message)
 		if err := client.IgnoreNotFound(r.Delete(ctx, u.pod, client.Preconditions{UID: &u.pod.UID})); err != nil {
 			return err
 		}
@@ -213,20 +289,35 @@ func (r *UPFReconciler) discard(ctx context.Context, s *upfScope) error {
 
 // update decides about a unit that runs another template than the present one.
 func (r *UPFReconciler) update(ctx context.Context, s *upfScope, u *unitScope) error {
+	approved := s.upf.Annotations[api.AnnotationApplyUpdate]
 	cause := ""
 	switch {
-	case u.pod.Annotations[specs.AnnotationSpecHash] != u.want.SpecHash:
-		cause = "the UPFInstance was changed"
-	case s.upf.Annotations[api.AnnotationApplyUpdate] == u.want.TemplateHash:
+	case approved == u.want.TemplateHash || approved == s.updateHash():
 		cause = "the pending update was let through"
-	default:
-		u.pending = true
+	case u.pod.Annotations[specs.AnnotationSpecHash] != u.want.SpecHash && !onApproval(s.upf):
+		cause = "the UPFInstance was changed"
+	}
+	if cause == "" || (u.status.Drain == nil && podReady(u.pod) && !s.mayDisturb(u)) {
+		u.pending, u.replacing = true, cause
+		u.status.Drain = nil
 		u.observe()
 		return nil
 	}
-	r.Recorder.Eventf(s.upf, corev1.EventTypeNormal, "UnitRestarted", "pod %s is replaced: %s", u.pod.Name, cause)
-	u.note(api.UnitTerminating, "the pod is replaced: "+cause)
-	return client.IgnoreNotFound(r.Delete(ctx, u.pod))
+	u.replacing = cause
+	return r.stop(ctx, s, u, cause)
+}
+
+func onApproval(upf *api.UPFInstance) bool {
+	return upf.Spec.UpdateStrategy != nil && upf.Spec.UpdateStrategy.Type == api.UpdateOnApproval
+}
+
+// updateHash stands for the present template of all units.
+func (s *upfScope) updateHash() string {
+	if len(s.units) == 0 {
+		return ""
+	}
+	first := s.units[0]
+	return first.want.TemplateHash
 }
 
 // observeUnits turns what was seen into conditions.
@@ -234,6 +325,9 @@ func (r *UPFReconciler) observeUnits(_ context.Context, s *upfScope) error {
 	status := &s.upf.Status
 	status.Units, status.ReadyUnits, status.UnitStatuses = 0, 0, nil
 	for _, u := range s.units {
+		if u.number >= possibleUnits(s.upf) && u.pod == nil {
+			continue // scaled away
+		}
 		status.UnitStatuses = append(status.UnitStatuses, u.status)
 		if u.pod != nil {
 			status.Units++
@@ -244,6 +338,7 @@ func (r *UPFReconciler) observeUnits(_ context.Context, s *upfScope) error {
 	}
 	s.observePending()
 	s.observeReady()
+	s.observeAligned()
 	if s.halted {
 		return nil
 	}
@@ -254,35 +349,40 @@ func (r *UPFReconciler) observeUnits(_ context.Context, s *upfScope) error {
 }
 
 func (s *upfScope) observePending() {
-	var pending []string
-	hash := ""
+	var waiting, replaced []string
 	for _, u := range s.units {
-		if u.pending {
-			pending, hash = append(pending, u.status.Name), u.want.TemplateHash
+		switch {
+		case u.replacing != "":
+			replaced = append(replaced, u.status.Name)
+		case u.pending:
+			waiting = append(waiting, u.status.Name)
 		}
 	}
-	if len(pending) == 0 {
+	switch {
+	case len(waiting) > 0:
+		s.conditions.yes(api.ConditionUpdatePending, api.ReasonRestartRequired,
+			fmt.Sprintf("image or configuration of %s has changed, and a restart ends its sessions. Choose the moment: kubectl annotate --overwrite upfinstance %s %s=%s",
+				strings.Join(waiting, ", "), s.upf.Name, api.AnnotationApplyUpdate, s.updateHash()))
+	case len(replaced) > 0:
+		s.conditions.yes(api.ConditionUpdatePending, "Replacing",
+			fmt.Sprintf("%s are replaced, one after the other; this ends their PDU sessions", strings.Join(replaced, ", ")))
+	default:
 		s.conditions.no(api.ConditionUpdatePending, api.ReasonUpToDate, "every unit runs the present configuration")
-		return
 	}
-	s.conditions.yes(api.ConditionUpdatePending, "RestartRequired",
-		fmt.Sprintf("image or configuration of %s has changed, and a restart ends its sessions. Choose the moment: kubectl annotate --overwrite upfinstance %s %s=%s",
-			strings.Join(pending, ", "), s.upf.Name, api.AnnotationApplyUpdate, hash))
 }
 
 func (s *upfScope) observeReady() {
-	asked := ptr.Deref(s.upf.Spec.Units, 1)
+	asked := specs.AskedUnits(s.upf)
 	ready := s.upf.Status.ReadyUnits
-	switch {
+	message := fmt.Sprintf("%d of %d units are ready", ready, asked)
+	switch limit, problem := specs.UnitLimit(s.upf); {
 	case s.upf.Spec.AdministrativeState == api.StateLocked:
 		s.conditions.no(api.ConditionUnitsReady, api.ReasonLocked, "administrativeState is Locked: write Unlocked to start the units")
-	case asked > supportedUnits:
-		s.conditions.no(api.ConditionUnitsReady, api.ReasonNotSupported,
-			fmt.Sprintf("%d units are asked for and %d is run: more units of one UPFInstance are planned; create another UPFInstance instead", asked, supportedUnits))
-	case ready >= asked:
-		s.conditions.yes(api.ConditionUnitsReady, api.ReasonReady, fmt.Sprintf("%d of %d units are ready", ready, asked))
+	case asked > limit:
+		s.conditions.no(api.ConditionUnitsReady, api.ReasonAddressesMissing, message+": "+problem)
+	case int(ready) >= asked:
+		s.conditions.yes(api.ConditionUnitsReady, api.ReasonReady, message)
 	default:
-		message := fmt.Sprintf("%d of %d units are ready", ready, asked)
 		for _, u := range s.units {
 			if u.status.Message != "" {
 				message += ": " + u.status.Message
@@ -290,31 +390,6 @@ func (s *upfScope) observeReady() {
 		}
 		s.conditions.no(api.ConditionUnitsReady, api.ReasonProgressing, message)
 	}
-}
-
-func (s *upfScope) observePlaced() {
-	for _, u := range s.units {
-		switch {
-		case u.status.State == api.UnitStopped:
-			s.conditions.no(api.ConditionPlaced, api.ReasonLocked, "administrativeState is Locked")
-			return
-		case u.status.State == api.UnitRejected:
-			s.conditions.no(api.ConditionPlaced, "Rejected", u.status.Name+": "+u.status.Message)
-			return
-		case u.pod == nil || u.pod.Spec.NodeName == "":
-			message := u.status.Name + " has no node yet"
-			if u.pod != nil {
-				for _, c := range u.pod.Status.Conditions {
-					if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
-						message = u.status.Name + ": " + c.Message
-					}
-				}
-			}
-			s.conditions.no(api.ConditionPlaced, api.ReasonProgressing, message)
-			return
-		}
-	}
-	s.conditions.yes(api.ConditionPlaced, api.ReasonReady, "every unit has a node")
 }
 
 // networkStatus is one entry of Multus' annotation on a running pod.

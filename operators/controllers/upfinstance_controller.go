@@ -4,18 +4,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/tools/record"
-	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -31,9 +37,6 @@ const (
 	multusRetry = 30 * time.Second
 	// staleRetry gives the cache time to catch up with the API server.
 	staleRetry = 50 * time.Millisecond
-	// supportedUnits is how many units of one UPFInstance run; more need endpoints and N6 addresses for
-	// each, which are planned.
-	supportedUnits = 1
 )
 
 // UPFReconciler makes the pods of a UPFInstance, without a workload controller in between: a UPF unit is
@@ -46,6 +49,10 @@ type UPFReconciler struct {
 
 	// Live reads past the cache.
 	Live client.Reader
+	// Sessions counts the PFCP sessions of a unit.
+	Sessions func(ctx context.Context, pod *corev1.Pod) (int64, error)
+	// Rejections counts pods that were refused or failed, by place and reason.
+	Rejections *prometheus.CounterVec
 
 	applier *applier
 }
@@ -87,9 +94,11 @@ func (r *UPFReconciler) Reconcile(ctx context.Context, req ctrl.Request) (result
 		r.allocateEndpoints,
 		r.checkSupported,
 		r.applyAttachments,
-		r.applyN4,
+		r.findUnits,
+		r.placeUnits,
 		r.keepUnits,
 		r.removeSurplus,
+		r.applyBudget,
 		r.observeUnits,
 		r.sum,
 	} {
@@ -111,8 +120,9 @@ func (r *UPFReconciler) Reconcile(ctx context.Context, req ctrl.Request) (result
 	return ctrl.Result{RequeueAfter: s.requeue}, err
 }
 
-// delete stops the pods before the NetworkAttachmentDefinitions go with the object: Multus needs them to
-// take the interfaces down. It ends in any case.
+// delete lets sessions end as spec.drain says and then stops the pods, before the
+// NetworkAttachmentDefinitions go with the object: Multus needs them to take the interfaces down. It ends in
+// any case.
 func (r *UPFReconciler) delete(ctx context.Context, upf *api.UPFInstance) (ctrl.Result, error) {
 	if !controllerutil.ContainsFinalizer(upf, api.Finalizer) {
 		return ctrl.Result{}, nil
@@ -121,6 +131,9 @@ func (r *UPFReconciler) delete(ctx context.Context, upf *api.UPFInstance) (ctrl.
 	if err != nil {
 		return ctrl.Result{}, err
 	}
+	if left := upf.DeletionTimestamp.Add(drainTimeout(upf)).Sub(r.Now()); left > 0 && r.sessionsLeft(ctx, pods) {
+		return ctrl.Result{RequeueAfter: min(left, drainPoll)}, nil
+	}
 	for i := range pods {
 		if pods[i].DeletionTimestamp.IsZero() {
 			if err := client.IgnoreNotFound(r.Delete(ctx, &pods[i])); err != nil {
@@ -128,7 +141,7 @@ func (r *UPFReconciler) delete(ctx context.Context, upf *api.UPFInstance) (ctrl.
 			}
 		}
 	}
-	left := upf.DeletionTimestamp.Add(unitStopTimeout).Sub(r.Now())
+	left := upf.DeletionTimestamp.Add(drainTimeout(upf) + unitStopTimeout).Sub(r.Now())
 	if len(pods) > 0 && left > 0 {
 		return ctrl.Result{RequeueAfter: min(left, 5*time.Second)}, nil
 	}
@@ -138,6 +151,19 @@ func (r *UPFReconciler) delete(ctx context.Context, upf *api.UPFInstance) (ctrl.
 	}
 	controllerutil.RemoveFinalizer(upf, api.Finalizer)
 	return ctrl.Result{}, client.IgnoreNotFound(r.Update(ctx, upf))
+}
+
+// sessionsLeft reports whether a ready pod has, or may have, sessions.
+func (r *UPFReconciler) sessionsLeft(ctx context.Context, pods []corev1.Pod) bool {
+	for i := range pods {
+		if !podReady(&pods[i]) || !pods[i].DeletionTimestamp.IsZero() {
+			continue
+		}
+		if sessions, err := r.Sessions(ctx, &pods[i]); err != nil || sessions > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 func (r *UPFReconciler) pods(ctx context.Context, upf *api.UPFInstance) ([]corev1.Pod, error) {
@@ -185,6 +211,10 @@ func (r *UPFReconciler) allocateEndpoints(ctx context.Context, s *upfScope) erro
 				s.upf.Spec.N3.Endpoints, strings.Join(left, ", ")))
 		return nil
 	}
+	if limit, problem := specs.UnitLimit(s.upf); specs.AskedUnits(s.upf) > limit {
+		s.conditions.no(api.ConditionEndpointsAllocated, api.ReasonAddressesMissing, problem)
+		return nil
+	}
 	s.conditions.yes(api.ConditionEndpointsAllocated, api.ReasonReady, fmt.Sprintf("%d N3 endpoints of %s are given out", len(allocated), s.upf.Spec.N3.Endpoints))
 	return nil
 }
@@ -230,19 +260,49 @@ func wantedUnits(upf *api.UPFInstance) int {
 
 // possibleUnits is how many pods there would be if the UPFInstance were unlocked.
 func possibleUnits(upf *api.UPFInstance) int {
-	return min(int(ptr.Deref(upf.Spec.Units, 1)), supportedUnits)
+	limit, _ := specs.UnitLimit(upf)
+	return min(specs.AskedUnits(upf), limit)
 }
 
-func (r *UPFReconciler) applyN4(ctx context.Context, s *upfScope) error {
-	// A locked unit keeps its Service: SMFs find the same address when it is unlocked.
+// findUnits lists the units that there should be and those that are still there, each with its N4 Service:
+// a locked unit keeps it, so that SMFs find the same address when it is unlocked.
+func (r *UPFReconciler) findUnits(ctx context.Context, s *upfScope) error {
+	pods, err := r.pods(ctx, s.upf)
+	if err != nil {
+		return err
+	}
+	byNumber := map[int]*corev1.Pod{}
+	numbers := map[int]bool{}
 	for unit := range possibleUnits(s.upf) {
-		service := specs.N4Service(s.upf, unit)
+		numbers[unit] = true
+	}
+	for i := range pods {
+		number, err := strconv.Atoi(pods[i].Labels[api.LabelUnit])
+		if err != nil || number < 0 || pods[i].Name != specs.UnitName(s.upf.Name, number) {
+			continue
+		}
+		byNumber[number] = &pods[i]
+		if owns(s.upf, &pods[i]) {
+			numbers[number] = true
+		}
+	}
+	for _, number := range slices.Sorted(maps.Keys(numbers)) {
+		service := specs.N4Service(s.upf, number)
 		if err := r.applier.apply(ctx, service); err != nil {
 			return err
 		}
-		s.units = append(s.units, newUnitScope(s.upf, unit, service.Spec.ClusterIP))
+		u := newUnitScope(s.upf, number, service.Spec.ClusterIP)
+		if pod := byNumber[number]; pod != nil {
+			u.see(pod)
+		}
+		s.units = append(s.units, u)
 	}
 	return nil
+}
+
+// applyBudget keeps evictions from the units.
+func (r *UPFReconciler) applyBudget(ctx context.Context, s *upfScope) error {
+	return r.applier.apply(ctx, specs.DisruptionBudget(s.upf, wantedUnits(s.upf)))
 }
 
 func (r *UPFReconciler) keepUnits(ctx context.Context, s *upfScope) error {
@@ -254,48 +314,43 @@ func (r *UPFReconciler) keepUnits(ctx context.Context, s *upfScope) error {
 	return nil
 }
 
-// removeSurplus takes away pods of units that are not wanted, and configurations that no pod reads.
+// removeSurplus takes away N4 Services of units that are gone, and configurations that no pod reads.
 func (r *UPFReconciler) removeSurplus(ctx context.Context, s *upfScope) error {
-	pods, err := r.pods(ctx, s.upf)
-	if err != nil {
-		return err
-	}
-	read := map[string]bool{}
+	read, fronted := map[string]bool{}, map[string]bool{}
 	for _, u := range s.units {
 		if u.want.Config != nil {
 			read[u.want.Config.Name] = true
 		}
-	}
-	for i := range pods {
-		for _, v := range pods[i].Spec.Volumes {
-			if v.ConfigMap != nil {
-				read[v.ConfigMap.Name] = true
+		if u.pod != nil {
+			for _, v := range u.pod.Spec.Volumes {
+				if v.ConfigMap != nil {
+					read[v.ConfigMap.Name] = true
+				}
 			}
 		}
-		if s.unit(pods[i].Name) == nil && pods[i].DeletionTimestamp.IsZero() {
-			if err := client.IgnoreNotFound(r.Delete(ctx, &pods[i])); err != nil {
-				return err
-			}
-		}
+		fronted[specs.N4ServiceName(s.upf.Name, u.number)] = true
 	}
+	of := []client.ListOption{client.InNamespace(s.upf.Namespace), client.MatchingLabels(specs.UPFSelector(s.upf)), client.UnsafeDisableDeepCopy}
 	var configs corev1.ConfigMapList
-	if err := r.List(ctx, &configs, client.InNamespace(s.upf.Namespace), client.MatchingLabels(specs.UPFSelector(s.upf))); err != nil {
+	if err := r.List(ctx, &configs, of...); err != nil {
 		return err
 	}
 	for i := range configs.Items {
 		if c := &configs.Items[i]; !read[c.Name] && owns(s.upf, c) {
-			if err := client.IgnoreNotFound(r.Delete(ctx, c)); err != nil {
+			if err := client.IgnoreNotFound(r.Delete(ctx, c.DeepCopy())); err != nil {
 				return err
 			}
 		}
 	}
-	return nil
-}
-
-func (s *upfScope) unit(name string) *unitScope {
-	for _, u := range s.units {
-		if u.status.Name == name {
-			return u
+	var services corev1.ServiceList
+	if err := r.List(ctx, &services, of...); err != nil {
+		return err
+	}
+	for i := range services.Items {
+		if c := &services.Items[i]; !fronted[c.Name] && owns(s.upf, c) {
+			if err := client.IgnoreNotFound(r.Delete(ctx, c.DeepCopy())); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -312,7 +367,8 @@ func (r *UPFReconciler) sum(_ context.Context, s *upfScope) error {
 	return nil
 }
 
-// SetupWithManager watches UPFInstances, what they own, their Slices and their core.
+// SetupWithManager watches UPFInstances, what they own, their Slices and their core, and what may give a
+// place to a unit that has none: DataplaneNodes, Nodes and the end of other units.
 func (r *UPFReconciler) SetupWithManager(mgr ctrl.Manager) error {
 	r.applier = newApplier(mgr.GetClient())
 	all := handler.EnqueueRequestsFromMapFunc(r.upfsOfNamespace)
@@ -321,14 +377,80 @@ func (r *UPFReconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Owns(&corev1.Pod{}).
 		Owns(&corev1.Service{}).
 		Owns(&corev1.ConfigMap{}).
+		Owns(&policyv1.PodDisruptionBudget{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&api.Slice{}, all, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&api.Core5G{}, all, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&api.DataplaneNode{}, handler.EnqueueRequestsFromMapFunc(r.waitingUPFs)).
+		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(r.upfsOfNode), builder.WithPredicates(nodeChanged())).
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(r.waitingUPFs), builder.WithPredicates(unitEnded())).
 		Complete(r)
+}
+
+// unitEnded passes the end of pods of units.
+func unitEnded() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc:  func(event.CreateEvent) bool { return false },
+		UpdateFunc:  func(event.UpdateEvent) bool { return false },
+		GenericFunc: func(event.GenericEvent) bool { return false },
+		DeleteFunc:  func(e event.DeleteEvent) bool { return e.Object.GetLabels()[api.LabelUPF] != "" },
+	}
+}
+
+// nodeChanged passes what decides whether units may be on a node, and leaves out the kubelet's heartbeats.
+func nodeChanged() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, ok := e.ObjectOld.(*corev1.Node)
+		after, is := e.ObjectNew.(*corev1.Node)
+		if !ok || !is {
+			return true
+		}
+		return before.Spec.Unschedulable != after.Spec.Unschedulable ||
+			!reflect.DeepEqual(before.Spec.Taints, after.Spec.Taints) ||
+			!maps.Equal(before.Labels, after.Labels) ||
+			nodeReady(before) != nodeReady(after)
+	}}
+}
+
+func nodeReady(n *corev1.Node) bool {
+	for _, c := range n.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// waitingUPFs are those with a unit that has no place.
+func (r *UPFReconciler) waitingUPFs(ctx context.Context, _ client.Object) []reconcile.Request {
+	return r.upfsWith(ctx, func(u *api.UnitStatus) bool { return u.State == api.UnitUnplaced })
+}
+
+// upfsOfNode are those with a unit on the node, and those that wait.
+func (r *UPFReconciler) upfsOfNode(ctx context.Context, node client.Object) []reconcile.Request {
+	return r.upfsWith(ctx, func(u *api.UnitStatus) bool { return u.State == api.UnitUnplaced || u.Node == node.GetName() })
+}
+
+func (r *UPFReconciler) upfsWith(ctx context.Context, is func(*api.UnitStatus) bool) []reconcile.Request {
+	var list api.UPFInstanceList
+	if err := r.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		return nil
+	}
+	var out []reconcile.Request
+	for i := range list.Items {
+		units := list.Items[i].Status.UnitStatuses
+		for j := range units {
+			if is(&units[j]) {
+				out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+				break
+			}
+		}
+	}
+	return out
 }
 
 func (r *UPFReconciler) upfsOfNamespace(ctx context.Context, o client.Object) []reconcile.Request {
 	var list api.UPFInstanceList
-	if err := r.List(ctx, &list, client.InNamespace(o.GetNamespace())); err != nil {
+	if err := r.List(ctx, &list, client.InNamespace(o.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
 		return nil
 	}
 	var out []reconcile.Request

@@ -66,6 +66,20 @@ func unusable(r *api.DataplaneNode, n *corev1.Node, terms Terms) string {
 	if n == nil {
 		return "is no node of the cluster"
 	}
+	if problem := Unsuitable(n, terms); problem != "" {
+		return problem
+	}
+	// What was reported before a reboot is not true after it: devices come back last.
+	for _, c := range n.Status.Conditions {
+		if at := r.Status.ObservedAt; c.Type == corev1.NodeReady && at != nil && at.Before(&c.LastTransitionTime) {
+			return "has come back and is not observed yet"
+		}
+	}
+	return unready(r, terms)
+}
+
+// Unsuitable says why the scheduler would not give a node to units, whatever it has free.
+func Unsuitable(n *corev1.Node, terms Terms) string {
 	for _, key := range slices.Sorted(maps.Keys(terms.Selector)) {
 		if n.Labels[key] != terms.Selector[key] {
 			return fmt.Sprintf("has no label %s=%s", key, terms.Selector[key])
@@ -80,20 +94,12 @@ func unusable(r *api.DataplaneNode, n *corev1.Node, terms Terms) string {
 			return fmt.Sprintf("has taint %s, which spec.tolerations does not name", t.ToString())
 		}
 	}
-	var since metav1.Time
 	for _, c := range n.Status.Conditions {
-		if c.Type == corev1.NodeReady {
-			if c.Status != corev1.ConditionTrue {
-				return "is not ready"
-			}
-			since = c.LastTransitionTime
+		if c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue {
+			return "is not ready"
 		}
 	}
-	// What was reported before a reboot is not true after it: devices come back last.
-	if at := r.Status.ObservedAt; at != nil && at.Before(&since) {
-		return "has come back and is not observed yet"
-	}
-	return unready(r, terms)
+	return ""
 }
 
 // unready reads the preflight: Ready, or at least everything that these units need.

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/placement"
 )
 
 // AttachmentKind is Multus' kind. It is another project's and may be absent, hence unstructured.
@@ -40,27 +41,73 @@ type cniConfig struct {
 
 type cniIPAM struct{}
 
-// Attachments builds the NetworkAttachmentDefinitions of a UPFInstance, those of type Existing aside.
-func Attachments(upf *api.UPFInstance) []*unstructured.Unstructured {
-	var out []*unstructured.Unstructured
-	for _, a := range []struct {
-		iface string
-		spec  api.AttachmentSpec
-		mtu   int32
-	}{
+type attachmentOf struct {
+	iface string
+	spec  api.AttachmentSpec
+	mtu   int32
+}
+
+func attachmentsOf(upf *api.UPFInstance) []attachmentOf {
+	return []attachmentOf{
 		{InterfaceN3, upf.Spec.N3.Attachment, upf.Spec.N3.MTU},
 		{InterfaceN6, upf.Spec.N6.Attachment, upf.Spec.N6.MTU},
-	} {
-		if a.spec.Type == api.AttachmentExisting {
-			continue
+	}
+}
+
+// Attachments builds the NetworkAttachmentDefinitions of a UPFInstance, those of type Existing aside, and
+// those whose device depends on the place of a unit.
+func Attachments(upf *api.UPFInstance) []*unstructured.Unstructured {
+	var out []*unstructured.Unstructured
+	for _, a := range attachmentsOf(upf) {
+		if a.spec.Type != api.AttachmentExisting && !perCell(a.spec) {
+			out = append(out, attachment(upf, AttachmentName(upf.Name, a.iface), a.spec, a.mtu))
 		}
-		out = append(out, attachment(upf, a.iface, a.spec, a.mtu))
 	}
 	return out
 }
 
-func attachment(upf *api.UPFInstance, iface string, spec api.AttachmentSpec, mtu int32) *unstructured.Unstructured {
-	name := AttachmentName(upf.Name, iface)
+// PlaceAttachments builds the NetworkAttachmentDefinitions for the devices of a place: a definition names
+// one resource of a device plugin, and each cell has its own.
+func PlaceAttachments(upf *api.UPFInstance, place *Place) []*unstructured.Unstructured {
+	var out []*unstructured.Unstructured
+	devices := deviceOf(upf, place)
+	for _, a := range attachmentsOf(upf) {
+		if perCell(a.spec) {
+			spec := a.spec
+			spec.ResourceName = devices[a.iface]
+			out = append(out, attachment(upf, placedAttachmentName(upf, a, devices[a.iface]), spec, a.mtu))
+		}
+	}
+	return out
+}
+
+func perCell(a api.AttachmentSpec) bool { return strings.Contains(a.ResourceName, placement.CellWord) }
+
+// deviceOf returns the resource of each interface that has a device, at a place or as the user wrote it.
+func deviceOf(upf *api.UPFInstance, place *Place) map[string]string {
+	out := map[string]string{}
+	i := 0
+	for _, a := range attachmentsOf(upf) {
+		if a.spec.ResourceName == "" {
+			continue
+		}
+		out[a.iface] = a.spec.ResourceName
+		if place != nil && i < len(place.Devices) {
+			out[a.iface] = place.Devices[i]
+		}
+		i++
+	}
+	return out
+}
+
+// placedAttachmentName has the cell in it that the device comes from: what stands for {cell}.
+func placedAttachmentName(upf *api.UPFInstance, a attachmentOf, device string) string {
+	before, after, _ := strings.Cut(a.spec.ResourceName, placement.CellWord)
+	cell := strings.TrimSuffix(strings.TrimPrefix(device, before), after)
+	return AttachmentName(upf.Name, a.iface) + "-numa" + cell
+}
+
+func attachment(upf *api.UPFInstance, name string, spec api.AttachmentSpec, mtu int32) *unstructured.Unstructured {
 	c := cniConfig{CNIVersion: "1.0.0", Name: name}
 	switch spec.Type {
 	case api.AttachmentMACVLAN:
@@ -97,24 +144,29 @@ type networkSelection struct {
 }
 
 // networksAnnotation asks Multus for the pod's N3 and N6 interfaces.
-func networksAnnotation(upf *api.UPFInstance) string {
-	raw, err := json.Marshal([]networkSelection{
-		selection(upf, InterfaceN3, upf.Spec.N3.Attachment),
-		selection(upf, InterfaceN6, upf.Spec.N6.Attachment),
-	})
+func networksAnnotation(upf *api.UPFInstance, place *Place) string {
+	devices := deviceOf(upf, place)
+	var list []networkSelection
+	for _, a := range attachmentsOf(upf) {
+		list = append(list, selection(upf, a, devices[a.iface], place))
+	}
+	raw, err := json.Marshal(list)
 	if err != nil {
 		panic(err) // strings only
 	}
 	return string(raw)
 }
 
-func selection(upf *api.UPFInstance, iface string, spec api.AttachmentSpec) networkSelection {
-	if spec.Type != api.AttachmentExisting {
-		return networkSelection{Name: AttachmentName(upf.Name, iface), Namespace: upf.Namespace, Interface: iface}
+func selection(upf *api.UPFInstance, a attachmentOf, device string, place *Place) networkSelection {
+	if perCell(a.spec) && place != nil {
+		return networkSelection{Name: placedAttachmentName(upf, a, device), Namespace: upf.Namespace, Interface: a.iface}
 	}
-	namespace, name, found := strings.Cut(spec.NetworkAttachmentDefinition, "/")
+	if a.spec.Type != api.AttachmentExisting {
+		return networkSelection{Name: AttachmentName(upf.Name, a.iface), Namespace: upf.Namespace, Interface: a.iface}
+	}
+	namespace, name, found := strings.Cut(a.spec.NetworkAttachmentDefinition, "/")
 	if !found {
 		namespace, name = upf.Namespace, namespace
 	}
-	return networkSelection{Name: name, Namespace: namespace, Interface: iface}
+	return networkSelection{Name: name, Namespace: namespace, Interface: a.iface}
 }

@@ -2,10 +2,12 @@ package specs
 
 import (
 	"path"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/userplane"
 )
 
 type smfConfig struct {
@@ -15,15 +17,15 @@ type smfConfig struct {
 }
 
 type smfConfiguration struct {
-	SMFName              string       `json:"smfName"`
-	SBI                  nfSBI        `json:"sbi"`
-	PFCP                 smfPFCP      `json:"pfcp"`
-	NRFURI               string       `json:"nrfUri"`
-	UserPlaneInformation smfUserPlane `json:"userplaneInformation"`
-	ServiceNameList      []string     `json:"serviceNameList"`
-	SNSSAIInfos          []smfSNSSAI  `json:"snssaiInfos"`
-	PLMNList             []nfPLMN     `json:"plmnList"`
-	Locality             string       `json:"locality"`
+	SMFName              string             `json:"smfName"`
+	SBI                  nfSBI              `json:"sbi"`
+	PFCP                 smfPFCP            `json:"pfcp"`
+	NRFURI               string             `json:"nrfUri"`
+	UserPlaneInformation userplane.Topology `json:"userplaneInformation"`
+	ServiceNameList      []string           `json:"serviceNameList"`
+	SNSSAIInfos          []smfSNSSAI        `json:"snssaiInfos"`
+	PLMNList             []nfPLMN           `json:"plmnList"`
+	Locality             string             `json:"locality"`
 	// URRPeriod is in seconds, URRThreshold in octets.
 	URRPeriod          int   `json:"urrPeriod"`
 	URRThreshold       int   `json:"urrThreshold"`
@@ -40,44 +42,6 @@ type smfPFCP struct {
 	AssocFailAlertInterval string `json:"assocFailAlertInterval"`
 	AssocFailRetryInterval string `json:"assocFailRetryInterval"`
 	HeartbeatInterval      string `json:"heartbeatInterval"`
-}
-
-type smfUserPlane struct {
-	UPNodes map[string]smfUPNode `json:"upNodes"`
-	Links   []smfLink            `json:"links"`
-}
-
-type smfUPNode struct {
-	Type        string           `json:"type"`
-	NodeID      string           `json:"nodeID,omitempty"`
-	Addr        string           `json:"addr,omitempty"`
-	SNSSAIInfos []smfUPFSNSSAI   `json:"sNssaiUpfInfos,omitempty"`
-	Interfaces  []smfUPInterface `json:"interfaces,omitempty"`
-}
-
-type smfUPFSNSSAI struct {
-	SNSSAI nfSNSSAI    `json:"sNssai"`
-	DNNs   []smfUPFDNN `json:"dnnUpfInfoList"`
-}
-
-type smfUPFDNN struct {
-	DNN   string    `json:"dnn"`
-	Pools []smfPool `json:"pools"`
-}
-
-type smfPool struct {
-	CIDR string `json:"cidr"`
-}
-
-type smfUPInterface struct {
-	InterfaceType    string   `json:"interfaceType"`
-	Endpoints        []string `json:"endpoints"`
-	NetworkInstances []string `json:"networkInstances"`
-}
-
-type smfLink struct {
-	A string `json:"A"`
-	B string `json:"B"`
 }
 
 type smfSNSSAI struct {
@@ -107,28 +71,66 @@ type SliceUserPlane struct {
 	N4Address string
 	// N3Endpoint belongs to this Slice alone.
 	N3Endpoint string
+	// Units are the UPFs where the UPFInstance has several; then the fields above but UPF are not used.
+	Units []SliceUnit
+	// Parts into which the UE pools are cut.
+	Parts int
 	// SMFAddress is the ClusterIP of the SMF's own Service: its node identifier and F-SEID address.
 	SMFAddress string
+}
+
+// SliceUnit is one unit of several in a Slice's user plane.
+type SliceUnit struct {
+	Name       string
+	N4Address  string
+	N3Endpoint string
+	// Pools are its parts of the UE pools, by DNN.
+	Pools map[string][]string
 }
 
 // noDNS is told to UEs of a data network without DNS servers: free5GC's SMF insists on one.
 const noDNS = "0.0.0.0"
 
-func smfConfigOf(core *api.Core5G, slice *api.Slice, up SliceUserPlane, object string) smfConfig {
-	upf := smfUPNode{
-		Type: "UPF", NodeID: up.N4Address, Addr: up.N4Address,
-		SNSSAIInfos: []smfUPFSNSSAI{{SNSSAI: snssai(slice.Spec.SNSSAI)}},
-		Interfaces:  []smfUPInterface{{InterfaceType: "N3", Endpoints: []string{up.N3Endpoint}}},
+// UserPlane is what the SMF is told of its UPFs.
+func UserPlane(slice *api.Slice, up SliceUserPlane) userplane.Topology {
+	out := userplane.Topology{UPNodes: map[string]userplane.Node{nodeAN: {Type: "AN"}}, Links: []userplane.Link{}}
+	units := up.Units
+	if up.Parts <= 1 {
+		only := SliceUnit{Name: up.UPF, N4Address: up.N4Address, N3Endpoint: up.N3Endpoint, Pools: map[string][]string{}}
+		for _, dn := range slice.Spec.DataNetworks {
+			for _, pool := range dn.UEPools {
+				only.Pools[string(dn.DNN)] = append(only.Pools[string(dn.DNN)], string(pool))
+			}
+		}
+		units = []SliceUnit{only}
 	}
+	for _, u := range units {
+		upf := userplane.Node{
+			Type: "UPF", NodeID: u.N4Address, Addr: u.N4Address,
+			SNSSAIInfos: []userplane.SliceInfo{{SNSSAI: userplane.SNSSAI(snssai(slice.Spec.SNSSAI))}},
+			Interfaces:  []userplane.Interface{{InterfaceType: "N3", Endpoints: []string{u.N3Endpoint}}},
+		}
+		for _, dn := range slice.Spec.DataNetworks {
+			dnn := userplane.DNNInfo{DNN: string(dn.DNN)}
+			for _, pool := range u.Pools[string(dn.DNN)] {
+				dnn.Pools = append(dnn.Pools, userplane.Pool{CIDR: pool})
+			}
+			upf.SNSSAIInfos[0].DNNs = append(upf.SNSSAIInfos[0].DNNs, dnn)
+			// The SMF looks the N3 interface up by DNN.
+			upf.Interfaces[0].NetworkInstances = append(upf.Interfaces[0].NetworkInstances, string(dn.DNN))
+		}
+		out.UPNodes[u.Name] = upf
+		out.Links = append(out.Links, userplane.Link{A: nodeAN, B: u.Name})
+	}
+	return out
+}
+
+// nodeAN is the SMF's name for whatever gNBs there are.
+const nodeAN = "gNB"
+
+func smfConfigOf(core *api.Core5G, slice *api.Slice, up SliceUserPlane, object string) smfConfig {
 	info := smfSNSSAI{SNSSAI: snssai(slice.Spec.SNSSAI)}
 	for _, dn := range slice.Spec.DataNetworks {
-		dnn := smfUPFDNN{DNN: string(dn.DNN)}
-		for _, pool := range dn.UEPools {
-			dnn.Pools = append(dnn.Pools, smfPool{CIDR: string(pool)})
-		}
-		upf.SNSSAIInfos[0].DNNs = append(upf.SNSSAIInfos[0].DNNs, dnn)
-		// The SMF looks the N3 interface up by DNN.
-		upf.Interfaces[0].NetworkInstances = append(upf.Interfaces[0].NetworkInstances, string(dn.DNN))
 		dns := noDNS
 		if len(dn.DNS) > 0 {
 			dns = string(dn.DNS[0])
@@ -142,19 +144,16 @@ func smfConfigOf(core *api.Core5G, slice *api.Slice, up SliceUserPlane, object s
 			ListenAddr: "0.0.0.0", ExternalAddr: up.SMFAddress, NodeID: up.SMFAddress,
 			AssocFailAlertInterval: "60s", AssocFailRetryInterval: "1s", HeartbeatInterval: "5s",
 		},
-		NRFURI: sbiURL(FunctionObjectName(core.Name, api.FunctionNRF)),
-		UserPlaneInformation: smfUserPlane{
-			UPNodes: map[string]smfUPNode{"gNB": {Type: "AN"}, up.UPF: upf},
-			Links:   []smfLink{{A: "gNB", B: up.UPF}},
-		},
-		ServiceNameList: []string{"nsmf-pdusession", "nsmf-event-exposure", "nsmf-oam"},
-		SNSSAIInfos:     []smfSNSSAI{info},
-		Locality:        "area1",
-		URRPeriod:       30,
-		URRThreshold:    1 << 30,
-		T3591:           timer{true, "16s", 3},
-		T3592:           timer{true, "16s", 3},
-		RequestedUnit:   1000,
+		NRFURI:               sbiURL(FunctionObjectName(core.Name, api.FunctionNRF)),
+		UserPlaneInformation: UserPlane(slice, up),
+		ServiceNameList:      []string{"nsmf-pdusession", "nsmf-event-exposure", "nsmf-oam"},
+		SNSSAIInfos:          []smfSNSSAI{info},
+		Locality:             "area1",
+		URRPeriod:            30,
+		URRThreshold:         1 << 30,
+		T3591:                timer{true, "16s", 3},
+		T3592:                timer{true, "16s", 3},
+		RequestedUnit:        1000,
 	}
 	for _, p := range core.Spec.PLMNs {
 		c.PLMNList = append(c.PLMNList, plmn(p))
@@ -188,7 +187,13 @@ func SMFService(core *api.Core5G, slice *api.Slice, p Platform) *corev1.Service 
 // SMF builds the session management function of one Slice.
 func SMF(core *api.Core5G, slice *api.Slice, p Platform, up SliceUserPlane) FunctionObjects {
 	w := smfWorkload(core, slice, p)
-	w = w.free5gc("smf", smfConfigOf(core, slice, up, w.object))
+	config := smfConfigOf(core, slice, up, w.object)
+	w = w.free5gc("smf", config)
+	if up.Parts > 1 {
+		// A running SMF follows the units; only another division of its pools takes a new one.
+		config.Configuration.UserPlaneInformation = userplane.Topology{}
+		w.hashed = map[string]string{"smfcfg.yaml": toYAML(config), "pools": Hash(slice.Spec.DataNetworks), "parts": strconv.Itoa(up.Parts)}
+	}
 	w.command = append(w.command, "-u", "./"+path.Join("config", "uerouting.yaml"))
 	w.config["uerouting.yaml"] = toYAML(smfRouting{
 		Info:          nfInfo{Version: "1.0.7", Description: "no UE routing: every session has one UPF"},

@@ -3,6 +3,8 @@ package specs
 import (
 	"fmt"
 	"net/netip"
+	"strconv"
+	"strings"
 
 	"k8s.io/utils/ptr"
 
@@ -15,6 +17,16 @@ import (
 
 // AskedUnits is the number of units that the user asks for.
 func AskedUnits(upf *api.UPFInstance) int { return int(ptr.Deref(upf.Spec.Units, 1)) }
+
+// UnitNumber is the number in a unit's name, or -1.
+func UnitNumber(upf *api.UPFInstance, name string) int {
+	digits, found := strings.CutPrefix(name, upf.Name+"-")
+	number, err := strconv.Atoi(digits)
+	if !found || err != nil || number < 0 {
+		return -1
+	}
+	return number
+}
 
 // UnitLimit is how many units have addresses, and why no more have.
 func UnitLimit(upf *api.UPFInstance) (units int, problem string) {

@@ -126,11 +126,11 @@ func CPUs(upf *api.UPFInstance) int32 {
 // (yet): a UPF needs none to run.
 func UPFUnit(upf *api.UPFInstance, core *api.Core5G, p Platform, unit int, n4Address string) Unit {
 	files := map[string]string{
-		"upf-u.yaml": toYAML(upfuConfigOf(upf)),
-		"upf-c.yaml": toYAML(upfcConfigOf(upf, core, n4Address)),
+		"upf-u.yaml": toYAML(upfuConfigOf(upf, unit)),
+		"upf-c.yaml": toYAML(upfcConfigOf(upf, core, unit, n4Address)),
 	}
 	pod := upfPod(upf, core, p, unit)
-	u := Unit{Pod: pod, SpecHash: upfSpecHash(upf, n4Address)}
+	u := Unit{Pod: pod, SpecHash: upfSpecHash(upf, unit, n4Address)}
 	u.TemplateHash = Hash(struct {
 		Annotations map[string]string
 		Spec        corev1.PodSpec
@@ -159,21 +159,33 @@ func UPFUnit(upf *api.UPFInstance, core *api.Core5G, p Platform, unit int, n4Add
 }
 
 // upfSpecHash leaves out what does not change a unit, and takes in the N4 address, without which the
-// SMFs would not find the unit.
-func upfSpecHash(upf *api.UPFInstance, n4Address string) string {
+// SMFs would not find the unit, and its addresses where there are several units.
+func upfSpecHash(upf *api.UPFInstance, unit int, n4Address string) string {
 	spec := upf.Spec.DeepCopy()
 	spec.AdministrativeState = ""
-	spec.Units = nil
+	spec.Units, spec.MaxUnits, spec.Drain, spec.UpdateStrategy = nil, nil, nil, nil
+	spec.N6.UnitAddresses = nil
+	if !Planned(upf) {
+		spec.Placement = nil
+	} else {
+		// Who stays where he is need not be asked anew when only the next ones are meant.
+		spec.Placement = &api.PlacementSpec{Policy: spec.Placement.Policy}
+	}
+	var addresses []string
+	if Parts(upf) > 1 {
+		addresses = []string{UnitN3Endpoints(upf, unit), UnitN6Address(upf, unit)}
+	}
 	return Hash(struct {
 		Spec      *api.UPFInstanceSpec
 		N4Address string
-	}{spec, n4Address})
+		Addresses []string `json:",omitempty"`
+	}{spec, n4Address, addresses})
 }
 
-func upfuConfigOf(upf *api.UPFInstance) upfuConfig {
+func upfuConfigOf(upf *api.UPFInstance, unit int) upfuConfig {
 	spec := upf.Spec
 	n3 := upfuInterface{
-		Driver: driverName(spec.Driver), Device: InterfaceN3, Addresses: string(spec.N3.Endpoints), MTU: spec.N3.MTU,
+		Driver: driverName(spec.Driver), Device: InterfaceN3, Addresses: UnitN3Endpoints(upf, unit), MTU: spec.N3.MTU,
 	}
 	if subnet, err := netip.ParsePrefix(string(spec.N3.Subnet)); err == nil {
 		n3.PrefixLength = subnet.Bits()
@@ -182,7 +194,7 @@ func upfuConfigOf(upf *api.UPFInstance) upfuConfig {
 		n3.Gateway = string(*spec.N3.Gateway)
 	}
 	n6 := upfuInterface{
-		Driver: driverName(spec.Driver), Device: InterfaceN6, Address: string(spec.N6.Address),
+		Driver: driverName(spec.Driver), Device: InterfaceN6, Address: UnitN6Address(upf, unit),
 		Gateway: string(spec.N6.Gateway), MTU: spec.N6.MTU,
 	}
 	amount := hugepageAmount(upf)
@@ -213,7 +225,7 @@ func driverName(d api.UPFDriver) string {
 	}
 }
 
-func upfcConfigOf(upf *api.UPFInstance, core *api.Core5G, n4Address string) upfcConfig {
+func upfcConfigOf(upf *api.UPFInstance, core *api.Core5G, unit int, n4Address string) upfcConfig {
 	level := "info"
 	if core != nil {
 		level = logger(core).Level
@@ -222,7 +234,7 @@ func upfcConfigOf(upf *api.UPFInstance, core *api.Core5G, n4Address string) upfc
 		NodeID:    n4Address,
 		PFCP:      upfcPFCP{Listen: fmt.Sprintf("0.0.0.0:%d", PortPFCP), Advertise: n4Address},
 		Dataplane: upfcDataplane{Socket: upfSocket},
-		N3:        upfcN3{Endpoints: []string{string(upf.Spec.N3.Endpoints)}},
+		N3:        upfcN3{Endpoints: []string{UnitN3Endpoints(upf, unit)}},
 		Metrics:   upfcListen{Listen: fmt.Sprintf(":%d", PortMetrics)},
 		Health:    upfcListen{Listen: fmt.Sprintf(":%d", PortHealth)},
 		Log:       upfcLog{Level: level, Format: "json"},
@@ -236,6 +248,13 @@ func hugepageAmount(upf *api.UPFInstance) resource.Quantity {
 	return resource.MustParse("512Mi")
 }
 
+func pageSize(upf *api.UPFInstance) string {
+	if upf.Spec.Hugepages.Size == "" {
+		return "2Mi"
+	}
+	return upf.Spec.Hugepages.Size
+}
+
 // guaranteed makes requests and limits equal, which the kubelet's static CPU manager needs of every
 // container of the pod.
 func guaranteed(list corev1.ResourceList) corev1.ResourceRequirements {
@@ -247,10 +266,7 @@ func upfuResources(upf *api.UPFInstance) corev1.ResourceRequirements {
 	if upf.Spec.Memory != nil {
 		memory = *upf.Spec.Memory
 	}
-	size := upf.Spec.Hugepages.Size
-	if size == "" {
-		size = "2Mi"
-	}
+	size := pageSize(upf)
 	list := corev1.ResourceList{
 		corev1.ResourceCPU:    *resource.NewQuantity(int64(CPUs(upf)), resource.DecimalSI),
 		corev1.ResourceMemory: memory,
@@ -312,7 +328,7 @@ func upfPod(upf *api.UPFInstance, core *api.Core5G, p Platform, unit int) *corev
 		ObjectMeta: metav1.ObjectMeta{
 			Name: UnitName(upf.Name, unit), Namespace: upf.Namespace, Labels: labels,
 			OwnerReferences: []metav1.OwnerReference{ownedBy(upf, "UPFInstance")},
-			Annotations:     map[string]string{annotationNetworks: networksAnnotation(upf)},
+			Annotations:     map[string]string{annotationNetworks: networksAnnotation(upf, nil)},
 		},
 		Spec: corev1.PodSpec{
 			RestartPolicy:                 corev1.RestartPolicyAlways,

@@ -47,6 +47,8 @@ type workload struct {
 	config       map[string]string
 	configPath   string
 	configSecret bool
+	// hashed, where set, stands for config in what makes the pods roll.
+	hashed map[string]string
 	// scratch are writable paths, name to path.
 	scratch map[string]string
 }
@@ -125,8 +127,13 @@ func podSecurity(uid int64) *corev1.PodSecurityContext {
 
 func (w workload) configName() string { return w.object + "-config" }
 
-// configHash covers names and content of the mounted files.
-func (w workload) configHash() string { return Hash(w.config) }
+// configHash covers names and content of the mounted files, or what stands for them.
+func (w workload) configHash() string {
+	if w.hashed != nil {
+		return Hash(w.hashed)
+	}
+	return Hash(w.config)
+}
 
 // configObject is the ConfigMap, or the Secret where the configuration holds credentials.
 func (w workload) configObject() (*corev1.ConfigMap, *corev1.Secret) {

@@ -1,0 +1,147 @@
+package controllers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/specs"
+	"core5g.dev/core5g/operators/userplane"
+)
+
+// A Slice of a UPFInstance with several units has each of them as a UPF in its SMF's user plane, with a
+// part of the UE pools. The configuration that the SMF starts with has all units; the running SMF follows
+// them through its user-plane API, so that units come and go without restarting it. What the SMF has is
+// compared again and again: an SMF that has restarted is brought back to where it was.
+
+const (
+	// followPeriod is how often a running SMF is compared with what it should have.
+	followPeriod = 30 * time.Second
+	// followRetry is how soon an SMF that did not answer is asked again.
+	followRetry = 5 * time.Second
+)
+
+// UserPlane is the user-plane API of an SMF.
+type UserPlane interface {
+	// Follow brings the SMF's topology about and returns what it changed.
+	Follow(ctx context.Context, want userplane.Topology) (userplane.Changes, error)
+	// Bar keeps new PDU sessions from the named UPFs.
+	Bar(ctx context.Context, upfs []string) error
+}
+
+func (s *sliceScope) several() bool { return s.upf != nil && specs.Parts(s.upf) > 1 }
+
+// findUnits lists the units that have everything that an SMF must know.
+func (s *sliceScope) findUnits() {
+	if !s.several() {
+		return
+	}
+	limit := possibleUnits(s.upf)
+	for _, u := range s.upf.Status.UnitStatuses {
+		number := specs.UnitNumber(s.upf, u.Name)
+		endpoint := specs.UnitEndpointOf(s.upf, s.slice.Name, number)
+		if number < 0 || number >= limit || endpoint == "" || u.N4Address == "" {
+			continue
+		}
+		unit := specs.SliceUnit{Name: u.Name, N4Address: u.N4Address, N3Endpoint: endpoint}
+		s.units = append(s.units, unit)
+		if u.Drain != nil {
+			s.barred = append(s.barred, u.Name)
+		}
+	}
+}
+
+// cutPools gives each unit its part of the UE pools.
+func (s *sliceScope) cutPools() (problem string) {
+	if !s.several() {
+		return ""
+	}
+	for i := range s.units {
+		s.units[i].Pools = map[string][]string{}
+		for _, dn := range s.slice.Spec.DataNetworks {
+			pools, problem := specs.UnitPools(s.upf, dn.UEPools, specs.UnitNumber(s.upf, s.units[i].Name))
+			if problem != "" {
+				return problem
+			}
+			s.units[i].Pools[string(dn.DNN)] = pools
+		}
+	}
+	for _, u := range s.units {
+		at := slices.IndexFunc(s.upf.Status.UnitStatuses, func(status api.UnitStatus) bool { return status.Name == u.Name })
+		if d := s.upf.Status.UnitStatuses[at].Drain; d == nil || d.ReleasedAt == nil {
+			s.live = append(s.live, u)
+		}
+	}
+	return ""
+}
+
+// followUnits keeps the running SMF at the units that there are.
+func (r *SliceReconciler) followUnits(ctx context.Context, s *sliceScope) error {
+	if !s.several() {
+		meta.RemoveStatusCondition(&s.slice.Status.Conditions, api.ConditionUserPlaneFollowed)
+		if s.slice.Status.UPF != nil {
+			s.slice.Status.UPF.Units = nil
+		}
+		return nil
+	}
+	if !s.conditions.is(api.ConditionSMFReady) || !s.usable {
+		// What does not run has nobody in its user plane.
+		s.slice.Status.UPF.Units = nil
+		s.conditions.no(api.ConditionUserPlaneFollowed, api.ReasonProgressing, "the SMF is not ready")
+		return nil
+	}
+	smf := r.UserPlane(fmt.Sprintf("http://%s:%d", s.smfAddress, specs.PortSBI))
+	want := specs.UserPlane(s.slice, specs.SliceUserPlane{UPF: s.upf.Name, Units: s.live, Parts: specs.Parts(s.upf)})
+	barred := smf.Bar(ctx, s.barred)
+	changes, err := smf.Follow(ctx, want)
+	if err != nil {
+		s.requeue = followRetry
+		s.conditions.no(api.ConditionUserPlaneFollowed, api.ReasonFailed, fmt.Sprintf("the SMF does not follow the units of UPFInstance %s: %v", s.upf.Name, err))
+		return nil
+	}
+	if !changes.Empty() {
+		var added []string
+		for _, u := range s.live {
+			if _, is := changes.Add.UPNodes[u.Name]; is {
+				added = append(added, u.Name)
+			}
+		}
+		r.Recorder.Eventf(s.slice, corev1.EventTypeNormal, "UserPlaneChanged", "taken out of the SMF: %s; put in: %s", orNone(changes.Remove), orNone(added))
+	}
+	s.requeue = followPeriod
+	s.slice.Status.UPF.Units = nil
+	var names []string
+	for _, u := range s.live {
+		status := api.SliceUnitStatus{Name: u.Name, N3Endpoint: u.N3Endpoint, N4Address: u.N4Address}
+		for _, dn := range s.slice.Spec.DataNetworks {
+			status.UEPools = append(status.UEPools, u.Pools[string(dn.DNN)]...)
+		}
+		s.slice.Status.UPF.Units = append(s.slice.Status.UPF.Units, status)
+		names = append(names, u.Name)
+	}
+	message := "the SMF has " + orNone(names) + " in its user plane"
+	switch {
+	case errors.Is(barred, userplane.ErrNoSelection):
+		message += ". " + strings.ToUpper(barred.Error()[:1]) + barred.Error()[1:] + ": a drain only waits, and free5GC's own choice uses the first UPF alone"
+	case barred != nil:
+		message += "; new PDU sessions are not kept from " + orNone(s.barred) + ": " + barred.Error()
+	case len(s.barred) > 0:
+		message += "; no new PDU session for " + orNone(s.barred)
+	}
+	s.conditions.yes(api.ConditionUserPlaneFollowed, api.ReasonReady, message)
+	return nil
+}
+
+func orNone(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}
