@@ -7,6 +7,7 @@ import (
 
 	"github.com/wmnsk/go-pfcp/ie"
 
+	"core5g.dev/core5g/upf/abi"
 	"core5g.dev/core5g/upf/upfc/dataplane"
 	"core5g.dev/core5g/upf/upfc/pfcp"
 	"core5g.dev/core5g/upf/upfc/rules"
@@ -81,6 +82,9 @@ func (a *Agent) pfdManagement(ctx context.Context, m *pfcp.Message) error {
 			delete(next, p.ID)
 		}
 	}
+	if a.describedOctets(node, next) > maxDescribed {
+		return &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable, Offending: ie.ApplicationIDsPFDs, Detail: "more PFDs than upf-u can keep for us"}
+	}
 	if err := a.describe(conn, node, next, changed); err != nil {
 		if again := a.describe(conn, node, before, changed); again != nil && !errors.Is(again, dataplane.ErrLost) {
 			conn.Abandon() // it is filled anew, with what we know
@@ -90,6 +94,30 @@ func (a *Agent) pfdManagement(ctx context.Context, m *pfcp.Message) error {
 	a.persistMeta()
 	a.log.Info("applications described", "node", node, "applications", len(next), "changed", len(changed))
 	return nil
+}
+
+// maxDescribed bounds what META is to hold of all PFDs: it travels in one datagram.
+const maxDescribed = abi.MsgMax / 2
+
+// describedOctets is what all PFDs take, were next those of a node.
+func (a *Agent) describedOctets(node string, next catalogue) (n int) {
+	count := func(c catalogue) {
+		for id, p := range c {
+			n += len(id) + 16
+			for _, d := range p.Descriptions {
+				n += len(d) + 4
+			}
+		}
+	}
+	count(next)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for other, c := range a.pfds {
+		if other != node {
+			count(c)
+		}
+	}
+	return n
 }
 
 // sender is the CP function that a node-related message comes from: by its Node ID where it has one,

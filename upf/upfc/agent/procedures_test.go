@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/netip"
 	"slices"
@@ -112,6 +113,31 @@ func TestApplicationsAreDescribedByPFDs(t *testing.T) {
 		}
 	}
 	fakesmf.WantCause(t, s.Establish(3, downlinkPDR(5, ie.NewUEIPAddress(0x02, "10.45.0.4", "", 0, 0), ie.NewApplicationID("video")), coreFAR(1)).Cause, pfcp.CauseUnknownApplicationID)
+}
+
+func TestMorePFDsThanCanBeKept(t *testing.T) {
+	l := newLab(t, nil)
+	s := fakesmf.New(t, l.addr)
+	s.Associate()
+	flows := make([]string, 300)
+	for i := range flows {
+		flows[i] = fmt.Sprintf("permit out 17 from 10.9.%d.%d/32 1000-2000,3000-4000,5000-6000 to assigned 443", i/250, i%250)
+	}
+	refused := false
+	for i := 0; i < 10 && !refused; i++ {
+		a := describe(t, s, application(fmt.Sprintf("app%d", i), flows...))
+		if cause, err := a.Cause.Cause(); err == nil && cause == ie.CauseNoResourcesAvailable {
+			refused = true
+			fakesmf.WantOffending(t, a.OffendingIE, ie.ApplicationIDsPFDs)
+		}
+	}
+	if !refused {
+		t.Fatal("no request was refused")
+	}
+	// What was accepted is kept.
+	l.restartAgent()
+	s.To = l.addr
+	fakesmf.WantCause(t, s.Establish(1, downlinkPDR(5, ie.NewUEIPAddress(0x02, "10.45.0.1", "", 0, 0), ie.NewApplicationID("app0")), coreFAR(1)).Cause, ie.CauseRequestAccepted)
 }
 
 func TestSessionSetDeletion(t *testing.T) {
