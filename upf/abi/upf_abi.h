@@ -57,10 +57,11 @@ struct upf_msg {
 	uint16_t version;
 	uint16_t op; // enum upf_op
 	uint32_t seq;
-	uint32_t length;  // of the whole datagram, this header included
-	int32_t status;   // ANSWER: 0 or a positive errno
-	uint32_t record;  // ANSWER: index of the record that was refused
-	uint32_t records; // how many follow; ANSWER: the session that has what was refused, see below
+	uint32_t length; // of the whole datagram, this header included
+	int32_t status;  // ANSWER: 0 or a positive errno
+	uint32_t record; // ANSWER: index of the record that was refused
+	uint32_t
+		records; // how many follow; ANSWER: the session that has what was refused, see below
 	uint32_t refusal; // ANSWER: enum upf_refusal, 0 when status is 0
 };
 static_assert(sizeof(struct upf_msg) == 32, "upf_msg");

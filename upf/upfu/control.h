@@ -21,7 +21,7 @@ struct control {
 	bool peer_full;  // its socket takes no more events now
 	bool stop;
 	struct log_limit refused; // transactions
-	uint8_t *in, *out; // UPF_MSG_MAX each
+	uint8_t *in, *out;        // UPF_MSG_MAX each
 };
 
 int control_init(struct control *c, const struct config *config);

@@ -128,7 +128,7 @@ struct part { // of a session: the PDRs of one direction
 	rte_be32_t ue4;       // UE IP address of the session
 	uint64_t ue6;         // and IPv6 prefix: its upper 64 bits, host order
 	uint8_t ue6_len;
-	uint8_t home;  // index of the worker that does the session's packets
+	uint8_t home; // index of the worker that does the session's packets
 	uint8_t n_bar;
 	uint8_t reserved;
 	uint32_t more; // offset of struct part_more, 0: none
