@@ -39,6 +39,7 @@ func main() {
 	steps := []step{
 		{needed: true, Step: runner.Step{Name: "packages", Command: []string{"hack/install-tools.sh", "cluster", "upf", "database", "lint", "test"}, Why: "Debian packages"}},
 		{tests: true, Step: runner.Step{Name: "upf-u: vectors, ASan and UBSan", Command: []string{"make", "-C", "upf", "test-u"}}},
+		{tests: true, Step: runner.Step{Name: "upf-u: fuzz smoke, instructions a packet", Command: []string{"make", "-C", "upf", "-k", "test-u-fuzz", "test-u-instructions"}}},
 		{tests: true, Step: runner.Step{Name: "Go unit tests, -race", Command: []string{"make", "unit"}, Why: "compiled with the race detector, once: some minutes"}},
 		{needed: true, Step: runner.Step{Name: "kubernetes, helm, CNI plugins", Command: []string{"make", "tools"}, Why: "compiled from their Go modules, once: about 10 minutes on 2 cores"}},
 		{needed: true, Step: runner.Step{Name: "network functions", Command: []string{"make", "nf"}, Why: "free5GC's modules, once: 2-3 minutes on 2 cores"}},
