@@ -1,9 +1,12 @@
 package agent_test
 
 import (
+	"net/netip"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/wmnsk/go-pfcp/ie"
 	"github.com/wmnsk/go-pfcp/message"
 
@@ -120,5 +123,29 @@ func TestFailureAndRecoveryOfAGTPUPath(t *testing.T) {
 	}
 	if len(bystander.Others) != 0 {
 		t.Error("a CP function without sessions at the peer was told")
+	}
+}
+
+func TestPeersOnN9AreAskedFromN9(t *testing.T) {
+	l := newLab(t, func(c *config.Config) {
+		c.N9.Endpoints = []config.Endpoint{{Prefix: netip.MustParsePrefix("172.30.9.16/32")}}
+		c.GTPU.Echo = config.Echo{Interval: time.Minute, Timeout: 40 * time.Millisecond, Attempts: 1}
+	})
+	s := fakesmf.New(t, l.addr)
+	s.Associate()
+	seid := s.Established(7, fakesmf.Phone.Session()...)
+	fakesmf.WantCause(t, s.Modify(seid, fakesmf.Phone.GNB(0x100, "172.30.3.100"),
+		ie.NewUpdateFAR(ie.NewFARID(1), ie.NewApplyAction(2), ie.NewUpdateForwardingParameters(ie.NewDestinationInterface(ie.DstInterfaceCore),
+			ie.NewOuterHeaderCreation(0x0100, 0x200, "172.30.9.100", "", 0, 0, 0)))).Cause, ie.CauseRequestAccepted)
+	if err := l.upfu.Await(2*time.Second, func() bool { return len(l.upfu.Echoes()) >= 2 }); err != nil {
+		t.Fatalf("%d Echo Requests: %v", len(l.upfu.Echoes()), err)
+	}
+	got := map[netip.Addr]netip.Addr{}
+	for _, e := range l.upfu.Echoes() {
+		got[e.PeerAddr.IP(false)] = e.LocalAddr.IP(false)
+	}
+	want := map[netip.Addr]netip.Addr{addr("172.30.3.100"): addr("172.30.3.16"), addr("172.30.9.100"): addr("172.30.9.16")}
+	if diff := cmp.Diff(want, got, cmpopts.EquateComparable(netip.Addr{})); diff != "" {
+		t.Errorf("local address by peer (-want +got):\n%s", diff)
 	}
 }

@@ -96,6 +96,17 @@ func (p *paths) answered(now time.Time, peer netip.Addr, sequence uint16, c conf
 	return recovered
 }
 
+// askAnew forgets the requests that are under way.
+func (p *paths) askAnew(now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, t := range p.of {
+		if t.sent > 0 {
+			t.sent, t.next = 0, now
+		}
+	}
+}
+
 // info completes what is told of a peer.
 func (p *paths) info(i *PeerInfo) {
 	p.mu.Lock()
@@ -121,6 +132,7 @@ func (a *Agent) keepPaths(ctx context.Context) {
 	ticker := time.NewTicker(max(min(c.Timeout/4, time.Second), 10*time.Millisecond))
 	defer ticker.Stop()
 	refused := false
+	var before *dataplane.Conn
 	for {
 		select {
 		case <-ctx.Done():
@@ -130,6 +142,10 @@ func (a *Agent) keepPaths(ctx context.Context) {
 		conn := a.current()
 		if conn == nil {
 			continue // nobody is asked, so nobody fails
+		}
+		if conn != before { // what the last upf-u asked, nobody hears the answer to
+			a.paths.askAnew(time.Now())
+			before = conn
 		}
 		send, failed := a.paths.turn(time.Now(), a.store.peerTunnels(), c)
 		if err := a.sendEchoes(conn, send); err != nil && !errors.Is(err, dataplane.ErrLost) && !refused {
@@ -144,16 +160,30 @@ func (a *Agent) keepPaths(ctx context.Context) {
 }
 
 func (a *Agent) sendEchoes(conn *dataplane.Conn, send []echo) error {
-	own := a.own().N3
+	if len(send) == 0 {
+		return nil
+	}
+	own, core := a.own(), a.store.corePeers()
 	for len(send) > 0 {
 		n := min(len(send), 256)
 		t := dataplane.NewBatch()
 		for _, e := range send[:n] {
-			r := abi.Echo{PeerAddr: abi.AddrOf(e.peer), LocalAddr: abi.AddrOf(own.V4), Sequence: e.sequence, Ohc: abi.OhcGtpu4}
+			r := abi.Echo{PeerAddr: abi.AddrOf(e.peer), Sequence: e.sequence, Ohc: abi.OhcGtpu4}
+			from, fromN9 := own.N3.V4, own.N9.V4
 			if e.peer.Is6() {
-				r.LocalAddr, r.Ohc = abi.AddrOf(own.V6), abi.OhcGtpu6
+				from, fromN9, r.Ohc = own.N3.V6, own.N9.V6, abi.OhcGtpu6
 			}
-			t.Echo(r)
+			if core[e.peer] && fromN9.IsValid() {
+				from = fromN9
+			}
+			if from.IsValid() { // else no packet can reach the peer either, and the path fails
+				r.LocalAddr = abi.AddrOf(from)
+				t.Echo(r)
+			}
+		}
+		if t.Records() == 0 {
+			send = send[n:]
+			continue
 		}
 		if err := conn.Transact(t); err != nil {
 			return err

@@ -48,25 +48,27 @@ func TestPaths(t *testing.T) {
 	state("up")
 	at(63*time.Second, nil, false)
 	at(64*time.Second, []uint16{2}, false)
-	at(67*time.Second, []uint16{2}, false)
-	at(70*time.Second, []uint16{2}, false)
+	p.askAnew(start.Add(64 * time.Second)) // by another upf-u
+	at(64*time.Second, []uint16{3}, false)
+	at(67*time.Second, []uint16{3}, false)
+	at(70*time.Second, []uint16{3}, false)
 	at(73*time.Second, nil, true)
 	state("down")
-	if p.answered(start.Add(74*time.Second), peer, 2, c) {
+	if p.answered(start.Add(74*time.Second), peer, 3, c) {
 		t.Error("an answer that came too late counts")
 	}
 	// It is asked on, once an interval, and told of once.
-	at(124*time.Second, []uint16{3}, false)
-	at(127*time.Second, []uint16{3}, false)
-	at(130*time.Second, []uint16{3}, false)
+	at(124*time.Second, []uint16{4}, false)
+	at(127*time.Second, []uint16{4}, false)
+	at(130*time.Second, []uint16{4}, false)
 	at(133*time.Second, nil, false)
-	at(184*time.Second, []uint16{4}, false)
-	if !p.answered(start.Add(185*time.Second), peer, 4, c) {
+	at(184*time.Second, []uint16{5}, false)
+	if !p.answered(start.Add(185*time.Second), peer, 5, c) {
 		t.Error("a path that failed did not recover")
 	}
 	state("up")
 	used = map[netip.Addr]int{other: 1}
-	at(186*time.Second, []uint16{5}, false)
+	at(186*time.Second, []uint16{6}, false)
 	state("unknown")
 }
 

@@ -49,6 +49,7 @@ type entry struct {
 type peerOf struct {
 	addr netip.Addr
 	node uint16
+	core bool // on N9
 }
 
 func newStore() *store {
@@ -136,8 +137,8 @@ func (st *store) adopt(index uint32, s *state.Session, blob []byte) error {
 		generation: uint32(s.UPSEID >> 32), blob: unit, length: uint32(len(blob)),
 		node: st.numberLocked(s.Node), life: st.life,
 	}
-	for f := range peers(s.Rules) {
-		st.addTunnel(f, index, st.entries[index].node)
+	for f, core := range peers(s.Rules) {
+		st.addTunnel(f, index, peerOf{f.Addr, st.entries[index].node, core})
 	}
 	st.count++
 	return nil
@@ -157,14 +158,14 @@ func (st *store) numberLocked(node string) uint16 {
 	return n
 }
 
-// peers are the tunnels that a set of rules sends into.
-func peers(set *rules.Set) iter.Seq[rules.FTEID] {
-	return func(yield func(rules.FTEID) bool) {
+// peers are the tunnels that a set of rules sends into, and whether they lead towards the core (N9).
+func peers(set *rules.Set) iter.Seq2[rules.FTEID, bool] {
+	return func(yield func(rules.FTEID, bool) bool) {
 		if set == nil {
 			return
 		}
 		for _, r := range set.FARs {
-			if t := r.Outer.Tunnel(); t.IsValid() && !yield(t) {
+			if t := r.Outer.Tunnel(); t.IsValid() && !yield(t, r.Destination == rules.Core) {
 				return
 			}
 		}
@@ -189,11 +190,11 @@ func (st *store) save(s *session, old *rules.Set, blob []byte) {
 	was := e.node
 	e.length, e.node, e.life = uint32(len(blob)), st.numberLocked(s.Node), st.life
 	if old != s.Rules || was != e.node {
-		for f := range peers(s.Rules) {
-			st.addTunnel(f, s.index, e.node)
+		for f, core := range peers(s.Rules) {
+			st.addTunnel(f, s.index, peerOf{f.Addr, e.node, core})
 		}
-		for f := range peers(old) {
-			st.removeTunnel(f, s.index, was)
+		for f, core := range peers(old) {
+			st.removeTunnel(f, s.index, peerOf{f.Addr, was, core})
 		}
 	}
 }
@@ -208,8 +209,8 @@ func (st *store) forget(s *session) {
 		st.blobs.drop(e.blob, int(e.length))
 	}
 	if e.length != 0 {
-		for f := range peers(s.Rules) {
-			st.removeTunnel(f, s.index, e.node)
+		for f, core := range peers(s.Rules) {
+			st.removeTunnel(f, s.index, peerOf{f.Addr, e.node, core})
 		}
 	}
 	*e = entry{}
@@ -351,14 +352,13 @@ func (st *store) perNode() map[string]int {
 	return out
 }
 
-func (st *store) addTunnel(f rules.FTEID, index uint32, node uint16) {
+func (st *store) addTunnel(f rules.FTEID, index uint32, p peerOf) {
 	st.tunnels.add(f, index)
-	st.peers[peerOf{f.Addr, node}]++
+	st.peers[p]++
 }
 
-func (st *store) removeTunnel(f rules.FTEID, index uint32, node uint16) {
+func (st *store) removeTunnel(f rules.FTEID, index uint32, p peerOf) {
 	st.tunnels.remove(f, index)
-	p := peerOf{f.Addr, node}
 	if st.peers[p]--; st.peers[p] == 0 {
 		delete(st.peers, p)
 	}
@@ -375,12 +375,27 @@ func (st *store) peerTunnels() map[netip.Addr]int {
 	return out
 }
 
+// corePeers are the peers on N9.
+func (st *store) corePeers() map[netip.Addr]bool {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	out := map[netip.Addr]bool{}
+	for p := range st.peers {
+		if p.core {
+			out[p.addr] = true
+		}
+	}
+	return out
+}
+
 // sendsTo says whether sessions of a CP function send to one of the peers.
 func (st *store) sendsTo(node string, peers []netip.Addr) bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	number, known := st.numbers[node]
-	return known && slices.ContainsFunc(peers, func(p netip.Addr) bool { return st.peers[peerOf{p, number}] > 0 })
+	return known && slices.ContainsFunc(peers, func(p netip.Addr) bool {
+		return st.peers[peerOf{p, number, false}]+st.peers[peerOf{p, number, true}] > 0
+	})
 }
 
 // users are the sessions that may send into a peer's tunnel.

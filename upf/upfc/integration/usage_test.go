@@ -139,6 +139,22 @@ func TestIntegrationUsage(t *testing.T) {
 		r.ping(5)
 	})
 
+	t.Run("where a quota ends, its FAR takes over", func(t *testing.T) {
+		fakesmf.WantCause(t, r.smf.Modify(seid, ie.NewQueryURR(ie.NewURRID(2)), ie.NewCreateFAR(ie.NewFARID(9), ie.NewApplyAction(0x01)),
+			ie.NewUpdateURR(ie.NewURRID(2), ie.NewReportingTriggers(0, 1), ie.NewVolumeQuota(1, 2*pingOctets, 0, 0), ie.NewFARID(9))).Cause, ie.CauseRequestAccepted)
+		r.ping(7)
+		if got := fakesmf.Trigger(t, r.smf.Report().UsageReport[0]); got != "000100" {
+			t.Errorf("trigger %s, want VOLQU", got)
+		}
+		before := r.drops("far_drop")
+		if err := r.uplink(1, fakesmf.Phone.Addr, 8); err != nil {
+			t.Fatal(err)
+		}
+		r.await(2*time.Second, "far_drop counts", func() bool { return r.drops("far_drop") == before+1 })
+		fakesmf.WantCause(t, r.smf.Modify(seid, ie.NewUpdateURR(ie.NewURRID(2), ie.NewVolumeQuota(1, 1<<30, 0, 0))).Cause, ie.CauseRequestAccepted)
+		r.ping(9)
+	})
+
 	t.Run("usage before QoS counts what a gate drops", func(t *testing.T) {
 		fakesmf.WantCause(t, r.smf.Modify(seid, ie.NewUpdateURR(ie.NewURRID(2), ie.NewMeasurementInformation(0x11)), ie.NewUpdateQER(ie.NewQERID(1), ie.NewGateStatus(1, 1)), ie.NewQueryURR(ie.NewURRID(2))).Cause, ie.CauseRequestAccepted)
 		before := r.drops("gate_closed")

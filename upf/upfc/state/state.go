@@ -213,6 +213,11 @@ func DecodeSession(b []byte, s *Session, known *Strings) error {
 			return fmt.Errorf("URR %d has no meter", id)
 		}
 	}
+	for id := range s.Meters {
+		if s.Rules.URRs[id] == nil {
+			return fmt.Errorf("a meter of URR %d, which does not exist", id)
+		}
+	}
 	for id := range s.Rules.QERs {
 		if _, ok := s.QERSlots[id]; !ok {
 			return fmt.Errorf("QER %d has no slot", id)

@@ -49,9 +49,8 @@ func (m *Meter) due(u *rules.URR, r Reading) (reports, events uint32) {
 	more, fresh, used := u.Rest(), m.fresh(r), m.used(u, r)
 	base, baseTime := m.thresholdBase()
 
-	if m.Period != 0 && r.At >= m.Period {
+	if p := millis(u.Period); p != 0 && m.Period != 0 && r.At >= m.Period {
 		reports |= TriggerPeriodic
-		p := millis(u.Period)
 		m.Period += ((r.At-m.Period)/p + 1) * p
 	}
 	if u.Wants(rules.VolumeThreshold) && reached(u.Threshold, base.plus(fresh)) {
@@ -163,7 +162,7 @@ func (m *Meter) Deadline(u *rules.URR, r Reading) int64 {
 	if m.silent(u) {
 		return next
 	}
-	if m.Period != 0 {
+	if m.Period != 0 && u.Period != 0 {
 		by(m.Period)
 	}
 	if u.Wants(rules.QuotaValidityTime) && more.ValidityTime != 0 && !m.Expired {
