@@ -145,6 +145,21 @@ WRONG(qer_flags, s->qer[0].flags = 0x80)
 WRONG(qer_qfi, s->qer[0].qfi = 64)
 WRONG(urr_slot, s->urr[0].slot = 2048)
 WRONG(many_pdrs, s->n_pdr = UPF_SESSION_PDRS + 1)
+// One F-TEID cannot be both the access's and the core's.
+WRONG(f_teid_of_both_sides, s->pdr[1] = s->pdr[0]; s->pdr[1].source_interface = UPF_IF_CORE;
+	s->pdr[1].pdr_id = 2)
+WRONG(two_ue_addresses, s->pdr[1].ue_addr_be = rte_cpu_to_be_32(RIG_UE + 1))
+WRONG(ue_prefix_too_long, s->pdr[1].flags |= UPF_PDR_UE_IPV6; s->pdr[1].ue_prefix[0] = 0x20;
+	s->pdr[1].ue_prefix_len = 65)
+WRONG(ue_prefix_missing, s->pdr[1].flags |= UPF_PDR_UE_IPV6; s->pdr[1].ue_prefix_len = 64)
+WRONG(bar_index, s->far[1].bar = 0)
+WRONG(quota_far_index, s->urr[0].quota_far = 2)
+WRONG(urr_flags, s->urr[0].flags = 0x80)
+WRONG(gbr_slot, s->qer[0].flags = UPF_QER_GBR; s->qer[0].gbr_slot = 2048)
+WRONG(gbr_slot_is_the_slot, s->qer[0].flags = UPF_QER_GBR; s->qer[0].gbr_slot = s->qer[0].slot)
+WRONG(wide_ppi, s->qer[0].ppi = 8)
+WRONG(wide_removal, s->pdr[0].removal = 7)
+WRONG(removal_of_another_family, s->pdr[0].removal = 1)
 
 static void
 wrong_rules_are_refused(void **state)
@@ -184,6 +199,18 @@ wrong_rules_are_refused(void **state)
 		CASE(qer_qfi),
 		CASE(urr_slot),
 		CASE(many_pdrs),
+		CASE(f_teid_of_both_sides),
+		CASE(two_ue_addresses),
+		CASE(ue_prefix_too_long),
+		CASE(ue_prefix_missing),
+		CASE(bar_index),
+		CASE(quota_far_index),
+		CASE(urr_flags),
+		CASE(gbr_slot),
+		CASE(gbr_slot_is_the_slot),
+		CASE(wide_ppi),
+		CASE(wide_removal),
+		CASE(removal_of_another_family),
 	};
 	static struct session_rules_builder s;
 	struct rig *rig = rig_create(1, true);
@@ -204,6 +231,100 @@ wrong_rules_are_refused(void **state)
 	// What they were made from is right.
 	rules_usual(&s, 1, RIG_UE, 0x100);
 	rules_install(rig, &s);
+	rig_free(rig);
+}
+
+// Prefixes of several lengths: the longest that has the address.
+static void
+ue_prefixes_are_found_by_the_longest(void **state)
+{
+	static const struct {
+		uint8_t prefix[8];
+		uint8_t len;
+	} ue[] = {
+		{{0x20, 1, 0xd, 0xb8, 0, 1, 0, 0}, 48},
+		{{0x20, 1, 0xd, 0xb8, 0, 1, 0xff, 0}, 56},
+		{{0x20, 1, 0xd, 0xb8, 0, 1, 0xff, 7}, 64},
+		{{0x20, 1, 0, 0, 0, 0, 0, 0}, 16},
+	};
+	static const struct {
+		uint8_t address[8];
+		uint32_t session;
+	} want[] = {
+		{{0x20, 1, 0xd, 0xb8, 0, 1, 0xff, 7}, 2},
+		{{0x20, 1, 0xd, 0xb8, 0, 1, 0xff, 8}, 1},
+		{{0x20, 1, 0xd, 0xb8, 0, 1, 0xfe, 7}, 0},
+		{{0x20, 1, 0xd, 0xb9, 0, 1, 0xfe, 7}, 3},
+		{{0x20, 2, 0xd, 0xb8, 0, 1, 0xff, 7}, BUCKETMAP_NONE},
+	};
+	struct rig *rig = rig_create(1, true);
+	struct session_rules_builder s;
+
+	(void)state;
+	for (unsigned i = 0; i < 4; i++) {
+		rules_usual(&s, i, RIG_UE + i, 0x100 + i);
+		for (unsigned p = 0; p < 2; p++) {
+			s.pdr[p].flags |= UPF_PDR_UE_IPV6;
+			memcpy(s.pdr[p].ue_prefix, ue[i].prefix, 8);
+			s.pdr[p].ue_prefix_len = ue[i].len;
+		}
+		rules_install(rig, &s);
+	}
+	for (unsigned i = 0; i < 5; i++) {
+		arena_ref ref = session_find_ue6(&rig->sessions, ue_key6(want[i].address));
+
+		assert_int_equal(
+			ref != BUCKETMAP_NONE ? session_part(&rig->sessions, ref)->session : ref,
+			want[i].session);
+		assert_int_equal(session_has_ue6(&rig->sessions, want[i].address),
+			want[i].session != BUCKETMAP_NONE);
+	}
+	// The same prefix for another session is refused by name.
+	rules_usual(&s, 9, RIG_UE + 9, 0x109);
+	s.pdr[1].flags |= UPF_PDR_UE_IPV6;
+	memcpy(s.pdr[1].ue_prefix, ue[2].prefix, 8);
+	s.pdr[1].ue_prefix_len = 64;
+	transaction_begin(&t);
+	transaction_put(&t, &s);
+	assert_int_equal(transaction_do(rig, &t, NULL), EEXIST);
+	assert_int_equal(rig->refusal.what, UPF_REFUSED_UE_IP);
+	assert_int_equal(rig->refusal.holder, 2);
+	for (unsigned i = 0; i < 4; i++) {
+		transaction_begin(&t);
+		transaction_del(&t, i);
+		assert_int_equal(transaction_do(rig, &t, NULL), 0);
+	}
+	assert_int_equal(rig->sessions.ue6_lens, 0);
+	assert_int_equal(rig->sessions.ue.keys, 0);
+	rig_free(rig);
+}
+
+// Replacing rules for ever takes no more memory.
+static void
+replacement_gives_memory_back(void **state)
+{
+	struct rig *rig = rig_create(1, true);
+	struct session_rules_builder s;
+	uint64_t in_use;
+
+	(void)state;
+	rules_usual(&s, 1, RIG_UE, 0x100);
+	s.n_urr = 1;
+	s.urr[0].flags = UPF_URR_TIMED; // with an extension
+	rules_install(rig, &s);
+	in_use = rig->sessions.arena.in_use;
+	for (unsigned i = 0; i < 1000; i++) {
+		s.urr[0].flags = (uint8_t)(i % 2);
+		rules_install(rig, &s);
+	}
+	s.urr[0].flags = UPF_URR_TIMED;
+	rules_install(rig, &s);
+	assert_int_equal(rig->sessions.arena.in_use, in_use);
+	transaction_begin(&t);
+	transaction_del(&t, 1);
+	assert_int_equal(transaction_do(rig, &t, NULL), 0);
+	session_trash_collect(&rig->sessions);
+	assert_int_equal(rig->sessions.arena.in_use, 0);
 	rig_free(rig);
 }
 
@@ -438,6 +559,8 @@ test_ipc(void)
 		cmocka_unit_test(keys_follow_the_rules),
 		cmocka_unit_test(conflicts_are_refused_with_the_record),
 		cmocka_unit_test(wrong_rules_are_refused),
+		cmocka_unit_test(ue_prefixes_are_found_by_the_longest),
+		cmocka_unit_test(replacement_gives_memory_back),
 		cmocka_unit_test(absent_sessions_cannot_be_deleted),
 		cmocka_unit_test(blobs_are_kept_and_replaced),
 		cmocka_unit_test(memory_runs_out_without_damage),

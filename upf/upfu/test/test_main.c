@@ -12,6 +12,7 @@ main(void)
 	if (!rig_start_eal(192, false, 4096, sched_getcpu()))
 		return 1;
 	failed += test_config();
+	failed += test_arena();
 	failed += test_log();
 	failed += test_bucketmap();
 	failed += test_sdf();

@@ -201,6 +201,101 @@ refused_packet_is_charged_to_none(void **state)
 	rig_free(rig);
 }
 
+static unsigned
+offer_down(struct rig *rig, unsigned n)
+{
+	struct frame f;
+
+	frame_eth_ip(&f, &(struct ip_fields){.src = RIG_REMOTE, .dst = RIG_UE, .payload = 1000});
+	for (unsigned i = 0; i < n; i++) {
+		rig_inject(rig, UPF_PORT_N6, f.data, f.length);
+		rig_poll(rig);
+	}
+	return rig_count_sent(rig, UPF_PORT_N3);
+}
+
+// A guaranteed flow passes although the session's MBR is used up, and what it takes is charged there.
+static void
+guaranteed_rate_passes_a_spent_maximum(void **state)
+{
+	struct rig *rig = rig_create(1, true);
+	struct session_rules_builder s;
+
+	(void)state;
+	rules_usual(&s, 1, RIG_UE, 0x100);
+	s.n_qer = 2;
+	s.qer[0] = (struct upf_qer){.qer_id = 1, .slot = 2, .flags = UPF_QER_MBR, .mbr_dl = 1000};
+	s.qer[1] = (struct upf_qer){.qer_id = 2,
+		.slot = 3,
+		.gbr_slot = 4,
+		.qfi = 9,
+		.flags = UPF_QER_MBR | UPF_QER_GBR,
+		.mbr_dl = UINT64_C(10000000000),
+		.gbr_dl = UINT64_C(10000000000)};
+	s.pdr[1].n_qer = 2;
+	s.pdr[1].qer[1] = 1;
+	rules_install(rig, &s);
+	// One packet of 1,028 octets is over eight seconds of 1 kbit/s.
+	assert_int_equal(offer_down(rig, 5), 5);
+	rig_assert_no_other_drops(rig);
+	// The same without guarantee finds the bucket of the session spent by it.
+	s.qer[1].flags = UPF_QER_MBR;
+	rules_install(rig, &s);
+	assert_int_equal(offer_down(rig, 5), 0);
+	assert_int_equal(rig_dropped(rig, UPF_DROP_MBR_EXCEEDED), 5);
+	rig_free(rig);
+}
+
+// Beyond the guarantee the maximum holds again; a guarantee of 0 is none.
+static void
+beyond_its_guarantee_the_maximum_holds(void **state)
+{
+	struct rig *rig = rig_create(1, true);
+	struct session_rules_builder s;
+
+	(void)state;
+	rules_usual(&s, 1, RIG_UE, 0x100);
+	s.qer[0].flags = UPF_QER_MBR | UPF_QER_GBR;
+	s.qer[0].gbr_slot = 4;
+	s.qer[0].mbr_dl = 1000;
+	s.qer[0].gbr_dl = 1000;
+	rules_install(rig, &s);
+	assert_int_equal(offer_down(rig, 3), 1);
+	assert_int_equal(rig_dropped(rig, UPF_DROP_MBR_EXCEEDED), 2);
+	s.qer[0].gbr_dl = 0;
+	s.qer[0].mbr_dl = 2000;
+	rules_install(rig, &s);
+	assert_int_equal(offer_down(rig, 3), 1);
+	assert_int_equal(rig_dropped(rig, UPF_DROP_MBR_EXCEEDED), 2);
+	rig_assert_no_other_drops(rig);
+	rig_free(rig);
+}
+
+// A bucket that nobody used for half a turn of the clock must not look like one far ahead.
+static void
+idle_clocks_are_brought_along(void **state)
+{
+	const uint64_t hz = UINT64_C(2500000000), step = hz * 1800;
+	uint64_t now = UINT64_C(1) << 40;
+	struct rig *rig = rig_create(1, true);
+	struct qer_sweeper sweeper = {.last = now};
+	uint64_t *idle = qer_tat(&rig->shm.slots, 7, UPF_DL), ahead;
+
+	(void)state;
+	rig->shm.pairs_used = 16;
+	*idle = now << QER_FRACTION;
+	for (unsigned half_hour = 0; half_hour < 200; half_hour++) {
+		now += step;
+		// One in debt is left alone.
+		ahead = (now + hz) << QER_FRACTION;
+		*qer_tat(&rig->shm.slots, 8, UPF_UL) = ahead;
+		qer_sweep(&sweeper, &rig->shm.slots, now, hz);
+		assert_true((int64_t)(*idle - (now << QER_FRACTION)) <= 0);
+		assert_int_equal(*qer_tat(&rig->shm.slots, 8, UPF_UL), ahead);
+	}
+	rig_free(rig);
+}
+
 // What is within the GBR of its flow passes though the session's MBR is used up; what is beyond it
 // does not.
 static void
@@ -250,6 +345,9 @@ test_qer(void)
 		cmocka_unit_test(closed_gate_drops_its_direction),
 		cmocka_unit_test(bucket_survives_replacement_but_not_a_new_rate),
 		cmocka_unit_test(refused_packet_is_charged_to_none),
+		cmocka_unit_test(guaranteed_rate_passes_a_spent_maximum),
+		cmocka_unit_test(beyond_its_guarantee_the_maximum_holds),
+		cmocka_unit_test(idle_clocks_are_brought_along),
 		cmocka_unit_test(guaranteed_packets_are_not_held_up),
 	};
 

@@ -254,6 +254,172 @@ traffic_stops_where_the_quota_ends(void **state)
 	}
 }
 
+// The quota's FAR takes over where the quota ends, and nothing of it is counted.
+static void
+quota_may_lead_to_another_far(void **state)
+{
+	struct rig *rig = rig_create(1, true);
+	struct session_rules_builder s;
+
+	(void)state;
+	rules_usual(&s, 1, RIG_UE, 0x100);
+	s.far[2] = (struct upf_far){.far_id = 3, .action = UPF_FAR_DROP, .bar = UPF_NONE16};
+	s.n_far = 3;
+	s.urr[0].quota_far = 2;
+	rules_install(rig, &s);
+	arm_quota(rig, UINT64_MAX, 2 * PACKET, UINT64_MAX);
+	for (unsigned i = 0; i < 5; i++)
+		send_up(rig);
+	assert_int_equal(rig_dropped(rig, UPF_DROP_FAR_DROP), 3);
+	assert_int_equal(rig_urr(rig, 1, UPF_UL)->packets, 2);
+	assert_int_equal(rig->shm.workers[0].forwarded[UPF_UL], 2);
+	// One that forwards elsewhere.
+	s.far[2] = s.far[1];
+	s.far[2].far_id = 3;
+	rules_install(rig, &s);
+	send_up(rig);
+	assert_int_equal(rig_count_sent(rig, UPF_PORT_N3), 1);
+	assert_int_equal(rig_urr(rig, 1, UPF_UL)->packets, 2);
+	rig_assert_no_other_drops(rig);
+	rig_free(rig);
+}
+
+// Measurement Information MBQE: what the QERs then drop is counted, too.
+static void
+measured_before_qos_enforcement(void **state)
+{
+	struct rig *rig = rig_create(1, true);
+	struct session_rules_builder s;
+
+	(void)state;
+	rules_usual(&s, 1, RIG_UE, 0x100);
+	s.qer[0].flags = UPF_QER_GATE_UL_CLOSED;
+	s.n_urr = 2;
+	s.urr[0].flags = UPF_URR_BEFORE_QOS;
+	s.urr[1] = (struct upf_urr){.urr_id = 2, .slot = 5, .quota_far = UPF_NONE16};
+	s.pdr[0].n_urr = s.pdr[1].n_urr = 2;
+	s.pdr[0].urr[1] = s.pdr[1].urr[1] = 1;
+	rules_install(rig, &s);
+	send_up(rig);
+	send_down(rig);
+	assert_int_equal(rig_dropped(rig, UPF_DROP_GATE_CLOSED), 1);
+	assert_int_equal(rig_urr(rig, 1, UPF_UL)->packets, 1);
+	assert_int_equal(rig_urr(rig, 5, UPF_UL)->packets, 0);
+	assert_int_equal(rig_urr(rig, 1, UPF_DL)->packets, 1);
+	assert_int_equal(rig_urr(rig, 5, UPF_DL)->packets, 1);
+	// Its quota stops packets before the QERs see them.
+	arm_quota(rig, UINT64_MAX, PACKET, UINT64_MAX);
+	send_up(rig);
+	assert_int_equal(rig_dropped(rig, UPF_DROP_QUOTA_EXHAUSTED), 1);
+	assert_int_equal(rig_urr(rig, 1, UPF_UL)->packets, 1);
+	rig_assert_no_other_drops(rig);
+	rig_free(rig);
+}
+
+static void
+send_up_after(struct rig *rig, unsigned ms)
+{
+	// The segment is so much older.
+	rig->worker[0]->slots.tsc_0 -= rig->worker[0]->tsc_hz / 1000 * ms;
+	send_up(rig);
+}
+
+static void
+times_of_traffic_are_kept(void **state)
+{
+	struct rig *rig = rig_create(1, true);
+	const struct upf_urr_times *times = &rig->shm.slots.times[1];
+	struct upf_urr_arm record = {
+		.rec = {.type = UPF_REC_URR_ARM, .length = sizeof(record)},
+		.slot = 1,
+		.session = 1,
+		.total = UINT64_MAX,
+		.ul = UINT64_MAX,
+		.dl = UINT64_MAX,
+		.quota_total = UINT64_MAX,
+		.quota_ul = UINT64_MAX,
+		.quota_dl = UINT64_MAX,
+		.inactivity_ms = 1000,
+	};
+	static struct transaction t;
+	struct session_rules_builder s;
+
+	(void)state;
+	rules_usual(&s, 1, RIG_UE, 0x100);
+	s.urr[0].flags = UPF_URR_TIMED;
+	rules_install(rig, &s);
+	assert_int_equal(times->first_ms, 0);
+	send_up_after(rig, 100);
+	assert_true(times->first_ms >= 100 && times->last_ms == times->first_ms);
+	assert_int_equal(times->active_ms, 0);
+	send_up_after(rig, 5000); // without Inactivity Detection Time all of it counts
+	assert_in_range(times->active_ms, 5000, 5500);
+	transaction_begin(&t);
+	transaction_add(&t, &record, sizeof(record));
+	assert_int_equal(transaction_do(rig, &t, NULL), 0);
+	send_up_after(rig, 500);
+	send_up_after(rig, 20000);
+	assert_in_range(times->active_ms, 6500, 7500);
+	assert_in_range(times->last_ms, 25600, 27000);
+	// Another URR in the slot begins anew; the same one after an update does not.
+	rules_install(rig, &s);
+	assert_int_not_equal(times->first_ms, 0);
+	s.urr[0].urr_id = 9;
+	rules_install(rig, &s);
+	assert_int_equal(times->first_ms, 0);
+	rig_assert_no_other_drops(rig);
+	rig_free(rig);
+}
+
+// What the session's former URR in this slot had armed is nothing to the next one.
+static void
+slot_of_another_urr_is_unarmed(void **state)
+{
+	struct rig *rig = rig_with_session();
+	struct session_rules_builder s;
+
+	(void)state;
+	arm_quota(rig, PACKET, UINT64_MAX, UINT64_MAX);
+	send_up(rig);
+	assert_true(fired(rig));
+	send_up(rig);
+	assert_int_equal(rig_dropped(rig, UPF_DROP_QUOTA_EXHAUSTED), 1);
+	rules_usual(&s, 1, RIG_UE, 0x100);
+	rules_install(rig, &s); // the same URR: still used up
+	send_up(rig);
+	assert_int_equal(rig_dropped(rig, UPF_DROP_QUOTA_EXHAUSTED), 1);
+	s.urr[0].urr_id = 2;
+	rules_install(rig, &s);
+	send_up(rig);
+	assert_int_equal(rig_urr(rig, 1, UPF_UL)->packets, 2);
+	assert_false(fired(rig));
+	rig_assert_no_other_drops(rig);
+	rig_free(rig);
+}
+
+static void
+all_urrs_of_a_pdr_count(void **state)
+{
+	struct rig *rig = rig_create(1, true);
+	struct session_rules_builder s;
+
+	(void)state;
+	rules_usual(&s, 1, RIG_UE, 0x100);
+	s.n_urr = UPF_PDR_URRS;
+	s.pdr[0].n_urr = UPF_PDR_URRS;
+	for (unsigned i = 0; i < UPF_PDR_URRS; i++) {
+		s.urr[i] =
+			(struct upf_urr){.urr_id = i + 1, .slot = 1 + i, .quota_far = UPF_NONE16};
+		s.pdr[0].urr[i] = (uint16_t)i;
+	}
+	rules_install(rig, &s);
+	send_up(rig);
+	for (unsigned i = 0; i < UPF_PDR_URRS; i++)
+		assert_int_equal(rig_urr(rig, 1 + i, UPF_UL)->packets, 1);
+	rig_assert_no_other_drops(rig);
+	rig_free(rig);
+}
+
 static void
 dropped_packets_are_not_counted(void **state)
 {
@@ -283,6 +449,11 @@ test_urr(void)
 		cmocka_unit_test(counters_and_arming_survive_new_rules),
 		cmocka_unit_test(full_event_ring_only_delays),
 		cmocka_unit_test(traffic_stops_where_the_quota_ends),
+		cmocka_unit_test(quota_may_lead_to_another_far),
+		cmocka_unit_test(measured_before_qos_enforcement),
+		cmocka_unit_test(times_of_traffic_are_kept),
+		cmocka_unit_test(slot_of_another_urr_is_unarmed),
+		cmocka_unit_test(all_urrs_of_a_pdr_count),
 		cmocka_unit_test(dropped_packets_are_not_counted),
 	};
 

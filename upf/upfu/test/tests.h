@@ -2,6 +2,7 @@
 #ifndef UPFU_TEST_TESTS_H
 #define UPFU_TEST_TESTS_H
 
+int test_arena(void);
 int test_bucketmap(void);
 int test_buffer(void);
 int test_config(void);
