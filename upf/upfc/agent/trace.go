@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"core5g.dev/core5g/upf/abi"
@@ -35,6 +36,7 @@ type TraceOrder struct {
 // tracing is the order that stands.
 type tracing struct {
 	events chan traced
+	lost   atomic.Uint64 // that did not fit
 }
 
 type traced struct {
@@ -73,7 +75,29 @@ func (a *Agent) Trace(ctx context.Context, o TraceOrder, f func(*trace.Event) er
 	if err := f(nil); err != nil {
 		return err
 	}
-	return a.tell(ctx, conn, t, int(o.Packets), f)
+	before := lostSteps(conn)
+	if err := a.tell(ctx, conn, t, int(o.Packets), f); err != nil {
+		return err
+	}
+	if lost := lostSteps(conn) - before + t.lost.Load(); lost > 0 {
+		return &LostSteps{lost}
+	}
+	return nil
+}
+
+// LostSteps says that a trace has gaps.
+type LostSteps struct{ Steps uint64 }
+
+func (l *LostSteps) Error() string {
+	return fmt.Sprintf("%d steps of packets came faster than they could be told, and are missing: trace one session, or fewer packets", l.Steps)
+}
+
+// lostSteps is how many upf-u's workers could not tell.
+func lostSteps(conn *dataplane.Conn) (n uint64) {
+	for _, w := range conn.Shm().Workers() {
+		n += w.Local.TraceLost
+	}
+	return n
 }
 
 func sendTrace(conn *dataplane.Conn, order abi.Trace) error {
@@ -131,6 +155,7 @@ func (e *events) Trace(event abi.EvTrace, octets []byte) {
 	select {
 	case t.events <- traced{event, append([]byte(nil), octets...)}:
 	default: // the asker is slow
+		t.lost.Add(1)
 	}
 }
 

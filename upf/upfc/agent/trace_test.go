@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"context"
+	"errors"
 	"net/netip"
 	"strconv"
 	"strings"
@@ -105,6 +106,32 @@ func TestTraceEnds(t *testing.T) {
 		t.Errorf("when upf-u goes: %v", err)
 	}
 	l.startUPFU()
+}
+
+func TestTraceOfASlowAsker(t *testing.T) {
+	l := newLab(t, nil)
+	s := fakesmf.New(t, l.addr)
+	s.Associate()
+	seid := s.Established(7, fakesmf.Phone.Session()...)
+	const sent = 6000 // more than wait for anybody
+	var told int
+	err := l.agent.Trace(context.Background(), agent.TraceOrder{Packets: 1}, func(e *trace.Event) error {
+		if e != nil {
+			told++
+			return nil
+		}
+		for range sent { // while nobody takes anything
+			if err := l.upfu.Trace(abi.EvTrace{Packet: 1, Tsc: 1, Session: ^uint32(0), Stage: abi.StageTx}, nil); err != nil {
+				return err
+			}
+		}
+		_, err := l.agent.Compiled(seid) // its answer comes behind them
+		return err
+	})
+	var lost *agent.LostSteps
+	if !errors.As(err, &lost) || told+int(lost.Steps) != sent || told == 0 {
+		t.Errorf("told %d of %d: %v", told, sent, err)
+	}
 }
 
 func TestCompiled(t *testing.T) {
