@@ -26,6 +26,7 @@ type parsedUE struct {
 	flags  uint8
 	v4     netip.Addr
 	prefix netip.Prefix
+	bits   int // of the prefix
 }
 
 // parseUEAddress reads the IE's value. The prefix has 64 bits, less those that are delegated
@@ -41,7 +42,7 @@ func parseUEAddress(b []byte) (u parsedUE, err error) {
 		return u, err
 	}
 	u.v4 = v4
-	bits := 64
+	u.bits = 64
 	for _, octet := range []uint8{ueIPv6D, ueIP6PL} {
 		if u.flags&octet == 0 {
 			continue
@@ -49,12 +50,12 @@ func parseUEAddress(b []byte) (u parsedUE, err error) {
 		if len(b) < 1 {
 			return u, errShort
 		}
-		if bits, b = int(b[0]), b[1:]; octet == ueIPv6D {
-			bits = 64 - bits
+		if u.bits, b = int(b[0]), b[1:]; octet == ueIPv6D {
+			u.bits = 64 - u.bits
 		}
 	}
 	if v6.IsValid() {
-		if u.prefix, err = v6.Prefix(bits); err != nil {
+		if u.prefix, err = v6.Prefix(u.bits); err != nil {
 			return u, err
 		}
 	}
@@ -107,6 +108,9 @@ func (p *planner) ueAddress(m *Match, e *pfcp.Element, names pfcp.Elements, who 
 	}
 	if u.flags&(ueCHV4|ueCHV6) == 0 {
 		return nil
+	}
+	if u.flags&ueCHV6 != 0 && u.bits != 64 {
+		return refuse(ref, ie.UEIPAddress, "a prefix of %d bits to be chosen: the pools hold /64 prefixes", u.bits)
 	}
 	m.UEChosen = true
 	who.v4, who.v6, who.ref = u.flags&ueCHV4 != 0, u.flags&ueCHV6 != 0, ref
