@@ -10,8 +10,10 @@
 
 #include "outer.h"
 #include "qer.h"
+#include "tss.h"
 
 #define SDF_BEHIND_IP (UPF_SDF_PORTS | UPF_SDF_SPI)
+#define LIST_PDRS 4u   // more of them are found by a table, too
 #define TEXT_MAX 1024u // octets of a redirect URL
 
 struct record { // the arrays of one SESSION_PUT
@@ -201,7 +203,14 @@ sdfs_are_valid(const struct record *r)
 		if ((r->sdf[i].flags & ~known) != 0)
 			return false;
 	}
-	return r->put->n_sdf6 == 0;
+	for (unsigned i = 0; i < r->put->n_sdf6; i++) {
+		const struct upf_sdf6 *sdf = &r->sdf6[i];
+
+		if ((sdf->flags & ~(known | UPF_SDF_FLOW_LABEL)) != 0 || sdf->remote_len > 128 ||
+			sdf->local_len > 128)
+			return false;
+	}
+	return true;
 }
 
 static bool
@@ -297,6 +306,7 @@ record_is_valid(const struct config *config, struct record *r)
 struct layout {
 	const struct compile_context *context;
 	const struct record *r;
+	const struct table *table;
 	uint8_t *base;
 	uint32_t used;
 	// For what is written while nothing is laid out.
@@ -551,7 +561,74 @@ part_has(const struct upf_pdr *pdr, enum upf_direction direction)
 	return (pdr->source_interface == UPF_IF_ACCESS) == (direction == UPF_UL);
 }
 
-static void
+// How the PDRs of one direction are found, when they are not simply tried.
+struct table {
+	struct tss_entry *entry;
+	unsigned n;
+	size_t size; // 0: there is none
+};
+
+static bool
+wants_table(const struct record *r, enum upf_direction direction)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < r->put->n_pdr; i++) {
+		if (!part_has(&r->pdr[i], direction))
+			continue;
+		if ((r->pdr[i].flags & UPF_PDR_SDF) != 0 || ++n > LIST_PDRS)
+			return true;
+	}
+	return false;
+}
+
+// False: no memory.
+static bool
+plan_table(const struct config *config, const struct record *r, enum upf_direction direction,
+	struct table *table)
+{
+	unsigned room = 0;
+	uint16_t order = 0;
+
+	*table = (struct table){0};
+	if (!wants_table(r, direction))
+		return true;
+	for (unsigned i = 0; i < r->put->n_pdr; i++)
+		room += part_has(&r->pdr[i], direction) ? tss_entries_max(&r->pdr[i]) : 0;
+	table->entry = aligned_alloc(_Alignof(struct tss_entry), room * sizeof(*table->entry));
+	if (table->entry == NULL)
+		return false;
+	for (unsigned i = 0; i < r->put->n_pdr; i++) {
+		const struct upf_pdr *pdr = &r->pdr[i];
+		uint64_t fteid = 0;
+
+		if (!part_has(pdr, direction))
+			continue;
+		if ((pdr->flags & UPF_PDR_TEID) != 0)
+			config_gtpu_key(config, (pdr->flags & UPF_PDR_N3_IPV6) != 0, pdr->n3_addr,
+				pdr->teid, &fteid);
+		table->n += tss_entries_of_pdr(
+			table->entry + table->n, order++, pdr, r->sdf, r->sdf6, fteid);
+	}
+	table->size = tss_size(table->entry, table->n);
+	if (table->size == 0)
+		free(table->entry);
+	return table->size != 0;
+}
+
+// Behind struct part_more, in the next line: part_prefetch_table(). False: no memory.
+static bool
+compile_table(struct layout *l, struct part_more *more)
+{
+	l->used = (l->used + TSS_ALIGN - 1) / TSS_ALIGN * TSS_ALIGN;
+	more->table = reserve(l, l->table->size);
+	return l->base == NULL ||
+		tss_compile((struct tss *)(void *)(l->base + more->table), l->table->entry,
+			l->table->n);
+}
+
+// False: no memory.
+static bool
 compile_part(struct layout *l, enum upf_direction direction)
 {
 	const struct record *r = l->r;
@@ -566,7 +643,6 @@ compile_part(struct layout *l, enum upf_direction direction)
 			(r->has_ue6 ? PART_UE_IPV6 : 0)),
 	};
 	struct part_more more = {0};
-	bool has_sdf = false;
 	uint32_t at;
 
 	for (unsigned i = 0; i < r->put->n_pdr; i++)
@@ -585,23 +661,24 @@ compile_part(struct layout *l, enum upf_direction direction)
 		if (!part_has(&r->pdr[i], direction))
 			continue;
 		pdr = compile_pdr(l, &r->pdr[i]);
-		has_sdf |= (pdr.flags & PDR_SDF) != 0;
 		put_at(l, at, &pdr, sizeof(pdr));
 		at += sizeof(pdr);
 	}
-	if (l->used > at || has_sdf || r->put->n_bar != 0) {
-		part.more = reserve(l, sizeof(more));
+	if (l->used > at || l->table->size != 0 || r->put->n_bar != 0) {
 		part.n_bar = (uint8_t)r->put->n_bar;
 		more.bar = reserve(l, r->put->n_bar * sizeof(*r->bar));
 		put_at(l, more.bar, r->bar, r->put->n_bar * sizeof(*r->bar));
-		if (has_sdf) {
-			more.sdf = reserve(l, r->put->n_sdf * sizeof(*r->sdf));
-			put_at(l, more.sdf, r->sdf, r->put->n_sdf * sizeof(*r->sdf));
+		part.more = reserve(l, sizeof(more));
+		if (l->table->size != 0) {
+			part.flags |= PART_TABLE;
+			if (!compile_table(l, &more))
+				return false;
 		}
 		more.size = l->used;
 		put_at(l, part.more, &more, sizeof(more));
 	}
 	put_at(l, 0, &part, sizeof(part));
+	return true;
 }
 
 // An F-TEID leads to one part: who sends to it is either on the access or on the core side.
@@ -617,6 +694,41 @@ share_fteid(const struct part *ul, const struct part *dl)
 	return false;
 }
 
+static void
+give_back(struct arena *arena, arena_ref part[2])
+{
+	for (unsigned dir = 0; dir < 2; dir++) {
+		if (part[dir] != ARENA_NONE)
+			arena_free(arena, part[dir], part_size(arena_at(arena, part[dir])));
+		part[dir] = ARENA_NONE;
+	}
+}
+
+// Allocates and fills the part of one direction; ARENA_NONE: no memory.
+static arena_ref
+make_part(
+	const struct compile_context *context, const struct record *r, enum upf_direction direction)
+{
+	struct table table;
+	struct layout count = {.context = context, .r = r, .table = &table};
+	struct layout layout = {.context = context, .r = r, .table = &table};
+	arena_ref part;
+
+	if (!plan_table(context->config, r, direction, &table))
+		return ARENA_NONE;
+	compile_part(&count, direction);
+	part = arena_alloc(context->arena, count.used);
+	if (part != ARENA_NONE) {
+		layout.base = arena_at(context->arena, part);
+		if (!compile_part(&layout, direction)) {
+			arena_free(context->arena, part, count.used);
+			part = ARENA_NONE;
+		}
+	}
+	free(table.entry);
+	return part;
+}
+
 int
 compile_session(const struct compile_context *context, const struct upf_session_put *put,
 	arena_ref part[2], const uint8_t **blob)
@@ -627,26 +739,15 @@ compile_session(const struct compile_context *context, const struct upf_session_
 	if (split(put, &r) != 0 || !record_is_valid(context->config, &r))
 		return EINVAL;
 	for (unsigned dir = 0; dir < 2; dir++) {
-		struct layout count = {.context = context, .r = &r};
-		struct layout layout = {.context = context, .r = &r};
-
-		compile_part(&count, (enum upf_direction)dir);
-		part[dir] = arena_alloc(context->arena, count.used);
+		part[dir] = make_part(context, &r, (enum upf_direction)dir);
 		if (part[dir] == ARENA_NONE) {
-			if (dir == 1)
-				arena_free(context->arena, part[0],
-					part_size(arena_at(context->arena, part[0])));
+			give_back(context->arena, part);
 			return ENOMEM;
 		}
-		layout.base = arena_at(context->arena, part[dir]);
-		compile_part(&layout, (enum upf_direction)dir);
 	}
 	if (share_fteid(arena_at(context->arena, part[UPF_UL]),
 		    arena_at(context->arena, part[UPF_DL]))) {
-		for (unsigned dir = 0; dir < 2; dir++)
-			arena_free(context->arena, part[dir],
-				part_size(arena_at(context->arena, part[dir])));
-		part[0] = part[1] = ARENA_NONE;
+		give_back(context->arena, part);
 		return EINVAL;
 	}
 	*blob = r.blob;

@@ -1,97 +1,13 @@
 // PDR matching (TS 29.244 5.2.1): the PDRs of the part by precedence, the first that matches the
 // whole PDI wins. Packets from a tunnel are matched by PDRs with its F-TEID, others by those without.
-#include <rte_tcp.h>
-
+// A part with SDF filters or many PDRs has a table that finds the same one (tss.h); it lies behind
+// the PDRs in memory that is as cold, so the burst then goes through three times.
 #include "nd.h"
 #include "outer.h"
 #include "reassembly.h"
 #include "stages.h"
+#include "tss.h"
 #include "user_header.h"
-
-static bool
-has_ports(uint8_t proto)
-{
-	return proto == IPPROTO_TCP || proto == IPPROTO_UDP || proto == IPPROTO_SCTP;
-}
-
-// Ports or SPI: the first eight octets behind a header that is not of a later fragment.
-static const uint8_t *
-transport(const struct rte_ipv4_hdr *ip, uint16_t ip_len, unsigned need)
-{
-	unsigned header = rte_ipv4_hdr_len(ip);
-
-	if ((ip->fragment_offset & rte_cpu_to_be_16(RTE_IPV4_HDR_OFFSET_MASK)) != 0 ||
-		header + need > ip_len)
-		return NULL;
-	return (const uint8_t *)ip + header;
-}
-
-static uint32_t
-read_be(const uint8_t *at, unsigned octets)
-{
-	uint32_t value = 0;
-
-	for (unsigned i = 0; i < octets; i++)
-		value = value << 8 | at[i];
-	return value;
-}
-
-// An SDF filter reads in the downlink direction: from remote to local (the UE's side).
-bool
-sdf_matches(const struct upf_sdf *sdf, const struct rte_ipv4_hdr *ip, uint16_t ip_len,
-	enum upf_direction direction)
-{
-	bool dl = direction == UPF_DL;
-	rte_be32_t remote = dl ? ip->src_addr : ip->dst_addr;
-	rte_be32_t local = dl ? ip->dst_addr : ip->src_addr;
-	const uint8_t *l4;
-
-	if (((remote ^ sdf->remote_addr_be) & sdf->remote_mask_be) != 0 ||
-		((local ^ sdf->local_addr_be) & sdf->local_mask_be) != 0)
-		return false;
-	if ((sdf->flags & UPF_SDF_PROTO) != 0 && ip->next_proto_id != sdf->proto)
-		return false;
-	if ((sdf->flags & UPF_SDF_TOS) != 0 &&
-		((ip->type_of_service ^ sdf->tos) & sdf->tos_mask) != 0)
-		return false;
-	if ((sdf->flags & UPF_SDF_PORTS) != 0) {
-		uint32_t source, destination, remote_port, local_port;
-
-		if (!has_ports(ip->next_proto_id) || (l4 = transport(ip, ip_len, 4)) == NULL)
-			return false;
-		source = read_be(l4, 2);
-		destination = read_be(l4 + 2, 2);
-		remote_port = dl ? source : destination;
-		local_port = dl ? destination : source;
-		if (remote_port < sdf->remote_port_lo || remote_port > sdf->remote_port_hi ||
-			local_port < sdf->local_port_lo || local_port > sdf->local_port_hi)
-			return false;
-	}
-	if ((sdf->flags & UPF_SDF_SPI) != 0) {
-		unsigned at = ip->next_proto_id == IPPROTO_AH ? 4 : 0; // RFC 4302 2, RFC 4303 2
-
-		if ((ip->next_proto_id != IPPROTO_ESP && ip->next_proto_id != IPPROTO_AH) ||
-			(l4 = transport(ip, ip_len, at + 4)) == NULL ||
-			read_be(l4 + at, 4) != sdf->spi)
-			return false;
-	}
-	return true;
-}
-
-// The first SDF filter of the PDR that matches.
-static bool
-sdfs_match(const struct part *part, const struct pdr *pdr, const struct pkt *p,
-	const struct rte_ipv4_hdr *ip)
-{
-	const struct upf_sdf *sdf = part_at(part, part_more(part)->sdf);
-
-	for (unsigned i = 0; i < pdr->sdf_count; i++) {
-		if (sdf_matches(&sdf[pdr->sdf_first + i], ip, p->ip_len,
-			    (enum upf_direction)pdr->direction))
-			return true;
-	}
-	return false;
-}
 
 // What a packet has for the PDRs of its part.
 struct finding {
@@ -100,17 +16,44 @@ struct finding {
 	const struct rte_ipv4_hdr *ip;
 };
 
+// Of a part without a table: none of its PDRs has SDF filters.
 static inline bool
-pdr_matches(const struct part *part, const struct pdr *pdr, const struct pkt *p,
-	const struct finding *f)
+pdr_matches(const struct pdr *pdr, const struct pkt *p, const struct finding *f)
 {
 	if (pdr->fteid != f->fteid)
 		return false;
 	if ((pdr->flags & PDR_UE) != 0 && (pdr->flags & f->families) == 0)
 		return false;
-	if ((pdr->flags & PDR_QFI) != 0 && pdr->qfi != p->qfi)
-		return false;
-	return likely((pdr->flags & PDR_SDF) == 0) || (!p->ip6 && sdfs_match(part, pdr, p, f->ip));
+	return (pdr->flags & PDR_QFI) == 0 || pdr->qfi == p->qfi;
+}
+
+static const struct pdr *
+find_in_list(const struct part *part, const struct pkt *p, const struct finding *f)
+{
+	const struct pdr *pdr = part->pdr, *end = pdr + part->n_pdr;
+
+	while (pdr < end && !pdr_matches(pdr, p, f))
+		pdr++;
+	return pdr;
+}
+
+static const struct pdr *
+find_in_table(const struct part *part, const struct pkt *p, const struct finding *f)
+{
+	const struct tss *table = part_at(part, part_more(part)->table);
+	enum upf_direction direction = (enum upf_direction)part->direction;
+	struct tss_flow flow;
+	uint16_t i;
+
+	if (likely(!p->ip6)) {
+		tss_flow_ipv4(&flow, f->ip, p->ip_len, direction, p->qfi, f->fteid);
+		i = tss_match(table, TSS_IPV4, &flow);
+	} else {
+		tss_flow_ipv6(&flow, (const struct rte_ipv6_hdr *)f->ip, p->ip_len, p->proto, p->l4,
+			direction, p->qfi, f->fteid);
+		i = tss_match(table, TSS_IPV6, &flow);
+	}
+	return &part->pdr[i != TSS_NONE ? i : part->n_pdr];
 }
 
 static inline void
@@ -172,13 +115,26 @@ pdr_prepare(struct worker *w, struct pkt *p, bool uplink)
 	return PKT_NEXT;
 }
 
+// The PDR is known and its lines are here.
+static int
+pdr_settle(struct worker *w, struct pkt *p)
+{
+	prefetch_slots(w, p->pdr);
+	return (p->pdr->flags & PDR_REMOVE) != 0 ? outer_remove(p) : PKT_NEXT;
+}
+
+static int
+pdr_settle_table(struct worker *w, struct pkt *p)
+{
+	return (p->part->flags & PART_TABLE) != 0 ? pdr_settle(w, p) : PKT_NEXT;
+}
+
 static int
 pdr_match(struct worker *w, struct pkt *p)
 {
 	const struct part *part = p->part;
-	bool uplink = part->direction == UPF_UL;
+	bool uplink = part->direction == UPF_UL, table = (part->flags & PART_TABLE) != 0;
 	struct finding f = {.fteid = p->tunnel ? p->key : 0};
-	const struct pdr *pdr = part->pdr, *end = pdr + part->n_pdr;
 	int verdict = pdr_prepare(w, p, uplink);
 
 	if (unlikely(verdict != PKT_NEXT))
@@ -190,17 +146,30 @@ pdr_match(struct worker *w, struct pkt *p)
 	if (unlikely(uplink && f.families == 0 &&
 		    (part->flags & (PART_UE_IPV4 | PART_UE_IPV6)) != 0))
 		return UPF_DROP_SPOOFED_SOURCE;
-	while (pdr < end && !pdr_matches(part, pdr, p, &f))
-		pdr++;
-	if (unlikely(pdr == end))
+	p->pdr = unlikely(table) ? find_in_table(part, p, &f) : find_in_list(part, p, &f);
+	if (unlikely(p->pdr == part->pdr + part->n_pdr))
 		return UPF_DROP_NO_PDR;
-	p->pdr = pdr;
-	prefetch_slots(w, pdr);
-	return (pdr->flags & PDR_REMOVE) != 0 ? outer_remove(p) : PKT_NEXT;
+	if (likely(!table))
+		return pdr_settle(w, p);
+	rte_prefetch0(p->pdr);
+	rte_prefetch0((const uint8_t *)p->pdr + RTE_CACHE_LINE_SIZE);
+	return PKT_NEXT;
 }
 
 void
 pdr_burst(struct worker *w, struct burst *b)
 {
+	bool tables = false;
+
+	for (unsigned i = 0; i < b->n; i++) {
+		const struct part *part = b->live[i]->part;
+
+		if (unlikely((part->flags & PART_TABLE) != 0)) {
+			part_prefetch_table(part);
+			tables = true;
+		}
+	}
 	burst_each(w, b, pdr_match);
+	if (unlikely(tables))
+		burst_each(w, b, pdr_settle_table);
 }

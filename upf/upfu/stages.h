@@ -88,8 +88,5 @@ int icmp_input(struct worker *w, struct rte_mbuf *m, enum upf_port port, uint16_
 // ICMPv6 of `length` octets at icmp, in a frame to an own address or a group.
 int icmp6_input(struct worker *w, struct rte_mbuf *m, enum upf_port port, const uint8_t *icmp,
 	uint16_t length);
-// pdr.c
-bool sdf_matches(const struct upf_sdf *sdf, const struct rte_ipv4_hdr *ip, uint16_t ip_len,
-	enum upf_direction direction);
 
 #endif

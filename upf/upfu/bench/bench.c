@@ -162,7 +162,7 @@ main(int argc, char **argv)
 {
 	uint32_t sessions = argc > 1 ? (uint32_t)strtoul(argv[argc - 1], NULL, 10) : 0;
 	bool huge = argc < 3 || strcmp(argv[1], "--no-huge") != 0;
-	struct config config = rig_config();
+	struct config config = rig_config6();
 	int cpu = other_cpu();
 	struct rig *rig;
 

@@ -55,7 +55,7 @@ int
 main(void)
 {
 	const char *refused[POPULATIONS] = {NULL};
-	struct config config = rig_config();
+	struct config config = rig_config6();
 	struct rig *rig;
 
 	for (unsigned p = 0; p < POPULATIONS; p++)

@@ -284,6 +284,14 @@ measure(void *arg)
 // ---- generator and sink ------------------------------------------------------------------------------
 
 static unsigned
+get_buffers(struct rte_mbuf **free_mbuf, unsigned n_free)
+{
+	while (n_free < IN_FLIGHT && (free_mbuf[n_free] = rte_pktmbuf_alloc(rig_pool())) != NULL)
+		n_free++;
+	return n_free;
+}
+
+static unsigned
 collect(enum upf_port port, struct rte_mbuf **free_mbuf, unsigned n_free)
 {
 	return rte_ring_dequeue_burst(
@@ -295,11 +303,9 @@ traffic_run(struct rig *rig, const struct traffic_case *c, uint32_t n, struct sa
 {
 	static struct rte_mbuf *free_mbuf[IN_FLIGHT];
 	struct run run = {.rig = rig, .c = c, .samples = samples, .wanted = n};
-	unsigned n_free = 0, lost;
+	unsigned n_free = get_buffers(free_mbuf, 0), lost = 0;
 	uint32_t k = 0;
 
-	while (n_free < IN_FLIGHT && (free_mbuf[n_free] = rte_pktmbuf_alloc(rig_pool())) != NULL)
-		n_free++;
 	rte_eal_remote_launch(measure, &run, 1);
 	while (rte_eal_get_lcore_state(1) == RUNNING) {
 		// Acquire: pairs with the worker's release.
@@ -308,6 +314,11 @@ traffic_run(struct rig *rig, const struct traffic_case *c, uint32_t n, struct sa
 
 		n_free += collect(UPF_PORT_N3, free_mbuf, n_free);
 		n_free += collect(UPF_PORT_N6, free_mbuf, n_free);
+		if (unlikely(
+			    n_free < BURST && k == done)) { // the worker kept or dropped the others
+			lost += IN_FLIGHT - n_free;
+			n_free = get_buffers(free_mbuf, n_free);
+		}
 		// A poll takes from both ports: never have both directions wait.
 		if (n_free < BURST || k - done >= AHEAD ||
 			(k != done && traffic_direction(c, k - 1) != direction))
@@ -324,7 +335,7 @@ traffic_run(struct rig *rig, const struct traffic_case *c, uint32_t n, struct sa
 		worker_poll(rig->worker[0]);
 	n_free += collect(UPF_PORT_N3, free_mbuf, n_free);
 	n_free += collect(UPF_PORT_N6, free_mbuf, n_free);
-	lost = IN_FLIGHT - n_free;
+	lost += IN_FLIGHT - n_free;
 	for (unsigned i = 0; i < n_free; i++)
 		rte_pktmbuf_free(free_mbuf[i]);
 	return lost == 0;

@@ -86,8 +86,21 @@ install(struct rig *rig)
 		case 6: // no tunnel yet
 			s.far[1].ohc = UPF_OHC_NONE;
 			break;
-		default:
-			break;
+		default: // tunnels over IPv6
+			if (i == 0)
+				break;
+			s.pdr[0].flags |= UPF_PDR_N3_IPV6;
+			s.pdr[0].removal = 1;
+			memcpy(s.pdr[0].n3_addr, rig_n3_addr6, sizeof(upf_addr));
+			s.far[1].ohc = UPF_OHC_GTPU6;
+			memcpy(s.far[1].peer_addr, rig_gnb6, sizeof(upf_addr));
+			memcpy(s.far[1].local_addr, rig_n3_addr6, sizeof(upf_addr));
+		}
+		for (unsigned p = 0; p < 2; p++) { // session 0 has rig_ue6, the others follow
+			s.pdr[p].flags |= UPF_PDR_UE_IPV6;
+			memcpy(s.pdr[p].ue_prefix, rig_ue6, 8);
+			s.pdr[p].ue_prefix[5] = (uint8_t)(i + 1);
+			s.pdr[p].ue_prefix_len = 64;
 		}
 		rules_install(rig, &s);
 	}
@@ -96,7 +109,7 @@ install(struct rig *rig)
 struct rig *
 fuzz_rig_create(void)
 {
-	struct config config = rig_config();
+	struct config config = rig_config6();
 	struct rig *rig;
 
 	config.limits.sessions_max = FUZZ_SESSIONS;

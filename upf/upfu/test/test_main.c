@@ -15,7 +15,6 @@ main(void)
 	failed += test_arena();
 	failed += test_log();
 	failed += test_bucketmap();
-	failed += test_sdf();
 	failed += test_tss();
 	failed += test_qer();
 	failed += test_forward();

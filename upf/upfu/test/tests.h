@@ -17,7 +17,6 @@ int test_log(void);
 int test_neigh(void);
 int test_qer(void);
 int test_redirect(void);
-int test_sdf(void);
 int test_show(void);
 int test_tss(void);
 int test_trace(void);
