@@ -570,6 +570,11 @@ func (u *UPFU) Forward(slot uint32, direction int, bytes uint64) bool {
 	return true
 }
 
+// Counters are the octets of a slot.
+func (u *UPFU) Counters(slot uint32) (ul, dl uint64) {
+	return atomic.LoadUint64(&u.counter(slot, abi.Ul).Bytes), atomic.LoadUint64(&u.counter(slot, abi.Dl).Bytes)
+}
+
 // Count adds octets and packets to a slot, whatever its quota.
 func (u *UPFU) Count(slot uint32, direction int, bytes, packets uint64) error {
 	u.mu.Lock()
