@@ -8,9 +8,11 @@ import (
 	"flag"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -105,22 +107,40 @@ func run(configPath, routingPath string, log *slog.Logger) error {
 	}
 
 	core := newPeers(cfg.Configuration.NrfUri)
+	upi := self.UserPlaneInformation
+	choice := newSelection(func(barred map[string]bool, turn int) {
+		upi.Mu.Lock()
+		defer upi.Mu.Unlock()
+		for _, an := range upi.AccessNetwork {
+			upfs, ready := an.Links[:0:0], []bool{}
+			for _, name := range slices.Sorted(maps.Keys(upi.UPFs)) {
+				if upf := upi.UPFs[name]; !barred[name] && slices.Contains(upf.Links, an) {
+					upfs, ready = append(upfs, upf), append(ready, int(upf.UPF.UPFStatus) == associated)
+				}
+			}
+			an.Links = order(upfs, ready, turn)
+		}
+	}, func() int {
+		upi.Mu.RLock()
+		defer upi.Mu.RUnlock()
+		return len(upi.UPFs)
+	})
 	anyAssociated := func() bool {
-		self.UserPlaneInformation.Mu.RLock()
-		defer self.UserPlaneInformation.Mu.RUnlock()
-		for _, node := range self.UserPlaneInformation.UPFs {
-			if int(node.UPF.UPFStatus) == associated {
+		upi.Mu.RLock()
+		defer upi.Mu.RUnlock()
+		for name, node := range upi.UPFs {
+			if int(node.UPF.UPFStatus) == associated && !choice.bars(name) {
 				return true
 			}
 		}
 		return false
 	}
-	sbiFront := front.New(place, handler(place.Private, services[0].ApiPrefix, func(ctx context.Context) string {
+	sbiFront := front.New(place, choice.handler(handler(place.Private, services[0].ApiPrefix, func(ctx context.Context) string {
 		if !anyAssociated() {
 			return "UPF: none is associated"
 		}
 		return core.missing(ctx)
-	}))
+	})))
 	var certificate, key string
 	if sbi.Tls != nil {
 		certificate, key = sbi.Tls.Pem, sbi.Tls.Key

@@ -65,7 +65,7 @@ func (c *testClock) hold(t *testing.T) {
 	t.Cleanup(func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.held = time.Time{}
+		c.held, c.offset = time.Time{}, 0
 	})
 }
 

@@ -23,8 +23,12 @@ import (
 func TestEnvtest(t *testing.T) {
 	e := startEnvironment(t)
 	t.Run("a UPFInstance without Multus says so and recovers", e.testWithoutMultus)
-	// These two move the clock that all share.
+	// These move the clock that all share.
 	t.Run("a refused UPF pod is data", e.testUnitRejected)
+	t.Run("a cell that refuses a unit is left alone for a while", e.testCellBackoff)
+	t.Run("a change replaces one drained unit after the other", e.testRollingReplacement)
+	t.Run("units come and go without restarting the SMF", e.testScale)
+	t.Run("deletion waits for sessions, and not for ever", e.testDrainedDeletion)
 	t.Run("functions that lost their registration are put back again", e.testRegistrationLost)
 	for name, test := range map[string]func(*testing.T){
 		"the API server refuses what the schema forbids":        e.testRefusals,
@@ -33,6 +37,12 @@ func TestEnvtest(t *testing.T) {
 		"a Slice comes and goes without touching anything else": e.testSliceLife,
 		"Slices that cannot be say why":                         e.testSliceProblems,
 		"a UPF unit is restarted only when it was asked for":    e.testUnitUpdates,
+		"one UPF a socket":                                      e.testPerSocket,
+		"what is short is said and waited for":                  e.testNoFit,
+		"Preferred leaves a unit to the scheduler":              e.testPreferred,
+		"two instances do not get one cell":                     e.testTwoInstances,
+		"a cordoned node is left for another place":             e.testCordon,
+		"OnApproval waits for the user":                         e.testOnApproval,
 		"administrativeState Locked and back":                   e.testLocked,
 		"a UPFInstance is deleted after its pods":               e.testUPFDeletion,
 		"a Subscriber says what is wrong and never says a key":  e.testSubscriber,
