@@ -273,11 +273,13 @@ func (p *planner) duplicatingParameters(r *FAR, group pfcp.Elements, create bool
 	return nil
 }
 
-// PFCPSMReq-Flags (TS 29.244 8.2.74).
+// PFCPSMReq-Flags and PFCPSEReq-Flags.
 const (
 	smreqDROBU = 0x01
 	smreqSNDEM = 0x02
 	smreqQAURR = 0x04
+
+	sereqSUMPC = 0x02 // of PFCPSEReq-Flags
 
 	unsupportedSMReq = 0x08 | 0x10 | 0x20 // SUMPC, RUMUC, DETEID
 )

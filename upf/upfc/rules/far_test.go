@@ -246,6 +246,9 @@ func TestFlagsOfAModification(t *testing.T) {
 	if c = planned(t, established(t), ie.NewPFCPSMReqFlags(0x04)); c.DropBuffered || !cmp.Equal(c.Query, []uint32{1}) {
 		t.Errorf("QAURR gives %+v", c)
 	}
+	if r := refused(t, established(t), ie.NewPFCPSEReqFlags(0x02)); r.Cause != ie.CauseServiceNotSupported || r.Offending != ie.PFCPSEReqFlags {
+		t.Errorf("SUMPC of an establishment: %v", r)
+	}
 	// To pause charging, and not to do it, would bill what is not to be billed.
 	for _, flag := range []uint8{0x08, 0x10, 0x20} {
 		if r := refused(t, established(t), ie.NewPFCPSMReqFlags(flag)); r.Cause != ie.CauseServiceNotSupported || r.Offending != ie.PFCPSMReqFlags {

@@ -285,8 +285,11 @@ func (p *planner) answer(w wants) {
 	}
 }
 
-// flags reads the PFCPSMReq-Flags of the message itself.
+// flags reads the PFCPSMReq-Flags or PFCPSEReq-Flags of the message itself.
 func (p *planner) flags(message pfcp.Elements) error {
+	if e := message.First(ie.PFCPSEReqFlags); e != nil && len(e.Value) > 0 && e.Value[0]&sereqSUMPC != 0 {
+		return &pfcp.Reject{Cause: ie.CauseServiceNotSupported, Offending: ie.PFCPSEReqFlags, Detail: "charging cannot be paused: its feature is not advertised"}
+	}
 	e := message.First(ie.PFCPSMReqFlags)
 	if e == nil || len(e.Value) == 0 {
 		return nil
