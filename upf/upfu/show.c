@@ -103,7 +103,7 @@ say_fteid(struct text *t, uint64_t key)
 	} else {
 		ipv4_text(rte_cpu_to_be_32((uint32_t)(key >> 32)), addr);
 	}
-	say(t, ",\"fteid\":\"%s teid 0x%08" PRIx32 "\"", addr, (uint32_t)key);
+	say(t, ",\"fteid\":\"%s/0x%08" PRIx32 "\"", addr, (uint32_t)key);
 }
 
 static void
@@ -312,7 +312,7 @@ say_part(struct text *t, enum upf_direction direction)
 
 	say(t, "{\"direction\":\"%s\",\"octets\":%zu,\"search\":\"%s\",\"pdr\":[",
 		direction == UPF_UL ? "ul" : "dl", part_size(t->part),
-		(t->part->flags & PART_TABLE) != 0 ? "tuple space" : "list");
+		(t->part->flags & PART_TABLE) != 0 ? "tuple_space" : "list");
 	while (shown < t->part->n_pdr && t->room - t->length > PDR_ROOM) {
 		say(t, shown == 0 ? "" : ",");
 		say_pdr(t, &t->part->pdr[shown++]);
