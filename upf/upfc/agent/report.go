@@ -37,16 +37,18 @@ const (
 // schedule sets the session's next wake-up. The caller has locked it.
 func (a *Agent) schedule(s *session) {
 	var next time.Time
+	later := time.Now().Add(retryAfter)
 	if d := s.look().Deadline(); d != 0 {
 		next = usage.Time(d)
 		if far := time.Now().Add(farAway); next.After(far) {
 			next = far // SMFs give times that mean never
 		}
-		if len(s.Outbox) >= outboxMax {
-			if later := time.Now().Add(retryAfter); next.Before(later) {
-				next = later
-			}
+		if len(s.Outbox) >= outboxMax && next.Before(later) {
+			next = later
 		}
+	}
+	if len(s.Outbox) > 0 && !s.sending && (next.IsZero() || next.After(later)) {
+		next = later // somebody has to try again
 	}
 	a.wheel.set(s.index, next)
 }
@@ -140,13 +142,23 @@ func (a *Agent) catchUp() {
 	running.Wait()
 }
 
-// deliver starts the delivery of the outbox. The caller has locked the session.
+// deliver starts the delivery of the outbox. The caller has locked the session, and schedules it: who
+// cannot be reached now is tried again later.
 func (a *Agent) deliver(s *session) {
-	if s.sending || len(s.Outbox) == 0 {
+	if s.sending || len(s.Outbox) == 0 || a.pathDown(s.Node) {
 		return
 	}
 	s.sending = true
 	go a.deliverAll(s.keep())
+}
+
+// pathDown says whether the heartbeats to a CP function have failed. Reports of all its sessions would
+// be repeated in vain.
+func (a *Agent) pathDown(node string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	as := a.associations[node]
+	return as != nil && !as.failed.IsZero()
 }
 
 func (a *Agent) deliverAll(s *session) {
@@ -167,14 +179,9 @@ func (a *Agent) deliverAll(s *session) {
 			return
 		}
 		if err != nil {
-			if !s.gone && a.stopping.Err() == nil {
-				up := s.UPSEID
-				time.AfterFunc(retryAfter, func() {
-					if s := a.lockSEID(up); s != nil {
-						defer s.unlock()
-						a.deliver(s)
-					}
-				})
+			if !s.gone {
+				s.sending = false
+				a.schedule(s) // it is tried again
 			}
 			return
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/wmnsk/go-pfcp/message"
 
 	"core5g.dev/core5g/upf/abi"
+	"core5g.dev/core5g/upf/upfc/config"
 	"core5g.dev/core5g/upf/upfc/fakesmf"
 )
 
@@ -216,6 +217,57 @@ func TestReportsArriveInOrderWhileTheSMFIsAway(t *testing.T) {
 				t.Errorf("UR-SEQN %d (%v) after %v", n, err, seqns)
 			}
 			seqns = append(seqns, n)
+		}
+	}
+}
+
+func TestReportsAreTriedAgainWhenTheSMFIsBack(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: waits until a report is tried again")
+	}
+	t.Parallel()
+	l := newLab(t, func(c *config.Config) {
+		c.Heartbeat = config.Heartbeat{Interval: 100 * time.Millisecond, Retries: 1}
+	})
+	s := fakesmf.New(t, l.addr)
+	s.Associate()
+	u := fakesmf.Phone
+	u.URR = []*ie.IE{ie.NewMeasurementMethod(0, 1, 0), ie.NewReportingTriggers(0x02, 0), ie.NewVolumeThreshold(0x01, 100, 0, 0)}
+	s.Established(7, u.Session()...)
+	_, sess := l.only()
+	s.Mute.Store(true)
+	l.upfu.Forward(sess.URRs[0].Slot, abi.Ul, 100)
+	first := s.Report()
+	down := func() bool { return l.agent.Status().Associations[0].Failed != nil }
+	if err := l.upfu.Await(5*time.Second, down); err != nil {
+		t.Fatal("the path does not fail")
+	}
+	// What comes meanwhile waits, without a message in vain.
+	l.upfu.Forward(sess.URRs[0].Slot, abi.Ul, 100)
+	if err := l.upfu.Await(2*time.Second, func() bool { return len(blobOf(t, l).Outbox) == 2 }); err != nil {
+		t.Fatal("the second report was not cut")
+	}
+	s.Mute.Store(false)
+	if err := l.upfu.Await(5*time.Second, func() bool { return !down() }); err != nil {
+		t.Fatal("the path does not recover")
+	}
+	var r *message.SessionReportRequest
+	for deadline := time.After(20 * time.Second); r == nil; {
+		select {
+		case m := <-s.Reports:
+			if m.Sequence() != first.Sequence() {
+				r = m
+			}
+		case <-deadline:
+			t.Fatal("the reports are not tried again")
+		}
+	}
+	if len(r.UsageReport) != 2 {
+		t.Errorf("%d usage reports, want both", len(r.UsageReport))
+	}
+	for i, e := range r.UsageReport {
+		if n, err := e.URSEQN(); err != nil || int(n) != i {
+			t.Errorf("UR-SEQN %d (%v), want %d", n, err, i)
 		}
 	}
 }
