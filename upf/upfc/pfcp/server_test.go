@@ -15,11 +15,19 @@ import (
 	"github.com/wmnsk/go-pfcp/message"
 )
 
-type recorder struct{}
+// recorder counts retransmissions.
+type recorder struct{ in, out atomic.Int32 }
 
-func (recorder) Message(string, string, string) {}
-func (recorder) Retransmission(string, string)  {}
-func (recorder) Latency(string, time.Duration)  {}
+func (*recorder) Message(string, string, string) {}
+func (*recorder) Latency(string, time.Duration)  {}
+
+func (r *recorder) Retransmission(direction, _ string) {
+	if direction == "in" {
+		r.in.Add(1)
+	} else {
+		r.out.Add(1)
+	}
+}
 
 // handler counts executions and waits where told.
 type handler struct {
@@ -50,7 +58,7 @@ func (h *handler) Handle(context.Context, *Message) *Answer {
 func serve(t *testing.T, h Handler) (*Server, *net.UDPConn) {
 	t.Helper()
 	s, err := Listen(netip.MustParseAddrPort("127.0.0.1:0"), Options{
-		Interval: 50 * time.Millisecond, Attempts: 3, Requests: 256, Answers: 1 << 20, Recorder: recorder{},
+		Interval: 50 * time.Millisecond, Attempts: 3, Requests: 256, Answers: 1 << 20, Recorder: &recorder{},
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	})
 	if err != nil {
@@ -108,7 +116,7 @@ func receive(t *testing.T, c *net.UDPConn, d time.Duration) *Message {
 
 func TestRequestIsExecutedOnce(t *testing.T) {
 	h := &handler{gate: make(chan struct{})}
-	_, c := serve(t, h)
+	s, c := serve(t, h)
 	for range 3 { // two copies arrive while the first runs
 		send(t, c, deletion(t, 1))
 	}
@@ -125,6 +133,9 @@ func TestRequestIsExecutedOnce(t *testing.T) {
 	}
 	if n := h.calls.Load(); n != 1 {
 		t.Errorf("executed %d times", n)
+	}
+	if n := s.opt.Recorder.(*recorder).in.Load(); n != 3 {
+		t.Errorf("%d retransmissions counted, want 3", n)
 	}
 	// Another request under the same sequence number is another request.
 	seid := uint64(6)
@@ -215,6 +226,9 @@ func TestOwnRequestIsSentThreeTimesThenGivenUp(t *testing.T) {
 	reader.Wait()
 	if err == nil || len(seqs) != 3 || seqs[0] != seqs[1] || seqs[1] != seqs[2] {
 		t.Errorf("error %v, sent under %v; want three copies under one sequence number, then an error", err, seqs)
+	}
+	if n := s.opt.Recorder.(*recorder).out.Load(); n != 2 {
+		t.Errorf("%d retransmissions counted, want 2", n)
 	}
 
 	// The answer to the second copy is taken.
