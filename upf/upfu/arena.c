@@ -5,7 +5,7 @@
 
 #include <rte_malloc.h>
 
-#define CHUNK (1024u * 1024u)
+#define CHUNK ((size_t)1024 * 1024)
 // References reach 2^32 units; the first chunk stands in the middle of them, since later ones may lie
 // on either side of it.
 #define REACH ((uintptr_t)UINT32_MAX * ARENA_UNIT)

@@ -25,6 +25,7 @@
 
 #define RING_SIZE 16384u
 #define TICKS_PER_SECOND 10u
+#define COMMANDS_PER_POLL 8u // each may touch cold memory, and packets wait meanwhile
 
 // ---- ports -----------------------------------------------------------------------------------
 
@@ -126,7 +127,8 @@ worker_take_commands(struct worker *w)
 	struct command command;
 	unsigned n = 0;
 
-	while (n < BURST && rte_ring_sc_dequeue_elem(w->commands, &command, sizeof(command)) == 0) {
+	while (n < COMMANDS_PER_POLL &&
+		rte_ring_sc_dequeue_elem(w->commands, &command, sizeof(command)) == 0) {
 		switch ((enum command_op)command.op) {
 		case COMMAND_RULES_CHANGED:
 			buffer_rules_changed(w, command.session);
