@@ -37,7 +37,9 @@ func (a *Agent) chooseFTEID(s *session, core, v4, v6 bool) (f4, f6 rules.FTEID, 
 		s.teids = uint8(rand.Uint32())
 	}
 	for range 256 {
-		s.teids++
+		if s.teids++; s.teids == 0 { // which stands for a count that has not begun
+			s.teids = 1
+		}
 		teid, free := chosenTEID|uint32(s.teids)<<chosenIndexBits|s.index, true
 		for _, g := range s.Rules.FTEIDs() {
 			free = free && g.TEID != teid

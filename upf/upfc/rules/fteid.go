@@ -98,6 +98,10 @@ func (p *planner) fteid(m, before *Match, core bool, e *pfcp.Element, ref *pfcp.
 	return nil
 }
 
+// maxChoices bounds the F-TEIDs that one message may ask for: a session has 255 TEIDs to choose from,
+// of which some are in use.
+const maxChoices = 128
+
 // chosen is what one CHOOSE ID stands for in a message.
 type chosen struct{ v4, v6 FTEID }
 
@@ -121,6 +125,9 @@ func (p *planner) choose(m, before *Match, core bool, f parsedFTEID, ref *pfcp.R
 		}
 		m.FTEID, m.FTEID6 = c.v4, c.v6
 		return nil
+	}
+	if p.choices++; p.choices > maxChoices {
+		return &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable, Offending: ie.FTEID, Rule: ref, Detail: "too many F-TEIDs to be chosen in one message"}
 	}
 	c4, c6, err := p.policy.ChooseFTEID(core, v4, v6)
 	if err != nil {

@@ -114,6 +114,25 @@ func TestChosenFTEIDStaysInAnUpdate(t *testing.T) {
 	}
 }
 
+func TestFTEIDsThatOneMessageMayAskFor(t *testing.T) {
+	var ies []*ie.IE
+	for id := range uint16(maxChoices) {
+		ies = append(ies, createPDR(100+id, ie.NewPDI(fromAccess, ie.NewFTEID(0x05, 0, nil, nil, 0)), removesAny))
+	}
+	seen := map[FTEID]bool{}
+	for _, r := range planned(t, established(t), ies...).Next.PDRs {
+		if f := r.PDI.FTEID; f.IsValid() && seen[f] {
+			t.Errorf("%v was chosen twice", f)
+		} else {
+			seen[f] = true
+		}
+	}
+	ies = append(ies, createPDR(99, ie.NewPDI(fromAccess, ie.NewFTEID(0x05, 0, nil, nil, 0)), removesAny))
+	if r := refused(t, established(t), ies...); r.Cause != ie.CauseNoResourcesAvailable || r.Offending != ie.FTEID {
+		t.Errorf("one more: %v", r)
+	}
+}
+
 func TestUEAddresses(t *testing.T) {
 	v4, v6 := netip.MustParseAddr("10.45.0.1"), netip.MustParsePrefix("2001:db8:45::/64")
 	for name, tt := range map[string]struct {

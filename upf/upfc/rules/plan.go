@@ -47,6 +47,7 @@ type planner struct {
 	base    *Set
 	change  *Change
 	chosen  map[uint8]chosen // by CHOOSE ID
+	choices int              // F-TEIDs that were chosen
 	filters map[uint32]SDFFilter
 	wanted  []wants
 }
