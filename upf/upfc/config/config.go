@@ -187,6 +187,13 @@ func (c *Config) complete() error {
 	if len(c.N3.Endpoints) == 0 {
 		return errors.New("n3.endpoints: required: the addresses of the GTP-U endpoint, as upf-u has them")
 	}
+	for _, n9 := range c.N9.Endpoints {
+		for _, n3 := range c.N3.Endpoints {
+			if n9.Overlaps(n3.Prefix) {
+				return fmt.Errorf("n9.endpoints: %s overlaps %s of n3.endpoints: leave n9 out where N9 comes by N3", n9, n3)
+			}
+		}
+	}
 	if err := checkPools(c.UEPools); err != nil {
 		return err
 	}
@@ -212,10 +219,10 @@ func (e *Endpoint) UnmarshalText(text []byte) error {
 		p, err = netip.PrefixFrom(a, a.BitLen()), nil
 	}
 	if err != nil {
-		return fmt.Errorf("n3.endpoints: %q is neither an address nor a prefix", text)
+		return fmt.Errorf("endpoints: %q is neither an address nor a prefix", text)
 	}
 	if p.Addr().Is4In6() || strings.Contains(s, "%") {
-		return fmt.Errorf("n3.endpoints: %s is neither an IPv4 nor an IPv6 address", text)
+		return fmt.Errorf("endpoints: %s is neither an IPv4 nor an IPv6 address", text)
 	}
 	e.Prefix = p.Masked()
 	return nil
