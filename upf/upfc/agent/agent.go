@@ -101,7 +101,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	a.server = server
 	close(a.serving)
 	a.log.Info("PFCP is served", "listen", server.Addr(), "nodeID", a.cfg.NodeID, "advertise", a.cfg.PFCP.Advertise, "recovery", a.recovery)
-	link.Go(func() { a.wheel.run(ctx, func(index uint32) { go a.measure(index) }) })
+	link.Go(func() { a.wheel.run(ctx, func(index uint32) { go a.measure(index, false) }) })
 	link.Go(func() { a.keepPaths(ctx) })
 	go a.resume()
 	a.meetPeers(ctx)

@@ -53,8 +53,9 @@ func (a *Agent) schedule(s *session) {
 	a.wheel.set(s.index, next)
 }
 
-// measure reports what is due.
-func (a *Agent) measure(index uint32) {
+// measure reports what is due. told: upf-u said that an armed volume was reached, and has to be armed
+// anew.
+func (a *Agent) measure(index uint32, told bool) {
 	select {
 	case <-a.serving:
 	default:
@@ -71,6 +72,10 @@ func (a *Agent) measure(index uint32) {
 		return
 	}
 	defer a.schedule(s)
+	if !told && !s.look().Due() { // woken to try again what was not acknowledged
+		a.deliver(s)
+		return
+	}
 	for range 4 { // what becomes due while it is armed may not be told of any more
 		acct := s.account()
 		reports := acct.Measure(len(s.Outbox) < outboxMax)
@@ -135,7 +140,7 @@ func (a *Agent) catchUp() {
 	for index := range late {
 		places <- struct{}{}
 		running.Go(func() {
-			a.measure(index)
+			a.measure(index, false)
 			<-places
 		})
 	}
@@ -350,7 +355,7 @@ type events Agent
 
 // URR: an armed volume was reached.
 func (e *events) URR(index, _ uint32) {
-	go (*Agent)(e).measure(index)
+	go (*Agent)(e).measure(index, true)
 }
 
 // indications are the tunnels of which Error Indications came lately: a peer sends one for every

@@ -278,7 +278,7 @@ func (s *Session) Deadline() int64 {
 	return next
 }
 
-// Due says whether Measure would report anything.
+// Due says whether Measure would report anything, or note what upf-u tells of once.
 func (s *Session) Due() bool {
 	for id, m := range s.Meters {
 		u := s.Rules.URRs[id]
@@ -286,8 +286,8 @@ func (s *Session) Due() bool {
 		if at := u.Rest().Monitoring; at != 0 && r.At >= at*1000 {
 			return true
 		}
-		exhausted := m.Exhausted
-		if reports, events := m.due(u, r); reports|events != 0 || m.Exhausted != exhausted {
+		was := m
+		if reports, events := m.due(u, r); reports|events != 0 || m != was {
 			return true
 		}
 	}

@@ -533,3 +533,32 @@ func TestANewUPFUIsNoPause(t *testing.T) {
 	}
 	want(t, "traffic goes on", l.sleep(29_000))
 }
+
+// An event that nobody heard, because upf-c was away, is made up for.
+func TestWhatUPFUSaidToNobodyIsDue(t *testing.T) {
+	for name, u := range map[string]*rules.URR{
+		"the first packet, from which time is measured": {ID: 1, MeasureTime: true, Triggers: rules.TimeThreshold, TimeThreshold: 10},
+		"the start of traffic":                          {ID: 1, Triggers: rules.StartOfTraffic},
+		"traffic whose stop is to be told":              {ID: 1, Triggers: rules.StopOfTraffic},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t, u)
+			if l.session().Due() {
+				t.Error("due before the packet")
+			}
+			if _, event := l.forward(10, true, 1); !event {
+				t.Fatal("no event")
+			}
+			if !l.session().Due() {
+				t.Fatal("not due after the packet")
+			}
+			l.measure()
+			if l.session().Due() {
+				t.Error("due for ever")
+			}
+			if u.Triggers != rules.StartOfTraffic && l.session().Deadline() == 0 {
+				t.Error("no deadline")
+			}
+		})
+	}
+}
