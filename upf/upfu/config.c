@@ -670,7 +670,7 @@ check_routes(struct reader *r, const struct config *config, const yaml_node_t *r
 		if (key != NULL && strcmp(key, "routes") == 0)
 			list = yaml_document_get_node(r->document, pair->value);
 	}
-	for (unsigned i = 0; i < config->routes; i++) {
+	for (unsigned i = 0; list != NULL && i < config->routes; i++) {
 		const yaml_node_t *node =
 			yaml_document_get_node(r->document, list->data.sequence.items.start[i]);
 

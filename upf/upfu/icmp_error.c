@@ -287,7 +287,7 @@ inner_of(const struct rte_mbuf *m)
 	if ((gtp->gtp_hdr_info & GTPU_FLAG_E) != 0) {
 		const struct rte_gtp_hdr_ext_word *word = (const void *)(gtp + 1);
 
-		at += sizeof(*word) + ((const struct gtpu_psc *)(word + 1))->units * 4u;
+		at += sizeof(*word) + (size_t)((const struct gtpu_psc *)(word + 1))->units * 4;
 	}
 	return rte_pktmbuf_data_len(m) > at ? at : 0;
 }

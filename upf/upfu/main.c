@@ -66,7 +66,7 @@ start_ports(struct upf_u *u)
 	static const char *const names[UPF_PORTS] = {"n3", "n6", "n9"};
 	char error[256];
 
-	for (enum upf_port port = 0; port < u->config.ports; port++) {
+	for (enum upf_port port = 0; port < UPF_PORTS && port < u->config.ports; port++) {
 		const struct config_interface *in = &u->config.interface[port];
 
 		// A device that fails to probe does not stop EAL.

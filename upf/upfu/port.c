@@ -5,7 +5,7 @@
 static uint32_t
 mask(unsigned prefix_len)
 {
-	return prefix_len == 0 ? 0 : UINT32_MAX << (32 - prefix_len);
+	return prefix_len == 0 || prefix_len > 32 ? 0 : UINT32_MAX << (32 - prefix_len);
 }
 
 static struct prefix6

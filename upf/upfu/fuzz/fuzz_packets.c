@@ -9,10 +9,11 @@
 #include <rte_ip.h>
 
 #include "fuzz_rig.h"
+#include "ipv6.h"
 
 #define ON_N6 0x01u
 #define OTHER_MAC 0x02u  // else the frame is for us
-#define KEEP_OUTER 0x04u // else the first IPv4 header's length and checksum become right
+#define KEEP_OUTER 0x04u // else the first IP header's length and checksum become right
 #define KEEP_INNER 0x08u // else those of the one inside GTP-U, too
 #define KEEP_POLL 0x10u  // else the worker polls after this frame
 #define FRAMES 24u
@@ -21,9 +22,35 @@ int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void
+repair_ip6(uint8_t *at, size_t room)
+{
+	struct ipv6_header *h = (void *)at;
+	uint16_t length = (uint16_t)(room - sizeof(*h));
+	size_t field = h->next == IPV6_ICMP ? 2 : 6;
+	uint16_t sum = 0;
+
+	h->payload_len = rte_cpu_to_be_16(length);
+	if ((h->next != IPV6_ICMP && h->next != IPPROTO_UDP) || length < 8)
+		return;
+	at += sizeof(*h);
+	if (h->next == IPPROTO_UDP) {
+		at[4] = (uint8_t)(length >> 8);
+		at[5] = (uint8_t)length;
+	}
+	memcpy(at + field, &sum, sizeof(sum));
+	sum = (uint16_t)~ipv6_upper_sum(h, at, length, h->next);
+	memcpy(at + field, &sum, sizeof(sum));
+}
+
+static void
 repair_ip(uint8_t *at, size_t room)
 {
 	struct rte_ipv4_hdr *h = (void *)at;
+
+	if (room >= sizeof(struct ipv6_header) && at[0] >> 4 == 6) {
+		repair_ip6(at, room);
+		return;
+	}
 
 	if (room < sizeof(*h) || at[0] >> 4 != 4 || rte_ipv4_hdr_len(h) < sizeof(*h) ||
 		rte_ipv4_hdr_len(h) > room)
@@ -37,7 +64,7 @@ repair_ip(uint8_t *at, size_t room)
 static size_t
 inner_offset(const uint8_t *frame, size_t length)
 {
-	size_t at = 14 + 20 + 8;
+	size_t at = 14 + (length > 14 && frame[14] >> 4 == 6 ? 40 : 20) + 8;
 
 	if (length < at + 12)
 		return length;
