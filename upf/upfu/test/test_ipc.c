@@ -75,6 +75,8 @@ conflicts_are_refused_with_the_record(void **state)
 	transaction_put(&t, &s);
 	assert_int_equal(transaction_do(rig, &t, &record), EEXIST);
 	assert_int_equal(record, 1);
+	assert_int_equal(rig->refusal.what, UPF_REFUSED_FTEID);
+	assert_int_equal(rig->refusal.holder, 1);
 	assert_int_equal(owner_of_teid(rig, 0x101), BUCKETMAP_NONE); // nothing of it happened
 	assert_int_equal(rig->sessions.present, 1);
 	// Another session's UE IP address.
