@@ -631,6 +631,24 @@ cut4(const struct frame *packet, struct frame piece[2])
 }
 
 static void
+cut6(const struct frame *packet, struct frame piece[2])
+{
+	for (unsigned i = 0; i < 2; i++) {
+		struct ipv6_header *ip = (void *)piece[i].data;
+		const uint8_t head[8] = {
+			IPPROTO_UDP, 0, i == 0 ? 0 : 1, i == 0 ? 1 : 0x30, 1, 2, 3, 4};
+		size_t from = i == 0 ? 40 : 344, to = i == 0 ? 344 : packet->length;
+
+		memcpy(piece[i].data, packet->data, 40);
+		memcpy(piece[i].data + 40, head, 8);
+		memcpy(piece[i].data + 48, packet->data + from, to - from);
+		piece[i].length = 48 + to - from;
+		ip->next = IPV6_FRAGMENT;
+		ip->payload_len = rte_cpu_to_be_16((uint16_t)(piece[i].length - 40));
+	}
+}
+
+static void
 fragments_are_made_whole_where_rules_ask_for_ports(void **state)
 {
 	static struct session_rules_builder s;
@@ -642,10 +660,15 @@ fragments_are_made_whole_where_rules_ask_for_ports(void **state)
 	rules_dual(&s);
 	for (unsigned i = 0; i < 2; i++) {
 		s.pdr[i].flags |= UPF_PDR_SDF;
-		s.pdr[i].sdf_count = 1;
+		s.pdr[i].sdf_count = s.pdr[i].sdf6_count = 1;
 	}
-	s.n_sdf = 1;
+	s.n_sdf = s.n_sdf6 = 1;
 	s.sdf[0] = (struct upf_sdf){.flags = UPF_SDF_PROTO | UPF_SDF_PORTS,
+		.proto = IPPROTO_UDP,
+		.remote_port_lo = 53,
+		.remote_port_hi = 53,
+		.local_port_hi = 65535};
+	s.sdf6[0] = (struct upf_sdf6){.flags = UPF_SDF_PROTO | UPF_SDF_PORTS,
 		.proto = IPPROTO_UDP,
 		.remote_port_lo = 53,
 		.remote_port_hi = 53,
@@ -664,13 +687,20 @@ fragments_are_made_whole_where_rules_ask_for_ports(void **state)
 	uplink(rig, NULL, &piece[0]);
 	uplink(rig, NULL, &piece[1]);
 	rte_pktmbuf_free(take(rig, UPF_PORT_N6, RTE_ETHER_TYPE_IPV4, 628));
+	frame_ip6(&packet,
+		&(struct ip6_fields){
+			.src = rig_remote6, .dst = rig_ue6, .sport = 53, .payload = 600});
+	cut6(&packet, piece);
+	downlink(rig, &piece[0]);
+	downlink(rig, &piece[1]);
+	rte_pktmbuf_free(take(rig, UPF_PORT_N3, RTE_ETHER_TYPE_IPV4, 44 + 648));
 	frame_ip(&packet,
 		&(struct ip_fields){.src = RIG_REMOTE, .dst = RIG_UE, .sport = 54, .payload = 600});
 	cut4(&packet, piece);
 	downlink(rig, &piece[0]);
 	downlink(rig, &piece[1]);
 	assert_int_equal(rig_dropped(rig, UPF_DROP_NO_PDR), 1);
-	assert_int_equal(rig->shm.workers[0].local.fragments_reassembled, 3);
+	assert_int_equal(rig->shm.workers[0].local.fragments_reassembled, 4);
 	rig_assert_no_other_drops(rig);
 	rig_free(rig);
 	// And without, one by one.
