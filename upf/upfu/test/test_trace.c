@@ -362,6 +362,51 @@ a_full_ring_loses_events_and_counts_them(void **state)
 	rig_free(rig);
 }
 
+// Whatever comes while somebody looks: each step is a whole record.
+static void
+damaged_frames_are_followed_too(void **state)
+{
+	struct rig *rig = rig_with_two_sessions(2);
+	struct step step;
+	struct frame f;
+
+	(void)state;
+	srandom(7);
+	for (unsigned i = 0; i < 20000; i++) {
+		enum upf_port port = (enum upf_port)(random() % 2);
+
+		if (i % 1000 == 0)
+			assert_int_equal(
+				order(rig, i % 2000 == 0 ? UPF_TRACE_ALL : UPF_TRACE_SESSION, 1,
+					500, (uint16_t)(random() % (TRACE_SNAP_MAX + 1))),
+				0);
+		if (port == UPF_PORT_N3)
+			frame_gpdu(&f, RIG_N3_ADDR, TEID, 9, &from_ue);
+		else
+			frame_eth_ip(&f, &to_ue);
+		for (unsigned k = (unsigned)random() % 4; k > 0; k--)
+			f.data[12 + (unsigned)random() % (f.length - 12)] = (uint8_t)random();
+		if (random() % 4 == 0)
+			f.length = 1 + (size_t)random() % f.length;
+		rig_inject_to(rig, i % 2, port, f.data, f.length);
+		if (i % 16 == 0) {
+			struct event event;
+
+			rig_poll(rig);
+			rig_count_sent(rig, UPF_PORT_N3);
+			rig_count_sent(rig, UPF_PORT_N6);
+			while (rig_event(rig, &event))
+				;
+			while (next(rig, &step))
+				;
+		}
+	}
+	rig_poll(rig);
+	while (next(rig, &step))
+		;
+	rig_free(rig);
+}
+
 static void
 bad_orders_are_refused(void **state)
 {
@@ -388,6 +433,7 @@ test_trace(void)
 		cmocka_unit_test(what_the_transmit_queue_refuses),
 		cmocka_unit_test(as_many_packets_as_ordered),
 		cmocka_unit_test(a_full_ring_loses_events_and_counts_them),
+		cmocka_unit_test(damaged_frames_are_followed_too),
 		cmocka_unit_test(bad_orders_are_refused),
 	};
 
