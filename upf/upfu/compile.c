@@ -532,10 +532,11 @@ compile_pdr(struct layout *l, const struct upf_pdr *from)
 	pdr.n_qer = (uint8_t)compile_qers(l, from, &pdr, qer);
 	compile_far(l, &l->r->far[from->far], &pdr);
 	for (unsigned i = 0; i < pdr.n_qer; i++) {
-		long_qers |= qer[i].gbr_cost != 0 || pdr.n_qer > PDR_INLINE_QERS;
+		long_qers |= qer[i].gbr_cost != 0 || qer[i].cost == QER_COST_BLOCKED ||
+			pdr.n_qer > PDR_INLINE_QERS;
 		if (i < PDR_INLINE_QERS) {
 			pdr.cost[i] = qer[i].cost;
-			pdr.qer_slot[i] = qer[i].slot;
+			pdr.qer_at[i] = shm_tat_place(qer[i].slot, pdr.direction);
 		}
 	}
 	for (unsigned i = 0; i < from->n_urr; i++) {
@@ -547,7 +548,7 @@ compile_pdr(struct layout *l, const struct upf_pdr *from)
 			urr[i].quota_pdr = compile_quota_pdr(l, &pdr, &l->r->far[u->quota_far]);
 		long_urrs |= u->flags != 0 || u->quota_far != UPF_NONE16;
 		if (i < PDR_INLINE_URRS)
-			pdr.urr_slot[i] = u->slot;
+			pdr.urr_at[i] = shm_urr_place(u->slot, pdr.direction);
 	}
 	if ((pdr.urr_flags & UPF_URR_BEFORE_QOS) != 0)
 		pdr.flags |= PDR_BEFORE_QOS;

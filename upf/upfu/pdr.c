@@ -61,9 +61,9 @@ prefetch_slots(struct worker *w, const struct pdr *pdr)
 {
 	// upf-c gives a session's QERs and URRs the same pairs, so that these are mostly one line.
 	if (pdr->n_qer != 0)
-		rte_prefetch0(qer_tat(&w->slots, pdr->qer_slot[0], pdr->direction));
+		rte_prefetch0(shm_at(&w->slots, pdr->qer_at[0]));
 	if (pdr->n_urr != 0)
-		rte_prefetch0(shm_urr(&w->slots, pdr->urr_slot[0], pdr->direction));
+		rte_prefetch0(shm_at(&w->slots, pdr->urr_at[0]));
 }
 
 // An IPv6 packet of a UE that does not leave the link: Router and Neighbour Solicitation, multicast.

@@ -46,10 +46,16 @@ qer_sweep(struct qer_sweeper *sweeper, const struct shm_slots *slots, uint64_t n
 // ---- one packet ------------------------------------------------------------------------------
 
 static inline bool
-conforms(const struct worker *w, const uint64_t *tat, uint64_t clock, uint64_t cost)
+is_due(const struct worker *w, const uint64_t *tat, uint64_t clock)
 {
 	// Signed: the difference of two clocks that wrap.
-	return cost != QER_COST_BLOCKED && (int64_t)(*tat - clock) <= (int64_t)w->qer_burst;
+	return (int64_t)(*tat - clock) <= (int64_t)w->qer_burst;
+}
+
+static inline bool
+conforms(const struct worker *w, const uint64_t *tat, uint64_t clock, uint64_t cost)
+{
+	return cost != QER_COST_BLOCKED && is_due(w, tat, clock);
 }
 
 static inline void
@@ -61,7 +67,7 @@ charge(uint64_t *tat, uint64_t clock, uint64_t octets, uint64_t cost)
 	__atomic_store_n(tat, from + octets * cost, __ATOMIC_RELAXED);
 }
 
-// With more than two QERs, or guaranteed bit rates. A packet within a GBR is charged to all of its
+// With more than two QERs, guaranteed bit rates, or a rate of 0. A packet within a GBR is charged to all of its
 // QERs, and none holds it up (TS 23.501 5.7.1.6: guaranteed flows come first).
 static int
 enforce_long(struct worker *w, const struct pkt *p)
@@ -115,8 +121,8 @@ enforce(struct worker *w, struct pkt *p)
 	if (unlikely(pdr->more != 0 && pdr_more(p->part, pdr)->qer != 0))
 		return enforce_long(w, p);
 	for (unsigned i = 0; i < pdr->n_qer; i++) {
-		tat[i] = qer_tat(&w->slots, pdr->qer_slot[i], pdr->direction);
-		if (unlikely(!conforms(w, tat[i], clock, pdr->cost[i])))
+		tat[i] = shm_at(&w->slots, pdr->qer_at[i]);
+		if (unlikely(!is_due(w, tat[i], clock)))
 			return UPF_DROP_MBR_EXCEEDED;
 	}
 	for (unsigned i = 0; i < pdr->n_qer; i++)

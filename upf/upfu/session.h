@@ -94,9 +94,9 @@ struct pdr {
 	uint8_t out_qfi; // of the PDU Session Container written, 0: none of its own
 	uint8_t removal; // Outer Header Removal Description
 	// 32 octets up to here: with the part's head the first line of a part.
-	uint64_t cost[PDR_INLINE_QERS]; // as pdr_qer's, when more->qer is 0
-	uint32_t qer_slot[PDR_INLINE_QERS];
-	uint32_t urr_slot[PDR_INLINE_URRS];
+	uint64_t cost[PDR_INLINE_QERS];   // as pdr_qer's, when more->qer is 0
+	uint32_t qer_at[PDR_INLINE_QERS]; // place of the token bucket (shm.h)
+	uint32_t urr_at[PDR_INLINE_URRS]; // place of the counter
 	uint16_t pdr_id;
 	uint8_t direction; // enum upf_direction
 	uint8_t mark;      // PDR_RQI, PDR_PPI

@@ -43,6 +43,42 @@ shm_urr(const struct shm_slots *slots, uint32_t slot, unsigned direction)
 	return &slots->pair[slot / UPF_LINE_SLOTS].dir[direction].urr[slot % UPF_LINE_SLOTS];
 }
 
+// A token bucket or a counter as a place: 64-bit words from the first pair on. What compiled rules
+// hold, so that a packet need not work it out.
+#define SHM_WORDS (sizeof(struct upf_slot_line) / sizeof(uint64_t))
+
+static inline uint32_t
+shm_tat_place(uint32_t slot, unsigned direction)
+{
+	return (uint32_t)((slot / UPF_LINE_SLOTS * 2 + direction) * SHM_WORDS +
+		slot % UPF_LINE_SLOTS);
+}
+
+static inline uint32_t
+shm_urr_place(uint32_t slot, unsigned direction)
+{
+	return (uint32_t)((slot / UPF_LINE_SLOTS * 2 + direction) * SHM_WORDS + UPF_LINE_SLOTS +
+		slot % UPF_LINE_SLOTS * (sizeof(struct upf_urr_counter) / sizeof(uint64_t)));
+}
+
+static inline void *
+shm_at(const struct shm_slots *slots, uint32_t place)
+{
+	return (uint64_t *)(void *)slots->pair + place;
+}
+
+// The slot of a place.
+static inline uint32_t
+shm_slot(uint32_t place)
+{
+	uint32_t word = place % (uint32_t)SHM_WORDS;
+
+	if (word >= UPF_LINE_SLOTS)
+		word = (word - UPF_LINE_SLOTS) /
+			(uint32_t)(sizeof(struct upf_urr_counter) / sizeof(uint64_t));
+	return place / (2 * (uint32_t)SHM_WORDS) * UPF_LINE_SLOTS + word;
+}
+
 // Milliseconds of upf_urr_times, never 0.
 static inline uint32_t
 shm_ms(const struct shm_slots *slots, uint64_t tsc)

@@ -146,7 +146,7 @@ say_qers(struct text *t, const struct pdr *pdr)
 	t->first = true;
 	for (unsigned i = 0; i < pdr->n_qer; i++) {
 		if (inline_qers)
-			say_qer(t, pdr->direction, pdr->cost[i], 0, pdr->qer_slot[i]);
+			say_qer(t, pdr->direction, pdr->cost[i], 0, shm_slot(pdr->qer_at[i]));
 		else
 			say_qer(t, pdr->direction, list[i].cost, list[i].gbr_cost, list[i].slot);
 	}
@@ -199,7 +199,7 @@ say_urrs(struct text *t, const struct pdr *pdr)
 	t->first = true;
 	for (unsigned i = 0; i < pdr->n_urr; i++) {
 		if (inline_urrs)
-			say_urr(t, pdr->direction, pdr->urr_slot[i], 0, 0);
+			say_urr(t, pdr->direction, shm_slot(pdr->urr_at[i]), 0, 0);
 		else
 			say_urr(t, pdr->direction, list[i].slot, list[i].flags, list[i].quota_pdr);
 	}

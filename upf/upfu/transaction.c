@@ -571,7 +571,8 @@ clocks_of(struct clocks *c, const struct part *part)
 			qer = part_at(part, pdr_more(part, pdr)->qer);
 		for (unsigned q = 0; q < pdr->n_qer; q++) {
 			if (qer == NULL) {
-				clocks_add(c, pdr->qer_slot[q], pdr->direction, pdr->cost[q]);
+				clocks_add(
+					c, shm_slot(pdr->qer_at[q]), pdr->direction, pdr->cost[q]);
 				continue;
 			}
 			clocks_add(c, qer[q].slot, pdr->direction, qer[q].cost);

@@ -262,7 +262,7 @@ list_of(const struct pkt *p, struct pdr_urr inlined[PDR_INLINE_URRS])
 	if (pdr->more != 0 && pdr_more(p->part, pdr)->urr != 0)
 		return part_at(p->part, pdr_more(p->part, pdr)->urr);
 	for (unsigned i = 0; i < PDR_INLINE_URRS; i++)
-		inlined[i] = (struct pdr_urr){.slot = pdr->urr_slot[i]};
+		inlined[i] = (struct pdr_urr){.slot = shm_slot(pdr->urr_at[i])};
 	return inlined;
 }
 
@@ -294,7 +294,7 @@ urr_count(struct worker *w, struct pkt *p)
 	bool think = pdr->n_urr > PDR_INLINE_URRS || pdr->urr_flags != 0;
 
 	for (unsigned i = 0; i < pdr->n_urr && !think; i++) {
-		c[i] = shm_urr(&w->slots, pdr->urr_slot[i], pdr->direction);
+		c[i] = shm_at(&w->slots, pdr->urr_at[i]);
 		think = is_to_look(c[i], p->ip_len);
 	}
 	if (unlikely(think))

@@ -60,7 +60,7 @@ lets_exactly_its_rate_pass(void **state)
 			one.part.pdr[0] = (struct pdr){
 				.n_qer = 1,
 				.cost = {qer_cost(rates[r], rig->worker[0]->tsc_hz)},
-				.qer_slot = {3},
+				.qer_at = {shm_tat_place(3, UPF_UL)},
 			};
 			*qer_tat(&rig->shm.slots, 3, UPF_UL) = rig->worker[0]->now << QER_FRACTION;
 
