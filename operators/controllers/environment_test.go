@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -18,6 +20,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
@@ -38,6 +41,8 @@ type environment struct {
 	smfs   *fakeSMFs
 	// sessions of pods, "namespace/name" to int64.
 	sessions sync.Map
+	// calls of the controllers to the API server, by verb and path without names.
+	calls callCounter
 	// released are the associations that UPFs were told are over, "upf smf".
 	released sync.Map
 }
@@ -122,7 +127,9 @@ func startEnvironment(t *testing.T) *environment {
 	if e.client, err = client.New(restConfig, client.Options{Scheme: scheme}); err != nil {
 		t.Fatal(err)
 	}
-	mgr, err := ctrl.NewManager(restConfig, ctrl.Options{
+	managed := rest.CopyConfig(restConfig)
+	managed.Wrap(e.calls.wrap)
+	mgr, err := ctrl.NewManager(managed, ctrl.Options{
 		Scheme: scheme, Cache: CacheOptions(""), Metrics: server.Options{BindAddress: "0"},
 	})
 	if err != nil {
@@ -154,6 +161,44 @@ func startEnvironment(t *testing.T) *environment {
 		}
 	})
 	return e
+}
+
+// callCounter counts requests by method and kind of resource; watches are left out.
+type callCounter struct {
+	mu sync.Mutex
+	n  map[string]int
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func (c *callCounter) wrap(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		parts := strings.Split(r.URL.Path, "/")
+		if at := slices.Index(parts, "namespaces"); at >= 0 && at+2 < len(parts) && r.URL.Query().Get("watch") == "" {
+			what := r.Method + " " + parts[at+2]
+			if at+4 < len(parts) {
+				what += "/" + parts[at+4]
+			}
+			c.mu.Lock()
+			if c.n == nil {
+				c.n = map[string]int{}
+			}
+			c.n[what]++
+			c.mu.Unlock()
+		}
+		return next.RoundTrip(r)
+	})
+}
+
+// take returns the counts and begins anew.
+func (c *callCounter) take() map[string]int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := c.n
+	c.n = map[string]int{}
+	return out
 }
 
 func (e *environment) installAttachmentKind(t *testing.T) {

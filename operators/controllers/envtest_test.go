@@ -29,6 +29,7 @@ func TestEnvtest(t *testing.T) {
 	t.Run("a change replaces one drained unit after the other", e.testRollingReplacement)
 	t.Run("units come and go without restarting the SMF", e.testScale)
 	t.Run("deletion waits for sessions, and not for ever", e.testDrainedDeletion)
+	t.Run("a fleet of UPFInstances", e.testFleet)
 	t.Run("functions that lost their registration are put back again", e.testRegistrationLost)
 	for name, test := range map[string]func(*testing.T){
 		"the API server refuses what the schema forbids":        e.testRefusals,

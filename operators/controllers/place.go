@@ -1,6 +1,7 @@
 package controllers
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -235,7 +236,7 @@ func older(a, b *corev1.Pod) bool {
 	if !a.CreationTimestamp.Equal(&b.CreationTimestamp) {
 		return a.CreationTimestamp.Before(&b.CreationTimestamp)
 	}
-	return a.UID < b.UID
+	return cmp.Or(strings.Compare(string(a.UID), string(b.UID)), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name)) < 0
 }
 
 // open lets a pod go to its place, or takes it away when it has lost that.

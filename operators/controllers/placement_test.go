@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -95,8 +98,7 @@ func (e *environment) unitPod(t *testing.T, ns, name string) *corev1.Pod {
 func (e *environment) startUnit(t *testing.T, ns, name string) *corev1.Pod {
 	t.Helper()
 	pod := e.unitPod(t, ns, name)
-	if pod.Spec.NodeName == "" {
-		spot, _ := specs.PodSpot(pod)
+	if spot, known := specs.PodSpot(pod); known && pod.Spec.NodeName == "" {
 		binding := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}, Target: corev1.ObjectReference{Kind: "Node", Name: spot.Node}}
 		if err := e.client.SubResource("binding").Create(t.Context(), pod, binding); err != nil {
 			t.Fatal(err)
@@ -591,4 +593,82 @@ func (e *environment) testDrainedDeletion(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// testFleet asks a real API server for as many UPFInstances as CORE5G_FLEET says, on 64 nodes of two sockets,
+// and counts what the controllers ask of it.
+func (e *environment) testFleet(t *testing.T) {
+	instances := 0
+	if _, err := fmt.Sscan(os.Getenv("CORE5G_FLEET"), &instances); err != nil {
+		t.Skip("CORE5G_FLEET says how many UPFInstances to make: a benchmark")
+	}
+	for _, policy := range []api.PlacementPolicy{api.PlacementAny, api.PlacementSingleNUMA} {
+		ns := e.namespace(t)
+		for i := range 64 {
+			report := e.dataplaneNode(t, fmt.Sprintf("%s-w%d", ns, i), ns, 32, 32)
+			for c := range report.Status.Cells {
+				report.Status.Cells[c].Hugepages[0].Free = resource.MustParse("64Gi")
+			}
+			e.report(t, report)
+		}
+		begin := time.Now()
+		e.calls.take()
+		for i := range instances {
+			upf := testUPF(t, ns)
+			upf.Name = fmt.Sprintf("upf%04d", i)
+			upf.Spec.CPUs = ptr.To[int32](1)
+			if policy != api.PlacementAny {
+				upf.Spec.NodeSelector = map[string]string{"pool": ns}
+				upf.Spec.Placement = &api.PlacementSpec{Policy: policy}
+			}
+			e.create(t, upf)
+		}
+		created := time.Since(begin)
+		limit := time.Now().Add(10 * time.Minute)
+		ready := map[string]bool{}
+		for len(ready) < instances {
+			if time.Now().After(limit) {
+				t.Fatalf("%d of %d units run after %s", len(ready), instances, time.Since(begin))
+			}
+			var pods corev1.PodList
+			if err := e.client.List(t.Context(), &pods, client.InNamespace(ns)); err != nil {
+				t.Fatal(err)
+			}
+			for i := range pods.Items {
+				if pod := &pods.Items[i]; !ready[pod.Name] && !specs.Gated(pod) {
+					e.startUnit(t, ns, pod.Name)
+					ready[pod.Name] = true
+				}
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		eventually(t, "all are Ready", func() error {
+			var list api.UPFInstanceList
+			if err := e.client.List(t.Context(), &list, client.InNamespace(ns)); err != nil {
+				return err
+			}
+			left := 0
+			for i := range list.Items {
+				if !(conditions{&list.Items[i].Status.Conditions, 0}).is(api.ConditionReady) {
+					left++
+				}
+			}
+			if left > 0 {
+				return fmt.Errorf("%d are not", left)
+			}
+			return nil
+		})
+		settled := time.Since(begin)
+		calls, sum := e.calls.take(), 0
+		var table strings.Builder
+		for _, k := range slices.Sorted(maps.Keys(calls)) {
+			sum += calls[k]
+			fmt.Fprintf(&table, "| %s | %d |\n", k, calls[k])
+		}
+		t.Logf("%s: %d UPFInstances made in %s, all Ready after %s, %d calls (%.1f each)\n%s", policy, instances,
+			created.Round(time.Second), settled.Round(time.Second), sum, float64(sum)/float64(instances), &table)
+		if most := 2 * callsPerInstance * instances; sum > most {
+			t.Errorf("%s: %d calls, at most %d are allowed", policy, sum, most)
+		}
+	}
 }

@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/placement"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -101,6 +102,21 @@ func TestBuildersGolden(t *testing.T) {
 	sriov.Spec.N6.Attachment = api.AttachmentSpec{Type: api.AttachmentExisting, NetworkAttachmentDefinition: "site/n6"}
 	sriovUnit := UPFUnit(sriov, nil, platform, 0, "10.96.1.3")
 
+	// Unit 1 of two, on the second socket of a node.
+	perSocket := makeUnits(2, "172.30.6.16/28")
+	perSocket.Spec.Placement = &api.PlacementSpec{Policy: api.PlacementPerSocket}
+	perSocket.Spec.N3.Attachment = api.AttachmentSpec{Type: api.AttachmentHostDevice, ResourceName: "core5g.dev/n3_socket{cell}"}
+	place := &Place{Spot: placement.Spot{Node: "w1", Cell: 1}, Devices: []string{"core5g.dev/n3_socket1"}}
+	placedUnit := UPFUnit(perSocket, core, platform, 1, "10.96.1.4")
+	var placedAttachments []client.Object
+	for _, a := range PlaceAttachments(perSocket, place) {
+		placedAttachments = append(placedAttachments, a)
+	}
+	units := SliceUserPlane{UPF: "upf", Parts: 2, SMFAddress: "10.96.1.2", Units: []SliceUnit{
+		{Name: "upf-0", N4Address: "10.96.1.3", N3Endpoint: "172.30.3.16", Pools: map[string][]string{"internet": {"10.45.0.0/17"}}},
+		{Name: "upf-1", N4Address: "10.96.1.4", N3Endpoint: "172.30.3.24", Pools: map[string][]string{"internet": {"10.45.128.0/17"}}},
+	}}
+
 	attachments := func(u *api.UPFInstance) []client.Object {
 		var out []client.Object
 		for _, a := range Attachments(u) {
@@ -120,6 +136,8 @@ func TestBuildersGolden(t *testing.T) {
 		"subscriber-data.yaml":         SubscriberData(core, platform).all(),
 		"smf.yaml":                     SMF(core, makeSlice("internet", "010203", "10.45.0.0/16"), platform, SliceUserPlane{UPF: "upf", N4Address: "10.96.1.3", N3Endpoint: "172.30.3.16", SMFAddress: "10.96.1.2"}).all(),
 		"upf.yaml":                     append(attachments(upf), N4Service(upf, 0), unit.Config, unit.Pod),
+		"smf-two-units.yaml":           SMF(core, makeSlice("internet", "010203", "10.45.0.0/16"), platform, units).all(),
+		"upf-per-socket.yaml":          append(append(attachments(perSocket), placedAttachments...), DisruptionBudget(perSocket, 2), placedUnit.Config, placedUnit.Placed(perSocket, place)),
 		"upf-host-device-no-core.yaml": append(attachments(sriov), N4Service(sriov, 0), sriovUnit.Config, sriovUnit.Pod),
 	} {
 		t.Run(file, func(t *testing.T) {
@@ -241,6 +259,56 @@ func TestUnitHashesTellUserFromOperator(t *testing.T) {
 				t.Errorf("specification changed: %v, want %v", changed, c.wantSpec)
 			}
 		})
+	}
+}
+
+// What is meant for the next unit, or for when it ends, restarts none.
+func TestPlacementIsNoUpdate(t *testing.T) {
+	base := UPFUnit(makeUPF(), makeCore(), platform, 0, "10.96.1.3")
+	for name, c := range map[string]struct {
+		change func(*api.UPFInstance)
+		want   bool
+	}{
+		"placement Any, written out": {func(u *api.UPFInstance) { u.Spec.Placement = &api.PlacementSpec{Policy: api.PlacementAny} }, false},
+		"a drain":                    {func(u *api.UPFInstance) { u.Spec.Drain = &api.DrainSpec{TimeoutSeconds: 60} }, false},
+		"an update strategy": {func(u *api.UPFInstance) {
+			u.Spec.UpdateStrategy = &api.UpdateStrategySpec{Type: api.UpdateOnApproval}
+		}, false},
+		"addresses of further units": {func(u *api.UPFInstance) { u.Spec.N6.UnitAddresses = ptr.To[api.CIDR]("172.30.6.16/28") }, false},
+		"one cell for each unit":     {func(u *api.UPFInstance) { u.Spec.Placement = &api.PlacementSpec{Policy: api.PlacementPerSocket} }, true},
+		"another division of the addresses": {func(u *api.UPFInstance) {
+			u.Spec.N6.UnitAddresses, u.Spec.Units = ptr.To[api.CIDR]("172.30.6.16/28"), ptr.To[int32](2)
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			upf := makeUPF()
+			c.change(upf)
+			if changed := UPFUnit(upf, makeCore(), platform, 0, "10.96.1.3").SpecHash != base.SpecHash; changed != c.want {
+				t.Errorf("specification changed: %v, want %v", changed, c.want)
+			}
+		})
+	}
+	planned := makeUnits(1, "")
+	planned.Spec.Placement = &api.PlacementSpec{Policy: api.PlacementPerSocket}
+	before := UPFUnit(planned, makeCore(), platform, 0, "10.96.1.3").SpecHash
+	planned.Spec.Placement = &api.PlacementSpec{Policy: api.PlacementPerSocket, MaxPerNode: ptr.To[int32](1), Spread: api.SpreadNone}
+	if UPFUnit(planned, makeCore(), platform, 0, "10.96.1.3").SpecHash != before {
+		t.Error("a bound for the next units restarts this one")
+	}
+}
+
+func TestSMFRollsOnlyWhenItsPoolsAreCutAnew(t *testing.T) {
+	hash := func(parts int, units ...SliceUnit) string {
+		o := SMF(makeCore(), makeSlice("internet", "010203", "10.45.0.0/16"), platform, SliceUserPlane{UPF: "upf", Parts: parts, SMFAddress: "10.96.1.2", Units: units})
+		return o.Deployment.Spec.Template.Annotations[AnnotationConfigHash]
+	}
+	a := SliceUnit{Name: "upf-0", N4Address: "10.96.1.3", N3Endpoint: "172.30.3.16", Pools: map[string][]string{"internet": {"10.45.0.0/17"}}}
+	b := SliceUnit{Name: "upf-1", N4Address: "10.96.1.4", N3Endpoint: "172.30.3.24", Pools: map[string][]string{"internet": {"10.45.128.0/17"}}}
+	if hash(2, a) != hash(2, a, b) {
+		t.Error("a second unit restarts the SMF")
+	}
+	if hash(2, a, b) == hash(4, a, b) {
+		t.Error("another division of the pools does not restart the SMF")
 	}
 }
 
