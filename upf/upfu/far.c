@@ -17,8 +17,9 @@ may_be_cut(const struct pkt *p)
 {
 	const struct rte_ipv4_hdr *ip = pkt_ip(p);
 
-	return p->fragment == PKT_REASSEMBLED ||
-		(!p->ip6 && (ip->fragment_offset & rte_cpu_to_be_16(RTE_IPV4_HDR_DF_FLAG)) == 0);
+	if (p->fragment == PKT_REASSEMBLED)
+		return !p->ip6 || !ipv6_is_extension(((const struct ipv6_header *)ip)->next);
+	return !p->ip6 && (ip->fragment_offset & rte_cpu_to_be_16(RTE_IPV4_HDR_DF_FLAG)) == 0;
 }
 
 // Perhaps longer than what the way out takes: now exactly.

@@ -3,7 +3,9 @@
 #ifndef UPFU_IPV6_H
 #define UPFU_IPV6_H
 
+#include <assert.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 

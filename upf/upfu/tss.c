@@ -241,8 +241,10 @@ void
 tss_flow_ipv6(struct tss_flow *flow, const struct rte_ipv6_hdr *ip, uint16_t length, uint8_t proto,
 	uint16_t l4, enum upf_direction direction, uint8_t qfi, uint64_t fteid)
 {
-	const uint8_t *remote = direction == UPF_DL ? ip->src_addr : ip->dst_addr;
-	const uint8_t *local = direction == UPF_DL ? ip->dst_addr : ip->src_addr;
+	const uint8_t *remote = direction == UPF_DL ? (const uint8_t *)&ip->src_addr
+						    : (const uint8_t *)&ip->dst_addr;
+	const uint8_t *local = direction == UPF_DL ? (const uint8_t *)&ip->dst_addr
+						   : (const uint8_t *)&ip->src_addr;
 	uint32_t first = rte_be_to_cpu_32(ip->vtc_flow), head[2], rest[8] = {0};
 
 	memcpy(&head[0], remote, 4);

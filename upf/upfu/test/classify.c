@@ -476,8 +476,8 @@ match_on_wire(const struct tss *tss, const struct session *s, const struct packe
 		wire.v6.vtc_flow = rte_cpu_to_be_32(
 			UINT32_C(6) << 28 | (uint32_t)p->tos << 20 | p->flow_label);
 		wire.v6.proto = p->proto;
-		memcpy(wire.v6.src_addr, src, 16);
-		memcpy(wire.v6.dst_addr, dst, 16);
+		memcpy(&wire.v6.src_addr, src, 16);
+		memcpy(&wire.v6.dst_addr, dst, 16);
 		tss_flow_ipv6(&flow, &wire.v6, (uint16_t)(header + p->l4_len), p->proto,
 			p->later_fragment ? 0 : (uint16_t)header, s->direction, p->qfi, p->fteid);
 		return tss_match(tss, TSS_IPV6, &flow);

@@ -694,13 +694,22 @@ fragments_are_made_whole_where_rules_ask_for_ports(void **state)
 	downlink(rig, &piece[0]);
 	downlink(rig, &piece[1]);
 	rte_pktmbuf_free(take(rig, UPF_PORT_N3, RTE_ETHER_TYPE_IPV4, 44 + 648));
+	// Whole it is too long for the tunnel: it goes on in fragments, as it came.
+	frame_ip6(&packet,
+		&(struct ip6_fields){
+			.src = rig_remote6, .dst = rig_ue6, .sport = 53, .payload = 1700});
+	cut6(&packet, piece);
+	downlink(rig, &piece[0]);
+	downlink(rig, &piece[1]);
+	assert_int_equal(rig_count_sent(rig, UPF_PORT_N3), 2);
 	frame_ip(&packet,
 		&(struct ip_fields){.src = RIG_REMOTE, .dst = RIG_UE, .sport = 54, .payload = 600});
 	cut4(&packet, piece);
 	downlink(rig, &piece[0]);
 	downlink(rig, &piece[1]);
 	assert_int_equal(rig_dropped(rig, UPF_DROP_NO_PDR), 1);
-	assert_int_equal(rig->shm.workers[0].local.fragments_reassembled, 4);
+	assert_int_equal(rig->shm.workers[0].local.fragments_reassembled, 5);
+	assert_int_equal(rig->shm.workers[0].local.fragments_sent, 2);
 	rig_assert_no_other_drops(rig);
 	rig_free(rig);
 	// And without, one by one.
