@@ -3,6 +3,7 @@ package agent
 import (
 	"errors"
 	"iter"
+	"math"
 	"math/rand/v2"
 	"net/netip"
 	"slices"
@@ -151,8 +152,11 @@ func (e errDuplicate) Error() string { return "its " + string(e) + " is taken or
 func (st *store) numberLocked(node string) uint16 {
 	n, ok := st.numbers[node]
 	if !ok {
-		n = uint16(len(st.nodes)) // configured limits keep them few
-		st.nodes = append(st.nodes, node)
+		// Who comes last shares a number: whoever looks for a CP function's sessions asks each of them, too.
+		n = uint16(min(len(st.nodes), math.MaxUint16))
+		if len(st.nodes) <= math.MaxUint16 {
+			st.nodes = append(st.nodes, node)
+		}
 		st.numbers[node] = n
 	}
 	return n
