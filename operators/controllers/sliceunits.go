@@ -52,7 +52,7 @@ func (s *sliceScope) findUnits() {
 		}
 		unit := specs.SliceUnit{Name: u.Name, N4Address: u.N4Address, N3Endpoint: endpoint}
 		s.units = append(s.units, unit)
-		if u.Drain != nil {
+		if u.Drain != nil || !s.upf.DeletionTimestamp.IsZero() {
 			s.barred = append(s.barred, u.Name)
 		}
 	}

@@ -1,0 +1,145 @@
+package controllers
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	api "core5g.dev/core5g/operators/api/v1alpha1"
+)
+
+func TestReadSessions(t *testing.T) {
+	for name, c := range map[string]struct {
+		metrics, wantError string
+		want               int64
+	}{
+		"as upf-c writes it":   {metrics: "# HELP upf_sessions PFCP sessions.\n# TYPE upf_sessions gauge\nupf_sessions 3\n", want: 3},
+		"large numbers":        {metrics: "upf_sessions 4e+05\n", want: 400000},
+		"none":                 {metrics: "upf_sessions 0", want: 0},
+		"another metric":       {metrics: "upf_sessions_dropped_total{reason=\"x\"} 3\n", wantError: "no metric upf_sessions"},
+		"not a number":         {metrics: "upf_sessions many\n", wantError: `is "many"`},
+		"less than none":       {metrics: "upf_sessions -1\n", wantError: `is "-1"`},
+		"nothing":              {wantError: "no metric upf_sessions"},
+		"a line without limit": {metrics: strings.Repeat("x", 2<<20), wantError: "too long"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := readSessions(strings.NewReader(c.metrics))
+			if (err == nil) != (c.wantError == "") || (err != nil && !strings.Contains(err.Error(), c.wantError)) {
+				t.Fatalf("error %v, want %q", err, c.wantError)
+			}
+			if got != c.want {
+				t.Errorf("%d sessions, want %d", got, c.want)
+			}
+		})
+	}
+}
+
+// The name of the metric is upf-c's to choose; its page is checked against what upf-c serves.
+func TestSessionsMetricIsOneOfUPFC(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "upf", "metrics.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(page), "| `"+metricSessions+"` | gauge |  |") {
+		t.Errorf("upf-c has no gauge %s without labels", metricSessions)
+	}
+}
+
+func TestScrapeSessionsOfAPodThatDoesNotAnswer(t *testing.T) {
+	if _, err := ScrapeSessions(t.Context(), &corev1.Pod{}); err == nil {
+		t.Error("a pod without an address was asked")
+	}
+	server := httptest.NewServer(http.NotFoundHandler())
+	host, _, _ := net.SplitHostPort(server.Listener.Addr().String())
+	server.Close()
+	if _, err := ScrapeSessions(t.Context(), &corev1.Pod{Status: corev1.PodStatus{PodIP: host}}); err == nil {
+		t.Error("nobody listens, and there was an answer")
+	}
+}
+
+func (r *unitRig) ready() {
+	r.t.Helper()
+	pod := r.pod()
+	if pod == nil {
+		r.t.Fatal("no pod was made")
+	}
+	pod.Status.Phase = corev1.PodRunning
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	if err := r.live.Status().Update(r.t.Context(), pod); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *unitRig) change(change func(*api.UPFInstance)) {
+	r.t.Helper()
+	upf := r.upf()
+	change(upf)
+	if err := r.live.Update(r.t.Context(), upf); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// A unit whose sessions do not end, or that does not tell, stops when its time is over.
+func TestDrainEnds(t *testing.T) {
+	for name, sessions := range map[string]func() (int64, error){
+		"sessions stay":  func() (int64, error) { return 5, nil },
+		"it is not told": func() (int64, error) { return 0, errors.New("connection refused") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			rig := newUnitRig(t)
+			rig.reconciler.Sessions = func(context.Context, *corev1.Pod) (int64, error) { return sessions() }
+			rig.change(func(u *api.UPFInstance) { u.Spec.Drain = &api.DrainSpec{TimeoutSeconds: 60} })
+			rig.mustPass()
+			rig.ready()
+			rig.mustPass()
+			rig.change(func(u *api.UPFInstance) { u.Spec.AdministrativeState = api.StateLocked })
+			rig.mustPass()
+			rig.mustPass()
+			unit := rig.upf().Status.UnitStatuses[0]
+			if rig.pod() == nil || unit.State != api.UnitDraining || unit.Drain == nil || unit.Drain.Cause != "administrativeState is Locked" {
+				t.Fatalf("the unit does not drain: %+v", unit)
+			}
+			rig.clock = rig.clock.Add(59 * time.Second)
+			rig.mustPass()
+			if rig.pod() == nil {
+				t.Fatal("the pod was stopped before its time")
+			}
+			rig.clock = rig.clock.Add(time.Second)
+			rig.mustPass()
+			if rig.pod() != nil {
+				t.Error("the pod was not stopped in time")
+			}
+			rig.mustPass()
+			if unit := rig.upf().Status.UnitStatuses[0]; unit.State != api.UnitStopped || unit.Drain != nil {
+				t.Errorf("the unit is %+v", unit)
+			}
+		})
+	}
+}
+
+// What is taken back in time ends the drain, and the unit goes on.
+func TestDrainIsTakenBack(t *testing.T) {
+	rig := newUnitRig(t)
+	rig.reconciler.Sessions = func(context.Context, *corev1.Pod) (int64, error) { return 5, nil }
+	rig.change(func(u *api.UPFInstance) { u.Spec.Drain = &api.DrainSpec{TimeoutSeconds: 60} })
+	rig.mustPass()
+	rig.ready()
+	rig.change(func(u *api.UPFInstance) { u.Spec.AdministrativeState = api.StateLocked })
+	rig.mustPass()
+	rig.change(func(u *api.UPFInstance) { u.Spec.AdministrativeState = api.StateUnlocked })
+	rig.mustPass()
+	rig.clock = rig.clock.Add(time.Hour)
+	rig.mustPass()
+	if unit := rig.upf().Status.UnitStatuses[0]; rig.pod() == nil || unit.State != api.UnitReady || unit.Drain != nil {
+		t.Errorf("the unit is %+v", unit)
+	}
+}
