@@ -12,9 +12,11 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"os/signal"
 	"runtime"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -56,6 +58,13 @@ func run(o options) error {
 		return err
 	}
 	defer r.close()
+	interrupted := make(chan os.Signal, 1)
+	signal.Notify(interrupted, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-interrupted
+		r.close() // leave no namespace behind
+		os.Exit(1)
+	}()
 	if err := r.startUPFU(); err != nil {
 		return err
 	}
