@@ -18,9 +18,9 @@ bucketmap_init(struct bucketmap *map, uint32_t keys_max)
 		buckets *= 2;
 		map->bits++;
 	}
-	// 5 % of the buckets overflow at that load; a quarter is room for unlucky keys, and a session of
+	// 5 % of the buckets overflow at that load; an eighth is room for unlucky keys, and a session of
 	// the greatest size must find room in a small map, too.
-	map->overflow_count = buckets / 4 + BUCKETMAP_SPARE;
+	map->overflow_count = buckets / 8 + BUCKETMAP_SPARE;
 	map->buckets = rte_zmalloc("bucketmap", (size_t)buckets * sizeof(*map->buckets), 64);
 	map->overflow =
 		rte_zmalloc("bucketmap", (size_t)map->overflow_count * sizeof(*map->overflow), 64);
