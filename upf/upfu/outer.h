@@ -57,7 +57,25 @@ outer_is_ipv6(uint8_t ohc)
 	return ohc == UPF_OHC_GTPU6 || ohc == UPF_OHC_UDP6 || ohc == UPF_OHC_IP6;
 }
 
+#define OUTER_TTL 64u
 #define OUTER_MOST 72u // what outer_length() can be at most
+
+// The header's checksum, from its fields: reading back what has just been written would wait for it.
+// Words are summed as they lie in memory, 32 bits at a time (RFC 1071 2).
+static inline rte_be16_t
+outer_checksum4(const struct pdr *pdr, uint8_t proto, uint16_t length)
+{
+	uint64_t sum = (uint64_t)pdr->local4 + pdr->peer4;
+
+	sum += rte_cpu_to_be_16((uint16_t)(RTE_IPV4_VHL_DEF << 8 | pdr->tos));
+	sum += rte_cpu_to_be_16(length);
+	sum += rte_cpu_to_be_16(RTE_IPV4_HDR_DF_FLAG);
+	sum += rte_cpu_to_be_16((uint16_t)(OUTER_TTL << 8 | proto));
+	sum = (sum >> 32) + (sum & UINT32_MAX);
+	sum = (sum >> 16) + (sum & UINT16_MAX);
+	sum = (sum >> 16) + (sum & UINT16_MAX);
+	return (rte_be16_t)~sum;
+}
 
 static inline void
 outer_fill_ip4(struct rte_ipv4_hdr *ip, const struct pdr *pdr, uint8_t proto, uint16_t length)
@@ -67,12 +85,12 @@ outer_fill_ip4(struct rte_ipv4_hdr *ip, const struct pdr *pdr, uint8_t proto, ui
 		.type_of_service = pdr->tos,
 		.total_length = rte_cpu_to_be_16(length),
 		.fragment_offset = rte_cpu_to_be_16(RTE_IPV4_HDR_DF_FLAG),
-		.time_to_live = 64,
+		.time_to_live = OUTER_TTL,
 		.next_proto_id = proto,
+		.hdr_checksum = outer_checksum4(pdr, proto, length),
 		.src_addr = pdr->local4,
 		.dst_addr = pdr->peer4,
 	};
-	ip->hdr_checksum = (rte_be16_t)~ipv4_sum(ip);
 }
 
 // TS 29.281 4.4.2: over IPv4 the UDP checksum may be zero.
