@@ -110,6 +110,8 @@ func startEnvironment(t *testing.T) *environment {
 		smfs:  newFakeSMFs(),
 		clock: &testClock{},
 	}
+	// A fleet has more units than the default range has addresses for their N4 Services.
+	e.env.ControlPlane.GetAPIServer().Configure().Set("service-cluster-ip-range", "10.0.0.0/16")
 	restConfig, err := e.env.Start()
 	if err != nil {
 		t.Fatal(err)

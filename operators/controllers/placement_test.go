@@ -642,22 +642,21 @@ func (e *environment) testFleet(t *testing.T) {
 			}
 			time.Sleep(100 * time.Millisecond)
 		}
-		eventually(t, "all are Ready", func() error {
+		for left := -1; left != 0; time.Sleep(100 * time.Millisecond) {
 			var list api.UPFInstanceList
 			if err := e.client.List(t.Context(), &list, client.InNamespace(ns)); err != nil {
-				return err
+				t.Fatal(err)
 			}
-			left := 0
+			left = 0
 			for i := range list.Items {
 				if !(conditions{&list.Items[i].Status.Conditions, 0}).is(api.ConditionReady) {
 					left++
 				}
 			}
-			if left > 0 {
-				return fmt.Errorf("%d are not", left)
+			if time.Now().After(limit) {
+				t.Fatalf("%d are not Ready after %s", left, time.Since(begin))
 			}
-			return nil
-		})
+		}
 		settled := time.Since(begin)
 		calls, sum := e.calls.take(), 0
 		var table strings.Builder
