@@ -456,8 +456,8 @@ gtpu_unknown_teid(struct worker *w, struct pkt *p)
 	int verdict;
 
 	// Just started, the sessions are still on their way: an Error Indication would end them.
-	// Relaxed: the flag carries nothing but itself.
-	if (w->synced != NULL && __atomic_load_n(w->synced, __ATOMIC_RELAXED) == 0)
+	// Acquire: pairs with the store of transaction.c.
+	if (w->synced != NULL && __atomic_load_n(w->synced, __ATOMIC_ACQUIRE) == 0)
 		return UPF_DROP_UNKNOWN_TEID;
 	if (!within_rate(w))
 		return UPF_DROP_RATE_LIMITED;

@@ -105,6 +105,7 @@ start_workers(struct upf_u *u)
 		.sleepers = u->sleeper,
 		.wake_fd = u->control.wake_fd,
 		.control_waits = &u->control.waits,
+		.synced = &u->control.base.synced,
 		.stop = &u->stop,
 	};
 

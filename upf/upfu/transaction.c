@@ -751,6 +751,8 @@ apply(struct rule_base *base, struct op *op)
 		base->meta = op->blob;
 		base->meta_len = op->blob_len;
 		op->blob = NULL;
+		// Release: pairs with the load in gtpu_unknown_teid(), after the sessions.
+		__atomic_store_n(&base->synced, 1, __ATOMIC_RELEASE);
 		return false;
 	case UPF_REC_URR_ARM:
 		apply_arm(base, (const void *)record);

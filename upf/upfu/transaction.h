@@ -20,6 +20,9 @@ struct rule_base { // what transactions change
 	unsigned workers;
 	uint8_t *meta; // upf-c's META blob
 	uint32_t meta_len;
+	// There was a META since the start: upf-c stores it when all its sessions are here, so from then
+	// on an unknown F-TEID is one. Workers read it.
+	uint32_t synced;
 };
 
 struct refusal {

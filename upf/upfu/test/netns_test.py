@@ -229,6 +229,10 @@ def test_upf(upf, peer, gnb):
               (socket.inet_aton("172.30.6.1") + socket.inet_aton(UE), 63, 0, 0))
     check("URR octets and packets", peer.urr(5), (180, 3, 180, 3))
 
+    # Before upf-c has said that all sessions are here, an unknown F-TEID says nothing.
+    gnb.sendto(g_pdu(0xdead, echo_request(UE, "172.30.6.1", 1)), (N3, 2152))
+    wait_until("unknown F-TEID before the first META", lambda: peer.drops()["unknown_teid"] == 1)
+    check("META", peer.transaction(p.meta(b"all are here")), (0, 0))
     drops = peer.drops()
     gnb.sendto(g_pdu(0x1001, echo_request("10.45.0.9", "172.30.6.1", 1)), (N3, 2152))
     gnb.sendto(g_pdu(0x1001, echo_request(UE, UE, 1)), (N3, 2152))

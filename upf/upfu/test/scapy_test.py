@@ -171,6 +171,7 @@ class Upf:
             time.sleep(0.01)
         self.peer = p.Peer(f"{directory}/upf.sock")
         self.peer.hello()
+        self.peer.transaction(p.meta(b"all sessions are here"))  # else no Error Indications
 
     def read_log(self):
         with open(self.log_path, encoding="utf-8", errors="replace") as file:

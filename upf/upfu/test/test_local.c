@@ -139,18 +139,20 @@ static void
 no_error_indications_before_the_sessions_are_here(void **state)
 {
 	struct rig *rig = rig_create(1, true);
-	uint32_t synced = 0;
+	struct transaction t;
 	struct frame f;
 
 	(void)state;
-	rig->worker[0]->synced = &synced;
+	rig->worker[0]->synced = &rig->base.synced;
 	frame_gpdu(
 		&f, RIG_N3_ADDR, 0xdead, 9, &(struct ip_fields){.src = RIG_UE, .dst = RIG_REMOTE});
 	rig_inject(rig, UPF_PORT_N3, f.data, f.length);
 	rig_poll(rig);
 	assert_int_equal(rig_count_sent(rig, UPF_PORT_N3), 0);
 	assert_int_equal(rig_dropped(rig, UPF_DROP_UNKNOWN_TEID), 1);
-	synced = 1;
+	transaction_begin(&t);
+	transaction_blob(&t, UPF_REC_META, 0, "all are here");
+	assert_int_equal(transaction_do(rig, &t, NULL), 0);
 	rig_inject(rig, UPF_PORT_N3, f.data, f.length);
 	rig_poll(rig);
 	assert_int_equal(rig_count_sent(rig, UPF_PORT_N3), 1);
