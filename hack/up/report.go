@@ -91,7 +91,7 @@ Next
   kubectl apply -f manifests/slice-second.yaml        # a second slice: nothing restarts
   kubectl -n core5g exec deploy/ran -- /ran ctl register --ue imsi-208930000000002   # its phone
   kubectl -n core5g exec deploy/ran -- /ran ctl ping --ue %s --to %s --count 5
-  kubectl -n core5g exec upf-0 -c upf-c -- upf-c ctl sessions    # the UPF's view
+  kubectl -n core5g exec upf-0 -c upf-c -- upfctl sessions    # the UPF's view
   make test                                           # everything CI runs
   make down                                           # remove every trace
 `, u.cluster.Kubeconfig, ue.SUPI, dataNetwork)
