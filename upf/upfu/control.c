@@ -302,6 +302,9 @@ peer_accept(struct control *c)
 
 	if (fd < 0)
 		return;
+	// Both may have become readable at once: the end of the old one and the beginning of its successor.
+	if (c->peer_fd >= 0)
+		peer_readable(c);
 	if (c->peer_fd >= 0) {
 		struct upf_msg busy = message_head(UPF_OP_ANSWER, 0, sizeof(busy));
 

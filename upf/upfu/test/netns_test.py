@@ -296,6 +296,12 @@ def test_upf(upf, peer, gnb):
     check("forwards without upf-c", gnb.recv(2048)[4:8], struct.pack("!I", 0x99))
     peer = p.Peer(upf.socket)
     check("sessions for the next upf-c", peer.hello()[2], 1)
+    accepted = 0
+    for _ in range(50):
+        peer.close()
+        peer = p.Peer(upf.socket)
+        accepted += peer.hello()[2]
+    check("a successor is let in however soon it comes", accepted, 50)
     check("dump", peer.dump(), [(p.META, 0, b"associations"), (p.SESSION_STATE, 5, b"five")])
     check("delete", peer.transaction(p.session_del(5)), (0, 0))
     drops = peer.drops()["unknown_ue"]
