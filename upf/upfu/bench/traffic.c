@@ -1,5 +1,6 @@
 #include "traffic.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -339,4 +340,214 @@ traffic_run(struct rig *rig, const struct traffic_case *c, uint32_t n, struct sa
 	for (unsigned i = 0; i < n_free; i++)
 		rte_pktmbuf_free(free_mbuf[i]);
 	return lost == 0;
+}
+
+// ---- several workers ---------------------------------------------------------------------------------
+
+#define ROUND_PACKETS (ROUND_BURSTS * BURST)
+#define WARM_UP_ROUNDS 4u
+#define ROUND_SECONDS 10u // a round that takes longer has lost packets
+#define ASTRAY (BURST / 4)
+
+struct member {
+	struct crew *crew;
+	struct worker *w;
+	uint64_t busy,
+		last;     // of the round: cycles in polls with packets, TSC at the end of the last
+	uint64_t handled; // packets ever sent or dropped, as of the last poll without packets
+	uint32_t rested;  // the last round that it is done with
+} __rte_cache_aligned;
+
+struct crew {
+	uint32_t phase; // odd: a round is under way
+	bool yield;
+	struct member member[RIG_WORKERS_MAX];
+};
+#define PHASE_END UINT32_C(0)
+#define PHASE_BEGIN UINT32_C(2)
+
+static void
+rest(const struct crew *crew)
+{
+	if (crew->yield)
+		sched_yield();
+	else
+		rte_pause();
+}
+
+static uint64_t
+handled_by(const struct worker *w)
+{
+	uint64_t sum = 0;
+
+	for (unsigned port = 0; port < UPF_PORTS; port++)
+		sum += w->stats->port[port].tx_packets;
+	for (unsigned i = 0; i < UPF_DROPS; i++)
+		sum += w->stats->drops[i];
+	return sum;
+}
+
+static int
+work_in_rounds(void *arg)
+{
+	struct member *me = arg;
+	struct crew *crew = me->crew;
+	uint32_t phase;
+
+	// Acquire: pairs with the generator's release, here and below; the queues are filled.
+	while ((phase = __atomic_load_n(&crew->phase, __ATOMIC_ACQUIRE)) != PHASE_END) {
+		if (phase % 2 == 0 || phase == me->rested) {
+			rest(crew);
+			continue;
+		}
+		me->busy = 0;
+		while (__atomic_load_n(&crew->phase, __ATOMIC_ACQUIRE) == phase) {
+			uint64_t began = rte_rdtsc();
+
+			if (worker_poll(me->w) != 0) {
+				me->last = rte_rdtsc();
+				me->busy += me->last - began;
+				continue;
+			}
+			// Release: pairs with round_over(); busy and last are the round's.
+			__atomic_store_n(&me->handled, handled_by(me->w), __ATOMIC_RELEASE);
+			rest(crew);
+		}
+		// Release: pairs with round_end(); this worker touches no queue any more.
+		__atomic_store_n(&me->rested, phase, __ATOMIC_RELEASE);
+	}
+	return 0;
+}
+
+// The next round's packets of the sessions at home at one worker, out of these buffers.
+static void
+fill_queues(const struct rig *rig, const struct traffic_case *c, unsigned home, struct rte_mbuf **m)
+{
+	unsigned all = rig->config.workers, astray = c->astray ? ASTRAY : 0;
+	uint32_t sessions = population_sessions(c->population) / all;
+
+	for (uint32_t k = 0; k < ROUND_BURSTS; k++, m += BURST) {
+		enum upf_direction direction = traffic_direction(c, k);
+		enum upf_port port = traffic_port(direction);
+
+		for (unsigned i = 0; i < BURST; i++) {
+			write_packet(rig, c, below(sessions) * all + home, direction, m[i]);
+			m[i]->hash.usr = home;
+		}
+		assert_int_equal(rte_ring_enqueue_bulk(rig_ring_of(home, port, true), (void **)m,
+					 BURST - astray, NULL),
+			BURST - astray);
+		if (astray != 0)
+			assert_int_equal(rte_ring_enqueue_bulk(
+						 rig_ring_of((home + 1) % c->workers, port, true),
+						 (void **)&m[BURST - astray], astray, NULL),
+				astray);
+	}
+}
+
+// Collects what one worker sent. Returns how many of them were of its own sessions.
+static unsigned
+drain_queues(unsigned worker, struct rte_mbuf **m, unsigned *n)
+{
+	unsigned own = 0;
+
+	*n = 0;
+	for (enum upf_port port = 0; port < UPF_PORTS; port++)
+		*n += rte_ring_dequeue_burst(rig_ring_of(worker, port, false), (void **)&m[*n],
+			ROUND_PACKETS - *n, NULL);
+	for (unsigned i = 0; i < *n; i++)
+		own += m[i]->hash.usr == worker;
+	return own;
+}
+
+// Waits until so many packets were handled; false when they never are.
+static bool
+round_over(const struct crew *crew, unsigned workers, uint64_t wanted)
+{
+	uint64_t until = rte_rdtsc() + ROUND_SECONDS * rte_get_tsc_hz();
+
+	while (rte_rdtsc() < until) {
+		uint64_t handled = 0;
+
+		// Acquire: pairs with the release in work_in_rounds().
+		for (unsigned i = 0; i < workers; i++)
+			handled += __atomic_load_n(&crew->member[i].handled, __ATOMIC_ACQUIRE);
+		if (handled == wanted)
+			return true;
+		rest(crew);
+	}
+	return false;
+}
+
+static void
+round_end(struct crew *crew, unsigned workers)
+{
+	uint32_t phase = crew->phase;
+
+	__atomic_store_n(
+		&crew->phase, phase + 1, __ATOMIC_RELAXED); // it carries nothing but itself
+	for (unsigned i = 0; i < workers; i++) {
+		while (__atomic_load_n(&crew->member[i].rested, __ATOMIC_ACQUIRE) != phase)
+			rest(crew);
+	}
+}
+
+static void
+keep_round(const struct crew *crew, unsigned workers, uint64_t began, struct samples *s)
+{
+	uint64_t last = began;
+
+	if (s->n + workers > SAMPLES_MAX || s->bursts == SAMPLES_MAX)
+		return;
+	for (unsigned i = 0; i < workers; i++) {
+		s->cycles[s->n++] = (float)crew->member[i].busy / ROUND_PACKETS;
+		last = RTE_MAX(last, crew->member[i].last);
+	}
+	s->burst_cycles[s->bursts++] = (uint32_t)RTE_MIN(last - began, (uint64_t)UINT32_MAX);
+}
+
+bool
+traffic_run_workers(struct rig *rig, const struct traffic_case *c, uint32_t n, bool yield,
+	struct samples *samples)
+{
+	static struct crew crew;
+	static struct rte_mbuf *m[RIG_WORKERS_MAX][ROUND_PACKETS];
+	unsigned count[RIG_WORKERS_MAX], own = c->workers * ROUND_PACKETS;
+	uint64_t wanted = 0;
+	bool whole = true;
+
+	memset(&crew, 0, sizeof(crew));
+	crew.phase = PHASE_BEGIN;
+	crew.yield = yield;
+	for (unsigned i = 0; i < c->workers; i++) {
+		struct worker *w = rig->worker[i];
+
+		crew.member[i] = (struct member){.crew = &crew, .w = w, .handled = handled_by(w)};
+		wanted += crew.member[i].handled;
+		assert_int_equal(rte_pktmbuf_alloc_bulk(rig_pool(), m[i], ROUND_PACKETS), 0);
+		count[i] = ROUND_PACKETS;
+		rte_eal_remote_launch(work_in_rounds, &crew.member[i], i + 1);
+	}
+	for (uint32_t round = 0; whole && round < WARM_UP_ROUNDS + n; round++) {
+		uint64_t began;
+
+		for (unsigned i = 0; i < c->workers; i++)
+			fill_queues(rig, c, i, m[i]);
+		wanted += own;
+		began = rte_rdtsc();
+		// Release: pairs with the workers' acquire.
+		__atomic_store_n(&crew.phase, crew.phase + 1, __ATOMIC_RELEASE);
+		whole = round_over(&crew, c->workers, wanted);
+		round_end(&crew, c->workers);
+		for (unsigned i = 0; i < c->workers; i++)
+			whole &= drain_queues(i, m[i], &count[i]) == ROUND_PACKETS;
+		if (whole && round >= WARM_UP_ROUNDS)
+			keep_round(&crew, c->workers, began, samples);
+	}
+	__atomic_store_n(&crew.phase, PHASE_END, __ATOMIC_RELAXED); // it carries nothing but itself
+	for (unsigned i = 0; i < c->workers; i++) {
+		rte_eal_wait_lcore(i + 1);
+		rte_pktmbuf_free_bulk(m[i], count[i]);
+	}
+	return whole;
 }

@@ -1,6 +1,12 @@
-// Traffic for one worker. This thread is generator and sink, the worker runs on another CPU (lcore 1),
+// Traffic for workers.
+//
+// For one worker: this thread is generator and sink, the worker runs on another CPU (lcore 1),
 // rings join them; what the worker sent is written anew and comes back. Only full bursts count. Nothing
 // is hot that would not be: sessions are drawn at random, and another core wrote the packets.
+//
+// For several: in rounds, since one generator cannot keep many workers busy. It fills the queues of
+// all, lets all begin at once, and collects when everything is out: while packets are being handled,
+// all workers are busy, and nobody waits for the generator.
 #ifndef UPFU_BENCH_TRAFFIC_H
 #define UPFU_BENCH_TRAFFIC_H
 
@@ -18,6 +24,8 @@ struct traffic_case {
 	uint32_t size;            // octets of a user's packet; 0: the mix of Intel and SK Telecom
 	uint8_t ul, dl;           // bursts of each in one sample
 	bool forward_only;        // the reference: packets are only passed on
+	uint8_t workers;          // 0: the one of traffic_run()
+	bool astray;              // a quarter of the packets comes in at another worker
 };
 
 #define TRAFFIC_CASES_MAX 64u
@@ -37,6 +45,14 @@ struct samples {
 // Runs the worker until it has taken n more samples; false when packets were lost.
 bool traffic_run(
 	struct rig *rig, const struct traffic_case *c, uint32_t n, struct samples *samples);
+
+#define ROUND_BURSTS 24u // for each worker
+
+// Runs c->workers workers for n more rounds. A sample is a worker's round: the cycles of its polls, a
+// packet; burst_cycles are whole rounds, from the start to the last packet's end. `yield`: there are
+// fewer CPUs than threads. False: not every packet came out, at its session's home.
+bool traffic_run_workers(struct rig *rig, const struct traffic_case *c, uint32_t n, bool yield,
+	struct samples *samples);
 
 // The direction of the n-th burst, and where it comes in.
 enum upf_direction traffic_direction(const struct traffic_case *c, uint32_t n);

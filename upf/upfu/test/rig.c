@@ -30,50 +30,73 @@ const upf_addr rig_ue6 = {0x20, 1, 0x0d, 0xb8, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 
 const upf_addr rig_remote6 = {0x26, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x53};
 
 // Ports live as long as the process: ethdevs of rings cannot be made twice under one name.
-static struct rte_ring *rx_ring[UPF_PORTS][RIG_WORKERS], *tx_ring[UPF_PORTS][RIG_WORKERS];
+static struct rte_ring *rx_ring[UPF_PORTS][RIG_WORKERS_MAX], *tx_ring[UPF_PORTS][RIG_WORKERS_MAX];
 static uint16_t ethdev[UPF_PORTS];
 static struct rte_mempool *pool;
 
-bool
-rig_start_eal(unsigned memory_mib, bool hugepages, uint32_t mbufs, int worker_cpu)
+static bool
+start(unsigned memory_mib, bool hugepages, uint32_t mbufs, const int *worker_cpu, unsigned cpus,
+	unsigned queues)
 {
 	static const char *const names[UPF_PORTS] = {"n3", "n6", "n9"};
-	char memory[16], lcores[32], name[32], error[256];
+	char memory[16], lcores[256], name[32], error[256];
 	char *argv[] = {"rig", "-m", memory, "--no-pci", "--no-telemetry", lcores, "--main-lcore=0",
 		"--iova-mode=va", "--log-level=lib.*:error",
 		hugepages ? "--in-memory" : "--no-huge", "--no-shconf"};
-	int argc = (int)(sizeof(argv) / sizeof(argv[0])) - (hugepages ? 1 : 0);
+	int argc = (int)(sizeof(argv) / sizeof(argv[0])) - (hugepages ? 1 : 0), length;
 
 	snprintf(memory, sizeof(memory), "%u", memory_mib);
-	snprintf(lcores, sizeof(lcores), "--lcores=0@%d,1@%d", sched_getcpu(), worker_cpu);
+	length = snprintf(lcores, sizeof(lcores), "--lcores=0@%d", sched_getcpu());
+	for (unsigned i = 0; i < cpus; i++)
+		length += snprintf(lcores + length, sizeof(lcores) - (size_t)length, ",%u@%d",
+			i + 1, worker_cpu[i]);
 	if (rte_eal_init(argc, argv) < 0)
 		return false;
-	pool = eal_create_pool(mbufs, RIG_WORKERS, 1500);
+	pool = eal_create_pool(mbufs, queues, 1500);
 	assert_non_null(pool);
 	for (unsigned port = 0; port < UPF_PORTS; port++) {
 		int rc;
 
-		for (unsigned w = 0; w < RIG_WORKERS; w++) {
+		for (unsigned w = 0; w < queues; w++) {
 			snprintf(name, sizeof(name), "%s-rx%u", names[port], w);
 			rx_ring[port][w] = rte_ring_create(name, RIG_RING, SOCKET_ID_ANY, 0);
 			snprintf(name, sizeof(name), "%s-tx%u", names[port], w);
 			tx_ring[port][w] = rte_ring_create(name, RIG_RING, SOCKET_ID_ANY, 0);
 		}
 		rc = rte_eth_from_rings(
-			names[port], rx_ring[port], RIG_WORKERS, tx_ring[port], RIG_WORKERS, 0);
+			names[port], rx_ring[port], queues, tx_ring[port], queues, 0);
 		assert_true(rc >= 0);
 		ethdev[port] = (uint16_t)rc;
-		if (eal_start_port(
-			    ethdev[port], RIG_WORKERS, 1500, false, pool, error, sizeof(error)) < 0)
+		if (eal_start_port(ethdev[port], queues, 1500, false, pool, error, sizeof(error)) <
+			0)
 			fail_msg("%s", error);
 	}
 	return true;
 }
 
+bool
+rig_start_eal(unsigned memory_mib, bool hugepages, uint32_t mbufs, int worker_cpu)
+{
+	return start(memory_mib, hugepages, mbufs, &worker_cpu, 1, RIG_WORKERS);
+}
+
+bool
+rig_start_eal_workers(unsigned memory_mib, bool hugepages, uint32_t mbufs, const int *worker_cpu,
+	unsigned workers)
+{
+	return start(memory_mib, hugepages, mbufs, worker_cpu, workers, workers);
+}
+
+struct rte_ring *
+rig_ring_of(unsigned worker, enum upf_port port, bool rx)
+{
+	return rx ? rx_ring[port][worker] : tx_ring[port][worker];
+}
+
 struct rte_ring *
 rig_ring(enum upf_port port, bool rx)
 {
-	return rx ? rx_ring[port][0] : tx_ring[port][0];
+	return rig_ring_of(0, port, rx);
 }
 
 struct rte_mempool *
@@ -175,7 +198,7 @@ struct rig *
 rig_create_with(const struct config *config, unsigned workers, bool with_neighbours)
 {
 	struct rig *rig = calloc(1, sizeof(*rig));
-	struct sleeper no_sleep[RIG_WORKERS];
+	struct sleeper no_sleep[RIG_WORKERS_MAX];
 	struct worker_shared shared;
 
 	assert_non_null(rig);

@@ -14,13 +14,14 @@
 #include "worker.h"
 
 #define RIG_WORKERS 2u
+#define RIG_WORKERS_MAX 16u // as many queues as a net_ring port has
 
 struct rig {
 	struct config config;
 	struct session_table sessions;
 	struct shm shm;
 	struct rule_base base;
-	struct worker *worker[RIG_WORKERS];
+	struct worker *worker[RIG_WORKERS_MAX];
 	struct refusal refusal; // of the last transaction
 	uint32_t control_waits, stop;
 	int wake_fd;
@@ -43,7 +44,12 @@ extern const upf_addr rig_n3_addr6, rig_n6_addr6, rig_gnb6, rig_gateway6, rig_ue
 
 // Once a process. Lcore 1 is on CPU worker_cpu. Returns false when there is not enough memory.
 bool rig_start_eal(unsigned memory_mib, bool hugepages, uint32_t mbufs, int worker_cpu);
+// Queues for so many workers, and an lcore for each: 1 + i is on CPU worker_cpu[i].
+bool rig_start_eal_workers(unsigned memory_mib, bool hugepages, uint32_t mbufs,
+	const int *worker_cpu, unsigned workers);
+// The first worker's.
 struct rte_ring *rig_ring(enum upf_port port, bool rx);
+struct rte_ring *rig_ring_of(unsigned worker, enum upf_port port, bool rx);
 // A fresh UPF; with_neighbours: gNB and gateway are known already.
 struct rig *rig_create(unsigned workers, bool with_neighbours);
 struct rig *rig_create_with(const struct config *config, unsigned workers, bool with_neighbours);
