@@ -494,8 +494,9 @@ struct upf_local_stats {
 	uint64_t supported_extensions_sent;
 	uint64_t traced, trace_lost;
 	uint64_t supported_extensions_received;
-	uint64_t buffer_waiting; // packets in downlink buffers now
-	uint64_t reserved[5];
+	uint64_t buffer_waiting;        // packets in downlink buffers now
+	uint64_t buffer_waiting_octets; // of the users' packets
+	uint64_t reserved[4];
 };
 static_assert(sizeof(struct upf_local_stats) == 256, "upf_local_stats");
 

@@ -478,7 +478,8 @@ type LocalStats struct {
 	TraceLost                   uint64
 	SupportedExtensionsReceived uint64
 	BufferWaiting               uint64
-	Reserved                    [5]uint64
+	BufferWaitingOctets         uint64
+	Reserved                    [4]uint64
 }
 
 // WorkerStats is struct upf_worker_stats, 1024 octets.
@@ -1008,8 +1009,10 @@ var (
 	_ [200 - unsafe.Offsetof(LocalStats{}.SupportedExtensionsReceived)]struct{}
 	_ [unsafe.Offsetof(LocalStats{}.BufferWaiting) - 208]struct{}
 	_ [208 - unsafe.Offsetof(LocalStats{}.BufferWaiting)]struct{}
-	_ [unsafe.Offsetof(LocalStats{}.Reserved) - 216]struct{}
-	_ [216 - unsafe.Offsetof(LocalStats{}.Reserved)]struct{}
+	_ [unsafe.Offsetof(LocalStats{}.BufferWaitingOctets) - 216]struct{}
+	_ [216 - unsafe.Offsetof(LocalStats{}.BufferWaitingOctets)]struct{}
+	_ [unsafe.Offsetof(LocalStats{}.Reserved) - 224]struct{}
+	_ [224 - unsafe.Offsetof(LocalStats{}.Reserved)]struct{}
 	_ [unsafe.Sizeof(WorkerStats{}) - 1024]struct{}
 	_ [1024 - unsafe.Sizeof(WorkerStats{})]struct{}
 	_ [unsafe.Offsetof(WorkerStats{}.Lcore) - 0]struct{}

@@ -12,17 +12,15 @@
 #define QUEUES_PER_TICK 256u // looked through for packets that waited too long
 
 int
-buffer_init(
-	struct buffer_store *store, uint32_t packets_max, uint32_t session_max, bool drop_oldest)
+buffer_init(struct buffer_store *store, const struct buffer_bounds *bounds)
 {
+	uint32_t packets_max = bounds->packets;
 	uint32_t size = 2;
 
 	while (size < packets_max * 2)
 		size *= 2;
 	memset(store, 0, sizeof(*store));
-	store->packets_max = packets_max;
-	store->session_max = session_max;
-	store->drop_oldest = drop_oldest;
+	store->bounds = *bounds;
 	store->index_mask = size - 1;
 	store->index = calloc(size, sizeof(struct buffer_queue *));
 	store->all = calloc(packets_max, sizeof(*store->all));
@@ -43,7 +41,7 @@ buffer_init(
 void
 buffer_free(struct buffer_store *store)
 {
-	for (uint32_t i = 0; store->all != NULL && i < store->packets_max; i++) {
+	for (uint32_t i = 0; store->all != NULL && i < store->bounds.packets; i++) {
 		struct rte_mbuf *m = store->all[i].first, *next;
 
 		for (uint32_t n = store->all[i].n; n > 0; n--, m = next) {
@@ -147,7 +145,10 @@ queue_unlink(struct buffer_store *store, struct buffer_queue *q, struct rte_mbuf
 	m->next = NULL;
 	q->held[saved(m)->bar]--;
 	q->n--;
+	q->octets -= saved(m)->ip_len;
 	store->packets--;
+	store->octets -= saved(m)->ip_len;
+	store->changed = true;
 }
 
 static struct rte_mbuf *
@@ -327,18 +328,42 @@ tick_notices(struct worker *w)
 
 // ---- the stages' side ----------------------------------------------------------------------------
 
-// Makes room for a packet by the BAR (NULL: none). False: the packet itself has to go.
+static bool
+has_room(const struct buffer_store *store, const struct buffer_queue *q, uint32_t octets)
+{
+	const struct buffer_bounds *bounds = &store->bounds;
+
+	return q->n < bounds->session_packets && store->packets < bounds->packets &&
+		q->octets + octets <= bounds->session_octets &&
+		store->octets + octets <= bounds->octets;
+}
+
+// Would the packet find room if all that waits for its session went?
+static bool
+could_have_room(const struct buffer_store *store, const struct buffer_queue *q, uint32_t octets)
+{
+	const struct buffer_bounds *bounds = &store->bounds;
+
+	return store->packets - q->n < bounds->packets && octets <= bounds->session_octets &&
+		store->octets - q->octets + octets <= bounds->octets;
+}
+
+// Makes room for a packet by the BAR (NULL: none). False: the packet itself has to go, and nothing
+// else went for it.
 static bool
 make_room(struct worker *w, struct buffer_queue *q, const struct pkt *p, const struct upf_bar *bar)
 {
 	struct buffer_store *store = &w->buffers;
 	bool bar_full = bar != NULL && bar->packets_max != 0 && q->held[p->bar] >= bar->packets_max;
 
-	if (!bar_full && q->n < store->session_max && store->packets < store->packets_max)
+	if (!bar_full && has_room(store, q, p->ip_len))
 		return true;
-	if (!store->drop_oldest || q->n == 0)
+	if (!store->bounds.drop_oldest || !could_have_room(store, q, p->ip_len))
 		return false;
-	queue_filter(w, q, 1, UPF_DROP_BUFFER_FULL, bar_full ? is_of_bar : is_any, p->bar);
+	if (bar_full)
+		queue_filter(w, q, 1, UPF_DROP_BUFFER_FULL, is_of_bar, p->bar);
+	while (!has_room(store, q, p->ip_len))
+		queue_filter(w, q, 1, UPF_DROP_BUFFER_FULL, is_any, 0);
 	return true;
 }
 
@@ -379,7 +404,10 @@ buffer_hold(struct worker *w, struct pkt *p, bool notify_first)
 	q->last = p->m;
 	q->held[p->bar]++;
 	q->n++;
+	q->octets += p->ip_len;
 	store->packets++;
+	store->octets += p->ip_len;
+	store->changed = true;
 	if (unlikely(w->trace != NULL))
 		trace_buffered(w, p->m);
 	// It met a FAR that forwards while others wait: all of them may go now.
@@ -482,4 +510,14 @@ buffer_tick(struct worker *w)
 		if (q->n == 0 && !q->releasing)
 			queue_close(store, q);
 	}
+}
+
+void
+buffer_show_waiting(struct worker *w)
+{
+	struct upf_local_stats *local = &w->stats->local;
+
+	w->buffers.changed = false;
+	__atomic_store_n(&local->buffer_waiting, w->buffers.packets, __ATOMIC_RELAXED);
+	__atomic_store_n(&local->buffer_waiting_octets, w->buffers.octets, __ATOMIC_RELAXED);
 }

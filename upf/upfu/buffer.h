@@ -9,6 +9,9 @@
 // The BAR of a FAR (TS 29.244 7.5.2.6) bounds how many packets wait by it and how long, and how long
 // the Downlink Data event waits. The event is raised once for each BAR, and once for FARs without one,
 // until the queue has been released.
+//
+// Packets and octets are bounded, of a session and of the worker; octets are those of the users'
+// packets. What a full buffer drops is the packet that comes or, oldest first, those of its session.
 #ifndef UPFU_BUFFER_H
 #define UPFU_BUFFER_H
 
@@ -29,6 +32,7 @@ struct buffer_queue {
 	uint32_t session;
 	uint32_t incarnation;
 	uint32_t n;
+	uint64_t octets;
 	uint32_t release;               // how many are still to be taken out in this round
 	uint32_t opened;                // which opening of a queue this is, of all
 	uint32_t notified;              // bit by BAR: the Downlink Data event was raised or waits
@@ -49,12 +53,19 @@ struct buffer_notice { // a Downlink Data event that waits (Downlink Data Notifi
 	struct upf_ev_dl_data event;
 };
 
+struct buffer_bounds {
+	uint32_t packets, session_packets;
+	uint64_t octets, session_octets;
+	bool drop_oldest; // when there is no room; else the newest
+};
+
 struct buffer_store {
 	uint32_t queues; // open: 0 spares the look into the index
 	uint32_t packets;
-	uint32_t packets_max, session_max;
+	bool changed; // packets or octets, since buffer_show_waiting
+	uint64_t octets;
+	struct buffer_bounds bounds;
 	uint32_t opened;
-	bool drop_oldest; // when there is no room; else the newest
 	uint32_t index_mask;
 	struct buffer_queue **index; // by session
 	struct buffer_queue *all;
@@ -65,8 +76,7 @@ struct buffer_store {
 	struct buffer_notice *notice_all, *notice_free;
 };
 
-int buffer_init(
-	struct buffer_store *store, uint32_t packets_max, uint32_t session_max, bool drop_oldest);
+int buffer_init(struct buffer_store *store, const struct buffer_bounds *bounds);
 void buffer_free(struct buffer_store *store);
 
 // Does the session have packets waiting? Then p must join them.
@@ -81,5 +91,7 @@ void buffer_forget(struct worker *w, uint32_t session);
 void buffer_take(struct worker *w, struct burst *b);
 // Events whose delay is over, packets that waited too long.
 void buffer_tick(struct worker *w);
+// Tells the statistics how much waits now.
+void buffer_show_waiting(struct worker *w);
 
 #endif

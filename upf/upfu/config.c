@@ -104,16 +104,23 @@ struct number {
 };
 
 static int
-parse_u32(const char *text, uint32_t *value)
+parse_u64(const char *text, uint64_t *value)
 {
 	char *end;
-	unsigned long long number;
 
 	if (text == NULL || text[0] < '0' || text[0] > '9')
 		return -1;
 	errno = 0;
-	number = strtoull(text, &end, 10);
-	if (errno != 0 || *end != '\0' || number > UINT32_MAX)
+	*value = strtoull(text, &end, 10);
+	return errno != 0 || *end != '\0' ? -1 : 0;
+}
+
+static int
+parse_u32(const char *text, uint32_t *value)
+{
+	uint64_t number;
+
+	if (parse_u64(text, &number) < 0 || number > UINT32_MAX)
 		return -1;
 	*value = (uint32_t)number;
 	return 0;
@@ -130,6 +137,19 @@ read_number(struct reader *r, const char *key, const yaml_node_t *value, void *d
 			"%s: must be a whole number from %" PRIu32 " to %" PRIu32, key, number->min,
 			number->max);
 	*number->value = v;
+	return 0;
+}
+
+static int
+read_octets(struct reader *r, const char *key, const yaml_node_t *value, void *destination)
+{
+	uint64_t v;
+
+	if (parse_u64(scalar(value), &v) < 0 || v < 1 || v > UINT64_C(1) << 40)
+		return reader_fail(r, value,
+			"%s: must be a whole number of octets from 1 to %" PRIu64, key,
+			UINT64_C(1) << 40);
+	*(uint64_t *)destination = v;
 	return 0;
 }
 
@@ -730,6 +750,9 @@ read_limits(struct reader *r, const char *name, const yaml_node_t *map, void *de
 		{"mbufs", read_number, &mbufs, false, NULL},
 		{"buffer_packets", read_number, &buffer, false, NULL},
 		{"buffer_packets_per_session", read_number, &buffer_session, false, NULL},
+		{"buffer_bytes", read_octets, &l->buffer_bytes, false, NULL},
+		{"buffer_bytes_per_session", read_octets, &l->buffer_bytes_per_session, false,
+			NULL},
 		{"error_indications", read_number, &errors, false, NULL},
 		{"icmp_errors", read_number, &icmp, false, NULL},
 	};
@@ -878,6 +901,36 @@ set_defaults(struct config *config)
 	};
 }
 
+// Octets that wait downlink. As many as the packets may have where nothing is said; a bound that no
+// packet of full length fits into would drop all of them.
+static int
+check_buffer_bytes(struct reader *r, const yaml_node_t *root, struct config *config)
+{
+	struct config_limits *l = &config->limits;
+	uint16_t mtu = 0;
+
+	for (unsigned port = 0; port < config->ports; port++) {
+		if (config->interface[port].mtu > mtu)
+			mtu = config->interface[port].mtu;
+	}
+	if (l->buffer_bytes == 0)
+		l->buffer_bytes = (uint64_t)l->buffer_packets * config_frame_size(mtu);
+	if (l->buffer_bytes_per_session == 0)
+		l->buffer_bytes_per_session =
+			(uint64_t)l->buffer_packets_per_session * config_frame_size(mtu);
+	for (unsigned i = 0; i < 2; i++) {
+		uint64_t bytes = i == 0 ? l->buffer_bytes : l->buffer_bytes_per_session;
+		const char *key = i == 0 ? "buffer_bytes" : "buffer_bytes_per_session";
+
+		if (bytes < mtu)
+			return reader_fail(r, root,
+				"limits: %s %" PRIu64
+				" is less than one packet of the largest mtu; write %u at least",
+				key, bytes, mtu);
+	}
+	return 0;
+}
+
 static int
 read_document(struct reader *r, struct config *config)
 {
@@ -930,6 +983,8 @@ read_document(struct reader *r, struct config *config)
 			"limits: buffer_packets %" PRIu32 " is over half of mbufs %" PRIu32
 			"; raise mbufs or lower buffer_packets",
 			limits->buffer_packets, limits->mbufs);
+	if (check_buffer_bytes(r, root, config) < 0)
+		return -1;
 	return place_threads(r, config, workers, &lcores);
 }
 

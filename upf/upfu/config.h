@@ -52,8 +52,10 @@ struct config_limits {
 	uint32_t mbufs;                      // packet buffers of the whole UPF
 	uint32_t buffer_packets;             // held for idle UEs, a worker
 	uint32_t buffer_packets_per_session; // of them for one PDU session
-	uint32_t error_indications;          // sent a second, a worker
-	uint32_t icmp_errors;                // sent a second, a worker
+	uint64_t buffer_bytes;               // the same in octets of the users' packets
+	uint64_t buffer_bytes_per_session;
+	uint32_t error_indications; // sent a second, a worker
+	uint32_t icmp_errors;       // sent a second, a worker
 };
 
 enum config_fragmentation {    // of IPv4 packets without DF that do not fit into the tunnel
@@ -95,6 +97,13 @@ struct config {
 	uint32_t sleep_max_us; // 0: never sleep
 	uint32_t qer_burst_ms;
 };
+
+// Of a frame in the kernel's packet ring, where four make whole pages, and in a packet buffer.
+static inline uint32_t
+config_frame_size(uint16_t mtu)
+{
+	return mtu > 1800 ? 10240 : 2048;
+}
 
 // Reads the file at path. On failure returns -1 and leaves one sentence for the reader in error:
 // file, line, key and what to write instead.

@@ -39,13 +39,6 @@ argument(struct arguments *a, const char *format, ...)
 	a->n++;
 }
 
-// Of the kernel's packet ring; four make whole pages. A packet buffer holds as much.
-static unsigned
-frame_size(uint16_t mtu)
-{
-	return mtu > 1800 ? 10240 : 2048;
-}
-
 static void
 interface_arguments(struct arguments *a, const struct config *config, enum upf_port port)
 {
@@ -58,8 +51,8 @@ interface_arguments(struct arguments *a, const struct config *config, enum upf_p
 		argument(a,
 			"--vdev=net_af_packet%u,iface=%s,qdisc_bypass=1,qpairs=%u,framesz=%u,"
 			"blocksz=%u,framecnt=1024",
-			port, in->device, config->workers, frame_size(in->mtu),
-			4 * frame_size(in->mtu));
+			port, in->device, config->workers, config_frame_size(in->mtu),
+			4 * config_frame_size(in->mtu));
 		break;
 	case CONFIG_AF_XDP:
 		argument(a, "--vdev=net_af_xdp%u,iface=%s,queue_count=%u", port, in->device,
@@ -128,7 +121,7 @@ eal_create_pool(uint32_t mbufs, unsigned workers, uint16_t mtu)
 {
 	return rte_pktmbuf_pool_create("packets", mbufs + workers * 512, 256,
 		RTE_ALIGN_CEIL(sizeof(struct pkt), RTE_MBUF_PRIV_ALIGN),
-		(uint16_t)(RTE_PKTMBUF_HEADROOM + frame_size(mtu)), (int)rte_socket_id());
+		(uint16_t)(RTE_PKTMBUF_HEADROOM + config_frame_size(mtu)), (int)rte_socket_id());
 }
 
 int

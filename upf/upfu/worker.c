@@ -228,9 +228,8 @@ worker_poll(struct worker *w)
 		worker_tick(w);
 	for (enum upf_port port = 0; port < w->ports; port++)
 		worker_flush(w, port);
-	if (unlikely(w->stats->local.buffer_waiting != w->buffers.packets))
-		__atomic_store_n(
-			&w->stats->local.buffer_waiting, w->buffers.packets, __ATOMIC_RELAXED);
+	if (unlikely(w->buffers.changed))
+		buffer_show_waiting(w);
 	if (w->events_raised)
 		worker_wake_control(w);
 	// No rules of any session are held any more: session.h.
@@ -346,8 +345,14 @@ worker_create(unsigned index, const struct worker_shared *shared)
 		create_ring("events", index, sizeof(struct event), RING_F_SP_ENQ | RING_F_SC_DEQ);
 	w->handoff = create_ring("handoff", index, sizeof(void *), RING_F_SC_DEQ);
 	if (w->commands == NULL || w->events == NULL || w->handoff == NULL ||
-		buffer_init(&w->buffers, limits->buffer_packets, limits->buffer_packets_per_session,
-			config->buffer_drop_oldest) < 0) {
+		buffer_init(&w->buffers,
+			&(struct buffer_bounds){
+				.packets = limits->buffer_packets,
+				.session_packets = limits->buffer_packets_per_session,
+				.octets = limits->buffer_bytes,
+				.session_octets = limits->buffer_bytes_per_session,
+				.drop_oldest = config->buffer_drop_oldest,
+			}) < 0) {
 		worker_free(w);
 		return NULL;
 	}

@@ -228,7 +228,8 @@ static_assert(offsetof(struct upf_local_stats, traced) == 184, "upf_local_stats.
 static_assert(offsetof(struct upf_local_stats, trace_lost) == 192, "upf_local_stats.trace_lost");
 static_assert(offsetof(struct upf_local_stats, supported_extensions_received) == 200, "upf_local_stats.supported_extensions_received");
 static_assert(offsetof(struct upf_local_stats, buffer_waiting) == 208, "upf_local_stats.buffer_waiting");
-static_assert(offsetof(struct upf_local_stats, reserved) == 216, "upf_local_stats.reserved");
+static_assert(offsetof(struct upf_local_stats, buffer_waiting_octets) == 216, "upf_local_stats.buffer_waiting_octets");
+static_assert(offsetof(struct upf_local_stats, reserved) == 224, "upf_local_stats.reserved");
 static_assert(sizeof(struct upf_worker_stats) == 1024, "upf_worker_stats");
 static_assert(offsetof(struct upf_worker_stats, lcore) == 0, "upf_worker_stats.lcore");
 static_assert(offsetof(struct upf_worker_stats, cycles_busy) == 8, "upf_worker_stats.cycles_busy");

@@ -167,6 +167,8 @@ var readings = []reading{
 
 	{Family{"upf_buffer_packets", gauge, "Downlink packets that wait for their UEs.", nil, ""}, true,
 		local(func(l *abi.LocalStats) uint64 { return l.BufferWaiting })},
+	{Family{"upf_buffer_bytes", gauge, "Octets of the packets that wait.", nil, ""}, true,
+		local(func(l *abi.LocalStats) uint64 { return l.BufferWaitingOctets })},
 	{Family{"upf_buffered_packets_total", counter, "Downlink packets that had to wait; what became of others is in upf_dropped_packets_total as buffer_full, buffer_expired and buffer_released.", nil, ""}, true,
 		local(func(l *abi.LocalStats) uint64 { return l.Buffered })},
 	{Family{"upf_buffer_released_packets_total", counter, "Packets that waited and were then forwarded.", nil, ""}, true,

@@ -90,6 +90,7 @@ func TestValues(t *testing.T) {
 		`upf_worker_polls_total{found="packets",lcore="1",worker="0"} 30`,
 		"upf_tsc_hertz 2.5e+09",
 		fmt.Sprintf("upf_buffer_packets %d", local.BufferWaiting+6),
+		fmt.Sprintf("upf_buffer_bytes %d", local.BufferWaitingOctets),
 		fmt.Sprintf("upf_buffered_packets_total %d", local.Buffered),
 		fmt.Sprintf("upf_buffer_released_packets_total %d", local.BufferedReleased),
 		fmt.Sprintf("upf_duplicated_packets_total %d", local.Duplicated),

@@ -126,6 +126,8 @@ rig_config(void)
 				.qer_slots = 2048,
 				.buffer_packets = 64,
 				.buffer_packets_per_session = 16,
+				.buffer_bytes = 64 * 2048,
+				.buffer_bytes_per_session = 16 * 2048,
 				.error_indications = 100,
 			},
 		.interface =

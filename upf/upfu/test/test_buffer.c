@@ -71,6 +71,7 @@ held_then_released_in_order(void **state)
 	assert_null(rig_sent(rig, UPF_PORT_N3));
 	assert_int_equal(rig_urr(rig, 1, UPF_DL)->packets, 0);
 	assert_int_equal(rig->shm.workers[0].local.buffer_waiting, 12);
+	assert_int_equal(rig->shm.workers[0].local.buffer_waiting_octets, 12 * 28);
 	// New packets arrive in the instant of the update; they come after.
 	send_down(rig, RIG_UE, 12, 4);
 	install(rig, UPF_FAR_FORW);
@@ -80,6 +81,7 @@ held_then_released_in_order(void **state)
 	assert_int_equal(rig->shm.workers[0].local.buffered, 16);
 	assert_int_equal(rig->shm.workers[0].local.buffered_released, 16);
 	assert_int_equal(rig->shm.workers[0].local.buffer_waiting, 0);
+	assert_int_equal(rig->shm.workers[0].local.buffer_waiting_octets, 0);
 	rig_assert_no_other_drops(rig);
 	// Idle again: notified again.
 	install(rig, UPF_FAR_BUFF | UPF_FAR_NOCP);
@@ -124,6 +126,179 @@ bounded_a_session_and_in_all(void **state)
 	// 16 a session for four sessions, then the 64 of the whole.
 	assert_int_equal(rig_dropped(rig, UPF_DROP_BUFFER_FULL), 8 * 20 - 64);
 	assert_int_equal(rig->worker[0]->buffers.packets, 64);
+	rig_assert_no_other_drops(rig);
+	rig_free(rig);
+}
+
+// ---- octets --------------------------------------------------------------------------------------
+
+// One packet with this number and total length.
+static void
+send_octets(struct rig *rig, uint32_t ue, unsigned number, uint32_t octets)
+{
+	struct frame f;
+
+	frame_eth_ip(&f,
+		&(struct ip_fields){.src = RIG_REMOTE,
+			.dst = ue,
+			.sport = (uint16_t)number,
+			.payload = octets - 28});
+	rig_inject(rig, UPF_PORT_N6, f.data, f.length);
+	rig_poll(rig);
+}
+
+static struct rig *
+create_bounded(uint64_t bytes, uint64_t bytes_per_session, bool drop_oldest)
+{
+	struct config config = rig_config();
+
+	config.limits.buffer_bytes = bytes;
+	config.limits.buffer_bytes_per_session = bytes_per_session;
+	config.buffer_drop_oldest = drop_oldest;
+	return rig_create_with(&config, 1, true);
+}
+
+static void
+assert_waiting(struct rig *rig, uint64_t packets, uint64_t octets)
+{
+	const struct upf_local_stats *local = &rig->shm.workers[0].local;
+
+	assert_int_equal(rig->worker[0]->buffers.packets, packets);
+	assert_int_equal(rig->worker[0]->buffers.octets, octets);
+	assert_int_equal(local->buffer_waiting, packets);
+	assert_int_equal(local->buffer_waiting_octets, octets);
+}
+
+static void
+octets_of_a_session_are_bounded(void **state)
+{
+	(void)state;
+	for (unsigned oldest = 0; oldest < 2; oldest++) {
+		struct rig *rig = create_bounded(100000, 1000, oldest != 0);
+
+		install(rig, UPF_FAR_BUFF);
+		for (unsigned i = 0; i < 4; i++)
+			send_octets(rig, RIG_UE, i, 250);
+		assert_waiting(rig, 4, 1000); // to the last octet
+		assert_int_equal(rig_dropped(rig, UPF_DROP_BUFFER_FULL), 0);
+		send_octets(rig, RIG_UE, 4, 28);
+		assert_int_equal(rig_dropped(rig, UPF_DROP_BUFFER_FULL), 1);
+		assert_waiting(rig, 4, oldest != 0 ? 778 : 1000);
+		install(rig, UPF_FAR_FORW);
+		rig_poll(rig);
+		assert_sent_in_order(rig, oldest, 4);
+		assert_waiting(rig, 0, 0);
+		rig_assert_no_other_drops(rig);
+		rig_free(rig);
+	}
+}
+
+static void
+octets_of_a_worker_are_bounded(void **state)
+{
+	(void)state;
+	for (unsigned oldest = 0; oldest < 2; oldest++) {
+		struct rig *rig = create_bounded(1000, 800, oldest != 0);
+		struct session_rules_builder s;
+
+		install(rig, UPF_FAR_BUFF);
+		rules_usual(&s, 2, RIG_UE + 1, 0x101);
+		s.far[1].action = UPF_FAR_BUFF;
+		rules_install(rig, &s);
+		send_octets(rig, RIG_UE, 0, 300);
+		send_octets(rig, RIG_UE, 1, 300);
+		send_octets(rig, RIG_UE + 1, 2, 400);
+		assert_waiting(rig, 3, 1000);
+		// Within the session's bound and over the worker's: its own oldest goes, no other's.
+		send_octets(rig, RIG_UE + 1, 3, 100);
+		assert_int_equal(rig_dropped(rig, UPF_DROP_BUFFER_FULL), 1);
+		assert_waiting(rig, 3, oldest != 0 ? 700 : 1000);
+		// All that waits for its session would not be room enough: nothing goes for it.
+		send_octets(rig, RIG_UE + 1, 4, 500);
+		assert_int_equal(rig_dropped(rig, UPF_DROP_BUFFER_FULL), 1);
+		assert_waiting(rig, 3, oldest != 0 ? 700 : 1000);
+		install(rig, UPF_FAR_FORW);
+		rig_poll(rig);
+		assert_sent_in_order(rig, 0, 2);
+		s.far[1].action = UPF_FAR_FORW;
+		rules_install(rig, &s);
+		rig_poll(rig);
+		assert_sent_in_order(rig, oldest != 0 ? 3 : 2, 1);
+		assert_waiting(rig, 0, 0);
+		rig_assert_no_other_drops(rig);
+		rig_free(rig);
+	}
+}
+
+static void
+oldest_go_until_a_big_packet_fits(void **state)
+{
+	struct rig *rig = create_bounded(100000, 1000, true);
+
+	(void)state;
+	install(rig, UPF_FAR_BUFF);
+	for (unsigned i = 0; i < 10; i++)
+		send_octets(rig, RIG_UE, i, 100);
+	send_octets(rig, RIG_UE, 10, 750);
+	assert_int_equal(rig_dropped(rig, UPF_DROP_BUFFER_FULL), 8);
+	assert_waiting(rig, 3, 950);
+	send_octets(rig, RIG_UE, 11, 50);
+	assert_int_equal(rig_dropped(rig, UPF_DROP_BUFFER_FULL), 0);
+	install(rig, UPF_FAR_FORW);
+	rig_poll(rig);
+	assert_sent_in_order(rig, 8, 4);
+	assert_waiting(rig, 0, 0);
+	rig_assert_no_other_drops(rig);
+	rig_free(rig);
+}
+
+// A packet over the whole bound goes, whatever the policy; what waits stays.
+static void
+a_packet_over_the_whole_bound_goes_alone(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 4; i++) {
+		uint64_t bytes = i < 2 ? 1000 : 100000, session = i < 2 ? 100000 : 1000;
+		struct rig *rig = create_bounded(bytes, session, i % 2 != 0);
+		struct event event;
+
+		install(rig, UPF_FAR_BUFF | UPF_FAR_NOCP);
+		send_octets(rig, RIG_UE, 7, 1001);
+		assert_int_equal(rig_dropped(rig, UPF_DROP_BUFFER_FULL), 1);
+		assert_waiting(rig, 0, 0);
+		assert_true(rig_event(rig, &event)); // the UE is wanted all the same
+		send_octets(rig, RIG_UE, 0, 100);
+		send_octets(rig, RIG_UE, 1, 100);
+		send_octets(rig, RIG_UE, 7, 1001);
+		assert_int_equal(rig_dropped(rig, UPF_DROP_BUFFER_FULL), 1);
+		assert_waiting(rig, 2, 200);
+		assert_false(rig_event(rig, &event));
+		install(rig, UPF_FAR_FORW);
+		rig_poll(rig);
+		assert_sent_in_order(rig, 0, 2);
+		assert_int_equal(rig->worker[0]->buffers.queues, 0);
+		rig_assert_no_other_drops(rig);
+		rig_free(rig);
+	}
+}
+
+// Released packets that meet a FAR which still buffers come back: they are not counted twice.
+static void
+octets_come_back_with_packets_that_stay(void **state)
+{
+	struct rig *rig = create_bounded(100000, 1000, false);
+
+	(void)state;
+	install(rig, UPF_FAR_BUFF);
+	send_octets(rig, RIG_UE, 0, 600);
+	send_octets(rig, RIG_UE, 1, 400);
+	install(rig, UPF_FAR_BUFF);
+	rig_poll(rig);
+	assert_waiting(rig, 2, 1000);
+	install(rig, UPF_FAR_FORW);
+	rig_poll(rig);
+	assert_sent_in_order(rig, 0, 2);
+	assert_waiting(rig, 0, 0);
 	rig_assert_no_other_drops(rig);
 	rig_free(rig);
 }
@@ -268,7 +443,7 @@ pass_time(struct rig *rig, unsigned ms)
 	// The TSC cannot be turned; what is due can.
 	for (struct buffer_notice *n = w->buffers.notices; n != NULL; n = n->next)
 		n->due -= w->tsc_hz / 1000 * ms;
-	for (uint32_t i = 0; i < w->buffers.packets_max; i++) {
+	for (uint32_t i = 0; i < w->buffers.bounds.packets; i++) {
 		struct rte_mbuf *m = w->buffers.all[i].n != 0 ? w->buffers.all[i].first : NULL;
 
 		for (; m != NULL; m = m->next)
@@ -496,6 +671,11 @@ test_buffer(void)
 		cmocka_unit_test(held_then_released_in_order),
 		cmocka_unit_test(without_nocp_nobody_is_told),
 		cmocka_unit_test(bounded_a_session_and_in_all),
+		cmocka_unit_test(octets_of_a_session_are_bounded),
+		cmocka_unit_test(octets_of_a_worker_are_bounded),
+		cmocka_unit_test(oldest_go_until_a_big_packet_fits),
+		cmocka_unit_test(a_packet_over_the_whole_bound_goes_alone),
+		cmocka_unit_test(octets_come_back_with_packets_that_stay),
 		cmocka_unit_test(dropped_when_the_session_or_its_far_goes),
 		cmocka_unit_test(packets_of_an_old_incarnation_are_dropped),
 		cmocka_unit_test(packets_whose_far_still_buffers_stay),

@@ -45,6 +45,9 @@ takes_a_whole_file(void **state)
 	assert_int_equal(c.limits.sessions_max, 10);
 	assert_int_equal(c.limits.urr_slots, 7);
 	assert_int_equal(c.limits.qer_slots, 20);
+	// As much as the packets may have.
+	assert_int_equal(c.limits.buffer_bytes, 9 * 2048);
+	assert_int_equal(c.limits.buffer_bytes_per_session, 128 * 2048);
 	assert_int_equal(c.interface[UPF_PORT_N3].address, RIG_IP(172, 30, 3, 16));
 	assert_int_equal(c.interface[UPF_PORT_N3].block_len, 28);
 	assert_int_equal(c.interface[UPF_PORT_N3].prefix_len, 24);
@@ -56,6 +59,30 @@ takes_a_whole_file(void **state)
 	assert_int_equal(c.sleep_max_us, 0);
 	assert_int_equal(c.qer_burst_ms, 20);
 	assert_int_equal(c.workers, 1);
+}
+
+static void
+bounds_buffers_in_octets(void **state)
+{
+	struct config c;
+	char error[512];
+
+	(void)state;
+	if (read_text(INTERFACES "limits: {buffer_bytes: 5000000000, "
+				 "buffer_bytes_per_session: 1500}\n",
+		    &c, error, sizeof(error)) < 0)
+		fail_msg("%s", error);
+	assert_int_equal(c.limits.buffer_bytes, UINT64_C(5000000000));
+	assert_int_equal(c.limits.buffer_bytes_per_session, 1500);
+	// Nothing said, long packets, and a product of more than 32 bits.
+	if (read_text("interfaces:\n"
+		      "  n3: {device: n3, addresses: 172.30.3.16/28, prefix_length: 24}\n"
+		      "  n6: {device: n6, address: 172.30.6.2/24, mtu: 9000}\n"
+		      "limits: {mbufs: 2097152, buffer_packets: 1048576}\n",
+		    &c, error, sizeof(error)) < 0)
+		fail_msg("%s", error);
+	assert_int_equal(c.limits.buffer_bytes, UINT64_C(1048576) * 10240);
+	assert_int_equal(c.limits.buffer_bytes_per_session, 128 * 10240);
 }
 
 static void
@@ -130,6 +157,17 @@ says_what_is_wrong_and_where(void **state)
 		{INTERFACES "limits: {sessions_max: 0}\n",
 			":4: sessions_max: must be a whole number"},
 		{INTERFACES "limits: {mbufs: 4096, buffer_packets: 4096}\n", "raise mbufs"},
+		{INTERFACES "limits: {buffer_bytes: 0}\n",
+			":4: buffer_bytes: must be a whole number of octets from 1 to "
+			"1099511627776"},
+		{INTERFACES "limits: {buffer_bytes_per_session: 2MiB}\n",
+			":4: buffer_bytes_per_session: must be a whole number of octets"},
+		{INTERFACES "limits: {buffer_bytes: 1099511627777}\n", "from 1 to 1099511627776"},
+		{INTERFACES "limits: {buffer_bytes: 1499}\n",
+			"limits: buffer_bytes 1499 is less than one packet of the largest mtu; "
+			"write 1500 at least"},
+		{INTERFACES "limits: {buffer_bytes_per_session: 1499}\n",
+			"limits: buffer_bytes_per_session 1499 is less than"},
 		{INTERFACES "routes: [{interface: n6, prefix: 10.0.0.1/8, via: 172.30.6.9}]\n",
 			"write 10.0.0.0/8"},
 		{INTERFACES "routes: [{interface: n4, prefix: 10.0.0.0/8, via: 172.30.6.9}]\n",
@@ -225,6 +263,7 @@ test_config(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(takes_a_whole_file),
+		cmocka_unit_test(bounds_buffers_in_octets),
 		cmocka_unit_test(takes_ipv6_vlans_and_a_third_interface),
 		cmocka_unit_test(says_what_is_wrong_and_where),
 	};
