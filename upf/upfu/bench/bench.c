@@ -198,6 +198,10 @@ choose_cpus(int *worker_cpu, unsigned n)
 			cpu[cpus++] = i;
 	}
 	cpu[cpus++] = generator;
+	// Not to be moved to a worker's before EAL pins this thread.
+	CPU_ZERO(&allowed);
+	CPU_SET(generator, &allowed);
+	sched_setaffinity(0, sizeof(allowed), &allowed);
 	for (unsigned i = 0; i < n; i++)
 		worker_cpu[i] = cpu[i % cpus];
 }
