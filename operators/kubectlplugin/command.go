@@ -1,0 +1,205 @@
+package kubectlplugin
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Usage of the plug-in.
+const Usage = `kubectl core5g shows and operates a core.
+
+  kubectl core5g status                          the whole core on one screen
+  kubectl core5g preflight [NODE]                what each node lacks for UPF units, and how to set it;
+                                                 exit status 1 where something is missing
+  kubectl core5g drain UPFINSTANCE [UNIT]        end all units, or the last one, as spec.drain says
+      -wait=false                                do not wait for the end
+      -timeout 10m                               how long to wait [spec.drain.timeoutSeconds and 3 minutes]
+  kubectl core5g sessions [UPFINSTANCE]          the PDU sessions of all units
+      -ue ADDRESS                                those of one UE
+  kubectl core5g report                          a support bundle, without secrets, as tar.gz
+      -o FILE                                    where to [core5g-report-<time>.tar.gz]; - for standard output
+      -log-lines 2000                            how much of each container's log
+
+  -n NAMESPACE  -context NAME  -kubeconfig FILE  as kubectl has them
+  -rows 12                                       how many rows of a kind status prints
+
+Exit status: 0 all is well, 1 it is not, 2 the command cannot be understood.`
+
+// Plugin runs commands on one cluster and namespace.
+type Plugin struct {
+	Client    client.Client
+	Pods      Pods
+	Namespace string
+	Out, Err  io.Writer
+	Now       func() time.Time
+	// Sleep waits, or returns the error of ctx.
+	Sleep func(ctx context.Context, d time.Duration) error
+	// Create makes the file of a report.
+	Create func(name string) (io.WriteCloser, error)
+
+	options
+}
+
+// options are the commands' flags.
+type options struct {
+	namespace, kubeconfig, context string
+	ue, output                     string
+	rows                           int
+	logLines                       int64
+	wait                           bool
+	timeout                        time.Duration
+}
+
+// Connector reaches a cluster; Connect is the real one.
+type Connector func(kubeconfig, contextName, namespace string) (client.Client, Pods, string, error)
+
+// usageError says that the command cannot be understood.
+type usageError struct{ problem string }
+
+func (e *usageError) Error() string {
+	return e.problem + "; `kubectl core5g help` explains the commands"
+}
+
+// errNotWell ends a command with exit status 1 that has said why already.
+var errNotWell = errors.New("not all is well")
+
+type command struct {
+	run func(*Plugin, context.Context, []string) error
+	// at least and at most so many arguments
+	least, most int
+	flags       []string // beside those of the connection
+}
+
+func commands() map[string]command {
+	return map[string]command{
+		"status":    {(*Plugin).status, 0, 0, []string{"rows"}},
+		"preflight": {(*Plugin).preflight, 0, 1, nil},
+		"drain":     {(*Plugin).drain, 1, 2, []string{"wait", "timeout"}},
+		"sessions":  {(*Plugin).sessions, 0, 1, []string{"ue"}},
+		"report":    {(*Plugin).report, 0, 0, []string{"o", "log-lines"}},
+	}
+}
+
+// Run carries out one command and returns the exit status.
+func Run(ctx context.Context, args []string, base Plugin, connect Connector) int {
+	err := run(ctx, args, &base, connect)
+	var usage *usageError
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, errNotWell):
+		return 1
+	}
+	fmt.Fprintln(base.Err, "kubectl core5g:", err)
+	if errors.As(err, &usage) {
+		return 2
+	}
+	return 1
+}
+
+func run(ctx context.Context, args []string, p *Plugin, connect Connector) error {
+	if len(args) > 0 && slices.Contains([]string{"help", "-h", "-help", "--help"}, args[0]) {
+		fmt.Fprintln(p.Out, Usage)
+		return nil
+	}
+	// kubectl takes flags before and after the command, and so does this.
+	name, rest := "", []string{}
+	f := p.flags()
+	for len(args) > 0 {
+		if err := f.Parse(args); errors.Is(err, flag.ErrHelp) {
+			fmt.Fprintln(p.Out, Usage)
+			return nil
+		} else if err != nil {
+			return &usageError{err.Error()}
+		}
+		if args = f.Args(); len(args) == 0 {
+			break
+		}
+		if name == "" {
+			name = args[0]
+		} else {
+			rest = append(rest, args[0])
+		}
+		args = args[1:]
+	}
+	c, known := commands()[name]
+	switch {
+	case name == "":
+		return &usageError{"which command?"}
+	case !known:
+		return &usageError{fmt.Sprintf("there is no command %q", name)}
+	case len(rest) < c.least:
+		return &usageError{name + ": the name of the UPFInstance is missing"}
+	case len(rest) > c.most:
+		return &usageError{fmt.Sprintf("%s: unexpected argument %q", name, rest[c.most])}
+	}
+	var foreign string
+	f.Visit(func(set *flag.Flag) {
+		if !slices.Contains([]string{"n", "namespace", "context", "kubeconfig"}, set.Name) && !slices.Contains(c.flags, set.Name) {
+			foreign = set.Name
+		}
+	})
+	if foreign != "" {
+		return &usageError{fmt.Sprintf("%s has no flag -%s", name, foreign)}
+	}
+	var err error
+	if p.Client, p.Pods, p.Namespace, err = connect(p.kubeconfig, p.context, p.namespace); err != nil {
+		return err
+	}
+	return c.run(p, ctx, rest)
+}
+
+func (p *Plugin) flags() *flag.FlagSet {
+	f := flag.NewFlagSet("kubectl core5g", flag.ContinueOnError)
+	f.SetOutput(io.Discard)
+	f.StringVar(&p.namespace, "n", "", "")
+	f.StringVar(&p.namespace, "namespace", "", "")
+	f.StringVar(&p.context, "context", "", "")
+	f.StringVar(&p.kubeconfig, "kubeconfig", "", "")
+	f.StringVar(&p.ue, "ue", "", "")
+	f.StringVar(&p.output, "o", "", "")
+	f.IntVar(&p.rows, "rows", 12, "")
+	f.Int64Var(&p.logLines, "log-lines", 2000, "")
+	f.BoolVar(&p.wait, "wait", true, "")
+	f.DurationVar(&p.timeout, "timeout", 0, "")
+	return f
+}
+
+// table prints rows in columns; the first is the head.
+func table(out io.Writer, rows [][]string) {
+	var text bytes.Buffer
+	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	for _, row := range rows {
+		fmt.Fprintln(w, strings.Join(row, "\t"))
+	}
+	w.Flush()
+	for line := range strings.Lines(text.String()) {
+		fmt.Fprintln(out, strings.TrimRight(line, " \n"))
+	}
+}
+
+// short cuts a text for a column.
+func short(text string, most int) string {
+	text = strings.Join(strings.Fields(text), " ")
+	if r := []rune(text); len(r) > most {
+		return string(r[:most-1]) + "…"
+	}
+	return text
+}
+
+func or(text, otherwise string) string {
+	if text == "" {
+		return otherwise
+	}
+	return text
+}

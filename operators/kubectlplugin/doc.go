@@ -1,0 +1,14 @@
+// Package kubectlplugin is `kubectl core5g`: the state of a whole core on one screen, the preflight of the
+// nodes, the drain of UPF units, the PDU sessions of all units, and a support bundle without secrets. It
+// does nothing that kubectl could not do with the same rights.
+package kubectlplugin
+
+import "context"
+
+// Pods reaches into pods.
+type Pods interface {
+	// Exec runs a command in a container and returns its output.
+	Exec(ctx context.Context, namespace, pod, container string, command ...string) ([]byte, error)
+	// Logs returns the last lines of a container, or of the one before it.
+	Logs(ctx context.Context, namespace, pod, container string, previous bool, lines int64) ([]byte, error)
+}

@@ -1,0 +1,105 @@
+package kubectlplugin
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "core5g.dev/core5g/operators/api/v1alpha1"
+)
+
+// session is what `upf-c ctl sessions -o json` says of one.
+type session struct {
+	SEID    string    `json:"seid"`
+	Node    string    `json:"node"` // of the SMF
+	UE      string    `json:"ueIPAddress"`
+	UE6     string    `json:"ueIPv6Prefix"`
+	PDRs    int       `json:"pdrs"`
+	UL      uint64    `json:"uplinkOctets"`
+	DL      uint64    `json:"downlinkOctets"`
+	Created time.Time `json:"created"`
+}
+
+func (s *session) addresses() string {
+	return or(strings.TrimSpace(s.UE+" "+s.UE6), "-")
+}
+
+func (p *Plugin) sessions(ctx context.Context, args []string) error {
+	upf := ""
+	if len(args) == 1 {
+		found, err := p.upfInstance(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		upf = found.Name
+	}
+	return p.printSessions(ctx, p.Out, upf)
+}
+
+// printSessions asks every unit; one that does not answer is named, and the others are printed.
+func (p *Plugin) printSessions(ctx context.Context, out io.Writer, upf string) error {
+	pods, err := p.unitPods(ctx, upf)
+	if err != nil {
+		return err
+	}
+	rows := [][]string{{"UNIT", "SEID", "UE IP ADDRESS", "SMF", "PDRS", "UL OCTETS", "DL OCTETS", "SINCE"}}
+	var silent []string
+	for i := range pods {
+		list, err := p.sessionsOf(ctx, &pods[i])
+		if err != nil {
+			silent = append(silent, fmt.Sprintf("%s: %v", pods[i].Name, err))
+			continue
+		}
+		for _, s := range list {
+			rows = append(rows, []string{pods[i].Name, s.SEID, s.addresses(), s.Node, fmt.Sprint(s.PDRs), fmt.Sprint(s.UL), fmt.Sprint(s.DL), s.Created.UTC().Format(time.DateTime)})
+		}
+	}
+	if len(rows) > 1 {
+		table(out, rows)
+	}
+	fmt.Fprintf(out, "%d PDU sessions in %d of %d units\n", len(rows)-1, len(pods)-len(silent), len(pods))
+	if len(silent) > 0 {
+		return fmt.Errorf("not asked: %s", strings.Join(silent, "; "))
+	}
+	return nil
+}
+
+// unitPods are the pods of UPF units, of one UPFInstance or of all.
+func (p *Plugin) unitPods(ctx context.Context, upf string) ([]corev1.Pod, error) {
+	options := []client.ListOption{client.InNamespace(p.Namespace), client.HasLabels{api.LabelUPF}}
+	if upf != "" {
+		options[1] = client.MatchingLabels{api.LabelUPF: upf}
+	}
+	var pods corev1.PodList
+	if err := p.Client.List(ctx, &pods, options...); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(pods.Items, func(a, b corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
+	return pods.Items, nil
+}
+
+func (p *Plugin) sessionsOf(ctx context.Context, pod *corev1.Pod) ([]session, error) {
+	if pod.Status.Phase != corev1.PodRunning {
+		return nil, fmt.Errorf("the pod is %s", or(string(pod.Status.Phase), "not started"))
+	}
+	command := []string{"upf-c", "ctl", "sessions", "-o", "json"}
+	if p.ue != "" {
+		command = append(command, "-ue", p.ue)
+	}
+	answer, err := p.Pods.Exec(ctx, pod.Namespace, pod.Name, string(api.FunctionUPFC), command...)
+	if err != nil {
+		return nil, err
+	}
+	var out []session
+	if err := json.Unmarshal(answer, &out); err != nil {
+		return nil, fmt.Errorf("upf-c does not list sessions as JSON: %w", err)
+	}
+	return out, nil
+}
