@@ -152,8 +152,10 @@ func smfConfigOf(core *api.Core5G, slice *api.Slice, up SliceUserPlane, object s
 		URRPeriod:            30,
 		URRThreshold:         1 << 30,
 		T3591:                timer{true, "16s", 3},
-		T3592:                timer{true, "16s", 3},
-		RequestedUnit:        1000,
+		// Off: SMF 1.2.4 does not stop T3592 (TS 24.501 table 10.3.2) when the context goes another way, and its
+		// repeated Release Command then ends the UE's next session of the same PDU session ID.
+		T3592:         timer{false, "16s", 3},
+		RequestedUnit: 1000,
 	}
 	for _, p := range core.Spec.PLMNs {
 		c.PLMNList = append(c.PLMNList, plmn(p))
