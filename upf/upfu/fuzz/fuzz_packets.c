@@ -18,7 +18,6 @@
 #define KEEP_POLL 0x10u  // else the worker polls after this frame
 #define FRAMES 24u
 
-int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void
@@ -96,15 +95,6 @@ inject(struct rig *rig, uint8_t how, const uint8_t *octets, size_t n)
 	if ((how & KEEP_OUTER) == 0 && n > 14)
 		repair_ip(frame + 14, n - 14);
 	rig_inject(rig, port, frame, n);
-}
-
-int
-LLVMFuzzerInitialize(int *argc, char ***argv)
-{
-	(void)argc;
-	(void)argv;
-	fuzz_start();
-	return 0;
 }
 
 int

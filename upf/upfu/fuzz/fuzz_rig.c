@@ -2,6 +2,7 @@
 #include "fuzz_rig.h"
 
 #include <sched.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,9 +36,14 @@ input_octets(struct input *in, size_t *n)
 	return at;
 }
 
-void
-fuzz_start(void)
+static void
+start_once(void)
 {
+	static bool started;
+
+	if (started)
+		return;
+	started = true;
 	// A failed assertion of the rig ends the program where it stands.
 	setenv("CMOCKA_TEST_ABORT", "1", 1);
 	if (!rig_start_eal(192, false, 1024, sched_getcpu()))
@@ -112,6 +118,7 @@ fuzz_rig_create(void)
 	struct config config = rig_config6();
 	struct rig *rig;
 
+	start_once();
 	config.limits.sessions_max = FUZZ_SESSIONS;
 	config.limits.qer_slots = config.limits.urr_slots = FUZZ_SESSIONS * UPF_LINE_SLOTS;
 	rig = rig_create_with(&config, 1, true);

@@ -1,4 +1,4 @@
-// What the harnesses share: EAL once, and a UPF with a few sessions of every kind.
+// What the harnesses share: EAL, started with the first rig, and a UPF with a few sessions of every kind.
 #ifndef UPFU_FUZZ_RIG_H
 #define UPFU_FUZZ_RIG_H
 
@@ -21,7 +21,6 @@ uint16_t input_u16(struct input *in);
 // Up to n octets; *n becomes how many there are.
 const uint8_t *input_octets(struct input *in, size_t *n);
 
-void fuzz_start(void);
 struct rig *fuzz_rig_create(void);
 // Runs what is left to run, and checks that every packet buffer came back.
 void fuzz_rig_free(struct rig *rig);

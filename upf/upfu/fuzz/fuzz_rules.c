@@ -5,7 +5,6 @@
 
 #include "fuzz_rig.h"
 
-int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static uint16_t
@@ -52,15 +51,6 @@ put(struct rig *rig, struct input *in)
 		for (unsigned i = 0; i < head->n_pdr; i++)
 			fuzz_traffic(rig, pdr[i].teid, rte_be_to_cpu_32(pdr[i].ue_addr_be));
 	}
-}
-
-int
-LLVMFuzzerInitialize(int *argc, char ***argv)
-{
-	(void)argc;
-	(void)argv;
-	fuzz_start();
-	return 0;
 }
 
 int

@@ -4,7 +4,6 @@
 
 #include "fuzz_rig.h"
 
-int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define DATAGRAMS 8u
@@ -31,15 +30,6 @@ datagram(struct rig *rig, struct input *in)
 			return;
 	}
 	transaction_do(rig, &t, NULL);
-}
-
-int
-LLVMFuzzerInitialize(int *argc, char ***argv)
-{
-	(void)argc;
-	(void)argv;
-	fuzz_start();
-	return 0;
 }
 
 int

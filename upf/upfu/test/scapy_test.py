@@ -19,7 +19,9 @@ import sys
 import tempfile
 import time
 
+import netns_test
 import upf_peer as p
+from netns_test import check
 
 import scapy.all as s
 from scapy.contrib import gtp as g
@@ -50,17 +52,6 @@ interfaces:
        gateway6: 'fd00:6::1', mtu: 1400{vlan}}}
   n9: {{device: n9, addresses: 172.30.9.16/28, prefix_length: 24}}
 """
-
-passed = 0
-
-
-def check(what, got, want):
-    global passed
-    if got != want:
-        raise AssertionError(f"{what}: got {got!r}, want {want!r}")
-    passed += 1
-    print(f"  ok {what}")
-
 
 def run(*command):
     subprocess.run(command, check=True, capture_output=True)
@@ -559,7 +550,7 @@ def main():
             shutil.rmtree(directory)
             for name in NAMES.values():
                 subprocess.run(["ip", "netns", "del", name], check=False, capture_output=True)
-    print(f"{passed} passed, 0 failed, 0 skipped")
+    print(f"{netns_test.passed} passed, 0 failed, 0 skipped")
 
 
 if __name__ == "__main__":

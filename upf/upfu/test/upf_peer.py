@@ -3,6 +3,8 @@
 import array
 import ipaddress
 import mmap
+import pathlib
+import re
 import socket
 import struct
 
@@ -115,18 +117,12 @@ def echo(peer, local, sequence):
                                     OHC_GTPU6 if is_ipv6(peer) else OHC_GTPU4))
 
 
-DROPS = """malformed_ethernet unknown_ethertype malformed_ip fragment ttl_exceeded not_for_us
-malformed_arp unknown_port malformed_gtpu unsupported_gtpu unknown_teid unknown_ue malformed_inner
-spoofed_source no_pdr ue_to_ue gate_closed mbr_exceeded far_drop far_no_tunnel buffer_full
-buffer_released too_big no_neighbour no_route no_mbuf tx_full rate_limited quota_exhausted
-reassembly malformed_nd other_vlan link_local outer_header redirect buffer_expired""".split()
-
-LOCAL = """arp_requests arp_replies icmp_echo gtpu_echo_requests gtpu_echo_responses
-error_indications_received error_indications_sent end_markers_received end_markers_sent
-buffered buffered_released nd_solicitations nd_advertisements router_solicitations
-router_advertisements_sent icmp_errors_sent fragments_sent fragments_reassembled mss_clamped
-duplicated redirected gtpu_echo_requests_sent supported_extensions_sent traced trace_lost
-supported_extensions_received""".split()
+with open(pathlib.Path(__file__).parents[2] / "abi" / "upf_abi.h", encoding="ascii") as header:
+    ABI = header.read()
+# What the header names is named here as there.
+DROPS = re.findall(r'X\(\w+,[\s\\]*"(\w+)"', ABI)
+LOCAL = re.findall(r"\w+(?=[,;])", re.sub(r"//.*|uint64_t reserved.*", "", re.search(
+    r"struct upf_local_stats {(.*?)};", ABI, re.DOTALL).group(1)))
 
 
 class Peer:
