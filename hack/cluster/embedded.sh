@@ -7,12 +7,14 @@ embedded=$repo/out/bin/embedded
 state=$repo/out/cluster
 hugepages=${CORE5G_HUGEPAGES:-512}
 host_ip=${CORE5G_HOST_IP:-10.213.0.1}
+instance=${CORE5G_INSTANCE:-}
+link=c5g-${instance:-host}
 infra_images=(pause cluster-dns)
 
 embedded() {
 	local verb=$1
 	shift
-	"$embedded" "$verb" -state "$state" -host-ip "$host_ip" -hugepages "$hugepages" "$@"
+	"$embedded" "$verb" -state "$state" -host-ip "$host_ip" -hugepages "$hugepages" -instance "$instance" "$@"
 }
 
 cluster_preflight() {
@@ -53,7 +55,9 @@ preflight_disk() {
 preflight_hugepages() {
 	local file=/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages have free_kib need_kib
 	[[ -w $file ]] || say_and_fail "the kernel offers no hugepages of 2 MiB, which the UPF needs; use a kernel with CONFIG_HUGETLBFS on a machine that is not a restricted container."
-	have=$(<"$file")
+	# A further cluster takes its pages beside those that are there.
+	have=0
+	[[ -n $instance ]] || have=$(<"$file")
 	free_kib=$(awk '/^MemAvailable:/ {print $2}' /proc/meminfo)
 	# 2 GiB for Kubernetes and the core beside the pages.
 	need_kib=$(((hugepages > have ? hugepages - have : 0) * 2048 + 2 * 1024 * 1024))
@@ -61,12 +65,12 @@ preflight_hugepages() {
 }
 
 preflight_addresses() {
-	if ip link show c5g-host >/dev/null 2>&1 && [[ ! -e $state/pid ]]; then
-		say_and_fail "another embedded cluster runs on this machine (link c5g-host is there); take it down in the clone where it was brought up, or with \`hack/cluster.sh down --force\`."
+	if ip link show "$link" >/dev/null 2>&1 && [[ ! -e $state/pid ]]; then
+		say_and_fail "another embedded cluster runs on this machine (link $link is there); take it down in the clone where it was brought up, or with \`hack/cluster.sh down --force\`; or give this one a name with CORE5G_INSTANCE and addresses with CORE5G_HOST_IP."
 	fi
 	# A route that covers the node's address, other than the default route, belongs to something else.
 	local route
-	route=$(ip -4 route show match "$host_ip" 2>/dev/null | grep -v '^default' | grep -v ' c5g-host ' | head -n 1 || true)
+	route=$(ip -4 route show match "$host_ip" 2>/dev/null | grep -v '^default' | grep -v " $link " | head -n 1 || true)
 	[[ -z $route ]] || say_and_fail "the addresses $host_ip/30 are taken on this machine (route ${route%% *}); set CORE5G_HOST_IP to the first address of a free /30."
 }
 

@@ -161,7 +161,7 @@ func (s *settings) kubeletConfiguration() object {
 		"resolvConf":                       inside("resolv.conf"),
 		"volumePluginDir":                  "/var/lib/kubelet/volume-plugins",
 		"cgroupDriver":                     "cgroupfs",
-		"cgroupRoot":                       "/" + cgroupName,
+		"cgroupRoot":                       "/" + s.cgroup(),
 		"failSwapOn":                       false,
 		"oomScoreAdj":                      0,
 		"serializeImagePulls":              false,

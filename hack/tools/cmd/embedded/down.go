@@ -20,7 +20,7 @@ func (s *settings) down(ctx context.Context, force bool) error {
 	}
 	defer unlock()
 	if force {
-		if err := endDaemons(ctx); err != nil {
+		if err := s.endDaemons(ctx); err != nil {
 			return err
 		}
 		if err := os.MkdirAll(s.state, 0o755); err != nil {
@@ -43,12 +43,12 @@ func (s *settings) down(ctx context.Context, force bool) error {
 }
 
 // endDaemons ends whatever runs in the daemons' control group.
-func endDaemons(ctx context.Context) error {
+func (s *settings) endDaemons(ctx context.Context) error {
 	hierarchies, err := cgroupHierarchies()
 	if err != nil {
 		return err
 	}
-	procs := filepath.Join(hierarchies[0], cgroupName, daemonCgroup, "cgroup.procs")
+	procs := filepath.Join(hierarchies[0], s.cgroup(), daemonCgroup, "cgroup.procs")
 	return untilFor(ctx, settleTime, func() error {
 		text, err := os.ReadFile(procs)
 		if errors.Is(err, os.ErrNotExist) || (err == nil && len(text) == 0) {
@@ -89,7 +89,7 @@ func (s *settings) clear(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, f := range []func() error{removeLink, func() error { return removeCgroups(ctx) }, s.returnHugepages} {
+	for _, f := range []func() error{s.removeLink, func() error { return s.removeCgroups(ctx) }, s.returnHugepages} {
 		if err := f(); err != nil {
 			return err
 		}

@@ -16,7 +16,7 @@ import (
 
 func testSettings(t *testing.T) *settings {
 	t.Helper()
-	s, err := newSettings(t.TempDir(), t.TempDir(), t.TempDir(), "10.213.0.1", "512")
+	s, err := newSettings(t.TempDir(), t.TempDir(), t.TempDir(), "10.213.0.1", "512", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,18 +28,31 @@ func TestNewSettings(t *testing.T) {
 	if got := s.server(); got != "https://10.213.0.2:6443" {
 		t.Errorf("server %s, want the address after the machine's", got)
 	}
-	for name, c := range map[string]struct{ hostIP, hugepages, want string }{
-		"no address":        {"ten", "1", "-host-ip"},
-		"an IPv6 address":   {"fd00::1", "1", "-host-ip"},
-		"no number":         {"10.0.0.1", "1Gi", "-hugepages"},
-		"a negative number": {"10.0.0.1", "-1", "-hugepages"},
+	for name, c := range map[string]struct{ hostIP, hugepages, instance, want string }{
+		"no address":        {"ten", "1", "", "-host-ip"},
+		"an IPv6 address":   {"fd00::1", "1", "", "-host-ip"},
+		"no number":         {"10.0.0.1", "1Gi", "", "-hugepages"},
+		"a negative number": {"10.0.0.1", "-1", "", "-hugepages"},
+		"a long name":       {"10.0.0.1", "1", "abcdefghijkl", "-instance"},
+		"a bridge's name":   {"10.0.0.1", "1", "n3", "-instance"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := newSettings("", "", "", c.hostIP, c.hugepages)
+			_, err := newSettings("", "", "", c.hostIP, c.hugepages, c.instance)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want one that names %s", err, c.want)
 			}
 		})
+	}
+}
+
+func TestInstancesShareNothing(t *testing.T) {
+	usual, further := testSettings(t), testSettings(t)
+	further.instance = "second"
+	if usual.link() == further.link() || usual.cgroup() == further.cgroup() {
+		t.Errorf("links %s and %s, groups %s and %s: want different ones", usual.link(), further.link(), usual.cgroup(), further.cgroup())
+	}
+	if got := len(further.link()); got > 15 {
+		t.Errorf("link %s has %d octets, more than a link's name may have", further.link(), got)
 	}
 }
 

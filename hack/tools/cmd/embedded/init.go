@@ -132,7 +132,7 @@ func (s *settings) mounts() error {
 	if err := syscall.Mount("proc", "/proc", "proc", syscall.MS_NOSUID|syscall.MS_NODEV|syscall.MS_NOEXEC, ""); err != nil {
 		return fmt.Errorf("proc: %w", err)
 	}
-	if err := mountHugetlbCgroup(); err != nil {
+	if err := s.mountHugetlbCgroup(); err != nil {
 		return err
 	}
 	// Volumes that ask for propagation see mounts made later.

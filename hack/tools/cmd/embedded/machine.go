@@ -23,42 +23,50 @@ const (
 	hugetlbCgroup = cgroupDir + "/hugetlb"
 )
 
-// reserveHugepages raises the number of hugepages to what is wanted, and notes what it found.
+// reserveHugepages raises the number of hugepages to what is wanted, and notes how many it added. A
+// further cluster leaves those that are there to the others.
 func (s *settings) reserveHugepages() error {
 	found, err := hugepages()
 	if err != nil {
 		return err
 	}
-	if err := s.write(fmt.Appendf(nil, "%d\n", found), 0o644, "hugepages.found"); err != nil {
+	want := s.hugepages
+	if s.instance != "" {
+		want += found
+	}
+	got := found
+	if found < want {
+		if got, err = setHugepages(want); err != nil {
+			return err
+		}
+	}
+	if err := s.write(fmt.Appendf(nil, "%d\n", got-found), 0o644, "hugepages.added"); err != nil {
 		return err
 	}
-	if found >= s.hugepages {
-		return nil
-	}
-	got, err := setHugepages(s.hugepages)
-	if err != nil {
-		return err
-	}
-	if got < s.hugepages {
+	if got < want {
 		return fmt.Errorf("the kernel found room for %d hugepages of 2 MiB, not for %d: free some memory, "+
-			"or ask for fewer with CORE5G_HUGEPAGES=%d", got, s.hugepages, got)
+			"or ask for fewer with CORE5G_HUGEPAGES", got, want)
 	}
 	return nil
 }
 
 func (s *settings) returnHugepages() error {
-	text, err := os.ReadFile(s.path("hugepages.found"))
+	text, err := os.ReadFile(s.path("hugepages.added"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	found, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	added, err := strconv.Atoi(strings.TrimSpace(string(text)))
 	if err != nil {
 		return err
 	}
-	_, err = setHugepages(found)
+	now, err := hugepages()
+	if err != nil {
+		return err
+	}
+	_, err = setHugepages(max(now-added, 0))
 	return err
 }
 
@@ -102,13 +110,13 @@ func cgroupHierarchies() ([]string, error) {
 }
 
 // makeCgroups makes the kubelet's root group in every hierarchy, and a group for the daemons in it.
-func makeCgroups() error {
+func (s *settings) makeCgroups() error {
 	hierarchies, err := cgroupHierarchies()
 	if err != nil {
 		return err
 	}
 	for _, hierarchy := range hierarchies {
-		group := filepath.Join(hierarchy, cgroupName)
+		group := filepath.Join(hierarchy, s.cgroup())
 		if err := os.Mkdir(group, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
@@ -151,13 +159,13 @@ func inheritCpuset(parent, group string) error {
 
 // joinCgroups moves a process, and with it all that it will start, out of the group of the shell that
 // brought the cluster up: whatever limits that one, or ends it, is not meant for the cluster.
-func joinCgroups(pid int) error {
+func (s *settings) joinCgroups(pid int) error {
 	hierarchies, err := cgroupHierarchies()
 	if err != nil {
 		return err
 	}
 	for _, hierarchy := range hierarchies {
-		procs := filepath.Join(hierarchy, cgroupName, daemonCgroup, "cgroup.procs")
+		procs := filepath.Join(hierarchy, s.cgroup(), daemonCgroup, "cgroup.procs")
 		if err := os.WriteFile(procs, strconv.AppendInt(nil, int64(pid), 10), 0o644); err != nil {
 			return err
 		}
@@ -181,7 +189,7 @@ func enableControllers() error {
 
 // mountHugetlbCgroup mounts the hierarchy that limits hugepages, which few systems with cgroup v1 do,
 // and makes the kubelet's root group in it.
-func mountHugetlbCgroup() error {
+func (s *settings) mountHugetlbCgroup() error {
 	if _, err := os.Stat(cgroupDir + "/cgroup.controllers"); err == nil {
 		return nil
 	}
@@ -193,7 +201,7 @@ func mountHugetlbCgroup() error {
 			return fmt.Errorf("hugetlb control group: %w", err)
 		}
 	}
-	err := os.Mkdir(filepath.Join(hugetlbCgroup, cgroupName), 0o755)
+	err := os.Mkdir(filepath.Join(hugetlbCgroup, s.cgroup()), 0o755)
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
@@ -202,7 +210,7 @@ func mountHugetlbCgroup() error {
 
 // removeCgroups removes the kubelet's groups. They are empty once the last process of the sandbox has
 // gone, which the kernel may take a moment for.
-func removeCgroups(ctx context.Context) error {
+func (s *settings) removeCgroups(ctx context.Context) error {
 	// The hugetlb hierarchy was mounted in the sandbox only; its groups live on until they are removed.
 	mounted := false
 	if _, err := os.Stat(hugetlbCgroup + "/cgroup.procs"); err != nil {
@@ -218,7 +226,7 @@ func removeCgroups(ctx context.Context) error {
 		return err
 	}
 	for _, hierarchy := range hierarchies {
-		top := filepath.Join(hierarchy, cgroupName)
+		top := filepath.Join(hierarchy, s.cgroup())
 		if err := untilFor(ctx, settleTime, func() error { return removeGroup(top) }); err != nil {
 			return err
 		}
@@ -258,31 +266,31 @@ func removeGroup(top string) error {
 // connect makes the veth pair between the machine and the namespace of process pid.
 func (s *settings) connect(pid int) error {
 	attributes := netlink.NewLinkAttrs()
-	attributes.Name = hostLink
+	attributes.Name = s.link()
 	pair := &netlink.Veth{
 		LinkAttrs: attributes, PeerName: "eth0", PeerNamespace: netlink.NsPid(pid),
 	}
 	if err := netlink.LinkAdd(pair); err != nil {
-		return fmt.Errorf("link %s: %w", hostLink, err)
+		return fmt.Errorf("link %s: %w", s.link(), err)
 	}
-	link, err := netlink.LinkByName(hostLink)
+	link, err := netlink.LinkByName(s.link())
 	if err != nil {
 		return err
 	}
 	address := &netlink.Addr{IPNet: &net.IPNet{IP: s.hostIP.AsSlice(), Mask: net.CIDRMask(30, 32)}}
 	if err := netlink.AddrAdd(link, address); err != nil {
-		return fmt.Errorf("address of %s: %w", hostLink, err)
+		return fmt.Errorf("address of %s: %w", s.link(), err)
 	}
 	return netlink.LinkSetUp(link)
 }
 
-func linkExists() bool {
-	_, err := netlink.LinkByName(hostLink)
+func (s *settings) linkExists() bool {
+	_, err := netlink.LinkByName(s.link())
 	return err == nil
 }
 
-func removeLink() error {
-	link, err := netlink.LinkByName(hostLink)
+func (s *settings) removeLink() error {
+	link, err := netlink.LinkByName(s.link())
 	if errors.As(err, new(netlink.LinkNotFoundError)) {
 		return nil
 	}

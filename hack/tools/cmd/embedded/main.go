@@ -61,6 +61,7 @@ func run() error {
 	cni := flags.String("cni", filepath.Join(out, "cni"), "directory with the CNI plug-ins")
 	hostIP := flags.String("host-ip", "10.213.0.1", "the machine's address towards the node; the node has the next one")
 	hugepages := flags.String("hugepages", "512", "hugepages of 2 MiB that the node shall have at least")
+	instance := flags.String("instance", "", "name of a further cluster on this machine; it needs a state directory and addresses of its own")
 	force := flags.Bool("force", false, "down: also end a cluster whose state directory is gone")
 	flags.Usage = func() {
 		fmt.Fprint(flags.Output(), usage)
@@ -69,7 +70,7 @@ func run() error {
 	if err := flags.Parse(os.Args[2:]); err != nil {
 		return err
 	}
-	s, err := newSettings(*state, *bin, *cni, *hostIP, *hugepages)
+	s, err := newSettings(*state, *bin, *cni, *hostIP, *hugepages, *instance)
 	if err != nil {
 		return err
 	}

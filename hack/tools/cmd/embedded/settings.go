@@ -5,22 +5,22 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
+	"strings"
 )
 
 const (
 	nodeName      = "core5g-node"
 	clusterDomain = "cluster.local"
-	hostLink      = "c5g-host"
 
 	podSubnet     = "10.244.0.0/24"
 	serviceSubnet = "10.96.0.0/16"
 	apiServiceIP  = "10.96.0.1"
 	dnsServiceIP  = "10.96.0.10"
 
-	// cgroupName is the group, in every hierarchy, below which the kubelet makes its own.
-	cgroupName = "core5g"
-	// daemonCgroup is the group of the daemons themselves, below it.
+	// daemonCgroup is the group of the daemons themselves, below the cluster's.
 	daemonCgroup = "daemons"
 
 	// Places in the sandbox. They do not depend on where the repository is, which keeps the paths of
@@ -32,6 +32,9 @@ const (
 	socket    = "/run/containerd/containerd.sock"
 )
 
+// takenNames are those whose link would be that of the usual cluster, or a bridge of the user plane.
+var takenNames = []string{"host", "n3", "n6"}
+
 // settings are what the command line says.
 type settings struct {
 	state     string // directory, absolute
@@ -40,9 +43,17 @@ type settings struct {
 	hostIP    netip.Addr
 	nodeIP    netip.Addr
 	hugepages int // of 2 MiB, at least
+	// instance tells the clusters of one machine apart; the usual one has no name.
+	instance string
 }
 
-func newSettings(state, bin, cniBin, hostIP, hugepages string) (*settings, error) {
+// An instance's name becomes part of a link's name, which may have 15 octets.
+var instanceName = regexp.MustCompile("^[a-z0-9]{0,11}$")
+
+func newSettings(state, bin, cniBin, hostIP, hugepages, instance string) (*settings, error) {
+	if !instanceName.MatchString(instance) || slices.Contains(takenNames, instance) {
+		return nil, fmt.Errorf("-instance %q: want up to 11 lower-case letters and digits, none of %s", instance, strings.Join(takenNames, ", "))
+	}
 	s := &settings{}
 	for _, dir := range []struct {
 		to   *string
@@ -54,7 +65,11 @@ func newSettings(state, bin, cniBin, hostIP, hugepages string) (*settings, error
 		}
 		*dir.to = absolute
 	}
-	var err error
+	// The cluster that is up is the one that was brought up here.
+	noted, err := os.ReadFile(s.path("instance"))
+	if s.instance = strings.TrimSpace(string(noted)); err != nil {
+		s.instance = instance
+	}
 	if s.hostIP, err = netip.ParseAddr(hostIP); err != nil || !s.hostIP.Is4() {
 		return nil, fmt.Errorf("-host-ip %q: want an IPv4 address", hostIP)
 	}
@@ -67,6 +82,22 @@ func newSettings(state, bin, cniBin, hostIP, hugepages string) (*settings, error
 
 func (s *settings) path(parts ...string) string {
 	return filepath.Join(append([]string{s.state}, parts...)...)
+}
+
+// link is the machine's end of the veth pair to the sandbox.
+func (s *settings) link() string {
+	if s.instance == "" {
+		return "c5g-host"
+	}
+	return "c5g-" + s.instance
+}
+
+// cgroup is the group, in every hierarchy, below which the kubelet makes its own.
+func (s *settings) cgroup() string {
+	if s.instance == "" {
+		return "core5g"
+	}
+	return "core5g-" + s.instance
 }
 
 func (s *settings) kubeconfig() string { return s.path("kubeconfig") }

@@ -37,10 +37,10 @@ func (s *settings) up(ctx context.Context, images []string) error {
 		step("already up: node %s is Ready", nodeName)
 		return s.load(ctx, images)
 	}
-	if linkExists() {
+	if s.linkExists() {
 		if _, err := os.Stat(s.path("pid")); err != nil {
 			return fmt.Errorf("link %s exists: another embedded cluster runs on this machine; "+
-				"take it down where it was brought up, or with `hack/cluster.sh down --force`", hostLink)
+				"take it down where it was brought up, or with `hack/cluster.sh down --force`", s.link())
 		}
 	}
 	// What a power cut, or a start that was given up, left behind.
@@ -75,7 +75,8 @@ func (s *settings) lock() (unlock func(), err error) {
 func (s *settings) bringUp(ctx context.Context, images []string) error {
 	for _, f := range []func() error{
 		func() error { return os.MkdirAll(s.path("log"), 0o755) },
-		s.reserveHugepages, makeCgroups, s.writePKI, s.writeConfigurations,
+		func() error { return s.write([]byte(s.instance), 0o644, "instance") },
+		s.reserveHugepages, s.makeCgroups, s.writePKI, s.writeConfigurations,
 	} {
 		if err := f(); err != nil {
 			return err
@@ -129,7 +130,7 @@ func (s *settings) startSandbox() error {
 	}
 	defer start.Close()
 	defer release.Close()
-	cmd := exec.Command(self, "init", "-state", s.state, "-bin", s.bin, "-cni", s.cniBin, "-host-ip", s.hostIP.String())
+	cmd := exec.Command(self, "init", "-state", s.state, "-bin", s.bin, "-cni", s.cniBin, "-host-ip", s.hostIP.String(), "-instance", s.instance)
 	cmd.Dir = "/"
 	cmd.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root"}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = start, log, log
@@ -148,7 +149,7 @@ func (s *settings) startSandbox() error {
 	if err := s.write([]byte(identity+"\n"), 0o644, "pid"); err != nil {
 		return err
 	}
-	if err := joinCgroups(cmd.Process.Pid); err != nil {
+	if err := s.joinCgroups(cmd.Process.Pid); err != nil {
 		return err
 	}
 	if err := s.connect(cmd.Process.Pid); err != nil {
