@@ -2,6 +2,8 @@ module core5g.dev/core5g
 
 go 1.26.2
 
+require github.com/free5gc/sctp v1.2.0
+
 require (
 	cel.dev/expr v0.24.0 // indirect
 	github.com/NYTimes/gziphandler v1.1.1 // indirect
@@ -21,7 +23,6 @@ require (
 	github.com/free5gc/nas v1.2.3 // indirect
 	github.com/free5gc/ngap v1.1.3 // indirect
 	github.com/free5gc/openapi v1.2.4 // indirect
-	github.com/free5gc/sctp v1.2.0
 	github.com/free5gc/util v1.3.2 // indirect
 	github.com/fsnotify/fsnotify v1.9.0 // indirect
 	github.com/fxamacker/cbor/v2 v2.9.0 // indirect
@@ -40,6 +41,7 @@ require (
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/gopacket/gopacket v1.3.1 // indirect
 	github.com/gorilla/websocket v1.5.4-0.20250319132907-e064f32e3674 // indirect
+	github.com/grafana/grafana-foundation-sdk/go v0.0.12 // indirect
 	github.com/grpc-ecosystem/go-grpc-prometheus v1.2.0 // indirect
 	github.com/grpc-ecosystem/grpc-gateway/v2 v2.26.3 // indirect
 	github.com/h2non/gock v1.2.0 // indirect
