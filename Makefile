@@ -6,7 +6,7 @@ OUT     := out
 BIN     := $(OUT)/bin
 LDFLAGS := -s -w
 
-.PHONY: help up down test unit integration lint e2e tools cluster-tools nf bin images generate bench-upf bench-n4 test-upf fuzz
+.PHONY: help up down test unit integration lint e2e tools cluster-tools nf bin images generate kubectl-plugin bench-upf bench-n4 test-upf fuzz
 
 help:
 	@echo "make up       bring up the core and run a phone through it    make down  remove every trace"
@@ -68,9 +68,13 @@ endif
 nf:
 	@$(MAKE) --no-print-directory -C images nf database
 
-bin:
+bin: kubectl-plugin
 	@$(MAKE) --no-print-directory -C upf upf-u
-	@$(GO) build -ldflags '$(LDFLAGS)' -o $(BIN)/ ./operators/cmd/core5g-operator ./operators/subscriberdata/cmd/subscriber-data ./upf/upfc/cmd/upf-c ./upf/upfc/cmd/upfctl ./e2e/cmd/ran
+	@$(GO) build -ldflags '$(LDFLAGS)' -o $(BIN)/ ./operators/cmd/core5g-operator ./operators/cmd/core5g-node-agent ./operators/subscriberdata/cmd/subscriber-data ./upf/upfc/cmd/upf-c ./upf/upfc/cmd/upfctl ./e2e/cmd/ran
+
+# For another machine: make kubectl-plugin GOOS=darwin GOARCH=arm64 BIN=…
+kubectl-plugin:
+	@$(GO) build -ldflags '$(LDFLAGS)' -o $(BIN)/ ./operators/cmd/kubectl-core5g
 
 images:
 	@$(GO) build -o $(BIN)/ ./hack/image

@@ -23,6 +23,7 @@ func TestSchemaRefuses(t *testing.T) {
 		{"a name that no object may have", "--set=core.name=Core_5G", []string{"/core/name", "does not match pattern"}},
 		{"a tag that no image may have", "--set=images.tag=a/b", []string{"/images/tag", "does not match pattern"}},
 		{"a registry that ends in a slash", "--set=images.registry=example.org/", []string{"/images/registry", "does not match pattern"}},
+		{"a kubelet configuration without a path", "--set=nodeAgent.kubeletConfig=config.yaml", []string{"/nodeAgent/kubeletConfig", "does not match pattern"}},
 		{"a wrong log level", "--set=logLevel=verbose", []string{"/logLevel", "value must be one of 'Debug', 'Info', 'Warn', 'Error'"}},
 		{"a nonsense interval", "--set=metrics.interval=often", []string{"/metrics/interval", "does not match pattern"}},
 	}

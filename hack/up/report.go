@@ -87,6 +87,7 @@ func (u *up) report(ctx context.Context, out io.Writer, steps []runner.Result, t
 Next
   export KUBECONFIG=%s
   export PATH=$PWD/out/bin:$PATH
+  kubectl core5g status -n core5g                     # the whole core on one screen
   kubectl -n core5g get pods,slices,subscribers       # what runs
   kubectl apply -f manifests/slice-second.yaml        # a second slice: nothing restarts
   kubectl -n core5g exec deploy/ran -- /ran ctl register --ue imsi-208930000000002   # its phone

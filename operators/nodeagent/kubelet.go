@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"path"
 	"strings"
+	"syscall"
 
 	"sigs.k8s.io/yaml"
 
@@ -82,6 +83,17 @@ func (f ConfigFile) Policies(context.Context) (api.KubeletStatus, error) {
 		}
 	}
 	return c.status(), nil
+}
+
+// Replaced says that the file was replaced by another of the same name. A mount of a single file in a container
+// goes on showing the old one, whose name is gone; a new container shows the new one.
+func (f ConfigFile) Replaced() bool {
+	info, err := fs.Stat(f.FS, f.Path)
+	if err != nil {
+		return false
+	}
+	stat, known := info.Sys().(*syscall.Stat_t)
+	return known && stat.Nlink == 0
 }
 
 // Configz asks the kubelet for the configuration that it runs with, at its /configz. Get fetches that, from

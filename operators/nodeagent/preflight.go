@@ -118,7 +118,7 @@ func checkIOMMU(o Observation, s *api.DataplaneNodeStatus) verdict {
 	case o.HardwareErr != nil:
 		return noSysfs(o.HardwareErr)
 	case s.IOMMU == api.IOMMUUnknown:
-		return unknown(ReasonSysfs, "/sys/kernel/iommu_groups cannot be read: mount the node's /sys read-only into the node agent (-sysfs)")
+		return unknown(ReasonSysfs, "/sys/bus/pci/devices cannot be read: mount the node's /sys read-only into the node agent (-sysfs)")
 	case s.IOMMU == api.IOMMUDisabled:
 		return no(ReasonDisabled, "the IOMMU is off: enable VT-d or AMD-Vi in the firmware setup, add intel_iommu=on iommu=pt (AMD: iommu=pt) to the kernel command line, and reboot")
 	}

@@ -237,7 +237,7 @@ func TestPreflight(t *testing.T) {
 			kind:   api.ConditionHugepagesPresent, want: no, reason: ReasonHugepagesNew, says: []string{"systemctl restart kubelet"},
 		},
 		"no IOMMU": {
-			tree: twoSockets().without("kernel/iommu_groups"),
+			tree: twoSockets().ungrouped(),
 			kind: api.ConditionIOMMUEnabled, want: no, reason: ReasonDisabled, says: []string{"intel_iommu=on iommu=pt", "reboot"},
 		},
 		"a VF outside every group": {

@@ -140,16 +140,18 @@ func (s sysfs) names(dir string) []string {
 	return out
 }
 
-// iommu: the kernel makes groups when it isolates devices, and none otherwise.
+// iommu: the kernel puts devices into groups when it isolates them, and into none otherwise. The links of the
+// devices are looked at: a mount of /sys/kernel, which has the groups, would have the kernel's debugging
+// interfaces too.
 func (s sysfs) iommu() api.IOMMUState {
-	groups, err := fs.ReadDir(s.root, "kernel/iommu_groups")
+	devices, err := fs.ReadDir(s.root, sysPCI)
 	switch {
-	case errors.Is(err, fs.ErrNotExist), err == nil && len(groups) == 0:
-		return api.IOMMUDisabled
-	case err != nil:
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return api.IOMMUUnknown
+	case slices.ContainsFunc(devices, func(e fs.DirEntry) bool { return s.target(path.Join(sysPCI, e.Name(), "iommu_group")) != "" }):
+		return api.IOMMUEnabled
 	}
-	return api.IOMMUEnabled
+	return api.IOMMUDisabled
 }
 
 func (s sysfs) vfio() api.VFIOState {

@@ -41,6 +41,12 @@ func (t tree) without(prefix string) tree {
 	return t
 }
 
+// ungrouped is what an IOMMU that is off leaves.
+func (t tree) ungrouped() tree {
+	maps.DeleteFunc(t, func(name string, _ *fstest.MapFile) bool { return strings.HasSuffix(name, "/iommu_group") })
+	return t
+}
+
 func (t tree) fs() fs.FS { return fstest.MapFS(t) }
 
 // cell with CPUs, and pages of 2 MiB of which some are free.
@@ -96,7 +102,7 @@ func (t tree) vfs(pf, driver string, node, most, made, group int) tree {
 		address := vf(pf, i)
 		own, _ := t.device(address, "0x020000", driver, node)
 		t.link(own+"/physfn", "../"+pf).link(dir+fmt.Sprintf("/virtfn%d", i), "../"+address)
-		t.link(own+"/iommu_group", fmt.Sprintf("../../../../kernel/iommu_groups/%d", group+i)).dir(fmt.Sprintf("kernel/iommu_groups/%d", group+i))
+		t.link(own+"/iommu_group", fmt.Sprintf("../../../../kernel/iommu_groups/%d", group+i))
 	}
 	return t
 }

@@ -3,8 +3,9 @@
 //	core5g-node-agent [flags]          looks every few seconds until it is stopped
 //	core5g-node-agent -print [flags]   looks once and prints the status, without a cluster
 //
-// It needs the node's /sys and /var/lib/kubelet/pod-resources, and the kubelet's configuration file, all
-// read-only, and changes nothing on the node. Of the API server it needs: get of its Node; get and create of
+// It needs the node's /sys/devices, /sys/bus and /sys/kernel/mm, /var/lib/kubelet/pod-resources, and the
+// kubelet's configuration file, all read-only, and changes nothing on the node. The socket in pod-resources is
+// the node's root's, so it must be uid 0; it needs no capability. Of the API server it needs: get of its Node; get and create of
 // dataplanenodes; patch of dataplanenodes/status; and with -kubelet-config configz, get of nodes/proxy.
 package main
 
@@ -110,7 +111,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) error {
 		return err
 	}
 	if c.health != "0" {
-		server := &http.Server{Addr: c.health, Handler: health(agent.LastStep, time.Now), ReadHeaderTimeout: 5 * time.Second}
+		server := &http.Server{Addr: c.health, Handler: health(agent.LastStep, replaced(agent.Kubelet), time.Now), ReadHeaderTimeout: 5 * time.Second}
 		context.AfterFunc(ctx, func() { _ = server.Close() })
 		go func() {
 			if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
@@ -170,11 +171,19 @@ func show(status api.DataplaneNodeStatus, out io.Writer) error {
 	return err
 }
 
+// replaced says that what the agent sees of the kubelet's configuration is no longer what the kubelet has.
+func replaced(k nodeagent.Kubelet) func() bool {
+	if file, is := k.(nodeagent.ConfigFile); is {
+		return file.Replaced
+	}
+	return func() bool { return false }
+}
+
 // patience is how long an agent may go without a look that ended well before it is restarted. An API server
 // that is away for a while is no reason: the start counts as a look.
 const patience = 10 * time.Minute
 
-func health(last func() time.Time, now func() time.Time) http.Handler {
+func health(last func() time.Time, replaced func() bool, now func() time.Time) http.Handler {
 	started := now()
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
@@ -182,11 +191,15 @@ func health(last func() time.Time, now func() time.Time) http.Handler {
 		if seen.Before(started) {
 			seen = started
 		}
-		if age := now().Sub(seen); age > patience {
+		age := now().Sub(seen)
+		switch {
+		case age > patience:
 			http.Error(w, fmt.Sprintf("the DataplaneNode was not written for %s", age.Round(time.Second)), http.StatusServiceUnavailable)
-			return
+		case replaced():
+			http.Error(w, "the kubelet's configuration is another file now: a new container sees it", http.StatusServiceUnavailable)
+		default:
+			fmt.Fprintln(w, "ok")
 		}
-		fmt.Fprintln(w, "ok")
 	})
 	return mux
 }

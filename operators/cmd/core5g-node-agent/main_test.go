@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -16,6 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/nodeagent"
 )
 
 func TestParse(t *testing.T) {
@@ -112,7 +114,8 @@ func TestConfigzIsAskedThroughTheAPIServer(t *testing.T) {
 func TestHealth(t *testing.T) {
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	last := time.Time{}
-	handler := health(func() time.Time { return last }, func() time.Time { return now })
+	other := false
+	handler := health(func() time.Time { return last }, func() bool { return other }, func() time.Time { return now })
 	ask := func(what string, want int) {
 		t.Helper()
 		w := httptest.NewRecorder()
@@ -128,4 +131,33 @@ func TestHealth(t *testing.T) {
 	ask("looked", http.StatusOK)
 	now = now.Add(patience + time.Second)
 	ask("stuck", http.StatusServiceUnavailable)
+	last, other = now, true
+	ask("another configuration file", http.StatusServiceUnavailable)
+}
+
+// What a mounted file shows once its name belongs to another one, here with the descriptor for a mount.
+func TestReplacedConfiguration(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "config.yaml", "kind: KubeletConfiguration\n")
+	path := filepath.Join(dir, "config.yaml")
+	held, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close()
+	mounted := nodeagent.ConfigFile{FS: os.DirFS("/"), Path: fmt.Sprintf("proc/self/fd/%d", held.Fd())}
+	if replaced(mounted)() {
+		t.Error("replaced before anything was done")
+	}
+	write(t, dir, "config.yaml", "kind: KubeletConfiguration\ncpuManagerPolicy: static\n")
+	if replaced(mounted)() {
+		t.Error("a file that was written in place is seen without a restart")
+	}
+	write(t, dir, "new", "kind: KubeletConfiguration\n")
+	if err := os.Rename(filepath.Join(dir, "new"), path); err != nil {
+		t.Fatal(err)
+	}
+	if !replaced(mounted)() {
+		t.Error("the old file is taken for the kubelet's")
+	}
 }

@@ -99,7 +99,7 @@ func (s *settings) daemons() []daemon {
 		},
 		{
 			name:  "kubelet",
-			args:  []string{"--config=" + inside("kubelet.yaml"), "--kubeconfig=" + auth("kubelet"), "--hostname-override=" + nodeName, "--node-ip=" + s.nodeIP.String(), "--housekeeping-interval=20s"},
+			args:  []string{"--config=/var/lib/kubelet/config.yaml", "--kubeconfig=" + auth("kubelet"), "--hostname-override=" + nodeName, "--node-ip=" + s.nodeIP.String(), "--housekeeping-interval=20s"},
 			after: []string{"containerd", "kube-apiserver"},
 		},
 		{
@@ -131,7 +131,8 @@ func (s *settings) writeConfigurations() error {
 		name    []string
 		content []byte
 	}{
-		{[]string{"kubelet.yaml"}, kubelet},
+		// Where kubeadm has it, too: init mounts the directory on /var/lib/kubelet.
+		{[]string{"kubelet", "config.yaml"}, kubelet},
 		{[]string{"kube-proxy.yaml"}, proxy},
 		{[]string{"containerd.toml"}, []byte(containerdConfiguration)},
 		{[]string{"net.d", "00-multus.conf"}, network},
