@@ -11,6 +11,13 @@
 #   multus    out/cni/multus
 #   cluster   out/bin/: embedded, cluster-dns, pause and image, core5g's own
 #
+# What is built only when it is named:
+#
+#   promtool  out/bin/promtool, which tests alerts and rules
+#   monitoring, certificates, policies
+#             out/bin/prerequisites/: what hack/cluster.sh prerequisites runs in a cluster, and the custom
+#             resource definitions that belong to it, in out/prerequisites/
+#
 # Cold, kube takes 8 minutes of two cores. A part whose inputs have not changed is passed over at once.
 set -euo pipefail
 
@@ -128,6 +135,36 @@ build_multus() {
 	build multus "$repo/hack/multus" "$cni" "-s -w -X $module/pkg/multus.version=$version" "$module/cmd/multus"
 }
 
+# prometheus_flags leaves out service discovery but that of Kubernetes.
+prometheus_flags() { echo "$(go env GOFLAGS) -tags=remove_all_sd,enable_kubernetes_sd -trimpath"; }
+
+# prometheus_ldflags makes v0.315.0 of the module say 3.15.0, as the release does.
+prometheus_ldflags() {
+	local version
+	version=$(module_version "$repo/hack/prometheus" github.com/prometheus/prometheus)
+	[[ $version =~ ^v0\.([0-9]+)([0-9]{2})\.([0-9]+)$ ]] || {
+		echo "build: Prometheus $version: what release is that?" >&2
+		return 1
+	}
+	echo "-s -w -X github.com/prometheus/common/version.Version=${BASH_REMATCH[1]}.$((10#${BASH_REMATCH[2]})).${BASH_REMATCH[3]}"
+}
+
+# definitions NAME MODULE-DIR MODULE FOLDER collects the custom resource definitions of a module.
+definitions() {
+	local name=$1 module source
+	module=$(go list -C "$2" -m -f '{{.Dir}}' "$3")
+	mkdir -p "$repo/out/prerequisites"
+	for source in "$module/$4"/*.yaml; do
+		printf -- '---\n'
+		cat "$source"
+	done >"$repo/out/prerequisites/$name-crds.yaml"
+}
+
+build_promtool() {
+	GOFLAGS=$(prometheus_flags) build promtool "$repo/hack/prometheus" "$bin" "$(prometheus_ldflags)" \
+		github.com/prometheus/prometheus/cmd/promtool
+}
+
 build_cluster() {
 	build cluster "$repo/hack/tools" "$bin" "-s -w" ./cmd/embedded ./cmd/cluster-dns
 	build image "$repo" "$bin" "-s -w" ./hack/image ./images/pause
@@ -142,9 +179,9 @@ main() {
 	(($#)) || set -- kube helm codegen cni multus cluster
 	for part in "$@"; do
 		case $part in
-		kube | kubectl | helm | codegen | cni | multus | cluster) "build_$part" ;;
+		kube | kubectl | helm | codegen | cni | multus | cluster | promtool) "build_$part" ;;
 		*)
-			echo "usage: hack/tools/build.sh [kube|kubectl|helm|codegen|cni|multus|cluster …]" >&2
+			echo "usage: hack/tools/build.sh [kube|kubectl|helm|codegen|cni|multus|cluster|promtool …]" >&2
 			return 2
 			;;
 		esac
