@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Rewrites every generated file: deep copies, custom resource definitions and RBAC rules of the
-# operator (controller-gen), the Go mirror of the data plane's C header (abigen), and what the chart
-# takes over from both (chartgen).
+# operator (controller-gen), the Go mirror of the data plane's C header (abigen), what the chart takes over
+# from both (chartgen), and the API reference (apidoc).
 #
 #   hack/generate.sh            in the repository it stands in
 #
@@ -21,3 +21,4 @@ fi
 "$controller_gen" rbac:roleName=core5g-operator paths=./operators/... output:rbac:dir=operators/config/rbac
 make --no-print-directory -s -C upf/abi generate
 go run ./hack/chartgen
+go run ./hack/apidoc

@@ -1,7 +1,7 @@
 // Command chartgen derives the generated parts of the chart from what controller-gen made of the
 // operator's code, so that each fact stands once: copies of the custom resource definitions, the
-// operator's RBAC rules split into those of a Role and those of a ClusterRole, and values.schema.json,
-// in which core.spec and upf.spec have the schema of the API.
+// operator's RBAC rules split into those of a Role and those of a ClusterRole, values.schema.json, in
+// which core.spec and upf.spec have the schema of the API, and the values' reference in the README.
 //
 // Usage: chartgen [-root <repository>]
 package main
@@ -36,6 +36,9 @@ func generate(root string) error {
 		return err
 	}
 	if err := writeSchema(crds, filepath.Join(chart, "values.schema.json")); err != nil {
+		return err
+	}
+	if err := writeValues(chart); err != nil {
 		return err
 	}
 	return writeRBAC(filepath.Join(root, "operators/config/rbac"), filepath.Join(chart, "files/rbac"))
