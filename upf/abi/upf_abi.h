@@ -553,6 +553,39 @@ struct upf_urr_times { // by URR slot, of those with UPF_URR_TIMED. Milliseconds
 };
 static_assert(sizeof(struct upf_urr_times) == 16, "upf_urr_times");
 
+// Where upf-u's threads, interfaces and memory lie: NUMA nodes as the kernel numbers them. Written once,
+// before upf-u answers HELLO.
+#define UPF_NODES_MAX 64u
+#define UPF_NODE_NONE 0xffffffffu // belongs to none, or the kernel does not tell
+
+struct upf_thread_place {
+	uint32_t cpu;
+	uint32_t node;
+};
+static_assert(sizeof(struct upf_thread_place) == 8, "upf_thread_place");
+
+struct upf_port_place {     // by enum upf_port
+	uint8_t device[64]; // PCI address or kernel interface, 0-terminated; empty: not configured
+	uint8_t driver[32]; // DPDK's name of it, 0-terminated
+	uint8_t mac[8];     // six octets
+	uint32_t node;
+	uint16_t mtu;
+	uint16_t vlan; // 0: untagged
+};
+static_assert(sizeof(struct upf_port_place) == 112, "upf_port_place");
+
+struct upf_topology {
+	uint32_t nodes; // of the machine
+	uint32_t page;  // octets of a page of the memory
+	struct upf_thread_place control;
+	struct upf_thread_place worker[UPF_WORKERS_MAX];
+	struct upf_port_place port[UPF_PORTS];
+	uint64_t memory[UPF_NODES_MAX]; // octets of packet buffers, rules and counters
+	uint64_t memory_unknown;        // octets of them whose node the kernel does not tell
+	uint64_t pool[UPF_NODES_MAX];   // octets of the packet buffers among them
+};
+static_assert(sizeof(struct upf_topology) == 1896, "upf_topology");
+
 struct upf_shm { // head of the segment; offsets are from its start
 	uint32_t magic;
 	uint32_t version;
@@ -561,13 +594,14 @@ struct upf_shm { // head of the segment; offsets are from its start
 	uint64_t workers_offset; // struct upf_worker_stats[workers]
 	uint64_t pairs_offset;   // struct upf_slot_pair[pairs]
 	uint32_t workers;
-	uint32_t pairs;         // qer_slots and urr_slots are UPF_LINE_SLOTS times as many
-	uint64_t sessions;      // present now
-	uint64_t meters_offset; // struct upf_urr_meter[urr_slots]
-	uint64_t times_offset;  // struct upf_urr_times[urr_slots]
-	uint64_t tsc_0;         // TSC when the segment was made
-	uint64_t rules_octets;  // of compiled rules
-	uint64_t reserved[5];
+	uint32_t pairs;           // qer_slots and urr_slots are UPF_LINE_SLOTS times as many
+	uint64_t sessions;        // present now
+	uint64_t meters_offset;   // struct upf_urr_meter[urr_slots]
+	uint64_t times_offset;    // struct upf_urr_times[urr_slots]
+	uint64_t tsc_0;           // TSC when the segment was made
+	uint64_t rules_octets;    // of compiled rules
+	uint64_t topology_offset; // struct upf_topology; 0: not told
+	uint64_t reserved[4];
 };
 static_assert(sizeof(struct upf_shm) == 128, "upf_shm");
 

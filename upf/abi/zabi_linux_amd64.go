@@ -50,6 +50,8 @@ const (
 	TraceAll              = 0x2        // UPF_TRACE_ALL
 	DropsMax              = 0x40       // UPF_DROPS_MAX
 	LineSlots             = 0x2        // UPF_LINE_SLOTS
+	NodesMax              = 0x40       // UPF_NODES_MAX
+	NodeNone              = 0xffffffff // UPF_NODE_NONE
 	OpHello               = 0x1        // UPF_OP_HELLO
 	OpTransaction         = 0x2        // UPF_OP_TRANSACTION
 	OpAnswer              = 0x3        // UPF_OP_ANSWER
@@ -537,22 +539,51 @@ type UrrTimes struct {
 	InactivityMs uint32
 }
 
+// ThreadPlace is struct upf_thread_place, 8 octets.
+type ThreadPlace struct {
+	Cpu  uint32
+	Node uint32
+}
+
+// PortPlace is struct upf_port_place, 112 octets.
+type PortPlace struct {
+	Device [64]uint8
+	Driver [32]uint8
+	Mac    [8]uint8
+	Node   uint32
+	Mtu    uint16
+	Vlan   uint16
+}
+
+// Topology is struct upf_topology, 1896 octets.
+type Topology struct {
+	Nodes         uint32
+	Page          uint32
+	Control       ThreadPlace
+	Worker        [64]ThreadPlace
+	Port          [3]PortPlace
+	Memory        [64]uint64
+	MemoryUnknown uint64
+	Pool          [64]uint64
+}
+
 // Shm is struct upf_shm, 128 octets.
 type Shm struct {
-	Magic         uint32
-	Version       uint32
-	BootId        uint64
-	TscHz         uint64
-	WorkersOffset uint64
-	PairsOffset   uint64
-	Workers       uint32
-	Pairs         uint32
-	Sessions      uint64
-	MetersOffset  uint64
-	TimesOffset   uint64
-	Tsc0          uint64
-	RulesOctets   uint64
-	Reserved      [5]uint64
+	Magic          uint32
+	Version        uint32
+	BootId         uint64
+	TscHz          uint64
+	WorkersOffset  uint64
+	PairsOffset    uint64
+	Workers        uint32
+	Pairs          uint32
+	Sessions       uint64
+	MetersOffset   uint64
+	TimesOffset    uint64
+	Tsc0           uint64
+	RulesOctets    uint64
+	TopologyOffset uint64
+	Reserved       [4]uint64
 }
 
 // Array bounds that are negative, and so do not compile, when Go lays a struct out differently.
@@ -1087,6 +1118,44 @@ var (
 	_ [8 - unsafe.Offsetof(UrrTimes{}.ActiveMs)]struct{}
 	_ [unsafe.Offsetof(UrrTimes{}.InactivityMs) - 12]struct{}
 	_ [12 - unsafe.Offsetof(UrrTimes{}.InactivityMs)]struct{}
+	_ [unsafe.Sizeof(ThreadPlace{}) - 8]struct{}
+	_ [8 - unsafe.Sizeof(ThreadPlace{})]struct{}
+	_ [unsafe.Offsetof(ThreadPlace{}.Cpu) - 0]struct{}
+	_ [0 - unsafe.Offsetof(ThreadPlace{}.Cpu)]struct{}
+	_ [unsafe.Offsetof(ThreadPlace{}.Node) - 4]struct{}
+	_ [4 - unsafe.Offsetof(ThreadPlace{}.Node)]struct{}
+	_ [unsafe.Sizeof(PortPlace{}) - 112]struct{}
+	_ [112 - unsafe.Sizeof(PortPlace{})]struct{}
+	_ [unsafe.Offsetof(PortPlace{}.Device) - 0]struct{}
+	_ [0 - unsafe.Offsetof(PortPlace{}.Device)]struct{}
+	_ [unsafe.Offsetof(PortPlace{}.Driver) - 64]struct{}
+	_ [64 - unsafe.Offsetof(PortPlace{}.Driver)]struct{}
+	_ [unsafe.Offsetof(PortPlace{}.Mac) - 96]struct{}
+	_ [96 - unsafe.Offsetof(PortPlace{}.Mac)]struct{}
+	_ [unsafe.Offsetof(PortPlace{}.Node) - 104]struct{}
+	_ [104 - unsafe.Offsetof(PortPlace{}.Node)]struct{}
+	_ [unsafe.Offsetof(PortPlace{}.Mtu) - 108]struct{}
+	_ [108 - unsafe.Offsetof(PortPlace{}.Mtu)]struct{}
+	_ [unsafe.Offsetof(PortPlace{}.Vlan) - 110]struct{}
+	_ [110 - unsafe.Offsetof(PortPlace{}.Vlan)]struct{}
+	_ [unsafe.Sizeof(Topology{}) - 1896]struct{}
+	_ [1896 - unsafe.Sizeof(Topology{})]struct{}
+	_ [unsafe.Offsetof(Topology{}.Nodes) - 0]struct{}
+	_ [0 - unsafe.Offsetof(Topology{}.Nodes)]struct{}
+	_ [unsafe.Offsetof(Topology{}.Page) - 4]struct{}
+	_ [4 - unsafe.Offsetof(Topology{}.Page)]struct{}
+	_ [unsafe.Offsetof(Topology{}.Control) - 8]struct{}
+	_ [8 - unsafe.Offsetof(Topology{}.Control)]struct{}
+	_ [unsafe.Offsetof(Topology{}.Worker) - 16]struct{}
+	_ [16 - unsafe.Offsetof(Topology{}.Worker)]struct{}
+	_ [unsafe.Offsetof(Topology{}.Port) - 528]struct{}
+	_ [528 - unsafe.Offsetof(Topology{}.Port)]struct{}
+	_ [unsafe.Offsetof(Topology{}.Memory) - 864]struct{}
+	_ [864 - unsafe.Offsetof(Topology{}.Memory)]struct{}
+	_ [unsafe.Offsetof(Topology{}.MemoryUnknown) - 1376]struct{}
+	_ [1376 - unsafe.Offsetof(Topology{}.MemoryUnknown)]struct{}
+	_ [unsafe.Offsetof(Topology{}.Pool) - 1384]struct{}
+	_ [1384 - unsafe.Offsetof(Topology{}.Pool)]struct{}
 	_ [unsafe.Sizeof(Shm{}) - 128]struct{}
 	_ [128 - unsafe.Sizeof(Shm{})]struct{}
 	_ [unsafe.Offsetof(Shm{}.Magic) - 0]struct{}
@@ -1115,6 +1184,8 @@ var (
 	_ [72 - unsafe.Offsetof(Shm{}.Tsc0)]struct{}
 	_ [unsafe.Offsetof(Shm{}.RulesOctets) - 80]struct{}
 	_ [80 - unsafe.Offsetof(Shm{}.RulesOctets)]struct{}
-	_ [unsafe.Offsetof(Shm{}.Reserved) - 88]struct{}
-	_ [88 - unsafe.Offsetof(Shm{}.Reserved)]struct{}
+	_ [unsafe.Offsetof(Shm{}.TopologyOffset) - 88]struct{}
+	_ [88 - unsafe.Offsetof(Shm{}.TopologyOffset)]struct{}
+	_ [unsafe.Offsetof(Shm{}.Reserved) - 96]struct{}
+	_ [96 - unsafe.Offsetof(Shm{}.Reserved)]struct{}
 )

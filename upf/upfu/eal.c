@@ -14,13 +14,15 @@
 #include <rte_mbuf.h>
 
 #include "shm.h"
+#include "topology.h"
 #include "worker.h"
 
 #define ARGS_MAX 48
+#define TEXT_MAX 768
 #define DESCRIPTORS 1024
 
 struct arguments {
-	char text[ARGS_MAX][192];
+	char text[ARGS_MAX][TEXT_MAX];
 	char *argv[ARGS_MAX + 1];
 	int n;
 };
@@ -67,17 +69,55 @@ interface_arguments(struct arguments *a, const struct config *config, enum upf_p
 	}
 }
 
+static unsigned worker_lcore[UPF_WORKERS_MAX];
+
+unsigned
+eal_worker_lcore(unsigned worker)
+{
+	return worker_lcore[worker];
+}
+
+// DPDK takes an lcore to be on the NUMA node of the CPU with the same number, whatever CPU it is bound
+// to, and memory from the nodes of its lcores. So each thread has the number of its CPU, or of another
+// CPU of that node where the number is taken, or beyond what DPDK counts.
+static unsigned
+choose_lcore(bool *taken, int cpu)
+{
+	uint32_t node = topology_cpu_node("/sys", (unsigned)cpu);
+	unsigned lcore = (unsigned)cpu;
+
+	if (lcore >= RTE_MAX_LCORE || taken[lcore]) {
+		lcore = 0;
+		while (lcore < RTE_MAX_LCORE &&
+			(taken[lcore] || topology_cpu_node("/sys", lcore) != node))
+			lcore++;
+	}
+	if (lcore == RTE_MAX_LCORE) { // no number of that node is left
+		lcore = 0;
+		while (taken[lcore])
+			lcore++;
+	}
+	taken[lcore] = true;
+	return lcore;
+}
+
 static void
 lcores_argument(struct arguments *a, const struct config *config)
 {
-	char lcores[192];
-	int n = snprintf(lcores, sizeof(lcores), "0@%d", config->control_cpu);
+	bool taken[RTE_MAX_LCORE] = {false};
+	char lcores[TEXT_MAX - 16];
+	unsigned control;
+	int n = 0;
 
-	for (unsigned i = 0; i < config->workers && n < (int)sizeof(lcores); i++)
-		n += snprintf(lcores + n, sizeof(lcores) - (size_t)n, ",%u@%d",
-			EAL_LCORE_WORKER + i, config->worker_cpu[i]);
-	argument(a, "--lcores=%s", lcores);
-	argument(a, "--main-lcore=0");
+	static_assert(RTE_MAX_LCORE > UPF_WORKERS_MAX, "an lcore for each thread");
+	for (unsigned i = 0; i < config->workers && n < (int)sizeof(lcores); i++) {
+		worker_lcore[i] = choose_lcore(taken, config->worker_cpu[i]);
+		n += snprintf(lcores + n, sizeof(lcores) - (size_t)n, "%u@%d,", worker_lcore[i],
+			config->worker_cpu[i]);
+	}
+	control = choose_lcore(taken, config->control_cpu);
+	argument(a, "--lcores=%s%u@%d", lcores, control, config->control_cpu);
+	argument(a, "--main-lcore=%u", control);
 }
 
 int

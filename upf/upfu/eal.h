@@ -10,11 +10,11 @@
 
 struct rte_mempool;
 
-// Lcore ids: 0 is the control thread, 1 .. workers the workers.
-#define EAL_LCORE_WORKER 1u
-
 // Brings up EAL for the configuration. -1: one sentence in error.
 int eal_start(const struct config *config, const char *program, char *error, size_t error_size);
+
+// The lcore id of a worker.
+unsigned eal_worker_lcore(unsigned worker);
 
 // The packet buffers of the whole UPF, for the greatest MTU of its interfaces. Private area: struct
 // pkt of a packet that waits.

@@ -19,6 +19,7 @@
 #include "control.h"
 #include "eal.h"
 #include "log.h"
+#include "topology.h"
 #include "worker.h"
 
 struct upf_u {
@@ -124,12 +125,29 @@ start_workers(struct upf_u *u)
 	u->control.base.worker = u->worker;
 	u->control.base.workers = u->config.workers;
 	for (unsigned i = 0; i < u->config.workers; i++) {
-		if (rte_eal_remote_launch(worker_run, u->worker[i], EAL_LCORE_WORKER + i) != 0) {
+		if (rte_eal_remote_launch(worker_run, u->worker[i], eal_worker_lcore(i)) != 0) {
 			log_error("worker does not start", "worker=%u", i);
 			return -1;
 		}
 	}
 	return 0;
+}
+
+// What upf-c reads with HELLO.
+static void
+tell_places(struct upf_u *u)
+{
+	const struct upf_topology *t = u->shm.topology;
+	uintptr_t shared = (uintptr_t)u->shm.head;
+
+	topology_fill(u->shm.topology, &u->config, u->ethdev, u->pool,
+		(struct topology_region){shared, shared + u->shm.size});
+	log_info("places",
+		"nodes=%u control_cpu=%u control_node=%d worker_cpu=%u worker_node=%d "
+		"n3_node=%d n6_node=%d",
+		t->nodes, t->control.cpu, (int)t->control.node, t->worker[0].cpu,
+		(int)t->worker[0].node, (int)t->port[UPF_PORT_N3].node,
+		(int)t->port[UPF_PORT_N6].node);
 }
 
 static void
@@ -171,6 +189,7 @@ run(struct upf_u *u)
 
 	if (control_init(&u->control, &u->config) == 0 && start_memory(u) == 0 &&
 		start_ports(u) == 0 && start_workers(u) == 0) {
+		tell_places(u);
 		log_info("upf-u is ready",
 			"boot_id=%016llx workers=%u sessions_max=%u socket=%s hugepages=%s "
 			"memory_mib=%u slots=%s",

@@ -20,7 +20,7 @@
 #define HUGEPAGE (UINT64_C(2) << 20)
 
 struct plan {                                   // of the segment
-	uint64_t workers, pairs, meters, times; // offsets
+	uint64_t workers, topology, pairs, meters, times; // offsets
 	uint64_t size;
 	uint64_t n_pairs;
 };
@@ -41,7 +41,8 @@ plan_of(const struct config *config)
 
 	slots = p.n_pairs * UPF_LINE_SLOTS;
 	p.workers = align(sizeof(struct upf_shm), 4096);
-	p.pairs = align(p.workers + config->workers * sizeof(struct upf_worker_stats), 4096);
+	p.topology = align(p.workers + config->workers * sizeof(struct upf_worker_stats), 64);
+	p.pairs = align(p.topology + sizeof(struct upf_topology), 4096);
 	p.meters = align(p.pairs + p.n_pairs * sizeof(struct upf_slot_pair), 4096);
 	p.times = align(p.meters + slots * sizeof(struct upf_urr_meter), 4096);
 	p.size = align(p.times + slots * sizeof(struct upf_urr_times), 4096);
@@ -101,6 +102,7 @@ shm_init(struct shm *shm, const struct config *config, uint64_t tsc_hz)
 		return -1;
 	shm->head = (struct upf_shm *)(void *)base;
 	shm->workers = (struct upf_worker_stats *)(void *)(base + p.workers);
+	shm->topology = (struct upf_topology *)(void *)(base + p.topology);
 	shm->slots = (struct shm_slots){
 		.pair = (struct upf_slot_pair *)(void *)(base + p.pairs),
 		.meter = (struct upf_urr_meter *)(void *)(base + p.meters),
@@ -117,6 +119,7 @@ shm_init(struct shm *shm, const struct config *config, uint64_t tsc_hz)
 		.pairs_offset = p.pairs,
 		.meters_offset = p.meters,
 		.times_offset = p.times,
+		.topology_offset = p.topology,
 		.tsc_0 = shm->slots.tsc_0,
 		.workers = config->workers,
 		.pairs = (uint32_t)p.n_pairs,

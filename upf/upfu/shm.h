@@ -26,6 +26,7 @@ struct shm {
 	uint64_t size;
 	struct upf_shm *head;
 	struct upf_worker_stats *workers;
+	struct upf_topology *topology;
 	struct shm_slots slots;
 	uint32_t pairs_used; // written by the control thread
 	bool hugepages;

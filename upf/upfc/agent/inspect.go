@@ -9,6 +9,7 @@ import (
 
 	"core5g.dev/core5g/upf/abi"
 	"core5g.dev/core5g/upf/upfc/rules"
+	"core5g.dev/core5g/upf/upfc/topology"
 	"core5g.dev/core5g/upf/upfc/usage"
 )
 
@@ -25,6 +26,8 @@ type Status struct {
 	Workers      []abi.WorkerStats `json:"-"`
 	TSCHz        uint64            `json:"-"`
 	RulesOctets  uint64            `json:"rulesOctets"` // of compiled rules in upf-u
+	// Topology is where upf-u is; nil while it is not connected.
+	Topology *topology.Topology `json:"-"`
 }
 
 // AssociationInfo is one CP function.
@@ -68,6 +71,7 @@ func (a *Agent) Status() Status {
 		st.Workers = conn.Shm().Workers()
 		st.TSCHz = conn.Shm().TSCHz()
 		st.RulesOctets = conn.Shm().RulesOctets()
+		st.Topology = conn.Shm().Topology()
 	}
 	count := a.store.perNode()
 	for node, as := range a.associations {

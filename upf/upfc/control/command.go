@@ -28,6 +28,7 @@ const Usage = `upfctl looks into a running UPF. It asks upf-c, on the machine or
                                                             with its sessions after that time
   upfctl peers                                              the GTP-U peers
   upfctl stats [-i 1s]                                      interfaces, forwarded and dropped packets, workers
+  upfctl topology                                           NUMA cells of CPUs, ports and memory
   upfctl trace -ue ADDRESS|-seid SEID|-all [-n 10] [-t 1m]  the way of packets, stage by stage
   upfctl capture -ue ADDRESS|-seid SEID|-all -w FILE|- [-n 1000] [-t 1m]
                                                             packets as they came and as they left, for tcpdump
@@ -72,6 +73,7 @@ var commands = map[string]struct {
 	"release":      {(*client).release, 1, []string{"t"}},
 	"peers":        {(*client).peers, 0, nil},
 	"stats":        {(*client).stats, 0, []string{"i"}},
+	"topology":     {(*client).topology, 0, nil},
 	"trace":        {(*client).trace, 0, []string{"seid", "ue", "all", "n", "t"}},
 	"capture":      {(*client).capture, 0, []string{"seid", "ue", "all", "n", "t", "w"}},
 }

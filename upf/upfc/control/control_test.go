@@ -19,6 +19,7 @@ import (
 	"core5g.dev/core5g/upf/abi"
 	"core5g.dev/core5g/upf/upfc/agent"
 	"core5g.dev/core5g/upf/upfc/rules"
+	"core5g.dev/core5g/upf/upfc/topology"
 	"core5g.dev/core5g/upf/upfc/trace"
 	"core5g.dev/core5g/upf/upfc/usage"
 )
@@ -37,7 +38,11 @@ func (s *source) Status() agent.Status {
 	w.Drops[abi.DropSpoofedSource], w.CyclesBusy, w.CyclesIdle = 4, 25*n, 75*n*n
 	w.Port[abi.PortN6].TxPackets = 9
 	failed := time.Unix(60, 0)
-	return agent.Status{NodeID: "upf.test", Connected: true, Sessions: 1, Workers: []abi.WorkerStats{w}, Associations: []agent.AssociationInfo{
+	return agent.Status{NodeID: "upf.test", Connected: true, Sessions: 1, Workers: []abi.WorkerStats{w}, Topology: &topology.Topology{
+		Cells: 1, Threads: []topology.Thread{{Role: "worker 0", CPU: 3, Cell: new(int32)}},
+		Ports:  []topology.Port{{Interface: "n3", Device: "n3", Driver: "net_af_packet", MAC: "02:00:00:00:00:01", MTU: 1500}},
+		Memory: []topology.Memory{{Octets: 64 << 20, Buffers: 40 << 20}},
+	}, Associations: []agent.AssociationInfo{
 		{Node: "smf.test", From: netip.MustParseAddrPort("10.0.0.1:8805"), Sessions: 1, Since: time.Unix(0, 0)},
 		{Node: "lost.test", From: netip.MustParseAddrPort("10.0.0.2:8805"), Since: time.Unix(0, 0), Failed: &failed},
 	}}
@@ -144,6 +149,8 @@ func TestCommands(t *testing.T) {
 		"release of none":                     {args: []string{"release"}, wantError: "wants one Node ID"},
 		"peers":                               {args: []string{"peers"}, want: []string{"172.30.3.100", "3", "up"}},
 		"stats":                               {args: []string{"stats"}, want: []string{"dropped spoofed_source  4 packets", "n6 sent", "since upf-u started"}, wantNot: []string{"n9"}},
+		"topology":                            {args: []string{"topology"}, want: []string{"worker 0", "CPU 3", "n3 net_af_packet 02:00:00:00:00:01 mtu 1500", "64 MiB, 40 MiB of them", "Aligned"}},
+		"topology, JSON":                      {args: []string{"topology", "-json"}, want: []string{`"packetBufferOctets": 41943040`}},
 		"stats with rates":                    {args: []string{"stats", "-i", "1ms"}, want: []string{"/s", "in the last"}},
 		"stats, JSON":                         {args: []string{"stats", "-json"}, want: []string{`"spoofed_source": 4`}},
 		"help":                                {args: []string{"help"}, want: []string{"upfctl capture"}},

@@ -58,7 +58,7 @@ type Session struct {
 }
 
 // Handler serves /debug/sessions, /debug/sessions/{SEID or UE IP address}, /debug/stats, /debug/peers,
-// /debug/trace and /associations/{Node ID}/release.
+// /debug/trace, /topology and /associations/{Node ID}/release.
 func Handler(s Source) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /debug/sessions", func(w http.ResponseWriter, r *http.Request) {
@@ -89,10 +89,23 @@ func Handler(s Source) http.Handler {
 		write(w, out)
 	})
 	mux.HandleFunc("GET /debug/stats", func(w http.ResponseWriter, _ *http.Request) { write(w, sum(s.Status())) })
+	mux.Handle("GET /topology", Topology(s))
 	mux.HandleFunc("GET /debug/peers", func(w http.ResponseWriter, _ *http.Request) { write(w, s.Peers()) })
 	mux.HandleFunc("POST /associations/{node}/release", func(w http.ResponseWriter, r *http.Request) { serveRelease(s, w, r) })
 	mux.HandleFunc("GET /debug/trace", func(w http.ResponseWriter, r *http.Request) { serveTrace(s, w, r) })
 	return mux
+}
+
+// Topology serves where upf-u's CPUs, ports and memory are. It says 503 while there is no upf-u.
+func Topology(s interface{ Status() agent.Status }) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		t := s.Status().Topology
+		if t == nil {
+			http.Error(w, "upf-u is not connected, or does not say where it is", http.StatusServiceUnavailable)
+			return
+		}
+		write(w, t)
+	})
 }
 
 func write(w http.ResponseWriter, v any) {

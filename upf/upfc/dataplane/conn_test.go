@@ -15,6 +15,7 @@ import (
 	"core5g.dev/core5g/upf/upfc/compile"
 	"core5g.dev/core5g/upf/upfc/dataplane"
 	"core5g.dev/core5g/upf/upfc/dataplane/fakeupfu"
+	"core5g.dev/core5g/upf/upfc/topology"
 )
 
 func dial(t *testing.T) (*fakeupfu.UPFU, *dataplane.Conn) {
@@ -110,5 +111,19 @@ func TestTransactionThatDoesNotFitADatagram(t *testing.T) {
 	var r *dataplane.Refused
 	if err := c.Transact(b); !errors.As(err, &r) || r.Errno != syscall.EMSGSIZE {
 		t.Errorf("%v, want EMSGSIZE", err)
+	}
+}
+
+func TestTopology(t *testing.T) {
+	_, c := dial(t)
+	top := c.Shm().Topology()
+	if top == nil || len(top.Threads) != 2 || len(top.Ports) != 2 || len(top.Memory) != 1 {
+		t.Fatalf("%+v, want two threads, two ports and memory of one cell", top)
+	}
+	if p := top.Ports[1]; p.Interface != "n6" || p.Device != "0000:01:10.0" || *p.Cell != 0 || p.MAC != "02:00:00:00:00:01" {
+		t.Errorf("%+v", p)
+	}
+	if verdict, why := top.Judge(1); verdict != topology.Misaligned || why != "not on numa1: n6 (0000:01:10.0) on numa0" {
+		t.Errorf("%s: %s", verdict, why)
 	}
 }

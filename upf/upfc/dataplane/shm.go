@@ -61,6 +61,7 @@ func (s *Shm) check() error {
 	}
 	if h.Workers > abi.WorkersMax || !within(h.WorkersOffset, uint64(h.Workers), uint64(unsafe.Sizeof(abi.WorkerStats{}))) ||
 		!within(h.PairsOffset, uint64(h.Pairs), uint64(unsafe.Sizeof(abi.SlotPair{}))) ||
+		h.TopologyOffset != 0 && !within(h.TopologyOffset, 1, uint64(unsafe.Sizeof(abi.Topology{}))) ||
 		!within(h.TimesOffset, uint64(h.Pairs)*abi.LineSlots, uint64(unsafe.Sizeof(abi.UrrTimes{}))) {
 		return fmt.Errorf("shared memory's tables do not lie within its %d octets", size)
 	}

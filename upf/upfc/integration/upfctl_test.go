@@ -12,6 +12,7 @@ import (
 
 	"core5g.dev/core5g/upf/upfc/control"
 	"core5g.dev/core5g/upf/upfc/fakesmf"
+	"core5g.dev/core5g/upf/upfc/topology"
 )
 
 // waiter is where a command writes; it says when a text has come.
@@ -62,6 +63,26 @@ func TestIntegrationUpfctl(t *testing.T) {
 		seq++
 		r.ping(seq)
 	}
+
+	t.Run("where upf-u is", func(t *testing.T) {
+		var top topology.Topology
+		if err := json.Unmarshal([]byte(r.upfctl(nil, "topology", "-o", "json")), &top); err != nil {
+			t.Fatal(err)
+		}
+		if len(top.Threads) != 2 || len(top.Ports) != 2 || top.Ports[0].Driver != "net_af_packet" || top.Ports[0].MTU != 1500 {
+			t.Errorf("threads %+v, ports %+v", top.Threads, top.Ports)
+		}
+		octets := top.MemoryUnknown
+		for _, m := range top.Memory {
+			octets += m.Octets
+		}
+		if octets < 16<<20 {
+			t.Errorf("memory of %d octets: %+v", octets, top.Memory)
+		}
+		if verdict, why := top.Judge(-1); top.Cells == 1 && verdict != topology.Aligned {
+			t.Errorf("on a machine with one cell: %s: %s", verdict, why)
+		}
+	})
 
 	t.Run("a session as upf-u has it", func(t *testing.T) {
 		out := r.upfctl(nil, "session", fakesmf.Phone.Addr, "-o", "json")

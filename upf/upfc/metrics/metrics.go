@@ -10,6 +10,7 @@ import (
 
 	"core5g.dev/core5g/upf/abi"
 	"core5g.dev/core5g/upf/upfc/agent"
+	"core5g.dev/core5g/upf/upfc/topology"
 )
 
 // Source is where the collector reads; *agent.Agent is one.
@@ -74,6 +75,22 @@ func perWorker(values func(s *scrape, i int, e emit)) func(*scrape, emit) {
 
 func local(of func(*abi.LocalStats) uint64) func(*scrape, emit) {
 	return func(s *scrape, e emit) { e(float64(of(&s.sum.Local))) }
+}
+
+// places is a reading of where upf-u is.
+func places(of func(*topology.Topology, emit)) func(*scrape, emit) {
+	return func(s *scrape, e emit) {
+		if s.Topology != nil {
+			of(s.Topology, e)
+		}
+	}
+}
+
+func cellOf(cell *int32) float64 {
+	if cell == nil {
+		return -1
+	}
+	return float64(*cell)
 }
 
 const rxtx = "interface: n3, n6, n9; direction: rx, tx"
@@ -164,6 +181,38 @@ var readings = []reading{
 		})},
 	{Family{"upf_tsc_hertz", gauge, "Rate of the clock of upf_worker_cycles_total.", nil, ""}, true,
 		func(s *scrape, e emit) { e(float64(s.TSCHz)) }},
+
+	{Family{"upf_cpu_numa_cell", gauge, "NUMA cell of a CPU that upf-u runs on.", []string{"thread", "cpu"}, "thread: control, worker 0, …"}, true,
+		places(func(t *topology.Topology, e emit) {
+			for _, thread := range t.Threads {
+				e(cellOf(thread.Cell), thread.Role, strconv.FormatUint(uint64(thread.CPU), 10))
+			}
+		})},
+	{Family{"upf_interface_numa_cell", gauge, "NUMA cell of an interface's device; -1 where it belongs to none.", []string{"interface", "device", "driver"}, "interface: n3, n6, n9"}, true,
+		places(func(t *topology.Topology, e emit) {
+			for _, p := range t.Ports {
+				e(cellOf(p.Cell), p.Interface, p.Device, p.Driver)
+			}
+		})},
+	{Family{"upf_memory_bytes", gauge, "Memory of upf-u by NUMA cell: packet buffers, rules, counters.", []string{"numa_cell", "use"}, "use: packet_buffers, other; numa_cell: unknown where the kernel does not tell"}, true,
+		places(func(t *topology.Topology, e emit) {
+			for _, m := range t.Memory {
+				buffers := min(m.Buffers, m.Octets)
+				e(float64(buffers), strconv.Itoa(int(m.Cell)), "packet_buffers")
+				e(float64(m.Octets-buffers), strconv.Itoa(int(m.Cell)), "other")
+			}
+			if t.MemoryUnknown > 0 {
+				e(float64(t.MemoryUnknown), "unknown", "other")
+			}
+		})},
+	{Family{"upf_numa_aligned", gauge, "1 when CPUs, ports and memory are known to be in one NUMA cell, else 0.", nil, ""}, true,
+		places(func(t *topology.Topology, e emit) {
+			if verdict, _ := t.Judge(-1); verdict == topology.Aligned {
+				e(1)
+			} else {
+				e(0)
+			}
+		})},
 
 	{Family{"upf_buffer_packets", gauge, "Downlink packets that wait for their UEs.", nil, ""}, true,
 		local(func(l *abi.LocalStats) uint64 { return l.BufferWaiting })},

@@ -18,6 +18,7 @@ import (
 
 	"core5g.dev/core5g/upf/abi"
 	"core5g.dev/core5g/upf/upfc/agent"
+	"core5g.dev/core5g/upf/upfc/topology"
 )
 
 var update = flag.Bool("update", false, "write docs/upf/metrics.md")
@@ -50,8 +51,21 @@ func full() *source {
 	failed := time.Unix(1, 0)
 	return &source{agent.Status{
 		Sessions: 3, RulesOctets: 576, Connected: true, Workers: []abi.WorkerStats{a, b}, TSCHz: 2_500_000_000, Recovery: time.Unix(1_800_000_000, 0),
-		Associations: []agent.AssociationInfo{{Node: "a"}, {Node: "b", Failed: &failed}},
+		Associations: []agent.AssociationInfo{{Node: "a"}, {Node: "b", Failed: &failed}}, Topology: twoCells(),
 	}}
+}
+
+// twoCells has its N6 interface and some of its memory beside the rest.
+func twoCells() *topology.Topology {
+	zero, one := int32(0), int32(1)
+	return &topology.Topology{
+		Cells: 2, Threads: []topology.Thread{{Role: "control", CPU: 2, Cell: &one}, {Role: "worker 0", CPU: 3, Cell: &one}},
+		Ports: []topology.Port{
+			{Interface: "n3", Device: "n3", Driver: "net_af_packet"},
+			{Interface: "n6", Device: "0000:01:10.0", Driver: "net_e1000_igb_vf", Cell: &zero},
+		},
+		Memory: []topology.Memory{{Cell: 1, Octets: 100, Buffers: 70}}, MemoryUnknown: 5,
+	}
 }
 
 // registry has everything, with each family of the recorder used once.
@@ -89,6 +103,13 @@ func TestValues(t *testing.T) {
 		`upf_worker_cycles_total{lcore="1",state="busy",worker="0"} 100`,
 		`upf_worker_polls_total{found="packets",lcore="1",worker="0"} 30`,
 		"upf_tsc_hertz 2.5e+09",
+		`upf_cpu_numa_cell{cpu="3",thread="worker 0"} 1`,
+		`upf_interface_numa_cell{device="n3",driver="net_af_packet",interface="n3"} -1`,
+		`upf_interface_numa_cell{device="0000:01:10.0",driver="net_e1000_igb_vf",interface="n6"} 0`,
+		`upf_memory_bytes{numa_cell="1",use="packet_buffers"} 70`,
+		`upf_memory_bytes{numa_cell="1",use="other"} 30`,
+		`upf_memory_bytes{numa_cell="unknown",use="other"} 5`,
+		"upf_numa_aligned 0",
 		fmt.Sprintf("upf_buffer_packets %d", local.BufferWaiting+6),
 		fmt.Sprintf("upf_buffer_bytes %d", local.BufferWaitingOctets),
 		fmt.Sprintf("upf_buffered_packets_total %d", local.Buffered),

@@ -15,6 +15,7 @@ main(void)
 	failed += test_arena();
 	failed += test_log();
 	failed += test_bucketmap();
+	failed += test_topology();
 	failed += test_tss();
 	failed += test_qer();
 	failed += test_forward();

@@ -18,6 +18,7 @@ int test_neigh(void);
 int test_qer(void);
 int test_redirect(void);
 int test_show(void);
+int test_topology(void);
 int test_tss(void);
 int test_trace(void);
 int test_urr(void);

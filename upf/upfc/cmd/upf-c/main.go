@@ -57,6 +57,7 @@ func serve(ctx context.Context) error {
 	if cfg.Metrics.Listen != "" {
 		mux := http.NewServeMux()
 		mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+		mux.Handle("GET /topology", control.Topology(a))
 		if err := listen(ctx, "tcp", cfg.Metrics.Listen, mux); err != nil {
 			return fmt.Errorf("metrics.listen: %w", err)
 		}

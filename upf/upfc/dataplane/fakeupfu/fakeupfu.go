@@ -68,7 +68,8 @@ const (
 
 const (
 	workersAt = unsafe.Sizeof(abi.Shm{})
-	pairsAt   = workersAt + unsafe.Sizeof(abi.WorkerStats{})
+	placesAt  = workersAt + unsafe.Sizeof(abi.WorkerStats{})
+	pairsAt   = placesAt + unsafe.Sizeof(abi.Topology{})
 	metersAt  = pairsAt + Pairs*unsafe.Sizeof(abi.SlotPair{})
 	timesAt   = metersAt + Pairs*abi.LineSlots*unsafe.Sizeof(abi.UrrMeter{})
 	shmSize   = timesAt + Pairs*abi.LineSlots*unsafe.Sizeof(abi.UrrTimes{})
@@ -100,8 +101,9 @@ func Start(path string) (*UPFU, error) {
 	copy(u.mem, abi.Bytes([]abi.Shm{{
 		Magic: abi.AbiMagic, Version: abi.AbiVersion, BootId: u.boot, TscHz: tscHz(), Tsc0: dataplane.Now(),
 		Workers: 1, WorkersOffset: uint64(workersAt), Pairs: Pairs, PairsOffset: uint64(pairsAt),
-		MetersOffset: uint64(metersAt), TimesOffset: uint64(timesAt),
+		MetersOffset: uint64(metersAt), TimesOffset: uint64(timesAt), TopologyOffset: uint64(placesAt),
 	}}))
+	copy(u.mem[placesAt:], abi.Bytes([]abi.Topology{places()}))
 	_ = os.Remove(path)
 	if u.listener, err = net.ListenUnix("unixpacket", &net.UnixAddr{Name: path, Net: "unixpacket"}); err != nil {
 		return nil, err
@@ -109,6 +111,24 @@ func Start(path string) (*UPFU, error) {
 	u.listener.SetUnlinkOnClose(false) // as a process that is killed leaves it
 	go u.accept()
 	return u, nil
+}
+
+// places are those of a worker in cell 1 of two, with its buffers, and an N6 port in cell 0.
+func places() abi.Topology {
+	t := abi.Topology{Nodes: 2, Page: 2 << 20, Control: abi.ThreadPlace{Cpu: 2, Node: 1}}
+	t.Worker[0] = abi.ThreadPlace{Cpu: 3, Node: 1}
+	t.Memory[1], t.Pool[1] = 64<<20, 40<<20
+	for i, p := range []struct {
+		device string
+		node   uint32
+	}{{"0000:81:10.0", 1}, {"0000:01:10.0", 0}} {
+		copy(t.Port[i].Device[:], p.device)
+		copy(t.Port[i].Driver[:], "net_e1000_igb_vf")
+		t.Port[i].Mac = [8]uint8{2, 0, 0, 0, 0, uint8(i)}
+		t.Port[i].Node, t.Port[i].Mtu = p.node, 1500
+	}
+	t.Port[abi.PortN9].Node = abi.NodeNone
+	return t
 }
 
 // Kill ends it without a word, as SIGKILL does. Its memory stays with whoever mapped it.

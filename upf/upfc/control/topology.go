@@ -1,0 +1,40 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"core5g.dev/core5g/upf/upfc/topology"
+)
+
+func (c *client) topology(ctx context.Context, _ []string) error {
+	var t topology.Topology
+	if err := c.get(ctx, "/topology", nil, &t); err != nil {
+		return err
+	}
+	return c.print(t, func(w io.Writer) {
+		fmt.Fprintln(w, "WHAT\tNUMA CELL\tWHICH")
+		for _, thread := range t.Threads {
+			fmt.Fprintf(w, "%s\t%s\tCPU %d\n", thread.Role, cell(thread.Cell), thread.CPU)
+		}
+		for _, p := range t.Ports {
+			fmt.Fprintf(w, "%s\t%s\t%s %s %s mtu %d\n", p.Interface, cell(p.Cell), p.Device, p.Driver, p.MAC, p.MTU)
+		}
+		for _, m := range t.Memory {
+			fmt.Fprintf(w, "memory\t%d\t%d MiB, %d MiB of them packet buffers\n", m.Cell, m.Octets>>20, m.Buffers>>20)
+		}
+		if t.MemoryUnknown > 0 {
+			fmt.Fprintf(w, "memory\t?\t%d MiB\n", t.MemoryUnknown>>20)
+		}
+		verdict, why := t.Judge(-1)
+		fmt.Fprintf(w, "\n%s\t\t%s\n", verdict, why)
+	})
+}
+
+func cell(n *int32) string {
+	if n == nil {
+		return "-"
+	}
+	return fmt.Sprint(*n)
+}

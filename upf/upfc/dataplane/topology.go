@@ -1,0 +1,60 @@
+package dataplane
+
+import (
+	"bytes"
+	"net"
+	"runtime"
+	"strconv"
+	"unsafe"
+
+	"core5g.dev/core5g/upf/abi"
+	"core5g.dev/core5g/upf/upfc/topology"
+)
+
+// Topology is where upf-u says that it is; nil: it does not say.
+func (s *Shm) Topology() *topology.Topology {
+	defer runtime.KeepAlive(s)
+	if s.head.TopologyOffset == 0 {
+		return nil
+	}
+	var raw abi.Topology
+	load(unsafe.Pointer(&raw), unsafe.Pointer(&s.mem[s.head.TopologyOffset]), unsafe.Sizeof(raw))
+	t := &topology.Topology{Cells: int(raw.Nodes), MemoryUnknown: raw.MemoryUnknown}
+	t.Threads = append(t.Threads, thread("control", raw.Control))
+	for i := range s.head.Workers {
+		t.Threads = append(t.Threads, thread("worker "+strconv.Itoa(int(i)), raw.Worker[i]))
+	}
+	for i, name := range [abi.Ports]string{abi.PortN3: "n3", abi.PortN6: "n6", abi.PortN9: "n9"} {
+		p := &raw.Port[i]
+		if device := text(p.Device[:]); device != "" {
+			t.Ports = append(t.Ports, topology.Port{
+				Interface: name, Device: device, Driver: text(p.Driver[:]), MAC: net.HardwareAddr(p.Mac[:6]).String(),
+				MTU: int32(p.Mtu), VLAN: int32(p.Vlan), Cell: cell(p.Node),
+			})
+		}
+	}
+	for node := range raw.Memory {
+		if raw.Memory[node] > 0 {
+			t.Memory = append(t.Memory, topology.Memory{Cell: int32(node), Octets: raw.Memory[node], Buffers: raw.Pool[node]})
+		}
+	}
+	return t
+}
+
+func thread(role string, p abi.ThreadPlace) topology.Thread {
+	return topology.Thread{Role: role, CPU: p.Cpu, Cell: cell(p.Node)}
+}
+
+func cell(node uint32) *int32 {
+	if node >= abi.NodesMax {
+		return nil
+	}
+	n := int32(node)
+	return &n
+}
+
+// text ends at the first 0.
+func text(b []byte) string {
+	b, _, _ = bytes.Cut(b, []byte{0})
+	return string(b)
+}
