@@ -22,3 +22,4 @@ fi
 make --no-print-directory -s -C upf/abi generate
 go run ./hack/chartgen
 go run ./hack/apidoc
+go run ./hack/dashboards/generate

@@ -1,0 +1,58 @@
+package dashboards
+
+// Slice is what the owner of a slice asks for.
+func Slice() Dashboard {
+	return Dashboard{
+		UID: "core5g-slice", Title: "5G core / Slice",
+		About:  "Subscribers, PDU sessions and traffic of network slices.",
+		Select: &Select{"slice", "Slice", `core5g_slice_info{namespace="$namespace"}`, "slice"},
+		Rows: []Row{
+			{"Now", []Panel{
+				{Title: "Registered UEs", Kind: Number, Width: 6,
+					About: "UEs with a registration at the UDM whose subscription names the slice.",
+					Queries: one(`sum by (slice) (core5g_registered_ues{namespace="$namespace"}
+  * on (namespace, snssai) group_right () core5g_slice_info{namespace="$namespace", slice=~"$slice"})`, "{{slice}}")},
+				{Title: "PDU sessions", Kind: Number, Width: 6,
+					Queries: one(`sum by (slice) (slice:pdu_sessions:sum{namespace="$namespace", slice=~"$slice"})`, "{{slice}}")},
+				{Title: "Traffic", Kind: Number, Width: 6, Unit: "bps",
+					Queries: one(`8 * sum by (slice, direction) (slice:upf_bytes:rate1m{namespace="$namespace", slice=~"$slice"})`, "{{slice}} {{direction}}")},
+				{Title: "SMF and UPF associated", Kind: Number, Width: 6, Warn: 1, Bad: 0.5, Low: true,
+					About:   "1 while the slice's SMF has a PFCP association with its UPF (TS 29.244 6.2.6).",
+					Queries: one(`min by (slice) (core5g_smf_upf_associated{namespace="$namespace", slice=~"$slice"})`, "{{slice}}")},
+			}},
+			{"PDU sessions", []Panel{
+				{Title: "PDU sessions by DNN", Kind: Area, Width: 8,
+					Queries: one(`sum by (slice, snssai, dnn) (slice:pdu_sessions:sum{namespace="$namespace", slice=~"$slice"})`, "{{slice}} {{dnn}}")},
+				{Title: "Establishments", Kind: Lines, Width: 8, Unit: "ops",
+					About:   "By result and 5GSM cause (TS 24.501 9.11.4.2).",
+					Queries: one(`sum by (slice, dnn, result, cause) (slice:pdu_session_establishments:rate1m{namespace="$namespace", slice=~"$slice"})`, "{{slice}} {{dnn}} {{result}} {{cause}}")},
+				{Title: "Time to establish", Kind: Lines, Width: 8, Unit: "s",
+					About: "At the SMF, from the AMF's request to the answer. 95 of 100 are faster than the upper line.",
+					Empty: "no PDU session was established lately",
+					Queries: []Query{
+						{`histogram_quantile(0.95, sum by (le, slice) (rate(core5g_pdu_session_establishment_seconds_bucket{namespace="$namespace", slice=~"$slice"}[$__rate_interval]))) >= 0`, "{{slice}} 95 %"},
+						{`histogram_quantile(0.5, sum by (le, slice) (rate(core5g_pdu_session_establishment_seconds_bucket{namespace="$namespace", slice=~"$slice"}[$__rate_interval]))) >= 0`, "{{slice}} median"},
+					}},
+			}},
+			{"Traffic", []Panel{
+				{Title: "Bits", Kind: Lines, Width: 8, Unit: "bps",
+					Queries: one(`8 * sum by (slice, direction) (slice:upf_bytes:rate1m{namespace="$namespace", slice=~"$slice"})`, "{{slice}} {{direction}}")},
+				{Title: "Packets", Kind: Lines, Width: 8, Unit: "pps",
+					Queries: one(`sum by (slice, direction) (slice:upf_packets:rate1m{namespace="$namespace", slice=~"$slice"})`, "{{slice}} {{direction}}")},
+				{Title: "PFCP sessions by UPF", Kind: Lines, Width: 8,
+					About: "What the UPFs hold for the slice's SMF. It differs from the PDU sessions while one of the two restarts.",
+					Queries: one(`sum by (slice, pod) (upf_association_sessions{namespace="$namespace"}
+  * on (namespace, cp_node) group_left (slice) core5g_slice_info{namespace="$namespace", slice=~"$slice"})`, "{{slice}} on {{pod}}")},
+			}},
+			{"State", []Panel{
+				{Title: "Slices", Kind: Table, Width: 12,
+					Queries: one(`core5g_slice_info{namespace="$namespace", slice=~"$slice"}`, ""),
+					Columns: []Column{{"slice", "Slice"}, {"snssai", "S-NSSAI"}, {"core", "Core"}, {"upfinstance", "UPFInstance"}, {"cp_node", "SMF's N4 address"}}},
+				{Title: "Conditions", Kind: Table, Width: 12,
+					About:   "1 True, 0 False, -1 Unknown; kubectl describe slice has the message.",
+					Queries: one(`core5g_condition{namespace="$namespace", kind="Slice", name=~"$slice"}`, ""),
+					Columns: []Column{{"name", "Slice"}, {"type", "Condition"}, {"reason", "Reason"}}, Value: "Status"},
+			}},
+		},
+	}
+}
