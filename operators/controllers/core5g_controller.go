@@ -11,6 +11,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/record"
@@ -75,6 +76,7 @@ func (r *CoreReconciler) Reconcile(ctx context.Context, req ctrl.Request) (resul
 	for _, phase := range []func(context.Context, *coreScope) error{
 		r.findSlices,
 		r.findDatabase,
+		r.applyNetworkPolicies,
 		r.applyFunctions,
 		r.removeUnwanted,
 		r.observeFunctions,
@@ -163,6 +165,22 @@ func (r *CoreReconciler) applyFunctions(ctx context.Context, s *coreScope) error
 	s.functions = append(s.functions, specs.AMF(s.core, r.Platform))
 	for i := range s.functions {
 		if err := r.applier.applyFunction(ctx, &s.functions[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// applyNetworkPolicies comes before the pods, so that none is open for a moment.
+func (r *CoreReconciler) applyNetworkPolicies(ctx context.Context, s *coreScope) error {
+	for _, policy := range specs.NetworkPolicies(s.core) {
+		var err error
+		if s.core.Spec.NetworkPolicy.Mode == api.NetworkPolicyDisabled {
+			err = r.applier.remove(ctx, s.core, policy)
+		} else {
+			err = r.applier.apply(ctx, policy)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -395,6 +413,7 @@ func (r *CoreReconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Owns(&appsv1.Deployment{}).
 		Owns(&corev1.Service{}).
 		Owns(&corev1.ConfigMap{}).
+		Owns(&networkingv1.NetworkPolicy{}).
 		Watches(&api.Slice{}, handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
 			slice := o.(*api.Slice)
 			return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: slice.Namespace, Name: slice.Spec.CoreRef.NameOrDefault()}}}

@@ -43,6 +43,8 @@ type environment struct {
 	sessions sync.Map
 	// calls of the controllers to the API server, by verb and path without names.
 	calls callCounter
+	// rights that the controllers have made use of.
+	rights usedRights
 	// released are the associations that UPFs were told are over, "upf smf".
 	released sync.Map
 }
@@ -131,6 +133,7 @@ func startEnvironment(t *testing.T) *environment {
 	}
 	managed := rest.CopyConfig(restConfig)
 	managed.Wrap(e.calls.wrap)
+	managed.Wrap(e.rights.wrap)
 	mgr, err := ctrl.NewManager(managed, ctrl.Options{
 		Scheme: scheme, Cache: CacheOptions(""), Metrics: server.Options{BindAddress: "0"},
 	})

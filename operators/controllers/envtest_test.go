@@ -22,6 +22,7 @@ import (
 // One API server serves every behaviour below, each in a namespace of its own.
 func TestEnvtest(t *testing.T) {
 	e := startEnvironment(t)
+	t.Cleanup(func() { e.rights.compare(t) })
 	t.Run("a UPFInstance without Multus says so and recovers", e.testWithoutMultus)
 	// These move the clock that all share.
 	t.Run("a refused UPF pod is data", e.testUnitRejected)
@@ -34,6 +35,7 @@ func TestEnvtest(t *testing.T) {
 	for name, test := range map[string]func(*testing.T){
 		"the API server refuses what the schema forbids":        e.testRefusals,
 		"a Core5G becomes its functions":                        e.testCore,
+		"NetworkPolicies come with a core and go when told":     e.testNetworkPolicies,
 		"an external database comes from a Secret":              e.testExternalDatabase,
 		"a Slice comes and goes without touching anything else": e.testSliceLife,
 		"Slices that cannot be say why":                         e.testSliceProblems,

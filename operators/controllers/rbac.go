@@ -1,16 +1,22 @@
 package controllers
 
 // What the operator may do, in its own namespace only, but for reading nodes and what node agents report of
-// them. The chart's Role and ClusterRole are generated from these lines.
+// them. The chart's Role and ClusterRole are generated from these lines, and TestEnvtest compares them with
+// the requests that the controllers make. Most kinds are read through a cache, which lists and watches;
+// objects are made by server-side apply, which is patch, and create where there is none.
 
-// +kubebuilder:rbac:groups=core5g.dev,namespace=core5g,resources=core5gs;slices;upfinstances;subscribers,verbs=get;list;watch;update;patch
-// +kubebuilder:rbac:groups=core5g.dev,namespace=core5g,resources=core5gs/status;slices/status;upfinstances/status;subscribers/status,verbs=get;update;patch
+// +kubebuilder:rbac:groups=core5g.dev,namespace=core5g,resources=core5gs;subscribers,verbs=list;watch
+// +kubebuilder:rbac:groups=core5g.dev,namespace=core5g,resources=slices,verbs=list;watch;update
+// +kubebuilder:rbac:groups=core5g.dev,namespace=core5g,resources=upfinstances,verbs=get;list;watch;update
+// +kubebuilder:rbac:groups=core5g.dev,namespace=core5g,resources=core5gs/status;slices/status;upfinstances/status;subscribers/status,verbs=patch
 // +kubebuilder:rbac:groups=core5g.dev,namespace=core5g,resources=core5gs/finalizers;slices/finalizers;upfinstances/finalizers,verbs=update
-// +kubebuilder:rbac:groups=apps,namespace=core5g,resources=deployments,verbs=get;list;watch;create;update;patch;delete
-// +kubebuilder:rbac:groups="",namespace=core5g,resources=services;configmaps;secrets;pods,verbs=get;list;watch;create;update;patch;delete
+// +kubebuilder:rbac:groups=apps,namespace=core5g,resources=deployments,verbs=list;watch;create;patch;delete
+// +kubebuilder:rbac:groups="",namespace=core5g,resources=services;configmaps;secrets,verbs=list;watch;create;patch;delete
+// +kubebuilder:rbac:groups="",namespace=core5g,resources=pods,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups="",namespace=core5g,resources=events,verbs=create;patch
-// +kubebuilder:rbac:groups=k8s.cni.cncf.io,namespace=core5g,resources=network-attachment-definitions,verbs=get;list;watch;create;update;patch;delete
-// +kubebuilder:rbac:groups=coordination.k8s.io,namespace=core5g,resources=leases,verbs=get;list;watch;create;update;patch;delete
-// +kubebuilder:rbac:groups=policy,namespace=core5g,resources=poddisruptionbudgets,verbs=get;list;watch;create;update;patch;delete
-// +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch
-// +kubebuilder:rbac:groups=core5g.dev,resources=dataplanenodes,verbs=get;list;watch
+// +kubebuilder:rbac:groups=k8s.cni.cncf.io,namespace=core5g,resources=network-attachment-definitions,verbs=get;create;patch
+// +kubebuilder:rbac:groups=coordination.k8s.io,namespace=core5g,resources=leases,verbs=get;create;update
+// +kubebuilder:rbac:groups=policy,namespace=core5g,resources=poddisruptionbudgets,verbs=list;watch;create;patch
+// +kubebuilder:rbac:groups=networking.k8s.io,namespace=core5g,resources=networkpolicies,verbs=list;watch;create;patch;delete
+// +kubebuilder:rbac:groups="",resources=nodes,verbs=list;watch
+// +kubebuilder:rbac:groups=core5g.dev,resources=dataplanenodes,verbs=list;watch

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -44,6 +45,7 @@ func CacheOptions(namespace string) cache.Options {
 		&corev1.ConfigMap{}:             {Label: ours},
 		&appsv1.Deployment{}:            {Label: ours},
 		&policyv1.PodDisruptionBudget{}: {Label: ours},
+		&networkingv1.NetworkPolicy{}:   {Label: ours},
 	}}
 	if namespace != "" {
 		options.DefaultNamespaces = map[string]cache.Config{namespace: {}}

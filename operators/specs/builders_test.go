@@ -117,6 +117,11 @@ func TestBuildersGolden(t *testing.T) {
 		{Name: "upf-1", N4Address: "10.96.1.4", N3Endpoint: "172.30.3.24", Pools: map[string][]string{"internet": {"10.45.128.0/17"}}},
 	}}
 
+	var policies []client.Object
+	for _, p := range NetworkPolicies(overUDP) {
+		policies = append(policies, p)
+	}
+
 	attachments := func(u *api.UPFInstance) []client.Object {
 		var out []client.Object
 		for _, a := range Attachments(u) {
@@ -125,6 +130,7 @@ func TestBuildersGolden(t *testing.T) {
 		return out
 	}
 	for file, objects := range map[string][]client.Object{
+		"network-policies.yaml":        policies,
 		"nrf.yaml":                     NRF(core, platform, embedded).all(),
 		"nrf-external-database.yaml":   NRF(core, platform, external).all(),
 		"pcf.yaml":                     PCF(core, platform, embedded).all(),

@@ -2,6 +2,7 @@ package v1alpha1
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -95,9 +96,39 @@ type Core5GSpec struct {
 	// +listMapKey=name
 	Functions []FunctionSpec `json:"functions,omitempty"`
 
+	// networkPolicy says who may open connections to the core's pods.
+	// +kubebuilder:default={}
+	NetworkPolicy NetworkPolicySpec `json:"networkPolicy,omitempty"`
+
 	// logLevel of every network function.
 	// +kubebuilder:default=Info
 	LogLevel LogLevel `json:"logLevel,omitempty"`
+}
+
+// NetworkPolicyMode says whether the operator makes NetworkPolicies.
+// +kubebuilder:validation:Enum=Enabled;Disabled
+type NetworkPolicyMode string
+
+// Values of NetworkPolicyMode.
+const (
+	// NetworkPolicyEnabled admits to SBI, N4, database and metrics only who needs them.
+	NetworkPolicyEnabled NetworkPolicyMode = "Enabled"
+	// NetworkPolicyDisabled leaves it to the site.
+	NetworkPolicyDisabled NetworkPolicyMode = "Disabled"
+)
+
+// NetworkPolicySpec says who may open connections to the core's pods. N2 stays open: gNBs live outside the
+// cluster. N3 and N6 are not on the pod network.
+type NetworkPolicySpec struct {
+	// mode Enabled makes a NetworkPolicy for each function, which the cluster's network must enforce.
+	// +kubebuilder:default=Enabled
+	Mode NetworkPolicyMode `json:"mode,omitempty"`
+	// metricsFrom are the peers that may read metrics; empty means the pods of any namespace that carry the
+	// label app.kubernetes.io/name=prometheus.
+	// +optional
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=atomic
+	MetricsFrom []networkingv1.NetworkPolicyPeer `json:"metricsFrom,omitempty"`
 }
 
 // AMFSpec is the AMF's identity.

@@ -1,0 +1,130 @@
+package specs
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	api "core5g.dev/core5g/operators/api/v1alpha1"
+)
+
+// caller is a pod that opens connections.
+type caller struct {
+	labels    map[string]string
+	namespace string
+}
+
+func pod(core, component string) caller {
+	return caller{namespace: "core5g", labels: Labels(core, component)}
+}
+
+// admitted reads the policies as an enforcer does: a pod that none selects is open, any other takes what
+// one rule of one policy lets in.
+func admitted(t *testing.T, policies []*networkingv1.NetworkPolicy, from caller, to map[string]string, protocol corev1.Protocol, port int) bool {
+	t.Helper()
+	selected := false
+	for _, p := range policies {
+		if !matches(t, &p.Spec.PodSelector, to) {
+			continue
+		}
+		selected = true
+		for _, rule := range p.Spec.Ingress {
+			onPort := slices.ContainsFunc(rule.Ports, func(q networkingv1.NetworkPolicyPort) bool {
+				return *q.Protocol == protocol && q.Port.IntValue() == port
+			})
+			fromPeer := len(rule.From) == 0 || slices.ContainsFunc(rule.From, func(peer networkingv1.NetworkPolicyPeer) bool {
+				if peer.NamespaceSelector == nil && from.namespace != p.Namespace {
+					return false
+				}
+				return matches(t, peer.PodSelector, from.labels)
+			})
+			if onPort && fromPeer {
+				return true
+			}
+		}
+	}
+	return !selected
+}
+
+func matches(t *testing.T, s *metav1.LabelSelector, have map[string]string) bool {
+	t.Helper()
+	selector, err := metav1.LabelSelectorAsSelector(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return selector.Matches(labels.Set(have))
+}
+
+func TestNetworkPoliciesAdmitWhoNeedsIt(t *testing.T) {
+	core := makeCore()
+	policies := NetworkPolicies(core)
+	foreign := caller{namespace: "core5g", labels: map[string]string{"app": "curious"}}
+	prometheus := caller{namespace: "monitoring", labels: map[string]string{api.LabelName: "prometheus"}}
+	operator := caller{namespace: "core5g", labels: map[string]string{api.LabelName: "core5g", api.LabelInstance: "any-release", api.LabelComponent: "operator"}}
+	const tcp, udp, sctp = corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP
+	for sentence, c := range map[string]struct {
+		from     caller
+		to       string
+		protocol corev1.Protocol
+		port     int
+		want     bool
+	}{
+		"the AMF makes SM contexts":                            {pod("core5g", "amf"), "smf", tcp, PortSBI, true},
+		"the SMF has the AMF page":                             {pod("core5g", "smf"), "amf", tcp, PortSBI, true},
+		"every function registers":                             {pod("core5g", "chf"), "nrf", tcp, PortSBI, true},
+		"the operator asks the NRF":                            {operator, "nrf", tcp, PortSBI, true},
+		"the operator uses the SMF's user-plane API":           {operator, "smf", tcp, PortSBI, true},
+		"the AMF has nothing to say to the CHF":                {pod("core5g", "amf"), "chf", tcp, PortSBI, false},
+		"the UPF has nothing to say on the SBI":                {pod("core5g", "upf"), "smf", tcp, PortSBI, false},
+		"an AMF of another core is a stranger":                 {pod("other", "amf"), "smf", tcp, PortSBI, false},
+		"a stranger does not reach the NRF":                    {foreign, "nrf", tcp, PortSBI, false},
+		"a stranger does not reach subscriber data":            {foreign, "subscriber-data", tcp, PortSBI, false},
+		"the SMF speaks PFCP to the UPF":                       {pod("core5g", "smf"), "upf", udp, PortPFCP, true},
+		"the UPF reports to the SMF":                           {pod("core5g", "upf"), "smf", udp, PortPFCP, true},
+		"the operator releases associations":                   {operator, "upf", udp, PortPFCP, true},
+		"a stranger speaks no PFCP":                            {foreign, "upf", udp, PortPFCP, false},
+		"the AMF speaks no PFCP":                               {pod("core5g", "amf"), "upf", udp, PortPFCP, false},
+		"an SMF of another core does not reach this UPF":       {pod("other", "smf"), "upf", udp, PortPFCP, false},
+		"the NRF reaches the database":                         {pod("core5g", "nrf"), "database", tcp, PortDatabase, true},
+		"the SMF has no business there":                        {pod("core5g", "smf"), "database", tcp, PortDatabase, false},
+		"a stranger neither":                                   {foreign, "database", tcp, PortDatabase, false},
+		"Prometheus reads metrics from its own namespace":      {prometheus, "upf", tcp, PortMetrics, true},
+		"Prometheus gets nothing else":                         {prometheus, "nrf", tcp, PortSBI, false},
+		"a stranger reads no metrics":                          {foreign, "upf", tcp, PortMetrics, false},
+		"the operator counts sessions":                         {operator, "upf", tcp, PortMetrics, true},
+		"a gNB reaches N2 from wherever":                       {caller{namespace: "elsewhere"}, "amf", sctp, 38412, true},
+		"a gNB gets no further":                                {caller{namespace: "elsewhere"}, "amf", tcp, PortSBI, false},
+		"the probes' port is for the node, not for other pods": {foreign, "subscriber-data", tcp, PortHealth, false},
+	} {
+		if got := admitted(t, policies, c.from, Labels("core5g", c.to), c.protocol, c.port); got != c.want {
+			t.Errorf("%s: admitted %v, want %v", sentence, got, c.want)
+		}
+	}
+
+	core.Spec.NetworkPolicy.MetricsFrom = []networkingv1.NetworkPolicyPeer{{PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "curious"}}}}
+	policies = NetworkPolicies(core)
+	if !admitted(t, policies, foreign, Labels("core5g", "upf"), tcp, PortMetrics) || admitted(t, policies, prometheus, Labels("core5g", "upf"), tcp, PortMetrics) {
+		t.Error("metricsFrom does not replace the default peers")
+	}
+}
+
+// Every pod of a core that listens to anything must be selected by a policy: a new component without one
+// would be open to all.
+func TestEveryComponentHasANetworkPolicy(t *testing.T) {
+	core := makeCore()
+	policies := NetworkPolicies(core)
+	pods := map[string]map[string]string{}
+	for _, p := range builtPods() {
+		pods[p.name] = p.labels
+	}
+	for _, name := range slices.Sorted(maps.Keys(pods)) {
+		if !slices.ContainsFunc(policies, func(p *networkingv1.NetworkPolicy) bool { return matches(t, &p.Spec.PodSelector, pods[name]) }) {
+			t.Errorf("no NetworkPolicy selects the pod of %s", name)
+		}
+	}
+}

@@ -1,0 +1,109 @@
+package specs
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	podsecurity "k8s.io/pod-security-admission/api"
+	"k8s.io/pod-security-admission/policy"
+
+	api "core5g.dev/core5g/operators/api/v1alpha1"
+)
+
+type builtPod struct {
+	name        string
+	labels      map[string]string
+	annotations map[string]string
+	spec        corev1.PodSpec
+}
+
+// builtPods are all pods that the builders can make.
+func builtPods() []builtPod {
+	core := makeCore()
+	db := EmbeddedDatabase(core)
+	var out []builtPod
+	for _, o := range []FunctionObjects{
+		DatabaseFunction(core, platform), NRF(core, platform, db), PCF(core, platform, db), CHF(core, platform, db), AMF(core, platform),
+		SubscriberData(core, platform),
+		SMF(core, makeSlice("internet", "010203", "10.45.0.0/16"), platform, SliceUserPlane{UPF: "upf", N4Address: "10.96.1.3", N3Endpoint: "172.30.3.16", SMFAddress: "10.96.1.2"}),
+	} {
+		template := o.Deployment.Spec.Template
+		out = append(out, builtPod{o.Deployment.Name, template.Labels, template.Annotations, template.Spec})
+	}
+	for _, driver := range []api.UPFDriver{api.DriverAFPacket, api.DriverVFIO} {
+		upf := makeUPF()
+		upf.Spec.Driver = driver
+		pod := UPFUnit(upf, core, platform, 0, "10.96.1.3").Pod
+		out = append(out, builtPod{"upf with driver " + string(driver), pod.Labels, pod.Annotations, pod.Spec})
+	}
+	return out
+}
+
+// extras is everything that a pod has beyond Pod Security level "restricted", and why. docs/security.md says
+// the same in more words.
+var extras = map[string]string{
+	// NET_RAW opens the packet socket, NET_ADMIN brings the interface up and sets its flags, SYS_NICE is what
+	// containerd's default seccomp profile asks for before it allows set_mempolicy, which DPDK needs.
+	"upf with driver AFPacket": `container "upf-u" must not include "NET_ADMIN", "NET_RAW", "SYS_NICE" in securityContext.capabilities.add`,
+	"upf with driver VFIO":     `container "upf-u" must not include "NET_ADMIN", "NET_RAW", "SYS_NICE" in securityContext.capabilities.add`,
+}
+
+// TestPodSecurity evaluates every pod as the API server's admission does in a namespace of level
+// "restricted": with the checks of Kubernetes itself, at their latest version.
+func TestPodSecurity(t *testing.T) {
+	evaluator, err := policy.NewEvaluator(policy.DefaultChecks())
+	if err != nil {
+		t.Fatal(err)
+	}
+	level := podsecurity.LevelVersion{Level: podsecurity.LevelRestricted, Version: podsecurity.LatestVersion()}
+	got := map[string]string{}
+	for _, p := range builtPods() {
+		var complaints []string
+		for _, r := range evaluator.EvaluatePod(level, &metav1.ObjectMeta{Labels: p.labels, Annotations: p.annotations}, &p.spec) {
+			if !r.Allowed {
+				complaints = append(complaints, r.ForbiddenDetail)
+			}
+		}
+		if len(complaints) > 0 {
+			// Baseline and restricted each have a check of capabilities, and complain alike.
+			slices.Sort(complaints)
+			got[p.name] = strings.Join(slices.Compact(complaints), "; ")
+		}
+	}
+	if diff := cmp.Diff(extras, got); diff != "" {
+		t.Errorf("what pods have beyond level restricted (-listed +built), list it with its reason or take it away:\n%s", diff)
+	}
+}
+
+// What Pod Security does not ask for, and every container has nevertheless.
+func TestPodsAreTighterThanRestricted(t *testing.T) {
+	mayTalkToTheAPIServer := map[string]bool{"core5g-subscriber-data": true}
+	for _, p := range builtPods() {
+		if p.spec.AutomountServiceAccountToken == nil || *p.spec.AutomountServiceAccountToken != mayTalkToTheAPIServer[p.name] {
+			t.Errorf("%s: an account's token is mounted: %v", p.name, p.spec.AutomountServiceAccountToken)
+		}
+		for _, v := range p.spec.Volumes {
+			if v.HostPath != nil {
+				t.Errorf("%s: volume %s is a path of the host", p.name, v.Name)
+			}
+		}
+		for _, c := range slices.Concat(p.spec.InitContainers, p.spec.Containers) {
+			if s := c.SecurityContext; s == nil || s.ReadOnlyRootFilesystem == nil || !*s.ReadOnlyRootFilesystem {
+				t.Errorf("%s: the root of container %s is writable", p.name, c.Name)
+			}
+			if _, limited := c.Resources.Limits[corev1.ResourceMemory]; !limited {
+				t.Errorf("%s: container %s has no limit of memory", p.name, c.Name)
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(extras)) {
+		if !slices.ContainsFunc(builtPods(), func(p builtPod) bool { return p.name == name }) {
+			t.Errorf("extras speak of %s, which nobody builds", name)
+		}
+	}
+}
