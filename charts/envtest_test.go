@@ -28,7 +28,7 @@ const namespace = "core5g"
 
 // foreignKinds belong to projects that a cluster may lack, and whose definitions are not in the
 // repository: what the chart says in them is only read as YAML here.
-var foreignKinds = map[string]bool{"PodMonitor": true}
+var foreignKinds = map[string]bool{"PodMonitor": true, "PrometheusRule": true}
 
 // multus has the definition of NetworkAttachmentDefinition.
 const multus = "../hack/tools/cmd/embedded/addons/10-multus.yaml"

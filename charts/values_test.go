@@ -25,7 +25,10 @@ func TestSchemaRefuses(t *testing.T) {
 		{"a registry that ends in a slash", "--set=images.registry=example.org/", []string{"/images/registry", "does not match pattern"}},
 		{"a kubelet configuration without a path", "--set=nodeAgent.kubeletConfig=config.yaml", []string{"/nodeAgent/kubeletConfig", "does not match pattern"}},
 		{"a wrong log level", "--set=logLevel=verbose", []string{"/logLevel", "value must be one of 'Debug', 'Info', 'Warn', 'Error'"}},
-		{"a nonsense interval", "--set=metrics.interval=often", []string{"/metrics/interval", "does not match pattern"}},
+		{"a nonsense interval", "--set=monitoring.interval=often", []string{"/monitoring/interval", "does not match pattern"}},
+		{"a ratio in percent", "--set=monitoring.alerts.tableRatio=80", []string{"/monitoring/alerts/tableRatio", "maximum: got 80, want 1"}},
+		{"a threshold that no alert has", "--set=monitoring.alerts.drops=1", []string{"/monitoring/alerts", "additional properties 'drops' not allowed"}},
+		{"the name of monitoring before 0.2", "--set=metrics.podMonitor=Never", []string{"metrics is called monitoring now"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
