@@ -231,13 +231,22 @@ func (s *settings) removeCgroups(ctx context.Context) error {
 			return err
 		}
 	}
-	if mounted {
-		if err := syscall.Unmount(hugetlbCgroup, 0); err != nil {
-			return fmt.Errorf("hugetlb control group: %w", err)
-		}
-		return os.Remove(hugetlbCgroup)
+	if !mounted {
+		return nil
 	}
-	return nil
+	others, err := filepath.Glob(filepath.Join(hugetlbCgroup, "core5g*"))
+	if err != nil {
+		return err
+	}
+	if err := syscall.Unmount(hugetlbCgroup, 0); err != nil {
+		return fmt.Errorf("hugetlb control group: %w", err)
+	}
+	if len(others) > 0 {
+		// Another cluster has the hierarchy mounted there in its own namespace: removing the folder would
+		// take the mount with it, and no container of that cluster could start any more.
+		return nil
+	}
+	return os.Remove(hugetlbCgroup)
 }
 
 // removeGroup removes a group and those below it, the deepest first.
