@@ -6,6 +6,9 @@
 #   hack/cluster.sh status                 0 when it is up and well
 #   hack/cluster.sh kubeconfig             print the path of its kubeconfig
 #   hack/cluster.sh load-image FILE…       give it images: docker archives, out/images/*.tar
+#   hack/cluster.sh prerequisites PART…    what core5g uses where a cluster has it: monitoring (Prometheus and
+#                                          its operator), certificates (cert-manager), policies (an enforcer
+#                                          of NetworkPolicies)
 #   hack/cluster.sh preflight              say in one sentence what this machine lacks, if anything
 #
 # CORE5G_CLUSTER chooses the provider:
@@ -62,6 +65,9 @@ esac
 # shellcheck source=/dev/null
 source "$repo/hack/cluster/$provider.sh"
 
+# shellcheck source=hack/cluster/prerequisites.sh
+source "$repo/hack/cluster/prerequisites.sh"
+
 (($#)) || usage
 command=$1
 shift
@@ -80,6 +86,10 @@ load-image)
 		[[ -f $archive ]] || say_and_fail "there is no image archive $archive; build it with out/bin/image first."
 	done
 	cluster_load_image "$@"
+	;;
+prerequisites)
+	(($#)) || usage
+	cluster_prerequisites "$@"
 	;;
 *) usage ;;
 esac

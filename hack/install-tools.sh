@@ -35,6 +35,9 @@ needs() {
 		database openjdk-17-jdk-headless  jlink
 		database maven            mvn
 
+		policies iptables         file:/usr/sbin/xtables-nft-multi
+		policies ipset            ipset
+
 		lint     clang-format     clang-format
 		lint     clang-tidy       clang-tidy
 		lint     shellcheck       shellcheck
@@ -87,14 +90,14 @@ main() {
 	for arg in "$@"; do
 		case $arg in
 		--check) check=true ;;
-		cluster | upf | database | lint | test) sections+=("$arg") ;;
+		cluster | upf | database | policies | lint | test) sections+=("$arg") ;;
 		*)
-			echo "usage: hack/install-tools.sh [--check] [cluster|upf|database|lint|test …]" >&2
+			echo "usage: hack/install-tools.sh [--check] [cluster|upf|database|policies|lint|test …]" >&2
 			return 2
 			;;
 		esac
 	done
-	((${#sections[@]})) || sections=(cluster upf database lint test)
+	((${#sections[@]})) || sections=(cluster upf database policies lint test)
 
 	# The shell forgets a command's old place once packages have come.
 	export PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin

@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.."
 export CGO_ENABLED=0
 bin=$PWD/out/bin
 names=(gofmt vet staticcheck clang_format clang_tidy shellcheck helm_lint chart repository)
-modules=(. hack/tools hack/multus hack/lint)
+modules=(. hack/tools hack/multus hack/certificates hack/policies hack/lint)
 for mod in images/*/go.mod; do modules+=("${mod%/go.mod}"); done
 
 failed=()

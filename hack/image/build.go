@@ -13,10 +13,11 @@ import (
 
 // builder makes images of the recipes below root.
 type builder struct {
-	root   string // the repository
-	outDir string
-	prefix string // of the image's name: core5g/
-	tag    string
+	root    string // the repository
+	recipes string // the folder of recipes in it: images
+	outDir  string
+	prefix  string // of the image's name: core5g/
+	tag     string
 }
 
 // built is the outcome for one image.
@@ -28,7 +29,7 @@ type built struct {
 
 // build makes the archive of one image, or leaves it alone when its inputs are those of the last time.
 func (b *builder) build(name string) (built, error) {
-	recipeFile := filepath.Join("images", name, "image.yaml")
+	recipeFile := filepath.Join(b.recipes, name, "image.yaml")
 	r, err := readRecipe(filepath.Join(b.root, recipeFile))
 	if err != nil {
 		return built{}, err

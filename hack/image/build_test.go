@@ -32,7 +32,7 @@ func repository(t *testing.T, recipe string, files map[string]string) *builder {
 			t.Fatal(err)
 		}
 	}
-	return &builder{root: root, outDir: filepath.Join(root, "out", "images"), prefix: "core5g/", tag: "dev"}
+	return &builder{root: root, recipes: "images", outDir: filepath.Join(root, "out", "images"), prefix: "core5g/", tag: "dev"}
 }
 
 func mustBuild(t *testing.T, b *builder) built {

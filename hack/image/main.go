@@ -10,7 +10,8 @@ import (
 func main() {
 	b := &builder{}
 	flag.StringVar(&b.root, "root", ".", "the repository")
-	flag.StringVar(&b.outDir, "out", "", "where archives go (default <root>/out/images)")
+	flag.StringVar(&b.recipes, "recipes", "images", "the folder of <name>/image.yaml, in the repository")
+	flag.StringVar(&b.outDir, "out", "", "where archives go (default <root>/out/<recipes>)")
 	flag.StringVar(&b.prefix, "prefix", "core5g/", "what stands before an image's name in its reference")
 	flag.StringVar(&b.tag, "tag", "dev", "the image's tag")
 	flag.Usage = func() {
@@ -32,15 +33,15 @@ func run(b *builder, names []string) error {
 	}
 	b.root = root
 	if b.outDir == "" {
-		b.outDir = filepath.Join(root, "out", "images")
+		b.outDir = filepath.Join(root, "out", b.recipes)
 	}
 	if len(names) == 0 {
-		recipes, err := filepath.Glob(filepath.Join(root, "images", "*", "image.yaml"))
+		recipes, err := filepath.Glob(filepath.Join(root, b.recipes, "*", "image.yaml"))
 		if err != nil {
 			return err
 		}
 		if len(recipes) == 0 {
-			return fmt.Errorf("no images/*/image.yaml below %s", root)
+			return fmt.Errorf("no %s/*/image.yaml below %s", b.recipes, root)
 		}
 		for _, file := range recipes {
 			names = append(names, filepath.Base(filepath.Dir(file)))

@@ -15,8 +15,8 @@
 #
 #   promtool  out/bin/promtool, which tests alerts and rules
 #   monitoring, certificates, policies
-#             out/bin/prerequisites/: what hack/cluster.sh prerequisites runs in a cluster, and the custom
-#             resource definitions that belong to it, in out/prerequisites/
+#             out/bin/prerequisites/: what `hack/cluster.sh prerequisites` runs in a cluster, and the
+#             definitions of its custom resources, out/prerequisites/<part>-crds.yaml
 #
 # Cold, kube takes 8 minutes of two cores. A part whose inputs have not changed is passed over at once.
 set -euo pipefail
@@ -57,7 +57,7 @@ inputs() {
 		cat "$dir/go.mod" "$dir/go.sum"
 		local source
 		for source in "$@"; do
-			[[ $source == ./* ]] && (cd "$dir" && find "$source" -type f -print0 | sort -z | xargs -0 sha256sum)
+			[[ $source == . || $source == ./* ]] && (cd "$dir" && find "$source" -type f -print0 | sort -z | xargs -0 sha256sum)
 		done
 		true
 	} | sha256sum
@@ -70,6 +70,8 @@ build() {
 	local stamp=$stamps/$part now package total made=true
 	now=$(inputs "$dir" "$ldflags" "$@")
 	for package in "$@"; do
+		# The package at the module's root is called as the module is.
+		[[ $package != . ]] || package=$(sed -n 's/^module //p' "$dir/go.mod")
 		[[ -e $out/$(basename "$package") ]] || made=false
 	done
 	if $made && [[ -f $stamp && $(<"$stamp") == "$now" ]]; then
@@ -149,14 +151,15 @@ prometheus_ldflags() {
 	echo "-s -w -X github.com/prometheus/common/version.Version=${BASH_REMATCH[1]}.$((10#${BASH_REMATCH[2]})).${BASH_REMATCH[3]}"
 }
 
-# definitions NAME MODULE-DIR MODULE FOLDER collects the custom resource definitions of a module.
+# definitions NAME MODULE-DIR MODULE FILE… collects custom resource definitions out of a module.
 definitions() {
-	local name=$1 module source
-	module=$(go list -C "$2" -m -f '{{.Dir}}' "$3")
+	local name=$1 folder file
+	folder=$(go list -C "$2" -m -f '{{.Dir}}' "$3")
+	shift 3
 	mkdir -p "$repo/out/prerequisites"
-	for source in "$module/$4"/*.yaml; do
+	for file in "$@"; do
 		printf -- '---\n'
-		cat "$source"
+		cat "$folder/$file"
 	done >"$repo/out/prerequisites/$name-crds.yaml"
 }
 
@@ -164,6 +167,31 @@ build_promtool() {
 	GOFLAGS=$(prometheus_flags) build promtool "$repo/hack/prometheus" "$bin" "$(prometheus_ldflags)" \
 		github.com/prometheus/prometheus/cmd/promtool
 }
+
+build_monitoring() {
+	GOFLAGS=$(prometheus_flags) build prometheus "$repo/hack/prometheus" "$bin/prerequisites" "$(prometheus_ldflags)" \
+		github.com/prometheus/prometheus/cmd/prometheus
+	local operator=github.com/prometheus-operator/prometheus-operator version kind files=()
+	version=$(module_version "$repo/hack/monitoring" "$operator")
+	build prometheus-operator "$repo/hack/monitoring" "$bin/prerequisites" \
+		"-s -w -X github.com/prometheus/common/version.Version=${version#v}" \
+		"$operator/cmd/operator" "$operator/cmd/prometheus-config-reloader"
+	for kind in podmonitors probes prometheuses prometheusrules scrapeconfigs servicemonitors; do
+		files+=("example/prometheus-operator-crd/monitoring.coreos.com_$kind.yaml")
+	done
+	definitions monitoring "$repo/hack/monitoring" "$operator" "${files[@]}"
+}
+
+build_certificates() {
+	local module=github.com/cert-manager/cert-manager
+	build certificates "$repo/hack/certificates" "$bin/prerequisites" \
+		"-s -w -X $module/pkg/util.AppVersion=$(module_version "$repo/hack/certificates" "$module")" .
+	definitions certificates "$repo/hack/certificates" "$module" \
+		deploy/crds/cert-manager.io_{certificaterequests,certificates,clusterissuers,issuers}.yaml \
+		deploy/crds/acme.cert-manager.io_{challenges,orders}.yaml
+}
+
+build_policies() { build policies "$repo/hack/policies" "$bin/prerequisites" "-s -w" .; }
 
 build_cluster() {
 	build cluster "$repo/hack/tools" "$bin" "-s -w" ./cmd/embedded ./cmd/cluster-dns
@@ -179,9 +207,10 @@ main() {
 	(($#)) || set -- kube helm codegen cni multus cluster
 	for part in "$@"; do
 		case $part in
-		kube | kubectl | helm | codegen | cni | multus | cluster | promtool) "build_$part" ;;
+		kube | kubectl | helm | codegen | cni | multus | cluster) "build_$part" ;;
+		promtool | monitoring | certificates | policies) "build_$part" ;;
 		*)
-			echo "usage: hack/tools/build.sh [kube|kubectl|helm|codegen|cni|multus|cluster|promtool …]" >&2
+			echo "usage: hack/tools/build.sh [kube|kubectl|helm|codegen|cni|multus|cluster|promtool|monitoring|certificates|policies …]" >&2
 			return 2
 			;;
 		esac
