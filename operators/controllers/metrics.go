@@ -56,7 +56,11 @@ func cellLabel(cell int32) string {
 
 // Describe implements prometheus.Collector.
 func (c *stateCollector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{conditionDesc, subscribersDesc, endpointsDesc, rejectionsDesc, unitDesc, cellBackoffDesc} {
+	for _, d := range []*prometheus.Desc{
+		conditionDesc, subscribersDesc, endpointsDesc, rejectionsDesc, unitDesc, cellBackoffDesc,
+		functionDesc, sliceDesc, certificateDesc,
+		observedDesc, cellCPUsDesc, cellHugepagesDesc, cellVFsDesc,
+	} {
 		ch <- d
 	}
 }
@@ -76,6 +80,7 @@ func (c *stateCollector) Collect(ch chan<- prometheus.Metric) {
 		for i := range slices.Items {
 			collectConditions(ch, "Slice", &slices.Items[i], slices.Items[i].Status.Conditions)
 		}
+		c.collectSlices(ctx, ch, slices.Items)
 	}
 	var upfs api.UPFInstanceList
 	if c.reader.List(ctx, &upfs) == nil {
@@ -97,12 +102,15 @@ func (c *stateCollector) Collect(ch chan<- prometheus.Metric) {
 	if c.reader.List(ctx, &nodes) == nil {
 		for i := range nodes.Items {
 			collectConditions(ch, "DataplaneNode", &nodes.Items[i], nodes.Items[i].Status.Conditions)
+			collectNode(ch, &nodes.Items[i])
 		}
 	}
 	var subscribers api.SubscriberList
 	if c.reader.List(ctx, &subscribers) == nil {
 		collectSubscribers(ch, subscribers.Items)
 	}
+	c.collectFunctions(ctx, ch)
+	c.collectCertificates(ctx, ch)
 }
 
 func collectConditions(ch chan<- prometheus.Metric, kind string, o client.Object, list []metav1.Condition) {
