@@ -105,6 +105,7 @@ env: {ZONE: b, AREA: a}
 labels: {org.example: demo}
 files:
   - {from: bin/demo, to: /opt/, mode: "0755", owner: "1000:1000", capabilities: [cap_net_raw, cap_bpf]}
+  - {from: bin/demo, to: /raises, permitted: [cap_net_raw]}
   - {from: conf, to: /etc/demo}
 inline: [{to: /etc/passwd, text: "demo:x:1000:1000::/:\n"}]
 dirs: [{path: /run/demo, mode: "0770", owner: "1000:1000"}]
@@ -146,6 +147,7 @@ symlinks: [{path: /bin/demo, target: /opt/demo}]
 		"etc/passwd":          {tar.TypeReg, 0o644, 0, 0, ""},
 		"opt/":                {tar.TypeDir, 0o755, 0, 0, ""},
 		"opt/demo":            {tar.TypeReg, 0o755, 1000, 1000, ""},
+		"raises":              {tar.TypeReg, 0o644, 0, 0, ""},
 		"run/":                {tar.TypeDir, 0o755, 0, 0, ""},
 		"run/demo/":           {tar.TypeDir, 0o770, 1000, 1000, ""},
 	}
@@ -156,6 +158,10 @@ symlinks: [{path: /bin/demo, target: /opt/demo}]
 	wantXattr := "\x01\x00\x00\x02" + "\x00\x20\x00\x00" + "\x00\x00\x00\x00" + "\x80\x00\x00\x00" + "\x00\x00\x00\x00"
 	if diff := cmp.Diff(wantXattr, layer["opt/demo"].PAXRecords["SCHILY.xattr.security.capability"]); diff != "" {
 		t.Errorf("file capabilities (-want +got):\n%s", diff)
+	}
+	wantXattr = "\x00\x00\x00\x02" + "\x00\x20\x00\x00" + strings.Repeat("\x00", 12)
+	if diff := cmp.Diff(wantXattr, layer["raises"].PAXRecords["SCHILY.xattr.security.capability"]); diff != "" {
+		t.Errorf("permitted file capabilities (-want +got):\n%s", diff)
 	}
 }
 

@@ -20,16 +20,20 @@ var capabilityBit = map[string]uint{
 }
 
 // capabilityXattr is the value of security.capability, struct vfs_cap_data of linux/capability.h in
-// revision 2: the capabilities are permitted, and effective from the start, so that a program that
-// knows nothing of capabilities has them too. Without capabilities it is empty.
-func capabilityXattr(names []string) (string, error) {
+// revision 2: the capabilities are permitted, and where effective is set they are so from the start, so
+// that a program that knows nothing of capabilities has them too. Without capabilities it is empty.
+func capabilityXattr(names []string, effective bool) (string, error) {
 	if len(names) == 0 {
 		return "", nil
 	}
 	const (
-		revision2 = 0x02000000
-		effective = 0x000001
+		revision2    = 0x02000000
+		effectiveBit = 0x000001
 	)
+	head := uint32(revision2)
+	if effective {
+		head |= effectiveBit
+	}
 	var permitted uint64
 	for _, name := range names {
 		bit, ok := capabilityBit[name]
@@ -39,7 +43,7 @@ func capabilityXattr(names []string) (string, error) {
 		permitted |= 1 << bit
 	}
 	var data []byte
-	data = binary.LittleEndian.AppendUint32(data, revision2|effective)
+	data = binary.LittleEndian.AppendUint32(data, head)
 	data = binary.LittleEndian.AppendUint32(data, uint32(permitted))
 	data = binary.LittleEndian.AppendUint32(data, 0) // inheritable
 	data = binary.LittleEndian.AppendUint32(data, uint32(permitted>>32))

@@ -42,8 +42,11 @@ type fileEntry struct {
 	// Mode of a file, "0755" or so; what the source has when absent (directories are always 0755).
 	Mode  fileMode `json:"mode,omitempty"`
 	Owner owner    `json:"owner,omitempty"`
-	// Capabilities are file capabilities, permitted and effective: cap_net_raw, …
+	// Capabilities are file capabilities, permitted and effective: cap_net_raw, … A container that does not
+	// allow all of them cannot run the file.
 	Capabilities []string `json:"capabilities,omitempty"`
+	// Permitted are file capabilities that the program raises itself; it runs without them, too.
+	Permitted []string `json:"permitted,omitempty"`
 }
 
 type dirEntry struct {
@@ -148,8 +151,14 @@ func (r *recipe) check() error {
 		if err := checkPlace(key+".to", f.To); err != nil {
 			return err
 		}
-		if _, err := capabilityXattr(f.Capabilities); err != nil {
+		if _, err := capabilityXattr(f.Capabilities, true); err != nil {
 			return fmt.Errorf("%s.capabilities: %w", key, err)
+		}
+		if _, err := capabilityXattr(f.Permitted, false); err != nil {
+			return fmt.Errorf("%s.permitted: %w", key, err)
+		}
+		if len(f.Capabilities) > 0 && len(f.Permitted) > 0 {
+			return fmt.Errorf("%s: write capabilities or permitted: a file's capabilities are effective all, or none", key)
 		}
 	}
 	for i, d := range r.Dirs {

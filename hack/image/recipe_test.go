@@ -49,6 +49,7 @@ func TestParseRecipeNamesTheKey(t *testing.T) {
 		"a file without a place":       {"entrypoint: [/a]\nfiles: [{from: a}]", "files[0].to"},
 		"a relative place":             {"entrypoint: [/a]\nfiles: [{from: a, to: b}]", "files[0].to"},
 		"a place that climbs":          {"entrypoint: [/a]\nfiles: [{from: a, to: /a/../b}]", "files[0].to"},
+		"capabilities of both kinds":   {"entrypoint: [/a]\nfiles: [{from: a, to: /a, capabilities: [cap_net_raw], permitted: [cap_net_admin]}]", "write capabilities or permitted"},
 		"a capability misspelt":        {"entrypoint: [/a]\nfiles: [{from: a, to: /a, capabilities: [net_raw]}]", "files[0].capabilities"},
 		"a relative working directory": {"entrypoint: [/a]\nworkdir: a", "workdir"},
 		"a link to nowhere":            {"entrypoint: [/a]\nsymlinks: [{path: /a}]", "symlinks[0].target"},

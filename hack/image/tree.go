@@ -100,7 +100,11 @@ func (t tree) addFiles(f fileEntry, root string) error {
 	if len(matches) > 1 && !into {
 		return fmt.Errorf("%s: matches %d files; end `to` with a / to put them into a directory", f.From, len(matches))
 	}
-	xattr, err := capabilityXattr(f.Capabilities)
+	names, effective := f.Capabilities, true
+	if len(f.Permitted) > 0 {
+		names, effective = f.Permitted, false
+	}
+	xattr, err := capabilityXattr(names, effective)
 	if err != nil {
 		return err
 	}

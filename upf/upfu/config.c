@@ -12,7 +12,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <yaml.h>
+
+#include "device.h"
 
 struct reader {
 	const char *path;
@@ -476,6 +479,7 @@ read_interface(struct reader *r, const char *name, const yaml_node_t *map, void 
 	bool gtpu = strcmp(name, "n6") != 0; // N3 and N9: a block of GTP-U addresses
 	uint32_t mtu = 1500, prefix_len = 0, prefix_len6 = 0, vlan = 0, dscp = 0;
 	struct text device = {in->device, sizeof(in->device)};
+	struct text resource = {in->resource, sizeof(in->resource)};
 	struct prefix block = {&in->address, &in->block_len, true, "172.30.3.16/28"};
 	struct prefix single = {&in->address, &in->prefix_len, false, "172.30.6.2/24"};
 	struct prefix6 block6 = {in->address6, &in->block_len6, true, "fd00:3::10/124"};
@@ -487,7 +491,8 @@ read_interface(struct reader *r, const char *name, const yaml_node_t *map, void 
 	struct number dscp_number = {&dscp, 0, 63};
 	struct key gtpu_keys[] = {
 		{"driver", read_driver, &in->driver, false, NULL},
-		{"device", read_text, &device, true, name},
+		{"device", read_text, &device, false, NULL},
+		{"resource", read_text, &resource, false, NULL},
 		{"addresses", read_prefix, &block, false, NULL},
 		{"prefix_length", read_number, &prefix_number, false, NULL},
 		{"gateway", read_address, &in->gateway, false, NULL},
@@ -500,7 +505,8 @@ read_interface(struct reader *r, const char *name, const yaml_node_t *map, void 
 	};
 	struct key n6_keys[] = {
 		{"driver", read_driver, &in->driver, false, NULL},
-		{"device", read_text, &device, true, name},
+		{"device", read_text, &device, false, NULL},
+		{"resource", read_text, &resource, false, NULL},
 		{"address", read_prefix, &single, false, NULL},
 		{"gateway", read_address, &in->gateway, false, NULL},
 		{"address6", read_prefix6, &single6, false, NULL},
@@ -514,6 +520,15 @@ read_interface(struct reader *r, const char *name, const yaml_node_t *map, void 
 
 	if (rc < 0)
 		return -1;
+	if ((in->device[0] != '\0') == (in->resource[0] != '\0'))
+		return reader_fail(r, map,
+			"%s: give either device, or the resource of a device plugin; write for "
+			"example \"device: %s\"",
+			name, name);
+	if (in->resource[0] != '\0' && in->driver != CONFIG_VFIO)
+		return reader_fail(r, map,
+			"%s: resource needs \"driver: vfio\"; give the interface's name in device",
+			name);
 	in->present = true;
 	in->mtu = (uint16_t)mtu;
 	in->vlan = (uint16_t)vlan;
@@ -534,6 +549,25 @@ read_interface(struct reader *r, const char *name, const yaml_node_t *map, void 
 	return check_ipv6(r, name, map, in, gtpu, prefix_len6);
 }
 
+// Interfaces of one resource have its devices in turn.
+static int
+find_devices(struct reader *r, const yaml_node_t *map, struct config_interface *in)
+{
+	for (unsigned i = 0; i < UPF_PORTS; i++) {
+		unsigned nth = 0;
+		char error[320];
+
+		if (in[i].resource[0] == '\0')
+			continue;
+		for (unsigned before = 0; before < i; before++)
+			nth += strcmp(in[before].resource, in[i].resource) == 0;
+		if (device_of_resource(environ, in[i].resource, nth, in[i].device,
+			    sizeof(in[i].device), error, sizeof(error)) < 0)
+			return reader_fail(r, map, "%s", error);
+	}
+	return 0;
+}
+
 static int
 read_interfaces(struct reader *r, const char *name, const yaml_node_t *map, void *destination)
 {
@@ -548,6 +582,8 @@ read_interfaces(struct reader *r, const char *name, const yaml_node_t *map, void
 	};
 
 	if (read_mapping(r, name, map, KEYS(keys)) < 0)
+		return -1;
+	if (find_devices(r, map, in) < 0)
 		return -1;
 	if (!in[UPF_PORT_N9].present)
 		return 0;

@@ -22,6 +22,7 @@ struct config_interface {
 	bool present;
 	enum config_driver driver;
 	char device[64];    // kernel interface name, or PCI address for vfio
+	char resource[254]; // of a device plugin: device is what the environment names for it
 	uint32_t address;   // first own address; with block_len 0 there is no IPv4
 	uint8_t block_len;  // prefix length of the block of own addresses: 32 for one
 	uint8_t prefix_len; // of the subnet on the link

@@ -19,6 +19,7 @@
 #include "control.h"
 #include "eal.h"
 #include "log.h"
+#include "privileges.h"
 #include "topology.h"
 #include "worker.h"
 
@@ -232,6 +233,10 @@ main(int argc, char **argv)
 	}
 	if (check)
 		return EXIT_SUCCESS;
+	if (privileges_set(&u.config) < 0) {
+		log_error("cannot set capabilities", "error=\"%s\"", strerror(errno));
+		return EXIT_FAILURE;
+	}
 	block_signals();
 	for (unsigned i = 0; i < u.config.workers; i++) {
 		if (sleep_init(&u.sleeper[i], &u.config) < 0) {

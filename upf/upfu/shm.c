@@ -19,7 +19,7 @@
 
 #define HUGEPAGE (UINT64_C(2) << 20)
 
-struct plan {                                   // of the segment
+struct plan {                                             // of the segment
 	uint64_t workers, topology, pairs, meters, times; // offsets
 	uint64_t size;
 	uint64_t n_pairs;

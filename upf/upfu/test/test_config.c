@@ -86,6 +86,26 @@ bounds_buffers_in_octets(void **state)
 }
 
 static void
+takes_devices_of_a_device_plugin(void **state)
+{
+	struct config c;
+	char error[512];
+
+	(void)state;
+	setenv("PCIDEVICE_CORE5G_DEV_VF_SOCKET1", "0000:81:10.0,0000:81:10.2", 1);
+	if (read_text("interfaces:\n"
+		      "  n3: {driver: vfio, resource: 'core5g.dev/vf_socket{cell}', addresses: "
+		      "172.30.3.16/28, prefix_length: 24}\n"
+		      "  n6: {driver: vfio, resource: 'core5g.dev/vf_socket{cell}', address: "
+		      "172.30.6.2/24}\n",
+		    &c, error, sizeof(error)) < 0)
+		fail_msg("%s", error);
+	unsetenv("PCIDEVICE_CORE5G_DEV_VF_SOCKET1");
+	assert_string_equal(c.interface[UPF_PORT_N3].device, "0000:81:10.0");
+	assert_string_equal(c.interface[UPF_PORT_N6].device, "0000:81:10.2");
+}
+
+static void
 takes_ipv6_vlans_and_a_third_interface(void **state)
 {
 	static const upf_addr last = {0xfd, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x2f};
@@ -172,6 +192,19 @@ says_what_is_wrong_and_where(void **state)
 			"write 10.0.0.0/8"},
 		{INTERFACES "routes: [{interface: n4, prefix: 10.0.0.0/8, via: 172.30.6.9}]\n",
 			"must be n3, n6 or n9"},
+		{"interfaces:\n  n3: {addresses: 172.30.3.16/28, prefix_length: 24}\n",
+			"n3: give either device, or the resource of a device plugin"},
+		{"interfaces:\n  n3: {device: n3, resource: a/b, driver: vfio, addresses: "
+		 "172.30.3.16/28, prefix_length: 24}\n",
+			"n3: give either device, or the resource of a device plugin"},
+		{"interfaces:\n  n3: {resource: a/b, addresses: 172.30.3.16/28, "
+		 "prefix_length: 24}\n",
+			"n3: resource needs \"driver: vfio\""},
+		{"interfaces:\n"
+		 "  n3: {driver: vfio, resource: a/none, addresses: 172.30.3.16/28, "
+		 "prefix_length: 24}\n"
+		 "  n6: {driver: vfio, resource: a/none, address: 172.30.6.2/24}\n",
+			"the environment names 0 device(s) of resource a/none, and 1 are needed"},
 		{"interfaces:\n  n6: {device: n6, address: 172.30.6.2/24}\n",
 			":2: interfaces: key \"n3\" is missing; write for example \"n3: {device: "
 			"n3"},
@@ -264,6 +297,7 @@ test_config(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(takes_a_whole_file),
 		cmocka_unit_test(bounds_buffers_in_octets),
+		cmocka_unit_test(takes_devices_of_a_device_plugin),
 		cmocka_unit_test(takes_ipv6_vlans_and_a_third_interface),
 		cmocka_unit_test(says_what_is_wrong_and_where),
 	};

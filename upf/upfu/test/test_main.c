@@ -30,6 +30,7 @@ main(void)
 	failed += test_trace();
 	failed += test_show();
 	failed += test_redirect();
+	failed += test_device();
 	failed += test_duplicate();
 	return failed != 0;
 }
