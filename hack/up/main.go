@@ -130,7 +130,7 @@ func (u *up) loadImages(ctx context.Context, log io.Writer) error {
 
 func (u *up) install(ctx context.Context, log io.Writer) error {
 	args := []string{"upgrade", "--install", cluster.Release, "charts/core5g", "--create-namespace", "--wait", "--timeout", "3m",
-		"--set", "core.spec.n2.transport=" + n2Transport()}
+		"--set", "core.spec.n2.transport=" + cluster.N2Transport()}
 	// Where images had to be pushed, they are pulled from there.
 	if registry := os.Getenv("CORE5G_REGISTRY"); registry != "" {
 		args = append(args, "--set", "images.registry="+registry)
@@ -138,20 +138,6 @@ func (u *up) install(ctx context.Context, log io.Writer) error {
 	out, err := u.cluster.HelmRun(ctx, args...)
 	fmt.Fprint(log, out)
 	return err
-}
-
-// n2Transport is SCTP where the kernel has it: the nodes of the embedded and the kind provider run
-// on this kernel. CORE5G_N2_TRANSPORT decides where they do not.
-func n2Transport() string {
-	if set := os.Getenv("CORE5G_N2_TRANSPORT"); set != "" {
-		return set
-	}
-	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, syscall.IPPROTO_SCTP)
-	if err != nil {
-		return "SCTPOverUDP"
-	}
-	syscall.Close(fd)
-	return "SCTP"
 }
 
 func (u *up) applySlice(ctx context.Context, _ io.Writer) error {

@@ -1,0 +1,327 @@
+package onprem
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	api "core5g.dev/core5g/operators/api/v1alpha1"
+
+	"core5g.dev/core5g/e2e/cluster"
+)
+
+// patience is generous: an emulated server takes 20 s for a change of a pod, 45 s beside polling ones.
+const patience = 4 * time.Minute
+
+var (
+	k *cluster.Cluster
+	s settings
+	// plugin is the path of kubectl-core5g.
+	plugin string
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv("CORE5G_E2E_ONPREM") == "" {
+		os.Exit(m.Run()) // every story skips itself by name
+	}
+	if err := open(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+func open() (err error) {
+	if s, err = environment(); err != nil {
+		return fmt.Errorf("%w; the suite knows\n%s", err, usage())
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if k, err = cluster.Open(ctx); err != nil {
+		return err
+	}
+	plugin = filepath.Join(k.Root, "out/bin/kubectl-core5g")
+	if _, err := os.Stat(plugin); err != nil {
+		return fmt.Errorf("%w: run `make kubectl-plugin`", err)
+	}
+	return nil
+}
+
+// story begins a test: a context with a limit, and a clear skip without a cluster.
+func story(t *testing.T, limit time.Duration) context.Context {
+	t.Helper()
+	if k == nil {
+		t.Skip("needs servers with SR-IOV: CORE5G_E2E_ONPREM=1 (make e2e-onprem emulates one)")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	t.Cleanup(cancel)
+	t.Cleanup(func() {
+		if t.Failed() {
+			explain(t)
+		}
+	})
+	return ctx
+}
+
+// explain prints what a person would look at first, not by t.Log: what the test itself has said stays
+// recognisable.
+func explain(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	fmt.Fprintln(t.Output(), core5g(ctx, "status"))
+	for _, args := range [][]string{
+		{"get", "pods", "-o", "wide"},
+		{"get", "upfinstances,dataplanenodes", "-o", "wide"},
+		{"get", "upfinstance", upfInstance, "-o", "jsonpath={range .status.conditions[*]}{.type}={.status} {.reason}: {.message}{\"\\n\"}{end}{.status.unitStatuses}{\"\\n\"}{.status.cellBackoffs}"},
+		{"get", "events", "--sort-by", ".lastTimestamp"},
+	} {
+		out, err := k.Run(ctx, args...)
+		if err != nil {
+			out = err.Error()
+		}
+		lines := strings.Split(strings.TrimRight(out, "\n"), "\n")
+		if len(lines) > 30 {
+			lines = lines[len(lines)-30:]
+		}
+		fmt.Fprintf(t.Output(), "kubectl %s\n%s\n", strings.Join(args, " "), strings.Join(lines, "\n"))
+	}
+}
+
+// core5g runs the kubectl plug-in, and returns what it says in any case.
+func core5g(ctx context.Context, args ...string) string {
+	out, err := exec.CommandContext(ctx, plugin, append(args, "-n", cluster.Namespace, "-kubeconfig", k.Kubeconfig)...).CombinedOutput()
+	if err != nil {
+		return string(out) + err.Error() + "\n"
+	}
+	return string(out)
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func apply(ctx context.Context, manifest string) error {
+	_, err := k.Input(ctx, manifest, "apply", "--server-side", "--force-conflicts", "-f", "-")
+	return err
+}
+
+func patch(ctx context.Context, object, body string) error {
+	_, err := k.Run(ctx, "patch", object, "--type=merge", "-p", body)
+	return err
+}
+
+func upf(ctx context.Context) (*api.UPFInstance, error) {
+	u := &api.UPFInstance{}
+	return u, k.JSON(ctx, u, "get", "upfinstance", upfInstance)
+}
+
+// units of the UPFInstance by name.
+func units(u *api.UPFInstance) map[string]api.UnitStatus {
+	out := map[string]api.UnitStatus{}
+	for _, status := range u.Status.UnitStatuses {
+		out[status.Name] = status
+	}
+	return out
+}
+
+// servers are the nodes for units, as their agents see them.
+func servers(ctx context.Context) ([]api.DataplaneNode, error) {
+	out, err := k.Run(ctx, "get", "nodes", "-l", s.nodes, "-o", "jsonpath={.items[*].metadata.name}")
+	if err != nil {
+		return nil, err
+	}
+	var nodes []api.DataplaneNode
+	for _, name := range strings.Fields(out) {
+		var d api.DataplaneNode
+		if err := k.JSON(ctx, &d, "get", "dataplanenode", name); err != nil {
+			return nil, err
+		}
+		nodes = append(nodes, d)
+	}
+	if len(nodes) == 0 {
+		return nil, fmt.Errorf("no node has the label %s", s.nodes)
+	}
+	return nodes, nil
+}
+
+func server(ctx context.Context, name string) (*api.DataplaneNode, error) {
+	d := &api.DataplaneNode{}
+	return d, k.JSON(ctx, d, "get", "dataplanenode", name)
+}
+
+// cellOf finds a cell of a node.
+func cellOf(d *api.DataplaneNode, id int32) *api.NUMACell {
+	for i := range d.Status.Cells {
+		if d.Status.Cells[i].ID == id {
+			return &d.Status.Cells[i]
+		}
+	}
+	return nil
+}
+
+// resourceOf a cell's N3 or N6 VFs.
+func resourceOf(name string, cell int32) string {
+	return strings.ReplaceAll(name, "{cell}", fmt.Sprint(cell))
+}
+
+// unitsAreReady waits until so many units are ready, each placed, and the condition NUMAAligned says True.
+func unitsAreReady(t *testing.T, ctx context.Context, count int) *api.UPFInstance {
+	t.Helper()
+	var last *api.UPFInstance
+	check(t, cluster.Eventually(ctx, patience, func() error {
+		u, err := upf(ctx)
+		if err != nil {
+			return err
+		}
+		last = u
+		if int(u.Status.ReadyUnits) != count || len(u.Status.UnitStatuses) != count {
+			return fmt.Errorf("%d of %d units are ready: %s", u.Status.ReadyUnits, count, describe(u))
+		}
+		return nil
+	}))
+	check(t, k.WaitCondition(ctx, "upfinstance/"+upfInstance, api.ConditionNUMAAligned, patience))
+	return last
+}
+
+// describe says in one line how the units are.
+func describe(u *api.UPFInstance) string {
+	var parts []string
+	for _, status := range u.Status.UnitStatuses {
+		cell := "-"
+		if status.Cell != nil {
+			cell = fmt.Sprint(*status.Cell)
+		}
+		parts = append(parts, strings.TrimSpace(fmt.Sprintf("%s %s on %s cell %s %s", status.Name, status.State, status.Node, cell, status.Message)))
+	}
+	for _, c := range u.Status.Conditions {
+		if c.Type == api.ConditionPlaced && c.Status != "True" {
+			parts = append(parts, fmt.Sprintf("Placed=%s %s: %s", c.Status, c.Reason, c.Message))
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+// eventually the condition of the UPFInstance has the status, and the message what it should say.
+func conditionSays(t *testing.T, ctx context.Context, kind, status string, says ...string) string {
+	t.Helper()
+	message := ""
+	check(t, cluster.Eventually(ctx, patience, func() error {
+		u, err := upf(ctx)
+		if err != nil {
+			return err
+		}
+		for _, c := range u.Status.Conditions {
+			if c.Type != kind {
+				continue
+			}
+			message = c.Reason + ": " + c.Message
+			if string(c.Status) != status {
+				return fmt.Errorf("%s=%s %s, want %s", kind, c.Status, message, status)
+			}
+			for _, want := range says {
+				if !strings.Contains(message, want) {
+					return fmt.Errorf("%s=%s %q, want it to contain %q", kind, c.Status, message, want)
+				}
+			}
+			return nil
+		}
+		return fmt.Errorf("no condition %s yet", kind)
+	}))
+	return message
+}
+
+// pod of a unit.
+type pod struct {
+	Metadata struct {
+		Name, UID   string
+		Annotations map[string]string
+	}
+	Spec struct {
+		NodeName string
+	}
+	Status struct {
+		Phase             string
+		ContainerStatuses []cluster.ContainerStatus
+	}
+}
+
+func podOf(ctx context.Context, unit string) (*pod, error) {
+	p := &pod{}
+	return p, k.JSON(ctx, p, "get", "pod", unit)
+}
+
+// objects counts pod objects of the UPFInstance, however short they live.
+type objects struct {
+	cmd  *exec.Cmd
+	out  strings.Builder
+	seen map[string]bool
+}
+
+// countPods begins to watch.
+func countPods(t *testing.T, ctx context.Context) *objects {
+	t.Helper()
+	o := &objects{seen: map[string]bool{}}
+	o.cmd = exec.CommandContext(ctx, k.Kubectl, "--kubeconfig", k.Kubeconfig, "-n", cluster.Namespace, "get", "pods",
+		"-l", api.LabelUPF+"="+upfInstance, "--watch", "--no-headers", "-o", "custom-columns=NAME:.metadata.name,UID:.metadata.uid")
+	o.cmd.Stdout = &o.out
+	check(t, o.cmd.Start())
+	t.Cleanup(func() { _ = o.cmd.Process.Kill() })
+	return o
+}
+
+// end returns the pod objects that were there, each once, as name and uid.
+func (o *objects) end() []string {
+	_ = o.cmd.Process.Kill()
+	_ = o.cmd.Wait()
+	var all []string
+	for line := range strings.Lines(o.out.String()) {
+		name := strings.Join(strings.Fields(line), " ")
+		if name != "" && !o.seen[name] {
+			o.seen[name] = true
+			all = append(all, name)
+		}
+	}
+	return all
+}
+
+// ping of a UE to the data network, until an answer comes.
+func pings(ctx context.Context, supi string) error {
+	return cluster.Eventually(ctx, patience, func() error {
+		p, err := k.Ping(ctx, supi, s.n6Gateway, 3, 300*time.Millisecond)
+		if err == nil && p.Received == 0 {
+			err = fmt.Errorf("%s: no answer from %s", supi, s.n6Gateway)
+		}
+		return err
+	})
+}
+
+// sessionsOf asks a unit's upf-c how many PFCP sessions it has and how many packets it forwarded.
+func metricsOf(ctx context.Context, unit string) (map[string]float64, error) {
+	out, err := k.Run(ctx, "get", "--raw", "/api/v1/namespaces/"+cluster.Namespace+"/pods/"+unit+":9090/proxy/metrics")
+	if err != nil {
+		return nil, err
+	}
+	values := map[string]float64{}
+	for line := range strings.Lines(out) {
+		if i := strings.LastIndexByte(line, ' '); i > 0 && !strings.HasPrefix(line, "#") {
+			var v float64
+			if json.Unmarshal([]byte(strings.TrimSpace(line[i+1:])), &v) == nil {
+				values[line[:i]] = v
+			}
+		}
+	}
+	return values, nil
+}
+
+func forwarded(direction string) string {
+	return fmt.Sprintf("upf_forwarded_packets_total{direction=%q}", direction)
+}
