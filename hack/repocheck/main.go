@@ -1,7 +1,8 @@
 // Command repocheck checks what no compiler looks at: that every relative link in the documents leads
 // to a file and a heading that exist, that the functions, types and source files that they name exist,
-// that YAML files parse, that no committed file names a path or an address of somebody's machine, and
-// that scripts can be run. It reads the files that git tracks.
+// that what they tell their readers to type exists and that shells can read it, that their examples and
+// the manifests are what the API server would take, that YAML files parse, that no committed file names a
+// path or an address of somebody's machine, and that scripts can be run. It reads the files that git tracks.
 //
 // Each check prints what it found and closes with "name: N passed, M failed".
 package main
@@ -45,7 +46,8 @@ func main() {
 		os.Exit(1)
 	}
 	failed := false
-	for _, c := range []check{{"links", links}, {"yaml", yamlFiles}, {"machine_paths", machinePaths}, {"scripts", scripts}, {"code_names", codeNames}} {
+	for _, c := range []check{{"links", links}, {"yaml", yamlFiles}, {"machine_paths", machinePaths}, {"scripts", scripts}, {"code_names", codeNames},
+		{"shell_blocks", shellBlocks}, {"commands", commands}, {"examples", examples}} {
 		looked, wrong := c.run(t)
 		for _, line := range wrong {
 			fmt.Println(line)
@@ -92,6 +94,17 @@ func (t *tree) add(f file) {
 	for path := f.path; path != "." && path != "/"; path = filepath.Dir(path) {
 		t.paths[path] = true
 	}
+}
+
+// documents are the Markdown files.
+func (t *tree) documents() []file {
+	var all []file
+	for _, f := range t.files {
+		if strings.HasSuffix(f.path, ".md") {
+			all = append(all, f)
+		}
+	}
+	return all
 }
 
 // text tells text from binary the way git does.

@@ -16,6 +16,22 @@ func treeOf(files ...file) tree {
 
 func text(path, content string) file { return file{path: path, content: []byte(content)} }
 
+const definition = `
+spec:
+  names: {kind: X}
+  versions:
+  - name: v1alpha1
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            properties:
+              size: {type: integer, x-kubernetes-validations: [{rule: self <= 10, message: write at most 10}]}
+`
+
 func TestChecks(t *testing.T) {
 	tests := []struct {
 		name  string
@@ -70,6 +86,31 @@ func TestChecks(t *testing.T) {
 			text("docs/walk.md", "`called()` `Conn.Close` `struct pkt` `d.go`\n[`poll()`](../upf/b.c)\n")},
 			want: []string{"docs/walk.md:1: there is no function called()", "docs/walk.md:1: there is no Conn.Close", "docs/walk.md:1: there is no struct pkt",
 				"docs/walk.md:1: there is no file d.go", "docs/walk.md:2: poll() is not defined in upf/b.c"}},
+		{name: "shell blocks that a shell can read", check: shellBlocks, files: []file{
+			text("a.md", "1. In a list:\n   ```sh\n   for i in 1 2; do\n     echo \"$i\"\n   done\n   ```\n```\nif this is no shell's\n```\n")}},
+		{name: "a shell block that no shell can read", check: shellBlocks, files: []file{text("a.md", "x\n```sh\nif true\n```\n")},
+			want: []string{"a.md:3: bash cannot read this block: bash: line 2: syntax error: unexpected end of file"}},
+		{name: "commands that are there", check: commands, files: []file{
+			text("Makefile", ".PHONY: up $(ALL) e2e\nup test: x\n\tdo\n"), text("upf/Makefile", "bench-upf:\n"), text("upf/abi/Makefile", "generate:\n"),
+			text(pluginUsage, "const Usage = `\n  kubectl core5g status   x\n  kubectl core5g sessions\n`\n"),
+			text(valuesSchema, `{"properties": {"a": {"properties": {"list": {"items": {"properties": {"b": {}}}}, "map": {"additionalProperties": {}}}}}}`),
+			text("hack/x.sh", ""), text("upf/README.md", "`make -C abi generate`\n"),
+			text("a.md", "`make up`, a second time; `make -C upf bench-upf BASE=x`\n\n    CORE5G_CLUSTER=kind make up   # comment\n```\nsudo make test; make e2e && ok\n"+
+				"kubectl core5g -n core5g status | kubectl core5g help\nhack/x.sh y\nhelm upgrade x --set a.map.any=1 --set-json 'a.list[0].b=[]'\ngo test ./upf/...\n```\nWe make do.\n")}},
+		{name: "commands that are not", check: commands, files: []file{
+			text("Makefile", "up:\n"), text(pluginUsage, "  kubectl core5g status\n"), text(valuesSchema, `{"properties": {"a": {"properties": {"b": {}}}}}`), text("hack/x.sh", ""),
+			text("a.md", "`make down`\n```\nkubectl core5g -n x sesions\nhelm install --set a.c=1\nhack/y.sh\n```\n")},
+			want: []string{"a.md:1: there is no make target down", "a.md:3: kubectl core5g has no command sesions", "a.md:4: the chart has no value a.c", "a.md:5: there is no hack/y.sh"}},
+		{name: "examples that the API server takes", check: examples, files: []file{
+			text("operators/config/crd/x.yaml", definition), text("manifests/x.yaml", "apiVersion: v1\nkind: Secret\n---\napiVersion: core5g.dev/v1alpha1\nkind: X\nspec: {size: 3}\n"),
+			text("a.md", "```yaml\nsnippet: [1]\n```\n")}},
+		{name: "examples that it refuses", check: examples, files: []file{
+			text("operators/config/crd/x.yaml", definition),
+			text("manifests/x.yaml", "apiVersion: core5g.dev/v1alpha1\nkind: X\nspec: {size: 3, m: 1}\n---\napiVersion: core5g.dev/v1alpha1\nkind: Other\n"),
+			text("a.md", "text\n```yaml\napiVersion: core5g.dev/v1alpha1\nkind: X\nspec: {size: 13}\n```\n```yaml\na: [\n```\n")},
+			want: []string{"manifests/x.yaml: X: unknown field spec.m", "manifests/x.yaml: there is no kind Other",
+				`a.md:3: X: spec.size: Invalid value: "integer": write at most 10`,
+				"a.md:8: error converting YAML to JSON: yaml: line 1: did not find expected node content"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
