@@ -38,6 +38,12 @@ needs() {
 		policies iptables         file:/usr/sbin/xtables-nft-multi
 		policies ipset            ipset
 
+		onprem   mmdebstrap       mmdebstrap
+		onprem   busybox-static   file:/bin/busybox
+		onprem   e2fsprogs        mke2fs
+		onprem   xz-utils         xz
+		onprem   openssh-client   ssh
+
 		lint     clang-format     clang-format
 		lint     clang-tidy       clang-tidy
 		lint     shellcheck       shellcheck
@@ -90,14 +96,14 @@ main() {
 	for arg in "$@"; do
 		case $arg in
 		--check) check=true ;;
-		cluster | upf | database | policies | lint | test) sections+=("$arg") ;;
+		cluster | upf | database | policies | onprem | lint | test) sections+=("$arg") ;;
 		*)
-			echo "usage: hack/install-tools.sh [--check] [cluster|upf|database|policies|lint|test …]" >&2
+			echo "usage: hack/install-tools.sh [--check] [cluster|upf|database|policies|onprem|lint|test …]" >&2
 			return 2
 			;;
 		esac
 	done
-	((${#sections[@]})) || sections=(cluster upf database policies lint test)
+	((${#sections[@]})) || sections=(cluster upf database policies onprem lint test)
 
 	# The shell forgets a command's old place once packages have come.
 	export PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin

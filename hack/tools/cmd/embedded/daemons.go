@@ -119,11 +119,11 @@ func (s *settings) writeConfigurations() error {
 	if err != nil {
 		return err
 	}
-	proxy, err := kyaml.Marshal(proxyConfiguration())
+	proxy, err := kyaml.Marshal(proxyConfiguration(podSubnet))
 	if err != nil {
 		return err
 	}
-	network, err := json.MarshalIndent(networkConfiguration(), "", "  ")
+	network, err := json.MarshalIndent(networkConfiguration(podSubnet), "", "  ")
 	if err != nil {
 		return err
 	}
@@ -185,12 +185,12 @@ func (s *settings) kubeletConfiguration() object {
 	}
 }
 
-func proxyConfiguration() object {
+func proxyConfiguration(pods string) object {
 	return object{
 		"apiVersion":         "kubeproxy.config.k8s.io/v1alpha1",
 		"kind":               "KubeProxyConfiguration",
 		"mode":               "nftables",
-		"clusterCIDR":        podSubnet,
+		"clusterCIDR":        pods,
 		"clientConnection":   object{"kubeconfig": inside("auth", "kube-proxy")},
 		"metricsBindAddress": "127.0.0.1:10249",
 		"healthzBindAddress": "127.0.0.1:10256",
@@ -204,7 +204,7 @@ func proxyConfiguration() object {
 // networkConfiguration gives every pod a routed point-to-point link. A bridge would need br_netfilter
 // for Services between pods on it, and br_netfilter would pass the user plane's frames, on bridges
 // of their own, through the connection tracking.
-func networkConfiguration() object {
+func networkConfiguration(pods string) object {
 	return object{
 		"cniVersion": "1.0.0",
 		"name":       "core5g",
@@ -222,7 +222,7 @@ func networkConfiguration() object {
 			"type":       "ptp",
 			"ipam": object{
 				"type":    "host-local",
-				"ranges":  [][]object{{{"subnet": podSubnet}}},
+				"ranges":  [][]object{{{"subnet": pods}}},
 				"routes":  []object{{"dst": "0.0.0.0/0"}},
 				"dataDir": "/var/lib/cni/networks",
 			},

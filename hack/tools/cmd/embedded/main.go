@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"net/netip"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -19,13 +20,14 @@ func step(format string, args ...any) {
 	fmt.Printf("  %5.1fs  %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
 }
 
-const usage = `usage: embedded up|down|status|load|exec [flags] [argument …]
+const usage = `usage: embedded up|down|status|load|exec|join [flags] [argument …]
 
   up [archive …]      brings the cluster up with these images, or finds it up
   down                removes it
   status              says whether it is up, and what its daemons use
   load archive …      imports images
   exec command …      runs a command in the sandbox (ctr, nft, ip …)
+  join directory      writes what another machine needs to be a node of the cluster
 
 `
 
@@ -62,6 +64,10 @@ func run() error {
 	hostIP := flags.String("host-ip", "10.213.0.1", "the machine's address towards the node; the node has the next one")
 	hugepages := flags.String("hugepages", "512", "hugepages of 2 MiB that the node shall have at least")
 	instance := flags.String("instance", "", "name of a further cluster on this machine; it needs a state directory and addresses of its own")
+	node := flags.String("node", "", "join: the node's name")
+	nodeAddress := flags.String("node-address", "", "join: the node's IPv4 address, which the sandbox reaches")
+	pods := flags.String("pods", "10.244.1.0/24", "join: addresses of the node's pods; the sandbox needs a route")
+	cells := flags.Int("cells", 2, "join: NUMA cells of the machine")
 	force := flags.Bool("force", false, "down: also end a cluster whose state directory is gone")
 	flags.Usage = func() {
 		fmt.Fprint(flags.Output(), usage)
@@ -87,6 +93,17 @@ func run() error {
 		return s.status(ctx)
 	case "load":
 		return s.load(ctx, flags.Args())
+	case "join":
+		j := joiner{name: *node, cells: *cells}
+		j.address, _ = netip.ParseAddr(*nodeAddress)
+		j.pods, _ = netip.ParsePrefix(*pods)
+		if err := j.validate(); err != nil {
+			return err
+		}
+		if flags.NArg() != 1 {
+			return errors.New("join: want one directory to write to")
+		}
+		return s.join(j, flags.Arg(0))
 	case "exec":
 		return s.exec(flags.Args())
 	}
