@@ -304,24 +304,15 @@ func pings(ctx context.Context, supi string) error {
 	})
 }
 
-// sessionsOf asks a unit's upf-c how many PFCP sessions it has and how many packets it forwarded.
-func metricsOf(ctx context.Context, unit string) (map[string]float64, error) {
-	out, err := k.Run(ctx, "get", "--raw", "/api/v1/namespaces/"+cluster.Namespace+"/pods/"+unit+":9090/proxy/metrics")
+// forwarded asks a unit's upf-c, inside its pod, how many packets it has forwarded up and down.
+func forwarded(ctx context.Context, unit string) (map[string]uint64, error) {
+	out, err := k.Run(ctx, "exec", unit, "-c", "upf-c", "--", "upfctl", "stats", "-json")
 	if err != nil {
 		return nil, err
 	}
-	values := map[string]float64{}
-	for line := range strings.Lines(out) {
-		if i := strings.LastIndexByte(line, ' '); i > 0 && !strings.HasPrefix(line, "#") {
-			var v float64
-			if json.Unmarshal([]byte(strings.TrimSpace(line[i+1:])), &v) == nil {
-				values[line[:i]] = v
-			}
-		}
+	var stats struct{ ForwardedPackets map[string]uint64 }
+	if err := json.Unmarshal([]byte(out), &stats); err != nil {
+		return nil, fmt.Errorf("upfctl stats of %s: %w: %s", unit, err, out)
 	}
-	return values, nil
-}
-
-func forwarded(direction string) string {
-	return fmt.Sprintf("upf_forwarded_packets_total{direction=%q}", direction)
+	return stats.ForwardedPackets, nil
 }
