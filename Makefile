@@ -6,7 +6,7 @@ OUT     := out
 BIN     := $(OUT)/bin
 LDFLAGS := -s -w
 
-.PHONY: help up down test unit integration lint e2e tools cluster-tools nf bin images generate kubectl-plugin bench-upf bench-n4 test-upf fuzz
+.PHONY: help up down test unit integration lint e2e e2e-operate tools cluster-tools nf bin images generate kubectl-plugin bench-upf bench-n4 test-upf fuzz
 
 help:
 	@echo "make up       bring up the core and run a phone through it    make down  remove every trace"
@@ -46,6 +46,13 @@ lint:
 
 e2e:
 	@CORE5G_E2E=1 $(GO) test -json -count=1 -timeout 40m ./e2e/suite/...
+
+# Metrics, dashboards and alerts, on the cluster of `make up`; a cluster that others made brings its own Prometheus.
+e2e-operate:
+ifneq ($(CORE5G_CLUSTER),existing)
+	@hack/cluster.sh prerequisites monitoring
+endif
+	@CORE5G_E2E=1 $(GO) test -json -count=1 -timeout 40m ./e2e/operate/...
 
 # ---- the UPF -----------------------------------------------------------------------------------
 

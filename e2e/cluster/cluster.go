@@ -286,3 +286,12 @@ func Eventually(ctx context.Context, limit time.Duration, try func() error) erro
 		}
 	}
 }
+
+// Shell runs a script as a reader of the documents would: kubectl and helm on the PATH, and KUBECONFIG.
+func (c *Cluster) Shell(ctx context.Context, script string) (string, error) {
+	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", script)
+	cmd.Dir = c.Root
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+c.Kubeconfig, "PATH="+filepath.Dir(c.Kubectl)+":"+os.Getenv("PATH"))
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}

@@ -3,6 +3,7 @@ package grafana
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -92,6 +93,22 @@ func (p *Page) Ask(ctx context.Context, prom *Prometheus, span Span, choice map[
 		a.Alerts = append(a.Alerts, series...)
 	}
 	return a, nil
+}
+
+// Missing is the errors of queries, and the panels that have nothing to show and do not say what that means.
+func (a *Answered) Missing() error {
+	var errs []error
+	for _, answer := range a.Answers {
+		errs = append(errs, answer.Errs...)
+		if len(answer.Series) == 0 && len(answer.Errs) == 0 && answer.Panel.FieldConfig.Defaults.NoValue == "" {
+			var queries []string
+			for _, t := range answer.Panel.Targets {
+				queries = append(queries, put(t.Expr, a.Choice))
+			}
+			errs = append(errs, fmt.Errorf("%s, panel %q is empty, and has no noValue: %s", a.Page.UID, answer.Panel.Title, strings.Join(queries, "; ")))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // choose is a variable's first value, or its way to say "all". A variable without any value is an

@@ -85,19 +85,24 @@ func Read(path string) (*Page, error) {
 	if err != nil {
 		return nil, err
 	}
+	return Parse(path, content)
+}
+
+// Parse is Read for what is no file; name is for errors.
+func Parse(name string, content []byte) (*Page, error) {
 	page := &Page{}
 	if err := json.Unmarshal(content, page); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	for _, p := range page.Panels {
 		switch p.Type {
 		case rowType, "timeseries", "stat", "bargauge", "table":
 		default:
-			return nil, fmt.Errorf("%s: panel %q is a %s: teach package grafana how to draw it", path, p.Title, p.Type)
+			return nil, fmt.Errorf("%s: panel %q is a %s: teach package grafana how to draw it", name, p.Title, p.Type)
 		}
 		for _, tr := range p.Transformations {
 			if tr.ID != "organize" {
-				return nil, fmt.Errorf("%s: panel %q has the transformation %s: teach package grafana to do it", path, p.Title, tr.ID)
+				return nil, fmt.Errorf("%s: panel %q has the transformation %s: teach package grafana to do it", name, p.Title, tr.ID)
 			}
 		}
 	}

@@ -1,0 +1,203 @@
+package operate
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"core5g.dev/core5g/e2e/cluster"
+	"core5g.dev/core5g/e2e/grafana"
+)
+
+const (
+	// Of manifests/ and of the chart's defaults.
+	firstSlice, secondSlice = "internet", "second"
+	firstPhone, secondPhone = "imsi-208930000000001", "imsi-208930000000002"
+	dataNetwork             = "172.30.6.1"
+	upfInstance             = "upf"
+
+	// patience is for what the core does on a machine where two polling cores may be all that there is;
+	// alertLimit is what is promised of alerts.
+	patience   = 3 * time.Minute
+	alertLimit = 2 * time.Minute
+
+	// quick are values of the chart for a suite that cannot wait for minutes. A worker counts as
+	// saturated early: how busy the simulated phone can make it depends on the machine.
+	quick = "monitoring.interval=5s,monitoring.alerts.for=15s,monitoring.alerts.window=1m," +
+		"monitoring.alerts.workerBusyRatio=0.2,monitoring.alerts.nodeAgentSilenceSeconds=75"
+)
+
+var (
+	k    *cluster.Cluster
+	prom *grafana.Prometheus
+	// began is when the release got the suite's values: pictures show what came after.
+	began time.Time
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv("CORE5G_E2E") == "" {
+		os.Exit(m.Run()) // every test skips itself by name
+	}
+	code, err := run(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func run(m *testing.M) (int, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	defer cancel()
+	var err error
+	if k, err = cluster.Open(ctx); err != nil {
+		return 0, err
+	}
+	stop, err := openPrometheus()
+	if err != nil {
+		return 0, err
+	}
+	defer stop()
+	revision, err := releaseRevision(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if _, err := k.HelmRun(ctx, "upgrade", cluster.Release, "charts/core5g", "--reuse-values", "--set", quick, "--wait", "--timeout", "2m"); err != nil {
+		return 0, err
+	}
+	began = time.Now()
+	code := m.Run()
+	if os.Getenv("CORE5G_KEEP") == "" {
+		if err := restore(revision); err != nil {
+			return code, err
+		}
+	}
+	return code, nil
+}
+
+// restore takes back what the suite made and set.
+func restore(revision string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
+	defer cancel()
+	if err := k.Delete(ctx, "manifests/slice-second.yaml"); err != nil {
+		return err
+	}
+	_, err := k.HelmRun(ctx, "rollback", cluster.Release, revision, "--wait", "--timeout", "2m")
+	return err
+}
+
+func releaseRevision(ctx context.Context) (string, error) {
+	out, err := k.HelmRun(ctx, "history", cluster.Release, "--max", "1", "-o", "json")
+	if err != nil {
+		return "", fmt.Errorf("no release %s, run `make up`: %w", cluster.Release, err)
+	}
+	_, rest, found := strings.Cut(out, `"revision":`)
+	revision, _, _ := strings.Cut(rest, ",")
+	if !found {
+		return "", fmt.Errorf("helm history says %q", out)
+	}
+	return revision, nil
+}
+
+// openPrometheus reaches Prometheus the way any user of the cluster can, through the API server.
+func openPrometheus() (stop func(), err error) {
+	cmd := exec.Command(k.Kubectl, "--kubeconfig", k.Kubeconfig, "proxy", "--port=0")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	stop = func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	_, address, found := strings.Cut(strings.TrimSpace(line), "Starting to serve on ")
+	if err != nil || !found {
+		stop()
+		return nil, fmt.Errorf("kubectl proxy: %q, %w", line, err)
+	}
+	go func() { _, _ = io.Copy(io.Discard, out) }()
+	prom = &grafana.Prometheus{
+		URL:    "http://" + address + "/api/v1/namespaces/monitoring/services/prometheus:9090/proxy",
+		Client: &http.Client{Timeout: 30 * time.Second},
+	}
+	return stop, nil
+}
+
+// story begins a test: a context with a limit, and a clear skip without a cluster.
+func story(t *testing.T, limit time.Duration) context.Context {
+	t.Helper()
+	if k == nil {
+		t.Skip("needs a cluster with Prometheus: CORE5G_E2E=1 (make e2e-operate)")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	t.Cleanup(cancel)
+	t.Cleanup(func() {
+		if t.Failed() {
+			explain(t)
+		}
+	})
+	return ctx
+}
+
+// explain prints what a person would look at first.
+func explain(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	for _, args := range [][]string{
+		{"get", "pods", "-o", "wide"},
+		{"get", "core5gs,slices,upfinstances,subscribers"},
+		{"get", "events", "--sort-by", ".lastTimestamp"},
+		{"exec", "deploy/ran", "-c", "ran", "--", "/ran", "ctl", "status"},
+	} {
+		out, err := k.Run(ctx, args...)
+		if err != nil {
+			out = err.Error()
+		}
+		lines := strings.Split(strings.TrimRight(out, "\n"), "\n")
+		fmt.Fprintf(t.Output(), "kubectl %s\n%s\n", strings.Join(args, " "), strings.Join(lines[max(len(lines)-30, 0):], "\n"))
+	}
+	if alerts, err := prom.Alerts(ctx); err == nil {
+		for _, a := range alerts {
+			fmt.Fprintf(t.Output(), "alert %s %v\n", a.State, a.Labels)
+		}
+	}
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func must[T any](t *testing.T) func(T, error) T {
+	t.Helper()
+	return func(v T, err error) T {
+		t.Helper()
+		check(t, err)
+		return v
+	}
+}
+
+// artefact is a file below out/operate.
+func artefact(t *testing.T, name string) *os.File {
+	t.Helper()
+	dir := filepath.Join(k.Root, "out/operate")
+	check(t, os.MkdirAll(dir, 0o755))
+	file, err := os.Create(filepath.Join(dir, name))
+	check(t, err)
+	return file
+}

@@ -1,0 +1,109 @@
+package operate
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"core5g.dev/core5g/e2e/cluster"
+	"core5g.dev/core5g/e2e/grafana"
+)
+
+// traffic is what phones do in a minute: both come anew, talk, fall idle and are called, until stop.
+func traffic(t *testing.T, ctx context.Context, limit time.Duration) {
+	t.Helper()
+	end := time.Now().Add(limit)
+	for time.Now().Before(end) {
+		for _, phone := range []string{firstPhone, secondPhone} {
+			must[cluster.Ping](t)(k.Ping(ctx, phone, dataNetwork, 100, 20*time.Millisecond))
+			must[cluster.Throughput](t)(k.Throughput(ctx, phone, dataNetwork, "up", 2))
+			must[cluster.Throughput](t)(k.Throughput(ctx, phone, dataNetwork, "down", 2))
+		}
+		ue := must[cluster.UEStatus](t)(k.WaitAttached(ctx, firstPhone, patience))
+		check(t, k.RAN(ctx, nil, "idle", "--ue", firstPhone))
+		must[string](t)(k.Run(ctx, "exec", "deploy/dn", "--", "/ran", "ping", "-to", ue.Sessions[0].Address, "-count", "20", "-interval", "50ms"))
+		check(t, k.RAN(ctx, nil, "deregister", "--ue", secondPhone))
+		check(t, register(ctx, secondPhone))
+		must[cluster.UEStatus](t)(k.WaitAttached(ctx, secondPhone, patience))
+	}
+}
+
+// pages are the dashboards that the cluster holds: what Grafana's sidecar would find.
+func pages(t *testing.T, ctx context.Context) []*grafana.Page {
+	t.Helper()
+	var list struct {
+		Items []struct {
+			Data map[string]string `json:"data"`
+		} `json:"items"`
+	}
+	check(t, k.JSON(ctx, &list, "get", "configmaps", "-l", "grafana_dashboard=1"))
+	shipped := must[[]string](t)(filepath.Glob(filepath.Join(k.Root, "charts/core5g/files/dashboards/*.json")))
+	if len(list.Items) != len(shipped) {
+		t.Fatalf("%d ConfigMaps with label grafana_dashboard, %d dashboards are shipped", len(list.Items), len(shipped))
+	}
+	var all []*grafana.Page
+	for _, item := range list.Items {
+		for name, content := range item.Data {
+			page, err := grafana.Parse(name, []byte(content))
+			check(t, err)
+			all = append(all, page)
+		}
+	}
+	return all
+}
+
+// Every query of every panel runs, and shows something under traffic, but where the panel itself says
+// what it means that it does not.
+func TestDashboardsUnderTraffic(t *testing.T) {
+	ctx := story(t, 8*time.Minute)
+	traffic(t, ctx, time.Minute)
+	queries, empty := 0, 0
+	for _, page := range pages(t, ctx) {
+		t.Run(page.UID, func(t *testing.T) {
+			var answered *grafana.Answered
+			// What was just counted needs a scrape and a rule's turn until it is a rate.
+			err := cluster.Eventually(ctx, 45*time.Second, func() error {
+				var err error
+				if answered, err = ask(ctx, page); err != nil {
+					return err
+				}
+				return answered.Missing()
+			})
+			if err != nil {
+				t.Error(err)
+			}
+			if answered == nil {
+				return
+			}
+			for _, a := range answered.Answers {
+				queries += len(a.Panel.Targets)
+				if len(a.Series) == 0 {
+					empty++
+					t.Logf("%q is empty: %s", a.Panel.Title, a.Panel.FieldConfig.Defaults.NoValue)
+				}
+			}
+		})
+	}
+	t.Logf("%d queries answered, %d panels empty as they may be", queries, empty)
+}
+
+func ask(ctx context.Context, page *grafana.Page) (*grafana.Answered, error) {
+	now := time.Now()
+	return page.Ask(ctx, prom, grafana.Span{From: began, To: now}, map[string]string{"namespace": cluster.Namespace})
+}
+
+// draw draws all pages, from the suite's begin until now.
+func draw(t *testing.T, ctx context.Context) map[string]*grafana.Answered {
+	t.Helper()
+	drawn := map[string]*grafana.Answered{}
+	for _, page := range pages(t, ctx) {
+		answered := must[*grafana.Answered](t)(ask(ctx, page))
+		file := artefact(t, strings.TrimSuffix(page.UID, ".json")+".svg")
+		check(t, answered.Picture(file))
+		check(t, file.Close())
+		drawn[page.UID] = answered
+	}
+	return drawn
+}
