@@ -2,11 +2,13 @@ package specs
 
 import (
 	"encoding/json"
+	"net"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/placement"
@@ -37,6 +39,10 @@ type cniConfig struct {
 	Mode       string   `json:"mode,omitempty"`
 	MTU        int32    `json:"mtu,omitempty"`
 	IPAM       *cniIPAM `json:"ipam,omitempty"`
+	// Of the SR-IOV plugin.
+	VLAN         int32           `json:"vlan,omitempty"`
+	Trust        string          `json:"trust,omitempty"`
+	Capabilities map[string]bool `json:"capabilities,omitempty"`
 }
 
 type cniIPAM struct{}
@@ -45,13 +51,22 @@ type attachmentOf struct {
 	iface string
 	spec  api.AttachmentSpec
 	mtu   int32
+	vlan  int32
 }
 
 func attachmentsOf(upf *api.UPFInstance) []attachmentOf {
 	return []attachmentOf{
-		{InterfaceN3, upf.Spec.N3.Attachment, upf.Spec.N3.MTU},
-		{InterfaceN6, upf.Spec.N6.Attachment, upf.Spec.N6.MTU},
+		{InterfaceN3, upf.Spec.N3.Attachment, upf.Spec.N3.MTU, ptr.Deref(upf.Spec.N3.VLAN, 0)},
+		{InterfaceN6, upf.Spec.N6.Attachment, upf.Spec.N6.MTU, ptr.Deref(upf.Spec.N6.VLAN, 0)},
 	}
+}
+
+// upfuVLAN is what UPF-U tags its frames with: nothing where the NIC does.
+func (a attachmentOf) upfuVLAN() int32 {
+	if a.spec.Type == api.AttachmentSRIOV {
+		return 0
+	}
+	return a.vlan
 }
 
 // Attachments builds the NetworkAttachmentDefinitions of a UPFInstance, those of type Existing aside, and
@@ -60,7 +75,7 @@ func Attachments(upf *api.UPFInstance) []*unstructured.Unstructured {
 	var out []*unstructured.Unstructured
 	for _, a := range attachmentsOf(upf) {
 		if a.spec.Type != api.AttachmentExisting && !perCell(a.spec) {
-			out = append(out, attachment(upf, AttachmentName(upf.Name, a.iface), a.spec, a.mtu))
+			out = append(out, attachment(upf, AttachmentName(upf.Name, a.iface), a))
 		}
 	}
 	return out
@@ -73,9 +88,9 @@ func PlaceAttachments(upf *api.UPFInstance, place *Place) []*unstructured.Unstru
 	devices := deviceOf(upf, place)
 	for _, a := range attachmentsOf(upf) {
 		if perCell(a.spec) {
-			spec := a.spec
-			spec.ResourceName = devices[a.iface]
-			out = append(out, attachment(upf, placedAttachmentName(upf, a, devices[a.iface]), spec, a.mtu))
+			name := placedAttachmentName(upf, a, devices[a.iface])
+			a.spec.ResourceName = devices[a.iface]
+			out = append(out, attachment(upf, name, a))
 		}
 	}
 	return out
@@ -107,7 +122,8 @@ func placedAttachmentName(upf *api.UPFInstance, a attachmentOf, device string) s
 	return AttachmentName(upf.Name, a.iface) + "-numa" + cell
 }
 
-func attachment(upf *api.UPFInstance, name string, spec api.AttachmentSpec, mtu int32) *unstructured.Unstructured {
+func attachment(upf *api.UPFInstance, name string, a attachmentOf) *unstructured.Unstructured {
+	spec, mtu := a.spec, a.mtu
 	c := cniConfig{CNIVersion: "1.0.0", Name: name}
 	switch spec.Type {
 	case api.AttachmentMACVLAN:
@@ -116,6 +132,11 @@ func attachment(upf *api.UPFInstance, name string, spec api.AttachmentSpec, mtu 
 	case api.AttachmentHostDevice:
 		// Multus puts the PCI address of the device that the device plugin chose into the configuration.
 		c.Type = "host-device"
+	case api.AttachmentSRIOV:
+		c.Type, c.VLAN, c.Trust = "sriov", a.vlan, strings.ToLower(string(spec.Trust))
+		if spec.MACAddress != "" {
+			c.Capabilities = map[string]bool{"mac": true}
+		}
 	default:
 		c.Type, c.Bridge, c.MTU, c.IPAM = "bridge", spec.Bridge, mtu, &cniIPAM{}
 	}
@@ -141,14 +162,32 @@ type networkSelection struct {
 	Name      string `json:"name"`
 	Namespace string `json:"namespace,omitempty"`
 	Interface string `json:"interface"`
+	MAC       string `json:"mac,omitempty"`
+}
+
+// unitMAC is a unit's MAC address, "" where the user gives none: the first unit's with the number of the
+// unit added.
+func unitMAC(first string, unit int) string {
+	mac, err := net.ParseMAC(first)
+	if err != nil {
+		return ""
+	}
+	for i, carry := len(mac)-1, unit; i > 0 && carry > 0; i-- {
+		carry += int(mac[i])
+		mac[i] = byte(carry)
+		carry >>= 8
+	}
+	return mac.String()
 }
 
 // networksAnnotation asks Multus for the pod's N3 and N6 interfaces.
-func networksAnnotation(upf *api.UPFInstance, place *Place) string {
+func networksAnnotation(upf *api.UPFInstance, unit int, place *Place) string {
 	devices := deviceOf(upf, place)
 	var list []networkSelection
 	for _, a := range attachmentsOf(upf) {
-		list = append(list, selection(upf, a, devices[a.iface], place))
+		n := selection(upf, a, devices[a.iface], place)
+		n.MAC = unitMAC(a.spec.MACAddress, unit)
+		list = append(list, n)
 	}
 	raw, err := json.Marshal(list)
 	if err != nil {

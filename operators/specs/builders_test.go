@@ -112,6 +112,19 @@ func TestBuildersGolden(t *testing.T) {
 	for _, a := range PlaceAttachments(perSocket, place) {
 		placedAttachments = append(placedAttachments, a)
 	}
+	// Virtual functions, N3 tagged by UPF-U and N6 by its NIC, on a node that gives them to root alone.
+	vfio := perSocket.DeepCopy()
+	vfio.Spec.Driver = api.DriverVFIO
+	vfio.Spec.N3.VLAN, vfio.Spec.N6.VLAN = ptr.To[int32](30), ptr.To[int32](60)
+	vfio.Spec.N6.Attachment = api.AttachmentSpec{
+		Type: api.AttachmentSRIOV, ResourceName: "core5g.dev/n6_socket{cell}", Trust: api.VFTrustOn, MACAddress: "02:00:00:00:06:ff",
+	}
+	vfioPlace := &Place{Spot: place.Spot, Devices: []string{"core5g.dev/n3_socket1", "core5g.dev/n6_socket1"}}
+	vfioUnit := UPFUnit(vfio, core, platform, 1, "10.96.1.4")
+	var vfioAttachments []client.Object
+	for _, a := range PlaceAttachments(vfio, vfioPlace) {
+		vfioAttachments = append(vfioAttachments, a)
+	}
 	units := SliceUserPlane{UPF: "upf", Parts: 2, SMFAddress: "10.96.1.2", Units: []SliceUnit{
 		{Name: "upf-0", N4Address: "10.96.1.3", N3Endpoint: "172.30.3.16", Pools: map[string][]string{"internet": {"10.45.0.0/17"}}},
 		{Name: "upf-1", N4Address: "10.96.1.4", N3Endpoint: "172.30.3.24", Pools: map[string][]string{"internet": {"10.45.128.0/17"}}},
@@ -144,6 +157,7 @@ func TestBuildersGolden(t *testing.T) {
 		"upf.yaml":                     append(attachments(upf), N4Service(upf, 0), unit.Config, unit.Pod),
 		"smf-two-units.yaml":           SMF(core, makeSlice("internet", "010203", "10.45.0.0/16"), platform, units).all(),
 		"upf-per-socket.yaml":          append(append(attachments(perSocket), placedAttachments...), DisruptionBudget(perSocket, 2), placedUnit.Config, placedUnit.Placed(perSocket, place)),
+		"upf-unit-vfio.yaml":           append(vfioAttachments, VFIOAsRoot(vfioUnit.Placed(vfio, vfioPlace)), vfioUnit.Config),
 		"upf-host-device-no-core.yaml": append(attachments(sriov), N4Service(sriov, 0), sriovUnit.Config, sriovUnit.Pod),
 	} {
 		t.Run(file, func(t *testing.T) {

@@ -102,7 +102,8 @@ func (u Unit) Placed(upf *api.UPFInstance, place *Place) *corev1.Pod {
 	if place.Cell != placement.AnyCell {
 		pod.Annotations[AnnotationPlacedCell] = strconv.Itoa(int(place.Cell))
 	}
-	pod.Annotations[annotationNetworks] = networksAnnotation(upf, place)
+	unit, _ := strconv.Atoi(pod.Labels[api.LabelUnit])
+	pod.Annotations[annotationNetworks] = networksAnnotation(upf, unit, place)
 	pod.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: PlacementGate}}
 	pod.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
 		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{

@@ -40,6 +40,10 @@ func builtPods() []builtPod {
 		upf.Spec.Driver = driver
 		pod := UPFUnit(upf, core, platform, 0, "10.96.1.3").Pod
 		out = append(out, builtPod{"upf with driver " + string(driver), pod.Labels, pod.Annotations, pod.Spec})
+		if driver == api.DriverVFIO {
+			root := VFIOAsRoot(pod)
+			out = append(out, builtPod{"upf with driver VFIO as root", root.Labels, root.Annotations, root.Spec})
+		}
 	}
 	return out
 }
@@ -50,7 +54,9 @@ var extras = map[string]string{
 	// NET_RAW opens the packet socket, NET_ADMIN brings the interface up and sets its flags, SYS_NICE is what
 	// containerd's default seccomp profile asks for before it allows set_mempolicy, which DPDK needs.
 	"upf with driver AFPacket": `container "upf-u" must not include "NET_ADMIN", "NET_RAW", "SYS_NICE" in securityContext.capabilities.add`,
-	"upf with driver VFIO":     `container "upf-u" must not include "NET_ADMIN", "NET_RAW", "SYS_NICE" in securityContext.capabilities.add`,
+	// Without a name of its own, "upf with driver VFIO" has nothing beyond the level. Where a node gives devices
+	// to root alone or limits locked memory, user 0 opens /dev/vfio and IPC_LOCK lets the NIC reach hugepages.
+	"upf with driver VFIO as root": `container "upf-u" must not include "IPC_LOCK" in securityContext.capabilities.add; container "upf-u" must not set runAsUser=0; container "upf-u" must not set securityContext.runAsNonRoot=false`,
 }
 
 // TestPodSecurity evaluates every pod as the API server's admission does in a namespace of level

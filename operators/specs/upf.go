@@ -32,12 +32,14 @@ type upfuConfig struct {
 
 type upfuInterface struct {
 	Driver       string `json:"driver"`
-	Device       string `json:"device"`
+	Device       string `json:"device,omitempty"`
+	Resource     string `json:"resource,omitempty"`
 	Addresses    string `json:"addresses,omitempty"`
 	Address      string `json:"address,omitempty"`
 	PrefixLength int    `json:"prefix_length,omitempty"`
 	Gateway      string `json:"gateway,omitempty"`
 	MTU          int32  `json:"mtu"`
+	VLAN         int32  `json:"vlan,omitempty"`
 }
 
 type upfuRoute struct {
@@ -184,19 +186,16 @@ func upfSpecHash(upf *api.UPFInstance, unit int, n4Address string) string {
 
 func upfuConfigOf(upf *api.UPFInstance, unit int) upfuConfig {
 	spec := upf.Spec
-	n3 := upfuInterface{
-		Driver: driverName(spec.Driver), Device: InterfaceN3, Addresses: UnitN3Endpoints(upf, unit), MTU: spec.N3.MTU,
-	}
+	n3 := interfaceOf(upf, InterfaceN3)
+	n3.Addresses = UnitN3Endpoints(upf, unit)
 	if subnet, err := netip.ParsePrefix(string(spec.N3.Subnet)); err == nil {
 		n3.PrefixLength = subnet.Bits()
 	}
 	if spec.N3.Gateway != nil {
 		n3.Gateway = string(*spec.N3.Gateway)
 	}
-	n6 := upfuInterface{
-		Driver: driverName(spec.Driver), Device: InterfaceN6, Address: UnitN6Address(upf, unit),
-		Gateway: string(spec.N6.Gateway), MTU: spec.N6.MTU,
-	}
+	n6 := interfaceOf(upf, InterfaceN6)
+	n6.Address, n6.Gateway = UnitN6Address(upf, unit), string(spec.N6.Gateway)
 	amount := hugepageAmount(upf)
 	c := upfuConfig{
 		Memory:     amount.Value() >> 20,
@@ -212,6 +211,22 @@ func upfuConfigOf(upf *api.UPFInstance, unit int) upfuConfig {
 		c.Routes = append(c.Routes, upfuRoute{Interface: InterfaceN6, Prefix: string(r.Destination), Via: string(r.Via)})
 	}
 	return c
+}
+
+// interfaceOf is an interface without its addresses. A virtual function is known by its resource alone,
+// {cell} included: which one it is, the device plugin tells the container when it starts.
+func interfaceOf(upf *api.UPFInstance, name string) upfuInterface {
+	in := upfuInterface{Driver: driverName(upf.Spec.Driver), Device: name}
+	for _, a := range attachmentsOf(upf) {
+		if a.iface != name {
+			continue
+		}
+		in.MTU, in.VLAN = a.mtu, a.upfuVLAN()
+		if upf.Spec.Driver == api.DriverVFIO {
+			in.Device, in.Resource = "", a.spec.ResourceName
+		}
+	}
+	return in
 }
 
 func driverName(d api.UPFDriver) string {
@@ -297,10 +312,12 @@ func upfPod(upf *api.UPFInstance, core *api.Core5G, p Platform, unit int) *corev
 		VolumeMounts:    mounts,
 		SecurityContext: restricted(),
 	}
-	// NET_RAW opens the packet socket, NET_ADMIN sets the interface's flags at its start. SYS_NICE is
-	// there because containerd's RuntimeDefault forbids set_mempolicy without it, which DPDK needs on
-	// hugepages; the program does not carry it.
-	upfu.SecurityContext.Capabilities.Add = []corev1.Capability{"NET_RAW", "NET_ADMIN", "SYS_NICE"}
+	if upf.Spec.Driver != api.DriverVFIO {
+		// NET_RAW opens the packet socket, NET_ADMIN sets the interface's flags at its start. SYS_NICE is
+		// there because containerd's RuntimeDefault forbids set_mempolicy without it, which DPDK needs on
+		// hugepages; the program does not carry it.
+		upfu.SecurityContext.Capabilities.Add = []corev1.Capability{"NET_RAW", "NET_ADMIN", "SYS_NICE"}
+	}
 	upfc := corev1.Container{
 		Name:            string(api.FunctionUPFC),
 		Image:           p.Image(core, api.FunctionUPFC),
@@ -328,7 +345,7 @@ func upfPod(upf *api.UPFInstance, core *api.Core5G, p Platform, unit int) *corev
 		ObjectMeta: metav1.ObjectMeta{
 			Name: UnitName(upf.Name, unit), Namespace: upf.Namespace, Labels: labels,
 			OwnerReferences: []metav1.OwnerReference{ownedBy(upf, "UPFInstance")},
-			Annotations:     map[string]string{annotationNetworks: networksAnnotation(upf, nil)},
+			Annotations:     map[string]string{annotationNetworks: networksAnnotation(upf, unit, nil)},
 		},
 		Spec: corev1.PodSpec{
 			RestartPolicy:                 corev1.RestartPolicyAlways,

@@ -70,6 +70,8 @@ const (
 	// AddressesMissing: the specification has too few addresses for the units.
 	ReasonAddressesMissing = "AddressesMissing"
 	ReasonDraining         = "Draining"
+	// NUMAMisaligned: a unit has resources of several NUMA cells, or of another than its own.
+	ReasonMisaligned = "NUMAMisaligned"
 )
 
 // Annotations that a user or a program may set.

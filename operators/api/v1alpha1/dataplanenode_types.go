@@ -54,6 +54,11 @@ type DataplaneNodeStatus struct {
 	// vfio says whether the kernel's vfio-pci driver is there.
 	// +optional
 	VFIO VFIOState `json:"vfio,omitempty"`
+	// vfioAccess says as whom a pod may use virtual functions: NonRoot where the container runtime gives
+	// devices to the pod's user and does not limit locked memory, else Root; missing where the agent cannot
+	// tell.
+	// +optional
+	VFIOAccess VFIOAccess `json:"vfioAccess,omitempty"`
 	// isolatedCPUs that the kernel schedules nothing on by itself, as a list such as 2-9,12-19.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
@@ -105,6 +110,18 @@ const (
 	VFIOLoaded  VFIOState = "Loaded"
 	VFIOMissing VFIOState = "Missing"
 	VFIOUnknown VFIOState = "Unknown"
+)
+
+// VFIOAccess of a node.
+// +kubebuilder:validation:Enum=NonRoot;Root
+type VFIOAccess string
+
+// Values of VFIOAccess.
+const (
+	// VFIOAccessNonRoot needs no capability and no root.
+	VFIOAccessNonRoot VFIOAccess = "NonRoot"
+	// VFIOAccessRoot needs user 0 with IPC_LOCK and nothing else.
+	VFIOAccessRoot VFIOAccess = "Root"
 )
 
 // NUMACell is a socket, or a part of one, with memory of its own.

@@ -46,7 +46,8 @@ type UPFInstanceList struct {
 // UPFInstanceSpec says what the UPF should be.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.cpus) || self.cpus > self.workers || (self.cpus == 1 && self.workers == 1)",message="cpus must be at least workers + 1: each worker runs alone on a CPU, and several leave none for the control thread"
-// +kubebuilder:validation:XValidation:rule="self.driver != 'VFIO' || (self.n3.attachment.type in ['HostDevice', 'Existing'] && self.n6.attachment.type in ['HostDevice', 'Existing'])",message="driver VFIO needs n3.attachment.type and n6.attachment.type HostDevice or Existing: a virtual function is moved into the pod"
+// +kubebuilder:validation:XValidation:rule="self.driver != 'VFIO' || (self.n3.attachment.type in ['HostDevice', 'SRIOV', 'Existing'] && self.n6.attachment.type in ['HostDevice', 'SRIOV', 'Existing'])",message="driver VFIO needs n3.attachment.type and n6.attachment.type HostDevice, SRIOV or Existing: a virtual function is moved into the pod"
+// +kubebuilder:validation:XValidation:rule="self.driver != 'VFIO' || (has(self.n3.attachment.resourceName) && has(self.n6.attachment.resourceName))",message="driver VFIO needs n3.attachment.resourceName and n6.attachment.resourceName: UPF-U finds its virtual functions by the device plugin's resource, for example core5g.dev/n3_socket0"
 // +kubebuilder:validation:XValidation:rule="!has(self.maxUnits) || !has(self.units) || self.units <= self.maxUnits",message="units must be at most maxUnits: addresses are divided for that many"
 // +kubebuilder:validation:XValidation:rule="(has(self.placement) && has(self.placement.policy) && self.placement.policy != 'Any') || ((!has(self.n3.attachment.resourceName) || !self.n3.attachment.resourceName.contains('{cell}')) && (!has(self.n6.attachment.resourceName) || !self.n6.attachment.resourceName.contains('{cell}')))",message="{cell} in attachment.resourceName needs placement.policy PerSocket or SingleNUMA: with Any there is no cell to put there"
 type UPFInstanceSpec struct {
@@ -275,7 +276,7 @@ type HugepagesSpec struct {
 }
 
 // AttachmentType is how a pod gets a second interface.
-// +kubebuilder:validation:Enum=Bridge;MACVLAN;HostDevice;Existing
+// +kubebuilder:validation:Enum=Bridge;MACVLAN;HostDevice;SRIOV;Existing
 type AttachmentType string
 
 // Values of AttachmentType.
@@ -286,6 +287,9 @@ const (
 	AttachmentMACVLAN AttachmentType = "MACVLAN"
 	// AttachmentHostDevice moves a device of the node, named by a device plugin, into the pod.
 	AttachmentHostDevice AttachmentType = "HostDevice"
+	// AttachmentSRIOV is HostDevice by the SR-IOV CNI plugin, which also sets VLAN, MAC address and trust of
+	// the virtual function in its NIC.
+	AttachmentSRIOV AttachmentType = "SRIOV"
 	// AttachmentExisting uses a NetworkAttachmentDefinition that somebody else made.
 	AttachmentExisting AttachmentType = "Existing"
 )
@@ -295,8 +299,10 @@ const (
 // +kubebuilder:validation:XValidation:rule="self.type != 'Bridge' || has(self.bridge)",message="attachment.type Bridge needs attachment.bridge: the name of the bridge on the node, for example c5g-n3"
 // +kubebuilder:validation:XValidation:rule="self.type != 'MACVLAN' || has(self.master)",message="attachment.type MACVLAN needs attachment.master: the name of the node's interface, for example ens1f0"
 // +kubebuilder:validation:XValidation:rule="self.type != 'HostDevice' || has(self.resourceName)",message="attachment.type HostDevice needs attachment.resourceName: the device plugin's resource, for example core5g.dev/n3_socket0"
+// +kubebuilder:validation:XValidation:rule="self.type != 'SRIOV' || has(self.resourceName)",message="attachment.type SRIOV needs attachment.resourceName: the device plugin's resource, for example core5g.dev/n3_socket0"
+// +kubebuilder:validation:XValidation:rule="self.type == 'SRIOV' || (!has(self.trust) && !has(self.macAddress))",message="attachment.trust and attachment.macAddress need attachment.type SRIOV: only the SR-IOV CNI plugin sets them in the NIC"
 // +kubebuilder:validation:XValidation:rule="self.type != 'Existing' || has(self.networkAttachmentDefinition)",message="attachment.type Existing needs attachment.networkAttachmentDefinition: its name, or namespace/name"
-// +kubebuilder:validation:XValidation:rule="self.type == 'HostDevice' || !has(self.resourceName) || !self.resourceName.contains('{cell}')",message="{cell} in attachment.resourceName needs attachment.type HostDevice: a NetworkAttachmentDefinition that exists names one resource"
+// +kubebuilder:validation:XValidation:rule="self.type in ['HostDevice', 'SRIOV'] || !has(self.resourceName) || !self.resourceName.contains('{cell}')",message="{cell} in attachment.resourceName needs attachment.type HostDevice or SRIOV: a NetworkAttachmentDefinition that exists names one resource"
 type AttachmentSpec struct {
 	// type of the attachment.
 	// +kubebuilder:default=Bridge
@@ -311,7 +317,7 @@ type AttachmentSpec struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=15
 	Master string `json:"master,omitempty"`
-	// resourceName of the device plugin (HostDevice, or Existing where it needs one). {cell} in it stands
+	// resourceName of the device plugin (HostDevice, SRIOV, or Existing where it needs one). {cell} in it stands
 	// for the NUMA cell that the unit is placed on: core5g.dev/n3_socket{cell}.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
@@ -320,7 +326,26 @@ type AttachmentSpec struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=320
 	NetworkAttachmentDefinition string `json:"networkAttachmentDefinition,omitempty"`
+	// trust of the virtual function: On lets it ask its NIC for frames to all groups (SRIOV). When left
+	// out: as the node has it.
+	// +optional
+	Trust VFTrust `json:"trust,omitempty"`
+	// macAddress of unit 0; the number of a further unit is added (SRIOV). When left out: what the virtual
+	// function has.
+	// +optional
+	// +kubebuilder:validation:Pattern=`^[0-9a-f][02468ace](:[0-9a-f]{2}){5}$`
+	MACAddress string `json:"macAddress,omitempty"`
 }
+
+// VFTrust says what a virtual function may ask of its NIC.
+// +kubebuilder:validation:Enum=On;Off
+type VFTrust string
+
+// Values of VFTrust.
+const (
+	VFTrustOn  VFTrust = "On"
+	VFTrustOff VFTrust = "Off"
+)
 
 // N3Spec is the side of the gNBs.
 //
@@ -342,6 +367,12 @@ type N3Spec struct {
 	// +kubebuilder:validation:Minimum=1280
 	// +kubebuilder:validation:Maximum=9600
 	MTU int32 `json:"mtu,omitempty"`
+	// vlan id of all N3 frames, which UPF-U writes, or the NIC where attachment.type is SRIOV. When left
+	// out: none.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=4094
+	VLAN *int32 `json:"vlan,omitempty"`
 }
 
 // N4Spec is the side of the SMFs.
@@ -378,6 +409,12 @@ type N6Spec struct {
 	// +kubebuilder:validation:Minimum=1280
 	// +kubebuilder:validation:Maximum=9600
 	MTU int32 `json:"mtu,omitempty"`
+	// vlan id of all N6 frames, which UPF-U writes, or the NIC where attachment.type is SRIOV. When left
+	// out: none.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=4094
+	VLAN *int32 `json:"vlan,omitempty"`
 }
 
 // Route leads a destination over a router of the N6 subnet.
@@ -459,6 +496,10 @@ type UnitStatus struct {
 	// cell is the NUMA cell that it is placed on; missing where the kubelet chooses.
 	// +optional
 	Cell *int32 `json:"cell,omitempty"`
+	// topology is where UPF-U says that its CPUs, ports and memory are; missing where placement asks for
+	// nothing, and until it has said so.
+	// +optional
+	Topology *UnitTopology `json:"topology,omitempty"`
 	// n3Endpoints is its part of spec.n3.endpoints.
 	// +optional
 	N3Endpoints string `json:"n3Endpoints,omitempty"`
@@ -484,6 +525,29 @@ type UnitStatus struct {
 	// +optional
 	Message string `json:"message,omitempty"`
 }
+
+// UnitTopology is where a unit really is.
+type UnitTopology struct {
+	// containerID of the UPF-U that reported it.
+	ContainerID string `json:"containerID"`
+	// alignment of everything with one NUMA cell.
+	Alignment UnitAlignment `json:"alignment"`
+	// message names the cell, or what is not in it.
+	// +kubebuilder:validation:MaxLength=2048
+	Message string `json:"message"`
+}
+
+// UnitAlignment says whether a unit has everything in one NUMA cell.
+// +kubebuilder:validation:Enum=Aligned;Misaligned;Unknown
+type UnitAlignment string
+
+// Values of UnitAlignment.
+const (
+	UnitAligned    UnitAlignment = "Aligned"
+	UnitMisaligned UnitAlignment = "Misaligned"
+	// UnitAlignmentUnknown: the node's kernel does not tell where some of it is.
+	UnitAlignmentUnknown UnitAlignment = "Unknown"
+)
 
 // UnitDrain is the way of a unit that is to stop: no new PDU sessions, then out of the SMFs' user planes,
 // then its pod.
