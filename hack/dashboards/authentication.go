@@ -25,13 +25,13 @@ func Authentication() Dashboard {
 			{"Registered", []Panel{
 				{Title: "Registered UEs by S-NSSAI", Kind: Area, Width: 8,
 					About:   "UEs with an AMF registration at the UDM, once for each S-NSSAI that they may use.",
-					Queries: one(`sum by (snssai) (core5g_registered_ues{namespace="$namespace"})`, "{{snssai}}")},
+					Queries: one(`max by (snssai) (core5g_registered_ues{namespace="$namespace"})`, "{{snssai}}")},
 				{Title: "UEs by connection", Kind: Area, Width: 8,
 					About:   "CM-CONNECTED and CM-IDLE (TS 23.501 5.3.3).",
 					Queries: one(`sum by (cm_state) (core5g_amf_registered_ues{namespace="$namespace"})`, "{{cm_state}}")},
 				{Title: "Subscribers", Kind: Bars, Width: 8,
 					About:   "Subscriber objects, by the status of their condition Ready.",
-					Queries: one(`sum by (ready) (core5g_subscribers{namespace="$namespace"})`, "Ready={{ready}}")},
+					Queries: one(`max by (ready) (core5g_subscribers{namespace="$namespace"})`, "Ready={{ready}}")},
 			}},
 			{"AUSF, UDM, UDR, NSSF", []Panel{
 				{Title: "Requests by service", Kind: Lines, Width: 8, Unit: "reqps",

@@ -8,7 +8,7 @@ func Operator() Dashboard {
 		Rows: []Row{
 			{"Now", []Panel{
 				{Title: "Objects not Ready", Kind: Number, Width: 6, Bad: 1,
-					Queries: one(`count(core5g_condition{namespace="$namespace", type="Ready"} != 1) or vector(0)`, "")},
+					Queries: one(`count(max by (kind, name) (core5g_condition{namespace="$namespace", type="Ready"}) != 1) or vector(0)`, "")},
 				{Title: "Reconcile errors", Kind: Number, Width: 6, Bad: 1,
 					About:   "In the last five minutes. Single ones are retried and mean nothing.",
 					Queries: one(`sum(increase(controller_runtime_reconcile_errors_total{namespace="$namespace"}[5m]))`, "")},
@@ -37,19 +37,19 @@ func Operator() Dashboard {
 			{"Objects", []Panel{
 				{Title: "Conditions", Kind: Table, Width: 12,
 					About:   "1 True, 0 False, -1 Unknown; kubectl describe has the message.",
-					Queries: one(`core5g_condition{namespace="$namespace"}`, ""),
+					Queries: one(`max by (kind, name, type, reason) (core5g_condition{namespace="$namespace"})`, ""),
 					Columns: []Column{{"kind", "Kind"}, {"name", "Name"}, {"type", "Condition"}, {"reason", "Reason"}}, Value: "Status"},
 				{Title: "Certificates", Kind: Table, Width: 12, Unit: "s",
 					About:   "Time until they expire.",
 					Empty:   "no certificates: TLS is off",
-					Queries: one(`core5g_certificate_expiration_timestamp_seconds{namespace="$namespace"} - time()`, ""),
+					Queries: one(`min by (secret) (core5g_certificate_expiration_timestamp_seconds{namespace="$namespace"}) - time()`, ""),
 					Columns: []Column{{"secret", "Secret"}}, Value: "Expires in"},
 			}},
 			{"Node agents", []Panel{
 				{Title: "Age of the last report", Kind: Lines, Width: 12, Unit: "s",
 					About:   "Time since the node agent last wrote its DataplaneNode.",
 					Empty:   "no DataplaneNode: the node agent is not installed",
-					Queries: one(`time() - core5g_dataplanenode_observed_timestamp_seconds`, "{{node}}")},
+					Queries: one(`time() - max by (node) (core5g_dataplanenode_observed_timestamp_seconds)`, "{{node}}")},
 				{Title: "Looks", Kind: Lines, Width: 12, Unit: "ops",
 					About:   "How often node agents look at their node, by result.",
 					Empty:   "no node agent is installed",

@@ -10,8 +10,8 @@ func Slice() Dashboard {
 			{"Now", []Panel{
 				{Title: "Registered UEs", Kind: Number, Width: 6,
 					About: "UEs with a registration at the UDM whose subscription names the slice.",
-					Queries: one(`sum by (slice) (core5g_registered_ues{namespace="$namespace"}
-  * on (namespace, snssai) group_right () core5g_slice_info{namespace="$namespace", slice=~"$slice"})`, "{{slice}}")},
+					Queries: one(`sum by (slice) (max by (namespace, snssai) (core5g_registered_ues{namespace="$namespace"})
+  * on (namespace, snssai) group_right () max by (namespace, slice, snssai) (core5g_slice_info{namespace="$namespace", slice=~"$slice"}))`, "{{slice}}")},
 				{Title: "PDU sessions", Kind: Number, Width: 6,
 					Queries: one(`sum by (slice) (slice:pdu_sessions:sum{namespace="$namespace", slice=~"$slice"})`, "{{slice}}")},
 				{Title: "Traffic", Kind: Number, Width: 6, Unit: "bps",
@@ -42,15 +42,15 @@ func Slice() Dashboard {
 				{Title: "PFCP sessions by UPF", Kind: Lines, Width: 8,
 					About: "What the UPFs hold for the slice's SMF. It differs from the PDU sessions while one of the two restarts.",
 					Queries: one(`sum by (slice, pod) (upf_association_sessions{namespace="$namespace"}
-  * on (namespace, cp_node) group_left (slice) core5g_slice_info{namespace="$namespace", slice=~"$slice"})`, "{{slice}} on {{pod}}")},
+  * on (namespace, cp_node) group_left (slice) max by (namespace, slice, cp_node) (core5g_slice_info{namespace="$namespace", slice=~"$slice"}))`, "{{slice}} on {{pod}}")},
 			}},
 			{"State", []Panel{
 				{Title: "Slices", Kind: Table, Width: 12,
-					Queries: one(`core5g_slice_info{namespace="$namespace", slice=~"$slice"}`, ""),
+					Queries: one(`max by (slice, snssai, core, upfinstance, cp_node) (core5g_slice_info{namespace="$namespace", slice=~"$slice"})`, ""),
 					Columns: []Column{{"slice", "Slice"}, {"snssai", "S-NSSAI"}, {"core", "Core"}, {"upfinstance", "UPFInstance"}, {"cp_node", "SMF's N4 address"}}},
 				{Title: "Conditions", Kind: Table, Width: 12,
 					About:   "1 True, 0 False, -1 Unknown; kubectl describe slice has the message.",
-					Queries: one(`core5g_condition{namespace="$namespace", kind="Slice", name=~"$slice"}`, ""),
+					Queries: one(`max by (name, type, reason) (core5g_condition{namespace="$namespace", kind="Slice", name=~"$slice"})`, ""),
 					Columns: []Column{{"name", "Slice"}, {"type", "Condition"}, {"reason", "Reason"}}, Value: "Status"},
 			}},
 		},
