@@ -4,7 +4,10 @@ go 1.26.2
 
 replace github.com/free5gc/sctp => ../sctp
 
-require github.com/free5gc/sctp v1.1.2 // indirect
+require (
+	github.com/free5gc/sctp v1.1.2 // indirect
+	github.com/kylelemons/godebug v1.1.0 // indirect
+)
 
 require (
 	core5g.dev/core5g/images/registration v0.0.0
@@ -22,7 +25,7 @@ require (
 	github.com/free5gc/aper v1.1.1 // indirect
 	github.com/free5gc/nas v1.2.3 // indirect
 	github.com/free5gc/ngap v1.1.3 // indirect
-	github.com/free5gc/openapi v1.2.5-0.20260527003827-02dc71b4d94f // indirect
+	github.com/free5gc/openapi v1.2.5-0.20260527003827-02dc71b4d94f
 	github.com/free5gc/util v1.3.2 // indirect
 	github.com/gabriel-vasile/mimetype v1.4.3 // indirect
 	github.com/gin-contrib/sse v0.1.0 // indirect
@@ -53,7 +56,7 @@ require (
 	github.com/pion/sctp v1.9.2 // indirect
 	github.com/pion/transport/v4 v4.0.1 // indirect
 	github.com/pkg/errors v0.9.1 // indirect
-	github.com/prometheus/client_golang v1.21.0 // indirect
+	github.com/prometheus/client_golang v1.21.0
 	github.com/prometheus/client_model v0.6.1 // indirect
 	github.com/prometheus/common v0.62.0 // indirect
 	github.com/prometheus/procfs v0.15.1 // indirect

@@ -7,9 +7,11 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"reflect"
 	"syscall"
 
 	"core5g.dev/core5g/images/registration"
+	"core5g.dev/core5g/images/registration/exposition"
 
 	"github.com/free5gc/amf/pkg/factory"
 	"github.com/free5gc/amf/pkg/service"
@@ -42,6 +44,10 @@ func run(configPath string, log *slog.Logger) error {
 		return err
 	}
 	factory.AmfConfig = cfg
+	metrics := exposition.New(log)
+	if m := cfg.Configuration.Metrics; m != nil && m.Enable {
+		metrics.Behind(&m.Scheme, &m.BindingIPv4, &m.Port)
+	}
 
 	var app *service.AmfApp
 	keeper := registration.New(cfg.Configuration.NrfUri, id, log, func(ctx context.Context) error {
@@ -58,6 +64,22 @@ func run(configPath string, log *slog.Logger) error {
 	if app, err = service.NewApp(ctx, cfg, ""); err != nil {
 		return err
 	}
+	ues := newUEMetrics()
+	metrics.Registered(keeper.Registered)
+	metrics.MustRegister(ues)
+	metrics.Serve(ctx)
+	go ues.run(ctx, func() tally {
+		now := newTally()
+		contexts, _ := app.Processor().OAMRegisteredUEContextProcedure("")
+		for _, c := range contexts {
+			now.ue(reflect.ValueOf(c))
+		}
+		app.Context().AmfRanPool.Range(func(_, _ any) bool {
+			now.gnbs++
+			return true
+		})
+		return now
+	})
 	go keeper.Run(ctx)
 	app.Start()
 	return nil

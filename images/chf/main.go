@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"core5g.dev/core5g/images/registration"
+	"core5g.dev/core5g/images/registration/exposition"
 
 	"github.com/free5gc/chf/pkg/factory"
 	"github.com/free5gc/chf/pkg/service"
@@ -57,6 +58,9 @@ func run(configPath string, log *slog.Logger) error {
 		return err
 	}
 	app.Context().NfId = id
+	metrics := exposition.New(log)
+	metrics.Registered(keeper.Registered)
+	metrics.Serve(ctx)
 	go keeper.Run(ctx)
 	app.Start()
 	return nil

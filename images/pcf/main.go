@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"core5g.dev/core5g/images/registration"
+	"core5g.dev/core5g/images/registration/exposition"
 	"core5g.dev/core5g/images/registration/front"
 
 	"github.com/free5gc/pcf/pkg/factory"
@@ -44,6 +45,10 @@ func run(configPath string, log *slog.Logger) error {
 		return err
 	}
 	factory.PcfConfig = cfg
+	metrics := exposition.New(log)
+	if m := cfg.Configuration.Metrics; m != nil && m.Enable {
+		metrics.Behind(&m.Scheme, &m.BindingIPv4, &m.Port)
+	}
 
 	var app *service.PcfApp
 	keeper := registration.New(cfg.Configuration.NrfUri, id, log, func(ctx context.Context) error {
@@ -80,6 +85,8 @@ func run(configPath string, log *slog.Logger) error {
 			os.Exit(1)
 		}
 	}()
+	metrics.Registered(keeper.Registered)
+	metrics.Serve(ctx)
 	go keeper.Run(ctx)
 	app.Start()
 	return nil

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"sync/atomic"
 	"time"
 )
 
@@ -35,7 +36,12 @@ type Keeper struct {
 	check   time.Duration
 	retry   time.Duration
 	present bool
+	// registered is what the NRF last said.
+	registered atomic.Bool
 }
+
+// Registered says whether the NRF had the profile when it was last asked.
+func (k *Keeper) Registered() bool { return k.registered.Load() }
 
 // New gives a Keeper. oauth2 is not supported: an NRF that asks for a token answers 401, and the Keeper
 // then leaves the registration alone.
@@ -112,10 +118,11 @@ func (k *Keeper) Run(ctx context.Context) {
 
 func (k *Keeper) once(ctx context.Context) {
 	status, body, err := k.do(ctx, http.MethodGet)
+	k.registered.Store(err == nil && status == http.StatusOK && holds(body, k.InstanceID))
 	switch {
 	case err != nil:
 		// The NRF is away; its profiles may well be there when it comes back.
-	case status == http.StatusOK && holds(body, k.InstanceID):
+	case k.registered.Load():
 		k.present = true
 	case status == http.StatusNotFound && k.present, status == http.StatusOK && len(body) == 0 && k.present:
 		// free5GC's NRF answers an empty 200 where its database has no such profile.

@@ -195,7 +195,7 @@ func AMF(core *api.Core5G, p Platform) FunctionObjects {
 	if core.Spec.N2.NodePort != nil {
 		n2.Spec.Ports[0].NodePort = *core.Spec.N2.NodePort
 	}
-	return w.objects(sbiService, n2)
+	return w.observed().objects(sbiService, n2)
 }
 
 // N2ServiceName names the Service that gNBs connect to. It is apart from the SBI's, whose type and

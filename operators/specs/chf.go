@@ -55,7 +55,7 @@ func CHF(core *api.Core5G, p Platform, db Database) FunctionObjects {
 	// The Diameter ends within the CHF speak TLS. This project's program makes a certificate in memory;
 	// free5GC's own image carries a file.
 	var tls *chfTLS
-	if f := Function(core, api.FunctionCHF); f != nil && f.Image != "" {
+	if foreignImage(core, api.FunctionCHF) {
 		tls = &chfTLS{PEM: "./cert/chf.pem", Key: "./cert/chf.key"}
 	}
 	w = w.free5gc("chf", chfConfig{
@@ -82,5 +82,5 @@ func CHF(core *api.Core5G, p Platform, db Database) FunctionObjects {
 	w.configSecret = db.External
 	w.waits = append(db.waits(core), waitFor(FunctionObjectName(core.Name, api.FunctionNRF), PortSBI))
 	w.ports = []corev1.ContainerPort{port("sbi", PortSBI, corev1.ProtocolTCP)}
-	return w.objects(w.service(servicePort("sbi", PortSBI, corev1.ProtocolTCP)))
+	return w.observed().objects(w.service(servicePort("sbi", PortSBI, corev1.ProtocolTCP)))
 }

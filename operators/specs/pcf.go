@@ -57,7 +57,7 @@ func PCF(core *api.Core5G, p Platform, db Database) FunctionObjects {
 	w.configSecret = db.External
 	w.waits = append(db.waits(core), waitFor(FunctionObjectName(core.Name, api.FunctionNRF), PortSBI))
 	w.ports = []corev1.ContainerPort{port("sbi", PortSBI, corev1.ProtocolTCP), port("metrics", PortMetrics, corev1.ProtocolTCP)}
-	return w.objects(w.service(
+	return w.observed().objects(w.service(
 		servicePort("sbi", PortSBI, corev1.ProtocolTCP),
 		servicePort("metrics", PortMetrics, corev1.ProtocolTCP),
 	))

@@ -205,5 +205,5 @@ func SMF(core *api.Core5G, slice *api.Slice, p Platform, up SliceUserPlane) Func
 		waitFor(FunctionObjectName(core.Name, api.FunctionNRF), PortSBI),
 	}
 	w.ports = []corev1.ContainerPort{port("sbi", PortSBI, corev1.ProtocolTCP), port("pfcp", PortPFCP, corev1.ProtocolUDP)}
-	return w.objects(SMFService(core, slice, p))
+	return w.observed().objects(SMFService(core, slice, p))
 }
