@@ -45,9 +45,12 @@ func (b *builder) build(name string) (built, error) {
 	}
 
 	archive := filepath.Join(b.outDir, name+".tar")
+	bill := filepath.Join(b.outDir, name+".cdx.json")
 	stamp := filepath.Join(b.outDir, "."+name+".inputs")
 	if old, err := os.ReadFile(stamp); err == nil && bytes.Equal(old, inputs) {
-		if info, err := os.Stat(archive); err == nil {
+		info, err := os.Stat(archive)
+		_, errBill := os.Stat(bill)
+		if err == nil && errBill == nil {
 			return built{archive: archive, size: info.Size()}, nil
 		}
 	}
@@ -62,6 +65,13 @@ func (b *builder) build(name string) (built, error) {
 	changed, err := b.write(r, t, reference, archive)
 	if err != nil {
 		return built{}, fmt.Errorf("%s: %w", recipeFile, err)
+	}
+	text, err := billOf(reference, r, t)
+	if err != nil {
+		return built{}, fmt.Errorf("%s: %w", recipeFile, err)
+	}
+	if err := os.WriteFile(bill, text, 0o644); err != nil {
+		return built{}, err
 	}
 	if err := os.WriteFile(stamp, inputs, 0o644); err != nil {
 		return built{}, err
@@ -114,7 +124,7 @@ func (b *builder) write(r *recipe, t tree, reference, archive string) (changed b
 // the size or time of a source.
 func fingerprint(r *recipe, t tree, reference string) ([]byte, error) {
 	h := sha256.New()
-	fmt.Fprintf(h, "3 %s %q %q %q %q %q %q\n", reference, r.Entrypoint, r.Cmd, r.Workdir, r.User, environment(r.Env), environment(r.Labels))
+	fmt.Fprintf(h, "4 %s %q %q %q %q %q %q %q\n", reference, r.Packages, r.Entrypoint, r.Cmd, r.Workdir, r.User, environment(r.Env), environment(r.Labels))
 	for _, place := range t.places() {
 		n := t[place]
 		fmt.Fprintf(h, "%q %d %o %v %q %q %q %q", place, n.kind, n.mode, n.owner, n.source, n.text, n.target, n.xattr)

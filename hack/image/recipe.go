@@ -25,6 +25,10 @@ type recipe struct {
 	Env        map[string]string `json:"env,omitempty"`
 	Labels     map[string]string `json:"labels,omitempty"`
 
+	// Packages are the Debian packages that programs were linked to statically, for the bill of
+	// materials; what is there as a file is found without being named.
+	Packages []string `json:"packages,omitempty"`
+
 	// Libs "auto" adds the loader and the shared libraries of every dynamically linked file.
 	Libs     string        `json:"libs,omitempty"`
 	Files    []fileEntry   `json:"files,omitempty"`
