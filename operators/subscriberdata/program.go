@@ -36,7 +36,7 @@ import (
 func NewHandler(d *subscription.Directory, nrfURI string, now func() time.Time, log *slog.Logger, reg prometheus.Registerer) http.Handler {
 	router := sbi.NewRouter(log, reg)
 	ausf.New(d, now, log, reg).Register(router)
-	udm.New(d).Register(router)
+	udm.New(d, reg).Register(router)
 	udr.New(d).Register(router)
 	nssf.New(d, nrfURI).Register(router)
 	return router

@@ -75,6 +75,12 @@ func New(directory Directory, now func() time.Time, log *slog.Logger, reg promet
 		}, []string{"result"}),
 	}
 	reg.MustRegister(a.results)
+	for _, r := range []string{
+		resultChallenged, resultSuccess, resultWrongRES, resultResync, resultMACFailure,
+		resultUnknownUser, resultBadSUCI, resultNotServed, resultNoCredential,
+	} {
+		a.results.WithLabelValues(r) // 0 from the start, so that a rate sees the first
+	}
 	return a
 }
 

@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"core5g.dev/core5g/operators/subscriberdata/sbi"
 	"core5g.dev/core5g/operators/subscriberdata/subscription"
@@ -16,6 +17,7 @@ const sdmService = "nudm-sdm"
 // Directory is what the UDM asks about subscribers.
 type Directory interface {
 	Subscriber(ctx context.Context, supi string) (subscription.Subscriber, error)
+	Slices(ctx context.Context) ([]subscription.Slice, error)
 }
 
 // UDM is the unified data management function.
@@ -24,9 +26,11 @@ type UDM struct {
 	registrations registrations
 }
 
-// New returns a UDM.
-func New(directory Directory) *UDM {
-	return &UDM{directory: directory, registrations: newRegistrations()}
+// New returns a UDM that tells the registry who is registered.
+func New(directory Directory, reg prometheus.Registerer) *UDM {
+	u := &UDM{directory: directory, registrations: newRegistrations()}
+	reg.MustRegister(registeredUEs{u})
+	return u
 }
 
 // Register adds the UDM's operations.

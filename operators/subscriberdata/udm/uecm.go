@@ -19,11 +19,24 @@ const maxPDUSession = 15
 // that exist are entered, and each has at most a handful of entries.
 type registrations struct {
 	mu  *sync.Mutex
-	amf map[amfKey]map[string]any
+	amf map[amfKey]amfRegistration
 	smf map[string]map[int]pduSession
 }
 
 type amfKey struct{ supi, access string }
+
+// amfRegistration is Amf3GppAccessRegistration (TS 29.503 6.2.6.2.2) as it came, and the S-NSSAIs that were
+// subscribed then.
+type amfRegistration struct {
+	body    map[string]any
+	snssais []subscription.SNSSAI
+}
+
+// Accesses, as the paths of the resources call them.
+const (
+	access3GPP    = "amf-3gpp-access"
+	accessNon3GPP = "amf-non-3gpp-access"
+)
 
 // pduSession is SmfRegistration (TS 29.503 6.2.6.2.4) as far as ue-context-in-smf-data repeats it.
 type pduSession struct {
@@ -37,7 +50,7 @@ type pduSession struct {
 func newRegistrations() registrations {
 	return registrations{
 		mu:  new(sync.Mutex),
-		amf: make(map[amfKey]map[string]any),
+		amf: make(map[amfKey]amfRegistration),
 		smf: make(map[string]map[int]pduSession),
 	}
 }
@@ -54,9 +67,9 @@ func (g registrations) sessions(supi string) map[string]pduSession {
 
 func (u *UDM) registerUECM(r *sbi.Router) {
 	const base = "/nudm-uecm/v1/{supi}/registrations"
-	for _, access := range []string{"amf-3gpp-access", "amf-non-3gpp-access"} {
+	for _, access := range []string{access3GPP, accessNon3GPP} {
 		operation := "3GppRegistration"
-		if access == "amf-non-3gpp-access" {
+		if access == accessNon3GPP {
 			operation = "Non3GppRegistration"
 		}
 		r.Handle(uecmService, operation, "PUT "+base+"/"+access, u.putAMF(access))
@@ -80,10 +93,14 @@ func (u *UDM) putAMF(access string) sbi.Operation {
 		if id, _ := registration["amfInstanceId"].(string); id == "" {
 			return sbi.Answer{}, sbi.BadRequest("MANDATORY_IE_MISSING", "amfInstanceId is mandatory")
 		}
+		entry := amfRegistration{body: registration}
+		for _, slice := range s.Slices {
+			entry.snssais = append(entry.snssais, slice.SNSSAI)
+		}
 		key := amfKey{s.SUPI, access}
 		u.registrations.mu.Lock()
 		_, existed := u.registrations.amf[key]
-		u.registrations.amf[key] = registration
+		u.registrations.amf[key] = entry
 		u.registrations.mu.Unlock()
 		if existed {
 			return sbi.Answer{Status: http.StatusOK, Body: registration}, nil
@@ -127,7 +144,7 @@ func (u *UDM) getAMF(access string) sbi.Operation {
 		if !ok {
 			return sbi.Answer{}, sbi.NewProblem(http.StatusNotFound, "CONTEXT_NOT_FOUND", "no AMF has registered for this UE")
 		}
-		return sbi.Answer{Status: http.StatusOK, Body: registration}, nil
+		return sbi.Answer{Status: http.StatusOK, Body: registration.body}, nil
 	}
 }
 
