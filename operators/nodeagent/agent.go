@@ -40,6 +40,8 @@ type Agent struct {
 	Store     Store
 	Now       func() time.Time
 	Log       *slog.Logger
+	// Looked is told how long each step of Run took and how it ended; nil for nobody.
+	Looked func(took time.Duration, err error)
 
 	written *api.DataplaneNodeStatus // nil until the first write
 	alive   atomic.Int64             // Unix time of the last look that ended well
@@ -110,7 +112,12 @@ func (a *Agent) Run(ctx context.Context, interval time.Duration) {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for {
-		if err := a.Step(ctx); err != nil && ctx.Err() == nil {
+		start := a.Now()
+		err := a.Step(ctx)
+		if a.Looked != nil && ctx.Err() == nil {
+			a.Looked(a.Now().Sub(start), err)
+		}
+		if err != nil && ctx.Err() == nil {
 			a.Log.Error("the DataplaneNode is not up to date", "node", a.Node, "err", err)
 		}
 		select {

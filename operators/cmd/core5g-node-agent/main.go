@@ -23,6 +23,8 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -45,7 +47,7 @@ func main() {
 const configz = "configz"
 
 type config struct {
-	node, sysfs, socket, kubelet, dropIns, health, level string
+	node, sysfs, socket, kubelet, dropIns, health, metrics, level string
 	interval                                             time.Duration
 	print                                                bool
 }
@@ -60,6 +62,7 @@ func parse(args []string, errs io.Writer) (config, error) {
 	f.StringVar(&c.kubelet, "kubelet-config", "/var/lib/kubelet/config.yaml", "the kubelet's configuration file, or configz for asking the kubelet through the API server")
 	f.StringVar(&c.dropIns, "kubelet-config-dir", "", "the kubelet's --config-dir, where it has one")
 	f.StringVar(&c.health, "health-probe-bind-address", ":8081", "address of /healthz; 0 for none")
+	f.StringVar(&c.metrics, "metrics-bind-address", "0", "address of /metrics, for example :9090; 0 for none")
 	f.StringVar(&c.level, "log-level", "info", "debug, info, warn or error")
 	f.DurationVar(&c.interval, "interval", nodeagent.Interval, "how often to look")
 	f.BoolVar(&c.print, "print", false, "look once, print the status, and end")
@@ -116,6 +119,19 @@ func run(ctx context.Context, args []string, out, errs io.Writer) error {
 		go func() {
 			if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
 				log.Error("nobody can ask after the agent's health", "err", err)
+			}
+		}()
+	}
+	if c.metrics != "0" {
+		registry := prometheus.NewRegistry()
+		agent.Looked = observe(registry)
+		mux := http.NewServeMux()
+		mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+		server := &http.Server{Addr: c.metrics, Handler: mux, ReadHeaderTimeout: 5 * time.Second}
+		context.AfterFunc(ctx, func() { _ = server.Close() })
+		go func() {
+			if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
+				log.Error("metrics are not served", "err", err)
 			}
 		}()
 	}
