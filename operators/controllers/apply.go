@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 
+	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -124,6 +125,13 @@ func (a *applier) applyFunction(ctx context.Context, o *specs.FunctionObjects) e
 		if err := a.apply(ctx, s); err != nil {
 			return err
 		}
+	}
+	live := &appsv1.Deployment{}
+	switch err := a.client.Get(ctx, client.ObjectKeyFromObject(o.Deployment), live); {
+	case err == nil:
+		specs.KeepWait(o.Deployment, live)
+	case !apierrors.IsNotFound(err):
+		return err
 	}
 	return a.apply(ctx, o.Deployment)
 }

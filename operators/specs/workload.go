@@ -242,6 +242,19 @@ func (p Platform) waitContainer(core *api.Core5G, peers []string) corev1.Contain
 	}
 }
 
+// KeepWait gives a Deployment the wait container's image that it has in the cluster, unless its function's
+// image or configuration, or what it waits for, changes: a new operator alone replaces no network function.
+func KeepWait(wanted, live *appsv1.Deployment) {
+	want, have := &wanted.Spec.Template, &live.Spec.Template
+	if len(want.Spec.InitContainers) != 1 || len(have.Spec.InitContainers) != 1 || len(have.Spec.Containers) != 1 ||
+		!slices.Equal(want.Spec.InitContainers[0].Command, have.Spec.InitContainers[0].Command) ||
+		want.Spec.Containers[0].Image != have.Spec.Containers[0].Image ||
+		want.Annotations[AnnotationConfigHash] != have.Annotations[AnnotationConfigHash] {
+		return
+	}
+	want.Spec.InitContainers[0].Image = have.Spec.InitContainers[0].Image
+}
+
 // service in front of the workload. Peers learn its name from the NRF as soon as a function has
 // registered, which is before the first readiness probe: not-ready addresses are published.
 func (w workload) service(ports ...corev1.ServicePort) *corev1.Service {
