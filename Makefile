@@ -6,7 +6,7 @@ OUT     := out
 BIN     := $(OUT)/bin
 LDFLAGS := -s -w
 
-.PHONY: help up down test unit integration lint e2e e2e-operate tools cluster-tools nf bin images generate kubectl-plugin bench-upf bench-n4 test-upf fuzz
+.PHONY: help up down test unit integration lint e2e e2e-upgrade e2e-operate tools cluster-tools nf bin images generate kubectl-plugin bench-upf bench-n4 test-upf fuzz
 
 help:
 	@echo "make up       bring up the core and run a phone through it    make down  remove every trace"
@@ -46,6 +46,10 @@ lint:
 
 e2e:
 	@CORE5G_E2E=1 $(GO) test -json -count=1 -timeout 40m ./e2e/suite/...
+
+# From the previous release to this one and back. Builds the previous one's images the first time.
+e2e-upgrade:
+	@CORE5G_UPGRADE=1 $(GO) test -json -count=1 -timeout 40m ./e2e/upgrade/
 
 # Metrics, dashboards and alerts, on the cluster of `make up`; a cluster that others made brings its own Prometheus.
 e2e-operate:

@@ -4,9 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -155,78 +153,13 @@ func pingsAgain(ctx context.Context, supi string, limit time.Duration) error {
 	})
 }
 
-// traffic pings through a phone's PDU session until it is stopped.
-type traffic struct {
-	stop chan struct{}
-	done sync.WaitGroup
-	sum  cluster.Ping
-	err  error
-	// lost are the rounds that lost packets; drops is what the UPF had dropped before.
-	lost  []string
-	drops map[string]float64
-}
-
-func startTraffic(ctx context.Context, supi string) *traffic {
-	tr := &traffic{stop: make(chan struct{})}
-	tr.drops, _ = readUPFMetrics(ctx)
-	tr.done.Add(1)
-	go func() {
-		defer tr.done.Done()
-		for {
-			began := time.Now()
-			p, err := k.Ping(ctx, supi, dataNetwork, 50, 20*time.Millisecond)
-			if err != nil {
-				tr.err = fmt.Errorf("traffic that began at %s: %w", began.Format(time.TimeOnly), err)
-				return
-			}
-			if p.Received != p.Sent {
-				tr.lost = append(tr.lost, fmt.Sprintf("%d of %d between %s and %s",
-					p.Sent-p.Received, p.Sent, began.Format(time.TimeOnly), time.Now().Format(time.TimeOnly)))
-			}
-			tr.sum.Sent += p.Sent
-			tr.sum.Received += p.Received
-			select {
-			case <-tr.stop:
-				return
-			default:
-			}
-		}
-	}()
-	return tr
+func startTraffic(ctx context.Context, supi string) *cluster.Traffic {
+	return k.StartTraffic(ctx, supi, dataNetwork, upfInstance+"-0")
 }
 
 // lossless stops the traffic and fails the test when a packet was lost.
-func (tr *traffic) lossless(t *testing.T) {
+func lossless(t *testing.T, tr *cluster.Traffic) {
 	t.Helper()
-	close(tr.stop)
-	tr.done.Wait()
-	if tr.err != nil {
-		t.Fatal(tr.err)
-	}
-	if tr.sum.Sent == 0 || tr.sum.Received != tr.sum.Sent {
-		t.Fatalf("%d of %d packets came back, want all; lost %s; %s",
-			tr.sum.Received, tr.sum.Sent, strings.Join(tr.lost, ", "), tr.dropped())
-	}
-	t.Logf("%d packets sent, all came back", tr.sum.Sent)
-}
-
-// dropped says which of the UPF's drops have grown since the traffic began.
-func (tr *traffic) dropped() string {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	now, err := readUPFMetrics(ctx)
-	if err != nil {
-		return err.Error()
-	}
-	var grown []string
-	for name, n := range now {
-		if strings.HasPrefix(name, "upf_dropped_packets_total{") && n > tr.drops[name] {
-			grown = append(grown, fmt.Sprintf("%s grew by %.0f", name, n-tr.drops[name]))
-		}
-	}
-	if grown == nil {
-		return "the UPF dropped none"
-	}
-	slices.Sort(grown)
-	return strings.Join(grown, ", ")
+	check(t, tr.Lossless())
+	t.Logf("%d packets sent, all came back", tr.Sent)
 }

@@ -28,7 +28,7 @@ func TestSecondSliceAtRunTime(t *testing.T) {
 	check(t, k.WaitCondition(ctx, "slice/"+secondSlice, "Ready", 3*time.Minute))
 	check(t, k.RAN(ctx, nil, "register", "--ue", secondPhone))
 	ue := attached(t, ctx, secondPhone)
-	tr.lossless(t)
+	lossless(t, tr)
 
 	if pool := netip.MustParsePrefix("10.46.0.0/16"); !pool.Contains(netip.MustParseAddr(ue.Sessions[0].Address)) {
 		t.Errorf("%s got %s, which is not of the second slice's pool %s", secondPhone, ue.Sessions[0].Address, pool)
@@ -65,14 +65,14 @@ func TestSliceDeletedAndAddedAgain(t *testing.T) {
 				return err
 			}))
 			check(t, cluster.Eventually(ctx, patience, func() error { return upfSessionsAre(ctx, 1) }))
-			tr.lossless(t)
+			lossless(t, tr)
 
 			tr = startTraffic(ctx, tt.otherPhone)
 			check(t, k.Apply(ctx, tt.file))
 			check(t, k.WaitCondition(ctx, "slice/"+tt.slice, "Ready", 3*time.Minute))
 			check(t, k.RAN(ctx, nil, "register", "--ue", tt.phone))
 			attached(t, ctx, tt.phone)
-			tr.lossless(t)
+			lossless(t, tr)
 
 			if now := incarnation(only(t, ctx, "amf", "")); now != amf {
 				t.Errorf("the AMF was restarted: %s, was %s", now, amf)

@@ -56,10 +56,9 @@ func TestPodsDeletedUnderTraffic(t *testing.T) {
 				return fmt.Errorf("no new pod of %s is ready", tt.component)
 			}))
 			if tt.lossless {
-				tr.lossless(t)
+				lossless(t, tr)
 			} else {
-				close(tr.stop)
-				tr.done.Wait()
+				tr.Stop()
 			}
 			attached(t, ctx, firstPhone)
 
@@ -98,10 +97,9 @@ func TestUPFHalvesKilledUnderTraffic(t *testing.T) {
 				return nil
 			}))
 			if half == "upf-c" {
-				tr.lossless(t)
+				lossless(t, tr)
 			} else {
-				close(tr.stop)
-				tr.done.Wait()
+				tr.Stop()
 			}
 			check(t, pingsAgain(ctx, firstPhone, patience))
 			after := attached(t, ctx, firstPhone)

@@ -19,7 +19,7 @@ func TestUpgradeDoesNotRestartTheUPF(t *testing.T) {
 		"--set", "operator.podAnnotations.upgraded="+operator.Metadata.UID, "--set", "operator.resources.limits.memory=300Mi")
 	check(t, err)
 	check(t, k.WaitCondition(ctx, "core5g/core5g", "Ready", 3*time.Minute))
-	tr.lossless(t)
+	lossless(t, tr)
 
 	if now := only(t, ctx, "operator", ""); now.Metadata.UID == operator.Metadata.UID {
 		t.Error("the operator was not replaced, so nothing was upgraded")

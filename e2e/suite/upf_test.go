@@ -1,11 +1,8 @@
 package suite
 
 import (
-	"bufio"
 	"context"
 	"fmt"
-	"strconv"
-	"strings"
 	"testing"
 )
 
@@ -16,23 +13,7 @@ func upfMetrics(t *testing.T, ctx context.Context) map[string]float64 {
 }
 
 func readUPFMetrics(ctx context.Context) (map[string]float64, error) {
-	out, err := k.Run(ctx, "get", "--raw", "/api/v1/namespaces/core5g/pods/"+upfInstance+"-0:9090/proxy/metrics")
-	if err != nil {
-		return nil, err
-	}
-	metrics := map[string]float64{}
-	scan := bufio.NewScanner(strings.NewReader(out))
-	for scan.Scan() {
-		line := scan.Text()
-		i := strings.LastIndexByte(line, ' ')
-		if i < 0 || strings.HasPrefix(line, "#") {
-			continue
-		}
-		if v, err := strconv.ParseFloat(line[i+1:], 64); err == nil {
-			metrics[line[:i]] = v
-		}
-	}
-	return metrics, scan.Err()
+	return k.UPFMetrics(ctx, upfInstance+"-0")
 }
 
 func metricForwarded(direction string) string {

@@ -1,0 +1,371 @@
+package upgrade
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"core5g.dev/core5g/e2e/cluster"
+)
+
+const (
+	supi        = "imsi-208930000000001"
+	dataNetwork = "172.30.6.1"
+	unit        = "upf-0"
+	// Chart and images of the previous release, as hack/previous-release.sh leaves them.
+	previous    = "out/previous"
+	previousTag = "previous"
+	tag         = "dev"
+	patience    = 3 * time.Minute
+)
+
+// ownAccount are the reasons for which a UPF drops packets of a session that is as it should be. All others
+// are of sessions that an SMF has ended or not finished, and of packets that are no UE's.
+var ownAccount = []string{"no_mbuf", "tx_full", "buffer_full", "buffer_expired", "no_neighbour", "no_route", "too_big",
+	"malformed_ip", "malformed_gtpu", "malformed_inner", "fragment", "reassembly", "outer_header"}
+
+// upgrade is what the stories share. They stand in the order of their files' only test.
+type upgrade struct {
+	*cluster.Cluster
+}
+
+// TestUpgrade is one story: each step starts where the one before it ended.
+func TestUpgrade(t *testing.T) {
+	if os.Getenv("CORE5G_UPGRADE") == "" {
+		t.Skip("needs a cluster: make e2e-upgrade")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 25*time.Minute)
+	t.Cleanup(cancel)
+	k, err := cluster.Open(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := upgrade{k}
+	for _, step := range []struct {
+		name string
+		run  func(*testing.T, context.Context)
+	}{
+		{"the previous release", u.previousRelease},
+		{"a new operator restarts nothing", u.newOperator},
+		{"rollback of the operator restarts nothing", u.operatorBack},
+		{"a new control plane leaves the UPF alone", u.newControlPlane},
+		{"a new UPF waits for approval", u.newUPF},
+		{"rollback of everything leaves the UPF alone", u.everythingBack},
+		{"all in one step", u.oneStep},
+	} {
+		began := time.Now()
+		if !t.Run(step.name, func(t *testing.T) {
+			t.Cleanup(func() {
+				if t.Failed() {
+					u.explain(t)
+				}
+			})
+			step.run(t, ctx)
+		}) {
+			t.Fatalf("the steps after %q start where it did not end", step.name)
+		}
+		t.Logf("%s: %.0f s", step.name, time.Since(began).Seconds())
+	}
+}
+
+// previousRelease installs it from its own chart and images, in place of whatever is there.
+func (u upgrade) previousRelease(t *testing.T, ctx context.Context) {
+	u.command(t, ctx, "hack/previous-release.sh", "build")
+	archives, err := filepath.Glob(filepath.Join(u.Root, previous, "images/*.tar"))
+	check(t, err)
+	u.command(t, ctx, "hack/cluster.sh", append([]string{"load-image"}, archives...)...)
+
+	check(t, u.Delete(ctx, "manifests/samples/ran.yaml", "manifests/slice-second.yaml", "manifests/slice.yaml"))
+	if _, err := u.HelmRun(ctx, "status", cluster.Release); err == nil {
+		u.helm(t, ctx, "uninstall", cluster.Release, "--wait", "--timeout", "5m")
+	}
+	u.helm(t, ctx, append([]string{"install", cluster.Release, filepath.Join(previous, "chart"), "--create-namespace", "--wait", "--timeout", "4m",
+		"--set", "images.tag=" + previousTag}, u.site()...)...)
+	check(t, u.Apply(ctx, "manifests/slice.yaml", "manifests/samples/ran.yaml"))
+	u.ready(t, ctx)
+	u.attached(t, ctx)
+}
+
+// newOperator takes over chart, definitions and operator; the functions keep their images.
+func (u upgrade) newOperator(t *testing.T, ctx context.Context) {
+	u.withTraffic(t, ctx, func() {
+		u.helm(t, ctx, u.upgradeTo("--set", "images.tag="+tag, "--set", "core.spec.images.tag="+previousTag)...)
+	})
+	u.definitionsAre(t, ctx, "charts/core5g")
+	u.image(t, ctx, "operator", tag)
+	u.image(t, ctx, "amf", previousTag)
+}
+
+func (u upgrade) operatorBack(t *testing.T, ctx context.Context) {
+	u.withTraffic(t, ctx, func() {
+		u.helm(t, ctx, "rollback", cluster.Release, "1", "--wait", "--timeout", "4m")
+	})
+	u.definitionsAre(t, ctx, filepath.Join(previous, "chart"))
+	u.image(t, ctx, "operator", previousTag)
+	u.helm(t, ctx, u.upgradeTo("--set", "images.tag="+tag, "--set", "core.spec.images.tag="+previousTag)...)
+	u.ready(t, ctx)
+}
+
+// newControlPlane lets the core's functions follow.
+func (u upgrade) newControlPlane(t *testing.T, ctx context.Context) {
+	u.withTraffic(t, ctx, func() {
+		u.helm(t, ctx, u.upgradeTo("--set", "images.tag="+tag, "--set", "core.spec.images.tag="+tag)...)
+		u.image(t, ctx, "amf", tag)
+		u.image(t, ctx, "smf", tag)
+	})
+}
+
+// newUPF does what condition UpdatePending says.
+func (u upgrade) newUPF(t *testing.T, ctx context.Context) {
+	check(t, u.WaitCondition(ctx, "upfinstance/upf", "UpdatePending", patience))
+	var upf cluster.Object
+	check(t, u.JSON(ctx, &upf, "get", "upfinstance/upf"))
+	pending, _ := upf.Condition("UpdatePending")
+	_, command, found := strings.Cut(pending.Message, "kubectl ")
+	if !found {
+		t.Fatalf("UpdatePending names no command: %s", pending.Message)
+	}
+	before := u.pod(t, ctx, "upf")
+	_, err := u.Run(ctx, strings.Fields(command)...)
+	check(t, err)
+	check(t, u.WaitConditionIs(ctx, "upfinstance/upf", "UpdatePending", "False", patience))
+	check(t, u.WaitCondition(ctx, "upfinstance/upf", "Ready", patience))
+	if now := u.pod(t, ctx, "upf"); now.Metadata.UID == before.Metadata.UID {
+		t.Fatalf("the unit was not replaced although its update was let through")
+	}
+	u.image(t, ctx, "upf", tag)
+	u.attached(t, ctx)
+}
+
+func (u upgrade) everythingBack(t *testing.T, ctx context.Context) {
+	u.withTraffic(t, ctx, func() {
+		u.helm(t, ctx, "rollback", cluster.Release, "1", "--wait", "--timeout", "4m")
+		u.image(t, ctx, "smf", previousTag)
+	})
+	u.definitionsAre(t, ctx, filepath.Join(previous, "chart"))
+	u.image(t, ctx, "operator", previousTag)
+}
+
+// oneStep is the upgrade of somebody who has read nothing.
+func (u upgrade) oneStep(t *testing.T, ctx context.Context) {
+	u.withTraffic(t, ctx, func() {
+		u.helm(t, ctx, u.upgradeTo("--set", "images.tag="+tag, "--set", "core.spec.images.tag="+tag)...)
+		u.image(t, ctx, "smf", tag)
+	})
+}
+
+// withTraffic does something while packets flow, and holds it to the promise: no unit of the UPF is
+// restarted; no packet is lost unless a function that keeps sessions was replaced, and then none on the
+// UPF's own account; and the UE is served again without anybody's help.
+func (u upgrade) withTraffic(t *testing.T, ctx context.Context, do func()) {
+	t.Helper()
+	u.attached(t, ctx)
+	upf := incarnation(u.pod(t, ctx, "upf"))
+	sessions := u.functions(t, ctx, "amf", "smf")
+	tr := u.StartTraffic(ctx, supi, dataNetwork, unit)
+
+	do()
+	u.ready(t, ctx)
+
+	var replaced []string
+	for name, before := range sessions {
+		if now := u.functions(t, ctx, name)[name]; now != before {
+			replaced = append(replaced, name)
+		}
+	}
+	slices.Sort(replaced)
+	if now := incarnation(u.pod(t, ctx, "upf")); now != upf {
+		t.Fatalf("the UPF was restarted: %s, was %s", now, upf)
+	}
+	if len(replaced) == 0 {
+		check(t, tr.Lossless())
+		t.Logf("%d packets sent, all came back; AMF, SMF and UPF are those of before", tr.Sent)
+		return
+	}
+	tr.Stop()
+	u.attached(t, ctx)
+	t.Logf("%s replaced; UPF those of before; %d of %d packets came back until the session ended; the UE has a new one %.0f s later",
+		strings.Join(replaced, " and "), tr.Received, tr.Sent, time.Since(tr.Ended).Seconds())
+	drops, err := tr.Dropped(ctx)
+	check(t, err)
+	for reason, n := range drops {
+		t.Logf("the UPF dropped %.0f packets: %s", n, reason)
+		if slices.ContainsFunc(ownAccount, func(word string) bool { return reason == fmt.Sprintf("reason=%q", word) }) {
+			t.Errorf("%s is the UPF's own account", reason)
+		}
+	}
+}
+
+// upgradeTo are the arguments of an upgrade to this chart. Values that the user has set stay, and new
+// ones have their defaults: --reuse-values would leave those out.
+func (u upgrade) upgradeTo(more ...string) []string {
+	return append([]string{"upgrade", cluster.Release, "charts/core5g", "--reset-then-reuse-values", "--wait", "--timeout", "4m"}, more...)
+}
+
+// site are the values that `make up` gives this cluster too.
+func (u upgrade) site() []string {
+	args := []string{"--set", "core.spec.n2.transport=" + cluster.N2Transport()}
+	if registry := os.Getenv("CORE5G_REGISTRY"); registry != "" {
+		args = append(args, "--set", "images.registry="+registry)
+	}
+	return args
+}
+
+// definitionsAre compares the served definitions with those of a chart.
+func (u upgrade) definitionsAre(t *testing.T, ctx context.Context, chart string) {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(u.Root, chart, "files/crds/*.yaml"))
+	check(t, err)
+	if len(paths) == 0 {
+		t.Fatalf("no definitions in %s", chart)
+	}
+	type definition struct {
+		Metadata struct{ Name string }
+		Spec     struct {
+			Versions []struct {
+				Name   string
+				Schema map[string]any
+			}
+		}
+	}
+	for _, path := range paths {
+		content, err := os.ReadFile(path)
+		check(t, err)
+		var want, got definition
+		check(t, yaml.Unmarshal(content, &want))
+		out, err := u.Run(ctx, "get", "crd", want.Metadata.Name, "-o", "json")
+		check(t, err)
+		check(t, json.Unmarshal([]byte(out), &got))
+		if diff := cmp.Diff(want.Spec.Versions, got.Spec.Versions); diff != "" {
+			t.Errorf("definition %s (-of the chart +served):\n%s", want.Metadata.Name, diff)
+		}
+	}
+}
+
+func (u upgrade) ready(t *testing.T, ctx context.Context) {
+	t.Helper()
+	for _, object := range []string{"upfinstance/upf", "core5g/core5g", "slice/internet"} {
+		check(t, u.WaitCondition(ctx, object, "Ready", patience))
+	}
+}
+
+// attached waits until the UE has a PDU session through which packets come back.
+func (u upgrade) attached(t *testing.T, ctx context.Context) {
+	t.Helper()
+	check(t, cluster.Eventually(ctx, patience, func() error {
+		if _, err := u.WaitAttached(ctx, supi, time.Second); err != nil {
+			return err
+		}
+		p, err := u.Ping(ctx, supi, dataNetwork, 5, 100*time.Millisecond)
+		if err == nil && p.Received != p.Sent {
+			err = fmt.Errorf("%d of %d packets came back", p.Received, p.Sent)
+		}
+		return err
+	}))
+}
+
+// image waits until every pod of a component is ready and runs images of the tag.
+func (u upgrade) image(t *testing.T, ctx context.Context, component, tag string) {
+	t.Helper()
+	check(t, cluster.Eventually(ctx, patience, func() error {
+		pods, err := u.Component(ctx, component)
+		if err != nil {
+			return err
+		}
+		if len(pods) == 0 {
+			return fmt.Errorf("no pod of %s", component)
+		}
+		for _, pod := range pods {
+			for _, c := range pod.Spec.Containers {
+				if !strings.HasSuffix(c.Image, ":"+tag) {
+					return fmt.Errorf("%s runs %s, want tag %s", pod.Metadata.Name, c.Image, tag)
+				}
+			}
+			if !pod.Ready() {
+				return fmt.Errorf("%s is not ready", pod.Metadata.Name)
+			}
+		}
+		return nil
+	}))
+}
+
+func (u upgrade) pod(t *testing.T, ctx context.Context, component string) cluster.Object {
+	t.Helper()
+	pods, err := u.Component(ctx, component)
+	check(t, err)
+	if len(pods) != 1 {
+		t.Fatalf("%d pods of %s, want 1", len(pods), component)
+	}
+	return pods[0]
+}
+
+// functions returns the incarnation of the one pod of each component.
+func (u upgrade) functions(t *testing.T, ctx context.Context, components ...string) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	for _, name := range components {
+		found[name] = incarnation(u.pod(t, ctx, name))
+	}
+	return found
+}
+
+// incarnation changes with a new pod and with a restarted container.
+func incarnation(pod cluster.Object) string {
+	words := []string{pod.Metadata.UID}
+	for _, c := range pod.Status.ContainerStatuses {
+		words = append(words, c.Name+"="+c.ContainerID)
+	}
+	return strings.Join(words, " ")
+}
+
+func (u upgrade) helm(t *testing.T, ctx context.Context, args ...string) {
+	t.Helper()
+	_, err := u.HelmRun(ctx, args...)
+	check(t, err)
+}
+
+func (u upgrade) command(t *testing.T, ctx context.Context, name string, args ...string) {
+	t.Helper()
+	cmd := exec.CommandContext(ctx, filepath.Join(u.Root, name), args...)
+	cmd.Dir = u.Root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", name, err, out)
+	}
+}
+
+func (u upgrade) explain(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	for _, args := range [][]string{
+		{"get", "pods", "-o", "wide"},
+		{"get", "core5gs,slices,upfinstances", "-o", "wide"},
+		{"get", "events", "--sort-by", ".lastTimestamp"},
+	} {
+		out, err := u.Run(ctx, args...)
+		if err != nil {
+			out = err.Error()
+		}
+		lines := strings.Split(strings.TrimRight(out, "\n"), "\n")
+		if len(lines) > 40 {
+			lines = lines[len(lines)-40:]
+		}
+		fmt.Fprintf(t.Output(), "kubectl %s\n%s\n", strings.Join(args, " "), strings.Join(lines, "\n"))
+	}
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
