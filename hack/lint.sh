@@ -10,8 +10,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 export CGO_ENABLED=0
 bin=$PWD/out/bin
-names=(gofmt vet staticcheck clang_format clang_tidy shellcheck helm_lint chart repository)
-modules=(. hack/tools hack/multus hack/certificates hack/policies hack/lint)
+names=(gofmt vet staticcheck clang_format clang_tidy shellcheck helm_lint chart repository licences)
+modules=(. hack/tools hack/multus hack/certificates hack/policies hack/sriov hack/lint)
 for mod in images/*/go.mod; do modules+=("${mod%/go.mod}"); done
 
 failed=()
@@ -204,6 +204,8 @@ lint_chart() {
 
 # Its checks close with lines of their own.
 lint_repository() { go run ./hack/repocheck || failed+=(repository); }
+
+lint_licences() { go run ./hack/licences || failed+=(licences); }
 
 start=$SECONDS
 wanted=("$@")

@@ -1,0 +1,218 @@
+// Licences checks that everything core5g ships has a licence that policy.yaml allows: the Go modules that
+// any module of this repository links, by the texts in them, and what else the images hold, by name,
+// from the bills of materials in out/images.
+//
+//	go run ./hack/licences [-v]
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"core5g.dev/core5g/hack/licences/spdx"
+)
+
+type policy struct {
+	Allowed    []string `json:"allowed"`
+	Exceptions []entry  `json:"exceptions"`
+	Packages   []entry  `json:"packages"`
+}
+
+// entry allows one thing by name; a * in the name of a package stands for anything.
+type entry struct {
+	Name    string `json:"name"`
+	Licence string `json:"licence"`
+	Reason  string `json:"reason,omitempty"`
+}
+
+// shipped is one thing of somebody else.
+type shipped struct {
+	name, version string
+	folder        string // of a Go module
+}
+
+func main() {
+	verbose := flag.Bool("v", false, "say the licence of each")
+	flag.Parse()
+	ok, err := run(".", *verbose)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "licences:", err)
+		os.Exit(1)
+	}
+	if !ok {
+		os.Exit(1)
+	}
+}
+
+func run(root string, verbose bool) (ok bool, err error) {
+	text, err := os.ReadFile(filepath.Join(root, "hack", "licences", "policy.yaml"))
+	if err != nil {
+		return false, err
+	}
+	var p policy
+	if err := yaml.UnmarshalStrict(text, &p); err != nil {
+		return false, fmt.Errorf("policy.yaml: %w", err)
+	}
+	modules, err := goModules(root)
+	if err != nil {
+		return false, err
+	}
+	packages, bills, err := billed(filepath.Join(root, "out", "images"))
+	if err != nil {
+		return false, err
+	}
+
+	var wrong []string
+	names := map[string]string{}
+	for _, m := range modules {
+		found, err := spdx.OfFolder(m.folder)
+		if err != nil {
+			return false, err
+		}
+		names[m.name+" "+m.version] = strings.Join(found, " AND ")
+		if complaint := p.module(m, found); complaint != "" {
+			wrong = append(wrong, complaint)
+		}
+	}
+	for _, s := range packages {
+		e, known := p.find(s.name)
+		names[s.name+" "+s.version] = e.Licence
+		if !known {
+			wrong = append(wrong, fmt.Sprintf("%s %s is in an image and not in hack/licences/policy.yaml: look up its licence and add it to packages", s.name, s.version))
+		}
+	}
+	if verbose {
+		for _, s := range append(modules, packages...) {
+			fmt.Printf("%-30s %s %s\n", names[s.name+" "+s.version], s.name, s.version)
+		}
+	}
+	skipped := 0
+	if bills == 0 {
+		skipped = 1
+		fmt.Println("SKIP: licences of Debian packages and Java: no bill of materials in out/images; build the images first (make images)")
+	}
+	for _, complaint := range wrong {
+		fmt.Println(complaint)
+	}
+	fmt.Printf("licences: %d passed, %d failed, %d skipped\n", len(modules)+len(packages)-len(wrong), len(wrong), skipped)
+	return len(wrong) == 0, nil
+}
+
+// module says what is wrong with the licences of a module, if anything.
+func (p *policy) module(m shipped, found []string) string {
+	for _, e := range p.Exceptions {
+		if e.Name == m.name {
+			return ""
+		}
+	}
+	if len(found) == 0 {
+		return fmt.Sprintf("%s %s has no licence that is known: read it, and add the module to exceptions in hack/licences/policy.yaml, or do without", m.name, m.version)
+	}
+	for _, name := range found {
+		if !slices.Contains(p.Allowed, name) {
+			return fmt.Sprintf("%s %s is under %s, which hack/licences/policy.yaml does not allow", m.name, m.version, name)
+		}
+	}
+	return ""
+}
+
+func (p *policy) find(name string) (entry, bool) {
+	for _, e := range p.Packages {
+		if match, err := path.Match(e.Name, name); err == nil && match {
+			return e, true
+		}
+	}
+	return entry{}, false
+}
+
+// goModules lists the modules of others that packages and tools of each module of this repository link.
+func goModules(root string) ([]shipped, error) {
+	files, err := exec.Command("git", "-C", root, "ls-files", "--cached", "--others", "--exclude-standard", "go.mod", "*/go.mod").Output()
+	if err != nil {
+		return nil, fmt.Errorf("git ls-files: %w", err)
+	}
+	all := map[string]shipped{}
+	for _, file := range strings.Fields(string(files)) {
+		dir := filepath.Join(root, filepath.Dir(file))
+		text, err := os.ReadFile(filepath.Join(root, file))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // removed, and not committed yet
+		}
+		if err != nil {
+			return nil, err
+		}
+		patterns := []string{"./..."}
+		if strings.Contains(string(text), "\ntool ") {
+			patterns = append(patterns, "tool")
+		}
+		// Of a module without packages of its own it lists the tools.
+		const format = `{{with .Module}}{{if not .Main}}{{with .Replace}}{{.Path}} {{.Version}} {{.Dir}}{{else}}{{.Path}} {{.Version}} {{.Dir}}{{end}}{{end}}{{end}}`
+		cmd := exec.Command("go", append([]string{"list", "-C", dir, "-deps", "-f", format}, patterns...)...)
+		out, err := cmd.Output()
+		var exit *exec.ExitError
+		if errors.As(err, &exit) {
+			return nil, fmt.Errorf("go list in %s: %s", dir, exit.Stderr)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("go list in %s: %w", dir, err)
+		}
+		for line := range strings.Lines(string(out)) {
+			// A folder of this repository that stands for a module has no version.
+			if fields := strings.Fields(line); len(fields) == 3 {
+				all[fields[0]+" "+fields[1]] = shipped{fields[0], fields[1], fields[2]}
+			}
+		}
+	}
+	return sorted(all), nil
+}
+
+// billed lists what the bills of materials name beside Go modules, and how many bills there are.
+func billed(folder string) (packages []shipped, bills int, err error) {
+	all := map[string]shipped{}
+	err = filepath.WalkDir(folder, func(file string, _ fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) && file == folder {
+			return nil
+		}
+		if err != nil || !strings.HasSuffix(file, ".cdx.json") {
+			return err
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		var bill struct {
+			Components []struct{ Name, Version, PURL string }
+		}
+		if err := json.Unmarshal(text, &bill); err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+		bills++
+		for _, c := range bill.Components {
+			if c.PURL != "" && !strings.HasPrefix(c.PURL, "pkg:golang/") {
+				all[c.Name+" "+c.Version] = shipped{name: c.Name, version: c.Version}
+			}
+		}
+		return nil
+	})
+	return sorted(all), bills, err
+}
+
+func sorted(all map[string]shipped) []shipped {
+	list := make([]shipped, 0, len(all))
+	for _, s := range all {
+		list = append(list, s)
+	}
+	slices.SortFunc(list, func(a, b shipped) int { return strings.Compare(a.name+" "+a.version, b.name+" "+b.version) })
+	return list
+}
