@@ -42,6 +42,7 @@ type Agent struct {
 	wheel       *wheel
 	paths       *paths
 	indications indications
+	traffic     *traffic
 
 	mu           sync.Mutex
 	conn         *dataplane.Conn // nil while upf-u is away or being filled
@@ -71,6 +72,7 @@ func New(cfg *config.Config, log *slog.Logger, rec Recorder) *Agent {
 		wheel:        newWheel(time.Now()),
 		paths:        newPaths(),
 		indications:  indications{seen: map[rules.FTEID]time.Time{}},
+		traffic:      newTraffic(time.Now()),
 	}
 }
 
@@ -103,6 +105,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	a.log.Info("PFCP is served", "listen", server.Addr(), "nodeID", a.cfg.NodeID, "advertise", a.cfg.PFCP.Advertise, "recovery", a.recovery)
 	link.Go(func() { a.wheel.run(ctx, func(index uint32) { go a.measure(index, false) }) })
 	link.Go(func() { a.keepPaths(ctx) })
+	link.Go(func() { a.keepTraffic(ctx) })
 	go a.resume()
 	a.meetPeers(ctx)
 	return server.Serve(ctx, a)

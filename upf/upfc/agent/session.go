@@ -184,6 +184,7 @@ func (a *Agent) own() (own compile.Local) {
 
 // forget makes a session unknown. Its index stays taken until freeSlots. The caller has locked it.
 func (a *Agent) forget(s *session) {
+	a.traffic.count(s, true)
 	a.wheel.set(s.index, time.Time{})
 	a.trim(s, s.Rules, &rules.Set{})
 	a.store.forget(s)

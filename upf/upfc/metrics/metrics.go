@@ -18,6 +18,7 @@ type Source interface {
 	Status() agent.Status
 	Tables() []agent.Table
 	Peers() []agent.PeerInfo
+	Traffic() []agent.NodeTraffic
 }
 
 // NewRegistry has the Go runtime's and the process's metrics.
@@ -35,6 +36,7 @@ type scrape struct {
 	agent.Status
 	tables []agent.Table
 	peers  []agent.PeerInfo
+	nodes  []agent.NodeTraffic
 	sum    abi.WorkerStats // over all workers
 	busy   []float64       // by worker
 }
@@ -113,6 +115,26 @@ var readings = []reading{
 			}
 			e(float64(len(s.Associations)-failed), "up")
 			e(float64(failed), "failed")
+		}},
+	{Family{"upf_association_sessions", gauge, "PFCP sessions of a CP function, by its Node ID.", []string{"cp_node"}, ""}, false,
+		func(s *scrape, e emit) {
+			for _, a := range s.Associations {
+				e(float64(a.Sessions), a.Node)
+			}
+		}},
+	{Family{"upf_association_bytes_total", counter, "Octets of user packets that the sessions of a CP function have carried, as their URRs count them; up to 5 s late.", []string{"cp_node", "direction"}, "direction: ul, dl"}, false,
+		func(s *scrape, e emit) {
+			for _, n := range s.nodes {
+				e(float64(n.UL), n.Node, "ul")
+				e(float64(n.DL), n.Node, "dl")
+			}
+		}},
+	{Family{"upf_association_packets_total", counter, "The same in packets.", []string{"cp_node", "direction"}, "direction: ul, dl"}, false,
+		func(s *scrape, e emit) {
+			for _, n := range s.nodes {
+				e(float64(n.ULPackets), n.Node, "ul")
+				e(float64(n.DLPackets), n.Node, "dl")
+			}
 		}},
 	{Family{"upf_gtpu_peers", gauge, "GTP-U peers by the state of the path to them, unknown where nobody has asked.", []string{"path"}, "path: up, down, unknown"}, false,
 		func(s *scrape, e emit) {
@@ -299,7 +321,7 @@ func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 }
 
 func (c *collector) Collect(ch chan<- prometheus.Metric) {
-	s := scrape{Status: c.source.Status(), tables: c.source.Tables(), peers: c.source.Peers()}
+	s := scrape{Status: c.source.Status(), tables: c.source.Tables(), peers: c.source.Peers(), nodes: c.source.Traffic()}
 	for i := range s.Workers {
 		add(&s.sum, &s.Workers[i])
 	}

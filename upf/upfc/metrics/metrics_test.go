@@ -19,6 +19,7 @@ import (
 	"core5g.dev/core5g/upf/abi"
 	"core5g.dev/core5g/upf/upfc/agent"
 	"core5g.dev/core5g/upf/upfc/topology"
+	"core5g.dev/core5g/upf/upfc/usage"
 )
 
 var update = flag.Bool("update", false, "write docs/upf/metrics.md")
@@ -29,6 +30,10 @@ func (s *source) Status() agent.Status { return s.status }
 
 func (*source) Tables() []agent.Table {
 	return []agent.Table{{Name: "sessions", Used: 3, Limit: 100}, {Name: "slot_pairs", Used: 4, Limit: 200}}
+}
+
+func (*source) Traffic() []agent.NodeTraffic {
+	return []agent.NodeTraffic{{Node: "10.96.0.7", Counts: usage.Counts{UL: 1000, DL: 2000, ULPackets: 10, DLPackets: 20}}}
 }
 
 func (*source) Peers() []agent.PeerInfo {
@@ -51,7 +56,7 @@ func full() *source {
 	failed := time.Unix(1, 0)
 	return &source{agent.Status{
 		Sessions: 3, RulesOctets: 576, Connected: true, Workers: []abi.WorkerStats{a, b}, TSCHz: 2_500_000_000, Recovery: time.Unix(1_800_000_000, 0),
-		Associations: []agent.AssociationInfo{{Node: "a"}, {Node: "b", Failed: &failed}}, Topology: twoCells(),
+		Associations: []agent.AssociationInfo{{Node: "a", Sessions: 2}, {Node: "b", Failed: &failed}}, Topology: twoCells(),
 	}}
 }
 
@@ -89,6 +94,9 @@ func TestValues(t *testing.T) {
 	for _, want := range []string{
 		"upf_sessions 3",
 		`upf_pfcp_associations{path="failed"} 1`,
+		`upf_association_sessions{cp_node="a"} 2`,
+		`upf_association_bytes_total{cp_node="10.96.0.7",direction="dl"} 2000`,
+		`upf_association_packets_total{cp_node="10.96.0.7",direction="ul"} 10`,
 		`upf_gtpu_peers{path="up"} 2`,
 		`upf_gtpu_peers{path="down"} 0`,
 		`upf_table_entries{table="sessions"} 3`,

@@ -1,0 +1,110 @@
+package agent
+
+// What each CP function's sessions have carried. Nobody counts that on a packet's way: it is what the URRs
+// count, summed up. Sessions at rest are encoded, so that asking all of them is work: it is done at a pace
+// that stays below sweepShare of a CPU, and once more when a session ends. A scrape reads the sums.
+//
+// Of several URRs of a session, the one that counts most in a direction is taken: in free5GC's SMF that is the
+// one of the whole PDU session.
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"core5g.dev/core5g/upf/upfc/usage"
+)
+
+const (
+	sweepInterval = 5 * time.Second
+	sweepShare    = 20 // one part in so many
+)
+
+// NodeTraffic is what the sessions of a CP function have carried since this upf-c began.
+type NodeTraffic struct {
+	Node string
+	usage.Counts
+}
+
+type traffic struct {
+	begin int64 // Unix seconds: what earlier sessions carried before they are first seen is not ours
+
+	mu   sync.Mutex
+	seen map[uint32]usage.Counts // by session
+	sums map[string]usage.Counts // by Node ID
+}
+
+func newTraffic(now time.Time) *traffic {
+	return &traffic{begin: now.Unix(), seen: map[uint32]usage.Counts{}, sums: map[string]usage.Counts{}}
+}
+
+// Traffic lists the CP functions by Node ID.
+func (a *Agent) Traffic() []NodeTraffic {
+	t := a.traffic
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	out := make([]NodeTraffic, 0, len(t.sums))
+	for node, c := range t.sums {
+		out = append(out, NodeTraffic{node, c})
+	}
+	slices.SortFunc(out, func(a, b NodeTraffic) int { return cmp.Compare(a.Node, b.Node) })
+	return out
+}
+
+// keepTraffic sweeps over all sessions until ctx ends.
+func (a *Agent) keepTraffic(ctx context.Context) {
+	timer := time.NewTimer(sweepInterval)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		}
+		begin := time.Now()
+		a.sweep()
+		timer.Reset(max(sweepInterval, sweepShare*time.Since(begin)))
+	}
+}
+
+// sweep counts what sessions have carried since they were last looked at.
+func (a *Agent) sweep() {
+	for index := range a.store.all("") {
+		if s := a.lock(index); s != nil {
+			a.traffic.count(s, false)
+			s.unlock()
+		}
+	}
+}
+
+// carried is what the session has carried, by the URRs that count most.
+func (s *session) carried() usage.Counts {
+	var most usage.Counts
+	for _, m := range s.Meters {
+		c := m.Measured(usage.FromSlot(s.shm.URR(m.Slot)))
+		most.UL, most.DL = max(most.UL, c.UL), max(most.DL, c.DL)
+		most.ULPackets, most.DLPackets = max(most.ULPackets, c.ULPackets), max(most.DLPackets, c.DLPackets)
+	}
+	return most
+}
+
+// count takes a locked session in; last, when it ends.
+func (t *traffic) count(s *session, last bool) {
+	var now usage.Counts
+	if s.shm != nil {
+		now = s.carried()
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	before, known := t.seen[s.index]
+	if known || s.Created >= t.begin {
+		t.sums[s.Node] = t.sums[s.Node].Plus(now.Minus(before)) // a URR that is gone takes nothing away
+	}
+	if last {
+		delete(t.seen, s.index)
+	} else {
+		t.seen[s.index] = now
+	}
+}
