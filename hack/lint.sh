@@ -10,7 +10,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 export CGO_ENABLED=0
 bin=$PWD/out/bin
-names=(gofmt vet staticcheck clang_format clang_tidy shellcheck helm_lint chart repository licences)
+names=(gofmt vet staticcheck clang_format clang_tidy shellcheck helm_lint chart repository licences vulnerabilities)
 modules=(. hack/tools hack/multus hack/certificates hack/policies hack/sriov hack/lint)
 for mod in images/*/go.mod; do modules+=("${mod%/go.mod}"); done
 
@@ -206,6 +206,12 @@ lint_chart() {
 lint_repository() { go run ./hack/repocheck || failed+=(repository); }
 
 lint_licences() { go run ./hack/licences || failed+=(licences); }
+
+lint_vulnerabilities() {
+	# Pinned by hack/lint/go.mod.
+	go build -C hack/lint -o "$bin/govulncheck" golang.org/x/vuln/cmd/govulncheck
+	go run ./hack/vulnerabilities -govulncheck "$bin/govulncheck" || failed+=(vulnerabilities)
+}
 
 start=$SECONDS
 wanted=("$@")

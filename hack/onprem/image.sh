@@ -104,7 +104,7 @@ build_initrd() {
 	version=$(basename "$out"/tree/usr/lib/modules/*)
 	work=$out/initrd.work
 	rm -rf "$work"
-	mkdir -p "$work"/{bin,modules,proc,sys,dev,root}
+	mkdir -p "$work"/{bin,modules,proc,dev,disk}
 	cp "$out/tree/usr/bin/busybox" "$work/bin/"
 	install -m 755 "$here/guest/init" "$work/init"
 	while read -r module; do

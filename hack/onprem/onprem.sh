@@ -25,7 +25,8 @@ vfs=${CORE5G_ONPREM_VFS:-2}   # a PF
 cpus=${CORE5G_ONPREM_CPUS:-4} # of both sockets
 memory=2688                   # MiB; above 2816 QEMU 10.0.2 cuts the addresses of VFs short
 pages=${CORE5G_ONPREM_HUGEPAGES:-96} # of 2 MiB, a socket
-images=(pause upf-u upf-c node-agent sriov-device-plugin ran)
+images=(pause prerequisites/sriov-device-plugin node-agent upf-u upf-c ran)
+resources=(n3_socket0 n6_socket0 n3_socket1 n6_socket1) # manifests/prerequisites/sriov.yaml
 
 fail() {
 	echo "onprem: $*" >&2
@@ -92,14 +93,15 @@ links() {
 # data makes the disk that outlives a reboot: who the node is, and its first images.
 data() {
 	[[ ! -f $run/data.ext4 ]] || return 0
-	local tree=$run/data image
+	local tree=$run/data image number=0
 	rm -rf "$tree"
 	mkdir -p "$tree/ssh" "$tree/images"
 	ssh-keygen -q -t ed25519 -N "" -C core5g -f "$run/key"
 	cp "$run/key.pub" "$tree/ssh/authorized_keys"
 	"$repo/out/bin/embedded" join -state "$cluster" -node "$node" -node-address "$address" -pods "$pods" "$tree/node"
 	for image in "${images[@]}"; do
-		[[ ! -f $repo/out/images/$image.tar ]] || cp "$repo/out/images/$image.tar" "$tree/images/"
+		number=$((number + 1))
+		[[ ! -f $repo/out/images/$image.tar ]] || cp "$repo/out/images/$image.tar" "$tree/images/$number-${image##*/}.tar"
 	done
 	mke2fs -q -t ext4 -E lazy_itable_init=1,root_owner=0:0 -d "$tree" "$run/data.ext4" 6G >/dev/null
 	rm -rf "$tree"
@@ -131,7 +133,7 @@ qemu() {
 	line+=" random.trust_cpu=on intel_iommu=on iommu=pt hugepagesz=2M hugepages=0:$pages,1:$pages tsc=reliable maxcpus=1"
 	line+=" panic=-1 core5g.node=$node core5g.address=$address/30 core5g.gateway=$gateway core5g.vfs=$vfs"
 	rm -f "$run/monitor" "$run/pid"
-	nice -n 5 nsenter --target "$sandbox" --net --pid -- "$program" "${firmware[@]}" -name core5g-onprem \
+	nsenter --target "$sandbox" --net --pid -- "$program" "${firmware[@]}" -name core5g-onprem \
 		-M q35 -accel tcg,thread=multi,tb-size=1024 -cpu Haswell-noTSX,-x2apic \
 		-smp "$cpus,sockets=$sockets,cores=$((cpus / sockets)),threads=1" -m "${memory}M" \
 		-object "memory-backend-ram,id=cell0,size=${half}M" -object "memory-backend-ram,id=cell1,size=${half}M" \
@@ -178,19 +180,31 @@ off() {
 
 node_ready() { [[ $(kubectl get node "$node" -o 'jsonpath={.status.conditions[?(@.type=="Ready")].status}') == True ]]; }
 
+vfs_allocatable() {
+	local resource offered
+	for resource in "${resources[@]}"; do
+		offered=$(kubectl get node "$node" -o "jsonpath={.status.allocatable.core5g\\.dev/$resource}")
+		((${offered:-0} > 0)) || return 1
+	done
+}
+
 onprem_up() {
 	sandbox=$(sandbox)
 	if running; then
 		say "already up"
 	else
 		"$repo/hack/onprem/image.sh"
+		"$repo/hack/tools/build.sh" sriov
+		"$repo/out/bin/image" -root "$repo" -recipes images/prerequisites sriov-device-plugin >/dev/null
 		mkdir -p "$run"
+		kubectl apply --server-side --force-conflicts -f "$repo/manifests/prerequisites/sriov.yaml" >/dev/null
 		data
 		links
 		boot
 	fi
 	await 120 "answers" remote true || fail "the machine does not answer at $address; its console is in out/onprem/run/console.log"
 	await 300 "node $node is Ready" node_ready || fail "node $node does not become Ready; look at \`hack/onprem/onprem.sh exec tail /var/log/kubelet.log\`"
+	await 300 "VFs of both sockets allocatable" vfs_allocatable || fail "the device plug-in offers no VFs; look at \`kubectl -n kube-system logs daemonset/sriov-device-plugin\`"
 }
 
 onprem_down() {
@@ -219,6 +233,7 @@ onprem_status() {
 	running || fail "it is not up; \`hack/onprem/onprem.sh up\` boots it."
 	kubectl get node "$node" -o wide
 	node_ready || fail "node $node is not Ready."
+	vfs_allocatable || fail "node $node has no VFs; look at \`kubectl -n kube-system logs daemonset/sriov-device-plugin\`"
 }
 
 onprem_load() {

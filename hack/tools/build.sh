@@ -14,7 +14,7 @@
 # What is built only when it is named:
 #
 #   promtool  out/bin/promtool, which tests alerts and rules
-#   monitoring, certificates, policies
+#   monitoring, certificates, policies, sriov
 #             out/bin/prerequisites/: what `hack/cluster.sh prerequisites` runs in a cluster, and the
 #             definitions of its custom resources, out/prerequisites/<part>-crds.yaml
 #
@@ -193,6 +193,11 @@ build_certificates() {
 
 build_policies() { build policies "$repo/hack/policies" "$bin/prerequisites" "-s -w" .; }
 
+build_sriov() {
+	build sriov "$repo/hack/sriov" "$bin/prerequisites" "-s -w" \
+		github.com/k8snetworkplumbingwg/sriov-network-device-plugin/cmd/sriovdp
+}
+
 build_cluster() {
 	build cluster "$repo/hack/tools" "$bin" "-s -w" ./cmd/embedded ./cmd/cluster-dns
 	build image "$repo" "$bin" "-s -w" ./hack/image ./images/pause
@@ -208,9 +213,9 @@ main() {
 	for part in "$@"; do
 		case $part in
 		kube | kubectl | helm | codegen | cni | multus | cluster) "build_$part" ;;
-		promtool | monitoring | certificates | policies) "build_$part" ;;
+		promtool | monitoring | certificates | policies | sriov) "build_$part" ;;
 		*)
-			echo "usage: hack/tools/build.sh [kube|kubectl|helm|codegen|cni|multus|cluster|promtool|monitoring|certificates|policies …]" >&2
+			echo "usage: hack/tools/build.sh [kube|kubectl|helm|codegen|cni|multus|cluster|promtool|monitoring|certificates|policies|sriov …]" >&2
 			return 2
 			;;
 		esac
