@@ -198,7 +198,7 @@ func TestFormat(t *testing.T) {
 }
 
 func TestNice(t *testing.T) {
-	for v, want := range map[float64]float64{0: 1, 0.93: 1, 1.2: 1.5, 99: 100, 101: 150, 4200: 5000} {
+	for v, want := range map[float64]float64{0: 1, 0.93: 1, 1.2: 2, 99: 100, 101: 200, 4200: 6000} {
 		if got := nice(v); math.Abs(got-want) > want/1e6 {
 			t.Errorf("nice(%v) = %v, want %v", v, got, want)
 		}

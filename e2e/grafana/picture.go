@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -49,7 +50,8 @@ func (a *Answered) Picture(w io.Writer) error {
 	d.put(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" font-family="Helvetica,Arial,sans-serif" font-size="11">`, width, height, width)
 	d.put(`<rect width="%d" height="%d" fill="%s"/>`, width, height, background)
 	d.text(gap+4, 28, 18, bright, "start", a.Page.Title)
-	d.text(float64(width-gap-4), 28, 11, dim, "end", a.chosen())
+	d.text(float64(width-gap-4), 20, 11, dim, "end", a.chosen())
+	d.text(float64(width-gap-4), 36, 11, named["red"], "end", a.fired())
 	for _, p := range a.Page.Panels {
 		if p.Type == rowType {
 			d.text(float64(gap+4), float64(headHeight+p.GridPos.Y*cellHeight+21), 14, bright, "start", p.Title)
@@ -76,6 +78,18 @@ func (a *Answered) chosen() string {
 		}
 	}
 	return strings.Join(words, ", ") + fmt.Sprintf("   %s - %s UTC", a.Span.From.UTC().Format("15:04"), a.Span.To.UTC().Format("15:04"))
+}
+
+// fired names the alerts whose times are the red bands.
+func (a *Answered) fired() string {
+	seen := map[string]bool{}
+	for _, s := range a.Alerts {
+		seen[strings.TrimPrefix(s.Labels["alertname"], "Core5G")] = true
+	}
+	if len(seen) == 0 {
+		return ""
+	}
+	return "fired: " + strings.Join(slices.Sorted(maps.Keys(seen)), ", ")
 }
 
 func (d *picture) put(form string, args ...any) { fmt.Fprintf(&d.out, form+"\n", args...) }
@@ -261,13 +275,17 @@ func (d *picture) legend(f frame, list []curve) int {
 	for i, c := range list {
 		name := short(c.name, int(f.w/letter)-4)
 		width := 18 + letter*float64(len([]rune(name)))
-		if x > 0 && x+width > f.w {
-			x, row = 0, row+1
-		}
 		more := fmt.Sprintf("and %d more", len(list)-i)
-		if row == most-1 && i < len(list)-1 && x+width+18+letter*float64(len(more)) > f.w {
-			words = append(words, word{x, row, more, ""})
-			break
+		room := f.w
+		if row == most-1 && i < len(list)-1 {
+			room -= 18 + letter*float64(len(more))
+		}
+		if x > 0 && x+width > room {
+			if row == most-1 {
+				words = append(words, word{x, row, more, ""})
+				break
+			}
+			x, row = 0, row+1
 		}
 		words = append(words, word{x, row, name, c.colour})
 		x += width + 6
@@ -292,10 +310,12 @@ func (d *picture) numbers(f frame, a Answer) {
 		d.sparkline(at, s.Series, fill)
 		text := format(s.Last(), a.Panel.FieldConfig.Defaults.Unit)
 		size := min(34, at.w/(0.6*float64(len([]rune(text)))))
-		d.text(at.x+at.w/2, at.y+at.h/2+8, size, fill, "middle", text)
+		base := at.y + at.h/2 + 8
 		if s.Name != "" {
+			base -= 8
 			d.text(at.x+at.w/2, at.y+at.h-2, 11, dim, "middle", short(s.Name, int(at.w/letter)))
 		}
+		d.text(at.x+at.w/2, base, size, fill, "middle", text)
 	}
 }
 

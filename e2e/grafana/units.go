@@ -15,6 +15,9 @@ func format(v float64, unit string) string {
 	}
 	switch unit {
 	case "percentunit":
+		if math.Abs(v) < 0.01 {
+			return trim(v*100, 3) + " %"
+		}
 		return trim(v*100, 1) + " %"
 	case "s":
 		return seconds(v)
@@ -76,13 +79,13 @@ func trim(v float64, digits int) string {
 	return text
 }
 
-// nice is the next round number from v upwards: an axis ends there.
+// nice is the next number from v upwards whose quarters are round: an axis ends there.
 func nice(v float64) float64 {
 	if v <= 0 || math.IsInf(v, 0) || math.IsNaN(v) {
 		return 1
 	}
 	base := math.Pow(10, math.Floor(math.Log10(v)))
-	for _, m := range []float64{1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10} {
+	for _, m := range []float64{1, 2, 4, 6, 8, 10} {
 		if v <= m*base*1.0000001 {
 			return m * base
 		}

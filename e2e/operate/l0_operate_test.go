@@ -31,8 +31,8 @@ const (
 
 	// quick are values of the chart for a suite that cannot wait for minutes. A worker counts as
 	// saturated early: how busy the simulated phone can make it depends on the machine.
-	quick = "monitoring.interval=5s,monitoring.alerts.for=15s,monitoring.alerts.window=1m," +
-		"monitoring.alerts.workerBusyRatio=0.2,monitoring.alerts.nodeAgentSilenceSeconds=75"
+	quick = `monitoring.interval="5s",monitoring.alerts.for="15s",monitoring.alerts.window="1m",` +
+		`monitoring.alerts.workerBusyRatio=0.2,monitoring.alerts.nodeAgentSilenceSeconds=75`
 )
 
 var (
@@ -70,7 +70,7 @@ func run(m *testing.M) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	if _, err := k.HelmRun(ctx, "upgrade", cluster.Release, "charts/core5g", "--reuse-values", "--set", quick, "--wait", "--timeout", "2m"); err != nil {
+	if _, err := k.HelmRun(ctx, "upgrade", cluster.Release, "charts/core5g", "--reuse-values", "--set-json", quick, "--wait", "--timeout", "2m"); err != nil {
 		return 0, err
 	}
 	began = time.Now()

@@ -9,12 +9,13 @@ import (
 	"time"
 
 	"core5g.dev/core5g/e2e/cluster"
+	"core5g.dev/core5g/e2e/grafana"
 )
 
 // Every pod of the core with metrics is found by the PodMonitor, and answers.
 func TestEverythingIsScraped(t *testing.T) {
 	ctx := story(t, 5*time.Minute)
-	want := []string{"operator", "node-agent", "amf", "smf", "nrf", "pcf", "subscriber-data", "upf"}
+	want := []string{"operator", "node-agent", "amf", "smf", "nrf", "pcf", "chf", "subscriber-data", "upf"}
 	check(t, cluster.Eventually(ctx, patience, func() error {
 		targets, err := prom.Targets(ctx)
 		if err != nil {
@@ -59,16 +60,16 @@ func TestRulesRun(t *testing.T) {
 	}))
 }
 
-// firing lists the alerts that fire in the core's namespace, by name.
-func firing(ctx context.Context) (map[string]map[string]string, error) {
+// firing lists the alerts of the chart that fire, one of each name.
+func firing(ctx context.Context) (map[string]grafana.Alert, error) {
 	alerts, err := prom.Alerts(ctx)
 	if err != nil {
 		return nil, err
 	}
-	names := map[string]map[string]string{}
+	names := map[string]grafana.Alert{}
 	for _, a := range alerts {
 		if a.State == "firing" && strings.HasPrefix(a.Labels["alertname"], "Core5G") {
-			names[a.Labels["alertname"]] = a.Annotations
+			names[a.Labels["alertname"]] = a
 		}
 	}
 	return names, nil
@@ -81,8 +82,8 @@ func quiet(ctx context.Context, limit time.Duration) error {
 		if err != nil {
 			return err
 		}
-		for name, annotations := range alerts {
-			return fmt.Errorf("%s still fires: %s", name, annotations["description"])
+		for name, alert := range alerts {
+			return fmt.Errorf("%s still fires: %s", name, alert.Annotations["description"])
 		}
 		return nil
 	})

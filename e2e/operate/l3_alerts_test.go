@@ -3,15 +3,18 @@ package operate
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"core5g.dev/core5g/e2e/cluster"
+	"core5g.dev/core5g/e2e/grafana"
 )
 
 // incident is something that goes wrong, and who has to hear of it.
@@ -21,32 +24,41 @@ type incident struct {
 	alerts []string
 	// cause makes it go wrong, and go on being wrong until undo.
 	cause func(t *testing.T, ctx context.Context) (undo func())
+
+	began time.Time
+	undo  func()
 }
 
 // Every incident is told within two minutes of its cause, and no longer once it is over. Those of the
-// first group disturb each other not; those of the second come one after the other.
+// first group go on at the same time; those of the second come one after the other.
 func TestAlertsFireAndClear(t *testing.T) {
 	ctx := story(t, 20*time.Minute)
 	check(t, quiet(ctx, patience))
-	t.Run("together", func(t *testing.T) {
-		for _, i := range []incident{
-			{"phones with wrong keys", []string{"Core5GAuthenticationFailures", "Core5GRegistrationSuccessLow"}, wrongKeys},
-			{"packets for nobody", []string{"Core5GUPFDropsPackets"}, packetsForNobody},
-			{"more than a phone can be sent", []string{"Core5GUPFWorkerSaturated"}, saturate},
-			{"a flood for a phone that sleeps", []string{"Core5GUPFBuffersFull"}, floodIdlePhone},
-		} {
-			t.Run(i.name, func(t *testing.T) {
-				t.Parallel()
-				i.fires(t, ctx)
-			})
-		}
-	})
-	for _, i := range []incident{
-		{"the UPF is killed", []string{"Core5GUPFRestarted"}, killUPF},
-		{"the UPF is killed and cannot come back", []string{"Core5GUPFDown|Core5GUPFUnplaced", "Core5GSMFWithoutUPF"}, banish("upf", "")},
-		{"an SMF is killed and cannot come back", []string{"Core5GFunctionDown"}, banish("smf", firstSlice)},
-	} {
+	together := []*incident{
+		{name: "phones with wrong keys", alerts: []string{"Core5GAuthenticationFailures", "Core5GRegistrationSuccessLow"}, cause: wrongKeys},
+		{name: "packets for nobody", alerts: []string{"Core5GUPFDropsPackets"}, cause: packetsForNobody},
+		{name: "as much as a phone can take", alerts: []string{"Core5GUPFWorkerSaturated"}, cause: saturate},
+		{name: "a flood for a phone that sleeps", alerts: []string{"Core5GUPFBuffersFull"}, cause: floodIdlePhone},
+	}
+	for _, i := range together {
+		i.begin(t, ctx)
+	}
+	for _, i := range together {
 		t.Run(i.name, func(t *testing.T) { i.fires(t, ctx) })
+	}
+	for _, i := range together {
+		i.undo()
+	}
+	for _, i := range []*incident{
+		{name: "the UPF is killed", alerts: []string{"Core5GUPFRestarted"}, cause: killUPF},
+		{name: "the UPF is killed and cannot come back", alerts: []string{"Core5GUPFDown|Core5GUPFUnplaced", "Core5GSMFWithoutUPF"}, cause: banish("upf", "")},
+		{name: "an SMF is killed and cannot come back", alerts: []string{"Core5GFunctionDown"}, cause: banish("smf", firstSlice)},
+	} {
+		t.Run(i.name, func(t *testing.T) {
+			i.begin(t, ctx)
+			i.fires(t, ctx)
+			i.undo()
+		})
 	}
 	t.Run("all clear", func(t *testing.T) {
 		over := time.Now()
@@ -56,48 +68,63 @@ func TestAlertsFireAndClear(t *testing.T) {
 	})
 }
 
-func (i incident) fires(t *testing.T, ctx context.Context) {
+func (i *incident) begin(t *testing.T, ctx context.Context) {
 	t.Helper()
-	start := time.Now()
-	undo := sync.OnceFunc(i.cause(t, ctx))
-	t.Cleanup(undo)
+	i.began = time.Now()
+	i.undo = sync.OnceFunc(i.cause(t, ctx))
+	t.Cleanup(i.undo)
+}
+
+// fires waits for the alerts, and follows the runbook of each.
+func (i *incident) fires(t *testing.T, ctx context.Context) {
+	t.Helper()
 	for _, want := range i.alerts {
-		check(t, cluster.Eventually(ctx, alertLimit-time.Since(start), func() error {
+		var alert grafana.Alert
+		check(t, cluster.Eventually(ctx, alertLimit-time.Since(i.began), func() error {
 			all, err := firing(ctx)
 			if err != nil {
 				return err
 			}
 			for name := range strings.SplitSeq(want, "|") {
-				if annotations, found := all[name]; found {
-					t.Logf("%s fires after %s: %s", name, time.Since(start).Round(time.Second), annotations["description"])
-					return runbook(t, ctx, name, annotations["runbook_url"])
+				if found, ok := all[name]; ok {
+					alert = found
+					return nil
 				}
 			}
 			return fmt.Errorf("%s does not fire", want)
 		}))
+		t.Logf("%s fires after %s: %s", alert.Labels["alertname"], time.Since(i.began).Round(time.Second), alert.Annotations["description"])
+		runbook(t, ctx, alert)
 	}
-	undo()
 }
 
 var shellBlock = regexp.MustCompile("(?ms)^```sh\n(.*?)^```")
 
-// runbook follows the alert's link and runs the commands of its page, as who reads it would.
-func runbook(t *testing.T, ctx context.Context, alert, url string) error {
-	path := filepath.Join(k.Root, url)
-	page, err := os.ReadFile(path)
+// runbook follows the alert's link and runs the commands by which its page looks at the trouble, as who is
+// woken up would: the page takes the alert's labels for variables.
+func runbook(t *testing.T, ctx context.Context, alert grafana.Alert) {
+	t.Helper()
+	url := alert.Annotations["runbook_url"]
+	page, err := os.ReadFile(filepath.Join(k.Root, url))
 	if err != nil {
-		return fmt.Errorf("runbook_url of %s: %w", alert, err)
+		t.Errorf("runbook_url of %s: %v", alert.Labels["alertname"], err)
+		return
 	}
-	blocks := shellBlock.FindAllStringSubmatch(string(page), -1)
+	_, look, _ := strings.Cut(string(page), "\n## Look\n")
+	look, _, _ = strings.Cut(look, "\n## ")
+	blocks := shellBlock.FindAllStringSubmatch(look, -1)
 	if len(blocks) == 0 {
-		return fmt.Errorf("%s has no command to run", url)
+		t.Errorf("%s has no command below its heading Look", url)
+	}
+	variables := fmt.Sprintf("ns=%q\n", alert.Labels["namespace"])
+	for _, label := range slices.Sorted(maps.Keys(alert.Labels)) {
+		variables += fmt.Sprintf("%s=%q\n", label, alert.Labels[label])
 	}
 	for _, block := range blocks {
-		if out, err := k.Shell(ctx, block[1]); err != nil {
+		if out, err := k.Shell(ctx, variables+block[1]); err != nil {
 			t.Errorf("%s: %v\n%s%s", url, err, block[1], out)
 		}
 	}
-	return nil
 }
 
 // wrongKeys adds phones whose K is not the one that the core knows. They try again and again.
