@@ -65,7 +65,7 @@ func run(configPath string, log *slog.Logger) error {
 		return err
 	}
 	ues := newUEMetrics()
-	metrics.Registered(keeper.Registered)
+	metrics.Registered("AMF", keeper.Registered)
 	metrics.MustRegister(ues)
 	metrics.Serve(ctx)
 	go ues.run(ctx, func() tally {

@@ -59,7 +59,7 @@ func run(configPath string, log *slog.Logger) error {
 	}
 	app.Context().NfId = id
 	metrics := exposition.New(log)
-	metrics.Registered(keeper.Registered)
+	metrics.Registered("CHF", keeper.Registered)
 	metrics.Serve(ctx)
 	go keeper.Run(ctx)
 	app.Start()

@@ -85,7 +85,7 @@ func run(configPath string, log *slog.Logger) error {
 			os.Exit(1)
 		}
 	}()
-	metrics.Registered(keeper.Registered)
+	metrics.Registered("PCF", keeper.Registered)
 	metrics.Serve(ctx)
 	go keeper.Run(ctx)
 	app.Start()

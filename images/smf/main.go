@@ -137,7 +137,7 @@ func run(configPath, routingPath string, log *slog.Logger) error {
 		return false
 	}
 	metrics := exposition.New(log)
-	metrics.Registered(keeper.Registered)
+	metrics.Registered("SMF", keeper.Registered)
 	established := newEstablishments(metrics)
 	served := configured(cfg.Configuration)
 	for _, s := range served {

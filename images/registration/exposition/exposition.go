@@ -51,11 +51,12 @@ func New(log *slog.Logger) *Exposition {
 	return &Exposition{Registry: reg, listen: os.Getenv(ListenEnv), log: log}
 }
 
-// Registered tells whether the NRF has the function's profile.
-func (e *Exposition) Registered(present func() bool) {
+// Registered tells whether the NRF has the function's profile, as the subscriber data functions do.
+func (e *Exposition) Registered(nfType string, present func() bool) {
 	e.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "core5g_nrf_registered",
-		Help: "1 while the NRF has this function's profile, 0 where it has not, or does not answer.",
+		Name:        "core5g_nf_registered",
+		Help:        "1 while the NRF holds the profile of the network function.",
+		ConstLabels: prometheus.Labels{"nf_type": nfType},
 	}, func() float64 {
 		if present() {
 			return 1

@@ -28,22 +28,22 @@ free5gc_nas_msg_received_total{cause="MAC failure",name="AuthenticationFailure",
 	t.Cleanup(private.Close)
 	present := false
 	e := New(slog.New(slog.DiscardHandler))
-	e.Registered(func() bool { return present })
+	e.Registered("AMF", func() bool { return present })
 	e.private = private.URL
 
 	text := get(t, e)
-	for _, want := range []string{theirs, "\ncore5g_nrf_registered 0\n", "\ngo_goroutines ", "\nprocess_cpu_seconds_total "} {
+	for _, want := range []string{theirs, "\ncore5g_nf_registered{nf_type=\"AMF\"} 0\n", "\ngo_goroutines ", "\nprocess_cpu_seconds_total "} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
 	present = true
-	if text := get(t, e); !strings.Contains(text, "\ncore5g_nrf_registered 1\n") {
+	if text := get(t, e); !strings.Contains(text, "\ncore5g_nf_registered{nf_type=\"AMF\"} 1\n") {
 		t.Error("the NRF's profile is not told")
 	}
 	// free5GC's server is gone: the rest stays.
 	private.Close()
-	if text := get(t, e); strings.Contains(text, "free5gc_") || !strings.Contains(text, "core5g_nrf_registered") {
+	if text := get(t, e); strings.Contains(text, "free5gc_") || !strings.Contains(text, "core5g_nf_registered") {
 		t.Errorf("without free5GC's server:\n%s", text)
 	}
 }
