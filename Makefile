@@ -6,7 +6,7 @@ OUT     := out
 BIN     := $(OUT)/bin
 LDFLAGS := -s -w
 
-.PHONY: help up down test unit integration lint e2e e2e-upgrade e2e-operate tools cluster-tools nf bin images generate kubectl-plugin bench-upf bench-n4 test-upf fuzz
+.PHONY: help up down test unit integration lint e2e e2e-upgrade e2e-operate e2e-onprem tools cluster-tools nf bin images generate kubectl-plugin bench-upf bench-n4 test-upf fuzz
 
 help:
 	@echo "make up       bring up the core and run a phone through it    make down  remove every trace"
@@ -57,6 +57,18 @@ ifneq ($(CORE5G_CLUSTER),existing)
 	@hack/cluster.sh prerequisites monitoring
 endif
 	@CORE5G_E2E=1 $(GO) test -json -count=1 -timeout 40m ./e2e/operate/...
+
+# An emulated two-socket server with SR-IOV NICs as a second node of the embedded cluster, the stories of
+# e2e/onprem on it, and down again; KEEP=1 leaves both up. On servers of yours: docs/on-prem.md.
+e2e-onprem:
+	@hack/install-tools.sh cluster upf database onprem
+	@$(MAKE) --no-print-directory cluster-tools nf bin images
+	@hack/cluster.sh up
+	@hack/cluster.sh load-image $(OUT)/images/*.tar
+	@hack/onprem/onprem.sh up
+	@status=0; CORE5G_E2E_ONPREM=1 CORE5G_ONPREM_REBOOT='hack/onprem/onprem.sh reboot' \
+		$(GO) test -json -count=1 -timeout 60m ./e2e/onprem/... || status=$$?; \
+	[ -n "$(KEEP)" ] || { hack/onprem/onprem.sh down; hack/cluster.sh down; }; exit $$status
 
 # ---- the UPF -----------------------------------------------------------------------------------
 
