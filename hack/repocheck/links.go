@@ -37,7 +37,9 @@ func links(t tree) (looked int, wrong []string) {
 			if fenced {
 				continue
 			}
-			for _, match := range inlineLink.FindAllStringSubmatch(line, -1) {
+			// A pattern in code quotes may look like a link.
+			plain := inQuotes.ReplaceAllStringFunc(line, func(code string) string { return strings.Repeat("`", len(code)) })
+			for _, match := range inlineLink.FindAllStringSubmatch(plain, -1) {
 				if strings.Contains(match[1], "://") || strings.HasPrefix(match[1], "mailto:") {
 					continue
 				}

@@ -52,6 +52,8 @@ func TestChecks(t *testing.T) {
 		{name: "a path in code quotes that is not there", check: links,
 			files: []file{text("hack/x.sh", ""), text("a.md", "run `hack/y.sh`, see `example/y.sh`\n")}, want: []string{"a.md:1: there is no hack/y.sh"}},
 		{name: "code blocks hold no links", check: links, files: []file{text("a.md", "```\n[x](y)\n# no heading\n```\n")}},
+		{name: "code quotes hold no links, but links may hold code", check: links, files: []file{text("a.md", "`[0-9a-f](:[0-9])` [`f()`](b.c)\n")},
+			want: []string{"a.md:1: link b.c leads nowhere: there is no b.c"}},
 		{name: "the second heading of a name has a number", check: links, files: []file{text("a.md", "# A\n# A\n[x](#a-1)\n")}},
 		{name: "YAML of several documents", check: yamlFiles, files: []file{text("a.yaml", "a: 1\n---\nb: [2]\n"), text("charts/c/templates/t.yaml", "{{ x }}")}},
 		{name: "broken YAML", check: yamlFiles, files: []file{text("a.yaml", "a: [1\n")},
