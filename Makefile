@@ -56,6 +56,7 @@ e2e-operate:
 ifneq ($(CORE5G_CLUSTER),existing)
 	@hack/cluster.sh prerequisites monitoring
 endif
+	@$(MAKE) --no-print-directory kubectl-plugin
 	@CORE5G_E2E=1 $(GO) test -json -count=1 -timeout 40m ./e2e/operate/...
 
 # An emulated two-socket server with SR-IOV NICs as a second node of the embedded cluster, the stories of

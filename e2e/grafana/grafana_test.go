@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -220,5 +221,20 @@ func TestStackedCurvesAddUp(t *testing.T) {
 	list := curves(Answer{Panel: panel, Series: []Named{series(1, 2), series(10, math.NaN())}})
 	if got := list[1].samples; len(got) != 1 || got[0].Value != 11 {
 		t.Errorf("upper curve %v, want 11 and nothing where there was no number", got)
+	}
+}
+
+func TestBandsAreTheUnionOfAlerts(t *testing.T) {
+	at := func(seconds ...int64) Series {
+		var s Series
+		for _, n := range seconds {
+			s.Samples = append(s.Samples, Sample{At: time.Unix(n, 0)})
+		}
+		return s
+	}
+	got := bands([]Series{at(10, 20, 50), at(20, 30)}, 10*time.Second)
+	want := []Span{{time.Unix(10, 0), time.Unix(30, 0)}, {time.Unix(50, 0), time.Unix(50, 0)}}
+	if !slices.Equal(got, want) {
+		t.Errorf("bands %v, want %v", got, want)
 	}
 }

@@ -49,9 +49,9 @@ func (a *Answered) Picture(w io.Writer) error {
 	d := &picture{span: a.Span}
 	d.put(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" font-family="Helvetica,Arial,sans-serif" font-size="11">`, width, height, width)
 	d.put(`<rect width="%d" height="%d" fill="%s"/>`, width, height, background)
-	d.text(gap+4, 28, 18, bright, "start", a.Page.Title)
+	d.text(gap+4, 22, 17, bright, "start", a.Page.Title)
 	d.text(float64(width-gap-4), 20, 11, dim, "end", a.chosen())
-	d.text(float64(width-gap-4), 36, 11, named["red"], "end", a.fired())
+	d.text(float64(width-gap-4), 38, 10, named["red"], "end", short(a.fired(), int(float64(width)/letter)))
 	for _, p := range a.Page.Panels {
 		if p.Type == rowType {
 			d.text(float64(gap+4), float64(headHeight+p.GridPos.Y*cellHeight+21), 14, bright, "start", p.Title)
@@ -180,12 +180,10 @@ func (d *picture) lines(f frame, a Answer, alerts []Series) {
 		return plot.x + plot.w*float64(at.Sub(d.span.From))/float64(d.span.To.Sub(d.span.From))
 	}
 	y := func(v float64) float64 { return plot.y + plot.h*(1-min(max(v/top, 0), 1)) }
-	for _, s := range alerts {
-		if len(s.Samples) > 0 {
-			from, to := x(s.Samples[0].At), x(s.Samples[len(s.Samples)-1].At)
-			d.put(`<rect x="%s" y="%s" width="%s" height="%s" fill="%s" fill-opacity="0.12"/>`,
-				trim(from, 0), trim(plot.y, 0), trim(max(to-from, 1), 0), trim(plot.h, 0), named["red"])
-		}
+	for _, band := range bands(alerts, d.span.Step()) {
+		from, to := x(band.From), x(band.To)
+		d.put(`<rect x="%s" y="%s" width="%s" height="%s" fill="%s" fill-opacity="0.12"/>`,
+			trim(from, 0), trim(plot.y, 0), trim(max(to-from, 1), 0), trim(plot.h, 0), named["red"])
 	}
 	for _, step := range a.Panel.FieldConfig.Defaults.Thresholds.Steps {
 		if step.Value != nil && *step.Value > 0 && *step.Value < top {
@@ -197,6 +195,26 @@ func (d *picture) lines(f frame, a Answer, alerts []Series) {
 	for _, c := range slices.Backward(list) {
 		d.curve(c, x, y, plot, stacked)
 	}
+}
+
+// bands are the times at which any of the series had a sample.
+func bands(list []Series, step time.Duration) []Span {
+	var times []time.Time
+	for _, s := range list {
+		for _, sample := range s.Samples {
+			times = append(times, sample.At)
+		}
+	}
+	slices.SortFunc(times, time.Time.Compare)
+	var all []Span
+	for _, at := range times {
+		if n := len(all); n > 0 && at.Sub(all[n-1].To) <= step {
+			all[n-1].To = at
+		} else {
+			all = append(all, Span{at, at})
+		}
+	}
+	return all
 }
 
 // curve draws a line, broken where samples are missing, leaving out what lies on a straight line.
