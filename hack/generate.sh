@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Rewrites every generated file: deep copies, custom resource definitions and RBAC rules of the
 # operator (controller-gen), the Go mirror of the data plane's C header (abigen), what the chart takes over
-# from both (chartgen), and the API reference (apidoc).
+# from both (chartgen), the API reference (apidoc),
+# and the images' Dockerfiles.
 #
 #   hack/generate.sh            in the repository it stands in
 #
@@ -23,3 +24,4 @@ make --no-print-directory -s -C upf/abi generate
 go run ./hack/chartgen
 go run ./hack/apidoc
 go run ./hack/dashboards/generate
+go run ./hack/image -dockerfiles

@@ -35,6 +35,8 @@ needs() {
 		database openjdk-17-jdk-headless  jlink
 		database maven            mvn
 
+		ran      busybox-static   file:/bin/busybox
+
 		policies iptables         file:/usr/sbin/xtables-nft-multi
 		policies ipset            ipset
 
@@ -96,14 +98,14 @@ main() {
 	for arg in "$@"; do
 		case $arg in
 		--check) check=true ;;
-		cluster | upf | database | policies | onprem | lint | test) sections+=("$arg") ;;
+		cluster | upf | database | policies | ran | onprem | lint | test) sections+=("$arg") ;;
 		*)
-			echo "usage: hack/install-tools.sh [--check] [cluster|upf|database|policies|onprem|lint|test …]" >&2
+			echo "usage: hack/install-tools.sh [--check] [cluster|upf|database|policies|ran|onprem|lint|test …]" >&2
 			return 2
 			;;
 		esac
 	done
-	((${#sections[@]})) || sections=(cluster upf database policies onprem lint test)
+	((${#sections[@]})) || sections=(cluster upf database policies ran onprem lint test)
 
 	# The shell forgets a command's old place once packages have come.
 	export PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin

@@ -14,37 +14,40 @@ func main() {
 	flag.StringVar(&b.outDir, "out", "", "where archives go (default <root>/out/<recipes>)")
 	flag.StringVar(&b.prefix, "prefix", "core5g/", "what stands before an image's name in its reference")
 	flag.StringVar(&b.tag, "tag", "dev", "the image's tag")
+	rootfs := flag.String("rootfs", "", "write the one image's files into this folder, and no archive")
+	dockerfiles := flag.Bool("dockerfiles", false, "write the Dockerfiles beside the recipes, and no archive")
 	flag.Usage = func() {
 		fmt.Fprintf(flag.CommandLine.Output(), "usage: image [flags] [name or images/name …]\n\n"+
 			"Builds out/images/<name>.tar of images/<name>/image.yaml; without a name, of every recipe.\n\n")
 		flag.PrintDefaults()
 	}
 	flag.Parse()
-	if err := run(b, flag.Args()); err != nil {
+	root, err := filepath.Abs(b.root)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "image:", err)
+		os.Exit(1)
+	}
+	b.root = root
+	do := func() error { return run(b, flag.Args()) }
+	if *rootfs != "" {
+		do = func() error { return writeRootfs(b, *rootfs, flag.Args()) }
+	} else if *dockerfiles {
+		do = func() error { return writeDockerfiles(b) }
+	}
+	if err := do(); err != nil {
 		fmt.Fprintln(os.Stderr, "image:", err)
 		os.Exit(1)
 	}
 }
 
 func run(b *builder, names []string) error {
-	root, err := filepath.Abs(b.root)
-	if err != nil {
-		return err
-	}
-	b.root = root
 	if b.outDir == "" {
-		b.outDir = filepath.Join(root, "out", b.recipes)
+		b.outDir = filepath.Join(b.root, "out", b.recipes)
 	}
 	if len(names) == 0 {
-		recipes, err := filepath.Glob(filepath.Join(root, b.recipes, "*", "image.yaml"))
-		if err != nil {
+		var err error
+		if names, err = b.all(); err != nil {
 			return err
-		}
-		if len(recipes) == 0 {
-			return fmt.Errorf("no %s/*/image.yaml below %s", b.recipes, root)
-		}
-		for _, file := range recipes {
-			names = append(names, filepath.Base(filepath.Dir(file)))
 		}
 	}
 	for _, name := range names {
@@ -60,4 +63,20 @@ func run(b *builder, names []string) error {
 		fmt.Printf("image %-16s %6.1f MB  %s\n", name, float64(done.size)/1e6, state)
 	}
 	return nil
+}
+
+// all names the recipes that there are.
+func (b *builder) all() ([]string, error) {
+	recipes, err := filepath.Glob(filepath.Join(b.root, b.recipes, "*", "image.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	if len(recipes) == 0 {
+		return nil, fmt.Errorf("no %s/*/image.yaml below %s", b.recipes, b.root)
+	}
+	var names []string
+	for _, file := range recipes {
+		names = append(names, filepath.Base(filepath.Dir(file)))
+	}
+	return names, nil
 }

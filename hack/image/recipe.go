@@ -29,12 +29,32 @@ type recipe struct {
 	// materials; what is there as a file is found without being named.
 	Packages []string `json:"packages,omitempty"`
 
+	// Build says how the programs among the files are made, for the Dockerfile beside the recipe.
+	Build *buildSteps `json:"build,omitempty"`
+
 	// Libs "auto" adds the loader and the shared libraries of every dynamically linked file.
 	Libs     string        `json:"libs,omitempty"`
 	Files    []fileEntry   `json:"files,omitempty"`
 	Dirs     []dirEntry    `json:"dirs,omitempty"`
 	Symlinks []linkEntry   `json:"symlinks,omitempty"`
 	Inline   []inlineEntry `json:"inline,omitempty"`
+}
+
+// buildSteps are either Go packages, which compile for any architecture on any machine, or a command
+// that runs on a machine of the image's architecture.
+type buildSteps struct {
+	Go []string `json:"go,omitempty"`
+	// Module is the folder of the packages' module, when that is not the repository's; Out is where the
+	// programs go, out/bin/ when absent.
+	Module string `json:"module,omitempty"`
+	Out    string `json:"out,omitempty"`
+
+	Run string `json:"run,omitempty"`
+	// Sections of hack/install-tools.sh that the command needs.
+	Sections []string `json:"sections,omitempty"`
+
+	// Platforms are those that the sources compile for; linux/amd64 and linux/arm64 when absent.
+	Platforms []string `json:"platforms,omitempty"`
 }
 
 // fileEntry copies a file, a directory with all below it, or what a glob matches.
@@ -146,6 +166,9 @@ func (r *recipe) check() error {
 	}
 	if r.Workdir != "" && !path.IsAbs(r.Workdir) {
 		return fmt.Errorf("workdir: %q: want an absolute path", r.Workdir)
+	}
+	if b := r.Build; b != nil && (len(b.Go) > 0) == (b.Run != "") {
+		return errors.New("build: give go, or run")
 	}
 	for i, f := range r.Files {
 		key := fmt.Sprintf("files[%d]", i)
