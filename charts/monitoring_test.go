@@ -272,3 +272,19 @@ func TestMonitoringFollowsTheCluster(t *testing.T) {
 		})
 	}
 }
+
+// TestNotesSayThatThereIsNoMonitoring reads what `helm install` prints.
+func TestNotesSayThatThereIsNoMonitoring(t *testing.T) {
+	const says = "This cluster does not know prometheus-operator's kinds"
+	for value, want := range map[string]bool{"Auto": true, "Never": false, "Always": false} {
+		cmd := exec.Command(helm(t), "install", "core5g", chart, "--namespace=core5g", "--dry-run=client", "--set=monitoring.enabled="+value)
+		cmd.Env = append(os.Environ(), "KUBECONFIG="+os.DevNull)
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		if got := bytes.Contains(out, []byte(says)); got != want {
+			t.Errorf("monitoring.enabled=%s: the notes say that there is none: %v, want %v", value, got, want)
+		}
+	}
+}

@@ -10,7 +10,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 export CGO_ENABLED=0
 bin=$PWD/out/bin
-names=(gofmt vet staticcheck clang_format clang_tidy shellcheck helm_lint chart repository licences vulnerabilities)
+names=(gofmt vet staticcheck clang_format clang_tidy shellcheck helm_lint chart alerts repository licences vulnerabilities)
 modules=(. hack/tools hack/multus hack/certificates hack/policies hack/sriov hack/lint)
 for mod in images/*/go.mod; do modules+=("${mod%/go.mod}"); done
 
@@ -190,7 +190,7 @@ lint_chart() {
 	}
 	local log good bad status=0
 	log=$(mktemp)
-	HELM=$bin/helm go test -count=1 -v -skip Envtest ./charts/... >"$log" 2>&1 || status=$?
+	HELM=$bin/helm go test -count=1 -v -skip 'Envtest|TestRules$' ./charts/... >"$log" 2>&1 || status=$?
 	good=$(grep -cE '^ *--- PASS' "$log" || true)
 	bad=$(grep -cE '^ *--- FAIL' "$log" || true)
 	if ((status != 0)); then
@@ -200,6 +200,30 @@ lint_chart() {
 	fi
 	rm -f "$log"
 	close chart "$good" "$bad" 0
+}
+
+# Alerts and recording rules of the chart, played by promtool. It is built where it has to be.
+lint_alerts() {
+	[[ -x $bin/helm ]] || {
+		missing alerts helm "make tools"
+		return
+	}
+	local log good bad status=0
+	[[ -x $bin/promtool || ${CORE5G_TOOLS-} != required ]] || hack/tools/build.sh promtool
+	[[ -x $bin/promtool ]] || {
+		missing alerts promtool "hack/tools/build.sh promtool"
+		return
+	}
+	log=$(mktemp)
+	HELM=$bin/helm PROMTOOL=$bin/promtool go test -count=1 -v -run 'TestRules$' ./charts >"$log" 2>&1 || status=$?
+	good=$(grep -cE '^ +--- PASS' "$log" || true)
+	bad=$(grep -cE '^ +--- FAIL' "$log" || true)
+	if ((status != 0)); then
+		grep -v '^ *--- PASS\|^=== ' "$log" || true
+		((bad > 0)) || bad=1
+	fi
+	rm -f "$log"
+	close alerts "$good" "$bad" 0
 }
 
 # Its checks close with lines of their own.
