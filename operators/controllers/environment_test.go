@@ -29,6 +29,7 @@ import (
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/specs"
+	"core5g.dev/core5g/upf/upfc/topology"
 )
 
 // environment is a real API server with the controllers running against it. There is no kubelet and no
@@ -41,6 +42,8 @@ type environment struct {
 	smfs   *fakeSMFs
 	// sessions of pods, "namespace/name" to int64.
 	sessions sync.Map
+	// topologies are what units say that are not where they were placed, by namespace/name.
+	topologies sync.Map
 	// calls of the controllers to the API server, by verb and path without names.
 	calls callCounter
 	// rights that the controllers have made use of.
@@ -150,6 +153,12 @@ func startEnvironment(t *testing.T) *environment {
 		Sessions: func(_ context.Context, pod *corev1.Pod) (int64, error) {
 			n, _ := e.sessions.LoadOrStore(pod.Namespace+"/"+pod.Name, int64(0))
 			return n.(int64), nil
+		},
+		Topology: func(ctx context.Context, pod *corev1.Pod) (*topology.Topology, error) {
+			if of, found := e.topologies.Load(pod.Namespace + "/" + pod.Name); found {
+				return of.(func(*corev1.Pod) (*topology.Topology, error))(pod)
+			}
+			return topologyOfPod(ctx, pod)
 		},
 		UserPlane: e.smfs.at,
 		Now:       e.clock.now,

@@ -27,6 +27,8 @@ func TestEnvtest(t *testing.T) {
 	// These move the clock that all share.
 	t.Run("a refused UPF pod is data", e.testUnitRejected)
 	t.Run("a cell that refuses a unit is left alone for a while", e.testCellBackoff)
+	t.Run("a misaligned unit is replaced", e.testMisaligned)
+	t.Run("a unit that is misaligned everywhere is made ever more seldom", e.testMisalignedEverywhere)
 	t.Run("a change replaces one drained unit after the other", e.testRollingReplacement)
 	t.Run("units come and go without restarting the SMF", e.testScale)
 	t.Run("deletion waits for sessions, and not for ever", e.testDrainedDeletion)
@@ -42,6 +44,8 @@ func TestEnvtest(t *testing.T) {
 		"a UPF unit is restarted only when it was asked for":    e.testUnitUpdates,
 		"one UPF a socket":                                      e.testPerSocket,
 		"what is short is said and waited for":                  e.testNoFit,
+		"Preferred flags a misaligned unit":                     e.testMisalignedIsFlagged,
+		"units with virtual functions":                          e.testVFIO,
 		"Preferred leaves a unit to the scheduler":              e.testPreferred,
 		"two instances do not get one cell":                     e.testTwoInstances,
 		"a cordoned node is left for another place":             e.testCordon,

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -271,14 +270,14 @@ func (s *upfScope) backOff(spot placement.Spot, reason string, now time.Time) ti
 	return wait
 }
 
-// forgetBackoffs drops places that a unit is ready on, and those whose last rejection is long ago.
+// forgetBackoffs drops places that a unit is ready on, and where it should be, and those whose last rejection is long ago.
 func (s *upfScope) forgetBackoffs(now time.Time) {
 	kept := slices.DeleteFunc(slices.Clone(s.upf.Status.CellBackoffs), func(b api.CellBackoff) bool {
 		if now.After(b.RetryAfter.Add(backoffMemory)) || !specs.Planned(s.upf) {
 			return true
 		}
 		return slices.ContainsFunc(s.units, func(u *unitScope) bool {
-			if u.pod == nil || !podReady(u.pod) {
+			if u.pod == nil || !podReady(u.pod) || !u.pod.DeletionTimestamp.IsZero() || u.misaligned() || (aligns(s.upf) && u.status.Topology == nil) {
 				return false
 			}
 			spot, known := specs.PodSpot(u.pod)
@@ -342,21 +341,4 @@ func (s *upfScope) observePlaced() {
 		}
 	}
 	s.conditions.yes(api.ConditionPlaced, api.ReasonReady, "every unit has a node")
-}
-
-// observeAligned says whether units have all their resources in one cell. Intent is no proof: as long as
-// upf-u does not report where its CPUs, ports and memory lie, the answer is Unknown.
-func (s *upfScope) observeAligned() {
-	p := s.upf.Spec.Placement
-	if p == nil || p.Policy == "" || p.Policy == api.PlacementAny {
-		meta.RemoveStatusCondition(&s.upf.Status.Conditions, api.ConditionNUMAAligned)
-		return
-	}
-	for _, u := range s.units {
-		if u.pod != nil && u.pod.Annotations[specs.AnnotationPlacedCell] == "" {
-			s.conditions.no(api.ConditionNUMAAligned, api.ReasonNoNUMAFit, u.status.Name+" had no place in one cell and was left to the scheduler: enforcement is Preferred")
-			return
-		}
-	}
-	s.conditions.unknown(api.ConditionNUMAAligned, api.ReasonNotReported, "units were placed in one cell each; upf-u does not report where its CPUs, ports and memory lie")
 }

@@ -181,7 +181,7 @@ func (e *environment) testPerSocket(t *testing.T) {
 	}
 	e.wantCondition(t, upf, api.ConditionPlaced, metav1.ConditionFalse, api.ReasonNoNUMAFit,
 		"numa0: taken by upf-0; node "+pool+"-w1 numa1: taken by upf-1 (for upf-2)")
-	e.wantCondition(t, upf, api.ConditionNUMAAligned, metav1.ConditionUnknown, api.ReasonNotReported, "upf-u does not report")
+	e.wantCondition(t, upf, api.ConditionNUMAAligned, metav1.ConditionTrue, "", "upf-1: CPUs 2,3, n3 (0000:81:10.0), n6 (0000:01:10.0) and memory on numa1")
 	if n := e.podCount(t, ns); n != 2 {
 		t.Errorf("%d pods, want 2", n)
 	}

@@ -110,7 +110,7 @@ func newFleet(t testing.TB, nodes, instances int, spec func(*api.UPFInstance)) *
 	f.reconciler = &UPFReconciler{
 		Client: counted, Live: live, Platform: specs.Platform{Registry: "core5g", Tag: "dev"},
 		Recorder: &record.FakeRecorder{}, Now: time.Now, applier: newApplier(counted),
-		Sessions: func(context.Context, *corev1.Pod) (int64, error) { return 0, nil }, Rejections: NewRejections(),
+		Sessions: func(context.Context, *corev1.Pod) (int64, error) { return 0, nil }, Rejections: NewRejections(), Topology: topologyOfPod,
 	}
 	return f
 }

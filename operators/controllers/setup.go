@@ -24,6 +24,7 @@ import (
 	"core5g.dev/core5g/operators/nrf"
 	"core5g.dev/core5g/operators/specs"
 	"core5g.dev/core5g/operators/userplane"
+	"core5g.dev/core5g/upf/upfc/topology"
 )
 
 // Scheme holds every kind that the controllers read or write.
@@ -62,6 +63,8 @@ type Options struct {
 	Release func(ctx context.Context, upfAddress, smfNodeID string) error
 	// Sessions counts the PFCP sessions of a UPF unit.
 	Sessions func(ctx context.Context, pod *corev1.Pod) (int64, error)
+	// Topology asks a UPF unit where its CPUs, ports and memory are.
+	Topology func(ctx context.Context, pod *corev1.Pod) (*topology.Topology, error)
 	// UserPlane returns the user-plane API of the SMF at a base URL.
 	UserPlane func(baseURL string) UserPlane
 	Now       func() time.Time
@@ -78,6 +81,7 @@ func DefaultOptions(p specs.Platform) Options {
 		NRF:       func(baseURL string) NRFClient { return &nrf.Client{BaseURL: baseURL, HTTP: sbi} },
 		Release:   n4.ReleaseAssociation,
 		Sessions:  ScrapeSessions,
+		Topology:  ScrapeTopology,
 		UserPlane: func(baseURL string) UserPlane { return &userplane.SMF{BaseURL: baseURL, HTTP: calls} },
 		Now:       time.Now,
 		Metrics:   metrics.Registry,
@@ -106,7 +110,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 		"Slice": &SliceReconciler{Client: mgr.GetClient(), Platform: o.Platform, Recorder: recorder, Now: o.Now, Release: o.Release, UserPlane: o.UserPlane},
 		"UPFInstance": &UPFReconciler{
 			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Platform: o.Platform, Recorder: recorder, Now: o.Now,
-			Sessions: o.Sessions, Rejections: rejections,
+			Sessions: o.Sessions, Topology: o.Topology, Rejections: rejections,
 		},
 		"Subscriber": &SubscriberReconciler{Client: mgr.GetClient(), Recorder: recorder},
 	} {

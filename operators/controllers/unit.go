@@ -63,6 +63,8 @@ type unitScope struct {
 	// doomed is a pod that goes then for another reason.
 	refused *refusal
 	doomed  bool
+	// silent is why a ready unit has not said where it is.
+	silent string
 }
 
 type refusal struct{ reason, message string }
@@ -72,7 +74,7 @@ func newUnitScope(upf *api.UPFInstance, number int, n4Address string) *unitScope
 	for _, old := range upf.Status.UnitStatuses {
 		if old.Name == u.status.Name {
 			u.status.Rejections, u.status.RetryAfter, u.status.Message = old.Rejections, old.RetryAfter, old.Message
-			u.status.Drain = old.Drain.DeepCopy()
+			u.status.Drain, u.status.Topology = old.Drain.DeepCopy(), old.Topology.DeepCopy()
 		}
 	}
 	u.status.N4Address = n4Address
@@ -100,6 +102,9 @@ func backoff(rejections int32) time.Duration {
 // see notes what there is of the unit.
 func (u *unitScope) see(pod *corev1.Pod) {
 	u.pod = pod
+	if u.status.Topology != nil && u.status.Topology.ContainerID != reporter(pod) {
+		u.status.Topology = nil
+	}
 	u.status.Hash = pod.Annotations[specs.AnnotationTemplateHash]
 	u.status.Node = pod.Spec.NodeName
 	if spot, known := specs.PodSpot(pod); known {
@@ -124,11 +129,11 @@ func (r *UPFReconciler) keepUnit(ctx context.Context, s *upfScope, u *unitScope)
 	case !u.wanted && u.pod != nil:
 		return r.stop(ctx, s, u, unwanted(s.upf))
 	case !u.wanted:
-		u.status.Drain = nil
+		u.status.Drain, u.status.Topology = nil, nil
 		u.note(api.UnitStopped, unwanted(s.upf))
 		return nil
 	case u.pod == nil:
-		u.status.Drain = nil
+		u.status.Drain, u.status.Topology = nil, nil
 		return r.create(ctx, s, u)
 	case finished(u.pod):
 		return r.reject(ctx, s, u)
@@ -142,6 +147,9 @@ func (r *UPFReconciler) keepUnit(ctx context.Context, s *upfScope, u *unitScope)
 		return r.update(ctx, s, u)
 	case u.cordoned && u.elsewhere != "" && (u.status.Drain != nil || s.mayDisturb(u)):
 		return r.stop(ctx, s, u, fmt.Sprintf("node %s is cordoned", u.pod.Spec.NodeName))
+	}
+	if r.askTopology(ctx, s, u); s.replaces(u) && (u.status.Drain != nil || s.mayDisturb(u)) {
+		return r.replaceMisaligned(ctx, s, u)
 	}
 	u.status.Drain = nil
 	u.observe()
@@ -163,6 +171,9 @@ func (u *unitScope) observe() {
 	switch {
 	case podReady(u.pod):
 		u.note(api.UnitReady, "")
+		if t := u.status.Topology; t != nil && t.Alignment == api.UnitAligned {
+			u.status.Cell = t.Cell // with SingleNUMA the kubelet may have chosen another than was planned
+		}
 		u.status.Rejections, u.status.RetryAfter = 0, nil
 	case u.pod.Status.Phase == corev1.PodRunning:
 		u.note(api.UnitRunning, podProblem(u.pod))
@@ -209,6 +220,13 @@ func (r *UPFReconciler) create(ctx context.Context, s *upfScope, u *unitScope) e
 		if u.place.Cell != placement.AnyCell {
 			u.status.Cell = ptr.To(u.place.Cell)
 		}
+	}
+	asRoot, err := r.vfioAsRoot(ctx, s.upf, u.place)
+	if err != nil {
+		return err
+	}
+	if asRoot {
+		pod = specs.VFIOAsRoot(pod)
 	}
 	if err := r.Create(ctx, pod); err != nil {
 		if apierrors.IsAlreadyExists(err) {

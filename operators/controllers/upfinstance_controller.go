@@ -28,6 +28,7 @@ import (
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/specs"
+	"core5g.dev/core5g/upf/upfc/topology"
 )
 
 const (
@@ -51,6 +52,8 @@ type UPFReconciler struct {
 	Live client.Reader
 	// Sessions counts the PFCP sessions of a unit.
 	Sessions func(ctx context.Context, pod *corev1.Pod) (int64, error)
+	// Topology asks a unit where its CPUs, ports and memory are.
+	Topology func(ctx context.Context, pod *corev1.Pod) (*topology.Topology, error)
 	// Rejections counts pods that were refused or failed, by place and reason.
 	Rejections *prometheus.CounterVec
 
@@ -220,10 +223,10 @@ func (r *UPFReconciler) allocateEndpoints(ctx context.Context, s *upfScope) erro
 }
 
 func (r *UPFReconciler) checkSupported(_ context.Context, s *upfScope) error {
-	if s.upf.Spec.Driver != api.DriverAFPacket && s.upf.Spec.Driver != "" {
+	if s.upf.Spec.Driver == api.DriverAFXDP {
 		s.halted = true
 		s.conditions.no(api.ConditionPlaced, api.ReasonNotSupported,
-			fmt.Sprintf("driver %s is planned and not deployed by this version: write AFPacket", s.upf.Spec.Driver))
+			fmt.Sprintf("driver %s is planned and not deployed by this version: write AFPacket, or VFIO for virtual functions", s.upf.Spec.Driver))
 	}
 	return nil
 }

@@ -532,6 +532,9 @@ type UnitTopology struct {
 	ContainerID string `json:"containerID"`
 	// alignment of everything with one NUMA cell.
 	Alignment UnitAlignment `json:"alignment"`
+	// cell of its first worker.
+	// +optional
+	Cell *int32 `json:"cell,omitempty"`
 	// message names the cell, or what is not in it.
 	// +kubebuilder:validation:MaxLength=2048
 	Message string `json:"message"`

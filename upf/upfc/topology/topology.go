@@ -63,7 +63,7 @@ const (
 func (t *Topology) Judge(planned int32) (Verdict, string) {
 	home := planned
 	if home < 0 {
-		home = t.home()
+		home = t.Home()
 	}
 	var elsewhere, unknown []string
 	at := func(what string, cell *int32) {
@@ -100,8 +100,8 @@ func (t *Topology) Judge(planned int32) (Verdict, string) {
 	return Aligned, fmt.Sprintf("CPUs %s, %s and memory on numa%d", t.cpus(), t.interfaces(), home)
 }
 
-// home is the cell of the first worker.
-func (t *Topology) home() int32 {
+// Home is the cell of the first worker.
+func (t *Topology) Home() int32 {
 	for _, thread := range t.Threads {
 		if thread.Role != "control" && thread.Cell != nil {
 			return *thread.Cell
