@@ -32,12 +32,18 @@ type traffic struct {
 	begin int64 // Unix seconds: what earlier sessions carried before they are first seen is not ours
 
 	mu   sync.Mutex
-	seen map[uint32]usage.Counts // by session
+	seen []seen                  // by session
 	sums map[string]usage.Counts // by Node ID
 }
 
+// seen is what a session had carried when it was last looked at.
+type seen struct {
+	usage.Counts
+	known bool
+}
+
 func newTraffic(now time.Time) *traffic {
-	return &traffic{begin: now.Unix(), seen: map[uint32]usage.Counts{}, sums: map[string]usage.Counts{}}
+	return &traffic{begin: now.Unix(), sums: map[string]usage.Counts{}}
 }
 
 // Traffic lists the CP functions by Node ID.
@@ -98,13 +104,15 @@ func (t *traffic) count(s *session, last bool) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	before, known := t.seen[s.index]
-	if known || s.Created >= t.begin {
-		t.sums[s.Node] = t.sums[s.Node].Plus(now.Minus(before)) // a URR that is gone takes nothing away
+	if n := int(s.index) + 1; n > len(t.seen) {
+		t.seen = append(t.seen, make([]seen, n-len(t.seen))...)
 	}
+	before := &t.seen[s.index]
+	if before.known || s.Created >= t.begin {
+		t.sums[s.Node] = t.sums[s.Node].Plus(now.Minus(before.Counts)) // a URR that is gone takes nothing away
+	}
+	*before = seen{now, true}
 	if last {
-		delete(t.seen, s.index)
-	} else {
-		t.seen[s.index] = now
+		*before = seen{}
 	}
 }
