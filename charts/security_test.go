@@ -71,6 +71,8 @@ func TestNodeAgentReads(t *testing.T) {
 		{name: "the kubelet's file", wantPaths: []string{"/sys/devices", "/sys/bus", "/sys/kernel/mm", "/var/lib/kubelet/pod-resources", "/var/lib/kubelet/config.yaml"}},
 		{name: "and its drop-ins", args: []string{"--set=nodeAgent.kubeletConfigDir=/etc/kubelet.d"},
 			wantPaths: []string{"/sys/devices", "/sys/bus", "/sys/kernel/mm", "/var/lib/kubelet/pod-resources", "/var/lib/kubelet/config.yaml", "/etc/kubelet.d"}},
+		{name: "and the container runtime's", args: []string{"--set=nodeAgent.runtimeConfig=/etc/containerd/config.toml"},
+			wantPaths: []string{"/sys/devices", "/sys/bus", "/sys/kernel/mm", "/var/lib/kubelet/pod-resources", "/var/lib/kubelet/config.yaml", "/etc/containerd/config.toml"}},
 		{name: "through the API server", args: []string{"--set=nodeAgent.kubeletConfig=configz"},
 			wantPaths: []string{"/sys/devices", "/sys/bus", "/sys/kernel/mm", "/var/lib/kubelet/pod-resources"}, wantProxy: true},
 	}

@@ -37,9 +37,11 @@ type Agent struct {
 	Sysfs     fs.FS
 	Kubelet   Kubelet
 	Resources PodResources
-	Store     Store
-	Now       func() time.Time
-	Log       *slog.Logger
+	// RuntimeConfig is the container runtime's configuration file, "" for none.
+	RuntimeConfig string
+	Store         Store
+	Now           func() time.Time
+	Log           *slog.Logger
 	// Looked is told how long each step of Run took and how it ended; nil for nobody.
 	Looked func(took time.Duration, err error)
 
@@ -55,6 +57,7 @@ func (a *Agent) Observe(ctx context.Context) Observation {
 	o.Hardware, o.HardwareErr = ReadHardware(a.Sysfs)
 	o.Kubelet, o.KubeletErr = a.Kubelet.Policies(ctx)
 	o.Resources, o.ResourcesErr = a.Resources.Resources(ctx)
+	o.VFIOAccess = ReadVFIOAccess(a.RuntimeConfig)
 	return o
 }
 

@@ -16,6 +16,8 @@ type Observation struct {
 	Hardware  Hardware
 	Kubelet   api.KubeletStatus
 	Resources Resources
+	// VFIOAccess is empty where nobody tells.
+	VFIOAccess api.VFIOAccess
 
 	HardwareErr, KubeletErr, ResourcesErr error
 }
@@ -35,6 +37,7 @@ func Status(o Observation, before []metav1.Condition, now time.Time) api.Datapla
 		Kubelet:      o.Kubelet,
 		IOMMU:        o.Hardware.IOMMU,
 		VFIO:         o.Hardware.VFIO,
+		VFIOAccess:   o.VFIOAccess,
 		IsolatedCPUs: o.Hardware.Isolated.String(),
 	}
 	if out.IOMMU == "" {

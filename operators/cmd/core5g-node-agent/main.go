@@ -47,9 +47,9 @@ func main() {
 const configz = "configz"
 
 type config struct {
-	node, sysfs, socket, kubelet, dropIns, health, metrics, level string
-	interval                                             time.Duration
-	print                                                bool
+	node, sysfs, socket, kubelet, dropIns, runtime, health, metrics, level string
+	interval                                                               time.Duration
+	print                                                                  bool
 }
 
 func parse(args []string, errs io.Writer) (config, error) {
@@ -61,6 +61,7 @@ func parse(args []string, errs io.Writer) (config, error) {
 	f.StringVar(&c.socket, "pod-resources", "/var/lib/kubelet/pod-resources/kubelet.sock", "the kubelet's podresources socket")
 	f.StringVar(&c.kubelet, "kubelet-config", "/var/lib/kubelet/config.yaml", "the kubelet's configuration file, or configz for asking the kubelet through the API server")
 	f.StringVar(&c.dropIns, "kubelet-config-dir", "", "the kubelet's --config-dir, where it has one")
+	f.StringVar(&c.runtime, "runtime-config", "", "the container runtime's configuration file, which tells whether units with virtual functions must be root")
 	f.StringVar(&c.health, "health-probe-bind-address", ":8081", "address of /healthz; 0 for none")
 	f.StringVar(&c.metrics, "metrics-bind-address", "0", "address of /metrics, for example :9090; 0 for none")
 	f.StringVar(&c.level, "log-level", "info", "debug, info, warn or error")
@@ -97,7 +98,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) error {
 		return err
 	}
 	defer resources.Close()
-	agent := &nodeagent.Agent{Node: c.node, Sysfs: os.DirFS(c.sysfs), Resources: resources, Now: time.Now, Log: log}
+	agent := &nodeagent.Agent{Node: c.node, Sysfs: os.DirFS(c.sysfs), Resources: resources, RuntimeConfig: c.runtime, Now: time.Now, Log: log}
 	var cluster *rest.Config
 	if !c.print || c.kubelet == configz {
 		if cluster, err = ctrl.GetConfig(); err != nil {
