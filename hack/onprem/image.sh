@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Builds what the emulated server boots from, below out/onprem, from Debian packages alone:
 #
-#   qemu/        QEMU 10 unpacked from bookworm-backports, not installed; a QEMU of this machine that has the
-#                igb device is taken instead
+#   qemu/        QEMU 10, unpacked and not installed; a QEMU of this machine that has the igb device is taken
+#                instead
 #   tree/        Debian 13: kernel, containerd, runc, nft, iproute2, dropbear, busybox
 #   vmlinuz, initrd, root.ext4    made of the tree, of guest/, and of the programs in out/bin and out/cni
 #
@@ -27,16 +27,17 @@ digest() { sha256sum | cut -d' ' -f1; }
 
 has_igb() { "$@" -device help 2>/dev/null | grep -q '^name "igb"'; }
 
-# apt-get with lists and archives of its own, so that the machine's package lists stay as they are.
-private_apt() {
-	apt-get -o Dir::State="$work/state" -o Dir::State::status=/var/lib/dpkg/status \
+# apt-get for the guest's Debian, with lists and archives of its own: the machine's stay as they are.
+guest_apt() {
+	nice apt-get -o Dir::State="$work/state" -o Dir::State::status="$out/tree/var/lib/dpkg/status" \
 		-o Dir::Etc::SourceList="$work/sources.list" -o Dir::Etc::SourceParts=/dev/null \
-		-o Dir::Cache="$work/cache" -o APT::Sandbox::User=root -o APT::Get::List-Cleanup=false "$@"
+		-o Dir::Cache="$work/cache" -o APT::Sandbox::User=root -y -q --no-install-recommends "$@"
 }
 
+# The machine's Debian may have an older one: what is unpacked is of the guest's, and runs with its libraries.
 build_qemu() {
 	local now work deb
-	now=$(sed -n '/^build_qemu/,/^}/p' "${BASH_SOURCE[0]}" | digest)
+	now=$({ sed -n '/^build_qemu()/,/^}/p' "${BASH_SOURCE[0]}"; cat "$out/tree.stamp"; } | digest)
 	! fresh qemu "$now" || return 0
 	if command -v qemu-system-x86_64 >/dev/null && has_igb qemu-system-x86_64; then
 		say "QEMU is the machine's own: $(command -v qemu-system-x86_64)"
@@ -45,21 +46,16 @@ build_qemu() {
 	work=$out/qemu.work
 	rm -rf "$work" "$out/qemu"
 	mkdir -p "$work/state/lists/partial" "$work/cache/archives/partial" "$out/qemu"
-	local suite
-	for suite in "debian bookworm" "debian bookworm-updates" "debian-security bookworm-security" "debian bookworm-backports"; do
-		echo "deb $mirror/${suite% *} ${suite#* } main"
-	done >"$work/sources.list"
-	if ! private_apt update -q >"$work/log" 2>&1 ||
-		! private_apt install -y -q --no-install-recommends -t bookworm-backports --download-only \
-			qemu-system-x86 >>"$work/log" 2>&1; then
+	echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror/debian trixie main" >"$work/sources.list"
+	if ! guest_apt update >"$work/log" 2>&1 || ! guest_apt install --download-only qemu-system-x86 >>"$work/log" 2>&1; then
 		tail -n 5 "$work/log" >&2
-		echo "onprem: QEMU could not be had from $mirror (bookworm-backports); install a QEMU with the igb device (8.0 or later) yourself" >&2
+		echo "onprem: QEMU could not be had from $mirror; install a QEMU with the igb device (8.0 or later) yourself" >&2
 		return 1
 	fi
 	for deb in "$work"/cache/archives/*.deb; do
 		dpkg-deb -x "$deb" "$out/qemu"
 	done
-	rm -rf "$work" "$out"/qemu/usr/share/{doc,man,icons}
+	rm -rf "$work" "$out"/qemu/usr/share/{doc,man,icons,locale}
 	echo "$now" >"$out/qemu.stamp"
 	say "QEMU unpacked"
 }
@@ -70,7 +66,7 @@ packages=containerd,runc,iproute2,nftables,conntrack,kmod,dropbear-bin,busybox-s
 
 build_tree() {
 	local now status=0
-	now=$({ sed -n '/^build_tree/,/^}/p' "${BASH_SOURCE[0]}"; echo "$packages $mirror"; } | digest)
+	now=$({ sed -n '/^build_tree()/,/^}/p' "${BASH_SOURCE[0]}"; echo "$packages $mirror"; } | digest)
 	! fresh tree "$now" || return 0
 	"$repo/hack/install-tools.sh" onprem
 	rm -rf "$out/tree"
@@ -138,6 +134,6 @@ build_disk() {
 }
 
 mkdir -p "$out"
-build_qemu
 build_tree
+build_qemu
 build_disk

@@ -23,7 +23,7 @@ gateway=10.214.0.1
 pods=10.244.1.0/24
 vfs=${CORE5G_ONPREM_VFS:-2}   # a PF
 cpus=${CORE5G_ONPREM_CPUS:-4} # of both sockets
-memory=2688                   # MiB; above 2816 QEMU 10.0.2 cuts the addresses of VFs short
+memory=2688                   # MiB; above 2816 some versions of QEMU cut the addresses of VFs short
 pages=${CORE5G_ONPREM_HUGEPAGES:-96} # of 2 MiB, a socket
 images=(pause prerequisites/sriov-device-plugin node-agent upf-u upf-c ran)
 resources=(n3_socket0 n6_socket0 n3_socket1 n6_socket1) # manifests/prerequisites/sriov.yaml
@@ -108,11 +108,12 @@ data() {
 }
 
 qemu() {
-	local program=qemu-system-x86_64 firmware=()
+	local program=(qemu-system-x86_64)
 	if [[ -x $out/qemu/usr/bin/qemu-system-x86_64 ]]; then
-		program=$out/qemu/usr/bin/qemu-system-x86_64
-		firmware=(-L "$out/qemu/usr/share/qemu" -L "$out/qemu/usr/share/seabios")
-		export LD_LIBRARY_PATH=$out/qemu/usr/lib/x86_64-linux-gnu:$out/qemu/lib/x86_64-linux-gnu
+		# It is of the guest's Debian, and runs with that one's loader and libraries.
+		local libraries=usr/lib/x86_64-linux-gnu
+		program=("$out/tree/$libraries/ld-linux-x86-64.so.2" --library-path "$out/qemu/$libraries:$out/tree/$libraries"
+			"$out/qemu/usr/bin/qemu-system-x86_64" -L "$out/qemu/usr/share/qemu" -L "$out/qemu/usr/share/seabios")
 	fi
 	local half=$((memory / 2)) sockets=2 cell plane nics=() line
 	for cell in 0 1; do
@@ -133,7 +134,7 @@ qemu() {
 	line+=" random.trust_cpu=on intel_iommu=on iommu=pt hugepagesz=2M hugepages=0:$pages,1:$pages tsc=reliable maxcpus=1"
 	line+=" panic=-1 core5g.node=$node core5g.address=$address/30 core5g.gateway=$gateway core5g.vfs=$vfs"
 	rm -f "$run/monitor" "$run/pid"
-	nsenter --target "$sandbox" --net --pid -- "$program" "${firmware[@]}" -name core5g-onprem \
+	nsenter --target "$sandbox" --net --pid -- "${program[@]}" -name core5g-onprem \
 		-M q35 -accel tcg,thread=multi,tb-size=1024 -cpu Haswell-noTSX,-x2apic \
 		-smp "$cpus,sockets=$sockets,cores=$((cpus / sockets)),threads=1" -m "${memory}M" \
 		-object "memory-backend-ram,id=cell0,size=${half}M" -object "memory-backend-ram,id=cell1,size=${half}M" \
@@ -143,9 +144,9 @@ qemu() {
 		-netdev tap,id=management,ifname=c5g-onprem,script=no,downscript=no \
 		-device virtio-net-pci,bus=pcie.0,netdev=management,mac=02:c5:67:00:00:01,romfile= \
 		-drive "if=none,id=root,format=raw,file=$out/root.ext4,snapshot=on,cache=unsafe" \
-		-device virtio-blk-pci,bus=pcie.0,drive=root \
+		-device virtio-blk-pci,bus=pcie.0,num-queues=1,drive=root \
 		-drive "if=none,id=data,format=raw,file=$run/data.ext4,cache=unsafe" \
-		-device virtio-blk-pci,bus=pcie.0,drive=data \
+		-device virtio-blk-pci,bus=pcie.0,num-queues=1,drive=data \
 		-device virtio-rng-pci,bus=pcie.0 "${nics[@]}" \
 		-kernel "$out/vmlinuz" -initrd "$out/initrd" -append "$line" \
 		-nodefaults -display none -serial "file:$run/console.log" \
