@@ -191,6 +191,14 @@ eal_start_port(uint16_t ethdev, unsigned workers, uint16_t mtu, bool vlan, struc
 	const char *step = "rte_eth_dev_info_get";
 	int rc = rte_eth_dev_info_get(ethdev, &info);
 
+	if (rc == 0 && (info.max_rx_queues < workers || info.max_tx_queues < workers)) {
+		snprintf(error, error_size,
+			"%s has %u rx and %u tx queues, and each of %u workers needs one of both; "
+			"write workers: %u, or give the device more",
+			info.driver_name, info.max_rx_queues, info.max_tx_queues, workers,
+			RTE_MIN(info.max_rx_queues, info.max_tx_queues));
+		return -1;
+	}
 	// A kernel interface keeps its own MTU.
 	conf.rxmode.mtu = mtu != 0 ? mtu : RTE_ETHER_MTU;
 	// Tags are the port's work where it can do it (vlan.h).

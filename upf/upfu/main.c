@@ -73,10 +73,15 @@ start_ports(struct upf_u *u)
 
 		// A device that fails to probe does not stop EAL.
 		if (eal_find_port(&u->config, port, &u->ethdev[port]) != 0) {
-			log_error("no such device",
-				"interface=%s device=%s advice=\"the device must exist; "
-				"kernel interfaces need CAP_NET_RAW and CAP_NET_ADMIN\"",
-				names[port], in->device);
+			log_error("no such device", "interface=%s device=%s advice=\"%s\"",
+				names[port], in->device,
+				in->driver == CONFIG_VFIO
+					? "it must be bound to vfio-pci, its /dev/vfio group be "
+					  "given to this process, readable for its user, and "
+					  "locked "
+					  "memory be unlimited or CAP_IPC_LOCK be allowed"
+					: "the device must exist; kernel interfaces need "
+					  "CAP_NET_RAW and CAP_NET_ADMIN");
 			return -1;
 		}
 		if (eal_start_port(u->ethdev[port], u->config.workers,
