@@ -92,17 +92,9 @@ func dockerfile(name, file, goVersion string, r *recipe) (string, error) {
 	}
 	line("RUN go build -o /usr/local/bin/image ./hack/image")
 	if len(steps.Go) > 0 {
-		module := "/src"
-		if steps.Module != "" {
-			module += "/" + steps.Module
-		}
-		out := steps.Out
-		if out == "" {
-			out = "out/bin/"
-		}
-		line("RUN GOOS=$TARGETOS GOARCH=$TARGETARCH go build -C %s -trimpath -ldflags '-s -w' -o /src/%s %s", module, out, strings.Join(steps.Go, " "))
+		line("RUN GOOS=$TARGETOS GOARCH=$TARGETARCH image -programs %s", name)
 	} else {
-		line("RUN %s", steps.Run)
+		line("RUN image -programs %s", name)
 	}
 	line("RUN image -rootfs /rootfs %s", name)
 	line("")

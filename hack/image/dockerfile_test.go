@@ -28,7 +28,7 @@ inline: [{to: /etc/passwd, text: x}]
 	for _, want := range []string{
 		"--platform linux/amd64,linux/arm64 -f images/demo/Dockerfile .\n",
 		"FROM --platform=$BUILDPLATFORM golang:1.2.3-bookworm AS build\n",
-		"RUN GOOS=$TARGETOS GOARCH=$TARGETARCH go build -C /src/images/demo -trimpath -ldflags '-s -w' -o /src/out/bin/nf/ ./cmd/demo\n",
+		"RUN GOOS=$TARGETOS GOARCH=$TARGETARCH image -programs demo\n",
 		"RUN image -rootfs /rootfs demo\n\nFROM scratch\nCOPY --from=build /rootfs/ /\n",
 		"ENV A=\"one's\"\nENV B=\"two\"\nWORKDIR /srv\nUSER 1000:1000\nENTRYPOINT [\"/demo\"]\nCMD [\"-v\",\"a b\"]\n",
 	} {
@@ -56,7 +56,7 @@ inline: [{to: /demo, text: x}]
 		"\nFROM golang:1.2.3-bookworm AS build\n",
 		"RUN hack/install-tools.sh upf\nCOPY . .\n",
 		`RUN [ "$TARGETOS/$TARGETARCH" = linux/amd64 ] || { echo "demo is written for linux/amd64, not for $TARGETOS/$TARGETARCH" >&2; exit 1; }`,
-		"\nRUN make demo\n",
+		"\nRUN image -programs demo\n",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in:\n%s", want, got)
@@ -100,5 +100,56 @@ symlinks: [{path: /bin/demo, target: /opt/demo}]
 	}
 	if err := writeRootfs(b, folder, []string{"demo"}); err == nil {
 		t.Error("a folder that is there already is written into")
+	}
+}
+
+func TestMakePrograms(t *testing.T) {
+	b := repository(t, `
+entrypoint: [/demo]
+build: {go: [.], module: images/demo, out: out/bin/nf/}
+files: [{from: out/bin/nf/demo, to: /demo}]
+`, map[string]string{
+		"images/demo/go.mod":  "module example.org/demo\n\ngo 1.26\n",
+		"images/demo/main.go": "package main\n\nfunc main() {}\n",
+	})
+	if err := makePrograms(b, []string{"demo"}); err != nil {
+		t.Fatal(err)
+	}
+	first := mustBuild(t, b)
+	digest, err := sum(first.archive)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	// Elsewhere, the same sources make the same image.
+	other := *b
+	other.root = filepath.Join(t.TempDir(), "a", "longer", "way")
+	other.outDir = filepath.Join(other.root, "out", "images")
+	if err := os.CopyFS(filepath.Join(other.root, "images"), os.DirFS(filepath.Join(b.root, "images"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := makePrograms(&other, []string{"demo"}); err != nil {
+		t.Fatal(err)
+	}
+	again, err := sum(mustBuild(t, &other).archive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(digest) != string(again) {
+		t.Errorf("built in another folder the image is %x, and was %x", again, digest)
+	}
+}
+
+func TestMakeProgramsByCommand(t *testing.T) {
+	b := repository(t, "cmd: [/demo]\nbuild: {run: 'echo made >demo'}\nfiles: [{from: demo, to: /demo}]\n", map[string]string{})
+	if err := makePrograms(b, []string{"demo"}); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(filepath.Join(b.root, "demo")); err != nil || string(text) != "made\n" {
+		t.Errorf("%q, %v; want what the command makes, in the repository", text, err)
+	}
+	b = repository(t, "cmd: [/demo]\ninline: [{to: /demo, text: x}]\n", map[string]string{})
+	if err := makePrograms(b, []string{"demo"}); err == nil || !strings.Contains(err.Error(), "no build") {
+		t.Errorf("error %v, want that the recipe has no build", err)
 	}
 }
