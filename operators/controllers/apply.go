@@ -129,7 +129,7 @@ func (a *applier) applyFunction(ctx context.Context, o *specs.FunctionObjects) e
 	live := &appsv1.Deployment{}
 	switch err := a.client.Get(ctx, client.ObjectKeyFromObject(o.Deployment), live); {
 	case err == nil:
-		specs.KeepWait(o.Deployment, live)
+		specs.KeepRunning(o.Deployment, live)
 	case !apierrors.IsNotFound(err):
 		return err
 	}

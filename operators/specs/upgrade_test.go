@@ -1,9 +1,11 @@
 package specs
 
 import (
+	"slices"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 )
@@ -28,7 +30,7 @@ func TestANewOperatorAloneReplacesNoFunction(t *testing.T) {
 			core := makeCore()
 			c.change(core)
 			wanted := deployment(core, newer)
-			KeepWait(wanted, live)
+			KeepRunning(wanted, live)
 			if got := wanted.Spec.Template.Spec.InitContainers[0].Image; got != c.want {
 				t.Errorf("wait runs %s, want %s", got, c.want)
 			}
@@ -44,8 +46,44 @@ func TestANewWaitRunsTheNewOperator(t *testing.T) {
 	live, wanted := AMF(makeCore(), platform).Deployment, AMF(makeCore(), platform).Deployment
 	live.Spec.Template.Spec.InitContainers[0].Command = []string{"/core5g-operator", "wait", "elsewhere:1"}
 	wanted.Spec.Template.Spec.InitContainers[0].Image = "core5g/operator:newer"
-	KeepWait(wanted, live)
+	KeepRunning(wanted, live)
 	if got := wanted.Spec.Template.Spec.InitContainers[0].Image; got != "core5g/operator:newer" {
 		t.Errorf("wait runs %s", got)
+	}
+}
+
+// An operator that knows of metrics takes over functions of one that did not: they stay as they are until their
+// image or configuration is another one.
+func TestFunctionsOfAnOlderOperatorGetMetricsWithTheirNextPod(t *testing.T) {
+	deployments := map[string]func(*api.Core5G) *appsv1.Deployment{
+		"amf": func(c *api.Core5G) *appsv1.Deployment { return AMF(c, platform).Deployment },
+		"chf": func(c *api.Core5G) *appsv1.Deployment {
+			return CHF(c, platform, Database{URI: "mongodb://db"}).Deployment
+		},
+	}
+	for name, deployment := range deployments {
+		t.Run(name, func(t *testing.T) {
+			older := func() *appsv1.Deployment {
+				d := deployment(makeCore())
+				c := &d.Spec.Template.Spec.Containers[0]
+				c.Env = slices.DeleteFunc(c.Env, func(e corev1.EnvVar) bool { return e.Name == metricsListen })
+				if name == "chf" {
+					c.Ports = slices.DeleteFunc(c.Ports, func(p corev1.ContainerPort) bool { return p.Name == portNameMetrics })
+				}
+				return d
+			}
+			wanted := deployment(makeCore())
+			KeepRunning(wanted, older())
+			if Hash(wanted.Spec.Template) != Hash(older().Spec.Template) {
+				t.Error("the function is replaced for its metrics alone")
+			}
+			core := makeCore()
+			core.Spec.Images.Tag = "newer"
+			wanted = deployment(core)
+			KeepRunning(wanted, older())
+			if !slices.ContainsFunc(wanted.Spec.Template.Spec.Containers[0].Env, func(e corev1.EnvVar) bool { return e.Name == metricsListen }) {
+				t.Error("a new image comes without metrics")
+			}
+		})
 	}
 }

@@ -242,9 +242,10 @@ func (p Platform) waitContainer(core *api.Core5G, peers []string) corev1.Contain
 	}
 }
 
-// KeepWait gives a Deployment the wait container's image that it has in the cluster, unless its function's
-// image or configuration, or what it waits for, changes: a new operator alone replaces no network function.
-func KeepWait(wanted, live *appsv1.Deployment) {
+// KeepRunning gives a Deployment what it has in the cluster of the wait container's image and of the server of
+// metrics, unless its function's image or configuration, or what it waits for, changes: a new operator alone
+// replaces no network function.
+func KeepRunning(wanted, live *appsv1.Deployment) {
 	want, have := &wanted.Spec.Template, &live.Spec.Template
 	if len(want.Spec.InitContainers) != 1 || len(have.Spec.InitContainers) != 1 || len(have.Spec.Containers) != 1 ||
 		!slices.Equal(want.Spec.InitContainers[0].Command, have.Spec.InitContainers[0].Command) ||
@@ -253,6 +254,7 @@ func KeepWait(wanted, live *appsv1.Deployment) {
 		return
 	}
 	want.Spec.InitContainers[0].Image = have.Spec.InitContainers[0].Image
+	keepUnobserved(&want.Spec.Containers[0], &have.Spec.Containers[0])
 }
 
 // service in front of the workload. Peers learn its name from the NRF as soon as a function has
