@@ -12,6 +12,7 @@ import (
 
 	"core5g.dev/core5g/images/registration"
 	"core5g.dev/core5g/images/registration/exposition"
+	"core5g.dev/core5g/images/registration/memorylimit"
 
 	"github.com/free5gc/amf/pkg/factory"
 	"github.com/free5gc/amf/pkg/service"
@@ -20,6 +21,7 @@ import (
 func main() {
 	config := flag.String("c", "./config/amfcfg.yaml", "configuration `file`, in free5GC's format")
 	flag.Parse()
+	memorylimit.Respect(memorylimit.Files)
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil)).With("nf", "amf")
 	if err := run(*config, log); err != nil {
 		log.Error("cannot run", "error", err)

@@ -13,6 +13,7 @@ import (
 	"core5g.dev/core5g/images/registration"
 	"core5g.dev/core5g/images/registration/exposition"
 	"core5g.dev/core5g/images/registration/front"
+	"core5g.dev/core5g/images/registration/memorylimit"
 
 	"github.com/free5gc/pcf/pkg/factory"
 	"github.com/free5gc/pcf/pkg/service"
@@ -21,6 +22,7 @@ import (
 func main() {
 	config := flag.String("c", "./config/pcfcfg.yaml", "configuration `file`, in free5GC's format")
 	flag.Parse()
+	memorylimit.Respect(memorylimit.Files)
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil)).With("nf", "pcf")
 	if err := run(*config, log); err != nil {
 		log.Error("cannot run", "error", err)

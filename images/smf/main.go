@@ -20,6 +20,7 @@ import (
 	"core5g.dev/core5g/images/registration"
 	"core5g.dev/core5g/images/registration/exposition"
 	"core5g.dev/core5g/images/registration/front"
+	"core5g.dev/core5g/images/registration/memorylimit"
 
 	"github.com/free5gc/smf/pkg/factory"
 	"github.com/free5gc/smf/pkg/service"
@@ -40,6 +41,7 @@ func main() {
 	config := flag.String("c", "./config/smfcfg.yaml", "configuration `file`, in free5GC's format")
 	routing := flag.String("u", "", "UE routing `file`, in free5GC's format; needed only with ulcl")
 	flag.Parse()
+	memorylimit.Respect(memorylimit.Files)
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil)).With("nf", "smf")
 	if err := run(*config, *routing, log); err != nil {
 		log.Error("cannot run", "error", err)
