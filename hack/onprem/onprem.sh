@@ -92,9 +92,13 @@ links() {
 
 # data makes the disk that outlives a reboot: who the node is, and its first images.
 data() {
-	[[ ! -f $run/data.ext4 ]] || return 0
-	local tree=$run/data image number=0
-	rm -rf "$tree"
+	local tree=$run/data image number=0 authority
+	authority=$(sha256sum <"$cluster/pki/ca.crt")
+	# The identity of a cluster that has gone is of no use to the next.
+	[[ ! -f $run/data.ext4 || $(<"$run/authority") != "$authority" ]] || return 0
+	rm -rf "$run"
+	mkdir -p "$run"
+	echo "$authority" >"$run/authority"
 	mkdir -p "$tree/ssh" "$tree/images"
 	ssh-keygen -q -t ed25519 -N "" -C core5g -f "$run/key"
 	cp "$run/key.pub" "$tree/ssh/authorized_keys"
@@ -201,7 +205,6 @@ onprem_up() {
 		"$repo/hack/onprem/image.sh"
 		"$repo/hack/tools/build.sh" sriov
 		"$repo/out/bin/image" -root "$repo" -recipes images/prerequisites sriov-device-plugin >/dev/null
-		mkdir -p "$run"
 		kubectl apply --server-side --force-conflicts -f "$repo/manifests/prerequisites/sriov.yaml" >/dev/null
 		data
 		links
