@@ -6,7 +6,7 @@ OUT     := out
 BIN     := $(OUT)/bin
 LDFLAGS := -s -w
 
-.PHONY: help up down test unit integration lint e2e e2e-upgrade e2e-operate e2e-onprem tools cluster-tools nf bin images generate kubectl-plugin bench-upf bench-n4 test-upf fuzz
+.PHONY: help up down test unit integration lint e2e e2e-upgrade e2e-operate e2e-onprem tools cluster-tools nf bin images reproducible generate kubectl-plugin bench-upf bench-n4 test-upf fuzz
 
 help:
 	@echo "make up       bring up the core and run a phone through it    make down  remove every trace"
@@ -103,6 +103,10 @@ kubectl-plugin:
 images:
 	@$(GO) build -o $(BIN)/ ./hack/image
 	@$(BIN)/image
+
+# Each built twice, in different folders; IMAGES= names some.
+reproducible:
+	@hack/reproduce.sh $(IMAGES)
 
 generate:
 	@hack/generate.sh

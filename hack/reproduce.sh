@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# Builds images twice, from two copies of the sources in folders of different names, with another time zone
+# and another umask, and fails unless both are the same to the octet: an image depends on its sources
+# alone, and whoever doubts one can build it again.
+#
+#   hack/reproduce.sh [image …]     (no image: all whose recipes say how their programs are made)
+#
+# Go's compiler and its cache, the C compiler and the Debian packages are this machine's in both.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+images=("$@")
+if ((${#images[@]} == 0)); then
+	mapfile -t images < <(grep -l '^build:' images/*/image.yaml | sed 's|images/\(.*\)/image.yaml|\1|')
+fi
+
+copies=$(mktemp -d)
+trap 'rm -rf "$copies"' EXIT
+go build -o "$copies/image" ./hack/image
+
+# build FOLDER: the images from a copy of the work tree, as git knows it.
+build() {
+	local copy=$1
+	mkdir -p "$copy"
+	git ls-files -z --cached --others --exclude-standard |
+		while IFS= read -r -d '' path; do [[ ! -e $path ]] || printf '%s\0' "$path"; done |
+		tar --null --files-from=- -cf - | tar -xf - -C "$copy"
+	"$copies/image" -root "$copy" -programs "${images[@]}" >"$copy.log" 2>&1 || {
+		tail -n 30 "$copy.log" >&2
+		return 1
+	}
+	"$copies/image" -root "$copy" "${images[@]}" >/dev/null
+}
+(umask 022 && TZ=UTC build "$copies/one")
+(umask 002 && TZ=Asia/Kolkata build "$copies/another/folder")
+
+good=0 bad=0
+for image in "${images[@]}"; do
+	one=$copies/one/out/images/$image
+	other=$copies/another/folder/out/images/$image
+	if cmp -s "$one.tar" "$other.tar" && cmp -s "$one.cdx.json" "$other.cdx.json"; then
+		good=$((good + 1))
+		continue
+	fi
+	bad=$((bad + 1))
+	echo "image $image is not the same twice:"
+	# The bill of materials has the digest of every file.
+	diff "$one.cdx.json" "$other.cdx.json" || true
+done
+echo "reproduce: $good passed, $bad failed"
+((bad == 0))
