@@ -1,11 +1,14 @@
 // How EAL is started matters: without hugetlbfs, telemetry sockets or root; with an explicit memory
 // limit, since EAL would otherwise take what the host shows and not what the cgroup allows.
+#define _GNU_SOURCE
 #include "eal.h"
 
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <rte_eal.h>
 #include <rte_errno.h>
@@ -67,6 +70,16 @@ interface_arguments(struct arguments *a, const struct config *config, enum upf_p
 		argument(a, "--allow=%s", in->device);
 		break;
 	}
+}
+
+// In the place of libnuma's, which in Debian 12 takes a seccomp profile's refusal for consent: without
+// CAP_SYS_NICE the usual ones forbid memory policies, and EAL would end. Without policies memory comes from
+// the nodes that the cpuset allows.
+int numa_available(void);
+int
+numa_available(void)
+{
+	return syscall(SYS_get_mempolicy, NULL, NULL, 0, 0, 0) < 0 ? -1 : 0;
 }
 
 static unsigned worker_lcore[UPF_WORKERS_MAX];
