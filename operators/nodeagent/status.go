@@ -50,6 +50,7 @@ func Status(o Observation, before []metav1.Condition, now time.Time) api.Datapla
 	for i := range o.Hardware.Cells {
 		out.Cells = append(out.Cells, held.cell(&o.Hardware.Cells[i]))
 	}
+	out.Summary = summarize(out.Cells)
 	out.Conditions = preflight(o, &out, before, at)
 	return out
 }

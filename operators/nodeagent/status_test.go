@@ -68,6 +68,7 @@ func TestStatusOfAServer(t *testing.T) {
 	at := metav1.NewTime(noon)
 	want := api.DataplaneNodeStatus{
 		ObservedAt: &at, Kubelet: aligned(), IOMMU: api.IOMMUEnabled, VFIO: api.VFIOLoaded, IsolatedCPUs: "2-3,6-7,10-11,14-15",
+		Summary: api.NodeSummary{Cells: 2, CPUs: "4/6 8/8", Hugepages: "512Mi/1Gi 1000Mi/1Gi", VFs: "2/3 2/2"},
 		Cells: []api.NUMACell{
 			{
 				CPUs: "0-3,8-11", ThreadsPerCore: 2, ExclusiveCPUs: api.CPUCount{Total: 6, Free: 4}, Hugepages: pool("2Mi", "1Gi", "512Mi"),

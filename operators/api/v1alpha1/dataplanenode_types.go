@@ -13,10 +13,10 @@ import (
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:path=dataplanenodes,singular=dataplanenode,scope=Cluster,shortName=dpn
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="Cells",type=string,JSONPath=`.status.cells[*].id`
-// +kubebuilder:printcolumn:name="CPUs free",type=string,JSONPath=`.status.cells[*].exclusiveCPUs.free`
-// +kubebuilder:printcolumn:name="Hugepages free",type=string,JSONPath=`.status.cells[*].hugepages[*].free`
-// +kubebuilder:printcolumn:name="VFs free",type=string,JSONPath=`.status.cells[*].interfaces[*].vfs.free`
+// +kubebuilder:printcolumn:name="Cells",type=integer,JSONPath=`.status.summary.cells`
+// +kubebuilder:printcolumn:name="CPUs free",type=string,JSONPath=`.status.summary.cpus`
+// +kubebuilder:printcolumn:name="Hugepages free",type=string,JSONPath=`.status.summary.hugepages`
+// +kubebuilder:printcolumn:name="VFs free",type=string,JSONPath=`.status.summary.vfs`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type DataplaneNode struct {
@@ -63,12 +63,35 @@ type DataplaneNodeStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	IsolatedCPUs string `json:"isolatedCPUs,omitempty"`
+	// summary of the cells, for kubectl's columns.
+	// +optional
+	Summary NodeSummary `json:"summary,omitempty"`
 	// cells are the NUMA cells of the node.
 	// +optional
 	// +kubebuilder:validation:MaxItems=64
 	// +listType=map
 	// +listMapKey=id
 	Cells []NUMACell `json:"cells,omitempty"`
+}
+
+// NodeSummary says what is free of what there is, with one word for each cell in the order of cells.
+type NodeSummary struct {
+	// cells is their number.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Cells int32 `json:"cells,omitempty"`
+	// cpus that one container may have alone, for example "4/4 2/4".
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	CPUs string `json:"cpus,omitempty"`
+	// hugepages in bytes, for example "2Gi/4Gi 4Gi/4Gi", with a + between sizes.
+	// +optional
+	// +kubebuilder:validation:MaxLength=4096
+	Hugepages string `json:"hugepages,omitempty"`
+	// vfs are the virtual functions of all interfaces, for example "15/16 16/16".
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	VFs string `json:"vfs,omitempty"`
 }
 
 // KubeletStatus is what the kubelet does about NUMA, in the kubelet's own words.

@@ -20,8 +20,7 @@ import (
 // +kubebuilder:printcolumn:name="N6",type=string,JSONPath=`.spec.n6.address`
 // +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.spec.administrativeState`
 // +kubebuilder:printcolumn:name="Update",type=string,JSONPath=`.status.conditions[?(@.type=="UpdatePending")].status`,priority=1
-// +kubebuilder:printcolumn:name="Nodes",type=string,JSONPath=`.status.unitStatuses[*].node`,priority=1
-// +kubebuilder:printcolumn:name="Cells",type=string,JSONPath=`.status.unitStatuses[*].cell`,priority=1
+// +kubebuilder:printcolumn:name="Places",type=string,JSONPath=`.status.places`,priority=1
 // +kubebuilder:printcolumn:name="Aligned",type=string,JSONPath=`.status.conditions[?(@.type=="NUMAAligned")].status`,priority=1
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
@@ -127,8 +126,8 @@ type UPFInstanceSpec struct {
 	// +kubebuilder:default=Deny
 	UEToUE UEToUE `json:"ueToUE,omitempty"`
 
-	// administrativeState (ITU-T X.731): Locked takes the units away, ShuttingDown keeps the Slices it
-	// has and takes no new one.
+	// administrativeState (ITU-T X.731): Locked takes the units away; ShuttingDown lets their PDU sessions
+	// end first, for the time of drain or 300 s, and takes no new ones and no new Slice.
 	// +kubebuilder:default=Unlocked
 	AdministrativeState AdministrativeState `json:"administrativeState,omitempty"`
 
@@ -465,6 +464,10 @@ type UPFInstanceStatus struct {
 	// selector of the pods, for the scale subresource.
 	// +optional
 	Selector string `json:"selector,omitempty"`
+	// places of the units in their order, for kubectl's columns: node/cell, the node alone where the kubelet
+	// chooses the cell, - where a unit has no place.
+	// +optional
+	Places string `json:"places,omitempty"`
 	// unitStatuses says how each unit is.
 	// +optional
 	// +listType=map
