@@ -51,7 +51,7 @@ func TestAlertsFireAndClear(t *testing.T) {
 		i.undo()
 	}
 	for _, i := range []*incident{
-		{name: "packets for phones whose gNB is gone", alerts: []string{"Core5GUPFBuffersFull"}, cause: gNBGone},
+		{name: "packets for a phone that lost its power asleep", alerts: []string{"Core5GUPFBuffersFull"}, cause: powerLost},
 		{name: "the UPF is killed", alerts: []string{"Core5GUPFRestarted"}, cause: killUPF},
 		{name: "the UPF is killed and cannot come back", alerts: []string{"Core5GUPFDown|Core5GUPFUnplaced", "Core5GSMFWithoutUPF"}, cause: banish("upf", "")},
 		{name: "an SMF is killed and cannot come back", alerts: []string{"Core5GFunctionDown"}, cause: banish("smf", firstSlice)},
@@ -242,25 +242,37 @@ func saturate(_ *testing.T, ctx context.Context) (undo func()) {
 	})
 }
 
-// gNBGone takes the gNB away, and sends to a phone that it served: the UPF keeps packets for a phone that
-// nobody can page.
-func gNBGone(t *testing.T, ctx context.Context) (undo func()) {
-	ue := must[cluster.UEStatus](t)(k.WaitAttached(ctx, firstPhone, patience))
-	must[string](t)(k.Run(ctx, "scale", "deploy/ran", "--replicas=0"))
-	must[string](t)(k.Run(ctx, "wait", "pod", "-l", "app.kubernetes.io/component=ran", "--for=delete", "--timeout=60s"))
+// powerLost ends the gNB with its phones, without a goodbye, while the second phone sleeps, and sends to
+// that phone: the UPF keeps packets for a phone that does not answer its paging. The gNB and the first
+// phone come back by themselves.
+func powerLost(t *testing.T, ctx context.Context) (undo func()) {
+	ue := must[cluster.UEStatus](t)(k.WaitAttached(ctx, secondPhone, patience))
+	pods := must[[]cluster.Object](t)(k.Component(ctx, "ran"))
+	if len(pods) != 1 {
+		t.Fatalf("%d pods of the gNB, want 1", len(pods))
+	}
+	check(t, k.RAN(ctx, nil, "idle", "--ue", secondPhone))
+	// From a pod that sees the node's processes, for a container's first process ignores what comes from within.
+	const pod = "power-lost"
+	overrides := fmt.Sprintf(`{"spec": {"hostPID": true, "restartPolicy": "Never", "nodeName": %q, "containers": [{
+		"name": "kill", "image": %q, "imagePullPolicy": "IfNotPresent", "command": ["/bin/busybox", "sh", "-c",
+		"for p in /proc/[0-9]*; do if tr '\\0' ' ' <$p/cmdline | grep -q '^/ran run '; then kill -9 ${p#/proc/}; fi; done"]}]}}`,
+		pods[0].Spec.NodeName, pods[0].Spec.Containers[0].Image)
+	must[string](t)(k.Run(ctx, "run", pod, "--image", pods[0].Spec.Containers[0].Image, "--restart=Never", "--overrides", overrides))
+	must[string](t)(k.Run(ctx, "wait", "pod/"+pod, "--for=jsonpath={.status.phase}=Succeeded", "--timeout=60s"))
 	stop := repeat(ctx, func(ctx context.Context) error {
 		_, err := k.Run(ctx, "exec", "deploy/dn", "--", "/ran", "ping", "-to", ue.Sessions[0].Address, "-count", "1000", "-interval", "2ms")
 		return err
 	})
 	return func() {
 		stop()
-		if _, err := k.Run(ctx, "scale", "deploy/ran", "--replicas=1"); err != nil {
-			t.Error(err)
-		}
-		if _, err := k.Run(ctx, "rollout", "status", "deploy/ran", "--timeout=90s"); err != nil {
+		if _, err := k.Run(ctx, "delete", "pod", pod, "--wait=false"); err != nil {
 			t.Error(err)
 		}
 		if _, err := k.WaitAttached(ctx, firstPhone, patience); err != nil {
+			t.Error(err)
+		}
+		if err := register(ctx, secondPhone); err != nil {
 			t.Error(err)
 		}
 	}
