@@ -25,7 +25,8 @@ import (
 // and it waits until it has none or the time of spec.drain is over; the SMFs take it out of their user
 // planes, for at most smfReleaseTimeout; its pod goes. The Slice controller reads the steps from the unit's
 // status and talks to the SMFs. A UPFInstance without several units has no other UPF for its SMFs, so that
-// the second step is left out; without spec.drain there is no wait.
+// the second step is left out; without spec.drain there is no wait, unless
+// administrativeState is ShuttingDown.
 
 const (
 	// smfReleaseTimeout bounds the wait for SMFs to take a unit out.
@@ -34,7 +35,13 @@ const (
 	drainPoll = 2 * time.Second
 )
 
+// shutdownTimeout is how long ShuttingDown waits where spec.drain says nothing.
+const shutdownTimeout = 300 * time.Second
+
 func drainTimeout(upf *api.UPFInstance) time.Duration {
+	if upf.Spec.Drain == nil && upf.Spec.AdministrativeState == api.StateShuttingDown {
+		return shutdownTimeout
+	}
 	if upf.Spec.Drain == nil {
 		return 0
 	}

@@ -31,6 +31,7 @@ func TestEnvtest(t *testing.T) {
 	t.Run("a unit that is misaligned everywhere is made ever more seldom", e.testMisalignedEverywhere)
 	t.Run("a change replaces one drained unit after the other", e.testRollingReplacement)
 	t.Run("units come and go without restarting the SMF", e.testScale)
+	t.Run("ShuttingDown waits for the sessions of the only unit", e.testShuttingDown)
 	t.Run("deletion waits for sessions, and not for ever", e.testDrainedDeletion)
 	t.Run("a fleet of UPFInstances", e.testFleet)
 	t.Run("functions that lost their registration are put back again", e.testRegistrationLost)

@@ -315,7 +315,7 @@ func (s *upfScope) observePlaced() {
 	for _, u := range s.units {
 		switch {
 		case u.status.State == api.UnitStopped:
-			s.conditions.no(api.ConditionPlaced, api.ReasonLocked, "administrativeState is Locked")
+			s.conditions.no(api.ConditionPlaced, api.ReasonLocked, u.status.Message)
 			return
 		case u.status.State == api.UnitRejected:
 			s.conditions.no(api.ConditionPlaced, "Rejected", u.status.Name+": "+u.status.Message)

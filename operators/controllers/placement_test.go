@@ -671,3 +671,54 @@ func (e *environment) testFleet(t *testing.T) {
 		}
 	}
 }
+
+// ShuttingDown lets the sessions of the only unit end, without new ones, and then takes it away.
+func (e *environment) testShuttingDown(t *testing.T) {
+	e.clock.hold(t)
+	ns := e.namespace(t)
+	e.create(t, testCore(t, ns))
+	upf := testUPF(t, ns)
+	slice := testSlice(t, ns, "internet", "010203", "10.45.0.0/16")
+	e.create(t, upf, slice)
+	eventually(t, "the pod", func() error {
+		return e.client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "upf-0"}, &corev1.Pod{})
+	})
+	e.makeReady(t, ns, "upf-0")
+	smf := e.smfOf(t, ns, slice)
+	e.sessions.Store(ns+"/upf-0", int64(2))
+	e.change(t, upf, "shutting down", func(u *api.UPFInstance) { u.Spec.AdministrativeState = api.StateShuttingDown })
+	e.wantCondition(t, slice, api.ConditionUserPlaneFollowed, metav1.ConditionTrue, api.ReasonDraining, "no new PDU session")
+	if _, barred := smf.upfs(); !slices.Equal(barred, []string{"upf"}) {
+		t.Errorf("the SMF keeps new sessions from %v", barred)
+	}
+	e.wantCondition(t, upf, api.ConditionUnitsReady, metav1.ConditionFalse, "ShuttingDown", "write Unlocked to keep them")
+	if u := upf.Status.UnitStatuses[0]; u.State != api.UnitDraining || !strings.Contains(u.Message, "2 PDU sessions") {
+		t.Errorf("the unit is %+v", u)
+	}
+	pod := &corev1.Pod{}
+	if e.get(t, pod, ns, "upf-0"); !pod.DeletionTimestamp.IsZero() {
+		t.Fatal("the pod was stopped with sessions on it")
+	}
+	// Taken back: the SMF may choose it again.
+	e.change(t, upf, "unlocked", func(u *api.UPFInstance) { u.Spec.AdministrativeState = api.StateUnlocked })
+	e.wantCondition(t, upf, api.ConditionUnitsReady, metav1.ConditionTrue, "", "")
+	eventually(t, "the SMF is told", func() error {
+		if _, barred := smf.upfs(); len(barred) != 0 {
+			return fmt.Errorf("it keeps new sessions from %v", barred)
+		}
+		return nil
+	})
+	e.change(t, upf, "shutting down again", func(u *api.UPFInstance) { u.Spec.AdministrativeState = api.StateShuttingDown })
+	e.wantCondition(t, slice, api.ConditionUserPlaneFollowed, metav1.ConditionTrue, api.ReasonDraining, "")
+	e.sessions.Store(ns+"/upf-0", int64(0))
+	e.clock.add(time.Second)
+	e.nudge(t, upf)
+	eventually(t, "the unit is gone", func() error {
+		e.stopPods(t, ns)
+		e.get(t, upf, ns, "upf")
+		if u := upf.Status.UnitStatuses[0]; u.State != api.UnitStopped || e.podCount(t, ns) != 0 {
+			return fmt.Errorf("it is %+v", u)
+		}
+		return nil
+	})
+}

@@ -85,10 +85,10 @@ func (s *sliceScope) cutPools() (problem string) {
 // followUnits keeps the running SMF at the units that there are.
 func (r *SliceReconciler) followUnits(ctx context.Context, s *sliceScope) error {
 	if !s.several() {
-		meta.RemoveStatusCondition(&s.slice.Status.Conditions, api.ConditionUserPlaneFollowed)
 		if s.slice.Status.UPF != nil {
 			s.slice.Status.UPF.Units = nil
 		}
+		r.barOnly(ctx, s)
 		return nil
 	}
 	if !s.conditions.is(api.ConditionSMFReady) || !s.usable {
@@ -137,6 +137,39 @@ func (r *SliceReconciler) followUnits(ctx context.Context, s *sliceScope) error 
 	}
 	s.conditions.yes(api.ConditionUserPlaneFollowed, api.ReasonReady, message)
 	return nil
+}
+
+// barOnly keeps new PDU sessions from the only unit while it drains. Its SMF goes by its configuration
+// otherwise, and is not asked.
+func (r *SliceReconciler) barOnly(ctx context.Context, s *sliceScope) {
+	draining := s.upf != nil && len(s.upf.Status.UnitStatuses) == 1 && s.upf.Status.UnitStatuses[0].Drain != nil
+	was := meta.FindStatusCondition(s.slice.Status.Conditions, api.ConditionUserPlaneFollowed) != nil
+	if !draining && !was {
+		return
+	}
+	if !s.conditions.is(api.ConditionSMFReady) || s.smfAddress == "" {
+		if !draining { // an SMF that starts bars nobody
+			meta.RemoveStatusCondition(&s.slice.Status.Conditions, api.ConditionUserPlaneFollowed)
+		}
+		return
+	}
+	var barred []string
+	if draining {
+		barred = []string{s.upf.Name}
+	}
+	err := r.UserPlane(fmt.Sprintf("http://%s:%d", s.smfAddress, specs.PortSBI)).Bar(ctx, barred)
+	switch {
+	case err != nil && !errors.Is(err, userplane.ErrNoSelection):
+		s.requeue = followRetry
+		s.conditions.no(api.ConditionUserPlaneFollowed, api.ReasonFailed, "the SMF does not follow the state of its UPF: "+err.Error())
+	case !draining:
+		meta.RemoveStatusCondition(&s.slice.Status.Conditions, api.ConditionUserPlaneFollowed)
+	case err != nil:
+		s.conditions.yes(api.ConditionUserPlaneFollowed, api.ReasonDraining, "the SMF's image keeps no new PDU session from a UPF: the drain only waits")
+	default:
+		s.requeue = followPeriod // an SMF that restarts forgets it
+		s.conditions.yes(api.ConditionUserPlaneFollowed, api.ReasonDraining, "no new PDU session: the only unit of UPFInstance "+s.upf.Name+" drains")
+	}
 }
 
 func orNone(names []string) string {

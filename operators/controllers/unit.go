@@ -157,8 +157,8 @@ func (r *UPFReconciler) keepUnit(ctx context.Context, s *upfScope, u *unitScope)
 }
 
 func unwanted(upf *api.UPFInstance) string {
-	if upf.Spec.AdministrativeState == api.StateLocked {
-		return "administrativeState is Locked"
+	if state := upf.Spec.AdministrativeState; state == api.StateLocked || state == api.StateShuttingDown {
+		return "administrativeState is " + string(state)
 	}
 	return fmt.Sprintf("%d units are asked for", specs.AskedUnits(upf))
 }
@@ -354,6 +354,7 @@ func (r *UPFReconciler) observeUnits(_ context.Context, s *upfScope) error {
 			status.ReadyUnits++
 		}
 	}
+	status.Places = places(status.UnitStatuses)
 	s.observePending()
 	s.observeReady()
 	s.observeAligned()
@@ -394,6 +395,8 @@ func (s *upfScope) observeReady() {
 	ready := s.upf.Status.ReadyUnits
 	message := fmt.Sprintf("%d of %d units are ready", ready, asked)
 	switch limit, problem := specs.UnitLimit(s.upf); {
+	case s.upf.Spec.AdministrativeState == api.StateShuttingDown:
+		s.conditions.no(api.ConditionUnitsReady, "ShuttingDown", "administrativeState is ShuttingDown: the units go when their PDU sessions have ended; write Unlocked to keep them")
 	case s.upf.Spec.AdministrativeState == api.StateLocked:
 		s.conditions.no(api.ConditionUnitsReady, api.ReasonLocked, "administrativeState is Locked: write Unlocked to start the units")
 	case asked > limit:

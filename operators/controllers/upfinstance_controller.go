@@ -255,7 +255,7 @@ func (r *UPFReconciler) applyAttachments(ctx context.Context, s *upfScope) error
 
 // wantedUnits is how many pods there should be.
 func wantedUnits(upf *api.UPFInstance) int {
-	if upf.Spec.AdministrativeState == api.StateLocked {
+	if upf.Spec.AdministrativeState == api.StateLocked || upf.Spec.AdministrativeState == api.StateShuttingDown {
 		return 0
 	}
 	return possibleUnits(upf)
