@@ -18,13 +18,16 @@ copies=$(mktemp -d)
 trap 'rm -rf "$copies"' EXIT
 go build -o "$copies/image" ./hack/image
 
-# build FOLDER: the images from a copy of the work tree, as git knows it.
+# Both copies are of one moment: the work tree, as git knows it, may change meanwhile.
+git ls-files -z --cached --others --exclude-standard |
+	while IFS= read -r -d '' path; do [[ ! -e $path ]] || printf '%s\0' "$path"; done |
+	tar --null --files-from=- -cf "$copies/sources.tar"
+
+# build FOLDER: the images, from a copy of the sources in it.
 build() {
 	local copy=$1
 	mkdir -p "$copy"
-	git ls-files -z --cached --others --exclude-standard |
-		while IFS= read -r -d '' path; do [[ ! -e $path ]] || printf '%s\0' "$path"; done |
-		tar --null --files-from=- -cf - | tar -xf - -C "$copy"
+	tar -xf "$copies/sources.tar" -C "$copy"
 	"$copies/image" -root "$copy" -programs "${images[@]}" >"$copy.log" 2>&1 || {
 		tail -n 30 "$copy.log" >&2
 		return 1
