@@ -12,7 +12,9 @@ import (
 
 	"core5g.dev/core5g/images/registration"
 	"core5g.dev/core5g/images/registration/exposition"
+	"core5g.dev/core5g/images/registration/front"
 	"core5g.dev/core5g/images/registration/memorylimit"
+	"core5g.dev/core5g/images/registration/sbitls"
 
 	"github.com/free5gc/amf/pkg/factory"
 	"github.com/free5gc/amf/pkg/service"
@@ -60,8 +62,22 @@ func run(configPath string, log *slog.Logger) error {
 		_, _, err = app.Consumer().SendRegisterNFInstance(ctx, app.Context().NrfUri, id, &profile)
 		return err
 	})
+	identity, err := sbitls.FromEnvironment(func(err error) { log.Error("SBI certificates", "error", err) })
+	if err != nil {
+		return err
+	}
+	if identity != nil {
+		callAs(identity)
+		keeper.Secure(identity.Transport())
+	}
 	if err := keeper.Withdraw(ctx); err != nil {
 		return err
+	}
+	var sbiFront *front.Front
+	if identity != nil {
+		if sbiFront, err = front.Terminate(identity, &cfg.Configuration.Sbi.BindingIPv4, cfg.Configuration.Sbi.Port); err != nil {
+			return err
+		}
 	}
 	if app, err = service.NewApp(ctx, cfg, ""); err != nil {
 		return err
@@ -82,6 +98,14 @@ func run(configPath string, log *slog.Logger) error {
 		})
 		return now
 	})
+	if sbiFront != nil {
+		go func() {
+			if err := sbiFront.Run(ctx, "", ""); err != nil {
+				log.Error("the SBI front has stopped", "error", err)
+				os.Exit(1)
+			}
+		}()
+	}
 	go keeper.Run(ctx)
 	app.Start()
 	return nil

@@ -12,6 +12,9 @@ import (
 	"os/signal"
 	"syscall"
 
+	"core5g.dev/core5g/images/registration/front"
+	"core5g.dev/core5g/images/registration/sbitls"
+
 	"github.com/free5gc/nrf/pkg/factory"
 	"github.com/free5gc/nrf/pkg/service"
 )
@@ -39,6 +42,24 @@ func run(configPath string, log *slog.Logger) error {
 		return err
 	}
 	factory.NrfConfig = cfg
+	identity, err := sbitls.FromEnvironment(func(err error) { log.Error("SBI certificates", "error", err) })
+	if err != nil {
+		return err
+	}
+	if identity != nil {
+		callAs(identity)
+		sbi := cfg.Configuration.Sbi
+		sbiFront, err := front.Terminate(identity, &sbi.BindingIPv4, sbi.Port)
+		if err != nil {
+			return err
+		}
+		go func() {
+			if err := sbiFront.Run(context.Background(), "", ""); err != nil {
+				log.Error("the SBI front has stopped", "error", err)
+				os.Exit(1)
+			}
+		}()
+	}
 	app, err := service.NewApp(context.Background(), cfg, "")
 	if err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 	"core5g.dev/core5g/images/registration/exposition"
 	"core5g.dev/core5g/images/registration/front"
 	"core5g.dev/core5g/images/registration/memorylimit"
+	"core5g.dev/core5g/images/registration/sbitls"
 
 	"github.com/free5gc/pcf/pkg/factory"
 	"github.com/free5gc/pcf/pkg/service"
@@ -57,6 +58,14 @@ func run(configPath string, log *slog.Logger) error {
 		_, _, err := app.Consumer().SendRegisterNFInstance(ctx)
 		return err
 	})
+	identity, err := sbitls.FromEnvironment(func(err error) { log.Error("SBI certificates", "error", err) })
+	if err != nil {
+		return err
+	}
+	if identity != nil {
+		callAs(identity)
+		keeper.Secure(identity.Transport())
+	}
 	if err := keeper.Withdraw(ctx); err != nil {
 		return err
 	}
@@ -81,6 +90,9 @@ func run(configPath string, log *slog.Logger) error {
 		return ok
 	}
 	sbiFront := front.New(place, newMemory(place.Private, known, log).handler())
+	if identity != nil {
+		sbiFront.TLS = identity.Server()
+	}
 	go func() {
 		if err := sbiFront.Run(ctx, certificate, key); err != nil {
 			log.Error("the SBI front has stopped", "error", err)

@@ -57,7 +57,7 @@ type memory struct {
 func newMemory(private *url.URL, known func(string) bool, log *slog.Logger) *memory {
 	return &memory{
 		private: private, known: known, log: log,
-		client: &http.Client{Transport: front.Transport(), Timeout: requestLimit},
+		client: &http.Client{Transport: front.Transport(private.Scheme), Timeout: requestLimit},
 	}
 }
 

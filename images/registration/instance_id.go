@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"os"
+	"strings"
 
 	"gopkg.in/yaml.v2"
 )
@@ -43,6 +44,10 @@ func InstanceID(env, nfType, configPath string) (string, error) {
 
 // derive makes a UUID of the form that free5GC's configuration check accepts, version 4, from a hash.
 func derive(nfType, nrf, address string, port int) string {
+	// The same function over https takes the place of its profile over http.
+	if rest, secure := strings.CutPrefix(nrf, "https://"); secure {
+		nrf = "http://" + rest
+	}
 	h := sha256.Sum256(fmt.Appendf(nil, "core5g %s %s %s %d", nfType, nrf, address, port))
 	h[6] = h[6]&0x0f | 0x40
 	h[8] = h[8]&0x3f | 0x80

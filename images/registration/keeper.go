@@ -63,6 +63,9 @@ func New(nrf, instanceID string, log *slog.Logger, register func(context.Context
 	}
 }
 
+// Secure has the Keeper call the NRF with this transport.
+func (k *Keeper) Secure(transport http.RoundTripper) { k.client.Transport = transport }
+
 func (k *Keeper) do(ctx context.Context, method string) (int, []byte, error) {
 	target, err := url.JoinPath(k.NRF, "/nnrf-nfm/v1/nf-instances/", k.InstanceID)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"maps"
 	"net"
+	"net/http"
 	"os"
 	"os/signal"
 	"slices"
@@ -21,6 +22,7 @@ import (
 	"core5g.dev/core5g/images/registration/exposition"
 	"core5g.dev/core5g/images/registration/front"
 	"core5g.dev/core5g/images/registration/memorylimit"
+	"core5g.dev/core5g/images/registration/sbitls"
 
 	"github.com/free5gc/smf/pkg/factory"
 	"github.com/free5gc/smf/pkg/service"
@@ -80,6 +82,16 @@ func run(configPath, routingPath string, log *slog.Logger) error {
 	keeper := registration.New(cfg.Configuration.NrfUri, id, log, func(ctx context.Context) error {
 		return app.Consumer().RegisterNFInstance(ctx)
 	})
+	identity, err := sbitls.FromEnvironment(func(err error) { log.Error("SBI certificates", "error", err) })
+	if err != nil {
+		return err
+	}
+	var toNRF http.RoundTripper = front.Transport("http")
+	if identity != nil {
+		callAs(identity)
+		toNRF = identity.Transport()
+		keeper.Secure(toNRF)
+	}
 	if err := keeper.Withdraw(ctx); err != nil {
 		return err
 	}
@@ -109,7 +121,7 @@ func run(configPath, routingPath string, log *slog.Logger) error {
 		services[i].ApiPrefix = fmt.Sprintf("%s://%s", self.URIScheme, net.JoinHostPort(self.RegisterIPv4, strconv.Itoa(port)))
 	}
 
-	core := newPeers(cfg.Configuration.NrfUri)
+	core := newPeers(cfg.Configuration.NrfUri, toNRF)
 	upi := self.UserPlaneInformation
 	choice := newSelection(func(barred map[string]bool, turn int) {
 		upi.Mu.Lock()
@@ -166,6 +178,9 @@ func run(configPath, routingPath string, log *slog.Logger) error {
 		}
 		return core.missing(ctx)
 	}))))
+	if identity != nil {
+		sbiFront.TLS = identity.Server()
+	}
 	var certificate, key string
 	if sbi.Tls != nil {
 		certificate, key = sbi.Tls.Pem, sbi.Tls.Key

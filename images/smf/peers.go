@@ -7,8 +7,6 @@ import (
 	"net/http"
 	"net/url"
 	"time"
-
-	"core5g.dev/core5g/images/registration/front"
 )
 
 // SMF 1.2.4 takes the functions that the NRF names for a PDU session without a look at whether it named
@@ -27,8 +25,8 @@ type peers struct {
 	client *http.Client
 }
 
-func newPeers(nrf string) *peers {
-	return &peers{nrf: nrf, client: &http.Client{Timeout: discoveryTimeout, Transport: front.Transport()}}
+func newPeers(nrf string, transport http.RoundTripper) *peers {
+	return &peers{nrf: nrf, client: &http.Client{Timeout: discoveryTimeout, Transport: transport}}
 }
 
 // missing names a function without which no PDU session can be had, or "". An NRF that refuses the

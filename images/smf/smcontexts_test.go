@@ -166,7 +166,7 @@ func TestPeersAreThoseOfTheNRF(t *testing.T) {
 				_, _ = io.WriteString(w, body)
 			}))
 			defer nrf.Close()
-			if got := newPeers(nrf.URL).missing(t.Context()); got != tt.want {
+			if got := newPeers(nrf.URL, http.DefaultTransport).missing(t.Context()); got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})

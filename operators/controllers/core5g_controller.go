@@ -32,8 +32,10 @@ type CoreReconciler struct {
 	Platform      specs.Platform
 	Recorder      record.EventRecorder
 	Registrations *Registrations
+	Now           func() time.Time
 
-	applier *applier
+	applier   *applier
+	certifier *certifier
 }
 
 // coreScope is what one pass over one Core5G knows.
@@ -77,6 +79,7 @@ func (r *CoreReconciler) Reconcile(ctx context.Context, req ctrl.Request) (resul
 		r.findSlices,
 		r.findDatabase,
 		r.applyNetworkPolicies,
+		r.keepCertificates,
 		r.applyFunctions,
 		r.removeUnwanted,
 		r.observeFunctions,
@@ -381,10 +384,14 @@ func (r *CoreReconciler) expectedRegistrations(ctx context.Context, s *coreScope
 }
 
 func (r *CoreReconciler) sum(_ context.Context, s *coreScope) error {
-	changed := s.conditions.sum([]string{
-		api.ConditionConfigurationValid, api.ConditionDatabaseReady, api.ConditionNRFReady, api.ConditionSubscriberDataReady,
+	kinds := []string{api.ConditionConfigurationValid}
+	if specs.SBIOverTLS(s.core) {
+		kinds = append(kinds, api.ConditionCertificatesReady)
+	}
+	changed := s.conditions.sum(append(kinds,
+		api.ConditionDatabaseReady, api.ConditionNRFReady, api.ConditionSubscriberDataReady,
 		api.ConditionPCFReady, api.ConditionCHFReady, api.ConditionAMFReady, api.ConditionRegistered,
-	}, "every network function of the core is ready")
+	), "every network function of the core is ready")
 	if changed {
 		announce(r.Recorder, s.core, s.core.Status.Conditions)
 	}
@@ -408,6 +415,7 @@ func announce(recorder record.EventRecorder, object client.Object, list []metav1
 // SetupWithManager watches the Core5G, what it owns, its Slices, and the Secrets that it names.
 func (r *CoreReconciler) SetupWithManager(mgr ctrl.Manager) error {
 	r.applier = newApplier(mgr.GetClient())
+	r.certifier = &certifier{Client: mgr.GetClient(), applier: r.applier, recorder: r.Recorder, now: r.Now}
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&api.Core5G{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Owns(&appsv1.Deployment{}).
@@ -435,6 +443,9 @@ func coreOfPod(_ context.Context, o client.Object) []reconcile.Request {
 }
 
 func (r *CoreReconciler) coresOfSecret(ctx context.Context, o client.Object) []reconcile.Request {
+	if requests := coreOfCertificate(o); requests != nil {
+		return requests
+	}
 	var cores api.Core5GList
 	if err := r.List(ctx, &cores, client.InNamespace(o.GetNamespace())); err != nil {
 		return nil

@@ -24,7 +24,9 @@ func TestEnvtest(t *testing.T) {
 	e := startEnvironment(t)
 	t.Cleanup(func() { e.rights.compare(t) })
 	t.Run("a UPFInstance without Multus says so and recovers", e.testWithoutMultus)
+	t.Run("cert-manager may be missing, and come", e.testCertManager)
 	// These move the clock that all share.
+	t.Run("certificates are renewed in time", e.testCertificateRenewal)
 	t.Run("a refused UPF pod is data", e.testUnitRejected)
 	t.Run("a cell that refuses a unit is left alone for a while", e.testCellBackoff)
 	t.Run("a misaligned unit is replaced", e.testMisaligned)
@@ -38,6 +40,7 @@ func TestEnvtest(t *testing.T) {
 	for name, test := range map[string]func(*testing.T){
 		"the API server refuses what the schema forbids":        e.testRefusals,
 		"a Core5G becomes its functions":                        e.testCore,
+		"an SBI with TLS has certificates":                      e.testCertificates,
 		"NetworkPolicies come with a core and go when told":     e.testNetworkPolicies,
 		"an external database comes from a Secret":              e.testExternalDatabase,
 		"a Slice comes and goes without touching anything else": e.testSliceLife,
@@ -703,7 +706,7 @@ func (e *environment) testRegistrationLost(t *testing.T) {
 	e.makeReady(t, ns, "amf-pod")
 	e.makeAvailable(t, ns)
 	e.wantCondition(t, core, api.ConditionRegistered, metav1.ConditionFalse, api.ReasonRegistrationMis, "AMF core5g-amf")
-	fake := e.nrfs.at("http://core5g-nrf." + ns + ".svc:8000").(*fakeNRF)
+	fake := e.nrfs.at("http://core5g-nrf."+ns+".svc:8000", nil).(*fakeNRF)
 	fake.put("amf-1", "AMF", "core5g-amf")
 	e.wantCondition(t, core, api.ConditionRegistered, metav1.ConditionTrue, "", "")
 	fake.lose()

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"core5g.dev/core5g/images/registration/sbitls"
 	"core5g.dev/core5g/operators/nrf"
 )
 
@@ -20,7 +21,7 @@ type fakeNRFs struct {
 
 func newFakeNRFs() *fakeNRFs { return &fakeNRFs{nrfs: map[string]*fakeNRF{}} }
 
-func (f *fakeNRFs) at(baseURL string) NRFClient {
+func (f *fakeNRFs) at(baseURL string, _ *sbitls.Identity) NRFClient {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	u, err := url.Parse(baseURL)

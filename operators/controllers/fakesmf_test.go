@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"core5g.dev/core5g/images/registration/sbitls"
 	"core5g.dev/core5g/operators/userplane"
 )
 
@@ -17,7 +18,7 @@ type fakeSMFs struct {
 
 func newFakeSMFs() *fakeSMFs { return &fakeSMFs{smfs: map[string]*fakeSMF{}} }
 
-func (f *fakeSMFs) at(baseURL string) UserPlane {
+func (f *fakeSMFs) at(baseURL string, _ *sbitls.Identity) UserPlane {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.smfs[baseURL] == nil {

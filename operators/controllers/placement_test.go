@@ -417,7 +417,7 @@ func (e *environment) smfOf(t *testing.T, ns string, slice *api.Slice) *fakeSMF 
 		}
 		return nil
 	})
-	return e.smfs.at(fmt.Sprintf("http://%s:%d", service.Spec.ClusterIP, specs.PortSBI)).(*fakeSMF)
+	return e.smfs.at(fmt.Sprintf("http://%s:%d", service.Spec.ClusterIP, specs.PortSBI), nil).(*fakeSMF)
 }
 
 func (e *environment) wantUserPlane(t *testing.T, ns string, smf *fakeSMF, want, wantBarred string) {

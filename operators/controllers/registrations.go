@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"core5g.dev/core5g/images/registration/sbitls"
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/nrf"
 	"core5g.dev/core5g/operators/specs"
@@ -49,8 +50,9 @@ type Registrations struct {
 	// Client deletes pods as the last resort.
 	Client client.Client
 	// NRF returns a client for the NRF at a base URL.
-	NRF func(baseURL string) NRFClient
-	Now func() time.Time
+	NRF        func(baseURL string, identity *sbitls.Identity) NRFClient
+	Identities *identities
+	Now        func() time.Time
 
 	mu    sync.Mutex
 	cores map[types.NamespacedName]*coreRegistrations
@@ -132,7 +134,11 @@ func (r *Registrations) check(ctx context.Context, core *api.Core5G, expected []
 }
 
 func (r *Registrations) ask(ctx context.Context, core *api.Core5G, state *coreRegistrations, expected []expectedFunction, now time.Time) registrationReport {
-	client := r.NRF(fmt.Sprintf("http://%s.%s.svc:%d", specs.FunctionObjectName(core.Name, api.FunctionNRF), core.Namespace, specs.PortSBI))
+	identity, err := r.Identities.of(ctx, r.Client, core)
+	if err != nil {
+		return registrationReport{unknown: true, problem: err.Error()}
+	}
+	client := r.NRF(specs.SBIURL(core, specs.FunctionObjectName(core.Name, api.FunctionNRF)), identity)
 	registered := map[string][]nrf.Profile{}
 	for _, nfType := range []string{"AMF", "PCF", "CHF", "SMF"} {
 		profiles, err := client.Discover(ctx, nfType)

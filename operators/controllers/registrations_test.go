@@ -40,8 +40,8 @@ func newRegistrationRig(t *testing.T, pods ...*corev1.Pod) *registrationRig {
 		t: t, clock: time.Unix(1_000_000, 0), client: builder.Build(),
 		core: &api.Core5G{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "core5g"}},
 	}
-	rig.nrf = nrfs.at("http://core5g-nrf.ns.svc:8000").(*fakeNRF)
-	rig.registrations = &Registrations{Client: rig.client, NRF: nrfs.at, Now: func() time.Time { return rig.clock }}
+	rig.nrf = nrfs.at("http://core5g-nrf.ns.svc:8000", nil).(*fakeNRF)
+	rig.registrations = &Registrations{Client: rig.client, NRF: nrfs.at, Identities: &identities{}, Now: func() time.Time { return rig.clock }}
 	return rig
 }
 

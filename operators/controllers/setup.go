@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"core5g.dev/core5g/images/registration/sbitls"
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/n4"
 	"core5g.dev/core5g/operators/nrf"
@@ -57,8 +58,8 @@ func CacheOptions(namespace string) cache.Options {
 // Options of Setup that tests replace.
 type Options struct {
 	Platform specs.Platform
-	// NRF returns a client for the NRF at a base URL.
-	NRF func(baseURL string) NRFClient
+	// NRF returns a client for the NRF at a base URL; the identity is nil where the SBI has no TLS.
+	NRF func(baseURL string, identity *sbitls.Identity) NRFClient
 	// Release tells a UPF that the association of an SMF is over.
 	Release func(ctx context.Context, upfAddress, smfNodeID string) error
 	// Sessions counts the PFCP sessions of a UPF unit.
@@ -66,7 +67,7 @@ type Options struct {
 	// Topology asks a UPF unit where its CPUs, ports and memory are.
 	Topology func(ctx context.Context, pod *corev1.Pod) (*topology.Topology, error)
 	// UserPlane returns the user-plane API of the SMF at a base URL.
-	UserPlane func(baseURL string) UserPlane
+	UserPlane func(baseURL string, identity *sbitls.Identity) UserPlane
 	Now       func() time.Time
 	// Metrics is where the state of all objects is registered; nil for nowhere.
 	Metrics prometheus.Registerer
@@ -76,15 +77,25 @@ type Options struct {
 func DefaultOptions(p specs.Platform) Options {
 	var sbi *http.Client = nrf.NewHTTP()
 	calls := userplane.NewHTTP()
+	over := func(clear *http.Client, identity *sbitls.Identity) *http.Client {
+		if identity == nil {
+			return clear
+		}
+		return identity.HTTP()
+	}
 	return Options{
-		Platform:  p,
-		NRF:       func(baseURL string) NRFClient { return &nrf.Client{BaseURL: baseURL, HTTP: sbi} },
-		Release:   n4.ReleaseAssociation,
-		Sessions:  ScrapeSessions,
-		Topology:  ScrapeTopology,
-		UserPlane: func(baseURL string) UserPlane { return &userplane.SMF{BaseURL: baseURL, HTTP: calls} },
-		Now:       time.Now,
-		Metrics:   metrics.Registry,
+		Platform: p,
+		NRF: func(baseURL string, identity *sbitls.Identity) NRFClient {
+			return &nrf.Client{BaseURL: baseURL, HTTP: over(sbi, identity)}
+		},
+		Release:  n4.ReleaseAssociation,
+		Sessions: ScrapeSessions,
+		Topology: ScrapeTopology,
+		UserPlane: func(baseURL string, identity *sbitls.Identity) UserPlane {
+			return &userplane.SMF{BaseURL: baseURL, HTTP: over(calls, identity)}
+		},
+		Now:     time.Now,
+		Metrics: metrics.Registry,
 	}
 }
 
@@ -102,12 +113,14 @@ func Setup(mgr ctrl.Manager, o Options) error {
 		}
 	}
 	recorder := mgr.GetEventRecorderFor("core5g-operator")
+	shown := &identities{}
 	for name, c := range map[string]interface{ SetupWithManager(ctrl.Manager) error }{
 		"Core5G": &CoreReconciler{
 			Client: mgr.GetClient(), Platform: o.Platform, Recorder: recorder,
-			Registrations: &Registrations{Client: mgr.GetClient(), NRF: o.NRF, Now: o.Now},
+			Registrations: &Registrations{Client: mgr.GetClient(), NRF: o.NRF, Identities: shown, Now: o.Now},
+			Now:           o.Now,
 		},
-		"Slice": &SliceReconciler{Client: mgr.GetClient(), Platform: o.Platform, Recorder: recorder, Now: o.Now, Release: o.Release, UserPlane: o.UserPlane},
+		"Slice": &SliceReconciler{Client: mgr.GetClient(), Platform: o.Platform, Recorder: recorder, Now: o.Now, Release: o.Release, UserPlane: o.UserPlane, Identities: shown},
 		"UPFInstance": &UPFReconciler{
 			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Platform: o.Platform, Recorder: recorder, Now: o.Now,
 			Sessions: o.Sessions, Topology: o.Topology, Rejections: rejections,

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"core5g.dev/core5g/images/registration/sbitls"
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/specs"
 )
@@ -35,9 +36,11 @@ type SliceReconciler struct {
 	// Release tells a UPF that the association of an SMF is over.
 	Release func(ctx context.Context, upfAddress, smfNodeID string) error
 	// UserPlane returns the user-plane API of the SMF at a base URL.
-	UserPlane func(baseURL string) UserPlane
+	UserPlane  func(baseURL string, identity *sbitls.Identity) UserPlane
+	Identities *identities
 
-	applier *applier
+	applier   *applier
+	certifier *certifier
 }
 
 type sliceScope struct {
@@ -53,8 +56,9 @@ type sliceScope struct {
 	// names of those that get no new PDU session.
 	units, live []specs.SliceUnit
 	barred      []string
-	smfAddress  string
-	requeue     time.Duration
+	// smfAddress and smfService are the ClusterIP of the SMF's Service and its name.
+	smfAddress, smfService string
+	requeue                time.Duration
 }
 
 // Reconcile brings one Slice about.
@@ -370,6 +374,14 @@ func (r *SliceReconciler) applySMF(ctx context.Context, s *sliceScope) error {
 	if err := r.applier.apply(ctx, service); err != nil {
 		return err
 	}
+	problem, err := r.keepCertificate(ctx, s)
+	if err != nil {
+		return err
+	}
+	if problem != "" {
+		s.conditions.no(api.ConditionSMFReady, api.ReasonProgressing, problem)
+		return nil
+	}
 	objects := specs.SMF(s.core, s.slice, r.Platform, specs.SliceUserPlane{
 		UPF:        s.upf.Name,
 		N4Address:  s.slice.Status.UPF.N4Address,
@@ -379,11 +391,12 @@ func (r *SliceReconciler) applySMF(ctx context.Context, s *sliceScope) error {
 		SMFAddress: service.Spec.ClusterIP,
 	})
 	s.smfAddress = service.Spec.ClusterIP
+	s.smfService = service.Name
 	if err := r.applier.applyFunction(ctx, &objects); err != nil {
 		return err
 	}
 	s.slice.Status.SMF = name
-	problem, err := deploymentProblem(ctx, r.Client, objects.Deployment)
+	problem, err = deploymentProblem(ctx, r.Client, objects.Deployment)
 	if err != nil {
 		return err
 	}
@@ -410,6 +423,7 @@ func (r *SliceReconciler) sum(_ context.Context, s *sliceScope) error {
 // and other Slices.
 func (r *SliceReconciler) SetupWithManager(mgr ctrl.Manager) error {
 	r.applier = newApplier(mgr.GetClient())
+	r.certifier = &certifier{Client: mgr.GetClient(), applier: r.applier, recorder: r.Recorder, now: r.Now}
 	all := handler.EnqueueRequestsFromMapFunc(r.slicesOfNamespace)
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&api.Slice{}).
@@ -420,6 +434,7 @@ func (r *SliceReconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(&api.Slice{}, all, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&api.UPFInstance{}, all).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(sliceOfPod)).
+		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.slicesOfSecret)).
 		Complete(r)
 }
 

@@ -97,7 +97,15 @@ func (r *SliceReconciler) followUnits(ctx context.Context, s *sliceScope) error 
 		s.conditions.no(api.ConditionUserPlaneFollowed, api.ReasonProgressing, "the SMF is not ready")
 		return nil
 	}
-	smf := r.UserPlane(fmt.Sprintf("http://%s:%d", s.smfAddress, specs.PortSBI))
+	baseURL := fmt.Sprintf("http://%s:%d", s.smfAddress, specs.PortSBI)
+	identity, err := r.Identities.of(ctx, r.Client, s.core)
+	if err != nil {
+		return err
+	}
+	if identity != nil {
+		baseURL = specs.SBIURL(s.core, s.smfService) // a certificate speaks of names
+	}
+	smf := r.UserPlane(baseURL, identity)
 	want := specs.UserPlane(s.slice, specs.SliceUserPlane{UPF: s.upf.Name, Units: s.live, Parts: specs.Parts(s.upf)})
 	barred := smf.Bar(ctx, s.barred)
 	changes, err := smf.Follow(ctx, want)

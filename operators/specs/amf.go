@@ -115,13 +115,13 @@ func amfConfigOf(core *api.Core5G, object string) amfConfig {
 		AMFName:         core.Spec.AMF.Name,
 		NGAPIPList:      []string{"0.0.0.0"},
 		NGAPPort:        core.Spec.N2.Port,
-		SBI:             sbi(object),
+		SBI:             sbi(core, object),
 		Metrics:         metrics(),
 		ServiceNameList: []string{"namf-comm", "namf-evts", "namf-mt", "namf-loc", "namf-oam"},
 		// The AMF reads the first only, for UEs that ask for no DNN. Data networks themselves come from
 		// the subscription and the SMF: a new one does not touch the AMF.
 		SupportDNNList: []string{string(core.Spec.AMF.DefaultDNN)},
-		NRFURI:         sbiURL(FunctionObjectName(core.Name, api.FunctionNRF)),
+		NRFURI:         sbiURL(core, FunctionObjectName(core.Name, api.FunctionNRF)),
 		Security: amfSecurity{
 			IntegrityOrder: []string{"NIA2"},
 			CipheringOrder: []string{"NEA2", "NEA0"},
@@ -173,7 +173,7 @@ func AMF(core *api.Core5G, p Platform) FunctionObjects {
 	if core.Spec.N2.Transport == api.TransportSCTPOverUDP {
 		transport, protocol = "udp", corev1.ProtocolUDP
 	}
-	w.env = []corev1.EnvVar{{Name: "SCTP_TRANSPORT", Value: transport}}
+	w.env = append(w.env, corev1.EnvVar{Name: "SCTP_TRANSPORT", Value: transport})
 	w.waits = []string{
 		waitFor(FunctionObjectName(core.Name, api.FunctionNRF), PortSBI),
 	}

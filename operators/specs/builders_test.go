@@ -135,6 +135,13 @@ func TestBuildersGolden(t *testing.T) {
 		policies = append(policies, p)
 	}
 
+	secure := makeCore()
+	secure.Spec.TLS = api.TLSSpec{Mode: api.TLSMutual, IssuerRef: &api.IssuerReference{Name: "core5g-ca"}}
+	var certificates []client.Object
+	for _, r := range append(CoreCertificates(secure), SMFCertificate(secure, makeSlice("internet", "010203", "10.45.0.0/16"))) {
+		certificates = append(certificates, Certificate(secure, r))
+	}
+
 	attachments := func(u *api.UPFInstance) []client.Object {
 		var out []client.Object
 		for _, a := range Attachments(u) {
@@ -143,6 +150,10 @@ func TestBuildersGolden(t *testing.T) {
 		return out
 	}
 	for file, objects := range map[string][]client.Object{
+		"tls-certificates.yaml":        certificates,
+		"tls-nrf.yaml":                 NRF(secure, platform, embedded).all(),
+		"tls-subscriber-data.yaml":     SubscriberData(secure, platform).all(),
+		"tls-smf.yaml":                 SMF(secure, makeSlice("internet", "010203", "10.45.0.0/16"), platform, SliceUserPlane{UPF: "upf", N4Address: "10.96.1.3", N3Endpoint: "172.30.3.16", SMFAddress: "10.96.1.2"}).all(),
 		"network-policies.yaml":        policies,
 		"nrf.yaml":                     NRF(core, platform, embedded).all(),
 		"nrf-external-database.yaml":   NRF(core, platform, external).all(),

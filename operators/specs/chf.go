@@ -57,13 +57,16 @@ func CHF(core *api.Core5G, p Platform, db Database) FunctionObjects {
 	var tls *chfTLS
 	if foreignImage(core, api.FunctionCHF) {
 		tls = &chfTLS{PEM: "./cert/chf.pem", Key: "./cert/chf.key"}
+		if files := sbi(core, w.object).TLS; files != nil {
+			*tls = chfTLS(*files) // the mounted certificate hides the image's
+		}
 	}
 	w = w.free5gc("chf", chfConfig{
 		Info: nfInfo{Version: "1.0.3", Description: "CHF of " + core.Name},
 		Configuration: chfConfiguration{
 			CHFName:             "CHF",
-			SBI:                 sbi(w.object),
-			NRFURI:              sbiURL(FunctionObjectName(core.Name, api.FunctionNRF)),
+			SBI:                 sbi(core, w.object),
+			NRFURI:              sbiURL(core, FunctionObjectName(core.Name, api.FunctionNRF)),
 			ServiceNameList:     []string{"nchf-convergedcharging"},
 			MongoDB:             nfMongo{Name: db.Name(core, api.FunctionCHF), URL: db.URI},
 			VolumeLimit:         50000,

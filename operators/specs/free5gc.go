@@ -31,7 +31,7 @@ func (w workload) free5gc(nf string, config any) workload {
 	live := tcpProbe(PortSBI)
 	live.PeriodSeconds, live.FailureThreshold, live.InitialDelaySeconds = 20, 6, 30
 	w.liveness = live
-	return w
+	return w.overTLS(path.Join(free5gcDir, free5gcCertDir))
 }
 
 func toYAML(v any) string {
@@ -59,6 +59,7 @@ type nfSBI struct {
 	RegisterIPv4 string `json:"registerIPv4"`
 	BindingIPv4  string `json:"bindingIPv4"`
 	Port         int    `json:"port"`
+	TLS          *nfTLS `json:"tls,omitempty"`
 }
 
 type nfMetrics struct {
@@ -87,10 +88,6 @@ type nfSNSSAI struct {
 func plmn(p api.PLMN) nfPLMN { return nfPLMN{MCC: p.MCC, MNC: p.MNC} }
 
 func snssai(s api.SNSSAI) nfSNSSAI { return nfSNSSAI{SST: s.SST, SD: strings.ToLower(s.SD)} }
-
-func sbi(service string) nfSBI {
-	return nfSBI{Scheme: "http", RegisterIPv4: service, BindingIPv4: "0.0.0.0", Port: PortSBI}
-}
 
 func metrics() *nfMetrics {
 	return &nfMetrics{Enable: true, Scheme: "http", BindingIPv4: "0.0.0.0", Port: PortMetrics, Namespace: "free5gc"}

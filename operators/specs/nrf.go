@@ -13,12 +13,24 @@ type nrfConfig struct {
 }
 
 type nrfConfiguration struct {
-	SBI             nfSBI      `json:"sbi"`
+	SBI             nrfSBI     `json:"sbi"`
 	Metrics         *nfMetrics `json:"metrics"`
 	MongoDBName     string     `json:"MongoDBName"`
 	MongoDBURL      string     `json:"MongoDBUrl"`
 	DefaultPLMN     nfPLMN     `json:"DefaultPlmnId"`
 	ServiceNameList []string   `json:"serviceNameList"`
+}
+
+// nrfSBI is where the NRF differs from all others: in the name of its certificate.
+type nrfSBI struct {
+	nfSBI `json:",inline"`
+	Cert  *nfTLS `json:"cert,omitempty"`
+}
+
+func nrfSBIOf(core *api.Core5G, object string) nrfSBI {
+	s := nrfSBI{nfSBI: sbi(core, object)}
+	s.Cert, s.TLS = s.TLS, nil
+	return s
 }
 
 // NRF builds the network repository function.
@@ -27,7 +39,7 @@ func NRF(core *api.Core5G, p Platform, db Database) FunctionObjects {
 	w = w.free5gc("nrf", nrfConfig{
 		Info: nfInfo{Version: "1.0.2", Description: "NRF of " + core.Name},
 		Configuration: nrfConfiguration{
-			SBI:             sbi(w.object),
+			SBI:             nrfSBIOf(core, w.object),
 			Metrics:         metrics(),
 			MongoDBName:     db.Name(core, api.FunctionNRF),
 			MongoDBURL:      db.URI,

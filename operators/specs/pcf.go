@@ -36,11 +36,11 @@ func PCF(core *api.Core5G, p Platform, db Database) FunctionObjects {
 		Info: nfInfo{Version: "1.0.2", Description: "PCF of " + core.Name},
 		Configuration: pcfConfiguration{
 			PCFName:         "PCF",
-			SBI:             sbi(w.object),
+			SBI:             sbi(core, w.object),
 			Metrics:         metrics(),
 			TimeFormat:      "2006-01-02 15:04:05",
 			DefaultBdtRefID: "BdtPolicyId-",
-			NRFURI:          sbiURL(FunctionObjectName(core.Name, api.FunctionNRF)),
+			NRFURI:          sbiURL(core, FunctionObjectName(core.Name, api.FunctionNRF)),
 			ServiceList: []pcfService{
 				{ServiceName: "npcf-am-policy-control"},
 				{ServiceName: "npcf-smpolicycontrol", SuppFeat: "3fff"},

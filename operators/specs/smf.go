@@ -139,12 +139,12 @@ func smfConfigOf(core *api.Core5G, slice *api.Slice, up SliceUserPlane, object s
 	}
 	c := smfConfiguration{
 		SMFName: "SMF",
-		SBI:     sbi(object),
+		SBI:     sbi(core, object),
 		PFCP: smfPFCP{
 			ListenAddr: "0.0.0.0", ExternalAddr: up.SMFAddress, NodeID: up.SMFAddress,
 			AssocFailAlertInterval: "60s", AssocFailRetryInterval: "1s", HeartbeatInterval: "5s",
 		},
-		NRFURI:               sbiURL(FunctionObjectName(core.Name, api.FunctionNRF)),
+		NRFURI:               sbiURL(core, FunctionObjectName(core.Name, api.FunctionNRF)),
 		UserPlaneInformation: UserPlane(slice, up),
 		ServiceNameList:      []string{"nsmf-pdusession", "nsmf-event-exposure", "nsmf-oam"},
 		SNSSAIInfos:          []smfSNSSAI{info},

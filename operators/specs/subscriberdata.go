@@ -17,8 +17,14 @@ func SubscriberData(core *api.Core5G, p Platform) FunctionObjects {
 	w.args = []string{
 		"--core=" + core.Name,
 		"--namespace=" + core.Namespace,
-		"--nrf=" + sbiURL(FunctionObjectName(core.Name, api.FunctionNRF)),
+		"--nrf=" + sbiURL(core, FunctionObjectName(core.Name, api.FunctionNRF)),
 		"--log-level=" + logger(core).Level,
+	}
+	if SBIOverTLS(core) {
+		for _, nf := range subscriberDataServices {
+			w.args = append(w.args, "--"+nf+"="+sbiURL(core, core.Name+"-"+nf))
+		}
+		w = w.overTLS("/etc/core5g/tls")
 	}
 	w.serviceAccount = p.SubscriberDataServiceAccount
 	w.scratch = map[string]string{"tmp": "/tmp"}

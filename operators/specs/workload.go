@@ -51,6 +51,8 @@ type workload struct {
 	hashed map[string]string
 	// scratch are writable paths, name to path.
 	scratch map[string]string
+	// tlsPath is where the SBI's certificate is mounted; empty for a function without one.
+	tlsPath string
 }
 
 func ownedBy(o metav1.Object, kind string) metav1.OwnerReference {
@@ -203,6 +205,10 @@ func (w workload) deployment() *appsv1.Deployment {
 		container.VolumeMounts = append(container.VolumeMounts,
 			corev1.VolumeMount{Name: name, MountPath: w.scratch[name]})
 	}
+	if w.tlsPath != "" {
+		volume, mount := w.tlsMount()
+		pod.Volumes, container.VolumeMounts = append(pod.Volumes, volume), append(container.VolumeMounts, mount)
+	}
 	if len(w.waits) > 0 {
 		pod.InitContainers = []corev1.Container{w.platform.waitContainer(w.core, w.waits)}
 	}
@@ -299,7 +305,5 @@ func (w workload) objects(services ...*corev1.Service) FunctionObjects {
 	}
 	return o
 }
-
-func sbiURL(host string) string { return fmt.Sprintf("http://%s:%d", host, PortSBI) }
 
 func waitFor(host string, port int) string { return fmt.Sprintf("tcp://%s:%d", host, port) }

@@ -37,7 +37,7 @@ func ParseConfig(args []string, output io.Writer) (Config, error) {
 	f.StringVar(&c.Core, "core", "core5g", "name of the Core5G to serve")
 	f.StringVar(&c.Namespace, "namespace", os.Getenv("POD_NAMESPACE"), "namespace of the objects (default $POD_NAMESPACE)")
 	f.StringVar(&c.SubscribersFile, "subscribers", "", "YAML file of Core5G, Slice, Subscriber and Secret manifests, instead of Kubernetes")
-	f.StringVar(&c.Listen, "listen", ":8000", "address of the service based interface (HTTP/2 without TLS)")
+	f.StringVar(&c.Listen, "listen", ":8000", "address of the service based interface")
 	f.StringVar(&c.MetricsListen, "metrics-listen", ":9090", "address of /metrics; empty for none")
 	f.StringVar(&c.HealthListen, "health-listen", ":8081", "address of /healthz and /readyz; empty for none")
 	f.StringVar(&c.NRF, "nrf", "", `base URI of the NRF (default http://<core>-nrf:8000; "none" registers nowhere)`)
@@ -70,8 +70,8 @@ func ParseConfig(args []string, output io.Writer) (Config, error) {
 			continue
 		}
 		*u.value = strings.TrimSuffix(*u.value, "/")
-		if parsed, err := url.Parse(*u.value); err != nil || parsed.Scheme != "http" || parsed.Host == "" || parsed.Path != "" {
-			return Config{}, fmt.Errorf("-%s %q: write http://host:port", u.flag, *u.value)
+		if parsed, err := url.Parse(*u.value); err != nil || (parsed.Scheme != "http" && parsed.Scheme != "https") || parsed.Host == "" || parsed.Path != "" {
+			return Config{}, fmt.Errorf("-%s %q: write http://host:port or https://host:port", u.flag, *u.value)
 		}
 	}
 	return c, nil

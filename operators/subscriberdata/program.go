@@ -2,6 +2,7 @@ package subscriberdata
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -22,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
 
+	"core5g.dev/core5g/images/registration/sbitls"
 	"core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/subscriberdata/ausf"
 	"core5g.dev/core5g/operators/subscriberdata/nrf"
@@ -54,6 +56,10 @@ func functions(c Config) []nrf.Function {
 
 // Run serves until ctx ends.
 func Run(ctx context.Context, c Config, log *slog.Logger) error {
+	identity, err := sbitls.FromEnvironment(func(err error) { log.Error("SBI certificates", "error", err) })
+	if err != nil {
+		return err
+	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 
@@ -78,6 +84,9 @@ func Run(ctx context.Context, c Config, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
+	if identity != nil {
+		listener = tls.NewListener(listener, identity.Server())
+	}
 	handler := NewHandler(directory, c.NRF, time.Now, log, registry)
 	// The functions leave the NRF before they stop to answer.
 	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
@@ -95,7 +104,11 @@ func Run(ctx context.Context, c Config, log *slog.Logger) error {
 			core, err := directory.Core(ctx)
 			return core.PLMNs, err
 		}
-		return nrf.NewRegistrar(c.NRF, functions(c), plmns, log, registry).Run(ctx)
+		registrar := nrf.NewRegistrar(c.NRF, functions(c), plmns, log, registry)
+		if identity != nil {
+			registrar.Secure(identity.Transport())
+		}
+		return registrar.Run(ctx)
 	})
 	return group.Wait()
 }

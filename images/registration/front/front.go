@@ -4,9 +4,13 @@
 package front
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -22,6 +26,8 @@ const (
 	// idleLimit is short, because peers would go on using a connection to a pod that is gone.
 	idleLimit    = time.Second
 	pollInterval = 50 * time.Millisecond
+	// idleConnections to the function that are kept, where any are.
+	idleConnections = 64
 )
 
 // Place says where the front and the function listen.
@@ -53,15 +59,34 @@ func NewPlace(scheme, binding string, port int) Place {
 	}
 }
 
-// Transport is for requests to free5GC's servers. They end a connection that is idle for a millisecond,
-// also one that is about to get a request: HTTP/1.1, one request to a connection, leaves nothing to race
-// for. Certificates are not verified, as free5GC's own clients do not: the other end is this process, or
-// has a certificate that the core's NRF signed by itself.
-func Transport() *http.Transport {
+// Beside is the place of a function that keeps its port and goes to the loopback interface, so that all that
+// it tells others stays as it is. binding, which may name an environment variable, must be one address.
+func Beside(scheme, binding string, port int) (Place, error) {
+	if address := os.Getenv(binding); address != "" {
+		binding = address
+	}
+	ip := net.ParseIP(binding)
+	if ip == nil || ip.IsUnspecified() || ip.IsLoopback() {
+		return Place{}, fmt.Errorf("bindingIPv4 %q: behind a front write the pod's own address, or a variable that holds it", binding)
+	}
+	return Place{
+		Public:      net.JoinHostPort(binding, strconv.Itoa(port)),
+		Private:     &url.URL{Scheme: scheme, Host: net.JoinHostPort("127.0.0.1", strconv.Itoa(port))},
+		PrivateHost: "127.0.0.1", PrivatePort: port,
+	}, nil
+}
+
+// Transport is for requests to free5GC's servers. In clear they end a connection that is idle for a
+// millisecond, also one that is about to get a request: HTTP/1.1, one request to a connection, leaves nothing
+// to race for. With TLS they end none, and a handshake for each request would cost more than the request.
+// Certificates are not verified, as free5GC's own clients do not: the other end is this process, or has a
+// certificate that the core's NRF signed by itself.
+func Transport(scheme string) *http.Transport {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	return &http.Transport{
-		Protocols: protocols, DisableKeepAlives: true,
+		Protocols: protocols, DisableKeepAlives: scheme != "https",
+		MaxIdleConnsPerHost: idleConnections, IdleConnTimeout: time.Minute,
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
 	}
 }
@@ -69,7 +94,7 @@ func Transport() *http.Transport {
 // Proxy passes requests on to the function. rewrite and modify may be nil.
 func Proxy(private *url.URL, rewrite func(*httputil.ProxyRequest), modify func(*http.Response) error) *httputil.ReverseProxy {
 	return &httputil.ReverseProxy{
-		Transport:     Transport(),
+		Transport:     Transport(private.Scheme),
 		FlushInterval: -1,
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(private)
@@ -83,7 +108,9 @@ func Proxy(private *url.URL, rewrite func(*httputil.ProxyRequest), modify func(*
 
 // Front serves the public address.
 type Front struct {
-	Server  *http.Server
+	Server *http.Server
+	// TLS of the public side; nil has Run read certificate and key once.
+	TLS     *tls.Config
 	private *url.URL
 }
 
@@ -114,7 +141,10 @@ func (f *Front) Run(ctx context.Context, certificate, key string) error {
 		_ = f.Server.Shutdown(limited)
 	})
 	var err error
-	if f.private.Scheme == "https" {
+	if f.TLS != nil {
+		f.Server.TLSConfig, f.Server.ErrorLog = f.TLS, quiet()
+		err = f.Server.ListenAndServeTLS("", "")
+	} else if f.private.Scheme == "https" {
 		err = f.Server.ListenAndServeTLS(certificate, key)
 	} else {
 		err = f.Server.ListenAndServe()
@@ -123,6 +153,20 @@ func (f *Front) Run(ctx context.Context, certificate, key string) error {
 		return nil
 	}
 	return err
+}
+
+// quiet leaves out what the kubelet's probes make a TLS server say: they open a connection and close it.
+func quiet() *log.Logger {
+	return log.New(probeFilter{os.Stderr}, "", log.LstdFlags)
+}
+
+type probeFilter struct{ next io.Writer }
+
+func (f probeFilter) Write(line []byte) (int, error) {
+	if bytes.HasSuffix(line, []byte(": EOF\n")) || bytes.HasSuffix(line, []byte("connection reset by peer\n")) {
+		return len(line), nil
+	}
+	return f.next.Write(line)
 }
 
 func (f *Front) awaitPrivate(ctx context.Context) error {

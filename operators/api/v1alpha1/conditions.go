@@ -13,6 +13,8 @@ const (
 	ConditionSubscriberDataReady = "SubscriberDataReady"
 	ConditionRegistered          = "Registered"
 	ConditionConfigurationValid  = "ConfigurationValid"
+	// ConditionCertificatesReady: every function of the core has a certificate, where the SBI has TLS.
+	ConditionCertificatesReady = "CertificatesReady"
 
 	// Slice.
 	ConditionAdvertised = "Advertised"
@@ -62,6 +64,7 @@ const (
 	ReasonNoMultus        = "NetworkAttachmentDefinitionKindMissing"
 	ReasonUpToDate        = "UpToDate"
 	ReasonLocked          = "Locked"
+	ReasonNoCertManager   = "CertificateKindMissing"
 	ReasonRegistrationMis = "RegistrationMissing"
 	// NoNUMAFit: no node and cell has what a unit needs.
 	ReasonNoNUMAFit = "NoNUMAFit"

@@ -96,6 +96,11 @@ type Core5GSpec struct {
 	// +listMapKey=name
 	Functions []FunctionSpec `json:"functions,omitempty"`
 
+	// tls says how the service based interface is protected. Changing its mode restarts every function of the
+	// core but the UPF.
+	// +optional
+	TLS TLSSpec `json:"tls,omitzero"`
+
 	// networkPolicy says who may open connections to the core's pods.
 	// +kubebuilder:default={}
 	NetworkPolicy NetworkPolicySpec `json:"networkPolicy,omitempty"`
@@ -103,6 +108,57 @@ type Core5GSpec struct {
 	// logLevel of every network function.
 	// +kubebuilder:default=Info
 	LogLevel LogLevel `json:"logLevel,omitempty"`
+}
+
+// TLSMode says how the service based interface is protected.
+// +kubebuilder:validation:Enum=Disabled;Server;Mutual
+type TLSMode string
+
+// Values of TLSMode.
+const (
+	// TLSDisabled is HTTP/2 in clear text; NetworkPolicies are the only guard.
+	TLSDisabled TLSMode = "Disabled"
+	// TLSServer is https where callers need not show a certificate: for free5GC's own images, whose clients
+	// have none and verify none.
+	TLSServer TLSMode = "Server"
+	// TLSMutual is https where both sides show a certificate of the core and check the other's.
+	TLSMutual TLSMode = "Mutual"
+)
+
+// TLSSpec says how the service based interface is protected (TS 33.501 13.1).
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.duration) || duration(self.duration) >= duration('1h')",message="tls.duration must be at least 1h"
+// +kubebuilder:validation:XValidation:rule="!has(self.renewBefore) || duration(self.renewBefore) < (has(self.duration) ? duration(self.duration) : duration('2160h'))",message="tls.renewBefore must be shorter than tls.duration (2160h unless set)"
+type TLSSpec struct {
+	// mode of the SBI; Disabled when left out.
+	// +optional
+	Mode TLSMode `json:"mode,omitempty"`
+	// issuerRef names the issuer of cert-manager that signs the certificates. Without it the operator makes a
+	// certification authority for this core, in the Secret <core>-ca.
+	// +optional
+	IssuerRef *IssuerReference `json:"issuerRef,omitempty"`
+	// duration of a certificate; 2160h unless set.
+	// +optional
+	Duration *metav1.Duration `json:"duration,omitempty"`
+	// renewBefore is how long before its end a certificate is renewed; a third of the duration unless set.
+	// +optional
+	RenewBefore *metav1.Duration `json:"renewBefore,omitempty"`
+}
+
+// IssuerReference names an issuer of cert-manager.
+type IssuerReference struct {
+	// name of the issuer.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+	// kind of the issuer; Issuer unless set, which is one of the core's namespace.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Kind string `json:"kind,omitempty"`
+	// group of the issuer; cert-manager.io unless set.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Group string `json:"group,omitempty"`
 }
 
 // NetworkPolicyMode says whether the operator makes NetworkPolicies.
@@ -322,7 +378,7 @@ const (
 )
 
 // Core5GStatus says what the core is. Conditions: Ready, ConfigurationValid, DatabaseReady, NRFReady,
-// AMFReady, PCFReady, CHFReady, SubscriberDataReady, Registered.
+// AMFReady, PCFReady, CHFReady, SubscriberDataReady, Registered, and CertificatesReady with tls.
 type Core5GStatus struct {
 	// observedGeneration is the generation that this status speaks of.
 	// +optional

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -61,15 +62,20 @@ var instanceNamespace = uuid.NewSHA1(uuid.NameSpaceDNS, []byte("subscriber-data.
 
 // InstanceID is the NF instance identifier of the function.
 func (f Function) InstanceID() string {
-	return uuid.NewSHA1(instanceNamespace, []byte(f.Type+" "+f.URI)).String()
+	// The same function over https takes the place of its profile over http.
+	uri := f.URI
+	if rest, secure := strings.CutPrefix(uri, "https://"); secure {
+		uri = "http://" + rest
+	}
+	return uuid.NewSHA1(instanceNamespace, []byte(f.Type+" "+uri)).String()
 }
 
 func (f Function) profile(plmns []subscription.PLMN, started time.Time, heartBeat time.Duration) (profile, error) {
 	u, err := url.Parse(f.URI)
-	if err != nil || u.Scheme != "http" || u.Hostname() == "" {
-		return profile{}, fmt.Errorf("%s: %q is not the URI of a Service: write http://host:port", f.Type, f.URI)
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" {
+		return profile{}, fmt.Errorf("%s: %q is not the URI of a Service: write http://host:port or https://host:port", f.Type, f.URI)
 	}
-	port := 80
+	port := map[string]int{"http": 80, "https": 443}[u.Scheme]
 	if text := u.Port(); text != "" {
 		if port, err = strconv.Atoi(text); err != nil {
 			return profile{}, fmt.Errorf("%s: %q has no valid port", f.Type, f.URI)
@@ -90,7 +96,7 @@ func (f Function) profile(plmns []subscription.PLMN, started time.Time, heartBea
 		s := nfService{
 			ServiceInstanceID: name,
 			ServiceName:       name,
-			Scheme:            "http",
+			Scheme:            u.Scheme,
 			NFServiceStatus:   "REGISTERED",
 			APIPrefix:         f.URI,
 			IPEndPoints:       []ipEndPort{{IPv4Address: u.Hostname(), Transport: "TCP", Port: port}},

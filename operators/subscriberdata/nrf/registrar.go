@@ -63,6 +63,9 @@ func NewRegistrar(nrf string, functions []Function, plmns func(context.Context) 
 	return r
 }
 
+// Secure has the registrar call the NRF with this transport.
+func (r *Registrar) Secure(transport http.RoundTripper) { r.client.Transport = transport }
+
 // Run keeps all functions registered until ctx ends, and then deregisters them.
 func (r *Registrar) Run(ctx context.Context) error {
 	for _, f := range r.functions {

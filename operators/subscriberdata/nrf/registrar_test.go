@@ -226,7 +226,7 @@ func TestInstanceIDsAreStableAndDistinct(t *testing.T) {
 }
 
 func TestRunRefusesAURIThatIsNone(t *testing.T) {
-	for _, uri := range []string{"", "core5g-ausf:8000", "https://core5g-ausf", "http://core5g-ausf:port"} {
+	for _, uri := range []string{"", "core5g-ausf:8000", "ftp://core5g-ausf", "http://core5g-ausf:port"} {
 		r := NewRegistrar("http://nrf", []Function{{Type: "AUSF", URI: uri}}, func(context.Context) ([]subscription.PLMN, error) {
 			return nil, errors.New("not reached")
 		}, slog.New(slog.DiscardHandler), prometheus.NewRegistry())

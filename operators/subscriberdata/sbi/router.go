@@ -150,4 +150,9 @@ func QueryJSON(req *http.Request, name string, v any) (bool, error) {
 }
 
 // BaseURI is where the client reached us, for Location headers and links.
-func BaseURI(req *http.Request) string { return "http://" + req.Host }
+func BaseURI(req *http.Request) string {
+	if req.TLS != nil {
+		return "https://" + req.Host
+	}
+	return "http://" + req.Host
+}

@@ -8,11 +8,12 @@ import (
 	"time"
 )
 
-// Serve answers HTTP/2 with prior knowledge and HTTP/1.1, both without TLS, until ctx ends; then it lets
-// open requests finish.
+// Serve answers HTTP/2 and HTTP/1.1 until ctx ends; then it lets open requests finish. Without TLS it takes
+// HTTP/2 with prior knowledge; a listener of package tls brings TLS.
 func Serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
+	protocols.SetHTTP2(true)
 	protocols.SetUnencryptedHTTP2(true)
 	server := &http.Server{
 		Handler:           handler,

@@ -1,0 +1,340 @@
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/record"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"core5g.dev/core5g/images/registration/sbitls"
+	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/certificates"
+	"core5g.dev/core5g/operators/specs"
+)
+
+// annotationIssued is what cert-manager writes on a Secret that it has made.
+const annotationIssued = "cert-manager.io/certificate-name"
+
+// certifier keeps the certificates of functions in their Secrets: with the core's own authority, or by
+// cert-manager. Reads come from a cache that may be behind; whatever is written says what it was made
+// from, so that a late look never replaces a certificate twice.
+type certifier struct {
+	client.Client
+	applier  *applier
+	recorder record.EventRecorder
+	now      func() time.Time
+}
+
+// certificatesState is what came of it.
+type certificatesState struct {
+	// reason and problem where a certificate is missing.
+	reason, problem string
+	// next is when to look again.
+	next time.Time
+	// end is when the first of the certificates ends.
+	end time.Time
+}
+
+func (s *certificatesState) lack(reason, problem string) {
+	if s.problem == "" {
+		s.reason, s.problem = reason, problem
+	}
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || (!b.IsZero() && b.Before(a)) {
+		return b
+	}
+	return a
+}
+
+// keep brings about the certificates that are asked for.
+func (c *certifier) keep(ctx context.Context, core *api.Core5G, events client.Object, requests []specs.CertificateRequest) (certificatesState, error) {
+	if core.Spec.TLS.IssuerRef != nil {
+		return c.request(ctx, core, requests)
+	}
+	var state certificatesState
+	authority, err := c.authority(ctx, core, &state)
+	if err != nil || authority == nil {
+		return state, err
+	}
+	for _, r := range requests {
+		if err := c.issue(ctx, authority, events, r, &state); err != nil {
+			return state, err
+		}
+	}
+	return state, nil
+}
+
+// authority returns the core's own, or nil with the state saying why there is none. It is made, and
+// replaced, here alone, whoever asks.
+func (c *certifier) authority(ctx context.Context, core *api.Core5G, state *certificatesState) (*certificates.Authority, error) {
+	secret := &corev1.Secret{}
+	name := specs.AuthorityName(core.Name)
+	err := c.Get(ctx, client.ObjectKey{Namespace: core.Namespace, Name: name}, secret)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, err
+	}
+	if apierrors.IsNotFound(err) {
+		// Where functions believe an earlier authority, its Secret was deleted to have a new one.
+		used := &corev1.Secret{}
+		err := c.Get(ctx, client.ObjectKey{Namespace: core.Namespace, Name: specs.CertificateName(specs.FunctionObjectName(core.Name, api.FunctionNRF))}, used)
+		if client.IgnoreNotFound(err) != nil {
+			return nil, err
+		}
+		data, err := certificates.NewAuthority(core.Namespace+"/"+core.Name, c.now(), used.Data[certificates.KeyAuthorities])
+		if err != nil {
+			return nil, err
+		}
+		fresh := &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{
+				Name: name, Namespace: core.Namespace, Labels: specs.Labels(core.Name, "ca"),
+				OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(core, api.GroupVersion.WithKind("Core5G"))},
+			},
+			Type: corev1.SecretTypeTLS, Data: data,
+		}
+		if err := c.Create(ctx, fresh, client.FieldOwner(specs.FieldOwner)); err != nil {
+			return nil, err
+		}
+		secret = fresh
+	}
+	authority, err := certificates.ReadAuthority(secret.Data)
+	if err != nil {
+		state.lack(api.ReasonMalformed, fmt.Sprintf("Secret %s: %v: delete it, and a new authority is made", name, err))
+		return nil, nil
+	}
+	if authority.Ends(c.now()) {
+		data, err := certificates.NewAuthority(core.Namespace+"/"+core.Name, c.now(), authority.Bundle)
+		if err != nil {
+			return nil, err
+		}
+		if err := c.replace(ctx, secret, data); err != nil {
+			return nil, err
+		}
+		c.recorder.Eventf(core, corev1.EventTypeNormal, "AuthorityReplaced", "Secret %s: the authority was about to end; the old one is believed until its certificates are gone", name)
+		return certificates.ReadAuthority(data)
+	}
+	return authority, nil
+}
+
+// replace writes new content unless somebody else has been at it.
+func (c *certifier) replace(ctx context.Context, secret *corev1.Secret, data map[string][]byte) error {
+	changed := secret.DeepCopy()
+	changed.Data = data
+	return c.Patch(ctx, changed, client.MergeFromWithOptions(secret, client.MergeFromWithOptimisticLock{}), client.FieldOwner(specs.FieldOwner))
+}
+
+func (c *certifier) issue(ctx context.Context, authority *certificates.Authority, events client.Object, r specs.CertificateRequest, state *certificatesState) error {
+	secret := &corev1.Secret{}
+	err := c.Get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: r.Secret}, secret)
+	if client.IgnoreNotFound(err) != nil {
+		return err
+	}
+	missing := apierrors.IsNotFound(err)
+	data, next, err := authority.Renew(secret.Data, certificates.Certificate{DNSNames: r.DNSNames, Duration: r.Duration, RenewBefore: r.RenewBefore}, c.now())
+	if err != nil {
+		return err
+	}
+	switch {
+	case missing:
+		fresh := &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Name: r.Secret, Namespace: r.Namespace, Labels: r.Labels, OwnerReferences: []metav1.OwnerReference{r.Owner}},
+			Type:       corev1.SecretTypeTLS, Data: data,
+		}
+		if err := c.Create(ctx, fresh, client.FieldOwner(specs.FieldOwner)); err != nil {
+			return err
+		}
+	case !certificates.Same(secret.Data, data):
+		if err := c.replace(ctx, secret, data); err != nil {
+			return err
+		}
+		if string(secret.Data[certificates.KeyCertificate]) != string(data[certificates.KeyCertificate]) {
+			c.recorder.Eventf(events, corev1.EventTypeNormal, "CertificateRenewed", "Secret %s: a new certificate for %s", r.Secret, r.DNSNames[0])
+		}
+	}
+	state.next = earlier(state.next, next)
+	if end, ok := certificates.End(data); ok {
+		state.end = earlier(state.end, end)
+	}
+	return nil
+}
+
+// request has cert-manager make the certificates.
+func (c *certifier) request(ctx context.Context, core *api.Core5G, requests []specs.CertificateRequest) (certificatesState, error) {
+	var state certificatesState
+	for _, r := range requests {
+		certificate := specs.Certificate(core, r)
+		err := c.applier.apply(ctx, certificate)
+		if meta.IsNoMatchError(err) {
+			state.lack(api.ReasonNoCertManager, fmt.Sprintf("spec.tls.issuerRef names issuer %s, but the cluster knows no kind Certificate of cert-manager: "+
+				"install cert-manager, or leave issuerRef out and the operator makes the certificates itself", core.Spec.TLS.IssuerRef.Name))
+			state.next = c.now().Add(30 * time.Second)
+			return state, nil
+		}
+		if err != nil {
+			return state, err
+		}
+		secret := &corev1.Secret{}
+		err = c.Get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: r.Secret}, secret)
+		if client.IgnoreNotFound(err) != nil {
+			return state, err
+		}
+		end, ok := certificates.End(secret.Data)
+		switch {
+		case !ok:
+			state.lack(api.ReasonProgressing, fmt.Sprintf("Certificate %s is not issued yet%s", r.Secret, readyMessage(certificate)))
+			state.next = earlier(state.next, c.now().Add(5*time.Second))
+		case len(secret.Data[certificates.KeyAuthorities]) == 0:
+			state.lack(api.ReasonNotSupported, fmt.Sprintf("Secret %s has no key %s: issuer %s does not say which authority it signs with, so peers could not be checked; name an issuer of kind CA or Vault",
+				r.Secret, certificates.KeyAuthorities, core.Spec.TLS.IssuerRef.Name))
+		default:
+			state.end = earlier(state.end, end)
+		}
+	}
+	return state, nil
+}
+
+func readyMessage(certificate *unstructured.Unstructured) string {
+	list, _, _ := unstructured.NestedSlice(certificate.Object, "status", "conditions")
+	for _, entry := range list {
+		condition, ok := entry.(map[string]any)
+		if message, is := condition["message"].(string); ok && is && condition["type"] == "Ready" {
+			return ": " + message
+		}
+	}
+	return ""
+}
+
+// forsake removes what keep has made, once nobody asks for it.
+func (c *certifier) forsake(ctx context.Context, owner client.Object, requests []specs.CertificateRequest) error {
+	for _, r := range requests {
+		secret := &corev1.Secret{}
+		err := c.Get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: r.Secret}, secret)
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if secret.Annotations[annotationIssued] == r.Secret {
+			certificate := &unstructured.Unstructured{}
+			certificate.SetGroupVersionKind(specs.CertificateKind)
+			certificate.SetNamespace(r.Namespace)
+			certificate.SetName(r.Secret)
+			if err := c.applier.remove(ctx, owner, certificate); err != nil && !meta.IsNoMatchError(err) {
+				return err
+			}
+		}
+		if err := c.applier.remove(ctx, owner, secret); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// identities are what the operator shows to NRFs and SMFs.
+type identities struct {
+	mu   sync.Mutex
+	made map[string]madeIdentity
+}
+
+type madeIdentity struct {
+	version  string
+	identity *sbitls.Identity
+}
+
+// of returns the operator's identity in a core: nil where the SBI has no TLS.
+func (i *identities) of(ctx context.Context, c client.Client, core *api.Core5G) (*sbitls.Identity, error) {
+	if !specs.SBIOverTLS(core) {
+		return nil, nil
+	}
+	key := client.ObjectKey{Namespace: core.Namespace, Name: specs.OperatorCertificateName(core.Name)}
+	secret := &corev1.Secret{}
+	if err := c.Get(ctx, key, secret); err != nil {
+		return nil, err
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	version := string(secret.UID) + " " + secret.ResourceVersion
+	if m := i.made[key.String()]; m.version == version {
+		return m.identity, nil
+	}
+	identity, err := sbitls.New(secret.Data[certificates.KeyCertificate], secret.Data[certificates.KeyPrivate], secret.Data[certificates.KeyAuthorities])
+	if err != nil {
+		return nil, fmt.Errorf("Secret %s: %w", key.Name, err)
+	}
+	if i.made == nil {
+		i.made = map[string]madeIdentity{}
+	}
+	i.made[key.String()] = madeIdentity{version, identity}
+	return identity, nil
+}
+
+// keepCertificates comes before the functions: their pods mount them.
+func (r *CoreReconciler) keepCertificates(ctx context.Context, s *coreScope) error {
+	requests := specs.CoreCertificates(s.core)
+	if !specs.SBIOverTLS(s.core) {
+		meta.RemoveStatusCondition(&s.core.Status.Conditions, api.ConditionCertificatesReady)
+		return r.certifier.forsake(ctx, s.core, append(requests, specs.CertificateRequest{Namespace: s.core.Namespace, Secret: specs.AuthorityName(s.core.Name)}))
+	}
+	state, err := r.certifier.keep(ctx, s.core, s.core, requests)
+	if err != nil {
+		return err
+	}
+	if state.problem != "" {
+		s.halted = true
+		s.requeue = max(time.Second, state.next.Sub(r.certifier.now()))
+		s.conditions.no(api.ConditionCertificatesReady, state.reason, state.problem)
+		return nil
+	}
+	s.conditions.yes(api.ConditionCertificatesReady, api.ReasonReady, fmt.Sprintf("every function has a certificate; the first ends at %s", state.end.UTC().Format(time.RFC3339)))
+	return nil
+}
+
+// coreOfCertificate leads from a Secret with a certificate to its core, so that one that was deleted is
+// made again at once, and one that cert-manager has made is noticed.
+func coreOfCertificate(o client.Object) []reconcile.Request {
+	labels := o.GetLabels()
+	if labels[api.LabelManagedBy] != specs.Labels("", "")[api.LabelManagedBy] || labels[api.LabelInstance] == "" || labels[api.LabelSlice] != "" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: o.GetNamespace(), Name: labels[api.LabelInstance]}}}
+}
+
+// keepCertificate makes that of the Slice's SMF; the problem says why there is none.
+func (r *SliceReconciler) keepCertificate(ctx context.Context, s *sliceScope) (problem string, err error) {
+	request := specs.SMFCertificate(s.core, s.slice)
+	if !specs.SBIOverTLS(s.core) {
+		return "", r.certifier.forsake(ctx, s.slice, []specs.CertificateRequest{request})
+	}
+	state, err := r.certifier.keep(ctx, s.core, s.slice, []specs.CertificateRequest{request})
+	if err != nil {
+		return "", err
+	}
+	if !state.next.IsZero() {
+		s.requeue = max(time.Second, state.next.Sub(r.certifier.now()))
+	}
+	return state.problem, nil
+}
+
+// slicesOfSecret leads from a certificate to its Slice, and from an authority to all.
+func (r *SliceReconciler) slicesOfSecret(ctx context.Context, o client.Object) []reconcile.Request {
+	labels := o.GetLabels()
+	if labels[api.LabelManagedBy] != specs.Labels("", "")[api.LabelManagedBy] {
+		return nil
+	}
+	if strings.HasSuffix(o.GetName(), "-ca") && labels[api.LabelComponent] == "ca" {
+		return r.slicesOfNamespace(ctx, o)
+	}
+	return sliceOfPod(ctx, o)
+}

@@ -1,0 +1,210 @@
+package controllers
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/certificates"
+	"core5g.dev/core5g/operators/specs"
+)
+
+func (e *environment) patch(t *testing.T, o client.Object, text string) {
+	t.Helper()
+	if err := e.client.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(text))); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (e *environment) secret(t *testing.T, ns, name string) *corev1.Secret {
+	t.Helper()
+	secret := &corev1.Secret{}
+	eventually(t, "Secret "+name, func() error {
+		return e.client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: name}, secret)
+	})
+	return secret
+}
+
+func (e *environment) secureCore(t *testing.T, ns string) *api.Core5G {
+	core := testCore(t, ns)
+	core.Spec.TLS.Mode = api.TLSMutual
+	e.create(t, core)
+	return core
+}
+
+func (e *environment) testCertificates(t *testing.T) {
+	ns := e.namespace(t)
+	core := e.secureCore(t, ns)
+	e.wantCondition(t, core, api.ConditionCertificatesReady, metav1.ConditionTrue, api.ReasonReady, "the first ends at")
+	for _, r := range specs.CoreCertificates(core) {
+		s := e.secret(t, ns, r.Secret)
+		if s.Type != corev1.SecretTypeTLS || len(s.Data[certificates.KeyAuthorities]) == 0 || !owns(core, s) {
+			t.Errorf("Secret %s: type %s, keys %d, owned %v", s.Name, s.Type, len(s.Data), owns(core, s))
+		}
+	}
+	nrf := &appsv1.Deployment{}
+	eventually(t, "the NRF mounts its certificate", func() error {
+		if err := e.client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "core5g-nrf"}, nrf); err != nil {
+			return err
+		}
+		for _, v := range nrf.Spec.Template.Spec.Volumes {
+			if v.Secret != nil && v.Secret.SecretName == "core5g-nrf-tls" {
+				return nil
+			}
+		}
+		return errors.New("no volume of core5g-nrf-tls")
+	})
+	// Who deletes a certificate gets another, at once and without a new pod.
+	before := e.secret(t, ns, "core5g-nrf-tls")
+	if err := e.client.Delete(t.Context(), before.DeepCopy()); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "another certificate", func() error {
+		after := &corev1.Secret{}
+		if err := e.client.Get(t.Context(), client.ObjectKeyFromObject(before), after); err != nil {
+			return err
+		}
+		if after.UID == before.UID || string(after.Data[certificates.KeyCertificate]) == string(before.Data[certificates.KeyCertificate]) {
+			return errors.New("it is the old one")
+		}
+		return nil
+	})
+	again := &appsv1.Deployment{}
+	e.get(t, again, ns, "core5g-nrf")
+	if again.Generation != nrf.Generation {
+		t.Error("a new certificate changed the Deployment of the NRF")
+	}
+	// A Slice's SMF has its own.
+	e.installAttachmentKind(t)
+	upf, slice := testUPF(t, ns), testSlice(t, ns, "internet", "010203", "10.45.0.0/16")
+	e.create(t, upf, slice)
+	e.wantCondition(t, upf, api.ConditionEndpointsAllocated, metav1.ConditionTrue, "", "")
+	smf := e.secret(t, ns, "core5g-smf-internet-tls")
+	if !owns(slice, smf) {
+		t.Error("the SMF's certificate does not go with its Slice")
+	}
+	// Without TLS nothing is left of it.
+	e.patch(t, core, `{"spec":{"tls":{"mode":"Disabled"}}}`)
+	eventually(t, "no certificates any more", func() error {
+		var list corev1.SecretList
+		if err := e.client.List(t.Context(), &list, client.InNamespace(ns)); err != nil {
+			return err
+		}
+		for _, s := range list.Items {
+			if s.Type == corev1.SecretTypeTLS {
+				return fmt.Errorf("there is %s", s.Name)
+			}
+		}
+		return nil
+	})
+	eventually(t, "no condition CertificatesReady any more", func() error {
+		e.get(t, core, ns, "core5g")
+		for _, c := range core.Status.Conditions {
+			if c.Type == api.ConditionCertificatesReady {
+				return errors.New("it stays")
+			}
+		}
+		return nil
+	})
+}
+
+func (e *environment) testCertificateRenewal(t *testing.T) {
+	ns := e.namespace(t)
+	core := testCore(t, ns)
+	core.Spec.TLS = api.TLSSpec{Mode: api.TLSMutual, Duration: &metav1.Duration{Duration: 2 * time.Hour}, RenewBefore: &metav1.Duration{Duration: time.Hour}}
+	e.create(t, core)
+	e.wantCondition(t, core, api.ConditionCertificatesReady, metav1.ConditionTrue, api.ReasonReady, "")
+	before, authority := e.secret(t, ns, "core5g-amf-tls"), e.secret(t, ns, "core5g-ca")
+	e.clock.hold(t)
+	e.clock.add(61 * time.Minute)
+	eventually(t, "a renewed certificate", func() error {
+		e.nudge(t, core)
+		e.patch(t, core, fmt.Sprintf(`{"spec":{"logLevel":%q}}`, []string{"Info", "Debug"}[time.Now().Nanosecond()/1e6%2]))
+		if string(e.secret(t, ns, "core5g-amf-tls").Data[certificates.KeyCertificate]) == string(before.Data[certificates.KeyCertificate]) {
+			return errors.New("it is the old one")
+		}
+		return nil
+	})
+	if string(e.secret(t, ns, "core5g-ca").Data[certificates.KeyCertificate]) != string(authority.Data[certificates.KeyCertificate]) {
+		t.Error("the authority changed too")
+	}
+	// A new authority is believed at once and signs later.
+	old := e.secret(t, ns, "core5g-amf-tls")
+	if err := e.client.Delete(t.Context(), authority); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "two authorities are believed, and the certificate stays", func() error {
+		s := e.secret(t, ns, "core5g-amf-tls")
+		if n := strings.Count(string(s.Data[certificates.KeyAuthorities]), "BEGIN CERTIFICATE"); n != 2 {
+			return fmt.Errorf("%d authorities", n)
+		}
+		if string(s.Data[certificates.KeyCertificate]) != string(old.Data[certificates.KeyCertificate]) {
+			t.Fatal("the certificate changed before everybody believed the new authority")
+		}
+		return nil
+	})
+}
+
+func (e *environment) testCertManager(t *testing.T) {
+	ns := e.namespace(t)
+	core := testCore(t, ns)
+	core.Spec.TLS = api.TLSSpec{Mode: api.TLSMutual, IssuerRef: &api.IssuerReference{Name: "site"}}
+	e.create(t, core)
+	e.wantCondition(t, core, api.ConditionCertificatesReady, metav1.ConditionFalse, api.ReasonNoCertManager, "install cert-manager, or leave issuerRef out")
+	e.wantCondition(t, core, api.ConditionReady, metav1.ConditionFalse, api.ReasonNoCertManager, "")
+	if err := e.client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "core5g-nrf"}, &appsv1.Deployment{}); !apierrors.IsNotFound(err) {
+		t.Errorf("a function was made without its certificate: %v", err)
+	}
+	if _, err := envtest.InstallCRDs(e.env.Config, envtest.CRDInstallOptions{Paths: []string{"testdata/cert-manager"}}); err != nil {
+		t.Fatal(err)
+	}
+	certificate := &unstructured.Unstructured{}
+	certificate.SetGroupVersionKind(specs.CertificateKind)
+	eventually(t, "a Certificate for each function", func() error {
+		e.patch(t, core, fmt.Sprintf(`{"spec":{"logLevel":%q}}`, []string{"Info", "Debug"}[time.Now().Nanosecond()/1e6%2]))
+		return e.client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "core5g-amf-tls"}, certificate)
+	})
+	if issuer, _, _ := unstructured.NestedString(certificate.Object, "spec", "issuerRef", "name"); issuer != "site" {
+		t.Errorf("the issuer is %q", issuer)
+	}
+	e.wantCondition(t, core, api.ConditionCertificatesReady, metav1.ConditionFalse, api.ReasonProgressing, "is not issued yet")
+	// The test plays cert-manager, with an authority of its own.
+	data, err := certificates.NewAuthority("site", time.Now(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	authority, err := certificates.ReadAuthority(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range specs.CoreCertificates(core) {
+		content, _, err := authority.Renew(nil, certificates.Certificate{DNSNames: r.DNSNames, Duration: time.Hour}, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.create(t, &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: r.Secret, Labels: r.Labels, Annotations: map[string]string{annotationIssued: r.Secret}},
+			Type:       corev1.SecretTypeTLS, Data: content,
+		})
+	}
+	e.wantCondition(t, core, api.ConditionCertificatesReady, metav1.ConditionTrue, api.ReasonReady, "")
+	e.patch(t, core, `{"spec":{"tls":{"mode":"Disabled","issuerRef":null}}}`)
+	eventually(t, "no Certificates any more", func() error {
+		if err := e.client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "core5g-amf-tls"}, certificate); !apierrors.IsNotFound(err) {
+			return fmt.Errorf("core5g-amf-tls: %v", err)
+		}
+		return nil
+	})
+}
