@@ -37,11 +37,12 @@ func main() {
 		os.Exit(1)
 	}
 	steps := []step{
-		{needed: true, Step: runner.Step{Name: "packages", Command: []string{"hack/install-tools.sh", "cluster", "upf", "database", "lint", "test"}, Why: "Debian packages"}},
+		{needed: true, Step: runner.Step{Name: "packages", Command: []string{"hack/install-tools.sh"}, Why: "Debian packages"}},
 		{tests: true, Step: runner.Step{Name: "upf-u: vectors, ASan and UBSan", Command: []string{"make", "-C", "upf", "test-u"}}},
 		{tests: true, Step: runner.Step{Name: "upf-u: fuzz smoke, instructions a packet", Command: []string{"make", "-C", "upf", "-k", "test-u-fuzz", "test-u-instructions"}}},
 		{tests: true, Step: runner.Step{Name: "Go unit tests, -race", Command: []string{"make", "unit"}, Why: "compiled with the race detector, once: some minutes"}},
 		{needed: true, Step: runner.Step{Name: "kubernetes, helm, CNI plugins", Command: []string{"make", "tools"}, Why: "compiled from their Go modules, once: about 10 minutes on 2 cores"}},
+		{Step: runner.Step{Name: "Prometheus, cert-manager, policies", Command: []string{"hack/tools/build.sh", "promtool", "monitoring", "certificates", "policies", "sriov"}, Why: "compiled from their Go modules, once: about 10 minutes on 2 cores"}},
 		{needed: true, Step: runner.Step{Name: "network functions", Command: []string{"make", "nf"}, Why: "free5GC's modules, once: 2-3 minutes on 2 cores"}},
 		{needed: true, Step: runner.Step{Name: "UPF, operator, simulator", Command: []string{"make", "bin"}}},
 		{needed: true, Step: runner.Step{Name: "container images", Command: []string{"make", "images"}}},
@@ -50,7 +51,10 @@ func main() {
 		{Step: runner.Step{Name: "generated code", Command: []string{"hack/check-drift.sh"}}},
 		{needed: true, Step: runner.Step{Name: "make up", Command: []string{"make", "up"}, Limit: 15 * time.Minute}},
 		{needed: true, Step: runner.Step{Name: "make up, a second time", Command: []string{"make", "up"}, Limit: 5 * time.Minute}},
-		{tests: true, Step: runner.Step{Name: "suites on the cluster", Command: []string{"make", "e2e"}, Why: "attach, slices, isolation, healing, upgrade, uninstall"}},
+		{tests: true, Step: runner.Step{Name: "operate", Command: []string{"make", "e2e-operate"}, Why: "Prometheus beside the core, every panel of every dashboard, alerts fired and cleared"}},
+		{tests: true, Step: runner.Step{Name: "upgrade and rollback", Command: []string{"make", "e2e-upgrade"}, Why: "builds the previous release, once: some minutes"}},
+		{tests: true, Step: runner.Step{Name: "suites on the cluster", Command: []string{"make", "e2e"}, Why: "attach, slices, isolation, healing, uninstall"}},
+		{tests: true, Step: runner.Step{Name: "on-prem, emulated", Command: []string{"make", "e2e-onprem"}, Why: "a two-socket server with SR-IOV NICs in QEMU, as a node of the cluster: some minutes"}},
 		{Step: runner.Step{Name: "make down leaves nothing", Command: []string{"hack/check-down.sh"}}},
 	}
 	r := &runner.Runner{Out: os.Stdout, LogDir: "out/logs/test", Total: len(steps)}
