@@ -60,7 +60,8 @@ endif
 	@CORE5G_E2E=1 $(GO) test -json -count=1 -timeout 40m ./e2e/operate/...
 
 # An emulated two-socket server with SR-IOV NICs as a second node of the embedded cluster, the stories of
-# e2e/onprem on it, and down again; KEEP=1 leaves both up. On servers of yours: docs/on-prem.md.
+# e2e/onprem on it, and down again; KEEP=1 leaves both up, STORIES=
+# takes those that match. On servers of yours: docs/on-prem.md.
 e2e-onprem:
 	@hack/install-tools.sh cluster upf database onprem
 	@$(MAKE) --no-print-directory cluster-tools nf bin images
@@ -68,7 +69,7 @@ e2e-onprem:
 	@hack/cluster.sh load-image $(OUT)/images/*.tar
 	@hack/onprem/onprem.sh up
 	@status=0; CORE5G_E2E_ONPREM=1 CORE5G_ONPREM_REBOOT='hack/onprem/onprem.sh reboot' \
-		$(GO) test -json -count=1 -timeout 60m ./e2e/onprem/... || status=$$?; \
+		$(GO) test -json -count=1 -timeout 60m -run '$(STORIES)' ./e2e/onprem/... || status=$$?; \
 	[ -n "$(KEEP)" ] || { hack/onprem/onprem.sh down; hack/cluster.sh down; }; exit $$status
 
 # ---- the UPF -----------------------------------------------------------------------------------
