@@ -82,6 +82,18 @@ func (s *sliceScope) cutPools() (problem string) {
 	return ""
 }
 
+// userPlane is the user-plane API of the Slice's SMF.
+func (r *SliceReconciler) userPlane(ctx context.Context, s *sliceScope) (UserPlane, error) {
+	identity, err := r.Identities.of(ctx, r.Client, s.core)
+	if err != nil {
+		return nil, err
+	}
+	if identity != nil {
+		return r.UserPlane(specs.SBIURL(s.core, s.smfService), identity), nil // a certificate speaks of names
+	}
+	return r.UserPlane(fmt.Sprintf("http://%s:%d", s.smfAddress, specs.PortSBI), nil), nil
+}
+
 // followUnits keeps the running SMF at the units that there are.
 func (r *SliceReconciler) followUnits(ctx context.Context, s *sliceScope) error {
 	if !s.several() {
@@ -97,15 +109,10 @@ func (r *SliceReconciler) followUnits(ctx context.Context, s *sliceScope) error 
 		s.conditions.no(api.ConditionUserPlaneFollowed, api.ReasonProgressing, "the SMF is not ready")
 		return nil
 	}
-	baseURL := fmt.Sprintf("http://%s:%d", s.smfAddress, specs.PortSBI)
-	identity, err := r.Identities.of(ctx, r.Client, s.core)
+	smf, err := r.userPlane(ctx, s)
 	if err != nil {
 		return err
 	}
-	if identity != nil {
-		baseURL = specs.SBIURL(s.core, s.smfService) // a certificate speaks of names
-	}
-	smf := r.UserPlane(baseURL, identity)
 	want := specs.UserPlane(s.slice, specs.SliceUserPlane{UPF: s.upf.Name, Units: s.live, Parts: specs.Parts(s.upf)})
 	barred := smf.Bar(ctx, s.barred)
 	changes, err := smf.Follow(ctx, want)
@@ -165,7 +172,10 @@ func (r *SliceReconciler) barOnly(ctx context.Context, s *sliceScope) {
 	if draining {
 		barred = []string{s.upf.Name}
 	}
-	err := r.UserPlane(fmt.Sprintf("http://%s:%d", s.smfAddress, specs.PortSBI)).Bar(ctx, barred)
+	smf, err := r.userPlane(ctx, s)
+	if err == nil {
+		err = smf.Bar(ctx, barred)
+	}
 	switch {
 	case err != nil && !errors.Is(err, userplane.ErrNoSelection):
 		s.requeue = followRetry
