@@ -171,11 +171,20 @@ func (s *SMF) Answer() message.Message {
 	}
 }
 
-// Ask sends a request and waits for its answer.
+// Ask sends a request and waits for its answer. Without one it repeats the request (TS 29.244 6.4).
 func (s *SMF) Ask(m message.Message) message.Message {
 	s.t.Helper()
-	s.Write(m)
-	a := s.Answer()
+	var a message.Message
+	for attempt := 0; a == nil; attempt++ {
+		s.Write(m)
+		select {
+		case a = <-s.answers:
+		case <-time.After(time.Second):
+			if attempt == 5 {
+				s.t.Fatal("no answer")
+			}
+		}
+	}
 	if a.Sequence() != m.Sequence() {
 		s.t.Fatalf("answer has sequence number %d, want %d", a.Sequence(), m.Sequence())
 	}

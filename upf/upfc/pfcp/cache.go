@@ -9,7 +9,9 @@ import (
 )
 
 // responseCache makes a request happen once (TS 29.244 6.4): the first copy is executed, copies
-// that arrive while it runs are dropped, later ones get the same answer again. A sequence number
+// that arrive while it runs, or while its answer is on its way, are dropped, later ones get the same answer
+// again. One that was sent before the answer could be there does not say that the answer is lost, and peers
+// exist that a second answer stops for good (free5GC's SMF 1.2.4). A sequence number
 // that comes back with another content is a new request: peers that restarted begin anew. So a
 // request is known by a hash of all of it, its sender included.
 //
@@ -25,10 +27,16 @@ type responseCache struct {
 	answers map[uint64]place
 	pieces  []*piece // the last one is being filled
 	first   uint32   // number of pieces[0]
+
+	onItsWay time.Duration
+	clock    func() time.Time
 }
 
-// place is where an answer lies.
-type place struct{ piece, at uint32 }
+// place is where an answer lies, and when it was given.
+type place struct {
+	piece, at uint32
+	given     int64 // UnixNano: the kernel's clock for arrivals
+}
 
 // piece holds answers, each behind its hash (8 octets) and its length (4).
 type piece struct {
@@ -40,6 +48,9 @@ const (
 	pieceSize   = 64 * 1024
 	answerHead  = 12
 	keepAnswers = 12 * time.Second // outlasts the repetitions of common peers (three times every 3 s)
+	// onItsWay is how long an answer is given to reach a peer that has just repeated its request. A clock
+	// that was set is not believed for longer.
+	onItsWay = 200 * time.Millisecond
 )
 
 type verdict int
@@ -48,12 +59,14 @@ const (
 	isNew verdict = iota
 	isRunning
 	isAnswered
+	isOnItsWay // answered after this copy was sent, or just before
 )
 
 func newResponseCache(keep time.Duration, limit int) *responseCache {
 	return &responseCache{
 		seed: maphash.MakeSeed(), keep: keep, limit: limit,
 		running: map[uint64]struct{}{}, answers: map[uint64]place{},
+		onItsWay: onItsWay, clock: time.Now,
 	}
 }
 
@@ -70,7 +83,8 @@ func (c *responseCache) name(from netip.AddrPort, request []byte) uint64 {
 	return h.Sum64()
 }
 
-// begin says what to do with a request; for isAnswered a copy of the answer comes with it.
+// begin says what to do with a request that the kernel has received at a time; for isAnswered a copy of the
+// answer comes with it.
 func (c *responseCache) begin(name uint64, now time.Time) (verdict, []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -81,6 +95,9 @@ func (c *responseCache) begin(name uint64, now time.Time) (verdict, []byte) {
 		return isRunning, nil
 	}
 	if p, ok := c.answers[name]; ok {
+		if waited := now.UnixNano() - p.given; waited < int64(c.onItsWay) && waited > -int64(c.keep) {
+			return isOnItsWay, nil
+		}
 		b := c.pieces[p.piece-c.first].b[p.at:]
 		n := binary.LittleEndian.Uint32(b[8:])
 		return isAnswered, append([]byte(nil), b[answerHead:answerHead+n]...)
@@ -108,6 +125,7 @@ func (c *responseCache) dropOldest() {
 // finish records the answer to a request that arrived at a time; nil means that none was sent and a
 // repetition is to be executed.
 func (c *responseCache) finish(name uint64, answer []byte, arrived time.Time) {
+	given := c.clock().UnixNano()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.running, name)
@@ -124,7 +142,7 @@ func (c *responseCache) finish(name uint64, answer []byte, arrived time.Time) {
 		last = len(c.pieces) - 1
 	}
 	p := c.pieces[last]
-	c.answers[name] = place{c.first + uint32(last), uint32(len(p.b))}
+	c.answers[name] = place{c.first + uint32(last), uint32(len(p.b)), given}
 	p.b = binary.LittleEndian.AppendUint64(p.b, name)
 	p.b = binary.LittleEndian.AppendUint32(p.b, uint32(len(answer)))
 	p.b = append(p.b, answer...)

@@ -12,6 +12,7 @@ var smf = netip.MustParseAddrPort("10.0.0.1:8805")
 func TestAnswersAreKeptForTheirTime(t *testing.T) {
 	c := newResponseCache(time.Minute, 1<<20)
 	start := time.Now()
+	c.clock = func() time.Time { return start.Add(5 * time.Second) } // it takes its time
 	name := c.name(smf, []byte("request"))
 	want := func(what verdict, answer string, at time.Time) {
 		t.Helper()
@@ -23,6 +24,9 @@ func TestAnswersAreKeptForTheirTime(t *testing.T) {
 	want(isNew, "", start)
 	want(isRunning, "", start)
 	c.finish(name, []byte("answer"), start)
+	want(isOnItsWay, "", start.Add(3*time.Second)) // sent while the answer was being made, read after it
+	want(isOnItsWay, "", start.Add(5*time.Second+onItsWay-1))
+	want(isAnswered, "answer", start.Add(5*time.Second+onItsWay))
 	want(isAnswered, "answer", start.Add(time.Minute))
 	want(isNew, "", start.Add(time.Minute+1))
 	c.finish(name, nil, start) // none was sent
@@ -62,10 +66,10 @@ func TestAnswersAreBounded(t *testing.T) {
 	if held > limit {
 		t.Errorf("%d octets of answers, want at most %d", held, limit)
 	}
-	if v, _ := c.begin(n-1, now); v != isAnswered {
+	if v, _ := c.begin(n-1, now.Add(time.Second)); v != isAnswered {
 		t.Error("the last answer is gone")
 	}
-	if v, _ := c.begin(0, now); v != isNew {
+	if v, _ := c.begin(0, now.Add(time.Second)); v != isNew {
 		t.Error("the first answer is still there")
 	}
 	if want := held / (len(answer) + answerHead); len(c.answers) > want {
@@ -79,7 +83,7 @@ func TestAnAnswerBiggerThanAPiece(t *testing.T) {
 	big := bytes.Repeat([]byte("y"), pieceSize+1)
 	c.begin(1, now)
 	c.finish(1, big, now)
-	if v, b := c.begin(1, now); v != isAnswered || !bytes.Equal(b, big) {
+	if v, b := c.begin(1, now.Add(time.Second)); v != isAnswered || !bytes.Equal(b, big) {
 		t.Errorf("verdict %d with %d octets", v, len(b))
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"sync"
 	"syscall"
 	"time"
+	"unsafe"
 
 	"github.com/wmnsk/go-pfcp/ie"
 	"github.com/wmnsk/go-pfcp/message"
@@ -97,6 +98,8 @@ func Listen(addr netip.AddrPort, opt Options) (*Server, error) {
 		return c.Control(func(fd uintptr) {
 			// A burst of establishments must not overflow the socket; less is accepted.
 			_ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF, 4<<20)
+			// When a datagram came, which may be long before it is read.
+			_ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1)
 		})
 	}}
 	network := "udp4"
@@ -151,6 +154,7 @@ func (s *Server) Serve(ctx context.Context, h Handler) error {
 	in := make([]ipv4.Message, datagrams)
 	for i := range in {
 		in[i].Buffers = [][]byte{make([]byte, 1<<16)}
+		in[i].OOB = make([]byte, unix.CmsgSpace(timespecSize))
 	}
 	for {
 		n, err := s.batch.ReadBatch(in, 0)
@@ -167,9 +171,27 @@ func (s *Server) Serve(ctx context.Context, h Handler) error {
 		for i := range in[:n] {
 			from := in[i].Addr.(*net.UDPAddr).AddrPort()
 			from = netip.AddrPortFrom(from.Addr().Unmap(), from.Port())
-			s.receive(ctx, h, in[i].Buffers[0][:in[i].N], from, now, queues, &requests)
+			s.receive(ctx, h, in[i].Buffers[0][:in[i].N], from, arrival(in[i].OOB[:in[i].NN], now), queues, &requests)
 		}
 	}
+}
+
+// timespecSize is that of the kernel's struct timespec.
+const timespecSize = int(unsafe.Sizeof(unix.Timespec{}))
+
+// arrival is when the kernel received a datagram, by its control messages (SO_TIMESTAMPNS); otherwise the time
+// at which it was read.
+func arrival(control []byte, read time.Time) time.Time {
+	header := unix.CmsgLen(0)
+	if len(control) < header+timespecSize {
+		return read
+	}
+	h := (*unix.Cmsghdr)(unsafe.Pointer(&control[0]))
+	if h.Level != unix.SOL_SOCKET || h.Type != unix.SO_TIMESTAMPNS {
+		return read
+	}
+	at := (*unix.Timespec)(unsafe.Pointer(&control[header]))
+	return time.Unix(at.Unix())
 }
 
 // request is one that is to be executed.
@@ -203,22 +225,24 @@ func (s *Server) receive(ctx context.Context, h Handler, b []byte, from netip.Ad
 		s.answered(m)
 		return
 	}
-	if m.Type == message.MsgTypeHeartbeatRequest {
-		if m.Elements, err = ParseElements(payload); err == nil {
-			a := s.guard(m, func() *Answer { return h.Heartbeat(m) })
-			s.sendAnswer(m, a, s.build(m, a))
-		}
-		return
-	}
-
 	r := &request{m: m, name: s.cache.name(from, b)}
 	switch what, answer := s.cache.begin(r.name, now); what {
-	case isRunning:
+	case isRunning, isOnItsWay:
 		s.opt.Recorder.Retransmission("in", TypeName(m.Type))
 		return
 	case isAnswered:
 		s.opt.Recorder.Retransmission("in", TypeName(m.Type))
 		s.send(answer, from, m.Type+1, nil)
+		return
+	}
+	if m.Type == message.MsgTypeHeartbeatRequest {
+		var b []byte
+		if m.Elements, err = ParseElements(payload); err == nil {
+			a := s.guard(m, func() *Answer { return h.Heartbeat(m) })
+			b = s.build(m, a)
+			s.sendAnswer(m, a, b)
+		}
+		s.cache.finish(r.name, b, now)
 		return
 	}
 	r.payload = append([]byte(nil), payload...) // b is the reader's
