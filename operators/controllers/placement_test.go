@@ -585,7 +585,8 @@ func (e *environment) testDrainedDeletion(t *testing.T) {
 	if !pod.DeletionTimestamp.IsZero() {
 		t.Fatal("the pod was stopped with a session on it")
 	}
-	e.clock.add(600 * time.Second)
+	// Deleted some time after the clock was held, by the API server's own.
+	e.clock.add(660 * time.Second)
 	eventually(t, "the object goes", func() error {
 		e.stopPods(t, ns)
 		if err := e.client.Get(t.Context(), client.ObjectKeyFromObject(upf), upf); !apierrors.IsNotFound(err) {
