@@ -27,8 +27,11 @@ import (
 const namespace = "core5g"
 
 // foreignKinds belong to projects that a cluster may lack, and whose definitions are not in the
-// repository: what the chart says in them is only read as YAML here.
-var foreignKinds = map[string]bool{"PodMonitor": true, "PrometheusRule": true}
+// repository: where foreignDefinitions have not been built, what we say in them is only read as YAML.
+var foreignKinds = map[string]bool{"PodMonitor": true, "PrometheusRule": true, "Prometheus": true, "Issuer": true, "Certificate": true}
+
+// foreignDefinitions come out of these projects' Go modules with `hack/tools/build.sh monitoring certificates`.
+const foreignDefinitions = "../out/prerequisites/*-crds.yaml"
 
 // multus has the definition of NetworkAttachmentDefinition.
 const multus = "../hack/tools/cmd/embedded/addons/10-multus.yaml"
@@ -81,7 +84,11 @@ func admit(ctx context.Context, c client.Client, object *unstructured.Unstructur
 // TestEnvtestManifests puts every manifest of the repository, and everything that the chart renders,
 // before an API server: schema, CEL rules, unknown fields, and Pod Security for the chart's pods.
 func TestEnvtestManifests(t *testing.T) {
-	_, c := apiServer(t, "../operators/config/crd", multus)
+	foreign, err := filepath.Glob(foreignDefinitions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, c := apiServer(t, append(foreign, "../operators/config/crd", multus)...)
 
 	for name, values := range valueSets(t) {
 		t.Run("chart "+name, func(t *testing.T) {
