@@ -22,6 +22,7 @@ var nodeAgentExtras = []string{
 	"volume pod-resources is a path of the host",
 	"volume kubelet-config is a path of the host",
 	"volume kubelet-config-dir is a path of the host",
+	"volume runtime-config is a path of the host",
 }
 
 // isNodeAgent says which pod may have these.

@@ -48,17 +48,21 @@ uint32_t
 topology_interface_node(const char *sysfs, const char *interface)
 {
 	char path[256];
+	char line[16], *end;
 	FILE *file;
-	int node = -1;
+	long node = -1; // the kernel's word for none, too
 
 	snprintf(path, sizeof(path), "%s/class/net/%s/device/numa_node", sysfs, interface);
 	file = fopen(path, "re");
 	if (file == NULL)
 		return UPF_NODE_NONE;
-	if (fscanf(file, "%d", &node) != 1)
-		node = -1;
+	if (fgets(line, sizeof(line), file) != NULL) {
+		node = strtol(line, &end, 10);
+		if (end == line)
+			node = -1;
+	}
 	fclose(file);
-	return node >= 0 && node < (int)UPF_NODES_MAX ? (uint32_t)node : UPF_NODE_NONE;
+	return node >= 0 && node < (long)UPF_NODES_MAX ? (uint32_t)node : UPF_NODE_NONE;
 }
 
 // ---- memory --------------------------------------------------------------------------------
@@ -68,6 +72,22 @@ struct mapping {
 	uint64_t octets[UPF_NODES_MAX];
 	uint64_t page;
 };
+
+// The number behind a name, which ends at the character after it.
+static bool
+read_number(const char **word, const char *name, char after, uint64_t *number)
+{
+	size_t length = strlen(name);
+	char *end;
+
+	if (strncmp(*word, name, length) != 0 || (*word)[length] < '0' || (*word)[length] > '9')
+		return false;
+	*number = strtoull(*word + length, &end, 10);
+	if (*end != after)
+		return false;
+	*word = end;
+	return true;
+}
 
 // "7f0000000000 default file=… huge dirty=64 N0=60 N1=4 kernelpagesize_kB=2048"
 static bool
@@ -83,13 +103,14 @@ read_mapping(struct mapping *mapping, char *line)
 	if (*end != '\0')
 		return false;
 	while ((word = strtok_r(NULL, " \n", &save)) != NULL) {
-		unsigned node;
-		uint64_t n;
+		uint64_t node, n;
 
-		if (sscanf(word, "N%u=%" SCNu64, &node, &n) == 2 && node < UPF_NODES_MAX)
-			mapping->octets[node] = n;
-		else if (sscanf(word, "kernelpagesize_kB=%" SCNu64, &n) == 1)
+		if (read_number(&word, "N", '=', &node)) {
+			if (node < UPF_NODES_MAX && read_number(&word, "=", '\0', &n))
+				mapping->octets[node] = n;
+		} else if (read_number(&word, "kernelpagesize_kB=", '\0', &n)) {
 			mapping->page = n << 10;
+		}
 	}
 	for (unsigned node = 0; node < UPF_NODES_MAX; node++)
 		mapping->octets[node] *= mapping->page;
