@@ -72,8 +72,9 @@ build_tree() {
 	rm -rf "$out/tree"
 	mkdir -p "$out"
 	# The kernel package is unpacked and not installed, which needs no initramfs-tools.
+	# Mounts of its own: a /proc that stayed in the tree would become part of the disk.
 	# shellcheck disable=SC2016 # $1 is mmdebstrap's
-	mmdebstrap --quiet --variant=minbase --mode=root --keyring=/usr/share/keyrings \
+	unshare --mount --propagation private mmdebstrap --quiet --variant=minbase --mode=root --keyring=/usr/share/keyrings \
 		--include="$packages" --aptopt='APT::Install-Recommends "false"' \
 		--dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/doc/*' \
 		--dpkgopt='path-exclude=/usr/share/locale/*' --dpkgopt='path-exclude=/usr/share/i18n/*' \
