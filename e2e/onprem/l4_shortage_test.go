@@ -2,6 +2,7 @@ package onprem
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -182,11 +183,18 @@ func TestRejectedPod(t *testing.T) {
 	ctx := story(t, 15*time.Minute)
 	node, cell := scaleDown(t, ctx)
 	t.Cleanup(func() { scaleUp(t, context.Background()) })
-	amount, err := occupying(ctx, node, cell)
-	check(t, err)
-	if amount == "" {
+	// What the unit has left is free when the agent says so, which takes until its next look.
+	var amount string
+	err := cluster.Eventually(ctx, 2*time.Minute, func() (err error) {
+		if amount, err = occupying(ctx, node, cell); err == nil && amount == "" {
+			err = errNoSuchAmount
+		}
+		return err
+	})
+	if errors.Is(err, errNoSuchAmount) {
 		t.Skipf("%s has no other cell with free hugepages: a scheduler would not send a unit there", node)
 	}
+	check(t, err)
 
 	agents := `{"spec":{"template":{"spec":{"nodeSelector":{"core5g.dev/no-such-node":%s}}}}}`
 	check(t, patch(ctx, "daemonset/"+cluster.Release+"-node-agent", fmt.Sprintf(agents, `"true"`)))
@@ -266,6 +274,8 @@ func TestRejectedPod(t *testing.T) {
 }
 
 const occupantName = "onprem-occupant"
+
+var errNoSuchAmount = errors.New("no number of hugepages keeps a unit from the cell and not from the node")
 
 // occupying is how many hugepages of a cell somebody must take, so that a unit does not fit the cell, and
 // does fit the node as the scheduler counts; empty where there is no such number.
