@@ -54,7 +54,7 @@ func main() {
 		{tests: true, Step: runner.Step{Name: "operate", Command: []string{"make", "e2e-operate"}, Why: "Prometheus beside the core, every panel of every dashboard, alerts fired and cleared"}},
 		{tests: true, Step: runner.Step{Name: "upgrade and rollback", Command: []string{"make", "e2e-upgrade"}, Why: "builds the previous release, once: some minutes"}},
 		{tests: true, Step: runner.Step{Name: "suites on the cluster", Command: []string{"make", "e2e"}, Why: "attach, slices, isolation, healing, uninstall"}},
-		{tests: true, Step: runner.Step{Name: "on-prem, emulated", Command: []string{"make", "e2e-onprem", "STORIES=Install|Servers|Agent|OneUPF|UnitsH|NodesShow"}, Why: "a two-socket server with SR-IOV NICs in QEMU, as a node of the cluster: some minutes"}},
+		{tests: true, Step: runner.Step{Name: "on-prem, emulated", Command: []string{"make", "e2e-onprem", "STORIES=Install|Servers|Agent|OneUPF|UnitsH|NodesShow|Traffic|TooMany|KilledUPF|TestEnd"}, Why: "a two-socket server with SR-IOV NICs in QEMU, as a node of the cluster: some minutes"}},
 		{Step: runner.Step{Name: "make down leaves nothing", Command: []string{"hack/check-down.sh"}}},
 	}
 	r := &runner.Runner{Out: os.Stdout, LogDir: "out/logs/test", Total: len(steps)}
