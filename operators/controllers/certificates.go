@@ -234,6 +234,13 @@ func (c *certifier) forsake(ctx context.Context, owner client.Object, requests [
 			if err := c.applier.remove(ctx, owner, certificate); err != nil && !meta.IsNoMatchError(err) {
 				return err
 			}
+			// cert-manager makes nobody the owner of a Secret; this one has the labels that the Certificate gave it.
+			if secret.Labels[api.LabelManagedBy] == r.Labels[api.LabelManagedBy] && secret.Labels[api.LabelInstance] == r.Labels[api.LabelInstance] {
+				if err := client.IgnoreNotFound(c.Delete(ctx, secret)); err != nil {
+					return err
+				}
+			}
+			continue
 		}
 		if err := c.applier.remove(ctx, owner, secret); err != nil {
 			return err

@@ -201,9 +201,12 @@ func (e *environment) testCertManager(t *testing.T) {
 	}
 	e.wantCondition(t, core, api.ConditionCertificatesReady, metav1.ConditionTrue, api.ReasonReady, "")
 	e.patch(t, core, `{"spec":{"tls":{"mode":"Disabled","issuerRef":null}}}`)
-	eventually(t, "no Certificates any more", func() error {
+	eventually(t, "neither Certificates nor their Secrets any more", func() error {
 		if err := e.client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "core5g-amf-tls"}, certificate); !apierrors.IsNotFound(err) {
 			return fmt.Errorf("core5g-amf-tls: %v", err)
+		}
+		if err := e.client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "core5g-amf-tls"}, &corev1.Secret{}); !apierrors.IsNotFound(err) {
+			return fmt.Errorf("Secret core5g-amf-tls: %v", err)
 		}
 		return nil
 	})
