@@ -6,7 +6,7 @@ OUT     := out
 BIN     := $(OUT)/bin
 LDFLAGS := -s -w
 
-.PHONY: help up down test unit integration lint e2e e2e-upgrade e2e-operate e2e-onprem tools cluster-tools nf bin images reproducible generate kubectl-plugin bench-upf bench-n4 test-upf fuzz
+.PHONY: help up down test unit integration lint e2e e2e-upgrade e2e-operate e2e-security e2e-onprem tools cluster-tools nf bin images reproducible generate kubectl-plugin bench-upf bench-n4 test-upf fuzz
 
 help:
 	@echo "make up       bring up the core and run a phone through it    make down  remove every trace"
@@ -58,6 +58,15 @@ ifneq ($(CORE5G_CLUSTER),existing)
 endif
 	@$(MAKE) --no-print-directory kubectl-plugin
 	@CORE5G_E2E=1 $(GO) test -json -count=1 -timeout 40m ./e2e/operate/...
+
+# NetworkPolicies, mutual TLS with cert-manager, renewal, and where keys are not, on the cluster of `make up`.
+e2e-security:
+ifneq ($(CORE5G_CLUSTER),existing)
+	@hack/cluster.sh prerequisites policies certificates
+endif
+	@$(MAKE) --no-print-directory kubectl-plugin
+	@$(GO) build -ldflags '$(LDFLAGS)' -o $(BIN)/ ./e2e/cmd/knock
+	@CORE5G_E2E=1 $(GO) test -json -count=1 -timeout 40m ./e2e/security/...
 
 # An emulated two-socket server with SR-IOV NICs as a second node of the embedded cluster, the stories of
 # e2e/onprem on it, and down again; KEEP=1 leaves both up, STORIES=

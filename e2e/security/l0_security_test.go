@@ -1,0 +1,219 @@
+package security
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"core5g.dev/core5g/e2e/cluster"
+)
+
+const (
+	// Of manifests/ and of the chart's defaults.
+	core, slice = "core5g", "internet"
+	phone       = "imsi-208930000000001"
+	phoneSecret = "phone-1"
+	dataNetwork = "172.30.6.1"
+	unit        = "upf-0"
+	issuerFile  = "manifests/samples/issuer.yaml"
+	issuer      = "core5g-sbi"
+
+	// patience is for what the core does on a machine where two polling cores may be all that there is.
+	patience = 3 * time.Minute
+)
+
+var (
+	k *cluster.Cluster
+	// revision is the release's when the suite began; restored is true once it is back.
+	revision string
+	restored bool
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv("CORE5G_E2E") == "" {
+		os.Exit(m.Run()) // every test skips itself by name
+	}
+	code, err := run(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func run(m *testing.M) (int, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	defer cancel()
+	var err error
+	if k, err = cluster.Open(ctx); err != nil {
+		return 0, err
+	}
+	if revision, err = releaseRevision(ctx); err != nil {
+		return 0, err
+	}
+	if err := invite(ctx); err != nil {
+		return 0, errors.Join(err, dismiss(context.Background()))
+	}
+	code := m.Run()
+	if os.Getenv("CORE5G_KEEP") != "" {
+		return code, nil
+	}
+	after, done := context.WithTimeout(context.Background(), 6*time.Minute)
+	defer done()
+	return code, errors.Join(restore(after), dismiss(after))
+}
+
+// restore takes back what the suite has set.
+func restore(ctx context.Context) error {
+	if restored {
+		return nil
+	}
+	if _, err := k.HelmRun(ctx, "rollback", cluster.Release, revision, "--wait", "--timeout", "2m"); err != nil {
+		return err
+	}
+	// The operator takes its certificates away before their issuer goes.
+	err := cluster.Eventually(ctx, patience, func() error {
+		left, err := k.Run(ctx, "get", "certificates.cert-manager.io,secrets", "-l", "app.kubernetes.io/managed-by=core5g-operator", "-o", "name")
+		if err != nil {
+			return err
+		}
+		if strings.Contains(left, "-tls") {
+			return fmt.Errorf("certificates are left: %s", strings.Join(strings.Fields(left), " "))
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := k.Delete(ctx, issuerFile); err != nil {
+		return err
+	}
+	if _, err := k.Run(ctx, "delete", "secret", issuer+"-ca", "--ignore-not-found"); err != nil {
+		return err
+	}
+	if err := ready(ctx); err != nil {
+		return err
+	}
+	restored = true
+	return attached(ctx)
+}
+
+func releaseRevision(ctx context.Context) (string, error) {
+	out, err := k.HelmRun(ctx, "history", cluster.Release, "--max", "1", "-o", "json")
+	if err != nil {
+		return "", fmt.Errorf("no release %s, run `make up`: %w", cluster.Release, err)
+	}
+	_, rest, found := strings.Cut(out, `"revision":`)
+	revision, _, _ := strings.Cut(rest, ",")
+	if !found {
+		return "", fmt.Errorf("helm history says %q", out)
+	}
+	return revision, nil
+}
+
+// story begins a test: a context with a limit, and a clear skip without a cluster.
+func story(t *testing.T, limit time.Duration) context.Context {
+	t.Helper()
+	if k == nil {
+		t.Skip("needs a cluster with cert-manager and enforced NetworkPolicies: CORE5G_E2E=1 (make e2e-security)")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	t.Cleanup(cancel)
+	t.Cleanup(func() {
+		if t.Failed() {
+			explain(t)
+		}
+	})
+	return ctx
+}
+
+// explain prints what a person would look at first.
+func explain(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	for _, args := range [][]string{
+		{"get", "pods", "-o", "wide"},
+		{"get", "core5gs,slices,upfinstances,certificates.cert-manager.io,issuers.cert-manager.io"},
+		{"get", "core5g", core, "-o", `jsonpath={range .status.conditions[*]}{.type}={.status} {.message}{"\n"}{end}`},
+		{"get", "events", "--sort-by", ".lastTimestamp"},
+		{"exec", "deploy/ran", "-c", "ran", "--", "/ran", "ctl", "status"},
+	} {
+		out, err := k.Run(ctx, args...)
+		if err != nil {
+			out = err.Error()
+		}
+		lines := strings.Split(strings.TrimRight(out, "\n"), "\n")
+		fmt.Fprintf(t.Output(), "kubectl %s\n%s\n", strings.Join(args, " "), strings.Join(lines[max(len(lines)-30, 0):], "\n"))
+	}
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func must[T any](t *testing.T) func(T, error) T {
+	t.Helper()
+	return func(v T, err error) T {
+		t.Helper()
+		check(t, err)
+		return v
+	}
+}
+
+func ready(ctx context.Context) error {
+	for _, object := range []string{"upfinstance/upf", "core5g/" + core, "slice/" + slice} {
+		if err := k.WaitCondition(ctx, object, "Ready", patience); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// attached waits until the phone has a PDU session through which packets come back.
+func attached(ctx context.Context) error {
+	return cluster.Eventually(ctx, patience, func() error {
+		if _, err := k.WaitAttached(ctx, phone, time.Second); err != nil {
+			return err
+		}
+		p, err := k.Ping(ctx, phone, dataNetwork, 5, 100*time.Millisecond)
+		if err == nil && p.Received != p.Sent {
+			err = fmt.Errorf("%d of %d packets came back", p.Received, p.Sent)
+		}
+		return err
+	})
+}
+
+// comesAnew has the phone leave and register again: every function of the core has a part in that.
+func comesAnew(ctx context.Context) error {
+	err := cluster.Eventually(ctx, patience, func() error {
+		if err := k.RAN(ctx, nil, "deregister", "--ue", phone); err != nil {
+			return err
+		}
+		return k.RAN(ctx, nil, "register", "--ue", phone)
+	})
+	return errors.Join(err, attached(ctx))
+}
+
+// running tells which pods of the core there are, and the run of each of their containers.
+func running(ctx context.Context, selector string) (map[string]string, error) {
+	pods, err := k.Pods(ctx, "app.kubernetes.io/managed-by=core5g-operator"+selector)
+	found := map[string]string{}
+	for _, pod := range pods {
+		words := []string{pod.Metadata.UID}
+		for _, c := range pod.Status.ContainerStatuses {
+			words = append(words, c.Name+"="+c.ContainerID)
+		}
+		found[pod.Metadata.Name] = strings.Join(words, " ")
+	}
+	if err == nil && len(found) == 0 {
+		err = fmt.Errorf("no pod of the core%s", selector)
+	}
+	return found, err
+}

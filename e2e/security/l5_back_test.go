@@ -1,0 +1,22 @@
+package security
+
+import (
+	"maps"
+	"os"
+	"testing"
+	"time"
+)
+
+// The way back to clear text leaves the UPF alone too, and no certificate behind.
+func TestReleaseGoesBack(t *testing.T) {
+	ctx := story(t, 6*time.Minute)
+	if os.Getenv("CORE5G_KEEP") != "" {
+		t.Skip("CORE5G_KEEP is set")
+	}
+	upf := must[map[string]string](t)(running(ctx, ",app.kubernetes.io/component=upf"))
+	check(t, restore(ctx))
+	if now := must[map[string]string](t)(running(ctx, ",app.kubernetes.io/component=upf")); !maps.Equal(now, upf) {
+		t.Errorf("the UPF was restarted: %v, was %v", now, upf)
+	}
+	check(t, comesAnew(ctx))
+}
