@@ -106,6 +106,20 @@ func (c *Cluster) HelmRun(ctx context.Context, args ...string) (string, error) {
 	return c.exec(ctx, nil, c.Helm, append([]string{"--kubeconfig", c.Kubeconfig, "-n", Namespace}, args...)...)
 }
 
+// Revision is the present one of the release, which `helm rollback` takes back to.
+func (c *Cluster) Revision(ctx context.Context) (string, error) {
+	out, err := c.HelmRun(ctx, "history", Release, "--max", "1", "-o", "json")
+	if err != nil {
+		return "", fmt.Errorf("no release %s, run `make up`: %w", Release, err)
+	}
+	_, rest, found := strings.Cut(out, `"revision":`)
+	revision, _, _ := strings.Cut(rest, ",")
+	if !found {
+		return "", fmt.Errorf("helm history says %q", out)
+	}
+	return revision, nil
+}
+
 func (c *Cluster) exec(ctx context.Context, in io.Reader, name string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = c.Root

@@ -14,6 +14,7 @@ import (
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 
 	"core5g.dev/core5g/e2e/cluster"
+	"core5g.dev/core5g/e2e/scene"
 )
 
 // patience is generous: an emulated server takes 20 s for a change of a pod, 45 s beside polling ones.
@@ -59,14 +60,7 @@ func story(t *testing.T, limit time.Duration) context.Context {
 	if k == nil {
 		t.Skip("needs servers with SR-IOV: CORE5G_E2E_ONPREM=1 (make e2e-onprem emulates one)")
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
-	t.Cleanup(cancel)
-	t.Cleanup(func() {
-		if t.Failed() {
-			explain(t)
-		}
-	})
-	return ctx
+	return scene.Begin(t, limit, explain)
 }
 
 // explain prints what a person would look at first, not by t.Log: what the test itself has said stays
@@ -75,22 +69,12 @@ func explain(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	fmt.Fprintln(t.Output(), core5g(ctx, "status"))
-	for _, args := range [][]string{
-		{"get", "pods", "-o", "wide"},
-		{"get", "upfinstances,dataplanenodes", "-o", "wide"},
-		{"get", "upfinstance", upfInstance, "-o", "jsonpath={range .status.conditions[*]}{.type}={.status} {.reason}: {.message}{\"\\n\"}{end}{.status.unitStatuses}{\"\\n\"}{.status.cellBackoffs}"},
-		{"get", "events", "--sort-by", ".lastTimestamp"},
-	} {
-		out, err := k.Run(ctx, args...)
-		if err != nil {
-			out = err.Error()
-		}
-		lines := strings.Split(strings.TrimRight(out, "\n"), "\n")
-		if len(lines) > 30 {
-			lines = lines[len(lines)-30:]
-		}
-		fmt.Fprintf(t.Output(), "kubectl %s\n%s\n", strings.Join(args, " "), strings.Join(lines, "\n"))
-	}
+	scene.Show(t, ctx, k, 30,
+		[]string{"get", "pods", "-o", "wide"},
+		[]string{"get", "upfinstances,dataplanenodes", "-o", "wide"},
+		[]string{"get", "upfinstance", upfInstance, "-o", "jsonpath={range .status.conditions[*]}{.type}={.status} {.reason}: {.message}{\"\\n\"}{end}{.status.unitStatuses}{\"\\n\"}{.status.cellBackoffs}"},
+		[]string{"get", "events", "--sort-by", ".lastTimestamp"},
+	)
 }
 
 // core5g runs the kubectl plug-in, and returns what it says in any case.
@@ -102,12 +86,7 @@ func core5g(ctx context.Context, args ...string) string {
 	return string(out)
 }
 
-func check(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var check = scene.Check
 
 func apply(ctx context.Context, manifest string) error {
 	_, err := k.Input(ctx, manifest, "apply", "--server-side", "--force-conflicts", "-f", "-")

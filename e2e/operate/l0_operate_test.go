@@ -15,6 +15,7 @@ import (
 
 	"core5g.dev/core5g/e2e/cluster"
 	"core5g.dev/core5g/e2e/grafana"
+	"core5g.dev/core5g/e2e/scene"
 )
 
 const (
@@ -66,7 +67,7 @@ func run(m *testing.M) (int, error) {
 		return 0, err
 	}
 	defer stop()
-	revision, err := releaseRevision(ctx)
+	revision, err := k.Revision(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -92,19 +93,6 @@ func restore(revision string) error {
 	}
 	_, err := k.HelmRun(ctx, "rollback", cluster.Release, revision, "--wait", "--timeout", "2m")
 	return err
-}
-
-func releaseRevision(ctx context.Context) (string, error) {
-	out, err := k.HelmRun(ctx, "history", cluster.Release, "--max", "1", "-o", "json")
-	if err != nil {
-		return "", fmt.Errorf("no release %s, run `make up`: %w", cluster.Release, err)
-	}
-	_, rest, found := strings.Cut(out, `"revision":`)
-	revision, _, _ := strings.Cut(rest, ",")
-	if !found {
-		return "", fmt.Errorf("helm history says %q", out)
-	}
-	return revision, nil
 }
 
 // openPrometheus reaches Prometheus the way any user of the cluster can, through the API server.
@@ -142,33 +130,19 @@ func story(t *testing.T, limit time.Duration) context.Context {
 	if k == nil {
 		t.Skip("needs a cluster with Prometheus: CORE5G_E2E=1 (make e2e-operate)")
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
-	t.Cleanup(cancel)
-	t.Cleanup(func() {
-		if t.Failed() {
-			explain(t)
-		}
-	})
-	return ctx
+	return scene.Begin(t, limit, explain)
 }
 
 // explain prints what a person would look at first.
 func explain(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	for _, args := range [][]string{
-		{"get", "pods", "-o", "wide"},
-		{"get", "core5gs,slices,upfinstances,subscribers"},
-		{"get", "events", "--sort-by", ".lastTimestamp"},
-		{"exec", "deploy/ran", "-c", "ran", "--", "/ran", "ctl", "status"},
-	} {
-		out, err := k.Run(ctx, args...)
-		if err != nil {
-			out = err.Error()
-		}
-		lines := strings.Split(strings.TrimRight(out, "\n"), "\n")
-		fmt.Fprintf(t.Output(), "kubectl %s\n%s\n", strings.Join(args, " "), strings.Join(lines[max(len(lines)-30, 0):], "\n"))
-	}
+	scene.Show(t, ctx, k, 30,
+		[]string{"get", "pods", "-o", "wide"},
+		[]string{"get", "core5gs,slices,upfinstances,subscribers"},
+		[]string{"get", "events", "--sort-by", ".lastTimestamp"},
+		[]string{"exec", "deploy/ran", "-c", "ran", "--", "/ran", "ctl", "status"},
+	)
 	if alerts, err := prom.Alerts(ctx); err == nil {
 		for _, a := range alerts {
 			fmt.Fprintf(t.Output(), "alert %s %v\n", a.State, a.Labels)
@@ -176,21 +150,7 @@ func explain(t *testing.T) {
 	}
 }
 
-func check(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func must[T any](t *testing.T) func(T, error) T {
-	t.Helper()
-	return func(v T, err error) T {
-		t.Helper()
-		check(t, err)
-		return v
-	}
-}
+var check = scene.Check
 
 // artefact is a file below out/operate.
 func artefact(t *testing.T, name string) *os.File {

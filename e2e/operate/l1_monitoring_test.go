@@ -10,6 +10,7 @@ import (
 
 	"core5g.dev/core5g/e2e/cluster"
 	"core5g.dev/core5g/e2e/grafana"
+	"core5g.dev/core5g/e2e/scene"
 )
 
 // Every pod of the core with metrics is found by the PodMonitor, and answers.
@@ -96,9 +97,9 @@ func TestHealthyCoreAlertsNobody(t *testing.T) {
 	for _, slice := range []string{firstSlice, secondSlice} {
 		check(t, k.WaitCondition(ctx, "slice/"+slice, "Ready", patience))
 	}
-	must[cluster.UEStatus](t)(k.WaitAttached(ctx, firstPhone, patience))
+	scene.Must[cluster.UEStatus](t)(k.WaitAttached(ctx, firstPhone, patience))
 	check(t, register(ctx, secondPhone))
-	must[cluster.UEStatus](t)(k.WaitAttached(ctx, secondPhone, patience))
+	scene.Must[cluster.UEStatus](t)(k.WaitAttached(ctx, secondPhone, patience))
 	check(t, quiet(ctx, patience))
 }
 

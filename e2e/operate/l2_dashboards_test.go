@@ -9,6 +9,7 @@ import (
 
 	"core5g.dev/core5g/e2e/cluster"
 	"core5g.dev/core5g/e2e/grafana"
+	"core5g.dev/core5g/e2e/scene"
 )
 
 // traffic is what phones do in a minute: both come anew, talk, fall idle and are called, until stop.
@@ -17,16 +18,16 @@ func traffic(t *testing.T, ctx context.Context, limit time.Duration) {
 	end := time.Now().Add(limit)
 	for time.Now().Before(end) {
 		for _, phone := range []string{firstPhone, secondPhone} {
-			must[cluster.Ping](t)(k.Ping(ctx, phone, dataNetwork, 100, 20*time.Millisecond))
-			must[cluster.Throughput](t)(k.Throughput(ctx, phone, dataNetwork, "up", 2))
-			must[cluster.Throughput](t)(k.Throughput(ctx, phone, dataNetwork, "down", 2))
+			scene.Must[cluster.Ping](t)(k.Ping(ctx, phone, dataNetwork, 100, 20*time.Millisecond))
+			scene.Must[cluster.Throughput](t)(k.Throughput(ctx, phone, dataNetwork, "up", 2))
+			scene.Must[cluster.Throughput](t)(k.Throughput(ctx, phone, dataNetwork, "down", 2))
 		}
-		ue := must[cluster.UEStatus](t)(k.WaitAttached(ctx, firstPhone, patience))
+		ue := scene.Must[cluster.UEStatus](t)(k.WaitAttached(ctx, firstPhone, patience))
 		check(t, k.RAN(ctx, nil, "idle", "--ue", firstPhone))
-		must[string](t)(k.Run(ctx, "exec", "deploy/dn", "--", "/ran", "ping", "-to", ue.Sessions[0].Address, "-count", "20", "-interval", "50ms"))
+		scene.Must[string](t)(k.Run(ctx, "exec", "deploy/dn", "--", "/ran", "ping", "-to", ue.Sessions[0].Address, "-count", "20", "-interval", "50ms"))
 		check(t, k.RAN(ctx, nil, "deregister", "--ue", secondPhone))
 		check(t, register(ctx, secondPhone))
-		must[cluster.UEStatus](t)(k.WaitAttached(ctx, secondPhone, patience))
+		scene.Must[cluster.UEStatus](t)(k.WaitAttached(ctx, secondPhone, patience))
 	}
 }
 
@@ -39,7 +40,7 @@ func pages(t *testing.T, ctx context.Context) []*grafana.Page {
 		} `json:"items"`
 	}
 	check(t, k.JSON(ctx, &list, "get", "configmaps", "-l", "grafana_dashboard=1"))
-	shipped := must[[]string](t)(filepath.Glob(filepath.Join(k.Root, "charts/core5g/files/dashboards/*.json")))
+	shipped := scene.Must[[]string](t)(filepath.Glob(filepath.Join(k.Root, "charts/core5g/files/dashboards/*.json")))
 	if len(list.Items) != len(shipped) {
 		t.Fatalf("%d ConfigMaps with label grafana_dashboard, %d dashboards are shipped", len(list.Items), len(shipped))
 	}
@@ -100,7 +101,7 @@ func draw(t *testing.T, ctx context.Context) map[string]*grafana.Answered {
 	t.Helper()
 	drawn := map[string]*grafana.Answered{}
 	for _, page := range pages(t, ctx) {
-		answered := must[*grafana.Answered](t)(ask(ctx, page))
+		answered := scene.Must[*grafana.Answered](t)(ask(ctx, page))
 		file := artefact(t, strings.TrimSuffix(page.UID, ".json")+".svg")
 		check(t, answered.Picture(file))
 		check(t, file.Close())

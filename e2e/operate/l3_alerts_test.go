@@ -15,6 +15,7 @@ import (
 
 	"core5g.dev/core5g/e2e/cluster"
 	"core5g.dev/core5g/e2e/grafana"
+	"core5g.dev/core5g/e2e/scene"
 )
 
 // incident is something that goes wrong, and who has to hear of it.
@@ -66,7 +67,7 @@ func TestAlertsFireAndClear(t *testing.T) {
 		over := time.Now()
 		check(t, quiet(ctx, alertLimit))
 		t.Logf("no alert fires %s after the last incident was over", time.Since(over).Round(time.Second))
-		must[cluster.UEStatus](t)(k.WaitAttached(ctx, firstPhone, patience))
+		scene.Must[cluster.UEStatus](t)(k.WaitAttached(ctx, firstPhone, patience))
 	})
 }
 
@@ -195,8 +196,8 @@ spec:
   slices: [{name: %s}]
 `, n, supis[n], firstSlice)
 	}
-	must[string](t)(k.Input(ctx, manifest, "apply", "-f", "-"))
-	must[string](t)(k.Input(ctx, fmt.Sprintf(`{"supi": %q, "count": %d, "k": "00112233445566778899aabbccddeeff",
+	scene.Must[string](t)(k.Input(ctx, manifest, "apply", "-f", "-"))
+	scene.Must[string](t)(k.Input(ctx, fmt.Sprintf(`{"supi": %q, "count": %d, "k": "00112233445566778899aabbccddeeff",
 		"opc": "8e27b6af0e692e750f32667a3b14605d", "autostart": true,
 		"sessions": [{"id": 1, "snssai": {"sst": 1, "sd": "010203"}, "dnn": "internet"}]}`, supis[0], phones),
 		"exec", "-i", "deploy/ran", "-c", "ran", "--", "/ran", "ctl", "add-ue", "-f", "-"))
@@ -246,8 +247,8 @@ func saturate(_ *testing.T, ctx context.Context) (undo func()) {
 // that phone: the UPF keeps packets for a phone that does not answer its paging. The gNB and the first
 // phone come back by themselves.
 func powerLost(t *testing.T, ctx context.Context) (undo func()) {
-	ue := must[cluster.UEStatus](t)(k.WaitAttached(ctx, secondPhone, patience))
-	pods := must[[]cluster.Object](t)(k.Component(ctx, "ran"))
+	ue := scene.Must[cluster.UEStatus](t)(k.WaitAttached(ctx, secondPhone, patience))
+	pods := scene.Must[[]cluster.Object](t)(k.Component(ctx, "ran"))
 	if len(pods) != 1 {
 		t.Fatalf("%d pods of the gNB, want 1", len(pods))
 	}
@@ -258,8 +259,8 @@ func powerLost(t *testing.T, ctx context.Context) (undo func()) {
 		"name": "kill", "image": %q, "imagePullPolicy": "IfNotPresent", "command": ["/bin/busybox", "sh", "-c",
 		"for p in /proc/[0-9]*; do if tr '\\0' ' ' <$p/cmdline | grep -q '^/ran run '; then kill -9 ${p#/proc/}; fi; done"]}]}}`,
 		pods[0].Spec.NodeName, pods[0].Spec.Containers[0].Image)
-	must[string](t)(k.Run(ctx, "run", pod, "--image", pods[0].Spec.Containers[0].Image, "--restart=Never", "--overrides", overrides))
-	must[string](t)(k.Run(ctx, "wait", "pod/"+pod, "--for=jsonpath={.status.phase}=Succeeded", "--timeout=60s"))
+	scene.Must[string](t)(k.Run(ctx, "run", pod, "--image", pods[0].Spec.Containers[0].Image, "--restart=Never", "--overrides", overrides))
+	scene.Must[string](t)(k.Run(ctx, "wait", "pod/"+pod, "--for=jsonpath={.status.phase}=Succeeded", "--timeout=60s"))
 	stop := repeat(ctx, func(ctx context.Context) error {
 		_, err := k.Run(ctx, "exec", "deploy/dn", "--", "/ran", "ping", "-to", ue.Sessions[0].Address, "-count", "1000", "-interval", "2ms")
 		return err
@@ -279,7 +280,7 @@ func powerLost(t *testing.T, ctx context.Context) (undo func()) {
 }
 
 func killUPF(t *testing.T, ctx context.Context) (undo func()) {
-	must[string](t)(k.Run(ctx, "delete", "pod", upfInstance+"-0", "--wait=false"))
+	scene.Must[string](t)(k.Run(ctx, "delete", "pod", upfInstance+"-0", "--wait=false"))
 	return func() {
 		check(t, k.WaitCondition(ctx, "upfinstance/"+upfInstance, "Ready", patience))
 	}
@@ -303,7 +304,7 @@ func banish(component, slice string) func(t *testing.T, ctx context.Context) (un
 			}
 			return err
 		}))
-		must[string](t)(k.Run(ctx, "cordon", node))
+		scene.Must[string](t)(k.Run(ctx, "cordon", node))
 		undo = func() {
 			if _, err := k.Run(ctx, "uncordon", node); err != nil {
 				t.Error(err)
@@ -314,7 +315,7 @@ func banish(component, slice string) func(t *testing.T, ctx context.Context) (un
 				}
 			}
 		}
-		must[string](t)(k.Run(ctx, "delete", "pod", "-l", selector, "--wait=false"))
+		scene.Must[string](t)(k.Run(ctx, "delete", "pod", "-l", selector, "--wait=false"))
 		return undo
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"core5g.dev/core5g/e2e/cluster"
+	"core5g.dev/core5g/e2e/scene"
 )
 
 const (
@@ -52,7 +53,7 @@ func run(m *testing.M) (int, error) {
 	if k, err = cluster.Open(ctx); err != nil {
 		return 0, err
 	}
-	if revision, err = releaseRevision(ctx); err != nil {
+	if revision, err = k.Revision(ctx); err != nil {
 		return 0, err
 	}
 	if err := invite(ctx); err != nil {
@@ -102,70 +103,29 @@ func restore(ctx context.Context) error {
 	return attached(ctx)
 }
 
-func releaseRevision(ctx context.Context) (string, error) {
-	out, err := k.HelmRun(ctx, "history", cluster.Release, "--max", "1", "-o", "json")
-	if err != nil {
-		return "", fmt.Errorf("no release %s, run `make up`: %w", cluster.Release, err)
-	}
-	_, rest, found := strings.Cut(out, `"revision":`)
-	revision, _, _ := strings.Cut(rest, ",")
-	if !found {
-		return "", fmt.Errorf("helm history says %q", out)
-	}
-	return revision, nil
-}
-
 // story begins a test: a context with a limit, and a clear skip without a cluster.
 func story(t *testing.T, limit time.Duration) context.Context {
 	t.Helper()
 	if k == nil {
 		t.Skip("needs a cluster with cert-manager and enforced NetworkPolicies: CORE5G_E2E=1 (make e2e-security)")
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
-	t.Cleanup(cancel)
-	t.Cleanup(func() {
-		if t.Failed() {
-			explain(t)
-		}
-	})
-	return ctx
+	return scene.Begin(t, limit, explain)
 }
 
 // explain prints what a person would look at first.
 func explain(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	for _, args := range [][]string{
-		{"get", "pods", "-o", "wide"},
-		{"get", "core5gs,slices,upfinstances,certificates.cert-manager.io,issuers.cert-manager.io"},
-		{"get", "core5g", core, "-o", `jsonpath={range .status.conditions[*]}{.type}={.status} {.message}{"\n"}{end}`},
-		{"get", "events", "--sort-by", ".lastTimestamp"},
-		{"exec", "deploy/ran", "-c", "ran", "--", "/ran", "ctl", "status"},
-	} {
-		out, err := k.Run(ctx, args...)
-		if err != nil {
-			out = err.Error()
-		}
-		lines := strings.Split(strings.TrimRight(out, "\n"), "\n")
-		fmt.Fprintf(t.Output(), "kubectl %s\n%s\n", strings.Join(args, " "), strings.Join(lines[max(len(lines)-30, 0):], "\n"))
-	}
+	scene.Show(t, ctx, k, 30,
+		[]string{"get", "pods", "-o", "wide"},
+		[]string{"get", "core5gs,slices,upfinstances,certificates.cert-manager.io,issuers.cert-manager.io"},
+		[]string{"get", "core5g", core, "-o", `jsonpath={range .status.conditions[*]}{.type}={.status} {.message}{"\n"}{end}`},
+		[]string{"get", "events", "--sort-by", ".lastTimestamp"},
+		[]string{"exec", "deploy/ran", "-c", "ran", "--", "/ran", "ctl", "status"},
+	)
 }
 
-func check(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func must[T any](t *testing.T) func(T, error) T {
-	t.Helper()
-	return func(v T, err error) T {
-		t.Helper()
-		check(t, err)
-		return v
-	}
-}
+var check = scene.Check
 
 func ready(ctx context.Context) error {
 	for _, object := range []string{"upfinstance/upf", "core5g/" + core, "slice/" + slice} {

@@ -10,6 +10,7 @@ import (
 
 	"core5g.dev/core5g/e2e/cluster"
 	"core5g.dev/core5g/e2e/knock"
+	"core5g.dev/core5g/e2e/scene"
 )
 
 // guarded is a door, and the visitors that it is there for.
@@ -54,7 +55,7 @@ func doors(ctx context.Context) (map[string]guarded, error) {
 // Every visitor gets through the doors that it needs, and is refused at all others.
 func TestOnlyThoseWhoNeedItGetThrough(t *testing.T) {
 	ctx := story(t, 4*time.Minute)
-	all := must[map[string]guarded](t)(doors(ctx))
+	all := scene.Must[map[string]guarded](t)(doors(ctx))
 	visit := knock.Visit{Doors: map[string]knock.Door{}}
 	for name, d := range all {
 		visit.Doors[name] = d.Door

@@ -13,6 +13,7 @@ import (
 
 	"core5g.dev/core5g/e2e/cluster"
 	"core5g.dev/core5g/e2e/knock"
+	"core5g.dev/core5g/e2e/scene"
 	"core5g.dev/core5g/operators/certificates"
 )
 
@@ -116,7 +117,7 @@ func inUse(ctx context.Context, want map[string]string, limit time.Duration) err
 // touched.
 func TestMutualTLSWithAnIssuer(t *testing.T) {
 	ctx := story(t, 8*time.Minute)
-	upf := must[map[string]string](t)(running(ctx, ",app.kubernetes.io/component=upf"))
+	upf := scene.Must[map[string]string](t)(running(ctx, ",app.kubernetes.io/component=upf"))
 	check(t, k.Apply(ctx, issuerFile))
 	check(t, k.WaitCondition(ctx, "issuer.cert-manager.io/"+issuer, "Ready", patience))
 	_, err := k.HelmRun(ctx, "upgrade", cluster.Release, "charts/core5g", "--reset-then-reuse-values", "--wait", "--timeout", "3m",
@@ -124,8 +125,8 @@ func TestMutualTLSWithAnIssuer(t *testing.T) {
 	check(t, err)
 	check(t, k.WaitCondition(ctx, "core5g/"+core, "CertificatesReady", patience))
 	check(t, ready(ctx))
-	check(t, inUse(ctx, must[map[string]string](t)(serials(ctx)), patience))
-	if now := must[map[string]string](t)(running(ctx, ",app.kubernetes.io/component=upf")); !maps.Equal(now, upf) {
+	check(t, inUse(ctx, scene.Must[map[string]string](t)(serials(ctx)), patience))
+	if now := scene.Must[map[string]string](t)(running(ctx, ",app.kubernetes.io/component=upf")); !maps.Equal(now, upf) {
 		t.Errorf("the UPF was restarted: %v, was %v", now, upf)
 	}
 	check(t, attached(ctx))
@@ -136,8 +137,8 @@ func TestMutualTLSWithAnIssuer(t *testing.T) {
 // whom the network lets in.
 func TestSBIRefusesWhoIsNotOfTheCore(t *testing.T) {
 	ctx := story(t, 2*time.Minute)
-	made := must[map[string][]byte](t)(certificates.NewAuthority("stranger", time.Now(), nil))
-	authority := must[*certificates.Authority](t)(certificates.ReadAuthority(made))
+	made := scene.Must[map[string][]byte](t)(certificates.NewAuthority("stranger", time.Now(), nil))
+	authority := scene.Must[*certificates.Authority](t)(certificates.ReadAuthority(made))
 	foreign, _, err := authority.Renew(nil, certificates.Certificate{
 		DNSNames: []string{core + "-amf", core + "-amf." + cluster.Namespace + ".svc"}, Duration: time.Hour,
 	}, time.Now())
@@ -151,10 +152,10 @@ func TestSBIRefusesWhoIsNotOfTheCore(t *testing.T) {
 		{"with another authority's certificate", knock.HTTPS, foreign[certificates.KeyCertificate], foreign[certificates.KeyPrivate]},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			visit := must[knock.Visit](t)(visitSBI(ctx, tt.protocol))
+			visit := scene.Must[knock.Visit](t)(visitSBI(ctx, tt.protocol))
 			visit.Certificate, visit.Key = tt.certificate, tt.key
 			for _, v := range []visitor{asPCF, asSMF} {
-				answers := must[map[string]knock.Answer](t)(v.try(ctx, visit))
+				answers := scene.Must[map[string]knock.Answer](t)(v.try(ctx, visit))
 				for component, a := range answers {
 					if sbi[component] != v {
 						continue

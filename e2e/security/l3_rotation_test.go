@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"core5g.dev/core5g/e2e/cluster"
+	"core5g.dev/core5g/e2e/scene"
 )
 
 // All certificates at once are made anew while the phone is attached: no packet is lost, nothing restarts,
@@ -17,9 +18,9 @@ import (
 func TestRenewalUnderTraffic(t *testing.T) {
 	ctx := story(t, 8*time.Minute)
 	check(t, attached(ctx))
-	pods := must[map[string]string](t)(running(ctx, ""))
-	before := must[map[string]string](t)(serials(ctx))
-	requests := strings.Fields(must[string](t)(k.Run(ctx, "get", "certificates.cert-manager.io",
+	pods := scene.Must[map[string]string](t)(running(ctx, ""))
+	before := scene.Must[map[string]string](t)(serials(ctx))
+	requests := strings.Fields(scene.Must[string](t)(k.Run(ctx, "get", "certificates.cert-manager.io",
 		"-l", "app.kubernetes.io/managed-by=core5g-operator", "-o", `jsonpath={range .items[*]}{.spec.secretName}{"\n"}{end}`)))
 	if len(requests) < len(sbi)+1 {
 		t.Fatalf("cert-manager keeps %d certificates, want one of each function and the operator's: %v", len(requests), requests)
@@ -63,7 +64,7 @@ func TestRenewalUnderTraffic(t *testing.T) {
 
 func sameRuns(t *testing.T, ctx context.Context, before map[string]string) {
 	t.Helper()
-	now := must[map[string]string](t)(running(ctx, ""))
+	now := scene.Must[map[string]string](t)(running(ctx, ""))
 	for _, name := range slices.Sorted(maps.Keys(before)) {
 		if now[name] != before[name] {
 			t.Errorf("pod %s was restarted: %q, was %q", name, now[name], before[name])

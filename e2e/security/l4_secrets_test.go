@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"core5g.dev/core5g/e2e/cluster"
+	"core5g.dev/core5g/e2e/scene"
 )
 
 // spellings are the ways in which programs print octets.
@@ -40,7 +41,7 @@ func spellings(octets []byte) []string {
 func TestKeysAreNowhereButInSecrets(t *testing.T) {
 	ctx := story(t, 4*time.Minute)
 	keys := map[string][]string{}
-	data := must[map[string][]byte](t)(secret(ctx, phoneSecret))
+	data := scene.Must[map[string][]byte](t)(secret(ctx, phoneSecret))
 	for _, name := range []string{"k", "opc"} {
 		octets, err := hex.DecodeString(string(data[name]))
 		if err != nil || len(octets) != 16 {
@@ -63,20 +64,20 @@ func TestKeysAreNowhereButInSecrets(t *testing.T) {
 	var pods struct{ Items []cluster.Object }
 	check(t, k.JSON(ctx, &pods, "get", "pods"))
 	for _, pod := range pods.Items {
-		out := must[string](t)(k.Run(ctx, "logs", pod.Metadata.Name, "--all-containers"))
+		out := scene.Must[string](t)(k.Run(ctx, "logs", pod.Metadata.Name, "--all-containers"))
 		look("log of "+pod.Metadata.Name, out)
 		logs.WriteString(out)
 		for _, c := range pod.Status.ContainerStatuses {
 			if c.RestartCount > 0 {
-				look("log of what was before "+pod.Metadata.Name, must[string](t)(k.Run(ctx, "logs", pod.Metadata.Name, "-c", c.Name, "--previous")))
+				look("log of what was before "+pod.Metadata.Name, scene.Must[string](t)(k.Run(ctx, "logs", pod.Metadata.Name, "-c", c.Name, "--previous")))
 			}
 		}
 	}
 
-	kinds := strings.Fields(must[string](t)(k.Run(ctx, "api-resources", "--namespaced", "--verbs=list", "-o", "name")))
+	kinds := strings.Fields(scene.Must[string](t)(k.Run(ctx, "api-resources", "--namespaced", "--verbs=list", "-o", "name")))
 	kinds = append(slices.DeleteFunc(kinds, func(kind string) bool { return kind == "secrets" }), "nodes", "dataplanenodes.core5g.dev")
 	for _, kind := range kinds {
-		out := must[string](t)(k.Run(ctx, "get", kind, "-o", "json"))
+		out := scene.Must[string](t)(k.Run(ctx, "get", kind, "-o", "json"))
 		look(kind, out)
 		objects.WriteString(out)
 	}

@@ -5,6 +5,8 @@ import (
 	"os"
 	"testing"
 	"time"
+
+	"core5g.dev/core5g/e2e/scene"
 )
 
 // The way back to clear text leaves the UPF alone too, and no certificate behind.
@@ -13,9 +15,9 @@ func TestReleaseGoesBack(t *testing.T) {
 	if os.Getenv("CORE5G_KEEP") != "" {
 		t.Skip("CORE5G_KEEP is set")
 	}
-	upf := must[map[string]string](t)(running(ctx, ",app.kubernetes.io/component=upf"))
+	upf := scene.Must[map[string]string](t)(running(ctx, ",app.kubernetes.io/component=upf"))
 	check(t, restore(ctx))
-	if now := must[map[string]string](t)(running(ctx, ",app.kubernetes.io/component=upf")); !maps.Equal(now, upf) {
+	if now := scene.Must[map[string]string](t)(running(ctx, ",app.kubernetes.io/component=upf")); !maps.Equal(now, upf) {
 		t.Errorf("the UPF was restarted: %v, was %v", now, upf)
 	}
 	check(t, comesAnew(ctx))

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"core5g.dev/core5g/e2e/cluster"
+	"core5g.dev/core5g/e2e/scene"
 )
 
 // The objects of manifests/ and of the chart's defaults.
@@ -50,14 +51,7 @@ func story(t *testing.T, limit time.Duration) context.Context {
 	if k == nil {
 		t.Skip("needs a cluster: CORE5G_E2E=1 (make e2e)")
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
-	t.Cleanup(cancel)
-	t.Cleanup(func() {
-		if t.Failed() {
-			explain(t)
-		}
-	})
-	return ctx
+	return scene.Begin(t, limit, explain)
 }
 
 // explain prints what a person would look at first. Not by t.Log: what the test itself has said stays
@@ -65,41 +59,15 @@ func story(t *testing.T, limit time.Duration) context.Context {
 func explain(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	for _, args := range [][]string{
-		{"get", "pods", "-o", "wide"},
-		{"get", "core5gs,slices,upfinstances,subscribers"},
-		{"get", "events", "--sort-by", ".lastTimestamp"},
-		{"exec", "deploy/ran", "-c", "ran", "--", "/ran", "ctl", "status"},
-	} {
-		out, err := k.Run(ctx, args...)
-		if err != nil {
-			out = err.Error()
-		}
-		lines := strings.Split(strings.TrimRight(out, "\n"), "\n")
-		if len(lines) > 40 {
-			lines = lines[len(lines)-40:]
-		}
-		fmt.Fprintf(t.Output(), "kubectl %s\n%s\n", strings.Join(args, " "), strings.Join(lines, "\n"))
-	}
+	scene.Show(t, ctx, k, 40,
+		[]string{"get", "pods", "-o", "wide"},
+		[]string{"get", "core5gs,slices,upfinstances,subscribers"},
+		[]string{"get", "events", "--sort-by", ".lastTimestamp"},
+		[]string{"exec", "deploy/ran", "-c", "ran", "--", "/ran", "ctl", "status"},
+	)
 }
 
-func must[T any](t *testing.T) func(T, error) T {
-	t.Helper()
-	return func(v T, err error) T {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
-	}
-}
-
-func check(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var check = scene.Check
 
 // only returns the one pod of a component, of a slice where slice is not empty.
 func only(t *testing.T, ctx context.Context, component, slice string) cluster.Object {

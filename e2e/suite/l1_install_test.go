@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"core5g.dev/core5g/e2e/cluster"
+	"core5g.dev/core5g/e2e/scene"
 )
 
 // The release of `make up`, or this installs one.
@@ -46,7 +47,7 @@ func TestEveryFunctionRuns(t *testing.T) {
 // Nothing crash-loops while the core comes up: whoever needs a peer waits for it.
 func TestStartOrderDoesNotMatter(t *testing.T) {
 	ctx := story(t, time.Minute)
-	pods := must[[]cluster.Object](t)(k.Pods(ctx, "app.kubernetes.io/name=core5g"))
+	pods := scene.Must[[]cluster.Object](t)(k.Pods(ctx, "app.kubernetes.io/name=core5g"))
 	for _, pod := range pods {
 		for _, c := range pod.Status.ContainerStatuses {
 			if c.RestartCount > 1 {

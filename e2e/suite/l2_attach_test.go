@@ -8,16 +8,17 @@ import (
 	"time"
 
 	"core5g.dev/core5g/e2e/cluster"
+	"core5g.dev/core5g/e2e/scene"
 )
 
 func TestPhoneAttaches(t *testing.T) {
 	ctx := story(t, 5*time.Minute)
 	ue := attached(t, ctx, firstPhone)
-	address := must[netip.Addr](t)(netip.ParseAddr(ue.Sessions[0].Address))
+	address := scene.Must[netip.Addr](t)(netip.ParseAddr(ue.Sessions[0].Address))
 	if pool := netip.MustParsePrefix("10.45.0.0/16"); !pool.Contains(address) {
 		t.Errorf("%s got %s, which is not of the slice's pool %s", firstPhone, address, pool)
 	}
-	p := must[cluster.Ping](t)(k.Ping(ctx, firstPhone, dataNetwork, 100, 10*time.Millisecond))
+	p := scene.Must[cluster.Ping](t)(k.Ping(ctx, firstPhone, dataNetwork, 100, 10*time.Millisecond))
 	if p.Sent != 100 || p.Received != p.Sent {
 		t.Errorf("%d of %d packets came back through the UPF", p.Received, p.Sent)
 	}
@@ -28,7 +29,7 @@ func TestPacketsCrossTheUPF(t *testing.T) {
 	ctx := story(t, 2*time.Minute)
 	before := upfMetrics(t, ctx)
 	const packets = 50
-	p := must[cluster.Ping](t)(k.Ping(ctx, firstPhone, dataNetwork, packets, 10*time.Millisecond))
+	p := scene.Must[cluster.Ping](t)(k.Ping(ctx, firstPhone, dataNetwork, packets, 10*time.Millisecond))
 	after := upfMetrics(t, ctx)
 	for _, direction := range []string{"ul", "dl"} {
 		name := metricForwarded(direction)
@@ -66,7 +67,7 @@ func TestRealProgramsUseThePhone(t *testing.T) {
 func TestThroughput(t *testing.T) {
 	ctx := story(t, 2*time.Minute)
 	for _, direction := range []string{"up", "down"} {
-		result := must[cluster.Throughput](t)(k.Throughput(ctx, firstPhone, dataNetwork, direction, 2))
+		result := scene.Must[cluster.Throughput](t)(k.Throughput(ctx, firstPhone, dataNetwork, direction, 2))
 		if result.Mbps <= 0 {
 			t.Errorf("%s: %v Mbit/s through the phone", direction, result.Mbps)
 		}

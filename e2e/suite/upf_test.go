@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"testing"
+
+	"core5g.dev/core5g/e2e/scene"
 )
 
 // upfMetrics reads the UPF's metrics through the API server: "name{labels}" to value.
 func upfMetrics(t *testing.T, ctx context.Context) map[string]float64 {
 	t.Helper()
-	return must[map[string]float64](t)(readUPFMetrics(ctx))
+	return scene.Must[map[string]float64](t)(readUPFMetrics(ctx))
 }
 
 func readUPFMetrics(ctx context.Context) (map[string]float64, error) {

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"core5g.dev/core5g/e2e/cluster"
+	"core5g.dev/core5g/e2e/scene"
 )
 
 const (
@@ -346,26 +347,11 @@ func (u upgrade) command(t *testing.T, ctx context.Context, name string, args ..
 func (u upgrade) explain(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	for _, args := range [][]string{
-		{"get", "pods", "-o", "wide"},
-		{"get", "core5gs,slices,upfinstances", "-o", "wide"},
-		{"get", "events", "--sort-by", ".lastTimestamp"},
-	} {
-		out, err := u.Run(ctx, args...)
-		if err != nil {
-			out = err.Error()
-		}
-		lines := strings.Split(strings.TrimRight(out, "\n"), "\n")
-		if len(lines) > 40 {
-			lines = lines[len(lines)-40:]
-		}
-		fmt.Fprintf(t.Output(), "kubectl %s\n%s\n", strings.Join(args, " "), strings.Join(lines, "\n"))
-	}
+	scene.Show(t, ctx, u.Cluster, 40,
+		[]string{"get", "pods", "-o", "wide"},
+		[]string{"get", "core5gs,slices,upfinstances", "-o", "wide"},
+		[]string{"get", "events", "--sort-by", ".lastTimestamp"},
+	)
 }
 
-func check(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var check = scene.Check
