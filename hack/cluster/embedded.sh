@@ -91,7 +91,8 @@ cluster_down() {
 		return 0
 	fi
 	((EUID == 0)) || say_and_fail "only root can take the embedded cluster down; run the same command with sudo."
-	[[ -x $embedded ]] || "$repo/hack/tools/build.sh" cluster
+	# The tool of this checkout, which may be newer than the cluster; the one that brought it up where none can be built.
+	"$repo/hack/tools/build.sh" cluster || [[ -x $embedded ]]
 	embedded down -force="$force"
 }
 
