@@ -20,6 +20,7 @@ needs() {
 		cluster  conntrack        conntrack
 		cluster  iproute2         ip
 		cluster  util-linux       nsenter
+		cluster  procps           pgrep
 		cluster  ca-certificates  file:/etc/ssl/certs/ca-certificates.crt
 
 		cluster  busybox-static   file:/bin/busybox
