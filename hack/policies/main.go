@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"os"
 	"os/signal"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"github.com/cloudnativelabs/kube-router/v2/pkg/controllers/netpol"
 	"github.com/cloudnativelabs/kube-router/v2/pkg/healthcheck"
 	"github.com/cloudnativelabs/kube-router/v2/pkg/options"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -27,13 +29,13 @@ func main() {
 	config := options.NewKubeRouterConfig()
 	config.EnableIPv4, config.EnableIPv6, config.RunFirewall = true, false, true
 	var services, health string
-	flag.StringVar(&services, "service-cidrs", "10.96.0.0/16", "where Services have their addresses, comma-separated")
+	flag.StringVar(&services, "service-cidrs", "", "where Services have their addresses, comma-separated; without, what the API server's ServiceCIDRs say (Kubernetes 1.33 or later)")
 	flag.StringVar(&config.HostnameOverride, "node", os.Getenv("NODE_NAME"), "this node's name")
 	flag.StringVar(&health, "health-address", "127.0.0.1:20244", "where /healthz is")
 	flag.DurationVar(&config.IPTablesSyncPeriod, "sync-period", time.Minute, "how often all rules are looked at without a cause")
 	klog.InitFlags(nil)
 	flag.Parse()
-	config.ClusterIPCIDRs = strings.Split(services, ",")
+	config.ClusterIPCIDRs = strings.FieldsFunc(services, func(r rune) bool { return r == ',' })
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, config, health); err != nil {
@@ -51,6 +53,11 @@ func run(ctx context.Context, config *options.KubeRouterConfig, health string) e
 	client, err := kubernetes.NewForConfig(rest)
 	if err != nil {
 		return err
+	}
+	if len(config.ClusterIPCIDRs) == 0 {
+		if config.ClusterIPCIDRs, err = serviceCIDRs(ctx, client); err != nil {
+			return err
+		}
 	}
 	factory := informers.NewSharedInformerFactory(client, 0)
 	pods := factory.Core().V1().Pods().Informer()
@@ -95,6 +102,28 @@ func run(ctx context.Context, config *options.KubeRouterConfig, health string) e
 	go controller.Run(beats, ctx.Done(), &wait)
 	wait.Wait()
 	return nil
+}
+
+// serviceCIDRs are the IPv4 ranges that the cluster gives Services their addresses from. The controller knows
+// no other family here.
+func serviceCIDRs(ctx context.Context, client kubernetes.Interface) ([]string, error) {
+	const instead = "write them after -service-cidrs"
+	list, err := client.NetworkingV1().ServiceCIDRs().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("ServiceCIDRs of the cluster: %w; %s", err, instead)
+	}
+	var cidrs []string
+	for _, object := range list.Items {
+		for _, cidr := range object.Spec.CIDRs {
+			if prefix, err := netip.ParsePrefix(cidr); err == nil && prefix.Addr().Is4() {
+				cidrs = append(cidrs, cidr)
+			}
+		}
+	}
+	if len(cidrs) == 0 {
+		return nil, fmt.Errorf("no ServiceCIDR of the cluster is IPv4; %s", instead)
+	}
+	return cidrs, nil
 }
 
 // pulse turns the controller's heartbeats, one after each time that it has written all rules, into an
