@@ -282,6 +282,14 @@ func TestReleaseThatTheUPFAsksFor(t *testing.T) {
 		t.Error("no error although the CP function refused")
 	}
 	s.Established(1, fakesmf.Phone.Session()...)
+	// It is gone: nobody else ends what it has left.
+	s.Mute.Store(true)
+	if err := l.agent.RequestRelease(context.Background(), s.Addr.String(), time.Hour); err != nil {
+		t.Error(err)
+	}
+	if n := len(l.upfu.Sessions()); n != 0 {
+		t.Errorf("%d sessions left of a CP function that is gone", n)
+	}
 }
 
 func TestPathsOfGTPUPeersAreReported(t *testing.T) {

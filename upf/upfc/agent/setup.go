@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -106,7 +107,7 @@ func recoveryOf(m *pfcp.Message) (uint32, error) {
 const sarr = 0x01
 
 // RequestRelease asks a CP function to release the association (TS 29.244 6.2.7.3.1), and ends it
-// with all its sessions when the CP function has not done so within the grace period.
+// with all its sessions when the CP function has not done so within the grace period, or does not answer.
 func (a *Agent) RequestRelease(ctx context.Context, node string, grace time.Duration) error {
 	a.mu.Lock()
 	as := a.associations[node]
@@ -119,6 +120,12 @@ func (a *Agent) RequestRelease(ctx context.Context, node string, grace time.Dura
 		ies = append(ies, ie.NewGracefulReleasePeriod(grace))
 	}
 	answer, err := a.server.Request(ctx, as.address(), message.MsgTypeAssociationUpdateRequest, nil, ies...)
+	if errors.Is(err, pfcp.ErrNoAnswer) {
+		// Gone for good, as far as who asks for this knows.
+		a.log.Warn("association ended without its CP function", "node", node, "err", err)
+		a.release(a.stopping, node, as, "association release")
+		return nil
+	}
 	if err != nil {
 		return err
 	}

@@ -24,7 +24,7 @@ const Usage = `upfctl looks into a running UPF. It asks upf-c, on the machine or
   upfctl sessions [-seid SEID] [-ue ADDRESS] [-node NODE]   list PFCP sessions
   upfctl session SEID|ADDRESS [-i 1s]                       one session: usage, and the rules as upf-u has them
   upfctl associations                                       the CP functions
-  upfctl release NODE [-t 1m]                               ask a CP function to release its association, and end it
+  upfctl release NODE [-t 1m]                               ask a CP function to release its association, and end it, also where it is gone
                                                             with its sessions after that time
   upfctl peers                                              the GTP-U peers
   upfctl stats [-i 1s]                                      interfaces, forwarded and dropped packets, workers
