@@ -87,8 +87,8 @@ func run(configPath, routingPath string, log *slog.Logger) error {
 		return err
 	}
 	var toNRF http.RoundTripper = front.Transport("http")
+	callWith(identity)
 	if identity != nil {
-		callAs(identity)
 		toNRF = identity.Transport()
 		keeper.Secure(toNRF)
 	}
@@ -121,7 +121,7 @@ func run(configPath, routingPath string, log *slog.Logger) error {
 		services[i].ApiPrefix = fmt.Sprintf("%s://%s", self.URIScheme, net.JoinHostPort(self.RegisterIPv4, strconv.Itoa(port)))
 	}
 
-	core := newPeers(cfg.Configuration.NrfUri, toNRF)
+	core := newPeers(cfg.Configuration.NrfUri, cfg.GetSbiScheme(), toNRF)
 	upi := self.UserPlaneInformation
 	choice := newSelection(func(barred map[string]bool, turn int) {
 		upi.Mu.Lock()

@@ -146,27 +146,29 @@ func TestCreationIsRefusedWhenPatienceIsOver(t *testing.T) {
 
 func TestPeersAreThoseOfTheNRF(t *testing.T) {
 	for name, tt := range map[string]struct {
-		status int
-		absent string
-		want   string
+		status  int
+		special string
+		as      string
+		want    string
 	}{
-		"all of them":             {200, "", ""},
-		"no CHF":                  {200, "CHF", "CHF: none is registered with the NRF"},
-		"no AMF":                  {200, "AMF", "AMF: none is registered with the NRF"},
-		"the database is away":    {500, "", "the NRF: status 500 for UDM"},
-		"an NRF that wants OAuth": {401, "", ""},
+		"all of them":             {200, "", "", ""},
+		"no CHF":                  {200, "CHF", `null`, "CHF: none is registered with the NRF"},
+		"no AMF":                  {200, "AMF", `null`, "AMF: none is registered with the NRF"},
+		"a CHF of before https":   {200, "CHF", `[{"nfServices": [{"apiPrefix": "http://core5g-chf:8000"}]}]`, "CHF: its profile in the NRF is of before the change from http to https"},
+		"the database is away":    {500, "", "", "the NRF: status 500 for UDM"},
+		"an NRF that wants OAuth": {401, "", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			nrf := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				w.WriteHeader(tt.status)
-				body := `{"nfInstances": [{}]}`
-				if r.URL.Query().Get("target-nf-type") == tt.absent {
-					body = `{"nfInstances": null}`
+				instances := `[{"nfServices": [{"apiPrefix": "https://core5g-peer:8000"}]}]`
+				if r.URL.Query().Get("target-nf-type") == tt.special {
+					instances = tt.as
 				}
-				_, _ = io.WriteString(w, body)
+				_, _ = io.WriteString(w, `{"nfInstances": `+instances+`}`)
 			}))
 			defer nrf.Close()
-			if got := newPeers(nrf.URL, http.DefaultTransport).missing(t.Context()); got != tt.want {
+			if got := newPeers(nrf.URL, "https", http.DefaultTransport).missing(t.Context()); got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
