@@ -17,7 +17,7 @@ import (
 
 // sendCharging calls free5GC's own SendConvergedChargingRequest of an SM context whose CHF is at prefix. Its
 // types are of a package that cannot be imported.
-func sendCharging(t *testing.T, app *service.SmfApp, prefix string, requestType int64) (problem *models.ProblemDetails, err error, panicked any) {
+func sendCharging(t *testing.T, app *service.SmfApp, prefix string, requestType int64) (problem *models.ProblemDetails, panicked any, err error) {
 	t.Helper()
 	send := reflect.ValueOf(app.Consumer().SendConvergedChargingRequest)
 	smContext := reflect.New(send.Type().In(0).Elem())
@@ -36,7 +36,7 @@ func sendCharging(t *testing.T, app *service.SmfApp, prefix string, requestType 
 	out := send.Call([]reflect.Value{smContext, kind, reflect.Zero(send.Type().In(2))})
 	problem, _ = out[1].Interface().(*models.ProblemDetails)
 	err, _ = out[2].Interface().(error)
-	return problem, err, nil
+	return problem, nil, err
 }
 
 func newApp(t *testing.T) *service.SmfApp {
@@ -73,7 +73,7 @@ func TestSMFOutlivesACHFThatDoesNotAnswer(t *testing.T) {
 	// Initial, update, termination.
 	for requestType := range int64(3) {
 		for name, prefix := range prefixes {
-			if _, _, panicked := sendCharging(t, app, prefix, requestType); panicked == nil {
+			if _, panicked, _ := sendCharging(t, app, prefix, requestType); panicked == nil {
 				t.Errorf("free5GC's SMF by itself outlives request %d to a CHF that is %s: charging.go is not needed any more", requestType, name)
 			}
 		}
@@ -81,7 +81,7 @@ func TestSMFOutlivesACHFThatDoesNotAnswer(t *testing.T) {
 	callWith(nil)
 	for requestType := range int64(3) {
 		for name, prefix := range prefixes {
-			problem, err, panicked := sendCharging(t, app, prefix, requestType)
+			problem, panicked, err := sendCharging(t, app, prefix, requestType)
 			if panicked != nil || err != nil || problem == nil || !strings.HasPrefix(problem.Detail, "the CHF does not answer: ") {
 				t.Errorf("request %d to a CHF that is %s: problem %+v, error %v, panic %v", requestType, name, problem, err, panicked)
 			}
