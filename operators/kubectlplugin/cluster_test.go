@@ -170,6 +170,12 @@ func unitPod(name string, phase corev1.PodPhase) *corev1.Pod {
 	return p
 }
 
+func runningOperator(readyReplicas int32) *appsv1.Deployment {
+	d := &appsv1.Deployment{ObjectMeta: named("core5g-operator"), Status: appsv1.DeploymentStatus{ReadyReplicas: readyReplicas}}
+	d.Labels[api.LabelComponent] = "operator"
+	return d
+}
+
 func testCore() []client.Object {
 	return []client.Object{
 		&api.Core5G{ObjectMeta: named("core5g"), Status: api.Core5GStatus{
@@ -184,6 +190,6 @@ func testCore() []client.Object {
 		&api.Subscriber{ObjectMeta: named("phone-2"), Spec: api.SubscriberSpec{SUPI: "imsi-208930000000002"}, Status: api.SubscriberStatus{Conditions: unwell("Secret phone-2 is missing")}},
 		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "w1"}}, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "control"}},
 		unitPod("upf-0", corev1.PodRunning), unitPod("upf-1", corev1.PodRunning),
-		&appsv1.Deployment{ObjectMeta: named("core5g-amf")},
+		&appsv1.Deployment{ObjectMeta: named("core5g-amf")}, runningOperator(1),
 	}
 }

@@ -33,7 +33,8 @@ const Usage = `kubectl core5g shows and operates a core.
   -n NAMESPACE  -context NAME  -kubeconfig FILE  as kubectl has them
   -rows 12                                       how many rows of a kind status prints
 
-Exit status: 0 all is well, 1 it is not, 2 the command cannot be understood.`
+Exit status: 0 done, with preflight: all is well; 1 it is not, or could not be done; 2 the command cannot be
+understood. status ends with 0 whatever it shows.`
 
 // Plugin runs commands on one cluster and namespace.
 type Plugin struct {

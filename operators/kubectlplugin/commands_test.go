@@ -88,6 +88,29 @@ func TestStatusOfAnEmptyNamespaceAndWithoutAgents(t *testing.T) {
 	x.says(t, "no node agent reports")
 }
 
+func TestStatusSaysThatNobodyKeepsItUpToDate(t *testing.T) {
+	core := &api.Core5G{ObjectMeta: named("core5g"), Status: api.Core5GStatus{Conditions: well()}}
+	for name, test := range map[string]struct {
+		objects []client.Object
+		want    string
+	}{
+		"an operator that runs":     {[]client.Object{core, runningOperator(1)}, ""},
+		"an operator that does not": {[]client.Object{core, runningOperator(0)}, "Operator: not ready: kubectl -n core5g describe pod -l app.kubernetes.io/component=operator"},
+		"no operator":               {[]client.Object{core}, "Operator: there is none in namespace core5g"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := open(t, test.objects...)
+			if got := x.run(t, "status"); got != 0 {
+				t.Errorf("exit status %d", got)
+			}
+			x.says(t, test.want)
+			if said := strings.Contains(x.out.String(), "Operator:"); said != (test.want != "") {
+				t.Errorf("of the operator:\n%s", x.out.String())
+			}
+		})
+	}
+}
+
 func TestStatusOfManyShowsTroubleFirst(t *testing.T) {
 	var objects []client.Object
 	for i := range 100 {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,6 +36,7 @@ func (p *Plugin) printStatus(ctx context.Context, out io.Writer) error {
 		fmt.Fprintf(out, "There is no core in namespace %s: write -n, or helm install core5g.\n", p.Namespace)
 		return nil
 	}
+	p.printOperator(ctx, out)
 	s := &screen{out: out, rows: p.rows}
 	for i := range cores.Items {
 		s.core(&cores.Items[i])
@@ -65,6 +67,22 @@ func (p *Plugin) printStatus(ctx context.Context, out io.Writer) error {
 	}
 	s.print([]string{"NODE", "READY", "CELL", "CPUS FREE", "HUGEPAGES FREE", "VFS FREE", "REASON"})
 	return nil
+}
+
+// printOperator says so where nobody keeps the conditions below up to date: they then stay as the operator left them.
+func (p *Plugin) printOperator(ctx context.Context, out io.Writer) {
+	const stale = "what follows is what it saw last"
+	var operators appsv1.DeploymentList
+	err := p.Client.List(ctx, &operators, client.InNamespace(p.Namespace),
+		client.MatchingLabels{api.LabelName: "core5g", api.LabelComponent: "operator"})
+	switch {
+	case err != nil:
+		fmt.Fprintf(out, "Operator: nobody knows whether it runs: %v\n\n", err)
+	case len(operators.Items) == 0:
+		fmt.Fprintf(out, "Operator: there is none in namespace %s: helm install core5g; %s.\n\n", p.Namespace, stale)
+	case !slices.ContainsFunc(operators.Items, func(d appsv1.Deployment) bool { return d.Status.ReadyReplicas > 0 }):
+		fmt.Fprintf(out, "Operator: not ready: kubectl -n %s describe pod -l %s=operator; %s.\n\n", p.Namespace, api.LabelComponent, stale)
+	}
 }
 
 // explain says what to do about kinds that are not there.
