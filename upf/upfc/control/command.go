@@ -21,11 +21,12 @@ import (
 // Usage of the commands.
 const Usage = `upfctl looks into a running UPF. It asks upf-c, on the machine or in the container where that runs.
 
-  upfctl sessions [-seid SEID] [-ue ADDRESS] [-node NODE]   list PFCP sessions
+  upfctl sessions [-seid SEID] [-ue ADDRESS] [-node NODE] [-n 0]
+                                                            list PFCP sessions, at most so many (0: all)
   upfctl session SEID|ADDRESS [-i 1s]                       one session: usage, and the rules as upf-u has them
   upfctl associations                                       the CP functions
-  upfctl release NODE [-t 1m]                               ask a CP function to release its association, and end it, also where it is gone
-                                                            with its sessions after that time
+  upfctl release NODE [-t 1m]                               ask a CP function to release its association, and end it
+                                                            with its sessions after that time, or when it is gone
   upfctl peers                                              the GTP-U peers
   upfctl stats [-i 1s]                                      interfaces, forwarded and dropped packets, workers
   upfctl topology                                           NUMA cells of CPUs, ports and memory
@@ -67,7 +68,7 @@ var commands = map[string]struct {
 	args  int
 	flags []string // beside those that all have
 }{
-	"sessions":     {(*client).sessions, 0, []string{"seid", "ue", "node"}},
+	"sessions":     {(*client).sessions, 0, []string{"seid", "ue", "node", "n"}},
 	"session":      {(*client).session, 1, []string{"i"}},
 	"associations": {(*client).associations, 0, nil},
 	"release":      {(*client).release, 1, []string{"t"}},
@@ -200,9 +201,13 @@ func (c *client) get(ctx context.Context, path string, q url.Values, into any) e
 	}
 	defer func() { _ = body.Close() }()
 	if err := json.NewDecoder(body).Decode(into); err != nil {
-		return fmt.Errorf("upf-c's answer cannot be read, are upfctl and upf-c of one version? %w", err)
+		return unreadable(err)
 	}
 	return nil
+}
+
+func unreadable(err error) error {
+	return fmt.Errorf("upf-c's answer cannot be read, are upfctl and upf-c of one version? %w", err)
 }
 
 // print writes v as JSON when that was asked for.

@@ -128,6 +128,8 @@ func TestCommands(t *testing.T) {
 	}{
 		"sessions":                            {args: []string{"sessions"}, want: []string{"0x1f00000001", "10.45.0.1", "smf.test"}},
 		"sessions, JSON":                      {args: []string{"sessions", "-o", "json"}, want: []string{`"ueIPAddress": "10.45.0.1"`}},
+		"sessions, not all":                   {args: []string{"sessions", "-n", "1"}, want: []string{"0x1f00000001", "… and 2 more"}, wantNot: []string{"0x2f00000002"}},
+		"sessions, not all, JSON":             {args: []string{"sessions", "-n", "1", "-json"}, want: []string{"[\n  {\n    \"seid\": \"0x1f00000001\""}, wantNot: []string{"more"}},
 		"flags before, as upf-c ctl had them": {args: []string{"-json", "sessions"}, want: []string{`"ueIPAddress": "10.45.0.1"`}},
 		"sessions of a node":                  {args: []string{"sessions", "--node", "other.test"}, want: []string{"0x2f00000002"}, wantNot: []string{"0x1f00000001"}},
 		"sessions of a UE":                    {args: []string{"sessions", "-ue", "10.45.0.1"}, want: []string{"0x1f00000001"}, wantNot: []string{"0x2f00000002"}},

@@ -67,7 +67,17 @@ func Handler(s Source) http.Handler {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
-		write(w, slices.DeleteFunc(s.Sessions(), func(i agent.SessionInfo) bool { return !keep(&i) }))
+		list := slices.DeleteFunc(s.Sessions(), func(i agent.SessionInfo) bool { return !keep(&i) })
+		total := len(list)
+		if limit := r.URL.Query().Get("limit"); limit != "" {
+			n, err := strconv.Atoi(limit)
+			if err != nil || n < 0 {
+				http.Error(w, "limit wants a number of sessions", http.StatusBadRequest)
+				return
+			}
+			list = list[:min(n, len(list))]
+		}
+		writeList(w, total, list)
 	})
 	mux.HandleFunc("GET /debug/sessions/{which}", func(w http.ResponseWriter, r *http.Request) {
 		seid, err := find(s, r.PathValue("which"))
@@ -106,6 +116,21 @@ func Topology(s interface{ Status() agent.Status }) http.Handler {
 		}
 		write(w, t)
 	})
+}
+
+// writeList writes how many sessions there are, and then one after the other: as one text, a full UPF's sessions
+// are a good part of the memory that upf-c has.
+func writeList(w http.ResponseWriter, total int, list []agent.SessionInfo) {
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	e := json.NewEncoder(w)
+	if e.Encode(total) != nil {
+		return // the asker went away
+	}
+	for i := range list {
+		if e.Encode(&list[i]) != nil {
+			return
+		}
+	}
 }
 
 func write(w http.ResponseWriter, v any) {

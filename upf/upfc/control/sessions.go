@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
+	"text/tabwriter"
 	"time"
 
 	"core5g.dev/core5g/upf/upfc/agent"
@@ -23,16 +26,76 @@ func (c *client) sessions(ctx context.Context, _ []string) error {
 			q.Set(name, v)
 		}
 	}
-	var list []agent.SessionInfo
-	if err := c.get(ctx, "/debug/sessions", q, &list); err != nil {
+	if c.packets > 0 {
+		q.Set("limit", strconv.FormatUint(uint64(c.packets), 10))
+	}
+	body, err := c.open(ctx, "/debug/sessions", q)
+	if err != nil {
 		return err
 	}
-	return c.print(list, func(w io.Writer) {
-		fmt.Fprintln(w, "SEID\tUE IP ADDRESS\tSMF\tPDRS\tUL OCTETS\tDL OCTETS\tSINCE")
-		for _, s := range list {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%s\n", s.SEID, ueText(&s), s.Node, s.PDRs, s.UL, s.DL, stamp(s.Created))
+	defer func() { _ = body.Close() }()
+	list := &sessionReader{d: json.NewDecoder(body)}
+	if err := list.d.Decode(&list.total); err != nil {
+		return unreadable(err)
+	}
+	if c.json {
+		return c.printList(list)
+	}
+	w := tabwriter.NewWriter(c.out, 2, 8, 2, ' ', 0)
+	fmt.Fprintln(w, "SEID\tUE IP ADDRESS\tSMF\tPDRS\tUL OCTETS\tDL OCTETS\tSINCE")
+	for list.next() {
+		s := &list.session
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%s\n", s.SEID, ueText(s), s.Node, s.PDRs, s.UL, s.DL, stamp(s.Created))
+	}
+	if list.err != nil {
+		return list.err
+	}
+	if more := list.total - list.read; more > 0 {
+		fmt.Fprintf(w, "… and %d more\n", more)
+	}
+	return w.Flush()
+}
+
+// sessionReader reads sessions as they come: upfctl shares upf-c's memory in its container.
+type sessionReader struct {
+	d           *json.Decoder
+	session     agent.SessionInfo
+	total, read int
+	err         error
+}
+
+func (r *sessionReader) next() bool {
+	r.session = agent.SessionInfo{}
+	err := r.d.Decode(&r.session)
+	if err == nil {
+		r.read++
+	} else if !errors.Is(err, io.EOF) {
+		r.err = unreadable(err)
+	}
+	return err == nil
+}
+
+func (c *client) printList(list *sessionReader) error {
+	before := "[\n  "
+	for list.next() {
+		b, err := json.MarshalIndent(&list.session, "  ", "  ")
+		if err != nil {
+			return err
 		}
-	})
+		if _, err := fmt.Fprintf(c.out, "%s%s", before, b); err != nil {
+			return err
+		}
+		before = ",\n  "
+	}
+	if list.err != nil {
+		return list.err
+	}
+	end := "\n]\n"
+	if list.read == 0 {
+		end = "[]\n"
+	}
+	_, err := io.WriteString(c.out, end)
+	return err
 }
 
 // ueText is what UE IP addresses a session has.

@@ -1,0 +1,77 @@
+// Command storm is load that a core should not have: see package storm. It goes on until it is killed.
+//
+//	storm gtpu -upf 172.30.3.16 -rate 5000
+//	storm pfcp -upf 10.244.0.9 -n3 172.30.3.16 -sessions 50000 -nonsense 20 -churn 10
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"net/netip"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"core5g.dev/core5g/e2e/storm"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "storm:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	if len(args) == 0 {
+		return errors.New("say what: storm gtpu, or storm pfcp")
+	}
+	f := flag.NewFlagSet("storm "+args[0], flag.ContinueOnError)
+	upf := address(f, "upf", "address of the UPF: on N3 for gtpu, on N4 for pfcp")
+	switch args[0] {
+	case "gtpu":
+		rate := f.Int("rate", 5000, "packets a second")
+		if err := f.Parse(args[1:]); err != nil {
+			return err
+		}
+		return storm.Tunnels(ctx, *upf, *rate)
+	case "pfcp":
+		n3 := address(f, "n3", "address of the UPF on N3, for the F-TEIDs")
+		sessions := f.Int("sessions", 0, "sessions to establish at first")
+		nonsense := f.Int("nonsense", 0, "requests a second for a session that is not there")
+		churn := f.Int("churn", 0, "sessions a second to establish and delete")
+		if err := f.Parse(args[1:]); err != nil {
+			return err
+		}
+		return pfcp(ctx, netip.AddrPortFrom(*upf, storm.Port), *n3, *sessions, *nonsense, *churn)
+	default:
+		return fmt.Errorf("%q is neither gtpu nor pfcp", args[0])
+	}
+}
+
+func address(f *flag.FlagSet, name, usage string) *netip.Addr {
+	var a netip.Addr
+	f.TextVar(&a, name, netip.IPv4Unspecified(), usage)
+	return &a
+}
+
+func pfcp(ctx context.Context, upf netip.AddrPort, n3 netip.Addr, sessions, nonsense, churn int) error {
+	smf, err := storm.Associate(ctx, netip.AddrPortFrom(netip.IPv4Unspecified(), storm.Port), upf, n3)
+	if err != nil {
+		return err
+	}
+	defer smf.Close()
+	fmt.Println("associated as", smf.Node())
+	if err := smf.Fill(ctx, sessions); err != nil {
+		return err
+	}
+	fmt.Println(sessions, "sessions are established")
+	done := make(chan error, 2)
+	go func() { done <- smf.Nonsense(ctx, nonsense) }()
+	go func() { done <- smf.Churn(ctx, churn) }()
+	return errors.Join(<-done, <-done)
+}

@@ -1,0 +1,231 @@
+package storm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/wmnsk/go-pfcp/ie"
+	"github.com/wmnsk/go-pfcp/message"
+)
+
+// SMF is a CP function with one UPF.
+type SMF struct {
+	conn     *net.UDPConn
+	node, n3 netip.Addr
+	recovery time.Time
+	sequence atomic.Uint32
+
+	mutex   sync.Mutex
+	waiting map[uint32]chan message.Message
+}
+
+const (
+	// t1 and n1 are the timer and the number of attempts of a request (TS 29.244 6.4).
+	t1, n1 = time.Second, 5
+	// window is how many requests are under way at a time while the UPF is filled.
+	window = 16
+	// first TEID and UE address are far from those that an SMF of the core gives out.
+	firstTEID = 0x7000_0000
+)
+
+var firstUE = netip.MustParseAddr("10.200.0.1")
+
+// Port of PFCP (TS 29.244 4.2.2).
+const Port = 8805
+
+// Associate makes an SMF at own and its association with the UPF whose N4 is at to. The sessions get F-TEIDs
+// at n3, an address of the UPF's.
+func Associate(ctx context.Context, own, to netip.AddrPort, n3 netip.Addr) (*SMF, error) {
+	conn, err := net.DialUDP("udp4", net.UDPAddrFromAddrPort(own), net.UDPAddrFromAddrPort(to))
+	if err != nil {
+		return nil, err
+	}
+	s := &SMF{conn: conn, n3: n3, recovery: time.Now(), waiting: map[uint32]chan message.Message{}}
+	s.node = conn.LocalAddr().(*net.UDPAddr).AddrPort().Addr()
+	go s.read()
+	answer, err := s.ask(ctx, message.NewAssociationSetupRequest(s.next(), s.nodeID(), ie.NewRecoveryTimeStamp(s.recovery), ie.NewCPFunctionFeatures(0)))
+	if err == nil {
+		err = accepted(answer)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("association with %s: %w", to, err), conn.Close())
+	}
+	return s, nil
+}
+
+// Close leaves the UPF without a word.
+func (s *SMF) Close() error { return s.conn.Close() }
+
+// Node is its Node ID.
+func (s *SMF) Node() netip.Addr { return s.node }
+
+func (s *SMF) nodeID() *ie.IE { return ie.NewNodeID(s.node.String(), "", "") }
+
+func (s *SMF) next() uint32 { return s.sequence.Add(1) & 0xffffff }
+
+// read hands answers to who waits, and answers the UPF's heartbeats.
+func (s *SMF) read() {
+	buffer := make([]byte, 65536)
+	for {
+		n, err := s.conn.Read(buffer)
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil {
+			continue // an ICMP message to an earlier datagram
+		}
+		m, err := message.Parse(append([]byte(nil), buffer[:n]...))
+		if err != nil {
+			continue
+		}
+		if m.MessageType() == message.MsgTypeHeartbeatRequest {
+			_ = s.write(message.NewHeartbeatResponse(m.Sequence(), ie.NewRecoveryTimeStamp(s.recovery)))
+			continue
+		}
+		s.mutex.Lock()
+		answer := s.waiting[m.Sequence()]
+		s.mutex.Unlock()
+		select {
+		case answer <- m:
+		default: // the second answer, or a request of the UPF's
+		}
+	}
+}
+
+func (s *SMF) write(m message.Message) error {
+	b := make([]byte, m.MarshalLen())
+	if err := m.MarshalTo(b); err != nil {
+		return err
+	}
+	_, err := s.conn.Write(b)
+	return err
+}
+
+// ask sends a request until it is answered.
+func (s *SMF) ask(ctx context.Context, m message.Message) (message.Message, error) {
+	answer := make(chan message.Message, 1)
+	s.mutex.Lock()
+	s.waiting[m.Sequence()] = answer
+	s.mutex.Unlock()
+	defer func() {
+		s.mutex.Lock()
+		delete(s.waiting, m.Sequence())
+		s.mutex.Unlock()
+	}()
+	for range n1 {
+		if err := s.write(m); err != nil {
+			return nil, err
+		}
+		select {
+		case a := <-answer:
+			return a, nil
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(t1):
+		}
+	}
+	return nil, fmt.Errorf("%s is not answered", m.MessageTypeName())
+}
+
+// accepted is the cause of an answer, as an error where it is another than "Request accepted".
+func accepted(m message.Message) error {
+	var cause *ie.IE
+	switch m := m.(type) {
+	case *message.AssociationSetupResponse:
+		cause = m.Cause
+	case *message.SessionEstablishmentResponse:
+		cause = m.Cause
+	case *message.SessionModificationResponse:
+		cause = m.Cause
+	case *message.SessionDeletionResponse:
+		cause = m.Cause
+	}
+	if cause == nil {
+		return fmt.Errorf("%s without a cause", m.MessageTypeName())
+	}
+	value, err := cause.Cause()
+	if err != nil {
+		return err
+	}
+	if value != ie.CauseRequestAccepted {
+		return fmt.Errorf("%s: cause %d", m.MessageTypeName(), value)
+	}
+	return nil
+}
+
+// establish makes session n, which drops what it detects, and returns the UPF's SEID.
+func (s *SMF) establish(ctx context.Context, n uint32) (uint64, error) {
+	base := firstUE.As4()
+	ue := net.IPv4(base[0], base[1]+byte(n>>16), base[2]+byte(n>>8), byte(n)).String()
+	answer, err := s.ask(ctx, message.NewSessionEstablishmentRequest(0, 0, 0, s.next(), 0,
+		s.nodeID(), ie.NewFSEID(uint64(n)+1, s.node.AsSlice(), nil), ie.NewPDNType(1),
+		ie.NewCreatePDR(ie.NewPDRID(1), ie.NewPrecedence(255),
+			ie.NewPDI(ie.NewSourceInterface(ie.SrcInterfaceAccess), ie.NewFTEID(0x01, firstTEID+n, s.n3.AsSlice(), nil, 0),
+				ie.NewNetworkInstance("internet"), ie.NewUEIPAddress(0x02, ue, "", 0, 0)),
+			ie.NewOuterHeaderRemoval(0, 0), ie.NewFARID(1)),
+		ie.NewCreateFAR(ie.NewFARID(1), ie.NewApplyAction(0x01)),
+	))
+	if err != nil {
+		return 0, err
+	}
+	if err := accepted(answer); err != nil {
+		return 0, err
+	}
+	f, err := answer.(*message.SessionEstablishmentResponse).UPFSEID.FSEID()
+	if err != nil {
+		return 0, err
+	}
+	return f.SEID, nil
+}
+
+// Fill establishes sessions 0 to n-1, and leaves them there.
+func (s *SMF) Fill(ctx context.Context, n int) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range window {
+		workers.Go(func() {
+			for i := next.Add(1) - 1; i < int64(n) && ctx.Err() == nil; i = next.Add(1) - 1 {
+				if _, err := s.establish(ctx, uint32(i)); err != nil {
+					cancel(fmt.Errorf("session %d of %d: %w", i+1, n, err))
+				}
+			}
+		})
+	}
+	workers.Wait()
+	return context.Cause(ctx)
+}
+
+// Nonsense asks so often a second to change a session that there is not, until ctx ends.
+func (s *SMF) Nonsense(ctx context.Context, rate int) error {
+	return pace(ctx, rate, func() error {
+		return s.write(message.NewSessionModificationRequest(0, 0, 1<<62, s.next(), 0,
+			ie.NewUpdateFAR(ie.NewFARID(1), ie.NewApplyAction(0x02))))
+	})
+}
+
+// Churn establishes and deletes so many sessions a second, each within its own time, until ctx ends. Requests that
+// are answered late or never are the UPF's affair.
+func (s *SMF) Churn(ctx context.Context, rate int) error {
+	var under sync.WaitGroup
+	defer under.Wait()
+	var n uint32
+	return pace(ctx, rate, func() error {
+		// Beyond those of Fill.
+		n = (n + 1) % 1024
+		number := 1<<16 + n
+		under.Go(func() {
+			if seid, err := s.establish(ctx, number); err == nil {
+				_, _ = s.ask(ctx, message.NewSessionDeletionRequest(0, 0, seid, s.next(), 0))
+			}
+		})
+		return nil
+	})
+}

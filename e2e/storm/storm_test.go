@@ -1,0 +1,193 @@
+package storm
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/wmnsk/go-pfcp/ie"
+	"github.com/wmnsk/go-pfcp/message"
+
+	"core5g.dev/core5g/e2e/ran/gtpu"
+)
+
+// upf answers on loopback as a UPF would, and notes what it is asked for.
+type upf struct {
+	conn                         *net.UDPConn
+	established, deleted, absent atomic.Int32
+	cause                        atomic.Uint32
+	asked                        chan net.Addr // where the association comes from
+	alive                        chan uint32   // sequence numbers of Heartbeat Responses
+}
+
+func newUPF(t *testing.T) *upf {
+	t.Helper()
+	conn, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := &upf{conn: conn, asked: make(chan net.Addr, 1), alive: make(chan uint32, 64)}
+	u.cause.Store(uint32(ie.CauseRequestAccepted))
+	t.Cleanup(func() { _ = conn.Close() })
+	go u.serve()
+	return u
+}
+
+func (u *upf) address() netip.AddrPort { return u.conn.LocalAddr().(*net.UDPAddr).AddrPort() }
+
+func (u *upf) serve() {
+	buffer := make([]byte, 65536)
+	for {
+		n, from, err := u.conn.ReadFrom(buffer)
+		if err != nil {
+			return
+		}
+		m, err := message.Parse(append([]byte(nil), buffer[:n]...))
+		if err != nil {
+			continue
+		}
+		cause := ie.NewCause(uint8(u.cause.Load()))
+		var answer message.Message
+		switch m := m.(type) {
+		case *message.AssociationSetupRequest:
+			u.asked <- from
+			answer = message.NewAssociationSetupResponse(m.Sequence(), ie.NewNodeID("127.0.0.1", "", ""), cause, ie.NewRecoveryTimeStamp(time.Now()))
+		case *message.SessionEstablishmentRequest:
+			seid := uint64(u.established.Add(1))
+			answer = message.NewSessionEstablishmentResponse(0, 0, 0, m.Sequence(), 0, cause, ie.NewFSEID(seid, net.IPv4(127, 0, 0, 1).To4(), nil))
+		case *message.SessionModificationRequest:
+			u.absent.Add(1)
+			answer = message.NewSessionModificationResponse(0, 0, 0, m.Sequence(), 0, ie.NewCause(ie.CauseSessionContextNotFound))
+		case *message.SessionDeletionRequest:
+			u.deleted.Add(1)
+			answer = message.NewSessionDeletionResponse(0, 0, 0, m.Sequence(), 0, cause)
+		case *message.HeartbeatResponse:
+			u.alive <- m.Sequence()
+			continue
+		default:
+			continue
+		}
+		b := make([]byte, answer.MarshalLen())
+		if answer.MarshalTo(b) == nil {
+			_, _ = u.conn.WriteTo(b, from)
+		}
+	}
+}
+
+func associate(t *testing.T, u *upf) *SMF {
+	t.Helper()
+	s, err := Associate(t.Context(), netip.MustParseAddrPort("127.0.0.1:0"), u.address(), netip.MustParseAddr("172.30.3.16"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+func TestFillLeavesItsSessions(t *testing.T) {
+	u := newUPF(t)
+	if err := associate(t, u).Fill(t.Context(), 1000); err != nil {
+		t.Fatal(err)
+	}
+	if n, gone := u.established.Load(), u.deleted.Load(); n < 1000 || gone != 0 {
+		t.Errorf("%d sessions established, %d deleted, want 1000 and none", n, gone)
+	}
+}
+
+func TestFillEndsWithARefusal(t *testing.T) {
+	u := newUPF(t)
+	s := associate(t, u)
+	u.cause.Store(uint32(ie.CauseNoResourcesAvailable))
+	if err := s.Fill(t.Context(), 1000); err == nil {
+		t.Error("no error although the UPF has no resources")
+	}
+}
+
+func TestAssociationThatIsRefused(t *testing.T) {
+	u := newUPF(t)
+	u.cause.Store(uint32(ie.CauseRequestRejected))
+	if s, err := Associate(t.Context(), netip.MustParseAddrPort("127.0.0.1:0"), u.address(), netip.MustParseAddr("172.30.3.16")); err == nil {
+		_ = s.Close()
+		t.Error("associated with a UPF that refuses")
+	}
+}
+
+func TestHeartbeatsAreAnswered(t *testing.T) {
+	u := newUPF(t)
+	associate(t, u)
+	from := <-u.asked
+	request := message.NewHeartbeatRequest(7, ie.NewRecoveryTimeStamp(time.Now()), nil)
+	b := make([]byte, request.MarshalLen())
+	if err := request.MarshalTo(b); err != nil {
+		t.Fatal(err)
+	}
+	for range 50 {
+		if _, err := u.conn.WriteTo(b, from); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case sequence := <-u.alive:
+			if sequence != 7 {
+				t.Errorf("Heartbeat Response %d, want 7", sequence)
+			}
+			return
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	t.Error("no Heartbeat Response")
+}
+
+func TestNonsenseAndChurnGoOnUntilTheyAreStopped(t *testing.T) {
+	u := newUPF(t)
+	s := associate(t, u)
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 2)
+	go func() { done <- s.Nonsense(ctx, 200) }()
+	go func() { done <- s.Churn(ctx, 200) }()
+	deadline := time.Now().Add(10 * time.Second)
+	for u.absent.Load() < 20 || u.deleted.Load() < 20 {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d requests for what is not there and %d deletions", u.absent.Load(), u.deleted.Load())
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	stop()
+	for range 2 {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestTunnelsAreGTPU(t *testing.T) {
+	conn, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 88, 0, 1), Port: gtpu.Port})
+	if err != nil {
+		t.Skipf("port of GTP-U: %v", err)
+	}
+	defer conn.Close()
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	go func() { _ = Tunnels(ctx, netip.MustParseAddr("127.88.0.1"), 1000) }()
+	seen := map[uint32]bool{}
+	buffer := make([]byte, 2048)
+	for range 10 {
+		if err := conn.SetReadDeadline(time.Now().Add(5 * time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		n, err := conn.Read(buffer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := gtpu.Parse(buffer[:n])
+		if err != nil || p.Type != gtpu.GPDU || !p.HasPSC || p.PDUType != 1 {
+			t.Fatalf("%+v (%v), want an uplink G-PDU", p, err)
+		}
+		seen[p.TEID] = true
+	}
+	if len(seen) < 5 {
+		t.Errorf("%d TEIDs in 10 packets", len(seen))
+	}
+}
