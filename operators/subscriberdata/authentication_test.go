@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -136,6 +137,33 @@ func TestAuthenticationRefuses(t *testing.T) {
 			r := c.do("POST", "/nausf-auth/v1/ue-authentications", test.body)
 			if cause := r.cause(t); r.status != test.wantStatus || cause != test.wantCause {
 				t.Errorf("%d %s, want %d %s", r.status, cause, test.wantStatus, test.wantCause)
+			}
+		})
+	}
+}
+
+func TestRefusalsNameInTheLogWhatTheAnswerDoesNot(t *testing.T) {
+	const nobody = "imsi-208930000000009"
+	c := startCore(t, defaultObjects()...)
+	for name, test := range map[string]struct {
+		method, path, body string
+		want               string
+	}{
+		"whom the AUSF does not know": {"POST", "/nausf-auth/v1/ue-authentications",
+			`{"supiOrSuci":"suci-0-208-93-0000-0-0-0000000009","servingNetworkName":"` + testSNN + `"}`, "USER_NOT_FOUND: no subscriber has this SUPI\" supi=" + nobody},
+		"whom the UDM does not know": {"GET", "/nudm-sdm/v2/" + nobody + "/nssai", "", "supi=" + nobody},
+		"slices that the UE may not use": {"GET", "/nnssf-nsselection/v2/network-slice-information?slice-info-request-for-registration=" +
+			url.QueryEscape(`{"subscribedNssai":[{"subscribedSnssai":{"sst":1,"sd":"010203"}}],"requestedNssai":[{"sst":1,"sd":"445566"}]}`), "",
+			"requested=1-445566 subscribed=1-010203 served="},
+	} {
+		t.Run(name, func(t *testing.T) {
+			said := len(c.log.String())
+			r := c.do(test.method, test.path, test.body)
+			if strings.Contains(string(r.body), "0000000009") {
+				t.Errorf("the answer repeats the SUPI: %s", r.body)
+			}
+			if log := c.log.String()[said:]; !strings.Contains(log, test.want) {
+				t.Errorf("nothing of %q in the log:\n%s", test.want, log)
 			}
 		})
 	}

@@ -141,7 +141,7 @@ func (a *AUSF) authenticate(r *http.Request) (sbi.Answer, error) {
 	credentials, err := a.directory.Credentials(ctx, supi)
 	if subscription.IsUnknown(err) {
 		a.count(resultUnknownUser)
-		return sbi.Answer{}, sbi.UserNotFound()
+		return sbi.Answer{}, sbi.UserNotFound(supi)
 	}
 	if err != nil {
 		a.count(resultNoCredential)
@@ -182,7 +182,7 @@ func (a *AUSF) resolve(ctx context.Context, identity string) (string, error) {
 			return identity, nil
 		}
 		a.count(resultUnknownUser)
-		return "", sbi.UserNotFound()
+		return "", sbi.UserNotFound(identity)
 	}
 	concealed, err := suci.Parse(identity)
 	if err == nil {

@@ -2,7 +2,11 @@ package nssf
 
 import (
 	"context"
+	"iter"
+	"maps"
 	"net/http"
+	"slices"
+	"strings"
 
 	"core5g.dev/core5g/operators/subscriberdata/sbi"
 	"core5g.dev/core5g/operators/subscriberdata/subscription"
@@ -152,7 +156,8 @@ func (n *NSSF) forRegistration(info sliceInfoForRegistration, usable map[subscri
 		allowed = defaults
 	}
 	if len(allowed) == 0 {
-		return sbi.Answer{}, notSupported("none of the S-NSSAIs is subscribed and served")
+		return sbi.Answer{}, notSupported("none of the S-NSSAIs is subscribed and served").
+			About("requested", names(slices.Values(out.RejectedNssaiInPlmn)), "subscribed", names(maps.Keys(subscribed)), "served", names(maps.Keys(usable)))
 	}
 	list := allowedNssai{AccessType: "3GPP_ACCESS"}
 	for _, id := range allowed {
@@ -169,7 +174,7 @@ func (n *NSSF) forRegistration(info sliceInfoForRegistration, usable map[subscri
 func (n *NSSF) forPDUSession(info sliceInfoForPDUSession, usable map[subscription.SNSSAI]string) (sbi.Answer, error) {
 	name, ok := usable[subscription.MakeSNSSAI(info.SNSSAI.SST, info.SNSSAI.SD)]
 	if !ok {
-		return sbi.Answer{}, notSupported("no such slice")
+		return sbi.Answer{}, notSupported("no such slice").About("requested", info.SNSSAI.String())
 	}
 	instance := n.instance(name)
 	return sbi.Answer{Status: http.StatusOK, Body: authorizedNetworkSliceInfo{NSIInformation: &instance}}, nil
@@ -177,6 +182,16 @@ func (n *NSSF) forPDUSession(info sliceInfoForPDUSession, usable map[subscriptio
 
 func (n *NSSF) instance(slice string) nsiInformation {
 	return nsiInformation{NRFID: n.nrf + "/nnrf-nfm/v1/nf-instances", NSIID: slice}
+}
+
+// names of S-NSSAIs, for the log.
+func names(ids iter.Seq[subscription.SNSSAI]) string {
+	var out []string
+	for id := range ids {
+		out = append(out, id.String())
+	}
+	slices.Sort(out)
+	return strings.Join(out, " ")
 }
 
 func notSupported(detail string) *sbi.Problem {

@@ -13,6 +13,14 @@ type Problem struct {
 	Status int    `json:"status"`
 	Detail string `json:"detail,omitempty"`
 	Cause  string `json:"cause,omitempty"`
+	// about are keys and values for the log, which the answer does not have.
+	about []any
+}
+
+// About adds keys and values to the log of the refusal, not to the answer.
+func (p *Problem) About(keysAndValues ...any) *Problem {
+	p.about = append(p.about, keysAndValues...)
+	return p
 }
 
 // Error implements error.
@@ -26,8 +34,8 @@ func NewProblem(status int, cause, detail string) *Problem {
 }
 
 // UserNotFound is the answer for a SUPI without a subscription.
-func UserNotFound() *Problem {
-	return NewProblem(http.StatusNotFound, "USER_NOT_FOUND", "no subscriber has this SUPI")
+func UserNotFound(supi string) *Problem {
+	return NewProblem(http.StatusNotFound, "USER_NOT_FOUND", "no subscriber has this SUPI").About("supi", supi)
 }
 
 // DataNotFound is the answer where the subscription has nothing of the kind asked for.

@@ -88,8 +88,8 @@ func (r *Router) serve(w http.ResponseWriter, req *http.Request, service, operat
 		if status >= http.StatusInternalServerError {
 			level = slog.LevelError
 		}
-		r.log.Log(req.Context(), level, "request refused", "service", service, "operation", operation,
-			"method", req.Method, "path", req.URL.Path, "status", status, "error", err)
+		r.log.Log(req.Context(), level, "request refused", append([]any{"service", service, "operation", operation,
+			"method", req.Method, "path", req.URL.Path, "status", status, "error", err}, p.about...)...)
 		writeProblem(w, p)
 	} else {
 		r.log.Debug("request answered", "service", service, "operation", operation,

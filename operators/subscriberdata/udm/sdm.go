@@ -55,7 +55,7 @@ func (u *UDM) subscriber(r *http.Request) (subscription.Subscriber, error) {
 func lookUp(ctx context.Context, d Directory, supi string) (subscription.Subscriber, error) {
 	s, err := d.Subscriber(ctx, supi)
 	if errors.Is(err, subscription.ErrUnknownSubscriber) {
-		return s, sbi.UserNotFound()
+		return s, sbi.UserNotFound(supi)
 	}
 	return s, err
 }

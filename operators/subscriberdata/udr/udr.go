@@ -41,7 +41,7 @@ func (u *UDR) Register(r *sbi.Router) {
 func (u *UDR) subscriber(r *http.Request) (subscription.Subscriber, error) {
 	s, err := u.directory.Subscriber(r.Context(), r.PathValue("ueId"))
 	if errors.Is(err, subscription.ErrUnknownSubscriber) {
-		return s, sbi.UserNotFound()
+		return s, sbi.UserNotFound(r.PathValue("ueId"))
 	}
 	return s, err
 }
