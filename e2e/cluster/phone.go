@@ -7,6 +7,10 @@ import (
 	"time"
 )
 
+// DataNetwork is what phones talk to: the data network of manifests/samples/ran.yaml, which is the gateway on N6
+// of the chart's default UPF.
+const DataNetwork = "172.30.6.1"
+
 // UEStatus is what the simulated gNB says of one UE.
 type UEStatus struct {
 	SUPI     string    `json:"supi"`

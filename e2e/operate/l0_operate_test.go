@@ -22,7 +22,7 @@ const (
 	// Of manifests/ and of the chart's defaults.
 	firstSlice, secondSlice = "internet", "second"
 	firstPhone, secondPhone = "imsi-208930000000001", "imsi-208930000000002"
-	dataNetwork             = "172.30.6.1"
+	dataNetwork             = cluster.DataNetwork
 	upfInstance             = "upf"
 
 	// patience is for what the core does on a machine where two polling cores may be all that there is;

@@ -18,7 +18,7 @@ const (
 	core, slice = "core5g", "internet"
 	phone       = "imsi-208930000000001"
 	phoneSecret = "phone-1"
-	dataNetwork = "172.30.6.1"
+	dataNetwork = cluster.DataNetwork
 	unit        = "upf-0"
 	issuerFile  = "manifests/samples/issuer.yaml"
 	issuer      = "core5g-sbi"

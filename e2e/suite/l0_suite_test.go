@@ -18,7 +18,7 @@ const (
 	secondSlice = "second"
 	firstPhone  = "imsi-208930000000001"
 	secondPhone = "imsi-208930000000002"
-	dataNetwork = "172.30.6.1"
+	dataNetwork = cluster.DataNetwork
 	upfInstance = "upf"
 	sliceFile   = "manifests/slice.yaml"
 	secondFile  = "manifests/slice-second.yaml"

@@ -21,7 +21,7 @@ import (
 
 const (
 	supi        = "imsi-208930000000001"
-	dataNetwork = "172.30.6.1"
+	dataNetwork = cluster.DataNetwork
 	unit        = "upf-0"
 	// Chart and images of the previous release, as hack/previous-release.sh leaves them.
 	previous    = "out/previous"

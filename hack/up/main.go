@@ -23,7 +23,7 @@ import (
 const (
 	phone       = "imsi-208930000000001"
 	slice       = "internet"
-	dataNetwork = "172.30.6.1"
+	dataNetwork = cluster.DataNetwork
 )
 
 func main() {
