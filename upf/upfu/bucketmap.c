@@ -52,7 +52,9 @@ bucketmap_room(const struct bucketmap *map)
 static void
 bucket_fill(struct bucketmap_bucket *b, unsigned i, uint64_t key, uint32_t value)
 {
-	__atomic_store_n(&b->value[i], value, __ATOMIC_RELAXED);
+	// Release: pairs with the acquire-load of the value: who sees it no longer finds the key that was
+	// here before.
+	__atomic_store_n(&b->value[i], value, __ATOMIC_RELEASE);
 	// Release: pairs with the acquire-loads of bucketmap_find(): who sees the key sees its value.
 	__atomic_store_n(&b->key[i], key, __ATOMIC_RELEASE);
 }

@@ -1,6 +1,6 @@
 // A hash map of 64-bit keys to session indexes, made so that a lookup costs one cache line.
 //
-// A bucket is one cache line: four whole keys, compared at once with AVX2, and their values. There
+// A bucket is one cache line: four whole keys, compared at once (lanes.h), and their values. There
 // are at least as many places as keys may be present, twice over, so that nearly every key is found
 // in its home bucket; what does not fit goes to a chain of overflow buckets.
 //
@@ -15,13 +15,14 @@
 #define UPFU_BUCKETMAP_H
 
 #include <assert.h>
-#include <immintrin.h>
 #include <stdalign.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include <rte_branch_prediction.h>
 #include <rte_prefetch.h>
+
+#include "lanes.h"
 
 #define BUCKETMAP_KEYS 4u
 #define BUCKETMAP_NONE UINT32_MAX
@@ -73,12 +74,9 @@ static inline uint32_t
 bucketmap_find(const struct bucketmap *map, uint32_t index, uint64_t key)
 {
 	const struct bucketmap_bucket *b = &map->buckets[index];
-	const __m256i want = _mm256_set1_epi64x((long long)key);
 
 	for (;;) {
-		__m256i keys = _mm256_load_si256((const __m256i *)(const void *)b->key);
-		unsigned hit = (unsigned)_mm256_movemask_pd(
-			_mm256_castsi256_pd(_mm256_cmpeq_epi64(keys, want)));
+		unsigned hit = lanes_equal_4(b->key, key);
 		uint32_t next;
 
 		if (likely(hit != 0)) {

@@ -2,7 +2,6 @@
 // the compiler.
 #include "tss.h"
 
-#include <immintrin.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +9,8 @@
 
 #include <rte_branch_prediction.h>
 #include <rte_ip.h>
+
+#include "lanes.h"
 
 // ---- layout --------------------------------------------------------------------------------------
 
@@ -26,8 +27,6 @@ struct tss {
 	} family[TSS_FAMILIES];
 };
 static_assert(sizeof(struct tss) == 32, "half a line");
-
-#define LANES 8u
 
 // A word in which all entries of a tuple, or of the family, agree is compared once, here.
 struct uniform {
@@ -87,7 +86,7 @@ hash(const uint32_t *flow, const uint32_t *mask, unsigned words)
 
 		memcpy(&f, flow + i, sizeof(f));
 		memcpy(&m, mask + i, sizeof(m));
-		crc[i / 2 % 2] = _mm_crc32_u64(crc[i / 2 % 2], f & m);
+		crc[i / 2 % 2] = lanes_crc32c(crc[i / 2 % 2], f & m);
 	}
 	return ((uint32_t)crc[0] ^ (uint32_t)crc[1] << 1) * UINT32_C(0x9e3779b1);
 }
@@ -107,29 +106,19 @@ uniform_matches(const uint8_t *at, unsigned n, const struct tss_flow *flow)
 static inline __attribute__((always_inline)) unsigned
 block_hits(const struct tuple *t, const struct block *b, const struct tss_flow *flow)
 {
-	const __m256i zero = _mm256_setzero_si256();
-	__m256i differs = zero;
+	struct lanes differs = lanes_none();
 
 	for (unsigned i = 0; i < t->columns; i++) {
 		const struct column *c = &b->column[i];
-		__m256i have = _mm256_set1_epi32((int)flow->word[t->column[i]]);
-		__m256i key = _mm256_load_si256((const __m256i *)c->key);
-		__m256i mask = _mm256_load_si256((const __m256i *)c->mask);
 
-		differs = _mm256_or_si256(
-			differs, _mm256_and_si256(_mm256_xor_si256(have, key), mask));
+		differs = lanes_or_masked(differs, flow->word[t->column[i]], c->key, c->mask);
 	}
 	if (t->ports) {
 		const struct column *c = &b->column[t->columns];
-		__m256i have = _mm256_set1_epi32((int)flow->word[2]);
-		__m256i lo = _mm256_load_si256((const __m256i *)c->key);
-		__m256i hi = _mm256_load_si256((const __m256i *)c->mask);
 
-		// What lo or hi has to give is how far the port is out.
-		differs = _mm256_or_si256(differs, _mm256_subs_epu16(lo, have));
-		differs = _mm256_or_si256(differs, _mm256_subs_epu16(have, hi));
+		differs = lanes_or_outside(differs, flow->word[2], c->key, c->mask);
 	}
-	return (unsigned)_mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpeq_epi32(differs, zero)));
+	return lanes_zero(differs);
 }
 
 static inline __attribute__((always_inline)) uint16_t

@@ -2,8 +2,8 @@
 //
 // It reads the small part of C that the header is written in (object-like integer macros, enums,
 // the X-macro of the drop reasons, structs of fixed-width members) and refuses everything else, so
-// that a construct it does not know cannot be mirrored wrongly. Layout follows the System V ABI of
-// x86-64, which Go's amd64 layout equals for these types; the generated C file makes the compiler
+// that a construct it does not know cannot be mirrored wrongly. Layout follows the ABIs of x86-64 and
+// arm64, which are the same for these types, and Go's for both; the generated C file makes the compiler
 // confirm each offset, the generated Go file makes the Go compiler confirm them too.
 package main
 
@@ -21,7 +21,7 @@ func main() {
 	log.SetFlags(0)
 	log.SetPrefix("abigen: ")
 	header := flag.String("header", "upf_abi.h", "the header to read")
-	goFile := flag.String("go", "zabi_linux_amd64.go", "the Go file to write")
+	goFile := flag.String("go", "zabi_linux.go", "the Go file to write")
 	cFile := flag.String("c", "check/zabi_check.c", "the C file of assertions to write")
 	verify := flag.Bool("verify", false, "write nothing; fail when a file differs from what would be written")
 	flag.Parse()

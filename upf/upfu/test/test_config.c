@@ -1,5 +1,6 @@
 // upf-u.yaml: what is taken, and what is said of what is not.
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

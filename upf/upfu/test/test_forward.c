@@ -1,5 +1,6 @@
 // Rules and packets in, packets and counters out: the way through the worker, and every reason for
 // which a packet does not get through.
+#include <stdlib.h>
 #include <string.h>
 
 #include <rte_ether.h>

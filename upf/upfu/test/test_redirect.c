@@ -1,5 +1,6 @@
 // Redirection: a UE that opens a web page gets the URL of the FAR, and nothing else comes through.
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <rte_tcp.h>

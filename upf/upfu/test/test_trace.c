@@ -1,6 +1,7 @@
 // Tracing: a followed packet tells of each stage it passes and of its end, no other packet tells
 // anything, and nothing of it is ever waited for.
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <rte_ring.h>
