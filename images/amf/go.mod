@@ -5,7 +5,7 @@ go 1.26.2
 replace github.com/free5gc/sctp => ../sctp
 
 require (
-	github.com/free5gc/sctp v1.1.2 // indirect
+	github.com/free5gc/sctp v1.1.2
 	github.com/kylelemons/godebug v1.1.0 // indirect
 )
 
@@ -24,7 +24,7 @@ require (
 	github.com/free5gc/amf v1.4.5
 	github.com/free5gc/aper v1.1.1 // indirect
 	github.com/free5gc/nas v1.2.3 // indirect
-	github.com/free5gc/ngap v1.1.3 // indirect
+	github.com/free5gc/ngap v1.1.3
 	github.com/free5gc/openapi v1.2.5-0.20260527003827-02dc71b4d94f
 	github.com/free5gc/util v1.3.2 // indirect
 	github.com/gabriel-vasile/mimetype v1.4.3 // indirect

@@ -85,6 +85,9 @@ func run(configPath string, log *slog.Logger) error {
 	ues := newUEMetrics()
 	metrics.Registered("AMF", keeper.Registered)
 	metrics.MustRegister(ues)
+	admitted := newAdmission(dispatch, log)
+	metrics.MustRegister(admitted)
+	admitted.start(ctx)
 	metrics.Serve(ctx)
 	go ues.run(ctx, func() tally {
 		now := newTally()
