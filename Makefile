@@ -57,6 +57,7 @@ ifneq ($(CORE5G_CLUSTER),existing)
 	@hack/cluster.sh prerequisites monitoring
 endif
 	@$(MAKE) --no-print-directory kubectl-plugin
+	@$(GO) build -ldflags '$(LDFLAGS)' -o $(BIN)/ ./e2e/cmd/storm
 	@CORE5G_E2E=1 $(GO) test -json -count=1 -timeout 40m ./e2e/operate/...
 
 # NetworkPolicies, mutual TLS with cert-manager, renewal, and where keys are not, on the cluster of `make up`.

@@ -135,6 +135,14 @@ func TestPlaceholders(t *testing.T) {
 			if left := placeholder.FindAll(rendered, -1); left != nil {
 				t.Errorf("%s%s: nothing was put in for %s", r.Alert, r.Record, bytes.Join(left, []byte(", ")))
 			}
+			// Prometheus puts in the labels of the expression, not those that the rule adds.
+			for label := range r.Labels {
+				for name, text := range r.Annotations {
+					if strings.Contains(text, "$labels."+label+" ") {
+						t.Errorf("%s: %s speaks of label %s, which is added afterwards and is empty there", r.Alert, name, label)
+					}
+				}
+			}
 			if !strings.Contains(r.Expr, `namespace="core5g"`) {
 				t.Errorf("%s%s looks at other releases' namespaces too", r.Alert, r.Record)
 			}

@@ -48,6 +48,15 @@ func TestRunbooks(t *testing.T) {
 				t.Errorf("%s.md has no heading %q", name, heading)
 			}
 		}
+		// What heals can be pasted, and is by e2e/operate.
+		_, heal, _ := bytes.Cut(page, []byte("\n## Heal\n"))
+		heal, _, _ = bytes.Cut(heal, []byte("\n## "))
+		if bytes.Contains(heal, []byte("```console")) {
+			t.Errorf("%s.md: commands under Heal are written as ```sh, with the alert's labels as variables", name)
+		}
+		if block.Find(heal) == nil && !bytes.Contains(heal, []byte("\nNothing")) {
+			t.Errorf("%s.md has no command under Heal, and does not say that there is nothing to do", name)
+		}
 		blocks := block.FindAllSubmatch(page, -1)
 		if len(blocks) == 0 {
 			t.Errorf("%s.md has no commands", name)

@@ -31,9 +31,9 @@ const (
 	alertLimit = 2 * time.Minute
 
 	// quick are values of the chart for a suite that cannot wait for minutes. A worker counts as
-	// saturated, and drops as many, early: how much the simulated phone can send depends on the machine.
+	// saturated early: how much the simulated phone can send depends on the machine.
 	quick = `monitoring.interval="5s",monitoring.alerts.for="15s",monitoring.alerts.window="1m",` +
-		`monitoring.alerts.workerBusyRatio=0.2,monitoring.alerts.dropRatio=0.0005,monitoring.alerts.nodeAgentSilenceSeconds=75`
+		`monitoring.alerts.workerBusyRatio=0.2,monitoring.alerts.nodeAgentSilenceSeconds=75`
 )
 
 var (

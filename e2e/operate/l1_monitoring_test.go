@@ -61,19 +61,12 @@ func TestRulesRun(t *testing.T) {
 	}))
 }
 
-// firing lists the alerts of the chart that fire, one of each name.
-func firing(ctx context.Context) (map[string]grafana.Alert, error) {
+// firing lists the alerts of the chart that fire.
+func firing(ctx context.Context) ([]grafana.Alert, error) {
 	alerts, err := prom.Alerts(ctx)
-	if err != nil {
-		return nil, err
-	}
-	names := map[string]grafana.Alert{}
-	for _, a := range alerts {
-		if a.State == "firing" && strings.HasPrefix(a.Labels["alertname"], "Core5G") {
-			names[a.Labels["alertname"]] = a
-		}
-	}
-	return names, nil
+	return slices.DeleteFunc(alerts, func(a grafana.Alert) bool {
+		return a.State != "firing" || !strings.HasPrefix(a.Labels["alertname"], "Core5G")
+	}), err
 }
 
 // quiet waits until no alert fires.
@@ -83,8 +76,8 @@ func quiet(ctx context.Context, limit time.Duration) error {
 		if err != nil {
 			return err
 		}
-		for name, alert := range alerts {
-			return fmt.Errorf("%s still fires: %s", name, alert.Annotations["description"])
+		for _, alert := range alerts {
+			return fmt.Errorf("%s still fires: %s", alert.Labels["alertname"], alert.Annotations["description"])
 		}
 		return nil
 	})

@@ -4,9 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -18,114 +15,195 @@ import (
 	"core5g.dev/core5g/e2e/scene"
 )
 
-// incident is something that goes wrong, and who has to hear of it.
+// incident is something that goes wrong, who has to hear of it, and how it is healed.
 type incident struct {
 	name string
-	// alerts that fire; "A|B" where one of them is enough.
-	alerts []string
-	// cause makes it go wrong, and go on being wrong until undo.
+	// tells are the alerts that fire.
+	tells []tale
+	// cause makes it go wrong, and go on being wrong. undo takes away what the incident has brought, after
+	// the runbook has healed what it heals; where heal is empty it ends the incident, which then lies
+	// outside the cluster.
 	cause func(t *testing.T, ctx context.Context) (undo func())
+	// heal are commands from the runbooks, in this order; healed is nil once they have helped.
+	heal   []remedy
+	healed func(ctx context.Context) error
+	// skip says why the incident cannot be, on this cluster.
+	skip func(ctx context.Context) (string, error)
 
-	began time.Time
-	undo  func()
+	began, over time.Time
+	undo        func()
 }
 
-// Every incident is told within two minutes of its cause, and no longer once it is over. Those of the
-// first group go on at the same time; those of the second come one after the other.
-func TestAlertsFireAndClear(t *testing.T) {
-	ctx := story(t, 20*time.Minute)
-	check(t, quiet(ctx, patience))
-	together := []*incident{
-		{name: "phones with wrong keys", alerts: []string{"Core5GAuthenticationFailures", "Core5GRegistrationSuccessLow"}, cause: wrongKeys},
-		{name: "packets for nobody", alerts: []string{"Core5GUPFDropsPackets"}, cause: packetsForNobody},
-		{name: "as much as a phone can take", alerts: []string{"Core5GUPFWorkerSaturated"}, cause: saturate},
+// tale is an alert with these labels; "A|B" where one of them is enough.
+type tale struct {
+	alerts string
+	labels map[string]string
+}
+
+func alert(name string, labels ...string) tale {
+	t := tale{alerts: name, labels: map[string]string{}}
+	for _, label := range labels {
+		key, value, _ := strings.Cut(label, "=")
+		t.labels[key] = value
 	}
+	return t
+}
+
+func (w tale) is(a grafana.Alert) bool {
+	for key, value := range w.labels {
+		if !slices.Contains(strings.Split(value, "|"), a.Labels[key]) {
+			return false
+		}
+	}
+	return slices.Contains(strings.Split(w.alerts, "|"), a.Labels["alertname"])
+}
+
+// Every incident is told within two minutes of its cause, looked at and healed as the runbooks say, and no
+// longer told two minutes after. Incidents of one round go on at the same time.
+func TestAlertsFireAndClear(t *testing.T) {
+	ctx := story(t, 25*time.Minute)
+	check(t, quiet(ctx, patience))
 	heard := listen(ctx)
 	defer heard.stop()
-	for _, i := range together {
-		i.begin(t, ctx)
-	}
-	for _, i := range together {
-		t.Run(i.name, func(t *testing.T) { i.fires(t, ctx, heard) })
-	}
-	for _, i := range together {
-		i.undo()
-	}
-	for _, i := range []*incident{
-		{name: "packets for a phone that lost its power asleep", alerts: []string{"Core5GUPFBuffersFull"}, cause: powerLost},
-		{name: "the UPF is killed", alerts: []string{"Core5GUPFRestarted"}, cause: killUPF},
-		{name: "the UPF is killed and cannot come back", alerts: []string{"Core5GUPFDown|Core5GUPFUnplaced", "Core5GSMFWithoutUPF"}, cause: banish("upf", "")},
-		{name: "an SMF is killed and cannot come back", alerts: []string{"Core5GFunctionDown"}, cause: banish("smf", firstSlice)},
-	} {
-		t.Run(i.name, func(t *testing.T) {
+	rounds := incidents()
+	// Nothing else needs node agents, and their silence takes the longest to be noticed.
+	silent := silentNodeAgent()
+	silent.begin(t, ctx)
+	for n, round := range rounds {
+		for _, i := range round {
 			i.begin(t, ctx)
-			i.fires(t, ctx, heard)
+		}
+		if n == 1 {
+			round = append(round, silent)
+		}
+		for _, i := range round {
+			t.Run(i.name, func(t *testing.T) { i.fires(t, ctx, heard) })
+		}
+		for _, i := range round {
 			i.undo()
-		})
+			i.over = time.Now()
+		}
 	}
 	t.Run("all clear", func(t *testing.T) {
-		over := time.Now()
 		check(t, quiet(ctx, alertLimit))
-		t.Logf("no alert fires %s after the last incident was over", time.Since(over).Round(time.Second))
+		for _, i := range append(slices.Concat(rounds...), silent) {
+			for _, told := range heard.of(i) {
+				name := told.alert.Labels["alertname"]
+				switch {
+				case told.ended.IsZero():
+					t.Errorf("%s has not ended", name)
+				case told.ended.Sub(i.over) > alertLimit:
+					t.Errorf("%s ended %s after its incident", name, told.ended.Sub(i.over).Round(time.Second))
+				default:
+					t.Logf("%s fired for %s, and ended %s after its incident (%s)", name, told.ended.Sub(told.at).Round(time.Second), max(told.ended.Sub(i.over), 0).Round(time.Second), i.name)
+				}
+			}
+		}
 		scene.Must[cluster.UEStatus](t)(k.WaitAttached(ctx, firstPhone, patience))
 	})
 }
 
+// No alert of the chart is left out of the incidents.
+func TestEveryAlertIsCaused(t *testing.T) {
+	ctx := story(t, time.Minute)
+	caused := map[string]bool{}
+	for _, i := range append(slices.Concat(incidents()...), silentNodeAgent()) {
+		for _, w := range i.tells {
+			for _, name := range strings.Split(w.alerts, "|") {
+				caused[name] = true
+			}
+		}
+	}
+	for _, rule := range scene.Must[[]grafana.Rule](t)(prom.Rules(ctx)) {
+		if rule.Type == "alerting" && strings.HasPrefix(rule.Name, "Core5G") && !caused[rule.Name] {
+			t.Errorf("%s is caused by no incident of this suite", rule.Name)
+		}
+	}
+}
+
 func (i *incident) begin(t *testing.T, ctx context.Context) {
 	t.Helper()
+	i.undo = func() {}
+	if i.skip != nil {
+		reason, err := i.skip(ctx)
+		check(t, err)
+		if reason != "" {
+			return // fires says it again
+		}
+	}
 	i.began = time.Now()
 	i.undo = sync.OnceFunc(i.cause(t, ctx))
 	t.Cleanup(i.undo)
 }
 
-// fires waits for the alerts, and follows the runbook of each.
+// fires waits for the alerts, looks as the runbook of each says, and heals.
 func (i *incident) fires(t *testing.T, ctx context.Context, heard *ear) {
 	t.Helper()
-	for _, want := range i.alerts {
+	if i.began.IsZero() {
+		reason, err := i.skip(ctx)
+		check(t, err)
+		t.Skip(reason)
+	}
+	seen := map[string]*reading{}
+	for _, w := range i.tells {
 		var told news
 		check(t, cluster.Eventually(ctx, time.Until(i.began.Add(alertLimit)), func() error {
 			var ok bool
-			if told, ok = heard.since(i.began, strings.Split(want, "|")); !ok {
-				return fmt.Errorf("%s does not fire", want)
+			if told, ok = heard.since(i.began, w); !ok {
+				return fmt.Errorf("%s does not fire with %v", w.alerts, w.labels)
 			}
 			return nil
 		}))
 		name := told.alert.Labels["alertname"]
 		t.Logf("%s fires after %s: %s", name, told.at.Sub(i.began).Round(time.Second), told.alert.Annotations["description"])
-		runbook(t, ctx, told.alert)
+		seen[name] = look(t, ctx, told.alert)
+	}
+	for _, r := range i.heal {
+		r.apply(t, ctx, seen)
+	}
+	if i.healed != nil {
+		check(t, cluster.Eventually(ctx, patience, func() error { return i.healed(ctx) }))
 	}
 }
 
-// ear hears every alert when it begins to fire, also one that is over before somebody asks.
+// ear hears every alert when it begins to fire and when it ends, also one that is over before somebody asks.
 type ear struct {
 	mutex sync.Mutex
-	told  []news
+	told  []*news
 	stop  func()
 }
 
 type news struct {
-	at    time.Time
-	alert grafana.Alert
+	at, ended time.Time
+	alert     grafana.Alert
 }
 
 func listen(ctx context.Context) *ear {
 	e := &ear{}
-	before := map[string]grafana.Alert{}
+	before := map[string]*news{}
 	e.stop = repeat(ctx, func(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-time.After(time.Second):
 		}
-		now, err := firing(ctx)
+		alerts, err := firing(ctx)
 		if err != nil {
 			return err
 		}
 		e.mutex.Lock()
 		defer e.mutex.Unlock()
-		for name, alert := range now {
-			if _, known := before[name]; !known {
-				e.told = append(e.told, news{time.Now(), alert})
+		now := map[string]*news{}
+		for _, a := range alerts {
+			key := fmt.Sprint(a.Labels) // in the order of the labels
+			if now[key] = before[key]; now[key] == nil {
+				now[key] = &news{at: time.Now(), alert: a}
+				e.told = append(e.told, now[key])
+			}
+		}
+		for key := range maps.Keys(before) {
+			if now[key] == nil {
+				before[key].ended = time.Now()
 			}
 		}
 		before = now
@@ -134,83 +212,28 @@ func listen(ctx context.Context) *ear {
 	return e
 }
 
-func (e *ear) since(begin time.Time, names []string) (news, bool) {
+func (e *ear) since(begin time.Time, w tale) (news, bool) {
 	e.mutex.Lock()
 	defer e.mutex.Unlock()
 	for _, n := range e.told {
-		if n.at.After(begin) && slices.Contains(names, n.alert.Labels["alertname"]) {
-			return n, true
+		if n.at.After(begin) && w.is(n.alert) {
+			return *n, true
 		}
 	}
 	return news{}, false
 }
 
-var shellBlock = regexp.MustCompile("(?ms)^```sh\n(.*?)^```")
-
-// runbook follows the alert's link and runs the commands by which its page looks at the trouble, as who is
-// woken up would: the page takes the alert's labels for variables.
-func runbook(t *testing.T, ctx context.Context, alert grafana.Alert) {
-	t.Helper()
-	url := alert.Annotations["runbook_url"]
-	page, err := os.ReadFile(filepath.Join(k.Root, url))
-	if err != nil {
-		t.Errorf("runbook_url of %s: %v", alert.Labels["alertname"], err)
-		return
-	}
-	_, look, _ := strings.Cut(string(page), "\n## Look\n")
-	look, _, _ = strings.Cut(look, "\n## ")
-	blocks := shellBlock.FindAllStringSubmatch(look, -1)
-	if len(blocks) == 0 {
-		t.Errorf("%s has no command below its heading Look", url)
-	}
-	variables := fmt.Sprintf("ns=%q\n", alert.Labels["namespace"])
-	for _, label := range slices.Sorted(maps.Keys(alert.Labels)) {
-		variables += fmt.Sprintf("%s=%q\n", label, alert.Labels[label])
-	}
-	for _, block := range blocks {
-		if out, err := k.Shell(ctx, variables+block[1]); err != nil {
-			t.Errorf("%s: %v\n%s%s", url, err, block[1], out)
+// of are the news of an incident.
+func (e *ear) of(i *incident) []news {
+	e.mutex.Lock()
+	defer e.mutex.Unlock()
+	var list []news
+	for _, n := range e.told {
+		if !i.began.IsZero() && n.at.After(i.began) && slices.ContainsFunc(i.tells, func(w tale) bool { return w.is(n.alert) }) && n.at.Before(i.over) {
+			list = append(list, *n)
 		}
 	}
-}
-
-// wrongKeys adds phones whose K is not the one that the core knows. They try again and again.
-func wrongKeys(t *testing.T, ctx context.Context) (undo func()) {
-	const first, phones = 901, 4
-	manifest := `apiVersion: v1
-kind: Secret
-metadata: {name: wrong-keys, namespace: core5g}
-type: Opaque
-stringData: {k: 8baf473f2f8fd09487cccbd7097c6862, opc: 8e27b6af0e692e750f32667a3b14605d}
-`
-	var supis []string
-	for n := range phones {
-		supis = append(supis, fmt.Sprintf("imsi-208930000000%d", first+n))
-		manifest += fmt.Sprintf(`---
-apiVersion: core5g.dev/v1alpha1
-kind: Subscriber
-metadata: {name: wrong-keys-%d, namespace: core5g}
-spec:
-  supi: %s
-  authentication: {secretRef: {name: wrong-keys}}
-  slices: [{name: %s}]
-`, n, supis[n], firstSlice)
-	}
-	scene.Must[string](t)(k.Input(ctx, manifest, "apply", "-f", "-"))
-	scene.Must[string](t)(k.Input(ctx, fmt.Sprintf(`{"supi": %q, "count": %d, "k": "00112233445566778899aabbccddeeff",
-		"opc": "8e27b6af0e692e750f32667a3b14605d", "autostart": true,
-		"sessions": [{"id": 1, "snssai": {"sst": 1, "sd": "010203"}, "dnn": "internet"}]}`, supis[0], phones),
-		"exec", "-i", "deploy/ran", "-c", "ran", "--", "/ran", "ctl", "add-ue", "-f", "-"))
-	return func() {
-		for _, supi := range supis {
-			if err := k.RAN(ctx, nil, "remove-ue", "--ue", supi); err != nil {
-				t.Errorf("remove-ue: %v", err)
-			}
-		}
-		if _, err := k.Input(ctx, manifest, "delete", "--ignore-not-found", "-f", "-"); err != nil {
-			t.Error(err)
-		}
-	}
+	return list
 }
 
 // repeat calls what until it is told to stop, and waits for the last call. Errors are those of a core in
@@ -225,97 +248,4 @@ func repeat(ctx context.Context, what func(ctx context.Context) error) (stop fun
 		}
 	}()
 	return func() { cancel(); <-done }
-}
-
-// packetsForNobody sends from the data network to an address of the slice's pool that no phone has.
-func packetsForNobody(_ *testing.T, ctx context.Context) (undo func()) {
-	return repeat(ctx, func(ctx context.Context) error {
-		_, err := k.Run(ctx, "exec", "deploy/dn", "--", "/ran", "ping", "-to", "10.45.200.200", "-count", "2000", "-interval", "2ms")
-		return err
-	})
-}
-
-// saturate keeps the first phone's transfers going.
-func saturate(_ *testing.T, ctx context.Context) (undo func()) {
-	return repeat(ctx, func(ctx context.Context) error {
-		_, err := k.Throughput(ctx, firstPhone, dataNetwork, "down", 5)
-		return err
-	})
-}
-
-// powerLost ends the gNB with its phones, without a goodbye, while the second phone sleeps, and sends to
-// that phone: the UPF keeps packets for a phone that does not answer its paging. The gNB and the first
-// phone come back by themselves.
-func powerLost(t *testing.T, ctx context.Context) (undo func()) {
-	ue := scene.Must[cluster.UEStatus](t)(k.WaitAttached(ctx, secondPhone, patience))
-	pods := scene.Must[[]cluster.Object](t)(k.Component(ctx, "ran"))
-	if len(pods) != 1 {
-		t.Fatalf("%d pods of the gNB, want 1", len(pods))
-	}
-	check(t, k.RAN(ctx, nil, "idle", "--ue", secondPhone))
-	// From a pod that sees the node's processes, for a container's first process ignores what comes from within.
-	const pod = "power-lost"
-	overrides := fmt.Sprintf(`{"spec": {"hostPID": true, "restartPolicy": "Never", "nodeName": %q, "containers": [{
-		"name": "kill", "image": %q, "imagePullPolicy": "IfNotPresent", "command": ["/bin/busybox", "sh", "-c",
-		"for p in /proc/[0-9]*; do if tr '\\0' ' ' <$p/cmdline | grep -q '^/ran run '; then kill -9 ${p#/proc/}; fi; done"]}]}}`,
-		pods[0].Spec.NodeName, pods[0].Spec.Containers[0].Image)
-	scene.Must[string](t)(k.Run(ctx, "run", pod, "--image", pods[0].Spec.Containers[0].Image, "--restart=Never", "--overrides", overrides))
-	scene.Must[string](t)(k.Run(ctx, "wait", "pod/"+pod, "--for=jsonpath={.status.phase}=Succeeded", "--timeout=60s"))
-	stop := repeat(ctx, func(ctx context.Context) error {
-		_, err := k.Run(ctx, "exec", "deploy/dn", "--", "/ran", "ping", "-to", ue.Sessions[0].Address, "-count", "1000", "-interval", "2ms")
-		return err
-	})
-	return func() {
-		stop()
-		if _, err := k.Run(ctx, "delete", "pod", pod, "--wait=false"); err != nil {
-			t.Error(err)
-		}
-		if _, err := k.WaitAttached(ctx, firstPhone, patience); err != nil {
-			t.Error(err)
-		}
-		if err := register(ctx, secondPhone); err != nil {
-			t.Error(err)
-		}
-	}
-}
-
-func killUPF(t *testing.T, ctx context.Context) (undo func()) {
-	scene.Must[string](t)(k.Run(ctx, "delete", "pod", upfInstance+"-0", "--wait=false"))
-	return func() {
-		check(t, k.WaitCondition(ctx, "upfinstance/"+upfInstance, "Ready", patience))
-	}
-}
-
-// banish kills a function while its node takes no pods.
-func banish(component, slice string) func(t *testing.T, ctx context.Context) (undo func()) {
-	return func(t *testing.T, ctx context.Context) (undo func()) {
-		selector := "app.kubernetes.io/component=" + component
-		if slice != "" {
-			selector += ",core5g.dev/slice=" + slice
-		}
-		var node string
-		check(t, cluster.Eventually(ctx, patience, func() error {
-			pods, err := k.Pods(ctx, selector)
-			if err == nil && (len(pods) != 1 || !pods[0].Ready()) {
-				err = fmt.Errorf("%d pods with %s, want one that is ready", len(pods), selector)
-			}
-			if err == nil {
-				node = pods[0].Spec.NodeName
-			}
-			return err
-		}))
-		scene.Must[string](t)(k.Run(ctx, "cordon", node))
-		undo = func() {
-			if _, err := k.Run(ctx, "uncordon", node); err != nil {
-				t.Error(err)
-			}
-			for _, object := range []string{"upfinstance/" + upfInstance, "slice/" + firstSlice} {
-				if err := k.WaitCondition(ctx, object, "Ready", patience); err != nil {
-					t.Error(err)
-				}
-			}
-		}
-		scene.Must[string](t)(k.Run(ctx, "delete", "pod", "-l", selector, "--wait=false"))
-		return undo
-	}
 }

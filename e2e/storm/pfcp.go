@@ -210,22 +210,3 @@ func (s *SMF) Nonsense(ctx context.Context, rate int) error {
 			ie.NewUpdateFAR(ie.NewFARID(1), ie.NewApplyAction(0x02))))
 	})
 }
-
-// Churn establishes and deletes so many sessions a second, each within its own time, until ctx ends. Requests that
-// are answered late or never are the UPF's affair.
-func (s *SMF) Churn(ctx context.Context, rate int) error {
-	var under sync.WaitGroup
-	defer under.Wait()
-	var n uint32
-	return pace(ctx, rate, func() error {
-		// Beyond those of Fill.
-		n = (n + 1) % 1024
-		number := 1<<16 + n
-		under.Go(func() {
-			if seid, err := s.establish(ctx, number); err == nil {
-				_, _ = s.ask(ctx, message.NewSessionDeletionRequest(0, 0, seid, s.next(), 0))
-			}
-		})
-		return nil
-	})
-}

@@ -1,7 +1,7 @@
 // Command storm is load that a core should not have: see package storm. It goes on until it is killed.
 //
 //	storm gtpu -upf 172.30.3.16 -rate 5000
-//	storm pfcp -upf 10.244.0.9 -n3 172.30.3.16 -sessions 50000 -nonsense 20 -churn 10
+//	storm pfcp -upf 10.244.0.9 -n3 172.30.3.16 -sessions 50000 -nonsense 20
 package main
 
 import (
@@ -43,11 +43,10 @@ func run(ctx context.Context, args []string) error {
 		n3 := address(f, "n3", "address of the UPF on N3, for the F-TEIDs")
 		sessions := f.Int("sessions", 0, "sessions to establish at first")
 		nonsense := f.Int("nonsense", 0, "requests a second for a session that is not there")
-		churn := f.Int("churn", 0, "sessions a second to establish and delete")
 		if err := f.Parse(args[1:]); err != nil {
 			return err
 		}
-		return pfcp(ctx, netip.AddrPortFrom(*upf, storm.Port), *n3, *sessions, *nonsense, *churn)
+		return pfcp(ctx, netip.AddrPortFrom(*upf, storm.Port), *n3, *sessions, *nonsense)
 	default:
 		return fmt.Errorf("%q is neither gtpu nor pfcp", args[0])
 	}
@@ -59,7 +58,7 @@ func address(f *flag.FlagSet, name, usage string) *netip.Addr {
 	return &a
 }
 
-func pfcp(ctx context.Context, upf netip.AddrPort, n3 netip.Addr, sessions, nonsense, churn int) error {
+func pfcp(ctx context.Context, upf netip.AddrPort, n3 netip.Addr, sessions, nonsense int) error {
 	smf, err := storm.Associate(ctx, netip.AddrPortFrom(netip.IPv4Unspecified(), storm.Port), upf, n3)
 	if err != nil {
 		return err
@@ -70,8 +69,5 @@ func pfcp(ctx context.Context, upf netip.AddrPort, n3 netip.Addr, sessions, nons
 		return err
 	}
 	fmt.Println(sessions, "sessions are established")
-	done := make(chan error, 2)
-	go func() { done <- smf.Nonsense(ctx, nonsense) }()
-	go func() { done <- smf.Churn(ctx, churn) }()
-	return errors.Join(<-done, <-done)
+	return smf.Nonsense(ctx, nonsense)
 }
