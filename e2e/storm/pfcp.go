@@ -184,6 +184,17 @@ func (s *SMF) establish(ctx context.Context, n uint32) (uint64, error) {
 	return f.SEID, nil
 }
 
+// insist establishes session n, and asks again where it is refused: a UPF whose two halves miss each other for
+// a moment refuses too.
+func (s *SMF) insist(ctx context.Context, n uint32) (err error) {
+	for range n1 {
+		if _, err = s.establish(ctx, n); err == nil || ctx.Err() != nil {
+			return err
+		}
+	}
+	return err
+}
+
 // Fill establishes sessions 0 to n-1, and leaves them there.
 func (s *SMF) Fill(ctx context.Context, n int) error {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -193,7 +204,7 @@ func (s *SMF) Fill(ctx context.Context, n int) error {
 	for range window {
 		workers.Go(func() {
 			for i := next.Add(1) - 1; i < int64(n) && ctx.Err() == nil; i = next.Add(1) - 1 {
-				if _, err := s.establish(ctx, uint32(i)); err != nil {
+				if err := s.insist(ctx, uint32(i)); err != nil {
 					cancel(fmt.Errorf("session %d of %d: %w", i+1, n, err))
 				}
 			}
