@@ -79,6 +79,7 @@ e2e-onprem:
 	@hack/cluster.sh load-image $(OUT)/images/*.tar
 	@hack/onprem/onprem.sh up
 	@status=0; CORE5G_E2E_ONPREM=1 CORE5G_ONPREM_REBOOT='hack/onprem/onprem.sh reboot' \
+		CORE5G_ONPREM_RUNTIME_CONFIG=/run/core5g/state/containerd.toml \
 		$(GO) test -json -count=1 -timeout 60m -run '$(STORIES)' ./e2e/onprem/... || status=$$?; \
 	[ -n "$(KEEP)" ] || { hack/onprem/onprem.sh down; hack/cluster.sh down; }; exit $$status
 

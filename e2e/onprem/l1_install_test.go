@@ -17,7 +17,7 @@ func TestInstall(t *testing.T) {
 	ctx := story(t, 10*time.Minute)
 	args := []string{"upgrade", "--install", cluster.Release, "charts/core5g", "--create-namespace", "--wait", "--timeout", "5m",
 		"--set", "upf.create=false", "--set", "images.registry=" + s.registry, "--set", "images.tag=" + s.tag,
-		"--set", "core.spec.n2.transport=" + cluster.N2Transport()}
+		"--set", "core.spec.n2.transport=" + cluster.N2Transport(), "--set", "nodeAgent.runtimeConfig=" + s.runtimeConfig}
 	// Restarts no NF that an earlier run has left: the probe and the simulated RAN are applied anew.
 	_, err := k.HelmRun(ctx, args...)
 	check(t, err)

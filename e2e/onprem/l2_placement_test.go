@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"core5g.dev/core5g/e2e/cluster"
+	api "core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/placement"
 )
 
@@ -76,10 +78,23 @@ func alignedByTheKernel(t *testing.T, ctx context.Context, unit string) holding 
 	return h
 }
 
-// A unit of driver VFIO has no capability where the node allows that, and never more than IOMMU mappings of
-// locked memory take.
+// A unit of driver VFIO is user 1000 without a capability where the node allows that, and root with IPC_LOCK,
+// which IOMMU mappings of locked memory take, elsewhere: by the node's report, the pod, and the kernel.
 func TestUnitsHaveNoCapability(t *testing.T) {
-	ctx := story(t, 3*time.Minute)
+	ctx := story(t, 5*time.Minute)
+	want := api.VFIOAccess("")
+	if s.runtimeConfig != "" {
+		want = api.VFIOAccessNonRoot
+	}
+	all, err := servers(ctx)
+	check(t, err)
+	for _, d := range all {
+		if d.Status.VFIOAccess != want {
+			t.Errorf("%s: vfioAccess is %q, want %q", d.Name, d.Status.VFIOAccess, want)
+		}
+	}
+	u, err := upf(ctx)
+	check(t, err)
 	for _, unit := range []string{upfInstance + "-0", upfInstance + "-1"} {
 		var p struct {
 			Spec struct {
@@ -99,14 +114,37 @@ func TestUnitsHaveNoCapability(t *testing.T) {
 			raw, err := json.Marshal(c.SecurityContext)
 			check(t, err)
 			t.Logf("%s/%s: %s", unit, c.Name, raw)
-			extra := slices.DeleteFunc(slices.Clone(c.SecurityContext.Capabilities.Add), func(name string) bool { return name == "IPC_LOCK" })
+			extra := c.SecurityContext.Capabilities.Add
+			if want != api.VFIOAccessNonRoot {
+				extra = slices.DeleteFunc(slices.Clone(extra), func(name string) bool { return name == "IPC_LOCK" })
+			}
 			if len(extra) > 0 || !slices.Contains(c.SecurityContext.Capabilities.Drop, "ALL") ||
 				(c.SecurityContext.Privileged != nil && *c.SecurityContext.Privileged) {
 				t.Errorf("%s/%s may do too much: %s", unit, c.Name, raw)
 			}
 		}
+		says := []string{"Uid:\t1000\t1000\t1000\t1000", "CapEff:\t0000000000000000", "CapBnd:\t0000000000000000", "NoNewPrivs:\t1", "Seccomp:\t2"}
+		if want != api.VFIOAccessNonRoot {
+			const ipcLock = "0000000000004000"
+			says = []string{"Uid:\t0\t0\t0\t0", "CapEff:\t" + ipcLock, "CapBnd:\t" + ipcLock, "NoNewPrivs:\t1", "Seccomp:\t2"}
+		}
+		out, err := onNode(ctx, units(u)[unit].Node, fmt.Sprintf(credentialsOf, unit))
+		check(t, err)
+		t.Logf("%s/upf-u: %s", unit, strings.Join(strings.Fields(out), " "))
+		for _, line := range says {
+			if !strings.Contains(out, line+"\n") {
+				t.Errorf("the process upf-u of %s does not have %q:\n%s", unit, line, out)
+			}
+		}
 	}
 }
+
+// credentialsOf a unit's upf-u, which is found by the name of its pod.
+const credentialsOf = `for p in /proc/[0-9]*; do
+	[ "$(cat $p/comm 2>/dev/null)" = upf-u ] || continue
+	tr '\0' '\n' <$p/environ | grep -qx HOSTNAME=%s || continue
+	grep -E '^(Uid|CapEff|CapBnd|NoNewPrivs|Seccomp):' $p/status
+done`
 
 // The DataplaneNodes show what the units took.
 func TestNodesShowWhatIsTaken(t *testing.T) {

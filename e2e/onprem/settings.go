@@ -26,6 +26,7 @@ type settings struct {
 	pluginNamespace, pluginSelector string
 	reboot                          string
 	workers                         string
+	runtimeConfig                   string
 }
 
 // variables of the environment, their defaults, and what they say.
@@ -58,6 +59,7 @@ func (s *settings) variables() []struct {
 		{"CORE5G_ONPREM_N6_MASTER", "", "NIC of that node on the N6 subnet; without, the bridge c5g-n6", &s.n6Master},
 		{"CORE5G_ONPREM_PLUGIN_NAMESPACE", "kube-system", "namespace of the SR-IOV device plugin's pods", &s.pluginNamespace},
 		{"CORE5G_ONPREM_PLUGIN_SELECTOR", "app=sriovdp", "their labels", &s.pluginSelector},
+		{"CORE5G_ONPREM_RUNTIME_CONFIG", "", "file of the container runtime's configuration on every node, where it lets users own their devices and locked memory has no limit; without, units are expected to be root with IPC_LOCK", &s.runtimeConfig},
 		{"CORE5G_ONPREM_REBOOT", "", "command that reboots the node $NODE; without, no node is rebooted", &s.reboot},
 	}
 }
