@@ -5,8 +5,10 @@ GO      ?= go
 OUT     := out
 BIN     := $(OUT)/bin
 LDFLAGS := -s -w
+# The folders of this machine do not show in what images hold.
+BUILD   := $(GO) build -trimpath -ldflags '$(LDFLAGS)'
 
-.PHONY: help up down test unit integration lint e2e e2e-upgrade e2e-operate e2e-security e2e-onprem tools cluster-tools nf bin images reproducible generate kubectl-plugin bench-upf bench-n4 test-upf fuzz
+.PHONY: help up down test unit integration lint e2e e2e-upgrade e2e-operate e2e-security e2e-onprem tools cluster-tools nf bin images reproducible generate kubectl-plugin bench-upf bench-n4 test-upf test-upf-arm64 fuzz
 
 help:
 	@echo "make up       bring up the core and run a phone through it    make down  remove every trace"
@@ -66,7 +68,7 @@ ifneq ($(CORE5G_CLUSTER),existing)
 	@hack/cluster.sh prerequisites policies certificates
 endif
 	@$(MAKE) --no-print-directory kubectl-plugin
-	@$(GO) build -ldflags '$(LDFLAGS)' -o $(BIN)/ ./e2e/cmd/knock
+	@$(BUILD) -o $(BIN)/ ./e2e/cmd/knock
 	@CORE5G_E2E=1 $(GO) test -json -count=1 -timeout 40m ./e2e/security/...
 
 # An emulated two-socket server with SR-IOV NICs as a second node of the embedded cluster, the stories of
@@ -106,15 +108,33 @@ nf:
 
 bin: kubectl-plugin
 	@$(MAKE) --no-print-directory -C upf upf-u
-	@$(GO) build -ldflags '$(LDFLAGS)' -o $(BIN)/ ./operators/cmd/core5g-operator ./operators/cmd/core5g-node-agent ./operators/subscriberdata/cmd/subscriber-data ./upf/upfc/cmd/upf-c ./upf/upfc/cmd/upfctl ./e2e/cmd/ran
+	@$(BUILD) -o $(BIN)/ ./operators/cmd/core5g-operator ./operators/cmd/core5g-node-agent ./operators/subscriberdata/cmd/subscriber-data ./upf/upfc/cmd/upf-c ./upf/upfc/cmd/upfctl ./e2e/cmd/ran
 
 # For another machine: make kubectl-plugin GOOS=darwin GOARCH=arm64 BIN=…
 kubectl-plugin:
-	@$(GO) build -ldflags '$(LDFLAGS)' -o $(BIN)/ ./operators/cmd/kubectl-core5g
+	@$(BUILD) -o $(BIN)/ ./operators/cmd/kubectl-core5g
 
+# ARCH=arm64 makes those of another architecture, on this machine: programs, then archives in out/arm64/images.
 images:
 	@$(GO) build -o $(BIN)/ ./hack/image
+ifeq ($(filter-out $(shell $(GO) env GOARCH),$(ARCH)),)
 	@$(BIN)/image
+	@$(GO) run ./hack/licences -images $(OUT)/images
+else
+	@hack/install-tools.sh $(ARCH) database
+	@hack/sysroot.sh $(ARCH)
+	@$(BIN)/image -arch $(ARCH) -programs
+	@$(BIN)/image -arch $(ARCH)
+	@$(GO) run ./hack/licences -images $(OUT)/$(ARCH)/images
+endif
+
+# The data plane's vectors, compiled for arm64, in an emulator: what differs between architectures differs there.
+test-upf-arm64:
+	@hack/install-tools.sh arm64
+	@hack/sysroot.sh arm64
+	@$(MAKE) --no-print-directory -s -C upf ../$(OUT)/arm64/bin/test-upf-u OUT=../$(OUT)/arm64 \
+		CC=aarch64-linux-gnu-gcc SYSROOT=$(CURDIR)/$(OUT)/arm64/root
+	@qemu-aarch64-static -L $(OUT)/arm64/root $(OUT)/arm64/bin/test-upf-u
 
 # Each built twice, in different folders; IMAGES= names some.
 reproducible:

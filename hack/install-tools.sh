@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that a part of core5g needs and this machine lacks.
 #
-#   hack/install-tools.sh [--check] [section …]      (no section: all of them)
+#   hack/install-tools.sh [--check] [section …]      (no section: all of them but arm64, a cross compiler)
 #
 # A machine that has everything is left alone, within a tenth of a second. --check installs nothing
 # and prints what is missing. No daemon is started: core5g runs its own containerd in its own
@@ -40,6 +40,11 @@ needs() {
 
 		policies iptables         file:/usr/sbin/xtables-nft-multi
 		policies ipset            ipset
+
+		arm64    gcc-aarch64-linux-gnu  aarch64-linux-gnu-gcc
+		arm64    pkg-config       pkg-config
+		arm64    make             make
+		arm64    qemu-user-static qemu-aarch64-static
 
 		onprem   mmdebstrap       mmdebstrap
 		onprem   busybox-static   file:/bin/busybox
@@ -99,9 +104,9 @@ main() {
 	for arg in "$@"; do
 		case $arg in
 		--check) check=true ;;
-		cluster | upf | database | policies | ran | onprem | lint | test) sections+=("$arg") ;;
+		cluster | upf | database | policies | ran | arm64 | onprem | lint | test) sections+=("$arg") ;;
 		*)
-			echo "usage: hack/install-tools.sh [--check] [cluster|upf|database|policies|ran|onprem|lint|test …]" >&2
+			echo "usage: hack/install-tools.sh [--check] [cluster|upf|database|policies|ran|arm64|onprem|lint|test …]" >&2
 			return 2
 			;;
 		esac

@@ -10,7 +10,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 export CGO_ENABLED=0
 bin=$PWD/out/bin
-names=(gofmt vet staticcheck clang_format clang_tidy shellcheck helm_lint chart alerts repository licences vulnerabilities)
+names=(gofmt vet staticcheck clang_format clang_tidy shellcheck helm_lint chart alerts dockerfiles repository licences vulnerabilities)
 modules=(. hack/tools hack/multus hack/certificates hack/policies hack/sriov hack/lint)
 for mod in images/*/go.mod; do modules+=("${mod%/go.mod}"); done
 
@@ -224,6 +224,12 @@ lint_alerts() {
 	fi
 	rm -f "$log"
 	close alerts "$good" "$bad" 0
+}
+
+# Pinned by hack/lint/go.mod, and parsed as a container engine would.
+lint_dockerfiles() {
+	go build -C hack/lint -o "$bin/dockerfiles" ./dockerfiles
+	tracked 'images/**Dockerfile' | xargs -r "$bin/dockerfiles" || failed+=(dockerfiles)
 }
 
 # Its checks close with lines of their own.

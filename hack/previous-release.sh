@@ -62,7 +62,7 @@ build() {
 	mkdir -p "$src"
 	git archive "$commit" | tar -xf - -C "$src"
 	# Of the clone around it the programs would otherwise say that they are.
-	export GOFLAGS="${GOFLAGS-} -buildvcs=false"
+	export GOFLAGS="${GOFLAGS-} -buildvcs=false -trimpath"
 	make --no-print-directory -s -C "$src" nf bin
 	make --no-print-directory -s -C "$src/images" database
 	go build -C "$src" -o out/bin/ ./hack/image

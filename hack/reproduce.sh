@@ -3,7 +3,7 @@
 # and another umask, and fails unless both are the same to the octet: an image depends on its sources
 # alone, and whoever doubts one can build it again.
 #
-#   hack/reproduce.sh [image …]     (no image: all whose recipes say how their programs are made)
+#   hack/reproduce.sh [image …]     (no image: all, those of prerequisites too: prerequisites/prometheus)
 #
 # Go's compiler and its cache, the C compiler and the Debian packages are this machine's in both.
 set -euo pipefail
@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.."
 
 images=("$@")
 if ((${#images[@]} == 0)); then
-	mapfile -t images < <(grep -l '^build:' images/*/image.yaml | sed 's|images/\(.*\)/image.yaml|\1|')
+	mapfile -t images < <(find images -name image.yaml | sed 's|images/\(.*\)/image.yaml|\1|' | sort)
 fi
 
 copies=$(mktemp -d)
@@ -28,11 +28,17 @@ build() {
 	local copy=$1
 	mkdir -p "$copy"
 	tar -xf "$copies/sources.tar" -C "$copy"
-	"$copies/image" -root "$copy" -programs "${images[@]}" >"$copy.log" 2>&1 || {
-		tail -n 30 "$copy.log" >&2
-		return 1
-	}
-	"$copies/image" -root "$copy" "${images[@]}" >/dev/null
+	local image recipes
+	for image in "${images[@]}"; do
+		recipes=$(dirname "images/$image")
+		{
+			"$copies/image" -root "$copy" -recipes "$recipes" -programs "$(basename "$image")" &&
+				"$copies/image" -root "$copy" -recipes "$recipes" "$(basename "$image")"
+		} >"$copy.log" 2>&1 || {
+			tail -n 30 "$copy.log" >&2
+			return 1
+		}
+	done
 }
 (umask 022 && TZ=UTC build "$copies/one")
 (umask 002 && TZ=Asia/Kolkata build "$copies/another/folder")

@@ -9,7 +9,6 @@ import (
 	"io"
 	"maps"
 	"os"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -108,7 +107,7 @@ type manifestItem struct {
 }
 
 // writeArchive writes what `docker save reference` would.
-func writeArchive(w io.Writer, r *recipe, reference string, layer *os.File) error {
+func writeArchive(w io.Writer, r *recipe, reference, arch string, layer *os.File) error {
 	hash := sha256.New()
 	size, err := io.Copy(hash, layer)
 	if err != nil {
@@ -120,7 +119,7 @@ func writeArchive(w io.Writer, r *recipe, reference string, layer *os.File) erro
 	}
 
 	config, err := json.Marshal(imageConfig{
-		Architecture: runtime.GOARCH,
+		Architecture: arch,
 		OS:           "linux",
 		Created:      created,
 		Config: runConfig{

@@ -50,7 +50,7 @@ type hash struct {
 }
 
 // billOf lists what an image holds.
-func billOf(reference string, r *recipe, t tree) ([]byte, error) {
+func billOf(reference string, r *recipe, t tree, from sources) ([]byte, error) {
 	libraries := map[string]component{} // by purl
 	add := func(found ...component) {
 		for _, c := range found {
@@ -87,19 +87,19 @@ func billOf(reference string, r *recipe, t tree) ([]byte, error) {
 				continue
 			}
 			// A copy in the build's folders is a package's file if the package's is the same.
-			for _, candidate := range []string{n.source, place} {
+			for _, candidate := range []string{n.source, from.place(place)} {
 				if same, err := sameContent(n.source, candidate); err == nil && same {
 					asked[candidate] = append(asked[candidate], place)
 				}
 			}
 		}
 	}
-	packages, err := debianOwners(slices.Sorted(maps.Keys(asked)))
+	packages, err := debianOwners(slices.Sorted(maps.Keys(asked)), from.system)
 	if err != nil {
 		return nil, err
 	}
 	packages = append(packages, r.Packages...)
-	debian, err := debianComponents(packages)
+	debian, err := debianComponents(packages, from.system)
 	if err != nil {
 		return nil, err
 	}
@@ -193,25 +193,30 @@ func mavenArtefacts(jar string) ([]component, error) {
 
 // debianOwners names the packages that files of this machine come from. Where there is no dpkg there
 // are none, and what dpkg does not know has none.
-func debianOwners(files []string) ([]string, error) {
+func debianOwners(files []string, system string) ([]string, error) {
 	if _, err := exec.LookPath("dpkg-query"); err != nil || len(files) == 0 {
 		return nil, nil
 	}
 	// dpkg knows a file by the name that it was installed under, before or after /lib became /usr/lib.
 	var names []string
 	for _, file := range files {
+		target, err := filepath.EvalSymlinks(file)
+		if err == nil {
+			target = strings.TrimPrefix(target, system)
+		}
+		file = strings.TrimPrefix(file, system)
 		names = append(names, file)
 		if below, ok := strings.CutPrefix(file, "/usr"); ok {
 			names = append(names, below)
 		} else {
 			names = append(names, "/usr"+file)
 		}
-		if target, err := filepath.EvalSymlinks(file); err == nil {
+		if err == nil {
 			names = append(names, target, strings.TrimPrefix(target, "/usr"))
 		}
 	}
 	// It ends with 1 when it does not know one of them, and says the others.
-	out, err := exec.Command("dpkg-query", append([]string{"--search", "--"}, names...)...).Output()
+	out, err := exec.Command("dpkg-query", append(slices.Concat(database(system), []string{"--search", "--"}), names...)...).Output()
 	var exit *exec.ExitError
 	if err != nil && !(errors.As(err, &exit) && exit.ExitCode() == 1) {
 		return nil, fmt.Errorf("dpkg-query --search: %w", err)
@@ -226,8 +231,16 @@ func debianOwners(files []string) ([]string, error) {
 	return slices.Compact(owners), nil
 }
 
+// database is the option that names the packages of another system than this machine's.
+func database(system string) []string {
+	if system == "" {
+		return nil
+	}
+	return []string{"--admindir=" + filepath.Join(system, "var/lib/dpkg")}
+}
+
 // debianComponents adds the versions to packages, named with or without an architecture.
-func debianComponents(packages []string) ([]component, error) {
+func debianComponents(packages []string, system string) ([]component, error) {
 	if len(packages) == 0 {
 		return nil, nil
 	}
@@ -236,7 +249,7 @@ func debianComponents(packages []string) ([]component, error) {
 	}
 	format := "--showformat=${Package} ${Version} ${Architecture}\\n"
 	var stderr bytes.Buffer
-	cmd := exec.Command("dpkg-query", append([]string{"--show", format, "--"}, packages...)...)
+	cmd := exec.Command("dpkg-query", append(slices.Concat(database(system), []string{"--show", format, "--"}), packages...)...)
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {

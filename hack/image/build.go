@@ -13,7 +13,7 @@ import (
 
 // builder makes images of the recipes below root.
 type builder struct {
-	root    string // the repository
+	sources
 	recipes string // the folder of recipes in it: images
 	outDir  string
 	prefix  string // of the image's name: core5g/
@@ -34,12 +34,12 @@ func (b *builder) build(name string) (built, error) {
 	if err != nil {
 		return built{}, err
 	}
-	t, err := newTree(r, b.root)
+	t, err := newTree(r, b.sources)
 	if err != nil {
 		return built{}, fmt.Errorf("%s: %w", recipeFile, err)
 	}
 	reference := b.prefix + name + ":" + b.tag
-	inputs, err := fingerprint(r, t, reference)
+	inputs, err := fingerprint(r, t, reference, b.arch)
 	if err != nil {
 		return built{}, fmt.Errorf("%s: %w", recipeFile, err)
 	}
@@ -66,7 +66,7 @@ func (b *builder) build(name string) (built, error) {
 	if err != nil {
 		return built{}, fmt.Errorf("%s: %w", recipeFile, err)
 	}
-	text, err := billOf(reference, r, t)
+	text, err := billOf(reference, r, t, b.sources)
 	if err != nil {
 		return built{}, fmt.Errorf("%s: %w", recipeFile, err)
 	}
@@ -104,7 +104,7 @@ func (b *builder) write(r *recipe, t tree, reference, archive string) (changed b
 	}
 	defer os.Remove(next.Name()) // after the rename there is nothing to remove
 	defer next.Close()
-	if err := writeArchive(next, r, reference, layer); err != nil {
+	if err := writeArchive(next, r, reference, b.arch, layer); err != nil {
 		return false, err
 	}
 	if err := next.Chmod(0o644); err != nil {
@@ -122,9 +122,9 @@ func (b *builder) write(r *recipe, t tree, reference, archive string) (changed b
 
 // fingerprint changes whenever the archive might: with the recipe, with an entry of the tree, and with
 // the size or time of a source.
-func fingerprint(r *recipe, t tree, reference string) ([]byte, error) {
+func fingerprint(r *recipe, t tree, reference, arch string) ([]byte, error) {
 	h := sha256.New()
-	fmt.Fprintf(h, "4 %s %q %q %q %q %q %q %q\n", reference, r.Packages, r.Entrypoint, r.Cmd, r.Workdir, r.User, environment(r.Env), environment(r.Labels))
+	fmt.Fprintf(h, "5 %s %s %q %q %q %q %q %q %q\n", reference, arch, r.Packages, r.Entrypoint, r.Cmd, r.Workdir, r.User, environment(r.Env), environment(r.Labels))
 	for _, place := range t.places() {
 		n := t[place]
 		fmt.Fprintf(h, "%q %d %o %v %q %q %q %q", place, n.kind, n.mode, n.owner, n.source, n.text, n.target, n.xattr)

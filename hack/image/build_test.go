@@ -11,6 +11,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -32,7 +34,7 @@ func repository(t *testing.T, recipe string, files map[string]string) *builder {
 			t.Fatal(err)
 		}
 	}
-	return &builder{root: root, recipes: "images", outDir: filepath.Join(root, "out", "images"), prefix: "core5g/", tag: "dev"}
+	return &builder{sources: sources{root: root, arch: runtime.GOARCH}, recipes: "images", outDir: filepath.Join(root, "out", "images"), prefix: "core5g/", tag: "dev"}
 }
 
 func mustBuild(t *testing.T, b *builder) built {
@@ -234,22 +236,21 @@ func TestBuildRefuses(t *testing.T) {
 	}
 }
 
+// The machine's own loader, asked by ldd, names the same files.
 func TestBuildAddsLibraries(t *testing.T) {
 	program, err := exec.LookPath("ls")
 	if err != nil {
 		t.Skip("no ls here: ", err)
 	}
-	if dynamic, err := isDynamic(program); err != nil || !dynamic {
-		t.Skip("ls is not dynamically linked here")
+	said, err := exec.Command("ldd", program).Output()
+	if err != nil {
+		t.Skip("ls is not dynamically linked here, or there is no ldd: ", err)
 	}
 	b := repository(t, "entrypoint: [/ls]\nlibs: auto\nfiles: [{from: "+program+", to: /ls}]", map[string]string{})
 	_, _, layer := parts(t, mustBuild(t, b).archive)
-	libraries, err := ldd(program)
-	if err != nil {
-		t.Fatal(err)
-	}
+	libraries := regexp.MustCompile(`/\S+`).FindAllString(string(said), -1)
 	if len(libraries) < 2 {
-		t.Fatalf("ldd names %v, want libc and the loader at least", libraries)
+		t.Fatalf("ldd says %s, want libc and the loader at least", said)
 	}
 	for _, library := range libraries {
 		if layer[strings.TrimPrefix(library, "/")] == nil {
@@ -258,18 +259,60 @@ func TestBuildAddsLibraries(t *testing.T) {
 	}
 }
 
-func TestParseLdd(t *testing.T) {
-	got, err := parseLdd(`	linux-vdso.so.1 (0x00007ffd2b5f2000)
-	libc.so.6 => /lib/x86_64-linux-gnu/libc.so.6 (0x00007f1a2b000000)
-	/lib64/ld-linux-x86-64.so.2 (0x00007f1a2b3f2000)
-`)
+func TestBuildMissesLibrary(t *testing.T) {
+	program, err := exec.LookPath("ls")
+	if err != nil {
+		t.Skip("no ls here: ", err)
+	}
+	b := repository(t, "entrypoint: [/ls]\nlibs: auto\nfiles: [{from: /ls, to: /ls}]", map[string]string{})
+	b.arch, b.system = "riscv64", t.TempDir() // has nothing but the program
+	text, err := os.ReadFile(program)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"/lib/x86_64-linux-gnu/libc.so.6", "/lib64/ld-linux-x86-64.so.2"}, got); diff != "" {
-		t.Errorf("libraries (-want +got):\n%s", diff)
+	if err := os.WriteFile(filepath.Join(b.system, "ls"), text, 0o755); err != nil {
+		t.Fatal(err)
 	}
-	if _, err := parseLdd("\tlibfoo.so.1 => not found\n"); err == nil || !strings.Contains(err.Error(), "libfoo.so.1") {
-		t.Errorf("error %v, want one that names libfoo.so.1", err)
+	if _, err := b.build("demo"); err == nil || !strings.Contains(err.Error(), "/ls") {
+		t.Errorf("%v, want an error that names the program", err)
 	}
+}
+
+// What is built for another architecture stands beside what is built for this one, and a recipe need not
+// know it.
+func TestBuildForAnotherArchitecture(t *testing.T) {
+	b := repository(t, `
+entrypoint: [/demo]
+files: [{from: out/bin/demo, to: /demo}, {from: /usr/bin/tool, to: /tool}, {from: sources/text, to: /text}]
+`, map[string]string{
+		"out/bin/demo":                    "this machine's",
+		"out/riscv64/bin/demo":            "the other's",
+		"out/riscv64/root/usr/bin/tool":   "the other's tool",
+		"sources/text":                    "the repository's",
+		"out/riscv64/root/etc/unrelated":  "",
+		"out/riscv64/root/var/lib/dpkg/x": "",
+	})
+	b.arch, b.system = "riscv64", filepath.Join(b.root, "out", "riscv64", "root")
+	tree, err := newTree(mustRecipe(t, b), b.sources)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for place, want := range map[string]string{"/demo": "the other's", "/tool": "the other's tool", "/text": "the repository's"} {
+		if got, err := os.ReadFile(tree[place].source); err != nil || string(got) != want {
+			t.Errorf("%s is %q, %v; want %q", place, got, err, want)
+		}
+	}
+	_, config, _ := parts(t, mustBuild(t, b).archive)
+	if config.Architecture != "riscv64" {
+		t.Errorf("the image says that it is for %s", config.Architecture)
+	}
+}
+
+func mustRecipe(t *testing.T, b *builder) *recipe {
+	t.Helper()
+	r, err := readRecipe(filepath.Join(b.root, "images", "demo", "image.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
 }

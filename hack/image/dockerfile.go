@@ -61,10 +61,7 @@ func writeDockerfiles(b *builder) error {
 // dockerfile is the text of one.
 func dockerfile(name, file, goVersion string, r *recipe) (string, error) {
 	steps := r.Build
-	platforms := steps.Platforms
-	if len(platforms) == 0 {
-		platforms = []string{"linux/amd64", "linux/arm64"}
-	}
+	platforms := steps.platforms()
 	var w strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&w, format+"\n", args...) }
 	fmt.Fprintf(&w, dockerfileHead, strings.Join(platforms, ","), file)
@@ -139,7 +136,7 @@ func writeRootfs(b *builder, folder string, names []string) error {
 	if err != nil {
 		return err
 	}
-	t, err := newTree(r, b.root)
+	t, err := newTree(r, b.sources)
 	if err != nil {
 		return fmt.Errorf("%s: %w", recipeFile, err)
 	}

@@ -1,109 +1,116 @@
 package main
 
 import (
-	"bytes"
 	"debug/elf"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
-	"os/exec"
+	"path"
 	"strings"
 )
 
-// addLibraries adds what the dynamically linked files of the tree load at their start, as ldd tells,
-// at the place where the loader looks for it. What a program opens by name later (a DPDK driver) is
+// addLibraries adds what the dynamically linked files of the tree load at their start, and what that
+// loads, at the places where the loader looks by itself. It is read from the files, so that it works for
+// another architecture than this machine's, too. What a program opens by name later (a DPDK driver) is
 // not seen: list it among the files, and its own libraries come too.
-func (t tree) addLibraries() error {
+func (t tree) addLibraries(from sources) error {
+	there := map[string]bool{} // a library that the recipe brings is found by the program itself
+	for place := range t {
+		there[path.Base(place)] = true
+	}
+	var todo []string
 	for _, place := range t.places() {
-		n := t[place]
-		if n.kind != regular || n.source == "" {
-			continue
+		if n := t[place]; n.kind == regular && n.source != "" {
+			todo = append(todo, n.source)
 		}
-		dynamic, err := isDynamic(n.source)
+	}
+	for len(todo) > 0 {
+		file := todo[0]
+		todo = todo[1:]
+		loader, needed, err := links(file)
 		if err != nil {
 			return err
 		}
-		if !dynamic {
-			continue
-		}
-		libraries, err := ldd(n.source)
-		if err != nil {
-			return err
-		}
-		for _, library := range libraries {
-			if _, ok := t[library]; ok {
-				continue
-			}
-			info, err := os.Stat(library)
+		add := func(place, source string) error {
+			info, err := os.Stat(source)
 			if err != nil {
+				return fmt.Errorf("%s needs %s: %w", file, place, err)
+			}
+			t[place] = node{kind: regular, mode: 0o755, source: source, size: info.Size()}
+			there[path.Base(place)] = true
+			todo = append(todo, source)
+			return nil
+		}
+		if loader != "" && !there[path.Base(loader)] {
+			if err := add(loader, from.place(loader)); err != nil {
 				return err
 			}
-			t[library] = node{kind: regular, mode: 0o755, source: library, size: info.Size()}
+		}
+		for _, name := range needed {
+			if there[name] {
+				continue
+			}
+			place, err := from.library(name)
+			if err != nil {
+				return fmt.Errorf("%s: %w", file, err)
+			}
+			if err := add(place, from.place(place)); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// isDynamic says whether file is an ELF file that names libraries.
-func isDynamic(file string) (bool, error) {
+// library is where the loader finds a library, without a cache of its own.
+func (s sources) library(name string) (string, error) {
+	for _, folder := range []string{"/lib/" + s.triple(), "/usr/lib/" + s.triple(), "/lib64", "/lib", "/usr/lib64", "/usr/lib"} {
+		place := path.Join(folder, name)
+		if _, err := os.Stat(s.place(place)); err == nil {
+			return place, nil
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return "", err
+		}
+	}
+	return "", fmt.Errorf("%s is not on this machine, nor in the recipe", name)
+}
+
+// links tells which loader an ELF program names, and which libraries an ELF file does; other files, and
+// programs without libraries, name neither.
+func links(file string) (loader string, needed []string, err error) {
 	f, err := os.Open(file)
 	if err != nil {
-		return false, err
+		return "", nil, err
 	}
 	defer f.Close()
 	magic := make([]byte, len(elf.ELFMAG))
 	if _, err := io.ReadFull(f, magic); err != nil || string(magic) != elf.ELFMAG {
-		return false, nil //nolint:nilerr // a file too short for a magic number is no ELF file
+		return "", nil, nil //nolint:nilerr // a file too short for a magic number is no ELF file
 	}
 	e, err := elf.NewFile(f)
 	if err != nil {
-		return false, fmt.Errorf("%s: %w", file, err)
+		return "", nil, fmt.Errorf("%s: %w", file, err)
 	}
 	if e.Type != elf.ET_EXEC && e.Type != elf.ET_DYN {
-		return false, nil
+		return "", nil, nil
 	}
-	needed, err := e.DynString(elf.DT_NEEDED)
-	if err != nil {
-		return false, fmt.Errorf("%s: %w", file, err)
+	if needed, err = e.DynString(elf.DT_NEEDED); err != nil {
+		return "", nil, fmt.Errorf("%s: %w", file, err)
 	}
-	return len(needed) > 0, nil
-}
-
-func ldd(file string) ([]string, error) {
-	var stderr bytes.Buffer
-	cmd := exec.Command("ldd", file)
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		return nil, fmt.Errorf("ldd %s: %w: %s", file, err, strings.TrimSpace(stderr.String()))
+	if len(needed) == 0 {
+		return "", nil, nil
 	}
-	libraries, err := parseLdd(string(out))
-	if err != nil {
-		return nil, fmt.Errorf("ldd %s: %w", file, err)
-	}
-	return libraries, nil
-}
-
-// parseLdd takes the paths out of lines such as
-//
-//	linux-vdso.so.1 (0x…)                                the kernel's own: no file
-//	libc.so.6 => /lib/x86_64-linux-gnu/libc.so.6 (0x…)
-//	/lib64/ld-linux-x86-64.so.2 (0x…)                    the loader
-//	libfoo.so.1 => not found
-func parseLdd(out string) ([]string, error) {
-	var libraries []string
-	for line := range strings.Lines(out) {
-		line = strings.TrimSpace(line)
-		if name, place, ok := strings.Cut(line, " => "); ok {
-			if strings.HasPrefix(place, "not found") {
-				return nil, errors.New(name + " is not on this machine")
-			}
-			line = place
+	for _, part := range e.Progs {
+		if part.Type != elf.PT_INTERP {
+			continue
 		}
-		if place, _, ok := strings.Cut(line, " ("); ok && strings.HasPrefix(place, "/") {
-			libraries = append(libraries, place)
+		text, err := io.ReadAll(part.Open())
+		if err != nil {
+			return "", nil, fmt.Errorf("%s: %w", file, err)
 		}
+		loader = strings.TrimRight(string(text), "\x00")
 	}
-	return libraries, nil
+	return loader, needed, nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 )
 
 func main() {
@@ -12,6 +13,7 @@ func main() {
 	flag.StringVar(&b.root, "root", ".", "the repository")
 	flag.StringVar(&b.recipes, "recipes", "images", "the folder of <name>/image.yaml, in the repository")
 	flag.StringVar(&b.outDir, "out", "", "where archives go (default <root>/out/<recipes>)")
+	flag.StringVar(&b.arch, "arch", runtime.GOARCH, "the architecture to build for; another than this machine's needs the folder that hack/sysroot.sh makes")
 	flag.StringVar(&b.prefix, "prefix", "core5g/", "what stands before an image's name in its reference")
 	flag.StringVar(&b.tag, "tag", "dev", "the image's tag")
 	rootfs := flag.String("rootfs", "", "write the one image's files into this folder, and no archive")
@@ -29,6 +31,13 @@ func main() {
 		os.Exit(1)
 	}
 	b.root = root
+	if b.foreign() {
+		b.system = filepath.Join(b.out(), "root")
+		if _, err := os.Stat(b.system); err != nil {
+			fmt.Fprintf(os.Stderr, "image: for %s: %v: run hack/sysroot.sh %s\n", b.arch, err, b.arch)
+			os.Exit(1)
+		}
+	}
 	do := func() error { return run(b, flag.Args()) }
 	if *rootfs != "" {
 		do = func() error { return writeRootfs(b, *rootfs, flag.Args()) }
@@ -45,7 +54,7 @@ func main() {
 
 func run(b *builder, names []string) error {
 	if b.outDir == "" {
-		b.outDir = filepath.Join(b.root, "out", b.recipes)
+		b.outDir = filepath.Join(b.out(), b.recipes)
 	}
 	if len(names) == 0 {
 		var err error

@@ -35,8 +35,8 @@ const (
 // tree maps an absolute, clean path in the image to what stands there.
 type tree map[string]node
 
-// newTree collects what the recipe asks for. Relative sources are below root.
-func newTree(r *recipe, root string) (tree, error) {
+// newTree collects what the recipe asks for.
+func newTree(r *recipe, from sources) (tree, error) {
 	t := tree{}
 	for i, d := range r.Dirs {
 		mode := int64(d.Mode)
@@ -48,7 +48,7 @@ func newTree(r *recipe, root string) (tree, error) {
 		}
 	}
 	for i, f := range r.Files {
-		if err := t.addFiles(f, root); err != nil {
+		if err := t.addFiles(f, from); err != nil {
 			return nil, fmt.Errorf("files[%d].from: %w", i, err)
 		}
 	}
@@ -68,7 +68,7 @@ func newTree(r *recipe, root string) (tree, error) {
 		}
 	}
 	if r.Libs == "auto" {
-		if err := t.addLibraries(); err != nil {
+		if err := t.addLibraries(from); err != nil {
 			return nil, fmt.Errorf("libs: %w", err)
 		}
 	}
@@ -84,11 +84,8 @@ func (t tree) add(place string, n node) error {
 	return nil
 }
 
-func (t tree) addFiles(f fileEntry, root string) error {
-	pattern := f.From
-	if !filepath.IsAbs(pattern) {
-		pattern = filepath.Join(root, pattern)
-	}
+func (t tree) addFiles(f fileEntry, from sources) error {
+	pattern := from.place(f.From)
 	matches, err := filepath.Glob(pattern)
 	if err != nil {
 		return fmt.Errorf("%s: %w", f.From, err)
