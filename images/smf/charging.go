@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"io"
 	"net/http"
 	"strings"
@@ -35,13 +34,14 @@ const (
 //go:linkname cleartextClient github.com/free5gc/openapi.innerHTTP2CleartextClient
 var cleartextClient *http.Client
 
-// callWith has free5GC's library call as this function, if that is somebody, and answer charging requests.
+// callWith has free5GC's library call as this function, if that is somebody, and gives the SMF the answers that
+// it cannot do without.
 func callWith(identity *sbitls.Identity) {
 	if identity != nil {
 		callAs(identity)
 	}
-	httpsClient.Transport = charging{next: httpsClient.Transport, patience: chargingPatience}
-	cleartextClient.Transport = charging{next: cleartextClient.Transport, patience: chargingPatience}
+	httpsClient.Transport = charging{next: release{httpsClient.Transport}, patience: chargingPatience}
+	cleartextClient.Transport = charging{next: release{cleartextClient.Transport}, patience: chargingPatience}
 }
 
 // charging gives every charging request an answer.
@@ -72,15 +72,8 @@ func (c charging) RoundTrip(request *http.Request) (*http.Response, error) {
 
 // unanswered has problem details (TS 29.500 5.2.7.2), which the SMF logs.
 func unanswered(request *http.Request, err error) *http.Response {
-	body, _ := json.Marshal(map[string]any{
+	return answer(request, http.StatusServiceUnavailable, "application/problem+json", map[string]any{
 		"title": "Service Unavailable", "status": http.StatusServiceUnavailable,
 		"detail": "the CHF does not answer: " + err.Error(),
 	})
-	return &http.Response{
-		Status: "503 Service Unavailable", StatusCode: http.StatusServiceUnavailable,
-		Proto: "HTTP/2.0", ProtoMajor: 2,
-		Header: http.Header{"Content-Type": {"application/problem+json"}},
-		Body:   io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
-		Request: request,
-	}
 }
