@@ -124,21 +124,17 @@ func TestVFsTakenAway(t *testing.T) {
 	ctx := story(t, 15*time.Minute)
 	node, cell := scaleDown(t, ctx)
 	t.Cleanup(func() { scaleUp(t, context.Background()) })
-	d, err := server(ctx, node)
-	check(t, err)
 	taken := resourceOf(s.n6Resource, cell)
+	// What the unit has left is free, and a busy node's device plugin heard, when the agent says so.
 	var pfs []string
-	for _, i := range cellOf(d, cell).Interfaces {
-		if i.ResourceName == taken {
-			if i.VFs.Free != i.VFs.Total {
-				t.Skipf("somebody else has VFs of %s", i.Name)
-			}
-			pfs = append(pfs, i.PCIAddress)
-		}
+	err := cluster.Eventually(ctx, 2*time.Minute, func() (err error) {
+		pfs, err = freePFs(ctx, node, cell, taken)
+		return err
+	})
+	if errors.Is(err, errVFsInUse) {
+		t.Skip(err)
 	}
-	if len(pfs) == 0 {
-		t.Fatalf("no PF of %s cell %d offers %s: %+v", node, cell, taken, cellOf(d, cell).Interfaces)
-	}
+	check(t, err)
 	each := "for pf in " + strings.Join(pfs, " ") + "; do for link in /sys/bus/pci/devices/$pf/virtfn*; do vf=$(basename $(readlink $link)); %s; done; done"
 	_, err = onNode(ctx, node, fmt.Sprintf(each, "echo $vf >/sys/bus/pci/drivers/vfio-pci/unbind"))
 	check(t, err)
@@ -181,6 +177,34 @@ func TestVFsTakenAway(t *testing.T) {
 	restored = true
 	unitsAreReady(t, ctx, 2)
 	alignedByTheKernel(t, ctx, upfInstance+"-1")
+}
+
+var errVFsInUse = errors.New("somebody else has VFs of the PF")
+
+// freePFs are the PCI addresses of a cell's PFs that offer the resource, each with all its VFs free.
+func freePFs(ctx context.Context, node string, cell int32, offered string) ([]string, error) {
+	d, err := server(ctx, node)
+	if err != nil {
+		return nil, err
+	}
+	c := cellOf(d, cell)
+	if c == nil {
+		return nil, fmt.Errorf("%s shows no cell %d", node, cell)
+	}
+	var pfs []string
+	for _, i := range c.Interfaces {
+		switch {
+		case i.ResourceName != offered:
+		case i.VFs.Free != i.VFs.Total:
+			return nil, fmt.Errorf("%w: %s of %s has %d of %d free", errVFsInUse, i.Name, node, i.VFs.Free, i.VFs.Total)
+		default:
+			pfs = append(pfs, i.PCIAddress)
+		}
+	}
+	if len(pfs) == 0 {
+		return nil, fmt.Errorf("no PF of %s cell %d offers %s: %+v", node, cell, offered, c.Interfaces)
+	}
+	return pfs, nil
 }
 
 // A kubelet refuses a unit where somebody took what was free: the place goes into a back-off, the status names
