@@ -301,6 +301,7 @@ func expectOnlyDefinitions(t *testing.T, c client.Client) {
 	for _, kind := range []string{"Deployment apps/v1", "DaemonSet apps/v1", "Job batch/v1", "ConfigMap v1", "Secret v1", "ServiceAccount v1",
 		"Lease coordination.k8s.io/v1",
 		"Role rbac.authorization.k8s.io/v1", "RoleBinding rbac.authorization.k8s.io/v1",
+		"ValidatingWebhookConfiguration admissionregistration.k8s.io/v1", "Service v1",
 		"ClusterRole rbac.authorization.k8s.io/v1", "ClusterRoleBinding rbac.authorization.k8s.io/v1"} {
 		name, version, _ := strings.Cut(kind, " ")
 		list := &unstructured.UnstructuredList{}

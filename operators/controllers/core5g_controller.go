@@ -154,18 +154,7 @@ func (r *CoreReconciler) applyFunctions(ctx context.Context, s *coreScope) error
 	if s.halted {
 		return nil
 	}
-	if !s.database.External {
-		s.functions = append(s.functions, specs.DatabaseFunction(s.core, r.Platform))
-	}
-	s.functions = append(s.functions,
-		specs.NRF(s.core, r.Platform, s.database),
-		specs.PCF(s.core, r.Platform, s.database),
-		specs.CHF(s.core, r.Platform, s.database),
-	)
-	if s.core.Spec.SubscriberData != api.SubscriberDataFree5GC {
-		s.functions = append(s.functions, specs.SubscriberData(s.core, r.Platform))
-	}
-	s.functions = append(s.functions, specs.AMF(s.core, r.Platform))
+	s.functions = specs.CoreFunctions(s.core, r.Platform, s.database)
 	for i := range s.functions {
 		if err := r.applier.applyFunction(ctx, &s.functions[i]); err != nil {
 			return err
@@ -236,9 +225,8 @@ func (r *CoreReconciler) observeFunctions(ctx context.Context, s *coreScope) err
 	if s.database.External {
 		s.conditions.yes(api.ConditionDatabaseReady, "External", "the database is a site's own; its functions say when they miss it")
 	}
-	if s.core.Spec.SubscriberData == api.SubscriberDataFree5GC {
-		s.conditions.no(api.ConditionSubscriberDataReady, api.ReasonNotSupported,
-			"subscriberData Free5GC is planned and not deployed by this version: write Kubernetes, or run AUSF, UDM, UDR and NSSF yourself and register them with the NRF")
+	if problem := specs.SubscriberDataProblem(s.core); problem != nil {
+		s.conditions.no(api.ConditionSubscriberDataReady, problem.Reason, problem.Message)
 	}
 	var statuses []api.FunctionStatus
 	for _, f := range s.functions {

@@ -57,6 +57,7 @@ func TestEnvtest(t *testing.T) {
 		"sixty-four nodes":                                      e.testManyNodes,
 		"OnApproval waits for the user":                         e.testOnApproval,
 		"administrativeState Locked and back":                   e.testLocked,
+		"an address of two UPFInstances is the older's":         e.testAddressOverlap,
 		"a UPFInstance is deleted after its pods":               e.testUPFDeletion,
 		"a Subscriber says what is wrong and never says a key":  e.testSubscriber,
 		"somebody else's change of an object is undone":         e.testDrift,
@@ -345,6 +346,8 @@ func (e *environment) testSliceProblems(t *testing.T) {
 	e.create(t, outside)
 	e.wantCondition(t, outside, api.ConditionAdvertised, metav1.ConditionFalse, api.ReasonRestartRequired, "restarts the AMF")
 	e.wantCondition(t, outside, api.ConditionUPFReady, metav1.ConditionFalse, api.ReasonNotFound, "site=north")
+	// A restart of the AMF would not help alone: what else is missing comes first.
+	e.wantCondition(t, outside, api.ConditionReady, metav1.ConditionFalse, api.ReasonNotFound, "site=north")
 	for _, name := range []string{"b-overlap", "c-duplicate", "d-outside"} {
 		err := e.client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "core5g-smf-" + name}, &appsv1.Deployment{})
 		if !apierrors.IsNotFound(err) {
@@ -638,6 +641,23 @@ spec:
 	twin.ObjectMeta = metav1.ObjectMeta{Namespace: ns, Name: "b"}
 	e.create(t, twin)
 	e.wantCondition(t, twin, api.ConditionAuthenticationReady, metav1.ConditionFalse, api.ReasonDuplicate, "belongs to Subscriber a")
+	namesake := subscriber.DeepCopy()
+	namesake.ObjectMeta = metav1.ObjectMeta{Namespace: ns, Name: "d"}
+	namesake.Spec.SUPI, namesake.Spec.GPSI = "imsi-208930000000004", "msisdn-33600000001"
+	eventually(t, "a number", func() error {
+		e.get(t, subscriber, ns, "a")
+		subscriber.Spec.GPSI = namesake.Spec.GPSI
+		return e.client.Update(t.Context(), subscriber)
+	})
+	e.create(t, namesake)
+	e.wantCondition(t, namesake, api.ConditionGPSIUnique, metav1.ConditionFalse, api.ReasonDuplicate, "belongs to Subscriber a")
+	e.wantCondition(t, subscriber, api.ConditionGPSIUnique, metav1.ConditionTrue, "", "")
+	eventually(t, "the number is free", func() error {
+		e.get(t, subscriber, ns, "a")
+		subscriber.Spec.GPSI = ""
+		return e.client.Update(t.Context(), subscriber)
+	})
+	e.wantCondition(t, namesake, api.ConditionGPSIUnique, metav1.ConditionTrue, "", "")
 	stranger := subscriber.DeepCopy()
 	stranger.ObjectMeta = metav1.ObjectMeta{Namespace: ns, Name: "c"}
 	stranger.Spec.SUPI = "imsi-999700000000001"
@@ -654,6 +674,29 @@ spec:
 	if said := fmt.Sprintf("%+v %+v", events.Items, subscribers.Items); strings.Contains(said, key[:16]) {
 		t.Error("a key is in an Event or a status")
 	}
+}
+
+func (e *environment) testAddressOverlap(t *testing.T) {
+	ns := e.namespace(t)
+	older, younger := testUPF(t, ns), testUPF(t, ns)
+	older.Name, younger.Name = "a", "b"
+	e.create(t, older)
+	e.create(t, younger)
+	e.wantCondition(t, younger, api.ConditionReady, metav1.ConditionFalse, api.ReasonAddressOverlap, "spec.n3.endpoints 172.30.3.16/28 overlaps 172.30.3.16/28 of UPFInstance a")
+	e.wantCondition(t, older, api.ConditionEndpointsAllocated, metav1.ConditionTrue, "", "")
+	var pods corev1.PodList
+	if err := e.client.List(t.Context(), &pods, client.InNamespace(ns), client.MatchingLabels(specs.UPFSelector(younger))); err != nil || len(pods.Items) > 0 {
+		t.Errorf("%d pods with addresses of another UPFInstance, %v", len(pods.Items), err)
+	}
+	eventually(t, "the older goes elsewhere", func() error {
+		e.get(t, older, ns, "a")
+		older.Spec.N3.Endpoints, older.Spec.N6.Address = "172.30.3.32/28", "172.30.6.3/24"
+		return e.client.Update(t.Context(), older)
+	})
+	e.wantCondition(t, younger, api.ConditionEndpointsAllocated, metav1.ConditionTrue, "", "")
+	eventually(t, "the younger has its unit", func() error {
+		return e.client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "b-0"}, &corev1.Pod{})
+	})
 }
 
 func (e *environment) testDrift(t *testing.T) {

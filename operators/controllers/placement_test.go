@@ -313,6 +313,8 @@ func (e *environment) testTwoInstances(t *testing.T) {
 	e.dataplaneNode(t, ns+"-w1", ns, 8)
 	a, b := placedUPF(t, ns, ns, 1), placedUPF(t, ns, ns, 1)
 	a.Name, b.Name = "a", "b"
+	b.Spec.N3.Endpoints, b.Spec.N6.Address = "172.30.3.128/28", "172.30.6.130/24"
+	b.Spec.N6.UnitAddresses = ptr.To[api.CIDR]("172.30.6.144/28")
 	e.create(t, a, b)
 	eventually(t, "one is placed, the other says why not", func() error {
 		e.get(t, a, ns, "a")

@@ -70,8 +70,8 @@ func newFleet(t testing.TB, nodes, instances int, spec func(*api.UPFInstance)) *
 	}
 	for i := range instances {
 		upf := &api.UPFInstance{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: fmt.Sprintf("upf%04d", i), UID: types.UID(fmt.Sprint("uid-", i))}}
-		upf.Spec.N3 = api.N3Spec{Attachment: api.AttachmentSpec{Type: api.AttachmentBridge, Bridge: "n3"}, Subnet: "172.30.0.0/16", Endpoints: "172.30.3.16/28", MTU: 1500}
-		upf.Spec.N6 = api.N6Spec{Attachment: api.AttachmentSpec{Type: api.AttachmentBridge, Bridge: "n6"}, Address: "172.31.0.2/16", Gateway: "172.31.0.1", MTU: 1500}
+		upf.Spec.N3 = api.N3Spec{Attachment: api.AttachmentSpec{Type: api.AttachmentBridge, Bridge: "n3"}, Subnet: "172.30.0.0/16", Endpoints: api.CIDR(fmt.Sprintf("172.30.%d.%d/28", i/16, i%16*16)), MTU: 1500}
+		upf.Spec.N6 = api.N6Spec{Attachment: api.AttachmentSpec{Type: api.AttachmentBridge, Bridge: "n6"}, Address: api.InterfaceAddress(fmt.Sprintf("172.31.%d.%d/16", 128+i/250, 2+i%250)), Gateway: "172.31.0.1", MTU: 1500}
 		spec(upf)
 		objects = append(objects, upf)
 	}
@@ -183,8 +183,10 @@ func perSocket(units int32) func(*api.UPFInstance) {
 	return func(upf *api.UPFInstance) {
 		upf.Spec.Units = &units
 		upf.Spec.CPUs = ptr.To[int32](2)
-		upf.Spec.N6.UnitAddresses = ptr.To[api.CIDR]("172.31.1.0/24")
-		upf.Spec.N3.Endpoints = "172.30.0.0/20"
+		if units > 1 {
+			upf.Spec.N6.UnitAddresses = ptr.To[api.CIDR]("172.31.1.0/24")
+			upf.Spec.N3.Endpoints = "172.30.0.0/20"
+		}
 		upf.Spec.Placement = &api.PlacementSpec{Policy: api.PlacementPerSocket, Enforcement: api.EnforcementRequired}
 	}
 }

@@ -9,7 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/tools/record"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -198,35 +198,22 @@ func (r *SliceReconciler) checkAdvertised(ctx context.Context, s *sliceScope) er
 		return err
 	}
 	s.others = all.Items
-	name := s.slice.Spec.CoreRef.NameOrDefault()
+	advertised := specs.AdvertisedProblem(s.slice, s.core)
 	if s.core == nil {
 		s.usable = false
-		s.conditions.unknown(api.ConditionAdvertised, api.ReasonNotFound,
-			fmt.Sprintf("Core5G %s does not exist: create it, or name another in spec.coreRef", name))
+		s.conditions.unknown(api.ConditionAdvertised, advertised.Reason, advertised.Message)
 		return nil
 	}
-	if older := specs.DuplicateSNSSAI(s.slice, s.others); older != nil {
+	if problem := specs.SNSSAIProblem(s.slice, s.others); problem != nil {
 		s.usable = false
-		s.conditions.no(api.ConditionAdvertised, api.ReasonDuplicate,
-			fmt.Sprintf("S-NSSAI %s belongs to Slice %s already: add the data networks there, or write another S-NSSAI", s.slice.Spec.SNSSAI, older.Name))
+		s.conditions.no(api.ConditionAdvertised, problem.Reason, problem.Message)
 		return nil
 	}
-	if s.slice.Spec.SNSSAI.SD == "" {
-		s.usable = false
-		s.conditions.no(api.ConditionAdvertised, api.ReasonNotSupported,
-			"an S-NSSAI without sd is refused by the SMF's configuration: write an sd")
+	if advertised != nil {
+		s.conditions.no(api.ConditionAdvertised, advertised.Reason, advertised.Message)
 		return nil
 	}
-	for _, c := range s.core.Spec.SliceCatalogue {
-		if c.Equal(s.slice.Spec.SNSSAI) {
-			s.conditions.yes(api.ConditionAdvertised, api.ReasonInCatalogue,
-				fmt.Sprintf("the AMF advertises S-NSSAI %s", s.slice.Spec.SNSSAI))
-			return nil
-		}
-	}
-	s.conditions.no(api.ConditionAdvertised, api.ReasonRestartRequired,
-		fmt.Sprintf("S-NSSAI %s is not in spec.sliceCatalogue of Core5G %s, so no UE can ask for it. Adding {sst: %d, sd: %q} there "+
-			"restarts the AMF, and every UE registers anew: choose the moment", s.slice.Spec.SNSSAI, name, s.slice.Spec.SNSSAI.SST, strings.ToLower(s.slice.Spec.SNSSAI.SD)))
+	s.conditions.yes(api.ConditionAdvertised, api.ReasonInCatalogue, fmt.Sprintf("the AMF advertises S-NSSAI %s", s.slice.Spec.SNSSAI))
 	return nil
 }
 
@@ -301,41 +288,12 @@ func messageOf(upf *api.UPFInstance) string {
 // selectUPF returns the UPFInstance that a Slice's selector means, or a sentence that says why there is
 // none.
 func selectUPF(ctx context.Context, c client.Client, slice *api.Slice) (*api.UPFInstance, string, error) {
-	selector := slice.Spec.UPFSelector
-	if selector == nil || (selector.Name == "" && len(selector.MatchLabels) == 0) {
-		selector = &api.UPFSelector{Name: "upf"}
-	}
-	core := slice.Spec.CoreRef.NameOrDefault()
-	if selector.Name != "" {
-		upf := &api.UPFInstance{}
-		err := c.Get(ctx, client.ObjectKey{Namespace: slice.Namespace, Name: selector.Name}, upf)
-		if apierrors.IsNotFound(err) {
-			return nil, fmt.Sprintf("UPFInstance %s does not exist: create it, or name another in spec.upfSelector", selector.Name), nil
-		}
-		if err == nil && upf.Spec.CoreRef.NameOrDefault() != core {
-			return nil, fmt.Sprintf("UPFInstance %s belongs to Core5G %s: name one of Core5G %s in spec.upfSelector", upf.Name, upf.Spec.CoreRef.NameOrDefault(), core), nil
-		}
-		return upf, "", err
-	}
-	var list api.UPFInstanceList
-	if err := c.List(ctx, &list, client.InNamespace(slice.Namespace), client.MatchingLabels(selector.MatchLabels)); err != nil {
+	var all api.UPFInstanceList
+	if err := c.List(ctx, &all, client.InNamespace(slice.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return nil, "", err
 	}
-	var found []*api.UPFInstance
-	for i := range list.Items {
-		if list.Items[i].Spec.CoreRef.NameOrDefault() == core {
-			found = append(found, &list.Items[i])
-		}
-	}
-	wanted := labels.Set(selector.MatchLabels).String()
-	switch len(found) {
-	case 0:
-		return nil, fmt.Sprintf("no UPFInstance of Core5G %s carries the labels %s", core, wanted), nil
-	case 1:
-		return found[0], "", nil
-	default:
-		return nil, fmt.Sprintf("UPFInstances %s and %s both carry the labels %s: write labels that one of them carries, or its name", found[0].Name, found[1].Name, wanted), nil
-	}
+	upf, problem := specs.SelectUPF(slice, all.Items)
+	return upf.DeepCopy(), problem, nil
 }
 
 func (r *SliceReconciler) checkPools(_ context.Context, s *sliceScope) error {
@@ -345,10 +303,10 @@ func (r *SliceReconciler) checkPools(_ context.Context, s *sliceScope) error {
 		s.conditions.no(api.ConditionPoolsValid, problem.Reason, problem.Message)
 		return nil
 	}
-	if problem := s.cutPools(); problem != "" {
+	if problem := s.cutPools(); problem != nil {
 		s.usable = false
 		s.slice.Status.UEPools = nil
-		s.conditions.no(api.ConditionPoolsValid, "PoolTooSmall", problem)
+		s.conditions.no(api.ConditionPoolsValid, problem.Reason, problem.Message)
 		return nil
 	}
 	var pools []string
@@ -412,6 +370,9 @@ func (r *SliceReconciler) sum(_ context.Context, s *sliceScope) error {
 	kinds := []string{api.ConditionAdvertised, api.ConditionPoolsValid, api.ConditionUPFReady, api.ConditionSMFReady}
 	if s.several() {
 		kinds = append(kinds, api.ConditionUserPlaneFollowed)
+	}
+	if a := meta.FindStatusCondition(s.slice.Status.Conditions, api.ConditionAdvertised); a != nil && a.Reason == api.ReasonRestartRequired {
+		kinds = append(kinds[1:], kinds[0]) // a restart of the AMF is the last thing to ask for
 	}
 	if s.conditions.sum(kinds, "UEs can have PDU sessions in this slice") {
 		announce(r.Recorder, s.slice, s.slice.Status.Conditions)

@@ -59,18 +59,17 @@ func (s *sliceScope) findUnits() {
 }
 
 // cutPools gives each unit its part of the UE pools.
-func (s *sliceScope) cutPools() (problem string) {
+func (s *sliceScope) cutPools() *specs.Problem {
 	if !s.several() {
-		return ""
+		return nil
+	}
+	if problem := specs.CutProblem(s.slice, s.upf); problem != nil {
+		return problem
 	}
 	for i := range s.units {
 		s.units[i].Pools = map[string][]string{}
 		for _, dn := range s.slice.Spec.DataNetworks {
-			pools, problem := specs.UnitPools(s.upf, dn.UEPools, specs.UnitNumber(s.upf, s.units[i].Name))
-			if problem != "" {
-				return problem
-			}
-			s.units[i].Pools[string(dn.DNN)] = pools
+			s.units[i].Pools[string(dn.DNN)], _ = specs.UnitPools(s.upf, dn.UEPools, specs.UnitNumber(s.upf, s.units[i].Name))
 		}
 	}
 	for _, u := range s.units {
@@ -79,7 +78,7 @@ func (s *sliceScope) cutPools() (problem string) {
 			s.live = append(s.live, u)
 		}
 	}
-	return ""
+	return nil
 }
 
 // userPlane is the user-plane API of the Slice's SMF.

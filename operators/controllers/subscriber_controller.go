@@ -4,11 +4,11 @@ import (
 	"context"
 	"encoding/hex"
 	"fmt"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/tools/record"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/specs"
 )
 
 // SubscriberReconciler says what is wrong with a Subscriber. It makes nothing: the subscriber data
@@ -28,12 +29,13 @@ type SubscriberReconciler struct {
 	Recorder record.EventRecorder
 }
 
-// Names of the indexes that lead from a Secret, a Slice or a SUPI to Subscribers without reading all of
-// them.
+// Names of the indexes that lead from a Secret, a Slice, a SUPI or a GPSI to Subscribers without reading all
+// of them.
 const (
 	indexSecret = "authenticationSecret"
-	indexSlice  = "slice"
-	indexSUPI   = "supi"
+	IndexSlice  = "slice"
+	IndexSUPI   = "supi"
+	IndexGPSI   = "gpsi"
 )
 
 type subscriberScope struct {
@@ -56,6 +58,7 @@ func (r *SubscriberReconciler) Reconcile(ctx context.Context, req ctrl.Request) 
 	for _, phase := range []func(context.Context, *subscriberScope) error{
 		r.findCore,
 		r.checkAuthentication,
+		r.checkGPSI,
 		r.checkSlices,
 		r.sum,
 	} {
@@ -80,23 +83,21 @@ func (r *SubscriberReconciler) findCore(ctx context.Context, s *subscriberScope)
 }
 
 func (r *SubscriberReconciler) checkAuthentication(ctx context.Context, s *subscriberScope) error {
-	older, err := r.olderWithSUPI(ctx, s.subscriber)
-	if err != nil {
+	var same api.SubscriberList
+	if err := r.List(ctx, &same, client.InNamespace(s.subscriber.Namespace), client.MatchingFields{IndexSUPI: s.subscriber.Spec.SUPI}); err != nil {
 		return err
 	}
-	if older != "" {
-		s.conditions.no(api.ConditionAuthenticationReady, api.ReasonDuplicate,
-			fmt.Sprintf("SUPI %s belongs to Subscriber %s already: delete one of the two", s.subscriber.Spec.SUPI, older))
-		return nil
+	problem := specs.SUPIProblem(s.subscriber, same.Items)
+	if problem == nil && s.core != nil {
+		problem = specs.HomeProblem(s.subscriber, s.core)
 	}
-	if s.core != nil && !homeOf(s.core, s.subscriber.Spec.SUPI) {
-		s.conditions.no(api.ConditionAuthenticationReady, api.ReasonMalformed,
-			fmt.Sprintf("SUPI %s begins with no PLMN of Core5G %s (%s): it is not a subscriber of this network", s.subscriber.Spec.SUPI, s.core.Name, plmns(s.core)))
+	if problem != nil {
+		s.conditions.no(api.ConditionAuthenticationReady, problem.Reason, problem.Message)
 		return nil
 	}
 	name := s.subscriber.Spec.Authentication.SecretRef.Name
 	secret := &corev1.Secret{}
-	err = r.Get(ctx, client.ObjectKey{Namespace: s.subscriber.Namespace, Name: name}, secret)
+	err := r.Get(ctx, client.ObjectKey{Namespace: s.subscriber.Namespace, Name: name}, secret)
 	if apierrors.IsNotFound(err) {
 		s.conditions.no(api.ConditionAuthenticationReady, api.ReasonNotFound,
 			fmt.Sprintf("Secret %s does not exist: create it with keys %q and %q, 32 hexadecimal digits each", name, api.SecretKeyK, api.SecretKeyOPc))
@@ -132,60 +133,37 @@ func secretProblem(secret *corev1.Secret) string {
 	return ""
 }
 
-func homeOf(core *api.Core5G, supi string) bool {
-	imsi := strings.TrimPrefix(supi, "imsi-")
-	return slices.ContainsFunc(core.Spec.PLMNs, func(p api.PLMN) bool { return strings.HasPrefix(imsi, p.String()) })
-}
-
-func plmns(core *api.Core5G) string {
-	var out []string
-	for _, p := range core.Spec.PLMNs {
-		out = append(out, p.String())
+// checkGPSI looks for the number among the others: the network could not tell them apart by it.
+func (r *SubscriberReconciler) checkGPSI(ctx context.Context, s *subscriberScope) error {
+	if s.subscriber.Spec.GPSI == "" {
+		meta.RemoveStatusCondition(&s.subscriber.Status.Conditions, api.ConditionGPSIUnique)
+		return nil
 	}
-	return strings.Join(out, ", ")
-}
-
-// olderWithSUPI returns the Subscriber of the same core that had the SUPI first, or "".
-func (r *SubscriberReconciler) olderWithSUPI(ctx context.Context, s *api.Subscriber) (string, error) {
-	var list api.SubscriberList
-	if err := r.List(ctx, &list, client.InNamespace(s.Namespace), client.MatchingFields{indexSUPI: s.Spec.SUPI}); err != nil {
-		return "", err
+	var same api.SubscriberList
+	if err := r.List(ctx, &same, client.InNamespace(s.subscriber.Namespace), client.MatchingFields{IndexGPSI: s.subscriber.Spec.GPSI}); err != nil {
+		return err
 	}
-	for _, o := range list.Items {
-		if o.Name == s.Name || o.Spec.CoreRef.NameOrDefault() != s.Spec.CoreRef.NameOrDefault() {
-			continue
-		}
-		if o.CreationTimestamp.Before(&s.CreationTimestamp) || (o.CreationTimestamp.Equal(&s.CreationTimestamp) && o.Name < s.Name) {
-			return o.Name, nil
-		}
+	if problem := specs.GPSIProblem(s.subscriber, same.Items); problem != nil {
+		s.conditions.no(api.ConditionGPSIUnique, problem.Reason, problem.Message)
+		return nil
 	}
-	return "", nil
+	s.conditions.yes(api.ConditionGPSIUnique, api.ReasonReady, "no other Subscriber has the GPSI")
+	return nil
 }
 
 func (r *SubscriberReconciler) checkSlices(ctx context.Context, s *subscriberScope) error {
-	core := s.subscriber.Spec.CoreRef.NameOrDefault()
 	for _, subscribed := range s.subscriber.Spec.Slices {
 		slice := &api.Slice{}
 		err := r.Get(ctx, client.ObjectKey{Namespace: s.subscriber.Namespace, Name: subscribed.Name}, slice)
-		if apierrors.IsNotFound(err) {
-			s.conditions.no(api.ConditionSlicesReady, api.ReasonNotFound,
-				fmt.Sprintf("Slice %s does not exist: create it, or take it out of spec.slices", subscribed.Name))
-			return nil
-		}
-		if err != nil {
+		if client.IgnoreNotFound(err) != nil {
 			return err
 		}
-		if slice.Spec.CoreRef.NameOrDefault() != core {
-			s.conditions.no(api.ConditionSlicesReady, api.ReasonMalformed,
-				fmt.Sprintf("Slice %s belongs to Core5G %s and the Subscriber to %s", slice.Name, slice.Spec.CoreRef.NameOrDefault(), core))
-			return nil
+		if err != nil {
+			slice = nil
 		}
-		for _, dnn := range subscribed.DNNs {
-			if !slices.ContainsFunc(slice.Spec.DataNetworks, func(d api.DataNetwork) bool { return d.DNN == dnn }) {
-				s.conditions.no(api.ConditionSlicesReady, api.ReasonNotFound,
-					fmt.Sprintf("Slice %s has no data network %s: write one of its own, or none for all of them", slice.Name, dnn))
-				return nil
-			}
+		if problem := specs.SubscribedSliceProblem(s.subscriber, subscribed, slice); problem != nil {
+			s.conditions.no(api.ConditionSlicesReady, problem.Reason, problem.Message)
+			return nil
 		}
 	}
 	s.conditions.yes(api.ConditionSlicesReady, api.ReasonReady, "every Slice and data network of the subscription exists")
@@ -193,19 +171,28 @@ func (r *SubscriberReconciler) checkSlices(ctx context.Context, s *subscriberSco
 }
 
 func (r *SubscriberReconciler) sum(_ context.Context, s *subscriberScope) error {
-	if s.conditions.sum([]string{api.ConditionAuthenticationReady, api.ConditionSlicesReady}, "the subscription is served") {
+	kinds := []string{api.ConditionAuthenticationReady, api.ConditionSlicesReady}
+	if s.subscriber.Spec.GPSI != "" {
+		kinds = append(kinds, api.ConditionGPSIUnique)
+	}
+	if s.conditions.sum(kinds, "the subscription is served") {
 		announce(r.Recorder, s.subscriber, s.subscriber.Status.Conditions)
 	}
 	return nil
 }
 
-// SetupWithManager watches Subscribers and what they name.
-func (r *SubscriberReconciler) SetupWithManager(mgr ctrl.Manager) error {
-	indexer := mgr.GetFieldIndexer()
+// IndexSubscribers makes the indexes, which the admission webhook uses too.
+func IndexSubscribers(indexer client.FieldIndexer) error {
 	for name, values := range map[string]func(*api.Subscriber) []string{
 		indexSecret: func(s *api.Subscriber) []string { return []string{s.Spec.Authentication.SecretRef.Name} },
-		indexSUPI:   func(s *api.Subscriber) []string { return []string{s.Spec.SUPI} },
-		indexSlice: func(s *api.Subscriber) []string {
+		IndexSUPI:   func(s *api.Subscriber) []string { return []string{s.Spec.SUPI} },
+		IndexGPSI: func(s *api.Subscriber) []string {
+			if s.Spec.GPSI == "" {
+				return nil
+			}
+			return []string{s.Spec.GPSI}
+		},
+		IndexSlice: func(s *api.Subscriber) []string {
 			var out []string
 			for _, slice := range s.Spec.Slices {
 				out = append(out, slice.Name)
@@ -218,13 +205,24 @@ func (r *SubscriberReconciler) SetupWithManager(mgr ctrl.Manager) error {
 			return err
 		}
 	}
+	return nil
+}
+
+// SetupWithManager watches Subscribers and what they name.
+func (r *SubscriberReconciler) SetupWithManager(mgr ctrl.Manager) error {
+	if err := IndexSubscribers(mgr.GetFieldIndexer()); err != nil {
+		return err
+	}
 	changed := builder.WithPredicates(predicate.GenerationChangedPredicate{})
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&api.Subscriber{}, changed).
 		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.byIndex(indexSecret, client.Object.GetName))).
-		Watches(&api.Slice{}, handler.EnqueueRequestsFromMapFunc(r.byIndex(indexSlice, client.Object.GetName)), changed).
-		Watches(&api.Subscriber{}, handler.EnqueueRequestsFromMapFunc(r.byIndex(indexSUPI, func(o client.Object) string {
+		Watches(&api.Slice{}, handler.EnqueueRequestsFromMapFunc(r.byIndex(IndexSlice, client.Object.GetName)), changed).
+		Watches(&api.Subscriber{}, handler.EnqueueRequestsFromMapFunc(r.byIndex(IndexSUPI, func(o client.Object) string {
 			return o.(*api.Subscriber).Spec.SUPI
+		})), changed).
+		Watches(&api.Subscriber{}, handler.EnqueueRequestsFromMapFunc(r.byIndex(IndexGPSI, func(o client.Object) string {
+			return o.(*api.Subscriber).Spec.GPSI
 		})), changed).
 		Watches(&api.Core5G{}, handler.EnqueueRequestsFromMapFunc(r.ofCore), changed).
 		WithOptions(controller.Options{MaxConcurrentReconciles: 4}).

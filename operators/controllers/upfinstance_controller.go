@@ -8,7 +8,6 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -191,13 +190,13 @@ func (r *UPFReconciler) allocateEndpoints(ctx context.Context, s *upfScope) erro
 	if err := r.List(ctx, &all, client.InNamespace(s.upf.Namespace)); err != nil {
 		return err
 	}
+	var upfs api.UPFInstanceList
+	if err := r.List(ctx, &upfs, client.InNamespace(s.upf.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return err
+	}
 	var wanted []api.Slice
 	for i := range all.Items {
-		chosen, problem, err := selectUPF(ctx, r.Client, &all.Items[i])
-		if err != nil {
-			return err
-		}
-		if problem != "" || chosen.Name != s.upf.Name {
+		if chosen, _ := specs.SelectUPF(&all.Items[i], upfs.Items); chosen == nil || chosen.Name != s.upf.Name {
 			continue
 		}
 		fresh := specs.EndpointOf(s.upf, all.Items[i].Name) == ""
@@ -208,25 +207,27 @@ func (r *UPFReconciler) allocateEndpoints(ctx context.Context, s *upfScope) erro
 	}
 	allocated, left := specs.AllocateEndpoints(s.upf, wanted)
 	s.upf.Status.Endpoints = allocated
-	if len(left) > 0 {
-		s.conditions.no(api.ConditionEndpointsAllocated, api.ReasonExhausted,
-			fmt.Sprintf("spec.n3.endpoints %s has no address left for Slice %s: write a larger block, or give the Slice another UPFInstance",
-				s.upf.Spec.N3.Endpoints, strings.Join(left, ", ")))
-		return nil
+	overlap := specs.AddressProblem(s.upf, upfs.Items)
+	if overlap != nil {
+		s.halted = true // what runs goes on running
+		if !s.conditions.is(api.ConditionPlaced) {
+			s.conditions.no(api.ConditionPlaced, overlap.Reason, overlap.Message)
+		}
 	}
-	if limit, problem := specs.UnitLimit(s.upf); specs.AskedUnits(s.upf) > limit {
-		s.conditions.no(api.ConditionEndpointsAllocated, api.ReasonAddressesMissing, problem)
-		return nil
+	for _, problem := range []*specs.Problem{overlap, specs.EndpointsProblem(s.upf, left), specs.UnitsProblem(s.upf)} {
+		if problem != nil {
+			s.conditions.no(api.ConditionEndpointsAllocated, problem.Reason, problem.Message)
+			return nil
+		}
 	}
 	s.conditions.yes(api.ConditionEndpointsAllocated, api.ReasonReady, fmt.Sprintf("%d N3 endpoints of %s are given out", len(allocated), s.upf.Spec.N3.Endpoints))
 	return nil
 }
 
 func (r *UPFReconciler) checkSupported(_ context.Context, s *upfScope) error {
-	if s.upf.Spec.Driver == api.DriverAFXDP {
+	if problem := specs.DriverProblem(s.upf); problem != nil {
 		s.halted = true
-		s.conditions.no(api.ConditionPlaced, api.ReasonNotSupported,
-			fmt.Sprintf("driver %s is planned and not deployed by this version: write AFPacket, or VFIO for virtual functions", s.upf.Spec.Driver))
+		s.conditions.no(api.ConditionPlaced, problem.Reason, problem.Message)
 	}
 	return nil
 }
@@ -383,6 +384,7 @@ func (r *UPFReconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Owns(&policyv1.PodDisruptionBudget{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&api.Slice{}, all, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&api.Core5G{}, all, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&api.UPFInstance{}, handler.EnqueueRequestsFromMapFunc(r.overlappingUPFs), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&api.DataplaneNode{}, handler.EnqueueRequestsFromMapFunc(r.waitingUPFs)).
 		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(r.upfsOfNode), builder.WithPredicates(nodeChanged())).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(r.waitingUPFs), builder.WithPredicates(unitEnded())).
@@ -446,6 +448,25 @@ func (r *UPFReconciler) upfsWith(ctx context.Context, is func(*api.UnitStatus) b
 				out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
 				break
 			}
+		}
+	}
+	return out
+}
+
+// overlappingUPFs are those that want addresses of this one, or wait for some that they can have.
+func (r *UPFReconciler) overlappingUPFs(ctx context.Context, o client.Object) []reconcile.Request {
+	changed, ok := o.(*api.UPFInstance)
+	var list api.UPFInstanceList
+	if !ok || r.List(ctx, &list, client.InNamespace(o.GetNamespace()), client.UnsafeDisableDeepCopy) != nil {
+		return nil
+	}
+	var out []reconcile.Request
+	for i := range list.Items {
+		other := &list.Items[i]
+		allocated := meta.FindStatusCondition(other.Status.Conditions, api.ConditionEndpointsAllocated)
+		waits := allocated != nil && allocated.Reason == api.ReasonAddressOverlap
+		if waits || specs.AddressProblem(other, []api.UPFInstance{*changed}) != nil {
+			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(other)})
 		}
 	}
 	return out

@@ -130,14 +130,14 @@ func TestCheckPools(t *testing.T) {
 	}
 }
 
-func TestDuplicateSNSSAI(t *testing.T) {
+func TestSNSSAIOfTwoSlices(t *testing.T) {
 	list := slicesNamed("old", "new")
 	list[1].Spec.SNSSAI = api.SNSSAI{SST: 1, SD: strings.ToUpper(list[0].Spec.SNSSAI.SD)}
-	if got := DuplicateSNSSAI(&list[1], list); got == nil || got.Name != "old" {
-		t.Errorf("got %v, want old", got)
+	if got := SNSSAIProblem(&list[1], list); got == nil || got.Reason != api.ReasonDuplicate || !strings.Contains(got.Message, "belongs to Slice old") {
+		t.Errorf("got %v, want a duplicate of old", got)
 	}
-	if got := DuplicateSNSSAI(&list[0], list); got != nil {
-		t.Errorf("the older Slice loses its S-NSSAI to %s", got.Name)
+	if got := SNSSAIProblem(&list[0], list); got != nil {
+		t.Errorf("the older Slice loses its S-NSSAI: %s", got.Message)
 	}
 }
 

@@ -4,45 +4,48 @@ import (
 	"fmt"
 	"net/netip"
 	"sort"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 )
 
-// PoolProblem says why a Slice's UE pools cannot be used.
-type PoolProblem struct {
+// Problem is what is wrong with an object: as a condition of it, and as the answer of the admission webhook.
+type Problem struct {
 	// Reason is a condition reason.
 	Reason  string
 	Message string
 }
 
-// Older reports whether a has the older claim on what two Slices want: the one created first, and by
+// Older reports whether a has the older claim on what two objects want: the one created first, and by
 // name where both were created in the same second.
-func Older(a, b *api.Slice) bool {
-	ta, tb := a.CreationTimestamp.Time, b.CreationTimestamp.Time
+func Older(a, b metav1.Object) bool {
+	ta, tb := a.GetCreationTimestamp().Time, b.GetCreationTimestamp().Time
 	if !ta.Equal(tb) {
 		return ta.Before(tb)
 	}
-	return a.Name < b.Name
+	return a.GetName() < b.GetName()
 }
 
 // CheckPools judges a Slice's pools: against each other, against those of older Slices of the core,
 // and against the subnets of its UPF. It returns nil when they can be used.
-func CheckPools(slice *api.Slice, others []api.Slice, upf *api.UPFInstance) *PoolProblem {
+func CheckPools(slice *api.Slice, others []api.Slice, upf *api.UPFInstance) *Problem {
 	var mine []claim
 	for _, dn := range slice.Spec.DataNetworks {
 		for _, cidr := range dn.UEPools {
 			prefix, err := netip.ParsePrefix(string(cidr))
 			if err != nil {
-				return &PoolProblem{api.ReasonMalformed, fmt.Sprintf("pool %q of DNN %s: %v", cidr, dn.DNN, err)}
+				return &Problem{api.ReasonMalformed, fmt.Sprintf("pool %q of DNN %s: %v", cidr, dn.DNN, err)}
 			}
 			if !prefix.Addr().Is4() {
-				return &PoolProblem{api.ReasonNotSupported, fmt.Sprintf(
+				return &Problem{api.ReasonNotSupported, fmt.Sprintf(
 					"pool %s of DNN %s is IPv6, and the SMF assigns IPv4 addresses only: write an IPv4 pool", cidr, dn.DNN)}
 			}
 			c := claim{prefix: prefix.Masked(), what: fmt.Sprintf("pool %s of DNN %s", cidr, dn.DNN)}
 			for _, m := range mine {
 				if m.prefix.Overlaps(c.prefix) {
-					return &PoolProblem{api.ReasonPoolOverlap, fmt.Sprintf(
+					return &Problem{api.ReasonPoolOverlap, fmt.Sprintf(
 						"%s overlaps %s of the same Slice: give each data network pools of its own", c.what, m.what)}
 				}
 			}
@@ -52,7 +55,7 @@ func CheckPools(slice *api.Slice, others []api.Slice, upf *api.UPFInstance) *Poo
 	for _, taken := range takenBefore(slice, others, upf) {
 		for _, m := range mine {
 			if m.prefix.Overlaps(taken.prefix) {
-				return &PoolProblem{api.ReasonPoolOverlap, fmt.Sprintf("%s overlaps %s: write a pool that is free", m.what, taken.what)}
+				return &Problem{api.ReasonPoolOverlap, fmt.Sprintf("%s overlaps %s: write a pool that is free", m.what, taken.what)}
 			}
 		}
 	}
@@ -95,9 +98,21 @@ func takenBefore(slice *api.Slice, others []api.Slice, upf *api.UPFInstance) []c
 	return out
 }
 
-// DuplicateSNSSAI returns the older Slice of the core that has the same S-NSSAI, or nil: the AMF takes
+// SNSSAIProblem judges the S-NSSAI of a Slice beside those of older Slices of the core.
+func SNSSAIProblem(slice *api.Slice, others []api.Slice) *Problem {
+	if older := duplicateSNSSAI(slice, others); older != nil {
+		return &Problem{api.ReasonDuplicate, fmt.Sprintf(
+			"S-NSSAI %s belongs to Slice %s already: add the data networks there, or write another S-NSSAI", slice.Spec.SNSSAI, older.Name)}
+	}
+	if slice.Spec.SNSSAI.SD == "" {
+		return &Problem{api.ReasonNotSupported, "an S-NSSAI without sd is refused by the SMF's configuration: write an sd"}
+	}
+	return nil
+}
+
+// duplicateSNSSAI returns the older Slice of the core that has the same S-NSSAI, or nil: the AMF takes
 // the first SMF that the NRF names for an S-NSSAI.
-func DuplicateSNSSAI(slice *api.Slice, others []api.Slice) *api.Slice {
+func duplicateSNSSAI(slice *api.Slice, others []api.Slice) *api.Slice {
 	for i := range others {
 		o := &others[i]
 		if o.Name != slice.Name && o.Spec.CoreRef.NameOrDefault() == slice.Spec.CoreRef.NameOrDefault() &&
@@ -106,4 +121,20 @@ func DuplicateSNSSAI(slice *api.Slice, others []api.Slice) *api.Slice {
 		}
 	}
 	return nil
+}
+
+// AdvertisedProblem says why the AMF does not tell gNBs and UEs of a Slice; the core may be nil.
+func AdvertisedProblem(slice *api.Slice, core *api.Core5G) *Problem {
+	name := slice.Spec.CoreRef.NameOrDefault()
+	if core == nil {
+		return &Problem{api.ReasonNotFound, fmt.Sprintf("Core5G %s does not exist: create it, or name another in spec.coreRef", name)}
+	}
+	for _, c := range core.Spec.SliceCatalogue {
+		if c.Equal(slice.Spec.SNSSAI) {
+			return nil
+		}
+	}
+	return &Problem{api.ReasonRestartRequired, fmt.Sprintf("S-NSSAI %s is not in spec.sliceCatalogue of Core5G %s, so no UE can ask for it. "+
+		"Adding {sst: %d, sd: %q} there restarts the AMF, and every UE registers anew: choose the moment",
+		slice.Spec.SNSSAI, name, slice.Spec.SNSSAI.SST, strings.ToLower(slice.Spec.SNSSAI.SD))}
 }

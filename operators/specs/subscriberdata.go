@@ -46,3 +46,12 @@ func SubscriberData(core *api.Core5G, p Platform) FunctionObjects {
 	}
 	return w.objects(services...)
 }
+
+// SubscriberDataProblem says that this version deploys no functions for the mode.
+func SubscriberDataProblem(core *api.Core5G) *Problem {
+	if core.Spec.SubscriberData != api.SubscriberDataFree5GC {
+		return nil
+	}
+	return &Problem{api.ReasonNotSupported, "subscriberData Free5GC is planned and not deployed by this version: " +
+		"write Kubernetes, or run AUSF, UDM, UDR and NSSF yourself and register them with the NRF"}
+}

@@ -2,6 +2,11 @@
 {{ printf "%s-operator" .Release.Name | trunc 63 | trimSuffix "-" }}
 {{- end }}
 
+{{/* The webhook's Service, Secret and, behind the namespace, its configuration. */}}
+{{- define "core5g.webhook" -}}
+{{ printf "%s-webhook" (include "core5g.operator" . | trunc 52 | trimSuffix "-") }}
+{{- end }}
+
 {{/* core5g.labels takes a dict of root and component. */}}
 {{- define "core5g.labels" -}}
 {{ include "core5g.selector" . }}

@@ -36,6 +36,8 @@ const (
 	// Subscriber.
 	ConditionAuthenticationReady = "AuthenticationReady"
 	ConditionSlicesReady         = "SlicesReady"
+	// ConditionGPSIUnique: no other Subscriber of the core has the GPSI, where there is one.
+	ConditionGPSIUnique = "GPSIUnique"
 
 	// DataplaneNode: Ready, and one for each thing that a node must have.
 	ConditionCPUManagerStatic    = "CPUManagerStatic"
@@ -72,7 +74,9 @@ const (
 	ReasonNotReported = "NotReported"
 	// AddressesMissing: the specification has too few addresses for the units.
 	ReasonAddressesMissing = "AddressesMissing"
-	ReasonDraining         = "Draining"
+	// ReasonAddressOverlap: an older UPFInstance of the core has some of the addresses.
+	ReasonAddressOverlap = "AddressOverlap"
+	ReasonDraining       = "Draining"
 	// NUMAMisaligned: a unit has resources of several NUMA cells, or of another than its own.
 	ReasonMisaligned = "NUMAMisaligned"
 )

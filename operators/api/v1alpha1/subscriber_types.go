@@ -118,7 +118,7 @@ type SubscribedSlice struct {
 }
 
 // SubscriberStatus says what is wrong with the subscription, if anything. Conditions: Ready,
-// AuthenticationReady, SlicesReady. It never holds data of the Secret.
+// AuthenticationReady, SlicesReady, and GPSIUnique with gpsi. It never holds data of the Secret.
 type SubscriberStatus struct {
 	// observedGeneration is the generation that this status speaks of.
 	// +optional

@@ -9,10 +9,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/go-logr/logr"
 	"log/slog"
@@ -22,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"core5g.dev/core5g/operators/admission"
 	"core5g.dev/core5g/operators/controllers"
 	"core5g.dev/core5g/operators/peers"
 	"core5g.dev/core5g/operators/release"
@@ -67,6 +70,9 @@ type config struct {
 	leaderElect                       bool
 	platform                          specs.Platform
 	pullPolicy                        string
+	// webhook is served on a port, 0 for none.
+	webhookPort                       int
+	webhookName, webhookConfiguration string
 }
 
 func parse(args []string) (config, error) {
@@ -83,8 +89,15 @@ func parse(args []string) (config, error) {
 	f.StringVar(&c.pullPolicy, "image-pull-policy", "IfNotPresent", "pull policy where a Core5G names none")
 	f.StringVar(&c.platform.SubscriberDataServiceAccount, "subscriber-data-service-account", "core5g-subscriber-data",
 		"service account that may read Subscribers, Slices and Secrets")
+	f.IntVar(&c.webhookPort, "webhook-port", 0, "port of the validating admission webhook; 0 for none")
+	f.StringVar(&c.webhookName, "webhook-name", "core5g-operator-webhook", "the webhook's Service, and the Secret with its certificate, in $POD_NAMESPACE")
+	f.StringVar(&c.webhookConfiguration, "webhook-configuration", "",
+		"the ValidatingWebhookConfiguration whose caBundle to keep, with a certificate made by this program; empty where cert-manager makes it")
 	if err := f.Parse(args); err != nil {
 		return c, err
+	}
+	if c.webhookPort != 0 && os.Getenv("POD_NAMESPACE") == "" {
+		return c, errors.New("-webhook-port needs $POD_NAMESPACE: the webhook's certificate is in a Secret there")
 	}
 	if f.NArg() > 0 {
 		return c, fmt.Errorf("unexpected argument %q", f.Arg(0))
@@ -113,7 +126,7 @@ func operate(ctx context.Context, args []string) error {
 	}
 	// The client's default of 20 requests a second makes a core of many subscribers wait at a start.
 	restConfig.QPS, restConfig.Burst = 100, 200
-	mgr, err := ctrl.NewManager(restConfig, ctrl.Options{
+	options := ctrl.Options{
 		Scheme:                        scheme,
 		Cache:                         controllers.CacheOptions(c.namespace),
 		Metrics:                       server.Options{BindAddress: c.metrics},
@@ -122,9 +135,23 @@ func operate(ctx context.Context, args []string) error {
 		LeaderElectionID:              "core5g-operator",
 		LeaderElectionNamespace:       os.Getenv("POD_NAMESPACE"),
 		LeaderElectionReleaseOnCancel: true,
-	})
+	}
+	certificate := &admission.Certificate{
+		Namespace: os.Getenv("POD_NAMESPACE"), Name: c.webhookName, Configuration: c.webhookConfiguration, Now: time.Now,
+	}
+	if c.webhookPort != 0 {
+		certificate.Cache(&options.Cache)
+		options.WebhookServer = certificate.Server(c.webhookPort)
+	}
+	mgr, err := ctrl.NewManager(restConfig, options)
 	if err != nil {
 		return err
+	}
+	if c.webhookPort != 0 {
+		if err := certificate.SetupWithManager(mgr); err != nil {
+			return err
+		}
+		admission.Register(mgr, c.platform)
 	}
 	if err := controllers.Setup(mgr, controllers.DefaultOptions(c.platform)); err != nil {
 		return err

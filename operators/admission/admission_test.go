@@ -1,0 +1,278 @@
+package admission
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/controllers"
+	"core5g.dev/core5g/operators/specs"
+)
+
+// made is later with every object, as in a cluster.
+func made(name string, minute int) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: "ns", Name: name, UID: "uid", CreationTimestamp: metav1.NewTime(time.Unix(1700000000, 0).Add(time.Duration(minute) * time.Minute))}
+}
+
+func core() *api.Core5G {
+	return &api.Core5G{ObjectMeta: made("core5g", 0), Spec: api.Core5GSpec{
+		PLMNs: []api.PLMN{{MCC: "208", MNC: "93"}}, TACs: []api.TAC{"000001"},
+		SliceCatalogue: []api.SNSSAI{{SST: 1, SD: "010203"}, {SST: 1, SD: "112233"}},
+		AMF:            api.AMFSpec{Name: "AMF", DefaultDNN: "internet"}, N2: api.N2Spec{Transport: api.TransportSCTP, Port: 38412},
+	}}
+}
+
+func upf(name string, minute int, endpoints, address string) *api.UPFInstance {
+	u := &api.UPFInstance{ObjectMeta: made(name, minute), Spec: api.UPFInstanceSpec{
+		Driver: api.DriverAFPacket, Workers: 1,
+		N3: api.N3Spec{Attachment: api.AttachmentSpec{Type: api.AttachmentBridge, Bridge: "n3"}, Subnet: "172.30.3.0/24", Endpoints: api.CIDR(endpoints), MTU: 1500},
+		N6: api.N6Spec{Attachment: api.AttachmentSpec{Type: api.AttachmentBridge, Bridge: "n6"}, Address: api.InterfaceAddress(address), Gateway: "172.30.6.1", MTU: 1500},
+	}}
+	u.Status.UnitStatuses = []api.UnitStatus{{Name: name + "-0", N4Address: "10.0.0.1", Hash: "made"}}
+	return u
+}
+
+func slice(name string, minute int, sd, pool string) *api.Slice {
+	return &api.Slice{ObjectMeta: made(name, minute), Spec: api.SliceSpec{
+		SNSSAI: api.SNSSAI{SST: 1, SD: sd}, DataNetworks: []api.DataNetwork{{DNN: "internet", UEPools: []api.CIDR{api.CIDR(pool)}}},
+	}}
+}
+
+func subscriber(name string, minute int, supi, gpsi string, slices ...string) *api.Subscriber {
+	s := &api.Subscriber{ObjectMeta: made(name, minute), Spec: api.SubscriberSpec{SUPI: supi, GPSI: gpsi}}
+	for _, n := range slices {
+		s.Spec.Slices = append(s.Spec.Slices, api.SubscribedSlice{Name: n})
+	}
+	return s
+}
+
+// cluster holds the objects that are there.
+func cluster(t *testing.T, objects ...client.Object) client.WithWatch {
+	t.Helper()
+	scheme, err := controllers.Scheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	index := func(of func(*api.Subscriber) []string) client.IndexerFunc {
+		return func(o client.Object) []string { return of(o.(*api.Subscriber)) }
+	}
+	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
+		WithIndex(&api.Subscriber{}, controllers.IndexSUPI, index(func(s *api.Subscriber) []string { return []string{s.Spec.SUPI} })).
+		WithIndex(&api.Subscriber{}, controllers.IndexGPSI, index(func(s *api.Subscriber) []string { return []string{s.Spec.GPSI} })).
+		WithIndex(&api.Subscriber{}, controllers.IndexSlice, index(func(s *api.Subscriber) (out []string) {
+			for _, slice := range s.Spec.Slices {
+				out = append(out, slice.Name)
+			}
+			return out
+		})).Build()
+}
+
+func validatorOf(c client.Reader, o runtime.Object) webhook.CustomValidator {
+	r := reader{cached: c, live: c, platform: specs.Platform{Registry: "core5g", Tag: "dev"}}
+	switch o.(type) {
+	case *api.Slice:
+		return validator[*api.Slice]{sliceRules{r}}
+	case *api.UPFInstance:
+		return validator[*api.UPFInstance]{upfRules{r}}
+	case *api.Subscriber:
+		return validator[*api.Subscriber]{subscriberRules{r}}
+	default:
+		return validator[*api.Core5G]{coreRules{r}}
+	}
+}
+
+// wants are parts of what is to be said; empty for nothing.
+type wants struct{ refusal, warning string }
+
+func (w wants) check(t *testing.T, warnings []string, err error) {
+	t.Helper()
+	if said := strings.Join(warnings, "\n"); (w.warning == "") != (said == "") || !strings.Contains(said, w.warning) {
+		t.Errorf("warnings %q, want %q", said, w.warning)
+	}
+	if (w.refusal == "") != (err == nil) || (err != nil && !strings.Contains(err.Error(), w.refusal)) {
+		t.Errorf("refused with %v, want %q", err, w.refusal)
+	}
+}
+
+func TestCreate(t *testing.T) {
+	there := []client.Object{
+		core(), upf("upf", 1, "172.30.3.16/31", "172.30.6.2/24"),
+		slice("first", 2, "010203", "10.45.0.0/16"),
+		subscriber("a", 3, "imsi-208930000000001", "msisdn-33600000001", "first"),
+	}
+	second := func(change func(*api.Slice)) *api.Slice {
+		s := slice("second", 0, "112233", "10.46.0.0/16") // the clock of a request says nothing
+		change(s)
+		return s
+	}
+	for name, c := range map[string]struct {
+		object client.Object
+		wants
+	}{
+		"a Slice of its own":      {second(func(*api.Slice) {}), wants{}},
+		"a pool twice":            {second(func(s *api.Slice) { s.Spec.DataNetworks[0].UEPools[0] = "10.45.4.0/24" }), wants{refusal: "pool 10.45.4.0/24 of DNN internet overlaps pool 10.45.0.0/16 of Slice first"}},
+		"the UPF's network":       {second(func(s *api.Slice) { s.Spec.DataNetworks[0].UEPools[0] = "172.30.6.0/25" }), wants{refusal: "overlaps the N6 subnet 172.30.6.0/24 of UPFInstance upf"}},
+		"an S-NSSAI twice":        {second(func(s *api.Slice) { s.Spec.SNSSAI.SD = "010203" }), wants{refusal: "S-NSSAI 1-010203 belongs to Slice first already"}},
+		"two things at once":      {second(func(s *api.Slice) { s.Spec.SNSSAI.SD = "010203"; s.Spec.DataNetworks[0].UEPools[0] = "10.45.4.0/24" }), wants{refusal: "data networks there, or write another S-NSSAI; pool 10.45.4.0/24"}},
+		"an S-NSSAI without SD":   {second(func(s *api.Slice) { s.Spec.SNSSAI.SD = "" }), wants{refusal: "write an sd", warning: "S-NSSAI 1 is not in"}},
+		"beyond the catalogue":    {second(func(s *api.Slice) { s.Spec.SNSSAI.SD = "abcdef" }), wants{warning: "Adding {sst: 1, sd: \"abcdef\"} there restarts the AMF"}},
+		"a UPF that is not there": {second(func(s *api.Slice) { s.Spec.UPFSelector = &api.UPFSelector{Name: "later"} }), wants{warning: "UPFInstance later does not exist"}},
+		"a core that is not there": {second(func(s *api.Slice) { s.Spec.CoreRef.Name = "later" }),
+			wants{warning: "Core5G later does not exist: create it, or name another in spec.coreRef\nUPFInstance upf belongs to Core5G core5g"}},
+
+		"a UPF of its own":      {upf("b", 0, "172.30.3.32/28", "172.30.6.3/24"), wants{}},
+		"N3 endpoints twice":    {upf("b", 0, "172.30.3.0/24", "172.30.6.3/24"), wants{refusal: "spec.n3.endpoints 172.30.3.0/24 overlaps 172.30.3.16/31 of UPFInstance upf"}},
+		"an N6 address twice":   {upf("b", 0, "172.30.3.32/28", "172.30.6.2/24"), wants{refusal: "spec.n6.address 172.30.6.2/32 overlaps 172.30.6.2/32 of UPFInstance upf"}},
+		"another N6":            {with(upf("b", 0, "172.30.3.32/28", "172.30.6.2/24"), func(u *api.UPFInstance) { u.Spec.N6.VLAN = ptr.To[int32](7) }), wants{}},
+		"units without address": {with(upf("b", 0, "172.30.3.32/28", "172.30.6.3/24"), func(u *api.UPFInstance) { u.Spec.Units = ptr.To[int32](3) }), wants{refusal: "3 units need 2 N6 addresses"}},
+		"a driver to come":      {with(upf("b", 0, "172.30.3.32/28", "172.30.6.3/24"), func(u *api.UPFInstance) { u.Spec.Driver = api.DriverAFXDP }), wants{refusal: "driver AFXDP is planned"}},
+
+		"a Subscriber of its own": {subscriber("b", 0, "imsi-208930000000002", "msisdn-33600000002", "first"), wants{}},
+		"a SUPI twice":            {subscriber("b", 0, "imsi-208930000000001", "", "first"), wants{refusal: "SUPI imsi-208930000000001 belongs to Subscriber a already"}},
+		"a GPSI twice":            {subscriber("b", 0, "imsi-208930000000002", "msisdn-33600000001", "first"), wants{refusal: "GPSI msisdn-33600000001 belongs to Subscriber a already"}},
+		"of another network":      {subscriber("b", 0, "imsi-001010000000001", "", "first"), wants{warning: "begins with no PLMN of Core5G core5g (20893)"}},
+		"before its Slice":        {subscriber("b", 0, "imsi-208930000000002", "", "first", "later"), wants{warning: "Slice later does not exist"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			warnings, err := validatorOf(cluster(t, there...), c.object).ValidateCreate(t.Context(), c.object)
+			c.check(t, warnings, err)
+		})
+	}
+	t.Run("no endpoint left", func(t *testing.T) {
+		full := append([]client.Object{slice("third", 3, "000003", "10.48.0.0/16")}, there...)
+		s := second(func(*api.Slice) {})
+		warnings, err := validatorOf(cluster(t, full...), s).ValidateCreate(t.Context(), s)
+		wants{warning: "spec.n3.endpoints 172.30.3.16/31 has no address left for Slice second"}.check(t, warnings, err)
+	})
+}
+
+func with[T any](object *T, change func(*T)) *T {
+	change(object)
+	return object
+}
+
+func TestUpdate(t *testing.T) {
+	runs := func(name string, minute int, sd, pool string) *api.Slice {
+		return with(slice(name, minute, sd, pool), func(s *api.Slice) { s.Status.SMF = "core5g-smf-" + name })
+	}
+	there := []client.Object{
+		core(), upf("upf", 1, "172.30.3.16/28", "172.30.6.2/24"), upf("other", 1, "172.30.3.64/28", "172.30.6.3/24"),
+		runs("first", 2, "010203", "10.45.0.0/16"), runs("second", 3, "112233", "10.46.0.0/16"),
+		// Came while the webhook was off.
+		runs("wrong", 4, "445566", "10.46.0.0/24"),
+		subscriber("a", 3, "imsi-208930000000001", "msisdn-33600000001", "first"), subscriber("b", 4, "imsi-208930000000002", "", "first"),
+	}
+	for name, c := range map[string]struct {
+		before client.Object
+		change func(client.Object)
+		wants
+	}{
+		"labels of a Slice": {there[5], func(o client.Object) { o.SetLabels(map[string]string{"a": "b"}) }, wants{}},
+		"the older's pool into the younger's": {there[3], func(o client.Object) { o.(*api.Slice).Spec.DataNetworks[0].UEPools[0] = "10.46.128.0/17" },
+			wants{refusal: "overlaps pool 10.46.0.0/16 of Slice second"}},
+		"another pool restarts the SMF": {there[4], func(o client.Object) { o.(*api.Slice).Spec.DataNetworks[0].UEPools[0] = "10.47.0.0/16" },
+			wants{warning: "this restarts the SMF of Slice second, which ends its PDU sessions"}},
+		"what was wrong may change": {there[5], func(o client.Object) { o.(*api.Slice).Spec.DataNetworks[0].DNS = []api.IPAddress{"9.9.9.9"} },
+			wants{warning: "pool 10.46.0.0/24 of DNN internet overlaps pool 10.46.0.0/16 of Slice second"}},
+		"what was wrong may not become wrong otherwise": {there[5], func(o client.Object) { o.(*api.Slice).Spec.DataNetworks[0].UEPools[0] = "10.45.0.0/24" },
+			wants{refusal: "overlaps pool 10.45.0.0/16 of Slice first", warning: "1-445566 is not in"}},
+		"what is being deleted": {there[3], func(o client.Object) {
+			o.SetDeletionTimestamp(ptr.To(metav1.Now()))
+			o.(*api.Slice).Spec.DataNetworks[0].UEPools[0] = "10.46.0.0/24"
+		}, wants{}},
+
+		"an older UPF's endpoints into another's": {there[1], func(o client.Object) { o.(*api.UPFInstance).Spec.N3.Endpoints = "172.30.3.64/29" },
+			wants{refusal: "overlaps 172.30.3.64/28 of UPFInstance other"}},
+		"an N6 subnet over a pool": {there[1], func(o client.Object) { o.(*api.UPFInstance).Spec.N6.Address = "10.45.0.2/24" },
+			wants{refusal: "Slice first: pool 10.45.0.0/16 of DNN internet overlaps the N6 subnet 10.45.0.0/24"}},
+		"another MTU replaces the unit": {there[1], func(o client.Object) { o.(*api.UPFInstance).Spec.N3.MTU = 9000 },
+			wants{warning: "this replaces upf-0, one after the other, which ends their PDU sessions"}},
+		"another MTU waits": {there[1], func(o client.Object) {
+			o.(*api.UPFInstance).Spec.N3.MTU = 9000
+			o.(*api.UPFInstance).Spec.UpdateStrategy = &api.UpdateStrategySpec{Type: api.UpdateOnApproval}
+		}, wants{warning: "condition UpdatePending names the annotation"}},
+		"a lock":                 {there[1], func(o client.Object) { o.(*api.UPFInstance).Spec.AdministrativeState = api.StateLocked }, wants{warning: "this stops upf-0"}},
+		"a wait that lasts":      {there[1], func(o client.Object) { o.(*api.UPFInstance).Spec.Drain = &api.DrainSpec{TimeoutSeconds: 9} }, wants{}},
+		"a GPSI that is another": {there[7], func(o client.Object) { o.(*api.Subscriber).Spec.GPSI = "msisdn-33600000001" }, wants{refusal: "GPSI msisdn-33600000001 belongs to Subscriber a"}},
+
+		"a tracking area": {there[0], func(o client.Object) { o.(*api.Core5G).Spec.TACs = append(o.(*api.Core5G).Spec.TACs, "000002") },
+			wants{warning: "this restarts the AMF, and every UE registers anew"}},
+		"a Slice out of the catalogue": {there[0], func(o client.Object) { c := o.(*api.Core5G); c.Spec.SliceCatalogue = c.Spec.SliceCatalogue[:1] },
+			wants{warning: "Slice second: S-NSSAI 1-112233 is not in spec.sliceCatalogue"}},
+		"TLS": {there[0], func(o client.Object) { o.(*api.Core5G).Spec.TLS.Mode = api.TLSMutual },
+			wants{warning: "this restarts the SMF of Slice first"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			after := c.before.DeepCopyObject().(client.Object)
+			c.change(after)
+			warnings, err := validatorOf(cluster(t, there...), after).ValidateUpdate(t.Context(), c.before, after)
+			if c.before == there[0] {
+				warnings = without(warnings, "Slice wrong:")
+			}
+			if c.before == there[5] && c.refusal == "" {
+				warnings = without(warnings, "1-445566")
+			}
+			c.check(t, warnings, err)
+		})
+	}
+}
+
+// without the warnings that every change of the object brings here.
+func without(all []string, text string) (out []string) {
+	for _, w := range all {
+		if !strings.Contains(w, text) {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+func TestDelete(t *testing.T) {
+	there := []client.Object{core(), upf("upf", 1, "172.30.3.16/28", "172.30.6.2/24"), slice("first", 2, "010203", "10.45.0.0/16"), slice("lone", 2, "112233", "10.46.0.0/16")}
+	for _, name := range []string{"g", "f", "e", "d", "c", "b", "a"} {
+		there = append(there, subscriber(name, 3, "imsi-20893"+name, "", "first"))
+	}
+	for name, c := range map[string]struct {
+		object  client.Object
+		warning string
+	}{
+		"a Slice that Subscribers name":      {there[2], "7 Subscribers of Slice first still name it in spec.slices, and lose its PDU sessions: a, b, c, d, e and 2 more"},
+		"a Slice that nobody names":          {there[3], ""},
+		"a UPFInstance that Slices select":   {there[1], "2 Slices have no user plane without UPFInstance upf: first, lone"},
+		"a Core5G with Slices":               {there[0], "2 Slices stay without Core5G core5g: first, lone"},
+		"a Slice whose deletion has begun":   {with(slice("first", 2, "010203", "10.45.0.0/16"), func(s *api.Slice) { s.DeletionTimestamp = ptr.To(metav1.Now()) }), ""},
+		"a Subscriber that is named by none": {there[4], ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			warnings, err := validatorOf(cluster(t, there...), c.object).ValidateDelete(t.Context(), c.object)
+			wants{warning: c.warning}.check(t, warnings, err)
+		})
+	}
+}
+
+// A question that cannot be answered is no refusal.
+func TestNoAnswerIsNoRefusal(t *testing.T) {
+	broken := interceptor.NewClient(cluster(t), interceptor.Funcs{
+		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
+			return errors.New("the cache is not there")
+		},
+		Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+			return errors.New("the cache is not there")
+		},
+	})
+	for _, o := range []client.Object{slice("s", 0, "010203", "10.45.0.0/16"), upf("upf", 0, "172.30.3.16/28", "172.30.6.2/24"), subscriber("a", 0, "imsi-208930000000001", "")} {
+		warnings, err := validatorOf(broken, o).ValidateCreate(t.Context(), o)
+		wants{warning: "conditions will say what is wrong: the cache is not there"}.check(t, warnings, err)
+	}
+}

@@ -1,0 +1,82 @@
+package admission
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/specs"
+)
+
+type coreRules struct{ reader }
+
+func (r coreRules) asked(c *api.Core5G) any { return c.Spec }
+
+// judge warns of the Slices that the core as it is to be does not tell UEs of.
+func (r coreRules) judge(ctx context.Context, core *api.Core5G) (verdict, error) {
+	var v verdict
+	all, err := r.slices(ctx, core.Namespace)
+	if err != nil {
+		return v, err
+	}
+	for i := range all {
+		if s := &all[i]; s.Spec.CoreRef.NameOrDefault() == core.Name {
+			if problem := specs.AdvertisedProblem(s, core); problem != nil {
+				v.warnings = append(v.warnings, "Slice "+s.Name+": "+problem.Message)
+			}
+		}
+	}
+	v.warn(specs.SubscriberDataProblem(core))
+	return v, nil
+}
+
+func (r coreRules) changed(ctx context.Context, before, after *api.Core5G) ([]string, error) {
+	var out, quiet []string
+	for _, name := range specs.CoreRestarts(before, after, r.platform) {
+		if name == specs.FunctionObjectName(after.Name, api.FunctionAMF) {
+			out = append(out, "this restarts the AMF, and every UE registers anew")
+			continue
+		}
+		quiet = append(quiet, name)
+	}
+	if len(quiet) > 0 {
+		out = append(out, "this restarts "+strings.Join(quiet, ", "))
+	}
+	upfs, err := r.upfs(ctx, after.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	all, err := r.slices(ctx, after.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	for i := range all {
+		s := &all[i]
+		if s.Spec.CoreRef.NameOrDefault() != after.Name || s.Status.SMF == "" {
+			continue
+		}
+		upf, _ := specs.SelectUPF(s, upfs)
+		if specs.SMFRestarts(specs.SMFSource{Core: before, Slice: s, UPF: upf}, specs.SMFSource{Core: after, Slice: s, UPF: upf}, r.platform) {
+			out = append(out, restartOfSMF(s))
+		}
+	}
+	return out, nil
+}
+
+func (r coreRules) deleted(ctx context.Context, core *api.Core5G) ([]string, error) {
+	all, err := r.slices(ctx, core.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for i := range all {
+		if all[i].Spec.CoreRef.NameOrDefault() == core.Name {
+			names = append(names, all[i].Name)
+		}
+	}
+	if len(names) == 0 {
+		return nil, nil
+	}
+	return []string{fmt.Sprintf("%s stay without Core5G %s: %s", counted(len(names), "Slice"), core.Name, some(names))}, nil
+}

@@ -1,0 +1,111 @@
+package admission
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/specs"
+)
+
+type upfRules struct{ reader }
+
+func (r upfRules) asked(u *api.UPFInstance) any {
+	return []any{u.Spec, u.Labels} // Slices select by labels
+}
+
+func (r upfRules) judge(ctx context.Context, upf *api.UPFInstance) (verdict, error) {
+	var v verdict
+	others, err := r.upfs(ctx, upf.Namespace)
+	if err != nil {
+		return v, err
+	}
+	all, err := r.slices(ctx, upf.Namespace)
+	if err != nil {
+		return v, err
+	}
+	v.refuse(specs.AddressProblem(upf, others), specs.UnitsProblem(upf), specs.DriverProblem(upf))
+	users := usersOf(upf, all, others)
+	for i := range users {
+		s := &users[i]
+		for _, problem := range []*specs.Problem{specs.CheckPools(s, nil, upf), specs.CutProblem(s, upf)} {
+			if problem != nil {
+				v.refusals = append(v.refusals, "Slice "+s.Name+": "+problem.Message)
+			}
+		}
+	}
+	_, left := specs.AllocateEndpoints(upf, users)
+	v.warn(specs.EndpointsProblem(upf, left))
+	return v, nil
+}
+
+// usersOf are the Slices that select the UPFInstance as it is to be.
+func usersOf(upf *api.UPFInstance, all []api.Slice, upfs []api.UPFInstance) []api.Slice {
+	with := []api.UPFInstance{*upf}
+	for i := range upfs {
+		if upfs[i].Name != upf.Name {
+			with = append(with, upfs[i])
+		}
+	}
+	var out []api.Slice
+	for i := range all {
+		if chosen, _ := specs.SelectUPF(&all[i], with); chosen != nil && chosen.Name == upf.Name {
+			out = append(out, all[i])
+		}
+	}
+	return out
+}
+
+func (r upfRules) changed(ctx context.Context, before, after *api.UPFInstance) ([]string, error) {
+	core, err := r.core(ctx, after.Namespace, after.Spec.CoreRef.NameOrDefault())
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	if units := specs.UnitsEnd(before, after); len(units) > 0 {
+		out = append(out, fmt.Sprintf("this stops %s, which ends their PDU sessions", strings.Join(units, ", ")))
+	}
+	if units := specs.UnitRestarts(before, after, core, r.platform); len(units) > 0 {
+		how := "one after the other, which ends their PDU sessions"
+		if s := after.Spec.UpdateStrategy; s != nil && s.Type == api.UpdateOnApproval {
+			how = "once you let it through: condition UpdatePending names the annotation"
+		}
+		out = append(out, fmt.Sprintf("this replaces %s, %s", strings.Join(units, ", "), how))
+	}
+	upfs, err := r.upfs(ctx, after.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	all, err := r.slices(ctx, after.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range usersOf(after, all, upfs) {
+		was, now := specs.SMFSource{Core: core, Slice: &s, UPF: before}, specs.SMFSource{Core: core, Slice: &s, UPF: after}
+		if s.Status.SMF != "" && specs.SMFRestarts(was, now, r.platform) {
+			out = append(out, restartOfSMF(&s))
+		}
+	}
+	return out, nil
+}
+
+func (r upfRules) deleted(ctx context.Context, upf *api.UPFInstance) ([]string, error) {
+	upfs, err := r.upfs(ctx, upf.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	all, err := r.slices(ctx, upf.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	users := usersOf(upf, all, upfs)
+	if len(users) == 0 {
+		return nil, nil
+	}
+	var names []string
+	for i := range users {
+		names = append(names, users[i].Name)
+	}
+	return []string{fmt.Sprintf("%s have no user plane without UPFInstance %s: %s", counted(len(names), "Slice"), upf.Name, some(names))}, nil
+}

@@ -1,0 +1,105 @@
+package specs
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"k8s.io/utils/ptr"
+
+	api "core5g.dev/core5g/operators/api/v1alpha1"
+)
+
+// AddressProblem says which older UPFInstance of the core has an address that this one would use too. On N3
+// that is any in both blocks of endpoints: gNBs reach all UPFs of a core. On N6 each data network has
+// addresses of its own, so only UPFInstances with the same attachment and VLAN are compared.
+func AddressProblem(upf *api.UPFInstance, others []api.UPFInstance) *Problem {
+	for i := range others {
+		o := &others[i]
+		if o.Name == upf.Name || o.Spec.CoreRef.NameOrDefault() != upf.Spec.CoreRef.NameOrDefault() || !Older(o, upf) {
+			continue
+		}
+		if overlap(string(upf.Spec.N3.Endpoints), string(o.Spec.N3.Endpoints)) {
+			return &Problem{api.ReasonAddressOverlap, fmt.Sprintf("spec.n3.endpoints %s overlaps %s of UPFInstance %s: write a block that is free",
+				upf.Spec.N3.Endpoints, o.Spec.N3.Endpoints, o.Name)}
+		}
+		if !sameNetwork(upf.Spec.N6, o.Spec.N6) {
+			continue
+		}
+		for _, mine := range n6Addresses(upf) {
+			for _, taken := range n6Addresses(o) {
+				if overlap(mine.cidr, taken.cidr) {
+					return &Problem{api.ReasonAddressOverlap, fmt.Sprintf("%s %s overlaps %s of UPFInstance %s: write what is free on that network",
+						mine.field, mine.cidr, taken.cidr, o.Name)}
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func overlap(a, b string) bool {
+	pa, err := netip.ParsePrefix(a)
+	if err != nil {
+		return false // the schema refuses it
+	}
+	pb, err := netip.ParsePrefix(b)
+	return err == nil && pa.Masked().Overlaps(pb.Masked())
+}
+
+func sameNetwork(a, b api.N6Spec) bool {
+	return a.Attachment.Type == b.Attachment.Type && a.Attachment.Bridge == b.Attachment.Bridge && a.Attachment.Master == b.Attachment.Master &&
+		a.Attachment.ResourceName == b.Attachment.ResourceName &&
+		a.Attachment.NetworkAttachmentDefinition == b.Attachment.NetworkAttachmentDefinition && ptr.Deref(a.VLAN, 0) == ptr.Deref(b.VLAN, 0)
+}
+
+type n6Address struct{ field, cidr string }
+
+// n6Addresses are those that the UPFInstance may use, as blocks.
+func n6Addresses(upf *api.UPFInstance) []n6Address {
+	var out []n6Address
+	if own, err := netip.ParsePrefix(string(upf.Spec.N6.Address)); err == nil {
+		out = append(out, n6Address{"spec.n6.address", netip.PrefixFrom(own.Addr(), own.Addr().BitLen()).String()})
+	}
+	if block := upf.Spec.N6.UnitAddresses; block != nil {
+		out = append(out, n6Address{"spec.n6.unitAddresses", string(*block)})
+	}
+	return out
+}
+
+// EndpointsProblem says which Slices the block of N3 endpoints has no address left for.
+func EndpointsProblem(upf *api.UPFInstance, left []string) *Problem {
+	if len(left) == 0 {
+		return nil
+	}
+	return &Problem{api.ReasonExhausted, fmt.Sprintf(
+		"spec.n3.endpoints %s has no address left for Slice %s: write a larger block, or give the Slice another UPFInstance",
+		upf.Spec.N3.Endpoints, strings.Join(left, ", "))}
+}
+
+// UnitsProblem says why not every unit that is asked for has addresses.
+func UnitsProblem(upf *api.UPFInstance) *Problem {
+	if limit, problem := UnitLimit(upf); AskedUnits(upf) > limit {
+		return &Problem{api.ReasonAddressesMissing, problem}
+	}
+	return nil
+}
+
+// DriverProblem says that this version deploys no UPF with the driver.
+func DriverProblem(upf *api.UPFInstance) *Problem {
+	if upf.Spec.Driver != api.DriverAFXDP {
+		return nil
+	}
+	return &Problem{api.ReasonNotSupported, fmt.Sprintf(
+		"driver %s is planned and not deployed by this version: write AFPacket, or VFIO for virtual functions", upf.Spec.Driver)}
+}
+
+// CutProblem says which UE pool of a Slice is too small for the units of its UPFInstance.
+func CutProblem(slice *api.Slice, upf *api.UPFInstance) *Problem {
+	for _, dn := range slice.Spec.DataNetworks {
+		if _, problem := UnitPools(upf, dn.UEPools, 0); problem != "" {
+			return &Problem{"PoolTooSmall", problem}
+		}
+	}
+	return nil
+}
