@@ -351,7 +351,7 @@ spec:
       imagePullPolicy: IfNotPresent
       command: [/bin/busybox, sleep, "2147483647"]
       resources:
-        limits: {cpu: 10m, memory: 16Mi, hugepages-2Mi: %s, %s: "1"}
-        requests: {cpu: 10m, memory: 16Mi, hugepages-2Mi: %s, %s: "1"}
+        limits: {cpu: 10m, memory: 64Mi, hugepages-2Mi: %s, %s: "1"}
+        requests: {cpu: 10m, memory: 64Mi, hugepages-2Mi: %s, %s: "1"}
 `, occupantName, cluster.Namespace, node, s.registry, s.tag, hugepages, resourceOf(s.n3Resource, cell), hugepages, resourceOf(s.n3Resource, cell))
 }
