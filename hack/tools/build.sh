@@ -104,6 +104,13 @@ progress() {
 	((SECONDS - begin < 10)) || echo "  $part: done, $count packages compiled in $((SECONDS - begin)) s"
 } >&2
 
+# trimmed is build for a program that goes into an image: the folders of this machine do not show in it.
+trimmed() {
+	local flags
+	flags="$(go env GOFLAGS) -trimpath"
+	GOFLAGS=$flags build "$@"
+}
+
 build_kube() {
 	# One compilation for all that shares Kubernetes' libraries.
 	build kube "$repo/hack/tools" "$bin" "$(kube_ldflags)" ./cmd/kube
@@ -184,14 +191,14 @@ build_monitoring() {
 
 build_certificates() {
 	local module=github.com/cert-manager/cert-manager
-	build certificates "$repo/hack/certificates" "$bin/prerequisites" \
+	trimmed certificates "$repo/hack/certificates" "$bin/prerequisites" \
 		"-s -w -X $module/pkg/util.AppVersion=$(module_version "$repo/hack/certificates" "$module")" .
 	definitions certificates "$repo/hack/certificates" "$module" \
 		deploy/crds/cert-manager.io_{certificaterequests,certificates,clusterissuers,issuers}.yaml \
 		deploy/crds/acme.cert-manager.io_{challenges,orders}.yaml
 }
 
-build_policies() { build policies "$repo/hack/policies" "$bin/prerequisites" "-s -w" .; }
+build_policies() { trimmed policies "$repo/hack/policies" "$bin/prerequisites" "-s -w" .; }
 
 build_sriov() {
 	build sriov "$repo/hack/sriov" "$bin/prerequisites" "-s -w" \
@@ -200,7 +207,8 @@ build_sriov() {
 
 build_cluster() {
 	build cluster "$repo/hack/tools" "$bin" "-s -w" ./cmd/embedded ./cmd/cluster-dns
-	build image "$repo" "$bin" "-s -w" ./hack/image ./images/pause
+	build image "$repo" "$bin" "-s -w" ./hack/image
+	trimmed pause "$repo" "$bin" "-s -w" ./images/pause
 }
 
 main() {
