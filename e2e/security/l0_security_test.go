@@ -20,8 +20,6 @@ const (
 	phoneSecret = "phone-1"
 	dataNetwork = cluster.DataNetwork
 	unit        = "upf-0"
-	issuerFile  = "manifests/samples/issuer.yaml"
-	issuer      = "core5g-sbi"
 
 	// patience is for what the core does on a machine where two polling cores may be all that there is.
 	patience = 3 * time.Minute
@@ -76,24 +74,15 @@ func restore(ctx context.Context) error {
 	if _, err := k.HelmRun(ctx, "rollback", cluster.Release, revision, "--wait", "--timeout", "2m"); err != nil {
 		return err
 	}
-	// The operator takes its certificates away before their issuer goes.
+	// The operator takes away what it has asked cert-manager for, and what came of it.
 	err := cluster.Eventually(ctx, patience, func() error {
-		left, err := k.Run(ctx, "get", "certificates.cert-manager.io,secrets", "-l", "app.kubernetes.io/managed-by=core5g-operator", "-o", "name")
-		if err != nil {
-			return err
+		left, err := k.Run(ctx, "get", "certificates.cert-manager.io,issuers.cert-manager.io,secrets", "-l", "app.kubernetes.io/managed-by=core5g-operator", "-o", "name")
+		if err == nil && strings.TrimSpace(left) != "" {
+			err = fmt.Errorf("there are %s", strings.Join(strings.Fields(left), " "))
 		}
-		if strings.Contains(left, "-tls") {
-			return fmt.Errorf("certificates are left: %s", strings.Join(strings.Fields(left), " "))
-		}
-		return nil
+		return err
 	})
 	if err != nil {
-		return err
-	}
-	if err := k.Delete(ctx, issuerFile); err != nil {
-		return err
-	}
-	if _, err := k.Run(ctx, "delete", "secret", issuer+"-ca", "--ignore-not-found"); err != nil {
 		return err
 	}
 	if err := ready(ctx); err != nil {

@@ -113,15 +113,13 @@ func inUse(ctx context.Context, want map[string]string, limit time.Duration) err
 	})
 }
 
-// All functions speak https, with certificates that cert-manager's issuer has signed, and the UPF is not
-// touched.
+// All functions speak https, with certificates of an issuer that the operator has had cert-manager make, and the
+// UPF is not touched.
 func TestMutualTLSWithAnIssuer(t *testing.T) {
 	ctx := story(t, 8*time.Minute)
 	upf := scene.Must[map[string]string](t)(running(ctx, ",app.kubernetes.io/component=upf"))
-	check(t, k.Apply(ctx, issuerFile))
-	check(t, k.WaitCondition(ctx, "issuer.cert-manager.io/"+issuer, "Ready", patience))
 	_, err := k.HelmRun(ctx, "upgrade", cluster.Release, "charts/core5g", "--reset-then-reuse-values", "--wait", "--timeout", "3m",
-		"--set", "core.spec.tls.mode=Mutual,core.spec.tls.issuerRef.name="+issuer, "--set", "logLevel=Debug")
+		"--set", "core.spec.tls.mode=Mutual,core.spec.tls.authority=CertManager", "--set", "logLevel=Debug")
 	check(t, err)
 	check(t, k.WaitCondition(ctx, "core5g/"+core, "CertificatesReady", patience))
 	check(t, ready(ctx))

@@ -21,7 +21,7 @@ func TestRenewalUnderTraffic(t *testing.T) {
 	pods := scene.Must[map[string]string](t)(running(ctx, ""))
 	before := scene.Must[map[string]string](t)(serials(ctx))
 	requests := strings.Fields(scene.Must[string](t)(k.Run(ctx, "get", "certificates.cert-manager.io",
-		"-l", "app.kubernetes.io/managed-by=core5g-operator", "-o", `jsonpath={range .items[*]}{.spec.secretName}{"\n"}{end}`)))
+		"-l", "app.kubernetes.io/managed-by=core5g-operator,app.kubernetes.io/component!=ca", "-o", `jsonpath={range .items[*]}{.spec.secretName}{"\n"}{end}`)))
 	if len(requests) < len(sbi)+1 {
 		t.Fatalf("cert-manager keeps %d certificates, want one of each function and the operator's: %v", len(requests), requests)
 	}

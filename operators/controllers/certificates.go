@@ -3,6 +3,7 @@ package controllers
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -12,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -22,8 +25,11 @@ import (
 	"core5g.dev/core5g/operators/specs"
 )
 
-// annotationIssued is what cert-manager writes on a Secret that it has made.
-const annotationIssued = "cert-manager.io/certificate-name"
+// What cert-manager writes on a Secret that it has made: for which Certificate, and whose signature it is.
+const (
+	annotationIssued = "cert-manager.io/certificate-name"
+	annotationIssuer = "cert-manager.io/issuer-name"
+)
 
 // certifier keeps the certificates of functions in their Secrets: with the core's own authority, or by
 // cert-manager. Reads come from a cache that may be behind; whatever is written says what it was made
@@ -60,8 +66,8 @@ func earlier(a, b time.Time) time.Time {
 
 // keep brings about the certificates that are asked for.
 func (c *certifier) keep(ctx context.Context, core *api.Core5G, events client.Object, requests []specs.CertificateRequest) (certificatesState, error) {
-	if core.Spec.TLS.IssuerRef != nil {
-		return c.request(ctx, core, requests)
+	if issuer := specs.SBIIssuer(core); issuer != nil {
+		return c.request(ctx, core, issuer, requests)
 	}
 	var state certificatesState
 	authority, err := c.authority(ctx, core, &state)
@@ -118,7 +124,7 @@ func (c *certifier) authority(ctx context.Context, core *api.Core5G, state *cert
 		if err != nil {
 			return nil, err
 		}
-		if err := c.replace(ctx, secret, data); err != nil {
+		if err := c.replace(ctx, secret, data, nil); err != nil {
 			return nil, err
 		}
 		c.recorder.Eventf(core, corev1.EventTypeNormal, "AuthorityReplaced", "Secret %s: the authority was about to end; the old one is believed until its certificates are gone", name)
@@ -127,10 +133,13 @@ func (c *certifier) authority(ctx context.Context, core *api.Core5G, state *cert
 	return authority, nil
 }
 
-// replace writes new content unless somebody else has been at it.
-func (c *certifier) replace(ctx context.Context, secret *corev1.Secret, data map[string][]byte) error {
+// replace writes new content, and the change if there is one, unless somebody else has been at it.
+func (c *certifier) replace(ctx context.Context, secret *corev1.Secret, data map[string][]byte, change func(*corev1.Secret)) error {
 	changed := secret.DeepCopy()
 	changed.Data = data
+	if change != nil {
+		change(changed)
+	}
 	return c.Patch(ctx, changed, client.MergeFromWithOptions(secret, client.MergeFromWithOptimisticLock{}), client.FieldOwner(specs.FieldOwner))
 }
 
@@ -141,6 +150,10 @@ func (c *certifier) issue(ctx context.Context, authority *certificates.Authority
 		return err
 	}
 	missing := apierrors.IsNotFound(err)
+	taken, err := c.takeOver(ctx, secret, r.Owner)
+	if err != nil {
+		return err
+	}
 	data, next, err := authority.Renew(secret.Data, certificates.Certificate{DNSNames: r.DNSNames, Duration: r.Duration, RenewBefore: r.RenewBefore}, c.now())
 	if err != nil {
 		return err
@@ -154,8 +167,8 @@ func (c *certifier) issue(ctx context.Context, authority *certificates.Authority
 		if err := c.Create(ctx, fresh, client.FieldOwner(specs.FieldOwner)); err != nil {
 			return err
 		}
-	case !certificates.Same(secret.Data, data):
-		if err := c.replace(ctx, secret, data); err != nil {
+	case taken != nil || !certificates.Same(secret.Data, data):
+		if err := c.replace(ctx, secret, data, taken); err != nil {
 			return err
 		}
 		if string(secret.Data[certificates.KeyCertificate]) != string(data[certificates.KeyCertificate]) {
@@ -169,16 +182,122 @@ func (c *certifier) issue(ctx context.Context, authority *certificates.Authority
 	return nil
 }
 
+// takeOver makes a Secret of cert-manager's the operator's: two who renew one certificate never end. The change
+// of the Secret comes with its new content.
+func (c *certifier) takeOver(ctx context.Context, secret *corev1.Secret, owner metav1.OwnerReference) (func(*corev1.Secret), error) {
+	if secret.Annotations[annotationIssued] == "" {
+		return nil, nil
+	}
+	return func(changed *corev1.Secret) {
+		maps.DeleteFunc(changed.Annotations, func(name, _ string) bool { return strings.HasPrefix(name, specs.CertificateKind.Group+"/") })
+		ownedByNobodyElse(changed, owner)
+	}, c.dismiss(ctx, specs.CertificateKind, secret.Namespace, secret.Name, owner.UID)
+}
+
+// disown marks a Secret that the operator has made as nobody's of cert-manager's issuers: cert-manager would leave
+// it as it is, because its certificate is valid and for the right names.
+func (c *certifier) disown(ctx context.Context, secret *corev1.Secret) error {
+	if secret.UID == "" || secret.Annotations[annotationIssuer] != "" {
+		return nil
+	}
+	return c.replace(ctx, secret, secret.Data, func(changed *corev1.Secret) {
+		metav1.SetMetaDataAnnotation(&changed.ObjectMeta, annotationIssuer, specs.FieldOwner)
+	})
+}
+
+// adopt has a Secret of cert-manager's go with its owner: cert-manager itself leaves the Secret of a deleted
+// Certificate behind.
+func (c *certifier) adopt(ctx context.Context, secret *corev1.Secret, owner metav1.OwnerReference) error {
+	if len(secret.OwnerReferences) > 0 {
+		return nil
+	}
+	return c.replace(ctx, secret, secret.Data, func(changed *corev1.Secret) { ownedByNobodyElse(changed, owner) })
+}
+
+func ownedByNobodyElse(secret *corev1.Secret, owner metav1.OwnerReference) {
+	if len(secret.OwnerReferences) == 0 {
+		secret.OwnerReferences = []metav1.OwnerReference{owner}
+	}
+}
+
+// dismiss deletes an object of cert-manager's that has the owner, if there are such objects at all.
+func (c *certifier) dismiss(ctx context.Context, kind schema.GroupVersionKind, namespace, name string, owner types.UID) error {
+	o := &unstructured.Unstructured{}
+	o.SetGroupVersionKind(kind)
+	o.SetNamespace(namespace)
+	o.SetName(name)
+	by := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{UID: owner}}
+	if err := c.applier.remove(ctx, by, o); err != nil && !meta.IsNoMatchError(err) {
+		return err
+	}
+	return nil
+}
+
+// keepIssuer makes cert-manager's authority for this core; the state says what is missing.
+func (c *certifier) keepIssuer(ctx context.Context, core *api.Core5G, state *certificatesState) error {
+	for _, o := range specs.Issuer(core) {
+		err := c.applier.apply(ctx, o)
+		if meta.IsNoMatchError(err) {
+			c.lackCertManager(core, state)
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if o.GetKind() != specs.CertificateKind.Kind {
+			continue
+		}
+		secret := &corev1.Secret{}
+		err = c.Get(ctx, client.ObjectKeyFromObject(o), secret)
+		if client.IgnoreNotFound(err) != nil {
+			return err
+		}
+		if _, ok := certificates.End(secret.Data); ok {
+			if err := c.adopt(ctx, secret, o.GetOwnerReferences()[0]); err != nil {
+				return err
+			}
+			continue
+		}
+		state.lack(api.ReasonProgressing, fmt.Sprintf("Certificate %s, the authority of the SBI, is not issued yet%s: "+
+			"look whether cert-manager runs, or write spec.tls.authority Operator", o.GetName(), readyMessage(o)))
+		state.next = earlier(state.next, c.now().Add(5*time.Second))
+	}
+	return nil
+}
+
+// forsakeIssuer removes what keepIssuer has made, once nobody asks for it and nobody has a certificate of it.
+func (c *certifier) forsakeIssuer(ctx context.Context, core *api.Core5G) error {
+	secret := &corev1.Secret{}
+	err := c.Get(ctx, client.ObjectKey{Namespace: core.Namespace, Name: specs.IssuerAuthorityName(core.Name)}, secret)
+	if err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	for _, o := range specs.Issuer(core) {
+		if err := c.dismiss(ctx, o.GroupVersionKind(), o.GetNamespace(), o.GetName(), core.UID); err != nil {
+			return err
+		}
+	}
+	return client.IgnoreNotFound(c.Delete(ctx, secret))
+}
+
+func (c *certifier) lackCertManager(core *api.Core5G, state *certificatesState) {
+	asked, instead := "spec.tls.authority is CertManager", "write authority Operator"
+	if ref := core.Spec.TLS.IssuerRef; ref != nil {
+		asked, instead = "spec.tls.issuerRef names issuer "+ref.Name, "leave issuerRef out"
+	}
+	state.lack(api.ReasonNoCertManager, fmt.Sprintf("%s, but the cluster knows no kind Certificate of cert-manager: "+
+		"install cert-manager, or %s and the operator makes the certificates itself", asked, instead))
+	state.next = c.now().Add(30 * time.Second)
+}
+
 // request has cert-manager make the certificates.
-func (c *certifier) request(ctx context.Context, core *api.Core5G, requests []specs.CertificateRequest) (certificatesState, error) {
+func (c *certifier) request(ctx context.Context, core *api.Core5G, issuer *api.IssuerReference, requests []specs.CertificateRequest) (certificatesState, error) {
 	var state certificatesState
 	for _, r := range requests {
-		certificate := specs.Certificate(core, r)
+		certificate := specs.Certificate(issuer, r)
 		err := c.applier.apply(ctx, certificate)
 		if meta.IsNoMatchError(err) {
-			state.lack(api.ReasonNoCertManager, fmt.Sprintf("spec.tls.issuerRef names issuer %s, but the cluster knows no kind Certificate of cert-manager: "+
-				"install cert-manager, or leave issuerRef out and the operator makes the certificates itself", core.Spec.TLS.IssuerRef.Name))
-			state.next = c.now().Add(30 * time.Second)
+			c.lackCertManager(core, &state)
 			return state, nil
 		}
 		if err != nil {
@@ -191,13 +310,20 @@ func (c *certifier) request(ctx context.Context, core *api.Core5G, requests []sp
 		}
 		end, ok := certificates.End(secret.Data)
 		switch {
-		case !ok:
-			state.lack(api.ReasonProgressing, fmt.Sprintf("Certificate %s is not issued yet%s", r.Secret, readyMessage(certificate)))
+		case !ok || secret.Annotations[annotationIssuer] != issuer.Name:
+			if err := c.disown(ctx, secret); err != nil {
+				return state, err
+			}
+			// Functions that restart now would not believe each other.
+			state.lack(api.ReasonProgressing, fmt.Sprintf("Certificate %s is not issued by %s yet%s", r.Secret, issuer.Name, readyMessage(certificate)))
 			state.next = earlier(state.next, c.now().Add(5*time.Second))
 		case len(secret.Data[certificates.KeyAuthorities]) == 0:
 			state.lack(api.ReasonNotSupported, fmt.Sprintf("Secret %s has no key %s: issuer %s does not say which authority it signs with, so peers could not be checked; name an issuer of kind CA or Vault",
-				r.Secret, certificates.KeyAuthorities, core.Spec.TLS.IssuerRef.Name))
+				r.Secret, certificates.KeyAuthorities, issuer.Name))
 		default:
+			if err := c.adopt(ctx, secret, r.Owner); err != nil {
+				return state, err
+			}
 			state.end = earlier(state.end, end)
 		}
 	}
@@ -227,14 +353,10 @@ func (c *certifier) forsake(ctx context.Context, owner client.Object, requests [
 			return err
 		}
 		if secret.Annotations[annotationIssued] == r.Secret {
-			certificate := &unstructured.Unstructured{}
-			certificate.SetGroupVersionKind(specs.CertificateKind)
-			certificate.SetNamespace(r.Namespace)
-			certificate.SetName(r.Secret)
-			if err := c.applier.remove(ctx, owner, certificate); err != nil && !meta.IsNoMatchError(err) {
+			if err := c.dismiss(ctx, specs.CertificateKind, r.Namespace, r.Secret, owner.GetUID()); err != nil {
 				return err
 			}
-			// cert-manager makes nobody the owner of a Secret; this one has the labels that the Certificate gave it.
+			// Nobody may own it yet; it has the labels that the Certificate gave it.
 			if secret.Labels[api.LabelManagedBy] == r.Labels[api.LabelManagedBy] && secret.Labels[api.LabelInstance] == r.Labels[api.LabelInstance] {
 				if err := client.IgnoreNotFound(c.Delete(ctx, secret)); err != nil {
 					return err
@@ -292,11 +414,29 @@ func (r *CoreReconciler) keepCertificates(ctx context.Context, s *coreScope) err
 	requests := specs.CoreCertificates(s.core)
 	if !specs.SBIOverTLS(s.core) {
 		meta.RemoveStatusCondition(&s.core.Status.Conditions, api.ConditionCertificatesReady)
-		return r.certifier.forsake(ctx, s.core, append(requests, specs.CertificateRequest{Namespace: s.core.Namespace, Secret: specs.AuthorityName(s.core.Name)}))
+		err := r.certifier.forsake(ctx, s.core, append(requests, specs.CertificateRequest{Namespace: s.core.Namespace, Secret: specs.AuthorityName(s.core.Name)}))
+		if err != nil {
+			return err
+		}
+		return r.certifier.forsakeIssuer(ctx, s.core)
+	}
+	var issuer certificatesState
+	if specs.OwnIssuer(s.core) {
+		if err := r.certifier.keepIssuer(ctx, s.core, &issuer); err != nil {
+			return err
+		}
 	}
 	state, err := r.certifier.keep(ctx, s.core, s.core, requests)
 	if err != nil {
 		return err
+	}
+	if issuer.problem != "" {
+		state.reason, state.problem, state.next = issuer.reason, issuer.problem, earlier(state.next, issuer.next)
+	}
+	if !specs.OwnIssuer(s.core) && state.problem == "" {
+		if err := r.certifier.forsakeIssuer(ctx, s.core); err != nil {
+			return err
+		}
 	}
 	if state.problem != "" {
 		s.halted = true

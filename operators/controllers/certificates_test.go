@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
@@ -179,9 +180,86 @@ func (e *environment) testCertManager(t *testing.T) {
 	if issuer, _, _ := unstructured.NestedString(certificate.Object, "spec", "issuerRef", "name"); issuer != "site" {
 		t.Errorf("the issuer is %q", issuer)
 	}
-	e.wantCondition(t, core, api.ConditionCertificatesReady, metav1.ConditionFalse, api.ReasonProgressing, "is not issued yet")
-	// The test plays cert-manager, with an authority of its own.
-	data, err := certificates.NewAuthority("site", time.Now(), nil)
+	e.wantCondition(t, core, api.ConditionCertificatesReady, metav1.ConditionFalse, api.ReasonProgressing, "is not issued by site yet")
+	site := e.playCertManager(t, "site", specs.CoreCertificates(core)...)
+	e.wantCondition(t, core, api.ConditionCertificatesReady, metav1.ConditionTrue, api.ReasonReady, "")
+	amf := e.secret(t, ns, "core5g-amf-tls")
+	eventually(t, "the Secret goes with the core", func() error {
+		if amf = e.secret(t, ns, "core5g-amf-tls"); !owns(core, amf) {
+			return fmt.Errorf("owners %v", amf.OwnerReferences)
+		}
+		return nil
+	})
+	// Taken over by the operator: from then on nobody else renews it, and who knows the former authority only is
+	// not refused at once.
+	e.patch(t, core, `{"spec":{"tls":{"issuerRef":null}}}`)
+	eventually(t, "the operator's Secrets and no Certificates", func() error {
+		now := e.secret(t, ns, "core5g-amf-tls")
+		if now.UID != amf.UID || now.Annotations[annotationIssued] != "" || !owns(core, now) {
+			return fmt.Errorf("another Secret, or still cert-manager's: %v, owners %v", now.Annotations, now.OwnerReferences)
+		}
+		if n := strings.Count(string(now.Data[certificates.KeyAuthorities]), "BEGIN CERTIFICATE"); n != 2 {
+			return fmt.Errorf("%d authorities are believed, want the former and the operator's", n)
+		}
+		return e.absent(t, ns, specs.CertificateKind, "core5g-amf-tls")
+	})
+	if !strings.Contains(string(e.secret(t, ns, "core5g-nrf-tls").Data[certificates.KeyAuthorities]), strings.TrimSpace(string(site.Bundle))) {
+		t.Error("the former authority is not believed any more")
+	}
+	// An issuer for this core alone, which the operator asks for.
+	e.patch(t, core, `{"spec":{"tls":{"authority":"CertManager"}}}`)
+	for _, o := range specs.Issuer(core) {
+		eventually(t, o.GetKind()+" "+o.GetName(), func() error {
+			return e.client.Get(t.Context(), client.ObjectKeyFromObject(o), o)
+		})
+	}
+	e.wantCondition(t, core, api.ConditionCertificatesReady, metav1.ConditionFalse, api.ReasonProgressing, "Certificate core5g-sbi-ca, the authority of the SBI, is not issued yet")
+	e.playCertManager(t, "core5g-sbi", specs.CertificateRequest{Namespace: ns, Secret: specs.IssuerAuthorityName(core.Name), Labels: specs.Labels(core.Name, "ca")})
+	eventually(t, "Certificates of the Issuer", func() error {
+		if err := e.client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "core5g-amf-tls"}, certificate); err != nil {
+			return err
+		}
+		if issuer, _, _ := unstructured.NestedString(certificate.Object, "spec", "issuerRef", "name"); issuer != "core5g-sbi" {
+			return fmt.Errorf("the issuer is %q", issuer)
+		}
+		return nil
+	})
+	// The operator's own are not taken for the Issuer's, neither here nor by cert-manager.
+	eventually(t, "a Secret that cert-manager makes anew", func() error {
+		if issuer := e.secret(t, ns, "core5g-amf-tls").Annotations[annotationIssuer]; issuer == "" || issuer == "core5g-sbi" {
+			return fmt.Errorf("annotation %s is %q", annotationIssuer, issuer)
+		}
+		return nil
+	})
+	e.wantCondition(t, core, api.ConditionCertificatesReady, metav1.ConditionFalse, api.ReasonProgressing, "Certificate core5g-nrf-tls is not issued by core5g-sbi yet")
+	for _, r := range specs.CoreCertificates(core) {
+		e.patch(t, e.secret(t, ns, r.Secret), fmt.Sprintf(`{"metadata":{"annotations":{%q:%q,%q:"core5g-sbi"}}}`, annotationIssued, r.Secret, annotationIssuer))
+	}
+	e.wantCondition(t, core, api.ConditionCertificatesReady, metav1.ConditionTrue, api.ReasonReady, "")
+	e.patch(t, core, `{"spec":{"tls":{"mode":"Disabled","authority":null}}}`)
+	eventually(t, "nothing of cert-manager any more", func() error {
+		err := errors.Join(
+			e.absent(t, ns, specs.CertificateKind, "core5g-amf-tls"),
+			e.absent(t, ns, specs.CertificateKind, specs.IssuerAuthorityName(core.Name)),
+			e.absent(t, ns, specs.IssuerKind, specs.IssuerName(core.Name)),
+		)
+		var list corev1.SecretList
+		if err := e.client.List(t.Context(), &list, client.InNamespace(ns)); err != nil {
+			return err
+		}
+		for _, s := range list.Items {
+			if s.Type == corev1.SecretTypeTLS {
+				err = errors.Join(err, fmt.Errorf("there is Secret %s", s.Name))
+			}
+		}
+		return err
+	})
+}
+
+// playCertManager issues certificates as it would, with an authority of that name.
+func (e *environment) playCertManager(t *testing.T, name string, requests ...specs.CertificateRequest) *certificates.Authority {
+	t.Helper()
+	data, err := certificates.NewAuthority(name, time.Now(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,25 +267,25 @@ func (e *environment) testCertManager(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range specs.CoreCertificates(core) {
+	for _, r := range requests {
 		content, _, err := authority.Renew(nil, certificates.Certificate{DNSNames: r.DNSNames, Duration: time.Hour}, time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}
 		e.create(t, &corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: r.Secret, Labels: r.Labels, Annotations: map[string]string{annotationIssued: r.Secret}},
+			ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: r.Secret, Labels: r.Labels, Annotations: map[string]string{annotationIssued: r.Secret, annotationIssuer: name}},
 			Type:       corev1.SecretTypeTLS, Data: content,
 		})
 	}
-	e.wantCondition(t, core, api.ConditionCertificatesReady, metav1.ConditionTrue, api.ReasonReady, "")
-	e.patch(t, core, `{"spec":{"tls":{"mode":"Disabled","issuerRef":null}}}`)
-	eventually(t, "neither Certificates nor their Secrets any more", func() error {
-		if err := e.client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "core5g-amf-tls"}, certificate); !apierrors.IsNotFound(err) {
-			return fmt.Errorf("core5g-amf-tls: %v", err)
-		}
-		if err := e.client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "core5g-amf-tls"}, &corev1.Secret{}); !apierrors.IsNotFound(err) {
-			return fmt.Errorf("Secret core5g-amf-tls: %v", err)
-		}
-		return nil
-	})
+	return authority
+}
+
+// absent is nil where there is no such object.
+func (e *environment) absent(t *testing.T, ns string, kind schema.GroupVersionKind, name string) error {
+	o := &unstructured.Unstructured{}
+	o.SetGroupVersionKind(kind)
+	if err := e.client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: name}, o); !apierrors.IsNotFound(err) {
+		return fmt.Errorf("%s %s: %v", kind.Kind, name, err)
+	}
+	return nil
 }

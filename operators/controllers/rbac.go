@@ -18,6 +18,6 @@ package controllers
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=core5g,resources=leases,verbs=get;create;update
 // +kubebuilder:rbac:groups=policy,namespace=core5g,resources=poddisruptionbudgets,verbs=list;watch;create;patch
 // +kubebuilder:rbac:groups=networking.k8s.io,namespace=core5g,resources=networkpolicies,verbs=list;watch;create;patch;delete
-// +kubebuilder:rbac:groups=cert-manager.io,namespace=core5g,resources=certificates,verbs=get;create;patch;delete
+// +kubebuilder:rbac:groups=cert-manager.io,namespace=core5g,resources=certificates;issuers,verbs=get;create;patch;delete
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=list;watch
 // +kubebuilder:rbac:groups=core5g.dev,resources=dataplanenodes,verbs=list;watch

@@ -139,7 +139,11 @@ func TestBuildersGolden(t *testing.T) {
 	secure.Spec.TLS = api.TLSSpec{Mode: api.TLSMutual, IssuerRef: &api.IssuerReference{Name: "core5g-ca"}}
 	var certificates []client.Object
 	for _, r := range append(CoreCertificates(secure), SMFCertificate(secure, makeSlice("internet", "010203", "10.45.0.0/16"))) {
-		certificates = append(certificates, Certificate(secure, r))
+		certificates = append(certificates, Certificate(SBIIssuer(secure), r))
+	}
+	var issuers []client.Object
+	for _, o := range Issuer(secure) {
+		issuers = append(issuers, o)
 	}
 
 	attachments := func(u *api.UPFInstance) []client.Object {
@@ -151,6 +155,7 @@ func TestBuildersGolden(t *testing.T) {
 	}
 	for file, objects := range map[string][]client.Object{
 		"tls-certificates.yaml":        certificates,
+		"tls-issuer.yaml":              issuers,
 		"tls-nrf.yaml":                 NRF(secure, platform, embedded).all(),
 		"tls-subscriber-data.yaml":     SubscriberData(secure, platform).all(),
 		"tls-smf.yaml":                 SMF(secure, makeSlice("internet", "010203", "10.45.0.0/16"), platform, SliceUserPlane{UPF: "upf", N4Address: "10.96.1.3", N3Endpoint: "172.30.3.16", SMFAddress: "10.96.1.2"}).all(),

@@ -136,41 +136,21 @@ func SMFCertificate(core *api.Core5G, slice *api.Slice) CertificateRequest {
 }
 
 // Certificate has cert-manager make the certificate.
-func Certificate(core *api.Core5G, r CertificateRequest) *unstructured.Unstructured {
-	issuer := core.Spec.TLS.IssuerRef
-	kind, group := issuer.Kind, issuer.Group
-	if kind == "" {
-		kind = "Issuer"
-	}
-	if group == "" {
-		group = CertificateKind.Group
-	}
+func Certificate(issuer *api.IssuerReference, r CertificateRequest) *unstructured.Unstructured {
 	names := make([]any, len(r.DNSNames))
 	for i, n := range r.DNSNames {
 		names[i] = n
 	}
-	labels := map[string]any{}
-	for k, v := range r.Labels {
-		labels[k] = v
-	}
-	u := &unstructured.Unstructured{Object: map[string]any{
-		"spec": map[string]any{
-			"secretName":     r.Secret,
-			"secretTemplate": map[string]any{"labels": labels},
-			"dnsNames":       names,
-			"duration":       r.Duration.String(),
-			"renewBefore":    r.RenewBefore.String(),
-			"usages":         []any{"digital signature", "server auth", "client auth"},
-			"privateKey":     map[string]any{"algorithm": "ECDSA", "size": int64(256), "rotationPolicy": "Always"},
-			"issuerRef":      map[string]any{"name": issuer.Name, "kind": kind, "group": group},
-		},
-	}}
-	u.SetGroupVersionKind(CertificateKind)
-	u.SetName(r.Secret)
-	u.SetNamespace(r.Namespace)
-	u.SetLabels(r.Labels)
-	u.SetOwnerReferences([]metav1.OwnerReference{r.Owner})
-	return u
+	return certManagerObject(CertificateKind, r.Secret, r.Namespace, r.Labels, r.Owner, map[string]any{
+		"secretName":     r.Secret,
+		"secretTemplate": map[string]any{"labels": asAny(r.Labels)},
+		"dnsNames":       names,
+		"duration":       r.Duration.String(),
+		"renewBefore":    r.RenewBefore.String(),
+		"usages":         []any{"digital signature", "server auth", "client auth"},
+		"privateKey":     map[string]any{"algorithm": "ECDSA", "size": int64(256), "rotationPolicy": "Always"},
+		"issuerRef":      issuerReference(issuer),
+	})
 }
 
 // overTLS mounts the certificate into the pod at the path.

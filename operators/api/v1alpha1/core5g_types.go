@@ -125,6 +125,18 @@ const (
 	TLSMutual TLSMode = "Mutual"
 )
 
+// TLSAuthority says who signs the certificates of the service based interface.
+// +kubebuilder:validation:Enum=Operator;CertManager
+type TLSAuthority string
+
+// Values of TLSAuthority.
+const (
+	// TLSAuthorityOperator is a certification authority that the operator makes, in the Secret <core>-ca.
+	TLSAuthorityOperator TLSAuthority = "Operator"
+	// TLSAuthorityCertManager is a self-signed one of cert-manager: the operator makes its Issuer, <core>-sbi.
+	TLSAuthorityCertManager TLSAuthority = "CertManager"
+)
+
 // TLSSpec says how the service based interface is protected (TS 33.501 13.1).
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.duration) || duration(self.duration) >= duration('1h')",message="tls.duration must be at least 1h"
@@ -133,8 +145,12 @@ type TLSSpec struct {
 	// mode of the SBI; Disabled when left out.
 	// +optional
 	Mode TLSMode `json:"mode,omitempty"`
-	// issuerRef names the issuer of cert-manager that signs the certificates. Without it the operator makes a
-	// certification authority for this core, in the Secret <core>-ca.
+	// authority signs the certificates; Operator when left out. Operator is a certification authority that the
+	// operator makes for this core, in the Secret <core>-ca. CertManager is one that cert-manager makes and signs
+	// itself: the operator asks for it, and for its Issuer <core>-sbi. Not read with issuerRef.
+	// +optional
+	Authority TLSAuthority `json:"authority,omitempty"`
+	// issuerRef names an issuer of cert-manager that is there already and signs the certificates.
 	// +optional
 	IssuerRef *IssuerReference `json:"issuerRef,omitempty"`
 	// duration of a certificate; 2160h unless set.
