@@ -102,8 +102,9 @@ func (tr *Traffic) Dropped(ctx context.Context) (map[string]float64, error) {
 	}
 	grown := map[string]float64{}
 	for name, n := range now {
-		if reason, ok := strings.CutPrefix(name, "upf_dropped_packets_total{"); ok && n > tr.before[name] {
-			grown[strings.TrimSuffix(reason, "}")] = n - tr.before[name]
+		labels, ok := strings.CutPrefix(name, "upf_dropped_packets_total{")
+		if _, reason, _ := strings.Cut(labels, `reason="`); ok && n > tr.before[name] {
+			grown[strings.TrimSuffix(reason, `"}`)] += n - tr.before[name]
 		}
 	}
 	return grown, nil

@@ -35,12 +35,12 @@ func TestPhonesAreIsolated(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			before := upfMetrics(t, ctx)[metricDrops(tt.reason)]
+			before := dropsOf(upfMetrics(t, ctx), tt.reason)
 			check(t, k.RAN(ctx, nil, tt.args...))
 			check(t, cluster.Eventually(ctx, 20*time.Second, func() error {
 				metrics, err := readUPFMetrics(ctx)
-				if got := metrics[metricDrops(tt.reason)] - before; err == nil && got < 5 {
-					err = fmt.Errorf("%s grew by %.0f, want 5", metricDrops(tt.reason), got)
+				if got := dropsOf(metrics, tt.reason) - before; err == nil && got < 5 {
+					err = fmt.Errorf("drops for reason %s grew by %.0f, want 5", tt.reason, got)
 				}
 				return err
 			}))

@@ -3,6 +3,7 @@ package suite
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	"core5g.dev/core5g/e2e/scene"
@@ -22,8 +23,14 @@ func metricForwarded(direction string) string {
 	return fmt.Sprintf(`upf_forwarded_packets_total{direction=%q}`, direction)
 }
 
-func metricDrops(reason string) string {
-	return fmt.Sprintf(`upf_dropped_packets_total{reason=%q}`, reason)
+// dropsOf adds up what was dropped for a reason, on all interfaces.
+func dropsOf(metrics map[string]float64, reason string) (sum float64) {
+	for name, n := range metrics {
+		if strings.HasPrefix(name, "upf_dropped_packets_total{") && strings.Contains(name, fmt.Sprintf("reason=%q", reason)) {
+			sum += n
+		}
+	}
+	return sum
 }
 
 // upfSessionsAre says how many PFCP sessions the UPF holds when it is another number.

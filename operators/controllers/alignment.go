@@ -47,19 +47,25 @@ func (u *unitScope) misaligned() bool {
 	return u.status.Topology != nil && u.status.Topology.Alignment == api.UnitMisaligned
 }
 
-// askTopology asks a ready unit that has not said it yet.
+// askTopology asks a ready unit: where it is once for each life of upf-u, how its links are each time.
 func (r *UPFReconciler) askTopology(ctx context.Context, s *upfScope, u *unitScope) {
 	if !aligns(s.upf) {
 		u.status.Topology = nil
+	}
+	if !podReady(u.pod) {
 		return
 	}
-	if u.status.Topology != nil || !podReady(u.pod) {
-		return
-	}
+	s.again(linkPoll)
 	t, err := r.Topology(ctx, u.pod)
 	if err != nil {
 		u.silent = err.Error()
-		s.again(drainPoll)
+		if aligns(s.upf) && u.status.Topology == nil {
+			s.again(drainPoll)
+		}
+		return
+	}
+	u.ports = t.Ports
+	if !aligns(s.upf) || u.status.Topology != nil {
 		return
 	}
 	// PerSocket has given each unit a cell of its own; with SingleNUMA any one cell will do.

@@ -29,7 +29,8 @@ func inCell(cell, n6 int32) *topology.Topology {
 		Cells:   2,
 		Threads: []topology.Thread{{Role: "control", CPU: 2, Cell: &cell}, {Role: "worker 0", CPU: 3, Cell: &cell}},
 		Ports: []topology.Port{
-			{Interface: "n3", Device: "0000:81:10.0", Cell: &cell}, {Interface: "n6", Device: "0000:01:10.0", Cell: &n6},
+			{Interface: "n3", Device: "0000:81:10.0", Cell: &cell, Link: topology.LinkUp},
+			{Interface: "n6", Device: "0000:01:10.0", Cell: &n6, Link: topology.LinkUp},
 		},
 		Memory: []topology.Memory{{Cell: cell, Octets: 64 << 20}},
 	}

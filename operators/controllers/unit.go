@@ -17,6 +17,7 @@ import (
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/placement"
 	"core5g.dev/core5g/operators/specs"
+	"core5g.dev/core5g/upf/upfc/topology"
 )
 
 // A unit is one pod. It is made when it is missing, and taken down in four cases only: it is not wanted
@@ -63,8 +64,9 @@ type unitScope struct {
 	// doomed is a pod that goes then for another reason.
 	refused *refusal
 	doomed  bool
-	// silent is why a ready unit has not said where it is.
+	// silent is why a ready unit has not said where it is, ports what it has said of its interfaces.
 	silent string
+	ports  []topology.Port
 }
 
 type refusal struct{ reason, message string }
@@ -358,6 +360,7 @@ func (r *UPFReconciler) observeUnits(_ context.Context, s *upfScope) error {
 	s.observePending()
 	s.observeReady()
 	s.observeAligned()
+	s.observeLinks()
 	if s.halted {
 		return nil
 	}

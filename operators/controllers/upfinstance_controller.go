@@ -365,6 +365,9 @@ func (r *UPFReconciler) sum(_ context.Context, s *upfScope) error {
 		api.ConditionPlaced, api.ConditionN3Attached, api.ConditionN6Attached,
 		api.ConditionUnitsReady, api.ConditionEndpointsAllocated,
 	}
+	if meta.IsStatusConditionFalse(s.upf.Status.Conditions, api.ConditionLinksUp) { // who does not know is no reason
+		kinds = append(kinds, api.ConditionLinksUp)
+	}
 	if s.conditions.sum(kinds, fmt.Sprintf("%d units forward packets", s.upf.Status.ReadyUnits)) {
 		announce(r.Recorder, s.upf, s.upf.Status.Conditions)
 	}

@@ -25,7 +25,7 @@
 #include <stdint.h>
 
 #define UPF_ABI_MAGIC 0x35475543u // "CUG5"
-#define UPF_ABI_VERSION 2u
+#define UPF_ABI_VERSION 3u
 #define UPF_MSG_MAX (192u * 1024u) // octets in one datagram; fits the default socket buffer
 
 #define UPF_PDR_QERS 4u // QERs and URRs that one PDR may name
@@ -38,6 +38,9 @@
 #define UPF_SESSION_BARS 16u
 #define UPF_NONE16 0xffffu // "none" of an index into an array of the session
 #define UPF_WORKERS_MAX 64u
+// Groups of sessions by which drops are counted: those of one CP function in one Network Instance.
+// upf-c gives out the numbers and knows their names. Group 0: no session, or one without a group.
+#define UPF_GROUPS 64u
 
 // ---- messages ------------------------------------------------------------------------------
 
@@ -137,8 +140,10 @@ struct upf_session_put {
 	uint16_t n_sdf6;
 	uint16_t n_bar;
 	uint16_t text_len;
+	uint16_t group; // below UPF_GROUPS
+	uint16_t reserved[3];
 };
-static_assert(sizeof(struct upf_session_put) == 32, "upf_session_put");
+static_assert(sizeof(struct upf_session_put) == 40, "upf_session_put");
 
 // ---- rules ---------------------------------------------------------------------------------
 
@@ -500,6 +505,11 @@ struct upf_local_stats {
 };
 static_assert(sizeof(struct upf_local_stats) == 256, "upf_local_stats");
 
+struct upf_drop_stats {
+	uint64_t reason[UPF_DROPS_MAX]; // by enum upf_drop
+};
+static_assert(sizeof(struct upf_drop_stats) % 64 == 0, "upf_drop_stats");
+
 struct upf_worker_stats { // one per worker, written by that worker only
 	uint64_t lcore;
 	uint64_t cycles_busy; // TSC, polls that found packets
@@ -510,7 +520,9 @@ struct upf_worker_stats { // one per worker, written by that worker only
 	struct upf_local_stats local;
 	uint64_t forwarded[2]; // by enum upf_direction
 	uint64_t reserved2[10];
-	uint64_t drops[UPF_DROPS_MAX]; // by enum upf_drop
+	// By the interface by which the packet came, or by which it was to leave when it was on its way
+	// out already (tx_full, no_neighbour, what upf-u says itself).
+	struct upf_drop_stats drops[UPF_PORTS];
 };
 static_assert(sizeof(struct upf_worker_stats) % 64 == 0, "upf_worker_stats");
 
@@ -586,6 +598,20 @@ struct upf_topology {
 };
 static_assert(sizeof(struct upf_topology) == 1896, "upf_topology");
 
+// The link of an interface, written by the control thread, which looks every UPF_LINK_LOOK_MS.
+#define UPF_LINK_LOOK_MS 500u
+enum upf_link {
+	UPF_LINK_UNKNOWN = 0, // not configured, or not looked at yet
+	UPF_LINK_UP = 1,
+	UPF_LINK_DOWN = 2, // no carrier, or the device is gone
+};
+struct upf_link_state { // [UPF_PORTS]
+	uint64_t state; // enum upf_link
+	uint64_t downs; // how often it went down
+	uint64_t since; // TSC of the last change; 0: as it was at the start
+};
+static_assert(sizeof(struct upf_link_state) == 24, "upf_link_state");
+
 struct upf_shm { // head of the segment; offsets are from its start
 	uint32_t magic;
 	uint32_t version;
@@ -601,7 +627,9 @@ struct upf_shm { // head of the segment; offsets are from its start
 	uint64_t tsc_0;           // TSC when the segment was made
 	uint64_t rules_octets;    // of compiled rules
 	uint64_t topology_offset; // struct upf_topology; 0: not told
-	uint64_t reserved[4];
+	uint64_t groups_offset;   // struct upf_drop_stats[workers][UPF_GROUPS]: the same by group
+	uint64_t links_offset;    // struct upf_link_state[UPF_PORTS]
+	uint64_t reserved[2];
 };
 static_assert(sizeof(struct upf_shm) == 128, "upf_shm");
 

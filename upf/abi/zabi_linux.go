@@ -6,7 +6,7 @@ import "unsafe"
 
 const (
 	AbiMagic              = 0x35475543 // UPF_ABI_MAGIC
-	AbiVersion            = 0x2        // UPF_ABI_VERSION
+	AbiVersion            = 0x3        // UPF_ABI_VERSION
 	MsgMax                = 0x30000    // UPF_MSG_MAX
 	PdrQers               = 0x4        // UPF_PDR_QERS
 	PdrUrrs               = 0x8        // UPF_PDR_URRS
@@ -18,6 +18,7 @@ const (
 	SessionBars           = 0x10       // UPF_SESSION_BARS
 	None16                = 0xffff     // UPF_NONE16
 	WorkersMax            = 0x40       // UPF_WORKERS_MAX
+	Groups                = 0x40       // UPF_GROUPS
 	SdfProto              = 0x1        // UPF_SDF_PROTO
 	SdfTos                = 0x2        // UPF_SDF_TOS
 	SdfSpi                = 0x4        // UPF_SDF_SPI
@@ -52,6 +53,7 @@ const (
 	LineSlots             = 0x2        // UPF_LINE_SLOTS
 	NodesMax              = 0x40       // UPF_NODES_MAX
 	NodeNone              = 0xffffffff // UPF_NODE_NONE
+	LinkLookMs            = 0x1f4      // UPF_LINK_LOOK_MS
 	OpHello               = 0x1        // UPF_OP_HELLO
 	OpTransaction         = 0x2        // UPF_OP_TRANSACTION
 	OpAnswer              = 0x3        // UPF_OP_ANSWER
@@ -139,6 +141,9 @@ const (
 	DropRedirect          = 0x22       // UPF_DROP_REDIRECT
 	DropBufferExpired     = 0x23       // UPF_DROP_BUFFER_EXPIRED
 	Drops                 = 0x24       // UPF_DROPS
+	LinkUnknown           = 0x0        // UPF_LINK_UNKNOWN
+	LinkUp                = 0x1        // UPF_LINK_UP
+	LinkDown              = 0x2        // UPF_LINK_DOWN
 )
 
 // DropReason is one entry of UPF_DROP_REASONS.
@@ -227,19 +232,21 @@ type SessionRef struct {
 	BlobLen uint32
 }
 
-// SessionPut is struct upf_session_put, 32 octets.
+// SessionPut is struct upf_session_put, 40 octets.
 type SessionPut struct {
-	Rec     Record
-	Session uint32
-	BlobLen uint32
-	NPdr    uint16
-	NFar    uint16
-	NQer    uint16
-	NUrr    uint16
-	NSdf    uint16
-	NSdf6   uint16
-	NBar    uint16
-	TextLen uint16
+	Rec      Record
+	Session  uint32
+	BlobLen  uint32
+	NPdr     uint16
+	NFar     uint16
+	NQer     uint16
+	NUrr     uint16
+	NSdf     uint16
+	NSdf6    uint16
+	NBar     uint16
+	TextLen  uint16
+	Group    uint16
+	Reserved [3]uint16
 }
 
 // Sdf is struct upf_sdf, 32 octets.
@@ -484,7 +491,12 @@ type LocalStats struct {
 	Reserved                    [4]uint64
 }
 
-// WorkerStats is struct upf_worker_stats, 1024 octets.
+// DropStats is struct upf_drop_stats, 512 octets.
+type DropStats struct {
+	Reason [64]uint64
+}
+
+// WorkerStats is struct upf_worker_stats, 2048 octets.
 type WorkerStats struct {
 	Lcore      uint64
 	CyclesBusy uint64
@@ -496,7 +508,7 @@ type WorkerStats struct {
 	Local      LocalStats
 	Forwarded  [2]uint64
 	Reserved2  [10]uint64
-	Drops      [64]uint64
+	Drops      [3]DropStats
 }
 
 // UrrCounter is struct upf_urr_counter, 24 octets.
@@ -567,6 +579,13 @@ type Topology struct {
 	Pool          [64]uint64
 }
 
+// LinkState is struct upf_link_state, 24 octets.
+type LinkState struct {
+	State uint64
+	Downs uint64
+	Since uint64
+}
+
 // Shm is struct upf_shm, 128 octets.
 type Shm struct {
 	Magic          uint32
@@ -583,7 +602,9 @@ type Shm struct {
 	Tsc0           uint64
 	RulesOctets    uint64
 	TopologyOffset uint64
-	Reserved       [4]uint64
+	GroupsOffset   uint64
+	LinksOffset    uint64
+	Reserved       [2]uint64
 }
 
 // Array bounds that are negative, and so do not compile, when Go lays a struct out differently.
@@ -638,8 +659,8 @@ var (
 	_ [8 - unsafe.Offsetof(SessionRef{}.Session)]struct{}
 	_ [unsafe.Offsetof(SessionRef{}.BlobLen) - 12]struct{}
 	_ [12 - unsafe.Offsetof(SessionRef{}.BlobLen)]struct{}
-	_ [unsafe.Sizeof(SessionPut{}) - 32]struct{}
-	_ [32 - unsafe.Sizeof(SessionPut{})]struct{}
+	_ [unsafe.Sizeof(SessionPut{}) - 40]struct{}
+	_ [40 - unsafe.Sizeof(SessionPut{})]struct{}
 	_ [unsafe.Offsetof(SessionPut{}.Rec) - 0]struct{}
 	_ [0 - unsafe.Offsetof(SessionPut{}.Rec)]struct{}
 	_ [unsafe.Offsetof(SessionPut{}.Session) - 8]struct{}
@@ -662,6 +683,10 @@ var (
 	_ [28 - unsafe.Offsetof(SessionPut{}.NBar)]struct{}
 	_ [unsafe.Offsetof(SessionPut{}.TextLen) - 30]struct{}
 	_ [30 - unsafe.Offsetof(SessionPut{}.TextLen)]struct{}
+	_ [unsafe.Offsetof(SessionPut{}.Group) - 32]struct{}
+	_ [32 - unsafe.Offsetof(SessionPut{}.Group)]struct{}
+	_ [unsafe.Offsetof(SessionPut{}.Reserved) - 34]struct{}
+	_ [34 - unsafe.Offsetof(SessionPut{}.Reserved)]struct{}
 	_ [unsafe.Sizeof(Sdf{}) - 32]struct{}
 	_ [32 - unsafe.Sizeof(Sdf{})]struct{}
 	_ [unsafe.Offsetof(Sdf{}.RemoteAddrBe) - 0]struct{}
@@ -1044,8 +1069,12 @@ var (
 	_ [216 - unsafe.Offsetof(LocalStats{}.BufferWaitingOctets)]struct{}
 	_ [unsafe.Offsetof(LocalStats{}.Reserved) - 224]struct{}
 	_ [224 - unsafe.Offsetof(LocalStats{}.Reserved)]struct{}
-	_ [unsafe.Sizeof(WorkerStats{}) - 1024]struct{}
-	_ [1024 - unsafe.Sizeof(WorkerStats{})]struct{}
+	_ [unsafe.Sizeof(DropStats{}) - 512]struct{}
+	_ [512 - unsafe.Sizeof(DropStats{})]struct{}
+	_ [unsafe.Offsetof(DropStats{}.Reason) - 0]struct{}
+	_ [0 - unsafe.Offsetof(DropStats{}.Reason)]struct{}
+	_ [unsafe.Sizeof(WorkerStats{}) - 2048]struct{}
+	_ [2048 - unsafe.Sizeof(WorkerStats{})]struct{}
 	_ [unsafe.Offsetof(WorkerStats{}.Lcore) - 0]struct{}
 	_ [0 - unsafe.Offsetof(WorkerStats{}.Lcore)]struct{}
 	_ [unsafe.Offsetof(WorkerStats{}.CyclesBusy) - 8]struct{}
@@ -1156,6 +1185,14 @@ var (
 	_ [1376 - unsafe.Offsetof(Topology{}.MemoryUnknown)]struct{}
 	_ [unsafe.Offsetof(Topology{}.Pool) - 1384]struct{}
 	_ [1384 - unsafe.Offsetof(Topology{}.Pool)]struct{}
+	_ [unsafe.Sizeof(LinkState{}) - 24]struct{}
+	_ [24 - unsafe.Sizeof(LinkState{})]struct{}
+	_ [unsafe.Offsetof(LinkState{}.State) - 0]struct{}
+	_ [0 - unsafe.Offsetof(LinkState{}.State)]struct{}
+	_ [unsafe.Offsetof(LinkState{}.Downs) - 8]struct{}
+	_ [8 - unsafe.Offsetof(LinkState{}.Downs)]struct{}
+	_ [unsafe.Offsetof(LinkState{}.Since) - 16]struct{}
+	_ [16 - unsafe.Offsetof(LinkState{}.Since)]struct{}
 	_ [unsafe.Sizeof(Shm{}) - 128]struct{}
 	_ [128 - unsafe.Sizeof(Shm{})]struct{}
 	_ [unsafe.Offsetof(Shm{}.Magic) - 0]struct{}
@@ -1186,6 +1223,10 @@ var (
 	_ [80 - unsafe.Offsetof(Shm{}.RulesOctets)]struct{}
 	_ [unsafe.Offsetof(Shm{}.TopologyOffset) - 88]struct{}
 	_ [88 - unsafe.Offsetof(Shm{}.TopologyOffset)]struct{}
-	_ [unsafe.Offsetof(Shm{}.Reserved) - 96]struct{}
-	_ [96 - unsafe.Offsetof(Shm{}.Reserved)]struct{}
+	_ [unsafe.Offsetof(Shm{}.GroupsOffset) - 96]struct{}
+	_ [96 - unsafe.Offsetof(Shm{}.GroupsOffset)]struct{}
+	_ [unsafe.Offsetof(Shm{}.LinksOffset) - 104]struct{}
+	_ [104 - unsafe.Offsetof(Shm{}.LinksOffset)]struct{}
+	_ [unsafe.Offsetof(Shm{}.Reserved) - 112]struct{}
+	_ [112 - unsafe.Offsetof(Shm{}.Reserved)]struct{}
 )

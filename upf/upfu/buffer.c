@@ -160,11 +160,20 @@ queue_pop(struct buffer_store *store, struct buffer_queue *q)
 	return m;
 }
 
+// Its part may be gone.
+static void
+drop_saved(struct worker *w, struct rte_mbuf *m, enum upf_drop reason)
+{
+	const struct pkt *p = saved(m);
+
+	worker_drop_of(w, (enum upf_port)p->port, p->group, m, reason);
+}
+
 static void
 queue_drop(struct worker *w, struct buffer_queue *q)
 {
 	while (q->n != 0)
-		worker_drop(w, queue_pop(&w->buffers, q), UPF_DROP_BUFFER_RELEASED);
+		drop_saved(w, queue_pop(&w->buffers, q), UPF_DROP_BUFFER_RELEASED);
 	q->release = 0;
 }
 
@@ -182,7 +191,7 @@ queue_filter(struct worker *w, struct buffer_queue *q, uint32_t max, enum upf_dr
 		next = m->next;
 		if (drop) {
 			queue_unlink(&w->buffers, q, before, m);
-			worker_drop(w, m, reason);
+			drop_saved(w, m, reason);
 			q->release -= in_round > 0;
 			max--;
 		} else {
@@ -394,6 +403,7 @@ buffer_hold(struct worker *w, struct pkt *p, bool notify_first)
 	if (p->until == UINT64_MAX && bar != NULL && bar->duration_ms != 0)
 		p->until = w->now + w->tsc_hz / 1000 * bar->duration_ms;
 	q->expires |= p->until != UINT64_MAX;
+	p->group = p->part->group;
 	// What parsing found travels with the packet.
 	*saved(p->m) = *p;
 	p->m->next = NULL;
@@ -485,9 +495,9 @@ buffer_take(struct worker *w, struct burst *b)
 		p->released = 1;
 		p->part = part_of(w, q, p);
 		if (p->part == NULL)
-			worker_drop(w, m, UPF_DROP_BUFFER_RELEASED);
+			drop_saved(w, m, UPF_DROP_BUFFER_RELEASED);
 		else if (w->now >= p->until)
-			worker_drop(w, m, UPF_DROP_BUFFER_EXPIRED);
+			drop_saved(w, m, UPF_DROP_BUFFER_EXPIRED);
 		else
 			b->live[b->n++] = p;
 	}

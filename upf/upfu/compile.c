@@ -52,7 +52,8 @@ split(const struct upf_session_put *put, struct record *r)
 	if (put->rec.length < sizeof(*put) || put->n_pdr > UPF_SESSION_PDRS ||
 		put->n_far > UPF_SESSION_FARS || put->n_qer > UPF_SESSION_QERS ||
 		put->n_urr > UPF_SESSION_URRS || put->n_bar > UPF_SESSION_BARS ||
-		put->n_sdf > UPF_SESSION_SDFS || put->n_sdf6 > UPF_SESSION_SDFS)
+		put->n_sdf > UPF_SESSION_SDFS || put->n_sdf6 > UPF_SESSION_SDFS ||
+		put->group >= UPF_GROUPS)
 		return EINVAL;
 	need = sizeof(*put) + put->n_pdr * sizeof(*r->pdr) + put->n_far * sizeof(*r->far) +
 		put->n_qer * sizeof(*r->qer) + put->n_urr * sizeof(*r->urr) +
@@ -640,6 +641,7 @@ compile_part(struct layout *l, enum upf_direction direction)
 		.ue6 = r->ue6,
 		.ue6_len = r->ue6_len,
 		.home = (uint8_t)(r->put->session % l->context->config->workers),
+		.group = (uint8_t)r->put->group,
 		.flags = (uint8_t)((r->has_ue4 ? PART_UE_IPV4 : 0) |
 			(r->has_ue6 ? PART_UE_IPV6 : 0)),
 	};

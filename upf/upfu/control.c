@@ -12,6 +12,7 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/timerfd.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -445,6 +446,11 @@ control_dispatch(struct control *c, const struct epoll_event *event)
 			log_info("stopping", "signal=%u", info.ssi_signo);
 			c->stop = true;
 		}
+	} else if (fd == c->timer_fd) {
+		uint64_t times;
+
+		if (read(fd, &times, sizeof(times)) == (ssize_t)sizeof(times))
+			carriers_look(&c->carriers);
 	} else if (fd == c->peer_fd) {
 		if ((event->events & EPOLLOUT) != 0)
 			peer_watch_writable(c, false);
@@ -497,6 +503,19 @@ signals_init(struct control *c)
 	return c->signal_fd < 0 || watch(c, c->signal_fd) < 0 ? -1 : 0;
 }
 
+static int
+timer_init(struct control *c)
+{
+	const struct timespec every = {.tv_nsec = UPF_LINK_LOOK_MS * 1000000L};
+	const struct itimerspec timer = {.it_interval = every, .it_value = every};
+
+	c->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	return c->timer_fd < 0 || timerfd_settime(c->timer_fd, 0, &timer, NULL) < 0 ||
+			watch(c, c->timer_fd) < 0
+		? -1
+		: 0;
+}
+
 // A socket file may be left over from a upf-u that was killed; one that answers is in use.
 static int
 listen_init(struct control *c)
@@ -528,13 +547,13 @@ control_init(struct control *c, const struct config *config)
 {
 	memset(c, 0, sizeof(*c));
 	c->config = config;
-	c->listen_fd = c->signal_fd = c->peer_fd = c->wake_fd = -1;
+	c->listen_fd = c->signal_fd = c->peer_fd = c->wake_fd = c->timer_fd = -1;
 	c->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	c->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	c->in = aligned_alloc(64, DATAGRAM_MAX);
 	c->out = aligned_alloc(64, DATAGRAM_MAX);
 	if (c->epoll_fd < 0 || c->wake_fd < 0 || c->in == NULL || c->out == NULL ||
-		watch(c, c->wake_fd) < 0 || signals_init(c) < 0) {
+		watch(c, c->wake_fd) < 0 || signals_init(c) < 0 || timer_init(c) < 0) {
 		log_error("cannot start the control thread", "error=\"%s\"", strerror(errno));
 		return -1;
 	}
@@ -557,6 +576,8 @@ control_free(struct control *c)
 		close(c->peer_fd);
 	if (c->signal_fd >= 0)
 		close(c->signal_fd);
+	if (c->timer_fd >= 0)
+		close(c->timer_fd);
 	if (c->wake_fd >= 0)
 		close(c->wake_fd);
 	if (c->epoll_fd >= 0)

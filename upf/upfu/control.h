@@ -1,5 +1,5 @@
 // The control thread: the single writer of all tables. It serves upf-c on a Unix SEQPACKET socket,
-// passes the workers' events on, frees what no worker uses any more, and ends on SIGTERM or SIGINT.
+// passes the workers' events on, looks at the links, frees what no worker uses any more, and ends on SIGTERM or SIGINT.
 //
 // One upf-c at a time; a second one is told EBUSY and closed. When upf-c goes, forwarding goes on and
 // everything is kept for the next one, which reads it back with DUMP. Events wait until the new
@@ -7,15 +7,18 @@
 #ifndef UPFU_CONTROL_H
 #define UPFU_CONTROL_H
 
+#include "carrier.h"
 #include "log.h"
 #include "transaction.h"
 
 struct control {
 	const struct config *config;
 	struct rule_base base;
-	uint32_t waits; // workers: wake me by wake_fd
+	struct carriers carriers; // of no port: nobody looks
+	uint32_t waits;           // workers: wake me by wake_fd
 	int wake_fd;
 	int epoll_fd, listen_fd, signal_fd;
+	int timer_fd;    // time to look at the links
 	int peer_fd;     // upf-c, -1: none
 	bool peer_ready; // it has the state, so that it may get events
 	bool peer_full;  // its socket takes no more events now

@@ -12,7 +12,7 @@ send_copy(struct worker *w, const struct pkt *p, const struct pdr *to)
 
 	copy.m = rte_pktmbuf_copy(p->m, w->pool, p->ip, p->ip_len);
 	if (unlikely(copy.m == NULL)) {
-		shm_add(&w->stats->drops[UPF_DROP_NO_MBUF], 1);
+		worker_count_drops(w, (enum upf_port)p->port, p->part->group, UPF_DROP_NO_MBUF, 1);
 		return;
 	}
 	copy.ip = 0;
@@ -21,7 +21,8 @@ send_copy(struct worker *w, const struct pkt *p, const struct pdr *to)
 	if (verdict == PKT_TAKEN)
 		shm_add(&w->stats->local.duplicated, 1);
 	else
-		worker_drop(w, copy.m, (enum upf_drop)verdict);
+		worker_drop_of(
+			w, (enum upf_port)p->port, p->part->group, copy.m, (enum upf_drop)verdict);
 }
 
 void

@@ -122,5 +122,5 @@ far_apply(struct worker *w, struct pkt *p)
 void
 far_burst(struct worker *w, struct burst *b)
 {
-	burst_each(w, b, far_apply_one);
+	burst_each_of_session(w, b, far_apply_one);
 }

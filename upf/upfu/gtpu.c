@@ -175,18 +175,18 @@ send_message(struct worker *w, const struct way *way, const void *message, uint1
 	rte_be32_t them4;
 
 	if (m == NULL) {
-		shm_add(&w->stats->drops[UPF_DROP_NO_MBUF], 1);
+		worker_count_drops(w, way->port, 0, UPF_DROP_NO_MBUF, 1);
 		return;
 	}
 	if (!write_message(w, m, way, message, length)) {
-		worker_drop(w, m, UPF_DROP_NO_MBUF);
+		worker_drop(w, way->port, m, UPF_DROP_NO_MBUF);
 		return;
 	}
 	if (way->ip6) {
 		const uint8_t *hop = port_next_hop6(port, way->them);
 
 		if (hop == NULL)
-			worker_drop(w, m, UPF_DROP_NO_ROUTE);
+			worker_drop(w, way->port, m, UPF_DROP_NO_ROUTE);
 		else
 			neigh_send6(w, way->port, m, hop);
 		return;
@@ -194,7 +194,7 @@ send_message(struct worker *w, const struct way *way, const void *message, uint1
 	memcpy(&them4, way->them, sizeof(them4));
 	them4 = port_next_hop(port, them4);
 	if (them4 == 0)
-		worker_drop(w, m, UPF_DROP_NO_ROUTE);
+		worker_drop(w, way->port, m, UPF_DROP_NO_ROUTE);
 	else
 		neigh_send(w, way->port, m, them4);
 }
@@ -473,7 +473,7 @@ gtpu_unknown_teid(struct worker *w, struct pkt *p)
 	verdict = answer(w, p->m, &way, &error, length);
 	if (verdict == PKT_TAKEN) {
 		shm_add(&w->stats->local.error_indications_sent, 1);
-		shm_add(&w->stats->drops[UPF_DROP_UNKNOWN_TEID], 1);
+		worker_count_drops(w, (enum upf_port)p->port, 0, UPF_DROP_UNKNOWN_TEID, 1);
 	}
 	return verdict;
 }

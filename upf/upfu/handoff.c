@@ -26,7 +26,7 @@ void
 handoff_burst(struct worker *w, struct burst *b)
 {
 	if (w->workers > 1)
-		burst_each(w, b, handoff);
+		burst_each_of_session(w, b, handoff);
 }
 
 void

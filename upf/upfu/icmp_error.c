@@ -109,7 +109,7 @@ send_to_n6(struct worker *w, struct rte_mbuf *m, bool ip6)
 		const uint8_t *hop = port_next_hop6(port, ip->dst);
 
 		if (hop == NULL)
-			worker_drop(w, m, UPF_DROP_NO_ROUTE);
+			worker_drop(w, UPF_PORT_N6, m, UPF_DROP_NO_ROUTE);
 		else
 			neigh_send6(w, UPF_PORT_N6, m, hop);
 	} else {
@@ -118,7 +118,7 @@ send_to_n6(struct worker *w, struct rte_mbuf *m, bool ip6)
 		rte_be32_t hop = port_next_hop(port, ip->dst_addr);
 
 		if (hop == 0)
-			worker_drop(w, m, UPF_DROP_NO_ROUTE);
+			worker_drop(w, UPF_PORT_N6, m, UPF_DROP_NO_ROUTE);
 		else
 			neigh_send(w, UPF_PORT_N6, m, hop);
 	}
@@ -132,12 +132,12 @@ error_frame(struct worker *w, uint16_t type, uint32_t octets)
 	struct rte_ether_hdr *eth;
 
 	if (m == NULL) {
-		shm_add(&w->stats->drops[UPF_DROP_NO_MBUF], 1);
+		worker_count_drops(w, UPF_PORT_N6, 0, UPF_DROP_NO_MBUF, 1);
 		return NULL;
 	}
 	eth = (void *)rte_pktmbuf_append(m, (uint16_t)(sizeof(*eth) + octets));
 	if (eth == NULL) {
-		worker_drop(w, m, UPF_DROP_NO_MBUF);
+		worker_drop(w, UPF_PORT_N6, m, UPF_DROP_NO_MBUF);
 		return NULL;
 	}
 	eth->src_addr = w->port[UPF_PORT_N6].mac;

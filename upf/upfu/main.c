@@ -106,6 +106,7 @@ start_workers(struct upf_u *u)
 		.sessions = &u->sessions,
 		.slots = u->shm.slots,
 		.stats = u->shm.workers,
+		.groups = u->shm.groups,
 		.pool = u->pool,
 		.ethdev = {u->ethdev[0], u->ethdev[1], u->ethdev[2]},
 		.peers = u->worker,
@@ -196,6 +197,8 @@ run(struct upf_u *u)
 	if (control_init(&u->control, &u->config) == 0 && start_memory(u) == 0 &&
 		start_ports(u) == 0 && start_workers(u) == 0) {
 		tell_places(u);
+		carriers_init(&u->control.carriers, &u->config, u->ethdev, u->shm.links);
+		carriers_look(&u->control.carriers);
 		log_info("upf-u is ready",
 			"boot_id=%016llx workers=%u sessions_max=%u socket=%s hugepages=%s "
 			"memory_mib=%u slots=%s",
@@ -206,6 +209,7 @@ run(struct upf_u *u)
 		control_run(&u->control);
 		rc = EXIT_SUCCESS;
 	}
+	carriers_free(&u->control.carriers);
 	stop(u);
 	control_free(&u->control);
 	return rc;

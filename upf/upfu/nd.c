@@ -56,12 +56,12 @@ nd_send(struct worker *w, enum upf_port port, const struct rte_ether_addr *to_ma
 	struct rte_ether_hdr *eth;
 
 	if (m == NULL) {
-		shm_add(&w->stats->drops[UPF_DROP_NO_MBUF], 1);
+		worker_count_drops(w, port, 0, UPF_DROP_NO_MBUF, 1);
 		return;
 	}
 	eth = (void *)rte_pktmbuf_append(m, sizeof(*eth) + sizeof(*ip) + sizeof(*message));
 	if (eth == NULL) {
-		worker_drop(w, m, UPF_DROP_NO_MBUF);
+		worker_drop(w, port, m, UPF_DROP_NO_MBUF);
 		return;
 	}
 	eth->dst_addr = *to_mac;

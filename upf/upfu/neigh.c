@@ -75,7 +75,7 @@ static void
 unreachable(struct worker *w, enum upf_port port, struct rte_mbuf *m)
 {
 	icmp_unreachable_frame(w, port, m);
-	worker_drop(w, m, UPF_DROP_NO_NEIGHBOUR);
+	worker_drop(w, port, m, UPF_DROP_NO_NEIGHBOUR);
 }
 
 static void
@@ -133,13 +133,13 @@ arp_send(struct worker *w, enum upf_port port, uint16_t opcode, const struct rte
 	struct rte_arp_hdr *arp;
 
 	if (m == NULL) {
-		shm_add(&w->stats->drops[UPF_DROP_NO_MBUF], 1);
+		worker_count_drops(w, port, 0, UPF_DROP_NO_MBUF, 1);
 		return;
 	}
 	// 60 octets: the least that Ethernet carries.
 	eth = (void *)rte_pktmbuf_append(m, RTE_ETHER_MIN_LEN - RTE_ETHER_CRC_LEN);
 	if (eth == NULL) {
-		worker_drop(w, m, UPF_DROP_NO_MBUF);
+		worker_drop(w, port, m, UPF_DROP_NO_MBUF);
 		return;
 	}
 	memset(eth, 0, RTE_ETHER_MIN_LEN - RTE_ETHER_CRC_LEN);
@@ -194,7 +194,7 @@ neigh_hold(struct worker *w, enum upf_port port, struct neigh *n, struct rte_mbu
 		neigh_ask(w, port, n, NULL);
 	}
 	if (n->held_n == NEIGH_HELD) {
-		worker_drop(w, m, UPF_DROP_NO_NEIGHBOUR);
+		worker_drop(w, port, m, UPF_DROP_NO_NEIGHBOUR);
 		return;
 	}
 	n->held[n->held_n++] = m;

@@ -11,7 +11,7 @@ own_packets_add(struct worker *w, struct rte_mbuf *m)
 	struct own_packets *own = &w->own;
 
 	if (own->n == OWN_PACKETS_MAX) {
-		worker_drop(w, m, UPF_DROP_RATE_LIMITED);
+		worker_drop(w, UPF_PORT_N6, m, UPF_DROP_RATE_LIMITED);
 		return;
 	}
 	rte_pktmbuf_mtod(m, struct rte_ether_hdr *)->dst_addr = w->port[UPF_PORT_N6].mac;

@@ -233,11 +233,11 @@ parse_frame(struct worker *w, struct pkt *p, enum upf_port port)
 {
 	const struct rte_ether_hdr *eth = rte_pktmbuf_mtod(p->m, const struct rte_ether_hdr *);
 
+	p->port = (uint8_t)port;
 	if (unlikely(rte_pktmbuf_data_len(p->m) < sizeof(*eth)))
 		return UPF_DROP_MALFORMED_ETHERNET;
 	if (unlikely(p->m->nb_segs != 1))
 		return UPF_DROP_TOO_BIG;
-	p->port = (uint8_t)port;
 	if (unlikely(eth->ether_type != rte_cpu_to_be_16(RTE_ETHER_TYPE_IPV4) ||
 		    w->port[port].vlan != 0))
 		return parse_other(w, p, port);

@@ -169,7 +169,7 @@ pdr_burst(struct worker *w, struct burst *b)
 			tables = true;
 		}
 	}
-	burst_each(w, b, pdr_match);
+	burst_each_of_session(w, b, pdr_match);
 	if (unlikely(tables))
-		burst_each(w, b, pdr_settle_table);
+		burst_each_of_session(w, b, pdr_settle_table);
 }

@@ -3,7 +3,8 @@
 #include "stages.h"
 
 #define COST_MAX (UINT64_C(1) << 46) // times 2^16 octets is a quarter of the clock
-#define SWEEP_SECONDS 8192u          // for all clocks; they wrap in 15 hours at 2.5 GHz, in 5 on arm64 at 1 GHz
+#define SWEEP_SECONDS \
+	8192u // for all clocks; they wrap in 15 hours at 2.5 GHz, in 5 on arm64 at 1 GHz
 
 uint64_t
 qer_cost(uint64_t rate, uint64_t tsc_hz)
@@ -140,5 +141,5 @@ qer_enforce(struct worker *w, struct pkt *p)
 void
 qer_burst(struct worker *w, struct burst *b)
 {
-	burst_each(w, b, qer_enforce);
+	burst_each_of_session(w, b, qer_enforce);
 }

@@ -78,7 +78,7 @@ send_to_ue(struct worker *w, const struct part *uplink, const uint8_t *to, void 
 	int verdict;
 
 	if (m == NULL) {
-		shm_add(&w->stats->drops[UPF_DROP_NO_MBUF], 1);
+		worker_count_drops(w, UPF_PORT_N3, uplink->group, UPF_DROP_NO_MBUF, 1);
 		return;
 	}
 	if (ref != BUCKETMAP_NONE) {
@@ -86,12 +86,12 @@ send_to_ue(struct worker *w, const struct part *uplink, const uint8_t *to, void 
 		p.pdr = tunnel_of(p.part);
 	}
 	if (p.pdr == NULL) {
-		worker_drop(w, m, UPF_DROP_FAR_NO_TUNNEL);
+		worker_drop_of(w, UPF_PORT_N3, uplink->group, m, UPF_DROP_FAR_NO_TUNNEL);
 		return;
 	}
 	ip = (void *)rte_pktmbuf_append(m, p.ip_len);
 	if (ip == NULL) {
-		worker_drop(w, m, UPF_DROP_NO_MBUF);
+		worker_drop_of(w, UPF_PORT_N3, uplink->group, m, UPF_DROP_NO_MBUF);
 		return;
 	}
 	*ip = (struct ipv6_header){
@@ -107,7 +107,7 @@ send_to_ue(struct worker *w, const struct part *uplink, const uint8_t *to, void 
 		(rte_be16_t)~ipv6_upper_sum(ip, ip + 1, length, IPV6_ICMP);
 	verdict = rewrite_packet(w, &p);
 	if (verdict != PKT_TAKEN)
-		worker_drop(w, p.m, (enum upf_drop)verdict);
+		worker_drop_of(w, UPF_PORT_N3, uplink->group, p.m, (enum upf_drop)verdict);
 }
 
 static void

@@ -57,6 +57,12 @@ reassembly_free(struct reassembly *r)
 	rte_free(r);
 }
 
+static struct pkt *
+saved(struct rte_mbuf *m)
+{
+	return rte_mbuf_to_priv(m);
+}
+
 // The library leaves what it gives up in a row; each fragment is a drop.
 static void
 count_given_up(struct worker *w)
@@ -65,7 +71,9 @@ count_given_up(struct worker *w)
 
 	if (row->cnt == 0)
 		return;
-	shm_add(&w->stats->drops[UPF_DROP_REASSEMBLY], row->cnt);
+	for (uint32_t i = 0; i < row->cnt; i++)
+		worker_count_drops(w, (enum upf_port)saved(row->row[i])->port,
+			saved(row->row[i])->group, UPF_DROP_REASSEMBLY, 1);
 	rte_ip_frag_free_death_row(row, 0);
 }
 
@@ -133,8 +141,8 @@ add6(struct worker *w, struct rte_mbuf *m, uint16_t at)
 		r->table, &r->given_up, m, w->now, (void *)ip, (void *)(ip + 1));
 }
 
-int
-reassembly_take(struct worker *w, struct pkt *p, uint16_t at)
+static int
+take(struct worker *w, struct pkt *p, uint16_t at, uint8_t group)
 {
 	const uint8_t *ip = rte_pktmbuf_mtod_offset(p->m, const uint8_t *, at);
 	bool ip6 = (*ip & 0xf0) == 0x60;
@@ -144,13 +152,15 @@ reassembly_take(struct worker *w, struct pkt *p, uint16_t at)
 		return UPF_DROP_FRAGMENT;
 	if (at > L2_MAX || (ip6 && !fragment_is_first_extension((const void *)ip)))
 		return UPF_DROP_REASSEMBLY;
+	saved(p->m)->port = p->port;
+	saved(p->m)->group = group;
 	m = ip6 ? add6(w, p->m, at) : add4(w, p->m, at);
 	count_given_up(w);
 	if (m == NULL)
 		return PKT_TAKEN;
 	m = in_one_piece(w, m);
 	if (m == NULL) {
-		shm_add(&w->stats->drops[UPF_DROP_REASSEMBLY], 1);
+		worker_count_drops(w, (enum upf_port)p->port, group, UPF_DROP_REASSEMBLY, 1);
 		return PKT_TAKEN;
 	}
 	if (!ip6) {
@@ -165,6 +175,12 @@ reassembly_take(struct worker *w, struct pkt *p, uint16_t at)
 }
 
 int
+reassembly_take(struct worker *w, struct pkt *p, uint16_t at)
+{
+	return take(w, p, at, 0);
+}
+
+int
 reassembly_take_user(struct worker *w, struct pkt *p)
 {
 	int verdict;
@@ -174,7 +190,7 @@ reassembly_take_user(struct worker *w, struct pkt *p)
 	p->ip = 0;
 	if (rte_pktmbuf_data_len(p->m) > p->ip_len)
 		rte_pktmbuf_trim(p->m, (uint16_t)(rte_pktmbuf_data_len(p->m) - p->ip_len));
-	verdict = reassembly_take(w, p, 0);
+	verdict = take(w, p, 0, p->part->group);
 	if (verdict != PKT_NEXT)
 		return verdict;
 	verdict = user_header(p);

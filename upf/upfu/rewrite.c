@@ -92,7 +92,8 @@ send_pieces(struct worker *w, struct pkt *p, struct rte_mbuf *piece[], unsigned 
 		if (verdict == PKT_NEXT)
 			verdict = send_frame(w, part.m, hop);
 		if (verdict != PKT_TAKEN)
-			worker_drop(w, part.m, (enum upf_drop)verdict);
+			worker_drop_of(w, (enum upf_port)p->port, p->part->group, part.m,
+				(enum upf_drop)verdict);
 	}
 	rte_pktmbuf_free(p->m);
 	return PKT_TAKEN;
@@ -200,5 +201,5 @@ rewrite(struct worker *w, struct pkt *p)
 void
 rewrite_burst(struct worker *w, struct burst *b)
 {
-	burst_each(w, b, rewrite);
+	burst_each_of_session(w, b, rewrite);
 }

@@ -131,7 +131,7 @@ struct part { // of a session: the PDRs of one direction
 	uint8_t ue6_len;
 	uint8_t home; // index of the worker that does the session's packets
 	uint8_t n_bar;
-	uint8_t reserved;
+	uint8_t group; // by which its drops are counted
 	uint32_t more; // offset of struct part_more, 0: none
 	struct pdr pdr[];
 };

@@ -19,8 +19,8 @@
 
 #define HUGEPAGE (UINT64_C(2) << 20)
 
-struct plan {                                             // of the segment
-	uint64_t workers, topology, pairs, meters, times; // offsets
+struct plan {                                                            // of the segment
+	uint64_t workers, groups, topology, links, pairs, meters, times; // offsets
 	uint64_t size;
 	uint64_t n_pairs;
 };
@@ -41,8 +41,12 @@ plan_of(const struct config *config)
 
 	slots = p.n_pairs * UPF_LINE_SLOTS;
 	p.workers = align(sizeof(struct upf_shm), 4096);
-	p.topology = align(p.workers + config->workers * sizeof(struct upf_worker_stats), 64);
-	p.pairs = align(p.topology + sizeof(struct upf_topology), 4096);
+	p.groups = align(p.workers + config->workers * sizeof(struct upf_worker_stats), 64);
+	p.topology = align(
+		p.groups + (uint64_t)config->workers * UPF_GROUPS * sizeof(struct upf_drop_stats),
+		64);
+	p.links = align(p.topology + sizeof(struct upf_topology), 64);
+	p.pairs = align(p.links + UPF_PORTS * sizeof(struct upf_link_state), 4096);
 	p.meters = align(p.pairs + p.n_pairs * sizeof(struct upf_slot_pair), 4096);
 	p.times = align(p.meters + slots * sizeof(struct upf_urr_meter), 4096);
 	p.size = align(p.times + slots * sizeof(struct upf_urr_times), 4096);
@@ -102,6 +106,8 @@ shm_init(struct shm *shm, const struct config *config, uint64_t tsc_hz)
 		return -1;
 	shm->head = (struct upf_shm *)(void *)base;
 	shm->workers = (struct upf_worker_stats *)(void *)(base + p.workers);
+	shm->groups = (struct upf_drop_stats *)(void *)(base + p.groups);
+	shm->links = (struct upf_link_state *)(void *)(base + p.links);
 	shm->topology = (struct upf_topology *)(void *)(base + p.topology);
 	shm->slots = (struct shm_slots){
 		.pair = (struct upf_slot_pair *)(void *)(base + p.pairs),
@@ -120,6 +126,8 @@ shm_init(struct shm *shm, const struct config *config, uint64_t tsc_hz)
 		.meters_offset = p.meters,
 		.times_offset = p.times,
 		.topology_offset = p.topology,
+		.groups_offset = p.groups,
+		.links_offset = p.links,
 		.tsc_0 = shm->slots.tsc_0,
 		.workers = config->workers,
 		.pairs = (uint32_t)p.n_pairs,

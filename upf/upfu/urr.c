@@ -307,5 +307,5 @@ urr_count(struct worker *w, struct pkt *p)
 void
 urr_burst(struct worker *w, struct burst *b)
 {
-	burst_each(w, b, urr_count);
+	burst_each_of_session(w, b, urr_count);
 }

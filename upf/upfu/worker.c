@@ -79,7 +79,7 @@ worker_flush(struct worker *w, enum upf_port port)
 	sent = rte_eth_tx_burst(w->port[port].ethdev, (uint16_t)w->index, tx->m, (uint16_t)tx->n);
 	for (unsigned i = sent; i < tx->n; i++) {
 		bytes -= rte_pktmbuf_pkt_len(tx->m[i]);
-		worker_drop(w, tx->m[i], UPF_DROP_TX_FULL);
+		worker_drop(w, port, tx->m[i], UPF_DROP_TX_FULL);
 	}
 	tx->n = 0;
 	shm_add(&stats->tx_packets, sent);
@@ -91,7 +91,7 @@ worker_tag(struct worker *w, enum upf_port port, struct rte_mbuf *m)
 {
 	if (vlan_push(&w->port[port], m))
 		return true;
-	worker_drop(w, m, UPF_DROP_NO_MBUF);
+	worker_drop(w, port, m, UPF_DROP_NO_MBUF);
 	return false;
 }
 
@@ -309,6 +309,7 @@ worker_create(unsigned index, const struct worker_shared *shared)
 	w->sessions = shared->sessions;
 	w->slots = shared->slots;
 	w->stats = &shared->stats[index];
+	w->group = &shared->groups[(size_t)index * UPF_GROUPS];
 	w->pool = shared->pool;
 	w->wake_fd = shared->wake_fd;
 	w->control_waits = shared->control_waits;

@@ -58,6 +58,7 @@ struct pkt {
 	uint8_t outer6;   // in GTP-U over IPv6
 	uint8_t fragment; // enum pkt_fragment
 	uint8_t proto;    // IPv6: last header of the chain
+	uint8_t group;    // while the packet waits: the session's, by which its drop is counted
 	uint16_t l4;    // IPv6: offset of the upper-layer header from `ip`, 0: in another fragment
 	uint64_t until; // in a downlink buffer: TSC at which it has waited too long
 };
@@ -123,6 +124,7 @@ struct worker {
 	const struct session_table *sessions;
 	struct shm_slots slots;
 	struct upf_worker_stats *stats;
+	struct upf_drop_stats *group; // [UPF_GROUPS]
 	struct rte_mempool *pool;
 	struct rte_ring *commands;
 	struct rte_ring *events;
@@ -161,6 +163,7 @@ struct worker_shared {
 	const struct session_table *sessions;
 	struct shm_slots slots;
 	struct upf_worker_stats *stats; // [workers]
+	struct upf_drop_stats *groups;  // [workers][UPF_GROUPS]
 	struct rte_mempool *pool;
 	uint16_t ethdev[UPF_PORTS];
 	struct worker **peers;    // [workers], filled as they are created
@@ -190,21 +193,36 @@ bool worker_raise(struct worker *w, const struct event *event);
 
 void trace_dropped(struct worker *w, struct rte_mbuf *m, enum upf_drop reason); // trace.h
 
+// Each drop counts twice: by interface, and by the session's group.
 static inline void
-worker_drop(struct worker *w, struct rte_mbuf *m, enum upf_drop reason)
+worker_count_drops(
+	struct worker *w, enum upf_port port, unsigned group, enum upf_drop reason, uint64_t n)
 {
-	uint64_t *counter = &w->stats->drops[reason];
+	shm_add(&w->stats->drops[port].reason[reason], n);
+	shm_add(&w->group[group].reason[reason], n);
+}
 
+static inline void
+worker_drop_of(struct worker *w, enum upf_port port, unsigned group, struct rte_mbuf *m,
+	enum upf_drop reason)
+{
 	if (unlikely(w->trace != NULL))
 		trace_dropped(w, m, reason);
-	// Relaxed: one writer; pairs with the reader's single load.
-	__atomic_store_n(counter, *counter + 1, __ATOMIC_RELAXED);
+	worker_count_drops(w, port, group, reason, 1);
 	rte_pktmbuf_free(m);
+}
+
+// A frame of no session, or whose session is not known any more on its way out.
+static inline void
+worker_drop(struct worker *w, enum upf_port port, struct rte_mbuf *m, enum upf_drop reason)
+{
+	worker_drop_of(w, port, 0, m, reason);
 }
 
 // Hands the burst to a stage packet by packet; keeps those that go on, in order.
 static inline __attribute__((always_inline)) void
-burst_each(struct worker *w, struct burst *b, int (*stage)(struct worker *w, struct pkt *p))
+burst_through(struct worker *w, struct burst *b, int (*stage)(struct worker *w, struct pkt *p),
+	bool has_part)
 {
 	unsigned n = 0;
 
@@ -215,9 +233,24 @@ burst_each(struct worker *w, struct burst *b, int (*stage)(struct worker *w, str
 		if (likely(verdict == PKT_NEXT))
 			b->live[n++] = p;
 		else if (verdict != PKT_TAKEN)
-			worker_drop(w, p->m, (enum upf_drop)verdict);
+			worker_drop_of(w, (enum upf_port)p->port, has_part ? p->part->group : 0,
+				p->m, (enum upf_drop)verdict);
 	}
 	b->n = n;
+}
+
+// Before the session is known.
+static inline __attribute__((always_inline)) void
+burst_each(struct worker *w, struct burst *b, int (*stage)(struct worker *w, struct pkt *p))
+{
+	burst_through(w, b, stage, false);
+}
+
+static inline __attribute__((always_inline)) void
+burst_each_of_session(
+	struct worker *w, struct burst *b, int (*stage)(struct worker *w, struct pkt *p))
+{
+	burst_through(w, b, stage, true);
 }
 
 static inline struct rte_ipv4_hdr *

@@ -32,6 +32,7 @@ const (
 	ConditionUnitsReady         = "UnitsReady"
 	ConditionUpdatePending      = "UpdatePending"
 	ConditionNUMAAligned        = "NUMAAligned"
+	ConditionLinksUp            = "LinksUp"
 
 	// Subscriber.
 	ConditionAuthenticationReady = "AuthenticationReady"
@@ -70,6 +71,8 @@ const (
 	ReasonRegistrationMis = "RegistrationMissing"
 	// NoNUMAFit: no node and cell has what a unit needs.
 	ReasonNoNUMAFit = "NoNUMAFit"
+	// LinkDown: an interface of a unit has no link.
+	ReasonLinkDown = "LinkDown"
 	// NotReported: nobody has said yet whether it is so.
 	ReasonNotReported = "NotReported"
 	// AddressesMissing: the specification has too few addresses for the units.

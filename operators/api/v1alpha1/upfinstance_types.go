@@ -446,7 +446,7 @@ const (
 )
 
 // UPFInstanceStatus says what the UPF is. Conditions: Ready, Placed, N3Attached, N6Attached,
-// EndpointsAllocated, UnitsReady, UpdatePending, NUMAAligned.
+// EndpointsAllocated, UnitsReady, UpdatePending, NUMAAligned, LinksUp.
 type UPFInstanceStatus struct {
 	// observedGeneration is the generation that this status speaks of.
 	// +optional

@@ -43,6 +43,9 @@ type Agent struct {
 	paths       *paths
 	indications indications
 	traffic     *traffic
+	groups      groups
+
+	metaChange sync.Mutex // held while META is made and sent: the last one sent is the last one made
 
 	mu           sync.Mutex
 	conn         *dataplane.Conn // nil while upf-u is away or being filled

@@ -70,6 +70,9 @@ func (a *Agent) commit(conn *dataplane.Conn, s *session, next state.Session, c *
 	if err != nil {
 		return nil, 0, err
 	}
+	if a.groups.unsaved() { // its name is there before its number is
+		a.persistMeta()
+	}
 	t := dataplane.NewBatch()
 	if c.DropBuffered { // before the new rules could let it go
 		t.DropBuffered(s.index)

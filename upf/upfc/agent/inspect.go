@@ -28,6 +28,8 @@ type Status struct {
 	RulesOctets  uint64            `json:"rulesOctets"` // of compiled rules in upf-u
 	// Topology is where upf-u is; nil while it is not connected.
 	Topology *topology.Topology `json:"-"`
+	// Groups are what was dropped by CP function and Network Instance.
+	Groups []GroupDrops `json:"-"`
 }
 
 // AssociationInfo is one CP function.
@@ -72,6 +74,7 @@ func (a *Agent) Status() Status {
 		st.TSCHz = conn.Shm().TSCHz()
 		st.RulesOctets = conn.Shm().RulesOctets()
 		st.Topology = conn.Shm().Topology()
+		st.Groups = a.groups.drops(conn.Shm())
 	}
 	count := a.store.perNode()
 	for node, as := range a.associations {

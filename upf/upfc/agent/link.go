@@ -5,7 +5,7 @@ package agent
 // anybody may use the connection:
 //
 //	we know sessions, upf-u is another one   replay META and every session; usage continues from
-//	                                         the dead one's memory, which is still mapped
+//	                                         a copy of the dead one's memory
 //	we know sessions, upf-u is the same      the same replay, after deleting what we do not know:
 //	                                         a transaction may have been cut off half-way
 //	we are new                               read back META and sessions with DUMP
@@ -56,6 +56,7 @@ func (a *Agent) keepLink(ctx context.Context) {
 				a.publish(nil)
 			}
 			conn.Abandon()
+			go a.detach(conn.Shm()) // the next upf-u is not that fast
 		}
 		if err != nil && !reported && ctx.Err() == nil {
 			reported = true // once, not fifty times a second
@@ -65,6 +66,12 @@ func (a *Agent) keepLink(ctx context.Context) {
 		case <-ctx.Done():
 		case <-time.After(redial):
 		}
+	}
+}
+
+func (a *Agent) detach(shm *dataplane.Shm) {
+	if err := shm.Detach(); err != nil {
+		a.log.Warn("the memory of the upf-u that is gone stays in use; where it is on hugepages, the next one may lack them", "err", err)
 	}
 }
 
@@ -223,6 +230,7 @@ func (a *Agent) readBack(conn *dataplane.Conn) error {
 		a.associations[as.Node] = &association{Association: as, over: make(chan struct{})}
 	}
 	a.adoptPFDs(meta.PFDs)
+	a.groups.adopt(meta.Groups)
 	a.mu.Unlock()
 	if len(drop) > 0 {
 		a.rec.SessionsDropped("unreadable", len(drop))
@@ -319,15 +327,21 @@ func (a *Agent) deleteIndexes(conn *dataplane.Conn, indexes []uint32) error {
 
 // writeMeta stores META.
 func (a *Agent) writeMeta(conn *dataplane.Conn) error {
+	a.metaChange.Lock()
+	defer a.metaChange.Unlock()
 	a.mu.Lock()
-	m := state.Meta{Recovery: a.recovery.Unix(), PFDs: a.pfdsToKeep()}
+	m := state.Meta{Recovery: a.recovery.Unix(), PFDs: a.pfdsToKeep(), Groups: a.groups.list()}
 	for _, as := range a.associations {
 		m.Associations = append(m.Associations, as.Association)
 	}
 	a.mu.Unlock()
 	t := dataplane.NewBatch()
 	t.Meta(state.EncodeMeta(&m))
-	return conn.Transact(t)
+	err := conn.Transact(t)
+	if err == nil {
+		a.groups.stored(len(m.Groups))
+	}
+	return err
 }
 
 // replay gives upf-u every session again, many in one transaction. While one is under way the next

@@ -147,12 +147,13 @@ func (s *session) arms() []abi.UrrArm {
 // put is a session ready to be sent.
 type put struct {
 	index    uint32
+	group    uint16
 	compiled *compile.Session
 	blob     []byte
 }
 
 func (p *put) size() int              { return dataplane.PutSize(p.compiled, p.blob) }
-func (p *put) add(t *dataplane.Batch) { t.PutSession(p.index, p.compiled, p.blob) }
+func (p *put) add(t *dataplane.Batch) { t.PutSession(p.index, p.group, p.compiled, p.blob) }
 
 func (s *session) encode(a *Agent) (*put, error) { return encode(a, s.index, &s.Session) }
 
@@ -168,7 +169,7 @@ func encode(a *Agent, index uint32, st *state.Session) (*put, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &put{index, c, state.AppendSession(nil, st)}
+	p := &put{index, a.groups.number(st.Node, st.Rules.NetworkInstance()), c, state.AppendSession(nil, st)}
 	if p.size() > dataplane.MaxPutSize {
 		return nil, &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable, Detail: "the session does not fit one transaction with upf-u"}
 	}

@@ -1,6 +1,6 @@
 package agent
 
-// What each CP function's sessions have carried. Nobody counts that on a packet's way: it is what the URRs
+// What each CP function's sessions have carried, by Network Instance. Nobody counts that on a packet's way: it is what the URRs
 // count, summed up. Sessions at rest are encoded, so that asking all of them is work: it is done at a pace
 // that stays below sweepShare of a CPU, and once more when a session ends. A scrape reads the sums.
 //
@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"core5g.dev/core5g/upf/upfc/state"
 	"core5g.dev/core5g/upf/upfc/usage"
 )
 
@@ -22,9 +23,10 @@ const (
 	sweepShare    = 20 // one part in so many
 )
 
-// NodeTraffic is what the sessions of a CP function have carried since this upf-c began.
+// NodeTraffic is what the sessions of a CP function in one Network Instance have carried since this upf-c
+// began.
 type NodeTraffic struct {
-	Node string
+	state.Group
 	usage.Counts
 }
 
@@ -32,8 +34,8 @@ type traffic struct {
 	begin int64 // Unix seconds: what earlier sessions carried before they are first seen is not ours
 
 	mu   sync.Mutex
-	seen []seen                  // by session
-	sums map[string]usage.Counts // by Node ID
+	seen []seen // by session
+	sums map[state.Group]usage.Counts
 }
 
 // seen is what a session had carried when it was last looked at.
@@ -43,19 +45,21 @@ type seen struct {
 }
 
 func newTraffic(now time.Time) *traffic {
-	return &traffic{begin: now.Unix(), sums: map[string]usage.Counts{}}
+	return &traffic{begin: now.Unix(), sums: map[state.Group]usage.Counts{}}
 }
 
-// Traffic lists the CP functions by Node ID.
+// Traffic lists them by Node ID and Network Instance.
 func (a *Agent) Traffic() []NodeTraffic {
 	t := a.traffic
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	out := make([]NodeTraffic, 0, len(t.sums))
-	for node, c := range t.sums {
-		out = append(out, NodeTraffic{node, c})
+	for group, c := range t.sums {
+		out = append(out, NodeTraffic{group, c})
 	}
-	slices.SortFunc(out, func(a, b NodeTraffic) int { return cmp.Compare(a.Node, b.Node) })
+	slices.SortFunc(out, func(a, b NodeTraffic) int {
+		return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.NetworkInstance, b.NetworkInstance))
+	})
 	return out
 }
 
@@ -102,6 +106,7 @@ func (t *traffic) count(s *session, last bool) {
 	if s.shm != nil {
 		now = s.carried()
 	}
+	group := state.Group{Node: s.Node, NetworkInstance: s.Rules.NetworkInstance()}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if n := int(s.index) + 1; n > len(t.seen) {
@@ -109,7 +114,7 @@ func (t *traffic) count(s *session, last bool) {
 	}
 	before := &t.seen[s.index]
 	if before.known || s.Created >= t.begin {
-		t.sums[s.Node] = t.sums[s.Node].Plus(now.Minus(before.Counts)) // a URR that is gone takes nothing away
+		t.sums[group] = t.sums[group].Plus(now.Minus(before.Counts)) // a URR that is gone takes nothing away
 	}
 	*before = seen{now, true}
 	if last {

@@ -10,6 +10,7 @@ import (
 	"core5g.dev/core5g/upf/abi"
 	"core5g.dev/core5g/upf/upfc/agent"
 	"core5g.dev/core5g/upf/upfc/fakesmf"
+	"core5g.dev/core5g/upf/upfc/state"
 	"core5g.dev/core5g/upf/upfc/usage"
 )
 
@@ -34,7 +35,7 @@ func TestTrafficIsCountedForTheCPFunction(t *testing.T) {
 		if want == (usage.Counts{}) && len(got) == 0 {
 			return
 		}
-		if diff := cmp.Diff([]agent.NodeTraffic{{Node: l.agent.Status().Associations[0].Node, Counts: want}}, got); diff != "" {
+		if diff := cmp.Diff([]agent.NodeTraffic{{Group: state.Group{Node: l.agent.Status().Associations[0].Node, NetworkInstance: "internet"}, Counts: want}}, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", step, diff)
 		}
 	}

@@ -35,7 +35,7 @@ type source struct {
 func (s *source) Status() agent.Status {
 	n := s.asked.Add(1)
 	var w abi.WorkerStats
-	w.Drops[abi.DropSpoofedSource], w.CyclesBusy, w.CyclesIdle = 4, 25*n, 75*n*n
+	w.Drops[abi.PortN3].Reason[abi.DropSpoofedSource], w.CyclesBusy, w.CyclesIdle = 4, 25*n, 75*n*n
 	w.Port[abi.PortN6].TxPackets = 9
 	failed := time.Unix(60, 0)
 	return agent.Status{NodeID: "upf.test", Connected: true, Sessions: 1, Workers: []abi.WorkerStats{w}, Topology: &topology.Topology{

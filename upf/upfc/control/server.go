@@ -286,8 +286,10 @@ func sum(st agent.Status) Stats {
 		out.Forwarded["ul"] += w.Forwarded[abi.Ul]
 		out.Forwarded["dl"] += w.Forwarded[abi.Dl]
 		for r, reason := range abi.DropReasons {
-			if n := w.Drops[r]; n > 0 {
-				out.Drops[reason.Label] += n
+			for p := range w.Drops {
+				if n := w.Drops[p].Reason[r]; n > 0 {
+					out.Drops[reason.Label] += n
+				}
 			}
 		}
 		out.Workers = append(out.Workers, Worker{

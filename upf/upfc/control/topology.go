@@ -19,7 +19,7 @@ func (c *client) topology(ctx context.Context, _ []string) error {
 			fmt.Fprintf(w, "%s\t%s\tCPU %d\n", thread.Role, cell(thread.Cell), thread.CPU)
 		}
 		for _, p := range t.Ports {
-			fmt.Fprintf(w, "%s\t%s\t%s %s %s mtu %d\n", p.Interface, cell(p.Cell), p.Device, p.Driver, p.MAC, p.MTU)
+			fmt.Fprintf(w, "%s\t%s\t%s %s %s mtu %d%s\n", p.Interface, cell(p.Cell), p.Device, p.Driver, p.MAC, p.MTU, link(p))
 		}
 		for _, m := range t.Memory {
 			fmt.Fprintf(w, "memory\t%d\t%d MiB, %d MiB of them packet buffers\n", m.Cell, m.Octets>>20, m.Buffers>>20)
@@ -30,6 +30,18 @@ func (c *client) topology(ctx context.Context, _ []string) error {
 		verdict, why := t.Judge(-1)
 		fmt.Fprintf(w, "\n%s\t\t%s\n", verdict, why)
 	})
+}
+
+// link is what is worth saying of a port's link.
+func link(p topology.Port) string {
+	s := ""
+	if p.Link != topology.LinkUnknown {
+		s = " link " + string(p.Link)
+	}
+	if p.LinkDowns > 0 {
+		s += fmt.Sprintf(" (down %d times)", p.LinkDowns)
+	}
+	return s
 }
 
 func cell(n *int32) string {

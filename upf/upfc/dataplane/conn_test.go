@@ -37,7 +37,7 @@ func dial(t *testing.T) (*fakeupfu.UPFU, *dataplane.Conn) {
 // put is a session with one F-TEID.
 func put(index, teid uint32) *dataplane.Batch {
 	t := dataplane.NewBatch()
-	t.PutSession(index, &compile.Session{
+	t.PutSession(index, 0, &compile.Session{
 		PDRs: []abi.Pdr{{PdrId: 1, Flags: abi.PdrTeid, N3Addr: abi.AddrOf(netip.MustParseAddr("10.0.0.1")), Teid: teid}},
 		FARs: []abi.Far{{FarId: 1, Action: abi.FarDrop}},
 	}, []byte("blob"))
@@ -58,7 +58,7 @@ func TestTransactionsOfAGroup(t *testing.T) {
 		all.Go(func() {
 			b := put(i, 100+i)
 			if i%10 == 0 { // its second record is at fault
-				b.PutSession(2000+i, &compile.Session{
+				b.PutSession(2000+i, 0, &compile.Session{
 					PDRs: []abi.Pdr{{PdrId: 1, Flags: abi.PdrTeid, N3Addr: abi.AddrOf(netip.MustParseAddr("10.0.0.1")), Teid: 7}},
 					FARs: []abi.Far{{FarId: 1, Action: abi.FarDrop}},
 				}, nil)

@@ -12,14 +12,16 @@ import (
 )
 
 // Shm is upf-u's memory, read-only here. upf-u writes while we read, so every word is loaded
-// atomically; a word never tears, words of one struct may be of different moments. The mapping
-// outlives upf-u: its last counters are read from it when it has died.
+// atomically; a word never tears, words of one struct may be of different moments. It outlives upf-u: its
+// last counters are read here when it has died (Detach).
 type Shm struct {
 	mem     []byte
 	head    abi.Shm
 	workers unsafe.Pointer
 	pairs   unsafe.Pointer
 	times   unsafe.Pointer
+	groups  unsafe.Pointer
+	links   unsafe.Pointer
 }
 
 func mapShm(fd int, size uint64) (*Shm, error) {
@@ -46,6 +48,8 @@ func mapShm(fd int, size uint64) (*Shm, error) {
 	s.workers = unsafe.Pointer(&mem[s.head.WorkersOffset])
 	s.pairs = unsafe.Pointer(&mem[s.head.PairsOffset])
 	s.times = unsafe.Pointer(&mem[s.head.TimesOffset])
+	s.groups = unsafe.Pointer(&mem[s.head.GroupsOffset])
+	s.links = unsafe.Pointer(&mem[s.head.LinksOffset])
 	// Metrics, sessions and a replay may all hold it; the last one to let go unmaps it.
 	runtime.AddCleanup(s, func(mem []byte) { _ = unix.Munmap(mem) }, mem)
 	return s, nil
@@ -60,6 +64,8 @@ func (s *Shm) check() error {
 		return offset%8 == 0 && offset < size && count*each <= size-offset
 	}
 	if h.Workers > abi.WorkersMax || !within(h.WorkersOffset, uint64(h.Workers), uint64(unsafe.Sizeof(abi.WorkerStats{}))) ||
+		!within(h.GroupsOffset, uint64(h.Workers)*abi.Groups, uint64(unsafe.Sizeof(abi.DropStats{}))) ||
+		!within(h.LinksOffset, abi.Ports, uint64(unsafe.Sizeof(abi.LinkState{}))) ||
 		!within(h.PairsOffset, uint64(h.Pairs), uint64(unsafe.Sizeof(abi.SlotPair{}))) ||
 		h.TopologyOffset != 0 && !within(h.TopologyOffset, 1, uint64(unsafe.Sizeof(abi.Topology{}))) ||
 		!within(h.TimesOffset, uint64(h.Pairs)*abi.LineSlots, uint64(unsafe.Sizeof(abi.UrrTimes{}))) {
@@ -89,6 +95,21 @@ func (s *Shm) Workers() []abi.WorkerStats {
 	out := make([]abi.WorkerStats, s.head.Workers)
 	for i := range out {
 		load(unsafe.Pointer(&out[i]), unsafe.Add(s.workers, uintptr(i)*unsafe.Sizeof(out[i])), unsafe.Sizeof(out[i]))
+	}
+	return out
+}
+
+// GroupDrops is a snapshot of what was dropped by group of sessions, over all workers.
+func (s *Shm) GroupDrops() (out [abi.Groups]abi.DropStats) {
+	defer runtime.KeepAlive(s)
+	var one abi.DropStats
+	for w := range uintptr(s.head.Workers) {
+		for g := range uintptr(abi.Groups) {
+			load(unsafe.Pointer(&one), unsafe.Add(s.groups, (w*abi.Groups+g)*unsafe.Sizeof(one)), unsafe.Sizeof(one))
+			for r, n := range one.Reason {
+				out[g].Reason[r] += n
+			}
+		}
 	}
 	return out
 }

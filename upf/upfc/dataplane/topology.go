@@ -19,6 +19,8 @@ func (s *Shm) Topology() *topology.Topology {
 	}
 	var raw abi.Topology
 	load(unsafe.Pointer(&raw), unsafe.Pointer(&s.mem[s.head.TopologyOffset]), unsafe.Sizeof(raw))
+	var links [abi.Ports]abi.LinkState
+	load(unsafe.Pointer(&links), s.links, unsafe.Sizeof(links))
 	t := &topology.Topology{Cells: int(raw.Nodes), MemoryUnknown: raw.MemoryUnknown}
 	t.Threads = append(t.Threads, thread("control", raw.Control))
 	for i := range s.head.Workers {
@@ -30,6 +32,7 @@ func (s *Shm) Topology() *topology.Topology {
 			t.Ports = append(t.Ports, topology.Port{
 				Interface: name, Device: device, Driver: text(p.Driver[:]), MAC: net.HardwareAddr(p.Mac[:6]).String(),
 				MTU: int32(p.Mtu), VLAN: int32(p.Vlan), Cell: cell(p.Node),
+				Link: link(links[i].State), LinkDowns: links[i].Downs,
 			})
 		}
 	}
@@ -39,6 +42,16 @@ func (s *Shm) Topology() *topology.Topology {
 		}
 	}
 	return t
+}
+
+func link(state uint64) topology.Link {
+	switch state {
+	case abi.LinkUp:
+		return topology.LinkUp
+	case abi.LinkDown:
+		return topology.LinkDown
+	}
+	return topology.LinkUnknown
 }
 
 func thread(role string, p abi.ThreadPlace) topology.Thread {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/netip"
@@ -246,6 +247,36 @@ func (r *rig) stats() (*control.Stats, error) {
 	defer func() { _ = resp.Body.Close() }()
 	st := &control.Stats{}
 	return st, json.NewDecoder(resp.Body).Decode(st)
+}
+
+// metrics are the lines that upf-c serves.
+func (r *rig) metrics() []string {
+	r.t.Helper()
+	var text []byte
+	r.within(r.upf, func() {
+		conn, err := net.Dial("tcp", "127.0.0.1:9090")
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		defer func() { _ = conn.Close() }()
+		if _, err := io.WriteString(conn, "GET /metrics HTTP/1.0\r\n\r\n"); err != nil {
+			r.t.Fatal(err)
+		}
+		if text, err = io.ReadAll(conn); err != nil {
+			r.t.Fatal(err)
+		}
+	})
+	return strings.Split(string(text), "\n")
+}
+
+// mapsUPFU says whether upf-c maps memory of a upf-u.
+func (r *rig) mapsUPFU() bool {
+	r.t.Helper()
+	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", r.upfc.cmd.Process.Pid))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return bytes.Contains(maps, []byte("memfd:upf-shm"))
 }
 
 func (r *rig) drops(reason string) uint64 {

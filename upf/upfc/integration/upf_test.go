@@ -1,6 +1,8 @@
 package integration
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -50,6 +52,20 @@ func TestIntegrationUPF(t *testing.T) {
 		r.await(2*time.Second, "spoofed_source counts", func() bool { return r.drops("spoofed_source") == before+1 })
 		if p, ok := r.receive(100 * time.Millisecond); ok {
 			t.Errorf("an answer came: %+v", p)
+		}
+	})
+
+	t.Run("a drop is counted for its interface, its SMF and its DNN", func(t *testing.T) {
+		for name, want := range map[string]string{
+			"upf_dropped_packets_total":             `{interface="n3",reason="spoofed_source"}`,
+			"upf_association_dropped_packets_total": `dnn="internet",reason="spoofed_source"}`,
+			"upf_interface_up":                      `interface="n6"}`,
+		} {
+			if !slices.ContainsFunc(r.metrics(), func(line string) bool {
+				return strings.HasPrefix(line, name+"{") && strings.HasSuffix(line, want+" 1")
+			}) {
+				t.Errorf("there is no %s…%s 1", name, want)
+			}
 		}
 	})
 
@@ -170,6 +186,12 @@ func TestIntegrationUPF(t *testing.T) {
 		killed := time.Now()
 		if got := r.smf.Heartbeat(); !got.Equal(stamp) {
 			t.Errorf("Recovery Time Stamp %v while upf-u is dead, want %v", got, stamp)
+		}
+		for r.mapsUPFU() {
+			if time.Since(killed) > 5*time.Second {
+				t.Fatal("upf-c still maps the memory of the upf-u that is dead: on hugepages the next one would lack them")
+			}
+			time.Sleep(2 * time.Millisecond)
 		}
 		r.startUPFU()
 		r.await(10*time.Second, "upf-u is connected again", func() bool {

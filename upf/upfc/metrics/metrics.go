@@ -95,6 +95,9 @@ func cellOf(cell *int32) float64 {
 	return float64(*cell)
 }
 
+// dnns is of metrics by CP function and Network Instance.
+const dnns = "dnn: the Network Instance of the session's PDRs, where the SMF puts the DNN; direction: ul, dl"
+
 const rxtx = "interface: n3, n6, n9; direction: rx, tx"
 
 var readings = []reading{
@@ -122,18 +125,18 @@ var readings = []reading{
 				e(float64(a.Sessions), a.Node)
 			}
 		}},
-	{Family{"upf_association_bytes_total", counter, "Octets of user packets that the sessions of a CP function have carried, as their URRs count them; up to 5 s late.", []string{"cp_node", "direction"}, "direction: ul, dl"}, false,
+	{Family{"upf_association_bytes_total", counter, "Octets of user packets that the sessions of a CP function have carried, as their URRs count them; up to 5 s late.", []string{"cp_node", "dnn", "direction"}, dnns}, false,
 		func(s *scrape, e emit) {
 			for _, n := range s.nodes {
-				e(float64(n.UL), n.Node, "ul")
-				e(float64(n.DL), n.Node, "dl")
+				e(float64(n.UL), n.Node, n.NetworkInstance, "ul")
+				e(float64(n.DL), n.Node, n.NetworkInstance, "dl")
 			}
 		}},
-	{Family{"upf_association_packets_total", counter, "The same in packets.", []string{"cp_node", "direction"}, "direction: ul, dl"}, false,
+	{Family{"upf_association_packets_total", counter, "The same in packets.", []string{"cp_node", "dnn", "direction"}, dnns}, false,
 		func(s *scrape, e emit) {
 			for _, n := range s.nodes {
-				e(float64(n.ULPackets), n.Node, "ul")
-				e(float64(n.DLPackets), n.Node, "dl")
+				e(float64(n.ULPackets), n.Node, n.NetworkInstance, "ul")
+				e(float64(n.DLPackets), n.Node, n.NetworkInstance, "dl")
 			}
 		}},
 	{Family{"upf_gtpu_peers", gauge, "GTP-U peers by the state of the path to them, unknown where nobody has asked.", []string{"path"}, "path: up, down, unknown"}, false,
@@ -181,12 +184,40 @@ var readings = []reading{
 				e(float64(s.sum.Forwarded[d]), name)
 			}
 		}},
-	{Family{"upf_dropped_packets_total", counter, "Packets dropped, by reason.", []string{"reason"}, "reason: see below"}, true,
+	{Family{"upf_dropped_packets_total", counter, "Packets dropped, by reason, and by the interface by which they came; what was on its way out already, or is upf-u's own, by the interface by which it was to leave.", []string{"interface", "reason"}, "interface: n3, n6, n9; reason: see below"}, true,
 		func(s *scrape, e emit) {
-			for r, reason := range abi.DropReasons {
-				e(float64(s.sum.Drops[r]), reason.Label)
+			for p, name := range interfaces {
+				for r, reason := range abi.DropReasons {
+					e(float64(s.sum.Drops[p].Reason[r]), name, reason.Label)
+				}
 			}
 		}},
+	{Family{"upf_association_dropped_packets_total", counter, "Those of them that belonged to a session, by its CP function and DNN. What is lost on its way out (tx_full, no_neighbour) belongs to none any more.", []string{"cp_node", "dnn", "reason"}, "dnn: the Network Instance; reason: see below"}, true,
+		func(s *scrape, e emit) {
+			for i := range s.Groups {
+				g := &s.Groups[i]
+				for r, reason := range abi.DropReasons {
+					e(float64(g.Drops.Reason[r]), g.Node, g.NetworkInstance, reason.Label)
+				}
+			}
+		}},
+	{Family{"upf_interface_up", gauge, "1 while the interface has a link, 0 when it is down or the device is gone.", []string{"interface", "device"}, "interface: n3, n6, n9"}, true,
+		places(func(t *topology.Topology, e emit) {
+			for _, p := range t.Ports {
+				switch p.Link {
+				case topology.LinkUp:
+					e(1, p.Interface, p.Device)
+				case topology.LinkDown:
+					e(0, p.Interface, p.Device)
+				}
+			}
+		})},
+	{Family{"upf_interface_downs_total", counter, "How often the link of the interface went down.", []string{"interface", "device"}, "interface: n3, n6, n9"}, true,
+		places(func(t *topology.Topology, e emit) {
+			for _, p := range t.Ports {
+				e(float64(p.LinkDowns), p.Interface, p.Device)
+			}
+		})},
 
 	{Family{"upf_worker_cycles_total", counter, "TSC cycles of a worker in polls that found something to do (busy) or nothing (idle).", []string{"worker", "lcore", "state"}, "state: busy, idle"}, true,
 		perWorker(func(s *scrape, i int, e emit) {
@@ -368,8 +399,10 @@ func add(sum, w *abi.WorkerStats) {
 	for d := range w.Forwarded {
 		sum.Forwarded[d] += w.Forwarded[d]
 	}
-	for r := range w.Drops {
-		sum.Drops[r] += w.Drops[r]
+	for p := range w.Drops {
+		for r, n := range w.Drops[p].Reason {
+			sum.Drops[p].Reason[r] += n
+		}
 	}
 	into, from := abi.Words(&sum.Local), abi.Words(&w.Local)
 	for i := range from {

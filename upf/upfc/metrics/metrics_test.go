@@ -18,6 +18,7 @@ import (
 
 	"core5g.dev/core5g/upf/abi"
 	"core5g.dev/core5g/upf/upfc/agent"
+	"core5g.dev/core5g/upf/upfc/state"
 	"core5g.dev/core5g/upf/upfc/topology"
 	"core5g.dev/core5g/upf/upfc/usage"
 )
@@ -33,7 +34,7 @@ func (*source) Tables() []agent.Table {
 }
 
 func (*source) Traffic() []agent.NodeTraffic {
-	return []agent.NodeTraffic{{Node: "10.96.0.7", Counts: usage.Counts{UL: 1000, DL: 2000, ULPackets: 10, DLPackets: 20}}}
+	return []agent.NodeTraffic{{Group: state.Group{Node: "10.96.0.7", NetworkInstance: "internet"}, Counts: usage.Counts{UL: 1000, DL: 2000, ULPackets: 10, DLPackets: 20}}}
 }
 
 func (*source) Peers() []agent.PeerInfo {
@@ -46,7 +47,7 @@ func full() *source {
 	a.Lcore, a.CyclesBusy, a.CyclesIdle, a.Polls, a.PollsEmpty = 1, 100, 300, 50, 20
 	a.Port[abi.PortN3].RxPackets, b.Port[abi.PortN3].RxPackets = 5, 7
 	a.Port[abi.PortN9].TxBytes = 99
-	a.Drops[abi.DropSpoofedSource], b.Drops[abi.DropSpoofedSource] = 2, 3
+	a.Drops[abi.PortN3].Reason[abi.DropSpoofedSource], b.Drops[abi.PortN3].Reason[abi.DropSpoofedSource] = 2, 3
 	a.Forwarded[abi.Ul], b.Forwarded[abi.Ul] = 10, 20
 	for i, w := range abi.Words(&a.Local) {
 		_ = w
@@ -54,9 +55,11 @@ func full() *source {
 	}
 	b.Local.GtpuEchoRequests, b.Local.BufferWaiting = 4, 6
 	failed := time.Unix(1, 0)
+	lost := agent.GroupDrops{Group: state.Group{Node: "10.96.0.7", NetworkInstance: "internet"}}
+	lost.Drops.Reason[abi.DropGateClosed] = 7
 	return &source{agent.Status{
 		Sessions: 3, RulesOctets: 576, Connected: true, Workers: []abi.WorkerStats{a, b}, TSCHz: 2_500_000_000, Recovery: time.Unix(1_800_000_000, 0),
-		Associations: []agent.AssociationInfo{{Node: "a", Sessions: 2}, {Node: "b", Failed: &failed}}, Topology: twoCells(),
+		Associations: []agent.AssociationInfo{{Node: "a", Sessions: 2}, {Node: "b", Failed: &failed}}, Topology: twoCells(), Groups: []agent.GroupDrops{lost},
 	}}
 }
 
@@ -66,8 +69,8 @@ func twoCells() *topology.Topology {
 	return &topology.Topology{
 		Cells: 2, Threads: []topology.Thread{{Role: "control", CPU: 2, Cell: &one}, {Role: "worker 0", CPU: 3, Cell: &one}},
 		Ports: []topology.Port{
-			{Interface: "n3", Device: "n3", Driver: "net_af_packet"},
-			{Interface: "n6", Device: "0000:01:10.0", Driver: "net_e1000_igb_vf", Cell: &zero},
+			{Interface: "n3", Device: "n3", Driver: "net_af_packet", Link: topology.LinkUp},
+			{Interface: "n6", Device: "0000:01:10.0", Driver: "net_e1000_igb_vf", Cell: &zero, Link: topology.LinkDown, LinkDowns: 2},
 		},
 		Memory: []topology.Memory{{Cell: 1, Octets: 100, Buffers: 70}}, MemoryUnknown: 5,
 	}
@@ -95,8 +98,8 @@ func TestValues(t *testing.T) {
 		"upf_sessions 3",
 		`upf_pfcp_associations{path="failed"} 1`,
 		`upf_association_sessions{cp_node="a"} 2`,
-		`upf_association_bytes_total{cp_node="10.96.0.7",direction="dl"} 2000`,
-		`upf_association_packets_total{cp_node="10.96.0.7",direction="ul"} 10`,
+		`upf_association_bytes_total{cp_node="10.96.0.7",direction="dl",dnn="internet"} 2000`,
+		`upf_association_packets_total{cp_node="10.96.0.7",direction="ul",dnn="internet"} 10`,
 		`upf_gtpu_peers{path="up"} 2`,
 		`upf_gtpu_peers{path="down"} 0`,
 		`upf_table_entries{table="sessions"} 3`,
@@ -106,7 +109,12 @@ func TestValues(t *testing.T) {
 		"upf_recovery_timestamp_seconds 1.8e+09",
 		`upf_interface_packets_total{direction="rx",interface="n3"} 12`,
 		`upf_interface_bytes_total{direction="tx",interface="n9"} 99`,
-		`upf_dropped_packets_total{reason="spoofed_source"} 5`,
+		`upf_dropped_packets_total{interface="n3",reason="spoofed_source"} 5`,
+		`upf_dropped_packets_total{interface="n6",reason="spoofed_source"} 0`,
+		`upf_association_dropped_packets_total{cp_node="10.96.0.7",dnn="internet",reason="gate_closed"} 7`,
+		`upf_interface_up{device="n3",interface="n3"} 1`,
+		`upf_interface_up{device="0000:01:10.0",interface="n6"} 0`,
+		`upf_interface_downs_total{device="0000:01:10.0",interface="n6"} 2`,
 		`upf_forwarded_packets_total{direction="ul"} 30`,
 		`upf_worker_cycles_total{lcore="1",state="busy",worker="0"} 100`,
 		`upf_worker_polls_total{found="packets",lcore="1",worker="0"} 30`,
@@ -257,7 +265,7 @@ not connected. Words are those of 3GPP; ` + "`ul` and `dl`" + ` are uplink and d
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", f.Name, f.Type, strings.Join(labels, "; "), f.Help)
 	}
-	b.WriteString("\n## Drop reasons\n\nEvery packet that does not leave has a reason, in `upf_dropped_packets_total{reason}`:\n\n| reason | |\n|---|---|\n")
+	b.WriteString("\n## Drop reasons\n\nEvery packet that does not leave has a reason, in `upf_dropped_packets_total{reason}`, and\nif it was of a session in `upf_association_dropped_packets_total{reason}`:\n\n| reason | |\n|---|---|\n")
 	for _, r := range abi.DropReasons {
 		fmt.Fprintf(&b, "| `%s` | %s |\n", r.Label, r.Help)
 	}
@@ -268,6 +276,8 @@ not connected. Words are those of 3GPP; ` + "`ul` and `dl`" + ` are uplink and d
 |---|---|
 | How busy is each worker? | ` + "`upf_worker_busy_ratio`, or over a time of one's choice `sum without (state) (rate(upf_worker_cycles_total{state=\"busy\"}[1m])) / sum without (state) (rate(upf_worker_cycles_total[1m]))`" + ` |
 | Is anything lost? | ` + "`sum by (reason) (rate(upf_dropped_packets_total[1m]))`" + ` |
+| Who loses it? | ` + "`sum by (cp_node, dnn, reason) (rate(upf_association_dropped_packets_total[1m]))`" + ` |
+| Is a link down? | ` + "`upf_interface_up == 0`" + ` |
 | Does the UPF answer SMFs in time? | ` + "`histogram_quantile(0.99, sum by (le, message) (rate(upf_n4_latency_seconds_bucket[5m])))`" + ` |
 | Does N4 lose messages? | ` + "`rate(upf_pfcp_retransmissions_total[5m])`" + ` |
 | What do we refuse? | ` + "`rate(upf_pfcp_messages_total{direction=\"out\", cause!~\"\\|request_accepted\"}[5m])`" + ` |

@@ -98,6 +98,24 @@ func (s *Set) InstanceOf(pdr uint16) string {
 	return ""
 }
 
+// NetworkInstance is that of the session's packets: of the first PDR towards the UE that has one, else of
+// the first that has one. An SMF puts the DNN there.
+func (s *Set) NetworkInstance() string {
+	name, best := "", 0
+	for id, r := range s.PDRs {
+		place := int(id) + 1
+		if r.PDI.SourceInterface != Core {
+			place += 1 << 16
+		}
+		s.Matches(r, func(m *Match) {
+			if m.NetworkInstance != "" && (best == 0 || place < best) {
+				name, best = m.NetworkInstance, place
+			}
+		})
+	}
+	return name
+}
+
 // UEAddress is the UE IPv4 address of the session; invalid when it has none. (All PDRs name the
 // same one: Plan refuses anything else.)
 func (s *Set) UEAddress() netip.Addr {

@@ -12,7 +12,7 @@ import (
 )
 
 // Version is raised whenever the encoding changes, also by a new field.
-const Version = 2
+const Version = 3
 
 // Session is one session's blob.
 type Session struct {
@@ -46,6 +46,13 @@ type Meta struct {
 	Recovery     int64 // Recovery Time Stamp, Unix seconds
 	Associations []Association
 	PFDs         []PFD
+	Groups       []Group // by number, the first is 1
+}
+
+// Group is what drops are counted by: a CP function's sessions in one Network Instance.
+type Group struct {
+	Node            string
+	NetworkInstance string
 }
 
 // PFD is what one CP function provided for one application.
@@ -122,6 +129,10 @@ func meta(c *coder, m *Meta) {
 		c.name(&p.Node)
 		c.name(&p.Application)
 		list(c, &p.Flows, func(c *coder, s *string) { c.name(s) })
+	})
+	list(c, &m.Groups, func(c *coder, g *Group) {
+		c.name(&g.Node)
+		c.name(&g.NetworkInstance)
 	})
 }
 

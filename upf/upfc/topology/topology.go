@@ -34,7 +34,22 @@ type Port struct {
 	MTU       int32  `json:"mtu"`
 	VLAN      int32  `json:"vlan,omitempty"`
 	Cell      *int32 `json:"cell,omitempty"`
+	// Link is what upf-u has seen of it within the last second.
+	Link Link `json:"link,omitempty"`
+	// LinkDowns is how often it went down.
+	LinkDowns uint64 `json:"linkDowns,omitempty"`
 }
+
+// Link is the state of a port's link.
+type Link string
+
+// States of a link.
+const (
+	LinkUnknown Link = ""
+	LinkUp      Link = "up"
+	// LinkDown: no carrier, or the device is gone.
+	LinkDown Link = "down"
+)
 
 // PCI reports whether the port is a PCI device that upf-u drives itself.
 func (p Port) PCI() bool { return strings.Count(p.Device, ":") == 2 }

@@ -129,7 +129,11 @@ print_drops(const struct rig *rig)
 #undef UPF_DROP_NAME
 
 	for (unsigned i = 0; i < UPF_DROPS * rig->config.workers; i++) {
-		uint64_t drops = rig->shm.workers[i / UPF_DROPS].drops[i % UPF_DROPS];
+		const struct upf_worker_stats *stats = &rig->shm.workers[i / UPF_DROPS];
+		uint64_t drops = 0;
+
+		for (unsigned port = 0; port < UPF_PORTS; port++)
+			drops += stats->drops[port].reason[i % UPF_DROPS];
 
 		if (drops != 0)
 			fprintf(stderr, "worker %u dropped as %s: %lu\n", (unsigned)(i / UPF_DROPS),

@@ -380,10 +380,11 @@ handled_by(const struct worker *w)
 {
 	uint64_t sum = 0;
 
-	for (unsigned port = 0; port < UPF_PORTS; port++)
+	for (unsigned port = 0; port < UPF_PORTS; port++) {
 		sum += w->stats->port[port].tx_packets;
-	for (unsigned i = 0; i < UPF_DROPS; i++)
-		sum += w->stats->drops[i];
+		for (unsigned i = 0; i < UPF_DROPS; i++)
+			sum += w->stats->drops[port].reason[i];
+	}
 	return sum;
 }
 

@@ -308,6 +308,14 @@ def test_upf(upf, peer, gnb):
     sender.sendto(b"x", (UE, 9999))
     wait_until("packet for a deleted session is counted",
                lambda: peer.drops()["unknown_ue"] == drops + 1)
+    check("nothing was dropped for a group", sum(peer.group_drops(1).values()), 0)
+
+    up, down = p.constant("LINK_UP"), p.constant("LINK_DOWN")
+    check("both links are up", peer.links()[:2], [up, up])
+    ip("gnb", "link", "set", "n3", "down")
+    wait_until("the link of N3 is down", lambda: peer.links()[:2] == [down, up])
+    ip("gnb", "link", "set", "n3", "up")
+    wait_until("and up again", lambda: peer.links()[:2] == [up, up])
 
 
 def main():

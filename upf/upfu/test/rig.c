@@ -217,6 +217,7 @@ rig_create_with(const struct config *config, unsigned workers, bool with_neighbo
 		.sessions = &rig->sessions,
 		.slots = rig->shm.slots,
 		.stats = rig->shm.workers,
+		.groups = rig->shm.groups,
 		.pool = pool,
 		.ethdev = {ethdev[0], ethdev[1], ethdev[2]},
 		.peers = rig->worker,
@@ -337,8 +338,8 @@ drops_of(const struct rig *rig, unsigned reason)
 {
 	uint64_t sum = 0;
 
-	for (unsigned i = 0; i < rig->config.workers; i++)
-		sum += rig->shm.workers[i].drops[reason];
+	for (unsigned i = 0; i < rig->config.workers * UPF_PORTS; i++)
+		sum += rig->shm.workers[i / UPF_PORTS].drops[i % UPF_PORTS].reason[reason];
 	return sum;
 }
 

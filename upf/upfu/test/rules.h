@@ -10,6 +10,7 @@
 // A session under construction; rules_put() writes it out.
 struct session_rules_builder {
 	uint32_t session;
+	uint16_t group;
 	struct upf_pdr pdr[UPF_SESSION_PDRS + 1];
 	struct upf_far far[8];
 	struct upf_qer qer[8];

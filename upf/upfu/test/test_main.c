@@ -19,6 +19,8 @@ main(void)
 	failed += test_tss();
 	failed += test_qer();
 	failed += test_forward();
+	failed += test_drops();
+	failed += test_carrier();
 	failed += test_local();
 	failed += test_link();
 	failed += test_ways();

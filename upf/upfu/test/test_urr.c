@@ -44,49 +44,55 @@ send_down(struct rig *rig)
 	rig_count_sent(rig, UPF_PORT_N3);
 }
 
-static void
-arm(struct rig *rig, uint64_t total, uint64_t ul, uint64_t dl)
+// Of the session's URR, with nothing armed.
+static struct upf_urr_arm
+nothing_armed(void)
 {
-	struct upf_urr_arm record = {
-		.rec = {.type = UPF_REC_URR_ARM, .length = sizeof(record)},
+	return (struct upf_urr_arm){
+		.rec = {.type = UPF_REC_URR_ARM, .length = sizeof(struct upf_urr_arm)},
 		.slot = 1,
 		.session = 1,
-		.total = total,
-		.ul = ul,
-		.dl = dl,
+		.total = UINT64_MAX,
+		.ul = UINT64_MAX,
+		.dl = UINT64_MAX,
 		.quota_total = UINT64_MAX,
 		.quota_ul = UINT64_MAX,
 		.quota_dl = UINT64_MAX,
 	};
+}
+
+static void
+do_arm(struct rig *rig, const struct upf_urr_arm *record)
+{
 	static struct transaction t;
 
 	transaction_begin(&t);
-	transaction_add(&t, &record, sizeof(record));
+	transaction_add(&t, record, sizeof(*record));
 	assert_int_equal(transaction_do(rig, &t, NULL), 0);
 	rig_poll(rig);
+}
+
+static void
+arm(struct rig *rig, uint64_t total, uint64_t ul, uint64_t dl)
+{
+	struct upf_urr_arm record = nothing_armed();
+
+	record.total = total;
+	record.ul = ul;
+	record.dl = dl;
+	do_arm(rig, &record);
 }
 
 // Arms quotas alone.
 static void
 arm_quota(struct rig *rig, uint64_t total, uint64_t ul, uint64_t dl)
 {
-	struct upf_urr_arm record = {
-		.rec = {.type = UPF_REC_URR_ARM, .length = sizeof(record)},
-		.slot = 1,
-		.session = 1,
-		.total = UINT64_MAX,
-		.ul = UINT64_MAX,
-		.dl = UINT64_MAX,
-		.quota_total = total,
-		.quota_ul = ul,
-		.quota_dl = dl,
-	};
-	static struct transaction t;
+	struct upf_urr_arm record = nothing_armed();
 
-	transaction_begin(&t);
-	transaction_add(&t, &record, sizeof(record));
-	assert_int_equal(transaction_do(rig, &t, NULL), 0);
-	rig_poll(rig);
+	record.quota_total = total;
+	record.quota_ul = ul;
+	record.quota_dl = dl;
+	do_arm(rig, &record);
 }
 
 static bool
@@ -329,19 +335,7 @@ times_of_traffic_are_kept(void **state)
 {
 	struct rig *rig = rig_create(1, true);
 	const struct upf_urr_times *times = &rig->shm.slots.times[1];
-	struct upf_urr_arm record = {
-		.rec = {.type = UPF_REC_URR_ARM, .length = sizeof(record)},
-		.slot = 1,
-		.session = 1,
-		.total = UINT64_MAX,
-		.ul = UINT64_MAX,
-		.dl = UINT64_MAX,
-		.quota_total = UINT64_MAX,
-		.quota_ul = UINT64_MAX,
-		.quota_dl = UINT64_MAX,
-		.inactivity_ms = 1000,
-	};
-	static struct transaction t;
+	struct upf_urr_arm record = nothing_armed();
 	struct session_rules_builder s;
 
 	(void)state;
@@ -354,9 +348,8 @@ times_of_traffic_are_kept(void **state)
 	assert_int_equal(times->active_ms, 0);
 	send_up_after(rig, 5000); // without Inactivity Detection Time all of it counts
 	assert_in_range(times->active_ms, 5000, 5500);
-	transaction_begin(&t);
-	transaction_add(&t, &record, sizeof(record));
-	assert_int_equal(transaction_do(rig, &t, NULL), 0);
+	record.inactivity_ms = 1000;
+	do_arm(rig, &record);
 	send_up_after(rig, 500);
 	send_up_after(rig, 20000);
 	assert_in_range(times->active_ms, 6500, 7500);

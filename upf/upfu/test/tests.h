@@ -5,8 +5,10 @@
 int test_arena(void);
 int test_bucketmap(void);
 int test_buffer(void);
+int test_carrier(void);
 int test_config(void);
 int test_device(void);
+int test_drops(void);
 int test_duplicate(void);
 int test_forward(void);
 int test_handoff(void);

@@ -35,6 +35,7 @@ type Session struct {
 	SDF6s []abi.Sdf6
 	Text  string
 	Blob  []byte
+	Group uint16 // by which its drops are counted
 }
 
 // UPFU is one life of the stand-in.
@@ -69,7 +70,9 @@ const (
 const (
 	workersAt = unsafe.Sizeof(abi.Shm{})
 	placesAt  = workersAt + unsafe.Sizeof(abi.WorkerStats{})
-	pairsAt   = placesAt + unsafe.Sizeof(abi.Topology{})
+	groupsAt  = placesAt + unsafe.Sizeof(abi.Topology{})
+	linksAt   = groupsAt + abi.Groups*unsafe.Sizeof(abi.DropStats{})
+	pairsAt   = linksAt + abi.Ports*unsafe.Sizeof(abi.LinkState{})
 	metersAt  = pairsAt + Pairs*unsafe.Sizeof(abi.SlotPair{})
 	timesAt   = metersAt + Pairs*abi.LineSlots*unsafe.Sizeof(abi.UrrMeter{})
 	shmSize   = timesAt + Pairs*abi.LineSlots*unsafe.Sizeof(abi.UrrTimes{})
@@ -102,6 +105,7 @@ func Start(path string) (*UPFU, error) {
 		Magic: abi.AbiMagic, Version: abi.AbiVersion, BootId: u.boot, TscHz: tscHz(), Tsc0: dataplane.Now(),
 		Workers: 1, WorkersOffset: uint64(workersAt), Pairs: Pairs, PairsOffset: uint64(pairsAt),
 		MetersOffset: uint64(metersAt), TimesOffset: uint64(timesAt), TopologyOffset: uint64(placesAt),
+		GroupsOffset: uint64(groupsAt), LinksOffset: uint64(linksAt),
 	}}))
 	copy(u.mem[placesAt:], abi.Bytes([]abi.Topology{places()}))
 	_ = os.Remove(path)
@@ -414,6 +418,9 @@ func readPut(r []byte) (uint32, Session, syscall.Errno) {
 	if err != nil || h.Session >= SessionsMax {
 		return 0, s, syscall.EBADMSG
 	}
+	if s.Group = h.Group; s.Group >= abi.Groups {
+		return 0, s, syscall.EINVAL
+	}
 	b := r[unsafe.Sizeof(h):]
 	ok := true
 	s.PDRs, b, ok = array[abi.Pdr](b, h.NPdr, ok)
@@ -625,6 +632,18 @@ func (u *UPFU) add(slot uint32, direction int, bytes, packets uint64) {
 	}
 	atomic.AddUint32(&t.ActiveMs, gap)
 	atomic.StoreUint32(&t.LastMs, now)
+}
+
+// Drop counts a packet of a group as dropped.
+func (u *UPFU) Drop(group uint16, reason int) {
+	d := (*abi.DropStats)(unsafe.Pointer(&u.mem[groupsAt+uintptr(group)*unsafe.Sizeof(abi.DropStats{})]))
+	atomic.AddUint64(&d.Reason[reason], 1)
+}
+
+// Link sets the state of an interface's link.
+func (u *UPFU) Link(port int, state uint64) {
+	l := (*abi.LinkState)(unsafe.Pointer(&u.mem[linksAt+uintptr(port)*unsafe.Sizeof(abi.LinkState{})]))
+	atomic.StoreUint64(&l.State, state)
 }
 
 // Echoes lists the Echo Requests that were to be sent.

@@ -1,0 +1,56 @@
+package controllers
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/upf/upfc/topology"
+)
+
+// upf-u looks at its links twice a second; a ready unit is asked for them every linkPoll. A unit whose cable
+// is out stays where it is and keeps its sessions, for another would hang at the same switch: the condition,
+// the event that it makes and Core5GUPFPortDown call a person.
+
+// linkPoll is how often a unit's links are asked for.
+const linkPoll = 10 * time.Second
+
+// observeLinks says whether the interfaces of all ready units have a link.
+func (s *upfScope) observeLinks() {
+	var down, silent, up []string
+	for _, u := range s.units {
+		if u.pod == nil || !u.wanted || u.status.State != api.UnitReady {
+			continue
+		}
+		told := false
+		for _, p := range u.ports {
+			told = told || p.Link != topology.LinkUnknown
+			if p.Link == topology.LinkDown {
+				down = append(down, fmt.Sprintf("%s of %s (%s on node %s)", strings.ToUpper(p.Interface), u.status.Name, p.Device, u.pod.Spec.NodeName))
+			}
+		}
+		switch {
+		case told:
+			up = append(up, u.status.Name)
+		case u.silent != "":
+			silent = append(silent, u.status.Name+": "+u.silent)
+		default:
+			silent = append(silent, u.status.Name+" does not say how its links are")
+		}
+	}
+	switch {
+	case len(down) > 0:
+		s.conditions.no(api.ConditionLinksUp, api.ReasonLinkDown, fmt.Sprintf(
+			"no link on %s: packets there are lost, PDU sessions stay; look at the cable and the switch port, or at the bridge on the node: docs/runbooks/Core5GUPFPortDown.md",
+			strings.Join(down, ", ")))
+	case len(silent) > 0:
+		s.conditions.unknown(api.ConditionLinksUp, api.ReasonNotReported, strings.Join(silent, "; "))
+	case len(up) > 0:
+		s.conditions.yes(api.ConditionLinksUp, api.ReasonReady, "all interfaces of "+strings.Join(up, ", ")+" have a link")
+	default: // nobody is there who could know
+		meta.RemoveStatusCondition(&s.upf.Status.Conditions, api.ConditionLinksUp)
+	}
+}

@@ -1,0 +1,79 @@
+package controllers
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/upf/upfc/topology"
+)
+
+// A unit whose N6 loses its link stays, and the UPFInstance says so until the link is back.
+func TestALinkThatIsDownIsSaid(t *testing.T) {
+	rig := newUnitRig(t)
+	rig.mustPass()
+	pod := rig.pod()
+	if pod == nil {
+		t.Fatal("there is no pod")
+	}
+	uid := pod.UID
+	pod.Spec.NodeName = "w1"
+	pod.Annotations[annotationNetworkStatus] = `[{"interface":"n3"},{"interface":"n6"}]`
+	if err := rig.live.Update(t.Context(), pod); err != nil {
+		t.Fatal(err)
+	}
+	pod.Status.Phase = corev1.PodRunning
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	if err := rig.live.Status().Update(t.Context(), pod); err != nil {
+		t.Fatal(err)
+	}
+	say := func(n6 topology.Link, err error) {
+		rig.reconciler.Topology = func(context.Context, *corev1.Pod) (*topology.Topology, error) {
+			return &topology.Topology{Ports: []topology.Port{{Interface: "n3", Device: "n3", Link: topology.LinkUp}, {Interface: "n6", Device: "n6", Link: n6}}}, err
+		}
+	}
+	for _, step := range []struct {
+		what   string
+		link   topology.Link
+		err    error
+		status metav1.ConditionStatus
+		words  string
+		ready  bool
+	}{
+		{"both are up", topology.LinkUp, nil, metav1.ConditionTrue, "upf-0 have a link", true},
+		{"N6 goes down", topology.LinkDown, nil, metav1.ConditionFalse, "no link on N6 of upf-0 (n6 on node", false},
+		{"upf-c does not answer", "", errors.New("connection refused"), metav1.ConditionUnknown, "upf-0: connection refused", true},
+		{"N6 is up again", topology.LinkUp, nil, metav1.ConditionTrue, "", true},
+	} {
+		say(step.link, step.err)
+		result, err := rig.reconciler.Reconcile(t.Context(), ctrl.Request{NamespacedName: types.NamespacedName{Namespace: "ns", Name: "upf"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if result.RequeueAfter <= 0 || result.RequeueAfter > 10*time.Second {
+			t.Errorf("%s: looked at again in %s, want within 10 s", step.what, result.RequeueAfter)
+		}
+		upf := rig.upf()
+		c := meta.FindStatusCondition(upf.Status.Conditions, api.ConditionLinksUp)
+		if c == nil || c.Status != step.status || !strings.Contains(c.Message, step.words) {
+			t.Errorf("%s: LinksUp is %+v, want %s with %q", step.what, c, step.status, step.words)
+		}
+		ready := meta.FindStatusCondition(upf.Status.Conditions, api.ConditionReady)
+		if ready == nil || (ready.Status == metav1.ConditionTrue) != step.ready || (!step.ready && ready.Reason != api.ReasonLinkDown) {
+			t.Errorf("%s: Ready is %+v, want %t", step.what, ready, step.ready)
+		}
+	}
+	if now := rig.pod(); now == nil || now.UID != uid || !now.DeletionTimestamp.IsZero() {
+		t.Error("the unit was taken down")
+	}
+}
