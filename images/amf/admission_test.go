@@ -147,9 +147,9 @@ func (g *gate) want(what string, ids ...int64) {
 
 // ngapHandler is laid out as the AMF's, which cannot be named.
 type ngapHandler struct {
-	message      func(net.Conn, []byte)
-	notification func(net.Conn, sctp.Notification)
-	broken       func(net.Conn)
+	message func(net.Conn, []byte)
+	_       func(net.Conn, sctp.Notification)
+	_       func(net.Conn)
 }
 
 //go:linkname receive github.com/free5gc/amf/internal/ngap/service.dispatchToWorkerPool
