@@ -407,7 +407,7 @@ buffer_hold(struct worker *w, struct pkt *p, bool notify_first)
 	// What parsing found travels with the packet.
 	*saved(p->m) = *p;
 	p->m->next = NULL;
-	if (q->n == 0)
+	if (q->last == NULL)
 		q->first = p->m;
 	else
 		q->last->next = p->m;

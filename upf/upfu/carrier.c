@@ -85,7 +85,7 @@ note(struct upf_link_state *state, const char *name, enum upf_link now)
 void
 carriers_look(struct carriers *carriers)
 {
-	for (unsigned port = 0; port < carriers->ports; port++) {
+	for (unsigned port = 0; port < carriers->ports && port < UPF_PORTS; port++) {
 		const char *device = carriers->port[port].device;
 		bool up = device != NULL ? kernel_says_up(carriers->fd, device)
 					 : port_says_up(carriers->port[port].ethdev);
