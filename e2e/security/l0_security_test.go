@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -27,9 +28,11 @@ const (
 
 var (
 	k *cluster.Cluster
-	// revision is the release's when the suite began; restored is true once it is back.
-	revision string
-	restored bool
+	// revision is the release's when the suite began, certified what certificates are made of and into that there
+	// was then; restored is true once both are back.
+	revision  string
+	certified []string
+	restored  bool
 )
 
 func TestMain(m *testing.M) {
@@ -54,6 +57,9 @@ func run(m *testing.M) (int, error) {
 	if revision, err = k.Revision(ctx); err != nil {
 		return 0, err
 	}
+	if certified, err = certificateObjects(ctx); err != nil {
+		return 0, err
+	}
 	if err := invite(ctx); err != nil {
 		return 0, errors.Join(err, dismiss(context.Background()))
 	}
@@ -66,6 +72,15 @@ func run(m *testing.M) (int, error) {
 	return code, errors.Join(restore(after), dismiss(after))
 }
 
+// certificateObjects are the names of the operator's Secrets, and of what it has asked cert-manager for.
+func certificateObjects(ctx context.Context) ([]string, error) {
+	out, err := k.Run(ctx, "get", "certificates.cert-manager.io,issuers.cert-manager.io,secrets",
+		"-l", "app.kubernetes.io/managed-by=core5g-operator", "-o", "name")
+	names := strings.Fields(out)
+	slices.Sort(names)
+	return names, err
+}
+
 // restore takes back what the suite has set.
 func restore(ctx context.Context) error {
 	if restored {
@@ -76,9 +91,9 @@ func restore(ctx context.Context) error {
 	}
 	// The operator takes away what it has asked cert-manager for, and what came of it.
 	err := cluster.Eventually(ctx, patience, func() error {
-		left, err := k.Run(ctx, "get", "certificates.cert-manager.io,issuers.cert-manager.io,secrets", "-l", "app.kubernetes.io/managed-by=core5g-operator", "-o", "name")
-		if err == nil && strings.TrimSpace(left) != "" {
-			err = fmt.Errorf("there are %s", strings.Join(strings.Fields(left), " "))
+		now, err := certificateObjects(ctx)
+		if err == nil && !slices.Equal(now, certified) {
+			err = fmt.Errorf("there are %s; before there were %s", strings.Join(now, " "), strings.Join(certified, " "))
 		}
 		return err
 	})

@@ -9,7 +9,7 @@ import (
 	"core5g.dev/core5g/e2e/scene"
 )
 
-// The way back to clear text leaves the UPF alone too, and no certificate behind.
+// The way back leaves the UPF alone too, and no certificate of cert-manager's behind.
 func TestReleaseGoesBack(t *testing.T) {
 	ctx := story(t, 6*time.Minute)
 	if os.Getenv("CORE5G_KEEP") != "" {
