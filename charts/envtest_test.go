@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -251,16 +252,29 @@ func TestEnvtestRelease(t *testing.T) {
 		t.Fatalf("%v Core5G and UPFInstance after the install, want one of each", got)
 	}
 
+	core := &unstructured.Unstructured{}
+	core.SetAPIVersion("core5g.dev/v1alpha1")
+	core.SetKind("Core5G")
+	sbi := func() map[string]string {
+		t.Helper()
+		if err := c.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "core5g"}, core); err != nil {
+			t.Fatal(err)
+		}
+		tls, _, _ := unstructured.NestedStringMap(core.Object, "spec", "tls")
+		return tls
+	}
+	protected := map[string]string{"mode": "Mutual", "authority": "Operator"}
+	if diff := cmp.Diff(protected, sbi()); diff != "" {
+		t.Errorf("spec.tls after the install (-want +got):\n%s", diff)
+	}
+
 	helmRun("upgrade", "core5g", chart, "--no-hooks", "--set=upf.create=false", "--set=core.spec.n2.transport=SCTPOverUDP")
 	apply()
 	if got := count("UPFInstance"); got != 0 {
 		t.Errorf("%d UPFInstance after an upgrade with upf.create=false, want none", got)
 	}
-	core := &unstructured.Unstructured{}
-	core.SetAPIVersion("core5g.dev/v1alpha1")
-	core.SetKind("Core5G")
-	if err := c.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "core5g"}, core); err != nil {
-		t.Fatal(err)
+	if diff := cmp.Diff(protected, sbi()); diff != "" {
+		t.Errorf("spec.tls after the upgrade (-want +got):\n%s", diff)
 	}
 	if got, _, _ := unstructured.NestedString(core.Object, "spec", "n2", "transport"); got != "SCTPOverUDP" {
 		t.Errorf("n2.transport %q after the upgrade, want SCTPOverUDP", got)

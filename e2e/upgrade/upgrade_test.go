@@ -63,6 +63,7 @@ func TestUpgrade(t *testing.T) {
 		{"a new UPF waits for approval", u.newUPF},
 		{"rollback of everything leaves the UPF alone", u.everythingBack},
 		{"all in one step", u.oneStep},
+		{"the SBI over TLS leaves the UPF alone", u.overTLS},
 	} {
 		began := time.Now()
 		if !t.Run(step.name, func(t *testing.T) {
@@ -105,6 +106,7 @@ func (u upgrade) newOperator(t *testing.T, ctx context.Context) {
 	u.definitionsAre(t, ctx, "charts/core5g")
 	u.image(t, ctx, "operator", tag)
 	u.image(t, ctx, "amf", previousTag)
+	u.clearText(t, ctx)
 }
 
 func (u upgrade) operatorBack(t *testing.T, ctx context.Context) {
@@ -162,6 +164,36 @@ func (u upgrade) oneStep(t *testing.T, ctx context.Context) {
 	u.withTraffic(t, ctx, func() {
 		u.helm(t, ctx, u.upgradeTo("--set", "images.tag="+tag, "--set", "core.spec.images.tag="+tag)...)
 		u.image(t, ctx, "smf", tag)
+	})
+}
+
+// clearText fails where the core speaks TLS: that restarts the whole control plane, which nobody has asked for.
+func (u upgrade) clearText(t *testing.T, ctx context.Context) {
+	t.Helper()
+	mode, err := u.Run(ctx, "get", "core5g/core5g", "-o", "jsonpath={.spec.tls.mode}")
+	check(t, err)
+	if mode != "" {
+		t.Errorf("spec.tls.mode of a core of the previous release is %q now, want none", mode)
+	}
+}
+
+// overTLS gives the core what a new one has, as docs/upgrade.md says.
+func (u upgrade) overTLS(t *testing.T, ctx context.Context) {
+	u.clearText(t, ctx)
+	u.withTraffic(t, ctx, func() {
+		u.helm(t, ctx, u.upgradeTo("--set", "core.spec.tls.mode=Mutual")...)
+		check(t, u.WaitCondition(ctx, "core5g/core5g", "CertificatesReady", patience))
+		for _, deployment := range []string{"deploy/core5g-amf", "deploy/core5g-smf-internet"} {
+			check(t, cluster.Eventually(ctx, patience, func() error {
+				volumes, err := u.Run(ctx, "get", deployment, "-o", "jsonpath={.spec.template.spec.volumes[*].name}")
+				if err == nil && !strings.Contains(volumes, "sbi-tls") {
+					err = fmt.Errorf("%s has the volumes %s, want sbi-tls too", deployment, volumes)
+				}
+				return err
+			}))
+			_, err := u.Run(ctx, "rollout", "status", deployment, "--timeout=180s")
+			check(t, err)
+		}
 	})
 }
 

@@ -125,7 +125,15 @@ func (a Apply) applyOne(ctx context.Context, c client.Client, object *unstructur
 	kind, name := object.GetKind(), object.GetName()
 	var last error
 	err := wait.PollUntilContextCancel(ctx, retryEvery, true, func(ctx context.Context) (bool, error) {
-		last = c.Patch(ctx, object.DeepCopy(), client.Apply, client.FieldOwner(fieldOwner), client.ForceOwnership)
+		wanted := object.DeepCopy()
+		if kind == "Core5G" {
+			if last = a.settleTLS(ctx, c, wanted); apierrors.IsForbidden(last) {
+				return false, last
+			}
+		}
+		if last == nil {
+			last = c.Patch(ctx, wanted, client.Apply, client.FieldOwner(fieldOwner), client.ForceOwnership)
+		}
 		if last == nil {
 			return true, nil
 		}
