@@ -1,6 +1,9 @@
 package sbitls
 
 import (
+	"context"
+	"errors"
+	"net"
 	"net/http"
 	"time"
 )
@@ -12,7 +15,32 @@ const (
 	// idleLimit is longer than the servers' own.
 	idleLimit = 30 * time.Second
 	callLimit = 5 * time.Second
+
+	// dialAttempt is long for a cluster's network, dialLimit shorter than the patience of free5GC's callers.
+	dialAttempt = time.Second
+	dialLimit   = 5 * time.Second
 )
+
+type dialer func(ctx context.Context, network, address string) (net.Conn, error)
+
+// insistent begins a connection anew that does not come about. Where a Service's pod has just been replaced, the
+// node may have sent the first SYN to where nobody is, and sends its repetitions there too: they are one connection
+// to it. Another port is another connection.
+func insistent(dial dialer) dialer {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		ctx, cancel := context.WithTimeout(ctx, dialLimit)
+		defer cancel()
+		for {
+			attempt, end := context.WithTimeout(ctx, dialAttempt)
+			conn, err := dial(attempt, network, address)
+			end()
+			var netErr net.Error
+			if err == nil || ctx.Err() != nil || !errors.As(err, &netErr) || !netErr.Timeout() {
+				return conn, err
+			}
+		}
+	}
+}
 
 // HTTP is a client for all of an identity's calls.
 func (i *Identity) HTTP() *http.Client {
@@ -25,7 +53,8 @@ func (i *Identity) Transport() *http.Transport {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP2(true)
 	return &http.Transport{
-		Protocols: protocols, TLSClientConfig: i.Client(), IdleConnTimeout: idleLimit,
+		DialContext: insistent(new(net.Dialer).DialContext),
+		Protocols:   protocols, TLSClientConfig: i.Client(), IdleConnTimeout: idleLimit,
 		HTTP2: &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingTimeout},
 	}
 }

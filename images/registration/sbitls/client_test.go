@@ -1,0 +1,48 @@
+package sbitls
+
+import (
+	"context"
+	"net"
+	"syscall"
+	"testing"
+)
+
+func TestInsistentDialsAnewAfterATimeout(t *testing.T) {
+	near, far := net.Pipe()
+	defer near.Close()
+	defer far.Close()
+	tests := []struct {
+		name  string
+		lost  int
+		then  error
+		dials int
+	}{
+		{name: "at once", dials: 1},
+		{name: "a lost SYN", lost: 1, dials: 2},
+		{name: "refused", then: syscall.ECONNREFUSED, dials: 1},
+		{name: "nobody", lost: 1000, dials: int(dialLimit / dialAttempt)},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			dials := 0
+			conn, err := insistent(func(ctx context.Context, _, _ string) (net.Conn, error) {
+				dials++
+				if dials <= tt.lost {
+					<-ctx.Done()
+					return nil, &net.OpError{Op: "dial", Err: ctx.Err()}
+				}
+				if tt.then != nil {
+					return nil, &net.OpError{Op: "dial", Err: tt.then}
+				}
+				return near, nil
+			})(t.Context(), "tcp", "192.0.2.1:8000")
+			if (err == nil) != (conn != nil) || (err == nil) != (tt.then == nil && tt.lost < 1000) {
+				t.Errorf("connection %v, error %v", conn, err)
+			}
+			if dials != tt.dials {
+				t.Errorf("dialled %d times, want %d", dials, tt.dials)
+			}
+		})
+	}
+}
