@@ -333,7 +333,8 @@ func occupying(ctx context.Context, node string, cell int32) (string, error) {
 	return fmt.Sprintf("%dMi", (own-demand.Value()+page)>>20), nil
 }
 
-// occupant is a pod that holds hugepages of a cell, where a VF of the cell anchors it.
+// occupant is a pod that holds hugepages of a cell, where a VF of the cell anchors it. Its share of a CPU is what
+// it takes to be started at all on an emulated one.
 func (s *settings) occupant(node string, cell int32, hugepages string) string {
 	return fmt.Sprintf(`
 apiVersion: v1
@@ -351,7 +352,7 @@ spec:
       imagePullPolicy: IfNotPresent
       command: [/bin/busybox, sleep, "2147483647"]
       resources:
-        limits: {cpu: 10m, memory: 64Mi, hugepages-2Mi: %s, %s: "1"}
-        requests: {cpu: 10m, memory: 64Mi, hugepages-2Mi: %s, %s: "1"}
+        limits: {cpu: 300m, memory: 64Mi, hugepages-2Mi: %s, %s: "1"}
+        requests: {cpu: 300m, memory: 64Mi, hugepages-2Mi: %s, %s: "1"}
 `, occupantName, cluster.Namespace, node, s.registry, s.tag, hugepages, resourceOf(s.n3Resource, cell), hugepages, resourceOf(s.n3Resource, cell))
 }
