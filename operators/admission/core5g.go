@@ -16,15 +16,14 @@ func (r coreRules) asked(c *api.Core5G) any { return c.Spec }
 // judge warns of the Slices that the core as it is to be does not tell UEs of.
 func (r coreRules) judge(ctx context.Context, core *api.Core5G) (verdict, error) {
 	var v verdict
-	all, err := r.slices(ctx, core.Namespace)
+	all, err := r.slicesOf(ctx, core)
 	if err != nil {
 		return v, err
 	}
 	for i := range all {
-		if s := &all[i]; s.Spec.CoreRef.NameOrDefault() == core.Name {
-			if problem := specs.AdvertisedProblem(s, core); problem != nil {
-				v.warnings = append(v.warnings, "Slice "+s.Name+": "+problem.Message)
-			}
+		s := &all[i]
+		if problem := specs.AdvertisedProblem(s, core); problem != nil {
+			v.warnings = append(v.warnings, "Slice "+s.Name+": "+problem.Message)
 		}
 	}
 	v.warn(specs.SubscriberDataProblem(core))
@@ -47,13 +46,13 @@ func (r coreRules) changed(ctx context.Context, before, after *api.Core5G) ([]st
 	if err != nil {
 		return nil, err
 	}
-	all, err := r.slices(ctx, after.Namespace)
+	all, err := r.slicesOf(ctx, after)
 	if err != nil {
 		return nil, err
 	}
 	for i := range all {
 		s := &all[i]
-		if s.Spec.CoreRef.NameOrDefault() != after.Name || s.Status.SMF == "" {
+		if s.Status.SMF == "" {
 			continue
 		}
 		upf, _ := specs.SelectUPF(s, upfs)
@@ -65,15 +64,13 @@ func (r coreRules) changed(ctx context.Context, before, after *api.Core5G) ([]st
 }
 
 func (r coreRules) deleted(ctx context.Context, core *api.Core5G) ([]string, error) {
-	all, err := r.slices(ctx, core.Namespace)
+	all, err := r.slicesOf(ctx, core)
 	if err != nil {
 		return nil, err
 	}
 	var names []string
 	for i := range all {
-		if all[i].Spec.CoreRef.NameOrDefault() == core.Name {
-			names = append(names, all[i].Name)
-		}
+		names = append(names, all[i].Name)
 	}
 	if len(names) == 0 {
 		return nil, nil

@@ -2,6 +2,7 @@ package admission
 
 import (
 	"context"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,6 +22,12 @@ func (r reader) slices(ctx context.Context, namespace string) ([]api.Slice, erro
 	var list api.SliceList
 	err := r.live.List(ctx, &list, client.InNamespace(namespace))
 	return list.Items, err
+}
+
+// slicesOf are those of one core.
+func (r reader) slicesOf(ctx context.Context, core *api.Core5G) ([]api.Slice, error) {
+	all, err := r.slices(ctx, core.Namespace)
+	return slices.DeleteFunc(all, func(s api.Slice) bool { return s.Spec.CoreRef.NameOrDefault() != core.Name }), err
 }
 
 func (r reader) upfs(ctx context.Context, namespace string) ([]api.UPFInstance, error) {
