@@ -5,12 +5,27 @@ package scene
 import (
 	"context"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"core5g.dev/core5g/e2e/cluster"
 )
+
+// Main runs a suite where the environment variable says that it has a cluster; run opens it, and tells how the
+// tests ended. Without it every test skips itself by name.
+func Main(m *testing.M, variable string, run func(*testing.M) (int, error)) {
+	if os.Getenv(variable) == "" {
+		os.Exit(m.Run())
+	}
+	code, err := run(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
 
 // Begin is the context of a test that may take so long. If the test fails, explain is called at its end.
 func Begin(t *testing.T, limit time.Duration, explain func(*testing.T)) context.Context {

@@ -35,17 +35,7 @@ var (
 	restored  bool
 )
 
-func TestMain(m *testing.M) {
-	if os.Getenv("CORE5G_E2E") == "" {
-		os.Exit(m.Run()) // every test skips itself by name
-	}
-	code, err := run(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { scene.Main(m, "CORE5G_E2E", run) }
 
 func run(m *testing.M) (int, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)

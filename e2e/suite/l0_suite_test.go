@@ -3,7 +3,6 @@ package suite
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -30,19 +29,16 @@ const (
 
 var k *cluster.Cluster
 
-func TestMain(m *testing.M) {
-	if os.Getenv("CORE5G_E2E") == "" {
-		os.Exit(m.Run()) // every test skips itself by name
-	}
+func TestMain(m *testing.M) { scene.Main(m, "CORE5G_E2E", run) }
+
+func run(m *testing.M) (int, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
 	var err error
-	k, err = cluster.Open(ctx)
-	cancel()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+	if k, err = cluster.Open(ctx); err != nil {
+		return 0, err
 	}
-	os.Exit(m.Run())
+	return m.Run(), nil
 }
 
 // story begins a test: a context with a limit, and a clear skip without a cluster.
