@@ -27,25 +27,36 @@ others() {
 	done < <(find /sys/fs/cgroup -maxdepth 2 -type d -name 'core5g*' 2>/dev/null) | sed 's/^c5g-$/c5g-host/' | sort -u
 }
 
-left=0
-report() {
-	if [[ -n $2 ]]; then
-		printf 'make down left %s:\n%s\n' "$1" "$2" >&2
-		left=1
-	fi
-}
-
 processes() {
-	local pid command groups
-	while read -r pid command; do
+	local pid groups
+	while read -r pid; do
 		groups=$(tr ':/' '\n' 2>/dev/null <"/proc/$pid/cgroup") || continue
-		grep -qxFf <(others) <<<"$groups" || echo "$pid $command"
-	done < <(pgrep -a '^(embedded|kube$|kube-|kubelet|containerd|etcd|upf-)') 2>/dev/null
+		grep -qxFf <(others) <<<"$groups" || ps -o pid=,ppid=,lstart=,stat=,cgroup=,args= -p "$pid" || true
+	done < <(pgrep '^(embedded|kube$|kube-|kubelet|containerd|etcd|upf-)' 2>/dev/null)
 }
 
-report processes "$(processes)"
-report mounts "$(grep -E 'core5g|kubelet|containerd|k8s.io' /proc/self/mounts || true)"
-report links "$(ip -o link | grep -E 'c5g|core5g|cni|veth' | grep -vwFf <(others links) || true)"
-report 'network namespaces' "$(ip netns list | grep -E 'core5g|cni' || true)"
-report 'control groups' "$(find /sys/fs/cgroup -maxdepth 2 -type d \( -name 'kubepods*' -o -name "$own" \) 2>/dev/null || true)"
-exit "$left"
+# find_left fills left with what is still there, a paragraph a kind.
+find_left() {
+	left=
+	report processes "$(processes)"
+	report mounts "$(grep -E 'core5g|kubelet|containerd|k8s.io' /proc/self/mounts || true)"
+	report links "$(ip -o link | grep -E 'c5g|core5g|cni|veth' | grep -vwFf <(others links) || true)"
+	report 'network namespaces' "$(ip netns list | grep -E 'core5g|cni' || true)"
+	report 'control groups' "$(find /sys/fs/cgroup -maxdepth 2 -type d \( -name 'kubepods*' -o -name "$own" \) 2>/dev/null || true)"
+}
+
+report() {
+	[[ -z $2 ]] || left+="make down left $1:"$'\n'"$2"$'\n'
+}
+
+# The kernel takes network namespaces apart after the last process in them has gone.
+deadline=$((SECONDS + 10))
+find_left
+while [[ -n $left ]] && ((SECONDS < deadline)); do
+	sleep 0.2
+	find_left
+done
+[[ -z $left ]] || {
+	printf '%s' "$left" >&2
+	exit 1
+}

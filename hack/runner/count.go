@@ -145,6 +145,7 @@ type testOutput struct {
 const (
 	loggedFirst, loggedLast = 6, 6
 	loggedWidth             = 400
+	failureIndent           = "\n       "
 )
 
 var (
@@ -171,7 +172,7 @@ func (o *testOutput) failure(name string) string {
 	if len(lines) > loggedFirst+loggedLast {
 		lines = slices.Concat(lines[:loggedFirst], []string{"…"}, lines[len(lines)-loggedLast:])
 	}
-	return strings.Join(append([]string{name}, lines...), "\n       ")
+	return strings.Join(append([]string{name}, lines...), failureIndent)
 }
 
 func (c *Count) addEvent(e testEvent, said map[string]*testOutput) {

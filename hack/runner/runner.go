@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -42,6 +43,8 @@ type Result struct {
 	Seconds float64 `json:"seconds"`
 	Log     string  `json:"log,omitempty"`
 	Err     error   `json:"-"`
+	// Tail is what a failed step printed last.
+	Tail []string `json:"-"`
 }
 
 // Runner runs steps and remembers their results.
@@ -59,9 +62,10 @@ const (
 	progressFirst = 5 * time.Second
 	progressEvery = 20 * time.Second
 	tailLines     = 25
+	failureLines  = 12
 )
 
-// Run runs one step. Its error carries the tail of the step's log.
+// Run runs one step.
 func (r *Runner) Run(ctx context.Context, step Step) Result {
 	r.done++
 	prefix := fmt.Sprintf("[%2d/%d] %-34s", r.done, r.Total, step.Name)
@@ -118,8 +122,11 @@ loop:
 		}
 	}
 	fmt.Fprintf(r.Out, "%s %-6s %6.1f s\n", prefix, verdict, result.Seconds)
-	if result.Err != nil && !step.Echo {
-		fmt.Fprintf(r.Out, "----- last lines of %s\n%s-----\n", path, log.tail())
+	if result.Err != nil {
+		result.Tail = log.tail()
+		if !step.Echo {
+			fmt.Fprintf(r.Out, "----- last lines of %s\n%s\n-----\n", path, strings.Join(result.Tail, "\n"))
+		}
 	}
 	r.Results = append(r.Results, result)
 	return result
@@ -216,17 +223,17 @@ func (l *stepLog) last() string {
 	return l.lines[len(l.lines)-1]
 }
 
-func (l *stepLog) tail() string {
+func (l *stepLog) tail() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	lines := l.lines
+	lines := slices.Clone(l.lines)
 	if rest := strings.TrimSpace(string(l.part)); rest != "" {
 		lines = append(lines, rest)
 	}
 	if len(lines) == 0 {
-		return "(it printed nothing)\n"
+		return []string{"(it printed nothing)"}
 	}
-	return strings.Join(lines, "\n") + "\n"
+	return lines
 }
 
 func (l *stepLog) close() {
@@ -234,6 +241,18 @@ func (l *stepLog) close() {
 	defer l.mu.Unlock()
 	l.buf.Flush()
 	l.file.Close()
+}
+
+// Failure is the name of a failed step with what ended it and, below, the last that it printed: one entry of
+// Count.FailedNames, which stands at the end of a run and must explain itself there.
+func (r Result) Failure() string {
+	err, _, _ := strings.Cut(r.Err.Error(), "\n")
+	tail := r.Tail[max(0, len(r.Tail)-failureLines):]
+	lines := []string{r.Name + ": " + err}
+	for _, line := range tail {
+		lines = append(lines, clip(line, loggedWidth))
+	}
+	return strings.Join(lines, failureIndent)
 }
 
 func slug(name string) string {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 	"time"
 
@@ -104,17 +103,12 @@ func counted(s step, result runner.Result) runner.Count {
 			return runner.Count{Failed: 1, FailedNames: []string{s.Name + ": ran no test"}}
 		}
 		if result.Err != nil && c.Failed == 0 {
-			c.Failed, c.FailedNames = 1, append(c.FailedNames, s.Name+": "+firstLine(result.Err))
+			c.Failed, c.FailedNames = 1, append(c.FailedNames, result.Failure())
 		}
 		return c
 	}
 	if result.Err != nil {
-		return runner.Count{Failed: 1, FailedNames: []string{s.Name + ": " + firstLine(result.Err)}}
+		return runner.Count{Failed: 1, FailedNames: []string{result.Failure()}}
 	}
 	return runner.Count{Passed: 1}
-}
-
-func firstLine(err error) string {
-	line, _, _ := strings.Cut(err.Error(), "\n")
-	return line
 }
