@@ -8,7 +8,7 @@ LDFLAGS := -s -w
 # The folders of this machine do not show in what images hold.
 BUILD   := $(GO) build -trimpath -ldflags '$(LDFLAGS)'
 
-.PHONY: help up down test unit integration lint e2e e2e-upgrade e2e-operate e2e-security e2e-onprem tools cluster-tools nf bin images reproducible generate kubectl-plugin bench-upf bench-n4 test-upf test-upf-arm64 fuzz
+.PHONY: help up down test unit integration lint running e2e e2e-upgrade e2e-operate e2e-security e2e-onprem tools cluster-tools nf bin images reproducible generate kubectl-plugin bench-upf bench-n4 test-upf test-upf-arm64 fuzz
 
 help:
 	@echo "make up       bring up the core and run a phone through it    make down  remove every trace"
@@ -46,15 +46,21 @@ lint:
 	@hack/lint.sh
 	@hack/check-drift.sh
 
-e2e:
+# The suites' cluster: that of `make up`, which is run where there is none; one that others made is theirs.
+running:
+ifneq ($(CORE5G_CLUSTER),existing)
+	@hack/cluster.sh status >/dev/null 2>&1 || $(MAKE) --no-print-directory up
+endif
+
+e2e: running
 	@CORE5G_E2E=1 $(GO) test -json -count=1 -timeout 40m ./e2e/suite/...
 
 # From the previous release to this one and back. Builds the previous one's images the first time.
-e2e-upgrade:
+e2e-upgrade: running
 	@CORE5G_UPGRADE=1 $(GO) test -json -count=1 -timeout 40m ./e2e/upgrade/
 
 # Metrics, dashboards and alerts, on the cluster of `make up`; a cluster that others made brings its own Prometheus.
-e2e-operate:
+e2e-operate: running
 ifneq ($(CORE5G_CLUSTER),existing)
 	@hack/cluster.sh prerequisites monitoring
 endif
@@ -63,7 +69,7 @@ endif
 	@CORE5G_E2E=1 $(GO) test -json -count=1 -timeout 40m ./e2e/operate/...
 
 # NetworkPolicies, mutual TLS with cert-manager, renewal, and where keys are not, on the cluster of `make up`.
-e2e-security:
+e2e-security: running
 ifneq ($(CORE5G_CLUSTER),existing)
 	@hack/cluster.sh prerequisites policies certificates
 endif

@@ -3,7 +3,7 @@
 // within two minutes of its cause and clears once that is gone. It runs on the cluster of `make up`, with
 // Prometheus beside the core:
 //
-//	make up && make e2e-operate
+//	make e2e-operate
 //
 // It sets the chart's alert times short for itself (the chart's defaults wait for minutes), and leaves
 // the release as it found it. Files are named after their level: a story may rely on those before it.

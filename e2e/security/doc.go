@@ -3,7 +3,7 @@
 // of cert-manager; certificates are renewed under traffic; and the keys of subscribers are nowhere but in
 // their Secrets. It runs on the cluster of `make up`, with cert-manager and an enforcer of NetworkPolicies:
 //
-//	make up && make e2e-security
+//	make e2e-security
 //
 // It leaves the release as it found it. Files are named after their level: a story relies on those before it.
 package security

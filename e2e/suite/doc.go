@@ -2,7 +2,7 @@
 // slices at run time, isolation, refusals, healing, upgrade, uninstall. It talks to the cluster
 // through kubectl and helm only, so it does not know which provider made it.
 //
-//	make up && make e2e                                  the cluster of `make up`
+//	make e2e                                             the cluster of `make up`
 //	CORE5G_CLUSTER=existing KUBECONFIG=… make e2e        any other
 //
 // Files are named after their level: a story may rely on those of the levels before it. The last

@@ -2,7 +2,7 @@
 // packets on their way: the previous release's chart and images are built from the history
 // (hack/previous-release.sh), this one's are those of `make up`.
 //
-//	make up && make e2e-upgrade
+//	make e2e-upgrade
 //
 // It replaces the release that it finds in namespace core5g, and leaves this version behind.
 package upgrade
