@@ -8,14 +8,14 @@ LDFLAGS := -s -w
 # The folders of this machine do not show in what images hold.
 BUILD   := $(GO) build -trimpath -ldflags '$(LDFLAGS)'
 
-.PHONY: help up down test unit integration lint running e2e e2e-upgrade e2e-operate e2e-security e2e-onprem tools cluster-tools nf bin images reproducible generate kubectl-plugin bench-upf bench-n4 test-upf test-upf-arm64 fuzz
+.PHONY: help up down test unit integration lint running e2e e2e-upgrade e2e-operate e2e-security e2e-onprem tools cluster-tools nf bin images reproducible generate kubectl-plugin bench-upf bench-n4 bench-core test-upf test-upf-arm64 fuzz
 
 help:
 	@echo "make up       bring up the core and run a phone through it    make down  remove every trace"
 	@echo "make test     everything that CI runs                        make unit  unit tests, in seconds when warm"
 	@echo "make lint     linters and generated-code drift               make e2e   suites on the running cluster"
 	@echo "make generate rewrite generated code                         make test-upf   all tests of the UPF"
-	@echo "make bench-n4 sessions a second, restarts, memory"
+	@echo "make bench-n4 sessions a second, restarts, memory            make bench-core UES=100: register at once"
 	@echo "make bench-upf cycles a packet (BASE=<rev>: beside another)  make fuzz       the UPF, FUZZ_SECONDS= a harness"
 
 up:
@@ -95,6 +95,10 @@ e2e-onprem:
 
 bench-upf bench-n4 test-upf fuzz:
 	@$(MAKE) --no-print-directory -C upf $@
+
+# So many UEs register at once at the core of `make up`: their pace, and what each function takes for it.
+bench-core:
+	@$(GO) run ./e2e/cmd/storm ues -n $(or $(UES),100)
 
 # ---- what `make up` builds --------------------------------------------------------------------
 

@@ -1,7 +1,11 @@
-// Command storm is load that a core should not have: see package storm. It goes on until it is killed.
+// Command storm is load that a core should not have: see package storm. In a pod, until it is killed:
 //
 //	storm gtpu -upf 172.30.3.16 -rate 5000
 //	storm pfcp -upf 10.244.0.9 -n3 172.30.3.16 -sessions 50000 -nonsense 20
+//
+// From outside, through kubectl, until all UEs have a PDU session:
+//
+//	storm ues -n 200
 package main
 
 import (
@@ -13,7 +17,9 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
+	"core5g.dev/core5g/e2e/cluster"
 	"core5g.dev/core5g/e2e/storm"
 )
 
@@ -28,9 +34,21 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
-		return errors.New("say what: storm gtpu, or storm pfcp")
+		return errors.New("say what: storm gtpu, storm pfcp, or storm ues")
 	}
 	f := flag.NewFlagSet("storm "+args[0], flag.ContinueOnError)
+	if args[0] == "ues" {
+		n := f.Int("n", 100, "UEs that register at once")
+		limit := f.Duration("limit", 10*time.Minute, "how long to wait for the last of them")
+		if err := f.Parse(args[1:]); err != nil {
+			return err
+		}
+		k, err := cluster.Open(ctx)
+		if err != nil {
+			return err
+		}
+		return storm.Register(ctx, k, *n, *limit, os.Stdout)
+	}
 	upf := address(f, "upf", "address of the UPF: on N3 for gtpu, on N4 for pfcp")
 	switch args[0] {
 	case "gtpu":
@@ -48,7 +66,7 @@ func run(ctx context.Context, args []string) error {
 		}
 		return pfcp(ctx, netip.AddrPortFrom(*upf, storm.Port), *n3, *sessions, *nonsense)
 	default:
-		return fmt.Errorf("%q is neither gtpu nor pfcp", args[0])
+		return fmt.Errorf("%q is none of gtpu, pfcp and ues", args[0])
 	}
 }
 
