@@ -194,9 +194,25 @@ eal_find_port(const struct config *config, enum upf_port port, uint16_t *ethdev)
 	return rte_eth_dev_get_port_by_name(name, ethdev);
 }
 
+// A virtual function drops tagged frames until it has asked its NIC for their VLAN. A port that has no such
+// filter lets them all in, and the worker drops those of other VLANs (vlan.h).
+static int
+let_in(uint16_t ethdev, uint16_t vlan, char *error, size_t error_size)
+{
+	int rc = rte_eth_dev_vlan_filter(ethdev, vlan, 1);
+
+	if (rc == 0 || rc == -ENOTSUP)
+		return 0;
+	snprintf(error, error_size,
+		"the device refuses frames of VLAN %u: %s; a virtual function must have no VLAN of "
+		"its own on the node: ip link set PF vf N vlan 0",
+		vlan, rte_strerror(-rc));
+	return -1;
+}
+
 int
-eal_start_port(uint16_t ethdev, unsigned workers, uint16_t mtu, bool vlan, struct rte_mempool *pool,
-	char *error, size_t error_size)
+eal_start_port(uint16_t ethdev, unsigned workers, uint16_t mtu, uint16_t vlan,
+	struct rte_mempool *pool, char *error, size_t error_size)
 {
 	struct rte_eth_conf conf = {0};
 	struct rte_eth_dev_info info;
@@ -215,8 +231,9 @@ eal_start_port(uint16_t ethdev, unsigned workers, uint16_t mtu, bool vlan, struc
 	// A kernel interface keeps its own MTU.
 	conf.rxmode.mtu = mtu != 0 ? mtu : RTE_ETHER_MTU;
 	// Tags are the port's work where it can do it (vlan.h).
-	if (rc == 0 && vlan) {
-		conf.rxmode.offloads = info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_VLAN_STRIP;
+	if (rc == 0 && vlan != 0) {
+		conf.rxmode.offloads = info.rx_offload_capa &
+			(RTE_ETH_RX_OFFLOAD_VLAN_STRIP | RTE_ETH_RX_OFFLOAD_VLAN_FILTER);
 		conf.txmode.offloads = info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_VLAN_INSERT;
 	}
 	// What RSS brings home need not be handed off; the hand-off does the rest (handoff.h).
@@ -249,9 +266,14 @@ eal_start_port(uint16_t ethdev, unsigned workers, uint16_t mtu, bool vlan, struc
 		step = "start it";
 		rc = rte_eth_dev_start(ethdev);
 	}
-	if (rc < 0)
+	if (rc < 0) {
 		snprintf(error, error_size, "cannot %s: %s", step, rte_strerror(-rc));
-	return rc < 0 ? -1 : 0;
+		return -1;
+	}
+	// Only now: some drivers reset the device when they start it, and with it what it was asked for.
+	if ((conf.rxmode.offloads & RTE_ETH_RX_OFFLOAD_VLAN_FILTER) != 0)
+		return let_in(ethdev, vlan, error, error_size);
+	return 0;
 }
 
 bool

@@ -20,9 +20,9 @@ unsigned eal_worker_lcore(unsigned worker);
 // pkt of a packet that waits.
 struct rte_mempool *eal_create_pool(uint32_t mbufs, unsigned workers, uint16_t mtu);
 
-// Sets the ethdev up with one queue pair a worker and starts it; mtu 0: leave it as it is; vlan: all its
-// frames have a tag. -1: one sentence in error.
-int eal_start_port(uint16_t ethdev, unsigned workers, uint16_t mtu, bool vlan,
+// Sets the ethdev up with one queue pair a worker and starts it; mtu 0: leave it as it is; vlan: the id
+// that all its frames have, 0: untagged. -1: one sentence in error.
+int eal_start_port(uint16_t ethdev, unsigned workers, uint16_t mtu, uint16_t vlan,
 	struct rte_mempool *pool, char *error, size_t error_size);
 // The port writes VLAN tags itself.
 bool eal_port_inserts_vlan(uint16_t ethdev);

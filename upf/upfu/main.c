@@ -85,7 +85,7 @@ start_ports(struct upf_u *u)
 			return -1;
 		}
 		if (eal_start_port(u->ethdev[port], u->config.workers,
-			    in->driver == CONFIG_VFIO ? in->mtu : 0, in->vlan != 0, u->pool, error,
+			    in->driver == CONFIG_VFIO ? in->mtu : 0, in->vlan, u->pool, error,
 			    sizeof(error)) < 0) {
 			log_error("device does not start", "interface=%s device=%s error=\"%s\"",
 				names[port], in->device, error);

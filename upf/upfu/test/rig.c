@@ -67,8 +67,7 @@ start(unsigned memory_mib, bool hugepages, uint32_t mbufs, const int *worker_cpu
 			names[port], rx_ring[port], queues, tx_ring[port], queues, 0);
 		assert_true(rc >= 0);
 		ethdev[port] = (uint16_t)rc;
-		if (eal_start_port(ethdev[port], queues, 1500, false, pool, error, sizeof(error)) <
-			0)
+		if (eal_start_port(ethdev[port], queues, 1500, 0, pool, error, sizeof(error)) < 0)
 			fail_msg("%s", error);
 	}
 	return true;

@@ -34,5 +34,6 @@ main(void)
 	failed += test_redirect();
 	failed += test_device();
 	failed += test_duplicate();
+	failed += test_eal();
 	return failed != 0;
 }

@@ -10,6 +10,7 @@ int test_config(void);
 int test_device(void);
 int test_drops(void);
 int test_duplicate(void);
+int test_eal(void);
 int test_forward(void);
 int test_handoff(void);
 int test_ipc(void);
