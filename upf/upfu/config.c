@@ -486,7 +486,7 @@ read_interface(struct reader *r, const char *name, const yaml_node_t *map, void 
 	struct prefix6 single6 = {in->address6, &in->prefix_len6, false, "fd00:6::2/64"};
 	struct number prefix_number = {&prefix_len, 1, 31};
 	struct number prefix6_number = {&prefix_len6, 1, 127};
-	struct number mtu_number = {&mtu, 576, 9000};
+	struct number mtu_number = {&mtu, 576, 9600};
 	struct number vlan_number = {&vlan, 1, 4094};
 	struct number dscp_number = {&dscp, 0, 63};
 	struct key gtpu_keys[] = {

@@ -78,7 +78,7 @@ bounds_buffers_in_octets(void **state)
 	// Nothing said, long packets, and a product of more than 32 bits.
 	if (read_text("interfaces:\n"
 		      "  n3: {device: n3, addresses: 172.30.3.16/28, prefix_length: 24}\n"
-		      "  n6: {device: n6, address: 172.30.6.2/24, mtu: 9000}\n"
+		      "  n6: {device: n6, address: 172.30.6.2/24, mtu: 9600}\n"
 		      "limits: {mbufs: 2097152, buffer_packets: 1048576}\n",
 		    &c, error, sizeof(error)) < 0)
 		fail_msg("%s", error);
@@ -261,6 +261,10 @@ says_what_is_wrong_and_where(void **state)
 		 "  n3: {device: n3, addresses: 172.30.3.16/28, prefix_length: 24, vlan: 4095}\n"
 		 "  n6: {device: n6, address: 172.30.6.2/24}\n",
 			":2: vlan: must be a whole number from 1 to 4094"},
+		{"interfaces:\n"
+		 "  n3: {device: n3, addresses: 172.30.3.16/28, prefix_length: 24}\n"
+		 "  n6: {device: n6, address: 172.30.6.2/24, mtu: 9601}\n",
+			":3: mtu: must be a whole number from 576 to 9600"},
 		{INTERFACES "  n9: {device: n9, addresses: 172.30.3.0/24, prefix_length: 24}\n",
 			"n3 and n9 have own addresses in common"},
 		{INTERFACES "routes: [{interface: n6, prefix: 10.0.0.0/8, via: 'fd00::1'}]\n",
