@@ -19,7 +19,7 @@ func (c *client) topology(ctx context.Context, _ []string) error {
 			fmt.Fprintf(w, "%s\t%s\tCPU %d\n", thread.Role, cell(thread.Cell), thread.CPU)
 		}
 		for _, p := range t.Ports {
-			fmt.Fprintf(w, "%s\t%s\t%s %s %s mtu %d%s\n", p.Interface, cell(p.Cell), p.Device, p.Driver, p.MAC, p.MTU, link(p))
+			fmt.Fprintf(w, "%s\t%s\t%s %s %s mtu %d%s%s\n", p.Interface, cell(p.Cell), p.Device, p.Driver, p.MAC, p.MTU, vlan(p), link(p))
 		}
 		for _, m := range t.Memory {
 			fmt.Fprintf(w, "memory\t%d\t%d MiB, %d MiB of them packet buffers\n", m.Cell, m.Octets>>20, m.Buffers>>20)
@@ -30,6 +30,14 @@ func (c *client) topology(ctx context.Context, _ []string) error {
 		verdict, why := t.Judge(-1)
 		fmt.Fprintf(w, "\n%s\t\t%s\n", verdict, why)
 	})
+}
+
+// vlan is nothing where frames are untagged.
+func vlan(p topology.Port) string {
+	if p.VLAN == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" vlan %d", p.VLAN)
 }
 
 // link is what is worth saying of a port's link.
