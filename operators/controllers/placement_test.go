@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -598,16 +599,20 @@ func (e *environment) testDrainedDeletion(t *testing.T) {
 	})
 }
 
-// testFleet asks a real API server for as many UPFInstances as CORE5G_FLEET says, on 64 nodes of two sockets,
-// and counts what the controllers ask of it.
+// testFleet asks a real API server for some UPFInstances on nodes of two sockets, and counts what the controllers
+// ask of it. With CORE5G_FLEET it is a benchmark of as many, on 64 nodes.
 func (e *environment) testFleet(t *testing.T) {
-	instances := 0
-	if _, err := fmt.Sscan(os.Getenv("CORE5G_FLEET"), &instances); err != nil {
-		t.Skip("CORE5G_FLEET says how many UPFInstances to make: a benchmark")
+	instances, nodes := 16, 8
+	if asked := os.Getenv("CORE5G_FLEET"); asked != "" {
+		var err error
+		if instances, err = strconv.Atoi(asked); err != nil {
+			t.Fatalf("CORE5G_FLEET is %q: write how many UPFInstances to make", asked)
+		}
+		nodes = 64
 	}
 	for _, policy := range []api.PlacementPolicy{api.PlacementAny, api.PlacementSingleNUMA} {
 		ns := e.namespace(t)
-		for i := range 64 {
+		for i := range nodes {
 			report := e.dataplaneNode(t, fmt.Sprintf("%s-w%d", ns, i), ns, 32, 32)
 			for c := range report.Status.Cells {
 				report.Status.Cells[c].Hugepages[0].Free = resource.MustParse("64Gi")
@@ -619,6 +624,7 @@ func (e *environment) testFleet(t *testing.T) {
 		for i := range instances {
 			upf := testUPF(t, ns)
 			upf.Name = fmt.Sprintf("upf%04d", i)
+			ownAddresses(upf, i)
 			upf.Spec.CPUs = ptr.To[int32](1)
 			if policy != api.PlacementAny {
 				upf.Spec.NodeSelector = map[string]string{"pool": ns}

@@ -21,9 +21,9 @@ import (
 	"core5g.dev/core5g/operators/subscriberdata/subscription"
 )
 
-// TestAgainstAnAPIServer reads from a real API server as an account that may do what docs/subscriber-data.md
+// TestEnvtestReadsAsItsAccount reads from a real API server as an account that may do what docs/subscriber-data.md
 // says and no more.
-func TestAgainstAnAPIServer(t *testing.T) {
+func TestEnvtestReadsAsItsAccount(t *testing.T) {
 	if testing.Short() {
 		t.Skip("an API server is started: not with -short")
 	}

@@ -221,7 +221,7 @@ func TestReportsArriveInOrderWhileTheSMFIsAway(t *testing.T) {
 	}
 }
 
-func TestReportsAreTriedAgainWhenTheSMFIsBack(t *testing.T) {
+func TestIntegrationReportsAreTriedAgainWhenTheSMFIsBack(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: waits until a report is tried again")
 	}
