@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -281,9 +282,9 @@ func TestMonitoringFollowsTheCluster(t *testing.T) {
 	}
 }
 
-// TestNotesSayThatThereIsNoMonitoring reads what `helm install` prints at its end. Helm renders notes only before
+// TestNotesOfMonitoring reads what `helm install` prints at its end. Helm renders notes only before
 // a cluster, so they are put into a manifest of a copy of the chart.
-func TestNotesSayThatThereIsNoMonitoring(t *testing.T) {
+func TestNotesOfMonitoring(t *testing.T) {
 	copied := filepath.Join(t.TempDir(), chart)
 	if err := os.CopyFS(copied, os.DirFS(chart)); err != nil {
 		t.Fatal(err)
@@ -300,14 +301,27 @@ func TestNotesSayThatThereIsNoMonitoring(t *testing.T) {
 	if err := os.Remove(notes); err != nil {
 		t.Fatal(err)
 	}
-	const says = "This cluster does not know prometheus-operator's kinds"
-	for value, want := range map[string]bool{"Auto": true, "Never": false, "Always": false} {
-		out, err := exec.Command(helm(t), "template", "core5g", copied, "--show-only=templates/notes.yaml", "--set=monitoring.enabled="+value).CombinedOutput()
-		if err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
-		if got := bytes.Contains(out, []byte(says)); got != want {
-			t.Errorf("monitoring.enabled=%s: the notes say that there is none: %v, want %v\n%s", value, got, want, out)
-		}
+	const none, paths = "This cluster does not know prometheus-operator's kinds", "Alerts name their runbooks as docs/runbooks/<alert>.md"
+	for _, test := range []struct {
+		name string
+		set  string
+		want []string
+	}{
+		{"no kinds in the cluster", "monitoring.enabled=Auto", []string{none}},
+		{"nobody wants them", "monitoring.enabled=Never", nil},
+		{"alerts whose runbooks are paths", "monitoring.enabled=Always", []string{paths}},
+		{"alerts whose runbooks are links", "monitoring.enabled=Always,monitoring.runbooks=https://docs.example.org/core5g", nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			out, err := exec.Command(helm(t), "template", "core5g", copied, "--show-only=templates/notes.yaml", "--set="+test.set).CombinedOutput()
+			if err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			for _, says := range []string{none, paths} {
+				if got, want := bytes.Contains(out, []byte(says)), slices.Contains(test.want, says); got != want {
+					t.Errorf("the notes say %q: %v, want %v\n%s", says, got, want, out)
+				}
+			}
+		})
 	}
 }
