@@ -45,6 +45,7 @@ func main() {
 		{needed: true, Step: runner.Step{Name: "network functions", Command: []string{"make", "nf"}, Why: "free5GC's modules, once: 2-3 minutes on 2 cores"}},
 		{needed: true, Step: runner.Step{Name: "UPF, operator, simulator", Command: []string{"make", "bin"}}},
 		{needed: true, Step: runner.Step{Name: "container images", Command: []string{"make", "images"}}},
+		{tests: true, Step: runner.Step{Name: "images built twice", Command: []string{"make", "reproducible", "IMAGES=operator smf upf-u"}, Why: "ours in Go, free5GC's, and C: the same to the octet"}},
 		{tests: true, Step: runner.Step{Name: "API server and binaries together", Command: []string{"make", "integration"}, Why: "operator against a real API server; upf-c with upf-u; network functions with each other"}},
 		{tests: true, Step: runner.Step{Name: "lint", Command: []string{"hack/lint.sh"}, Env: []string{"CORE5G_TOOLS=required"}}},
 		{Step: runner.Step{Name: "generated code", Command: []string{"hack/check-drift.sh"}}},
