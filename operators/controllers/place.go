@@ -250,7 +250,7 @@ func (r *UPFReconciler) open(ctx context.Context, s *upfScope, u *unitScope) err
 	return client.IgnoreNotFound(r.Patch(ctx, u.pod.DeepCopy(), client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"schedulingGates":null}}`))))
 }
 
-// refusals are the reasons that kubelets give for a pod that does not fit where it was sent.
+// refusesPlace knows the reasons that kubelets give for a pod that does not fit where it was sent.
 func refusesPlace(reason string) bool {
 	return slices.Contains([]string{"TopologyAffinityError", "SMTAlignmentError", "UnexpectedAdmissionError"}, reason) || strings.HasPrefix(reason, "OutOf")
 }
