@@ -12,27 +12,23 @@ if [[ ${CORE5G_CLUSTER:-embedded} != embedded ]]; then
 	exit 0
 fi
 
-# others prints the control groups of other clusters, and with the argument "links" their links.
-others() {
+# other_links prints the links of other clusters, which their control groups name.
+other_links() {
 	local group name
 	while read -r group; do
-		name=${group##*/}
-		[[ $name != "$own" ]] || continue
-		if [[ ${1-} == links ]]; then
-			name=${name#core5g}
-			echo "c5g-${name:+${name#-}}"
-		else
-			echo "$name"
-		fi
+		name=${group##*/core5g}
+		[[ core5g$name == "$own" ]] || echo "c5g-${name:+${name#-}}"
 	done < <(find /sys/fs/cgroup -maxdepth 2 -type d -name 'core5g*' 2>/dev/null) | sed 's/^c5g-$/c5g-host/' | sort -u
 }
 
+# processes prints those of this clone's programs that still run; one that has ended and waits for its parent to
+# take note has no program any more. What else ran in the cluster's control groups keeps these from going.
 processes() {
-	local pid groups
-	while read -r pid; do
-		groups=$(tr ':/' '\n' 2>/dev/null <"/proc/$pid/cgroup") || continue
-		grep -qxFf <(others) <<<"$groups" || ps -o pid=,ppid=,lstart=,stat=,cgroup=,args= -p "$pid" || true
-	done < <(pgrep '^(embedded|kube$|kube-|kubelet|containerd|etcd|upf-)' 2>/dev/null)
+	local exe pid
+	while read -r exe; do
+		pid=${exe#/proc/}
+		ps -o pid=,ppid=,lstart=,args= -p "${pid%%/*}" || true
+	done < <(find /proc -maxdepth 2 -name exe -lname "$PWD/out/*" 2>/dev/null)
 }
 
 # find_left fills left with what is still there, a paragraph a kind.
@@ -40,7 +36,7 @@ find_left() {
 	left=
 	report processes "$(processes)"
 	report mounts "$(grep -E 'core5g|kubelet|containerd|k8s.io' /proc/self/mounts || true)"
-	report links "$(ip -o link | grep -E 'c5g|core5g|cni|veth' | grep -vwFf <(others links) || true)"
+	report links "$(ip -o link | grep -E 'c5g|core5g|cni|veth' | grep -vwFf <(other_links) || true)"
 	report 'network namespaces' "$(ip netns list | grep -E 'core5g|cni' || true)"
 	report 'control groups' "$(find /sys/fs/cgroup -maxdepth 2 -type d \( -name 'kubepods*' -o -name "$own" \) 2>/dev/null || true)"
 }
