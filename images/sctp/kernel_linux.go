@@ -338,16 +338,26 @@ func (a *kernelAssociation) read(b []byte) (int, *SndRcvInfo, Notification, erro
 	if n == 0 && controlLength == 0 && flags&msgNotification == 0 {
 		return 0, nil, nil, io.EOF
 	}
-	// Without MSG_EOR the rest of the message is still in the socket; it must not pass for a message.
+	// A message that is larger than the window comes in parts, the last with MSG_EOR (RFC 6458 3.1.4). Whoever waits for
+	// a message waits for its end too. What has no room in b is dropped: it must not pass for a message.
+	if flags&syscall.MSG_EOR == 0 {
+		if err := a.file.SetReadDeadline(time.Time{}); err != nil {
+			return 0, nil, nil, syscall.EBADF
+		}
+	}
 	for more := flags; more&syscall.MSG_EOR == 0; {
-		rest := make([]byte, 4096)
+		room := b[n:]
+		if len(room) == 0 {
+			room = make([]byte, 4096)
+		}
 		var got int
-		if got, _, more, err = a.receive(rest, nil); err != nil {
+		if got, _, more, err = a.receive(room, nil); err != nil {
 			return 0, nil, nil, err
 		}
 		if got == 0 {
 			return 0, nil, nil, io.EOF
 		}
+		n += min(got, len(b)-n)
 	}
 	if flags&msgNotification != 0 {
 		return n, nil, parseNotification(b[:n]), nil
