@@ -89,7 +89,7 @@ func run(configPath string, log *slog.Logger) error {
 		_, ok := self.UePool.Load(supi)
 		return ok
 	}
-	sbiFront := front.New(place, newMemory(place.Private, known, log).handler())
+	sbiFront := front.New(place, newAssociations(place.Private, known, log).handler())
 	if identity != nil {
 		sbiFront.TLS = identity.Server()
 	}

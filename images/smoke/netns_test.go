@@ -92,7 +92,7 @@ var addresses = map[string]string{
 	core.Name + "-amf":      "127.0.1.5",
 	core.Name + "-ausf":     "127.0.1.6",
 	core.Name + "-udm":      "127.0.1.6",
-	core.Name + "-udr":      "127.0.1.6",
+	core.Name + "-udr":      "127.0.1.9", // a relay, to 127.0.1.6
 	core.Name + "-nssf":     "127.0.1.6",
 	smfName:                 "127.0.1.7",
 	upfName:                 "127.0.1.8",

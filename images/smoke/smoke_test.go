@@ -29,6 +29,7 @@ func TestCore(t *testing.T) {
 	needBinaries(t)
 	t.Setenv("SCTP_TRANSPORT", "udp")
 	upf := startUPF(t)
+	udr := startRelay(t, addresses[core.Name+"-udr"]+":8000", addresses[core.Name+"-udm"]+":8000")
 	c := startCore(t)
 	c.awaitRegistered(30*time.Second, all...)
 
@@ -85,6 +86,18 @@ func TestCore(t *testing.T) {
 		ran.establish(t, 2)
 		// The SMF does not know the first session any more; deregistration ends both.
 		ran.deregister(t)
+	})
+
+	t.Run("a UE that registered while the UDR was away from a new PCF gets a PDU session", func(t *testing.T) {
+		c.end("pcf", syscall.SIGKILL)
+		c.start("pcf")
+		c.awaitListening(20*time.Second, "pcf")
+		c.awaitRegistered(20*time.Second, all...)
+		udr.stop()
+		ran.register(t)
+		udr.start(t)
+		ran.establish(t, 1)
+		ran.leave(t)
 	})
 
 	t.Run("each function is killed and comes back once", func(t *testing.T) {
@@ -176,6 +189,12 @@ func startRAN(t *testing.T) *ran {
 
 func (r *ran) attach(t *testing.T) {
 	t.Helper()
+	r.register(t)
+	r.establish(t, 1)
+}
+
+func (r *ran) register(t *testing.T) {
+	t.Helper()
 	await(t, 20*time.Second, func(context.Context) error {
 		if s := r.gnb.Status(); s.State != "connected" {
 			return fmt.Errorf("the gNB is %+v", s)
@@ -187,7 +206,6 @@ func (r *ran) attach(t *testing.T) {
 	if err := r.ue.Register(ctx); err != nil {
 		t.Fatalf("register: %v", err)
 	}
-	r.establish(t, 1)
 }
 
 func (r *ran) establish(t *testing.T, psi uint8) {
