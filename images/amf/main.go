@@ -3,7 +3,6 @@ package main
 
 import (
 	"context"
-	"flag"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -12,24 +11,13 @@ import (
 
 	"core5g.dev/core5g/images/registration"
 	"core5g.dev/core5g/images/registration/exposition"
-	"core5g.dev/core5g/images/registration/front"
-	"core5g.dev/core5g/images/registration/memorylimit"
-	"core5g.dev/core5g/images/registration/sbitls"
+	"core5g.dev/core5g/images/registration/nf"
 
 	"github.com/free5gc/amf/pkg/factory"
 	"github.com/free5gc/amf/pkg/service"
 )
 
-func main() {
-	config := flag.String("c", "./config/amfcfg.yaml", "configuration `file`, in free5GC's format")
-	flag.Parse()
-	memorylimit.Respect(memorylimit.Files)
-	log := slog.New(slog.NewTextHandler(os.Stderr, nil)).With("nf", "amf")
-	if err := run(*config, log); err != nil {
-		log.Error("cannot run", "error", err)
-		os.Exit(1)
-	}
-}
+func main() { nf.Main("AMF", run) }
 
 func run(configPath string, log *slog.Logger) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -53,8 +41,12 @@ func run(configPath string, log *slog.Logger) error {
 		metrics.Behind(&m.Scheme, &m.BindingIPv4, &m.Port)
 	}
 
+	core, err := nf.Enter(log)
+	if err != nil {
+		return err
+	}
 	var app *service.AmfApp
-	keeper := registration.New(cfg.Configuration.NrfUri, id, log, func(ctx context.Context) error {
+	keeper, err := core.Join(ctx, cfg.Configuration.NrfUri, id, func(ctx context.Context) error {
 		profile, err := app.Consumer().BuildNFInstance(app.Context())
 		if err != nil {
 			return err
@@ -62,22 +54,12 @@ func run(configPath string, log *slog.Logger) error {
 		_, _, err = app.Consumer().SendRegisterNFInstance(ctx, app.Context().NrfUri, id, &profile)
 		return err
 	})
-	identity, err := sbitls.FromEnvironment(func(err error) { log.Error("SBI certificates", "error", err) })
 	if err != nil {
 		return err
 	}
-	if identity != nil {
-		callAs(identity)
-		keeper.Secure(identity.Transport())
-	}
-	if err := keeper.Withdraw(ctx); err != nil {
+	sbiFront, err := core.Terminate(&cfg.Configuration.Sbi.BindingIPv4, cfg.Configuration.Sbi.Port)
+	if err != nil {
 		return err
-	}
-	var sbiFront *front.Front
-	if identity != nil {
-		if sbiFront, err = front.Terminate(identity, &cfg.Configuration.Sbi.BindingIPv4, cfg.Configuration.Sbi.Port); err != nil {
-			return err
-		}
 	}
 	if app, err = service.NewApp(ctx, cfg, ""); err != nil {
 		return err
@@ -101,14 +83,7 @@ func run(configPath string, log *slog.Logger) error {
 		})
 		return now
 	})
-	if sbiFront != nil {
-		go func() {
-			if err := sbiFront.Run(ctx, "", ""); err != nil {
-				log.Error("the SBI front has stopped", "error", err)
-				os.Exit(1)
-			}
-		}()
-	}
+	core.Serve(ctx, sbiFront, "", "")
 	go keeper.Run(ctx)
 	app.Start()
 	return nil

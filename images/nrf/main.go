@@ -6,28 +6,18 @@ package main
 
 import (
 	"context"
-	"flag"
 	"log/slog"
 	"os"
 	"os/signal"
 	"syscall"
 
-	"core5g.dev/core5g/images/registration/front"
-	"core5g.dev/core5g/images/registration/sbitls"
+	"core5g.dev/core5g/images/registration/nf"
 
 	"github.com/free5gc/nrf/pkg/factory"
 	"github.com/free5gc/nrf/pkg/service"
 )
 
-func main() {
-	config := flag.String("c", "./config/nrfcfg.yaml", "configuration `file`, in free5GC's format")
-	flag.Parse()
-	log := slog.New(slog.NewTextHandler(os.Stderr, nil)).With("nf", "nrf")
-	if err := run(*config, log); err != nil {
-		log.Error("cannot run", "error", err)
-		os.Exit(1)
-	}
-}
+func main() { nf.Main("NRF", run) }
 
 func run(configPath string, log *slog.Logger) error {
 	signals := make(chan os.Signal, 1)
@@ -42,24 +32,15 @@ func run(configPath string, log *slog.Logger) error {
 		return err
 	}
 	factory.NrfConfig = cfg
-	identity, err := sbitls.FromEnvironment(func(err error) { log.Error("SBI certificates", "error", err) })
+	core, err := nf.Enter(log)
 	if err != nil {
 		return err
 	}
-	if identity != nil {
-		callAs(identity)
-		sbi := cfg.Configuration.Sbi
-		sbiFront, err := front.Terminate(identity, &sbi.BindingIPv4, sbi.Port)
-		if err != nil {
-			return err
-		}
-		go func() {
-			if err := sbiFront.Run(context.Background(), "", ""); err != nil {
-				log.Error("the SBI front has stopped", "error", err)
-				os.Exit(1)
-			}
-		}()
+	sbiFront, err := core.Terminate(&cfg.Configuration.Sbi.BindingIPv4, cfg.Configuration.Sbi.Port)
+	if err != nil {
+		return err
 	}
+	core.Serve(context.Background(), sbiFront, "", "")
 	app, err := service.NewApp(context.Background(), cfg, "")
 	if err != nil {
 		return err

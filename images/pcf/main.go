@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"flag"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -13,23 +12,13 @@ import (
 	"core5g.dev/core5g/images/registration"
 	"core5g.dev/core5g/images/registration/exposition"
 	"core5g.dev/core5g/images/registration/front"
-	"core5g.dev/core5g/images/registration/memorylimit"
-	"core5g.dev/core5g/images/registration/sbitls"
+	"core5g.dev/core5g/images/registration/nf"
 
 	"github.com/free5gc/pcf/pkg/factory"
 	"github.com/free5gc/pcf/pkg/service"
 )
 
-func main() {
-	config := flag.String("c", "./config/pcfcfg.yaml", "configuration `file`, in free5GC's format")
-	flag.Parse()
-	memorylimit.Respect(memorylimit.Files)
-	log := slog.New(slog.NewTextHandler(os.Stderr, nil)).With("nf", "pcf")
-	if err := run(*config, log); err != nil {
-		log.Error("cannot run", "error", err)
-		os.Exit(1)
-	}
-}
+func main() { nf.Main("PCF", run) }
 
 func run(configPath string, log *slog.Logger) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -53,20 +42,16 @@ func run(configPath string, log *slog.Logger) error {
 		metrics.Behind(&m.Scheme, &m.BindingIPv4, &m.Port)
 	}
 
-	var app *service.PcfApp
-	keeper := registration.New(cfg.Configuration.NrfUri, id, log, func(ctx context.Context) error {
-		_, _, err := app.Consumer().SendRegisterNFInstance(ctx)
-		return err
-	})
-	identity, err := sbitls.FromEnvironment(func(err error) { log.Error("SBI certificates", "error", err) })
+	core, err := nf.Enter(log)
 	if err != nil {
 		return err
 	}
-	if identity != nil {
-		callAs(identity)
-		keeper.Secure(identity.Transport())
-	}
-	if err := keeper.Withdraw(ctx); err != nil {
+	var app *service.PcfApp
+	keeper, err := core.Join(ctx, cfg.Configuration.NrfUri, id, func(ctx context.Context) error {
+		_, _, err := app.Consumer().SendRegisterNFInstance(ctx)
+		return err
+	})
+	if err != nil {
 		return err
 	}
 
@@ -81,24 +66,15 @@ func run(configPath string, log *slog.Logger) error {
 	self.SBIPort = port
 	self.InitNFService(cfg.Configuration.ServiceList, cfg.Info.Version)
 
-	var certificate, key string
-	if sbi.Tls != nil {
-		certificate, key = sbi.Tls.Pem, sbi.Tls.Key
-	}
 	known := func(supi string) bool {
 		_, ok := self.UePool.Load(supi)
 		return ok
 	}
-	sbiFront := front.New(place, newAssociations(place.Private, known, log).handler())
-	if identity != nil {
-		sbiFront.TLS = identity.Server()
+	var certificate, key string
+	if sbi.Tls != nil {
+		certificate, key = sbi.Tls.Pem, sbi.Tls.Key
 	}
-	go func() {
-		if err := sbiFront.Run(ctx, certificate, key); err != nil {
-			log.Error("the SBI front has stopped", "error", err)
-			os.Exit(1)
-		}
-	}()
+	core.Serve(ctx, front.New(place, newAssociations(place.Private, known, log).handler()), certificate, key)
 	metrics.Registered("PCF", keeper.Registered)
 	metrics.Serve(ctx)
 	go keeper.Run(ctx)

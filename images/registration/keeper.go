@@ -2,7 +2,6 @@ package registration
 
 import (
 	"context"
-	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -43,28 +42,15 @@ type Keeper struct {
 // Registered says whether the NRF had the profile when it was last asked.
 func (k *Keeper) Registered() bool { return k.registered.Load() }
 
-// New gives a Keeper. oauth2 is not supported: an NRF that asks for a token answers 401, and the Keeper
-// then leaves the registration alone.
-func New(nrf, instanceID string, log *slog.Logger, register func(context.Context) error) *Keeper {
-	protocols := new(http.Protocols)
-	protocols.SetUnencryptedHTTP2(true)
-	protocols.SetHTTP2(true)
+// New gives a Keeper that calls the NRF with the transport. oauth2 is not supported: an NRF that asks for a token
+// answers 401, and the Keeper then leaves the registration alone.
+func New(nrf, instanceID string, transport http.RoundTripper, log *slog.Logger, register func(context.Context) error) *Keeper {
 	return &Keeper{
 		NRF: nrf, InstanceID: instanceID, Register: register, Log: log,
 		check: checkInterval, retry: retryInterval,
-		client: &http.Client{
-			Timeout: requestTimeout,
-			Transport: &http.Transport{
-				Protocols: protocols,
-				// As free5GC's own clients do: its NRF signs the certificates of a core by itself.
-				TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
-			},
-		},
+		client: &http.Client{Timeout: requestTimeout, Transport: transport},
 	}
 }
-
-// Secure has the Keeper call the NRF with this transport.
-func (k *Keeper) Secure(transport http.RoundTripper) { k.client.Transport = transport }
 
 func (k *Keeper) do(ctx context.Context, method string) (int, []byte, error) {
 	target, err := url.JoinPath(k.NRF, "/nnrf-nfm/v1/nf-instances/", k.InstanceID)

@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"core5g.dev/core5g/images/registration/sbitls"
 )
 
 const instance = "0227a024-e22b-4cf6-925f-6e89599c096c"
@@ -53,7 +55,7 @@ func startKeeper(t *testing.T, register func(context.Context, *fakeNRF) error) (
 	server.Config.Protocols.SetUnencryptedHTTP2(true)
 	server.Start()
 	t.Cleanup(server.Close)
-	k := New(server.URL, instance, slog.New(slog.DiscardHandler), func(ctx context.Context) error {
+	k := New(server.URL, instance, sbitls.Unprotected(), slog.New(slog.DiscardHandler), func(ctx context.Context) error {
 		return register(ctx, nrf)
 	})
 	k.check, k.retry = time.Millisecond, time.Millisecond

@@ -7,11 +7,6 @@ import (
 	"net/http"
 	"strings"
 	"time"
-	_ "unsafe" // for go:linkname
-
-	"core5g.dev/core5g/images/registration/sbitls"
-
-	_ "github.com/free5gc/openapi" // has the clients
 )
 
 // SMF 1.2.4 looks into the CHF's answer before it looks whether there is one. Without an answer it panics:
@@ -29,19 +24,9 @@ const (
 	maxChargingData  = 1 << 20
 )
 
-// cleartextClient is the one client that free5GC's library calls http URIs with.
-//
-//go:linkname cleartextClient github.com/free5gc/openapi.innerHTTP2CleartextClient
-var cleartextClient *http.Client
-
-// callWith has free5GC's library call as this function, if that is somebody, and gives the SMF the answers that
-// it cannot do without.
-func callWith(identity *sbitls.Identity) {
-	if identity != nil {
-		callAs(identity)
-	}
-	httpsClient.Transport = charging{next: release{httpsClient.Transport}, patience: chargingPatience}
-	cleartextClient.Transport = charging{next: release{cleartextClient.Transport}, patience: chargingPatience}
+// repaired gives the SMF the answers that it cannot do without.
+func repaired(next http.RoundTripper) http.RoundTripper {
+	return charging{next: release{next}, patience: chargingPatience}
 }
 
 // charging gives every charging request an answer.

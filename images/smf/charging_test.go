@@ -10,6 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"core5g.dev/core5g/images/registration/nf"
+	"core5g.dev/core5g/images/registration/sbitls"
+
 	"github.com/free5gc/openapi/models"
 	"github.com/free5gc/smf/pkg/factory"
 	"github.com/free5gc/smf/pkg/service"
@@ -56,6 +59,13 @@ func newApp(t *testing.T) *service.SmfApp {
 	return app
 }
 
+func callWith(t *testing.T, transport http.RoundTripper) {
+	t.Helper()
+	if err := nf.Call(transport); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // A CHF that is away, in either scheme, and one that has restarted with the other scheme.
 func TestSMFOutlivesACHFThatDoesNotAnswer(t *testing.T) {
 	gone := httptest.NewServer(nil)
@@ -63,8 +73,7 @@ func TestSMFOutlivesACHFThatDoesNotAnswer(t *testing.T) {
 	secured := httptest.NewTLSServer(http.NotFoundHandler())
 	defer secured.Close()
 	app := newApp(t)
-	before := [2]http.RoundTripper{httpsClient.Transport, cleartextClient.Transport}
-	defer func() { httpsClient.Transport, cleartextClient.Transport = before[0], before[1] }()
+	callWith(t, sbitls.Unprotected())
 	prefixes := map[string]string{
 		"gone, http":          gone.URL,
 		"gone, https":         strings.Replace(gone.URL, "http:", "https:", 1),
@@ -78,7 +87,7 @@ func TestSMFOutlivesACHFThatDoesNotAnswer(t *testing.T) {
 			}
 		}
 	}
-	callWith(nil)
+	callWith(t, repaired(sbitls.Unprotected()))
 	for requestType := range int64(3) {
 		for name, prefix := range prefixes {
 			problem, panicked, err := sendCharging(t, app, prefix, requestType)

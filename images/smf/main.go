@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"maps"
 	"net"
-	"net/http"
 	"os"
 	"os/signal"
 	"slices"
@@ -21,8 +20,7 @@ import (
 	"core5g.dev/core5g/images/registration"
 	"core5g.dev/core5g/images/registration/exposition"
 	"core5g.dev/core5g/images/registration/front"
-	"core5g.dev/core5g/images/registration/memorylimit"
-	"core5g.dev/core5g/images/registration/sbitls"
+	"core5g.dev/core5g/images/registration/nf"
 
 	"github.com/free5gc/smf/pkg/factory"
 	"github.com/free5gc/smf/pkg/service"
@@ -40,15 +38,8 @@ const (
 )
 
 func main() {
-	config := flag.String("c", "./config/smfcfg.yaml", "configuration `file`, in free5GC's format")
 	routing := flag.String("u", "", "UE routing `file`, in free5GC's format; needed only with ulcl")
-	flag.Parse()
-	memorylimit.Respect(memorylimit.Files)
-	log := slog.New(slog.NewTextHandler(os.Stderr, nil)).With("nf", "smf")
-	if err := run(*config, *routing, log); err != nil {
-		log.Error("cannot run", "error", err)
-		os.Exit(1)
-	}
+	nf.Main("SMF", func(config string, log *slog.Logger) error { return run(config, *routing, log) })
 }
 
 func run(configPath, routingPath string, log *slog.Logger) error {
@@ -78,21 +69,18 @@ func run(configPath, routingPath string, log *slog.Logger) error {
 		return errors.New("ulcl: true needs a UE routing file (-u)")
 	}
 
-	var app *service.SmfApp
-	keeper := registration.New(cfg.Configuration.NrfUri, id, log, func(ctx context.Context) error {
-		return app.Consumer().RegisterNFInstance(ctx)
-	})
-	identity, err := sbitls.FromEnvironment(func(err error) { log.Error("SBI certificates", "error", err) })
+	core, err := nf.Enter(log)
 	if err != nil {
 		return err
 	}
-	var toNRF http.RoundTripper = front.Transport("http")
-	callWith(identity)
-	if identity != nil {
-		toNRF = identity.Transport()
-		keeper.Secure(toNRF)
+	if err := nf.Call(repaired(core.Transport)); err != nil {
+		return err
 	}
-	if err := keeper.Withdraw(ctx); err != nil {
+	var app *service.SmfApp
+	keeper, err := core.Join(ctx, cfg.Configuration.NrfUri, id, func(ctx context.Context) error {
+		return app.Consumer().RegisterNFInstance(ctx)
+	})
+	if err != nil {
 		return err
 	}
 
@@ -121,7 +109,7 @@ func run(configPath, routingPath string, log *slog.Logger) error {
 		services[i].ApiPrefix = fmt.Sprintf("%s://%s", self.URIScheme, net.JoinHostPort(self.RegisterIPv4, strconv.Itoa(port)))
 	}
 
-	core := newPeers(cfg.Configuration.NrfUri, cfg.GetSbiScheme(), toNRF)
+	others := newPeers(cfg.Configuration.NrfUri, cfg.GetSbiScheme(), core.Transport)
 	upi := self.UserPlaneInformation
 	choice := newSelection(func(barred map[string]bool, turn int) {
 		upi.Mu.Lock()
@@ -176,21 +164,13 @@ func run(configPath, routingPath string, log *slog.Logger) error {
 		if !anyAssociated() {
 			return "UPF: none is associated"
 		}
-		return core.missing(ctx)
+		return others.missing(ctx)
 	}))))
-	if identity != nil {
-		sbiFront.TLS = identity.Server()
-	}
 	var certificate, key string
 	if sbi.Tls != nil {
 		certificate, key = sbi.Tls.Pem, sbi.Tls.Key
 	}
-	go func() {
-		if err := sbiFront.Run(life, certificate, key); err != nil {
-			log.Error("the SBI front has stopped", "error", err)
-			os.Exit(1)
-		}
-	}()
+	core.Serve(life, sbiFront, certificate, key)
 	go keeper.Run(ctx)
 	app.Start()
 	return nil

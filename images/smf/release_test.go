@@ -6,6 +6,8 @@ import (
 	"net/http/httptest"
 	"testing"
 
+	"core5g.dev/core5g/images/registration/sbitls"
+
 	"github.com/free5gc/openapi/models"
 )
 
@@ -26,8 +28,7 @@ func TestReleaseOutlivesAnAMFThatRefusesOrIsAway(t *testing.T) {
 	}
 	gone := httptest.NewServer(nil)
 	gone.Close()
-	before := [2]http.RoundTripper{httpsClient.Transport, cleartextClient.Transport}
-	defer func() { httpsClient.Transport, cleartextClient.Transport = before[0], before[1] }()
+	callWith(t, sbitls.Unprotected())
 	transfer := func(prefix string, skip bool) (models.N1N2MessageTransferCause, int) {
 		data, status, _ := app.Consumer().N1N2MessageTransfer(t.Context(), "imsi-208930000000001", models.N1N2MessageTransferRequest{
 			JsonData: &models.N1N2MessageTransferReqData{
@@ -47,7 +48,7 @@ func TestReleaseOutlivesAnAMFThatRefusesOrIsAway(t *testing.T) {
 			t.Errorf("free5GC's client by itself has status %d of an AMF that is %s: release.go is not needed any more", status, what)
 		}
 	}
-	callWith(nil)
+	callWith(t, repaired(sbitls.Unprotected()))
 	for what, prefix := range map[string]string{"away": gone.URL, "refusing": refuses} {
 		if cause, status := transfer(prefix, true); status != http.StatusOK || cause != models.N1N2MessageTransferCause_N1_MSG_NOT_TRANSFERRED {
 			t.Errorf("a release to an AMF that is %s: status %d, cause %q", what, status, cause)

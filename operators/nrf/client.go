@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"core5g.dev/core5g/images/registration/sbitls"
 )
 
 // Profile is what the operator reads of an NFProfile (TS 29.510 6.2.6.2.3).
@@ -57,16 +59,9 @@ type Client struct {
 	HTTP    *http.Client
 }
 
-// NewHTTP returns an HTTP client that speaks HTTP/2 in clear text with prior knowledge, as every SBI
-// without TLS does (TS 29.500 5.2.2).
+// NewHTTP returns an HTTP client for a core without TLS.
 func NewHTTP() *http.Client {
-	t := &http.Transport{
-		MaxIdleConnsPerHost: 2,
-		IdleConnTimeout:     time.Minute,
-		Protocols:           new(http.Protocols),
-	}
-	t.Protocols.SetUnencryptedHTTP2(true)
-	return &http.Client{Transport: t, Timeout: 5 * time.Second}
+	return &http.Client{Transport: sbitls.Unprotected(), Timeout: 5 * time.Second}
 }
 
 // maxBody bounds what is read of an answer.

@@ -2,6 +2,7 @@ package sbitls
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"net"
 	"net/http"
@@ -50,11 +51,25 @@ func (i *Identity) HTTP() *http.Client {
 
 // Transport calls https URIs as the identity, over HTTP/2.
 func (i *Identity) Transport() *http.Transport {
-	protocols := new(http.Protocols)
-	protocols.SetHTTP2(true)
+	t := transport(i.Client())
+	t.Protocols.SetHTTP2(true)
+	return t
+}
+
+// Unprotected is the transport of a core without TLS: HTTP/2 in clear with prior knowledge (TS 29.500 5.2.2). It
+// verifies nothing of https URIs, as free5GC's own clients do not: the NRF of such a core may sign its certificates
+// by itself.
+func Unprotected() *http.Transport {
+	t := transport(&tls.Config{InsecureSkipVerify: true})
+	t.Protocols.SetHTTP2(true)
+	t.Protocols.SetUnencryptedHTTP2(true)
+	return t
+}
+
+func transport(config *tls.Config) *http.Transport {
 	return &http.Transport{
 		DialContext: insistent(new(net.Dialer).DialContext),
-		Protocols:   protocols, TLSClientConfig: i.Client(), IdleConnTimeout: idleLimit,
+		Protocols:   new(http.Protocols), TLSClientConfig: config, IdleConnTimeout: idleLimit,
 		HTTP2: &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingTimeout},
 	}
 }

@@ -2,7 +2,10 @@ package sbitls
 
 import (
 	"context"
+	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"syscall"
 	"testing"
 )
@@ -44,5 +47,25 @@ func TestInsistentDialsAnewAfterATimeout(t *testing.T) {
 				t.Errorf("dialled %d times, want %d", dials, tt.dials)
 			}
 		})
+	}
+}
+
+func TestUnprotectedSpeaksHTTP2InClear(t *testing.T) {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, r.Proto)
+	}))
+	server.Config.Protocols = new(http.Protocols)
+	server.Config.Protocols.SetUnencryptedHTTP2(true)
+	server.Start()
+	defer server.Close()
+	transport := Unprotected()
+	defer transport.CloseIdleConnections()
+	response, err := (&http.Client{Transport: transport}).Get(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if body, err := io.ReadAll(response.Body); err != nil || string(body) != "HTTP/2.0" {
+		t.Errorf("got %q, %v", body, err)
 	}
 }

@@ -5,4 +5,7 @@
 //
 // The files are those of a Kubernetes Secret of type kubernetes.io/tls. They are read again when they
 // change, so that a renewed certificate is in use with the next connection and nothing restarts.
+//
+// All functions call others with a transport of this package, in a core without TLS too: it outlives a lost packet
+// at the start of a connection.
 package sbitls

@@ -16,6 +16,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"core5g.dev/core5g/images/registration/sbitls"
 	"core5g.dev/core5g/operators/subscriberdata/subscription"
 )
 
@@ -47,12 +48,10 @@ type Registrar struct {
 func NewRegistrar(nrf string, functions []Function, plmns func(context.Context) ([]subscription.PLMN, error),
 	log *slog.Logger, reg prometheus.Registerer,
 ) *Registrar {
-	protocols := new(http.Protocols)
-	protocols.SetUnencryptedHTTP2(true)
 	r := &Registrar{
 		HeartBeat: HeartBeat, RetryMin: RetryMin, RetryMax: RetryMax,
 		nrf: nrf, functions: functions, plmns: plmns, log: log,
-		client:  &http.Client{Transport: &http.Transport{Protocols: protocols}},
+		client:  &http.Client{Transport: sbitls.Unprotected()},
 		started: time.Now(),
 		registered: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "core5g_nf_registered",
