@@ -675,7 +675,8 @@ func (e *environment) testFleet(t *testing.T) {
 		}
 		t.Logf("%s: %d UPFInstances made in %s, all Ready after %s, %d calls (%.1f each)\n%s", policy, instances,
 			created.Round(time.Second), settled.Round(time.Second), sum, float64(sum)/float64(instances), &table)
-		if most := 2 * callsPerInstance * instances; sum > most {
+		// Beside the writes: Events, and reads of what is in no cache, on a busy machine for some more than once.
+		if most := (callsPerInstance + 18) * instances; sum > most {
 			t.Errorf("%s: %d calls, at most %d are allowed", policy, sum, most)
 		}
 	}
