@@ -89,7 +89,7 @@ type DataNetwork struct {
 	// arp of the default QoS flow.
 	// +kubebuilder:default={}
 	ARP ARP `json:"arp,omitempty"`
-	// mtu of the PDU session in bytes, as told to the UE.
+	// mtu of the PDU session in bytes, for UEs that ask. free5GC's SMF tells them 1400, whatever stands here.
 	// +kubebuilder:default=1400
 	// +kubebuilder:validation:Minimum=576
 	// +kubebuilder:validation:Maximum=9000
