@@ -42,20 +42,6 @@ func Address(l netlink.Link, prefix netip.Prefix) error {
 	return nil
 }
 
-// HasAddress says whether any interface of this host has the address.
-func HasAddress(a netip.Addr) (bool, error) {
-	addrs, err := netlink.AddrList(nil, netlink.FAMILY_V4)
-	if err != nil {
-		return false, err
-	}
-	for _, x := range addrs {
-		if x.IP.Equal(a.AsSlice()) {
-			return true, nil
-		}
-	}
-	return false, nil
-}
-
 // MTU sets the interface's MTU unless it has it.
 func MTU(l netlink.Link, mtu int) error {
 	if l.Attrs().MTU == mtu {

@@ -279,9 +279,6 @@ func (a *AMF) Deregister(supi string, again bool) {
 	})
 }
 
-// ReleaseUE releases a UE's connection.
-func (a *AMF) ReleaseUE(supi string) { a.connected(supi, func(u *ue) { a.releaseCommand(u, nil) }) }
-
 // SendNAS sends any plain message, protected.
 func (a *AMF) SendNAS(supi string, plain []byte) { a.connected(supi, func(u *ue) { a.down(u, plain) }) }
 

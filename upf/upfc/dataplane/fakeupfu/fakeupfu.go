@@ -640,12 +640,6 @@ func (u *UPFU) Drop(group uint16, reason int) {
 	atomic.AddUint64(&d.Reason[reason], 1)
 }
 
-// Link sets the state of an interface's link.
-func (u *UPFU) Link(port int, state uint64) {
-	l := (*abi.LinkState)(unsafe.Pointer(&u.mem[linksAt+uintptr(port)*unsafe.Sizeof(abi.LinkState{})]))
-	atomic.StoreUint64(&l.State, state)
-}
-
 // Echoes lists the Echo Requests that were to be sent.
 func (u *UPFU) Echoes() []abi.Echo {
 	u.mu.Lock()
