@@ -5,6 +5,7 @@ import "encoding/binary"
 // SCTPNotificationType tells notifications apart (RFC 6458 6.1).
 type SCTPNotificationType int
 
+// Types of notifications, numbered as linux/sctp.h does.
 const (
 	SCTP_SN_TYPE_BASE = SCTPNotificationType(iota + (1 << 15))
 	SCTP_ASSOC_CHANGE
@@ -21,6 +22,7 @@ const (
 // SCTPState is what an SCTP_ASSOC_CHANGE notification reports (RFC 6458 6.1.1).
 type SCTPState uint16
 
+// States of an association, numbered as linux/sctp.h does.
 const (
 	SCTP_COMM_UP = SCTPState(iota)
 	SCTP_COMM_LOST

@@ -22,6 +22,8 @@ func ParseKey128(s string) (Key128, error) {
 	return k, nil
 }
 
+// However a key is printed, it does not show.
+
 func (Key128) String() string       { return "redacted" }
 func (Key128) GoString() string     { return "redacted" }
 func (Key128) LogValue() slog.Value { return slog.StringValue("redacted") }
