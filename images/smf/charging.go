@@ -24,9 +24,9 @@ const (
 	maxChargingData  = 1 << 20
 )
 
-// repaired gives the SMF the answers that it cannot do without.
-func repaired(next http.RoundTripper) http.RoundTripper {
-	return charging{next: release{next}, patience: chargingPatience}
+// repaired gives the SMF the answers that it cannot do without, and UEs the link MTUs of their DNNs.
+func repaired(next http.RoundTripper, mtus map[string]uint16) http.RoundTripper {
+	return charging{next: linkMTU{release{next}, mtus}, patience: chargingPatience}
 }
 
 // charging gives every charging request an answer.

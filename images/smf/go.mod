@@ -8,6 +8,7 @@ require (
 	github.com/free5gc/pfcp v1.0.7
 	github.com/free5gc/smf v1.2.4
 	github.com/prometheus/client_golang v1.21.0
+	gopkg.in/yaml.v2 v2.4.0
 )
 
 require (
@@ -63,7 +64,6 @@ require (
 	golang.org/x/text v0.21.0 // indirect
 	google.golang.org/protobuf v1.36.1 // indirect
 	gopkg.in/h2non/gock.v1 v1.1.2 // indirect
-	gopkg.in/yaml.v2 v2.4.0 // indirect
 	gopkg.in/yaml.v3 v3.0.1 // indirect
 )
 

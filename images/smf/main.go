@@ -73,7 +73,11 @@ func run(configPath, routingPath string, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	if err := nf.Call(repaired(core.Transport)); err != nil {
+	mtus, err := linkMTUs(configPath)
+	if err != nil {
+		return err
+	}
+	if err := nf.Call(repaired(core.Transport, mtus)); err != nil {
 		return err
 	}
 	var app *service.SmfApp

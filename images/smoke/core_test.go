@@ -55,6 +55,7 @@ var slice = &api.Slice{
 			DNN: "internet", UEPools: []api.CIDR{"10.45.0.0/16"}, DNS: []api.IPAddress{"8.8.8.8"},
 			AMBR:   api.AMBR{Uplink: "1 Gbps", Downlink: "2 Gbps"},
 			FiveQI: 9,
+			MTU:    1300,
 			ARP: api.ARP{
 				PriorityLevel: 8, PreemptionCapability: api.NotPreempt, PreemptionVulnerability: api.NotPreemptable,
 			},

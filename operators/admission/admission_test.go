@@ -127,7 +127,6 @@ func TestCreate(t *testing.T) {
 		"two things at once":      {second(func(s *api.Slice) { s.Spec.SNSSAI.SD = "010203"; s.Spec.DataNetworks[0].UEPools[0] = "10.45.4.0/24" }), wants{refusal: "data networks there, or write another S-NSSAI; pool 10.45.4.0/24"}},
 		"an S-NSSAI without SD":   {second(func(s *api.Slice) { s.Spec.SNSSAI.SD = "" }), wants{refusal: "write an sd", warning: "S-NSSAI 1 is not in"}},
 		"beyond the catalogue":    {second(func(s *api.Slice) { s.Spec.SNSSAI.SD = "abcdef" }), wants{warning: "Adding {sst: 1, sd: \"abcdef\"} there restarts the AMF"}},
-		"an MTU":                  {second(func(s *api.Slice) { s.Spec.DataNetworks[0].MTU = 1500 }), wants{warning: "mtu 1500 of DNN internet has no effect: free5GC's SMF tells UEs 1400"}},
 		"a UPF that is not there": {second(func(s *api.Slice) { s.Spec.UPFSelector = &api.UPFSelector{Name: "later"} }), wants{warning: "UPFInstance later does not exist"}},
 		"a core that is not there": {second(func(s *api.Slice) { s.Spec.CoreRef.Name = "later" }),
 			wants{warning: "Core5G later does not exist: create it, or name another in spec.coreRef\nUPFInstance upf belongs to Core5G core5g"}},

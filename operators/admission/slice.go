@@ -22,7 +22,7 @@ func (r sliceRules) judge(ctx context.Context, slice *api.Slice) (verdict, error
 	}
 	upf, missing := specs.SelectUPF(slice, upfs)
 	v.refuse(specs.SNSSAIProblem(slice, others), specs.CheckPools(slice, others, upf))
-	v.warn(specs.AdvertisedProblem(slice, core), specs.MTUProblem(slice))
+	v.warn(specs.AdvertisedProblem(slice, core))
 	if upf == nil {
 		v.warnings = append(v.warnings, missing)
 		return v, nil

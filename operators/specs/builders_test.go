@@ -333,6 +333,21 @@ func TestPlacementIsNoUpdate(t *testing.T) {
 	}
 }
 
+func TestSMFIsToldALinkMTUOfItsOwn(t *testing.T) {
+	config := func(mtu int32) string {
+		slice := makeSlice("internet", "010203", "10.45.0.0/16")
+		slice.Spec.DataNetworks[0].MTU = mtu
+		o := SMF(makeCore(), slice, platform, SliceUserPlane{UPF: "upf", N4Address: "10.96.1.3", N3Endpoint: "172.30.3.16", SMFAddress: "10.96.1.2"})
+		return o.ConfigMap.Data["smfcfg.yaml"]
+	}
+	if got := config(1300); !strings.Contains(got, "mtu: 1300\n") {
+		t.Errorf("no MTU in\n%s", got)
+	}
+	if config(ownLinkMTU) != config(0) {
+		t.Error("what the SMF tells by itself is another configuration: an upgrade would restart it")
+	}
+}
+
 func TestSMFRollsOnlyWhenItsPoolsAreCutAnew(t *testing.T) {
 	hash := func(parts int, units ...SliceUnit) string {
 		o := SMF(makeCore(), makeSlice("internet", "010203", "10.45.0.0/16"), platform, SliceUserPlane{UPF: "upf", Parts: parts, SMFAddress: "10.96.1.2", Units: units})

@@ -138,17 +138,3 @@ func AdvertisedProblem(slice *api.Slice, core *api.Core5G) *Problem {
 		"Adding {sst: %d, sd: %q} there restarts the AMF, and every UE registers anew: choose the moment",
 		slice.Spec.SNSSAI, name, slice.Spec.SNSSAI.SST, strings.ToLower(slice.Spec.SNSSAI.SD))}
 }
-
-// toldMTU is what free5GC's SMF answers to a UE that asks for the MTU (TS 24.008 10.5.6.3, IPv4 Link MTU).
-const toldMTU = 1400
-
-// MTUProblem says that the MTU of a data network is not what its UEs are told.
-func MTUProblem(slice *api.Slice) *Problem {
-	for _, dn := range slice.Spec.DataNetworks {
-		if dn.MTU != 0 && dn.MTU != toldMTU {
-			return &Problem{api.ReasonNotSupported, fmt.Sprintf("mtu %d of DNN %s has no effect: free5GC's SMF tells UEs %d. Leave it out, and see that N3 and N6 carry what UEs send",
-				dn.MTU, dn.DNN, toldMTU)}
-		}
-	}
-	return nil
-}

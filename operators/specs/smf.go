@@ -52,6 +52,8 @@ type smfSNSSAI struct {
 type smfDNN struct {
 	DNN string `json:"dnn"`
 	DNS smfDNS `json:"dns"`
+	// MTU is read by this project's SMF image; free5GC's own passes it over and tells every UE ownLinkMTU.
+	MTU int32 `json:"mtu,omitempty"`
 }
 
 type smfDNS struct {
@@ -87,6 +89,9 @@ type SliceUnit struct {
 	// Pools are its parts of the UE pools, by DNN.
 	Pools map[string][]string
 }
+
+// ownLinkMTU is what SMF 1.2.4 tells every UE by itself. It is not written, so that no SMF restarts for it.
+const ownLinkMTU = 1400
 
 // noDNS is told to UEs of a data network without DNS servers: free5GC's SMF insists on one.
 const noDNS = "0.0.0.0"
@@ -135,7 +140,11 @@ func smfConfigOf(core *api.Core5G, slice *api.Slice, up SliceUserPlane, object s
 		if len(dn.DNS) > 0 {
 			dns = string(dn.DNS[0])
 		}
-		info.DNNs = append(info.DNNs, smfDNN{DNN: string(dn.DNN), DNS: smfDNS{IPv4: dns}})
+		dnn := smfDNN{DNN: string(dn.DNN), DNS: smfDNS{IPv4: dns}}
+		if dn.MTU != ownLinkMTU {
+			dnn.MTU = dn.MTU
+		}
+		info.DNNs = append(info.DNNs, dnn)
 	}
 	c := smfConfiguration{
 		SMFName: "SMF",

@@ -89,7 +89,7 @@ type DataNetwork struct {
 	// arp of the default QoS flow.
 	// +kubebuilder:default={}
 	ARP ARP `json:"arp,omitempty"`
-	// mtu of the PDU session in bytes, for UEs that ask. free5GC's SMF tells them 1400, whatever stands here.
+	// mtu of the PDU session in bytes, as told to UEs that ask; N3 needs 44 more. An image of free5GC itself tells 1400.
 	// +kubebuilder:default=1400
 	// +kubebuilder:validation:Minimum=576
 	// +kubebuilder:validation:Maximum=9000
