@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -40,8 +41,8 @@ type environment struct {
 	nrfs   *fakeNRFs
 	clock  *testClock
 	smfs   *fakeSMFs
-	// sessions of pods, "namespace/name" to int64.
-	sessions sync.Map
+	// sessions of pods, "namespace/name" to int64, and asked how often each was asked, to *atomic.Int64.
+	sessions, asked sync.Map
 	// topologies are what units say that are not where they were placed, by namespace/name.
 	topologies sync.Map
 	// calls of the controllers to the API server, by verb and path without names.
@@ -151,6 +152,8 @@ func startEnvironment(t *testing.T) *environment {
 			return nil
 		},
 		Sessions: func(_ context.Context, pod *corev1.Pod) (int64, error) {
+			asked, _ := e.asked.LoadOrStore(pod.Namespace+"/"+pod.Name, &atomic.Int64{})
+			asked.(*atomic.Int64).Add(1)
 			n, _ := e.sessions.LoadOrStore(pod.Namespace+"/"+pod.Name, int64(0))
 			return n.(int64), nil
 		},

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -582,7 +583,15 @@ func (e *environment) testDrainedDeletion(t *testing.T) {
 	if err := e.client.Delete(t.Context(), upf); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(300 * time.Millisecond) // nothing happens, which no condition says
+	// It is asked for its sessions again after a pass that has left it alone.
+	eventually(t, "the unit is asked twice", func() error {
+		e.nudge(t, upf)
+		asked, found := e.asked.Load(ns + "/upf-0")
+		if !found || asked.(*atomic.Int64).Load() < 2 {
+			return errors.New("it was not")
+		}
+		return nil
+	})
 	pod := &corev1.Pod{}
 	e.get(t, pod, ns, "upf-0")
 	if !pod.DeletionTimestamp.IsZero() {

@@ -24,6 +24,7 @@ type fakeNRF struct {
 	mu       sync.Mutex
 	profiles map[string]map[string]any
 	puts     map[string]int
+	beats    int // heart-beats of all
 	down     bool
 	strict   bool // a PATCH of an unknown instance is answered with 404, and of a known one with 204
 }
@@ -62,6 +63,7 @@ func (n *fakeNRF) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.Method == http.MethodPatch && known && !n.strict:
 		answer(http.StatusOK)
 	case r.Method == http.MethodPatch && (known || !n.strict):
+		n.beats++
 		w.WriteHeader(http.StatusNoContent)
 	case !known:
 		w.WriteHeader(http.StatusNotFound)
@@ -192,7 +194,11 @@ func TestHeartBeatsDoNotRegisterAgain(t *testing.T) {
 	n.strict = true
 	start(t, uri)
 	eventually(t, "registered", func() bool { a, _ := n.get(ausf); return a != nil })
-	time.Sleep(50 * time.Millisecond) // ten heart-beats
+	eventually(t, "ten heart-beats", func() bool {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		return n.beats >= 10
+	})
 	if _, puts := n.get(ausf); puts != 1 {
 		t.Errorf("%d registrations, want 1", puts)
 	}
