@@ -37,6 +37,7 @@ func TestPodsDeletedUnderTraffic(t *testing.T) {
 			before := only(t, ctx, tt.component, slice)
 			tr := startTraffic(ctx, firstPhone)
 
+			began := time.Now()
 			_, err := k.Run(ctx, "delete", "pod", before.Metadata.Name, "--wait=false")
 			check(t, err)
 			check(t, cluster.Eventually(ctx, 3*time.Minute, func() error {
@@ -55,12 +56,14 @@ func TestPodsDeletedUnderTraffic(t *testing.T) {
 				}
 				return fmt.Errorf("no new pod of %s is ready", tt.component)
 			}))
+			t.Logf("a new pod of %s is ready after %.1f s", tt.component, time.Since(began).Seconds())
 			if tt.lossless {
 				lossless(t, tr)
 			} else {
 				tr.Stop()
 			}
 			attached(t, ctx, firstPhone)
+			t.Logf("%s: the phone has its session after %.1f s at most; lost meanwhile: %v %v", tt.component, time.Since(began).Seconds(), tr.Lost, tr.Err)
 
 			// Healed means that a phone can come anew, too.
 			check(t, cluster.Eventually(ctx, 3*time.Minute, func() error {
@@ -85,6 +88,7 @@ func TestUPFHalvesKilledUnderTraffic(t *testing.T) {
 			restarts := restartsOf(before, half)
 			tr := startTraffic(ctx, firstPhone)
 
+			began := time.Now()
 			killProcess(t, ctx, half)
 			check(t, cluster.Eventually(ctx, patience, func() error {
 				pod := only(t, ctx, "upf", "")
@@ -102,6 +106,7 @@ func TestUPFHalvesKilledUnderTraffic(t *testing.T) {
 				tr.Stop()
 			}
 			check(t, pingsAgain(ctx, firstPhone, patience))
+			t.Logf("%s: packets cross %.1f s after it was killed at most; lost meanwhile: %v %v", half, time.Since(began).Seconds(), tr.Lost, tr.Err)
 			after := attached(t, ctx, firstPhone)
 			if after.Sessions[0].Address != ue.Sessions[0].Address {
 				t.Errorf("the session was made anew: address %s, was %s", after.Sessions[0].Address, ue.Sessions[0].Address)
