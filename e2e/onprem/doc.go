@@ -1,6 +1,6 @@
 // Package onprem holds the user stories of UPFs on SR-IOV virtual functions, one on each socket of a server:
 // placed, aligned and forwarding; short of room; with a VF taken away, a pod refused, a UPF killed, a unit
-// drained, a node rebooted. It talks to the cluster through kubectl, helm and `kubectl core5g`, and looks at
+// drained, a node rebooted; and SCTP with a server's kernel. It talks to the cluster through kubectl, helm and `kubectl core5g`, and looks at
 // nodes through a privileged pod of its own, so that it runs on an emulated server and on real ones alike:
 //
 //	make e2e-onprem                                            an emulated two-socket server on this machine
