@@ -86,6 +86,12 @@ func TestWebhookConfiguration(t *testing.T) {
 	if strings.Contains(managed, "kind: Issuer\nmetadata") || strings.Contains(managed, "--webhook-configuration") || strings.Contains(managed, "validatingwebhookconfigurations") {
 		t.Error("with an issuer of cert-manager, the chart makes one, or the operator keeps caBundle")
 	}
+	request := &unstructured.Unstructured{}
+	find(t, managed, "Certificate", &request.Object)
+	served := (&admission.Certificate{Name: webhookName}).Secret()
+	if secret, _, _ := unstructured.NestedString(request.Object, "spec", "secretName"); secret != served {
+		t.Errorf("cert-manager writes Secret %q, the operator serves with %q", secret, served)
+	}
 }
 
 // find decodes the first document of the kind.
@@ -177,6 +183,11 @@ func TestEnvtestWebhook(t *testing.T) {
 		}
 	}
 
+	// Of a time when cert-manager made the certificate.
+	abandoned := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: (&admission.Certificate{Name: webhookName}).Secret()}}
+	if err := admin.Create(ctx, abandoned); err != nil {
+		t.Fatal(err)
+	}
 	clock := &movedClock{offset: -61 * 24 * time.Hour} // of a certificate's 90 days, 30 are left when it is renewed
 	runOperator(t, env, port, clock)
 	runOperator(t, env, standby, clock)
@@ -251,6 +262,13 @@ func TestEnvtestWebhook(t *testing.T) {
 		t.Error("another authority after caBundle was taken away")
 	}
 	awaitRefusal(t, user, sliceManifest("second", "112233", "10.45.128.0/17"), "overlaps")
+	until(t, "Secret "+abandoned.Name+" goes", func(ctx context.Context) error {
+		err := admin.Get(ctx, client.ObjectKeyFromObject(abandoned), abandoned)
+		if err == nil {
+			err = errors.New("is there")
+		}
+		return client.IgnoreNotFound(err)
+	})
 	secret := &corev1.Secret{}
 	if err := admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: webhookName}, secret); err != nil {
 		t.Fatal(err)

@@ -157,7 +157,11 @@ func comesAnew(ctx context.Context) error {
 
 // running tells which pods of the core there are, and the run of each of their containers.
 func running(ctx context.Context, selector string) (map[string]string, error) {
-	pods, err := k.Pods(ctx, "app.kubernetes.io/managed-by=core5g-operator"+selector)
+	return runs(ctx, "app.kubernetes.io/managed-by=core5g-operator"+selector)
+}
+
+func runs(ctx context.Context, selector string) (map[string]string, error) {
+	pods, err := k.Pods(ctx, selector)
 	found := map[string]string{}
 	for _, pod := range pods {
 		words := []string{pod.Metadata.UID}
@@ -167,7 +171,7 @@ func running(ctx context.Context, selector string) (map[string]string, error) {
 		found[pod.Metadata.Name] = strings.Join(words, " ")
 	}
 	if err == nil && len(found) == 0 {
-		err = fmt.Errorf("no pod of the core%s", selector)
+		err = fmt.Errorf("no pod with %s", selector)
 	}
 	return found, err
 }

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
@@ -35,6 +36,11 @@ import (
 // certificate of its own. Every replica serves with what is in one Secret, read past no volume: a change is
 // there at once. Who writes it: the leader with an authority of its own, which it also puts into caBundle; or
 // cert-manager, whose CA injector does. The leader's Secrets belong to the configuration and go with it.
+//
+// Each has a Secret of its own: while a release goes from one to the other both are at work for a moment, and
+// cert-manager takes over whatever certificate it finds. A leader begins with taking away what the other one has
+// left, which nobody would renew. It does so once, for the leader before it may still be at work when the other
+// one begins.
 
 const (
 	certificateDuration = 90 * 24 * time.Hour
@@ -43,7 +49,7 @@ const (
 
 // Certificate is where the webhook's certificate comes from.
 type Certificate struct {
-	// Namespace and Name of the Secret, and of the Service that the API server calls.
+	// Namespace and Name of the Service that the API server calls.
 	Namespace, Name string
 	// Configuration is the ValidatingWebhookConfiguration whose caBundle is kept; empty where cert-manager
 	// makes the certificate.
@@ -62,7 +68,7 @@ func (c *Certificate) Server(port int) webhook.Server {
 			if served := c.served.Load(); served != nil {
 				return served, nil
 			}
-			return nil, fmt.Errorf("Secret %s holds no certificate yet", c.Name)
+			return nil, fmt.Errorf("Secret %s holds no certificate yet", c.Secret())
 		}
 	}}})
 }
@@ -78,6 +84,21 @@ func (c *Certificate) Cache(options *cache.Options) {
 
 func (c *Certificate) authorityName() string { return c.Name + "-ca" }
 
+// Secret names the Secret whose certificate is served, and left those of the other way to come by one.
+func (c *Certificate) Secret() string {
+	if c.Configuration == "" {
+		return c.Name + "-tls"
+	}
+	return c.Name
+}
+
+func (c *Certificate) left() []string {
+	if c.Configuration == "" {
+		return []string{c.Name, c.authorityName()}
+	}
+	return []string{c.Name + "-tls"}
+}
+
 // SetupWithManager reads the certificate in every replica, and keeps it in the leader.
 func (c *Certificate) SetupWithManager(mgr ctrl.Manager) error {
 	c.Client = mgr.GetClient()
@@ -87,16 +108,19 @@ func (c *Certificate) SetupWithManager(mgr ctrl.Manager) error {
 		}))
 	}
 	if err := ctrl.NewControllerManagedBy(mgr).Named("webhook-certificate").
-		For(&corev1.Secret{}, named(c.Name)).
+		For(&corev1.Secret{}, named(c.Secret())).
 		WithOptions(controller.Options{NeedLeaderElection: ptr.To(false)}).
-		Complete(reconcile.Func(c.read)); err != nil || c.Configuration == "" {
+		Complete(reconcile.Func(c.read)); err != nil {
+		return err
+	}
+	if err := mgr.Add(manager.RunnableFunc(c.tidy)); err != nil || c.Configuration == "" {
 		return err
 	}
 	return ctrl.NewControllerManagedBy(mgr).Named("webhook-authority").
 		For(&admissionv1.ValidatingWebhookConfiguration{}, named(c.Configuration)).
 		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
 			return []reconcile.Request{{NamespacedName: client.ObjectKey{Name: c.Configuration}}}
-		}), named(c.Name, c.authorityName())).
+		}), named(c.Secret(), c.authorityName())).
 		Complete(reconcile.Func(c.keep))
 }
 
@@ -116,6 +140,17 @@ func (c *Certificate) read(ctx context.Context, req reconcile.Request) (reconcil
 	return reconcile.Result{}, nil
 }
 
+// tidy takes away what nobody serves with any more.
+func (c *Certificate) tidy(ctx context.Context) error {
+	for _, name := range c.left() {
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: name}}
+		if err := client.IgnoreNotFound(c.Delete(ctx, secret)); err != nil {
+			log.FromContext(ctx).Error(err, "a certificate is left that is no longer served, and that nobody renews", "secret", name)
+		}
+	}
+	return nil
+}
+
 // keep brings about authority, caBundle and certificate, in this order: nothing is served that the API server
 // does not believe.
 func (c *Certificate) keep(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
@@ -127,7 +162,7 @@ func (c *Certificate) keep(ctx context.Context, req reconcile.Request) (reconcil
 		return reconcile.Result{}, nil
 	}
 	now := c.Now()
-	held, err := c.secret(ctx, c.Name)
+	held, err := c.secret(ctx, c.Secret())
 	if err != nil {
 		return reconcile.Result{}, err
 	}

@@ -90,7 +90,7 @@ func parse(args []string) (config, error) {
 	f.StringVar(&c.platform.SubscriberDataServiceAccount, "subscriber-data-service-account", "core5g-subscriber-data",
 		"service account that may read Subscribers, Slices and Secrets")
 	f.IntVar(&c.webhookPort, "webhook-port", 0, "port of the validating admission webhook; 0 for none")
-	f.StringVar(&c.webhookName, "webhook-name", "core5g-operator-webhook", "the webhook's Service, and the Secret with its certificate, in $POD_NAMESPACE")
+	f.StringVar(&c.webhookName, "webhook-name", "core5g-operator-webhook", "the webhook's Service in $POD_NAMESPACE, and the Secret with its certificate; with -tls behind it where cert-manager makes it")
 	f.StringVar(&c.webhookConfiguration, "webhook-configuration", "",
 		"the ValidatingWebhookConfiguration whose caBundle to keep, with a certificate made by this program; empty where cert-manager makes it")
 	if err := f.Parse(args); err != nil {
