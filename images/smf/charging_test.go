@@ -61,7 +61,7 @@ func newApp(t *testing.T) *service.SmfApp {
 
 func callWith(t *testing.T, transport http.RoundTripper) {
 	t.Helper()
-	if err := nf.Call(transport); err != nil {
+	if err := nf.Call(transport, transport); err != nil {
 		t.Fatal(err)
 	}
 }

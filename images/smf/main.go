@@ -77,7 +77,7 @@ func run(configPath, routingPath string, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	if err := nf.Call(repaired(core.Transport, mtus)); err != nil {
+	if err := nf.Call(repaired(core.Transport, mtus), repaired(core.Cleartext, mtus)); err != nil {
 		return err
 	}
 	var app *service.SmfApp

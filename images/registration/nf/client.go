@@ -17,12 +17,13 @@ var (
 	cleartextClient *http.Client
 )
 
-// Call has free5GC's library make all calls of this process with the transport.
-func Call(transport http.RoundTripper) error {
+// Call has free5GC's library call https URIs with one transport and http URIs with the other. A core with TLS has http
+// URIs too, of functions that have not restarted yet since it was switched on.
+func Call(https, cleartext http.RoundTripper) error {
 	if httpsClient == nil || cleartextClient == nil {
 		return errors.New("this program has no clients of free5GC's openapi library by the names innerHTTP2Client and innerHTTP2CleartextClient: " +
 			"see what the version in its go.mod calls them")
 	}
-	httpsClient.Transport, cleartextClient.Transport = transport, transport
+	httpsClient.Transport, cleartextClient.Transport = https, cleartext
 	return nil
 }

@@ -15,8 +15,9 @@ import (
 type Core struct {
 	// Identity is what the function shows of itself; nil in a core without TLS.
 	Identity *sbitls.Identity
-	// Transport is what the function calls others with.
-	Transport http.RoundTripper
+	// Transport is what the function calls others of the core with, Cleartext what it calls http URIs with. In a core
+	// without TLS they are the same.
+	Transport, Cleartext http.RoundTripper
 
 	log *slog.Logger
 }
@@ -27,11 +28,12 @@ func Enter(log *slog.Logger) (*Core, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Core{Identity: identity, Transport: sbitls.Unprotected(), log: log}
+	cleartext := sbitls.Unprotected()
+	c := &Core{Identity: identity, Transport: cleartext, Cleartext: cleartext, log: log}
 	if identity != nil {
 		c.Transport = identity.Transport()
 	}
-	return c, Call(c.Transport)
+	return c, Call(c.Transport, c.Cleartext)
 }
 
 // Join makes the keeper of the function's registration with the NRF, and withdraws what an earlier life of the

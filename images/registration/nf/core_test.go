@@ -11,7 +11,7 @@ import (
 
 // The modules of the functions have free5GC's library, this one has not.
 func TestAProgramWithoutTheLibraryIsToldSo(t *testing.T) {
-	if err := Call(http.DefaultTransport); err == nil || !strings.Contains(err.Error(), "go.mod") {
+	if err := Call(http.DefaultTransport, http.DefaultTransport); err == nil || !strings.Contains(err.Error(), "go.mod") {
 		t.Errorf("got %v", err)
 	}
 	if _, err := Enter(slog.New(slog.DiscardHandler)); err == nil {
@@ -19,15 +19,22 @@ func TestAProgramWithoutTheLibraryIsToldSo(t *testing.T) {
 	}
 }
 
-func TestLibraryCallsWithTheTransport(t *testing.T) {
+func TestLibraryCallsWithTheTransports(t *testing.T) {
 	httpsClient, cleartextClient = new(http.Client), new(http.Client)
 	t.Cleanup(func() { httpsClient, cleartextClient = nil, nil })
 	core, err := Enter(slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if httpsClient.Transport != core.Transport || cleartextClient.Transport != core.Transport || core.Transport == nil {
+	if core.Transport == nil || core.Transport != core.Cleartext || httpsClient.Transport != core.Transport || cleartextClient.Transport != core.Cleartext {
 		t.Error("the clients do not use the core's transport")
+	}
+	https, cleartext := new(http.Transport), new(http.Transport)
+	if err := Call(https, cleartext); err != nil {
+		t.Fatal(err)
+	}
+	if httpsClient.Transport != https || cleartextClient.Transport != cleartext {
+		t.Error("https and http URIs are called with each other's transport")
 	}
 }
 
