@@ -176,6 +176,9 @@ func (c *coreProcesses) start(nf string) {
 			c.t.Fatal(err)
 		}
 		cmd = exec.Command(program, container.Command[1:]...)
+		if nf == "chf" {
+			cmd = c.withTmp(nf, cmd)
+		}
 		cmd.Dir = filepath.Dir(config)
 		cmd.Env = os.Environ()
 		for _, e := range container.Env {
@@ -190,7 +193,10 @@ func (c *coreProcesses) start(nf string) {
 	}
 	defer func() { _ = log.Close() }()
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = new(syscall.SysProcAttr)
+	}
+	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
 	if err := cmd.Start(); err != nil {
 		c.t.Fatal(err)
 	}
@@ -202,6 +208,26 @@ func (c *coreProcesses) start(nf string) {
 		_ = cmd.Wait()
 	})
 }
+
+// withTmp gives a function a /tmp of its own, as its container has: free5GC's CHF writes each UE's charging data
+// there, whatever its configuration says. The program may lie below /tmp itself, so it is opened before.
+func (c *coreProcesses) withTmp(nf string, cmd *exec.Cmd) *exec.Cmd {
+	c.t.Helper()
+	program, err := os.Open(cmd.Path)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(func() { _ = program.Close() })
+	if err := os.MkdirAll(c.tmp(nf), 0o755); err != nil {
+		c.t.Fatal(err)
+	}
+	cmd = exec.Command("/bin/sh", append([]string{"-c", `mount --bind "$0" /tmp && exec /proc/self/fd/3 "$@"`, c.tmp(nf)}, cmd.Args[1:]...)...)
+	cmd.ExtraFiles = []*os.File{program}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
+	return cmd
+}
+
+func (c *coreProcesses) tmp(nf string) string { return filepath.Join(c.directory, nf, "tmp") }
 
 // end sends a signal and waits until the process has ended.
 func (c *coreProcesses) end(nf string, signal syscall.Signal) time.Duration {

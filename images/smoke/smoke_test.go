@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"sync"
 	"syscall"
 	"testing"
@@ -58,6 +59,9 @@ func TestCore(t *testing.T) {
 			t.Errorf("the UPF has %d sessions, want 1", got)
 		}
 		ran.leave(t)
+		if _, err := os.Stat(filepath.Join(c.tmp("chf"), testSUPI+".cdr")); err != nil {
+			t.Errorf("the CHF writes charging data elsewhere: %v", err)
+		}
 		await(t, 10*time.Second, func(context.Context) error {
 			if n := upf.sessionCount(); n != 0 {
 				return fmt.Errorf("the UPF still has %d sessions", n)
