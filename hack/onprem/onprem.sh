@@ -27,6 +27,8 @@ memory=2688                   # MiB; above 2816 some versions of QEMU cut the ad
 # One thread for all emulated CPUs boots in 26 s where the machine is busy, and in 130 s with a thread for each.
 threads=${CORE5G_ONPREM_THREADS:-single} # or multi
 pages=${CORE5G_ONPREM_HUGEPAGES:-96} # of 2 MiB, a socket
+vlan=${CORE5G_ONPREM_N3_VLAN:-}     # tag of N3 on the server's cable; none: untagged
+mtu=${CORE5G_ONPREM_N3_MTU:-1500}   # that N3's switch lets through
 images=(pause prerequisites/sriov-device-plugin node-agent upf-u upf-c ran)
 resources=(n3_socket0 n6_socket0 n3_socket1 n6_socket1) # manifests/prerequisites/sriov.yaml
 
@@ -84,12 +86,31 @@ tap() {
 	inside ip link set "$name" up
 }
 
+trunking() { [[ -f $run/trunk.pid ]] && inside kill -0 "$(<"$run/trunk.pid")" 2>/dev/null; }
+
+# trunk starts the switch port that tags N3 (trunk/doc.go). As QEMU, it ends with the sandbox.
+trunk() {
+	! trunking || return 0
+	rm -f "$run/trunk.pid"
+	setsid nsenter --target "$sandbox" --net --pid -- "$repo/out/bin/trunk" -tap c5g-onprem-n3 -vlan "$vlan" \
+		-local "$run/n3.trunk" -server "$run/n3.qemu" -pid "$run/trunk.pid" >"$run/trunk.log" 2>&1 </dev/null &
+	local child=$!
+	until [[ -s $run/trunk.pid ]]; do
+		kill -0 "$child" 2>/dev/null || fail "N3 is not tagged: $(tail -n 3 "$run/trunk.log")"
+		sleep 0.1
+	done
+}
+
 links() {
 	tap c5g-onprem ""
 	inside ip addr replace "$gateway/30" dev c5g-onprem
 	inside ip route replace "$pods" via "$address"
 	tap c5g-onprem-n3 c5g-n3
 	tap c5g-onprem-n6 c5g-n6
+	# The bridge's own, too: else it takes the smallest of its ports.
+	inside ip link set c5g-onprem-n3 mtu "$mtu"
+	inside ip link set c5g-n3 mtu "$mtu"
+	[[ -z $vlan ]] || trunk
 }
 
 # data makes the disk that outlives a reboot: who the node is, and its first images.
@@ -121,7 +142,7 @@ qemu() {
 		program=("$out/tree/$libraries/ld-linux-x86-64.so.2" --library-path "$out/qemu/$libraries:$out/tree/$libraries"
 			"$out/qemu/usr/bin/qemu-system-x86_64" -L "$out/qemu/usr/share/qemu" -L "$out/qemu/usr/share/seabios")
 	fi
-	local half=$((memory / 2)) sockets=2 cell plane nics=() line pid
+	local half=$((memory / 2)) sockets=2 cell plane cable nics=() line pid
 	for cell in 0 1; do
 		nics+=(-device "pxb-pcie,id=pxb$cell,bus=pcie.0,bus_nr=$((32 + 32 * cell)),numa_node=$cell")
 		for plane in 3 6; do
@@ -131,8 +152,10 @@ qemu() {
 		done
 	done
 	for plane in 3 6; do
-		nics+=(-netdev "tap,id=tap$plane,ifname=c5g-onprem-n$plane,script=no,downscript=no"
-			-netdev "hubport,id=hub$plane,hubid=$plane,netdev=tap$plane")
+		cable="tap,id=cable$plane,ifname=c5g-onprem-n$plane,script=no,downscript=no"
+		[[ $plane != 3 || -z $vlan ]] ||
+			cable="dgram,id=cable3,local.type=unix,local.path=$run/n3.qemu,remote.type=unix,remote.path=$run/n3.trunk"
+		nics+=(-netdev "$cable" -netdev "hubport,id=hub$plane,hubid=$plane,netdev=cable$plane")
 	done
 	# maxcpus=1: guest/boot brings the others online when the VFs are there. tsc=reliable: else every look
 	# at the clock leaves the emulated CPU.
@@ -202,10 +225,12 @@ vfs_allocatable() {
 onprem_up() {
 	sandbox=$(sandbox)
 	if running; then
+		if [[ -n $vlan ]]; then trunking; else ! trunking; fi ||
+			fail "it is up with another CORE5G_ONPREM_N3_VLAN; \`hack/onprem/onprem.sh down\` first."
 		say "already up"
 	else
 		"$repo/hack/onprem/image.sh"
-		"$repo/hack/tools/build.sh" sriov
+		"$repo/hack/tools/build.sh" sriov onprem
 		"$repo/out/bin/image" -root "$repo" -recipes images/prerequisites sriov-device-plugin >/dev/null
 		kubectl apply --server-side --force-conflicts -f "$repo/manifests/prerequisites/sriov.yaml" >/dev/null
 		data
@@ -221,6 +246,7 @@ onprem_down() {
 	[[ -d $run ]] || return 0
 	if [[ -f $cluster/pid ]] && sandbox=$(sandbox 2>/dev/null); then
 		off
+		! trunking || inside kill "$(<"$run/trunk.pid")" || true
 		kubectl delete node "$node" --ignore-not-found >/dev/null 2>&1 || true
 		for link in c5g-onprem c5g-onprem-n3 c5g-onprem-n6; do
 			inside ip link del "$link" 2>/dev/null || true

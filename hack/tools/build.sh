@@ -14,6 +14,7 @@
 # What is built only when it is named:
 #
 #   promtool  out/bin/promtool, which tests alerts and rules
+#   onprem    out/bin/trunk, a cable of the emulated server (hack/onprem)
 #   monitoring, certificates, policies, sriov
 #             out/bin/prerequisites/: what `hack/cluster.sh prerequisites` runs in a cluster, and the
 #             definitions of its custom resources, out/prerequisites/<part>-crds.yaml
@@ -211,6 +212,8 @@ build_cluster() {
 	trimmed pause "$repo" "$bin" "-s -w" ./images/pause
 }
 
+build_onprem() { build onprem "$repo" "$bin" "-s -w" ./hack/onprem/trunk; }
+
 main() {
 	command -v go >/dev/null || {
 		echo "build: Go is missing; install Go $(sed -n 's/^go //p' "$repo/go.mod") or later and put it in PATH" >&2
@@ -221,9 +224,9 @@ main() {
 	for part in "$@"; do
 		case $part in
 		kube | kubectl | helm | codegen | cni | multus | cluster) "build_$part" ;;
-		promtool | monitoring | certificates | policies | sriov) "build_$part" ;;
+		promtool | monitoring | certificates | policies | sriov | onprem) "build_$part" ;;
 		*)
-			echo "usage: hack/tools/build.sh [kube|kubectl|helm|codegen|cni|multus|cluster|promtool|monitoring|certificates|policies|sriov …]" >&2
+			echo "usage: hack/tools/build.sh [kube|kubectl|helm|codegen|cni|multus|cluster|promtool|monitoring|certificates|policies|sriov|onprem …]" >&2
 			return 2
 			;;
 		esac
