@@ -80,6 +80,8 @@ endif
 # An emulated two-socket server with SR-IOV NICs as a second node of the embedded cluster, the stories of
 # e2e/onprem on it, and down again; KEEP=1 leaves both up, STORIES=
 # takes those that match. On servers of yours: docs/on-prem.md.
+e2e-onprem: export CORE5G_ONPREM_N3_VLAN ?= 30
+e2e-onprem: export CORE5G_ONPREM_N3_MTU ?= 1600
 e2e-onprem:
 	@hack/install-tools.sh cluster upf database onprem
 	@$(MAKE) --no-print-directory cluster-tools nf bin images

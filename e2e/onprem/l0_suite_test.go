@@ -15,6 +15,7 @@ import (
 
 	"core5g.dev/core5g/e2e/cluster"
 	"core5g.dev/core5g/e2e/scene"
+	"core5g.dev/core5g/upf/upfc/topology"
 )
 
 // patience is generous: an emulated server takes 20 s for a change of a pod, 45 s beside polling ones.
@@ -283,15 +284,21 @@ func pings(ctx context.Context, supi string) error {
 	})
 }
 
-// forwarded asks a unit's upf-c, inside its pod, how many packets it has forwarded up and down.
-func forwarded(ctx context.Context, unit string) (map[string]uint64, error) {
-	out, err := k.Run(ctx, "exec", unit, "-c", "upf-c", "--", "upfctl", "stats", "-json")
+// n3Of is what a unit's upf-u says of its interface. Through the API server, as its metrics are: a program that is
+// started in a unit's pod on an emulated CPU takes 20 s.
+func n3Of(ctx context.Context, unit string) (topology.Port, error) {
+	var all topology.Topology
+	out, err := k.Run(ctx, "get", "--raw", fmt.Sprintf("/api/v1/namespaces/%s/pods/%s:9090/proxy/topology", cluster.Namespace, unit))
 	if err != nil {
-		return nil, err
+		return topology.Port{}, err
 	}
-	var stats struct{ ForwardedPackets map[string]uint64 }
-	if err := json.Unmarshal([]byte(out), &stats); err != nil {
-		return nil, fmt.Errorf("upfctl stats of %s: %w: %s", unit, err, out)
+	if err := json.Unmarshal([]byte(out), &all); err != nil {
+		return topology.Port{}, fmt.Errorf("topology of %s: %w: %s", unit, err, out)
 	}
-	return stats.ForwardedPackets, nil
+	for _, p := range all.Ports {
+		if p.Interface == "n3" {
+			return p, nil
+		}
+	}
+	return topology.Port{}, fmt.Errorf("%s shows no port n3: %s", unit, out)
 }

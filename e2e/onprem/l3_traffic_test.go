@@ -22,7 +22,7 @@ func TestTrafficThroughBothSockets(t *testing.T) {
 	applyRAN(t, ctx)
 	byUnit := attachBoth(t, ctx)
 	for _, unit := range slices.Sorted(maps.Keys(byUnit)) {
-		before, err := forwarded(ctx, unit)
+		before, err := k.UPFMetrics(ctx, unit)
 		check(t, err)
 		const packets = 20
 		p, err := k.Ping(ctx, byUnit[unit], s.n6Gateway, packets, 100*time.Millisecond)
@@ -30,11 +30,12 @@ func TestTrafficThroughBothSockets(t *testing.T) {
 		if p.Received != p.Sent {
 			t.Errorf("%d of %d packets of %s came back through %s", p.Received, p.Sent, byUnit[unit], unit)
 		}
-		after, err := forwarded(ctx, unit)
+		after, err := k.UPFMetrics(ctx, unit)
 		check(t, err)
 		for _, direction := range []string{"ul", "dl"} {
-			if got := after[direction] - before[direction]; got < packets {
-				t.Errorf("%s forwarded %d packets %s over %d answered pings", unit, got, direction, p.Received)
+			name := fmt.Sprintf("upf_forwarded_packets_total{direction=%q}", direction)
+			if got := after[name] - before[name]; got < packets {
+				t.Errorf("%s forwarded %.0f packets %s over %d answered pings", unit, got, direction, p.Received)
 			}
 		}
 		t.Logf("%s through %s: %d of %d, rtt %.1f/%.1f/%.1f ms", byUnit[unit], unit, p.Received, p.Sent, p.RTT.Min, p.RTT.Avg, p.RTT.Max)

@@ -29,6 +29,7 @@ func (s *settings) manifests(routes map[string]string) manifests {
 		"NodeKey": key, "NodeValue": value, "Taint": s.taint, "RANKey": ranKey, "RANValue": ranValue,
 		"N3Resource": s.n3Resource, "N6Resource": s.n6Resource,
 		"N3Subnet": s.n3Subnet, "N3Endpoints": s.n3Endpoints, "N3Bits": prefixBits(s.n3Subnet), "GNB": s.gnb,
+		"N3VLAN": s.n3VLAN, "N3MTU": s.n3MTU,
 		"N6Address": s.n6Address, "N6Further": s.n6Further, "N6Gateway": s.n6Gateway, "N6Bits": prefixBits(s.n6Address),
 		"N3Master": s.n3Master, "N6Master": s.n6Master,
 		"Pool": s.pool, "Hugepages": s.hugepages, "Memory": s.memory, "Workers": s.workers,

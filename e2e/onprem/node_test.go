@@ -14,13 +14,23 @@ import (
 
 // onNode runs a script as root of the node, in the node's own files and processes, from the probe's pod.
 func onNode(ctx context.Context, node, script string) (string, error) {
+	return inProbe(ctx, node, "chroot", "/host", "/bin/sh", "-c", script)
+}
+
+// onNodeNetwork runs a script in the node's network, with the probe's own files: those of the node are in /host.
+func onNodeNetwork(ctx context.Context, node, script string) (string, error) {
+	return inProbe(ctx, node, "nsenter", "-t", "1", "-n", "/bin/sh", "-c", script)
+}
+
+// inProbe runs one of busybox' programs in the probe's pod on a node.
+func inProbe(ctx context.Context, node string, program ...string) (string, error) {
 	pods, err := k.Pods(ctx, "app="+probeName)
 	if err != nil {
 		return "", err
 	}
 	for _, p := range pods {
 		if p.Spec.NodeName == node && p.Ready() {
-			return k.Run(ctx, "exec", p.Metadata.Name, "--", "/bin/busybox", "chroot", "/host", "/bin/sh", "-c", script)
+			return k.Run(ctx, append([]string{"exec", p.Metadata.Name, "--", "/bin/busybox"}, program...)...)
 		}
 	}
 	return "", fmt.Errorf("node %s has no pod of %s that is ready", node, probeName)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"strconv"
 	"strings"
 )
 
@@ -17,7 +18,9 @@ type settings struct {
 	n3Resource, n6Resource string
 	// n3Subnet has the gNB at gnb and the units at endpoints; n6Address is the first unit's, further the block
 	// of the others, and gateway the data network's.
-	n3Subnet, n3Endpoints, gnb      string
+	n3Subnet, n3Endpoints, gnb string
+	// n3VLAN is the tag of N3 on the servers' cables, "" for none, and n3MTU what fits through them.
+	n3VLAN, n3MTU                   string
 	n6Address, n6Further, n6Gateway string
 	pool                            string
 	hugepages, memory               string
@@ -45,6 +48,8 @@ func (s *settings) variables() []struct {
 		{"CORE5G_ONPREM_N3_SUBNET", "172.30.3.0/24", "subnet that the N3 PFs are cabled to", &s.n3Subnet},
 		{"CORE5G_ONPREM_N3_ENDPOINTS", "172.30.3.64/26", "free part of it for the units", &s.n3Endpoints},
 		{"CORE5G_ONPREM_GNB", "172.30.3.100", "free address of it for the simulated gNB", &s.gnb},
+		{"CORE5G_ONPREM_N3_VLAN", "", "VLAN of N3 where its frames have a tag on the N3 PFs' cables", &s.n3VLAN},
+		{"CORE5G_ONPREM_N3_MTU", "1500", "MTU of N3, also at the simulated gNB; 1544 or more carry a UE's packet of 1500 octets whole", &s.n3MTU},
 		{"CORE5G_ONPREM_N6_ADDRESS", "172.30.6.3/24", "address of the first unit on N6", &s.n6Address},
 		{"CORE5G_ONPREM_N6_UNIT_ADDRESSES", "172.30.6.32/28", "free block of the N6 subnet for the other units", &s.n6Further},
 		{"CORE5G_ONPREM_N6_GATEWAY", "172.30.6.1", "free address of it for the simulated data network", &s.n6Gateway},
@@ -55,7 +60,7 @@ func (s *settings) variables() []struct {
 		{"CORE5G_REGISTRY", "core5g", "where images come from", &s.registry},
 		{"CORE5G_TAG", "dev", "their tag", &s.tag},
 		{"CORE5G_ONPREM_RAN_NODES", "", "label of the node for the simulated gNB and data network; without, any node that takes them", &s.ranNodes},
-		{"CORE5G_ONPREM_N3_MASTER", "", "NIC of that node on the N3 subnet; without, the bridge c5g-n3", &s.n3Master},
+		{"CORE5G_ONPREM_N3_MASTER", "", "NIC of that node on the N3 subnet, untagged, with that MTU; without, the bridge c5g-n3", &s.n3Master},
 		{"CORE5G_ONPREM_N6_MASTER", "", "NIC of that node on the N6 subnet; without, the bridge c5g-n6", &s.n6Master},
 		{"CORE5G_ONPREM_PLUGIN_NAMESPACE", "kube-system", "namespace of the SR-IOV device plugin's pods", &s.pluginNamespace},
 		{"CORE5G_ONPREM_PLUGIN_SELECTOR", "app=sriovdp", "their labels", &s.pluginSelector},
@@ -91,6 +96,14 @@ func readSettings(getenv func(string) string) (settings, error) {
 		case &s.n3Subnet, &s.n3Endpoints, &s.n6Address, &s.n6Further, &s.pool:
 			if _, err := netip.ParsePrefix(value); err != nil {
 				return s, fmt.Errorf("%s is %q: write an address and a prefix length, such as %s", v.name, value, v.value)
+			}
+		case &s.n3VLAN:
+			if id, err := strconv.Atoi(value); value != "" && (err != nil || id < 1 || id > 4094) {
+				return s, fmt.Errorf("%s is %q: write a number from 1 to 4094, or nothing", v.name, value)
+			}
+		case &s.n3MTU:
+			if mtu, err := strconv.Atoi(value); err != nil || mtu < 1280 || mtu > 9600 {
+				return s, fmt.Errorf("%s is %q: write a number from 1280 to 9600", v.name, value)
 			}
 		case &s.gnb, &s.n6Gateway:
 			if _, err := netip.ParseAddr(value); err != nil {
