@@ -38,6 +38,7 @@ unit:
 # The same packages without -short: a real API server, real binaries of both UPF halves and of the
 # network functions.
 integration:
+	@$(MAKE) --no-print-directory -s -C upf upf-u
 	@KUBEBUILDER_ASSETS=$(CURDIR)/$(BIN)/envtest $(GO) test -json -run 'Integration|Envtest' ./operators/... ./upf/... ./charts/...
 	@$(GO) test -C hack/tools -json ./...
 	@$(MAKE) --no-print-directory -C images smoke
