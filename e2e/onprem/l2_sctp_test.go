@@ -1,7 +1,6 @@
 package onprem
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -47,18 +46,4 @@ rm /var/tmp/sctp.test`, strings.Join(names, "|")))
 		fmt.Fprintln(t.Output(), out)
 	}
 	t.Logf("%d tests of SCTP with the kernel of %s", len(names), node)
-}
-
-// sendToNode is onNode with something on the script's standard input.
-func sendToNode(ctx context.Context, node, input, script string) (string, error) {
-	pods, err := k.Pods(ctx, "app="+probeName)
-	if err != nil {
-		return "", err
-	}
-	for _, p := range pods {
-		if p.Spec.NodeName == node && p.Ready() {
-			return k.Input(ctx, input, "exec", "-i", p.Metadata.Name, "--", "/bin/busybox", "chroot", "/host", "/bin/sh", "-c", script)
-		}
-	}
-	return "", fmt.Errorf("node %s has no pod of %s that is ready", node, probeName)
 }

@@ -24,13 +24,31 @@ func onNodeNetwork(ctx context.Context, node, script string) (string, error) {
 
 // inProbe runs one of busybox' programs in the probe's pod on a node.
 func inProbe(ctx context.Context, node string, program ...string) (string, error) {
+	pod, err := probeOn(ctx, node)
+	if err != nil {
+		return "", err
+	}
+	return k.Run(ctx, append([]string{"exec", pod, "--", "/bin/busybox"}, program...)...)
+}
+
+// sendToNode is onNode with something on the script's standard input.
+func sendToNode(ctx context.Context, node, input, script string) (string, error) {
+	pod, err := probeOn(ctx, node)
+	if err != nil {
+		return "", err
+	}
+	return k.Input(ctx, input, "exec", "-i", pod, "--", "/bin/busybox", "chroot", "/host", "/bin/sh", "-c", script)
+}
+
+// probeOn is the probe's pod on a node.
+func probeOn(ctx context.Context, node string) (string, error) {
 	pods, err := k.Pods(ctx, "app="+probeName)
 	if err != nil {
 		return "", err
 	}
 	for _, p := range pods {
 		if p.Spec.NodeName == node && p.Ready() {
-			return k.Run(ctx, append([]string{"exec", p.Metadata.Name, "--", "/bin/busybox"}, program...)...)
+			return p.Metadata.Name, nil
 		}
 	}
 	return "", fmt.Errorf("node %s has no pod of %s that is ready", node, probeName)
