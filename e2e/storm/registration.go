@@ -155,7 +155,7 @@ func Register(ctx context.Context, k *cluster.Cluster, ues int, limit time.Durat
 		return err
 	}
 	created := time.Since(began)
-	if _, err := k.Run(ctx, "wait", "subscribers", "-l", ofStorm, "--for=condition=Ready", "--timeout=5m"); err != nil {
+	if err := subscribed(ctx, k, ues); err != nil {
 		return err
 	}
 	fmt.Fprintf(out, "%d Subscribers: created in %.1f s, ready after %.1f s\n", ues, created.Seconds(), time.Since(began).Seconds())
@@ -210,6 +210,17 @@ func Register(ctx context.Context, k *cluster.Cluster, ues int, limit time.Durat
 	return nil
 }
 
+// subscribed waits until the core knows all UEs. One question for all: kubectl itself asks five a second.
+func subscribed(ctx context.Context, k *cluster.Cluster, ues int) error {
+	return cluster.Eventually(ctx, 5*time.Minute, func() error {
+		out, err := k.Run(ctx, "get", "subscribers", "-l", ofStorm, "-o", `jsonpath={.items[*].status.conditions[?(@.type=="Ready")].status}`)
+		if n := strings.Count(out, "True"); err == nil && n < ues {
+			err = fmt.Errorf("%d of %d Subscribers are Ready", n, ues)
+		}
+		return err
+	})
+}
+
 // attached counts the UEs that have a PDU session, and the others by what was said to them last.
 func attached(raw []byte) (in int, outside map[string]int, err error) {
 	var status cluster.RANStatus
@@ -240,6 +251,7 @@ func leave(ctx context.Context, k *cluster.Cluster, s site, ues int) error {
 func remove(k *cluster.Cluster) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
-	_, err := k.Run(ctx, "delete", "pods,secrets,subscribers", "-l", ofStorm, "--timeout=4m")
-	return err
+	_, err := k.Run(ctx, "delete", "pods,secrets", "-l", ofStorm, "--timeout=1m")
+	_, left := k.Run(ctx, "delete", "subscribers", "-l", ofStorm, "--wait=false")
+	return errors.Join(err, left)
 }

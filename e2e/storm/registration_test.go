@@ -77,8 +77,8 @@ func TestUEsAreCountedByTheirSessions(t *testing.T) {
 
 const kubelet = `{"pods": [
 	{"podRef": {"name": "amf-x", "namespace": "core5g"}, "containers": [
-		{"cpu": {"time": "2026-01-02T03:04:06Z", "usageCoreNanoSeconds": 1500000000}, "memory": {"rssBytes": 1048576}},
-		{"cpu": {"time": "2026-01-02T03:04:05Z", "usageCoreNanoSeconds": 500000000}, "memory": {"rssBytes": 1048576}}]},
+		{"cpu": {"time": "2026-01-02T03:04:06Z", "usageCoreNanoSeconds": 1500000000}, "memory": {"workingSetBytes": 1048576}},
+		{"cpu": {"time": "2026-01-02T03:04:05Z", "usageCoreNanoSeconds": 500000000}, "memory": {"workingSetBytes": 1048576}}]},
 	{"podRef": {"name": "amf-x", "namespace": "elsewhere"}, "containers": [{"cpu": {"usageCoreNanoSeconds": 1}, "memory": {}}]},
 	{"podRef": {"name": "ran", "namespace": "core5g"}, "containers": [{"cpu": {"usageCoreNanoSeconds": 1}, "memory": {}}]}]}`
 
@@ -87,7 +87,7 @@ func TestUsageIsThatOfTheCore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]Usage{"amf": {CPU: 2 * time.Second, Resident: 2 << 20, At: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}}
+	want := map[string]Usage{"amf": {CPU: 2 * time.Second, Memory: 2 << 20, At: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -100,7 +100,7 @@ func TestCPUIsWhatTheFunctionsTook(t *testing.T) {
 	var out strings.Builder
 	cpu, err := tell(&out,
 		map[string]Usage{"amf": {CPU: time.Second}, "smf": {CPU: time.Minute}, "upf": {}},
-		map[string]Usage{"amf": {CPU: 3 * time.Second, Resident: 5 << 20}, "smf": {CPU: time.Second}, "pcf": {CPU: time.Second}, "upf": {CPU: time.Hour}})
+		map[string]Usage{"amf": {CPU: 3 * time.Second, Memory: 5 << 20}, "smf": {CPU: time.Second}, "pcf": {CPU: time.Second}, "upf": {CPU: time.Hour}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,8 +18,8 @@ import (
 type Usage struct {
 	// CPU since its containers began.
 	CPU time.Duration
-	// Resident memory, octets.
-	Resident uint64
+	// Memory is the working set in octets, which counts against the limit.
+	Memory uint64
 	// At is when the oldest of these was taken.
 	At time.Time
 }
@@ -34,7 +34,7 @@ type summary struct {
 				UsageCoreNanoSeconds uint64
 			}
 			Memory struct {
-				RSSBytes uint64
+				WorkingSetBytes uint64
 			}
 		}
 	}
@@ -58,7 +58,7 @@ func usages(raw []byte, components map[string]string) (map[string]Usage, error) 
 			}
 			u := found[component]
 			u.CPU += time.Duration(c.CPU.UsageCoreNanoSeconds)
-			u.Resident += c.Memory.RSSBytes
+			u.Memory += c.Memory.WorkingSetBytes
 			if u.At.IsZero() || c.CPU.Time.Before(u.At) {
 				u.At = c.CPU.Time
 			}
@@ -100,7 +100,7 @@ func measure(ctx context.Context, k *cluster.Cluster, moment time.Time) (map[str
 					return fmt.Errorf("the kubelet's last look at %s is %s old", component, time.Since(u.At).Round(time.Second))
 				}
 				sum := found[component]
-				found[component] = Usage{CPU: sum.CPU + u.CPU, Resident: sum.Resident + u.Resident, At: u.At}
+				found[component] = Usage{CPU: sum.CPU + u.CPU, Memory: sum.Memory + u.Memory, At: u.At}
 			}
 		}
 		if len(found) == 0 {
@@ -122,11 +122,11 @@ func tell(out io.Writer, before, after map[string]Usage) (cpu time.Duration, err
 		}
 		a, b := after[component], before[component]
 		if a.CPU < b.CPU {
-			fmt.Fprintf(table, "%s\trestarted\t%d\t%d\t\n", component, b.Resident/mebi, a.Resident/mebi)
+			fmt.Fprintf(table, "%s\trestarted\t%d\t%d\t\n", component, b.Memory/mebi, a.Memory/mebi)
 			continue
 		}
 		cpu += a.CPU - b.CPU
-		fmt.Fprintf(table, "%s\t%.1f\t%d\t%d\t\n", component, (a.CPU - b.CPU).Seconds(), b.Resident/mebi, a.Resident/mebi)
+		fmt.Fprintf(table, "%s\t%.1f\t%d\t%d\t\n", component, (a.CPU - b.CPU).Seconds(), b.Memory/mebi, a.Memory/mebi)
 	}
 	return cpu, table.Flush()
 }
