@@ -15,6 +15,9 @@ import (
 const (
 	// checkInterval is how long the core may lack a function that its NRF has forgotten.
 	checkInterval = 5 * time.Second
+	// lookInterval is the first pause before the profile of a function that has just started is looked for, and
+	// twice as long each time until it is seen: what is lost before that stays lost.
+	lookInterval = 100 * time.Millisecond
 	// retryInterval is the pause before the NRF is asked again while it does not answer.
 	retryInterval  = time.Second
 	requestTimeout = 3 * time.Second
@@ -32,6 +35,7 @@ type Keeper struct {
 	Log *slog.Logger
 
 	client  *http.Client
+	look    time.Duration
 	check   time.Duration
 	retry   time.Duration
 	present bool
@@ -47,7 +51,7 @@ func (k *Keeper) Registered() bool { return k.registered.Load() }
 func New(nrf, instanceID string, transport http.RoundTripper, log *slog.Logger, register func(context.Context) error) *Keeper {
 	return &Keeper{
 		NRF: nrf, InstanceID: instanceID, Register: register, Log: log,
-		check: checkInterval, retry: retryInterval,
+		look: lookInterval, check: checkInterval, retry: retryInterval,
 		client: &http.Client{Timeout: requestTimeout, Transport: transport},
 	}
 }
@@ -93,14 +97,15 @@ func (k *Keeper) Withdraw(ctx context.Context) error {
 // Run registers the function again whenever the NRF has lost its profile, until ctx ends. It begins to
 // watch once it has seen the profile, so that it never overtakes the function's own registration.
 func (k *Keeper) Run(ctx context.Context) {
-	tick := time.NewTicker(k.check)
-	defer tick.Stop()
-	for {
+	for pause := min(k.look, k.check); ; {
 		select {
 		case <-ctx.Done():
 			return
-		case <-tick.C:
+		case <-time.After(pause):
 			k.once(ctx)
+		}
+		if pause = min(2*pause, k.check); k.present {
+			pause = k.check
 		}
 	}
 }

@@ -99,6 +99,21 @@ func TestLostProfilesAreRegisteredAgain(t *testing.T) {
 	}
 }
 
+// A database that loses everything does not wait until a function that has just started is checked for the first time.
+func TestProfileOfANewFunctionIsSeenSoon(t *testing.T) {
+	nrf, k := startKeeper(t, nil)
+	k.look, k.check = time.Millisecond, time.Hour
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go k.Run(ctx)
+	nrf.known.Store(true)
+	for deadline := time.Now().Add(10 * time.Second); !k.Registered(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the profile was not looked for")
+		}
+	}
+}
+
 func TestAnNRFInTroubleIsLeftAlone(t *testing.T) {
 	nrf, k := startKeeper(t, func(context.Context, *fakeNRF) error {
 		t.Error("registered with an NRF that answers 500")
