@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"core5g.dev/core5g/e2e/cluster"
+	"core5g.dev/core5g/e2e/ran/config"
 )
 
 const (
@@ -27,8 +28,6 @@ const (
 	subscriber = "phone-1"
 	// firstMSIN is far from those of manifests/.
 	firstMSIN = 100001
-	// MaxUEs is how many one gNB may have.
-	MaxUEs = 10000
 )
 
 // site is what UEs must know of the core that they come to.
@@ -96,7 +95,7 @@ spec:
 // gnb is a gNB without UEs, on the networks of manifests/samples/ran.yaml. Its UEs have sessions and no devices, so
 // that the pod needs no right.
 func (s site) gnb(image string) string {
-	config := fmt.Sprintf(`{"gnb": {"name": %q, "id": 2, "plmn": {"mcc": %q, "mnc": %q}, "tac": %q, "slices": [%s],
+	text := fmt.Sprintf(`{"gnb": {"name": %q, "id": 2, "plmn": {"mcc": %q, "mnc": %q}, "tac": %q, "slices": [%s],
     "amf": ["%s-amf-n2:38412"], "n3": {"address": %q}}, "device": "none", "ues": []}`,
 		gNB, s.mcc, s.mnc, s.tac, s.snssai(), core, gNBAddress)
 	return fmt.Sprintf(`apiVersion: v1
@@ -126,7 +125,7 @@ spec:
       securityContext: {allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: {drop: [ALL]}}
       volumeMounts: [{name: config, mountPath: /etc/ran, readOnly: true}]
   volumes: [{name: config, secret: {secretName: %[1]s}}]
-`, gNB, ofStorm, base64.StdEncoding.EncodeToString([]byte(config)), gNBAddress, image)
+`, gNB, ofStorm, base64.StdEncoding.EncodeToString([]byte(text)), gNBAddress, image)
 }
 
 func ctl(ctx context.Context, k *cluster.Cluster, in string, args ...string) (string, error) {
@@ -137,8 +136,8 @@ func ctl(ctx context.Context, k *cluster.Cluster, in string, args ...string) (st
 // how long that took and what the core's functions took for it. Then the UEs leave, and everything that it has made
 // goes. It is for the core of `make up`, and one without other users.
 func Register(ctx context.Context, k *cluster.Cluster, ues int, limit time.Duration, out io.Writer) (err error) {
-	if ues < 1 || ues > MaxUEs {
-		return fmt.Errorf("%d is not a number of UEs: write 1 to %d", ues, MaxUEs)
+	if ues < 1 || ues > config.MaxUEs {
+		return fmt.Errorf("%d is not a number of UEs: write 1 to %d", ues, config.MaxUEs)
 	}
 	s, err := look(ctx, k)
 	if err != nil {

@@ -19,7 +19,7 @@ func TestEverySUPIHasFifteenDigits(t *testing.T) {
 		"imsi-208930000110000": here,
 		"imsi-310410000110000": {mcc: "310", mnc: "410"},
 	} {
-		if got := s.supi(MaxUEs - 1); got != want {
+		if got := s.supi(config.MaxUEs - 1); got != want {
 			t.Errorf("the last SUPI of %s/%s is %s, want %s", s.mcc, s.mnc, got, want)
 		}
 	}

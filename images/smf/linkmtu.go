@@ -56,19 +56,16 @@ type linkMTU struct {
 }
 
 func (l linkMTU) RoundTrip(request *http.Request) (*http.Response, error) {
-	if !strings.HasSuffix(request.URL.Path, n1n2Suffix) || request.Body == nil || len(l.mtus) == 0 {
+	if len(l.mtus) == 0 {
 		return l.next.RoundTrip(request)
 	}
-	body, err := io.ReadAll(request.Body)
-	_ = request.Body.Close()
+	request, content, err := transfer(request)
 	if err != nil {
 		return nil, err
 	}
-	l.write(n1Message(request.Header.Get("Content-Type"), body))
-	request = request.Clone(request.Context())
-	// A connection that ends has the request sent again.
-	request.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
-	request.Body, _ = request.GetBody()
+	if content != nil {
+		l.write(n1Message(request.Header.Get("Content-Type"), content))
+	}
 	return l.next.RoundTrip(request)
 }
 

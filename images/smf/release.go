@@ -25,24 +25,35 @@ var skipped = []byte(`"skipInd":true`)
 type release struct{ next http.RoundTripper }
 
 func (r release) RoundTrip(request *http.Request) (*http.Response, error) {
-	if !strings.HasSuffix(request.URL.Path, n1n2Suffix) || request.Body == nil {
-		return r.next.RoundTrip(request)
-	}
-	body, err := io.ReadAll(request.Body)
-	_ = request.Body.Close()
+	request, content, err := transfer(request)
 	if err != nil {
 		return nil, err
 	}
-	request = request.Clone(request.Context())
-	request.Body = io.NopCloser(bytes.NewReader(body))
 	response, err := r.next.RoundTrip(request)
-	if !bytes.Contains(body, skipped) || err == nil && (response.StatusCode == http.StatusOK || response.StatusCode == http.StatusAccepted) {
+	if !bytes.Contains(content, skipped) || err == nil && (response.StatusCode == http.StatusOK || response.StatusCode == http.StatusAccepted) {
 		return response, err
 	}
 	if err == nil {
 		_ = response.Body.Close()
 	}
 	return answer(request, http.StatusOK, "application/json", models.N1N2MessageTransferRspData{Cause: models.N1N2MessageTransferCause_N1_MSG_NOT_TRANSFERRED}), nil
+}
+
+// transfer reads the content of an N1N2MessageTransfer (TS 29.518 5.2.2.3.1), and gives the request with that content,
+// which can be sent again when a connection ends. Other requests stay as they are, and their content is nil.
+func transfer(request *http.Request) (again *http.Request, content []byte, err error) {
+	if !strings.HasSuffix(request.URL.Path, n1n2Suffix) || request.Body == nil {
+		return request, nil, nil
+	}
+	content, err = io.ReadAll(request.Body)
+	_ = request.Body.Close()
+	if err != nil {
+		return nil, nil, err
+	}
+	again = request.Clone(request.Context())
+	again.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil }
+	again.Body, _ = again.GetBody()
+	return again, content, nil
 }
 
 // answer is one that no peer has given.

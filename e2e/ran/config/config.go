@@ -21,6 +21,9 @@ import (
 	"core5g.dev/core5g/e2e/ran/usim"
 )
 
+// MaxUEs is how many UEs one entry of ues may stand for.
+const MaxUEs = 10000
+
 // File is the YAML of `ran run`.
 type File struct {
 	GNB     GNB    `json:"gnb"`
@@ -321,8 +324,8 @@ func (u *UE) Check(key string, plmn PLMN, add func(key, format string, args ...a
 	if len(c.Sessions) == 0 && len(c.Requested) == 0 {
 		say(key+".sessions", `there is neither a session nor a requested slice; write for example [{snssai: {sst: 1, sd: "010203"}, dnn: internet}]`)
 	}
-	if u.Count < 0 || u.Count > 10000 {
-		say(key+".count", "%d is not a number of UEs; write 1 to 10000", u.Count)
+	if u.Count < 0 || u.Count > MaxUEs {
+		say(key+".count", "%d is not a number of UEs; write 1 to %d", u.Count, MaxUEs)
 	}
 	if bad {
 		return nil

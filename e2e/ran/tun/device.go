@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"unsafe"
 
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
@@ -41,7 +40,10 @@ type Device struct {
 
 // Open makes the interface, its address and its routes.
 func Open(cfg Config) (d *Device, err error) {
-	file, err := create(cfg.Name)
+	file, err := Interface(cfg.Name, unix.IFF_TUN)
+	if missing := new(os.PathError); errors.As(err, &missing) {
+		err = fmt.Errorf("%w (the pod needs the device and root or CAP_NET_ADMIN; or configure device: none)", err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -61,33 +63,26 @@ func Open(cfg Config) (d *Device, err error) {
 	return d, d.route(link)
 }
 
-// create opens /dev/net/tun in non-blocking mode, so that Close wakes a Read.
-func create(name string) (*os.File, error) {
+// Interface opens an interface of a kind, unix.IFF_TUN or unix.IFF_TAP, which it makes when there is none of that
+// name. A Read or Write is a packet or a frame, with nothing before it; Close wakes a Read.
+func Interface(name string, kind uint16) (*os.File, error) {
 	if len(name) >= unix.IFNAMSIZ {
 		return nil, fmt.Errorf("interface name %q is longer than %d octets", name, unix.IFNAMSIZ-1)
 	}
-	fd, err := unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, fmt.Errorf("/dev/net/tun: %w (the pod needs the device and root or CAP_NET_ADMIN; or configure device: none)", err)
-	}
 	req, err := unix.NewIfreq(name)
 	if err != nil {
-		unix.Close(fd)
-		return nil, err
+		return nil, fmt.Errorf("interface name %q: %w", name, err)
 	}
-	req.SetUint16(unix.IFF_TUN | unix.IFF_NO_PI)
-	if err := ioctl(fd, unix.TUNSETIFF, unsafe.Pointer(req)); err != nil {
+	fd, err := unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: "/dev/net/tun", Err: err}
+	}
+	req.SetUint16(kind | unix.IFF_NO_PI)
+	if err := unix.IoctlIfreq(fd, unix.TUNSETIFF, req); err != nil {
 		unix.Close(fd)
-		return nil, fmt.Errorf("TUN interface %s: %w", name, err)
+		return nil, fmt.Errorf("interface %s: %w", name, err)
 	}
 	return os.NewFile(uintptr(fd), "/dev/net/tun"), nil
-}
-
-func ioctl(fd int, request uintptr, arg unsafe.Pointer) error {
-	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), request, uintptr(arg)); errno != 0 {
-		return errno
-	}
-	return nil
 }
 
 // configure gives the interface its MTU and address, and takes it up, in the current namespace.

@@ -10,6 +10,8 @@ import (
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"core5g.dev/core5g/e2e/ran/tun"
 )
 
 func main() {
@@ -30,7 +32,7 @@ func run() error {
 		flag.Usage()
 		return errors.New("give -tap, -vlan 1 to 4094, -local and -server")
 	}
-	bridge, err := openTAP(*tap)
+	bridge, err := tun.Interface(*tap, unix.IFF_TAP)
 	if err != nil {
 		return err
 	}
@@ -63,21 +65,3 @@ type toServer struct {
 }
 
 func (s toServer) Write(frame []byte) (int, error) { return s.socket.WriteToUnix(frame, s.server) }
-
-// openTAP opens an interface for its frames, with nothing before them.
-func openTAP(name string) (*os.File, error) {
-	request, err := unix.NewIfreq(name)
-	if err != nil {
-		return nil, fmt.Errorf("interface name %q: %w", name, err)
-	}
-	fd, err := unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, fmt.Errorf("/dev/net/tun: %w", err)
-	}
-	request.SetUint16(unix.IFF_TAP | unix.IFF_NO_PI)
-	if err := unix.IoctlIfreq(fd, unix.TUNSETIFF, request); err != nil {
-		unix.Close(fd)
-		return nil, fmt.Errorf("TAP interface %s: %w", name, err)
-	}
-	return os.NewFile(uintptr(fd), "/dev/net/tun"), nil
-}
