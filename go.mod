@@ -6,7 +6,7 @@ require github.com/free5gc/sctp v1.2.0
 
 require (
 	cel.dev/expr v0.24.0 // indirect
-	core5g.dev/core5g/images/registration v0.0.0
+	core5g.dev/core5g/images/nf v0.0.0
 	github.com/NYTimes/gziphandler v1.1.1 // indirect
 	github.com/aead/cmac v0.0.0-20160719120800-7af84192f0b1 // indirect
 	github.com/antlr4-go/antlr/v4 v4.13.0 // indirect
@@ -132,6 +132,6 @@ require (
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
 
-replace github.com/free5gc/sctp => ./images/sctp
+replace github.com/free5gc/sctp => ./images/nf/sctp
 
-replace core5g.dev/core5g/images/registration => ./images/registration
+replace core5g.dev/core5g/images/nf => ./images/nf

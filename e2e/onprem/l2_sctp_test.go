@@ -12,10 +12,10 @@ import (
 )
 
 // A gNB speaks SCTP with the kernel of the AMF's node (TS 38.412 7), which the machine that builds core5g may lack: its
-// images use images/sctp, and the tests of that package run here, on a server.
+// images use images/nf/sctp, and the tests of that package run here, on a server.
 func TestKernelSCTP(t *testing.T) {
 	ctx := story(t, 5*time.Minute)
-	folder := filepath.Join(k.Root, "images/sctp")
+	folder := filepath.Join(k.Root, "images/nf/sctp")
 	source, err := os.ReadFile(filepath.Join(folder, "conn_test.go"))
 	check(t, err)
 	var names []string

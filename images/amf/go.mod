@@ -2,7 +2,7 @@ module core5g.dev/core5g/images/amf
 
 go 1.26.2
 
-replace github.com/free5gc/sctp => ../sctp
+replace github.com/free5gc/sctp => ../nf/sctp
 
 require (
 	github.com/free5gc/sctp v1.1.2
@@ -10,7 +10,7 @@ require (
 )
 
 require (
-	core5g.dev/core5g/images/registration v0.0.0
+	core5g.dev/core5g/images/nf v0.0.0
 	github.com/aead/cmac v0.0.0-20160719120800-7af84192f0b1 // indirect
 	github.com/asaskevich/govalidator v0.0.0-20230301143203-a9d515a09cc2 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect
@@ -81,4 +81,4 @@ require (
 	gopkg.in/yaml.v3 v3.0.1 // indirect
 )
 
-replace core5g.dev/core5g/images/registration => ../registration
+replace core5g.dev/core5g/images/nf => ../nf

@@ -9,9 +9,9 @@ import (
 	"reflect"
 	"syscall"
 
-	"core5g.dev/core5g/images/registration"
-	"core5g.dev/core5g/images/registration/exposition"
-	"core5g.dev/core5g/images/registration/nf"
+	"core5g.dev/core5g/images/nf"
+	"core5g.dev/core5g/images/nf/exposition"
+	"core5g.dev/core5g/images/nf/registration"
 
 	"github.com/free5gc/amf/pkg/factory"
 	"github.com/free5gc/amf/pkg/service"

@@ -3,7 +3,7 @@ module core5g.dev/core5g/images/chf
 go 1.26.2
 
 require (
-	core5g.dev/core5g/images/registration v0.0.0
+	core5g.dev/core5g/images/nf v0.0.0
 	github.com/free5gc/chf v1.1.0
 	golang.org/x/sys v0.28.0
 )
@@ -109,4 +109,4 @@ require (
 	gopkg.in/yaml.v3 v3.0.1 // indirect
 )
 
-replace core5g.dev/core5g/images/registration => ../registration
+replace core5g.dev/core5g/images/nf => ../nf

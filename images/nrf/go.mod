@@ -7,7 +7,7 @@ replace github.com/free5gc/util v1.3.2-0.20260204030658-79d56f347175 => github.c
 require github.com/free5gc/nrf v1.4.3
 
 require (
-	core5g.dev/core5g/images/registration v0.0.0
+	core5g.dev/core5g/images/nf v0.0.0
 	github.com/asaskevich/govalidator v0.0.0-20210307081110-f21760c49a8d // indirect
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/bytedance/sonic v1.11.6 // indirect
@@ -78,4 +78,4 @@ require (
 	gopkg.in/yaml.v3 v3.0.1 // indirect
 )
 
-replace core5g.dev/core5g/images/registration => ../registration
+replace core5g.dev/core5g/images/nf => ../nf

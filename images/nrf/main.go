@@ -11,7 +11,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	"core5g.dev/core5g/images/registration/nf"
+	"core5g.dev/core5g/images/nf"
 
 	"github.com/free5gc/nrf/pkg/factory"
 	"github.com/free5gc/nrf/pkg/service"

@@ -3,7 +3,7 @@ module core5g.dev/core5g/images/pcf
 go 1.26.2
 
 require (
-	core5g.dev/core5g/images/registration v0.0.0
+	core5g.dev/core5g/images/nf v0.0.0
 	github.com/free5gc/pcf v1.4.5
 )
 
@@ -81,4 +81,4 @@ require (
 	gopkg.in/yaml.v3 v3.0.1 // indirect
 )
 
-replace core5g.dev/core5g/images/registration => ../registration
+replace core5g.dev/core5g/images/nf => ../nf

@@ -24,7 +24,7 @@ import (
 	"net/url"
 	"time"
 
-	"core5g.dev/core5g/images/registration/front"
+	"core5g.dev/core5g/images/nf/front"
 )
 
 const (

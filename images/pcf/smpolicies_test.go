@@ -11,7 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"core5g.dev/core5g/images/registration/front"
+	"core5g.dev/core5g/images/nf/front"
 )
 
 // fakePCF answers as PCF 1.4.5 does: it has SM policies for UEs with an AM policy association only, and remembers

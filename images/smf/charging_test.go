@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"core5g.dev/core5g/images/registration/nf"
-	"core5g.dev/core5g/images/registration/sbitls"
+	"core5g.dev/core5g/images/nf"
+	"core5g.dev/core5g/images/nf/sbitls"
 
 	"github.com/free5gc/openapi/models"
 	"github.com/free5gc/smf/pkg/factory"

@@ -3,7 +3,7 @@ module core5g.dev/core5g/images/smf
 go 1.26.2
 
 require (
-	core5g.dev/core5g/images/registration v0.0.0
+	core5g.dev/core5g/images/nf v0.0.0
 	github.com/free5gc/openapi v1.0.8
 	github.com/free5gc/pfcp v1.0.7
 	github.com/free5gc/smf v1.2.4
@@ -67,4 +67,4 @@ require (
 	gopkg.in/yaml.v3 v3.0.1 // indirect
 )
 
-replace core5g.dev/core5g/images/registration => ../registration
+replace core5g.dev/core5g/images/nf => ../nf

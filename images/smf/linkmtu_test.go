@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"core5g.dev/core5g/images/registration/sbitls"
+	"core5g.dev/core5g/images/nf/sbitls"
 
 	"github.com/free5gc/openapi/models"
 )

@@ -17,10 +17,10 @@ import (
 	"syscall"
 	"time"
 
-	"core5g.dev/core5g/images/registration"
-	"core5g.dev/core5g/images/registration/exposition"
-	"core5g.dev/core5g/images/registration/front"
-	"core5g.dev/core5g/images/registration/nf"
+	"core5g.dev/core5g/images/nf"
+	"core5g.dev/core5g/images/nf/exposition"
+	"core5g.dev/core5g/images/nf/front"
+	"core5g.dev/core5g/images/nf/registration"
 
 	"github.com/free5gc/smf/pkg/factory"
 	"github.com/free5gc/smf/pkg/service"

@@ -6,7 +6,7 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"core5g.dev/core5g/images/registration/sbitls"
+	"core5g.dev/core5g/images/nf/sbitls"
 
 	"github.com/free5gc/openapi/models"
 )

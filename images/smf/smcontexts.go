@@ -20,7 +20,7 @@ import (
 	"strings"
 	"time"
 
-	"core5g.dev/core5g/images/registration/front"
+	"core5g.dev/core5g/images/nf/front"
 )
 
 const (

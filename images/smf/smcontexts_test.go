@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"core5g.dev/core5g/images/registration/front"
+	"core5g.dev/core5g/images/nf/front"
 )
 
 const uuid = "3c327681-ff46-4e2f-bc69-a6c8c9414666"

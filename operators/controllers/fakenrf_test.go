@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync"
 
-	"core5g.dev/core5g/images/registration/sbitls"
+	"core5g.dev/core5g/images/nf/sbitls"
 	"core5g.dev/core5g/operators/nrf"
 )
 

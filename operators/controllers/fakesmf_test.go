@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sync"
 
-	"core5g.dev/core5g/images/registration/sbitls"
+	"core5g.dev/core5g/images/nf/sbitls"
 	"core5g.dev/core5g/operators/userplane"
 )
 

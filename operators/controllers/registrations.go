@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"core5g.dev/core5g/images/registration/sbitls"
+	"core5g.dev/core5g/images/nf/sbitls"
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/nrf"
 	"core5g.dev/core5g/operators/specs"

@@ -10,7 +10,7 @@ import (
 	"net/url"
 	"time"
 
-	"core5g.dev/core5g/images/registration/sbitls"
+	"core5g.dev/core5g/images/nf/sbitls"
 )
 
 // Profile is what the operator reads of an NFProfile (TS 29.510 6.2.6.2.3).

@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
 
-	"core5g.dev/core5g/images/registration/sbitls"
+	"core5g.dev/core5g/images/nf/sbitls"
 	"core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/subscriberdata/ausf"
 	"core5g.dev/core5g/operators/subscriberdata/nrf"

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"core5g.dev/core5g/images/registration/sbitls"
+	"core5g.dev/core5g/images/nf/sbitls"
 )
 
 // The modules of the functions have free5GC's library, this one has not.

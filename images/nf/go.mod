@@ -1,4 +1,4 @@
-module core5g.dev/core5g/images/registration
+module core5g.dev/core5g/images/nf
 
 go 1.26.2
 

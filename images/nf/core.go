@@ -6,9 +6,9 @@ import (
 	"net/http"
 	"os"
 
-	"core5g.dev/core5g/images/registration"
-	"core5g.dev/core5g/images/registration/front"
-	"core5g.dev/core5g/images/registration/sbitls"
+	"core5g.dev/core5g/images/nf/front"
+	"core5g.dev/core5g/images/nf/registration"
+	"core5g.dev/core5g/images/nf/sbitls"
 )
 
 // Core is the core as one of its network functions sees it.

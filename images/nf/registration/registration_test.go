@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"core5g.dev/core5g/images/registration/sbitls"
+	"core5g.dev/core5g/images/nf/sbitls"
 )
 
 const instance = "0227a024-e22b-4cf6-925f-6e89599c096c"

@@ -6,7 +6,7 @@ import (
 	"os"
 	"strings"
 
-	"core5g.dev/core5g/images/registration/memorylimit"
+	"core5g.dev/core5g/images/nf/memorylimit"
 )
 
 // Main is the main function of a network function of the type, such as "AMF": it reads the command line, as
