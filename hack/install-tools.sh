@@ -64,6 +64,7 @@ needs() {
 		test     clang-14         clang-14
 		test     libclang-rt-14-dev  file:/usr/lib/llvm-14/lib/clang/14.0.6/lib/linux/libclang_rt.fuzzer-x86_64.a
 		test     valgrind         file:/usr/include/valgrind/callgrind.h
+		test     redis-server     redis-server
 	LIST
 }
 
