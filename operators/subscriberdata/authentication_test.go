@@ -115,6 +115,18 @@ func TestAuthenticationRefuses(t *testing.T) {
 		"another serving network": {
 			`{"supiOrSuci":"` + supiOne + `","servingNetworkName":"5G:mnc001.mcc001.3gppnetwork.org"}`, 403, "SERVING_NETWORK_NOT_AUTHORIZED",
 		},
+		"a serving network without 5G: in front": {
+			`{"supiOrSuci":"` + supiOne + `","servingNetworkName":"` + strings.TrimPrefix(testSNN, "5G:") + `"}`, 403, "SERVING_NETWORK_NOT_AUTHORIZED",
+		},
+		"a serving network with a NID behind it": {
+			`{"supiOrSuci":"` + supiOne + `","servingNetworkName":"` + testSNN + `:000007ed9d5"}`, 403, "SERVING_NETWORK_NOT_AUTHORIZED",
+		},
+		"a serving network with something behind it": {
+			`{"supiOrSuci":"` + supiOne + `","servingNetworkName":"` + testSNN + `."}`, 403, "SERVING_NETWORK_NOT_AUTHORIZED",
+		},
+		"a serving network in another case": {
+			`{"supiOrSuci":"` + supiOne + `","servingNetworkName":"` + strings.ToLower(testSNN) + `"}`, 403, "SERVING_NETWORK_NOT_AUTHORIZED",
+		},
 		"no serving network":      {`{"supiOrSuci":"` + supiOne + `"}`, 400, "MANDATORY_IE_MISSING"},
 		"no identity":             {`{"servingNetworkName":"` + testSNN + `"}`, 400, "MANDATORY_IE_MISSING"},
 		"no content":              {"", 400, "INVALID_MSG_FORMAT"},

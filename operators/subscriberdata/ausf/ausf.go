@@ -10,7 +10,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -163,10 +162,10 @@ func (a *AUSF) authoriseServingNetwork(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	// TS 24.501 9.12.1: a stand-alone non-public network appends its NID.
-	name, _, _ = strings.Cut(strings.TrimPrefix(name, "5G:"), ":")
+	// The name is input to the keys (TS 33.501 6.1.1.4): it is one of ours or it is not. That of a stand-alone
+	// non-public network would have its NID behind it (TS 24.501 9.12.1); the core is none.
 	for _, p := range core.PLMNs {
-		if "5G:"+name == p.ServingNetworkName() {
+		if name == p.ServingNetworkName() {
 			return nil
 		}
 	}
