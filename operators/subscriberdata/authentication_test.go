@@ -164,7 +164,8 @@ func TestRefusalsNameInTheLogWhatTheAnswerDoesNot(t *testing.T) {
 		"whom the AUSF does not know": {"POST", "/nausf-auth/v1/ue-authentications",
 			`{"supiOrSuci":"suci-0-208-93-0000-0-0-0000000009","servingNetworkName":"` + testSNN + `"}`, "USER_NOT_FOUND: no subscriber has this SUPI\" supi=" + nobody},
 		"whom the UDM does not know": {"GET", "/nudm-sdm/v2/" + nobody + "/nssai", "", "supi=" + nobody},
-		"slices that the UE may not use": {"GET", "/nnssf-nsselection/v2/network-slice-information?slice-info-request-for-registration=" +
+		"slices that the UE may not use": {"GET", "/nnssf-nsselection/v2/network-slice-information?nf-type=AMF&nf-id=x&tai=" +
+			url.QueryEscape(`{"plmnId":{"mcc":"208","mnc":"93"},"tac":"000001"}`) + "&slice-info-request-for-registration=" +
 			url.QueryEscape(`{"subscribedNssai":[{"subscribedSnssai":{"sst":1,"sd":"010203"}}],"requestedNssai":[{"sst":1,"sd":"445566"}]}`), "",
 			"requested=1-445566 subscribed=1-010203 served="},
 	} {

@@ -137,9 +137,10 @@ func TestAMFsClientOfTheNSSF(t *testing.T) {
 	configuration.SetBasePath(c.uri)
 	api := NSSelection.NewAPIClient(configuration).NetworkSliceInformationDocumentApi
 	nfType := models.NrfNfManagementNfType_AMF
+	tai := &models.Tai{PlmnId: &models.PlmnId{Mcc: "208", Mnc: "93"}, Tac: "000001"}
 
 	session, err := api.NSSelectionGet(context.Background(), &NSSelection.NSSelectionGetRequest{
-		NfType: &nfType, NfId: ptr("x"), Tai: &models.Tai{PlmnId: &models.PlmnId{Mcc: "208", Mnc: "93"}, Tac: "000001"},
+		NfType: &nfType, NfId: ptr("x"), Tai: tai,
 		SliceInfoRequestForPduSession: &models.SliceInfoForPduSession{
 			SNssai: &models.Snssai{Sst: 1, Sd: "010203"}, RoamingIndication: models.RoamingIndication_NON_ROAMING,
 		},
@@ -152,7 +153,7 @@ func TestAMFsClientOfTheNSSF(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	registration, err := api.NSSelectionGet(context.Background(), &NSSelection.NSSelectionGetRequest{
-		NfType: &nfType, NfId: ptr("x"),
+		NfType: &nfType, NfId: ptr("x"), Tai: tai,
 		SliceInfoRequestForRegistration: &models.SliceInfoForRegistration{
 			SubscribedNssai: []models.SubscribedSnssai{{SubscribedSnssai: &models.Snssai{Sst: 1, Sd: "010203"}, DefaultIndication: true}},
 			RequestedNssai:  []models.Snssai{{Sst: 1, Sd: "010203"}, {Sst: 1, Sd: "990099"}},

@@ -118,8 +118,8 @@ func TestContract(t *testing.T) {
 		{"nssf pdu session upper case", "GET", forPDUSession(`{"sst":1,"sd":"ABCDEF"}`), "", 200},
 		{"nssf pdu session outside the catalogue", "GET", forPDUSession(third), "", 403},
 		{"nssf pdu session unknown slice", "GET", forPDUSession(`{"sst":2}`), "", 403},
-		{"nssf neither", "GET", nssf, "", 400},
-		{"nssf bad query", "GET", nssf + query("slice-info-request-for-pdu-session", "{"), "", 400},
+		{"nssf neither", "GET", nssf + query("nf-type", "AMF", "nf-id", "x", "tai", tai), "", 400},
+		{"nssf bad query", "GET", nssf + query("nf-type", "AMF", "nf-id", "x", "tai", tai, "slice-info-request-for-pdu-session", "{"), "", 400},
 
 		{"unknown path", "GET", "/nudm-sdm/v2/" + supiOne + "/trace-data", "", 404},
 	}

@@ -238,6 +238,20 @@ func (c *testCore) do(method, path, body string) reply {
 	return reply{resp.StatusCode, resp.Header.Get("Location"), resp.Header.Get("Content-Type"), raw}
 }
 
+// expect sends a request and compares status and cause; no cause means that the answer is no problem.
+func (c *testCore) expect(method, path, body string, wantStatus int, wantCause string) reply {
+	c.t.Helper()
+	r := c.do(method, path, body)
+	if r.status != wantStatus {
+		c.t.Errorf("%s %s %s: status %d, want %d: %s", method, path, body, r.status, wantStatus, r.body)
+	} else if wantCause != "" {
+		if got := r.cause(c.t); got != wantCause {
+			c.t.Errorf("%s %s %s: cause %s, want %s: %s", method, path, body, got, wantCause, r.body)
+		}
+	}
+	return r
+}
+
 // challenge is an answer to ue-authentications.
 type challenge struct {
 	rand, autn [16]byte

@@ -76,7 +76,9 @@ func TestAChangedKeyIsInForceAtOnce(t *testing.T) {
 func TestASliceIsLiveAtOnce(t *testing.T) {
 	c := startCore(t, defaultObjects()...)
 	smData := "/nudm-sdm/v1/" + supiTwo + "/sm-data" + query("dnn", "internet", "single-nssai", `{"sst":1,"sd":"ABCDEF"}`)
-	session := "/nnssf-nsselection/v2/network-slice-information" + query("slice-info-request-for-pdu-session", `{"sNssai":{"sst":1,"sd":"abcdef"}}`)
+	session := "/nnssf-nsselection/v2/network-slice-information" + query("nf-type", "AMF", "nf-id", "x",
+		"slice-info-request-for-pdu-session", `{"sNssai":{"sst":1,"sd":"abcdef"},"roamingIndication":"NON_ROAMING"}`,
+		"tai", `{"plmnId":{"mcc":"208","mnc":"93"},"tac":"000001"}`)
 
 	if r := c.do("GET", smData, ""); r.status != http.StatusNotFound {
 		t.Fatalf("before the subscription: status %d", r.status)

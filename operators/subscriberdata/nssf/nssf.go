@@ -2,9 +2,11 @@ package nssf
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"maps"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -38,16 +40,39 @@ func (n *NSSF) Register(r *sbi.Router) {
 
 // sliceInfoForRegistration is SliceInfoForRegistration of TS 29.531 6.1.6.2.5.
 type sliceInfoForRegistration struct {
-	SubscribedNssai []struct {
-		SubscribedSnssai  subscription.SNSSAI `json:"subscribedSnssai"`
-		DefaultIndication bool                `json:"defaultIndication"`
-	} `json:"subscribedNssai"`
-	RequestedNssai []subscription.SNSSAI `json:"requestedNssai"`
+	SubscribedNssai []subscribedSnssai    `json:"subscribedNssai"`
+	RequestedNssai  []subscription.SNSSAI `json:"requestedNssai"`
+}
+
+type subscribedSnssai struct {
+	SubscribedSnssai  *subscription.SNSSAI `json:"subscribedSnssai"`
+	DefaultIndication bool                 `json:"defaultIndication"`
+}
+
+// check finds what is mandatory and absent.
+func (i sliceInfoForRegistration) check() error {
+	for _, s := range i.SubscribedNssai {
+		if s.SubscribedSnssai == nil {
+			return errors.New("an element of subscribedNssai has no subscribedSnssai")
+		}
+	}
+	return nil
 }
 
 // sliceInfoForPDUSession is SliceInfoForPDUSession of TS 29.531 6.1.6.2.6.
 type sliceInfoForPDUSession struct {
-	SNSSAI subscription.SNSSAI `json:"sNssai"`
+	SNSSAI            *subscription.SNSSAI `json:"sNssai"`
+	RoamingIndication string               `json:"roamingIndication"`
+}
+
+func (i sliceInfoForPDUSession) check() error {
+	if i.SNSSAI == nil {
+		return errors.New("sNssai is mandatory")
+	}
+	if i.RoamingIndication == "" {
+		return errors.New("roamingIndication is mandatory: write NON_ROAMING")
+	}
+	return nil
 }
 
 // authorizedNetworkSliceInfo is AuthorizedNetworkSliceInfo of TS 29.531 6.1.6.2.2.
@@ -77,25 +102,65 @@ type nsiInformation struct {
 	NSIID string `json:"nsiId,omitempty"`
 }
 
+// nfType is the form of NFType (TS 29.510 6.1.6.3.3), which may grow.
+var nfType = regexp.MustCompile(`^[A-Z0-9_]+$`)
+
+// checkRequester reads who asks, and where the UE is (TS 29.531 6.1.3.2.3.1). All slices are served in all tracking
+// areas, so that where it is changes nothing. An AMF knows; the NSSF of another PLMN does not.
+func checkRequester(r *http.Request) error {
+	kind, err := sbi.MandatoryQuery(r, "nf-type")
+	if err != nil {
+		return err
+	}
+	if !nfType.MatchString(kind) {
+		return sbi.BadRequest("MANDATORY_QUERY_PARAM_INCORRECT", "query parameter nf-type: write AMF or another type of network function")
+	}
+	if _, err := sbi.MandatoryQuery(r, "nf-id"); err != nil {
+		return err
+	}
+	_, there, err := sbi.Query[subscription.TAI](r, "tai")
+	if err == nil && !there && kind == "AMF" {
+		err = sbi.BadRequest("MANDATORY_QUERY_PARAM_MISSING", "query parameter tai is mandatory for an AMF")
+	}
+	return err
+}
+
 func (n *NSSF) selection(r *http.Request) (sbi.Answer, error) {
+	if err := checkRequester(r); err != nil {
+		return sbi.Answer{}, err
+	}
+	registration, forRegistration, err := query[sliceInfoForRegistration](r, "slice-info-request-for-registration")
+	if err != nil {
+		return sbi.Answer{}, err
+	}
+	session, forPDUSession, err := query[sliceInfoForPDUSession](r, "slice-info-request-for-pdu-session")
+	if err != nil {
+		return sbi.Answer{}, err
+	}
+	if !forRegistration && !forPDUSession {
+		return sbi.Answer{}, sbi.BadRequest("MANDATORY_QUERY_PARAM_MISSING",
+			"slice-info-request-for-registration or slice-info-request-for-pdu-session is mandatory")
+	}
 	usable, err := n.usable(r.Context())
 	if err != nil {
 		return sbi.Answer{}, err
 	}
-	var registration sliceInfoForRegistration
-	if there, err := sbi.QueryJSON(r, "slice-info-request-for-registration", &registration); err != nil {
-		return sbi.Answer{}, err
-	} else if there {
+	if forRegistration {
 		return n.forRegistration(registration, usable)
 	}
-	var session sliceInfoForPDUSession
-	if there, err := sbi.QueryJSON(r, "slice-info-request-for-pdu-session", &session); err != nil {
-		return sbi.Answer{}, err
-	} else if there {
-		return n.forPDUSession(session, usable)
+	return n.forPDUSession(session, usable)
+}
+
+// query reads a query parameter that carries JSON, and has it checked.
+func query[T interface{ check() error }](r *http.Request, name string) (T, bool, error) {
+	v, there, err := sbi.Query[T](r, name)
+	if err != nil || !there {
+		return v, false, err
 	}
-	return sbi.Answer{}, sbi.BadRequest("MANDATORY_QUERY_PARAM_MISSING",
-		"slice-info-request-for-registration or slice-info-request-for-pdu-session is mandatory")
+	if err := v.check(); err != nil {
+		return v, false, sbi.BadRequest("OPTIONAL_QUERY_PARAM_INCORRECT", "query parameter "+name+": "+err.Error())
+	}
+	return v, true, nil
 }
 
 // usable are the S-NSSAIs that have a Slice and that the AMF advertises, with the Slice's name.
@@ -124,7 +189,7 @@ func (n *NSSF) forRegistration(info sliceInfoForRegistration, usable map[subscri
 	subscribed := make(map[subscription.SNSSAI]bool)
 	var defaults []subscription.SNSSAI
 	for _, s := range info.SubscribedNssai {
-		id := subscription.MakeSNSSAI(s.SubscribedSnssai.SST, s.SubscribedSnssai.SD)
+		id := *s.SubscribedSnssai
 		if subscribed[id] {
 			continue
 		}
@@ -140,8 +205,7 @@ func (n *NSSF) forRegistration(info sliceInfoForRegistration, usable map[subscri
 
 	var allowed []subscription.SNSSAI
 	seen := make(map[subscription.SNSSAI]bool)
-	for _, s := range info.RequestedNssai {
-		id := subscription.MakeSNSSAI(s.SST, s.SD)
+	for _, id := range info.RequestedNssai {
 		if seen[id] {
 			continue
 		}
@@ -172,7 +236,7 @@ func (n *NSSF) forRegistration(info sliceInfoForRegistration, usable map[subscri
 
 // forPDUSession names the NRF that finds the slice's SMF.
 func (n *NSSF) forPDUSession(info sliceInfoForPDUSession, usable map[subscription.SNSSAI]string) (sbi.Answer, error) {
-	name, ok := usable[subscription.MakeSNSSAI(info.SNSSAI.SST, info.SNSSAI.SD)]
+	name, ok := usable[*info.SNSSAI]
 	if !ok {
 		return sbi.Answer{}, notSupported("no such slice").About("requested", info.SNSSAI.String())
 	}

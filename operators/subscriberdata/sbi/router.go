@@ -1,13 +1,11 @@
 package sbi
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"runtime/debug"
 	"strconv"
 	"time"
@@ -115,38 +113,11 @@ func (r *Router) run(req *http.Request, op Operation) (answer Answer, err error)
 			err = fmt.Errorf("panic: %v", v)
 		}
 	}()
+	// What cannot be taken apart would otherwise count as absent.
+	if _, err := url.ParseQuery(req.URL.RawQuery); err != nil {
+		return Answer{}, BadRequest("INVALID_QUERY_PARAM", "the query is not name=value pairs joined by &, in the encoding of URIs")
+	}
 	return op(req)
-}
-
-// ReadJSON reads the request's content into v. Members that v does not have are ignored (TS 29.500
-// 5.2.7.2 leaves that to the receiver), so that newer generations of a client are understood.
-func ReadJSON(req *http.Request, v any) error {
-	raw, err := io.ReadAll(req.Body)
-	var tooLarge *http.MaxBytesError
-	switch {
-	case errors.As(err, &tooLarge):
-		return NewProblem(http.StatusRequestEntityTooLarge, "INVALID_MSG_FORMAT", "the content is too large")
-	case err != nil:
-		return BadRequest("INVALID_MSG_FORMAT", "the content cannot be read")
-	case len(bytes.TrimSpace(raw)) == 0:
-		return BadRequest("INVALID_MSG_FORMAT", "there is no content")
-	}
-	if err := json.Unmarshal(raw, v); err != nil {
-		return BadRequest("INVALID_MSG_FORMAT", "the content is not the JSON that is expected")
-	}
-	return nil
-}
-
-// QueryJSON reads a query parameter that carries JSON. It reports whether the parameter was there.
-func QueryJSON(req *http.Request, name string, v any) (bool, error) {
-	text := req.URL.Query().Get(name)
-	if text == "" {
-		return false, nil
-	}
-	if err := json.Unmarshal([]byte(text), v); err != nil {
-		return false, BadRequest("INVALID_QUERY_PARAM", "query parameter "+name+" is not the JSON that is expected")
-	}
-	return true, nil
 }
 
 // BaseURI is where the client reached us, for Location headers and links.

@@ -47,6 +47,14 @@ func (u *UDM) Register(r *sbi.Router) {
 	u.registerUECM(r)
 }
 
+// asked resolves the {supi} of the path, and reads the plmn-id of the query. A subscription is the same in every PLMN.
+func (u *UDM) asked(r *http.Request) (subscription.Subscriber, error) {
+	if _, _, err := sbi.Query[subscription.PLMN](r, "plmn-id"); err != nil {
+		return subscription.Subscriber{}, err
+	}
+	return u.subscriber(r)
+}
+
 // subscriber resolves the {supi} of the path.
 func (u *UDM) subscriber(r *http.Request) (subscription.Subscriber, error) {
 	return lookUp(r.Context(), u.directory, r.PathValue("supi"))
@@ -79,7 +87,7 @@ func subscribedNSSAI(s subscription.Subscriber) nssai {
 }
 
 func (u *UDM) nssai(r *http.Request) (sbi.Answer, error) {
-	s, err := u.subscriber(r)
+	s, err := u.asked(r)
 	if err != nil {
 		return sbi.Answer{}, err
 	}
@@ -97,7 +105,7 @@ type accessAndMobilityData struct {
 }
 
 func (u *UDM) amData(r *http.Request) (sbi.Answer, error) {
-	s, err := u.subscriber(r)
+	s, err := u.asked(r)
 	if err != nil {
 		return sbi.Answer{}, err
 	}
@@ -123,7 +131,7 @@ type dnnInfo struct {
 }
 
 func (u *UDM) smfSelectData(r *http.Request) (sbi.Answer, error) {
-	s, err := u.subscriber(r)
+	s, err := u.asked(r)
 	if err != nil {
 		return sbi.Answer{}, err
 	}
@@ -176,16 +184,14 @@ func configure(dn subscription.DataNetwork) dnnConfiguration {
 }
 
 func (u *UDM) smData(r *http.Request) (sbi.Answer, error) {
-	s, err := u.subscriber(r)
+	s, err := u.asked(r)
 	if err != nil {
 		return sbi.Answer{}, err
 	}
-	var wanted subscription.SNSSAI
-	bySlice, err := sbi.QueryJSON(r, "single-nssai", &wanted)
+	wanted, bySlice, err := sbi.Query[subscription.SNSSAI](r, "single-nssai")
 	if err != nil {
 		return sbi.Answer{}, err
 	}
-	wanted = subscription.MakeSNSSAI(wanted.SST, wanted.SD)
 	dnn := r.URL.Query().Get("dnn")
 
 	data := []sessionManagementData{}

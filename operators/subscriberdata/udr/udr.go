@@ -73,12 +73,10 @@ func (u *UDR) smPolicyData(r *http.Request) (sbi.Answer, error) {
 	if err != nil {
 		return sbi.Answer{}, err
 	}
-	var wanted subscription.SNSSAI
-	bySlice, err := sbi.QueryJSON(r, "snssai", &wanted)
+	wanted, bySlice, err := sbi.Query[subscription.SNSSAI](r, "snssai")
 	if err != nil {
 		return sbi.Answer{}, err
 	}
-	wanted = subscription.MakeSNSSAI(wanted.SST, wanted.SD)
 	dnn := r.URL.Query().Get("dnn")
 
 	data := smPolicyData{SMPolicySnssaiData: make(map[string]smPolicySnssaiData)}
@@ -104,8 +102,11 @@ func (u *UDR) smPolicyData(r *http.Request) (sbi.Answer, error) {
 	return sbi.Answer{Status: http.StatusOK, Body: data}, nil
 }
 
-// influenceData answers every query with an empty list: PCF 1.4.5 dies of any other status.
-func (u *UDR) influenceData(*http.Request) (sbi.Answer, error) {
+// influenceData answers with an empty list: PCF 1.4.5 dies of any other status.
+func (u *UDR) influenceData(r *http.Request) (sbi.Answer, error) {
+	if _, _, err := sbi.Query[[]subscription.SNSSAI](r, "snssais"); err != nil {
+		return sbi.Answer{}, err
+	}
 	return sbi.Answer{Status: http.StatusOK, Body: []struct{}{}}, nil
 }
 
