@@ -81,7 +81,7 @@ func TestContract(t *testing.T) {
 		{"udm sdm-subscriptions", "POST", "/nudm-sdm/v2/" + supiOne + "/sdm-subscriptions", `{"nfInstanceId":"x","callbackReference":"","monitoredResourceUris":null,"plmnId":{"mcc":"208","mnc":"93"}}`, 201},
 		{"udm sdm-subscriptions unknown", "POST", "/nudm-sdm/v2/imsi-001010000000001/sdm-subscriptions", `{}`, 404},
 		{"udm sdm-subscriptions null", "POST", "/nudm-sdm/v2/" + supiOne + "/sdm-subscriptions", `null`, 400},
-		{"udm sdm-subscriptions deletion", "DELETE", "/nudm-sdm/v2/" + supiOne + "/sdm-subscriptions/1", "", 204},
+		{"udm sdm-subscriptions deletion", "DELETE", "/nudm-sdm/v2/" + supiOne + "/sdm-subscriptions/1", "", 404},
 
 		{"udm amf registration absent", "GET", "/nudm-uecm/v1/" + supiOne + "/registrations/amf-3gpp-access", "", 404},
 		{"udm amf registration", "PUT", "/nudm-uecm/v1/" + supiOne + "/registrations/amf-3gpp-access", `{"amfInstanceId":"a","deregCallbackUri":"http://amf/","guami":{"plmnId":{"mcc":"208","mnc":"93"},"amfId":"cafe00"},"ratType":"NR"}`, 201},
@@ -106,8 +106,9 @@ func TestContract(t *testing.T) {
 		{"udr sm-data not subscribed", "GET", "/nudr-dr/v2/policy-data/ues/" + supiTwo + "/sm-data" + query("snssai", second, "dnn", "internet"), "", 404},
 		{"udr influenceData", "GET", "/nudr-dr/v2/application-data/influenceData" + query("dnns", "internet", "snssais", "["+first+"]", "supis", supiOne), "", 200},
 		{"udr subs-to-notify", "POST", "/nudr-dr/v2/application-data/influenceData/subs-to-notify", `{"dnns":["internet"],"snssais":[` + first + `],"supis":["` + supiOne + `"],"notificationUri":"http://pcf/"}`, 201},
-		{"udr subs-to-notify deletion", "DELETE", "/nudr-dr/v2/application-data/influenceData/subs-to-notify/1", "", 204},
-		{"udr subs-to-notify deletion without identifier", "DELETE", "/nudr-dr/v2/application-data/influenceData/subs-to-notify/", "", 204},
+		{"udr subs-to-notify deletion", "DELETE", "/nudr-dr/v2/application-data/influenceData/subs-to-notify/1", "", 404},
+		{"udr subs-to-notify deletion without identifier", "DELETE", "/nudr-dr/v2/application-data/influenceData/subs-to-notify/", "", 404},
+		{"udr policy-data subs-to-notify", "POST", "/nudr-dr/v2/policy-data/subs-to-notify", `{"notificationUri":"http://pcf/","monitoredResourceUris":["` + "http://udr/nudr-dr/v2/policy-data/ues/" + supiOne + `/sm-data"]}`, 201},
 
 		{"nssf registration", "GET", forRegistration(subscribed(true, first, second) + `,"requestedNssai":[` + second + "," + third + `]`), "", 200},
 		{"nssf registration nothing requested", "GET", forRegistration(subscribed(true, first, second)), "", 200},

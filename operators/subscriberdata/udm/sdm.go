@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"time"
 
-	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"core5g.dev/core5g/operators/subscriberdata/sbi"
@@ -13,6 +13,9 @@ import (
 )
 
 const sdmService = "nudm-sdm"
+
+// subscriptionsOfOne limits the subscriptions to one subscriber's data: an AMF has one.
+const subscriptionsOfOne = 8
 
 // Directory is what the UDM asks about subscribers.
 type Directory interface {
@@ -24,11 +27,12 @@ type Directory interface {
 type UDM struct {
 	directory     Directory
 	registrations registrations
+	subscriptions *sbi.Subscriptions
 }
 
 // New returns a UDM that tells the registry who is registered.
 func New(directory Directory, reg prometheus.Registerer) *UDM {
-	u := &UDM{directory: directory, registrations: newRegistrations()}
+	u := &UDM{directory: directory, registrations: newRegistrations(), subscriptions: sbi.NewSubscriptions(subscriptionsOfOne)}
 	reg.MustRegister(registeredUEs{u})
 	return u
 }
@@ -226,30 +230,68 @@ func (u *UDM) ueContextInSMFData(r *http.Request) (sbi.Answer, error) {
 	}{u.registrations.sessions(s.SUPI)}}, nil
 }
 
-// subscribe answers a subscription to changes (TS 29.503 6.1.3.5). AMF 1.4.5 asks with an empty
-// callbackReference, so that there is nobody to notify: the answer carries an identifier, and nothing is
-// kept.
+// subscribe keeps a subscription to changes (TS 29.503 5.2.2.3.2). AMF 1.4.5 asks with an empty callbackReference and
+// with null for the resources: there is nobody to notify.
 func (u *UDM) subscribe(r *http.Request) (sbi.Answer, error) {
-	if _, err := u.subscriber(r); err != nil {
+	s, err := u.subscriber(r)
+	if err != nil {
 		return sbi.Answer{}, err
 	}
-	var subscribed map[string]any
-	if err := sbi.ReadJSON(r, &subscribed); err != nil {
+	content, err := sbi.ReadContent(r)
+	if err != nil {
 		return sbi.Answer{}, err
 	}
-	if subscribed == nil {
-		return sbi.Answer{}, sbi.BadRequest("INVALID_MSG_FORMAT", "the content is not an SdmSubscription")
+	if err := checkSubscription(content); err != nil {
+		return sbi.Answer{}, err
 	}
-	id := uuid.NewString()
-	subscribed["subscriptionId"] = id
+	id := u.subscriptions.Add(s.SUPI, nil)
+	body := make(map[string]any, len(content)+1)
+	for name, value := range content {
+		body[name] = value
+	}
+	body["subscriptionId"] = id
 	return sbi.Answer{
 		Status:   http.StatusCreated,
 		Location: sbi.BaseURI(r) + r.URL.Path + "/" + id,
-		Body:     subscribed,
+		Body:     body,
 	}, nil
 }
 
-// unsubscribe succeeds for any identifier: a subscription made before a restart is as forgotten as any.
-func (u *UDM) unsubscribe(*http.Request) (sbi.Answer, error) {
-	return sbi.Answer{Status: http.StatusNoContent}, nil
+// checkSubscription checks an SdmSubscription (TS 29.503 6.1.6.2.3).
+func checkSubscription(c sbi.Content) error {
+	if _, err := sbi.Mandatory[sbi.Text](c, "nfInstanceId"); err != nil {
+		return err
+	}
+	if callback, _, err := sbi.Optional[string](c, "callbackReference"); err != nil {
+		return err
+	} else if callback != "" {
+		if _, err := sbi.Mandatory[sbi.CallbackURI](c, "callbackReference"); err != nil {
+			return err
+		}
+	}
+	if _, _, err := sbi.Optional[[]sbi.Text](c, "monitoredResourceUris"); err != nil {
+		return err
+	}
+	if _, _, err := sbi.Optional[subscription.PLMN](c, "plmnId"); err != nil {
+		return err
+	}
+	if _, _, err := sbi.Optional[subscription.SNSSAI](c, "singleNssai"); err != nil {
+		return err
+	}
+	if _, _, err := sbi.Optional[string](c, "dnn"); err != nil {
+		return err
+	}
+	_, _, err := sbi.Optional[time.Time](c, "expires")
+	return err
+}
+
+// unsubscribe ends a subscription, once.
+func (u *UDM) unsubscribe(r *http.Request) (sbi.Answer, error) {
+	if u.subscriptions.Remove(r.PathValue("supi"), r.PathValue("subscriptionId")) {
+		return sbi.Answer{Status: http.StatusNoContent}, nil
+	}
+	if _, err := u.subscriber(r); err != nil {
+		return sbi.Answer{}, err
+	}
+	return sbi.Answer{}, sbi.SubscriptionNotFound()
 }

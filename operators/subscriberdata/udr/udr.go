@@ -5,13 +5,15 @@ import (
 	"errors"
 	"net/http"
 
-	"github.com/google/uuid"
-
 	"core5g.dev/core5g/operators/subscriberdata/sbi"
 	"core5g.dev/core5g/operators/subscriberdata/subscription"
 )
 
 const service = "nudr-dr"
+
+// subscriptionsOfOne limits the subscriptions that concern one subscriber: the PCF has one for each of up to 15 PDU
+// sessions.
+const subscriptionsOfOne = 16
 
 // Directory is what the UDR asks about subscribers.
 type Directory interface {
@@ -20,11 +22,18 @@ type Directory interface {
 
 // UDR is the unified data repository.
 type UDR struct {
-	directory Directory
+	directory                       Directory
+	policyChanges, influenceChanges *sbi.Subscriptions
 }
 
 // New returns a UDR.
-func New(directory Directory) *UDR { return &UDR{directory: directory} }
+func New(directory Directory) *UDR {
+	return &UDR{
+		directory:        directory,
+		policyChanges:    sbi.NewSubscriptions(subscriptionsOfOne),
+		influenceChanges: sbi.NewSubscriptions(subscriptionsOfOne),
+	}
+}
 
 // Register adds the UDR's operations.
 func (u *UDR) Register(r *sbi.Router) {
@@ -33,15 +42,30 @@ func (u *UDR) Register(r *sbi.Router) {
 	r.Handle(service, "ReadAccessAndMobilityPolicyData", "GET "+policy+"/am-data", u.amPolicyData)
 	r.Handle(service, "ReadSessionManagementPolicyData", "GET "+policy+"/sm-data", u.smPolicyData)
 	r.Handle(service, "ReadInfluenceData", "GET "+influence, u.influenceData)
-	r.Handle(service, "CreateIndividualInfluenceDataSubscription", "POST "+influence+"/subs-to-notify", u.subscribe)
-	r.Handle(service, "DeleteIndividualInfluenceDataSubscription",
-		"DELETE "+influence+"/subs-to-notify/{subscriptionId...}", u.unsubscribe)
+	for _, kind := range []struct {
+		name, path    string
+		subscriptions *sbi.Subscriptions
+		check         func(context.Context, sbi.Content) (string, error)
+	}{
+		{"PolicyDataSubscription", "/nudr-dr/v2/policy-data/subs-to-notify", u.policyChanges, u.checkPolicySubscription},
+		{"InfluenceDataSubscription", influence + "/subs-to-notify", u.influenceChanges, u.checkInfluenceSubscription},
+	} {
+		r.Handle(service, "CreateIndividual"+kind.name, "POST "+kind.path, subscribe(kind.subscriptions, kind.check))
+		r.Handle(service, "ReadIndividual"+kind.name, "GET "+kind.path+"/{subscriptionId}", readSubscription(kind.subscriptions))
+		r.Handle(service, "ReplaceIndividual"+kind.name, "PUT "+kind.path+"/{subscriptionId}", replaceSubscription(kind.subscriptions, kind.check))
+		// With an empty identifier too, which PCF 1.4.5 sends for a subscription that it never got.
+		r.Handle(service, "DeleteIndividual"+kind.name, "DELETE "+kind.path+"/{subscriptionId...}", unsubscribe(kind.subscriptions))
+	}
 }
 
 func (u *UDR) subscriber(r *http.Request) (subscription.Subscriber, error) {
-	s, err := u.directory.Subscriber(r.Context(), r.PathValue("ueId"))
+	return u.lookUp(r.Context(), r.PathValue("ueId"))
+}
+
+func (u *UDR) lookUp(ctx context.Context, ue string) (subscription.Subscriber, error) {
+	s, err := u.directory.Subscriber(ctx, ue)
 	if errors.Is(err, subscription.ErrUnknownSubscriber) {
-		return s, sbi.UserNotFound(r.PathValue("ueId"))
+		return s, sbi.UserNotFound(ue)
 	}
 	return s, err
 }
@@ -108,27 +132,4 @@ func (u *UDR) influenceData(r *http.Request) (sbi.Answer, error) {
 		return sbi.Answer{}, err
 	}
 	return sbi.Answer{Status: http.StatusOK, Body: []struct{}{}}, nil
-}
-
-// subscribe answers a subscription to influence data (TS 29.519 6.2.8). It will never change, so that
-// nothing is kept.
-func (u *UDR) subscribe(r *http.Request) (sbi.Answer, error) {
-	var subscribed map[string]any
-	if err := sbi.ReadJSON(r, &subscribed); err != nil {
-		return sbi.Answer{}, err
-	}
-	if subscribed == nil {
-		return sbi.Answer{}, sbi.BadRequest("INVALID_MSG_FORMAT", "the content is not a TrafficInfluSub")
-	}
-	return sbi.Answer{
-		Status:   http.StatusCreated,
-		Location: sbi.BaseURI(r) + r.URL.Path + "/" + uuid.NewString(),
-		Body:     subscribed,
-	}, nil
-}
-
-// unsubscribe succeeds for any identifier, the empty one too, which PCF 1.4.5 sends for a subscription
-// that it never got.
-func (u *UDR) unsubscribe(*http.Request) (sbi.Answer, error) {
-	return sbi.Answer{Status: http.StatusNoContent}, nil
 }
