@@ -124,7 +124,7 @@ func TestAMFsClientOfTheUDM(t *testing.T) {
 	if _, err := uecm.ParameterUpdateInTheAMFRegistrationFor3GPPAccessApi.Update3GppRegistration(ctx,
 		&UEContextManagement.Update3GppRegistrationRequest{
 			UeId: &supi, Amf3GppAccessRegistrationModification: &models.Amf3GppAccessRegistrationModification{
-				Guami: &models.Guami{AmfId: "cafe00"}, PurgeFlag: true,
+				Guami: &models.Guami{PlmnId: &models.PlmnIdNid{Mcc: "208", Mnc: "93"}, AmfId: "cafe00"}, PurgeFlag: true,
 			},
 		}); err != nil {
 		t.Error(err)

@@ -20,7 +20,7 @@ func TestRegisteredUEsAreCountedBySlice(t *testing.T) {
 	}
 	register := func(supi, access string) {
 		t.Helper()
-		if r := c.do("PUT", "/nudm-uecm/v1/"+supi+"/registrations/"+access, `{"amfInstanceId": "0227a024-e22b-4cf6-925f-6e89599c096c"}`); r.status >= http.StatusMultipleChoices {
+		if r := c.do("PUT", "/nudm-uecm/v1/"+supi+"/registrations/"+access, amfRegistration("a", "http://amf/", guamiOne)); r.status >= http.StatusMultipleChoices {
 			t.Fatalf("status %d: %s", r.status, r.body)
 		}
 	}
@@ -30,7 +30,7 @@ func TestRegisteredUEsAreCountedBySlice(t *testing.T) {
 	register(supiThree, "amf-3gpp-access")
 	register(supiThree, "amf-3gpp-access")
 	expect("two UEs, one over both accesses", `core5g_registered_ues{snssai="1-010203"} 2`, `core5g_registered_ues{snssai="1-990099"} 0`, `core5g_registered_ues{snssai="1-abcdef"} 1`)
-	if r := c.do("PATCH", "/nudm-uecm/v1/"+supiThree+"/registrations/amf-3gpp-access", `{"guami": {}, "purgeFlag": true}`); r.status != http.StatusNoContent {
+	if r := c.do("PATCH", "/nudm-uecm/v1/"+supiThree+"/registrations/amf-3gpp-access", `{"guami":`+guamiOne+`,"purgeFlag":true}`); r.status != http.StatusNoContent {
 		t.Fatalf("status %d: %s", r.status, r.body)
 	}
 	expect("one has gone", `core5g_registered_ues{snssai="1-010203"} 1`, `core5g_registered_ues{snssai="1-990099"} 0`, `core5g_registered_ues{snssai="1-abcdef"} 1`)

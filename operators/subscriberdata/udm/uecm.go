@@ -1,6 +1,8 @@
 package udm
 
 import (
+	"fmt"
+	"maps"
 	"net/http"
 	"strconv"
 	"sync"
@@ -25,10 +27,11 @@ type registrations struct {
 
 type amfKey struct{ supi, access string }
 
-// amfRegistration is Amf3GppAccessRegistration (TS 29.503 6.2.6.2.2) as it came, and the S-NSSAIs that were
-// subscribed then.
+// amfRegistration is Amf3GppAccessRegistration (TS 29.503 6.2.6.2.2) as it came and was modified since, what of it is
+// acted on, and the S-NSSAIs that were subscribed when it came. It is replaced, never changed: answers marshal body.
 type amfRegistration struct {
 	body    map[string]any
+	guami   subscription.GUAMI
 	snssais []subscription.SNSSAI
 }
 
@@ -40,11 +43,11 @@ const (
 
 // pduSession is SmfRegistration (TS 29.503 6.2.6.2.4) as far as ue-context-in-smf-data repeats it.
 type pduSession struct {
-	SMFInstanceID string               `json:"smfInstanceId"`
-	DNN           string               `json:"dnn"`
-	PLMN          *subscription.PLMN   `json:"plmnId,omitempty"`
-	SingleNssai   *subscription.SNSSAI `json:"singleNssai,omitempty"`
-	PDUSessionID  int                  `json:"pduSessionId,omitempty"`
+	SMFInstanceID string              `json:"smfInstanceId"`
+	DNN           string              `json:"dnn"`
+	PLMN          subscription.PLMN   `json:"plmnId"`
+	SingleNssai   subscription.SNSSAI `json:"singleNssai"`
+	PDUSessionID  int                 `json:"pduSessionId"`
 }
 
 func newRegistrations() registrations {
@@ -65,6 +68,14 @@ func (g registrations) sessions(supi string) map[string]pduSession {
 	return out
 }
 
+// of returns the registration over one access.
+func (g registrations) of(key amfKey) (amfRegistration, bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	r, ok := g.amf[key]
+	return r, ok
+}
+
 func (u *UDM) registerUECM(r *sbi.Router) {
 	const base = "/nudm-uecm/v1/{supi}/registrations"
 	for _, access := range []string{access3GPP, accessNon3GPP} {
@@ -80,56 +91,137 @@ func (u *UDM) registerUECM(r *sbi.Router) {
 	r.Handle(uecmService, "SmfDeregistration", "DELETE "+base+"/smf-registrations/{pduSessionId}", u.deleteSMF)
 }
 
+// readAMFRegistration checks the information elements that TS 29.503 6.2.6.2.2 makes mandatory.
+func readAMFRegistration(c sbi.Content) (amfRegistration, error) {
+	var r amfRegistration
+	var err error
+	if _, err = sbi.Mandatory[sbi.Text](c, "amfInstanceId"); err != nil {
+		return r, err
+	}
+	if _, err = sbi.Mandatory[sbi.CallbackURI](c, "deregCallbackUri"); err != nil {
+		return r, err
+	}
+	if r.guami, err = sbi.Mandatory[subscription.GUAMI](c, "guami"); err != nil {
+		return r, err
+	}
+	if _, err = sbi.Mandatory[sbi.Text](c, "ratType"); err != nil {
+		return r, err
+	}
+	r.body = make(map[string]any, len(c))
+	for name := range c {
+		if r.body[name], _, err = sbi.Optional[any](c, name); err != nil {
+			return r, err
+		}
+	}
+	return r, nil
+}
+
+// putAMF registers an AMF (TS 29.503 5.3.2.2.2).
 func (u *UDM) putAMF(access string) sbi.Operation {
 	return func(r *http.Request) (sbi.Answer, error) {
 		s, err := u.subscriber(r)
 		if err != nil {
 			return sbi.Answer{}, err
 		}
-		var registration map[string]any
-		if err := sbi.ReadJSON(r, &registration); err != nil {
+		content, err := sbi.ReadContent(r)
+		if err != nil {
 			return sbi.Answer{}, err
 		}
-		if id, _ := registration["amfInstanceId"].(string); id == "" {
-			return sbi.Answer{}, sbi.BadRequest("MANDATORY_IE_MISSING", "amfInstanceId is mandatory")
+		registration, err := readAMFRegistration(content)
+		if err != nil {
+			return sbi.Answer{}, err
 		}
-		entry := amfRegistration{body: registration}
+		if _, _, err := sbi.Optional[bool](content, "initialRegistrationInd"); err != nil {
+			return sbi.Answer{}, err
+		}
 		for _, slice := range s.Slices {
-			entry.snssais = append(entry.snssais, slice.SNSSAI)
+			registration.snssais = append(registration.snssais, slice.SNSSAI)
 		}
 		key := amfKey{s.SUPI, access}
 		u.registrations.mu.Lock()
 		_, existed := u.registrations.amf[key]
-		u.registrations.amf[key] = entry
+		u.registrations.amf[key] = registration
 		u.registrations.mu.Unlock()
 		if existed {
-			return sbi.Answer{Status: http.StatusOK, Body: registration}, nil
+			return sbi.Answer{Status: http.StatusOK, Body: registration.body}, nil
 		}
-		return sbi.Answer{Status: http.StatusCreated, Location: sbi.BaseURI(r) + r.URL.Path, Body: registration}, nil
+		return sbi.Answer{Status: http.StatusCreated, Location: sbi.BaseURI(r) + r.URL.Path, Body: registration.body}, nil
 	}
 }
 
+// modifiable are the members of Amf3GppAccessRegistrationModification (TS 29.503 6.2.6.2.7) that change the
+// registration.
+var modifiable = []string{"pei", "imsVoPs", "backupAmfInfo", "epsInterworkingInfo", "ueSrvccCapability", "ueMINTCapability"}
+
+// patchAMF changes or purges the registration of the AMF that is registered, and of no other (TS 29.503 5.3.2.4.2,
+// 5.3.2.6.2). The subscription need not be there any more: the UE may deregister because it has just been deleted.
 func (u *UDM) patchAMF(access string) sbi.Operation {
 	return func(r *http.Request) (sbi.Answer, error) {
-		var modification struct {
-			PurgeFlag bool `json:"purgeFlag"`
+		key := amfKey{r.PathValue("supi"), access}
+		if _, ok := u.registrations.of(key); !ok {
+			if _, err := u.subscriber(r); err != nil {
+				return sbi.Answer{}, err
+			}
 		}
-		if err := sbi.ReadJSON(r, &modification); err != nil {
+		content, err := sbi.ReadContent(r)
+		if err != nil {
 			return sbi.Answer{}, err
 		}
-		supi := r.PathValue("supi")
-		if modification.PurgeFlag {
-			// The UE deregisters, perhaps because its subscription has just been deleted.
-			u.registrations.mu.Lock()
-			delete(u.registrations.amf, amfKey{supi, access})
-			u.registrations.mu.Unlock()
+		guami, err := sbi.Mandatory[subscription.GUAMI](content, "guami")
+		if err != nil {
+			return sbi.Answer{}, err
+		}
+		purge, _, err := sbi.Optional[bool](content, "purgeFlag")
+		if err != nil {
+			return sbi.Answer{}, err
+		}
+		changes := make(map[string]any)
+		for _, name := range modifiable {
+			if _, there := content[name]; !there {
+				continue
+			}
+			if changes[name], _, err = sbi.Optional[any](content, name); err != nil {
+				return sbi.Answer{}, err
+			}
+		}
+		u.registrations.mu.Lock()
+		defer u.registrations.mu.Unlock()
+		registration, ok := u.registrations.amf[key]
+		if !ok {
+			return sbi.Answer{}, notRegistered()
+		}
+		if registration.guami != guami {
+			return sbi.Answer{}, sbi.NewProblem(http.StatusForbidden, "INVALID_GUAMI", "another AMF has registered for this UE").
+				About("supi", key.supi, "amf", guami.AMFID, "registered", registration.guami.AMFID)
+		}
+		if purge {
+			delete(u.registrations.amf, key)
 			return sbi.Answer{Status: http.StatusNoContent}, nil
 		}
-		if _, err := u.subscriber(r); err != nil {
-			return sbi.Answer{}, err
-		}
+		registration.body = merged(registration.body, changes)
+		u.registrations.amf[key] = registration
 		return sbi.Answer{Status: http.StatusNoContent}, nil
 	}
+}
+
+// merged is a JSON merge patch (RFC 7396): null removes a member, objects are merged, all else replaces.
+func merged(to, patch map[string]any) map[string]any {
+	out := maps.Clone(to)
+	if out == nil {
+		out = make(map[string]any)
+	}
+	for name, v := range patch {
+		switch v := v.(type) {
+		case nil:
+			delete(out, name)
+		case map[string]any:
+			old, _ := out[name].(map[string]any)
+			out[name] = merged(old, v)
+		default:
+			out[name] = v
+		}
+	}
+	return out
 }
 
 func (u *UDM) getAMF(access string) sbi.Operation {
@@ -138,14 +230,16 @@ func (u *UDM) getAMF(access string) sbi.Operation {
 		if err != nil {
 			return sbi.Answer{}, err
 		}
-		u.registrations.mu.Lock()
-		registration, ok := u.registrations.amf[amfKey{s.SUPI, access}]
-		u.registrations.mu.Unlock()
+		registration, ok := u.registrations.of(amfKey{s.SUPI, access})
 		if !ok {
-			return sbi.Answer{}, sbi.NewProblem(http.StatusNotFound, "CONTEXT_NOT_FOUND", "no AMF has registered for this UE")
+			return sbi.Answer{}, notRegistered()
 		}
 		return sbi.Answer{Status: http.StatusOK, Body: registration.body}, nil
 	}
+}
+
+func notRegistered() *sbi.Problem {
+	return sbi.NewProblem(http.StatusNotFound, "CONTEXT_NOT_FOUND", "no AMF has registered for this UE")
 }
 
 func pduSessionID(r *http.Request) (int, error) {
@@ -154,6 +248,32 @@ func pduSessionID(r *http.Request) (int, error) {
 		return 0, sbi.BadRequest("MANDATORY_IE_INCORRECT", "the PDU session identity must be 1 to 15")
 	}
 	return id, nil
+}
+
+// readSMFRegistration checks the information elements that TS 29.503 6.2.6.2.4 makes mandatory.
+func readSMFRegistration(c sbi.Content, id int) (pduSession, error) {
+	var s pduSession
+	instance, err := sbi.Mandatory[sbi.Text](c, "smfInstanceId")
+	if err != nil {
+		return s, err
+	}
+	if s.PDUSessionID, err = sbi.Mandatory[int](c, "pduSessionId"); err != nil {
+		return s, err
+	}
+	if s.PDUSessionID != id {
+		return s, sbi.BadRequest("MANDATORY_IE_INCORRECT", fmt.Sprintf("pduSessionId is %d, and %d in the path", s.PDUSessionID, id))
+	}
+	if s.SingleNssai, err = sbi.Mandatory[subscription.SNSSAI](c, "singleNssai"); err != nil {
+		return s, err
+	}
+	if s.PLMN, err = sbi.Mandatory[subscription.PLMN](c, "plmnId"); err != nil {
+		return s, err
+	}
+	if s.DNN, _, err = sbi.Optional[string](c, "dnn"); err != nil {
+		return s, err
+	}
+	s.SMFInstanceID = string(instance)
+	return s, nil
 }
 
 func (u *UDM) putSMF(r *http.Request) (sbi.Answer, error) {
@@ -165,14 +285,14 @@ func (u *UDM) putSMF(r *http.Request) (sbi.Answer, error) {
 	if err != nil {
 		return sbi.Answer{}, err
 	}
-	var session pduSession
-	if err := sbi.ReadJSON(r, &session); err != nil {
+	content, err := sbi.ReadContent(r)
+	if err != nil {
 		return sbi.Answer{}, err
 	}
-	if session.SMFInstanceID == "" {
-		return sbi.Answer{}, sbi.BadRequest("MANDATORY_IE_MISSING", "smfInstanceId is mandatory")
+	session, err := readSMFRegistration(content, id)
+	if err != nil {
+		return sbi.Answer{}, err
 	}
-	session.PDUSessionID = id
 	u.registrations.mu.Lock()
 	sessions := u.registrations.smf[s.SUPI]
 	if sessions == nil {
@@ -188,18 +308,29 @@ func (u *UDM) putSMF(r *http.Request) (sbi.Answer, error) {
 	return sbi.Answer{Status: http.StatusCreated, Location: sbi.BaseURI(r) + r.URL.Path, Body: session}, nil
 }
 
-// deleteSMF succeeds for a session that is not known: it may have been registered before a restart.
+// deleteSMF ends the registration of an SMF (TS 29.503 5.3.2.4.3). smf-instance-id, where an SMF sends it, keeps it
+// from ending that of another.
 func (u *UDM) deleteSMF(r *http.Request) (sbi.Answer, error) {
 	id, err := pduSessionID(r)
 	if err != nil {
 		return sbi.Answer{}, err
 	}
-	supi := r.PathValue("supi")
+	supi, instance := r.PathValue("supi"), r.URL.Query().Get("smf-instance-id")
 	u.registrations.mu.Lock()
-	delete(u.registrations.smf[supi], id)
-	if len(u.registrations.smf[supi]) == 0 {
-		delete(u.registrations.smf, supi)
+	session, ok := u.registrations.smf[supi][id]
+	ok = ok && (instance == "" || instance == session.SMFInstanceID)
+	if ok {
+		delete(u.registrations.smf[supi], id)
+		if len(u.registrations.smf[supi]) == 0 {
+			delete(u.registrations.smf, supi)
+		}
 	}
 	u.registrations.mu.Unlock()
-	return sbi.Answer{Status: http.StatusNoContent}, nil
+	if ok {
+		return sbi.Answer{Status: http.StatusNoContent}, nil
+	}
+	if _, err := u.subscriber(r); err != nil {
+		return sbi.Answer{}, err
+	}
+	return sbi.Answer{}, sbi.NewProblem(http.StatusNotFound, "CONTEXT_NOT_FOUND", "no SMF has registered for this PDU session")
 }
