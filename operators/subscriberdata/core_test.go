@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	"core5g.dev/core5g/images/nf/sbitls"
 	"core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/subscriberdata/aka/akatest"
 	"core5g.dev/core5g/operators/subscriberdata/sbi"
@@ -156,7 +157,7 @@ func startCore(t *testing.T, objects ...client.Object) *testCore {
 	}
 	directory := subscription.NewDirectory(subscription.NewCluster(c.objects, c.objects, namespace, "core5g"))
 	log := slog.New(slog.NewTextHandler(c.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	handler := NewHandler(directory, "http://core5g-nrf:8000", c.time, log, c.registry)
+	handler := NewHandler(directory, "http://core5g-nrf:8000", c.time, sbitls.Unprotected(), log, c.registry)
 
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -34,11 +34,12 @@ import (
 	"core5g.dev/core5g/operators/subscriberdata/udr"
 )
 
-// NewHandler returns the service based interface of all four functions.
-func NewHandler(d *subscription.Directory, nrfURI string, now func() time.Time, log *slog.Logger, reg prometheus.Registerer) http.Handler {
+// NewHandler returns the service based interface of all four functions. They call back who asked for it with the
+// transport.
+func NewHandler(d *subscription.Directory, nrfURI string, now func() time.Time, callbacks http.RoundTripper, log *slog.Logger, reg prometheus.Registerer) http.Handler {
 	router := sbi.NewRouter(log, reg)
 	ausf.New(d, now, log, reg).Register(router)
-	udm.New(d, reg).Register(router)
+	udm.New(d, callbacks, log, reg).Register(router)
 	udr.New(d).Register(router)
 	nssf.New(d, nrfURI).Register(router)
 	return router
@@ -87,7 +88,8 @@ func Run(ctx context.Context, c Config, log *slog.Logger) error {
 	if identity != nil {
 		listener = tls.NewListener(listener, identity.Server())
 	}
-	handler := NewHandler(directory, c.NRF, time.Now, log, registry)
+	calls := outgoing(identity)
+	handler := NewHandler(directory, c.NRF, time.Now, calls, log, registry)
 	// The functions leave the NRF before they stop to answer.
 	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
 	group.Go(func() error { return sbi.Serve(serving, listener, handler) })
@@ -105,12 +107,30 @@ func Run(ctx context.Context, c Config, log *slog.Logger) error {
 			return core.PLMNs, err
 		}
 		registrar := nrf.NewRegistrar(c.NRF, functions(c), plmns, log, registry)
-		if identity != nil {
-			registrar.Secure(identity.Transport())
-		}
+		registrar.CallWith(calls)
 		return registrar.Run(ctx)
 	})
 	return group.Wait()
+}
+
+// byScheme calls https URIs with one transport and http URIs with the other. A core with TLS has http URIs too, of
+// functions that have not restarted yet since it was switched on.
+type byScheme struct{ https, http http.RoundTripper }
+
+func (b byScheme) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Scheme == "https" {
+		return b.https.RoundTrip(r)
+	}
+	return b.http.RoundTrip(r)
+}
+
+// outgoing is how other functions are called.
+func outgoing(identity *sbitls.Identity) http.RoundTripper {
+	cleartext := sbitls.Unprotected()
+	if identity == nil {
+		return cleartext
+	}
+	return byScheme{https: identity.Transport(), http: cleartext}
 }
 
 // openObjects opens the file or the cluster.

@@ -2,6 +2,9 @@ package subscriberdata
 
 import (
 	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -171,4 +174,104 @@ func TestAnSMFEndsNoRegistrationOfAnother(t *testing.T) {
 	c.expect("DELETE", path+query("smf-instance-id", "old"), "", 404, "CONTEXT_NOT_FOUND")
 	c.expect("DELETE", path+query("smf-instance-id", "new"), "", 204, "")
 	c.expect("DELETE", path, "", 404, "CONTEXT_NOT_FOUND")
+}
+
+// oldAMF is an AMF's callback URI; it answers with the statuses, one after the other, and then with the last.
+type oldAMF struct {
+	*httptest.Server
+	got      chan string
+	statuses []int
+}
+
+func startOldAMF(t *testing.T, statuses ...int) *oldAMF {
+	t.Helper()
+	a := &oldAMF{got: make(chan string, 64), statuses: statuses}
+	a.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		status := a.statuses[0]
+		if len(a.statuses) > 1 {
+			a.statuses = a.statuses[1:]
+		}
+		w.WriteHeader(status)
+		a.got <- r.Method + " " + r.URL.Path + " " + r.Header.Get("Content-Type") + " " + string(body)
+	}))
+	a.Config.Protocols = new(http.Protocols)
+	a.Config.Protocols.SetUnencryptedHTTP2(true)
+	a.Start()
+	t.Cleanup(a.Close)
+	return a
+}
+
+func TestTheAMFBeforeIsNotified(t *testing.T) {
+	const notifications = "core5g_deregistration_notifications_total"
+	initial := `POST /dereg/ue application/json {"deregReason":"UE_INITIAL_REGISTRATION","accessType":"3GPP_ACCESS"}`
+	moved := `POST /dereg/ue application/json {"deregReason":"UE_REGISTRATION_AREA_CHANGE","accessType":"3GPP_ACCESS"}`
+	nonThreeGPP := `POST /dereg/ue application/json {"deregReason":"UE_INITIAL_REGISTRATION","accessType":"NON_3GPP_ACCESS"}`
+	tests := map[string]struct {
+		access, second string // registration after that of the AMF "old"
+		statuses       []int
+		want           []string
+		wantResult     string
+	}{
+		"initial registration":                   {"amf-3gpp-access", amfRegistration("new", "http://new/", guamiTwo), []int{204}, []string{initial}, "delivered"},
+		"another area":                           {"amf-3gpp-access", strings.Replace(amfRegistration("new", "http://new/", guamiTwo), "true", "false", 1), []int{204}, []string{moved}, "delivered"},
+		"non-3GPP access":                        {"amf-non-3gpp-access", strings.Replace(amfRegistration("new", "http://new/", guamiTwo), `"initialRegistrationInd":true,`, "", 1), []int{204}, []string{nonThreeGPP}, "delivered"},
+		"an AMF that is busy":                    {"amf-3gpp-access", amfRegistration("new", "http://new/", guamiTwo), []int{503, 429, 204}, []string{initial, initial, initial}, "delivered"},
+		"an AMF that has no UE":                  {"amf-3gpp-access", amfRegistration("new", "http://new/", guamiTwo), []int{404}, []string{initial}, "refused"},
+		"the same AMF once more":                 {"amf-3gpp-access", "old", nil, nil, ""},
+		"a new instance in the place of the AMF": {"amf-3gpp-access", "replaced", nil, nil, ""},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			c := startCore(t, defaultObjects()...)
+			old := startOldAMF(t, append(test.statuses, 204)[:max(len(test.statuses), 1)]...)
+			path := "/nudm-uecm/v1/" + supiOne + "/registrations/" + test.access
+			c.expect("PUT", path, amfRegistration("old", old.URL+"/dereg/ue", guamiOne), 201, "")
+			second := test.second
+			switch second {
+			case "old":
+				second = amfRegistration("old", old.URL+"/dereg/ue", guamiOne)
+			case "replaced":
+				second = amfRegistration("new", old.URL+"/dereg/ue", guamiOne)
+			}
+			c.expect("PUT", path, second, 200, "")
+			for _, want := range test.want {
+				if diff := cmp.Diff(want, <-old.got); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+			}
+			total := func() float64 {
+				var n float64
+				for _, result := range []string{"delivered", "refused", "undeliverable", "superseded", "overflow"} {
+					n += c.metric(notifications, result)
+				}
+				return n
+			}
+			if test.wantResult == "" {
+				// It would have been entered before the answer.
+				if log := c.log.String(); total() != 0 || strings.Contains(log, "notification of deregistration") || len(old.got) != 0 {
+					t.Errorf("an AMF was told to forget the UE that it serves:\n%s", log)
+				}
+				return
+			}
+			eventually(t, "the notification is counted", func() bool { return c.metric(notifications, test.wantResult) == 1 })
+			if n := total(); n != 1 {
+				t.Errorf("%v results of one notification", n)
+			}
+		})
+	}
+}
+
+// A UE that has come back to the AMF before is not taken away from it by a notification that comes late.
+func TestALateNotificationIsNotSent(t *testing.T) {
+	c := startCore(t, defaultObjects()...)
+	first := startOldAMF(t, 503)
+	path := registrationPath(supiOne)
+	c.expect("PUT", path, amfRegistration("first", first.URL+"/", guamiOne), 201, "")
+	c.expect("PUT", path, amfRegistration("second", "http://127.0.0.1:1/", guamiTwo), 200, "")
+	<-first.got // one attempt, that the AMF was too busy for
+	c.expect("PUT", path, amfRegistration("first", first.URL+"/", guamiOne), 200, "")
+	eventually(t, "the notification is given up", func() bool {
+		return c.metric("core5g_deregistration_notifications_total", "superseded") == 1
+	})
 }

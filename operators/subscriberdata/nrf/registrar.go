@@ -62,8 +62,8 @@ func NewRegistrar(nrf string, functions []Function, plmns func(context.Context) 
 	return r
 }
 
-// Secure has the registrar call the NRF with this transport.
-func (r *Registrar) Secure(transport http.RoundTripper) { r.client.Transport = transport }
+// CallWith has the registrar call the NRF with this transport.
+func (r *Registrar) CallWith(transport http.RoundTripper) { r.client.Transport = transport }
 
 // Run keeps all functions registered until ctx ends, and then deregisters them.
 func (r *Registrar) Run(ctx context.Context) error {

@@ -3,6 +3,7 @@ package udm
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"time"
 
@@ -27,12 +28,14 @@ type Directory interface {
 type UDM struct {
 	directory     Directory
 	registrations registrations
+	notifier      *notifier
 	subscriptions *sbi.Subscriptions
 }
 
-// New returns a UDM that tells the registry who is registered.
-func New(directory Directory, reg prometheus.Registerer) *UDM {
+// New returns a UDM that tells the registry who is registered. It calls AMFs with the transport.
+func New(directory Directory, callbacks http.RoundTripper, log *slog.Logger, reg prometheus.Registerer) *UDM {
 	u := &UDM{directory: directory, registrations: newRegistrations(), subscriptions: sbi.NewSubscriptions(subscriptionsOfOne)}
+	u.notifier = newNotifier(callbacks, u.registrations, log, reg)
 	reg.MustRegister(registeredUEs{u})
 	return u
 }

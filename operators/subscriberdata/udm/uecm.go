@@ -30,9 +30,11 @@ type amfKey struct{ supi, access string }
 // amfRegistration is Amf3GppAccessRegistration (TS 29.503 6.2.6.2.2) as it came and was modified since, what of it is
 // acted on, and the S-NSSAIs that were subscribed when it came. It is replaced, never changed: answers marshal body.
 type amfRegistration struct {
-	body    map[string]any
-	guami   subscription.GUAMI
-	snssais []subscription.SNSSAI
+	body     map[string]any
+	instance sbi.Text
+	guami    subscription.GUAMI
+	callback sbi.CallbackURI
+	snssais  []subscription.SNSSAI
 }
 
 // Accesses, as the paths of the resources call them.
@@ -95,10 +97,10 @@ func (u *UDM) registerUECM(r *sbi.Router) {
 func readAMFRegistration(c sbi.Content) (amfRegistration, error) {
 	var r amfRegistration
 	var err error
-	if _, err = sbi.Mandatory[sbi.Text](c, "amfInstanceId"); err != nil {
+	if r.instance, err = sbi.Mandatory[sbi.Text](c, "amfInstanceId"); err != nil {
 		return r, err
 	}
-	if _, err = sbi.Mandatory[sbi.CallbackURI](c, "deregCallbackUri"); err != nil {
+	if r.callback, err = sbi.Mandatory[sbi.CallbackURI](c, "deregCallbackUri"); err != nil {
 		return r, err
 	}
 	if r.guami, err = sbi.Mandatory[subscription.GUAMI](c, "guami"); err != nil {
@@ -116,7 +118,7 @@ func readAMFRegistration(c sbi.Content) (amfRegistration, error) {
 	return r, nil
 }
 
-// putAMF registers an AMF (TS 29.503 5.3.2.2.2).
+// putAMF registers an AMF (TS 29.503 5.3.2.2.2) and has the one before it notified.
 func (u *UDM) putAMF(access string) sbi.Operation {
 	return func(r *http.Request) (sbi.Answer, error) {
 		s, err := u.subscriber(r)
@@ -131,7 +133,8 @@ func (u *UDM) putAMF(access string) sbi.Operation {
 		if err != nil {
 			return sbi.Answer{}, err
 		}
-		if _, _, err := sbi.Optional[bool](content, "initialRegistrationInd"); err != nil {
+		initial, _, err := sbi.Optional[bool](content, "initialRegistrationInd")
+		if err != nil {
 			return sbi.Answer{}, err
 		}
 		for _, slice := range s.Slices {
@@ -139,9 +142,14 @@ func (u *UDM) putAMF(access string) sbi.Operation {
 		}
 		key := amfKey{s.SUPI, access}
 		u.registrations.mu.Lock()
-		_, existed := u.registrations.amf[key]
+		old, existed := u.registrations.amf[key]
 		u.registrations.amf[key] = registration
 		u.registrations.mu.Unlock()
+		// An AMF that was replaced by another instance at its own address is told nothing: it would drop the UE that
+		// has just registered.
+		if existed && old.instance != registration.instance && old.callback != registration.callback {
+			u.notifier.deregister(key, string(old.callback), reasonOf(access, initial))
+		}
 		if existed {
 			return sbi.Answer{Status: http.StatusOK, Body: registration.body}, nil
 		}
