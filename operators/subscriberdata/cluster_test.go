@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/subscriberdata/aka"
 	"core5g.dev/core5g/operators/subscriberdata/subscription"
 )
 
@@ -69,6 +70,7 @@ func TestEnvtestReadsAsItsAccount(t *testing.T) {
 		Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{"core5g.dev"}, Resources: []string{"core5gs", "slices", "subscribers"}, Verbs: []string{"get", "list", "watch"}},
 			{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}},
+			{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"get", "create", "update"}},
 		},
 	})
 	create(&rbacv1.RoleBinding{
@@ -97,7 +99,7 @@ func TestEnvtestReadsAsItsAccount(t *testing.T) {
 		}
 	})
 	c := Config{Core: "core5g", Namespace: namespace}
-	objects, err := openCluster(groupContext, group, account.Config(), c, slog.New(slog.DiscardHandler))
+	objects, reservation, err := openCluster(groupContext, group, account.Config(), c, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,6 +126,16 @@ func TestEnvtestReadsAsItsAccount(t *testing.T) {
 	create(secret)
 	if _, err := directory.Credentials(ctx, supiOne); err != nil {
 		t.Errorf("with the Secret: %v", err)
+	}
+	// The Lease is made, changed, and never taken back.
+	now := aka.TickAt(time.Now())
+	for _, step := range []struct{ reserve, want uint64 }{{now, now}, {now + 6000, now + 6000}, {now, now + 6000}} {
+		if err := reservation.reserve(ctx, step.reserve); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := reservation.load(ctx); err != nil || got != step.want {
+			t.Errorf("tick %d is reserved, want %d; error %v", got, step.want, err)
+		}
 	}
 	if err := admin.Delete(ctx, subscriber); err != nil {
 		t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -146,18 +148,31 @@ func startCore(t *testing.T, objects ...client.Object) *testCore {
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	if err := corev1.AddToScheme(scheme); err != nil {
+	if err := errors.Join(corev1.AddToScheme(scheme), coordinationv1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
+	return startCoreOn(t, fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
+		WithIndex(&v1alpha1.Subscriber{}, subscription.SUPIIndex, subscription.IndexSUPI).Build())
+}
+
+// startCoreOn is another process on the objects.
+func startCoreOn(t *testing.T, objects client.Client) *testCore {
+	t.Helper()
 	c := &testCore{
 		t: t, registry: prometheus.NewRegistry(), log: new(lockedBuffer),
-		now: time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC),
-		objects: fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
-			WithIndex(&v1alpha1.Subscriber{}, subscription.SUPIIndex, subscription.IndexSUPI).Build(),
+		now: time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC), objects: objects,
 	}
-	directory := subscription.NewDirectory(subscription.NewCluster(c.objects, c.objects, namespace, "core5g"))
+	cluster := subscription.NewCluster(c.objects, c.objects, namespace, "core5g")
 	log := slog.New(slog.NewTextHandler(c.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	handler := NewHandler(directory, "http://core5g-nrf:8000", c.time, sbitls.Unprotected(), log, c.registry)
+	reservation := &reservation{api: c.objects, core: cluster.Core5G, namespace: namespace, name: "core5g-sequence-numbers"}
+	sequences, err := openSequences(t.Context(), reservation, c.time, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	handler := NewHandler(Parts{
+		Directory: subscription.NewDirectory(cluster), NRF: "http://core5g-nrf:8000", Now: c.time, Sequences: sequences,
+		Callbacks: sbitls.Unprotected(), Log: log, Registry: c.registry,
+	})
 
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

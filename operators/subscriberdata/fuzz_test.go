@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/subscriberdata/aka"
 	"core5g.dev/core5g/operators/subscriberdata/subscription"
 )
 
@@ -50,7 +51,11 @@ func fuzzHandler(tb testing.TB) http.Handler {
 			o.subscribers[object.Spec.SUPI] = object
 		}
 	}
-	return NewHandler(subscription.NewDirectory(o), "http://nrf:8000", time.Now, noCallbacks{}, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+	return NewHandler(Parts{
+		Directory: subscription.NewDirectory(o), NRF: "http://nrf:8000", Now: time.Now, Callbacks: noCallbacks{},
+		Sequences: aka.NewSequences(time.Now, 0, func(context.Context, uint64) error { return nil }),
+		Log:       slog.New(slog.DiscardHandler), Registry: prometheus.NewRegistry(),
+	})
 }
 
 // noCallbacks answers what the functions send to callback URIs, which are the fuzzer's.

@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"golang.org/x/sync/errgroup"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
@@ -25,6 +26,7 @@ import (
 
 	"core5g.dev/core5g/images/nf/sbitls"
 	"core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/subscriberdata/aka"
 	"core5g.dev/core5g/operators/subscriberdata/ausf"
 	"core5g.dev/core5g/operators/subscriberdata/nrf"
 	"core5g.dev/core5g/operators/subscriberdata/nssf"
@@ -34,14 +36,27 @@ import (
 	"core5g.dev/core5g/operators/subscriberdata/udr"
 )
 
-// NewHandler returns the service based interface of all four functions. They call back who asked for it with the
-// transport.
-func NewHandler(d *subscription.Directory, nrfURI string, now func() time.Time, callbacks http.RoundTripper, log *slog.Logger, reg prometheus.Registerer) http.Handler {
-	router := sbi.NewRouter(log, reg)
-	ausf.New(d, now, log, reg).Register(router)
-	udm.New(d, callbacks, log, reg).Register(router)
-	udr.New(d).Register(router)
-	nssf.New(d, nrfURI).Register(router)
+// Parts are what the functions are made of.
+type Parts struct {
+	Directory *subscription.Directory
+	// NRF is the base URI of the NRF that knows the slices' SMFs.
+	NRF string
+	Now func() time.Time
+	// Sequences makes the sequence numbers of challenges.
+	Sequences *aka.Sequences
+	// Callbacks calls back who asked for it.
+	Callbacks http.RoundTripper
+	Log       *slog.Logger
+	Registry  prometheus.Registerer
+}
+
+// NewHandler returns the service based interface of all four functions.
+func NewHandler(p Parts) http.Handler {
+	router := sbi.NewRouter(p.Log, p.Registry)
+	ausf.New(p.Directory, p.Sequences, p.Now, p.Log, p.Registry).Register(router)
+	udm.New(p.Directory, p.Callbacks, p.Log, p.Registry).Register(router)
+	udr.New(p.Directory).Register(router)
+	nssf.New(p.Directory, p.NRF).Register(router)
 	return router
 }
 
@@ -75,7 +90,11 @@ func Run(ctx context.Context, c Config, log *slog.Logger) error {
 		return err
 	}
 
-	objects, err := openObjects(ctx, group, c, log)
+	objects, reservation, err := openObjects(ctx, group, c, log)
+	if err != nil {
+		return err
+	}
+	sequences, err := openSequences(ctx, reservation, time.Now, log)
 	if err != nil {
 		return err
 	}
@@ -89,7 +108,9 @@ func Run(ctx context.Context, c Config, log *slog.Logger) error {
 		listener = tls.NewListener(listener, identity.Server())
 	}
 	calls := outgoing(identity)
-	handler := NewHandler(directory, c.NRF, time.Now, calls, log, registry)
+	handler := NewHandler(Parts{
+		Directory: directory, NRF: c.NRF, Now: time.Now, Sequences: sequences, Callbacks: calls, Log: log, Registry: registry,
+	})
 	// The functions leave the NRF before they stop to answer.
 	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
 	group.Go(func() error { return sbi.Serve(serving, listener, handler) })
@@ -133,57 +154,58 @@ func outgoing(identity *sbitls.Identity) http.RoundTripper {
 	return byScheme{https: identity.Transport(), http: cleartext}
 }
 
-// openObjects opens the file or the cluster.
-func openObjects(ctx context.Context, group *errgroup.Group, c Config, log *slog.Logger) (subscription.Objects, error) {
+// openObjects opens the file or the cluster. With a file there is no reservation.
+func openObjects(ctx context.Context, group *errgroup.Group, c Config, log *slog.Logger) (subscription.Objects, *reservation, error) {
 	if c.SubscribersFile != "" {
 		file, err := subscription.OpenFile(c.SubscribersFile)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		group.Go(func() error { return file.Watch(ctx, log) })
-		return file, nil
+		return file, nil, nil
 	}
 	restConfig, err := config.GetConfig()
 	if err != nil {
-		return nil, fmt.Errorf("no Kubernetes: %w", err)
+		return nil, nil, fmt.Errorf("no Kubernetes: %w", err)
 	}
 	return openCluster(ctx, group, restConfig, c, log)
 }
 
 // openCluster starts the cache of one namespace and returns when it is filled.
-func openCluster(ctx context.Context, group *errgroup.Group, restConfig *rest.Config, c Config, log *slog.Logger) (subscription.Objects, error) {
+func openCluster(ctx context.Context, group *errgroup.Group, restConfig *rest.Config, c Config, log *slog.Logger) (subscription.Objects, *reservation, error) {
 	ctrl.SetLogger(logr.FromSlogHandler(log.Handler()))
 	// An authentication reads one Secret: the client's own limit of 20 a second would be that of the core.
 	restConfig.QPS, restConfig.Burst = 500, 1000
 	scheme := runtime.NewScheme()
-	if err := errors.Join(v1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
-		return nil, err
+	if err := errors.Join(v1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme), coordinationv1.AddToScheme(scheme)); err != nil {
+		return nil, nil, err
 	}
 	objects, err := cache.New(restConfig, cache.Options{
 		Scheme:            scheme,
 		DefaultNamespaces: map[string]cache.Config{c.Namespace: {}},
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := objects.IndexField(ctx, &v1alpha1.Subscriber{}, subscription.SUPIIndex, subscription.IndexSUPI); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, o := range []client.Object{&v1alpha1.Core5G{}, &v1alpha1.Slice{}} {
 		if _, err := objects.GetInformer(ctx, o, cache.BlockUntilSynced(false)); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	secrets, err := client.New(restConfig, client.Options{Scheme: scheme})
+	direct, err := client.New(restConfig, client.Options{Scheme: scheme})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	group.Go(func() error { return objects.Start(ctx) })
 	log.Info("reading the objects", "namespace", c.Namespace)
 	if !objects.WaitForCacheSync(ctx) {
-		return nil, errors.New("stopped before the objects were read")
+		return nil, nil, errors.New("stopped before the objects were read")
 	}
-	return subscription.NewCluster(objects, secrets, c.Namespace, c.Core), nil
+	cluster := subscription.NewCluster(objects, direct, c.Namespace, c.Core)
+	return cluster, &reservation{api: direct, core: cluster.Core5G, namespace: c.Namespace, name: c.Core + "-sequence-numbers"}, nil
 }
 
 func metricsHandler(g prometheus.Gatherer) http.Handler {

@@ -1,20 +1,25 @@
 package aka
 
-// Sequence numbers without storage.
+// Sequence numbers from the clock.
 //
-// The problem: every challenge needs an SQN that this USIM has not seen, across restarts, and nothing is
-// stored. So SEQ, the upper 43 bits of SQN, is the time (TS 33.102 Annex C.1.1.3, "entirely
-// time-based"): a global counter GLC of tenths of a second, the same for all subscribers, plus a
-// per-subscriber offset DIF that a resynchronisation sets. Vectors that are asked for within the same
-// tick run ahead of the clock by one each, so that they stay distinct; a restart forgets that lead, and
-// would need to happen within it to repeat a number. IND, the lower 5 bits, follows from SEQ and cycles
-// through the USIM's array of 32.
+// The problem: every challenge needs an SQN that this USIM has not seen, across restarts, and a write for each challenge
+// is too much. So SEQ, the upper 43 bits of SQN, is the time (TS 33.102 Annex C.1.1.3, "entirely time-based"): a global
+// counter GLC of tenths of a second, the same for all subscribers, plus a per-subscriber offset DIF that a
+// resynchronisation sets. IND, the lower 5 bits, follows from SEQ and cycles through the USIM's array of 32.
+//
+// Vectors that are asked for within the same tick run ahead of the clock by one each. What has been issued ahead of it
+// must not be issued again after a restart, or after the clock was set back. So the generator reserves ticks in blocks,
+// outside the process, and issues a tick only when it is reserved, or when the clock has reached it; a new process begins
+// behind all that was reserved. That is one write for ten minutes, or for so many challenges of one subscriber, made
+// before the last block is used up. Where ticks cannot be reserved, because there is nowhere to write to or it does not
+// answer, challenges that would run ahead of the clock wait for it.
 //
 // What a restart loses is DIF, and what that costs is one more resynchronisation for the few USIMs that
 // had one: their next challenge is answered with AUTS again, which restores it. Nothing else can happen,
 // because the USIM alone decides which SQN is fresh.
 
 import (
+	"context"
 	"errors"
 	"sync"
 	"time"
@@ -27,6 +32,16 @@ const (
 )
 
 const (
+	// block is how many ticks are reserved at a time: ten minutes of the clock.
+	block = 6000
+	// reserveLimit is how long a reservation may take, and reservePause the time after one that failed.
+	reserveLimit = 5 * time.Second
+	reservePause = time.Second
+	// waitLimit is how long a challenge waits for the clock: less than the AMF does for an answer.
+	waitLimit = 2 * time.Second
+)
+
+const (
 	seqMax = 1<<43 - 1
 	// seqDelta is the largest step forward that a USIM has to accept (Δ of TS 33.102 Annex C.2.1).
 	seqDelta = 1 << 28
@@ -35,13 +50,27 @@ const (
 // ErrSequenceExhausted means that a USIM's sequence number has come to its end; it needs replacement.
 var ErrSequenceExhausted = errors.New("the sequence number of the USIM is exhausted")
 
+// ErrTooMany means that a subscriber was challenged more often than the clock ticks, for too long.
+var ErrTooMany = errors.New("more challenges of the subscriber than sequence numbers: they could not be reserved ahead of the clock")
+
+// Reserve keeps, where a restart finds it, that ticks up to the given one may be in use.
+type Reserve func(ctx context.Context, tick uint64) error
+
 // Sequences issues sequence numbers. Its zero value is not usable; see NewSequences.
 type Sequences struct {
-	now func() time.Time
+	now     func() time.Time
+	reserve Reserve
+	// wait returns after a time, or with an error when ctx ends before.
+	wait func(ctx context.Context, d time.Duration) error
 
-	mu      sync.Mutex
-	state   map[string]sequence
-	sweepAt int
+	mu       sync.Mutex
+	state    map[string]sequence
+	sweepAt  int
+	floor    uint64 // the first tick that no process before has reserved
+	reserved uint64 // the last tick that may be issued though the clock has not reached it
+	// underWay is closed when the reservation that is under way has ended; pause is when the next may begin.
+	underWay chan struct{}
+	pause    time.Time
 }
 
 type sequence struct {
@@ -49,23 +78,113 @@ type sequence struct {
 	dif  int64  // DIF: SEQ = GLC + DIF
 }
 
-// NewSequences returns a generator on the given clock.
-func NewSequences(now func() time.Time) *Sequences {
-	return &Sequences{now: now, state: make(map[string]sequence), sweepAt: 1024}
+// NewSequences returns a generator on the given clock. reserved is the last tick that was reserved before; reserve may
+// be nil, and nothing runs ahead of the clock then.
+func NewSequences(now func() time.Time, reserved uint64, reserve Reserve) *Sequences {
+	return &Sequences{
+		now: now, reserve: reserve, wait: wait, state: make(map[string]sequence), sweepAt: 1024,
+		floor: reserved + 1, reserved: reserved,
+	}
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
+// Prepare reserves the first block, so that challenges need not wait for it, and a clock that is set back finds it. It
+// returns an error where that fails; the generator can be used all the same.
+func (s *Sequences) Prepare(ctx context.Context) error {
+	if s.reserve == nil {
+		return nil
+	}
+	s.mu.Lock()
+	upTo := s.glc() + block
+	s.mu.Unlock()
+	if err := s.reserve(ctx, upTo); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reserved = max(s.reserved, upTo)
+	return nil
 }
 
 // Next returns a sequence number for the SUPI, greater than all that were returned before.
-func (s *Sequences) Next(supi string) (SQN, error) {
+func (s *Sequences) Next(ctx context.Context, supi string) (SQN, error) {
+	giveUp := s.now().Add(waitLimit)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	st := s.state[supi]
-	seq, err := s.upcoming(st)
-	if err != nil {
-		return 0, err
+	for {
+		st := s.state[supi]
+		seq, err := s.upcoming(st)
+		if err != nil {
+			return 0, err
+		}
+		tick := uint64(int64(seq) - st.dif)
+		if tick+block/2 > s.reserved {
+			s.extend(tick + block)
+		}
+		clock := s.clock()
+		if tick <= s.reserved || tick <= clock {
+			st.last = seq
+			s.store(supi, st)
+			return SQN(seq<<IndexBits | seq&(1<<IndexBits-1)), nil
+		}
+		if err := s.await(ctx, time.Duration(tick-clock)*Tick, giveUp); err != nil {
+			return 0, err
+		}
 	}
-	st.last = seq
-	s.store(supi, st)
-	return SQN(seq<<IndexBits | seq&(1<<IndexBits-1)), nil
+}
+
+// extend begins to reserve ticks, unless that is under way or has just failed. It is called with the lock held.
+func (s *Sequences) extend(upTo uint64) {
+	if s.reserve == nil || s.underWay != nil || s.now().Before(s.pause) {
+		return
+	}
+	done := make(chan struct{})
+	s.underWay = done
+	go func() {
+		// Not the caller's context: others wait for it too.
+		ctx, cancel := context.WithTimeout(context.Background(), reserveLimit)
+		defer cancel()
+		err := s.reserve(ctx, upTo)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if err == nil {
+			s.reserved = max(s.reserved, upTo)
+		} else {
+			s.pause = s.now().Add(reservePause)
+		}
+		s.underWay = nil
+		close(done)
+	}()
+}
+
+// await returns when the tick may have become usable: after a reservation, or when the clock is there. It is called
+// with the lock held, and holds it again when it returns.
+func (s *Sequences) await(ctx context.Context, until time.Duration, giveUp time.Time) error {
+	done := s.underWay
+	if done == nil && s.now().Add(until).After(giveUp) {
+		return ErrTooMany
+	}
+	s.mu.Unlock()
+	defer s.mu.Lock()
+	if done == nil {
+		return s.wait(ctx, until)
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-done:
+		return nil
+	}
 }
 
 // Resynchronise takes the SQN_MS of a verified AUTS (TS 33.102 6.3.5 and Annex C.2.2): afterwards Next
@@ -114,9 +233,16 @@ func (s *Sequences) upcoming(st sequence) (uint64, error) {
 	return uint64(seq), nil
 }
 
-func (s *Sequences) glc() uint64 {
-	return uint64(s.now().UnixNano()) / uint64(Tick)
-}
+// glc is the clock, which stands still until it has passed what processes before reserved.
+func (s *Sequences) glc() uint64 { return max(s.clock(), s.floor) }
+
+func (s *Sequences) clock() uint64 { return TickAt(s.now()) }
+
+// TickAt is the tick of a time, and TimeOf the time when a tick begins.
+func TickAt(t time.Time) uint64 { return uint64(max(t.UnixNano(), 0)) / uint64(Tick) }
+
+// TimeOf is the inverse of TickAt.
+func TimeOf(tick uint64) time.Time { return time.Unix(0, 0).Add(time.Duration(tick) * Tick) }
 
 // store bounds the memory: who has no offset and no lead over the clock needs no entry.
 func (s *Sequences) store(supi string, st sequence) {

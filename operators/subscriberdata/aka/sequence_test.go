@@ -1,6 +1,7 @@
 package aka
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -31,11 +32,51 @@ func (c *clock) advance(d time.Duration) {
 	c.t = c.t.Add(d)
 }
 
+// ledger is where ticks are reserved: what a restart finds.
+type ledger struct {
+	mu     sync.Mutex
+	tick   uint64
+	writes int
+	err    error
+	// hold, where it is not nil, is received from before a write.
+	hold chan struct{}
+}
+
+func (l *ledger) reserve(ctx context.Context, tick uint64) error {
+	if l.hold != nil {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-l.hold:
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.writes++
+	if l.err != nil {
+		return l.err
+	}
+	l.tick = max(l.tick, tick)
+	return nil
+}
+
+func (l *ledger) read() (tick uint64, writes int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.tick, l.writes
+}
+
+// start is a generator of a new process.
+func (l *ledger) start(c *clock) *Sequences {
+	tick, _ := l.read()
+	return NewSequences(c.now, tick, l.reserve)
+}
+
 const supi = "imsi-208930000000001"
 
 func next(t *testing.T, s *Sequences) SQN {
 	t.Helper()
-	n, err := s.Next(supi)
+	n, err := s.Next(context.Background(), supi)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +85,7 @@ func next(t *testing.T, s *Sequences) SQN {
 
 func TestNextGrowsWithinATickAndOverTime(t *testing.T) {
 	c := newClock()
-	s := NewSequences(c.now)
+	s := new(ledger).start(c)
 	last := next(t, s)
 	for i := range 1000 {
 		if i%7 == 0 {
@@ -58,23 +99,142 @@ func TestNextGrowsWithinATickAndOverTime(t *testing.T) {
 	}
 }
 
-func TestNextGrowsAcrossARestart(t *testing.T) {
-	c := newClock()
-	before := NewSequences(c.now)
-	var last SQN
-	for range 20 {
-		last = next(t, before)
-		c.advance(Tick / 4)
+func TestNextGrowsAcrossRestarts(t *testing.T) {
+	// What happens between two challenges of which the second comes after a restart.
+	tests := map[string]struct {
+		challenges int
+		back       time.Duration // the clock is set back
+		wantWrites int           // at most, by the process that is restarted
+	}{
+		"once":                                     {1, 0, 0},
+		"a few within a tick":                      {20, 0, 0},
+		"a burst that runs ahead for a minute":     {600, 0, 0},
+		"a burst that runs ahead for a day":        {24 * 36000, 0, 2 * 24 * 36000 / block},
+		"a clock that is set back by a month":      {1, 30 * 24 * time.Hour, 0},
+		"a burst, and a clock that begins in 1970": {600, 57 * 365 * 24 * time.Hour, 0},
 	}
-	c.advance(2 * time.Second)
-	if n := next(t, NewSequences(c.now)); n>>IndexBits <= last>>IndexBits {
-		t.Errorf("SEQ %d after the restart, %d before it", n>>IndexBits, last>>IndexBits)
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			c, l := newClock(), new(ledger)
+			var last SQN
+			for process := range 3 {
+				_, before := l.read()
+				s := l.start(c)
+				if err := s.Prepare(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				for i := range test.challenges {
+					n := next(t, s)
+					if n>>IndexBits <= last>>IndexBits {
+						t.Fatalf("process %d, challenge %d: SEQ %d after %d", process, i, n>>IndexBits, last>>IndexBits)
+					}
+					last = n
+				}
+				// The process ends with a reservation under way, or without.
+				s.mu.Lock()
+				done := s.underWay
+				s.mu.Unlock()
+				if done != nil && process == 1 {
+					<-done
+				}
+				if _, writes := l.read(); writes-before > test.wantWrites+1 {
+					t.Errorf("%d writes for %d challenges, want at most %d", writes-before, test.challenges, test.wantWrites+1)
+				}
+				c.advance(Tick - test.back/3)
+			}
+		})
+	}
+}
+
+// Where ticks cannot be reserved, nothing runs ahead of the clock, so that a restart needs to know nothing.
+func TestNextWaitsForTheClockWhereNothingIsReserved(t *testing.T) {
+	away := errors.New("the API server is away")
+	for name, reserve := range map[string]Reserve{
+		"nowhere to write to":              nil,
+		"where it is written is not there": func(context.Context, uint64) error { return away },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newClock()
+			waited := 0
+			start := func() *Sequences {
+				s := NewSequences(c.now, 0, reserve)
+				s.wait = func(_ context.Context, d time.Duration) error {
+					waited++
+					c.advance(d)
+					return nil
+				}
+				return s
+			}
+			s := start()
+			var last SQN
+			for i := range 100 {
+				if i == 50 {
+					s = start()
+					c.advance(Tick) // no process starts within one
+				}
+				n := next(t, s)
+				if n>>IndexBits <= last>>IndexBits {
+					t.Fatalf("challenge %d: SEQ %d after %d", i, n>>IndexBits, last>>IndexBits)
+				}
+				if uint64(n>>IndexBits) > TickAt(c.now()) {
+					t.Fatalf("challenge %d: SEQ %d, and the clock is at %d", i, n>>IndexBits, TickAt(c.now()))
+				}
+				last = n
+			}
+			if waited != 98 {
+				t.Errorf("waited %d times for 100 challenges and one restart, want 98", waited)
+			}
+		})
+	}
+}
+
+func TestNextGivesUpWhereTheClockIsTooFar(t *testing.T) {
+	c, l := newClock(), &ledger{tick: TickAt(newClock().now()) + 100, err: errors.New("away")}
+	s := l.start(c)
+	if n, err := s.Next(t.Context(), supi); !errors.Is(err, ErrTooMany) {
+		t.Errorf("SQN %d, error %v, want %v: the process before may have issued it", n, err, ErrTooMany)
+	}
+	c.advance(101 * Tick)
+	next(t, s)
+}
+
+func TestNextHeedsItsContext(t *testing.T) {
+	c, l := newClock(), &ledger{hold: make(chan struct{})}
+	s := l.start(c)
+	next(t, s)
+	ctx, cancel := context.WithCancel(t.Context())
+	failed := make(chan error)
+	go func() {
+		_, err := s.Next(ctx, supi)
+		failed <- err
+	}()
+	cancel()
+	if err := <-failed; !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want %v", err, context.Canceled)
+	}
+	// The reservation goes on for others.
+	close(l.hold)
+	next(t, s)
+}
+
+// The usual core writes once in minutes, whoever is challenged.
+func TestReservationsAreFew(t *testing.T) {
+	c, l := newClock(), new(ledger)
+	s := l.start(c)
+	for i := range 36000 {
+		if _, err := s.Next(t.Context(), fmt.Sprintf("imsi-%015d", i%5000)); err != nil {
+			t.Fatal(err)
+		}
+		c.advance(Tick)
+	}
+	if _, writes := l.read(); writes < 1 || writes > 13 {
+		t.Errorf("%d writes in an hour, want at most one for each half block of 5 minutes", writes)
 	}
 }
 
 func TestNextSurvivesAClockThatStepsBack(t *testing.T) {
 	c := newClock()
-	s := NewSequences(c.now)
+	s := new(ledger).start(c)
 	last := next(t, s)
 	c.advance(-time.Hour)
 	if n := next(t, s); n <= last {
@@ -83,7 +243,7 @@ func TestNextSurvivesAClockThatStepsBack(t *testing.T) {
 }
 
 func TestNextUsesTheWholeIndexArray(t *testing.T) {
-	s := NewSequences(newClock().now)
+	s := new(ledger).start(newClock())
 	seen := make(map[SQN]bool)
 	for range 1 << IndexBits {
 		seen[next(t, s)&(1<<IndexBits-1)] = true
@@ -95,9 +255,9 @@ func TestNextUsesTheWholeIndexArray(t *testing.T) {
 
 func TestSequencesBoundTheirMemory(t *testing.T) {
 	c := newClock()
-	s := NewSequences(c.now)
+	s := new(ledger).start(c)
 	for i := range 20000 {
-		if _, err := s.Next(fmt.Sprintf("imsi-%015d", i)); err != nil {
+		if _, err := s.Next(t.Context(), fmt.Sprintf("imsi-%015d", i)); err != nil {
 			t.Fatal(err)
 		}
 		c.advance(time.Millisecond)
@@ -108,14 +268,14 @@ func TestSequencesBoundTheirMemory(t *testing.T) {
 }
 
 func TestNextIsSafeForConcurrentUse(t *testing.T) {
-	s := NewSequences(newClock().now)
+	s := new(ledger).start(newClock())
 	var mu sync.Mutex
 	seen := make(map[SQN]bool)
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
 			for range 200 {
-				n, err := s.Next(supi)
+				n, err := s.Next(context.Background(), supi)
 				mu.Lock()
 				if err != nil || seen[n] {
 					t.Errorf("SQN %d twice, error %v", n, err)
@@ -182,7 +342,7 @@ func TestAuthenticationAndResynchronisationWithAUSIM(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			c := newClock()
-			n := &network{t: t, c: credentials(t, Encoded{K: set.k, OPc: set.opc}), sequences: NewSequences(c.now)}
+			n := &network{t: t, c: credentials(t, Encoded{K: set.k, OPc: set.opc}), sequences: new(ledger).start(c)}
 			u := &akatest.USIM{K: octets16(t, set.k), OPc: octets16(t, set.opc)}
 			for i := range u.SEQ {
 				u.SEQ[i] = test.seq
@@ -206,7 +366,7 @@ func TestAuthenticationAndResynchronisationWithAUSIM(t *testing.T) {
 			}
 			// A restart forgets the offset: at worst one more resynchronisation.
 			c.advance(time.Second)
-			n.sequences = NewSequences(c.now)
+			n.sequences = new(ledger).start(c)
 			rnd, auts, err = n.authenticate(u)
 			if errors.Is(err, akatest.ErrSync) {
 				n.resynchronise(rnd, auts, true)
@@ -222,13 +382,13 @@ func TestAuthenticationAndResynchronisationWithAUSIM(t *testing.T) {
 func TestAnOldAUTSCannotTurnTheSequenceBack(t *testing.T) {
 	set := milenageSets[0]
 	c := newClock()
-	n := &network{t: t, c: credentials(t, Encoded{K: set.k, OPc: set.opc}), sequences: NewSequences(c.now)}
+	n := &network{t: t, c: credentials(t, Encoded{K: set.k, OPc: set.opc}), sequences: new(ledger).start(c)}
 	u := &akatest.USIM{K: octets16(t, set.k), OPc: octets16(t, set.opc)}
 	rnd, auts, err := n.authenticate(u)
 	if !errors.Is(err, akatest.ErrSync) {
 		t.Fatal(err)
 	}
-	n.sequences = NewSequences(c.now)
+	n.sequences = new(ledger).start(c)
 	before := next(t, n.sequences)
 	n.resynchronise(rnd, auts, false)
 	if after := next(t, n.sequences); after <= before {
@@ -238,7 +398,7 @@ func TestAnOldAUTSCannotTurnTheSequenceBack(t *testing.T) {
 
 func TestResynchroniseKeepsWhatTheUSIMAcceptsAnyway(t *testing.T) {
 	c := newClock()
-	s := NewSequences(c.now)
+	s := new(ledger).start(c)
 	first := next(t, s)
 	if err := s.Resynchronise(supi, first-64<<IndexBits, true); err != nil {
 		t.Fatal(err)
@@ -249,11 +409,11 @@ func TestResynchroniseKeepsWhatTheUSIMAcceptsAnyway(t *testing.T) {
 }
 
 func TestResynchroniseRefusesAnExhaustedUSIM(t *testing.T) {
-	s := NewSequences(newClock().now)
+	s := new(ledger).start(newClock())
 	if err := s.Resynchronise(supi, 1<<48-1, true); !errors.Is(err, ErrSequenceExhausted) {
 		t.Errorf("error %v, want %v", err, ErrSequenceExhausted)
 	}
-	if _, err := s.Next(supi); err != nil {
+	if _, err := s.Next(t.Context(), supi); err != nil {
 		t.Errorf("the refused number is in force: %v", err)
 	}
 }

@@ -60,11 +60,11 @@ type AUSF struct {
 	results   *prometheus.CounterVec
 }
 
-// New returns an AUSF on the given clock.
-func New(directory Directory, now func() time.Time, log *slog.Logger, reg prometheus.Registerer) *AUSF {
+// New returns an AUSF on the given clock, with sequence numbers of the generator.
+func New(directory Directory, sequences *aka.Sequences, now func() time.Time, log *slog.Logger, reg prometheus.Registerer) *AUSF {
 	a := &AUSF{
 		directory: directory,
-		sequences: aka.NewSequences(now),
+		sequences: sequences,
 		contexts:  newContexts(now, contextLifetime, contextCapacity),
 		random:    rand.Reader,
 		log:       log,
@@ -231,7 +231,7 @@ func (a *AUSF) resynchronise(supi string, credentials aka.Credentials, info auth
 
 // challenge makes a vector and keeps what the confirmation needs.
 func (a *AUSF) challenge(r *http.Request, supi string, credentials aka.Credentials, snn string) (sbi.Answer, error) {
-	sqn, err := a.sequences.Next(supi)
+	sqn, err := a.sequences.Next(r.Context(), supi)
 	if err != nil {
 		return sbi.Answer{}, sbi.NewProblem(http.StatusInternalServerError, "AV_GENERATION_PROBLEM", err.Error())
 	}
