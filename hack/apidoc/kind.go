@@ -128,6 +128,8 @@ func fields(prefix string, schema *apiextensionsv1.JSONSchemaProps) []row {
 // typeOf names a type the way the API's users write it.
 func typeOf(s *apiextensionsv1.JSONSchemaProps) string {
 	switch {
+	case s.XIntOrString && len(s.AnyOf) == 0:
+		return "string" // the API server takes a number too, for a rule to say how to write it
 	case s.XIntOrString:
 		return "quantity"
 	case s.Type == "array" && s.Items != nil && s.Items.Schema != nil:

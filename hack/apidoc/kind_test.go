@@ -24,6 +24,7 @@ func TestFields(t *testing.T) {
 		{"bounds", field + `{type: integer, minimum: 1, maximum: 64}`, []row{{path: "f", kind: "integer", says: "1 to 64."}}},
 		{"a quantity", field + `{anyOf: [{type: integer}, {type: string}], x-kubernetes-int-or-string: true, pattern: "^x$"}`,
 			[]row{{path: "f", kind: "quantity"}}},
+		{"digits in quotes", field + `{x-kubernetes-int-or-string: true, maxLength: 6}`, []row{{path: "f", kind: "string"}}},
 		{"a list of objects, each field with its path", field + `{type: array, maxItems: 3, items: {type: object, required: [a], properties: {a: {type: boolean}}}}`,
 			[]row{{path: "f[]", kind: "list of object", says: "At most 3 entries."}, {path: "f[].a", kind: "boolean", required: true}}},
 		{"a map", field + `{type: object, additionalProperties: {type: string, pattern: "^[0-9]+$"}}`,

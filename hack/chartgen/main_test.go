@@ -63,6 +63,7 @@ spec:
               tac: {type: string, maxLength: 6, default: "000001", x-kubernetes-validations: [{rule: "true"}]}
               port: {type: integer, format: int32, minimum: 1}
               memory: {anyOf: [{type: integer}, {type: string}], x-kubernetes-int-or-string: true}
+              digits: {x-kubernetes-int-or-string: true, maxLength: 6}
               labels: {type: object, additionalProperties: {type: string}}
               list: {type: array, x-kubernetes-list-type: set, items: {type: object, properties: {a: {type: boolean}}}}
 `
@@ -74,6 +75,7 @@ properties:
   tac: {type: string, maxLength: 6}
   port: {type: integer, minimum: 1}
   memory: {anyOf: [{type: integer}, {type: string}]}
+  digits: {type: string, maxLength: 6}
   labels: {type: object, additionalProperties: {type: string}}
   list: {type: array, items: {type: object, additionalProperties: false, properties: {a: {type: boolean}}}}
 `

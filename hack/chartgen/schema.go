@@ -48,7 +48,11 @@ var kubernetesOnly = []string{
 
 func strict(schema map[string]any) map[string]any {
 	if schema["x-kubernetes-int-or-string"] == true {
-		// controller-gen writes the union beside it, without a type.
+		// controller-gen writes the union of a quantity beside it, without a type. Where there is none, only strings
+		// are right, and a rule of the definition answers numbers.
+		if schema["anyOf"] == nil {
+			schema["type"] = "string"
+		}
 		delete(schema, "x-kubernetes-int-or-string")
 	}
 	for _, word := range kubernetesOnly {

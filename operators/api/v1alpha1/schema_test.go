@@ -2,6 +2,7 @@ package v1alpha1
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -158,7 +159,17 @@ func TestSchemaRefusesWithASentence(t *testing.T) {
 				"mnc of letters":               {`mnc: "93"`, `mnc: "ab"`, `mnc must be 2 or 3 decimal digits`},
 				"tac too short":                {`"000001"`, `"0001"`, `a tac must be 6 hexadecimal digits`},
 				"sd not hexadecimal":           {`"010203"`, `"01020g"`, `sd must be 6 hexadecimal digits in quotes`},
-				"sd read as a number":          {`"010203"`, `10203`, `must be of type string`},
+				"sd read as a number":          {`"010203"`, `10203`, `write sd in quotes, for example "010203"`},
+				"sd read as an octal number":   {`"010203"`, `010203`, `write sd in quotes, for example "010203"`},
+				"sd of five digits":            {`"010203"`, `"01020"`, `sd must be 6 hexadecimal digits in quotes`},
+				"sd that says there is none":   {`"010203"`, `ffffff`, `sd ffffff says that there is none (TS 23.003 28.4.2): write another, or leave sd out`},
+				"sd that says so in any case":  {`"010203"`, `"FFffFF"`, `sd ffffff says that there is none`},
+				"mcc read as a number":         {`mcc: "208"`, `mcc: 208`, `write mcc and mnc in quotes`},
+				"mnc read as a number":         {`mnc: "93"`, `mnc: 93`, `write mcc and mnc in quotes`},
+				"mnc of four digits":           {`mnc: "93"`, `mnc: "0093"`, `mnc must be 2 or 3 decimal digits`},
+				"mcc of letters":               {`mcc: "208"`, `mcc: "2o8"`, `mcc must be 3 decimal digits in quotes`},
+				"tac read as a number":         {`"000001"`, `1`, `write a tac in quotes`},
+				"tac not hexadecimal":          {`"000001"`, `"00000g"`, `a tac must be 6 hexadecimal digits`},
 				"sst 0":                        {`{sst: 1, sd: "010203"}`, `{sst: 0, sd: "010203"}`, `greater than or equal to 1`},
 				"external database, no Secret": {`tacs:`, "database: {type: External}\n  tacs:", `name the Secret whose key "uri" holds the mongodb:// URI`},
 				"embedded database and Secret": {`tacs:`, "database: {uriSecretRef: {name: x}}\n  tacs:", `write type External, or leave uriSecretRef out`},
@@ -176,7 +187,36 @@ func TestSchemaRefusesWithASentence(t *testing.T) {
 				"pools within each other":    {`[10.45.0.0/16]`, `[10.45.0.0/16, 10.45.1.0/24]`, `write the larger one only`},
 				"dns with a prefix length":   {`1.1.1.1`, `1.1.1.1/32`, `is no IP address`},
 				"bad dnn":                    {`dnn: internet`, `dnn: "inter net"`, `is no data network name`},
-				"bad bit rate":               {`dns: [1.1.1.1]`, `ambr: {uplink: 1G}`, `write a number, a space and one of bps`},
+				"bad bit rate":               {`dns: [1.1.1.1]`, `ambr: {uplink: 1G}`, `write a whole number from 1 to 32767, a space and one of Kbps`},
+				"no bit rate at all":         {`dns: [1.1.1.1]`, `ambr: {uplink: 0 bps}`, `"0 bps" is no bit rate: write a whole number from 1 to 32767`},
+				"a bit rate of 0":            {`dns: [1.1.1.1]`, `ambr: {downlink: 0 Mbps}`, `"0 Mbps" is no bit rate: write a whole number from 1 to 32767`},
+				"a bit rate beyond all":      {`dns: [1.1.1.1]`, `ambr: {uplink: 99999999999999999999 Tbps}`, `write a whole number from 1 to 32767`},
+				"a bit rate beyond NGAP":     {`dns: [1.1.1.1]`, `ambr: {uplink: 5 Tbps}`, `"5 Tbps" is more than a gNB can be told (TS 38.413 9.3.1.4): write at most "4 Tbps"`},
+				"Gbps beyond NGAP":           {`dns: [1.1.1.1]`, `ambr: {uplink: 4001 Gbps}`, `write at most "4 Tbps"`},
+				"a bit rate beyond 15 bits":  {`dns: [1.1.1.1]`, `ambr: {uplink: 32768 Kbps}`, `write a whole number from 1 to 32767`},
+				"a fraction":                 {`dns: [1.1.1.1]`, `ambr: {uplink: 1.5 Gbps}`, `"1.5 Gbps" is no bit rate: write a whole number from 1 to 32767, a space and one of Kbps, Mbps, Gbps, Tbps, for example "100 Mbps" or "1500 Mbps"`},
+				"a loopback pool":            {`10.45.0.0/16`, `127.0.0.0/16`, `"127.0.0.0/16" has addresses that no UE can have`},
+				"a multicast pool":           {`10.45.0.0/16`, `224.1.0.0/16`, `loopback, link-local, multicast, reserved): write a private network, for example 10.45.0.0/16`},
+				"a reserved pool":            {`10.45.0.0/16`, `240.0.0.0/16`, `has addresses that no UE can have`},
+				"a link-local pool":          {`10.45.0.0/16`, `169.254.0.0/17`, `has addresses that no UE can have`},
+				"a pool of this network":     {`10.45.0.0/16`, `0.45.0.0/16`, `has addresses that no UE can have`},
+				"all addresses as a pool":    {`10.45.0.0/16`, `0.0.0.0/0`, `has addresses that no UE can have`},
+				"half of them":               {`10.45.0.0/16`, `128.0.0.0/1`, `has addresses that no UE can have`},
+				"a pool of one address":      {`10.45.0.0/16`, `10.45.0.1/32`, `"10.45.0.1/32" has no room for UEs: write a network of prefix length 30 or less`},
+				"a pool of two addresses":    {`10.45.0.0/16`, `10.45.0.0/31`, `has no room for UEs`},
+				"an IPv6 DNS server":         {`1.1.1.1`, `"2606:4700:4700::1111"`, `"2606:4700:4700::1111" is IPv6, and UEs have IPv4 addresses only: write an IPv4 DNS server, for example 1.1.1.1`},
+				"an IPv6 one beside another": {`1.1.1.1`, `1.1.1.1, "2606:4700:4700::1111"`, `is IPv6, and UEs have IPv4 addresses only`},
+				"a DNS server that is none":  {`1.1.1.1`, `127.0.0.1`, `"127.0.0.1" is no address of a server: write one that UEs reach through N6`},
+				"a DNS server twice":         {`1.1.1.1`, `1.1.1.1, 1.1.1.1`, `dns names one server twice`},
+				"three DNS servers":          {`1.1.1.1`, `1.1.1.1, 1.0.0.1, 8.8.8.8`, `must have at most 2 items`},
+				"5QI of a GBR flow":          {`dns: [1.1.1.1]`, `fiveQI: 1`, `fiveQI is that of a GBR flow, and the default QoS flow has no guaranteed bit rate: write 9, another of 5 to 10, 69, 70, 79, 80`},
+				"5QI of a delay-critical":    {`dns: [1.1.1.1]`, `fiveQI: 82`, `fiveQI is that of a GBR flow`},
+				"5QI of nothing":             {`dns: [1.1.1.1]`, `fiveQI: 11`, `fiveQI is not in TS 23.501 table 5.7.4-1: write 9`},
+				"5QI 127":                    {`dns: [1.1.1.1]`, `fiveQI: 127`, `or one of 128 to 254 that your gNBs are configured with`},
+				"5QI 255":                    {`dns: [1.1.1.1]`, `fiveQI: 255`, `less than or equal to 254`},
+				"DNNs that differ in case":   {`  - dnn: internet`, "  - {dnn: Internet, uePools: [10.46.0.0/16]}\n  - dnn: internet", `two DNNs that differ only in case are one (TS 23.003 9.1)`},
+				"sd read as a number":        {`"010203"`, `010203`, `write sd in quotes, for example "010203"`},
+				"sd that says there is none": {`"010203"`, `ffffff`, `sd ffffff says that there is none`},
 				"name and labels":            {`snssai:`, "upfSelector: {name: a, matchLabels: {b: c}}\n  snssai:", `write exactly one of them`},
 				"neither name nor labels":    {`snssai:`, "upfSelector: {}\n  snssai:", `write exactly one of them`},
 				"5QI 0":                      {`dns: [1.1.1.1]`, `fiveQI: 0`, `greater than or equal to 1`},
@@ -219,7 +259,11 @@ func TestSchemaRefusesWithASentence(t *testing.T) {
 				"SUPI without its type": {`imsi-208930000000001`, `"208930000000001"`, `write imsi- and 5 to 15 digits`},
 				"GPSI without its type": {`msisdn-33612345678`, `"+33612345678"`, `write msisdn- and 5 to 15 digits`},
 				"AMF field too long":    {`secretRef:`, `amf: "80000", secretRef:`, `authentication.amf must be 4 hexadecimal digits`},
-				"no slice":              {`[{name: internet}]`, `[]`, `at least 1 items`},
+				"AMF field as a number": {`secretRef:`, `amf: 8000, secretRef:`, `write authentication.amf in quotes, for example "8000"`},
+				"UE AMBR of 0":          {`slices:`, "ambr: {uplink: 0 bps}\n  slices:", `"0 bps" is no bit rate`},
+				"DNNs that differ in case": {`{name: internet}`, `{name: internet, dnns: [ims, IMS]}`,
+					`two DNNs that differ only in case are one (TS 23.003 9.1): write it once, as the Slice does`},
+				"no slice": {`[{name: internet}]`, `[]`, `at least 1 items`},
 			},
 			updates: map[string]struct{ replace, with, want string }{
 				"another SUPI": {`imsi-208930000000001`, `imsi-208930000000002`, `supi is immutable`},
@@ -252,6 +296,56 @@ func TestSchemaRefusesWithASentence(t *testing.T) {
 				})
 			}
 		})
+	}
+}
+
+// What is right must stay so: the rules above refuse no more than they say.
+func TestSchemaTakesDataNetworks(t *testing.T) {
+	kind := loadKind(t, "core5g.dev_slices.yaml")
+	for name, row := range map[string]struct{ replace, with string }{
+		"a 5QI of the network's own":     {`dns: [1.1.1.1]`, `fiveQI: 200`},
+		"the last of them":               {`dns: [1.1.1.1]`, `fiveQI: 254`},
+		"IMS signalling":                 {`dns: [1.1.1.1]`, `fiveQI: 5`},
+		"mission critical data":          {`dns: [1.1.1.1]`, `fiveQI: 70`},
+		"the smallest bit rate":          {`dns: [1.1.1.1]`, `ambr: {uplink: 1 Kbps}`},
+		"the largest one":                {`dns: [1.1.1.1]`, `ambr: {uplink: 4 Tbps, downlink: 4000 Gbps}`},
+		"the largest number":             {`dns: [1.1.1.1]`, `ambr: {uplink: 32767 Mbps}`},
+		"two DNS servers":                {`1.1.1.1`, `1.1.1.1, 10.0.0.53`},
+		"the smallest pool":              {`10.45.0.0/16`, `10.45.0.0/30`},
+		"a pool beside the loopback one": {`10.45.0.0/16`, `126.0.0.0/8`},
+		"a public one":                   {`10.45.0.0/16`, `198.51.100.0/24`},
+		"two data networks":              {`  - dnn: internet`, "  - {dnn: ims, uePools: [10.46.0.0/16]}\n  - dnn: internet"},
+		"no sd":                          {`sst: 1, sd: "010203"`, `sst: 1`},
+		"sd of letters":                  {`sd: "010203"`, `sd: abcdeF`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			changed := strings.Replace(validSlice, row.replace, row.with, 1)
+			if changed == validSlice {
+				t.Fatalf("nothing replaced: %q is not in the manifest", row.replace)
+			}
+			if got := kind.errors(t, changed, ""); got != "" {
+				t.Errorf("refused: %s", got)
+			}
+		})
+	}
+}
+
+// The catalogue that has most to be looked at stays within what the API server spends on rules.
+func TestSchemaTakesAFullCatalogue(t *testing.T) {
+	var catalogue, tacs, plmns []string
+	for i := range 64 {
+		catalogue = append(catalogue, fmt.Sprintf(`{sst: 1, sd: "fffff%x"}, {sst: %d, sd: "ffff%02x"}`, i%15, i+2, i))
+		tacs = append(tacs, fmt.Sprintf(`"ffff%02x"`, i))
+	}
+	for i := range 12 {
+		plmns = append(plmns, fmt.Sprintf(`{mcc: "999", mnc: "9%02d"}`, i))
+	}
+	core := strings.NewReplacer(
+		`[{sst: 1, sd: "010203"}, {sst: 1, sd: "112233"}]`, "["+strings.Join(catalogue[:32], ", ")+"]",
+		`["000001"]`, "["+strings.Join(tacs, ", ")+"]",
+		`[{mcc: "208", mnc: "93"}]`, "["+strings.Join(plmns, ", ")+"]").Replace(validCore)
+	if got := loadKind(t, "core5g.dev_core5gs.yaml").errors(t, core, ""); got != "" {
+		t.Errorf("refused: %s", got)
 	}
 }
 

@@ -50,6 +50,7 @@ type SliceSpec struct {
 	// dataNetworks that UEs reach in this slice.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:XValidation:rule="self.all(a, self.exists_one(b, a.dnn.lowerAscii() == b.dnn.lowerAscii()))",message="two DNNs that differ only in case are one (TS 23.003 9.1): write one data network with the pools of both, or another name"
 	// +listType=map
 	// +listMapKey=dnn
 	DataNetworks []DataNetwork `json:"dataNetworks"`
@@ -71,20 +72,28 @@ type DataNetwork struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=4
 	// +listType=set
+	// +kubebuilder:validation:items:XValidation:rule="!isCIDR(self) || ['0.0.0.0/8', '127.0.0.0/8', '169.254.0.0/16', '224.0.0.0/3', '::/8', 'fe80::/10', 'ff00::/8'].all(r, !cidr(r).containsCIDR(self) && !cidr(self).containsCIDR(r))",messageExpression="'\"' + self + '\" has addresses that no UE can have (RFC 6890: this network, loopback, link-local, multicast, reserved): write a private network, for example 10.45.0.0/16'"
+	// +kubebuilder:validation:items:XValidation:rule="!isCIDR(self) || cidr(self).ip().family() == 6 || cidr(self).prefixLength() <= 30",messageExpression="'\"' + self + '\" has no room for UEs: write a network of prefix length 30 or less, for example 10.45.0.0/16'"
 	// +kubebuilder:validation:XValidation:rule="self.all(a, self.all(b, a == b || !isCIDR(a) || !isCIDR(b) || !cidr(a).containsCIDR(b)))",message="uePools of one data network must not overlap: write the larger one only"
 	UEPools []CIDR `json:"uePools"`
-	// dns servers handed to UEs.
+	// dns servers told to UEs, the first first; IPv4, as UEs' addresses are. An image of free5GC itself tells the first only.
 	// +optional
 	// +kubebuilder:validation:MaxItems=2
+	// +kubebuilder:validation:items:XValidation:rule="!isIP(self) || ip(self).family() == 4",messageExpression="'\"' + self + '\" is IPv6, and UEs have IPv4 addresses only: write an IPv4 DNS server, for example 1.1.1.1'"
+	// +kubebuilder:validation:items:XValidation:rule="!isIP(self) || ip(self).isGlobalUnicast()",messageExpression="'\"' + self + '\" is no address of a server: write one that UEs reach through N6, for example 1.1.1.1'"
+	// +kubebuilder:validation:XValidation:rule="self.all(a, self.exists_one(b, a == b))",message="dns names one server twice: write it once"
 	// +listType=atomic
 	DNS []IPAddress `json:"dns,omitempty"`
 	// ambr of a PDU session (session AMBR).
 	// +kubebuilder:default={}
 	AMBR AMBR `json:"ambr,omitempty"`
-	// fiveQI of the default QoS flow (TS 23.501 table 5.7.4-1).
+	// fiveQI of the default QoS flow, which is non-GBR (TS 23.501 5.7.2.7): 5 to 10, 69, 70, 79 or 80 of table 5.7.4-1, or
+	// 128 to 254, which the operator of the network defines and gNBs are configured with.
 	// +kubebuilder:default=9
 	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=255
+	// +kubebuilder:validation:Maximum=254
+	// +kubebuilder:validation:XValidation:rule="!(self in [1, 2, 3, 4, 65, 66, 67, 71, 72, 73, 74, 75, 76]) && !(self >= 82 && self <= 90)",message="fiveQI is that of a GBR flow, and the default QoS flow has no guaranteed bit rate: write 9, another of 5 to 10, 69, 70, 79, 80, or one of 128 to 254 that your gNBs are configured with"
+	// +kubebuilder:validation:XValidation:rule="!(self in [68, 77, 78, 81]) && !(self >= 11 && self <= 64) && !(self >= 91 && self <= 127)",message="fiveQI is not in TS 23.501 table 5.7.4-1: write 9, another of 5 to 10, 69, 70, 79, 80, or one of 128 to 254 that your gNBs are configured with"
 	FiveQI int32 `json:"fiveQI,omitempty"`
 	// arp of the default QoS flow.
 	// +kubebuilder:default={}

@@ -94,10 +94,13 @@ type Authentication struct {
 	Algorithm AuthenticationAlgorithm `json:"algorithm,omitempty"`
 	// secretRef names the Secret with keys "k" and "opc" (or "op"): 32 hexadecimal digits each.
 	SecretRef SecretReference `json:"secretRef"`
-	// amf is the authentication management field (TS 33.102 6.3): four hexadecimal digits.
+	// amf is the authentication management field (TS 33.102 6.3): four hexadecimal digits, in quotes.
 	// +kubebuilder:default="8000"
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:Type=""
 	// +kubebuilder:validation:MaxLength=16
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9A-Fa-f]{4}$')",message="authentication.amf must be 4 hexadecimal digits in quotes, for example \"8000\""
+	// +kubebuilder:validation:XValidation:rule="type(self) == string",message="write authentication.amf in quotes, for example \"8000\": without them YAML reads a number"
+	// +kubebuilder:validation:XValidation:rule="type(self) != string || self.matches('^[0-9A-Fa-f]{4}$')",message="authentication.amf must be 4 hexadecimal digits in quotes, for example \"8000\""
 	AMF string `json:"amf,omitempty"`
 }
 
@@ -110,6 +113,7 @@ type SubscribedSlice struct {
 	// dnns of the Slice that the subscriber may use; all of them when empty. The first is the default.
 	// +optional
 	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:XValidation:rule="self.all(a, self.exists_one(b, a.lowerAscii() == b.lowerAscii()))",message="two DNNs that differ only in case are one (TS 23.003 9.1): write it once, as the Slice does"
 	// +listType=set
 	DNNs []DNN `json:"dnns,omitempty"`
 	// default puts the slice into the default configured NSSAI. Where no entry says so, the first is.

@@ -7,13 +7,18 @@ import (
 
 // PLMN is a public land mobile network (TS 23.003 2.2).
 //
-// +kubebuilder:validation:XValidation:rule="self.mcc.matches('^[0-9]{3}$')",message="mcc must be 3 decimal digits in quotes, for example \"208\""
-// +kubebuilder:validation:XValidation:rule="self.mnc.matches('^[0-9]{2,3}$')",message="mnc must be 2 or 3 decimal digits in quotes, for example \"93\""
+// +kubebuilder:validation:XValidation:rule="type(self.mcc) == string && type(self.mnc) == string",message="write mcc and mnc in quotes, for example {mcc: \"208\", mnc: \"93\"}: without them YAML reads numbers, and loses zeros"
+// +kubebuilder:validation:XValidation:rule="type(self.mcc) != string || (self.mcc.size() == 3 && [0, 1, 2].all(i, self.mcc.charAt(i) in '0123456789'.split(\"\")))",message="mcc must be 3 decimal digits in quotes, for example \"208\""
+// +kubebuilder:validation:XValidation:rule="type(self.mnc) != string || (self.mnc.size() in [2, 3] && [0, 1, 2].all(i, i >= self.mnc.size() || self.mnc.charAt(i) in '0123456789'.split(\"\")))",message="mnc must be 2 or 3 decimal digits in quotes, for example \"93\""
 type PLMN struct {
-	// mcc is the mobile country code: three decimal digits.
+	// mcc is the mobile country code: three decimal digits, in quotes.
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:Type=""
 	// +kubebuilder:validation:MaxLength=16
 	MCC string `json:"mcc"`
-	// mnc is the mobile network code: two or three decimal digits.
+	// mnc is the mobile network code: two or three decimal digits, in quotes.
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:Type=""
 	// +kubebuilder:validation:MaxLength=16
 	MNC string `json:"mnc"`
 }
@@ -23,14 +28,18 @@ func (p PLMN) String() string { return p.MCC + p.MNC }
 
 // SNSSAI names a network slice (TS 23.003 28.4.2).
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.sd) || self.sd == \"\" || self.sd.matches('^[0-9A-Fa-f]{6}$')",message="sd must be 6 hexadecimal digits in quotes, for example \"010203\", or be left out"
+// +kubebuilder:validation:XValidation:rule="!has(self.sd) || type(self.sd) == string",message="write sd in quotes, for example \"010203\": without them YAML reads a number, and loses zeros",fieldPath=".sd"
+// +kubebuilder:validation:XValidation:rule="!has(self.sd) || type(self.sd) != string || self.sd == \"\" || (self.sd.size() == 6 && [0, 1, 2, 3, 4, 5].all(i, self.sd.charAt(i) in '0123456789ABCDEFabcdef'.split(\"\")))",message="sd must be 6 hexadecimal digits in quotes, for example \"010203\", or be left out",fieldPath=".sd"
+// +kubebuilder:validation:XValidation:rule="!has(self.sd) || type(self.sd) != string || self.sd.size() != 6 || ![0, 1, 2, 3, 4, 5].all(i, self.sd.charAt(i) in ['F', 'f'])",message="sd ffffff says that there is none (TS 23.003 28.4.2): write another, or leave sd out",fieldPath=".sd"
 type SNSSAI struct {
 	// sst is the slice/service type, 1 (eMBB) to 255.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=255
 	SST int32 `json:"sst"`
-	// sd is the slice differentiator: six hexadecimal digits, or empty for an S-NSSAI without one.
+	// sd is the slice differentiator: six hexadecimal digits in quotes, or empty for an S-NSSAI without one.
 	// +optional
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:Type=""
 	// +kubebuilder:default=""
 	// +kubebuilder:validation:MaxLength=16
 	SD string `json:"sd"`
@@ -51,8 +60,11 @@ func (s SNSSAI) Equal(o SNSSAI) bool {
 
 // TAC is a tracking area code of 5GS: six hexadecimal digits (TS 23.003 19.4.2.3).
 //
+// +kubebuilder:validation:XIntOrString
+// +kubebuilder:validation:Type=""
 // +kubebuilder:validation:MaxLength=16
-// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9A-Fa-f]{6}$')",message="a tac must be 6 hexadecimal digits in quotes, for example \"000001\""
+// +kubebuilder:validation:XValidation:rule="type(self) == string",message="write a tac in quotes, for example \"000001\": without them YAML reads a number, and loses zeros"
+// +kubebuilder:validation:XValidation:rule="type(self) != string || (self.size() == 6 && [0, 1, 2, 3, 4, 5].all(i, self.charAt(i) in '0123456789ABCDEFabcdef'.split(\"\")))",message="a tac must be 6 hexadecimal digits in quotes, for example \"000001\""
 type TAC string
 
 // CIDR is an IP network: its network address and prefix length.
@@ -74,10 +86,13 @@ type InterfaceAddress string
 // +kubebuilder:validation:XValidation:rule="isIP(self)",messageExpression="'\"' + self + '\" is no IP address: write for example 172.30.3.1, without a prefix length'"
 type IPAddress string
 
-// BitRate is a number, a space and a unit (TS 29.571 5.5.2).
+// BitRate is a number, a space and a unit (TS 29.571 5.5.2): what the messages to UEs and gNBs have room for. The
+// session AMBR of NAS (TS 24.501 9.11.4.14) counts in 1 Kbps and more, and the SMF reads 15 bits and no fraction;
+// NGAP ends at 4 Tbps (TS 38.413 9.3.1.4). An SMF makes 0 of what it cannot read.
 //
 // +kubebuilder:validation:MaxLength=32
-// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]+([.][0-9]+)? (bps|Kbps|Mbps|Gbps|Tbps)$')",messageExpression="'\"' + self + '\" is no bit rate: write a number, a space and one of bps, Kbps, Mbps, Gbps, Tbps, for example \"100 Mbps\"'"
+// +kubebuilder:validation:XValidation:rule="self.matches('^[1-9][0-9]{0,4} (Kbps|Mbps|Gbps|Tbps)$') && int(self.split(' ')[0]) <= 32767",messageExpression="'\"' + self + '\" is no bit rate: write a whole number from 1 to 32767, a space and one of Kbps, Mbps, Gbps, Tbps, for example \"100 Mbps\" or \"1500 Mbps\"'"
+// +kubebuilder:validation:XValidation:rule="!self.matches('^[0-9]{1,5} (Gbps|Tbps)$') || int(self.split(' ')[0]) <= (self.endsWith(' Tbps') ? 4 : 4000)",messageExpression="'\"' + self + '\" is more than a gNB can be told (TS 38.413 9.3.1.4): write at most \"4 Tbps\"'"
 type BitRate string
 
 // AMBR is an aggregate maximum bit rate (TS 23.501 5.7.2.6).
