@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"net/netip"
 	"strings"
 	"time"
 )
@@ -24,9 +25,10 @@ const (
 	maxChargingData  = 1 << 20
 )
 
-// repaired gives the SMF the answers that it cannot do without, and UEs the link MTUs of their DNNs.
-func repaired(next http.RoundTripper, mtus map[string]uint16) http.RoundTripper {
-	return charging{next: linkMTU{release{next}, mtus}, patience: chargingPatience}
+// repaired gives the SMF the answers that it cannot do without, and UEs what the SMF does not tell them of their DNNs:
+// link MTUs and second DNS servers.
+func repaired(next http.RoundTripper, mtus map[string]uint16, servers map[string]netip.Addr) http.RoundTripper {
+	return charging{next: linkMTU{secondDNS{release{next}, servers}, mtus}, patience: chargingPatience}
 }
 
 // charging gives every charging request an answer.

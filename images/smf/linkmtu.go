@@ -107,15 +107,38 @@ const (
 // write changes the link MTU in an accept that has one, for a DNN that has one. What is no accept, or none that can
 // be read, stays as it is.
 func (l linkMTU) write(message []byte) {
-	if len(message) < acceptHead || message[0] != sessionManagement || message[acceptType] != establishmentAccept {
+	options, dnn := acceptOptions(message)
+	mtu, ok := l.mtus[dnn]
+	if !ok {
 		return
+	}
+	for rest := options.of(message); len(rest) >= 2; {
+		id := binary.BigEndian.Uint16(rest)
+		var content []byte
+		if content, rest = lengthValue(rest[2:], 1); id == containerLinkMTU && len(content) == 2 {
+			binary.BigEndian.PutUint16(content, mtu)
+		}
+	}
+}
+
+// span is where in a message something stands.
+type span struct{ begin, end int }
+
+func (s span) of(message []byte) []byte { return message[s.begin:s.end] }
+
+// acceptOptions finds the containers of the extended protocol configuration options (TS 24.501 9.11.4.6) of an accept,
+// without the octet of the configuration protocol before them, and its DNN. The span is empty where there are none, and
+// where the message is no accept, or none that can be read.
+func acceptOptions(message []byte) (containers span, dnn string) {
+	if len(message) < acceptHead || message[0] != sessionManagement || message[acceptType] != establishmentAccept {
+		return span{}, ""
 	}
 	rules, rest := lengthValue(message[acceptHead:], 2)
 	ambr, rest := lengthValue(rest, 1)
 	if rules == nil || ambr == nil {
-		return
+		return span{}, ""
 	}
-	var options, dnn []byte
+	var found span
 	for len(rest) > 0 {
 		var value []byte
 		// The forms of information elements are those of TS 24.007 11.2.4; two of this message have a fixed length.
@@ -127,29 +150,20 @@ func (l linkMTU) write(message []byte) {
 			rest = rest[min(2, len(rest)):]
 			continue
 		case id&0xf0 == 0x70:
-			if value, rest = lengthValue(rest[1:], 2); id == ieOptions {
-				options = value
+			if value, rest = lengthValue(rest[1:], 2); id == ieOptions && len(value) > 0 {
+				end := len(message) - len(rest)
+				found = span{end - len(value) + 1, end}
 			}
 		default:
 			if value, rest = lengthValue(rest[1:], 1); id == ieDNN {
-				dnn = value
+				dnn = dnnOf(value)
 			}
 		}
 		if value == nil {
-			return
+			return span{}, ""
 		}
 	}
-	mtu, ok := l.mtus[dnnOf(dnn)]
-	if !ok || len(options) == 0 {
-		return
-	}
-	for options = options[1:]; len(options) >= 2; { // the configuration protocol
-		id := binary.BigEndian.Uint16(options)
-		var content []byte
-		if content, options = lengthValue(options[2:], 1); id == containerLinkMTU && len(content) == 2 {
-			binary.BigEndian.PutUint16(content, mtu)
-		}
-	}
+	return found, dnn
 }
 
 // lengthValue takes a value with its length, of one or two octets, from the front. It is nil where there is none.

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"testing"
@@ -78,15 +79,19 @@ func FuzzLinkMTU(f *testing.F) {
 	})
 }
 
-// The request that free5GC's own client makes arrives as it was, but for the MTU.
-func TestLinkMTUOnTheWayToTheAMF(t *testing.T) {
-	var n1 []byte
+// What free5GC's own client sends arrives as it was, but for the link MTU and the second DNS server.
+func TestOptionsOnTheWayToTheAMF(t *testing.T) {
+	var n1, n2 []byte
 	amf := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		content, err := io.ReadAll(r.Body)
 		if err != nil || int64(len(content)) != r.ContentLength {
 			t.Errorf("%d octets of %d, %v", len(content), r.ContentLength, err)
 		}
 		n1 = n1Message(r.Header.Get("Content-Type"), content)
+		n2 = nil
+		if bytes.Contains(content, []byte("the N2 information")) {
+			n2 = []byte("the N2 information")
+		}
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, `{"cause": "N1_N2_TRANSFER_INITIATED"}`)
 	}))
@@ -96,32 +101,47 @@ func TestLinkMTUOnTheWayToTheAMF(t *testing.T) {
 	defer amf.Close()
 	app := newApp(t)
 	accept := acceptBegins + acceptElements + optionsOf1400 + dnnInternet
-	for mtu, want := range map[uint16]string{0: accept, 1300: acceptBegins + acceptElements + "7b000d80000d04080808080010020514" + dnnInternet} {
-		mtus := map[string]uint16{}
-		if mtu != 0 {
-			mtus["internet"] = mtu
-		}
-		callWith(t, repaired(sbitls.Unprotected(), mtus))
-		_, status, err := app.Consumer().N1N2MessageTransfer(t.Context(), "imsi-208930000000001", models.N1N2MessageTransferRequest{
-			JsonData: &models.N1N2MessageTransferReqData{
-				PduSessionId:       1,
-				N1MessageContainer: &models.N1MessageContainer{N1MessageClass: "SM", N1MessageContent: &models.RefToBinaryData{ContentId: "GSM_NAS"}},
-				N2InfoContainer: &models.N2InfoContainer{
-					N2InformationClass: models.N2InformationClass_SM,
-					SmInfo: &models.N2SmInformation{PduSessionId: 1, N2InfoContent: &models.N2InfoContent{
-						NgapIeType: models.NgapIeType_PDU_RES_SETUP_REQ, NgapData: &models.RefToBinaryData{ContentId: "N2SmInformation"},
-					}},
+	second := map[string]netip.Addr{"internet": netip.MustParseAddr("8.8.4.4")}
+	for _, tt := range []struct {
+		name    string
+		mtus    map[string]uint16
+		servers map[string]netip.Addr
+		want    string
+	}{
+		{name: "nothing to tell", want: accept},
+		{name: "a link MTU", mtus: map[string]uint16{"internet": 1300},
+			want: acceptBegins + acceptElements + "7b000d80000d04080808080010020514" + dnnInternet},
+		{name: "a second DNS server", servers: second,
+			want: acceptBegins + acceptElements + "7b001480000d0408080808000d04080804040010020578" + dnnInternet},
+		{name: "both", mtus: map[string]uint16{"internet": 1300}, servers: second,
+			want: acceptBegins + acceptElements + "7b001480000d0408080808000d04080804040010020514" + dnnInternet},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			callWith(t, repaired(sbitls.Unprotected(), tt.mtus, tt.servers))
+			_, status, err := app.Consumer().N1N2MessageTransfer(t.Context(), "imsi-208930000000001", models.N1N2MessageTransferRequest{
+				JsonData: &models.N1N2MessageTransferReqData{
+					PduSessionId:       1,
+					N1MessageContainer: &models.N1MessageContainer{N1MessageClass: "SM", N1MessageContent: &models.RefToBinaryData{ContentId: "GSM_NAS"}},
+					N2InfoContainer: &models.N2InfoContainer{
+						N2InformationClass: models.N2InformationClass_SM,
+						SmInfo: &models.N2SmInformation{PduSessionId: 1, N2InfoContent: &models.N2InfoContent{
+							NgapIeType: models.NgapIeType_PDU_RES_SETUP_REQ, NgapData: &models.RefToBinaryData{ContentId: "N2SmInformation"},
+						}},
+					},
 				},
-			},
-			BinaryDataN1Message:     octets(t, accept),
-			BinaryDataN2Information: []byte{1, 2, 3},
-		}, amf.URL)
-		if err != nil || status == nil || *status != http.StatusOK {
-			t.Fatalf("status %v, %v", status, err)
-		}
-		if got := hex.EncodeToString(n1); got != want {
-			t.Errorf("MTU %d: got\n%s, want\n%s", mtu, got, want)
-		}
+				BinaryDataN1Message:     octets(t, accept),
+				BinaryDataN2Information: []byte("the N2 information"),
+			}, amf.URL)
+			if err != nil || status == nil || *status != http.StatusOK {
+				t.Fatalf("status %v, %v", status, err)
+			}
+			if got := hex.EncodeToString(n1); got != tt.want {
+				t.Errorf("got\n%s, want\n%s", got, tt.want)
+			}
+			if n2 == nil {
+				t.Error("the N2 information has not arrived")
+			}
+		})
 	}
 }
 

@@ -77,7 +77,11 @@ func run(configPath, routingPath string, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	if err := nf.Call(repaired(core.Transport, mtus), repaired(core.Cleartext, mtus)); err != nil {
+	servers, err := secondServers(configPath)
+	if err != nil {
+		return err
+	}
+	if err := nf.Call(repaired(core.Transport, mtus, servers), repaired(core.Cleartext, mtus, servers)); err != nil {
 		return err
 	}
 	var app *service.SmfApp

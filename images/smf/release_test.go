@@ -48,7 +48,7 @@ func TestReleaseOutlivesAnAMFThatRefusesOrIsAway(t *testing.T) {
 			t.Errorf("free5GC's client by itself has status %d of an AMF that is %s: release.go is not needed any more", status, what)
 		}
 	}
-	callWith(t, repaired(sbitls.Unprotected(), nil))
+	callWith(t, repaired(sbitls.Unprotected(), nil, nil))
 	for what, prefix := range map[string]string{"away": gone.URL, "refusing": refuses} {
 		if cause, status := transfer(prefix, true); status != http.StatusOK || cause != models.N1N2MessageTransferCause_N1_MSG_NOT_TRANSFERRED {
 			t.Errorf("a release to an AMF that is %s: status %d, cause %q", what, status, cause)

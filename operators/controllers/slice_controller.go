@@ -328,6 +328,10 @@ func (r *SliceReconciler) applySMF(ctx context.Context, s *sliceScope) error {
 		s.conditions.no(api.ConditionSMFReady, api.ReasonProgressing, name+" is not started: the other conditions say why")
 		return nil
 	}
+	if problem := specs.DNSProblem(s.slice); problem != nil {
+		s.conditions.no(api.ConditionSMFReady, problem.Reason, problem.Message)
+		return nil
+	}
 	service := specs.SMFService(s.core, s.slice, r.Platform)
 	if err := r.applier.apply(ctx, service); err != nil {
 		return err

@@ -348,6 +348,39 @@ func TestSMFIsToldALinkMTUOfItsOwn(t *testing.T) {
 	}
 }
 
+func TestSMFIsToldDNSServers(t *testing.T) {
+	for name, c := range map[string]struct {
+		servers []api.IPAddress
+		want    smfDNS
+	}{
+		"none":     {nil, smfDNS{IPv4: "0.0.0.0"}},
+		"one":      {[]api.IPAddress{"1.1.1.1"}, smfDNS{IPv4: "1.1.1.1"}},
+		"a second": {[]api.IPAddress{"1.1.1.1", "10.0.0.53"}, smfDNS{IPv4: "1.1.1.1", Second: "10.0.0.53"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			slice := makeSlice("internet", "010203", "10.45.0.0/16")
+			slice.Spec.DataNetworks[0].DNS = c.servers
+			if problem := DNSProblem(slice); problem != nil {
+				t.Errorf("refused: %s", problem.Message)
+			}
+			config := smfConfigOf(makeCore(), slice, SliceUserPlane{}, "core5g-smf-internet")
+			if diff := cmp.Diff(c.want, config.Configuration.SNSSAIInfos[0].DNNs[0].DNS); diff != "" {
+				t.Errorf("DNS (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A Slice may be older than the rule of the definition that refuses IPv6 servers, and SMF 1.2.4 ends at one.
+func TestSMFIsNotToldIPv6DNSServers(t *testing.T) {
+	slice := makeSlice("internet", "010203", "10.45.0.0/16")
+	slice.Spec.DataNetworks[0].DNS = []api.IPAddress{"1.1.1.1", "2606:4700:4700::1111"}
+	const want = "DNS server 2606:4700:4700::1111 of DNN internet is not IPv4, and UEs have IPv4 addresses only: write an IPv4 DNS server"
+	if got := DNSProblem(slice); got == nil || got.Reason != api.ReasonNotSupported || got.Message != want {
+		t.Errorf("got %v, want %q", got, want)
+	}
+}
+
 func TestSMFRollsOnlyWhenItsPoolsAreCutAnew(t *testing.T) {
 	hash := func(parts int, units ...SliceUnit) string {
 		o := SMF(makeCore(), makeSlice("internet", "010203", "10.45.0.0/16"), platform, SliceUserPlane{UPF: "upf", Parts: parts, SMFAddress: "10.96.1.2", Units: units})

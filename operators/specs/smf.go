@@ -1,6 +1,8 @@
 package specs
 
 import (
+	"fmt"
+	"net/netip"
 	"path"
 	"strconv"
 
@@ -58,6 +60,8 @@ type smfDNN struct {
 
 type smfDNS struct {
 	IPv4 string `json:"ipv4"`
+	// Second server, read by this project's SMF image; free5GC's own passes it over.
+	Second string `json:"second,omitempty"`
 }
 
 type smfRouting struct {
@@ -136,11 +140,13 @@ const nodeAN = "gNB"
 func smfConfigOf(core *api.Core5G, slice *api.Slice, up SliceUserPlane, object string) smfConfig {
 	info := smfSNSSAI{SNSSAI: snssai(slice.Spec.SNSSAI)}
 	for _, dn := range slice.Spec.DataNetworks {
-		dns := noDNS
+		dnn := smfDNN{DNN: string(dn.DNN), DNS: smfDNS{IPv4: noDNS}}
 		if len(dn.DNS) > 0 {
-			dns = string(dn.DNS[0])
+			dnn.DNS.IPv4 = string(dn.DNS[0])
 		}
-		dnn := smfDNN{DNN: string(dn.DNN), DNS: smfDNS{IPv4: dns}}
+		if len(dn.DNS) > 1 {
+			dnn.DNS.Second = string(dn.DNS[1])
+		}
 		if dn.MTU != ownLinkMTU {
 			dnn.MTU = dn.MTU
 		}
@@ -174,6 +180,20 @@ func smfConfigOf(core *api.Core5G, slice *api.Slice, up SliceUserPlane, object s
 		Configuration: c,
 		Logger:        logger(core),
 	}
+}
+
+// DNSProblem says which DNS server a Slice's SMF cannot tell UEs of: SMF 1.2.4 ends at one that is not IPv4. The
+// definition refuses these; a Slice that is older than that may have one.
+func DNSProblem(slice *api.Slice) *Problem {
+	for _, dn := range slice.Spec.DataNetworks {
+		for _, server := range dn.DNS {
+			if a, err := netip.ParseAddr(string(server)); err != nil || !a.Is4() {
+				return &Problem{api.ReasonNotSupported, fmt.Sprintf(
+					"DNS server %s of DNN %s is not IPv4, and UEs have IPv4 addresses only: write an IPv4 DNS server", server, dn.DNN)}
+			}
+		}
+	}
+	return nil
 }
 
 func smfWorkload(core *api.Core5G, slice *api.Slice, p Platform) workload {
