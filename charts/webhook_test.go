@@ -198,6 +198,8 @@ func TestEnvtestWebhook(t *testing.T) {
 		"pool 10.45.128.0/17 of DNN internet overlaps pool 10.45.0.0/16 of Slice first: write a pool that is free")
 	for name, c := range map[string]struct{ manifest, refusal, warning string }{
 		"an S-NSSAI twice":         {sliceManifest("second", "010203", "10.46.0.0/16"), "S-NSSAI 1-010203 belongs to Slice first already", ""},
+		"the Service network":      {sliceManifest("second", "112233", "10.96.64.0/18"), "overlaps the cluster's Service network 10.96.0.0/16: write a pool that is free", ""},
+		"an sd without quotes":     {strings.Replace(sliceManifest("second", "112233", "10.46.0.0/16"), `"112233"`, `010203`, 1), `spec.snssai.sd: Invalid value: "object": write sd in quotes, for example "010203"`, ""},
 		"N3 endpoints twice":       {upfManifest("upf-b", "172.30.3.24/29", "172.30.6.3/24"), "spec.n3.endpoints 172.30.3.24/29 overlaps 172.30.3.16/28 of UPFInstance upf", ""},
 		"an N6 address twice":      {upfManifest("upf-b", "172.30.3.32/28", "172.30.6.2/24"), "spec.n6.address 172.30.6.2/32 overlaps 172.30.6.2/32 of UPFInstance upf", ""},
 		"a subnet in a pool":       {upfManifest("upf", "172.30.3.16/28", "10.45.0.2/24"), "overlaps the N6 subnet 10.45.0.0/24", ""},

@@ -18,6 +18,7 @@ var clusterScoped = map[string][]string{
 	"":                          {"nodes", "namespaces", "persistentvolumes"},
 	"core5g.dev":                {"dataplanenodes", "dataplanenodes/status", "dataplanenodes/finalizers"},
 	"apiextensions.k8s.io":      {"customresourcedefinitions"},
+	"networking.k8s.io":         {"servicecidrs", "ipaddresses", "ingressclasses"},
 	"storage.k8s.io":            {"storageclasses"},
 	"scheduling.k8s.io":         {"priorityclasses"},
 	"rbac.authorization.k8s.io": {"clusterroles", "clusterrolebindings"},

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
@@ -110,6 +112,8 @@ func TestCreate(t *testing.T) {
 		core(), upf("upf", 1, "172.30.3.16/31", "172.30.6.2/24"),
 		slice("first", 2, "010203", "10.45.0.0/16"),
 		subscriber("a", 3, "imsi-208930000000001", "msisdn-33600000001", "first"),
+		&networkingv1.ServiceCIDR{ObjectMeta: metav1.ObjectMeta{Name: "kubernetes"}, Spec: networkingv1.ServiceCIDRSpec{CIDRs: []string{"10.96.0.0/16"}}},
+		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "w1"}, Spec: corev1.NodeSpec{PodCIDRs: []string{"10.244.0.0/24"}}},
 	}
 	second := func(change func(*api.Slice)) *api.Slice {
 		s := slice("second", 0, "112233", "10.46.0.0/16") // the clock of a request says nothing
@@ -123,6 +127,8 @@ func TestCreate(t *testing.T) {
 		"a Slice of its own":      {second(func(*api.Slice) {}), wants{}},
 		"a pool twice":            {second(func(s *api.Slice) { s.Spec.DataNetworks[0].UEPools[0] = "10.45.4.0/24" }), wants{refusal: "pool 10.45.4.0/24 of DNN internet overlaps pool 10.45.0.0/16 of Slice first"}},
 		"the UPF's network":       {second(func(s *api.Slice) { s.Spec.DataNetworks[0].UEPools[0] = "172.30.6.0/25" }), wants{refusal: "overlaps the N6 subnet 172.30.6.0/24 of UPFInstance upf"}},
+		"the Service network":     {second(func(s *api.Slice) { s.Spec.DataNetworks[0].UEPools[0] = "10.96.128.0/17" }), wants{refusal: "overlaps the cluster's Service network 10.96.0.0/16: write a pool that is free"}},
+		"the pod network":         {second(func(s *api.Slice) { s.Spec.DataNetworks[0].UEPools[0] = "10.244.0.0/16" }), wants{refusal: "overlaps the pod network of node w1 10.244.0.0/24"}},
 		"an S-NSSAI twice":        {second(func(s *api.Slice) { s.Spec.SNSSAI.SD = "010203" }), wants{refusal: "S-NSSAI 1-010203 belongs to Slice first already"}},
 		"two things at once":      {second(func(s *api.Slice) { s.Spec.SNSSAI.SD = "010203"; s.Spec.DataNetworks[0].UEPools[0] = "10.45.4.0/24" }), wants{refusal: "data networks there, or write another S-NSSAI; pool 10.45.4.0/24"}},
 		"an S-NSSAI without SD":   {second(func(s *api.Slice) { s.Spec.SNSSAI.SD = "" }), wants{refusal: "write an sd", warning: "S-NSSAI 1 is not in"}},

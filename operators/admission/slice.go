@@ -21,7 +21,11 @@ func (r sliceRules) judge(ctx context.Context, slice *api.Slice) (verdict, error
 		return v, err
 	}
 	upf, missing := specs.SelectUPF(slice, upfs)
-	v.refuse(specs.SNSSAIProblem(slice, others), specs.CheckPools(slice, others, upf))
+	networks, err := controllers.ClusterNetworks(ctx, r.cached, r.live, slice.Namespace)
+	if err != nil {
+		return v, err
+	}
+	v.refuse(specs.SNSSAIProblem(slice, others), specs.CheckPools(slice, others, upf), specs.ClusterProblem(slice, networks))
 	v.warn(specs.AdvertisedProblem(slice, core))
 	if upf == nil {
 		v.warnings = append(v.warnings, missing)

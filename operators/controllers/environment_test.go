@@ -300,7 +300,7 @@ func (e *environment) wantCondition(t *testing.T, o client.Object, kind string, 
 		if c == nil {
 			return errors.New("no such condition")
 		}
-		if c.Status != status || (reason != "" && c.Reason != reason) || !strings.Contains(c.Message, words) {
+		if (status != "" && c.Status != status) || (reason != "" && c.Reason != reason) || !strings.Contains(c.Message, words) {
 			return fmt.Errorf("is %s/%s %q", c.Status, c.Reason, c.Message)
 		}
 		if c.ObservedGeneration != o.GetGeneration() {

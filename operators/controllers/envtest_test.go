@@ -10,6 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -354,6 +355,47 @@ func (e *environment) testSliceProblems(t *testing.T) {
 			t.Errorf("an SMF of Slice %s was started: %v", name, err)
 		}
 	}
+
+	// The API server of the tests has Services in 10.0.0.0/16.
+	service := testSlice(t, ns, "e-service", "aabbcd", "10.0.128.0/17")
+	e.create(t, service)
+	e.wantCondition(t, service, api.ConditionPoolsValid, metav1.ConditionFalse, api.ReasonPoolOverlap,
+		"overlaps the cluster's Service network 10.0.0.0/16: write a pool that is free")
+	// A network that the cluster is given later takes no pool away.
+	node := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: ns + "-late"},
+		Spec:       corev1.NodeSpec{PodCIDR: "10.60.0.0/24", PodCIDRs: []string{"10.60.0.0/24"}},
+		Status:     corev1.NodeStatus{Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.61.0.1"}}},
+	}
+	if err := e.client.Create(t.Context(), node); err != nil {
+		t.Fatal(err)
+	}
+	probes := 0
+	eventually(t, "the operator knows of the node", func() error {
+		probes++
+		probe := testSlice(t, ns, fmt.Sprintf("f-probe-%d", probes), "aabbce", "10.61.0.0/16")
+		if err := e.client.Create(t.Context(), probe); err != nil {
+			return err
+		}
+		e.wantCondition(t, probe, api.ConditionPoolsValid, "", "", "")
+		if c := meta.FindStatusCondition(probe.Status.Conditions, api.ConditionPoolsValid); !strings.Contains(c.Message, "overlaps the address 10.61.0.1 of node "+node.Name) {
+			return errors.Join(errors.New(c.Message), e.client.Delete(t.Context(), probe))
+		}
+		return nil
+	})
+	eventually(t, "Slice d-outside is looked at again", func() error {
+		e.get(t, outside, ns, "d-outside")
+		outside.Spec.DataNetworks[0].MTU = 1300
+		return e.client.Update(t.Context(), outside)
+	})
+	eventually(t, "Slice d-outside has been looked at", func() error {
+		e.get(t, outside, ns, "d-outside")
+		if outside.Status.ObservedGeneration != outside.Generation {
+			return errors.New("not yet")
+		}
+		return nil
+	})
+	e.wantCondition(t, outside, api.ConditionPoolsValid, metav1.ConditionTrue, "", "")
 
 	// Into the catalogue with it: the AMF rolls, and the Slice is advertised.
 	amf := &appsv1.Deployment{}

@@ -1,7 +1,7 @@
 package controllers
 
-// What the operator may do, in its own namespace only, but for reading nodes and what node agents report of
-// them. The chart's Role and ClusterRole are generated from these lines, and TestEnvtest compares them with
+// What the operator may do, in its own namespace only, but for reading nodes, what node agents report of
+// them, and the cluster's ranges of Services. The chart's Role and ClusterRole are generated from these lines, and TestEnvtest compares them with
 // the requests that the controllers make. Most kinds are read through a cache, which lists and watches;
 // objects are made by server-side apply, which is patch, and create where there is none.
 
@@ -20,4 +20,5 @@ package controllers
 // +kubebuilder:rbac:groups=networking.k8s.io,namespace=core5g,resources=networkpolicies,verbs=list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=cert-manager.io,namespace=core5g,resources=certificates;issuers,verbs=get;create;patch;delete
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=list;watch
+// +kubebuilder:rbac:groups=networking.k8s.io,resources=servicecidrs,verbs=list
 // +kubebuilder:rbac:groups=core5g.dev,resources=dataplanenodes,verbs=list;watch

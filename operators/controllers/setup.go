@@ -120,7 +120,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 			Registrations: &Registrations{Client: mgr.GetClient(), NRF: o.NRF, Identities: shown, Now: o.Now},
 			Now:           o.Now,
 		},
-		"Slice": &SliceReconciler{Client: mgr.GetClient(), Platform: o.Platform, Recorder: recorder, Now: o.Now, Release: o.Release, UserPlane: o.UserPlane, Identities: shown},
+		"Slice": &SliceReconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Platform: o.Platform, Recorder: recorder, Now: o.Now, Release: o.Release, UserPlane: o.UserPlane, Identities: shown},
 		"UPFInstance": &UPFReconciler{
 			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Platform: o.Platform, Recorder: recorder, Now: o.Now,
 			Sessions: o.Sessions, Topology: o.Topology, Rejections: rejections,

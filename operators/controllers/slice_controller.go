@@ -3,6 +3,7 @@ package controllers
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,6 +31,8 @@ const smfStopTimeout = time.Minute
 // SliceReconciler makes the SMF of a Slice, and nothing that another Slice or the core uses.
 type SliceReconciler struct {
 	client.Client
+	// Live reads past the cache.
+	Live     client.Reader
 	Platform specs.Platform
 	Recorder record.EventRecorder
 	Now      func() time.Time
@@ -296,24 +299,30 @@ func selectUPF(ctx context.Context, c client.Client, slice *api.Slice) (*api.UPF
 	return upf.DeepCopy(), problem, nil
 }
 
-func (r *SliceReconciler) checkPools(_ context.Context, s *sliceScope) error {
-	if problem := specs.CheckPools(s.slice, s.others, s.upf); problem != nil {
-		s.usable = false
-		s.slice.Status.UEPools = nil
-		s.conditions.no(api.ConditionPoolsValid, problem.Reason, problem.Message)
-		return nil
-	}
-	if problem := s.cutPools(); problem != nil {
-		s.usable = false
-		s.slice.Status.UEPools = nil
-		s.conditions.no(api.ConditionPoolsValid, problem.Reason, problem.Message)
-		return nil
-	}
+func (r *SliceReconciler) checkPools(ctx context.Context, s *sliceScope) error {
 	var pools []string
 	for _, dn := range s.slice.Spec.DataNetworks {
 		for _, p := range dn.UEPools {
 			pools = append(pools, string(p))
 		}
+	}
+	problem := specs.CheckPools(s.slice, s.others, s.upf)
+	if problem == nil {
+		problem = s.cutPools()
+	}
+	// Pools in force stay: sessions outlive a network that the cluster is given later.
+	if problem == nil && !slices.Equal(pools, s.slice.Status.UEPools) {
+		networks, err := ClusterNetworks(ctx, r.Client, r.Live, s.slice.Namespace)
+		if err != nil {
+			return err
+		}
+		problem = specs.ClusterProblem(s.slice, networks)
+	}
+	if problem != nil {
+		s.usable = false
+		s.slice.Status.UEPools = nil
+		s.conditions.no(api.ConditionPoolsValid, problem.Reason, problem.Message)
+		return nil
 	}
 	s.slice.Status.UEPools = pools
 	s.conditions.yes(api.ConditionPoolsValid, api.ReasonReady, "UE pools "+strings.Join(pools, ", ")+" are this Slice's alone")
@@ -412,13 +421,13 @@ func sliceOfPod(_ context.Context, o client.Object) []reconcile.Request {
 }
 
 func (r *SliceReconciler) slicesOfNamespace(ctx context.Context, o client.Object) []reconcile.Request {
-	var slices api.SliceList
-	if err := r.List(ctx, &slices, client.InNamespace(o.GetNamespace())); err != nil {
+	var all api.SliceList
+	if err := r.List(ctx, &all, client.InNamespace(o.GetNamespace())); err != nil {
 		return nil
 	}
 	var out []reconcile.Request
-	for i := range slices.Items {
-		out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&slices.Items[i])})
+	for i := range all.Items {
+		out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&all.Items[i])})
 	}
 	return out
 }
