@@ -147,8 +147,10 @@ func TestCreate(t *testing.T) {
 		"a Subscriber of its own": {subscriber("b", 0, "imsi-208930000000002", "msisdn-33600000002", "first"), wants{}},
 		"a SUPI twice":            {subscriber("b", 0, "imsi-208930000000001", "", "first"), wants{refusal: "SUPI imsi-208930000000001 belongs to Subscriber a already"}},
 		"a GPSI twice":            {subscriber("b", 0, "imsi-208930000000002", "msisdn-33600000001", "first"), wants{refusal: "GPSI msisdn-33600000001 belongs to Subscriber a already"}},
-		"of another network":      {subscriber("b", 0, "imsi-001010000000001", "", "first"), wants{warning: "begins with no PLMN of Core5G core5g (20893)"}},
-		"before its Slice":        {subscriber("b", 0, "imsi-208930000000002", "", "first", "later"), wants{warning: "Slice later does not exist"}},
+		"of another network":      {subscriber("b", 0, "imsi-001010000000001", "", "first"), wants{refusal: "begins with no PLMN of Core5G core5g (20893), so it is not a subscriber of this network: write a SUPI of one of them, or add its PLMN to spec.plmns"}},
+		"before its core": {with(subscriber("b", 0, "imsi-001010000000001", "", "first"), func(s *api.Subscriber) { s.Spec.CoreRef.Name = "later" }),
+			wants{warning: "Slice first belongs to Core5G core5g and the Subscriber to later"}},
+		"before its Slice": {subscriber("b", 0, "imsi-208930000000002", "", "first", "later"), wants{warning: "Slice later does not exist"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			warnings, err := validatorOf(cluster(t, there...), c.object).ValidateCreate(t.Context(), c.object)

@@ -31,7 +31,7 @@ func (r subscriberRules) judge(ctx context.Context, s *api.Subscriber) (verdict,
 		return v, err
 	}
 	if core != nil {
-		v.warn(specs.HomeProblem(s, core))
+		v.refuse(specs.HomeProblem(s, core))
 	}
 	for _, subscribed := range s.Spec.Slices {
 		slice, err := r.slice(ctx, s.Namespace, subscribed.Name)

@@ -47,7 +47,8 @@ func HomeProblem(s *api.Subscriber, core *api.Core5G) *Problem {
 		}
 		plmns = append(plmns, p.String())
 	}
-	return &Problem{api.ReasonMalformed, fmt.Sprintf("SUPI %s begins with no PLMN of Core5G %s (%s): it is not a subscriber of this network",
+	return &Problem{api.ReasonMalformed, fmt.Sprintf(
+		"SUPI %s begins with no PLMN of Core5G %s (%s), so it is not a subscriber of this network: write a SUPI of one of them, or add its PLMN to spec.plmns of the Core5G first",
 		s.Spec.SUPI, core.Name, strings.Join(plmns, ", "))}
 }
 
