@@ -662,7 +662,7 @@ spec:
 	if err := e.client.Update(t.Context(), secret); err != nil {
 		t.Fatal(err)
 	}
-	e.wantCondition(t, subscriber, api.ConditionAuthenticationReady, metav1.ConditionFalse, api.ReasonMalformed, "is not 32 hexadecimal digits")
+	e.wantCondition(t, subscriber, api.ConditionAuthenticationReady, metav1.ConditionFalse, api.ReasonMalformed, "has 32 characters that are not all hexadecimal digits")
 	secret.StringData = map[string]string{"opc": key}
 	if err := e.client.Update(t.Context(), secret); err != nil {
 		t.Fatal(err)

@@ -2,9 +2,7 @@ package controllers
 
 import (
 	"context"
-	"encoding/hex"
 	"fmt"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -100,7 +98,7 @@ func (r *SubscriberReconciler) checkAuthentication(ctx context.Context, s *subsc
 	err := r.Get(ctx, client.ObjectKey{Namespace: s.subscriber.Namespace, Name: name}, secret)
 	if apierrors.IsNotFound(err) {
 		s.conditions.no(api.ConditionAuthenticationReady, api.ReasonNotFound,
-			fmt.Sprintf("Secret %s does not exist: create it with keys %q and %q, 32 hexadecimal digits each", name, api.SecretKeyK, api.SecretKeyOPc))
+			fmt.Sprintf("Secret %s does not exist: create it with keys %q and %q, 32 hexadecimal digits each, under stringData", name, api.SecretKeyK, api.SecretKeyOPc))
 		return nil
 	}
 	if err != nil {
@@ -121,13 +119,8 @@ func secretProblem(secret *corev1.Secret) string {
 		second = api.SecretKeyOP
 	}
 	for _, key := range []string{api.SecretKeyK, second} {
-		value, ok := secret.Data[key]
-		if !ok {
-			return fmt.Sprintf("Secret %s has no key %q: write 32 hexadecimal digits there", secret.Name, key)
-		}
-		decoded, err := hex.DecodeString(strings.TrimSpace(string(value)))
-		if err != nil || len(decoded) != 16 {
-			return fmt.Sprintf("key %q of Secret %s is not 32 hexadecimal digits", key, secret.Name)
+		if fault := keyFault(secret, key); fault != "" {
+			return fault
 		}
 	}
 	return ""
