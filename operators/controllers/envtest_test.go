@@ -62,6 +62,7 @@ func TestEnvtest(t *testing.T) {
 		"a UPFInstance is deleted after its pods":               e.testUPFDeletion,
 		"a Subscriber says what is wrong and never says a key":  e.testSubscriber,
 		"somebody else's change of an object is undone":         e.testDrift,
+		"columns show whole lists":                              e.testColumns,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -186,6 +186,7 @@ func (r *SliceReconciler) releaseSessions(ctx context.Context, slice *api.Slice)
 
 func (r *SliceReconciler) findCore(ctx context.Context, s *sliceScope) error {
 	s.slice.Status.SNSSAI = s.slice.Spec.SNSSAI.String()
+	s.slice.Status.Summary = specs.SummaryOf(s.slice)
 	core := &api.Core5G{}
 	err := r.Get(ctx, client.ObjectKey{Namespace: s.slice.Namespace, Name: s.slice.Spec.CoreRef.NameOrDefault()}, core)
 	if err == nil {

@@ -65,6 +65,7 @@ func (r *SubscriberReconciler) Reconcile(ctx context.Context, req ctrl.Request) 
 		}
 	}
 	subscriber.Status.ObservedGeneration = subscriber.Generation
+	subscriber.Status.Slices = specs.SubscribedSlices(subscriber)
 	if patchErr := patchStatus(ctx, r.Client, base, subscriber, base.Status, subscriber.Status); err == nil {
 		err = patchErr
 	}

@@ -62,6 +62,18 @@ func CheckPools(slice *api.Slice, others []api.Slice, upf *api.UPFInstance) *Pro
 	return nil
 }
 
+// SummaryOf a Slice's data networks.
+func SummaryOf(slice *api.Slice) api.SliceSummary {
+	var dnns, pools []string
+	for _, dn := range slice.Spec.DataNetworks {
+		dnns = append(dnns, string(dn.DNN))
+		for _, p := range dn.UEPools {
+			pools = append(pools, string(p))
+		}
+	}
+	return api.SliceSummary{DNNs: strings.Join(dnns, ","), UEPools: strings.Join(pools, ",")}
+}
+
 type claim struct {
 	prefix netip.Prefix
 	what   string

@@ -52,6 +52,15 @@ func HomeProblem(s *api.Subscriber, core *api.Core5G) *Problem {
 		s.Spec.SUPI, core.Name, strings.Join(plmns, ", "))}
 }
 
+// SubscribedSlices are the names of spec.slices, joined by commas.
+func SubscribedSlices(s *api.Subscriber) string {
+	var names []string
+	for _, subscribed := range s.Spec.Slices {
+		names = append(names, subscribed.Name)
+	}
+	return strings.Join(names, ",")
+}
+
 // SubscribedSliceProblem judges one entry of spec.slices by the Slice that it names, nil where there is none.
 func SubscribedSliceProblem(s *api.Subscriber, subscribed api.SubscribedSlice, slice *api.Slice) *Problem {
 	if slice == nil {
@@ -62,7 +71,8 @@ func SubscribedSliceProblem(s *api.Subscriber, subscribed api.SubscribedSlice, s
 	}
 	for _, dnn := range subscribed.DNNs {
 		if !slices.ContainsFunc(slice.Spec.DataNetworks, func(d api.DataNetwork) bool { return d.DNN == dnn }) {
-			return &Problem{api.ReasonNotFound, fmt.Sprintf("Slice %s has no data network %s: write one of its own, or none for all of them", slice.Name, dnn)}
+			return &Problem{api.ReasonNotFound, fmt.Sprintf("Slice %s has no data network %s: write one of its own (%s), or none for all of them",
+				slice.Name, dnn, strings.ReplaceAll(SummaryOf(slice).DNNs, ",", ", "))}
 		}
 	}
 	return nil

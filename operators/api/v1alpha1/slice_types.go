@@ -12,8 +12,8 @@ import (
 // +kubebuilder:resource:path=slices,singular=slice,shortName=sl
 // +kubebuilder:printcolumn:name="S-NSSAI",type=string,JSONPath=`.status.snssai`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="DNN",type=string,JSONPath=`.spec.dataNetworks[*].dnn`
-// +kubebuilder:printcolumn:name="Pools",type=string,JSONPath=`.spec.dataNetworks[*].uePools[*]`
+// +kubebuilder:printcolumn:name="DNN",type=string,JSONPath=`.status.summary.dnns`
+// +kubebuilder:printcolumn:name="Pools",type=string,JSONPath=`.status.summary.uePools`
 // +kubebuilder:printcolumn:name="UPF",type=string,JSONPath=`.status.upf.name`
 // +kubebuilder:printcolumn:name="N3",type=string,JSONPath=`.status.upf.n3Endpoint`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1
@@ -152,10 +152,25 @@ type SliceStatus struct {
 	// upf is the user plane that the slice was given.
 	// +optional
 	UPF *SliceUPFStatus `json:"upf,omitempty"`
+	// summary of the data networks, for kubectl's columns, which show one value of a list.
+	// +optional
+	Summary SliceSummary `json:"summary,omitempty"`
 	// uePools in force, over all data networks.
 	// +optional
 	// +listType=atomic
 	UEPools []string `json:"uePools,omitempty"`
+}
+
+// SliceSummary says what the data networks of a slice are, joined by commas in the order of spec.dataNetworks.
+type SliceSummary struct {
+	// dnns, for example "internet,ims".
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	DNNs string `json:"dnns,omitempty"`
+	// uePools that are asked for, for example "10.45.0.0/16,10.46.0.0/16".
+	// +optional
+	// +kubebuilder:validation:MaxLength=4096
+	UEPools string `json:"uePools,omitempty"`
 }
 
 // SliceUPFStatus is the user plane that a slice was given.

@@ -13,7 +13,7 @@ import (
 // +kubebuilder:selectablefield:JSONPath=`.spec.supi`
 // +kubebuilder:printcolumn:name="SUPI",type=string,JSONPath=`.spec.supi`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="Slices",type=string,JSONPath=`.spec.slices[*].name`
+// +kubebuilder:printcolumn:name="Slices",type=string,JSONPath=`.status.slices`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type Subscriber struct {
@@ -131,4 +131,8 @@ type SubscriberStatus struct {
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// slices of spec.slices by name, for kubectl's column, which shows one value of a list: for example "internet,ims".
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Slices string `json:"slices,omitempty"`
 }
