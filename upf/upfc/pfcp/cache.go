@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// responseCache makes a request happen once (TS 29.244 6.4): the first copy is executed, copies
-// that arrive while it runs, or while its answer is on its way, are dropped, later ones get the same answer
-// again. One that was sent before the answer could be there does not say that the answer is lost, and peers
-// exist that a second answer stops for good (free5GC's SMF 1.2.4). A sequence number
-// that comes back with another content is a new request: peers that restarted begin anew. So a
-// request is known by a hash of all of it, its sender included.
+// responseCache makes a request happen once (TS 29.244 6.4): the first copy is executed and answered, every
+// copy that the kernel received after the answer gets the same answer again. Those that came before it was
+// given, while the request ran or waited to be read, are answered by it: however long this side was busy, it
+// does not send an answer a copy for them, for peers exist that a second one stops for good (free5GC's SMF
+// 1.2.4). A sequence number that comes back with another content is a new request: peers that restarted
+// begin anew. So a request is known by a hash of all of it, its sender included.
 //
 // Answers lie one behind the other in pieces that are dropped when their last answer is too old, or
 // when all of them together exceed their limit, the oldest first: 50,000 sessions a second must not
@@ -27,9 +27,7 @@ type responseCache struct {
 	answers map[uint64]place
 	pieces  []*piece // the last one is being filled
 	first   uint32   // number of pieces[0]
-
-	onItsWay time.Duration
-	clock    func() time.Time
+	clock   func() time.Time
 }
 
 // place is where an answer lies, and when it was given.
@@ -48,9 +46,6 @@ const (
 	pieceSize   = 64 * 1024
 	answerHead  = 12
 	keepAnswers = 12 * time.Second // outlasts the repetitions of common peers (three times every 3 s)
-	// onItsWay is how long an answer is given to reach a peer that has just repeated its request. A clock
-	// that was set is not believed for longer.
-	onItsWay = 200 * time.Millisecond
 )
 
 type verdict int
@@ -59,14 +54,14 @@ const (
 	isNew verdict = iota
 	isRunning
 	isAnswered
-	isOnItsWay // answered after this copy was sent, or just before
+	isOnItsWay // answered after this copy came
 )
 
 func newResponseCache(keep time.Duration, limit int) *responseCache {
 	return &responseCache{
 		seed: maphash.MakeSeed(), keep: keep, limit: limit,
 		running: map[uint64]struct{}{}, answers: map[uint64]place{},
-		onItsWay: onItsWay, clock: time.Now,
+		clock: time.Now,
 	}
 }
 
@@ -95,7 +90,8 @@ func (c *responseCache) begin(name uint64, now time.Time) (verdict, []byte) {
 		return isRunning, nil
 	}
 	if p, ok := c.answers[name]; ok {
-		if waited := now.UnixNano() - p.given; waited < int64(c.onItsWay) && waited > -int64(c.keep) {
+		// A clock that was set back is believed for as long as answers are kept.
+		if before := p.given - now.UnixNano(); before > 0 && before < int64(c.keep) {
 			return isOnItsWay, nil
 		}
 		b := c.pieces[p.piece-c.first].b[p.at:]

@@ -24,9 +24,10 @@ func TestAnswersAreKeptForTheirTime(t *testing.T) {
 	want(isNew, "", start)
 	want(isRunning, "", start)
 	c.finish(name, []byte("answer"), start)
-	want(isOnItsWay, "", start.Add(3*time.Second)) // sent while the answer was being made, read after it
-	want(isOnItsWay, "", start.Add(5*time.Second+onItsWay-1))
-	want(isAnswered, "answer", start.Add(5*time.Second+onItsWay))
+	want(isOnItsWay, "", start.Add(3*time.Second)) // came while the answer was being made, is read after it
+	want(isOnItsWay, "", start.Add(5*time.Second-1))
+	want(isAnswered, "answer", start.Add(5*time.Second)) // every copy from then on
+	want(isAnswered, "answer", start.Add(5*time.Second+1))
 	want(isAnswered, "answer", start.Add(time.Minute))
 	want(isNew, "", start.Add(time.Minute+1))
 	c.finish(name, nil, start) // none was sent
