@@ -5,7 +5,8 @@
 //  1. A Unix SEQPACKET socket. upf-u listens, one upf-c connects. A datagram is one struct upf_msg
 //     followed by records. upf-c sends one TRANSACTION per PFCP transaction; upf-u checks every
 //     record, applies all of them or none, and answers with one ANSWER that carries the same seq.
-//     upf-u sends EVENT datagrams on its own. End-of-file on either side means that the peer died.
+//     upf-u sends EVENT datagrams on its own, to a upf-c that has stored META: by then it knows all
+//     sessions. Events wait until then. End-of-file on either side means that the peer died.
 //  2. A memory segment that upf-u owns and upf-c maps read-only (its descriptor travels with the
 //     answer to HELLO, SCM_RIGHTS): statistics per worker and the slots of QERs and URRs. Each has
 //     one writing worker; readers read naturally aligned 64-bit words and never lock.

@@ -190,8 +190,7 @@ send_dump(struct control *c, uint32_t seq)
 			dump_add(&d, UPF_REC_SESSION_STATE, i, state->blob, state->blob_len);
 	}
 	dump_flush(&d);
-	if (peer_send(c, &iov, 1, -1))
-		c->peer_ready = true;
+	peer_send(c, &iov, 1, -1);
 }
 
 static void
@@ -240,6 +239,7 @@ control_take(struct control *c, size_t length)
 {
 	const struct upf_msg *msg = (const void *)c->in;
 	struct refusal refusal = {0};
+	uint32_t metas = c->base.metas;
 	int status;
 
 	if (length < sizeof(*msg) || msg->magic != UPF_ABI_MAGIC || msg->length != length) {
@@ -259,7 +259,7 @@ control_take(struct control *c, size_t length)
 		if (status != 0)
 			log_refused(c, msg, &refusal, status);
 		send_answer(c, msg->seq, status, refusal);
-		c->peer_ready = true;
+		c->peer_ready |= c->base.metas != metas;
 		break;
 	case UPF_OP_DUMP:
 		send_dump(c, msg->seq);

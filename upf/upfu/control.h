@@ -3,7 +3,8 @@
 //
 // One upf-c at a time; a second one is told EBUSY and closed. When upf-c goes, forwarding goes on and
 // everything is kept for the next one, which reads it back with DUMP. Events wait until the new
-// upf-c has read back the state (DUMP) or has begun to change it (TRANSACTION).
+// upf-c has stored META: it does so when it knows, or has given, all sessions. Before that it could
+// not tell whose they are.
 #ifndef UPFU_CONTROL_H
 #define UPFU_CONTROL_H
 
@@ -20,7 +21,7 @@ struct control {
 	int epoll_fd, listen_fd, signal_fd;
 	int timer_fd;    // time to look at the links
 	int peer_fd;     // upf-c, -1: none
-	bool peer_ready; // it has the state, so that it may get events
+	bool peer_ready; // it has stored META, so that it may get events
 	bool peer_full;  // its socket takes no more events now
 	bool stop;
 	struct log_limit refused; // transactions

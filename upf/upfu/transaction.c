@@ -751,6 +751,7 @@ apply(struct rule_base *base, struct op *op)
 		base->meta = op->blob;
 		base->meta_len = op->blob_len;
 		op->blob = NULL;
+		base->metas++;
 		// Release: pairs with the load in gtpu_unknown_teid(), after the sessions.
 		__atomic_store_n(&base->synced, 1, __ATOMIC_RELEASE);
 		return false;

@@ -23,6 +23,7 @@ struct rule_base { // what transactions change
 	// There was a META since the start: upf-c stores it when all its sessions are here, so from then
 	// on an unknown F-TEID is one. Workers read it.
 	uint32_t synced;
+	uint32_t metas; // how often META was stored
 };
 
 struct refusal {

@@ -1,6 +1,7 @@
 package agent_test
 
 import (
+	"errors"
 	"net/netip"
 	"testing"
 	"time"
@@ -67,6 +68,32 @@ func TestAnswerToAReportIsObeyed(t *testing.T) {
 	fakesmf.WantCause(t, s.Modify(seid, fakesmf.Phone.GNB(1, "172.30.3.100")).Cause, ie.CauseRequestAccepted)
 	if _, got := l.only(); got.BARs[0].DurationMs != 20_000 {
 		t.Errorf("BAR %+v after the next modification", got.BARs[0])
+	}
+}
+
+// Downlink data and an Error Indication that come while upf-c is away are reported by the next one, which
+// does not know the sessions before it has read them back.
+func TestEventsWhileUPFCIsAway(t *testing.T) {
+	l := newLab(t, nil)
+	s := fakesmf.New(t, l.addr)
+	s.Associate()
+	idle := s.Established(7, fakesmf.Phone.Session()...)
+	index, _ := l.only()
+	active := s.Established(8, fakesmf.UE{TEID: 2, N3: "172.30.3.16", Addr: "10.45.0.2"}.Session()...)
+	fakesmf.WantCause(t, s.Modify(idle, fakesmf.Idle).Cause, ie.CauseRequestAccepted)
+	fakesmf.WantCause(t, s.Modify(active, fakesmf.Phone.GNB(0x100, "172.30.3.100")).Cause, ie.CauseRequestAccepted)
+	l.stop()
+	if err := errors.Join(l.upfu.DownlinkData(index, 2, 0), l.upfu.ErrorIndication(addr("172.30.3.100"), 0x100)); err != nil {
+		t.Fatal(err)
+	}
+	l.startAgent()
+	got := map[uint64]bool{}
+	for range 2 {
+		r := s.Report()
+		got[r.SEID()] = r.SEID() == 7 && r.ReportType.HasDLDR() || r.SEID() == 8 && r.ReportType.HasERIR()
+	}
+	if !got[7] || !got[8] {
+		t.Errorf("right reports by CP SEID: %v, want a Downlink Data Report for 7 and an Error Indication Report for 8", got)
 	}
 }
 

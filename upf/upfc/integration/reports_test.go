@@ -31,15 +31,21 @@ func TestIntegrationReports(t *testing.T) {
 		}
 	}
 
-	t.Run("an Error Indication reaches the SMF once", func(t *testing.T) {
+	// errorIndication is the gNB's, of the session's tunnel.
+	errorIndication := func() {
+		t.Helper()
 		// TS 29.281 7.3.1: Tunnel Endpoint Identifier Data I, GTP-U Peer Address.
 		p := []byte{0x32, 26, 0, 16, 0, 0, 0, 0, 0, 0, 0, 0, 16, 0, 0, 0, 0, 133, 0, 4, 0, 0, 0, 0}
 		binary.BigEndian.PutUint32(p[13:], gnbTEID)
 		copy(p[20:], net.ParseIP(gnbAddr).To4())
+		if _, err := r.gnb.WriteToUDP(p, &net.UDPAddr{IP: net.ParseIP(n3Addr), Port: 2152}); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	t.Run("an Error Indication reaches the SMF once", func(t *testing.T) {
 		for range 5 {
-			if _, err := r.gnb.WriteToUDP(p, &net.UDPAddr{IP: net.ParseIP(n3Addr), Port: 2152}); err != nil {
-				t.Fatal(err)
-			}
+			errorIndication()
 		}
 		got := r.smf.Report()
 		f, err := got.ErrorIndicationReport.FTEID()
@@ -49,6 +55,28 @@ func TestIntegrationReports(t *testing.T) {
 		r.ping(1) // all five have been read by now
 		if n := len(r.smf.Reports); n != 0 {
 			t.Errorf("%d reports more", n)
+		}
+	})
+
+	t.Run("what comes while upf-c is away is reported by the next one", func(t *testing.T) {
+		for range 3 {
+			r.upfc.kill()
+			errorIndication()
+			r.startUPFC()
+			if got := r.smf.Report(); !got.ReportType.HasERIR() {
+				t.Errorf("report type % x, want an Error Indication Report", got.ReportType.Payload)
+			}
+			idle()
+			r.upfc.kill()
+			downlink(20)
+			r.startUPFC()
+			if got := r.smf.Report(); !got.ReportType.HasDLDR() {
+				t.Errorf("report type % x, want a Downlink Data Report", got.ReportType.Payload)
+			}
+			active()
+			if p, ok := r.receive(5 * time.Second); !ok || p.seq != 20 {
+				t.Errorf("received %+v (%t), want the packet that waited", p, ok)
+			}
 		}
 	})
 

@@ -59,6 +59,8 @@ type UPFU struct {
 	silent     bool
 	datagrams  int
 	changed    chan struct{}
+	ready      bool     // the upf-c that is connected has stored META
+	held       [][]byte // events that wait for one that has
 }
 
 // Sizes that HELLO announces.
@@ -159,7 +161,7 @@ func (u *UPFU) accept() {
 			return
 		}
 		u.mu.Lock()
-		u.conn = c
+		u.conn, u.ready = c, false
 		u.mu.Unlock()
 		go u.serve(c)
 	}
@@ -170,12 +172,22 @@ func (u *UPFU) serve(c *net.UnixConn) {
 	for {
 		n, err := c.Read(buf)
 		if err != nil || n == 0 {
+			u.gone(c)
 			return
 		}
 		if err := u.handle(c, buf[:n]); err != nil {
 			_ = c.Close()
 			return
 		}
+	}
+}
+
+// gone notes the end of a connection.
+func (u *UPFU) gone(c *net.UnixConn) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.conn == c {
+		u.conn = nil
 	}
 }
 
@@ -211,8 +223,16 @@ func (u *UPFU) handle(c *net.UnixConn, b []byte) error {
 		u.datagrams++
 		close(u.changed)
 		u.changed = make(chan struct{})
-		_, err := c.Write(abi.Bytes([]abi.Msg{answer}))
-		return err
+		if _, err := c.Write(abi.Bytes([]abi.Msg{answer})); err != nil || !u.ready {
+			return err
+		}
+		for _, e := range u.held {
+			if _, err := c.Write(e); err != nil {
+				return err
+			}
+		}
+		u.held = nil
+		return nil
 	case abi.OpDump:
 		return u.dump(c, m.Seq)
 	case abi.OpShow:
@@ -279,6 +299,7 @@ func (u *UPFU) apply(body []byte, records uint32) (uint32, refusal) {
 	sessions, arms := maps.Clone(u.sessions), maps.Clone(u.arms)
 	meta, markers, echoes, dropped, order := u.meta, u.endMarkers, u.echoes, u.dropped, u.trace
 	var armed []uint32
+	stored := false // META
 	var n uint32
 	var no refusal
 	err := dataplane.EachRecord(body, func(recType uint16, r []byte) error {
@@ -292,6 +313,8 @@ func (u *UPFU) apply(body []byte, records uint32) (uint32, refusal) {
 			if a, err := abi.Read[abi.UrrArm](r); err == nil {
 				armed = append(armed, a.Slot)
 			}
+		case abi.RecMeta:
+			stored = true
 		case abi.RecEcho:
 			e, err := abi.Read[abi.Echo](r)
 			if err != nil {
@@ -324,6 +347,7 @@ func (u *UPFU) apply(body []byte, records uint32) (uint32, refusal) {
 		}
 		return n, no
 	}
+	u.ready = u.ready || stored
 	u.sessions, u.arms, u.meta, u.endMarkers, u.echoes, u.dropped, u.trace = sessions, arms, meta, markers, echoes, dropped, order
 	for _, slot := range armed {
 		delete(u.fired, slot)
@@ -674,12 +698,16 @@ func (u *UPFU) ErrorIndication(peer netip.Addr, teid uint32) error {
 	return event(u, abi.EvErrorInd{Rec: abi.Record{Type: abi.RecEvErrorInd, Length: 32}, PeerAddr: abi.AddrOf(peer), Teid: teid, Ohc: ohc})
 }
 
+// event reaches the upf-c that is connected once it has stored META, or the next one.
 func event[T any](u *UPFU, e T) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.conn == nil {
-		return errors.New("nobody is connected")
+	b := message(abi.OpEvent, 0, 1, abi.Bytes([]T{e}))
+	if u.conn != nil && u.ready {
+		if _, err := u.conn.Write(b); err == nil {
+			return nil
+		}
 	}
-	_, err := u.conn.Write(message(abi.OpEvent, 0, 1, abi.Bytes([]T{e})))
-	return err
+	u.held = append(u.held, b)
+	return nil
 }
