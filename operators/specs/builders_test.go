@@ -2,6 +2,7 @@ package specs
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,6 +19,7 @@ import (
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/placement"
+	upfcconfig "core5g.dev/core5g/upf/upfc/config"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -106,6 +108,7 @@ func TestBuildersGolden(t *testing.T) {
 	perSocket := makeUnits(2, "172.30.6.16/28")
 	perSocket.Spec.Placement = &api.PlacementSpec{Policy: api.PlacementPerSocket}
 	perSocket.Spec.N3.Attachment = api.AttachmentSpec{Type: api.AttachmentHostDevice, ResourceName: "core5g.dev/n3_socket{cell}"}
+	perSocket.Spec.N4.ControlPlaneSubnets = []api.CIDR{"10.244.0.0/16", "fd00:10:244::/56"}
 	place := &Place{Spot: placement.Spot{Node: "w1", Cell: 1}, Devices: []string{"core5g.dev/n3_socket1"}}
 	placedUnit := UPFUnit(perSocket, core, platform, 1, "10.96.1.4")
 	var placedAttachments []client.Object
@@ -451,5 +454,18 @@ func TestAMFID(t *testing.T) {
 		if got := AMFID(a); got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
+	}
+}
+
+// UPF-C reads what the operator writes.
+func TestUPFCTakesItsConfiguration(t *testing.T) {
+	upf := makeUPF()
+	upf.Spec.N4.ControlPlaneSubnets = []api.CIDR{"10.244.0.0/16", "fd00:10:244::/56"}
+	c, err := upfcconfig.Parse([]byte(UPFUnit(upf, makeCore(), platform, 0, "10.96.1.3").Config.Data["upf-c.yaml"]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprintf("%s %s %s", c.NodeID, c.PFCP.Advertise, c.PFCP.ControlPlaneSubnets); got != "10.96.1.3 10.96.1.3 [10.244.0.0/16 fd00:10:244::/56]" {
+		t.Errorf("UPF-C reads %s", got)
 	}
 }

@@ -62,6 +62,8 @@ type upfcConfig struct {
 type upfcPFCP struct {
 	Listen    string `json:"listen"`
 	Advertise string `json:"advertise"`
+	// ControlPlaneSubnets are those of the SMFs.
+	ControlPlaneSubnets []api.CIDR `json:"controlPlaneSubnets,omitempty"`
 }
 
 type upfcDataplane struct {
@@ -246,8 +248,11 @@ func upfcConfigOf(upf *api.UPFInstance, core *api.Core5G, unit int, n4Address st
 		level = logger(core).Level
 	}
 	return upfcConfig{
-		NodeID:    n4Address,
-		PFCP:      upfcPFCP{Listen: fmt.Sprintf("0.0.0.0:%d", PortPFCP), Advertise: n4Address},
+		NodeID: n4Address,
+		PFCP: upfcPFCP{
+			Listen: fmt.Sprintf("0.0.0.0:%d", PortPFCP), Advertise: n4Address,
+			ControlPlaneSubnets: upf.Spec.N4.ControlPlaneSubnets,
+		},
 		Dataplane: upfcDataplane{Socket: upfSocket},
 		N3:        upfcN3{Endpoints: []string{UnitN3Endpoints(upf, unit)}},
 		Metrics:   upfcListen{Listen: fmt.Sprintf(":%d", PortMetrics)},

@@ -380,6 +380,15 @@ type N4Spec struct {
 	// +kubebuilder:default=ClusterIP
 	// +kubebuilder:validation:Enum=ClusterIP
 	ServiceType corev1.ServiceType `json:"serviceType,omitempty"`
+	// controlPlaneSubnets hold the SMFs' pods and the operator's: nobody else may set an association up, and
+	// a successor from another address takes its predecessor's over. Write the network that your cluster
+	// gives pods their addresses from. When left out: any address may, and takes an association over only
+	// when who has it does not answer any more.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	ControlPlaneSubnets []CIDR `json:"controlPlaneSubnets,omitempty"`
 }
 
 // N6Spec is the side of the data network.

@@ -42,6 +42,9 @@ func (a *Agent) associationSetup(ctx context.Context, m *pfcp.Message) ([]*ie.IE
 	if err != nil {
 		return nil, err
 	}
+	if err := a.mayReplace(ctx, node, m.From.Addr(), recovery); err != nil {
+		return nil, err
+	}
 	a.mu.Lock()
 	full := a.associations[node] == nil && len(a.associations) >= a.cfg.Limits.Associations
 	a.mu.Unlock()
@@ -94,12 +97,18 @@ func (a *Agent) associationUpdate(m *pfcp.Message) ([]*ie.IE, error) {
 	if as == nil {
 		return nil, noAssociation(node)
 	}
+	if err := a.speaksFor(node, m.From.Addr()); err != nil {
+		return nil, err
+	}
 	return []*ie.IE{a.features()}, nil
 }
 
 func (a *Agent) associationRelease(ctx context.Context, m *pfcp.Message) error {
 	node, err := nodeOf(m)
 	if err != nil {
+		return err
+	}
+	if err := a.mayReplace(ctx, node, m.From.Addr(), 0); err != nil {
 		return err
 	}
 	if !a.release(ctx, node, nil, "association release") {
@@ -226,7 +235,7 @@ func (a *Agent) senderLocked(from netip.AddrPort) *association {
 		if as.From == from {
 			return as
 		}
-		if as.From.Addr() == from.Addr() || as.address().Addr() == from.Addr() {
+		if as.isFrom(from.Addr()) {
 			byAddr = as
 			n++
 		}

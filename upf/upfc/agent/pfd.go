@@ -128,12 +128,7 @@ func (a *Agent) sender(m *pfcp.Message) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		if a.associations[node] == nil {
-			return "", noAssociation(node)
-		}
-		return node, nil
+		return node, a.speaksFor(node, m.From.Addr())
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -110,6 +110,9 @@ func (a *Agent) establishOnce(ctx context.Context, m *pfcp.Message) (uint64, []*
 	if !associated {
 		return cpSEID, nil, noAssociation(node)
 	}
+	if err := a.speaksFor(node, m.From.Addr()); err != nil {
+		return cpSEID, nil, err
+	}
 	for _, t := range []uint16{ie.CreatePDR, ie.CreateFAR} {
 		if m.Elements.First(t) == nil {
 			return cpSEID, nil, missing(m, t)
@@ -210,10 +213,15 @@ func fteidIE(teid uint32, v4, v6 netip.Addr) *ie.IE {
 
 // find locks the session of a request.
 func (a *Agent) find(m *pfcp.Message) (*session, error) {
-	if s := a.lockSEID(m.SEID); s != nil {
-		return s, nil
+	s := a.lockSEID(m.SEID)
+	if s == nil {
+		return nil, a.speaksForSession("", netip.Addr{}, m.From.Addr())
 	}
-	return nil, &pfcp.Reject{Cause: ie.CauseSessionContextNotFound, Detail: "no session has this SEID"}
+	if err := a.speaksForSession(s.Node, s.CPAddr, m.From.Addr()); err != nil {
+		s.unlock()
+		return nil, err
+	}
+	return s, nil
 }
 
 // locked finds and locks a request's session together with a connection that is of use: while the

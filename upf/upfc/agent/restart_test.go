@@ -130,7 +130,7 @@ func TestBothDeadMeansANewRecoveryTimeStamp(t *testing.T) {
 	if got := s.Heartbeat(); !got.After(stamp) {
 		t.Errorf("Recovery Time Stamp %v, want one newer than %v", got, stamp)
 	}
-	fakesmf.WantCause(t, s.Modify(seid, fakesmf.Phone.GNB(0x100, "172.30.3.100")).Cause, ie.CauseSessionContextNotFound)
+	fakesmf.WantCause(t, s.Modify(seid, fakesmf.Phone.GNB(0x100, "172.30.3.100")).Cause, ie.CauseNoEstablishedPFCPAssociation)
 }
 
 func TestStateOfAnotherVersionIsGivenUpWithANewStamp(t *testing.T) {

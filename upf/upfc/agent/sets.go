@@ -23,6 +23,9 @@ func (a *Agent) sessionSetDeletion(ctx context.Context, m *pfcp.Message) error {
 	if !associated {
 		return noAssociation(node)
 	}
+	if err := a.speaksFor(node, m.From.Addr()); err != nil {
+		return err
+	}
 	sets, err := rules.CSIDs(m.Elements)
 	if err != nil {
 		return err

@@ -60,7 +60,7 @@ func TestTrafficIsCountedForTheCPFunction(t *testing.T) {
 	l.agent.Sweep()
 	expect("after the restart", usage.Counts{UL: 50, ULPackets: 1})
 
-	s = fakesmf.New(t, l.addr)
+	s.To = l.addr
 	carry(abi.Ul, 25, 1)
 	s.Delete(seid)
 	expect("what came before the deletion", usage.Counts{UL: 75, ULPackets: 2})

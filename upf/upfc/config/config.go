@@ -36,6 +36,9 @@ type Config struct {
 type PFCP struct {
 	Listen    netip.AddrPort `yaml:"listen"`
 	Advertise netip.Addr     `yaml:"advertise"` // in UP F-SEID: a Service's ClusterIP, or our own
+	// ControlPlaneSubnets are where CP functions are: nobody else is associated with, and a successor from
+	// another address of theirs takes its predecessor's association over. Empty: anywhere.
+	ControlPlaneSubnets []netip.Prefix `yaml:"controlPlaneSubnets"`
 	// Peers are CP functions with which we set up the association ourselves: addresses or FQDNs, with
 	// a port where it is not PFCP's.
 	Peers      []Peer     `yaml:"peers"`
@@ -162,6 +165,14 @@ func (c *Config) complete() error {
 	}
 	if a := c.PFCP.Advertise; a.Is4In6() || a.Is6() && !c.PFCP.Listen.Addr().Is6() {
 		return fmt.Errorf("pfcp.advertise: %s is not of the IP version of pfcp.listen, %s", a, c.PFCP.Listen)
+	}
+	for i, p := range c.PFCP.ControlPlaneSubnets {
+		if p != p.Masked() {
+			return fmt.Errorf("pfcp.controlPlaneSubnets[%d]: %s has bits beyond its length; %s is meant", i, p, p.Masked())
+		}
+		if p.Addr().Is4In6() {
+			return fmt.Errorf("pfcp.controlPlaneSubnets[%d]: %s: write the IPv4 subnet itself", i, p)
+		}
 	}
 	if c.PFCP.Retransmit.Interval <= 0 {
 		return errors.New("pfcp.retransmit.interval: must be above 0")

@@ -12,7 +12,7 @@ import (
 )
 
 // Version is raised whenever the encoding changes, also by a new field.
-const Version = 3
+const Version = 4
 
 // Session is one session's blob.
 type Session struct {
@@ -65,7 +65,8 @@ type PFD struct {
 // Association is one CP function's.
 type Association struct {
 	Node     string
-	From     netip.AddrPort // where its requests come from
+	From     netip.AddrPort // where its requests come from; of a peer, where ours go
+	Source   netip.Addr     // where its requests come from too, as far as it is known
 	Recovery uint32         // its Recovery Time Stamp, as on the wire
 	Created  int64          // Unix seconds
 	Peer     bool           // of pfcp.peers: it was set up by us
@@ -121,6 +122,7 @@ func meta(c *coder, m *Meta) {
 	list(c, &m.Associations, func(c *coder, a *Association) {
 		c.name(&a.Node)
 		c.addrPort(&a.From)
+		c.addr(&a.Source)
 		number(c, &a.Recovery)
 		signed(c, &a.Created)
 		c.flags(&a.Peer)

@@ -1,0 +1,133 @@
+package agent
+
+// Who may ask for what. PFCP authenticates nobody (TS 29.244 has no security of its own): all that is
+// known of a message is the address that it came from.
+//
+//	Association Setup     of a Node ID that has no association: who may be a CP function (pfcp.controlPlaneSubnets;
+//	                      where it is empty, everybody)
+//	Association Setup,    of a Node ID that has one: where its requests come from; from another address, a CP
+//	Release               function by the configuration, or else who comes when the one that there was is gone
+//	other node messages   where the association's requests come from
+//	session messages      the same, of the session's association
+//
+// Everybody else is told No established PFCP Association.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/wmnsk/go-pfcp/ie"
+	"github.com/wmnsk/go-pfcp/message"
+
+	"core5g.dev/core5g/upf/upfc/pfcp"
+)
+
+// isFrom says whether an association's requests come from an address. The caller holds a.mu.
+func (as *association) isFrom(from netip.Addr) bool {
+	return as.From.Addr() == from || as.Source == from || as.address().Addr() == from
+}
+
+// listed says whether pfcp.controlPlaneSubnets names an address, and whether it names any.
+func (a *Agent) listed(from netip.Addr) (is, limited bool) {
+	list := a.cfg.PFCP.ControlPlaneSubnets
+	return slices.ContainsFunc(list, func(p netip.Prefix) bool { return p.Contains(from) }), len(list) > 0
+}
+
+func stranger(format string, args ...any) error {
+	return &pfcp.Reject{Cause: ie.CauseNoEstablishedPFCPAssociation, Detail: fmt.Sprintf(format, args...)}
+}
+
+// mayReplace says whether a request to set up or release the association with a node may come from an
+// address. recovery is what a setup claims, 0 for a release.
+func (a *Agent) mayReplace(ctx context.Context, node string, from netip.Addr, recovery uint32) error {
+	listed, limited := a.listed(from)
+	if limited && !listed {
+		return stranger("%s is no CP function's address: pfcp.controlPlaneSubnets names those", from)
+	}
+	a.mu.Lock()
+	as := a.associations[node]
+	free := as == nil || as.isFrom(from) || listed || !as.failed.IsZero()
+	var to netip.AddrPort
+	if as != nil {
+		to = as.address()
+	}
+	a.mu.Unlock()
+	if free {
+		return nil
+	}
+	// Whoever has the association is asked. The address of a Node ID may be a Service's: then a successor
+	// that has taken its place answers, with the Recovery Time Stamp that it claims.
+	ctx, cancel := context.WithTimeout(ctx, holderAnswers*a.cfg.PFCP.Retransmit.Interval)
+	defer cancel()
+	answer, err := a.server.Request(ctx, to, message.MsgTypeHeartbeatRequest, nil, a.recoveryIE())
+	if err != nil {
+		if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, pfcp.ErrNoAnswer) {
+			return nil // it is gone
+		}
+		return err
+	}
+	now, err := recoveryOf(answer)
+	if err == nil && recovery != 0 && now == recovery && now != as.Recovery {
+		return nil
+	}
+	return stranger("the association with %s is %s's, who answers; %s is another", node, to.Addr(), from)
+}
+
+// holderAnswers is for how many T1 the holder of an association may take to say that it is alive.
+const holderAnswers = 2
+
+// speaksFor says whether a request in the name of a node that has an association may come from an address.
+func (a *Agent) speaksFor(node string, from netip.Addr) error {
+	listed, limited := a.listed(from)
+	a.mu.Lock()
+	as := a.associations[node]
+	if as == nil {
+		a.mu.Unlock()
+		return noAssociation(node)
+	}
+	is := as.isFrom(from)
+	// Who sits behind a Service's address has another one of its own; so has one of pfcp.peers, whose requests
+	// have come from nowhere yet.
+	learn := !is && (listed || !limited && as.Peer && !as.Source.IsValid())
+	if learn {
+		as.Source = from
+	}
+	a.mu.Unlock()
+	if learn {
+		a.persistMeta()
+		a.log.Info("the CP function's requests come from another address than its association", "node", node, "from", from)
+		return nil
+	}
+	if !is {
+		return stranger("the association with %s is not %s's", node, from)
+	}
+	return nil
+}
+
+// speaksForSession says whether a request for a session may come from an address; node and cp are its CP
+// function and the address of its CP F-SEID, empty for a session that is not known.
+func (a *Agent) speaksForSession(node string, cp, from netip.Addr) error {
+	listed, _ := a.listed(from)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	known := false
+	for _, as := range a.associations {
+		if as.isFrom(from) {
+			if as.Node == node {
+				return nil
+			}
+			known = true
+		}
+	}
+	if !known {
+		return stranger("no association is %s's", from)
+	}
+	// TS 29.244 5.22: sessions that SMFs of one set control in turn.
+	if node != "" && (cp == from || listed) {
+		return nil
+	}
+	return &pfcp.Reject{Cause: ie.CauseSessionContextNotFound, Detail: fmt.Sprintf("no session of %s's has this SEID", from)}
+}
