@@ -341,7 +341,7 @@ func runOperator(t *testing.T, env *envtest.Environment, port int32, clock *move
 	certificate := &admission.Certificate{Namespace: namespace, Name: webhookName, Configuration: webhookConfiguration, Now: clock.now}
 	skip := true // controllers of the two replicas have the same names
 	options := ctrl.Options{
-		Scheme: scheme, Cache: controllers.CacheOptions(namespace), Metrics: server.Options{BindAddress: "0"},
+		Scheme: scheme, Cache: controllers.CacheOptions(namespace), NewClient: controllers.NewClient, Metrics: server.Options{BindAddress: "0"},
 		Controller:     config.Controller{SkipNameValidation: &skip},
 		WebhookServer:  certificate.Server(int(port)),
 		LeaderElection: true, LeaderElectionID: "core5g-operator", LeaderElectionNamespace: namespace,

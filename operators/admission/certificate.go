@@ -108,7 +108,7 @@ func (c *Certificate) SetupWithManager(mgr ctrl.Manager) error {
 		}))
 	}
 	if err := ctrl.NewControllerManagedBy(mgr).Named("webhook-certificate").
-		For(&corev1.Secret{}, named(c.Secret())).
+		For(&corev1.Secret{}, named(c.Secret()), builder.OnlyMetadata).
 		WithOptions(controller.Options{NeedLeaderElection: ptr.To(false)}).
 		Complete(reconcile.Func(c.read)); err != nil {
 		return err
@@ -118,7 +118,7 @@ func (c *Certificate) SetupWithManager(mgr ctrl.Manager) error {
 	}
 	return ctrl.NewControllerManagedBy(mgr).Named("webhook-authority").
 		For(&admissionv1.ValidatingWebhookConfiguration{}, named(c.Configuration)).
-		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
+		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
 			return []reconcile.Request{{NamespacedName: client.ObjectKey{Name: c.Configuration}}}
 		}), named(c.Secret(), c.authorityName())).
 		Complete(reconcile.Func(c.keep))

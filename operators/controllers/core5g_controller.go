@@ -414,7 +414,7 @@ func (r *CoreReconciler) SetupWithManager(mgr ctrl.Manager) error {
 			slice := o.(*api.Slice)
 			return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: slice.Namespace, Name: slice.Spec.CoreRef.NameOrDefault()}}}
 		}), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.coresOfSecret)).
+		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.coresOfSecret)).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(coreOfPod)).
 		Complete(r)
 }

@@ -49,6 +49,8 @@ type environment struct {
 	calls callCounter
 	// rights that the controllers have made use of.
 	rights usedRights
+	// about Subscribers and their Secrets, what the controllers have asked for.
+	about subscriberCalls
 	// released are the associations that UPFs were told are over, "upf smf".
 	released sync.Map
 }
@@ -138,8 +140,9 @@ func startEnvironment(t *testing.T) *environment {
 	managed := rest.CopyConfig(restConfig)
 	managed.Wrap(e.calls.wrap)
 	managed.Wrap(e.rights.wrap)
+	managed.Wrap(e.about.wrap)
 	mgr, err := ctrl.NewManager(managed, ctrl.Options{
-		Scheme: scheme, Cache: CacheOptions(""), Metrics: server.Options{BindAddress: "0"},
+		Scheme: scheme, Cache: CacheOptions(""), NewClient: NewClient, Metrics: server.Options{BindAddress: "0"},
 	})
 	if err != nil {
 		t.Fatal(err)

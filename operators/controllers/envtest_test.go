@@ -37,6 +37,7 @@ func TestEnvtest(t *testing.T) {
 	t.Run("ShuttingDown waits for the sessions of the only unit", e.testShuttingDown)
 	t.Run("deletion waits for sessions, and not for ever", e.testDrainedDeletion)
 	t.Run("a fleet of UPFInstances", e.testFleet)
+	t.Run("many Subscribers cost little", e.testManySubscribers)
 	t.Run("functions that lost their registration are put back again", e.testRegistrationLost)
 	for name, test := range map[string]func(*testing.T){
 		"the API server refuses what the schema forbids":        e.testRefusals,
@@ -717,6 +718,23 @@ spec:
 	if said := fmt.Sprintf("%+v %+v", events.Items, subscribers.Items); strings.Contains(said, key[:16]) {
 		t.Error("a key is in an Event or a status")
 	}
+}
+
+// serve plays everything that makes a Slice of the namespace's core Ready.
+func (e *environment) serve(t *testing.T, ns string, slice *api.Slice) {
+	t.Helper()
+	e.create(t, testUPF(t, ns))
+	eventually(t, "the UPF's pod", func() error {
+		return e.client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "upf-0"}, &corev1.Pod{})
+	})
+	e.makeReady(t, ns, "upf-0")
+	for _, name := range []string{"core5g-amf", "core5g-smf-" + slice.Name} {
+		eventually(t, name, func() error {
+			return e.client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: name}, &appsv1.Deployment{})
+		})
+	}
+	e.makeAvailable(t, ns)
+	e.wantCondition(t, slice, api.ConditionReady, metav1.ConditionTrue, "", "")
 }
 
 func (e *environment) testAddressOverlap(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -68,13 +69,14 @@ func (c *stateCollector) collectSlices(ctx context.Context, ch chan<- prometheus
 
 // collectCertificates reads the certificates, not the keys beside them.
 func (c *stateCollector) collectCertificates(ctx context.Context, ch chan<- prometheus.Metric) {
-	var secrets corev1.SecretList
-	if c.reader.List(ctx, &secrets, ownObjects()) != nil {
+	secrets := &metav1.PartialObjectMetadataList{}
+	secrets.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
+	if c.reader.List(ctx, secrets, ownObjects()) != nil {
 		return
 	}
 	for i := range secrets.Items {
-		s := &secrets.Items[i]
-		if s.Type != corev1.SecretTypeTLS {
+		s := &corev1.Secret{}
+		if c.reader.Get(ctx, client.ObjectKeyFromObject(&secrets.Items[i]), s) != nil || s.Type != corev1.SecretTypeTLS {
 			continue
 		}
 		block, _ := pem.Decode(s.Data[corev1.TLSCertKey])

@@ -106,7 +106,7 @@ func (c *stateCollector) Collect(ch chan<- prometheus.Metric) {
 		}
 	}
 	var subscribers api.SubscriberList
-	if c.reader.List(ctx, &subscribers) == nil {
+	if c.reader.List(ctx, &subscribers, client.UnsafeDisableDeepCopy) == nil { // counted, not kept
 		collectSubscribers(ch, subscribers.Items)
 	}
 	c.collectFunctions(ctx, ch)

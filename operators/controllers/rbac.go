@@ -11,7 +11,8 @@ package controllers
 // +kubebuilder:rbac:groups=core5g.dev,namespace=core5g,resources=core5gs/status;slices/status;upfinstances/status;subscribers/status,verbs=patch
 // +kubebuilder:rbac:groups=core5g.dev,namespace=core5g,resources=core5gs/finalizers;slices/finalizers;upfinstances/finalizers,verbs=update
 // +kubebuilder:rbac:groups=apps,namespace=core5g,resources=deployments,verbs=list;watch;create;patch;delete
-// +kubebuilder:rbac:groups="",namespace=core5g,resources=services;configmaps;secrets,verbs=list;watch;create;patch;delete
+// +kubebuilder:rbac:groups="",namespace=core5g,resources=services;configmaps,verbs=list;watch;create;patch;delete
+// +kubebuilder:rbac:groups="",namespace=core5g,resources=secrets,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups="",namespace=core5g,resources=pods,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups="",namespace=core5g,resources=events,verbs=create;patch
 // +kubebuilder:rbac:groups=k8s.cni.cncf.io,namespace=core5g,resources=network-attachment-definitions,verbs=get;create;patch

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -23,6 +24,7 @@ import (
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/n4"
 	"core5g.dev/core5g/operators/nrf"
+	"core5g.dev/core5g/operators/objectcache"
 	"core5g.dev/core5g/operators/specs"
 	"core5g.dev/core5g/operators/userplane"
 	"core5g.dev/core5g/upf/upfc/topology"
@@ -38,10 +40,10 @@ func Scheme() (*runtime.Scheme, error) {
 }
 
 // CacheOptions restricts what the controllers see to one namespace (or all, when empty), and of other
-// projects' kinds to what the operator has made.
+// projects' kinds to what the operator has made; of Secrets to their metadata, together with NewClient.
 func CacheOptions(namespace string) cache.Options {
 	ours := labels.SelectorFromSet(labels.Set{api.LabelManagedBy: "core5g-operator"})
-	options := cache.Options{ByObject: map[client.Object]cache.ByObject{
+	options := cache.Options{DefaultTransform: cut, NewInformer: objectcache.NewInformer(cut), ByObject: map[client.Object]cache.ByObject{
 		&corev1.Pod{}:                   {Label: ours},
 		&corev1.Service{}:               {Label: ours},
 		&corev1.ConfigMap{}:             {Label: ours},
@@ -53,6 +55,16 @@ func CacheOptions(namespace string) cache.Options {
 		options.DefaultNamespaces = map[string]cache.Config{namespace: {}}
 	}
 	return options
+}
+
+// cut takes out of an object what no controller reads. Of the kinds that there are many of it is more: they are
+// patched, and never updated.
+func cut(o any) (any, error) {
+	switch o.(type) {
+	case *api.Subscriber, *metav1.PartialObjectMetadata:
+		return objectcache.WithoutApplied(o)
+	}
+	return objectcache.WithoutManagedFields(o)
 }
 
 // Options of Setup that tests replace.
@@ -102,7 +114,7 @@ func DefaultOptions(p specs.Platform) Options {
 // Setup adds every controller to the manager.
 func Setup(mgr ctrl.Manager, o Options) error {
 	if o.Metrics != nil {
-		if err := o.Metrics.Register(&stateCollector{reader: mgr.GetCache()}); err != nil {
+		if err := o.Metrics.Register(&stateCollector{reader: mgr.GetClient()}); err != nil {
 			return err
 		}
 	}
@@ -125,7 +137,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Platform: o.Platform, Recorder: recorder, Now: o.Now,
 			Sessions: o.Sessions, Topology: o.Topology, Rejections: rejections,
 		},
-		"Subscriber": &SubscriberReconciler{Client: mgr.GetClient(), Recorder: recorder},
+		"Subscriber": &SubscriberReconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader()},
 	} {
 		if err := c.SetupWithManager(mgr); err != nil {
 			return fmt.Errorf("controller of %s: %w", name, err)

@@ -409,7 +409,7 @@ func (r *SliceReconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(&api.Slice{}, all, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&api.UPFInstance{}, all).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(sliceOfPod)).
-		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.slicesOfSecret)).
+		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.slicesOfSecret)).
 		Complete(r)
 }
 

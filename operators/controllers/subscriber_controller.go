@@ -3,38 +3,31 @@ package controllers
 import (
 	"context"
 	"fmt"
+	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/client-go/tools/record"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/specs"
 )
 
 // SubscriberReconciler says what is wrong with a Subscriber. It makes nothing: the subscriber data
-// functions serve Subscribers as they are. What it reads of a Secret never leaves it.
+// functions serve Subscribers as they are. What it reads of a Secret never leaves it. There are many Subscribers:
+// what one of them is like its conditions say, and no Event.
 type SubscriberReconciler struct {
 	client.Client
-	Recorder record.EventRecorder
+	// Live reads Secrets past the cache, which has their metadata alone.
+	Live client.Reader
 }
 
-// Names of the indexes that lead from a Secret, a Slice, a SUPI or a GPSI to Subscribers without reading all
-// of them.
-const (
-	indexSecret = "authenticationSecret"
-	IndexSlice  = "slice"
-	IndexSUPI   = "supi"
-	IndexGPSI   = "gpsi"
-)
+// keyRules is the number of the rules of secretProblem: a change of them makes it one more, and every Secret is
+// read once again.
+const keyRules = 1
 
 type subscriberScope struct {
 	subscriber *api.Subscriber
@@ -69,8 +62,14 @@ func (r *SubscriberReconciler) Reconcile(ctx context.Context, req ctrl.Request) 
 	if patchErr := patchStatus(ctx, r.Client, base, subscriber, base.Status, subscriber.Status); err == nil {
 		err = patchErr
 	}
+	if apierrors.IsConflict(err) {
+		return ctrl.Result{RequeueAfter: staleSubscriber}, nil
+	}
 	return ctrl.Result{}, err
 }
+
+// staleSubscriber is when to look again at a Subscriber whose copy in the cache was old.
+const staleSubscriber = time.Second
 
 func (r *SubscriberReconciler) findCore(ctx context.Context, s *subscriberScope) error {
 	core := &api.Core5G{}
@@ -91,20 +90,39 @@ func (r *SubscriberReconciler) checkAuthentication(ctx context.Context, s *subsc
 		problem = specs.HomeProblem(s.subscriber, s.core)
 	}
 	if problem != nil {
+		s.subscriber.Status.CheckedSecret = ""
 		s.conditions.no(api.ConditionAuthenticationReady, problem.Reason, problem.Message)
 		return nil
 	}
-	name := s.subscriber.Spec.Authentication.SecretRef.Name
+	return r.checkSecret(ctx, s)
+}
+
+// checkSecret reads the Secret where its metadata say that it is not the one that was checked. One that is not in
+// the cache may be new.
+func (r *SubscriberReconciler) checkSecret(ctx context.Context, s *subscriberScope) error {
+	key := client.ObjectKey{Namespace: s.subscriber.Namespace, Name: s.subscriber.Spec.Authentication.SecretRef.Name}
+	known := secretMetadata()
+	if err := r.Get(ctx, key, known); client.IgnoreNotFound(err) != nil {
+		return err
+	}
+	checked := func(version string) string { return fmt.Sprintf("%d/%s", keyRules, version) }
+	before := meta.FindStatusCondition(s.subscriber.Status.Conditions, api.ConditionAuthenticationReady)
+	if before != nil && known.ResourceVersion != "" && s.subscriber.Status.CheckedSecret == checked(known.ResourceVersion) {
+		s.conditions.set(before.Type, before.Status, before.Reason, before.Message)
+		return nil
+	}
 	secret := &corev1.Secret{}
-	err := r.Get(ctx, client.ObjectKey{Namespace: s.subscriber.Namespace, Name: name}, secret)
+	err := r.Live.Get(ctx, key, secret)
 	if apierrors.IsNotFound(err) {
+		s.subscriber.Status.CheckedSecret = ""
 		s.conditions.no(api.ConditionAuthenticationReady, api.ReasonNotFound,
-			fmt.Sprintf("Secret %s does not exist: create it with keys %q and %q, 32 hexadecimal digits each, under stringData", name, api.SecretKeyK, api.SecretKeyOPc))
+			fmt.Sprintf("Secret %s does not exist: create it with keys %q and %q, 32 hexadecimal digits each, under stringData", key.Name, api.SecretKeyK, api.SecretKeyOPc))
 		return nil
 	}
 	if err != nil {
 		return err
 	}
+	s.subscriber.Status.CheckedSecret = checked(secret.ResourceVersion)
 	if problem := secretProblem(secret); problem != "" {
 		s.conditions.no(api.ConditionAuthenticationReady, api.ReasonMalformed, problem)
 		return nil
@@ -169,82 +187,6 @@ func (r *SubscriberReconciler) sum(_ context.Context, s *subscriberScope) error 
 	if s.subscriber.Spec.GPSI != "" {
 		kinds = append(kinds, api.ConditionGPSIUnique)
 	}
-	if s.conditions.sum(kinds, "the subscription is served") {
-		announce(r.Recorder, s.subscriber, s.subscriber.Status.Conditions)
-	}
+	s.conditions.sum(kinds, "the subscription is served")
 	return nil
-}
-
-// IndexSubscribers makes the indexes, which the admission webhook uses too.
-func IndexSubscribers(indexer client.FieldIndexer) error {
-	for name, values := range map[string]func(*api.Subscriber) []string{
-		indexSecret: func(s *api.Subscriber) []string { return []string{s.Spec.Authentication.SecretRef.Name} },
-		IndexSUPI:   func(s *api.Subscriber) []string { return []string{s.Spec.SUPI} },
-		IndexGPSI: func(s *api.Subscriber) []string {
-			if s.Spec.GPSI == "" {
-				return nil
-			}
-			return []string{s.Spec.GPSI}
-		},
-		IndexSlice: func(s *api.Subscriber) []string {
-			var out []string
-			for _, slice := range s.Spec.Slices {
-				out = append(out, slice.Name)
-			}
-			return out
-		},
-	} {
-		extract := func(o client.Object) []string { return values(o.(*api.Subscriber)) }
-		if err := indexer.IndexField(context.Background(), &api.Subscriber{}, name, extract); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// SetupWithManager watches Subscribers and what they name.
-func (r *SubscriberReconciler) SetupWithManager(mgr ctrl.Manager) error {
-	if err := IndexSubscribers(mgr.GetFieldIndexer()); err != nil {
-		return err
-	}
-	changed := builder.WithPredicates(predicate.GenerationChangedPredicate{})
-	return ctrl.NewControllerManagedBy(mgr).
-		For(&api.Subscriber{}, changed).
-		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.byIndex(indexSecret, client.Object.GetName))).
-		Watches(&api.Slice{}, handler.EnqueueRequestsFromMapFunc(r.byIndex(IndexSlice, client.Object.GetName)), changed).
-		Watches(&api.Subscriber{}, handler.EnqueueRequestsFromMapFunc(r.byIndex(IndexSUPI, func(o client.Object) string {
-			return o.(*api.Subscriber).Spec.SUPI
-		})), changed).
-		Watches(&api.Subscriber{}, handler.EnqueueRequestsFromMapFunc(r.byIndex(IndexGPSI, func(o client.Object) string {
-			return o.(*api.Subscriber).Spec.GPSI
-		})), changed).
-		Watches(&api.Core5G{}, handler.EnqueueRequestsFromMapFunc(r.ofCore), changed).
-		WithOptions(controller.Options{MaxConcurrentReconciles: 4}).
-		Complete(r)
-}
-
-func (r *SubscriberReconciler) byIndex(index string, key func(client.Object) string) handler.MapFunc {
-	return func(ctx context.Context, o client.Object) []reconcile.Request {
-		var list api.SubscriberList
-		if err := r.List(ctx, &list, client.InNamespace(o.GetNamespace()), client.MatchingFields{index: key(o)}); err != nil {
-			return nil
-		}
-		return requestsOf(list.Items)
-	}
-}
-
-func (r *SubscriberReconciler) ofCore(ctx context.Context, o client.Object) []reconcile.Request {
-	var list api.SubscriberList
-	if err := r.List(ctx, &list, client.InNamespace(o.GetNamespace())); err != nil {
-		return nil
-	}
-	return requestsOf(list.Items)
-}
-
-func requestsOf(items []api.Subscriber) []reconcile.Request {
-	var out []reconcile.Request
-	for i := range items {
-		out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&items[i])})
-	}
-	return out
 }

@@ -127,6 +127,10 @@ type SubscriberStatus struct {
 	// observedGeneration is the generation that this status speaks of.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// checkedSecret says which Secret AuthenticationReady speaks of: the number of the rules that it was checked by,
+	// a slash, and its resource version. It is read again when one of them is another.
+	// +optional
+	CheckedSecret string `json:"checkedSecret,omitempty"`
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"core5g.dev/core5g/images/nf/memorylimit"
 	"core5g.dev/core5g/operators/admission"
 	"core5g.dev/core5g/operators/controllers"
 	"core5g.dev/core5g/operators/peers"
@@ -115,6 +116,7 @@ func operate(ctx context.Context, args []string) error {
 	if err := level.UnmarshalText([]byte(c.level)); err != nil {
 		return fmt.Errorf("-log-level %q: write debug, info, warn or error", c.level)
 	}
+	memorylimit.Respect(memorylimit.Files)
 	ctrl.SetLogger(logr.FromSlogHandler(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: level})))
 	scheme, err := controllers.Scheme()
 	if err != nil {
@@ -129,6 +131,7 @@ func operate(ctx context.Context, args []string) error {
 	options := ctrl.Options{
 		Scheme:                        scheme,
 		Cache:                         controllers.CacheOptions(c.namespace),
+		NewClient:                     controllers.NewClient,
 		Metrics:                       server.Options{BindAddress: c.metrics},
 		HealthProbeBindAddress:        c.health,
 		LeaderElection:                c.leaderElect,

@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"core5g.dev/core5g/images/nf/memorylimit"
 	"core5g.dev/core5g/operators/subscriberdata"
 )
 
@@ -23,6 +24,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "subscriber-data:", err)
 		os.Exit(2)
 	}
+	memorylimit.Respect(memorylimit.Files)
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: config.LogLevel}))
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

@@ -1,0 +1,158 @@
+package controllers
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	api "core5g.dev/core5g/operators/api/v1alpha1"
+)
+
+// judged is a Subscriber with what is around it on a fake API server that counts what is asked of it: reads are
+// those past the cache.
+type judged struct {
+	t             *testing.T
+	client        client.Client
+	reconciler    *SubscriberReconciler
+	reads, writes int
+}
+
+const testKey = "8baf473f2f8fd09487cccbd7097c6862"
+
+func judgedObjects() (*api.Core5G, *api.Slice, *corev1.Secret, *api.Subscriber) {
+	named := func(name string) metav1.ObjectMeta {
+		return metav1.ObjectMeta{Namespace: "ns", Name: name, Generation: 1}
+	}
+	core := &api.Core5G{ObjectMeta: named("core5g"), Spec: api.Core5GSpec{PLMNs: []api.PLMN{{MCC: "208", MNC: "93"}}}}
+	slice := &api.Slice{
+		ObjectMeta: named("internet"),
+		Spec:       api.SliceSpec{DataNetworks: []api.DataNetwork{{DNN: "internet"}}},
+		Status:     api.SliceStatus{Conditions: []metav1.Condition{{Type: api.ConditionReady, Status: metav1.ConditionTrue}}},
+	}
+	secret := &corev1.Secret{ObjectMeta: named("keys"), Data: map[string][]byte{"k": []byte(testKey), "opc": []byte(testKey)}}
+	subscriber := &api.Subscriber{ObjectMeta: named("ue"), Spec: api.SubscriberSpec{
+		SUPI: "imsi-208930000000001", Authentication: api.Authentication{SecretRef: api.SecretReference{Name: "keys"}},
+		Slices: []api.SubscribedSlice{{Name: "internet"}},
+	}}
+	return core, slice, secret, subscriber
+}
+
+func judge(t *testing.T, objects ...client.Object) *judged {
+	t.Helper()
+	scheme, err := Scheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := &judged{t: t}
+	of := map[string]func(*api.Subscriber) string{
+		indexSecret: func(s *api.Subscriber) string { return s.Spec.Authentication.SecretRef.Name },
+		IndexSUPI:   func(s *api.Subscriber) string { return s.Spec.SUPI },
+		IndexGPSI:   func(s *api.Subscriber) string { return s.Spec.GPSI },
+		IndexSlice:  func(s *api.Subscriber) string { return s.Spec.Slices[0].Name },
+	}
+	b := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&api.Subscriber{}, &api.Slice{}).WithObjects(objects...)
+	for index, value := range of {
+		b = b.WithIndex(&api.Subscriber{}, index, func(o client.Object) []string { return []string{value(o.(*api.Subscriber))} })
+	}
+	j.client = b.Build()
+	j.reconciler = &SubscriberReconciler{
+		Client: interceptor.NewClient(j.client.(client.WithWatch), interceptor.Funcs{
+			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+				if _, is := o.(*corev1.Secret); is {
+					t.Error("a Secret is read as if the cache had what it holds")
+				}
+				return c.Get(ctx, key, o, opts...)
+			},
+			SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+				j.writes++
+				return c.SubResource(sub).Patch(ctx, o, p, opts...)
+			},
+		}),
+		Live: interceptor.NewClient(j.client.(client.WithWatch), interceptor.Funcs{
+			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+				j.reads++
+				return c.Get(ctx, key, o, opts...)
+			},
+		}),
+	}
+	return j
+}
+
+// look reconciles the Subscriber and returns it, with what that cost.
+func (j *judged) look() (s *api.Subscriber, reads, writes int) {
+	j.t.Helper()
+	j.reads, j.writes = 0, 0
+	key := client.ObjectKey{Namespace: "ns", Name: "ue"}
+	if _, err := j.reconciler.Reconcile(j.t.Context(), ctrl.Request{NamespacedName: key}); err != nil {
+		j.t.Fatal(err)
+	}
+	s = &api.Subscriber{}
+	if err := j.client.Get(j.t.Context(), key, s); err != nil {
+		j.t.Fatal(err)
+	}
+	return s, j.reads, j.writes
+}
+
+// A Secret is read once for each of its versions, by whichever operator: what was found stands in the status.
+func TestASecretIsReadOncePerVersion(t *testing.T) {
+	core, slice, secret, subscriber := judgedObjects()
+	j := judge(t, core, slice, secret, subscriber)
+	expect := func(when string, wantReads, wantWrites int, status metav1.ConditionStatus) {
+		t.Helper()
+		s, reads, writes := j.look()
+		if d := cmp.Diff([]int{wantReads, wantWrites}, []int{reads, writes}); d != "" {
+			t.Errorf("%s: reads and writes (-want +got):\n%s", when, d)
+		}
+		if got := meta.FindStatusCondition(s.Status.Conditions, api.ConditionAuthenticationReady); got.Status != status || got.ObservedGeneration != s.Generation {
+			t.Errorf("%s: %+v", when, got)
+		}
+	}
+	update := func(o client.Object) {
+		t.Helper()
+		if err := j.client.Update(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	expect("at first", 1, 1, metav1.ConditionTrue)
+	expect("again", 0, 0, metav1.ConditionTrue)
+	secret.Data["k"] = []byte("short")
+	update(secret)
+	expect("a key that is too short", 1, 1, metav1.ConditionFalse)
+	expect("that again", 0, 0, metav1.ConditionFalse)
+
+	other := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "other"}, Data: map[string][]byte{"k": []byte(testKey), "op": []byte(testKey)}}
+	if err := j.client.Create(t.Context(), other); err != nil {
+		t.Fatal(err)
+	}
+	other.Labels = map[string]string{"its": "version differs"}
+	update(other)
+	s, _, _ := j.look()
+	s.Spec.Authentication.SecretRef.Name, s.Generation = "other", 2
+	update(s)
+	expect("another Secret", 1, 1, metav1.ConditionTrue)
+	s, _, _ = j.look()
+	s.Generation = 3
+	update(s)
+	expect("a change of the rest", 0, 1, metav1.ConditionTrue)
+
+	s, _, _ = j.look()
+	s.Status.CheckedSecret = strings.Replace(s.Status.CheckedSecret, "1/", "0/", 1)
+	if err := j.client.Status().Update(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	expect("checked by the rules of an earlier operator", 1, 1, metav1.ConditionTrue)
+	if err := j.client.Delete(t.Context(), other); err != nil {
+		t.Fatal(err)
+	}
+	expect("no Secret", 1, 1, metav1.ConditionFalse)
+	expect("still none", 1, 0, metav1.ConditionFalse)
+}
