@@ -652,7 +652,11 @@ spec:
   authentication: {secretRef: {name: keys}}
   slices: [{name: internet, dnns: [internet]}]
 `)
-	e.create(t, testCore(t, ns), subscriber)
+	core := testCore(t, ns)
+	e.create(t, subscriber)
+	e.wantCondition(t, subscriber, api.ConditionCoreFound, metav1.ConditionFalse, api.ReasonNotFound, "Core5G core5g does not exist")
+	e.create(t, core)
+	e.wantCondition(t, subscriber, api.ConditionCoreFound, metav1.ConditionTrue, "", "")
 	if subscriber.Spec.Authentication.AMF != "8000" || subscriber.Spec.Authentication.Algorithm != api.AlgorithmMilenage {
 		t.Errorf("defaults: %+v", subscriber.Spec.Authentication)
 	}
@@ -671,7 +675,19 @@ spec:
 	}
 	e.wantCondition(t, subscriber, api.ConditionAuthenticationReady, metav1.ConditionTrue, "", "")
 	e.wantCondition(t, subscriber, api.ConditionSlicesReady, metav1.ConditionFalse, api.ReasonNotFound, "Slice internet does not exist")
-	e.create(t, testSlice(t, ns, "internet", "010203", "10.45.0.0/16"))
+	slice := testSlice(t, ns, "internet", "010203", "10.45.0.0/16")
+	e.create(t, slice)
+	e.wantCondition(t, subscriber, api.ConditionSlicesReady, metav1.ConditionFalse, api.ReasonSliceNotReady, "describe slice internet")
+	e.serve(t, ns, slice)
+	e.wantCondition(t, subscriber, api.ConditionReady, metav1.ConditionTrue, "", "")
+	smf := &appsv1.Deployment{}
+	e.get(t, smf, ns, "core5g-smf-internet")
+	smf.Status.ReadyReplicas, smf.Status.AvailableReplicas = 0, 0
+	if err := e.client.Status().Update(t.Context(), smf); err != nil {
+		t.Fatal(err)
+	}
+	e.wantCondition(t, subscriber, api.ConditionReady, metav1.ConditionFalse, api.ReasonSliceNotReady, "")
+	e.makeAvailable(t, ns)
 	e.wantCondition(t, subscriber, api.ConditionReady, metav1.ConditionTrue, "", "")
 
 	eventually(t, "a data network that the Slice does not have", func() error {
@@ -718,6 +734,10 @@ spec:
 	if said := fmt.Sprintf("%+v %+v", events.Items, subscribers.Items); strings.Contains(said, key[:16]) {
 		t.Error("a key is in an Event or a status")
 	}
+	if err := e.client.Delete(t.Context(), core); err != nil {
+		t.Fatal(err)
+	}
+	e.wantCondition(t, subscriber, api.ConditionCoreFound, metav1.ConditionFalse, "", "Core5G core5g")
 }
 
 // serve plays everything that makes a Slice of the namespace's core Ready.

@@ -19,6 +19,8 @@ func TestSecretProblemNamesKeysAndNeverTheirValues(t *testing.T) {
 		"a line end is no problem": {map[string]string{"k": good + "\n", "opc": good}, ""},
 		"upper case is no problem": {map[string]string{"k": strings.ToUpper(good), "opc": good}, ""},
 		"nothing":                  {nil, `no key "k"`},
+		"opc and op":               {map[string]string{"k": good, "opc": good, "op": good}, `both keys "opc" and "op"`},
+		"an empty op is none":      {map[string]string{"k": good, "opc": good, "op": ""}, ""},
 		"no opc":                   {map[string]string{"k": good}, `no key "opc"`},
 		"k too short":              {map[string]string{"k": good[2:], "opc": good}, `key "k"`},
 		"op no hexadecimal":        {map[string]string{"k": good, "op": "z" + good[1:]}, `key "op"`},

@@ -3,6 +3,7 @@ package controllers
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -71,13 +72,40 @@ func (r *SubscriberReconciler) Reconcile(ctx context.Context, req ctrl.Request) 
 // staleSubscriber is when to look again at a Subscriber whose copy in the cache was old.
 const staleSubscriber = time.Second
 
+// findCore says whether the core is there: without one nobody asks for the subscription.
 func (r *SubscriberReconciler) findCore(ctx context.Context, s *subscriberScope) error {
+	name := s.subscriber.Spec.CoreRef.NameOrDefault()
 	core := &api.Core5G{}
-	err := r.Get(ctx, client.ObjectKey{Namespace: s.subscriber.Namespace, Name: s.subscriber.Spec.CoreRef.NameOrDefault()}, core)
-	if err == nil {
+	err := r.Get(ctx, client.ObjectKey{Namespace: s.subscriber.Namespace, Name: name}, core)
+	switch {
+	case apierrors.IsNotFound(err):
+		var there api.Core5GList
+		if err := r.List(ctx, &there, client.InNamespace(s.subscriber.Namespace)); err != nil {
+			return err
+		}
+		s.conditions.no(api.ConditionCoreFound, api.ReasonNotFound, coreMissing(name, there.Items))
+	case err != nil:
+		return err
+	case !core.DeletionTimestamp.IsZero():
+		s.conditions.no(api.ConditionCoreFound, api.ReasonDeleting, fmt.Sprintf("Core5G %s is being deleted: create it anew, or delete the Subscriber too", name))
+	default:
 		s.core = core
+		s.conditions.yes(api.ConditionCoreFound, api.ReasonReady, "Core5G "+name+" exists")
 	}
-	return client.IgnoreNotFound(err)
+	return nil
+}
+
+// coreMissing names the cores that a user may have meant.
+func coreMissing(name string, there []api.Core5G) string {
+	if len(there) == 0 {
+		return fmt.Sprintf("Core5G %s does not exist: create it", name)
+	}
+	var names []string
+	for i := range there {
+		names = append(names, there[i].Name)
+	}
+	slices.Sort(names)
+	return fmt.Sprintf("Core5G %s does not exist: create it, or delete the Subscriber and create it with one that is there in spec.coreRef.name (%s)", name, strings.Join(names, ", "))
 }
 
 func (r *SubscriberReconciler) checkAuthentication(ctx context.Context, s *subscriberScope) error {
@@ -134,6 +162,10 @@ func (r *SubscriberReconciler) checkSecret(ctx context.Context, s *subscriberSco
 // secretProblem names keys, never what they hold.
 func secretProblem(secret *corev1.Secret) string {
 	second := api.SecretKeyOPc
+	if len(secret.Data[api.SecretKeyOPc]) > 0 && len(secret.Data[api.SecretKeyOP]) > 0 {
+		return fmt.Sprintf("Secret %s has both keys %q and %q: take away the one that the SIM was not made with; no authentication succeeds until then",
+			secret.Name, api.SecretKeyOPc, api.SecretKeyOP)
+	}
 	if len(secret.Data[api.SecretKeyOPc]) == 0 && len(secret.Data[api.SecretKeyOP]) > 0 {
 		second = api.SecretKeyOP
 	}
@@ -163,7 +195,10 @@ func (r *SubscriberReconciler) checkGPSI(ctx context.Context, s *subscriberScope
 	return nil
 }
 
+// checkSlices wants every Slice to exist and one of them to be Ready. What is wrong with a Slice the Slice says:
+// here it would be written once for each of its Subscribers, at every change.
 func (r *SubscriberReconciler) checkSlices(ctx context.Context, s *subscriberScope) error {
+	var waiting []string
 	for _, subscribed := range s.subscriber.Spec.Slices {
 		slice := &api.Slice{}
 		err := r.Get(ctx, client.ObjectKey{Namespace: s.subscriber.Namespace, Name: subscribed.Name}, slice)
@@ -177,13 +212,30 @@ func (r *SubscriberReconciler) checkSlices(ctx context.Context, s *subscriberSco
 			s.conditions.no(api.ConditionSlicesReady, problem.Reason, problem.Message)
 			return nil
 		}
+		if !sliceReady(slice) {
+			waiting = append(waiting, slice.Name)
+		}
 	}
-	s.conditions.yes(api.ConditionSlicesReady, api.ReasonReady, "every Slice and data network of the subscription exists")
+	names := strings.Join(waiting, " ")
+	describe := fmt.Sprintf("`kubectl -n %s describe slice %s` says why", s.subscriber.Namespace, names)
+	switch len(waiting) {
+	case 0:
+		s.conditions.yes(api.ConditionSlicesReady, api.ReasonReady, "every Slice and data network of the subscription exists, and every Slice is Ready")
+	case len(s.subscriber.Spec.Slices):
+		s.conditions.no(api.ConditionSlicesReady, api.ReasonSliceNotReady, "no Slice of the subscription is Ready: "+describe)
+	default:
+		s.conditions.yes(api.ConditionSlicesReady, api.ReasonReady, "every Slice and data network of the subscription exists; not Ready: "+describe)
+	}
 	return nil
 }
 
+// sliceReady says whether UEs can have PDU sessions in the Slice.
+func sliceReady(slice *api.Slice) bool {
+	return slice.DeletionTimestamp.IsZero() && meta.IsStatusConditionTrue(slice.Status.Conditions, api.ConditionReady)
+}
+
 func (r *SubscriberReconciler) sum(_ context.Context, s *subscriberScope) error {
-	kinds := []string{api.ConditionAuthenticationReady, api.ConditionSlicesReady}
+	kinds := []string{api.ConditionCoreFound, api.ConditionAuthenticationReady, api.ConditionSlicesReady}
 	if s.subscriber.Spec.GPSI != "" {
 		kinds = append(kinds, api.ConditionGPSIUnique)
 	}

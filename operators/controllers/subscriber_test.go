@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -102,6 +103,92 @@ func (j *judged) look() (s *api.Subscriber, reads, writes int) {
 	return s, j.reads, j.writes
 }
 
+func TestASubscriberIsReadyWhenItCanBeServed(t *testing.T) {
+	for name, c := range map[string]struct {
+		change          func(*api.Core5G, *api.Slice, *corev1.Secret, *api.Subscriber) []client.Object
+		kind, reason    string
+		words, wantWith string
+	}{
+		"all is there": {
+			change: func(c *api.Core5G, s *api.Slice, k *corev1.Secret, u *api.Subscriber) []client.Object {
+				return []client.Object{c, s, k, u}
+			},
+		},
+		"no Core5G": {
+			change: func(_ *api.Core5G, s *api.Slice, k *corev1.Secret, u *api.Subscriber) []client.Object {
+				return []client.Object{s, k, u}
+			},
+			kind: api.ConditionCoreFound, reason: api.ReasonNotFound, words: "Core5G core5g does not exist: create it",
+		},
+		"another Core5G": {
+			change: func(c *api.Core5G, s *api.Slice, k *corev1.Secret, u *api.Subscriber) []client.Object {
+				c.Name = "mine"
+				return []client.Object{c, s, k, u}
+			},
+			kind: api.ConditionCoreFound, reason: api.ReasonNotFound, words: "spec.coreRef.name (mine)",
+		},
+		"a Core5G that is being deleted": {
+			change: func(c *api.Core5G, s *api.Slice, k *corev1.Secret, u *api.Subscriber) []client.Object {
+				now := metav1.Now()
+				c.DeletionTimestamp, c.Finalizers = &now, []string{"a/b"}
+				return []client.Object{c, s, k, u}
+			},
+			kind: api.ConditionCoreFound, reason: api.ReasonDeleting, words: "is being deleted",
+		},
+		"its only Slice is not Ready": {
+			change: func(c *api.Core5G, s *api.Slice, k *corev1.Secret, u *api.Subscriber) []client.Object {
+				s.Status.Conditions[0].Status = metav1.ConditionFalse
+				return []client.Object{c, s, k, u}
+			},
+			kind: api.ConditionSlicesReady, reason: api.ReasonSliceNotReady, words: "kubectl -n ns describe slice internet",
+		},
+		"its only Slice has said nothing yet": {
+			change: func(c *api.Core5G, s *api.Slice, k *corev1.Secret, u *api.Subscriber) []client.Object {
+				s.Status.Conditions = nil
+				return []client.Object{c, s, k, u}
+			},
+			kind: api.ConditionSlicesReady, reason: api.ReasonSliceNotReady, words: "no Slice of the subscription is Ready",
+		},
+		"one of two Slices is Ready": {
+			change: func(c *api.Core5G, s *api.Slice, k *corev1.Secret, u *api.Subscriber) []client.Object {
+				other := s.DeepCopy()
+				other.Name, other.Status.Conditions = "iot", nil
+				u.Spec.Slices = append(u.Spec.Slices, api.SubscribedSlice{Name: "iot"})
+				return []client.Object{c, s, other, k, u}
+			},
+			wantWith: "not Ready: `kubectl -n ns describe slice iot`",
+		},
+		"opc and op": {
+			change: func(c *api.Core5G, s *api.Slice, k *corev1.Secret, u *api.Subscriber) []client.Object {
+				k.Data["op"] = []byte(testKey)
+				return []client.Object{c, s, k, u}
+			},
+			kind: api.ConditionAuthenticationReady, reason: api.ReasonMalformed, words: `both keys "opc" and "op"`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, _, _ := judge(t, c.change(judgedObjects())...).look()
+			ready := meta.FindStatusCondition(s.Status.Conditions, api.ConditionReady)
+			if c.kind == "" {
+				if ready.Status != metav1.ConditionTrue {
+					t.Errorf("Ready is %s/%s %q", ready.Status, ready.Reason, ready.Message)
+				}
+				if of := meta.FindStatusCondition(s.Status.Conditions, api.ConditionSlicesReady); !strings.Contains(of.Message, c.wantWith) {
+					t.Errorf("SlicesReady says %q, want …%s…", of.Message, c.wantWith)
+				}
+				return
+			}
+			got := meta.FindStatusCondition(s.Status.Conditions, c.kind)
+			if got == nil || got.Status != metav1.ConditionFalse || got.Reason != c.reason || !strings.Contains(got.Message, c.words) {
+				t.Fatalf("%s is %+v, want %s …%s…", c.kind, got, c.reason, c.words)
+			}
+			if ready.Status != metav1.ConditionFalse || ready.Message != got.Message {
+				t.Errorf("Ready is %s/%s %q", ready.Status, ready.Reason, ready.Message)
+			}
+		})
+	}
+}
+
 // A Secret is read once for each of its versions, by whichever operator: what was found stands in the status.
 func TestASecretIsReadOncePerVersion(t *testing.T) {
 	core, slice, secret, subscriber := judgedObjects()
@@ -155,4 +242,56 @@ func TestASecretIsReadOncePerVersion(t *testing.T) {
 	}
 	expect("no Secret", 1, 1, metav1.ConditionFalse)
 	expect("still none", 1, 0, metav1.ConditionFalse)
+}
+
+func TestWhatOfASliceConcernsItsSubscribers(t *testing.T) {
+	slice := func(generation int64, ready metav1.ConditionStatus, message string) *api.Slice {
+		return &api.Slice{
+			ObjectMeta: metav1.ObjectMeta{Generation: generation},
+			Status:     api.SliceStatus{Conditions: []metav1.Condition{{Type: api.ConditionReady, Status: ready, Message: message}}},
+		}
+	}
+	const yes, no = metav1.ConditionTrue, metav1.ConditionFalse
+	for name, c := range map[string]struct {
+		before, now *api.Slice
+		want        bool
+		wantAfter   time.Duration
+	}{
+		"another message":     {slice(1, no, "a"), slice(1, no, "b"), false, 0},
+		"its status is moved": {slice(1, yes, "a"), slice(1, yes, "b"), false, 0},
+		"it becomes Ready":    {slice(1, no, "a"), slice(1, yes, "b"), true, 0},
+		"it is Ready no more": {slice(1, yes, "a"), slice(1, no, "b"), true, sliceDown},
+		"another DNN":         {slice(1, yes, "a"), slice(2, yes, "a"), true, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got, after := sliceMatters(c.before, c.now); got != c.want || after != c.wantAfter {
+				t.Errorf("%v after %s, want %v after %s", got, after, c.want, c.wantAfter)
+			}
+		})
+	}
+}
+
+func TestWhatOfACoreConcernsItsSubscribers(t *testing.T) {
+	now := metav1.Now()
+	plmns := func(list ...api.PLMN) *api.Core5G { return &api.Core5G{Spec: api.Core5GSpec{PLMNs: list}} }
+	one, two := api.PLMN{MCC: "208", MNC: "93"}, api.PLMN{MCC: "001", MNC: "01"}
+	deleted := plmns(one)
+	deleted.DeletionTimestamp = &now
+	other := plmns(one)
+	other.Spec.TACs = []api.TAC{"000002"}
+	for name, c := range map[string]struct {
+		now  *api.Core5G
+		want bool
+	}{
+		"nothing":       {plmns(one), false},
+		"another TAC":   {other, false},
+		"another PLMN":  {plmns(one, two), true},
+		"it is deleted": {deleted, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got, _ := coreMatters(plmns(one), c.now); got != c.want {
+				t.Errorf("%v, want %v", got, c.want)
+			}
+		})
+	}
 }

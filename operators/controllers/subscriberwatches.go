@@ -3,8 +3,10 @@ package controllers
 import (
 	"context"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -16,6 +18,16 @@ import (
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 )
+
+// What a Subscriber depends on is of two sorts. Its Secret and those who claim its SUPI or GPSI concern one or
+// two Subscribers, and are looked at at once. A Slice or a Core5G concerns all of its Subscribers, and each may
+// need its status written: these wait in a queue of their own with one worker, so that a new Subscriber is not
+// behind 20,000 others and the API server has one request of this sort at a time. Only what changes the verdict
+// leads there: that a Slice becomes Ready, or has not been for a while, not every change of its status.
+
+// sliceDown is how long a Slice may be not Ready before its Subscribers are looked at: an SMF that is replaced is
+// back sooner, and nothing is written.
+const sliceDown = 10 * time.Second
 
 // Names of the indexes that lead from a Secret, a Slice, a SUPI or a GPSI to Subscribers without reading all
 // of them.
@@ -61,7 +73,7 @@ func (r *SubscriberReconciler) SetupWithManager(mgr ctrl.Manager) error {
 	changed := predicate.GenerationChangedPredicate{}
 	// At the start every Subscriber is looked at for itself.
 	later := predicate.Funcs{CreateFunc: func(e event.CreateEvent) bool { return !e.IsInInitialList }}
-	return ctrl.NewControllerManagedBy(mgr).
+	err := ctrl.NewControllerManagedBy(mgr).
 		For(&api.Subscriber{}, builder.WithPredicates(changed)).
 		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.byIndex(indexSecret, client.Object.GetName)), builder.WithPredicates(later)).
 		Watches(&api.Subscriber{}, handler.EnqueueRequestsFromMapFunc(others(r.byIndex(IndexSUPI, func(o client.Object) string {
@@ -70,10 +82,52 @@ func (r *SubscriberReconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(&api.Subscriber{}, handler.EnqueueRequestsFromMapFunc(others(r.byIndex(IndexGPSI, func(o client.Object) string {
 			return o.(*api.Subscriber).Spec.GPSI
 		}))), builder.WithPredicates(later, changed)).
-		Watches(&api.Slice{}, handler.EnqueueRequestsFromMapFunc(r.byIndex(IndexSlice, client.Object.GetName)), builder.WithPredicates(later, changed)).
-		Watches(&api.Core5G{}, handler.EnqueueRequestsFromMapFunc(r.ofCore), builder.WithPredicates(later, changed)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: 4}).
 		Complete(r)
+	if err != nil {
+		return err
+	}
+	return ctrl.NewControllerManagedBy(mgr).Named("subscribers-of").
+		Watches(&api.Slice{}, r.fanOut(r.byIndex(IndexSlice, client.Object.GetName), sliceMatters), builder.WithPredicates(later)).
+		Watches(&api.Core5G{}, r.fanOut(r.ofCore, coreMatters), builder.WithPredicates(later)).
+		Complete(r)
+}
+
+// fanOut leads from an object to its Subscribers. An update does where it matters to them, after a while.
+func (r *SubscriberReconciler) fanOut(subscribers handler.MapFunc, matters func(before, now client.Object) (bool, time.Duration)) handler.EventHandler {
+	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+	all := func(ctx context.Context, o client.Object, q queue, after time.Duration) {
+		for _, request := range subscribers(ctx, o) {
+			q.AddAfter(request, after)
+		}
+	}
+	return handler.Funcs{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) { all(ctx, e.Object, q, 0) },
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { all(ctx, e.Object, q, 0) },
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
+			if matter, after := matters(e.ObjectOld, e.ObjectNew); matter {
+				all(ctx, e.ObjectNew, q, after)
+			}
+		},
+	}
+}
+
+// sliceMatters says whether a Slice has changed for its Subscribers, and when to look at them.
+func sliceMatters(before, now client.Object) (bool, time.Duration) {
+	old, slice := before.(*api.Slice), now.(*api.Slice)
+	switch {
+	case old.Generation != slice.Generation: // a data network, or that it is being deleted
+		return true, 0
+	case sliceReady(old) && !sliceReady(slice):
+		return true, sliceDown
+	}
+	return !sliceReady(old) && sliceReady(slice), 0
+}
+
+// coreMatters says whether a Core5G has changed for its Subscribers.
+func coreMatters(before, now client.Object) (bool, time.Duration) {
+	old, core := before.(*api.Core5G), now.(*api.Core5G)
+	return !slices.Equal(old.Spec.PLMNs, core.Spec.PLMNs) || old.DeletionTimestamp.IsZero() != core.DeletionTimestamp.IsZero(), 0
 }
 
 func (r *SubscriberReconciler) byIndex(index string, key func(client.Object) string) handler.MapFunc {

@@ -35,8 +35,11 @@ const (
 	ConditionLinksUp            = "LinksUp"
 
 	// Subscriber.
+	// ConditionCoreFound: the Core5G that the Subscriber belongs to exists.
+	ConditionCoreFound           = "CoreFound"
 	ConditionAuthenticationReady = "AuthenticationReady"
-	ConditionSlicesReady         = "SlicesReady"
+	// ConditionSlicesReady: all Slices of the subscription exist, and one of them at least is Ready.
+	ConditionSlicesReady = "SlicesReady"
 	// ConditionGPSIUnique: no other Subscriber of the core has the GPSI, where there is one.
 	ConditionGPSIUnique = "GPSIUnique"
 
@@ -73,6 +76,8 @@ const (
 	ReasonNoNUMAFit = "NoNUMAFit"
 	// LinkDown: an interface of a unit has no link.
 	ReasonLinkDown = "LinkDown"
+	// SliceNotReady: no Slice of the subscription can have PDU sessions.
+	ReasonSliceNotReady = "SliceNotReady"
 	// NotReported: nobody has said yet whether it is so.
 	ReasonNotReported = "NotReported"
 	// AddressesMissing: the specification has too few addresses for the units.

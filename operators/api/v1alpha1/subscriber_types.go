@@ -121,7 +121,7 @@ type SubscribedSlice struct {
 	Default bool `json:"default,omitempty"`
 }
 
-// SubscriberStatus says what is wrong with the subscription, if anything. Conditions: Ready,
+// SubscriberStatus says what is wrong with the subscription, if anything. Conditions: Ready, CoreFound,
 // AuthenticationReady, SlicesReady, and GPSIUnique with gpsi. It never holds data of the Secret.
 type SubscriberStatus struct {
 	// observedGeneration is the generation that this status speaks of.
