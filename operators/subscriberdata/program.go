@@ -180,10 +180,7 @@ func openCluster(ctx context.Context, group *errgroup.Group, restConfig *rest.Co
 	if err := errors.Join(v1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme), coordinationv1.AddToScheme(scheme)); err != nil {
 		return nil, nil, err
 	}
-	objects, err := cache.New(restConfig, cache.Options{
-		Scheme:            scheme,
-		DefaultNamespaces: map[string]cache.Config{c.Namespace: {}},
-	})
+	objects, err := cache.New(restConfig, subscription.CacheOptions(scheme, c.Namespace))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -199,12 +196,19 @@ func openCluster(ctx context.Context, group *errgroup.Group, restConfig *rest.Co
 	if err != nil {
 		return nil, nil, err
 	}
+	cluster := subscription.NewCluster(objects, direct, c.Namespace, c.Core)
+	subscribers, err := objects.GetInformer(ctx, &v1alpha1.Subscriber{}, cache.BlockUntilSynced(false))
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := cluster.Follow(subscribers); err != nil {
+		return nil, nil, err
+	}
 	group.Go(func() error { return objects.Start(ctx) })
 	log.Info("reading the objects", "namespace", c.Namespace)
 	if !objects.WaitForCacheSync(ctx) {
 		return nil, nil, errors.New("stopped before the objects were read")
 	}
-	cluster := subscription.NewCluster(objects, direct, c.Namespace, c.Core)
 	return cluster, &reservation{api: direct, core: cluster.Core5G, namespace: c.Namespace, name: c.Core + "-sequence-numbers"}, nil
 }
 

@@ -8,10 +8,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/objectcache"
 )
 
 // SUPIIndex is the cache index that Cluster finds Subscribers with.
@@ -25,9 +29,27 @@ func IndexSUPI(o client.Object) []string {
 	return nil
 }
 
+// CacheOptions are those of the cache that Cluster reads: one namespace, and of each object what is served.
+func CacheOptions(scheme *runtime.Scheme, namespace string) cache.Options {
+	return cache.Options{
+		Scheme:            scheme,
+		DefaultNamespaces: map[string]cache.Config{namespace: {}},
+		DefaultTransform:  served, NewInformer: objectcache.NewInformer(served),
+	}
+}
+
+// served takes out of an object what is not served: of a Subscriber, of which there are many, its status too.
+func served(o any) (any, error) {
+	if s, ok := o.(*v1alpha1.Subscriber); ok {
+		s.Status = v1alpha1.SubscriberStatus{}
+	}
+	return objectcache.WithoutApplied(o)
+}
+
 // Cluster is Objects from a Kubernetes namespace. Custom resources come from a cache that watches them.
 // Secrets are read one by one when they are needed, so that no more than "get" is asked for and a new
-// key is in force at once; the last good copy serves while the API server does not answer.
+// key is in force at once; the last good copy serves while the API server does not answer, and as long as its
+// Subscriber is there.
 type Cluster struct {
 	cache     client.Reader
 	secrets   client.Reader
@@ -44,6 +66,35 @@ func NewCluster(cache, secrets client.Reader, namespace, core string) *Cluster {
 		cache: cache, secrets: secrets, namespace: namespace, core: core,
 		last: make(map[string]map[string][]byte),
 	}
+}
+
+// Follow has what was read of a Secret go with the Subscriber that names it: the informer is that of Subscribers.
+func (c *Cluster) Follow(subscribers cache.Informer) error {
+	_, err := subscribers.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		UpdateFunc: func(before, now any) {
+			old, was := before.(*v1alpha1.Subscriber)
+			s, is := now.(*v1alpha1.Subscriber)
+			if was && is && old.Spec.Authentication.SecretRef.Name != s.Spec.Authentication.SecretRef.Name {
+				c.forget(old.Spec.Authentication.SecretRef.Name)
+			}
+		},
+		DeleteFunc: func(o any) {
+			if tombstone, is := o.(toolscache.DeletedFinalStateUnknown); is {
+				o = tombstone.Obj
+			}
+			if s, is := o.(*v1alpha1.Subscriber); is {
+				c.forget(s.Spec.Authentication.SecretRef.Name)
+			}
+		},
+	})
+	return err
+}
+
+// forget drops the last good copy of a Secret. Another Subscriber that names it has it read again.
+func (c *Cluster) forget(secret string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.last, secret)
 }
 
 // Core5G implements Objects.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,6 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllertest"
+
+	"core5g.dev/core5g/operators/api/v1alpha1"
 )
 
 func TestSecretSurvivesAnAPIServerThatIsAway(t *testing.T) {
@@ -59,5 +63,77 @@ func TestSecretSurvivesAnAPIServerThatIsAway(t *testing.T) {
 		if step.name == "deleted" && !errors.Is(err, ErrNotFound) {
 			t.Errorf("%s: error %v, want %v", step.name, err, ErrNotFound)
 		}
+	}
+}
+
+// What was read of a Secret serves while the API server is away, and no longer than its Subscriber is there.
+func TestASecretIsForgottenWithItsSubscriber(t *testing.T) {
+	of := func(secret string) *v1alpha1.Subscriber {
+		return &v1alpha1.Subscriber{Spec: v1alpha1.SubscriberSpec{Authentication: v1alpha1.Authentication{SecretRef: v1alpha1.SecretReference{Name: secret}}}}
+	}
+	for name, c := range map[string]struct {
+		happens func(*controllertest.FakeInformer)
+		want    bool
+	}{
+		"nothing":                    {func(*controllertest.FakeInformer) {}, true},
+		"a change of something else": {func(i *controllertest.FakeInformer) { i.Update(of("ue"), of("ue")) }, true},
+		"another is deleted":         {func(i *controllertest.FakeInformer) { i.Delete(of("another")) }, true},
+		"it is deleted":              {func(i *controllertest.FakeInformer) { i.Delete(of("ue")) }, false},
+		"another Secret":             {func(i *controllertest.FakeInformer) { i.Update(of("ue"), of("another")) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			scheme := runtime.NewScheme()
+			if err := corev1.AddToScheme(scheme); err != nil {
+				t.Fatal(err)
+			}
+			away := false
+			reader := fake.NewClientBuilder().WithScheme(scheme).
+				WithObjects(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "core5g", Name: "ue"}, Data: map[string][]byte{"k": []byte("00")}}).
+				WithInterceptorFuncs(interceptor.Funcs{
+					Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+						if away {
+							return errors.New("connection refused")
+						}
+						return c.Get(ctx, key, o, opts...)
+					},
+				}).Build()
+			cluster, informer := NewCluster(reader, reader, "core5g", "core5g"), &controllertest.FakeInformer{}
+			if err := cluster.Follow(informer); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := cluster.Secret(t.Context(), "ue"); err != nil {
+				t.Fatal(err)
+			}
+			c.happens(informer)
+			away = true
+			if _, err := cluster.Secret(t.Context(), "ue"); (err == nil) != c.want {
+				t.Errorf("got it: %v, want %v", err == nil, c.want)
+			}
+		})
+	}
+}
+
+func TestTheCacheKeepsWhatIsServed(t *testing.T) {
+	s := &v1alpha1.Subscriber{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "ue", ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "kubectl"}},
+			Annotations: map[string]string{corev1.LastAppliedConfigAnnotation: "{}"},
+		},
+		Spec:   v1alpha1.SubscriberSpec{SUPI: "imsi-208930000000001"},
+		Status: v1alpha1.SubscriberStatus{ObservedGeneration: 1, Conditions: []metav1.Condition{{Type: "Ready"}}},
+	}
+	if _, err := served(s); err != nil {
+		t.Fatal(err)
+	}
+	want := &v1alpha1.Subscriber{
+		ObjectMeta: metav1.ObjectMeta{Name: "ue", Annotations: map[string]string{}},
+		Spec:       v1alpha1.SubscriberSpec{SUPI: "imsi-208930000000001"},
+	}
+	if d := cmp.Diff(want, s); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	slice := &v1alpha1.Slice{Status: v1alpha1.SliceStatus{SMF: "core5g-smf"}}
+	if _, err := served(slice); err != nil || slice.Status.SMF == "" {
+		t.Errorf("a Slice has no status any more, %v", err)
 	}
 }
