@@ -24,17 +24,20 @@ import (
 // (This project's images look after themselves within seconds; those of a site may not.)
 //
 // So the operator remembers each profile while all is well. When one is missing although the process
-// that made it still runs, it puts the profile back; nobody restarts and no PDU session ends. Only
-// where it has never seen the profile (the operator itself is younger than the loss) the function is
-// restarted, late and with an Event. A profile that a killed SMF left behind for a Slice that is gone
-// is taken out, because the AMF takes the first SMF that it finds.
+// that made it still runs, it puts the profile back; nobody restarts and no PDU session ends. Where it has
+// never seen the profile (the operator itself is younger than the loss) it says so, once and then in the
+// condition, and which command heals it. It restarts nobody: an AMF that the NRF does not show still serves
+// its UEs, and its restart would end them all; so would that of an SMF its sessions. A person can choose the
+// moment. A profile that a killed SMF left behind for a Slice that is gone is taken out, because the AMF takes
+// the first SMF that it finds.
 
 const (
 	registrationPeriod = 12 * time.Second
 	// restoreGrace leaves a function time to register again by itself.
 	restoreGrace = 15 * time.Second
-	// restartGrace is patient: a restart of an SMF or AMF ends sessions.
-	restartGrace = 60 * time.Second
+	// lostGrace is patient: a function that comes registers within it, and one with an answer of the NRF's
+	// missing is not lost.
+	lostGrace = 60 * time.Second
 )
 
 // NRFClient is what the check needs of an NRF.
@@ -47,7 +50,7 @@ type NRFClient interface {
 
 // Registrations watches over the NRFs of all cores.
 type Registrations struct {
-	// Client deletes pods as the last resort.
+	// Client reads the operator's certificate.
 	Client client.Client
 	// NRF returns a client for the NRF at a base URL.
 	NRF        func(baseURL string, identity *sbitls.Identity) NRFClient
@@ -63,7 +66,14 @@ type coreRegistrations struct {
 	last    time.Time
 	report  registrationReport
 	known   map[string]knownProfile
-	missing map[string]time.Time
+	missing map[string]lostFunction
+}
+
+// lostFunction is one that the NRF does not show.
+type lostFunction struct {
+	since time.Time
+	// told is set once a person was asked to restart it.
+	told bool
 }
 
 type knownProfile struct {
@@ -106,7 +116,7 @@ func (r *Registrations) of(core types.NamespacedName) *coreRegistrations {
 		r.cores = map[types.NamespacedName]*coreRegistrations{}
 	}
 	if r.cores[core] == nil {
-		r.cores[core] = &coreRegistrations{known: map[string]knownProfile{}, missing: map[string]time.Time{}}
+		r.cores[core] = &coreRegistrations{known: map[string]knownProfile{}, missing: map[string]lostFunction{}}
 	}
 	return r.cores[core]
 }
@@ -160,11 +170,12 @@ func (r *Registrations) ask(ctx context.Context, core *api.Core5G, state *coreRe
 			delete(state.missing, e.host)
 			continue
 		}
-		if state.missing[e.host].IsZero() {
-			state.missing[e.host] = now
+		if _, was := state.missing[e.host]; !was {
+			state.missing[e.host] = lostFunction{since: now}
 		}
-		missing = append(missing, e.nfType+" "+e.host)
-		report.events = append(report.events, r.heal(ctx, client, state, e, now)...)
+		said, events := heal(ctx, client, state, e, now)
+		missing = append(missing, e.nfType+" "+e.host+said)
+		report.events = append(report.events, events...)
 	}
 	if len(missing) > 0 {
 		sort.Strings(missing)
@@ -208,30 +219,45 @@ func restarts(pod *corev1.Pod) int32 {
 	return n
 }
 
-func (r *Registrations) heal(ctx context.Context, nrfClient NRFClient, state *coreRegistrations, e expectedFunction, now time.Time) []registrationEvent {
-	lost := now.Sub(state.missing[e.host])
+// heal puts the profile of a function back where it is known. Else it returns what the condition adds to the
+// function's name.
+func heal(ctx context.Context, nrfClient NRFClient, state *coreRegistrations, e expectedFunction, now time.Time) (said string, events []registrationEvent) {
+	lost := state.missing[e.host]
+	missing := now.Sub(lost.since)
 	known, ok := state.known[e.host]
 	if ok && known.pod == e.pod.UID && known.restarts == restarts(e.pod) {
-		if lost < restoreGrace {
-			return nil
+		if missing < restoreGrace {
+			return "", nil
 		}
 		if err := nrfClient.Register(ctx, known.instance, known.profile); err != nil {
-			return []registrationEvent{{corev1.EventTypeWarning, "RegistrationNotRestored",
+			return "", []registrationEvent{{corev1.EventTypeWarning, "RegistrationNotRestored",
 				fmt.Sprintf("the NRF has lost %s %s and does not take it back: %v", e.nfType, e.host, err)}}
 		}
-		return []registrationEvent{{corev1.EventTypeNormal, "RegistrationRestored",
+		return "", []registrationEvent{{corev1.EventTypeNormal, "RegistrationRestored",
 			fmt.Sprintf("the NRF had lost %s %s (its database was replaced); the profile was put back, nothing was restarted", e.nfType, e.host)}}
 	}
-	if lost < restartGrace {
-		return nil
+	if missing < lostGrace {
+		return "", nil
 	}
-	if err := client.IgnoreNotFound(r.Client.Delete(ctx, e.pod)); err != nil {
-		return []registrationEvent{{corev1.EventTypeWarning, "RestartFailed", fmt.Sprintf("pod %s: %v", e.pod.Name, err)}}
+	said = fmt.Sprintf(" (it runs, and its profile is not known: to have it register again, `kubectl -n %s delete pod %s`%s)", e.pod.Namespace, e.pod.Name, restartCost(e.nfType))
+	if !lost.told {
+		lost.told = true
+		state.missing[e.host] = lost
+		events = []registrationEvent{{corev1.EventTypeWarning, "NotRegistered", "not registered with the NRF: " + e.nfType + " " + e.host + said}}
 	}
-	delete(state.missing, e.host)
-	return []registrationEvent{{corev1.EventTypeWarning, "RestartedToRegister",
-		fmt.Sprintf("%s %s has not been registered with the NRF for %s and its profile is not known; pod %s was deleted so that it registers again",
-			e.nfType, e.host, lost.Round(time.Second), e.pod.Name)}}
+	return said, events
+}
+
+// restartCost is what a restart of a function ends.
+func restartCost(nfType string) string {
+	switch nfType {
+	case "AMF":
+		return ", which makes every UE register anew"
+	case "SMF":
+		return ", which ends the PDU sessions of its slice"
+	default:
+		return ""
+	}
 }
 
 // removeOrphans takes out SMFs of this core whose Slice is gone.

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -84,19 +83,36 @@ func TestRegistrationIsPutBackWithoutARestart(t *testing.T) {
 	}
 }
 
-func TestFunctionOfAnUnknownProfileIsRestartedLate(t *testing.T) {
-	pod := smfPod("1")
-	r := newRegistrationRig(t, pod)
-	r.after(0, smf(pod))
-	if got := r.after(restartGrace-time.Second, smf(pod)); len(got.events) != 0 {
-		t.Fatalf("too early: %+v", got.events)
-	}
-	got := r.after(2*time.Second, smf(pod))
-	if len(got.events) != 1 || got.events[0].reason != "RestartedToRegister" || !strings.Contains(got.events[0].message, pod.Name) {
-		t.Fatalf("no Event names the cause: %+v", got.events)
-	}
-	if err := r.client.Get(t.Context(), client.ObjectKeyFromObject(pod), &corev1.Pod{}); !apierrors.IsNotFound(err) {
-		t.Errorf("the pod lives: %v", err)
+// An AMF that the NRF does not show still serves its UEs: its restart would harm more than it heals.
+func TestFunctionOfAnUnknownProfileIsNotRestarted(t *testing.T) {
+	for nfType, cost := range map[string]string{"AMF": "every UE", "SMF": "the PDU sessions of its slice", "PCF": ""} {
+		t.Run(nfType, func(t *testing.T) {
+			pod := smfPod("1")
+			r := newRegistrationRig(t, pod)
+			lost := expectedFunction{nfType: nfType, host: "core5g-function", pod: pod}
+			r.after(0, lost)
+			if got := r.after(lostGrace-time.Second, lost); len(got.events) != 0 {
+				t.Fatalf("too early: %+v", got.events)
+			}
+			got := r.after(2*time.Second, lost)
+			for _, want := range []string{nfType + " core5g-function", "kubectl -n ns delete pod " + pod.Name, cost} {
+				if len(got.events) != 1 || got.events[0].reason != "NotRegistered" || !strings.Contains(got.events[0].message, want) || !strings.Contains(got.problem, want) {
+					t.Errorf("problem %q and events %+v do not say %q", got.problem, got.events, want)
+				}
+			}
+			for range 10 {
+				if got = r.after(lostGrace, lost); len(got.events) != 0 || !strings.Contains(got.problem, "kubectl") {
+					t.Fatalf("said once in an Event and always in the condition: %+v", got)
+				}
+			}
+			if err := r.client.Get(t.Context(), client.ObjectKeyFromObject(pod), &corev1.Pod{}); err != nil {
+				t.Errorf("the pod was restarted: %v", err)
+			}
+			r.nrf.put("i", nfType, "core5g-function")
+			if got = r.after(registrationPeriod, lost); got.problem != "" {
+				t.Errorf("it is there, and yet: %s", got.problem)
+			}
+		})
 	}
 }
 
@@ -144,7 +160,7 @@ func TestNRFIsAskedOnceAPeriodAndItsSilenceIsNoLoss(t *testing.T) {
 		t.Errorf("an NRF that does not answer: %+v", got)
 	}
 	r.nrf.down = false
-	if got := r.after(restartGrace*2, smf(pod)); got.problem != "" || len(got.events) != 0 {
+	if got := r.after(lostGrace*2, smf(pod)); got.problem != "" || len(got.events) != 0 {
 		t.Errorf("the NRF's silence was held against the SMF: %+v", got)
 	}
 }
@@ -152,7 +168,7 @@ func TestNRFIsAskedOnceAPeriodAndItsSilenceIsNoLoss(t *testing.T) {
 func TestNothingIsExpectedOfAFunctionThatDoesNotRun(t *testing.T) {
 	r := newRegistrationRig(t)
 	r.after(0, smf(nil))
-	if got := r.after(restartGrace*2, smf(nil)); got.problem != "" || len(got.events) != 0 {
+	if got := r.after(lostGrace*2, smf(nil)); got.problem != "" || len(got.events) != 0 {
 		t.Errorf("got %+v", got)
 	}
 }
