@@ -7,6 +7,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,16 +18,18 @@ import (
 
 // applier applies objects server-side with the one field owner. It remembers what it applied last and
 // what the API server made of it, and stays quiet while both are the same: reconciling is cheap, and
-// a change by somebody else is still undone.
+// a change by somebody else is still undone. Objects of others with the same name are a takenError.
 type applier struct {
 	client client.Client
+	// live reads past the cache.
+	live client.Reader
 
 	mu   sync.Mutex
 	seen map[string]string
 }
 
-func newApplier(c client.Client) *applier {
-	return &applier{client: c, seen: map[string]string{}}
+func newApplier(c client.Client, live client.Reader) *applier {
+	return &applier{client: c, live: live, seen: map[string]string{}}
 }
 
 // apply brings the object about and fills in what the API server has of it (a ClusterIP, a status).
@@ -45,13 +48,26 @@ func (a *applier) apply(ctx context.Context, object client.Object) error {
 
 	live := object.DeepCopyObject().(client.Object)
 	err = a.client.Get(ctx, client.ObjectKeyFromObject(object), live)
-	if err != nil && !apierrors.IsNotFound(err) {
+	options := []client.PatchOption{client.FieldOwner(specs.FieldOwner)}
+	switch {
+	case apierrors.IsNotFound(err):
+		// Without force: what comes in between is not overwritten. Kinds of other projects are in no cache.
+		if _, live := object.(*unstructured.Unstructured); !live {
+			if err := a.free(ctx, gvk, desired); err != nil {
+				return err
+			}
+		}
+	case err != nil:
 		return err
-	}
-	if err == nil && a.last(key) == mark(hash, live) {
+	case a.last(key) == mark(hash, live):
 		return copyInto(object, live)
+	default:
+		if err := belongs(gvk.Kind, live, metav1.GetControllerOf(desired)); err != nil {
+			return err
+		}
+		options = append(options, client.ForceOwnership)
 	}
-	if err := a.client.Patch(ctx, desired, client.Apply, client.FieldOwner(specs.FieldOwner), client.ForceOwnership); err != nil {
+	if err := a.client.Patch(ctx, desired, client.Apply, options...); err != nil {
 		return fmt.Errorf("apply %s %s: %w", gvk.Kind, object.GetName(), err)
 	}
 	a.remember(key, mark(hash, desired))

@@ -114,6 +114,11 @@ func (c *certifier) authority(ctx context.Context, core *api.Core5G, state *cert
 		}
 		secret = fresh
 	}
+	if said := secretTaken(secret, *metav1.NewControllerRef(core, api.GroupVersion.WithKind("Core5G"))); said != "" {
+		state.lack(api.ReasonNameTaken, said)
+		state.next = earlier(state.next, c.now().Add(takenRetry))
+		return nil, nil
+	}
 	authority, err := certificates.ReadAuthority(secret.Data)
 	if err != nil {
 		state.lack(api.ReasonMalformed, fmt.Sprintf("Secret %s: %v: delete it, and a new authority is made", name, err))
@@ -150,6 +155,11 @@ func (c *certifier) issue(ctx context.Context, authority *certificates.Authority
 		return err
 	}
 	missing := apierrors.IsNotFound(err)
+	if said := secretTaken(secret, r.Owner); said != "" {
+		state.lack(api.ReasonNameTaken, said)
+		state.next = earlier(state.next, c.now().Add(takenRetry))
+		return nil
+	}
 	taken, err := c.takeOver(ctx, secret, r.Owner)
 	if err != nil {
 		return err
@@ -269,7 +279,7 @@ func (c *certifier) keepIssuer(ctx context.Context, core *api.Core5G, state *cer
 func (c *certifier) forsakeIssuer(ctx context.Context, core *api.Core5G) error {
 	secret := &corev1.Secret{}
 	err := c.Get(ctx, client.ObjectKey{Namespace: core.Namespace, Name: specs.IssuerAuthorityName(core.Name)}, secret)
-	if err != nil {
+	if err != nil || (!owns(core, secret) && secret.Annotations[annotationIssued] != secret.Name) {
 		return client.IgnoreNotFound(err)
 	}
 	for _, o := range specs.Issuer(core) {
@@ -294,18 +304,24 @@ func (c *certifier) lackCertManager(core *api.Core5G, state *certificatesState) 
 func (c *certifier) request(ctx context.Context, core *api.Core5G, issuer *api.IssuerReference, requests []specs.CertificateRequest) (certificatesState, error) {
 	var state certificatesState
 	for _, r := range requests {
+		secret := &corev1.Secret{}
+		err := c.Get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: r.Secret}, secret)
+		if client.IgnoreNotFound(err) != nil {
+			return state, err
+		}
+		// cert-manager would write its certificate into any Secret.
+		if said := secretTaken(secret, r.Owner); said != "" {
+			state.lack(api.ReasonNameTaken, said)
+			state.next = earlier(state.next, c.now().Add(takenRetry))
+			continue
+		}
 		certificate := specs.Certificate(issuer, r)
-		err := c.applier.apply(ctx, certificate)
+		err = c.applier.apply(ctx, certificate)
 		if meta.IsNoMatchError(err) {
 			c.lackCertManager(core, &state)
 			return state, nil
 		}
 		if err != nil {
-			return state, err
-		}
-		secret := &corev1.Secret{}
-		err = c.Get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: r.Secret}, secret)
-		if client.IgnoreNotFound(err) != nil {
 			return state, err
 		}
 		end, ok := certificates.End(secret.Data)

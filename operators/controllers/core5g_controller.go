@@ -2,6 +2,7 @@ package controllers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -87,7 +88,7 @@ func (r *CoreReconciler) Reconcile(ctx context.Context, req ctrl.Request) (resul
 		r.checkRegistrations,
 		r.sum,
 	} {
-		if err = phase(ctx, s); err != nil {
+		if err = s.taken(phase(ctx, s)); err != nil {
 			break
 		}
 	}
@@ -148,6 +149,17 @@ func (r *CoreReconciler) findDatabase(ctx context.Context, s *coreScope) error {
 func (s *coreScope) halt(reason, message string) {
 	s.halted = true
 	s.conditions.no(api.ConditionConfigurationValid, reason, message)
+}
+
+// taken turns a name that somebody else has into a condition; other errors stay errors.
+func (s *coreScope) taken(err error) error {
+	var taken *takenError
+	if !errors.As(err, &taken) {
+		return err
+	}
+	s.halt(api.ReasonNameTaken, taken.Error())
+	s.requeue = takenRetry
+	return nil
 }
 
 func (r *CoreReconciler) applyFunctions(ctx context.Context, s *coreScope) error {
@@ -402,7 +414,7 @@ func announce(recorder record.EventRecorder, object client.Object, list []metav1
 
 // SetupWithManager watches the Core5G, what it owns, its Slices, and the Secrets that it names.
 func (r *CoreReconciler) SetupWithManager(mgr ctrl.Manager) error {
-	r.applier = newApplier(mgr.GetClient())
+	r.applier = newApplier(mgr.GetClient(), mgr.GetAPIReader())
 	r.certifier = &certifier{Client: mgr.GetClient(), applier: r.applier, recorder: r.Recorder, now: r.Now}
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&api.Core5G{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).

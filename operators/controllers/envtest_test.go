@@ -38,6 +38,7 @@ func TestEnvtest(t *testing.T) {
 	t.Run("deletion waits for sessions, and not for ever", e.testDrainedDeletion)
 	t.Run("a fleet of UPFInstances", e.testFleet)
 	t.Run("many Subscribers cost little", e.testManySubscribers)
+	t.Run("names that a user's objects have", e.testNamesTaken)
 	t.Run("functions that lost their registration are put back again", e.testRegistrationLost)
 	for name, test := range map[string]func(*testing.T){
 		"the API server refuses what the schema forbids":        e.testRefusals,

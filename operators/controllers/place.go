@@ -317,6 +317,9 @@ func (s *upfScope) observePlaced() {
 		case u.status.State == api.UnitStopped:
 			s.conditions.no(api.ConditionPlaced, api.ReasonLocked, u.status.Message)
 			return
+		case u.taken != "":
+			s.conditions.no(api.ConditionPlaced, api.ReasonNameTaken, u.taken)
+			return
 		case u.status.State == api.UnitRejected:
 			s.conditions.no(api.ConditionPlaced, "Rejected", u.status.Name+": "+u.status.Message)
 			return

@@ -11,8 +11,13 @@ package controllers
 // +kubebuilder:rbac:groups=core5g.dev,namespace=core5g,resources=core5gs/status;slices/status;upfinstances/status;subscribers/status,verbs=patch
 // +kubebuilder:rbac:groups=core5g.dev,namespace=core5g,resources=core5gs/finalizers;slices/finalizers;upfinstances/finalizers,verbs=update
 // +kubebuilder:rbac:groups=apps,namespace=core5g,resources=deployments,verbs=list;watch;create;patch;delete
-// +kubebuilder:rbac:groups="",namespace=core5g,resources=services;configmaps,verbs=list;watch;create;patch;delete
-// +kubebuilder:rbac:groups="",namespace=core5g,resources=secrets,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups="",namespace=core5g,resources=services;configmaps;secrets,verbs=list;watch;create;patch;delete
+// Whose an object is that has a name which the operator needs, the caches of its own objects do not know.
+// +kubebuilder:rbac:groups=apps,namespace=core5g,resources=deployments,verbs=get
+// +kubebuilder:rbac:groups="",namespace=core5g,resources=services;configmaps,verbs=get
+// +kubebuilder:rbac:groups="",namespace=core5g,resources=secrets,verbs=get
+// +kubebuilder:rbac:groups=policy,namespace=core5g,resources=poddisruptionbudgets,verbs=get
+// +kubebuilder:rbac:groups=networking.k8s.io,namespace=core5g,resources=networkpolicies,verbs=get
 // +kubebuilder:rbac:groups="",namespace=core5g,resources=pods,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups="",namespace=core5g,resources=events,verbs=create;patch
 // +kubebuilder:rbac:groups=k8s.cni.cncf.io,namespace=core5g,resources=network-attachment-definitions,verbs=get;create;patch

@@ -114,7 +114,7 @@ func newFleet(t testing.TB, nodes, instances int, spec func(*api.UPFInstance)) *
 	})
 	f.reconciler = &UPFReconciler{
 		Client: counted, Live: live, Platform: specs.Platform{Registry: "core5g", Tag: "dev"},
-		Recorder: &record.FakeRecorder{}, Now: time.Now, applier: newApplier(counted),
+		Recorder: &record.FakeRecorder{}, Now: time.Now, applier: newApplier(counted, live),
 		Sessions: func(context.Context, *corev1.Pod) (int64, error) { return 0, nil }, Rejections: NewRejections(), Topology: topologyOfPod,
 	}
 	return f
@@ -233,9 +233,9 @@ func TestPerSocketFillsEverySocket(t *testing.T) {
 }
 
 // callsPerInstance bounds what one UPFInstance of one unit costs the API server from its creation until it
-// is Ready: finalizer, two NetworkAttachmentDefinitions, N4 Service, budget, a look past the cache,
-// configuration, pod, gate, and the status on the way.
-const callsPerInstance = 12
+// is Ready: finalizer, two NetworkAttachmentDefinitions, N4 Service, budget, configuration, a look past the cache
+// before each of these three and before the pod, pod, gate, and the status on the way.
+const callsPerInstance = 15
 
 // TestIntegrationFleetCallsAreBounded settles a fleet and then looks at it once more: the second look is free. The
 // API server of this test does not scale; testFleet asks a real one, for a thousand where it is told to.

@@ -2,6 +2,7 @@ package controllers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -344,7 +345,7 @@ func (r *SliceReconciler) applySMF(ctx context.Context, s *sliceScope) error {
 	}
 	service := specs.SMFService(s.core, s.slice, r.Platform)
 	if err := r.applier.apply(ctx, service); err != nil {
-		return err
+		return s.taken(err)
 	}
 	problem, err := r.keepCertificate(ctx, s)
 	if err != nil {
@@ -365,7 +366,7 @@ func (r *SliceReconciler) applySMF(ctx context.Context, s *sliceScope) error {
 	s.smfAddress = service.Spec.ClusterIP
 	s.smfService = service.Name
 	if err := r.applier.applyFunction(ctx, &objects); err != nil {
-		return err
+		return s.taken(err)
 	}
 	s.slice.Status.SMF = name
 	problem, err = deploymentProblem(ctx, r.Client, objects.Deployment)
@@ -377,6 +378,17 @@ func (r *SliceReconciler) applySMF(ctx context.Context, s *sliceScope) error {
 		return nil
 	}
 	s.conditions.yes(api.ConditionSMFReady, api.ReasonReady, name+" is ready")
+	return nil
+}
+
+// taken turns a name that somebody else has into a condition; other errors stay errors.
+func (s *sliceScope) taken(err error) error {
+	var taken *takenError
+	if !errors.As(err, &taken) {
+		return err
+	}
+	s.conditions.no(api.ConditionSMFReady, api.ReasonNameTaken, taken.Error())
+	s.requeue = takenRetry
 	return nil
 }
 
@@ -397,7 +409,7 @@ func (r *SliceReconciler) sum(_ context.Context, s *sliceScope) error {
 // SetupWithManager watches Slices, what they own, and what may make another one usable: its core, UPFs
 // and other Slices.
 func (r *SliceReconciler) SetupWithManager(mgr ctrl.Manager) error {
-	r.applier = newApplier(mgr.GetClient())
+	r.applier = newApplier(mgr.GetClient(), mgr.GetAPIReader())
 	r.certifier = &certifier{Client: mgr.GetClient(), applier: r.applier, recorder: r.Recorder, now: r.Now}
 	all := handler.EnqueueRequestsFromMapFunc(r.slicesOfNamespace)
 	return ctrl.NewControllerManagedBy(mgr).

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -47,8 +48,9 @@ type unitScope struct {
 	pod    *corev1.Pod
 	status api.UnitStatus
 	wanted bool
-	// problem is why the specification gives the unit no addresses.
-	problem string
+	// problem is why the specification gives the unit no addresses, taken who else has the name of its N4
+	// Service.
+	problem, taken string
 	// pending is set when the unit runs an older template and is left alone, replacing when it is taken
 	// down because of that.
 	pending   bool
@@ -71,15 +73,16 @@ type unitScope struct {
 
 type refusal struct{ reason, message string }
 
-func newUnitScope(upf *api.UPFInstance, number int, n4Address string) *unitScope {
+// newUnitScope begins with what was said of the unit last.
+func newUnitScope(upf *api.UPFInstance, number int) *unitScope {
 	u := &unitScope{number: number, status: api.UnitStatus{Name: specs.UnitName(upf.Name, number)}}
 	for _, old := range upf.Status.UnitStatuses {
 		if old.Name == u.status.Name {
 			u.status.Rejections, u.status.RetryAfter, u.status.Message = old.Rejections, old.RetryAfter, old.Message
 			u.status.Drain, u.status.Topology = old.Drain.DeepCopy(), old.Topology.DeepCopy()
+			u.status.N4Address = old.N4Address
 		}
 	}
-	u.status.N4Address = n4Address
 	u.wanted = number < wantedUnits(upf)
 	if specs.Parts(upf) > 1 {
 		u.status.N3Endpoints, u.status.N6Address = specs.UnitN3Endpoints(upf, number), specs.UnitN6Address(upf, number)
@@ -122,9 +125,7 @@ func (r *UPFReconciler) keepUnit(ctx context.Context, s *upfScope, u *unitScope)
 	u.want = specs.UPFUnit(s.upf, s.core, r.Platform, u.number, u.status.N4Address)
 	switch {
 	case u.pod != nil && !owns(s.upf, u.pod):
-		u.note(api.UnitPending, fmt.Sprintf("pod %s exists and belongs to somebody else: delete it", u.pod.Name))
-		s.again(10 * time.Second)
-		return nil
+		return s.takenFrom(u, &takenError{kind: "Pod", name: u.pod.Name, holder: metav1.GetControllerOf(u.pod)})
 	case u.pod != nil && !u.pod.DeletionTimestamp.IsZero():
 		u.note(api.UnitTerminating, "the pod is stopping")
 		return nil
@@ -189,6 +190,10 @@ func (r *UPFReconciler) create(ctx context.Context, s *upfScope, u *unitScope) e
 		u.note(api.UnitPending, "no pod can be made: the other conditions say why")
 		return nil
 	}
+	if u.taken != "" {
+		u.note(api.UnitPending, u.taken)
+		return nil
+	}
 	if specs.Planned(s.upf) && u.place == nil && !u.unbound {
 		u.note(api.UnitUnplaced, u.unplaced)
 		return nil
@@ -208,14 +213,14 @@ func (r *UPFReconciler) create(ctx context.Context, s *upfScope, u *unitScope) e
 		return errStale
 	}
 	if err := r.applier.apply(ctx, u.want.Config.DeepCopy()); err != nil {
-		return err
+		return s.takenFrom(u, err)
 	}
 	pod := u.want.Pod.DeepCopy()
 	if u.place != nil {
 		pod = u.want.Placed(s.upf, u.place)
 		for _, a := range specs.PlaceAttachments(s.upf, u.place) {
 			if err := r.applier.apply(ctx, a); err != nil {
-				return err
+				return s.takenFrom(u, err)
 			}
 		}
 		u.status.Node = u.place.Node
@@ -234,8 +239,12 @@ func (r *UPFReconciler) create(ctx context.Context, s *upfScope, u *unitScope) e
 		if apierrors.IsAlreadyExists(err) {
 			// Either the cache is behind, and the pod's own event brings us back, or it is not ours.
 			u.note(api.UnitPending, fmt.Sprintf("a pod %s exists already", u.want.Pod.Name))
-			s.again(10 * time.Second)
-			return nil
+			s.again(takenRetry)
+			there := &corev1.Pod{}
+			if err := r.Live.Get(ctx, client.ObjectKeyFromObject(pod), there); err != nil {
+				return client.IgnoreNotFound(err)
+			}
+			return s.takenFrom(u, belongs("Pod", there, metav1.GetControllerOf(pod)))
 		}
 		if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) {
 			// Pod Security, a quota, a webhook: waiting for somebody, not for a retry.
@@ -252,6 +261,18 @@ func (r *UPFReconciler) create(ctx context.Context, s *upfScope, u *unitScope) e
 	u.status.Hash = u.want.TemplateHash
 	u.note(api.UnitPending, "the pod was made")
 	r.Recorder.Eventf(s.upf, corev1.EventTypeNormal, "UnitCreated", "pod %s", u.want.Pod.Name)
+	return nil
+}
+
+// takenFrom notes that somebody else has a name that the unit needs; other errors stay errors.
+func (s *upfScope) takenFrom(u *unitScope, err error) error {
+	var taken *takenError
+	if err == nil || !errors.As(err, &taken) {
+		return err
+	}
+	u.taken = taken.Error()
+	u.note(api.UnitPending, u.taken)
+	s.again(takenRetry)
 	return nil
 }
 
@@ -404,6 +425,11 @@ func (s *upfScope) observeReady() {
 		s.conditions.no(api.ConditionUnitsReady, api.ReasonLocked, "administrativeState is Locked: write Unlocked to start the units")
 	case asked > limit:
 		s.conditions.no(api.ConditionUnitsReady, api.ReasonAddressesMissing, message+": "+problem)
+	case s.unguarded != "":
+		s.conditions.no(api.ConditionUnitsReady, api.ReasonNameTaken, message+", and evictions are not kept from them: "+s.unguarded)
+	case slices.ContainsFunc(s.units, func(u *unitScope) bool { return u.taken != "" }):
+		at := slices.IndexFunc(s.units, func(u *unitScope) bool { return u.taken != "" })
+		s.conditions.no(api.ConditionUnitsReady, api.ReasonNameTaken, message+": "+s.units[at].taken)
 	case int(ready) >= asked:
 		s.conditions.yes(api.ConditionUnitsReady, api.ReasonReady, message)
 	default:

@@ -63,7 +63,7 @@ func newUnitRig(t *testing.T) *unitRig {
 	})
 	rig.reconciler = &UPFReconciler{
 		Client: cached, Live: rig.live, Platform: specs.Platform{Registry: "core5g", Tag: "dev"},
-		Recorder: record.NewFakeRecorder(100), Now: func() time.Time { return rig.clock }, applier: newApplier(cached),
+		Recorder: record.NewFakeRecorder(100), Now: func() time.Time { return rig.clock }, applier: newApplier(cached, rig.live),
 		Sessions: func(context.Context, *corev1.Pod) (int64, error) { return 0, nil }, Rejections: NewRejections(), Topology: topologyOfPod,
 	}
 	return rig

@@ -64,9 +64,11 @@ type upfScope struct {
 	core       *api.Core5G
 	conditions conditions
 	// halted is set when no pod can be made.
-	halted  bool
-	units   []*unitScope
-	requeue time.Duration
+	halted bool
+	// unguarded is why nothing keeps evictions from the units.
+	unguarded string
+	units     []*unitScope
+	requeue   time.Duration
 }
 
 func (s *upfScope) again(in time.Duration) {
@@ -247,7 +249,14 @@ func (r *UPFReconciler) applyAttachments(ctx context.Context, s *upfScope) error
 		return err
 	}
 	for _, a := range specs.Attachments(s.upf) {
-		if err := r.applier.apply(ctx, a); err != nil {
+		err := r.applier.apply(ctx, a)
+		if taken := (*takenError)(nil); errors.As(err, &taken) {
+			s.halted = true
+			s.again(takenRetry)
+			s.conditions.no(api.ConditionPlaced, api.ReasonNameTaken, taken.Error())
+			continue
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -292,10 +301,18 @@ func (r *UPFReconciler) findUnits(ctx context.Context, s *upfScope) error {
 	}
 	for _, number := range slices.Sorted(maps.Keys(numbers)) {
 		service := specs.N4Service(s.upf, number)
-		if err := r.applier.apply(ctx, service); err != nil {
+		err := r.applier.apply(ctx, service)
+		taken := (*takenError)(nil)
+		if err != nil && !errors.As(err, &taken) {
 			return err
 		}
-		u := newUnitScope(s.upf, number, service.Spec.ClusterIP)
+		u := newUnitScope(s.upf, number)
+		if taken == nil {
+			u.status.N4Address = service.Spec.ClusterIP
+		} else {
+			u.taken = taken.Error()
+			s.again(takenRetry)
+		}
 		if pod := byNumber[number]; pod != nil {
 			u.see(pod)
 		}
@@ -306,7 +323,13 @@ func (r *UPFReconciler) findUnits(ctx context.Context, s *upfScope) error {
 
 // applyBudget keeps evictions from the units.
 func (r *UPFReconciler) applyBudget(ctx context.Context, s *upfScope) error {
-	return r.applier.apply(ctx, specs.DisruptionBudget(s.upf, wantedUnits(s.upf)))
+	err := r.applier.apply(ctx, specs.DisruptionBudget(s.upf, wantedUnits(s.upf)))
+	if taken := (*takenError)(nil); errors.As(err, &taken) {
+		s.unguarded = taken.Error()
+		s.again(takenRetry)
+		return nil
+	}
+	return err
 }
 
 func (r *UPFReconciler) keepUnits(ctx context.Context, s *upfScope) error {
@@ -377,7 +400,7 @@ func (r *UPFReconciler) sum(_ context.Context, s *upfScope) error {
 // SetupWithManager watches UPFInstances, what they own, their Slices and their core, and what may give a
 // place to a unit that has none: DataplaneNodes, Nodes and the end of other units.
 func (r *UPFReconciler) SetupWithManager(mgr ctrl.Manager) error {
-	r.applier = newApplier(mgr.GetClient())
+	r.applier = newApplier(mgr.GetClient(), mgr.GetAPIReader())
 	all := handler.EnqueueRequestsFromMapFunc(r.upfsOfNamespace)
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&api.UPFInstance{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
