@@ -47,6 +47,7 @@ func TestEnvtest(t *testing.T) {
 		"NetworkPolicies come with a core and go when told":     e.testNetworkPolicies,
 		"an external database comes from a Secret":              e.testExternalDatabase,
 		"a Slice comes and goes without touching anything else": e.testSliceLife,
+		"a selector that is a mistake takes nothing away":       e.testSelectorMistake,
 		"Slices that cannot be say why":                         e.testSliceProblems,
 		"a UPF unit is restarted only when it was asked for":    e.testUnitUpdates,
 		"one UPF a socket":                                      e.testPerSocket,

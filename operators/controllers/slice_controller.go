@@ -54,6 +54,12 @@ type sliceScope struct {
 	core   *api.Core5G
 	others []api.Slice
 	upf    *api.UPFInstance
+	// started is set where an SMF was, though the selector means another UPFInstance than it has.
+	started bool
+	// held is why the Slice stays with a UPFInstance that its selector does not mean.
+	held string
+	// recorded is the UPFInstance that the written status names.
+	recorded string
 	// usable is false when no SMF may be started.
 	usable bool
 	// units of the UPFInstance, where it has several: all, without those that the SMF is to forget, and the
@@ -80,13 +86,14 @@ func (r *SliceReconciler) Reconcile(ctx context.Context, req ctrl.Request) (resu
 		}
 	}
 	base := slice.DeepCopy()
-	s := &sliceScope{slice: slice, usable: true, conditions: conditions{&slice.Status.Conditions, slice.Generation}}
+	s := &sliceScope{slice: slice, usable: true, conditions: conditions{&slice.Status.Conditions, slice.Generation}, recorded: nameOfUPF(slice.Status.UPF)}
 	for _, phase := range []func(context.Context, *sliceScope) error{
 		r.findCore,
 		r.checkAdvertised,
 		r.findUPF,
 		r.checkPools,
 		r.applySMF,
+		r.leavePrevious,
 		r.followUnits,
 		r.sum,
 	} {
@@ -150,11 +157,20 @@ func (r *SliceReconciler) stopSMF(ctx context.Context, slice *api.Slice) (string
 
 // releaseSessions speaks to the UPF in the SMF's place. A UPF that is not there holds no sessions.
 func (r *SliceReconciler) releaseSessions(ctx context.Context, slice *api.Slice) (string, error) {
-	if slice.Status.UPF == nil || slice.Status.UPF.N4Address == "" {
+	for _, used := range []*api.SliceUPFStatus{slice.Status.PreviousUPF, slice.Status.UPF} {
+		if problem, err := r.releaseFrom(ctx, slice, used); problem != "" || err != nil {
+			return problem, err
+		}
+	}
+	return "", nil
+}
+
+func (r *SliceReconciler) releaseFrom(ctx context.Context, slice *api.Slice, used *api.SliceUPFStatus) (string, error) {
+	if used == nil || used.N4Address == "" {
 		return "", nil
 	}
 	upf := &api.UPFInstance{}
-	err := r.Get(ctx, client.ObjectKey{Namespace: slice.Namespace, Name: slice.Status.UPF.Name}, upf)
+	err := r.Get(ctx, client.ObjectKey{Namespace: slice.Namespace, Name: used.Name}, upf)
 	if apierrors.IsNotFound(err) || (err == nil && upf.Status.Units == 0) {
 		return "", nil
 	}
@@ -170,10 +186,10 @@ func (r *SliceReconciler) releaseSessions(ctx context.Context, slice *api.Slice)
 	if err != nil {
 		return "", err
 	}
-	addresses := []string{slice.Status.UPF.N4Address}
-	if len(slice.Status.UPF.Units) > 0 {
+	addresses := []string{used.N4Address}
+	if len(used.Units) > 0 {
 		addresses = nil
-		for _, u := range slice.Status.UPF.Units {
+		for _, u := range used.Units {
 			addresses = append(addresses, u.N4Address)
 		}
 	}
@@ -228,6 +244,9 @@ func (r *SliceReconciler) findUPF(ctx context.Context, s *sliceScope) error {
 	if err != nil {
 		return err
 	}
+	if upf, problem, err = r.holdUPF(ctx, s, upf, problem); err != nil {
+		return err
+	}
 	if problem != "" {
 		s.usable = false
 		s.slice.Status.UPF = nil
@@ -241,11 +260,16 @@ func (r *SliceReconciler) findUPF(ctx context.Context, s *sliceScope) error {
 	}
 	if old := s.slice.Status.UPF; old != nil && old.Name == upf.Name {
 		status.Units = old.Units // followUnits says what the SMF has
+	} else if old != nil && s.started {
+		s.slice.Status.PreviousUPF = old
+		r.Recorder.Eventf(s.slice, corev1.EventTypeNormal, "UserPlaneMoved", "from UPFInstance %s to %s: the SMF is restarted, its PDU sessions end", old.Name, upf.Name)
 	}
 	s.slice.Status.UPF = status
 	s.findUnits()
 	ready := conditions{&upf.Status.Conditions, upf.Generation}
 	switch {
+	case s.held != "":
+		s.conditions.no(api.ConditionUPFReady, api.ReasonHeld, s.held)
 	case status.N3Endpoint == "":
 		s.usable = false
 		s.conditions.no(api.ConditionUPFReady, endpointProblem(upf), fmt.Sprintf("UPFInstance %s has given this Slice no N3 endpoint: %s", upf.Name, endpointMessage(upf)))
@@ -257,6 +281,66 @@ func (r *SliceReconciler) findUPF(ctx context.Context, s *sliceScope) error {
 	default:
 		s.conditions.yes(api.ConditionUPFReady, api.ReasonReady, fmt.Sprintf("UPFInstance %s is ready; N3 endpoint %s", upf.Name, status.N3Endpoint))
 	}
+	return nil
+}
+
+// holdUPF keeps a Slice whose SMF runs on its UPFInstance while the selector means none, or one that cannot serve
+// it yet, or while it has not left an earlier one: its sessions outlive a mistake.
+func (r *SliceReconciler) holdUPF(ctx context.Context, s *sliceScope, upf *api.UPFInstance, problem string) (*api.UPFInstance, string, error) {
+	used := s.slice.Status.UPF
+	if used == nil || (upf != nil && upf.Name == used.Name) {
+		return upf, problem, nil
+	}
+	old := &api.UPFInstance{}
+	err := r.Get(ctx, client.ObjectKey{Namespace: s.slice.Namespace, Name: used.Name}, old)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, "", err
+	}
+	if err != nil || specs.EndpointOf(old, s.slice.Name) == "" {
+		return upf, problem, nil
+	}
+	err = r.Get(ctx, client.ObjectKey{Namespace: s.slice.Namespace, Name: specs.SMFObjectName(s.slice.Spec.CoreRef.NameOrDefault(), s.slice.Name)}, &appsv1.Deployment{})
+	if client.IgnoreNotFound(err) != nil {
+		return nil, "", err
+	}
+	if s.started = err == nil || s.slice.Status.SMF != ""; !s.started {
+		return upf, problem, nil
+	}
+	why, advice := problem, ": correct spec.upfSelector, or delete the Slice to give them up"
+	if why == "" {
+		ready := conditions{&upf.Status.Conditions, upf.Generation}
+		switch {
+		case s.slice.Status.PreviousUPF != nil:
+			why, advice = fmt.Sprintf("the Slice goes to UPFInstance %s when it has left UPFInstance %s", upf.Name, s.slice.Status.PreviousUPF.Name), ""
+		case specs.EndpointOf(upf, s.slice.Name) == "":
+			why = fmt.Sprintf("UPFInstance %s has given this Slice no N3 endpoint: %s", upf.Name, endpointMessage(upf))
+		case !ready.is(api.ConditionReady):
+			why = fmt.Sprintf("UPFInstance %s is not ready: %s", upf.Name, messageOf(upf))
+		default:
+			return upf, "", nil
+		}
+	}
+	s.held = fmt.Sprintf("%s. The SMF runs on with UPFInstance %s and N3 endpoint %s, which stay its own%s", why, used.Name, specs.EndpointOf(old, s.slice.Name), advice)
+	return old, "", nil
+}
+
+// leavePrevious releases the sessions on the UPFInstance that the Slice had before, once the SMF that made them is
+// gone; then its endpoint there is free.
+func (r *SliceReconciler) leavePrevious(ctx context.Context, s *sliceScope) error {
+	previous := s.slice.Status.PreviousUPF
+	if previous == nil || !s.conditions.is(api.ConditionSMFReady) {
+		return nil
+	}
+	problem, err := r.releaseFrom(ctx, s.slice, previous)
+	if err != nil {
+		return err
+	}
+	if problem != "" {
+		s.requeue = followRetry
+		s.conditions.no(api.ConditionUPFReady, api.ReasonProgressing, problem)
+		return nil
+	}
+	s.slice.Status.PreviousUPF = nil
 	return nil
 }
 
@@ -335,6 +419,12 @@ func (r *SliceReconciler) checkPools(ctx context.Context, s *sliceScope) error {
 // Slice has become unusable for a reason outside of it: sessions outlive a mistake.
 func (r *SliceReconciler) applySMF(ctx context.Context, s *sliceScope) error {
 	name := specs.SMFObjectName(s.slice.Spec.CoreRef.NameOrDefault(), s.slice.Name)
+	if s.usable && s.recorded != s.slice.Status.UPF.Name {
+		// What is written keeps the endpoint, whatever comes in between: first that, then who uses it.
+		s.usable = false
+		s.conditions.no(api.ConditionSMFReady, api.ReasonProgressing, name+" is started with UPFInstance "+s.slice.Status.UPF.Name+" next")
+		return nil
+	}
 	if !s.usable {
 		s.conditions.no(api.ConditionSMFReady, api.ReasonProgressing, name+" is not started: the other conditions say why")
 		return nil

@@ -186,10 +186,11 @@ func (r *UPFReconciler) findCore(ctx context.Context, s *upfScope) error {
 }
 
 // allocateEndpoints gives out and takes back N3 addresses. A Slice that is being deleted keeps its
-// address until it is gone, because its SMF may still use it.
+// address until it is gone, and one whose selector means another UPFInstance until its status names this one no
+// more: its SMF may still use it.
 func (r *UPFReconciler) allocateEndpoints(ctx context.Context, s *upfScope) error {
 	var all api.SliceList
-	if err := r.List(ctx, &all, client.InNamespace(s.upf.Namespace)); err != nil {
+	if err := r.List(ctx, &all, client.InNamespace(s.upf.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return err
 	}
 	var upfs api.UPFInstanceList
@@ -198,11 +199,12 @@ func (r *UPFReconciler) allocateEndpoints(ctx context.Context, s *upfScope) erro
 	}
 	var wanted []api.Slice
 	for i := range all.Items {
-		if chosen, _ := specs.SelectUPF(&all.Items[i], upfs.Items); chosen == nil || chosen.Name != s.upf.Name {
+		selects := specs.Selects(&all.Items[i], s.upf, upfs.Items)
+		if !selects && !specs.Uses(&all.Items[i], s.upf.Name) {
 			continue
 		}
 		fresh := specs.EndpointOf(s.upf, all.Items[i].Name) == ""
-		if fresh && (!all.Items[i].DeletionTimestamp.IsZero() || s.upf.Spec.AdministrativeState == api.StateShuttingDown) {
+		if fresh && (!selects || !all.Items[i].DeletionTimestamp.IsZero() || s.upf.Spec.AdministrativeState == api.StateShuttingDown) {
 			continue
 		}
 		wanted = append(wanted, all.Items[i])
@@ -403,12 +405,14 @@ func (r *UPFReconciler) SetupWithManager(mgr ctrl.Manager) error {
 	r.applier = newApplier(mgr.GetClient(), mgr.GetAPIReader())
 	all := handler.EnqueueRequestsFromMapFunc(r.upfsOfNamespace)
 	return ctrl.NewControllerManagedBy(mgr).
-		For(&api.UPFInstance{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
+		For(&api.UPFInstance{}, builder.WithPredicates(predicate.Or(
+			predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, predicate.LabelChangedPredicate{},
+		))).
 		Owns(&corev1.Pod{}).
 		Owns(&corev1.Service{}).
 		Owns(&corev1.ConfigMap{}).
 		Owns(&policyv1.PodDisruptionBudget{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		Watches(&api.Slice{}, all, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&api.Slice{}, handler.EnqueueRequestsFromMapFunc(r.upfsOfSlice), builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, sliceMoved()))).
 		Watches(&api.Core5G{}, all, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&api.UPFInstance{}, handler.EnqueueRequestsFromMapFunc(r.overlappingUPFs), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&api.DataplaneNode{}, handler.EnqueueRequestsFromMapFunc(r.waitingUPFs)).
@@ -493,6 +497,39 @@ func (r *UPFReconciler) overlappingUPFs(ctx context.Context, o client.Object) []
 		waits := allocated != nil && allocated.Reason == api.ReasonAddressOverlap
 		if waits || specs.AddressProblem(other, []api.UPFInstance{*changed}) != nil {
 			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(other)})
+		}
+	}
+	return out
+}
+
+// sliceMoved passes changes of which UPFInstances a Slice uses.
+func sliceMoved() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, ok := e.ObjectOld.(*api.Slice)
+		after, is := e.ObjectNew.(*api.Slice)
+		return !ok || !is || nameOfUPF(before.Status.UPF) != nameOfUPF(after.Status.UPF) || nameOfUPF(before.Status.PreviousUPF) != nameOfUPF(after.Status.PreviousUPF)
+	}}
+}
+
+func nameOfUPF(status *api.SliceUPFStatus) string {
+	if status == nil {
+		return ""
+	}
+	return status.Name
+}
+
+// upfsOfSlice are those that the Slice means, that it uses, and that have an endpoint for it.
+func (r *UPFReconciler) upfsOfSlice(ctx context.Context, o client.Object) []reconcile.Request {
+	slice, ok := o.(*api.Slice)
+	var list api.UPFInstanceList
+	if !ok || r.List(ctx, &list, client.InNamespace(o.GetNamespace()), client.UnsafeDisableDeepCopy) != nil {
+		return nil
+	}
+	var out []reconcile.Request
+	for i := range list.Items {
+		upf := &list.Items[i]
+		if specs.Selects(slice, upf, list.Items) || specs.Uses(slice, upf.Name) || specs.EndpointOf(upf, slice.Name) != "" {
+			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(upf)})
 		}
 	}
 	return out

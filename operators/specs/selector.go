@@ -11,6 +11,27 @@ import (
 // DefaultUPF is the UPFInstance that a Slice means when it names none.
 const DefaultUPF = "upf"
 
+// Selects reports whether a Slice's selector means this UPFInstance among those of its namespace.
+func Selects(slice *api.Slice, upf *api.UPFInstance, upfs []api.UPFInstance) bool {
+	selector := slice.Spec.UPFSelector
+	switch {
+	case selector == nil || (selector.Name == "" && len(selector.MatchLabels) == 0):
+		selector = &api.UPFSelector{Name: DefaultUPF}
+		fallthrough
+	case selector.Name != "":
+		return selector.Name == upf.Name && slice.Spec.CoreRef.NameOrDefault() == upf.Spec.CoreRef.NameOrDefault()
+	case !labels.SelectorFromSet(selector.MatchLabels).Matches(labels.Set(upf.Labels)):
+		return false
+	}
+	chosen, _ := SelectUPF(slice, upfs)
+	return chosen != nil && chosen.Name == upf.Name
+}
+
+// Uses reports whether a Slice's SMF has, or has had until it is released, its user plane on the UPFInstance.
+func Uses(slice *api.Slice, upf string) bool {
+	return (slice.Status.UPF != nil && slice.Status.UPF.Name == upf) || (slice.Status.PreviousUPF != nil && slice.Status.PreviousUPF.Name == upf)
+}
+
 // SelectUPF returns which of the namespace's UPFInstances a Slice's selector means, or a sentence that says
 // why there is none.
 func SelectUPF(slice *api.Slice, upfs []api.UPFInstance) (*api.UPFInstance, string) {

@@ -85,6 +85,8 @@ const (
 	// ReasonAddressOverlap: an older UPFInstance of the core has some of the addresses.
 	ReasonAddressOverlap = "AddressOverlap"
 	ReasonDraining       = "Draining"
+	// ReasonHeld: a Slice stays where it is, because its selector means nothing that could serve it.
+	ReasonHeld = "Held"
 	// ReasonNameTaken: somebody else's object has a name that the operator needs.
 	ReasonNameTaken = "NameTaken"
 	// NUMAMisaligned: a unit has resources of several NUMA cells, or of another than its own.

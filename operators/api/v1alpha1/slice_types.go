@@ -149,9 +149,14 @@ type SliceStatus struct {
 	// smf is the name of the SMF's Deployment and Service.
 	// +optional
 	SMF string `json:"smf,omitempty"`
-	// upf is the user plane that the slice was given.
+	// upf is the user plane that the slice has. A spec.upfSelector that chooses none, or one that is not ready, leaves a
+	// slice whose SMF runs where it is.
 	// +optional
 	UPF *SliceUPFStatus `json:"upf,omitempty"`
+	// previousUPF is the user plane that the slice had before. It keeps its N3 endpoint until the SMF has left it and
+	// its sessions are released.
+	// +optional
+	PreviousUPF *SliceUPFStatus `json:"previousUPF,omitempty"`
 	// summary of the data networks, for kubectl's columns, which show one value of a list.
 	// +optional
 	Summary SliceSummary `json:"summary,omitempty"`

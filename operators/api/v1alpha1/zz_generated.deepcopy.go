@@ -1021,6 +1021,11 @@ func (in *SliceStatus) DeepCopyInto(out *SliceStatus) {
 		*out = new(SliceUPFStatus)
 		(*in).DeepCopyInto(*out)
 	}
+	if in.PreviousUPF != nil {
+		in, out := &in.PreviousUPF, &out.PreviousUPF
+		*out = new(SliceUPFStatus)
+		(*in).DeepCopyInto(*out)
+	}
 	out.Summary = in.Summary
 	if in.UEPools != nil {
 		in, out := &in.UEPools, &out.UEPools
