@@ -13,6 +13,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 )
@@ -123,6 +127,67 @@ func TestDrainEnds(t *testing.T) {
 				t.Errorf("the unit is %+v", unit)
 			}
 		})
+	}
+}
+
+// The operator was away when the UPFInstance was deleted, and for longer than a drain takes: the drain begins when it
+// is back, the SMF is told, and it ends.
+func TestDeletionDrainsFromWhenItIsDone(t *testing.T) {
+	rig := newUnitRig(t)
+	rig.reconciler.Sessions = func(context.Context, *corev1.Pod) (int64, error) { return 5, nil }
+	rig.change(func(u *api.UPFInstance) { u.Spec.Drain = &api.DrainSpec{TimeoutSeconds: 60} })
+	rig.mustPass()
+	rig.ready()
+	rig.mustPass()
+	if err := rig.live.Delete(t.Context(), rig.upf()); err != nil {
+		t.Fatal(err)
+	}
+	rig.clock = rig.upf().DeletionTimestamp.Add(time.Hour)
+	rig.mustPass()
+	upf := rig.upf()
+	unit := upf.Status.UnitStatuses[0]
+	if rig.pod() == nil || unit.State != api.UnitDraining || unit.Drain == nil || !unit.Drain.StartedAt.Time.Equal(rig.clock) {
+		t.Fatalf("the unit does not drain: %+v", unit)
+	}
+	ready := meta.FindStatusCondition(upf.Status.Conditions, api.ConditionReady)
+	if ready.Status != metav1.ConditionFalse || ready.Reason != api.ReasonDeleting || !strings.Contains(ready.Message, "5 PDU sessions") {
+		t.Errorf("Ready is %+v", ready)
+	}
+	rig.clock = rig.clock.Add(59 * time.Second)
+	rig.mustPass()
+	if rig.pod() == nil {
+		t.Fatal("the pod was stopped before its time")
+	}
+	rig.clock = rig.clock.Add(time.Second)
+	rig.mustPass()
+	if rig.pod() != nil {
+		t.Fatal("the pod was not stopped in time")
+	}
+	rig.mustPass()
+	if err := rig.live.Get(t.Context(), client.ObjectKeyFromObject(upf), upf); !apierrors.IsNotFound(err) {
+		t.Errorf("the object is still there: %v", err)
+	}
+}
+
+// A pod with the labels of a unit that somebody else has made is not the UPFInstance's to delete.
+func TestDeletionLeavesPodsOfOthers(t *testing.T) {
+	rig := newUnitRig(t)
+	rig.mustPass()
+	theirs := rig.pod().DeepCopy()
+	theirs.ObjectMeta = metav1.ObjectMeta{Namespace: "ns", Name: "theirs", Labels: theirs.Labels}
+	if err := rig.live.Create(t.Context(), theirs); err != nil {
+		t.Fatal(err)
+	}
+	if err := rig.live.Delete(t.Context(), rig.upf()); err != nil {
+		t.Fatal(err)
+	}
+	rig.mustPass()
+	rig.mustPass()
+	if err := rig.live.Get(t.Context(), client.ObjectKeyFromObject(theirs), theirs); err != nil {
+		t.Errorf("it was deleted: %v", err)
+	}
+	if rig.pod() != nil {
+		t.Error("the unit was left")
 	}
 }
 

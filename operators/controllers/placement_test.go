@@ -573,15 +573,21 @@ func (e *environment) testDrainedDeletion(t *testing.T) {
 	ns := e.namespace(t)
 	upf := testUPF(t, ns)
 	upf.Spec.Drain = &api.DrainSpec{TimeoutSeconds: 600}
-	e.create(t, upf)
+	slice := testSlice(t, ns, "internet", "010203", "10.45.0.0/16")
+	e.create(t, testCore(t, ns), upf, slice)
 	eventually(t, "the pod", func() error {
 		return e.client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "upf-0"}, &corev1.Pod{})
 	})
 	e.makeReady(t, ns, "upf-0")
 	e.wantCondition(t, upf, api.ConditionReady, metav1.ConditionTrue, "", "")
+	smf := e.smfOf(t, ns, slice)
 	e.sessions.Store(ns+"/upf-0", int64(1))
 	if err := e.client.Delete(t.Context(), upf); err != nil {
 		t.Fatal(err)
+	}
+	e.wantCondition(t, slice, api.ConditionUserPlaneFollowed, metav1.ConditionTrue, api.ReasonDraining, "no new PDU session")
+	if _, barred := smf.upfs(); !slices.Equal(barred, []string{"upf"}) {
+		t.Errorf("new sessions come to a unit that drains: the SMF keeps them from %v", barred)
 	}
 	// It is asked for its sessions again after a pass that has left it alone.
 	eventually(t, "the unit is asked twice", func() error {

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/record"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -109,12 +110,17 @@ func (r *SliceReconciler) Reconcile(ctx context.Context, req ctrl.Request) (resu
 }
 
 // delete stops the SMF first, so that it leaves the NRF while that is still there for it, and then has the
-// UPF drop the SMF's PDU sessions; with the object its N3 endpoint becomes free. It ends in any case.
+// UPF drop the SMF's PDU sessions; with the object its N3 endpoint becomes free. It ends in any case, a while after
+// it has begun: the operator may have been away when the Slice was deleted.
 func (r *SliceReconciler) delete(ctx context.Context, slice *api.Slice) (ctrl.Result, error) {
 	if !controllerutil.ContainsFinalizer(slice, api.Finalizer) {
 		return ctrl.Result{}, nil
 	}
-	left := slice.DeletionTimestamp.Add(smfStopTimeout).Sub(r.Now())
+	began := r.Now()
+	if c := meta.FindStatusCondition(slice.Status.Conditions, api.ConditionReleased); c != nil {
+		began = c.LastTransitionTime.Time
+	}
+	left := began.Add(smfStopTimeout).Sub(r.Now())
 	for _, step := range []struct {
 		reason string
 		do     func(context.Context, *api.Slice) (problem string, err error)
@@ -127,7 +133,7 @@ func (r *SliceReconciler) delete(ctx context.Context, slice *api.Slice) (ctrl.Re
 			return ctrl.Result{}, err
 		}
 		if problem != "" && left > 0 {
-			return ctrl.Result{RequeueAfter: min(left, 2*time.Second)}, nil
+			return ctrl.Result{RequeueAfter: min(left, 2*time.Second)}, r.noteEnd(ctx, slice, step.reason, problem, began)
 		}
 		if problem != "" {
 			r.Recorder.Eventf(slice, corev1.EventTypeWarning, step.reason, "%s within %s; the Slice ends without it", problem, smfStopTimeout)
@@ -135,6 +141,18 @@ func (r *SliceReconciler) delete(ctx context.Context, slice *api.Slice) (ctrl.Re
 	}
 	controllerutil.RemoveFinalizer(slice, api.Finalizer)
 	return ctrl.Result{}, client.IgnoreNotFound(r.Update(ctx, slice))
+}
+
+// noteEnd writes what the end of the Slice waits for, and since when.
+func (r *SliceReconciler) noteEnd(ctx context.Context, slice *api.Slice, reason, problem string, began time.Time) error {
+	base := slice.DeepCopy()
+	slice.Status.ObservedGeneration = slice.Generation
+	meta.SetStatusCondition(&slice.Status.Conditions, metav1.Condition{
+		Type: api.ConditionReleased, Status: metav1.ConditionFalse, Reason: reason, Message: problem,
+		ObservedGeneration: slice.Generation, LastTransitionTime: metav1.NewTime(began),
+	})
+	conditions{&slice.Status.Conditions, slice.Generation}.no(api.ConditionReady, api.ReasonDeleting, "the Slice is deleted: "+problem)
+	return patchStatus(ctx, r.Client, base, slice, base.Status, slice.Status)
 }
 
 func (r *SliceReconciler) stopSMF(ctx context.Context, slice *api.Slice) (string, error) {
@@ -354,6 +372,9 @@ func endpointProblem(upf *api.UPFInstance) string {
 }
 
 func endpointMessage(upf *api.UPFInstance) string {
+	if !upf.DeletionTimestamp.IsZero() {
+		return "it is being deleted"
+	}
 	if upf.Spec.AdministrativeState == api.StateShuttingDown {
 		return "it is shutting down and takes no new Slice"
 	}

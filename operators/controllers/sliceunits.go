@@ -156,7 +156,10 @@ func (r *SliceReconciler) followUnits(ctx context.Context, s *sliceScope) error 
 // barOnly keeps new PDU sessions from the only unit while it drains. Its SMF goes by its configuration
 // otherwise, and is not asked.
 func (r *SliceReconciler) barOnly(ctx context.Context, s *sliceScope) {
-	draining := s.upf != nil && len(s.upf.Status.UnitStatuses) == 1 && s.upf.Status.UnitStatuses[0].Drain != nil
+	if s.upf == nil {
+		return // what the SMF was told of a UPF, it is told again when there is one
+	}
+	draining := !s.upf.DeletionTimestamp.IsZero() || (len(s.upf.Status.UnitStatuses) == 1 && s.upf.Status.UnitStatuses[0].Drain != nil)
 	was := meta.FindStatusCondition(s.slice.Status.Conditions, api.ConditionUserPlaneFollowed) != nil
 	if !draining && !was {
 		return

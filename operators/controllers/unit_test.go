@@ -44,7 +44,7 @@ func newUnitRig(t *testing.T) *unitRig {
 	}
 	rig := &unitRig{t: t, clock: time.Unix(1_000_000, 0)}
 	rig.live = fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(mapper).
-		WithStatusSubresource(&api.UPFInstance{}, &corev1.Pod{}).WithObjects(testUPF(t, "ns")).Build()
+		WithStatusSubresource(&api.UPFInstance{}, &corev1.Pod{}, &api.Slice{}).WithObjects(testUPF(t, "ns")).Build()
 	cached := interceptor.NewClient(rig.live.(client.WithWatch), interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
 			if upf, ok := o.(*api.UPFInstance); ok && rig.stale != nil {

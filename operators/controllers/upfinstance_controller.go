@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -124,9 +125,10 @@ func (r *UPFReconciler) Reconcile(ctx context.Context, req ctrl.Request) (result
 	return ctrl.Result{RequeueAfter: s.requeue}, err
 }
 
-// delete lets sessions end as spec.drain says and then stops the pods, before the
-// NetworkAttachmentDefinitions go with the object: Multus needs them to take the interfaces down. It ends in
-// any case.
+// delete drains the units as any others that are to stop, before the NetworkAttachmentDefinitions go with the
+// object: Multus needs them to take the interfaces down. It makes nothing, so that it can be done in a namespace
+// that ends, and it ends in any case. Its clocks begin with what is done, not with the deletion: the operator
+// may have been away.
 func (r *UPFReconciler) delete(ctx context.Context, upf *api.UPFInstance) (ctrl.Result, error) {
 	if !controllerutil.ContainsFinalizer(upf, api.Finalizer) {
 		return ctrl.Result{}, nil
@@ -135,39 +137,62 @@ func (r *UPFReconciler) delete(ctx context.Context, upf *api.UPFInstance) (ctrl.
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	if left := upf.DeletionTimestamp.Add(drainTimeout(upf)).Sub(r.Now()); left > 0 && r.sessionsLeft(ctx, pods) {
-		return ctrl.Result{RequeueAfter: min(left, drainPoll)}, nil
-	}
+	base := upf.DeepCopy()
+	s := &upfScope{upf: upf, conditions: conditions{&upf.Status.Conditions, upf.Generation}}
+	stuck := ""
 	for i := range pods {
-		if pods[i].DeletionTimestamp.IsZero() {
-			if err := client.IgnoreNotFound(r.Delete(ctx, &pods[i])); err != nil {
+		pod := &pods[i]
+		if !owns(upf, pod) {
+			continue
+		}
+		u := newUnitScope(upf, specs.UnitNumber(upf, pod.Name))
+		u.status.Name = pod.Name
+		u.see(pod)
+		if pod.DeletionTimestamp.IsZero() {
+			if err := r.stop(ctx, s, u, "the UPFInstance is deleted"); err != nil {
 				return ctrl.Result{}, err
 			}
+			s.units = append(s.units, u)
+			continue
 		}
+		left := pod.DeletionTimestamp.Add(unitStopTimeout).Sub(r.Now())
+		if left <= 0 {
+			stuck = pod.Name
+			continue
+		}
+		s.again(min(left, 5*time.Second))
+		u.note(api.UnitTerminating, "the pod is stopping")
+		s.units = append(s.units, u)
 	}
-	left := upf.DeletionTimestamp.Add(drainTimeout(upf) + unitStopTimeout).Sub(r.Now())
-	if len(pods) > 0 && left > 0 {
-		return ctrl.Result{RequeueAfter: min(left, 5*time.Second)}, nil
+	if len(s.units) > 0 {
+		s.observeEnd()
+		if err := patchStatus(ctx, r.Client, base, upf, base.Status, upf.Status); err != nil {
+			return ctrl.Result{}, err
+		}
+		return ctrl.Result{RequeueAfter: s.requeue}, r.discard(ctx, s)
 	}
-	if len(pods) > 0 {
+	if stuck != "" {
 		r.Recorder.Eventf(upf, corev1.EventTypeWarning, "UnitNotStopped",
-			"pod %s did not stop within %s; the UPFInstance ends without it", pods[0].Name, unitStopTimeout)
+			"pod %s did not stop within %s; the UPFInstance ends without it", stuck, unitStopTimeout)
 	}
 	controllerutil.RemoveFinalizer(upf, api.Finalizer)
 	return ctrl.Result{}, client.IgnoreNotFound(r.Update(ctx, upf))
 }
 
-// sessionsLeft reports whether a ready pod has, or may have, sessions.
-func (r *UPFReconciler) sessionsLeft(ctx context.Context, pods []corev1.Pod) bool {
-	for i := range pods {
-		if !podReady(&pods[i]) || !pods[i].DeletionTimestamp.IsZero() {
-			continue
-		}
-		if sessions, err := r.Sessions(ctx, &pods[i]); err != nil || sessions > 0 {
-			return true
-		}
+// observeEnd says what the end of the UPFInstance waits for.
+func (s *upfScope) observeEnd() {
+	status := &s.upf.Status
+	status.Units, status.ReadyUnits, status.UnitStatuses = int32(len(s.units)), 0, nil
+	message := "the UPFInstance is deleted"
+	for _, u := range s.units {
+		status.UnitStatuses = append(status.UnitStatuses, u.status)
+		message += "; " + u.status.Name + ": " + u.status.Message
 	}
-	return false
+	slices.SortFunc(status.UnitStatuses, func(a, b api.UnitStatus) int { return strings.Compare(a.Name, b.Name) })
+	status.Places = places(status.UnitStatuses)
+	status.ObservedGeneration = s.upf.Generation
+	s.conditions.no(api.ConditionUnitsReady, api.ReasonDeleting, message)
+	s.conditions.no(api.ConditionReady, api.ReasonDeleting, message)
 }
 
 func (r *UPFReconciler) pods(ctx context.Context, upf *api.UPFInstance) ([]corev1.Pod, error) {
@@ -267,7 +292,7 @@ func (r *UPFReconciler) applyAttachments(ctx context.Context, s *upfScope) error
 
 // wantedUnits is how many pods there should be.
 func wantedUnits(upf *api.UPFInstance) int {
-	if upf.Spec.AdministrativeState == api.StateLocked || upf.Spec.AdministrativeState == api.StateShuttingDown {
+	if !upf.DeletionTimestamp.IsZero() || upf.Spec.AdministrativeState == api.StateLocked || upf.Spec.AdministrativeState == api.StateShuttingDown {
 		return 0
 	}
 	return possibleUnits(upf)

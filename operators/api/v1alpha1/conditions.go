@@ -24,6 +24,9 @@ const (
 	// UserPlaneFollowed says that the SMF knows every unit of its UPFInstance, where there is more than one.
 	ConditionUserPlaneFollowed = "UserPlaneFollowed"
 
+	// ConditionReleased is False while a Slice that is deleted waits for its SMF's end and for its sessions'.
+	ConditionReleased = "Released"
+
 	// UPFInstance.
 	ConditionPlaced             = "Placed"
 	ConditionN3Attached         = "N3Attached"
