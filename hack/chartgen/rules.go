@@ -13,9 +13,9 @@ import (
 )
 
 // clusterScoped lists the resources without a namespace that an operator could ask for, by group.
-// Whatever stands in none of the lists is namespaced.
+// Whatever stands in none of the lists is namespaced. Namespaces are not in it: a Role may grant a look at its own.
 var clusterScoped = map[string][]string{
-	"":                          {"nodes", "namespaces", "persistentvolumes"},
+	"":                          {"nodes", "persistentvolumes"},
 	"core5g.dev":                {"dataplanenodes", "dataplanenodes/status", "dataplanenodes/finalizers"},
 	"apiextensions.k8s.io":      {"customresourcedefinitions"},
 	"networking.k8s.io":         {"servicecidrs", "ipaddresses", "ingressclasses"},

@@ -717,9 +717,13 @@ func (e *environment) testShuttingDown(t *testing.T) {
 		t.Errorf("the SMF keeps new sessions from %v", barred)
 	}
 	e.wantCondition(t, upf, api.ConditionUnitsReady, metav1.ConditionFalse, "ShuttingDown", "write Unlocked to keep them")
-	if u := upf.Status.UnitStatuses[0]; u.State != api.UnitDraining || !strings.Contains(u.Message, "2 PDU sessions") {
-		t.Errorf("the unit is %+v", u)
-	}
+	eventually(t, "the unit tells its sessions", func() error {
+		e.get(t, upf, ns, "upf")
+		if u := upf.Status.UnitStatuses[0]; u.State != api.UnitDraining || !strings.Contains(u.Message, "2 PDU sessions") {
+			return fmt.Errorf("it is %+v", u)
+		}
+		return nil
+	})
 	pod := &corev1.Pod{}
 	if e.get(t, pod, ns, "upf-0"); !pod.DeletionTimestamp.IsZero() {
 		t.Fatal("the pod was stopped with sessions on it")

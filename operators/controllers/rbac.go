@@ -25,6 +25,8 @@ package controllers
 // +kubebuilder:rbac:groups=policy,namespace=core5g,resources=poddisruptionbudgets,verbs=list;watch;create;patch
 // +kubebuilder:rbac:groups=networking.k8s.io,namespace=core5g,resources=networkpolicies,verbs=list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=cert-manager.io,namespace=core5g,resources=certificates;issuers,verbs=get;create;patch;delete
+// Whether its own namespace is being deleted, a Role may tell.
+// +kubebuilder:rbac:groups="",namespace=core5g,resources=namespaces,verbs=get
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=list;watch
 // +kubebuilder:rbac:groups=networking.k8s.io,resources=servicecidrs,verbs=list
 // +kubebuilder:rbac:groups=core5g.dev,resources=dataplanenodes,verbs=list;watch

@@ -234,8 +234,8 @@ func TestPerSocketFillsEverySocket(t *testing.T) {
 
 // callsPerInstance bounds what one UPFInstance of one unit costs the API server from its creation until it
 // is Ready: finalizer, two NetworkAttachmentDefinitions, N4 Service, budget, configuration, a look past the cache
-// before each of these three and before the pod, pod, gate, and the status on the way.
-const callsPerInstance = 15
+// before the finalizer, each of these three and the pod, pod, gate, and the status on the way.
+const callsPerInstance = 16
 
 // TestIntegrationFleetCallsAreBounded settles a fleet and then looks at it once more: the second look is free. The
 // API server of this test does not scale; testFleet asks a real one, for a thousand where it is told to.

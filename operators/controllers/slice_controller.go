@@ -82,6 +82,9 @@ func (r *SliceReconciler) Reconcile(ctx context.Context, req ctrl.Request) (resu
 		return r.delete(ctx, slice)
 	}
 	if controllerutil.AddFinalizer(slice, api.Finalizer) {
+		if namespaceEnds(ctx, r.Live, slice.Namespace) {
+			return ctrl.Result{}, nil
+		}
 		if err := r.Update(ctx, slice); err != nil {
 			return ctrl.Result{}, err
 		}
@@ -115,6 +118,10 @@ func (r *SliceReconciler) Reconcile(ctx context.Context, req ctrl.Request) (resu
 func (r *SliceReconciler) delete(ctx context.Context, slice *api.Slice) (ctrl.Result, error) {
 	if !controllerutil.ContainsFinalizer(slice, api.Finalizer) {
 		return ctrl.Result{}, nil
+	}
+	if namespaceEnds(ctx, r.Live, slice.Namespace) {
+		controllerutil.RemoveFinalizer(slice, api.Finalizer)
+		return ctrl.Result{}, client.IgnoreNotFound(r.Update(ctx, slice))
 	}
 	began := r.Now()
 	if c := meta.FindStatusCondition(slice.Status.Conditions, api.ConditionReleased); c != nil {

@@ -46,7 +46,7 @@ func TestEndOfASliceBeginsWhenItIsDone(t *testing.T) {
 	var released []string
 	recorder := record.NewFakeRecorder(10)
 	r := &SliceReconciler{
-		Client: c, Recorder: recorder, Now: func() time.Time { return clock }, applier: newApplier(c, c),
+		Client: c, Live: c, Recorder: recorder, Now: func() time.Time { return clock }, applier: newApplier(c, c),
 		Release: func(_ context.Context, upfAddress, smfNodeID string) error {
 			if silent {
 				return errors.New("it does not answer")

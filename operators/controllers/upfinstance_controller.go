@@ -88,6 +88,9 @@ func (r *UPFReconciler) Reconcile(ctx context.Context, req ctrl.Request) (result
 		return r.delete(ctx, upf)
 	}
 	if controllerutil.AddFinalizer(upf, api.Finalizer) {
+		if namespaceEnds(ctx, r.Live, upf.Namespace) {
+			return ctrl.Result{}, nil
+		}
 		if err := r.Update(ctx, upf); err != nil {
 			return ctrl.Result{}, err
 		}
@@ -132,6 +135,10 @@ func (r *UPFReconciler) Reconcile(ctx context.Context, req ctrl.Request) (result
 func (r *UPFReconciler) delete(ctx context.Context, upf *api.UPFInstance) (ctrl.Result, error) {
 	if !controllerutil.ContainsFinalizer(upf, api.Finalizer) {
 		return ctrl.Result{}, nil
+	}
+	if namespaceEnds(ctx, r.Live, upf.Namespace) {
+		controllerutil.RemoveFinalizer(upf, api.Finalizer)
+		return ctrl.Result{}, client.IgnoreNotFound(r.Update(ctx, upf))
 	}
 	pods, err := r.pods(ctx, upf)
 	if err != nil {

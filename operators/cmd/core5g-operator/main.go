@@ -20,7 +20,10 @@ import (
 	"log/slog"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
@@ -165,5 +168,40 @@ func operate(ctx context.Context, args []string) error {
 	if err := mgr.AddReadyzCheck("ping", healthz.Ping); err != nil {
 		return err
 	}
+	defer letGo(ctx, mgr.GetConfig(), scheme)()
 	return mgr.Start(ctx)
+}
+
+// letGoTime is a part of the pod's grace period.
+const letGoTime = 8 * time.Second
+
+// letGo has an operator that is told to stop take its finalizers off where its namespace is being deleted, beside the end
+// of its controllers. The function that it returns waits for that.
+func letGo(ctx context.Context, config *rest.Config, scheme *runtime.Scheme) (wait func()) {
+	namespace := os.Getenv("POD_NAMESPACE")
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		<-ctx.Done()
+		if namespace == "" {
+			return
+		}
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), letGoTime)
+		defer cancel()
+		c, err := client.New(config, client.Options{Scheme: scheme})
+		if err == nil {
+			var count int
+			if count, err = controllers.LetGo(ctx, c, namespace); count > 0 {
+				ctrl.Log.Info("the namespace is being deleted: took the finalizers off", "namespace", namespace, "objects", count)
+			}
+		}
+		if err != nil {
+			ctrl.Log.Error(err, "finalizers of a namespace that may be being deleted", "namespace", namespace)
+		}
+	}()
+	return func() {
+		if ctx.Err() != nil {
+			<-done
+		}
+	}
 }

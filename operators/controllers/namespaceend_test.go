@@ -1,0 +1,87 @@
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	api "core5g.dev/core5g/operators/api/v1alpha1"
+)
+
+func endingNamespace(name string) *corev1.Namespace {
+	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, DeletionTimestamp: &metav1.Time{Time: time.Now()}, Finalizers: []string{"kubernetes"}}}
+}
+
+func TestFinalizersEndWithTheirNamespace(t *testing.T) {
+	scheme, err := Scheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var objects []client.Object
+	for _, ns := range []string{"ends", "stays"} {
+		slice, upf := testSlice(t, ns, "internet", "010203", "10.45.0.0/16"), testUPF(t, ns)
+		slice.Finalizers, upf.Finalizers = []string{api.Finalizer}, []string{"example.org/backup", api.Finalizer}
+		objects = append(objects, slice, upf)
+	}
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
+		WithObjects(endingNamespace("ends"), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "stays"}}).Build()
+	for namespace, want := range map[string]struct {
+		count      int
+		slice, upf []string
+	}{
+		"ends":  {2, nil, []string{"example.org/backup"}},
+		"stays": {0, []string{api.Finalizer}, []string{"example.org/backup", api.Finalizer}},
+	} {
+		count, err := LetGo(t.Context(), c, namespace)
+		if err != nil || count != want.count {
+			t.Errorf("%s: %d, %v", namespace, count, err)
+		}
+		slice, upf := &api.Slice{}, &api.UPFInstance{}
+		for o, name := range map[client.Object]string{slice: "internet", upf: "upf"} {
+			if err := c.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, o); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !slices.Equal(slice.Finalizers, want.slice) || !slices.Equal(upf.Finalizers, want.upf) {
+			t.Errorf("%s: the Slice has %v, the UPFInstance %v", namespace, slice.Finalizers, upf.Finalizers)
+		}
+	}
+}
+
+// In a namespace that ends nothing is waited for, and no finalizer is put on.
+func TestNothingIsWaitedForInANamespaceThatEnds(t *testing.T) {
+	rig := newUnitRig(t)
+	rig.reconciler.Sessions = func(context.Context, *corev1.Pod) (int64, error) { return 5, nil }
+	rig.change(func(u *api.UPFInstance) { u.Spec.Drain = &api.DrainSpec{TimeoutSeconds: 600} })
+	rig.mustPass()
+	rig.ready()
+	rig.mustPass()
+	if err := rig.live.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns", Finalizers: []string{"kubernetes"}}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := rig.live.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns"}}); err != nil {
+		t.Fatal(err)
+	}
+	rig.change(func(u *api.UPFInstance) { u.Finalizers = nil })
+	rig.mustPass()
+	if upf := rig.upf(); len(upf.Finalizers) != 0 {
+		t.Fatalf("finalizers %v", upf.Finalizers)
+	}
+	rig.change(func(u *api.UPFInstance) { u.Finalizers = []string{api.Finalizer} })
+	if err := rig.live.Delete(t.Context(), rig.upf()); err != nil {
+		t.Fatal(err)
+	}
+	rig.mustPass()
+	err := rig.live.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "upf"}, &api.UPFInstance{})
+	if !apierrors.IsNotFound(err) {
+		t.Error(fmt.Errorf("the UPFInstance has not ended: %w", err))
+	}
+}
