@@ -285,7 +285,7 @@ func TestEnvtestRelease(t *testing.T) {
 	if err := c.Update(t.Context(), core); err != nil {
 		t.Fatal(err)
 	}
-	job("cleanup", "--namespace="+namespace, "--timeout=1s", "--force-timeout=10s")
+	job("cleanup", "--release=core5g", "--namespace="+namespace, "--timeout=1s", "--force-timeout=10s")
 	for _, kind := range []string{"Core5G", "UPFInstance", "Slice", "Subscriber"} {
 		if got := count(kind); got != 0 {
 			t.Errorf("%d %s after the cleanup, want none", got, kind)

@@ -126,7 +126,10 @@ func (a Apply) applyOne(ctx context.Context, c client.Client, object *unstructur
 	var last error
 	err := wait.PollUntilContextCancel(ctx, retryEvery, true, func(ctx context.Context) (bool, error) {
 		wanted := object.DeepCopy()
-		if kind == "Core5G" {
+		if last = a.free(ctx, c, wanted); errors.As(last, new(takenError)) {
+			return false, last
+		}
+		if last == nil && kind == "Core5G" {
 			if last = a.settleTLS(ctx, c, wanted); apierrors.IsForbidden(last) {
 				return false, last
 			}
@@ -147,6 +150,38 @@ func (a Apply) applyOne(ctx context.Context, c client.Client, object *unstructur
 		return fmt.Errorf("%s %s: %w", kind, name, cmpErr(last, err))
 	}
 	a.Log.Info("applied", "kind", kind, "name", name)
+	return nil
+}
+
+// takenError says that an object of the name is there, and not the release's.
+type takenError struct{ kind, name, release string }
+
+func (e takenError) Error() string {
+	whose := "was not made by this release"
+	if e.release != "" {
+		whose = "belongs to release " + e.release
+	}
+	section := "core"
+	if e.kind == "UPFInstance" {
+		section = "upf"
+	}
+	return fmt.Sprintf("it exists and %s; it is left as it is: write another %s.name, or %s.create=false", whose, section, section)
+}
+
+// free looks whether the object may be written: it is not there, or this release made it.
+func (a Apply) free(ctx context.Context, c client.Client, wanted *unstructured.Unstructured) error {
+	there := &unstructured.Unstructured{}
+	there.SetGroupVersionKind(wanted.GroupVersionKind())
+	err := c.Get(ctx, client.ObjectKeyFromObject(wanted), there)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if release := there.GetLabels()[releaseLabel]; release != a.Release {
+		return takenError{wanted.GetKind(), wanted.GetName(), release}
+	}
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package release
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,14 +13,19 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	api "core5g.dev/core5g/operators/api/v1alpha1"
 )
 
 // teardownOrder says which kind goes first: a slice releases its sessions while its UPF still
 // answers, and the core goes last because the others point at it.
 var teardownOrder = []string{"Slice", "UPFInstance", "Subscriber", "Core5G"}
+
+// helmRelease is the annotation that Helm writes on what it has made.
+const helmRelease = "meta.helm.sh/release-name"
 
 // managedByLabel marks the pods that the operator made.
 var managedByLabel = client.MatchingLabels{"app.kubernetes.io/managed-by": "core5g-operator"}
@@ -27,10 +33,13 @@ var managedByLabel = client.MatchingLabels{"app.kubernetes.io/managed-by": "core
 func isTeardownKind(kind string) bool { return slices.Contains(teardownOrder, kind) }
 
 // Cleanup deletes the custom resources of one namespace and waits until they and their pods are
-// gone. It always ends: past Timeout the finalizers that nobody served are removed by force, and
-// owner references take the rest down.
+// gone. What belongs to another release stays. It always ends: past Timeout the operator's finalizers that nobody
+// served are removed by force, and owner references take the rest down. A finalizer of somebody else's is his to
+// remove: it is an error that names it.
 type Cleanup struct {
 	Namespace string
+	// Release is the one that is uninstalled.
+	Release string
 	// Keep lists kinds that stay.
 	Keep []string
 	// Timeout is shared by the orderly deletions; Force is added once finalizers were removed.
@@ -75,16 +84,28 @@ func (u Cleanup) deleteKind(ctx, orderly context.Context, c client.Client, kind 
 		return err
 	}
 	for i := range items {
-		u.Log.Warn("nobody served the finalizers in time: removing them",
-			"kind", kind, "name", items[i].GetName(), "finalizers", items[i].GetFinalizers())
-		patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
+		before := items[i].DeepCopy()
+		if !controllerutil.RemoveFinalizer(&items[i], api.Finalizer) {
+			continue
+		}
+		u.Log.Warn("nobody served the operator's finalizer in time: removing it", "kind", kind, "name", items[i].GetName())
+		patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 		if err := c.Patch(ctx, &items[i], patch); client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("remove finalizers of %s %s: %w", kind, items[i].GetName(), err)
+			return fmt.Errorf("remove the finalizer of %s %s: %w", kind, items[i].GetName(), err)
 		}
 	}
 	forced, cancel := context.WithTimeout(ctx, u.Force)
 	defer cancel()
-	return u.awaitGone(forced, c, kind)
+	err = u.awaitGone(forced, c, kind)
+	if err == nil {
+		return nil
+	}
+	for i := range items {
+		if others := items[i].GetFinalizers(); len(others) > 0 {
+			return fmt.Errorf("%s %s has the finalizer %s, which is not the operator's: whoever put it there has to take it off", kind, items[i].GetName(), strings.Join(others, ", "))
+		}
+	}
+	return err
 }
 
 // awaitGone waits until no object of the kind is left.
@@ -104,9 +125,15 @@ func (u Cleanup) awaitPods(ctx context.Context, c client.Client) error {
 	err := u.await(ctx, "Pod", func(ctx context.Context) ([]string, error) {
 		pods := &corev1.PodList{}
 		err := c.List(ctx, pods, client.InNamespace(u.Namespace), managedByLabel)
+		if err != nil {
+			return nil, err
+		}
+		cores, err := u.othersCores(ctx, c)
 		var names []string
 		for _, pod := range pods.Items {
-			names = append(names, pod.Name)
+			if !slices.Contains(cores, pod.Labels[api.LabelInstance]) {
+				names = append(names, pod.Name)
+			}
 		}
 		return names, err
 	})
@@ -148,5 +175,37 @@ func (u Cleanup) list(ctx context.Context, c client.Client, kind string) ([]unst
 		}
 		return nil, fmt.Errorf("list %s: %w", kind, err)
 	}
-	return list.Items, nil
+	cores, err := u.othersCores(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(list.Items, func(o unstructured.Unstructured) bool {
+		core, _, _ := unstructured.NestedString(o.Object, "spec", "coreRef", "name")
+		return u.others(&o) || (kind != "Core5G" && slices.Contains(cores, cmp.Or(core, api.DefaultCore)))
+	}), nil
+}
+
+// othersCores names the Core5Gs of other releases: what refers to them is theirs too.
+func (u Cleanup) othersCores(ctx context.Context, c client.Client) ([]string, error) {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(kindOf("Core5GList"))
+	if err := c.List(ctx, list, client.InNamespace(u.Namespace)); err != nil && !meta.IsNoMatchError(err) {
+		return nil, fmt.Errorf("list Core5G: %w", err)
+	}
+	var names []string
+	for i := range list.Items {
+		if u.others(&list.Items[i]) {
+			names = append(names, list.Items[i].GetName())
+		}
+	}
+	return names, nil
+}
+
+// others reports whether the chart's mark, or on a Subscriber Helm's, names another release.
+func (u Cleanup) others(o *unstructured.Unstructured) bool {
+	release := o.GetLabels()[releaseLabel]
+	if release == "" && o.GetKind() == "Subscriber" {
+		release = o.GetAnnotations()[helmRelease] // a chart of the user's own may hold them
+	}
+	return release != "" && release != u.Release
 }

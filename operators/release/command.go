@@ -40,6 +40,8 @@ func Main(ctx context.Context, config func() (*rest.Config, error), args []strin
 	}
 	restConfig, err := config()
 	if err == nil {
+		// The client's default of 20 requests a second makes many Subscribers wait.
+		restConfig.QPS, restConfig.Burst = 100, 200
 		var c client.Client
 		if c, err = client.New(restConfig, client.Options{}); err == nil {
 			err = run(ctx, c)
@@ -77,14 +79,15 @@ func parse(args []string, stderr io.Writer, log *slog.Logger) (func(context.Cont
 	case "cleanup":
 		cleanup := Cleanup{Log: log}
 		keep := flags.String("keep", "", "kinds to leave alone, separated by commas")
+		flags.StringVar(&cleanup.Release, "release", "", "name of the Helm release that ends; what belongs to another stays")
 		flags.DurationVar(&cleanup.Force, "force-timeout", 30*time.Second,
 			"how long to wait once finalizers were removed by force")
 		if err := flags.Parse(args[1:]); err != nil {
 			return nil, err
 		}
 		cleanup.Namespace, cleanup.Timeout = *namespace, *timeout
-		if cleanup.Namespace == "" || flags.NArg() > 0 {
-			return nil, errors.New("cleanup: want --namespace, and nothing else")
+		if cleanup.Namespace == "" || cleanup.Release == "" || flags.NArg() > 0 {
+			return nil, errors.New("cleanup: want --release and --namespace, and nothing else")
 		}
 		for _, kind := range strings.FieldsFunc(*keep, func(r rune) bool { return r == ',' }) {
 			if !isTeardownKind(kind) {

@@ -56,11 +56,28 @@ func names(t *testing.T, c client.Client) []string {
 	t.Helper()
 	var all []string
 	for _, kind := range teardownOrder {
-		items, err := Cleanup{Namespace: namespace}.list(t.Context(), c, kind)
+		items, err := Cleanup{Namespace: namespace, Release: "demo"}.list(t.Context(), c, kind)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, item := range items {
+			all = append(all, kind+"/"+item.GetName())
+		}
+	}
+	return all
+}
+
+// everything lists what is left of all releases, as "Kind/name".
+func everything(t *testing.T, c client.Client) []string {
+	t.Helper()
+	var all []string
+	for _, kind := range teardownOrder {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(kindOf(kind + "List"))
+		if err := c.List(t.Context(), list, client.InNamespace(namespace)); err != nil {
+			t.Fatal(err)
+		}
+		for _, item := range list.Items {
 			all = append(all, kind+"/"+item.GetName())
 		}
 	}
@@ -90,6 +107,9 @@ func TestApply(t *testing.T) {
 			existing: []client.Object{mine("UPFInstance", "upf"), mine("Core5G", "old")}, want: []string{"Core5G/core5g"}},
 		{name: "what a user made stays", files: map[string]string{},
 			existing: []client.Object{makeObject("Core5G", "own"), mine("Core5G", "core5g")}, want: []string{"Core5G/own"}},
+		{name: "a core of a user's is not taken over", files: map[string]string{"a.yaml": core},
+			existing: []client.Object{makeObject("Core5G", "core5g")}, want: []string{"Core5G/core5g"},
+			wantErr: "Core5G core5g: it exists and was not made by this release; it is left as it is: write another core.name, or core.create=false"},
 		{name: "an empty document is no object", files: map[string]string{"a.yaml": "---\n# nothing\n---\n"}},
 		{name: "another namespace is refused before anything changes",
 			files:   map[string]string{"a.yaml": core, "b.yaml": "kind: UPFInstance\napiVersion: core5g.dev/v1alpha1\nmetadata: {name: x, namespace: elsewhere}\n"},
@@ -178,14 +198,28 @@ func TestApplyPrunesThoughTheAPIServerIsBusy(t *testing.T) {
 }
 
 func TestCleanup(t *testing.T) {
-	const finalizer = "core5g.dev/teardown"
+	const finalizer = "core5g.dev/operator"
+	other := func(o *unstructured.Unstructured) *unstructured.Unstructured {
+		o.SetLabels(map[string]string{releaseLabel: "other"})
+		return o
+	}
+	ofCore := func(o *unstructured.Unstructured, core string) *unstructured.Unstructured {
+		o.Object["spec"] = map[string]any{"coreRef": map[string]any{"name": core}}
+		return o
+	}
+	ofHelm := func(o *unstructured.Unstructured, release string) *unstructured.Unstructured {
+		o.SetAnnotations(map[string]string{helmRelease: release})
+		return o
+	}
 	tests := []struct {
 		name     string
 		existing []client.Object
 		// served says whether somebody removes finalizers of deleted objects.
-		served  bool
-		keep    []string
-		want    []string
+		served bool
+		keep   []string
+		want   []string
+		// wantAll is what is there for everybody, where that is more.
+		wantAll []string
 		wantErr string
 	}{
 		{name: "nothing to do"},
@@ -195,6 +229,18 @@ func TestCleanup(t *testing.T) {
 			existing: []client.Object{makeObject("Core5G", "core5g", finalizer), makeObject("UPFInstance", "upf", finalizer)}},
 		{name: "kept kinds stay", keep: []string{"Subscriber"}, want: []string{"Subscriber/one"},
 			existing: []client.Object{makeObject("Core5G", "core5g"), makeObject("Subscriber", "one")}},
+		{name: "what belongs to another release stays", served: true,
+			existing: []client.Object{
+				makeObject("Core5G", "core5g"), other(makeObject("Core5G", "second")), other(makeObject("UPFInstance", "upf2")),
+				ofCore(makeObject("Slice", "theirs", finalizer), "second"), makeObject("Slice", "ours", finalizer),
+				ofCore(makeObject("Subscriber", "theirs"), "second"), makeObject("Subscriber", "ours"), ofHelm(makeObject("Subscriber", "of-a-chart"), "people"),
+				&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "second-amf", Namespace: namespace, Labels: map[string]string{
+					"app.kubernetes.io/managed-by": "core5g-operator", "app.kubernetes.io/instance": "second",
+				}}},
+			}, wantAll: []string{"Slice/theirs", "UPFInstance/upf2", "Subscriber/of-a-chart", "Subscriber/theirs", "Core5G/second"}},
+		{name: "a finalizer of somebody else's is left to him", want: []string{"Slice/internet"},
+			existing: []client.Object{makeObject("Slice", "internet", finalizer, "example.org/backup")},
+			wantErr:  "Slice internet has the finalizer example.org/backup, which is not the operator's"},
 		{name: "a pod of the operator's that does not go is an error that names it", wantErr: "Pod still there: [core5g-amf]",
 			existing: []client.Object{&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "core5g-amf", Namespace: namespace, Labels: managedByLabel}}}},
 		{name: "pods of others do not matter",
@@ -216,12 +262,17 @@ func TestCleanup(t *testing.T) {
 					return c.Update(ctx, o)
 				},
 			}).Build()
-			err := Cleanup{Namespace: namespace, Keep: test.keep, Timeout: time.Second, Force: time.Second, Log: quiet}.Run(t.Context(), c)
+			err := Cleanup{Namespace: namespace, Release: "demo", Keep: test.keep, Timeout: time.Second, Force: time.Second, Log: quiet}.Run(t.Context(), c)
 			if (err == nil) != (test.wantErr == "") || err != nil && !strings.HasPrefix(err.Error(), test.wantErr) {
 				t.Fatalf("error %v, want one that begins %q", err, test.wantErr)
 			}
 			if diff := cmp.Diff(test.want, names(t, c)); diff != "" {
 				t.Errorf("objects left (-want +got):\n%s", diff)
+			}
+			if test.wantAll != nil {
+				if diff := cmp.Diff(test.wantAll, everything(t, c)); diff != "" {
+					t.Errorf("objects left (-want +got):\n%s", diff)
+				}
 			}
 			if len(deleted) == 2 && deleted[1] != "Core5G" {
 				t.Errorf("deleted in the order %v, want the core last", deleted)
@@ -238,8 +289,9 @@ func TestMainRefusesWrongCommandLines(t *testing.T) {
 		{args: nil, want: "want a sub-command"},
 		{args: []string{"remove"}, want: `unknown sub-command "remove"`},
 		{args: []string{"apply", "--release=x"}, want: "want --directory, --release and --namespace"},
-		{args: []string{"cleanup"}, want: "want --namespace"},
-		{args: []string{"cleanup", "--namespace=x", "--keep=Pod"}, want: "--keep=Pod: no such kind in group core5g.dev"},
+		{args: []string{"cleanup"}, want: "want --release and --namespace"},
+		{args: []string{"cleanup", "--namespace=x"}, want: "want --release and --namespace"},
+		{args: []string{"cleanup", "--namespace=x", "--release=x", "--keep=Pod"}, want: "--keep=Pod: no such kind in group core5g.dev"},
 	}
 	for _, test := range tests {
 		t.Run(strings.Join(test.args, " "), func(t *testing.T) {

@@ -64,6 +64,7 @@ func TestApplySettlesTLS(t *testing.T) {
 			if test.live != nil {
 				live := makeObject("Core5G", "core5g")
 				live.Object["spec"] = values{"tls": test.live}
+				live.SetLabels(map[string]string{releaseLabel: "demo"})
 				if test.annotation != "" {
 					live.SetAnnotations(map[string]string{annotationBegan: test.annotation})
 				}
