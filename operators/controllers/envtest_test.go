@@ -57,6 +57,7 @@ func TestEnvtest(t *testing.T) {
 		"Preferred leaves a unit to the scheduler":              e.testPreferred,
 		"two instances do not get one cell":                     e.testTwoInstances,
 		"a cordoned node is left for another place":             e.testCordon,
+		"a cordoned node is left where the scheduler places":    e.testCordonAny,
 		"a rebooted node waits for its device plugin":           e.testReboot,
 		"sixty-four nodes":                                      e.testManyNodes,
 		"OnApproval waits for the user":                         e.testOnApproval,

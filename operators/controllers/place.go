@@ -46,7 +46,7 @@ func (r *UPFReconciler) placeUnits(ctx context.Context, s *upfScope) error {
 			node := &corev1.Node{}
 			if err := r.Get(ctx, client.ObjectKey{Name: u.pod.Spec.NodeName}, node); client.IgnoreNotFound(err) != nil {
 				return err
-			} else if err == nil && node.Spec.Unschedulable {
+			} else if err == nil && placement.Cordoned(node, s.upf.Spec.Tolerations) {
 				moving = append(moving, u)
 			}
 		}
@@ -59,8 +59,13 @@ func (r *UPFReconciler) placeUnits(ctx context.Context, s *upfScope) error {
 		return err
 	}
 	if !specs.Planned(s.upf) {
+		inventory, err := r.allocatable(ctx, s.upf, nodes.Items)
+		if err != nil {
+			return err
+		}
 		for _, u := range moving {
-			u.moveTo(otherNode(nodes.Items, s.upf))
+			elsewhere := placement.Plan(inventory, placement.Request{Units: []string{u.status.Name}, Demand: specs.UnitDemand(s.upf)})
+			u.moveTo(elsewhere.Assigned[u.status.Name].Node, elsewhere.Message())
 		}
 		return nil
 	}
@@ -109,15 +114,25 @@ func (u *unitScope) moveTo(node, shortage string) {
 	u.cordoned, u.elsewhere, u.shortage = true, node, shortage
 }
 
-// otherNode finds a node that the scheduler could take for an instance without a plan.
-func otherNode(nodes []corev1.Node, upf *api.UPFInstance) (name, shortage string) {
-	terms := placement.Terms{Selector: upf.Spec.NodeSelector, Tolerations: upf.Spec.Tolerations}
-	for i := range nodes {
-		if placement.Unsuitable(&nodes[i], terms) == "" {
-			return nodes[i].Name, ""
+// allocatable is what nodes have for an instance without a plan, whose units the scheduler places.
+func (r *UPFReconciler) allocatable(ctx context.Context, upf *api.UPFInstance, nodes []corev1.Node) (placement.Inventory, error) {
+	var reports api.DataplaneNodeList
+	if err := r.List(ctx, &reports, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, err
+	}
+	var pods corev1.PodList
+	if err := r.List(ctx, &pods, client.HasLabels{api.LabelUPF}, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, err
+	}
+	out := placement.Allocatable(nodes, placement.Terms{Selector: upf.Spec.NodeSelector, Tolerations: upf.Spec.Tolerations})
+	for i := range pods.Items {
+		if spot, known := specs.PodSpot(&pods.Items[i]); known && !finished(&pods.Items[i]) {
+			demand := specs.PodDemand(&pods.Items[i])
+			out.Take(spot, demand, demand.Devices)
 		}
 	}
-	return "", "no other node may run it"
+	out.Bound(reports.Items)
+	return out, nil
 }
 
 // mayGoAnywhere reports whether a unit without a place is left to the scheduler.

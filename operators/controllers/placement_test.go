@@ -535,6 +535,58 @@ func (e *environment) testCordon(t *testing.T) {
 	}
 }
 
+// A unit that the scheduler places stays on a cordoned node while no other has what it needs.
+func (e *environment) testCordonAny(t *testing.T) {
+	ns := e.namespace(t)
+	offer := func(name string, hugepages string) {
+		t.Helper()
+		node := &corev1.Node{}
+		e.get(t, node, "", name)
+		node.Status.Allocatable = corev1.ResourceList{
+			corev1.ResourceCPU: resource.MustParse("8"), "hugepages-2Mi": resource.MustParse(hugepages), "core5g.dev/n3": resource.MustParse("4"),
+		}
+		if err := e.client.Status().Update(t.Context(), node); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e.dataplaneNode(t, ns+"-w1", ns, 8)
+	offer(ns+"-w1", "2Gi")
+	upf := testUPF(t, ns)
+	upf.Spec.NodeSelector = map[string]string{"pool": ns}
+	upf.Spec.N3.Attachment = api.AttachmentSpec{Type: api.AttachmentHostDevice, ResourceName: "core5g.dev/n3"}
+	e.create(t, upf)
+	eventually(t, "the pod", func() error {
+		return e.client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "upf-0"}, &corev1.Pod{})
+	})
+	start := func(node string) *corev1.Pod {
+		t.Helper()
+		binding := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "upf-0"}, Target: corev1.ObjectReference{Kind: "Node", Name: node}}
+		if err := e.client.SubResource("binding").Create(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "upf-0"}}, binding); err != nil {
+			t.Fatal(err)
+		}
+		return e.startUnit(t, ns, "upf-0")
+	}
+	pod := start(ns + "-w1")
+	e.dataplaneNode(t, ns+"-w2", ns, 8)
+	offer(ns+"-w2", "0")
+	node := &corev1.Node{}
+	e.get(t, node, "", ns+"-w1")
+	node.Spec.Unschedulable = true
+	if err := e.client.Update(t.Context(), node); err != nil {
+		t.Fatal(err)
+	}
+	e.wantCondition(t, upf, api.ConditionPlaced, metav1.ConditionTrue, "NodeCordoned",
+		"upf-0 stays on cordoned node "+ns+"-w1: there is no other place: node "+ns+"-w2: "+"512Mi of 2Mi hugepages needed, 0 free")
+	now := &corev1.Pod{}
+	e.get(t, now, ns, "upf-0")
+	if now.UID != pod.UID || !now.DeletionTimestamp.IsZero() {
+		t.Fatal("the unit was taken from the only place that it has")
+	}
+	offer(ns+"-w2", "2Gi")
+	e.nudge(t, upf)
+	e.wantReplaced(t, ns, pod)
+}
+
 // OnApproval waits for the annotation even after a change by the user.
 func (e *environment) testOnApproval(t *testing.T) {
 	ns := e.namespace(t)

@@ -85,7 +85,7 @@ func Unsuitable(n *corev1.Node, terms Terms) string {
 			return fmt.Sprintf("has no label %s=%s", key, terms.Selector[key])
 		}
 	}
-	if n.Spec.Unschedulable && !tolerated(terms.Tolerations, &corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}) {
+	if Cordoned(n, terms.Tolerations) {
 		return "is cordoned"
 	}
 	for i := range n.Spec.Taints {
@@ -100,6 +100,11 @@ func Unsuitable(n *corev1.Node, terms Terms) string {
 		}
 	}
 	return ""
+}
+
+// Cordoned reports whether a node takes nothing new of what has these tolerations.
+func Cordoned(n *corev1.Node, tolerations []corev1.Toleration) bool {
+	return n.Spec.Unschedulable && !tolerated(tolerations, &corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule})
 }
 
 // unready reads the preflight: Ready, or at least everything that these units need.
