@@ -59,26 +59,33 @@ buffer_free(struct buffer_store *store)
 // ---- the index -----------------------------------------------------------------------------------
 
 static struct buffer_queue **
-index_place(const struct buffer_store *store, uint32_t session)
+index_place(const struct buffer_store *store, uint32_t session, enum upf_direction direction)
 {
+	uint32_t key = session * 2 + direction;
 	struct buffer_queue **place =
-		&store->index[(session * UINT32_C(0x9e3779b1) >> 7) & store->index_mask];
+		&store->index[(key * UINT32_C(0x9e3779b1) >> 7) & store->index_mask];
 
-	while (*place != NULL && (*place)->session != session)
+	while (*place != NULL && ((*place)->session != session || (*place)->direction != direction))
 		place = &(*place)->same_hash;
 	return place;
 }
 
 static struct buffer_queue *
-queue_find(const struct buffer_store *store, uint32_t session)
+queue_find(const struct buffer_store *store, uint32_t session, enum upf_direction direction)
 {
-	return store->queues != 0 ? *index_place(store, session) : NULL;
+	return store->queues != 0 ? *index_place(store, session, direction) : NULL;
+}
+
+static struct buffer_queue *
+queue_of_part(const struct buffer_store *store, const struct part *part)
+{
+	return queue_find(store, part->session, (enum upf_direction)part->direction);
 }
 
 bool
 buffer_is_waiting(const struct buffer_store *store, const struct pkt *p)
 {
-	const struct buffer_queue *q = queue_find(store, p->part->session);
+	const struct buffer_queue *q = queue_of_part(store, p->part);
 
 	return q != NULL && q->n != 0;
 }
@@ -94,11 +101,12 @@ queue_open(struct buffer_store *store, const struct part *part)
 	*q = (struct buffer_queue){
 		.session = part->session,
 		.incarnation = part->incarnation,
+		.direction = (enum upf_direction)part->direction,
 		.opened = ++store->opened,
 		.before = q,
 		.after = q,
 	};
-	*index_place(store, part->session) = q;
+	*index_place(store, q->session, q->direction) = q;
 	if (store->open != NULL) {
 		q->after = store->open;
 		q->before = store->open->before;
@@ -113,7 +121,7 @@ queue_open(struct buffer_store *store, const struct part *part)
 static void
 queue_close(struct buffer_store *store, struct buffer_queue *q)
 {
-	*index_place(store, q->session) = q->same_hash;
+	*index_place(store, q->session, q->direction) = q->same_hash;
 	q->before->after = q->after;
 	q->after->before = q->before;
 	if (store->open == q)
@@ -242,7 +250,7 @@ queue_release(struct buffer_store *store, struct buffer_queue *q)
 static struct buffer_queue *
 queue_of(struct worker *w, const struct pkt *p)
 {
-	struct buffer_queue *q = queue_find(&w->buffers, p->part->session);
+	struct buffer_queue *q = queue_of_part(&w->buffers, p->part);
 
 	if (q == NULL)
 		return queue_open(&w->buffers, p->part);
@@ -320,7 +328,7 @@ tick_notices(struct worker *w)
 
 	while (*at != NULL) {
 		struct buffer_notice *notice = *at;
-		const struct buffer_queue *q = queue_find(store, notice->event.session);
+		const struct buffer_queue *q = queue_find(store, notice->event.session, UPF_DL);
 		bool stale = q == NULL || q->opened != notice->opened || q->n == 0;
 
 		if (!stale && (w->now < notice->due || !raise_dl_data(w, &notice->event))) {
@@ -391,7 +399,7 @@ buffer_hold(struct worker *w, struct pkt *p, bool notify_first)
 		bar = part_at(p->part,
 			part_more(p->part)->bar + p->bar * (uint32_t)sizeof(struct upf_bar));
 	}
-	if (notify_first && (q->notified >> p->bar & 1) == 0)
+	if (notify_first && q->direction == UPF_DL && (q->notified >> p->bar & 1) == 0)
 		notify(w, q, p, bar);
 	if (!make_room(w, q, p, bar))
 		return UPF_DROP_BUFFER_FULL;
@@ -429,22 +437,28 @@ buffer_hold(struct worker *w, struct pkt *p, bool notify_first)
 void
 buffer_rules_changed(struct worker *w, uint32_t session)
 {
-	struct buffer_queue *q = queue_find(&w->buffers, session);
+	for (unsigned direction = 0; direction < 2; direction++) {
+		struct buffer_queue *q =
+			queue_find(&w->buffers, session, (enum upf_direction)direction);
 
-	if (q != NULL)
-		queue_release(&w->buffers, q);
+		if (q != NULL)
+			queue_release(&w->buffers, q);
+	}
 }
 
 void
 buffer_forget(struct worker *w, uint32_t session)
 {
-	struct buffer_queue *q = queue_find(&w->buffers, session);
+	for (unsigned direction = 0; direction < 2; direction++) {
+		struct buffer_queue *q =
+			queue_find(&w->buffers, session, (enum upf_direction)direction);
 
-	if (q == NULL)
-		return;
-	queue_drop(w, q);
-	if (!q->releasing)
-		queue_close(&w->buffers, q);
+		if (q == NULL)
+			continue;
+		queue_drop(w, q);
+		if (!q->releasing)
+			queue_close(&w->buffers, q);
+	}
 }
 
 // What to do with a queue whose round is over.

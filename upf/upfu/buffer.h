@@ -1,17 +1,19 @@
-// Downlink packets that wait for an idle UE (FAR BUFF, TS 23.501 5.8.3.2).
+// Packets that wait because their FAR says BUFF: downlink for an idle UE (TS 23.501 5.8.3.2), and
+// either direction while a tunnel on N9 moves.
 //
-// A queue belongs to the session's home worker; nobody else touches it. While a queue is not empty,
-// every later packet of the session joins its end, so that order holds; when the rules change (a
-// command says so) or a packet finds a FAR that forwards, the queue goes on the release list and its
-// packets take the normal way again from PDR matching, their QERs being done. A queue remembers the
-// incarnation of its session: packets of one that went away are dropped.
+// A session has a queue for each direction, so that neither holds up or displaces the other. A queue
+// belongs to the session's home worker; nobody else touches it. While a queue is not empty, every
+// later packet of its session and direction joins its end, so that order holds; when the rules change
+// (a command says so) or a packet finds a FAR that forwards, the queue goes on the release list and
+// its packets take the normal way again from PDR matching, their QERs being done. A queue remembers
+// the incarnation of its session: packets of one that went away are dropped.
 //
 // The BAR of a FAR (TS 29.244 7.5.2.6) bounds how many packets wait by it and how long, and how long
 // the Downlink Data event waits. The event is raised once for each BAR, and once for FARs without one,
-// until the queue has been released.
+// until the queue has been released; it is about downlink packets alone (TS 29.244 8.2.26).
 //
-// Packets and octets are bounded, of a session and of the worker; octets are those of the users'
-// packets. What a full buffer drops is the packet that comes or, oldest first, those of its session.
+// Packets and octets are bounded, of a queue and of the worker; octets are those of the users'
+// packets. What a full buffer drops is the packet that comes or, oldest first, those of its queue.
 #ifndef UPFU_BUFFER_H
 #define UPFU_BUFFER_H
 
@@ -31,6 +33,7 @@ struct burst;
 struct buffer_queue {
 	uint32_t session;
 	uint32_t incarnation;
+	enum upf_direction direction;
 	uint32_t n;
 	uint64_t octets;
 	uint32_t release;               // how many are still to be taken out in this round
@@ -54,7 +57,7 @@ struct buffer_notice { // a Downlink Data event that waits (Downlink Data Notifi
 };
 
 struct buffer_bounds {
-	uint32_t packets, session_packets;
+	uint32_t packets, session_packets; // of the worker; of a session in one direction
 	uint64_t octets, session_octets;
 	bool drop_oldest; // when there is no room; else the newest
 };
@@ -67,7 +70,7 @@ struct buffer_store {
 	struct buffer_bounds bounds;
 	uint32_t opened;
 	uint32_t index_mask;
-	struct buffer_queue **index; // by session
+	struct buffer_queue **index; // by session and direction
 	struct buffer_queue *all;
 	struct buffer_queue *free;
 	struct buffer_queue *open; // somewhere in the circle
@@ -79,13 +82,14 @@ struct buffer_store {
 int buffer_init(struct buffer_store *store, const struct buffer_bounds *bounds);
 void buffer_free(struct buffer_store *store);
 
-// Does the session have packets waiting? Then p must join them.
+// Does the session have packets waiting in p's direction? Then p must join them.
 bool buffer_is_waiting(const struct buffer_store *store, const struct pkt *p);
-// Takes p for later. notify: raise the Downlink Data event for the first. Returns a verdict.
+// Takes p for later. notify: raise the Downlink Data event for the first downlink packet. Returns a
+// verdict.
 int buffer_hold(struct worker *w, struct pkt *p, bool notify);
 // The session's rules changed or went.
 void buffer_rules_changed(struct worker *w, uint32_t session);
-// Drops what waits for the session.
+// Drops what waits of the session.
 void buffer_forget(struct worker *w, uint32_t session);
 // Fills the burst with packets that go on, up to its size.
 void buffer_take(struct worker *w, struct burst *b);

@@ -1,4 +1,4 @@
-// Downlink packets for idle UEs: held, notified once, released in order, never leaked.
+// Packets for idle UEs: held by direction, notified, released in order, never leaked.
 #include <errno.h>
 #include <string.h>
 
@@ -302,6 +302,114 @@ octets_come_back_with_packets_that_stay(void **state)
 	rig_assert_no_other_drops(rig);
 	rig_free(rig);
 }
+
+// ---- both directions -----------------------------------------------------------------------------
+
+static void
+send_up(struct rig *rig, unsigned from, unsigned n)
+{
+	struct frame f;
+
+	for (unsigned i = from; i < from + n; i++) {
+		frame_gpdu(&f, RIG_N3_ADDR, 0x100, 9,
+			&(struct ip_fields){
+				.src = RIG_UE, .dst = RIG_REMOTE, .sport = (uint16_t)i});
+		rig_inject(rig, UPF_PORT_N3, f.data, f.length);
+	}
+}
+
+// Likewise of the packets sent out of N6.
+static void
+assert_sent_up_in_order(struct rig *rig, unsigned from, unsigned n)
+{
+	for (unsigned i = from; i < from + n; i++) {
+		struct rte_mbuf *m = rig_sent(rig, UPF_PORT_N6);
+		const uint8_t *port;
+
+		assert_non_null(m);
+		port = rte_pktmbuf_mtod_offset(m, const uint8_t *, 14 + 20);
+		assert_int_equal(port[0] << 8 | port[1], i);
+		rte_pktmbuf_free(m);
+	}
+	assert_null(rig_sent(rig, UPF_PORT_N6));
+}
+
+static void
+uplink_does_not_wait_behind_downlink(void **state)
+{
+	(void)state;
+	for (unsigned oldest = 0; oldest < 2; oldest++) {
+		struct rig *rig = create_bounded(100000, 100000, oldest != 0);
+
+		install(rig, UPF_FAR_BUFF);
+		send_down(rig, RIG_UE, 0, 16); // as many as may wait
+		rig_poll(rig);
+		send_up(rig, 0, 20);
+		worker_poll(rig->worker[0]);
+		assert_sent_up_in_order(rig, 0, 20);
+		assert_waiting(rig, 16, 16 * 28);
+		install(rig, UPF_FAR_FORW);
+		rig_poll(rig);
+		assert_sent_in_order(rig, 0, 16);
+		rig_assert_no_other_drops(rig);
+		rig_free(rig);
+	}
+}
+
+// An uplink FAR buffers, too, where its next hop on N9 changes. Nobody is told: the event is about
+// downlink packets (TS 29.244 8.2.26).
+static void
+each_direction_has_a_queue_of_its_own(void **state)
+{
+	struct rig *rig = rig_create(1, true);
+	struct session_rules_builder s;
+	static struct transaction t;
+	struct event event;
+
+	(void)state;
+	rules_usual(&s, 1, RIG_UE, 0x100);
+	s.far[0].action = s.far[1].action = UPF_FAR_BUFF | UPF_FAR_NOCP;
+	rules_install(rig, &s);
+	send_up(rig, 0, 16);
+	rig_poll(rig);
+	assert_false(rig_event(rig, &event));
+	send_down(rig, RIG_UE, 0, 16);
+	rig_poll(rig);
+	assert_true(rig_event(rig, &event));
+	assert_int_equal(event.dl_data.pdr_id, 2);
+	assert_false(rig_event(rig, &event));
+	assert_waiting(rig, 32, 32 * 28);
+	send_up(rig, 16, 1);
+	rig_poll(rig);
+	assert_int_equal(rig_dropped(rig, UPF_DROP_BUFFER_FULL), 1);
+	// One opens, the other stays.
+	s.far[0].action = UPF_FAR_FORW;
+	rules_install(rig, &s);
+	rig_poll(rig);
+	assert_sent_up_in_order(rig, 0, 16);
+	assert_null(rig_sent(rig, UPF_PORT_N3));
+	assert_waiting(rig, 16, 16 * 28);
+	install(rig, UPF_FAR_FORW);
+	rig_poll(rig);
+	assert_sent_in_order(rig, 0, 16);
+	assert_int_equal(rig->worker[0]->buffers.queues, 0);
+	// What goes with the session goes in both.
+	s.far[0].action = s.far[1].action = UPF_FAR_BUFF;
+	rules_install(rig, &s);
+	send_up(rig, 0, 2);
+	send_down(rig, RIG_UE, 0, 3);
+	rig_poll(rig);
+	transaction_begin(&t);
+	transaction_del(&t, 1);
+	assert_int_equal(transaction_do(rig, &t, NULL), 0);
+	rig_poll(rig);
+	assert_int_equal(rig_dropped(rig, UPF_DROP_BUFFER_RELEASED), 5);
+	assert_int_equal(rig->worker[0]->buffers.queues, 0);
+	rig_assert_no_other_drops(rig);
+	rig_free(rig);
+}
+
+// ---- the end of what waits -----------------------------------------------------------------------
 
 static void
 dropped_when_the_session_or_its_far_goes(void **state)
@@ -676,6 +784,8 @@ test_buffer(void)
 		cmocka_unit_test(oldest_go_until_a_big_packet_fits),
 		cmocka_unit_test(a_packet_over_the_whole_bound_goes_alone),
 		cmocka_unit_test(octets_come_back_with_packets_that_stay),
+		cmocka_unit_test(uplink_does_not_wait_behind_downlink),
+		cmocka_unit_test(each_direction_has_a_queue_of_its_own),
 		cmocka_unit_test(dropped_when_the_session_or_its_far_goes),
 		cmocka_unit_test(packets_of_an_old_incarnation_are_dropped),
 		cmocka_unit_test(packets_whose_far_still_buffers_stay),
