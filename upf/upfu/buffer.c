@@ -141,6 +141,24 @@ saved(const struct rte_mbuf *m)
 
 // before: the packet in front of it, NULL for the first.
 static void
+queue_link(struct buffer_store *store, struct buffer_queue *q, struct rte_mbuf *before,
+	struct rte_mbuf *m)
+{
+	struct rte_mbuf **at = before == NULL ? &q->first : &before->next;
+
+	m->next = *at;
+	*at = m;
+	if (q->last == before)
+		q->last = m;
+	q->held[saved(m)->bar]++;
+	q->n++;
+	q->octets += saved(m)->ip_len;
+	store->packets++;
+	store->octets += saved(m)->ip_len;
+	store->changed = true;
+}
+
+static void
 queue_unlink(struct buffer_store *store, struct buffer_queue *q, struct rte_mbuf *before,
 	struct rte_mbuf *m)
 {
@@ -150,6 +168,8 @@ queue_unlink(struct buffer_store *store, struct buffer_queue *q, struct rte_mbuf
 		before->next = m->next;
 	if (q->last == m)
 		q->last = before;
+	if (q->kept_last == m)
+		q->kept_last = before;
 	m->next = NULL;
 	q->held[saved(m)->bar]--;
 	q->n--;
@@ -159,12 +179,14 @@ queue_unlink(struct buffer_store *store, struct buffer_queue *q, struct rte_mbuf
 	store->changed = true;
 }
 
+// The next one of the round.
 static struct rte_mbuf *
-queue_pop(struct buffer_store *store, struct buffer_queue *q)
+queue_take(struct buffer_store *store, struct buffer_queue *q)
 {
-	struct rte_mbuf *m = q->first;
+	struct rte_mbuf *m = q->kept_last != NULL ? q->kept_last->next : q->first;
 
-	queue_unlink(store, q, NULL, m);
+	q->release--;
+	queue_unlink(store, q, q->kept_last, m);
 	return m;
 }
 
@@ -180,18 +202,22 @@ drop_saved(struct worker *w, struct rte_mbuf *m, enum upf_drop reason)
 static void
 queue_drop(struct worker *w, struct buffer_queue *q)
 {
-	while (q->n != 0)
-		drop_saved(w, queue_pop(&w->buffers, q), UPF_DROP_BUFFER_RELEASED);
-	q->release = 0;
+	while (q->n != 0) {
+		struct rte_mbuf *m = q->first;
+
+		queue_unlink(&w->buffers, q, NULL, m);
+		drop_saved(w, m, UPF_DROP_BUFFER_RELEASED);
+	}
+	q->kept = q->release = 0;
 }
 
-// Drops the packets that `is_wanted` says, at most max; keeps the count of those to be released.
+// Drops the packets that `is_wanted` says, at most max; keeps the round's counts.
 static void
 queue_filter(struct worker *w, struct buffer_queue *q, uint32_t max, enum upf_drop reason,
 	bool (*is_wanted)(const struct worker *w, const struct pkt *p, uint8_t bar), uint8_t bar)
 {
 	struct rte_mbuf *before = NULL, *m = q->first, *next;
-	uint32_t in_round = q->release;
+	uint32_t kept = q->kept, release = q->release; // of those not looked at yet
 
 	for (; m != NULL && max > 0; m = next) {
 		bool drop = is_wanted(w, saved(m), bar);
@@ -200,12 +226,16 @@ queue_filter(struct worker *w, struct buffer_queue *q, uint32_t max, enum upf_dr
 		if (drop) {
 			queue_unlink(&w->buffers, q, before, m);
 			drop_saved(w, m, reason);
-			q->release -= in_round > 0;
+			q->kept -= kept > 0;
+			q->release -= kept == 0 && release > 0;
 			max--;
 		} else {
 			before = m;
 		}
-		in_round -= in_round > 0;
+		if (kept > 0)
+			kept--;
+		else
+			release -= release > 0;
 	}
 }
 
@@ -233,18 +263,37 @@ has_expired(const struct worker *w, const struct pkt *p, uint8_t bar)
 }
 
 static void
-queue_release(struct buffer_store *store, struct buffer_queue *q)
+release_list_add(struct buffer_store *store, struct buffer_queue *q)
 {
-	q->release = q->n;
-	if (q->releasing)
-		return;
-	q->releasing = true;
 	q->next = NULL;
 	if (store->release_first == NULL)
 		store->release_first = q;
 	else
 		store->release_last->next = q;
 	store->release_last = q;
+}
+
+// Begins a round with all that waits.
+static void
+queue_release(struct buffer_store *store, struct buffer_queue *q)
+{
+	q->kept = 0;
+	q->kept_last = NULL;
+	q->release = q->n;
+	if (!q->releasing)
+		release_list_add(store, q);
+	q->releasing = true;
+}
+
+// Lets the last one out. What this round has put back already stays: begun anew with each packet, no
+// round would come to its end.
+static void
+queue_release_last(struct buffer_store *store, struct buffer_queue *q)
+{
+	if (q->releasing)
+		q->release = q->n - q->kept;
+	else
+		queue_release(store, q);
 }
 
 static struct buffer_queue *
@@ -414,23 +463,18 @@ buffer_hold(struct worker *w, struct pkt *p, bool notify_first)
 	p->group = p->part->group;
 	// What parsing found travels with the packet.
 	*saved(p->m) = *p;
-	p->m->next = NULL;
-	if (q->last == NULL)
-		q->first = p->m;
-	else
-		q->last->next = p->m;
-	q->last = p->m;
-	q->held[p->bar]++;
-	q->n++;
-	q->octets += p->ip_len;
-	store->packets++;
-	store->octets += p->ip_len;
-	store->changed = true;
+	if (p->released) {
+		queue_link(store, q, q->kept_last, p->m);
+		q->kept_last = p->m;
+		q->kept++;
+	} else {
+		queue_link(store, q, q->last, p->m);
+	}
 	if (unlikely(w->trace != NULL))
 		trace_buffered(w, p->m);
 	// It met a FAR that forwards while others wait: all of them may go now.
 	if ((p->pdr->action & UPF_FAR_FORW) != 0)
-		queue_release(store, q);
+		queue_release_last(store, q);
 	return PKT_TAKEN;
 }
 
@@ -466,8 +510,10 @@ static void
 queue_settle(struct buffer_store *store, struct buffer_queue *q)
 {
 	store->release_first = q->next;
-	q->releasing = false;
 	q->next = NULL;
+	q->releasing = false;
+	q->kept = 0;
+	q->kept_last = NULL;
 	if (q->n == 0)
 		queue_close(store, q);
 }
@@ -502,8 +548,7 @@ buffer_take(struct worker *w, struct burst *b)
 			queue_settle(store, q);
 			continue;
 		}
-		q->release--;
-		m = queue_pop(store, q);
+		m = queue_take(store, q);
 		*p = *saved(m);
 		p->m = m;
 		p->released = 1;
@@ -514,6 +559,13 @@ buffer_take(struct worker *w, struct burst *b)
 			drop_saved(w, m, UPF_DROP_BUFFER_EXPIRED);
 		else
 			b->live[b->n++] = p;
+	}
+	// Another queue's turn.
+	if (store->release_first != NULL && store->release_first->next != NULL) {
+		struct buffer_queue *q = store->release_first;
+
+		store->release_first = q->next;
+		release_list_add(store, q);
 	}
 }
 

@@ -5,7 +5,10 @@
 // belongs to the session's home worker; nobody else touches it. While a queue is not empty, every
 // later packet of its session and direction joins its end, so that order holds; when the rules change
 // (a command says so) or a packet finds a FAR that forwards, the queue goes on the release list and
-// its packets take the normal way again from PDR matching, their QERs being done. A queue remembers
+// its packets take the normal way again from PDR matching, their QERs being done. That is a round,
+// of a burst a poll, and the queues on the list take turns. What meets a FAR that buffers is put back:
+// behind what was put back before in this round, in front of what is still to be taken out, which is
+// in front of what has come since. So the queue is in order of arrival at any time. A queue remembers
 // the incarnation of its session: packets of one that went away are dropped.
 //
 // The BAR of a FAR (TS 29.244 7.5.2.6) bounds how many packets wait by it and how long, and how long
@@ -36,13 +39,15 @@ struct buffer_queue {
 	enum upf_direction direction;
 	uint32_t n;
 	uint64_t octets;
-	uint32_t release;               // how many are still to be taken out in this round
+	uint32_t kept;                  // how many were put back in this round: they stand first
+	uint32_t release;               // how many, behind them, are still to be taken out
 	uint32_t opened;                // which opening of a queue this is, of all
 	uint32_t notified;              // bit by BAR: the Downlink Data event was raised or waits
 	uint16_t held[BUFFER_BARS];     // packets by BAR
 	bool releasing;                 // on the release list
 	bool expires;                   // a packet of it may have waited long enough one day
 	struct rte_mbuf *first, *last;  // linked by mbuf->next
+	struct rte_mbuf *kept_last;     // NULL: none was put back
 	struct buffer_queue *next;      // in the free list or the release list
 	struct buffer_queue *same_hash; // in the index
 	struct buffer_queue *before, *after; // in the circle of open queues

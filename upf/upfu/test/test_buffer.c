@@ -464,38 +464,264 @@ packets_of_an_old_incarnation_are_dropped(void **state)
 	rig_free(rig);
 }
 
+// ---- order ---------------------------------------------------------------------------------------
+
+static struct rig *
+create_long(bool drop_oldest, uint32_t session_packets)
+{
+	struct config config = rig_config();
+
+	config.limits.buffer_packets = 256;
+	config.limits.buffer_packets_per_session = session_packets;
+	config.limits.buffer_bytes = config.limits.buffer_bytes_per_session = 256 * 2048;
+	config.buffer_drop_oldest = drop_oldest;
+	return rig_create_with(&config, 1, true);
+}
+
+// What comes in the very poll in which other rules that still buffer arrive stands behind what waited.
+static void
+order_holds_when_the_rules_still_buffer(void **state)
+{
+	struct rig *rig = rig_create(1, true);
+
+	(void)state;
+	install(rig, UPF_FAR_BUFF);
+	send_down(rig, RIG_UE, 0, 5);
+	rig_poll(rig);
+	install(rig, UPF_FAR_BUFF);
+	send_down(rig, RIG_UE, 5, 3);
+	rig_poll(rig);
+	install(rig, UPF_FAR_FORW);
+	rig_poll(rig);
+	assert_sent_in_order(rig, 0, 8);
+	rig_assert_no_other_drops(rig);
+	rig_free(rig);
+}
+
+// More than a burst waits, and goes through the rules in several polls: nothing gets in between.
+static void
+order_holds_over_several_bursts(void **state)
+{
+	struct rig *rig = create_long(false, 128);
+
+	(void)state;
+	install(rig, UPF_FAR_BUFF);
+	send_down(rig, RIG_UE, 0, 100);
+	rig_poll(rig);
+	install(rig, UPF_FAR_BUFF);
+	worker_poll(rig->worker[0]);
+	send_down(rig, RIG_UE, 100, 5);
+	worker_poll(rig->worker[0]);
+	// And once more in the middle of it.
+	install(rig, UPF_FAR_BUFF);
+	send_down(rig, RIG_UE, 105, 5);
+	rig_poll(rig);
+	assert_waiting(rig, 110, 110 * 28);
+	install(rig, UPF_FAR_FORW);
+	rig_poll(rig);
+	assert_sent_in_order(rig, 0, 110);
+	rig_assert_no_other_drops(rig);
+	rig_free(rig);
+}
+
+// The UE is idle again before all that waited is out.
+static void
+order_holds_when_the_far_buffers_again(void **state)
+{
+	struct rig *rig = create_long(false, 128);
+
+	(void)state;
+	install(rig, UPF_FAR_BUFF);
+	send_down(rig, RIG_UE, 0, 100);
+	rig_poll(rig);
+	install(rig, UPF_FAR_FORW);
+	worker_poll(rig->worker[0]);
+	assert_sent_in_order(rig, 0, 32);
+	install(rig, UPF_FAR_BUFF);
+	send_down(rig, RIG_UE, 100, 7);
+	worker_poll(rig->worker[0]);
+	send_down(rig, RIG_UE, 107, 7);
+	rig_poll(rig);
+	assert_sent_in_order(rig, 0, 0);
+	assert_waiting(rig, 82, 82 * 28);
+	install(rig, UPF_FAR_FORW);
+	rig_poll(rig);
+	assert_sent_in_order(rig, 32, 82);
+	rig_assert_no_other_drops(rig);
+	rig_free(rig);
+}
+
+// Takes out what was sent; the numbers must grow from *next. Returns how many there were.
+static unsigned
+take_sent_in_order(struct rig *rig, unsigned *next)
+{
+	struct rte_mbuf *m;
+	unsigned n = 0;
+
+	for (; (m = rig_sent(rig, UPF_PORT_N3)) != NULL; n++) {
+		const uint8_t *port = rte_pktmbuf_mtod_offset(
+			m, const uint8_t *, 14 + sizeof(struct outer_gtpu4) + 20);
+		unsigned number = (unsigned)(port[0] << 8 | port[1]);
+
+		assert_true(number >= *next);
+		*next = number + 1;
+		rte_pktmbuf_free(m);
+	}
+	return n;
+}
+
+// Rules, packets and polls in any sequence.
+static void
+order_holds_whatever_happens(void **state)
+{
+	uint32_t random = 20260722;
+
+	(void)state;
+	for (unsigned oldest = 0; oldest < 2; oldest++) {
+		struct rig *rig = create_long(oldest != 0, 100);
+		unsigned number = 0, sent = 0, next = 0;
+
+		install(rig, UPF_FAR_BUFF);
+		while (number < 60000) {
+			random = random * 1664525u + 1013904223u;
+			if (random >> 30 == 0)
+				install(rig, (random >> 28 & 3) < 3 ? UPF_FAR_BUFF : UPF_FAR_FORW);
+			if (random >> 30 == 1) {
+				send_down(rig, RIG_UE, number, random >> 24 & 31);
+				number += random >> 24 & 31;
+			}
+			worker_poll(rig->worker[0]);
+			sent += take_sent_in_order(rig, &next);
+		}
+		install(rig, UPF_FAR_FORW);
+		rig_poll(rig);
+		sent += take_sent_in_order(rig, &next);
+		assert_int_equal(next, number);
+		assert_int_equal(sent + rig_dropped(rig, UPF_DROP_BUFFER_FULL), number);
+		assert_true(sent > number / 4);
+		rig_assert_no_other_drops(rig);
+		rig_free(rig);
+	}
+}
+
+// Packets that are put back are the oldest.
+static void
+oldest_go_first_in_the_middle_of_a_round(void **state)
+{
+	struct rig *rig = create_long(true, 50);
+
+	(void)state;
+	install(rig, UPF_FAR_BUFF);
+	send_down(rig, RIG_UE, 0, 50);
+	rig_poll(rig);
+	for (unsigned i = 0; i < 2; i++) {
+		install(rig, UPF_FAR_BUFF);
+		worker_poll(rig->worker[0]); // 32 of them are back
+		send_down(rig, RIG_UE, 50 + 40 * i, 40);
+		rig_poll(rig);
+		assert_int_equal(rig_dropped(rig, UPF_DROP_BUFFER_FULL), 40);
+		assert_waiting(rig, 50, 50 * 28);
+	}
+	install(rig, UPF_FAR_FORW);
+	rig_poll(rig);
+	assert_sent_in_order(rig, 80, 50);
+	rig_assert_no_other_drops(rig);
+	rig_free(rig);
+}
+
+// Flows from port 40 on have FAR 3 by a PDR of their own, which buffers.
+static void
+rules_for_two_flows(struct session_rules_builder *s)
+{
+	rules_usual(s, 1, RIG_UE, 0x100);
+	s->pdr[2] = s->pdr[1];
+	s->pdr[1] = s->pdr[0];
+	s->pdr[0] = s->pdr[2];
+	s->pdr[0].precedence = 10;
+	s->pdr[0].pdr_id = 3;
+	s->pdr[0].far = 2;
+	s->pdr[0].sdf_count = 1;
+	s->pdr[0].flags |= UPF_PDR_SDF;
+	s->n_pdr = 3;
+	s->far[2] = (struct upf_far){.far_id = 3, .action = UPF_FAR_BUFF, .bar = UPF_NONE16};
+	s->n_far = 3;
+	s->sdf[0] = (struct upf_sdf){.flags = UPF_SDF_PORTS,
+		.remote_port_lo = 40,
+		.remote_port_hi = 65535,
+		.local_port_hi = 65535};
+	s->n_sdf = 1;
+}
+
+// One packet a poll of a flow that may pass, while more than a burst of another waits.
+static void
+a_flow_that_may_pass_is_not_held_up_for_ever(void **state)
+{
+	struct rig *rig = create_long(false, 128);
+	struct session_rules_builder s;
+
+	(void)state;
+	rules_for_two_flows(&s);
+	rules_install(rig, &s);
+	send_down(rig, RIG_UE, 100, 80);
+	rig_poll(rig);
+	for (unsigned i = 0; i < 20; i++) {
+		send_down(rig, RIG_UE, i, 1);
+		worker_poll(rig->worker[0]);
+	}
+	assert_in_range(rig->shm.workers[0].forwarded[UPF_DL], 10, 20);
+	rig_poll(rig);
+	assert_sent_in_order(rig, 0, 20);
+	assert_waiting(rig, 80, 80 * 28);
+	install(rig, UPF_FAR_FORW);
+	rig_poll(rig);
+	assert_sent_in_order(rig, 100, 80);
+	rig_assert_no_other_drops(rig);
+	rig_free(rig);
+}
+
+// Whose packets come as fast as its queue is emptied does not keep another's from leaving.
+static void
+queues_leave_in_turn(void **state)
+{
+	struct rig *rig = create_long(false, 128);
+	struct session_rules_builder s;
+	unsigned polls = 0;
+
+	(void)state;
+	install(rig, UPF_FAR_BUFF);
+	send_down(rig, RIG_UE, 0, 100);
+	rules_usual(&s, 2, RIG_UE + 1, 0x101);
+	s.far[1].action = UPF_FAR_BUFF;
+	rules_install(rig, &s);
+	send_down(rig, RIG_UE + 1, 0, 1);
+	rig_poll(rig);
+	install(rig, UPF_FAR_FORW);
+	s.far[1].action = UPF_FAR_FORW;
+	rules_install(rig, &s);
+	while (rig_urr(rig, 2, UPF_DL)->packets == 0 && polls < 10) {
+		send_down(rig, RIG_UE, 100 + 32 * polls++, 32);
+		worker_poll(rig->worker[0]);
+	}
+	assert_true(polls <= 3);
+	rig_poll(rig);
+	assert_int_equal(rig_urr(rig, 1, UPF_DL)->packets + rig_dropped(rig, UPF_DROP_BUFFER_FULL),
+		100 + 32 * polls);
+	rig_assert_no_other_drops(rig);
+	rig_free(rig);
+}
+
 // A queue longer than a burst, some of whose packets stay: order holds within each flow.
 static void
 packets_whose_far_still_buffers_stay(void **state)
 {
-	struct config config = rig_config();
+	struct rig *rig = create_long(false, 64);
 	struct session_rules_builder s;
-	struct rig *rig;
 
 	(void)state;
-	config.limits.buffer_packets_per_session = 64;
-	rig = rig_create_with(&config, 1, true);
 	install(rig, UPF_FAR_BUFF);
 	send_down(rig, RIG_UE, 0, 50);
 	rig_poll(rig);
-	// Flows from port 40 on keep buffering, by a PDR of their own.
-	rules_usual(&s, 1, RIG_UE, 0x100);
-	s.pdr[2] = s.pdr[1];
-	s.pdr[1] = s.pdr[0];
-	s.pdr[0] = s.pdr[2];
-	s.pdr[0].precedence = 10;
-	s.pdr[0].pdr_id = 3;
-	s.pdr[0].far = 2;
-	s.pdr[0].sdf_count = 1;
-	s.pdr[0].flags |= UPF_PDR_SDF;
-	s.n_pdr = 3;
-	s.far[2] = (struct upf_far){.far_id = 3, .action = UPF_FAR_BUFF, .bar = UPF_NONE16};
-	s.n_far = 3;
-	s.sdf[0] = (struct upf_sdf){.flags = UPF_SDF_PORTS,
-		.remote_port_lo = 40,
-		.remote_port_hi = 65535,
-		.local_port_hi = 65535};
-	s.n_sdf = 1;
+	rules_for_two_flows(&s);
 	rules_install(rig, &s);
 	rig_poll(rig);
 	assert_sent_in_order(rig, 0, 40);
@@ -703,30 +929,13 @@ one_event_a_bar(void **state)
 	struct event event;
 
 	(void)state;
-	rules_usual(&s, 1, RIG_UE, 0x100);
-	// Flows from port 40 on have another FAR with another BAR.
-	s.pdr[2] = s.pdr[1];
-	s.pdr[1] = s.pdr[0];
-	s.pdr[0] = s.pdr[2];
-	s.pdr[0].precedence = 10;
-	s.pdr[0].pdr_id = 3;
-	s.pdr[0].far = 2;
-	s.pdr[0].sdf_count = 1;
-	s.pdr[0].flags |= UPF_PDR_SDF;
-	s.n_pdr = 3;
-	s.far[2] = s.far[1];
+	rules_for_two_flows(&s);
 	s.far[1].action = s.far[2].action = UPF_FAR_BUFF | UPF_FAR_NOCP;
 	s.far[1].bar = 0;
 	s.far[2].bar = 1;
-	s.n_far = 3;
 	s.bar[0] = (struct upf_bar){.bar_id = 1};
 	s.bar[1] = (struct upf_bar){.bar_id = 2};
 	s.n_bar = 2;
-	s.sdf[0] = (struct upf_sdf){.flags = UPF_SDF_PORTS,
-		.remote_port_lo = 40,
-		.remote_port_hi = 65535,
-		.local_port_hi = 65535};
-	s.n_sdf = 1;
 	rules_install(rig, &s);
 	send_down(rig, RIG_UE, 35, 10);
 	rig_poll(rig);
@@ -788,6 +997,13 @@ test_buffer(void)
 		cmocka_unit_test(each_direction_has_a_queue_of_its_own),
 		cmocka_unit_test(dropped_when_the_session_or_its_far_goes),
 		cmocka_unit_test(packets_of_an_old_incarnation_are_dropped),
+		cmocka_unit_test(order_holds_when_the_rules_still_buffer),
+		cmocka_unit_test(order_holds_over_several_bursts),
+		cmocka_unit_test(order_holds_when_the_far_buffers_again),
+		cmocka_unit_test(order_holds_whatever_happens),
+		cmocka_unit_test(oldest_go_first_in_the_middle_of_a_round),
+		cmocka_unit_test(a_flow_that_may_pass_is_not_held_up_for_ever),
+		cmocka_unit_test(queues_leave_in_turn),
 		cmocka_unit_test(packets_whose_far_still_buffers_stay),
 		cmocka_unit_test(release_is_not_held_to_the_rate_again),
 		cmocka_unit_test(bar_bounds_its_packets),
