@@ -274,7 +274,8 @@ static_assert(sizeof(struct upf_far) == 64, "upf_far");
 // BAR (TS 29.244 7.5.2.6): how downlink packets wait.
 struct upf_bar {
 	uint32_t bar_id;
-	uint32_t duration_ms; // DL Buffering Duration: what waited longer is dropped; 0: for ever
+	uint32_t
+		duration_ms; // DL Buffering Duration: what waited longer is dropped; 0: as configured
 	uint16_t packets_max; // Suggested Buffering Packets Count; 0: the configured limit alone
 	uint16_t delay_ms;    // Downlink Data Notification Delay: the event waits so long
 	uint32_t reserved;
@@ -468,7 +469,8 @@ enum upf_port { // the interfaces of a worker
 	X(LINK_LOCAL, "link_local", "link-local packet of a UE that is not Router Solicitation") \
 	X(OUTER_HEADER, "outer_header", "Outer Header Removal of the PDR does not fit the packet") \
 	X(REDIRECT, "redirect", "the FAR redirects, and this is not HTTP") \
-	X(BUFFER_EXPIRED, "buffer_expired", "waited longer than the DL Buffering Duration")
+	X(BUFFER_EXPIRED, "buffer_expired", \
+		"waited longer than its BAR or the configuration allows")
 
 #define UPF_DROP_ENUM(symbol, label, help) UPF_DROP_##symbol,
 enum upf_drop { UPF_DROP_REASONS(UPF_DROP_ENUM) UPF_DROPS };

@@ -189,7 +189,7 @@ var DropReasons = [Drops]DropReason{
 	DropLinkLocal:         {"link_local", "link-local packet of a UE that is not Router Solicitation"},
 	DropOuterHeader:       {"outer_header", "Outer Header Removal of the PDR does not fit the packet"},
 	DropRedirect:          {"redirect", "the FAR redirects, and this is not HTTP"},
-	DropBufferExpired:     {"buffer_expired", "waited longer than the DL Buffering Duration"},
+	DropBufferExpired:     {"buffer_expired", "waited longer than its BAR or the configuration allows"},
 }
 
 // Addr is upf_addr.

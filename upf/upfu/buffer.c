@@ -9,7 +9,7 @@
 #include "trace.h"
 
 #define NO_BAR UPF_SESSION_BARS
-#define QUEUES_PER_TICK 256u // looked through for packets that waited too long
+#define LOOKS_PER_TICK 4096u // at queues, and at packets that may have waited too long
 
 int
 buffer_init(struct buffer_store *store, const struct buffer_bounds *bounds)
@@ -103,6 +103,7 @@ queue_open(struct buffer_store *store, const struct part *part)
 		.incarnation = part->incarnation,
 		.direction = (enum upf_direction)part->direction,
 		.opened = ++store->opened,
+		.due = UINT64_MAX,
 		.before = q,
 		.after = q,
 	};
@@ -153,6 +154,8 @@ queue_link(struct buffer_store *store, struct buffer_queue *q, struct rte_mbuf *
 	q->held[saved(m)->bar]++;
 	q->n++;
 	q->octets += saved(m)->ip_len;
+	if (q->due > saved(m)->until)
+		q->due = saved(m)->until;
 	store->packets++;
 	store->octets += saved(m)->ip_len;
 	store->changed = true;
@@ -296,6 +299,15 @@ queue_release_last(struct buffer_store *store, struct buffer_queue *q)
 		queue_release(store, q);
 }
 
+// The next packet raises the event; one that waits for its delay is void.
+static void
+queue_tell_anew(struct buffer_store *store, struct buffer_queue *q)
+{
+	memset(q->again, 0, sizeof(q->again));
+	q->told = 0;
+	q->opened = ++store->opened;
+}
+
 static struct buffer_queue *
 queue_of(struct worker *w, const struct pkt *p)
 {
@@ -307,20 +319,36 @@ queue_of(struct worker *w, const struct pkt *p)
 		// The index was used anew before the command about the old session came.
 		queue_drop(w, q);
 		q->incarnation = p->part->incarnation;
-		q->opened = ++w->buffers.opened;
-		q->notified = 0;
+		queue_tell_anew(&w->buffers, q);
 	}
 	return q;
 }
 
 // ---- Downlink Data events ------------------------------------------------------------------------
 
+static uint32_t
+listener_of(const struct worker *w)
+{
+	// Relaxed: it carries nothing but itself.
+	return w->listener != NULL ? __atomic_load_n(w->listener, __ATOMIC_RELAXED) : 0;
+}
+
+// As buffer_queue.told.
+static uint32_t
+upfc_of(uint32_t listener)
+{
+	return listener / 2 + 1;
+}
+
 static bool
-raise_dl_data(struct worker *w, const struct upf_ev_dl_data *dl_data)
+raise_dl_data(struct worker *w, struct buffer_queue *q, const struct upf_ev_dl_data *dl_data)
 {
 	struct event event = {.dl_data = *dl_data};
 
-	return worker_raise(w, &event);
+	if (!worker_raise(w, &event))
+		return false;
+	q->told = upfc_of(listener_of(w));
+	return true;
 }
 
 static uint8_t
@@ -335,8 +363,10 @@ tos_of(const struct pkt *p)
 	return (uint8_t)(rte_be_to_cpu_32(first) >> 20);
 }
 
+// duration: TSC cycles for which nothing more is said.
 static void
-notify(struct worker *w, struct buffer_queue *q, const struct pkt *p, const struct upf_bar *bar)
+notify(struct worker *w, struct buffer_queue *q, const struct pkt *p, const struct upf_bar *bar,
+	uint64_t duration)
 {
 	struct buffer_store *store = &w->buffers;
 	struct buffer_notice *notice = store->notice_free;
@@ -350,8 +380,8 @@ notify(struct worker *w, struct buffer_queue *q, const struct pkt *p, const stru
 
 	if (bar == NULL || bar->delay_ms == 0 || notice == NULL) {
 		// If the ring is full, the next packet tries again.
-		if (raise_dl_data(w, &event))
-			q->notified |= 1u << p->bar;
+		if (raise_dl_data(w, q, &event))
+			q->again[p->bar] = w->now + duration;
 		return;
 	}
 	store->notice_free = notice->next;
@@ -363,12 +393,12 @@ notify(struct worker *w, struct buffer_queue *q, const struct pkt *p, const stru
 		.event = event,
 	};
 	store->notices = notice;
-	q->notified |= 1u << p->bar;
+	q->again[p->bar] = notice->due + duration;
 	if (w->next_tick > notice->due)
 		w->next_tick = notice->due;
 }
 
-// Raises what is due, unless the queue was released or emptied meanwhile.
+// Raises what is due, unless packets have passed or the queue was emptied meanwhile.
 static void
 tick_notices(struct worker *w)
 {
@@ -377,10 +407,10 @@ tick_notices(struct worker *w)
 
 	while (*at != NULL) {
 		struct buffer_notice *notice = *at;
-		const struct buffer_queue *q = queue_find(store, notice->event.session, UPF_DL);
+		struct buffer_queue *q = queue_find(store, notice->event.session, UPF_DL);
 		bool stale = q == NULL || q->opened != notice->opened || q->n == 0;
 
-		if (!stale && (w->now < notice->due || !raise_dl_data(w, &notice->event))) {
+		if (!stale && (w->now < notice->due || !raise_dl_data(w, q, &notice->event))) {
 			if (w->next_tick > notice->due && notice->due > w->now)
 				w->next_tick = notice->due;
 			at = &notice->next;
@@ -433,12 +463,34 @@ make_room(struct worker *w, struct buffer_queue *q, const struct pkt *p, const s
 	return true;
 }
 
+static void
+hold_until(struct worker *w, struct buffer_queue *q, struct pkt *p, const struct upf_bar *bar,
+	uint64_t duration)
+{
+	bool by_bar = bar != NULL && bar->duration_ms != 0;
+
+	if (!p->released) {
+		p->until = w->now + duration;
+		p->held = by_bar ? PKT_HELD_BAR : 0;
+		shm_add(&w->stats->local.buffered, 1);
+	} else if (by_bar && (p->held & PKT_HELD_BAR) == 0) {
+		// The answer to the report brought the duration (TS 29.244 7.5.9.2).
+		p->until = w->now + duration;
+		p->held |= PKT_HELD_BAR;
+		if (q->again[p->bar] != 0)
+			q->again[p->bar] = p->until;
+	}
+	if ((p->pdr->action & UPF_FAR_FORW) == 0)
+		p->held |= PKT_HELD_FAR;
+}
+
 int
 buffer_hold(struct worker *w, struct pkt *p, bool notify_first)
 {
 	struct buffer_store *store = &w->buffers;
 	struct buffer_queue *q = queue_of(w, p);
 	const struct upf_bar *bar = NULL;
+	uint64_t duration = store->bounds.duration;
 
 	if (q == NULL)
 		return UPF_DROP_BUFFER_FULL;
@@ -448,18 +500,13 @@ buffer_hold(struct worker *w, struct pkt *p, bool notify_first)
 		bar = part_at(p->part,
 			part_more(p->part)->bar + p->bar * (uint32_t)sizeof(struct upf_bar));
 	}
-	if (notify_first && q->direction == UPF_DL && (q->notified >> p->bar & 1) == 0)
-		notify(w, q, p, bar);
+	if (bar != NULL && bar->duration_ms != 0)
+		duration = w->tsc_hz / 1000 * bar->duration_ms;
+	if (notify_first && q->direction == UPF_DL && w->now >= q->again[p->bar])
+		notify(w, q, p, bar, duration);
 	if (!make_room(w, q, p, bar))
 		return UPF_DROP_BUFFER_FULL;
-	if (!p->released) {
-		p->until = UINT64_MAX;
-		shm_add(&w->stats->local.buffered, 1);
-	}
-	// The answer to the report of the first packet brings the duration (TS 29.244 7.5.9.2).
-	if (p->until == UINT64_MAX && bar != NULL && bar->duration_ms != 0)
-		p->until = w->now + w->tsc_hz / 1000 * bar->duration_ms;
-	q->expires |= p->until != UINT64_MAX;
+	hold_until(w, q, p, bar, duration);
 	p->group = p->part->group;
 	// What parsing found travels with the packet.
 	*saved(p->m) = *p;
@@ -476,6 +523,16 @@ buffer_hold(struct worker *w, struct pkt *p, bool notify_first)
 	if ((p->pdr->action & UPF_FAR_FORW) != 0)
 		queue_release_last(store, q);
 	return PKT_TAKEN;
+}
+
+void
+buffer_passed(struct worker *w, const struct pkt *p)
+{
+	struct buffer_queue *q = queue_of_part(&w->buffers, p->part);
+
+	shm_add(&w->stats->local.buffered_released, 1);
+	if (q != NULL && (p->held & PKT_HELD_FAR) != 0)
+		queue_tell_anew(&w->buffers, q);
 }
 
 void
@@ -569,21 +626,49 @@ buffer_take(struct worker *w, struct burst *b)
 	}
 }
 
+static void
+queue_expire(struct worker *w, struct buffer_queue *q)
+{
+	queue_filter(w, q, UINT32_MAX, UPF_DROP_BUFFER_EXPIRED, has_expired, 0);
+	q->due = UINT64_MAX;
+	for (const struct rte_mbuf *m = q->first; m != NULL; m = m->next) {
+		if (q->due > saved(m)->until)
+			q->due = saved(m)->until;
+	}
+}
+
+// Would a packet of some BAR raise no event now? Then the queue must be remembered though it is empty.
+static bool
+queue_is_quiet(const struct worker *w, const struct buffer_queue *q)
+{
+	for (unsigned bar = 0; bar < BUFFER_BARS; bar++) {
+		if (w->now < q->again[bar])
+			return true;
+	}
+	return false;
+}
+
 void
 buffer_tick(struct worker *w)
 {
 	struct buffer_store *store = &w->buffers;
-	uint32_t n = store->queues < QUEUES_PER_TICK ? store->queues : QUEUES_PER_TICK;
+	uint32_t listener = listener_of(w), queues = store->queues, looks = 0;
 
 	tick_notices(w);
-	for (; n > 0 && store->open != NULL; n--) {
+	for (; queues > 0 && looks < LOOKS_PER_TICK && store->open != NULL; queues--) {
 		struct buffer_queue *q = store->open;
 
 		store->open = q->after;
-		if (!q->expires)
-			continue;
-		queue_filter(w, q, UINT32_MAX, UPF_DROP_BUFFER_EXPIRED, has_expired, 0);
-		if (q->n == 0 && !q->releasing)
+		looks++;
+		if (w->now >= q->due) {
+			looks += q->n;
+			queue_expire(w, q);
+		}
+		if (listener % 2 != 0 && q->told != 0 && q->told != upfc_of(listener)) {
+			queue_tell_anew(store, q);
+			queue_release(store, q);
+		}
+		if (q->n == 0 && !q->releasing && !queue_is_quiet(w, q))
 			queue_close(store, q);
 	}
 }

@@ -12,8 +12,13 @@
 // the incarnation of its session: packets of one that went away are dropped.
 //
 // The BAR of a FAR (TS 29.244 7.5.2.6) bounds how many packets wait by it and how long, and how long
-// the Downlink Data event waits. The event is raised once for each BAR, and once for FARs without one,
-// until the queue has been released; it is about downlink packets alone (TS 29.244 8.2.26).
+// the Downlink Data event waits; where it does not say how long, the configuration does. The event is
+// about downlink packets alone (TS 29.244 8.2.26). It is raised once for each BAR, and once for FARs
+// without one, for as long as packets may wait: whoever sends after that wants the UE to be paged
+// again. A packet that left because its FAR forwards ends that time, too. When upf-c has gone and its
+// successor knows all sessions, the queues of which the former was told go through a round that tells
+// of them anew, for it may not have got the report through. What was raised while there was none is
+// still in the ring of events and reaches the successor.
 //
 // Packets and octets are bounded, of a queue and of the worker; octets are those of the users'
 // packets. What a full buffer drops is the packet that comes or, oldest first, those of its queue.
@@ -41,11 +46,12 @@ struct buffer_queue {
 	uint64_t octets;
 	uint32_t kept;                  // how many were put back in this round: they stand first
 	uint32_t release;               // how many, behind them, are still to be taken out
-	uint32_t opened;                // which opening of a queue this is, of all
-	uint32_t notified;              // bit by BAR: the Downlink Data event was raised or waits
+	uint32_t opened;                // which opening or passing of a queue this is, of all
+	uint32_t told;                  // to which upf-c the last event was raised, 0: none was
 	uint16_t held[BUFFER_BARS];     // packets by BAR
+	uint64_t again[BUFFER_BARS];    // by BAR: TSC before which no event is raised any more
+	uint64_t due;                   // TSC before which no packet of it has waited too long
 	bool releasing;                 // on the release list
-	bool expires;                   // a packet of it may have waited long enough one day
 	struct rte_mbuf *first, *last;  // linked by mbuf->next
 	struct rte_mbuf *kept_last;     // NULL: none was put back
 	struct buffer_queue *next;      // in the free list or the release list
@@ -64,7 +70,8 @@ struct buffer_notice { // a Downlink Data event that waits (Downlink Data Notifi
 struct buffer_bounds {
 	uint32_t packets, session_packets; // of the worker; of a session in one direction
 	uint64_t octets, session_octets;
-	bool drop_oldest; // when there is no room; else the newest
+	uint64_t duration; // TSC cycles that a packet waits whose BAR does not say how long
+	bool drop_oldest;  // when there is no room; else the newest
 };
 
 struct buffer_store {
@@ -92,13 +99,15 @@ bool buffer_is_waiting(const struct buffer_store *store, const struct pkt *p);
 // Takes p for later. notify: raise the Downlink Data event for the first downlink packet. Returns a
 // verdict.
 int buffer_hold(struct worker *w, struct pkt *p, bool notify);
+// A packet that waited goes on.
+void buffer_passed(struct worker *w, const struct pkt *p);
 // The session's rules changed or went.
 void buffer_rules_changed(struct worker *w, uint32_t session);
 // Drops what waits of the session.
 void buffer_forget(struct worker *w, uint32_t session);
 // Fills the burst with packets that go on, up to its size.
 void buffer_take(struct worker *w, struct burst *b);
-// Events whose delay is over, packets that waited too long.
+// Events whose delay is over or that are to be raised anew, packets that waited too long.
 void buffer_tick(struct worker *w);
 // Tells the statistics how much waits now.
 void buffer_show_waiting(struct worker *w);

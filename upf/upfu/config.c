@@ -777,6 +777,7 @@ read_limits(struct reader *r, const char *name, const yaml_node_t *map, void *de
 	struct number mbufs = {&l->mbufs, 2048, 4u << 20};
 	struct number buffer = {&l->buffer_packets, 1, 1u << 20};
 	struct number buffer_session = {&l->buffer_packets_per_session, 1, 1u << 16};
+	struct number buffer_duration = {&l->buffer_duration_s, 1, 86400};
 	struct number errors = {&l->error_indications, 0, 1000000};
 	struct number icmp = {&l->icmp_errors, 0, 1000000};
 	struct key keys[] = {
@@ -789,6 +790,7 @@ read_limits(struct reader *r, const char *name, const yaml_node_t *map, void *de
 		{"buffer_bytes", read_octets, &l->buffer_bytes, false, NULL},
 		{"buffer_bytes_per_session", read_octets, &l->buffer_bytes_per_session, false,
 			NULL},
+		{"buffer_duration_s", read_number, &buffer_duration, false, NULL},
 		{"error_indications", read_number, &errors, false, NULL},
 		{"icmp_errors", read_number, &icmp, false, NULL},
 	};
@@ -926,6 +928,7 @@ set_defaults(struct config *config)
 				.mbufs = 16384,
 				.buffer_packets = 4096,
 				.buffer_packets_per_session = 128,
+				.buffer_duration_s = 60,
 				.error_indications = 100,
 				.icmp_errors = 100,
 			},

@@ -52,9 +52,10 @@ struct config_limits {
 	uint32_t qer_slots;
 	uint32_t mbufs;                      // packet buffers of the whole UPF
 	uint32_t buffer_packets;             // held for idle UEs, a worker
-	uint32_t buffer_packets_per_session; // of them for one PDU session
+	uint32_t buffer_packets_per_session; // of them for one direction of a PDU session
 	uint64_t buffer_bytes;               // the same in octets of the users' packets
 	uint64_t buffer_bytes_per_session;
+	uint32_t buffer_duration_s; // of packets whose BAR does not say how long
 	uint32_t error_indications; // sent a second, a worker
 	uint32_t icmp_errors;       // sent a second, a worker
 };

@@ -43,6 +43,7 @@ peer_close(struct control *c, const char *why)
 		return;
 	log_info("upf-c disconnected", "reason=\"%s\" sessions=%u", why, c->base.sessions->present);
 	transaction_trace(&c->base, &(struct upf_trace){0});
+	transaction_listener_gone(&c->base);
 	close(c->peer_fd); // leaves epoll by itself
 	c->peer_fd = -1;
 	c->peer_ready = false;
@@ -239,7 +240,6 @@ control_take(struct control *c, size_t length)
 {
 	const struct upf_msg *msg = (const void *)c->in;
 	struct refusal refusal = {0};
-	uint32_t metas = c->base.metas;
 	int status;
 
 	if (length < sizeof(*msg) || msg->magic != UPF_ABI_MAGIC || msg->length != length) {
@@ -259,7 +259,7 @@ control_take(struct control *c, size_t length)
 		if (status != 0)
 			log_refused(c, msg, &refusal, status);
 		send_answer(c, msg->seq, status, refusal);
-		c->peer_ready |= c->base.metas != metas;
+		c->peer_ready = c->base.listener % 2 != 0;
 		break;
 	case UPF_OP_DUMP:
 		send_dump(c, msg->seq);

@@ -8,7 +8,6 @@
 #include "ipv6.h"
 #include "outer.h"
 #include "redirect.h"
-#include "shm.h"
 
 // May rewrite.c cut it? IPv6 packets only their senders cut (RFC 8200 5); a packet that was put
 // together here had been cut by its sender.
@@ -109,7 +108,7 @@ far_apply_one(struct worker *w, struct pkt *p)
 	if (unlikely(w->buffers.queues != 0 && !p->released && buffer_is_waiting(&w->buffers, p)))
 		return buffer_hold(w, p, false);
 	if (unlikely(p->released))
-		shm_add(&w->stats->local.buffered_released, 1);
+		buffer_passed(w, p);
 	return PKT_NEXT;
 }
 

@@ -114,6 +114,7 @@ start_workers(struct upf_u *u)
 		.wake_fd = u->control.wake_fd,
 		.control_waits = &u->control.waits,
 		.synced = &u->control.base.synced,
+		.listener = &u->control.base.listener,
 		.stop = &u->stop,
 	};
 

@@ -713,6 +713,13 @@ apply_arm(struct rule_base *base, const struct upf_urr_arm *arm)
 }
 
 void
+transaction_listener_gone(struct rule_base *base)
+{
+	// Relaxed: as where META comes.
+	__atomic_store_n(&base->listener, (base->listener | 1) + 1, __ATOMIC_RELAXED);
+}
+
+void
 transaction_trace(struct rule_base *base, const struct upf_trace *order)
 {
 	struct command command;
@@ -751,9 +758,10 @@ apply(struct rule_base *base, struct op *op)
 		base->meta = op->blob;
 		base->meta_len = op->blob_len;
 		op->blob = NULL;
-		base->metas++;
 		// Release: pairs with the load in gtpu_unknown_teid(), after the sessions.
 		__atomic_store_n(&base->synced, 1, __ATOMIC_RELEASE);
+		// Relaxed: it carries nothing but itself. upf-c has all sessions before it writes META.
+		__atomic_store_n(&base->listener, base->listener | 1, __ATOMIC_RELAXED);
 		return false;
 	case UPF_REC_URR_ARM:
 		apply_arm(base, (const void *)record);

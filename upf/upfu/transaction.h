@@ -23,7 +23,9 @@ struct rule_base { // what transactions change
 	// There was a META since the start: upf-c stores it when all its sessions are here, so from then
 	// on an unknown F-TEID is one. Workers read it.
 	uint32_t synced;
-	uint32_t metas; // how often META was stored
+	// To whom events go: twice the number of upf-cs that went, and one more once the present one has
+	// stored META, so that it knows all sessions that an event can be about. Workers read it.
+	uint32_t listener;
 };
 
 struct refusal {
@@ -36,6 +38,9 @@ struct refusal {
 // *refusal says what was refused.
 int transaction_run(
 	struct rule_base *base, const struct upf_msg *msg, size_t length, struct refusal *refusal);
+
+// upf-c went: what it was told it may not have done.
+void transaction_listener_gone(struct rule_base *base);
 
 // Begins to trace as a prepared order says, or ends it (no flags).
 void transaction_trace(struct rule_base *base, const struct upf_trace *order);

@@ -218,14 +218,15 @@ worker_poll(struct worker *w)
 		parse_burst(w, b, UPF_PORT_N6);
 		worker_serve(w, b);
 	}
+	if (w->now >= w->next_tick)
+		worker_tick(w);
+	// After the timers, which may release, too.
 	if (w->buffers.release_first != NULL) {
 		b->n = 0;
 		buffer_take(w, b);
 		work += b->n;
 		worker_forward(w, b);
 	}
-	if (w->now >= w->next_tick)
-		worker_tick(w);
 	for (enum upf_port port = 0; port < w->ports; port++)
 		worker_flush(w, port);
 	if (unlikely(w->buffers.changed))
@@ -315,6 +316,7 @@ worker_create(unsigned index, const struct worker_shared *shared)
 	w->control_waits = shared->control_waits;
 	w->stop = shared->stop;
 	w->synced = shared->synced;
+	w->listener = shared->listener;
 	w->sleeper = shared->sleepers[index];
 	if (limits->error_indications != 0)
 		w->error_cost = w->tsc_hz / limits->error_indications;
@@ -352,6 +354,7 @@ worker_create(unsigned index, const struct worker_shared *shared)
 				.session_packets = limits->buffer_packets_per_session,
 				.octets = limits->buffer_bytes,
 				.session_octets = limits->buffer_bytes_per_session,
+				.duration = w->tsc_hz * limits->buffer_duration_s,
 				.drop_oldest = config->buffer_drop_oldest,
 			}) < 0) {
 		worker_free(w);

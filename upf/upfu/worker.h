@@ -36,6 +36,9 @@ enum pkt_fragment { // of the user's packet
 	PKT_REASSEMBLED, // was put together here, so it may be cut again
 };
 
+#define PKT_HELD_FAR 0x01u // its FAR buffers; else it only stands behind others
+#define PKT_HELD_BAR 0x02u // a BAR said how long
+
 // One packet of a burst, between parsing and transmission.
 struct pkt {
 	struct rte_mbuf *m;
@@ -59,6 +62,7 @@ struct pkt {
 	uint8_t fragment; // enum pkt_fragment
 	uint8_t proto;    // IPv6: last header of the chain
 	uint8_t group;    // while the packet waits: the session's, by which its drop is counted
+	uint8_t held;     // in a downlink buffer: PKT_HELD_*
 	uint16_t l4;    // IPv6: offset of the upper-layer header from `ip`, 0: in another fragment
 	uint64_t until; // in a downlink buffer: TSC at which it has waited too long
 };
@@ -155,6 +159,7 @@ struct worker {
 	uint32_t *stop;
 	// Not 0: upf-c has given us all sessions since our start. NULL: nobody is to be waited for.
 	const uint32_t *synced;
+	const uint32_t *listener; // struct rule_base
 };
 
 // Shared by all workers of the process.
@@ -172,6 +177,7 @@ struct worker_shared {
 	uint32_t *control_waits;
 	uint32_t *stop;
 	const uint32_t *synced; // struct worker
+	const uint32_t *listener;
 };
 
 struct worker *worker_create(unsigned index, const struct worker_shared *shared);

@@ -12,9 +12,11 @@ import (
 )
 
 // Downlink Data Reports (TS 29.244 5.2.1, 7.5.8.2). upf-u raises one event when the first packet waits
-// for a FAR with NOCP, after the BAR's Downlink Data Notification Delay, and none more until what
-// waits is released or dropped. The report makes the CP function page the UE, so it is repeated for as
-// long as the FAR says so: nobody would page otherwise.
+// for a FAR with NOCP, after the BAR's Downlink Data Notification Delay. While packets wait there is
+// another one when one comes after the time that the first one may wait, for the UE was then paged in
+// vain, and when a new upf-c has read its sessions back, for the one before it may not have been
+// heard. The report makes the CP function page the UE, so it is repeated for as long as the FAR says
+// so: nobody would page otherwise.
 
 // DownlinkData: a packet waits.
 func (e *events) DownlinkData(index uint32, pdr uint16, qfi, tos uint8) {

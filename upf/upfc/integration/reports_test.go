@@ -127,4 +127,27 @@ func TestIntegrationReports(t *testing.T) {
 		active()
 		r.ping(8)
 	})
+
+	t.Run("a report that was not acknowledged when upf-c died is made by the next one", func(t *testing.T) {
+		idle()
+		r.smf.Mute.Store(true)
+		downlink(9)
+		if got := r.smf.Report(); !got.ReportType.HasDLDR() {
+			t.Fatalf("report type % x", got.ReportType.Payload)
+		}
+		r.upfc.kill()
+		for len(r.smf.Reports) > 0 { // its repetitions
+			<-r.smf.Reports
+		}
+		r.smf.Mute.Store(false)
+		r.startUPFC()
+		if got := r.smf.Report(); !got.ReportType.HasDLDR() || got.SEID() != 7 {
+			t.Errorf("report type % x for SEID %d", got.ReportType.Payload, got.SEID())
+		}
+		active()
+		if p, ok := r.receive(2 * time.Second); !ok || p.seq != 9 {
+			t.Errorf("received %+v (%t), want packet 9", p, ok)
+		}
+		r.ping(10)
+	})
 }

@@ -13,7 +13,7 @@ import (
 type BAR struct {
 	ID       uint8
 	Delay    time.Duration // Downlink Data Notification Delay
-	Duration time.Duration // DL Buffering Duration, of a report's answer (7.5.9.2); 0: for ever
+	Duration time.Duration // DL Buffering Duration, of a report's answer (7.5.9.2); 0: as upf-u is configured
 	Packets  uint16        // Suggested Buffering Packets Count; 0: the configured limit alone
 }
 

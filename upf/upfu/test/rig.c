@@ -127,6 +127,7 @@ rig_config(void)
 				.buffer_packets_per_session = 16,
 				.buffer_bytes = 64 * 2048,
 				.buffer_bytes_per_session = 16 * 2048,
+				.buffer_duration_s = 60,
 				.error_indications = 100,
 			},
 		.interface =
@@ -223,6 +224,7 @@ rig_create_with(const struct config *config, unsigned workers, bool with_neighbo
 		.sleepers = no_sleep,
 		.wake_fd = rig->wake_fd,
 		.control_waits = &rig->control_waits,
+		.listener = &rig->base.listener,
 		.stop = &rig->stop,
 	};
 	for (unsigned i = 0; i < workers; i++) {

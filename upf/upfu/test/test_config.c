@@ -35,7 +35,8 @@ takes_a_whole_file(void **state)
 
 	(void)state;
 	if (read_text("memory: 64\nhugepages: false\nsocket: /run/x.sock\n"
-		      "limits: {sessions_max: 10, urr_slots: 7, buffer_packets: 9}\n" INTERFACES
+		      "limits: {sessions_max: 10, urr_slots: 7, buffer_packets: 9, "
+		      "buffer_duration_s: 30}\n" INTERFACES
 		      "routes:\n  - {interface: n6, prefix: 10.0.0.0/8, via: 172.30.6.9}\n"
 		      "ue_to_ue: allow\nsleep: {max_us: 0}\nqer: {burst_ms: 20}\n",
 		    &c, error, sizeof(error)) < 0)
@@ -47,6 +48,7 @@ takes_a_whole_file(void **state)
 	assert_int_equal(c.limits.urr_slots, 7);
 	assert_int_equal(c.limits.qer_slots, 20);
 	// As much as the packets may have.
+	assert_int_equal(c.limits.buffer_duration_s, 30);
 	assert_int_equal(c.limits.buffer_bytes, 9 * 2048);
 	assert_int_equal(c.limits.buffer_bytes_per_session, 128 * 2048);
 	assert_int_equal(c.interface[UPF_PORT_N3].address, RIG_IP(172, 30, 3, 16));
@@ -73,6 +75,7 @@ bounds_buffers_in_octets(void **state)
 				 "buffer_bytes_per_session: 1500}\n",
 		    &c, error, sizeof(error)) < 0)
 		fail_msg("%s", error);
+	assert_int_equal(c.limits.buffer_duration_s, 60);
 	assert_int_equal(c.limits.buffer_bytes, UINT64_C(5000000000));
 	assert_int_equal(c.limits.buffer_bytes_per_session, 1500);
 	// Nothing said, long packets, and a product of more than 32 bits.
@@ -184,6 +187,8 @@ says_what_is_wrong_and_where(void **state)
 		{INTERFACES "limits: {buffer_bytes_per_session: 2MiB}\n",
 			":4: buffer_bytes_per_session: must be a whole number of octets"},
 		{INTERFACES "limits: {buffer_bytes: 1099511627777}\n", "from 1 to 1099511627776"},
+		{INTERFACES "limits: {buffer_duration_s: 0}\n",
+			":4: buffer_duration_s: must be a whole number from 1 to 86400"},
 		{INTERFACES "limits: {buffer_bytes: 1499}\n",
 			"limits: buffer_bytes 1499 is less than one packet of the largest mtu; "
 			"write 1500 at least"},
