@@ -26,7 +26,7 @@
 #include <stdint.h>
 
 #define UPF_ABI_MAGIC 0x35475543u // "CUG5"
-#define UPF_ABI_VERSION 3u
+#define UPF_ABI_VERSION 4u
 #define UPF_MSG_MAX (192u * 1024u) // octets in one datagram; fits the default socket buffer
 
 #define UPF_PDR_QERS 4u // QERs and URRs that one PDR may name
@@ -338,12 +338,14 @@ struct upf_end_marker {
 	struct upf_record rec;
 	upf_addr peer_addr;
 	upf_addr local_addr;
+	uint32_t session; // whose packets it ends: it leaves behind them
 	uint32_t teid;
 	uint16_t peer_port;
 	uint8_t ohc; // UPF_OHC_GTPU4 or UPF_OHC_GTPU6
 	uint8_t qfi; // of a PDU Session Container, 0: none
+	uint32_t reserved;
 };
-static_assert(sizeof(struct upf_end_marker) == 48, "upf_end_marker");
+static_assert(sizeof(struct upf_end_marker) == 56, "upf_end_marker");
 
 struct upf_echo {
 	struct upf_record rec;

@@ -6,7 +6,7 @@ import "unsafe"
 
 const (
 	AbiMagic              = 0x35475543 // UPF_ABI_MAGIC
-	AbiVersion            = 0x3        // UPF_ABI_VERSION
+	AbiVersion            = 0x4        // UPF_ABI_VERSION
 	MsgMax                = 0x30000    // UPF_MSG_MAX
 	PdrQers               = 0x4        // UPF_PDR_QERS
 	PdrUrrs               = 0x8        // UPF_PDR_URRS
@@ -379,15 +379,17 @@ type UrrArm struct {
 	Reserved     uint32
 }
 
-// EndMarker is struct upf_end_marker, 48 octets.
+// EndMarker is struct upf_end_marker, 56 octets.
 type EndMarker struct {
 	Rec       Record
 	PeerAddr  Addr
 	LocalAddr Addr
+	Session   uint32
 	Teid      uint32
 	PeerPort  uint16
 	Ohc       uint8
 	Qfi       uint8
+	Reserved  uint32
 }
 
 // Echo is struct upf_echo, 48 octets.
@@ -899,22 +901,26 @@ var (
 	_ [64 - unsafe.Offsetof(UrrArm{}.InactivityMs)]struct{}
 	_ [unsafe.Offsetof(UrrArm{}.Reserved) - 68]struct{}
 	_ [68 - unsafe.Offsetof(UrrArm{}.Reserved)]struct{}
-	_ [unsafe.Sizeof(EndMarker{}) - 48]struct{}
-	_ [48 - unsafe.Sizeof(EndMarker{})]struct{}
+	_ [unsafe.Sizeof(EndMarker{}) - 56]struct{}
+	_ [56 - unsafe.Sizeof(EndMarker{})]struct{}
 	_ [unsafe.Offsetof(EndMarker{}.Rec) - 0]struct{}
 	_ [0 - unsafe.Offsetof(EndMarker{}.Rec)]struct{}
 	_ [unsafe.Offsetof(EndMarker{}.PeerAddr) - 8]struct{}
 	_ [8 - unsafe.Offsetof(EndMarker{}.PeerAddr)]struct{}
 	_ [unsafe.Offsetof(EndMarker{}.LocalAddr) - 24]struct{}
 	_ [24 - unsafe.Offsetof(EndMarker{}.LocalAddr)]struct{}
-	_ [unsafe.Offsetof(EndMarker{}.Teid) - 40]struct{}
-	_ [40 - unsafe.Offsetof(EndMarker{}.Teid)]struct{}
-	_ [unsafe.Offsetof(EndMarker{}.PeerPort) - 44]struct{}
-	_ [44 - unsafe.Offsetof(EndMarker{}.PeerPort)]struct{}
-	_ [unsafe.Offsetof(EndMarker{}.Ohc) - 46]struct{}
-	_ [46 - unsafe.Offsetof(EndMarker{}.Ohc)]struct{}
-	_ [unsafe.Offsetof(EndMarker{}.Qfi) - 47]struct{}
-	_ [47 - unsafe.Offsetof(EndMarker{}.Qfi)]struct{}
+	_ [unsafe.Offsetof(EndMarker{}.Session) - 40]struct{}
+	_ [40 - unsafe.Offsetof(EndMarker{}.Session)]struct{}
+	_ [unsafe.Offsetof(EndMarker{}.Teid) - 44]struct{}
+	_ [44 - unsafe.Offsetof(EndMarker{}.Teid)]struct{}
+	_ [unsafe.Offsetof(EndMarker{}.PeerPort) - 48]struct{}
+	_ [48 - unsafe.Offsetof(EndMarker{}.PeerPort)]struct{}
+	_ [unsafe.Offsetof(EndMarker{}.Ohc) - 50]struct{}
+	_ [50 - unsafe.Offsetof(EndMarker{}.Ohc)]struct{}
+	_ [unsafe.Offsetof(EndMarker{}.Qfi) - 51]struct{}
+	_ [51 - unsafe.Offsetof(EndMarker{}.Qfi)]struct{}
+	_ [unsafe.Offsetof(EndMarker{}.Reserved) - 52]struct{}
+	_ [52 - unsafe.Offsetof(EndMarker{}.Reserved)]struct{}
 	_ [unsafe.Sizeof(Echo{}) - 48]struct{}
 	_ [48 - unsafe.Sizeof(Echo{})]struct{}
 	_ [unsafe.Offsetof(Echo{}.Rec) - 0]struct{}

@@ -312,7 +312,8 @@ way_is_valid(const struct config *config, uint8_t ohc, const upf_addr peer, cons
 static int
 plan_end_marker(struct plan *plan, const struct upf_end_marker *marker)
 {
-	if (marker->peer_port == 0 || marker->qfi > 0x3f ||
+	if (marker->session >= plan->base->sessions->max || marker->peer_port == 0 ||
+		marker->qfi > 0x3f ||
 		!way_is_valid(plan->base->compile.config, marker->ohc, marker->peer_addr,
 			marker->local_addr))
 		return EINVAL;
@@ -774,23 +775,27 @@ apply(struct rule_base *base, struct op *op)
 	}
 }
 
-// After the last packet on the old path, which is certain once no worker has the old rules.
+// After the last packet on the old path, which is certain once no worker has the old rules. An End
+// Marker takes the way of those packets: from the session's home worker, through its transmit queue
+// and behind what waits there for the neighbour's address.
 static void
 apply_messages(struct rule_base *base, const struct plan *plan)
 {
 	for (uint32_t i = 0; i < plan->n; i++) {
 		const struct upf_record *record = plan->op[i].record;
 		struct command command = {.op = COMMAND_END_MARKER};
+		unsigned worker = 0;
 
 		if (record->type == UPF_REC_END_MARKER) {
 			memcpy(&command.end_marker, record, sizeof(command.end_marker));
+			worker = home_of(base, command.end_marker.session);
 		} else if (record->type == UPF_REC_ECHO) {
 			command.op = COMMAND_ECHO;
 			memcpy(&command.echo, record, sizeof(command.echo));
 		} else {
 			continue;
 		}
-		send_command(base, 0, &command);
+		send_command(base, worker, &command);
 	}
 }
 

@@ -91,9 +91,8 @@ enum command_op {
 struct command {     // control thread → worker
 	uint32_t op; // enum command_op
 	uint32_t session;
-	uint32_t slot;
-	uint32_t reserved;
 	union {
+		uint32_t slot; // COMMAND_URR_LOOK
 		struct upf_end_marker end_marker;
 		struct upf_echo echo;
 		struct {

@@ -91,7 +91,7 @@ func (a *Agent) commit(conn *dataplane.Conn, s *session, next state.Session, c *
 		}
 	}
 	for i := range c.EndMarkers {
-		t.EndMarker(compile.EndMarker(s.Rules, &c.EndMarkers[i], rules.Access, a.own()))
+		t.EndMarker(s.index, compile.EndMarker(s.Rules, &c.EndMarkers[i], rules.Access, a.own()))
 	}
 	if err := conn.Transact(t); err != nil {
 		var r *dataplane.Refused

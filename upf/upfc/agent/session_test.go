@@ -61,9 +61,9 @@ func TestSessionOfFree5GCFromEstablishmentToDeletion(t *testing.T) {
 	// Path switch to another gNB with End Markers to the old one.
 	sndem := ie.NewPFCPSMReqFlags(0x02)
 	fakesmf.WantCause(t, s.Modify(seid, fakesmf.Phone.GNB(0x200, "172.30.3.101", sndem)).Cause, ie.CauseRequestAccepted)
-	markers := l.upfu.EndMarkers()
-	if len(markers) != 1 || markers[0].Teid != 0x100 || markers[0].PeerAddr != abi.AddrOf(addr("172.30.3.100")) || markers[0].LocalAddr != abi.AddrOf(addr("172.30.3.16")) {
-		t.Errorf("End Markers %+v, want one to the old tunnel", markers)
+	markers, holder := l.upfu.EndMarkers(), uint32(seid)-1 // the index stands in the UP SEID
+	if len(markers) != 1 || markers[0].Session != holder || markers[0].Teid != 0x100 || markers[0].PeerAddr != abi.AddrOf(addr("172.30.3.100")) || markers[0].LocalAddr != abi.AddrOf(addr("172.30.3.16")) {
+		t.Errorf("End Markers %+v, want one to the old tunnel, of session %d", markers, holder)
 	}
 
 	// AN release: BUFF+NOCP, no BAR; downlink data makes a report.

@@ -104,8 +104,11 @@ func (t *Batch) DropBuffered(index uint32) {
 // Arm asks for an event when a usage counter reaches a volume.
 func (t *Batch) Arm(a abi.UrrArm) { add(t, a, abi.RecUrrArm) }
 
-// EndMarker sends one to a tunnel (TS 29.281 7.3.2).
-func (t *Batch) EndMarker(m abi.EndMarker) { add(t, m, abi.RecEndMarker) }
+// EndMarker sends one to a tunnel (TS 29.281 7.3.2), behind the session's packets.
+func (t *Batch) EndMarker(index uint32, m abi.EndMarker) {
+	m.Session = index
+	add(t, m, abi.RecEndMarker)
+}
 
 // finish writes the head and returns the datagram.
 func (t *Batch) finish(op uint16, seq uint32) []byte {

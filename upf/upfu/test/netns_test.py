@@ -269,7 +269,7 @@ def test_upf(upf, peer, gnb):
           (peer.local()["buffered"], peer.drops()["buffer_full"]), (16, 4))
     check("no second event", [e for e in peer.events if e[0] == p.EV_DL_DATA], [])
     check("path switch", peer.transaction(session(5, UE, 0x1001, 0x99, blob=b"five"),
-                                          p.end_marker(GNB, N3, 0x77)), (0, 0))
+                                          p.end_marker(GNB, N3, 0x77, session=5)), (0, 0))
     got, end_markers = [], 0
     while len(got) < 16 or end_markers == 0:
         data = gnb.recv(2048)

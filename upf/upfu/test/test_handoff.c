@@ -1,5 +1,8 @@
 // Two workers: wherever a packet arrives, its UE's home worker does the work.
+#include <errno.h>
 #include <string.h>
+
+#include <rte_ring.h>
 
 #include "frames.h"
 #include "rules.h"
@@ -113,6 +116,85 @@ damaged_frames_pass_the_ring_unharmed(void **state)
 	rig_free(rig);
 }
 
+// The next frame that a worker has sent out of N3.
+static struct rte_mbuf *
+sent_by(unsigned worker)
+{
+	void *m = NULL;
+
+	return rte_ring_dequeue(rig_ring_of(worker, UPF_PORT_N3, false), &m) == 0 ? m : NULL;
+}
+
+static void
+assert_gtpu(struct rte_mbuf *m, uint8_t type, uint32_t teid)
+{
+	const uint8_t *gtpu;
+
+	assert_non_null(m);
+	gtpu = rte_pktmbuf_mtod_offset(m, const uint8_t *, 42);
+	assert_int_equal(gtpu[1], type);
+	assert_int_equal(gtpu[6] << 8 | gtpu[7], teid);
+	rte_pktmbuf_free(m);
+}
+
+// A path switch: the last packets to the old tunnel, End Marker, packets to the new one; from the one
+// transmit queue of the session's home worker, and so, too, while the gNB's address is looked for.
+static void
+end_markers_leave_behind_the_packets_that_they_end(void **state)
+{
+	struct upf_end_marker marker = {
+		.rec = {.type = UPF_REC_END_MARKER, .length = sizeof(marker)},
+		.ohc = UPF_OHC_GTPU4,
+		.peer_port = 2152,
+	};
+
+	(void)state;
+	rules_ipv4(marker.peer_addr, RIG_GNB);
+	rules_ipv4(marker.local_addr, RIG_N3_ADDR);
+	for (unsigned i = 0; i < 4; i++) {
+		unsigned home = i % 2, known = i / 2;
+		struct rig *rig = rig_create(2, known != 0);
+		struct session_rules_builder s;
+		static struct transaction t;
+		struct frame f;
+
+		rules_usual(&s, home, RIG_UE, 0x100);
+		rules_install(rig, &s);
+		frame_eth_ip(&f, &(struct ip_fields){.src = RIG_REMOTE, .dst = RIG_UE});
+		rig_inject(rig, UPF_PORT_N6, f.data, f.length);
+		rig_poll(rig);
+		marker.session = home;
+		marker.teid = s.far[1].teid;
+		s.far[1].teid++;
+		transaction_begin(&t);
+		transaction_put(&t, &s);
+		transaction_add(&t, &marker, sizeof(marker));
+		assert_int_equal(transaction_do(rig, &t, NULL), 0);
+		rig_inject(rig, UPF_PORT_N6, f.data, f.length);
+		rig_poll(rig);
+		if (!known) {
+			rte_pktmbuf_free(sent_by(home)); // who has the gNB's address?
+			assert_null(sent_by(home));
+			frame_arp(&f, 2, &rig_gnb_mac, RIG_GNB, RIG_IP(172, 30, 3, 16));
+			rig_inject(rig, UPF_PORT_N3, f.data, f.length);
+			rig_poll(rig);
+		}
+		assert_gtpu(sent_by(home), 255, marker.teid);
+		assert_gtpu(sent_by(home), 254, marker.teid);
+		assert_gtpu(sent_by(home), 255, marker.teid + 1);
+		assert_null(sent_by(home));
+		assert_null(sent_by(1 - home));
+		assert_int_equal(rig->shm.workers[home].local.end_markers_sent, 1);
+		// Of no session there can be.
+		marker.session = rig->config.limits.sessions_max;
+		transaction_begin(&t);
+		transaction_add(&t, &marker, sizeof(marker));
+		assert_int_equal(transaction_do(rig, &t, NULL), EINVAL);
+		rig_assert_no_other_drops(rig);
+		rig_free(rig);
+	}
+}
+
 int
 test_handoff(void)
 {
@@ -121,6 +203,7 @@ test_handoff(void)
 		cmocka_unit_test(answers_to_arp_reach_the_worker_that_asked),
 		cmocka_unit_test(what_waits_in_the_ring_is_not_lost),
 		cmocka_unit_test(damaged_frames_pass_the_ring_unharmed),
+		cmocka_unit_test(end_markers_leave_behind_the_packets_that_they_end),
 	};
 
 	return cmocka_run_group_tests_name("handoff", tests, NULL, NULL);

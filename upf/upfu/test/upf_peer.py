@@ -196,9 +196,9 @@ def _gtpu(peer):
     return OHC_GTPU6 if is_ipv6(peer) else OHC_GTPU4
 
 
-def end_marker(peer, local, teid, qfi=0):
+def end_marker(peer, local, teid, qfi=0, session=0):
     return record(END_MARKER, "upf_end_marker", peer_addr=octets(peer), local_addr=octets(local),
-                  teid=teid, peer_port=2152, ohc=_gtpu(peer), qfi=qfi)
+                  session=session, teid=teid, peer_port=2152, ohc=_gtpu(peer), qfi=qfi)
 
 
 def echo(peer, local, sequence):
