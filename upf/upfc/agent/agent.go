@@ -53,6 +53,7 @@ type Agent struct {
 	bootID       uint64          // of the upf-u that was last filled or read
 	recovery     time.Time       // our Recovery Time Stamp; zero until upf-u was met
 	associations map[string]*association
+	eras         uint64                  // of associations, the last one
 	poolAt       map[netip.Prefix]uint64 // by pool: where the next UE address is looked for
 	poolUsed     map[netip.Prefix]uint32 // sessions by UE addresses that were chosen here
 	pfds         map[string]catalogue    // by Node ID of the CP function

@@ -19,6 +19,7 @@ type association struct {
 	stop   context.CancelFunc // of its heartbeats
 	over   chan struct{}      // closed when it is released
 	failed time.Time          // since when it does not answer; zero while it does
+	era    uint64             // a number of its own each time that the CP function's sessions are dropped
 }
 
 // address is where our own requests to the CP function go: kube-proxy may have rewritten the
@@ -66,13 +67,19 @@ func (a *Agent) associated(ctx context.Context, as *association, retain bool) {
 	if old != nil && old.stop != nil {
 		old.stop()
 	}
+	// TS 29.244 6.2.6.2.2: a setup overwrites the association that there was, and its sessions go
+	// unless the CP function asks for them to be retained.
+	restarted := old != nil && newer(recovery, old.Recovery)
+	if old != nil && retain && !restarted {
+		as.era = old.era
+	} else {
+		a.eras++
+		as.era = a.eras
+	}
 	a.associations[node] = as
 	a.watch(as)
 	a.mu.Unlock()
 
-	// TS 29.244 6.2.6.2.2: a setup overwrites the association that there was, and its sessions go
-	// unless the CP function asks for them to be retained.
-	restarted := old != nil && newer(recovery, old.Recovery)
 	if restarted {
 		a.rec.Restart("cp")
 		a.mu.Lock()
@@ -115,6 +122,18 @@ func (a *Agent) associationRelease(ctx context.Context, m *pfcp.Message) error {
 		return noAssociation(node)
 	}
 	return nil
+}
+
+// era is that of a CP function's association; false when there is none. Whatever was begun in an era is
+// of no use in the next: its sessions have been swept.
+func (a *Agent) era(node string) (uint64, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	as := a.associations[node]
+	if as == nil {
+		return 0, false
+	}
+	return as.era, true
 }
 
 func noAssociation(node string) error {

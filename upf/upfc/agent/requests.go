@@ -72,6 +72,13 @@ func (a *Agent) drop(seid uint64, reason string) {
 		return
 	}
 	defer s.unlock()
+	a.end(s)
+	a.rec.SessionsDropped(reason, 1)
+	a.log.Warn("session dropped", "seid", hex(s.UPSEID), "cpSEID", hex(s.CPSEID), "node", s.Node, "ue", s.Rules.UEAddress(), "reason", reason)
+}
+
+// end ends a session in upf-u and here. The caller has locked it.
+func (a *Agent) end(s *session) {
 	if conn := a.current(); conn != nil {
 		if err := deleteIn(conn, s.index); err != nil {
 			conn.Abandon() // what upf-u has is not known any more: it is filled anew, without this one
@@ -79,8 +86,6 @@ func (a *Agent) drop(seid uint64, reason string) {
 	}
 	a.forget(s)
 	a.freeSlots(s)
-	a.rec.SessionsDropped(reason, 1)
-	a.log.Warn("session dropped", "seid", hex(s.UPSEID), "cpSEID", hex(s.CPSEID), "node", s.Node, "ue", s.Rules.UEAddress(), "reason", reason)
 }
 
 // deleteIn removes one session from upf-u.
@@ -104,9 +109,7 @@ func (a *Agent) establishOnce(ctx context.Context, m *pfcp.Message) (uint64, []*
 	if err != nil {
 		return cpSEID, nil, err
 	}
-	a.mu.Lock()
-	associated := a.associations[node] != nil
-	a.mu.Unlock()
+	era, associated := a.era(node)
 	if !associated {
 		return cpSEID, nil, noAssociation(node)
 	}
@@ -148,6 +151,11 @@ func (a *Agent) establishOnce(ctx context.Context, m *pfcp.Message) (uint64, []*
 		a.forget(s)
 		a.freeSlots(s)
 		return cpSEID, nil, err
+	}
+	// Whoever sweeps the association's sessions from now on finds this one, too.
+	if now, associated := a.era(node); !associated || now != era {
+		a.end(s)
+		return cpSEID, nil, noAssociation(node)
 	}
 	if a.log.Enabled(ctx, slog.LevelDebug) {
 		a.log.Debug("session established", "seid", hex(s.UPSEID), "cpSEID", hex(cpSEID), "node", node, "ue", s.Rules.UEAddress(), "pdrs", len(s.Rules.PDRs))

@@ -57,6 +57,8 @@ type UPFU struct {
 	trace      abi.Trace
 	refuse     syscall.Errno
 	silent     bool
+	holding    bool
+	answers    []abi.Msg // that Hold keeps
 	datagrams  int
 	changed    chan struct{}
 	ready      bool     // the upf-c that is connected has stored META
@@ -223,6 +225,10 @@ func (u *UPFU) handle(c *net.UnixConn, b []byte) error {
 		u.datagrams++
 		close(u.changed)
 		u.changed = make(chan struct{})
+		if u.holding && puts(body) {
+			u.answers = append(u.answers, answer)
+			return nil
+		}
 		if _, err := c.Write(abi.Bytes([]abi.Msg{answer})); err != nil || !u.ready {
 			return err
 		}
@@ -239,6 +245,16 @@ func (u *UPFU) handle(c *net.UnixConn, b []byte) error {
 		return u.show(c, m.Seq, body)
 	}
 	return fmt.Errorf("op %d", m.Op)
+}
+
+// puts says whether a transaction installs rules.
+func puts(body []byte) bool {
+	found := false
+	_ = dataplane.EachRecord(body, func(recType uint16, _ []byte) error {
+		found = found || recType == abi.RecSessionPut
+		return nil
+	})
+	return found
 }
 
 func ref(rec uint16, session uint32, blob []byte) []byte {
@@ -496,6 +512,19 @@ func (u *UPFU) Refuse(e syscall.Errno) { u.mu.Lock(); u.refuse = e; u.mu.Unlock(
 
 // Silence leaves transactions without answer.
 func (u *UPFU) Silence(on bool) { u.mu.Lock(); u.silent = on; u.mu.Unlock() }
+
+// Hold applies transactions that install rules and keeps their answers, until Hold(false) sends these.
+func (u *UPFU) Hold(on bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.holding = on
+	if !on && len(u.answers) > 0 && u.conn != nil {
+		for _, answer := range u.answers {
+			_, _ = u.conn.Write(abi.Bytes([]abi.Msg{answer}))
+		}
+		u.answers = nil
+	}
+}
 
 // Sessions is a copy of what is installed, by index.
 func (u *UPFU) Sessions() map[uint32]Session {
