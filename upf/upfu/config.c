@@ -926,7 +926,6 @@ set_defaults(struct config *config)
 			{
 				.sessions_max = 65536,
 				.mbufs = 16384,
-				.buffer_packets = 4096,
 				.buffer_packets_per_session = 128,
 				.buffer_duration_s = 60,
 				.error_indications = 100,
@@ -938,6 +937,27 @@ set_defaults(struct config *config)
 		.sleep_max_us = 200,
 		.qer_burst_ms = 10,
 	};
+}
+
+#define BUFFER_PACKETS 4096u // a worker, where there are packet buffers for them
+
+// What waits for UEs leaves half of the packet buffers to what is on its way, however many workers
+// there are.
+static int
+check_buffer_packets(struct reader *r, const yaml_node_t *root, struct config *config)
+{
+	struct config_limits *l = &config->limits;
+	uint32_t most = l->mbufs / 2 / config->workers;
+
+	if (l->buffer_packets == 0)
+		l->buffer_packets = most < BUFFER_PACKETS ? most : BUFFER_PACKETS;
+	if (l->buffer_packets <= most)
+		return 0;
+	return reader_fail(r, root,
+		"limits: buffer_packets %" PRIu32 " for each of %u worker(s) is over half of mbufs "
+		"%" PRIu32 "; raise mbufs to %" PRIu64 ", or write buffer_packets: %" PRIu32,
+		l->buffer_packets, config->workers, l->mbufs,
+		(uint64_t)l->buffer_packets * config->workers * 2, most);
 }
 
 // Octets that wait downlink. As many as the packets may have where nothing is said; a bound that no
@@ -1017,14 +1037,10 @@ read_document(struct reader *r, struct config *config)
 		limits->urr_slots = limits->sessions_max * 2;
 	if (limits->qer_slots == 0)
 		limits->qer_slots = limits->sessions_max * 2;
-	if (limits->buffer_packets > limits->mbufs / 2)
-		return reader_fail(r, root,
-			"limits: buffer_packets %" PRIu32 " is over half of mbufs %" PRIu32
-			"; raise mbufs or lower buffer_packets",
-			limits->buffer_packets, limits->mbufs);
-	if (check_buffer_bytes(r, root, config) < 0)
+	if (place_threads(r, config, workers, &lcores) < 0 ||
+		check_buffer_packets(r, root, config) < 0)
 		return -1;
-	return place_threads(r, config, workers, &lcores);
+	return check_buffer_bytes(r, root, config);
 }
 
 int

@@ -50,7 +50,7 @@ struct config_limits {
 	uint32_t sessions_max;
 	uint32_t urr_slots;
 	uint32_t qer_slots;
-	uint32_t mbufs;                      // packet buffers of the whole UPF
+	uint32_t mbufs;                      // packet buffers of the UPF, beside those in devices
 	uint32_t buffer_packets;             // held for idle UEs, a worker
 	uint32_t buffer_packets_per_session; // of them for one direction of a PDU session
 	uint64_t buffer_bytes;               // the same in octets of the users' packets

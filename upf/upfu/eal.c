@@ -169,6 +169,24 @@ eal_start(const struct config *config, const char *program, char *error, size_t 
 	return 0;
 }
 
+uint32_t
+eal_held_by_devices(const struct config *config)
+{
+	// A receive queue is full of empty buffers, and a transmit queue gives back what it has sent
+	// when it needs the place. The kernel's packet socket copies; AF_XDP's queues are twice as long.
+	static const uint32_t per_queue_pair[] = {
+		[CONFIG_AF_PACKET] = 0,
+		[CONFIG_AF_XDP] = 4 * DESCRIPTORS,
+		[CONFIG_TAP] = DESCRIPTORS,
+		[CONFIG_VFIO] = 2 * DESCRIPTORS,
+	};
+	uint32_t held = 0;
+
+	for (unsigned port = 0; port < config->ports; port++)
+		held += config->workers * per_queue_pair[config->interface[port].driver];
+	return held;
+}
+
 struct rte_mempool *
 eal_create_pool(uint32_t mbufs, unsigned workers, uint16_t mtu)
 {

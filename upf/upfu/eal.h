@@ -16,6 +16,9 @@ int eal_start(const struct config *config, const char *program, char *error, siz
 // The lcore id of a worker.
 unsigned eal_worker_lcore(unsigned worker);
 
+// How many packet buffers the queues of the devices keep, of all workers.
+uint32_t eal_held_by_devices(const struct config *config);
+
 // The packet buffers of the whole UPF, for the greatest MTU of its interfaces. Private area: struct
 // pkt of a packet that waits.
 struct rte_mempool *eal_create_pool(uint32_t mbufs, unsigned workers, uint16_t mtu);

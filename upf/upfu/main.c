@@ -45,13 +45,15 @@ start_memory(struct upf_u *u)
 
 	for (enum upf_port port = 0; port < u->config.ports; port++)
 		mtu = RTE_MAX(mtu, in[port].mtu);
-	u->pool = eal_create_pool(limits->mbufs, u->config.workers, mtu);
+	u->pool = eal_create_pool(
+		limits->mbufs + eal_held_by_devices(&u->config), u->config.workers, mtu);
 	if (u->pool == NULL ||
 		session_table_init(&u->sessions, limits->sessions_max, u->config.workers) < 0) {
 		log_error("out of memory",
-			"memory_mib=%u mbufs=%u sessions_max=%u "
+			"memory_mib=%u mbufs=%u in_devices=%u sessions_max=%u "
 			"advice=\"raise memory or lower limits\"",
-			u->config.memory_mib, limits->mbufs, limits->sessions_max);
+			u->config.memory_mib, limits->mbufs, eal_held_by_devices(&u->config),
+			limits->sessions_max);
 		return -1;
 	}
 	if (shm_init(&u->shm, &u->config, rte_get_tsc_hz()) < 0) {

@@ -1,4 +1,6 @@
 // upf-u.yaml: what is taken, and what is said of what is not.
+#define _GNU_SOURCE
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,6 +89,61 @@ bounds_buffers_in_octets(void **state)
 		fail_msg("%s", error);
 	assert_int_equal(c.limits.buffer_bytes, UINT64_C(1048576) * 10240);
 	assert_int_equal(c.limits.buffer_bytes_per_session, 128 * 10240);
+}
+
+// The text of n workers, all on one of the CPUs that there are.
+static const char *
+workers_text(char *text, size_t size, unsigned n, const char *limits)
+{
+	int cpu = sched_getcpu();
+	size_t length = (size_t)snprintf(text, size,
+		INTERFACES "limits: {%s}\nlcores: {control: %d, workers: [%d", limits, cpu, cpu);
+
+	for (unsigned i = 1; i < n; i++)
+		length += (size_t)snprintf(text + length, size - length, ", %d", cpu);
+	snprintf(text + length, size - length, "]}\n");
+	return text;
+}
+
+static void
+workers_share_the_packet_buffers(void **state)
+{
+	static const struct {
+		unsigned workers;
+		const char *limits;
+		uint32_t want;    // packets that may wait, a worker
+		const char *said; // NULL: it is taken
+	} cases[] = {
+		{1, "sessions_max: 9", 4096, NULL},
+		{2, "sessions_max: 9", 4096, NULL},
+		{3, "sessions_max: 9", 2730, NULL},
+		{16, "sessions_max: 9", 512, NULL},
+		{64, "mbufs: 2048", 16, NULL},
+		{4, "mbufs: 32768", 4096, NULL},
+		{4, "buffer_packets: 2048", 2048, NULL},
+		{4, "buffer_packets: 2049", 0,
+			"buffer_packets 2049 for each of 4 worker(s) is over half of mbufs 16384; "
+			"raise mbufs to 16392, or write buffer_packets: 2048"},
+		{4, "mbufs: 16392, buffer_packets: 2049", 2049, NULL},
+	};
+	static char text[2048];
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct config c;
+		char error[512] = "";
+		int rc = read_text(
+			workers_text(text, sizeof(text), cases[i].workers, cases[i].limits), &c,
+			error, sizeof(error));
+
+		if (rc != (cases[i].said == NULL ? 0 : -1) ||
+			(cases[i].said != NULL && strstr(error, cases[i].said) == NULL))
+			fail_msg("case %u: %d, \"%s\"", i, rc, error);
+		if (rc == 0) {
+			assert_int_equal(c.limits.buffer_packets, cases[i].want);
+			assert_int_equal(c.limits.buffer_bytes, (uint64_t)cases[i].want * 2048);
+		}
+	}
 }
 
 static void
@@ -307,6 +364,7 @@ test_config(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(takes_a_whole_file),
 		cmocka_unit_test(bounds_buffers_in_octets),
+		cmocka_unit_test(workers_share_the_packet_buffers),
 		cmocka_unit_test(takes_devices_of_a_device_plugin),
 		cmocka_unit_test(takes_ipv6_vlans_and_a_third_interface),
 		cmocka_unit_test(says_what_is_wrong_and_where),

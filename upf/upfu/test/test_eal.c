@@ -129,11 +129,38 @@ a_port_lets_its_vlan_in(void **state)
 	rte_ring_free(ring);
 }
 
+static void
+buffers_in_devices_come_on_top(void **state)
+{
+	static const struct {
+		enum config_driver n3, n6;
+		unsigned workers;
+		uint32_t want;
+	} cases[] = {
+		{CONFIG_AF_PACKET, CONFIG_AF_PACKET, 4, 0},
+		{CONFIG_VFIO, CONFIG_VFIO, 1, 2 * 2048},
+		{CONFIG_VFIO, CONFIG_VFIO, 4, 4 * 2 * 2048},
+		{CONFIG_VFIO, CONFIG_AF_PACKET, 2, 2 * 2048},
+		{CONFIG_AF_XDP, CONFIG_TAP, 1, 4096 + 1024},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct config config = rig_config();
+
+		config.workers = cases[i].workers;
+		config.interface[UPF_PORT_N3].driver = cases[i].n3;
+		config.interface[UPF_PORT_N6].driver = cases[i].n6;
+		assert_int_equal(eal_held_by_devices(&config), cases[i].want);
+	}
+}
+
 int
 test_eal(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_port_lets_its_vlan_in),
+		cmocka_unit_test(buffers_in_devices_come_on_top),
 	};
 
 	return cmocka_run_group_tests_name("eal", tests, NULL, NULL);
