@@ -462,7 +462,7 @@ enum upf_port { // the interfaces of a worker
 	X(NO_NEIGHBOUR, "no_neighbour", "the next hop did not answer ARP") \
 	X(NO_ROUTE, "no_route", "no next hop for this destination") \
 	X(NO_MBUF, "no_mbuf", "out of packet buffers") \
-	X(TX_FULL, "tx_full", "the transmit queue did not take the packet") \
+	X(TX_FULL, "tx_full", "the transmit queue, or the ring to its worker, is full") \
 	X(RATE_LIMITED, "rate_limited", "answer to a peer suppressed by its rate limit") \
 	X(QUOTA_EXHAUSTED, "quota_exhausted", "the quota of a URR is used up") \
 	X(REASSEMBLY, "reassembly", "fragments that never became a whole packet, or too many") \

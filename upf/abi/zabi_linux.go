@@ -180,7 +180,7 @@ var DropReasons = [Drops]DropReason{
 	DropNoNeighbour:       {"no_neighbour", "the next hop did not answer ARP"},
 	DropNoRoute:           {"no_route", "no next hop for this destination"},
 	DropNoMbuf:            {"no_mbuf", "out of packet buffers"},
-	DropTxFull:            {"tx_full", "the transmit queue did not take the packet"},
+	DropTxFull:            {"tx_full", "the transmit queue, or the ring to its worker, is full"},
 	DropRateLimited:       {"rate_limited", "answer to a peer suppressed by its rate limit"},
 	DropQuotaExhausted:    {"quota_exhausted", "the quota of a URR is used up"},
 	DropReassembly:        {"reassembly", "fragments that never became a whole packet, or too many"},

@@ -3,7 +3,7 @@
 // UE meet there.
 //
 // The worker that received a packet parses it, finds its session, and passes it on through the home
-// worker's ring; what parsing found travels in the packet buffer's private area. The home worker looks
+// worker's ring, which takes its share of the packet buffers and no more (worker.c); what parsing found travels in the packet buffer's private area. The home worker looks
 // for the session again: what the first one found it may hold no longer. ARP is heard by all: each worker
 // has neighbours of its own, and only one of them receives the answer.
 #ifndef UPFU_HANDOFF_H

@@ -24,6 +24,7 @@
 #include "trace.h"
 
 #define RING_SIZE 16384u
+#define HANDOFF_LEAST (8 * BURST)
 #define TICKS_PER_SECOND 10u
 #define COMMANDS_PER_POLL 8u // each may touch cold memory, and packets wait meanwhile
 
@@ -283,12 +284,26 @@ worker_run(void *arg)
 // ---- life --------------------------------------------------------------------------------------
 
 static struct rte_ring *
-create_ring(const char *what, unsigned index, unsigned element, unsigned flags)
+create_ring(const char *what, unsigned index, unsigned element, unsigned places, unsigned flags)
 {
 	char name[RTE_RING_NAMESIZE];
 
 	snprintf(name, sizeof(name), "%s%u", what, index);
-	return rte_ring_create_elem(name, element, RING_SIZE, (int)rte_socket_id(), flags);
+	return rte_ring_create_elem(name, element, places, (int)rte_socket_id(), flags);
+}
+
+// Of a hand-off ring. All of them together take an eighth of the packet buffers, and what waits in
+// downlink buffers half of them (config.c), so that a worker that stands still, or UEs that do not
+// come, leave some to the packets of others.
+static unsigned
+handoff_places(const struct config *config)
+{
+	unsigned places = RING_SIZE;
+
+	while (places > HANDOFF_LEAST &&
+		(uint64_t)places * config->workers > config->limits.mbufs / 8)
+		places /= 2;
+	return places;
 }
 
 struct worker *
@@ -342,11 +357,12 @@ worker_create(unsigned index, const struct worker_shared *shared)
 			return NULL;
 		}
 	}
-	w->commands = create_ring(
-		"commands", index, sizeof(struct command), RING_F_SP_ENQ | RING_F_SC_DEQ);
-	w->events =
-		create_ring("events", index, sizeof(struct event), RING_F_SP_ENQ | RING_F_SC_DEQ);
-	w->handoff = create_ring("handoff", index, sizeof(void *), RING_F_SC_DEQ);
+	w->commands = create_ring("commands", index, sizeof(struct command), RING_SIZE,
+		RING_F_SP_ENQ | RING_F_SC_DEQ);
+	w->events = create_ring(
+		"events", index, sizeof(struct event), RING_SIZE, RING_F_SP_ENQ | RING_F_SC_DEQ);
+	w->handoff = create_ring(
+		"handoff", index, sizeof(void *), handoff_places(config), RING_F_SC_DEQ);
 	if (w->commands == NULL || w->events == NULL || w->handoff == NULL ||
 		buffer_init(&w->buffers,
 			&(struct buffer_bounds){

@@ -123,6 +123,8 @@ rig_config(void)
 				.sessions_max = 1024,
 				.urr_slots = 2048,
 				.qer_slots = 2048,
+				.mbufs = 1u
+					<< 20, // rings as long as they can be; the pool is the rig's
 				.buffer_packets = 64,
 				.buffer_packets_per_session = 16,
 				.buffer_bytes = 64 * 2048,

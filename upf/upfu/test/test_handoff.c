@@ -94,6 +94,37 @@ what_waits_in_the_ring_is_not_lost(void **state)
 	rig_free(rig);
 }
 
+// A worker that stands still must not take all packet buffers: its ring has room for its share of
+// an eighth of them.
+static void
+a_worker_that_stands_still_leaves_buffers_to_others(void **state)
+{
+	struct config config = rig_config();
+	struct session_rules_builder s;
+	struct rig *rig;
+	struct frame f;
+
+	(void)state;
+	config.limits.mbufs = 8192;
+	rig = rig_create_with(&config, 2, true);
+	for (uint32_t i = 0; i < 2; i++) {
+		rules_usual(&s, i, RIG_UE + i, 0x100 + i);
+		rules_install(rig, &s);
+	}
+	for (unsigned i = 0; i < 2000; i++) {
+		frame_eth_ip(&f, &(struct ip_fields){.src = RIG_REMOTE, .dst = RIG_UE + i % 2});
+		rig_inject(rig, UPF_PORT_N6, f.data, f.length);
+		worker_poll(rig->worker[0]);
+	}
+	assert_int_equal(rig_dropped(rig, UPF_DROP_TX_FULL), 1000 - 511);
+	assert_int_equal(rig_count_sent(rig, UPF_PORT_N3), 1000);
+	assert_int_equal(rig_mbufs_in_use(), 511);
+	rig_poll(rig);
+	assert_int_equal(rig_count_sent(rig, UPF_PORT_N3), 511);
+	rig_assert_no_other_drops(rig);
+	rig_free(rig);
+}
+
 static void
 damaged_frames_pass_the_ring_unharmed(void **state)
 {
@@ -202,6 +233,7 @@ test_handoff(void)
 		cmocka_unit_test(both_directions_of_a_ue_meet),
 		cmocka_unit_test(answers_to_arp_reach_the_worker_that_asked),
 		cmocka_unit_test(what_waits_in_the_ring_is_not_lost),
+		cmocka_unit_test(a_worker_that_stands_still_leaves_buffers_to_others),
 		cmocka_unit_test(damaged_frames_pass_the_ring_unharmed),
 		cmocka_unit_test(end_markers_leave_behind_the_packets_that_they_end),
 	};
