@@ -1,0 +1,201 @@
+// Package record is what the SMF keeps of a PDU session (TS 23.502 5.2.8.2, the SM context), and how it is written into
+// the session store.
+//
+// A record is everything that a pod which never heard of the session needs to go on with it, and nothing that can be
+// had from elsewhere: no subscription data, no rules that follow from what is here. It is written as CBOR (RFC 8949)
+// with numbers for names. A number is never used again for anything else, and a field that is not known is passed
+// over, so that versions N-1 and N read each other's records: what N-1 does not know it loses when it writes, and N
+// must be able to go on without.
+package record
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"core5g.dev/core5g/images/session-management/n1"
+
+	"github.com/fxamacker/cbor/v2"
+)
+
+// Version is that of the records that this program writes. Oldest is the first that it can read.
+const (
+	Version = 1
+	Oldest  = 1
+)
+
+// ErrVersion: a record of a program that is too new or too old.
+var ErrVersion = errors.New("the record is of a version that cannot be read")
+
+// Phase of a PDU session (TS 23.502 4.3.2 to 4.3.4, 4.2.6).
+type Phase uint8
+
+// The phases.
+const (
+	// Establishing: the UE has not been accepted.
+	Establishing Phase = 1
+	// Active: there is a tunnel to an access network.
+	Active Phase = 2
+	// Idle: the UPF buffers and reports (CM-IDLE, or user plane deactivated).
+	Idle Phase = 3
+	// Releasing: the UE was told, or is not reached any more; the UPF has no session.
+	Releasing Phase = 4
+)
+
+// Session is a PDU session.
+type Session struct {
+	Version uint8 `cbor:"0,keyasint"`
+
+	// SUPI and ID, the PDU session identity, name the session.
+	SUPI string `cbor:"1,keyasint"`
+	ID   uint8  `cbor:"2,keyasint"`
+	// DNN as the UE is told it, and the S-NSSAI; SD is nil where there is none.
+	DNN  string   `cbor:"3,keyasint"`
+	SST  uint8    `cbor:"4,keyasint"`
+	SD   *[3]byte `cbor:"5,keyasint,omitempty"`
+	PLMN string   `cbor:"6,keyasint"`
+	// Slice is the name of the Slice object whose settings hold.
+	Slice string `cbor:"7,keyasint"`
+
+	Phase    Phase          `cbor:"8,keyasint"`
+	Type     n1.SessionType `cbor:"9,keyasint"`
+	AlwaysOn bool           `cbor:"10,keyasint,omitempty"`
+	// IPv4 and IPv6 are the UE's address and prefix, InterfaceID what its link-local address is made of.
+	IPv4        netip.Addr   `cbor:"11,keyasint,omitzero"`
+	IPv6        netip.Prefix `cbor:"12,keyasint,omitzero"`
+	InterfaceID [8]byte      `cbor:"13,keyasint,omitzero"`
+	AMBR        AMBR         `cbor:"14,keyasint"`
+	// Flows in the order of their QFI; the first is the default flow's.
+	Flows []Flow `cbor:"15,keyasint,omitempty"`
+
+	// Unit is the UPF unit, CPSEID our name of the N4 session and UPSEID the unit's, 0 while it has not answered.
+	Unit   Unit   `cbor:"16,keyasint"`
+	CPSEID uint64 `cbor:"17,keyasint"`
+	UPSEID uint64 `cbor:"18,keyasint,omitempty"`
+	// Uplink is the unit's endpoint on N3, Downlink the access network's, zero while there is none.
+	Uplink   Tunnel `cbor:"19,keyasint,omitzero"`
+	Downlink Tunnel `cbor:"20,keyasint,omitzero"`
+
+	AMF AMF `cbor:"21,keyasint"`
+	// Procedure is what is under way; nil: nothing.
+	Procedure *Procedure `cbor:"22,keyasint,omitempty"`
+	// Answered is the last procedure of the UE's that was answered: the same message again is answered alike.
+	Answered *Answered `cbor:"23,keyasint,omitempty"`
+	// Policy and Charging are the URIs of the associations with PCF and CHF, "" for none.
+	Policy   string `cbor:"24,keyasint,omitempty"`
+	Charging string `cbor:"25,keyasint,omitempty"`
+	// Since is when the session was established, Unix time in ms.
+	Since int64 `cbor:"26,keyasint"`
+}
+
+// AMBR of a session, bit/s.
+type AMBR struct {
+	Uplink   uint64 `cbor:"0,keyasint"`
+	Downlink uint64 `cbor:"1,keyasint"`
+}
+
+// Flow is a QoS flow. Its filters are those of the Slice's flow of that name; the default flow has none.
+type Flow struct {
+	QFI    uint8  `cbor:"0,keyasint"`
+	FiveQI uint8  `cbor:"1,keyasint"`
+	Name   string `cbor:"2,keyasint,omitempty"`
+	// ARP: priority level 1 to 15, and whether it may pre-empt and be pre-empted.
+	Priority     uint8  `cbor:"3,keyasint"`
+	MayPreempt   bool   `cbor:"4,keyasint,omitempty"`
+	Preemptable  bool   `cbor:"5,keyasint,omitempty"`
+	GFBRUplink   uint64 `cbor:"6,keyasint,omitempty"`
+	GFBRDownlink uint64 `cbor:"7,keyasint,omitempty"`
+	MFBRUplink   uint64 `cbor:"8,keyasint,omitempty"`
+	MFBRDownlink uint64 `cbor:"9,keyasint,omitempty"`
+	// Refused by the access network: the UE does not have it.
+	Refused bool `cbor:"10,keyasint,omitempty"`
+}
+
+// Unit is a UPF unit: its Node ID, and the address of its N4.
+type Unit struct {
+	NodeID  string     `cbor:"0,keyasint"`
+	Address netip.Addr `cbor:"1,keyasint,omitzero"`
+}
+
+// Tunnel is an F-TEID. The addresses are of one version or both.
+type Tunnel struct {
+	TEID uint32     `cbor:"0,keyasint"`
+	IPv4 netip.Addr `cbor:"1,keyasint,omitzero"`
+	IPv6 netip.Addr `cbor:"2,keyasint,omitzero"`
+}
+
+// AMF is who speaks for the UE.
+type AMF struct {
+	InstanceID string `cbor:"0,keyasint"`
+	// StatusURI is where the AMF wants to hear of the SM context's end.
+	StatusURI string `cbor:"1,keyasint,omitempty"`
+	// Set is the AMF set of TS 29.571 ("set" of the region), by which another member is found when this one is gone.
+	Set string `cbor:"2,keyasint,omitempty"`
+	// TAC and Cell are where the UE was last.
+	TAC  uint32 `cbor:"3,keyasint,omitempty"`
+	Cell uint64 `cbor:"4,keyasint,omitempty"`
+}
+
+// Procedure is one that is under way.
+type Procedure struct {
+	Kind uint8 `cbor:"0,keyasint"`
+	Step uint8 `cbor:"1,keyasint"`
+	PTI  uint8 `cbor:"2,keyasint,omitempty"`
+	// Attempts of the message whose answer is awaited, and when the first left, Unix time in ms.
+	Attempts uint8 `cbor:"3,keyasint,omitempty"`
+	Began    int64 `cbor:"4,keyasint"`
+	// Message to the UE, which is sent again until it is answered (T3591, T3592).
+	Message []byte `cbor:"5,keyasint,omitempty"`
+}
+
+// Answered is a request of the UE's and what it was answered.
+type Answered struct {
+	// Digest of the request, and the answer.
+	Digest [8]byte `cbor:"0,keyasint"`
+	Answer []byte  `cbor:"1,keyasint"`
+}
+
+var (
+	encoding = must(cbor.EncOptions{
+		Sort: cbor.SortNone, OmitEmpty: cbor.OmitEmptyGoValue,
+		BinaryMarshaler: cbor.BinaryMarshalerByteString,
+	}.EncMode())
+	decoding = must(cbor.DecOptions{
+		DupMapKey: cbor.DupMapKeyEnforcedAPF, IndefLength: cbor.IndefLengthForbidden, MaxNestedLevels: 8,
+		MaxArrayElements: 256, MaxMapPairs: 256, UTF8: cbor.UTF8RejectInvalid,
+		BinaryUnmarshaler: cbor.BinaryUnmarshalerByteString,
+	}.DecMode())
+)
+
+// must: the options above are constants.
+func must[M any](m M, err error) M {
+	if err != nil {
+		panic(err)
+	}
+	return m
+}
+
+// Encode writes a session.
+func (s *Session) Encode() ([]byte, error) {
+	out := *s
+	out.Version = Version
+	return encoding.Marshal(&out)
+}
+
+// Decode reads a session. Its error names nothing of the content.
+func Decode(b []byte) (*Session, error) {
+	var s Session
+	if err := decoding.Unmarshal(b, &s); err != nil {
+		return nil, fmt.Errorf("the record cannot be read: %w", err)
+	}
+	if s.Version < Oldest || s.Version > Version+1 {
+		return nil, fmt.Errorf("%w: %d, this program reads %d to %d", ErrVersion, s.Version, Oldest, Version+1)
+	}
+	if s.SUPI == "" || s.ID < 1 || s.ID > 15 || s.CPSEID == 0 || s.Phase < Establishing || s.Phase > Releasing {
+		return nil, errors.New("the record cannot be read: it names no session, or none that there can be")
+	}
+	return &s, nil
+}
+
+// Key of a session in the store.
+func Key(supi string, id uint8) string { return fmt.Sprintf("pdu-session/%s/%d", supi, id) }

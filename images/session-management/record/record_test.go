@@ -1,0 +1,186 @@
+package record
+
+import (
+	"encoding/hex"
+	"errors"
+	"flag"
+	"fmt"
+	"net/netip"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+
+	"core5g.dev/core5g/images/nf/sessionstore"
+	"core5g.dev/core5g/images/session-management/n1"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+var equal = cmp.Options{cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{})}
+
+func phone() *Session {
+	return &Session{
+		Version: Version, SUPI: "imsi-208930000000001", ID: 1, DNN: "internet", SST: 1, SD: &[3]byte{1, 2, 3}, PLMN: "20893",
+		Slice: "internet", Phase: Active, Type: n1.IPv4, IPv4: netip.MustParseAddr("10.45.0.1"),
+		AMBR: AMBR{100_000_000, 200_000_000}, Flows: []Flow{{QFI: 1, FiveQI: 9, Priority: 8}},
+		Unit: Unit{"upf-0", netip.MustParseAddr("10.96.7.8")}, CPSEID: 7, UPSEID: 9,
+		Uplink: Tunnel{TEID: 1, IPv4: netip.MustParseAddr("172.30.3.16")}, Downlink: Tunnel{TEID: 2, IPv4: netip.MustParseAddr("172.30.3.2")},
+		AMF:   AMF{InstanceID: "4a1d5c0e-1111-4222-8333-444455556666", StatusURI: "https://core5g-amf:8000/namf-callback/v1/smContextStatus/x/1", TAC: 1},
+		Since: 1_800_000_000_000,
+	}
+}
+
+// full has everything that there can be, and as much of it.
+func full() *Session {
+	s := phone()
+	s.Type, s.AlwaysOn = n1.IPv4v6, true
+	s.IPv6, s.InterfaceID = netip.MustParsePrefix("2001:db8:1:2::/64"), [8]byte{1, 2, 3, 4, 5, 6, 7, 8}
+	s.DNN = strings.Repeat("a", 100)
+	s.Flows = nil
+	for n := range uint8(8) {
+		s.Flows = append(s.Flows, Flow{
+			QFI: n + 1, FiveQI: 1, Name: "voice-of-the-site", Priority: 2, MayPreempt: true, Preemptable: true, GFBRUplink: 1e6,
+			GFBRDownlink: 1e6, MFBRUplink: 1e9, MFBRDownlink: 1e9, Refused: n == 7,
+		})
+	}
+	s.Uplink.IPv6, s.Downlink.IPv6 = netip.MustParseAddr("2001:db8::1"), netip.MustParseAddr("2001:db8::2")
+	s.AMF.Set, s.AMF.Cell = "set1.region02.amfset.5gc.mnc093.mcc208", 0xfffffffff
+	s.Procedure = &Procedure{Kind: 2, Step: 3, PTI: 7, Attempts: 4, Began: 1_800_000_000_001, Message: make([]byte, 300)}
+	s.Answered = &Answered{Digest: [8]byte{1}, Answer: make([]byte, 300)}
+	s.Policy = "https://core5g-pcf:8000/npcf-smpolicycontrol/v1/sm-policies/imsi-208930000000001-1"
+	s.Charging = "https://core5g-chf:8000/nchf-convergedcharging/v3/chargingdata/4a1d5c0e-1111-4222-8333-444455556666"
+	return s
+}
+
+func TestRoundTrip(t *testing.T) {
+	for name, s := range map[string]*Session{"a phone": phone(), "everything": full()} {
+		b, err := s.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := Decode(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(s, got, equal); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		if n := len(b) + sessionstore.SealOverhead; n > sessionstore.MaxRecord {
+			t.Errorf("%s: %d octets sealed, a record may have %d", name, n, sessionstore.MaxRecord)
+		} else {
+			t.Logf("%s: %d octets sealed", name, n)
+		}
+	}
+}
+
+// full sets every field, so that none is forgotten above.
+func TestFullIsFull(t *testing.T) {
+	var look func(path string, v reflect.Value)
+	look = func(path string, v reflect.Value) {
+		if v.IsZero() {
+			t.Errorf("%s is zero", path)
+		}
+		if v.Kind() == reflect.Pointer {
+			v = v.Elem()
+		}
+		if v.Kind() != reflect.Struct || !strings.HasPrefix(v.Type().PkgPath(), "core5g.dev/") {
+			return
+		}
+		for n := range v.NumField() {
+			look(path+"."+v.Type().Field(n).Name, v.Field(n))
+		}
+	}
+	look("Session", reflect.ValueOf(full()))
+}
+
+var update = flag.Bool("update", false, "write the record of this version anew")
+
+// A record as every version wrote it is read for as long as Oldest says.
+func TestEarlierVersions(t *testing.T) {
+	name := func(version int) string { return fmt.Sprintf("testdata/version-%d.hex", version) }
+	if *update {
+		b, err := full().Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name(Version), []byte(hex.EncodeToString(b)+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for version := Oldest; version <= Version; version++ {
+		text, err := os.ReadFile(name(version))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := hex.DecodeString(strings.TrimSpace(string(text)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := Decode(b)
+		if err != nil {
+			t.Fatalf("version %d: %v", version, err)
+		}
+		if diff := cmp.Diff(full(), got, equal); diff != "" {
+			t.Errorf("version %d (-want +got):\n%s", version, diff)
+		}
+	}
+}
+
+func TestVersions(t *testing.T) {
+	b, err := phone().Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The field of a newer program is passed over.
+	newer := append([]byte{b[0] + 1}, b[1:]...)
+	newer = append(newer, 0x18, 99, 0x63, 'n', 'e', 'w')
+	if b[0]>>5 != 5 || b[0]&0x1f >= 23 {
+		t.Fatalf("the record begins with %#02x: no short map", b[0])
+	}
+	got, err := Decode(newer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(phone(), got, equal); diff != "" {
+		t.Errorf("with a field of a newer program (-want +got):\n%s", diff)
+	}
+	for name, change := range map[string]func(*Session){
+		"of the version after the next": func(s *Session) { s.Version = Version + 2 },
+		"of no version":                 func(s *Session) { s.Version = 0 },
+	} {
+		s := phone()
+		change(s)
+		b, err := encoding.Marshal(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Decode(b); !errors.Is(err, ErrVersion) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	for _, s := range []*Session{phone(), full()} {
+		b, err := s.Encode()
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		s, err := Decode(b)
+		if err != nil {
+			return
+		}
+		again, err := s.Encode()
+		if err != nil {
+			t.Fatalf("%+v was read and cannot be written: %v", s, err)
+		}
+		if _, err := Decode(again); err != nil {
+			t.Fatalf("%+v was read and written, and cannot be read again: %v", s, err)
+		}
+	})
+}
