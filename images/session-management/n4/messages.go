@@ -1,0 +1,315 @@
+package n4
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"core5g.dev/core5g/images/session-management/n1"
+	"core5g.dev/core5g/images/session-management/record"
+
+	"github.com/wmnsk/go-pfcp/ie"
+	"github.com/wmnsk/go-pfcp/message"
+)
+
+// Flags and values of TS 29.244.
+const (
+	actionDrop, actionForward, actionBuffer, actionNotify = 0x01, 0x02, 0x04, 0x08
+
+	fteidIPv4, fteidIPv6, fteidChoose, fteidChooseID = 0x01, 0x02, 0x04, 0x08
+	uplinkChooseID                                   = 1
+
+	ueIPv6, ueIPv4, ueDestination, ueChooseIPv4, ueChooseIPv6, uePrefixLength = 0x01, 0x02, 0x04, 0x10, 0x20, 0x40
+
+	headerGTPUIPv4, headerGTPUIPv6 = 0x0100, 0x0200
+	removeGTPU                     = 6 // GTP-U/UDP/IP
+	sendEndMarkers                 = 0x02
+	pdnIPv4, pdnIPv6, pdnIPv4v6    = 1, 2, 3
+	// kilobit: rates are told in kbit/s (TS 29.244 8.2.8, 8.2.9), rounded up.
+	kilobit = 1000
+)
+
+// Establishment asks for a session; Node ID and CP F-SEID are its sender's. The unit chooses the F-TEID (FTUP) and the UE's addresses (UEIP) where the record
+// has none: a record that has them, because its unit has lost it, gets the same ones.
+func Establishment(s *record.Session, set Settings) ([]*ie.IE, error) {
+	r, err := rulesOf(s, set)
+	if err != nil {
+		return nil, err
+	}
+	types := map[n1.SessionType]uint8{n1.IPv4: pdnIPv4, n1.IPv6: pdnIPv6, n1.IPv4v6: pdnIPv4v6}
+	pdn, ok := types[s.Type]
+	if !ok {
+		return nil, fmt.Errorf("PDU session type %d has no rules", s.Type)
+	}
+	ies := []*ie.IE{ie.NewPDNType(pdn)}
+	for _, p := range r.pdrs {
+		ies = append(ies, ie.NewCreatePDR(p.elements(s, set)...))
+	}
+	ies = append(ies,
+		ie.NewCreateFAR(ie.NewFARID(farUplink), ie.NewApplyAction(actionForward),
+			ie.NewForwardingParameters(ie.NewDestinationInterface(ie.DstInterfaceCore), ie.NewNetworkInstance(set.Core))),
+		ie.NewCreateFAR(append(r.far.elements(), ie.NewForwardingParameters(r.far.forwarding(set)...))...),
+		ie.NewCreateBAR(ie.NewBARID(barDownlink), ie.NewDownlinkDataNotificationDelay(0)))
+	for _, q := range r.qers {
+		ies = append(ies, ie.NewCreateQER(q.elements()...))
+	}
+	return ies, nil
+}
+
+// Modification asks for the difference between two records of a session: none where it has none. endMarkers has the unit
+// end the tunnel that it leaves (TS 29.281 7.3.2).
+func Modification(before, after *record.Session, set Settings, endMarkers bool) ([]*ie.IE, error) {
+	old, err := rulesOf(before, set)
+	if err != nil {
+		return nil, err
+	}
+	r, err := rulesOf(after, set)
+	if err != nil {
+		return nil, err
+	}
+	var ies []*ie.IE
+	for _, p := range old.pdrs {
+		if _, stays := r.pdr(p.id); !stays {
+			ies = append(ies, ie.NewRemovePDR(ie.NewPDRID(p.id)))
+		}
+	}
+	for _, q := range old.qers {
+		if _, stays := r.qer(q.id); !stays {
+			ies = append(ies, ie.NewRemoveQER(ie.NewQERID(q.id)))
+		}
+	}
+	for _, p := range r.pdrs {
+		switch was, existed := old.pdr(p.id); {
+		case !existed:
+			ies = append(ies, ie.NewCreatePDR(p.elements(after, set)...))
+		case was != p:
+			ies = append(ies, ie.NewUpdatePDR(p.elements(after, set)...))
+		}
+	}
+	if r.far != old.far {
+		elements := append(r.far.elements(), ie.NewUpdateForwardingParameters(r.far.forwarding(set)...))
+		if endMarkers && old.far.state == toAccess && r.far.state == toAccess {
+			elements[len(elements)-1] = ie.NewUpdateForwardingParameters(append(r.far.forwarding(set), ie.NewPFCPSMReqFlags(sendEndMarkers))...)
+		}
+		ies = append(ies, ie.NewUpdateFAR(elements...))
+	}
+	for _, q := range r.qers {
+		switch was, existed := old.qer(q.id); {
+		case !existed:
+			ies = append(ies, ie.NewCreateQER(q.elements()...))
+		case was != q:
+			ies = append(ies, ie.NewUpdateQER(q.elements()...))
+		}
+	}
+	return ies, nil
+}
+
+func (p pdrRule) elements(s *record.Session, set Settings) []*ie.IE {
+	var pdi []*ie.IE
+	if p.uplink {
+		pdi = append(pdi, ie.NewSourceInterface(ie.SrcInterfaceAccess), fteid(s.Uplink), ie.NewNetworkInstance(set.Access))
+	} else {
+		pdi = append(pdi, ie.NewSourceInterface(ie.SrcInterfaceCore), ie.NewNetworkInstance(set.Core))
+	}
+	pdi = append(pdi, ueAddress(s, !p.uplink))
+	if p.sdf != "" {
+		for line := range strings.SplitSeq(p.sdf, "\n") {
+			pdi = append(pdi, ie.NewSDFFilter(line, "", "", "", 0))
+		}
+	}
+	ies := []*ie.IE{ie.NewPDRID(p.id), ie.NewPrecedence(p.precedence), ie.NewPDI(pdi...)}
+	if p.uplink {
+		ies = append(ies, ie.NewOuterHeaderRemoval(removeGTPU, 0))
+	}
+	ies = append(ies, ie.NewFARID(p.far))
+	for id := range strings.FieldsSeq(p.qers) {
+		n, _ := strconv.ParseUint(id, 10, 32) // written above
+		ies = append(ies, ie.NewQERID(uint32(n)))
+	}
+	return ies
+}
+
+// fteid of the uplink: the one that the session has, or one that the unit chooses, the same for all PDRs.
+func fteid(t record.Tunnel) *ie.IE {
+	if t.TEID == 0 {
+		return ie.NewFTEID(fteidIPv4|fteidChoose|fteidChooseID, 0, nil, nil, uplinkChooseID)
+	}
+	flags := uint8(0)
+	var v4, v6 net.IP
+	if t.IPv4.IsValid() {
+		flags, v4 = flags|fteidIPv4, t.IPv4.AsSlice()
+	}
+	if t.IPv6.IsValid() {
+		flags, v6 = flags|fteidIPv6, t.IPv6.AsSlice()
+	}
+	return ie.NewFTEID(flags, t.TEID, v4, v6, 0)
+}
+
+// ueAddress of the session, or of what of it the unit is to choose (TS 29.244 8.2.62).
+func ueAddress(s *record.Session, destination bool) *ie.IE {
+	var flags uint8
+	var addresses []byte
+	if destination {
+		flags |= ueDestination
+	}
+	if s.Type == n1.IPv4 || s.Type == n1.IPv4v6 {
+		if s.IPv4.IsValid() {
+			flags |= ueIPv4
+			addresses = append(addresses, s.IPv4.AsSlice()...)
+		} else {
+			flags |= ueChooseIPv4
+		}
+	}
+	if s.Type == n1.IPv6 || s.Type == n1.IPv4v6 {
+		if s.IPv6.IsValid() {
+			flags |= ueIPv6
+			addresses = append(addresses, s.IPv6.Addr().AsSlice()...)
+			if s.IPv6.Bits() != 64 {
+				flags |= uePrefixLength
+				addresses = append(addresses, byte(s.IPv6.Bits()))
+			}
+		} else {
+			flags |= ueChooseIPv6
+		}
+	}
+	return ie.New(ie.UEIPAddress, append([]byte{flags}, addresses...))
+}
+
+func (f farRule) elements() []*ie.IE {
+	action := map[farState]uint8{toAccess: actionForward, buffering: actionBuffer, notifying: actionBuffer | actionNotify, dropping: actionDrop}[f.state]
+	ies := []*ie.IE{ie.NewFARID(farDownlink), ie.NewApplyAction(action)}
+	if f.state == buffering || f.state == notifying {
+		ies = append(ies, ie.NewBARID(barDownlink))
+	}
+	return ies
+}
+
+func (f farRule) forwarding(set Settings) []*ie.IE {
+	ies := []*ie.IE{ie.NewDestinationInterface(ie.DstInterfaceAccess), ie.NewNetworkInstance(set.Access)}
+	if f.state == toAccess {
+		if f.tunnel.IPv4.IsValid() {
+			return append(ies, ie.NewOuterHeaderCreation(headerGTPUIPv4, f.tunnel.TEID, f.tunnel.IPv4.String(), "", 0, 0, 0))
+		}
+		return append(ies, ie.NewOuterHeaderCreation(headerGTPUIPv6, f.tunnel.TEID, "", f.tunnel.IPv6.String(), 0, 0, 0))
+	}
+	return ies
+}
+
+func (q qerRule) elements() []*ie.IE {
+	ies := []*ie.IE{ie.NewQERID(q.id), ie.NewGateStatus(0, 0)}
+	if q.mbrUp != 0 || q.mbrDown != 0 {
+		ies = append(ies, ie.NewMBR(kilobits(q.mbrUp), kilobits(q.mbrDown)))
+	}
+	if q.gbrUp != 0 || q.gbrDown != 0 {
+		ies = append(ies, ie.NewGBR(kilobits(q.gbrUp), kilobits(q.gbrDown)))
+	}
+	if q.isFlow {
+		ies = append(ies, ie.NewQFI(q.qfi))
+	}
+	return ies
+}
+
+func kilobits(bps uint64) uint64 { return (bps + kilobit - 1) / kilobit }
+
+// Refusal is an answer of the unit that accepts nothing.
+type Refusal struct {
+	// Cause of TS 29.244 8.2.1.
+	Cause uint8
+}
+
+func (r *Refusal) Error() string { return fmt.Sprintf("the UPF refused with cause %d", r.Cause) }
+
+// Established writes into the session what the unit has chosen. An answer that lacks what it was asked for, or that
+// contradicts what the session has, is an error, and the session stays as it was.
+func Established(s *record.Session, m *message.SessionEstablishmentResponse) error {
+	if err := accepted(m.Cause); err != nil {
+		return err
+	}
+	out := *s
+	if m.UPFSEID == nil {
+		return errors.New("the UPF's answer has no UP F-SEID")
+	}
+	id, err := m.UPFSEID.FSEID()
+	if err != nil {
+		return fmt.Errorf("the UPF's F-SEID: %w", err)
+	}
+	out.UPSEID = id.SEID
+	for _, created := range m.CreatedPDR {
+		if f, err := created.FTEID(); err == nil && out.Uplink.TEID == 0 {
+			out.Uplink = record.Tunnel{TEID: f.TEID}
+			out.Uplink.IPv4, _ = netip.AddrFromSlice(f.IPv4Address.To4())
+			if f.IPv4Address == nil {
+				out.Uplink.IPv6, _ = netip.AddrFromSlice(f.IPv6Address)
+			}
+		}
+		children, err := created.CreatedPDR()
+		if err != nil {
+			return fmt.Errorf("a Created PDR of the UPF: %w", err)
+		}
+		for _, c := range children {
+			if c.Type == ie.UEIPAddress {
+				if err := chosen(&out, c); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	switch {
+	case out.Uplink.TEID == 0 || !out.Uplink.IPv4.IsValid() && !out.Uplink.IPv6.IsValid():
+		return errors.New("the UPF has chosen no F-TEID")
+	case (s.Type == n1.IPv4 || s.Type == n1.IPv4v6) && !out.IPv4.IsValid():
+		return errors.New("the UPF has chosen no IPv4 address")
+	case (s.Type == n1.IPv6 || s.Type == n1.IPv4v6) && !out.IPv6.IsValid():
+		return errors.New("the UPF has chosen no IPv6 prefix")
+	}
+	*s = out
+	return nil
+}
+
+func chosen(s *record.Session, c *ie.IE) error {
+	a, err := c.UEIPAddress()
+	if err != nil {
+		return fmt.Errorf("the UPF's UE IP Address: %w", err)
+	}
+	if v4, ok := netip.AddrFromSlice(a.IPv4Address.To4()); ok && a.Flags&ueIPv4 != 0 {
+		if s.IPv4.IsValid() && s.IPv4 != v4 {
+			return fmt.Errorf("the UPF has chosen %s for a session that has %s", v4, s.IPv4)
+		}
+		s.IPv4 = v4
+	}
+	if v6, ok := netip.AddrFromSlice(a.IPv6Address.To16()); ok && a.Flags&ueIPv6 != 0 {
+		bits := 64
+		if a.Flags&uePrefixLength != 0 {
+			bits = int(a.IPv6PrefixLength)
+		}
+		prefix, err := v6.Prefix(bits)
+		if err != nil {
+			return fmt.Errorf("the UPF's UE IP Address: %w", err)
+		}
+		if s.IPv6.IsValid() && s.IPv6 != prefix {
+			return fmt.Errorf("the UPF has chosen %s for a session that has %s", prefix, s.IPv6)
+		}
+		s.IPv6 = prefix
+	}
+	return nil
+}
+
+// Modified is nil where the unit has accepted.
+func Modified(m *message.SessionModificationResponse) error { return accepted(m.Cause) }
+
+func accepted(cause *ie.IE) error {
+	if cause == nil {
+		return errors.New("the UPF's answer has no cause")
+	}
+	c, err := cause.Cause()
+	if err != nil {
+		return fmt.Errorf("the UPF's cause: %w", err)
+	}
+	if c != ie.CauseRequestAccepted {
+		return &Refusal{Cause: c}
+	}
+	return nil
+}

@@ -1,0 +1,173 @@
+package n4
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"core5g.dev/core5g/images/session-management/n1"
+	"core5g.dev/core5g/images/session-management/record"
+)
+
+// Settings are of the Slice, not of the session.
+type Settings struct {
+	// NetworkInstance of the access side and of the data network.
+	Access, Core string
+	// Filters of the flows by name, and their precedence: 1 to 254, the lowest first. The default flow's is 255.
+	Filters map[string]Filters
+}
+
+// Filters tell which packets are a flow's.
+type Filters struct {
+	Precedence uint32
+	List       []n1.Filter
+}
+
+const (
+	farUplink, farDownlink uint32 = 1, 2
+	barDownlink            uint8  = 1
+	qerAMBR                uint32 = 1
+	defaultPrecedence      uint32 = 255
+)
+
+// pdrRule, farRule and qerRule are as far as one can differ from another.
+type pdrRule struct {
+	id         uint16
+	precedence uint32
+	uplink     bool
+	sdf        string // filters, a line each
+	qers       string // their IDs, in order
+	far        uint32
+}
+
+type farState uint8
+
+const (
+	toCore farState = iota
+	toAccess
+	buffering // without a word: the access network will have a tunnel in a moment
+	notifying // and somebody shall be told
+	dropping
+)
+
+type farRule struct {
+	state  farState
+	tunnel record.Tunnel
+}
+
+type qerRule struct {
+	id               uint32
+	qfi              uint8
+	mbrUp, mbrDown   uint64
+	gbrUp, gbrDown   uint64
+	isFlow, isClosed bool
+}
+
+type ruleSet struct {
+	pdrs []pdrRule
+	far  farRule // FAR 2; FAR 1 never changes
+	qers []qerRule
+}
+
+func rulesOf(s *record.Session, set Settings) (ruleSet, error) {
+	r := ruleSet{qers: []qerRule{{id: qerAMBR, mbrUp: s.AMBR.Uplink, mbrDown: s.AMBR.Downlink}}}
+	switch {
+	case s.Phase == record.Releasing:
+		r.far.state = dropping
+	case s.Phase == record.Idle:
+		r.far.state = notifying
+	case s.Downlink == record.Tunnel{}:
+		r.far.state = buffering
+	default:
+		r.far = farRule{state: toAccess, tunnel: s.Downlink}
+	}
+	for n, f := range s.Flows {
+		if f.Refused {
+			continue
+		}
+		q := qerRule{id: qerAMBR + uint32(f.QFI), qfi: f.QFI, isFlow: true}
+		qers := fmt.Sprint(q.id)
+		if f.GFBRUplink != 0 || f.GFBRDownlink != 0 {
+			q.gbrUp, q.gbrDown, q.mbrUp, q.mbrDown = f.GFBRUplink, f.GFBRDownlink, f.MFBRUplink, f.MFBRDownlink
+		} else { // TS 23.501 5.7.1.8: flows with a guaranteed rate do not count
+			qers = fmt.Sprint(qerAMBR) + " " + qers
+		}
+		r.qers = append(r.qers, q)
+		up := pdrRule{id: 1, precedence: defaultPrecedence, uplink: true, qers: qers, far: farUplink}
+		down := pdrRule{id: 2, precedence: defaultPrecedence, qers: qers, far: farDownlink}
+		if n != 0 {
+			filters, ok := set.Filters[f.Name]
+			if !ok {
+				return ruleSet{}, fmt.Errorf("flow %d: the Slice has no flow %q", f.QFI, f.Name)
+			}
+			up.id, down.id = 2*uint16(f.QFI)+1, 2*uint16(f.QFI)+2
+			up.precedence, down.precedence = filters.Precedence, filters.Precedence
+			up.sdf, down.sdf = sdfOf(filters.List, n1.Uplink), sdfOf(filters.List, n1.Downlink)
+			if up.sdf != "" {
+				r.pdrs = append(r.pdrs, up)
+			}
+			if down.sdf != "" {
+				r.pdrs = append(r.pdrs, down)
+			}
+			continue
+		}
+		r.pdrs = append(r.pdrs, up, down)
+	}
+	return r, nil
+}
+
+// sdfOf writes the filters of a direction, one a line. An SDF filter names the data network's side first, whatever the
+// direction (TS 29.244 8.2.5, TS 29.212 5.4.2).
+func sdfOf(filters []n1.Filter, direction n1.Direction) string {
+	var lines []string
+	for _, f := range filters {
+		if f.Direction&direction != 0 {
+			lines = append(lines, SDF(f))
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// SDF is the flow description of a filter: addresses, protocol and ports.
+func SDF(f n1.Filter) string {
+	protocol := "ip"
+	if f.Protocol >= 0 {
+		protocol = strconv.Itoa(f.Protocol)
+	}
+	side := func(p netip.Prefix, any string, ports n1.PortRange) string {
+		out := any
+		if p.IsValid() {
+			out = p.Masked().String()
+			if p.IsSingleIP() {
+				out = p.Addr().String()
+			}
+		}
+		switch {
+		case ports == n1.PortRange{}:
+		case ports.First == ports.Last:
+			out += fmt.Sprintf(" %d", ports.First)
+		default:
+			out += fmt.Sprintf(" %d-%d", ports.First, ports.Last)
+		}
+		return out
+	}
+	return fmt.Sprintf("permit out %s from %s to %s", protocol, side(f.Remote, "any", f.RemotePorts), side(netip.Prefix{}, "assigned", f.LocalPorts))
+}
+
+func (r ruleSet) pdr(id uint16) (pdrRule, bool) {
+	n := slices.IndexFunc(r.pdrs, func(p pdrRule) bool { return p.id == id })
+	if n < 0 {
+		return pdrRule{}, false
+	}
+	return r.pdrs[n], true
+}
+
+func (r ruleSet) qer(id uint32) (qerRule, bool) {
+	n := slices.IndexFunc(r.qers, func(q qerRule) bool { return q.id == id })
+	if n < 0 {
+		return qerRule{}, false
+	}
+	return r.qers[n], true
+}
