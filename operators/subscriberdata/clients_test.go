@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/free5gc/openapi"
 	"github.com/free5gc/openapi/ausf/UEAuthentication"
 	"github.com/free5gc/openapi/models"
 	"github.com/free5gc/openapi/nssf/NSSelection"
@@ -17,6 +18,15 @@ import (
 	"github.com/free5gc/openapi/udr/DataRepository"
 	"github.com/google/go-cmp/cmp"
 )
+
+// modelOf is what the client made of an error's content.
+func modelOf(err error) any {
+	refused, ok := err.(openapi.GenericOpenAPIError)
+	if !ok {
+		return nil
+	}
+	return refused.Model()
+}
 
 func ptr[T any](v T) *T { return &v }
 
@@ -107,6 +117,13 @@ func TestAMFsClientOfTheUDM(t *testing.T) {
 	}); err != nil {
 		t.Error(err)
 	}
+	// The second time is a refusal that the AMF can read; it logs it and goes on.
+	_, err = sdm.SubscriptionDeletionApi.Unsubscribe(ctx, &SubscriberDataManagement.UnsubscribeRequest{
+		UeId: &supi, SubscriptionId: &subscribed.SdmSubscription.SubscriptionId,
+	})
+	if refusal, _ := modelOf(err).(SubscriberDataManagement.UnsubscribeError); refusal.ProblemDetails.Cause != "SUBSCRIPTION_NOT_FOUND" {
+		t.Errorf("second deletion: %v", err)
+	}
 
 	uecmConfiguration := UEContextManagement.NewConfiguration()
 	uecmConfiguration.SetBasePath(c.uri)
@@ -120,6 +137,15 @@ func TestAMFsClientOfTheUDM(t *testing.T) {
 		}); err != nil {
 			t.Error(err)
 		}
+	}
+	_, err = uecm.ParameterUpdateInTheAMFRegistrationFor3GPPAccessApi.Update3GppRegistration(ctx,
+		&UEContextManagement.Update3GppRegistrationRequest{
+			UeId: &supi, Amf3GppAccessRegistrationModification: &models.Amf3GppAccessRegistrationModification{
+				Guami: &models.Guami{PlmnId: &models.PlmnIdNid{Mcc: "208", Mnc: "93"}, AmfId: "cafe40"}, PurgeFlag: true,
+			},
+		})
+	if refusal, _ := modelOf(err).(UEContextManagement.Update3GppRegistrationError); refusal.ProblemDetails.Cause != "INVALID_GUAMI" {
+		t.Errorf("purge by another AMF: %v", err)
 	}
 	if _, err := uecm.ParameterUpdateInTheAMFRegistrationFor3GPPAccessApi.Update3GppRegistration(ctx,
 		&UEContextManagement.Update3GppRegistrationRequest{
@@ -211,5 +237,11 @@ func TestPCFsClientOfTheUDR(t *testing.T) {
 	if _, err := api.IndividualInfluenceDataSubscriptionDocumentApi.DeleteIndividualInfluenceDataSubscription(ctx,
 		&DataRepository.DeleteIndividualInfluenceDataSubscriptionRequest{SubscriptionId: &id}); err != nil {
 		t.Error(err)
+	}
+	// As PCF 1.4.5 does for a subscription that it never got.
+	_, err = api.IndividualInfluenceDataSubscriptionDocumentApi.DeleteIndividualInfluenceDataSubscription(ctx,
+		&DataRepository.DeleteIndividualInfluenceDataSubscriptionRequest{SubscriptionId: ptr("")})
+	if refusal, _ := modelOf(err).(DataRepository.DeleteIndividualInfluenceDataSubscriptionError); refusal.ProblemDetails.Cause != "SUBSCRIPTION_NOT_FOUND" {
+		t.Errorf("deletion of nothing: %v", err)
 	}
 }
