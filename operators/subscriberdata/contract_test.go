@@ -190,6 +190,15 @@ func FuzzPath(f *testing.F) {
 			f.Add(i, seed, `{"smfInstanceId":"s"}`)
 		}
 	}
+	const asked = "?nf-type=AMF&nf-id=x&tai=%7B%22plmnId%22%3A%7B%22mcc%22%3A%22208%22%2C%22mnc%22%3A%2293%22%7D%2C%22tac%22%3A%22000001%22%7D"
+	f.Add(0, "/nnssf-nsselection/v2/network-slice-information"+asked+"&slice-info-request-for-registration={}", "")
+	f.Add(0, "/nnssf-nsselection/v1/network-slice-information"+asked+"&slice-info-request-for-pdu-session={}", "")
+	f.Add(1, registrationPath(supiOne), amfRegistration("a", "http://amf/", guamiOne))
+	f.Add(1, registrationPath(supiOne), amfRegistration("b", "http://other-amf/", guamiTwo))
+	f.Add(3, registrationPath(supiOne), `{"guami":`+guamiTwo+`,"backupAmfInfo":[null],"epsInterworkingInfo":{"a":{"b":null}}}`)
+	f.Add(2, "/nudm-sdm/v2/"+supiOne+"/sdm-subscriptions", `{"nfInstanceId":"x","callbackReference":"http://amf/","expires":"2026-11-22T12:00:00Z"}`)
+	f.Add(2, "/nudr-dr/v2/policy-data/subs-to-notify", `{"notificationUri":"http://pcf/","monitoredResourceUris":["/policy-data/ues/`+supiOne+`"]}`)
+	f.Add(2, "/nudr-dr/v2/application-data/influenceData/subs-to-notify", `{"notificationUri":"http://pcf/","snssais":[{"sst":1}]}`)
 	c := &fuzzCore{handler: fuzzHandler(f)}
 	f.Fuzz(func(t *testing.T, method int, path, body string) {
 		c.check(t, []string{"GET", "PUT", "POST", "PATCH", "DELETE"}[uint(method)%5], path, body)
