@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -55,15 +56,21 @@ type Cluster struct {
 	secrets   client.Reader
 	namespace string
 	core      string
+	// patience is for one answer of the API server.
+	patience time.Duration
 
 	mu   sync.Mutex
 	last map[string]map[string][]byte
 }
 
+// secretPatience leaves a UE the most of its T3510, 15 s (TS 24.501 table 10.2.1): an API server whose node is gone
+// refuses nothing, and a connection to it ends after half a minute.
+const secretPatience = 2 * time.Second
+
 // NewCluster reads the named core. cache must have SUPIIndex.
 func NewCluster(cache, secrets client.Reader, namespace, core string) *Cluster {
 	return &Cluster{
-		cache: cache, secrets: secrets, namespace: namespace, core: core,
+		cache: cache, secrets: secrets, namespace: namespace, core: core, patience: secretPatience,
 		last: make(map[string]map[string][]byte),
 	}
 }
@@ -144,6 +151,8 @@ func (c *Cluster) Subscriber(ctx context.Context, supi string) (*v1alpha1.Subscr
 
 // Secret implements Objects.
 func (c *Cluster) Secret(ctx context.Context, name string) (map[string][]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.patience)
+	defer cancel()
 	var o corev1.Secret
 	err := c.secrets.Get(ctx, types.NamespacedName{Namespace: c.namespace, Name: name}, &o)
 	c.mu.Lock()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -135,5 +136,39 @@ func TestTheCacheKeepsWhatIsServed(t *testing.T) {
 	slice := &v1alpha1.Slice{Status: v1alpha1.SliceStatus{SMF: "core5g-smf"}}
 	if _, err := served(slice); err != nil || slice.Status.SMF == "" {
 		t.Errorf("a Slice has no status any more, %v", err)
+	}
+}
+
+// An API server whose node is gone refuses nothing: the copy serves before the UE gives up.
+func TestSecretSurvivesAnAPIServerThatIsSilent(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := corev1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	silent := false
+	reader := fake.NewClientBuilder().WithScheme(scheme).
+		WithObjects(&corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "core5g", Name: "ue"}, Data: map[string][]byte{"k": []byte("00")},
+		}).
+		WithInterceptorFuncs(interceptor.Funcs{
+			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+				if silent {
+					<-ctx.Done()
+					return ctx.Err()
+				}
+				return c.Get(ctx, key, o, opts...)
+			},
+		}).Build()
+	c := NewCluster(reader, reader, "core5g", "core5g")
+	if _, err := c.Secret(t.Context(), "ue"); err != nil {
+		t.Fatal(err)
+	}
+	silent = true
+	c.patience = time.Millisecond
+	if data, err := c.Secret(t.Context(), "ue"); err != nil || string(data["k"]) != "00" {
+		t.Errorf("got %q, %v", data["k"], err)
+	}
+	if _, err := c.Secret(t.Context(), "another"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a Secret that was never read: %v", err)
 	}
 }
