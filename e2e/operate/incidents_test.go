@@ -108,7 +108,8 @@ func incidents() [][]*incident {
 			{
 				name: "the UPF is killed, and its node is cordoned", cause: banish("upf", cordoned, failingSessions),
 				tells: []tale{
-					alert("Core5GUPFDown|Core5GUPFUnplaced", "unit="+upfInstance+"-0"), alert("Core5GSMFWithoutUPF"),
+					// With policy Any, as here, the pod is Pending; a unit that is planned would be Core5GUPFUnplaced.
+					alert("Core5GUPFDown", "unit="+upfInstance+"-0"), alert("Core5GSMFWithoutUPF"),
 					alert("Core5GPDUSessionFailures", "slice="+secondSlice),
 				},
 				heal:   []remedy{{page: "Core5GUPFUnplaced", command: "kubectl uncordon", shown: cordoned}},
