@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
@@ -88,6 +89,19 @@ func TestStatusOfAnEmptyNamespaceAndWithoutAgents(t *testing.T) {
 	x.says(t, "no node agent reports")
 }
 
+// A condition that speaks of the specification before the last change says nothing of this one.
+func TestStatusSaysThatAChangeIsNotLookedAt(t *testing.T) {
+	objects := testCore()
+	slice := objects[1].(*api.Slice)
+	slice.Generation = 4
+	slice.Status.Conditions[0].ObservedGeneration = 3
+	x := open(t, objects...)
+	if got := x.run(t, "status"); got != 0 {
+		t.Fatalf("exit status %d: %s", got, x.err.String())
+	}
+	x.says(t, "internet  Unknown  1-010203  upf  10.45.0.0/16  the operator has not looked at the last change yet; before it: True, fine")
+}
+
 func TestStatusSaysThatNobodyKeepsItUpToDate(t *testing.T) {
 	core := &api.Core5G{ObjectMeta: named("core5g"), Status: api.Core5GStatus{Conditions: well()}}
 	for name, test := range map[string]struct {
@@ -162,8 +176,9 @@ func TestPreflight(t *testing.T) {
 	}
 }
 
-// operator plays what the operator does with units that are to end: it drains them for some looks.
-func operator(t *testing.T, x *terminal, looks int) {
+// operator plays what the operator does with units that are to end: it drains them for some looks, each of which ends
+// a PDU session until so many are left.
+func operator(t *testing.T, x *terminal, looks, left int) {
 	x.onSleep = func() {
 		var upf api.UPFInstance
 		if err := x.client.Get(t.Context(), client.ObjectKey{Namespace: "core5g", Name: "upf"}, &upf); err != nil {
@@ -176,8 +191,11 @@ func operator(t *testing.T, x *terminal, looks int) {
 				continue
 			}
 			u.State, u.Message = api.UnitDraining, "waits for 3 PDU sessions"
+			if upf.Spec.Drain != nil {
+				u.Drain = &api.UnitDrain{Sessions: ptr.To(int64(max(left, looks-1)))}
+			}
 			if looks <= 0 {
-				u.State, u.Message = api.UnitStopped, ""
+				u.State, u.Message, u.Drain = api.UnitStopped, "", nil
 			}
 		}
 		if err := x.client.Status().Update(t.Context(), &upf); err != nil {
@@ -191,6 +209,7 @@ func TestDrain(t *testing.T) {
 		line      string
 		change    func(*api.UPFInstance)
 		stuck     bool
+		sessions  int
 		want      int
 		wantUnits int32
 		wantState api.AdministrativeState
@@ -200,14 +219,16 @@ func TestDrain(t *testing.T) {
 			says: []string{"upf-0 Draining: waits for 3 PDU sessions", "upf-1 Stopped", "drained", `"administrativeState":"Unlocked"`}},
 		"the last unit": {line: "drain upf upf-1", wantUnits: 1, says: []string{"upf-1 Draining", "drained", "--replicas 2"}},
 		"by its number": {line: "drain upf 1", wantUnits: 1, says: []string{"drained"}},
-		"another unit":  {line: "drain upf upf-0", want: 1, wantUnits: 2, says: []string{"only the last unit, upf-1,", "kubectl cordon w1"}},
-		"no such unit":  {line: "drain upf upf-2", want: 1, wantUnits: 2, says: []string{`no unit "upf-2"`, "it has 2"}},
-		"no such UPF":   {line: "drain upg", want: 1, wantUnits: 2, says: []string{"no UPFInstance upg"}},
+		"sessions that go on": {line: "drain upf", sessions: 2, wantUnits: 2, wantState: api.StateLocked,
+			says: []string{"ended with 4 PDU sessions, which were not waited for any longer"}},
+		"another unit": {line: "drain upf upf-0", want: 1, wantUnits: 2, says: []string{"only the last unit, upf-1,", "kubectl cordon w1"}},
+		"no such unit": {line: "drain upf upf-2", want: 1, wantUnits: 2, says: []string{`no unit "upf-2"`, "it has 2"}},
+		"no such UPF":  {line: "drain upg", want: 1, wantUnits: 2, says: []string{"no UPFInstance upg"}},
 		"a locked UPF": {line: "drain upf upf-1", change: func(u *api.UPFInstance) { u.Spec.AdministrativeState = api.StateLocked },
 			want: 1, wantUnits: 2, wantState: api.StateLocked, says: []string{"is Locked"}},
 		"without a wait":     {line: "drain upf -wait=false", stuck: true, wantUnits: 2, wantState: api.StateLocked},
 		"units that stay":    {line: "drain upf -timeout 5s", stuck: true, want: 1, wantUnits: 2, wantState: api.StateLocked, says: []string{"2 units have not ended within 5s", "the drain goes on"}},
-		"without spec.drain": {line: "drain upf", change: func(u *api.UPFInstance) { u.Spec.Drain = nil }, wantUnits: 2, wantState: api.StateLocked, says: []string{"warning: upf has no spec.drain"}},
+		"without spec.drain": {line: "drain upf", change: func(u *api.UPFInstance) { u.Spec.Drain = nil }, wantUnits: 2, wantState: api.StateLocked, says: []string{"warning: upf has no spec.drain", "ended; how many PDU sessions were left, nobody told"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			upf := testUPF()
@@ -216,7 +237,7 @@ func TestDrain(t *testing.T) {
 			}
 			x := open(t, upf)
 			if !c.stuck {
-				operator(t, x, 3)
+				operator(t, x, 3, c.sessions)
 			}
 			if got := x.run(t, c.line); got != c.want {
 				t.Errorf("exit status %d, want %d: %s", got, c.want, x.err.String())
@@ -255,7 +276,7 @@ func TestSessions(t *testing.T) {
 	if got := x.run(t, "sessions upf -ue 10.45.0.1"); got != 0 {
 		t.Errorf("exit status %d: %s", got, x.err.String())
 	}
-	x.says(t, "upf-0  0x1f00000001  10.45.0.1      smf.test  2     1000       2000       2026-01-01 12:00:00", "1 PDU sessions in 2 of 2 units")
+	x.says(t, "upf-0  0x1f00000001  10.45.0.1      smf.test  2     1000       2000       2026-01-01 12:00:00", "1 PDU session in 2 of 2 units")
 	if want := "core5g upf-0 upf-c upf-c ctl sessions -o json -ue 10.45.0.1"; x.pods.commands[0] != want {
 		t.Errorf("asked with %q, want %q", x.pods.commands[0], want)
 	}
@@ -264,7 +285,7 @@ func TestSessions(t *testing.T) {
 	if got := x.run(t, "sessions"); got != 1 {
 		t.Errorf("exit status %d with a unit that does not answer, want 1", got)
 	}
-	x.says(t, "0x1f00000001", "1 PDU sessions in 1 of 2 units", "not asked: upf-1: upf-c is not there")
+	x.says(t, "0x1f00000001", "1 PDU session in 1 of 2 units", "not asked: upf-1: upf-c is not there")
 	x.pods.exec["upf-1/upf-c"] = "SEID UE"
 	x.run(t, "sessions")
 	x.says(t, "not asked: upf-1: upf-c does not list sessions as JSON")

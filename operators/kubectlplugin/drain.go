@@ -109,18 +109,22 @@ func (p *Plugin) waitForEnd(ctx context.Context, upf *api.UPFInstance, ending ma
 	deadline := p.Now().Add(limit)
 	generation := upf.Generation
 	said := map[string]string{}
+	left := map[string]*int64{} // PDU sessions by unit, nil where it did not tell
 	for {
 		now, err := p.upfInstance(ctx, upf.Name)
 		if err != nil {
 			return err
 		}
-		left := 0
+		running := 0
 		if now.Status.ObservedGeneration < generation {
-			left = len(ending) // the status does not speak of the change yet
+			running = len(ending) // the status does not speak of the change yet
 		} else {
 			for _, u := range now.Status.UnitStatuses {
 				if !ending[u.Name] {
 					continue
+				}
+				if u.Drain != nil {
+					left[u.Name] = u.Drain.Sessions
 				}
 				text := string(u.State)
 				if u.Message != "" {
@@ -131,19 +135,41 @@ func (p *Plugin) waitForEnd(ctx context.Context, upf *api.UPFInstance, ending ma
 					fmt.Fprintf(p.Out, "%s %s\n", u.Name, text)
 				}
 				if u.State != api.UnitStopped {
-					left++
+					running++
 				}
 			}
 		}
-		if left == 0 {
-			fmt.Fprintln(p.Out, "drained")
+		if running == 0 {
+			fmt.Fprintln(p.Out, ended(ending, left))
 			return nil
 		}
 		if !p.Now().Before(deadline) {
-			return fmt.Errorf("%d units have not ended within %s: the drain goes on; `kubectl core5g status` shows it", left, limit)
+			return fmt.Errorf("%d units have not ended within %s: the drain goes on; `kubectl core5g status` shows it", running, limit)
 		}
 		if err := p.Sleep(ctx, drainPoll); err != nil {
 			return err
 		}
+	}
+}
+
+// ended says what has become of the PDU sessions of units that have ended, by what was left when each was last asked.
+func ended(ending map[string]bool, left map[string]*int64) string {
+	var sessions int64
+	known := true
+	for unit := range ending {
+		switch last, asked := left[unit]; {
+		case !asked || last == nil:
+			known = false
+		default:
+			sessions += *last
+		}
+	}
+	switch {
+	case sessions > 0:
+		return fmt.Sprintf("ended with %s, which were not waited for any longer", counted(sessions))
+	case !known:
+		return "ended; how many PDU sessions were left, nobody told"
+	default:
+		return "drained"
 	}
 }

@@ -64,11 +64,18 @@ func (p *Plugin) printSessions(ctx context.Context, out io.Writer, upf string) e
 	if len(rows) > 1 {
 		table(out, rows)
 	}
-	fmt.Fprintf(out, "%d PDU sessions in %d of %d units\n", len(rows)-1, len(pods)-len(silent), len(pods))
+	fmt.Fprintf(out, "%s in %d of %d units\n", counted(int64(len(rows)-1)), len(pods)-len(silent), len(pods))
 	if len(silent) > 0 {
 		return fmt.Errorf("not asked: %s", strings.Join(silent, "; "))
 	}
 	return nil
+}
+
+func counted(sessions int64) string {
+	if sessions == 1 {
+		return "1 PDU session"
+	}
+	return fmt.Sprintf("%d PDU sessions", sessions)
 }
 
 // unitPods are the pods of UPF units, of one UPFInstance or of all.

@@ -175,6 +175,16 @@ func (s *screen) print(head []string) {
 	}
 }
 
+// readyOf is the state of an object's condition Ready, which speaks of one generation of the object, and the reason
+// where it is not True.
+func readyOf(o client.Object, conditions []metav1.Condition) (state, reason string) {
+	c := meta.FindStatusCondition(conditions, api.ConditionReady)
+	if c != nil && c.ObservedGeneration < o.GetGeneration() {
+		return "Unknown", fmt.Sprintf("the operator has not looked at the last change yet; before it: %s, %s", c.Status, c.Message)
+	}
+	return ready(conditions)
+}
+
 // ready is the state of a condition Ready, and the reason where it is not True.
 func ready(conditions []metav1.Condition) (state, reason string) {
 	c := meta.FindStatusCondition(conditions, api.ConditionReady)
@@ -188,7 +198,7 @@ func ready(conditions []metav1.Condition) (state, reason string) {
 }
 
 func (s *screen) core(c *api.Core5G) {
-	state, reason := ready(c.Status.Conditions)
+	state, reason := readyOf(c, c.Status.Conditions)
 	up := 0
 	var down []string
 	for _, f := range c.Status.Functions {
@@ -210,7 +220,7 @@ func (s *screen) core(c *api.Core5G) {
 }
 
 func (s *screen) slice(x *api.Slice) {
-	state, reason := ready(x.Status.Conditions)
+	state, reason := readyOf(x, x.Status.Conditions)
 	upf := "-"
 	if x.Status.UPF != nil {
 		upf = x.Status.UPF.Name
@@ -219,7 +229,7 @@ func (s *screen) slice(x *api.Slice) {
 }
 
 func (s *screen) upf(u *api.UPFInstance) {
-	state, reason := ready(u.Status.Conditions)
+	state, reason := readyOf(u, u.Status.Conditions)
 	if u.Spec.AdministrativeState != "" && u.Spec.AdministrativeState != api.StateUnlocked {
 		reason = strings.TrimSuffix(string(u.Spec.AdministrativeState)+": "+reason, ": ")
 	}
@@ -235,7 +245,7 @@ func (s *screen) upf(u *api.UPFInstance) {
 }
 
 func (s *screen) subscriber(x *api.Subscriber) {
-	state, reason := ready(x.Status.Conditions)
+	state, reason := readyOf(x, x.Status.Conditions)
 	s.add(state == "True", []string{x.Name, state, x.Spec.SUPI, short(reason, reasonWidth)})
 }
 
