@@ -124,11 +124,13 @@ func TestCreate(t *testing.T) {
 		object client.Object
 		wants
 	}{
-		"a Slice of its own":      {second(func(*api.Slice) {}), wants{}},
-		"a pool twice":            {second(func(s *api.Slice) { s.Spec.DataNetworks[0].UEPools[0] = "10.45.4.0/24" }), wants{refusal: "pool 10.45.4.0/24 of DNN internet overlaps pool 10.45.0.0/16 of Slice first"}},
-		"the UPF's network":       {second(func(s *api.Slice) { s.Spec.DataNetworks[0].UEPools[0] = "172.30.6.0/25" }), wants{refusal: "overlaps the N6 subnet 172.30.6.0/24 of UPFInstance upf"}},
-		"the Service network":     {second(func(s *api.Slice) { s.Spec.DataNetworks[0].UEPools[0] = "10.96.128.0/17" }), wants{refusal: "overlaps the cluster's Service network 10.96.0.0/16: write a pool that is free"}},
-		"the pod network":         {second(func(s *api.Slice) { s.Spec.DataNetworks[0].UEPools[0] = "10.244.0.0/16" }), wants{refusal: "overlaps the pod network of node w1 10.244.0.0/24"}},
+		"a Slice of its own":  {second(func(*api.Slice) {}), wants{}},
+		"a pool twice":        {second(func(s *api.Slice) { s.Spec.DataNetworks[0].UEPools[0] = "10.45.4.0/24" }), wants{refusal: "pool 10.45.4.0/24 of DNN internet overlaps pool 10.45.0.0/16 of Slice first"}},
+		"the UPF's network":   {second(func(s *api.Slice) { s.Spec.DataNetworks[0].UEPools[0] = "172.30.6.0/25" }), wants{refusal: "overlaps the N6 subnet 172.30.6.0/24 of UPFInstance upf"}},
+		"the Service network": {second(func(s *api.Slice) { s.Spec.DataNetworks[0].UEPools[0] = "10.96.128.0/17" }), wants{refusal: "overlaps the cluster's Service network 10.96.0.0/16: write a pool that is free"}},
+		"the pod network":     {second(func(s *api.Slice) { s.Spec.DataNetworks[0].UEPools[0] = "10.244.0.0/16" }), wants{refusal: "overlaps the pod network of node w1 10.244.0.0/24"}},
+		"a 5QI of the operator's own": {second(func(s *api.Slice) { s.Spec.DataNetworks[0].FiveQI = 200 }),
+			wants{warning: "5QI 200 of DNN internet is not standardized: configure every gNB with what it means"}},
 		"an S-NSSAI twice":        {second(func(s *api.Slice) { s.Spec.SNSSAI.SD = "010203" }), wants{refusal: "S-NSSAI 1-010203 belongs to Slice first already"}},
 		"two things at once":      {second(func(s *api.Slice) { s.Spec.SNSSAI.SD = "010203"; s.Spec.DataNetworks[0].UEPools[0] = "10.45.4.0/24" }), wants{refusal: "data networks there, or write another S-NSSAI; pool 10.45.4.0/24"}},
 		"an S-NSSAI without SD":   {second(func(s *api.Slice) { s.Spec.SNSSAI.SD = "" }), wants{refusal: "write an sd", warning: "S-NSSAI 1 is not in"}},

@@ -62,6 +62,18 @@ func CheckPools(slice *api.Slice, others []api.Slice, upf *api.UPFInstance) *Pro
 	return nil
 }
 
+// FiveQIProblem says which 5QIs of a Slice mean what the operator of the network has defined (TS 23.501 5.7.4): a gNB
+// that has not been told refuses the PDU session.
+func FiveQIProblem(slice *api.Slice) *Problem {
+	for _, dn := range slice.Spec.DataNetworks {
+		if dn.FiveQI >= 128 {
+			return &Problem{api.ReasonNotSupported, fmt.Sprintf(
+				"5QI %d of DNN %s is not standardized: configure every gNB with what it means, or write 9, another of 5 to 10, 69, 70, 79, 80", dn.FiveQI, dn.DNN)}
+		}
+	}
+	return nil
+}
+
 // SummaryOf a Slice's data networks.
 func SummaryOf(slice *api.Slice) api.SliceSummary {
 	var dnns, pools []string
