@@ -66,18 +66,19 @@ func cluster(t *testing.T, objects ...client.Object) client.WithWatch {
 	if err != nil {
 		t.Fatal(err)
 	}
-	index := func(of func(*api.Subscriber) []string) client.IndexerFunc {
-		return func(o client.Object) []string { return of(o.(*api.Subscriber)) }
+	b := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...)
+	if err := controllers.IndexSubscribers(indexer{b}); err != nil {
+		t.Fatal(err)
 	}
-	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
-		WithIndex(&api.Subscriber{}, controllers.IndexSUPI, index(func(s *api.Subscriber) []string { return []string{s.Spec.SUPI} })).
-		WithIndex(&api.Subscriber{}, controllers.IndexGPSI, index(func(s *api.Subscriber) []string { return []string{s.Spec.GPSI} })).
-		WithIndex(&api.Subscriber{}, controllers.IndexSlice, index(func(s *api.Subscriber) (out []string) {
-			for _, slice := range s.Spec.Slices {
-				out = append(out, slice.Name)
-			}
-			return out
-		})).Build()
+	return b.Build()
+}
+
+// indexer makes the indexes of a fake client.
+type indexer struct{ *fake.ClientBuilder }
+
+func (i indexer) IndexField(_ context.Context, o client.Object, field string, of client.IndexerFunc) error {
+	i.WithIndex(o, field, of)
+	return nil
 }
 
 func validatorOf(c client.Reader, o runtime.Object) webhook.CustomValidator {

@@ -60,9 +60,13 @@ func CacheOptions(namespace string) cache.Options {
 // cut takes out of an object what no controller reads. Of the kinds that there are many of it is more: they are
 // patched, and never updated.
 func cut(o any) (any, error) {
-	switch o.(type) {
-	case *api.Subscriber, *metav1.PartialObjectMetadata:
-		return objectcache.WithoutApplied(o)
+	switch o := o.(type) {
+	case *api.Subscriber:
+		objectcache.Subscriber(o)
+		return o, nil
+	case *metav1.PartialObjectMetadata: // of a Secret
+		objectcache.Secret(o, api.LabelManagedBy, specs.FieldOwner)
+		return o, nil
 	}
 	return objectcache.WithoutManagedFields(o)
 }

@@ -109,11 +109,11 @@ func coreMissing(name string, there []api.Core5G) string {
 }
 
 func (r *SubscriberReconciler) checkAuthentication(ctx context.Context, s *subscriberScope) error {
-	var same api.SubscriberList
-	if err := r.List(ctx, &same, client.InNamespace(s.subscriber.Namespace), client.MatchingFields{IndexSUPI: s.subscriber.Spec.SUPI}); err != nil {
+	same, err := SubscribersBy(ctx, r, s.subscriber.Namespace, IndexSUPI, s.subscriber.Spec.SUPI)
+	if err != nil {
 		return err
 	}
-	problem := specs.SUPIProblem(s.subscriber, same.Items)
+	problem := specs.SUPIProblem(s.subscriber, same)
 	if problem == nil && s.core != nil {
 		problem = specs.HomeProblem(s.subscriber, s.core)
 	}
@@ -183,11 +183,11 @@ func (r *SubscriberReconciler) checkGPSI(ctx context.Context, s *subscriberScope
 		meta.RemoveStatusCondition(&s.subscriber.Status.Conditions, api.ConditionGPSIUnique)
 		return nil
 	}
-	var same api.SubscriberList
-	if err := r.List(ctx, &same, client.InNamespace(s.subscriber.Namespace), client.MatchingFields{IndexGPSI: s.subscriber.Spec.GPSI}); err != nil {
+	same, err := SubscribersBy(ctx, r, s.subscriber.Namespace, IndexGPSI, s.subscriber.Spec.GPSI)
+	if err != nil {
 		return err
 	}
-	if problem := specs.GPSIProblem(s.subscriber, same.Items); problem != nil {
+	if problem := specs.GPSIProblem(s.subscriber, same); problem != nil {
 		s.conditions.no(api.ConditionGPSIUnique, problem.Reason, problem.Message)
 		return nil
 	}

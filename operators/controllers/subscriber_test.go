@@ -2,6 +2,7 @@ package controllers
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -54,15 +55,9 @@ func judge(t *testing.T, objects ...client.Object) *judged {
 		t.Fatal(err)
 	}
 	j := &judged{t: t}
-	of := map[string]func(*api.Subscriber) string{
-		indexSecret: func(s *api.Subscriber) string { return s.Spec.Authentication.SecretRef.Name },
-		IndexSUPI:   func(s *api.Subscriber) string { return s.Spec.SUPI },
-		IndexGPSI:   func(s *api.Subscriber) string { return s.Spec.GPSI },
-		IndexSlice:  func(s *api.Subscriber) string { return s.Spec.Slices[0].Name },
-	}
 	b := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&api.Subscriber{}, &api.Slice{}).WithObjects(objects...)
-	for index, value := range of {
-		b = b.WithIndex(&api.Subscriber{}, index, func(o client.Object) []string { return []string{value(o.(*api.Subscriber))} })
+	if err := IndexSubscribers(indexer{b}); err != nil {
+		t.Fatal(err)
 	}
 	j.client = b.Build()
 	j.reconciler = &SubscriberReconciler{
@@ -86,6 +81,14 @@ func judge(t *testing.T, objects ...client.Object) *judged {
 		}),
 	}
 	return j
+}
+
+// indexer makes the indexes of a fake client.
+type indexer struct{ *fake.ClientBuilder }
+
+func (i indexer) IndexField(_ context.Context, o client.Object, field string, of client.IndexerFunc) error {
+	i.WithIndex(o, field, of)
+	return nil
 }
 
 // look reconciles the Subscriber and returns it, with what that cost.
@@ -291,6 +294,52 @@ func TestWhatOfACoreConcernsItsSubscribers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if got, _ := coreMatters(plmns(one), c.now); got != c.want {
 				t.Errorf("%v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+// Values that share a bucket of an index are told apart.
+func TestAnIndexLeadsToThoseOfTheValueAlone(t *testing.T) {
+	const value = "imsi-208930000000001"
+	same := ""
+	for i := 2; same == ""; i++ {
+		if other := fmt.Sprintf("imsi-20893%010d", i); bucket(other) == bucket(value) {
+			same = other
+		}
+	}
+	subscriber := func(name, supi string, slices ...string) *api.Subscriber {
+		s := &api.Subscriber{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}, Spec: api.SubscriberSpec{SUPI: supi}}
+		for _, slice := range slices {
+			s.Spec.Slices = append(s.Spec.Slices, api.SubscribedSlice{Name: slice})
+		}
+		return s
+	}
+	elsewhere := subscriber("elsewhere", value, "internet")
+	elsewhere.Namespace = "other"
+	j := judge(t, subscriber("a", value, "internet", "iot"), subscriber("b", same, "iot"), subscriber("c", value), elsewhere)
+	for name, c := range map[string]struct {
+		index, value string
+		want         []string
+	}{
+		"a SUPI of two":             {IndexSUPI, value, []string{"a", "c"}},
+		"one of the same bucket":    {IndexSUPI, same, []string{"b"}},
+		"nobody's":                  {IndexSUPI, "imsi-1", nil},
+		"a Slice":                   {IndexSlice, "iot", []string{"a", "b"}},
+		"a Slice of one":            {IndexSlice, "internet", []string{"a"}},
+		"no GPSI is no GPSI of all": {IndexGPSI, "", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			list, err := SubscribersBy(t.Context(), j.client, "ns", c.index, c.value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for i := range list {
+				got = append(got, list[i].Name)
+			}
+			if d := cmp.Diff(c.want, got); d != "" {
+				t.Errorf("(-want +got):\n%s", d)
 			}
 		})
 	}

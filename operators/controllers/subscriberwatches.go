@@ -2,7 +2,9 @@ package controllers
 
 import (
 	"context"
+	"hash/fnv"
 	"slices"
+	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -38,31 +40,57 @@ const (
 	IndexGPSI   = "gpsi"
 )
 
+// valuesOf are those that an index knows a Subscriber by.
+func valuesOf(index string, s *api.Subscriber) (values []string) {
+	switch index {
+	case indexSecret:
+		return []string{s.Spec.Authentication.SecretRef.Name}
+	case IndexSUPI:
+		return []string{s.Spec.SUPI}
+	case IndexGPSI:
+		if s.Spec.GPSI != "" {
+			return []string{s.Spec.GPSI}
+		}
+	case IndexSlice:
+		for _, slice := range s.Spec.Slices {
+			values = append(values, slice.Name)
+		}
+	}
+	return values
+}
+
+// bucket is what a cache has of a value. It keeps a set of objects for each value, twice, and most values are those
+// of one Subscriber: with 20,000 of them these sets would be twice as large as the Subscribers themselves.
+func bucket(value string) string {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(value))
+	return strconv.Itoa(int(h.Sum32() % 4096))
+}
+
 // IndexSubscribers makes the indexes, which the admission webhook uses too.
 func IndexSubscribers(indexer client.FieldIndexer) error {
-	for name, values := range map[string]func(*api.Subscriber) []string{
-		indexSecret: func(s *api.Subscriber) []string { return []string{s.Spec.Authentication.SecretRef.Name} },
-		IndexSUPI:   func(s *api.Subscriber) []string { return []string{s.Spec.SUPI} },
-		IndexGPSI: func(s *api.Subscriber) []string {
-			if s.Spec.GPSI == "" {
-				return nil
+	for _, index := range []string{indexSecret, IndexSlice, IndexSUPI, IndexGPSI} {
+		buckets := func(o client.Object) []string {
+			values := valuesOf(index, o.(*api.Subscriber))
+			for i := range values {
+				values[i] = bucket(values[i])
 			}
-			return []string{s.Spec.GPSI}
-		},
-		IndexSlice: func(s *api.Subscriber) []string {
-			var out []string
-			for _, slice := range s.Spec.Slices {
-				out = append(out, slice.Name)
-			}
-			return out
-		},
-	} {
-		extract := func(o client.Object) []string { return values(o.(*api.Subscriber)) }
-		if err := indexer.IndexField(context.Background(), &api.Subscriber{}, name, extract); err != nil {
+			slices.Sort(values)
+			return slices.Compact(values)
+		}
+		if err := indexer.IndexField(context.Background(), &api.Subscriber{}, index, buckets); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// SubscribersBy are those of a namespace that an index leads to from a value. They are the cache's own: they must
+// not be changed.
+func SubscribersBy(ctx context.Context, c client.Reader, namespace, index, value string) ([]api.Subscriber, error) {
+	var list api.SubscriberList
+	err := c.List(ctx, &list, client.InNamespace(namespace), client.MatchingFields{index: bucket(value)}, client.UnsafeDisableDeepCopy)
+	return slices.DeleteFunc(list.Items, func(s api.Subscriber) bool { return !slices.Contains(valuesOf(index, &s), value) }), err
 }
 
 // SetupWithManager watches Subscribers and what they name.
@@ -132,13 +160,11 @@ func coreMatters(before, now client.Object) (bool, time.Duration) {
 
 func (r *SubscriberReconciler) byIndex(index string, key func(client.Object) string) handler.MapFunc {
 	return func(ctx context.Context, o client.Object) []reconcile.Request {
-		var list api.SubscriberList
-		// Of each its name is read, no more: nothing is copied for that.
-		err := r.List(ctx, &list, client.InNamespace(o.GetNamespace()), client.MatchingFields{index: key(o)}, client.UnsafeDisableDeepCopy)
+		list, err := SubscribersBy(ctx, r, o.GetNamespace(), index, key(o))
 		if err != nil {
 			return nil
 		}
-		return requestsOf(list.Items)
+		return requestsOf(list)
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -23,19 +22,6 @@ func WithoutManagedFields(o any) (any, error) {
 	// A deletion that was missed comes as a tombstone of what the cache has.
 	if accessor, err := meta.Accessor(o); err == nil {
 		accessor.SetManagedFields(nil)
-	}
-	return o, nil
-}
-
-// WithoutApplied also takes out what kubectl apply has noted in an annotation: of a Secret it is all that the
-// Secret holds. It is for kinds that are never updated from the cache: the annotation would be lost.
-func WithoutApplied(o any) (any, error) {
-	if accessor, err := meta.Accessor(o); err == nil {
-		accessor.SetManagedFields(nil)
-		if annotations := accessor.GetAnnotations(); annotations[corev1.LastAppliedConfigAnnotation] != "" {
-			delete(annotations, corev1.LastAppliedConfigAnnotation)
-			accessor.SetAnnotations(annotations)
-		}
 	}
 	return o, nil
 }

@@ -22,34 +22,20 @@ func object(annotations map[string]string) *metav1.PartialObjectMetadata {
 	}}
 }
 
-func TestWhatNobodyReadsIsTakenOut(t *testing.T) {
-	for name, c := range map[string]struct {
-		cut             toolscache.TransformFunc
-		annotations     map[string]string
-		wantAnnotations map[string]string
-	}{
-		"managed fields alone, for kinds that are updated from the cache": {
-			WithoutManagedFields, map[string]string{applied: "{}", "a": "b"}, map[string]string{applied: "{}", "a": "b"},
-		},
-		"what kubectl apply has noted too":       {WithoutApplied, map[string]string{applied: "{}", "a": "b"}, map[string]string{"a": "b"}},
-		"what nobody has applied stays as it is": {WithoutApplied, nil, nil},
-	} {
-		t.Run(name, func(t *testing.T) {
-			o := object(c.annotations)
-			if _, err := c.cut(o); err != nil {
-				t.Fatal(err)
-			}
-			if o.ManagedFields != nil {
-				t.Errorf("managed fields are left: %v", o.ManagedFields)
-			}
-			if d := cmp.Diff(c.wantAnnotations, o.Annotations); d != "" {
-				t.Errorf("annotations (-want +got):\n%s", d)
-			}
-			tombstone := toolscache.DeletedFinalStateUnknown{Key: "ue-1", Obj: o}
-			if got, err := c.cut(tombstone); err != nil || got != any(tombstone) {
-				t.Errorf("a tombstone: %v, %v", got, err)
-			}
-		})
+func TestManagedFieldsAreTakenOut(t *testing.T) {
+	annotations := map[string]string{applied: "{}", "a": "b"}
+	o := object(annotations)
+	if _, err := WithoutManagedFields(o); err != nil {
+		t.Fatal(err)
+	}
+	want := object(annotations)
+	want.ManagedFields = nil
+	if d := cmp.Diff(want, o); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	tombstone := toolscache.DeletedFinalStateUnknown{Key: "ue-1", Obj: o}
+	if got, err := WithoutManagedFields(tombstone); err != nil || got != any(tombstone) {
+		t.Errorf("a tombstone: %v, %v", got, err)
 	}
 }
 
@@ -84,7 +70,7 @@ func TestAnInformerListsInPages(t *testing.T) {
 	const objects, page = 1234, 500
 	s := &server{objects: objects}
 	watcher := watch.NewFake()
-	informer := NewInformer(WithoutApplied)(&toolscache.ListWatch{
+	informer := NewInformer(WithoutManagedFields)(&toolscache.ListWatch{
 		ListWithContextFunc:  s.list,
 		WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return watcher, nil },
 	}, &metav1.PartialObjectMetadata{}, 0, toolscache.Indexers{})
@@ -107,8 +93,8 @@ func TestAnInformerListsInPages(t *testing.T) {
 		t.Errorf("%d objects, want %d", len(stored), objects)
 	}
 	for _, o := range stored {
-		if m := o.(*metav1.PartialObjectMetadata); m.ManagedFields != nil || len(m.Annotations) > 0 {
-			t.Fatalf("%s keeps %v %v", m.Name, m.ManagedFields, m.Annotations)
+		if m := o.(*metav1.PartialObjectMetadata); m.ManagedFields != nil {
+			t.Fatalf("%s keeps %v", m.Name, m.ManagedFields)
 		}
 	}
 	// What the watch brings is after the list.

@@ -43,8 +43,10 @@ func CacheOptions(scheme *runtime.Scheme, namespace string) cache.Options {
 func served(o any) (any, error) {
 	if s, ok := o.(*v1alpha1.Subscriber); ok {
 		s.Status = v1alpha1.SubscriberStatus{}
+		objectcache.Subscriber(s)
+		return s, nil
 	}
-	return objectcache.WithoutApplied(o)
+	return objectcache.WithoutManagedFields(o)
 }
 
 // Cluster is Objects from a Kubernetes namespace. Custom resources come from a cache that watches them.

@@ -127,7 +127,7 @@ func TestTheCacheKeepsWhatIsServed(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := &v1alpha1.Subscriber{
-		ObjectMeta: metav1.ObjectMeta{Name: "ue", Annotations: map[string]string{}},
+		ObjectMeta: metav1.ObjectMeta{Name: "ue"},
 		Spec:       v1alpha1.SubscriberSpec{SUPI: "imsi-208930000000001"},
 	}
 	if d := cmp.Diff(want, s); d != "" {
