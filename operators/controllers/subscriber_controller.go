@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -69,6 +70,9 @@ func (r *SubscriberReconciler) Reconcile(ctx context.Context, req ctrl.Request) 
 	return ctrl.Result{}, err
 }
 
+// asCached has what every Subscriber looks at, and nobody changes, not copied for each.
+func asCached() client.GetOption { return &client.GetOptions{UnsafeDisableDeepCopy: ptr.To(true)} }
+
 // staleSubscriber is when to look again at a Subscriber whose copy in the cache was old.
 const staleSubscriber = time.Second
 
@@ -76,7 +80,7 @@ const staleSubscriber = time.Second
 func (r *SubscriberReconciler) findCore(ctx context.Context, s *subscriberScope) error {
 	name := s.subscriber.Spec.CoreRef.NameOrDefault()
 	core := &api.Core5G{}
-	err := r.Get(ctx, client.ObjectKey{Namespace: s.subscriber.Namespace, Name: name}, core)
+	err := r.Get(ctx, client.ObjectKey{Namespace: s.subscriber.Namespace, Name: name}, core, asCached())
 	switch {
 	case apierrors.IsNotFound(err):
 		var there api.Core5GList
@@ -201,7 +205,7 @@ func (r *SubscriberReconciler) checkSlices(ctx context.Context, s *subscriberSco
 	var waiting []string
 	for _, subscribed := range s.subscriber.Spec.Slices {
 		slice := &api.Slice{}
-		err := r.Get(ctx, client.ObjectKey{Namespace: s.subscriber.Namespace, Name: subscribed.Name}, slice)
+		err := r.Get(ctx, client.ObjectKey{Namespace: s.subscriber.Namespace, Name: subscribed.Name}, slice, asCached())
 		if client.IgnoreNotFound(err) != nil {
 			return err
 		}

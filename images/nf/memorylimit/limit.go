@@ -1,4 +1,4 @@
-// Package memorylimit keeps a network function within the memory that its container may have. free5GC's AMF
+// Package memorylimit keeps a program within the memory that its container may have. free5GC's AMF
 // allocates a buffer of 256 KiB for each NGAP message: when many UEs come at once, Go's garbage collector,
 // which knows no limit by itself, lets the heap grow until the kernel takes the program's own pages away,
 // and it stands still without being killed.
