@@ -8,7 +8,7 @@ LDFLAGS := -s -w
 # The folders of this machine do not show in what images hold.
 BUILD   := $(GO) build -trimpath -ldflags '$(LDFLAGS)'
 
-.PHONY: help up down test unit integration lint running e2e e2e-upgrade e2e-operate e2e-security e2e-onprem tools cluster-tools nf bin images reproducible generate kubectl-plugin bench-upf bench-n4 bench-core test-upf test-upf-arm64 fuzz
+.PHONY: help up down test unit integration lint running e2e e2e-upgrade e2e-operate e2e-security e2e-onprem tools cluster-tools nf bin images reproducible generate kubectl-plugin bench-upf bench-n4 bench-core bench-subscribers test-upf test-upf-arm64 fuzz
 
 help:
 	@echo "make up       bring up the core and run a phone through it    make down  remove every trace"
@@ -17,6 +17,7 @@ help:
 	@echo "make generate rewrite generated code                         make test-upf   all tests of the UPF"
 	@echo "make bench-n4 sessions a second, restarts, memory            make bench-core UES=100: register at once"
 	@echo "make bench-upf cycles a packet (BASE=<rev>: beside another)  make fuzz       the UPF, FUZZ_SECONDS= a harness"
+	@echo "make bench-subscribers SUBSCRIBERS=20000: memory and pace of operator and subscriber data"
 
 up:
 	@hack/cluster.sh preflight
@@ -102,6 +103,12 @@ bench-upf bench-n4 test-upf fuzz:
 # So many UEs register at once at the core of `make up`: their pace, and what each function takes for it.
 bench-core:
 	@$(GO) run ./e2e/cmd/storm ues -n $(or $(UES),100)
+
+# So many Subscribers with the operator and the subscriber data functions, on an API server of their own.
+bench-subscribers:
+	@hack/tools/build.sh kube
+	@$(BUILD) -o $(BIN)/ ./operators/cmd/core5g-operator ./operators/subscriberdata/cmd/subscriber-data ./operators/cmd/bench-subscribers
+	@$(BIN)/bench-subscribers -subscribers $(or $(SUBSCRIBERS),2000)
 
 # ---- what `make up` builds --------------------------------------------------------------------
 
