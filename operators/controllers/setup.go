@@ -64,9 +64,11 @@ func cut(o any) (any, error) {
 	case *api.Subscriber:
 		objectcache.Subscriber(o)
 		return o, nil
-	case *metav1.PartialObjectMetadata: // of a Secret
-		objectcache.Secret(o, api.LabelManagedBy, specs.FieldOwner)
-		return o, nil
+	case *metav1.PartialObjectMetadata:
+		if o.Kind == "Secret" {
+			objectcache.Secret(o, api.LabelManagedBy, specs.FieldOwner)
+			return o, nil
+		}
 	}
 	return objectcache.WithoutManagedFields(o)
 }
