@@ -55,8 +55,16 @@ func (r *UPFReconciler) askTopology(ctx context.Context, s *upfScope, u *unitSco
 	if !podReady(u.pod) {
 		return
 	}
-	s.again(linkPoll)
-	t, err := r.Topology(ctx, u.pod)
+	pod := u.pod.DeepCopy()
+	answer := ask(ctx, r.asking, s.upf, "topology of "+pod.Name, reporter(pod)+" "+pod.Status.PodIP, every[*topology.Topology](linkPoll), func(ctx context.Context) (*topology.Topology, error) {
+		return r.Topology(ctx, pod)
+	})
+	s.again(answer.next)
+	if !answer.known {
+		u.asked, u.silent = true, "it has not answered yet"
+		return
+	}
+	t, err := answer.value, answer.err
 	if err != nil {
 		u.silent = err.Error()
 		if aligns(s.upf) && u.status.Topology == nil {

@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/record"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -22,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/specs"
@@ -335,6 +337,10 @@ func (r *CoreReconciler) checkRegistrations(ctx context.Context, s *coreScope) e
 		r.Recorder.Event(s.core, e.kind, e.reason, e.message)
 	}
 	switch {
+	case report.asked:
+		if meta.FindStatusCondition(s.core.Status.Conditions, api.ConditionRegistered) == nil {
+			s.conditions.unknown(api.ConditionRegistered, api.ReasonProgressing, "the NRF has not answered yet")
+		}
 	case report.problem == "":
 		s.conditions.yes(api.ConditionRegistered, api.ReasonReady, "every network function is registered with the NRF")
 	case report.unknown:
@@ -416,6 +422,7 @@ func announce(recorder record.EventRecorder, object client.Object, list []metav1
 func (r *CoreReconciler) SetupWithManager(mgr ctrl.Manager) error {
 	r.applier = newApplier(mgr.GetClient(), mgr.GetAPIReader())
 	r.certifier = &certifier{Client: mgr.GetClient(), applier: r.applier, recorder: r.Recorder, now: r.Now}
+	r.Registrations.asking = newAsking()
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&api.Core5G{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Owns(&appsv1.Deployment{}).
@@ -428,6 +435,7 @@ func (r *CoreReconciler) SetupWithManager(mgr ctrl.Manager) error {
 		}), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.coresOfSecret)).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(coreOfPod)).
+		WatchesRawSource(source.Channel(r.Registrations.asking.answered, &handler.EnqueueRequestForObject{})).
 		Complete(r)
 }
 

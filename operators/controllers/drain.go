@@ -62,17 +62,26 @@ func (r *UPFReconciler) stop(ctx context.Context, s *upfScope, u *unitScope, cau
 	drain := u.status.Drain
 	if drain.ReleasedAt == nil {
 		left := drain.StartedAt.Add(drainTimeout(s.upf)).Sub(r.Now())
-		sessions, err := r.Sessions(ctx, u.pod)
+		pod := u.pod.DeepCopy()
+		// What was counted before the drain began does not say that nothing came since.
+		about := fmt.Sprint(pod.UID, pod.Status.PodIP, drain.StartedAt.Unix())
+		answer := ask(ctx, r.asking, s.upf, "sessions of "+pod.Name, about, every[int64](drainPoll), func(ctx context.Context) (int64, error) {
+			return r.Sessions(ctx, pod)
+		})
+		sessions, err := answer.value, answer.err
 		switch {
-		case err != nil:
+		case err != nil || !answer.known:
 			drain.Sessions = nil
 		default:
 			drain.Sessions = ptr.To(sessions)
 		}
-		if left > 0 && (err != nil || sessions > 0) {
+		if left > 0 && (err != nil || !answer.known || sessions > 0) {
 			state := fmt.Sprintf("%d PDU sessions", sessions)
-			if err != nil {
+			switch {
+			case err != nil:
 				state = "PDU sessions that it does not tell: " + err.Error()
+			case !answer.known:
+				state = "PDU sessions, which are counted"
 			}
 			u.note(api.UnitDraining, fmt.Sprintf("%s: waits until %s for %s", cause, drain.StartedAt.Add(drainTimeout(s.upf)).UTC().Format(time.TimeOnly), state))
 			s.again(min(left, drainPoll))

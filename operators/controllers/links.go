@@ -22,6 +22,9 @@ const linkPoll = 10 * time.Second
 func (s *upfScope) observeLinks() {
 	var down, silent, up []string
 	for _, u := range s.units {
+		if u.asked {
+			return // what was known stays until there is an answer
+		}
 		if u.pod == nil || !u.wanted || u.status.State != api.UnitReady {
 			continue
 		}

@@ -465,18 +465,36 @@ func (e *environment) testScale(t *testing.T) {
 		t.Errorf("units %+v and %+v", a, b)
 	}
 
+	process := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "smf-pod", Labels: map[string]string{
+			api.LabelManagedBy: "core5g-operator", api.LabelComponent: string(api.FunctionSMF), api.LabelSlice: "internet",
+		}},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "smf", Image: "x"}}},
+	}
+	e.create(t, process)
+	restart := func() {
+		t.Helper()
+		count := int32(1)
+		if s := process.Status.ContainerStatuses; len(s) > 0 {
+			count = s[0].RestartCount + 1
+		}
+		process.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "smf", RestartCount: count}}
+		if err := e.client.Status().Update(t.Context(), process); err != nil {
+			t.Fatal(err)
+		}
+	}
 	// The SMF restarts with the file that it was started with.
 	smf.mu.Lock()
 	delete(smf.topology.UPNodes, "upf-1")
 	smf.mu.Unlock()
-	e.nudge(t, slice)
+	restart()
 	e.wantUserPlane(t, ns, smf, "[upf-0 10.45.0.0/17 upf-1 10.45.128.0/17]", "[]")
 
 	// An SMF that does not answer is said, and does not keep a unit from its end.
 	smf.mu.Lock()
 	smf.fails = errors.New("connection refused")
 	smf.mu.Unlock()
-	e.nudge(t, slice)
+	restart()
 	e.wantCondition(t, slice, api.ConditionUserPlaneFollowed, metav1.ConditionFalse, api.ReasonFailed, "connection refused")
 	e.change(t, upf, "scale down", func(u *api.UPFInstance) { u.Spec.Units = ptr.To[int32](1) })
 	eventually(t, "unit 1 waits for the SMF", func() error {
@@ -499,7 +517,6 @@ func (e *environment) testScale(t *testing.T) {
 	smf.mu.Lock()
 	smf.fails = nil
 	smf.mu.Unlock()
-	e.nudge(t, slice)
 	e.wantUserPlane(t, ns, smf, "[upf-0 10.45.0.0/17]", "[]")
 	now := &corev1.Pod{}
 	e.get(t, now, ns, "upf-0")

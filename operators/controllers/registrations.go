@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 	"sync"
@@ -57,14 +58,14 @@ type Registrations struct {
 	Identities *identities
 	Now        func() time.Time
 
-	mu    sync.Mutex
-	cores map[types.NamespacedName]*coreRegistrations
+	// asking asks NRFs beside the passes.
+	asking *asking
+	mu     sync.Mutex
+	cores  map[types.NamespacedName]*coreRegistrations
 }
 
-// coreRegistrations is what is known of one core; its reconciler is the only one to touch it.
+// coreRegistrations is what is known of one core. The question under way is the only one to touch it.
 type coreRegistrations struct {
-	last    time.Time
-	report  registrationReport
 	known   map[string]knownProfile
 	missing map[string]lostFunction
 }
@@ -95,10 +96,10 @@ type expectedFunction struct {
 type registrationReport struct {
 	// problem is empty when everybody is registered.
 	problem string
-	// unknown is set when the NRF could not be asked.
-	unknown bool
-	events  []registrationEvent
-	next    time.Duration
+	// unknown is set when the NRF could not be asked, asked while it has not answered yet.
+	unknown, asked bool
+	events         []registrationEvent
+	next           time.Duration
 }
 
 type registrationEvent struct{ kind, reason, message string }
@@ -121,26 +122,33 @@ func (r *Registrations) of(core types.NamespacedName) *coreRegistrations {
 	return r.cores[core]
 }
 
-// check asks the NRF at most once a period and heals what it can.
+// check returns what the NRF has answered last, and asks it at most once a period, beside the pass. What can be healed is
+// healed then.
 func (r *Registrations) check(ctx context.Context, core *api.Core5G, expected []expectedFunction) registrationReport {
 	state := r.of(client.ObjectKeyFromObject(core))
 	now := r.Now()
-	period := registrationPeriod
-	if state.report.problem != "" {
-		period = 2 * time.Second
+	expected = slices.Clone(expected)
+	for i := range expected {
+		expected[i].pod = expected[i].pod.DeepCopy()
 	}
-	if wait := period - now.Sub(state.last); !state.last.IsZero() && wait > 0 {
-		report := state.report
-		report.events, report.next = nil, wait
-		return report
+	of := core.DeepCopy()
+	answer := ask(ctx, r.asking, core, "registrations", string(core.UID), registrationReport.period, func(ctx context.Context) (registrationReport, error) {
+		return r.ask(ctx, of, state, expected, now), nil
+	})
+	report := answer.value
+	report.next, report.asked = answer.next, !answer.known
+	if !answer.first {
+		report.events = nil
 	}
-	state.last = now
-	state.report = r.ask(ctx, core, state, expected, now)
-	state.report.next = registrationPeriod
-	if state.report.problem != "" {
-		state.report.next = 2 * time.Second
+	return report
+}
+
+// period is when to ask again after this.
+func (r registrationReport) period(error) time.Duration {
+	if r.problem != "" {
+		return 2 * time.Second
 	}
-	return state.report
+	return registrationPeriod
 }
 
 func (r *Registrations) ask(ctx context.Context, core *api.Core5G, state *coreRegistrations, expected []expectedFunction, now time.Time) registrationReport {

@@ -40,7 +40,9 @@ func newRegistrationRig(t *testing.T, pods ...*corev1.Pod) *registrationRig {
 		core: &api.Core5G{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "core5g"}},
 	}
 	rig.nrf = nrfs.at("http://core5g-nrf.ns.svc:8000", nil).(*fakeNRF)
-	rig.registrations = &Registrations{Client: rig.client, NRF: nrfs.at, Identities: &identities{}, Now: func() time.Time { return rig.clock }}
+	asking := newAsking()
+	asking.now, asking.start = func() time.Time { return rig.clock }, func(do func()) { do() }
+	rig.registrations = &Registrations{Client: rig.client, NRF: nrfs.at, Identities: &identities{}, Now: func() time.Time { return rig.clock }, asking: asking}
 	return rig
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -21,14 +22,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"core5g.dev/core5g/images/nf/sbitls"
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/specs"
 )
 
-// smfStopTimeout bounds how long the end of a Slice waits for its SMF.
-const smfStopTimeout = time.Minute
+const (
+	// smfStopTimeout bounds how long the end of a Slice waits for its SMF.
+	smfStopTimeout = time.Minute
+	// releaseRetry is how soon a UPF that did not release sessions is asked again.
+	releaseRetry = 2 * time.Second
+)
 
 // SliceReconciler makes the SMF of a Slice, and nothing that another Slice or the core uses.
 type SliceReconciler struct {
@@ -46,6 +52,8 @@ type SliceReconciler struct {
 
 	applier   *applier
 	certifier *certifier
+	// asking asks SMFs and UPFs beside the passes.
+	asking *asking
 }
 
 type sliceScope struct {
@@ -218,10 +226,21 @@ func (r *SliceReconciler) releaseFrom(ctx context.Context, slice *api.Slice, use
 			addresses = append(addresses, u.N4Address)
 		}
 	}
-	for _, address := range addresses {
-		if err := r.Release(ctx, address, service.Spec.ClusterIP); err != nil {
-			return fmt.Sprintf("UPFInstance %s did not release the sessions of the SMF: %v", upf.Name, err), nil
+	node := service.Spec.ClusterIP
+	answer := ask(ctx, r.asking, slice, "release of "+used.Name, fmt.Sprint(slice.Generation, node, addresses), every[struct{}](releaseRetry), func(ctx context.Context) (struct{}, error) {
+		failures := make([]error, len(addresses))
+		var all sync.WaitGroup
+		for i, address := range addresses {
+			all.Go(func() { failures[i] = r.Release(ctx, address, node) })
 		}
+		all.Wait()
+		return struct{}{}, errors.Join(failures...)
+	})
+	switch {
+	case !answer.known:
+		return fmt.Sprintf("UPFInstance %s is asked to release the sessions of the SMF and did not answer", upf.Name), nil
+	case answer.err != nil:
+		return fmt.Sprintf("UPFInstance %s did not release the sessions of the SMF: %v", upf.Name, answer.err), nil
 	}
 	return "", nil
 }
@@ -528,8 +547,9 @@ func (r *SliceReconciler) sum(_ context.Context, s *sliceScope) error {
 // and other Slices.
 func (r *SliceReconciler) SetupWithManager(mgr ctrl.Manager) error {
 	r.applier = newApplier(mgr.GetClient(), mgr.GetAPIReader())
-	r.certifier = &certifier{Client: mgr.GetClient(), applier: r.applier, recorder: r.Recorder, now: r.Now}
+	r.asking = newAsking()
 	all := handler.EnqueueRequestsFromMapFunc(r.slicesOfNamespace)
+	r.certifier = &certifier{Client: mgr.GetClient(), applier: r.applier, recorder: r.Recorder, now: r.Now}
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&api.Slice{}).
 		Owns(&appsv1.Deployment{}).
@@ -540,6 +560,7 @@ func (r *SliceReconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(&api.UPFInstance{}, all).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(sliceOfPod)).
 		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.slicesOfSecret)).
+		WatchesRawSource(source.Channel(r.asking.answered, &handler.EnqueueRequestForObject{})).
 		Complete(r)
 }
 

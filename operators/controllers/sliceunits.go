@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/specs"
@@ -93,6 +94,47 @@ func (r *SliceReconciler) userPlane(ctx context.Context, s *sliceScope) (UserPla
 	return r.UserPlane(fmt.Sprintf("http://%s:%d", s.smfAddress, specs.PortSBI), nil), nil
 }
 
+// told is what came of telling an SMF about its UPFs.
+type told struct {
+	changes userplane.Changes
+	barred  error
+}
+
+// age is when to tell it again: one that restarts forgets.
+func (t told) age(err error) time.Duration {
+	if err != nil || (t.barred != nil && !errors.Is(t.barred, userplane.ErrNoSelection)) {
+		return followRetry
+	}
+	return followPeriod
+}
+
+// tell has the SMF keep new PDU sessions from UPFs and, where a topology is given, follow that.
+func (r *SliceReconciler) tell(ctx context.Context, s *sliceScope, barred []string, want *userplane.Topology) (reply[told], error) {
+	smf, err := r.userPlane(ctx, s)
+	if err != nil {
+		return reply[told]{}, err
+	}
+	var pods corev1.PodList
+	if err := r.List(ctx, &pods, client.InNamespace(s.slice.Namespace), client.MatchingLabels{
+		api.LabelComponent: string(api.FunctionSMF), api.LabelSlice: s.slice.Name,
+	}, client.UnsafeDisableDeepCopy); err != nil {
+		return reply[told]{}, err
+	}
+	process := ""
+	for i := range pods.Items {
+		process += fmt.Sprint(pods.Items[i].UID, restarts(&pods.Items[i]), podReady(&pods.Items[i]), " ")
+	}
+	about := specs.Hash([]any{process, s.smfAddress, barred, want})
+	return ask(ctx, r.asking, s.slice, "user plane", about, told.age, func(ctx context.Context) (told, error) {
+		out := told{barred: smf.Bar(ctx, barred)}
+		var err error
+		if want != nil {
+			out.changes, err = smf.Follow(ctx, *want)
+		}
+		return out, err
+	}), nil
+}
+
 // followUnits keeps the running SMF at the units that there are.
 func (r *SliceReconciler) followUnits(ctx context.Context, s *sliceScope) error {
 	if !s.several() {
@@ -108,19 +150,25 @@ func (r *SliceReconciler) followUnits(ctx context.Context, s *sliceScope) error 
 		s.conditions.no(api.ConditionUserPlaneFollowed, api.ReasonProgressing, "the SMF is not ready")
 		return nil
 	}
-	smf, err := r.userPlane(ctx, s)
+	want := specs.UserPlane(s.slice, specs.SliceUserPlane{UPF: s.upf.Name, Units: s.live, Parts: specs.Parts(s.upf)})
+	answer, err := r.tell(ctx, s, s.barred, &want)
 	if err != nil {
 		return err
 	}
-	want := specs.UserPlane(s.slice, specs.SliceUserPlane{UPF: s.upf.Name, Units: s.live, Parts: specs.Parts(s.upf)})
-	barred := smf.Bar(ctx, s.barred)
-	changes, err := smf.Follow(ctx, want)
+	s.requeue = answer.next
+	if !answer.known {
+		// What it was known to have stays written until it has answered.
+		if meta.FindStatusCondition(s.slice.Status.Conditions, api.ConditionUserPlaneFollowed) == nil {
+			s.conditions.no(api.ConditionUserPlaneFollowed, api.ReasonProgressing, "the SMF is told its units")
+		}
+		return nil
+	}
+	changes, barred, err := answer.value.changes, answer.value.barred, answer.err
 	if err != nil {
-		s.requeue = followRetry
 		s.conditions.no(api.ConditionUserPlaneFollowed, api.ReasonFailed, fmt.Sprintf("the SMF does not follow the units of UPFInstance %s: %v", s.upf.Name, err))
 		return nil
 	}
-	if !changes.Empty() {
+	if !changes.Empty() && answer.first {
 		var added []string
 		for _, u := range s.live {
 			if _, is := changes.Add.UPNodes[u.Name]; is {
@@ -129,7 +177,6 @@ func (r *SliceReconciler) followUnits(ctx context.Context, s *sliceScope) error 
 		}
 		r.Recorder.Eventf(s.slice, corev1.EventTypeNormal, "UserPlaneChanged", "taken out of the SMF: %s; put in: %s", orNone(changes.Remove), orNone(added))
 	}
-	s.requeue = followPeriod
 	s.slice.Status.UPF.Units = nil
 	var names []string
 	for _, u := range s.live {
@@ -174,20 +221,24 @@ func (r *SliceReconciler) barOnly(ctx context.Context, s *sliceScope) {
 	if draining {
 		barred = []string{s.upf.Name}
 	}
-	smf, err := r.userPlane(ctx, s)
+	answer, err := r.tell(ctx, s, barred, nil)
 	if err == nil {
-		err = smf.Bar(ctx, barred)
+		s.requeue, err = answer.next, answer.value.barred
+	} else {
+		s.requeue, answer.known = followRetry, true
 	}
 	switch {
+	case !answer.known && draining:
+		// It may have been told already: who is told is told again when the drain is over.
+		s.conditions.unknown(api.ConditionUserPlaneFollowed, api.ReasonDraining, "the SMF is told that the only unit of UPFInstance "+s.upf.Name+" drains")
+	case !answer.known:
 	case err != nil && !errors.Is(err, userplane.ErrNoSelection):
-		s.requeue = followRetry
 		s.conditions.no(api.ConditionUserPlaneFollowed, api.ReasonFailed, "the SMF does not follow the state of its UPF: "+err.Error())
 	case !draining:
 		meta.RemoveStatusCondition(&s.slice.Status.Conditions, api.ConditionUserPlaneFollowed)
 	case err != nil:
 		s.conditions.yes(api.ConditionUserPlaneFollowed, api.ReasonDraining, "the SMF's image keeps no new PDU session from a UPF: the drain only waits")
 	default:
-		s.requeue = followPeriod // an SMF that restarts forgets it
 		s.conditions.yes(api.ConditionUserPlaneFollowed, api.ReasonDraining, "no new PDU session: the only unit of UPFInstance "+s.upf.Name+" drains")
 	}
 }

@@ -66,8 +66,10 @@ type unitScope struct {
 	// doomed is a pod that goes then for another reason.
 	refused *refusal
 	doomed  bool
-	// silent is why a ready unit has not said where it is, ports what it has said of its interfaces.
+	// silent is why a ready unit has not said where it is, ports what it has said of its interfaces. asked is set while
+	// there is no answer yet.
 	silent string
+	asked  bool
 	ports  []topology.Port
 }
 

@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/specs"
@@ -58,6 +59,8 @@ type UPFReconciler struct {
 	Rejections *prometheus.CounterVec
 
 	applier *applier
+	// asking asks units beside the passes.
+	asking *asking
 }
 
 type upfScope struct {
@@ -435,6 +438,7 @@ func (r *UPFReconciler) sum(_ context.Context, s *upfScope) error {
 // place to a unit that has none: DataplaneNodes, Nodes and the end of other units.
 func (r *UPFReconciler) SetupWithManager(mgr ctrl.Manager) error {
 	r.applier = newApplier(mgr.GetClient(), mgr.GetAPIReader())
+	r.asking = newAsking()
 	all := handler.EnqueueRequestsFromMapFunc(r.upfsOfNamespace)
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&api.UPFInstance{}, builder.WithPredicates(predicate.Or(
@@ -450,6 +454,7 @@ func (r *UPFReconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(&api.DataplaneNode{}, handler.EnqueueRequestsFromMapFunc(r.waitingUPFs)).
 		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(r.upfsOfNode), builder.WithPredicates(nodeChanged())).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(r.waitingUPFs), builder.WithPredicates(unitEnded())).
+		WatchesRawSource(source.Channel(r.asking.answered, &handler.EnqueueRequestForObject{})).
 		Complete(r)
 }
 

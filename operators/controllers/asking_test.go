@@ -1,0 +1,122 @@
+package controllers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	api "core5g.dev/core5g/operators/api/v1alpha1"
+)
+
+func askedSlice(name string) *api.Slice {
+	return &api.Slice{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(name)}}
+}
+
+// One that does not answer holds up no pass, its own or others', and its object is looked at again when it has.
+func TestPassesWaitForNobody(t *testing.T) {
+	a := newAsking()
+	hold := make(chan struct{})
+	silent := func(context.Context) (string, error) { <-hold; return "at last", nil }
+	age := every[string](time.Hour)
+	for range 3 {
+		if got := ask(t.Context(), a, askedSlice("silent"), "q", "", age, silent); got.known || got.next <= 0 {
+			t.Fatalf("an answer without an answer: %+v", got)
+		}
+	}
+	ask(t.Context(), a, askedSlice("quick"), "q", "", age, func(context.Context) (string, error) { return "here", nil })
+	if woken := <-a.answered; woken.Object.GetName() != "quick" {
+		t.Fatalf("%s was woken", woken.Object.GetName())
+	}
+	got := ask(t.Context(), a, askedSlice("quick"), "q", "", age, silent)
+	if !got.known || !got.first || got.value != "here" || got.next < 59*time.Minute {
+		t.Errorf("the answer is %+v", got)
+	}
+	if got = ask(t.Context(), a, askedSlice("quick"), "q", "", age, silent); !got.known || got.first {
+		t.Errorf("the second time it is %+v", got)
+	}
+	close(hold)
+	if woken := <-a.answered; woken.Object.GetName() != "silent" {
+		t.Fatalf("%s was woken", woken.Object.GetName())
+	}
+	select {
+	case again := <-a.answered:
+		t.Errorf("%s was asked more than once at a time", again.Object.GetName())
+	default:
+	}
+	if got = ask(t.Context(), a, askedSlice("silent"), "q", "", age, silent); got.value != "at last" {
+		t.Errorf("the answer is %+v", got)
+	}
+}
+
+func TestAnswersAreOfWhatWasAsked(t *testing.T) {
+	a, clock, count := newAsking(), time.Unix(1000, 0), 0
+	a.now, a.start = func() time.Time { return clock }, func(do func()) { do() }
+	pass := func(about string, fails error) reply[int] {
+		t.Helper()
+		return ask(t.Context(), a, askedSlice("a"), "q", about, func(_ int, err error) time.Duration {
+			if err != nil {
+				return time.Second
+			}
+			return time.Minute
+		}, func(context.Context) (int, error) { count++; return count, fails })
+	}
+	steps := []struct {
+		after time.Duration
+		about string
+		fails error
+		want  int
+	}{
+		{0, "x", nil, 1},
+		{59 * time.Second, "x", nil, 1},
+		{time.Second, "x", nil, 2},
+		{0, "y", nil, 3},
+		{0, "x", errors.New("silent"), 4},
+		{time.Second, "x", nil, 5},
+	}
+	for i, step := range steps {
+		clock = clock.Add(step.after)
+		if got := pass(step.about, step.fails); !got.known || got.value != step.want || (got.err == nil) != (step.fails == nil) {
+			t.Errorf("step %d: %+v, want %d", i, got, step.want)
+		}
+	}
+	// What nobody wants any more is forgotten.
+	clock = clock.Add(answerMemory + time.Second)
+	ask(t.Context(), a, askedSlice("b"), "q", "", every[int](time.Minute), func(context.Context) (int, error) { return 0, nil })
+	if len(a.last) != 1 {
+		t.Errorf("%d answers are kept", len(a.last))
+	}
+}
+
+func TestQuestionsAreBounded(t *testing.T) {
+	a := newAsking()
+	var at, most atomic.Int64
+	hold := make(chan struct{})
+	for i := range 4 * questionLimit {
+		ask(t.Context(), a, askedSlice(fmt.Sprint(i)), "q", "", every[int](time.Hour), func(ctx context.Context) (int, error) {
+			if _, bounded := ctx.Deadline(); !bounded {
+				t.Error("a question without an end")
+			}
+			n := at.Add(1)
+			for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+			}
+			if n == questionLimit {
+				close(hold)
+			}
+			<-hold
+			at.Add(-1)
+			return 0, nil
+		})
+	}
+	for range 4 * questionLimit {
+		<-a.answered
+	}
+	if most.Load() != questionLimit {
+		t.Errorf("%d at once, want %d", most.Load(), questionLimit)
+	}
+}
