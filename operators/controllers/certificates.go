@@ -497,7 +497,7 @@ func (r *SliceReconciler) slicesOfSecret(ctx context.Context, o client.Object) [
 		return nil
 	}
 	if strings.HasSuffix(o.GetName(), "-ca") && labels[api.LabelComponent] == "ca" {
-		return r.slicesOfNamespace(ctx, o)
+		return r.slicesWith(ctx, o, ofCoreNamed(labels[api.LabelInstance]))
 	}
 	return sliceOfPod(ctx, o)
 }

@@ -103,7 +103,7 @@ func (r *CoreReconciler) Reconcile(ctx context.Context, req ctrl.Request) (resul
 
 func (r *CoreReconciler) findSlices(ctx context.Context, s *coreScope) error {
 	var all api.SliceList
-	if err := r.List(ctx, &all, client.InNamespace(s.core.Namespace)); err != nil {
+	if err := r.List(ctx, &all, client.InNamespace(s.core.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return err
 	}
 	for _, slice := range all.Items {

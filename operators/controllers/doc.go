@@ -2,8 +2,9 @@
 //
 // Each Reconcile is a table of contents: read the object, keep its finalizer, run a list of phases, and
 // patch the status once at the end. It starts from what is there, not from what happened, and may run
-// any number of times. It waits for nobody but the API server: pods, SMFs and NRFs are asked beside it (asking.go). An error is returned only for what a retry can heal; everything else is a
-// condition, and a watch brings the object back when the cause has changed.
+// any number of times. It waits for nobody but the API server: pods, SMFs and NRFs are asked beside it
+// (asking.go). An error is returned only for what a retry can heal; everything else is a condition, and a watch
+// brings the object back when the cause has changed.
 //
 // Who writes what: objects come from package specs and are applied server-side with one field owner.
 // N3 endpoints are given out by the UPFInstance reconciler alone, into its own status, so that two

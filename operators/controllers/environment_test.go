@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -51,6 +52,8 @@ type environment struct {
 	rights usedRights
 	// about Subscribers and their Secrets, what the controllers have asked for.
 	about subscriberCalls
+	// metrics is what would be scraped.
+	metrics *prometheus.Registry
 	// released are the associations that UPFs were told are over, "upf smf".
 	released sync.Map
 }
@@ -116,7 +119,7 @@ func startEnvironment(t *testing.T) *environment {
 		},
 		nrfs:  newFakeNRFs(),
 		smfs:  newFakeSMFs(),
-		clock: &testClock{},
+		clock: &testClock{}, metrics: prometheus.NewRegistry(),
 	}
 	// A fleet has more units than the default range has addresses for their N4 Services.
 	e.env.ControlPlane.GetAPIServer().Configure().Set("service-cluster-ip-range", "10.0.0.0/16")
@@ -168,6 +171,7 @@ func startEnvironment(t *testing.T) *environment {
 		},
 		UserPlane: e.smfs.at,
 		Now:       e.clock.now,
+		Metrics:   e.metrics,
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package controllers
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -726,6 +727,25 @@ spec:
 	stranger.Spec.SUPI = "imsi-999700000000001"
 	e.create(t, stranger)
 	e.wantCondition(t, stranger, api.ConditionAuthenticationReady, metav1.ConditionFalse, api.ReasonMalformed, "begins with no PLMN")
+
+	eventually(t, "all are counted, by what their status says", func() error {
+		families, err := e.metrics.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]float64{}
+		for _, f := range families {
+			for _, m := range f.GetMetric() {
+				if f.GetName() == "core5g_subscribers" && m.GetLabel()[0].GetValue() == ns {
+					got[m.GetLabel()[1].GetValue()] = m.GetGauge().GetValue()
+				}
+			}
+		}
+		if want := map[string]float64{"False": 4}; !maps.Equal(got, want) {
+			return fmt.Errorf("counted %v, want %v", got, want)
+		}
+		return nil
+	})
 
 	var events corev1.EventList
 	var subscribers api.SubscriberList

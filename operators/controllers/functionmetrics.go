@@ -33,7 +33,7 @@ func ownObjects() client.ListOption {
 
 func (c *stateCollector) collectFunctions(ctx context.Context, ch chan<- prometheus.Metric) {
 	var deployments appsv1.DeploymentList
-	if c.reader.List(ctx, &deployments, ownObjects()) != nil {
+	if c.reader.List(ctx, &deployments, ownObjects(), client.UnsafeDisableDeepCopy) != nil {
 		return
 	}
 	for i := range deployments.Items {
@@ -49,7 +49,7 @@ func (c *stateCollector) collectFunctions(ctx context.Context, ch chan<- prometh
 
 func (c *stateCollector) collectSlices(ctx context.Context, ch chan<- prometheus.Metric, slices []api.Slice) {
 	var services corev1.ServiceList
-	if c.reader.List(ctx, &services, ownObjects()) != nil {
+	if c.reader.List(ctx, &services, ownObjects(), client.UnsafeDisableDeepCopy) != nil {
 		return
 	}
 	addresses := map[types.NamespacedName]string{}

@@ -15,9 +15,10 @@ import (
 )
 
 // stateCollector turns conditions into metrics when it is asked, from the cache: nothing has to be kept
-// up to date, and an object that is gone is gone from the metrics too.
+// up to date, and an object that is gone is gone from the metrics too. Subscribers alone are counted as they change.
 type stateCollector struct {
-	reader client.Reader
+	reader      client.Reader
+	subscribers *subscriberCounts
 }
 
 var (
@@ -70,20 +71,20 @@ func (c *stateCollector) Collect(ch chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	var cores api.Core5GList
-	if c.reader.List(ctx, &cores) == nil {
+	if c.reader.List(ctx, &cores, client.UnsafeDisableDeepCopy) == nil {
 		for i := range cores.Items {
 			collectConditions(ch, "Core5G", &cores.Items[i], cores.Items[i].Status.Conditions)
 		}
 	}
 	var slices api.SliceList
-	if c.reader.List(ctx, &slices) == nil {
+	if c.reader.List(ctx, &slices, client.UnsafeDisableDeepCopy) == nil {
 		for i := range slices.Items {
 			collectConditions(ch, "Slice", &slices.Items[i], slices.Items[i].Status.Conditions)
 		}
 		c.collectSlices(ctx, ch, slices.Items)
 	}
 	var upfs api.UPFInstanceList
-	if c.reader.List(ctx, &upfs) == nil {
+	if c.reader.List(ctx, &upfs, client.UnsafeDisableDeepCopy) == nil {
 		for i := range upfs.Items {
 			u := &upfs.Items[i]
 			collectConditions(ch, "UPFInstance", u, u.Status.Conditions)
@@ -99,16 +100,13 @@ func (c *stateCollector) Collect(ch chan<- prometheus.Metric) {
 		}
 	}
 	var nodes api.DataplaneNodeList
-	if c.reader.List(ctx, &nodes) == nil {
+	if c.reader.List(ctx, &nodes, client.UnsafeDisableDeepCopy) == nil {
 		for i := range nodes.Items {
 			collectConditions(ch, "DataplaneNode", &nodes.Items[i], nodes.Items[i].Status.Conditions)
 			collectNode(ch, &nodes.Items[i])
 		}
 	}
-	var subscribers api.SubscriberList
-	if c.reader.List(ctx, &subscribers, client.UnsafeDisableDeepCopy) == nil { // counted, not kept
-		collectSubscribers(ch, subscribers.Items)
-	}
+	c.subscribers.collect(ch)
 	c.collectFunctions(ctx, ch)
 	c.collectCertificates(ctx, ch)
 }
@@ -118,22 +116,5 @@ func collectConditions(ch chan<- prometheus.Metric, kind string, o client.Object
 		value := map[metav1.ConditionStatus]float64{metav1.ConditionTrue: 1, metav1.ConditionUnknown: -1}[condition.Status]
 		ch <- prometheus.MustNewConstMetric(conditionDesc, prometheus.GaugeValue, value,
 			kind, o.GetNamespace(), o.GetName(), condition.Type, condition.Reason)
-	}
-}
-
-func collectSubscribers(ch chan<- prometheus.Metric, items []api.Subscriber) {
-	type key struct{ namespace, ready string }
-	counts := map[key]int{}
-	for i := range items {
-		ready := string(metav1.ConditionUnknown)
-		for _, c := range items[i].Status.Conditions {
-			if c.Type == api.ConditionReady {
-				ready = string(c.Status)
-			}
-		}
-		counts[key{items[i].Namespace, ready}]++
-	}
-	for k, n := range counts {
-		ch <- prometheus.MustNewConstMetric(subscribersDesc, prometheus.GaugeValue, float64(n), k.namespace, k.ready)
 	}
 }

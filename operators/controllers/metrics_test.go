@@ -1,6 +1,7 @@
 package controllers
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -17,8 +18,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 )
@@ -74,7 +78,25 @@ func TestMetricsSayWhatConditionsSay(t *testing.T) {
 		&corev1.Secret{ObjectMeta: own("amf-config", "amf", ""), Type: corev1.SecretTypeOpaque, Data: map[string][]byte{corev1.TLSCertKey: certificate(t, time.Unix(1900000000, 0))}},
 	).Build()
 	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(&stateCollector{reader: c})
+	subscribers := newSubscriberCounts()
+	var list api.SubscriberList
+	if err := c.List(t.Context(), &list); err != nil {
+		t.Fatal(err)
+	}
+	for i := range list.Items {
+		list.Items[i].UID = types.UID(list.Items[i].Name)
+		subscribers.OnAdd(&list.Items[i], true)
+	}
+	// A scrape that went through all Subscribers would cost more the more there are.
+	bounded := interceptor.NewClient(c, interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, l client.ObjectList, opts ...client.ListOption) error {
+			if _, all := l.(*api.SubscriberList); all {
+				t.Error("a scrape lists all Subscribers")
+			}
+			return c.List(ctx, l, opts...)
+		},
+	})
+	registry.MustRegister(&stateCollector{reader: bounded, subscribers: subscribers})
 	want := `
 # HELP core5g_condition 1 where the condition of the object is True, 0 where it is False, -1 where it is Unknown. Subscribers are counted in core5g_subscribers.
 # TYPE core5g_condition gauge

@@ -120,7 +120,11 @@ func DefaultOptions(p specs.Platform) Options {
 // Setup adds every controller to the manager.
 func Setup(mgr ctrl.Manager, o Options) error {
 	if o.Metrics != nil {
-		if err := o.Metrics.Register(&stateCollector{reader: mgr.GetClient()}); err != nil {
+		subscribers := newSubscriberCounts()
+		if err := subscribers.follow(context.Background(), mgr.GetCache()); err != nil {
+			return err
+		}
+		if err := o.Metrics.Register(&stateCollector{reader: mgr.GetClient(), subscribers: subscribers}); err != nil {
 			return err
 		}
 	}

@@ -259,7 +259,7 @@ func (r *SliceReconciler) findCore(ctx context.Context, s *sliceScope) error {
 // checkAdvertised compares the S-NSSAI with what the AMF has told gNBs and UEs.
 func (r *SliceReconciler) checkAdvertised(ctx context.Context, s *sliceScope) error {
 	var all api.SliceList
-	if err := r.List(ctx, &all, client.InNamespace(s.slice.Namespace)); err != nil {
+	if err := r.List(ctx, &all, client.InNamespace(s.slice.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return err
 	}
 	s.others = all.Items
@@ -548,16 +548,15 @@ func (r *SliceReconciler) sum(_ context.Context, s *sliceScope) error {
 func (r *SliceReconciler) SetupWithManager(mgr ctrl.Manager) error {
 	r.applier = newApplier(mgr.GetClient(), mgr.GetAPIReader())
 	r.asking = newAsking()
-	all := handler.EnqueueRequestsFromMapFunc(r.slicesOfNamespace)
 	r.certifier = &certifier{Client: mgr.GetClient(), applier: r.applier, recorder: r.Recorder, now: r.Now}
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&api.Slice{}).
 		Owns(&appsv1.Deployment{}).
 		Owns(&corev1.Service{}).
 		Owns(&corev1.ConfigMap{}).
-		Watches(&api.Core5G{}, all, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		Watches(&api.Slice{}, all, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		Watches(&api.UPFInstance{}, all).
+		Watches(&api.Core5G{}, r.toSlices(ofCore), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&api.Slice{}, r.toSlices(besideSlice), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&api.UPFInstance{}, r.toSlices(onUPF), builder.WithPredicates(upfMatters())).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(sliceOfPod)).
 		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.slicesOfSecret)).
 		WatchesRawSource(source.Channel(r.asking.answered, &handler.EnqueueRequestForObject{})).
@@ -570,16 +569,4 @@ func sliceOfPod(_ context.Context, o client.Object) []reconcile.Request {
 		return nil
 	}
 	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: o.GetNamespace(), Name: slice}}}
-}
-
-func (r *SliceReconciler) slicesOfNamespace(ctx context.Context, o client.Object) []reconcile.Request {
-	var all api.SliceList
-	if err := r.List(ctx, &all, client.InNamespace(o.GetNamespace())); err != nil {
-		return nil
-	}
-	var out []reconcile.Request
-	for i := range all.Items {
-		out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&all.Items[i])})
-	}
-	return out
 }

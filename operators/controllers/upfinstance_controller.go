@@ -439,7 +439,6 @@ func (r *UPFReconciler) sum(_ context.Context, s *upfScope) error {
 func (r *UPFReconciler) SetupWithManager(mgr ctrl.Manager) error {
 	r.applier = newApplier(mgr.GetClient(), mgr.GetAPIReader())
 	r.asking = newAsking()
-	all := handler.EnqueueRequestsFromMapFunc(r.upfsOfNamespace)
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&api.UPFInstance{}, builder.WithPredicates(predicate.Or(
 			predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, predicate.LabelChangedPredicate{},
@@ -449,7 +448,7 @@ func (r *UPFReconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Owns(&corev1.ConfigMap{}).
 		Owns(&policyv1.PodDisruptionBudget{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&api.Slice{}, handler.EnqueueRequestsFromMapFunc(r.upfsOfSlice), builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, sliceMoved()))).
-		Watches(&api.Core5G{}, all, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&api.Core5G{}, handler.EnqueueRequestsFromMapFunc(r.upfsOfCore), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&api.UPFInstance{}, handler.EnqueueRequestsFromMapFunc(r.overlappingUPFs), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&api.DataplaneNode{}, handler.EnqueueRequestsFromMapFunc(r.waitingUPFs)).
 		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(r.upfsOfNode), builder.WithPredicates(nodeChanged())).
@@ -555,7 +554,7 @@ func nameOfUPF(status *api.SliceUPFStatus) string {
 	return status.Name
 }
 
-// upfsOfSlice are those that the Slice means, that it uses, and that have an endpoint for it.
+// upfsOfSlice are those that the Slice may mean, that it uses, and that have an endpoint for it.
 func (r *UPFReconciler) upfsOfSlice(ctx context.Context, o client.Object) []reconcile.Request {
 	slice, ok := o.(*api.Slice)
 	var list api.UPFInstanceList
@@ -565,21 +564,23 @@ func (r *UPFReconciler) upfsOfSlice(ctx context.Context, o client.Object) []reco
 	var out []reconcile.Request
 	for i := range list.Items {
 		upf := &list.Items[i]
-		if specs.Selects(slice, upf, list.Items) || specs.Uses(slice, upf.Name) || specs.EndpointOf(upf, slice.Name) != "" {
+		if specs.MayMean(slice, upf) || specs.Uses(slice, upf.Name) || specs.EndpointOf(upf, slice.Name) != "" {
 			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(upf)})
 		}
 	}
 	return out
 }
 
-func (r *UPFReconciler) upfsOfNamespace(ctx context.Context, o client.Object) []reconcile.Request {
+func (r *UPFReconciler) upfsOfCore(ctx context.Context, o client.Object) []reconcile.Request {
 	var list api.UPFInstanceList
 	if err := r.List(ctx, &list, client.InNamespace(o.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
 		return nil
 	}
 	var out []reconcile.Request
 	for i := range list.Items {
-		out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+		if list.Items[i].Spec.CoreRef.NameOrDefault() == o.GetName() {
+			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+		}
 	}
 	return out
 }

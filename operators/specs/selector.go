@@ -11,16 +11,21 @@ import (
 // DefaultUPF is the UPFInstance that a Slice means when it names none.
 const DefaultUPF = "upf"
 
+// MayMean reports whether a Slice's selector fits a UPFInstance, whichever others it fits.
+func MayMean(slice *api.Slice, upf *api.UPFInstance) bool {
+	selector := slice.Spec.UPFSelector
+	if selector == nil || (selector.Name == "" && len(selector.MatchLabels) == 0) {
+		return upf.Name == DefaultUPF
+	}
+	if selector.Name != "" {
+		return selector.Name == upf.Name
+	}
+	return labels.SelectorFromSet(selector.MatchLabels).Matches(labels.Set(upf.Labels))
+}
+
 // Selects reports whether a Slice's selector means this UPFInstance among those of its namespace.
 func Selects(slice *api.Slice, upf *api.UPFInstance, upfs []api.UPFInstance) bool {
-	selector := slice.Spec.UPFSelector
-	switch {
-	case selector == nil || (selector.Name == "" && len(selector.MatchLabels) == 0):
-		selector = &api.UPFSelector{Name: DefaultUPF}
-		fallthrough
-	case selector.Name != "":
-		return selector.Name == upf.Name && slice.Spec.CoreRef.NameOrDefault() == upf.Spec.CoreRef.NameOrDefault()
-	case !labels.SelectorFromSet(selector.MatchLabels).Matches(labels.Set(upf.Labels)):
+	if !MayMean(slice, upf) {
 		return false
 	}
 	chosen, _ := SelectUPF(slice, upfs)
