@@ -94,7 +94,12 @@ func (r *UPFReconciler) stop(ctx context.Context, s *upfScope, u *unitScope, cau
 		if err != nil {
 			return err
 		}
-		if left := drain.ReleasedAt.Add(smfReleaseTimeout).Sub(r.Now()); slice != "" && left > 0 {
+		// While the operator was away, nobody told the SMFs.
+		since := drain.ReleasedAt.Time
+		if r.began.After(since) {
+			since = r.began
+		}
+		if left := since.Add(smfReleaseTimeout).Sub(r.Now()); slice != "" && left > 0 {
 			u.note(api.UnitDraining, fmt.Sprintf("%s: waits for the SMF of Slice %s to take it out of its user plane", cause, slice))
 			s.again(min(left, drainPoll))
 			return nil

@@ -16,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
@@ -166,6 +167,52 @@ func TestDeletionDrainsFromWhenItIsDone(t *testing.T) {
 	rig.mustPass()
 	if err := rig.live.Get(t.Context(), client.ObjectKeyFromObject(upf), upf); !apierrors.IsNotFound(err) {
 		t.Errorf("the object is still there: %v", err)
+	}
+}
+
+// The operator was away while SMFs were to take a unit out: they have their time when it is back.
+func TestSMFsHaveTheirTimeWhenTheOperatorIsBack(t *testing.T) {
+	rig := newUnitRig(t)
+	rig.change(func(u *api.UPFInstance) {
+		u.Spec.MaxUnits = ptr.To[int32](2)
+		u.Spec.N6.UnitAddresses = ptr.To[api.CIDR]("172.30.6.16/28")
+	})
+	slice := testSlice(t, "ns", "internet", "010203", "10.45.0.0/16")
+	slice.Status.UPF = &api.SliceUPFStatus{Name: "upf", Units: []api.SliceUnitStatus{{Name: "upf-0", N3Endpoint: "172.30.3.16", N4Address: "10.96.0.1"}}}
+	if err := rig.live.Create(t.Context(), slice.DeepCopy()); err != nil {
+		t.Fatal(err)
+	}
+	there := &api.Slice{}
+	if err := rig.live.Get(t.Context(), client.ObjectKeyFromObject(slice), there); err != nil {
+		t.Fatal(err)
+	}
+	there.Status = slice.Status
+	if err := rig.live.Status().Update(t.Context(), there); err != nil {
+		t.Fatal(err)
+	}
+	rig.mustPass()
+	rig.ready()
+	rig.mustPass()
+	rig.change(func(u *api.UPFInstance) { u.Spec.AdministrativeState = api.StateLocked })
+	rig.mustPass()
+	unit := rig.upf().Status.UnitStatuses[0]
+	if rig.pod() == nil || unit.Drain == nil || unit.Drain.ReleasedAt == nil {
+		t.Fatalf("the unit does not wait for the SMF: %+v", unit)
+	}
+	before := rig.reconciler
+	rig.reconciler = &UPFReconciler{
+		Client: before.Client, Live: before.Live, Platform: before.Platform, Recorder: before.Recorder, Now: before.Now, applier: before.applier,
+		Sessions: before.Sessions, Rejections: before.Rejections, Topology: before.Topology,
+	}
+	rig.clock = rig.clock.Add(time.Hour)
+	rig.mustPass()
+	if rig.pod() == nil {
+		t.Fatal("the unit went before an SMF could be told")
+	}
+	rig.clock = rig.clock.Add(smfReleaseTimeout)
+	rig.mustPass()
+	if rig.pod() != nil {
+		t.Error("an SMF that does not answer keeps it")
 	}
 }
 

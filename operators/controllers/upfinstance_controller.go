@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -61,6 +62,9 @@ type UPFReconciler struct {
 	applier *applier
 	// asking asks units beside the passes.
 	asking *asking
+	// began is when this operator looked at a UPFInstance first.
+	began time.Time
+	begin sync.Once
 }
 
 type upfScope struct {
@@ -83,6 +87,7 @@ func (s *upfScope) again(in time.Duration) {
 
 // Reconcile brings one UPFInstance about.
 func (r *UPFReconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ctrl.Result, err error) {
+	r.begin.Do(func() { r.began = r.Now() })
 	upf := &api.UPFInstance{}
 	if err := r.Get(ctx, req.NamespacedName, upf); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)

@@ -134,7 +134,8 @@ type SMFSpec struct {
 	Mode SMFMode `json:"mode,omitempty"`
 }
 
-// SliceStatus says what the slice is. Conditions: Ready, Advertised, PoolsValid, UPFReady, SMFReady.
+// SliceStatus says what the slice is. Conditions: Ready, Advertised, PoolsValid, UPFReady, SMFReady; UserPlaneFollowed with
+// several units or one that drains; Released while it is being deleted.
 type SliceStatus struct {
 	// observedGeneration is the generation that this status speaks of.
 	// +optional
