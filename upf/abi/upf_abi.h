@@ -13,7 +13,8 @@
 //
 // State survives either process. upf-u keeps, beside the compiled rules of each session, an opaque
 // blob (upf-c's own account of the session) and one META blob (associations, Recovery Time Stamp).
-// A new upf-c reads them back with DUMP; a new upf-u (another boot_id) is filled by upf-c's replay.
+// A new upf-c reads them back with DUMP; a new upf-u (another boot_id) is filled by upf-c's replay. A
+// upf-u without META lacks sessions, whatever it has: a new upf-c fills it with what the one before left.
 //
 // All integers are in host order except those whose name ends in _be (network order, as on the
 // wire). Indexes ("far", "qer", "urr" in a PDR) point into the arrays of the same session. The Go

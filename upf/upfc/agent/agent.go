@@ -88,6 +88,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	a.stopping = ctx
 	var link sync.WaitGroup
 	link.Go(func() { a.keepLink(ctx) })
+	link.Go(func() { a.keepAlive(ctx) })
 	defer link.Wait()
 	defer cancel()
 	if _, err := a.link(ctx, -1); err != nil {

@@ -168,12 +168,14 @@ func (a *Agent) release(ctx context.Context, node string, meant *association, re
 	return true
 }
 
-// persistMeta stores META, if upf-u is there; a replay stores it otherwise.
+// persistMeta stores META, in upf-u if it is there; a replay stores it otherwise.
 func (a *Agent) persistMeta() {
 	if conn := a.current(); conn != nil {
 		if err := a.writeMeta(conn); err != nil {
 			a.log.Warn("META not stored", "err", err)
 		}
+	} else {
+		a.keepMeta()
 	}
 }
 

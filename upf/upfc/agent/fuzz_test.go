@@ -54,7 +54,7 @@ func FuzzHandler(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	cfg, err := config.Parse([]byte("nodeID: upf.test\npfcp: {listen: '127.77.0.1:0'}\nheartbeat: {interval: 0s}\nn3: {endpoints: [172.30.3.16/28]}\ndataplane: {socket: " + socket + "}\n"))
+	cfg, err := config.Parse([]byte("nodeID: upf.test\npfcp: {listen: '127.77.0.1:0'}\nheartbeat: {interval: 0s}\nn3: {endpoints: [172.30.3.16/28]}\ndataplane: {socket: " + socket + "}\nstate: {file: ''}\n"))
 	if err != nil {
 		f.Fatal(err)
 	}

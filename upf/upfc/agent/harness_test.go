@@ -63,7 +63,8 @@ nodeID: upf.test
 pfcp: {listen: "127.77.0.1:0", advertise: 127.77.0.1, retransmit: {interval: 200ms, attempts: 3}, dataplaneWait: 300ms}
 heartbeat: {interval: 0s}
 n3: {endpoints: [172.30.3.16/28]}
-dataplane: {socket: ` + l.socket + `}
+dataplane: {socket: "` + l.socket + `"}
+state: {file: "` + l.socket + `.state"}
 `))
 	if err != nil {
 		l.t.Fatal(err)

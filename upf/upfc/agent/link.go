@@ -9,7 +9,9 @@ package agent
 //	we know sessions, upf-u is the same      the same replay, after deleting what we do not know:
 //	                                         a transaction may have been cut off half-way
 //	we are new                               read back META and sessions with DUMP
-//	we are new, upf-u is empty               nothing survived: a new Recovery Time Stamp
+//	we are new, upf-u has no META            it is new too, or was being filled when our predecessor died: take
+//	                                         what that one left in its file (kept.go), then as above
+//	we are new, and there is no such file    nothing survived: a new Recovery Time Stamp
 
 import (
 	"bytes"
@@ -17,9 +19,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"runtime"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unsafe"
 
@@ -56,6 +60,7 @@ func (a *Agent) keepLink(ctx context.Context) {
 				a.publish(nil)
 			}
 			conn.Abandon()
+			a.saveCounters(conn)
 			go a.detach(conn.Shm()) // the next upf-u is not that fast
 		}
 		if err != nil && !reported && ctx.Err() == nil {
@@ -72,6 +77,16 @@ func (a *Agent) keepLink(ctx context.Context) {
 func (a *Agent) detach(shm *dataplane.Shm) {
 	if err := shm.Detach(); err != nil {
 		a.log.Warn("the memory of the upf-u that is gone stays in use; where it is on hugepages, the next one may lack them", "err", err)
+	}
+}
+
+// saveCounters leaves the last counters of a upf-u that is gone to a successor of ours.
+func (a *Agent) saveCounters(conn *dataplane.Conn) {
+	if a.cfg.State.File == "" {
+		return
+	}
+	if err := conn.Shm().Save(countersPath(a.cfg.State.File, conn.Hello().BootId)); err != nil {
+		a.log.Warn("the last counters of the upf-u that is gone are not saved: when upf-c dies, too, usage that was not reported is lost", "err", err)
 	}
 }
 
@@ -131,12 +146,14 @@ func (a *Agent) fill(conn *dataplane.Conn) error {
 	a.mu.Lock()
 	known := !a.recovery.IsZero()
 	same := a.bootID == h.BootId
-	a.store.resize(h.SessionsMax)
-	a.pairs.resize(h.QerSlots / abi.LineSlots)
+	if known {
+		a.store.resize(h.SessionsMax)
+		a.pairs.resize(h.QerSlots / abi.LineSlots)
+	}
 	a.mu.Unlock()
 
 	if !known {
-		return a.readBack(conn)
+		return a.begin(conn)
 	}
 	if h.Sessions > 0 {
 		if err := a.deleteUnknown(conn); err != nil {
@@ -155,9 +172,170 @@ func (a *Agent) fill(conn *dataplane.Conn) error {
 	return nil
 }
 
-// readBack makes the sessions that upf-u kept ours.
-func (a *Agent) readBack(conn *dataplane.Conn) error {
-	a.store.begin(conn.Shm())
+// begin is the first meeting with a upf-u.
+func (a *Agent) begin(conn *dataplane.Conn) error {
+	a.startAnew(conn.Hello())
+	old, meta := a.openLeft()
+	defer old.close()
+	return a.readBack(conn, old, meta)
+}
+
+// startAnew forgets what a first meeting that was cut short has brought.
+func (a *Agent) startAnew(h abi.Hello) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.store.reset(h.SessionsMax)
+	a.pairs = slots{}
+	a.pairs.resize(h.QerSlots / abi.LineSlots)
+	a.poolUsed = map[netip.Prefix]uint32{}
+	a.postponed = map[uint32]bool{}
+	if a.cfg.State.File == "" {
+		return
+	}
+	k, err := createKept(a.cfg.State.File, h.SessionsMax)
+	if err != nil {
+		a.log.Warn("what upf-c knows is in no file: sessions end when upf-u and upf-c both die", "file", a.cfg.State.File, "err", err)
+		return
+	}
+	a.store.keep(k)
+}
+
+// openLeft opens the file that an earlier upf-c left; nil when there is none that is of use.
+func (a *Agent) openLeft() (*left, *state.Meta) {
+	if a.cfg.State.File == "" {
+		return nil, nil
+	}
+	old, err := readKept(a.cfg.State.File, time.Now(), a.cfg.Heartbeat.ReleaseAfter)
+	var meta *state.Meta
+	if err == nil {
+		if meta, err = state.DecodeMeta(old.blob(word(old.header.meta))); err != nil {
+			old.close()
+		}
+	}
+	if err != nil {
+		if !errors.Is(err, errNothingLeft) {
+			a.log.Warn("what an earlier upf-c left is of no use", "file", a.cfg.State.File, "err", err)
+		}
+		return nil, nil
+	}
+	return old, meta
+}
+
+// restore takes over what an earlier upf-c left, and fills a upf-u that lacks it.
+func (a *Agent) restore(conn *dataplane.Conn, old *left, meta *state.Meta) error {
+	memory := a.memories(conn, old)
+	a.store.goOn(old, memory)
+	var dropped atomic.Int64
+	var workers sync.WaitGroup
+	var next atomic.Int64
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			var s state.Session // its maps are used again and again
+			for {
+				first := int(next.Add(replayPiece)) - replayPiece
+				if first >= len(old.table) {
+					return
+				}
+				for i, v := range old.table[first:min(first+replayPiece, len(old.table))] {
+					w := word(v)
+					blob := old.blob(w)
+					if blob == nil {
+						continue
+					}
+					if err := a.adopt(memory(w.life()), uint32(first+i), blob, &s, w.life()); err != nil {
+						a.log.Error("a session that an earlier upf-c left is given up", "index", first+i, "err", err)
+						dropped.Add(1)
+					}
+				}
+			}
+		})
+	}
+	workers.Wait()
+	if n := int(dropped.Load()); n > 0 {
+		a.rec.SessionsDropped("unreadable", n)
+	}
+	a.adoptMeta(meta)
+	a.adoptEnded(old, memory)
+	a.commitKept()
+	a.rec.Restart("upf-c")
+	a.rec.Restart("upf-u")
+	a.log.Info("upf-u and upf-c both began anew, from what upf-c had left", "file", a.cfg.State.File, "sessions", a.store.sessions())
+	if conn.Hello().Sessions > 0 {
+		if err := a.deleteUnknown(conn); err != nil {
+			return err
+		}
+	}
+	if err := a.replay(conn, true); err != nil {
+		return err
+	}
+	a.mu.Lock()
+	a.bootID = conn.Hello().BootId
+	a.mu.Unlock()
+	return nil
+}
+
+// memories finds the counters of the upf-us that an earlier upf-c knew, by life.
+func (a *Agent) memories(conn *dataplane.Conn, old *left) func(life uint8) *dataplane.Shm {
+	var mu sync.Mutex
+	found := map[uint64]*dataplane.Shm{conn.Hello().BootId: conn.Shm()}
+	return func(life uint8) *dataplane.Shm {
+		mu.Lock()
+		defer mu.Unlock()
+		boot := old.boot(life)
+		if shm := found[boot]; shm != nil {
+			return shm
+		}
+		shm, err := dataplane.OpenSaved(countersPath(a.cfg.State.File, boot), boot)
+		if err != nil {
+			a.log.Warn("the last counters of the upf-u that is gone are lost: what was not reported is not", "err", err)
+			shm = dataplane.NoShm()
+		}
+		found[boot] = shm
+		return shm
+	}
+}
+
+// adoptMeta makes what META has ours.
+func (a *Agent) adoptMeta(meta *state.Meta) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.recovery = time.Unix(meta.Recovery, 0)
+	for _, as := range meta.Associations {
+		a.associations[as.Node] = &association{Association: as, over: make(chan struct{})}
+	}
+	a.adoptPFDs(meta.PFDs)
+	a.groups.adopt(meta.Groups)
+}
+
+// commitKept gives our file its name: it has all that the one before it has.
+func (a *Agent) commitKept() {
+	a.keepMeta()
+	if err := a.store.commit(); err != nil {
+		a.log.Warn("what upf-c knows is in no file: sessions end when upf-u and upf-c both die", "file", a.cfg.State.File, "err", err)
+	}
+}
+
+// keepAlive says in the file that upf-c lives, and complains when something has found no room there.
+func (a *Agent) keepAlive(ctx context.Context) {
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-ticker.C:
+			a.store.stamp(now)
+			if err := a.store.noRoom(); err != nil {
+				a.log.Warn("some sessions end when upf-u and upf-c both die: there is no room in the file", "file", a.cfg.State.File, "err", err)
+			}
+		}
+	}
+}
+
+// readBack makes the sessions that upf-u kept ours. old and left are what an earlier upf-c left, for a upf-u
+// that has none.
+func (a *Agent) readBack(conn *dataplane.Conn, old *left, left *state.Meta) error {
+	a.store.begin(conn.Shm(), conn.Hello().BootId)
 	var meta *state.Meta
 	var mu sync.Mutex
 	var drop []uint32
@@ -166,9 +344,12 @@ func (a *Agent) readBack(conn *dataplane.Conn) error {
 		if err != nil || recType != abi.RecSessionState {
 			return err
 		}
+		if meta == nil && old != nil {
+			return nil // it was being filled
+		}
 		err = errors.New("there is no META")
 		if meta != nil {
-			err = a.adopt(conn, index, blob, s)
+			err = a.adopt(conn.Shm(), index, blob, s, 1)
 		}
 		if err != nil {
 			a.log.Error("a session that upf-u kept is given up", "index", index, "err", err)
@@ -218,19 +399,22 @@ func (a *Agent) readBack(conn *dataplane.Conn) error {
 		return fmt.Errorf("DUMP: %w", err)
 	}
 
-	if meta == nil {
-		meta = &state.Meta{Recovery: time.Now().Unix()}
-	} else {
+	switch {
+	case meta != nil:
 		a.rec.Restart("upf-c")
+	case old != nil:
+		return a.restore(conn, old, left)
+	default:
+		meta = &state.Meta{Recovery: time.Now().Unix()}
 	}
+	a.adoptMeta(meta)
+	if old != nil {
+		a.adoptEnded(old, a.memories(conn, old))
+	}
+	a.commitKept()
+	dropCounters(a.cfg.State.File)
 	a.mu.Lock()
-	a.recovery = time.Unix(meta.Recovery, 0)
 	a.bootID = conn.Hello().BootId
-	for _, as := range meta.Associations {
-		a.associations[as.Node] = &association{Association: as, over: make(chan struct{})}
-	}
-	a.adoptPFDs(meta.PFDs)
-	a.groups.adopt(meta.Groups)
 	a.mu.Unlock()
 	if len(drop) > 0 {
 		a.rec.SessionsDropped("unreadable", len(drop))
@@ -255,21 +439,21 @@ func (a *Agent) readMeta(record []byte) *state.Meta {
 	return m
 }
 
-// adopt makes a session ours that upf-u kept. s is where it is decoded.
-func (a *Agent) adopt(conn *dataplane.Conn, index uint32, blob []byte, s *state.Session) error {
+// adopt makes a session ours that was kept. s is where it is decoded, shm the memory of the life to which its
+// meters are attached.
+func (a *Agent) adopt(shm *dataplane.Shm, index uint32, blob []byte, s *state.Session, life uint8) error {
 	if err := state.DecodeSession(blob, s, a.store.known); err != nil {
 		return err
 	}
 	if err := a.claimPairs(s); err != nil {
 		return err
 	}
-	if err := a.store.adopt(index, s, blob); err != nil {
+	if err := a.store.adopt(index, s, blob, life); err != nil {
 		a.givePairs(s)
 		return err
 	}
 	a.keepUEs(index, s.Rules)
 	// What resume would have to decode it for again.
-	shm := conn.Shm()
 	acct := usage.Session{Rules: s.Rules, Meters: s.Meters, Read: func(u *rules.URR, slot uint32) usage.Reading { return readingOf(shm, u, slot) }}
 	if at := acct.Deadline(); at != 0 {
 		a.wheel.set(index, usage.Time(at))
@@ -325,21 +509,36 @@ func (a *Agent) deleteIndexes(conn *dataplane.Conn, indexes []uint32) error {
 	return nil
 }
 
-// writeMeta stores META.
-func (a *Agent) writeMeta(conn *dataplane.Conn) error {
+// keepMeta stores META in the file alone.
+func (a *Agent) keepMeta() {
 	a.metaChange.Lock()
 	defer a.metaChange.Unlock()
+	blob, _ := a.metaBlob()
+	a.store.keepMeta(blob)
+}
+
+// metaBlob is META as it is now, with so many groups.
+func (a *Agent) metaBlob() (blob []byte, groups int) {
 	a.mu.Lock()
 	m := state.Meta{Recovery: a.recovery.Unix(), PFDs: a.pfdsToKeep(), Groups: a.groups.list()}
 	for _, as := range a.associations {
 		m.Associations = append(m.Associations, as.Association)
 	}
 	a.mu.Unlock()
+	return state.EncodeMeta(&m), len(m.Groups)
+}
+
+// writeMeta stores META.
+func (a *Agent) writeMeta(conn *dataplane.Conn) error {
+	a.metaChange.Lock()
+	defer a.metaChange.Unlock()
+	blob, groups := a.metaBlob()
+	a.store.keepMeta(blob)
 	t := dataplane.NewBatch()
-	t.Meta(state.EncodeMeta(&m))
+	t.Meta(blob)
 	err := conn.Transact(t)
 	if err == nil {
-		a.groups.stored(len(m.Groups))
+		a.groups.stored(groups)
 	}
 	return err
 }
@@ -348,7 +547,7 @@ func (a *Agent) writeMeta(conn *dataplane.Conn) error {
 // ones are built.
 func (a *Agent) replay(conn *dataplane.Conn, newBoot bool) error {
 	defer debug.SetGCPercent(debug.SetGCPercent(gcPercentFilling))
-	a.store.begin(conn.Shm())
+	a.store.begin(conn.Shm(), conn.Hello().BootId)
 	indexes := make(chan []uint32, 4)
 	ctx, stop := context.WithCancelCause(context.Background())
 	defer stop(nil)
@@ -381,6 +580,7 @@ func (a *Agent) replay(conn *dataplane.Conn, newBoot bool) error {
 		return err
 	}
 	a.store.settle()
+	dropCounters(a.cfg.State.File)
 	// Last: it tells upf-u that what it does not know now does not exist.
 	return a.writeMeta(conn)
 }

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"maps"
 	"net/netip"
-	"slices"
 	"time"
 
 	"github.com/wmnsk/go-pfcp/ie"
@@ -315,22 +313,27 @@ func (a *Agent) modified(s *session, pdrs []uint16, endpoints []uint8, reports [
 func (a *Agent) delete(ctx context.Context, m *pfcp.Message) (uint64, []*ie.IE, error) {
 	s, conn, seid, err := a.locked(ctx, m)
 	if err != nil {
+		if seid, ies, ok := a.deletedBefore(m); ok {
+			return seid, ies, nil
+		}
 		return seid, nil, err
 	}
 	defer s.unlock()
+	now := time.Now()
+	end := ending{Session: s.Session, at: now.UnixMilli()}
+	end.Last = state.Done{Sequence: m.Sequence, Digest: m.Digest(), At: now.Unix()}
+	place, err := a.store.putEnded(s.UPSEID, end.encode(), a.store.lifeOf(s.index))
+	if err != nil {
+		return seid, nil, &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable, Detail: err.Error()}
+	}
 	if err := deleteIn(conn, s.index); err != nil {
+		a.store.takeBackEnded(place, s.UPSEID)
 		return seid, nil, a.refusal(err)
 	}
-	// What was not sent yet goes along.
-	reports := slices.Clone(s.Outbox[s.inFlight:])
-	reports = append(reports, s.account().Report(usage.TriggerTermination, slices.Sorted(maps.Keys(s.Meters))...)...)
-	a.countReports(reports[len(s.Outbox)-s.inFlight:])
-	for range reports {
-		a.rec.Report("usage")
-	}
-	rest := reports[min(len(reports), reportsPerAnswer):]
-	ies := s.usageReports(reports[:len(reports)-len(rest)], len(rest), ie.UsageReportWithinSessionDeletionResponse)
-	a.deliverLast(s, rest)
+	end.finish(s.shm)
+	a.store.replaceEnded(place, s.UPSEID, end.encode())
+	a.countReports(end.Last.Reports[len(s.Outbox):])
+	ies := a.deleted(s, end.Last.Reports[s.inFlight:]) // the first ones are on their way already
 	a.forget(s)
 	a.freeSlots(s)
 	if a.log.Enabled(ctx, slog.LevelDebug) {

@@ -115,8 +115,8 @@ func TestCutConnectionToTheSameUPFU(t *testing.T) {
 	}
 }
 
-func TestBothDeadMeansANewRecoveryTimeStamp(t *testing.T) {
-	l := newLab(t, nil)
+func TestBothDeadWithoutAFileMeansANewRecoveryTimeStamp(t *testing.T) {
+	l := newLab(t, func(c *config.Config) { c.State.File = "" })
 	s := fakesmf.New(t, l.addr)
 	s.Associate()
 	seid := s.Established(7, fakesmf.Phone.Session()...)
@@ -134,7 +134,7 @@ func TestBothDeadMeansANewRecoveryTimeStamp(t *testing.T) {
 }
 
 func TestStateOfAnotherVersionIsGivenUpWithANewStamp(t *testing.T) {
-	l := newLab(t, nil)
+	l := newLab(t, func(c *config.Config) { c.State.File = "" })
 	s := fakesmf.New(t, l.addr)
 	s.Associate()
 	s.Established(7, fakesmf.Phone.Session()...)

@@ -119,14 +119,18 @@ func (s *session) look() *usage.Session {
 // attach moves the meters to a connection's memory. In a new upf-u the slots begin anew, and what
 // was measured is carried over from the old one's memory.
 func (s *session) attach(shm *dataplane.Shm, newBoot bool) {
-	if newBoot && len(s.Meters) > 0 {
+	if newBoot && s.shm != shm && len(s.Meters) > 0 {
 		meters := s.Meters
 		if s.shared {
 			meters = maps.Clone(s.Meters)
 		}
 		for id, m := range meters {
 			u := s.Rules.URRs[id]
-			m.Move(u, s.read(u, m.Slot), m.Slot, usage.FromSlot(shm.URR(m.Slot)))
+			now := usage.FromSlot(shm.URR(m.Slot))
+			m.Move(u, s.read(u, m.Slot), m.Slot, now)
+			if s.shm.Gone() { // nobody knows whether packets came since
+				m.Mark = now.Packets()
+			}
 			meters[id] = m
 		}
 		s.Meters = meters

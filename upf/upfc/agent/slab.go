@@ -10,8 +10,9 @@ import (
 // slab keeps the sessions' blobs outside of the Go heap: 400,000 of them would make every garbage
 // collection longer and its heap twice as big. A blob lies in cells of its size class: multiples of
 // 16 octets up to 1 KiB, powers of two beyond. Free cells of a class form a list through themselves.
-// Memory that was used once stays: sessions come back.
+// Memory that was used once stays: sessions come back. A cell is not written to while a blob lies in it.
 type slab struct {
+	kept   *kept // where its memory comes from
 	chunks [][]byte
 	next   uint32              // first unit that was never used
 	free   [slabClasses]uint32 // by class: 1 + unit of the first free cell, 0: none
@@ -35,6 +36,14 @@ func slabClass(length int) (class int, units uint32) {
 	return slabFine + doublings - 1, slabFine << doublings
 }
 
+// close gives all memory back.
+func (s *slab) close() {
+	for _, c := range s.chunks {
+		_ = unix.Munmap(c)
+	}
+	s.kept.close()
+}
+
 func (s *slab) cell(unit uint32, length int) []byte {
 	at := uint64(unit) * slabUnit
 	return s.chunks[at/slabChunk][at%slabChunk:][:length:length]
@@ -54,7 +63,7 @@ func (s *slab) put(blob []byte) (uint32, error) {
 			s.next += perChunk - s.next%perChunk
 		}
 		if s.next/perChunk == uint32(len(s.chunks)) {
-			chunk, err := unix.Mmap(-1, 0, slabChunk, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+			chunk, err := s.kept.chunk(uint32(len(s.chunks)))
 			if err != nil {
 				return 0, err
 			}
@@ -80,20 +89,6 @@ func (s *slab) give(unit, units uint32) {
 func (s *slab) freeCell(unit uint32, class int) {
 	binary.LittleEndian.PutUint32(s.cell(unit, 4), s.free[class])
 	s.free[class] = unit + 1
-}
-
-// replace stores a blob in place of the one at unit, in the same cell if it fits.
-func (s *slab) replace(unit uint32, length int, blob []byte) (uint32, error) {
-	was, _ := slabClass(length)
-	if is, _ := slabClass(len(blob)); was == is {
-		copy(s.cell(unit, len(blob)), blob)
-		return unit, nil
-	}
-	now, err := s.put(blob)
-	if err == nil {
-		s.drop(unit, length)
-	}
-	return now, err
 }
 
 // drop frees a blob's cell.

@@ -8,13 +8,14 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"time"
 
 	"core5g.dev/core5g/upf/upfc/dataplane"
 	"core5g.dev/core5g/upf/upfc/rules"
 	"core5g.dev/core5g/upf/upfc/state"
 )
 
-// store holds all sessions at rest: one entry of 24 octets each in a table by upf-u's index, and the
+// store holds all sessions at rest: one entry of 16 octets each in a table by upf-u's index, and the
 // session's blob, the very octets that upf-u keeps too, in the slab. Neither has a pointer in it. A
 // session that is worked on is decoded; whoever does so holds a lease (lock, keep), and the decoded
 // one lives as long as anybody holds one. A change counts once save has stored its encoding.
@@ -36,6 +37,10 @@ type store struct {
 	// The memory of the upf-us to which meters are attached, by life.
 	life  uint8
 	lives map[uint8]*dataplane.Shm
+	// META in the file.
+	metaUnit   uint32
+	metaLength int
+	ended      ended
 }
 
 type entry struct {
@@ -73,11 +78,19 @@ func (st *store) resize(sessions uint32) {
 }
 
 // begin makes a new life of upf-u's memory that to which sessions are attached from now on.
-func (st *store) begin(shm *dataplane.Shm) {
+func (st *store) begin(shm *dataplane.Shm, bootID uint64) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	st.life++
 	st.lives[st.life] = shm
+	st.blobs.kept.begin(st.life, bootID)
+}
+
+// lifeOf is the life of upf-u to whose memory a session's meters are attached.
+func (st *store) lifeOf(index uint32) uint8 {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return st.entries[index].life
 }
 
 // settle forgets the memory of earlier lives, once all sessions are attached to the present one.
@@ -119,8 +132,9 @@ func (st *store) entry(index uint32) *entry {
 	return &st.entries[index]
 }
 
-// adopt makes a session known that upf-u kept, without decoding it for longer than this.
-func (st *store) adopt(index uint32, s *state.Session, blob []byte) error {
+// adopt makes a session known that was kept, without decoding it for longer than this. Its meters are
+// attached to the memory of a life.
+func (st *store) adopt(index uint32, s *state.Session, blob []byte, life uint8) error {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if uint32(s.UPSEID) != index+1 || s.UPSEID>>32 == 0 {
@@ -136,8 +150,9 @@ func (st *store) adopt(index uint32, s *state.Session, blob []byte) error {
 	}
 	*st.entry(index) = entry{
 		generation: uint32(s.UPSEID >> 32), blob: unit, length: uint32(len(blob)),
-		node: st.numberLocked(s.Node), life: st.life,
+		node: st.numberLocked(s.Node), life: life,
 	}
+	st.blobs.kept.session(index, unit, uint32(len(blob)), life)
 	for f, core := range peers(s.Rules) {
 		st.addTunnel(f, index, peerOf{f.Addr, st.entries[index].node, core})
 	}
@@ -181,18 +196,17 @@ func (st *store) save(s *session, old *rules.Set, blob []byte) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	e := &st.entries[s.index]
-	var err error
-	if e.length == 0 {
-		e.blob, err = st.blobs.put(blob)
-	} else {
-		e.blob, err = st.blobs.replace(e.blob, int(e.length), blob)
-	}
+	unit, err := st.blobs.put(blob)
 	if err != nil { // it stays decoded, and so in memory
 		s.refs++
 		return
 	}
+	st.blobs.kept.session(s.index, unit, uint32(len(blob)), st.life)
+	if e.length != 0 {
+		st.blobs.drop(e.blob, int(e.length))
+	}
 	was := e.node
-	e.length, e.node, e.life = uint32(len(blob)), st.numberLocked(s.Node), st.life
+	e.blob, e.length, e.node, e.life = unit, uint32(len(blob)), st.numberLocked(s.Node), st.life
 	if old != s.Rules || was != e.node {
 		for f, core := range peers(s.Rules) {
 			st.addTunnel(f, s.index, peerOf{f.Addr, e.node, core})
@@ -209,6 +223,7 @@ func (st *store) forget(s *session) {
 	defer st.mu.Unlock()
 	s.gone = true
 	e := &st.entries[s.index]
+	st.blobs.kept.noSession(s.index)
 	if e.length != 0 {
 		st.blobs.drop(e.blob, int(e.length))
 	}
@@ -354,6 +369,92 @@ func (st *store) perNode() map[string]int {
 		out[st.nodes[n]] = c
 	}
 	return out
+}
+
+// reset forgets all, and makes room for as many sessions as upf-u can hold. Nobody holds a lease.
+func (st *store) reset(sessions uint32) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.blobs.close()
+	known := st.known
+	fresh := newStore()
+	st.entries, st.indexes, st.leased, st.blobs, st.tunnels = fresh.entries, fresh.indexes, fresh.leased, fresh.blobs, fresh.tunnels
+	st.peers, st.nodes, st.numbers, st.count, st.known = fresh.peers, fresh.nodes, fresh.numbers, 0, known
+	st.life, st.lives, st.metaUnit, st.metaLength, st.ended = 0, fresh.lives, 0, 0, ended{}
+	st.indexes.resize(sessions)
+	st.entries = make([]entry, 0, sessions) // pages that no session uses are never touched
+}
+
+// goOn makes the lives of upf-u that an earlier upf-c knew ours.
+func (st *store) goOn(old *left, memory func(life uint8) *dataplane.Shm) {
+	used := map[uint8]bool{}
+	for _, w := range old.table {
+		if w != 0 {
+			used[word(w).life()] = true
+		}
+	}
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.life, st.lives = uint8(old.header.life), map[uint8]*dataplane.Shm{}
+	if k := st.blobs.kept; k != nil {
+		k.header.boots, k.header.life = old.header.boots, old.header.life
+	}
+	for life := range used {
+		st.lives[life] = memory(life)
+	}
+}
+
+// commit gives the file its name.
+func (st *store) commit() error {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return st.blobs.kept.commit()
+}
+
+// keep has everything written to a file from now on; nil: to none. The store is empty. When there is no more
+// room in it, the rest is in memory alone.
+func (st *store) keep(k *kept) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.blobs = slab{kept: k}
+}
+
+// keepMeta stores META in the file.
+func (st *store) keepMeta(blob []byte) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.blobs.kept == nil || len(blob) > slabChunk { // upf-u would not take it either
+		return
+	}
+	unit, err := st.blobs.put(blob)
+	if err != nil {
+		return
+	}
+	st.blobs.kept.meta(unit, uint32(len(blob)))
+	if st.metaLength != 0 {
+		st.blobs.drop(st.metaUnit, st.metaLength)
+	}
+	st.metaUnit, st.metaLength = unit, len(blob)
+}
+
+// noRoom says why some of the store is not in its file, once.
+func (st *store) noRoom() error {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	k := st.blobs.kept
+	if k == nil {
+		return nil
+	}
+	err := k.full
+	k.full = nil
+	return err
+}
+
+// stamp notes in the file that upf-c lives.
+func (st *store) stamp(now time.Time) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.blobs.kept.stamp(now)
 }
 
 func (st *store) addTunnel(f rules.FTEID, index uint32, p peerOf) {

@@ -44,7 +44,8 @@ func TestSlab(t *testing.T) {
 			delete(held, k)
 		default:
 			n := kept{blob: blob()}
-			n.unit, err = s.replace(old.unit, len(old.blob), n.blob)
+			n.unit, err = s.put(n.blob)
+			s.drop(old.unit, len(old.blob))
 			held[k] = n
 		}
 		if err != nil {

@@ -20,6 +20,7 @@ type Config struct {
 	PFCP             PFCP      `yaml:"pfcp"`
 	Heartbeat        Heartbeat `yaml:"heartbeat"`
 	Dataplane        Dataplane `yaml:"dataplane"`
+	State            State     `yaml:"state"`
 	N3               N3        `yaml:"n3"`
 	N9               N3        `yaml:"n9"` // empty: N9 comes by N3
 	GTPU             GTPU      `yaml:"gtpu"`
@@ -63,6 +64,11 @@ type Heartbeat struct {
 // Dataplane is where upf-u listens.
 type Dataplane struct {
 	Socket string `yaml:"socket"`
+}
+
+// State is where sessions survive both halves of the UPF.
+type State struct {
+	File string `yaml:"file"` // on a file system in memory; empty: none
 }
 
 // N3 lists the GTP-U addresses that upf-u owns, as addresses or prefixes.
@@ -124,6 +130,7 @@ func Parse(text []byte) (*Config, error) {
 		},
 		Heartbeat: Heartbeat{Interval: 10 * time.Second, Retries: 3, ReleaseAfter: 5 * time.Minute},
 		Dataplane: Dataplane{Socket: "/run/upf/upf.sock"},
+		State:     State{File: "/run/upf/upf-c.state"},
 		GTPU:      GTPU{Echo: Echo{Interval: time.Minute, Timeout: 3 * time.Second, Attempts: 5}},
 		Limits:    defaultLimits(),
 		Metrics:   Listen{":9090"},

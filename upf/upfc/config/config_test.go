@@ -29,11 +29,11 @@ log: {level: debug}
 		PFCP: PFCP{Listen: netip.MustParseAddrPort("0.0.0.0:8805"), Advertise: netip.MustParseAddr("10.96.12.7"),
 			Retransmit: Retransmit{3 * time.Second, 3}, DataplaneWait: 2 * time.Second},
 		Heartbeat: Heartbeat{10 * time.Second, 3, 5 * time.Minute},
-		Dataplane: Dataplane{"/run/upf/upf.sock"},
-		N3:        N3{[]Endpoint{{netip.MustParsePrefix("172.30.3.16/28")}, {netip.MustParsePrefix("172.30.4.1/32")}}},
-		GTPU:      GTPU{Echo{time.Minute, 3 * time.Second, 5}},
-		Limits:    Limits{Associations: 64, Requests: 4096, Answers: 16},
-		Metrics:   Listen{":9090"}, Health: Listen{":8081"}, Control: Control{"/run/upf/upf-c.sock"},
+		Dataplane: Dataplane{"/run/upf/upf.sock"}, State: State{"/run/upf/upf-c.state"},
+		N3:      N3{[]Endpoint{{netip.MustParsePrefix("172.30.3.16/28")}, {netip.MustParsePrefix("172.30.4.1/32")}}},
+		GTPU:    GTPU{Echo{time.Minute, 3 * time.Second, 5}},
+		Limits:  Limits{Associations: 64, Requests: 4096, Answers: 16},
+		Metrics: Listen{":9090"}, Health: Listen{":8081"}, Control: Control{"/run/upf/upf-c.sock"},
 		Log: Log{slog.LevelDebug, "json"},
 	}
 	if diff := cmp.Diff(want, got, cmpopts.EquateComparable(netip.Addr{}, netip.AddrPort{}, netip.Prefix{})); diff != "" {

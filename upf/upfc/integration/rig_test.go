@@ -110,6 +110,7 @@ pfcp: {listen: "127.0.0.1:8805", retransmit: {interval: 200ms}}
 heartbeat: {interval: 500ms}
 n3: {endpoints: [172.30.3.16/28]}
 dataplane: {socket: `+r.path("upf.sock")+`}
+state: {file: `+r.path("upf-c.state")+`}
 control: {socket: `+r.path("ctl.sock")+`}
 metrics: {listen: "127.0.0.1:9090"}
 health: {listen: ""}

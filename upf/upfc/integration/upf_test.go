@@ -1,12 +1,14 @@
 package integration
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/wmnsk/go-pfcp/ie"
+	"github.com/wmnsk/go-pfcp/message"
 
 	"core5g.dev/core5g/upf/upfc/fakesmf"
 )
@@ -209,12 +211,75 @@ func TestIntegrationUPF(t *testing.T) {
 			t.Errorf("Recovery Time Stamp %v, want %v", got, stamp)
 		}
 		// One ping before and all answered ones: uplink counts are in nobody's report twice.
-		d := r.smf.Delete(seid)
-		fakesmf.WantCause(t, d.Cause, ie.CauseRequestAccepted)
-		_, _, dl := fakesmf.Volumes(t, d.UsageReport[0])
+		m := r.smf.Modify(seid, ie.NewQueryURR(ie.NewURRID(1)))
+		fakesmf.WantCause(t, m.Cause, ie.CauseRequestAccepted)
+		_, _, dl := fakesmf.Volumes(t, m.UsageReport[0])
 		if want := uint64(84 * (1 + sent - len(lost))); dl < want || dl > want+84 { // one may have been under way at the kill
 			t.Errorf("reported %d downlink octets over the restart, want %d", dl, want)
 		}
+	})
+
+	t.Run("kill -9 of both, 20 ms apart or at once: sessions are back, the SMF notices nothing", func(t *testing.T) {
+		stamp := r.smf.Heartbeat()
+		for _, first := range []struct {
+			name          string
+			first, second func()
+			apart         time.Duration
+			counted       bool // what upf-u had counted is not lost
+		}{
+			{"upf-u, then upf-c", func() { r.upfu.kill() }, func() { r.upfc.kill() }, 20 * time.Millisecond, true},
+			{"upf-c, then upf-u", func() { r.upfc.kill() }, func() { r.upfu.kill() }, 20 * time.Millisecond, false},
+			{"upf-u, and upf-c at once", func() { r.upfu.kill() }, func() { r.upfc.kill() }, 0, false},
+		} {
+			r.ping(52)
+			r.smf.Modify(seid, ie.NewQueryURR(ie.NewURRID(1)))
+			r.ping(53)
+			first.first()
+			time.Sleep(first.apart) // the fault, not a wait
+			first.second()
+			r.startUPFU()
+			r.startUPFC()
+			if got := r.smf.Heartbeat(); !got.Equal(stamp) {
+				t.Errorf("%s: Recovery Time Stamp %v, want %v", first.name, got, stamp)
+			}
+			r.ping(54)
+			m := r.smf.Modify(seid, ie.NewQueryURR(ie.NewURRID(1)))
+			fakesmf.WantCause(t, m.Cause, ie.CauseRequestAccepted)
+			_, _, dl := fakesmf.Volumes(t, m.UsageReport[0])
+			if want := uint64(2 * 84); dl != want && (first.counted || dl != want/2) {
+				t.Errorf("%s: reported %d downlink octets, want %d", first.name, dl, want)
+			}
+		}
+	})
+
+	t.Run("kill -9 of upf-c around a deletion: the last usage is in its answer", func(t *testing.T) {
+		for i, when := range []time.Duration{0, 300 * time.Microsecond, 600 * time.Microsecond, time.Millisecond, 3 * time.Millisecond} {
+			ue := fakesmf.UE{TEID: uint32(70 + i), N3: n3Addr, Addr: fmt.Sprintf("10.45.0.%d", 70+i)}
+			again := r.smf.Established(70, ue.Session()...)
+			if err := r.uplink(ue.TEID, ue.Addr, 1); err != nil {
+				t.Fatal(err)
+			}
+			r.ping(55) // the worker has had both
+			deletion := message.NewSessionDeletionRequest(0, 0, again, r.smf.NextSeq(), 0)
+			r.smf.Write(deletion)
+			time.Sleep(when) // the fault: before, while or after it is executed
+			r.upfc.kill()
+			r.startUPFC()
+			for range 2 { // the first copy may have been answered
+				d, ok := r.smf.Ask(deletion).(*message.SessionDeletionResponse)
+				if !ok {
+					t.Fatal("no Session Deletion Response")
+				}
+				fakesmf.WantCause(t, d.Cause, ie.CauseRequestAccepted)
+				if _, ul, _ := fakesmf.Volumes(t, d.UsageReport[0]); ul != 84 {
+					t.Errorf("killed after %v: the last report covers %d uplink octets, want 84", when, ul)
+				}
+			}
+		}
+	})
+
+	t.Run("a deletion", func(t *testing.T) {
+		fakesmf.WantCause(t, r.smf.Delete(seid).Cause, ie.CauseRequestAccepted)
 	})
 
 	t.Run("after the deletion nothing passes", func(t *testing.T) {

@@ -112,6 +112,12 @@ func newRig(binU, binC string, sessionsMax, memory int, hugepages bool) (*rig, e
 	}
 	r := &rig{dir: dir, upf: fmt.Sprintf("n4u%d", os.Getpid()), peers: fmt.Sprintf("n4p%d", os.Getpid()), binU: binU, binC: binC, hugepages: hugepages}
 	r.clean = append(r.clean, func() { _ = os.RemoveAll(dir) })
+	shm, err := os.MkdirTemp("/dev/shm", "bench-n4-") // in memory, as a pod's
+	if err != nil {
+		r.close()
+		return nil, err
+	}
+	r.clean = append(r.clean, func() { _ = os.RemoveAll(shm) })
 	if err := r.links(); err != nil {
 		r.close()
 		return nil, err
@@ -133,11 +139,12 @@ pfcp: {listen: "127.0.0.1:8805"}
 heartbeat: {interval: 0s}
 n3: {endpoints: [172.30.3.16/28]}
 dataplane: {socket: %s}
+state: {file: %s}
 control: {socket: %s}
 metrics: {listen: "127.0.0.1:9090"}
 health: {listen: ""}
 log: {level: info, format: text}
-`, filepath.Join(dir, "upf.sock"), filepath.Join(dir, "ctl.sock")),
+`, filepath.Join(dir, "upf.sock"), filepath.Join(shm, "upf-c.state"), filepath.Join(dir, "ctl.sock")),
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			r.close()

@@ -59,6 +59,8 @@ type UPFU struct {
 	silent     bool
 	holding    bool
 	answers    []abi.Msg // that Hold keeps
+	mute       bool
+	ignored    int
 	datagrams  int
 	changed    chan struct{}
 	ready      bool     // the upf-c that is connected has stored META
@@ -90,13 +92,18 @@ var tscHz = sync.OnceValue(func() uint64 {
 })
 
 // Start listens at path, as a upf-u that was just started does.
-func Start(path string) (*UPFU, error) {
+func Start(path string) (*UPFU, error) { return start(path, false) }
+
+// StartSilent is Start with Silence on from the beginning.
+func StartSilent(path string) (*UPFU, error) { return start(path, true) }
+
+func start(path string, silent bool) (*UPFU, error) {
 	fd, err := unix.MemfdCreate("fakeupfu", unix.MFD_CLOEXEC)
 	if err != nil {
 		return nil, err
 	}
 	u := &UPFU{
-		boot: rand.Uint64(), shm: os.NewFile(uintptr(fd), "shm"),
+		silent: silent, boot: rand.Uint64(), shm: os.NewFile(uintptr(fd), "shm"),
 		sessions: map[uint32]Session{}, arms: map[uint32]abi.UrrArm{}, fired: map[uint32]uint8{}, changed: make(chan struct{}),
 	}
 	if err := u.shm.Truncate(int64(shmSize)); err != nil {
@@ -216,6 +223,7 @@ func (u *UPFU) handle(c *net.UnixConn, b []byte) error {
 		return err
 	case abi.OpTransaction:
 		if u.silent {
+			u.ignored++
 			return nil
 		}
 		answer := abi.Msg{Magic: abi.AbiMagic, Version: abi.AbiVersion, Op: abi.OpAnswer, Seq: m.Seq, Length: uint32(unsafe.Sizeof(m))}
@@ -225,6 +233,9 @@ func (u *UPFU) handle(c *net.UnixConn, b []byte) error {
 		u.datagrams++
 		close(u.changed)
 		u.changed = make(chan struct{})
+		if u.mute {
+			return nil
+		}
 		if u.holding && puts(body) {
 			u.answers = append(u.answers, answer)
 			return nil
@@ -525,6 +536,12 @@ func (u *UPFU) Hold(on bool) {
 		u.answers = nil
 	}
 }
+
+// Ignored counts the datagrams that Silence left without answer.
+func (u *UPFU) Ignored() int { u.mu.Lock(); defer u.mu.Unlock(); return u.ignored }
+
+// Mute executes transactions and leaves them without answer.
+func (u *UPFU) Mute(on bool) { u.mu.Lock(); u.mute = on; u.mu.Unlock() }
 
 // Sessions is a copy of what is installed, by index.
 func (u *UPFU) Sessions() map[uint32]Session {

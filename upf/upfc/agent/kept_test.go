@@ -1,0 +1,269 @@
+package agent
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"core5g.dev/core5g/upf/upfc/config"
+	"core5g.dev/core5g/upf/upfc/rules"
+)
+
+// keptSessions is how many sessions a test's file has room for.
+const keptSessions = 256
+
+// keptStore is a store that writes to path.
+func keptStore(t *testing.T, path string) *store {
+	t.Helper()
+	k, err := createKept(path, keptSessions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	st := newStore()
+	st.resize(keptSessions)
+	st.keep(k)
+	if err := st.commit(); err != nil {
+		t.Fatal(err)
+	}
+	return st
+}
+
+// whole makes a blob that can be told to be whole, and whose it is.
+func whole(index uint32, length int) []byte {
+	b := make([]byte, 8+length)
+	for i := range b[8:] {
+		b[8+i] = byte(rand.Uint32())
+	}
+	binary.LittleEndian.PutUint32(b[4:], index)
+	binary.LittleEndian.PutUint32(b, crc32.ChecksumIEEE(b[4:]))
+	return b
+}
+
+func isWhole(index uint32, b []byte) bool {
+	return len(b) >= 8 && binary.LittleEndian.Uint32(b) == crc32.ChecksumIEEE(b[4:]) && binary.LittleEndian.Uint32(b[4:]) == index
+}
+
+// change makes, changes and ends sessions for ever.
+func change(t *testing.T, path string) {
+	st, a := keptStore(t, path), &Agent{cfg: &config.Config{}}
+	live := []*session{}
+	for {
+		switch n := rand.IntN(10); {
+		case len(live) < 20 || n == 0 && len(live) < keptSessions-1:
+			s, ok := st.register(a)
+			if !ok {
+				t.Fatal("no room")
+			}
+			s.Rules = rules.NewSet()
+			st.save(s, s.Rules, whole(s.index, rand.IntN(700)))
+			live = append(live, s)
+		case n == 1:
+			i := rand.IntN(len(live))
+			s := live[i]
+			if _, err := st.putEnded(s.UPSEID, whole(s.index, rand.IntN(300)), 1); err != nil {
+				t.Fatal(err)
+			}
+			st.forget(s)
+			st.free(s.index)
+			live[i] = live[len(live)-1]
+			live = live[:len(live)-1]
+		case n == 2:
+			st.keepMeta(whole(0, rand.IntN(5000)))
+		default:
+			s := live[rand.IntN(len(live))]
+			st.save(s, s.Rules, whole(s.index, rand.IntN(700)))
+		}
+	}
+}
+
+// Whenever upf-c is killed, what it leaves is whole.
+func TestKeptFileOfAKilledProcess(t *testing.T) {
+	if path := os.Getenv("UPFC_TEST_KEPT"); path != "" {
+		change(t, path)
+	}
+	path := filepath.Join(t.TempDir(), "state")
+	most := 0
+	for range 25 {
+		_ = os.Remove(path)
+		writer := exec.Command(os.Args[0], "-test.run=^TestKeptFileOfAKilledProcess$")
+		writer.Env = append(os.Environ(), "UPFC_TEST_KEPT="+path)
+		if err := writer.Start(); err != nil {
+			t.Fatal(err)
+		}
+		written := false
+		for deadline := time.Now().Add(time.Minute); !written && time.Now().Before(deadline); {
+			l, err := readKept(path, time.Now(), 0)
+			written = err == nil && l.blob(word(l.header.meta)) != nil
+			l.close()
+			time.Sleep(time.Millisecond)
+		}
+		time.Sleep(time.Duration(rand.IntN(10_000)) * time.Microsecond) // at any time
+		_ = writer.Process.Kill()
+		_ = writer.Wait()
+		if !written {
+			t.Fatal("the writer does not write")
+		}
+		l, err := readKept(path, time.Now(), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sessions := 0
+		for i, w := range l.table {
+			if w == 0 {
+				continue
+			}
+			if sessions++; !isWhole(uint32(i), l.blob(word(w))) {
+				t.Errorf("session %d is not whole", i)
+			}
+		}
+		for i, w := range l.ended {
+			if b := l.blob(word(w)); w != 0 && (len(b) < 8 || !isWhole(binary.LittleEndian.Uint32(b[4:]), b)) {
+				t.Errorf("deletion %d is not whole", i)
+			}
+		}
+		if !isWhole(0, l.blob(word(l.header.meta))) {
+			t.Error("META is not whole")
+		}
+		most = max(most, sessions)
+		l.close()
+	}
+	if most < 19 {
+		t.Errorf("%d sessions at most: the test does not test", most)
+	}
+}
+
+// The file has what the store has, and a deletion of late makes way for the next ones.
+func TestKeptFileIsTheStore(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state")
+	st, a := keptStore(t, path), &Agent{cfg: &config.Config{}}
+	s, _ := st.register(a)
+	s.Rules = rules.NewSet()
+	blob := whole(s.index, 100)
+	st.save(s, s.Rules, blob)
+	for seid := range uint64(endedMax + 10) {
+		place, err := st.putEnded(seid, whole(uint32(seid), 50), 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		st.replaceEnded(place, seid, whole(uint32(seid), 60))
+	}
+	place, err := st.putEnded(1<<40, whole(7, 10), 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	st.takeBackEnded(place, 1<<40)
+	if st.endedOf(9) != nil || st.endedOf(1<<40) != nil || !isWhole(11, st.endedOf(11)) || len(st.endedOf(11)) != 68 {
+		t.Error("the deletions that are known are not the last ones")
+	}
+	l, err := readKept(path, time.Now(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.close()
+	if w := word(l.table[s.index]); !bytes.Equal(l.blob(w), blob) || w.life() != 0 {
+		t.Error("the session is another one")
+	}
+	n := 0
+	for _, v := range l.ended {
+		if w := word(v); v != 0 {
+			if n++; w.life() != 3 || len(l.blob(w)) != 68 {
+				t.Errorf("a deletion of life %d with %d octets", w.life(), len(l.blob(w)))
+			}
+		}
+	}
+	if n != endedMax-1 {
+		t.Errorf("%d deletions, want %d", n, endedMax-1)
+	}
+	st.forget(s)
+	if l.table[s.index] != 0 {
+		t.Error("a session that has ended is in the file")
+	}
+}
+
+func TestKeptFilesThatAreOfNoUse(t *testing.T) {
+	good := filepath.Join(t.TempDir(), "good")
+	keptStore(t, good)
+	b, err := os.ReadFile(good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	damaged := func(change func(h *keptHeader)) []byte {
+		c := bytes.Clone(b)
+		h, _, _ := keptTables(c, keptSessions)
+		change(h)
+		return c
+	}
+	for name, tt := range map[string]struct {
+		octets []byte
+		after  time.Duration
+		want   string // of the error; empty: it is good
+	}{
+		"what was just written":          {b, 0, ""},
+		"one that is empty":              {nil, 0, "no state"},
+		"another's":                      {damaged(func(h *keptHeader) { h.magic++ }), 0, "not upf-c's"},
+		"another layout":                 {damaged(func(h *keptHeader) { h.layout++ }), 0, "another version"},
+		"blobs of another version":       {damaged(func(h *keptHeader) { h.version++ }), 0, "version"},
+		"of another start":               {damaged(func(h *keptHeader) { h.machine[0]++ }), 0, "last start"},
+		"too many sessions for its size": {damaged(func(h *keptHeader) { h.sessions = 1 << 30 }), 0, "cut short"},
+		"one that was left":              {b, time.Minute, ""},
+		"one that was left for too long": {b, time.Hour, "old"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "state")
+			if err := os.WriteFile(path, tt.octets, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			l, err := readKept(path, time.Now().Add(tt.after), 5*time.Minute)
+			if tt.want == "" && err == nil {
+				l.close()
+				return
+			}
+			if err == nil || tt.want == "" || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error %v, want %q", err, tt.want)
+			}
+		})
+	}
+	if _, err := readKept(filepath.Join(t.TempDir(), "none"), time.Now(), 0); !errors.Is(err, errNothingLeft) {
+		t.Errorf("error %v of a file that is not there", err)
+	}
+	// Words that name what is not in the file.
+	l, err := readKept(good, time.Now(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.close()
+	for _, w := range []word{0, wordOf(0, 0, 1), wordOf(1<<31, 10, 1), wordOf(0, 1<<24-1, 1)} {
+		if l.blob(w) != nil {
+			t.Errorf("word %#x names something", uint64(w))
+		}
+	}
+}
+
+// Where the file has no room, sessions are in memory alone, and it is said.
+func TestKeptFileWithoutRoom(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state")
+	st, a := keptStore(t, path), &Agent{cfg: &config.Config{}}
+	_ = st.blobs.kept.f.Close() // nothing more can be had of it
+	s, _ := st.register(a)
+	s.Rules = rules.NewSet()
+	blob := whole(s.index, 100)
+	st.save(s, s.Rules, blob)
+	if st.noRoom() == nil || st.noRoom() != nil {
+		t.Error("it is not said, or not once")
+	}
+	e := st.entries[s.index]
+	if !bytes.Equal(st.blobs.cell(e.blob, int(e.length)), blob) {
+		t.Error("the session is lost")
+	}
+	if st.blobs.kept.table[s.index] != 0 {
+		t.Error("the file names a session that is not in it")
+	}
+}
