@@ -42,6 +42,8 @@ type Agent struct {
 	wheel       *wheel
 	paths       *paths
 	indications indications
+	measurers   *crew  // look at sessions
+	reporters   *crews // report to CP functions
 	traffic     *traffic
 	groups      groups
 
@@ -63,7 +65,7 @@ type Agent struct {
 
 // New makes an agent; Run starts it.
 func New(cfg *config.Config, log *slog.Logger, rec Recorder) *Agent {
-	return &Agent{
+	a := &Agent{
 		cfg: cfg, log: log, rec: rec,
 		serving:      make(chan struct{}),
 		changed:      make(chan struct{}),
@@ -78,6 +80,9 @@ func New(cfg *config.Config, log *slog.Logger, rec Recorder) *Agent {
 		indications:  indications{seen: map[rules.FTEID]time.Time{}},
 		traffic:      newTraffic(time.Now()),
 	}
+	a.measurers = newCrew(measuring, a.measureJob)
+	a.reporters = &crews{limit: cfg.Limits.Reports, do: a.reportJob, to: map[netip.Addr]*crew{}}
+	return a
 }
 
 // Run keeps the connection to upf-u and serves PFCP until ctx ends. PFCP is bound only after the
@@ -108,7 +113,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	a.server = server
 	close(a.serving)
 	a.log.Info("PFCP is served", "listen", server.Addr(), "nodeID", a.cfg.NodeID, "advertise", a.cfg.PFCP.Advertise, "recovery", a.recovery)
-	link.Go(func() { a.wheel.run(ctx, func(index uint32) { go a.measure(index, false) }) })
+	link.Go(func() { a.wheel.run(ctx, func(index uint32) { a.measurers.add(job{index: index}, false) }) })
 	link.Go(func() { a.keepPaths(ctx) })
 	link.Go(func() { a.keepTraffic(ctx) })
 	go a.resume()

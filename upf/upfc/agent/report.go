@@ -31,7 +31,7 @@ const (
 	outboxMax         = 64  // reports of one session that wait; beyond it usage stays in the meters
 	retryAfter        = 10 * time.Second
 	farAway           = 24 * time.Hour
-	measuring         = 128 // sessions at once, of those that were postponed
+	measuring         = 128 // sessions at once
 )
 
 // schedule sets the session's next wake-up. The caller has locked it.
@@ -134,27 +134,39 @@ func (a *Agent) catchUp() {
 	late := a.postponed
 	a.postponed = map[uint32]bool{}
 	a.mu.Unlock()
-	// Many at once, for transactions that are under way together share a datagram.
-	var running sync.WaitGroup
-	places := make(chan struct{}, measuring)
 	for index := range late {
-		places <- struct{}{}
-		running.Go(func() {
-			a.measure(index, false)
-			<-places
-		})
+		a.measurers.add(job{index: index}, false)
 	}
-	running.Wait()
 }
 
-// deliver starts the delivery of the outbox. The caller has locked the session, and schedules it: who
-// cannot be reached now is tried again later.
+// deliver has the outbox delivered. The caller has locked the session, and schedules it: who cannot be
+// reached now is tried again later.
 func (a *Agent) deliver(s *session) {
 	if s.sending || len(s.Outbox) == 0 || a.pathDown(s.Node) {
 		return
 	}
-	s.sending = true
-	go a.deliverAll(s.keep())
+	a.reporters.add(s.CPAddr, job{index: s.index})
+}
+
+// reportJob is one of those who report to a CP function.
+func (a *Agent) reportJob(j job, _ bool) {
+	switch {
+	case j.last != nil:
+		a.reportLast(j.last)
+	case j.tunnel.IsValid():
+		a.reportErrorIndication(j.index, j.tunnel)
+	default:
+		a.deliverAll(j.index)
+	}
+}
+
+// measureJob is one of those who look at sessions.
+func (a *Agent) measureJob(j job, told bool) {
+	if j.tunnel.IsValid() {
+		a.errorIndication(j)
+	} else {
+		a.measure(j.index, told)
+	}
 }
 
 // pathDown says whether the heartbeats to a CP function have failed. Reports of all its sessions would
@@ -166,9 +178,29 @@ func (a *Agent) pathDown(node string) bool {
 	return as != nil && !as.failed.IsZero()
 }
 
-func (a *Agent) deliverAll(s *session) {
-	s.mu.Lock()
-	defer s.unlock()
+func (a *Agent) deliverAll(index uint32) {
+	s := a.lock(index)
+	if s == nil {
+		return
+	}
+	forgotten := a.deliverLocked(s)
+	up := s.UPSEID
+	s.unlock()
+	if forgotten {
+		a.dropForgotten(up, errForgotten)
+	}
+}
+
+// deliverLocked sends what is in the outbox of a locked session; true when the CP function has forgotten it.
+func (a *Agent) deliverLocked(s *session) (forgotten bool) {
+	if s.sending {
+		return false // by another, who does not end before the outbox is empty
+	}
+	if a.pathDown(s.Node) { // since the job was given
+		a.schedule(s)
+		return false
+	}
+	s.sending = true
 	defer func() { s.sending = false }()
 	for !s.gone && len(s.Outbox) > 0 {
 		n := min(len(s.Outbox), reportsPerMessage)
@@ -180,24 +212,24 @@ func (a *Agent) deliverAll(s *session) {
 		s.mu.Lock()
 		s.inFlight = 0
 		if errors.Is(err, errForgotten) {
-			go a.dropForgotten(s.UPSEID, err)
-			return
+			return true
 		}
 		if err != nil {
 			if !s.gone {
 				s.sending = false
 				a.schedule(s) // it is tried again
 			}
-			return
+			return false
 		}
 		if s.gone {
-			return
+			return false
 		}
 		next := s.Session
 		next.Outbox = slices.Clone(s.Outbox[n:])
 		a.put(s, &next)
 		a.obey(s, answer)
 	}
+	return false
 }
 
 // obey does what the answer to a Session Report Request asks for (TS 29.244 7.5.9): Update BAR, and
@@ -283,23 +315,30 @@ func (s *session) application(urr uint32) string {
 	return found
 }
 
-// deliverLast sends what did not fit the answer that ended a session.
+// lastReports are those of a session that is gone.
+type lastReports struct {
+	to       netip.AddrPort
+	seid     uint64 // the CP function's
+	requests [][]*ie.IE
+}
+
+// deliverLast has delivered what did not fit the answer that ended a session.
 func (a *Agent) deliverLast(s *session, reports []usage.Report) {
-	to, seid := netip.AddrPortFrom(s.CPAddr, pfcp.Port), s.CPSEID
-	var requests [][]*ie.IE
+	l := &lastReports{to: netip.AddrPortFrom(s.CPAddr, pfcp.Port), seid: s.CPSEID}
 	for part := range slices.Chunk(reports, reportsPerMessage) {
-		requests = append(requests, s.reportIEs(part))
+		l.requests = append(l.requests, s.reportIEs(part))
 	}
-	if len(requests) == 0 {
-		return
+	if len(l.requests) > 0 {
+		a.reporters.add(s.CPAddr, job{last: l})
 	}
-	go func() {
-		for _, ies := range requests {
-			if _, err := a.report(to, seid, "usage", ies...); err != nil {
-				return
-			}
+}
+
+func (a *Agent) reportLast(l *lastReports) {
+	for _, ies := range l.requests {
+		if _, err := a.report(l.to, l.seid, "usage", ies...); err != nil {
+			return
 		}
-	}()
+	}
 }
 
 // put makes next the session's state, here and in upf-u, where the rules stay as they are. The caller
@@ -355,7 +394,7 @@ type events Agent
 
 // URR: an armed volume was reached.
 func (e *events) URR(index, _ uint32) {
-	go (*Agent)(e).measure(index, true)
+	(*Agent)(e).measurers.add(job{index: index}, true)
 }
 
 // indications are the tunnels of which Error Indications came lately: a peer sends one for every
@@ -395,7 +434,7 @@ func (e *events) ErrorIndication(peer netip.Addr, teid uint32) {
 		return
 	}
 	for _, index := range a.store.users(f) {
-		go a.errorIndication(index, f)
+		a.measurers.add(job{index: index, tunnel: f}, false)
 	}
 }
 
@@ -406,20 +445,33 @@ func remoteFTEID(f rules.FTEID) *ie.IE {
 	return fteidIE(f.TEID, f.Addr, netip.Addr{})
 }
 
-func (a *Agent) errorIndication(index uint32, f rules.FTEID) {
+// errorIndication finds out whom an Error Indication is to be reported to.
+func (a *Agent) errorIndication(j job) {
+	s := a.lock(j.index)
+	if s == nil {
+		return
+	}
+	defer s.unlock()
+	for peer := range peers(s.Rules) {
+		if peer == j.tunnel { // else only the hash is the same
+			a.reporters.add(s.CPAddr, j)
+			return
+		}
+	}
+}
+
+func (a *Agent) reportErrorIndication(index uint32, f rules.FTEID) {
 	s := a.lock(index)
 	if s == nil {
 		return
 	}
-	to, seid, up, sends := netip.AddrPortFrom(s.CPAddr, pfcp.Port), s.CPSEID, s.UPSEID, false
-	for peer := range peers(s.Rules) {
-		sends = sends || peer == f
-	}
+	to, seid, up := netip.AddrPortFrom(s.CPAddr, pfcp.Port), s.CPSEID, s.UPSEID
 	s.unlock()
-	if !sends { // only the hash is the same
+	select {
+	case <-a.serving:
+	case <-a.stopping.Done():
 		return
 	}
-	<-a.serving
 	answer, err := a.report(to, seid, "error_indication", ie.NewReportType(0, 1, 0, 0),
 		ie.NewErrorIndicationReport(remoteFTEID(f)))
 	if err != nil {

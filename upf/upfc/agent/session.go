@@ -77,14 +77,6 @@ func (s *session) unlock() {
 	s.drop()
 }
 
-// keep is another lease, for a goroutine that goes on with the session; the caller has one.
-func (s *session) keep() *session {
-	s.agent.store.mu.Lock()
-	s.refs++
-	s.agent.store.mu.Unlock()
-	return s
-}
-
 // drop ends a lease.
 func (s *session) drop() { s.agent.store.unlease(s) }
 

@@ -17,7 +17,7 @@ import (
 
 // store holds all sessions at rest: one entry of 16 octets each in a table by upf-u's index, and the
 // session's blob, the very octets that upf-u keeps too, in the slab. Neither has a pointer in it. A
-// session that is worked on is decoded; whoever does so holds a lease (lock, keep), and the decoded
+// session that is worked on is decoded; whoever does so holds a lease (lock), and the decoded
 // one lives as long as anybody holds one. A change counts once save has stored its encoding.
 //
 // The UP SEID is the index + 1 below a generation, so that finding a session is looking at its entry.

@@ -32,7 +32,7 @@ log: {level: debug}
 		Dataplane: Dataplane{"/run/upf/upf.sock"}, State: State{"/run/upf/upf-c.state"},
 		N3:      N3{[]Endpoint{{netip.MustParsePrefix("172.30.3.16/28")}, {netip.MustParsePrefix("172.30.4.1/32")}}},
 		GTPU:    GTPU{Echo{time.Minute, 3 * time.Second, 5}},
-		Limits:  Limits{Associations: 64, Requests: 4096, Answers: 16},
+		Limits:  Limits{Associations: 64, Requests: 4096, Answers: 16, Reports: 64},
 		Metrics: Listen{":9090"}, Health: Listen{":8081"}, Control: Control{"/run/upf/upf-c.sock"},
 		Log: Log{slog.LevelDebug, "json"},
 	}
