@@ -1,17 +1,13 @@
 package config
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/netip"
 	"os"
 	"strings"
 	"time"
-
-	"go.yaml.in/yaml/v3"
 )
 
 // Config is upf-c.yaml after decoding, defaulting and validation.
@@ -138,27 +134,23 @@ func Parse(text []byte) (*Config, error) {
 		Control:   Control{Socket: "/run/upf/upf-c.sock"},
 		Log:       Log{Format: "json"},
 	}
-	d := yaml.NewDecoder(bytes.NewReader(text))
-	d.KnownFields(true)
-	if err := d.Decode(c); err != nil && !errors.Is(err, io.EOF) {
+	d, err := parse(text, c)
+	if err != nil {
 		return nil, err
 	}
-	if err := d.Decode(new(any)); !errors.Is(err, io.EOF) {
-		return nil, errors.New("more than one YAML document")
-	}
-	return c, c.complete()
+	return c, d.at(c.complete())
 }
 
 func (c *Config) complete() error {
 	if c.NodeID == "" {
-		return errors.New("nodeID: required: the FQDN or address under which the SMFs know this UPF")
+		return errors.New("nodeID: is missing: write the FQDN or address under which the SMFs know this UPF")
 	}
 	nodeAddr, nodeErr := netip.ParseAddr(c.NodeID)
 	if nodeErr == nil && (nodeAddr.Zone() != "" || nodeAddr.Is4In6()) || nodeErr != nil && !isFQDN(c.NodeID) {
-		return fmt.Errorf("nodeID: %q is neither an address nor an FQDN", c.NodeID)
+		return fmt.Errorf("nodeID: %q is neither an address nor an FQDN: write for example upf-0.core5g.svc or 10.96.12.7", c.NodeID)
 	}
 	if a := c.PFCP.Listen.Addr(); !a.IsValid() || a.Zone() != "" || a.Is4In6() {
-		return fmt.Errorf("pfcp.listen: %s is neither an IPv4 nor an IPv6 address and a port", c.PFCP.Listen)
+		return fmt.Errorf("pfcp.listen: %s is neither an IPv4 nor an IPv6 address and a port: write for example 0.0.0.0:8805", c.PFCP.Listen)
 	}
 	if !c.PFCP.Advertise.IsValid() {
 		switch {
@@ -167,50 +159,46 @@ func (c *Config) complete() error {
 		case !c.PFCP.Listen.Addr().IsUnspecified():
 			c.PFCP.Advertise = c.PFCP.Listen.Addr()
 		default:
-			return errors.New("pfcp.advertise: required when neither nodeID nor pfcp.listen is one address")
+			return errors.New("pfcp.advertise: is missing, and neither nodeID nor pfcp.listen is one address: write the address that SMFs reach this UPF at")
 		}
 	}
 	if a := c.PFCP.Advertise; a.Is4In6() || a.Is6() && !c.PFCP.Listen.Addr().Is6() {
-		return fmt.Errorf("pfcp.advertise: %s is not of the IP version of pfcp.listen, %s", a, c.PFCP.Listen)
+		return fmt.Errorf("pfcp.advertise: %s is not of the IP version of pfcp.listen, %s: write an address of that version, or [::]:8805 as pfcp.listen", a, c.PFCP.Listen)
 	}
 	for i, p := range c.PFCP.ControlPlaneSubnets {
 		if p != p.Masked() {
-			return fmt.Errorf("pfcp.controlPlaneSubnets[%d]: %s has bits beyond its length; %s is meant", i, p, p.Masked())
+			return fmt.Errorf("pfcp.controlPlaneSubnets[%d]: %s has bits beyond its length: write %s", i, p, p.Masked())
 		}
 		if p.Addr().Is4In6() {
 			return fmt.Errorf("pfcp.controlPlaneSubnets[%d]: %s: write the IPv4 subnet itself", i, p)
 		}
 	}
 	if c.PFCP.Retransmit.Interval <= 0 {
-		return errors.New("pfcp.retransmit.interval: must be above 0")
+		return fmt.Errorf("pfcp.retransmit.interval: %s is not above 0: write for example 1s", c.PFCP.Retransmit.Interval)
 	}
 	if c.PFCP.Retransmit.Attempts < 1 {
-		return errors.New("pfcp.retransmit.attempts: must be at least 1")
+		return fmt.Errorf("pfcp.retransmit.attempts: %d is below 1: write for example 3", c.PFCP.Retransmit.Attempts)
 	}
 	if c.PFCP.DataplaneWait < 0 {
-		return errors.New("pfcp.dataplaneWait: must not be negative")
+		return fmt.Errorf("pfcp.dataplaneWait: %s is negative: write for example 2s, or 0s", c.PFCP.DataplaneWait)
 	}
 	if c.Heartbeat.Interval < 0 {
-		return errors.New("heartbeat.interval: must not be negative")
+		return fmt.Errorf("heartbeat.interval: %s is negative: write for example 10s, or 0s for none", c.Heartbeat.Interval)
 	}
 	if c.Heartbeat.Retries < 1 {
-		return errors.New("heartbeat.retries: must be at least 1")
+		return fmt.Errorf("heartbeat.retries: %d is below 1: write for example 3", c.Heartbeat.Retries)
 	}
 	if c.Heartbeat.ReleaseAfter < 0 {
-		return errors.New("heartbeat.releaseAfter: must not be negative")
+		return fmt.Errorf("heartbeat.releaseAfter: %s is negative: write for example 5m, or 0s for never", c.Heartbeat.ReleaseAfter)
 	}
 	if c.Dataplane.Socket == "" {
-		return errors.New("dataplane.socket: required")
+		return errors.New("dataplane.socket: is empty: write the path that upf-u.yaml has as socket, for example /run/upf/upf.sock")
 	}
 	if len(c.N3.Endpoints) == 0 {
-		return errors.New("n3.endpoints: required: the addresses of the GTP-U endpoint, as upf-u has them")
+		return errors.New("n3.endpoints: is missing: write the addresses of the GTP-U endpoint, as upf-u has them, for example [172.30.3.16/28]")
 	}
-	for _, n9 := range c.N9.Endpoints {
-		for _, n3 := range c.N3.Endpoints {
-			if n9.Overlaps(n3.Prefix) {
-				return fmt.Errorf("n9.endpoints: %s overlaps %s of n3.endpoints: leave n9 out where N9 comes by N3", n9, n3)
-			}
-		}
+	if err := c.checkEndpoints(); err != nil {
+		return err
 	}
 	if err := checkPools(c.UEPools); err != nil {
 		return err
@@ -219,12 +207,50 @@ func (c *Config) complete() error {
 		return err
 	}
 	if e := c.GTPU.Echo; e.Interval < 0 || e.Interval != 0 && (e.Timeout <= 0 || e.Attempts < 1) {
-		return errors.New("gtpu.echo: interval, timeout and attempts must be above 0 (interval 0: none are sent)")
+		return fmt.Errorf("gtpu.echo: interval %s, timeout %s and attempts %d are not all above 0: write for example {interval: 1m, timeout: 3s, attempts: 5}, or interval: 0s, and none are sent", e.Interval, e.Timeout, e.Attempts)
 	} else if e.Interval != 0 && e.Interval < time.Duration(e.Attempts)*e.Timeout {
-		return errors.New("gtpu.echo.interval: must be at least attempts times timeout; 0 sends none")
+		return fmt.Errorf("gtpu.echo.interval: %s is less than %d attempts of %s each: write %s at least, or 0s, and none are sent", e.Interval, e.Attempts, e.Timeout, time.Duration(e.Attempts)*e.Timeout)
 	}
 	if c.Log.Format != "json" && c.Log.Format != "text" {
-		return fmt.Errorf("log.format: %q is neither json nor text", c.Log.Format)
+		return fmt.Errorf("log.format: %q is neither json nor text: write one of them", c.Log.Format)
+	}
+	return nil
+}
+
+// checkEndpoints refuses an address that is given twice.
+func (c *Config) checkEndpoints() error {
+	type endpoint struct {
+		netip.Prefix
+		key string
+	}
+	var all []endpoint
+	for _, n := range []struct {
+		key  string
+		list []Endpoint
+	}{{"n3", c.N3.Endpoints}, {"n9", c.N9.Endpoints}} {
+		for i, e := range n.list {
+			if e.Prefix != e.Masked() {
+				return fmt.Errorf("%s.endpoints[%d]: %s has bits beyond its length: write %s", n.key, i, e, e.Masked())
+			}
+			mine := endpoint{e.Prefix, fmt.Sprintf("%s.endpoints[%d]", n.key, i)}
+			for _, other := range all {
+				if !other.Overlaps(mine.Prefix) {
+					continue
+				}
+				if n.key == "n9" && other.key[:2] == "n3" {
+					return fmt.Errorf("%s: %s overlaps %s of %s: leave n9 out where N9 comes by N3", mine.key, mine, other, other.key)
+				}
+				return fmt.Errorf("%s: %s overlaps %s of %s: write each address once", mine.key, mine, other, other.key)
+			}
+			all = append(all, mine)
+		}
+	}
+	for i, p := range c.UEPools {
+		for _, e := range all {
+			if p.Range.IsValid() && e.Overlaps(p.Range) {
+				return fmt.Errorf("uePools[%d].range: %s overlaps %s of %s: write addresses that only UEs have", i, p.Range, e, e.key)
+			}
+		}
 	}
 	return nil
 }
@@ -242,7 +268,7 @@ func (e *Endpoint) UnmarshalText(text []byte) error {
 	if p.Addr().Is4In6() || strings.Contains(s, "%") {
 		return fmt.Errorf("endpoints: %s is neither an IPv4 nor an IPv6 address", text)
 	}
-	e.Prefix = p.Masked()
+	e.Prefix = p
 	return nil
 }
 

@@ -44,6 +44,71 @@ log: {level: debug}
 	}
 }
 
+// Whatever is wrong, the error says where, what stands there and what to write.
+func TestErrorsSayWhatToWrite(t *testing.T) {
+	const good = "nodeID: 10.0.0.1\nn3: {endpoints: [172.30.3.16/28]}\n"
+	for text, want := range map[string]string{
+		good + "pfcp:\n  retransmit:\n    attempts: three\n":                         `line 5: pfcp.retransmit.attempts: "three" is no whole number: write 3`,
+		good + "pfcp:\n  retransmit: {attempts: 0}\n":                                `line 4: pfcp.retransmit.attempts: 0 is below 1: write for example 3`,
+		good + "pfcp: {retransmit: {interval: 3}}\n":                                 `line 3: pfcp.retransmit.interval: "3" is no duration: write 3s or 500ms`,
+		good + "pfcp: {listen: here}\n":                                              `line 3: pfcp.listen: "here" is no IP address and port: write 0.0.0.0:8805`,
+		good + "pfcp: {advertise: [10.0.0.1]}\n":                                     `line 3: pfcp.advertise: a list is no IP address: write 172.30.3.1`,
+		good + "pfcp: {controlPlaneSubnets: 10.0.0.0/8}\n":                           `line 3: pfcp.controlPlaneSubnets: "10.0.0.0/8" is no list: write it in brackets, [10.0.0.0/8]`,
+		good + "pfcp: {controlPlaneSubnets: [pods]}\n":                               `line 3: pfcp.controlPlaneSubnets[0]: "pods" is no subnet: write 10.0.0.0/8`,
+		good + "pfcp: 8805\n":                                                        `line 3: pfcp: "8805" is no mapping: write keys and values; known here are: listen, advertise, controlPlaneSubnets, peers, retransmit, dataplaneWait`,
+		good + "\n# a comment\nlimits:\n  session: 5\n":                              `line 6: limits: unknown key "session"; known here are: sessions, associations, requests, answers, reports`,
+		good + "limits: {sessions: -1}\n":                                            `line 3: limits.sessions: "-1" is no whole number from 0 to 4294967295: write 1000`,
+		good + "limits:\n  requests: 0\n":                                            `line 4: limits.requests: 0 is not between 1 and 65536: write a number that is`,
+		good + "limits:\n  sessions: 1\n  sessions: 2\n":                             `line 5: limits.sessions: is given twice, in line 4 too: write it once`,
+		good + "log: {level: loud}\n":                                                `line 3: log.level: "loud" is no log level: write debug, info, warn or error`,
+		good + "uePools:\n- range: 10.60.0.0/16\n- range: 10.60.1.0/24\n":            `line 5: uePools[1].range: 10.60.1.0/24 overlaps 10.60.0.0/16 of uePools[0]: write each address once`,
+		good + "uePools:\n- name: a\n":                                               `line 4: uePools[0].range: is missing: write an IPv4 or IPv6 block, for example 10.45.0.0/16`,
+		good + "uePools: [{range: 172.30.0.0/16}]\n":                                 `line 3: uePools[0].range: 172.30.0.0/16 overlaps 172.30.3.16/28 of n3.endpoints[0]: write addresses that only UEs have`,
+		good + "log: {level: debug\n":                                                `line 3: not YAML: did not find expected ',' or '}'`,
+		good + "---\n" + good:                                                        `line 3: a second YAML document begins: write one`,
+		"nodeID: {a: b}\n":                                                           `line 1: nodeID: a mapping is no text: write upf-0`,
+		"- nodeID\n":                                                                 `line 1: a list is no mapping: write keys and values; known here are: nodeID, pfcp, heartbeat, dataplane, state, n3, n9, gtpu, networkInstances, uePools, limits, metrics, health, control, log`,
+		"nodeID: 10.0.0.1\n":                                                         `n3.endpoints: is missing: write the addresses of the GTP-U endpoint, as upf-u has them, for example [172.30.3.16/28]`,
+		"nodeID: 10.0.0.1\nn3: {endpoints: [172.30.3.17/28]}\n":                      `line 2: n3.endpoints[0]: 172.30.3.17/28 has bits beyond its length: write 172.30.3.16/28`,
+		"nodeID: 10.0.0.1\nn3:\n  endpoints:\n  - 172.30.3.16/28\n  - 172.30.3.20\n": `line 5: n3.endpoints[1]: 172.30.3.20/32 overlaps 172.30.3.16/28 of n3.endpoints[0]: write each address once`,
+		good + "n9: {endpoints: [172.30.9.16/28, 172.30.9.16]}\n":                    `line 3: n9.endpoints[1]: 172.30.9.16/32 overlaps 172.30.9.16/28 of n9.endpoints[0]: write each address once`,
+		good + "n9: {endpoints: [172.30.3.20]}\n":                                    `line 3: n9.endpoints[0]: 172.30.3.20/32 overlaps 172.30.3.16/28 of n3.endpoints[0]: leave n9 out where N9 comes by N3`,
+	} {
+		_, err := Parse([]byte(text))
+		if err == nil || err.Error() != want {
+			t.Errorf("%s\nerror: %v\nwant:  %s", text, err, want)
+		}
+	}
+}
+
+// A key without a value has its default.
+func TestKeysWithoutAValue(t *testing.T) {
+	c, err := Parse([]byte("nodeID: 10.0.0.1\nn3: {endpoints: [172.30.3.16]}\npfcp:\nheartbeat:\n  interval:\nuePools:\n"))
+	if err != nil || c.PFCP.Retransmit.Attempts != 3 || c.Heartbeat.Interval != 10*time.Second || len(c.UEPools) != 0 {
+		t.Errorf("%+v, %v", c, err)
+	}
+	anchors := "nodeID: &a 10.0.0.1\npfcp: {advertise: *a}\nn3: {endpoints: [172.30.3.16]}\n"
+	if c, err = Parse([]byte(anchors)); err != nil || c.PFCP.Advertise != netip.MustParseAddr("10.0.0.1") {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+// No text makes it panic, and no error speaks of how it is read.
+func FuzzConfig(f *testing.F) {
+	f.Add("nodeID: 10.0.0.1\nn3: {endpoints: [172.30.3.16/28]}\npfcp: {peers: [smf], retransmit: {interval: 3s}}\nuePools: [{range: 10.60.0.0/16}]\n")
+	f.Add("nodeID: &a [*a]\n")
+	f.Add("? {a: b}\n: c\n---\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		if _, err := Parse([]byte(text)); err != nil {
+			for _, word := range []string{"unmarshal", "strconv", "reflect", "netip.", "yaml:"} {
+				if strings.Contains(err.Error(), word) && !strings.Contains(text, word) {
+					t.Errorf("%q: %v", text, err)
+				}
+			}
+		}
+	})
+}
+
 func TestParseNamesTheKey(t *testing.T) {
 	const good = "nodeID: 10.0.0.1\nn3: {endpoints: [172.30.3.16]}\n"
 	for name, tt := range map[string]struct{ text, want string }{

@@ -22,7 +22,7 @@ func (l *Limits) check() error {
 		is, least, most int
 	}{{"associations", l.Associations, 1, 4096}, {"requests", l.Requests, 1, 65536}, {"answers", l.Answers, 1, 1024}, {"reports", l.Reports, 1, 4096}} {
 		if v.is < v.least || v.is > v.most {
-			return fmt.Errorf("limits.%s: %d is not between %d and %d", v.key, v.is, v.least, v.most)
+			return fmt.Errorf("limits.%s: %d is not between %d and %d: write a number that is", v.key, v.is, v.least, v.most)
 		}
 	}
 	return nil

@@ -53,15 +53,15 @@ func checkPools(pools []Pool) error {
 		r := pools[i].Range
 		switch {
 		case !r.IsValid():
-			return fmt.Errorf("uePools[%d].range: required: an IPv4 or IPv6 block", i)
+			return fmt.Errorf("uePools[%d].range: is missing: write an IPv4 or IPv6 block, for example 10.45.0.0/16", i)
 		case r != r.Masked():
-			return fmt.Errorf("uePools[%d].range: %s has bits beyond its length; %s is meant", i, r, r.Masked())
+			return fmt.Errorf("uePools[%d].range: %s has bits beyond its length: write %s", i, r, r.Masked())
 		case r.Addr().Is6() && r.Bits() > uePrefixBits:
-			return fmt.Errorf("uePools[%d].range: %s is smaller than the /64 of one UE", i, r)
+			return fmt.Errorf("uePools[%d].range: %s is smaller than the /64 of one UE: write a /64 or larger", i, r)
 		}
 		for j := range i {
 			if pools[j].Range.Overlaps(r) {
-				return fmt.Errorf("uePools[%d].range: %s overlaps %s of uePools[%d]", i, r, pools[j].Range, j)
+				return fmt.Errorf("uePools[%d].range: %s overlaps %s of uePools[%d]: write each address once", i, r, pools[j].Range, j)
 			}
 		}
 	}
