@@ -80,6 +80,18 @@ enum upf_refusal {              // what of a record was refused, for the PFCP ca
 	UPF_REFUSED_BUSY = 5,   // the workers do not take commands
 };
 
+// An IPv4 address stands in the first four octets, the rest is 0; what it is, a flag beside it says.
+typedef uint8_t upf_addr[16];
+
+// A block of upf-u's own GTP-U addresses. upf-c, whose file names them too, compares.
+struct upf_endpoint {
+	upf_addr addr;      // the first one
+	uint8_t prefix_len; // 0: there is none
+	uint8_t reserved[7];
+};
+static_assert(sizeof(struct upf_endpoint) == 24, "upf_endpoint");
+#define UPF_ENDPOINTS 4u // IPv4 and IPv6 of N3, then of N9
+
 struct upf_hello {
 	uint64_t boot_id; // changes with every start of upf-u
 	uint64_t shm_size;
@@ -87,8 +99,9 @@ struct upf_hello {
 	uint32_t qer_slots; // both are UPF_LINE_SLOTS times the number of slot pairs
 	uint32_t urr_slots;
 	uint32_t sessions; // present now (0 after a start)
+	struct upf_endpoint endpoint[UPF_ENDPOINTS];
 };
-static_assert(sizeof(struct upf_hello) == 32, "upf_hello");
+static_assert(sizeof(struct upf_hello) == 128, "upf_hello");
 
 enum upf_record_type {
 	// TRANSACTION; DUMP answers use META and SESSION_STATE
@@ -123,9 +136,6 @@ struct upf_session_ref {
 	uint32_t blob_len; // octets of the blob that follows (SESSION_STATE, META), else 0
 };
 static_assert(sizeof(struct upf_session_ref) == 16, "upf_session_ref");
-
-// An IPv4 address stands in the first four octets, the rest is 0; what it is, a flag beside it says.
-typedef uint8_t upf_addr[16];
 
 // SESSION_PUT: this head, then n_pdr PDRs, n_far FARs, n_qer QERs, n_urr URRs, n_bar BARs, n_sdf
 // SDFs, n_sdf6 IPv6 SDFs, text_len octets (redirect URLs), blob_len octets, then zero padding up to

@@ -19,6 +19,7 @@ const (
 	None16                = 0xffff     // UPF_NONE16
 	WorkersMax            = 0x40       // UPF_WORKERS_MAX
 	Groups                = 0x40       // UPF_GROUPS
+	Endpoints             = 0x4        // UPF_ENDPOINTS
 	SdfProto              = 0x1        // UPF_SDF_PROTO
 	SdfTos                = 0x2        // UPF_SDF_TOS
 	SdfSpi                = 0x4        // UPF_SDF_SPI
@@ -208,7 +209,14 @@ type Msg struct {
 	Refusal uint32
 }
 
-// Hello is struct upf_hello, 32 octets.
+// Endpoint is struct upf_endpoint, 24 octets.
+type Endpoint struct {
+	Addr      Addr
+	PrefixLen uint8
+	Reserved  [7]uint8
+}
+
+// Hello is struct upf_hello, 128 octets.
 type Hello struct {
 	BootId      uint64
 	ShmSize     uint64
@@ -216,6 +224,7 @@ type Hello struct {
 	QerSlots    uint32
 	UrrSlots    uint32
 	Sessions    uint32
+	Endpoint    [4]Endpoint
 }
 
 // Record is struct upf_record, 8 octets.
@@ -631,8 +640,16 @@ var (
 	_ [24 - unsafe.Offsetof(Msg{}.Records)]struct{}
 	_ [unsafe.Offsetof(Msg{}.Refusal) - 28]struct{}
 	_ [28 - unsafe.Offsetof(Msg{}.Refusal)]struct{}
-	_ [unsafe.Sizeof(Hello{}) - 32]struct{}
-	_ [32 - unsafe.Sizeof(Hello{})]struct{}
+	_ [unsafe.Sizeof(Endpoint{}) - 24]struct{}
+	_ [24 - unsafe.Sizeof(Endpoint{})]struct{}
+	_ [unsafe.Offsetof(Endpoint{}.Addr) - 0]struct{}
+	_ [0 - unsafe.Offsetof(Endpoint{}.Addr)]struct{}
+	_ [unsafe.Offsetof(Endpoint{}.PrefixLen) - 16]struct{}
+	_ [16 - unsafe.Offsetof(Endpoint{}.PrefixLen)]struct{}
+	_ [unsafe.Offsetof(Endpoint{}.Reserved) - 17]struct{}
+	_ [17 - unsafe.Offsetof(Endpoint{}.Reserved)]struct{}
+	_ [unsafe.Sizeof(Hello{}) - 128]struct{}
+	_ [128 - unsafe.Sizeof(Hello{})]struct{}
 	_ [unsafe.Offsetof(Hello{}.BootId) - 0]struct{}
 	_ [0 - unsafe.Offsetof(Hello{}.BootId)]struct{}
 	_ [unsafe.Offsetof(Hello{}.ShmSize) - 8]struct{}
@@ -645,6 +662,8 @@ var (
 	_ [24 - unsafe.Offsetof(Hello{}.UrrSlots)]struct{}
 	_ [unsafe.Offsetof(Hello{}.Sessions) - 28]struct{}
 	_ [28 - unsafe.Offsetof(Hello{}.Sessions)]struct{}
+	_ [unsafe.Offsetof(Hello{}.Endpoint) - 32]struct{}
+	_ [32 - unsafe.Offsetof(Hello{}.Endpoint)]struct{}
 	_ [unsafe.Sizeof(Record{}) - 8]struct{}
 	_ [8 - unsafe.Sizeof(Record{})]struct{}
 	_ [unsafe.Offsetof(Record{}.Type) - 0]struct{}

@@ -568,6 +568,49 @@ find_devices(struct reader *r, const yaml_node_t *map, struct config_interface *
 	return 0;
 }
 
+// Two interfaces share nothing: a packet's next hop, and the interface of an F-TEID, are known by the
+// address.
+static int
+check_pair(struct reader *r, const char *name, const yaml_node_t *map,
+	const struct config_interface *a, const struct config_interface *b, const char *name_a,
+	const char *name_b)
+{
+	uint8_t own6 = a->block_len6 < b->block_len6 ? a->block_len6 : b->block_len6;
+	uint8_t subnet6 = a->prefix_len6 < b->prefix_len6 ? a->prefix_len6 : b->prefix_len6;
+
+	if (strcmp(a->device, b->device) == 0)
+		return reader_fail(r, map,
+			"%s: %s and %s both have device %s; give each one of its own (of one "
+			"device with two VLANs, a kernel interface each)",
+			name, name_a, name_b, a->device);
+	if (a->block_len != 0 && b->block_len != 0) {
+		uint32_t apart = a->address ^ b->address;
+
+		if ((apart & mask(a->block_len) & mask(b->block_len)) == 0)
+			return reader_fail(r, map,
+				"%s: %s and %s have own addresses in common; give each a block of "
+				"its own",
+				name, name_a, name_b);
+		if ((apart & mask(a->prefix_len) & mask(b->prefix_len)) == 0)
+			return reader_fail(r, map,
+				"%s: %s and %s are in one subnet; give each a subnet of its own",
+				name, name_a, name_b);
+	}
+	if (a->block_len6 != 0 && b->block_len6 != 0) {
+		if (same_prefix6(a->address6, b->address6, own6))
+			return reader_fail(r, map,
+				"%s: %s and %s have own IPv6 addresses in common; give each a "
+				"block of its own",
+				name, name_a, name_b);
+		if (same_prefix6(a->address6, b->address6, subnet6))
+			return reader_fail(r, map,
+				"%s: %s and %s are in one IPv6 subnet; give each a subnet of its "
+				"own",
+				name, name_a, name_b);
+	}
+	return 0;
+}
+
 static int
 read_interfaces(struct reader *r, const char *name, const yaml_node_t *map, void *destination)
 {
@@ -585,28 +628,13 @@ read_interfaces(struct reader *r, const char *name, const yaml_node_t *map, void
 		return -1;
 	if (find_devices(r, map, in) < 0)
 		return -1;
-	if (!in[UPF_PORT_N9].present)
-		return 0;
-	// An F-TEID must tell by its address which interface it belongs to.
-	if (in[UPF_PORT_N3].block_len != 0 && in[UPF_PORT_N9].block_len != 0) {
-		uint32_t both = mask(in[UPF_PORT_N3].block_len) & mask(in[UPF_PORT_N9].block_len);
-
-		if (((in[UPF_PORT_N3].address ^ in[UPF_PORT_N9].address) & both) == 0)
-			return reader_fail(r, map,
-				"%s: n3 and n9 have own addresses in common; give each a block of "
-				"its own",
-				name);
-	}
-	if (in[UPF_PORT_N3].block_len6 != 0 && in[UPF_PORT_N9].block_len6 != 0) {
-		uint8_t len3 = in[UPF_PORT_N3].block_len6, len9 = in[UPF_PORT_N9].block_len6;
-
-		if (same_prefix6(in[UPF_PORT_N3].address6, in[UPF_PORT_N9].address6,
-			    len3 < len9 ? len3 : len9))
-			return reader_fail(r, map,
-				"%s: n3 and n9 have own IPv6 addresses in common; give each a "
-				"block "
-				"of its own",
-				name);
+	for (unsigned i = 0; i < UPF_PORTS; i++) {
+		for (unsigned j = i + 1; j < UPF_PORTS; j++) {
+			if (in[i].present && in[j].present &&
+				check_pair(r, name, map, &in[i], &in[j], keys[i].name,
+					keys[j].name) < 0)
+				return -1;
+		}
 	}
 	return 0;
 }

@@ -114,6 +114,16 @@ send_answer(struct control *c, uint32_t seq, int status, struct refusal refusal)
 }
 
 static void
+fill_endpoints(struct upf_endpoint *endpoint, const struct config_interface *in)
+{
+	for (unsigned i = 0; i < sizeof(uint32_t); i++)
+		endpoint[0].addr[i] = (uint8_t)(in->address >> (24 - 8 * i));
+	endpoint[0].prefix_len = in->block_len;
+	memcpy(endpoint[1].addr, in->address6, sizeof(upf_addr));
+	endpoint[1].prefix_len = in->block_len6;
+}
+
+static void
 send_hello(struct control *c, uint32_t seq)
 {
 	const struct upf_shm *head = c->base.shm->head;
@@ -128,6 +138,8 @@ send_hello(struct control *c, uint32_t seq)
 	struct upf_msg msg = message_head(UPF_OP_HELLO, seq, sizeof(msg) + sizeof(hello));
 	struct iovec iov[2] = {{&msg, sizeof(msg)}, {&hello, sizeof(hello)}};
 
+	fill_endpoints(&hello.endpoint[0], &c->config->interface[UPF_PORT_N3]);
+	fill_endpoints(&hello.endpoint[2], &c->config->interface[UPF_PORT_N9]);
 	peer_send(c, iov, 2, c->base.shm->fd);
 }
 

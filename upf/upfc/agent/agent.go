@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/netip"
 	"sync"
@@ -52,6 +53,7 @@ type Agent struct {
 	mu           sync.Mutex
 	conn         *dataplane.Conn // nil while upf-u is away or being filled
 	changed      chan struct{}   // closed when conn changes
+	linkErr      error           // why conn is nil
 	bootID       uint64          // of the upf-u that was last filled or read
 	recovery     time.Time       // our Recovery Time Stamp; zero until upf-u was met
 	associations map[string]*association
@@ -136,7 +138,11 @@ func (a *Agent) Ready() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.usableLocked() == nil {
-		return errors.New("upf-u is not connected at " + a.cfg.Dataplane.Socket)
+		err := errors.New("upf-u is not connected at " + a.cfg.Dataplane.Socket)
+		if a.linkErr != nil {
+			err = fmt.Errorf("%w: %w", err, a.linkErr)
+		}
+		return err
 	}
 	select {
 	case <-a.serving:

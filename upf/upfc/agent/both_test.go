@@ -2,9 +2,11 @@ package agent_test
 
 import (
 	"maps"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -53,8 +55,16 @@ func TestBothDead(t *testing.T) {
 			l.upfu.Kill()
 			l.saved()
 			l.stop()
-			go func() { time.Sleep(100 * time.Millisecond); l.startUPFU() }() // the fault, not a wait
+			started := make(chan *fakeupfu.UPFU, 1)
+			time.AfterFunc(100*time.Millisecond, func() { // the fault, not a wait
+				u, err := fakeupfu.Start(l.socket)
+				if err != nil {
+					l.t.Error(err)
+				}
+				started <- u
+			})
 			l.startAgent()
+			l.upfu = <-started
 		}, 1000},
 		"upf-c first": {func(l *lab) { l.stop(); l.upfu.Kill(); l.startUPFU(); l.startAgent() }, 1000},
 		"upf-c first, with SIGKILL": {func(l *lab) {
@@ -159,6 +169,30 @@ func TestBothDead(t *testing.T) {
 				t.Errorf("%v are left", found)
 			}
 		})
+	}
+}
+
+// upf-u has other addresses than upf-c: it is not used, and why is said.
+func TestFilesThatDoNotFitEachOther(t *testing.T) {
+	l := newLab(t, nil)
+	s := fakesmf.New(t, l.addr)
+	s.Associate()
+	s.Established(7, fakesmf.Phone.Session()...)
+	l.upfu.Kill()
+	l.startUPFU()
+	l.upfu.Own(netip.MustParsePrefix("172.30.3.32/28"))
+	l.upfu.Disconnect() // should it have been met before
+	const want = "upf-c.yaml has 172.30.3.16/28 in n3.endpoints, upf-u.yaml has [172.30.3.32/28] in interfaces.n3"
+	if err := l.upfu.Await(5*time.Second, func() bool {
+		err := l.agent.Ready()
+		return err != nil && strings.Contains(err.Error(), want)
+	}); err != nil {
+		t.Fatalf("ready: %v, want %q", l.agent.Ready(), want)
+	}
+	fakesmf.WantCause(t, s.Establish(8, fakesmf.UE{TEID: 2, N3: "172.30.3.16", Addr: "10.45.0.2"}.Session()...).Cause, ie.CauseSystemFailure)
+	l.upfu.Own(netip.MustParsePrefix("172.30.3.16/28"))
+	if err := l.upfu.Await(5*time.Second, func() bool { return l.agent.Ready() == nil && len(l.upfu.Sessions()) == 1 }); err != nil {
+		t.Fatal(l.agent.Ready())
 	}
 }
 

@@ -41,10 +41,21 @@ const gcPercentFilling = 400
 // redial is how often an absent upf-u is looked for; its restart is noticed within this time.
 const redial = 20 * time.Millisecond
 
+// redialApart is the same for a upf-u of another configuration.
+const redialApart = time.Second
+
 func (a *Agent) keepLink(ctx context.Context) {
 	reported := false
 	for ctx.Err() == nil {
+		again := redial
 		conn, err := dataplane.Dial(ctx, a.cfg.Dataplane.Socket, (*events)(a), a.log)
+		if err == nil {
+			hello := conn.Hello()
+			if err = checkEndpoints(a.cfg, &hello); err != nil {
+				conn.Abandon()
+				again = redialApart
+			}
+		}
 		if err == nil {
 			started := time.Now()
 			if err = a.fill(conn); err == nil {
@@ -63,13 +74,20 @@ func (a *Agent) keepLink(ctx context.Context) {
 			a.saveCounters(conn)
 			go a.detach(conn.Shm()) // the next upf-u is not that fast
 		}
+		a.mu.Lock()
+		a.linkErr = err
+		a.mu.Unlock()
 		if err != nil && !reported && ctx.Err() == nil {
 			reported = true // once, not fifty times a second
-			a.log.Warn("waiting for upf-u", "socket", a.cfg.Dataplane.Socket, "err", err)
+			if again == redialApart {
+				a.log.Error("upf-u is not used", "socket", a.cfg.Dataplane.Socket, "err", err)
+			} else {
+				a.log.Warn("waiting for upf-u", "socket", a.cfg.Dataplane.Socket, "err", err)
+			}
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(redial):
+		case <-time.After(again):
 		}
 	}
 }

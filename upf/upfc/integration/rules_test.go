@@ -37,6 +37,7 @@ n3: {endpoints: [172.30.3.16/28, 'fd00:3::10/124']}
 n9: {endpoints: [172.30.9.16/28, 'fd00:9::10/124']}
 uePools: [{networkInstance: internet, range: 10.60.0.0/16}, {networkInstance: internet, range: 'fd00:60::/48'}]
 dataplane: {socket: `+r.path("upf.sock")+`}
+state: {file: ""}
 control: {socket: `+r.path("ctl.sock")+`}
 metrics: {listen: ""}
 health: {listen: ""}

@@ -2,6 +2,7 @@ package integration
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -276,6 +277,29 @@ func TestIntegrationUPF(t *testing.T) {
 				}
 			}
 		}
+	})
+
+	t.Run("upf-c with other N3 endpoints than upf-u says so and serves nobody", func(t *testing.T) {
+		r.upfc.kill()
+		right, err := os.ReadFile(r.path("upf-c.yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.file("upf-c.yaml", strings.ReplaceAll(string(right), "172.30.3.16/28", "172.30.3.32/28"))
+		const want = "upf-c.yaml has 172.30.3.32/28 in n3.endpoints, upf-u.yaml has [172.30.3.16/28] in interfaces.n3"
+		said := false
+		for wait := 100 * time.Millisecond; !said && wait < 10*time.Second; wait *= 2 {
+			p := r.start(r.binC, "-config", r.path("upf-c.yaml"))
+			time.Sleep(wait) // its log is read when it has ended
+			p.kill()
+			said = strings.Contains(p.log.String(), want)
+		}
+		if !said {
+			t.Errorf("it does not say %q", want)
+		}
+		r.file("upf-c.yaml", string(right))
+		r.startUPFC()
+		r.ping(56)
 	})
 
 	t.Run("a deletion", func(t *testing.T) {

@@ -329,6 +329,29 @@ says_what_is_wrong_and_where(void **state)
 			":3: mtu: must be a whole number from 576 to 9600"},
 		{INTERFACES "  n9: {device: n9, addresses: 172.30.3.0/24, prefix_length: 24}\n",
 			"n3 and n9 have own addresses in common"},
+		{INTERFACES "  n9: {device: n3, addresses: 172.30.9.0/28, prefix_length: 24}\n",
+			":2: interfaces: n3 and n9 both have device n3; give each one of its own"},
+		{INTERFACES "  n9: {device: n9, addresses: 172.30.3.64/28, prefix_length: 24}\n",
+			"interfaces: n3 and n9 are in one subnet; give each a subnet of its own"},
+		{INTERFACES "  n9: {device: n9, addresses: 172.30.6.0/28, prefix_length: 28}\n",
+			"interfaces: n6 and n9 have own addresses in common"},
+		{"interfaces:\n"
+		 "  n3: {device: n3, addresses: 172.30.3.16/28, prefix_length: 24}\n"
+		 "  n6: {device: n6, address: 172.30.3.2/16}\n",
+			"interfaces: n3 and n6 are in one subnet"},
+		{"interfaces:\n"
+		 "  n3: {driver: vfio, device: '0000:81:10.0', addresses: 172.30.3.16/28, "
+		 "prefix_length: 24}\n"
+		 "  n6: {driver: vfio, device: '0000:81:10.0', address: 172.30.6.2/24}\n",
+			"interfaces: n3 and n6 both have device 0000:81:10.0"},
+		{"interfaces:\n"
+		 "  n3: {device: n3, addresses6: 'fd00:3::10/124', prefix_length6: 64}\n"
+		 "  n6: {device: n6, address6: 'fd00:3::12/64'}\n",
+			"n3 and n6 have own IPv6 addresses in common"},
+		{"interfaces:\n"
+		 "  n3: {device: n3, addresses6: 'fd00:3::10/124', prefix_length6: 64}\n"
+		 "  n6: {device: n6, address6: 'fd00:3::2/64'}\n",
+			"n3 and n6 are in one IPv6 subnet"},
 		{INTERFACES "routes: [{interface: n6, prefix: 10.0.0.0/8, via: 'fd00::1'}]\n",
 			":4: routes: prefix and via must be of one family; write an IPv4 address"},
 		{INTERFACES "routes: [{interface: n6, prefix: '2001:db8::/32', via: 'fd00::1'}]\n",

@@ -61,6 +61,7 @@ type UPFU struct {
 	answers    []abi.Msg // that Hold keeps
 	mute       bool
 	ignored    int
+	endpoints  [4]abi.Endpoint
 	datagrams  int
 	changed    chan struct{}
 	ready      bool     // the upf-c that is connected has stored META
@@ -218,7 +219,7 @@ func (u *UPFU) handle(c *net.UnixConn, b []byte) error {
 	defer u.mu.Unlock()
 	switch m.Op {
 	case abi.OpHello:
-		h := abi.Hello{BootId: u.boot, ShmSize: uint64(shmSize), SessionsMax: SessionsMax, QerSlots: Pairs * abi.LineSlots, UrrSlots: Pairs * abi.LineSlots, Sessions: uint32(len(u.sessions))}
+		h := abi.Hello{Endpoint: u.endpoints, BootId: u.boot, ShmSize: uint64(shmSize), SessionsMax: SessionsMax, QerSlots: Pairs * abi.LineSlots, UrrSlots: Pairs * abi.LineSlots, Sessions: uint32(len(u.sessions))}
 		_, _, err := c.WriteMsgUnix(message(abi.OpHello, m.Seq, 0, abi.Bytes([]abi.Hello{h})), unix.UnixRights(int(u.shm.Fd())), nil)
 		return err
 	case abi.OpTransaction:
@@ -535,6 +536,13 @@ func (u *UPFU) Hold(on bool) {
 		}
 		u.answers = nil
 	}
+}
+
+// Own says which IPv4 block of GTP-U addresses it has on N3. Without it says nothing of them.
+func (u *UPFU) Own(n3 netip.Prefix) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.endpoints[0] = abi.Endpoint{Addr: abi.AddrOf(n3.Addr()), PrefixLen: uint8(n3.Bits())}
 }
 
 // Ignored counts the datagrams that Silence left without answer.
