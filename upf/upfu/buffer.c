@@ -416,6 +416,9 @@ tick_notices(struct worker *w)
 			at = &notice->next;
 			continue;
 		}
+		// What it was about is gone before anybody was told: the next packet begins anew.
+		if (q != NULL && q->opened == notice->opened && q->n == 0)
+			q->again[notice->bar] = 0;
 		*at = notice->next;
 		notice->next = store->notice_free;
 		store->notice_free = notice;

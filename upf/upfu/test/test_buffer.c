@@ -1082,6 +1082,35 @@ the_next_upf_c_is_told_of_what_waits(void **state)
 	rig_free(rig);
 }
 
+// The packet's time is over before the event's delay: the next packet has a delay of its own.
+static void
+an_event_whose_packets_are_gone_is_void(void **state)
+{
+	struct rig *rig = rig_create(1, true);
+	struct event event;
+
+	(void)state;
+	install_with_bar(rig, UPF_FAR_BUFF | UPF_FAR_NOCP,
+		(struct upf_bar){.bar_id = 1, .delay_ms = 5000, .duration_ms = 4000});
+	send_down(rig, RIG_UE, 0, 1);
+	rig_poll(rig);
+	pass_time(rig, 4500);
+	assert_int_equal(rig_dropped(rig, UPF_DROP_BUFFER_EXPIRED), 1);
+	pass_time(rig, 1000);
+	assert_false(rig_event(rig, &event));
+	install_with_bar(rig, UPF_FAR_BUFF | UPF_FAR_NOCP,
+		(struct upf_bar){.bar_id = 1, .delay_ms = 5000, .duration_ms = 60000});
+	send_down(rig, RIG_UE, 1, 1);
+	rig_poll(rig);
+	pass_time(rig, 4000);
+	assert_false(rig_event(rig, &event));
+	pass_time(rig, 2000);
+	assert_true(rig_event(rig, &event));
+	assert_false(rig_event(rig, &event));
+	rig_assert_no_other_drops(rig);
+	rig_free(rig);
+}
+
 // An event that waits for its delay is raised once, by whichever upf-c is there then.
 static void
 an_event_that_is_put_off_outlives_upf_c(void **state)
@@ -1240,6 +1269,7 @@ test_buffer(void)
 		cmocka_unit_test(the_duration_in_an_answer_puts_the_next_event_off),
 		cmocka_unit_test(paged_anew_when_idle_before_all_is_out),
 		cmocka_unit_test(the_next_upf_c_is_told_of_what_waits),
+		cmocka_unit_test(an_event_whose_packets_are_gone_is_void),
 		cmocka_unit_test(an_event_that_is_put_off_outlives_upf_c),
 		cmocka_unit_test(event_waits_for_the_notification_delay),
 		cmocka_unit_test(one_event_a_bar),
