@@ -303,6 +303,7 @@ static_assert(sizeof(struct upf_bar) == 16, "upf_bar");
 #define UPF_QER_RQI 0x10u // set the RQI in the PDU Session Container of downlink packets
 #define UPF_QER_TOS 0x20u // downlink packets leave with outer ToS `tos`, unless the FAR marks them
 #define UPF_QER_PPI 0x40u // set the Paging Policy Indicator in the downlink container
+#define UPF_WINDOW_MAX_MS 60000u
 struct upf_qer {
 	uint32_t qer_id;
 	uint32_t slot;
@@ -315,8 +316,10 @@ struct upf_qer {
 	uint8_t qfi;   // 0: none; else written into the PDU Session Container on N3
 	uint8_t tos;
 	uint8_t ppi;
+	uint32_t window_ms; // Averaging Window of its rates, UPF_WINDOW_MAX_MS at most; 0: as configured
+	uint32_t reserved;
 };
-static_assert(sizeof(struct upf_qer) == 48, "upf_qer");
+static_assert(sizeof(struct upf_qer) == 56, "upf_qer");
 
 #define UPF_URR_BEFORE_QOS \
 	0x01u               // Measurement Information MBQE: counts what the QERs then drop, too

@@ -46,6 +46,7 @@ const (
 	QerRqi                = 0x10       // UPF_QER_RQI
 	QerTos                = 0x20       // UPF_QER_TOS
 	QerPpi                = 0x40       // UPF_QER_PPI
+	WindowMaxMs           = 0xea60     // UPF_WINDOW_MAX_MS
 	UrrBeforeQos          = 0x1        // UPF_URR_BEFORE_QOS
 	UrrTimed              = 0x2        // UPF_URR_TIMED
 	TraceSession          = 0x1        // UPF_TRACE_SESSION
@@ -349,19 +350,21 @@ type Bar struct {
 	Reserved   uint32
 }
 
-// Qer is struct upf_qer, 48 octets.
+// Qer is struct upf_qer, 56 octets.
 type Qer struct {
-	QerId   uint32
-	Slot    uint32
-	MbrUl   uint64
-	MbrDl   uint64
-	GbrUl   uint64
-	GbrDl   uint64
-	GbrSlot uint32
-	Flags   uint8
-	Qfi     uint8
-	Tos     uint8
-	Ppi     uint8
+	QerId    uint32
+	Slot     uint32
+	MbrUl    uint64
+	MbrDl    uint64
+	GbrUl    uint64
+	GbrDl    uint64
+	GbrSlot  uint32
+	Flags    uint8
+	Qfi      uint8
+	Tos      uint8
+	Ppi      uint8
+	WindowMs uint32
+	Reserved uint32
 }
 
 // Urr is struct upf_urr, 16 octets.
@@ -860,8 +863,8 @@ var (
 	_ [10 - unsafe.Offsetof(Bar{}.DelayMs)]struct{}
 	_ [unsafe.Offsetof(Bar{}.Reserved) - 12]struct{}
 	_ [12 - unsafe.Offsetof(Bar{}.Reserved)]struct{}
-	_ [unsafe.Sizeof(Qer{}) - 48]struct{}
-	_ [48 - unsafe.Sizeof(Qer{})]struct{}
+	_ [unsafe.Sizeof(Qer{}) - 56]struct{}
+	_ [56 - unsafe.Sizeof(Qer{})]struct{}
 	_ [unsafe.Offsetof(Qer{}.QerId) - 0]struct{}
 	_ [0 - unsafe.Offsetof(Qer{}.QerId)]struct{}
 	_ [unsafe.Offsetof(Qer{}.Slot) - 4]struct{}
@@ -884,6 +887,10 @@ var (
 	_ [46 - unsafe.Offsetof(Qer{}.Tos)]struct{}
 	_ [unsafe.Offsetof(Qer{}.Ppi) - 47]struct{}
 	_ [47 - unsafe.Offsetof(Qer{}.Ppi)]struct{}
+	_ [unsafe.Offsetof(Qer{}.WindowMs) - 48]struct{}
+	_ [48 - unsafe.Offsetof(Qer{}.WindowMs)]struct{}
+	_ [unsafe.Offsetof(Qer{}.Reserved) - 52]struct{}
+	_ [52 - unsafe.Offsetof(Qer{}.Reserved)]struct{}
 	_ [unsafe.Sizeof(Urr{}) - 16]struct{}
 	_ [16 - unsafe.Sizeof(Urr{})]struct{}
 	_ [unsafe.Offsetof(Urr{}.UrrId) - 0]struct{}

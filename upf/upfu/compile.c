@@ -183,6 +183,7 @@ qer_is_valid(const struct config *config, const struct upf_qer *qer)
 
 	return qer->slot < config->limits.qer_slots && qer->qfi <= 0x3f &&
 		(qer->flags & ~known) == 0 && qer->ppi <= 7 &&
+		qer->window_ms <= UPF_WINDOW_MAX_MS &&
 		((qer->flags & UPF_QER_GBR) == 0 ||
 			(qer->gbr_slot < config->limits.qer_slots && qer->gbr_slot != qer->slot));
 }
@@ -361,6 +362,7 @@ static unsigned
 compile_qers(const struct layout *l, const struct upf_pdr *from, struct pdr *to,
 	struct pdr_qer list[UPF_PDR_QERS])
 {
+	const struct config *config = l->context->config;
 	uint64_t hz = l->context->tsc_hz;
 	bool ul = to->direction == UPF_UL;
 	unsigned n = 0;
@@ -388,6 +390,9 @@ compile_qers(const struct layout *l, const struct upf_pdr *from, struct pdr *to,
 				.gbr_cost = (qer->flags & UPF_QER_GBR) != 0
 					? qer_cost(ul ? qer->gbr_ul : qer->gbr_dl, hz)
 					: 0,
+				.depth = qer_depth(qer->window_ms != 0 ? qer->window_ms
+								       : config->qer_burst_ms,
+					hz),
 				.slot = qer->slot,
 				.gbr_slot = qer->gbr_slot,
 			};
@@ -534,6 +539,8 @@ compile_pdr(struct layout *l, const struct upf_pdr *from)
 	compile_far(l, &l->r->far[from->far], &pdr);
 	for (unsigned i = 0; i < pdr.n_qer; i++) {
 		long_qers |= qer[i].gbr_cost != 0 || qer[i].cost == QER_COST_BLOCKED ||
+			qer[i].depth !=
+				qer_depth(l->context->config->qer_burst_ms, l->context->tsc_hz) ||
 			pdr.n_qer > PDR_INLINE_QERS;
 		if (i < PDR_INLINE_QERS) {
 			pdr.cost[i] = qer[i].cost;

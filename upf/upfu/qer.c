@@ -47,16 +47,16 @@ qer_sweep(struct qer_sweeper *sweeper, const struct shm_slots *slots, uint64_t n
 // ---- one packet ------------------------------------------------------------------------------
 
 static inline bool
-is_due(const struct worker *w, const uint64_t *tat, uint64_t clock)
+is_due(const uint64_t *tat, uint64_t clock, uint64_t depth)
 {
 	// Signed: the difference of two clocks that wrap.
-	return (int64_t)(*tat - clock) <= (int64_t)w->qer_burst;
+	return (int64_t)(*tat - clock) <= (int64_t)depth;
 }
 
 static inline bool
-conforms(const struct worker *w, const uint64_t *tat, uint64_t clock, uint64_t cost)
+conforms(const uint64_t *tat, uint64_t clock, uint64_t cost, uint64_t depth)
 {
-	return cost != QER_COST_BLOCKED && is_due(w, tat, clock);
+	return cost != QER_COST_BLOCKED && is_due(tat, clock, depth);
 }
 
 static inline void
@@ -68,7 +68,7 @@ charge(uint64_t *tat, uint64_t clock, uint64_t octets, uint64_t cost)
 	__atomic_store_n(tat, from + octets * cost, __ATOMIC_RELAXED);
 }
 
-// With more than two QERs, guaranteed bit rates, or a rate of 0. A packet within a GBR is charged to all of its
+// With more than two QERs, guaranteed bit rates, an Averaging Window, or a rate of 0. A packet within a GBR is charged to all of its
 // QERs, and none holds it up (TS 23.501 5.7.1.6: guaranteed flows come first).
 static int
 enforce_long(struct worker *w, const struct pkt *p)
@@ -81,11 +81,11 @@ enforce_long(struct worker *w, const struct pkt *p)
 	for (unsigned i = 0; i < pdr->n_qer; i++) {
 		if (qer[i].gbr_cost != 0)
 			guaranteed |=
-				conforms(w, qer_tat(&w->slots, qer[i].gbr_slot, pdr->direction),
-					clock, qer[i].gbr_cost);
+				conforms(qer_tat(&w->slots, qer[i].gbr_slot, pdr->direction), clock,
+					qer[i].gbr_cost, qer[i].depth);
 		if (qer[i].cost != 0)
-			conforming &= conforms(w, qer_tat(&w->slots, qer[i].slot, pdr->direction),
-				clock, qer[i].cost);
+			conforming &= conforms(qer_tat(&w->slots, qer[i].slot, pdr->direction),
+				clock, qer[i].cost, qer[i].depth);
 	}
 	if (!guaranteed && !conforming)
 		return UPF_DROP_MBR_EXCEEDED;
@@ -93,7 +93,7 @@ enforce_long(struct worker *w, const struct pkt *p)
 		uint64_t *gbr = qer_tat(&w->slots, qer[i].gbr_slot, pdr->direction);
 
 		// What is beyond the GBR does not use it up.
-		if (qer[i].gbr_cost != 0 && conforms(w, gbr, clock, qer[i].gbr_cost))
+		if (qer[i].gbr_cost != 0 && conforms(gbr, clock, qer[i].gbr_cost, qer[i].depth))
 			charge(gbr, clock, p->ip_len, qer[i].gbr_cost);
 		if (qer[i].cost != 0 && qer[i].cost != QER_COST_BLOCKED)
 			charge(qer_tat(&w->slots, qer[i].slot, pdr->direction), clock, p->ip_len,
@@ -123,7 +123,7 @@ enforce(struct worker *w, struct pkt *p)
 		return enforce_long(w, p);
 	for (unsigned i = 0; i < pdr->n_qer; i++) {
 		tat[i] = shm_at(&w->slots, pdr->qer_at[i]);
-		if (unlikely(!is_due(w, tat[i], clock)))
+		if (unlikely(!is_due(tat[i], clock, w->qer_burst)))
 			return UPF_DROP_MBR_EXCEEDED;
 	}
 	for (unsigned i = 0; i < pdr->n_qer; i++)

@@ -39,6 +39,7 @@ struct rte_rcu_qsbr;
 struct pdr_qer {
 	uint64_t cost;     // of an octet at the MBR, qer.h; 0: unlimited
 	uint64_t gbr_cost; // 0: no GBR
+	uint64_t depth;    // of its buckets, in units of their clocks
 	uint32_t slot;
 	uint32_t gbr_slot;
 };

@@ -321,7 +321,7 @@ worker_create(unsigned index, const struct worker_shared *shared)
 	w->tsc_hz = rte_get_tsc_hz();
 	w->ue_to_ue_allowed = config->ue_to_ue_allowed;
 	w->shares_cpu = config->worker_cpu[index] == config->control_cpu;
-	w->qer_burst = w->tsc_hz / 1000 * config->qer_burst_ms << QER_FRACTION;
+	w->qer_burst = qer_depth(config->qer_burst_ms, w->tsc_hz);
 	w->sessions = shared->sessions;
 	w->slots = shared->slots;
 	w->stats = &shared->stats[index];

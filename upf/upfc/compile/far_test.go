@@ -88,11 +88,33 @@ func TestBARs(t *testing.T) {
 	}
 }
 
+func TestAveragingWindows(t *testing.T) {
+	for name, tt := range map[string]struct {
+		qer  rules.QER
+		want uint32
+	}{
+		"of an AMBR is the site's":                {rules.QER{ID: 1, HasMBR: true}, 0},
+		"of an MBR is the SMF's":                  {rules.QER{ID: 1, HasMBR: true, Window: 500}, 500},
+		"of a GBR is the SMF's":                   {rules.QER{ID: 1, HasGBR: true, Window: 500}, 500},
+		"of a GBR without one is two seconds":     {rules.QER{ID: 1, HasGBR: true, HasMBR: true}, 2000},
+		"without any rate it is of no importance": {rules.QER{ID: 1}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := makeSession().downlink(1, 1)
+			s.in.Rules.QERs[1] = &tt.qer
+			s.in.QERSlots, s.in.GBRSlots = map[uint32]uint32{1: 8}, map[uint32]uint32{1: 9}
+			if got := s.compile(t).QERs[0].WindowMs; got != tt.want {
+				t.Errorf("window of %d ms, want %d", got, tt.want)
+			}
+		})
+	}
+}
+
 func TestQERs(t *testing.T) {
 	s := makeSession().downlink(1, 1)
 	s.in.Rules.QERs[1] = &rules.QER{ID: 1, HasGBR: true, GBRUL: 5, GBRDL: 6, RQI: true, HasPPI: true, PPI: 3, HasToS: true, ToS: 0xbb, ToSMask: 0xfc}
 	s.in.QERSlots, s.in.GBRSlots = map[uint32]uint32{1: 8}, map[uint32]uint32{1: 9}
-	want := []abi.Qer{{QerId: 1, Slot: 8, GbrUl: 5, GbrDl: 6, GbrSlot: 9, Flags: abi.QerGbr | abi.QerRqi | abi.QerPpi | abi.QerTos, Tos: 0xb8, Ppi: 3}}
+	want := []abi.Qer{{QerId: 1, Slot: 8, GbrUl: 5, GbrDl: 6, GbrSlot: 9, Flags: abi.QerGbr | abi.QerRqi | abi.QerPpi | abi.QerTos, Tos: 0xb8, Ppi: 3, WindowMs: 2000}}
 	if diff := cmp.Diff(want, s.compile(t).QERs); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

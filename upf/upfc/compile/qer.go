@@ -1,12 +1,18 @@
 package compile
 
 import (
+	"cmp"
+
 	"core5g.dev/core5g/upf/abi"
 	"core5g.dev/core5g/upf/upfc/rules"
 )
 
+// gbrWindow is the Averaging Window of GBR flows for which the SMF names none, in milliseconds (TS 23.501
+// 5.7.3.6, table 5.7.4-1).
+const gbrWindow = 2000
+
 func (c *compiler) qer(r *rules.QER) abi.Qer {
-	q := abi.Qer{QerId: r.ID, Slot: c.in.QERSlots[r.ID], Qfi: r.QFI}
+	q := abi.Qer{QerId: r.ID, Slot: c.in.QERSlots[r.ID], Qfi: r.QFI, WindowMs: r.Window}
 	if r.ULClosed {
 		q.Flags |= abi.QerGateUlClosed
 	}
@@ -20,6 +26,7 @@ func (c *compiler) qer(r *rules.QER) abi.Qer {
 	if slot, ok := c.in.GBRSlots[r.ID]; ok && r.HasGBR {
 		q.Flags |= abi.QerGbr
 		q.GbrUl, q.GbrDl, q.GbrSlot = r.GBRUL, r.GBRDL, slot
+		q.WindowMs = cmp.Or(r.Window, gbrWindow)
 	}
 	if r.RQI {
 		q.Flags |= abi.QerRqi

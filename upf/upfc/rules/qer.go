@@ -5,6 +5,7 @@ import (
 
 	"github.com/wmnsk/go-pfcp/ie"
 
+	"core5g.dev/core5g/upf/abi"
 	"core5g.dev/core5g/upf/upfc/pfcp"
 )
 
@@ -27,6 +28,7 @@ type QER struct {
 	HasToS        bool
 	ToS           uint8 // DL Flow Level Marking
 	ToSMask       uint8
+	Window        uint32 // Averaging Window of the rates in milliseconds; 0: none was given
 }
 
 // QER Control Indications and packet rates are for CIoT (feature CIOT), which this UPF does not have.
@@ -92,8 +94,11 @@ func (r *QER) element(e *pfcp.Element, removed bool, ref *pfcp.RuleRef) (err err
 			r.PPI = v & 7
 		}
 	case ie.AveragingWindow:
-		if !removed { // the token bucket is stricter than any window
-			_, err = e.Uint32()
+		if r.Window = 0; removed {
+			return nil
+		}
+		if r.Window, err = e.Uint32(); err == nil && (r.Window == 0 || r.Window > abi.WindowMaxMs) {
+			return refuse(ref, e.Type, "Averaging Window of %d ms: it must be from 1 to %d ms", r.Window, abi.WindowMaxMs)
 		}
 	case ie.DLFlowLevelMarking:
 		r.HasToS, r.ToS, r.ToSMask = false, 0, 0

@@ -131,6 +131,7 @@ func qer(c *coder, r *rules.QER) {
 	number(c, &r.PPI)
 	number(c, &r.ToS)
 	number(c, &r.ToSMask)
+	number(c, &r.Window)
 }
 
 func urr(c *coder, r *rules.URR) {

@@ -1,6 +1,8 @@
 // Token buckets over virtual time: exact from 10 kbit/s to 100 Gbit/s.
 #include <string.h>
 
+#include <rte_cycles.h>
+
 #include "frames.h"
 #include "rules.h"
 #include "stages.h"
@@ -142,6 +144,80 @@ closed_gate_drops_its_direction(void **state)
 	assert_int_equal(rig_count_sent(rig, UPF_PORT_N6), 1);
 	assert_int_equal(rig_urr(rig, 1, UPF_DL)->packets, 0);
 	rig_free(rig);
+}
+
+// One packet of `size` octets for the part's first PDR, now. Whether it passes at once.
+static bool
+passes(struct rig *rig, const struct part *part, uint16_t size)
+{
+	struct worker *w = rig->worker[0];
+	struct burst *b = &w->burst;
+
+	b->n = 1;
+	b->live[0] = &b->pkt[0];
+	b->pkt[0] = (struct pkt){.part = part, .pdr = part->pdr, .ip_len = size};
+	b->pkt[0].m = rte_pktmbuf_alloc(rig_pool());
+	assert_non_null(b->pkt[0].m);
+	qer_burst(w, b);
+	if (b->n == 1)
+		rte_pktmbuf_free(b->pkt[0].m);
+	return b->n == 1;
+}
+
+static unsigned
+pass_at_once(struct rig *rig, const struct part *part, uint16_t size)
+{
+	unsigned n = 0;
+
+	while (n < 100000 && passes(rig, part, size))
+		n++;
+	return n;
+}
+
+// After a pause the rate passes for as long as its Averaging Window, for as long as qer.burst_ms says where
+// there is none; then the rate alone.
+static void
+bucket_is_as_deep_as_its_window(void **state)
+{
+	static const struct {
+		struct upf_qer qer;
+		uint32_t depth_ms;
+	} tests[] = {
+		{{.mbr_dl = 1000000, .flags = UPF_QER_MBR}, 10},
+		{{.mbr_dl = 1000000, .flags = UPF_QER_MBR, .window_ms = 2000}, 2000},
+		{{.mbr_dl = 1000000, .flags = UPF_QER_MBR, .window_ms = 1}, 1},
+		{{.mbr_dl = 1000000, .flags = UPF_QER_MBR, .window_ms = UPF_WINDOW_MAX_MS}, 60000},
+		{{.mbr_dl = 0,
+			 .gbr_dl = 1000000,
+			 .gbr_slot = 5,
+			 .flags = UPF_QER_MBR | UPF_QER_GBR,
+			 .window_ms = 2000},
+			2000},
+	};
+	const uint64_t packet_us = 8000; // 1,000 octets at 1 Mbit/s
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
+		struct rig *rig = rig_create(1, true);
+		struct worker *w = rig->worker[0];
+		struct session_rules_builder s;
+		const struct part *part;
+
+		rules_usual(&s, 1, RIG_UE, 0x100);
+		s.qer[0] = tests[i].qer;
+		s.qer[0].slot = 1;
+		rules_install(rig, &s);
+		part = session_present(&rig->sessions, 1, UPF_DL);
+		w->now = rte_rdtsc();
+		// The last one may find the bucket just not empty.
+		assert_int_equal(pass_at_once(rig, part, 1000),
+			tests[i].depth_ms * 1000 / packet_us + 1);
+		w->now += w->tsc_hz / 1000000 * (packet_us + packet_us / 100);
+		assert_int_equal(pass_at_once(rig, part, 1000), 1);
+		rig_dropped(rig, UPF_DROP_MBR_EXCEEDED);
+		rig_assert_no_other_drops(rig);
+		rig_free(rig);
+	}
 }
 
 // Debt at an old rate must not outlive it, and must outlive a replacement with the same rate.
@@ -343,6 +419,7 @@ test_qer(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(cost_is_right_at_the_edges),
 		cmocka_unit_test(lets_exactly_its_rate_pass),
+		cmocka_unit_test(bucket_is_as_deep_as_its_window),
 		cmocka_unit_test(rates_of_both_directions_are_apart),
 		cmocka_unit_test(closed_gate_drops_its_direction),
 		cmocka_unit_test(bucket_survives_replacement_but_not_a_new_rate),
