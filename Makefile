@@ -8,7 +8,7 @@ LDFLAGS := -s -w
 # The folders of this machine do not show in what images hold.
 BUILD   := $(GO) build -trimpath -ldflags '$(LDFLAGS)'
 
-.PHONY: help up down test unit integration lint running e2e e2e-upgrade e2e-operate e2e-security e2e-onprem tools cluster-tools nf bin images reproducible generate kubectl-plugin bench-upf bench-n4 bench-core bench-subscribers test-upf test-upf-arm64 fuzz
+.PHONY: help up down test unit integration lint running e2e e2e-upgrade e2e-operate e2e-security e2e-onprem tools cluster-tools nf bin images reproducible generate kubectl-plugin bench-upf bench-n4 bench-qos bench-core bench-subscribers test-upf test-upf-arm64 fuzz
 
 help:
 	@echo "make up       bring up the core and run a phone through it    make down  remove every trace"
@@ -18,6 +18,7 @@ help:
 	@echo "make bench-n4 sessions a second, restarts, memory            make bench-core UES=100: register at once"
 	@echo "make bench-upf cycles a packet (BASE=<rev>: beside another)  make fuzz       the UPF, FUZZ_SECONDS= a harness"
 	@echo "make bench-subscribers SUBSCRIBERS=20000: memory and pace of operator and subscriber data"
+	@echo "make bench-qos TCP through a maximum bit rate"
 
 up:
 	@hack/cluster.sh preflight
@@ -97,7 +98,7 @@ e2e-onprem:
 
 # ---- the UPF -----------------------------------------------------------------------------------
 
-bench-upf bench-n4 test-upf fuzz:
+bench-upf bench-n4 bench-qos test-upf fuzz:
 	@$(MAKE) --no-print-directory -C upf $@
 
 # So many UEs register at once at the core of `make up`: their pace, and what each function takes for it.
