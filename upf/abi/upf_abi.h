@@ -316,7 +316,8 @@ struct upf_qer {
 	uint8_t qfi;   // 0: none; else written into the PDU Session Container on N3
 	uint8_t tos;
 	uint8_t ppi;
-	uint32_t window_ms; // Averaging Window of its rates, UPF_WINDOW_MAX_MS at most; 0: as configured
+	uint32_t
+		window_ms; // Averaging Window of its rates, UPF_WINDOW_MAX_MS at most; 0: as configured
 	uint32_t reserved;
 };
 static_assert(sizeof(struct upf_qer) == 56, "upf_qer");
@@ -420,6 +421,7 @@ enum upf_stage { // where a packet was when it was traced
 	UPF_STAGE_TX = 6,
 	UPF_STAGE_DROP = 7,
 	UPF_STAGE_BUFFER = 8,
+	UPF_STAGE_SHAPER = 9, // it waits for its rate; UPF_STAGE_FAR comes next
 };
 
 struct upf_ev_trace {
@@ -520,7 +522,9 @@ struct upf_local_stats {
 	uint64_t supported_extensions_received;
 	uint64_t buffer_waiting;        // packets in downlink buffers now
 	uint64_t buffer_waiting_octets; // of the users' packets
-	uint64_t reserved[4];
+	uint64_t shaped;                // packets above an MBR that waited for their time
+	uint64_t shaper_waiting;        // those that wait now
+	uint64_t reserved[2];
 };
 static_assert(sizeof(struct upf_local_stats) == 256, "upf_local_stats");
 

@@ -102,6 +102,7 @@ const (
 	StageTx               = 0x6        // UPF_STAGE_TX
 	StageDrop             = 0x7        // UPF_STAGE_DROP
 	StageBuffer           = 0x8        // UPF_STAGE_BUFFER
+	StageShaper           = 0x9        // UPF_STAGE_SHAPER
 	PortN3                = 0x0        // UPF_PORT_N3
 	PortN6                = 0x1        // UPF_PORT_N6
 	PortN9                = 0x2        // UPF_PORT_N9
@@ -502,7 +503,9 @@ type LocalStats struct {
 	SupportedExtensionsReceived uint64
 	BufferWaiting               uint64
 	BufferWaitingOctets         uint64
-	Reserved                    [4]uint64
+	Shaped                      uint64
+	ShaperWaiting               uint64
+	Reserved                    [2]uint64
 }
 
 // DropStats is struct upf_drop_stats, 512 octets.
@@ -1099,8 +1102,12 @@ var (
 	_ [208 - unsafe.Offsetof(LocalStats{}.BufferWaiting)]struct{}
 	_ [unsafe.Offsetof(LocalStats{}.BufferWaitingOctets) - 216]struct{}
 	_ [216 - unsafe.Offsetof(LocalStats{}.BufferWaitingOctets)]struct{}
-	_ [unsafe.Offsetof(LocalStats{}.Reserved) - 224]struct{}
-	_ [224 - unsafe.Offsetof(LocalStats{}.Reserved)]struct{}
+	_ [unsafe.Offsetof(LocalStats{}.Shaped) - 224]struct{}
+	_ [224 - unsafe.Offsetof(LocalStats{}.Shaped)]struct{}
+	_ [unsafe.Offsetof(LocalStats{}.ShaperWaiting) - 232]struct{}
+	_ [232 - unsafe.Offsetof(LocalStats{}.ShaperWaiting)]struct{}
+	_ [unsafe.Offsetof(LocalStats{}.Reserved) - 240]struct{}
+	_ [240 - unsafe.Offsetof(LocalStats{}.Reserved)]struct{}
 	_ [unsafe.Sizeof(DropStats{}) - 512]struct{}
 	_ [512 - unsafe.Sizeof(DropStats{})]struct{}
 	_ [unsafe.Offsetof(DropStats{}.Reason) - 0]struct{}

@@ -390,8 +390,8 @@ compile_qers(const struct layout *l, const struct upf_pdr *from, struct pdr *to,
 				.gbr_cost = (qer->flags & UPF_QER_GBR) != 0
 					? qer_cost(ul ? qer->gbr_ul : qer->gbr_dl, hz)
 					: 0,
-				.depth = qer_depth(qer->window_ms != 0 ? qer->window_ms
-								       : config->qer_burst_ms,
+				.depth = qer_depth(
+					qer->window_ms != 0 ? qer->window_ms : config->qer.burst_ms,
 					hz),
 				.slot = qer->slot,
 				.gbr_slot = qer->gbr_slot,
@@ -540,7 +540,7 @@ compile_pdr(struct layout *l, const struct upf_pdr *from)
 	for (unsigned i = 0; i < pdr.n_qer; i++) {
 		long_qers |= qer[i].gbr_cost != 0 || qer[i].cost == QER_COST_BLOCKED ||
 			qer[i].depth !=
-				qer_depth(l->context->config->qer_burst_ms, l->context->tsc_hz) ||
+				qer_depth(l->context->config->qer.burst_ms, l->context->tsc_hz) ||
 			pdr.n_qer > PDR_INLINE_QERS;
 		if (i < PDR_INLINE_QERS) {
 			pdr.cost[i] = qer[i].cost;

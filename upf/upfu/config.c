@@ -838,8 +838,17 @@ read_sleep(struct reader *r, const char *name, const yaml_node_t *map, void *des
 static int
 read_qer(struct reader *r, const char *name, const yaml_node_t *map, void *destination)
 {
-	struct number burst = {destination, 1, 10000};
-	struct key keys[] = {{"burst_ms", read_number, &burst, false, NULL}};
+	struct config_qer *qer = destination;
+	struct number burst = {&qer->burst_ms, 1, 10000};
+	struct number queue = {&qer->queue_ms, 0, 1000};
+	struct number packets = {&qer->queue_packets, 1, 1u << 20};
+	struct number session = {&qer->queue_packets_per_session, 1, UINT16_MAX};
+	struct key keys[] = {
+		{"burst_ms", read_number, &burst, false, NULL},
+		{"queue_ms", read_number, &queue, false, NULL},
+		{"queue_packets", read_number, &packets, false, NULL},
+		{"queue_packets_per_session", read_number, &session, false, NULL},
+	};
 
 	return read_mapping(r, name, map, KEYS(keys));
 }
@@ -963,7 +972,7 @@ set_defaults(struct config *config)
 		.reassembly = {.packets = 128, .timeout_ms = 1000},
 		.ra = {.lifetime_s = 65535},
 		.sleep_max_us = 200,
-		.qer_burst_ms = 10,
+		.qer = {.burst_ms = 300, .queue_ms = 150, .queue_packets_per_session = 512},
 	};
 }
 
@@ -1018,6 +1027,23 @@ check_buffer_bytes(struct reader *r, const yaml_node_t *root, struct config *con
 	return 0;
 }
 
+// Packets above their rate that wait: an eighth of all buffers, and never more than a quarter.
+static int
+check_queue(struct reader *r, const yaml_node_t *root, struct config *config)
+{
+	uint32_t mbufs = config->limits.mbufs / config->workers;
+
+	if (config->qer.queue_packets == 0)
+		config->qer.queue_packets = mbufs / 8 != 0 ? mbufs / 8 : 1;
+	if (config->qer.queue_ms == 0 || config->qer.queue_packets <= mbufs / 4 + 1)
+		return 0;
+	return reader_fail(r, root,
+		"qer: queue_packets %" PRIu32
+		" of %u worker(s) are over a quarter of mbufs %" PRIu32
+		"; raise mbufs or write %" PRIu32 " at most",
+		config->qer.queue_packets, config->workers, config->limits.mbufs, mbufs / 4 + 1);
+}
+
 static int
 read_document(struct reader *r, struct config *config)
 {
@@ -1049,7 +1075,7 @@ read_document(struct reader *r, struct config *config)
 		{"reassembly", read_reassembly, &config->reassembly, false, NULL},
 		{"router_advertisement", read_router_advertisement, &config->ra, false, NULL},
 		{"sleep", read_sleep, &config->sleep_max_us, false, NULL},
-		{"qer", read_qer, &config->qer_burst_ms, false, NULL},
+		{"qer", read_qer, &config->qer, false, NULL},
 	};
 	struct config_limits *limits = &config->limits;
 
@@ -1066,9 +1092,10 @@ read_document(struct reader *r, struct config *config)
 	if (limits->qer_slots == 0)
 		limits->qer_slots = limits->sessions_max * 2;
 	if (place_threads(r, config, workers, &lcores) < 0 ||
-		check_buffer_packets(r, root, config) < 0)
+		check_buffer_packets(r, root, config) < 0 ||
+		check_buffer_bytes(r, root, config) < 0)
 		return -1;
-	return check_buffer_bytes(r, root, config);
+	return check_queue(r, root, config);
 }
 
 int

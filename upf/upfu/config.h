@@ -77,6 +77,13 @@ struct config_router_advertisement { // to UEs, RFC 4861 4.2
 	uint32_t mtu; // option MTU, 0: without
 };
 
+struct config_qer {
+	uint32_t burst_ms;      // depth of the buckets without an Averaging Window
+	uint32_t queue_ms;      // how long a packet above its rate waits at most, 0: it is dropped
+	uint32_t queue_packets; // that wait, a worker
+	uint32_t queue_packets_per_session;
+};
+
 struct config {
 	unsigned workers;
 	int control_cpu; // host CPU of the control thread
@@ -97,7 +104,7 @@ struct config {
 	struct config_reassembly reassembly;
 	struct config_router_advertisement ra;
 	uint32_t sleep_max_us; // 0: never sleep
-	uint32_t qer_burst_ms;
+	struct config_qer qer;
 };
 
 // Of a frame in the kernel's packet ring, where four make whole pages, and in a packet buffer.

@@ -160,7 +160,7 @@ listen_and_wait(struct worker *w)
 {
 	struct sleeper *s = &w->sleeper;
 	struct rte_epoll_event events[UPF_PORTS + 1];
-	uint64_t now = rte_rdtsc();
+	uint64_t now = rte_rdtsc(), until = RTE_MIN(w->next_tick, shaper_due(&w->shaper));
 	int ms = 0;
 
 	if (s->asleep == 0) {
@@ -171,8 +171,8 @@ listen_and_wait(struct worker *w)
 		__atomic_thread_fence(__ATOMIC_SEQ_CST);
 		return;
 	}
-	if (w->next_tick > now)
-		ms = (int)((w->next_tick - now) * 1000 / w->tsc_hz) + 1;
+	if (until > now)
+		ms = (int)((until - now) * 1000 / w->tsc_hz) + 1;
 	rte_rcu_qsbr_thread_offline(w->sessions->qsbr, w->index);
 	rte_epoll_wait(RTE_EPOLL_PER_THREAD, events, RTE_DIM(events), ms);
 	rte_rcu_qsbr_thread_online(w->sessions->qsbr, w->index);
@@ -184,11 +184,16 @@ static void
 wait_longer_each_time(struct worker *w)
 {
 	struct sleeper *s = &w->sleeper;
-	const struct timespec ts = {.tv_nsec = (long)s->next_us * 1000};
+	uint64_t now = rte_rdtsc(), until = now + w->tsc_hz / 1000000 * s->next_us;
+	struct timespec ts = {0};
 
+	// Packets that wait for their rate are not kept longer.
+	until = RTE_MIN(until, shaper_due(&w->shaper));
+	if (until > now)
+		ts.tv_nsec = (long)((until - now) * 1000 / (w->tsc_hz / 1000000));
 	rte_rcu_qsbr_thread_offline(w->sessions->qsbr, w->index);
 	if (s->pauses && !w->shares_cpu)
-		rte_power_pause(rte_rdtsc() + w->tsc_hz / 1000000 * s->next_us);
+		rte_power_pause(until);
 	else
 		nanosleep(&ts, NULL);
 	rte_rcu_qsbr_thread_online(w->sessions->qsbr, w->index);

@@ -212,13 +212,25 @@ trace_dropped(struct worker *w, struct rte_mbuf *m, enum upf_drop reason)
 	mark->sent = 1;
 }
 
-void
-trace_buffered(struct worker *w, struct rte_mbuf *m)
+static void
+record_wait(struct worker *w, struct rte_mbuf *m, enum upf_stage stage)
 {
 	const struct mark *mark = mark_of(w->trace, m);
 
 	if (is_followed(w->trace, mark))
-		record(w, m, UPF_STAGE_BUFFER, (enum upf_port)mark->port, 0, 0);
+		record(w, m, stage, (enum upf_port)mark->port, 0, 0);
+}
+
+void
+trace_buffered(struct worker *w, struct rte_mbuf *m)
+{
+	record_wait(w, m, UPF_STAGE_BUFFER);
+}
+
+void
+trace_shaped(struct worker *w, struct rte_mbuf *m)
+{
+	record_wait(w, m, UPF_STAGE_SHAPER);
 }
 
 void

@@ -42,6 +42,7 @@ void trace_burst_received(struct worker *w, const struct burst *b, enum upf_port
 void trace_burst(struct worker *w, const struct burst *b, enum upf_stage stage);
 void trace_frames_sent(struct worker *w, enum upf_port port, struct rte_mbuf *const *m, unsigned n);
 void trace_buffered(struct worker *w, struct rte_mbuf *m);
+void trace_shaped(struct worker *w, struct rte_mbuf *m);
 // trace_dropped() is declared in worker.h, for worker_drop().
 
 static inline void

@@ -157,6 +157,17 @@ worker_take_commands(struct worker *w)
 
 // ---- the way of a packet -----------------------------------------------------------------------
 
+// Packets whose rates have been asked.
+static void
+worker_leave(struct worker *w, struct burst *b)
+{
+	far_burst(w, b);
+	trace_stage(w, b, UPF_STAGE_FAR);
+	urr_burst(w, b);
+	trace_stage(w, b, UPF_STAGE_URR);
+	rewrite_burst(w, b);
+}
+
 // From a matched session on, packets from the wire and from downlink buffers go the same way.
 static void
 worker_forward(struct worker *w, struct burst *b)
@@ -166,11 +177,7 @@ worker_forward(struct worker *w, struct burst *b)
 	trace_stage(w, b, UPF_STAGE_PDR);
 	qer_burst(w, b);
 	trace_stage(w, b, UPF_STAGE_QER);
-	far_burst(w, b);
-	trace_stage(w, b, UPF_STAGE_FAR);
-	urr_burst(w, b);
-	trace_stage(w, b, UPF_STAGE_URR);
-	rewrite_burst(w, b);
+	worker_leave(w, b);
 }
 
 // Packets with a key: what another worker handed over takes this way again, too, for the key may have
@@ -181,6 +188,19 @@ worker_serve(struct worker *w, struct burst *b)
 	lookup_burst(w, b);
 	handoff_burst(w, b);
 	worker_forward(w, b);
+}
+
+// Packets that waited for their rate and are due: before any that come now.
+static unsigned
+worker_release(struct worker *w, struct burst *b)
+{
+	unsigned work = 0;
+
+	for (shaper_take(w, b); b->n != 0; shaper_take(w, b)) {
+		work += b->n;
+		worker_leave(w, b);
+	}
+	return work;
 }
 
 static void
@@ -203,6 +223,8 @@ worker_poll(struct worker *w)
 
 	w->now = rte_rdtsc();
 	work += worker_take_commands(w);
+	if (unlikely(w->shaper.packets != 0))
+		work += worker_release(w, b);
 	for (enum upf_port port = 0; port < w->ports; port++) {
 		worker_rx(w, b, port);
 		trace_rx(w, b, port);
@@ -232,6 +254,8 @@ worker_poll(struct worker *w)
 		worker_flush(w, port);
 	if (unlikely(w->buffers.changed))
 		buffer_show_waiting(w);
+	if (unlikely(w->shaper.changed))
+		shaper_show_waiting(w);
 	if (w->events_raised)
 		worker_wake_control(w);
 	// No rules of any session are held any more: session.h.
@@ -321,7 +345,7 @@ worker_create(unsigned index, const struct worker_shared *shared)
 	w->tsc_hz = rte_get_tsc_hz();
 	w->ue_to_ue_allowed = config->ue_to_ue_allowed;
 	w->shares_cpu = config->worker_cpu[index] == config->control_cpu;
-	w->qer_burst = qer_depth(config->qer_burst_ms, w->tsc_hz);
+	w->qer_burst = qer_depth(config->qer.burst_ms, w->tsc_hz);
 	w->sessions = shared->sessions;
 	w->slots = shared->slots;
 	w->stats = &shared->stats[index];
@@ -364,6 +388,7 @@ worker_create(unsigned index, const struct worker_shared *shared)
 	w->handoff = create_ring(
 		"handoff", index, sizeof(void *), handoff_places(config), RING_F_SC_DEQ);
 	if (w->commands == NULL || w->events == NULL || w->handoff == NULL ||
+		shaper_init(&w->shaper, config, w->tsc_hz) < 0 ||
 		buffer_init(&w->buffers,
 			&(struct buffer_bounds){
 				.packets = limits->buffer_packets,
@@ -390,6 +415,7 @@ worker_free(struct worker *w)
 	reassembly_free(w->reassembly);
 	trace_free(w);
 	buffer_free(&w->buffers);
+	shaper_free(&w->shaper);
 	if (w->handoff != NULL) {
 		void *m;
 

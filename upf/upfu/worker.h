@@ -19,6 +19,7 @@
 #include "port.h"
 #include "qer.h"
 #include "session.h"
+#include "shaper.h"
 #include "shm.h"
 #include "sleep.h"
 #include "upf_abi.h"
@@ -42,8 +43,18 @@ enum pkt_fragment { // of the user's packet
 // One packet of a burst, between parsing and transmission.
 struct pkt {
 	struct rte_mbuf *m;
-	const struct part *part;
-	const struct pdr *pdr;
+	union {
+		const struct part *part;
+		struct {
+			uint32_t session, incarnation;
+		} of; // in the shaper: whose it is
+	};
+	union {
+		const struct pdr *pdr;
+		struct {
+			uint16_t index, id;
+		} by; // in the shaper: its PDR
+	};
 	uint64_t key; // of the map that leads to the part
 	union {
 		uint32_t bucket; // of that map
@@ -137,6 +148,7 @@ struct worker {
 	struct neigh_table neigh[UPF_PORTS];
 	struct neigh_table *neigh6[UPF_PORTS]; // NULL without IPv6 addresses
 	struct buffer_store buffers;
+	struct shaper shaper;
 	struct burst burst;
 	struct trace *trace; // NULL: nobody looks
 	struct trace *trace_memory;

@@ -240,7 +240,9 @@ static_assert(offsetof(struct upf_local_stats, trace_lost) == 192, "upf_local_st
 static_assert(offsetof(struct upf_local_stats, supported_extensions_received) == 200, "upf_local_stats.supported_extensions_received");
 static_assert(offsetof(struct upf_local_stats, buffer_waiting) == 208, "upf_local_stats.buffer_waiting");
 static_assert(offsetof(struct upf_local_stats, buffer_waiting_octets) == 216, "upf_local_stats.buffer_waiting_octets");
-static_assert(offsetof(struct upf_local_stats, reserved) == 224, "upf_local_stats.reserved");
+static_assert(offsetof(struct upf_local_stats, shaped) == 224, "upf_local_stats.shaped");
+static_assert(offsetof(struct upf_local_stats, shaper_waiting) == 232, "upf_local_stats.shaper_waiting");
+static_assert(offsetof(struct upf_local_stats, reserved) == 240, "upf_local_stats.reserved");
 static_assert(sizeof(struct upf_drop_stats) == 512, "upf_drop_stats");
 static_assert(offsetof(struct upf_drop_stats, reason) == 0, "upf_drop_stats.reason");
 static_assert(sizeof(struct upf_worker_stats) == 2048, "upf_worker_stats");
@@ -418,6 +420,7 @@ static_assert(UPF_STAGE_URR == 0x5ull, "UPF_STAGE_URR");
 static_assert(UPF_STAGE_TX == 0x6ull, "UPF_STAGE_TX");
 static_assert(UPF_STAGE_DROP == 0x7ull, "UPF_STAGE_DROP");
 static_assert(UPF_STAGE_BUFFER == 0x8ull, "UPF_STAGE_BUFFER");
+static_assert(UPF_STAGE_SHAPER == 0x9ull, "UPF_STAGE_SHAPER");
 static_assert(UPF_PORT_N3 == 0x0ull, "UPF_PORT_N3");
 static_assert(UPF_PORT_N6 == 0x1ull, "UPF_PORT_N6");
 static_assert(UPF_PORT_N9 == 0x2ull, "UPF_PORT_N9");

@@ -223,7 +223,7 @@ func ruleText(set *rules.Set, id uint16, stage string) string {
 	switch stage {
 	case trace.PDR:
 		return fmt.Sprintf("PDR %d precedence %d", id, p.Precedence)
-	case trace.QER:
+	case trace.QER, trace.Shaper:
 		var out []string
 		for _, q := range p.QERs {
 			if r := set.QERs[q]; r != nil {
@@ -232,6 +232,9 @@ func ruleText(set *rules.Set, id uint16, stage string) string {
 		}
 		if len(out) == 0 {
 			return "no QER"
+		}
+		if stage == trace.Shaper {
+			return strings.Join(out, ", ")
 		}
 		return "passed " + strings.Join(out, ", ")
 	case trace.FAR:

@@ -24,16 +24,16 @@ func TestQERsThatAreRefused(t *testing.T) {
 		cause     uint8
 		offending uint16
 	}{
-		"MBR cut short":              {ie.New(ie.MBR, make([]byte, 9)), ie.CauseInvalidLength, ie.MBR},
-		"GBR cut short":              {ie.New(ie.GBR, make([]byte, 5)), ie.CauseInvalidLength, ie.GBR},
-		"QFI empty":                  {ie.New(ie.QFI, nil), ie.CauseInvalidLength, ie.QFI},
-		"averaging window cut short": {ie.New(ie.AveragingWindow, []byte{1}), ie.CauseInvalidLength, ie.AveragingWindow},
+		"MBR cut short":                  {ie.New(ie.MBR, make([]byte, 9)), ie.CauseInvalidLength, ie.MBR},
+		"GBR cut short":                  {ie.New(ie.GBR, make([]byte, 5)), ie.CauseInvalidLength, ie.GBR},
+		"QFI empty":                      {ie.New(ie.QFI, nil), ie.CauseInvalidLength, ie.QFI},
+		"averaging window cut short":     {ie.New(ie.AveragingWindow, []byte{1}), ie.CauseInvalidLength, ie.AveragingWindow},
 		"an averaging window of nothing": {ie.NewAveragingWindow(0), ruleFailure, ie.AveragingWindow},
 		"an averaging window of an hour": {ie.NewAveragingWindow(3_600_000), ruleFailure, ie.AveragingWindow},
-		"marking cut short":          {ie.New(ie.DLFlowLevelMarking, []byte{1, 2}), ie.CauseInvalidLength, ie.DLFlowLevelMarking},
-		"marking by service class":   {ie.New(ie.DLFlowLevelMarking, []byte{2, 0, 0}), ruleFailure, ie.DLFlowLevelMarking},
-		"a packet rate":              {ie.New(ie.PacketRate, []byte{0}), ruleFailure, ie.PacketRate},
-		"CIoT indications":           {ie.New(ie.QERControlIndications, []byte{1}), ruleFailure, ie.QERControlIndications},
+		"marking cut short":              {ie.New(ie.DLFlowLevelMarking, []byte{1, 2}), ie.CauseInvalidLength, ie.DLFlowLevelMarking},
+		"marking by service class":       {ie.New(ie.DLFlowLevelMarking, []byte{2, 0, 0}), ruleFailure, ie.DLFlowLevelMarking},
+		"a packet rate":                  {ie.New(ie.PacketRate, []byte{0}), ruleFailure, ie.PacketRate},
+		"CIoT indications":               {ie.New(ie.QERControlIndications, []byte{1}), ruleFailure, ie.QERControlIndications},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := refused(t, established(t), ie.NewCreateQER(ie.NewQERID(2), ie.NewGateStatus(0, 0), tt.ie))

@@ -40,11 +40,12 @@ const (
 	TX     = "tx"
 	Drop   = "drop"
 	Buffer = "buffer"
+	Shaper = "shaper"
 )
 
 var stages = map[uint8]string{
 	abi.StageRx: RX, abi.StageLookup: Lookup, abi.StagePdr: PDR, abi.StageQer: QER, abi.StageFar: FAR,
-	abi.StageUrr: URR, abi.StageTx: TX, abi.StageDrop: Drop, abi.StageBuffer: Buffer,
+	abi.StageUrr: URR, abi.StageTx: TX, abi.StageDrop: Drop, abi.StageBuffer: Buffer, abi.StageShaper: Shaper,
 }
 
 var ports = map[uint8]string{abi.PortN3: "n3", abi.PortN6: "n6", abi.PortN9: "n9"}
@@ -120,6 +121,8 @@ func (p *Printer) Print(e *Event) error {
 		}
 	case Buffer:
 		add("waits in the downlink buffer")
+	case Shaper:
+		add("above the rate, waits for its time")
 	}
 	if e.Rule != "" {
 		add("%s", e.Rule)

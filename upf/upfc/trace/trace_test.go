@@ -78,9 +78,11 @@ func events(t *testing.T) []Event {
 	lookup.SEID, lookup.UE = "0x1f00000001", netip.MustParseAddr("10.45.0.1")
 	pdr := FromRecord(abi.EvTrace{Packet: 77, Stage: abi.StagePdr, PdrId: 2}, nil, at.Add(400))
 	pdr.Rule = "PDR 2 precedence 255"
+	shaper := FromRecord(abi.EvTrace{Packet: 77, Stage: abi.StageShaper, PdrId: 2}, nil, at.Add(600))
+	shaper.Rule = "QER 1 MBR 1000/1000 kbit/s up/down"
 	drop := FromRecord(abi.EvTrace{Packet: 77, Stage: abi.StageDrop, Drop: abi.DropMbrExceeded}, nil, at.Add(1500))
 	tx := FromRecord(abi.EvTrace{Packet: 78, Stage: abi.StageTx, Port: abi.PortN3, Length: 98, Worker: 1}, octets, at.Add(time.Millisecond))
-	return []Event{rx, lookup, pdr, drop, tx}
+	return []Event{rx, lookup, pdr, shaper, drop, tx}
 }
 
 func TestPrinter(t *testing.T) {
@@ -94,6 +96,7 @@ func TestPrinter(t *testing.T) {
 	want := `#1    03:04:05.000006  w0  rx      n6 98 octets: 10.45.0.1 > 8.8.8.8 ICMP echo request id 7 seq 1 ttl 64 len 84
 #1             +0.2us  w0  lookup  session 0x1f00000001: UE 10.45.0.1
 #1             +0.4us  w0  pdr     PDR 2 precedence 255
+#1             +0.6us  w0  shaper  above the rate, waits for its time: QER 1 MBR 1000/1000 kbit/s up/down
 #1             +1.5us  w0  drop    mbr_exceeded: above the maximum bit rate of a QER
 #2    03:04:05.001006  w1  tx      n3 98 octets: 10.45.0.1 > 8.8.8.8 ICMP echo request id 7 seq 1 ttl 64 len 84
 `

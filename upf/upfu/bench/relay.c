@@ -224,8 +224,8 @@ run(struct relay *r, int signals)
 		earliest(&r->down, &due);
 		at = now();
 		if (due > at)
-			left = (struct timespec){(time_t)((due - at) / SECOND),
-				(long)((due - at) % SECOND)};
+			left = (struct timespec){
+				(time_t)((due - at) / SECOND), (long)((due - at) % SECOND)};
 		if (ppoll(fds, 3, due != UINT64_MAX ? &left : NULL, NULL) < 0 && errno != EINTR)
 			return;
 		for (unsigned i = 0; i < TURNS && take_up(r); i++)
@@ -259,8 +259,8 @@ main(int argc, char **argv)
 	teid = htonl((uint32_t)strtoul(argv[4], NULL, 0));
 	r.delay = strtoull(argv[6], NULL, 10) * 1000;
 	memcpy(r.head,
-		(uint8_t[HEAD]){
-			0x34, 255, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x85, 1, 0x10, (uint8_t)atoi(argv[5])},
+		(uint8_t[HEAD]){0x34, 255, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x85, 1, 0x10,
+			(uint8_t)atoi(argv[5])},
 		HEAD);
 	memcpy(r.head + 4, &teid, sizeof(teid));
 	r.up.packet = calloc(UNDER_WAY, sizeof(struct packet));

@@ -144,7 +144,7 @@ rig_config(void)
 					.gateway = RIG_GATEWAY,
 					.mtu = 1500},
 			},
-		.qer_burst_ms = 10,
+		.qer = {.burst_ms = 10},
 	};
 }
 

@@ -62,7 +62,9 @@ takes_a_whole_file(void **state)
 	assert_int_equal(c.route[0].via, RIG_IP(172, 30, 6, 9));
 	assert_true(c.ue_to_ue_allowed);
 	assert_int_equal(c.sleep_max_us, 0);
-	assert_int_equal(c.qer_burst_ms, 20);
+	assert_int_equal(c.qer.burst_ms, 20);
+	assert_int_equal(c.qer.queue_ms, 150);
+	assert_int_equal(c.qer.queue_packets, 16384 / 8);
 	assert_int_equal(c.workers, 1);
 }
 
@@ -368,6 +370,11 @@ says_what_is_wrong_and_where(void **state)
 		{INTERFACES "workers: 1\nlcores: {control: 0, workers: [0]}\n",
 			"give workers or lcores, not both"},
 		{INTERFACES "workers: 64\n", "write workers: "},
+		{INTERFACES "qer: {queue_ms: 2000}\n",
+			":4: queue_ms: must be a whole number from 0 to 1000"},
+		{INTERFACES "qer: {queue_packets: 9000}\n",
+			"qer: queue_packets 9000 of 1 worker(s) are over a quarter of mbufs 16384; "
+			"raise mbufs or write 4097 at most"},
 	};
 
 	(void)state;

@@ -1,4 +1,4 @@
-// Token buckets over virtual time: exact from 10 kbit/s to 100 Gbit/s.
+// Token buckets over virtual time: exact from 10 kbit/s to 100 Gbit/s; and packets that wait for them.
 #include <string.h>
 
 #include <rte_cycles.h>
@@ -210,8 +210,8 @@ bucket_is_as_deep_as_its_window(void **state)
 		part = session_present(&rig->sessions, 1, UPF_DL);
 		w->now = rte_rdtsc();
 		// The last one may find the bucket just not empty.
-		assert_int_equal(pass_at_once(rig, part, 1000),
-			tests[i].depth_ms * 1000 / packet_us + 1);
+		assert_int_equal(
+			pass_at_once(rig, part, 1000), tests[i].depth_ms * 1000 / packet_us + 1);
 		w->now += w->tsc_hz / 1000000 * (packet_us + packet_us / 100);
 		assert_int_equal(pass_at_once(rig, part, 1000), 1);
 		rig_dropped(rig, UPF_DROP_MBR_EXCEEDED);
@@ -413,6 +413,416 @@ guaranteed_packets_are_not_held_up(void **state)
 	rig_free(rig);
 }
 
+// ---- the shaper --------------------------------------------------------------------------------
+
+#define QUEUE_MS 100u
+#define PACKET_US 8000u // 1,000 octets at 1 Mbit/s
+#define OCTETS 1000u
+
+static struct rig *
+shaping_rig(uint32_t packets, uint32_t packets_per_session)
+{
+	struct config config = rig_config();
+
+	config.qer.queue_ms = QUEUE_MS;
+	config.qer.queue_packets = packets;
+	config.qer.queue_packets_per_session = packets_per_session;
+	return rig_create_with(&config, 1, true);
+}
+
+// Packets of one UE by virtual time: what comes, what leaves, and in which order.
+struct lane {
+	struct rig *rig;
+	const struct part *part;
+	uint64_t key;
+	unsigned pdr;
+	uint32_t came, left; // numbers of the next packet and of the last one that left, from 1
+	uint32_t dropped;
+	uint64_t longest; // wait of any packet, cycles
+	uint64_t came_at[4096];
+	uint64_t left_at[4096]; // by order of leaving
+	uint32_t n_left;
+};
+
+static void
+lane_left(struct lane *lane, struct rte_mbuf *m)
+{
+	struct worker *w = lane->rig->worker[0];
+
+	assert_true(m->hash.rss > lane->left); // none overtakes another
+	lane->left = m->hash.rss;
+	lane->longest = RTE_MAX(lane->longest, w->now - lane->came_at[m->hash.rss % 4096]);
+	lane->left_at[lane->n_left++ % 4096] = w->now;
+	rte_pktmbuf_free(m);
+}
+
+static void
+lane_offer(struct lane *lane)
+{
+	struct worker *w = lane->rig->worker[0];
+	struct burst *b = &w->burst;
+	uint64_t dropped =
+		lane->rig->shm.workers[0].drops[UPF_PORT_N6].reason[UPF_DROP_MBR_EXCEEDED];
+
+	b->n = 1;
+	b->live[0] = &b->pkt[0];
+	b->pkt[0] = (struct pkt){
+		.part = lane->part,
+		.pdr = &lane->part->pdr[lane->pdr],
+		.key = lane->key,
+		.ip_len = OCTETS,
+		.port = UPF_PORT_N6,
+	};
+	b->pkt[0].m = rte_pktmbuf_alloc(rig_pool());
+	assert_non_null(b->pkt[0].m);
+	b->pkt[0].m->hash.rss = ++lane->came;
+	lane->came_at[lane->came % 4096] = w->now;
+	qer_burst(w, b);
+	if (b->n == 1)
+		lane_left(lane, b->pkt[0].m);
+	lane->dropped += (uint32_t)(lane->rig->shm.workers[0]
+					    .drops[UPF_PORT_N6]
+					    .reason[UPF_DROP_MBR_EXCEEDED] -
+		dropped);
+}
+
+static void
+lane_release(struct lane *lane)
+{
+	struct worker *w = lane->rig->worker[0];
+	struct burst *b = &w->burst;
+
+	for (shaper_take(w, b); b->n != 0; shaper_take(w, b)) {
+		for (unsigned i = 0; i < b->n; i++) {
+			assert_ptr_equal(b->live[i]->part, lane->part);
+			assert_ptr_equal(b->live[i]->pdr, &lane->part->pdr[lane->pdr]);
+			lane_left(lane, b->live[i]->m);
+		}
+	}
+}
+
+static void
+advance_us(struct rig *rig, uint64_t us)
+{
+	rig->worker[0]->now += rig->worker[0]->tsc_hz / 1000000 * us;
+}
+
+static void
+lane_open(struct lane *lane, struct rig *rig, const struct session_rules_builder *s, uint32_t ue)
+{
+	*lane = (struct lane){.rig = rig, .key = ue_key(rte_cpu_to_be_32(ue))};
+	rules_install(rig, s);
+	lane->part = session_present(&rig->sessions, s->session, UPF_DL);
+	rig->worker[0]->now = rte_rdtsc();
+}
+
+// At a load of any kind the rate leaves, in order, over any second no more than it, the bucket and a packet,
+// and nothing waits longer than it may.
+static void
+shaper_lets_the_rate_leave(void **state)
+{
+	static const struct {
+		unsigned packets, every_us; // that come at once, and how often
+		bool fills;                 // the rate
+	} loads[] = {{1, PACKET_US / 2, true}, {1, PACKET_US * 2, false},
+		{12, PACKET_US * 12, true}, {14, PACKET_US * 16, false},
+		{100, PACKET_US * 10, true}};
+	static struct lane lane;
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(loads) / sizeof(loads[0]); i++) {
+		struct rig *rig = shaping_rig(256, 64);
+		struct worker *w = rig->worker[0];
+		struct session_rules_builder s;
+		const uint64_t second = 1000000, seconds = 20;
+		uint64_t began;
+		uint32_t most = 0, oldest = 0;
+
+		rules_usual(&s, 1, RIG_UE, 0x100);
+		s.qer[0].flags = UPF_QER_MBR;
+		s.qer[0].mbr_dl = 1000000;
+		lane_open(&lane, rig, &s, RIG_UE);
+		began = w->now;
+		for (uint64_t us = 0; us < seconds * second; us += PACKET_US / 4) {
+			lane_release(&lane);
+			for (unsigned n = 0; us % loads[i].every_us == 0 && n < loads[i].packets;
+				n++)
+				lane_offer(&lane);
+			while (lane.left_at[oldest % 4096] + w->tsc_hz <= w->now &&
+				oldest < lane.n_left)
+				oldest++;
+			most = RTE_MAX(most, lane.n_left - oldest);
+			advance_us(rig, PACKET_US / 4);
+		}
+		assert_true(w->now - began > w->tsc_hz / 1000000 * (seconds * second - 1000));
+		if (loads[i].fills)
+			assert_in_range(lane.n_left, seconds * second / PACKET_US,
+				seconds * second / PACKET_US + 3);
+		else // all of it leaves, though it came in bursts
+			assert_int_equal(lane.dropped, 0);
+		assert_in_range(most, 1, second / PACKET_US + 2);
+		assert_true(lane.longest <= w->tsc_hz / 1000 * (QUEUE_MS + PACKET_US / 4000));
+		assert_int_equal(lane.came, lane.n_left + lane.dropped + w->shaper.packets);
+		rig_dropped(rig, UPF_DROP_MBR_EXCEEDED);
+		rig_assert_no_other_drops(rig);
+		rig_free(rig);
+	}
+}
+
+// Two flows with QERs of their own and one in common: neither waits behind the other's, and together they
+// have the common rate.
+static void
+flows_share_the_queue_of_their_qer(void **state)
+{
+	struct rig *rig = shaping_rig(256, 256);
+	struct worker *w = rig->worker[0];
+	struct session_rules_builder s;
+	static struct lane fast, slow;
+
+	(void)state;
+	rules_usual(&s, 1, RIG_UE, 0x100);
+	s.n_pdr = 3;
+	s.n_qer = 3;
+	s.qer[0] = (struct upf_qer){.slot = 1, .flags = UPF_QER_MBR, .mbr_dl = 1000000};
+	s.qer[1] = (struct upf_qer){.slot = 2, .flags = UPF_QER_MBR, .mbr_dl = 10000000};
+	s.qer[2] = (struct upf_qer){.slot = 3, .flags = UPF_QER_MBR, .mbr_dl = 200000};
+	s.pdr[2] = s.pdr[1];
+	s.pdr[2].pdr_id = 3;
+	for (unsigned i = 1; i < 3; i++) {
+		s.pdr[i].n_qer = 2;
+		s.pdr[i].qer[1] = (uint16_t)i;
+	}
+	lane_open(&fast, rig, &s, RIG_UE);
+	slow = fast;
+	slow.pdr = 1;
+	// At 200 kbit/s a packet takes 40 ms: one passes, two wait for 30 and 70 ms, more would for too long.
+	for (unsigned i = 0; i < 6; i++)
+		lane_offer(&slow);
+	assert_int_equal(slow.n_left, 1);
+	assert_int_equal(w->shaper.packets, 2);
+	assert_int_equal(slow.dropped, 3);
+	advance_us(rig, 35000);
+	lane_release(&slow);
+	assert_int_equal(slow.n_left, 2);
+	// While one of them waits, the other flow has all of the common rate: the bucket, and 100 ms.
+	for (unsigned i = 0; i < 40; i++)
+		lane_offer(&fast);
+	assert_int_equal(fast.n_left, 2);
+	assert_int_equal(w->shaper.packets, 1 + (QUEUE_MS + 10) * 1000 / PACKET_US + 1 - 2);
+	assert_int_equal(fast.dropped, 40 - (QUEUE_MS + 10) * 1000 / PACKET_US - 1);
+	// And a packet of the slow one, which would not wait for its own rate, finds the common one full.
+	advance_us(rig, 1000);
+	lane_offer(&slow);
+	assert_int_equal(slow.dropped, 4);
+	rig_dropped(rig, UPF_DROP_MBR_EXCEEDED);
+	rig_assert_no_other_drops(rig);
+	rig_free(rig);
+}
+
+static void
+shaper_is_bounded(void **state)
+{
+	struct rig *rig = shaping_rig(7, 4);
+	struct worker *w = rig->worker[0];
+	struct session_rules_builder s;
+	static struct lane one, two;
+
+	(void)state;
+	rules_usual(&s, 1, RIG_UE, 0x100);
+	s.qer[0].flags = UPF_QER_MBR;
+	s.qer[0].mbr_dl = 1000000;
+	lane_open(&one, rig, &s, RIG_UE);
+	rules_usual(&s, 2, RIG_UE + 1, 0x200);
+	s.qer[0].flags = UPF_QER_MBR;
+	s.qer[0].mbr_dl = 1000000;
+	lane_open(&two, rig, &s, RIG_UE + 1);
+	for (unsigned i = 0; i < 10; i++)
+		lane_offer(&one);
+	assert_int_equal(one.n_left, 2);
+	assert_int_equal(w->shaper.packets, 4);
+	for (unsigned i = 0; i < 10; i++)
+		lane_offer(&two);
+	assert_int_equal(two.n_left, 2);
+	assert_int_equal(w->shaper.packets, 7);
+	assert_int_equal(rig_dropped(rig, UPF_DROP_MBR_EXCEEDED), 4 + 5);
+	// What was refused for want of room was not charged.
+	assert_in_range(*qer_tat(&rig->shm.slots, 2, UPF_DL) - (w->now << QER_FRACTION),
+		qer_depth(5 * PACKET_US / 1000 - 1, w->tsc_hz),
+		qer_depth(5 * PACKET_US / 1000 + 1, w->tsc_hz));
+	rig_assert_no_other_drops(rig);
+	rig_free(rig);
+}
+
+// Within its guarantee nothing is dropped, and all of the flow stays in order.
+static void
+guaranteed_flow_waits_for_its_own_rate_alone(void **state)
+{
+	struct rig *rig = shaping_rig(256, 256);
+	struct session_rules_builder s;
+	static struct lane lane;
+
+	(void)state;
+	rules_usual(&s, 1, RIG_UE, 0x100);
+	s.n_qer = 2;
+	s.qer[0] = (struct upf_qer){.slot = 1, .flags = UPF_QER_MBR, .mbr_dl = 1000};
+	s.qer[1] = (struct upf_qer){.slot = 2,
+		.gbr_slot = 3,
+		.flags = UPF_QER_MBR | UPF_QER_GBR,
+		.mbr_dl = 1000000,
+		.gbr_dl = 500000,
+		.window_ms = 20};
+	s.pdr[1].n_qer = 2;
+	s.pdr[1].qer[1] = 1;
+	lane_open(&lane, rig, &s, RIG_UE);
+	// In bursts that its own rate smooths; the session's, long spent, holds none of them up.
+	for (unsigned i = 0; i < 400; i++) {
+		lane_release(&lane);
+		if (i % 20 == 0)
+			lane_offer(&lane), lane_offer(&lane);
+		advance_us(rig, PACKET_US / 5);
+	}
+	assert_int_equal(lane.dropped, 0);
+	assert_int_equal(lane.n_left, 40);
+	// Beyond it the session's rate says no, and what is within it still leaves in order.
+	for (unsigned i = 0; i < 400; i++) {
+		lane_release(&lane);
+		lane_offer(&lane);
+		advance_us(rig, PACKET_US / 2);
+	}
+	assert_in_range(lane.n_left, 40 + 95, 40 + 110);
+	rig_dropped(rig, UPF_DROP_MBR_EXCEEDED);
+	rig_assert_no_other_drops(rig);
+	rig_free(rig);
+}
+
+// Through the whole worker: polls until nothing waits any more.
+static void
+poll_until_empty(struct rig *rig)
+{
+	uint64_t deadline = rte_rdtsc() + 10 * rte_get_tsc_hz();
+
+	for (rig_poll(rig); rig->worker[0]->shaper.packets != 0; rig_poll(rig)) {
+		uint64_t due = shaper_due(&rig->worker[0]->shaper);
+
+		assert_true(due <= rig->worker[0]->now + rte_get_tsc_hz() / 1000 * QUEUE_MS);
+		assert_true(rte_rdtsc() < deadline);
+	}
+}
+
+static void
+inject_down(struct rig *rig, unsigned n)
+{
+	struct frame f;
+
+	frame_eth_ip(&f, &(struct ip_fields){.src = RIG_REMOTE, .dst = RIG_UE, .payload = 972});
+	for (unsigned i = 0; i < n; i++)
+		rig_inject(rig, UPF_PORT_N6, f.data, f.length);
+	rig_poll(rig);
+}
+
+// What waits is counted when it leaves, and leaves as the FAR says then.
+static void
+waiting_packets_follow_their_rules(void **state)
+{
+	struct rig *rig = shaping_rig(64, 64);
+	const struct upf_local_stats *local = &rig->shm.workers[0].local;
+	struct session_rules_builder s;
+	struct rte_mbuf *m;
+	rte_be32_t teid;
+
+	(void)state;
+	rules_usual(&s, 1, RIG_UE, 0x100);
+	s.qer[0].flags = UPF_QER_MBR;
+	s.qer[0].mbr_dl = 10000000; // a packet in 0.8 ms
+	rules_install(rig, &s);
+	inject_down(rig, 40);
+	assert_in_range(rig->worker[0]->shaper.packets, 1, 40 - 13);
+	assert_int_equal(local->shaper_waiting, rig->worker[0]->shaper.packets);
+	assert_int_equal(rig_urr(rig, 1, UPF_DL)->packets + local->shaper_waiting, 40);
+	assert_int_equal(rig_count_sent(rig, UPF_PORT_N3) + local->shaper_waiting, 40);
+	s.far[1].teid = 0x4711;
+	rules_install(rig, &s);
+	poll_until_empty(rig);
+	m = rig_sent(rig, UPF_PORT_N3);
+	assert_non_null(m);
+	memcpy(&teid, rte_pktmbuf_mtod_offset(m, uint8_t *, 14 + 20 + 8 + 4), sizeof(teid));
+	assert_int_equal(rte_be_to_cpu_32(teid), 0x4711);
+	rte_pktmbuf_free(m);
+	rig_count_sent(rig, UPF_PORT_N3);
+	assert_int_equal(rig_urr(rig, 1, UPF_DL)->packets, 40);
+	assert_in_range(local->shaped, 1, 27);
+	assert_int_equal(local->shaper_waiting, 0);
+	rig_assert_no_other_drops(rig);
+	rig_free(rig);
+}
+
+// Uplink as well: with its tunnel, and without a second look at its headers.
+static void
+uplink_waits_for_its_rate(void **state)
+{
+	struct rig *rig = shaping_rig(64, 64);
+	struct session_rules_builder s;
+	struct frame f;
+
+	(void)state;
+	rules_usual(&s, 1, RIG_UE, 0x100);
+	s.qer[0].flags = UPF_QER_MBR;
+	s.qer[0].mbr_ul = 10000000;
+	rules_install(rig, &s);
+	frame_gpdu(&f, RIG_N3_ADDR, 0x100, 9,
+		&(struct ip_fields){.src = RIG_UE, .dst = RIG_REMOTE, .payload = 972});
+	for (unsigned i = 0; i < 40; i++)
+		rig_inject(rig, UPF_PORT_N3, f.data, f.length);
+	poll_until_empty(rig);
+	assert_int_equal(rig_count_sent(rig, UPF_PORT_N6), 40);
+	assert_true(rig->shm.workers[0].local.shaped > 0);
+	rig_assert_no_other_drops(rig);
+	rig_free(rig);
+}
+
+// A session that goes takes with it what waits, even when its successor has the same address; and so does
+// a PDR. A PDR that moved is found.
+static void
+nothing_waits_for_rules_that_went(void **state)
+{
+	static struct transaction t;
+	struct session_rules_builder s;
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++) {
+		struct rig *rig = shaping_rig(64, 64);
+		unsigned waiting;
+
+		rules_usual(&s, 1, RIG_UE, 0x100);
+		s.qer[0].flags = UPF_QER_MBR;
+		s.qer[0].mbr_dl = 10000000;
+		rules_install(rig, &s);
+		inject_down(rig, 40);
+		waiting = rig->worker[0]->shaper.packets;
+		assert_in_range(waiting, 1, 40);
+		rig_count_sent(rig, UPF_PORT_N3);
+		if (i == 0) {
+			transaction_begin(&t);
+			transaction_del(&t, 1);
+			assert_int_equal(transaction_do(rig, &t, NULL), 0);
+			rules_install(rig, &s);
+		} else if (i == 1) {
+			s.pdr[1].pdr_id = 7;
+			rules_install(rig, &s);
+		} else {
+			s.pdr[2] = s.pdr[1];
+			s.pdr[1].pdr_id = 7;
+			s.n_pdr = 3;
+			rules_install(rig, &s);
+		}
+		poll_until_empty(rig);
+		assert_int_equal(rig_dropped(rig, UPF_DROP_BUFFER_RELEASED), i < 2 ? waiting : 0);
+		assert_int_equal(rig_count_sent(rig, UPF_PORT_N3), i < 2 ? 0 : waiting);
+		rig_assert_no_other_drops(rig);
+		rig_free(rig);
+	}
+}
+
 int
 test_qer(void)
 {
@@ -428,6 +838,13 @@ test_qer(void)
 		cmocka_unit_test(beyond_its_guarantee_the_maximum_holds),
 		cmocka_unit_test(idle_clocks_are_brought_along),
 		cmocka_unit_test(guaranteed_packets_are_not_held_up),
+		cmocka_unit_test(shaper_lets_the_rate_leave),
+		cmocka_unit_test(flows_share_the_queue_of_their_qer),
+		cmocka_unit_test(shaper_is_bounded),
+		cmocka_unit_test(guaranteed_flow_waits_for_its_own_rate_alone),
+		cmocka_unit_test(waiting_packets_follow_their_rules),
+		cmocka_unit_test(uplink_waits_for_its_rate),
+		cmocka_unit_test(nothing_waits_for_rules_that_went),
 	};
 
 	return cmocka_run_group_tests_name("qer", tests, NULL, NULL);

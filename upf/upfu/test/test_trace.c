@@ -273,6 +273,41 @@ a_buffered_packet_is_followed_to_its_end(void **state)
 }
 
 static void
+a_packet_that_waits_for_its_rate_is_followed_on(void **state)
+{
+	struct config config = rig_config();
+	struct session_rules_builder s;
+	struct rig *rig;
+
+	(void)state;
+	config.qer = (struct config_qer){
+		.burst_ms = 1, .queue_ms = 100, .queue_packets = 8, .queue_packets_per_session = 8};
+	rig = rig_create_with(&config, 1, true);
+	rules_usual(&s, 1, RIG_UE, TEID);
+	s.qer[0].flags = UPF_QER_MBR;
+	s.qer[0].mbr_dl = 100000;
+	rules_install(rig, &s);
+	send_down(rig);
+	rig_poll(rig);
+	assert_int_equal(order(rig, UPF_TRACE_SESSION, 1, 10, 0), 0);
+	send_down(rig);
+	rig_poll(rig);
+	expect(rig, UPF_STAGE_RX, UPF_PORT_N6);
+	expect(rig, UPF_STAGE_LOOKUP, UPF_PORT_N6);
+	expect(rig, UPF_STAGE_PDR, UPF_PORT_N6);
+	expect(rig, UPF_STAGE_SHAPER, UPF_PORT_N6);
+	expect_nothing(rig);
+	while (rig->worker[0]->shaper.packets != 0)
+		rig_poll(rig);
+	expect(rig, UPF_STAGE_FAR, UPF_PORT_N6);
+	expect(rig, UPF_STAGE_URR, UPF_PORT_N6);
+	expect(rig, UPF_STAGE_TX, UPF_PORT_N3);
+	expect_nothing(rig);
+	assert_int_equal(rig_count_sent(rig, UPF_PORT_N3), 2);
+	rig_free(rig);
+}
+
+static void
 what_the_transmit_queue_refuses(void **state)
 {
 	struct rig *rig = rig_with_two_sessions(1);
@@ -431,6 +466,7 @@ test_trace(void)
 		cmocka_unit_test(a_drop_is_named),
 		cmocka_unit_test(all_packets_those_of_no_session_too),
 		cmocka_unit_test(a_buffered_packet_is_followed_to_its_end),
+		cmocka_unit_test(a_packet_that_waits_for_its_rate_is_followed_on),
 		cmocka_unit_test(what_the_transmit_queue_refuses),
 		cmocka_unit_test(as_many_packets_as_ordered),
 		cmocka_unit_test(a_full_ring_loses_events_and_counts_them),
