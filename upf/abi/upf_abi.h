@@ -628,12 +628,13 @@ enum upf_link {
 	UPF_LINK_UP = 1,
 	UPF_LINK_DOWN = 2, // no carrier, or the device is gone
 };
-struct upf_link_state { // [UPF_PORTS]
-	uint64_t state; // enum upf_link
-	uint64_t downs; // how often it went down
-	uint64_t since; // TSC of the last change; 0: as it was at the start
+struct upf_link_state {  // [UPF_PORTS]
+	uint64_t state;  // enum upf_link
+	uint64_t downs;  // how often it went down
+	uint64_t since;  // TSC of the last change; 0: as it was at the start
+	uint64_t missed; // frames that came and found no room, in the NIC or in the kernel's ring
 };
-static_assert(sizeof(struct upf_link_state) == 24, "upf_link_state");
+static_assert(sizeof(struct upf_link_state) == 32, "upf_link_state");
 
 struct upf_shm { // head of the segment; offsets are from its start
 	uint32_t magic;

@@ -596,11 +596,12 @@ type Topology struct {
 	Pool          [64]uint64
 }
 
-// LinkState is struct upf_link_state, 24 octets.
+// LinkState is struct upf_link_state, 32 octets.
 type LinkState struct {
-	State uint64
-	Downs uint64
-	Since uint64
+	State  uint64
+	Downs  uint64
+	Since  uint64
+	Missed uint64
 }
 
 // Shm is struct upf_shm, 128 octets.
@@ -1224,14 +1225,16 @@ var (
 	_ [1376 - unsafe.Offsetof(Topology{}.MemoryUnknown)]struct{}
 	_ [unsafe.Offsetof(Topology{}.Pool) - 1384]struct{}
 	_ [1384 - unsafe.Offsetof(Topology{}.Pool)]struct{}
-	_ [unsafe.Sizeof(LinkState{}) - 24]struct{}
-	_ [24 - unsafe.Sizeof(LinkState{})]struct{}
+	_ [unsafe.Sizeof(LinkState{}) - 32]struct{}
+	_ [32 - unsafe.Sizeof(LinkState{})]struct{}
 	_ [unsafe.Offsetof(LinkState{}.State) - 0]struct{}
 	_ [0 - unsafe.Offsetof(LinkState{}.State)]struct{}
 	_ [unsafe.Offsetof(LinkState{}.Downs) - 8]struct{}
 	_ [8 - unsafe.Offsetof(LinkState{}.Downs)]struct{}
 	_ [unsafe.Offsetof(LinkState{}.Since) - 16]struct{}
 	_ [16 - unsafe.Offsetof(LinkState{}.Since)]struct{}
+	_ [unsafe.Offsetof(LinkState{}.Missed) - 24]struct{}
+	_ [24 - unsafe.Offsetof(LinkState{}.Missed)]struct{}
 	_ [unsafe.Sizeof(Shm{}) - 128]struct{}
 	_ [128 - unsafe.Sizeof(Shm{})]struct{}
 	_ [unsafe.Offsetof(Shm{}.Magic) - 0]struct{}

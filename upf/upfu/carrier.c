@@ -1,7 +1,10 @@
 #include "carrier.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <linux/if_packet.h>
 #include <net/if.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -14,6 +17,43 @@
 #include "shm.h"
 
 static const char *const names[UPF_PORTS] = {"n3", "n6", "n9"};
+
+// Is it a socket with a ring of frames of this interface? Those that wake a worker (sleep.h) have none.
+static bool
+is_ring_of(int fd, unsigned interface)
+{
+	struct sockaddr_ll address;
+	socklen_t size = sizeof(int);
+	int value;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &value, &size) < 0 || value != AF_PACKET)
+		return false;
+	size = sizeof(value);
+	if (getsockopt(fd, SOL_PACKET, PACKET_VERSION, &value, &size) < 0 || value == TPACKET_V1)
+		return false;
+	size = sizeof(address);
+	return getsockname(fd, (struct sockaddr *)&address, &size) == 0 &&
+		(unsigned)address.sll_ifindex == interface;
+}
+
+static unsigned
+find_rings(const char *device, int ring[UPF_WORKERS_MAX])
+{
+	unsigned interface = if_nametoindex(device), n = 0;
+	DIR *fds = opendir("/proc/self/fd");
+	const struct dirent *entry;
+
+	while (fds != NULL && interface != 0 && n < UPF_WORKERS_MAX &&
+		(entry = readdir(fds)) != NULL) {
+		int fd = (int)strtol(entry->d_name, NULL, 10);
+
+		if (entry->d_name[0] != '.' && is_ring_of(fd, interface))
+			ring[n++] = fd;
+	}
+	if (fds != NULL)
+		closedir(fds);
+	return n;
+}
 
 void
 carriers_init(struct carriers *carriers, const struct config *config, const uint16_t *ethdev,
@@ -31,6 +71,9 @@ carriers_init(struct carriers *carriers, const struct config *config, const uint
 
 		carriers->port[port].ethdev = ethdev[port];
 		carriers->port[port].device = in->driver != CONFIG_VFIO ? in->device : NULL;
+		if (in->driver == CONFIG_AF_PACKET)
+			carriers->port[port].rings =
+				find_rings(in->device, carriers->port[port].ring);
 	}
 }
 
@@ -82,6 +125,30 @@ note(struct upf_link_state *state, const char *name, enum upf_link now)
 	__atomic_store_n(&state->state, now, __ATOMIC_RELAXED);
 }
 
+// What got lost since the kernel was last asked.
+static uint64_t
+ring_drops(int fd)
+{
+	struct tpacket_stats stats;
+	socklen_t size = sizeof(stats);
+
+	return getsockopt(fd, SOL_PACKET, PACKET_STATISTICS, &stats, &size) == 0 ? stats.tp_drops
+										 : 0;
+}
+
+static void
+count_missed(struct carriers *carriers, unsigned port)
+{
+	uint64_t *missed = &carriers->state[port].missed;
+	struct rte_eth_stats stats;
+
+	for (unsigned i = 0; i < carriers->port[port].rings; i++)
+		shm_add(missed, ring_drops(carriers->port[port].ring[i]));
+	if (carriers->port[port].rings == 0 &&
+		rte_eth_stats_get(carriers->port[port].ethdev, &stats) == 0)
+		__atomic_store_n(missed, stats.imissed, __ATOMIC_RELAXED);
+}
+
 void
 carriers_look(struct carriers *carriers)
 {
@@ -91,5 +158,6 @@ carriers_look(struct carriers *carriers)
 					 : port_says_up(carriers->port[port].ethdev);
 
 		note(&carriers->state[port], names[port], up ? UPF_LINK_UP : UPF_LINK_DOWN);
+		count_missed(carriers, port);
 	}
 }

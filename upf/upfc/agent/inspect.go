@@ -28,6 +28,8 @@ type Status struct {
 	RulesOctets  uint64            `json:"rulesOctets"` // of compiled rules in upf-u
 	// Topology is where upf-u is; nil while it is not connected.
 	Topology *topology.Topology `json:"-"`
+	// Missed is how many frames each interface lost before a worker could take them.
+	Missed [abi.Ports]uint64 `json:"-"`
 	// Groups are what was dropped by CP function and Network Instance.
 	Groups []GroupDrops `json:"-"`
 }
@@ -74,6 +76,7 @@ func (a *Agent) Status() Status {
 		st.TSCHz = conn.Shm().TSCHz()
 		st.RulesOctets = conn.Shm().RulesOctets()
 		st.Topology = conn.Shm().Topology()
+		st.Missed = conn.Shm().Missed()
 		st.Groups = a.groups.drops(conn.Shm())
 	}
 	count := a.store.perNode()

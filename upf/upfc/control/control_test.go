@@ -38,7 +38,7 @@ func (s *source) Status() agent.Status {
 	w.Drops[abi.PortN3].Reason[abi.DropSpoofedSource], w.CyclesBusy, w.CyclesIdle = 4, 25*n, 75*n*n
 	w.Port[abi.PortN6].TxPackets = 9
 	failed := time.Unix(60, 0)
-	return agent.Status{NodeID: "upf.test", Connected: true, Sessions: 1, Workers: []abi.WorkerStats{w}, Topology: &topology.Topology{
+	return agent.Status{NodeID: "upf.test", Connected: true, Sessions: 1, Missed: [abi.Ports]uint64{abi.PortN6: 3}, Workers: []abi.WorkerStats{w}, Topology: &topology.Topology{
 		Cells: 1, Threads: []topology.Thread{{Role: "worker 0", CPU: 3, Cell: new(int32)}},
 		Ports:  []topology.Port{{Interface: "n3", Device: "n3", Driver: "net_af_packet", MAC: "02:00:00:00:00:01", MTU: 1500, VLAN: 30}},
 		Memory: []topology.Memory{{Octets: 64 << 20, Buffers: 40 << 20}},
@@ -150,7 +150,7 @@ func TestCommands(t *testing.T) {
 		"release of nobody":                   {args: []string{"release", "2001:db8::9"}, wantError: "not released: no association with 2001:db8::9"},
 		"release of none":                     {args: []string{"release"}, wantError: "wants one Node ID"},
 		"peers":                               {args: []string{"peers"}, want: []string{"172.30.3.100", "3", "up"}},
-		"stats":                               {args: []string{"stats"}, want: []string{"dropped spoofed_source  4 packets", "n6 sent", "since upf-u started"}, wantNot: []string{"n9"}},
+		"stats":                               {args: []string{"stats"}, want: []string{"dropped spoofed_source  4 packets", "n6 missed               3 frames", "n6 sent", "since upf-u started"}, wantNot: []string{"n9", "n3 missed"}},
 		"topology":                            {args: []string{"topology"}, want: []string{"worker 0", "CPU 3", "n3 net_af_packet 02:00:00:00:00:01 mtu 1500 vlan 30\n", "64 MiB, 40 MiB of them", "Aligned"}},
 		"topology, JSON":                      {args: []string{"topology", "-json"}, want: []string{`"packetBufferOctets": 41943040`}},
 		"stats with rates":                    {args: []string{"stats", "-i", "1ms"}, want: []string{"/s", "in the last"}},

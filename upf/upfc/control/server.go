@@ -38,6 +38,7 @@ type Stats struct {
 	Interfaces map[string]abi.PortStats `json:"interfaces"`
 	Forwarded  map[string]uint64        `json:"forwardedPackets"`
 	Drops      map[string]uint64        `json:"droppedPackets"` // reasons that occurred
+	Missed     map[string]uint64        `json:"missedFrames"`   // by interface that lost some before upf-u could take them
 	Workers    []Worker                 `json:"workers"`
 }
 
@@ -270,7 +271,12 @@ func serveTrace(s Source, w http.ResponseWriter, r *http.Request) {
 }
 
 func sum(st agent.Status) Stats {
-	out := Stats{Status: st, Interfaces: map[string]abi.PortStats{}, Forwarded: map[string]uint64{}, Drops: map[string]uint64{}, Workers: []Worker{}}
+	out := Stats{Status: st, Interfaces: map[string]abi.PortStats{}, Forwarded: map[string]uint64{}, Drops: map[string]uint64{}, Missed: map[string]uint64{}, Workers: []Worker{}}
+	for p, name := range trace.Interfaces {
+		if st.Missed[p] > 0 {
+			out.Missed[name] = st.Missed[p]
+		}
+	}
 	for _, w := range st.Workers {
 		for p, name := range trace.Interfaces {
 			t := out.Interfaces[name]

@@ -96,6 +96,9 @@ func printStats(w io.Writer, st, before Stats, elapsed time.Duration) {
 		fmt.Fprintf(w, "%s received\t%d packets\t%d octets%s%s\n", name, p.RxPackets, p.RxBytes, rate(was.RxPackets, p.RxPackets, ""), rate(was.RxBytes, p.RxBytes, "octets"))
 		fmt.Fprintf(w, "%s sent\t%d packets\t%d octets%s%s\n", name, p.TxPackets, p.TxBytes, rate(was.TxPackets, p.TxPackets, ""), rate(was.TxBytes, p.TxBytes, "octets"))
 	}
+	for _, name := range slices.Sorted(maps.Keys(st.Missed)) {
+		fmt.Fprintf(w, "%s missed\t%d frames%s\n", name, st.Missed[name], rate(before.Missed[name], st.Missed[name], ""))
+	}
 	for _, d := range slices.Sorted(maps.Keys(st.Forwarded)) {
 		fmt.Fprintf(w, "forwarded %s\t%d packets%s\n", d, st.Forwarded[d], rate(before.Forwarded[d], st.Forwarded[d], ""))
 	}

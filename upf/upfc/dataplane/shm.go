@@ -114,6 +114,17 @@ func (s *Shm) GroupDrops() (out [abi.Groups]abi.DropStats) {
 	return out
 }
 
+// Missed is how many frames each interface lost before a worker could take them.
+func (s *Shm) Missed() (missed [abi.Ports]uint64) {
+	defer runtime.KeepAlive(s)
+	var links [abi.Ports]abi.LinkState
+	load(unsafe.Pointer(&links), s.links, unsafe.Sizeof(links))
+	for i := range links {
+		missed[i] = links[i].Missed
+	}
+	return missed
+}
+
 // URR is a snapshot of one slot's counters by direction; zero for a slot that does not exist.
 func (s *Shm) URR(slot uint32) (dir [2]abi.UrrCounter) {
 	defer runtime.KeepAlive(s)

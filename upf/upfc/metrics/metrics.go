@@ -178,6 +178,12 @@ var readings = []reading{
 		perPort(func(p *abi.PortStats) (uint64, uint64) { return p.RxPackets, p.TxPackets })},
 	{Family{"upf_interface_bytes_total", counter, "Octets on an interface, Ethernet headers included.", []string{"interface", "direction"}, rxtx}, true,
 		perPort(func(p *abi.PortStats) (uint64, uint64) { return p.RxBytes, p.TxBytes })},
+	{Family{"upf_interface_missed_packets_total", counter, "Frames that came and were lost before upf-u could take them: no room in the NIC's queue or in the kernel's ring.", []string{"interface"}, "interface: n3, n6, n9"}, true,
+		func(s *scrape, e emit) {
+			for p, name := range interfaces {
+				e(float64(s.Missed[p]), name)
+			}
+		}},
 	{Family{"upf_forwarded_packets_total", counter, "User packets forwarded.", []string{"direction"}, "direction: ul, dl"}, true,
 		func(s *scrape, e emit) {
 			for d, name := range directions {

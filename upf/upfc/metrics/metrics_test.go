@@ -59,7 +59,7 @@ func full() *source {
 	lost.Drops.Reason[abi.DropGateClosed] = 7
 	return &source{agent.Status{
 		Sessions: 3, RulesOctets: 576, Connected: true, Workers: []abi.WorkerStats{a, b}, TSCHz: 2_500_000_000, Recovery: time.Unix(1_800_000_000, 0),
-		Associations: []agent.AssociationInfo{{Node: "a", Sessions: 2}, {Node: "b", Failed: &failed}}, Topology: twoCells(), Groups: []agent.GroupDrops{lost},
+		Associations: []agent.AssociationInfo{{Node: "a", Sessions: 2}, {Node: "b", Failed: &failed}}, Topology: twoCells(), Groups: []agent.GroupDrops{lost}, Missed: [abi.Ports]uint64{abi.PortN3: 11},
 	}}
 }
 
@@ -115,6 +115,7 @@ func TestValues(t *testing.T) {
 		`upf_interface_up{device="n3",interface="n3"} 1`,
 		`upf_interface_up{device="0000:01:10.0",interface="n6"} 0`,
 		`upf_interface_downs_total{device="0000:01:10.0",interface="n6"} 2`,
+		`upf_interface_missed_packets_total{interface="n3"} 11`,
 		`upf_forwarded_packets_total{direction="ul"} 30`,
 		`upf_worker_cycles_total{lcore="1",state="busy",worker="0"} 100`,
 		`upf_worker_polls_total{found="packets",lcore="1",worker="0"} 30`,

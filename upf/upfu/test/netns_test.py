@@ -245,6 +245,9 @@ def test_upf(upf, peer, gnb):
     gnb.sendto(struct.pack("!BBHIHBB", 0x32, 1, 4, 0, 0x55aa, 0, 0), (N3, 2152))
     check("Echo Response with the sequence number", gnb.recv(2048),
           struct.pack("!BBHIHBBBB", 0x32, 2, 6, 0, 0x55aa, 0, 0, 14, 0))
+    # With two workers the session's drops its packets when it comes to them.
+    wait_until("all four are dropped",
+               lambda: sum(peer.drops().values()) - sum(drops.values()) >= 4)
     after = peer.drops()
     check("drops by name",
           {k: after[k] - drops[k] for k in after if after[k] != drops[k]},
@@ -310,12 +313,28 @@ def test_upf(upf, peer, gnb):
                lambda: peer.drops()["unknown_ue"] == drops + 1)
     check("nothing was dropped for a group", sum(peer.group_drops(1).values()), 0)
 
+    test_losses(upf, peer, gnb)
+
     up, down = p.constant("LINK_UP"), p.constant("LINK_DOWN")
     check("both links are up", peer.links()[:2], [up, up])
     ip("gnb", "link", "set", "n3", "down")
     wait_until("the link of N3 is down", lambda: peer.links()[:2] == [down, up])
     ip("gnb", "link", "set", "n3", "up")
     wait_until("and up again", lambda: peer.links()[:2] == [up, up])
+
+
+def test_losses(upf, peer, gnb):
+    """What the kernel's ring cannot take while upf-u does not run is counted, of its interface."""
+    before = peer.missed()
+    check("nothing was lost so far", before[:2], [0, 0])
+    upf.process.send_signal(signal.SIGSTOP)
+    try:
+        for i in range(3000):
+            gnb.sendto(g_pdu(0xdead, echo_request(UE, "172.30.6.1", i & 0xffff)), (N3, 2152))
+    finally:
+        upf.process.send_signal(signal.SIGCONT)
+    wait_until("frames that found no room are counted", lambda: peer.missed()[0] > 500)
+    check("those of N3 alone", peer.missed()[1], 0)
 
 
 def main():

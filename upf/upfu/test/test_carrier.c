@@ -5,6 +5,44 @@
 #include "rig.h"
 #include "tests.h"
 
+static uint64_t pretended_missed;
+
+int __real_rte_eth_stats_get(uint16_t ethdev, struct rte_eth_stats *stats);
+int __wrap_rte_eth_stats_get(uint16_t ethdev, struct rte_eth_stats *stats);
+int
+__wrap_rte_eth_stats_get(uint16_t ethdev, struct rte_eth_stats *stats)
+{
+	int rc = __real_rte_eth_stats_get(ethdev, stats);
+
+	stats->imissed = pretended_missed; // a ring of this process loses nothing
+	return rc;
+}
+
+static void
+what_the_port_lost_is_told(void **state)
+{
+	struct rig *rig = rig_create(1, true);
+	struct carriers carriers;
+	uint16_t ethdev[UPF_PORTS];
+
+	(void)state;
+	for (enum upf_port port = 0; port < 2; port++) {
+		ethdev[port] = rig->worker[0]->port[port].ethdev;
+		rig->config.interface[port].driver = CONFIG_VFIO;
+	}
+	carriers_init(&carriers, &rig->config, ethdev, rig->shm.links);
+	carriers_look(&carriers);
+	assert_int_equal(rig->shm.links[UPF_PORT_N3].missed, 0);
+	pretended_missed = 7;
+	carriers_look(&carriers);
+	carriers_look(&carriers);
+	assert_int_equal(rig->shm.links[UPF_PORT_N3].missed, 7);
+	assert_int_equal(rig->shm.links[UPF_PORT_N6].missed, 7);
+	pretended_missed = 0;
+	carriers_free(&carriers);
+	rig_free(rig);
+}
+
 static void
 a_link_goes_and_comes_back(void **state)
 {
@@ -69,6 +107,7 @@ int
 test_carrier(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_the_port_lost_is_told),
 		cmocka_unit_test(a_link_goes_and_comes_back),
 		cmocka_unit_test(a_device_that_is_gone_is_down),
 	};

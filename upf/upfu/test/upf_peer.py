@@ -326,6 +326,12 @@ class Peer:
         return {name: sum(Struct.named["upf_local_stats"].read(self.shm, name, w + at)
                           for w in self._workers()) for name in LOCAL}
 
+    def missed(self):
+        """Frames lost before a worker could take them, by enum upf_port."""
+        at, link = SHM.read(self.shm, "links_offset"), Struct.named["upf_link_state"]
+        return [link.read(self.shm, "missed", at + i * link.size)
+                for i in range(constant("PORTS"))]
+
     def links(self):
         """enum upf_link by enum upf_port."""
         at, link = SHM.read(self.shm, "links_offset"), Struct.named["upf_link_state"]
