@@ -2,6 +2,7 @@
 #include "control.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stddef.h>
@@ -9,6 +10,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/file.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -528,7 +530,37 @@ timer_init(struct control *c)
 		: 0;
 }
 
-// A socket file may be left over from a upf-u that was killed; one that answers is in use.
+int
+control_lock(const struct config *config, char *error, size_t error_size)
+{
+	char path[sizeof(config->socket) + sizeof(".lock")];
+	mode_t mask = umask(0117);
+	int fd;
+
+	snprintf(path, sizeof(path), "%s.lock", config->socket);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0660);
+	umask(mask);
+	if (fd < 0) {
+		snprintf(error, error_size,
+			"%s: %s; the folder of socket: must exist, and this user may write there",
+			path, strerror(errno));
+		return -1;
+	}
+	if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+		return fd;
+	if (errno == EWOULDBLOCK)
+		snprintf(error, error_size,
+			"another upf-u is running with the socket %s; end it first, or give this "
+			"one a socket: and interfaces of its own",
+			config->socket);
+	else
+		snprintf(error, error_size, "%s: %s", path, strerror(errno));
+	close(fd);
+	return -1;
+}
+
+// A socket file may be left over from a upf-u that was killed; one that takes a connection, or would if
+// fewer waited, is in use.
 static int
 listen_init(struct control *c)
 {
@@ -537,10 +569,11 @@ listen_init(struct control *c)
 	int rc;
 
 	memcpy(address.sun_path, c->config->socket, strlen(c->config->socket) + 1);
-	c->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	c->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (c->listen_fd < 0)
 		return -1;
-	if (connect(c->listen_fd, (struct sockaddr *)&address, sizeof(address)) == 0) {
+	if (connect(c->listen_fd, (struct sockaddr *)&address, sizeof(address)) == 0 ||
+		errno == EAGAIN) {
 		errno = EADDRINUSE;
 		return -1;
 	}
@@ -549,9 +582,10 @@ listen_init(struct control *c)
 	mask = umask(0117);
 	rc = bind(c->listen_fd, (struct sockaddr *)&address, sizeof(address));
 	umask(mask);
-	if (rc < 0 || listen(c->listen_fd, 4) < 0)
+	if (rc < 0)
 		return -1;
-	return watch(c, c->listen_fd);
+	c->owns_socket = true;
+	return listen(c->listen_fd, 4) < 0 ? -1 : watch(c, c->listen_fd);
 }
 
 int
@@ -580,10 +614,10 @@ control_init(struct control *c, const struct config *config)
 void
 control_free(struct control *c)
 {
-	if (c->listen_fd >= 0) {
+	if (c->owns_socket)
 		unlink(c->config->socket);
+	if (c->listen_fd >= 0)
 		close(c->listen_fd);
-	}
 	if (c->peer_fd >= 0)
 		close(c->peer_fd);
 	if (c->signal_fd >= 0)

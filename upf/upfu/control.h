@@ -19,15 +19,20 @@ struct control {
 	uint32_t waits;           // workers: wake me by wake_fd
 	int wake_fd;
 	int epoll_fd, listen_fd, signal_fd;
-	int timer_fd;    // time to look at the links
-	int peer_fd;     // upf-c, -1: none
-	bool peer_ready; // it has stored META, so that it may get events
-	bool peer_full;  // its socket takes no more events now
+	int timer_fd;     // time to look at the links
+	int peer_fd;      // upf-c, -1: none
+	bool owns_socket; // its file is ours to remove
+	bool peer_ready;  // it has stored META, so that it may get events
+	bool peer_full;   // its socket takes no more events now
 	bool stop;
 	struct log_limit refused; // transactions
 	uint8_t *in, *out;        // UPF_MSG_MAX each
 };
 
+// Makes this the only upf-u of its socket for as long as the process lives: a lock beside the socket, which
+// the kernel gives back when it ends, however it ends. Returns the descriptor that holds it, -1: one sentence
+// in error. To be asked before anything is touched that a running upf-u uses.
+int control_lock(const struct config *config, char *error, size_t error_size);
 int control_init(struct control *c, const struct config *config);
 // Serves until a signal ends it.
 void control_run(struct control *c);

@@ -245,6 +245,10 @@ main(int argc, char **argv)
 	}
 	if (check)
 		return EXIT_SUCCESS;
+	if (control_lock(&u.config, error, sizeof(error)) < 0) {
+		log_error("cannot start", "error=\"%s\"", error);
+		return EXIT_FAILURE;
+	}
 	if (privileges_set(&u.config) < 0) {
 		log_error("cannot set capabilities", "error=\"%s\"", strerror(errno));
 		return EXIT_FAILURE;

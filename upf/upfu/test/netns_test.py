@@ -144,9 +144,9 @@ class Upf:
                        "  n3: {device: n3, addresses: 172.30.3.16/28, prefix_length: 24}\n"
                        "  n6: {device: n6, address: 172.30.6.2/24, gateway: 172.30.6.1}\n")
         self.log = open(self.log_path, "wb")
+        self.command = ["ip", "netns", "exec", NAMES["upf"], binary, "-c", config]
         began = time.monotonic()
-        self.process = subprocess.Popen(
-            ["ip", "netns", "exec", NAMES["upf"], binary, "-c", config], stderr=self.log)
+        self.process = subprocess.Popen(self.command, stderr=self.log)
         while "upf-u is ready" not in self.read_log():
             if self.process.poll() is not None or time.monotonic() - began > 20:
                 raise AssertionError(f"upf-u does not start:\n{self.read_log()}")
@@ -314,6 +314,7 @@ def test_upf(upf, peer, gnb):
     check("nothing was dropped for a group", sum(peer.group_drops(1).values()), 0)
 
     test_losses(upf, peer, gnb)
+    test_second_upf(upf)
 
     up, down = p.constant("LINK_UP"), p.constant("LINK_DOWN")
     check("both links are up", peer.links()[:2], [up, up])
@@ -335,6 +336,19 @@ def test_losses(upf, peer, gnb):
         upf.process.send_signal(signal.SIGCONT)
     wait_until("frames that found no room are counted", lambda: peer.missed()[0] > 500)
     check("those of N3 alone", peer.missed()[1], 0)
+
+
+def test_second_upf(upf):
+    """One started by mistake says so, and leaves the running one alone."""
+    second = subprocess.run(upf.command, capture_output=True, text=True, timeout=20, check=False)
+    check("a second upf-u ends", second.returncode, 1)
+    check("and says why", f"another upf-u is running with the socket {upf.socket}" in second.stderr, True)
+    check("the first one's socket is still there", os.path.exists(upf.socket), True)
+    probe = p.Peer(upf.socket)
+    check("and still serves", probe.receive()[1], 16)
+    probe.close()
+    check("and it still answers",
+          "1 received" in inside("dn", "ping", "-c", "1", "172.30.6.2").stdout, True)
 
 
 def main():
