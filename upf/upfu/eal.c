@@ -4,9 +4,13 @@
 #include "eal.h"
 
 #include <errno.h>
+#include <net/if.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -134,6 +138,76 @@ lcores_argument(struct arguments *a, const struct config *config)
 }
 
 int
+eal_check_mtus(const struct config *config, char *error, size_t error_size)
+{
+	static const char *const names[UPF_PORTS] = {"n3", "n6", "n9"};
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), rc = 0;
+
+	for (unsigned port = 0; fd >= 0 && rc == 0 && port < UPF_PORTS && port < config->ports;
+		port++) {
+		const struct config_interface *in = &config->interface[port];
+		struct ifreq request = {0};
+
+		if (in->driver != CONFIG_AF_PACKET && in->driver != CONFIG_AF_XDP)
+			continue;
+		strncpy(request.ifr_name, in->device, sizeof(request.ifr_name) - 1);
+		if (ioctl(fd, SIOCGIFMTU, &request) < 0 || request.ifr_mtu >= in->mtu)
+			continue;
+		snprintf(error, error_size,
+			"%s: mtu %u is above that of the device %s, %d, which would drop what is "
+			"longer; write mtu: %d, or raise the device's: ip link set %s mtu %u",
+			names[port], in->mtu, in->device, request.ifr_mtu, request.ifr_mtu,
+			in->device, in->mtu);
+		rc = -1;
+	}
+	if (fd >= 0)
+		close(fd);
+	return rc;
+}
+
+static unsigned
+read_count(const char *path)
+{
+	FILE *file = fopen(path, "re");
+	char text[32] = "";
+
+	if (file == NULL)
+		return 0;
+	if (fgets(text, sizeof(text), file) == NULL)
+		text[0] = '\0';
+	fclose(file);
+	return (unsigned)strtoul(text, NULL, 10);
+}
+
+#define HUGEPAGES "/sys/kernel/mm/hugepages/hugepages-2048kB/"
+
+// What to do when EAL had too little memory.
+static void
+advise_memory(const struct config *config, char *error, size_t error_size)
+{
+	unsigned need = (config->memory_mib + 1) / 2;
+	unsigned all = read_count(HUGEPAGES "nr_hugepages");
+	unsigned unused = read_count(HUGEPAGES "free_hugepages");
+	size_t n = strlen(error);
+
+	if (!config->hugepages)
+		snprintf(error + n, error_size - n, "; it needs %u MiB of memory (memory:)",
+			config->memory_mib);
+	else if (unused < need)
+		snprintf(error + n, error_size - n,
+			"; it needs %u hugepages of 2 MiB (memory: %u), and %u of this machine's "
+			"%u are free: as root, echo %u > " HUGEPAGES
+			"nr_hugepages; or write hugepages: false, which is slower",
+			need, config->memory_mib, unused, all, all + need - unused);
+	else
+		snprintf(error + n, error_size - n,
+			"; the %u hugepages of 2 MiB that it needs (memory: %u) are free, so this "
+			"process may not have them: raise the hugetlb limit of its cgroup, in "
+			"Kubernetes the container's limit of hugepages-2Mi",
+			need, config->memory_mib);
+}
+
+int
 eal_start(const struct config *config, const char *program, char *error, size_t error_size)
 {
 	bool pci = false;
@@ -160,10 +234,8 @@ eal_start(const struct config *config, const char *program, char *error, size_t 
 	if (!pci)
 		argument(&a, "--no-pci");
 	if (rte_eal_init(a.n, a.argv) < 0) {
-		snprintf(error, error_size,
-			"DPDK does not start: %s; it needs %u MiB of %s (memory:, hugepages:)",
-			rte_strerror(rte_errno), config->memory_mib,
-			config->hugepages ? "2 MiB hugepages, allowed to this process" : "memory");
+		snprintf(error, error_size, "DPDK does not start: %s", rte_strerror(rte_errno));
+		advise_memory(config, error, error_size);
 		return -1;
 	}
 	return 0;
@@ -246,7 +318,13 @@ eal_start_port(uint16_t ethdev, unsigned workers, uint16_t mtu, uint16_t vlan,
 			RTE_MIN(info.max_rx_queues, info.max_tx_queues));
 		return -1;
 	}
-	// A kernel interface keeps its own MTU.
+	if (rc == 0 && mtu != 0 && info.max_mtu != 0 && mtu > info.max_mtu) {
+		snprintf(error, error_size,
+			"mtu %u is above what the device can, %u; write mtu: %u at most", mtu,
+			info.max_mtu, info.max_mtu);
+		return -1;
+	}
+	// A kernel interface keeps its own MTU, which eal_check_mtus() has looked at.
 	conf.rxmode.mtu = mtu != 0 ? mtu : RTE_ETHER_MTU;
 	// Tags are the port's work where it can do it (vlan.h).
 	if (rc == 0 && vlan != 0) {

@@ -10,6 +10,10 @@
 
 struct rte_mempool;
 
+// Does every kernel interface carry packets as long as its mtu says? -1: one sentence in error. What is not
+// there is none of its business.
+int eal_check_mtus(const struct config *config, char *error, size_t error_size);
+
 // Brings up EAL for the configuration. -1: one sentence in error.
 int eal_start(const struct config *config, const char *program, char *error, size_t error_size);
 

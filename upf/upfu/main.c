@@ -245,7 +245,8 @@ main(int argc, char **argv)
 	}
 	if (check)
 		return EXIT_SUCCESS;
-	if (control_lock(&u.config, error, sizeof(error)) < 0) {
+	if (control_lock(&u.config, error, sizeof(error)) < 0 ||
+		eal_check_mtus(&u.config, error, sizeof(error)) < 0) {
 		log_error("cannot start", "error=\"%s\"", error);
 		return EXIT_FAILURE;
 	}

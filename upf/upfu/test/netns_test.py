@@ -179,6 +179,9 @@ class Hugepages:
         with open(self.PATH + "nr_hugepages", "w", encoding="ascii") as file:
             file.write(str(self._read("nr_hugepages") + pages))
 
+    def free(self):
+        return self._read("free_hugepages") if os.path.exists(self.PATH) else 0
+
     def borrow(self, pages):
         if not os.path.exists(self.PATH):
             return False
@@ -351,6 +354,27 @@ def test_second_upf(upf):
           "1 received" in inside("dn", "ping", "-c", "1", "172.30.6.2").stdout, True)
 
 
+def test_refusals(binary, directory):
+    """What would not work is refused with what to write instead."""
+    def start(interfaces, settings="memory: 128\nhugepages: false"):
+        with open(f"{directory}/bad.yaml", "w", encoding="ascii") as file:
+            file.write(f"{settings}\nsocket: {directory}/bad.sock\ninterfaces:\n{interfaces}")
+        return subprocess.run(
+            ["ip", "netns", "exec", NAMES["upf"], binary, "-c", f"{directory}/bad.yaml"],
+            capture_output=True, text=True, timeout=60, check=False)
+
+    n3 = "  n3: {device: n3, addresses: 172.30.3.16/28, prefix_length: 24}\n"
+    n6 = "  n6: {device: n6, address: 172.30.6.2/24, mtu: 1600}\n"
+    done = start(n3 + n6)
+    check("an mtu above the device's", (done.returncode, "n6: mtu 1600 is above that of the device "
+          "n6, 1500, which would drop what is longer; write mtu: 1500, or raise the device's: "
+          "ip link set n6 mtu 1600" in done.stderr), (1, True))
+    free = Hugepages().free()
+    done = start(n3 + n6.replace(", mtu: 1600", ""), f"memory: {2 * free + 64}\nhugepages: true")
+    check("no hugepages", (done.returncode, f"it needs {free + 32} hugepages of 2 MiB" in done.stderr,
+          "nr_hugepages; or write hugepages: false" in done.stderr), (1, True, True))
+
+
 def main():
     binary = os.path.abspath(sys.argv[1])
     if os.geteuid() != 0:
@@ -372,6 +396,7 @@ def main():
                 gnb = open_in("gnb", lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
                 gnb.bind((GNB, 2152))
                 gnb.settimeout(2)
+                test_refusals(binary, directory)
                 upf = Upf(binary, directory, settings)
                 try:
                     peer = p.Peer(upf.socket)
