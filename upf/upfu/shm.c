@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <rte_cycles.h>
@@ -18,6 +19,7 @@
 #endif
 
 #define HUGEPAGE (UINT64_C(2) << 20)
+#define HUGEPAGES_WAIT_MS 2000u
 
 struct plan {                                                            // of the segment
 	uint64_t workers, groups, topology, links, pairs, meters, times; // offsets
@@ -86,6 +88,21 @@ map_segment(int *fd, uint64_t size, unsigned flags)
 	return NULL;
 }
 
+// A upf-u that was killed is still mapped by upf-c for a moment, which copies its counters (Detach in
+// dataplane/detach.go), and the pages of a cgroup's limit are only there once.
+static uint8_t *
+map_hugepages(int *fd, uint64_t size)
+{
+	const struct timespec pause = {.tv_nsec = 20000000};
+	uint8_t *base = map_segment(fd, size, MFD_HUGETLB);
+
+	for (unsigned i = 0; base == NULL && i < HUGEPAGES_WAIT_MS / 20; i++) {
+		nanosleep(&pause, NULL);
+		base = map_segment(fd, size, MFD_HUGETLB);
+	}
+	return base;
+}
+
 int
 shm_init(struct shm *shm, const struct config *config, uint64_t tsc_hz)
 {
@@ -95,7 +112,7 @@ shm_init(struct shm *shm, const struct config *config, uint64_t tsc_hz)
 	memset(shm, 0, sizeof(*shm));
 	if (shm_hugepage_mib(config) != 0) {
 		shm->size = align(p.size, HUGEPAGE);
-		base = map_segment(&shm->fd, shm->size, MFD_HUGETLB);
+		base = map_hugepages(&shm->fd, shm->size);
 		shm->hugepages = base != NULL;
 	}
 	if (base == NULL) {

@@ -34,7 +34,8 @@ struct shm {
 	bool hugepages;
 };
 
-// On hugepages where the configuration has them and they can be had, else on ordinary pages.
+// On hugepages where the configuration has them and they can be had within two seconds, else on ordinary
+// pages.
 int shm_init(struct shm *shm, const struct config *config, uint64_t tsc_hz);
 // What of `memory:` the segment takes when it is on hugepages: 0 when it will not be.
 uint32_t shm_hugepage_mib(const struct config *config);
