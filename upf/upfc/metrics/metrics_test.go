@@ -279,6 +279,8 @@ not connected. Words are those of 3GPP; ` + "`ul` and `dl`" + ` are uplink and d
 |---|---|
 | How busy is each worker? | ` + "`upf_worker_busy_ratio`, or over a time of one's choice `sum without (state) (rate(upf_worker_cycles_total{state=\"busy\"}[1m])) / sum without (state) (rate(upf_worker_cycles_total[1m]))`" + ` |
 | Is anything lost? | ` + "`sum by (reason) (rate(upf_dropped_packets_total[1m]))`" + ` |
+| Is anything lost before upf-u can take it? | ` + "`sum by (interface) (rate(upf_interface_missed_packets_total[1m]))`" + ` |
+| How much has to wait for its rate? | ` + "`rate(upf_shaped_packets_total[1m])`" + ` |
 | Who loses it? | ` + "`sum by (cp_node, dnn, reason) (rate(upf_association_dropped_packets_total[1m]))`" + ` |
 | Is a link down? | ` + "`upf_interface_up == 0`" + ` |
 | Does the UPF answer SMFs in time? | ` + "`histogram_quantile(0.99, sum by (le, message) (rate(upf_n4_latency_seconds_bucket[5m])))`" + ` |
