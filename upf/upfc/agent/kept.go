@@ -109,8 +109,7 @@ func createKept(path string, sessions uint32) (k *kept, err error) {
 		}
 	}()
 	size := keptChunks(sessions)
-	// Room that there is for certain: a page that cannot be had when it is written to would be a SIGBUS.
-	if err := unix.Fallocate(int(f.Fd()), 0, 0, size); err != nil {
+	if err := reserve(f, 0, size); err != nil {
 		return nil, fmt.Errorf("room for %d octets: %w", size, err)
 	}
 	b, err := unix.Mmap(int(f.Fd()), 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
@@ -123,6 +122,29 @@ func createKept(path string, sessions uint32) (k *kept, err error) {
 	k.header.machine, k.header.sessions = machineBoot(), sessions
 	k.stamp(time.Now())
 	return k, nil
+}
+
+// reserve makes a new part of a file room that there is for certain: a page that cannot be had when it is
+// written to would be a SIGBUS.
+func reserve(f *os.File, at, size int64) error {
+	err := unix.Fallocate(int(f.Fd()), 0, at, size)
+	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS) {
+		return reserveByWriting(f, at, size)
+	}
+	return err
+}
+
+// reserveByWriting is reserve for file systems that have no other way.
+func reserveByWriting(f *os.File, at, size int64) error {
+	zero := make([]byte, 64*1024)
+	for end := at + size; at < end; {
+		n, err := f.WriteAt(zero[:min(int64(len(zero)), end-at)], at)
+		if err != nil {
+			return err
+		}
+		at += int64(n)
+	}
+	return nil
 }
 
 // commit gives the file its name, in place of the one that an earlier upf-c left.
@@ -152,7 +174,7 @@ func (k *kept) stamp(now time.Time) {
 func (k *kept) chunk(i uint32) ([]byte, error) {
 	if k != nil {
 		at := k.chunksAt + int64(i)*slabChunk
-		err := unix.Fallocate(int(k.f.Fd()), 0, at, slabChunk)
+		err := reserve(k.f, at, slabChunk)
 		if err == nil {
 			var b []byte
 			if b, err = unix.Mmap(int(k.f.Fd()), at, slabChunk, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err == nil {

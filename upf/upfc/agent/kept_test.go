@@ -247,6 +247,29 @@ func TestKeptFilesThatAreOfNoUse(t *testing.T) {
 	}
 }
 
+// Room is the same, whichever way a file system has.
+func TestReserve(t *testing.T) {
+	for name, way := range map[string]func(*os.File, int64, int64) error{"at once": reserve, "by writing": reserveByWriting} {
+		f, err := os.Create(filepath.Join(t.TempDir(), "file"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		for _, part := range [][2]int64{{0, keptAlign}, {keptAlign, slabChunk}, {keptAlign + slabChunk, 100_000}} {
+			if err := way(f, part[0], part[1]); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			st, err := f.Stat()
+			if err != nil || st.Size() != part[0]+part[1] {
+				t.Errorf("%s: the file has %d octets (%v), want %d", name, st.Size(), err, part[0]+part[1])
+			}
+		}
+		if err := way(f, 0, -1); name == "at once" && err == nil {
+			t.Error("room of less than nothing is had")
+		}
+	}
+}
+
 // Where the file has no room, sessions are in memory alone, and it is said.
 func TestKeptFileWithoutRoom(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state")
