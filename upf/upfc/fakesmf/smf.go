@@ -59,7 +59,7 @@ func New(t testing.TB, to netip.AddrPort) *SMF {
 	}
 	s := &SMF{
 		To: to, Addr: addr, Recovery: time.Unix(1_700_000_000, 0),
-		Reports: make(chan *message.SessionReportRequest, 64), Heartbeats: make(chan *message.HeartbeatRequest, 64),
+		Reports: make(chan *message.SessionReportRequest, 1024), Heartbeats: make(chan *message.HeartbeatRequest, 64),
 		Others: make(chan message.Message, 64),
 		t:      t, conn: conn, answers: make(chan message.Message, 64),
 	}
