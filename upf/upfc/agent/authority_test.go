@@ -90,7 +90,7 @@ func TestSuccessorFromAnotherAddress(t *testing.T) {
 	}{
 		"its predecessor is alive":             {anywhere, func(*fakesmf.SMF) {}, false, ie.CauseNoEstablishedPFCPAssociation},
 		"its predecessor is gone":              {anywhere, func(s *fakesmf.SMF) { s.Mute.Store(true) }, false, ie.CauseRequestAccepted},
-		"it has taken the Node ID's address":   {anywhere, func(s *fakesmf.SMF) { s.Recovery = s.Recovery.Add(time.Minute) }, false, ie.CauseRequestAccepted},
+		"it has taken the Node ID's address":   {anywhere, func(s *fakesmf.SMF) { next := s.Recovery.Add(time.Minute); s.Successor.Store(&next) }, false, ie.CauseRequestAccepted},
 		"it is known as a CP function":         {from("127.77.0.0/16"), func(*fakesmf.SMF) {}, false, ie.CauseRequestAccepted},
 		"it is none":                           {from("127.78.0.0/16"), func(s *fakesmf.SMF) { s.Mute.Store(true) }, false, ie.CauseNoEstablishedPFCPAssociation},
 		"a release of who is gone":             {anywhere, func(s *fakesmf.SMF) { s.Mute.Store(true) }, true, ie.CauseRequestAccepted},

@@ -22,6 +22,9 @@ type SMF struct {
 	To       netip.AddrPort
 	Addr     netip.Addr
 	Recovery time.Time // our Recovery Time Stamp
+	// Successor, when it is set, is the Recovery Time Stamp in answers to heartbeats: another has taken this
+	// one's address.
+	Successor atomic.Pointer[time.Time]
 	// Reports and Heartbeats are upf-c's requests, which are answered as Mute and Cause say.
 	Reports    chan *message.SessionReportRequest
 	Heartbeats chan *message.HeartbeatRequest
@@ -97,7 +100,11 @@ func (s *SMF) read() {
 			default:
 			}
 		case *message.HeartbeatRequest:
-			answer = message.NewHeartbeatResponse(m.Sequence(), ie.NewRecoveryTimeStamp(s.Recovery))
+			stamp := s.Successor.Load()
+			if stamp == nil {
+				stamp = &s.Recovery
+			}
+			answer = message.NewHeartbeatResponse(m.Sequence(), ie.NewRecoveryTimeStamp(*stamp))
 			select {
 			case s.Heartbeats <- m:
 			default:
