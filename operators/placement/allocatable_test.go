@@ -12,6 +12,14 @@ import (
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 )
 
+func TestCordonedIsWhatIsNotTolerated(t *testing.T) {
+	node := &corev1.Node{Spec: corev1.NodeSpec{Unschedulable: true}}
+	tolerates := []corev1.Toleration{{Key: corev1.TaintNodeUnschedulable, Operator: corev1.TolerationOpExists}}
+	if !Cordoned(node, nil) || Cordoned(node, tolerates) || Cordoned(&corev1.Node{}, nil) {
+		t.Error("a unit stays on a cordoned node that it tolerates, and on no other")
+	}
+}
+
 // What a node offers beyond what it has free is no place for a unit.
 func TestAllocatable(t *testing.T) {
 	demand := Demand{CPUs: 2, PageSize: "2Mi", Hugepages: 512 * mi, Devices: []string{"core5g.dev/n3"}}
