@@ -54,8 +54,8 @@ type environment struct {
 	about subscriberCalls
 	// metrics is what would be scraped.
 	metrics *prometheus.Registry
-	// released are the associations that UPFs were told are over, "upf smf".
-	released sync.Map
+	// released are the associations that UPFs were told are over, "upf smf"; silent are UPFs that do not answer.
+	released, silent sync.Map
 }
 
 // testClock is the real clock plus what the test has added. While it is held, only what is added moves it.
@@ -154,6 +154,9 @@ func startEnvironment(t *testing.T) *environment {
 		Platform: specs.Platform{Registry: "core5g", Tag: "dev", OperatorImage: "core5g/operator:dev", SubscriberDataServiceAccount: "core5g-subscriber-data"},
 		NRF:      e.nrfs.at,
 		Release: func(_ context.Context, upfAddress, smfNodeID string) error {
+			if _, is := e.silent.Load(upfAddress); is {
+				return errors.New("no answer")
+			}
 			e.released.Store(upfAddress+" "+smfNodeID, true)
 			return nil
 		},

@@ -80,6 +80,12 @@ type sliceScope struct {
 	requeue                time.Duration
 }
 
+func (s *sliceScope) again(in time.Duration) {
+	if s.requeue == 0 || in < s.requeue {
+		s.requeue = max(in, time.Millisecond)
+	}
+}
+
 // Reconcile brings one Slice about.
 func (r *SliceReconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ctrl.Result, err error) {
 	slice := &api.Slice{}
@@ -380,8 +386,11 @@ func (r *SliceReconciler) leavePrevious(ctx context.Context, s *sliceScope) erro
 		return err
 	}
 	if problem != "" {
-		s.requeue = followRetry
-		s.conditions.no(api.ConditionUPFReady, api.ReasonProgressing, problem)
+		// The Slice does not need it any more.
+		s.again(followRetry)
+		if c := meta.FindStatusCondition(s.slice.Status.Conditions, api.ConditionUPFReady); c != nil {
+			s.conditions.set(c.Type, c.Status, c.Reason, fmt.Sprintf("%s; %s: its N3 endpoint %s is kept until it does", c.Message, problem, previous.N3Endpoint))
+		}
 		return nil
 	}
 	s.slice.Status.PreviousUPF = nil

@@ -155,7 +155,7 @@ func (r *SliceReconciler) followUnits(ctx context.Context, s *sliceScope) error 
 	if err != nil {
 		return err
 	}
-	s.requeue = answer.next
+	s.again(answer.next)
 	if !answer.known {
 		// What it was known to have stays written until it has answered.
 		if meta.FindStatusCondition(s.slice.Status.Conditions, api.ConditionUserPlaneFollowed) == nil {
@@ -223,9 +223,11 @@ func (r *SliceReconciler) barOnly(ctx context.Context, s *sliceScope) {
 	}
 	answer, err := r.tell(ctx, s, barred, nil)
 	if err == nil {
-		s.requeue, err = answer.next, answer.value.barred
+		s.again(answer.next)
+		err = answer.value.barred
 	} else {
-		s.requeue, answer.known = followRetry, true
+		s.again(followRetry)
+		answer.known = true
 	}
 	switch {
 	case !answer.known && draining:
