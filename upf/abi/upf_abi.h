@@ -481,14 +481,26 @@ enum upf_port { // the interfaces of a worker
 	X(TX_FULL, "tx_full", "the transmit queue, or the ring to its worker, is full") \
 	X(RATE_LIMITED, "rate_limited", "answer to a peer suppressed by its rate limit") \
 	X(QUOTA_EXHAUSTED, "quota_exhausted", "the quota of a URR is used up") \
-	X(REASSEMBLY, "reassembly", "fragments that never became a whole packet, or too many") \
+	X(REASSEMBLY_TIMEOUT, "reassembly_timeout", \
+		"fragments whose packet did not become whole in time") \
 	X(MALFORMED_ND, "malformed_nd", "Neighbour Discovery that cannot be read") \
 	X(OTHER_VLAN, "other_vlan", "frame of a VLAN that is not the interface's") \
 	X(LINK_LOCAL, "link_local", "link-local packet of a UE that is not Router Solicitation") \
 	X(OUTER_HEADER, "outer_header", "Outer Header Removal of the PDR does not fit the packet") \
 	X(REDIRECT, "redirect", "the FAR redirects, and this is not HTTP") \
 	X(BUFFER_EXPIRED, "buffer_expired", \
-		"waited longer than its BAR or the configuration allows")
+		"waited longer than its BAR or the configuration allows") \
+	X(MALFORMED_FRAGMENT, "malformed_fragment", \
+		"fragment whose length or place in its packet cannot be") \
+	X(DUPLICATE_FRAGMENT, "duplicate_fragment", "the same fragment once more") \
+	X(OVERLAPPING_FRAGMENT, "overlapping_fragment", \
+		"fragments of a packet of which two overlap or contradict each other") \
+	X(REASSEMBLY_FULL, "reassembly_full", \
+		"fragments that gave way to later ones: too many packets of their sender, or of " \
+		"all") \
+	X(REASSEMBLY_TOO_BIG, "reassembly_too_big", \
+		"fragments of a packet that is longer, or in more pieces, than is put together " \
+		"here")
 
 #define UPF_DROP_ENUM(symbol, label, help) UPF_DROP_##symbol,
 enum upf_drop { UPF_DROP_REASONS(UPF_DROP_ENUM) UPF_DROPS };

@@ -5,148 +5,151 @@ package abi
 import "unsafe"
 
 const (
-	AbiMagic              = 0x35475543 // UPF_ABI_MAGIC
-	AbiVersion            = 0x4        // UPF_ABI_VERSION
-	MsgMax                = 0x30000    // UPF_MSG_MAX
-	PdrQers               = 0x4        // UPF_PDR_QERS
-	PdrUrrs               = 0x8        // UPF_PDR_URRS
-	SessionPdrs           = 0x400      // UPF_SESSION_PDRS
-	SessionFars           = 0x400      // UPF_SESSION_FARS
-	SessionQers           = 0x400      // UPF_SESSION_QERS
-	SessionUrrs           = 0x400      // UPF_SESSION_URRS
-	SessionSdfs           = 0x1000     // UPF_SESSION_SDFS
-	SessionBars           = 0x10       // UPF_SESSION_BARS
-	None16                = 0xffff     // UPF_NONE16
-	WorkersMax            = 0x40       // UPF_WORKERS_MAX
-	Groups                = 0x40       // UPF_GROUPS
-	Endpoints             = 0x4        // UPF_ENDPOINTS
-	SdfProto              = 0x1        // UPF_SDF_PROTO
-	SdfTos                = 0x2        // UPF_SDF_TOS
-	SdfSpi                = 0x4        // UPF_SDF_SPI
-	SdfPorts              = 0x8        // UPF_SDF_PORTS
-	SdfFlowLabel          = 0x10       // UPF_SDF_FLOW_LABEL
-	PdrTeid               = 0x1        // UPF_PDR_TEID
-	PdrN3Ipv6             = 0x2        // UPF_PDR_N3_IPV6
-	PdrUeIpv4             = 0x4        // UPF_PDR_UE_IPV4
-	PdrUeIpv6             = 0x8        // UPF_PDR_UE_IPV6
-	PdrQfi                = 0x10       // UPF_PDR_QFI
-	PdrRemove             = 0x20       // UPF_PDR_REMOVE
-	PdrSdf                = 0x40       // UPF_PDR_SDF
-	FarDrop               = 0x1        // UPF_FAR_DROP
-	FarForw               = 0x2        // UPF_FAR_FORW
-	FarBuff               = 0x4        // UPF_FAR_BUFF
-	FarNocp               = 0x8        // UPF_FAR_NOCP
-	FarDupl               = 0x10       // UPF_FAR_DUPL
-	FarTos                = 0x1        // UPF_FAR_TOS
-	FarRedirect           = 0x2        // UPF_FAR_REDIRECT
-	QerGateUlClosed       = 0x1        // UPF_QER_GATE_UL_CLOSED
-	QerGateDlClosed       = 0x2        // UPF_QER_GATE_DL_CLOSED
-	QerMbr                = 0x4        // UPF_QER_MBR
-	QerGbr                = 0x8        // UPF_QER_GBR
-	QerRqi                = 0x10       // UPF_QER_RQI
-	QerTos                = 0x20       // UPF_QER_TOS
-	QerPpi                = 0x40       // UPF_QER_PPI
-	WindowMaxMs           = 0xea60     // UPF_WINDOW_MAX_MS
-	UrrBeforeQos          = 0x1        // UPF_URR_BEFORE_QOS
-	UrrTimed              = 0x2        // UPF_URR_TIMED
-	TraceSession          = 0x1        // UPF_TRACE_SESSION
-	TraceAll              = 0x2        // UPF_TRACE_ALL
-	DropsMax              = 0x40       // UPF_DROPS_MAX
-	LineSlots             = 0x2        // UPF_LINE_SLOTS
-	NodesMax              = 0x40       // UPF_NODES_MAX
-	NodeNone              = 0xffffffff // UPF_NODE_NONE
-	LinkLookMs            = 0x1f4      // UPF_LINK_LOOK_MS
-	OpHello               = 0x1        // UPF_OP_HELLO
-	OpTransaction         = 0x2        // UPF_OP_TRANSACTION
-	OpAnswer              = 0x3        // UPF_OP_ANSWER
-	OpDump                = 0x4        // UPF_OP_DUMP
-	OpDumpEnd             = 0x5        // UPF_OP_DUMP_END
-	OpEvent               = 0x6        // UPF_OP_EVENT
-	OpShow                = 0x7        // UPF_OP_SHOW
-	RefusedRecord         = 0x1        // UPF_REFUSED_RECORD
-	RefusedFteid          = 0x2        // UPF_REFUSED_FTEID
-	RefusedUeIp           = 0x3        // UPF_REFUSED_UE_IP
-	RefusedMemory         = 0x4        // UPF_REFUSED_MEMORY
-	RefusedBusy           = 0x5        // UPF_REFUSED_BUSY
-	RecSessionPut         = 0x1        // UPF_REC_SESSION_PUT
-	RecSessionDel         = 0x2        // UPF_REC_SESSION_DEL
-	RecSessionState       = 0x3        // UPF_REC_SESSION_STATE
-	RecMeta               = 0x4        // UPF_REC_META
-	RecUrrArm             = 0x5        // UPF_REC_URR_ARM
-	RecEndMarker          = 0x6        // UPF_REC_END_MARKER
-	RecDropBuffered       = 0x7        // UPF_REC_DROP_BUFFERED
-	RecEcho               = 0x8        // UPF_REC_ECHO
-	RecTrace              = 0x9        // UPF_REC_TRACE
-	RecEvUrr              = 0x20       // UPF_REC_EV_URR
-	RecEvDlData           = 0x21       // UPF_REC_EV_DL_DATA
-	RecEvErrorInd         = 0x22       // UPF_REC_EV_ERROR_IND
-	RecEvEcho             = 0x23       // UPF_REC_EV_ECHO
-	RecEvTrace            = 0x24       // UPF_REC_EV_TRACE
-	IfAccess              = 0x0        // UPF_IF_ACCESS
-	IfCore                = 0x1        // UPF_IF_CORE
-	Ul                    = 0x0        // UPF_UL
-	Dl                    = 0x1        // UPF_DL
-	OhcNone               = 0x0        // UPF_OHC_NONE
-	OhcGtpu4              = 0x1        // UPF_OHC_GTPU4
-	OhcGtpu6              = 0x2        // UPF_OHC_GTPU6
-	OhcUdp4               = 0x3        // UPF_OHC_UDP4
-	OhcUdp6               = 0x4        // UPF_OHC_UDP6
-	OhcIp4                = 0x5        // UPF_OHC_IP4
-	OhcIp6                = 0x6        // UPF_OHC_IP6
-	StageRx               = 0x0        // UPF_STAGE_RX
-	StageLookup           = 0x1        // UPF_STAGE_LOOKUP
-	StagePdr              = 0x2        // UPF_STAGE_PDR
-	StageQer              = 0x3        // UPF_STAGE_QER
-	StageFar              = 0x4        // UPF_STAGE_FAR
-	StageUrr              = 0x5        // UPF_STAGE_URR
-	StageTx               = 0x6        // UPF_STAGE_TX
-	StageDrop             = 0x7        // UPF_STAGE_DROP
-	StageBuffer           = 0x8        // UPF_STAGE_BUFFER
-	StageShaper           = 0x9        // UPF_STAGE_SHAPER
-	PortN3                = 0x0        // UPF_PORT_N3
-	PortN6                = 0x1        // UPF_PORT_N6
-	PortN9                = 0x2        // UPF_PORT_N9
-	Ports                 = 0x3        // UPF_PORTS
-	DropMalformedEthernet = 0x0        // UPF_DROP_MALFORMED_ETHERNET
-	DropUnknownEthertype  = 0x1        // UPF_DROP_UNKNOWN_ETHERTYPE
-	DropMalformedIp       = 0x2        // UPF_DROP_MALFORMED_IP
-	DropFragment          = 0x3        // UPF_DROP_FRAGMENT
-	DropTtlExceeded       = 0x4        // UPF_DROP_TTL_EXCEEDED
-	DropNotForUs          = 0x5        // UPF_DROP_NOT_FOR_US
-	DropMalformedArp      = 0x6        // UPF_DROP_MALFORMED_ARP
-	DropUnknownPort       = 0x7        // UPF_DROP_UNKNOWN_PORT
-	DropMalformedGtpu     = 0x8        // UPF_DROP_MALFORMED_GTPU
-	DropUnsupportedGtpu   = 0x9        // UPF_DROP_UNSUPPORTED_GTPU
-	DropUnknownTeid       = 0xa        // UPF_DROP_UNKNOWN_TEID
-	DropUnknownUe         = 0xb        // UPF_DROP_UNKNOWN_UE
-	DropMalformedInner    = 0xc        // UPF_DROP_MALFORMED_INNER
-	DropSpoofedSource     = 0xd        // UPF_DROP_SPOOFED_SOURCE
-	DropNoPdr             = 0xe        // UPF_DROP_NO_PDR
-	DropUeToUe            = 0xf        // UPF_DROP_UE_TO_UE
-	DropGateClosed        = 0x10       // UPF_DROP_GATE_CLOSED
-	DropMbrExceeded       = 0x11       // UPF_DROP_MBR_EXCEEDED
-	DropFarDrop           = 0x12       // UPF_DROP_FAR_DROP
-	DropFarNoTunnel       = 0x13       // UPF_DROP_FAR_NO_TUNNEL
-	DropBufferFull        = 0x14       // UPF_DROP_BUFFER_FULL
-	DropBufferReleased    = 0x15       // UPF_DROP_BUFFER_RELEASED
-	DropTooBig            = 0x16       // UPF_DROP_TOO_BIG
-	DropNoNeighbour       = 0x17       // UPF_DROP_NO_NEIGHBOUR
-	DropNoRoute           = 0x18       // UPF_DROP_NO_ROUTE
-	DropNoMbuf            = 0x19       // UPF_DROP_NO_MBUF
-	DropTxFull            = 0x1a       // UPF_DROP_TX_FULL
-	DropRateLimited       = 0x1b       // UPF_DROP_RATE_LIMITED
-	DropQuotaExhausted    = 0x1c       // UPF_DROP_QUOTA_EXHAUSTED
-	DropReassembly        = 0x1d       // UPF_DROP_REASSEMBLY
-	DropMalformedNd       = 0x1e       // UPF_DROP_MALFORMED_ND
-	DropOtherVlan         = 0x1f       // UPF_DROP_OTHER_VLAN
-	DropLinkLocal         = 0x20       // UPF_DROP_LINK_LOCAL
-	DropOuterHeader       = 0x21       // UPF_DROP_OUTER_HEADER
-	DropRedirect          = 0x22       // UPF_DROP_REDIRECT
-	DropBufferExpired     = 0x23       // UPF_DROP_BUFFER_EXPIRED
-	Drops                 = 0x24       // UPF_DROPS
-	LinkUnknown           = 0x0        // UPF_LINK_UNKNOWN
-	LinkUp                = 0x1        // UPF_LINK_UP
-	LinkDown              = 0x2        // UPF_LINK_DOWN
+	AbiMagic                = 0x35475543 // UPF_ABI_MAGIC
+	AbiVersion              = 0x4        // UPF_ABI_VERSION
+	MsgMax                  = 0x30000    // UPF_MSG_MAX
+	PdrQers                 = 0x4        // UPF_PDR_QERS
+	PdrUrrs                 = 0x8        // UPF_PDR_URRS
+	SessionPdrs             = 0x400      // UPF_SESSION_PDRS
+	SessionFars             = 0x400      // UPF_SESSION_FARS
+	SessionQers             = 0x400      // UPF_SESSION_QERS
+	SessionUrrs             = 0x400      // UPF_SESSION_URRS
+	SessionSdfs             = 0x1000     // UPF_SESSION_SDFS
+	SessionBars             = 0x10       // UPF_SESSION_BARS
+	None16                  = 0xffff     // UPF_NONE16
+	WorkersMax              = 0x40       // UPF_WORKERS_MAX
+	Groups                  = 0x40       // UPF_GROUPS
+	Endpoints               = 0x4        // UPF_ENDPOINTS
+	SdfProto                = 0x1        // UPF_SDF_PROTO
+	SdfTos                  = 0x2        // UPF_SDF_TOS
+	SdfSpi                  = 0x4        // UPF_SDF_SPI
+	SdfPorts                = 0x8        // UPF_SDF_PORTS
+	SdfFlowLabel            = 0x10       // UPF_SDF_FLOW_LABEL
+	PdrTeid                 = 0x1        // UPF_PDR_TEID
+	PdrN3Ipv6               = 0x2        // UPF_PDR_N3_IPV6
+	PdrUeIpv4               = 0x4        // UPF_PDR_UE_IPV4
+	PdrUeIpv6               = 0x8        // UPF_PDR_UE_IPV6
+	PdrQfi                  = 0x10       // UPF_PDR_QFI
+	PdrRemove               = 0x20       // UPF_PDR_REMOVE
+	PdrSdf                  = 0x40       // UPF_PDR_SDF
+	FarDrop                 = 0x1        // UPF_FAR_DROP
+	FarForw                 = 0x2        // UPF_FAR_FORW
+	FarBuff                 = 0x4        // UPF_FAR_BUFF
+	FarNocp                 = 0x8        // UPF_FAR_NOCP
+	FarDupl                 = 0x10       // UPF_FAR_DUPL
+	FarTos                  = 0x1        // UPF_FAR_TOS
+	FarRedirect             = 0x2        // UPF_FAR_REDIRECT
+	QerGateUlClosed         = 0x1        // UPF_QER_GATE_UL_CLOSED
+	QerGateDlClosed         = 0x2        // UPF_QER_GATE_DL_CLOSED
+	QerMbr                  = 0x4        // UPF_QER_MBR
+	QerGbr                  = 0x8        // UPF_QER_GBR
+	QerRqi                  = 0x10       // UPF_QER_RQI
+	QerTos                  = 0x20       // UPF_QER_TOS
+	QerPpi                  = 0x40       // UPF_QER_PPI
+	WindowMaxMs             = 0xea60     // UPF_WINDOW_MAX_MS
+	UrrBeforeQos            = 0x1        // UPF_URR_BEFORE_QOS
+	UrrTimed                = 0x2        // UPF_URR_TIMED
+	TraceSession            = 0x1        // UPF_TRACE_SESSION
+	TraceAll                = 0x2        // UPF_TRACE_ALL
+	DropsMax                = 0x40       // UPF_DROPS_MAX
+	LineSlots               = 0x2        // UPF_LINE_SLOTS
+	NodesMax                = 0x40       // UPF_NODES_MAX
+	NodeNone                = 0xffffffff // UPF_NODE_NONE
+	LinkLookMs              = 0x1f4      // UPF_LINK_LOOK_MS
+	OpHello                 = 0x1        // UPF_OP_HELLO
+	OpTransaction           = 0x2        // UPF_OP_TRANSACTION
+	OpAnswer                = 0x3        // UPF_OP_ANSWER
+	OpDump                  = 0x4        // UPF_OP_DUMP
+	OpDumpEnd               = 0x5        // UPF_OP_DUMP_END
+	OpEvent                 = 0x6        // UPF_OP_EVENT
+	OpShow                  = 0x7        // UPF_OP_SHOW
+	RefusedRecord           = 0x1        // UPF_REFUSED_RECORD
+	RefusedFteid            = 0x2        // UPF_REFUSED_FTEID
+	RefusedUeIp             = 0x3        // UPF_REFUSED_UE_IP
+	RefusedMemory           = 0x4        // UPF_REFUSED_MEMORY
+	RefusedBusy             = 0x5        // UPF_REFUSED_BUSY
+	RecSessionPut           = 0x1        // UPF_REC_SESSION_PUT
+	RecSessionDel           = 0x2        // UPF_REC_SESSION_DEL
+	RecSessionState         = 0x3        // UPF_REC_SESSION_STATE
+	RecMeta                 = 0x4        // UPF_REC_META
+	RecUrrArm               = 0x5        // UPF_REC_URR_ARM
+	RecEndMarker            = 0x6        // UPF_REC_END_MARKER
+	RecDropBuffered         = 0x7        // UPF_REC_DROP_BUFFERED
+	RecEcho                 = 0x8        // UPF_REC_ECHO
+	RecTrace                = 0x9        // UPF_REC_TRACE
+	RecEvUrr                = 0x20       // UPF_REC_EV_URR
+	RecEvDlData             = 0x21       // UPF_REC_EV_DL_DATA
+	RecEvErrorInd           = 0x22       // UPF_REC_EV_ERROR_IND
+	RecEvEcho               = 0x23       // UPF_REC_EV_ECHO
+	RecEvTrace              = 0x24       // UPF_REC_EV_TRACE
+	IfAccess                = 0x0        // UPF_IF_ACCESS
+	IfCore                  = 0x1        // UPF_IF_CORE
+	Ul                      = 0x0        // UPF_UL
+	Dl                      = 0x1        // UPF_DL
+	OhcNone                 = 0x0        // UPF_OHC_NONE
+	OhcGtpu4                = 0x1        // UPF_OHC_GTPU4
+	OhcGtpu6                = 0x2        // UPF_OHC_GTPU6
+	OhcUdp4                 = 0x3        // UPF_OHC_UDP4
+	OhcUdp6                 = 0x4        // UPF_OHC_UDP6
+	OhcIp4                  = 0x5        // UPF_OHC_IP4
+	OhcIp6                  = 0x6        // UPF_OHC_IP6
+	StageRx                 = 0x0        // UPF_STAGE_RX
+	StageLookup             = 0x1        // UPF_STAGE_LOOKUP
+	StagePdr                = 0x2        // UPF_STAGE_PDR
+	StageQer                = 0x3        // UPF_STAGE_QER
+	StageFar                = 0x4        // UPF_STAGE_FAR
+	StageUrr                = 0x5        // UPF_STAGE_URR
+	StageTx                 = 0x6        // UPF_STAGE_TX
+	StageDrop               = 0x7        // UPF_STAGE_DROP
+	StageBuffer             = 0x8        // UPF_STAGE_BUFFER
+	StageShaper             = 0x9        // UPF_STAGE_SHAPER
+	PortN3                  = 0x0        // UPF_PORT_N3
+	PortN6                  = 0x1        // UPF_PORT_N6
+	PortN9                  = 0x2        // UPF_PORT_N9
+	Ports                   = 0x3        // UPF_PORTS
+	DropMalformedEthernet   = 0x0        // UPF_DROP_MALFORMED_ETHERNET
+	DropUnknownEthertype    = 0x1        // UPF_DROP_UNKNOWN_ETHERTYPE
+	DropMalformedIp         = 0x2        // UPF_DROP_MALFORMED_IP
+	DropFragment            = 0x3        // UPF_DROP_FRAGMENT
+	DropTtlExceeded         = 0x4        // UPF_DROP_TTL_EXCEEDED
+	DropNotForUs            = 0x5        // UPF_DROP_NOT_FOR_US
+	DropMalformedArp        = 0x6        // UPF_DROP_MALFORMED_ARP
+	DropUnknownPort         = 0x7        // UPF_DROP_UNKNOWN_PORT
+	DropMalformedGtpu       = 0x8        // UPF_DROP_MALFORMED_GTPU
+	DropUnsupportedGtpu     = 0x9        // UPF_DROP_UNSUPPORTED_GTPU
+	DropUnknownTeid         = 0xa        // UPF_DROP_UNKNOWN_TEID
+	DropUnknownUe           = 0xb        // UPF_DROP_UNKNOWN_UE
+	DropMalformedInner      = 0xc        // UPF_DROP_MALFORMED_INNER
+	DropSpoofedSource       = 0xd        // UPF_DROP_SPOOFED_SOURCE
+	DropNoPdr               = 0xe        // UPF_DROP_NO_PDR
+	DropUeToUe              = 0xf        // UPF_DROP_UE_TO_UE
+	DropGateClosed          = 0x10       // UPF_DROP_GATE_CLOSED
+	DropMbrExceeded         = 0x11       // UPF_DROP_MBR_EXCEEDED
+	DropFarDrop             = 0x12       // UPF_DROP_FAR_DROP
+	DropFarNoTunnel         = 0x13       // UPF_DROP_FAR_NO_TUNNEL
+	DropBufferFull          = 0x14       // UPF_DROP_BUFFER_FULL
+	DropBufferReleased      = 0x15       // UPF_DROP_BUFFER_RELEASED
+	DropTooBig              = 0x16       // UPF_DROP_TOO_BIG
+	DropNoNeighbour         = 0x17       // UPF_DROP_NO_NEIGHBOUR
+	DropNoRoute             = 0x18       // UPF_DROP_NO_ROUTE
+	DropNoMbuf              = 0x19       // UPF_DROP_NO_MBUF
+	DropTxFull              = 0x1a       // UPF_DROP_TX_FULL
+	DropRateLimited         = 0x1b       // UPF_DROP_RATE_LIMITED
+	DropQuotaExhausted      = 0x1c       // UPF_DROP_QUOTA_EXHAUSTED
+	DropReassemblyTimeout   = 0x1d       // UPF_DROP_REASSEMBLY_TIMEOUT
+	DropMalformedNd         = 0x1e       // UPF_DROP_MALFORMED_ND
+	DropOtherVlan           = 0x1f       // UPF_DROP_OTHER_VLAN
+	DropLinkLocal           = 0x20       // UPF_DROP_LINK_LOCAL
+	DropOuterHeader         = 0x21       // UPF_DROP_OUTER_HEADER
+	DropRedirect            = 0x22       // UPF_DROP_REDIRECT
+	DropBufferExpired       = 0x23       // UPF_DROP_BUFFER_EXPIRED
+	DropMalformedFragment   = 0x24       // UPF_DROP_MALFORMED_FRAGMENT
+	DropDuplicateFragment   = 0x25       // UPF_DROP_DUPLICATE_FRAGMENT
+	DropOverlappingFragment = 0x26       // UPF_DROP_OVERLAPPING_FRAGMENT
+	Drops                   = 0x27       // UPF_DROPS
+	LinkUnknown             = 0x0        // UPF_LINK_UNKNOWN
+	LinkUp                  = 0x1        // UPF_LINK_UP
+	LinkDown                = 0x2        // UPF_LINK_DOWN
 )
 
 // DropReason is one entry of UPF_DROP_REASONS.
@@ -157,42 +160,45 @@ type DropReason struct {
 
 // DropReasons are in the order of enum upf_drop.
 var DropReasons = [Drops]DropReason{
-	DropMalformedEthernet: {"malformed_ethernet", "shorter than its Ethernet header"},
-	DropUnknownEthertype:  {"unknown_ethertype", "neither IPv4, IPv6 nor ARP"},
-	DropMalformedIp:       {"malformed_ip", "bad version, length or header checksum"},
-	DropFragment:          {"fragment", "IPv4 fragment where a whole packet is needed"},
-	DropTtlExceeded:       {"ttl_exceeded", "time to live ran out"},
-	DropNotForUs:          {"not_for_us", "addressed to none of this UPF's own or UE addresses"},
-	DropMalformedArp:      {"malformed_arp", "ARP that cannot be read"},
-	DropUnknownPort:       {"unknown_port", "UDP to one of our addresses on another port than GTP-U's"},
-	DropMalformedGtpu:     {"malformed_gtpu", "bad version, length or extension header chain"},
-	DropUnsupportedGtpu:   {"unsupported_gtpu", "GTP-U message type that is not handled"},
-	DropUnknownTeid:       {"unknown_teid", "no PDU session has this F-TEID; Error Indication sent"},
-	DropUnknownUe:         {"unknown_ue", "no PDU session has this UE IP address"},
-	DropMalformedInner:    {"malformed_inner", "inner packet is not a whole IPv4 packet"},
-	DropSpoofedSource:     {"spoofed_source", "inner source is not the session's UE IP address"},
-	DropNoPdr:             {"no_pdr", "no PDR of the session matches"},
-	DropUeToUe:            {"ue_to_ue", "inner destination is another UE of this UPF, which is not allowed"},
-	DropGateClosed:        {"gate_closed", "the gate of a QER is closed"},
-	DropMbrExceeded:       {"mbr_exceeded", "above the maximum bit rate of a QER"},
-	DropFarDrop:           {"far_drop", "the FAR says drop"},
-	DropFarNoTunnel:       {"far_no_tunnel", "the FAR forwards to access without an outer header"},
-	DropBufferFull:        {"buffer_full", "downlink buffer of the session or of the UPF is full"},
-	DropBufferReleased:    {"buffer_released", "buffered packet whose session or FAR went away"},
-	DropTooBig:            {"too_big", "does not fit the outgoing MTU"},
-	DropNoNeighbour:       {"no_neighbour", "the next hop did not answer ARP"},
-	DropNoRoute:           {"no_route", "no next hop for this destination"},
-	DropNoMbuf:            {"no_mbuf", "out of packet buffers"},
-	DropTxFull:            {"tx_full", "the transmit queue, or the ring to its worker, is full"},
-	DropRateLimited:       {"rate_limited", "answer to a peer suppressed by its rate limit"},
-	DropQuotaExhausted:    {"quota_exhausted", "the quota of a URR is used up"},
-	DropReassembly:        {"reassembly", "fragments that never became a whole packet, or too many"},
-	DropMalformedNd:       {"malformed_nd", "Neighbour Discovery that cannot be read"},
-	DropOtherVlan:         {"other_vlan", "frame of a VLAN that is not the interface's"},
-	DropLinkLocal:         {"link_local", "link-local packet of a UE that is not Router Solicitation"},
-	DropOuterHeader:       {"outer_header", "Outer Header Removal of the PDR does not fit the packet"},
-	DropRedirect:          {"redirect", "the FAR redirects, and this is not HTTP"},
-	DropBufferExpired:     {"buffer_expired", "waited longer than its BAR or the configuration allows"},
+	DropMalformedEthernet:   {"malformed_ethernet", "shorter than its Ethernet header"},
+	DropUnknownEthertype:    {"unknown_ethertype", "neither IPv4, IPv6 nor ARP"},
+	DropMalformedIp:         {"malformed_ip", "bad version, length or header checksum"},
+	DropFragment:            {"fragment", "IPv4 fragment where a whole packet is needed"},
+	DropTtlExceeded:         {"ttl_exceeded", "time to live ran out"},
+	DropNotForUs:            {"not_for_us", "addressed to none of this UPF's own or UE addresses"},
+	DropMalformedArp:        {"malformed_arp", "ARP that cannot be read"},
+	DropUnknownPort:         {"unknown_port", "UDP to one of our addresses on another port than GTP-U's"},
+	DropMalformedGtpu:       {"malformed_gtpu", "bad version, length or extension header chain"},
+	DropUnsupportedGtpu:     {"unsupported_gtpu", "GTP-U message type that is not handled"},
+	DropUnknownTeid:         {"unknown_teid", "no PDU session has this F-TEID; Error Indication sent"},
+	DropUnknownUe:           {"unknown_ue", "no PDU session has this UE IP address"},
+	DropMalformedInner:      {"malformed_inner", "inner packet is not a whole IPv4 packet"},
+	DropSpoofedSource:       {"spoofed_source", "inner source is not the session's UE IP address"},
+	DropNoPdr:               {"no_pdr", "no PDR of the session matches"},
+	DropUeToUe:              {"ue_to_ue", "inner destination is another UE of this UPF, which is not allowed"},
+	DropGateClosed:          {"gate_closed", "the gate of a QER is closed"},
+	DropMbrExceeded:         {"mbr_exceeded", "above the maximum bit rate of a QER"},
+	DropFarDrop:             {"far_drop", "the FAR says drop"},
+	DropFarNoTunnel:         {"far_no_tunnel", "the FAR forwards to access without an outer header"},
+	DropBufferFull:          {"buffer_full", "downlink buffer of the session or of the UPF is full"},
+	DropBufferReleased:      {"buffer_released", "buffered packet whose session or FAR went away"},
+	DropTooBig:              {"too_big", "does not fit the outgoing MTU"},
+	DropNoNeighbour:         {"no_neighbour", "the next hop did not answer ARP"},
+	DropNoRoute:             {"no_route", "no next hop for this destination"},
+	DropNoMbuf:              {"no_mbuf", "out of packet buffers"},
+	DropTxFull:              {"tx_full", "the transmit queue, or the ring to its worker, is full"},
+	DropRateLimited:         {"rate_limited", "answer to a peer suppressed by its rate limit"},
+	DropQuotaExhausted:      {"quota_exhausted", "the quota of a URR is used up"},
+	DropReassemblyTimeout:   {"reassembly_timeout", "fragments whose packet did not become whole in time"},
+	DropMalformedNd:         {"malformed_nd", "Neighbour Discovery that cannot be read"},
+	DropOtherVlan:           {"other_vlan", "frame of a VLAN that is not the interface's"},
+	DropLinkLocal:           {"link_local", "link-local packet of a UE that is not Router Solicitation"},
+	DropOuterHeader:         {"outer_header", "Outer Header Removal of the PDR does not fit the packet"},
+	DropRedirect:            {"redirect", "the FAR redirects, and this is not HTTP"},
+	DropBufferExpired:       {"buffer_expired", "waited longer than its BAR or the configuration allows"},
+	DropMalformedFragment:   {"malformed_fragment", "fragment whose length or place in its packet cannot be"},
+	DropDuplicateFragment:   {"duplicate_fragment", "the same fragment once more"},
+	DropOverlappingFragment: {"overlapping_fragment", "fragments of a packet of which two overlap or contradict each other"},
 }
 
 // Addr is upf_addr.

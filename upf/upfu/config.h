@@ -66,7 +66,8 @@ enum config_fragmentation {    // of IPv4 packets without DF that do not fit int
 };
 
 struct config_reassembly { // a worker
-	uint32_t packets;  // under way at once, 0: fragments are dropped
+	uint32_t
+		packets; // under way at once, of each interface and of users; 0: fragments are dropped
 	uint32_t timeout_ms;
 };
 

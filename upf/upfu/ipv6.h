@@ -122,6 +122,15 @@ ipv6_walk(const struct ipv6_header *ip, uint16_t length, struct ipv6_chain *chai
 	return true;
 }
 
+// RFC 6946: with a Fragment header, but alone ("atomic"), a packet is as whole as without one.
+static inline bool
+ipv6_is_fragment(const struct ipv6_header *ip, const struct ipv6_chain *chain)
+{
+	return unlikely(chain->fragment != 0) &&
+		(chain->later ||
+			(((const uint8_t *)ip)[chain->fragment + 3] & IPV6_FRAGMENT_MORE) != 0);
+}
+
 static inline bool
 ipv6_is_multicast(const uint8_t *addr)
 {

@@ -3,6 +3,7 @@
 #ifndef UPFU_ND_H
 #define UPFU_ND_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <rte_ether.h>
@@ -25,6 +26,12 @@ enum icmp6_type { // RFC 4443, RFC 4861
 	ICMP6_NEIGHBOUR_SOLICITATION = 135,
 	ICMP6_NEIGHBOUR_ADVERTISEMENT = 136,
 };
+
+static inline bool
+nd_is_message(uint8_t type)
+{
+	return type >= ICMP6_ROUTER_SOLICITATION && type <= ICMP6_NEIGHBOUR_ADVERTISEMENT;
+}
 
 // Asks for the MAC address of addr: all that share its solicited-node group, or `to` alone.
 void nd_solicit(

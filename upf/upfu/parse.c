@@ -8,6 +8,7 @@
 #include <rte_ether.h>
 #include <rte_udp.h>
 
+#include "nd.h"
 #include "reassembly.h"
 #include "stages.h"
 #include "user_header.h"
@@ -135,10 +136,12 @@ parse_own6(struct worker *w, struct pkt *p, enum upf_port port)
 	struct ipv6_chain chain;
 	const uint8_t *l4;
 	uint16_t room;
+	bool was_cut;
 
 	if (!ipv6_walk(ip, ip_len, &chain))
 		return UPF_DROP_MALFORMED_IP;
-	if (chain.fragment != 0) {
+	was_cut = chain.fragment != 0;
+	if (was_cut) {
 		int verdict = reassembly_take(w, p, sizeof(struct rte_ether_hdr));
 
 		if (verdict != PKT_NEXT)
@@ -151,8 +154,12 @@ parse_own6(struct worker *w, struct pkt *p, enum upf_port port)
 	}
 	l4 = (const uint8_t *)ip + chain.l4;
 	room = (uint16_t)(ip_len - chain.l4);
-	if (chain.proto == IPV6_ICMP)
+	if (chain.proto == IPV6_ICMP) {
+		// RFC 6980 5: what watches links must be able to read it.
+		if (was_cut && room != 0 && nd_is_message(*l4))
+			return UPF_DROP_MALFORMED_ND;
 		return icmp6_input(w, p->m, port, l4, room);
+	}
 	if (ipv6_is_multicast(ip->dst))
 		return UPF_DROP_NOT_FOR_US;
 	if (chain.proto != IPPROTO_UDP || port == UPF_PORT_N6)

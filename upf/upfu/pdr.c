@@ -76,7 +76,7 @@ is_of_the_link(const struct ipv6_header *ip)
 }
 
 // The families whose UE address is the packet's: one or none.
-static inline uint8_t
+static inline __attribute__((always_inline)) uint8_t
 families_of(const struct part *part, const struct pkt *p, bool uplink)
 {
 	if (likely(!p->ip6)) {
@@ -95,6 +95,19 @@ families_of(const struct part *part, const struct pkt *p, bool uplink)
 	return 0;
 }
 
+// A fragment where a rule asks for ports. Of a UE's only those from its own address are kept, as
+// pdr_match() will ask of the whole packet.
+static __attribute__((noinline)) int
+pdr_make_whole(struct worker *w, struct pkt *p)
+{
+	const struct part *part = p->part;
+
+	if (part->direction == UPF_UL && (part->flags & (PART_UE_IPV4 | PART_UE_IPV6)) != 0 &&
+		families_of(part, p, true) == 0)
+		return UPF_DROP_SPOOFED_SOURCE;
+	return reassembly_take_user(w, p);
+}
+
 // What must be so before any PDR is asked. Most packets need nothing of it.
 static int
 pdr_prepare(struct worker *w, struct pkt *p, bool uplink)
@@ -111,7 +124,7 @@ pdr_prepare(struct worker *w, struct pkt *p, bool uplink)
 	// Only the first fragment has the ports.
 	if (unlikely((p->fragment == PKT_FIRST || p->fragment == PKT_LATER) &&
 		    (p->part->flags & PART_PORTS) != 0))
-		return reassembly_take_user(w, p);
+		return pdr_make_whole(w, p);
 	return PKT_NEXT;
 }
 

@@ -158,14 +158,16 @@ nd_from_ue(struct worker *w, struct pkt *p)
 	const struct ipv6_header *ip = (const struct ipv6_header *)pkt_ip(p);
 	const uint8_t *icmp = (const uint8_t *)ip + p->l4;
 	uint16_t length = (uint16_t)(p->ip_len - p->l4);
+	struct ipv6_chain chain;
 	upf_addr link_local;
 
 	if (p->proto != IPV6_ICMP || p->fragment != PKT_WHOLE || length < 8 ||
 		(icmp[0] != ICMP6_ROUTER_SOLICITATION && icmp[0] != ICMP6_NEIGHBOUR_SOLICITATION) ||
 		(p->part->flags & PART_UE_IPV6) == 0)
 		return UPF_DROP_LINK_LOCAL;
-	if (ip->hop_limit != HOP_LIMIT || icmp[1] != 0 ||
-		ipv6_upper_sum(ip, icmp, length, IPV6_ICMP) != 0xffff)
+	// RFC 6980 5: not even with the Fragment header of an atomic fragment.
+	if (ip->hop_limit != HOP_LIMIT || icmp[1] != 0 || !ipv6_walk(ip, p->ip_len, &chain) ||
+		chain.fragment != 0 || ipv6_upper_sum(ip, icmp, length, IPV6_ICMP) != 0xffff)
 		return UPF_DROP_MALFORMED_ND;
 	port_link_local(&w->port[UPF_PORT_N6], link_local);
 	if (icmp[0] == ICMP6_ROUTER_SOLICITATION) {

@@ -1,48 +1,73 @@
 #include "reassembly.h"
 
 #include <rte_cycles.h>
-#include <rte_ip_frag.h>
-#include <rte_log.h>
 #include <rte_malloc.h>
 #include <rte_mempool.h>
+#include <rte_random.h>
 
+#include "fragment_table.h"
 #include "ipv6.h"
 #include "shm.h"
 #include "stages.h"
 #include "user_header.h"
 
-#define WAYS 4u     // places in the library's table where a packet may stand
-#define L2_MAX 127u // rte_mbuf.l2_len has seven bits
-// Whole packets greater than an ordinary buffer: so long, and so many at once.
-#define WHOLE_OCTETS 10240u
+// Whole packets greater than an ordinary buffer: so many at once.
 #define WHOLE_PACKETS 64u
+// All that waits together holds at most this part of the packet buffers.
+#define MBUF_SHARE 8u
 
 struct reassembly {
-	struct rte_ip_frag_tbl *table;
-	struct rte_ip_frag_death_row given_up;
+	struct fragment_table outer[UPF_PORTS], users;
 	struct rte_mempool *whole;
+	struct worker *worker; // whose drops count; NULL at the end
 };
 
+// A fragment_give_up.
+static void
+drop_fragment(void *context, const struct fragment *f, enum upf_drop reason)
+{
+	const struct reassembly *r = context;
+
+	if (r->worker != NULL)
+		worker_drop_of(r->worker, (enum upf_port)f->port, f->group, f->packet, reason);
+	else
+		rte_pktmbuf_free(f->packet);
+}
+
+static int
+create_table(struct reassembly *r, struct fragment_table *t, const struct config *config)
+{
+	const struct config_reassembly *bounds = &config->reassembly;
+	const uint64_t secret[2] = {rte_rand(), rte_rand()};
+	uint32_t tables = config->workers * (config->ports + 1);
+
+	return fragment_table_init(t, bounds->packets,
+		RTE_MAX(config->limits.mbufs / MBUF_SHARE / tables, FRAGMENT_PIECES_MOST),
+		rte_get_tsc_hz() / 1000 * bounds->timeout_ms, secret, drop_fragment, r);
+}
+
 struct reassembly *
-reassembly_create(unsigned worker, const struct config_reassembly *config)
+reassembly_create(struct worker *w)
 {
 	struct reassembly *r = rte_zmalloc("reassembly", sizeof(*r), RTE_CACHE_LINE_SIZE);
-	uint64_t hz = rte_get_tsc_hz();
 	char name[RTE_MEMPOOL_NAMESIZE];
+	int rc;
 
 	if (r == NULL)
 		return NULL;
-	rte_log_set_level(RTE_LOGTYPE_USER1, RTE_LOG_ERR); // the library's
-	snprintf(name, sizeof(name), "whole%u", worker);
-	r->table = rte_ip_frag_table_create((config->packets + WAYS - 1) / WAYS, WAYS,
-		config->packets, hz / 1000 * config->timeout_ms, (int)rte_socket_id());
+	snprintf(name, sizeof(name), "whole%u", w->index);
 	r->whole = rte_pktmbuf_pool_create(name, WHOLE_PACKETS, 0,
 		RTE_ALIGN_CEIL(sizeof(struct pkt), RTE_MBUF_PRIV_ALIGN),
-		RTE_PKTMBUF_HEADROOM + WHOLE_OCTETS, (int)rte_socket_id());
-	if (r->table == NULL || r->whole == NULL) {
+		RTE_PKTMBUF_HEADROOM + RTE_ETHER_HDR_LEN + FRAGMENT_WHOLE_MOST,
+		(int)rte_socket_id());
+	rc = r->whole == NULL ? -1 : create_table(r, &r->users, w->config);
+	for (enum upf_port port = 0; rc == 0 && port < w->ports; port++)
+		rc = create_table(r, &r->outer[port], w->config);
+	if (rc < 0) {
 		reassembly_free(r);
 		return NULL;
 	}
+	r->worker = w;
 	return r;
 }
 
@@ -51,146 +76,221 @@ reassembly_free(struct reassembly *r)
 {
 	if (r == NULL)
 		return;
-	if (r->table != NULL)
-		rte_ip_frag_table_destroy(r->table); // with the fragments in it
+	r->worker = NULL;
+	for (enum upf_port port = 0; port < UPF_PORTS; port++)
+		fragment_table_free(&r->outer[port]);
+	fragment_table_free(&r->users);
 	rte_mempool_free(r->whole);
 	rte_free(r);
-}
-
-static struct pkt *
-saved(struct rte_mbuf *m)
-{
-	return rte_mbuf_to_priv(m);
-}
-
-// The library leaves what it gives up in a row; each fragment is a drop.
-static void
-count_given_up(struct worker *w)
-{
-	struct rte_ip_frag_death_row *row = &w->reassembly->given_up;
-
-	if (row->cnt == 0)
-		return;
-	for (uint32_t i = 0; i < row->cnt; i++)
-		worker_count_drops(w, (enum upf_port)saved(row->row[i])->port,
-			saved(row->row[i])->group, UPF_DROP_REASSEMBLY, 1);
-	rte_ip_frag_free_death_row(row, 0);
 }
 
 void
 reassembly_tick(struct worker *w)
 {
-	if (w->reassembly == NULL)
+	struct reassembly *r = w->reassembly;
+
+	if (r == NULL)
 		return;
-	rte_ip_frag_table_del_expired_entries(
-		w->reassembly->table, &w->reassembly->given_up, w->now);
-	count_given_up(w);
+	for (enum upf_port port = 0; port < w->ports; port++)
+		fragment_table_expire(&r->outer[port], w->now);
+	fragment_table_expire(&r->users, w->now);
 }
 
-// A chain of segments → one buffer. Frees the chain. NULL: too long, or no buffer.
-static struct rte_mbuf *
-in_one_piece(struct worker *w, struct rte_mbuf *chain)
+// ---- what a fragment says ------------------------------------------------------------------------
+
+static void
+read4(const struct rte_ipv4_hdr *ip, struct fragment_key *key, struct fragment *f)
 {
-	uint32_t length = rte_pktmbuf_pkt_len(chain);
-	bool fits = length + RTE_PKTMBUF_HEADROOM <= rte_pktmbuf_data_room_size(w->pool);
-	struct rte_mbuf *m = NULL;
+	uint16_t place = rte_be_to_cpu_16(ip->fragment_offset);
 
-	if (fits)
-		m = rte_pktmbuf_alloc(w->pool);
-	else if (length <= WHOLE_OCTETS)
-		m = rte_pktmbuf_alloc(w->reassembly->whole);
-	if (m != NULL) {
-		uint8_t *to = (uint8_t *)rte_pktmbuf_append(m, (uint16_t)length);
+	memcpy(key->src, &ip->src_addr, sizeof(ip->src_addr));
+	memcpy(key->dst, &ip->dst_addr, sizeof(ip->dst_addr));
+	key->id = ip->packet_id;
+	key->proto = ip->next_proto_id;
+	f->header = rte_ipv4_hdr_len(ip);
+	f->data = (const uint8_t *)ip + f->header;
+	f->from = (uint32_t)(place & RTE_IPV4_HDR_OFFSET_MASK) * 8;
+	f->to = f->from + rte_be_to_cpu_16(ip->total_length) - f->header;
+	f->last = (place & RTE_IPV4_HDR_MF_FLAG) == 0;
+}
 
-		for (const struct rte_mbuf *s = chain; s != NULL; s = s->next) {
-			memcpy(to, rte_pktmbuf_mtod(s, const void *), rte_pktmbuf_data_len(s));
-			to += rte_pktmbuf_data_len(s);
-		}
+static void
+read6(const struct ipv6_header *ip, const struct ipv6_chain *chain, struct fragment_key *key,
+	struct fragment *f)
+{
+	const struct ipv6_fragment *head = (const void *)((const uint8_t *)ip + chain->fragment);
+	uint16_t place = rte_be_to_cpu_16(head->offset_flags);
+
+	memcpy(key->src, ip->src, sizeof(key->src));
+	memcpy(key->dst, ip->dst, sizeof(key->dst));
+	key->id = head->id;
+	key->ip6 = 1;
+	f->header = (uint16_t)(chain->fragment - sizeof(*ip));
+	f->data = (const uint8_t *)(head + 1);
+	f->from = place & IPV6_FRAGMENT_OFFSET;
+	f->to = f->from + rte_be_to_cpu_16(ip->payload_len) - f->header - (uint32_t)sizeof(*head);
+	f->last = (place & IPV6_FRAGMENT_MORE) == 0;
+}
+
+// False: its extension headers cannot be read.
+static bool
+read_fragment(const struct rte_mbuf *m, uint16_t at, struct fragment_key *key, struct fragment *f)
+{
+	const uint8_t *ip = rte_pktmbuf_mtod_offset(m, const uint8_t *, at);
+	const struct ipv6_header *ip6 = (const void *)ip;
+	struct ipv6_chain chain;
+
+	f->ip = at;
+	if ((*ip & 0xf0) == 0x40) {
+		read4((const void *)ip, key, f);
+		return true;
 	}
-	rte_pktmbuf_free(chain);
+	if (!ipv6_walk(
+		    ip6, (uint16_t)(sizeof(*ip6) + rte_be_to_cpu_16(ip6->payload_len)), &chain) ||
+		chain.fragment == 0)
+		return false;
+	read6(ip6, &chain, key, f);
+	return true;
+}
+
+// ---- the whole packet ----------------------------------------------------------------------------
+
+// Lengths, and no word of fragments any more, in the first one's headers in front of `octets` of
+// data. Returns how long the headers are from the first octet of the frame on.
+static uint16_t
+headers_of_whole(uint8_t *frame, const struct fragment *first, uint32_t octets)
+{
+	struct rte_ipv4_hdr *ip = (void *)(frame + first->ip);
+	struct ipv6_header *ip6 = (void *)ip;
+	const struct ipv6_fragment *head;
+	struct ipv6_chain chain;
+
+	if (ip->version == IPVERSION) {
+		ip->total_length = rte_cpu_to_be_16((uint16_t)(first->header + octets));
+		ip->fragment_offset = 0;
+		ip->hdr_checksum = 0;
+		ip->hdr_checksum = (rte_be16_t)~rte_raw_cksum(ip, first->header);
+		return (uint16_t)(first->ip + first->header);
+	}
+	ipv6_walk(ip6, (uint16_t)(sizeof(*ip6) + rte_be_to_cpu_16(ip6->payload_len)), &chain);
+	head = (const void *)((const uint8_t *)ip6 + chain.fragment);
+	*((uint8_t *)ip6 + chain.fragment_next) = head->next;
+	ip6->payload_len = rte_cpu_to_be_16((uint16_t)(first->header + octets));
+	return (uint16_t)(first->ip + chain.fragment);
+}
+
+// One buffer for a whole packet of so many octets, or why there is none.
+static struct rte_mbuf *
+buffer_for(struct worker *w, uint32_t length, enum upf_drop *reason)
+{
+	bool fits = length + RTE_PKTMBUF_HEADROOM <= rte_pktmbuf_data_room_size(w->pool);
+	struct rte_mbuf *m = rte_pktmbuf_alloc(fits ? w->pool : w->reassembly->whole);
+
+	*reason = UPF_DROP_NO_MBUF;
+	if (m == NULL || rte_pktmbuf_append(m, (uint16_t)length) != NULL)
+		return m;
+	rte_pktmbuf_free(m);
+	*reason =
+		UPF_DROP_REASSEMBLY_TOO_BIG; // the first one's headers are longer than the others'
+	return NULL;
+}
+
+// The fragments become one packet, or are dropped. Takes them out of the table. NULL: dropped.
+static struct rte_mbuf *
+put_together(struct worker *w, struct fragment_table *t, struct fragment_packet *packet)
+{
+	struct fragment *first = &packet->fragment[0];
+	uint8_t *frame = rte_pktmbuf_mtod((struct rte_mbuf *)first->packet, uint8_t *);
+	uint16_t headers = headers_of_whole(frame, first, packet->end);
+	enum upf_drop reason;
+	struct rte_mbuf *m = buffer_for(w, headers + packet->end, &reason);
+
+	if (m != NULL)
+		memcpy(rte_pktmbuf_mtod(m, uint8_t *), frame, headers);
+	for (unsigned i = 0; i < packet->n; i++) {
+		const struct fragment *f = &packet->fragment[i];
+
+		if (m == NULL) {
+			drop_fragment(w->reassembly, f, reason);
+			continue;
+		}
+		memcpy(rte_pktmbuf_mtod_offset(m, uint8_t *, headers + f->from), f->data,
+			f->to - f->from);
+		rte_pktmbuf_free(f->packet);
+	}
+	fragment_table_remove(t, packet);
 	return m;
 }
 
-static struct rte_mbuf *
-add4(struct worker *w, struct rte_mbuf *m, uint16_t at)
-{
-	struct reassembly *r = w->reassembly;
-	struct rte_ipv4_hdr *ip = rte_pktmbuf_mtod_offset(m, struct rte_ipv4_hdr *, at);
-
-	m->l2_len = at;
-	m->l3_len = rte_ipv4_hdr_len(ip);
-	return rte_ipv4_frag_reassemble_packet(r->table, &r->given_up, m, w->now, ip);
-}
-
-// The library wants the Fragment header right behind the IPv6 header, as practically all send it.
-static bool
-fragment_is_first_extension(const struct ipv6_header *ip)
-{
-	return ip->next == IPV6_FRAGMENT;
-}
-
-static struct rte_mbuf *
-add6(struct worker *w, struct rte_mbuf *m, uint16_t at)
-{
-	struct reassembly *r = w->reassembly;
-	struct ipv6_header *ip = rte_pktmbuf_mtod_offset(m, struct ipv6_header *, at);
-
-	m->l2_len = at;
-	m->l3_len = sizeof(*ip) + sizeof(struct ipv6_fragment);
-	return rte_ipv6_frag_reassemble_packet(
-		r->table, &r->given_up, m, w->now, (void *)ip, (void *)(ip + 1));
-}
-
 static int
-take(struct worker *w, struct pkt *p, uint16_t at, uint8_t group)
+take(struct worker *w, struct pkt *p, struct fragment_table *t, const struct fragment_key *key,
+	const struct fragment *f)
 {
-	const uint8_t *ip = rte_pktmbuf_mtod_offset(p->m, const uint8_t *, at);
-	bool ip6 = (*ip & 0xf0) == 0x60;
-	struct rte_mbuf *m;
+	struct fragment_packet *packet;
+	int verdict = fragment_table_add(t, key, f, w->now, &packet);
 
-	if (w->reassembly == NULL)
-		return UPF_DROP_FRAGMENT;
-	if (at > L2_MAX || (ip6 && !fragment_is_first_extension((const void *)ip)))
-		return UPF_DROP_REASSEMBLY;
-	saved(p->m)->port = p->port;
-	saved(p->m)->group = group;
-	m = ip6 ? add6(w, p->m, at) : add4(w, p->m, at);
-	count_given_up(w);
-	if (m == NULL)
+	if (verdict == FRAGMENT_WAITS)
 		return PKT_TAKEN;
-	m = in_one_piece(w, m);
-	if (m == NULL) {
-		worker_count_drops(w, (enum upf_port)p->port, group, UPF_DROP_REASSEMBLY, 1);
+	if (verdict != FRAGMENT_LAST)
+		return verdict;
+	p->m = put_together(w, t, packet);
+	if (p->m == NULL)
 		return PKT_TAKEN;
-	}
-	if (!ip6) {
-		struct rte_ipv4_hdr *whole = rte_pktmbuf_mtod_offset(m, struct rte_ipv4_hdr *, at);
-
-		whole->hdr_checksum = 0;
-		whole->hdr_checksum = (rte_be16_t)~rte_raw_cksum(whole, rte_ipv4_hdr_len(whole));
-	}
 	shm_add(&w->stats->local.fragments_reassembled, 1);
-	p->m = m;
 	return PKT_NEXT;
+}
+
+// The Fragment header of an atomic fragment goes: it has nothing to do with other fragments, even
+// those with its identification (RFC 6946 4).
+static void
+strip_fragment_header(struct rte_mbuf *m, const struct fragment *f)
+{
+	uint8_t *frame = rte_pktmbuf_mtod(m, uint8_t *);
+	uint16_t headers = headers_of_whole(frame, f, f->to);
+
+	memmove(frame + sizeof(struct ipv6_fragment), frame, headers);
+	rte_pktmbuf_adj(m, sizeof(struct ipv6_fragment));
 }
 
 int
 reassembly_take(struct worker *w, struct pkt *p, uint16_t at)
 {
-	return take(w, p, at, 0);
+	struct fragment_key key = {0};
+	struct fragment f = {.packet = p->m, .port = p->port};
+
+	if (!read_fragment(p->m, at, &key, &f))
+		return UPF_DROP_MALFORMED_IP;
+	if (f.from == 0 && f.last) {
+		strip_fragment_header(p->m, &f);
+		return PKT_NEXT;
+	}
+	if (w->reassembly == NULL)
+		return UPF_DROP_FRAGMENT;
+	// Whoever has an IPv6 address has 64 bits of them.
+	memcpy(key.sender, key.src, sizeof(key.sender[0]));
+	key.sender[1] = key.ip6;
+	return take(w, p, &w->reassembly->outer[p->port], &key, &f);
 }
 
 int
 reassembly_take_user(struct worker *w, struct pkt *p)
 {
+	struct fragment_key key = {.sender = {p->part->session, p->part->incarnation}};
+	struct fragment f = {.port = p->port, .group = p->part->group};
 	int verdict;
 
+	if (w->reassembly == NULL)
+		return UPF_DROP_FRAGMENT;
 	// What stood before it in the tunnel has been read.
 	rte_pktmbuf_adj(p->m, p->ip);
 	p->ip = 0;
 	if (rte_pktmbuf_data_len(p->m) > p->ip_len)
 		rte_pktmbuf_trim(p->m, (uint16_t)(rte_pktmbuf_data_len(p->m) - p->ip_len));
-	verdict = take(w, p, 0, p->part->group);
+	f.packet = p->m;
+	if (!read_fragment(p->m, 0, &key, &f))
+		return UPF_DROP_MALFORMED_INNER;
+	key.sender[0] |= (uint64_t)p->part->direction << 32;
+	verdict = take(w, p, &w->reassembly->users, &key, &f);
 	if (verdict != PKT_NEXT)
 		return verdict;
 	verdict = user_header(p);

@@ -18,7 +18,9 @@ user_header6(struct pkt *p, enum upf_drop reason)
 		return (int)reason;
 	p->proto = chain.proto;
 	p->l4 = chain.later ? 0 : chain.l4;
-	p->fragment = chain.fragment == 0 ? PKT_WHOLE : chain.later ? PKT_LATER : PKT_FIRST;
+	p->fragment = !ipv6_is_fragment(ip, &chain) ? PKT_WHOLE
+		: chain.later                       ? PKT_LATER
+						    : PKT_FIRST;
 	return PKT_NEXT;
 }
 

@@ -375,7 +375,7 @@ worker_create(unsigned index, const struct worker_shared *shared)
 		}
 	}
 	if (config->reassembly.packets != 0) {
-		w->reassembly = reassembly_create(index, &config->reassembly);
+		w->reassembly = reassembly_create(w);
 		if (w->reassembly == NULL) {
 			worker_free(w);
 			return NULL;

@@ -372,13 +372,13 @@ def test_fragments(n3, n6, peer, outer):
         n3.send(up(piece, 0x1007))
     check("a user's fragments are put together for rules with ports",
           bytes(n6.take("reassembled")[s.UDP].payload), b"t" * 900)
-    drops = peer.drops()["reassembly"]
+    drops = peer.drops()["reassembly_timeout"]
     whole[s.IPv6ExtHdrFragment].id = 10
     n3.send(s.fragment6(whole, 600)[0])
     deadline = time.monotonic() + 3
-    while peer.drops()["reassembly"] != drops + 1 and time.monotonic() < deadline:
+    while peer.drops()["reassembly_timeout"] != drops + 1 and time.monotonic() < deadline:
         time.sleep(0.01)
-    check("fragments that never become whole are counted", peer.drops()["reassembly"], drops + 1)
+    check("fragments that never become whole are counted", peer.drops()["reassembly_timeout"], drops + 1)
 
 
 def test_mss(n3, n6):

@@ -15,6 +15,7 @@ main(void)
 	failed += test_arena();
 	failed += test_log();
 	failed += test_bucketmap();
+	failed += test_fragments();
 	failed += test_topology();
 	failed += test_tss();
 	failed += test_qer();
@@ -23,6 +24,7 @@ main(void)
 	failed += test_carrier();
 	failed += test_local();
 	failed += test_link();
+	failed += test_reassembly();
 	failed += test_ways();
 	failed += test_neigh();
 	failed += test_urr();
