@@ -33,7 +33,8 @@ const (
 // ownAccount are the reasons for which a UPF drops packets of a session that is as it should be. All others
 // are of sessions that an SMF has ended or not finished, and of packets that are no UE's.
 var ownAccount = []string{"no_mbuf", "tx_full", "buffer_full", "buffer_expired", "no_neighbour", "no_route", "too_big",
-	"malformed_ip", "malformed_gtpu", "malformed_inner", "fragment", "reassembly", "outer_header"}
+	"malformed_ip", "malformed_gtpu", "malformed_inner", "fragment", "outer_header", "malformed_fragment", "duplicate_fragment",
+	"overlapping_fragment", "reassembly", "reassembly_timeout", "reassembly_full", "reassembly_too_big"} // reassembly: of an earlier release
 
 // upgrade is what the stories share. They stand in the order of their files' only test.
 type upgrade struct {
