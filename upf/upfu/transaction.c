@@ -103,6 +103,7 @@ struct op { // a checked record, ready to be applied
 	arena_ref part[2]; // of a SESSION_PUT
 	uint8_t *blob;
 	uint32_t blob_len;
+	bool armed; // of a URR_ARM: the SESSION_PUT before it has done so
 };
 
 struct plan {
@@ -461,6 +462,36 @@ tell_rules_changed(struct rule_base *base, uint32_t session)
 	send_command(base, home_of(base, session), &command);
 }
 
+// From here on `generation` says how far the writing is, to whoever reads what is written from here
+// on.
+static void
+meter_goes_on(struct upf_urr_meter *meter, uint32_t generation)
+{
+	// Release: what was written before is seen by whoever sees this.
+	__atomic_store_n(&meter->generation, generation, __ATOMIC_RELEASE);
+	// Release: pairs with the fence of quotas_read(); what is written behind is seen by nobody
+	// who does not see this.
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+}
+
+// The worker may need the quotas at any moment of this. While they shrink, what passes is within
+// the old ones, while they grow within the new ones; so a control thread that loses its CPU here
+// opens nothing.
+static void
+write_quotas(struct upf_urr_meter *meter, const struct upf_urr_arm *arm, uint32_t generation)
+{
+	uint64_t *quota[] = {&meter->quota_total, &meter->quota_ul, &meter->quota_dl};
+	const uint64_t next[] = {arm->quota_total, arm->quota_ul, arm->quota_dl};
+
+	for (unsigned i = 0; i < 3; i++) {
+		if (generation == 0 || next[i] < *quota[i]) // never armed: no limits yet
+			__atomic_store_n(quota[i], next[i], __ATOMIC_RELAXED);
+	}
+	meter_goes_on(meter, generation + METER_GROWS);
+	for (unsigned i = 0; i < 3; i++)
+		__atomic_store_n(quota[i], next[i], __ATOMIC_RELAXED);
+}
+
 // Writes a meter so that the worker sees the old values or the new ones (urr.c), and makes it look.
 static void
 write_meter(struct rule_base *base, const struct upf_urr_arm *arm, uint64_t look_at)
@@ -469,21 +500,18 @@ write_meter(struct rule_base *base, const struct upf_urr_arm *arm, uint64_t look
 	struct upf_urr_meter *meter = &slots->meter[arm->slot];
 	uint32_t generation = meter->generation;
 
-	__atomic_store_n(&meter->generation, generation + 1, __ATOMIC_RELAXED);
-	// Release: no value is written before the odd generation.
-	__atomic_thread_fence(__ATOMIC_RELEASE);
+	meter_goes_on(meter, generation + METER_SHRINKS);
 	__atomic_store_n(&meter->total, arm->total, __ATOMIC_RELAXED);
 	__atomic_store_n(&meter->ul, arm->ul, __ATOMIC_RELAXED);
 	__atomic_store_n(&meter->dl, arm->dl, __ATOMIC_RELAXED);
-	__atomic_store_n(&meter->quota_total, arm->quota_total, __ATOMIC_RELAXED);
-	__atomic_store_n(&meter->quota_ul, arm->quota_ul, __ATOMIC_RELAXED);
-	__atomic_store_n(&meter->quota_dl, arm->quota_dl, __ATOMIC_RELAXED);
+	write_quotas(meter, arm, generation);
 	__atomic_store_n(&meter->session, arm->session, __ATOMIC_RELAXED);
 	__atomic_store_n(
 		&slots->times[arm->slot].inactivity_ms, arm->inactivity_ms, __ATOMIC_RELAXED);
 	// Release: pairs with the acquire-load in arming_read(). 0 means never armed.
+	generation += METER_STEP;
 	__atomic_store_n(
-		&meter->generation, generation + 2 != 0 ? generation + 2 : 2, __ATOMIC_RELEASE);
+		&meter->generation, generation != 0 ? generation : METER_STEP, __ATOMIC_RELEASE);
 	// Sequentially consistent: pairs with the fence of urr_look().
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	for (unsigned dir = 0; dir < 2; dir++)
@@ -498,9 +526,25 @@ slot_tag(const struct upf_urr *urr, uint32_t incarnation)
 	return incarnation * UINT32_C(0x9e3779b1) ^ urr->urr_id;
 }
 
+// The arming of this slot among those that follow a SESSION_PUT, NULL: none.
+static struct op *
+arming_behind(struct op *put, uint32_t session, uint32_t slot)
+{
+	for (struct op *op = put + 1; op->record != NULL && op->record->type == UPF_REC_URR_ARM;
+		op++) {
+		const struct upf_urr_arm *arm = (const void *)op->record;
+
+		if (arm->session == session && arm->slot == slot)
+			return op;
+	}
+	return NULL;
+}
+
+// A new URR is armed before its first packet can come: nothing passes a quota that is used up from
+// the beginning.
 static void
-give_out_urr(
-	struct rule_base *base, const struct upf_urr *urr, uint32_t session, uint32_t incarnation)
+give_out_urr(struct rule_base *base, const struct upf_urr *urr, uint32_t session,
+	uint32_t incarnation, struct op *put)
 {
 	struct upf_urr_meter *meter = &base->shm->slots.meter[urr->slot];
 	uint32_t tag = slot_tag(urr, incarnation);
@@ -514,12 +558,19 @@ give_out_urr(
 		.quota_ul = UINT64_MAX,
 		.quota_dl = UINT64_MAX,
 	};
+	struct op *arming;
 
 	if (meter->generation != 0 && meter->session == session && meter->reserved == tag)
 		return;
 	meter->reserved = tag;
 	base->shm->slots.times[urr->slot] = (struct upf_urr_times){0};
-	write_meter(base, &unarmed, UINT64_MAX);
+	arming = arming_behind(put, session, urr->slot);
+	if (arming == NULL) {
+		write_meter(base, &unarmed, UINT64_MAX);
+		return;
+	}
+	arming->armed = true;
+	write_meter(base, (const void *)arming->record, 0);
 }
 
 static void
@@ -655,7 +706,7 @@ apply_put(struct rule_base *base, struct op *op)
 	}
 	for (unsigned i = 0; i < put->n_urr; i++) {
 		note_used(base, urr[i].slot);
-		give_out_urr(base, &urr[i], put->session, incarnation);
+		give_out_urr(base, &urr[i], put->session, incarnation, op);
 	}
 	for (unsigned dir = 0; dir < 2; dir++) {
 		if (replaced)
@@ -702,11 +753,12 @@ arm_is_near(const struct rule_base *base, const struct upf_urr_arm *arm)
 }
 
 static void
-apply_arm(struct rule_base *base, const struct upf_urr_arm *arm)
+apply_arm(struct rule_base *base, const struct upf_urr_arm *arm, bool armed)
 {
 	struct command look = {.op = COMMAND_URR_LOOK, .session = arm->session, .slot = arm->slot};
 
-	write_meter(base, arm, 0);
+	if (!armed)
+		write_meter(base, arm, 0);
 	// There may be no further packet to notice it. Not for every arming: a new session would wake
 	// its worker for nothing.
 	if (arm_is_near(base, arm))
@@ -765,7 +817,7 @@ apply(struct rule_base *base, struct op *op)
 		__atomic_store_n(&base->listener, base->listener | 1, __ATOMIC_RELAXED);
 		return false;
 	case UPF_REC_URR_ARM:
-		apply_arm(base, (const void *)record);
+		apply_arm(base, (const void *)record, op->armed);
 		return false;
 	case UPF_REC_TRACE:
 		transaction_trace(base, (const void *)record);

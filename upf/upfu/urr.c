@@ -6,9 +6,12 @@
 // something to do; urr_look() then thinks and sets both directions' look_at anew. A volume of both
 // directions together is split in two halves, so that it cannot be reached unseen.
 //
-// The control thread arms: it writes the meter between two changes of its generation (odd: not
-// whole) and then sets look_at to 0. The worker writes look_at and then looks at the generation
-// again; so either it sees the new arming, or the control thread's 0 stays.
+// The control thread arms (write_meter() in transaction.c): it writes the meter between changes of
+// its generation and then sets look_at to 0. The worker writes look_at and then looks at the
+// generation again; so either it sees the new arming, or the control thread's 0 stays. Thresholds
+// can wait until the meter is whole (shm.h). Quotas cannot: they first shrink and then grow, and
+// are read so that all three are of one of these phases, in which they let through no more than the
+// old ones or the new ones.
 #include "stages.h"
 
 #include "shm.h"
@@ -71,7 +74,7 @@ arming_read(const struct upf_urr_meter *meter, struct arming *a)
 		: 0;
 	// Acquire: the values were read before the generation is read again.
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	return (a->generation & 1) == 0 &&
+	return meter_is_whole(a->generation) &&
 		__atomic_load_n(&meter->generation, __ATOMIC_RELAXED) == a->generation;
 }
 
@@ -168,13 +171,32 @@ urr_look(struct worker *w, uint32_t session, uint32_t slot)
 		set_look_at(w, slot, 0, 0);
 }
 
+// Does not wait for the control thread: only a step that it made meanwhile lets it read again.
+static struct volumes
+quotas_read(const struct upf_urr_meter *meter)
+{
+	struct volumes quota = {UINT64_MAX, UINT64_MAX, UINT64_MAX};
+	uint32_t generation;
+
+	do {
+		// Acquire: pairs with meter_goes_on(); the phases before are done.
+		generation = __atomic_load_n(&meter->generation, __ATOMIC_ACQUIRE);
+		if (generation <= METER_SHRINKS) // never armed, or just now for the first time
+			return quota;
+		quota = volumes_read(&meter->quota_total, &meter->quota_ul, &meter->quota_dl);
+		// Acquire: pairs with meter_goes_on(); nothing of a later phase was read unnoticed.
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	} while (__atomic_load_n(&meter->generation, __ATOMIC_RELAXED) != generation);
+	return quota;
+}
+
 static bool
 urr_is_exhausted(const struct worker *w, uint32_t slot)
 {
 	struct volumes now = urr_volumes(w, slot);
-	struct arming a;
+	struct volumes quota = quotas_read(&w->slots.meter[slot]);
 
-	return arming_read(&w->slots.meter[slot], &a) && is_exhausted(&a.quota, &now);
+	return is_exhausted(&quota, &now);
 }
 
 static void

@@ -1,6 +1,8 @@
 // Volume counters and their thresholds.
 #include <string.h>
 
+#include <pthread.h>
+
 #include "frames.h"
 #include "rules.h"
 #include "tests.h"
@@ -432,6 +434,139 @@ dropped_packets_are_not_counted(void **state)
 	rig_free(rig);
 }
 
+static void
+assert_counted(const struct rig *rig, uint32_t slot, enum upf_direction direction, uint64_t packets)
+{
+	assert_int_equal(rig_urr(rig, slot, direction)->packets, packets);
+	assert_int_equal(rig_urr(rig, slot, direction)->bytes, packets * PACKET);
+}
+
+// ---- quotas while they are written ---------------------------------------------------------------
+
+// The control thread lost its CPU in the middle of it.
+static void
+a_quota_holds_while_its_meter_is_written(void **state)
+{
+	struct rig *rig = rig_with_session();
+	struct upf_urr_meter *meter = &rig->shm.slots.meter[1];
+
+	(void)state;
+	arm_quota(rig, UINT64_MAX, 2 * PACKET, UINT64_MAX);
+	send_up(rig);
+	send_up(rig);
+	rig_assert_no_other_drops(rig);
+	for (unsigned step = METER_SHRINKS; step < METER_STEP; step++) {
+		uint32_t generation = meter->generation;
+
+		meter->generation += step;
+		send_up(rig);
+		assert_int_equal(rig_dropped(rig, UPF_DROP_QUOTA_EXHAUSTED), 1);
+		meter->generation = generation;
+	}
+	assert_counted(rig, 1, UPF_UL, 2);
+	rig_assert_no_other_drops(rig);
+	rig_free(rig);
+}
+
+struct arming_thread {
+	struct rig *rig;
+	uint32_t stop;
+	unsigned armings;
+	int rc;
+};
+
+// Either quota is used up: total, then uplink, then total …
+static void *
+arm_in_turn(void *arg)
+{
+	static struct transaction t;
+	struct arming_thread *thread = arg;
+
+	// Relaxed: the flag carries nothing but itself.
+	while (thread->rc == 0 && __atomic_load_n(&thread->stop, __ATOMIC_RELAXED) == 0) {
+		struct upf_urr_arm record = nothing_armed();
+
+		if (thread->armings++ % 2 == 0)
+			record.quota_total = PACKET;
+		else
+			record.quota_ul = PACKET;
+		transaction_begin(&t);
+		transaction_add(&t, &record, sizeof(record));
+		thread->rc = transaction_do(thread->rig, &t, NULL);
+	}
+	return NULL;
+}
+
+static void
+nothing_slips_between_two_quotas(void **state)
+{
+	enum { POLLS = 5000 };
+	struct rig *rig = rig_with_session();
+	struct arming_thread thread = {.rig = rig};
+	struct event event;
+	struct frame f;
+	pthread_t id;
+
+	(void)state;
+	send_up(rig);
+	arm_quota(rig, PACKET, UINT64_MAX, UINT64_MAX);
+	frame_gpdu(&f, RIG_N3_ADDR, 0x100, 9,
+		&(struct ip_fields){
+			.src = RIG_UE, .dst = RIG_REMOTE, .payload = (uint32_t)PACKET - 28});
+	assert_int_equal(pthread_create(&id, NULL, arm_in_turn, &thread), 0);
+	for (unsigned i = 0; i < POLLS; i++) {
+		for (unsigned k = 0; k < BURST; k++)
+			rig_inject(rig, UPF_PORT_N3, f.data, f.length);
+		worker_poll(rig->worker[0]);
+		while (rig_event(rig, &event))
+			;
+	}
+	__atomic_store_n(&thread.stop, 1, __ATOMIC_RELAXED);
+	assert_int_equal(pthread_join(id, NULL), 0);
+	assert_int_equal(thread.rc, 0);
+	assert_true(thread.armings > 1);
+	rig_poll(rig);
+	assert_int_equal(rig_dropped(rig, UPF_DROP_QUOTA_EXHAUSTED), POLLS * BURST);
+	assert_counted(rig, 1, UPF_UL, 1);
+	rig_assert_no_other_drops(rig);
+	rig_free(rig);
+}
+
+// What comes with the session is armed before the session's first packet: written once, not first
+// without limits.
+static void
+a_new_urr_comes_armed(void **state)
+{
+	static struct transaction t;
+	struct rig *rig = rig_create(1, true);
+	struct upf_urr_arm record = nothing_armed();
+	struct session_rules_builder s;
+
+	(void)state;
+	rules_usual(&s, 1, RIG_UE, 0x100);
+	record.quota_total = 0;
+	transaction_begin(&t);
+	transaction_put(&t, &s);
+	transaction_add(&t, &record, sizeof(record));
+	assert_int_equal(transaction_do(rig, &t, NULL), 0);
+	assert_int_equal(rig->shm.slots.meter[1].generation, METER_STEP);
+	send_up(rig);
+	assert_int_equal(rig_dropped(rig, UPF_DROP_QUOTA_EXHAUSTED), 1);
+	assert_true(fired(rig));
+	assert_false(fired(rig));
+	// The same one again keeps what is armed until the new arming.
+	record.quota_total = PACKET;
+	transaction_begin(&t);
+	transaction_put(&t, &s);
+	transaction_add(&t, &record, sizeof(record));
+	assert_int_equal(transaction_do(rig, &t, NULL), 0);
+	assert_int_equal(rig->shm.slots.meter[1].generation, 2 * METER_STEP);
+	send_up(rig);
+	assert_counted(rig, 1, UPF_UL, 1);
+	rig_assert_no_other_drops(rig);
+	rig_free(rig);
+}
+
 int
 test_urr(void)
 {
@@ -448,6 +583,9 @@ test_urr(void)
 		cmocka_unit_test(slot_of_another_urr_is_unarmed),
 		cmocka_unit_test(all_urrs_of_a_pdr_count),
 		cmocka_unit_test(dropped_packets_are_not_counted),
+		cmocka_unit_test(a_quota_holds_while_its_meter_is_written),
+		cmocka_unit_test(nothing_slips_between_two_quotas),
+		cmocka_unit_test(a_new_urr_comes_armed),
 	};
 
 	return cmocka_run_group_tests_name("urr", tests, NULL, NULL);
