@@ -336,8 +336,9 @@ static_assert(sizeof(struct upf_urr) == 16, "upf_urr");
 
 // The values of a slot's counters at which upf-u speaks up (EV_URR, once) and at which traffic
 // stops: a packet that would come after a quota is reached takes the way of quota_far, or is
-// dropped, and EV_URR is raised once. UINT64_MAX: never. Counters only grow, so upf-c arms (last
-// reported + threshold). A new arming replaces the old one whole.
+// dropped, and EV_URR is raised once. UINT64_MAX: never. Counters grow (but for what is taken back, as
+// it did not leave after all), so upf-c arms (last reported + threshold). A new arming replaces the old
+// one whole.
 struct upf_urr_arm {
 	struct upf_record rec;
 	uint32_t slot;
@@ -473,7 +474,7 @@ enum upf_port { // the interfaces of a worker
 	X(FAR_DROP, "far_drop", "the FAR says drop") \
 	X(FAR_NO_TUNNEL, "far_no_tunnel", "the FAR forwards to access without an outer header") \
 	X(BUFFER_FULL, "buffer_full", "downlink buffer of the session or of the UPF is full") \
-	X(BUFFER_RELEASED, "buffer_released", "buffered packet whose session or FAR went away") \
+	X(BUFFER_RELEASED, "buffer_released", "waiting packet whose session or FAR went away") \
 	X(TOO_BIG, "too_big", "does not fit the outgoing MTU") \
 	X(NO_NEIGHBOUR, "no_neighbour", "the next hop did not answer ARP") \
 	X(NO_ROUTE, "no_route", "no next hop for this destination") \
@@ -496,11 +497,11 @@ enum upf_port { // the interfaces of a worker
 	X(OVERLAPPING_FRAGMENT, "overlapping_fragment", \
 		"fragments of a packet of which two overlap or contradict each other") \
 	X(REASSEMBLY_FULL, "reassembly_full", \
-		"fragments that gave way to later ones: too many packets of their sender, or of " \
-		"all") \
+		"fragments that gave way: too many packets of their sender, or of all") \
 	X(REASSEMBLY_TOO_BIG, "reassembly_too_big", \
-		"fragments of a packet that is longer, or in more pieces, than is put together " \
-		"here")
+		"fragments of a packet that is too long, or in too many pieces") \
+	X(DUPLICATION, "duplication", \
+		"copy for Duplicating Parameters that could not be made or did not leave")
 
 #define UPF_DROP_ENUM(symbol, label, help) UPF_DROP_##symbol,
 enum upf_drop { UPF_DROP_REASONS(UPF_DROP_ENUM) UPF_DROPS };
@@ -526,7 +527,7 @@ struct upf_local_stats {
 	uint64_t icmp_errors_sent;
 	uint64_t fragments_sent, fragments_reassembled; // fragments out; packets made whole
 	uint64_t mss_clamped;
-	uint64_t duplicated; // copies sent for lawful intercept
+	uint64_t duplicated; // copies made for lawful intercept; DUPLICATION: what did not leave
 	uint64_t redirected; // HTTP answers
 	uint64_t gtpu_echo_requests_sent;
 	uint64_t supported_extensions_sent;

@@ -146,7 +146,10 @@ const (
 	DropMalformedFragment   = 0x24       // UPF_DROP_MALFORMED_FRAGMENT
 	DropDuplicateFragment   = 0x25       // UPF_DROP_DUPLICATE_FRAGMENT
 	DropOverlappingFragment = 0x26       // UPF_DROP_OVERLAPPING_FRAGMENT
-	Drops                   = 0x27       // UPF_DROPS
+	DropReassemblyFull      = 0x27       // UPF_DROP_REASSEMBLY_FULL
+	DropReassemblyTooBig    = 0x28       // UPF_DROP_REASSEMBLY_TOO_BIG
+	DropDuplication         = 0x29       // UPF_DROP_DUPLICATION
+	Drops                   = 0x2a       // UPF_DROPS
 	LinkUnknown             = 0x0        // UPF_LINK_UNKNOWN
 	LinkUp                  = 0x1        // UPF_LINK_UP
 	LinkDown                = 0x2        // UPF_LINK_DOWN
@@ -181,7 +184,7 @@ var DropReasons = [Drops]DropReason{
 	DropFarDrop:             {"far_drop", "the FAR says drop"},
 	DropFarNoTunnel:         {"far_no_tunnel", "the FAR forwards to access without an outer header"},
 	DropBufferFull:          {"buffer_full", "downlink buffer of the session or of the UPF is full"},
-	DropBufferReleased:      {"buffer_released", "buffered packet whose session or FAR went away"},
+	DropBufferReleased:      {"buffer_released", "waiting packet whose session or FAR went away"},
 	DropTooBig:              {"too_big", "does not fit the outgoing MTU"},
 	DropNoNeighbour:         {"no_neighbour", "the next hop did not answer ARP"},
 	DropNoRoute:             {"no_route", "no next hop for this destination"},
@@ -199,6 +202,9 @@ var DropReasons = [Drops]DropReason{
 	DropMalformedFragment:   {"malformed_fragment", "fragment whose length or place in its packet cannot be"},
 	DropDuplicateFragment:   {"duplicate_fragment", "the same fragment once more"},
 	DropOverlappingFragment: {"overlapping_fragment", "fragments of a packet of which two overlap or contradict each other"},
+	DropReassemblyFull:      {"reassembly_full", "fragments that gave way: too many packets of their sender, or of all"},
+	DropReassemblyTooBig:    {"reassembly_too_big", "fragments of a packet that is too long, or in too many pieces"},
+	DropDuplication:         {"duplication", "copy for Duplicating Parameters that could not be made or did not leave"},
 }
 
 // Addr is upf_addr.

@@ -427,8 +427,10 @@ compile_duplicates(
 	more->n_dup = far->dup_count;
 	for (unsigned i = 0; i < far->dup_count; i++) {
 		const struct upf_far *copy = &l->r->far[far->dup_first + i];
-		struct pdr to = {
-			.pdr_id = of->pdr_id, .direction = of->direction, .out_qfi = of->out_qfi};
+		struct pdr to = {.pdr_id = of->pdr_id,
+			.direction = of->direction,
+			.out_qfi = of->out_qfi,
+			.copy = 1};
 
 		compile_far(l, copy, &to);
 		if (outer_is_ipv6(copy->ohc)) {
@@ -471,6 +473,7 @@ compile_quota_pdr(struct layout *l, const struct pdr *of, const struct upf_far *
 	pdr.flags &= (uint8_t) ~(PDR_GATE_CLOSED | PDR_BEFORE_QOS | PDR_REDIRECT);
 	pdr.urr_flags = 0;
 	pdr.more = 0;
+	pdr.at = at;
 	compile_far(l, far, &pdr);
 	if (far_has_more(far)) {
 		struct pdr_more more = {0};
@@ -671,6 +674,7 @@ compile_part(struct layout *l, enum upf_direction direction)
 		if (!part_has(&r->pdr[i], direction))
 			continue;
 		pdr = compile_pdr(l, &r->pdr[i]);
+		pdr.at = at;
 		put_at(l, at, &pdr, sizeof(pdr));
 		at += sizeof(pdr);
 	}

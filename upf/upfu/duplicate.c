@@ -3,7 +3,8 @@
 #include "shm.h"
 #include "stages.h"
 
-// A copy that cannot be made or sent is counted under its reason; the packet goes its way.
+// A copy that cannot be made or sent is counted, and nothing else comes of it: the packet goes its
+// way, and neither its sender nor its session's account learns of it.
 static void
 send_copy(struct worker *w, const struct pkt *p, const struct pdr *to)
 {
@@ -12,7 +13,7 @@ send_copy(struct worker *w, const struct pkt *p, const struct pdr *to)
 
 	copy.m = rte_pktmbuf_copy(p->m, w->pool, p->ip, p->ip_len);
 	if (unlikely(copy.m == NULL)) {
-		worker_count_drops(w, (enum upf_port)p->port, p->part->group, UPF_DROP_NO_MBUF, 1);
+		worker_count_drops(w, (enum upf_port)p->port, 0, UPF_DROP_DUPLICATION, 1);
 		return;
 	}
 	copy.ip = 0;
@@ -21,8 +22,7 @@ send_copy(struct worker *w, const struct pkt *p, const struct pdr *to)
 	if (verdict == PKT_TAKEN)
 		shm_add(&w->stats->local.duplicated, 1);
 	else
-		worker_drop_of(
-			w, (enum upf_port)p->port, p->part->group, copy.m, (enum upf_drop)verdict);
+		worker_drop(w, (enum upf_port)p->port, copy.m, UPF_DROP_DUPLICATION);
 }
 
 void

@@ -188,7 +188,7 @@ send_message(struct worker *w, const struct way *way, const void *message, uint1
 		if (hop == NULL)
 			worker_drop(w, way->port, m, UPF_DROP_NO_ROUTE);
 		else
-			neigh_send6(w, way->port, m, hop);
+			neigh_send6(w, way->port, m, hop, NULL);
 		return;
 	}
 	memcpy(&them4, way->them, sizeof(them4));
@@ -196,7 +196,7 @@ send_message(struct worker *w, const struct way *way, const void *message, uint1
 	if (them4 == 0)
 		worker_drop(w, way->port, m, UPF_DROP_NO_ROUTE);
 	else
-		neigh_send(w, way->port, m, them4);
+		neigh_send(w, way->port, m, them4, NULL);
 }
 
 // One bucket for all that a peer can make us say: no sender can turn it into a load.

@@ -5,6 +5,7 @@
 #include "gtpu.h"
 #include "ipv6.h"
 #include "nd.h"
+#include "outer.h"
 #include "own_packets.h"
 #include "shm.h"
 #include "stages.h"
@@ -111,7 +112,7 @@ send_to_n6(struct worker *w, struct rte_mbuf *m, bool ip6)
 		if (hop == NULL)
 			worker_drop(w, UPF_PORT_N6, m, UPF_DROP_NO_ROUTE);
 		else
-			neigh_send6(w, UPF_PORT_N6, m, hop);
+			neigh_send6(w, UPF_PORT_N6, m, hop, NULL);
 	} else {
 		const struct rte_ipv4_hdr *ip =
 			rte_pktmbuf_mtod_offset(m, struct rte_ipv4_hdr *, RTE_ETHER_HDR_LEN);
@@ -120,7 +121,7 @@ send_to_n6(struct worker *w, struct rte_mbuf *m, bool ip6)
 		if (hop == 0)
 			worker_drop(w, UPF_PORT_N6, m, UPF_DROP_NO_ROUTE);
 		else
-			neigh_send(w, UPF_PORT_N6, m, hop);
+			neigh_send(w, UPF_PORT_N6, m, hop, NULL);
 	}
 }
 
@@ -248,8 +249,8 @@ report_packet(struct worker *w, const struct pkt *p, enum upf_drop reason, uint1
 {
 	uint32_t have = rte_pktmbuf_data_len(p->m);
 
-	// From the core by a tunnel (N9): the sender is beyond our reach.
-	if (have <= p->ip || (p->tunnel && p->pdr->direction == UPF_DL))
+	// From the core by a tunnel (N9): the sender is beyond our reach. Of copies nobody is told.
+	if (have <= p->ip || p->pdr->copy || (p->tunnel && p->pdr->direction == UPF_DL))
 		return;
 	report(w, reason, mtu, rte_pktmbuf_mtod_offset(p->m, const void *, p->ip), have - p->ip,
 		p->tunnel != 0);
@@ -281,14 +282,14 @@ inner_of(const struct rte_mbuf *m)
 	const struct rte_gtp_hdr *gtp =
 		rte_pktmbuf_mtod_offset(m, const void *, at + sizeof(struct rte_udp_hdr));
 
-	at += sizeof(struct rte_udp_hdr) + sizeof(*gtp);
-	if (rte_pktmbuf_data_len(m) <= at || gtp->msg_type != GTPU_G_PDU)
+	if (rte_pktmbuf_data_len(m) <= at + sizeof(struct rte_udp_hdr) + sizeof(*gtp) ||
+		gtp->msg_type != GTPU_G_PDU)
 		return 0;
-	if ((gtp->gtp_hdr_info & GTPU_FLAG_E) != 0) {
-		const struct rte_gtp_hdr_ext_word *word = (const void *)(gtp + 1);
-
-		at += sizeof(*word) + (size_t)((const struct gtpu_psc *)(word + 1))->units * 4;
-	}
+	at = sizeof(*eth) +
+		outer_of_frame(eth->ether_type == rte_cpu_to_be_16(RTE_ETHER_TYPE_IPV6)
+				? UPF_OHC_GTPU6
+				: UPF_OHC_GTPU4,
+			(const uint8_t *)(eth + 1));
 	return rte_pktmbuf_data_len(m) > at ? at : 0;
 }
 

@@ -5,8 +5,8 @@
 #include <rte_arp.h>
 #include <rte_malloc.h>
 
+#include "departure.h"
 #include "handoff.h"
-#include "icmp_error.h"
 #include "ipv6.h"
 #include "nd.h"
 #include "shm.h"
@@ -72,20 +72,13 @@ neigh_find6(struct neigh_table *table, const uint8_t *addr)
 }
 
 static void
-unreachable(struct worker *w, enum upf_port port, struct rte_mbuf *m)
-{
-	icmp_unreachable_frame(w, port, m);
-	worker_drop(w, port, m, UPF_DROP_NO_NEIGHBOUR);
-}
-
-static void
 held_drop(struct worker *w, enum upf_port port, struct neigh *n)
 {
 	unsigned held = n->held_n;
 
 	n->held_n = 0;
 	for (unsigned i = 0; i < held; i++)
-		unreachable(w, port, n->held[i]);
+		departure_give_up(w, port, n->held[i]);
 }
 
 // A place for addr: free, or that of the unresolved entry whose timer is nearest. Resolved ones stay:
@@ -182,10 +175,11 @@ neigh_ask(struct worker *w, enum upf_port port, struct neigh *n, const struct rt
 
 // n is not resolved, or NULL when the table has no place for it.
 static void
-neigh_hold(struct worker *w, enum upf_port port, struct neigh *n, struct rte_mbuf *m)
+neigh_hold(struct worker *w, enum upf_port port, struct neigh *n, struct rte_mbuf *m,
+	const struct pdr *pdr)
 {
 	if (n == NULL || n->state == NEIGH_DEAD) {
-		unreachable(w, port, m);
+		departure_unreachable(w, port, m, pdr);
 		return;
 	}
 	if (n->state == NEIGH_FREE) {
@@ -194,9 +188,10 @@ neigh_hold(struct worker *w, enum upf_port port, struct neigh *n, struct rte_mbu
 		neigh_ask(w, port, n, NULL);
 	}
 	if (n->held_n == NEIGH_HELD) {
-		worker_drop(w, port, m, UPF_DROP_NO_NEIGHBOUR);
+		departure_drop(w, port, m, pdr, UPF_DROP_NO_NEIGHBOUR);
 		return;
 	}
+	departure_hold(w, m, pdr);
 	n->held[n->held_n++] = m;
 }
 
@@ -207,43 +202,46 @@ neigh_serves(const struct neigh *n)
 }
 
 static inline void
-send_to(struct worker *w, enum upf_port port, struct rte_mbuf *m, struct neigh *n)
+send_to(struct worker *w, enum upf_port port, struct rte_mbuf *m, struct neigh *n,
+	const struct pdr *pdr)
 {
 	n->used = 1;
 	rte_pktmbuf_mtod(m, struct rte_ether_hdr *)->dst_addr = n->mac;
-	worker_send(w, port, m);
+	worker_send_of(w, port, m, pdr);
 }
 
 void
-neigh_send(struct worker *w, enum upf_port port, struct rte_mbuf *m, rte_be32_t next_hop)
+neigh_send(struct worker *w, enum upf_port port, struct rte_mbuf *m, rte_be32_t next_hop,
+	const struct pdr *pdr)
 {
 	struct neigh *n = neigh_find(&w->neigh[port], next_hop);
 
 	if (likely(neigh_serves(n))) {
-		send_to(w, port, m, n);
+		send_to(w, port, m, n, pdr);
 		return;
 	}
 	if (n == NULL)
 		n = neigh_add(w, port, &w->neigh[port], next_hop);
 	else if (n->state == NEIGH_DEAD && n->due <= w->now)
 		n->state = NEIGH_FREE; // its second is over: ask again
-	neigh_hold(w, port, n, m);
+	neigh_hold(w, port, n, m, pdr);
 }
 
 void
-neigh_send6(struct worker *w, enum upf_port port, struct rte_mbuf *m, const uint8_t *next_hop)
+neigh_send6(struct worker *w, enum upf_port port, struct rte_mbuf *m, const uint8_t *next_hop,
+	const struct pdr *pdr)
 {
 	struct neigh *n = neigh_find6(w->neigh6[port], next_hop);
 
 	if (likely(neigh_serves(n))) {
-		send_to(w, port, m, n);
+		send_to(w, port, m, n, pdr);
 		return;
 	}
 	if (n == NULL)
 		n = neigh_add6(w, port, next_hop);
 	else if (n->state == NEIGH_DEAD && n->due <= w->now)
 		n->state = NEIGH_FREE;
-	neigh_hold(w, port, n, m);
+	neigh_hold(w, port, n, m, pdr);
 }
 
 static void
@@ -255,8 +253,11 @@ neigh_learn(struct worker *w, enum upf_port port, struct neigh *n, const struct 
 	n->used = 0;
 	n->due = w->now + tenths(w, GOOD_FOR);
 	for (unsigned i = 0; i < n->held_n; i++) {
+		const struct pdr *pdr;
+
 		rte_pktmbuf_mtod(n->held[i], struct rte_ether_hdr *)->dst_addr = *mac;
-		worker_send(w, port, n->held[i]);
+		if (departure_resume(w, port, n->held[i], &pdr))
+			worker_send_of(w, port, n->held[i], pdr);
 	}
 	n->held_n = 0;
 }

@@ -19,6 +19,7 @@
 
 #include "upf_abi.h"
 
+struct pdr;
 struct worker;
 
 #define NEIGH_ENTRIES 1024u // a power of two
@@ -51,9 +52,12 @@ struct neigh_table {
 };
 
 // Sends an IPv4 packet with an Ethernet header whose destination is still open. Takes the mbuf.
-void neigh_send(struct worker *w, enum upf_port port, struct rte_mbuf *m, rte_be32_t next_hop);
+// pdr: whose packet it is, departure.h.
+void neigh_send(struct worker *w, enum upf_port port, struct rte_mbuf *m, rte_be32_t next_hop,
+	const struct pdr *pdr);
 // The same for an IPv6 packet.
-void neigh_send6(struct worker *w, enum upf_port port, struct rte_mbuf *m, const uint8_t *next_hop);
+void neigh_send6(struct worker *w, enum upf_port port, struct rte_mbuf *m, const uint8_t *next_hop,
+	const struct pdr *pdr);
 // nd.c heard that addr has this MAC address. add: also when nobody asked; override: also when another
 // one is known.
 void neigh_hear6(struct worker *w, enum upf_port port, const uint8_t *addr,

@@ -110,6 +110,23 @@ outer_push(struct worker *w, struct pkt *p)
 	return p->pdr->ohc == UPF_OHC_GTPU6 ? push_gtpu6(w, p) : push_plain(w, p);
 }
 
+uint16_t
+outer_of_frame(uint8_t ohc, const uint8_t *ip)
+{
+	uint16_t length = outer_fixed[ohc];
+	const struct rte_gtp_hdr *gtp;
+	const struct rte_gtp_hdr_ext_word *word;
+
+	if (ohc != UPF_OHC_GTPU4 && ohc != UPF_OHC_GTPU6)
+		return length;
+	gtp = (const void *)(ip + length - sizeof(*gtp));
+	word = (const void *)(gtp + 1);
+	if ((gtp->gtp_hdr_info & GTPU_FLAG_E) != 0)
+		length += sizeof(*word) +
+			(uint16_t)(((const struct gtpu_psc *)(word + 1))->units * 4);
+	return length;
+}
+
 // ---- removal -----------------------------------------------------------------------------------
 
 // An IP header and, if udp, a UDP header off the front. The rest must be a whole IP packet.

@@ -30,21 +30,23 @@ outer_qfi(const struct pkt *p)
 	return p->pdr->out_qfi != 0 ? p->pdr->out_qfi : p->qfi;
 }
 
+// Octets of the outer headers by enum upf_ohc, without a PDU Session Container.
+static const uint8_t outer_fixed[] = {
+	[UPF_OHC_NONE] = 0,
+	[UPF_OHC_GTPU4] = OUTER_PLAIN4,
+	[UPF_OHC_GTPU6] = OUTER_PLAIN4 + 20,
+	[UPF_OHC_UDP4] = 28,
+	[UPF_OHC_UDP6] = 48,
+	[UPF_OHC_IP4] = 20,
+	[UPF_OHC_IP6] = 40,
+};
+
 // Octets that outer_push() will put in front.
 static inline uint16_t
 outer_length(const struct pkt *p)
 {
-	static const uint8_t fixed[] = {
-		[UPF_OHC_NONE] = 0,
-		[UPF_OHC_GTPU4] = OUTER_PLAIN4,
-		[UPF_OHC_GTPU6] = OUTER_PLAIN4 + 20,
-		[UPF_OHC_UDP4] = 28,
-		[UPF_OHC_UDP6] = 48,
-		[UPF_OHC_IP4] = 20,
-		[UPF_OHC_IP6] = 40,
-	};
 	const struct pdr *pdr = p->pdr;
-	uint16_t length = fixed[pdr->ohc];
+	uint16_t length = outer_fixed[pdr->ohc];
 
 	if (pdr->ohc <= UPF_OHC_GTPU6 && pdr->ohc != UPF_OHC_NONE && outer_qfi(p) != 0)
 		length += OUTER_PSC + ((pdr->mark & PDR_PPI) != 0 ? OUTER_PPI : 0);
@@ -156,6 +158,8 @@ outer_push_gtpu4(struct pkt *p, uint16_t length)
 
 // The same for all kinds. False: no room.
 bool outer_push(struct worker *w, struct pkt *p);
+// Octets that outer_push() has put in front by this enum upf_ohc; ip: the outer header.
+uint16_t outer_of_frame(uint8_t ohc, const uint8_t *ip);
 
 enum outer_removal { // TS 29.244 8.2.64
 	OUTER_REMOVE_GTPU4 = 0,

@@ -3,6 +3,7 @@
 // seen to it that it may).
 #include "stages.h"
 
+#include "departure.h"
 #include "fragment.h"
 #include "icmp_error.h"
 #include "ipv6.h"
@@ -55,7 +56,7 @@ find_hop(const struct worker *w, const struct pkt *p, struct hop *hop)
 
 // The Ethernet header in front of a whole IP packet, and out.
 static inline int
-send_frame(struct worker *w, struct rte_mbuf *m, const struct hop *hop)
+send_frame(struct worker *w, struct rte_mbuf *m, const struct hop *hop, const struct pdr *pdr)
 {
 	struct rte_ether_hdr *eth = (void *)rte_pktmbuf_prepend(m, sizeof(*eth));
 
@@ -64,15 +65,24 @@ send_frame(struct worker *w, struct rte_mbuf *m, const struct hop *hop)
 	rte_ether_addr_copy(&w->port[hop->port].mac, &eth->src_addr);
 	if (likely(!hop->ip6)) {
 		eth->ether_type = rte_cpu_to_be_16(RTE_ETHER_TYPE_IPV4);
-		neigh_send(w, hop->port, m, hop->v4);
+		neigh_send(w, hop->port, m, hop->v4, pdr);
 	} else {
 		eth->ether_type = rte_cpu_to_be_16(RTE_ETHER_TYPE_IPV6);
-		neigh_send6(w, hop->port, m, hop->v6);
+		neigh_send6(w, hop->port, m, hop->v6, pdr);
 	}
 	return PKT_TAKEN;
 }
 
 // ---- in fragments ------------------------------------------------------------------------------
+
+static void
+drop_piece(struct worker *w, const struct pkt *p, struct rte_mbuf *m, enum upf_drop reason)
+{
+	if (p->pdr->copy)
+		departure_drop(w, (enum upf_port)p->port, m, p->pdr, reason);
+	else
+		worker_drop_of(w, (enum upf_port)p->port, p->part->group, m, reason);
+}
 
 static int
 send_pieces(struct worker *w, struct pkt *p, struct rte_mbuf *piece[], unsigned n,
@@ -90,10 +100,9 @@ send_pieces(struct worker *w, struct pkt *p, struct rte_mbuf *piece[], unsigned 
 		if (tunnel_each && !outer_push(w, &part))
 			verdict = UPF_DROP_NO_MBUF;
 		if (verdict == PKT_NEXT)
-			verdict = send_frame(w, part.m, hop);
+			verdict = send_frame(w, part.m, hop, p->pdr->copy ? p->pdr : NULL);
 		if (verdict != PKT_TAKEN)
-			worker_drop_of(w, (enum upf_port)p->port, p->part->group, part.m,
-				(enum upf_drop)verdict);
+			drop_piece(w, p, part.m, (enum upf_drop)verdict);
 	}
 	rte_pktmbuf_free(p->m);
 	return PKT_TAKEN;
@@ -112,7 +121,8 @@ send_in_fragments(struct worker *w, struct pkt *p, struct hop hop)
 		memcpy(next, hop.v6, sizeof(next));
 		hop.v6 = next;
 	}
-	if (!tunnel || w->config->fragmentation == CONFIG_FRAGMENT_INNER)
+	// A copy is the packet as it came, so it is never cut itself.
+	if (!tunnel || (w->config->fragmentation == CONFIG_FRAGMENT_INNER && !p->pdr->copy))
 		return send_pieces(w, p, piece,
 			fragment(w, p->m, (uint16_t)(mtu - outer_length(p)), piece), &hop, tunnel);
 	if (!outer_push(w, p))
@@ -150,7 +160,7 @@ packet_out_any(struct worker *w, struct pkt *p)
 		return send_in_fragments(w, p, hop);
 	if (p->pdr->ohc != UPF_OHC_NONE && !outer_push(w, p))
 		return UPF_DROP_NO_MBUF;
-	return send_frame(w, p->m, &hop);
+	return send_frame(w, p->m, &hop, p->pdr);
 }
 
 // IPv4 into a tunnel over IPv4, or out of N6: the same, short.
@@ -176,7 +186,7 @@ packet_out(struct worker *w, struct pkt *p)
 	strip(w, p);
 	if (length != 0 && unlikely(!outer_push_gtpu4(p, (uint16_t)length)))
 		return UPF_DROP_NO_MBUF;
-	return send_frame(w, p->m, &hop);
+	return send_frame(w, p->m, &hop, pdr);
 }
 
 int
@@ -195,6 +205,8 @@ rewrite(struct worker *w, struct pkt *p)
 	verdict = packet_out(w, p);
 	if (likely(verdict == PKT_TAKEN))
 		shm_add(&w->stats->forwarded[direction], 1);
+	else
+		urr_take_back(w, p->part, p->pdr, p->ip_len);
 	return verdict;
 }
 

@@ -243,8 +243,9 @@ session_publish(struct session_table *table, uint32_t session, const arena_ref p
 		note_ue(table, session_part(table, old[dir]), -1);
 	}
 	table->present += (uint32_t)(part[0] != ARENA_NONE) - (uint32_t)(old[0] != ARENA_NONE);
-	state->part[0] = part[0];
-	state->part[1] = part[1];
+	// Release: pairs with session_current().
+	__atomic_store_n(&state->part[0], part[0], __ATOMIC_RELEASE);
+	__atomic_store_n(&state->part[1], part[1], __ATOMIC_RELEASE);
 	if (old[0] != ARENA_NONE)
 		trash_add(table, old);
 }

@@ -104,13 +104,13 @@ struct pdr {
 	uint8_t ppi;
 	uint8_t bar;       // index of the part's BARs, UINT8_MAX: none
 	uint8_t urr_flags; // UPF_URR_* of any of its URRs
-	uint8_t reserved;
-	uint32_t more; // offset of struct pdr_more, 0: none
+	uint8_t copy;      // not a PDR: where a copy goes
+	uint32_t more;     // offset of struct pdr_more, 0: none
 	uint16_t sdf_first, sdf_count;
 	uint16_t sdf6_first, sdf6_count;
 	uint32_t far_id;
 	uint32_t precedence;
-	uint32_t reserved2;
+	uint32_t at; // its own offset
 };
 static_assert(offsetof(struct pdr, cost) == 32, "the first line of a part");
 static_assert(sizeof(struct pdr) == 96, "with the part's head two cache lines");
@@ -151,6 +151,13 @@ static inline const void *
 part_at(const struct part *part, uint32_t offset)
 {
 	return (const uint8_t *)part + offset;
+}
+
+// The part that this PDR of a published one stands in.
+static inline const struct part *
+pdr_part(const struct pdr *pdr)
+{
+	return (const void *)((const uint8_t *)pdr - pdr->at);
 }
 
 static inline const struct part_more *
@@ -203,7 +210,7 @@ ue6_mask(unsigned prefix_len)
 
 // ---- the table -------------------------------------------------------------------------------
 
-struct session_state {     // the control thread's account of one session
+struct session_state {     // the control thread's account of one session; of it workers read part
 	arena_ref part[2]; // by enum upf_direction; ARENA_NONE: the session is absent
 	uint32_t blob_len;
 	uint32_t incarnation;
@@ -250,6 +257,16 @@ static inline const struct part *
 session_present(const struct session_table *table, uint32_t session, enum upf_direction direction)
 {
 	arena_ref ref = table->state[session].part[direction];
+
+	return ref != ARENA_NONE ? session_part(table, ref) : NULL;
+}
+
+// A worker's view. NULL: the session is absent.
+static inline const struct part *
+session_current(const struct session_table *table, uint32_t session, enum upf_direction direction)
+{
+	// Acquire: pairs with the release-store of session_publish(): the part is complete.
+	arena_ref ref = __atomic_load_n(&table->state[session].part[direction], __ATOMIC_ACQUIRE);
 
 	return ref != ARENA_NONE ? session_part(table, ref) : NULL;
 }

@@ -24,6 +24,13 @@ int far_apply(struct worker *w, struct pkt *p);
 void urr_burst(struct worker *w, struct burst *b);
 // URRs that measure before QoS enforcement; may lead the packet to the FAR for quota action.
 int urr_before_qos(struct worker *w, struct pkt *p);
+// A packet that was counted by its PDR does not leave: the URRs that measure after QoS enforcement
+// take it back.
+void urr_take_back(
+	struct worker *w, const struct part *part, const struct pdr *pdr, uint16_t octets);
+// One that had not left yet does now.
+void urr_count_late(
+	struct worker *w, const struct part *part, const struct pdr *pdr, uint16_t octets);
 // Looks whether thresholds of the slot are reached, packet or not.
 void urr_look(struct worker *w, uint32_t session, uint32_t slot);
 // rewrite.c: headers off, headers on, to the neighbour.

@@ -308,6 +308,41 @@ urr_think(struct worker *w, struct pkt *p)
 	return stopped && verdict == PKT_NEXT ? far_apply(w, p) : verdict;
 }
 
+void
+urr_take_back(struct worker *w, const struct part *part, const struct pdr *pdr, uint16_t octets)
+{
+	const struct pkt p = {.part = part, .pdr = pdr};
+	struct pdr_urr inlined[PDR_INLINE_URRS];
+	const struct pdr_urr *urr = list_of(&p, inlined);
+
+	for (unsigned i = 0; i < pdr->n_urr; i++) {
+		struct upf_urr_counter *c = shm_urr(&w->slots, urr[i].slot, pdr->direction);
+
+		if ((urr[i].flags & UPF_URR_BEFORE_QOS) != 0)
+			continue;
+		shm_add(&c->bytes, 0 - (uint64_t)octets);
+		shm_add(&c->packets, UINT64_MAX);
+	}
+}
+
+void
+urr_count_late(struct worker *w, const struct part *part, const struct pdr *pdr, uint16_t octets)
+{
+	const struct pkt p = {.part = part, .pdr = pdr};
+	struct pdr_urr inlined[PDR_INLINE_URRS];
+	const struct pdr_urr *urr = list_of(&p, inlined);
+
+	for (unsigned i = 0; i < pdr->n_urr; i++) {
+		struct upf_urr_counter *c = shm_urr(&w->slots, urr[i].slot, pdr->direction);
+
+		if ((urr[i].flags & UPF_URR_BEFORE_QOS) != 0)
+			continue;
+		add(c, octets);
+		if (is_to_look(c, 0))
+			urr_look(w, part->session, urr[i].slot);
+	}
+}
+
 static int
 urr_count(struct worker *w, struct pkt *p)
 {

@@ -14,6 +14,7 @@
 #include <rte_ring.h>
 #include <rte_ring_elem.h>
 
+#include "departure.h"
 #include "eal.h"
 #include "handoff.h"
 #include "mss.h"
@@ -80,20 +81,20 @@ worker_flush(struct worker *w, enum upf_port port)
 	sent = rte_eth_tx_burst(w->port[port].ethdev, (uint16_t)w->index, tx->m, (uint16_t)tx->n);
 	for (unsigned i = sent; i < tx->n; i++) {
 		bytes -= rte_pktmbuf_pkt_len(tx->m[i]);
-		worker_drop(w, port, tx->m[i], UPF_DROP_TX_FULL);
+		departure_drop(w, port, tx->m[i], tx->pdr[i], UPF_DROP_TX_FULL);
 	}
 	tx->n = 0;
 	shm_add(&stats->tx_packets, sent);
 	shm_add(&stats->tx_bytes, bytes);
 }
 
-bool
-worker_tag(struct worker *w, enum upf_port port, struct rte_mbuf *m)
+void
+worker_send_tagged(struct worker *w, enum upf_port port, struct rte_mbuf *m, const struct pdr *pdr)
 {
 	if (vlan_push(&w->port[port], m))
-		return true;
-	worker_drop(w, port, m, UPF_DROP_NO_MBUF);
-	return false;
+		worker_queue(w, port, m, pdr);
+	else
+		departure_drop(w, port, m, pdr, UPF_DROP_NO_MBUF);
 }
 
 // ---- the control thread ------------------------------------------------------------------------

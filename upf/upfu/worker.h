@@ -88,6 +88,7 @@ struct burst {
 struct tx_batch {
 	unsigned n;
 	struct rte_mbuf *m[TX_BATCH];
+	const struct pdr *pdr[TX_BATCH]; // whose packet it is: departure.h
 };
 
 enum command_op {
@@ -277,20 +278,38 @@ pkt_ip(const struct pkt *p)
 }
 
 void worker_flush(struct worker *w, enum upf_port port);
-// Puts the VLAN tag on. False: it was dropped.
-bool worker_tag(struct worker *w, enum upf_port port, struct rte_mbuf *m);
+// Puts the VLAN tag on first.
+void worker_send_tagged(
+	struct worker *w, enum upf_port port, struct rte_mbuf *m, const struct pdr *pdr);
 
-// Queues a whole frame; sent when the batch is full or the poll ends.
+// As it is; sent when the batch is full or the poll ends. Nothing is left to do behind a call, so that
+// what comes in registers need not be kept.
 static inline void
-worker_send(struct worker *w, enum upf_port port, struct rte_mbuf *m)
+worker_queue(struct worker *w, enum upf_port port, struct rte_mbuf *m, const struct pdr *pdr)
 {
 	struct tx_batch *tx = &w->tx[port];
 
-	if (unlikely(w->port[port].vlan != 0) && !worker_tag(w, port, m))
-		return;
-	if (unlikely(tx->n == TX_BATCH))
+	tx->m[tx->n] = m;
+	tx->pdr[tx->n] = pdr;
+	if (unlikely(++tx->n == TX_BATCH))
 		worker_flush(w, port);
-	tx->m[tx->n++] = m;
+}
+
+// Queues a whole frame with a packet of this PDR (departure.h).
+static inline void
+worker_send_of(struct worker *w, enum upf_port port, struct rte_mbuf *m, const struct pdr *pdr)
+{
+	if (unlikely(w->port[port].vlan != 0))
+		worker_send_tagged(w, port, m, pdr);
+	else
+		worker_queue(w, port, m, pdr);
+}
+
+// What upf-u says itself.
+static inline void
+worker_send(struct worker *w, enum upf_port port, struct rte_mbuf *m)
+{
+	worker_send_of(w, port, m, NULL);
 }
 
 #endif

@@ -285,7 +285,7 @@ var readings = []reading{
 		local(func(l *abi.LocalStats) uint64 { return l.Shaped })},
 	{Family{"upf_shaper_packets", gauge, "Packets that wait for their rate.", nil, ""}, true,
 		local(func(l *abi.LocalStats) uint64 { return l.ShaperWaiting })},
-	{Family{"upf_duplicated_packets_total", counter, "Copies of user packets sent as Duplicating Parameters say.", nil, ""}, true,
+	{Family{"upf_duplicated_packets_total", counter, "Copies of user packets made as Duplicating Parameters say; those that did not leave are in upf_dropped_packets_total as duplication.", nil, ""}, true,
 		local(func(l *abi.LocalStats) uint64 { return l.Duplicated })},
 	{Family{"upf_redirected_packets_total", counter, "Packets of HTTP connections that a FAR's Redirect Information answered.", nil, ""}, true,
 		local(func(l *abi.LocalStats) uint64 { return l.Redirected })},

@@ -1,6 +1,7 @@
 package usage
 
-// A Meter measures for one URR. It never touches upf-u's counters, which only grow: what is not
+// A Meter measures for one URR. It never touches upf-u's counters, which grow (but for a packet that was
+// counted and did not leave: it is taken back, and off the next report if it was in one already): what is not
 // reported yet is the distance from where they stood at the last report. The distance is taken
 // modulo 2^64, so that a meter can move to the memory of another upf-u, whose counters begin anew,
 // without anything lost or counted twice. Time is measured the same way.

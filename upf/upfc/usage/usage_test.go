@@ -102,6 +102,22 @@ func TestPeriodic(t *testing.T) {
 	}
 }
 
+// upf-u counted a packet that then did not leave, and it was reported meanwhile.
+func TestWhatIsTakenBackIsOffTheNextReport(t *testing.T) {
+	l := newLab(t, &rules.URR{ID: 1, MeasureVolume: true, Info: rules.CountPackets})
+	l.pass(1, true, 100)
+	l.pass(1, true, 40)
+	want(t, "with the packet", l.query(1), brief{1, TriggerImmediate, 140, 0, 0})
+	slot := l.slot(l.meters[1].Slot)
+	slot.UL, slot.ULPackets = slot.UL-100, slot.ULPackets-1
+	want(t, "nothing new, and no 2^64 octets", l.query(1), brief{1, TriggerImmediate, 0, 0, 0})
+	l.pass(1, true, 250)
+	want(t, "without it", l.query(1), brief{1, TriggerImmediate, 150, 0, 0})
+	if r := l.got[2]; r.Counts.ULPackets != 0 { // two and one were counted, two left
+		t.Errorf("%d packets more", r.Counts.ULPackets)
+	}
+}
+
 func TestVolumeThreshold(t *testing.T) {
 	l := newLab(t, &rules.URR{ID: 1, MeasureVolume: true, Triggers: rules.VolumeThreshold, Threshold: rules.Volume{Has: rules.HasTotal | rules.HasDL, Total: 1000, DL: 300}})
 	if _, got := l.pass(1, true, 999); got != nil {

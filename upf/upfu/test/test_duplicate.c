@@ -153,12 +153,162 @@ without_memory_the_original_goes_on(void **state)
 	while (n < 8192 && (hoard[n] = rte_pktmbuf_alloc(rig_pool())) != NULL)
 		n++;
 	rig_poll(rig);
-	assert_int_equal(rig_dropped(rig, UPF_DROP_NO_MBUF), 1);
+	assert_int_equal(rig_dropped(rig, UPF_DROP_DUPLICATION), 1);
 	rte_pktmbuf_free_bulk(hoard, n);
 	assert_int_equal(rig_count_sent(rig, UPF_PORT_N6), 1);
 	assert_int_equal(rig_count_sent(rig, UPF_PORT_N3), 0);
 	assert_int_equal(rig->shm.workers[0].local.duplicated, 0);
 	rig_assert_no_other_drops(rig);
+	rig_free(rig);
+}
+
+// A UPF that tells senders of what it cannot send, and a session whose copies go to `li`.
+static struct rig *
+rig_with_li_function(uint32_t li, uint16_t group)
+{
+	struct config config = rig_config6();
+	struct rig *rig = rig_create_with(&config, 1, true);
+	struct session_rules_builder s;
+
+	duplicating(&s, UPF_FAR_FORW, 1);
+	s.group = group;
+	rules_ipv4(s.far[2].peer_addr, li);
+	assert_int_equal(install(rig, &s), 0);
+	return rig;
+}
+
+// n copies were lost, and nobody noticed: only the counter of copies.
+static void
+assert_copies_lost(struct rig *rig, uint16_t group, unsigned n)
+{
+	assert_int_equal(rig_dropped(rig, UPF_DROP_DUPLICATION), n);
+	for (unsigned reason = 0; reason < UPF_DROPS; reason++)
+		assert_int_equal(rig->shm.groups[group].reason[reason], 0);
+	assert_int_equal(rig->shm.workers[0].local.icmp_errors_sent, 0);
+	rig_assert_no_other_drops(rig);
+}
+
+static void
+nobody_is_told_of_a_copy_without_a_way(void **state)
+{
+	struct rig *rig = rig_with_li_function(RIG_IP(192, 0, 2, 1), 5);
+
+	(void)state;
+	send_packet(rig, UPF_PORT_N3);
+	assert_int_equal(rig_count_sent(rig, UPF_PORT_N3), 0);
+	assert_int_equal(rig_count_sent(rig, UPF_PORT_N6), 1);
+	send_packet(rig, UPF_PORT_N6);
+	assert_int_equal(rig_count_sent(rig, UPF_PORT_N3), 1);
+	assert_int_equal(rig_count_sent(rig, UPF_PORT_N6), 0);
+	assert_int_equal(rig->shm.workers[0].local.duplicated, 0);
+	assert_int_equal(rig_urr(rig, 1, UPF_UL)->packets, 1);
+	assert_int_equal(rig_urr(rig, 1, UPF_DL)->packets, 1);
+	assert_copies_lost(rig, 5, 2);
+	rig_free(rig);
+}
+
+static void
+expire(struct rig *rig, uint32_t addr)
+{
+	for (unsigned i = 0; i < NEIGH_ENTRIES; i++) {
+		struct neigh *n = &rig->worker[0]->neigh[UPF_PORT_N3].entry[i];
+
+		if (n->state != NEIGH_FREE && n->addr == rte_cpu_to_be_32(addr))
+			n->due = 0;
+	}
+	rig->worker[0]->next_tick = 0;
+	rig_poll(rig);
+}
+
+static void
+nobody_is_told_of_a_copy_without_a_neighbour(void **state)
+{
+	const uint32_t li = RIG_IP(172, 30, 3, 77);
+	struct rig *rig = rig_with_li_function(li, 5);
+
+	(void)state;
+	for (unsigned i = 0; i < NEIGH_HELD + 2; i++)
+		send_packet(rig, i % 2 == 0 ? UPF_PORT_N3 : UPF_PORT_N6);
+	assert_copies_lost(rig, 5, 2); // the others wait
+	assert_int_equal(rig_count_sent(rig, UPF_PORT_N6), NEIGH_HELD / 2 + 1);
+	assert_int_equal(
+		rig_count_sent(rig, UPF_PORT_N3), 1 + NEIGH_HELD / 2 + 1); // ARP, and users'
+	for (unsigned i = 0; i < 5; i++)
+		expire(rig, li);
+	assert_copies_lost(rig, 5, NEIGH_HELD);
+	rig_count_sent(rig, UPF_PORT_N3);
+	send_packet(rig, UPF_PORT_N3); // dead: at once
+	assert_int_equal(rig_count_sent(rig, UPF_PORT_N6), 1);
+	assert_int_equal(rig_count_sent(rig, UPF_PORT_N3), 0);
+	assert_copies_lost(rig, 5, 1);
+	// Then it answers, and copies leave.
+	expire(rig, li);
+	send_packet(rig, UPF_PORT_N3);
+	rig_count_sent(rig, UPF_PORT_N3);
+	{
+		struct frame f;
+
+		frame_arp(&f, 2, &rig_gnb_mac, li, RIG_N3_ADDR - 1);
+		rig_inject(rig, UPF_PORT_N3, f.data, f.length);
+		rig_poll(rig);
+	}
+	assert_int_equal(rig_count_sent(rig, UPF_PORT_N3), 1);
+	assert_copies_lost(rig, 5, 0);
+	assert_int_equal(rig_urr(rig, 1, UPF_UL)->packets, 2 + NEIGH_HELD / 2 + 1);
+	rig_free(rig);
+}
+
+static void
+a_full_transmit_queue_of_copies_is_theirs(void **state)
+{
+	struct rig *rig = rig_with_li_function(RIG_GNB, 5);
+	struct frame f;
+
+	(void)state;
+	frame_gpdu(&f, RIG_N3_ADDR, TEID, 9, &from_ue);
+	for (unsigned i = 0; i < 1040; i++) {
+		rig_inject(rig, UPF_PORT_N3, f.data, f.length);
+		rig_poll(rig);
+		rig_count_sent(rig, UPF_PORT_N6);
+	}
+	assert_int_equal(rig_count_sent(rig, UPF_PORT_N3), 1023);
+	assert_int_equal(rig_urr(rig, 1, UPF_UL)->packets, 1040);
+	assert_copies_lost(rig, 5, 1040 - 1023);
+	rig_free(rig);
+}
+
+// Too long for its tunnel, a copy is cut outside: inside is the packet as it came, DF or not.
+static void
+a_long_copy_is_whole_inside(void **state)
+{
+	const struct ip_fields long_packet = {.src = RIG_UE,
+		.dst = RIG_REMOTE,
+		.payload = 1472,
+		.fragment = RTE_IPV4_HDR_DF_FLAG};
+	struct rig *rig = rig_with_li_function(RIG_GNB, 5);
+	struct frame f, user;
+	uint8_t whole[2048];
+	size_t length = 0;
+
+	(void)state;
+	frame_gpdu(&f, RIG_N3_ADDR, TEID, 9, &long_packet);
+	rig_inject(rig, UPF_PORT_N3, f.data, f.length);
+	rig_poll(rig);
+	for (unsigned i = 0; i < 2; i++) {
+		struct rte_mbuf *m = rig_sent(rig, UPF_PORT_N3);
+		size_t n;
+
+		assert_non_null(m);
+		n = rte_pktmbuf_data_len(m) - 34;
+		memcpy(whole + length, rte_pktmbuf_mtod_offset(m, uint8_t *, 34), n);
+		length += n;
+		rte_pktmbuf_free(m);
+	}
+	frame_ip(&user, &long_packet);
+	assert_int_equal(length, sizeof(struct outer_gtpu4) - 20 + user.length);
+	assert_memory_equal(whole + sizeof(struct outer_gtpu4) - 20, user.data, user.length);
+	assert_int_equal(rig_count_sent(rig, UPF_PORT_N6), 1);
+	assert_copies_lost(rig, 5, 0);
 	rig_free(rig);
 }
 
@@ -229,6 +379,10 @@ test_duplicate(void)
 		cmocka_unit_test(what_is_dropped_is_copied_too),
 		cmocka_unit_test(what_waits_is_copied_once),
 		cmocka_unit_test(without_memory_the_original_goes_on),
+		cmocka_unit_test(nobody_is_told_of_a_copy_without_a_way),
+		cmocka_unit_test(nobody_is_told_of_a_copy_without_a_neighbour),
+		cmocka_unit_test(a_full_transmit_queue_of_copies_is_theirs),
+		cmocka_unit_test(a_long_copy_is_whole_inside),
 		cmocka_unit_test(a_copy_may_go_over_ipv6),
 		cmocka_unit_test(bad_parameters_are_refused),
 	};

@@ -434,11 +434,238 @@ dropped_packets_are_not_counted(void **state)
 	rig_free(rig);
 }
 
+// ---- what does not leave ---------------------------------------------------------------------------
+
 static void
 assert_counted(const struct rig *rig, uint32_t slot, enum upf_direction direction, uint64_t packets)
 {
 	assert_int_equal(rig_urr(rig, slot, direction)->packets, packets);
 	assert_int_equal(rig_urr(rig, slot, direction)->bytes, packets * PACKET);
+}
+
+static void
+what_finds_no_way_is_not_counted(void **state)
+{
+	struct config config = rig_config();
+	struct session_rules_builder s;
+	struct rig *rig;
+
+	(void)state;
+	config.interface[UPF_PORT_N6].gateway = 0;
+	rig = rig_create_with(&config, 1, true);
+	rules_usual(&s, 1, RIG_UE, 0x100);
+	rules_install(rig, &s);
+	send_up(rig);
+	assert_int_equal(rig_dropped(rig, UPF_DROP_NO_ROUTE), 1);
+	assert_counted(rig, 1, UPF_UL, 0);
+	rig_assert_no_other_drops(rig);
+	rig_free(rig);
+}
+
+static void
+send_downlink(struct rig *rig, unsigned n)
+{
+	struct frame f;
+
+	frame_eth_ip(&f,
+		&(struct ip_fields){
+			.src = RIG_REMOTE, .dst = RIG_UE, .payload = (uint32_t)PACKET - 28});
+	for (unsigned i = 0; i < n; i++) {
+		rig_inject(rig, UPF_PORT_N6, f.data, f.length);
+		rig_poll(rig);
+	}
+}
+
+// All URRs of the PDR but those that measure before QoS enforcement.
+static void
+what_the_queue_does_not_take_is_not_counted(void **state)
+{
+	(void)state;
+	for (unsigned vlan = 0; vlan < 2; vlan++) {
+		struct config config = rig_config();
+		struct session_rules_builder s;
+		struct rig *rig;
+
+		config.interface[UPF_PORT_N3].vlan = vlan != 0 ? 100 : 0;
+		rig = rig_create_with(&config, 1, true);
+		rules_usual(&s, 1, RIG_UE, 0x100);
+		s.n_urr = s.pdr[1].n_urr = 4;
+		for (unsigned i = 0; i < 4; i++) {
+			s.urr[i] = (struct upf_urr){
+				.urr_id = i + 1, .slot = 1 + i, .quota_far = UPF_NONE16};
+			s.pdr[1].urr[i] = (uint16_t)i;
+		}
+		s.urr[3].flags = UPF_URR_BEFORE_QOS;
+		rules_install(rig, &s);
+		send_downlink(rig, 1040);
+		assert_int_equal(rig_dropped(rig, UPF_DROP_TX_FULL), 1040 - 1023);
+		for (unsigned i = 0; i < 3; i++)
+			assert_counted(rig, 1 + i, UPF_DL, 1023);
+		assert_counted(rig, 4, UPF_DL, 1040);
+		rig_count_sent(rig, UPF_PORT_N3);
+		send_downlink(rig, 1);
+		assert_counted(rig, 1, UPF_DL, 1024);
+		rig_assert_no_other_drops(rig);
+		rig_free(rig);
+	}
+}
+
+// A quota counts what left: what was taken back may be used once more.
+static void
+what_is_taken_back_is_not_used_up(void **state)
+{
+	struct rig *rig = rig_with_session();
+
+	(void)state;
+	arm_quota(rig, UINT64_MAX, UINT64_MAX, 1030 * PACKET);
+	send_downlink(rig, 1040);
+	rig_dropped(rig, UPF_DROP_TX_FULL);
+	assert_counted(rig, 1, UPF_DL, 1023);
+	assert_int_equal(rig_count_sent(rig, UPF_PORT_N3), 1023);
+	send_downlink(rig, 10);
+	assert_int_equal(rig_count_sent(rig, UPF_PORT_N3), 7);
+	assert_int_equal(rig_dropped(rig, UPF_DROP_QUOTA_EXHAUSTED), 3);
+	assert_counted(rig, 1, UPF_DL, 1030);
+	rig_assert_no_other_drops(rig);
+	rig_free(rig);
+}
+
+static void
+hear_gateway(struct rig *rig)
+{
+	struct frame f;
+
+	frame_arp(&f, 2, &rig_gateway_mac, RIG_GATEWAY, RIG_N6_ADDR);
+	rig_inject(rig, UPF_PORT_N6, f.data, f.length);
+	rig_poll(rig);
+}
+
+static struct rig *
+rig_without_neighbours(void)
+{
+	struct rig *rig = rig_create(1, false);
+	struct session_rules_builder s;
+
+	rules_usual(&s, 1, RIG_UE, 0x100);
+	rules_install(rig, &s);
+	return rig;
+}
+
+static void
+what_waits_for_its_neighbour_is_counted_when_it_leaves(void **state)
+{
+	struct rig *rig = rig_without_neighbours();
+
+	(void)state;
+	for (unsigned i = 0; i < NEIGH_HELD + 2; i++)
+		send_up(rig);
+	assert_int_equal(rig_dropped(rig, UPF_DROP_NO_NEIGHBOUR), 2);
+	assert_counted(rig, 1, UPF_UL, 0);
+	arm(rig, UINT64_MAX, NEIGH_HELD * PACKET, UINT64_MAX);
+	assert_false(fired(rig));
+	hear_gateway(rig);
+	assert_int_equal(rig_count_sent(rig, UPF_PORT_N6), NEIGH_HELD);
+	assert_counted(rig, 1, UPF_UL, NEIGH_HELD);
+	assert_true(fired(rig));
+	send_up(rig);
+	assert_counted(rig, 1, UPF_UL, NEIGH_HELD + 1);
+	rig_assert_no_other_drops(rig);
+	rig_free(rig);
+}
+
+static void
+what_waits_in_vain_is_not_counted(void **state)
+{
+	struct rig *rig = rig_without_neighbours();
+
+	(void)state;
+	send_up(rig);
+	for (unsigned i = 0; i < 5; i++) {
+		for (unsigned k = 0; k < NEIGH_ENTRIES; k++)
+			rig->worker[0]->neigh[UPF_PORT_N6].entry[k].due = 0;
+		rig->worker[0]->next_tick = 0;
+		rig_poll(rig);
+	}
+	assert_int_equal(rig_dropped(rig, UPF_DROP_NO_NEIGHBOUR), 1);
+	send_up(rig); // dead
+	assert_int_equal(rig_dropped(rig, UPF_DROP_NO_NEIGHBOUR), 1);
+	assert_counted(rig, 1, UPF_UL, 0);
+	rig_assert_no_other_drops(rig);
+	rig_free(rig);
+}
+
+// By then its rules may be others, or gone: their memory and slots are somebody else's.
+static void
+what_waits_is_counted_by_the_rules_that_are(void **state)
+{
+	static struct transaction t;
+
+	(void)state;
+	for (unsigned change = 0; change < 4; change++) {
+		struct rig *rig = rig_without_neighbours();
+		struct session_rules_builder s;
+		uint32_t counts = 1;
+
+		send_up(rig);
+		rules_usual(&s, 1, RIG_UE, 0x100);
+		switch (change) {
+		case 0: // the session's URR has another slot
+			s.urr[0].urr_id = 2;
+			s.urr[0].slot = counts = 7;
+			break;
+		case 1: // its PDR has another name
+			s.pdr[0].pdr_id = 9;
+			counts = 0;
+			break;
+		default: // it is another session
+			transaction_begin(&t);
+			transaction_del(&t, 1);
+			assert_int_equal(transaction_do(rig, &t, NULL), 0);
+			counts = 0;
+		}
+		if (change != 3)
+			rules_install(rig, &s);
+		hear_gateway(rig);
+		assert_int_equal(rig_count_sent(rig, UPF_PORT_N6), counts != 0 ? 1 : 0);
+		assert_int_equal(rig_dropped(rig, UPF_DROP_BUFFER_RELEASED), counts == 0);
+		assert_counted(rig, 1, UPF_UL, counts == 1);
+		assert_counted(rig, 7, UPF_UL, counts == 7);
+		rig_assert_no_other_drops(rig);
+		rig_free(rig);
+	}
+}
+
+// The user's octets, whatever stands around them.
+static void
+octets_are_the_users_in_every_tunnel(void **state)
+{
+	(void)state;
+	for (unsigned ohc = UPF_OHC_GTPU4; ohc <= UPF_OHC_IP6; ohc++) {
+		for (unsigned qfi = 0; qfi < 3; qfi++) {
+			struct config config = rig_config6();
+			struct rig *rig = rig_create_with(&config, 1, false);
+			struct session_rules_builder s;
+			bool over6 = ohc % 2 == 0;
+
+			rules_usual(&s, 1, RIG_UE, 0x100);
+			s.far[1].ohc = (uint8_t)ohc;
+			if (over6) {
+				memcpy(s.far[1].peer_addr, rig_gnb6, sizeof(upf_addr));
+				memcpy(s.far[1].local_addr, rig_n3_addr6, sizeof(upf_addr));
+			}
+			s.qer[0].qfi = qfi != 0 ? 9 : 0;
+			if (qfi == 2) {
+				s.qer[0].flags |= UPF_QER_PPI;
+				s.qer[0].ppi = 3;
+			}
+			rules_install(rig, &s);
+			send_downlink(rig, NEIGH_HELD + 1);
+			assert_int_equal(rig_dropped(rig, UPF_DROP_NO_NEIGHBOUR), 1);
+			assert_counted(rig, 1, UPF_DL, 0);
+			rig_assert_no_other_drops(rig);
+			rig_free(rig);
+		}
+	}
 }
 
 // ---- quotas while they are written ---------------------------------------------------------------
@@ -583,6 +810,13 @@ test_urr(void)
 		cmocka_unit_test(slot_of_another_urr_is_unarmed),
 		cmocka_unit_test(all_urrs_of_a_pdr_count),
 		cmocka_unit_test(dropped_packets_are_not_counted),
+		cmocka_unit_test(what_finds_no_way_is_not_counted),
+		cmocka_unit_test(what_the_queue_does_not_take_is_not_counted),
+		cmocka_unit_test(what_is_taken_back_is_not_used_up),
+		cmocka_unit_test(what_waits_for_its_neighbour_is_counted_when_it_leaves),
+		cmocka_unit_test(what_waits_in_vain_is_not_counted),
+		cmocka_unit_test(what_waits_is_counted_by_the_rules_that_are),
+		cmocka_unit_test(octets_are_the_users_in_every_tunnel),
 		cmocka_unit_test(a_quota_holds_while_its_meter_is_written),
 		cmocka_unit_test(nothing_slips_between_two_quotas),
 		cmocka_unit_test(a_new_urr_comes_armed),
