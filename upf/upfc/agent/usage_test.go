@@ -179,6 +179,28 @@ func TestErrorIndicationReachesTheSessionsThatUseTheTunnel(t *testing.T) {
 	}
 }
 
+// A copy for lawful interception causes nothing: an LI function that has no such tunnel is nobody's news.
+func TestAnErrorIndicationAboutACopyIsNotReported(t *testing.T) {
+	l := newLab(t, nil)
+	s := fakesmf.New(t, l.addr)
+	s.Associate()
+	seid := s.Established(7, fakesmf.Phone.Session()...)
+	fakesmf.WantCause(t, s.Modify(seid, fakesmf.Phone.GNB(0x100, "172.30.3.100"),
+		ie.NewUpdateFAR(ie.NewFARID(1), ie.NewApplyAction(0x12), ie.NewUpdateDuplicatingParameters(
+			ie.NewDestinationInterface(ie.DstInterfaceLIFunction), ie.NewOuterHeaderCreation(0x0100, 0xc0de, "172.30.3.77", "", 0, 0, 0)))).Cause, ie.CauseRequestAccepted)
+	if _, sess := l.only(); len(sess.FARs) != 3 {
+		t.Fatalf("%d FARs, want two and where the copies go", len(sess.FARs))
+	}
+	for _, err := range []error{l.upfu.ErrorIndication(addr("172.30.3.77"), 0xc0de), l.upfu.ErrorIndication(addr("172.30.3.100"), 0x100)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if f, err := s.Report().ErrorIndicationReport.FTEID(); err != nil || f.TEID != 0x100 {
+		t.Errorf("the first report is of %+v (%v), want the gNB's tunnel", f, err)
+	}
+}
+
 func TestRemovedURRIsReportedForTheLastTime(t *testing.T) {
 	l := newLab(t, nil)
 	s := fakesmf.New(t, l.addr)
