@@ -41,7 +41,7 @@ unit:
 # network functions.
 integration:
 	@$(MAKE) --no-print-directory -s -C upf upf-u
-	@KUBEBUILDER_ASSETS=$(CURDIR)/$(BIN)/envtest $(GO) test -json -run 'Integration|Envtest' ./operators/... ./upf/... ./charts/...
+	@KUBEBUILDER_ASSETS=$(CURDIR)/$(BIN)/envtest $(GO) test -json -run 'Integration|Envtest' ./operators/... ./images/subscriber-data/... ./upf/... ./charts/...
 	@$(GO) test -C hack/tools -json ./...
 	@$(MAKE) --no-print-directory -C images smoke
 
@@ -108,7 +108,7 @@ bench-core:
 # So many Subscribers with the operator and the subscriber data functions, on an API server of their own.
 bench-subscribers:
 	@hack/tools/build.sh kube
-	@$(BUILD) -o $(BIN)/ ./operators/cmd/core5g-operator ./operators/subscriberdata/cmd/subscriber-data ./operators/cmd/bench-subscribers
+	@$(BUILD) -o $(BIN)/ ./operators/cmd/core5g-operator ./images/subscriber-data/cmd/subscriber-data ./operators/cmd/bench-subscribers
 	@$(BIN)/bench-subscribers -subscribers $(or $(SUBSCRIBERS),2000)
 
 # ---- what `make up` builds --------------------------------------------------------------------
@@ -129,7 +129,7 @@ nf:
 
 bin: kubectl-plugin
 	@$(MAKE) --no-print-directory -C upf upf-u
-	@$(BUILD) -o $(BIN)/ ./operators/cmd/core5g-operator ./operators/cmd/core5g-node-agent ./operators/subscriberdata/cmd/subscriber-data ./upf/upfc/cmd/upf-c ./upf/upfc/cmd/upfctl ./e2e/cmd/ran
+	@$(BUILD) -o $(BIN)/ ./operators/cmd/core5g-operator ./operators/cmd/core5g-node-agent ./images/subscriber-data/cmd/subscriber-data ./upf/upfc/cmd/upf-c ./upf/upfc/cmd/upfctl ./e2e/cmd/ran
 
 # For another machine: make kubectl-plugin GOOS=darwin GOARCH=arm64 BIN=…
 kubectl-plugin:

@@ -20,10 +20,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
+	"core5g.dev/core5g/images/subscriber-data"
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/nrf"
 	"core5g.dev/core5g/operators/specs"
-	"core5g.dev/core5g/operators/subscriberdata"
 )
 
 const binaries = "../../out/bin"

@@ -1,0 +1,110 @@
+package nrf
+
+import (
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"core5g.dev/core5g/images/subscriber-data/subscription"
+)
+
+// profile is NFProfile of TS 29.510 6.1.6.2.2, as far as it is used.
+type profile struct {
+	NFInstanceID   string              `json:"nfInstanceId"`
+	NFType         string              `json:"nfType"`
+	NFStatus       string              `json:"nfStatus"`
+	HeartBeatTimer int                 `json:"heartBeatTimer"`
+	PLMNList       []subscription.PLMN `json:"plmnList,omitempty"`
+	IPv4Addresses  []string            `json:"ipv4Addresses"`
+	Capacity       int                 `json:"capacity"`
+	RecoveryTime   string              `json:"recoveryTime"`
+	NFServices     []nfService         `json:"nfServices"`
+}
+
+type nfService struct {
+	ServiceInstanceID string      `json:"serviceInstanceId"`
+	ServiceName       string      `json:"serviceName"`
+	Versions          []version   `json:"versions"`
+	Scheme            string      `json:"scheme"`
+	NFServiceStatus   string      `json:"nfServiceStatus"`
+	APIPrefix         string      `json:"apiPrefix"`
+	IPEndPoints       []ipEndPort `json:"ipEndPoints"`
+}
+
+type version struct {
+	APIVersionInURI string `json:"apiVersionInUri"`
+	APIFullVersion  string `json:"apiFullVersion"`
+}
+
+type ipEndPort struct {
+	IPv4Address string `json:"ipv4Address"`
+	Transport   string `json:"transport"`
+	Port        int    `json:"port"`
+}
+
+// Function is one network function to register: where its Service is, and what it offers.
+type Function struct {
+	// Type is the NF type, such as AUSF.
+	Type string
+	// URI is the base URI of the function's Service, such as http://core5g-ausf:8000.
+	URI string
+	// Services maps service names to the versions in their URI.
+	Services map[string][]string
+}
+
+// instanceNamespace makes NF instance identifiers stable: they follow from where the function is reached
+// and what it is, so that a restart replaces its profile instead of adding one.
+var instanceNamespace = uuid.NewSHA1(uuid.NameSpaceDNS, []byte("subscriber-data.core5g.dev"))
+
+// InstanceID is the NF instance identifier of the function.
+func (f Function) InstanceID() string {
+	// The same function over https takes the place of its profile over http.
+	uri := f.URI
+	if rest, secure := strings.CutPrefix(uri, "https://"); secure {
+		uri = "http://" + rest
+	}
+	return uuid.NewSHA1(instanceNamespace, []byte(f.Type+" "+uri)).String()
+}
+
+func (f Function) profile(plmns []subscription.PLMN, started time.Time, heartBeat time.Duration) (profile, error) {
+	u, err := url.Parse(f.URI)
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" {
+		return profile{}, fmt.Errorf("%s: %q is not the URI of a Service: write http://host:port or https://host:port", f.Type, f.URI)
+	}
+	port := map[string]int{"http": 80, "https": 443}[u.Scheme]
+	if text := u.Port(); text != "" {
+		if port, err = strconv.Atoi(text); err != nil {
+			return profile{}, fmt.Errorf("%s: %q has no valid port", f.Type, f.URI)
+		}
+	}
+	p := profile{
+		NFInstanceID:   f.InstanceID(),
+		NFType:         f.Type,
+		NFStatus:       "REGISTERED",
+		HeartBeatTimer: int(heartBeat / time.Second),
+		PLMNList:       plmns,
+		// A Service name, as free5GC's own functions register: an fqdn would be taken for a whole URI.
+		IPv4Addresses: []string{u.Hostname()},
+		Capacity:      100,
+		RecoveryTime:  started.UTC().Format(time.RFC3339),
+	}
+	for _, name := range sortedKeys(f.Services) {
+		s := nfService{
+			ServiceInstanceID: name,
+			ServiceName:       name,
+			Scheme:            u.Scheme,
+			NFServiceStatus:   "REGISTERED",
+			APIPrefix:         f.URI,
+			IPEndPoints:       []ipEndPort{{IPv4Address: u.Hostname(), Transport: "TCP", Port: port}},
+		}
+		for _, v := range f.Services[name] {
+			s.Versions = append(s.Versions, version{APIVersionInURI: v, APIFullVersion: v[1:] + ".0.0"})
+		}
+		p.NFServices = append(p.NFServices, s)
+	}
+	return p, nil
+}

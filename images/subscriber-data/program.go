@@ -1,0 +1,232 @@
+package subscriberdata
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"golang.org/x/sync/errgroup"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/config"
+
+	"core5g.dev/core5g/images/nf/sbi"
+	"core5g.dev/core5g/images/nf/sbitls"
+	"core5g.dev/core5g/images/subscriber-data/aka"
+	"core5g.dev/core5g/images/subscriber-data/ausf"
+	"core5g.dev/core5g/images/subscriber-data/nrf"
+	"core5g.dev/core5g/images/subscriber-data/nssf"
+	"core5g.dev/core5g/images/subscriber-data/subscription"
+	"core5g.dev/core5g/images/subscriber-data/udm"
+	"core5g.dev/core5g/images/subscriber-data/udr"
+	"core5g.dev/core5g/operators/api/v1alpha1"
+)
+
+// Parts are what the functions are made of.
+type Parts struct {
+	Directory *subscription.Directory
+	// NRF is the base URI of the NRF that knows the slices' SMFs.
+	NRF string
+	Now func() time.Time
+	// Sequences makes the sequence numbers of challenges.
+	Sequences *aka.Sequences
+	// Callbacks calls back who asked for it.
+	Callbacks http.RoundTripper
+	Log       *slog.Logger
+	Registry  prometheus.Registerer
+}
+
+// NewHandler returns the service based interface of all four functions.
+func NewHandler(p Parts) http.Handler {
+	router := sbi.NewRouter(p.Log, p.Registry)
+	ausf.New(p.Directory, p.Sequences, p.Now, p.Log, p.Registry).Register(router)
+	udm.New(p.Directory, p.Callbacks, p.Log, p.Registry).Register(router)
+	udr.New(p.Directory).Register(router)
+	nssf.New(p.Directory, p.NRF).Register(router)
+	return router
+}
+
+// functions are the profiles to register.
+func functions(c Config) []nrf.Function {
+	return []nrf.Function{
+		{Type: "AUSF", URI: c.AUSF, Services: map[string][]string{"nausf-auth": {"v1"}}},
+		{Type: "UDM", URI: c.UDM, Services: map[string][]string{"nudm-sdm": {"v2", "v1"}, "nudm-uecm": {"v1"}}},
+		{Type: "UDR", URI: c.UDR, Services: map[string][]string{"nudr-dr": {"v2"}}},
+		{Type: "NSSF", URI: c.NSSF, Services: map[string][]string{"nnssf-nsselection": {"v2", "v1"}}},
+	}
+}
+
+// Run serves until ctx ends.
+func Run(ctx context.Context, c Config, log *slog.Logger) error {
+	identity, err := sbitls.FromEnvironment(func(err error) { log.Error("SBI certificates", "error", err) })
+	if err != nil {
+		return err
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	group, ctx := errgroup.WithContext(ctx)
+	var health readiness
+	if err := serveSide(ctx, group, c.HealthListen, health.handler()); err != nil {
+		return err
+	}
+	if err := serveSide(ctx, group, c.MetricsListen, metricsHandler(registry)); err != nil {
+		return err
+	}
+
+	objects, reservation, err := openObjects(ctx, group, c, log)
+	if err != nil {
+		return err
+	}
+	sequences, err := openSequences(ctx, reservation, time.Now, log)
+	if err != nil {
+		return err
+	}
+	directory := subscription.NewDirectory(objects)
+
+	listener, err := net.Listen("tcp", c.Listen)
+	if err != nil {
+		return err
+	}
+	if identity != nil {
+		listener = tls.NewListener(listener, identity.Server())
+	}
+	calls := outgoing(identity)
+	handler := NewHandler(Parts{
+		Directory: directory, NRF: c.NRF, Now: time.Now, Sequences: sequences, Callbacks: calls, Log: log, Registry: registry,
+	})
+	// The functions leave the NRF before they stop to answer.
+	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
+	group.Go(func() error { return sbi.Serve(serving, listener, handler) })
+	log.Info("serving AUSF, UDM, UDR and NSSF", "address", listener.Addr().String(), "core", c.Core)
+	health.ready.Store(true)
+
+	group.Go(func() error {
+		defer stopServing()
+		if c.NRF == "" {
+			<-ctx.Done()
+			return nil
+		}
+		plmns := func(ctx context.Context) ([]subscription.PLMN, error) {
+			core, err := directory.Core(ctx)
+			return core.PLMNs, err
+		}
+		registrar := nrf.NewRegistrar(c.NRF, functions(c), plmns, log, registry)
+		registrar.CallWith(calls)
+		return registrar.Run(ctx)
+	})
+	return group.Wait()
+}
+
+// byScheme calls https URIs with one transport and http URIs with the other. A core with TLS has http URIs too, of
+// functions that have not restarted yet since it was switched on.
+type byScheme struct{ https, http http.RoundTripper }
+
+func (b byScheme) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Scheme == "https" {
+		return b.https.RoundTrip(r)
+	}
+	return b.http.RoundTrip(r)
+}
+
+// outgoing is how other functions are called.
+func outgoing(identity *sbitls.Identity) http.RoundTripper {
+	cleartext := sbitls.Unprotected()
+	if identity == nil {
+		return cleartext
+	}
+	return byScheme{https: identity.Transport(), http: cleartext}
+}
+
+// openObjects opens the file or the cluster. With a file there is no reservation.
+func openObjects(ctx context.Context, group *errgroup.Group, c Config, log *slog.Logger) (subscription.Objects, *reservation, error) {
+	if c.SubscribersFile != "" {
+		file, err := subscription.OpenFile(c.SubscribersFile)
+		if err != nil {
+			return nil, nil, err
+		}
+		group.Go(func() error { return file.Watch(ctx, log) })
+		return file, nil, nil
+	}
+	restConfig, err := config.GetConfig()
+	if err != nil {
+		return nil, nil, fmt.Errorf("no Kubernetes: %w", err)
+	}
+	return openCluster(ctx, group, restConfig, c, log)
+}
+
+// openCluster starts the cache of one namespace and returns when it is filled.
+func openCluster(ctx context.Context, group *errgroup.Group, restConfig *rest.Config, c Config, log *slog.Logger) (subscription.Objects, *reservation, error) {
+	ctrl.SetLogger(logr.FromSlogHandler(log.Handler()))
+	// An authentication reads one Secret: the client's own limit of 20 a second would be that of the core.
+	restConfig.QPS, restConfig.Burst = 500, 1000
+	scheme := runtime.NewScheme()
+	if err := errors.Join(v1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme), coordinationv1.AddToScheme(scheme)); err != nil {
+		return nil, nil, err
+	}
+	objects, err := cache.New(restConfig, subscription.CacheOptions(scheme, c.Namespace))
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := objects.IndexField(ctx, &v1alpha1.Subscriber{}, subscription.SUPIIndex, subscription.IndexSUPI); err != nil {
+		return nil, nil, err
+	}
+	for _, o := range []client.Object{&v1alpha1.Core5G{}, &v1alpha1.Slice{}} {
+		if _, err := objects.GetInformer(ctx, o, cache.BlockUntilSynced(false)); err != nil {
+			return nil, nil, err
+		}
+	}
+	direct, err := client.New(restConfig, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, nil, err
+	}
+	cluster := subscription.NewCluster(objects, direct, c.Namespace, c.Core)
+	subscribers, err := objects.GetInformer(ctx, &v1alpha1.Subscriber{}, cache.BlockUntilSynced(false))
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := cluster.Follow(subscribers); err != nil {
+		return nil, nil, err
+	}
+	group.Go(func() error { return objects.Start(ctx) })
+	log.Info("reading the objects", "namespace", c.Namespace)
+	if !objects.WaitForCacheSync(ctx) {
+		return nil, nil, errors.New("stopped before the objects were read")
+	}
+	return cluster, &reservation{api: direct, core: cluster.Core5G, namespace: c.Namespace, name: c.Core + "-sequence-numbers"}, nil
+}
+
+func metricsHandler(g prometheus.Gatherer) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(g, promhttp.HandlerOpts{}))
+	return mux
+}
+
+// serveSide serves metrics or health beside the functions.
+func serveSide(ctx context.Context, group *errgroup.Group, address string, handler http.Handler) error {
+	if address == "" {
+		return nil
+	}
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return err
+	}
+	group.Go(func() error { return sbi.Serve(ctx, listener, handler) })
+	return nil
+}

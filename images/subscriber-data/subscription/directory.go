@@ -1,0 +1,232 @@
+package subscription
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"core5g.dev/core5g/images/subscriber-data/aka"
+	"core5g.dev/core5g/images/subscriber-data/suci"
+	"core5g.dev/core5g/operators/api/v1alpha1"
+)
+
+// Objects are the objects of one core, as they are now. Missing ones are ErrNotFound, a SUPI without a
+// Subscriber is ErrUnknownSubscriber. What is being deleted counts as deleted.
+type Objects interface {
+	Core5G(ctx context.Context) (*v1alpha1.Core5G, error)
+	Slices(ctx context.Context) ([]v1alpha1.Slice, error)
+	Subscriber(ctx context.Context, supi string) (*v1alpha1.Subscriber, error)
+	Secret(ctx context.Context, name string) (map[string][]byte, error)
+}
+
+// Directory answers from Objects. It keeps nothing.
+type Directory struct {
+	objects Objects
+}
+
+// NewDirectory returns a directory over the objects of one core.
+func NewDirectory(objects Objects) *Directory { return &Directory{objects: objects} }
+
+// Core returns the core.
+func (d *Directory) Core(ctx context.Context) (Core, error) {
+	o, err := d.objects.Core5G(ctx)
+	if err != nil {
+		return Core{}, fmt.Errorf("core5g: %w", err)
+	}
+	var c Core
+	for _, p := range o.Spec.PLMNs {
+		c.PLMNs = append(c.PLMNs, PLMN{MCC: p.MCC, MNC: p.MNC})
+	}
+	for _, s := range o.Spec.SliceCatalogue {
+		c.Catalogue = append(c.Catalogue, MakeSNSSAI(s.SST, s.SD))
+	}
+	return c, nil
+}
+
+// Slices returns the slices that exist.
+func (d *Directory) Slices(ctx context.Context) ([]Slice, error) {
+	objects, err := d.objects.Slices(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("slices: %w", err)
+	}
+	slices := make([]Slice, 0, len(objects))
+	for i := range objects {
+		slices = append(slices, resolveSlice(&objects[i]))
+	}
+	return slices, nil
+}
+
+// Subscriber returns the subscription of a SUPI. Slices that it names and that do not exist are left
+// out, and so are DNNs that the slice does not have.
+func (d *Directory) Subscriber(ctx context.Context, supi string) (Subscriber, error) {
+	o, err := d.objects.Subscriber(ctx, supi)
+	if err != nil {
+		return Subscriber{}, err
+	}
+	slices, err := d.Slices(ctx)
+	if err != nil {
+		return Subscriber{}, err
+	}
+	byName := make(map[string]Slice, len(slices))
+	for _, s := range slices {
+		byName[s.Name] = s
+	}
+	sub := Subscriber{SUPI: o.Spec.SUPI, GPSI: o.Spec.GPSI, AMBR: resolveAMBR(o.Spec.AMBR)}
+	anyDefault := false
+	for _, want := range o.Spec.Slices {
+		slice, ok := byName[want.Name]
+		if !ok {
+			continue
+		}
+		slice.DataNetworks = allowed(slice.DataNetworks, want.DNNs)
+		sub.Slices = append(sub.Slices, SubscribedSlice{Slice: slice, Default: want.Default})
+		anyDefault = anyDefault || want.Default
+	}
+	// TS 23.501 5.15.3: at least one subscribed S-NSSAI is a default.
+	if !anyDefault && len(sub.Slices) > 0 {
+		sub.Slices[0].Default = true
+	}
+	return sub, nil
+}
+
+// Credentials returns the keys of a SUPI.
+func (d *Directory) Credentials(ctx context.Context, supi string) (aka.Credentials, error) {
+	o, err := d.objects.Subscriber(ctx, supi)
+	if err != nil {
+		return aka.Credentials{}, err
+	}
+	name := o.Spec.Authentication.SecretRef.Name
+	secret, err := d.objects.Secret(ctx, name)
+	if err != nil {
+		return aka.Credentials{}, fmt.Errorf("secret %q: %w", name, err)
+	}
+	c, err := aka.ParseCredentials(aka.Encoded{
+		K:   string(secret[v1alpha1.SecretKeyK]),
+		OPc: string(secret[v1alpha1.SecretKeyOPc]),
+		OP:  string(secret[v1alpha1.SecretKeyOP]),
+		AMF: o.Spec.Authentication.AMF,
+	})
+	if err != nil {
+		return aka.Credentials{}, fmt.Errorf("secret %q: %w", name, err)
+	}
+	return c, nil
+}
+
+// HomeNetworkKey returns the private key that a SUCI's home network public key identifier and
+// protection scheme stand for. Without one it is suci.ErrUnknownKey.
+func (d *Directory) HomeNetworkKey(ctx context.Context, id uint8, scheme suci.Scheme) (suci.PrivateKey, error) {
+	o, err := d.objects.Core5G(ctx)
+	if err != nil {
+		return suci.PrivateKey{}, fmt.Errorf("core5g: %w", err)
+	}
+	for _, k := range o.Spec.HomeNetworkKeys {
+		if k.ID != int32(id) || string(k.Profile) != scheme.String() {
+			continue
+		}
+		secret, err := d.objects.Secret(ctx, k.SecretRef.Name)
+		if err != nil {
+			return suci.PrivateKey{}, fmt.Errorf("secret %q of home network key %d: %w", k.SecretRef.Name, id, err)
+		}
+		field := k.SecretRef.Key
+		if field == "" {
+			field = v1alpha1.SecretKeyPrivateKey
+		}
+		key, err := suci.ParsePrivateKey(scheme, string(secret[field]))
+		if err != nil {
+			return suci.PrivateKey{}, fmt.Errorf("secret %q, key %q: %w", k.SecretRef.Name, field, err)
+		}
+		return key, nil
+	}
+	return suci.PrivateKey{}, suci.ErrUnknownKey
+}
+
+// IsUnknown reports whether the error says that a subscription does not exist.
+func IsUnknown(err error) bool { return errors.Is(err, ErrUnknownSubscriber) }
+
+func resolveSlice(o *v1alpha1.Slice) Slice {
+	s := Slice{Name: o.Name, SNSSAI: MakeSNSSAI(o.Spec.SNSSAI.SST, o.Spec.SNSSAI.SD)}
+	for _, dn := range o.Spec.DataNetworks {
+		s.DataNetworks = append(s.DataNetworks, DataNetwork{
+			DNN:          string(dn.DNN),
+			AMBR:         resolveAMBR(dn.AMBR),
+			FiveQI:       orDefault(dn.FiveQI, 9),
+			ARP:          resolveARP(dn.ARP),
+			SessionTypes: sessionTypes(dn.UEPools),
+		})
+	}
+	return s
+}
+
+// The defaults below are those of the custom resource definitions; they matter where no API server has
+// applied them.
+
+func resolveAMBR(a v1alpha1.AMBR) AMBR {
+	return AMBR{
+		Uplink:   orDefault(string(a.Uplink), "1 Gbps"),
+		Downlink: orDefault(string(a.Downlink), "2 Gbps"),
+	}
+}
+
+func resolveARP(a v1alpha1.ARP) ARP {
+	arp := ARP{PriorityLevel: orDefault(a.PriorityLevel, 8), PreemptCap: "NOT_PREEMPT", PreemptVuln: "NOT_PREEMPTABLE"}
+	if a.PreemptionCapability == v1alpha1.MayPreempt {
+		arp.PreemptCap = "MAY_PREEMPT"
+	}
+	if a.PreemptionVulnerability == v1alpha1.Preemptable {
+		arp.PreemptVuln = "PREEMPTABLE"
+	}
+	return arp
+}
+
+func orDefault[T comparable](v, def T) T {
+	var zero T
+	if v == zero {
+		return def
+	}
+	return v
+}
+
+// sessionTypes are the PDU session types that the UE pools have addresses for.
+func sessionTypes(pools []v1alpha1.CIDR) []string {
+	v4, v6 := len(pools) == 0, false
+	for _, p := range pools {
+		if isIPv6(string(p)) {
+			v6 = true
+		} else {
+			v4 = true
+		}
+	}
+	switch {
+	case v4 && v6:
+		return []string{"IPV4", "IPV6", "IPV4V6"}
+	case v6:
+		return []string{"IPV6"}
+	}
+	return []string{"IPV4"}
+}
+
+func isIPv6(cidr string) bool {
+	for _, r := range cidr {
+		if r == ':' {
+			return true
+		}
+	}
+	return false
+}
+
+// allowed narrows a slice's data networks to the DNNs of a subscription, in the order of the
+// subscription; none named means all.
+func allowed(networks []DataNetwork, dnns []v1alpha1.DNN) []DataNetwork {
+	if len(dnns) == 0 {
+		return networks
+	}
+	var out []DataNetwork
+	for _, dnn := range dnns {
+		for _, n := range networks {
+			if n.DNN == string(dnn) {
+				out = append(out, n)
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,300 @@
+package udm
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"core5g.dev/core5g/images/nf/sbi"
+	"core5g.dev/core5g/images/subscriber-data/subscription"
+)
+
+const sdmService = "nudm-sdm"
+
+// subscriptionsOfOne limits the subscriptions to one subscriber's data: an AMF has one.
+const subscriptionsOfOne = 8
+
+// Directory is what the UDM asks about subscribers.
+type Directory interface {
+	Subscriber(ctx context.Context, supi string) (subscription.Subscriber, error)
+	Slices(ctx context.Context) ([]subscription.Slice, error)
+}
+
+// UDM is the unified data management function.
+type UDM struct {
+	directory     Directory
+	registrations registrations
+	notifier      *notifier
+	subscriptions *sbi.Subscriptions
+}
+
+// New returns a UDM that tells the registry who is registered. It calls AMFs with the transport.
+func New(directory Directory, callbacks http.RoundTripper, log *slog.Logger, reg prometheus.Registerer) *UDM {
+	u := &UDM{directory: directory, registrations: newRegistrations(), subscriptions: sbi.NewSubscriptions(subscriptionsOfOne)}
+	u.notifier = newNotifier(callbacks, u.registrations, log, reg)
+	reg.MustRegister(registeredUEs{u})
+	return u
+}
+
+// Register adds the UDM's operations.
+func (u *UDM) Register(r *sbi.Router) {
+	for _, base := range []string{"/nudm-sdm/v1/{supi}", "/nudm-sdm/v2/{supi}"} {
+		r.Handle(sdmService, "GetNSSAI", "GET "+base+"/nssai", u.nssai)
+		r.Handle(sdmService, "GetAmData", "GET "+base+"/am-data", u.amData)
+		r.Handle(sdmService, "GetSmfSelData", "GET "+base+"/smf-select-data", u.smfSelectData)
+		r.Handle(sdmService, "GetSmData", "GET "+base+"/sm-data", u.smData)
+		r.Handle(sdmService, "GetUeCtxInSmfData", "GET "+base+"/ue-context-in-smf-data", u.ueContextInSMFData)
+		r.Handle(sdmService, "Subscribe", "POST "+base+"/sdm-subscriptions", u.subscribe)
+		r.Handle(sdmService, "Unsubscribe", "DELETE "+base+"/sdm-subscriptions/{subscriptionId}", u.unsubscribe)
+	}
+	u.registerUECM(r)
+}
+
+// asked resolves the {supi} of the path, and reads the plmn-id of the query. A subscription is the same in every PLMN.
+func (u *UDM) asked(r *http.Request) (subscription.Subscriber, error) {
+	if _, _, err := sbi.Query[subscription.PLMN](r, "plmn-id"); err != nil {
+		return subscription.Subscriber{}, err
+	}
+	return u.subscriber(r)
+}
+
+// subscriber resolves the {supi} of the path.
+func (u *UDM) subscriber(r *http.Request) (subscription.Subscriber, error) {
+	return lookUp(r.Context(), u.directory, r.PathValue("supi"))
+}
+
+func lookUp(ctx context.Context, d Directory, supi string) (subscription.Subscriber, error) {
+	s, err := d.Subscriber(ctx, supi)
+	if errors.Is(err, subscription.ErrUnknownSubscriber) {
+		return s, sbi.UserNotFound(supi)
+	}
+	return s, err
+}
+
+// nssai is Nssai of TS 29.503 6.1.6.2.2. singleNssais are the subscribed S-NSSAIs that are no default.
+type nssai struct {
+	DefaultSingleNssais []subscription.SNSSAI `json:"defaultSingleNssais"`
+	SingleNssais        []subscription.SNSSAI `json:"singleNssais,omitempty"`
+}
+
+func subscribedNSSAI(s subscription.Subscriber) nssai {
+	n := nssai{DefaultSingleNssais: []subscription.SNSSAI{}}
+	for _, sl := range s.Slices {
+		if sl.Default {
+			n.DefaultSingleNssais = append(n.DefaultSingleNssais, sl.SNSSAI)
+		} else {
+			n.SingleNssais = append(n.SingleNssais, sl.SNSSAI)
+		}
+	}
+	return n
+}
+
+func (u *UDM) nssai(r *http.Request) (sbi.Answer, error) {
+	s, err := u.asked(r)
+	if err != nil {
+		return sbi.Answer{}, err
+	}
+	if len(s.Slices) == 0 {
+		return sbi.Answer{}, sbi.DataNotFound("none of the subscriber's slices exists")
+	}
+	return sbi.Answer{Status: http.StatusOK, Body: subscribedNSSAI(s)}, nil
+}
+
+// accessAndMobilityData is AccessAndMobilitySubscriptionData of TS 29.503 6.1.6.2.4.
+type accessAndMobilityData struct {
+	GPSIs            []string          `json:"gpsis,omitempty"`
+	SubscribedUEAMBR subscription.AMBR `json:"subscribedUeAmbr"`
+	NSSAI            nssai             `json:"nssai"`
+}
+
+func (u *UDM) amData(r *http.Request) (sbi.Answer, error) {
+	s, err := u.asked(r)
+	if err != nil {
+		return sbi.Answer{}, err
+	}
+	data := accessAndMobilityData{SubscribedUEAMBR: s.AMBR, NSSAI: subscribedNSSAI(s)}
+	if s.GPSI != "" {
+		data.GPSIs = []string{s.GPSI}
+	}
+	return sbi.Answer{Status: http.StatusOK, Body: data}, nil
+}
+
+// smfSelectionData is SmfSelectionSubscriptionData of TS 29.503 6.1.6.2.6.
+type smfSelectionData struct {
+	SubscribedSnssaiInfos map[string]snssaiInfo `json:"subscribedSnssaiInfos"`
+}
+
+type snssaiInfo struct {
+	DNNInfos []dnnInfo `json:"dnnInfos"`
+}
+
+type dnnInfo struct {
+	DNN                 string `json:"dnn"`
+	DefaultDNNIndicator bool   `json:"defaultDnnIndicator,omitempty"`
+}
+
+func (u *UDM) smfSelectData(r *http.Request) (sbi.Answer, error) {
+	s, err := u.asked(r)
+	if err != nil {
+		return sbi.Answer{}, err
+	}
+	infos := make(map[string]snssaiInfo)
+	for _, sl := range s.Slices {
+		info := snssaiInfo{DNNInfos: []dnnInfo{}}
+		for i, dn := range sl.DataNetworks {
+			info.DNNInfos = append(info.DNNInfos, dnnInfo{DNN: dn.DNN, DefaultDNNIndicator: i == 0})
+		}
+		// TS 29.571's key is 1-010203; AMF 1.4.5 looks for 01010203 and ignores the other.
+		infos[sl.SNSSAI.String()] = info
+		infos[sl.SNSSAI.Hex()] = info
+	}
+	return sbi.Answer{Status: http.StatusOK, Body: smfSelectionData{SubscribedSnssaiInfos: infos}}, nil
+}
+
+// sessionManagementData is SessionManagementSubscriptionData of TS 29.503 6.1.6.2.8.
+type sessionManagementData struct {
+	SingleNssai       subscription.SNSSAI         `json:"singleNssai"`
+	DNNConfigurations map[string]dnnConfiguration `json:"dnnConfigurations"`
+}
+
+// dnnConfiguration is DnnConfiguration of TS 29.503 6.1.6.2.9.
+type dnnConfiguration struct {
+	PDUSessionTypes struct {
+		Default string   `json:"defaultSessionType"`
+		Allowed []string `json:"allowedSessionTypes"`
+	} `json:"pduSessionTypes"`
+	SSCModes struct {
+		Default string   `json:"defaultSscMode"`
+		Allowed []string `json:"allowedSscModes"`
+	} `json:"sscModes"`
+	QoSProfile struct {
+		FiveQI int32            `json:"5qi"`
+		ARP    subscription.ARP `json:"arp"`
+	} `json:"5gQosProfile"`
+	SessionAMBR subscription.AMBR `json:"sessionAmbr"`
+}
+
+func configure(dn subscription.DataNetwork) dnnConfiguration {
+	var c dnnConfiguration
+	c.PDUSessionTypes.Default = dn.SessionTypes[0]
+	c.PDUSessionTypes.Allowed = dn.SessionTypes
+	c.SSCModes.Default = "SSC_MODE_1"
+	c.SSCModes.Allowed = []string{"SSC_MODE_1"}
+	c.QoSProfile.FiveQI = dn.FiveQI
+	c.QoSProfile.ARP = dn.ARP
+	c.SessionAMBR = dn.AMBR
+	return c
+}
+
+func (u *UDM) smData(r *http.Request) (sbi.Answer, error) {
+	s, err := u.asked(r)
+	if err != nil {
+		return sbi.Answer{}, err
+	}
+	wanted, bySlice, err := sbi.Query[subscription.SNSSAI](r, "single-nssai")
+	if err != nil {
+		return sbi.Answer{}, err
+	}
+	dnn := r.URL.Query().Get("dnn")
+
+	data := []sessionManagementData{}
+	for _, sl := range s.Slices {
+		if bySlice && sl.SNSSAI != wanted {
+			continue
+		}
+		d := sessionManagementData{SingleNssai: sl.SNSSAI, DNNConfigurations: make(map[string]dnnConfiguration)}
+		for _, dn := range sl.DataNetworks {
+			if dnn == "" || dn.DNN == dnn {
+				d.DNNConfigurations[dn.DNN] = configure(dn)
+			}
+		}
+		if len(d.DNNConfigurations) > 0 {
+			data = append(data, d)
+		}
+	}
+	if len(data) == 0 {
+		return sbi.Answer{}, sbi.DataNotFound("the subscriber has no such slice and DNN")
+	}
+	return sbi.Answer{Status: http.StatusOK, Body: data}, nil
+}
+
+// ueContextInSMFData names the SMFs that hold PDU sessions of the UE (TS 29.503 6.1.6.2.16).
+func (u *UDM) ueContextInSMFData(r *http.Request) (sbi.Answer, error) {
+	s, err := u.subscriber(r)
+	if err != nil {
+		return sbi.Answer{}, err
+	}
+	return sbi.Answer{Status: http.StatusOK, Body: struct {
+		PDUSessions map[string]pduSession `json:"pduSessions,omitempty"`
+	}{u.registrations.sessions(s.SUPI)}}, nil
+}
+
+// subscribe keeps a subscription to changes (TS 29.503 5.2.2.3.2). AMF 1.4.5 asks with an empty callbackReference and
+// with null for the resources: there is nobody to notify.
+func (u *UDM) subscribe(r *http.Request) (sbi.Answer, error) {
+	s, err := u.subscriber(r)
+	if err != nil {
+		return sbi.Answer{}, err
+	}
+	content, err := sbi.ReadContent(r)
+	if err != nil {
+		return sbi.Answer{}, err
+	}
+	if err := checkSubscription(content); err != nil {
+		return sbi.Answer{}, err
+	}
+	id := u.subscriptions.Add(s.SUPI, nil)
+	body := make(map[string]any, len(content)+1)
+	for name, value := range content {
+		body[name] = value
+	}
+	body["subscriptionId"] = id
+	return sbi.Answer{
+		Status:   http.StatusCreated,
+		Location: sbi.BaseURI(r) + r.URL.Path + "/" + id,
+		Body:     body,
+	}, nil
+}
+
+// checkSubscription checks an SdmSubscription (TS 29.503 6.1.6.2.3).
+func checkSubscription(c sbi.Content) error {
+	if _, err := sbi.Mandatory[sbi.Text](c, "nfInstanceId"); err != nil {
+		return err
+	}
+	if callback, _, err := sbi.Optional[string](c, "callbackReference"); err != nil {
+		return err
+	} else if callback != "" {
+		if _, err := sbi.Mandatory[sbi.CallbackURI](c, "callbackReference"); err != nil {
+			return err
+		}
+	}
+	if _, _, err := sbi.Optional[[]sbi.Text](c, "monitoredResourceUris"); err != nil {
+		return err
+	}
+	if _, _, err := sbi.Optional[subscription.PLMN](c, "plmnId"); err != nil {
+		return err
+	}
+	if _, _, err := sbi.Optional[subscription.SNSSAI](c, "singleNssai"); err != nil {
+		return err
+	}
+	if _, _, err := sbi.Optional[string](c, "dnn"); err != nil {
+		return err
+	}
+	_, _, err := sbi.Optional[time.Time](c, "expires")
+	return err
+}
+
+// unsubscribe ends a subscription, once.
+func (u *UDM) unsubscribe(r *http.Request) (sbi.Answer, error) {
+	if u.subscriptions.Remove(r.PathValue("supi"), r.PathValue("subscriptionId")) {
+		return sbi.Answer{Status: http.StatusNoContent}, nil
+	}
+	if _, err := u.subscriber(r); err != nil {
+		return sbi.Answer{}, err
+	}
+	return sbi.Answer{}, sbi.SubscriptionNotFound()
+}
