@@ -17,6 +17,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"core5g.dev/core5g/images/subscriber-data/aka/akatest"
+	"core5g.dev/core5g/operators/api/v1alpha1"
 )
 
 // confirmation is an answer to 5g-aka-confirmation.
@@ -186,6 +187,11 @@ func TestAuthenticationDeconcealsProfiles(t *testing.T) {
 	// The identity of TS 33.501 Annex C.4 with the home network keys of defaultObjects.
 	subscriber := makeSubscriber("imsi-274012001002086")
 	objects := append(defaultObjects(), subscriber, makeSecret("keys-274012001002086", map[string]string{"k": testK, "opc": testOPc}))
+	for _, o := range objects {
+		if core, is := o.(*v1alpha1.Core5G); is {
+			core.Spec.PLMNs = append(core.Spec.PLMNs, v1alpha1.PLMN{MCC: "274", MNC: "012"})
+		}
+	}
 	c := startCore(t, objects...)
 	for name, identity := range map[string]string{
 		"A": "suci-0-274-012-678-1-1-b2e92f836055a255837debf850b528997ce0201cb82adfe4be1f587d07d8457dcb02352410cddd9e730ef3fa87",

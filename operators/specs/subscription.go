@@ -39,10 +39,9 @@ func olderSubscriber(s *api.Subscriber, others []api.Subscriber, same func(*api.
 
 // HomeProblem says that a SUPI is of none of the core's PLMNs (TS 23.003 2.2).
 func HomeProblem(s *api.Subscriber, core *api.Core5G) *Problem {
-	imsi := strings.TrimPrefix(s.Spec.SUPI, "imsi-")
 	var plmns []string
 	for _, p := range core.Spec.PLMNs {
-		if strings.HasPrefix(imsi, p.String()) {
+		if p.HasSUPI(s.Spec.SUPI) {
 			return nil
 		}
 		plmns = append(plmns, p.String())

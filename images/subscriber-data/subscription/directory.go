@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"core5g.dev/core5g/images/subscriber-data/aka"
 	"core5g.dev/core5g/images/subscriber-data/suci"
@@ -89,11 +90,19 @@ func (d *Directory) Subscriber(ctx context.Context, supi string) (Subscriber, er
 	return sub, nil
 }
 
-// Credentials returns the keys of a SUPI.
+// Credentials returns the keys of a SUPI. One of another PLMN than the core's is unknown here, whatever its Subscriber
+// says: it is not this network that authenticates it (TS 33.501 6.1.2).
 func (d *Directory) Credentials(ctx context.Context, supi string) (aka.Credentials, error) {
 	o, err := d.objects.Subscriber(ctx, supi)
 	if err != nil {
 		return aka.Credentials{}, err
+	}
+	core, err := d.objects.Core5G(ctx)
+	if err != nil {
+		return aka.Credentials{}, fmt.Errorf("core5g: %w", err)
+	}
+	if !slices.ContainsFunc(core.Spec.PLMNs, func(p v1alpha1.PLMN) bool { return p.HasSUPI(supi) }) {
+		return aka.Credentials{}, fmt.Errorf("%w: %s begins with no PLMN of the core", ErrUnknownSubscriber, supi)
 	}
 	name := o.Spec.Authentication.SecretRef.Name
 	secret, err := d.objects.Secret(ctx, name)

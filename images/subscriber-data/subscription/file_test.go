@@ -140,3 +140,20 @@ func TestFileRefuses(t *testing.T) {
 		})
 	}
 }
+
+// A Subscriber that was accepted before its PLMN was looked at, or whose core has lost it, gets no challenge.
+func TestASUPIOfAnotherNetworkHasNoKeys(t *testing.T) {
+	foreign := strings.ReplaceAll(manifests, "imsi-208930000000001", "imsi-310410000000001")
+	path := filepath.Join(t.TempDir(), "subscribers.yaml")
+	for supi, text := range map[string]string{"imsi-208930000000001": manifests, "imsi-310410000000001": foreign} {
+		writeFile(t, path, text)
+		file, err := OpenFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = NewDirectory(file).Credentials(t.Context(), supi)
+		if want := text == foreign; errors.Is(err, ErrUnknownSubscriber) != want || (err != nil) != want {
+			t.Errorf("the keys of %s: %v, want none: %v", supi, err, want)
+		}
+	}
+}

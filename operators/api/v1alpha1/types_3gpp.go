@@ -26,6 +26,11 @@ type PLMN struct {
 // String returns the PLMN as MCC followed by MNC.
 func (p PLMN) String() string { return p.MCC + p.MNC }
 
+// HasSUPI says whether a SUPI that is an IMSI is of this PLMN (TS 23.003 2.2).
+func (p PLMN) HasSUPI(supi string) bool {
+	return strings.HasPrefix(supi, "imsi-"+p.String())
+}
+
 // SNSSAI names a network slice (TS 23.003 28.4.2).
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.sd) || type(self.sd) == string",message="write sd in quotes, for example \"010203\": without them YAML reads a number, and loses zeros",fieldPath=".sd"
