@@ -58,11 +58,11 @@ type farRule struct {
 }
 
 type qerRule struct {
-	id               uint32
-	qfi              uint8
-	mbrUp, mbrDown   uint64
-	gbrUp, gbrDown   uint64
-	isFlow, isClosed bool
+	id             uint32
+	qfi            uint8
+	mbrUp, mbrDown uint64
+	gbrUp, gbrDown uint64
+	isFlow         bool
 }
 
 type ruleSet struct {
