@@ -8,49 +8,28 @@ import (
 	"math"
 	"net/http"
 	"net/netip"
-	"os"
-
-	"gopkg.in/yaml.v2"
 )
 
 // SMF 1.2.4 knows one DNS server of a data network. The second is put behind it when the PDU SESSION ESTABLISHMENT
 // ACCEPT passes on its way to the AMF: one more container 000DH (TS 24.008 10.5.6.3) where there is one, that is, where
 // the UE has asked for DNS servers. The order is that of preference.
 
-// secondServers reads the second DNS servers of the configuration by DNN, which free5GC's own reading of it passes over:
-// snssaiInfos[].dnnInfos[].dns.second.
+// secondServers are the second DNS servers of the configuration by DNN.
 func secondServers(configPath string) (map[string]netip.Addr, error) {
-	raw, err := os.ReadFile(configPath)
+	networks, err := dataNetworks(configPath)
 	if err != nil {
 		return nil, err
 	}
-	var c struct {
-		Configuration struct {
-			SNSSAIInfos []struct {
-				DNNInfos []struct {
-					DNN string `yaml:"dnn"`
-					DNS struct {
-						Second string `yaml:"second"`
-					} `yaml:"dns"`
-				} `yaml:"dnnInfos"`
-			} `yaml:"snssaiInfos"`
-		} `yaml:"configuration"`
-	}
-	if err := yaml.Unmarshal(raw, &c); err != nil {
-		return nil, fmt.Errorf("%s: %w", configPath, err)
-	}
 	servers := map[string]netip.Addr{}
-	for _, slice := range c.Configuration.SNSSAIInfos {
-		for _, dn := range slice.DNNInfos {
-			if dn.DNS.Second == "" {
-				continue
-			}
-			server, err := netip.ParseAddr(dn.DNS.Second)
-			if err != nil || !server.Is4() {
-				return nil, fmt.Errorf("%s: dns.second %q of DNN %s: write an IPv4 address", configPath, dn.DNS.Second, dn.DNN)
-			}
-			servers[dn.DNN] = server
+	for _, dn := range networks {
+		if dn.DNS.Second == "" {
+			continue
 		}
+		server, err := netip.ParseAddr(dn.DNS.Second)
+		if err != nil || !server.Is4() {
+			return nil, fmt.Errorf("%s: dns.second %q of DNN %s: write an IPv4 address", configPath, dn.DNS.Second, dn.DNN)
+		}
+		servers[dn.DNN] = server
 	}
 	return servers, nil
 }

@@ -3,47 +3,27 @@ package main
 import (
 	"bytes"
 	"encoding/binary"
-	"fmt"
 	"io"
 	"mime"
 	"mime/multipart"
 	"net/http"
-	"os"
 	"strings"
-
-	"gopkg.in/yaml.v2"
 )
 
 // SMF 1.2.4 tells every UE that asks for it (TS 24.008 10.5.6.3, container 0010H) a link MTU of 1400 octets. What the
 // data network's configuration says is put in its place when the PDU SESSION ESTABLISHMENT ACCEPT (TS 24.501 8.3.2)
 // passes on its way to the AMF. Both are two octets, so that nothing else of the request changes.
 
-// linkMTUs reads the link MTUs of the configuration by DNN, which free5GC's own reading of it passes over:
-// snssaiInfos[].dnnInfos[].mtu.
+// linkMTUs are the link MTUs of the configuration by DNN.
 func linkMTUs(configPath string) (map[string]uint16, error) {
-	raw, err := os.ReadFile(configPath)
+	networks, err := dataNetworks(configPath)
 	if err != nil {
 		return nil, err
 	}
-	var c struct {
-		Configuration struct {
-			SNSSAIInfos []struct {
-				DNNInfos []struct {
-					DNN string `yaml:"dnn"`
-					MTU uint16 `yaml:"mtu"`
-				} `yaml:"dnnInfos"`
-			} `yaml:"snssaiInfos"`
-		} `yaml:"configuration"`
-	}
-	if err := yaml.Unmarshal(raw, &c); err != nil {
-		return nil, fmt.Errorf("%s: %w", configPath, err)
-	}
 	mtus := map[string]uint16{}
-	for _, slice := range c.Configuration.SNSSAIInfos {
-		for _, dn := range slice.DNNInfos {
-			if dn.MTU != 0 {
-				mtus[dn.DNN] = dn.MTU
-			}
+	for _, dn := range networks {
+		if dn.MTU != 0 {
+			mtus[dn.DNN] = dn.MTU
 		}
 	}
 	return mtus, nil
