@@ -51,8 +51,9 @@ func (a *Agent) mayReplace(ctx context.Context, node string, from netip.Addr, re
 	as := a.associations[node]
 	free := as == nil || as.isFrom(from) || listed || !as.failed.IsZero()
 	var to netip.AddrPort
+	var known uint32
 	if as != nil {
-		to = as.address()
+		to, known = as.address(), as.Recovery
 	}
 	a.mu.Unlock()
 	if free {
@@ -70,7 +71,7 @@ func (a *Agent) mayReplace(ctx context.Context, node string, from netip.Addr, re
 		return err
 	}
 	now, err := recoveryOf(answer)
-	if err == nil && recovery != 0 && now == recovery && now != as.Recovery {
+	if err == nil && recovery != 0 && now == recovery && now != known {
 		return nil
 	}
 	return stranger("the association with %s is %s's, who answers; %s is another", node, to.Addr(), from)
