@@ -3,13 +3,11 @@ package n4
 import (
 	"context"
 	"errors"
-	"io"
 	"log/slog"
 	"net/netip"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"core5g.dev/core5g/images/session-management/n1"
 	"core5g.dev/core5g/images/session-management/record"
@@ -18,21 +16,13 @@ import (
 	"core5g.dev/core5g/upf/upfc/config"
 	"core5g.dev/core5g/upf/upfc/dataplane/fakeupfu"
 	"core5g.dev/core5g/upf/upfc/fakesmf"
+	"core5g.dev/core5g/upf/upfc/metrics"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/wmnsk/go-pfcp/ie"
 	"github.com/wmnsk/go-pfcp/message"
 )
-
-type nowhere struct{}
-
-func (nowhere) Message(string, string, string) {}
-func (nowhere) Retransmission(string, string)  {}
-func (nowhere) Latency(string, time.Duration)  {}
-func (nowhere) Restart(string)                 {}
-func (nowhere) SessionsDropped(string, int)    {}
-func (nowhere) Report(string)                  {}
-func (nowhere) UsageReport(uint32)             {}
 
 // unit is upf-c, as it ships, over a stand-in for upf-u.
 func unit(t *testing.T) (*fakesmf.SMF, *fakeupfu.UPFU) {
@@ -54,7 +44,7 @@ dataplane: {socket: ` + socket + `}
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := agent.New(c, slog.New(slog.NewTextHandler(io.Discard, nil)), nowhere{})
+	a := agent.New(c, slog.New(slog.DiscardHandler), metrics.NewRecorder(prometheus.NewRegistry()))
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- a.Run(ctx) }()

@@ -179,3 +179,14 @@ rules_install(struct rig *rig, const struct session_rules_builder *s)
 	transaction_put(&t, s);
 	assert_int_equal(transaction_do(rig, &t, NULL), 0);
 }
+
+struct rig *
+rig_without_neighbours(void)
+{
+	struct rig *rig = rig_create(1, false);
+	struct session_rules_builder s;
+
+	rules_usual(&s, 1, RIG_UE, 0x100);
+	rules_install(rig, &s);
+	return rig;
+}

@@ -48,5 +48,7 @@ void rules_ipv4(upf_addr addr, uint32_t ipv4);
 void rules_usual(struct session_rules_builder *s, uint32_t session, uint32_t ue, uint32_t teid);
 // Installs it, which must work.
 void rules_install(struct rig *rig, const struct session_rules_builder *s);
+// One worker with one usual session, RIG_UE's, that does not know its neighbours' MAC addresses yet.
+struct rig *rig_without_neighbours(void);
 
 #endif

@@ -56,21 +56,10 @@ send_uplink(struct rig *rig, unsigned n)
 	rig_poll(rig);
 }
 
-static struct rig *
-rig_with_session(void)
-{
-	struct rig *rig = rig_create(1, false);
-	struct session_rules_builder s;
-
-	rules_usual(&s, 1, RIG_UE, 0x100);
-	rules_install(rig, &s);
-	return rig;
-}
-
 static void
 first_packets_wait_for_the_answer(void **state)
 {
-	struct rig *rig = rig_with_session();
+	struct rig *rig = rig_without_neighbours();
 	struct rte_arp_hdr arp;
 	struct frame f;
 	struct rte_mbuf *m;
@@ -103,7 +92,7 @@ first_packets_wait_for_the_answer(void **state)
 static void
 silent_neighbour_is_given_up_and_tried_again(void **state)
 {
-	struct rig *rig = rig_with_session();
+	struct rig *rig = rig_without_neighbours();
 
 	(void)state;
 	send_uplink(rig, 1);
@@ -235,7 +224,7 @@ table_full_of_strangers_keeps_working(void **state)
 static void
 without_packet_buffers_requests_are_counted(void **state)
 {
-	struct rig *rig = rig_with_session();
+	struct rig *rig = rig_without_neighbours();
 	static struct rte_mbuf *taken[16384];
 	unsigned n = 0;
 	struct frame f;

@@ -540,17 +540,6 @@ hear_gateway(struct rig *rig)
 	rig_poll(rig);
 }
 
-static struct rig *
-rig_without_neighbours(void)
-{
-	struct rig *rig = rig_create(1, false);
-	struct session_rules_builder s;
-
-	rules_usual(&s, 1, RIG_UE, 0x100);
-	rules_install(rig, &s);
-	return rig;
-}
-
 static void
 what_waits_for_its_neighbour_is_counted_when_it_leaves(void **state)
 {

@@ -37,7 +37,7 @@ func Run(t *testing.T, empty func(t *testing.T) *Subject) {
 		"a change from another revision is refused":          conflicts,
 		"a write that is repeated is known":                  repetitions,
 		"an index names one record":                          indexes,
-		"a refused change changes nothing":                   atomic_,
+		"a refused change changes nothing":                   allOrNothing,
 		"a shard has one holder":                             leases,
 		"an old holder writes nothing":                       fencing,
 		"intents are found, the oldest first":                intents,
@@ -197,7 +197,7 @@ func indexes(t *testing.T, s *Subject) {
 	}
 }
 
-func atomic_(t *testing.T, s *Subject) {
+func allOrNothing(t *testing.T, s *Subject) {
 	ctx := context.Background()
 	l := s.lease(t, "0", "a")
 	one := put("one", 0, 1, "1")

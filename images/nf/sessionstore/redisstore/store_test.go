@@ -36,7 +36,7 @@ func TestConformanceWithReplicas(t *testing.T) {
 	linked(t, replica)
 	conformance.Run(t, func(t *testing.T) *conformance.Subject {
 		s := open(t, Options{Addresses: []string{primary.address()}, Replicas: 1, ReplicaTimeout: limit})
-		return subject(t, s, func() { t.Skip("one server forgets in TestConformance, a primary in TestFailoverWithoutWait") })
+		return subject(t, s, func() { t.Skip("what a server has forgotten is tested with one, in TestConformance") })
 	})
 }
 
