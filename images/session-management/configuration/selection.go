@@ -1,0 +1,154 @@
+package configuration
+
+import (
+	"fmt"
+	"math/bits"
+	"net/netip"
+	"slices"
+
+	"core5g.dev/core5g/images/session-management/n1"
+)
+
+// Live is what is known of a unit that no configuration says.
+type Live struct {
+	// Sessions that it has.
+	Sessions uint64
+	// Away: there is no association, or no answer.
+	Away bool
+}
+
+// Want is what a session wants of its unit.
+type Want struct {
+	// TAC where the UE is.
+	TAC uint32
+	// Type of the PDU session.
+	Type n1.SessionType
+	// IPv4 and IPv6 are the subscription's static address and prefix; invalid: the unit chooses.
+	IPv4 netip.Addr
+	IPv6 netip.Prefix
+	// Except are Node IDs of units that have refused it already: they count as full.
+	Except []string
+}
+
+// Reason why no unit serves.
+type Reason uint8
+
+// The reasons, from the one that a configuration heals to the one that time does.
+const (
+	// NoUnit: the data network has none.
+	NoUnit Reason = iota
+	// NoneInArea: none serves the tracking area.
+	NoneInArea
+	// NoPool: none has addresses of the session's type.
+	NoPool
+	// NoRoute: no unit has the route to the static address.
+	NoRoute
+	// NotInService: all that could are draining, locked or away.
+	NotInService
+	// Full: all that could have as many sessions as they can hold.
+	Full
+)
+
+func (r Reason) String() string {
+	if r > Full {
+		return fmt.Sprintf("Reason(%d)", uint8(r))
+	}
+	return [...]string{
+		"the data network has no UPF", "no UPF serves the tracking area", "no UPF has addresses of the session's type",
+		"no UPF has a route to the static address", "every UPF is draining, locked or away", "every UPF is full or has refused",
+	}[r]
+}
+
+// Unavailable: no unit serves a session.
+type Unavailable struct {
+	Reason Reason
+	// DNN and Slice that the session is of.
+	Slice, DNN string
+}
+
+func (u *Unavailable) Error() string {
+	return fmt.Sprintf("%s: DNN %s of slice %s", u.Reason, u.DNN, u.Slice)
+}
+
+// Select the unit for a new session (TS 23.501 6.3.3): of those that serve the data network where the UE is, that have
+// the addresses, and that are in service with room left, the one with the fewest sessions of what it can hold; of equals
+// the one whose Node ID comes first. Units that name the UE's tracking area come before those that name none, while one of
+// them can serve. An error is an *Unavailable: the last thing that every unit fell short of.
+func (s *Snapshot) Select(d *DataNetwork, want Want, live map[string]Live) (*Unit, error) {
+	best, reason := (*Unit)(nil), NoUnit
+	for _, near := range []bool{true, false} {
+		for i := range d.Units {
+			at := &d.Units[i]
+			unit := s.Unit(at.NodeID)
+			if unit == nil || near != slices.Contains(at.TACs, want.TAC) {
+				continue
+			}
+			if short, ok := at.fits(unit, want, live[unit.NodeID], len(d.Units) == 1); !ok {
+				reason = max(reason, short)
+				continue
+			}
+			if best == nil || less(unit, best, live) {
+				best = unit
+			}
+		}
+		if best != nil {
+			return best, nil
+		}
+	}
+	return nil, &Unavailable{Reason: reason, Slice: d.Slice, DNN: d.DNN}
+}
+
+// fits says what a unit falls short of; alone: it is the only one.
+func (u *Serving) fits(unit *Unit, want Want, live Live, alone bool) (Reason, bool) {
+	switch {
+	case len(u.TACs) != 0 && !slices.Contains(u.TACs, want.TAC):
+		return NoneInArea, false
+	case !u.hasPools(want):
+		return NoPool, false
+	case !u.routes(want, alone):
+		return NoRoute, false
+	case unit.State != InService || live.Away:
+		return NotInService, false
+	case unit.Capacity != 0 && live.Sessions >= unit.Capacity || slices.Contains(want.Except, unit.NodeID):
+		return Full, false
+	}
+	return 0, true
+}
+
+// hasPools: what is not static comes from a pool.
+func (u *Serving) hasPools(want Want) bool {
+	has := func(v6 bool) bool {
+		return slices.ContainsFunc(u.Pools, func(p netip.Prefix) bool { return p.Addr().Is6() == v6 })
+	}
+	return (!HasIPv4(want.Type) || want.IPv4.IsValid() || has(false)) && (!HasIPv6(want.Type) || want.IPv6.IsValid() || has(true))
+}
+
+// routes: packets to a static address come to the unit. A unit that is alone has whatever is routed to the data network.
+func (u *Serving) routes(want Want, alone bool) bool {
+	if alone {
+		return true
+	}
+	if want.IPv4.IsValid() && HasIPv4(want.Type) && !covers(u.Static, netip.PrefixFrom(want.IPv4, want.IPv4.BitLen())) {
+		return false
+	}
+	return !want.IPv6.IsValid() || !HasIPv6(want.Type) || covers(u.Static, want.IPv6)
+}
+
+// usualCapacity stands for what a unit that has not said can hold, as upf-c has it without a limit.
+const usualCapacity = 1 << 20
+
+// less compares loads without rounding: a.Sessions/a.Capacity with b's.
+func less(a, b *Unit, live map[string]Live) bool {
+	capacity := func(u *Unit) uint64 {
+		if u.Capacity == 0 {
+			return usualCapacity
+		}
+		return u.Capacity
+	}
+	aHigh, aLow := bits.Mul64(live[a.NodeID].Sessions, capacity(b))
+	bHigh, bLow := bits.Mul64(live[b.NodeID].Sessions, capacity(a))
+	if aHigh != bHigh || aLow != bLow {
+		return aHigh < bHigh || aHigh == bHigh && aLow < bLow
+	}
+	return a.NodeID < b.NodeID
+}

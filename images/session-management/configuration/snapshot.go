@@ -1,0 +1,215 @@
+package configuration
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// Why there is no data network.
+var (
+	// ErrUnknownSlice: no Slice has the S-NSSAI.
+	ErrUnknownSlice = errors.New("no slice has the S-NSSAI")
+	// ErrUnknownDNN: the Slice has no such data network (5GSM cause 70, TS 24.501 6.4.1.4.1).
+	ErrUnknownDNN = errors.New("the slice has no such data network")
+)
+
+// Slice is a network slice as it is configured.
+type Slice struct {
+	// Name of the Slice object.
+	Name string
+	SST  uint8
+	// SD is nil for an S-NSSAI without one.
+	SD *[3]byte
+	// DataNetworks; the first is the slice's default.
+	DataNetworks []DataNetwork
+}
+
+// SNSSAI as TS 29.571 writes it: 1-010203, or 1.
+func (s *Slice) SNSSAI() string { return snssai(s.SST, s.SD) }
+
+func snssai(sst uint8, sd *[3]byte) string {
+	if !isSD(sd) {
+		return fmt.Sprint(sst)
+	}
+	return fmt.Sprintf("%d-%x", sst, sd[:])
+}
+
+// isSD: ffffff stands for none (TS 23.003 28.4.2).
+func isSD(sd *[3]byte) bool { return sd != nil && *sd != [3]byte{0xff, 0xff, 0xff} }
+
+// Snapshot is the configuration at one moment. It and what it returns are shared: nobody writes.
+type Snapshot struct {
+	slices   []*Slice
+	units    []*Unit
+	bySNSSAI map[string]*Slice
+	byName   map[string]*Slice
+	unitByID map[string]*Unit
+}
+
+// New makes a Snapshot, which owns what it is given. An error names what contradicts itself; then there is no Snapshot.
+func New(list []Slice, units []Unit) (*Snapshot, error) {
+	s := &Snapshot{bySNSSAI: map[string]*Slice{}, byName: map[string]*Slice{}, unitByID: map[string]*Unit{}}
+	for i := range units {
+		u := &units[i]
+		if err := u.check(); err != nil {
+			return nil, err
+		}
+		if s.unitByID[u.NodeID] != nil {
+			return nil, fmt.Errorf("two units have the Node ID %q: give each its own", u.NodeID)
+		}
+		s.unitByID[u.NodeID] = u
+		s.units = append(s.units, u)
+	}
+	for i := range list {
+		if err := s.add(&list[i]); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortFunc(s.slices, func(a, b *Slice) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(s.units, func(a, b *Unit) int { return strings.Compare(a.NodeID, b.NodeID) })
+	return s, s.checkPools()
+}
+
+func (s *Snapshot) add(slice *Slice) error {
+	if slice.Name == "" || slice.SST == 0 || len(slice.DataNetworks) == 0 {
+		return fmt.Errorf("slice %q: a slice has a name, an SST from 1 to 255, and at least one data network: write them", slice.Name)
+	}
+	if !isSD(slice.SD) {
+		slice.SD = nil
+	}
+	if other := s.bySNSSAI[slice.SNSSAI()]; other != nil {
+		return fmt.Errorf("slices %q and %q both have the S-NSSAI %s: give each its own", other.Name, slice.Name, slice.SNSSAI())
+	}
+	if s.byName[slice.Name] != nil {
+		return fmt.Errorf("two slices are named %q: give each its own name", slice.Name)
+	}
+	seen := map[string]bool{}
+	for i := range slice.DataNetworks {
+		dn := &slice.DataNetworks[i]
+		dn.Slice, dn.SST, dn.SD = slice.Name, slice.SST, slice.SD
+		if err := dn.complete(); err != nil {
+			return fmt.Errorf("slice %q: %w", slice.Name, err)
+		}
+		if seen[fold(dn.DNN)] {
+			return fmt.Errorf("slice %q: DNN %q is there twice, and case makes no difference: write it once", slice.Name, dn.DNN)
+		}
+		seen[fold(dn.DNN)] = true
+	}
+	s.bySNSSAI[slice.SNSSAI()], s.byName[slice.Name] = slice, slice
+	s.slices = append(s.slices, slice)
+	return nil
+}
+
+// checkPools: two units, or two data networks, with one address would give it to two UEs.
+func (s *Snapshot) checkPools() error {
+	type claim struct {
+		prefix netip.Prefix
+		who    string
+	}
+	var all []claim
+	for _, slice := range s.slices {
+		for i := range slice.DataNetworks {
+			dn := &slice.DataNetworks[i]
+			for _, u := range dn.Units {
+				for _, p := range append(slices.Clone(u.Pools), u.Static...) {
+					all = append(all, claim{p, fmt.Sprintf("%s of unit %s in data network %s", p, u.NodeID, dn.Core)})
+				}
+			}
+		}
+	}
+	// An enclosing prefix sorts before what lies in it.
+	slices.SortStableFunc(all, func(a, b claim) int {
+		if c := a.prefix.Addr().Compare(b.prefix.Addr()); c != 0 {
+			return c
+		}
+		return a.prefix.Bits() - b.prefix.Bits()
+	})
+	for i := 1; i < len(all); i++ {
+		if all[i-1].prefix.Overlaps(all[i].prefix) {
+			return fmt.Errorf("%s overlaps %s: write addresses that are free", all[i].who, all[i-1].who)
+		}
+	}
+	return nil
+}
+
+// Slices in the order of their names.
+func (s *Snapshot) Slices() []*Slice { return s.slices }
+
+// Units in the order of their Node IDs.
+func (s *Snapshot) Units() []*Unit { return s.units }
+
+// Unit with a Node ID; nil: there is none.
+func (s *Snapshot) Unit(nodeID string) *Unit { return s.unitByID[fold(nodeID)] }
+
+// Slice with an S-NSSAI; nil: there is none. An SD of ffffff is none.
+func (s *Snapshot) Slice(sst uint8, sd *[3]byte) *Slice { return s.bySNSSAI[snssai(sst, sd)] }
+
+// DataNetwork that a UE means by S-NSSAI and DNN, which may have an operator identifier behind it (TS 23.003 9A) and
+// whose case is none (TS 23.003 9.1); "" is the slice's default. An error is ErrUnknownSlice or ErrUnknownDNN.
+func (s *Snapshot) DataNetwork(sst uint8, sd *[3]byte, dnn string) (*DataNetwork, error) {
+	slice := s.Slice(sst, sd)
+	if slice == nil {
+		return nil, fmt.Errorf("%w: %s", ErrUnknownSlice, snssai(sst, sd))
+	}
+	if dn := slice.find(dnn); dn != nil {
+		return dn, nil
+	}
+	return nil, fmt.Errorf("%w: %.120q in slice %s", ErrUnknownDNN, dnn, slice.Name)
+}
+
+// Named is the data network of a Slice object; nil: it is not there (any more).
+func (s *Snapshot) Named(slice, dnn string) *DataNetwork {
+	found := s.byName[slice]
+	if found == nil {
+		return nil
+	}
+	return found.find(dnn)
+}
+
+// DefaultDNN of a slice; "" where there is no such slice.
+func (s *Snapshot) DefaultDNN(sst uint8, sd *[3]byte) string {
+	if slice := s.Slice(sst, sd); slice != nil {
+		return slice.DataNetworks[0].DNN
+	}
+	return ""
+}
+
+// find prefers the whole name: an operator may have named a data network as if it had an operator identifier.
+func (s *Slice) find(dnn string) *DataNetwork {
+	if dnn == "" {
+		return &s.DataNetworks[0]
+	}
+	for _, name := range []string{fold(dnn), NetworkIdentifier(dnn)} {
+		for i := range s.DataNetworks {
+			if fold(s.DataNetworks[i].DNN) == name {
+				return &s.DataNetworks[i]
+			}
+		}
+	}
+	return nil
+}
+
+// NetworkIdentifier is a DNN in lower case without its operator identifier, .mnc<3 digits>.mcc<3 digits>.gprs
+// (TS 23.003 9.1.2).
+func NetworkIdentifier(dnn string) string {
+	dnn = fold(dnn)
+	rest, ok := strings.CutSuffix(dnn, ".gprs")
+	if !ok {
+		return dnn
+	}
+	for _, label := range []string{".mcc", ".mnc"} {
+		const digits = 3
+		at := len(rest) - len(label) - digits
+		if at < 1 || rest[at:at+len(label)] != label || strings.Trim(rest[at+len(label):], "0123456789") != "" {
+			return dnn
+		}
+		rest = rest[:at]
+	}
+	return rest
+}
+
+// fold is ASCII: a DNN has letters, digits and hyphens (TS 23.003 9.1).
+func fold(name string) string { return strings.ToLower(name) }
