@@ -1,0 +1,100 @@
+package n2
+
+import (
+	"net/netip"
+
+	"core5g.dev/core5g/images/session-management/n1"
+	"core5g.dev/core5g/images/session-management/record"
+)
+
+func pointer[V any](v V) *V { return &v }
+
+func ipv4(teid uint32, a string) record.Tunnel {
+	return record.Tunnel{TEID: teid, IPv4: netip.MustParseAddr(a)}
+}
+
+func ipv6(teid uint32, a string) record.Tunnel {
+	return record.Tunnel{TEID: teid, IPv6: netip.MustParseAddr(a)}
+}
+
+func dual(teid uint32, a, b string) record.Tunnel {
+	return record.Tunnel{TEID: teid, IPv4: netip.MustParseAddr(a), IPv6: netip.MustParseAddr(b)}
+}
+
+// sample is a transfer that can be written and read again.
+type sample struct {
+	name     string
+	transfer Transfer
+}
+
+func flows() []QoSFlow {
+	return []QoSFlow{
+		{Flow: record.Flow{QFI: 1, FiveQI: 9, Priority: 8}},
+		{
+			Flow:          record.Flow{QFI: 63, FiveQI: 255, Priority: 15, MayPreempt: true, Preemptable: true},
+			PriorityLevel: 127, AveragingWindow: pointer(uint16(4095)), MaximumBurst: pointer(uint32(2_000_000)),
+			Reflective: true, MoreLikely: true,
+		},
+		{
+			Flow: record.Flow{
+				QFI: 2, FiveQI: 1, Priority: 1, GFBRUplink: 64_000, GFBRDownlink: 64_001, MFBRUplink: 4_000_000_000_000, MFBRDownlink: 65_536,
+			},
+			Notify: true, MaximumLossUplink: pointer(uint16(0)), MaximumLossDownlink: pointer(uint16(1000)),
+		},
+		{
+			Flow:          record.Flow{QFI: 3, Priority: 2, GFBRUplink: 1},
+			PriorityLevel: 1, Dynamic: &Dynamic{DelayBudget: 1023, ErrorScalar: 9, ErrorExponent: 9, DelayCritical: pointer(true)},
+			MaximumBurst: pointer(uint32(0)),
+		},
+		{
+			Flow:          record.Flow{QFI: 4, FiveQI: 130, Priority: 2},
+			PriorityLevel: 20, Dynamic: &Dynamic{DelayBudget: 200, ErrorScalar: 1, ErrorExponent: 6}, AveragingWindow: pointer(uint16(0)),
+		},
+		{
+			Flow:          record.Flow{QFI: 5, Priority: 2, MFBRDownlink: 5},
+			PriorityLevel: 20, Dynamic: &Dynamic{DelayCritical: pointer(false)},
+		},
+	}
+}
+
+func failed() []FlowCause {
+	return []FlowCause{{QFI: 2, Cause: CauseRadioResourcesNotAvailable}, {QFI: 63, Cause: CauseTransportResourceUnavailable}}
+}
+
+func flowTunnel() FlowTunnel {
+	return FlowTunnel{Tunnel: ipv4(0x01020304, "172.30.3.2"), Flows: []AssociatedFlow{{QFI: 1}, {QFI: 2, Direction: UplinkOnly}, {QFI: 63, Direction: DownlinkOnly}}}
+}
+
+func additionalFlowTunnels() []FlowTunnel {
+	return []FlowTunnel{
+		{Tunnel: ipv6(5, "2001:db8::5"), Flows: []AssociatedFlow{{QFI: 4}}},
+		{Tunnel: dual(6, "172.30.3.6", "2001:db8::6"), Flows: []AssociatedFlow{{QFI: 5}}},
+		{Tunnel: ipv4(7, "172.30.3.7"), Flows: []AssociatedFlow{{QFI: 6}}},
+	}
+}
+
+// samples are every transfer with as little and with as much as there can be.
+func samples() []sample {
+	return []sample{
+		{"a setup request of one flow", &SetupRequest{
+			AMBR: &record.AMBR{Uplink: 100_000_000, Downlink: 200_000_000}, Uplink: ipv4(1, "172.30.3.16"), Type: n1.IPv4, Flows: flows()[:1],
+		}},
+		{"a setup request with everything", &SetupRequest{
+			AMBR: &record.AMBR{Uplink: 0, Downlink: maxBitRate}, Uplink: dual(0xffffffff, "172.30.3.16", "2001:db8::16"),
+			AdditionalUplink: []record.Tunnel{ipv4(2, "172.30.3.17"), ipv6(3, "2001:db8::3"), dual(4, "172.30.3.18", "2001:db8::4")},
+			NoForwarding:     true, Type: n1.Unstructured, Security: &Security{Integrity: Required, Confidentiality: NotNeeded, Rate: RateMaximum},
+			NetworkInstance: 256, Flows: flows(),
+		}},
+		{"a setup request for IPv6 on IPv6", &SetupRequest{
+			Uplink: ipv6(1, "2001:db8::16"), Type: n1.IPv6, Flows: flows()[2:3],
+			Security: &Security{Integrity: NotNeeded, Confidentiality: Preferred},
+		}},
+		{"a setup response of one flow", &SetupResponse{Downlink: FlowTunnel{ipv4(1, "172.30.3.2"), []AssociatedFlow{{QFI: 1}}}}},
+		{"a setup response with everything", &SetupResponse{
+			Downlink: flowTunnel(), Additional: additionalFlowTunnels(), Security: &SecurityResult{Integrity: true}, Failed: failed(),
+		}},
+		{"a setup that failed", &SetupUnsuccessful{CauseRadioResourcesNotAvailable}},
+		{"a release command", &ReleaseCommand{CauseNormalRelease}},
+		{"a release response", &ReleaseResponse{}},
+	}
+}
