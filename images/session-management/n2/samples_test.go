@@ -2,6 +2,7 @@ package n2
 
 import (
 	"net/netip"
+	"time"
 
 	"core5g.dev/core5g/images/session-management/n1"
 	"core5g.dev/core5g/images/session-management/record"
@@ -96,5 +97,81 @@ func samples() []sample {
 		{"a setup that failed", &SetupUnsuccessful{CauseRadioResourcesNotAvailable}},
 		{"a release command", &ReleaseCommand{CauseNormalRelease}},
 		{"a release response", &ReleaseResponse{}},
+		{"a release response with what a second radio carried", &ReleaseResponse{Usage: usage()}},
+		{"a modification of nothing", &ModifyRequest{}},
+		{"a modification of the session's bit rate", &ModifyRequest{AMBR: &record.AMBR{Uplink: 1, Downlink: 2}}},
+		{"a modification with everything", &ModifyRequest{
+			AMBR: &record.AMBR{Uplink: 1, Downlink: 2}, Uplink: append(tunnelPairs(), tunnelPairs()[0]), NetworkInstance: 1,
+			Flows: append(flows(), QoSFlow{Flow: record.Flow{QFI: 62}, Unchanged: true}), Released: failed(),
+			AdditionalUplink: []record.Tunnel{ipv4(2, "172.30.3.17")}, Security: &Security{Preferred, Required, Rate64kbps},
+		}},
+		{"a modification in which nothing changed", &ModifyResponse{}},
+		{"a modification's answer with everything", &ModifyResponse{
+			Downlink: pointer(ipv4(1, "172.30.3.2")), Uplink: pointer(ipv6(2, "2001:db8::2")), Flows: []uint8{0, 1, 63}, Failed: failed(),
+			AdditionalDownlink: additionalFlowTunnels(), AdditionalPairs: tunnelPairs(),
+		}},
+		{"a modification that failed", &ModifyUnsuccessful{CauseUnknownQoSFlow}},
+		{"an indication of an endpoint", &ModifyIndication{Downlink: flowTunnel()}},
+		{"an indication with everything", &ModifyIndication{
+			Downlink: flowTunnel(), Additional: additionalFlowTunnels(), Usage: usage(), Security: &SecurityResult{Confidentiality: true},
+		}},
+		{"an indication confirmed", &ModifyConfirm{Flows: []uint8{1}, Uplink: ipv4(1, "172.30.3.16")}},
+		{"an indication confirmed in part", &ModifyConfirm{
+			Flows: []uint8{1, 63}, Failed: failed(), Uplink: dual(1, "172.30.3.16", "2001:db8::16"), AdditionalPairs: tunnelPairs(),
+		}},
+		{"an indication refused", &ModifyIndicationUnsuccessful{CauseUserPlaneResourcesNotAvailable}},
+		{"a notice of nothing", &Notify{}},
+		{"a notice of everything", &Notify{Flows: []FlowNotice{{QFI: 1, Fulfilled: true}, {QFI: 2}}, Released: failed(), Usage: usage()}},
+		{"a release by the access network", &NotifyReleased{CauseRadioConnectionLost}},
+		{"a path switch of one flow", &PathSwitchRequest{Downlink: ipv4(1, "172.30.3.3"), Flows: []uint8{1}}},
+		{"a path switch with everything", &PathSwitchRequest{
+			Downlink: dual(1, "172.30.3.3", "2001:db8::3"), Reused: true, Flows: []uint8{1, 2, 63}, Additional: additionalFlowTunnels(),
+			Security: &UserPlaneSecurity{Result: SecurityResult{Integrity: true, Confidentiality: true}, Security: Security{Required, Required, Rate64kbps}},
+		}},
+		{"a path switch acknowledged", &PathSwitchAcknowledge{}},
+		{"a path switch acknowledged with everything", &PathSwitchAcknowledge{
+			Uplink: pointer(ipv4(1, "172.30.3.16")), Security: &Security{NotNeeded, Required, RateNotSaid}, AdditionalPairs: tunnelPairs(),
+		}},
+		{"a path switch without the session", &PathSwitchSetupFailed{CauseSliceNotSupported}},
+		{"a path switch refused", &PathSwitchUnsuccessful{CauseUnknownPDUSession}},
+		{"a handover without a direct path", &HandoverRequired{}},
+		{"a handover with a direct path", &HandoverRequired{DirectPath: true}},
+		{"a handover that forwards nothing, taken", &HandoverAcknowledge{Downlink: ipv4(1, "172.30.3.3"), Flows: []ForwardedFlow{{QFI: 1}}}},
+		{"a handover taken, with everything", &HandoverAcknowledge{
+			Downlink: ipv6(1, "2001:db8::3"), Forwarding: pointer(ipv4(2, "172.30.3.3")), Security: &SecurityResult{Confidentiality: true},
+			Flows: []ForwardedFlow{{QFI: 1, Forwarding: true}, {QFI: 63}}, Failed: failed(), Bearers: bearers(),
+		}},
+		{"a handover that forwards nothing", &HandoverCommand{}},
+		{"a handover that forwards everything", &HandoverCommand{Forwarding: pointer(ipv4(2, "172.30.3.3")), Flows: []uint8{1, 63}, Bearers: bearers()}},
+		{"a handover that the target refused", &HandoverResourceAllocationUnsuccessful{CauseFiveQINotSupported}},
+		{"a handover that was not prepared", &HandoverPreparationUnsuccessful{CauseHandoverFailureInTarget}},
+		{"a report of nothing", &SecondaryRATUsage{}},
+		{"a report of a session", &SecondaryRATUsage{Session: usage().Session}},
+		{"a report of a session and flows", usage()},
+	}
+}
+
+func tunnelPairs() []TunnelPair {
+	return []TunnelPair{
+		{Uplink: ipv4(1, "172.30.3.16"), Downlink: ipv4(2, "172.30.3.2")},
+		{Uplink: ipv6(3, "2001:db8::16"), Downlink: dual(4, "172.30.3.2", "2001:db8::2")},
+		{Uplink: ipv4(5, "172.30.3.16"), Downlink: ipv4(6, "172.30.3.2")},
+	}
+}
+
+func bearers() []ForwardedBearer {
+	return []ForwardedBearer{
+		{ID: 1}, {ID: 2, Downlink: pointer(ipv4(1, "172.30.3.3"))}, {ID: 32, Uplink: pointer(ipv6(2, "2001:db8::3"))},
+	}
+}
+
+func usage() *SecondaryRATUsage {
+	at := func(hour int) time.Time { return time.Date(2036, 2, 7, hour, 0, 0, 0, time.UTC) }
+	return &SecondaryRATUsage{
+		Session: &RadioUsage{Radio: NR, Volumes: []Volume{{Start: at(5), End: at(6), Uplink: 1, Downlink: maxVolume}}},
+		Flows: []FlowUsage{
+			{QFI: 1, RadioUsage: RadioUsage{Radio: EUTRA, Volumes: []Volume{{Start: at(5), End: at(6)}, {Start: at(6), End: at(8), Downlink: 1 << 40}}}},
+			{QFI: 63, RadioUsage: RadioUsage{Radio: EUTRAUnlicensed, Volumes: []Volume{{Start: at(7), End: at(7), Uplink: 255, Downlink: 256}}}},
+		},
 	}
 }

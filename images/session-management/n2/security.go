@@ -1,6 +1,8 @@
 package n2
 
 import (
+	"errors"
+
 	"github.com/free5gc/aper"
 	"github.com/free5gc/ngap/ngapType"
 )
@@ -35,6 +37,9 @@ type Security struct {
 
 // SecurityResult of TS 38.413 9.3.1.59: what is performed.
 type SecurityResult struct{ Integrity, Confidentiality bool }
+
+// errNoRate is for who writes: of a gNB that leaves the rate out, what it says is understood.
+var errNoRate = errors.New("integrity protection that is required or preferred has a maximum data rate")
 
 const (
 	securityIndication = "Security Indication"
@@ -76,18 +81,18 @@ func (c *check) putSecurity(ie string, in *Security) *ngapType.SecurityIndicatio
 		rate := c.within(ie, int64(in.Rate), int64(Rate64kbps), int64(RateMaximum)) - int64(Rate64kbps)
 		out.MaximumIntegrityProtectedDataRateUL = &ngapType.MaximumIntegrityProtectedDataRate{Value: aper.Enumerated(rate)}
 	case in.Integrity != NotNeeded:
-		c.fail(ie, "integrity protection that is required or preferred has a maximum data rate")
+		c.fail(ie, "%w", errNoRate)
 	}
 	return out
 }
 
-func (c *check) result(ie string, in *ngapType.SecurityResult) *SecurityResult {
+func (c *check) result(in *ngapType.SecurityResult) *SecurityResult {
 	if in == nil {
 		return nil
 	}
 	return &SecurityResult{
-		Integrity:       c.enumerated(ie, in.IntegrityProtectionResult.Value, 1) == ngapType.IntegrityProtectionResultPresentPerformed,
-		Confidentiality: c.enumerated(ie, in.ConfidentialityProtectionResult.Value, 1) == ngapType.ConfidentialityProtectionResultPresentPerformed,
+		Integrity:       c.enumerated(securityResult, in.IntegrityProtectionResult.Value, 1) == ngapType.IntegrityProtectionResultPresentPerformed,
+		Confidentiality: c.enumerated(securityResult, in.ConfidentialityProtectionResult.Value, 1) == ngapType.ConfidentialityProtectionResultPresentPerformed,
 	}
 }
 

@@ -132,7 +132,7 @@ func (c *check) putSessionType(in n1.SessionType) *ngapType.PDUSessionType {
 
 func (t *SetupRequest) read(c *check, b []byte) {
 	var in ngapType.PDUSessionResourceSetupRequestTransfer
-	if !c.decode(b, &in) {
+	if !c.decodeIEs(b, &in) {
 		return
 	}
 	var uplink, kind, flows bool
@@ -210,6 +210,6 @@ func (t *SetupResponse) read(c *check, b []byte) {
 	}
 	t.Downlink = c.flowTunnel(flowTunnelName, &in.DLQosFlowPerTNLInformation)
 	t.Additional = c.flowTunnels(additionalDownlink, in.AdditionalDLQosFlowPerTNLInformation)
-	t.Security = c.result(securityResult, in.SecurityResult)
+	t.Security = c.result(in.SecurityResult)
 	t.Failed = c.flowCauses(failedFlowsName, in.QosFlowFailedToSetupList)
 }

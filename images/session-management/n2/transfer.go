@@ -1,6 +1,7 @@
 package n2
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 
@@ -100,12 +101,48 @@ func known(t InfoType) (Transfer, string, string) {
 		return &SetupRequest{}, "PDU Session Resource Setup Request Transfer", "9.3.4.1"
 	case InfoSetupResponse:
 		return &SetupResponse{}, "PDU Session Resource Setup Response Transfer", "9.3.4.2"
+	case InfoModifyRequest:
+		return &ModifyRequest{}, "PDU Session Resource Modify Request Transfer", "9.3.4.3"
+	case InfoModifyResponse:
+		return &ModifyResponse{}, "PDU Session Resource Modify Response Transfer", "9.3.4.4"
+	case InfoNotify:
+		return &Notify{}, "PDU Session Resource Notify Transfer", "9.3.4.5"
+	case InfoModifyIndication:
+		return &ModifyIndication{}, "PDU Session Resource Modify Indication Transfer", "9.3.4.6"
+	case InfoModifyConfirm:
+		return &ModifyConfirm{}, "PDU Session Resource Modify Confirm Transfer", "9.3.4.7"
+	case InfoPathSwitchRequest:
+		return &PathSwitchRequest{}, "Path Switch Request Transfer", "9.3.4.8"
+	case InfoPathSwitchAcknowledge:
+		return &PathSwitchAcknowledge{}, "Path Switch Request Acknowledge Transfer", "9.3.4.9"
+	case InfoHandoverCommand:
+		return &HandoverCommand{}, "Handover Command Transfer", "9.3.4.10"
+	case InfoHandoverAcknowledge:
+		return &HandoverAcknowledge{}, "Handover Request Acknowledge Transfer", "9.3.4.11"
 	case InfoReleaseCommand:
 		return &ReleaseCommand{}, "PDU Session Resource Release Command Transfer", "9.3.4.12"
+	case InfoNotifyReleased:
+		return &NotifyReleased{}, "PDU Session Resource Notify Released Transfer", "9.3.4.13"
+	case InfoHandoverRequired:
+		return &HandoverRequired{}, "Handover Required Transfer", "9.3.4.14"
+	case InfoPathSwitchSetupFailed:
+		return &PathSwitchSetupFailed{}, "Path Switch Request Setup Failed Transfer", "9.3.4.15"
 	case InfoSetupUnsuccessful:
 		return &SetupUnsuccessful{}, "PDU Session Resource Setup Unsuccessful Transfer", "9.3.4.16"
+	case InfoModifyUnsuccessful:
+		return &ModifyUnsuccessful{}, "PDU Session Resource Modify Unsuccessful Transfer", "9.3.4.17"
+	case InfoHandoverPreparationUnsuccessful:
+		return &HandoverPreparationUnsuccessful{}, "Handover Preparation Unsuccessful Transfer", "9.3.4.18"
+	case InfoHandoverResourceAllocationUnsuccessful:
+		return &HandoverResourceAllocationUnsuccessful{}, "Handover Resource Allocation Unsuccessful Transfer", "9.3.4.19"
+	case InfoPathSwitchUnsuccessful:
+		return &PathSwitchUnsuccessful{}, "Path Switch Request Unsuccessful Transfer", "9.3.4.20"
 	case InfoReleaseResponse:
 		return &ReleaseResponse{}, "PDU Session Resource Release Response Transfer", "9.3.4.21"
+	case InfoModifyIndicationUnsuccessful:
+		return &ModifyIndicationUnsuccessful{}, "PDU Session Resource Modify Indication Unsuccessful Transfer", "9.3.4.22"
+	case InfoSecondaryRATUsage:
+		return &SecondaryRATUsage{}, "Secondary RAT Data Usage Report Transfer", "9.3.4.23"
 	}
 	return nil, "", ""
 }
@@ -161,6 +198,17 @@ func (c *check) decode(b []byte, v any) bool {
 		c.err = fmt.Errorf("cannot be decoded: %w", c.err)
 	}
 	return c.err == nil
+}
+
+// decodeIEs reads the ASN.1 value of a transfer that is a container of IEs. The codec takes a list whose length is cut off
+// for an empty one, and makes room for as many as the length says.
+func (c *check) decodeIEs(b []byte, v any) bool {
+	const header, least = 3, 4
+	if len(b) < header || int(binary.BigEndian.Uint16(b[1:]))*least > len(b)-header {
+		c.fail("", "cannot be decoded: %d octets do not hold the IEs that it says it has", len(b))
+		return false
+	}
+	return c.decode(b, v)
 }
 
 // guarded turns a panic of the codec into an error: what it reads comes from a gNB.

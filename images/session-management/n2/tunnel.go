@@ -201,3 +201,28 @@ func (c *check) putFlowTunnels(ie string, in []FlowTunnel) *ngapType.QosFlowPerT
 	}
 	return &out
 }
+
+func (c *check) pairs(ie string, in *ngapType.UPTransportLayerInformationPairList) []TunnelPair {
+	if in == nil {
+		return nil
+	}
+	c.count(ie, len(in.List), maxAdditionalTunnels)
+	var out []TunnelPair
+	for n := range in.List {
+		out = append(out, TunnelPair{
+			Uplink: c.tunnel(ie, &in.List[n].ULNGUUPTNLInformation), Downlink: c.tunnel(ie, &in.List[n].DLNGUUPTNLInformation),
+		})
+	}
+	return out
+}
+
+func (c *check) putPairs(ie string, in []TunnelPair) *ngapType.UPTransportLayerInformationPairList {
+	c.count(ie, len(in), maxAdditionalTunnels)
+	var out ngapType.UPTransportLayerInformationPairList
+	for _, p := range in {
+		out.List = append(out.List, ngapType.UPTransportLayerInformationPairItem{
+			ULNGUUPTNLInformation: c.putTunnel(ie, p.Uplink), DLNGUUPTNLInformation: c.putTunnel(ie, p.Downlink),
+		})
+	}
+	return &out
+}
