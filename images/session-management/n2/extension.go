@@ -18,6 +18,7 @@ type extension struct {
 // Numbers of extensions (TS 38.413 9.4.7), as in the tags below.
 const (
 	idUsage              = 144
+	idRateDownlink       = 151
 	idAdditionalPairs    = 154
 	idAdditionalDownlink = 155
 	idSecurityResult     = 156
@@ -26,6 +27,7 @@ const (
 type extensionValue struct {
 	Present            int
 	Usage              *usageInformation                             `aper:"valueExt,referenceFieldValue:144"`
+	RateDownlink       *ngapType.MaximumIntegrityProtectedDataRate   `aper:"referenceFieldValue:151"`
 	AdditionalPairs    *ngapType.UPTransportLayerInformationPairList `aper:"referenceFieldValue:154"`
 	AdditionalDownlink *ngapType.QosFlowPerTNLInformationList        `aper:"referenceFieldValue:155"`
 	SecurityResult     *ngapType.SecurityResult                      `aper:"valueExt,referenceFieldValue:156"`
@@ -34,6 +36,7 @@ type extensionValue struct {
 // Positions of the fields.
 const (
 	presentUsage = 1 + iota
+	presentRateDownlink
 	presentAdditionalPairs
 	presentAdditionalDownlink
 	presentSecurityResult
@@ -42,12 +45,14 @@ const (
 // The names of IEs that only come as extensions.
 const (
 	usageName           = "Secondary RAT Usage Information"
+	rateDownlinkName    = "Maximum Integrity Protected Data Rate Downlink"
 	additionalPairsName = "Additional NG-U UP TNL Information"
 )
 
 // extended are the extensions that a transfer has.
 type extended struct {
 	usage    *SecondaryRATUsage
+	rate     IntegrityRate
 	pairs    []TunnelPair
 	downlink []FlowTunnel
 	security *SecurityResult
@@ -64,6 +69,8 @@ func (c *check) extensions(in *extensions) extended {
 		case v.Usage != nil:
 			usage := c.usage(v.Usage)
 			out.usage = &usage
+		case v.RateDownlink != nil:
+			out.rate = c.integrityRate(rateDownlinkName, v.RateDownlink)
 		case v.AdditionalPairs != nil:
 			out.pairs = c.pairs(additionalPairsName, v.AdditionalPairs)
 		case v.AdditionalDownlink != nil:
@@ -85,6 +92,9 @@ func (c *check) putExtensions(in extended) *extensions {
 	}
 	if in.usage != nil {
 		add(idUsage, extensionValue{Present: presentUsage, Usage: c.putUsage(in.usage)})
+	}
+	if in.rate != RateNotSaid {
+		add(idRateDownlink, extensionValue{Present: presentRateDownlink, RateDownlink: c.putIntegrityRate(rateDownlinkName, in.rate)})
 	}
 	if len(in.pairs) > 0 {
 		add(idAdditionalPairs, extensionValue{Present: presentAdditionalPairs, AdditionalPairs: c.putPairs(additionalPairsName, in.pairs)})

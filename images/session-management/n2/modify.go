@@ -23,42 +23,6 @@ type ModifyRequest struct {
 	Security         *Security
 }
 
-// The IEs of the transfer, which ngapType has without Security Indication. The codec goes by the names of the fields.
-type (
-	modifyRequest struct {
-		ProtocolIEs modifyRequestIEs
-	}
-	modifyRequestIEs struct {
-		List []modifyRequestIE `aper:"sizeLB:0,sizeUB:65535"`
-	}
-	modifyRequestIE struct {
-		Id          ngapType.ProtocolIEID
-		Criticality ngapType.Criticality
-		Value       modifyRequestValue `aper:"openType,referenceFieldName:Id"`
-	}
-	modifyRequestValue struct {
-		Present          int
-		AMBR             *ngapType.PDUSessionAggregateMaximumBitRate `aper:"valueExt,referenceFieldValue:130"`
-		Uplink           *ngapType.ULNGUUPTNLModifyList              `aper:"referenceFieldValue:140"`
-		NetworkInstance  *ngapType.NetworkInstance                   `aper:"referenceFieldValue:129"`
-		Flows            *ngapType.QosFlowAddOrModifyRequestList     `aper:"referenceFieldValue:135"`
-		Released         *ngapType.QosFlowListWithCause              `aper:"referenceFieldValue:137"`
-		AdditionalUplink *ngapType.UPTransportLayerInformationList   `aper:"referenceFieldValue:126"`
-		Security         *ngapType.SecurityIndication                `aper:"valueExt,referenceFieldValue:138"`
-	}
-)
-
-// Positions of the fields.
-const (
-	presentAMBR = 1 + iota
-	presentUplink
-	presentNetworkInstance
-	presentFlows
-	presentReleased
-	presentAdditionalUplink
-	presentSecurity
-)
-
 const (
 	uplinkModifyList  = "UL NG-U UP TNL Modify List"
 	flowsToRelease    = "QoS Flow to Release List"
@@ -74,43 +38,38 @@ func (*ModifyRequest) InfoType() InfoType { return InfoModifyRequest }
 // Encode writes the transfer.
 func (t *ModifyRequest) Encode() ([]byte, error) {
 	var c check
-	var out modifyRequest
-	add := func(id int64, v modifyRequestValue) {
-		ie := modifyRequestIE{Value: v}
-		ie.Id.Value, ie.Criticality.Value = id, ngapType.CriticalityPresentReject
-		if v.Security != nil {
-			ie.Criticality.Value = ngapType.CriticalityPresentIgnore
-		}
-		out.ProtocolIEs.List = append(out.ProtocolIEs.List, ie)
-	}
+	var out request
 	if t.AMBR != nil {
-		add(ngapType.ProtocolIEIDPDUSessionAggregateMaximumBitRate, modifyRequestValue{Present: presentAMBR, AMBR: c.putAMBR(*t.AMBR)})
+		out.add(ngapType.ProtocolIEIDPDUSessionAggregateMaximumBitRate, requestValue{Present: presentAMBR, AMBR: c.putAMBR(*t.AMBR)})
 	}
 	if len(t.Uplink) > 0 {
-		add(ngapType.ProtocolIEIDULNGUUPTNLModifyList, modifyRequestValue{Present: presentUplink, Uplink: c.putModifyList(t.Uplink)})
+		out.add(ngapType.ProtocolIEIDULNGUUPTNLModifyList, requestValue{Present: presentUplinkModify, UplinkModify: c.putModifyList(t.Uplink)})
 	}
 	if t.NetworkInstance != 0 {
-		add(ngapType.ProtocolIEIDNetworkInstance, modifyRequestValue{
+		out.add(ngapType.ProtocolIEIDNetworkInstance, requestValue{
 			Present: presentNetworkInstance, NetworkInstance: c.putNetworkInstance(t.NetworkInstance),
 		})
 	}
 	if len(t.Flows) > 0 {
-		add(ngapType.ProtocolIEIDQosFlowAddOrModifyRequestList, modifyRequestValue{Present: presentFlows, Flows: c.putFlowsToModify(t.Flows)})
+		out.add(ngapType.ProtocolIEIDQosFlowAddOrModifyRequestList, requestValue{
+			Present: presentFlowsToModify, FlowsToModify: c.putFlowsToModify(t.Flows),
+		})
 	}
 	if len(t.Released) > 0 {
-		add(ngapType.ProtocolIEIDQosFlowToReleaseList, modifyRequestValue{
-			Present: presentReleased, Released: c.putFlowCauses(flowsToRelease, t.Released),
+		out.add(ngapType.ProtocolIEIDQosFlowToReleaseList, requestValue{
+			Present: presentFlowsToRelease, FlowsToRelease: c.putFlowCauses(flowsToRelease, t.Released),
 		})
 	}
 	if len(t.AdditionalUplink) > 0 {
-		add(ngapType.ProtocolIEIDAdditionalULNGUUPTNLInformation, modifyRequestValue{
+		out.add(ngapType.ProtocolIEIDAdditionalULNGUUPTNLInformation, requestValue{
 			Present: presentAdditionalUplink, AdditionalUplink: c.putTunnels(additionalUplink, t.AdditionalUplink),
 		})
 	}
 	if t.Security != nil {
-		add(ngapType.ProtocolIEIDSecurityIndication, modifyRequestValue{
-			Present: presentSecurity, Security: c.putSecurity(securityIndication, t.Security),
-		})
+		// Unlike at setup, a gNB that does not know it goes on without it.
+		out.add(ngapType.ProtocolIEIDSecurityIndication, requestValue{
+			Present: presentSecurity, Security: c.putSecurity(securityName, t.Security),
+		}).Criticality.Value = ngapType.CriticalityPresentIgnore
 	}
 	return c.encode(t, &out)
 }
@@ -141,28 +100,28 @@ func (c *check) putFlowsToModify(in []QoSFlow) *ngapType.QosFlowAddOrModifyReque
 }
 
 func (t *ModifyRequest) read(c *check, b []byte) {
-	var in modifyRequest
+	var in request
 	if !c.decodeIEs(b, &in) {
 		return
 	}
 	for n := range in.ProtocolIEs.List {
-		// An IE that is not known has none of these.
+		// An IE that is not known, or another transfer's, has none of these.
 		v := &in.ProtocolIEs.List[n].Value
 		switch {
 		case v.AMBR != nil:
 			t.AMBR = c.ambr(v.AMBR)
-		case v.Uplink != nil:
-			t.Uplink = c.modifyList(v.Uplink)
+		case v.UplinkModify != nil:
+			t.Uplink = c.modifyList(v.UplinkModify)
 		case v.NetworkInstance != nil:
 			t.NetworkInstance = uint16(c.within(networkInstance, v.NetworkInstance.Value, 1, maxNetworkInstance))
-		case v.Flows != nil:
-			t.Flows = c.flowsToModify(v.Flows)
-		case v.Released != nil:
-			t.Released = c.flowCauses(flowsToRelease, v.Released)
+		case v.FlowsToModify != nil:
+			t.Flows = c.flowsToModify(v.FlowsToModify)
+		case v.FlowsToRelease != nil:
+			t.Released = c.flowCauses(flowsToRelease, v.FlowsToRelease)
 		case v.AdditionalUplink != nil:
 			t.AdditionalUplink = c.tunnels(additionalUplink, v.AdditionalUplink)
 		case v.Security != nil:
-			t.Security = c.security(securityIndication, v.Security)
+			t.Security = c.security(securityName, v.Security)
 		}
 	}
 }

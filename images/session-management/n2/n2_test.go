@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+	"time"
 
 	"core5g.dev/core5g/images/session-management/n1"
 	"core5g.dev/core5g/images/session-management/record"
@@ -100,6 +101,45 @@ func TestOctets(t *testing.T) {
 		"an empty release response":     {transfer: &ReleaseResponse{}, want: "00"},
 		// Extension of the enumeration: its second value.
 		"release due to pre-emption": {transfer: &ReleaseCommand{CauseReleasedByPreemption}, want: "0408"},
+		"radio connection lost":      {transfer: &NotifyReleased{CauseRadioConnectionLost}, want: "0150"},
+		"a release response with a second radio's hour": {
+			// Extension 144, to be ignored, of 15 octets: one report of the session, NR, one volume.
+			transfer: &ReleaseResponse{Usage: &SecondaryRATUsage{Session: &RadioUsage{Radio: NR, Volumes: []Volume{
+				{Start: time.Unix(0, 0).UTC(), End: time.Unix(3600, 0).UTC(), Uplink: 1, Downlink: 256},
+			}}}},
+			want: "40 0000 0090 40 0f 4000 83aa7e80 83aa8c90 00 01 20 0100",
+		},
+		"a modification of the session's bit rate": {
+			transfer: &ModifyRequest{AMBR: &record.AMBR{Uplink: 1, Downlink: 2}}, want: "00 0001 0082 00 04 0002 0001",
+		},
+		"a modification of the security, to be ignored by who does not know it": {
+			transfer: &ModifyRequest{Security: &Security{Integrity: NotNeeded, Confidentiality: Required}}, want: "00 0001 008a 40 02 0800",
+		},
+		"a modified flow":                   {transfer: &ModifyResponse{Flows: []uint8{5}}, want: "100014"},
+		"an endpoint indicated":             {transfer: &ModifyIndication{Downlink: FlowTunnel{ipv4(1, "172.30.3.2"), []AssociatedFlow{{QFI: 1}}}}, want: "00 0f80 ac1e0302 00000001 0001"},
+		"an endpoint confirmed":             {transfer: &ModifyConfirm{Flows: []uint8{1}, Uplink: ipv4(1, "172.30.3.16")}, want: "0000203e ac1e0310 00000001"},
+		"a flow whose rates are kept again": {transfer: &Notify{Flows: []FlowNotice{{QFI: 1, Fulfilled: true}}}, want: "400020"},
+		"a path switch":                     {transfer: &PathSwitchRequest{Downlink: ipv4(1, "172.30.3.3"), Flows: []uint8{1}}, want: "001f ac1e0303 00000001 0002"},
+		"a path switch acknowledged with another endpoint and policy": {
+			transfer: &PathSwitchAcknowledge{
+				Uplink: pointer(ipv4(1, "172.30.3.16")), Security: &Security{Integrity: Required, Confidentiality: NotNeeded, Rate: Rate64kbps},
+			},
+			want: "601f ac1e0310 00000001 4100",
+		},
+		"a path switch acknowledged with a rate of the downlink": {
+			// Extension 151 of the indication.
+			transfer: &PathSwitchAcknowledge{
+				Security: &Security{Integrity: Required, Confidentiality: NotNeeded, Rate: Rate64kbps, RateDownlink: RateMaximum},
+			},
+			want: "26 10 0000 0097 40 01 40",
+		},
+		"a path switch acknowledged without a word": {transfer: &PathSwitchAcknowledge{}, want: "00"},
+		"a direct path": {transfer: &HandoverRequired{DirectPath: true}, want: "40"},
+		"a handover that forwards nothing, taken": {
+			transfer: &HandoverAcknowledge{Downlink: ipv4(1, "172.30.3.3"), Flows: []ForwardedFlow{{QFI: 1}}}, want: "0007c0 ac1e0303 00000001 0001",
+		},
+		"a handover that forwards nothing": {transfer: &HandoverCommand{}, want: "00"},
+		"a handover that forwards":         {transfer: &HandoverCommand{Forwarding: pointer(ipv4(2, "172.30.3.3"))}, want: "400f80 ac1e0303 00000002"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, err := tc.transfer.Encode()
@@ -114,6 +154,55 @@ func TestOctets(t *testing.T) {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(tc.transfer, got, equal); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// What later releases add is passed over.
+func TestPassedOver(t *testing.T) {
+	for name, tc := range map[string]struct {
+		b    string
+		want Transfer
+	}{
+		"an IE of a request": {
+			"00 0004 008b 00 0a 01f0 ac1e0310 00000001 00a6 40 03 02abcd 0086 00 01 00 0088 00 07 00 01 00 00 09 1c 00",
+			&SetupRequest{Uplink: ipv4(1, "172.30.3.16"), Type: n1.IPv4, Flows: flows()[:1]},
+		},
+		"an IE of another request": {
+			"00 0002 0086 00 01 00 0082 00 04 0002 0001",
+			&ModifyRequest{AMBR: &record.AMBR{Uplink: 1, Downlink: 2}},
+		},
+		"an extension of a response": {
+			"08 03e0 ac1e0302 00000001 0001 0000 00b9 40 01 00",
+			&SetupResponse{Downlink: FlowTunnel{ipv4(1, "172.30.3.2"), []AssociatedFlow{{QFI: 1}}}},
+		},
+		"fields behind the last one of a response": {
+			"80 03e0 ac1e0302 00000001 0001 0080 01 00",
+			&SetupResponse{Downlink: FlowTunnel{ipv4(1, "172.30.3.2"), []AssociatedFlow{{QFI: 1}}}},
+		},
+		"a direction of a flow": {
+			"00 03e0 ac1e0302 00000001 010180",
+			&SetupResponse{Downlink: FlowTunnel{ipv4(1, "172.30.3.2"), []AssociatedFlow{{QFI: 1}}}},
+		},
+		"an extension of a security indication": {
+			"26 00 0000 00ff 40 01 40",
+			&PathSwitchAcknowledge{Security: &Security{Integrity: Required, Confidentiality: Required, Rate: Rate64kbps}},
+		},
+		"what ails a gNB":            {"40 0000 0000", &SetupUnsuccessful{CauseRadioUnspecified}},
+		"a cause of a later release": {"04f8", &ReleaseCommand{MakeCause(RadioNetwork, 45+31)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, err := hex.DecodeString(strings.ReplaceAll(tc.b, " ", ""))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := Decode(tc.want.InfoType(), b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, got, equal); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -150,7 +239,7 @@ func TestCannotBeWritten(t *testing.T) {
 			setup(func(s *SetupRequest) { s.Flows[0].Dynamic = &Dynamic{} }), flowsToSetUp + ", Priority Level",
 		},
 		"network instance 257":          {setup(func(s *SetupRequest) { s.NetworkInstance = 257 }), networkInstance},
-		"integrity without a data rate": {setup(func(s *SetupRequest) { s.Security = &Security{} }), securityIndication},
+		"integrity without a data rate": {setup(func(s *SetupRequest) { s.Security = &Security{} }), securityName},
 		"four additional endpoints": {
 			setup(func(s *SetupRequest) { s.AdditionalUplink = make([]record.Tunnel, 4) }), additionalUplink,
 		},

@@ -25,18 +25,23 @@ type UserPlaneSecurity struct {
 	Security
 }
 
-// ngapType has these with extension types of their own.
+// ngapType has these with other types of extensions.
 type (
 	pathSwitchRequest struct {
-		Downlink     ngapType.UPTransportLayerInformation   `aper:"valueLB:0,valueUB:1"`
-		Reused       *ngapType.DLNGUTNLInformationReused    `aper:"optional"`
-		Security     *ngapType.UserPlaneSecurityInformation `aper:"valueExt,optional"`
+		Downlink     ngapType.UPTransportLayerInformation `aper:"valueLB:0,valueUB:1"`
+		Reused       *ngapType.DLNGUTNLInformationReused  `aper:"optional"`
+		Security     *userPlaneSecurity                   `aper:"valueExt,optional"`
 		Flows        ngapType.QosFlowAcceptedList
 		IEExtensions *extensions `aper:"optional"`
 	}
+	userPlaneSecurity struct {
+		Result       ngapType.SecurityResult                                                `aper:"valueExt"`
+		Indication   securityIndication                                                     `aper:"valueExt"`
+		IEExtensions *ngapType.ProtocolExtensionContainerUserPlaneSecurityInformationExtIEs `aper:"optional"`
+	}
 	pathSwitchAcknowledge struct {
 		Uplink       *ngapType.UPTransportLayerInformation `aper:"valueLB:0,valueUB:1,optional"`
-		Security     *ngapType.SecurityIndication          `aper:"valueExt,optional"`
+		Security     *securityIndication                   `aper:"valueExt,optional"`
 		IEExtensions *extensions                           `aper:"optional"`
 	}
 )
@@ -61,8 +66,9 @@ func (t *PathSwitchRequest) Encode() ([]byte, error) {
 		out.Reused = &ngapType.DLNGUTNLInformationReused{Value: ngapType.DLNGUTNLInformationReusedPresentTrue}
 	}
 	if t.Security != nil {
-		out.Security = &ngapType.UserPlaneSecurityInformation{SecurityResult: *c.putResult(&t.Security.Result)}
-		out.Security.SecurityIndication = *c.putSecurity(userPlaneSecurityName, &t.Security.Security)
+		out.Security = &userPlaneSecurity{
+			Result: *c.putResult(&t.Security.Result), Indication: *c.putSecurity(userPlaneSecurityName, &t.Security.Security),
+		}
 	}
 	for _, qfi := range t.Flows {
 		out.Flows.List = append(out.Flows.List, ngapType.QosFlowAcceptedItem{QosFlowIdentifier: c.putQFI(flowsAccepted, qfi)})
@@ -78,7 +84,7 @@ func (t *PathSwitchRequest) read(c *check, b []byte) {
 	t.Downlink, t.Reused = c.tunnel(downlinkTunnel, &in.Downlink), in.Reused != nil
 	if s := in.Security; s != nil {
 		t.Security = &UserPlaneSecurity{
-			Result: *c.result(&s.SecurityResult), Security: *c.security(userPlaneSecurityName, &s.SecurityIndication),
+			Result: *c.result(&s.Result), Security: *c.security(userPlaneSecurityName, &s.Indication),
 		}
 	}
 	c.count(flowsAccepted, len(in.Flows.List), maxFlows)
@@ -106,7 +112,7 @@ func (t *PathSwitchAcknowledge) Encode() ([]byte, error) {
 	var c check
 	return c.encode(t, &pathSwitchAcknowledge{
 		Uplink:       c.putOptionalTunnel(uplinkTunnel, t.Uplink),
-		Security:     c.putSecurity(securityIndication, t.Security),
+		Security:     c.putSecurity(securityName, t.Security),
 		IEExtensions: c.putExtensions(extended{pairs: t.AdditionalPairs}),
 	})
 }
@@ -117,6 +123,6 @@ func (t *PathSwitchAcknowledge) read(c *check, b []byte) {
 		return
 	}
 	t.Uplink = c.optionalTunnel(uplinkTunnel, in.Uplink)
-	t.Security = c.security(securityIndication, in.Security)
+	t.Security = c.security(securityName, in.Security)
 	t.AdditionalPairs = c.extensions(in.IEExtensions).pairs
 }

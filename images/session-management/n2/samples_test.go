@@ -103,7 +103,7 @@ func samples() []sample {
 		{"a modification with everything", &ModifyRequest{
 			AMBR: &record.AMBR{Uplink: 1, Downlink: 2}, Uplink: append(tunnelPairs(), tunnelPairs()[0]), NetworkInstance: 1,
 			Flows: append(flows(), QoSFlow{Flow: record.Flow{QFI: 62}, Unchanged: true}), Released: failed(),
-			AdditionalUplink: []record.Tunnel{ipv4(2, "172.30.3.17")}, Security: &Security{Preferred, Required, Rate64kbps},
+			AdditionalUplink: []record.Tunnel{ipv4(2, "172.30.3.17")}, Security: &Security{Integrity: Preferred, Confidentiality: Required, Rate: Rate64kbps, RateDownlink: RateMaximum},
 		}},
 		{"a modification in which nothing changed", &ModifyResponse{}},
 		{"a modification's answer with everything", &ModifyResponse{
@@ -126,11 +126,11 @@ func samples() []sample {
 		{"a path switch of one flow", &PathSwitchRequest{Downlink: ipv4(1, "172.30.3.3"), Flows: []uint8{1}}},
 		{"a path switch with everything", &PathSwitchRequest{
 			Downlink: dual(1, "172.30.3.3", "2001:db8::3"), Reused: true, Flows: []uint8{1, 2, 63}, Additional: additionalFlowTunnels(),
-			Security: &UserPlaneSecurity{Result: SecurityResult{Integrity: true, Confidentiality: true}, Security: Security{Required, Required, Rate64kbps}},
+			Security: &UserPlaneSecurity{Result: SecurityResult{Integrity: true, Confidentiality: true}, Security: Security{Integrity: Required, Confidentiality: Required, Rate: Rate64kbps, RateDownlink: Rate64kbps}},
 		}},
 		{"a path switch acknowledged", &PathSwitchAcknowledge{}},
 		{"a path switch acknowledged with everything", &PathSwitchAcknowledge{
-			Uplink: pointer(ipv4(1, "172.30.3.16")), Security: &Security{NotNeeded, Required, RateNotSaid}, AdditionalPairs: tunnelPairs(),
+			Uplink: pointer(ipv4(1, "172.30.3.16")), Security: &Security{Integrity: NotNeeded, Confidentiality: Required}, AdditionalPairs: tunnelPairs(),
 		}},
 		{"a path switch without the session", &PathSwitchSetupFailed{CauseSliceNotSupported}},
 		{"a path switch refused", &PathSwitchUnsuccessful{CauseUnknownPDUSession}},

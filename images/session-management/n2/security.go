@@ -17,8 +17,7 @@ const (
 	NotNeeded Protection = 2
 )
 
-// IntegrityRate is the Maximum Integrity Protected Data Rate per UE, uplink (TS 38.413 9.3.1.103); without another for
-// the downlink, it is both directions'.
+// IntegrityRate is a Maximum Integrity Protected Data Rate per UE (TS 38.413 9.3.1.103).
 type IntegrityRate uint8
 
 // The rates.
@@ -31,8 +30,9 @@ const (
 // Security is the Security Indication of TS 38.413 9.3.1.27.
 type Security struct {
 	Integrity, Confidentiality Protection
-	// Rate has to be said where integrity protection is required or preferred.
-	Rate IntegrityRate
+	// Rate has to be said where integrity protection is required or preferred. It is the uplink's, and the downlink's too
+	// where RateDownlink is not said.
+	Rate, RateDownlink IntegrityRate
 }
 
 // SecurityResult of TS 38.413 9.3.1.59: what is performed.
@@ -42,22 +42,35 @@ type SecurityResult struct{ Integrity, Confidentiality bool }
 var errNoRate = errors.New("integrity protection that is required or preferred has a maximum data rate")
 
 const (
-	securityIndication = "Security Indication"
-	securityResult     = "Security Result"
+	securityName   = "Security Indication"
+	securityResult = "Security Result"
 )
 
-func (c *check) security(ie string, in *ngapType.SecurityIndication) *Security {
+// ngapType has the downlink's rate without its number.
+type securityIndication struct {
+	Integrity       ngapType.IntegrityProtectionIndication
+	Confidentiality ngapType.ConfidentialityProtectionIndication
+	Rate            *ngapType.MaximumIntegrityProtectedDataRate `aper:"optional"`
+	IEExtensions    *extensions                                 `aper:"optional"`
+}
+
+func (c *check) security(ie string, in *securityIndication) *Security {
 	if in == nil {
 		return nil
 	}
-	out := &Security{
-		Integrity:       Protection(c.enumerated(ie, in.IntegrityProtectionIndication.Value, 2)),
-		Confidentiality: Protection(c.enumerated(ie, in.ConfidentialityProtectionIndication.Value, 2)),
+	return &Security{
+		Integrity:       Protection(c.enumerated(ie, in.Integrity.Value, aper.Enumerated(NotNeeded))),
+		Confidentiality: Protection(c.enumerated(ie, in.Confidentiality.Value, aper.Enumerated(NotNeeded))),
+		Rate:            c.integrityRate(ie, in.Rate),
+		RateDownlink:    c.extensions(in.IEExtensions).rate,
 	}
-	if r := in.MaximumIntegrityProtectedDataRateUL; r != nil {
-		out.Rate = IntegrityRate(c.enumerated(ie, r.Value, 1)) + Rate64kbps
+}
+
+func (c *check) integrityRate(ie string, in *ngapType.MaximumIntegrityProtectedDataRate) IntegrityRate {
+	if in == nil {
+		return RateNotSaid
 	}
-	return out
+	return IntegrityRate(c.enumerated(ie, in.Value, aper.Enumerated(RateMaximum-Rate64kbps))) + Rate64kbps
 }
 
 // enumerated checks a value that a later release may have extended, where there is no way to do without its meaning.
@@ -69,21 +82,27 @@ func (c *check) enumerated(ie string, in aper.Enumerated, high aper.Enumerated) 
 	return in
 }
 
-func (c *check) putSecurity(ie string, in *Security) *ngapType.SecurityIndication {
+func (c *check) putSecurity(ie string, in *Security) *securityIndication {
 	if in == nil {
 		return nil
 	}
-	out := &ngapType.SecurityIndication{}
-	out.IntegrityProtectionIndication.Value = aper.Enumerated(c.within(ie, int64(in.Integrity), 0, int64(NotNeeded)))
-	out.ConfidentialityProtectionIndication.Value = aper.Enumerated(c.within(ie, int64(in.Confidentiality), 0, int64(NotNeeded)))
-	switch {
-	case in.Rate != RateNotSaid:
-		rate := c.within(ie, int64(in.Rate), int64(Rate64kbps), int64(RateMaximum)) - int64(Rate64kbps)
-		out.MaximumIntegrityProtectedDataRateUL = &ngapType.MaximumIntegrityProtectedDataRate{Value: aper.Enumerated(rate)}
-	case in.Integrity != NotNeeded:
+	if in.Integrity != NotNeeded && in.Rate == RateNotSaid {
 		c.fail(ie, "%w", errNoRate)
 	}
+	out := &securityIndication{
+		Rate: c.putIntegrityRate(ie, in.Rate), IEExtensions: c.putExtensions(extended{rate: in.RateDownlink}),
+	}
+	out.Integrity.Value = aper.Enumerated(c.within(ie, int64(in.Integrity), 0, int64(NotNeeded)))
+	out.Confidentiality.Value = aper.Enumerated(c.within(ie, int64(in.Confidentiality), 0, int64(NotNeeded)))
 	return out
+}
+
+func (c *check) putIntegrityRate(ie string, in IntegrityRate) *ngapType.MaximumIntegrityProtectedDataRate {
+	if in == RateNotSaid {
+		return nil
+	}
+	rate := c.within(ie, int64(in), int64(Rate64kbps), int64(RateMaximum)) - int64(Rate64kbps)
+	return &ngapType.MaximumIntegrityProtectedDataRate{Value: aper.Enumerated(rate)}
 }
 
 func (c *check) result(in *ngapType.SecurityResult) *SecurityResult {

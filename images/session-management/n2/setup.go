@@ -43,58 +43,40 @@ func (*SetupRequest) InfoType() InfoType { return InfoSetupRequest }
 
 // Encode writes the transfer.
 func (t *SetupRequest) Encode() ([]byte, error) {
-	type value = ngapType.PDUSessionResourceSetupRequestTransferIEsValue
 	var c check
-	var out ngapType.PDUSessionResourceSetupRequestTransfer
-	add := func(id int64, v value) {
-		ie := ngapType.PDUSessionResourceSetupRequestTransferIEs{Value: v}
-		ie.Id.Value, ie.Criticality.Value = id, ngapType.CriticalityPresentReject
-		out.ProtocolIEs.List = append(out.ProtocolIEs.List, ie)
-	}
+	var out request
 	if t.AMBR != nil {
-		add(ngapType.ProtocolIEIDPDUSessionAggregateMaximumBitRate, value{
-			Present:                           ngapType.PDUSessionResourceSetupRequestTransferIEsPresentPDUSessionAggregateMaximumBitRate,
-			PDUSessionAggregateMaximumBitRate: c.putAMBR(*t.AMBR),
-		})
+		out.add(ngapType.ProtocolIEIDPDUSessionAggregateMaximumBitRate, requestValue{Present: presentAMBR, AMBR: c.putAMBR(*t.AMBR)})
 	}
-	uplink := c.putTunnel(uplinkTunnel, t.Uplink)
-	add(ngapType.ProtocolIEIDULNGUUPTNLInformation, value{
-		Present:               ngapType.PDUSessionResourceSetupRequestTransferIEsPresentULNGUUPTNLInformation,
-		ULNGUUPTNLInformation: &uplink,
+	out.add(ngapType.ProtocolIEIDULNGUUPTNLInformation, requestValue{
+		Present: presentUplink, Uplink: c.putOptionalTunnel(uplinkTunnel, &t.Uplink),
 	})
 	if len(t.AdditionalUplink) > 0 {
-		add(ngapType.ProtocolIEIDAdditionalULNGUUPTNLInformation, value{
-			Present:                         ngapType.PDUSessionResourceSetupRequestTransferIEsPresentAdditionalULNGUUPTNLInformation,
-			AdditionalULNGUUPTNLInformation: c.putTunnels(additionalUplink, t.AdditionalUplink),
+		out.add(ngapType.ProtocolIEIDAdditionalULNGUUPTNLInformation, requestValue{
+			Present: presentAdditionalUplink, AdditionalUplink: c.putTunnels(additionalUplink, t.AdditionalUplink),
 		})
 	}
 	if t.NoForwarding {
-		add(ngapType.ProtocolIEIDDataForwardingNotPossible, value{
-			Present: ngapType.PDUSessionResourceSetupRequestTransferIEsPresentDataForwardingNotPossible,
-			DataForwardingNotPossible: &ngapType.DataForwardingNotPossible{
+		out.add(ngapType.ProtocolIEIDDataForwardingNotPossible, requestValue{
+			Present: presentNoForwarding,
+			NoForwarding: &ngapType.DataForwardingNotPossible{
 				Value: ngapType.DataForwardingNotPossiblePresentDataForwardingNotPossible,
 			},
 		})
 	}
-	add(ngapType.ProtocolIEIDPDUSessionType, value{
-		Present:        ngapType.PDUSessionResourceSetupRequestTransferIEsPresentPDUSessionType,
-		PDUSessionType: c.putSessionType(t.Type),
-	})
+	out.add(ngapType.ProtocolIEIDPDUSessionType, requestValue{Present: presentSessionType, SessionType: c.putSessionType(t.Type)})
 	if t.Security != nil {
-		add(ngapType.ProtocolIEIDSecurityIndication, value{
-			Present:            ngapType.PDUSessionResourceSetupRequestTransferIEsPresentSecurityIndication,
-			SecurityIndication: c.putSecurity(securityIndication, t.Security),
+		out.add(ngapType.ProtocolIEIDSecurityIndication, requestValue{
+			Present: presentSecurity, Security: c.putSecurity(securityName, t.Security),
 		})
 	}
 	if t.NetworkInstance != 0 {
-		add(ngapType.ProtocolIEIDNetworkInstance, value{
-			Present:         ngapType.PDUSessionResourceSetupRequestTransferIEsPresentNetworkInstance,
-			NetworkInstance: c.putNetworkInstance(t.NetworkInstance),
+		out.add(ngapType.ProtocolIEIDNetworkInstance, requestValue{
+			Present: presentNetworkInstance, NetworkInstance: c.putNetworkInstance(t.NetworkInstance),
 		})
 	}
-	add(ngapType.ProtocolIEIDQosFlowSetupRequestList, value{
-		Present:                 ngapType.PDUSessionResourceSetupRequestTransferIEsPresentQosFlowSetupRequestList,
-		QosFlowSetupRequestList: c.putFlowsToSetUp(t.Flows),
+	out.add(ngapType.ProtocolIEIDQosFlowSetupRequestList, requestValue{
+		Present: presentFlowsToSetUp, FlowsToSetUp: c.putFlowsToSetUp(t.Flows),
 	})
 	return c.encode(t, &out)
 }
@@ -131,31 +113,31 @@ func (c *check) putSessionType(in n1.SessionType) *ngapType.PDUSessionType {
 }
 
 func (t *SetupRequest) read(c *check, b []byte) {
-	var in ngapType.PDUSessionResourceSetupRequestTransfer
+	var in request
 	if !c.decodeIEs(b, &in) {
 		return
 	}
 	var uplink, kind, flows bool
 	for n := range in.ProtocolIEs.List {
-		// An IE that is not known has none of these.
+		// An IE that is not known, or another transfer's, has none of these.
 		v := &in.ProtocolIEs.List[n].Value
 		switch {
-		case v.PDUSessionAggregateMaximumBitRate != nil:
-			t.AMBR = c.ambr(v.PDUSessionAggregateMaximumBitRate)
-		case v.ULNGUUPTNLInformation != nil:
-			t.Uplink, uplink = c.tunnel(uplinkTunnel, v.ULNGUUPTNLInformation), true
-		case v.AdditionalULNGUUPTNLInformation != nil:
-			t.AdditionalUplink = c.tunnels(additionalUplink, v.AdditionalULNGUUPTNLInformation)
-		case v.DataForwardingNotPossible != nil:
+		case v.AMBR != nil:
+			t.AMBR = c.ambr(v.AMBR)
+		case v.Uplink != nil:
+			t.Uplink, uplink = c.tunnel(uplinkTunnel, v.Uplink), true
+		case v.AdditionalUplink != nil:
+			t.AdditionalUplink = c.tunnels(additionalUplink, v.AdditionalUplink)
+		case v.NoForwarding != nil:
 			t.NoForwarding = true
-		case v.PDUSessionType != nil:
-			t.Type, kind = sessionTypes()[c.enumerated("PDU Session Type", v.PDUSessionType.Value, 4)], true
-		case v.SecurityIndication != nil:
-			t.Security = c.security(securityIndication, v.SecurityIndication)
+		case v.SessionType != nil:
+			t.Type, kind = sessionTypes()[c.enumerated("PDU Session Type", v.SessionType.Value, 4)], true
+		case v.Security != nil:
+			t.Security = c.security(securityName, v.Security)
 		case v.NetworkInstance != nil:
 			t.NetworkInstance = uint16(c.within(networkInstance, v.NetworkInstance.Value, 1, maxNetworkInstance))
-		case v.QosFlowSetupRequestList != nil:
-			t.Flows, flows = c.flowsToSetUp(v.QosFlowSetupRequestList), true
+		case v.FlowsToSetUp != nil:
+			t.Flows, flows = c.flowsToSetUp(v.FlowsToSetUp), true
 		}
 	}
 	c.mandatory(uplinkTunnel, uplink)
