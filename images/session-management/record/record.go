@@ -12,6 +12,8 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
+	"strconv"
 
 	"core5g.dev/core5g/images/session-management/n1"
 
@@ -77,7 +79,7 @@ type Session struct {
 	Downlink Tunnel `cbor:"20,keyasint,omitzero"`
 
 	AMF AMF `cbor:"21,keyasint"`
-	// Procedure is what is under way; nil: nothing.
+	// Procedure is what is under way between the network's functions; nil: nothing.
 	Procedure *Procedure `cbor:"22,keyasint,omitempty"`
 	// Answered is the last procedure of the UE's that was answered: the same message again is answered alike.
 	Answered *Answered `cbor:"23,keyasint,omitempty"`
@@ -86,7 +88,67 @@ type Session struct {
 	Charging string `cbor:"25,keyasint,omitempty"`
 	// Since is when the session was established, Unix time in ms.
 	Since int64 `cbor:"26,keyasint"`
+
+	// Told is what the unit may still have, where a change of its rules is under way; nil: the unit has what the record says.
+	Told *Told `cbor:"27,keyasint,omitempty"`
+	// Command to the UE that it has not answered; nil: none.
+	Command *Command `cbor:"28,keyasint,omitempty"`
+	// Handover is one that the source access network has asked for and the target has not finished.
+	Handover *Handover `cbor:"29,keyasint,omitempty"`
+	// History is how the last procedures ended, the oldest first.
+	History []Past `cbor:"30,keyasint,omitempty"`
+	// Static addresses are the subscription's, not the unit's choice.
+	Static bool `cbor:"31,keyasint,omitempty"`
+	// Subscribed are the names of the flows that the subscription adds to the Slice's own.
+	Subscribed []string `cbor:"32,keyasint,omitempty"`
 }
+
+// HistoryLength bounds History.
+const HistoryLength = 6
+
+// Clone copies the session: what is changed in the copy is not in the original.
+func (s *Session) Clone() *Session {
+	c := *s
+	c.Flows, c.History, c.Subscribed = slices.Clone(s.Flows), slices.Clone(s.History), slices.Clone(s.Subscribed)
+	c.Procedure, c.Answered, c.Told = clone(s.Procedure), clone(s.Answered), clone(s.Told)
+	c.Command, c.Handover = clone(s.Command), clone(s.Handover)
+	if c.Told != nil {
+		c.Told.Flows = slices.Clone(c.Told.Flows)
+	}
+	return &c
+}
+
+func clone[T any](p *T) *T {
+	if p == nil {
+		return nil
+	}
+	c := *p
+	return &c
+}
+
+// Ref names the SM context towards the AMF (TS 29.502 6.1.3.3): the CP SEID in hexadecimal.
+func (s *Session) Ref() string { return Ref(s.CPSEID) }
+
+// Ref of a session by its CP SEID.
+func Ref(cpSEID uint64) string { return strconv.FormatUint(cpSEID, 16) }
+
+// ParseRef is the inverse of Ref; 0 is no session's.
+func ParseRef(ref string) (cpSEID uint64) {
+	n, err := strconv.ParseUint(ref, 16, 64)
+	if err != nil || Ref(n) != ref {
+		return 0
+	}
+	return n
+}
+
+// shardShift leaves 48 bits of a CP SEID to the shard's own count, and 16 to its number.
+const shardShift = 48
+
+// SEID is the CP SEID of the n-th session of a shard, which is numbered from 1.
+func SEID(shard uint16, n uint64) uint64 { return uint64(shard)<<shardShift | n&(1<<shardShift-1) }
+
+// ShardOf is the number of the shard whose session has that CP SEID.
+func ShardOf(cpSEID uint64) uint16 { return uint16(cpSEID >> shardShift) }
 
 // AMBR of a session, bit/s.
 type AMBR struct {
@@ -136,16 +198,64 @@ type AMF struct {
 	Cell uint64 `cbor:"4,keyasint,omitempty"`
 }
 
-// Procedure is one that is under way.
+// Procedure is one that is under way between the network's functions. It ends within seconds, and whatever else happens to the
+// session waits for it.
 type Procedure struct {
 	Kind uint8 `cbor:"0,keyasint"`
 	Step uint8 `cbor:"1,keyasint"`
 	PTI  uint8 `cbor:"2,keyasint,omitempty"`
-	// Attempts of the message whose answer is awaited, and when the first left, Unix time in ms.
+	// Attempts to take the step.
 	Attempts uint8 `cbor:"3,keyasint,omitempty"`
-	Began    int64 `cbor:"4,keyasint"`
-	// Message to the UE, which is sent again until it is answered (T3591, T3592).
+	// Began is Unix time in ms.
+	Began int64 `cbor:"4,keyasint"`
+	// Message of the UE's that began it, or to the UE that ends it.
 	Message []byte `cbor:"5,keyasint,omitempty"`
+	// Cause that the UE, or the access network, is told.
+	Cause uint8 `cbor:"6,keyasint,omitempty"`
+}
+
+// Told are the rules that a unit was last known to have, as far as they can change.
+type Told struct {
+	Phase    Phase  `cbor:"0,keyasint"`
+	Downlink Tunnel `cbor:"1,keyasint,omitzero"`
+	AMBR     AMBR   `cbor:"2,keyasint"`
+	Flows    []Flow `cbor:"3,keyasint,omitempty"`
+	// Buffering: downlink packets wait for a handover's end.
+	Buffering bool `cbor:"4,keyasint,omitempty"`
+}
+
+// Command is a message to the UE, sent again until it is answered (TS 24.501 10.3: T3591, T3592).
+type Command struct {
+	// Message in NAS, and the procedure transaction that it belongs to, 0 for the network's own.
+	Message []byte `cbor:"0,keyasint"`
+	PTI     uint8  `cbor:"1,keyasint,omitempty"`
+	// Attempts so far, and when the first was, Unix time in ms.
+	Attempts uint8 `cbor:"2,keyasint"`
+	Began    int64 `cbor:"3,keyasint"`
+	// Release: it is a Release Command, and the session ends with its answer.
+	Release bool `cbor:"4,keyasint,omitempty"`
+}
+
+// Handover between access networks through the core (TS 23.502 4.9.1.3).
+type Handover struct {
+	// Target has the session when the UE has arrived; zero until it has answered.
+	Target Tunnel `cbor:"0,keyasint,omitzero"`
+	// Forwarding is where the source's packets go, by way of the unit: the target's end, and the unit's.
+	Forwarding Tunnel `cbor:"1,keyasint,omitzero"`
+	Relay      Tunnel `cbor:"2,keyasint,omitzero"`
+	// Direct: the source reaches the target itself.
+	Direct bool `cbor:"3,keyasint,omitempty"`
+	// Refused are QFIs that the target does not take.
+	Refused []byte `cbor:"4,keyasint,omitempty"`
+}
+
+// Past is a procedure that has ended.
+type Past struct {
+	Kind   uint8 `cbor:"0,keyasint"`
+	Result uint8 `cbor:"1,keyasint,omitempty"`
+	// At is Unix time in ms, Took in ms.
+	At   int64  `cbor:"2,keyasint"`
+	Took uint32 `cbor:"3,keyasint,omitempty"`
 }
 
 // Answered is a request of the UE's and what it was answered.

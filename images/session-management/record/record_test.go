@@ -47,10 +47,17 @@ func full() *Session {
 	}
 	s.Uplink.IPv6, s.Downlink.IPv6 = netip.MustParseAddr("2001:db8::1"), netip.MustParseAddr("2001:db8::2")
 	s.AMF.Set, s.AMF.Cell = "set1.region02.amfset.5gc.mnc093.mcc208", 0xfffffffff
-	s.Procedure = &Procedure{Kind: 2, Step: 3, PTI: 7, Attempts: 4, Began: 1_800_000_000_001, Message: make([]byte, 300)}
-	s.Answered = &Answered{Digest: [8]byte{1}, Answer: make([]byte, 300)}
+	s.Procedure = &Procedure{Kind: 2, Step: 3, PTI: 7, Attempts: 4, Began: 1_800_000_000_001, Message: make([]byte, 100), Cause: 36}
+	s.Answered = &Answered{Digest: [8]byte{1}, Answer: make([]byte, 100)}
 	s.Policy = "https://core5g-pcf:8000/npcf-smpolicycontrol/v1/sm-policies/imsi-208930000000001-1"
 	s.Charging = "https://core5g-chf:8000/nchf-convergedcharging/v3/chargingdata/4a1d5c0e-1111-4222-8333-444455556666"
+	s.Told = &Told{Phase: Active, Downlink: s.Downlink, AMBR: s.AMBR, Flows: s.Flows[:4], Buffering: true}
+	s.Command = &Command{Message: make([]byte, 150), PTI: 7, Attempts: 2, Began: 1_800_000_000_002, Release: true}
+	s.Handover = &Handover{Target: s.Downlink, Forwarding: s.Downlink, Relay: s.Uplink, Direct: true, Refused: []byte{3}}
+	for n := range uint8(HistoryLength) {
+		s.History = append(s.History, Past{Kind: n + 1, Result: 1, At: 1_800_000_000_000, Took: 1000})
+	}
+	s.Static, s.Subscribed = true, []string{"voice-of-the-site"}
 	return s
 }
 
