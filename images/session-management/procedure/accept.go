@@ -1,0 +1,95 @@
+package procedure
+
+import (
+	"errors"
+
+	"core5g.dev/core5g/images/session-management/configuration"
+	"core5g.dev/core5g/images/session-management/n1"
+	"core5g.dev/core5g/images/session-management/n2"
+	"core5g.dev/core5g/images/session-management/record"
+)
+
+// defaultPrecedence is the default QoS rule's, and defaultRule its identifier: the other rules are numbered as their flows.
+const (
+	defaultPrecedence = 255
+	defaultRule       = 1
+)
+
+// accept is the PDU Session Establishment Accept (TS 24.501 8.3.2) that answers the message of the procedure under way.
+func (t *turn) accept() ([]byte, error) {
+	network := t.network()
+	if network == nil {
+		return nil, errors.New("the data network is gone")
+	}
+	m, err := n1.Decode(t.s.Procedure.Message)
+	if err != nil {
+		return nil, err
+	}
+	request, ok := m.(*n1.EstablishmentRequest)
+	if !ok {
+		return nil, errors.New("the message of the procedure is no request for a session")
+	}
+	a := n1.EstablishmentAccept{
+		SessionID: t.s.ID, PTI: request.PTI, Type: t.s.Type, SSCMode: 1, AMBR: n1.AMBR(t.s.AMBR), Cause: onlyOne(request.Type, t.s.Type),
+		IPv4: t.s.IPv4, InterfaceID: t.s.InterfaceID, SST: t.s.SST, SD: t.s.SD, DNN: t.s.DNN,
+		Options: network.Configuration().Answer(request.Options, configuration.HasIPv4(t.s.Type), configuration.HasIPv6(t.s.Type)),
+	}
+	a.Rules, a.Flows = qosOf(t.s, network)
+	if request.AlwaysOn || t.s.AlwaysOn {
+		a.AlwaysOn = &t.s.AlwaysOn
+	}
+	return a.Encode(), nil
+}
+
+// onlyOne is the cause that tells a UE which asked for both versions that it has one (TS 24.501 6.4.1.3).
+func onlyOne(asked, given n1.SessionType) n1.Cause {
+	switch {
+	case asked != n1.IPv4v6:
+		return 0
+	case given == n1.IPv4:
+		return n1.CauseIPv4Only
+	case given == n1.IPv6:
+		return n1.CauseIPv6Only
+	}
+	return 0
+}
+
+// qosOf a session as its UE is told: the default rule, and one for each further flow.
+func qosOf(s *record.Session, network *configuration.DataNetwork) (rules []n1.Rule, flows []n1.Flow) {
+	for n, f := range s.Flows {
+		if f.Refused {
+			continue
+		}
+		flows = append(flows, n1.Flow{
+			QFI: f.QFI, Operation: n1.CreateFlow, FiveQI: f.FiveQI, GFBRUplink: f.GFBRUplink, GFBRDownlink: f.GFBRDownlink,
+			MFBRUplink: f.MFBRUplink, MFBRDownlink: f.MFBRDownlink,
+		})
+		if n == 0 {
+			rules = append(rules, n1.Rule{
+				ID: defaultRule, Operation: n1.CreateRule, Default: true, Filters: []n1.Filter{n1.Any(1)}, Precedence: defaultPrecedence, QFI: f.QFI,
+			})
+			continue
+		}
+		if configured := network.Flow(f.Name); configured != nil {
+			rules = append(rules, configured.Rule(f.QFI, f.QFI, s.Type))
+		}
+	}
+	return rules, flows
+}
+
+// setupRequest is what an access network needs for the session (TS 38.413 9.3.4.1).
+func (t *turn) setupRequest() ([]byte, error) {
+	r := n2.SetupRequest{AMBR: &t.s.AMBR, Uplink: t.s.Uplink, Type: t.s.Type}
+	for _, f := range t.s.Flows {
+		if !f.Refused {
+			r.Flows = append(r.Flows, n2.QoSFlow{Flow: f})
+		}
+	}
+	return r.Encode()
+}
+
+// transfer gives the AMF something for the UE or its access network.
+func (t *turn) transfer(a AskTransfer) {
+	a.AMF, a.SUPI, a.ID, a.Ref = t.s.AMF, t.s.SUPI, t.s.ID, t.s.Ref()
+	t.do(a)
+}

@@ -1,0 +1,370 @@
+package procedure
+
+import (
+	"errors"
+	"net/http"
+	"net/netip"
+	"slices"
+	"time"
+
+	"core5g.dev/core5g/images/session-management/configuration"
+	"core5g.dev/core5g/images/session-management/n1"
+	"core5g.dev/core5g/images/session-management/n2"
+	"core5g.dev/core5g/images/session-management/n4"
+	"core5g.dev/core5g/images/session-management/record"
+)
+
+// PDU session establishment (TS 23.502 4.3.2.2.1, TS 24.501 6.4.1):
+//
+//	 3  Create SM Context                      establish
+//	 4  subscription                           establishSubscription
+//	 5  answer with the SM context's name      as soon as it is kept
+//	 7  policy                                 establishPolicy
+//	 8  UPF selection
+//	10  N4 session                             establishUnit
+//	11  accept to UE and access network        establishTransfer
+//	14  the access network's tunnel            accessReady (connection.go)
+//
+// What goes wrong before step 5 is answered with the reject for the UE; behind it, the reject is transferred and the AMF told that the context has
+// ended (steps 11 and 18).
+const (
+	establishSubscription uint8 = 1
+	establishPolicy       uint8 = 2
+	establishUnit         uint8 = 3
+	establishTransfer     uint8 = 4
+)
+
+var establishment = map[uint8]step{
+	establishSubscription: {ask: askSubscription, take: takeSubscription},
+	establishPolicy:       {ask: askPolicy, take: takePolicy},
+	establishUnit:         {ask: askEstablishment, take: takeEstablishment},
+	establishTransfer:     {ask: askAccept, take: takeAccepted},
+}
+
+// accessTime is how long an access network may take to answer. UEs ask again after T3580, 16 s (TS 24.501 10.3).
+const accessTime = 12 * time.Second
+
+// networkBackOff is what UEs are told to wait where the network is what failed (T3396).
+const networkBackOff = 30 * time.Second
+
+func (t *turn) establish(c Create) {
+	t.asker, t.create = c.From, &c
+	request, refusal := readEstablishment(c)
+	if refusal != nil {
+		t.refuseCreate(*refusal)
+		return
+	}
+	if c.Existing { // there is none: TS 24.501 6.4.1.4
+		t.refuseCreate(refused(http.StatusNotFound, "CONTEXT_NOT_FOUND", request, n1.CauseSessionDoesNotExist))
+		return
+	}
+	network, err := t.in.Config.DataNetwork(c.SST, c.SD, c.DNN)
+	switch {
+	case errors.Is(err, configuration.ErrUnknownSlice):
+		t.refuseCreate(refused(http.StatusForbidden, "SNSSAI_DENIED", request, n1.CauseMissingOrUnknownDNNInSlice))
+		return
+	case err != nil:
+		t.refuseCreate(refused(http.StatusForbidden, "DNN_NOT_SUPPORTED", request, n1.CauseMissingOrUnknownDNNInSlice))
+		return
+	}
+	t.s = &record.Session{
+		SUPI: c.SUPI, ID: c.ID, DNN: network.DNN, SST: c.SST, SD: c.SD, PLMN: c.PLMN, Slice: network.Slice, Phase: record.Establishing,
+		CPSEID: t.in.Fresh(), AMF: c.AMF, Since: t.in.Now.UnixMilli(), Answered: &record.Answered{Digest: digest(c.N1)},
+	}
+	t.begin(Establishment, establishSubscription)
+}
+
+// createAgain: the session is there. The same request has the same answer; another one means that the UE has no session
+// (TS 24.501 6.4.1.7 b), so the one that is there goes first.
+func (t *turn) createAgain(c Create) {
+	if a := t.s.Answered; a != nil && a.Digest == digest(c.N1) && t.s.Phase == record.Establishing {
+		t.asker = c.From
+		t.heardFrom(c.AMF)
+		t.reply(Created{Ref: t.s.Ref()})
+		return
+	}
+	t.asker, t.create = c.From, &c
+	t.end(endForAnother, 0)
+}
+
+func readEstablishment(c Create) (*n1.EstablishmentRequest, *Failed) {
+	m, err := n1.Decode(c.N1)
+	if err != nil {
+		f := Failed{Status: http.StatusForbidden, Cause: "N1_SM_ERROR", Detail: err.Error()}
+		var fault *n1.Fault
+		if errors.As(err, &fault) && !fault.Ignore {
+			f.N1 = (&n1.EstablishmentReject{SessionID: c.ID, PTI: fault.Header.PTI, Cause: fault.Cause}).Encode()
+		}
+		return nil, &f
+	}
+	request, ok := m.(*n1.EstablishmentRequest)
+	if !ok || request.SessionID != c.ID {
+		return nil, &Failed{Status: http.StatusForbidden, Cause: "N1_SM_ERROR", Detail: "the N1 container is no PDU Session Establishment Request of this session"}
+	}
+	if request.SSCMode > 1 {
+		return nil, &Failed{Status: http.StatusForbidden, Cause: "SSC_NOT_SUPPORTED", Detail: "SSC mode 1 is what there is", N1: (&n1.EstablishmentReject{
+			SessionID: c.ID, PTI: request.PTI, Cause: n1.CauseUnsupportedSSCMode, AllowedSSCModes: []uint8{1},
+		}).Encode()}
+	}
+	return request, nil
+}
+
+// refused is the answer to a Create with the reject that the UE is given.
+func refused(status int, cause string, request *n1.EstablishmentRequest, told n1.Cause) Failed {
+	reject := n1.EstablishmentReject{SessionID: request.SessionID, PTI: request.PTI, Cause: told}
+	if told == n1.CauseInsufficientResources || told == n1.CauseNetworkFailure {
+		reject.BackOff = networkBackOff
+	}
+	return Failed{Status: status, Cause: cause, N1: reject.Encode()}
+}
+
+// refuseCreate: nothing is kept, nothing is to be undone.
+func (t *turn) refuseCreate(f Failed) {
+	t.reply(f)
+	if t.s != nil {
+		t.gone(f.Cause)
+		return
+	}
+	t.create = nil
+	t.ended(Establishment, f.Cause, t.in.Now.UnixMilli())
+}
+
+// Step 4.
+
+func askSubscription(t *turn) {
+	if t.create == nil { // a new holder finds no record of this step: it was never written
+		t.gone("lost")
+		return
+	}
+	t.out.Lazy = true
+	t.do(AskSubscription{SUPI: t.s.SUPI, DNN: t.s.DNN, SST: t.s.SST, SD: t.s.SD, PLMN: t.s.PLMN})
+}
+
+func takeSubscription(t *turn, e Event) {
+	sub, ok := e.(Subscription)
+	if !ok || t.create == nil {
+		return
+	}
+	request, _ := readEstablishment(*t.create) // it was read before
+	network := t.network()
+	switch {
+	case sub.Unknown:
+		t.refuseCreate(refused(http.StatusForbidden, "SUBSCRIPTION_DENIED", request, n1.CauseServiceOptionNotSubscribed))
+		return
+	case sub.Failed:
+		t.refuseCreate(refused(http.StatusGatewayTimeout, "PEER_NOT_RESPONDING", request, n1.CauseNetworkFailure))
+		return
+	case network == nil:
+		t.refuseCreate(refused(http.StatusForbidden, "DNN_NOT_SUPPORTED", request, n1.CauseMissingOrUnknownDNNInSlice))
+		return
+	}
+	kind, cause := sessionType(request.Type, allowed(network.Types, sub.Types))
+	if kind == 0 {
+		t.refuseCreate(refused(http.StatusForbidden, "PDUTYPE_NOT_SUPPORTED", request, cause))
+		return
+	}
+	t.s.Type = kind
+	t.s.AlwaysOn = network.AlwaysOn.Grants(request.AlwaysOn)
+	if kind != n1.IPv4 {
+		t.in.Random(t.s.InterfaceID[:])
+		t.s.InterfaceID[0] &^= 2 // not universally administered (RFC 4291 2.5.1)
+		t.s.InterfaceID[7] |= 1  // never the router's
+	}
+	t.s.IPv4, t.s.IPv6 = staticAddresses(kind, sub)
+	t.s.Static = t.s.IPv4.IsValid() || t.s.IPv6.IsValid()
+	t.s.Subscribed = sub.Flows
+	t.s.AMBR, t.s.Flows = policyOf(network, kind, sub)
+	want := configuration.Want{TAC: t.s.AMF.TAC, Type: kind, IPv4: t.s.IPv4, IPv6: t.s.IPv6}
+	unit, err := t.in.Config.Select(network, want, t.in.Live) // step 8
+	if err != nil {
+		f := refused(http.StatusInternalServerError, "INSUFFICIENT_RESOURCES_SLICE_DNN", request, n1.CauseInsufficientResources)
+		f.Detail = err.Error()
+		t.refuseCreate(f)
+		return
+	}
+	t.s.Unit = record.Unit{NodeID: unit.NodeID, Address: unit.Address.Addr()}
+	t.s.Procedure.PTI, t.s.Procedure.Message = request.PTI, t.create.N1
+	t.create = nil
+	t.reply(Created{Ref: t.s.Ref()}) // step 5: the record is written before
+	if network.Policy {
+		t.next(establishPolicy)
+		return
+	}
+	t.next(establishUnit)
+}
+
+// allowed by Slice and subscription, in the subscription's order where it has one.
+func allowed(slice, subscribed []n1.SessionType) []n1.SessionType {
+	if len(subscribed) == 0 {
+		return slice
+	}
+	var both []n1.SessionType
+	for _, kind := range subscribed {
+		if slices.Contains(slice, kind) {
+			both = append(both, kind)
+		}
+	}
+	return both
+}
+
+// staticAddresses of the subscription, as far as the session's type has them.
+func staticAddresses(kind n1.SessionType, sub Subscription) (v4 netip.Addr, v6 netip.Prefix) {
+	if configuration.HasIPv4(kind) {
+		v4 = sub.IPv4
+	}
+	if configuration.HasIPv6(kind) {
+		v6 = sub.IPv6
+	}
+	return v4, v6
+}
+
+// policyOf a session without a PCF: the Slice's, and what the subscription says otherwise. QFI 1 is the default flow's.
+func policyOf(network *configuration.DataNetwork, kind n1.SessionType, sub Subscription) (record.AMBR, []record.Flow) {
+	ambr, first := network.AMBR, network.DefaultFlow(1)
+	if sub.AMBR != (record.AMBR{}) {
+		ambr = sub.AMBR
+	}
+	if sub.FiveQI != 0 {
+		first.FiveQI = sub.FiveQI
+	}
+	if sub.Priority != 0 {
+		first.Priority, first.MayPreempt, first.Preemptable = sub.Priority, sub.MayPreempt, sub.Preemptable
+	}
+	flows := []record.Flow{first}
+	for n, f := range network.FlowsOf(kind, sub.Flows) {
+		flows = append(flows, f.Record(uint8(n)+2))
+	}
+	return ambr, flows
+}
+
+// sessionType chooses by TS 23.501 5.8.2.2.1; 0 with the cause of the reject where there is none.
+func sessionType(asked n1.SessionType, allowed []n1.SessionType) (n1.SessionType, n1.Cause) {
+	has := func(kind n1.SessionType) bool { return slices.Contains(allowed, kind) }
+	v4, v6 := has(n1.IPv4) || has(n1.IPv4v6), has(n1.IPv6) || has(n1.IPv4v6)
+	switch {
+	case len(allowed) == 0:
+		return 0, n1.CauseServiceOptionNotSubscribed
+	case asked == 0:
+		return allowed[0], 0
+	case asked == n1.IPv4v6 && has(n1.IPv4v6), asked == n1.IPv4 && v4, asked == n1.IPv6 && v6:
+		return asked, 0
+	case asked == n1.IPv4v6 && v4:
+		return n1.IPv4, 0 // the accept says CauseIPv4Only
+	case asked == n1.IPv4v6 && v6:
+		return n1.IPv6, 0
+	case asked == n1.IPv6 && v4:
+		return 0, n1.CauseIPv4Only
+	case asked == n1.IPv4 && v6:
+		return 0, n1.CauseIPv6Only
+	}
+	return 0, n1.CauseUnknownPDUSessionType
+}
+
+// Step 7.
+
+func askPolicy(t *turn) { t.do(AskPolicy{Operation: CreatePolicy, Session: t.s.Clone()}) }
+
+func takePolicy(t *turn, e Event) {
+	p, ok := e.(Policy)
+	if !ok {
+		return
+	}
+	switch p.Outcome {
+	case Done:
+	case Refused: // the PCF has decided
+		t.rejectEstablishment("policy refused", n1.CauseRejectedUnspecified)
+		return
+	default: // it may have an association that nobody knows: it ends with the UE's next one (TS 29.512 4.2.2.2)
+		t.rejectEstablishment("no answer of the PCF", n1.CauseNetworkFailure)
+		return
+	}
+	t.s.Policy = p.URI
+	if p.AMBR != (record.AMBR{}) {
+		t.s.AMBR = p.AMBR
+	}
+	if p.FiveQI != 0 {
+		t.s.Flows[0].FiveQI = p.FiveQI
+	}
+	if p.Priority != 0 {
+		t.s.Flows[0].Priority, t.s.Flows[0].MayPreempt, t.s.Flows[0].Preemptable = p.Priority, p.MayPreempt, p.Preemptable
+	}
+	t.next(establishUnit)
+}
+
+// Step 10.
+
+func askEstablishment(t *turn) {
+	network := t.network()
+	if network == nil {
+		t.rejectEstablishment("the data network is gone", n1.CauseMissingOrUnknownDNNInSlice)
+		return
+	}
+	ies, err := n4.Establishment(t.s, network.Settings())
+	if err != nil {
+		t.rejectEstablishment(err.Error(), n1.CauseNetworkFailure)
+		return
+	}
+	t.do(AskUnit{Operation: Establish, Unit: t.s.Unit, CPSEID: t.s.CPSEID, IEs: ies})
+}
+
+func takeEstablishment(t *turn, e Event) {
+	u, ok := e.(Unit)
+	if !ok {
+		return
+	}
+	switch u.Outcome {
+	case Done:
+		if err := n4.Established(t.s, u.Established); err != nil {
+			t.rejectEstablishment(err.Error(), n1.CauseNetworkFailure)
+			return
+		}
+		t.next(establishTransfer)
+	case Refused:
+		t.rejectEstablishment("the UPF refused", n1.CauseInsufficientResources)
+	default:
+		t.rejectEstablishment("no answer of the UPF", n1.CauseNetworkFailure)
+	}
+}
+
+// Step 11.
+
+func askAccept(t *turn) {
+	accept, err := t.accept()
+	if err != nil {
+		t.rejectEstablishment(err.Error(), n1.CauseNetworkFailure)
+		return
+	}
+	setup, err := t.setupRequest()
+	if err != nil {
+		t.rejectEstablishment(err.Error(), n1.CauseNetworkFailure)
+		return
+	}
+	t.transfer(AskTransfer{N1: accept, N2: setup, N2Type: n2.InfoSetupRequest})
+}
+
+func takeAccepted(t *turn, e Event) {
+	x, ok := e.(Transferred)
+	if !ok {
+		return
+	}
+	if x.Outcome == Refused || x.Outcome == NotSent { // nobody has the accept
+		t.over("the AMF did not take it: " + x.Cause)
+		t.end(endWithNotice, 0)
+		return
+	}
+	// Unknown may be done: the access network will say so, or be silent.
+	t.over("")
+	t.due(dueAccess, accessTime)
+	t.do(TellRegistration{SUPI: t.s.SUPI, DNN: t.s.DNN, PLMN: t.s.PLMN, ID: t.s.ID, SST: t.s.SST, SD: t.s.SD})
+}
+
+// rejectEstablishment undoes what was done since step 5, and tells the UE.
+func (t *turn) rejectEstablishment(why string, told n1.Cause) {
+	pti := t.s.Procedure.PTI
+	t.over(why)
+	reject := n1.EstablishmentReject{SessionID: t.s.ID, PTI: pti, Cause: told}
+	if told == n1.CauseInsufficientResources || told == n1.CauseNetworkFailure {
+		reject.BackOff = networkBackOff
+	}
+	t.endTelling(reject.Encode())
+}

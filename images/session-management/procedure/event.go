@@ -1,0 +1,202 @@
+package procedure
+
+import (
+	"core5g.dev/core5g/images/session-management/n1"
+	"core5g.dev/core5g/images/session-management/n2"
+	"core5g.dev/core5g/images/session-management/record"
+
+	"github.com/wmnsk/go-pfcp/message"
+	"net/netip"
+)
+
+// Event is something that happens to a session: one of the structs of this file.
+type Event interface{ event() }
+
+// Token names somebody who waits for an answer; 0 for nobody.
+type Token uint64
+
+// Create is a request for a session (TS 29.502 5.2.2.2.1).
+type Create struct {
+	From Token
+	SUPI string
+	ID   uint8
+	DNN  string
+	SST  uint8
+	SD   *[3]byte
+	PLMN string
+	AMF  record.AMF
+	// N1 is the UE's PDU Session Establishment Request.
+	N1 []byte
+	// Existing: the UE wants to go on with a session that it has (TS 24.501 9.11.3.47).
+	Existing bool
+}
+
+// ConnectionState is what a user plane connection is to become, or is (TS 29.502 6.1.6.3.2, UpCnxState).
+type ConnectionState string
+
+// The states.
+const (
+	Activated   ConnectionState = "ACTIVATED"
+	Activating  ConnectionState = "ACTIVATING"
+	Deactivated ConnectionState = "DEACTIVATED"
+	Suspended   ConnectionState = "SUSPENDED"
+)
+
+// HandoverState is how far a handover is (TS 29.502 6.1.6.3.3, HoState).
+type HandoverState string
+
+// The states.
+const (
+	HandoverNone      HandoverState = "NONE"
+	HandoverPreparing HandoverState = "PREPARING"
+	HandoverPrepared  HandoverState = "PREPARED"
+	HandoverCompleted HandoverState = "COMPLETED"
+	HandoverCancelled HandoverState = "CANCELLED"
+)
+
+// Update is a request about a session that there is (TS 29.502 5.2.2.3). What is zero was not said.
+type Update struct {
+	From       Token
+	Connection ConnectionState
+	Handover   HandoverState
+	// ToBeSwitched and FailedToBeSwitched belong to a path switch.
+	ToBeSwitched, FailedToBeSwitched bool
+	// Release asks for the session's end, with what the UE, or the access network, is told.
+	Release bool
+	Cause   string
+	N1      []byte
+	N2      []byte
+	N2Type  n2.InfoType
+	// AMF that asks, where it is another than the one before; its zero fields keep what was known.
+	AMF record.AMF
+}
+
+// Release is the end of an SM context (TS 29.502 5.2.2.4).
+type Release struct {
+	From  Token
+	Cause string
+}
+
+// Unreachable says that a transfer did not reach the UE after all (TS 29.518 5.2.2.3.2.2).
+type Unreachable struct{ Cause string }
+
+// Report is one of the session's unit (TS 29.244 7.5.8).
+type Report struct {
+	From Token
+	// Downlink: packets wait for the UE; QFI is that of the first, 0 unknown.
+	Downlink bool
+	QFI      uint8
+	// Lost are tunnels that a peer says it does not know (Error Indication).
+	Lost []record.Tunnel
+}
+
+// Due says that a time has come that an Output named.
+type Due struct{ Name string }
+
+// Resumed: the session has a new holder, who knows nothing but the record.
+type Resumed struct{}
+
+// UnitRestarted: the session's unit has lost what it had.
+type UnitRestarted struct{}
+
+// UnitGone: the session's unit does not come back.
+type UnitGone struct{}
+
+// End asks for the session's end for a reason of the network: its Slice is deleted, an operator wants it.
+type End struct {
+	From  Token
+	Cause n1.Cause
+}
+
+// SettingsChanged: the Slice's settings are others than before.
+type SettingsChanged struct{}
+
+// Subscription answers AskSubscription (TS 29.503 6.1.6.2.8).
+type Subscription struct {
+	// Failed: it could not be had; Unknown: there is none for this data network.
+	Failed, Unknown bool
+	// Types allowed, the default first; none: as the Slice has it.
+	Types []n1.SessionType
+	AMBR  record.AMBR
+	// FiveQI 0: as the Slice has it, Priority of the ARP too.
+	FiveQI, Priority        uint8
+	MayPreempt, Preemptable bool
+	// Static addresses, zero where the unit chooses.
+	IPv4  netip.Addr
+	IPv6  netip.Prefix
+	Flows []string
+}
+
+// Outcome of something that was asked.
+type Outcome uint8
+
+// The outcomes.
+const (
+	// Done as asked.
+	Done Outcome = 1
+	// Refused, and nothing has changed.
+	Refused Outcome = 2
+	// Unknown: no answer; it may have been done.
+	Unknown Outcome = 3
+	// NotSent: it has not been done.
+	NotSent Outcome = 4
+)
+
+// Policy answers AskPolicy (TS 29.512 4.2.2 to 4.2.5).
+type Policy struct {
+	Outcome Outcome
+	// URI of the association.
+	URI string
+	// AMBR, where the PCF decides it.
+	AMBR record.AMBR
+	// FiveQI and ARP of the default flow, 0 where the PCF leaves it.
+	FiveQI, Priority        uint8
+	MayPreempt, Preemptable bool
+}
+
+// Unit answers AskUnit.
+type Unit struct {
+	Outcome Outcome
+	// Cause of a refusal (TS 29.244 8.2.1).
+	Cause uint8
+	// Established answers an Establishment.
+	Established *message.SessionEstablishmentResponse
+}
+
+// Transferred answers AskTransfer (TS 29.518 5.2.2.3.1).
+type Transferred struct {
+	Outcome Outcome
+	// Paging: the UE is being looked for; Unreachable may follow.
+	Paging bool
+	// Cause of a refusal, such as UE_IN_NON_ALLOWED_AREA.
+	Cause string
+}
+
+// Notified answers AskStatus.
+type Notified struct{ Outcome Outcome }
+
+func (Create) event()          {}
+func (Update) event()          {}
+func (Release) event()         {}
+func (Unreachable) event()     {}
+func (Report) event()          {}
+func (Due) event()             {}
+func (Resumed) event()         {}
+func (UnitRestarted) event()   {}
+func (UnitGone) event()        {}
+func (End) event()             {}
+func (SettingsChanged) event() {}
+func (Subscription) event()    {}
+func (Policy) event()          {}
+func (Unit) event()            {}
+func (Transferred) event()     {}
+func (Notified) event()        {}
+
+// answer says whether the event answers an effect, rather than bringing something new.
+func answer(e Event) bool {
+	switch e.(type) {
+	case Subscription, Policy, Unit, Transferred, Notified:
+		return true
+	}
+	return false
+}

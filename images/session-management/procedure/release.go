@@ -1,0 +1,292 @@
+package procedure
+
+import (
+	"time"
+
+	"core5g.dev/core5g/images/session-management/n1"
+	"core5g.dev/core5g/images/session-management/n2"
+	"core5g.dev/core5g/images/session-management/record"
+)
+
+// PDU session release (TS 23.502 4.3.4.2, TS 24.501 6.3.3, 6.4.3):
+//
+//	 1  the UE asks, the network decides, the AMF has lost the UE     releaseByUE, endByNetwork, end
+//	 2  N4 session deleted                                            endUnit
+//	12  policy association ended                                      endPolicy
+//	 3  command to UE and access network                              endTransfer, or in the answer to the UE's request
+//	10  the UE's answer                                               releaseComplete; the command again: commandSilent
+//	11  the AMF is told, and the record is gone                       endStatus
+const (
+	endUnit     uint8 = 1
+	endPolicy   uint8 = 2
+	endTransfer uint8 = 3
+	endStatus   uint8 = 4
+)
+
+var ending = map[uint8]step{
+	endUnit:     {ask: askDeletion, take: takeDeletion},
+	endPolicy:   {ask: askPolicyEnd, take: takePolicyEnd},
+	endTransfer: {ask: askEndTransfer, take: takeEndTransfer},
+	endStatus:   {ask: askStatus, take: takeStatus},
+}
+
+// How a session ends. The number is in the record, as the attempts of a step that is never repeated otherwise.
+type manner uint8
+
+const (
+	// endSilently: the AMF knows, and the UE is told by it or not at all.
+	endSilently manner = 1
+	// endWithNotice: the AMF is to hear that the context is gone.
+	endWithNotice manner = 2
+	// endForAnother: a new session of the same name takes its place.
+	endForAnother manner = 3
+	// endWithCommand: the UE is told first, with the procedure's message: by the AMF, or in the answer to its request.
+	endWithCommand manner = 4
+	// endWithReject: the UE is told that there is none, by the AMF, which then hears that the context is gone.
+	endWithReject manner = 5
+)
+
+// Timers of TS 24.501 10.3: T3592, and T3591 alike.
+const (
+	commandTime     = 16 * time.Second
+	commandAttempts = 5
+)
+
+// end the session, for a cause that the access network may be told.
+func (t *turn) end(how manner, cause n1.Cause) {
+	t.due(dueAccess, 0)
+	t.due(duePaging, 0)
+	t.due(dueCommand, 0)
+	t.s.Phase, t.s.Command, t.s.Handover, t.s.Told = record.Releasing, nil, nil, nil
+	t.s.Procedure = &record.Procedure{Kind: uint8(Ending), Began: t.in.Now.UnixMilli(), Cause: uint8(cause), PTI: uint8(how)}
+	t.next(endUnit)
+}
+
+func (t *turn) manner() manner { return manner(t.s.Procedure.PTI) }
+
+// endTelling the UE with a reject that was made already.
+func (t *turn) endTelling(reject []byte) {
+	t.end(endWithReject, 0)
+	t.s.Procedure.Message = reject
+}
+
+// endByNetwork: step 1 b to f.
+func (t *turn) endByNetwork(cause n1.Cause) {
+	if t.s.Phase == record.Releasing {
+		t.reply(Ended{})
+		return
+	}
+	t.end(endWithCommand, cause)
+	t.s.Procedure.Message = (&n1.ReleaseCommand{SessionID: t.s.ID, Cause: cause}).Encode()
+}
+
+// releaseByUE: step 1a. The command comes with the answer.
+func (t *turn) releaseByUE(m *n1.ReleaseRequest) {
+	command := (&n1.ReleaseCommand{SessionID: t.s.ID, PTI: m.PTI, Cause: n1.CauseRegularDeactivation}).Encode()
+	if t.s.Phase == record.Releasing { // TS 24.501 6.4.3.6: both have asked
+		if t.s.Command != nil {
+			command = t.s.Command.Message
+		}
+		t.reply(Updated{N1: command})
+		return
+	}
+	t.end(endWithCommand, n1.CauseRegularDeactivation)
+	t.s.Procedure.Message = command
+}
+
+// Step 2.
+
+func askDeletion(t *turn) {
+	if t.s.UPSEID == 0 {
+		// The unit may have it all the same, where its answer was lost: it is asked by our name of it.
+		t.do(AskUnit{Operation: Delete, Unit: t.s.Unit, CPSEID: t.s.CPSEID})
+		return
+	}
+	t.do(AskUnit{Operation: Delete, Unit: t.s.Unit, CPSEID: t.s.CPSEID, UPSEID: t.s.UPSEID})
+}
+
+func takeDeletion(t *turn, e Event) {
+	if _, ok := e.(Unit); !ok {
+		return
+	}
+	// Without an answer the unit may keep it: who lists its sessions finds one that nobody has, and deletes it.
+	t.s.UPSEID = 0
+	if t.s.Policy != "" {
+		t.next(endPolicy)
+		return
+	}
+	t.told()
+}
+
+// Step 12.
+
+func askPolicyEnd(t *turn) { t.do(AskPolicy{Operation: DeletePolicy, Session: t.s.Clone()}) }
+
+func takePolicyEnd(t *turn, e Event) {
+	if _, ok := e.(Policy); !ok {
+		return
+	}
+	t.s.Policy = ""
+	t.told()
+}
+
+// told: what is left is what others hear of it.
+func (t *turn) told() {
+	switch t.manner() {
+	case endForAnother:
+		t.another()
+	case endSilently:
+		t.reply(Ended{})
+		t.forget("")
+	case endWithNotice:
+		t.next(endStatus)
+	case endWithReject:
+		t.next(endTransfer)
+	case endWithCommand:
+		if t.asker == 0 {
+			t.next(endTransfer)
+			return
+		}
+		command, n2end := t.s.Procedure.Message, releaseCommand(t.s)
+		t.awaitComplete(1)
+		answer := Updated{N1: command}
+		if n2end != nil {
+			answer.N2, answer.N2Type = n2end, n2.InfoReleaseCommand
+		}
+		t.reply(answer)
+	}
+}
+
+// releaseCommand for the access network (TS 38.413 9.3.4.12), where it has the session.
+func releaseCommand(s *record.Session) []byte {
+	if s.Downlink == (record.Tunnel{}) {
+		return nil
+	}
+	b, err := (&n2.ReleaseCommand{Cause: n2.CauseNormalRelease}).Encode()
+	if err != nil {
+		return nil
+	}
+	return b
+}
+
+// awaitComplete: the UE has the command, or will have it.
+func (t *turn) awaitComplete(attempts uint8) {
+	p := t.s.Procedure
+	t.s.Command = &record.Command{Message: p.Message, Attempts: attempts, Began: t.in.Now.UnixMilli(), Release: true}
+	t.over("")
+	t.due(dueCommand, commandTime)
+}
+
+// Step 3.
+
+func askEndTransfer(t *turn) {
+	a := AskTransfer{N1: t.s.Procedure.Message, SkipIdle: true}
+	if b := releaseCommand(t.s); b != nil {
+		a.N2, a.N2Type = b, n2.InfoReleaseCommand
+	}
+	t.transfer(a)
+}
+
+func takeEndTransfer(t *turn, e Event) {
+	x, ok := e.(Transferred)
+	if !ok {
+		return
+	}
+	// A UE that is not reached learns of it with its next Service Request (TS 24.501 5.6.1.4, PDU session status).
+	if t.manner() == endWithReject || x.Outcome != Done {
+		t.next(endStatus)
+		return
+	}
+	t.awaitComplete(1)
+	t.reply(Ended{})
+}
+
+// releaseComplete: step 10.
+func (t *turn) releaseComplete(*n1.ReleaseComplete) {
+	if t.s.Command == nil || !t.s.Command.Release {
+		t.reply(Updated{N1: (&n1.Status{Header: n1.Header{SessionID: t.s.ID}, Cause: n1.CauseMessageTypeNotCompatible}).Encode()})
+		return
+	}
+	t.reply(Updated{})
+	t.s.Procedure = &record.Procedure{Kind: uint8(Ending), Began: t.s.Command.Began, PTI: uint8(endWithNotice)}
+	t.s.Command = nil
+	t.due(dueCommand, 0)
+	t.next(endStatus)
+}
+
+// accessReleased: step 7.
+func (t *turn) accessReleased() {
+	t.s.Downlink = record.Tunnel{}
+	t.reply(Updated{})
+}
+
+// status: TS 24.501 6.5.3. A UE that knows no such session has none.
+func (t *turn) status(m *n1.Status) {
+	switch m.Cause {
+	case n1.CauseInvalidPDUSessionIdentity, n1.CauseSessionDoesNotExist:
+		t.end(endWithNotice, 0)
+	default:
+		t.reply(Updated{})
+	}
+}
+
+// commandSilent: T3591 or T3592 has expired. The command again, and after the fifth time the session ends all the same.
+func (t *turn) commandSilent() {
+	c := t.s.Command
+	if c == nil {
+		return
+	}
+	if c.Attempts >= commandAttempts {
+		t.s.Command = nil
+		if c.Release {
+			t.s.Procedure = &record.Procedure{Kind: uint8(Ending), Began: c.Began, PTI: uint8(endWithNotice)}
+			t.next(endStatus)
+		}
+		return
+	}
+	c.Attempts++
+	t.due(dueCommand, commandTime)
+	a := AskTransfer{N1: c.Message, SkipIdle: c.Release}
+	if b := releaseCommand(t.s); c.Release && b != nil {
+		a.N2, a.N2Type = b, n2.InfoReleaseCommand
+	}
+	t.transfer(a)
+}
+
+// Step 11.
+
+const statusReleased = "PDU_SESSION_RELEASED"
+
+func askStatus(t *turn) {
+	if t.s.AMF.StatusURI == "" {
+		t.reply(Ended{})
+		t.forget("")
+		return
+	}
+	t.do(AskStatus{URI: t.s.AMF.StatusURI, Cause: statusReleased})
+}
+
+// takeStatus: the AMF that has not heard finds out when it asks for the context next.
+func takeStatus(t *turn, e Event) {
+	if _, ok := e.(Notified); ok {
+		t.reply(Ended{})
+		t.forget("")
+	}
+}
+
+// forget the session: nothing of it is left with anybody who was reached.
+func (t *turn) forget(cause string) {
+	t.do(TellRegistration{SUPI: t.s.SUPI, DNN: t.s.DNN, PLMN: t.s.PLMN, ID: t.s.ID, SST: t.s.SST, SD: t.s.SD, Gone: true})
+	t.gone(cause)
+}
+
+// another: the session that took the name goes, and the request for the new one is looked at as if it came now.
+func (t *turn) another() {
+	c := t.create
+	t.gone("")
+	if c == nil { // who asked has asked a pod that died: they ask again
+		return
+	}
+	c.From = t.asker
+	t.establish(*c)
+}

@@ -1,0 +1,81 @@
+package procedure
+
+import (
+	"net/http"
+
+	"core5g.dev/core5g/images/session-management/n1"
+	"core5g.dev/core5g/images/session-management/n4"
+	"core5g.dev/core5g/images/session-management/record"
+)
+
+// A session that its unit has lost is made again, with the F-TEID and the addresses that it had: UEs and access networks
+// hear nothing of it (TS 23.527 4.3.2, TS 29.244 5.22.2).
+//
+//	1  N4 session deleted, where the unit may have something of it    restoreDeletion
+//	2  N4 session established                                         restoreUnit
+const (
+	restoreUnit     uint8 = 1
+	restoreDeletion uint8 = 2
+)
+
+var restoration = map[uint8]step{
+	restoreDeletion: {ask: askDeletion, take: takeRemains},
+	restoreUnit:     {ask: askRestoration, take: takeRestoration},
+}
+
+func (t *turn) restore() {
+	switch t.s.Phase {
+	case record.Releasing: // there is nothing to restore
+	default:
+		t.begin(Restoration, restoreUnit)
+	}
+}
+
+func askRestoration(t *turn) {
+	network := t.network()
+	if network == nil {
+		t.over("the data network is gone")
+		t.endByNetwork(n1.CauseReactivationRequested)
+		return
+	}
+	ies, err := n4.Establishment(t.s, network.Settings())
+	if err != nil {
+		t.over(err.Error())
+		t.endByNetwork(n1.CauseReactivationRequested)
+		return
+	}
+	t.do(AskUnit{Operation: Establish, Unit: t.s.Unit, CPSEID: t.s.CPSEID, IEs: ies})
+}
+
+func takeRestoration(t *turn, e Event) {
+	u, ok := e.(Unit)
+	if !ok {
+		return
+	}
+	switch {
+	case u.Outcome == Done:
+		if err := n4.Established(t.s, u.Established); err != nil {
+			t.over(err.Error())
+			t.endByNetwork(n1.CauseReactivationRequested)
+			return
+		}
+		t.s.Told = nil
+		t.over("")
+		t.reply(t.connectionIs())
+	case u.Outcome == Refused: // its F-TEID or address is somebody else's: the UE asks for another session
+		t.over("the UPF refused")
+		if t.asker != 0 {
+			t.reply(Failed{Status: http.StatusInternalServerError, Cause: "UPF_NOT_RESPONDING", Detail: "the UPF has lost the session and does not take it again"})
+		}
+		t.endByNetwork(n1.CauseReactivationRequested)
+	default: // when the unit is back, it is asked again
+		t.over("no answer of the UPF")
+		t.reply(Failed{Status: http.StatusGatewayTimeout, Cause: "UPF_NOT_RESPONDING", Detail: "the UPF did not answer"})
+	}
+}
+
+func takeRemains(t *turn, e Event) {
+	if _, ok := e.(Unit); ok {
+		t.next(restoreUnit)
+	}
+}

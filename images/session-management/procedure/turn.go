@@ -1,0 +1,184 @@
+package procedure
+
+import (
+	"maps"
+	"time"
+
+	"core5g.dev/core5g/images/session-management/configuration"
+	"core5g.dev/core5g/images/session-management/record"
+)
+
+// Input is what Handle goes by, beside session and event.
+type Input struct {
+	Now    time.Time
+	Config *configuration.Snapshot
+	// Live is what is known of the units, by Node ID.
+	Live map[string]configuration.Live
+	// Fresh gives a CP SEID that no session ever had.
+	Fresh func() uint64
+	// Random fills the slice.
+	Random func([]byte)
+}
+
+// State of a session.
+type State struct {
+	// Record is what is kept; nil: there is no session.
+	Record *record.Session
+	// Asker waits for the answer to the request under way. It is not kept: who asked a pod that died asks again.
+	Asker Token
+	// Create is the request for a session of which nothing is kept yet.
+	Create *Create
+}
+
+// Output of Handle.
+type Output struct {
+	State State
+	// Busy: a procedure is under way, and only answers and Resumed are for it.
+	Busy bool
+	// Lazy: the record need not be written before the effects: who finds the one of before does what is right.
+	Lazy bool
+	// Due are times at which Due is to come, by name; zero takes one away.
+	Due     map[string]time.Time
+	Effects []Effect
+	// Ended are procedures that have ended, the first first.
+	Ended []Result
+	// Refused says why an event was not for this session as it is; "" otherwise.
+	Refused string
+}
+
+// Result of a procedure that has ended.
+type Result struct {
+	Kind Kind
+	// Cause is "" where it did what it should.
+	Cause string
+	Took  time.Duration
+}
+
+// Kind of procedure. The numbers are in records.
+type Kind uint8
+
+// The kinds.
+const (
+	Establishment Kind = 1
+	Connection    Kind = 2
+	Ending        Kind = 3
+	Paging        Kind = 4
+	Modification  Kind = 5
+	Switching     Kind = 6
+	Handing       Kind = 7
+	Restoration   Kind = 8
+)
+
+var kindNames = map[Kind]string{
+	Establishment: "establishment", Connection: "connection", Ending: "release", Paging: "paging", Modification: "modification",
+	Switching: "path_switch", Handing: "handover", Restoration: "restoration",
+}
+
+// String is the kind as metrics and people have it.
+func (k Kind) String() string {
+	if name, ok := kindNames[k]; ok {
+		return name
+	}
+	return "unknown"
+}
+
+// step of a procedure.
+type step struct {
+	// ask says what is asked of whom. It is asked again where the answer was lost.
+	ask func(*turn)
+	// take the answer: go to another step, or end the procedure.
+	take func(*turn, Event)
+}
+
+// turn is one call of Handle.
+type turn struct {
+	in     Input
+	s      *record.Session // the session as it will be; nil: none
+	was    *record.Session
+	asker  Token
+	create *Create
+	out    Output
+}
+
+// network is the data network that the session is in; nil where its Slice, or the Slice's data network, is gone.
+func (t *turn) network() *configuration.DataNetwork { return t.in.Config.Named(t.s.Slice, t.s.DNN) }
+
+func (t *turn) do(e Effect) { t.out.Effects = append(t.out.Effects, e) }
+
+// reply to who waits. Nobody is answered twice.
+func (t *turn) reply(body any) {
+	if t.asker != 0 {
+		t.do(Reply{To: t.asker, Body: body})
+	}
+	t.asker = 0
+}
+
+// due sets a time, from now on; 0 takes it away.
+func (t *turn) due(name string, in time.Duration) {
+	if t.out.Due == nil {
+		t.out.Due = map[string]time.Time{}
+	}
+	t.out.Due[name] = time.Time{}
+	if in > 0 {
+		t.out.Due[name] = t.in.Now.Add(in)
+	}
+}
+
+// begin a procedure with its first step.
+func (t *turn) begin(kind Kind, first uint8) {
+	t.s.Procedure = &record.Procedure{Kind: uint8(kind), Began: t.in.Now.UnixMilli()}
+	t.next(first)
+}
+
+// next step of the procedure.
+func (t *turn) next(number uint8) {
+	t.s.Procedure.Step, t.s.Procedure.Attempts = number, 0
+	t.ask()
+}
+
+func (t *turn) ask() {
+	if s, ok := steps[Kind(t.s.Procedure.Kind)][t.s.Procedure.Step]; ok {
+		s.ask(t)
+		return
+	}
+	t.over("a record of a program that knows more steps") // of version N, read by N-1
+}
+
+// over ends the procedure; cause is "" where it did what it should.
+func (t *turn) over(cause string) {
+	p := t.s.Procedure
+	took := t.in.Now.UnixMilli() - p.Began
+	past := record.Past{Kind: p.Kind, At: t.in.Now.UnixMilli(), Took: uint32(max(took, 0))}
+	if cause != "" {
+		past.Result = 1
+	}
+	t.s.History = append(t.s.History, past)
+	if n := len(t.s.History); n > record.HistoryLength {
+		t.s.History = t.s.History[n-record.HistoryLength:]
+	}
+	t.ended(Kind(p.Kind), cause, p.Began)
+	t.s.Procedure = nil
+}
+
+func (t *turn) ended(kind Kind, cause string, began int64) {
+	took := time.Duration(max(t.in.Now.UnixMilli()-began, 0)) * time.Millisecond
+	t.out.Ended = append(t.out.Ended, Result{Kind: kind, Cause: cause, Took: took})
+}
+
+// gone: the session is no more, and its times with it.
+func (t *turn) gone(cause string) {
+	if t.s.Procedure != nil {
+		t.ended(Kind(t.s.Procedure.Kind), cause, t.s.Procedure.Began)
+	}
+	t.s, t.create = nil, nil
+}
+
+func (t *turn) output() Output {
+	t.out.State = State{Record: t.s, Asker: t.asker, Create: t.create}
+	t.out.Busy = t.s != nil && t.s.Procedure != nil
+	if t.s == nil {
+		t.out.Due = nil // they go with the record
+	}
+	maps.DeleteFunc(t.out.Due, func(name string, at time.Time) bool { return at.IsZero() && t.was == nil })
+	return t.out
+}

@@ -1,0 +1,21 @@
+// Package runner does what package procedure says, for the sessions of one shard: it alone talks to the session store, N4, N2, SBI
+// and clock, through a World.
+//
+// For every event of a session the runner asks procedure.Handle, writes the record that it returned, and then, never before, does
+// the effects. What is asked brings an event back, for which the same holds. One event at a time; while a procedure is under
+// way, what else happens to the session waits in its queue.
+//
+//	intent   the record says what is about to be asked, and is marked in the store (OpenIntent)
+//	N4, N2   it is asked
+//	commit   the record has the answer
+//	answer   whoever waits is told
+//
+// A write that nobody knows the outcome of is repeated until it is known. A lease that has ended stops the runner before the
+// next effect: from then on it says nothing to anybody, and another one goes on from the store (Start).
+//
+// A runner is not safe for concurrent use: its World calls it, and what it has handed to the World, on one loop. It has no goroutine and no clock,
+// so that a simulation can be that World.
+//
+//	world.go    what a runner needs        runner.go   events to sessions, the order above
+//	stored.go   a record in the store      start.go    what a new holder does first, and what is due
+package runner

@@ -1,0 +1,96 @@
+package runner
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"core5g.dev/core5g/images/nf/sessionstore"
+	"core5g.dev/core5g/images/session-management/procedure"
+	"core5g.dev/core5g/images/session-management/record"
+)
+
+// stored is what the store has of a session.
+type stored struct {
+	revision sessionstore.Revision // zero: it has none
+	record   *record.Session
+	octets   []byte // as encoded, before sealing
+}
+
+// IndexSEID names a session by its CP SEID: SM context references and N4 reports have no other name.
+const IndexSEID = "seid"
+
+func indexes(s *record.Session) []sessionstore.Index {
+	if s == nil {
+		return nil
+	}
+	return []sessionstore.Index{{Kind: IndexSEID, Value: record.Ref(s.CPSEID)}}
+}
+
+// UnitGroup lists the sessions of a unit, SliceGroup those of a Slice.
+func UnitGroup(nodeID string) string { return "unit/" + nodeID }
+
+// SliceGroup lists the sessions of a Slice.
+func SliceGroup(name string) string { return "slice/" + name }
+
+func groups(s *record.Session) []string {
+	if s == nil {
+		return nil
+	}
+	return []string{UnitGroup(s.Unit.NodeID), SliceGroup(s.Slice)}
+}
+
+// without returns what of a is not in b.
+func without[T comparable](a, b []T) []T {
+	return slices.DeleteFunc(slices.Clone(a), func(x T) bool { return slices.Contains(b, x) })
+}
+
+// change from what the store has to what it is to have; nil where that is the same.
+func (r *Runner) change(key string, was stored, out procedure.Output) (*sessionstore.Change, stored, error) {
+	is := stored{record: out.State.Record}
+	if is.record != nil {
+		var err error
+		if is.octets, err = is.record.Encode(); err != nil {
+			return nil, stored{}, fmt.Errorf("the record of %s cannot be written: %w", key, err)
+		}
+	}
+	exists := was.revision != sessionstore.Revision{}
+	switch {
+	case is.record == nil && !exists, is.record != nil && exists && len(out.Due) == 0 && slices.Equal(was.octets, is.octets):
+		return nil, was, nil
+	}
+	r.writes++
+	is.revision = sessionstore.Revision{Writer: r.writer, Count: r.writes}
+	c := &sessionstore.Change{
+		Key: key, Was: was.revision, Is: is.revision,
+		RemoveIndexes: without(indexes(was.record), indexes(is.record)), LeaveGroups: without(groups(was.record), groups(is.record)),
+	}
+	if is.record == nil {
+		is.revision = sessionstore.Revision{}
+		c.Due = map[string]time.Time{}
+		for _, name := range procedure.DueNames {
+			c.Due[name] = time.Time{}
+		}
+		return c, is, nil
+	}
+	c.Value = r.sealer.Seal(key, is.octets)
+	c.AddIndexes, c.JoinGroups = without(indexes(is.record), indexes(was.record)), without(groups(is.record), groups(was.record))
+	c.Due = dueOf(out.Due, exists)
+	c.OpenIntent = is.record.Procedure != nil
+	c.CloseIntent = exists && !c.OpenIntent
+	return c, is, nil
+}
+
+// dueOf leaves out times to be taken away from a record that is not there.
+func dueOf(due map[string]time.Time, exists bool) map[string]time.Time {
+	if exists {
+		return due
+	}
+	out := map[string]time.Time{}
+	for name, at := range due {
+		if !at.IsZero() {
+			out[name] = at
+		}
+	}
+	return out
+}

@@ -1,0 +1,11 @@
+// Package simulation runs the SMF's own code in a world that is made of one seed: a clock that jumps from event to event, a network
+// that loses, repeats, delays and overtakes, pods that die at any step, UPF units that forget, a store that is away or does not say
+// whether it has written. What happens is the same for the same seed, so that a fault that was found once is found again.
+//
+// After every event the checker looks at what must always hold, and when the world has come to rest, at what SMF, unit, AMF,
+// access network and UE think of each other.
+//
+//	clock.go   events in the order of their times      pods.go    runners that hold the shard, one after the other
+//	unit.go    a UPF unit                              ue.go      a UE, its access network and its AMF
+//	check.go   what must hold                          world.go   puts them together
+package simulation

@@ -1,0 +1,290 @@
+package simulation
+
+import (
+	"net/netip"
+	"time"
+
+	"core5g.dev/core5g/images/session-management/n1"
+	"core5g.dev/core5g/images/session-management/n2"
+	"core5g.dev/core5g/images/session-management/procedure"
+	"core5g.dev/core5g/images/session-management/record"
+	"core5g.dev/core5g/images/session-management/runner"
+)
+
+// ue is a UE with its access network and its AMF, which asks the SMF for one thing at a time, again where it has no answer.
+type ue struct {
+	w    *world
+	supi string
+	pti  uint8
+
+	// The AMF's side: the SM context, and the request under way.
+	ref      string
+	creating bool
+	request  *request
+	next     []*request
+	// The access network's: the endpoint of the session's tunnel, 0 none.
+	teid  uint32
+	teids uint32
+	// The UE's.
+	address netip.Addr
+}
+
+type request struct {
+	name     string
+	make     func(procedure.Token) (key string, ref uint64, e procedure.Event)
+	answered func(body any)
+	attempts int
+	done     bool
+}
+
+const sessionID = 1
+
+var gnb = netip.MustParseAddr("172.30.3.100")
+
+// live does something every now and then, while there are faults; then it finishes what is under way.
+func (u *ue) live() {
+	if !u.w.faults {
+		return
+	}
+	u.w.soon(100*time.Millisecond, 3*time.Second, u.live)
+	if u.request != nil || u.w.wrong != nil {
+		return
+	}
+	switch {
+	case u.ref == "":
+		u.create()
+	case u.teid == 0: // idle
+		switch u.w.rand.IntN(6) {
+		case 0:
+			u.release()
+		case 1, 2:
+			u.downlink()
+		default:
+			u.update("activate", procedure.Update{Connection: procedure.Activating}, u.activating)
+		}
+	default:
+		switch u.w.rand.IntN(8) {
+		case 0:
+			u.release()
+		case 1:
+			u.pti++
+			u.update("release request", procedure.Update{N1: n1ReleaseRequest(u.pti)}, u.releasing)
+		case 2:
+			u.create() // the UE has forgotten its session
+		default:
+			u.update("deactivate", procedure.Update{Connection: procedure.Deactivated}, u.deactivated)
+		}
+	}
+}
+
+func n1ReleaseRequest(pti uint8) []byte {
+	return []byte{0x2e, sessionID, pti | 1, byte(n1.ReleaseRequestType)}
+}
+func n1ReleaseComplete(pti uint8) []byte {
+	return []byte{0x2e, sessionID, pti, byte(n1.ReleaseCompleteType)}
+}
+
+// ask the SMF, and again every 1.5 s.
+func (u *ue) ask(r *request) {
+	u.next = append(u.next, r)
+	u.proceed()
+}
+
+func (u *ue) proceed() {
+	if u.request == nil && len(u.next) > 0 {
+		u.request, u.next = u.next[0], u.next[1:]
+		u.try(u.request)
+	}
+}
+
+func (u *ue) try(r *request) {
+	if r.done {
+		return
+	}
+	r.attempts++
+	token := u.w.expect(u, r)
+	u.w.note("%s asks: %s, attempt %d", u.supi, r.name, r.attempts)
+	key, ref, e := r.make(token)
+	u.w.toSMF(func(to *runner.Runner) {
+		if r.done {
+			return // the connection is closed
+		}
+		if ref != 0 {
+			to.DeliverTo(ref, e)
+			return
+		}
+		to.Deliver(key, e)
+	}, func(error) {})
+	u.w.after(1500*time.Millisecond, func() { u.try(r) })
+}
+
+func (u *ue) finish(r *request, body any) {
+	if r.done {
+		return
+	}
+	if f, ok := body.(procedure.Failed); ok && (f.Status == 503 || f.Status == 504) && f.N1 == nil {
+		u.w.note("%s: %s: %d %s, tries again", u.supi, r.name, f.Status, f.Detail)
+		return // asked again
+	}
+	r.done = true
+	u.w.note("%s: %s answered %T", u.supi, r.name, body)
+	r.answered(body) // what it asks comes behind what waits
+	if u.request == r {
+		u.request = nil
+	}
+	u.proceed()
+}
+
+func (u *ue) create() {
+	u.pti = u.pti%254 + 1
+	n1 := []byte{0x2e, sessionID, u.pti, byte(n1.EstablishmentRequestType), 0xff, 0xff, 0x91}
+	u.creating = true
+	u.teid, u.address = 0, netip.Addr{}
+	u.ask(&request{name: "create", make: func(t procedure.Token) (string, uint64, procedure.Event) {
+		return record.Key(u.supi, sessionID), 0, procedure.Create{
+			From: t, SUPI: u.supi, ID: sessionID, DNN: dnn, SST: 1, PLMN: "20893", N1: n1,
+			AMF: record.AMF{InstanceID: "amf", StatusURI: "amf/" + u.supi, TAC: 1},
+		}
+	}, answered: func(body any) {
+		u.creating = false
+		switch b := body.(type) {
+		case procedure.Created:
+			u.ref = b.Ref
+		case procedure.Failed:
+			if u.ref != "" { // the session before: the AMF has it released, the UE does not know it any more
+				u.release()
+			}
+		}
+	}})
+}
+
+func (u *ue) update(name string, what procedure.Update, answered func(procedure.Updated)) {
+	ref := u.ref
+	u.ask(&request{name: name, make: func(t procedure.Token) (string, uint64, procedure.Event) {
+		what.From = t
+		return "", record.ParseRef(ref), what
+	}, answered: func(body any) {
+		switch b := body.(type) {
+		case procedure.Updated:
+			answered(b)
+		case procedure.Failed:
+			u.w.note("%s: %s failed: %d %s %s", u.supi, name, b.Status, b.Cause, b.Detail)
+			if b.Status == 404 && u.ref == ref {
+				u.w.fail("%s: the SMF has forgotten session %s", u.supi, ref)
+			}
+		}
+	}})
+}
+
+func (u *ue) release() {
+	ref := u.ref
+	u.ask(&request{name: "release", make: func(t procedure.Token) (string, uint64, procedure.Event) {
+		return "", record.ParseRef(ref), procedure.Release{From: t}
+	}, answered: func(any) { u.gone(ref) }})
+}
+
+func (u *ue) gone(ref string) {
+	if u.ref == ref {
+		u.ref, u.teid, u.address = "", 0, netip.Addr{}
+	}
+}
+
+// activating: the access network makes a tunnel, and says so.
+func (u *ue) activating(a procedure.Updated) {
+	if a.N2Type == n2.InfoSetupRequest {
+		u.resources()
+	}
+}
+
+func (u *ue) resources() {
+	u.teids++
+	u.teid = u.teids
+	b, err := (&n2.SetupResponse{Downlink: n2.FlowTunnel{
+		Tunnel: record.Tunnel{TEID: u.teid, IPv4: gnb}, Flows: []n2.AssociatedFlow{{QFI: 1}},
+	}}).Encode()
+	if err != nil {
+		u.w.fail("a transfer of the access network: %v", err)
+		return
+	}
+	u.update("tunnel", procedure.Update{N2: b, N2Type: n2.InfoSetupResponse}, func(procedure.Updated) {})
+}
+
+func (u *ue) deactivated(procedure.Updated) { u.teid = 0 }
+
+func (u *ue) releasing(a procedure.Updated) {
+	if len(a.N1) > 3 && a.N1[3] == byte(n1.ReleaseCommandType) {
+		u.commanded(a.N1, a.N2Type)
+	}
+}
+
+// commanded to release: UE and access network both do, and say so.
+func (u *ue) commanded(command []byte, kind n2.InfoType) {
+	u.address = netip.Addr{}
+	if kind == n2.InfoReleaseCommand {
+		u.teid = 0
+		b, err := (&n2.ReleaseResponse{}).Encode()
+		if err != nil {
+			u.w.fail("a transfer of the access network: %v", err)
+			return
+		}
+		u.update("released", procedure.Update{N2: b, N2Type: n2.InfoReleaseResponse}, func(procedure.Updated) {})
+	}
+	u.update("release complete", procedure.Update{N1: n1ReleaseComplete(command[2])}, func(procedure.Updated) {})
+}
+
+// transferred is Namf_Communication_N1N2MessageTransfer.
+func (u *ue) transferred(a procedure.AskTransfer, back func(procedure.Event)) {
+	u.w.note("%s: transfer for %s, N1 %x N2 %s", u.supi, a.Ref, a.N1, a.N2Type)
+	switch {
+	case u.ref == "" && !u.creating, u.ref != "" && !u.creating && a.Ref != u.ref:
+		back(procedure.Transferred{Outcome: procedure.Refused, Cause: "CONTEXT_NOT_FOUND"})
+		return
+	case u.w.faults && u.w.chance(100):
+		back(procedure.Transferred{Outcome: procedure.NotSent})
+		return
+	case u.w.faults && u.w.chance(20) && a.N1 == nil:
+		back(procedure.Transferred{Outcome: procedure.Refused, Cause: "UE_IN_NON_ALLOWED_AREA"})
+		return
+	}
+	back(procedure.Transferred{Outcome: procedure.Done})
+	if len(a.N1) > 3 {
+		switch n1.MessageType(a.N1[3]) {
+		case n1.EstablishmentAcceptType:
+			u.address = netip.AddrFrom4([4]byte{10, 45, 0, 0}) // it has one
+		case n1.EstablishmentRejectType:
+			u.address = netip.Addr{}
+		case n1.ReleaseCommandType:
+			u.commanded(a.N1, a.N2Type)
+			return
+		}
+	}
+	if a.N2Type == n2.InfoSetupRequest {
+		if u.w.faults && u.w.chance(30) {
+			return // the access network is silent
+		}
+		u.afterCreation(a.Ref)
+	}
+}
+
+// afterCreation: the AMF may hear of the tunnel before it has the answer to its Create.
+func (u *ue) afterCreation(ref string) {
+	if u.creating {
+		u.w.after(time.Millisecond, func() { u.afterCreation(ref) })
+		return
+	}
+	if u.ref == ref {
+		u.resources()
+	}
+}
+
+// downlink: a packet comes for the UE, and the unit reports it as it was told.
+func (u *ue) downlink() {
+	for _, s := range u.w.unit.sessions {
+		if record.Ref(s.cpSEID) == u.ref && s.far.action&8 != 0 {
+			seid := s.cpSEID
+			u.w.toSMF(func(to *runner.Runner) {
+				to.DeliverTo(seid, procedure.Report{From: u.w.expect(u, &request{name: "report", answered: func(any) {}}), Downlink: true, QFI: 1})
+			}, func(error) {})
+		}
+	}
+}
