@@ -51,7 +51,11 @@ type Failed struct {
 }
 
 // Reported answers Report with a cause of TS 29.244 8.2.1.
-type Reported struct{ Cause uint8 }
+type Reported struct {
+	Cause uint8
+	// UPSEID is the unit's name of the session, 0 where there is none.
+	UPSEID uint64
+}
 
 // AskSubscription asks for the subscription of a data network (TS 29.503 5.2.2.2.5).
 type AskSubscription struct {

@@ -107,6 +107,10 @@ func (t *turn) do(e Effect) { t.out.Effects = append(t.out.Effects, e) }
 
 // reply to who waits. Nobody is answered twice.
 func (t *turn) reply(body any) {
+	if r, ok := body.(Reported); ok && t.s != nil {
+		r.UPSEID = t.s.UPSEID
+		body = r
+	}
 	if t.asker != 0 {
 		t.do(Reply{To: t.asker, Body: body})
 	}

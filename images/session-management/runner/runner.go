@@ -70,13 +70,6 @@ func New(c Config) *Runner {
 	}
 }
 
-// Renewed gives the lease its new end.
-func (r *Runner) Renewed(l sessionstore.Lease) {
-	if !r.stopped && l.Epoch == r.lease.Epoch {
-		r.lease = l
-	}
-}
-
 // Sessions in memory.
 func (r *Runner) Sessions() int { return len(r.sessions) }
 
@@ -324,7 +317,7 @@ func (r *Runner) effects(s *session, list []procedure.Effect) {
 		if r.stopped {
 			return
 		}
-		if !r.lease.Valid(r.w.Now()) {
+		if !r.w.May() {
 			r.stop(errors.New("the lease has ended"))
 			return
 		}

@@ -14,6 +14,8 @@ type World interface {
 	Now() time.Time
 	// After calls f once that time has gone.
 	After(d time.Duration, f func())
+	// May says whether the lease of the shard still holds: nothing leaves for it otherwise.
+	May() bool
 	// Random fills b.
 	Random(b []byte)
 	// Configuration in force, and what is known of the units, by Node ID. Nobody writes to either.

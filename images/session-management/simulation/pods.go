@@ -68,7 +68,6 @@ func (p *pod) hold() {
 	switch {
 	case err == nil:
 		p.lease = l
-		p.runner.Renewed(l)
 	case !p.lease.Valid(p.w.now):
 		p.runner.Stop()
 		p.runner = nil
@@ -106,6 +105,8 @@ func (v *view) in(f func()) {
 func (v *view) Now() time.Time { return v.pod.w.now }
 
 func (v *view) After(d time.Duration, f func()) { v.pod.w.after(d, func() { v.in(f) }) }
+
+func (v *view) May() bool { return v.pod.lease.Valid(v.pod.w.now) }
 
 func (v *view) Random(b []byte) {
 	for n := range b {
