@@ -100,6 +100,9 @@ func samples() []sample {
 		{"a release response with what a second radio carried", &ReleaseResponse{Usage: usage()}},
 		{"a modification of nothing", &ModifyRequest{}},
 		{"a modification of the session's bit rate", &ModifyRequest{AMBR: &record.AMBR{Uplink: 1, Downlink: 2}}},
+		{"a modification of endpoints and flows", &ModifyRequest{
+			Uplink: tunnelPairs(), NetworkInstance: 200, Flows: flows(), Released: failed(), AdditionalUplink: []record.Tunnel{ipv4(2, "172.30.3.17")},
+		}},
 		{"a modification with everything", &ModifyRequest{
 			AMBR: &record.AMBR{Uplink: 1, Downlink: 2}, Uplink: append(tunnelPairs(), tunnelPairs()[0]), NetworkInstance: 1,
 			Flows: append(flows(), QoSFlow{Flow: record.Flow{QFI: 62}, Unchanged: true}), Released: failed(),
@@ -110,8 +113,12 @@ func samples() []sample {
 			Downlink: pointer(ipv4(1, "172.30.3.2")), Uplink: pointer(ipv6(2, "2001:db8::2")), Flows: []uint8{0, 1, 63}, Failed: failed(),
 			AdditionalDownlink: additionalFlowTunnels(), AdditionalPairs: tunnelPairs(),
 		}},
+		{"a modification's answer with flows and endpoints", &ModifyResponse{
+			Downlink: pointer(dual(1, "172.30.3.2", "2001:db8::2")), Flows: []uint8{0, 1, 63}, Failed: failed(), AdditionalDownlink: additionalFlowTunnels(),
+		}},
 		{"a modification that failed", &ModifyUnsuccessful{CauseUnknownQoSFlow}},
 		{"an indication of an endpoint", &ModifyIndication{Downlink: flowTunnel()}},
+		{"an indication of endpoints", &ModifyIndication{Downlink: flowTunnel(), Additional: additionalFlowTunnels()}},
 		{"an indication with everything", &ModifyIndication{
 			Downlink: flowTunnel(), Additional: additionalFlowTunnels(), Usage: usage(), Security: &SecurityResult{Confidentiality: true},
 		}},
@@ -121,6 +128,7 @@ func samples() []sample {
 		}},
 		{"an indication refused", &ModifyIndicationUnsuccessful{CauseUserPlaneResourcesNotAvailable}},
 		{"a notice of nothing", &Notify{}},
+		{"a notice of flows", &Notify{Flows: []FlowNotice{{QFI: 1, Fulfilled: true}, {QFI: 2}}, Released: failed()}},
 		{"a notice of everything", &Notify{Flows: []FlowNotice{{QFI: 1, Fulfilled: true}, {QFI: 2}}, Released: failed(), Usage: usage()}},
 		{"a release by the access network", &NotifyReleased{CauseRadioConnectionLost}},
 		{"a path switch of one flow", &PathSwitchRequest{Downlink: ipv4(1, "172.30.3.3"), Flows: []uint8{1}}},
@@ -131,6 +139,10 @@ func samples() []sample {
 		{"a path switch acknowledged", &PathSwitchAcknowledge{}},
 		{"a path switch acknowledged with everything", &PathSwitchAcknowledge{
 			Uplink: pointer(ipv4(1, "172.30.3.16")), Security: &Security{Integrity: NotNeeded, Confidentiality: Required}, AdditionalPairs: tunnelPairs(),
+		}},
+		{"a path switch with two endpoints and a security policy", &PathSwitchRequest{
+			Downlink: ipv4(1, "172.30.3.3"), Flows: []uint8{1, 2}, Additional: additionalFlowTunnels()[:1],
+			Security: &UserPlaneSecurity{Security: Security{Integrity: Preferred, Confidentiality: NotNeeded, Rate: RateMaximum}},
 		}},
 		{"a path switch without the session", &PathSwitchSetupFailed{CauseSliceNotSupported}},
 		{"a path switch refused", &PathSwitchUnsuccessful{CauseUnknownPDUSession}},
