@@ -1,6 +1,10 @@
 package n2
 
-import "github.com/free5gc/ngap/ngapType"
+import (
+	"core5g.dev/core5g/images/session-management/record"
+
+	"github.com/free5gc/ngap/ngapType"
+)
 
 // Where ngapType knows the extension of a transfer but not its number, or has the extension's type wrong, the transfer
 // is written and read with these instead. Every extension that an SMF acts on has a field; others are passed over.
@@ -22,6 +26,7 @@ const (
 	idAdditionalPairs    = 154
 	idAdditionalDownlink = 155
 	idSecurityResult     = 156
+	idUplinkForwarding   = 164
 )
 
 type extensionValue struct {
@@ -31,6 +36,7 @@ type extensionValue struct {
 	AdditionalPairs    *ngapType.UPTransportLayerInformationPairList `aper:"referenceFieldValue:154"`
 	AdditionalDownlink *ngapType.QosFlowPerTNLInformationList        `aper:"referenceFieldValue:155"`
 	SecurityResult     *ngapType.SecurityResult                      `aper:"valueExt,referenceFieldValue:156"`
+	UplinkForwarding   *ngapType.UPTransportLayerInformation         `aper:"referenceFieldValue:164,valueLB:0,valueUB:1"`
 }
 
 // Positions of the fields.
@@ -40,12 +46,14 @@ const (
 	presentAdditionalPairs
 	presentAdditionalDownlink
 	presentSecurityResult
+	presentUplinkForwarding
 )
 
 // The names of IEs that only come as extensions.
 const (
 	usageName           = "Secondary RAT Usage Information"
 	rateDownlinkName    = "Maximum Integrity Protected Data Rate Downlink"
+	uplinkForwarding    = "UL Forwarding UP TNL Information"
 	additionalPairsName = "Additional NG-U UP TNL Information"
 )
 
@@ -56,6 +64,8 @@ type extended struct {
 	pairs    []TunnelPair
 	downlink []FlowTunnel
 	security *SecurityResult
+	// forwarding of the uplink
+	forwarding *record.Tunnel
 }
 
 func (c *check) extensions(in *extensions) extended {
@@ -77,18 +87,21 @@ func (c *check) extensions(in *extensions) extended {
 			out.downlink = c.flowTunnels(additionalDownlink, v.AdditionalDownlink)
 		case v.SecurityResult != nil:
 			out.security = c.result(v.SecurityResult)
+		case v.UplinkForwarding != nil:
+			out.forwarding = c.optionalTunnel(uplinkForwarding, v.UplinkForwarding)
 		}
 	}
 	return out
 }
 
-// putExtensions writes the extensions; all of them may be ignored by who does not know them.
+// putExtensions writes the extensions; who does not know them may ignore them, but for the uplink's forwarding.
 func (c *check) putExtensions(in extended) *extensions {
 	var out extensions
-	add := func(id int64, v extensionValue) {
+	add := func(id int64, v extensionValue) *extension {
 		e := extension{ExtensionValue: v}
 		e.Id.Value, e.Criticality.Value = id, ngapType.CriticalityPresentIgnore
 		out.List = append(out.List, e)
+		return &out.List[len(out.List)-1]
 	}
 	if in.usage != nil {
 		add(idUsage, extensionValue{Present: presentUsage, Usage: c.putUsage(in.usage)})
@@ -106,6 +119,11 @@ func (c *check) putExtensions(in extended) *extensions {
 	}
 	if in.security != nil {
 		add(idSecurityResult, extensionValue{Present: presentSecurityResult, SecurityResult: c.putResult(in.security)})
+	}
+	if in.forwarding != nil {
+		add(idUplinkForwarding, extensionValue{
+			Present: presentUplinkForwarding, UplinkForwarding: c.putOptionalTunnel(uplinkForwarding, in.forwarding),
+		}).Criticality.Value = ngapType.CriticalityPresentReject
 	}
 	if len(out.List) == 0 {
 		return nil

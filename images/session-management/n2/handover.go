@@ -18,7 +18,9 @@ type HandoverAcknowledge struct {
 	// not for the session as a whole.
 	Downlink   record.Tunnel
 	Forwarding *record.Tunnel
-	Security   *SecurityResult
+	// UplinkForwarding is where it takes uplink packets that the source has and the UPF has not.
+	UplinkForwarding *record.Tunnel
+	Security         *SecurityResult
 	// Flows that the target has, 1 to 64, and Failed, those that it has not.
 	Flows  []ForwardedFlow
 	Failed []FlowCause
@@ -42,12 +44,32 @@ type ForwardedBearer struct {
 // HandoverCommand is the Handover Command Transfer of TS 38.413 9.3.4.10, SMF to source gNB. Without anything in it,
 // nothing is forwarded.
 type HandoverCommand struct {
-	// Forwarding is where the source sends what it forwards: the target's endpoint, or the UPF's.
-	Forwarding *record.Tunnel
+	// Forwarding is where the source sends what it forwards: the target's endpoint, or the UPF's; UplinkForwarding likewise
+	// for uplink packets.
+	Forwarding, UplinkForwarding *record.Tunnel
 	// Flows to forward, by QFI.
 	Flows   []uint8
 	Bearers []ForwardedBearer
 }
+
+// ngapType does not know the uplink's forwarding.
+type (
+	handoverAcknowledge struct {
+		Downlink     ngapType.UPTransportLayerInformation  `aper:"valueLB:0,valueUB:1"`
+		Forwarding   *ngapType.UPTransportLayerInformation `aper:"valueLB:0,valueUB:1,optional"`
+		Security     *ngapType.SecurityResult              `aper:"valueExt,optional"`
+		Flows        ngapType.QosFlowListWithDataForwarding
+		Failed       *ngapType.QosFlowListWithCause          `aper:"optional"`
+		Bearers      *ngapType.DataForwardingResponseDRBList `aper:"optional"`
+		IEExtensions *extensions                             `aper:"optional"`
+	}
+	handoverCommand struct {
+		Forwarding   *ngapType.UPTransportLayerInformation   `aper:"valueLB:0,valueUB:1,optional"`
+		Flows        *ngapType.QosFlowToBeForwardedList      `aper:"optional"`
+		Bearers      *ngapType.DataForwardingResponseDRBList `aper:"optional"`
+		IEExtensions *extensions                             `aper:"optional"`
+	}
+)
 
 const (
 	forwardingTunnel = "DL Forwarding UP TNL Information"
@@ -86,38 +108,40 @@ func (*HandoverAcknowledge) InfoType() InfoType { return InfoHandoverAcknowledge
 func (t *HandoverAcknowledge) Encode() ([]byte, error) {
 	var c check
 	c.count(flowsWithForward, len(t.Flows), maxFlows)
-	out := ngapType.HandoverRequestAcknowledgeTransfer{
-		DLNGUUPTNLInformation:         c.putTunnel(downlinkTunnel, t.Downlink),
-		DLForwardingUPTNLInformation:  c.putOptionalTunnel(forwardingTunnel, t.Forwarding),
-		SecurityResult:                c.putResult(t.Security),
-		QosFlowFailedToSetupList:      c.putFlowCauses(failedFlowsName, t.Failed),
-		DataForwardingResponseDRBList: c.putBearers(t.Bearers),
+	out := handoverAcknowledge{
+		Downlink:     c.putTunnel(downlinkTunnel, t.Downlink),
+		Forwarding:   c.putOptionalTunnel(forwardingTunnel, t.Forwarding),
+		Security:     c.putResult(t.Security),
+		Failed:       c.putFlowCauses(failedFlowsName, t.Failed),
+		Bearers:      c.putBearers(t.Bearers),
+		IEExtensions: c.putExtensions(extended{forwarding: t.UplinkForwarding}),
 	}
 	for _, f := range t.Flows {
 		item := ngapType.QosFlowItemWithDataForwarding{QosFlowIdentifier: c.putQFI(flowsWithForward, f.QFI)}
 		if f.Forwarding {
 			item.DataForwardingAccepted = &ngapType.DataForwardingAccepted{Value: ngapType.DataForwardingAcceptedPresentDataForwardingAccepted}
 		}
-		out.QosFlowSetupResponseList.List = append(out.QosFlowSetupResponseList.List, item)
+		out.Flows.List = append(out.Flows.List, item)
 	}
 	return c.encode(t, &out)
 }
 
 func (t *HandoverAcknowledge) read(c *check, b []byte) {
-	var in ngapType.HandoverRequestAcknowledgeTransfer
+	var in handoverAcknowledge
 	if !c.decode(b, &in) {
 		return
 	}
-	t.Downlink = c.tunnel(downlinkTunnel, &in.DLNGUUPTNLInformation)
-	t.Forwarding = c.optionalTunnel(forwardingTunnel, in.DLForwardingUPTNLInformation)
-	t.Security = c.result(in.SecurityResult)
-	c.count(flowsWithForward, len(in.QosFlowSetupResponseList.List), maxFlows)
-	for n := range in.QosFlowSetupResponseList.List {
-		f := &in.QosFlowSetupResponseList.List[n]
+	t.Downlink = c.tunnel(downlinkTunnel, &in.Downlink)
+	t.Forwarding = c.optionalTunnel(forwardingTunnel, in.Forwarding)
+	t.Security = c.result(in.Security)
+	c.count(flowsWithForward, len(in.Flows.List), maxFlows)
+	for n := range in.Flows.List {
+		f := &in.Flows.List[n]
 		t.Flows = append(t.Flows, ForwardedFlow{QFI: c.qfi(flowsWithForward, f.QosFlowIdentifier), Forwarding: f.DataForwardingAccepted != nil})
 	}
-	t.Failed = c.flowCauses(failedFlowsName, in.QosFlowFailedToSetupList)
-	t.Bearers = c.bearers(in.DataForwardingResponseDRBList)
+	t.Failed = c.flowCauses(failedFlowsName, in.Failed)
+	t.Bearers = c.bearers(in.Bearers)
+	t.UplinkForwarding = c.extensions(in.IEExtensions).forwarding
 }
 
 func (c *check) bearers(in *ngapType.DataForwardingResponseDRBList) []ForwardedBearer {
@@ -159,15 +183,16 @@ func (*HandoverCommand) InfoType() InfoType { return InfoHandoverCommand }
 // Encode writes the transfer.
 func (t *HandoverCommand) Encode() ([]byte, error) {
 	var c check
-	out := ngapType.HandoverCommandTransfer{
-		DLForwardingUPTNLInformation:  c.putOptionalTunnel(forwardingTunnel, t.Forwarding),
-		DataForwardingResponseDRBList: c.putBearers(t.Bearers),
+	out := handoverCommand{
+		Forwarding:   c.putOptionalTunnel(forwardingTunnel, t.Forwarding),
+		Bearers:      c.putBearers(t.Bearers),
+		IEExtensions: c.putExtensions(extended{forwarding: t.UplinkForwarding}),
 	}
 	if len(t.Flows) > 0 {
 		c.count(flowsToForward, len(t.Flows), maxFlows)
-		out.QosFlowToBeForwardedList = &ngapType.QosFlowToBeForwardedList{}
+		out.Flows = &ngapType.QosFlowToBeForwardedList{}
 		for _, qfi := range t.Flows {
-			out.QosFlowToBeForwardedList.List = append(out.QosFlowToBeForwardedList.List,
+			out.Flows.List = append(out.Flows.List,
 				ngapType.QosFlowToBeForwardedItem{QosFlowIdentifier: c.putQFI(flowsToForward, qfi)})
 		}
 	}
@@ -175,16 +200,17 @@ func (t *HandoverCommand) Encode() ([]byte, error) {
 }
 
 func (t *HandoverCommand) read(c *check, b []byte) {
-	var in ngapType.HandoverCommandTransfer
+	var in handoverCommand
 	if !c.decode(b, &in) {
 		return
 	}
-	t.Forwarding = c.optionalTunnel(forwardingTunnel, in.DLForwardingUPTNLInformation)
-	if in.QosFlowToBeForwardedList != nil {
-		c.count(flowsToForward, len(in.QosFlowToBeForwardedList.List), maxFlows)
-		for n := range in.QosFlowToBeForwardedList.List {
-			t.Flows = append(t.Flows, c.qfi(flowsToForward, in.QosFlowToBeForwardedList.List[n].QosFlowIdentifier))
+	t.Forwarding = c.optionalTunnel(forwardingTunnel, in.Forwarding)
+	if in.Flows != nil {
+		c.count(flowsToForward, len(in.Flows.List), maxFlows)
+		for n := range in.Flows.List {
+			t.Flows = append(t.Flows, c.qfi(flowsToForward, in.Flows.List[n].QosFlowIdentifier))
 		}
 	}
-	t.Bearers = c.bearers(in.DataForwardingResponseDRBList)
+	t.Bearers = c.bearers(in.Bearers)
+	t.UplinkForwarding = c.extensions(in.IEExtensions).forwarding
 }

@@ -18,6 +18,8 @@ func TestAsTheLibrary(t *testing.T) {
 		"an indication with everything":                       true,
 		"a notice of everything":                              true,
 		"a path switch with everything":                       true, // the rate of the downlink
+		"a handover taken, with the uplink's forwarding":      true,
+		"a handover that forwards the uplink":                 true,
 		"a report of a session":                               true,
 		"a report of a session and flows":                     true,
 	}

@@ -211,7 +211,7 @@ func TestPassedOver(t *testing.T) {
 
 func TestCannotBeWritten(t *testing.T) {
 	setup := func(change func(*SetupRequest)) Transfer {
-		out := &SetupRequest{Uplink: ipv4(1, "172.30.3.16"), Type: n1.IPv4, Flows: []QoSFlow{{Flow: record.Flow{QFI: 1, FiveQI: 9, Priority: 8}}}}
+		out := &SetupRequest{AMBR: &record.AMBR{}, Uplink: ipv4(1, "172.30.3.16"), Type: n1.IPv4, Flows: []QoSFlow{{Flow: record.Flow{QFI: 1, FiveQI: 9, Priority: 8}}}}
 		change(out)
 		return out
 	}
@@ -238,8 +238,25 @@ func TestCannotBeWritten(t *testing.T) {
 		"a dynamic 5QI without a priority": {
 			setup(func(s *SetupRequest) { s.Flows[0].Dynamic = &Dynamic{} }), flowsToSetUp + ", Priority Level",
 		},
+		"no AMBR":                       {setup(func(s *SetupRequest) { s.AMBR = nil }), sessionAMBR},
 		"network instance 257":          {setup(func(s *SetupRequest) { s.NetworkInstance = 257 }), networkInstance},
 		"integrity without a data rate": {setup(func(s *SetupRequest) { s.Security = &Security{} }), securityName},
+		"a rate of the downlink that there is not": {
+			&PathSwitchAcknowledge{Security: &Security{Integrity: NotNeeded, RateDownlink: 3}}, rateDownlinkName,
+		},
+		"a policy that there is not":      {&ModifyRequest{Security: &Security{Integrity: 3, Rate: RateMaximum}}, securityName},
+		"a flow in a third direction":     {&SetupResponse{Downlink: FlowTunnel{ipv4(1, "172.30.3.2"), []AssociatedFlow{{1, 3}}}}, flowTunnelName},
+		"an endpoint without flows":       {&SetupResponse{Downlink: FlowTunnel{Tunnel: ipv4(1, "172.30.3.2")}}, flowTunnelName},
+		"a modification of five tunnels":  {&ModifyRequest{Uplink: make([]TunnelPair, 5)}, uplinkModifyList},
+		"a confirmation of nothing":       {&ModifyConfirm{Uplink: ipv4(1, "172.30.3.16")}, flowsConfirmed},
+		"a path switch without flows":     {&PathSwitchRequest{Downlink: ipv4(1, "172.30.3.3")}, flowsAccepted},
+		"a handover taken without flows":  {&HandoverAcknowledge{Downlink: ipv4(1, "172.30.3.3")}, flowsWithForward},
+		"bearer 0":                        {&HandoverCommand{Bearers: []ForwardedBearer{{}}}, forwardedBearers + ", DRB ID"},
+		"a forwarding endpoint of nobody": {&HandoverCommand{Forwarding: &record.Tunnel{}}, forwardingTunnel},
+		"a multicast endpoint":            {&HandoverCommand{Forwarding: pointer(ipv6(1, "ff02::1"))}, forwardingTunnel},
+		"a zoned endpoint":                {&HandoverCommand{Forwarding: pointer(ipv6(1, "fe80::1%eth0"))}, forwardingTunnel},
+		"three volumes":                   {&SecondaryRATUsage{Session: &RadioUsage{Volumes: make([]Volume, 3)}}, usageName},
+		"a volume of before 1968":         {&SecondaryRATUsage{Session: &RadioUsage{Volumes: make([]Volume, 1)}}, usageName + ", time stamp"},
 		"four additional endpoints": {
 			setup(func(s *SetupRequest) { s.AdditionalUplink = make([]record.Tunnel, 4) }), additionalUplink,
 		},
@@ -368,8 +385,8 @@ func FuzzDecode(f *testing.F) {
 		}
 		again, err := got.Encode()
 		if err != nil {
-			// A data rate that a sender left out is the one thing that is read and not written.
-			if errors.Is(err, errNoRate) {
+			// What a sender has to say, and nobody needs to hear.
+			if errors.Is(err, errNoRate) || errors.Is(err, errNoAMBR) {
 				return
 			}
 			t.Fatalf("%+v was read and cannot be written: %v", got, err)

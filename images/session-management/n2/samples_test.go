@@ -153,6 +153,10 @@ func samples() []sample {
 			Downlink: ipv6(1, "2001:db8::3"), Forwarding: pointer(ipv4(2, "172.30.3.3")), Security: &SecurityResult{Confidentiality: true},
 			Flows: []ForwardedFlow{{QFI: 1, Forwarding: true}, {QFI: 63}}, Failed: failed(), Bearers: bearers(),
 		}},
+		{"a handover taken, with the uplink's forwarding", &HandoverAcknowledge{
+			Downlink: ipv4(1, "172.30.3.3"), Flows: []ForwardedFlow{{QFI: 1, Forwarding: true}}, UplinkForwarding: pointer(ipv4(3, "172.30.3.3")),
+		}},
+		{"a handover that forwards the uplink", &HandoverCommand{UplinkForwarding: pointer(ipv4(2, "172.30.3.3"))}},
 		{"a handover that forwards nothing", &HandoverCommand{}},
 		{"a handover that forwards everything", &HandoverCommand{Forwarding: pointer(ipv4(2, "172.30.3.3")), Flows: []uint8{1, 63}, Bearers: bearers()}},
 		{"a handover that the target refused", &HandoverResourceAllocationUnsuccessful{CauseFiveQINotSupported}},

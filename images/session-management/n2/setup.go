@@ -1,6 +1,9 @@
 package n2
 
 import (
+	"errors"
+	"slices"
+
 	"core5g.dev/core5g/images/session-management/n1"
 	"core5g.dev/core5g/images/session-management/record"
 
@@ -38,6 +41,9 @@ type SetupRequest struct {
 	Flows []QoSFlow
 }
 
+// errNoAMBR is for who writes: a gNB that is not told has its own ways.
+var errNoAMBR = errors.New("missing, and a flow without bit rates of its own shares it")
+
 // InfoType is PDU_RES_SETUP_REQ.
 func (*SetupRequest) InfoType() InfoType { return InfoSetupRequest }
 
@@ -45,6 +51,9 @@ func (*SetupRequest) InfoType() InfoType { return InfoSetupRequest }
 func (t *SetupRequest) Encode() ([]byte, error) {
 	var c check
 	var out request
+	if t.AMBR == nil && slices.ContainsFunc(t.Flows, func(f QoSFlow) bool { return !f.guaranteed() }) {
+		c.fail(sessionAMBR, "%w", errNoAMBR)
+	}
 	if t.AMBR != nil {
 		out.add(ngapType.ProtocolIEIDPDUSessionAggregateMaximumBitRate, requestValue{Present: presentAMBR, AMBR: c.putAMBR(*t.AMBR)})
 	}
