@@ -90,6 +90,6 @@ func (t *turn) setupRequest() ([]byte, error) {
 
 // transfer gives the AMF something for the UE or its access network.
 func (t *turn) transfer(a AskTransfer) {
-	a.AMF, a.SUPI, a.ID, a.Ref = t.s.AMF, t.s.SUPI, t.s.ID, t.s.Ref()
+	a.AMF, a.SUPI, a.ID, a.SST, a.SD, a.Ref = t.s.AMF, t.s.SUPI, t.s.ID, t.s.SST, t.s.SD, t.s.Ref()
 	t.do(a)
 }

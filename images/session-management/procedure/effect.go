@@ -104,6 +104,8 @@ type AskTransfer struct {
 	AMF    record.AMF
 	SUPI   string
 	ID     uint8
+	SST    uint8
+	SD     *[3]byte
 	N1     []byte
 	N2     []byte
 	N2Type n2.InfoType

@@ -168,6 +168,8 @@ type Transferred struct {
 	Outcome Outcome
 	// Paging: the UE is being looked for; Unreachable may follow.
 	Paging bool
+	// Skipped: the UE is idle, and was not to be woken for it.
+	Skipped bool
 	// Cause of a refusal, such as UE_IN_NON_ALLOWED_AREA.
 	Cause string
 }

@@ -193,7 +193,7 @@ func takeEndTransfer(t *turn, e Event) {
 		return
 	}
 	// A UE that is not reached learns of it with its next Service Request (TS 24.501 5.6.1.4, PDU session status).
-	if t.manner() == endWithReject || x.Outcome != Done {
+	if t.manner() == endWithReject || x.Outcome != Done || x.Skipped {
 		t.next(endStatus)
 		return
 	}
