@@ -47,6 +47,7 @@ type Agent struct {
 	reporters   *crews // report to CP functions
 	traffic     *traffic
 	groups      groups
+	underWay    underWay
 
 	metaChange sync.Mutex // held while META is made and sent: the last one sent is the last one made
 
@@ -81,6 +82,7 @@ func New(cfg *config.Config, log *slog.Logger, rec Recorder) *Agent {
 		paths:        newPaths(),
 		indications:  indications{seen: map[rules.FTEID]time.Time{}},
 		traffic:      newTraffic(time.Now()),
+		underWay:     underWay{names: map[cpName]chan struct{}{}},
 	}
 	a.measurers = newCrew(measuring, a.measureJob)
 	a.reporters = &crews{limit: cfg.Limits.Reports, do: a.reportJob, to: map[netip.Addr]*crew{}}

@@ -272,8 +272,8 @@ func readKept(path string, now time.Time, wait time.Duration) (*left, error) {
 	switch {
 	case h.magic != keptMagic || h.layout != keptLayout:
 		err = errors.New("it is not upf-c's, or of another version")
-	case h.version != state.Version:
-		err = fmt.Errorf("it has blobs of version %d, this upf-c reads %d", h.version, state.Version)
+	case !state.Reads(h.version):
+		err = fmt.Errorf("it has blobs of version %d, this upf-c reads %d to %d", h.version, state.Oldest, state.Version)
 	case h.machine != machineBoot():
 		err = errors.New("it is from before the machine's last start")
 	case wait > 0 && age > wait:

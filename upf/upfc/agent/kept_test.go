@@ -63,7 +63,7 @@ func change(t *testing.T, path string) {
 				t.Fatal("no room")
 			}
 			s.Rules = rules.NewSet()
-			st.save(s, s.Rules, whole(s.index, rand.IntN(700)))
+			st.save(s, &s.Session, whole(s.index, rand.IntN(700)))
 			live = append(live, s)
 		case n == 1:
 			i := rand.IntN(len(live))
@@ -79,7 +79,7 @@ func change(t *testing.T, path string) {
 			st.keepMeta(whole(0, rand.IntN(5000)))
 		default:
 			s := live[rand.IntN(len(live))]
-			st.save(s, s.Rules, whole(s.index, rand.IntN(700)))
+			st.save(s, &s.Session, whole(s.index, rand.IntN(700)))
 		}
 	}
 }
@@ -147,7 +147,7 @@ func TestKeptFileIsTheStore(t *testing.T) {
 	s, _ := st.register(a)
 	s.Rules = rules.NewSet()
 	blob := whole(s.index, 100)
-	st.save(s, s.Rules, blob)
+	st.save(s, &s.Session, blob)
 	for seid := range uint64(endedMax + 10) {
 		place, err := st.putEnded(seid, whole(uint32(seid), 50), 3)
 		if err != nil {
@@ -278,7 +278,7 @@ func TestKeptFileWithoutRoom(t *testing.T) {
 	s, _ := st.register(a)
 	s.Rules = rules.NewSet()
 	blob := whole(s.index, 100)
-	st.save(s, s.Rules, blob)
+	st.save(s, &s.Session, blob)
 	if st.noRoom() == nil || st.noRoom() != nil {
 		t.Error("it is not said, or not once")
 	}

@@ -28,39 +28,47 @@ func (a *Agent) dataplane(ctx context.Context) (*dataplane.Conn, error) {
 // choices is how often another F-TEID or UE address is chosen when an SMF has given it to somebody.
 const choices = 8
 
-// establish executes a Session Establishment Request (TS 29.244 7.5.2). A session that the same CP
-// function has forgotten (its address or F-TEID is given out again) makes way.
+// establish executes a Session Establishment Request (TS 29.244 7.5.2). One that names a session which there is
+// establishes nothing. A session that the same CP function has forgotten (its address or F-TEID is given out again)
+// makes way.
 func (a *Agent) establish(ctx context.Context, m *pfcp.Message) (seid uint64, ies []*ie.IE, err error) {
+	n, err := a.mayEstablish(m)
+	if err != nil {
+		return n.seid, nil, err
+	}
+	a.underWay.begin(n)
+	defer a.underWay.end(n)
+	if ies, made, err := a.establishedBefore(m, n); made {
+		return n.seid, ies, err
+	}
 	for range choices { // there can be one holder of the address and one of the F-TEID, too
-		seid, ies, err = a.establishOnce(ctx, m)
+		ies, err = a.establishOnce(ctx, m, n)
 		err = a.explain(err)
 		var c *conflict
 		if !errors.As(err, &c) || !c.stale && !c.chosen {
 			break
 		}
 		if c.stale && !c.chosen {
-			if ies, ok := a.establishedBefore(m, c.holder); ok {
-				return seid, ies, nil
-			}
 			a.drop(c.holder, "replaced by its cp")
 		}
 	}
-	return seid, ies, err
+	return n.seid, ies, err
 }
 
-// establishedBefore is the answer when the holder of what a new session needs is that very session,
-// established for an earlier copy of the request by an upf-c that died before it answered.
-func (a *Agent) establishedBefore(m *pfcp.Message, holder uint64) ([]*ie.IE, bool) {
-	s := a.lockSEID(holder)
-	if s == nil {
-		return nil, false
+// mayEstablish reads what a session is called, as far as it can be read, and looks whether its CP function may
+// establish it.
+func (a *Agent) mayEstablish(m *pfcp.Message) (n cpName, err error) {
+	e := m.Elements.First(ie.FSEID)
+	if e == nil {
+		return n, missing(m, ie.FSEID)
 	}
-	defer s.unlock()
-	if !s.Last.Is(m.Sequence, m.Digest(), time.Now()) {
-		return nil, false
+	if n.seid, n.addr, err = a.fseid(e); err != nil {
+		return n, err
 	}
-	a.log.Info("a request that an earlier upf-c executed is answered", "seid", hex(s.UPSEID), "sequence", m.Sequence)
-	return append([]*ie.IE{a.upFSEID(s)}, created(s, s.Last.Chosen, s.Last.Created)...), true
+	if n.node, err = nodeOf(m); err != nil {
+		return n, err
+	}
+	return n, a.speaksFor(n.node, m.From.Addr())
 }
 
 // drop ends a session without a request.
@@ -93,72 +101,58 @@ func deleteIn(conn *dataplane.Conn, index uint32) error {
 	return conn.Transact(t)
 }
 
-// establishOnce returns the CP SEID as soon as it is known, for a refusal too.
-func (a *Agent) establishOnce(ctx context.Context, m *pfcp.Message) (uint64, []*ie.IE, error) {
-	e := m.Elements.First(ie.FSEID)
-	if e == nil {
-		return 0, nil, missing(m, ie.FSEID)
-	}
-	cpSEID, cpAddr, err := a.fseid(e)
-	if err != nil {
-		return cpSEID, nil, err
-	}
-	node, err := nodeOf(m)
-	if err != nil {
-		return cpSEID, nil, err
-	}
-	era, associated := a.era(node)
+// establishOnce makes the session of that name.
+func (a *Agent) establishOnce(ctx context.Context, m *pfcp.Message, n cpName) ([]*ie.IE, error) {
+	era, associated := a.era(n.node)
 	if !associated {
-		return cpSEID, nil, noAssociation(node)
-	}
-	if err := a.speaksFor(node, m.From.Addr()); err != nil {
-		return cpSEID, nil, err
+		return nil, noAssociation(n.node)
 	}
 	for _, t := range []uint16{ie.CreatePDR, ie.CreateFAR} {
 		if m.Elements.First(t) == nil {
-			return cpSEID, nil, missing(m, t)
+			return nil, missing(m, t)
 		}
 	}
 	if e := m.Elements.First(ie.PDNType); e != nil {
 		if v, err := e.Uint8(); err != nil {
-			return cpSEID, nil, err
+			return nil, err
 		} else if v &= 7; v > pdnTypeIPv4v6 || v == 0 {
-			return cpSEID, nil, &pfcp.Reject{Cause: ie.CauseServiceNotSupported, Offending: ie.PDNType, Detail: "only IPv4, IPv6 and IPv4v6 sessions are supported"}
+			return nil, &pfcp.Reject{Cause: ie.CauseServiceNotSupported, Offending: ie.PDNType, Detail: "only IPv4, IPv6 and IPv4v6 sessions are supported"}
 		}
 	}
 	conn, err := a.dataplane(ctx)
 	if err != nil {
-		return cpSEID, nil, err
+		return nil, err
 	}
 
 	s, ok := a.store.register(a)
 	if !ok {
-		return cpSEID, nil, &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable, Detail: "there are as many sessions as there can be"}
+		return nil, &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable, Detail: "there are as many sessions as there can be"}
 	}
 	defer s.unlock()
-	s.CPSEID, s.CPAddr, s.Node, s.Created, s.Rules = cpSEID, cpAddr, node, time.Now().Unix(), rules.NewSet()
+	s.CPSEID, s.CPAddr, s.Node, s.Created, s.Rules = n.seid, n.addr, n.node, time.Now().Unix(), rules.NewSet()
 	s.Last = state.Done{Sequence: m.Sequence, Digest: m.Digest(), At: s.Created}
 	var change *rules.Change
 	if s.CSIDs, err = rules.CSIDs(m.Elements); err == nil {
 		change, err = rules.Plan(s.Rules, m.Elements, a.policy(s))
 	}
 	if err == nil {
+		s.Made = state.Made{Digest: s.Last.Digest, Chosen: change.Chosen, Created: change.ChosenEndpoints}
 		_, _, err = a.commit(conn, s, s.Session, change)
 	}
 	if err != nil {
 		a.forget(s)
 		a.freeSlots(s)
-		return cpSEID, nil, err
+		return nil, err
 	}
 	// Whoever sweeps the association's sessions from now on finds this one, too.
-	if now, associated := a.era(node); !associated || now != era {
+	if now, associated := a.era(n.node); !associated || now != era {
 		a.end(s)
-		return cpSEID, nil, noAssociation(node)
+		return nil, noAssociation(n.node)
 	}
 	if a.log.Enabled(ctx, slog.LevelDebug) {
-		a.log.Debug("session established", "seid", hex(s.UPSEID), "cpSEID", hex(cpSEID), "node", node, "ue", s.Rules.UEAddress(), "pdrs", len(s.Rules.PDRs))
+		a.log.Debug("session established", "seid", hex(s.UPSEID), "cpSEID", hex(n.seid), "node", n.node, "ue", s.Rules.UEAddress(), "pdrs", len(s.Rules.PDRs))
 	}
-	return cpSEID, append([]*ie.IE{a.upFSEID(s)}, created(s, change.Chosen, change.ChosenEndpoints)...), nil
+	return append([]*ie.IE{a.upFSEID(s)}, created(s, change.Chosen, change.ChosenEndpoints)...), nil
 }
 
 // pdnTypeIPv4v6 is the last PDN Type (TS 29.244 8.2.79) that is about IP.

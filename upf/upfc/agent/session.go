@@ -82,9 +82,9 @@ func (s *session) drop() { s.agent.store.unlease(s) }
 
 // become makes next, whose encoding is blob, the session's state. The caller has locked it.
 func (s *session) become(next *state.Session, blob []byte) {
-	old := s.Rules
+	before := s.Session
 	s.Session = *next
-	s.agent.store.save(s, old, blob)
+	s.agent.store.save(s, &before, blob)
 }
 
 // read reads what upf-u's memory says of a URR.

@@ -29,6 +29,7 @@ type store struct {
 	leased  map[uint32]*session
 	blobs   slab
 	tunnels tunnels
+	named   named
 	peers   map[peerOf]int // tunnels
 	nodes   []string       // Node IDs of CP functions, by their number
 	numbers map[string]uint16
@@ -156,6 +157,7 @@ func (st *store) adopt(index uint32, s *state.Session, blob []byte, life uint8) 
 	for f, core := range peers(s.Rules) {
 		st.addTunnel(f, index, peerOf{f.Addr, st.entries[index].node, core})
 	}
+	st.named.add(s, index)
 	st.count++
 	return nil
 }
@@ -191,8 +193,8 @@ func peers(set *rules.Set) iter.Seq2[rules.FTEID, bool] {
 	}
 }
 
-// save stores what a leased session has become. old are the rules that it had.
-func (st *store) save(s *session, old *rules.Set, blob []byte) {
+// save stores what a leased session has become. before is what it was, of which the rules are nil or as stored.
+func (st *store) save(s *session, before *state.Session, blob []byte) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	e := &st.entries[s.index]
@@ -205,7 +207,13 @@ func (st *store) save(s *session, old *rules.Set, blob []byte) {
 	if e.length != 0 {
 		st.blobs.drop(e.blob, int(e.length))
 	}
-	was := e.node
+	was, old := e.node, before.Rules
+	if stored := e.length != 0; !stored || before.CPSEID != s.CPSEID || before.Node != s.Node {
+		if stored {
+			st.named.remove(before, s.index)
+		}
+		st.named.add(&s.Session, s.index)
+	}
 	e.blob, e.length, e.node, e.life = unit, uint32(len(blob)), st.numberLocked(s.Node), st.life
 	if old != s.Rules || was != e.node {
 		for f, core := range peers(s.Rules) {
@@ -231,6 +239,7 @@ func (st *store) forget(s *session) {
 		for f, core := range peers(s.Rules) {
 			st.removeTunnel(f, s.index, peerOf{f.Addr, e.node, core})
 		}
+		st.named.remove(&s.Session, s.index)
 	}
 	*e = entry{}
 	delete(st.leased, s.index)
@@ -378,7 +387,7 @@ func (st *store) reset(sessions uint32) {
 	st.blobs.close()
 	known := st.known
 	fresh := newStore()
-	st.entries, st.indexes, st.leased, st.blobs, st.tunnels = fresh.entries, fresh.indexes, fresh.leased, fresh.blobs, fresh.tunnels
+	st.entries, st.indexes, st.leased, st.blobs, st.tunnels, st.named = fresh.entries, fresh.indexes, fresh.leased, fresh.blobs, fresh.tunnels, fresh.named
 	st.peers, st.nodes, st.numbers, st.count, st.known = fresh.peers, fresh.nodes, fresh.numbers, 0, known
 	st.life, st.lives, st.metaUnit, st.metaLength, st.ended = 0, fresh.lives, 0, 0, ended{}
 	st.indexes.resize(sessions)

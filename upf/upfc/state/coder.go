@@ -19,6 +19,7 @@ import (
 type coder struct {
 	b       []byte // writing: what is written so far; reading: what is left
 	reading bool
+	version uint8 // reading: of the blob
 	err     error // reading: the first thing that was wrong
 	names   []string
 	space   [8]string // of names
@@ -41,6 +42,9 @@ func (c *coder) fail(err error) {
 		c.err, c.b = err, nil
 	}
 }
+
+// since says whether the blob has what a version brought.
+func (c *coder) since(version uint8) bool { return !c.reading || c.version >= version }
 
 // take reads n octets.
 func (c *coder) take(n int) []byte {

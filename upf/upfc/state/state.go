@@ -11,8 +11,15 @@ import (
 	"core5g.dev/core5g/upf/upfc/usage"
 )
 
-// Version is raised whenever the encoding changes, also by a new field.
-const Version = 4
+// Version is raised whenever the encoding changes, also by a new field. Oldest is the first one that is read: its
+// blobs lack what later versions have (coder.since).
+const (
+	Version = 5
+	Oldest  = 4
+)
+
+// Reads says whether blobs of a version can be read.
+func Reads(version uint32) bool { return version >= Oldest && version <= Version }
 
 // Session is one session's blob.
 type Session struct {
@@ -28,6 +35,15 @@ type Session struct {
 	Outbox   []usage.Report         // not yet acknowledged
 	CSIDs    []rules.CSID           // FQ-CSIDs, by which Session Set Deletion finds it
 	Last     Done
+	Made     Made
+}
+
+// Made is the request that established the session. A CP function that does not know whether it was executed,
+// for another instance of it had sent it, sends it again under the same CP F-SEID and is told the same.
+type Made struct {
+	Digest  uint64   // of the request's IEs
+	Chosen  []uint16 // PDRs and Traffic Endpoints that its answer told of
+	Created []uint8
 }
 
 // Done is the last request that changed the session: when upf-c dies between upf-u's answer and its
@@ -70,6 +86,7 @@ type Association struct {
 	Recovery uint32         // its Recovery Time Stamp, as on the wire
 	Created  int64          // Unix seconds
 	Peer     bool           // of pfcp.peers: it was set up by us
+	Moved    netip.AddrPort // where its last Association Update said that our requests are to go
 }
 
 // doneFor is how long a repeated request is still the same one: longer than peers repeat it.
@@ -101,6 +118,13 @@ func session(c *coder, s *Session) {
 	} else {
 		s.Last = Done{}
 	}
+	if c.since(5) {
+		c.fixed(&s.Made.Digest)
+		numbers(c, &s.Made.Chosen)
+		numbers(c, &s.Made.Created)
+	} else {
+		s.Made = Made{}
+	}
 }
 
 func csid(c *coder, s *rules.CSID) {
@@ -126,6 +150,9 @@ func meta(c *coder, m *Meta) {
 		number(c, &a.Recovery)
 		signed(c, &a.Created)
 		c.flags(&a.Peer)
+		if c.since(5) {
+			c.addrPort(&a.Moved)
+		}
 	})
 	list(c, &m.PFDs, func(c *coder, p *PFD) {
 		c.name(&p.Node)
@@ -172,10 +199,10 @@ func begin(b []byte) (coder, error) {
 	if len(b) == 0 {
 		return coder{}, errors.New("empty blob")
 	}
-	if b[0] != Version {
-		return coder{}, fmt.Errorf("blob of version %d, this upf-c reads %d", b[0], Version)
+	if !Reads(uint32(b[0])) {
+		return coder{}, fmt.Errorf("blob of version %d, this upf-c reads %d to %d", b[0], Oldest, Version)
 	}
-	return coder{b: b[1:], reading: true}, nil
+	return coder{b: b[1:], reading: true, version: b[0]}, nil
 }
 
 func (c *coder) end() error {
@@ -210,7 +237,7 @@ func DecodeSession(b []byte, s *Session, known *Strings) error {
 		c.free(c.room)
 		return err
 	}
-	*c = coder{b: room, reading: true, known: known}
+	*c = coder{b: room, reading: true, known: known, version: begun.version}
 	c.names = c.space[:0]
 	session(c, s)
 	err = c.end()
