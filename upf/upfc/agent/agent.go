@@ -14,6 +14,7 @@ import (
 
 	"core5g.dev/core5g/upf/upfc/config"
 	"core5g.dev/core5g/upf/upfc/dataplane"
+	"core5g.dev/core5g/upf/upfc/machine"
 	"core5g.dev/core5g/upf/upfc/pfcp"
 	"core5g.dev/core5g/upf/upfc/rules"
 )
@@ -29,9 +30,10 @@ type Recorder interface {
 
 // Agent serves any number of CP functions with one upf-u.
 type Agent struct {
-	cfg *config.Config
-	log *slog.Logger
-	rec Recorder
+	cfg   *config.Config
+	log   *slog.Logger
+	rec   Recorder
+	world World
 
 	serving  chan struct{} // closed when PFCP is bound
 	server   *pfcp.Server  // valid once serving is closed
@@ -66,10 +68,33 @@ type Agent struct {
 	pairs        slots
 }
 
+// World is where an agent lives.
+type World struct {
+	machine.Machine
+	// Dial connects to upf-u.
+	Dial func(ctx context.Context, events dataplane.Events) (*dataplane.Conn, error)
+	// Serve begins with PFCP. What it returns with ends when PFCP does.
+	Serve func(ctx context.Context, o pfcp.Options, h pfcp.Handler) (*pfcp.Server, func() error, error)
+}
+
 // New makes an agent; Run starts it.
 func New(cfg *config.Config, log *slog.Logger, rec Recorder) *Agent {
+	return NewIn(World{
+		Machine: machine.Real(),
+		Dial: func(ctx context.Context, events dataplane.Events) (*dataplane.Conn, error) {
+			return dataplane.Dial(ctx, cfg.Dataplane.Socket, events, log)
+		},
+		Serve: func(ctx context.Context, o pfcp.Options, h pfcp.Handler) (*pfcp.Server, func() error, error) {
+			s, err := pfcp.Listen(cfg.PFCP.Listen, o)
+			return s, func() error { return s.Serve(ctx, h) }, err
+		},
+	}, cfg, log, rec)
+}
+
+// NewIn makes an agent that lives somewhere else than on this machine.
+func NewIn(w World, cfg *config.Config, log *slog.Logger, rec Recorder) *Agent {
 	a := &Agent{
-		cfg: cfg, log: log, rec: rec,
+		cfg: cfg, log: log, rec: rec, world: w,
 		serving:      make(chan struct{}),
 		changed:      make(chan struct{}),
 		associations: map[string]*association{},
@@ -77,15 +102,15 @@ func New(cfg *config.Config, log *slog.Logger, rec Recorder) *Agent {
 		poolUsed:     map[netip.Prefix]uint32{},
 		pfds:         map[string]catalogue{},
 		postponed:    map[uint32]bool{},
-		store:        newStore(),
-		wheel:        newWheel(time.Now()),
+		store:        newStore(w.Random),
+		wheel:        newWheel(w.Machine),
 		paths:        newPaths(),
 		indications:  indications{seen: map[rules.FTEID]time.Time{}},
-		traffic:      newTraffic(time.Now()),
-		underWay:     underWay{names: map[cpName]chan struct{}{}},
+		traffic:      newTraffic(w.Now()),
+		underWay:     underWay{machine: w.Machine, names: map[cpName]chan struct{}{}},
 	}
-	a.measurers = newCrew(measuring, a.measureJob)
-	a.reporters = &crews{limit: cfg.Limits.Reports, do: a.reportJob, to: map[netip.Addr]*crew{}}
+	a.measurers = newCrew(measuring, w.Go, a.measureJob)
+	a.reporters = &crews{limit: cfg.Limits.Reports, begin: w.Go, do: a.reportJob, to: map[netip.Addr]*crew{}}
 	return a
 }
 
@@ -96,39 +121,49 @@ func (a *Agent) Run(ctx context.Context) error {
 	defer cancel()
 	a.stopping = ctx
 	var link sync.WaitGroup
-	link.Go(func() { a.keepLink(ctx) })
-	link.Go(func() { a.keepAlive(ctx) })
-	defer link.Wait()
-	defer cancel()
+	begin := func(f func()) {
+		link.Add(1)
+		a.world.Go(func() { defer link.Done(); f() })
+	}
+	err := a.run(ctx, begin)
+	cancel()
+	link.Wait()
+	return err
+}
+
+func (a *Agent) run(ctx context.Context, begin func(f func())) error {
+	begin(func() { a.keepLink(ctx) })
+	begin(func() { a.keepAlive(ctx) })
 	if _, err := a.link(ctx, -1); err != nil {
 		return nil // ended before upf-u was there
 	}
-	server, err := pfcp.Listen(a.cfg.PFCP.Listen, pfcp.Options{
+	server, serve, err := a.world.Serve(ctx, pfcp.Options{
 		Interval: a.cfg.PFCP.Retransmit.Interval,
 		Attempts: a.cfg.PFCP.Retransmit.Attempts,
 		Requests: a.cfg.Limits.Requests,
 		Answers:  a.cfg.Limits.Answers << 20,
 		Log:      a.log,
 		Recorder: a.rec,
-	})
+		Machine:  a.world.Machine,
+	}, a)
 	if err != nil {
 		return err
 	}
 	a.server = server
 	close(a.serving)
 	a.log.Info("PFCP is served", "listen", server.Addr(), "nodeID", a.cfg.NodeID, "advertise", a.cfg.PFCP.Advertise, "recovery", a.recovery)
-	link.Go(func() { a.wheel.run(ctx, func(index uint32) { a.measurers.add(job{index: index}, false) }) })
-	link.Go(func() { a.keepPaths(ctx) })
-	link.Go(func() { a.keepTraffic(ctx) })
-	go a.resume()
+	begin(func() { a.wheel.run(ctx, func(index uint32) { a.measurers.add(job{index: index}, false) }) })
+	begin(func() { a.keepPaths(ctx) })
+	begin(func() { a.keepTraffic(ctx) })
+	a.world.Go(a.resume)
 	a.meetPeers(ctx)
-	return server.Serve(ctx, a)
+	return serve()
 }
 
 // resume takes up what a previous upf-c left: heartbeats, timers, reports without acknowledgement.
 func (a *Agent) resume() {
 	a.mu.Lock()
-	for _, as := range a.associations {
+	for _, as := range a.associationsLocked() {
 		a.watch(as)
 	}
 	a.mu.Unlock()

@@ -1,8 +1,11 @@
 package agent
 
 import (
+	"cmp"
 	"context"
+	"maps"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/wmnsk/go-pfcp/ie"
@@ -52,7 +55,7 @@ func (a *Agent) associationSetup(ctx context.Context, m *pfcp.Message) ([]*ie.IE
 	if full {
 		return nil, &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable, Detail: "there are as many associations as there can be"}
 	}
-	as := &association{Association: state.Association{Node: node, From: m.From, Recovery: recovery, Created: time.Now().Unix()}}
+	as := &association{Association: state.Association{Node: node, From: m.From, Recovery: recovery, Created: a.world.Now().Unix()}}
 	a.associated(ctx, as, m.Elements.First(ie.PFCPSessionRetentionInformation) != nil)
 	return []*ie.IE{a.recoveryIE(), a.features()}, nil
 }
@@ -122,6 +125,13 @@ func (a *Agent) associationRelease(ctx context.Context, m *pfcp.Message) error {
 		return noAssociation(node)
 	}
 	return nil
+}
+
+// associationsLocked are all, by Node ID.
+func (a *Agent) associationsLocked() []*association {
+	all := slices.Collect(maps.Values(a.associations))
+	slices.SortFunc(all, func(x, y *association) int { return cmp.Compare(x.Node, y.Node) })
+	return all
 }
 
 // era is that of a CP function's association; false when there is none. Whatever was begun in an era is
@@ -276,7 +286,7 @@ func (a *Agent) sawRecovery(as *association, recovery uint32) {
 	}
 	a.rec.Restart("cp")
 	a.log.Warn("CP function restarted", "node", as.Node)
-	go a.release(a.stopping, as.Node, as, "cp restarted")
+	a.world.Go(func() { a.release(a.stopping, as.Node, as, "cp restarted") })
 }
 
 // watch starts the heartbeats to a CP function. The caller holds a.mu.
@@ -286,19 +296,12 @@ func (a *Agent) watch(as *association) {
 	}
 	ctx, cancel := context.WithCancel(a.stopping)
 	as.stop = cancel
-	go a.heartbeats(ctx, as)
+	a.world.Go(func() { a.heartbeats(ctx, as) })
 }
 
 func (a *Agent) heartbeats(ctx context.Context, as *association) {
-	ticker := time.NewTicker(a.cfg.Heartbeat.Interval)
-	defer ticker.Stop()
 	misses := 0
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
+	for a.world.Wait(a.cfg.Heartbeat.Interval, ctx.Done()) {
 		a.mu.Lock()
 		to := as.address()
 		a.mu.Unlock()
@@ -320,7 +323,7 @@ func (a *Agent) heartbeats(ctx context.Context, as *association) {
 		as.failed = time.Time{}
 		a.mu.Unlock()
 		if !was.IsZero() {
-			a.log.Info("path to the CP function works again", "node", as.Node, "failedFor", time.Since(was))
+			a.log.Info("path to the CP function works again", "node", as.Node, "failedFor", a.world.Now().Sub(was))
 		}
 		if e := answer.Elements.First(ie.RecoveryTimeStamp); e != nil {
 			if v, err := e.Uint32(); err == nil {
@@ -335,10 +338,10 @@ func (a *Agent) pathFailed(as *association, to netip.AddrPort) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if as.failed.IsZero() {
-		as.failed = time.Now()
+		as.failed = a.world.Now()
 		a.log.Warn("path to the CP function failed, its sessions are kept", "node", as.Node, "address", to, "releaseAfter", a.cfg.Heartbeat.ReleaseAfter)
 	}
-	return a.cfg.Heartbeat.ReleaseAfter > 0 && time.Since(as.failed) >= a.cfg.Heartbeat.ReleaseAfter
+	return a.cfg.Heartbeat.ReleaseAfter > 0 && a.world.Now().Sub(as.failed) >= a.cfg.Heartbeat.ReleaseAfter
 }
 
 // policy is what a plan asks on behalf of a session.

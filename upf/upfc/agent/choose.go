@@ -3,7 +3,6 @@ package agent
 import (
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net/netip"
 	"slices"
 
@@ -34,7 +33,7 @@ func (a *Agent) chooseFTEID(s *session, core, v4, v6 bool) (f4, f6 rules.FTEID, 
 		return f4, f6, errors.New("sessions with so high an index have no TEIDs of their own")
 	}
 	if s.teids == 0 {
-		s.teids = uint8(rand.Uint32())
+		s.teids = uint8(a.world.Random())
 	}
 	for range 256 {
 		if s.teids++; s.teids == 0 { // which stands for a count that has not begun
@@ -92,7 +91,7 @@ func (a *Agent) nextUELocked(p *config.Pool) (netip.Prefix, bool) {
 	size := p.Size()
 	at, ok := a.poolAt[p.Range]
 	if !ok {
-		at = rand.Uint64N(size) // a predecessor may have begun anywhere
+		at = a.world.Random() % size // a predecessor may have begun anywhere
 	}
 	for range min(size, uint64(len(a.poolUsed))+64) {
 		u := p.At(at)

@@ -82,7 +82,8 @@ func (a *Agent) commit(conn *dataplane.Conn, s *session, next state.Session, c *
 	} else {
 		t.State(s.index, p.blob)
 	}
-	for id, m := range next.Meters {
+	for _, id := range slices.Sorted(maps.Keys(next.Meters)) {
+		m := next.Meters[id]
 		u := c.Next.URRs[id]
 		r := s.read(u, m.Slot)
 		arm := m.Arm(u, r, s.index)
@@ -167,7 +168,7 @@ func (a *Agent) takeSlots(conn *dataplane.Conn, old, next *state.Session, remove
 		}
 		if slot, ok := p.takeURR(); ok {
 			u := next.Rules.URRs[id]
-			next.Meters[id] = usage.New(slot, u, readingOf(conn.Shm(), u, slot))
+			next.Meters[id] = usage.New(slot, u, readingOf(conn.Shm(), u, slot, a.world.Now()))
 		}
 	}
 	undo = func() {

@@ -14,6 +14,7 @@ import (
 // the pace.
 type crew struct {
 	limit int
+	begin func(f func()) // a thread
 	do    func(j job, told bool)
 
 	mu      sync.Mutex
@@ -29,8 +30,8 @@ type job struct {
 	last   *lastReports
 }
 
-func newCrew(limit int, do func(j job, told bool)) *crew {
-	return &crew{limit: limit, do: do, told: map[job]bool{}}
+func newCrew(limit int, begin func(f func()), do func(j job, told bool)) *crew {
+	return &crew{limit: limit, begin: begin, do: do, told: map[job]bool{}}
 }
 
 // add has a job done soon, once if it waits already. told is passed on, if it was set once.
@@ -45,7 +46,7 @@ func (c *crew) add(j job, told bool) {
 	c.queue = append(c.queue, j)
 	if c.running < c.limit {
 		c.running++
-		go c.work()
+		c.begin(c.work)
 	}
 }
 
@@ -76,6 +77,7 @@ func (c *crew) idle() bool {
 // crews are those that report, by the CP function's address.
 type crews struct {
 	limit int
+	begin func(f func())
 	do    func(j job, told bool)
 
 	mu sync.Mutex
@@ -97,7 +99,7 @@ func (c *crews) add(to netip.Addr, j job) {
 				}
 			}
 		}
-		found = newCrew(c.limit, c.do)
+		found = newCrew(c.limit, c.begin, c.do)
 		c.to[to] = found
 	}
 	found.add(j, false)

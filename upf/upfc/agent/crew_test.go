@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+
+	"core5g.dev/core5g/upf/upfc/machine"
 )
 
 // A crew never has more goroutines than it may, does each job, and a job that is given while it is done is done
@@ -16,7 +18,7 @@ func TestCrew(t *testing.T) {
 	now, most, times, told := 0, 0, map[uint32]int{}, map[uint32]bool{}
 	gate, started := make(chan struct{}), make(chan struct{}, 2*jobs)
 	var c *crew
-	c = newCrew(limit, func(j job, saidSo bool) {
+	c = newCrew(limit, machine.Real().Go, func(j job, saidSo bool) {
 		defer done.Done()
 		mu.Lock()
 		now++
@@ -68,7 +70,7 @@ func TestCrews(t *testing.T) {
 	var done sync.WaitGroup
 	gate := make(chan struct{})
 	busy := netip.MustParseAddr("10.0.0.1")
-	c := &crews{limit: 1, to: map[netip.Addr]*crew{}, do: func(j job, _ bool) {
+	c := &crews{limit: 1, begin: machine.Real().Go, to: map[netip.Addr]*crew{}, do: func(j job, _ bool) {
 		defer done.Done()
 		if j.index == 0 {
 			<-gate

@@ -3,7 +3,6 @@ package agent
 import (
 	"errors"
 	"net/netip"
-	"time"
 
 	"github.com/wmnsk/go-pfcp/ie"
 
@@ -20,7 +19,8 @@ import (
 
 // DownlinkData: a packet waits.
 func (e *events) DownlinkData(index uint32, pdr uint16, qfi, tos uint8) {
-	go (*Agent)(e).notify(index, pdr, qfi, tos)
+	a := (*Agent)(e)
+	a.world.Go(func() { a.notify(index, pdr, qfi, tos) })
 }
 
 func (a *Agent) notify(index uint32, pdr uint16, qfi, tos uint8) {
@@ -44,13 +44,13 @@ func (a *Agent) notify(index uint32, pdr uint16, qfi, tos uint8) {
 	for !s.gone && s.waits(pdr) {
 		to, seid, up := netip.AddrPortFrom(s.CPAddr, pfcp.Port), s.CPSEID, s.UPSEID
 		s.mu.Unlock()
-		<-a.serving
+		if !a.isServing() {
+			s.mu.Lock()
+			return
+		}
 		answer, err := a.report(to, seid, "downlink_data", ie.NewReportType(0, 0, 0, 1), ie.NewDownlinkDataReport(group...))
 		if err != nil && !errors.Is(err, errForgotten) {
-			select {
-			case <-time.After(retryAfter):
-			case <-a.stopping.Done():
-			}
+			a.world.Wait(retryAfter, a.stopping.Done())
 		}
 		a.dropForgotten(up, err)
 		s.mu.Lock()

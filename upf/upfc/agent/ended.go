@@ -144,9 +144,7 @@ func (st *store) present(seid uint64) bool {
 // finish makes the reports of a session that upf-u has deleted: what waits in its outbox, and the last usage.
 func (e *ending) finish(shm *dataplane.Shm) {
 	read := func(u *rules.URR, slot uint32) usage.Reading {
-		r := readingOf(shm, u, slot)
-		r.At = e.at
-		return r
+		return readingOf(shm, u, slot, time.UnixMilli(e.at))
 	}
 	last := usage.Begin(e.Rules, e.Meters, read).Report(usage.TriggerTermination, slices.Sorted(maps.Keys(e.Meters))...)
 	e.Last.Reports = append(slices.Clone(e.Outbox), last...)
@@ -164,7 +162,7 @@ func (a *Agent) deletedBefore(m *pfcp.Message) (seid uint64, ies []*ie.IE, ok bo
 		a.log.Error("a deletion cannot be read", "seid", hex(m.SEID), "err", err)
 		return 0, nil, false
 	}
-	if !e.done || !e.Last.Is(m.Sequence, m.Digest(), time.Now()) || a.speaksForSession(e.Node, e.CPAddr, m.From.Addr()) != nil {
+	if !e.done || !e.Last.Is(m.Sequence, m.Digest(), a.world.Now()) || a.speaksForSession(e.Node, e.CPAddr, m.From.Addr()) != nil {
 		return 0, nil, false
 	}
 	a.log.Info("a request that was executed before is answered", "seid", hex(m.SEID), "sequence", m.Sequence)
@@ -195,7 +193,7 @@ func (a *Agent) adoptEnded(old *left, memory func(life uint8) *dataplane.Shm) {
 			a.log.Error("a deletion that an earlier upf-c put down cannot be read", "err", err)
 			continue
 		}
-		if a.store.present(e.UPSEID) || time.Since(time.UnixMilli(e.at)) > keepEnded {
+		if a.store.present(e.UPSEID) || a.world.Now().Sub(time.UnixMilli(e.at)) > keepEnded {
 			continue // it did not happen, or nobody asks any more
 		}
 		if !e.done {

@@ -97,7 +97,7 @@ type kept struct {
 }
 
 // createKept makes the file under a name of its own; commit gives it its name.
-func createKept(path string, sessions uint32) (k *kept, err error) {
+func createKept(path string, sessions uint32, now time.Time) (k *kept, err error) {
 	f, err := os.OpenFile(path+".new", os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func createKept(path string, sessions uint32) (k *kept, err error) {
 	k.header, k.table, k.ended = keptTables(b, sessions)
 	k.header.magic, k.header.layout, k.header.version = keptMagic, keptLayout, state.Version
 	k.header.machine, k.header.sessions = machineBoot(), sessions
-	k.stamp(time.Now())
+	k.stamp(now)
 	return k, nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"core5g.dev/core5g/upf/upfc/config"
+	"core5g.dev/core5g/upf/upfc/machine"
 	"core5g.dev/core5g/upf/upfc/rules"
 )
 
@@ -23,11 +24,11 @@ const keptSessions = 256
 // keptStore is a store that writes to path.
 func keptStore(t *testing.T, path string) *store {
 	t.Helper()
-	k, err := createKept(path, keptSessions)
+	k, err := createKept(path, keptSessions, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
-	st := newStore()
+	st := newStore(machine.Real().Random)
 	st.resize(keptSessions)
 	st.keep(k)
 	if err := st.commit(); err != nil {

@@ -19,8 +19,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"net/netip"
-	"runtime"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -48,7 +48,7 @@ func (a *Agent) keepLink(ctx context.Context) {
 	reported := false
 	for ctx.Err() == nil {
 		again := redial
-		conn, err := dataplane.Dial(ctx, a.cfg.Dataplane.Socket, (*events)(a), a.log)
+		conn, err := a.world.Dial(ctx, (*events)(a))
 		if err == nil {
 			hello := conn.Hello()
 			if err = checkEndpoints(a.cfg, &hello); err != nil {
@@ -57,22 +57,21 @@ func (a *Agent) keepLink(ctx context.Context) {
 			}
 		}
 		if err == nil {
-			started := time.Now()
+			started := a.world.Now()
 			if err = a.fill(conn); err == nil {
 				reported = false
-				a.log.Info("upf-u is connected", "bootID", conn.Hello().BootId, "sessions", a.store.sessions(), "took", time.Since(started))
+				a.log.Info("upf-u is connected", "bootID", conn.Hello().BootId, "sessions", a.store.sessions(), "took", a.world.Now().Sub(started))
 				a.publish(conn)
-				go a.catchUp()
-				select {
-				case <-conn.Done():
+				a.world.Go(a.catchUp)
+				a.world.Wait(-1, conn.Done(), ctx.Done())
+				if ctx.Err() == nil {
 					a.log.Warn("upf-u is gone", "err", conn.Err())
-				case <-ctx.Done():
 				}
 				a.publish(nil)
 			}
 			conn.Abandon()
 			a.saveCounters(conn)
-			go a.detach(conn.Shm()) // the next upf-u is not that fast
+			a.world.Go(func() { a.detach(conn.Shm()) }) // the next upf-u is not that fast
 		}
 		a.mu.Lock()
 		a.linkErr = err
@@ -85,10 +84,7 @@ func (a *Agent) keepLink(ctx context.Context) {
 				a.log.Warn("waiting for upf-u", "socket", a.cfg.Dataplane.Socket, "err", err)
 			}
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(again):
-		}
+		a.world.Wait(again, ctx.Done())
 	}
 }
 
@@ -135,12 +131,7 @@ func (a *Agent) link(ctx context.Context, wait time.Duration) (*dataplane.Conn, 
 	if conn := a.current(); conn != nil {
 		return conn, nil
 	}
-	var expired <-chan time.Time
-	if wait >= 0 {
-		t := time.NewTimer(wait)
-		defer t.Stop()
-		expired = t.C
-	}
+	until := a.world.Now().Add(wait)
 	for {
 		a.mu.Lock()
 		conn, changed := a.usableLocked(), a.changed
@@ -148,11 +139,14 @@ func (a *Agent) link(ctx context.Context, wait time.Duration) (*dataplane.Conn, 
 		if conn != nil {
 			return conn, nil
 		}
-		select {
-		case <-changed:
-		case <-expired:
+		left := time.Duration(-1)
+		if wait >= 0 {
+			left = max(0, until.Sub(a.world.Now()))
+		}
+		if a.world.Wait(left, changed, ctx.Done()) {
 			return nil, errors.New("upf-u is not connected")
-		case <-ctx.Done():
+		}
+		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 	}
@@ -210,7 +204,7 @@ func (a *Agent) startAnew(h abi.Hello) {
 	if a.cfg.State.File == "" {
 		return
 	}
-	k, err := createKept(a.cfg.State.File, h.SessionsMax)
+	k, err := createKept(a.cfg.State.File, h.SessionsMax, a.world.Now())
 	if err != nil {
 		a.log.Warn("what upf-c knows is in no file: sessions end when upf-u and upf-c both die", "file", a.cfg.State.File, "err", err)
 		return
@@ -223,7 +217,7 @@ func (a *Agent) openLeft() (*left, *state.Meta) {
 	if a.cfg.State.File == "" {
 		return nil, nil
 	}
-	old, err := readKept(a.cfg.State.File, time.Now(), a.cfg.Heartbeat.ReleaseAfter)
+	old, err := readKept(a.cfg.State.File, a.world.Now(), a.cfg.Heartbeat.ReleaseAfter)
 	var meta *state.Meta
 	if err == nil {
 		if meta, err = state.DecodeMeta(old.blob(word(old.header.meta))); err != nil {
@@ -244,31 +238,27 @@ func (a *Agent) restore(conn *dataplane.Conn, old *left, meta *state.Meta) error
 	memory := a.memories(conn, old)
 	a.store.goOn(old, memory)
 	var dropped atomic.Int64
-	var workers sync.WaitGroup
 	var next atomic.Int64
-	for range runtime.GOMAXPROCS(0) {
-		workers.Go(func() {
-			var s state.Session // its maps are used again and again
-			for {
-				first := int(next.Add(replayPiece)) - replayPiece
-				if first >= len(old.table) {
-					return
+	a.divide(a.world.Threads(), func() {
+		var s state.Session // its maps are used again and again
+		for {
+			first := int(next.Add(replayPiece)) - replayPiece
+			if first >= len(old.table) {
+				return
+			}
+			for i, v := range old.table[first:min(first+replayPiece, len(old.table))] {
+				w := word(v)
+				blob := old.blob(w)
+				if blob == nil {
+					continue
 				}
-				for i, v := range old.table[first:min(first+replayPiece, len(old.table))] {
-					w := word(v)
-					blob := old.blob(w)
-					if blob == nil {
-						continue
-					}
-					if err := a.adopt(memory(w.life()), uint32(first+i), blob, &s, w.life()); err != nil {
-						a.log.Error("a session that an earlier upf-c left is given up", "index", first+i, "err", err)
-						dropped.Add(1)
-					}
+				if err := a.adopt(memory(w.life()), uint32(first+i), blob, &s, w.life()); err != nil {
+					a.log.Error("a session that an earlier upf-c left is given up", "index", first+i, "err", err)
+					dropped.Add(1)
 				}
 			}
-		})
-	}
-	workers.Wait()
+		}
+	})
 	if n := int(dropped.Load()); n > 0 {
 		a.rec.SessionsDropped("unreadable", n)
 	}
@@ -290,6 +280,19 @@ func (a *Agent) restore(conn *dataplane.Conn, old *left, meta *state.Meta) error
 	a.bootID = conn.Hello().BootId
 	a.mu.Unlock()
 	return nil
+}
+
+// divide has n threads do a piece of work, and waits for them.
+func (a *Agent) divide(n int, work func()) {
+	if a.world.Threads() == 1 {
+		work()
+		return
+	}
+	var workers sync.WaitGroup
+	for range n {
+		workers.Go(work)
+	}
+	workers.Wait()
 }
 
 // memories finds the counters of the upf-us that an earlier upf-c knew, by life.
@@ -335,17 +338,10 @@ func (a *Agent) commitKept() {
 
 // keepAlive says in the file that upf-c lives, and complains when something has found no room there.
 func (a *Agent) keepAlive(ctx context.Context) {
-	ticker := time.NewTicker(time.Second)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case now := <-ticker.C:
-			a.store.stamp(now)
-			if err := a.store.noRoom(); err != nil {
-				a.log.Warn("some sessions end when upf-u and upf-c both die: there is no room in the file", "file", a.cfg.State.File, "err", err)
-			}
+	for a.world.Wait(time.Second, ctx.Done()) {
+		a.store.stamp(a.world.Now())
+		if err := a.store.noRoom(); err != nil {
+			a.log.Warn("some sessions end when upf-u and upf-c both die: there is no room in the file", "file", a.cfg.State.File, "err", err)
 		}
 	}
 }
@@ -381,7 +377,19 @@ func (a *Agent) readBack(conn *dataplane.Conn, old *left, left *state.Meta) erro
 	// Decoding takes longer than reading, so every CPU does it.
 	bodies := make(chan []byte, 16)
 	var failed error
+	decode := func(s *state.Session, body []byte) {
+		if err := dataplane.EachRecord(body, func(recType uint16, record []byte) error { return take(s, recType, record) }); err != nil {
+			mu.Lock()
+			failed = err
+			mu.Unlock()
+		}
+	}
+	threads := a.world.Threads()
+	if threads == 1 {
+		threads = 0 // who reads, decodes
+	}
 	var workers sync.WaitGroup
+	var alone state.Session
 	first := true
 	defer debug.SetGCPercent(debug.SetGCPercent(gcPercentFilling))
 	err := conn.Dump(func(body []byte) error {
@@ -395,20 +403,20 @@ func (a *Agent) readBack(conn *dataplane.Conn, old *left, left *state.Meta) erro
 			}); err != nil {
 				return err
 			}
-			for range runtime.GOMAXPROCS(0) {
+			for range threads {
 				workers.Go(func() {
 					var s state.Session // its maps are used again and again
 					for body := range bodies {
-						if err := dataplane.EachRecord(body, func(recType uint16, record []byte) error { return take(&s, recType, record) }); err != nil {
-							mu.Lock()
-							failed = err
-							mu.Unlock()
-						}
+						decode(&s, body)
 					}
 				})
 			}
 		}
-		bodies <- bytes.Clone(body)
+		if threads > 0 {
+			bodies <- bytes.Clone(body)
+		} else {
+			decode(&alone, body)
+		}
 		return nil
 	})
 	close(bodies)
@@ -423,7 +431,7 @@ func (a *Agent) readBack(conn *dataplane.Conn, old *left, left *state.Meta) erro
 	case old != nil:
 		return a.restore(conn, old, left)
 	default:
-		meta = &state.Meta{Recovery: time.Now().Unix()}
+		meta = &state.Meta{Recovery: a.world.Now().Unix()}
 	}
 	a.adoptMeta(meta)
 	if old != nil {
@@ -472,7 +480,7 @@ func (a *Agent) adopt(shm *dataplane.Shm, index uint32, blob []byte, s *state.Se
 	}
 	a.keepUEs(index, s.Rules)
 	// What resume would have to decode it for again.
-	acct := usage.Session{Rules: s.Rules, Meters: s.Meters, Read: func(u *rules.URR, slot uint32) usage.Reading { return readingOf(shm, u, slot) }}
+	acct := usage.Session{Rules: s.Rules, Meters: s.Meters, Read: func(u *rules.URR, slot uint32) usage.Reading { return readingOf(shm, u, slot, a.world.Now()) }}
 	if at := acct.Deadline(); at != 0 {
 		a.wheel.set(index, usage.Time(at))
 	}
@@ -539,7 +547,7 @@ func (a *Agent) keepMeta() {
 func (a *Agent) metaBlob() (blob []byte, groups int) {
 	a.mu.Lock()
 	m := state.Meta{Recovery: a.recovery.Unix(), PFDs: a.pfdsToKeep(), Groups: a.groups.list()}
-	for _, as := range a.associations {
+	for _, as := range a.associationsLocked() {
 		m.Associations = append(m.Associations, as.Association)
 	}
 	a.mu.Unlock()
@@ -566,36 +574,36 @@ func (a *Agent) writeMeta(conn *dataplane.Conn) error {
 func (a *Agent) replay(conn *dataplane.Conn, newBoot bool) error {
 	defer debug.SetGCPercent(debug.SetGCPercent(gcPercentFilling))
 	a.store.begin(conn.Shm(), conn.Hello().BootId)
-	indexes := make(chan []uint32, 4)
-	ctx, stop := context.WithCancelCause(context.Background())
-	defer stop(nil)
-	var workers sync.WaitGroup
-	for range 1 + runtime.GOMAXPROCS(0) {
-		workers.Go(func() {
-			for list := range indexes {
-				if err := a.replaySome(conn, list, newBoot); err != nil {
-					stop(err)
-				}
+	all, over := iter.Pull(a.store.all(""))
+	defer over()
+	var mu sync.Mutex
+	var failed error
+	piece := func() (list []uint32) { // nil when there is no more, or no use
+		mu.Lock()
+		defer mu.Unlock()
+		for failed == nil && len(list) < replayPiece {
+			index, ok := all()
+			if !ok {
+				break
 			}
-		})
-	}
-	var list []uint32
-	send := func() {
-		if len(list) > 0 && ctx.Err() == nil {
-			indexes <- list
+			if list == nil {
+				list = make([]uint32, 0, replayPiece)
+			}
+			list = append(list, index)
 		}
-		list = make([]uint32, 0, replayPiece)
+		return list
 	}
-	for index := range a.store.all("") {
-		if list = append(list, index); len(list) >= replayPiece {
-			send()
+	a.divide(1+a.world.Threads(), func() {
+		for list := piece(); list != nil; list = piece() {
+			if err := a.replaySome(conn, list, newBoot); err != nil {
+				mu.Lock()
+				failed = err
+				mu.Unlock()
+			}
 		}
-	}
-	send()
-	close(indexes)
-	workers.Wait()
-	if err := context.Cause(ctx); err != nil {
-		return err
+	})
+	if failed != nil {
+		return failed
 	}
 	a.store.settle()
 	dropCounters(a.cfg.State.File)

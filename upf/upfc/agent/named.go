@@ -13,6 +13,7 @@ import (
 
 	"github.com/wmnsk/go-pfcp/ie"
 
+	"core5g.dev/core5g/upf/upfc/machine"
 	"core5g.dev/core5g/upf/upfc/pfcp"
 	"core5g.dev/core5g/upf/upfc/state"
 )
@@ -71,8 +72,9 @@ func (a *Agent) lockNamed(n cpName) *session {
 
 // underWay are the names of sessions that are being established: the second request of a name waits for the first.
 type underWay struct {
-	mu    sync.Mutex
-	names map[cpName]chan struct{} // nil until somebody waits for it
+	machine machine.Machine
+	mu      sync.Mutex
+	names   map[cpName]chan struct{} // nil until somebody waits for it
 }
 
 // begin makes a name the caller's, who calls end. Another's is waited for.
@@ -90,7 +92,7 @@ func (u *underWay) begin(n cpName) {
 			u.names[n] = over
 		}
 		u.mu.Unlock()
-		<-over
+		u.machine.Wait(-1, over)
 	}
 }
 

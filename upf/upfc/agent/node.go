@@ -39,21 +39,19 @@ func (a *Agent) reportPaths(failed bool, peers []netip.Addr) {
 	report.SetLength()
 	a.mu.Lock()
 	var to []netip.AddrPort
-	for _, as := range a.associations {
+	for _, as := range a.associationsLocked() {
 		if a.store.sendsTo(as.Node, peers) {
 			to = append(to, as.address())
 		}
 	}
 	a.mu.Unlock()
 	for _, cp := range to {
-		go a.reportNode(cp, name, a.nodeID(), kind, report)
+		a.world.Go(func() { a.reportNode(cp, name, a.nodeID(), kind, report) })
 	}
 }
 
 func (a *Agent) reportNode(to netip.AddrPort, kind string, ies ...*ie.IE) {
-	select {
-	case <-a.serving:
-	case <-a.stopping.Done():
+	if !a.isServing() {
 		return
 	}
 	answer, err := a.server.Request(a.stopping, to, message.MsgTypeNodeReportRequest, nil, ies...)

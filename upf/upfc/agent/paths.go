@@ -9,7 +9,9 @@ package agent
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -51,7 +53,7 @@ func (p *paths) turn(now time.Time, used map[netip.Addr]int, c config.Echo) (sen
 			delete(p.of, peer)
 		}
 	}
-	for peer := range used {
+	for _, peer := range slices.SortedFunc(maps.Keys(used), netip.Addr.Compare) {
 		t := p.of[peer]
 		if t == nil {
 			t = &path{next: now}
@@ -129,25 +131,19 @@ func (a *Agent) keepPaths(ctx context.Context) {
 	if c.Interval == 0 {
 		return
 	}
-	ticker := time.NewTicker(max(min(c.Timeout/4, time.Second), 10*time.Millisecond))
-	defer ticker.Stop()
+	every := max(min(c.Timeout/4, time.Second), 10*time.Millisecond)
 	refused := false
 	var before *dataplane.Conn
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
+	for a.world.Wait(every, ctx.Done()) {
 		conn := a.current()
 		if conn == nil {
 			continue // nobody is asked, so nobody fails
 		}
 		if conn != before { // what the last upf-u asked, nobody hears the answer to
-			a.paths.askAnew(time.Now())
+			a.paths.askAnew(a.world.Now())
 			before = conn
 		}
-		send, failed := a.paths.turn(time.Now(), a.store.peerTunnels(), c)
+		send, failed := a.paths.turn(a.world.Now(), a.store.peerTunnels(), c)
 		if err := a.sendEchoes(conn, send); err != nil && !errors.Is(err, dataplane.ErrLost) && !refused {
 			refused = true
 			a.log.Error("Echo Requests cannot be sent", "err", err)
@@ -196,8 +192,8 @@ func (a *Agent) sendEchoes(conn *dataplane.Conn, send []echo) error {
 // Echo: a peer answered an Echo Request.
 func (e *events) Echo(peer netip.Addr, sequence uint16) {
 	a := (*Agent)(e)
-	if a.paths.answered(time.Now(), peer, sequence, a.cfg.GTPU.Echo) {
+	if a.paths.answered(a.world.Now(), peer, sequence, a.cfg.GTPU.Echo) {
 		a.log.Info("GTP-U path works again", "peer", peer)
-		go a.reportPaths(false, []netip.Addr{peer})
+		a.world.Go(func() { a.reportPaths(false, []netip.Addr{peer}) })
 	}
 }

@@ -37,10 +37,10 @@ const (
 // schedule sets the session's next wake-up. The caller has locked it.
 func (a *Agent) schedule(s *session) {
 	var next time.Time
-	later := time.Now().Add(retryAfter)
+	later := a.world.Now().Add(retryAfter)
 	if d := s.look().Deadline(); d != 0 {
 		next = usage.Time(d)
-		if far := time.Now().Add(farAway); next.After(far) {
+		if far := a.world.Now().Add(farAway); next.After(far) {
 			next = far // SMFs give times that mean never
 		}
 		if len(s.Outbox) >= outboxMax && next.Before(later) {
@@ -85,7 +85,8 @@ func (a *Agent) measure(index uint32, told bool) {
 		blob := state.AppendSession(nil, &next)
 		t := dataplane.NewBatch()
 		t.State(s.index, blob)
-		for id, m := range next.Meters {
+		for _, id := range slices.Sorted(maps.Keys(next.Meters)) {
+			m := next.Meters[id]
 			u := next.Rules.URRs[id]
 			r := s.read(u, m.Slot)
 			arm, was := m.Arm(u, r, s.index), s.Meters[id]
@@ -111,6 +112,12 @@ func (a *Agent) countReports(reports []usage.Report) {
 	}
 }
 
+// isServing waits for PFCP to be served; false when that will not be any more.
+func (a *Agent) isServing() bool {
+	a.world.Wait(-1, a.serving, a.stopping.Done())
+	return a.stopping.Err() == nil
+}
+
 // postpone notes that a session is to be measured when upf-u is back: what is armed in upf-u and
 // what we have reported must not drift apart.
 func (a *Agent) postpone(index uint32) {
@@ -119,7 +126,7 @@ func (a *Agent) postpone(index uint32) {
 	back := a.usableLocked() != nil // it came back meanwhile, and catchUp may have run
 	a.mu.Unlock()
 	if back {
-		go a.catchUp()
+		a.world.Go(a.catchUp)
 	}
 }
 
@@ -134,7 +141,7 @@ func (a *Agent) catchUp() {
 	late := a.postponed
 	a.postponed = map[uint32]bool{}
 	a.mu.Unlock()
-	for index := range late {
+	for _, index := range slices.Sorted(maps.Keys(late)) {
 		a.measurers.add(job{index: index}, false)
 	}
 }
@@ -430,7 +437,7 @@ func (n *indications) fresh(f rules.FTEID, now time.Time) bool {
 func (e *events) ErrorIndication(peer netip.Addr, teid uint32) {
 	a := (*Agent)(e)
 	f := rules.FTEID{Addr: peer, TEID: teid}
-	if !a.indications.fresh(f, time.Now()) {
+	if !a.indications.fresh(f, a.world.Now()) {
 		return
 	}
 	for _, index := range a.store.users(f) {
@@ -467,9 +474,7 @@ func (a *Agent) reportErrorIndication(index uint32, f rules.FTEID) {
 	}
 	to, seid, up := netip.AddrPortFrom(s.CPAddr, pfcp.Port), s.CPSEID, s.UPSEID
 	s.unlock()
-	select {
-	case <-a.serving:
-	case <-a.stopping.Done():
+	if !a.isServing() {
 		return
 	}
 	answer, err := a.report(to, seid, "error_indication", ie.NewReportType(0, 1, 0, 0),

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"net/netip"
-	"time"
 
 	"github.com/wmnsk/go-pfcp/ie"
 
@@ -129,7 +128,7 @@ func (a *Agent) establishOnce(ctx context.Context, m *pfcp.Message, n cpName) ([
 		return nil, &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable, Detail: "there are as many sessions as there can be"}
 	}
 	defer s.unlock()
-	s.CPSEID, s.CPAddr, s.Node, s.Created, s.Rules = n.seid, n.addr, n.node, time.Now().Unix(), rules.NewSet()
+	s.CPSEID, s.CPAddr, s.Node, s.Created, s.Rules = n.seid, n.addr, n.node, a.world.Now().Unix(), rules.NewSet()
 	s.Last = state.Done{Sequence: m.Sequence, Digest: m.Digest(), At: s.Created}
 	var change *rules.Change
 	if s.CSIDs, err = rules.CSIDs(m.Elements); err == nil {
@@ -263,12 +262,12 @@ func (a *Agent) modifyOnce(ctx context.Context, m *pfcp.Message) (uint64, []*ie.
 		return seid, nil, err
 	}
 	defer s.unlock()
-	if s.Last.Is(m.Sequence, m.Digest(), time.Now()) {
+	if s.Last.Is(m.Sequence, m.Digest(), a.world.Now()) {
 		a.log.Info("a request that an earlier upf-c executed is answered", "seid", hex(s.UPSEID), "sequence", m.Sequence)
 		return s.CPSEID, a.modified(s, s.Last.Chosen, s.Last.Created, s.Last.Reports, 0), nil
 	}
 	next := s.Session
-	next.Last = state.Done{Sequence: m.Sequence, Digest: m.Digest(), At: time.Now().Unix()}
+	next.Last = state.Done{Sequence: m.Sequence, Digest: m.Digest(), At: a.world.Now().Unix()}
 	if e := m.Elements.First(ie.FSEID); e != nil {
 		if next.CPSEID, next.CPAddr, err = a.fseid(e); err != nil {
 			return seid, nil, err
@@ -313,7 +312,7 @@ func (a *Agent) delete(ctx context.Context, m *pfcp.Message) (uint64, []*ie.IE, 
 		return seid, nil, err
 	}
 	defer s.unlock()
-	now := time.Now()
+	now := a.world.Now()
 	end := ending{Session: s.Session, at: now.UnixMilli()}
 	end.Last = state.Done{Sequence: m.Sequence, Digest: m.Digest(), At: now.Unix()}
 	place, err := a.store.putEnded(s.UPSEID, end.encode(), a.store.lifeOf(s.index))

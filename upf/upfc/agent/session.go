@@ -3,6 +3,7 @@ package agent
 import (
 	"maps"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -88,10 +89,12 @@ func (s *session) become(next *state.Session, blob []byte) {
 }
 
 // read reads what upf-u's memory says of a URR.
-func (s *session) read(u *rules.URR, slot uint32) usage.Reading { return readingOf(s.shm, u, slot) }
+func (s *session) read(u *rules.URR, slot uint32) usage.Reading {
+	return readingOf(s.shm, u, slot, s.agent.world.Now())
+}
 
-func readingOf(shm *dataplane.Shm, u *rules.URR, slot uint32) usage.Reading {
-	r := usage.Reading{Counts: usage.FromSlot(shm.URR(slot)), At: time.Now().UnixMilli()}
+func readingOf(shm *dataplane.Shm, u *rules.URR, slot uint32, at time.Time) usage.Reading {
+	r := usage.Reading{Counts: usage.FromSlot(shm.URR(slot)), At: at.UnixMilli()}
 	if u.Timed() {
 		if t := shm.Times(slot); t.Any {
 			r.First, r.Last, r.Active = r.At-int64(t.First), r.At-int64(t.Last), t.Active
@@ -133,8 +136,8 @@ func (s *session) attach(shm *dataplane.Shm, newBoot bool) {
 // arms are the volumes at which upf-u is to speak up.
 func (s *session) arms() []abi.UrrArm {
 	out := make([]abi.UrrArm, 0, len(s.Meters))
-	for id, m := range s.Meters {
-		u := s.Rules.URRs[id]
+	for _, id := range slices.Sorted(maps.Keys(s.Meters)) {
+		m, u := s.Meters[id], s.Rules.URRs[id]
 		out = append(out, m.Arm(u, s.read(u, m.Slot), s.index))
 	}
 	return out

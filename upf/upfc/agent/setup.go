@@ -22,7 +22,7 @@ import (
 // meetPeers keeps an association with every configured CP function.
 func (a *Agent) meetPeers(ctx context.Context) {
 	for _, p := range a.cfg.PFCP.Peers {
-		go a.meet(ctx, p)
+		a.world.Go(func() { a.meet(ctx, p) })
 	}
 }
 
@@ -35,10 +35,8 @@ func (a *Agent) meet(ctx context.Context, p config.Peer) {
 			a.log.Warn("no association with a configured CP function yet", "peer", p, "err", err)
 		}
 		reported = err != nil
-		select {
-		case <-ctx.Done():
+		if !a.world.Wait(again, ctx.Done()) {
 			return
-		case <-time.After(again):
 		}
 	}
 }
@@ -73,7 +71,7 @@ func (a *Agent) setUp(ctx context.Context, p config.Peer) error {
 	if err != nil {
 		return err
 	}
-	a.associated(ctx, &association{Association: state.Association{Node: node, From: to, Recovery: recovery, Created: time.Now().Unix(), Peer: true}}, true)
+	a.associated(ctx, &association{Association: state.Association{Node: node, From: to, Recovery: recovery, Created: a.world.Now().Unix(), Peer: true}}, true)
 	return nil
 }
 
@@ -132,12 +130,8 @@ func (a *Agent) RequestRelease(ctx context.Context, node string, grace time.Dura
 	if c := causeOf(answer); c != ie.CauseRequestAccepted {
 		return fmt.Errorf("%s refused: %s", node, pfcp.CauseName(c))
 	}
-	select {
-	case <-time.After(grace):
+	if a.world.Wait(grace, as.over, ctx.Done()) {
 		a.release(a.stopping, node, as, "association release")
-	case <-as.over:
-	case <-ctx.Done():
-		return ctx.Err()
 	}
-	return nil
+	return ctx.Err()
 }

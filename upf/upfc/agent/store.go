@@ -4,7 +4,6 @@ import (
 	"errors"
 	"iter"
 	"math"
-	"math/rand/v2"
 	"net/netip"
 	"slices"
 	"sync"
@@ -42,6 +41,7 @@ type store struct {
 	metaUnit   uint32
 	metaLength int
 	ended      ended
+	random     func() uint64
 }
 
 type entry struct {
@@ -59,8 +59,9 @@ type peerOf struct {
 	core bool // on N9
 }
 
-func newStore() *store {
+func newStore(random func() uint64) *store {
 	return &store{
+		random: random,
 		leased: map[uint32]*session{}, numbers: map[string]uint16{}, known: state.NewStrings(),
 		lives: map[uint8]*dataplane.Shm{}, peers: map[peerOf]int{},
 	}
@@ -117,7 +118,7 @@ func (st *store) register(a *Agent) (*session, bool) {
 		return nil, false
 	}
 	e := st.entry(index)
-	*e = entry{generation: rand.Uint32() | 1, life: st.life}
+	*e = entry{generation: uint32(st.random()) | 1, life: st.life}
 	s := &session{agent: a, index: index, refs: 1, loaded: true, shm: st.lives[st.life]}
 	s.UPSEID = seidOf(index, e.generation)
 	s.mu.Lock()
@@ -386,7 +387,7 @@ func (st *store) reset(sessions uint32) {
 	defer st.mu.Unlock()
 	st.blobs.close()
 	known := st.known
-	fresh := newStore()
+	fresh := newStore(st.random)
 	st.entries, st.indexes, st.leased, st.blobs, st.tunnels, st.named = fresh.entries, fresh.indexes, fresh.leased, fresh.blobs, fresh.tunnels, fresh.named
 	st.peers, st.nodes, st.numbers, st.count, st.known = fresh.peers, fresh.nodes, fresh.numbers, 0, known
 	st.life, st.lives, st.metaUnit, st.metaLength, st.ended = 0, fresh.lives, 0, 0, ended{}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"core5g.dev/core5g/upf/upfc/machine"
 	"core5g.dev/core5g/upf/upfc/rules"
 )
 
@@ -112,8 +113,8 @@ func TestTunnels(t *testing.T) {
 }
 
 func TestWheel(t *testing.T) {
-	start := time.Now()
-	w := newWheel(start)
+	w := newWheel(machine.Real())
+	start := w.start
 	woken := map[uint32]time.Time{}
 	now := start
 	turn := func(until time.Duration) {

@@ -65,17 +65,10 @@ func (a *Agent) Traffic() []NodeTraffic {
 
 // keepTraffic sweeps over all sessions until ctx ends.
 func (a *Agent) keepTraffic(ctx context.Context) {
-	timer := time.NewTimer(sweepInterval)
-	defer timer.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-timer.C:
-		}
-		begin := time.Now()
+	for pause := sweepInterval; a.world.Wait(pause, ctx.Done()); {
+		begin := a.world.Now()
 		a.sweep()
-		timer.Reset(max(sweepInterval, sweepShare*time.Since(begin)))
+		pause = max(sweepInterval, sweepShare*a.world.Now().Sub(begin))
 	}
 }
 

@@ -2,8 +2,11 @@ package agent
 
 import (
 	"context"
+	"math"
 	"sync"
 	"time"
+
+	"core5g.dev/core5g/upf/upfc/machine"
 )
 
 // wheel wakes sessions by the clock: periodic reports and time thresholds of all of them, without a
@@ -16,7 +19,10 @@ type wheel struct {
 	due   []uint32 // by session index: tick at which it wakes, 0: never
 	slots [wheelSlots][]wakeUp
 	n     int // wake-ups in slots
-	wake  chan struct{}
+	// Until the tick that is planned, whoever turns the wheel rests; closing early ends it.
+	planned uint32
+	early   chan struct{}
+	machine machine.Machine
 }
 
 // wakeUp counts only while it is what due says.
@@ -27,7 +33,9 @@ const (
 	wheelSlots = 8192 // 82 s
 )
 
-func newWheel(now time.Time) *wheel { return &wheel{start: now, wake: make(chan struct{}, 1)} }
+func newWheel(m machine.Machine) *wheel {
+	return &wheel{start: m.Now(), early: make(chan struct{}), planned: math.MaxUint32, machine: m}
+}
 
 func (w *wheel) tick(t time.Time) uint32 {
 	// Up: nobody is woken too early.
@@ -49,7 +57,7 @@ func (w *wheel) set(index uint32, t time.Time) {
 		return
 	}
 	if w.n == 0 { // it rested
-		w.now = max(w.now, uint32(time.Since(w.start)/wheelTick))
+		w.now = max(w.now, uint32(w.machine.Now().Sub(w.start)/wheelTick))
 	}
 	tick := max(w.tick(t), w.now+1)
 	if w.due[index] == tick {
@@ -66,11 +74,10 @@ func (w *wheel) put(index, due uint32) {
 	}
 	s := &w.slots[at%wheelSlots]
 	*s = append(*s, wakeUp{index, due})
-	if w.n++; w.n == 1 {
-		select {
-		case w.wake <- struct{}{}:
-		default:
-		}
+	w.n++
+	if at < w.planned {
+		w.planned = 0 // once
+		close(w.early)
 	}
 }
 
@@ -102,28 +109,29 @@ func (w *wheel) turn(t time.Time, f func(index uint32)) {
 	}
 }
 
+// pause is how long nobody is to be woken, negative: for ever; early is closed when somebody is to be woken before.
+func (w *wheel) pause() (d time.Duration, early <-chan struct{}) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.early = make(chan struct{}); w.n == 0 {
+		w.planned = math.MaxUint32
+		return -1, w.early
+	}
+	w.planned = w.now + 1
+	for len(w.slots[w.planned%wheelSlots]) == 0 {
+		w.planned++
+	}
+	at := w.start.Add(time.Duration(w.planned) * wheelTick)
+	return max(0, at.Sub(w.machine.Now())), w.early
+}
+
 // run turns the wheel until ctx ends; while nobody is to be woken, it rests.
 func (w *wheel) run(ctx context.Context, f func(index uint32)) {
-	ticker := time.NewTicker(wheelTick)
-	defer ticker.Stop()
 	for {
-		w.mu.Lock()
-		idle := w.n == 0
-		w.mu.Unlock()
-		if idle {
-			ticker.Stop()
-			select {
-			case <-ctx.Done():
-				return
-			case <-w.wake:
-			}
-			ticker.Reset(wheelTick)
-		}
-		select {
-		case <-ctx.Done():
+		d, early := w.pause()
+		if w.machine.Wait(d, early, ctx.Done()); ctx.Err() != nil {
 			return
-		case t := <-ticker.C:
-			w.turn(t, f)
 		}
+		w.turn(w.machine.Now(), f)
 	}
 }

@@ -60,6 +60,7 @@ type Events interface {
 // Conn is a connection to one life of upf-u.
 type Conn struct {
 	c      *net.UnixConn
+	peer   Peer // instead of c (Attach)
 	hello  abi.Hello
 	shm    *Shm
 	events Events
@@ -205,6 +206,10 @@ func (c *Conn) Err() error {
 // Abandon gives the connection up. The memory stays readable for whoever still holds it.
 func (c *Conn) Abandon() {
 	c.lost.Store(true)
+	if c.peer != nil {
+		c.hangUp()
+		return
+	}
 	_ = c.c.Close()
 }
 
@@ -216,6 +221,9 @@ func (c *Conn) Lost() bool { return c.lost.Load() }
 func (c *Conn) Transact(t *Batch) error {
 	if t.Size() > abi.MsgMax {
 		return &Refused{Errno: syscall.EMSGSIZE}
+	}
+	if c.peer != nil {
+		return c.transactHere(t)
 	}
 	c.mu.Lock()
 	if c.closed {
@@ -354,6 +362,9 @@ func (c *Conn) watch() {
 }
 
 func (c *Conn) send(b []byte) error {
+	if c.peer != nil {
+		return c.exchange(b, nil)
+	}
 	c.write.Lock()
 	defer c.write.Unlock()
 	if err := c.c.SetWriteDeadline(time.Now().Add(Timeout)); err != nil {

@@ -17,6 +17,9 @@ const page = 4096
 // container that the next upf-u starts in, which could not have them before the last mapping goes. The copy
 // takes the place of the mapping in one step, so that whoever reads meanwhile finds one or the other.
 func (s *Shm) Detach() error {
+	if s.ours {
+		return nil
+	}
 	size := uintptr(len(s.mem))
 	at, err := unix.MmapPtr(-1, 0, nil, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	if err != nil {

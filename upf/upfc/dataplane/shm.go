@@ -22,6 +22,8 @@ type Shm struct {
 	times   unsafe.Pointer
 	groups  unsafe.Pointer
 	links   unsafe.Pointer
+	clock   func() uint64 // by which upf-u stamps packets
+	ours    bool          // it is no mapping
 }
 
 func mapShm(fd int, size uint64) (*Shm, error) {
@@ -39,10 +41,21 @@ func mapShm(fd int, size uint64) (*Shm, error) {
 	if err != nil {
 		return nil, fmt.Errorf("mapping shared memory: %w", err)
 	}
-	s := &Shm{mem: mem}
+	s, err := shmIn(mem)
+	if err != nil {
+		_ = unix.Munmap(mem)
+		return nil, err
+	}
+	// Metrics, sessions and a replay may all hold it; the last one to let go unmaps it.
+	runtime.AddCleanup(s, func(mem []byte) { _ = unix.Munmap(mem) }, mem)
+	return s, nil
+}
+
+// shmIn reads where the tables are in upf-u's memory.
+func shmIn(mem []byte) (*Shm, error) {
+	s := &Shm{mem: mem, clock: rdtsc}
 	s.head, _ = abi.Read[abi.Shm](mem)
 	if err := s.check(); err != nil {
-		_ = unix.Munmap(mem)
 		return nil, err
 	}
 	s.workers = unsafe.Pointer(&mem[s.head.WorkersOffset])
@@ -50,8 +63,6 @@ func mapShm(fd int, size uint64) (*Shm, error) {
 	s.times = unsafe.Pointer(&mem[s.head.TimesOffset])
 	s.groups = unsafe.Pointer(&mem[s.head.GroupsOffset])
 	s.links = unsafe.Pointer(&mem[s.head.LinksOffset])
-	// Metrics, sessions and a replay may all hold it; the last one to let go unmaps it.
-	runtime.AddCleanup(s, func(mem []byte) { _ = unix.Munmap(mem) }, mem)
 	return s, nil
 }
 

@@ -31,7 +31,7 @@ func (s *Shm) Times(slot uint32) Times {
 	if first == 0 {
 		return Times{}
 	}
-	now := Milliseconds(&s.head, rdtsc())
+	now := Milliseconds(&s.head, s.clock())
 	ago := func(ms uint32) uint32 { return uint32(max(int32(now-ms), 0)) } // it wraps after 49 days
 	return Times{Any: true, First: ago(first), Last: ago(last), Active: atomic.LoadUint32(&t.ActiveMs)}
 }

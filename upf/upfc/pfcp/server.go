@@ -13,7 +13,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"net"
 	"net/netip"
 	"runtime"
@@ -27,6 +26,8 @@ import (
 	"github.com/wmnsk/go-pfcp/message"
 	"golang.org/x/net/ipv4"
 	"golang.org/x/sys/unix"
+
+	"core5g.dev/core5g/upf/upfc/machine"
 )
 
 // Port is PFCP's (TS 29.244 6.4).
@@ -63,16 +64,21 @@ type Options struct {
 	Answers  int           // octets of answers that are kept for repetitions
 	Log      *slog.Logger
 	Recorder Recorder
+	Machine  machine.Machine // nil: the real one
 }
 
 // Server is one PFCP entity.
 type Server struct {
-	conn    *net.UDPConn
+	conn    *net.UDPConn // nil: it has no socket (New)
 	batch   *ipv4.PacketConn
 	opt     Options
 	cache   *responseCache
 	running chan struct{} // one token a request in execution that is not a session's
 	out     outbox
+	// How a datagram leaves, and where requests are executed: a session's in its lane, unless that is full.
+	leave  func(b []byte, to netip.AddrPort)
+	inLane func(lane uint32, r *request) bool
+	beside func(r *request)
 
 	mu      sync.Mutex
 	next    uint32
@@ -81,7 +87,8 @@ type Server struct {
 
 type outgoing struct {
 	want   uint8
-	answer chan *Message
+	answer *Message // once done is closed
+	done   chan struct{}
 }
 
 const (
@@ -110,19 +117,35 @@ func Listen(addr netip.AddrPort, opt Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	conn := pc.(*net.UDPConn)
-	return &Server{
-		conn: conn, batch: ipv4.NewPacketConn(conn), opt: opt,
+	s := newServer(opt)
+	s.conn = pc.(*net.UDPConn)
+	s.batch, s.leave = ipv4.NewPacketConn(s.conn), s.out.put
+	return s, nil
+}
+
+func newServer(opt Options) *Server {
+	if opt.Machine == nil {
+		opt.Machine = machine.Real()
+	}
+	s := &Server{
+		opt:     opt,
 		cache:   newResponseCache(keepAnswers, opt.Answers),
 		out:     outbox{wake: make(chan struct{}, 1)},
 		running: make(chan struct{}, maxRunning),
-		next:    rand.Uint32N(1 << 24),
+		next:    uint32(opt.Machine.Random() & 0xffffff),
 		waiting: map[uint32]*outgoing{},
-	}, nil
+	}
+	s.cache.clock = opt.Machine.Now
+	return s
 }
 
-// Addr is where the server listens.
-func (s *Server) Addr() netip.AddrPort { return s.conn.LocalAddr().(*net.UDPAddr).AddrPort() }
+// Addr is where the server listens; not valid when it has no socket.
+func (s *Server) Addr() netip.AddrPort {
+	if s.conn == nil {
+		return netip.AddrPort{}
+	}
+	return s.conn.LocalAddr().(*net.UDPAddr).AddrPort()
+}
 
 // Serve receives until ctx ends. It returns after the last request that was being executed.
 func (s *Server) Serve(ctx context.Context, h Handler) error {
@@ -147,6 +170,20 @@ func (s *Server) Serve(ctx context.Context, h Handler) error {
 			close(q)
 		}
 	}()
+	s.inLane = func(lane uint32, r *request) bool {
+		select {
+		case queues[lane%lanes] <- r:
+			return true
+		default:
+			return false
+		}
+	}
+	s.beside = func(r *request) {
+		requests.Go(func() {
+			defer func() { <-s.running }()
+			s.execute(ctx, h, r)
+		})
+	}
 
 	// A blocked read ends, answers to what is being executed still leave.
 	stop := context.AfterFunc(ctx, func() { _ = s.conn.SetReadDeadline(time.Unix(1, 0)) })
@@ -171,7 +208,7 @@ func (s *Server) Serve(ctx context.Context, h Handler) error {
 		for i := range in[:n] {
 			from := in[i].Addr.(*net.UDPAddr).AddrPort()
 			from = netip.AddrPortFrom(from.Addr().Unmap(), from.Port())
-			s.receive(ctx, h, in[i].Buffers[0][:in[i].N], from, arrival(in[i].OOB[:in[i].NN], now), queues, &requests)
+			s.receive(h, in[i].Buffers[0][:in[i].N], from, arrival(in[i].OOB[:in[i].NN], now))
 		}
 	}
 }
@@ -201,7 +238,7 @@ type request struct {
 	name    uint64 // in the response cache
 }
 
-func (s *Server) receive(ctx context.Context, h Handler, b []byte, from netip.AddrPort, now time.Time, queues []chan *request, requests *sync.WaitGroup) {
+func (s *Server) receive(h Handler, b []byte, from netip.AddrPort, now time.Time) {
 	m, payload, err := parseHeader(b)
 	if errors.Is(err, errVersion) {
 		s.opt.Recorder.Message("in", "other", "")
@@ -251,9 +288,7 @@ func (s *Server) receive(ctx context.Context, h Handler, b []byte, from netip.Ad
 		if m.SEID == 0 {
 			lane = m.Sequence
 		}
-		select {
-		case queues[lane%lanes] <- r:
-		default: // a repetition may find room
+		if !s.inLane(lane, r) { // a repetition may find room
 			s.cache.finish(r.name, nil, now)
 			a := h.Congested(m)
 			s.sendAnswer(m, a, s.build(m, a))
@@ -266,10 +301,7 @@ func (s *Server) receive(ctx context.Context, h Handler, b []byte, from netip.Ad
 		s.cache.finish(r.name, nil, now)
 		return
 	}
-	requests.Go(func() {
-		defer func() { <-s.running }()
-		s.execute(ctx, h, r)
-	})
+	s.beside(r)
 }
 
 func (s *Server) execute(ctx context.Context, h Handler, r *request) {
@@ -286,7 +318,7 @@ func (s *Server) execute(ctx context.Context, h Handler, r *request) {
 	b := s.build(m, a)
 	s.cache.finish(r.name, b, m.Received) // first, so that a repetition from now on finds it
 	s.sendAnswer(m, a, b)
-	s.opt.Recorder.Latency(TypeName(m.Type), time.Since(m.Received))
+	s.opt.Recorder.Latency(TypeName(m.Type), s.opt.Machine.Now().Sub(m.Received))
 }
 
 // guard turns a panic into an answer: one peer's message must not end the sessions of all.
@@ -334,7 +366,7 @@ func (s *Server) send(b []byte, to netip.AddrPort, msgType uint8, ies []*ie.IE) 
 		}
 	}
 	s.opt.Recorder.Message("out", TypeName(msgType), cause)
-	s.out.put(b, to)
+	s.leave(b, to)
 }
 
 // outbox is what waits for the writer.
@@ -416,7 +448,7 @@ var ErrNoAnswer = errors.New("no answer")
 // Request sends a request and waits for its answer, repeating it N1 times every T1 (TS 29.244 6.4).
 // seid is nil for a node-related message.
 func (s *Server) Request(ctx context.Context, to netip.AddrPort, msgType uint8, seid *uint64, ies ...*ie.IE) (*Message, error) {
-	o := &outgoing{want: msgType + 1, answer: make(chan *Message, 1)}
+	o := &outgoing{want: msgType + 1, done: make(chan struct{})}
 	s.mu.Lock()
 	seq := s.next
 	for s.waiting[seq] != nil {
@@ -440,12 +472,13 @@ func (s *Server) Request(ctx context.Context, to netip.AddrPort, msgType uint8, 
 			s.opt.Recorder.Retransmission("out", TypeName(msgType))
 		}
 		s.send(b, to, msgType, nil)
-		select {
-		case m := <-o.answer:
-			return m, nil
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(s.opt.Interval):
+		if !s.opt.Machine.Wait(s.opt.Interval, o.done, ctx.Done()) {
+			select {
+			case <-o.done:
+				return o.answer, nil
+			default:
+				return nil, ctx.Err()
+			}
 		}
 	}
 	return nil, fmt.Errorf("%s to %s: %w", TypeName(msgType), to, ErrNoAnswer)
@@ -453,13 +486,11 @@ func (s *Server) Request(ctx context.Context, to netip.AddrPort, msgType uint8, 
 
 func (s *Server) answered(m *Message) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	o := s.waiting[m.Sequence]
-	s.mu.Unlock()
-	if o == nil || o.want != m.Type {
+	if o == nil || o.want != m.Type || o.answer != nil {
 		return // an answer that came twice or too late
 	}
-	select {
-	case o.answer <- m:
-	default:
-	}
+	o.answer = m
+	close(o.done)
 }

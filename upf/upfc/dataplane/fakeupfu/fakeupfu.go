@@ -40,13 +40,17 @@ type Session struct {
 
 // UPFU is one life of the stand-in.
 type UPFU struct {
-	listener *net.UnixListener
+	listener *net.UnixListener // nil: it is in memory alone
 	boot     uint64
 	shm      *os.File
 	mem      []byte
+	layout   layout
+	most     uint32        // sessions
+	clock    func() uint64 // by which packets are stamped
+	hz       uint64        // of the clock
 
 	mu         sync.Mutex
-	conn       *net.UnixConn
+	conn       line // nil: nobody is connected
 	sessions   map[uint32]Session
 	meta       []byte
 	arms       map[uint32]abi.UrrArm
@@ -68,22 +72,50 @@ type UPFU struct {
 	held       [][]byte // events that wait for one that has
 }
 
-// Sizes that HELLO announces.
+// line is a connection to upf-c.
+type line interface {
+	Write(datagram []byte) (int, error)
+	Close() error
+	// greet answers HELLO.
+	greet(datagram []byte) error
+}
+
+// socket is a real one.
+type socket struct {
+	*net.UnixConn
+	shm *os.File
+}
+
+func (s *socket) greet(datagram []byte) error {
+	_, _, err := s.WriteMsgUnix(datagram, unix.UnixRights(int(s.shm.Fd())), nil)
+	return err
+}
+
+// Sizes that HELLO announces, unless other ones are asked for.
 const (
 	SessionsMax = 16384
 	Pairs       = 65536
 )
 
-const (
-	workersAt = unsafe.Sizeof(abi.Shm{})
-	placesAt  = workersAt + unsafe.Sizeof(abi.WorkerStats{})
-	groupsAt  = placesAt + unsafe.Sizeof(abi.Topology{})
-	linksAt   = groupsAt + abi.Groups*unsafe.Sizeof(abi.DropStats{})
-	pairsAt   = linksAt + abi.Ports*unsafe.Sizeof(abi.LinkState{})
-	metersAt  = pairsAt + Pairs*unsafe.Sizeof(abi.SlotPair{})
-	timesAt   = metersAt + Pairs*abi.LineSlots*unsafe.Sizeof(abi.UrrMeter{})
-	shmSize   = timesAt + Pairs*abi.LineSlots*unsafe.Sizeof(abi.UrrTimes{})
-)
+// layout is how the shared memory is laid out for so many slot pairs.
+type layout struct {
+	pairs                                                              uint32
+	workersAt, placesAt, groupsAt, linksAt, pairsAt, metersAt, timesAt uintptr
+	size                                                               uintptr
+}
+
+func layoutFor(pairs uint32) layout {
+	l, n := layout{pairs: pairs}, uintptr(pairs)
+	l.workersAt = unsafe.Sizeof(abi.Shm{})
+	l.placesAt = l.workersAt + unsafe.Sizeof(abi.WorkerStats{})
+	l.groupsAt = l.placesAt + unsafe.Sizeof(abi.Topology{})
+	l.linksAt = l.groupsAt + abi.Groups*unsafe.Sizeof(abi.DropStats{})
+	l.pairsAt = l.linksAt + abi.Ports*unsafe.Sizeof(abi.LinkState{})
+	l.metersAt = l.pairsAt + n*unsafe.Sizeof(abi.SlotPair{})
+	l.timesAt = l.metersAt + n*abi.LineSlots*unsafe.Sizeof(abi.UrrMeter{})
+	l.size = l.timesAt + n*abi.LineSlots*unsafe.Sizeof(abi.UrrTimes{})
+	return l
+}
 
 // tscHz measures the clock's rate.
 var tscHz = sync.OnceValue(func() uint64 {
@@ -103,23 +135,15 @@ func start(path string, silent bool) (*UPFU, error) {
 	if err != nil {
 		return nil, err
 	}
-	u := &UPFU{
-		silent: silent, boot: rand.Uint64(), shm: os.NewFile(uintptr(fd), "shm"),
-		sessions: map[uint32]Session{}, arms: map[uint32]abi.UrrArm{}, fired: map[uint32]uint8{}, changed: make(chan struct{}),
-	}
-	if err := u.shm.Truncate(int64(shmSize)); err != nil {
+	u := born(rand.Uint64(), SessionsMax, Pairs)
+	u.silent, u.shm, u.clock, u.hz = silent, os.NewFile(uintptr(fd), "shm"), dataplane.Now, tscHz()
+	if err := u.shm.Truncate(int64(u.layout.size)); err != nil {
 		return nil, err
 	}
-	if u.mem, err = unix.Mmap(fd, 0, int(shmSize), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err != nil {
+	if u.mem, err = unix.Mmap(fd, 0, int(u.layout.size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err != nil {
 		return nil, err
 	}
-	copy(u.mem, abi.Bytes([]abi.Shm{{
-		Magic: abi.AbiMagic, Version: abi.AbiVersion, BootId: u.boot, TscHz: tscHz(), Tsc0: dataplane.Now(),
-		Workers: 1, WorkersOffset: uint64(workersAt), Pairs: Pairs, PairsOffset: uint64(pairsAt),
-		MetersOffset: uint64(metersAt), TimesOffset: uint64(timesAt), TopologyOffset: uint64(placesAt),
-		GroupsOffset: uint64(groupsAt), LinksOffset: uint64(linksAt),
-	}}))
-	copy(u.mem[placesAt:], abi.Bytes([]abi.Topology{places()}))
+	u.lay()
 	_ = os.Remove(path)
 	if u.listener, err = net.ListenUnix("unixpacket", &net.UnixAddr{Name: path, Net: "unixpacket"}); err != nil {
 		return nil, err
@@ -127,6 +151,26 @@ func start(path string, silent bool) (*UPFU, error) {
 	u.listener.SetUnlinkOnClose(false) // as a process that is killed leaves it
 	go u.accept()
 	return u, nil
+}
+
+// born is one that has no memory yet.
+func born(boot uint64, sessions, pairs uint32) *UPFU {
+	return &UPFU{
+		boot: boot, most: sessions, layout: layoutFor(pairs),
+		sessions: map[uint32]Session{}, arms: map[uint32]abi.UrrArm{}, fired: map[uint32]uint8{}, changed: make(chan struct{}),
+	}
+}
+
+// lay writes the head of the memory, and where it is.
+func (u *UPFU) lay() {
+	l := &u.layout
+	copy(u.mem, abi.Bytes([]abi.Shm{{
+		Magic: abi.AbiMagic, Version: abi.AbiVersion, BootId: u.boot, TscHz: u.hz, Tsc0: u.clock(),
+		Workers: 1, WorkersOffset: uint64(l.workersAt), Pairs: l.pairs, PairsOffset: uint64(l.pairsAt),
+		MetersOffset: uint64(l.metersAt), TimesOffset: uint64(l.timesAt), TopologyOffset: uint64(l.placesAt),
+		GroupsOffset: uint64(l.groupsAt), LinksOffset: uint64(l.linksAt),
+	}}))
+	copy(u.mem[l.placesAt:], abi.Bytes([]abi.Topology{places()}))
 }
 
 // places are those of a worker in cell 1 of two, with its buffers, and an N6 port in cell 0.
@@ -149,9 +193,13 @@ func places() abi.Topology {
 
 // Kill ends it without a word, as SIGKILL does. Its memory stays with whoever mapped it.
 func (u *UPFU) Kill() {
-	_ = u.listener.Close()
+	if u.listener != nil {
+		_ = u.listener.Close()
+	}
 	u.Disconnect()
-	_ = u.shm.Close()
+	if u.shm != nil {
+		_ = u.shm.Close()
+	}
 }
 
 // Disconnect cuts the connection; upf-u lives on.
@@ -170,14 +218,15 @@ func (u *UPFU) accept() {
 		if err != nil {
 			return
 		}
+		l := &socket{c, u.shm}
 		u.mu.Lock()
-		u.conn, u.ready = c, false
+		u.conn, u.ready = l, false
 		u.mu.Unlock()
-		go u.serve(c)
+		go u.serve(l)
 	}
 }
 
-func (u *UPFU) serve(c *net.UnixConn) {
+func (u *UPFU) serve(c *socket) {
 	buf := make([]byte, abi.MsgMax)
 	for {
 		n, err := c.Read(buf)
@@ -193,7 +242,7 @@ func (u *UPFU) serve(c *net.UnixConn) {
 }
 
 // gone notes the end of a connection.
-func (u *UPFU) gone(c *net.UnixConn) {
+func (u *UPFU) gone(c *socket) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.conn == c {
@@ -206,7 +255,7 @@ func message(op uint16, seq uint32, records uint32, body []byte) []byte {
 	return append(append([]byte(nil), abi.Bytes([]abi.Msg{m})...), body...)
 }
 
-func (u *UPFU) handle(c *net.UnixConn, b []byte) error {
+func (u *UPFU) handle(c line, b []byte) error {
 	m, err := abi.Read[abi.Msg](b)
 	if err != nil {
 		return err
@@ -219,9 +268,8 @@ func (u *UPFU) handle(c *net.UnixConn, b []byte) error {
 	defer u.mu.Unlock()
 	switch m.Op {
 	case abi.OpHello:
-		h := abi.Hello{Endpoint: u.endpoints, BootId: u.boot, ShmSize: uint64(shmSize), SessionsMax: SessionsMax, QerSlots: Pairs * abi.LineSlots, UrrSlots: Pairs * abi.LineSlots, Sessions: uint32(len(u.sessions))}
-		_, _, err := c.WriteMsgUnix(message(abi.OpHello, m.Seq, 0, abi.Bytes([]abi.Hello{h})), unix.UnixRights(int(u.shm.Fd())), nil)
-		return err
+		h := abi.Hello{Endpoint: u.endpoints, BootId: u.boot, ShmSize: uint64(u.layout.size), SessionsMax: u.most, QerSlots: u.layout.pairs * abi.LineSlots, UrrSlots: u.layout.pairs * abi.LineSlots, Sessions: uint32(len(u.sessions))}
+		return c.greet(message(abi.OpHello, m.Seq, 0, abi.Bytes([]abi.Hello{h})))
 	case abi.OpTransaction:
 		if u.silent {
 			u.ignored++
@@ -279,7 +327,7 @@ func ref(rec uint16, session uint32, blob []byte) []byte {
 	return b
 }
 
-func (u *UPFU) show(c *net.UnixConn, seq uint32, body []byte) error {
+func (u *UPFU) show(c line, seq uint32, body []byte) error {
 	r, err := abi.Read[abi.SessionRef](body)
 	if err != nil {
 		return err
@@ -293,7 +341,7 @@ func (u *UPFU) show(c *net.UnixConn, seq uint32, body []byte) error {
 	return err
 }
 
-func (u *UPFU) dump(c *net.UnixConn, seq uint32) error {
+func (u *UPFU) dump(c line, seq uint32) error {
 	var body []byte
 	var n uint32
 	flush := func() error {
@@ -392,10 +440,14 @@ func one(recType uint16, r []byte, sessions map[uint32]Session, arms map[uint32]
 			return refusal{errno: errno}
 		}
 		if len(sessions) < 1024 { // a scan of more is too dear for a stand-in
-			for other, o := range sessions {
-				if what := overlap(o, s); other != index && what != 0 {
-					return refusal{syscall.EEXIST, what, other}
+			var no refusal
+			for other, o := range sessions { // of several holders the first one, whatever the map's order
+				if what := overlap(o, s); other != index && what != 0 && (no.errno == 0 || other < no.holder) {
+					no = refusal{syscall.EEXIST, what, other}
 				}
+			}
+			if no.errno != 0 {
+				return no
 			}
 		}
 		sessions[index] = s
@@ -635,7 +687,7 @@ func (u *UPFU) Await(d time.Duration, cond func() bool) error {
 
 // counter is a direction's of a slot.
 func (u *UPFU) counter(slot uint32, direction int) *abi.UrrCounter {
-	pair := (*abi.SlotPair)(unsafe.Pointer(&u.mem[pairsAt+uintptr(slot/abi.LineSlots)*unsafe.Sizeof(abi.SlotPair{})]))
+	pair := (*abi.SlotPair)(unsafe.Pointer(&u.mem[u.layout.pairsAt+uintptr(slot/abi.LineSlots)*unsafe.Sizeof(abi.SlotPair{})]))
 	return &pair.Dir[direction].Urr[slot%abi.LineSlots]
 }
 
@@ -697,8 +749,8 @@ func (u *UPFU) add(slot uint32, direction int, bytes, packets uint64) {
 	atomic.AddUint64(&c.Bytes, bytes)
 	atomic.AddUint64(&c.Packets, packets)
 	head := (*abi.Shm)(unsafe.Pointer(&u.mem[0]))
-	t := (*abi.UrrTimes)(unsafe.Pointer(&u.mem[timesAt+uintptr(slot)*unsafe.Sizeof(abi.UrrTimes{})]))
-	now := dataplane.Milliseconds(head, dataplane.Now())
+	t := (*abi.UrrTimes)(unsafe.Pointer(&u.mem[u.layout.timesAt+uintptr(slot)*unsafe.Sizeof(abi.UrrTimes{})]))
+	now := dataplane.Milliseconds(head, u.clock())
 	if t.FirstMs == 0 {
 		atomic.StoreUint32(&t.LastMs, now)
 		atomic.StoreUint32(&t.FirstMs, now)
@@ -714,7 +766,7 @@ func (u *UPFU) add(slot uint32, direction int, bytes, packets uint64) {
 
 // Drop counts a packet of a group as dropped.
 func (u *UPFU) Drop(group uint16, reason int) {
-	d := (*abi.DropStats)(unsafe.Pointer(&u.mem[groupsAt+uintptr(group)*unsafe.Sizeof(abi.DropStats{})]))
+	d := (*abi.DropStats)(unsafe.Pointer(&u.mem[u.layout.groupsAt+uintptr(group)*unsafe.Sizeof(abi.DropStats{})]))
 	atomic.AddUint64(&d.Reason[reason], 1)
 }
 
