@@ -22,19 +22,8 @@ type association struct {
 	stop   context.CancelFunc // of its heartbeats
 	over   chan struct{}      // closed when it is released
 	failed time.Time          // since when it does not answer; zero while it does
+	moved  chan struct{}      // closed when it moves
 	era    uint64             // a number of its own each time that the CP function's sessions are dropped
-}
-
-// address is where our own requests to the CP function go: kube-proxy may have rewritten the
-// source of its requests, so the port is PFCP's own and the Node ID, if an address, is preferred.
-func (as *association) address() netip.AddrPort {
-	if as.Peer {
-		return as.From
-	}
-	if a, err := netip.ParseAddr(as.Node); err == nil && a.Is4() == as.From.Addr().Is4() {
-		return netip.AddrPortFrom(a, pfcp.Port)
-	}
-	return netip.AddrPortFrom(as.From.Addr(), pfcp.Port)
 }
 
 func (a *Agent) associationSetup(ctx context.Context, m *pfcp.Message) ([]*ie.IE, error) {
@@ -56,15 +45,21 @@ func (a *Agent) associationSetup(ctx context.Context, m *pfcp.Message) ([]*ie.IE
 		return nil, &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable, Detail: "there are as many associations as there can be"}
 	}
 	as := &association{Association: state.Association{Node: node, From: m.From, Recovery: recovery, Created: a.world.Now().Unix()}}
-	a.associated(ctx, as, m.Elements.First(ie.PFCPSessionRetentionInformation) != nil)
-	return []*ie.IE{a.recoveryIE(), a.features()}, nil
+	ies := []*ie.IE{a.recoveryIE(), a.features()}
+	if a.associated(ctx, as, m.Elements.First(ie.PFCPSessionRetentionInformation) != nil) {
+		ies = append(ies, ie.NewPFCPASRspFlags(psrei))
+	}
+	return ies, nil
 }
 
+// psrei is a bit of PFCPASRsp-Flags (TS 29.244 8.2.142): PFCP Session Retained Indication.
+const psrei = 0x01
+
 // associated puts an association into force. One that there was with the same CP function ends;
-// retain says whether its sessions stay.
-func (a *Agent) associated(ctx context.Context, as *association, retain bool) {
+// retain says whether its sessions stay, unless it has restarted. It returns whether there was one and they did.
+func (a *Agent) associated(ctx context.Context, as *association, retain bool) (retained bool) {
 	node, recovery := as.Node, as.Recovery
-	as.over = make(chan struct{})
+	as.over, as.moved = make(chan struct{}), make(chan struct{})
 	a.mu.Lock()
 	old := a.associations[node]
 	if old != nil && old.stop != nil {
@@ -73,7 +68,7 @@ func (a *Agent) associated(ctx context.Context, as *association, retain bool) {
 	// TS 29.244 6.2.6.2.2: a setup overwrites the association that there was, and its sessions go
 	// unless the CP function asks for them to be retained.
 	restarted := old != nil && newer(recovery, old.Recovery)
-	if old != nil && retain && !restarted {
+	if retained = old != nil && retain && !restarted; retained {
 		as.era = old.era
 	} else {
 		a.eras++
@@ -89,11 +84,12 @@ func (a *Agent) associated(ctx context.Context, as *association, retain bool) {
 		delete(a.pfds, node)
 		a.mu.Unlock()
 	}
-	if old != nil && (restarted || !retain) {
+	if old != nil && !retained {
 		a.dropSessionsOf(ctx, node, "association setup")
 	}
 	a.persistMeta()
 	a.log.Info("association set up", "node", node, "from", as.From, "byUs", as.Peer, "again", old != nil, "restarted", restarted)
+	return retained
 }
 
 func (a *Agent) associationUpdate(m *pfcp.Message) ([]*ie.IE, error) {
@@ -110,6 +106,7 @@ func (a *Agent) associationUpdate(m *pfcp.Message) ([]*ie.IE, error) {
 	if err := a.speaksFor(node, m.From.Addr()); err != nil {
 		return nil, err
 	}
+	a.move(node, m.From)
 	return []*ie.IE{a.features()}, nil
 }
 
@@ -302,16 +299,13 @@ func (a *Agent) watch(as *association) {
 func (a *Agent) heartbeats(ctx context.Context, as *association) {
 	misses := 0
 	for a.world.Wait(a.cfg.Heartbeat.Interval, ctx.Done()) {
-		a.mu.Lock()
-		to := as.address()
-		a.mu.Unlock()
-		answer, err := a.server.Request(ctx, to, message.MsgTypeHeartbeatRequest, nil, a.recoveryIE())
+		answer, err := a.server.Request(ctx, a.of(as), message.MsgTypeHeartbeatRequest, nil, a.recoveryIE())
 		if ctx.Err() != nil {
 			return
 		}
 		if err != nil {
 			misses++
-			if misses >= a.cfg.Heartbeat.Retries && a.pathFailed(as, to) {
+			if misses >= a.cfg.Heartbeat.Retries && a.pathFailed(as) {
 				a.release(a.stopping, as.Node, as, "path failure")
 				return
 			}
@@ -334,12 +328,13 @@ func (a *Agent) heartbeats(ctx context.Context, as *association) {
 }
 
 // pathFailed notes that a CP function does not answer; true when its sessions' time is over.
-func (a *Agent) pathFailed(as *association, to netip.AddrPort) bool {
+func (a *Agent) pathFailed(as *association) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if as.failed.IsZero() {
 		as.failed = a.world.Now()
-		a.log.Warn("path to the CP function failed, its sessions are kept", "node", as.Node, "address", to, "releaseAfter", a.cfg.Heartbeat.ReleaseAfter)
+		a.log.Warn("path to the CP function failed, its sessions are kept", "node", as.Node, "address", as.address(false), "releaseAfter", a.cfg.Heartbeat.ReleaseAfter)
+		as.Moved = netip.AddrPort{} // whoever takes over says where it is
 	}
 	return a.cfg.Heartbeat.ReleaseAfter > 0 && a.world.Now().Sub(as.failed) >= a.cfg.Heartbeat.ReleaseAfter
 }

@@ -7,7 +7,8 @@ package agent
 //	                      where it is empty, everybody)
 //	Association Setup,    of a Node ID that has one: where its requests come from; from another address, a CP
 //	Release               function by the configuration, or else who comes when the one that there was is gone
-//	other node messages   where the association's requests come from
+//	other node messages   where the association's requests come from, or a CP function by the configuration; its
+//	                      Association Update also moves our own requests (address.go)
 //	session messages      the same, of the session's association
 //
 // Everybody else is told No established PFCP Association.
@@ -24,11 +25,6 @@ import (
 
 	"core5g.dev/core5g/upf/upfc/pfcp"
 )
-
-// isFrom says whether an association's requests come from an address. The caller holds a.mu.
-func (as *association) isFrom(from netip.Addr) bool {
-	return as.From.Addr() == from || as.Source == from || as.address().Addr() == from
-}
 
 // listed says whether pfcp.controlPlaneSubnets names an address, and whether it names any.
 func (a *Agent) listed(from netip.Addr) (is, limited bool) {
@@ -53,7 +49,7 @@ func (a *Agent) mayReplace(ctx context.Context, node string, from netip.Addr, re
 	var to netip.AddrPort
 	var known uint32
 	if as != nil {
-		to, known = as.address(), as.Recovery
+		to, known = as.address(false), as.Recovery
 	}
 	a.mu.Unlock()
 	if free {
@@ -63,7 +59,7 @@ func (a *Agent) mayReplace(ctx context.Context, node string, from netip.Addr, re
 	// that has taken its place answers, with the Recovery Time Stamp that it claims.
 	ctx, cancel := context.WithTimeout(ctx, holderAnswers*a.cfg.PFCP.Retransmit.Interval)
 	defer cancel()
-	answer, err := a.server.Request(ctx, to, message.MsgTypeHeartbeatRequest, nil, a.recoveryIE())
+	answer, err := a.server.Request(ctx, pfcp.To(to), message.MsgTypeHeartbeatRequest, nil, a.recoveryIE())
 	if err != nil {
 		if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, pfcp.ErrNoAnswer) {
 			return nil // it is gone

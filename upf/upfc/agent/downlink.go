@@ -2,11 +2,9 @@ package agent
 
 import (
 	"errors"
-	"net/netip"
 
 	"github.com/wmnsk/go-pfcp/ie"
 
-	"core5g.dev/core5g/upf/upfc/pfcp"
 	"core5g.dev/core5g/upf/upfc/rules"
 )
 
@@ -42,7 +40,7 @@ func (a *Agent) notify(index uint32, pdr uint16, qfi, tos uint8) {
 		group = append(group, ie.NewDownlinkDataServiceInformation(dscp != 0, qfi != 0, dscp, qfi))
 	}
 	for !s.gone && s.waits(pdr) {
-		to, seid, up := netip.AddrPortFrom(s.CPAddr, pfcp.Port), s.CPSEID, s.UPSEID
+		to, seid, up, moved := a.ofSession(s.Node, s.CPAddr), s.CPSEID, s.UPSEID, a.movedOf(s.Node)
 		s.mu.Unlock()
 		if !a.isServing() {
 			s.mu.Lock()
@@ -50,7 +48,7 @@ func (a *Agent) notify(index uint32, pdr uint16, qfi, tos uint8) {
 		}
 		answer, err := a.report(to, seid, "downlink_data", ie.NewReportType(0, 0, 0, 1), ie.NewDownlinkDataReport(group...))
 		if err != nil && !errors.Is(err, errForgotten) {
-			a.world.Wait(retryAfter, a.stopping.Done())
+			a.world.Wait(retryAfter, a.stopping.Done(), moved)
 		}
 		a.dropForgotten(up, err)
 		s.mu.Lock()

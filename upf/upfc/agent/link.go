@@ -322,7 +322,7 @@ func (a *Agent) adoptMeta(meta *state.Meta) {
 	defer a.mu.Unlock()
 	a.recovery = time.Unix(meta.Recovery, 0)
 	for _, as := range meta.Associations {
-		a.associations[as.Node] = &association{Association: as, over: make(chan struct{})}
+		a.associations[as.Node] = &association{Association: as, over: make(chan struct{}), moved: make(chan struct{})}
 	}
 	a.adoptPFDs(meta.PFDs)
 	a.groups.adopt(meta.Groups)

@@ -38,10 +38,10 @@ func (a *Agent) reportPaths(failed bool, peers []netip.Addr) {
 	}
 	report.SetLength()
 	a.mu.Lock()
-	var to []netip.AddrPort
+	var to []*association
 	for _, as := range a.associationsLocked() {
 		if a.store.sendsTo(as.Node, peers) {
-			to = append(to, as.address())
+			to = append(to, as)
 		}
 	}
 	a.mu.Unlock()
@@ -50,20 +50,20 @@ func (a *Agent) reportPaths(failed bool, peers []netip.Addr) {
 	}
 }
 
-func (a *Agent) reportNode(to netip.AddrPort, kind string, ies ...*ie.IE) {
+func (a *Agent) reportNode(to *association, kind string, ies ...*ie.IE) {
 	if !a.isServing() {
 		return
 	}
-	answer, err := a.server.Request(a.stopping, to, message.MsgTypeNodeReportRequest, nil, ies...)
+	answer, err := a.server.Request(a.stopping, a.of(to), message.MsgTypeNodeReportRequest, nil, ies...)
 	if err != nil {
 		if !errors.Is(err, context.Canceled) {
-			a.log.Warn("node report not acknowledged", "kind", kind, "to", to, "err", err)
+			a.log.Warn("node report not acknowledged", "kind", kind, "to", to.Node, "err", err)
 		}
 		return
 	}
 	a.rec.Report(kind)
 	if c := causeOf(answer); c != ie.CauseRequestAccepted {
-		a.log.Warn("node report refused", "kind", kind, "to", to, "cause", pfcp.CauseName(c))
+		a.log.Warn("node report refused", "kind", kind, "to", to.Node, "cause", pfcp.CauseName(c))
 	}
 }
 

@@ -212,7 +212,7 @@ func (a *Agent) deliverLocked(s *session) (forgotten bool) {
 	for !s.gone && len(s.Outbox) > 0 {
 		n := min(len(s.Outbox), reportsPerMessage)
 		ies := s.reportIEs(s.Outbox[:n])
-		to, seid := netip.AddrPortFrom(s.CPAddr, pfcp.Port), s.CPSEID
+		to, seid := a.ofSession(s.Node, s.CPAddr), s.CPSEID
 		s.inFlight = n
 		s.mu.Unlock()
 		answer, err := a.report(to, seid, "usage", ies...)
@@ -324,14 +324,14 @@ func (s *session) application(urr uint32) string {
 
 // lastReports are those of a session that is gone.
 type lastReports struct {
-	to       netip.AddrPort
+	to       pfcp.Destination
 	seid     uint64 // the CP function's
 	requests [][]*ie.IE
 }
 
 // deliverLast has delivered what did not fit the answer that ended a session.
 func (a *Agent) deliverLast(s *session, reports []usage.Report) {
-	l := &lastReports{to: netip.AddrPortFrom(s.CPAddr, pfcp.Port), seid: s.CPSEID}
+	l := &lastReports{to: a.ofSession(s.Node, s.CPAddr), seid: s.CPSEID}
 	for part := range slices.Chunk(reports, reportsPerMessage) {
 		l.requests = append(l.requests, s.reportIEs(part))
 	}
@@ -366,18 +366,18 @@ func (a *Agent) put(s *session, next *state.Session) {
 
 // report sends a Session Report Request; no error when the CP function has it, whatever it thinks of
 // it, unless that it knows no such session.
-func (a *Agent) report(to netip.AddrPort, seid uint64, kind string, ies ...*ie.IE) (*pfcp.Message, error) {
+func (a *Agent) report(to pfcp.Destination, seid uint64, kind string, ies ...*ie.IE) (*pfcp.Message, error) {
 	answer, err := a.server.Request(a.stopping, to, message.MsgTypeSessionReportRequest, &seid, ies...)
 	if err != nil {
 		if !errors.Is(err, context.Canceled) {
-			a.log.Warn("report not acknowledged", "kind", kind, "to", to, "cpSEID", hex(seid), "err", err)
+			a.log.Warn("report not acknowledged", "kind", kind, "to", to(false), "cpSEID", hex(seid), "err", err)
 		}
 		return nil, err
 	}
 	a.rec.Report(kind)
 	if e := answer.Elements.First(ie.Cause); e != nil {
 		if c, err := e.Uint8(); err == nil && c != ie.CauseRequestAccepted {
-			a.log.Warn("report refused", "kind", kind, "to", to, "cpSEID", hex(seid), "cause", pfcp.CauseName(c))
+			a.log.Warn("report refused", "kind", kind, "to", to(false), "cpSEID", hex(seid), "cause", pfcp.CauseName(c))
 			if c == ie.CauseSessionContextNotFound {
 				return nil, errForgotten
 			}
@@ -472,7 +472,7 @@ func (a *Agent) reportErrorIndication(index uint32, f rules.FTEID) {
 	if s == nil {
 		return
 	}
-	to, seid, up := netip.AddrPortFrom(s.CPAddr, pfcp.Port), s.CPSEID, s.UPSEID
+	to, seid, up := a.ofSession(s.Node, s.CPAddr), s.CPSEID, s.UPSEID
 	s.unlock()
 	if !a.isServing() {
 		return

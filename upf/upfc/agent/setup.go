@@ -50,13 +50,13 @@ func (a *Agent) setUp(ctx context.Context, p config.Peer) error {
 	a.mu.Lock()
 	there := false
 	for _, as := range a.associations {
-		there = there || as.address() == to || as.From.Addr() == to.Addr() && !as.Peer
+		there = there || as.home() == to || as.From.Addr() == to.Addr() && !as.Peer
 	}
 	a.mu.Unlock()
 	if there {
 		return nil
 	}
-	answer, err := a.server.Request(ctx, to, message.MsgTypeAssociationSetupRequest, nil, a.nodeID(), a.recoveryIE(), a.features())
+	answer, err := a.server.Request(ctx, pfcp.To(to), message.MsgTypeAssociationSetupRequest, nil, a.nodeID(), a.recoveryIE(), a.features())
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func (a *Agent) RequestRelease(ctx context.Context, node string, grace time.Dura
 	if grace > 0 {
 		ies = append(ies, ie.NewGracefulReleasePeriod(grace))
 	}
-	answer, err := a.server.Request(ctx, as.address(), message.MsgTypeAssociationUpdateRequest, nil, ies...)
+	answer, err := a.server.Request(ctx, a.of(as), message.MsgTypeAssociationUpdateRequest, nil, ies...)
 	if errors.Is(err, pfcp.ErrNoAnswer) {
 		// Gone for good, as far as who asks for this knows.
 		a.log.Warn("association ended without its CP function", "node", node, "err", err)

@@ -445,9 +445,15 @@ func (s *Server) write(ctx context.Context) {
 // ErrNoAnswer says that a request of ours was repeated N1 times in vain.
 var ErrNoAnswer = errors.New("no answer")
 
+// Destination is where the next copy of a request goes, and the last one: peers move.
+type Destination func(last bool) netip.AddrPort
+
+// To is always the same.
+func To(to netip.AddrPort) Destination { return func(bool) netip.AddrPort { return to } }
+
 // Request sends a request and waits for its answer, repeating it N1 times every T1 (TS 29.244 6.4).
 // seid is nil for a node-related message.
-func (s *Server) Request(ctx context.Context, to netip.AddrPort, msgType uint8, seid *uint64, ies ...*ie.IE) (*Message, error) {
+func (s *Server) Request(ctx context.Context, to Destination, msgType uint8, seid *uint64, ies ...*ie.IE) (*Message, error) {
 	o := &outgoing{want: msgType + 1, done: make(chan struct{})}
 	s.mu.Lock()
 	seq := s.next
@@ -471,7 +477,7 @@ func (s *Server) Request(ctx context.Context, to netip.AddrPort, msgType uint8, 
 		if attempt > 0 {
 			s.opt.Recorder.Retransmission("out", TypeName(msgType))
 		}
-		s.send(b, to, msgType, nil)
+		s.send(b, to(attempt > 0 && attempt == s.opt.Attempts-1), msgType, nil)
 		if !s.opt.Machine.Wait(s.opt.Interval, o.done, ctx.Done()) {
 			select {
 			case <-o.done:
@@ -481,7 +487,7 @@ func (s *Server) Request(ctx context.Context, to netip.AddrPort, msgType uint8, 
 			}
 		}
 	}
-	return nil, fmt.Errorf("%s to %s: %w", TypeName(msgType), to, ErrNoAnswer)
+	return nil, fmt.Errorf("%s to %s: %w", TypeName(msgType), to(false), ErrNoAnswer)
 }
 
 func (s *Server) answered(m *Message) {

@@ -224,7 +224,7 @@ func TestOwnRequestIsSentThreeTimesThenGivenUp(t *testing.T) {
 			seqs = append(seqs, m.Sequence)
 		}
 	})
-	_, err = s.Request(context.Background(), to, message.MsgTypeHeartbeatRequest, nil, ie.NewRecoveryTimeStamp(time.Now()))
+	_, err = s.Request(context.Background(), To(to), message.MsgTypeHeartbeatRequest, nil, ie.NewRecoveryTimeStamp(time.Now()))
 	reader.Wait()
 	if err == nil || len(seqs) != 3 || seqs[0] != seqs[1] || seqs[1] != seqs[2] {
 		t.Errorf("error %v, sent under %v; want three copies under one sequence number, then an error", err, seqs)
@@ -248,7 +248,7 @@ func TestOwnRequestIsSentThreeTimesThenGivenUp(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	m, err := s.Request(context.Background(), to, message.MsgTypeHeartbeatRequest, nil, ie.NewRecoveryTimeStamp(time.Now()))
+	m, err := s.Request(context.Background(), To(to), message.MsgTypeHeartbeatRequest, nil, ie.NewRecoveryTimeStamp(time.Now()))
 	reader.Wait()
 	if err != nil || m.Type != message.MsgTypeHeartbeatResponse {
 		t.Errorf("answer %+v, %v", m, err)

@@ -1,0 +1,109 @@
+package agent
+
+// Where a CP function is. Its requests say where they come from, which may be a Service's doing; its Node ID may be an
+// address, the same for all of its instances; the CP F-SEIDs of its sessions have one, too. Our requests go to the Node
+// ID's address and to the CP F-SEIDs' (home), until an instance says with an Association Update that it is the one: from
+// then on they go where that came from, so that nobody stands between. It may die without a word. So the last copy of a
+// request goes home, where a Service may know who has taken over, and so do all when heartbeats fail.
+
+import (
+	"net/netip"
+	"time"
+
+	"core5g.dev/core5g/upf/upfc/pfcp"
+)
+
+// home is where our own requests to the CP function go unless it has moved: kube-proxy may have rewritten the
+// source of its requests, so the port is PFCP's own and the Node ID, if an address, is preferred.
+func (as *association) home() netip.AddrPort {
+	if as.Peer {
+		return as.From
+	}
+	if a, err := netip.ParseAddr(as.Node); err == nil && a.Is4() == as.From.Addr().Is4() {
+		return netip.AddrPortFrom(a, pfcp.Port)
+	}
+	return netip.AddrPortFrom(as.From.Addr(), pfcp.Port)
+}
+
+// address is where a copy of a request to the CP function goes. The caller holds a.mu.
+func (as *association) address(last bool) netip.AddrPort {
+	if as.Moved.IsValid() && !last {
+		return as.Moved
+	}
+	return as.home()
+}
+
+// isFrom says whether an association's requests come from an address. The caller holds a.mu.
+func (as *association) isFrom(from netip.Addr) bool {
+	return as.From.Addr() == from || as.Source == from || as.Moved.Addr() == from || as.home().Addr() == from
+}
+
+// of is where the copies of a request to a CP function go.
+func (a *Agent) of(as *association) pfcp.Destination {
+	return func(last bool) netip.AddrPort {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		return as.address(last)
+	}
+}
+
+// ofSession is where the copies of a report go: cp is the address of the session's CP F-SEID, node its CP function. A
+// session may be another CP function's by now (TS 29.244 5.22), which its CP F-SEID says.
+func (a *Agent) ofSession(node string, cp netip.Addr) pfcp.Destination {
+	return func(last bool) netip.AddrPort {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		as := a.associations[node]
+		if as == nil || as.home().Addr() != cp {
+			var owner *association
+			for _, other := range a.associations { // of several the first by Node ID, whatever the map's order
+				if other.home().Addr() == cp && (owner == nil || other.Node < owner.Node) {
+					owner = other
+				}
+			}
+			if owner != nil {
+				as = owner
+			}
+		}
+		if as != nil && as.Moved.IsValid() && !last {
+			return as.Moved
+		}
+		return netip.AddrPortFrom(cp, pfcp.Port)
+	}
+}
+
+// move notes that a CP function's instance at an address has said that it is the one. It counts when the address is a
+// CP function's by the configuration.
+func (a *Agent) move(node string, from netip.AddrPort) {
+	if listed, _ := a.listed(from.Addr()); !listed {
+		return
+	}
+	a.mu.Lock()
+	as := a.associations[node]
+	if as == nil {
+		a.mu.Unlock()
+		return
+	}
+	to, before := from, as.Moved
+	if to == as.home() {
+		to = netip.AddrPort{}
+	}
+	as.Moved, as.failed = to, time.Time{}
+	close(as.moved)
+	as.moved = make(chan struct{})
+	a.mu.Unlock()
+	if to != before {
+		a.persistMeta()
+		a.log.Info("the CP function has moved", "node", node, "to", from)
+	}
+}
+
+// movedOf is closed when a CP function moves; nil when there is none.
+func (a *Agent) movedOf(node string) <-chan struct{} {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if as := a.associations[node]; as != nil {
+		return as.moved
+	}
+	return nil
+}
