@@ -147,9 +147,18 @@ func (a *Agent) keepUEs(index uint32, set *rules.Set) {
 
 // chosenUE says whether the UPF chose a UE address of the set.
 func chosenUE(set *rules.Set, u netip.Prefix) bool {
-	is := func(m *rules.Match) bool {
+	return anyMatch(set, func(m *rules.Match) bool {
 		return m.UEChosen && (m.UEPrefix == u || u.Bits() == 32 && m.UEAddress == u.Addr())
-	}
+	})
+}
+
+// chosenFTEID says whether the UPF chose a local F-TEID of the set.
+func chosenFTEID(set *rules.Set, f rules.FTEID) bool {
+	return anyMatch(set, func(m *rules.Match) bool { return m.Chosen && (m.FTEID == f || m.FTEID6 == f) })
+}
+
+// anyMatch says whether is holds for what a PDR or Traffic Endpoint of the set matches.
+func anyMatch(set *rules.Set, is func(m *rules.Match) bool) bool {
 	for _, r := range set.PDRs {
 		if is(&r.PDI.Match) {
 			return true

@@ -30,7 +30,8 @@ type conflict struct {
 	*pfcp.Reject
 	holder uint64 // SEID
 	// stale: the holder is the same CP function's in the same network instance. The CP function,
-	// which chooses F-TEIDs and addresses, has plainly given them to another session since.
+	// which has chosen the F-TEID or address, has plainly given it to another session since. One that was chosen
+	// here is its holder's, whoever asks for it.
 	stale bool
 	// chosen: the F-TEID or address was chosen here; another one may be free.
 	chosen bool
@@ -53,16 +54,16 @@ func (a *Agent) explain(err error) error {
 		for _, g := range h.Rules.FTEIDs() {
 			if t.refused.Refusal == abi.RefusedFteid && f == g {
 				return &conflict{pfcp.RuleFailure(ie.FTEID, ie.RuleIDTypePDR, uint32(id), "F-TEID %s %#x belongs to session %#x", f.Addr, f.TEID, h.UPSEID),
-					h.UPSEID, h.Node == t.node, f.TEID&chosenMask == chosenTEID|t.index}
+					h.UPSEID, h.Node == t.node && !chosenFTEID(h.Rules, g), f.TEID&chosenMask == chosenTEID|t.index}
 			}
 		}
 	}
 	for id, u := range t.next.UEs() {
 		for other, v := range h.Rules.UEs() {
 			if t.refused.Refusal == abi.RefusedUeIp && u.Overlaps(v) {
-				same := h.Node == t.node && h.Rules.InstanceOf(other) == t.next.InstanceOf(id)
+				stale := h.Node == t.node && !chosenUE(h.Rules, v) && h.Rules.InstanceOf(other) == t.next.InstanceOf(id)
 				return &conflict{pfcp.RuleFailure(ie.UEIPAddress, ie.RuleIDTypePDR, uint32(id), "UE IP address %s belongs to session %#x", u.Addr(), h.UPSEID),
-					h.UPSEID, same, chosenUE(t.next, u)}
+					h.UPSEID, stale, chosenUE(t.next, u)}
 			}
 		}
 	}
