@@ -123,6 +123,7 @@ func TestBackOff(t *testing.T) {
 		t.Fatalf("behind a unit that does not answer: %+v", o)
 	}
 	r.Do(Request{Unit: "upf-0", Kind: Establishment, CPSEID: 1}, o.done)
+	r.pass(0)
 	if len(o) != 2 || !errors.Is(o[1].Err, ErrAway) {
 		t.Fatalf("while it does not answer: %+v", o)
 	}
@@ -179,6 +180,7 @@ func TestHeartbeats(t *testing.T) {
 	}
 	var o outcomes
 	r.Do(Request{Unit: "upf-0", Kind: Deletion, CPSEID: 1, UPSEID: 2}, o.done)
+	r.pass(0)
 	if len(o) != 1 || !errors.Is(o[0].Err, ErrAway) {
 		t.Errorf("while the path is down: %+v", o)
 	}
@@ -299,6 +301,7 @@ func TestRelease(t *testing.T) {
 	deletion := r.wants(message.MsgTypeSessionDeletionRequest)
 	r.RemoveUnit("upf-0", true)
 	r.Do(Request{Unit: "upf-0", Kind: Establishment, CPSEID: 3}, o.done)
+	r.pass(0)
 	if len(o) != 1 || !errors.Is(o[0].Err, ErrLeaving) {
 		t.Errorf("an establishment on a unit that is released: %+v", o)
 	}

@@ -89,7 +89,8 @@ type job struct {
 	done   func(Outcome)
 }
 
-// Do has a unit asked. done is called once, with what became of it, perhaps before Do returns.
+// Do has a unit asked. done is called once, with what became of it, and never before Do has returned: what cannot be sent
+// is due at once, for Tick.
 func (e *Endpoint) Do(r Request, done func(Outcome)) {
 	defer e.leave()
 	j := &job{kind: r.Kind, cpSEID: r.CPSEID, done: done}
@@ -114,7 +115,7 @@ func (e *Endpoint) Do(r Request, done func(Outcome)) {
 		j.b, err = e.sessionMessage(r)
 	}
 	if err != nil {
-		e.notSent(j, r.Unit, err)
+		e.after(0, func() { e.notSent(j, r.Unit, err) })
 		return
 	}
 	u.lists[r.Priority].put(j)

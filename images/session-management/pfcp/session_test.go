@@ -151,8 +151,10 @@ func TestNotSent(t *testing.T) {
 		"no session":                   {func(r *Request) { r.CPSEID = 0 }, nil},
 		"another message":              {func(r *Request) { r.Kind = Kind(heartbeat) }, nil},
 		"an IE that is none":           {func(r *Request) { r.IEs = []*ie.IE{nil} }, nil},
-		"more than a message can hold": {func(r *Request) { r.IEs = []*ie.IE{ie.New(0x7000, make([]byte, 65000)), ie.New(0x7000, make([]byte, 65000))} }, nil},
-		"no such priority":             {func(r *Request) { r.Priority = 9 }, nil},
+		"more than a message can hold": {func(r *Request) {
+			r.IEs = []*ie.IE{ie.New(0x7000, make([]byte, 65000)), ie.New(0x7000, make([]byte, 65000))}
+		}, nil},
+		"no such priority": {func(r *Request) { r.Priority = 9 }, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := ready(t)
@@ -161,6 +163,10 @@ func TestNotSent(t *testing.T) {
 			c.spoil(&q)
 			r.Do(q, o.done)
 			r.silent()
+			if len(o) != 0 {
+				t.Error("it has an outcome before Do has returned")
+			}
+			r.pass(0)
 			if len(o) != 1 || !isNotSent(o[0].Err) || c.want != nil && !errors.Is(o[0].Err, c.want) {
 				t.Errorf("outcome %+v", o)
 			}
@@ -238,6 +244,7 @@ func TestQueue(t *testing.T) {
 		r.Do(q, o.done)
 	}
 	r.Do(establish(99), o.done)
+	r.pass(0)
 	if len(o) != 1 || !errors.Is(o[0].Err, errFull) {
 		t.Fatalf("outcomes %+v", o)
 	}

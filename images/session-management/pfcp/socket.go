@@ -112,6 +112,7 @@ func (s *Socket) end() {
 		for _, f := range list {
 			f(s.endpoint)
 		}
+		s.endpoint.Tick(time.Now())
 	}
 }
 
