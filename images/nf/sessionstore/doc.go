@@ -22,5 +22,6 @@
 //	sessionstore   the interface, the sealing of records
 //	redisstore     Redis or Valkey, alone, or with replicas and Sentinel
 //	memory         for tests and simulation: a virtual clock, and faults on purpose
+//	metered        counts and times what a store is asked
 //	conformance    what every store must do, as a test
 package sessionstore
