@@ -1,0 +1,692 @@
+package shards
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"core5g.dev/core5g/images/nf/sessionstore"
+	"core5g.dev/core5g/images/nf/sessionstore/memory"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestOptionsThatMakeNoSenseAreRefused(t *testing.T) {
+	good := Options{Holder: "a", Set: "smf", Shards: []string{"0"}, Gained: func(sessionstore.Lease) {}, Lost: func(string) {}}
+	for name, c := range map[string]struct {
+		change func(*Options)
+		want   string
+	}{
+		"no holder":          {func(o *Options) { o.Holder = "" }, "write the pod's name"},
+		"no set":             {func(o *Options) { o.Set = "" }, "no set"},
+		"nobody to tell":     {func(o *Options) { o.Lost = nil }, "set both functions"},
+		"too short a lease":  {func(o *Options) { o.TTL = time.Millisecond }, "write 100ms or more"},
+		"a shard twice":      {func(o *Options) { o.Shards = []string{"0", "1", "0"} }, `"0" is no name of a shard`},
+		"a shard like seats": {func(o *Options) { o.Shards = []string{"seat:1"} }, `"seat:1" is no name of a shard`},
+		"an empty shard":     {func(o *Options) { o.Shards = []string{""} }, `"" is no name of a shard`},
+	} {
+		o := good
+		c.change(&o)
+		if _, err := New(o); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+	if _, err := New(good); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestShares(t *testing.T) {
+	for name, c := range map[string]struct {
+		held  map[string]int
+		total int
+		want  map[string]int
+	}{
+		"alone":                               {map[string]int{"a": 0}, 4, map[string]int{"a": 4}},
+		"an even number":                      {map[string]int{"a": 4, "b": 0}, 4, map[string]int{"a": 2, "b": 2}},
+		"what is left stays where most is":    {map[string]int{"a": 1, "b": 2}, 3, map[string]int{"a": 1, "b": 2}},
+		"by name where nobody has more":       {map[string]int{"b": 0, "a": 0}, 3, map[string]int{"a": 2, "b": 1}},
+		"more pods than shards":               {map[string]int{"a": 0, "b": 1, "c": 0}, 1, map[string]int{"a": 0, "b": 1, "c": 0}},
+		"one who has none of what is divided": {map[string]int{"a": 2, "b": 2, "c": 0}, 4, map[string]int{"a": 2, "b": 1, "c": 1}},
+	} {
+		got := map[string]int{}
+		for pod := range c.held {
+			got[pod] = share(c.held, pod, c.total)
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestOnePodTakesAll(t *testing.T) {
+	w := newWorld(t, 1, "0", "1", "2", "3")
+	w.join("a")
+	w.advance(20 * time.Millisecond) // three exchanges
+	w.wants("at first", "a: 0 1 2 3")
+	w.advance(time.Minute)
+	w.wants("a minute later", "a: 0 1 2 3")
+	if w.moves != 0 {
+		t.Errorf("%d shards were lost on the way", w.moves)
+	}
+}
+
+func TestNotMoreThanItMayHold(t *testing.T) {
+	w := newWorld(t, 1, "0", "1", "2", "3")
+	w.join("a", func(o *Options) { o.Max = 3 })
+	w.advance(time.Second)
+	w.wants("of four", "a: 0 1 2")
+}
+
+func TestPodsShareEvenly(t *testing.T) {
+	w := newWorld(t, 1, "0", "1", "2", "3")
+	w.join("a")
+	w.advance(time.Second)
+	w.join("b")
+	w.advance(2 * time.Second)
+	if got := w.held(); !slices.Equal(got, []int{4, 0}) {
+		t.Errorf("two seconds after b has come: %v, before it has stayed for a lease's life", got)
+	}
+	w.advance(3 * time.Second)
+	if got := w.held(); !slices.Equal(got, []int{2, 2}) {
+		t.Errorf("two pods hold %v", got)
+	}
+	w.join("c")
+	w.advance(6 * time.Second)
+	if got := w.held(); !slices.Equal(got, []int{2, 1, 1}) {
+		t.Errorf("three pods hold %v", got)
+	}
+	w.join("d")
+	w.join("e") // finds no seat
+	w.advance(6 * time.Second)
+	if got := w.held(); !slices.Equal(got, []int{1, 1, 1, 1, 0}) {
+		t.Errorf("five pods hold %v", got)
+	}
+	moved := w.moves
+	w.advance(time.Minute)
+	if w.moves != moved || moved != 4 {
+		t.Errorf("%d shards moved, then %d in a quiet minute; want 4 and none", moved, w.moves-moved)
+	}
+	for _, p := range w.pods {
+		if _, ok := p.Lease("0"); ok {
+			p.kill()
+			break
+		}
+	}
+	w.advance(2 * ttl)
+	if got := w.held(); !slices.Equal(got, []int{1, 1, 1, 1}) {
+		t.Errorf("when one of five has died, the others hold %v", got)
+	}
+}
+
+// A pod that comes and goes takes nothing from the others.
+func TestAFlappingPodMovesNothing(t *testing.T) {
+	w := newWorld(t, 1, "0", "1", "2", "3")
+	w.join("a")
+	w.advance(time.Second)
+	for range 20 {
+		b := w.join("b")
+		w.advance(2 * time.Second)
+		b.end()
+		w.advance(time.Second)
+		w.wants("b is gone", "a: 0 1 2 3, b:")
+		delete(w.pods, "b")
+	}
+	if w.moves != 0 {
+		t.Errorf("%d shards moved", w.moves)
+	}
+}
+
+// Two pods that both come and go: one of them always has all, and every shard is held again within a lease's life.
+func TestTwoFlappingPods(t *testing.T) {
+	w := newWorld(t, 7, "0", "1", "2", "3")
+	w.join("a")
+	w.join("b")
+	for n := range 30 {
+		w.advance(4 * time.Second)
+		name := []string{"a", "b"}[n%2]
+		if n%3 == 0 {
+			w.pods[name].kill()
+		} else {
+			w.pods[name].end()
+			w.advance(100 * time.Millisecond)
+			if !w.pods[name].ended {
+				t.Fatal("not ended")
+			}
+			delete(w.pods, name)
+		}
+		w.advance(ttl + ttl/6 + 10*time.Millisecond)
+		if got := w.held(); !slices.Equal(got, []int{4}) {
+			t.Fatalf("round %d: the one that is left holds %v", n, got)
+		}
+		w.join(name)
+	}
+}
+
+func TestACleanEnd(t *testing.T) {
+	w := newWorld(t, 1, "0", "1", "2", "3")
+	w.join("a")
+	w.advance(time.Second)
+	w.join("b")
+	w.advance(6 * time.Second)
+	w.pods["a"].end()
+	w.advance(10 * time.Millisecond)
+	if a := w.pods["a"]; !a.ended || len(a.acting) != 0 {
+		t.Errorf("ended: %v, acting for %v", a.ended, a.acting)
+	}
+	// b looks for what is missing to its share, and is not told here.
+	w.advance(ttl/6 + 10*time.Millisecond)
+	w.wants("within a sixth of a lease", "a:, b: 0 1 2 3")
+}
+
+// Who is told of a shard that is free takes it at once.
+func TestLookingAtWhatWasReleased(t *testing.T) {
+	w := newWorld(t, 1, "0")
+	a := w.join("a")
+	w.advance(time.Second)
+	b := w.join("b")
+	w.advance(time.Second)
+	a.end()
+	w.advance(10 * time.Millisecond)
+	b.Look("0")
+	b.Look("seat:smf:0")
+	b.told()
+	w.advance(20 * time.Millisecond)
+	w.wants("b was told", "a:, b: 0")
+}
+
+func TestReleasedIsToldWhenTheStoreHasIt(t *testing.T) {
+	w := newWorld(t, 1, "0", "1")
+	var released []string
+	w.join("a", func(o *Options) {
+		o.Released = func(shard string) {
+			if holder, _, err := w.store.Holder(context.Background(), shard); holder != "" || err != nil {
+				t.Errorf("%s is released, and held by %q", shard, holder)
+			}
+			released = append(released, shard)
+		}
+	})
+	w.advance(time.Second)
+	w.pods["a"].end()
+	w.advance(time.Second)
+	if !slices.Equal(released, []string{"0", "1"}) && !slices.Equal(released, []string{"1", "0"}) {
+		t.Errorf("released: %q", released)
+	}
+}
+
+func TestAPodThatDies(t *testing.T) {
+	for name, c := range map[string]struct {
+		tell   func(b *pod)
+		within time.Duration
+		still  time.Duration
+	}{
+		"nobody says so: its leases end":          {func(*pod) {}, ttl + ttl/6 + 20*time.Millisecond, ttl / 2},
+		"it does not answer: its leases end":      {func(b *pod) { b.Gone("a") }, ttl + ttl/12 + 20*time.Millisecond, ttl / 2},
+		"it is dead for certain: they are ended":  {func(b *pod) { b.Dead("a") }, 30 * time.Millisecond, 0},
+		"another one is dead: its leases stay":    {func(b *pod) { b.Dead("c") }, ttl + ttl/6 + 20*time.Millisecond, ttl / 2},
+		"it says so of itself: that is no reason": {func(b *pod) { b.Dead("b") }, ttl + ttl/6 + 20*time.Millisecond, ttl / 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, 1, "0", "1")
+			w.join("a")
+			w.advance(time.Second)
+			b := w.join("b")
+			w.advance(10 * time.Second)
+			w.wants("before", "a: 0, b: 1")
+			w.pods["a"].kill()
+			c.tell(b)
+			b.told()
+			w.advance(c.still)
+			if c.still > 0 {
+				w.wants("while a's lease goes on", "b: 1")
+			}
+			w.advance(c.within - c.still)
+			w.wants("after it", "b: 0 1")
+		})
+	}
+}
+
+// A container that is started anew in its pod takes its shards at once, and is not harmed by what its peers heard of the
+// life before.
+func TestANewLifeOfAPod(t *testing.T) {
+	w := newWorld(t, 1, "0", "1")
+	w.join("a")
+	w.advance(time.Second)
+	b := w.join("b")
+	w.advance(10 * time.Second)
+	before, _ := w.pods["a"].Lease("0")
+	w.pods["a"].kill()
+	w.join("a")
+	w.advance(20 * time.Millisecond)
+	w.wants("reborn", "a: 0, b: 1")
+	after, _ := w.pods["a"].Lease("0")
+	if after.Epoch <= before.Epoch {
+		t.Errorf("the epoch was %d and is %d", before.Epoch, after.Epoch)
+	}
+	b.Dead("a")
+	b.told()
+	w.advance(time.Second)
+	w.wants("b has heard of the death", "a: 0, b: 1")
+}
+
+func TestTheStoreIsAway(t *testing.T) {
+	w := newWorld(t, 1, "0", "1")
+	a := w.join("a")
+	w.advance(10 * time.Second)
+	away := true
+	w.store.Away = func() bool { return away }
+	w.advance(ttl / 2)
+	w.wants("for less than a lease's life", "a: 0 1")
+	away = false
+	w.advance(time.Second)
+	if w.moves != 0 {
+		t.Errorf("%d shards were lost", w.moves)
+	}
+	away = true
+	w.advance(ttl)
+	w.wants("for longer", "a:")
+	if len(a.acting) != 0 {
+		t.Errorf("still acting for %v", a.acting)
+	}
+	w.advance(time.Minute)
+	away = false
+	w.advance(ttl/3 + 20*time.Millisecond)
+	w.wants("back", "a: 0 1")
+}
+
+// A holder stops by its own clock before anybody else can begin, also where its clock is slow.
+func TestALeaseEndsByTheClockOfItsHolder(t *testing.T) {
+	w := newWorld(t, 1, "0")
+	a := w.join("a")
+	a.rate = 0.95
+	w.advance(10 * time.Second)
+	b := w.join("b")
+	w.advance(time.Second)
+	a.rate, b.rate = 0.95, 1.05
+	// a is cut off from the store.
+	w.store.Fault = func(op string) memory.Fault {
+		if op == "Renew" {
+			return memory.LostRequest
+		}
+		return memory.None
+	}
+	var gap time.Duration
+	for range 4000 {
+		w.advance(time.Millisecond)
+		if w.have() == "a:, b:" {
+			gap += time.Millisecond
+		}
+	}
+	if gap == 0 || gap > ttl/3 {
+		t.Errorf("nobody held the shard for %s", gap)
+	}
+}
+
+func TestARenewalThatIsAnsweredLate(t *testing.T) {
+	w := newWorld(t, 1, "0")
+	a := w.join("a")
+	w.advance(ttl)
+	before, ok := a.Lease("0")
+	if !ok {
+		t.Fatal("no lease")
+	}
+	w.delay = func() time.Duration { return ttl / 4 } // half a lease's life for an exchange: above what Run waits
+	w.advance(2 * ttl)
+	w.delay = func() time.Duration { return time.Millisecond }
+	w.advance(ttl)
+	after, ok := a.Lease("0")
+	if !ok || after.Epoch <= before.Epoch {
+		t.Errorf("the epoch was %d and is %d, %v: what was lost is taken anew", before.Epoch, after.Epoch, ok)
+	}
+}
+
+func TestASlowStore(t *testing.T) {
+	w := newWorld(t, 1, "0", "1", "2", "3")
+	w.delay = func() time.Duration { return 100*time.Millisecond + time.Duration(w.rand.IntN(200))*time.Millisecond }
+	w.join("a")
+	w.join("b")
+	w.advance(30 * time.Second)
+	if got := w.held(); !slices.Equal(got, []int{2, 2}) {
+		t.Errorf("with exchanges of 200 to 600 ms they hold %v", got)
+	}
+	moved := w.moves
+	w.advance(time.Minute)
+	if w.moves != moved {
+		t.Errorf("%d shards moved in a minute in which nothing happened", w.moves-moved)
+	}
+}
+
+func TestAFencedLease(t *testing.T) {
+	w := newWorld(t, 1, "0", "1")
+	a := w.join("a")
+	w.advance(time.Second)
+	before, _ := a.Lease("0")
+	a.Fenced(sessionstore.Lease{Shard: "0", Epoch: before.Epoch - 1})
+	if _, ok := a.Lease("0"); !ok {
+		t.Error("an old lease was fenced, and the new one is not used any more")
+	}
+	a.Fenced(before)
+	if _, ok := a.Lease("0"); ok {
+		t.Error("a lease that the store has refused may be used")
+	}
+	a.told()
+	w.advance(20 * time.Millisecond)
+	after, ok := a.Lease("0")
+	if !ok || after.Epoch <= before.Epoch {
+		t.Errorf("after it the lease is %+v, %v", after, ok)
+	}
+}
+
+// A store that has forgotten gives new leases to those who had one.
+func TestAnotherGeneration(t *testing.T) {
+	for seed := range uint64(20) {
+		w := newWorld(t, seed, "0", "1", "2", "3")
+		w.join("a")
+		w.join("b")
+		w.advance(20*time.Second + time.Duration(w.rand.IntN(1000))*time.Millisecond)
+		before := w.have()
+		w.store.Forget()
+		w.advance(ttl/3 + ttl/12 + 20*time.Millisecond)
+		w.wants("when all have renewed", before)
+		w.advance(3 * ttl)
+		w.wants("later", before)
+		for name, p := range w.pods {
+			for shard, l := range p.acting {
+				if l.Generation != w.generation() {
+					t.Errorf("%s acts for %s under %+v", name, shard, l)
+				}
+			}
+		}
+	}
+}
+
+// The same, where a pod comes to the shards of the other before that one knows: it has them, and waits.
+func TestWhoTakesWhatTheStoreForgotWaits(t *testing.T) {
+	w := newWorld(t, 3, "0", "1")
+	a, b := w.join("a"), w.join("b")
+	w.advance(20 * time.Second)
+	w.store.Forget()
+	a.kill() // from the store's side; by its own clock it would act until its lease ends
+	lost := w.now
+	b.Look("0")
+	b.Look("1")
+	b.told()
+	for w.have() != "b: 0 1" {
+		w.advance(10 * time.Millisecond)
+		if w.now.Sub(lost) > 3*ttl {
+			t.Fatal("b never acts for a's shard")
+		}
+	}
+	if waited := w.now.Sub(lost); waited < ttl {
+		t.Errorf("b acts for what a had after %s, before a's lease ended", waited)
+	}
+}
+
+func TestTheSetChanges(t *testing.T) {
+	w := newWorld(t, 1, "0", "1")
+	a := w.join("a")
+	w.advance(time.Second)
+	for _, c := range []struct {
+		shards []string
+		want   string
+	}{
+		{[]string{"0", "1", "2", "3"}, "a: 0 1 2 3"},
+		{[]string{"1", "3"}, "a: 1 3"},
+		{nil, "a:"},
+		{[]string{"0"}, "a: 0"},
+	} {
+		w.shards = []string{"0", "1", "2", "3"}
+		if err := a.SetShards(c.shards); err != nil {
+			t.Fatal(err)
+		}
+		a.told()
+		w.advance(time.Second)
+		w.wants(strings.Join(c.shards, " "), c.want)
+		for _, shard := range w.shards {
+			if holder, _, err := w.store.Holder(context.Background(), shard); err != nil || (holder != "") != slices.Contains(c.shards, shard) {
+				t.Errorf("the store says that %q holds %s, %v", holder, shard, err)
+			}
+		}
+	}
+}
+
+// Also what comes later is renewed with the rest: a dead pod's leases end together.
+func TestLeasesEndTogether(t *testing.T) {
+	w := newWorld(t, 1, "0", "1", "2")
+	a := w.join("a")
+	if err := a.SetShards([]string{"0"}); err != nil {
+		t.Fatal(err)
+	}
+	for n := range w.shards {
+		w.advance(400 * time.Millisecond)
+		if err := a.SetShards(w.shards[:n+1]); err != nil {
+			t.Fatal(err)
+		}
+		a.told()
+	}
+	w.advance(ttl)
+	first, _ := a.Lease("0")
+	for _, shard := range w.shards {
+		if l, ok := a.Lease(shard); !ok || l.Until.Sub(first.Until).Abs() > 10*time.Millisecond {
+			t.Errorf("the lease of %s ends at %s, that of 0 at %s", shard, l.Until, first.Until)
+		}
+	}
+}
+
+func TestAShardIsTakenOutOfTheSetOfTwoPods(t *testing.T) {
+	w := newWorld(t, 1, "0", "1", "2", "3")
+	w.join("a")
+	w.advance(time.Second)
+	w.join("b")
+	w.advance(6 * time.Second)
+	w.wants("before", "a: 0 1, b: 2 3")
+	for _, p := range w.pods {
+		if err := p.SetShards([]string{"1", "2", "3"}); err != nil {
+			t.Fatal(err)
+		}
+		p.told()
+	}
+	w.advance(time.Minute)
+	w.wants("after", "a: 1, b: 2 3")
+	if len(w.pods["a"].acting) != 1 {
+		t.Errorf("a acts for %v", w.pods["a"].acting)
+	}
+}
+
+func TestHolder(t *testing.T) {
+	w := newWorld(t, 1, "0", "1")
+	w.join("a")
+	w.advance(time.Second)
+	b := w.join("b")
+	w.advance(10 * time.Second)
+	w.wants("they share", "a: 0, b: 1")
+	if got := []string{b.Holder("0"), b.Holder("1"), b.Holder("2")}; !slices.Equal(got, []string{"a", "b", ""}) {
+		t.Errorf("holders of 0, 1 and 2 are %q", got)
+	}
+}
+
+func (w *world) allKnowTheStore() bool {
+	for _, p := range w.pods {
+		if p.generation == "" {
+			return false
+		}
+	}
+	return true
+}
+
+// What happens at random, a thousand times: never two that act for a shard (world.check), and in the end all are held.
+func TestRandomSteps(t *testing.T) {
+	seeds := uint64(10)
+	if testing.Short() {
+		seeds = 4
+	}
+	for seed := range seeds {
+		w := newWorld(t, seed, "0", "1", "2", "3", "4")
+		away, lossy := false, false
+		w.store.Away = func() bool { return away }
+		w.store.Fault = func(string) memory.Fault {
+			if lossy {
+				return memory.Fault(w.rand.IntN(4))
+			}
+			return memory.None
+		}
+		names := []string{"a", "b", "c", "d"}
+		var forgot time.Time
+		for range 1000 {
+			name := names[w.rand.IntN(len(names))]
+			p := w.pods[name]
+			switch n := w.rand.IntN(40); {
+			case n < 4 && (p == nil || p.ended):
+				if w.now.Sub(forgot) > 2*ttl {
+					w.join(name).rate = 0.98 + 0.04*w.rand.Float64()
+				}
+			case n == 4 && p != nil:
+				p.kill()
+			case n == 5 && p != nil:
+				p.kill()
+				for _, other := range w.pods {
+					other.Dead(name)
+					other.told()
+				}
+			case n == 6 && p != nil && !p.ended:
+				p.end()
+			case n == 7:
+				away = !away
+			case n == 8:
+				lossy = !lossy
+			// A pod that is new cannot know that the store has just forgotten.
+			case n == 9 && w.rand.IntN(4) == 0 && w.allKnowTheStore():
+				w.store.Forget()
+				forgot = w.now
+			case n == 10 && p != nil:
+				p.Gone(names[w.rand.IntN(len(names))])
+				p.told()
+			case n == 11:
+				most := time.Duration(1+w.rand.IntN(1000)) * time.Millisecond
+				w.delay = func() time.Duration { return time.Duration(w.rand.Int64N(int64(most))) }
+			case n == 12:
+				w.delay = func() time.Duration { return time.Millisecond }
+			}
+			w.advance(time.Duration(w.rand.IntN(300)) * time.Millisecond)
+			if t.Failed() {
+				t.Fatalf("seed %d", seed)
+			}
+		}
+		away, lossy = false, false
+		w.delay = func() time.Duration { return time.Millisecond }
+		w.advance(2 * ttl)
+		for _, name := range names {
+			if p := w.pods[name]; p == nil || p.ended {
+				w.join(name)
+			}
+		}
+		w.advance(10 * ttl)
+		if got := w.held(); !slices.Equal(got, []int{2, 1, 1, 1}) {
+			t.Fatalf("seed %d: at last they hold %v: %s", seed, got, w.have())
+		}
+	}
+}
+
+// hanging is a store that does not answer while it hangs.
+type hanging struct {
+	sessionstore.Store
+	hang bool
+}
+
+func (h *hanging) Renew(ctx context.Context, l sessionstore.Lease, ttl time.Duration) (sessionstore.Lease, error) {
+	if h.hang {
+		<-ctx.Done()
+		return l, errors.Join(sessionstore.ErrUnknown, ctx.Err())
+	}
+	return h.Store.Renew(ctx, l, ttl)
+}
+
+func (h *hanging) Acquire(ctx context.Context, shard, holder string, ttl time.Duration) (sessionstore.Lease, error) {
+	if h.hang {
+		<-ctx.Done()
+		return sessionstore.Lease{}, errors.Join(sessionstore.ErrUnknown, ctx.Err())
+	}
+	return h.Store.Acquire(ctx, shard, holder, ttl)
+}
+
+// Run does it all with goroutines and timers.
+func TestRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := memory.New(time.Now)
+		type run struct {
+			*Keeper
+			stop func()
+			has  map[string]bool
+			done chan struct{}
+			hanging
+		}
+		begin := func(name string) *run {
+			ctx, cancel := context.WithCancel(t.Context())
+			r := &run{stop: cancel, has: map[string]bool{}, done: make(chan struct{}), hanging: hanging{Store: store}}
+			var err error
+			r.Keeper, err = New(Options{
+				Holder: name, Set: "smf", Shards: []string{"0", "1"},
+				Gained: func(l sessionstore.Lease) { r.has[l.Shard] = true },
+				Lost:   func(shard string) { delete(r.has, shard) },
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			go func() { defer close(r.done); r.Run(ctx, &r.hanging) }()
+			return r
+		}
+		wait := func(d time.Duration) { time.Sleep(d); synctest.Wait() }
+		wants := func(what string, r *run, want ...string) {
+			t.Helper()
+			got := map[string]bool{}
+			for _, w := range want {
+				got[w] = true
+			}
+			if diff := cmp.Diff(got, r.has); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", what, diff)
+			}
+		}
+		a := begin("a")
+		wait(time.Millisecond)
+		wants("a alone", a, "0", "1")
+		b := begin("b")
+		wait(2 * DefaultTTL)
+		if len(a.has) != 1 || len(b.has) != 1 {
+			t.Errorf("a has %v and b %v", a.has, b.has)
+		}
+		a.hang = true
+		wait(DefaultTTL - DefaultTTL/10)
+		wants("a, which cannot renew,", a)
+		wait(DefaultTTL / 2)
+		wants("b, when a's lease has ended,", b, "0", "1")
+		a.hang = false
+		wait(3 * DefaultTTL)
+		if len(a.has) != 1 || len(b.has) != 1 {
+			t.Errorf("again a has %v and b %v", a.has, b.has)
+		}
+		a.stop()
+		wait(time.Millisecond)
+		select {
+		case <-a.done:
+		default:
+			t.Error("Run of a has not ended")
+		}
+		wants("a, which has ended,", a)
+		wait(DefaultTTL / 6)
+		wants("b, alone,", b, "0", "1")
+		// With the store away there is an end, too.
+		store.Away = func() bool { return true }
+		b.stop()
+		wait(DefaultTTL)
+		select {
+		case <-b.done:
+		default:
+			t.Error("Run of b has not ended")
+		}
+		wants("b, which has ended,", b)
+	})
+}
