@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"core5g.dev/core5g/images/nf/ts29571"
 	"core5g.dev/core5g/images/subscriber-data/aka"
 	"core5g.dev/core5g/images/subscriber-data/suci"
 	"core5g.dev/core5g/operators/api/v1alpha1"
@@ -39,7 +40,7 @@ func (d *Directory) Core(ctx context.Context) (Core, error) {
 		c.PLMNs = append(c.PLMNs, PLMN{MCC: p.MCC, MNC: p.MNC})
 	}
 	for _, s := range o.Spec.SliceCatalogue {
-		c.Catalogue = append(c.Catalogue, MakeSNSSAI(s.SST, s.SD))
+		c.Catalogue = append(c.Catalogue, ts29571.MakeSNSSAI(s.SST, s.SD))
 	}
 	return c, nil
 }
@@ -153,7 +154,7 @@ func (d *Directory) HomeNetworkKey(ctx context.Context, id uint8, scheme suci.Sc
 func IsUnknown(err error) bool { return errors.Is(err, ErrUnknownSubscriber) }
 
 func resolveSlice(o *v1alpha1.Slice) Slice {
-	s := Slice{Name: o.Name, SNSSAI: MakeSNSSAI(o.Spec.SNSSAI.SST, o.Spec.SNSSAI.SD)}
+	s := Slice{Name: o.Name, SNSSAI: ts29571.MakeSNSSAI(o.Spec.SNSSAI.SST, o.Spec.SNSSAI.SD)}
 	for _, dn := range o.Spec.DataNetworks {
 		s.DataNetworks = append(s.DataNetworks, DataNetwork{
 			DNN:          string(dn.DNN),

@@ -77,7 +77,7 @@ func TestFileIsServedAsManifests(t *testing.T) {
 	})
 	d := NewDirectory(file)
 	s, err := d.Subscriber(ctx, "imsi-208930000000001")
-	if err != nil || len(s.Slices) != 1 || s.Slices[0].SNSSAI != (SNSSAI{1, "0a0b0c"}) || !s.Slices[0].Default {
+	if err != nil || len(s.Slices) != 1 || s.Slices[0].SNSSAI != (SNSSAI{SST: 1, SD: "0a0b0c"}) || !s.Slices[0].Default {
 		t.Fatalf("subscriber %+v, error %v", s, err)
 	}
 	if dn := s.Slices[0].DataNetworks; dn[0].SessionTypes[0] != "IPV4" || dn[1].SessionTypes[0] != "IPV6" || dn[0].AMBR.Uplink != "1 Gbps" {
