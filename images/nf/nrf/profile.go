@@ -9,20 +9,20 @@ import (
 
 	"github.com/google/uuid"
 
-	"core5g.dev/core5g/images/subscriber-data/subscription"
+	"core5g.dev/core5g/images/nf/ts29571"
 )
 
 // profile is NFProfile of TS 29.510 6.1.6.2.2, as far as it is used.
 type profile struct {
-	NFInstanceID   string              `json:"nfInstanceId"`
-	NFType         string              `json:"nfType"`
-	NFStatus       string              `json:"nfStatus"`
-	HeartBeatTimer int                 `json:"heartBeatTimer"`
-	PLMNList       []subscription.PLMN `json:"plmnList,omitempty"`
-	IPv4Addresses  []string            `json:"ipv4Addresses"`
-	Capacity       int                 `json:"capacity"`
-	RecoveryTime   string              `json:"recoveryTime"`
-	NFServices     []nfService         `json:"nfServices"`
+	NFInstanceID   string         `json:"nfInstanceId"`
+	NFType         string         `json:"nfType"`
+	NFStatus       string         `json:"nfStatus"`
+	HeartBeatTimer int            `json:"heartBeatTimer"`
+	PLMNList       []ts29571.PLMN `json:"plmnList,omitempty"`
+	IPv4Addresses  []string       `json:"ipv4Addresses"`
+	Capacity       int            `json:"capacity"`
+	RecoveryTime   string         `json:"recoveryTime"`
+	NFServices     []nfService    `json:"nfServices"`
 }
 
 type nfService struct {
@@ -70,7 +70,7 @@ func (f Function) InstanceID() string {
 	return uuid.NewSHA1(instanceNamespace, []byte(f.Type+" "+uri)).String()
 }
 
-func (f Function) profile(plmns []subscription.PLMN, started time.Time, heartBeat time.Duration) (profile, error) {
+func (f Function) profile(plmns []ts29571.PLMN, started time.Time, heartBeat time.Duration) (profile, error) {
 	u, err := url.Parse(f.URI)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" {
 		return profile{}, fmt.Errorf("%s: %q is not the URI of a Service: write http://host:port or https://host:port", f.Type, f.URI)

@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"core5g.dev/core5g/images/subscriber-data/subscription"
+	"core5g.dev/core5g/images/nf/ts29571"
 )
 
 // fakeNRF stores profiles as free5GC's NRF does: a PATCH of an unknown instance is answered with 204.
@@ -106,8 +106,8 @@ var (
 // start runs a registrar with short intervals; stop ends it and waits.
 func start(t *testing.T, nrf string) (stop func()) {
 	t.Helper()
-	r := NewRegistrar(nrf, []Function{ausf, udm}, func(context.Context) ([]subscription.PLMN, error) {
-		return []subscription.PLMN{{MCC: "208", MNC: "93"}}, nil
+	r := NewRegistrar(nrf, []Function{ausf, udm}, func(context.Context) ([]ts29571.PLMN, error) {
+		return []ts29571.PLMN{{MCC: "208", MNC: "93"}}, nil
 	}, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
 	r.HeartBeat, r.RetryMin, r.RetryMax = 5*time.Millisecond, time.Millisecond, 5*time.Millisecond
 	ctx, cancel := context.WithCancel(context.Background())
@@ -233,7 +233,7 @@ func TestInstanceIDsAreStableAndDistinct(t *testing.T) {
 
 func TestRunRefusesAURIThatIsNone(t *testing.T) {
 	for _, uri := range []string{"", "core5g-ausf:8000", "ftp://core5g-ausf", "http://core5g-ausf:port"} {
-		r := NewRegistrar("http://nrf", []Function{{Type: "AUSF", URI: uri}}, func(context.Context) ([]subscription.PLMN, error) {
+		r := NewRegistrar("http://nrf", []Function{{Type: "AUSF", URI: uri}}, func(context.Context) ([]ts29571.PLMN, error) {
 			return nil, errors.New("not reached")
 		}, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
 		if err := r.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "write http://host:port") {

@@ -17,7 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"core5g.dev/core5g/images/nf/sbitls"
-	"core5g.dev/core5g/images/subscriber-data/subscription"
+	"core5g.dev/core5g/images/nf/ts29571"
 )
 
 // HeartBeat is the time between two heart-beats, and RetryMin and RetryMax those between two attempts to
@@ -37,7 +37,7 @@ type Registrar struct {
 
 	nrf        string
 	functions  []Function
-	plmns      func(context.Context) ([]subscription.PLMN, error)
+	plmns      func(context.Context) ([]ts29571.PLMN, error)
 	client     *http.Client
 	log        *slog.Logger
 	started    time.Time
@@ -45,7 +45,7 @@ type Registrar struct {
 }
 
 // NewRegistrar returns a registrar for the NRF at the base URI. plmns is asked before each registration.
-func NewRegistrar(nrf string, functions []Function, plmns func(context.Context) ([]subscription.PLMN, error),
+func NewRegistrar(nrf string, functions []Function, plmns func(context.Context) ([]ts29571.PLMN, error),
 	log *slog.Logger, reg prometheus.Registerer,
 ) *Registrar {
 	r := &Registrar{
