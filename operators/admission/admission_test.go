@@ -3,6 +3,7 @@ package admission
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -132,9 +134,16 @@ func TestCreate(t *testing.T) {
 		"the pod network":     {second(func(s *api.Slice) { s.Spec.DataNetworks[0].UEPools[0] = "10.244.0.0/16" }), wants{refusal: "overlaps the pod network of node w1 10.244.0.0/24"}},
 		"a 5QI of the operator's own": {second(func(s *api.Slice) { s.Spec.DataNetworks[0].FiveQI = 200 }),
 			wants{warning: "5QI 200 of DNN internet is not standardized: configure every gNB with what it means"}},
-		"an S-NSSAI twice":        {second(func(s *api.Slice) { s.Spec.SNSSAI.SD = "010203" }), wants{refusal: "S-NSSAI 1-010203 belongs to Slice first already"}},
-		"two things at once":      {second(func(s *api.Slice) { s.Spec.SNSSAI.SD = "010203"; s.Spec.DataNetworks[0].UEPools[0] = "10.45.4.0/24" }), wants{refusal: "data networks there, or write another S-NSSAI; pool 10.45.4.0/24"}},
-		"an S-NSSAI without SD":   {second(func(s *api.Slice) { s.Spec.SNSSAI.SD = "" }), wants{refusal: "write an sd", warning: "S-NSSAI 1 is not in"}},
+		"an S-NSSAI twice":      {second(func(s *api.Slice) { s.Spec.SNSSAI.SD = "010203" }), wants{refusal: "S-NSSAI 1-010203 belongs to Slice first already"}},
+		"two things at once":    {second(func(s *api.Slice) { s.Spec.SNSSAI.SD = "010203"; s.Spec.DataNetworks[0].UEPools[0] = "10.45.4.0/24" }), wants{refusal: "data networks there, or write another S-NSSAI; pool 10.45.4.0/24"}},
+		"an S-NSSAI without SD": {second(func(s *api.Slice) { s.Spec.SNSSAI.SD = "" }), wants{refusal: "write an sd", warning: "S-NSSAI 1 is not in"}},
+		"QoS flows of free5GC's SMF": {second(func(s *api.Slice) { s.Spec.DataNetworks[0].Flows = []api.QoSFlow{{Name: "voice"}} }),
+			wants{refusal: "flows of DNN internet needs core5g's own SMF: leave it out, or write controlPlane: Core5G in Core5G core5g"}},
+		"IPv6 of free5GC's SMF": {second(func(s *api.Slice) { s.Spec.DataNetworks[0].UEPools[0] = "2001:db8::/48" }),
+			wants{refusal: "an IPv6 network in uePools of DNN internet needs core5g's own SMF"}},
+		"ports the wrong way round": {second(func(s *api.Slice) {
+			s.Spec.DataNetworks[0].Flows = []api.QoSFlow{{Name: "voice", Filters: []api.PacketFilter{{RemotePorts: ptr.To(api.Ports(intstr.FromString("9-8")))}}}}
+		}), wants{refusal: "flow voice of DNN internet: ports 9-8: write one from 1 to 65535, or a range with the lower one first"}},
 		"beyond the catalogue":    {second(func(s *api.Slice) { s.Spec.SNSSAI.SD = "abcdef" }), wants{warning: "Adding {sst: 1, sd: \"abcdef\"} there restarts the AMF"}},
 		"a UPF that is not there": {second(func(s *api.Slice) { s.Spec.UPFSelector = &api.UPFSelector{Name: "later"} }), wants{warning: "UPFInstance later does not exist"}},
 		"a core that is not there": {second(func(s *api.Slice) { s.Spec.CoreRef.Name = "later" }),
@@ -153,9 +162,38 @@ func TestCreate(t *testing.T) {
 		"of another network":      {subscriber("b", 0, "imsi-001010000000001", "", "first"), wants{refusal: "begins with no PLMN of Core5G core5g (20893), so it is not a subscriber of this network: write a SUPI of one of them, or add its PLMN to spec.plmns"}},
 		"before its core": {with(subscriber("b", 0, "imsi-001010000000001", "", "first"), func(s *api.Subscriber) { s.Spec.CoreRef.Name = "later" }),
 			wants{warning: "Slice first belongs to Core5G core5g and the Subscriber to later"}},
+		"an address of its own from free5GC's SMF": {with(subscriber("b", 0, "imsi-208930000000002", "", "first"), func(s *api.Subscriber) {
+			s.Spec.Slices[0].Addresses = []api.StaticAddress{{DNN: "internet", IPv4: "10.47.0.9"}}
+		}), wants{refusal: "addresses and flows of Slice first need core5g's own SMF"}},
 		"before its Slice": {subscriber("b", 0, "imsi-208930000000002", "", "first", "later"), wants{warning: "Slice later does not exist"}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			warnings, err := validatorOf(cluster(t, there...), c.object).ValidateCreate(t.Context(), c.object)
+			c.check(t, warnings, err)
+		})
+	}
+	own := with(core(), func(c *api.Core5G) { c.Spec.ControlPlane = api.ControlPlaneCore5G })
+	for name, c := range map[string]struct {
+		object client.Object
+		wants
+	}{
+		"QoS flows": {second(func(s *api.Slice) { s.Spec.DataNetworks[0].Flows = []api.QoSFlow{{Name: "voice"}} }), wants{}},
+		"IPv6":      {second(func(s *api.Slice) { s.Spec.DataNetworks[0].UEPools[0] = "2001:db8::/48" }), wants{}},
+		"a maximum below what is guaranteed": {second(func(s *api.Slice) {
+			s.Spec.DataNetworks[0].Flows = []api.QoSFlow{{Name: "voice",
+				GBR: &api.FlowBitRates{Uplink: "2 Mbps", Downlink: "1 Mbps"}, MBR: &api.FlowBitRates{Uplink: "2000 Kbps", Downlink: "999 Kbps"}}}
+		}), wants{refusal: "flow voice of DNN internet: mbr.downlink 999 Kbps is below gbr.downlink 1 Mbps: write as much at least"}},
+		"an address":             {static("b", 2, "10.47.0.9", ""), wants{}},
+		"an address twice":       {static("b", 2, "10.47.0.1", ""), wants{refusal: "address 10.47.0.1 belongs to Subscriber c already"}},
+		"a prefix twice":         {static("b", 2, "", "2001:db8:47:0::/64"), wants{refusal: "address 2001:db8:47::/64 belongs to Subscriber c already"}},
+		"an address of the pool": {static("b", 2, "10.45.3.4", ""), wants{refusal: "address 10.45.3.4 lies in pool 10.45.0.0/16 of Slice first, which the UPF gives to any UE"}},
+		"of another data network": {with(static("b", 2, "10.47.0.9", ""), func(s *api.Subscriber) { s.Spec.Slices[0].Addresses[0].DNN = "ims" }),
+			wants{refusal: "Slice first has no data network ims"}},
+		"a flow that there is not": {with(static("b", 2, "10.47.0.9", ""), func(s *api.Subscriber) { s.Spec.Slices[0].Flows = []string{"voice"} }),
+			wants{warning: "Slice first has no flow voice that is given ToSubscribers: it has none"}},
+	} {
+		t.Run("with core5g's SMF: "+name, func(t *testing.T) {
+			there := append([]client.Object{own, static("c", 3, "10.47.0.1", "2001:db8:47::/64")}, there[1:]...)
 			warnings, err := validatorOf(cluster(t, there...), c.object).ValidateCreate(t.Context(), c.object)
 			c.check(t, warnings, err)
 		})
@@ -165,6 +203,13 @@ func TestCreate(t *testing.T) {
 		s := second(func(*api.Slice) {})
 		warnings, err := validatorOf(cluster(t, full...), s).ValidateCreate(t.Context(), s)
 		wants{warning: "spec.n3.endpoints 172.30.3.16/31 has no address left for Slice second"}.check(t, warnings, err)
+	})
+}
+
+// static is a Subscriber of Slice first with addresses of its own.
+func static(name string, n int, ipv4 api.IPAddress, ipv6 api.CIDR) *api.Subscriber {
+	return with(subscriber(name, n, fmt.Sprintf("imsi-20893000000000%d", n), "", "first"), func(s *api.Subscriber) {
+		s.Spec.Slices[0].Addresses = []api.StaticAddress{{DNN: "internet", IPv4: ipv4, IPv6Prefix: ipv6}}
 	})
 }
 
@@ -221,6 +266,8 @@ func TestUpdate(t *testing.T) {
 			wants{warning: "this restarts the AMF, and every UE registers anew"}},
 		"a Slice out of the catalogue": {there[0], func(o client.Object) { c := o.(*api.Core5G); c.Spec.SliceCatalogue = c.Spec.SliceCatalogue[:1] },
 			wants{warning: "Slice second: S-NSSAI 1-112233 is not in spec.sliceCatalogue"}},
+		"another control plane": {there[0], func(o client.Object) { o.(*api.Core5G).Spec.ControlPlane = api.ControlPlaneCore5G },
+			wants{warning: "this changes whose SMF serves PDU sessions: all of them end, and UEs establish new ones"}},
 		"TLS": {there[0], func(o client.Object) { o.(*api.Core5G).Spec.TLS.Mode = api.TLSMutual },
 			wants{warning: "this restarts the SMF of Slice first"}},
 	} {

@@ -25,6 +25,9 @@ func (r coreRules) judge(ctx context.Context, core *api.Core5G) (verdict, error)
 		if problem := specs.AdvertisedProblem(s, core); problem != nil {
 			v.warnings = append(v.warnings, "Slice "+s.Name+": "+problem.Message)
 		}
+		if problem := specs.ControlPlaneProblem(s, core); problem != nil {
+			v.warnings = append(v.warnings, "Slice "+s.Name+": "+problem.Message)
+		}
 	}
 	v.warn(specs.SubscriberDataProblem(core))
 	return v, nil
@@ -32,6 +35,9 @@ func (r coreRules) judge(ctx context.Context, core *api.Core5G) (verdict, error)
 
 func (r coreRules) changed(ctx context.Context, before, after *api.Core5G) ([]string, error) {
 	var out, quiet []string
+	if before.OwnControlPlane() != after.OwnControlPlane() {
+		out = append(out, "this changes whose SMF serves PDU sessions: all of them end, and UEs establish new ones")
+	}
 	for _, name := range specs.CoreRestarts(before, after, r.platform) {
 		if name == specs.FunctionObjectName(after.Name, api.FunctionAMF) {
 			out = append(out, "this restarts the AMF, and every UE registers anew")

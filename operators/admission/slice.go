@@ -25,7 +25,8 @@ func (r sliceRules) judge(ctx context.Context, slice *api.Slice) (verdict, error
 	if err != nil {
 		return v, err
 	}
-	v.refuse(specs.SNSSAIProblem(slice, others), specs.CheckPools(slice, others, upf), specs.ClusterProblem(slice, networks))
+	v.refuse(specs.SNSSAIProblem(slice, others), specs.CheckPools(slice, others, upf), specs.ClusterProblem(slice, networks),
+		specs.ControlPlaneProblem(slice, core), specs.FlowProblem(slice))
 	v.warn(specs.AdvertisedProblem(slice, core), specs.FiveQIProblem(slice))
 	if upf == nil {
 		v.warnings = append(v.warnings, missing)

@@ -39,7 +39,16 @@ func (r subscriberRules) judge(ctx context.Context, s *api.Subscriber) (verdict,
 			return v, err
 		}
 		v.warn(specs.SubscribedSliceProblem(s, subscribed, slice))
+		if slice != nil {
+			v.warn(specs.FlowsProblem(subscribed, slice))
+		}
+		v.refuse(specs.SubscriptionProblem(subscribed, core))
 	}
+	problem, err := controllers.StaticAddressProblem(ctx, r.cached, s)
+	if err != nil {
+		return v, err
+	}
+	v.refuse(problem)
 	return v, nil
 }
 

@@ -485,8 +485,15 @@ func (r *SliceReconciler) applySMF(ctx context.Context, s *sliceScope) error {
 		s.conditions.no(api.ConditionSMFReady, api.ReasonProgressing, name+" is not started: the other conditions say why")
 		return nil
 	}
-	if problem := specs.DNSProblem(s.slice); problem != nil {
-		s.conditions.no(api.ConditionSMFReady, problem.Reason, problem.Message)
+	for _, problem := range []*specs.Problem{specs.ControlPlaneProblem(s.slice, s.core), specs.FlowProblem(s.slice), specs.DNSProblem(s.slice, s.core)} {
+		if problem != nil {
+			s.conditions.no(api.ConditionSMFReady, problem.Reason, problem.Message)
+			return nil
+		}
+	}
+	if s.core.OwnControlPlane() {
+		s.conditions.no(api.ConditionSMFReady, api.ReasonNotSupported, fmt.Sprintf(
+			"core5g's own SMF is not deployed by this version: write controlPlane: Free5GC in Core5G %s", s.core.Name))
 		return nil
 	}
 	service := specs.SMFService(s.core, s.slice, r.Platform)

@@ -53,6 +53,7 @@ func (r *SubscriberReconciler) Reconcile(ctx context.Context, req ctrl.Request) 
 		r.checkAuthentication,
 		r.checkGPSI,
 		r.checkSlices,
+		r.checkAddresses,
 		r.sum,
 	} {
 		if err = phase(ctx, s); err != nil {
@@ -212,7 +213,14 @@ func (r *SubscriberReconciler) checkSlices(ctx context.Context, s *subscriberSco
 		if err != nil {
 			slice = nil
 		}
-		if problem := specs.SubscribedSliceProblem(s.subscriber, subscribed, slice); problem != nil {
+		problem := specs.SubscribedSliceProblem(s.subscriber, subscribed, slice)
+		if problem == nil {
+			problem = specs.FlowsProblem(subscribed, slice)
+		}
+		if problem == nil {
+			problem = specs.SubscriptionProblem(subscribed, s.core)
+		}
+		if problem != nil {
 			s.conditions.no(api.ConditionSlicesReady, problem.Reason, problem.Message)
 			return nil
 		}
@@ -233,6 +241,54 @@ func (r *SubscriberReconciler) checkSlices(ctx context.Context, s *subscriberSco
 	return nil
 }
 
+// checkAddresses looks for the static addresses among the others' and in the pools: two UEs would answer to one.
+func (r *SubscriberReconciler) checkAddresses(ctx context.Context, s *subscriberScope) error {
+	addresses := specs.StaticAddresses(s.subscriber)
+	if len(addresses) == 0 {
+		meta.RemoveStatusCondition(&s.subscriber.Status.Conditions, api.ConditionAddressesUnique)
+		return nil
+	}
+	problem, err := StaticAddressProblem(ctx, r, s.subscriber)
+	if err != nil {
+		return err
+	}
+	if problem != nil {
+		s.conditions.no(api.ConditionAddressesUnique, problem.Reason, problem.Message)
+		return nil
+	}
+	s.conditions.yes(api.ConditionAddressesUnique, api.ReasonReady, "no other Subscriber has "+strings.Join(addresses, ", "))
+	return nil
+}
+
+// StaticAddressProblem judges the static addresses of a Subscriber by the Slices and Subscribers that there are.
+func StaticAddressProblem(ctx context.Context, c client.Reader, s *api.Subscriber) (*specs.Problem, error) {
+	var others []api.Subscriber
+	for _, address := range specs.StaticAddresses(s) {
+		same, err := SubscribersBy(ctx, c, s.Namespace, IndexAddress, address)
+		if err != nil {
+			return nil, err
+		}
+		others = append(others, same...)
+	}
+	for _, subscribed := range s.Spec.Slices {
+		if len(subscribed.Addresses) == 0 {
+			continue
+		}
+		slice := &api.Slice{}
+		err := c.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: subscribed.Name}, slice, asCached())
+		if client.IgnoreNotFound(err) != nil {
+			return nil, err
+		}
+		if err != nil {
+			slice = nil
+		}
+		if problem := specs.StaticAddressProblem(s, subscribed, slice, others); problem != nil {
+			return problem, nil
+		}
+	}
+	return nil, nil
+}
+
 // sliceReady says whether UEs can have PDU sessions in the Slice.
 func sliceReady(slice *api.Slice) bool {
 	return slice.DeletionTimestamp.IsZero() && meta.IsStatusConditionTrue(slice.Status.Conditions, api.ConditionReady)
@@ -242,6 +298,9 @@ func (r *SubscriberReconciler) sum(_ context.Context, s *subscriberScope) error 
 	kinds := []string{api.ConditionCoreFound, api.ConditionAuthenticationReady, api.ConditionSlicesReady}
 	if s.subscriber.Spec.GPSI != "" {
 		kinds = append(kinds, api.ConditionGPSIUnique)
+	}
+	if len(specs.StaticAddresses(s.subscriber)) > 0 {
+		kinds = append(kinds, api.ConditionAddressesUnique)
 	}
 	s.conditions.sum(kinds, "the subscription is served")
 	return nil

@@ -161,6 +161,48 @@ func TestASubscriberIsReadyWhenItCanBeServed(t *testing.T) {
 			},
 			wantWith: "not Ready: `kubectl -n ns describe slice iot`",
 		},
+		"an address of its own": {
+			change: func(c *api.Core5G, s *api.Slice, k *corev1.Secret, u *api.Subscriber) []client.Object {
+				c.Spec.ControlPlane = api.ControlPlaneCore5G
+				u.Spec.Slices[0].Addresses = []api.StaticAddress{{DNN: "internet", IPv4: "10.47.0.1", IPv6Prefix: "2001:db8:47::/64"}}
+				return []client.Object{c, s, k, u}
+			},
+		},
+		"an address that free5GC's SMF would pass over": {
+			change: func(c *api.Core5G, s *api.Slice, k *corev1.Secret, u *api.Subscriber) []client.Object {
+				u.Spec.Slices[0].Addresses = []api.StaticAddress{{DNN: "internet", IPv4: "10.47.0.1"}}
+				return []client.Object{c, s, k, u}
+			},
+			kind: api.ConditionSlicesReady, reason: api.ReasonNotSupported, words: "write controlPlane: Core5G in Core5G core5g",
+		},
+		"an address that an older one has": {
+			change: func(c *api.Core5G, s *api.Slice, k *corev1.Secret, u *api.Subscriber) []client.Object {
+				c.Spec.ControlPlane = api.ControlPlaneCore5G
+				u.Spec.Slices[0].Addresses = []api.StaticAddress{{DNN: "internet", IPv6Prefix: "2001:db8:47::/64"}}
+				older := u.DeepCopy()
+				older.Name, older.Spec.SUPI = "a", "imsi-208930000000002"
+				return []client.Object{c, s, k, u, older}
+			},
+			kind: api.ConditionAddressesUnique, reason: api.ReasonDuplicate, words: "address 2001:db8:47::/64 belongs to Subscriber a already: write another one",
+		},
+		"an address that is routed nowhere": {
+			change: func(c *api.Core5G, s *api.Slice, k *corev1.Secret, u *api.Subscriber) []client.Object {
+				c.Spec.ControlPlane = api.ControlPlaneCore5G
+				s.Spec.DataNetworks[0].StaticPools = []api.CIDR{"10.48.0.0/16"}
+				u.Spec.Slices[0].Addresses = []api.StaticAddress{{DNN: "internet", IPv4: "10.47.0.1"}}
+				return []client.Object{c, s, k, u}
+			},
+			kind: api.ConditionAddressesUnique, reason: api.ReasonMalformed, words: "lies in none of the staticPools of DNN internet of Slice internet (10.48.0.0/16)",
+		},
+		"a flow that the Slice has not": {
+			change: func(c *api.Core5G, s *api.Slice, k *corev1.Secret, u *api.Subscriber) []client.Object {
+				c.Spec.ControlPlane = api.ControlPlaneCore5G
+				s.Spec.DataNetworks[0].Flows = []api.QoSFlow{{Name: "voice", Given: api.FlowAlways}, {Name: "video", Given: api.FlowToSubscribers}}
+				u.Spec.Slices[0].Flows = []string{"video", "voice"}
+				return []client.Object{c, s, k, u}
+			},
+			kind: api.ConditionSlicesReady, reason: api.ReasonNotFound, words: "Slice internet has no flow voice that is given ToSubscribers: write one of video",
+		},
 		"opc and op": {
 			change: func(c *api.Core5G, s *api.Slice, k *corev1.Secret, u *api.Subscriber) []client.Object {
 				k.Data["op"] = []byte(testKey)

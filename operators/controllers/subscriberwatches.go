@@ -19,9 +19,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/specs"
 )
 
-// What a Subscriber depends on is of two sorts. Its Secret and those who claim its SUPI or GPSI concern one or
+// What a Subscriber depends on is of two sorts. Its Secret and those who claim its SUPI, GPSI or addresses concern one or
 // two Subscribers, and are looked at at once. A Slice or a Core5G concerns all of its Subscribers, and each may
 // need its status written: these wait in a queue of their own with one worker, so that a new Subscriber is not
 // behind 20,000 others and the API server has one request of this sort at a time. Only what changes the verdict
@@ -31,13 +32,15 @@ import (
 // back sooner, and nothing is written.
 const sliceDown = 10 * time.Second
 
-// Names of the indexes that lead from a Secret, a Slice, a SUPI or a GPSI to Subscribers without reading all
-// of them.
+// Names of the indexes that lead from a Secret, a Slice, a SUPI, a GPSI or a static address to Subscribers without
+// reading all of them.
 const (
 	indexSecret = "authenticationSecret"
 	IndexSlice  = "slice"
 	IndexSUPI   = "supi"
 	IndexGPSI   = "gpsi"
+	// IndexAddress is of static addresses, as specs.StaticAddresses writes them.
+	IndexAddress = "address"
 )
 
 // valuesOf are those that an index knows a Subscriber by.
@@ -51,6 +54,8 @@ func valuesOf(index string, s *api.Subscriber) (values []string) {
 		if s.Spec.GPSI != "" {
 			return []string{s.Spec.GPSI}
 		}
+	case IndexAddress:
+		return specs.StaticAddresses(s)
 	case IndexSlice:
 		for _, slice := range s.Spec.Slices {
 			values = append(values, slice.Name)
@@ -69,7 +74,7 @@ func bucket(value string) string {
 
 // IndexSubscribers makes the indexes, which the admission webhook uses too.
 func IndexSubscribers(indexer client.FieldIndexer) error {
-	for _, index := range []string{indexSecret, IndexSlice, IndexSUPI, IndexGPSI} {
+	for _, index := range []string{indexSecret, IndexSlice, IndexSUPI, IndexGPSI, IndexAddress} {
 		buckets := func(o client.Object) []string {
 			values := valuesOf(index, o.(*api.Subscriber))
 			for i := range values {
@@ -110,6 +115,7 @@ func (r *SubscriberReconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(&api.Subscriber{}, handler.EnqueueRequestsFromMapFunc(others(r.byIndex(IndexGPSI, func(o client.Object) string {
 			return o.(*api.Subscriber).Spec.GPSI
 		}))), builder.WithPredicates(later, changed)).
+		Watches(&api.Subscriber{}, handler.EnqueueRequestsFromMapFunc(others(r.byAddress)), builder.WithPredicates(later, changed)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: 4}).
 		Complete(r)
 	if err != nil {
@@ -155,7 +161,7 @@ func sliceMatters(before, now client.Object) (bool, time.Duration) {
 // coreMatters says whether a Core5G has changed for its Subscribers.
 func coreMatters(before, now client.Object) (bool, time.Duration) {
 	old, core := before.(*api.Core5G), now.(*api.Core5G)
-	return !slices.Equal(old.Spec.PLMNs, core.Spec.PLMNs) || old.DeletionTimestamp.IsZero() != core.DeletionTimestamp.IsZero(), 0
+	return !slices.Equal(old.Spec.PLMNs, core.Spec.PLMNs) || old.OwnControlPlane() != core.OwnControlPlane() || old.DeletionTimestamp.IsZero() != core.DeletionTimestamp.IsZero(), 0
 }
 
 func (r *SubscriberReconciler) byIndex(index string, key func(client.Object) string) handler.MapFunc {
@@ -166,6 +172,15 @@ func (r *SubscriberReconciler) byIndex(index string, key func(client.Object) str
 		}
 		return requestsOf(list)
 	}
+}
+
+// byAddress leads to those who claim one of a Subscriber's addresses.
+func (r *SubscriberReconciler) byAddress(ctx context.Context, o client.Object) []reconcile.Request {
+	var out []reconcile.Request
+	for _, address := range specs.StaticAddresses(o.(*api.Subscriber)) {
+		out = append(out, r.byIndex(IndexAddress, func(client.Object) string { return address })(ctx, o)...)
+	}
+	return out
 }
 
 // others leaves out the object itself, which would be looked at twice.

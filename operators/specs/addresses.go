@@ -97,8 +97,10 @@ func DriverProblem(upf *api.UPFInstance) *Problem {
 // CutProblem says which UE pool of a Slice is too small for the units of its UPFInstance.
 func CutProblem(slice *api.Slice, upf *api.UPFInstance) *Problem {
 	for _, dn := range slice.Spec.DataNetworks {
-		if _, problem := UnitPools(upf, dn.UEPools, 0); problem != "" {
-			return &Problem{"PoolTooSmall", problem}
+		for _, pools := range [][]api.CIDR{dn.UEPools, dn.StaticPools} {
+			if _, problem := UnitPools(upf, pools, 0); problem != "" {
+				return &Problem{"PoolTooSmall", problem}
+			}
 		}
 	}
 	return nil

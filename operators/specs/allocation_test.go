@@ -102,9 +102,14 @@ func TestCheckPools(t *testing.T) {
 			s.Spec.CoreRef.Name = "b"
 			s.Spec.DataNetworks[0].UEPools = []api.CIDR{"10.100.0.0/16"}
 		}, "", ""},
-		"the N3 subnet":             {func(s *api.Slice) { s.Spec.DataNetworks[0].UEPools = []api.CIDR{"172.30.0.0/16"} }, api.ReasonPoolOverlap, "the N3 subnet 172.30.3.0/24"},
-		"the N6 subnet":             {func(s *api.Slice) { s.Spec.DataNetworks[0].UEPools = []api.CIDR{"172.30.6.0/25"} }, api.ReasonPoolOverlap, "the N6 subnet 172.30.6.0/24"},
-		"IPv6":                      {func(s *api.Slice) { s.Spec.DataNetworks[0].UEPools = []api.CIDR{"2001:db8::/48"} }, api.ReasonNotSupported, "write an IPv4 pool"},
+		"the N3 subnet":               {func(s *api.Slice) { s.Spec.DataNetworks[0].UEPools = []api.CIDR{"172.30.0.0/16"} }, api.ReasonPoolOverlap, "the N3 subnet 172.30.3.0/24"},
+		"the N6 subnet":               {func(s *api.Slice) { s.Spec.DataNetworks[0].UEPools = []api.CIDR{"172.30.6.0/25"} }, api.ReasonPoolOverlap, "the N6 subnet 172.30.6.0/24"},
+		"IPv6":                        {func(s *api.Slice) { s.Spec.DataNetworks[0].UEPools = []api.CIDR{"2001:db8::/48"} }, "", ""},
+		"static ones in its own pool": {func(s *api.Slice) { s.Spec.DataNetworks[0].StaticPools = []api.CIDR{"10.101.4.0/24"} }, api.ReasonPoolOverlap, "pool 10.101.4.0/24 of DNN internet overlaps pool 10.101.0.0/16 of DNN internet of the same Slice"},
+		"static ones in another's":    {func(s *api.Slice) { s.Spec.DataNetworks[0].StaticPools = []api.CIDR{"10.100.4.0/24"} }, api.ReasonPoolOverlap, "pool 10.100.0.0/16 of Slice old"},
+		"a further UPF's in another's": {func(s *api.Slice) {
+			s.Spec.DataNetworks[0].UPFs = []api.DataNetworkUPF{{Name: "edge", UEPools: []api.CIDR{"10.100.4.0/24"}}}
+		}, api.ReasonPoolOverlap, "pool 10.100.0.0/16 of Slice old"},
 		"two of its data networks":  {func(s *api.Slice) { s.Spec.DataNetworks = append(s.Spec.DataNetworks, s.Spec.DataNetworks[0]) }, api.ReasonPoolOverlap, "of the same Slice"},
 		"what only looks like CIDR": {func(s *api.Slice) { s.Spec.DataNetworks[0].UEPools = []api.CIDR{"10.0.0/8"} }, api.ReasonMalformed, "10.0.0/8"},
 	} {

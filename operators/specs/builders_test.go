@@ -363,7 +363,7 @@ func TestSMFIsToldDNSServers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			slice := makeSlice("internet", "010203", "10.45.0.0/16")
 			slice.Spec.DataNetworks[0].DNS = c.servers
-			if problem := DNSProblem(slice); problem != nil {
+			if problem := DNSProblem(slice, nil); problem != nil {
 				t.Errorf("refused: %s", problem.Message)
 			}
 			config := smfConfigOf(makeCore(), slice, SliceUserPlane{}, "core5g-smf-internet")
@@ -379,7 +379,7 @@ func TestSMFIsNotToldIPv6DNSServers(t *testing.T) {
 	slice := makeSlice("internet", "010203", "10.45.0.0/16")
 	slice.Spec.DataNetworks[0].DNS = []api.IPAddress{"1.1.1.1", "2606:4700:4700::1111"}
 	const want = "DNS server 2606:4700:4700::1111 of DNN internet is not IPv4, and UEs have IPv4 addresses only: write an IPv4 DNS server"
-	if got := DNSProblem(slice); got == nil || got.Reason != api.ReasonNotSupported || got.Message != want {
+	if got := DNSProblem(slice, nil); got == nil || got.Reason != api.ReasonNotSupported || got.Message != want {
 		t.Errorf("got %v, want %q", got, want)
 	}
 }

@@ -65,7 +65,7 @@ func ClusterNetworks(ranges []networkingv1.ServiceCIDR, nodes []corev1.Node, ser
 // ClusterProblem says which UE pool of a Slice has addresses that the cluster uses.
 func ClusterProblem(slice *api.Slice, networks []ClusterNetwork) *Problem {
 	for _, dn := range slice.Spec.DataNetworks {
-		for _, cidr := range dn.UEPools {
+		for _, cidr := range append(everyPool(dn), staticPools(dn)...) {
 			pool, err := netip.ParsePrefix(string(cidr))
 			if err != nil {
 				continue // CheckPools says so

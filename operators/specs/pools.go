@@ -33,14 +33,10 @@ func Older(a, b metav1.Object) bool {
 func CheckPools(slice *api.Slice, others []api.Slice, upf *api.UPFInstance) *Problem {
 	var mine []claim
 	for _, dn := range slice.Spec.DataNetworks {
-		for _, cidr := range dn.UEPools {
+		for _, cidr := range append(everyPool(dn), staticPools(dn)...) {
 			prefix, err := netip.ParsePrefix(string(cidr))
 			if err != nil {
 				return &Problem{api.ReasonMalformed, fmt.Sprintf("pool %q of DNN %s: %v", cidr, dn.DNN, err)}
-			}
-			if !prefix.Addr().Is4() {
-				return &Problem{api.ReasonNotSupported, fmt.Sprintf(
-					"pool %s of DNN %s is IPv6, and the SMF assigns IPv4 addresses only: write an IPv4 pool", cidr, dn.DNN)}
 			}
 			c := claim{prefix: prefix.Masked(), what: fmt.Sprintf("pool %s of DNN %s", cidr, dn.DNN)}
 			for _, m := range mine {
@@ -101,7 +97,7 @@ func takenBefore(slice *api.Slice, others []api.Slice, upf *api.UPFInstance) []c
 			continue
 		}
 		for _, dn := range o.Spec.DataNetworks {
-			for _, cidr := range dn.UEPools {
+			for _, cidr := range append(everyPool(dn), staticPools(dn)...) {
 				if p, err := netip.ParsePrefix(string(cidr)); err == nil {
 					out = append(out, claim{p.Masked(), fmt.Sprintf("pool %s of Slice %s", cidr, o.Name)})
 				}

@@ -182,9 +182,11 @@ func smfConfigOf(core *api.Core5G, slice *api.Slice, up SliceUserPlane, object s
 	}
 }
 
-// DNSProblem says which DNS server a Slice's SMF cannot tell UEs of: SMF 1.2.4 ends at one that is not IPv4. The
-// definition refuses these; a Slice that is older than that may have one.
-func DNSProblem(slice *api.Slice) *Problem {
+// DNSProblem says which DNS server free5GC's SMF cannot tell UEs of: SMF 1.2.4 ends at one that is not IPv4.
+func DNSProblem(slice *api.Slice, core *api.Core5G) *Problem {
+	if core.OwnControlPlane() {
+		return nil
+	}
 	for _, dn := range slice.Spec.DataNetworks {
 		for _, server := range dn.DNS {
 			if a, err := netip.ParseAddr(string(server)); err != nil || !a.Is4() {

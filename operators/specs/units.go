@@ -138,8 +138,14 @@ func furtherN6Addresses(upf *api.UPFInstance, n int) (out []string) {
 	return out
 }
 
-// smallestPool is the prefix length of the smallest IPv4 block that is worth being a UE pool.
-const smallestPool = 30
+// smallestPool is the prefix length of the smallest block that is worth being a UE pool: four IPv4 addresses, or the /64
+// of one UE.
+func smallestPool(block netip.Prefix) int {
+	if block.Addr().Is6() {
+		return 64
+	}
+	return 30
+}
 
 // UnitPools are a unit's parts of the UE pools of a data network; the problem says which cannot be cut.
 func UnitPools(upf *api.UPFInstance, pools []api.CIDR, unit int) (out []string, problem string) {
@@ -154,7 +160,7 @@ func UnitPools(upf *api.UPFInstance, pools []api.CIDR, unit int) (out []string, 
 			return nil, err.Error()
 		}
 		own, fits := part(block, parts, unit)
-		if !fits || own.Bits() > smallestPool {
+		if !fits || own.Bits() > smallestPool(block) {
 			return nil, fmt.Sprintf("pool %s is too small to be cut into %d parts for the units of UPFInstance %s: write a larger pool", cidr, parts, upf.Name)
 		}
 		out = append(out, own.String())

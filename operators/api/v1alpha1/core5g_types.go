@@ -37,6 +37,8 @@ type Core5GList struct {
 }
 
 // Core5GSpec says what the core should be.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.sessionManagement) || (has(self.controlPlane) && self.controlPlane == 'Core5G')",message="sessionManagement needs controlPlane Core5G: free5GC's SMF is one pod for each Slice"
 type Core5GSpec struct {
 	// plmns served by the AMF.
 	// +kubebuilder:validation:MinItems=1
@@ -78,6 +80,15 @@ type Core5GSpec struct {
 	// +kubebuilder:default=Kubernetes
 	SubscriberData SubscriberDataMode `json:"subscriberData,omitempty"`
 
+	// controlPlane says whose SMF serves PDU sessions: Core5G, one for all Slices that keeps them in the session store, or
+	// Free5GC, one for each Slice. Changing it ends all PDU sessions.
+	// +kubebuilder:default=Free5GC
+	ControlPlane ControlPlane `json:"controlPlane,omitempty"`
+
+	// sessionManagement is the SMF of controlPlane Core5G.
+	// +optional
+	SessionManagement *SessionManagementSpec `json:"sessionManagement,omitempty"`
+
 	// homeNetworkKeys de-conceal SUCIs of protection schemes A and B (TS 33.501 Annex C.3.4).
 	// +optional
 	// +kubebuilder:validation:MaxItems=32
@@ -109,6 +120,34 @@ type Core5GSpec struct {
 	// +kubebuilder:default=Info
 	LogLevel LogLevel `json:"logLevel,omitempty"`
 }
+
+// ControlPlane says whose functions serve UEs.
+// +kubebuilder:validation:Enum=Core5G;Free5GC
+type ControlPlane string
+
+// Values of ControlPlane.
+const (
+	ControlPlaneCore5G  ControlPlane = "Core5G"
+	ControlPlaneFree5GC ControlPlane = "Free5GC"
+)
+
+// SessionManagementSpec is the size of the SMF.
+type SessionManagementSpec struct {
+	// replicas are the SMF's pods; 2 when left out. Raising and lowering them ends no PDU session.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=64
+	Replicas *int32 `json:"replicas,omitempty"`
+	// shards into which PDU sessions are divided, each an SMF to AMF and UPFs; 4 when left out. Pods hold them: more pods
+	// than shards are in reserve.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=64
+	Shards *int32 `json:"shards,omitempty"`
+}
+
+// OwnControlPlane says whether the core's PDU sessions are served by core5g's own SMF.
+func (c *Core5G) OwnControlPlane() bool { return c != nil && c.Spec.ControlPlane == ControlPlaneCore5G }
 
 // TLSMode says how the service based interface is protected.
 // +kubebuilder:validation:Enum=Disabled;Server;Mutual

@@ -176,6 +176,9 @@ func TestSchemaRefusesWithASentence(t *testing.T) {
 				"nodePort on a ClusterIP":      {`tacs:`, "n2: {nodePort: 30412}\n  tacs:", `needs n2.serviceType NodePort or LoadBalancer`},
 				"unknown transport":            {`tacs:`, "n2: {transport: TCP}\n  tacs:", `supported values: "SCTP", "SCTPOverUDP"`},
 				"AMF set beyond 10 bits":       {`tacs:`, "amf: {set: 1024}\n  tacs:", `less than or equal to 1023`},
+				"a control plane that is none": {`tacs:`, "controlPlane: Open5GS\n  tacs:", `supported values: "Core5G", "Free5GC"`},
+				"free5GC's SMF and replicas":   {`tacs:`, "sessionManagement: {replicas: 2}\n  tacs:", `sessionManagement needs controlPlane Core5G`},
+				"no shards":                    {`tacs:`, "controlPlane: Core5G\n  sessionManagement: {shards: 0}\n  tacs:", `greater than or equal to 1`},
 				"name too long":                {`name: core5g`, `name: a-name-that-is-far-too-long-for-it`, `at most 30 characters`},
 			},
 		},
@@ -204,11 +207,11 @@ func TestSchemaRefusesWithASentence(t *testing.T) {
 				"half of them":               {`10.45.0.0/16`, `128.0.0.0/1`, `has addresses that no UE can have`},
 				"a pool of one address":      {`10.45.0.0/16`, `10.45.0.1/32`, `"10.45.0.1/32" has no room for UEs: write a network of prefix length 30 or less`},
 				"a pool of two addresses":    {`10.45.0.0/16`, `10.45.0.0/31`, `has no room for UEs`},
-				"an IPv6 DNS server":         {`1.1.1.1`, `"2606:4700:4700::1111"`, `"2606:4700:4700::1111" is IPv6, and UEs have IPv4 addresses only: write an IPv4 DNS server, for example 1.1.1.1`},
-				"an IPv6 one beside another": {`1.1.1.1`, `1.1.1.1, "2606:4700:4700::1111"`, `is IPv6, and UEs have IPv4 addresses only`},
+				"an IPv6 DNS server":         {`1.1.1.1`, `"2606:4700:4700::1111"`, `dns has an IPv6 server, and UEs have IPv4 addresses only: write an IPv4 DNS server, for example 1.1.1.1, or add an IPv6 network to uePools`},
+				"an IPv6 one beside another": {`1.1.1.1`, `1.1.1.1, "2606:4700:4700::1111"`, `dns has an IPv6 server`},
 				"a DNS server that is none":  {`1.1.1.1`, `127.0.0.1`, `"127.0.0.1" is no address of a server: write one that UEs reach through N6`},
 				"a DNS server twice":         {`1.1.1.1`, `1.1.1.1, 1.1.1.1`, `dns names one server twice`},
-				"three DNS servers":          {`1.1.1.1`, `1.1.1.1, 1.0.0.1, 8.8.8.8`, `must have at most 2 items`},
+				"three DNS servers":          {`1.1.1.1`, `1.1.1.1, 1.0.0.1, 8.8.8.8`, `write two of each at most`},
 				"5QI of a GBR flow":          {`dns: [1.1.1.1]`, `fiveQI: 1`, `fiveQI is that of a GBR flow, and the default QoS flow has no guaranteed bit rate: write 9, another of 5 to 10, 69, 70, 79, 80`},
 				"5QI of a delay-critical":    {`dns: [1.1.1.1]`, `fiveQI: 82`, `fiveQI is that of a GBR flow`},
 				"5QI of nothing":             {`dns: [1.1.1.1]`, `fiveQI: 11`, `fiveQI is not in TS 23.501 table 5.7.4-1: write 9`},
@@ -220,6 +223,31 @@ func TestSchemaRefusesWithASentence(t *testing.T) {
 				"name and labels":            {`snssai:`, "upfSelector: {name: a, matchLabels: {b: c}}\n  snssai:", `write exactly one of them`},
 				"neither name nor labels":    {`snssai:`, "upfSelector: {}\n  snssai:", `write exactly one of them`},
 				"5QI 0":                      {`dns: [1.1.1.1]`, `fiveQI: 0`, `greater than or equal to 1`},
+
+				"IPv6 without a pool":           {`dns: [1.1.1.1]`, `sessionTypes: [IPv4, IPv4v6]`, `sessionTypes has IPv6, and uePools has no IPv6 network: write one, for example 2001:db8:45::/48`},
+				"IPv4 without a pool":           {`[10.45.0.0/16]`, "[\"2001:db8:45::/48\"]\n    sessionTypes: [IPv4]", `sessionTypes has IPv4, and uePools has no IPv4 network`},
+				"a session type twice":          {`dns: [1.1.1.1]`, `sessionTypes: [IPv4, IPv4]`, `sessionTypes names one twice`},
+				"a session type that is none":   {`dns: [1.1.1.1]`, `sessionTypes: [Ethernet]`, `supported values: "IPv4", "IPv6", "IPv4v6"`},
+				"an IPv6 pool of one UE and":    {`10.45.0.0/16`, `"2001:db8::/65"`, `"2001:db8::/65" has no room for UEs, which get a /64 each`},
+				"an IPv6 P-CSCF for IPv4":       {`dns: [1.1.1.1]`, `pcscf: ["2001:db8::5"]`, `pcscf has an IPv6 server, and UEs have IPv4 addresses only`},
+				"a P-CSCF that is none":         {`dns: [1.1.1.1]`, `pcscf: [127.0.0.1]`, `"127.0.0.1" is no address of a server`},
+				"a GBR flow without rates":      {`dns: [1.1.1.1]`, `flows: [{name: a, fiveQI: 1, precedence: 1, filters: [{}]}]`, `fiveQI is that of a GBR flow (TS 23.501 table 5.7.4-1): write gbr`},
+				"rates of a flow without":       {`dns: [1.1.1.1]`, `flows: [{name: a, fiveQI: 9, precedence: 1, gbr: {uplink: 1 Mbps, downlink: 1 Mbps}, filters: [{}]}]`, `leave gbr and mbr out`},
+				"a maximum rate alone":          {`dns: [1.1.1.1]`, `flows: [{name: a, fiveQI: 200, precedence: 1, mbr: {uplink: 1 Mbps, downlink: 1 Mbps}, filters: [{}]}]`, `mbr needs gbr: the session AMBR bounds`},
+				"a rate that is none":           {`dns: [1.1.1.1]`, `flows: [{name: a, fiveQI: 1, precedence: 1, gbr: {uplink: fast, downlink: 1 Mbps}, filters: [{}]}]`, `should match`},
+				"a flow's 5QI of nothing":       {`dns: [1.1.1.1]`, `flows: [{name: a, fiveQI: 11, precedence: 1, filters: [{}]}]`, `fiveQI is not in TS 23.501 table 5.7.4-1: write one of 1 to 10`},
+				"a flow without filters":        {`dns: [1.1.1.1]`, `flows: [{name: a, fiveQI: 9, precedence: 1, filters: []}]`, `at least 1 items`},
+				"one precedence twice":          {`dns: [1.1.1.1]`, `flows: [{name: a, fiveQI: 9, precedence: 1, filters: [{}]}, {name: b, fiveQI: 9, precedence: 1, filters: [{}]}]`, `two flows have one precedence`},
+				"the default rule's precedence": {`dns: [1.1.1.1]`, `flows: [{name: a, fiveQI: 9, precedence: 255, filters: [{}]}]`, `less than or equal to 254`},
+				"a protocol that is none":       {`dns: [1.1.1.1]`, `flows: [{name: a, fiveQI: 9, precedence: 1, filters: [{protocol: udp}]}]`, `protocol must be one of TCP, UDP, ICMP, ICMPv6, SCTP, ESP, or a number from 0 to 255`},
+				"a protocol beyond all":         {`dns: [1.1.1.1]`, `flows: [{name: a, fiveQI: 9, precedence: 1, filters: [{protocol: 256}]}]`, `or a number from 0 to 255`},
+				"a port beyond all":             {`dns: [1.1.1.1]`, `flows: [{name: a, fiveQI: 9, precedence: 1, filters: [{remotePorts: 65536}]}]`, `ports must be one from 1 to 65535, for example 80, or a range`},
+				"ports that are none":           {`dns: [1.1.1.1]`, `flows: [{name: a, fiveQI: 9, precedence: 1, filters: [{localPorts: http}]}]`, `ports must be one from 1 to 65535`},
+				"a direction that is none":      {`dns: [1.1.1.1]`, `flows: [{name: a, fiveQI: 9, precedence: 1, filters: [{direction: Up}]}]`, `supported values: "Uplink", "Downlink", "Bidirectional"`},
+				"a breakout to nowhere":         {`dns: [1.1.1.1]`, `breakouts: [{name: a, prefixes: [], upfInstance: edge}]`, `at least 1 items`},
+				"a breakout's TAC as a number":  {`dns: [1.1.1.1]`, `breakouts: [{name: a, prefixes: [192.0.2.0/24], upfInstance: edge, tacs: [1]}]`, `must be of type string`},
+				"a further UPF without pools":   {`dns: [1.1.1.1]`, `upfs: [{name: edge, uePools: []}]`, `at least 1 items`},
+				"a policy that is none":         {`dns: [1.1.1.1]`, `policy: Mine`, `supported values: "PCF", "Slice"`},
 			},
 			updates: map[string]struct{ replace, with, want string }{
 				"another sd":   {`"010203"`, `"010204"`, `snssai is immutable: create a second Slice`},
@@ -263,7 +291,12 @@ func TestSchemaRefusesWithASentence(t *testing.T) {
 				"UE AMBR of 0":          {`slices:`, "ambr: {uplink: 0 bps}\n  slices:", `"0 bps" is no bit rate`},
 				"DNNs that differ in case": {`{name: internet}`, `{name: internet, dnns: [ims, IMS]}`,
 					`two DNNs that differ only in case are one (TS 23.003 9.1): write it once, as the Slice does`},
-				"no slice": {`[{name: internet}]`, `[]`, `at least 1 items`},
+				"no slice":                   {`[{name: internet}]`, `[]`, `at least 1 items`},
+				"no address in addresses":    {`{name: internet}`, `{name: internet, addresses: [{dnn: internet}]}`, `write ipv4, ipv6Prefix or both`},
+				"an address that is none":    {`{name: internet}`, `{name: internet, addresses: [{dnn: internet, ipv4: 127.0.0.1}]}`, `"127.0.0.1" is no IPv4 address that a UE can have: write for example 10.47.0.9`},
+				"IPv6 in the place of IPv4":  {`{name: internet}`, `{name: internet, addresses: [{dnn: internet, ipv4: "2001:db8::1"}]}`, `is no IPv4 address that a UE can have`},
+				"a prefix of another length": {`{name: internet}`, `{name: internet, addresses: [{dnn: internet, ipv6Prefix: "2001:db8::/56"}]}`, `"2001:db8::/56" is no IPv6 prefix that a UE can have: write one of 64 bits`},
+				"a data network twice":       {`{name: internet}`, `{name: internet, addresses: [{dnn: internet, ipv4: 10.47.0.1}, {dnn: Internet, ipv4: 10.47.0.2}]}`, `write the addresses once`},
 			},
 			updates: map[string]struct{ replace, with, want string }{
 				"another SUPI": {`imsi-208930000000001`, `imsi-208930000000002`, `supi is immutable`},
@@ -315,8 +348,20 @@ func TestSchemaTakesDataNetworks(t *testing.T) {
 		"a pool beside the loopback one": {`10.45.0.0/16`, `126.0.0.0/8`},
 		"a public one":                   {`10.45.0.0/16`, `198.51.100.0/24`},
 		"two data networks":              {`  - dnn: internet`, "  - {dnn: ims, uePools: [10.46.0.0/16]}\n  - dnn: internet"},
-		"no sd":                          {`sst: 1, sd: "010203"`, `sst: 1`},
-		"sd of letters":                  {`sd: "010203"`, `sd: abcdeF`},
+		"IPv6 beside IPv4":               {`[10.45.0.0/16]`, "[10.45.0.0/16, \"2001:db8:45::/48\"]\n    sessionTypes: [IPv4v6, IPv4, IPv6]\n    pcscf: [192.0.2.5, \"2001:db8::5\"]"},
+		"DNS servers of both":            {`[10.45.0.0/16]` + "\n    dns: [1.1.1.1]", "[10.45.0.0/16, \"2001:db8:45::/48\"]\n    dns: [1.1.1.1, 9.9.9.9, \"2606:4700:4700::1111\", \"2620:fe::fe\"]"},
+		"all of session management": {`dns: [1.1.1.1]`, `staticPools: [10.47.0.0/16]
+    alwaysOn: Requested
+    policy: PCF
+    charging: Online
+    flows:
+    - {name: voice, fiveQI: 1, precedence: 1, gbr: {uplink: 64 Kbps, downlink: 64 Kbps}, mbr: {uplink: 1 Mbps, downlink: 1 Mbps}, given: ToSubscribers,
+       filters: [{direction: Downlink, remote: 192.0.2.0/24, protocol: UDP, remotePorts: 5060-5061, localPorts: 80}, {protocol: 50}]}
+    - {name: own, fiveQI: 200, precedence: 254, filters: [{}]}
+    breakouts: [{name: edge, prefixes: [203.0.113.0/24], upfInstance: edge, tacs: ["000002"]}]
+    upfs: [{name: edge, uePools: [10.46.0.0/16], tacs: ["00000a"]}]`},
+		"no sd":         {`sst: 1, sd: "010203"`, `sst: 1`},
+		"sd of letters": {`sd: "010203"`, `sd: abcdeF`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			changed := strings.Replace(validSlice, row.replace, row.with, 1)

@@ -59,12 +59,35 @@ type SliceSpec struct {
 	// +kubebuilder:default={name: "upf"}
 	UPFSelector *UPFSelector `json:"upfSelector,omitempty"`
 
-	// smf says how session management is deployed.
+	// sessionManagement with controlPlane Core5G of the core: Shared has the PDU sessions served by the SMF of the core,
+	// Dedicated by pods of this Slice's own. With Free5GC spec.smf holds.
+	// +kubebuilder:default=Shared
+	SessionManagement SessionManagementMode `json:"sessionManagement,omitempty"`
+
+	// smf says how session management is deployed with controlPlane Free5GC of the core; with Core5G
+	// spec.sessionManagement does.
 	// +kubebuilder:default={}
 	SMF SMFSpec `json:"smf,omitempty"`
 }
 
-// DataNetwork is one data network of a slice.
+// SessionManagementMode says whether a Slice has an SMF of its own.
+// +kubebuilder:validation:Enum=Shared;Dedicated
+type SessionManagementMode string
+
+// Values of SessionManagementMode.
+const (
+	SessionManagementShared    SessionManagementMode = "Shared"
+	SessionManagementDedicated SessionManagementMode = "Dedicated"
+)
+
+// DataNetwork is one data network of a slice. sessionTypes, pcscf, alwaysOn, policy, charging, flows, breakouts,
+// staticPools, upfs, IPv6 pools and IPv6 DNS servers need controlPlane Core5G of the core: with Free5GC condition SMFReady
+// says which of them the SMF does not know, and it is not started.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.sessionTypes) || !self.sessionTypes.exists(t, t != 'IPv6') || self.uePools.exists(p, !isCIDR(p) || cidr(p).ip().family() == 4)",message="sessionTypes has IPv4, and uePools has no IPv4 network: write one, for example 10.45.0.0/16"
+// +kubebuilder:validation:XValidation:rule="!has(self.sessionTypes) || !self.sessionTypes.exists(t, t != 'IPv4') || self.uePools.exists(p, !isCIDR(p) || cidr(p).ip().family() == 6)",message="sessionTypes has IPv6, and uePools has no IPv6 network: write one, for example 2001:db8:45::/48"
+// +kubebuilder:validation:XValidation:rule="!has(self.dns) || self.uePools.exists(p, !isCIDR(p) || cidr(p).ip().family() == 6) || self.dns.all(d, !isIP(d) || ip(d).family() == 4)",message="dns has an IPv6 server, and UEs have IPv4 addresses only: write an IPv4 DNS server, for example 1.1.1.1, or add an IPv6 network to uePools"
+// +kubebuilder:validation:XValidation:rule="!has(self.pcscf) || self.uePools.exists(p, !isCIDR(p) || cidr(p).ip().family() == 6) || self.pcscf.all(d, !isIP(d) || ip(d).family() == 4)",message="pcscf has an IPv6 server, and UEs have IPv4 addresses only: write an IPv4 address, or add an IPv6 network to uePools"
 type DataNetwork struct {
 	// dnn is the data network name.
 	DNN DNN `json:"dnn"`
@@ -73,13 +96,29 @@ type DataNetwork struct {
 	// +kubebuilder:validation:MaxItems=4
 	// +listType=set
 	// +kubebuilder:validation:items:XValidation:rule="!isCIDR(self) || ['0.0.0.0/8', '127.0.0.0/8', '169.254.0.0/16', '224.0.0.0/3', '::/8', 'fe80::/10', 'ff00::/8'].all(r, !cidr(r).containsCIDR(self) && !cidr(self).containsCIDR(r))",messageExpression="'\"' + self + '\" has addresses that no UE can have (RFC 6890: this network, loopback, link-local, multicast, reserved): write a private network, for example 10.45.0.0/16'"
+	// +kubebuilder:validation:items:XValidation:rule="!isCIDR(self) || cidr(self).ip().family() == 4 || cidr(self).prefixLength() <= 64",messageExpression="'\"' + self + '\" has no room for UEs, which get a /64 each: write a network of prefix length 64 or less, for example 2001:db8:45::/48'"
 	// +kubebuilder:validation:items:XValidation:rule="!isCIDR(self) || cidr(self).ip().family() == 6 || cidr(self).prefixLength() <= 30",messageExpression="'\"' + self + '\" has no room for UEs: write a network of prefix length 30 or less, for example 10.45.0.0/16'"
 	// +kubebuilder:validation:XValidation:rule="self.all(a, self.all(b, a == b || !isCIDR(a) || !isCIDR(b) || !cidr(a).containsCIDR(b)))",message="uePools of one data network must not overlap: write the larger one only"
 	UEPools []CIDR `json:"uePools"`
-	// dns servers told to UEs, the first first; IPv4, as UEs' addresses are. An image of free5GC itself tells the first only.
+	// sessionTypes that UEs may ask for; the first is given to those that ask for none. When left out: those that uePools
+	// has addresses for, IPv4 first.
 	// +optional
-	// +kubebuilder:validation:MaxItems=2
-	// +kubebuilder:validation:items:XValidation:rule="!isIP(self) || ip(self).family() == 4",messageExpression="'\"' + self + '\" is IPv6, and UEs have IPv4 addresses only: write an IPv4 DNS server, for example 1.1.1.1'"
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=3
+	// +kubebuilder:validation:XValidation:rule="self.all(a, self.exists_one(b, a == b))",message="sessionTypes names one twice: write it once"
+	// +listType=atomic
+	SessionTypes []SessionType `json:"sessionTypes,omitempty"`
+	// staticPools are the networks that static addresses of Subscribers lie in, and that are routed to the UPF: with
+	// several units each has a part, as of uePools. One unit alone has whatever is routed to it.
+	// +optional
+	// +kubebuilder:validation:MaxItems=4
+	// +listType=set
+	StaticPools []CIDR `json:"staticPools,omitempty"`
+	// dns servers told to UEs, the first first, of the IP versions that UEs' addresses are: two of each. An image of
+	// free5GC itself tells the first only.
+	// +optional
+	// +kubebuilder:validation:MaxItems=4
+	// +kubebuilder:validation:XValidation:rule="[4, 6].all(v, self.filter(d, isIP(d) && ip(d).family() == v).size() <= 2)",message="dns has more than two servers of one IP version: write two of each at most"
 	// +kubebuilder:validation:items:XValidation:rule="!isIP(self) || ip(self).isGlobalUnicast()",messageExpression="'\"' + self + '\" is no address of a server: write one that UEs reach through N6, for example 1.1.1.1'"
 	// +kubebuilder:validation:XValidation:rule="self.all(a, self.exists_one(b, a == b))",message="dns names one server twice: write it once"
 	// +listType=atomic
@@ -103,6 +142,44 @@ type DataNetwork struct {
 	// +kubebuilder:validation:Minimum=576
 	// +kubebuilder:validation:Maximum=9000
 	MTU int32 `json:"mtu,omitempty"`
+	// pcscf are the P-CSCF servers told to UEs that ask (TS 23.228 5.1.1), the first first.
+	// +optional
+	// +kubebuilder:validation:MaxItems=4
+	// +kubebuilder:validation:items:XValidation:rule="!isIP(self) || ip(self).isGlobalUnicast()",messageExpression="'\"' + self + '\" is no address of a server: write one that UEs reach through N6, for example 192.0.2.5'"
+	// +kubebuilder:validation:XValidation:rule="self.all(a, self.exists_one(b, a == b))",message="pcscf names one server twice: write it once"
+	// +listType=atomic
+	PCSCF []IPAddress `json:"pcscf,omitempty"`
+	// alwaysOn says which PDU sessions are always-on: Never, those whose UE asks for it (Requested), or all (Always). Never
+	// when left out.
+	// +optional
+	AlwaysOn AlwaysOnPolicy `json:"alwaysOn,omitempty"`
+	// policy PCF asks the PCF for the rules of each PDU session, Slice takes what is written here. When left out: Slice with
+	// controlPlane Core5G of the core, PCF with Free5GC.
+	// +optional
+	Policy PolicySource `json:"policy,omitempty"`
+	// charging Offline tells the CHF what was used, Online asks it for quotas, and packets stop where they end. When left
+	// out: None with controlPlane Core5G of the core; with Free5GC what the CHF says.
+	// +optional
+	Charging ChargingMode `json:"charging,omitempty"`
+	// flows beside the default QoS flow.
+	// +optional
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:XValidation:rule="self.all(a, self.exists_one(b, a.precedence == b.precedence))",message="two flows have one precedence: write another for one of them"
+	// +listType=map
+	// +listMapKey=name
+	Flows []QoSFlow `json:"flows,omitempty"`
+	// breakouts to networks near the UE.
+	// +optional
+	// +kubebuilder:validation:MaxItems=4
+	// +listType=map
+	// +listMapKey=name
+	Breakouts []Breakout `json:"breakouts,omitempty"`
+	// upfs that serve the data network beside the one that spec.upfSelector chooses.
+	// +optional
+	// +kubebuilder:validation:MaxItems=8
+	// +listType=map
+	// +listMapKey=name
+	UPFs []DataNetworkUPF `json:"upfs,omitempty"`
 }
 
 // UPFSelector chooses one UPFInstance.

@@ -116,13 +116,43 @@ type SubscribedSlice struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(a, self.exists_one(b, a.lowerAscii() == b.lowerAscii()))",message="two DNNs that differ only in case are one (TS 23.003 9.1): write it once, as the Slice does"
 	// +listType=set
 	DNNs []DNN `json:"dnns,omitempty"`
+	// addresses of the subscriber's own, instead of ones from the Slice's pools: they lie outside of these, and no other
+	// Subscriber has them. They need controlPlane Core5G of the core.
+	// +optional
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:XValidation:rule="self.all(a, self.exists_one(b, a.dnn.lowerAscii() == b.dnn.lowerAscii()))",message="two DNNs that differ only in case are one (TS 23.003 9.1): write the addresses once, with the DNN as the Slice writes it"
+	// +listType=map
+	// +listMapKey=dnn
+	Addresses []StaticAddress `json:"addresses,omitempty"`
+	// flows of the Slice's data networks, by name, that are given ToSubscribers. They need controlPlane Core5G of the core.
+	// +optional
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=63
+	// +listType=set
+	Flows []string `json:"flows,omitempty"`
 	// default puts the slice into the default configured NSSAI. Where no entry says so, the first is.
 	// +optional
 	Default bool `json:"default,omitempty"`
 }
 
+// StaticAddress is what a subscriber's PDU sessions to a data network have for addresses.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.ipv4) || has(self.ipv6Prefix)",message="write ipv4, ipv6Prefix or both, or leave the data network out of addresses"
+type StaticAddress struct {
+	// dnn of the data network, as the Slice writes it.
+	DNN DNN `json:"dnn"`
+	// ipv4 address, for PDU sessions of type IPv4 and IPv4v6.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="!isIP(self) || (ip(self).family() == 4 && ip(self).isGlobalUnicast())",messageExpression="'\"' + self + '\" is no IPv4 address that a UE can have: write for example 10.47.0.9'"
+	IPv4 IPAddress `json:"ipv4,omitempty"`
+	// ipv6Prefix of 64 bits, for PDU sessions of type IPv6 and IPv4v6.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="!isCIDR(self) || (cidr(self).ip().family() == 6 && cidr(self).prefixLength() == 64 && cidr(self).ip().isGlobalUnicast())",messageExpression="'\"' + self + '\" is no IPv6 prefix that a UE can have: write one of 64 bits, for example 2001:db8:47:1::/64'"
+	IPv6Prefix CIDR `json:"ipv6Prefix,omitempty"`
+}
+
 // SubscriberStatus says what is wrong with the subscription, if anything. Conditions: Ready, CoreFound,
-// AuthenticationReady, SlicesReady, and GPSIUnique with gpsi. It never holds data of the Secret.
+// AuthenticationReady, SlicesReady, GPSIUnique with gpsi, and AddressesUnique with addresses. It never holds data of the Secret.
 type SubscriberStatus struct {
 	// observedGeneration is the generation that this status speaks of.
 	// +optional
