@@ -72,8 +72,8 @@ func (m *memoryN3) Remove(t *gtpu.Tunnel) {
 	delete(m.tunnels, t.LocalTEID)
 }
 
-func (m *memoryN3) Send(t *gtpu.Tunnel, b []byte) error {
-	m.sent <- sentPacket{t.PeerTEID, t.QFI, string(b[gtpu.HeaderLen:])}
+func (m *memoryN3) Send(t *gtpu.Tunnel, qfi uint8, b []byte) error {
+	m.sent <- sentPacket{t.PeerTEID, qfi, string(b[gtpu.HeaderLen:])}
 	return nil
 }
 

@@ -258,6 +258,6 @@ func (n *deadN3) Open(t *gtpu.Tunnel) {
 	t.LocalTEID = n.next
 }
 
-func (n *deadN3) Replace(old, t *gtpu.Tunnel)     { t.LocalTEID = old.LocalTEID }
-func (n *deadN3) Remove(*gtpu.Tunnel)             {}
-func (n *deadN3) Send(*gtpu.Tunnel, []byte) error { return nil }
+func (n *deadN3) Replace(old, t *gtpu.Tunnel)            { t.LocalTEID = old.LocalTEID }
+func (n *deadN3) Remove(*gtpu.Tunnel)                    {}
+func (n *deadN3) Send(*gtpu.Tunnel, uint8, []byte) error { return nil }

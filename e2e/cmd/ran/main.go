@@ -152,7 +152,7 @@ func runPing(ctx context.Context, args []string) error {
 	f.DurationVar(&cfg.Timeout, "reply-timeout", 2*time.Second, "")
 	f.IntVar(&cfg.Size, "size", 56, "")
 	device := f.String("device", "", "")
-	if err := f.Parse(args); err != nil || !cfg.To.Is4() {
+	if err := f.Parse(args); err != nil || !cfg.To.IsValid() {
 		return usageError{}
 	}
 	id := measure.NewID()

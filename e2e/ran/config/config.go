@@ -19,6 +19,7 @@ import (
 	"core5g.dev/core5g/e2e/ran/ue"
 	"core5g.dev/core5g/e2e/ran/uenas"
 	"core5g.dev/core5g/e2e/ran/usim"
+	"core5g.dev/core5g/images/session-management/n1"
 )
 
 // MaxUEs is how many UEs one entry of ues may stand for.
@@ -93,6 +94,11 @@ type Session struct {
 	SNSSAI SNSSAI `json:"snssai"`
 	DNN    string `json:"dnn"`
 	QFI    int    `json:"qfi,omitempty"`
+
+	Type       string `json:"type,omitempty"` // IPv4 (default), IPv6, IPv4v6; Ethernet and Unstructured to be refused
+	AlwaysOn   bool   `json:"alwaysOn,omitempty"`
+	PCSCF      bool   `json:"pcscf,omitempty"`
+	MaxFilters int    `json:"maxFilters,omitempty"` // packet filters supported; default 16, which is not told
 }
 
 // Config is the checked result.
@@ -374,6 +380,10 @@ func (s *SUCI) check(key string, c *ue.Config, say func(string, string, ...any))
 	}
 }
 
+var sessionTypes = map[string]n1.SessionType{
+	"": n1.IPv4, "IPv4": n1.IPv4, "IPv6": n1.IPv6, "IPv4v6": n1.IPv4v6, "Ethernet": n1.Ethernet, "Unstructured": n1.Unstructured,
+}
+
 // Check turns a session into the UE's form.
 func (s Session) Check(key string, say func(string, string, ...any)) ue.SessionConfig {
 	if s.ID < 1 || s.ID > 15 {
@@ -385,5 +395,15 @@ func (s Session) Check(key string, say func(string, string, ...any)) ue.SessionC
 	if s.QFI < 0 || s.QFI > 63 {
 		say(key+".qfi", "%d is not a QoS flow identifier; write 1 to 63, or leave it out", s.QFI)
 	}
-	return ue.SessionConfig{PSI: uint8(s.ID), Slice: s.SNSSAI.check(key+".snssai", say), DNN: s.DNN, QFI: uint8(s.QFI)}
+	kind, known := sessionTypes[s.Type]
+	if !known {
+		say(key+".type", "%q is not one of IPv4, IPv6, IPv4v6, Ethernet, Unstructured", s.Type)
+	}
+	if s.MaxFilters != 0 && (s.MaxFilters < 17 || s.MaxFilters > 1024) {
+		say(key+".maxFilters", "%d is not a number of packet filters that can be told; write 17 to 1024, or leave it out for 16", s.MaxFilters)
+	}
+	return ue.SessionConfig{
+		PSI: uint8(s.ID), Slice: s.SNSSAI.check(key+".snssai", say), DNN: s.DNN, QFI: uint8(s.QFI),
+		Type: kind, AlwaysOn: s.AlwaysOn, PCSCF: s.PCSCF, MaxFilters: uint16(s.MaxFilters),
+	}
 }

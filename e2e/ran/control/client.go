@@ -29,6 +29,7 @@ const Usage = `usage: ran ctl [-server ADDRESS] COMMAND [flags]
   register         -ue SUPI
   deregister       -ue SUPI [-switch-off]
   session          -ue SUPI -id N -sst N [-sd HEX] -dnn NAME [-qfi N]   establish a PDU session
+                   [-type IPv4|IPv6|IPv4v6|Ethernet|Unstructured] [-always-on] [-pcscf]
   release          -ue SUPI [-session N]                               release a PDU session
   idle             -ue SUPI                                            AN release
   service-request  -ue SUPI
@@ -181,6 +182,9 @@ func Ctl(args []string, in io.Reader, out io.Writer) error {
 		f.StringVar(&r.Establish.SNSSAI.SD, "sd", "", "")
 		f.StringVar(&r.Establish.DNN, "dnn", "internet", "")
 		f.IntVar(&r.Establish.QFI, "qfi", 0, "")
+		f.StringVar(&r.Establish.Type, "type", "", "")
+		f.BoolVar(&r.Establish.AlwaysOn, "always-on", false, "")
+		f.BoolVar(&r.Establish.PCSCF, "pcscf", false, "")
 	case "ping":
 		f.StringVar(&r.To, "to", "", "")
 		f.IntVar(&r.Count, "count", 4, "")

@@ -46,6 +46,30 @@ ues:
 - {supi: ` + supi + `, k: ` + k + `, opc: ` + opc + `, autostart: true, sessions: [{snssai: {sst: 1, sd: "010203"}, dnn: internet}]}
 `
 
+// router answers a Router Solicitation with a prefix, as the UPF does.
+func router(prefix netip.Prefix) []byte {
+	from, to := netip.MustParseAddr("fe80::1"), netip.MustParseAddr("ff02::1")
+	m := append([]byte{134, 0, 0, 0, 64, 0, 0xFF, 0xFF, 0, 0, 0, 0, 0, 0, 0, 0, 3, 4, 64, 0x40}, make([]byte, 12)...)
+	p := measure.IPv6(from, to, 58, measure.ICMPv6(from, to, append(m, prefix.Addr().AsSlice()...)))
+	p[7] = 255
+	return p
+}
+
+// reply6 is what the UPF and the host behind it answer to a packet of IPv6.
+func reply6(s fakeamf.Session, in []byte) []byte {
+	switch {
+	case len(in) < 48 || in[6] != 58:
+		return nil
+	case in[40] == 133:
+		return router(s.Prefix)
+	case in[40] != 128 || !s.Prefix.Masked().Contains(netip.AddrFrom16([16]byte(in[8:24]))):
+		return nil
+	}
+	from, to := netip.AddrFrom16([16]byte(in[24:40])), netip.AddrFrom16([16]byte(in[8:24]))
+	m := append([]byte{129, 0, 0, 0}, in[44:]...)
+	return measure.IPv6(from, to, 58, measure.ICMPv6(from, to, m))
+}
+
 // upf answers echo requests that come with a TEID of the core's, when their inner source is the
 // session's own address.
 type upf struct {
@@ -66,19 +90,26 @@ func (u *upf) serve() {
 		}
 		src := netip.AddrFrom4([4]byte(p.Payload[12:16]))
 		known := false
-		for _, s := range []string{supi, other} {
-			x, ok := u.amf.Session(strings.TrimPrefix(s, "imsi-"), 1)
+		for i := range 6 {
+			x, ok := u.amf.Session(strings.TrimPrefix([]string{supi, other}[i%2], "imsi-"), uint8(1+i/2))
 			if !ok || x.TEID != p.TEID {
 				continue
 			}
 			known = true
-			if x.Address != src {
-				continue
+			var ip []byte
+			if p.Payload[0]>>4 == 6 {
+				if ip = reply6(x, p.Payload); ip == nil {
+					continue
+				}
+			} else {
+				if x.Address != src {
+					continue
+				}
+				ip = append([]byte(nil), p.Payload...)
+				copy(ip[12:16], p.Payload[16:20])
+				copy(ip[16:20], p.Payload[12:16])
+				ip[20] = 0 // echo reply
 			}
-			ip := append([]byte(nil), p.Payload...)
-			copy(ip[12:16], p.Payload[16:20])
-			copy(ip[16:20], p.Payload[12:16])
-			ip[20] = 0 // echo reply
 			out := append(make([]byte, gtpu.HeaderLen), ip...)
 			gtpu.PutUplink(out, x.GNBTEID, 1, len(ip))
 			out[13] = 0 // downlink
@@ -213,6 +244,30 @@ func TestCommands(t *testing.T) {
 	}
 }
 
+func TestPingOverIPv6(t *testing.T) {
+	server := up(t)
+	for _, args := range [][]string{
+		{"status", "--wait-ready", "10s"},
+		{"session", "--ue", supi, "--id", "2", "--sst", "1", "--sd", "010203", "--dnn", "internet", "--type", "IPv6"},
+	} {
+		if err := ctl(t, server, nil, args...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for to, want := range map[string]string{"fd00:6::1": "fd00:45:", "172.30.6.1": "10.45."} {
+		var ping measure.PingResult
+		if err := ctl(t, server, &ping, "ping", "--ue", supi, "--to", to, "--count", "3", "--interval", "1ms"); err != nil {
+			t.Fatal(err)
+		}
+		if ping.Received != 3 || !strings.HasPrefix(ping.From, want) {
+			t.Errorf("ping to %s: %+v", to, ping)
+		}
+	}
+	if err := ctl(t, server, nil, "ping", "--ue", supi, "--to", "fd00:6::1", "--session", "1"); err == nil || !strings.Contains(err.Error(), "session 1: the session has no address of the version of fd00:6::1") {
+		t.Errorf("IPv6 through a session of IPv4: %v", err)
+	}
+}
+
 func TestCommandsRefused(t *testing.T) {
 	server := up(t)
 	if err := ctl(t, server, nil, "status", "--wait-ready", "10s"); err != nil {
@@ -228,7 +283,7 @@ func TestCommandsRefused(t *testing.T) {
 		"an argument too many":         {[]string{"idle", "--ue", supi, "now"}, `"now" is not understood`, false},
 		"no UE":                        {[]string{"register"}, "-ue SUPI is missing", false},
 		"a UE that is not here":        {[]string{"register", "--ue", "imsi-1"}, "imsi-1: no such UE", true},
-		"a ping to a name":             {[]string{"ping", "--ue", supi, "--to", "dn"}, `to \"dn\" is not an IPv4 address`, true},
+		"a ping to a name":             {[]string{"ping", "--ue", supi, "--to", "dn"}, `to \"dn\" is not an IP address`, true},
 		"a session id of 77":           {[]string{"session", "--ue", supi, "--id", "77", "--dnn", "x"}, "establish.id: 77 is not a PDU session identity", true},
 		"a session that is not there":  {[]string{"release", "--ue", supi, "--session", "9"}, "no such PDU session", true},
 		"throughput without a device":  {[]string{"throughput", "--ue", supi, "--to", "172.30.6.1"}, "no TUN device", true},

@@ -110,7 +110,7 @@ func statusOf(err error) int {
 		return http.StatusGatewayTimeout
 	case errors.As(err, &reject):
 		return http.StatusBadGateway
-	case errors.Is(err, gnb.ErrNoN2), errors.Is(err, ue.ErrNotRegistered), errors.Is(err, ue.ErrIdle):
+	case errors.Is(err, gnb.ErrNoN2), errors.Is(err, ue.ErrNotRegistered), errors.Is(err, ue.ErrIdle), errors.Is(err, sim.ErrNoAddress):
 		return http.StatusConflict
 	}
 	return http.StatusInternalServerError
@@ -246,8 +246,8 @@ var actions = map[string]action{
 	}),
 	"ping": func(ctx context.Context, s *sim.Simulation, u *ue.UE, r Request) (any, error) {
 		to, err := netip.ParseAddr(r.To)
-		if err != nil || !to.Is4() {
-			return nil, badRequest{fmt.Errorf("to %q is not an IPv4 address", r.To)}
+		if err != nil {
+			return nil, badRequest{fmt.Errorf("to %q is not an IP address", r.To)}
 		}
 		return s.Ping(ctx, u.SUPI(), r.Session, measure.PingConfig{
 			To: to, Count: r.Count, Interval: time.Duration(r.IntervalMS) * time.Millisecond,
@@ -277,12 +277,12 @@ var actions = map[string]action{
 
 // serverAddress takes an address with or without a port.
 func serverAddress(s string) (netip.AddrPort, error) {
-	if a, err := netip.ParseAddr(s); err == nil && a.Is4() {
+	if a, err := netip.ParseAddr(s); err == nil {
 		return netip.AddrPortFrom(a, measure.ThroughputPort), nil
 	}
 	p, err := netip.ParseAddrPort(s)
-	if err != nil || !p.Addr().Is4() {
-		return p, fmt.Errorf("to %q is neither an IPv4 address nor address:port", s)
+	if err != nil {
+		return p, fmt.Errorf("to %q is neither an IP address nor address:port", s)
 	}
 	return p, nil
 }

@@ -19,7 +19,8 @@ import (
 // File is the YAML of `ran dn`.
 type File struct {
 	Interface  string  `json:"interface"`
-	Address    string  `json:"address,omitempty"` // with prefix length; "" leaves the interface's own
+	Address    string  `json:"address,omitempty"`  // with prefix length; "" leaves the interface's own
+	Address6   string  `json:"address6,omitempty"` // of IPv6, beside it
 	MTU        int     `json:"mtu,omitempty"`
 	Routes     []Route `json:"routes,omitempty"`
 	Throughput string  `json:"throughput,omitempty"` // default :5201
@@ -41,7 +42,7 @@ type route struct {
 // Config is the checked result.
 type Config struct {
 	Interface                string
-	Address                  netip.Prefix // invalid: not set
+	Address, Address6        netip.Prefix // invalid: not set
 	MTU                      int
 	routes                   []route
 	Throughput, HTTP, Health string
@@ -84,17 +85,23 @@ func Parse(file string, b []byte) (*Config, error) {
 			bad("address", "%q is not an IPv4 address with a prefix length; write for example 172.30.6.1/24", f.Address)
 		}
 	}
+	if f.Address6 != "" {
+		var err error
+		if c.Address6, err = netip.ParsePrefix(f.Address6); err != nil || !c.Address6.Addr().Is6() {
+			bad("address6", "%q is not an IPv6 address with a prefix length; write for example fd00:6::1/64", f.Address6)
+		}
+	}
 	if f.MTU != 0 && (f.MTU < 576 || f.MTU > 9216) {
 		bad("mtu", "%d is out of range; write 576 to 9216", f.MTU)
 	}
 	for i, r := range f.Routes {
 		to, err := netip.ParsePrefix(r.To)
-		if err != nil || !to.Addr().Is4() {
-			bad(fmt.Sprintf("routes[%d].to", i), "%q is not an IPv4 prefix; write a UE pool such as 10.45.0.0/16", r.To)
+		if err != nil {
+			bad(fmt.Sprintf("routes[%d].to", i), "%q is not a prefix; write a UE pool such as 10.45.0.0/16 or fd00:45::/48", r.To)
 		}
 		via, err := netip.ParseAddr(r.Via)
-		if err != nil || !via.Is4() {
-			bad(fmt.Sprintf("routes[%d].via", i), "%q is not an IPv4 address; write the UPF's on N6, such as 172.30.6.2", r.Via)
+		if err != nil || to.IsValid() && via.Is4() != to.Addr().Is4() {
+			bad(fmt.Sprintf("routes[%d].via", i), "%q is not an address of the version of %q; write the UPF's on N6, such as 172.30.6.2 or fd00:6::2", r.Via, r.To)
 		}
 		c.routes = append(c.routes, route{to, via})
 	}
@@ -114,6 +121,11 @@ func prepare(ctx context.Context, c *Config) error {
 	}
 	if c.Address.IsValid() {
 		if err := link.Address(l, c.Address); err != nil {
+			return err
+		}
+	}
+	if c.Address6.IsValid() {
+		if err := link.Address(l, c.Address6); err != nil {
 			return err
 		}
 	}

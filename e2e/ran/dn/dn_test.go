@@ -22,8 +22,8 @@ func TestConfig(t *testing.T) {
 		"no interface":             {"mtu: 1500", "dn.yaml: interface: it is missing; write"},
 		"an address without /24":   {"interface: n6\naddress: 172.30.6.1", `dn.yaml: address: "172.30.6.1" is not an IPv4 address with a prefix length`},
 		"an MTU of 100":            {"interface: n6\nmtu: 100", "dn.yaml: mtu: 100 is out of range; write 576 to 9216"},
-		"a pool that is no prefix": {"interface: n6\nroutes: [{to: pool, via: 1.2.3.4}]", `dn.yaml: routes[0].to: "pool" is not an IPv4 prefix`},
-		"a route without a way":    {"interface: n6\nroutes: [{to: 10.45.0.0/16}]", `dn.yaml: routes[0].via: "" is not an IPv4 address`},
+		"a pool that is no prefix": {"interface: n6\nroutes: [{to: pool, via: 1.2.3.4}]", `dn.yaml: routes[0].to: "pool" is not a prefix`},
+		"a route without a way":    {"interface: n6\nroutes: [{to: 10.45.0.0/16}]", `dn.yaml: routes[0].via: "" is not an address of the version`},
 		"an unknown key":           {"interface: n6\nport: 1", `unknown field "port"`},
 	}
 	for name, tt := range tests {

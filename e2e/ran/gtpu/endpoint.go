@@ -102,10 +102,10 @@ func (e *Endpoint) Remove(t *Tunnel) {
 	}
 }
 
-// Send wraps the user packet in b[HeaderLen:] and sends it to the UPF.
-func (e *Endpoint) Send(t *Tunnel, b []byte) error {
+// Send wraps the user packet in b[HeaderLen:] and sends it to the UPF, on the QoS flow qfi.
+func (e *Endpoint) Send(t *Tunnel, qfi uint8, b []byte) error {
 	n := len(b) - HeaderLen
-	PutUplink(b, t.PeerTEID, t.QFI, n)
+	PutUplink(b, t.PeerTEID, qfi, n)
 	if _, err := e.conn.WriteToUDPAddrPort(b, t.Peer); err != nil {
 		return err
 	}

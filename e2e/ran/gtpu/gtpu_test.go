@@ -130,7 +130,7 @@ func TestEndpoint(t *testing.T) {
 	}
 	e.Open(tun)
 
-	if err := e.Send(tun, append(make([]byte, HeaderLen), "hello"...)); err != nil {
+	if err := e.Send(tun, tun.QFI, append(make([]byte, HeaderLen), "hello"...)); err != nil {
 		t.Fatal(err)
 	}
 	p, err := Parse(read(t, upf))

@@ -40,19 +40,29 @@ func (w *Watches) Add(id uint16, to chan<- Reply) (remove func()) {
 	}
 }
 
+// echoReply is the ICMP message of a packet that is one, of either version of IP; nil for any other packet.
+func echoReply(ip []byte) []byte {
+	const icmp, reply, icmp6, reply6 = 1, 0, 58, 129
+	switch {
+	case len(ip) >= 28 && ip[0]>>4 == 4 && ip[9] == icmp:
+		if ihl := int(ip[0]&0xF) * 4; ihl >= 20 && len(ip) >= ihl+8 && ip[ihl] == reply {
+			return ip[ihl:]
+		}
+	case len(ip) >= 48 && ip[0]>>4 == 6 && ip[6] == icmp6 && ip[40] == reply6:
+		return ip[40:]
+	}
+	return nil
+}
+
 func (w *Watches) offer(t *Tunnel, ip []byte) bool {
 	if w.active.Load() == 0 {
 		return false
 	}
-	const icmp, echoReply = 1, 0
-	if len(ip) < 28 || ip[0]>>4 != 4 || ip[9] != icmp {
+	m := echoReply(ip)
+	if m == nil {
 		return false
 	}
-	ihl := int(ip[0]&0xF) * 4
-	if ihl < 20 || len(ip) < ihl+8 || ip[ihl] != echoReply {
-		return false
-	}
-	id, seq := binary.BigEndian.Uint16(ip[ihl+4:]), binary.BigEndian.Uint16(ip[ihl+6:])
+	id, seq := binary.BigEndian.Uint16(m[4:]), binary.BigEndian.Uint16(m[6:])
 	w.mu.Lock()
 	to := w.byID[id]
 	w.mu.Unlock()

@@ -32,7 +32,7 @@ func Wait(ctx context.Context, name string) (netlink.Link, error) {
 
 // Address gives the interface an address that it does not have yet, and takes it up.
 func Address(l netlink.Link, prefix netip.Prefix) error {
-	addr := &netlink.Addr{IPNet: &net.IPNet{IP: prefix.Addr().AsSlice(), Mask: net.CIDRMask(prefix.Bits(), 32)}}
+	addr := &netlink.Addr{Flags: noDuplicateSearch(prefix.Addr()), IPNet: &net.IPNet{IP: prefix.Addr().AsSlice(), Mask: net.CIDRMask(prefix.Bits(), prefix.Addr().BitLen())}}
 	if err := netlink.AddrAdd(l, addr); err != nil && !errors.Is(err, unix.EEXIST) {
 		return fmt.Errorf("address %s on %s: %w", prefix, l.Attrs().Name, err)
 	}
@@ -40,6 +40,14 @@ func Address(l netlink.Link, prefix netip.Prefix) error {
 		return fmt.Errorf("%s up: %w", l.Attrs().Name, err)
 	}
 	return nil
+}
+
+// noDuplicateSearch makes an IPv6 address usable at once (RFC 4862 5.4): it is ours by configuration.
+func noDuplicateSearch(a netip.Addr) int {
+	if a.Is4() {
+		return 0
+	}
+	return unix.IFA_F_NODAD
 }
 
 // MTU sets the interface's MTU unless it has it.
@@ -57,7 +65,7 @@ func MTU(l netlink.Link, mtu int) error {
 func Route(l netlink.Link, to netip.Prefix, via netip.Addr) error {
 	r := &netlink.Route{
 		LinkIndex: l.Attrs().Index, Gw: via.AsSlice(),
-		Dst: &net.IPNet{IP: to.Masked().Addr().AsSlice(), Mask: net.CIDRMask(to.Bits(), 32)},
+		Dst: &net.IPNet{IP: to.Masked().Addr().AsSlice(), Mask: net.CIDRMask(to.Bits(), to.Addr().BitLen())},
 	}
 	if err := netlink.RouteReplace(r); err != nil {
 		return fmt.Errorf("route %s via %s: %w", to, via, err)

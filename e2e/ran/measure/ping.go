@@ -227,18 +227,25 @@ func NewID() uint16 { return uint16(rand.Uint32()) | 0x8000 }
 // Socket sends and receives by the kernel's ICMP: a raw socket.
 type Socket struct {
 	file    *os.File
-	to      *unix.SockaddrInet4
+	to      unix.Sockaddr // nil: connected
+	v6      bool
 	replies chan<- Reply
 }
 
 // OpenSocket opens a raw ICMP socket in the current network namespace, bound to a device and a source
 // address when they are given. Echo replies with the identifier id go to replies.
 func OpenSocket(id uint16, to, from netip.Addr, device string, replies chan<- Reply) (*Socket, error) {
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.IPPROTO_ICMP)
+	family, protocol := unix.AF_INET, unix.IPPROTO_ICMP
+	address := func(a netip.Addr) unix.Sockaddr { return &unix.SockaddrInet4{Addr: a.As4()} }
+	if !to.Is4() {
+		family, protocol = unix.AF_INET6, unix.IPPROTO_ICMPV6
+		address = func(a netip.Addr) unix.Sockaddr { return &unix.SockaddrInet6{Addr: a.As16()} }
+	}
+	fd, err := unix.Socket(family, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, protocol)
 	if err != nil {
 		return nil, fmt.Errorf("raw ICMP socket: %w (needs CAP_NET_RAW)", err)
 	}
-	s := &Socket{file: os.NewFile(uintptr(fd), "icmp"), to: &unix.SockaddrInet4{Addr: to.As4()}, replies: replies}
+	s := &Socket{file: os.NewFile(uintptr(fd), "icmp"), to: address(to), v6: !to.Is4(), replies: replies}
 	if device != "" {
 		if err := unix.BindToDevice(fd, device); err != nil {
 			s.file.Close()
@@ -246,10 +253,18 @@ func OpenSocket(id uint16, to, from netip.Addr, device string, replies chan<- Re
 		}
 	}
 	if from.IsValid() {
-		if err := unix.Bind(fd, &unix.SockaddrInet4{Addr: from.As4()}); err != nil {
+		if err := unix.Bind(fd, address(from)); err != nil {
 			s.file.Close()
 			return nil, fmt.Errorf("bind to %s: %w", from, err)
 		}
+	}
+	if s.v6 {
+		// A raw socket of IPv6 does not show the header, so the kernel has to say whose replies these are.
+		if err := unix.Connect(fd, s.to); err != nil {
+			s.file.Close()
+			return nil, fmt.Errorf("connect to %s: %w", to, err)
+		}
+		s.to = nil
 	}
 	go s.read(id, to)
 	return s, nil
@@ -263,12 +278,21 @@ func (s *Socket) Send(e Echo) error {
 	}
 	var sendErr error
 	if err := raw.Write(func(fd uintptr) bool {
-		sendErr = unix.Sendto(int(fd), e.Marshal(), 0, s.to)
+		sendErr = s.write(int(fd), e)
 		return !errors.Is(sendErr, unix.EAGAIN)
 	}); err != nil {
 		return err
 	}
 	return sendErr
+}
+
+// write sends a request; the kernel fills in the checksum of ICMPv6 (RFC 3542 3.1).
+func (s *Socket) write(fd int, e Echo) error {
+	if s.v6 {
+		_, err := unix.Write(fd, e.message6())
+		return err
+	}
+	return unix.Sendto(fd, e.Marshal(), 0, s.to)
 }
 
 // HostPinger pings from this host's own network namespace.
@@ -298,6 +322,13 @@ func (s *Socket) read(id uint16, from netip.Addr) {
 			return
 		}
 		at := time.Now()
+		if s.v6 {
+			const echoReply6 = 129
+			if n >= 8 && b[0] == echoReply6 && binary.BigEndian.Uint16(b[4:]) == id {
+				s.tell(Reply{Sequence: binary.BigEndian.Uint16(b[6:]), At: at})
+			}
+			continue
+		}
 		const echoReply = 0
 		if n < 28 || b[0]>>4 != 4 {
 			continue
@@ -306,9 +337,13 @@ func (s *Socket) read(id uint16, from netip.Addr) {
 		if n < ihl+8 || b[ihl] != echoReply || binary.BigEndian.Uint16(b[ihl+4:]) != id || netip.AddrFrom4([4]byte(b[12:16])) != from {
 			continue
 		}
-		select {
-		case s.replies <- Reply{Sequence: binary.BigEndian.Uint16(b[ihl+6:]), At: at}:
-		default:
-		}
+		s.tell(Reply{Sequence: binary.BigEndian.Uint16(b[ihl+6:]), At: at})
+	}
+}
+
+func (s *Socket) tell(r Reply) {
+	select {
+	case s.replies <- r:
+	default:
 	}
 }

@@ -129,7 +129,7 @@ func Throughput(ctx context.Context, dial DialFunc, to netip.AddrPort, direction
 	if length <= 0 || length > maxThroughput {
 		return res, fmt.Errorf("%s is not a length; at most %s", length, maxThroughput)
 	}
-	conn, err := dial(ctx, "tcp4", to.String())
+	conn, err := dial(ctx, "tcp", to.String())
 	if err != nil {
 		return res, err
 	}

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -26,13 +27,16 @@ var errNoDevice = errors.New("the session has no TUN device (device: none); only
 type path struct {
 	ue      *entry
 	session ue.SessionStatus
-	address netip.Addr
+	address netip.Addr // of the version asked for
 	device  string
 	netns   string
 }
 
-// path finds the session, 0 being the first active one.
-func (s *Simulation) path(supi string, psi uint8) (path, error) {
+// ErrNoAddress is the answer to traffic of a version of IP that the session does not have.
+var ErrNoAddress = errors.New("the session has no address")
+
+// path finds the session, 0 being the first active one, and its address of the version of like; any, if that is invalid.
+func (s *Simulation) path(supi string, psi uint8, like netip.Addr) (path, error) {
 	e, err := s.find(supi)
 	if err != nil {
 		return path{}, err
@@ -41,9 +45,16 @@ func (s *Simulation) path(supi string, psi uint8) (path, error) {
 		if x.State != "active" || psi != 0 && x.ID != psi {
 			continue
 		}
-		a, err := netip.ParseAddr(x.Address)
-		if err != nil {
-			return path{}, err
+		text := x.Address
+		if like.IsValid() && !like.Is4() || !like.IsValid() && text == "" {
+			text = x.Address6
+		}
+		a, err := netip.ParseAddr(text)
+		switch {
+		case err != nil && psi == 0:
+			continue // another session may have one
+		case err != nil:
+			return path{}, fmt.Errorf("%s: session %d: %w of the version of %s", supi, x.ID, ErrNoAddress, like)
 		}
 		p := path{ue: e, session: x, address: a, device: x.Device}
 		if s.cfg.Device == "netns" {
@@ -51,13 +62,16 @@ func (s *Simulation) path(supi string, psi uint8) (path, error) {
 		}
 		return p, nil
 	}
+	if like.IsValid() {
+		return path{}, fmt.Errorf("%s: %w that is active and has an address of the version of %s", supi, ue.ErrNoSession, like)
+	}
 	return path{}, fmt.Errorf("%s: %w that is active", supi, ue.ErrNoSession)
 }
 
 // Ping pings from a UE: through its device by the kernel's ICMP, or, when it has none or inProcess
 // asks for it, by packets put into the tunnel directly.
 func (s *Simulation) Ping(ctx context.Context, supi string, psi uint8, cfg measure.PingConfig, inProcess bool) (measure.PingResult, error) {
-	p, err := s.path(supi, psi)
+	p, err := s.path(supi, psi, cfg.To)
 	if err != nil {
 		return measure.PingResult{}, err
 	}
@@ -98,7 +112,7 @@ type devicePinger struct {
 }
 
 func (d *devicePinger) open() error {
-	p, err := d.sim.path(d.supi, d.psi)
+	p, err := d.sim.path(d.supi, d.psi, d.to)
 	if err != nil {
 		return err
 	}
@@ -136,8 +150,7 @@ type tunnelPinger struct {
 }
 
 func (t *tunnelPinger) Send(e measure.Echo) error {
-	const icmp = 1
-	return t.path.ue.SendUplink(t.path.session.ID, measure.IPv4(t.path.address, t.to, icmp, e.Marshal()))
+	return t.path.ue.SendUplink(t.path.session.ID, e.Packet(t.path.address, t.to))
 }
 
 func (t *tunnelPinger) Replies() <-chan measure.Reply { return t.out }
@@ -174,7 +187,7 @@ func (p path) dial(ctx context.Context, network, address string) (conn net.Conn,
 
 // Throughput measures TCP through a UE's device.
 func (s *Simulation) Throughput(ctx context.Context, supi string, psi uint8, to netip.AddrPort, direction string, length time.Duration) (measure.ThroughputResult, error) {
-	p, err := s.path(supi, psi)
+	p, err := s.path(supi, psi, to.Addr())
 	if err != nil {
 		return measure.ThroughputResult{}, err
 	}
@@ -189,14 +202,24 @@ type Fetched struct {
 	Body   string `json:"body"`
 }
 
+// hostAddress is the address that a URL names, invalid where it names none.
+func hostAddress(text string) netip.Addr {
+	u, err := url.Parse(text)
+	if err != nil {
+		return netip.Addr{}
+	}
+	a, _ := netip.ParseAddr(u.Hostname())
+	return a
+}
+
 // Fetch gets a URL through a UE's device. Names are resolved outside the session: use addresses.
-func (s *Simulation) Fetch(ctx context.Context, supi string, psi uint8, url string) (Fetched, error) {
-	p, err := s.path(supi, psi)
+func (s *Simulation) Fetch(ctx context.Context, supi string, psi uint8, target string) (Fetched, error) {
+	p, err := s.path(supi, psi, hostAddress(target))
 	if err != nil {
 		return Fetched{}, err
 	}
 	client := &http.Client{Transport: &http.Transport{DialContext: p.dial, DisableKeepAlives: true}}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
 	if err != nil {
 		return Fetched{}, err
 	}
@@ -237,7 +260,8 @@ type RawResult struct {
 // SendRaw sends crafted GTP-U packets and waits for what they bring.
 func (s *Simulation) SendRaw(ctx context.Context, supi string, r RawGTPU) (RawResult, error) {
 	res := RawResult{RepliesByUE: map[string]int{}}
-	p, err := s.path(supi, r.Session)
+	to, _ := netip.ParseAddr(r.To) // checked below, where it is used
+	p, err := s.path(supi, r.Session, to)
 	if err != nil {
 		return res, err
 	}
@@ -256,7 +280,7 @@ func (s *Simulation) SendRaw(ctx context.Context, supi string, r RawGTPU) (RawRe
 		}
 		teid = uint32(v)
 	case r.TunnelOf != "":
-		other, err := s.path(r.TunnelOf, 0)
+		other, err := s.path(r.TunnelOf, 0, netip.Addr{})
 		if err != nil {
 			return res, err
 		}
@@ -277,8 +301,8 @@ func (s *Simulation) SendRaw(ctx context.Context, supi string, r RawGTPU) (RawRe
 		qfi = *r.QFI
 	}
 	if r.Source != "" {
-		if from, err = netip.ParseAddr(r.Source); err != nil || !from.Is4() {
-			return res, fmt.Errorf("source %q is not an IPv4 address", r.Source)
+		if from, err = netip.ParseAddr(r.Source); err != nil {
+			return res, fmt.Errorf("source %q is not an IP address", r.Source)
 		}
 	}
 	if r.Count <= 0 {
@@ -302,14 +326,12 @@ func (s *Simulation) SendRaw(ctx context.Context, supi string, r RawGTPU) (RawRe
 		}
 		packet = func(uint16) []byte { return raw }
 	} else {
-		to, err := netip.ParseAddr(r.To)
-		if err != nil || !to.Is4() {
-			return res, fmt.Errorf("to %q is not an IPv4 address", r.To)
+		if !to.IsValid() || to.Is4() != from.Is4() {
+			return res, fmt.Errorf("to %q is not an IP address of the version of the source %s", r.To, from)
 		}
 		res.TEID, res.Source = fmt.Sprintf("%#08x", teid), from.String()
 		packet = func(seq uint16) []byte {
-			const icmp = 1
-			inner := measure.IPv4(from, to, icmp, measure.Echo{ID: id, Sequence: seq, Payload: make([]byte, 56)}.Marshal())
+			inner := measure.Echo{ID: id, Sequence: seq, Payload: make([]byte, 56)}.Packet(from, to)
 			b := append(make([]byte, gtpu.HeaderLen), inner...)
 			gtpu.PutUplink(b, teid, qfi, len(inner))
 			return b

@@ -16,9 +16,10 @@ import (
 
 // Config describes one device.
 type Config struct {
-	Name    string // interface name, at most 15 octets
-	Address netip.Addr
-	MTU     int
+	Name string // interface name, at most 15 octets
+	// Address and Address6 are the UE's of IPv4 and IPv6; one may be invalid.
+	Address, Address6 netip.Addr
+	MTU               int
 	// Table is the routing table that holds the device's default route, for what comes from Address
 	// or is bound to the device. Not used with Namespace.
 	Table int
@@ -60,7 +61,12 @@ func Open(cfg Config) (d *Device, err error) {
 	if err != nil {
 		return d, err
 	}
-	return d, d.route(link)
+	for _, a := range cfg.addresses() {
+		if err := d.route(link, a); err != nil {
+			return d, err
+		}
+	}
+	return d, nil
 }
 
 // Interface opens an interface of a kind, unix.IFF_TUN or unix.IFF_TAP, which it makes when there is none of that
@@ -87,8 +93,10 @@ func Interface(name string, kind uint16) (*os.File, error) {
 
 // configure gives the interface its MTU and address, and takes it up, in the current namespace.
 func configure(cfg Config) (netlink.Link, error) {
-	// The session is IPv4: no router solicitations. Not possible where /proc/sys is read-only.
-	_ = os.WriteFile(filepath.Join("/proc/sys/net/ipv6/conf", cfg.Name, "disable_ipv6"), []byte("1"), 0)
+	if !cfg.Address6.IsValid() {
+		// No router solicitations. Not possible where /proc/sys is read-only.
+		sysctl(cfg.Name, "disable_ipv6", "1")
+	}
 	link, err := netlink.LinkByName(cfg.Name)
 	if err != nil {
 		return nil, fmt.Errorf("interface %s: %w", cfg.Name, err)
@@ -99,8 +107,10 @@ func configure(cfg Config) (netlink.Link, error) {
 	if err := netlink.LinkSetTxQLen(link, 1000); err != nil {
 		return nil, fmt.Errorf("queue of %s: %w", cfg.Name, err)
 	}
-	if err := netlink.AddrAdd(link, &netlink.Addr{IPNet: host(cfg.Address)}); err != nil && !errors.Is(err, unix.EEXIST) {
-		return nil, fmt.Errorf("address of %s: %w", cfg.Name, err)
+	for _, a := range cfg.addresses() {
+		if err := address(link, a); err != nil {
+			return nil, err
+		}
 	}
 	if err := netlink.LinkSetUp(link); err != nil {
 		return nil, fmt.Errorf("%s up: %w", cfg.Name, err)
@@ -108,34 +118,96 @@ func configure(cfg Config) (netlink.Link, error) {
 	return link, nil
 }
 
-func host(a netip.Addr) *net.IPNet {
-	return &net.IPNet{IP: a.AsSlice(), Mask: net.CIDRMask(32, 32)}
+func sysctl(device, name, value string) {
+	_ = os.WriteFile(filepath.Join("/proc/sys/net/ipv6/conf", device, name), []byte(value), 0)
 }
 
-func defaultRoute(link netlink.Link, cfg Config) *netlink.Route {
-	return &netlink.Route{
-		LinkIndex: link.Attrs().Index, Scope: netlink.SCOPE_LINK, Table: cfg.Table,
-		Dst: &net.IPNet{IP: net.IPv4zero.To4(), Mask: net.CIDRMask(0, 32)}, Src: cfg.Address.AsSlice(),
+func (c Config) addresses() (out []netip.Addr) {
+	for _, a := range []netip.Addr{c.Address, c.Address6} {
+		if a.IsValid() {
+			out = append(out, a)
+		}
 	}
+	return out
+}
+
+// address gives the interface one address. That of IPv6 is the UE's alone (its /64 is), so nobody is asked for it.
+func address(link netlink.Link, a netip.Addr) error {
+	x := &netlink.Addr{IPNet: host(a)}
+	if a.Is6() {
+		sysctl(link.Attrs().Name, "disable_ipv6", "0")
+		x.Flags = unix.IFA_F_NODAD
+	}
+	err := netlink.AddrAdd(link, x)
+	switch {
+	case err == nil || errors.Is(err, unix.EEXIST):
+		return nil
+	case a.Is6() && (errors.Is(err, unix.EACCES) || errors.Is(err, unix.EOPNOTSUPP)):
+		return fmt.Errorf("address %s of %s: %w (IPv6 is off in this network namespace; set the pod's sysctl net.ipv6.conf.all.disable_ipv6=0, or configure device: none)", a, link.Attrs().Name, err)
+	}
+	return fmt.Errorf("address %s of %s: %w", a, link.Attrs().Name, err)
+}
+
+func host(a netip.Addr) *net.IPNet {
+	return &net.IPNet{IP: a.AsSlice(), Mask: net.CIDRMask(a.BitLen(), a.BitLen())}
+}
+
+func family(a netip.Addr) int {
+	if a.Is4() {
+		return netlink.FAMILY_V4
+	}
+	return netlink.FAMILY_V6
+}
+
+func defaultRoute(link netlink.Link, table int, from netip.Addr) *netlink.Route {
+	r := &netlink.Route{
+		LinkIndex: link.Attrs().Index, Scope: netlink.SCOPE_LINK, Table: table,
+		Dst: &net.IPNet{IP: net.IPv4zero.To4(), Mask: net.CIDRMask(0, 32)}, Src: from.AsSlice(),
+	}
+	if from.Is6() {
+		r.Scope, r.Dst = netlink.SCOPE_UNIVERSE, &net.IPNet{IP: net.IPv6zero, Mask: net.CIDRMask(0, 128)}
+	}
+	return r
+}
+
+// AddIPv6 gives a device the address that a Router Advertisement has brought, and the MTU that goes with both.
+func (d *Device) AddIPv6(a netip.Addr, mtu int) error {
+	return Within(d.cfg.Namespace, func() error {
+		link, err := netlink.LinkByName(d.cfg.Name)
+		if err != nil {
+			return fmt.Errorf("interface %s: %w", d.cfg.Name, err)
+		}
+		if err := netlink.LinkSetMTU(link, mtu); err != nil {
+			return fmt.Errorf("MTU of %s: %w", d.cfg.Name, err)
+		}
+		if err := address(link, a); err != nil {
+			return err
+		}
+		d.cfg.Address6, d.cfg.MTU = a, mtu
+		if d.cfg.Namespace != "" {
+			return netlink.RouteReplace(defaultRoute(link, unix.RT_TABLE_MAIN, a))
+		}
+		return d.route(link, a)
+	})
 }
 
 // route leads what comes from the address, or is bound to the interface, to the device's own table.
-func (d *Device) route(link netlink.Link) error {
-	if err := netlink.RouteReplace(defaultRoute(link, d.cfg)); err != nil {
+func (d *Device) route(link netlink.Link, address netip.Addr) error {
+	if err := netlink.RouteReplace(defaultRoute(link, d.cfg.Table, address)); err != nil {
 		return fmt.Errorf("route of %s: %w", d.cfg.Name, err)
 	}
 	// Rules outlive a process that was killed, and an address may come back to another session.
-	if old, err := netlink.RuleList(netlink.FAMILY_V4); err == nil {
+	if old, err := netlink.RuleList(family(address)); err == nil {
 		for i := range old {
-			if old[i].Priority == rulePriority && (old[i].Table == d.cfg.Table || old[i].Src != nil && old[i].Src.IP.Equal(d.cfg.Address.AsSlice())) {
+			if old[i].Priority == rulePriority && (old[i].Table == d.cfg.Table || old[i].Src != nil && old[i].Src.IP.Equal(address.AsSlice())) {
 				_ = netlink.RuleDel(&old[i])
 			}
 		}
 	}
 	from, out := netlink.NewRule(), netlink.NewRule()
-	from.Src, out.OifName = host(d.cfg.Address), d.cfg.Name
+	from.Src, out.OifName = host(address), d.cfg.Name
 	for _, r := range []*netlink.Rule{from, out} {
-		r.Family, r.Table, r.Priority = netlink.FAMILY_V4, d.cfg.Table, rulePriority
+		r.Family, r.Table, r.Priority = family(address), d.cfg.Table, rulePriority
 		if err := netlink.RuleAdd(r); err != nil {
 			return fmt.Errorf("rule of %s: %w", d.cfg.Name, err)
 		}
@@ -169,7 +241,12 @@ func (d *Device) enter() error {
 		if err != nil {
 			return err
 		}
-		return netlink.RouteReplace(defaultRoute(link, cfg))
+		for _, a := range cfg.addresses() {
+			if err := netlink.RouteReplace(defaultRoute(link, cfg.Table, a)); err != nil {
+				return fmt.Errorf("route of %s: %w", cfg.Name, err)
+			}
+		}
+		return nil
 	})
 }
 

@@ -119,6 +119,85 @@ func TestDeviceRouting(t *testing.T) {
 	}
 }
 
+// boundTo sends one UDP datagram over IPv6 from a socket bound to a device or an address.
+func boundTo(t *testing.T, from netip.Addr, device string) error {
+	t.Helper()
+	fd, err := syscall.Socket(syscall.AF_INET6, syscall.SOCK_DGRAM, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Close(fd)
+	if device != "" {
+		if err := syscall.BindToDevice(fd, device); err != nil {
+			return err
+		}
+	}
+	if from.IsValid() {
+		if err := syscall.Bind(fd, &syscall.SockaddrInet6{Addr: from.As16()}); err != nil {
+			return err
+		}
+	}
+	return syscall.Sendto(fd, []byte("x"), 0, &syscall.SockaddrInet6{Port: 9, Addr: netip.MustParseAddr("fd00:6::1").As16()})
+}
+
+func TestDeviceWithIPv6(t *testing.T) {
+	isolate(t)
+	four, six := netip.MustParseAddr("10.45.0.1"), netip.MustParseAddr("fd00:45:0:1::5")
+	late, err := Open(Config{Name: "ue1-1", Address: four, MTU: 1360, Table: 1017})
+	if err != nil {
+		t.Skipf("no TUN here: %v", err)
+	}
+	if err := late.AddIPv6(six, 1380); err != nil {
+		t.Fatal(err)
+	}
+	only, err := Open(Config{Name: "ue2-1", Address6: netip.MustParseAddr("fd00:45:0:2::5"), MTU: 1400, Table: 1033})
+	if err != nil {
+		t.Fatal(err)
+	}
+	from := func(d *Device) netip.Addr {
+		b := make([]byte, 2000)
+		_ = d.file.SetReadDeadline(time.Now().Add(5 * time.Second))
+		for {
+			n, err := d.Read(b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			const udp = 17
+			if n > 40 && b[0]>>4 == 6 && b[6] == udp {
+				return netip.AddrFrom16([16]byte(b[8:24]))
+			}
+		}
+	}
+	if err := boundTo(t, six, ""); err != nil {
+		t.Fatalf("bound to the first UE's address: %v", err)
+	}
+	if got := from(late); got != six {
+		t.Errorf("the first device carries a packet from %s", got)
+	}
+	if err := boundTo(t, netip.Addr{}, "ue2-1"); err != nil {
+		t.Fatalf("bound to the second UE's device: %v", err)
+	}
+	if got := from(only); got.String() != "fd00:45:0:2::5" {
+		t.Errorf("the second device carries a packet from %s", got)
+	}
+	if err := bound(t, &net.UDPAddr{IP: net.IPv4(10, 45, 0, 1)}, ""); err != nil {
+		t.Errorf("the first device has lost IPv4: %v", err)
+	}
+	late.Close()
+	only.Close()
+	for _, family := range []int{netlink.FAMILY_V4, netlink.FAMILY_V6} {
+		rules, err := netlink.RuleList(family)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range rules {
+			if r.Priority == rulePriority {
+				t.Errorf("a rule is left: %v", r)
+			}
+		}
+	}
+}
+
 func TestDeviceRefused(t *testing.T) {
 	if _, err := Open(Config{Name: "a-name-that-is-too-long"}); err == nil {
 		t.Error("a name of 23 octets was accepted")

@@ -6,6 +6,7 @@ import (
 
 	"core5g.dev/core5g/e2e/ran/uenas"
 	"core5g.dev/core5g/e2e/ran/usim"
+	"core5g.dev/core5g/images/session-management/n1"
 )
 
 // Config describes one UE.
@@ -34,12 +35,19 @@ type SessionConfig struct {
 	PSI   uint8 // PDU session identity, 1 to 15
 	Slice uenas.SNSSAI
 	DNN   string
-	QFI   uint8 // QoS flow of uplink packets; 0: the session's first
+	QFI   uint8 // QoS flow of every uplink packet; 0: as the QoS rules say
+
+	Type       n1.SessionType // asked for; 0: IPv4
+	AlwaysOn   bool           // asked for
+	PCSCF      bool           // addresses of P-CSCFs asked for
+	MaxFilters uint16         // packet filters supported: 17 to 1024; 0: 16, and not told
 }
 
 // Timers of TS 24.501 10.2 and 10.3, and the pauses between attempts. Zero values mean the defaults.
 type Timers struct {
-	T3510, T3517, T3521, T3580, T3582 time.Duration
+	T3510, T3517, T3521, T3580, T3581, T3582 time.Duration
+	// Solicitation is the pause between Router Solicitations (RFC 4861 10).
+	Solicitation time.Duration
 	// Lost stands in for T3580 and T3582 while a session that the UPF has lost is replaced: the SMF may
 	// have lost it too, and free5GC's AMF then does not answer.
 	Lost               time.Duration
@@ -56,13 +64,16 @@ func (t *Timers) defaults() {
 	set(&t.T3517, 15*time.Second)
 	set(&t.T3521, 15*time.Second)
 	set(&t.T3580, 16*time.Second)
+	set(&t.T3581, 16*time.Second)
 	set(&t.T3582, 16*time.Second)
+	set(&t.Solicitation, solicitationInterval)
 	set(&t.Lost, 2*time.Second)
 	set(&t.MinRetry, 500*time.Millisecond)
 	set(&t.MaxRetry, 15*time.Second)
 }
 
-// Device is where a session's user packets leave the simulation: a TUN interface.
+// Device is where a session's user packets leave the simulation: a TUN interface. One with AddIPv6(address, mtu) takes
+// the second address of an IPv4v6 session while programs use the first.
 type Device interface {
 	Name() string
 	// Read and Write move one IP packet.
@@ -73,10 +84,11 @@ type Device interface {
 
 // DeviceConfig is what a session tells the maker of its device.
 type DeviceConfig struct {
-	SUPI    string
-	PSI     uint8
-	Address netip.Addr
-	MTU     int
+	SUPI     string
+	PSI      uint8
+	Address  netip.Addr // IPv4; invalid without
+	Address6 netip.Addr // IPv6; invalid without, or before its Router Advertisement
+	MTU      int
 }
 
 // DeviceMaker makes the device of a session that has just become active.

@@ -11,12 +11,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/free5gc/nas"
 	"github.com/free5gc/nas/nasMessage"
 
 	"core5g.dev/core5g/e2e/ran/gnb"
 	"core5g.dev/core5g/e2e/ran/gtpu"
 	"core5g.dev/core5g/e2e/ran/uenas"
+	"core5g.dev/core5g/images/session-management/n1"
 )
 
 type sessionState string
@@ -46,14 +46,26 @@ type session struct {
 	wish    bool
 	state   sessionState
 	pti     uint8
-	address netip.Addr
-	dns     []netip.Addr
+	address netip.Addr // IPv4; invalid without
 	mtu     int
 	waiters []chan error
 	timer   *time.Timer
 	retry   retry
 
-	tunnel atomic.Pointer[gtpu.Tunnel]
+	accepted     *uenas.SessionMessage // what the network has told; nil while inactive
+	qos          qos
+	modification *modification // asked for by the UE, under way
+	donePTI      uint8         // of the last modification that the UE asked for and got
+
+	interfaceID   *[8]byte // nil without IPv6
+	address6      netip.Addr
+	advertisement *Advertisement
+	solicited     int
+	solicitor     *time.Timer
+	hasIPv6       atomic.Bool // there is a global address; what comes from it may leave
+
+	tunnel  atomic.Pointer[gtpu.Tunnel]
+	classes atomic.Pointer[classifier]
 	// The device outlives a session that the UE wishes back, so that programs bound to it go on.
 	device   atomic.Pointer[Device]
 	name     atomic.Pointer[string]
@@ -63,8 +75,9 @@ type session struct {
 	held   [][]byte
 	waking atomic.Bool // the UE's goroutine has been told of held packets
 
-	noDevice, notSent atomic.Uint64
-	past              totals // of tunnels that are gone
+	noDevice, notSent, noRule atomic.Uint64
+	upByFlow, downByFlow      flowCounts
+	past                      totals // of tunnels that are gone
 }
 
 // totals are packet counts of a session's earlier tunnels.
@@ -116,7 +129,7 @@ func (u *UE) Establish(ctx context.Context, cfg SessionConfig) error {
 		s := u.session(cfg.PSI)
 		if s == nil || s.state == inactive {
 			if s == nil {
-				s = &session{state: inactive}
+				s = &session{state: inactive, qos: newQoS()}
 				u.sessMu.Lock()
 				u.sessions[cfg.PSI] = s
 				u.sessMu.Unlock()
@@ -184,7 +197,10 @@ func (u *UE) startEstablishment(s *session) {
 	s.pti = u.nextPTI()
 	s.state = pending
 	slice := s.cfg.Slice
-	u.send(uenas.ULTransport(s.cfg.PSI, uenas.SessionEstablishment(s.cfg.PSI, s.pti), uenas.RequestInitial, &slice, s.cfg.DNN))
+	request := uenas.SessionEstablishment(s.cfg.PSI, s.pti, uenas.SessionRequest{
+		Type: s.cfg.Type, AlwaysOn: s.cfg.AlwaysOn, PCSCF: s.cfg.PCSCF, MaxFilters: s.cfg.MaxFilters,
+	})
+	u.send(uenas.ULTransport(s.cfg.PSI, request, uenas.RequestInitial, &slice, s.cfg.DNN))
 	u.guard(s, u.cfg.Timers.T3580, "PDU session establishment")
 }
 
@@ -219,7 +235,8 @@ func (u *UE) sessionGone(s *session, err error) {
 	if !s.wish {
 		s.closeDevice()
 	}
-	s.address, s.dns = netip.Addr{}, nil
+	s.forgetAccept()
+	u.modified(s, errors.New("the session is gone"))
 	if err != nil {
 		u.fail(fmt.Errorf("PDU session %d: %w", s.cfg.PSI, err))
 		if !u.cfg.Recover {
@@ -261,37 +278,45 @@ func (u *UE) transport(m *nasMessage.DLNASTransport) {
 		u.drop("5GSM message not forwarded")
 		return
 	}
-	sm, err := uenas.Decode(m.PayloadContainer.GetPayloadContainerContents())
-	if err != nil || sm.GsmMessage == nil {
-		u.drop("N1 SM container without a 5GSM message")
-		return
-	}
-	u.sessionManagement(sm.GsmMessage, m.PayloadContainer.GetPayloadContainerContents())
+	u.sessionManagement(m.PayloadContainer.GetPayloadContainerContents())
 }
 
-func (u *UE) sessionManagement(m *nas.GsmMessage, raw []byte) {
-	psi, pti := raw[1], raw[2]
+// status5GSM tells the network what the UE makes of its message (TS 24.501 7.3).
+func (u *UE) status5GSM(psi, pti uint8, cause n1.Cause) {
+	u.send(uenas.ULTransport(psi, uenas.Status5GSM(psi, pti, uint8(cause)), uenas.RequestNone, nil, ""))
+}
+
+func (u *UE) sessionManagement(raw []byte) {
+	m, err := uenas.DecodeSessionMessage(raw)
+	if err != nil {
+		u.drop(err.Error())
+		return
+	}
+	psi, pti := m.SessionID, m.PTI
 	s := u.session(psi)
 	if s == nil || s.state == inactive {
 		u.drop("5GSM message for a session that the UE does not have")
-		u.send(uenas.ULTransport(psi, uenas.Status5GSM(psi, pti, nasMessage.Cause5GSMInvalidPDUSessionIdentity), uenas.RequestNone, nil, ""))
+		u.status5GSM(psi, pti, n1.CauseInvalidPDUSessionIdentity)
 		return
 	}
-	switch m.GsmHeader.GetMessageType() {
-	case nas.MsgTypePDUSessionEstablishmentAccept:
+	refused := func(message string) error {
+		return &uenas.RejectError{Message: message, Cause: uenas.Cause5GSM(m.Cause)}
+	}
+	switch m.Type {
+	case n1.EstablishmentAcceptType:
 		if s.state != pending || pti != s.pti {
 			u.drop("PDU session establishment accept out of place")
 			return
 		}
-		u.established(s, m.PDUSessionEstablishmentAccept)
-	case nas.MsgTypePDUSessionEstablishmentReject:
+		u.established(s, m)
+	case n1.EstablishmentRejectType:
 		if s.state != pending || pti != s.pti {
 			u.drop("PDU session establishment reject out of place")
 			return
 		}
 		u.count.Rejects++
-		u.sessionFailed(s, &uenas.RejectError{Message: "PDU Session Establishment Reject", Cause: uenas.Cause5GSM(m.PDUSessionEstablishmentReject.GetCauseValue())})
-	case nas.MsgTypePDUSessionReleaseCommand:
+		u.sessionFailed(s, refused("PDU Session Establishment Reject"))
+	case n1.ReleaseCommandType:
 		u.send(uenas.ULTransport(psi, uenas.SessionReleaseComplete(psi, pti), uenas.RequestNone, nil, ""))
 		if s.state == releasing && pti == s.pti {
 			u.sessionGone(s, nil)
@@ -299,86 +324,152 @@ func (u *UE) sessionManagement(m *nas.GsmMessage, raw []byte) {
 		}
 		// 6.3.3: released by the network. The wish stays, after a pause.
 		s.retry.failed(u.cfg.Timers)
-		u.sessionGone(s, &uenas.RejectError{Message: "PDU Session Release Command", Cause: uenas.Cause5GSM(m.PDUSessionReleaseCommand.GetCauseValue())})
-	case nas.MsgTypePDUSessionReleaseReject:
+		u.sessionGone(s, refused("PDU Session Release Command"))
+	case n1.ReleaseRejectType:
 		u.count.Rejects++
 		if s.state == releasing {
-			u.sessionFailed(s, &uenas.RejectError{Message: "PDU Session Release Reject", Cause: uenas.Cause5GSM(m.PDUSessionReleaseReject.GetCauseValue())})
+			u.sessionFailed(s, refused("PDU Session Release Reject"))
 		}
-	case nas.MsgTypePDUSessionModificationCommand:
-		u.send(uenas.ULTransport(psi, uenas.SessionModificationComplete(psi, pti), uenas.RequestNone, nil, ""))
-	case nas.MsgTypeStatus5GSM:
-		err := &uenas.RejectError{Message: "5GSM Status", Cause: uenas.Cause5GSM(m.Status5GSM.GetCauseValue())}
-		if s.state == pending || s.state == releasing {
+	case n1.ModificationCommandType:
+		u.modificationCommand(s, m)
+	case n1.ModificationRejectType:
+		u.modificationReject(s, m)
+	case n1.StatusType:
+		err := refused("5GSM Status")
+		switch {
+		case s.state == pending || s.state == releasing:
 			u.sessionFailed(s, err)
-		} else {
+		case s.modification != nil && s.modification.pti == pti:
+			u.modified(s, err)
+		default:
 			u.fail(err)
 		}
-	default:
-		u.drop("5GSM message type not handled")
+	}
+}
+
+// forgetAccept drops what the network has told about a session.
+func (s *session) forgetAccept() {
+	s.accepted, s.qos, s.donePTI = nil, newQoS(), 0
+	s.classes.Store(nil)
+	s.address, s.address6, s.interfaceID, s.advertisement, s.solicited = netip.Addr{}, netip.Addr{}, nil, nil, 0
+	s.hasIPv6.Store(false)
+	if s.solicitor != nil {
+		s.solicitor.Stop()
 	}
 }
 
 // established takes PDU SESSION ESTABLISHMENT ACCEPT (TS 24.501 8.3.2).
-func (u *UE) established(s *session, m *nasMessage.PDUSessionEstablishmentAccept) {
-	if m.PDUAddress == nil || m.PDUAddress.GetPDUSessionTypeValue() != nasMessage.PDUSessionTypeIPv4 {
+func (u *UE) established(s *session, m *uenas.SessionMessage) {
+	v4, v6 := m.SessionType == n1.IPv4 || m.SessionType == n1.IPv4v6, m.SessionType == n1.IPv6 || m.SessionType == n1.IPv4v6
+	switch {
+	case !v4 && !v6:
+		u.sessionFailed(s, fmt.Errorf("PDU session establishment accept of type %d, which the simulated UE cannot use", m.SessionType))
+		return
+	case v4 && !m.IPv4.IsValid():
 		u.sessionFailed(s, errors.New("PDU session establishment accept without an IPv4 address"))
 		return
+	case v6 && m.InterfaceID == nil:
+		u.sessionFailed(s, errors.New("PDU session establishment accept without an interface identifier"))
+		return
 	}
-	info := m.PDUAddress.GetPDUAddressInformation()
 	s.stopTimer()
-	s.state = active
-	s.address = netip.AddrFrom4([4]byte(info[:4]))
+	s.forgetAccept()
+	s.state, s.accepted, s.address, s.interfaceID = active, m, m.IPv4, m.InterfaceID
 	s.mtu = defaultMTU
-	if o := m.ExtendedProtocolConfigurationOptions; o != nil {
-		var mtu int
-		s.dns, mtu = readOptions(o.Buffer)
-		if mtu >= 576 && mtu < s.mtu {
-			s.mtu = mtu
-		}
+	s.takeOptions(m.Options)
+	s.qos.ambr = *m.AMBR
+	if q, fault := s.qos.apply(m.Rules, m.Flows); fault == nil {
+		s.qos = q
+	} else {
+		m.QoSFault = fault
 	}
+	s.classify()
 	s.keep, s.lost = true, false
 	s.retry.reset()
 	u.count.Sessions++
 	u.lastError = ""
-	u.log.Info("PDU session active", "psi", s.cfg.PSI, "slice", s.cfg.Slice, "dnn", s.cfg.DNN, "address", s.address)
-	if err := u.openDevice(s); err != nil {
-		u.fail(fmt.Errorf("PDU session %d: device: %w", s.cfg.PSI, err))
+	if m.QoSFault != nil {
+		u.fail(fmt.Errorf("PDU session %d: establishment accept: %s", s.cfg.PSI, m.QoSFault.Reason))
 	}
-	u.answer(s, nil)
+	u.log.Info("PDU session active", "psi", s.cfg.PSI, "slice", s.cfg.Slice, "dnn", s.cfg.DNN, "type", typeName(m.SessionType), "address", s.address)
+	u.ready(s)
+	u.solicit(s)
 }
 
-// readOptions reads DNS servers and the link MTU from extended protocol configuration options
-// (TS 24.008 10.5.6.3).
-func readOptions(b []byte) (dns []netip.Addr, mtu int) {
-	if len(b) < 1 {
-		return nil, 0
-	}
-	for b = b[1:]; len(b) >= 3; {
-		id, n := binary.BigEndian.Uint16(b), int(b[2])
-		if len(b) < 3+n {
-			return dns, mtu
+// ready makes the device of the addresses that there are, and answers who waits once all are.
+func (u *UE) ready(s *session) {
+	if s.address.IsValid() || s.address6.IsValid() {
+		if err := u.openDevice(s); err != nil {
+			u.fail(fmt.Errorf("PDU session %d: device: %w", s.cfg.PSI, err))
 		}
-		v := b[3 : 3+n]
-		switch {
-		case id == nasMessage.DNSServerIPv4AddressDL && n == 4:
-			dns = append(dns, netip.AddrFrom4([4]byte(v)))
-		case id == nasMessage.IPv4LinkMTUDL && n == 2:
-			mtu = int(binary.BigEndian.Uint16(v))
-		}
-		b = b[3+n:]
 	}
-	return dns, mtu
+	if s.complete() {
+		u.answer(s, nil)
+	}
+}
+
+// complete says whether the session has every address that its type promises.
+func (s *session) complete() bool { return s.interfaceID == nil || s.address6.IsValid() }
+
+// typeName is how TS 24.501 9.11.4.11 calls a PDU session type.
+func typeName(t n1.SessionType) string {
+	names := map[n1.SessionType]string{n1.IPv4: "IPv4", n1.IPv6: "IPv6", n1.IPv4v6: "IPv4v6", n1.Unstructured: "Unstructured", n1.Ethernet: "Ethernet"}
+	return names[t]
+}
+
+// takeOptions takes the IPv4 link MTU out of protocol configuration options.
+func (s *session) takeOptions(options n1.Options) {
+	for _, o := range options {
+		if o.ID == n1.OptionMTUv4 && len(o.Content) == 2 {
+			if mtu := int(binary.BigEndian.Uint16(o.Content)); mtu >= 576 && mtu < s.mtu {
+				s.mtu = mtu
+			}
+		}
+	}
+}
+
+// servers lists the addresses that options of these numbers hold.
+func servers(options n1.Options, ids ...uint16) (out []netip.Addr) {
+	for _, o := range options {
+		for _, id := range ids {
+			if a, ok := netip.AddrFromSlice(o.Content); ok && o.ID == id {
+				out = append(out, a)
+			}
+		}
+	}
+	return out
+}
+
+// classify puts the session's rules before its uplink packets.
+func (s *session) classify() {
+	c := s.qos.classifier()
+	c.forced = s.cfg.QFI
+	s.classes.Store(c)
 }
 
 func (u *UE) openDevice(s *session) error {
 	if u.cfg.Device == nil {
 		return nil
 	}
-	want := DeviceConfig{SUPI: u.cfg.SUPI, PSI: s.cfg.PSI, Address: s.address, MTU: s.mtu}
-	if s.device.Load() != nil {
+	want := DeviceConfig{SUPI: u.cfg.SUPI, PSI: s.cfg.PSI, Address: s.address, Address6: s.address6, MTU: s.mtu}
+	if want.Address6.IsValid() {
+		want.MTU = max(want.MTU, minimumIPv6MTU) // RFC 8200 5: no smaller link carries IPv6
+	}
+	if d := s.device.Load(); d != nil {
 		if s.deviceIs == want {
 			return nil
+		}
+		if grown := s.deviceIs; !grown.Address6.IsValid() && grown.Address == want.Address {
+			// A second address does not disturb the programs that use the first one.
+			if x, ok := (*d).(interface {
+				AddIPv6(address netip.Addr, mtu int) error
+			}); ok {
+				if err := x.AddIPv6(want.Address6, want.MTU); err != nil {
+					return err
+				}
+				s.deviceIs = want
+				return nil
+			}
 		}
 		s.closeDevice()
 		s.heldMu.Lock()
@@ -408,19 +499,39 @@ func (u *UE) pump(s *session, d Device) {
 			}
 			return
 		}
-		// The kernel sends IPv6 router solicitations on any new link; the session is IPv4.
-		if n < 20 || b[gtpu.HeaderLen]>>4 != 4 {
+		if !s.leaves(b[gtpu.HeaderLen : gtpu.HeaderLen+n]) {
 			continue
 		}
 		u.uplink(s, b[:gtpu.HeaderLen+n])
 	}
 }
 
+// leaves says whether a packet of the device is user data: any IPv4, and IPv6 from the session's global address on.
+// The kernel's own solicitations and listener reports of a new link stay here.
+func (s *session) leaves(p []byte) bool {
+	switch {
+	case len(p) >= 20 && p[0]>>4 == 4:
+		return true
+	case len(p) >= ipv6Header && p[0]>>4 == 6:
+		return s.hasIPv6.Load() && netip.AddrFrom16([16]byte(p[8:24])).IsGlobalUnicast()
+	}
+	return false
+}
+
 // uplink sends one packet (after HeaderLen octets of room), or holds it while the UE is idle.
 func (u *UE) uplink(s *session, b []byte) {
 	if t := s.tunnel.Load(); t != nil {
-		if err := u.n3.Send(t, b); err != nil {
+		qfi, ok := t.QFI, true
+		if c := s.classes.Load(); c != nil {
+			qfi, ok = c.mark(b[gtpu.HeaderLen:], t.QFI)
+		}
+		switch {
+		case !ok:
+			s.noRule.Add(1)
+		case u.n3.Send(t, qfi, b) != nil:
 			s.notSent.Add(1)
+		default:
+			s.upByFlow[qfi&0x3F].Add(1)
 		}
 		return
 	}
@@ -463,7 +574,13 @@ func (u *UE) Sink(psi uint8) func([]byte, uint8) {
 	if s == nil {
 		return nil
 	}
-	return func(p []byte, _ uint8) {
+	return func(p []byte, qfi uint8) {
+		s.downByFlow[qfi&0x3F].Add(1)
+		if isAdvertisement(p) {
+			p = append([]byte(nil), p...)
+			u.q.push(func() { u.advertised(s, p) })
+			return
+		}
 		d := s.device.Load()
 		if d == nil {
 			s.noDevice.Add(1)
@@ -486,6 +603,7 @@ func (u *UE) SessionUp(c *gnb.Connection, psi uint8, t *gtpu.Tunnel) {
 			t.QFI = s.cfg.QFI
 		}
 		s.setTunnel(t)
+		u.solicit(s)
 		s.heldMu.Lock()
 		held := s.held
 		s.held = nil

@@ -3,10 +3,14 @@ package ue
 import (
 	"context"
 	"fmt"
+	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 
 	"core5g.dev/core5g/e2e/ran/gtpu"
+	"core5g.dev/core5g/e2e/ran/uenas"
+	"core5g.dev/core5g/images/session-management/n1"
 )
 
 // Status is what a UE says about itself. Slice and Address are those of its first active session.
@@ -29,20 +33,30 @@ type Status struct {
 
 // SessionStatus is one PDU session.
 type SessionStatus struct {
-	ID      uint8    `json:"id"`
-	Slice   string   `json:"slice"`
-	DNN     string   `json:"dnn"`
-	State   string   `json:"state"` // inactive, pending, active, releasing
-	Up      bool     `json:"up"`    // it has a tunnel
-	Wanted  bool     `json:"wanted"`
-	Address string   `json:"address,omitempty"`
-	DNS     []string `json:"dns,omitempty"`
-	MTU     int      `json:"mtu,omitempty"`
-	Device  string   `json:"device,omitempty"`
-	QFI     uint8    `json:"qfi,omitempty"`
-	Peer    string   `json:"upf,omitempty"`
-	TEIDUL  string   `json:"teid_uplink,omitempty"`
-	TEIDDL  string   `json:"teid_downlink,omitempty"`
+	ID           uint8          `json:"id"`
+	Slice        string         `json:"slice"`
+	DNN          string         `json:"dnn"`
+	State        string         `json:"state"` // inactive, pending, active, releasing
+	Up           bool           `json:"up"`    // it has a tunnel
+	Wanted       bool           `json:"wanted"`
+	Type         string         `json:"type,omitempty"`       // that the network has chosen: IPv4, IPv6, IPv4v6
+	Cause        string         `json:"cause,omitempty"`      // why it is not the one asked for
+	Address      string         `json:"address,omitempty"`    // IPv4
+	Address6     string         `json:"address6,omitempty"`   // IPv6, global
+	LinkLocal    string         `json:"link_local,omitempty"` // IPv6, of the interface identifier that the network has given
+	DNS          []string       `json:"dns,omitempty"`        // of protocol configuration options and Router Advertisement
+	PCSCF        []string       `json:"pcscf,omitempty"`
+	MTU          int            `json:"mtu,omitempty"`
+	AlwaysOn     *bool          `json:"always_on,omitempty"` // what the network has answered or told
+	Router       *Advertisement `json:"router_advertisement,omitempty"`
+	AMBRUplink   uint64         `json:"ambr_uplink,omitempty"` // bit/s
+	AMBRDownlink uint64         `json:"ambr_downlink,omitempty"`
+	Flows        []FlowStatus   `json:"flows,omitempty"`
+	Device       string         `json:"device,omitempty"`
+	QFI          uint8          `json:"qfi,omitempty"`
+	Peer         string         `json:"upf,omitempty"`
+	TEIDUL       string         `json:"teid_uplink,omitempty"`
+	TEIDDL       string         `json:"teid_downlink,omitempty"`
 
 	UplinkPackets   uint64 `json:"uplink_packets"`
 	UplinkOctets    uint64 `json:"uplink_octets"`
@@ -50,6 +64,7 @@ type SessionStatus struct {
 	DownlinkOctets  uint64 `json:"downlink_octets"`
 	NoDevice        uint64 `json:"downlink_without_device,omitempty"`
 	NotSent         uint64 `json:"uplink_not_sent,omitempty"`
+	NoRule          uint64 `json:"uplink_without_rule,omitempty"` // dropped: no QoS rule matched
 
 	live *session
 }
@@ -103,16 +118,13 @@ func (u *UE) publish() {
 			ID: x.cfg.PSI, Slice: x.cfg.Slice.String(), DNN: x.cfg.DNN, State: string(x.state), Wanted: x.wish,
 			Up: x.tunnel.Load() != nil, live: x,
 		}
-		if x.address.IsValid() {
-			e.Address, e.MTU = x.address.String(), x.mtu
-			if s.Address == "" && x.state == active {
-				s.Address, s.Slice = e.Address, e.Slice
+		e.told(x)
+		if first := e.Address + e.Address6; s.Address == "" && first != "" && x.state == active {
+			if s.Address, s.Slice = e.Address, e.Slice; s.Address == "" {
+				s.Address = e.Address6
 			}
 		}
-		for _, d := range x.dns {
-			e.DNS = append(e.DNS, d.String())
-		}
-		if u.wish && x.wish && (x.state != active || u.conn != nil && !e.Up) {
+		if u.wish && x.wish && (x.state != active || u.conn != nil && !e.Up || !x.complete()) {
 			s.Ready = false
 		}
 		s.Sessions = append(s.Sessions, e)
@@ -121,6 +133,39 @@ func (u *UE) publish() {
 		s.Slice = u.cfg.Sessions[0].Slice.String()
 	}
 	u.view.publish(s)
+}
+
+// told fills in what the network has told about a session.
+func (e *SessionStatus) told(x *session) {
+	m := x.accepted
+	if m == nil {
+		return
+	}
+	e.Type, e.MTU, e.AlwaysOn, e.Router = typeName(m.SessionType), x.mtu, m.AlwaysOn, x.advertisement
+	e.AMBRUplink, e.AMBRDownlink, e.Flows = x.qos.ambr.Uplink, x.qos.ambr.Downlink, x.qos.status()
+	if m.Cause != 0 {
+		e.Cause = uenas.Cause5GSM(m.Cause).String()
+	}
+	text := func(list []netip.Addr) (out []string) {
+		for _, a := range list {
+			out = append(out, a.String())
+		}
+		return out
+	}
+	if x.address.IsValid() {
+		e.Address = x.address.String()
+	}
+	if x.interfaceID != nil {
+		e.LinkLocal = linkLocal(*x.interfaceID).String()
+	}
+	if x.address6.IsValid() {
+		e.Address6 = x.address6.String()
+	}
+	e.DNS = text(servers(m.Options, n1.OptionDNSv4, n1.OptionDNSv6))
+	if x.advertisement != nil {
+		e.DNS = append(e.DNS, text(x.advertisement.DNS)...)
+	}
+	e.PCSCF = text(servers(m.Options, n1.OptionPCSCFv4, n1.OptionPCSCFv6))
 }
 
 // Status returns a copy of the state with the counters of this moment.
@@ -141,7 +186,12 @@ func (e *SessionStatus) fill() {
 	}
 	e.UplinkPackets, e.UplinkOctets = x.past.upPackets.Load(), x.past.upOctets.Load()
 	e.DownlinkPackets, e.DownlinkOctets = x.past.downPackets.Load(), x.past.downOctets.Load()
-	e.NoDevice, e.NotSent = x.noDevice.Load(), x.notSent.Load()
+	e.NoDevice, e.NotSent, e.NoRule = x.noDevice.Load(), x.notSent.Load(), x.noRule.Load()
+	e.Flows = slices.Clone(e.Flows)
+	for i := range e.Flows {
+		f := &e.Flows[i]
+		f.UplinkPackets, f.DownlinkPackets = x.upByFlow[f.QFI].Load(), x.downByFlow[f.QFI].Load()
+	}
 	var t *gtpu.Tunnel
 	if t = x.tunnel.Load(); t == nil {
 		return

@@ -22,7 +22,8 @@ type Cell interface {
 
 // N3 is the user plane as a UE uses it.
 type N3 interface {
-	Send(t *gtpu.Tunnel, b []byte) error
+	// Send sends the IP packet behind gtpu.HeaderLen octets of room on one of the tunnel's QoS flows.
+	Send(t *gtpu.Tunnel, qfi uint8, b []byte) error
 }
 
 type mmState string
@@ -95,6 +96,9 @@ type Counts struct {
 	NASDropped       uint64 `json:"nas_dropped"`
 	ErrorIndications uint64 `json:"gtpu_error_indications"`
 	Releases         uint64 `json:"connection_releases"`
+	Modifications    uint64 `json:"sessions_modified"`
+	Solicitations    uint64 `json:"router_solicitations"`
+	Advertisements   uint64 `json:"router_advertisements"`
 }
 
 // procedure is the mobility management procedure under way: at most one.
@@ -126,7 +130,7 @@ func New(cfg Config, cell Cell, n3 N3, log *slog.Logger) *UE {
 		mm: deregistered, wish: cfg.Autostart, sessions: map[uint8]*session{},
 	}
 	for _, s := range cfg.Sessions {
-		u.sessions[s.PSI] = &session{cfg: s, wish: cfg.Autostart, configured: true, keep: true, state: inactive}
+		u.sessions[s.PSI] = &session{cfg: s, wish: cfg.Autostart, configured: true, keep: true, state: inactive, qos: newQoS()}
 	}
 	u.view.init()
 	u.publish()

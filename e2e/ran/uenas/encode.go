@@ -183,8 +183,9 @@ func DeregistrationAccept() []byte {
 
 // Request types of UL NAS TRANSPORT (9.11.3.47).
 const (
-	RequestNone    uint8 = 0
-	RequestInitial uint8 = 1
+	RequestNone         uint8 = 0
+	RequestInitial      uint8 = 1
+	RequestModification uint8 = 5
 )
 
 // ULTransport wraps a 5GSM message (8.2.10). Slice and DNN go along with an initial request only.
@@ -212,17 +213,6 @@ func encodeDNN(dnn string) []byte {
 		out = append(append(out, byte(len(label))), label...)
 	}
 	return out
-}
-
-// SessionEstablishment asks for an IPv4 session of SSC mode 1, with DNS servers and the link MTU
-// (8.3.1).
-func SessionEstablishment(psi, pti uint8) []byte {
-	const ipv4, sscMode1 = 1, 1
-	b := append(gsm(psi, pti, nas.MsgTypePDUSessionEstablishmentRequest), 0xFF, 0xFF) // full data rate, both ways
-	b = append(b, 0x90|ipv4, 0xA0|sscMode1)
-	// Extended protocol configuration options (TS 24.008 10.5.6.3): IP address by NAS signalling,
-	// DNS server IPv4 address, IPv4 link MTU.
-	return tlvE(b, 0x7B, []byte{0x80, 0x00, 0x0A, 0, 0x00, 0x0D, 0, 0x00, 0x10, 0})
 }
 
 // SessionRelease asks for the release of a session (8.3.12).

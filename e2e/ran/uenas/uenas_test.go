@@ -149,7 +149,7 @@ func TestMessagesReadBack(t *testing.T) {
 		t.Error("deregistration type does not read back")
 	}
 
-	est := SessionEstablishment(5, 7)
+	est := SessionEstablishment(5, 7, SessionRequest{})
 	ul := decodeGMM(t, ULTransport(5, est, RequestInitial, &slice, "ims.example"), nas.MsgTypeULNASTransport).ULNASTransport
 	if ul.PduSessionID2Value.GetPduSessionID2Value() != 5 || ul.RequestType.GetRequestTypeValue() != 1 || ul.DNN.GetDNN() != "ims.example" || ul.SNSSAI.GetSD() != slice.SD {
 		t.Error("UL NAS TRANSPORT does not read back")
@@ -185,10 +185,11 @@ func TestCausesHaveNames(t *testing.T) {
 
 func FuzzDecode(f *testing.F) {
 	f.Add(SecurityModeComplete("4370816125816151", []byte{1}))
-	f.Add(SessionEstablishment(1, 1))
+	f.Add(SessionEstablishment(1, 1, SessionRequest{}))
 	f.Fuzz(func(_ *testing.T, b []byte) {
 		_, _ = Decode(b)
 		_, _ = ParseNSSAI(b)
+		_, _ = DecodeSessionMessage(b)
 		ue, _ := testContexts(2, 2)
 		_, _ = ue.Unprotect(b)
 	})

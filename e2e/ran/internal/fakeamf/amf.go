@@ -22,6 +22,7 @@ import (
 
 	"core5g.dev/core5g/e2e/ran/n2"
 	"core5g.dev/core5g/e2e/ran/uenas"
+	"core5g.dev/core5g/images/session-management/n1"
 )
 
 // Knobs change what the AMF does. Zero values mean a core that works.
@@ -44,6 +45,13 @@ type Knobs struct {
 	SilentService   bool  // no answer to service requests
 	NoConfiguration bool  // no Configuration Update Command after registration
 	OddSlice        bool  // session resources for a slice that the gNB does not have
+
+	Grant        n1.SessionType // granted whatever is asked for; 0: what is asked for
+	AlwaysOn     *bool          // the indication in the accept
+	Flows        []n1.Flow      // QoS flows beside the default one, in accept and N2
+	Rules        []n1.Rule      // and their rules
+	RejectModify uint8          // PDU Session Modification Reject with this 5GSM cause
+	SilentModify bool           // no answer to modification requests
 }
 
 // AMF is the fake. UPF is where sessions' uplink packets shall go.
@@ -85,6 +93,12 @@ type Session struct {
 	GNBTEID uint32
 	Up      bool
 	QFI     int64
+
+	Type        n1.SessionType
+	InterfaceID [8]byte
+	Prefix      netip.Prefix // a /64 of IPv6
+	Asked       *n1.EstablishmentRequest
+	Flows       []n1.Flow // beside the default one
 }
 
 // New makes an AMF that knows the subscribers, by SUPI digits.

@@ -12,6 +12,7 @@ import (
 
 	"core5g.dev/core5g/e2e/ran/n2"
 	"core5g.dev/core5g/e2e/ran/uenas"
+	"core5g.dev/core5g/images/session-management/n1"
 )
 
 func (a *AMF) slice(u *ue, s *Session) ngapType.SNSSAI {
@@ -27,24 +28,36 @@ func (a *AMF) requestTransfer(s *Session) []byte {
 	t := ngapType.PDUSessionResourceSetupRequestTransfer{}
 	ies := &t.ProtocolIEs.List
 	n2.Add(ies, n2.Reject, a.tunnel(s.TEID))
-	n2.Add(ies, n2.Reject, &ngapType.PDUSessionType{Value: ngapType.PDUSessionTypePresentIpv4})
-	n2.Add(ies, n2.Reject, &ngapType.QosFlowSetupRequestList{List: []ngapType.QosFlowSetupRequestItem{{
-		QosFlowIdentifier: ngapType.QosFlowIdentifier{Value: s.QFI},
-		QosFlowLevelQosParameters: ngapType.QosFlowLevelQosParameters{
-			QosCharacteristics: ngapType.QosCharacteristics{
-				Present:       ngapType.QosCharacteristicsPresentNonDynamic5QI,
-				NonDynamic5QI: &ngapType.NonDynamic5QIDescriptor{FiveQI: ngapType.FiveQI{Value: 9}},
-			},
-			AllocationAndRetentionPriority: ngapType.AllocationAndRetentionPriority{
-				PriorityLevelARP: ngapType.PriorityLevelARP{Value: 8},
-			},
-		},
-	}}})
+	kind := map[n1.SessionType]aper.Enumerated{
+		n1.IPv4: ngapType.PDUSessionTypePresentIpv4, n1.IPv6: ngapType.PDUSessionTypePresentIpv6, n1.IPv4v6: ngapType.PDUSessionTypePresentIpv4v6,
+	}[s.Type]
+	n2.Add(ies, n2.Reject, &ngapType.PDUSessionType{Value: kind})
+	flows := &ngapType.QosFlowSetupRequestList{List: []ngapType.QosFlowSetupRequestItem{{
+		QosFlowIdentifier: ngapType.QosFlowIdentifier{Value: s.QFI}, QosFlowLevelQosParameters: flowParameters(9),
+	}}}
+	for _, f := range s.Flows {
+		flows.List = append(flows.List, ngapType.QosFlowSetupRequestItem{
+			QosFlowIdentifier: ngapType.QosFlowIdentifier{Value: int64(f.QFI)}, QosFlowLevelQosParameters: flowParameters(f.FiveQI),
+		})
+	}
+	n2.Add(ies, n2.Reject, flows)
 	b, err := n2.Marshal(t)
 	if err != nil {
 		a.T.Errorf("fake AMF: %v", err)
 	}
 	return b
+}
+
+func flowParameters(fiveQI uint8) ngapType.QosFlowLevelQosParameters {
+	return ngapType.QosFlowLevelQosParameters{
+		QosCharacteristics: ngapType.QosCharacteristics{
+			Present:       ngapType.QosCharacteristicsPresentNonDynamic5QI,
+			NonDynamic5QI: &ngapType.NonDynamic5QIDescriptor{FiveQI: ngapType.FiveQI{Value: int64(fiveQI)}},
+		},
+		AllocationAndRetentionPriority: ngapType.AllocationAndRetentionPriority{
+			PriorityLevelARP: ngapType.PriorityLevelARP{Value: 8},
+		},
+	}
 }
 
 func (a *AMF) tunnel(teid uint32) *ngapType.UPTransportLayerInformation {
@@ -87,7 +100,7 @@ func (a *AMF) resourceUp(u *ue, psi int64, transfer []byte) {
 	}
 	s := u.sessions[uint8(psi)]
 	g := t.DLQosFlowPerTNLInformation.UPTransportLayerInformation.GTPTunnel
-	if s == nil || g == nil || len(t.DLQosFlowPerTNLInformation.AssociatedQosFlowList.List) != 1 {
+	if s == nil || g == nil || len(t.DLQosFlowPerTNLInformation.AssociatedQosFlowList.List) == 0 {
 		a.T.Errorf("setup response for session %d without a tunnel and its flow", psi)
 		return
 	}
@@ -111,60 +124,94 @@ func dlTransport(psi uint8, sm []byte, cause uint8) []byte {
 
 func (a *AMF) sessionMessage(u *ue, m *nasMessage.ULNASTransport) {
 	raw := m.PayloadContainer.GetPayloadContainerContents()
-	sm, err := uenas.Decode(raw)
-	if err != nil || sm.GsmMessage == nil {
-		a.T.Errorf("UL NAS transport without a 5GSM message: %v", err)
+	sm, err := n1.Decode(raw)
+	if err != nil {
+		a.note("5GSM message refused: %v", err)
 		return
 	}
-	psi, pti := raw[1], raw[2]
-	switch sm.GsmHeader.GetMessageType() {
-	case nas.MsgTypePDUSessionEstablishmentRequest:
+	h := n1.HeaderOf(sm)
+	psi, pti := h.SessionID, h.PTI
+	switch sm := sm.(type) {
+	case *n1.EstablishmentRequest:
 		a.note("PDU Session Establishment Request")
 		switch {
 		case a.knobs.SilentSession:
 		case a.knobs.NotForwarded != 0:
 			a.down(u, dlTransport(psi, raw, a.knobs.NotForwarded))
 		case a.knobs.RejectSession != 0:
-			a.downSM(u, psi, []byte{0x2e, psi, pti, nas.MsgTypePDUSessionEstablishmentReject, a.knobs.RejectSession})
+			a.downSM(u, psi, (&n1.EstablishmentReject{SessionID: psi, PTI: pti, Cause: n1.Cause(a.knobs.RejectSession)}).Encode())
 		default:
-			a.accept(u, psi, pti, m)
+			a.accept(u, sm, m)
 		}
-	case nas.MsgTypePDUSessionReleaseRequest:
+	case *n1.ModificationRequest:
+		a.note("PDU Session Modification Request (always-on %v, %d rules, %d flows)", sm.AlwaysOn, len(sm.Rules), len(sm.Flows))
+		switch {
+		case a.knobs.SilentModify:
+		case a.knobs.RejectModify != 0:
+			a.downSM(u, psi, (&n1.ModificationReject{SessionID: psi, PTI: pti, Cause: n1.Cause(a.knobs.RejectModify)}).Encode())
+		default:
+			a.modify(u, sm)
+		}
+	case *n1.ReleaseRequest:
 		a.note("PDU Session Release Request")
 		a.releaseSession(u, psi, pti, nasMessage.Cause5GSMRegularDeactivation)
-	case nas.MsgTypePDUSessionReleaseComplete:
+	case *n1.ReleaseComplete:
 		a.note("PDU Session Release Complete")
 		delete(u.sessions, psi)
-	case nas.MsgTypePDUSessionModificationComplete:
+	case *n1.ModificationComplete:
 		a.note("PDU Session Modification Complete")
-	case nas.MsgTypeStatus5GSM:
-		a.note("5GSM Status (%s)", uenas.Cause5GSM(sm.Status5GSM.GetCauseValue()))
-	default:
-		a.T.Errorf("5GSM message of type %d", sm.GsmHeader.GetMessageType())
+	case *n1.ModificationCommandReject:
+		a.note("PDU Session Modification Command Reject (%s)", uenas.Cause5GSM(sm.Cause))
+	case *n1.Status:
+		a.note("5GSM Status (%s)", uenas.Cause5GSM(sm.Cause))
 	}
 }
 
-func (a *AMF) accept(u *ue, psi, pti uint8, m *nasMessage.ULNASTransport) {
+// modify grants what a UE asks for, under identifiers of the network's choice.
+func (a *AMF) modify(u *ue, asked *n1.ModificationRequest) {
+	c := &n1.ModificationCommand{SessionID: asked.SessionID, PTI: asked.PTI, Rules: asked.Rules, Flows: asked.Flows}
+	for i := range c.Rules {
+		if r := &c.Rules[i]; r.Operation == n1.CreateRule && r.ID == 0 {
+			r.ID = uint8(10 + i)
+		}
+	}
+	if asked.AlwaysOn {
+		yes := true
+		c.AlwaysOn = &yes
+	}
+	a.downSM(u, asked.SessionID, c.Encode())
+}
+
+func (a *AMF) accept(u *ue, asked *n1.EstablishmentRequest, m *nasMessage.ULNASTransport) {
 	if m.SNSSAI == nil || m.DNN == nil || m.RequestType == nil {
 		a.T.Error("session request without S-NSSAI, DNN or request type")
 		return
 	}
-	s := &Session{PSI: psi, DNN: m.DNN.GetDNN(), TEID: u.tmsi<<8 | uint32(psi), QFI: 1}
+	psi := asked.SessionID
+	s := &Session{PSI: psi, DNN: m.DNN.GetDNN(), TEID: u.tmsi<<8 | uint32(psi), QFI: 1, Type: asked.Type, Asked: asked, Flows: a.knobs.Flows}
 	s.Slice[0] = m.SNSSAI.GetSST()
 	sd := m.SNSSAI.GetSD()
 	copy(s.Slice[1:], sd[:])
 	s.Address = netip.AddrFrom4([4]byte{10, 45, byte(u.tmsi), psi})
+	s.InterfaceID = [8]byte{0, 0, 0, 0, 0, byte(u.tmsi), 0, psi}
+	s.Prefix = netip.PrefixFrom(netip.AddrFrom16([16]byte{0xfd, 0, 0, 0x45, 0, byte(u.tmsi), 0, psi}), 64)
 	u.sessions[psi] = s
-	ip := s.Address.As4()
 
-	b := []byte{0x2e, psi, pti, nas.MsgTypePDUSessionEstablishmentAccept, 0x11}
-	rule := []byte{1, 0, 6, 0x31, 0x31, 1, 1, 255, 1} // default QoS rule: match all, QFI 1
-	b = append(binary.BigEndian.AppendUint16(b, uint16(len(rule))), rule...)
-	b = append(b, 6, 6, 0, 100, 6, 0, 100) // session AMBR 100 Mbit/s
-	b = append(append(b, 0x29, 5, 1), ip[:]...)
-	b = append(append(b, 0x22, 4), s.Slice[:]...)
-	epco := []byte{0x80, 0x00, 0x0D, 4, 8, 8, 8, 8, 0x00, 0x10, 2, 0x05, 0x50} // DNS 8.8.8.8, MTU 1360
-	b = append(append(b, 0x7B, 0, byte(len(epco))), epco...)
+	anything := n1.Rule{ID: 1, Operation: n1.CreateRule, Default: true, Filters: []n1.Filter{n1.Any(1)}, Precedence: 255, QFI: 1}
+	accept := &n1.EstablishmentAccept{
+		SessionID: psi, PTI: asked.PTI, Type: asked.Type, SSCMode: 1, AMBR: n1.AMBR{Uplink: 100e6, Downlink: 100e6},
+		Rules: append([]n1.Rule{anything}, a.knobs.Rules...), Flows: append([]n1.Flow{{QFI: 1, Operation: n1.CreateFlow, FiveQI: 9}}, a.knobs.Flows...),
+		IPv4: s.Address, InterfaceID: s.InterfaceID, SST: s.Slice[0], SD: (*[3]byte)(s.Slice[1:]), AlwaysOn: a.knobs.AlwaysOn, DNN: s.DNN,
+	}
+	if g := a.knobs.Grant; g != 0 && g != asked.Type {
+		s.Type, accept.Type = g, g
+		accept.Cause = map[n1.SessionType]n1.Cause{n1.IPv4: n1.CauseIPv4Only, n1.IPv6: n1.CauseIPv6Only}[g]
+	}
+	accept.Options = n1.Configuration{
+		DNS:   []netip.Addr{netip.AddrFrom4([4]byte{8, 8, 8, 8}), netip.MustParseAddr("2001:4860:4860::8888")},
+		PCSCF: []netip.Addr{netip.AddrFrom4([4]byte{172, 30, 6, 9})}, MTU: 1360,
+	}.Answer(asked.Options, s.Type != n1.IPv6, s.Type != n1.IPv4)
+	b := accept.Encode()
 
 	req := &ngapType.PDUSessionResourceSetupRequest{}
 	ies := &req.ProtocolIEs.List
