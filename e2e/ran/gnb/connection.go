@@ -1,7 +1,13 @@
 package gnb
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/free5gc/aper"
 	"github.com/free5gc/ngap/ngapType"
@@ -10,16 +16,40 @@ import (
 	"core5g.dev/core5g/e2e/ran/n2"
 )
 
+// ErrEnded is the answer of a procedure whose connection has ended meanwhile.
+var ErrEnded = errors.New("the UE's connection has ended")
+
 // Connection is one UE-associated logical NG connection with its tunnels.
 type Connection struct {
 	gnb   *GNB
 	ue    UE
 	ranID int64
 
-	mu      sync.Mutex
-	amfID   int64 // -1 until the AMF has answered
-	tunnels map[uint8]*gtpu.Tunnel
-	ended   bool
+	mu        sync.Mutex
+	amfID     int64 // -1 until the AMF has answered
+	resources map[uint8]*resource
+	ended     bool
+	deserted  atomic.Bool         // the UE has left without a word
+	waiting   map[string]chan any // who waits for the AMF's answer, by the procedure's name
+}
+
+// ConnectionStatus is what the gNB knows of a UE.
+type ConnectionStatus struct {
+	GNB      string           `json:"gnb"`
+	RANID    int64            `json:"ran_ue_ngap_id"`
+	AMFID    int64            `json:"amf_ue_ngap_id"` // -1: the AMF has not answered
+	Sessions []ResourceStatus `json:"sessions"`
+}
+
+// Status returns a copy of the state.
+func (c *Connection) Status() ConnectionStatus {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := ConnectionStatus{GNB: c.gnb.cfg.Name, RANID: c.ranID, AMFID: c.amfID, Sessions: []ResourceStatus{}}
+	for _, psi := range slices.Sorted(maps.Keys(c.resources)) {
+		s.Sessions = append(s.Sessions, c.resources[psi].status(psi))
+	}
+	return s
 }
 
 func (c *Connection) amf() int64 {
@@ -77,52 +107,59 @@ func (c *Connection) requestRelease(cause aper.Enumerated) error {
 func (c *Connection) sessions() []uint8 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var out []uint8
-	for psi := range c.tunnels {
-		out = append(out, psi)
-	}
-	return out
+	return slices.Sorted(maps.Keys(c.resources))
 }
 
-// open makes the session's tunnel, in place of an earlier one.
-func (c *Connection) open(psi uint8, t *gtpu.Tunnel) {
+// open takes a session's resource with its tunnel, in place of an earlier one.
+func (c *Connection) open(psi uint8, r *resource) {
 	c.mu.Lock()
-	old := c.tunnels[psi]
-	c.tunnels[psi] = t
+	old := c.resources[psi]
+	c.resources[psi] = r
 	c.mu.Unlock()
 	if old != nil {
-		c.gnb.n3.Remove(old)
+		c.gnb.n3.Remove(old.tunnel)
 	}
-	c.gnb.n3.Open(t)
-	c.ue.SessionUp(c, psi, t)
+	c.gnb.n3.Open(r.tunnel)
+	c.ue.SessionUp(c, psi, r.tunnel)
 }
 
-// replace changes the far end of a session's tunnel.
-func (c *Connection) replace(psi uint8, change func(t *gtpu.Tunnel)) bool {
+// change edits a session's resource and puts a new tunnel in the place of the old one, under the same local TEID.
+// change gets copies; false: there is no such session.
+func (c *Connection) change(psi uint8, change func(r *resource, t *gtpu.Tunnel)) bool {
 	c.mu.Lock()
-	old := c.tunnels[psi]
-	if old == nil {
+	r := c.resources[psi]
+	if r == nil {
 		c.mu.Unlock()
 		return false
 	}
-	t := &gtpu.Tunnel{LocalTEID: old.LocalTEID, PeerTEID: old.PeerTEID, Peer: old.Peer, QFI: old.QFI, Deliver: old.Deliver, Lost: old.Lost}
-	change(t)
-	c.tunnels[psi] = t
+	old := r.tunnel
+	t := old.Successor()
+	next := *r
+	next.flows = maps.Clone(r.flows)
+	change(&next, t)
+	next.tunnel = t
+	c.resources[psi] = &next
 	c.mu.Unlock()
 	c.gnb.n3.Replace(old, t)
 	c.ue.SessionUp(c, psi, t)
 	return true
 }
 
+func (c *Connection) resource(psi uint8) *resource {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.resources[psi]
+}
+
 func (c *Connection) closeSession(psi uint8) bool {
 	c.mu.Lock()
-	t := c.tunnels[psi]
-	delete(c.tunnels, psi)
+	r := c.resources[psi]
+	delete(c.resources, psi)
 	c.mu.Unlock()
-	if t == nil {
+	if r == nil {
 		return false
 	}
-	c.gnb.n3.Remove(t)
+	c.gnb.n3.Remove(r.tunnel)
 	c.ue.SessionDown(c, psi)
 	return true
 }
@@ -135,9 +172,61 @@ func (c *Connection) end(cause string) {
 		return
 	}
 	c.ended = true
+	for _, w := range c.waiting {
+		close(w)
+	}
+	clear(c.waiting)
 	c.mu.Unlock()
 	for _, psi := range c.sessions() {
 		c.closeSession(psi)
 	}
 	c.ue.Released(c, cause)
+}
+
+// await names an answer that somebody waits for. The channel is closed when the connection ends first.
+func (c *Connection) await(name string) (answer <-chan any, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended {
+		return nil, ErrEnded
+	}
+	if c.waiting[name] != nil {
+		return nil, fmt.Errorf("another %s is under way", name)
+	}
+	w := make(chan any, 1)
+	c.waiting[name] = w
+	return w, nil
+}
+
+// forgo ends the wait of await.
+func (c *Connection) forgo(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.waiting, name)
+}
+
+// answered hands a message to who waits for it; false: nobody does.
+func (c *Connection) answered(name string, m any) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	w := c.waiting[name]
+	if w == nil {
+		return false
+	}
+	delete(c.waiting, name)
+	w <- m
+	return true
+}
+
+// receive waits for an answer.
+func receive(ctx context.Context, answer <-chan any) (any, error) {
+	select {
+	case m, ok := <-answer:
+		if !ok {
+			return nil, ErrEnded
+		}
+		return m, nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("no answer from the AMF: %w", ctx.Err())
+	}
 }

@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/free5gc/ngap/ngapType"
@@ -50,7 +51,10 @@ type GNB struct {
 	connections map[int64]*Connection
 	nextRANID   int64
 	ues         map[UE]struct{}
-	status      Status
+	behaviour   Behaviour
+
+	unheard atomic.Uint64 // downlink packets for UEs that have left without a word
+	status  Status
 }
 
 // Status is what the gNB says about itself.
@@ -281,7 +285,7 @@ func (g *GNB) Connect(ue UE, nas []byte, cause uint8, tmsi *uenas.TMSI) (*Connec
 		g.mu.Unlock()
 		return nil, ErrNoN2
 	}
-	c := &Connection{gnb: g, ue: ue, ranID: g.nextRANID, amfID: -1, tunnels: map[uint8]*gtpu.Tunnel{}}
+	c := &Connection{gnb: g, ue: ue, ranID: g.nextRANID, amfID: -1, resources: map[uint8]*resource{}, waiting: map[string]chan any{}}
 	g.nextRANID = g.nextRANID%0xFFFFFFFF + 1
 	g.connections[c.ranID] = c
 	g.mu.Unlock()

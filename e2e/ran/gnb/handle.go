@@ -37,6 +37,11 @@ func (g *GNB) handle(conn n2.Conn, m any) {
 		if c := g.connection(n2.Find[ngapType.AMFUENGAPID](l), n2.Find[ngapType.RANUENGAPID](l)); c != nil {
 			err = g.sessionRelease(c, m)
 		}
+	case *ngapType.PDUSessionResourceModifyConfirm:
+		l := m.ProtocolIEs.List
+		if c := g.connection(n2.Find[ngapType.AMFUENGAPID](l), n2.Find[ngapType.RANUENGAPID](l)); c != nil {
+			g.answered(c, modifyIndication, m)
+		}
 	case *ngapType.UEContextModificationRequest:
 		l := m.ProtocolIEs.List
 		if c := g.connection(n2.Find[ngapType.AMFUENGAPID](l), n2.Find[ngapType.RANUENGAPID](l)); c != nil {
@@ -85,6 +90,13 @@ func (g *GNB) connection(amfID *ngapType.AMFUENGAPID, ranID *ngapType.RANUENGAPI
 	}
 	c.setAMF(amfID.Value)
 	return c
+}
+
+// answered hands an answer to the procedure that waits for it.
+func (g *GNB) answered(c *Connection, procedure string, m any) {
+	if !c.answered(procedure, m) {
+		g.log.Warn("NGAP answer that nobody waits for", "procedure", procedure, "type", fmt.Sprintf("%T", m))
+	}
 }
 
 func (c *Connection) deliver(pdu *ngapType.NASPDU) {

@@ -22,42 +22,28 @@ type setupResult struct {
 // setUp makes the tunnel of one session from its request transfer (TS 38.413 8.2.1.2). A failure is
 // answered by its cause and does not touch the other sessions of the request.
 func (g *GNB) setUp(c *Connection, psi int64, slice ngapType.SNSSAI, transfer []byte, nas *ngapType.NASPDU) (setupResult, error) {
-	refuse := func(cause aper.Enumerated, why string) (setupResult, error) {
-		g.log.Warn("PDU session resource refused", "psi", psi, "why", why)
-		t, err := n2.Marshal(ngapType.PDUSessionResourceSetupUnsuccessfulTransfer{Cause: *n2.RadioNetworkCause(cause)})
+	refuse := func(no *refusal) (setupResult, error) {
+		t, err := n2.Marshal(ngapType.PDUSessionResourceSetupUnsuccessfulTransfer{Cause: *n2.RadioNetworkCause(no.cause)})
 		return setupResult{psi: psi, transfer: t, failed: true}, err
 	}
-	if !slices.Contains(g.cfg.Slices, readSNSSAI(slice)) {
-		return refuse(ngapType.CauseRadioNetworkPresentSliceNotSupported, "slice "+readSNSSAI(slice).String()+" is not one of the gNB's")
-	}
-	var req ngapType.PDUSessionResourceSetupRequestTransfer
-	if err := n2.Unmarshal(transfer, &req); err != nil {
-		return refuse(ngapType.CauseRadioNetworkPresentUnspecified, err.Error())
-	}
-	teid, peer, ok := readTunnel(n2.Find[ngapType.UPTransportLayerInformation](req.ProtocolIEs.List))
-	if !ok {
-		return refuse(ngapType.CauseRadioNetworkPresentUnspecified, "no GTP tunnel over IPv4")
-	}
-	flows := n2.Find[ngapType.QosFlowSetupRequestList](req.ProtocolIEs.List)
-	if flows == nil || len(flows.List) == 0 {
-		return refuse(ngapType.CauseRadioNetworkPresentInvalidQosCombination, "no QoS flow")
+	r, refused, no := g.admit(psi, slice, transfer)
+	if no != nil {
+		return refuse(no)
 	}
 	deliver := c.ue.Sink(uint8(psi))
 	if deliver == nil {
-		return refuse(ngapType.CauseRadioNetworkPresentUnknownPDUSessionID, "the UE has no such session")
+		g.log.Warn("PDU session resource refused", "psi", psi, "why", "the UE has no such session")
+		return refuse(&refusal{cause: ngapType.CauseRadioNetworkPresentUnknownPDUSessionID})
 	}
-	t := &gtpu.Tunnel{
-		PeerTEID: teid, Peer: peer, QFI: uint8(flows.List[0].QosFlowIdentifier.Value), Deliver: deliver,
-		Lost: func() { c.ue.SessionLost(c, uint8(psi)) },
-	}
-	c.open(uint8(psi), t)
+	r.tunnel.Deliver = c.byRadio(deliver)
+	r.tunnel.Lost = func() { c.ue.SessionLost(c, uint8(psi)) }
+	c.open(uint8(psi), r)
 
-	res := ngapType.PDUSessionResourceSetupResponseTransfer{}
-	res.DLQosFlowPerTNLInformation.UPTransportLayerInformation = g.tunnelInformation(t.LocalTEID)
-	for _, f := range flows.List {
-		res.DLQosFlowPerTNLInformation.AssociatedQosFlowList.List = append(res.DLQosFlowPerTNLInformation.AssociatedQosFlowList.List,
-			ngapType.AssociatedQosFlowItem{QosFlowIdentifier: f.QosFlowIdentifier})
+	res := ngapType.PDUSessionResourceSetupResponseTransfer{
+		QosFlowFailedToSetupList: refusedFlows(refused, ngapType.CauseRadioNetworkPresentRadioResourcesNotAvailable),
 	}
+	res.DLQosFlowPerTNLInformation.UPTransportLayerInformation = g.tunnelInformation(r.tunnel.LocalTEID)
+	res.DLQosFlowPerTNLInformation.AssociatedQosFlowList = associatedFlows(r.qfis())
 	out, err := n2.Marshal(res)
 	return setupResult{psi: psi, transfer: out, nas: nas}, err
 }
@@ -107,6 +93,10 @@ func (g *GNB) sessionSetup(c *Connection, m *ngapType.PDUSessionResourceSetupReq
 	if req == nil {
 		return fmt.Errorf("PDU session resource setup request without sessions")
 	}
+	if g.Behaviour().SilentResources {
+		g.log.Info("PDU session resource setup request left without an answer")
+		return nil
+	}
 	var results []setupResult
 	for _, s := range req.List {
 		r, err := g.setUp(c, s.PDUSessionID.Value, s.SNSSAI, s.PDUSessionResourceSetupRequestTransfer, s.PDUSessionNASPDU)
@@ -152,11 +142,16 @@ func deliverAll(c *Connection, results []setupResult) {
 	}
 }
 
-// sessionModify takes a new far end of the tunnel and new QoS flows (TS 38.413 8.2.3).
+// sessionModify takes a new far end of the tunnel, a session AMBR, and QoS flows that are added, changed or
+// released (TS 38.413 8.2.3).
 func (g *GNB) sessionModify(c *Connection, m *ngapType.PDUSessionResourceModifyRequest) error {
 	req := n2.Find[ngapType.PDUSessionResourceModifyListModReq](m.ProtocolIEs.List)
 	if req == nil {
 		return fmt.Errorf("PDU session resource modify request without sessions")
+	}
+	if g.Behaviour().SilentResources {
+		g.log.Info("PDU session resource modify request left without an answer")
+		return nil
 	}
 	res := &ngapType.PDUSessionResourceModifyResponse{}
 	ies := &res.ProtocolIEs.List
@@ -165,33 +160,17 @@ func (g *GNB) sessionModify(c *Connection, m *ngapType.PDUSessionResourceModifyR
 	ok, failed := &ngapType.PDUSessionResourceModifyListModRes{}, &ngapType.PDUSessionResourceFailedToModifyListModRes{}
 	var nas []*ngapType.NASPDU
 	for _, s := range req.List {
-		var t ngapType.PDUSessionResourceModifyRequestTransfer
-		answer := ngapType.PDUSessionResourceModifyResponseTransfer{}
-		changed := n2.Unmarshal(s.PDUSessionResourceModifyRequestTransfer, &t) == nil
-		if changed {
-			changed = c.replace(uint8(s.PDUSessionID.Value), func(tun *gtpu.Tunnel) {
-				if l := n2.Find[ngapType.ULNGUUPTNLModifyList](t.ProtocolIEs.List); l != nil && len(l.List) > 0 {
-					if teid, peer, ok := readTunnel(&l.List[0].ULNGUUPTNLInformation); ok {
-						tun.PeerTEID, tun.Peer = teid, peer
-					}
-				}
-			})
-		}
-		if !changed {
-			x, err := n2.Marshal(ngapType.PDUSessionResourceModifyUnsuccessfulTransfer{Cause: *n2.RadioNetworkCause(ngapType.CauseRadioNetworkPresentUnknownPDUSessionID)})
+		answer, no := g.modify(c, uint8(s.PDUSessionID.Value), s.PDUSessionResourceModifyRequestTransfer)
+		if no != nil {
+			g.log.Warn("PDU session resource not modified", "psi", s.PDUSessionID.Value, "why", no.why)
+			x, err := n2.Marshal(ngapType.PDUSessionResourceModifyUnsuccessfulTransfer{Cause: *n2.RadioNetworkCause(no.cause)})
 			if err != nil {
 				return err
 			}
 			failed.List = append(failed.List, ngapType.PDUSessionResourceFailedToModifyItemModRes{PDUSessionID: s.PDUSessionID, PDUSessionResourceModifyUnsuccessfulTransfer: x})
 			continue
 		}
-		if l := n2.Find[ngapType.QosFlowAddOrModifyRequestList](t.ProtocolIEs.List); l != nil {
-			answer.QosFlowAddOrModifyResponseList = &ngapType.QosFlowAddOrModifyResponseList{}
-			for _, f := range l.List {
-				answer.QosFlowAddOrModifyResponseList.List = append(answer.QosFlowAddOrModifyResponseList.List, ngapType.QosFlowAddOrModifyResponseItem{QosFlowIdentifier: f.QosFlowIdentifier})
-			}
-		}
-		x, err := n2.Marshal(answer)
+		x, err := n2.Marshal(*answer)
 		if err != nil {
 			return err
 		}
@@ -212,6 +191,61 @@ func (g *GNB) sessionModify(c *Connection, m *ngapType.PDUSessionResourceModifyR
 		c.deliver(pdu)
 	}
 	return nil
+}
+
+// modify does what one session's transfer asks (9.3.4.3), flow by flow.
+func (g *GNB) modify(c *Connection, psi uint8, transfer []byte) (*ngapType.PDUSessionResourceModifyResponseTransfer, *refusal) {
+	behaviour := g.Behaviour()
+	if behaviour.refusesSession(psi) {
+		return nil, &refusal{ngapType.CauseRadioNetworkPresentRadioResourcesNotAvailable, "told to refuse the session"}
+	}
+	var req ngapType.PDUSessionResourceModifyRequestTransfer
+	if err := n2.Unmarshal(transfer, &req); err != nil {
+		return nil, &refusal{ngapType.CauseRadioNetworkPresentUnspecified, err.Error()}
+	}
+	l := req.ProtocolIEs.List
+	answer := &ngapType.PDUSessionResourceModifyResponseTransfer{}
+	known := c.change(psi, func(r *resource, t *gtpu.Tunnel) {
+		if u := n2.Find[ngapType.ULNGUUPTNLModifyList](l); u != nil && len(u.List) > 0 {
+			if teid, peer, ok := readTunnel(&u.List[0].ULNGUUPTNLInformation); ok {
+				t.PeerTEID, t.Peer = teid, peer
+			}
+		}
+		if a := n2.Find[ngapType.PDUSessionAggregateMaximumBitRate](l); a != nil {
+			r.ambrUplink, r.ambrDownlink = uint64(a.PDUSessionAggregateMaximumBitRateUL.Value), uint64(a.PDUSessionAggregateMaximumBitRateDL.Value)
+		}
+		var refused []uint8
+		if asked := n2.Find[ngapType.QosFlowAddOrModifyRequestList](l); asked != nil {
+			done := &ngapType.QosFlowAddOrModifyResponseList{}
+			for _, f := range asked.List {
+				qfi := uint8(f.QosFlowIdentifier.Value)
+				old, there := r.flows[qfi]
+				// 8.2.3.2: a flow that is new has its parameters in the request.
+				if slices.Contains(behaviour.RefuseFlows, qfi) || !there && f.QosFlowLevelQosParameters == nil {
+					refused = append(refused, qfi)
+					continue
+				}
+				r.flows[qfi] = readFlow(f.QosFlowIdentifier.Value, f.QosFlowLevelQosParameters, old)
+				done.List = append(done.List, ngapType.QosFlowAddOrModifyResponseItem{QosFlowIdentifier: f.QosFlowIdentifier})
+			}
+			if len(done.List) > 0 {
+				answer.QosFlowAddOrModifyResponseList = done
+			}
+			answer.QosFlowFailedToAddOrModifyList = refusedFlows(refused, ngapType.CauseRadioNetworkPresentRadioResourcesNotAvailable)
+		}
+		if gone := n2.Find[ngapType.QosFlowListWithCause](l); gone != nil {
+			for _, f := range gone.List {
+				delete(r.flows, uint8(f.QosFlowIdentifier.Value))
+			}
+		}
+		if _, there := r.flows[t.QFI]; !there {
+			t.QFI = r.first()
+		}
+	})
+	if !known {
+		return nil, &refusal{ngapType.CauseRadioNetworkPresentUnknownPDUSessionID, "no such session"}
+	}
+	return answer, nil
 }
 
 // sessionRelease takes tunnels away (TS 38.413 8.2.2).

@@ -36,11 +36,21 @@ type Tunnel struct {
 	Deliver func(packet []byte, qfi uint8)
 	// Lost is told that the UPF does not know PeerTEID (any more).
 	Lost func()
+	// Ended is told of an End Marker: no packet of the path before comes any more. nil: nobody asks.
+	Ended func()
 
+	via      *Endpoint   // whose socket its uplink packets leave by
 	reported atomic.Bool // its loss has been logged
 
 	UplinkPackets, UplinkOctets     atomic.Uint64
 	DownlinkPackets, DownlinkOctets atomic.Uint64
+}
+
+// Successor is a tunnel of the same ends, with counters of its own, to be changed and put in t's place by Replace.
+func (t *Tunnel) Successor() *Tunnel {
+	return &Tunnel{
+		LocalTEID: t.LocalTEID, PeerTEID: t.PeerTEID, Peer: t.Peer, QFI: t.QFI, Deliver: t.Deliver, Lost: t.Lost, Ended: t.Ended, via: t.via,
+	}
 }
 
 // Endpoint is the gNB's GTP-U entity.
@@ -86,7 +96,7 @@ func (e *Endpoint) Open(t *Tunnel) {
 		// Random, so that a tunnel of an earlier run is not mistaken for one of this run.
 		teid := rand.Uint32()
 		if _, taken := e.tunnels[teid]; teid != 0 && !taken {
-			t.LocalTEID = teid
+			t.LocalTEID, t.via = teid, e
 			e.tunnels[teid] = t
 			return
 		}
@@ -106,12 +116,28 @@ func (e *Endpoint) Remove(t *Tunnel) {
 func (e *Endpoint) Send(t *Tunnel, qfi uint8, b []byte) error {
 	n := len(b) - HeaderLen
 	PutUplink(b, t.PeerTEID, qfi, n)
+	if t.via != nil {
+		e = t.via // the UE may have moved to another gNB of this process
+	}
 	if _, err := e.conn.WriteToUDPAddrPort(b, t.Peer); err != nil {
 		return err
 	}
 	t.UplinkPackets.Add(1)
 	t.UplinkOctets.Add(uint64(n))
 	return nil
+}
+
+// Forward sends a downlink packet on to another tunnel endpoint: a gNB's, or a UPF's of indirect forwarding.
+func (e *Endpoint) Forward(peer netip.AddrPort, teid uint32, qfi uint8, packet []byte) error {
+	b := append(make([]byte, HeaderLen, HeaderLen+len(packet)), packet...)
+	PutUplink(b, teid, qfi, len(packet))
+	b[13] = 0 // TS 38.415 5.5.2.1: PDU type 0, downlink
+	return e.SendRaw(peer, b)
+}
+
+// EndMarker tells another tunnel endpoint that Forward sends nothing more (TS 29.281 7.3.2).
+func (e *Endpoint) EndMarker(peer netip.AddrPort, teid uint32) error {
+	return e.SendRaw(peer, AppendEndMarker(nil, teid))
 }
 
 // SendRaw sends octets as they are, for tests of what a UPF refuses.
@@ -151,7 +177,8 @@ func (e *Endpoint) handle(b []byte, from netip.AddrPort) {
 		e.Counters.ErrorIndications.Add(1)
 		e.lost(p.Payload)
 	case EndMarker:
-		e.Counters.EndMarkers.Add(1) // TS 23.501 5.8.2.9: only a path switch would act on it
+		e.Counters.EndMarkers.Add(1)
+		e.ended(p.TEID)
 	case EchoResponse, SupportedHeaders:
 	default:
 		e.Counters.UnsupportedMessage.Add(1)
@@ -173,6 +200,16 @@ func (e *Endpoint) deliver(p Packet, from netip.AddrPort) {
 		return
 	}
 	t.Deliver(p.Payload, p.QFI)
+}
+
+// ended tells a tunnel of its End Marker (TS 29.281 7.3.2).
+func (e *Endpoint) ended(teid uint32) {
+	e.mu.RLock()
+	t := e.tunnels[teid]
+	e.mu.RUnlock()
+	if t != nil && t.Ended != nil {
+		t.Ended()
+	}
 }
 
 // lost finds the tunnels whose far end an Error Indication names.

@@ -142,6 +142,11 @@ func AppendEchoResponse(b []byte, sequence uint16) []byte {
 	return append(b, 0, 0, ieRecovery, 0) // the restart counter is 0 (8.2)
 }
 
+// AppendEndMarker ends the stream of G-PDUs to a TEID (7.3.2).
+func AppendEndMarker(b []byte, teid uint32) []byte {
+	return binary.BigEndian.AppendUint32(append(b, flagsBase, EndMarker, 0, 0), teid)
+}
+
 // AppendErrorIndication tells the sender of a G-PDU that teid, at our address, is not there (7.3.1).
 func AppendErrorIndication(b []byte, teid uint32, address netip.Addr) []byte {
 	b = append(b, flagsBase|flagS, ErrorIndication, 0, 16, 0, 0, 0, 0, 0, 0, 0, 0)

@@ -15,7 +15,10 @@ func RadioNetworkCause(v aper.Enumerated) *ngapType.Cause {
 var radioNetworkCauses = map[aper.Enumerated]string{
 	0: "unspecified", 3: "release due to NG-RAN generated reason", 4: "release due to 5GC generated reason",
 	14: "unknown local UE NGAP ID", 15: "inconsistent remote UE NGAP ID", 20: "user inactivity",
-	21: "radio connection with UE lost", 26: "unknown PDU session ID", 39: "slice not supported",
+	2: "successful handover", 5: "handover cancelled", 7: "handover failure in target 5GC/NG-RAN node or target system",
+	8: "handover target not allowed", 12: "unknown target ID", 13: "no radio resources available in target cell",
+	16: "handover desirable for radio reasons", 21: "radio connection with UE lost", 22: "radio resources not available",
+	23: "invalid QoS combination", 27: "unknown QoS flow ID", 26: "unknown PDU session ID", 39: "slice not supported",
 	42: "resources not available for the slice",
 }
 

@@ -13,6 +13,9 @@ import (
 	"core5g.dev/core5g/e2e/ran/uenas"
 )
 
+// Connection is the UE's connection to its gNB, nil while it is idle.
+func (u *UE) Connection() *gnb.Connection { return u.view.now.Load().conn }
+
 // activeSessions lists the sessions that the UE holds.
 func (u *UE) activeSessions() []uint8 {
 	out := []uint8{}

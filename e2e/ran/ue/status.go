@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"core5g.dev/core5g/e2e/ran/gnb"
 	"core5g.dev/core5g/e2e/ran/gtpu"
 	"core5g.dev/core5g/e2e/ran/uenas"
 	"core5g.dev/core5g/images/session-management/n1"
@@ -29,6 +30,10 @@ type Status struct {
 	Sessions  []SessionStatus `json:"sessions"`
 	Counters  Counts          `json:"counters"`
 	LastError string          `json:"last_error,omitempty"`
+	// Radio is what the gNB holds of the UE, nil while it is idle.
+	Radio *gnb.ConnectionStatus `json:"radio,omitempty"`
+
+	conn *gnb.Connection
 }
 
 // SessionStatus is one PDU session.
@@ -97,7 +102,7 @@ func (u *UE) publish() {
 		SUPI: u.cfg.SUPI, State: string(u.mm), CM: "idle", Counters: u.count, LastError: u.lastError,
 		Sessions: []SessionStatus{},
 	}
-	if u.conn != nil {
+	if s.conn = u.conn; u.conn != nil {
 		s.CM = "connected"
 	}
 	if u.proc != nil {
@@ -172,6 +177,10 @@ func (e *SessionStatus) told(x *session) {
 func (u *UE) Status() Status {
 	s := *u.view.now.Load()
 	s.Sessions = append([]SessionStatus{}, s.Sessions...)
+	if s.conn != nil {
+		radio := s.conn.Status()
+		s.Radio = &radio
+	}
 	for i := range s.Sessions {
 		s.Sessions[i].fill()
 	}

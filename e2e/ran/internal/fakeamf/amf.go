@@ -299,12 +299,19 @@ func (a *AMF) handle(m any) {
 		a.note("PDU Session Resource Release Response")
 	case *ngapType.PDUSessionResourceModifyResponse:
 		l := m.ProtocolIEs.List
-		if n2.Find[ngapType.PDUSessionResourceModifyListModRes](l) != nil {
+		if done := n2.Find[ngapType.PDUSessionResourceModifyListModRes](l); done != nil {
 			a.note("PDU Session Resource modified")
+			for _, x := range done.List {
+				a.modified(x.PDUSessionID.Value, x.PDUSessionResourceModifyResponseTransfer)
+			}
 		}
 		if n2.Find[ngapType.PDUSessionResourceFailedToModifyListModRes](l) != nil {
 			a.note("PDU Session Resource not modified")
 		}
+	case *ngapType.PDUSessionResourceNotify:
+		a.notify(m)
+	case *ngapType.PDUSessionResourceModifyIndication:
+		a.indication(m)
 	case *ngapType.UEContextReleaseRequest:
 		l := m.ProtocolIEs.List
 		a.note("UE Context Release Request (%s)", n2.CauseText(n2.Find[ngapType.Cause](l)))

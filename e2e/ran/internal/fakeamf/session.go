@@ -357,6 +357,109 @@ func (a *AMF) ModifySession(supi string, psi uint8, teid uint32) {
 	})
 }
 
+// ModifyResource sends PDU SESSION RESOURCE MODIFY REQUEST with elements of its transfer, and a 5GSM message if sm is
+// not nil.
+func (a *AMF) ModifyResource(supi string, psi uint8, sm []byte, elements ...any) {
+	a.connected(supi, func(u *ue) {
+		t := ngapType.PDUSessionResourceModifyRequestTransfer{}
+		for _, e := range elements {
+			n2.Add(&t.ProtocolIEs.List, n2.Reject, e)
+		}
+		x, err := n2.Marshal(t)
+		if err != nil {
+			a.T.Error(err)
+		}
+		item := ngapType.PDUSessionResourceModifyItemModReq{PDUSessionID: ngapType.PDUSessionID{Value: int64(psi)}, PDUSessionResourceModifyRequestTransfer: x}
+		if sm != nil {
+			item.NASPDU = &ngapType.NASPDU{Value: a.protect(u, dlTransport(psi, sm, 0))}
+		}
+		m := &ngapType.PDUSessionResourceModifyRequest{}
+		ies := &m.ProtocolIEs.List
+		n2.Add(ies, n2.Reject, &ngapType.AMFUENGAPID{Value: u.amfID})
+		n2.Add(ies, n2.Reject, &ngapType.RANUENGAPID{Value: u.ranID})
+		n2.Add(ies, n2.Reject, &ngapType.PDUSessionResourceModifyListModReq{List: []ngapType.PDUSessionResourceModifyItemModReq{item}})
+		a.send(n2.Initiating(n2.Reject, m))
+	})
+}
+
+// modified notes which flows of a session were added or changed, and which were not.
+func (a *AMF) modified(psi int64, transfer []byte) {
+	var t ngapType.PDUSessionResourceModifyResponseTransfer
+	if err := n2.Unmarshal(transfer, &t); err != nil {
+		a.T.Errorf("modify response transfer: %v", err)
+		return
+	}
+	var done, failed []int64
+	if l := t.QosFlowAddOrModifyResponseList; l != nil {
+		for _, f := range l.List {
+			done = append(done, f.QosFlowIdentifier.Value)
+		}
+	}
+	if l := t.QosFlowFailedToAddOrModifyList; l != nil {
+		for _, f := range l.List {
+			failed = append(failed, f.QosFlowIdentifier.Value)
+		}
+	}
+	if done != nil || failed != nil {
+		a.note("session %d: flows %v modified, %v refused", psi, done, failed)
+	}
+}
+
+// notify notes what the gNB tells of a session's flows.
+func (a *AMF) notify(m *ngapType.PDUSessionResourceNotify) {
+	if l := n2.Find[ngapType.PDUSessionResourceReleasedListNot](m.ProtocolIEs.List); l != nil {
+		a.note("session %d: resources given up", l.List[0].PDUSessionID.Value)
+	}
+	l := n2.Find[ngapType.PDUSessionResourceNotifyList](m.ProtocolIEs.List)
+	if l == nil {
+		return
+	}
+	var t ngapType.PDUSessionResourceNotifyTransfer
+	if err := n2.Unmarshal(l.List[0].PDUSessionResourceNotifyTransfer, &t); err != nil {
+		a.T.Errorf("notify transfer: %v", err)
+		return
+	}
+	if t.QosFlowNotifyList != nil {
+		for _, f := range t.QosFlowNotifyList.List {
+			a.note("session %d: flow %d fulfilled %v", l.List[0].PDUSessionID.Value, f.QosFlowIdentifier.Value, f.NotificationCause.Value == ngapType.NotificationCausePresentFulfilled)
+		}
+	}
+	if t.QosFlowReleasedList != nil {
+		for _, f := range t.QosFlowReleasedList.List {
+			a.note("session %d: flow %d given up", l.List[0].PDUSessionID.Value, f.QosFlowIdentifier.Value)
+		}
+	}
+}
+
+// indication takes another downlink TEID of the gNB's and confirms it.
+func (a *AMF) indication(m *ngapType.PDUSessionResourceModifyIndication) {
+	l := m.ProtocolIEs.List
+	u := a.ues[n2.Find[ngapType.AMFUENGAPID](l).Value]
+	item := n2.Find[ngapType.PDUSessionResourceModifyListModInd](l).List[0]
+	var t ngapType.PDUSessionResourceModifyIndicationTransfer
+	if err := n2.Unmarshal(item.PDUSessionResourceModifyIndicationTransfer, &t); err != nil || u == nil {
+		a.T.Errorf("modify indication transfer: %v", err)
+		return
+	}
+	s := u.sessions[uint8(item.PDUSessionID.Value)]
+	s.GNBTEID = binary.BigEndian.Uint32(t.DLQosFlowPerTNLInformation.UPTransportLayerInformation.GTPTunnel.GTPTEID.Value)
+	a.note("session %d: downlink moved", s.PSI)
+	c := ngapType.PDUSessionResourceModifyConfirmTransfer{ULNGUUPTNLInformation: *a.tunnel(s.TEID)}
+	for _, f := range t.DLQosFlowPerTNLInformation.AssociatedQosFlowList.List {
+		c.QosFlowModifyConfirmList.List = append(c.QosFlowModifyConfirmList.List, ngapType.QosFlowModifyConfirmItem{QosFlowIdentifier: f.QosFlowIdentifier})
+	}
+	x, err := n2.Marshal(c)
+	if err != nil {
+		a.T.Error(err)
+	}
+	r := &ngapType.PDUSessionResourceModifyConfirm{}
+	ies := &r.ProtocolIEs.List
+	n2.Add(ies, n2.Ignore, &ngapType.AMFUENGAPID{Value: u.amfID})
+	n2.Add(ies, n2.Ignore, &ngapType.RANUENGAPID{Value: u.ranID})
+	n2.Add(ies, n2.Ignore, &ngapType.PDUSessionResourceModifyListModCfm{List: []ngapType.PDUSessionResourceModifyItemModCfm{{PDUSessionID: item.PDUSessionID, PDUSessionResourceModifyConfirmTransfer: x}}})
+	a.send(n2.Successful(n2.Reject, r))
+}
+
 // Reset resets the whole NG interface.
 func (a *AMF) Reset() {
 	a.mu.Lock()
