@@ -66,7 +66,7 @@ type Config struct {
 func New(c Config) *Runner {
 	return &Runner{
 		w: c.World, log: c.Log, shard: c.Shard, lease: c.Lease, sealer: c.Sealer, writer: c.Writer,
-		sessions: map[string]*session{}, keys: map[uint64]string{},
+		sessions: map[string]*session{}, keys: map[uint64]string{}, numbers: numbers{shard: c.Shard},
 	}
 }
 

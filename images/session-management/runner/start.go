@@ -68,7 +68,6 @@ const most = 256
 
 // Start takes up what the holder before has left: procedures under way first.
 func (r *Runner) Start() {
-	r.numbers.shard = r.shard
 	r.reserve()
 	r.resume()
 	r.look()
