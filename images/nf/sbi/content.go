@@ -17,20 +17,28 @@ import (
 
 // ReadJSON reads the request's content into v.
 func ReadJSON(req *http.Request, v any) error {
-	raw, err := io.ReadAll(req.Body)
-	var tooLarge *http.MaxBytesError
-	switch {
-	case errors.As(err, &tooLarge):
-		return NewProblem(http.StatusRequestEntityTooLarge, "INVALID_MSG_FORMAT", "the content is too large")
-	case err != nil:
-		return BadRequest("INVALID_MSG_FORMAT", "the content cannot be read")
-	case len(bytes.TrimSpace(raw)) == 0:
-		return BadRequest("INVALID_MSG_FORMAT", "there is no content")
+	raw, err := readAll(req)
+	if err != nil {
+		return err
 	}
 	if err := json.Unmarshal(raw, v); err != nil {
 		return BadRequest("INVALID_MSG_FORMAT", "the content is not the JSON that is expected: "+mistake(err))
 	}
 	return nil
+}
+
+func readAll(req *http.Request) ([]byte, error) {
+	raw, err := io.ReadAll(req.Body)
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		return nil, NewProblem(http.StatusRequestEntityTooLarge, "INVALID_MSG_FORMAT", "the content is too large")
+	case err != nil:
+		return nil, BadRequest("INVALID_MSG_FORMAT", "the content cannot be read")
+	case len(bytes.TrimSpace(raw)) == 0:
+		return nil, BadRequest("INVALID_MSG_FORMAT", "there is no content")
+	}
+	return raw, nil
 }
 
 // Content is the members of a JSON object, not yet read.

@@ -55,7 +55,7 @@ func asProblem(err error) *Problem {
 	if errors.As(err, &p) {
 		return p
 	}
-	return NewProblem(http.StatusInternalServerError, "SYSTEM_FAILURE", "see the log of subscriber-data")
+	return NewProblem(http.StatusInternalServerError, "SYSTEM_FAILURE", "see the log of the function")
 }
 
 func writeProblem(w http.ResponseWriter, p *Problem) {

@@ -2,6 +2,7 @@ package sbi
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -20,8 +21,22 @@ const maxBody = 256 << 10
 type Answer struct {
 	Status   int
 	Location string
-	// Body is marshalled to JSON; there is none where it is nil.
+	// Header is sent beside what the router sets.
+	Header http.Header
+	// Body is marshalled to JSON, unless it is Raw; there is none where it is nil.
 	Body any
+}
+
+// Raw is a body that is sent as it is.
+type Raw struct {
+	ContentType string
+	Content     []byte
+}
+
+// Refusal is an error that brings its own answer, where the specification wants more than problem details.
+type Refusal interface {
+	error
+	Answer() Answer
 }
 
 // Operation answers one request. An error that is a *Problem is sent as such.
@@ -75,34 +90,63 @@ func (r *Router) serve(w http.ResponseWriter, req *http.Request, service, operat
 	req.Body = http.MaxBytesReader(w, req.Body, maxBody)
 	answer, err := r.run(req, op)
 	status := answer.Status
-	var body []byte
-	if err == nil && answer.Body != nil {
-		body, err = json.Marshal(answer.Body)
+	var body Raw
+	if err == nil {
+		body, err = content(answer.Body)
+	}
+	var refusal Refusal
+	if errors.As(err, &refusal) {
+		answer = refusal.Answer()
+		var failed error
+		if body, failed = content(answer.Body); failed != nil {
+			err, refusal = failed, nil
+		}
 	}
 	if err != nil {
 		p := asProblem(err)
-		status = p.Status
+		if status = p.Status; refusal != nil {
+			status = answer.Status
+		}
 		level := slog.LevelInfo
 		if status >= http.StatusInternalServerError {
 			level = slog.LevelError
 		}
 		r.log.Log(req.Context(), level, "request refused", append([]any{"service", service, "operation", operation,
 			"method", req.Method, "path", req.URL.Path, "status", status, "error", err}, p.about...)...)
-		writeProblem(w, p)
+		if refusal == nil {
+			writeProblem(w, p)
+		} else {
+			writeAnswer(w, answer, body)
+		}
 	} else {
 		r.log.Debug("request answered", "service", service, "operation", operation,
 			"method", req.Method, "path", req.URL.Path, "status", status)
-		if answer.Location != "" {
-			w.Header().Set("Location", answer.Location)
-		}
-		if body != nil {
-			w.Header().Set("Content-Type", "application/json")
-		}
-		w.WriteHeader(status)
-		_, _ = w.Write(body)
+		writeAnswer(w, answer, body)
 	}
 	r.requests.WithLabelValues(service, operation, strconv.Itoa(status)).Inc()
 	r.duration.WithLabelValues(service).Observe(time.Since(start).Seconds())
+}
+
+func content(body any) (Raw, error) {
+	if raw, ok := body.(Raw); ok || body == nil {
+		return raw, nil
+	}
+	text, err := json.Marshal(body)
+	return Raw{ContentType: "application/json", Content: text}, err
+}
+
+func writeAnswer(w http.ResponseWriter, answer Answer, body Raw) {
+	for name, values := range answer.Header {
+		w.Header()[http.CanonicalHeaderKey(name)] = values
+	}
+	if answer.Location != "" {
+		w.Header().Set("Location", answer.Location)
+	}
+	if body.ContentType != "" {
+		w.Header().Set("Content-Type", body.ContentType)
+	}
+	w.WriteHeader(answer.Status)
+	_, _ = w.Write(body.Content)
 }
 
 // run keeps a bug in one operation from ending the connection that other requests share.

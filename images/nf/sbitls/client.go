@@ -73,3 +73,16 @@ func transport(config *tls.Config) *http.Transport {
 		HTTP2: &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingTimeout},
 	}
 }
+
+const (
+	// watchAfter and watchTimeout together are a second.
+	watchAfter   = 400 * time.Millisecond
+	watchTimeout = 600 * time.Millisecond
+)
+
+// Watchful has a transport find out within a second that a peer has gone, for callers whose own callers wait. On a
+// machine where a program may not run for so long, it takes a slow peer for a dead one.
+func Watchful(t *http.Transport) *http.Transport {
+	t.HTTP2 = &http.HTTP2Config{SendPingTimeout: watchAfter, PingTimeout: watchTimeout}
+	return t
+}
