@@ -1,0 +1,42 @@
+package namf
+
+import (
+	"context"
+	"net/http"
+
+	"core5g.dev/core5g/images/nf/sbi"
+)
+
+// Status is SmContextStatusNotification (TS 29.502 6.1.6.2.8).
+type Status struct {
+	// Resource is RELEASED, or UPDATED and the others of TS 29.502 6.1.6.3.14.
+	Resource string
+	// Cause of TS 29.502 6.1.6.3.8, such as REL_DUE_TO_REACTIVATION, "" for none.
+	Cause string
+	// Access whose resources are released, of a session over both, else "".
+	Access string
+}
+
+// Released is the end of an SM context.
+func Released(cause string) Status { return Status{Resource: "RELEASED", Cause: cause} }
+
+type statusNotification struct {
+	Info statusInfo `json:"statusInfo"`
+}
+
+type statusInfo struct {
+	Resource string `json:"resourceStatus"`
+	Cause    string `json:"cause,omitempty"`
+	Access   string `json:"anType,omitempty"`
+}
+
+// NotifyStatus tells the AMF what has become of an SM context, at the URI that it gave (smContextStatusUri). An AMF that
+// knows the context no more answers 404, which is as good.
+func (c *Client) NotifyStatus(ctx context.Context, uri string, s Status) error {
+	_, err := c.sbi.Do(ctx, sbi.Call{
+		Operation: "SmContextStatusNotify", Method: http.MethodPost, URI: uri,
+		Header: http.Header{"3gpp-Sbi-Callback": {"Nsmf_PDUSession_StatusNotify"}},
+		JSON:   statusNotification{statusInfo{s.Resource, s.Cause, s.Access}},
+	})
+	return err
+}
