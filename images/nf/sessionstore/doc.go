@@ -21,6 +21,7 @@
 //
 //	sessionstore   the interface, the sealing of records
 //	redisstore     Redis or Valkey, alone, or with replicas and Sentinel
+//	mounted        opens a store from the Secrets that a pod mounts
 //	memory         for tests and simulation: a virtual clock, and faults on purpose
 //	metered        counts and times what a store is asked
 //	conformance    what every store must do, as a test

@@ -25,7 +25,7 @@ const (
 // Sealer encrypts and authenticates records: they hold K_AMF and what UEs talk to, and a store has backups,
 // replicas and other readers. A record is bound to its key, so that one cannot be put in another's place.
 type Sealer struct {
-	newest uint32
+	newest uint32 // or the one that SealWith names
 	byID   map[uint32]cipher.AEAD
 }
 
@@ -50,6 +50,16 @@ func NewSealer(keys map[uint32][]byte) (*Sealer, error) {
 		s.newest = max(s.newest, id)
 	}
 	return s, nil
+}
+
+// SealWith names the key to seal with. While a key is added, programs that do not have it yet could not open what it
+// has sealed: they get the key first, and its number later.
+func (s *Sealer) SealWith(id uint32) error {
+	if s.byID[id] == nil {
+		return fmt.Errorf("session store: there is no sealing key %d to seal with", id)
+	}
+	s.newest = id
+	return nil
 }
 
 // Seal returns value as it goes into the store under that key. Nonces are random: 2^32 records a key keep their

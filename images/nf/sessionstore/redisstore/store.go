@@ -41,8 +41,10 @@ type Options struct {
 	// Username and Password of the ACL user, SentinelUsername and SentinelPassword of the Sentinels'.
 	Username, Password                 string
 	SentinelUsername, SentinelPassword string
-	// TLS is nil for clear text.
-	TLS *tls.Config
+	// Credentials, where it is set, is asked at every new connection instead of Username and Password, and so is TLS:
+	// both change while a program runs. TLS is nil for clear text; an empty ServerName is the host of the address.
+	Credentials func() (username, password string)
+	TLS         func() *tls.Config
 	// Prefix of all keys: cores that share a server have one each.
 	Prefix string
 	// Replicas that must have a write before it is answered, within ReplicaTimeout (default 500 ms).
@@ -94,7 +96,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		Addrs: o.Addresses, MasterName: o.Primary,
 		Username: o.Username, Password: o.Password,
 		SentinelUsername: o.SentinelUsername, SentinelPassword: o.SentinelPassword,
-		TLSConfig: o.TLS, PoolSize: o.Connections,
+		Dialer: s.dial, CredentialsProvider: o.Credentials, PoolSize: o.Connections,
 		DialTimeout: o.Timeout, ReadTimeout: o.Timeout + o.ReplicaTimeout, WriteTimeout: o.Timeout,
 		ContextTimeoutEnabled: true,
 		// A repetition is the caller's: it alone knows what an unknown outcome means.
@@ -120,9 +122,59 @@ func randomName() string {
 
 func (s *Store) key(parts ...string) string { return s.options.Prefix + strings.Join(parts, "") }
 
+// dial connects, with TLS as it is now. What fails here was not sent.
+func (s *Store) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.options.Timeout)
+	defer cancel()
+	c, err := (&net.Dialer{}).DialContext(ctx, network, address)
+	if err != nil || s.options.TLS == nil {
+		return c, err
+	}
+	config := s.options.TLS().Clone()
+	if config.ServerName == "" {
+		if config.ServerName, _, err = net.SplitHostPort(address); err != nil {
+			return nil, errors.Join(err, c.Close())
+		}
+	}
+	encrypted := tls.Client(c, config)
+	if err := encrypted.HandshakeContext(ctx); err != nil {
+		_ = c.Close()
+		return nil, &net.OpError{Op: "dial", Net: network, Err: fmt.Errorf("TLS with %s: %w", address, err)}
+	}
+	return encrypted, nil
+}
+
+// Check says what keeps the server from taking writes that last, as far as it tells, or nil.
+func (s *Store) Check(ctx context.Context) error {
+	if err := s.inspect(ctx); err != nil {
+		return err
+	}
+	info, err := s.client.Info(ctx, "replication").Result()
+	if err != nil {
+		return readError(err)
+	}
+	if n, _ := strconv.Atoi(infoField(info, "connected_slaves")); n < s.options.Replicas {
+		return fmt.Errorf("%w: %d of %d", ErrReplicas, n, s.options.Replicas)
+	}
+	return nil
+}
+
+// ErrCredentials: the server refuses the user or its password. ErrSettings: its configuration would lose records.
+// ErrReplicas: fewer replicas follow than each write waits for.
+var (
+	ErrCredentials = errors.New("session store: user or password refused")
+	ErrSettings    = errors.New("session store")
+	ErrReplicas    = errors.New("session store: too few replicas follow the primary")
+)
+
 // inspect reads the server's configuration. One that does not show it (managed services) is believed.
 func (s *Store) inspect(ctx context.Context) error {
 	if err := s.client.Ping(ctx).Err(); err != nil {
+		for _, r := range []string{"WRONGPASS", "NOAUTH", "NOPERM", "ERR AUTH"} {
+			if redis.HasErrorPrefix(err, r) {
+				return fmt.Errorf("%w: %w", ErrCredentials, err)
+			}
+		}
 		return readError(err)
 	}
 	for _, want := range []struct{ name, value, why string }{
@@ -131,7 +183,7 @@ func (s *Store) inspect(ctx context.Context) error {
 	} {
 		got, err := s.client.ConfigGet(ctx, want.name).Result()
 		if err == nil && got[want.name] != "" && got[want.name] != want.value {
-			return fmt.Errorf("session store: %s of the server is %q: %s", want.name, got[want.name], want.why)
+			return fmt.Errorf("%w: %s of the server is %q: %s", ErrSettings, want.name, got[want.name], want.why)
 		}
 	}
 	return nil
