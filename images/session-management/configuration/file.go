@@ -15,6 +15,7 @@ import (
 
 // The file says what Slices and UPFInstances say, in their words, where there is no Kubernetes:
 //
+//	core: {name: core5g, plmns: [{mcc: "208", mnc: "93"}], tacs: ["000001"]}
 //	slices:
 //	- name: internet
 //	  sst: 1
@@ -30,8 +31,15 @@ import (
 //	- {nodeID: 10.96.1.3, n3: [172.30.3.16/28]}
 type (
 	file struct {
+		Core   fileCore    `json:"core"`
 		Slices []fileSlice `json:"slices"`
 		Units  []fileUnit  `json:"units"`
+	}
+	fileCore struct {
+		Name   string   `json:"name"`
+		PLMNs  []PLMN   `json:"plmns"`
+		TACs   []string `json:"tacs"`
+		Shards int      `json:"shards"`
 	}
 	fileSlice struct {
 		Name         string            `json:"name"`
@@ -145,7 +153,16 @@ func Parse(text []byte) (*Snapshot, error) {
 		}
 		units = append(units, unit)
 	}
-	return New(list, units)
+	core := Core{Name: f.Core.Name, PLMNs: f.Core.PLMNs, Shards: f.Core.Shards}
+	var err error
+	if core.TACs, err = each(f.Core.TACs, ParseTAC); err != nil {
+		return nil, err
+	}
+	s, err := New(list, units)
+	if err != nil {
+		return nil, err
+	}
+	return s.WithCore(core), nil
 }
 
 func (s fileSlice) slice() (out Slice, err error) {

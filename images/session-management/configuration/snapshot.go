@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -40,8 +41,25 @@ func snssai(sst uint8, sd *[3]byte) string {
 // isSD: ffffff stands for none (TS 23.003 28.4.2).
 func isSD(sd *[3]byte) bool { return sd != nil && *sd != [3]byte{0xff, 0xff, 0xff} }
 
+// PLMN is a public land mobile network (TS 23.003 2.2), in digits.
+type PLMN struct {
+	MCC string `json:"mcc"`
+	MNC string `json:"mnc"`
+}
+
+// Core is what the SMF knows of its core.
+type Core struct {
+	Name string
+	// PLMNs and TACs that it serves, for its profile in the NRF (TS 29.510 6.1.6.2.12).
+	PLMNs []PLMN
+	TACs  []uint32
+	// Shards is how many there are; 0: nobody has said.
+	Shards int
+}
+
 // Snapshot is the configuration at one moment. It and what it returns are shared: nobody writes.
 type Snapshot struct {
+	core     Core
 	slices   []*Slice
 	units    []*Unit
 	bySNSSAI map[string]*Slice
@@ -133,6 +151,24 @@ func (s *Snapshot) checkPools() error {
 		}
 	}
 	return nil
+}
+
+// WithCore is the same Snapshot with another core.
+func (s *Snapshot) WithCore(core Core) *Snapshot {
+	out := *s
+	out.core = core
+	return &out
+}
+
+// Core that the SMF belongs to.
+func (s *Snapshot) Core() Core { return s.core }
+
+// Equal says whether two Snapshots say the same.
+func (s *Snapshot) Equal(other *Snapshot) bool {
+	if s == nil || other == nil {
+		return s == other
+	}
+	return reflect.DeepEqual(s.core, other.core) && reflect.DeepEqual(s.slices, other.slices) && reflect.DeepEqual(s.units, other.units)
 }
 
 // Slices in the order of their names.

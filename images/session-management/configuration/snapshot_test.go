@@ -76,6 +76,10 @@ func TestParse(t *testing.T) {
 	if diff := cmp.Diff(want, s.Slices(), comparing); diff != "" {
 		t.Errorf("slices (-want +got):\n%s", diff)
 	}
+	wantCore := Core{Name: "core5g", PLMNs: []PLMN{{"208", "93"}}, TACs: []uint32{1, 10}, Shards: 4}
+	if diff := cmp.Diff(wantCore, s.Core()); diff != "" {
+		t.Errorf("core (-want +got):\n%s", diff)
+	}
 	wantUnits := []*Unit{
 		{NodeID: "10.96.1.3", Address: netip.MustParseAddrPort("10.96.1.3:8805"), N3: []netip.Prefix{prefix("172.30.3.16/28")}, UPFInstance: "upf", Name: "upf-0", Capacity: 1000},
 		{NodeID: "edge.example", Address: netip.MustParseAddrPort("192.0.2.9:8806"), UPFInstance: "edge", State: Draining, Drain: 300e9},
@@ -127,6 +131,20 @@ func TestDataNetwork(t *testing.T) {
 	}
 	if u := s.Unit("EDGE.example"); u == nil || u.State != Draining {
 		t.Errorf("unit %+v", u)
+	}
+}
+
+func TestEqual(t *testing.T) {
+	a, b := example(t), example(t)
+	if !a.Equal(b) {
+		t.Error("two readings of one file differ")
+	}
+	if a.Equal(b.WithCore(Core{Name: "another"})) || a.Equal(nil) {
+		t.Error("another core makes no difference")
+	}
+	b.Slices()[0].DataNetworks[0].MTU++
+	if a.Equal(b) {
+		t.Error("another MTU makes no difference")
 	}
 }
 
@@ -245,7 +263,7 @@ func TestParseRefuses(t *testing.T) {
 		network("") + "\nunits: [{}]":                             "has no Node ID",
 		"units: [{nodeID: a.example}]":                            "has no N4 address",
 		"units: [{nodeID: 10.0.0.1}, {nodeID: 10.0.0.1}]":         "two units have the Node ID",
-		"units: [{nodeID: 10.0.0.1, state: Away}]":                 `state "Away": write one of Draining, InService, Locked`,
+		"units: [{nodeID: 10.0.0.1, state: Away}]":                `state "Away": write one of Draining, InService, Locked`,
 		"units: [{nodeID: 10.0.0.1, drain: soon}]":                `drain "soon": write a time`,
 		"slices: [{name: a, sst: 1, dataNetworks: [{}]}]":         "a DNN has 1 to 100 characters",
 		"slices: [{name: a, sst: 1, dataNetworks: [{dnn: x}]}]":   "it allows no type of PDU session",

@@ -1,0 +1,46 @@
+package cluster
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+
+	"core5g.dev/core5g/images/session-management/configuration"
+	"core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/specs"
+)
+
+// drainTime is how long sessions may stay where a UPFInstance says nothing.
+const drainTime = 300 * time.Second
+
+// unitsOf a UPFInstance that have an address on N4. The operator makes that their Node ID.
+func unitsOf(upf *v1alpha1.UPFInstance) ([]configuration.Unit, error) {
+	var out []configuration.Unit
+	for _, status := range upf.Status.UnitStatuses {
+		if status.N4Address == "" || specs.UnitNumber(upf, status.Name) < 0 {
+			continue
+		}
+		u := configuration.Unit{NodeID: status.N4Address, UPFInstance: upf.Name, Name: status.Name, State: stateOf(upf, status), Drain: drainTime}
+		if upf.Spec.Drain != nil {
+			u.Drain = time.Duration(upf.Spec.Drain.TimeoutSeconds) * time.Second
+		}
+		block, err := netip.ParsePrefix(specs.UnitN3Endpoints(upf, specs.UnitNumber(upf, status.Name)))
+		if err != nil {
+			return nil, fmt.Errorf("spec.n3.endpoints %q: write a network address and a prefix length, for example 172.30.3.16/28", upf.Spec.N3.Endpoints)
+		}
+		u.N3 = []netip.Prefix{block}
+		out = append(out, u)
+	}
+	return out, nil
+}
+
+// stateOf a unit: the whole instance's, unless it is on its way out by itself.
+func stateOf(upf *v1alpha1.UPFInstance, unit v1alpha1.UnitStatus) configuration.State {
+	switch {
+	case upf.Spec.AdministrativeState == v1alpha1.StateLocked || unit.Drain != nil && unit.Drain.ReleasedAt != nil:
+		return configuration.Locked
+	case upf.Spec.AdministrativeState == v1alpha1.StateShuttingDown || unit.Drain != nil || upf.DeletionTimestamp != nil:
+		return configuration.Draining
+	}
+	return configuration.InService
+}
