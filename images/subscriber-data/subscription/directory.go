@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"core5g.dev/core5g/images/nf/ts29571"
 	"core5g.dev/core5g/images/subscriber-data/aka"
@@ -69,6 +70,10 @@ func (d *Directory) Subscriber(ctx context.Context, supi string) (Subscriber, er
 	if err != nil {
 		return Subscriber{}, err
 	}
+	own, err := d.ownControlPlane(ctx)
+	if err != nil {
+		return Subscriber{}, err
+	}
 	byName := make(map[string]Slice, len(slices))
 	for _, s := range slices {
 		byName[s.Name] = s
@@ -81,7 +86,11 @@ func (d *Directory) Subscriber(ctx context.Context, supi string) (Subscriber, er
 			continue
 		}
 		slice.DataNetworks = allowed(slice.DataNetworks, want.DNNs)
-		sub.Slices = append(sub.Slices, SubscribedSlice{Slice: slice, Default: want.Default})
+		subscribed := SubscribedSlice{Slice: slice, Default: want.Default}
+		if own {
+			subscribed.Addresses, subscribed.Flows = addressesOf(slice, want.Addresses), want.Flows
+		}
+		sub.Slices = append(sub.Slices, subscribed)
 		anyDefault = anyDefault || want.Default
 	}
 	// TS 23.501 5.15.3: at least one subscribed S-NSSAI is a default.
@@ -89,6 +98,32 @@ func (d *Directory) Subscriber(ctx context.Context, supi string) (Subscriber, er
 		sub.Slices[0].Default = true
 	}
 	return sub, nil
+}
+
+// ownControlPlane says whether the SMF is core5g's own: free5GC's would give a static address to a UE whose UPF it has not
+// told of it. A core that is not there (yet) has none.
+func (d *Directory) ownControlPlane(ctx context.Context) (bool, error) {
+	core, err := d.objects.Core5G(ctx)
+	if errors.Is(err, ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("core5g: %w", err)
+	}
+	return core.OwnControlPlane(), nil
+}
+
+// addressesOf a subscription by the DNNs of its slice, which compare without case (TS 23.003 9.1).
+func addressesOf(slice Slice, static []v1alpha1.StaticAddress) map[string]Addresses {
+	out := make(map[string]Addresses, len(static))
+	for _, a := range static {
+		for _, dn := range slice.DataNetworks {
+			if strings.EqualFold(dn.DNN, string(a.DNN)) {
+				out[dn.DNN] = Addresses{IPv4: string(a.IPv4), IPv6Prefix: string(a.IPv6Prefix)}
+			}
+		}
+	}
+	return out
 }
 
 // Credentials returns the keys of a SUPI. One of another PLMN than the core's is unknown here, whatever its Subscriber
@@ -161,7 +196,7 @@ func resolveSlice(o *v1alpha1.Slice) Slice {
 			AMBR:         resolveAMBR(dn.AMBR),
 			FiveQI:       orDefault(dn.FiveQI, 9),
 			ARP:          resolveARP(dn.ARP),
-			SessionTypes: sessionTypes(dn.UEPools),
+			SessionTypes: sessionTypes(dn),
 		})
 	}
 	return s
@@ -196,10 +231,17 @@ func orDefault[T comparable](v, def T) T {
 	return v
 }
 
-// sessionTypes are the PDU session types that the UE pools have addresses for.
-func sessionTypes(pools []v1alpha1.CIDR) []string {
-	v4, v6 := len(pools) == 0, false
-	for _, p := range pools {
+// sessionTypes are the PDU session types that a data network allows, or else that the UE pools have addresses for.
+func sessionTypes(dn v1alpha1.DataNetwork) []string {
+	if len(dn.SessionTypes) > 0 {
+		var out []string
+		for _, t := range dn.SessionTypes {
+			out = append(out, strings.ToUpper(string(t))) // TS 29.571 5.4.3.1
+		}
+		return out
+	}
+	v4, v6 := len(dn.UEPools) == 0, false
+	for _, p := range dn.UEPools {
 		if isIPv6(string(p)) {
 			v6 = true
 		} else {

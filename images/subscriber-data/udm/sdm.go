@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -176,10 +177,39 @@ type dnnConfiguration struct {
 		ARP    subscription.ARP `json:"arp"`
 	} `json:"5gQosProfile"`
 	SessionAMBR subscription.AMBR `json:"sessionAmbr"`
+	// StaticIPAddress is of the subscriber alone (IpAddress of TS 29.503 6.1.6.2.13).
+	StaticIPAddress []ipAddress `json:"staticIpAddress,omitempty"`
+	// Vendor is for core5g's own SMF (TS 29.500 6.6.3). The project has no number of its own: this is the one for
+	// documentation (RFC 5612), as on N4.
+	Vendor *vendorConfiguration `json:"vendorSpecific-032473,omitempty"`
 }
 
-func configure(dn subscription.DataNetwork) dnnConfiguration {
+type ipAddress struct {
+	IPv4   string `json:"ipv4Addr,omitempty"`
+	Prefix string `json:"ipv6Prefix,omitempty"`
+}
+
+type vendorConfiguration struct {
+	// Flows are names of QoS flows of the Slice that the subscriber is given.
+	Flows []string `json:"flows"`
+}
+
+// configureOwn adds what is the subscriber's alone.
+func (c *dnnConfiguration) configureOwn(slice subscription.SubscribedSlice, dnn string) {
+	if a := slice.Addresses[dnn]; a.IPv4 != "" {
+		c.StaticIPAddress = append(c.StaticIPAddress, ipAddress{IPv4: a.IPv4})
+	}
+	if a := slice.Addresses[dnn]; a.IPv6Prefix != "" {
+		c.StaticIPAddress = append(c.StaticIPAddress, ipAddress{Prefix: a.IPv6Prefix})
+	}
+	if len(slice.Flows) > 0 {
+		c.Vendor = &vendorConfiguration{Flows: slice.Flows}
+	}
+}
+
+func configure(slice subscription.SubscribedSlice, dn subscription.DataNetwork) dnnConfiguration {
 	var c dnnConfiguration
+	c.configureOwn(slice, dn.DNN)
 	c.PDUSessionTypes.Default = dn.SessionTypes[0]
 	c.PDUSessionTypes.Allowed = dn.SessionTypes
 	c.SSCModes.Default = "SSC_MODE_1"
@@ -208,8 +238,8 @@ func (u *UDM) smData(r *http.Request) (sbi.Answer, error) {
 		}
 		d := sessionManagementData{SingleNssai: sl.SNSSAI, DNNConfigurations: make(map[string]dnnConfiguration)}
 		for _, dn := range sl.DataNetworks {
-			if dnn == "" || dn.DNN == dnn {
-				d.DNNConfigurations[dn.DNN] = configure(dn)
+			if dnn == "" || strings.EqualFold(dn.DNN, dnn) { // TS 23.003 9.1
+				d.DNNConfigurations[dn.DNN] = configure(sl, dn)
 			}
 		}
 		if len(d.DNNConfigurations) > 0 {
