@@ -120,6 +120,7 @@ type Endpoint struct {
 	serial       uint64 // of the last transaction: never used twice
 	transactions map[uint32]*transaction
 	incoming     incoming
+	unsent       []func() // outcomes of requests that cannot be sent
 
 	calls   []func() // into the callers' code, in order
 	calling bool
@@ -153,6 +154,7 @@ func (e *Endpoint) Close() {
 	for _, name := range slices.Sorted(maps.Keys(e.units)) {
 		e.forget(e.units[name], ErrClosed)
 	}
+	e.tellUnsent()
 	e.timers, e.incoming = timers{}, newIncoming()
 }
 

@@ -115,7 +115,9 @@ func (e *Endpoint) Do(r Request, done func(Outcome)) {
 		j.b, err = e.sessionMessage(r)
 	}
 	if err != nil {
-		e.after(0, func() { e.notSent(j, r.Unit, err) })
+		if e.unsent = append(e.unsent, func() { e.notSent(j, r.Unit, err) }); len(e.unsent) == 1 {
+			e.after(0, e.tellUnsent)
+		}
 		return
 	}
 	u.lists[r.Priority].put(j)
@@ -142,6 +144,15 @@ func (e *Endpoint) sessionMessage(r Request) ([]byte, error) {
 		return nil, fmt.Errorf("UP SEID %#x in a %s: it is 0 in an Establishment, and only there", r.UPSEID, r.Kind)
 	}
 	return wire.Marshal(uint8(r.Kind), &r.UPSEID, 0, ies)
+}
+
+// tellUnsent tells what could not be sent.
+func (e *Endpoint) tellUnsent() {
+	list := e.unsent
+	e.unsent = nil
+	for _, f := range list {
+		f()
+	}
 }
 
 func (e *Endpoint) notSent(j *job, unit string, why error) {

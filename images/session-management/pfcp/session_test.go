@@ -212,6 +212,9 @@ func TestLease(t *testing.T) {
 	token := r.events[len(r.events)-1].(SessionReport).Token
 	r.Do(establish(2), o.done)
 	r.wants(establishment)
+	unknown := establish(4)
+	unknown.Unit = "upf-1"
+	r.Do(unknown, o.done)
 	r.Close()
 	r.Close()
 	r.Do(establish(3), o.done)
@@ -227,7 +230,7 @@ func TestLease(t *testing.T) {
 	if _, ok := r.NextDeadline(); ok {
 		t.Error("something is due after the end")
 	}
-	if len(o) != 3 || !isNoAnswer(o[0].Err) || !isNoAnswer(o[1].Err) || !isNotSent(o[2].Err) {
+	if len(o) != 4 || !isNoAnswer(o[0].Err) || !isNoAnswer(o[1].Err) || !errors.Is(o[2].Err, ErrUnknownUnit) || !errors.Is(o[3].Err, ErrClosed) {
 		t.Errorf("outcomes %+v", o)
 	}
 }
