@@ -117,7 +117,7 @@ func TestSocketFromManySides(t *testing.T) {
 					s.RemoveUnit("upf-2", c%2 == 0)
 				}
 				if c == 0 && n == each-10 {
-					for accepted.Load() < 100 {
+					for accepted.Load() < 100 || reports.Load() < 10 {
 						time.Sleep(time.Millisecond)
 					}
 					cancel()
@@ -131,9 +131,6 @@ func TestSocketFromManySides(t *testing.T) {
 	}
 	if n := outcomes.Load(); n != callers*each {
 		t.Errorf("%d outcomes of %d requests", n, callers*each)
-	}
-	if reports.Load() == 0 {
-		t.Error("no report was handed on")
 	}
 	if err := s.AddUnit(Unit{NodeID: "upf-0", Address: unitAddr}); !errors.Is(err, ErrClosed) {
 		t.Errorf("a unit after the end: %v", err)
