@@ -70,7 +70,7 @@ func (e *Endpoint) meet(u *unit) {
 }
 
 func (e *Endpoint) update(u *unit) {
-	ies := []*ie.IE{e.node(), ie.NewCPFunctionFeatures(0)}
+	ies := append([]*ie.IE{e.node(), ie.NewCPFunctionFeatures(0)}, e.cfg.Association(u.NodeID)...)
 	u.current = e.ask(u, message.MsgTypeAssociationUpdateRequest, ies, func(m *wire.Message, err error) {
 		u.current = nil
 		if err == nil {
@@ -123,6 +123,7 @@ func (e *Endpoint) setUp(u *unit) {
 		// take them with it.
 		ie.New(ie.PFCPSessionRetentionInformation, nil),
 	}
+	ies = append(ies, e.cfg.Association(u.NodeID)...)
 	var serial uint64
 	u.current = e.ask(u, message.MsgTypeAssociationSetupRequest, ies, func(m *wire.Message, err error) {
 		u.current = nil

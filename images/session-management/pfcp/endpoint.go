@@ -54,6 +54,8 @@ type Config struct {
 	Random *rand.Rand
 	// Send has a datagram leave. It must not call the endpoint.
 	Send func(to netip.AddrPort, b []byte)
+	// Association are further IEs of each Association Setup and Update Request to a unit, such as vendor-specific ones; nil for none.
+	Association func(unit string) []*ie.IE
 	// May is asked before each datagram that leaves; false: it does not. For a lease: nil says yes.
 	May func() bool
 	// Handle is told what happens. It may call the endpoint.
@@ -87,6 +89,9 @@ func (c *Config) complete() error {
 	count(&c.ReportsMax, 4096)
 	if c.Required == nil {
 		c.Required = []Feature{FTUP, UEIP}
+	}
+	if c.Association == nil {
+		c.Association = func(string) []*ie.IE { return nil }
 	}
 	if c.May == nil {
 		c.May = func() bool { return true }
@@ -147,7 +152,7 @@ func (e *Endpoint) Close() {
 	for _, seq := range slices.Sorted(maps.Keys(e.transactions)) {
 		t := e.transactions[seq]
 		delete(e.transactions, seq)
-		if t.kind >= message.MsgTypeSessionEstablishmentRequest {
+		if t.owed {
 			t.done(nil, nil, ErrClosed)
 		}
 	}

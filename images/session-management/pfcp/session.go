@@ -115,9 +115,7 @@ func (e *Endpoint) Do(r Request, done func(Outcome)) {
 		j.b, err = e.sessionMessage(r)
 	}
 	if err != nil {
-		if e.unsent = append(e.unsent, func() { e.notSent(j, r.Unit, err) }); len(e.unsent) == 1 {
-			e.after(0, e.tellUnsent)
-		}
+		e.soon(func() { e.notSent(j, r.Unit, err) })
 		return
 	}
 	u.lists[r.Priority].put(j)
@@ -144,6 +142,13 @@ func (e *Endpoint) sessionMessage(r Request) ([]byte, error) {
 		return nil, fmt.Errorf("UP SEID %#x in a %s: it is 0 in an Establishment, and only there", r.UPSEID, r.Kind)
 	}
 	return wire.Marshal(uint8(r.Kind), &r.UPSEID, 0, ies)
+}
+
+// soon has it told that something could not be sent.
+func (e *Endpoint) soon(f func()) {
+	if e.unsent = append(e.unsent, f); len(e.unsent) == 1 {
+		e.after(0, e.tellUnsent)
+	}
 }
 
 // tellUnsent tells what could not be sent.
@@ -180,7 +185,7 @@ func (e *Endpoint) sendSession(u *unit, j *job) {
 		}
 		u.pump(e)
 	})
-	t.cpSEID = j.cpSEID
+	t.cpSEID, t.owed = j.cpSEID, true
 }
 
 func congested(m *wire.Message) bool {

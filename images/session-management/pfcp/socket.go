@@ -9,6 +9,9 @@ import (
 	"syscall"
 	"time"
 
+	wire "core5g.dev/core5g/upf/upfc/pfcp"
+
+	"github.com/wmnsk/go-pfcp/ie"
 	"golang.org/x/sys/unix"
 )
 
@@ -179,6 +182,13 @@ func (s *Socket) take(empty []func(*Endpoint)) []func(*Endpoint) {
 func (s *Socket) Do(r Request, done func(Outcome)) {
 	if !s.post(func(e *Endpoint) { e.Do(r, done) }) {
 		done(Outcome{Err: &NotSentError{Unit: r.Unit, Kind: r.Kind, Err: ErrClosed}})
+	}
+}
+
+// Update is Endpoint.Update. done is called in the Socket's goroutine, or in the caller's when the Socket has ended.
+func (s *Socket) Update(unit string, ies []*ie.IE, done func(wire.Elements, error)) {
+	if !s.post(func(e *Endpoint) { e.Update(unit, ies, done) }) {
+		done(nil, &NotSentError{Unit: unit, Kind: AssociationUpdate, Err: ErrClosed})
 	}
 }
 

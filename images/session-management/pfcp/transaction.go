@@ -24,6 +24,7 @@ type transaction struct {
 	sent     int
 	began    time.Time
 	timer    *timer
+	owed     bool // somebody outside waits for its end
 	// done is called once: with an answer and its octets, or with an error.
 	done func(m *wire.Message, raw []byte, err error)
 }
