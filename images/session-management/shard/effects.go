@@ -1,0 +1,321 @@
+package shard
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"sync"
+	"time"
+
+	"core5g.dev/core5g/images/nf/sbi"
+	"core5g.dev/core5g/images/nf/sessionstore"
+	"core5g.dev/core5g/images/nf/ts29571"
+	"core5g.dev/core5g/images/session-management/configuration"
+	"core5g.dev/core5g/images/session-management/n1"
+	"core5g.dev/core5g/images/session-management/namf"
+	"core5g.dev/core5g/images/session-management/npcf"
+	"core5g.dev/core5g/images/session-management/nsmf"
+	"core5g.dev/core5g/images/session-management/nudm"
+	"core5g.dev/core5g/images/session-management/pfcp"
+	"core5g.dev/core5g/images/session-management/procedure"
+	"core5g.dev/core5g/images/session-management/record"
+
+	"github.com/wmnsk/go-pfcp/message"
+)
+
+// How long others may take. Callers of ours have an answer within a second and a half.
+const (
+	storeTime = 2 * time.Second
+	callTime  = 3 * time.Second
+	retry     = time.Second
+)
+
+// Now implements runner.World.
+func (s *Shard) Now() time.Time { return time.Now() }
+
+// After implements runner.World.
+func (s *Shard) After(d time.Duration, f func()) {
+	time.AfterFunc(d, func() { s.loop.post(f) })
+}
+
+// Random implements runner.World.
+func (s *Shard) Random(b []byte) { _, _ = rand.Read(b) } // never fails
+
+// Configuration implements runner.World.
+func (s *Shard) Configuration() *configuration.Snapshot { return s.pod.config.Load() }
+
+// Live implements runner.World.
+func (s *Shard) Live() map[string]configuration.Live { return s.live }
+
+// Store implements runner.World.
+func (s *Shard) Store(f func(context.Context, sessionstore.Store) func()) {
+	go func() {
+		s.pod.writes <- struct{}{}
+		defer func() { <-s.pod.writes }()
+		ctx, cancel := context.WithTimeout(s.ctx, storeTime)
+		defer cancel()
+		s.loop.post(f(ctx, s.pod.Store))
+	}()
+}
+
+// Ended implements runner.World.
+func (s *Shard) Ended(r procedure.Result) { s.pod.metrics.ended(r) }
+
+// Do implements runner.World.
+func (s *Shard) Do(e procedure.Effect, done func(procedure.Event)) {
+	switch e := e.(type) {
+	case procedure.Reply:
+		s.pod.tokens.answer(e.To, e.Body)
+	case procedure.AskUnit:
+		s.askUnit(e, done)
+	case procedure.AskTransfer:
+		s.call(func(ctx context.Context) procedure.Event { return s.transfer(ctx, e) }, done)
+	case procedure.AskStatus:
+		s.call(func(ctx context.Context) procedure.Event { return s.status(ctx, e) }, done)
+	case procedure.AskSubscription:
+		s.call(func(ctx context.Context) procedure.Event { return s.subscription(ctx, e) }, done)
+	case procedure.AskPolicy:
+		s.call(func(ctx context.Context) procedure.Event { return s.policy(ctx, e) }, done)
+	case procedure.TellRegistration:
+		s.call(func(ctx context.Context) procedure.Event { s.register(ctx, e); return nil }, done)
+	default:
+		s.log.Error("an effect that this program does not know") // a test goes through all of them
+	}
+}
+
+// call somebody outside of the loop.
+func (s *Shard) call(f func(context.Context) procedure.Event, done func(procedure.Event)) {
+	go func() {
+		ctx, cancel := context.WithTimeout(s.ctx, callTime)
+		defer cancel()
+		answer := f(ctx)
+		s.loop.post(func() { done(answer) })
+	}()
+}
+
+// outcome of a call by its error.
+func outcome(err error) procedure.Outcome {
+	var refused *sbi.Refused
+	var notSent *sbi.NotSent
+	switch {
+	case err == nil:
+		return procedure.Done
+	case errors.As(err, &refused):
+		return procedure.Refused
+	case errors.As(err, &notSent):
+		return procedure.NotSent
+	}
+	return procedure.Unknown
+}
+
+// askUnit over N4.
+func (s *Shard) askUnit(a procedure.AskUnit, done func(procedure.Event)) {
+	kinds := map[procedure.UnitOperation]pfcp.Kind{
+		procedure.Establish: pfcp.Establishment, procedure.Modify: pfcp.Modification, procedure.Delete: pfcp.Deletion,
+	}
+	request := pfcp.Request{Unit: a.Unit.NodeID, Kind: kinds[a.Operation], CPSEID: a.CPSEID, UPSEID: a.UPSEID, IEs: a.IEs}
+	ask := func() {
+		s.socket.Do(request, func(o pfcp.Outcome) {
+			answer := unitAnswer(o)
+			s.loop.post(func() { done(answer) })
+		})
+	}
+	if _, wanted := s.live[a.Unit.NodeID]; wanted && !s.added[a.Unit.NodeID] {
+		s.early[a.Unit.NodeID] = append(s.early[a.Unit.NodeID], ask)
+		return
+	}
+	ask()
+}
+
+func unitAnswer(o pfcp.Outcome) procedure.Unit {
+	var refused *pfcp.RefusedError
+	var notSent *pfcp.NotSentError
+	switch {
+	case o.Err == nil:
+		answer := procedure.Unit{Outcome: procedure.Done}
+		answer.Established, _ = o.Answer.(*message.SessionEstablishmentResponse) // nil of the others
+		return answer
+	case errors.As(o.Err, &refused):
+		return procedure.Unit{Outcome: procedure.Refused, Cause: refused.Cause}
+	case errors.As(o.Err, &notSent):
+		return procedure.Unit{Outcome: procedure.NotSent}
+	}
+	return procedure.Unit{Outcome: procedure.Unknown}
+}
+
+func snssai(sst uint8, sd *[3]byte) ts29571.SNSSAI {
+	if sd == nil {
+		return ts29571.MakeSNSSAI(int32(sst), "")
+	}
+	return ts29571.MakeSNSSAI(int32(sst), hex.EncodeToString(sd[:]))
+}
+
+// temporarily is how often a transfer is tried that the AMF has no time for: a registration or handover of the UE is under way, or our
+// own answer to its Create is still on its way.
+const (
+	temporarily  = 5
+	pauseBetween = 100 * time.Millisecond
+)
+
+func (s *Shard) transfer(ctx context.Context, a procedure.AskTransfer) procedure.Event {
+	slice := snssai(a.SST, a.SD)
+	t := namf.Transfer{
+		SUPI: a.SUPI, SessionID: a.ID, N1: a.N1, N2: a.N2, Kind: namf.N2Kind(a.N2Type), SNSSAI: &slice, FiveQI: a.FiveQI, SkipIndication: a.SkipIdle,
+		FailureURI: nsmf.TransferFailureURI(s.URI, a.Ref), SMFInstanceID: s.InstanceID,
+	}
+	if a.Priority != 0 {
+		t.ARP = &ts29571.ARP{Priority: a.Priority}
+	}
+	for attempt := 1; ; attempt++ {
+		o, err := s.pod.AMF.Transfer(ctx, namf.AMF{InstanceID: a.AMF.InstanceID, Set: a.AMF.Set}, &t)
+		r, refused := namf.RefusalOf(err)
+		switch {
+		case refused && attempt < temporarily && (r.Reason == namf.Temporary || r.Reason == namf.NoContext || r.Reason == namf.Congested):
+			if !sleep(ctx, pauseBetween) || !s.May() {
+				return procedure.Transferred{Outcome: procedure.Refused, Cause: r.Cause}
+			}
+			continue
+		case refused:
+			return procedure.Transferred{Outcome: procedure.Refused, Cause: r.Cause}
+		case err != nil:
+			s.log.Warn("the AMF was not reached", "supi", a.SUPI, "err", err)
+			return procedure.Transferred{Outcome: outcome(err), Cause: err.Error()}
+		}
+		return procedure.Transferred{Outcome: procedure.Done, Paging: o.Result == namf.Reaching, Skipped: o.Result == namf.NotTransferred}
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}
+
+func (s *Shard) status(ctx context.Context, a procedure.AskStatus) procedure.Event {
+	err := s.pod.AMF.NotifyStatus(ctx, a.URI, namf.Released(a.Cause))
+	if err != nil {
+		s.log.Warn("the AMF has not heard of a session's end: it finds out when it asks for it next", "err", err)
+	}
+	return procedure.Notified{Outcome: outcome(err)}
+}
+
+var sessionTypes = map[string]n1.SessionType{
+	"IPV4": n1.IPv4, "IPV6": n1.IPv6, "IPV4V6": n1.IPv4v6, "UNSTRUCTURED": n1.Unstructured, "ETHERNET": n1.Ethernet,
+}
+
+func (s *Shard) subscription(ctx context.Context, a procedure.AskSubscription) procedure.Event {
+	if s.pod.UDM == nil {
+		return procedure.Subscription{}
+	}
+	plmn, err := plmnOf(a.PLMN)
+	if err != nil {
+		return procedure.Subscription{Failed: true}
+	}
+	d, err := s.pod.UDM.Data(ctx, a.SUPI, snssai(a.SST, a.SD), a.DNN, plmn)
+	var refused *sbi.Refused
+	switch {
+	case errors.As(err, &refused) && refused.Status == 404:
+		return procedure.Subscription{Unknown: true}
+	case err != nil:
+		s.log.Warn("the subscription cannot be had", "supi", a.SUPI, "err", err)
+		return procedure.Subscription{Failed: true}
+	}
+	out := procedure.Subscription{
+		FiveQI: d.FiveQI, Priority: d.ARP.Priority, MayPreempt: d.ARP.MayPreempt, Preemptable: d.ARP.Preemptable, IPv4: d.IPv4, IPv6: d.IPv6,
+	}
+	if kind := sessionTypes[d.DefaultType]; kind != 0 {
+		out.Types = append(out.Types, kind)
+	}
+	for _, name := range d.AllowedTypes {
+		if kind := sessionTypes[name]; kind != 0 && name != d.DefaultType {
+			out.Types = append(out.Types, kind)
+		}
+	}
+	if d.AMBR != nil {
+		out.AMBR = record.AMBR{Uplink: uint64(d.AMBR.Uplink), Downlink: uint64(d.AMBR.Downlink)}
+	}
+	return out
+}
+
+var sessionTypeNames = map[n1.SessionType]string{n1.IPv4: "IPV4", n1.IPv6: "IPV6", n1.IPv4v6: "IPV4V6"}
+
+func (s *Shard) policy(ctx context.Context, a procedure.AskPolicy) procedure.Event {
+	if s.pod.PCF == nil {
+		return procedure.Policy{Outcome: procedure.NotSent}
+	}
+	rec := a.Session
+	switch a.Operation {
+	case procedure.DeletePolicy:
+		return procedure.Policy{Outcome: outcome(s.pod.PCF.Delete(ctx, npcf.PCF{}, rec.Policy, &npcf.End{}))}
+	case procedure.CreatePolicy:
+		session, err := s.policySession(rec)
+		if err != nil {
+			return procedure.Policy{Outcome: procedure.NotSent}
+		}
+		made, err := s.pod.PCF.Create(ctx, npcf.PCF{}, session)
+		if err != nil {
+			s.log.Warn("no policy for a session", "supi", rec.SUPI, "err", err)
+			return procedure.Policy{Outcome: outcome(err)}
+		}
+		return decided(made)
+	}
+	return procedure.Policy{Outcome: procedure.NotSent}
+}
+
+func (s *Shard) register(ctx context.Context, e procedure.TellRegistration) {
+	if s.pod.UDM == nil {
+		return
+	}
+	if e.Gone {
+		if err := s.pod.UDM.Deregister(ctx, e.SUPI, e.ID, s.InstanceID); err != nil {
+			s.log.Warn("the UDM still names this SMF for a session that has ended", "supi", e.SUPI, "err", err)
+		}
+		return
+	}
+	plmn, err := plmnOf(e.PLMN)
+	if err == nil {
+		err = s.pod.UDM.Register(ctx, e.SUPI, nudm.Registration{SMFInstanceID: s.InstanceID, SessionID: e.ID, SNSSAI: snssai(e.SST, e.SD), DNN: e.DNN, PLMN: plmn})
+	}
+	if err != nil {
+		s.log.Warn("the UDM does not know that this SMF has a session", "supi", e.SUPI, "err", err)
+	}
+}
+
+// tokens are who waits for answers.
+type tokens struct {
+	mu      sync.Mutex
+	last    procedure.Token
+	waiting map[procedure.Token]func(body any)
+}
+
+func (t *tokens) add(f func(any)) procedure.Token {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.waiting == nil {
+		t.waiting = map[procedure.Token]func(any){}
+	}
+	t.last++
+	t.waiting[t.last] = f
+	return t.last
+}
+
+// answer whoever waits. Nobody does any more where the time was over.
+func (t *tokens) answer(token procedure.Token, body any) {
+	if f := t.forget(token); f != nil {
+		f(body)
+	}
+}
+
+func (t *tokens) forget(token procedure.Token) func(any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	f := t.waiting[token]
+	delete(t.waiting, token)
+	return f
+}

@@ -1,0 +1,163 @@
+package shard
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/netip"
+	"net/url"
+
+	"core5g.dev/core5g/images/nf/sbi"
+	"core5g.dev/core5g/images/session-management/nsmf"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// headerPassed marks a request that a pod has passed on: it goes no further, so that two pods that each believe the
+// other to hold a shard do not send it around.
+const headerPassed = "Core5g-Passed-On"
+
+// pathN4 is where a pod brings a datagram that came for a shard that another pod holds. from names its sender.
+const (
+	pathN4        = "/core5g-shard/v1/n4"
+	mostDatagram  = 1 << 16
+	contentBinary = "application/octet-stream"
+)
+
+// Passing says how a pod reaches the others.
+type Passing struct {
+	// Root is the API root of a shard at the pod that has the name in leases, such as https://10.1.2.3:8001.
+	Root      func(holder string, shard Identity) string
+	Transport http.RoundTripper
+}
+
+// Handler is the service based interface of a shard, at every pod: here where the shard is held, else by way of the pod that holds it.
+func (p *Pod) Handler(id Identity, log *slog.Logger, reg prometheus.Registerer, o nsmf.Options) http.Handler {
+	router := sbi.NewRouter(log, reg)
+	requests := p.Requests(id.Name)
+	nsmf.Register(router, requests, o)
+	nsmf.RegisterCallbacks(router, requests, o)
+	here := http.NewServeMux()
+	here.Handle("/", router)
+	here.HandleFunc("POST "+pathN4, func(w http.ResponseWriter, r *http.Request) { p.receive(id, w, r) })
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		root := p.elsewhere(id)
+		if root == nil || r.Header.Get(headerPassed) != "" {
+			here.ServeHTTP(w, r)
+			return
+		}
+		proxy := httputil.ReverseProxy{
+			Transport: p.Passing.Transport, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+			Rewrite: func(out *httputil.ProxyRequest) {
+				out.SetURL(root)
+				out.Out.Host = out.In.Host // Locations are told by what the caller knows us as
+				out.Out.Header.Set(headerPassed, "1")
+			},
+			ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
+				log.Warn("a request was not passed on", "shard", id.Name, "to", root.Host, "err", err)
+				p.keeper.Gone(p.keeper.Holder(id.Name))
+				w.Header().Set("Retry-After", "1")
+				w.Header().Set("Content-Type", "application/problem+json")
+				w.WriteHeader(http.StatusServiceUnavailable)
+				_, _ = io.WriteString(w, `{"status":503,"cause":"NF_CONGESTION","detail":"the shard moves to another pod"}`)
+			},
+		}
+		proxy.ServeHTTP(w, r)
+	})
+}
+
+// elsewhere is the API root of a shard that another pod holds; nil where it is held here, or by nobody.
+func (p *Pod) elsewhere(id Identity) *url.URL {
+	if p.Passing.Root == nil || p.Held(id.Name) != nil {
+		return nil
+	}
+	holder := p.keeper.Holder(id.Name)
+	if holder == "" || holder == p.Holder {
+		return nil
+	}
+	root, err := url.Parse(p.Passing.Root(holder, id))
+	if err != nil {
+		return nil
+	}
+	return root
+}
+
+// receive a datagram by way of another pod.
+func (p *Pod) receive(id Identity, w http.ResponseWriter, r *http.Request) {
+	from, err := netip.ParseAddrPort(r.URL.Query().Get("from"))
+	b, readErr := io.ReadAll(http.MaxBytesReader(w, r.Body, mostDatagram))
+	if err = errors.Join(err, readErr); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	s := p.Held(id.Name)
+	if s == nil {
+		http.Error(w, "the shard is not here", http.StatusServiceUnavailable)
+		return
+	}
+	s.socket.Receive(from, b)
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// relay listens on N4 for a shard that is held elsewhere.
+type relay struct{ conn *net.UDPConn }
+
+// openRelay for a shard. Where that is not possible, units repeat what they have to say until it is held here.
+func (p *Pod) openRelay(id Identity) *relay {
+	conn, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(id.N4))
+	if err != nil {
+		p.Log.Warn("N4 of a shard that is held elsewhere", "shard", id.Name, "err", err)
+		return &relay{}
+	}
+	r := &relay{conn: conn}
+	go func() {
+		buf := make([]byte, mostDatagram)
+		for {
+			n, from, err := conn.ReadFromUDPAddrPort(buf)
+			if errors.Is(err, net.ErrClosed) {
+				return
+			}
+			if err == nil {
+				p.passN4(id, from, append([]byte(nil), buf[:n]...))
+			}
+		}
+	}()
+	return r
+}
+
+func (r *relay) close() {
+	if r != nil && r.conn != nil {
+		_ = r.conn.Close()
+	}
+}
+
+// passN4 brings a datagram to the holder. Nobody answers for one that was lost: its sender repeats it.
+func (p *Pod) passN4(id Identity, from netip.AddrPort, b []byte) {
+	root := p.elsewhere(id)
+	if root == nil {
+		return
+	}
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), callTime)
+		defer cancel()
+		to := root.JoinPath(pathN4)
+		to.RawQuery = url.Values{"from": {from.String()}}.Encode()
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, to.String(), bytes.NewReader(b))
+		if err != nil {
+			return
+		}
+		r.Header.Set("Content-Type", contentBinary)
+		r.Header.Set(headerPassed, "1")
+		answer, err := p.Passing.Transport.RoundTrip(r)
+		if err != nil {
+			p.keeper.Gone(p.keeper.Holder(id.Name))
+			return
+		}
+		_ = answer.Body.Close()
+	}()
+}

@@ -1,0 +1,182 @@
+package shard
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+
+	"core5g.dev/core5g/images/nf/sessionstore"
+	"core5g.dev/core5g/images/nf/shards"
+	"core5g.dev/core5g/images/session-management/configuration"
+	"core5g.dev/core5g/images/session-management/namf"
+	"core5g.dev/core5g/images/session-management/npcf"
+	"core5g.dev/core5g/images/session-management/nudm"
+	"core5g.dev/core5g/images/session-management/pfcp"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Identity is what a shard is to others, whoever holds it.
+type Identity struct {
+	// Number from 1: part of every CP SEID. Name of the shard in the session store.
+	Number uint16
+	Name   string
+	// InstanceID of the NF, and URI, its API root.
+	InstanceID, URI string
+	// NodeID on N4, and Address, of its F-SEIDs: units send reports there.
+	NodeID  string
+	Address netip.Addr
+	// N4 is where the pod listens for the shard's PFCP.
+	N4 netip.AddrPort
+}
+
+// Options of a pod.
+type Options struct {
+	Log *slog.Logger
+	// Holder is the pod's name in leases, and Set names the pods that share the shards.
+	Holder, Set string
+	Shards      []Identity
+	Store       sessionstore.Store
+	Sealer      *sessionstore.Sealer
+	// The functions that are called. PCF and UDM may be nil: then rules are the Slice's, and subscriptions nobody's but the Slice's.
+	AMF *namf.Client
+	UDM *nudm.Client
+	PCF *npcf.Client
+	// Registry of metrics.
+	Registry prometheus.Registerer
+	// N4 is the endpoint's configuration as far as it is the same for all shards: timers.
+	N4 pfcp.Config
+	// Passing on to other pods; without a Root there are none.
+	Passing Passing
+}
+
+// Pod has the shards that it holds.
+type Pod struct {
+	Options
+	keeper  *shards.Keeper
+	config  atomic.Pointer[configuration.Snapshot]
+	n4      *pfcp.Metrics
+	metrics *metrics
+	tokens  tokens
+	writes  chan struct{} // bounds what is asked of the store at a time
+
+	mu     sync.Mutex
+	held   map[string]*Shard
+	relays map[string]*relay
+}
+
+// mostAsked is how many requests to the session store are under way at a time.
+const mostAsked = 512
+
+// New makes a pod that holds nothing yet; Run begins. A configuration has to be there before: Configure.
+func New(o Options) (*Pod, error) {
+	p := &Pod{
+		Options: o, n4: pfcp.NewMetrics(o.Registry), metrics: newMetrics(o.Registry), held: map[string]*Shard{}, relays: map[string]*relay{}, writes: make(chan struct{}, mostAsked),
+	}
+	var names []string
+	for _, s := range o.Shards {
+		names = append(names, s.Name)
+	}
+	var err error
+	p.keeper, err = shards.New(shards.Options{Holder: o.Holder, Set: o.Set, Shards: names, Gained: p.gained, Lost: p.lost, Log: o.Log})
+	return p, err
+}
+
+// Run holds shards until ctx ends, and then gives them up.
+func (p *Pod) Run(ctx context.Context) {
+	for _, id := range p.Shards {
+		p.relayFor(id)
+	}
+	p.keeper.Run(ctx, p.Store)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, r := range p.relays {
+		r.close()
+	}
+}
+
+// relayFor a shard that is not held here.
+func (p *Pod) relayFor(id Identity) {
+	if p.Passing.Root == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.held[id.Name] == nil {
+		p.relays[id.Name] = p.openRelay(id)
+	}
+}
+
+func (p *Pod) endRelay(name string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.relays[name].close()
+	delete(p.relays, name)
+}
+
+func (p *Pod) identity(name string) (Identity, bool) {
+	for _, id := range p.Shards {
+		if id.Name == name {
+			return id, true
+		}
+	}
+	return Identity{}, false
+}
+
+// Configure puts a configuration into force. No session is touched by what does not concern it.
+func (p *Pod) Configure(s *configuration.Snapshot) {
+	before := p.config.Swap(s)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, held := range p.held {
+		held.configured(before, s)
+	}
+}
+
+func (p *Pod) gained(l sessionstore.Lease) {
+	id, ok := p.identity(l.Shard)
+	if !ok {
+		return
+	}
+	p.endRelay(l.Shard)
+	s := p.open(id, l)
+	p.mu.Lock()
+	p.held[l.Shard] = s
+	p.mu.Unlock()
+	p.Log.Info("holds a shard", "shard", l.Shard, "epoch", l.Epoch)
+}
+
+func (p *Pod) lost(name string) {
+	p.mu.Lock()
+	s := p.held[name]
+	delete(p.held, name)
+	p.mu.Unlock()
+	if s != nil {
+		s.close()
+		p.relayFor(s.Identity)
+		p.Log.Info("holds a shard no more", "shard", name)
+	}
+}
+
+// Held is the shard of that name, or of that number, where this pod has it.
+func (p *Pod) Held(name string) *Shard {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.held[name]
+}
+
+// Ready: there is a configuration, and each shard has a holder, as far as is known.
+func (p *Pod) Ready() error {
+	if p.config.Load() == nil {
+		return fmt.Errorf("the configuration was not read yet")
+	}
+	for _, s := range p.Shards {
+		if p.keeper.Holder(s.Name) == "" && p.Held(s.Name) == nil {
+			return fmt.Errorf("nobody holds shard %s", s.Name)
+		}
+	}
+	return nil
+}

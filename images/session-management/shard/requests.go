@@ -1,0 +1,182 @@
+package shard
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"core5g.dev/core5g/images/session-management/n2"
+	"core5g.dev/core5g/images/session-management/namf"
+	"core5g.dev/core5g/images/session-management/nchf"
+	"core5g.dev/core5g/images/session-management/npcf"
+	"core5g.dev/core5g/images/session-management/nsmf"
+	"core5g.dev/core5g/images/session-management/nudm"
+	"core5g.dev/core5g/images/session-management/procedure"
+	"core5g.dev/core5g/images/session-management/record"
+)
+
+// Requests are what others ask of a shard, wherever it is held: the caller has found the pod that holds it.
+type Requests struct {
+	pod  *Pod
+	name string
+}
+
+// Requests of a shard.
+func (p *Pod) Requests(shard string) *Requests { return &Requests{pod: p, name: shard} }
+
+var (
+	_ nsmf.Handler   = (*Requests)(nil)
+	_ nsmf.Callbacks = (*Requests)(nil)
+)
+
+// errElsewhere: the shard is held elsewhere, or by nobody for a moment.
+func errElsewhere(name string) error {
+	return &nsmf.Refused{Cause: nsmf.NFCongestion, Detail: fmt.Sprintf("shard %s moves to another pod", name), RetryAfter: time.Second}
+}
+
+// ask delivers an event that waits for a reply.
+func (r *Requests) ask(ctx context.Context, deliver func(*Shard, procedure.Token)) (any, error) {
+	s := r.pod.Held(r.name)
+	if s == nil {
+		return nil, errElsewhere(r.name)
+	}
+	replies := make(chan any, 1)
+	token := r.pod.tokens.add(func(body any) { replies <- body })
+	defer r.pod.tokens.forget(token)
+	if !s.loop.post(func() { deliver(s, token) }) {
+		return nil, errElsewhere(r.name)
+	}
+	select {
+	case body := <-replies:
+		if f, ok := body.(procedure.Failed); ok {
+			return nil, refused(f)
+		}
+		return body, nil
+	case <-s.ctx.Done(): // the lease has gone: what was asked may be done by who has it now
+		return nil, errElsewhere(r.name)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func refused(f procedure.Failed) error {
+	return &nsmf.Refused{
+		Cause: nsmf.Cause(f.Cause), Detail: f.Detail, N1: f.N1, N2: f.N2, N2Type: nsmf.N2Type(f.N2Type), RetryAfter: time.Duration(f.RetryAfter) * time.Second,
+	}
+}
+
+// Create implements nsmf.Handler.
+func (r *Requests) Create(ctx context.Context, c *nsmf.Create) (*nsmf.Created, error) {
+	if c.SUPI == "" || c.SNSSAI == nil {
+		return nil, &nsmf.Refused{Cause: nsmf.SubscriptionDenied, Detail: "emergency sessions are not served"}
+	}
+	dnn := c.DNN
+	if c.SelectedDNN != "" {
+		dnn = c.SelectedDNN
+	}
+	sst, sd := sdOf(c.SNSSAI)
+	event := procedure.Create{
+		SUPI: c.SUPI, ID: c.SessionID, DNN: dnn, SST: sst, SD: sd, PLMN: c.AMF.ServingNetwork.MCC + c.AMF.ServingNetwork.MNC, AMF: amfOf(c.AMF, c.Where),
+		N1: c.N1, Existing: c.Request == nsmf.ExistingSession,
+	}
+	body, err := r.ask(ctx, func(s *Shard, t procedure.Token) {
+		event.From = t
+		s.runner.Deliver(record.Key(event.SUPI, event.ID), event)
+	})
+	if err != nil {
+		return nil, err
+	}
+	made, ok := body.(procedure.Created)
+	if !ok {
+		return nil, unexpected(body)
+	}
+	return &nsmf.Created{Ref: made.Ref, SessionID: c.SessionID, SNSSAI: c.SNSSAI}, nil
+}
+
+func amfOf(a nsmf.AMF, w nsmf.Where) record.AMF {
+	out := record.AMF{InstanceID: a.InstanceID, StatusURI: a.StatusURI, Set: a.Set()}
+	if w.Location != nil {
+		out.TAC, out.Cell = w.Location.TAI.TACNumber(), w.Location.Cell
+	}
+	return out
+}
+
+func unexpected(body any) error {
+	return &nsmf.Refused{Cause: nsmf.SystemFailure, Detail: fmt.Sprintf("an answer of another kind: %T", body)}
+}
+
+// toSession asks the session that an SM context reference names.
+func (r *Requests) toSession(ctx context.Context, ref string, event func(procedure.Token) procedure.Event) (any, error) {
+	seid := record.ParseRef(ref)
+	if seid == 0 {
+		return nil, &nsmf.Refused{Cause: nsmf.ContextNotFound, Detail: "no SM context has a reference like this"}
+	}
+	return r.ask(ctx, func(s *Shard, t procedure.Token) { s.runner.DeliverTo(seid, event(t)) })
+}
+
+// Update implements nsmf.Handler.
+func (r *Requests) Update(ctx context.Context, ref string, u *nsmf.Update) (*nsmf.Updated, error) {
+	body, err := r.toSession(ctx, ref, func(t procedure.Token) procedure.Event {
+		return procedure.Update{
+			From: t, Connection: procedure.ConnectionState(u.UpCnxState), Handover: procedure.HandoverState(u.HoState), ToBeSwitched: u.ToBeSwitched,
+			FailedToBeSwitched: u.FailedToBeSwitched, Release: u.Release, Cause: u.Why.Cause, N1: u.N1, N2: u.N2, N2Type: n2.InfoType(u.N2Type),
+			AMF: amfOf(u.AMF, u.Where),
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	switch b := body.(type) {
+	case procedure.Updated:
+		return &nsmf.Updated{
+			UpCnxState: nsmf.UpCnxState(b.Connection), HoState: nsmf.HoState(b.Handover), N1: b.N1, N2: b.N2, N2Type: nsmf.N2Type(b.N2Type), Cause: b.Cause,
+		}, nil
+	case procedure.Ended: // it asked for the session's end
+		return &nsmf.Updated{}, nil
+	}
+	return nil, unexpected(body)
+}
+
+// Release implements nsmf.Handler.
+func (r *Requests) Release(ctx context.Context, ref string, rel *nsmf.Release) error {
+	_, err := r.toSession(ctx, ref, func(t procedure.Token) procedure.Event { return procedure.Release{From: t, Cause: rel.Why.Cause} })
+	return err
+}
+
+// Retrieve implements nsmf.Handler: there is no interworking with EPS, and no other SMF to move a context to.
+func (r *Requests) Retrieve(context.Context, string, *nsmf.Retrieve) (*nsmf.Retrieved, error) {
+	return nil, &nsmf.Refused{Cause: nsmf.NoEPS5GSContinuity, Detail: "sessions do not move to EPS"}
+}
+
+// tell an event that nobody waits for the outcome of.
+func (r *Requests) tell(ref string, e procedure.Event) error {
+	s, seid := r.pod.Held(r.name), record.ParseRef(ref)
+	switch {
+	case seid == 0:
+		return &nsmf.Refused{Cause: nsmf.ContextNotFound}
+	case s == nil || !s.loop.post(func() { s.runner.DeliverTo(seid, e) }):
+		return errElsewhere(r.name)
+	}
+	return nil
+}
+
+// TransferFailed implements nsmf.Callbacks.
+func (r *Requests) TransferFailed(_ context.Context, ref string, f namf.Failure) error {
+	return r.tell(ref, procedure.Unreachable{Cause: f.Cause})
+}
+
+// SubscriptionChanged implements nsmf.Callbacks.
+func (r *Requests) SubscriptionChanged(context.Context, string, nudm.Change) error { return nil }
+
+// PolicyChanged implements nsmf.Callbacks.
+func (r *Requests) PolicyChanged(context.Context, string, npcf.Decision) (npcf.Report, error) {
+	return npcf.Report{}, &nsmf.Refused{Cause: nsmf.SystemFailure, Detail: "a policy does not change during a session"}
+}
+
+// PolicyEnded implements nsmf.Callbacks.
+func (r *Requests) PolicyEnded(_ context.Context, ref, _ string) error {
+	return r.tell(ref, procedure.End{Cause: regularDeactivation})
+}
+
+// ChargingChanged implements nsmf.Callbacks.
+func (r *Requests) ChargingChanged(context.Context, string, nchf.Notification) error { return nil }

@@ -1,0 +1,200 @@
+package shard
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	mathrand "math/rand/v2"
+	"reflect"
+	"sync"
+	"sync/atomic"
+
+	"core5g.dev/core5g/images/nf/sessionstore"
+	"core5g.dev/core5g/images/session-management/configuration"
+	"core5g.dev/core5g/images/session-management/n1"
+	"core5g.dev/core5g/images/session-management/pfcp"
+	"core5g.dev/core5g/images/session-management/procedure"
+	"core5g.dev/core5g/images/session-management/runner"
+)
+
+// Shard is one that this pod holds, from the lease that it got to the lease's end. Its fields but closed are the loop's.
+type Shard struct {
+	Identity
+	pod    *Pod
+	log    *slog.Logger
+	lease  sessionstore.Lease
+	loop   *loop
+	runner *runner.Runner
+	socket *pfcp.Socket
+	cancel context.CancelFunc
+	ctx    context.Context
+	closed atomic.Bool
+	ended  sync.WaitGroup
+	live   map[string]configuration.Live
+	// restarted are units that have lost their sessions, which are not made again yet.
+	restarted map[string]bool
+	// added are units that the endpoint knows; early, what is for units that it will know in a moment.
+	added map[string]bool
+	early map[string][]func()
+}
+
+// open a shard. It serves when the store has told its Recovery Time Stamp: the caller renews leases and must not wait.
+func (p *Pod) open(id Identity, l sessionstore.Lease) *Shard {
+	s := &Shard{
+		Identity: id, pod: p, lease: l, log: p.Log.With("shard", id.Name), live: map[string]configuration.Live{}, restarted: map[string]bool{},
+		added: map[string]bool{}, early: map[string][]func(){},
+	}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.loop = newLoop()
+	s.runner = runner.New(runner.Config{World: s, Log: s.log, Shard: id.Number, Lease: l, Sealer: p.Sealer, Writer: random()})
+	s.ended.Add(1)
+	go func() {
+		defer s.ended.Done()
+		s.serve()
+	}()
+	return s
+}
+
+// serve until the shard is closed, trying again what does not succeed.
+func (s *Shard) serve() {
+	for s.ctx.Err() == nil {
+		socket, err := s.listen()
+		if err == nil {
+			s.loop.post(func() {
+				s.socket = socket
+				s.runner.Start()
+				s.units(s.Configuration())
+			})
+			_ = socket.Run(s.ctx) // ends with the context only
+			return
+		}
+		s.log.Error("a shard cannot be served", "err", err)
+		sleep(s.ctx, retry)
+	}
+}
+
+func (s *Shard) listen() (*pfcp.Socket, error) {
+	stamp, err := s.stamp()
+	if err != nil {
+		return nil, err
+	}
+	c := s.pod.N4
+	c.Node, c.Recovery, c.Random, c.May, c.Handle = s.NodeID, stamp, mathrand.New(mathrand.NewPCG(random(), random())), s.May, s.fromUnit
+	c.Metrics, c.Log = s.pod.n4, s.log
+	if s.Address.Is4() {
+		c.IPv4 = s.Address
+	} else {
+		c.IPv6 = s.Address
+	}
+	socket, err := pfcp.Listen(s.N4, c)
+	if err != nil {
+		return nil, fmt.Errorf("N4: %w", err)
+	}
+	return socket, nil
+}
+
+// close: nothing leaves for the shard any more.
+func (s *Shard) close() {
+	s.closed.Store(true)
+	s.cancel()
+	s.loop.post(s.runner.Stop)
+	s.loop.end()
+	s.ended.Wait() // the socket is closed: another may bind its port
+}
+
+// May implements runner.World.
+func (s *Shard) May() bool {
+	if s.closed.Load() {
+		return false
+	}
+	l, ok := s.pod.keeper.Lease(s.Name)
+	return ok && l.Epoch == s.lease.Epoch
+}
+
+// Stopped implements runner.World.
+func (s *Shard) Stopped(why error) {
+	s.log.Warn("the shard is lost", "err", why)
+	s.closed.Store(true)
+	if errors.Is(why, sessionstore.ErrFenced) {
+		s.pod.keeper.Fenced(s.lease)
+	}
+}
+
+func random() uint64 {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return binary.BigEndian.Uint64(b[:])
+}
+
+// keyRecovery is where the Recovery Time Stamp of all shards is, which no pod's death changes (TS 23.527 4.4).
+const keyRecovery = "session-management/recovery"
+
+// stamp of all shards: who is first makes it.
+func (s *Shard) stamp() (pfcp.Stamp, error) {
+	for {
+		found, err := s.pod.Store.Read(s.ctx, keyRecovery)
+		if err == nil {
+			b, err := s.pod.Sealer.Open(keyRecovery, found.Value)
+			if err != nil || len(b) != 4 {
+				return 0, fmt.Errorf("the recovery time stamp in the store cannot be read: %w", err)
+			}
+			return pfcp.Stamp(binary.BigEndian.Uint32(b)), nil
+		}
+		if !errors.Is(err, sessionstore.ErrNotFound) {
+			return 0, fmt.Errorf("the recovery time stamp: %w", err)
+		}
+		value := binary.BigEndian.AppendUint32(nil, uint32(pfcp.StampOf(s.Now())))
+		err = s.pod.Store.Commit(s.ctx, s.lease, sessionstore.Change{
+			Key: keyRecovery, Is: sessionstore.Revision{Writer: random(), Count: 1}, Value: s.pod.Sealer.Seal(keyRecovery, value),
+		})
+		if err != nil && !errors.Is(err, sessionstore.ErrConflict) {
+			return 0, fmt.Errorf("the recovery time stamp: %w", err)
+		}
+	}
+}
+
+// configured: another configuration holds.
+func (s *Shard) configured(before, now *configuration.Snapshot) {
+	s.loop.post(func() {
+		s.units(now)
+		s.slices(before, now)
+	})
+}
+
+// slices that have gone take their sessions with them; sessions of one that has changed are looked at.
+func (s *Shard) slices(before, now *configuration.Snapshot) {
+	if before == nil {
+		return
+	}
+	for _, slice := range before.Slices() {
+		gone, changed := false, false
+		for n := range slice.DataNetworks {
+			was := &slice.DataNetworks[n]
+			is := now.Named(slice.Name, was.DNN)
+			gone, changed = gone || is == nil, changed || is != nil && !sameForSessions(was, is)
+		}
+		switch {
+		case gone:
+			s.each(runner.SliceGroup(slice.Name), procedure.End{Cause: n1.CauseRegularDeactivation})
+		case changed:
+			s.each(runner.SliceGroup(slice.Name), procedure.SettingsChanged{})
+		}
+	}
+}
+
+// sameForSessions says whether sessions that there are have the same rules by both.
+func sameForSessions(a, b *configuration.DataNetwork) bool {
+	return a.AMBR == b.AMBR && a.FiveQI == b.FiveQI && a.ARP == b.ARP && reflect.DeepEqual(a.Flows, b.Flows)
+}
+
+func (s *Shard) each(group string, e procedure.Event) {
+	s.runner.EachOf(group, e, func(err error) {
+		if err != nil {
+			s.log.Error("the sessions of a group were not all reached: tried again", "group", group, "err", err)
+			s.After(retry, func() { s.each(group, e) })
+		}
+	})
+}

@@ -1,0 +1,186 @@
+package shard
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+
+	"core5g.dev/core5g/images/nf/sessionstore"
+	"core5g.dev/core5g/images/session-management/configuration"
+	"core5g.dev/core5g/images/session-management/n1"
+	"core5g.dev/core5g/images/session-management/pfcp"
+	"core5g.dev/core5g/images/session-management/procedure"
+	"core5g.dev/core5g/images/session-management/record"
+	"core5g.dev/core5g/images/session-management/runner"
+)
+
+const regularDeactivation = n1.CauseRegularDeactivation
+
+// keyUnit is where the shard keeps the Recovery Time Stamp of a unit, by which a unit that has restarted while nobody looked is known.
+func (s *Shard) keyUnit(nodeID string) string {
+	return "session-management/" + s.Name + "/unit/" + nodeID
+}
+
+// units are met that the configuration has, and left that it has no more.
+func (s *Shard) units(c *configuration.Snapshot) {
+	if c == nil || s.socket == nil {
+		return
+	}
+	wanted := map[string]bool{}
+	for _, u := range c.Units() {
+		wanted[u.NodeID] = true
+		if _, known := s.live[u.NodeID]; !known {
+			s.setLive(u.NodeID, configuration.Live{}) // until it is known to be away, requests wait for it
+			s.meet(u)
+		}
+	}
+	for node := range s.live {
+		if !wanted[node] {
+			s.socket.RemoveUnit(node, true)
+			s.deleteLive(node)
+			delete(s.added, node)
+		}
+	}
+}
+
+// setLive replaces the map: what a procedure was given is not written to.
+func (s *Shard) setLive(node string, l configuration.Live) {
+	next := map[string]configuration.Live{node: l}
+	for k, v := range s.live {
+		if k != node {
+			next[k] = v
+		}
+	}
+	s.live = next
+}
+
+func (s *Shard) deleteLive(node string) {
+	next := map[string]configuration.Live{}
+	for k, v := range s.live {
+		if k != node {
+			next[k] = v
+		}
+	}
+	s.live = next
+}
+
+// meet a unit, as the holder before has left it.
+func (s *Shard) meet(u *configuration.Unit) {
+	key := s.keyUnit(u.NodeID)
+	s.Store(func(ctx context.Context, store sessionstore.Store) func() {
+		found, err := store.Read(ctx, key)
+		unit := pfcp.Unit{NodeID: u.NodeID, Address: u.Address}
+		if err == nil {
+			if b, err := s.pod.Sealer.Open(key, found.Value); err == nil && len(b) == 4 {
+				unit.Recovery, unit.Associated = pfcp.Stamp(binary.BigEndian.Uint32(b)), true
+			}
+		}
+		return func() {
+			if err != nil && !errors.Is(err, sessionstore.ErrNotFound) {
+				s.After(retry, func() { s.meet(u) })
+				return
+			}
+			if err := s.socket.AddUnit(unit); err != nil {
+				s.log.Error("a UPF unit cannot be met", "unit", u.NodeID, "err", err)
+			}
+			s.added[u.NodeID] = true
+			for _, ask := range s.early[u.NodeID] {
+				ask()
+			}
+			delete(s.early, u.NodeID)
+		}
+	})
+}
+
+// fromUnit is called by the endpoint, in its goroutine.
+func (s *Shard) fromUnit(e pfcp.Event) { s.loop.post(func() { s.unitEvent(e) }) }
+
+func (s *Shard) unitEvent(e pfcp.Event) {
+	switch e := e.(type) {
+	case pfcp.Associated:
+		s.log.Info("associated with a UPF unit", "unit", e.Unit, "updated", e.Updated)
+		s.setLive(e.Unit, configuration.Live{})
+		s.associated(e)
+	case pfcp.NotAssociated:
+		s.log.Warn("a UPF unit cannot be used", "unit", e.Unit, "err", e.Err, "again", e.Again)
+		s.setLive(e.Unit, configuration.Live{Away: true})
+	case pfcp.PathDown:
+		s.log.Warn("a UPF unit does not answer", "unit", e.Unit)
+		s.setLive(e.Unit, configuration.Live{Away: true})
+	case pfcp.UnitRestarted:
+		s.log.Warn("a UPF unit has lost its sessions: they are made again", "unit", e.Unit)
+		s.restarted[e.Unit] = true // Associated follows, and before it nothing is sent
+	case pfcp.AssociationLost:
+		s.log.Warn("a UPF unit has given up the association", "unit", e.Unit)
+	case pfcp.SessionReport:
+		s.sessionReport(e)
+	case pfcp.NodeReport:
+		s.log.Warn("a UPF unit reports GTP-U paths", "unit", e.Unit, "failed", e.Failed, "recovered", e.Recovered)
+		s.socket.AnswerNodeReport(e.Token, accepted)
+	}
+}
+
+// associated: what the unit has lost is made again first. Its stamp is kept behind it: who takes the shard over meanwhile begins anew.
+func (s *Shard) associated(e pfcp.Associated) {
+	if !s.restarted[e.Unit] {
+		s.keepStamp(e.Unit, e.Recovery)
+		return
+	}
+	s.runner.EachOf(runner.UnitGroup(e.Unit), procedure.UnitRestarted{}, func(err error) {
+		if err != nil {
+			s.log.Error("the sessions of a UPF unit were not all reached: tried again", "unit", e.Unit, "err", err)
+			s.After(retry, func() { s.associated(e) })
+			return
+		}
+		delete(s.restarted, e.Unit)
+		s.keepStamp(e.Unit, e.Recovery)
+	})
+}
+
+const accepted = 1 // TS 29.244 8.2.1
+
+func (s *Shard) sessionReport(e pfcp.SessionReport) {
+	report := procedure.Report{Downlink: len(e.DownlinkData) > 0}
+	for _, d := range e.DownlinkData {
+		for _, service := range d.Services {
+			if service.HasQFI {
+				report.QFI = service.QFI
+			}
+		}
+	}
+	for _, gone := range e.GoneTunnels {
+		report.Lost = append(report.Lost, record.Tunnel{TEID: gone.TEID, IPv4: gone.IPv4, IPv6: gone.IPv6})
+	}
+	report.From = s.pod.tokens.add(func(body any) {
+		if r, ok := body.(procedure.Reported); ok {
+			s.socket.AnswerSessionReport(e.Token, pfcp.SessionReportAnswer{Cause: r.Cause, UPSEID: r.UPSEID})
+			return
+		}
+		s.socket.Silent(e.Token)
+	})
+	token := report.From
+	s.After(storeTime+callTime, func() { // it was left without an answer: the unit repeats it
+		if s.pod.tokens.forget(token) != nil {
+			s.socket.Silent(e.Token)
+		}
+	})
+	s.runner.DeliverTo(e.CPSEID, report)
+}
+
+// keepStamp of a unit, for the next holder.
+func (s *Shard) keepStamp(node string, stamp pfcp.Stamp) {
+	key := s.keyUnit(node)
+	value := s.pod.Sealer.Seal(key, binary.BigEndian.AppendUint32(nil, uint32(stamp)))
+	lease := s.lease
+	s.Store(func(ctx context.Context, store sessionstore.Store) func() {
+		found, err := store.Read(ctx, key)
+		if err == nil || errors.Is(err, sessionstore.ErrNotFound) {
+			err = store.Commit(ctx, lease, sessionstore.Change{Key: key, Was: found.Revision, Is: sessionstore.Revision{Writer: random(), Count: 1}, Value: value})
+		}
+		return func() {
+			if err != nil && s.runner != nil && s.May() {
+				s.After(retry, func() { s.keepStamp(node, stamp) })
+			}
+		}
+	})
+}
