@@ -18,7 +18,7 @@ type Runner struct {
 	log    *slog.Logger
 	shard  uint16
 	lease  sessionstore.Lease
-	sealer *sessionstore.Sealer
+	sealer Sealer
 
 	writer, writes uint64 // revisions of this life
 	sessions       map[string]*session
@@ -57,7 +57,7 @@ type Config struct {
 	// Shard is its number, from 1.
 	Shard  uint16
 	Lease  sessionstore.Lease
-	Sealer *sessionstore.Sealer
+	Sealer Sealer
 	// Writer is random, new with each runner.
 	Writer uint64
 }

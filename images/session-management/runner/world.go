@@ -30,3 +30,9 @@ type World interface {
 	// Stopped: the shard is not this runner's any more.
 	Stopped(why error)
 }
+
+// Sealer encrypts records; a *sessionstore.Sealer, or one whose keys follow a Secret.
+type Sealer interface {
+	Seal(key string, value []byte) []byte
+	Open(key string, sealed []byte) ([]byte, error)
+}

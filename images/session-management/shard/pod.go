@@ -15,6 +15,7 @@ import (
 	"core5g.dev/core5g/images/session-management/npcf"
 	"core5g.dev/core5g/images/session-management/nudm"
 	"core5g.dev/core5g/images/session-management/pfcp"
+	"core5g.dev/core5g/images/session-management/runner"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -40,7 +41,7 @@ type Options struct {
 	Holder, Set string
 	Shards      []Identity
 	Store       sessionstore.Store
-	Sealer      *sessionstore.Sealer
+	Sealer      runner.Sealer
 	// The functions that are called. PCF and UDM may be nil: then rules are the Slice's, and subscriptions nobody's but the Slice's.
 	AMF *namf.Client
 	UDM *nudm.Client

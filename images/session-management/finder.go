@@ -1,0 +1,30 @@
+package sessionmanagement
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+
+	"core5g.dev/core5g/images/nf/discovery"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+)
+
+// newFinder knows where AMF, UDM and PCF are: from the NRF, or from the command line.
+func newFinder(ctx context.Context, group *errgroup.Group, c Config, instance string, transport http.RoundTripper, registry prometheus.Registerer, log *slog.Logger) *discovery.Cache {
+	fixed := map[string]string{}
+	for kind, root := range map[string]string{"AMF": c.AMF, "UDM": c.UDM, "PCF": c.PCF} {
+		if root != "" && root != none {
+			fixed[kind] = root
+		}
+	}
+	cache := discovery.New(discovery.Options{
+		NRF: c.NRF, Fixed: fixed, Type: "SMF", InstanceID: instance, Transport: transport, Log: log, Registry: registry,
+	})
+	group.Go(func() error {
+		cache.Run(ctx)
+		return nil
+	})
+	return cache
+}

@@ -1,0 +1,218 @@
+package sessionmanagement
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"core5g.dev/core5g/images/nf/sbi"
+	"core5g.dev/core5g/images/nf/sbitls"
+	"core5g.dev/core5g/images/nf/sessionstore/metered"
+	"core5g.dev/core5g/images/nf/sessionstore/mounted"
+	"core5g.dev/core5g/images/session-management/configuration"
+	"core5g.dev/core5g/images/session-management/configuration/cluster"
+	"core5g.dev/core5g/images/session-management/namf"
+	"core5g.dev/core5g/images/session-management/npcf"
+	"core5g.dev/core5g/images/session-management/nsmf"
+	"core5g.dev/core5g/images/session-management/nudm"
+	"core5g.dev/core5g/images/session-management/shard"
+	"core5g.dev/core5g/operators/api/v1alpha1"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/runtime"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	kubeconfig "sigs.k8s.io/controller-runtime/pkg/client/config"
+)
+
+// Run serves until ctx ends.
+func Run(ctx context.Context, c Config, log *slog.Logger) error {
+	identity, err := sbitls.FromEnvironment(func(err error) { log.Error("SBI certificates", "err", err) })
+	if err != nil {
+		return err
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	group, ctx := errgroup.WithContext(ctx)
+	ready := &readiness{}
+	if err := serveSide(ctx, group, c.HealthListen, ready.handler()); err != nil {
+		return err
+	}
+	metrics := http.NewServeMux()
+	metrics.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	if err := serveSide(ctx, group, c.MetricsListen, metrics); err != nil {
+		return err
+	}
+	pod, err := newPod(ctx, group, c, identity, registry, log)
+	if err != nil {
+		return err
+	}
+	if err := follow(ctx, group, c, pod, registry, log); err != nil {
+		return err
+	}
+	if err := serveShards(ctx, group, c, identity, pod, registry, log); err != nil {
+		return err
+	}
+	ready.pod.Store(pod)
+	group.Go(func() error {
+		pod.Run(ctx)
+		return nil
+	})
+	return group.Wait()
+}
+
+// newPod with the session store and the functions that it asks.
+func newPod(ctx context.Context, group *errgroup.Group, c Config, identity *sbitls.Identity, registry prometheus.Registerer, log *slog.Logger) (*shard.Pod, error) {
+	opened, err := mounted.FromEnvironment(ctx, func(err error) { log.Error("the session store's Secrets", "err", err) })
+	if err != nil {
+		return nil, fmt.Errorf("the session store: %w", err)
+	}
+	store, err := metered.New(opened, registry, time.Now)
+	if err != nil {
+		return nil, err
+	}
+	shards, err := c.identities(ctx, schemeOf(identity))
+	if err != nil {
+		return nil, err
+	}
+	transport := outgoing(identity)
+	finder := newFinder(ctx, group, c, shards[0].InstanceID, transport, registry, log)
+	client := sbi.NewClient(transport, finder, registry)
+	o := shard.Options{
+		Log: log, Holder: c.holder(), Set: c.Core + "-smf", Shards: shards, Store: store, Sealer: keys{opened}, AMF: namf.NewClient(client), Registry: registry,
+		Passing: shard.Passing{
+			Root:      func(holder string, id shard.Identity) string { return c.rootAt(schemeOf(identity), holder, id) },
+			Transport: transport,
+		},
+	}
+	if c.UDM != none {
+		o.UDM = nudm.NewClient(client)
+	}
+	if c.PCF != none {
+		o.PCF = npcf.NewClient(client)
+	}
+	return shard.New(o)
+}
+
+// keys follow their Secret.
+type keys struct{ store *mounted.Store }
+
+func (k keys) Seal(key string, value []byte) []byte { return k.store.Sealer().Seal(key, value) }
+func (k keys) Open(key string, sealed []byte) ([]byte, error) {
+	return k.store.Sealer().Open(key, sealed)
+}
+
+func schemeOf(identity *sbitls.Identity) string {
+	if identity != nil {
+		return "https"
+	}
+	return "http"
+}
+
+// byScheme calls https URIs with one transport and http URIs with the other: a core with TLS has http URIs too, of
+// functions that have not restarted yet since it was switched on.
+type byScheme struct{ https, http http.RoundTripper }
+
+func (b byScheme) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Scheme == "https" {
+		return b.https.RoundTrip(r)
+	}
+	return b.http.RoundTrip(r)
+}
+
+func outgoing(identity *sbitls.Identity) http.RoundTripper {
+	cleartext := sbitls.Unprotected()
+	if identity == nil {
+		return cleartext
+	}
+	return byScheme{https: identity.Transport(), http: cleartext}
+}
+
+// follow the configuration: a file's, or the cluster's.
+func follow(ctx context.Context, group *errgroup.Group, c Config, pod *shard.Pod, registry prometheus.Registerer, log *slog.Logger) error {
+	if c.ConfigurationFile != "" {
+		text, err := os.ReadFile(c.ConfigurationFile)
+		if err != nil {
+			return err
+		}
+		snapshot, err := configuration.Parse(text)
+		if err != nil {
+			return fmt.Errorf("%s: %w", c.ConfigurationFile, err)
+		}
+		pod.Configure(snapshot)
+		return nil
+	}
+	ctrl.SetLogger(logr.FromSlogHandler(log.Handler()))
+	rest, err := kubeconfig.GetConfig()
+	if err != nil {
+		return fmt.Errorf("no Kubernetes: %w", err)
+	}
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		return err
+	}
+	objects, err := cache.New(rest, cluster.CacheOptions(scheme, c.Namespace))
+	if err != nil {
+		return err
+	}
+	watcher := cluster.NewWatcher(objects, c.Namespace, c.Core, log, registry)
+	watcher.Follow(func(_, now *configuration.Snapshot) { pod.Configure(now) })
+	group.Go(func() error { return objects.Start(ctx) })
+	if err := watcher.Watch(ctx, objects); err != nil {
+		return err
+	}
+	log.Info("reading the objects", "namespace", c.Namespace)
+	if !objects.WaitForCacheSync(ctx) {
+		return errors.New("stopped before the objects were read")
+	}
+	if err := watcher.Refresh(ctx); err != nil {
+		return err
+	}
+	group.Go(func() error {
+		watcher.Run(ctx)
+		return nil
+	})
+	return nil
+}
+
+// serveShards: each has a port of its own, at every pod.
+func serveShards(ctx context.Context, group *errgroup.Group, c Config, identity *sbitls.Identity, pod *shard.Pod, registry prometheus.Registerer, log *slog.Logger) error {
+	for _, id := range pod.Shards {
+		listener, err := net.Listen("tcp", net.JoinHostPort(c.listen().String(), fmt.Sprint(int(c.SBIPort)+int(id.Number))))
+		if err != nil {
+			return err
+		}
+		if identity != nil {
+			listener = tls.NewListener(listener, identity.Server())
+		}
+		labelled := prometheus.WrapRegistererWith(prometheus.Labels{"shard": id.Name}, registry)
+		handler := pod.Handler(id, log.With("shard", id.Name), labelled, nsmf.Options{Binding: "bl=nf-instance; nfinst=" + id.InstanceID})
+		group.Go(func() error { return sbi.Serve(ctx, listener, handler) })
+	}
+	return nil
+}
+
+func serveSide(ctx context.Context, group *errgroup.Group, address string, handler http.Handler) error {
+	if address == "" {
+		return nil
+	}
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return err
+	}
+	group.Go(func() error { return sbi.Serve(ctx, listener, handler) })
+	return nil
+}
