@@ -1,7 +1,6 @@
 package sessionmanagement
 
 import (
-	"context"
 	"fmt"
 	"net"
 	"net/netip"
@@ -16,26 +15,25 @@ import (
 var instanceNamespace = uuid.NewSHA1(uuid.NameSpaceDNS, []byte("session-management.core5g.dev"))
 
 // identities of the shards, the same at every pod. scheme is that of the service based interface.
-func (c *Config) identities(ctx context.Context, scheme string) ([]shard.Identity, error) {
+func (c *Config) identities(scheme string) []shard.Identity {
 	var out []shard.Identity
-	for n := 1; n <= c.Shards; n++ {
-		host := fmt.Sprintf(c.Service, n)
-		id := shard.Identity{
-			Number: uint16(n), Name: fmt.Sprintf("smf-%d", n), InstanceID: uuid.NewSHA1(instanceNamespace, []byte(c.Namespace+"/"+host)).String(),
-			URI: fmt.Sprintf("%s://%s:%d", scheme, host, servicePort), NodeID: host, N4: netip.AddrPortFrom(c.listen(), c.N4Port+uint16(n)),
-		}
-		if len(c.N4Addresses) > 0 {
-			id.Address = c.N4Addresses[n-1]
-		} else {
-			list, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
-			if err != nil || len(list) == 0 {
-				return nil, fmt.Errorf("the address of Service %s, where UPFs send reports of shard %d: %w", host, n, err)
-			}
-			id.Address = list[0].Unmap()
-		}
-		out = append(out, id)
+	for i, service := range c.Shards {
+		n := uint16(i + 1)
+		out = append(out, shard.Identity{
+			Number: n, Name: fmt.Sprintf("%s/%d", c.set(), n), InstanceID: uuid.NewSHA1(instanceNamespace, []byte(c.Namespace+"/"+service.Name)).String(),
+			URI: fmt.Sprintf("%s://%s:%d", scheme, service.Name, servicePort), NodeID: service.Address.String(), Address: service.Address,
+			N4: netip.AddrPortFrom(c.listen(), c.N4Port+n),
+		})
 	}
-	return out, nil
+	return out
+}
+
+// set of pods that share the shards.
+func (c *Config) set() string {
+	if c.Slice != "" {
+		return "smf-of-" + c.Slice
+	}
+	return "smf"
 }
 
 // listen on all addresses in a pod, and on the own one where that is a loopback address: several fit on one machine.

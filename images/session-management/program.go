@@ -84,15 +84,12 @@ func newPod(ctx context.Context, group *errgroup.Group, c Config, identity *sbit
 	if err != nil {
 		return nil, err
 	}
-	shards, err := c.identities(ctx, schemeOf(identity))
-	if err != nil {
-		return nil, err
-	}
+	shards := c.identities(schemeOf(identity))
 	transport := outgoing(identity)
 	finder := newFinder(ctx, group, c, shards[0].InstanceID, transport, registry, log)
 	client := sbi.NewClient(transport, finder, registry)
 	o := shard.Options{
-		Log: log, Holder: c.holder(), Set: c.Core + "-smf", Shards: shards, Store: store, Sealer: keys{opened}, AMF: namf.NewClient(client), Registry: registry,
+		Log: log, Holder: c.holder(), Set: c.set(), Shards: shards, Store: store, Sealer: keys{opened}, AMF: namf.NewClient(client), Registry: registry,
 		Passing: shard.Passing{
 			Root:      func(holder string, id shard.Identity) string { return c.rootAt(schemeOf(identity), holder, id) },
 			Transport: transport,

@@ -1,0 +1,63 @@
+package sessionmanagement
+
+import (
+	"io"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"core5g.dev/core5g/images/session-management/shard"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+var addresses = cmpopts.EquateComparable(netip.Addr{}, netip.AddrPort{})
+
+func TestIdentities(t *testing.T) {
+	c, err := ParseConfig([]string{"-namespace", "n", "-pod", "smf-x", "-address", "10.1.2.3", "-shards", "core5g-smf-shard-1=10.96.7.1, core5g-smf-shard-2=10.96.7.2"}, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := c.identities("https")
+	want := shard.Identity{
+		Number: 2, Name: "smf/2", InstanceID: got[1].InstanceID, URI: "https://core5g-smf-shard-2:8000", NodeID: "10.96.7.2",
+		Address: netip.MustParseAddr("10.96.7.2"), N4: netip.MustParseAddrPort("0.0.0.0:8807"),
+	}
+	if diff := cmp.Diff(want, got[1], addresses); len(got) != 2 || diff != "" {
+		t.Errorf("%d shards; the second (-want +got):\n%s", len(got), diff)
+	}
+	if got[0].InstanceID == got[1].InstanceID || len(got[0].InstanceID) != 36 {
+		t.Errorf("instances %s and %s", got[0].InstanceID, got[1].InstanceID)
+	}
+	if root := c.rootAt("https", c.holder(), got[1]); root != "https://10.1.2.3:8002" {
+		t.Errorf("another pod reaches the second shard at %s", root)
+	}
+}
+
+func TestWhatIsWrongOnTheCommandLine(t *testing.T) {
+	good := map[string]string{"-namespace": "n", "-pod": "p", "-address": "10.1.2.3", "-shards": "s=10.96.7.1"}
+	for name, x := range map[string]struct{ flag, value, want string }{
+		"no address":            {"-address", "", "write the pod's address"},
+		"no pod":                {"-pod", "", "POD_NAME"},
+		"a pod with a slash":    {"-pod", "a/b", "slash"},
+		"no shards":             {"-shards", "", "name=address"},
+		"a shard without one":   {"-shards", "a=", "name=address"},
+		"too many shards":       {"-shards", strings.Repeat("s=10.96.7.1,", 64) + "s=10.96.7.1", "at most 64"},
+		"a port that is none":   {"-sbi-ports", "x", "1 to 65535"},
+		"ports without room":    {"-n4-ports", "65535", "no room"},
+		"an NRF without scheme": {"-nrf", "nrf:8000", "write http://"},
+		"no namespace":          {"-namespace", "", "POD_NAMESPACE"},
+		"a level that is none":  {"-log-level", "loud", "debug, info"},
+	} {
+		args := []string{}
+		for flag, value := range good {
+			if flag != x.flag {
+				args = append(args, flag, value)
+			}
+		}
+		if _, err := ParseConfig(append(args, x.flag, x.value), io.Discard); err == nil || !strings.Contains(err.Error(), x.want) {
+			t.Errorf("%s: %v, want something with %q", name, err, x.want)
+		}
+	}
+}
