@@ -8,7 +8,7 @@ LDFLAGS := -s -w
 # The folders of this machine do not show in what images hold.
 BUILD   := $(GO) build -trimpath -ldflags '$(LDFLAGS)'
 
-.PHONY: help up down test unit integration lint running e2e e2e-upgrade e2e-operate e2e-security e2e-onprem tools cluster-tools nf bin images reproducible generate kubectl-plugin bench-upf bench-n4 bench-qos bench-core bench-subscribers test-upf test-upf-arm64 fuzz
+.PHONY: help up down test unit integration lint running e2e e2e-upgrade e2e-operate e2e-security e2e-onprem tools cluster-tools nf bin images reproducible generate kubectl-plugin bench-upf bench-n4 bench-qos bench-core bench-subscribers bench-smf test-upf test-upf-arm64 fuzz
 
 help:
 	@echo "make up       bring up the core and run a phone through it    make down  remove every trace"
@@ -18,6 +18,7 @@ help:
 	@echo "make bench-n4 sessions a second, restarts, memory            make bench-core UES=100: register at once"
 	@echo "make bench-upf cycles a packet (BASE=<rev>: beside another)  make fuzz       the UPF, FUZZ_SECONDS= a harness"
 	@echo "make bench-subscribers SUBSCRIBERS=20000: memory and pace of operator and subscriber data"
+	@echo "make bench-smf CASE=at_rest,load,memory,kill_smf,kill_store: sessions a second, latency, CPU, and what a death costs"
 	@echo "make bench-qos TCP through a maximum bit rate"
 
 up:
@@ -106,6 +107,11 @@ bench-core:
 	@$(GO) run ./e2e/cmd/storm ues -n $(or $(UES),100)
 
 # So many Subscribers with the operator and the subscriber data functions, on an API server of their own.
+bench-smf:
+	@mkdir -p $(BIN)
+	@$(BUILD) -o $(BIN)/ ./images/session-management/cmd/session-management ./images/session-management/cmd/bench-smf
+	@$(BIN)/bench-smf $(if $(CASE),-case $(CASE)) $(if $(SESSIONS),-sessions $(SESSIONS)) $(if $(RUNS),-runs $(RUNS))
+
 bench-subscribers:
 	@hack/tools/build.sh kube
 	@$(BUILD) -o $(BIN)/ ./operators/cmd/core5g-operator ./images/subscriber-data/cmd/subscriber-data ./operators/cmd/bench-subscribers

@@ -92,7 +92,7 @@ func newPod(ctx context.Context, group *errgroup.Group, c Config, identity *sbit
 		Log: log, Holder: c.holder(), Set: c.set(), Shards: shards, Store: store, Sealer: keys{opened}, AMF: namf.NewClient(client), Registry: registry,
 		Passing: shard.Passing{
 			Root:      func(holder string, id shard.Identity) string { return c.rootAt(schemeOf(identity), holder, id) },
-			Transport: transport,
+			Transport: passing(identity, c.Shards[0].Name),
 		},
 	}
 	if c.UDM != none {
@@ -136,6 +136,14 @@ func outgoing(identity *sbitls.Identity) http.RoundTripper {
 		return cleartext
 	}
 	return byScheme{https: identity.Transport(), http: cleartext}
+}
+
+// passing is how pods call each other: by their addresses. All have one certificate, with the names of all shards.
+func passing(identity *sbitls.Identity, name string) http.RoundTripper {
+	if identity == nil {
+		return sbitls.Watchful(sbitls.Unprotected())
+	}
+	return sbitls.Watchful(identity.TransportTo(name))
 }
 
 // follow the configuration: a file's, or the cluster's.

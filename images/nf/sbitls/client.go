@@ -56,6 +56,14 @@ func (i *Identity) Transport() *http.Transport {
 	return t
 }
 
+// TransportTo calls peers by their addresses, and expects the certificate of the Service of that name: the pods behind
+// one Service call each other so.
+func (i *Identity) TransportTo(service string) *http.Transport {
+	t := i.Transport()
+	t.TLSClientConfig.ServerName = service
+	return t
+}
+
 // Unprotected is the transport of a core without TLS: HTTP/2 in clear with prior knowledge (TS 29.500 5.2.2). It
 // verifies nothing of https URIs, as free5GC's own clients do not: the NRF of such a core may sign its certificates
 // by itself.

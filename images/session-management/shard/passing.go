@@ -11,6 +11,8 @@ import (
 	"net/http/httputil"
 	"net/netip"
 	"net/url"
+	"syscall"
+	"time"
 
 	"core5g.dev/core5g/images/nf/sbi"
 	"core5g.dev/core5g/images/session-management/nsmf"
@@ -60,7 +62,7 @@ func (p *Pod) Handler(id Identity, log *slog.Logger, reg prometheus.Registerer, 
 			},
 			ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
 				log.Warn("a request was not passed on", "shard", id.Name, "to", root.Host, "err", err)
-				p.keeper.Gone(p.keeper.Holder(id.Name))
+				p.notReached(id, root, err)
 				w.Header().Set("Retry-After", "1")
 				w.Header().Set("Content-Type", "application/problem+json")
 				w.WriteHeader(http.StatusServiceUnavailable)
@@ -70,6 +72,27 @@ func (p *Pod) Handler(id Identity, log *slog.Logger, reg prometheus.Registerer, 
 		proxy.ServeHTTP(w, r)
 	})
 }
+
+// notReached: the holder of a shard did not answer. Where its host refuses connections to the shard's port, which it listens on as long as it lives,
+// its process has ended, and its shards are free; one that is silent may be slow.
+func (p *Pod) notReached(id Identity, root *url.URL, err error) {
+	holder := p.keeper.Holder(id.Name)
+	if !errors.Is(err, syscall.ECONNREFUSED) {
+		conn, dialed := net.DialTimeout("tcp", root.Host, probeTime)
+		if dialed == nil {
+			_ = conn.Close()
+		}
+		err = dialed
+	}
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		p.keeper.Dead(holder)
+		return
+	}
+	p.keeper.Gone(holder)
+}
+
+// probeTime bounds the question whether anybody listens.
+const probeTime = 500 * time.Millisecond
 
 // elsewhere is the API root of a shard that another pod holds; nil where it is held here, or by nobody.
 func (p *Pod) elsewhere(id Identity) *url.URL {
@@ -155,7 +178,7 @@ func (p *Pod) passN4(id Identity, from netip.AddrPort, b []byte) {
 		r.Header.Set(headerPassed, "1")
 		answer, err := p.Passing.Transport.RoundTrip(r)
 		if err != nil {
-			p.keeper.Gone(p.keeper.Holder(id.Name))
+			p.notReached(id, root, err)
 			return
 		}
 		_ = answer.Body.Close()
