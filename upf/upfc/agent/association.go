@@ -107,7 +107,15 @@ func (a *Agent) associationUpdate(m *pfcp.Message) ([]*ie.IE, error) {
 		return nil, err
 	}
 	a.move(node, m.From)
-	return []*ie.IE{a.features()}, nil
+	ies := []*ie.IE{a.features()}
+	page, err := a.list(m, node, ies...)
+	if err != nil {
+		return nil, err
+	}
+	if page != nil {
+		ies = append(ies, page)
+	}
+	return ies, nil
 }
 
 func (a *Agent) associationRelease(ctx context.Context, m *pfcp.Message) error {

@@ -1,0 +1,65 @@
+package agent
+
+// The list of a CP function's sessions, for one that has lost track of them: a page in the answer to an Association
+// Update (package extension). A session keeps its index for as long as it lives, and the cursor is the first index that
+// was not looked at; so whoever is there all the time is listed once, however many come and go meanwhile.
+
+import (
+	"github.com/wmnsk/go-pfcp/ie"
+
+	"core5g.dev/core5g/upf/upfc/extension"
+	"core5g.dev/core5g/upf/upfc/pfcp"
+)
+
+// listOctets is what an answer with a page takes at most: it fits a datagram over IPv6 with the least MTU, 1280.
+const listOctets = 1200
+
+// list is the page that an Association Update Request asks for; nil when it asks for none. others are the other IEs of
+// the answer.
+func (a *Agent) list(m *pfcp.Message, node string, others ...*ie.IE) (*ie.IE, error) {
+	e := extension.Find(m.Elements, extension.ListSessions)
+	if e == nil {
+		return nil, nil
+	}
+	cursor, err := extension.ReadListSessions(e)
+	if err != nil {
+		return nil, err
+	}
+	room := listOctets - 8 - 5 - a.nodeID().MarshalLen() // header, cause
+	for _, o := range others {
+		room -= o.MarshalLen()
+	}
+	indexes, next := a.store.page(node, cursor, max(1, extension.PageFits(room)))
+	page := extension.Page{Next: next, Sessions: make([]extension.Session, 0, len(indexes))}
+	for _, index := range indexes {
+		s := a.lock(index)
+		if s == nil {
+			continue // it is gone
+		}
+		if s.Node == node {
+			page.Sessions = append(page.Sessions, extension.Session{CP: s.CPSEID, UP: s.UPSEID})
+		}
+		s.unlock()
+	}
+	return page.IE(), nil
+}
+
+// page are so many indexes of a CP function's sessions, at most, from cursor on, and the cursor that follows; 0: no more.
+func (st *store) page(node string, cursor uint64, most int) (indexes []uint32, next uint64) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	number, known := st.numbers[node]
+	if !known {
+		return nil, 0
+	}
+	for at := cursor; at < uint64(len(st.entries)); at++ {
+		// One that is being established has no number yet.
+		if e := &st.entries[at]; e.generation != 0 && (e.node == number || e.length == 0) {
+			if len(indexes) == most {
+				return indexes, at
+			}
+			indexes = append(indexes, uint32(at))
+		}
+	}
+	return indexes, 0
+}
