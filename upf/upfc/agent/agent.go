@@ -50,6 +50,7 @@ type Agent struct {
 	traffic     *traffic
 	groups      groups
 	underWay    underWay
+	restoration restoration
 
 	metaChange sync.Mutex // held while META is made and sent: the last one sent is the last one made
 
@@ -97,6 +98,7 @@ func NewIn(w World, cfg *config.Config, log *slog.Logger, rec Recorder) *Agent {
 		cfg: cfg, log: log, rec: rec, world: w,
 		serving:      make(chan struct{}),
 		changed:      make(chan struct{}),
+		restoration:  restoration{nodes: map[string]bool{}},
 		associations: map[string]*association{},
 		poolAt:       map[netip.Prefix]uint64{},
 		poolUsed:     map[netip.Prefix]uint32{},

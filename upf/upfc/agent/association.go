@@ -45,6 +45,9 @@ func (a *Agent) associationSetup(ctx context.Context, m *pfcp.Message) ([]*ie.IE
 		return nil, &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable, Detail: "there are as many associations as there can be"}
 	}
 	as := &association{Association: state.Association{Node: node, From: m.From, Recovery: recovery, Created: a.world.Now().Unix()}}
+	if err := a.sawRestoration(m, node); err != nil {
+		return nil, err
+	}
 	ies := []*ie.IE{a.recoveryIE(), a.features()}
 	if a.associated(ctx, as, m.Elements.First(ie.PFCPSessionRetentionInformation) != nil) {
 		ies = append(ies, ie.NewPFCPASRspFlags(psrei))
@@ -104,6 +107,9 @@ func (a *Agent) associationUpdate(m *pfcp.Message) ([]*ie.IE, error) {
 		return nil, noAssociation(node)
 	}
 	if err := a.speaksFor(node, m.From.Addr()); err != nil {
+		return nil, err
+	}
+	if err := a.sawRestoration(m, node); err != nil {
 		return nil, err
 	}
 	a.move(node, m.From)
@@ -178,6 +184,7 @@ func (a *Agent) release(ctx context.Context, node string, meant *association, re
 		return false
 	}
 	a.dropSessionsOf(ctx, node, reason)
+	a.restoration.done(node)
 	a.persistMeta()
 	a.log.Info("association released", "node", node, "reason", reason)
 	return true

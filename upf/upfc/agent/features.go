@@ -29,11 +29,12 @@ func (a *Agent) featureTable() []feature {
 		{"MTE", 7, 6, true},                    // several Traffic Endpoints in one PDI
 		{"VTIME", 8, 3, true},                  // Quota Validity Time
 		{"NORP", 8, 4, true},                   // Number of Reports
+		{"RESPS", 10, 6, true},                 // sessions are restored as they were
 	}
 }
 
 func (a *Agent) features() *ie.IE {
-	octets := make([]byte, 4)
+	octets := make([]byte, 6)
 	for _, f := range a.featureTable() {
 		if f.has {
 			octets[f.octet-5] |= 1 << (f.bit - 1)

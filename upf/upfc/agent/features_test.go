@@ -158,6 +158,13 @@ func TestFeaturesAreWhatWorks(t *testing.T) {
 				t.Errorf("armed at %d after the last report", l.upfu.Arm(got.URRs[0].Slot).Total)
 			}
 		},
+		{10, 6}: func(t *testing.T, l *lab, s *fakesmf.SMF) { // RESPS
+			a := s.Establish(1, ie.NewPFCPSEReqFlags(1), uplink(1, ie.NewFTEID(0x01, 0x80800005, net.IP{172, 30, 3, 16}, nil, 0)), coreFAR(1))
+			fakesmf.WantCause(t, a.Cause, ie.CauseRequestAccepted)
+			if index, got := l.only(); index != 5 || got.PDRs[0].Teid != 0x80800005 {
+				t.Errorf("session %d has TEID %#x, want 5 and 0x80800005", index, got.PDRs[0].Teid)
+			}
+		},
 	}
 	for _, pools := range []bool{false, true} {
 		var edit func(*config.Config)

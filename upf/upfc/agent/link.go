@@ -326,6 +326,7 @@ func (a *Agent) adoptMeta(meta *state.Meta) {
 	}
 	a.adoptPFDs(meta.PFDs)
 	a.groups.adopt(meta.Groups)
+	a.restoration.begin(a.recovery.Add(a.cfg.PFCP.RestorationWait), meta.Restorers)
 }
 
 // commitKept gives our file its name: it has all that the one before it has.
@@ -546,7 +547,7 @@ func (a *Agent) keepMeta() {
 // metaBlob is META as it is now, with so many groups.
 func (a *Agent) metaBlob() (blob []byte, groups int) {
 	a.mu.Lock()
-	m := state.Meta{Recovery: a.recovery.Unix(), PFDs: a.pfdsToKeep(), Groups: a.groups.list()}
+	m := state.Meta{Recovery: a.recovery.Unix(), PFDs: a.pfdsToKeep(), Groups: a.groups.list(), Restorers: a.restoration.list()}
 	for _, as := range a.associationsLocked() {
 		m.Associations = append(m.Associations, as.Association)
 	}

@@ -44,7 +44,7 @@ func (a *Agent) establish(ctx context.Context, m *pfcp.Message) (seid uint64, ie
 		ies, err = a.establishOnce(ctx, m, n)
 		err = a.explain(err)
 		var c *conflict
-		if !errors.As(err, &c) || !c.stale && !c.chosen {
+		if !errors.As(err, &c) || !c.stale && !c.chosen || c.chosen && restores(m) { // then there is no choice
 			break
 		}
 		if c.stale && !c.chosen {
@@ -123,15 +123,21 @@ func (a *Agent) establishOnce(ctx context.Context, m *pfcp.Message, n cpName) ([
 		return nil, err
 	}
 
-	s, ok := a.store.register(a)
+	var wanted []uint32
+	var change *rules.Change
+	if restores(m) {
+		if change, wanted, err = a.planRestored(m, n); err != nil {
+			return nil, err
+		}
+	}
+	s, ok := a.store.register(a, wanted...)
 	if !ok {
 		return nil, &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable, Detail: "there are as many sessions as there can be"}
 	}
 	defer s.unlock()
 	s.CPSEID, s.CPAddr, s.Node, s.Created, s.Rules = n.seid, n.addr, n.node, a.world.Now().Unix(), rules.NewSet()
 	s.Last = state.Done{Sequence: m.Sequence, Digest: m.Digest(), At: s.Created}
-	var change *rules.Change
-	if s.CSIDs, err = rules.CSIDs(m.Elements); err == nil {
+	if s.CSIDs, err = rules.CSIDs(m.Elements); err == nil && change == nil {
 		change, err = rules.Plan(s.Rules, m.Elements, a.policy(s))
 	}
 	if err == nil {
@@ -142,6 +148,9 @@ func (a *Agent) establishOnce(ctx context.Context, m *pfcp.Message, n cpName) ([
 		a.forget(s)
 		a.freeSlots(s)
 		return nil, err
+	}
+	if wanted != nil {
+		a.keepUEs(s.index, s.Rules)
 	}
 	// Whoever sweeps the association's sessions from now on finds this one, too.
 	if now, associated := a.era(n.node); !associated || now != era {

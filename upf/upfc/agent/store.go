@@ -106,17 +106,26 @@ func (st *store) settle() {
 	}
 }
 
-// register makes a new session known and leases it, locked.
-func (st *store) register(a *Agent) (*session, bool) {
+// register makes a new session known and leases it, locked. It gets the index that it is to have, if that is free.
+func (st *store) register(a *Agent, wanted ...uint32) (*session, bool) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if most := a.cfg.Limits.Sessions; most != 0 && st.count >= int(most) {
 		return nil, false
 	}
+	for _, index := range wanted {
+		if st.indexes.claim(index) {
+			return st.registerLocked(a, index), true
+		}
+	}
 	index, ok := st.indexes.take()
 	if !ok {
 		return nil, false
 	}
+	return st.registerLocked(a, index), true
+}
+
+func (st *store) registerLocked(a *Agent, index uint32) *session {
 	e := st.entry(index)
 	*e = entry{generation: uint32(st.random()) | 1, life: st.life}
 	s := &session{agent: a, index: index, refs: 1, loaded: true, shm: st.lives[st.life]}
@@ -124,7 +133,7 @@ func (st *store) register(a *Agent) (*session, bool) {
 	s.mu.Lock()
 	st.leased[index] = s
 	st.count++
-	return s, true
+	return s
 }
 
 func (st *store) entry(index uint32) *entry {

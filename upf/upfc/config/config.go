@@ -42,6 +42,9 @@ type PFCP struct {
 	Retransmit Retransmit `yaml:"retransmit"`
 	// DataplaneWait bounds how long a session request waits for an absent upf-u.
 	DataplaneWait time.Duration `yaml:"dataplaneWait"`
+	// RestorationWait bounds, from our Recovery Time Stamp on, how long nothing is chosen for new sessions while CP
+	// functions restore those that they had.
+	RestorationWait time.Duration `yaml:"restorationWait"`
 }
 
 // Retransmit holds T1 and N1 of TS 29.244 6.4.
@@ -122,7 +125,7 @@ func Parse(text []byte) (*Config, error) {
 		PFCP: PFCP{
 			Listen:        netip.MustParseAddrPort("0.0.0.0:8805"),
 			Retransmit:    Retransmit{Interval: time.Second, Attempts: 3},
-			DataplaneWait: 2 * time.Second,
+			DataplaneWait: 2 * time.Second, RestorationWait: 30 * time.Second,
 		},
 		Heartbeat: Heartbeat{Interval: 10 * time.Second, Retries: 3, ReleaseAfter: 5 * time.Minute},
 		Dataplane: Dataplane{Socket: "/run/upf/upf.sock"},
@@ -181,6 +184,9 @@ func (c *Config) complete() error {
 	}
 	if c.PFCP.DataplaneWait < 0 {
 		return fmt.Errorf("pfcp.dataplaneWait: %s is negative: write for example 2s, or 0s", c.PFCP.DataplaneWait)
+	}
+	if c.PFCP.RestorationWait < 0 {
+		return fmt.Errorf("pfcp.restorationWait: %s is negative: write for example 30s, or 0s for none", c.PFCP.RestorationWait)
 	}
 	if c.Heartbeat.Interval < 0 {
 		return fmt.Errorf("heartbeat.interval: %s is negative: write for example 10s, or 0s for none", c.Heartbeat.Interval)

@@ -27,7 +27,7 @@ log: {level: debug}
 	want := &Config{
 		NodeID: "upf-0-n4.core5g.svc",
 		PFCP: PFCP{Listen: netip.MustParseAddrPort("0.0.0.0:8805"), Advertise: netip.MustParseAddr("10.96.12.7"),
-			Retransmit: Retransmit{3 * time.Second, 3}, DataplaneWait: 2 * time.Second},
+			Retransmit: Retransmit{3 * time.Second, 3}, DataplaneWait: 2 * time.Second, RestorationWait: 30 * time.Second},
 		Heartbeat: Heartbeat{10 * time.Second, 3, 5 * time.Minute},
 		Dataplane: Dataplane{"/run/upf/upf.sock"}, State: State{"/run/upf/upf-c.state"},
 		N3:      N3{[]Endpoint{{netip.MustParsePrefix("172.30.3.16/28")}, {netip.MustParsePrefix("172.30.4.1/32")}}},
@@ -55,7 +55,7 @@ func TestErrorsSayWhatToWrite(t *testing.T) {
 		good + "pfcp: {advertise: [10.0.0.1]}\n":                                     `line 3: pfcp.advertise: a list is no IP address: write 172.30.3.1`,
 		good + "pfcp: {controlPlaneSubnets: 10.0.0.0/8}\n":                           `line 3: pfcp.controlPlaneSubnets: "10.0.0.0/8" is no list: write it in brackets, [10.0.0.0/8]`,
 		good + "pfcp: {controlPlaneSubnets: [pods]}\n":                               `line 3: pfcp.controlPlaneSubnets[0]: "pods" is no subnet: write 10.0.0.0/8`,
-		good + "pfcp: 8805\n":                                                        `line 3: pfcp: "8805" is no mapping: write keys and values; known here are: listen, advertise, controlPlaneSubnets, peers, retransmit, dataplaneWait`,
+		good + "pfcp: 8805\n":                                                        `line 3: pfcp: "8805" is no mapping: write keys and values; known here are: listen, advertise, controlPlaneSubnets, peers, retransmit, dataplaneWait, restorationWait`,
 		good + "\n# a comment\nlimits:\n  session: 5\n":                              `line 6: limits: unknown key "session"; known here are: sessions, associations, requests, answers, reports`,
 		good + "limits: {sessions: -1}\n":                                            `line 3: limits.sessions: "-1" is no whole number from 0 to 4294967295: write 1000`,
 		good + "limits:\n  requests: 0\n":                                            `line 4: limits.requests: 0 is not between 1 and 65536: write a number that is`,

@@ -130,6 +130,9 @@ func (p *planner) choose(m, before *Match, core bool, f parsedFTEID, ref *pfcp.R
 		return &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable, Offending: ie.FTEID, Rule: ref, Detail: "too many F-TEIDs to be chosen in one message"}
 	}
 	c4, c6, err := p.policy.ChooseFTEID(core, v4, v6)
+	if r := policyRefusal(err, ie.FTEID, ref); r != nil {
+		return r
+	}
 	if err != nil {
 		return &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable, Offending: ie.FTEID, Rule: ref, Detail: err.Error()}
 	}

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -16,6 +17,7 @@ type Policy struct {
 	OwnsN3          func(a netip.Addr) bool
 	HasN3           func(v6 bool) bool     // whether the UPF has a GTP-U address of the version
 	NetworkInstance func(name string) bool // nil: every network instance is accepted
+	// ChooseFTEID and ChooseUE choose; an error that is a *pfcp.Reject says with which cause they do not.
 	// ChooseFTEID allocates one TEID on an address of each version that is asked for; core says that
 	// the tunnel comes from there (N9).
 	ChooseFTEID func(core, v4, v6 bool) (FTEID, FTEID, error)
@@ -40,6 +42,15 @@ type Change struct {
 	// Query URR Reference of the message
 	HasQueryReference bool
 	QueryReference    uint32
+}
+
+// policyRefusal is the policy's own refusal, of an IE of a rule; nil when err is none.
+func policyRefusal(err error, ieType uint16, rule *pfcp.RuleRef) error {
+	var r *pfcp.Reject
+	if !errors.As(err, &r) {
+		return nil
+	}
+	return &pfcp.Reject{Cause: r.Cause, Offending: ieType, Rule: rule, Detail: r.Detail}
 }
 
 type planner struct {

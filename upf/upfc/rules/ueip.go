@@ -156,6 +156,9 @@ func (p *planner) chooseUEs(pfcp.Elements) error {
 					Detail: "this UPF has no pool of UE IP addresses"}
 			}
 			u, err := p.policy.ChooseUE(instances, w.pools, is6)
+			if r := policyRefusal(err, ie.UEIPAddress, w.ref); r != nil {
+				return u, r
+			}
 			if err != nil {
 				return u, &pfcp.Reject{Cause: pfcp.CauseAllAddressesOccupied, Offending: ie.UEIPAddress, Rule: w.ref, Detail: err.Error()}
 			}

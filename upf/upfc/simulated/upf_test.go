@@ -18,6 +18,7 @@ import (
 	"core5g.dev/core5g/upf/abi"
 	"core5g.dev/core5g/upf/upfc/config"
 	"core5g.dev/core5g/upf/upfc/dataplane/fakeupfu"
+	"core5g.dev/core5g/upf/upfc/extension"
 	"core5g.dev/core5g/upf/upfc/fakesmf"
 )
 
@@ -360,5 +361,27 @@ func chooses() []*ie.IE {
 			ie.NewPDI(ie.NewSourceInterface(ie.SrcInterfaceAccess), ie.NewNetworkInstance("internet"), ie.NewFTEID(0x05, 0, nil, nil, 0), ue)),
 		ie.NewCreatePDR(ie.NewPDRID(2), ie.NewPrecedence(2), ie.NewFARID(1),
 			ie.NewPDI(ie.NewSourceInterface(ie.SrcInterfaceCore), ie.NewNetworkInstance("internet"), ue)),
+	}
+}
+
+// A CP function that died before it had restored its sessions holds up the others until RestorationWait is over.
+func TestNewSessionsWaitForRestorationForABoundedTime(t *testing.T) {
+	w := newWorld(t, 1, nil)
+	others := extension.State{Done: true, Nodes: []string{"10.0.0.10"}}
+	w.give(message.NewAssociationSetupRequest(w.next(), ie.NewNodeID("10.0.0.9", "", ""), ie.NewRecoveryTimeStamp(begin), others.IE()))
+	if _, ok := w.last().(*message.AssociationSetupResponse); !ok {
+		t.Fatal("no Association Setup Response")
+	}
+	for _, tt := range []struct {
+		wait time.Duration
+		want uint8
+	}{{0, ie.CausePFCPEntityInCongestion}, {29900 * time.Millisecond, ie.CausePFCPEntityInCongestion}, {200 * time.Millisecond, ie.CauseRequestAccepted}} {
+		w.pass(tt.wait)
+		w.give(w.establishment(7, chooses()))
+		a, ok := w.last().(*message.SessionEstablishmentResponse)
+		if !ok {
+			t.Fatal("no Session Establishment Response")
+		}
+		fakesmf.WantCause(t, a.Cause, tt.want)
 	}
 }

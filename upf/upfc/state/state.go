@@ -63,6 +63,13 @@ type Meta struct {
 	Associations []Association
 	PFDs         []PFD
 	Groups       []Group // by number, the first is 1
+	Restorers    []Restorer
+}
+
+// Restorer is a CP function that may have sessions to restore.
+type Restorer struct {
+	Node  string
+	Waits bool // for it: it has not said that it is done
 }
 
 // Group is what drops are counted by: a CP function's sessions in one Network Instance.
@@ -163,6 +170,12 @@ func meta(c *coder, m *Meta) {
 		c.name(&g.Node)
 		c.name(&g.NetworkInstance)
 	})
+	if c.since(5) {
+		list(c, &m.Restorers, func(c *coder, r *Restorer) {
+			c.name(&r.Node)
+			c.flags(&r.Waits)
+		})
+	}
 }
 
 // coders are reused: the functions that fill them in take their address.

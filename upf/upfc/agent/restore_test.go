@@ -1,0 +1,225 @@
+package agent_test
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/wmnsk/go-pfcp/ie"
+	"github.com/wmnsk/go-pfcp/message"
+
+	"core5g.dev/core5g/upf/upfc/config"
+	"core5g.dev/core5g/upf/upfc/extension"
+	"core5g.dev/core5g/upf/upfc/fakesmf"
+)
+
+// had is what the UPF chose for a session.
+type had struct{ teid, ue *ie.IE }
+
+func hadBy(t *testing.T, a *message.SessionEstablishmentResponse) (h had) {
+	t.Helper()
+	fakesmf.WantCause(t, a.Cause, ie.CauseRequestAccepted)
+	for _, created := range a.CreatedPDR {
+		inside, err := created.CreatedPDR()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range inside {
+			switch e.Type {
+			case ie.UEIPAddress:
+				h.ue = e
+			case ie.FTEID:
+				h.teid = e
+			}
+		}
+	}
+	if h.ue == nil || h.teid == nil {
+		t.Fatal("the answer tells of no F-TEID or no UE address")
+	}
+	return h
+}
+
+// session is that of chooses with what was chosen.
+func (h had) session() []*ie.IE {
+	return []*ie.IE{ie.NewPFCPSEReqFlags(1), ie.NewPDNType(1), coreFAR(1),
+		ie.NewCreatePDR(ie.NewPDRID(1), ie.NewPrecedence(1), ie.NewFARID(1), ie.NewOuterHeaderRemoval(0, 0),
+			ie.NewPDI(ie.NewSourceInterface(ie.SrcInterfaceAccess), h.teid, h.ue)),
+		downlinkPDR(2, h.ue),
+	}
+}
+
+// eightAddresses is a unit that forgets when both halves die, with few addresses, and waits long for who restores.
+func eightAddresses(c *config.Config) {
+	c.State.File = ""
+	c.UEPools = []config.Pool{{NetworkInstance: "internet", Range: netip.MustParsePrefix("10.60.0.0/29")}}
+	c.PFCP.RestorationWait = time.Hour
+}
+
+// forget is a unit whose both halves began anew.
+func (l *lab) forget(smfs ...*fakesmf.SMF) {
+	l.t.Helper()
+	l.stop()
+	l.upfu.Kill()
+	l.startUPFU()
+	l.startAgent()
+	for _, s := range smfs {
+		s.To = l.addr
+	}
+}
+
+func TestSessionsAreRestoredAsTheyWere(t *testing.T) {
+	l := newLab(t, eightAddresses)
+	s := fakesmf.New(t, l.addr)
+	s.Associate()
+	var before []had
+	for cpSEID := range uint64(3) {
+		before = append(before, hadBy(t, s.Establish(cpSEID, chooses()...)))
+	}
+	strip := func() map[uint32]uint32 { // TEID by index
+		out := map[uint32]uint32{}
+		for index, session := range l.upfu.Sessions() {
+			for _, p := range session.PDRs {
+				out[index] = max(out[index], p.Teid)
+			}
+		}
+		return out
+	}
+	want := strip()
+
+	l.forget(s)
+	s.Associate()
+	for _, cpSEID := range []uint64{2, 0, 1} {
+		for range 2 { // and asked again by another instance
+			a := s.Establish(cpSEID, before[cpSEID].session()...)
+			fakesmf.WantCause(t, a.Cause, ie.CauseRequestAccepted)
+			if len(a.CreatedPDR) != 0 {
+				t.Error("the answer tells what the CP function knew")
+			}
+		}
+	}
+	if diff := cmp.Diff(want, strip()); diff != "" {
+		t.Errorf("TEIDs by index (-before +restored):\n%s", diff)
+	}
+
+	// What is chosen from now on meets none of them; nor does the next upf-c choose it.
+	taken := map[string]bool{}
+	for _, h := range before {
+		taken[string(h.ue.Payload)], taken[string(h.teid.Payload)] = true, true
+	}
+	for cpSEID := uint64(10); cpSEID < 13; cpSEID++ {
+		h := hadBy(t, s.Establish(cpSEID, chooses()...))
+		if taken[string(h.ue.Payload)] || taken[string(h.teid.Payload)] {
+			t.Errorf("F-TEID % x or UE address % x is another session's", h.teid.Payload, h.ue.Payload)
+		}
+		taken[string(h.ue.Payload)], taken[string(h.teid.Payload)] = true, true
+		l.restartAgent()
+		s.To = l.addr
+	}
+	if n := len(l.upfu.Sessions()); n != 6 {
+		t.Errorf("%d sessions, want 6", n)
+	}
+}
+
+func TestRestorationsThatAreRefused(t *testing.T) {
+	l := newLab(t, eightAddresses)
+	s := fakesmf.New(t, l.addr)
+	s.Associate()
+	h := hadBy(t, s.Establish(1, chooses()...))
+	for name, tt := range map[string]struct {
+		session []*ie.IE
+		want    uint16
+	}{
+		"of what another session has":  {h.session(), ie.FTEID},
+		"that leave F-TEIDs to choose": {append(chooses(), ie.NewPFCPSEReqFlags(1)), ie.FTEID},
+		"that leave addresses to choose": {[]*ie.IE{ie.NewPFCPSEReqFlags(1), coreFAR(1),
+			downlinkPDR(2, ie.New(ie.UEIPAddress, []byte{0x10}))}, ie.UEIPAddress},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := s.Establish(2, tt.session...)
+			fakesmf.WantCause(t, a.Cause, ie.CauseRuleCreationModificationFailure)
+			fakesmf.WantOffending(t, a.OffendingIE, tt.want)
+			l.only()
+		})
+	}
+}
+
+// says is an Association Update with a state of restoration.
+func says(t *testing.T, s *fakesmf.SMF, state extension.State) {
+	t.Helper()
+	a, ok := s.Ask(message.NewAssociationUpdateRequest(s.NextSeq(), s.Node(), state.IE())).(*message.AssociationUpdateResponse)
+	if !ok {
+		t.Fatal("no Association Update Response")
+	}
+	fakesmf.WantCause(t, a.Cause, ie.CauseRequestAccepted)
+}
+
+// Two CP functions had sessions. Nothing is chosen for new ones before both are done.
+func TestNothingIsChosenWhileSessionsAreRestored(t *testing.T) {
+	l := newLab(t, eightAddresses)
+	s, other := fakesmf.New(t, l.addr), fakesmf.New(t, l.addr)
+	s.Associate()
+	other.Associate()
+	mine, others := hadBy(t, s.Establish(1, chooses()...)), hadBy(t, other.Establish(1, chooses()...))
+	l.forget(s, other)
+
+	refuses := func(s *fakesmf.SMF) {
+		t.Helper()
+		a := s.Establish(100, chooses()...)
+		fakesmf.WantCause(t, a.Cause, ie.CausePFCPEntityInCongestion)
+		fakesmf.WantOffending(t, a.OffendingIE, ie.FTEID)
+		address := s.Establish(100, coreFAR(1), downlinkPDR(2, ie.New(ie.UEIPAddress, []byte{0x10})))
+		fakesmf.WantCause(t, address.Cause, ie.CausePFCPEntityInCongestion)
+		fakesmf.WantOffending(t, address.OffendingIE, ie.UEIPAddress)
+	}
+	state := extension.State{Nodes: []string{s.Addr.String(), other.Addr.String()}}
+	a, ok := s.Ask(message.NewAssociationSetupRequest(s.NextSeq(), s.Node(), ie.NewRecoveryTimeStamp(s.Recovery), state.IE())).(*message.AssociationSetupResponse)
+	if !ok {
+		t.Fatal("no Association Setup Response")
+	}
+	fakesmf.WantCause(t, a.Cause, ie.CauseRequestAccepted)
+	refuses(s)
+	given := s.Established(50, fakesmf.Phone.Session()...) // nothing is chosen for it
+	fakesmf.WantCause(t, s.Establish(1, mine.session()...).Cause, ie.CauseRequestAccepted)
+	says(t, s, extension.State{Done: true})
+	refuses(s) // the other one has not come yet
+
+	l.restartAgent()
+	s.To, other.To = l.addr, l.addr
+	refuses(s)
+	other.Associate() // it does not know what has happened to its sessions: nobody is done by that
+	refuses(other)
+	fakesmf.WantCause(t, other.Establish(1, others.session()...).Cause, ie.CauseRequestAccepted)
+	says(t, other, extension.State{Done: true, Nodes: state.Nodes})
+	hadBy(t, s.Establish(100, chooses()...))
+	hadBy(t, other.Establish(100, chooses()...))
+	fakesmf.WantCause(t, s.Delete(given).Cause, ie.CauseRequestAccepted)
+}
+
+func TestWhoIsNotWaitedFor(t *testing.T) {
+	for name, tt := range map[string]struct {
+		edit func(c *config.Config)
+		do   func(s, other *fakesmf.SMF)
+	}{
+		"nobody, when nobody speaks of restoration": {eightAddresses, func(*fakesmf.SMF, *fakesmf.SMF) {}},
+		"who has nothing to restore": {eightAddresses, func(s, _ *fakesmf.SMF) {
+			says(t, s, extension.State{Done: true})
+		}},
+		"who ended its association": {eightAddresses, func(s, other *fakesmf.SMF) {
+			says(t, other, extension.State{})
+			released(t, other, other.Node())
+		}},
+		"who comes too late": {func(c *config.Config) { eightAddresses(c); c.PFCP.RestorationWait = 0 }, func(s, _ *fakesmf.SMF) {
+			says(t, s, extension.State{})
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t, tt.edit)
+			s, other := fakesmf.New(t, l.addr), fakesmf.New(t, l.addr)
+			s.Associate()
+			other.Associate()
+			tt.do(s, other)
+			hadBy(t, s.Establish(1, chooses()...))
+		})
+	}
+}
