@@ -30,7 +30,8 @@ type NotAssociated struct {
 type PathDown struct{ Unit string }
 
 // UnitRestarted: a unit's Recovery Time Stamp is another than the one that was known, so its sessions are gone (TS 23.527 4.3).
-// It is told once a change, before the unit is Associated.
+// It is told once a change, before the unit is Associated. Requests that were under way end with NoAnswerError behind it: an
+// answer that is told after it is of the unit as it is now.
 type UnitRestarted struct {
 	Unit     string
 	Old, New Stamp

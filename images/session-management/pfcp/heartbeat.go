@@ -1,6 +1,10 @@
 package pfcp
 
 import (
+	"errors"
+	"maps"
+	"slices"
+
 	wire "core5g.dev/core5g/upf/upfc/pfcp"
 
 	"github.com/wmnsk/go-pfcp/ie"
@@ -40,7 +44,6 @@ func (e *Endpoint) beat(u *unit) {
 		}
 		u.missed = 0
 		if e.saw(u, stamp, serial) {
-			u.failures = 0
 			e.meet(u)
 			return
 		}
@@ -73,8 +76,21 @@ func (e *Endpoint) saw(u *unit, stamp Stamp, serial uint64) bool {
 		return false
 	}
 	e.tell(UnitRestarted{Unit: u.NodeID, Old: old, New: stamp})
+	if u.state == Ready { // nothing is sent before it has been met again
+		u.failures = 0
+		e.become(u, Meeting)
+	}
+	// What it was asked before it may have done and forgotten. An answer from then must not be taken for one of now.
+	for _, sequence := range slices.Sorted(maps.Keys(e.transactions)) {
+		if t := e.transactions[sequence]; t.unit == u && t.owed {
+			e.abandon(t)
+			t.done(nil, nil, errRestarted)
+		}
+	}
 	return true
 }
+
+var errRestarted = errors.New("the unit has restarted")
 
 // heartbeat answers one of a unit's; whoever asks is told (TS 29.244 6.2.2.2).
 func (e *Endpoint) heartbeat(m *wire.Message) {
@@ -84,9 +100,9 @@ func (e *Endpoint) heartbeat(m *wire.Message) {
 	if err != nil || u == nil {
 		return
 	}
+	was := u.state
 	switch restarted := e.saw(u, stamp, 0); {
-	case restarted && u.state == Ready:
-		u.failures = 0
+	case restarted && was == Ready:
 		e.meet(u)
 	case u.state == Away && u.silent && u.current == nil:
 		e.meet(u) // it is back, why wait

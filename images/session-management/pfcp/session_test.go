@@ -102,7 +102,10 @@ func TestOutcomes(t *testing.T) {
 			r.RemoveUnit("upf-0", false)
 			r.answerSession(m, 7, upf, accepted, seid)
 		}, "answered <nil>"},
-		"the unit restarts": {func(r *rig, m *wire.Message) { r.from(unitAddr, heartbeat, nil, 1, (born + 1).element()) }, ""},
+		"the unit restarts": {func(r *rig, m *wire.Message) {
+			r.from(unitAddr, heartbeat, nil, 1, (born + 1).element())
+			r.answerSession(m, 7, upf, accepted, seid)
+		}, "nobody knows"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := ready(t)

@@ -31,6 +31,7 @@ type storm struct {
 	associated bool
 	answers    map[string][]byte // by request, of this life
 	executed   map[uint64]int    // by CP SEID
+	life       map[uint64]Stamp  // in which it was last
 	sequence   uint32
 	asked      map[uint32]bool // reports that are not acknowledged
 
@@ -99,6 +100,7 @@ func (s *storm) unit(b []byte) {
 			s.t.Fatal(err)
 		}
 		s.executed[seid]++
+		s.life[seid] = s.stamp
 		header, ies = &seid, []*ie.IE{upf, accepted, ie.NewFSEID(seid, []byte{192, 0, 2, 1}, nil)}
 	default:
 		header, ies = new(uint64), []*ie.IE{upf, no}
@@ -169,7 +171,7 @@ func (s *storm) step(d time.Duration) {
 func run(t *testing.T, seed uint64) (accepted int) {
 	s := &storm{
 		t: t, random: rand.New(rand.NewPCG(seed, 1)), now: time.Unix(1_760_000_000, 0), bad: true, stamp: born, stamps: []Stamp{born},
-		answers: map[string][]byte{}, executed: map[uint64]int{}, asked: map[uint32]bool{}, outcomes: map[uint64][]Outcome{}, handed: map[uint32]int{},
+		answers: map[string][]byte{}, executed: map[uint64]int{}, life: map[uint64]Stamp{}, asked: map[uint32]bool{}, outcomes: map[uint64][]Outcome{}, handed: map[uint32]int{},
 	}
 	var err error
 	s.e, err = New(Config{
@@ -196,7 +198,13 @@ func run(t *testing.T, seed uint64) (accepted int) {
 			seid := next
 			next++
 			s.e.Do(Request{Unit: "upf-0", Kind: Establishment, Priority: Priority(s.random.IntN(3)), CPSEID: seid},
-				func(o Outcome) { s.outcomes[seid] = append(s.outcomes[seid], o) })
+				func(o Outcome) {
+					s.outcomes[seid] = append(s.outcomes[seid], o)
+					// Whoever has heard of a restart must not hear afterwards that what the unit had before it is there.
+					if n := len(s.restarts); n > 0 && o.Err == nil && newer(s.restarts[n-1].New, s.life[seid]) {
+						t.Errorf("request %d is accepted by a unit that has restarted since", seid)
+					}
+				})
 		}
 		if s.random.IntN(40) == 0 && !s.away {
 			s.sequence++
