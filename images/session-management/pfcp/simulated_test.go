@@ -12,6 +12,7 @@ import (
 	"core5g.dev/core5g/images/session-management/n1"
 	"core5g.dev/core5g/images/session-management/n4"
 	"core5g.dev/core5g/upf/upfc/config"
+	"core5g.dev/core5g/upf/upfc/extension"
 	"core5g.dev/core5g/upf/upfc/simulated"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -141,6 +142,31 @@ func (p *pair) establish(seid uint64) {
 	})
 }
 
+// list is what the unit says it has, by CP SEID.
+func (p *pair) list() map[uint64]uint64 {
+	p.t.Helper()
+	out := map[uint64]uint64{}
+	for cursor, more := uint64(0), true; more; {
+		pages := 0
+		p.e.List("upf-0", cursor, func(page extension.Page, err error) {
+			if pages++; err != nil {
+				p.t.Fatal(err)
+			}
+			for _, s := range page.Sessions {
+				out[s.CP] = s.UP
+			}
+			cursor, more = page.Next, page.Next != 0
+		})
+		for range 10 {
+			p.step(10 * time.Millisecond)
+		}
+		if pages != 1 {
+			p.t.Fatalf("%d outcomes of a page", pages)
+		}
+	}
+	return out
+}
+
 // chaos has halves of the UPF die, and come back.
 func (p *pair) chaos() {
 	switch p.random.IntN(300) {
@@ -187,7 +213,11 @@ func TestSimulatedUPF(t *testing.T) {
 			}
 			accepted += len(p.upSEIDs)
 			restarts += p.restarts
+			listed := p.list()
 			for _, seid := range slices.Sorted(maps.Keys(p.upSEIDs)) {
+				if listed[seid] != p.upSEIDs[seid] {
+					t.Errorf("session %d is listed with UP SEID %#x, want %#x", seid, listed[seid], p.upSEIDs[seid])
+				}
 				p.ask(Request{Kind: Deletion, CPSEID: seid, UPSEID: p.upSEIDs[seid]}, func(o Outcome) {
 					if o.Err != nil {
 						t.Errorf("session %d was accepted, and its deletion is not: %v", seid, o.Err)
