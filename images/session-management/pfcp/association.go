@@ -141,14 +141,26 @@ func (e *Endpoint) setUp(u *unit) {
 			e.inVain(u, err)
 			return
 		}
-		u.Associated = true
-		u.features = featuresOf(m.Elements.First(ie.UPFunctionFeatures))
 		e.saw(u, stamp, serial)
 		flags := m.Elements.First(ie.PFCPASRspFlags)
-		e.ready(u, Associated{Retained: flags != nil && len(flags.Value) > 0 && flags.Value[0]&asrspPSREI != 0})
+		retained := flags != nil && len(flags.Value) > 0 && flags.Value[0]&asrspPSREI != 0
+		e.isSetUp(u, m, retained)
+		e.ready(u, Associated{Retained: retained})
 	})
 	serial = u.current.serial
 }
+
+// isSetUp: there is an association with a unit that had none; m has the unit's features.
+func (e *Endpoint) isSetUp(u *unit, m *wire.Message, retained bool) {
+	u.Associated = true
+	u.features = featuresOf(m.Elements.First(ie.UPFunctionFeatures))
+	if u.had && !retained {
+		u.emptied = true
+		e.cut(u, errEmptied)
+	}
+}
+
+var errEmptied = errors.New("the association with the unit was set up anew")
 
 // asrspPSREI is a bit of PFCPASRsp-Flags (TS 29.244 8.2.142): PFCP Session Retained Indication.
 const asrspPSREI = 0x01
@@ -178,6 +190,8 @@ func (e *Endpoint) ready(u *unit, how Associated) {
 	u.failures, u.missed, u.refused = 0, 0, 0
 	e.become(u, Ready)
 	how.Unit, how.Features, how.Recovery = u.NodeID, u.features, u.Recovery
+	how.Emptied = u.emptied
+	u.had, u.emptied = true, false
 	e.tell(how)
 	u.timer = e.after(e.cfg.Heartbeat, func() { e.beat(u) })
 	u.pump(e)

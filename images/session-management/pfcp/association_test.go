@@ -43,15 +43,15 @@ func TestMeeting(t *testing.T) {
 		"a new holder has the unit take its address": {Unit{Associated: true, Recovery: born},
 			[]step{updated, {heartbeat, is(stamp(born))}}, "associated updated"},
 		"a unit that has no association is set up": {Unit{Associated: true, Recovery: born},
-			[]step{{update, noAssociation}, setUp}, "associated"},
+			[]step{{update, noAssociation}, setUp}, "associated emptied"},
 		"a unit that keeps the sessions says so": {Unit{}, []step{{setup, is(upf, accepted, stamp(born), featuresElement(able), ie.New(ie.PFCPASRspFlags, []byte{1}))}}, "associated retained"},
 		"a unit that restarted while nobody looked is set up": {Unit{Associated: true, Recovery: born - 5},
-			[]step{{update, noAssociation}, setUp}, "restarted +5; associated"},
+			[]step{{update, noAssociation}, setUp}, "restarted +5; associated emptied"},
 		"one that restarted after the update, too": {Unit{Associated: true, Recovery: born - 5},
-			[]step{updated, {heartbeat, is(stamp(born))}, {update, noAssociation}, setUp}, "restarted +5; associated"},
+			[]step{updated, {heartbeat, is(stamp(born))}, {update, noAssociation}, setUp}, "restarted +5; associated emptied"},
 		"a unit whose clock was set back has restarted": {Unit{Recovery: born + 9}, []step{setUp}, "restarted -9; associated"},
 		"a unit that cannot do updates is set up after three": {Unit{Associated: true, Recovery: born}, []step{refused, refused, refused, setUp},
-			strings.Repeat("in vain: the UP function refuses the association_update_request: service_not_supported; ", 3) + "associated"},
+			strings.Repeat("in vain: the UP function refuses the association_update_request: service_not_supported; ", 3) + "associated emptied"},
 		"one that lacks features is not used": {Unit{}, []step{{setup, is(upf, accepted, stamp(born), featuresElement(Features{}.With(FTUP)))}},
 			"in vain: the UP function upf-0 lacks UEIP; it has to choose the UEs' addresses itself: give it pools of them by network instance (upf-c: uePools)"},
 		"one that says no features": {Unit{}, []step{{setup, is(upf, accepted, stamp(born))}},
@@ -91,6 +91,30 @@ func TestMeeting(t *testing.T) {
 			r.silent()
 		})
 	}
+}
+
+// That the sessions are gone is told even where the unit cannot be used at first, and no answer from before is told after it.
+func TestEmptied(t *testing.T) {
+	r := ready(t)
+	var o outcomes
+	r.Do(establish(7), o.done)
+	r.Do(establish(8), o.done)
+	first, second := r.wants(establishment), r.wants(establishment)
+	r.answerSession(second, 0, cause(ie.CauseNoEstablishedPFCPAssociation))
+	r.answer(r.wants(update), upf, cause(ie.CauseNoEstablishedPFCPAssociation))
+	r.answer(r.wants(setup), upf, accepted, born.element(), featuresElement(Features{}.With(FTUP, EMPU)))
+	r.answerSession(first, 7, upf, accepted)
+	if len(o) != 2 || !isNoAnswer(o[1].Err) {
+		t.Errorf("outcomes %+v", o)
+	}
+	r.events = nil
+	r.pass(time.Second)
+	r.answer(r.wants(update), upf, accepted, featuresElement(able))
+	r.answer(r.wants(heartbeat), born.element())
+	r.tells("associated updated emptied")
+	r.pass(5 * time.Second)
+	r.from(unitAddr, setup, nil, 1, upf, born.element(), featuresElement(able))
+	r.tells("associated by unit emptied")
 }
 
 // What is in the messages that meet a unit.
@@ -220,7 +244,7 @@ func TestRestart(t *testing.T) {
 	r.wants(heartbeat + 1)
 	r.answer(late, upf, cause(ie.CauseNoEstablishedPFCPAssociation))
 	r.answer(r.wants(setup), upf, accepted, (born + 3).element(), featuresElement(able))
-	r.tells("associated")
+	r.tells("associated emptied")
 	if n := r.dropped("old_stamp"); n != 1 {
 		t.Errorf("%d old stamps, want 1", n)
 	}
@@ -323,7 +347,7 @@ func TestRelease(t *testing.T) {
 		t.Errorf("cause %d", c)
 	}
 	r.answer(r.wants(setup), upf, accepted, born.element(), featuresElement(able))
-	r.tells("lost; associated")
+	r.tells("lost; associated emptied")
 	r.Do(Request{Unit: "upf-0", Kind: Modification, CPSEID: 1, UPSEID: 2}, o.done)
 	r.answerSession(r.wants(message.MsgTypeSessionModificationRequest), 0, cause(ie.CauseNoEstablishedPFCPAssociation))
 	var refused *RefusedError
@@ -332,7 +356,7 @@ func TestRelease(t *testing.T) {
 	}
 	r.answer(r.wants(update), upf, cause(ie.CauseNoEstablishedPFCPAssociation))
 	r.answer(r.wants(setup), upf, accepted, born.element(), featuresElement(able))
-	r.tells("lost; associated")
+	r.tells("lost; associated emptied")
 
 	// One that does not answer is forgotten all the same, and so is one that is told nothing.
 	r.RemoveUnit("upf-0", true)

@@ -13,9 +13,12 @@ type Associated struct {
 	Unit     string
 	Features Features
 	Recovery Stamp
-	// Updated: the unit had the association. Otherwise it was set up, by us or (ByUnit) by the unit; it has kept the sessions
-	// of an earlier one only where it says so (Retained).
-	Updated, ByUnit, Retained bool
+	// Updated: the unit had the association. Otherwise it was set up, by us or, ByUnit, by the unit.
+	Updated, ByUnit bool
+	// Retained: the unit says that it has kept the sessions of the association before. Emptied: there was one, it had to be
+	// set up again, and the unit does not say so; its sessions are gone, whether or not UnitRestarted was told, and requests that
+	// were under way have ended with NoAnswerError.
+	Retained, Emptied bool
 }
 
 // NotAssociated: an attempt to meet a unit was in vain; there will be another after Again. Requests for its sessions are

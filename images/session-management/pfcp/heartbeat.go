@@ -80,14 +80,19 @@ func (e *Endpoint) saw(u *unit, stamp Stamp, serial uint64) bool {
 		u.failures = 0
 		e.become(u, Meeting)
 	}
-	// What it was asked before it may have done and forgotten. An answer from then must not be taken for one of now.
+	e.cut(u, errRestarted)
+	return true
+}
+
+// cut ends what a unit that has lost its sessions was asked before. It may have done it and forgotten: an answer from then
+// must not be taken for one of now.
+func (e *Endpoint) cut(u *unit, why error) {
 	for _, sequence := range slices.Sorted(maps.Keys(e.transactions)) {
 		if t := e.transactions[sequence]; t.unit == u && t.owed {
 			e.abandon(t)
-			t.done(nil, nil, errRestarted)
+			t.done(nil, nil, why)
 		}
 	}
-	return true
 }
 
 var errRestarted = errors.New("the unit has restarted")

@@ -238,9 +238,8 @@ func (e *Endpoint) setUpBy(m *wire.Message, r *received) error {
 	}
 	e.accept(m, r, e.cfg.Recovery.element(), ie.NewCPFunctionFeatures(0))
 	e.stop(u)
-	u.Associated = true
-	u.features = featuresOf(m.Elements.First(ie.UPFunctionFeatures))
 	e.saw(u, stamp, 0)
+	e.isSetUp(u, m, false)
 	e.ready(u, Associated{ByUnit: true})
 	return nil
 }

@@ -142,9 +142,12 @@ func (r *rig) story() string {
 		switch ev := ev.(type) {
 		case Associated:
 			s := "associated"
-			for word, is := range map[string]bool{" updated": ev.Updated, " by unit": ev.ByUnit, " retained": ev.Retained} {
-				if is {
-					s += word
+			for _, w := range []struct {
+				word string
+				is   bool
+			}{{" updated", ev.Updated}, {" by unit", ev.ByUnit}, {" retained", ev.Retained}, {" emptied", ev.Emptied}} {
+				if w.is {
+					s += w.word
 				}
 			}
 			out = append(out, s)

@@ -56,6 +56,8 @@ type unit struct {
 	Unit
 	state    State
 	features Features
+	had      bool   // an association, whose sessions there may be
+	emptied  bool   // they are gone, which has not been told
 	learned  uint64 // serial of the last transaction when Recovery was learned
 	failures int    // attempts in vain, in a row
 	missed   int    // heartbeats, in a row
@@ -107,7 +109,7 @@ func (e *Endpoint) AddUnit(add Unit) error {
 		}
 		return nil
 	}
-	u := &unit{Unit: add, learned: e.serial, queue: newQueue(e.cfg.Window)}
+	u := &unit{Unit: add, had: add.Associated, learned: e.serial, queue: newQueue(e.cfg.Window)}
 	e.units[u.NodeID] = u
 	e.meet(u)
 	return nil
