@@ -47,6 +47,7 @@ func startUnit(t testing.TB, listen netip.AddrPort) *upfUnit {
 nodeID: upf-0
 pfcp: {listen: %q, advertise: %s, dataplaneWait: 10s, controlPlaneSubnets: [127.78.0.0/16], retransmit: {interval: 200ms}}
 heartbeat: {interval: 0s}
+gtpu: {echo: {interval: 300ms, timeout: 100ms, attempts: 2}}
 n3: {endpoints: [172.30.3.16/28]}
 uePools: [{networkInstance: internet, range: 10.45.0.0/24}]
 dataplane: {socket: %s}
@@ -249,6 +250,31 @@ func TestWithUPF(t *testing.T) {
 	if err := unit.upfu.Await(10*time.Second, func() bool { return len(unit.upfu.Dropped()) > 0 }); err != nil {
 		t.Errorf("the answer was not obeyed: %v", err)
 	}
+
+	// Another gNB answers nothing, and then it does.
+	gnb = record.Tunnel{TEID: 0x200, IPv4: netip.MustParseAddr("172.30.3.101")}
+	h.modify(s, func(s *record.Session) { s.Phase, s.Downlink = record.Active, gnb })
+	path := wait[NodeReport](h)
+	for len(path.Failed) != 1 || path.Failed[0].IPv4 != gnb.IPv4 || path.Unit != "upf-0" { // the first one's may come late
+		path = wait[NodeReport](h)
+	}
+	h.AnswerNodeReport(path.Token, ie.CauseRequestAccepted)
+	for recovered := false; !recovered; {
+		for _, echo := range unit.upfu.Echoes() {
+			if err := unit.upfu.EchoResponse(echo); err != nil {
+				t.Fatal(err)
+			}
+		}
+		select {
+		case ev := <-h.events:
+			path, recovered = ev.(NodeReport)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	if len(path.Recovered) != 1 || path.Recovered[0].IPv4 != gnb.IPv4 {
+		t.Errorf("%+v", path)
+	}
+	h.AnswerNodeReport(path.Token, ie.CauseRequestAccepted)
 
 	var refused *RefusedError
 	if o := h.do(Request{Kind: Deletion, CPSEID: 8, UPSEID: s.UPSEID + 1}); !errors.As(o.Err, &refused) || refused.Cause != ie.CauseSessionContextNotFound {
