@@ -106,12 +106,13 @@ bench-upf bench-n4 bench-qos test-upf fuzz:
 bench-core:
 	@$(GO) run ./e2e/cmd/storm ues -n $(or $(UES),100)
 
-# So many Subscribers with the operator and the subscriber data functions, on an API server of their own.
+# The SMF as it is shipped, its pods as processes with a session store, upf-c and an AMF.
 bench-smf:
 	@mkdir -p $(BIN)
 	@$(BUILD) -o $(BIN)/ ./images/session-management/cmd/session-management ./images/session-management/cmd/bench-smf
 	@$(BIN)/bench-smf $(if $(CASE),-case $(CASE)) $(if $(SESSIONS),-sessions $(SESSIONS)) $(if $(RUNS),-runs $(RUNS))
 
+# So many Subscribers with the operator and the subscriber data functions, on an API server of their own.
 bench-subscribers:
 	@hack/tools/build.sh kube
 	@$(BUILD) -o $(BIN)/ ./operators/cmd/core5g-operator ./images/subscriber-data/cmd/subscriber-data ./operators/cmd/bench-subscribers

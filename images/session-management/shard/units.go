@@ -122,7 +122,7 @@ func (s *Shard) unitEvent(e pfcp.Event) {
 
 // associated: what the unit has lost is made again first. Its stamp is kept behind it: who takes the shard over meanwhile begins anew.
 func (s *Shard) associated(e pfcp.Associated) {
-	if !s.restarted[e.Unit] {
+	if !s.restarted[e.Unit] && !e.Emptied {
 		s.keepStamp(e.Unit, e.Recovery)
 		return
 	}
