@@ -348,6 +348,16 @@ func (d *DataNetwork) BreakoutsAt(tac uint32) []*Breakout {
 	return out
 }
 
+// At is what a unit is to the data network; nil: it does not serve it (any more).
+func (d *DataNetwork) At(nodeID string) *Serving {
+	for i := range d.Units {
+		if d.Units[i].NodeID == fold(nodeID) {
+			return &d.Units[i]
+		}
+	}
+	return nil
+}
+
 // Has says whether an address or prefix of a UE lies in the pools, from which units choose.
 func (d *DataNetwork) Has(p netip.Prefix) bool {
 	return slices.ContainsFunc(d.Units, func(u Serving) bool { return covers(u.Pools, p) })

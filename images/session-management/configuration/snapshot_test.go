@@ -221,6 +221,20 @@ func TestFlowsOf(t *testing.T) {
 	}
 }
 
+func TestAddressesOfADataNetwork(t *testing.T) {
+	dn := example(t).Named("internet", "internet")
+	for address, want := range map[string]bool{
+		"10.45.0.9/32": true, "10.45.128.9/32": true, "10.47.0.9/32": false, "2001:db8:45:1::/64": true, "2001:db8:45::/48": false, "10.46.0.1/32": false,
+	} {
+		if got := dn.Has(netip.MustParsePrefix(address)); got != want {
+			t.Errorf("%s lies in a pool: %v, want %v", address, got, want)
+		}
+	}
+	if at := dn.At("EDGE.example"); at == nil || at.Static[0] != netip.MustParsePrefix("10.47.128.0/17") || dn.At("10.96.1.4") != nil {
+		t.Errorf("at edge.example: %+v", at)
+	}
+}
+
 func TestBreakoutsAt(t *testing.T) {
 	dn := example(t).Named("internet", "internet")
 	if got := dn.BreakoutsAt(2); len(got) != 1 || got[0].Name != "edge" {

@@ -42,10 +42,12 @@ const (
 type Watcher struct {
 	reader          client.Reader
 	namespace, core string
-	log             *slog.Logger
-	metrics         instruments
-	current         atomic.Pointer[configuration.Snapshot]
-	changed         chan struct{}
+	// slice with pods of its own, which these are; "": all that have none.
+	slice   string
+	log     *slog.Logger
+	metrics instruments
+	current atomic.Pointer[configuration.Snapshot]
+	changed chan struct{}
 
 	mu        sync.Mutex // of what follows
 	good      Good
@@ -77,6 +79,18 @@ func NewWatcher(reader client.Reader, namespace, core string, log *slog.Logger, 
 	}
 	registry.MustRegister(w.metrics.refused, w.metrics.changes, w.metrics.failures)
 	return w
+}
+
+// Serve the one Slice with sessionManagement Dedicated whose pods these are; without it, or with "", all that have no pods of
+// their own. It comes before the first look.
+func (w *Watcher) Serve(slice string) { w.slice = slice }
+
+func (w *Watcher) serves(s *v1alpha1.Slice) bool {
+	if s.Spec.CoreRef.NameOrDefault() != w.core {
+		return false
+	}
+	dedicated := s.Spec.SessionManagement == v1alpha1.SessionManagementDedicated
+	return w.slice == "" && !dedicated || dedicated && w.slice == s.Name
 }
 
 // Current is the Snapshot in force; nil until the first was built.
@@ -186,7 +200,7 @@ func (w *Watcher) read(ctx context.Context) (Objects, error) {
 	if err := w.reader.List(ctx, &all, client.InNamespace(w.namespace)); err != nil {
 		return o, err
 	}
-	o.Slices = slices.DeleteFunc(all.Items, func(s v1alpha1.Slice) bool { return s.Spec.CoreRef.NameOrDefault() != w.core })
+	o.Slices = slices.DeleteFunc(all.Items, func(s v1alpha1.Slice) bool { return !w.serves(&s) })
 	var upfs v1alpha1.UPFInstanceList
 	if err := w.reader.List(ctx, &upfs, client.InNamespace(w.namespace)); err != nil {
 		return o, err

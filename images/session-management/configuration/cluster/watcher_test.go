@@ -238,3 +238,25 @@ func TestWatcherNamesWhatItRefuses(t *testing.T) {
 		t.Errorf("%v changes, want 1", got)
 	}
 }
+
+// Pods serve the Slices that are theirs: one with pods of its own, or all others of the core.
+func TestWatcherServesItsSlices(t *testing.T) {
+	for of, want := range map[string]string{"": "internet", "iot": "iot", "internet": "", "nothing": ""} {
+		o := objects(t)
+		o.Slices[1].Spec.SessionManagement = v1alpha1.SessionManagementDedicated
+		o.Slices = append(o.Slices, slice(t, 3, "stranger", "999999", "dnn: internet, uePools: [10.49.0.0/16]"))
+		o.Slices[2].Spec.CoreRef.Name = "another"
+		w := NewWatcher(serve(t, o), "ns", "core5g", slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+		w.Serve(of)
+		if err := w.Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, s := range w.Current().Slices() {
+			got = append(got, s.Name)
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("pods of %q serve %v, want %q", of, got, want)
+		}
+	}
+}
