@@ -33,7 +33,7 @@ func (r sliceRules) judge(ctx context.Context, slice *api.Slice) (verdict, error
 		return v, nil
 	}
 	v.refuse(specs.CutProblem(slice, upf))
-	if specs.EndpointOf(upf, slice.Name) == "" {
+	if specs.EndpointOf(upf, slice.Name) == "" && !core.OwnControlPlane() {
 		var wanted []api.Slice
 		for i := range others {
 			if u, _ := specs.SelectUPF(&others[i], upfs); u == upf && others[i].Name != slice.Name {

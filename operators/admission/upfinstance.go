@@ -36,7 +36,14 @@ func (r upfRules) judge(ctx context.Context, upf *api.UPFInstance) (verdict, err
 		}
 	}
 	_, left := specs.AllocateEndpoints(upf, users)
-	v.warn(specs.EndpointsProblem(upf, left))
+	core, err := r.core(ctx, upf.Namespace, upf.Spec.CoreRef.NameOrDefault())
+	if err != nil {
+		return v, err
+	}
+	if !core.OwnControlPlane() { // whose SMF needs no endpoint for each Slice
+		v.warn(specs.EndpointsProblem(upf, left))
+	}
+	v.warn(specs.ControlPlaneSubnetsProblem(upf, core))
 	return v, nil
 }
 

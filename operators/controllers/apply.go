@@ -142,6 +142,11 @@ func (a *applier) applyFunction(ctx context.Context, o *specs.FunctionObjects) e
 			return err
 		}
 	}
+	if o.Budget != nil {
+		if err := a.apply(ctx, o.Budget); err != nil {
+			return err
+		}
+	}
 	live := &appsv1.Deployment{}
 	switch err := a.client.Get(ctx, client.ObjectKeyFromObject(o.Deployment), live); {
 	case err == nil:

@@ -13,6 +13,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -56,12 +57,13 @@ type coreScope struct {
 
 // conditionOf names the condition of each function.
 var conditionOf = map[api.FunctionName]string{
-	api.FunctionDatabase:       api.ConditionDatabaseReady,
-	api.FunctionNRF:            api.ConditionNRFReady,
-	api.FunctionPCF:            api.ConditionPCFReady,
-	api.FunctionCHF:            api.ConditionCHFReady,
-	api.FunctionSubscriberData: api.ConditionSubscriberDataReady,
-	api.FunctionAMF:            api.ConditionAMFReady,
+	api.FunctionDatabase:          api.ConditionDatabaseReady,
+	api.FunctionNRF:               api.ConditionNRFReady,
+	api.FunctionPCF:               api.ConditionPCFReady,
+	api.FunctionCHF:               api.ConditionCHFReady,
+	api.FunctionSubscriberData:    api.ConditionSubscriberDataReady,
+	api.FunctionAMF:               api.ConditionAMFReady,
+	api.FunctionSessionManagement: api.ConditionSMFReady,
 }
 
 // Reconcile brings one Core5G about. Its deletion needs no order: owner references take everything.
@@ -84,6 +86,7 @@ func (r *CoreReconciler) Reconcile(ctx context.Context, req ctrl.Request) (resul
 		r.applyNetworkPolicies,
 		r.keepCertificates,
 		r.applyFunctions,
+		r.applySessionManagement,
 		r.removeUnwanted,
 		r.observeFunctions,
 		r.observeN2,
@@ -198,7 +201,7 @@ func (r *CoreReconciler) removeUnwanted(ctx context.Context, s *coreScope) error
 	if s.halted {
 		return nil
 	}
-	var unwanted []client.Object
+	unwanted := unwantedSessionManagement(s.core)
 	gone := func(o specs.FunctionObjects) {
 		unwanted = append(unwanted, o.Deployment)
 		for _, service := range o.Services {
@@ -377,6 +380,9 @@ func (r *CoreReconciler) expectedRegistrations(ctx context.Context, s *coreScope
 			return nil, err
 		}
 	}
+	if s.core.OwnControlPlane() {
+		return out, shardsOf(s, add)
+	}
 	for _, slice := range s.slices {
 		object := specs.SMFObjectName(s.core.Name, slice.Name)
 		labels := map[string]string{
@@ -393,6 +399,9 @@ func (r *CoreReconciler) sum(_ context.Context, s *coreScope) error {
 	kinds := []string{api.ConditionConfigurationValid}
 	if specs.SBIOverTLS(s.core) {
 		kinds = append(kinds, api.ConditionCertificatesReady)
+	}
+	if s.core.OwnControlPlane() {
+		kinds = append(kinds, api.ConditionSMFReady)
 	}
 	changed := s.conditions.sum(append(kinds,
 		api.ConditionDatabaseReady, api.ConditionNRFReady, api.ConditionSubscriberDataReady,
@@ -429,6 +438,7 @@ func (r *CoreReconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Owns(&corev1.Service{}).
 		Owns(&corev1.ConfigMap{}).
 		Owns(&networkingv1.NetworkPolicy{}).
+		Owns(&policyv1.PodDisruptionBudget{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&api.Slice{}, handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
 			slice := o.(*api.Slice)
 			return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: slice.Namespace, Name: slice.Spec.CoreRef.NameOrDefault()}}}
@@ -444,7 +454,7 @@ func (r *CoreReconciler) SetupWithManager(mgr ctrl.Manager) error {
 func coreOfPod(_ context.Context, o client.Object) []reconcile.Request {
 	core := o.GetLabels()[api.LabelInstance]
 	component := o.GetLabels()[api.LabelComponent]
-	if core == "" || !slices.Contains([]string{"amf", "nrf", "pcf", "chf", "database", "subscriber-data"}, component) {
+	if core == "" || !slices.Contains([]string{"amf", "nrf", "pcf", "chf", "database", "subscriber-data", "smf"}, component) || o.GetLabels()[api.LabelSlice] != "" {
 		return nil
 	}
 	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: o.GetNamespace(), Name: core}}}

@@ -188,8 +188,10 @@ func (r *SliceReconciler) stopSMF(ctx context.Context, slice *api.Slice) (string
 	}); err != nil {
 		return "", err
 	}
-	if len(pods.Items) > 0 {
-		return fmt.Sprintf("pod %s did not stop", pods.Items[0].Name), nil
+	for i := range pods.Items {
+		if pods.Items[i].Labels[api.LabelSessionManagement] == "" { // which core5g's own have
+			return fmt.Sprintf("pod %s did not stop", pods.Items[i].Name), nil
+		}
 	}
 	return "", nil
 }
@@ -320,7 +322,7 @@ func (r *SliceReconciler) findUPF(ctx context.Context, s *sliceScope) error {
 	switch {
 	case s.held != "":
 		s.conditions.no(api.ConditionUPFReady, api.ReasonHeld, s.held)
-	case status.N3Endpoint == "":
+	case status.N3Endpoint == "" && !s.core.OwnControlPlane(): // whose SMF has the UPF choose F-TEIDs
 		s.usable = false
 		s.conditions.no(api.ConditionUPFReady, endpointProblem(upf), fmt.Sprintf("UPFInstance %s has given this Slice no N3 endpoint: %s", upf.Name, endpointMessage(upf)))
 	case status.N4Address == "":
@@ -328,6 +330,8 @@ func (r *SliceReconciler) findUPF(ctx context.Context, s *sliceScope) error {
 		s.conditions.no(api.ConditionUPFReady, api.ReasonProgressing, fmt.Sprintf("UPFInstance %s has no N4 address yet", upf.Name))
 	case !ready.is(api.ConditionReady):
 		s.conditions.no(api.ConditionUPFReady, api.ReasonProgressing, fmt.Sprintf("UPFInstance %s: %s", upf.Name, messageOf(upf)))
+	case s.core.OwnControlPlane():
+		s.conditions.yes(api.ConditionUPFReady, api.ReasonReady, fmt.Sprintf("UPFInstance %s is ready", upf.Name))
 	default:
 		s.conditions.yes(api.ConditionUPFReady, api.ReasonReady, fmt.Sprintf("UPFInstance %s is ready; N3 endpoint %s", upf.Name, status.N3Endpoint))
 	}
@@ -338,6 +342,9 @@ func (r *SliceReconciler) findUPF(ctx context.Context, s *sliceScope) error {
 // it yet, or while it has not left an earlier one: its sessions outlive a mistake.
 func (r *SliceReconciler) holdUPF(ctx context.Context, s *sliceScope, upf *api.UPFInstance, problem string) (*api.UPFInstance, string, error) {
 	used := s.slice.Status.UPF
+	if s.core.OwnControlPlane() {
+		return upf, problem, nil // its SMF leaves sessions where they are
+	}
 	if used == nil || (upf != nil && upf.Name == used.Name) {
 		return upf, problem, nil
 	}
@@ -492,9 +499,10 @@ func (r *SliceReconciler) applySMF(ctx context.Context, s *sliceScope) error {
 		}
 	}
 	if s.core.OwnControlPlane() {
-		s.conditions.no(api.ConditionSMFReady, api.ReasonNotSupported, fmt.Sprintf(
-			"core5g's own SMF is not deployed by this version: write controlPlane: Free5GC in Core5G %s", s.core.Name))
-		return nil
+		return r.applyOwnSMF(ctx, s)
+	}
+	if err := r.removeOwnSMF(ctx, s); err != nil {
+		return err
 	}
 	service := specs.SMFService(s.core, s.slice, r.Platform)
 	if err := r.applier.apply(ctx, service); err != nil {
@@ -547,7 +555,7 @@ func (s *sliceScope) taken(err error) error {
 
 func (r *SliceReconciler) sum(_ context.Context, s *sliceScope) error {
 	kinds := []string{api.ConditionAdvertised, api.ConditionPoolsValid, api.ConditionUPFReady, api.ConditionSMFReady}
-	if s.several() {
+	if s.several() && !s.core.OwnControlPlane() {
 		kinds = append(kinds, api.ConditionUserPlaneFollowed)
 	}
 	if a := meta.FindStatusCondition(s.slice.Status.Conditions, api.ConditionAdvertised); a != nil && a.Reason == api.ReasonRestartRequired {
@@ -574,6 +582,7 @@ func (r *SliceReconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(&api.Slice{}, r.toSlices(besideSlice), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&api.UPFInstance{}, r.toSlices(onUPF), builder.WithPredicates(upfMatters())).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(sliceOfPod)).
+		Watches(&appsv1.Deployment{}, r.toSlices(servedBy), builder.WithPredicates(sharedSMF())).
 		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.slicesOfSecret)).
 		WatchesRawSource(source.Channel(r.asking.answered, &handler.EnqueueRequestForObject{})).
 		Complete(r)

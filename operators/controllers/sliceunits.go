@@ -137,6 +137,13 @@ func (r *SliceReconciler) tell(ctx context.Context, s *sliceScope, barred []stri
 
 // followUnits keeps the running SMF at the units that there are.
 func (r *SliceReconciler) followUnits(ctx context.Context, s *sliceScope) error {
+	if s.core.OwnControlPlane() { // its SMF reads UPFInstances itself
+		meta.RemoveStatusCondition(&s.slice.Status.Conditions, api.ConditionUserPlaneFollowed)
+		if s.slice.Status.UPF != nil {
+			s.slice.Status.UPF.Units = nil
+		}
+		return nil
+	}
 	if !s.several() {
 		if s.slice.Status.UPF != nil {
 			s.slice.Status.UPF.Units = nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -46,6 +47,24 @@ func ofCoreNamed(core string) func(*api.Slice) bool {
 }
 
 func ofCore(core client.Object, s *api.Slice) bool { return ofCoreNamed(core.GetName())(s) }
+
+// servedBy finds those that the core's own SMF serves.
+func servedBy(deployment client.Object, s *api.Slice) bool {
+	return ofCoreNamed(deployment.GetLabels()[api.LabelInstance])(s) && s.Spec.SessionManagement != api.SessionManagementDedicated
+}
+
+// sharedSMF passes that SMF, when it comes, goes, begins or ceases to serve.
+func sharedSMF() predicate.Predicate {
+	serves := func(o client.Object) bool {
+		d, is := o.(*appsv1.Deployment)
+		return is && d.Status.AvailableReplicas > 0
+	}
+	return predicate.And(predicate.NewPredicateFuncs(func(o client.Object) bool {
+		return o.GetLabels()[api.LabelSessionManagement] == specs.SharedSMF
+	}), predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		return serves(e.ObjectOld) != serves(e.ObjectNew) || e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration()
+	}})
+}
 
 // besideSlice finds those that cannot be because of the changed one, and those that may wait for it.
 func besideSlice(o client.Object, s *api.Slice) bool {

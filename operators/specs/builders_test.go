@@ -26,7 +26,7 @@ var update = flag.Bool("update", false, "write the golden files")
 
 var platform = Platform{
 	Registry: "core5g", Tag: "dev", OperatorImage: "core5g/operator:dev",
-	SubscriberDataServiceAccount: "core5g-subscriber-data",
+	SubscriberDataServiceAccount: "core5g-subscriber-data", SessionManagementServiceAccount: "core5g-session-management",
 }
 
 // defaults are what the API server fills in.
@@ -85,6 +85,9 @@ func (o FunctionObjects) all() []client.Object {
 	}
 	for _, s := range o.Services {
 		out = append(out, s)
+	}
+	if o.Budget != nil {
+		out = append(out, o.Budget)
 	}
 	return append(out, o.Deployment)
 }
@@ -149,6 +152,20 @@ func TestBuildersGolden(t *testing.T) {
 		issuers = append(issuers, o)
 	}
 
+	own := makeCore()
+	own.Spec.ControlPlane = api.ControlPlaneCore5G
+	own.Spec.SessionManagement = &api.SessionManagementSpec{Replicas: ptr.To[int32](3), Shards: ptr.To[int32](2)}
+	own.Spec.TLS = secure.Spec.TLS
+	dedicated := SMFSet{Core: makeCore(), Slice: makeSlice("internet", "010203", "10.45.0.0/16")}
+	given := func(services []*corev1.Service) []*corev1.Service {
+		for i, s := range services {
+			s.Spec.ClusterIP = fmt.Sprintf("10.96.1.%d", 20+i)
+		}
+		return services
+	}
+	shared := SMFSet{Core: own}.Build(platform, given(SMFSet{Core: own}.Services())).all()
+	shared = append(shared, Certificate(SBIIssuer(own), SMFSet{Core: own}.Certificate()), networkPolicy(own, "smf"))
+
 	attachments := func(u *api.UPFInstance) []client.Object {
 		var out []client.Object
 		for _, a := range Attachments(u) {
@@ -157,27 +174,29 @@ func TestBuildersGolden(t *testing.T) {
 		return out
 	}
 	for file, objects := range map[string][]client.Object{
-		"tls-certificates.yaml":        certificates,
-		"tls-issuer.yaml":              issuers,
-		"tls-nrf.yaml":                 NRF(secure, platform, embedded).all(),
-		"tls-subscriber-data.yaml":     SubscriberData(secure, platform).all(),
-		"tls-smf.yaml":                 SMF(secure, makeSlice("internet", "010203", "10.45.0.0/16"), platform, SliceUserPlane{UPF: "upf", N4Address: "10.96.1.3", N3Endpoint: "172.30.3.16", SMFAddress: "10.96.1.2"}).all(),
-		"network-policies.yaml":        policies,
-		"nrf.yaml":                     NRF(core, platform, embedded).all(),
-		"nrf-external-database.yaml":   NRF(core, platform, external).all(),
-		"pcf.yaml":                     PCF(core, platform, embedded).all(),
-		"chf.yaml":                     CHF(core, platform, embedded).all(),
-		"chf-foreign-image.yaml":       CHF(foreign, platform, embedded).all(),
-		"database.yaml":                DatabaseFunction(core, platform).all(),
-		"amf.yaml":                     AMF(core, platform).all(),
-		"amf-over-udp.yaml":            AMF(overUDP, platform).all(),
-		"subscriber-data.yaml":         SubscriberData(core, platform).all(),
-		"smf.yaml":                     SMF(core, makeSlice("internet", "010203", "10.45.0.0/16"), platform, SliceUserPlane{UPF: "upf", N4Address: "10.96.1.3", N3Endpoint: "172.30.3.16", SMFAddress: "10.96.1.2"}).all(),
-		"upf.yaml":                     append(attachments(upf), N4Service(upf, 0), unit.Config, unit.Pod),
-		"smf-two-units.yaml":           SMF(core, makeSlice("internet", "010203", "10.45.0.0/16"), platform, units).all(),
-		"upf-per-socket.yaml":          append(append(attachments(perSocket), placedAttachments...), DisruptionBudget(perSocket, 2), placedUnit.Config, placedUnit.Placed(perSocket, place)),
-		"upf-unit-vfio.yaml":           append(vfioAttachments, VFIOAsRoot(vfioUnit.Placed(vfio, vfioPlace)), vfioUnit.Config),
-		"upf-host-device-no-core.yaml": append(attachments(sriov), N4Service(sriov, 0), sriovUnit.Config, sriovUnit.Pod),
+		"session-management.yaml":           shared,
+		"session-management-dedicated.yaml": dedicated.Build(platform, given(dedicated.Services())).all(),
+		"tls-certificates.yaml":             certificates,
+		"tls-issuer.yaml":                   issuers,
+		"tls-nrf.yaml":                      NRF(secure, platform, embedded).all(),
+		"tls-subscriber-data.yaml":          SubscriberData(secure, platform).all(),
+		"tls-smf.yaml":                      SMF(secure, makeSlice("internet", "010203", "10.45.0.0/16"), platform, SliceUserPlane{UPF: "upf", N4Address: "10.96.1.3", N3Endpoint: "172.30.3.16", SMFAddress: "10.96.1.2"}).all(),
+		"network-policies.yaml":             policies,
+		"nrf.yaml":                          NRF(core, platform, embedded).all(),
+		"nrf-external-database.yaml":        NRF(core, platform, external).all(),
+		"pcf.yaml":                          PCF(core, platform, embedded).all(),
+		"chf.yaml":                          CHF(core, platform, embedded).all(),
+		"chf-foreign-image.yaml":            CHF(foreign, platform, embedded).all(),
+		"database.yaml":                     DatabaseFunction(core, platform).all(),
+		"amf.yaml":                          AMF(core, platform).all(),
+		"amf-over-udp.yaml":                 AMF(overUDP, platform).all(),
+		"subscriber-data.yaml":              SubscriberData(core, platform).all(),
+		"smf.yaml":                          SMF(core, makeSlice("internet", "010203", "10.45.0.0/16"), platform, SliceUserPlane{UPF: "upf", N4Address: "10.96.1.3", N3Endpoint: "172.30.3.16", SMFAddress: "10.96.1.2"}).all(),
+		"upf.yaml":                          append(attachments(upf), N4Service(upf, 0), unit.Config, unit.Pod),
+		"smf-two-units.yaml":                SMF(core, makeSlice("internet", "010203", "10.45.0.0/16"), platform, units).all(),
+		"upf-per-socket.yaml":               append(append(attachments(perSocket), placedAttachments...), DisruptionBudget(perSocket, 2), placedUnit.Config, placedUnit.Placed(perSocket, place)),
+		"upf-unit-vfio.yaml":                append(vfioAttachments, VFIOAsRoot(vfioUnit.Placed(vfio, vfioPlace)), vfioUnit.Config),
+		"upf-host-device-no-core.yaml":      append(attachments(sriov), N4Service(sriov, 0), sriovUnit.Config, sriovUnit.Pod),
 	} {
 		t.Run(file, func(t *testing.T) {
 			var got strings.Builder

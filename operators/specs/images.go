@@ -18,6 +18,8 @@ type Platform struct {
 	PullPolicy corev1.PullPolicy
 	// SubscriberDataServiceAccount may read Subscribers, Slices and Secrets.
 	SubscriberDataServiceAccount string
+	// SessionManagementServiceAccount may read Core5Gs, Slices and UPFInstances.
+	SessionManagementServiceAccount string
 }
 
 // Image returns the image of a function: the core's own for this function, or registry, name and tag.

@@ -74,6 +74,12 @@ func networkPolicy(core *api.Core5G, component string) *networkingv1.NetworkPoli
 	admit := func(from []networkingv1.NetworkPolicyPeer, ports ...networkingv1.NetworkPolicyPort) {
 		policy.Spec.Ingress = append(policy.Spec.Ingress, networkingv1.NetworkPolicyIngressRule{From: from, Ports: ports})
 	}
+	if component == string(api.FunctionSMF) && core.OwnControlPlane() {
+		// Each shard has ports of its own at every pod, and pods pass on to each other what is another's.
+		shards := int32(SMFSet{Core: core}.Shards())
+		admit(components(core, append([]string{component}, sbiCallers[api.FunctionSMF]...)), policyPorts(corev1.ProtocolTCP, shardSBI+1, shardSBI+shards))
+		admit(components(core, pfcpCallers[component]), policyPorts(corev1.ProtocolUDP, shardPFCP+1, shardPFCP+shards))
+	}
 	if callers := sbiCallers[api.FunctionName(component)]; callers != nil {
 		admit(components(core, callers), policyPort(corev1.ProtocolTCP, PortSBI))
 	}
@@ -127,6 +133,13 @@ func components(core *api.Core5G, names []string) []networkingv1.NetworkPolicyPe
 		out = append(out, networkingv1.NetworkPolicyPeer{PodSelector: componentSelector(core, name)})
 	}
 	return out
+}
+
+// policyPorts are those from the first to the last.
+func policyPorts(protocol corev1.Protocol, first, last int32) networkingv1.NetworkPolicyPort {
+	p := policyPort(protocol, int(first))
+	p.EndPort = ptr.To(last)
+	return p
 }
 
 func policyPort(protocol corev1.Protocol, number int) networkingv1.NetworkPolicyPort {

@@ -57,10 +57,10 @@ func (s SMFSource) build(p Platform) FunctionObjects {
 	return SMF(s.Core, s.Slice, p, SliceUserPlane{UPF: s.UPF.Name, N4Address: address, N3Endpoint: address, Parts: Parts(s.UPF), SMFAddress: address})
 }
 
-// SMFRestarts tells whether a change replaces the pod of a Slice's SMF.
+// SMFRestarts tells whether a change replaces the pod of a Slice's SMF. One of core5g's own takes changes as they come.
 func SMFRestarts(before, after SMFSource, p Platform) bool {
 	for _, s := range []SMFSource{before, after} {
-		if s.Core == nil || s.Slice == nil || s.UPF == nil {
+		if s.Core == nil || s.Core.OwnControlPlane() || s.Slice == nil || s.UPF == nil {
 			return false
 		}
 	}

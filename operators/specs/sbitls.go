@@ -126,11 +126,17 @@ func CoreCertificates(core *api.Core5G) []CertificateRequest {
 		}
 		out = append(out, certificateRequest(core, object, Labels(core.Name, string(fn)), owner, services...))
 	}
+	if core.OwnControlPlane() {
+		out = append(out, SMFSet{Core: core}.Certificate())
+	}
 	return append(out, certificateRequest(core, core.Name+"-operator", Labels(core.Name, componentOperator), owner, core.Name+"-operator"))
 }
 
 // SMFCertificate is that of a Slice's SMF.
 func SMFCertificate(core *api.Core5G, slice *api.Slice) CertificateRequest {
+	if core.OwnControlPlane() && slice.Spec.SessionManagement == api.SessionManagementDedicated {
+		return SMFSetOf(core, slice).Certificate()
+	}
 	w := smfWorkload(core, slice, Platform{})
 	return certificateRequest(core, w.object, w.labels, w.owner, w.object)
 }

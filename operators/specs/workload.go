@@ -7,6 +7,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -18,8 +19,8 @@ import (
 // userID that network functions run as.
 const userID = 1000
 
-// workload is one function that runs as a Deployment of one pod. Every function of the core is one
-// process with one identity at the NRF, hence one replica and strategy Recreate.
+// workload is one function that runs as a Deployment. Every function of the core is one process with one identity at
+// the NRF, hence one replica and strategy Recreate; but the SMF of core5g's own is as many pods as are asked for.
 type workload struct {
 	core     *api.Core5G
 	platform Platform
@@ -53,7 +54,13 @@ type workload struct {
 	scratch map[string]string
 	// tlsPath is where the SBI's certificate is mounted; empty for a function without one.
 	tlsPath string
+	// replicas of a function whose pods share the work; 0: it is one process with one identity.
+	replicas int32
+	// secrets of others that are mounted.
+	secrets []mountedSecret
 }
+
+type mountedSecret struct{ volume, secret, path string }
 
 func ownedBy(o metav1.Object, kind string) metav1.OwnerReference {
 	return *metav1.NewControllerRef(o, api.GroupVersion.WithKind(kind))
@@ -209,10 +216,24 @@ func (w workload) deployment() *appsv1.Deployment {
 		volume, mount := w.tlsMount()
 		pod.Volumes, container.VolumeMounts = append(pod.Volumes, volume), append(container.VolumeMounts, mount)
 	}
+	for _, s := range w.secrets {
+		pod.Volumes = append(pod.Volumes, corev1.Volume{Name: s.volume, VolumeSource: corev1.VolumeSource{
+			Secret: &corev1.SecretVolumeSource{SecretName: s.secret, DefaultMode: ptr.To[int32](0o440)},
+		}})
+		container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: s.volume, MountPath: s.path, ReadOnly: true})
+	}
 	if len(w.waits) > 0 {
 		pod.InitContainers = []corev1.Container{w.platform.waitContainer(w.core, w.waits)}
 	}
 	pod.Containers = []corev1.Container{container}
+	replicas, strategy := int32(1), appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType}
+	if w.replicas > 0 {
+		replicas = w.replicas
+		strategy = appsv1.DeploymentStrategy{Type: appsv1.RollingUpdateDeploymentStrategyType, RollingUpdate: &appsv1.RollingUpdateDeployment{
+			MaxUnavailable: ptr.To(intstr.FromInt32(0)), MaxSurge: ptr.To(intstr.FromInt32(1)),
+		}}
+		pod.Affinity = apart(w.labels)
+	}
 	return &appsv1.Deployment{
 		TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"},
 		ObjectMeta: metav1.ObjectMeta{
@@ -220,9 +241,9 @@ func (w workload) deployment() *appsv1.Deployment {
 			OwnerReferences: []metav1.OwnerReference{w.owner},
 		},
 		Spec: appsv1.DeploymentSpec{
-			Replicas:             ptr.To[int32](1),
+			Replicas:             ptr.To(replicas),
 			RevisionHistoryLimit: ptr.To[int32](2),
-			Strategy:             appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType},
+			Strategy:             strategy,
 			Selector:             &metav1.LabelSelector{MatchLabels: w.labels},
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: w.labels, Annotations: annotations},
@@ -230,6 +251,13 @@ func (w workload) deployment() *appsv1.Deployment {
 			},
 		},
 	}
+}
+
+// apart has pods run on different nodes where there are some.
+func apart(labels map[string]string) *corev1.Affinity {
+	return &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{
+		Weight: 100, PodAffinityTerm: corev1.PodAffinityTerm{LabelSelector: &metav1.LabelSelector{MatchLabels: labels}, TopologyKey: corev1.LabelHostname},
+	}}}}
 }
 
 // waitContainer holds a pod back until its peers listen, so that no function crash-loops for want of
@@ -296,6 +324,8 @@ type FunctionObjects struct {
 	Secret     *corev1.Secret
 	Services   []*corev1.Service
 	Deployment *appsv1.Deployment
+	// Budget is nil for a function of one pod.
+	Budget *policyv1.PodDisruptionBudget
 }
 
 func (w workload) objects(services ...*corev1.Service) FunctionObjects {

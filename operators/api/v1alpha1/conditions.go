@@ -19,7 +19,7 @@ const (
 	// Slice.
 	ConditionAdvertised = "Advertised"
 	ConditionUPFReady   = "UPFReady"
-	ConditionSMFReady   = "SMFReady"
+	ConditionSMFReady   = "SMFReady" // and of a Core5G whose SMF is core5g's own
 	ConditionPoolsValid = "PoolsValid"
 	// UserPlaneFollowed says that the SMF knows every unit of its UPFInstance, where there is more than one.
 	ConditionUserPlaneFollowed = "UserPlaneFollowed"
@@ -114,6 +114,8 @@ const (
 	LabelSlice     = "core5g.dev/slice"
 	LabelUPF       = "core5g.dev/upfinstance"
 	LabelUnit      = "core5g.dev/unit"
+	// LabelSessionManagement says whose SMF a pod is of: core, or slice.<name> of a Slice with sessionManagement Dedicated.
+	LabelSessionManagement = "core5g.dev/session-management"
 )
 
 // Finalizer keeps an object until what it put into others has been taken out again, in order.

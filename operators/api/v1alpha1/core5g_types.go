@@ -390,20 +390,22 @@ type ImagesSpec struct {
 }
 
 // FunctionName is a network function, or another part of the core that runs in a container of its own.
-// +kubebuilder:validation:Enum=amf;smf;nrf;pcf;chf;database;subscriber-data;upf-u;upf-c
+// +kubebuilder:validation:Enum=amf;smf;session-management;nrf;pcf;chf;database;subscriber-data;upf-u;upf-c
 type FunctionName string
 
 // Values of FunctionName; each is also the name of its image.
 const (
-	FunctionAMF            FunctionName = "amf"
-	FunctionSMF            FunctionName = "smf"
-	FunctionNRF            FunctionName = "nrf"
-	FunctionPCF            FunctionName = "pcf"
-	FunctionCHF            FunctionName = "chf"
-	FunctionDatabase       FunctionName = "database"
-	FunctionSubscriberData FunctionName = "subscriber-data"
-	FunctionUPFU           FunctionName = "upf-u"
-	FunctionUPFC           FunctionName = "upf-c"
+	FunctionAMF FunctionName = "amf"
+	// FunctionSMF is free5GC's, FunctionSessionManagement core5g's own.
+	FunctionSMF               FunctionName = "smf"
+	FunctionSessionManagement FunctionName = "session-management"
+	FunctionNRF               FunctionName = "nrf"
+	FunctionPCF               FunctionName = "pcf"
+	FunctionCHF               FunctionName = "chf"
+	FunctionDatabase          FunctionName = "database"
+	FunctionSubscriberData    FunctionName = "subscriber-data"
+	FunctionUPFU              FunctionName = "upf-u"
+	FunctionUPFC              FunctionName = "upf-c"
 )
 
 // FunctionSpec overrides what one network function runs with.
@@ -433,7 +435,8 @@ const (
 )
 
 // Core5GStatus says what the core is. Conditions: Ready, ConfigurationValid, DatabaseReady, NRFReady,
-// AMFReady, PCFReady, CHFReady, SubscriberDataReady, Registered, and CertificatesReady with tls.
+// AMFReady, PCFReady, CHFReady, SubscriberDataReady, Registered, SMFReady with controlPlane Core5G, and CertificatesReady
+// with tls.
 type Core5GStatus struct {
 	// observedGeneration is the generation that this status speaks of.
 	// +optional

@@ -1,0 +1,155 @@
+package controllers
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/specs"
+)
+
+// A Slice goes from free5GC's SMF to core5g's own: first the one stops and its sessions are released, then the other
+// serves it, as soon as one of its pods does.
+func TestASliceGoesToTheCoresOwnSMF(t *testing.T) {
+	scheme, err := Scheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	core := testCore(t, "ns")
+	core.UID, core.Spec.ControlPlane = "core", api.ControlPlaneCore5G
+	slice := testSlice(t, "ns", "internet", "010203", "10.45.0.0/16")
+	slice.UID, slice.Finalizers = "slice", []string{api.Finalizer}
+	slice.Status.UPF = &api.SliceUPFStatus{Name: "upf", N4Address: "10.96.0.9"}
+	upf := testUPF(t, "ns")
+	upf.Status = api.UPFInstanceStatus{
+		Units: 1, UnitStatuses: []api.UnitStatus{{Name: "upf-0", N4Address: "10.96.0.9"}},
+		Conditions: []metav1.Condition{{Type: api.ConditionReady, Status: metav1.ConditionTrue, ObservedGeneration: upf.Generation}},
+	}
+	owner := []metav1.OwnerReference{*metav1.NewControllerRef(slice, api.GroupVersion.WithKind("Slice"))}
+	legacy := metav1.ObjectMeta{Namespace: "ns", Name: specs.SMFObjectName("core5g", "internet"), OwnerReferences: owner}
+	service := &corev1.Service{ObjectMeta: legacy, Spec: corev1.ServiceSpec{ClusterIP: "10.96.0.8"}}
+	config := &corev1.ConfigMap{ObjectMeta: legacy}
+	config.Name += "-config"
+	c := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&api.Slice{}).
+		WithObjects(core, slice, upf, &appsv1.Deployment{ObjectMeta: legacy}, service, config).Build()
+	var released []string
+	r := &SliceReconciler{
+		Client: c, Live: c, Recorder: record.NewFakeRecorder(10), Now: time.Now, applier: newApplier(c, c),
+		Release: func(_ context.Context, upfAddress, smfNodeID string) error {
+			released = append(released, upfAddress+" "+smfNodeID)
+			return nil
+		},
+	}
+	pass := func(status metav1.ConditionStatus, words string) {
+		t.Helper()
+		if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(slice)}); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(slice), slice); err != nil {
+			t.Fatal(err)
+		}
+		got := meta.FindStatusCondition(slice.Status.Conditions, api.ConditionSMFReady)
+		if got == nil || got.Status != status || !strings.Contains(got.Message, words) {
+			t.Fatalf("SMFReady is %+v, want %s that says %q; all: %+v", got, status, words, slice.Status.Conditions)
+		}
+	}
+	pass(metav1.ConditionFalse, "Core5G core5g has not made core5g-smf yet")
+	for _, o := range []client.Object{&appsv1.Deployment{}, &corev1.Service{}} {
+		if err := c.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: legacy.Name}, o); !apierrors.IsNotFound(err) {
+			t.Errorf("%T of free5GC's SMF is left: %v", o, err)
+		}
+	}
+	if len(released) != 1 || released[0] != "10.96.0.9 10.96.0.8" {
+		t.Errorf("released %v", released)
+	}
+	shared := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "core5g-smf"}, Spec: appsv1.DeploymentSpec{
+		Replicas: ptr.To[int32](2), Selector: &metav1.LabelSelector{MatchLabels: specs.SMFSet{Core: core}.Labels()},
+	}}
+	if err := c.Create(t.Context(), shared); err != nil {
+		t.Fatal(err)
+	}
+	pass(metav1.ConditionFalse, "core5g-smf is starting")
+	shared.Status.AvailableReplicas = 1
+	if err := c.Status().Update(t.Context(), shared); err != nil {
+		t.Fatal(err)
+	}
+	pass(metav1.ConditionTrue, "core5g-smf is ready")
+	if slice.Status.SMF != "core5g-smf" || meta.FindStatusCondition(slice.Status.Conditions, api.ConditionUserPlaneFollowed) != nil ||
+		!meta.IsStatusConditionTrue(slice.Status.Conditions, api.ConditionReady) {
+		t.Errorf("status %+v", slice.Status)
+	}
+	if len(released) != 1 {
+		t.Errorf("released once more: %v", released)
+	}
+}
+
+// The core's SMF has a Service for each shard, and what is not wanted any more goes.
+func TestTheCoresOwnSMF(t *testing.T) {
+	scheme, err := Scheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	core := testCore(t, "ns")
+	core.UID, core.Spec.ControlPlane, core.Spec.SessionManagement = "core", api.ControlPlaneCore5G, &api.SessionManagementSpec{Shards: ptr.To[int32](3)}
+	c := fake.NewClientBuilder().WithScheme(scheme).Build()
+	r := &CoreReconciler{Client: c, applier: newApplier(c, c)}
+	apply := func() *coreScope {
+		t.Helper()
+		s := &coreScope{core: core, conditions: conditions{&core.Status.Conditions, 1}}
+		for _, phase := range []func(context.Context, *coreScope) error{r.applySessionManagement, r.removeUnwanted} {
+			if err := phase(t.Context(), s); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return s
+	}
+	names := func() string {
+		t.Helper()
+		var services corev1.ServiceList
+		var deployments appsv1.DeploymentList
+		if err := c.List(t.Context(), &services); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.List(t.Context(), &deployments); err != nil {
+			t.Fatal(err)
+		}
+		var out []string
+		for _, o := range services.Items {
+			out = append(out, o.Name)
+		}
+		for _, o := range deployments.Items {
+			out = append(out, o.Name)
+		}
+		return strings.Join(out, " ")
+	}
+	if s := apply(); len(s.functions) != 1 || conditionOf[s.functions[0].Function] != api.ConditionSMFReady {
+		t.Errorf("functions %+v", s.functions)
+	}
+	if got, want := names(), "core5g-smf-shard-1 core5g-smf-shard-2 core5g-smf-shard-3 core5g-smf"; got != want {
+		t.Errorf("made %q, want %q", got, want)
+	}
+	core.Spec.SessionManagement.Shards = ptr.To[int32](1)
+	apply()
+	if got, want := names(), "core5g-smf-shard-1 core5g-smf"; got != want {
+		t.Errorf("with one shard %q, want %q", got, want)
+	}
+	core.Spec.ControlPlane, core.Spec.SessionManagement = api.ControlPlaneFree5GC, nil
+	meta.SetStatusCondition(&core.Status.Conditions, metav1.Condition{Type: api.ConditionSMFReady, Status: metav1.ConditionTrue, Reason: "x"})
+	apply()
+	if got := names(); got != "" || meta.FindStatusCondition(core.Status.Conditions, api.ConditionSMFReady) != nil {
+		t.Errorf("with free5GC's %q, %+v", got, core.Status.Conditions)
+	}
+}

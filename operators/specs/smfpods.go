@@ -1,0 +1,205 @@
+package specs
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	api "core5g.dev/core5g/operators/api/v1alpha1"
+)
+
+// core5g's own SMF is a set of equal pods that share shards by leases in the session store. To AMF and UPF each shard is an
+// SMF: it has a Service, whose name it registers with and whose ClusterIP is its Node ID and F-SEID address on N4. Every
+// pod listens for every shard, on a port of its own by the shard's number, and passes on what another pod holds: so the
+// Services lead to all pods, and nothing has to change in them when a shard moves.
+
+const (
+	// shardSBI and shardPFCP are below the ports of shard 1: SBI 8001 to 8064, and PFCP 8806 to 8869.
+	shardSBI, shardPFCP = PortSBI, PortPFCP
+	defaultReplicas     = 2
+	defaultShards       = 4
+
+	sessionStoreDir     = "/etc/core5g/session-store"
+	sessionStoreKeysDir = "/etc/core5g/session-store-keys"
+)
+
+// SMFSetOf is the set that serves a Slice.
+func SMFSetOf(core *api.Core5G, slice *api.Slice) SMFSet {
+	if slice.Spec.SessionManagement == api.SessionManagementDedicated {
+		return SMFSet{Core: core, Slice: slice}
+	}
+	return SMFSet{Core: core}
+}
+
+// SMFSet says whose pods an SMF's are: the core's, with a nil Slice, or a Slice's with sessionManagement Dedicated.
+type SMFSet struct {
+	Core  *api.Core5G
+	Slice *api.Slice
+}
+
+// SharedSMF is the value of LabelSessionManagement of the core's own set. That of a Slice's begins with "slice.".
+const SharedSMF = "core"
+
+// Object names the Deployment of the set. A Slice's own has another name than free5GC's SMF for it: both may be there
+// while one takes the other's place.
+func (s SMFSet) Object() string {
+	if s.Slice != nil {
+		return s.Core.Name + "-sm-" + s.Slice.Name
+	}
+	return FunctionObjectName(s.Core.Name, api.FunctionSMF)
+}
+
+// Shards is how many there are. A Slice's own set has one, which any of its pods takes.
+func (s SMFSet) Shards() int {
+	if s.Slice != nil {
+		return 1
+	}
+	if m := s.Core.Spec.SessionManagement; m != nil && m.Shards != nil {
+		return int(*m.Shards)
+	}
+	return defaultShards
+}
+
+func (s SMFSet) replicas() int32 {
+	if m := s.Core.Spec.SessionManagement; m != nil && m.Replicas != nil {
+		return *m.Replicas
+	}
+	return defaultReplicas
+}
+
+// ShardServiceName names the Service of a shard, from 1. That of a Slice's only one is short enough for a Service.
+func (s SMFSet) ShardServiceName(shard int) string {
+	if s.Slice != nil {
+		return s.Object()
+	}
+	return fmt.Sprintf("%s-shard-%d", s.Object(), shard)
+}
+
+// Labels of the set's pods, which select them.
+func (s SMFSet) Labels() map[string]string {
+	of, labels := SharedSMF, Labels(s.Core.Name, string(api.FunctionSMF))
+	if s.Slice != nil {
+		of, labels = "slice."+s.Slice.Name, with(labels, api.LabelSlice, s.Slice.Name)
+	}
+	return with(labels, api.LabelSessionManagement, of)
+}
+
+func (s SMFSet) owner() metav1.OwnerReference {
+	if s.Slice != nil {
+		return ownedBy(s.Slice, "Slice")
+	}
+	return ownedBy(s.Core, "Core5G")
+}
+
+// Services of the shards, in their order. They come first: their ClusterIPs are part of what the pods are told.
+func (s SMFSet) Services() []*corev1.Service {
+	var out []*corev1.Service
+	for shard := 1; shard <= s.Shards(); shard++ {
+		service := namedService(s.Core.Namespace, s.ShardServiceName(shard), s.Labels(), s.Labels(), s.owner(),
+			servicePort("sbi", PortSBI, corev1.ProtocolTCP), servicePort("pfcp", PortPFCP, corev1.ProtocolUDP))
+		service.Spec.Ports[0].TargetPort = intstr.FromInt32(int32(shardSBI + shard))
+		service.Spec.Ports[1].TargetPort = intstr.FromInt32(int32(shardPFCP + shard))
+		out = append(out, service)
+	}
+	return out
+}
+
+// Build makes the pods of the set. services are those of Services, as the API server has them.
+func (s SMFSet) Build(p Platform, services []*corev1.Service) FunctionObjects {
+	w := functionWorkload(s.Core, p, api.FunctionSessionManagement)
+	w.object, w.labels, w.owner = s.Object(), s.Labels(), s.owner()
+	w.args = []string{"--core", s.Core.Name, "--namespace", s.Core.Namespace}
+	if s.Slice != nil {
+		w.args = append(w.args, "--slice", s.Slice.Name)
+	}
+	w.args = append(w.args, "--nrf", sbiURL(s.Core, FunctionObjectName(s.Core.Name, api.FunctionNRF)), "--log-level", logger(s.Core).Level)
+	w.env = []corev1.EnvVar{
+		fromField("POD_NAME", "metadata.name"), fromField(podIPEnv, "status.podIP"),
+		{Name: "SHARDS", Value: shardList(services)},
+		{Name: metricsListen, Value: fmt.Sprintf(":%d", PortMetrics)}, {Name: "HEALTH_LISTEN", Value: fmt.Sprintf(":%d", PortHealth)},
+		{Name: "SESSION_STORE_DIR", Value: sessionStoreDir}, {Name: "SESSION_STORE_KEYS_DIR", Value: sessionStoreKeysDir},
+		{Name: "SESSION_STORE_PREFIX", Value: s.Core.Namespace + "/" + s.Core.Name},
+	}
+	if SBIOverTLS(s.Core) {
+		w.tlsPath = "/etc/core5g/tls"
+		w.env = append(w.env, corev1.EnvVar{Name: "SBI_TLS_DIR", Value: w.tlsPath}, corev1.EnvVar{Name: "SBI_CLIENT_CERTIFICATES", Value: clientCertificates(s.Core)})
+	}
+	w.serviceAccount = p.SessionManagementServiceAccount
+	w.ports = []corev1.ContainerPort{port(portNameMetrics, PortMetrics, corev1.ProtocolTCP), port("health", PortHealth, corev1.ProtocolTCP)}
+	for i := range services {
+		w.ports = append(w.ports, port(fmt.Sprintf("sbi-%d", i+1), int32(shardSBI+i+1), corev1.ProtocolTCP), port(fmt.Sprintf("pfcp-%d", i+1), int32(shardPFCP+i+1), corev1.ProtocolUDP))
+	}
+	w.readiness = httpProbe("/readyz", PortHealth, 2)
+	w.liveness = httpProbe("/healthz", PortHealth, 20)
+	w.resources = requests("100m", "128Mi", "2Gi")
+	w.grace = 15 // its shards are given up, and their new holders found
+	w.waits = []string{waitFor(FunctionObjectName(s.Core.Name, api.FunctionNRF), PortSBI)}
+	w.replicas = s.replicas()
+	w.secrets = []mountedSecret{
+		{"session-store", SessionStoreSecret(s.Core.Name), sessionStoreDir}, {"session-store-keys", SessionStoreKeysSecret(s.Core.Name), sessionStoreKeysDir},
+	}
+	o := w.objects(services...)
+	o.Budget = s.budget()
+	return o
+}
+
+// SessionStoreSecret names the Secret that says where the session store is and who may use it, and SessionStoreKeysSecret
+// the one with the keys that its records are sealed with.
+func SessionStoreSecret(core string) string { return core + "-session-store" }
+
+// SessionStoreKeysSecret names the Secret with the keys of the session store's records.
+func SessionStoreKeysSecret(core string) string { return core + "-session-store-keys" }
+
+// shardList is each shard's Service and the ClusterIP of that, in the order of shards.
+func shardList(services []*corev1.Service) string {
+	var out []string
+	for _, s := range services {
+		out = append(out, s.Name+"="+s.Spec.ClusterIP)
+	}
+	return strings.Join(out, ",")
+}
+
+func fromField(name, path string) corev1.EnvVar {
+	return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: path}}}
+}
+
+// budget lets one pod go at a time.
+func (s SMFSet) budget() *policyv1.PodDisruptionBudget {
+	return &policyv1.PodDisruptionBudget{
+		TypeMeta: metav1.TypeMeta{APIVersion: "policy/v1", Kind: "PodDisruptionBudget"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: s.Object(), Namespace: s.Core.Namespace, Labels: s.Labels(), OwnerReferences: []metav1.OwnerReference{s.owner()},
+		},
+		Spec: policyv1.PodDisruptionBudgetSpec{
+			MaxUnavailable:             ptr.To(intstr.FromInt32(1)),
+			Selector:                   &metav1.LabelSelector{MatchLabels: s.Labels()},
+			UnhealthyPodEvictionPolicy: ptr.To(policyv1.AlwaysAllow),
+		},
+	}
+}
+
+// Certificate of the set: its pods are called by the names of all shards, whoever holds them.
+func (s SMFSet) Certificate() CertificateRequest {
+	names := []string{s.Object()}
+	for shard := 1; shard <= s.Shards(); shard++ {
+		if name := s.ShardServiceName(shard); name != s.Object() {
+			names = append(names, name)
+		}
+	}
+	return certificateRequest(s.Core, s.Object(), s.Labels(), s.owner(), names...)
+}
+
+// ControlPlaneSubnetsProblem says that a unit cannot tell a shard's new holder from a stranger: any address may take an
+// association over only when who has it does not answer any more.
+func ControlPlaneSubnetsProblem(upf *api.UPFInstance, core *api.Core5G) *Problem {
+	if !core.OwnControlPlane() || len(upf.Spec.N4.ControlPlaneSubnets) > 0 {
+		return nil
+	}
+	return &Problem{api.ReasonNotSupported, fmt.Sprintf(
+		"spec.n4.controlPlaneSubnets is empty, so a shard of the SMF that moves to another pod waits until the UPF has given its old one up: write the network that your cluster gives pods their addresses from (Core5G %s has controlPlane Core5G)", core.Name)}
+}
