@@ -87,7 +87,7 @@ endif
 e2e-onprem: export CORE5G_ONPREM_N3_VLAN ?= 30
 e2e-onprem: export CORE5G_ONPREM_N3_MTU ?= 1600
 e2e-onprem:
-	@hack/install-tools.sh cluster upf database onprem
+	@hack/install-tools.sh cluster upf database session-store onprem
 	@$(MAKE) --no-print-directory cluster-tools nf bin images
 	@hack/cluster.sh up
 	@hack/cluster.sh load-image $(OUT)/images/*.tar
@@ -149,7 +149,7 @@ ifeq ($(filter-out $(shell $(GO) env GOARCH),$(ARCH)),)
 	@$(BIN)/image
 	@$(GO) run ./hack/licences -images $(OUT)/images
 else
-	@hack/install-tools.sh $(ARCH) database
+	@hack/install-tools.sh $(ARCH) database session-store
 	@hack/sysroot.sh $(ARCH)
 	@$(BIN)/image -arch $(ARCH) -programs
 	@$(BIN)/image -arch $(ARCH)

@@ -36,6 +36,8 @@ needs() {
 		database openjdk-17-jdk-headless  jlink
 		database maven            mvn
 
+		session-store redis-server redis-server
+
 		ran      busybox-static   file:/bin/busybox
 
 		policies iptables         file:/usr/sbin/xtables-nft-multi
@@ -64,7 +66,6 @@ needs() {
 		test     clang-14         clang-14
 		test     libclang-rt-14-dev  file:/usr/lib/llvm-14/lib/clang/14.0.6/lib/linux/libclang_rt.fuzzer-x86_64.a
 		test     valgrind         file:/usr/include/valgrind/callgrind.h
-		test     redis-server     redis-server
 	LIST
 }
 
@@ -105,14 +106,14 @@ main() {
 	for arg in "$@"; do
 		case $arg in
 		--check) check=true ;;
-		cluster | upf | database | policies | ran | arm64 | onprem | lint | test) sections+=("$arg") ;;
+		cluster | upf | database | session-store | policies | ran | arm64 | onprem | lint | test) sections+=("$arg") ;;
 		*)
-			echo "usage: hack/install-tools.sh [--check] [cluster|upf|database|policies|ran|arm64|onprem|lint|test …]" >&2
+			echo "usage: hack/install-tools.sh [--check] [cluster|upf|database|session-store|policies|ran|arm64|onprem|lint|test …]" >&2
 			return 2
 			;;
 		esac
 	done
-	((${#sections[@]})) || sections=(cluster upf database policies ran onprem lint test)
+	((${#sections[@]})) || sections=(cluster upf database session-store policies ran onprem lint test)
 
 	# The shell forgets a command's old place once packages have come.
 	export PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Unpacks the Debian packages of another architecture that images are made of: the libraries that upf-u
-# is linked to, Java's modules, busybox. Nothing of them runs, and nothing is installed: this machine's
+# is linked to, Java's modules, Redis, busybox. Nothing of them runs, and nothing is installed: this machine's
 # packages and their lists stay as they are.
 #
 #   hack/sysroot.sh arm64          out/arm64/root, with dpkg's lists of what is in it
@@ -10,7 +10,7 @@
 set -euo pipefail
 
 repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-packages=(libdpdk-dev libyaml-dev libcmocka-dev libc6-dev busybox-static openjdk-17-jdk-headless)
+packages=(libdpdk-dev libyaml-dev libcmocka-dev libc6-dev busybox-static openjdk-17-jdk-headless redis-server redis-tools)
 
 arch=${1-}
 if (($# != 1)) || [[ ! $arch =~ ^(amd64|arm64)$ ]]; then

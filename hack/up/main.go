@@ -47,7 +47,7 @@ func run(ctx context.Context) error {
 
 	u := &up{}
 	steps := []runner.Step{
-		{Name: "packages", Command: []string{"hack/install-tools.sh", "cluster", "upf", "database"}, Why: "Debian packages: container runtime, DPDK, JDK"},
+		{Name: "packages", Command: []string{"hack/install-tools.sh", "cluster", "upf", "database", "session-store"}, Why: "Debian packages: container runtime, DPDK, JDK, Redis"},
 		{Name: "kubernetes, helm, CNI plugins", Command: []string{"make", "cluster-tools"}, Why: "compiled from their Go modules, once: about 10 minutes on 2 cores"},
 		{Name: "network functions", Command: []string{"make", "nf"}, Why: "AMF, SMF, NRF, PCF, CHF from free5GC's modules, once: 2-3 minutes on 2 cores"},
 		{Name: "UPF, operator, simulator", Command: []string{"make", "bin"}, Why: "upf-u in C, everything else in Go"},

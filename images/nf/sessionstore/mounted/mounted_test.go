@@ -144,7 +144,7 @@ func server(t *testing.T, certificate, key []byte) (address string) {
 	t.Helper()
 	path, err := exec.LookPath("redis-server")
 	if err != nil {
-		t.Skip("no redis-server: hack/install-tools.sh test installs it")
+		t.Skip("no redis-server: hack/install-tools.sh session-store installs it")
 	}
 	dir := t.TempDir()
 	write(t, dir, map[string][]byte{"tls.crt": certificate, "tls.key": key,

@@ -31,7 +31,7 @@ func redisServer(t *testing.T) string {
 	t.Helper()
 	path, err := exec.LookPath("redis-server")
 	if err != nil {
-		t.Skip("no redis-server: hack/install-tools.sh test installs it")
+		t.Skip("no redis-server: hack/install-tools.sh session-store installs it")
 	}
 	return path
 }
