@@ -111,6 +111,12 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	return s, nil
 }
 
+// ACLRules are what the store's user needs of a server, for ACL SETUSER or a configuration file: keys with that prefix,
+// and the commands that the store uses.
+func ACLRules(prefix string) string {
+	return "resetkeys ~" + prefix + "* resetchannels -@all +@read +@write +@scripting -@dangerous +ping +info +wait +time +config|get"
+}
+
 // Close ends the connections. Leases stay until they end, or are released before.
 func (s *Store) Close() error { return s.client.Close() }
 
