@@ -245,7 +245,7 @@ func RefusalOf(err error) (Refusal, bool) {
 	}
 	_ = json.Unmarshal(refused.Message.JSON, &body)
 	if body.Info.RetryAfter > 0 {
-		out.RetryAfter = time.Duration(body.Info.RetryAfter) * time.Second
+		out.RetryAfter = time.Duration(min(body.Info.RetryAfter, 3600)) * time.Second
 	}
 	out.MaxWaiting = time.Duration(max(0, body.Info.MaxWaiting)) * time.Second
 	var arp ts29571.ARP
