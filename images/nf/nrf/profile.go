@@ -1,8 +1,10 @@
 package nrf
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,15 +16,20 @@ import (
 
 // profile is NFProfile of TS 29.510 6.1.6.2.2, as far as it is used.
 type profile struct {
-	NFInstanceID   string         `json:"nfInstanceId"`
-	NFType         string         `json:"nfType"`
-	NFStatus       string         `json:"nfStatus"`
-	HeartBeatTimer int            `json:"heartBeatTimer"`
-	PLMNList       []ts29571.PLMN `json:"plmnList,omitempty"`
-	IPv4Addresses  []string       `json:"ipv4Addresses"`
-	Capacity       int            `json:"capacity"`
-	RecoveryTime   string         `json:"recoveryTime"`
-	NFServices     []nfService    `json:"nfServices"`
+	NFInstanceID   string           `json:"nfInstanceId"`
+	NFType         string           `json:"nfType"`
+	NFStatus       string           `json:"nfStatus"`
+	HeartBeatTimer int              `json:"heartBeatTimer"`
+	PLMNList       []ts29571.PLMN   `json:"plmnList,omitempty"`
+	IPv4Addresses  []string         `json:"ipv4Addresses"`
+	Capacity       int              `json:"capacity"`
+	Priority       *int             `json:"priority,omitempty"`
+	Load           int              `json:"load,omitempty"`
+	SNSSAIs        []ts29571.SNSSAI `json:"sNssais,omitempty"`
+	NFSetIDs       []string         `json:"nfSetIdList,omitempty"`
+	SMFInfo        *smfInfo         `json:"smfInfo,omitempty"`
+	RecoveryTime   string           `json:"recoveryTime"`
+	NFServices     []nfService      `json:"nfServices"`
 }
 
 type nfService struct {
@@ -46,6 +53,21 @@ type ipEndPort struct {
 	Port        int    `json:"port"`
 }
 
+// smfInfo is SmfInfo of TS 29.510 6.1.6.2.12.
+type smfInfo struct {
+	Slices   []smfSlice `json:"sNssaiSmfInfoList"`
+	Accesses []string   `json:"accessType,omitempty"`
+}
+
+type smfSlice struct {
+	SNSSAI ts29571.SNSSAI `json:"sNssai"`
+	DNNs   []smfDNN       `json:"dnnSmfInfoList"`
+}
+
+type smfDNN struct {
+	DNN string `json:"dnn"`
+}
+
 // Function is one network function to register: where its Service is, and what it offers.
 type Function struct {
 	// Type is the NF type, such as AUSF.
@@ -54,6 +76,34 @@ type Function struct {
 	URI string
 	// Services maps service names to the versions in their URI.
 	Services map[string][]string
+
+	// ID is the NF instance identifier, a UUID; "" derives it from Type and URI.
+	ID string
+	// Sets are the NF sets that it is of (TS 29.571 NfSetId).
+	Sets []string
+	// Priority among functions of the type, the lowest first, nil: it has none. Capacity relative to others, 0 means 100.
+	Priority *int
+	Capacity int
+	// Recovery is when it last lost what it knew; zero means when the Registrar was made.
+	Recovery time.Time
+	// Offers is asked for what changes at run time, before each registration and each heart-beat. nil: there is nothing.
+	Offers func() Offers
+	// Stays is asked at the end: another process goes on with the same instance, so that the profile is left. nil: none does.
+	Stays func() bool
+}
+
+// Offers is what of a profile changes at run time.
+type Offers struct {
+	// Load in percent.
+	Load int
+	// Slices that an SMF serves, with their DNNs.
+	Slices []Slice
+}
+
+// Slice is an S-NSSAI with the DNNs that are served in it.
+type Slice struct {
+	SNSSAI ts29571.SNSSAI
+	DNNs   []string
 }
 
 // instanceNamespace makes NF instance identifiers stable: they follow from where the function is reached
@@ -62,12 +112,41 @@ var instanceNamespace = uuid.NewSHA1(uuid.NameSpaceDNS, []byte("subscriber-data.
 
 // InstanceID is the NF instance identifier of the function.
 func (f Function) InstanceID() string {
+	if f.ID != "" {
+		return f.ID
+	}
 	// The same function over https takes the place of its profile over http.
 	uri := f.URI
 	if rest, secure := strings.CutPrefix(uri, "https://"); secure {
 		uri = "http://" + rest
 	}
 	return uuid.NewSHA1(instanceNamespace, []byte(f.Type+" "+uri)).String()
+}
+
+func (f Function) recovery(started time.Time) time.Time {
+	if f.Recovery.IsZero() {
+		return started.UTC()
+	}
+	return f.Recovery.UTC()
+}
+
+// offer writes what changes at run time, in an order that does not.
+func (p *profile) offer(o Offers) {
+	p.Load = min(max(o.Load, 0), 100)
+	if p.NFType != "SMF" {
+		return
+	}
+	p.SMFInfo = &smfInfo{Slices: []smfSlice{}, Accesses: []string{"3GPP_ACCESS"}}
+	for _, s := range o.Slices {
+		slice := smfSlice{SNSSAI: s.SNSSAI, DNNs: []smfDNN{}}
+		for _, dnn := range slices.Sorted(slices.Values(s.DNNs)) {
+			slice.DNNs = append(slice.DNNs, smfDNN{dnn})
+		}
+		p.SMFInfo.Slices = append(p.SMFInfo.Slices, slice)
+		p.SNSSAIs = append(p.SNSSAIs, s.SNSSAI)
+	}
+	slices.SortFunc(p.SMFInfo.Slices, func(a, b smfSlice) int { return strings.Compare(a.SNSSAI.Hex(), b.SNSSAI.Hex()) })
+	slices.SortFunc(p.SNSSAIs, func(a, b ts29571.SNSSAI) int { return strings.Compare(a.Hex(), b.Hex()) })
 }
 
 func (f Function) profile(plmns []ts29571.PLMN, started time.Time, heartBeat time.Duration) (profile, error) {
@@ -89,8 +168,13 @@ func (f Function) profile(plmns []ts29571.PLMN, started time.Time, heartBeat tim
 		PLMNList:       plmns,
 		// A Service name, as free5GC's own functions register: an fqdn would be taken for a whole URI.
 		IPv4Addresses: []string{u.Hostname()},
-		Capacity:      100,
-		RecoveryTime:  started.UTC().Format(time.RFC3339),
+		Capacity:      cmp.Or(f.Capacity, 100),
+		Priority:      f.Priority,
+		NFSetIDs:      f.Sets,
+		RecoveryTime:  f.recovery(started).Format(time.RFC3339),
+	}
+	if f.Offers != nil {
+		p.offer(f.Offers())
 	}
 	for _, name := range sortedKeys(f.Services) {
 		s := nfService{

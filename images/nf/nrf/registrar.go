@@ -42,6 +42,9 @@ type Registrar struct {
 	log        *slog.Logger
 	started    time.Time
 	registered *prometheus.GaugeVec
+
+	mu      sync.Mutex
+	changed chan struct{} // closed when what is offered has changed
 }
 
 // NewRegistrar returns a registrar for the NRF at the base URI. plmns is asked before each registration.
@@ -52,7 +55,7 @@ func NewRegistrar(nrf string, functions []Function, plmns func(context.Context) 
 		HeartBeat: HeartBeat, RetryMin: RetryMin, RetryMax: RetryMax,
 		nrf: nrf, functions: functions, plmns: plmns, log: log,
 		client:  &http.Client{Transport: sbitls.Unprotected()},
-		started: time.Now(),
+		started: time.Now(), changed: make(chan struct{}),
 		registered: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "core5g_nf_registered",
 			Help: "1 while the NRF holds the profile of the network function.",
@@ -81,20 +84,54 @@ func (r *Registrar) Run(ctx context.Context) error {
 	return nil
 }
 
+// Keep keeps one function registered until ctx ends, and then deregisters it unless it Stays. It is for functions that
+// come and go while the process lives, beside those that NewRegistrar was given.
+func (r *Registrar) Keep(ctx context.Context, f Function) error {
+	if _, err := f.profile(nil, r.started, r.HeartBeat); err != nil {
+		return err
+	}
+	r.keep(ctx, f)
+	return nil
+}
+
+// Changed has what functions offer asked for and registered at once, where it is not what the NRF knows.
+func (r *Registrar) Changed() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	close(r.changed)
+	r.changed = make(chan struct{})
+}
+
+func (r *Registrar) change() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.changed
+}
+
 func (r *Registrar) keep(ctx context.Context, f Function) {
 	log := r.log.With("nf_type", f.Type, "nf_instance", f.InstanceID())
 	gauge := r.registered.WithLabelValues(f.Type)
 	retry := r.RetryMin
 	// attempted, because a registration that was cut off may have reached the NRF.
 	registered, attempted, complained := false, false, false
+	var known []byte // what was registered last
 	for ctx.Err() == nil {
 		wait := r.HeartBeat
-		var err error
-		if registered {
+		changed := r.change() // before it is asked for, so that none is missed
+		p, err := r.profile(ctx, f)
+		var current []byte
+		if err == nil {
+			current, err = json.Marshal(p)
+		}
+		switch {
+		case err != nil && !registered:
+		case registered && (err != nil || bytes.Equal(current, known)):
 			err = r.heartBeat(ctx, f)
-		} else {
+		default:
 			attempted = true
-			err = r.register(ctx, f)
+			if err = r.register(ctx, f, p); err == nil {
+				known = current
+			}
 		}
 		switch {
 		case err == nil && !registered:
@@ -118,11 +155,16 @@ func (r *Registrar) keep(ctx context.Context, f Function) {
 		timer := time.NewTimer(wait)
 		select {
 		case <-ctx.Done():
-			timer.Stop()
 		case <-timer.C:
+		case <-changed:
 		}
+		timer.Stop()
 	}
 	if !attempted {
+		return
+	}
+	if f.Stays != nil && f.Stays() {
+		log.Info("left registered with the NRF: another process goes on")
 		return
 	}
 	if err := r.deregister(context.WithoutCancel(ctx), f); err != nil {
@@ -133,15 +175,15 @@ func (r *Registrar) keep(ctx context.Context, f Function) {
 	log.Info("deregistered from the NRF")
 }
 
-func (r *Registrar) register(ctx context.Context, f Function) error {
+func (r *Registrar) profile(ctx context.Context, f Function) (profile, error) {
 	plmns, err := r.plmns(ctx)
 	if err != nil {
-		return err
+		return profile{}, err
 	}
-	p, err := f.profile(plmns, r.started, r.HeartBeat)
-	if err != nil {
-		return err
-	}
+	return f.profile(plmns, r.started, r.HeartBeat)
+}
+
+func (r *Registrar) register(ctx context.Context, f Function, p profile) error {
 	status, _, err := r.do(ctx, http.MethodPut, f, "application/json", p)
 	if err != nil {
 		return err
@@ -182,7 +224,7 @@ func (r *Registrar) deregister(ctx context.Context, f Function) error {
 	}
 	if status == http.StatusOK && body.RecoveryTime != "" {
 		theirs, err := time.Parse(time.RFC3339, body.RecoveryTime)
-		if err == nil && !theirs.Equal(r.started.Truncate(time.Second)) {
+		if err == nil && !theirs.Equal(f.recovery(r.started).Truncate(time.Second)) {
 			return nil
 		}
 	}

@@ -241,3 +241,91 @@ func TestRunRefusesAURIThatIsNone(t *testing.T) {
 		}
 	}
 }
+
+// A shard of the SMF: its slices change while it is registered, and pods hand it on.
+func TestAnSMF(t *testing.T) {
+	n, uri := newFakeNRF(t)
+	var mu sync.Mutex
+	offers := Offers{Load: 7, Slices: []Slice{
+		{ts29571.SNSSAI{SST: 1, SD: "abcdef"}, []string{"meters", "internet"}}, {ts29571.SNSSAI{SST: 1, SD: "010203"}, []string{"internet"}},
+	}}
+	stays := false
+	priority := 3
+	recovery := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	smf := Function{
+		Type: "SMF", URI: "http://core5g-smf-0:8000", Services: map[string][]string{"nsmf-pdusession": {"v1"}},
+		ID: "4d4a2b1e-7b1c-4a5e-9d3f-0a1b2c3d4e5f", Sets: []string{"set1.smfset.5gc.mnc093.mcc208"}, Priority: &priority, Capacity: 50, Recovery: recovery,
+		Offers: func() Offers { mu.Lock(); defer mu.Unlock(); return offers },
+		Stays:  func() bool { mu.Lock(); defer mu.Unlock(); return stays },
+	}
+	keep := func() (r *Registrar, stop func()) {
+		r = NewRegistrar(uri, nil, func(context.Context) ([]ts29571.PLMN, error) { return []ts29571.PLMN{{MCC: "208", MNC: "93"}}, nil },
+			slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+		r.HeartBeat, r.RetryMin = time.Hour, time.Millisecond
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- r.Keep(ctx, smf) }()
+		return r, func() {
+			cancel()
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	r, stop := keep()
+	eventually(t, "registered", func() bool { p, _ := n.get(smf); return p != nil })
+	got, _ := n.get(smf)
+	slice := func(sd string, dnns ...any) map[string]any {
+		list := []any{}
+		for _, d := range dnns {
+			list = append(list, map[string]any{"dnn": d})
+		}
+		return map[string]any{"sNssai": map[string]any{"sst": 1.0, "sd": sd}, "dnnSmfInfoList": list}
+	}
+	want := map[string]any{
+		"priority": 3.0, "capacity": 50.0, "load": 7.0, "recoveryTime": "2026-11-22T12:00:00Z", "nfSetIdList": []any{"set1.smfset.5gc.mnc093.mcc208"},
+		"sNssais": []any{map[string]any{"sst": 1.0, "sd": "010203"}, map[string]any{"sst": 1.0, "sd": "abcdef"}},
+		"smfInfo": map[string]any{
+			"accessType": []any{"3GPP_ACCESS"}, "sNssaiSmfInfoList": []any{slice("010203", "internet"), slice("abcdef", "internet", "meters")},
+		},
+	}
+	for name := range want {
+		if diff := cmp.Diff(want[name], got[name]); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+
+	// Far from the next heart-beat: what has changed is registered at once, and nothing where nothing has.
+	mu.Lock()
+	offers.Slices = offers.Slices[:1]
+	mu.Unlock()
+	r.Changed()
+	eventually(t, "registered anew", func() bool {
+		p, _ := n.get(smf)
+		return cmp.Equal(p["sNssais"], []any{map[string]any{"sst": 1.0, "sd": "abcdef"}})
+	})
+	n.change(func() { n.strict, n.beats = true, 0 })
+	r.Changed()
+	eventually(t, "a heart-beat", func() bool { n.mu.Lock(); defer n.mu.Unlock(); return n.beats > 0 })
+	if _, puts := n.get(smf); puts != 2 {
+		t.Errorf("%d registrations, want 2", puts)
+	}
+
+	// Another pod takes the shard, and the profile stays; the last takes it along.
+	mu.Lock()
+	stays = true
+	mu.Unlock()
+	stop()
+	if p, _ := n.get(smf); p == nil {
+		t.Fatal("the profile went with the pod that handed the shard on")
+	}
+	_, stop = keep()
+	eventually(t, "registered by the other", func() bool { _, puts := n.get(smf); return puts == 3 })
+	mu.Lock()
+	stays = false
+	mu.Unlock()
+	stop()
+	if p, _ := n.get(smf); p != nil {
+		t.Error("the profile stays behind")
+	}
+}

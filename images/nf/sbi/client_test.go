@@ -299,7 +299,7 @@ func TestResourceOfADeadInstanceIsAskedForAtItsSet(t *testing.T) {
 		path = r.URL.Path
 		answer(200, asJSON, `{}`)(w, r)
 	})
-	cl, found, _ := client(t, second+"/root")
+	cl, found, _ := client(t, second+"/prefix")
 	call := hello
 	call.URI = nowhere(t) + "/old/namf-comm/v1/things/7"
 	if _, err := cl.Do(t.Context(), call); err == nil || len(found.asked) != 0 {
@@ -307,7 +307,7 @@ func TestResourceOfADeadInstanceIsAskedForAtItsSet(t *testing.T) {
 	}
 	call.Service.Set = "set1"
 	reply, err := cl.Do(t.Context(), call)
-	if err != nil || path != "/root/namf-comm/v1/things/7" || reply.Endpoint.Root != second+"/root" {
+	if err != nil || path != "/prefix/namf-comm/v1/things/7" || reply.Endpoint.Root != second+"/prefix" {
 		t.Errorf("%v, path %s", err, path)
 	}
 }
