@@ -55,6 +55,8 @@ type Data struct {
 	ChargingCharacteristics string
 	// AlwaysOn: each session to the DNN is.
 	AlwaysOn bool
+	// Flows are names of QoS flows of the Slice that the subscriber is given. Only core5g's own UDM knows them.
+	Flows []string
 }
 
 // Allows reports whether the subscription has the PDU session type.
@@ -168,6 +170,10 @@ type dnnJSON struct {
 	} `json:"upSecurity"`
 	Charging string `json:"3gppChargingCharacteristics"`
 	AlwaysOn bool   `json:"alwaysOnInd"`
+	// Vendor is of core5g's own UDM (TS 29.500 6.6.3), under the number for documentation (RFC 5612).
+	Vendor struct {
+		Flows []string `json:"flows"`
+	} `json:"vendorSpecific-032473"`
 }
 
 func decodeDNN(raw []byte, snssai ts29571.SNSSAI, dnn string) (*Data, error) {
@@ -175,7 +181,7 @@ func decodeDNN(raw []byte, snssai ts29571.SNSSAI, dnn string) (*Data, error) {
 	if err := json.Unmarshal(raw, &in); err != nil {
 		return nil, fmt.Errorf("the configuration of DNN %.100q: %w", dnn, err)
 	}
-	out := &Data{SNSSAI: snssai, DNN: dnn, AMBR: in.AMBR, ChargingCharacteristics: in.Charging, AlwaysOn: in.AlwaysOn}
+	out := &Data{SNSSAI: snssai, DNN: dnn, AMBR: in.AMBR, ChargingCharacteristics: in.Charging, AlwaysOn: in.AlwaysOn, Flows: in.Vendor.Flows}
 	if in.Types != nil {
 		out.DefaultType, out.AllowedTypes = in.Types.Default, in.Types.Allowed
 	}

@@ -30,6 +30,7 @@ kind: Core5G
 metadata: {name: core5g}
 spec:
   plmns: [{mcc: "208", mnc: "93"}]
+  controlPlane: Core5G
 ---
 apiVersion: core5g.dev/v1alpha1
 kind: Slice
@@ -51,7 +52,10 @@ metadata: {name: ue}
 spec:
   supi: imsi-208930000000001
   authentication: {secretRef: {name: keys}}
-  slices: [{name: internet}]
+  slices:
+  - name: internet
+    addresses: [{dnn: internet, ipv4: 10.99.0.9}]
+    flows: [voice]
 `
 
 const supi = "imsi-208930000000001"
@@ -110,6 +114,7 @@ func TestDataOfOurUDM(t *testing.T) {
 	want := &Data{
 		SNSSAI: slice, DNN: "internet", DefaultType: "IPV4", AllowedTypes: []string{"IPV4"}, DefaultSSC: 1, AllowedSSCs: []uint8{1},
 		FiveQI: 7, ARP: ts29571.ARP{Priority: 3, MayPreempt: true, Preemptable: true}, AMBR: &ts29571.AMBR{Uplink: 1e6, Downlink: 2e9},
+		IPv4: netip.MustParseAddr("10.99.0.9"), Flows: []string{"voice"},
 	}
 	if diff := cmp.Diff(want, got, cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{})); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
