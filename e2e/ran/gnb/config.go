@@ -20,6 +20,8 @@ type Config struct {
 	MinBackoff, MaxBackoff time.Duration
 	// SetupTimeout bounds the wait for the answer to NG Setup. Zero means 5 s.
 	SetupTimeout time.Duration
+	// ReleaseAfter is how long the source of a handover goes on forwarding when no End Marker comes. Zero means 2 s.
+	ReleaseAfter time.Duration
 }
 
 func (c *Config) defaults() {
@@ -28,6 +30,9 @@ func (c *Config) defaults() {
 	}
 	if c.MaxBackoff == 0 {
 		c.MaxBackoff = 5 * time.Second
+	}
+	if c.ReleaseAfter == 0 {
+		c.ReleaseAfter = 2 * time.Second
 	}
 	if c.SetupTimeout == 0 {
 		c.SetupTimeout = 5 * time.Second

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/free5gc/aper"
 	"github.com/free5gc/ngap/ngapType"
@@ -31,6 +32,12 @@ type Connection struct {
 	ended     bool
 	deserted  atomic.Bool         // the UE has left without a word
 	waiting   map[string]chan any // who waits for the AMF's answer, by the procedure's name
+	done      chan struct{}       // closed when the connection has ended
+
+	// Of a UE that came by handover.
+	prepared        []prepared
+	statusTransfers atomic.Uint64 // Downlink RAN Status Transfers
+	forwards        []*gtpu.Tunnel
 }
 
 // ConnectionStatus is what the gNB knows of a UE.
@@ -39,13 +46,15 @@ type ConnectionStatus struct {
 	RANID    int64            `json:"ran_ue_ngap_id"`
 	AMFID    int64            `json:"amf_ue_ngap_id"` // -1: the AMF has not answered
 	Sessions []ResourceStatus `json:"sessions"`
+	// StatusTransfers are Downlink RAN Status Transfers of the handover by which the UE came.
+	StatusTransfers uint64 `json:"ran_status_transfers,omitempty"`
 }
 
 // Status returns a copy of the state.
 func (c *Connection) Status() ConnectionStatus {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s := ConnectionStatus{GNB: c.gnb.cfg.Name, RANID: c.ranID, AMFID: c.amfID, Sessions: []ResourceStatus{}}
+	s := ConnectionStatus{GNB: c.gnb.cfg.Name, RANID: c.ranID, AMFID: c.amfID, Sessions: []ResourceStatus{}, StatusTransfers: c.statusTransfers.Load()}
 	for _, psi := range slices.Sorted(maps.Keys(c.resources)) {
 		s.Sessions = append(s.Sessions, c.resources[psi].status(psi))
 	}
@@ -151,6 +160,9 @@ func (c *Connection) resource(psi uint8) *resource {
 	return c.resources[psi]
 }
 
+// Holds says whether the gNB has resources of a session.
+func (c *Connection) Holds(psi uint8) bool { return c.resource(psi) != nil }
+
 func (c *Connection) closeSession(psi uint8) bool {
 	c.mu.Lock()
 	r := c.resources[psi]
@@ -159,7 +171,20 @@ func (c *Connection) closeSession(psi uint8) bool {
 	if r == nil {
 		return false
 	}
-	c.gnb.n3.Remove(r.tunnel)
+	if r.way == nil {
+		c.gnb.n3.Remove(r.tunnel)
+	} else {
+		// TS 38.300 9.2.3.2: what is being forwarded goes on without the UE's context.
+		go func() {
+			timer := time.NewTimer(c.gnb.cfg.ReleaseAfter)
+			defer timer.Stop()
+			select {
+			case <-r.way.ended:
+			case <-timer.C:
+			}
+			c.gnb.n3.Remove(r.tunnel)
+		}()
+	}
 	c.ue.SessionDown(c, psi)
 	return true
 }
@@ -176,11 +201,16 @@ func (c *Connection) end(cause string) {
 		close(w)
 	}
 	clear(c.waiting)
+	forwards := c.forwards
 	c.mu.Unlock()
 	for _, psi := range c.sessions() {
 		c.closeSession(psi)
 	}
+	for _, t := range forwards {
+		c.gnb.n3.Remove(t)
+	}
 	c.ue.Released(c, cause)
+	close(c.done)
 }
 
 // await names an answer that somebody waits for. The channel is closed when the connection ends first.

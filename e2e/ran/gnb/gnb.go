@@ -53,6 +53,7 @@ type GNB struct {
 	ues         map[UE]struct{}
 	behaviour   Behaviour
 
+	area    *Area         // nil without neighbours
 	unheard atomic.Uint64 // downlink packets for UEs that have left without a word
 	status  Status
 }
@@ -285,9 +286,7 @@ func (g *GNB) Connect(ue UE, nas []byte, cause uint8, tmsi *uenas.TMSI) (*Connec
 		g.mu.Unlock()
 		return nil, ErrNoN2
 	}
-	c := &Connection{gnb: g, ue: ue, ranID: g.nextRANID, amfID: -1, resources: map[uint8]*resource{}, waiting: map[string]chan any{}}
-	g.nextRANID = g.nextRANID%0xFFFFFFFF + 1
-	g.connections[c.ranID] = c
+	c := g.addConnection(ue, -1)
 	g.mu.Unlock()
 
 	b, err := g.initialUEMessage(c.ranID, nas, cause, tmsi)

@@ -42,6 +42,38 @@ func (g *GNB) handle(conn n2.Conn, m any) {
 		if c := g.connection(n2.Find[ngapType.AMFUENGAPID](l), n2.Find[ngapType.RANUENGAPID](l)); c != nil {
 			g.answered(c, modifyIndication, m)
 		}
+	case *ngapType.PathSwitchRequestAcknowledge:
+		l := m.ProtocolIEs.List
+		if c := g.connection(n2.Find[ngapType.AMFUENGAPID](l), n2.Find[ngapType.RANUENGAPID](l)); c != nil {
+			g.answered(c, pathSwitch, m)
+		}
+	case *ngapType.PathSwitchRequestFailure:
+		l := m.ProtocolIEs.List
+		if c := g.connection(n2.Find[ngapType.AMFUENGAPID](l), n2.Find[ngapType.RANUENGAPID](l)); c != nil {
+			g.answered(c, pathSwitch, m)
+		}
+	case *ngapType.HandoverRequest:
+		err = g.handoverRequest(m)
+	case *ngapType.HandoverCommand:
+		l := m.ProtocolIEs.List
+		if c := g.connection(n2.Find[ngapType.AMFUENGAPID](l), n2.Find[ngapType.RANUENGAPID](l)); c != nil {
+			g.answered(c, handoverPreparation, m)
+		}
+	case *ngapType.HandoverPreparationFailure:
+		l := m.ProtocolIEs.List
+		if c := g.connection(n2.Find[ngapType.AMFUENGAPID](l), n2.Find[ngapType.RANUENGAPID](l)); c != nil {
+			g.answered(c, handoverPreparation, m)
+		}
+	case *ngapType.HandoverCancelAcknowledge:
+		l := m.ProtocolIEs.List
+		if c := g.connection(n2.Find[ngapType.AMFUENGAPID](l), n2.Find[ngapType.RANUENGAPID](l)); c != nil {
+			g.answered(c, handoverCancel, m)
+		}
+	case *ngapType.DownlinkRANStatusTransfer:
+		l := m.ProtocolIEs.List
+		if c := g.connection(n2.Find[ngapType.AMFUENGAPID](l), n2.Find[ngapType.RANUENGAPID](l)); c != nil {
+			c.statusTransfers.Add(1)
+		}
 	case *ngapType.UEContextModificationRequest:
 		l := m.ProtocolIEs.List
 		if c := g.connection(n2.Find[ngapType.AMFUENGAPID](l), n2.Find[ngapType.RANUENGAPID](l)); c != nil {

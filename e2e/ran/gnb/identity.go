@@ -25,14 +25,35 @@ func (g *GNB) tai() ngapType.TAI {
 	return ngapType.TAI{PLMNIdentity: g.plmn(), TAC: ngapType.TAC{Value: g.cfg.TAC[:]}}
 }
 
-// location is the UE's place: the gNB's only cell, number 1.
-func (g *GNB) location() *ngapType.UserLocationInformation {
-	cell := uint64(g.cfg.ID)<<(36-gnbIDBits) | 1
+// cell is the name of a gNB's only cell, number 1.
+func (g *GNB) cell(id uint32) ngapType.NRCGI {
+	cell := uint64(id)<<(36-gnbIDBits) | 1
 	b := binary.BigEndian.AppendUint64(nil, cell<<(64-36))
+	return ngapType.NRCGI{PLMNIdentity: g.plmn(), NRCellIdentity: ngapType.NRCellIdentity{Value: aper.BitString{Bytes: b[:5], BitLength: 36}}}
+}
+
+func (g *GNB) cellOf(id uint32) ngapType.NGRANCGI {
+	cell := g.cell(id)
+	return ngapType.NGRANCGI{Present: ngapType.NGRANCGIPresentNRCGI, NRCGI: &cell}
+}
+
+// globalID is a gNB's name in this network.
+func (g *GNB) globalID(id uint32) ngapType.GlobalRANNodeID {
+	return ngapType.GlobalRANNodeID{
+		Present: ngapType.GlobalRANNodeIDPresentGlobalGNBID,
+		GlobalGNBID: &ngapType.GlobalGNBID{PLMNIdentity: g.plmn(), GNBID: ngapType.GNBID{
+			Present: ngapType.GNBIDPresentGNBID,
+			GNBID:   &aper.BitString{Bytes: []byte{byte(id >> 16), byte(id >> 8), byte(id)}, BitLength: gnbIDBits},
+		}},
+	}
+}
+
+// location is the UE's place.
+func (g *GNB) location() *ngapType.UserLocationInformation {
 	return &ngapType.UserLocationInformation{
 		Present: ngapType.UserLocationInformationPresentUserLocationInformationNR,
 		UserLocationInformationNR: &ngapType.UserLocationInformationNR{
-			NRCGI: ngapType.NRCGI{PLMNIdentity: g.plmn(), NRCellIdentity: ngapType.NRCellIdentity{Value: aper.BitString{Bytes: b[:5], BitLength: 36}}},
+			NRCGI: g.cell(g.cfg.ID),
 			TAI:   g.tai(),
 		},
 	}
@@ -107,13 +128,8 @@ func readTunnel(i *ngapType.UPTransportLayerInformation) (teid uint32, peer neti
 func (g *GNB) setupRequest() ([]byte, error) {
 	m := &ngapType.NGSetupRequest{}
 	ies := &m.ProtocolIEs.List
-	n2.Add(ies, n2.Reject, &ngapType.GlobalRANNodeID{
-		Present: ngapType.GlobalRANNodeIDPresentGlobalGNBID,
-		GlobalGNBID: &ngapType.GlobalGNBID{PLMNIdentity: g.plmn(), GNBID: ngapType.GNBID{
-			Present: ngapType.GNBIDPresentGNBID,
-			GNBID:   &aper.BitString{Bytes: []byte{byte(g.cfg.ID >> 16), byte(g.cfg.ID >> 8), byte(g.cfg.ID)}, BitLength: gnbIDBits},
-		}},
-	})
+	name := g.globalID(g.cfg.ID)
+	n2.Add(ies, n2.Reject, &name)
 	n2.Add(ies, n2.Ignore, &ngapType.RANNodeName{Value: g.cfg.Name})
 	plmn := ngapType.BroadcastPLMNItem{PLMNIdentity: g.plmn()}
 	for _, s := range g.cfg.Slices {

@@ -33,6 +33,7 @@ type resource struct {
 	slice  uenas.SNSSAI
 	tunnel *gtpu.Tunnel
 	flows  map[uint8]Flow
+	way    *forwarding // of a source's, from a handover on; else nil
 	// ambr is the session AMBR, bit/s.
 	ambrUplink, ambrDownlink uint64
 }

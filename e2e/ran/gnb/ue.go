@@ -25,6 +25,8 @@ type UE interface {
 	SessionLost(c *Connection, psi uint8)
 	// Released tells that the connection has ended: the UE is idle.
 	Released(c *Connection, cause string)
+	// Moved tells that the UE is in another cell now, with another connection, by handover.
+	Moved(from, to *Connection, cell *GNB)
 	// TMSI is the 5G-S-TMSI that the UE listens to paging for; false when it has none.
 	TMSI() (uenas.TMSI, bool)
 	// Paged tells that the network asks the UE to connect.

@@ -96,6 +96,7 @@ type Counts struct {
 	NASDropped       uint64 `json:"nas_dropped"`
 	ErrorIndications uint64 `json:"gtpu_error_indications"`
 	Releases         uint64 `json:"connection_releases"`
+	Handovers        uint64 `json:"handovers"`
 	Modifications    uint64 `json:"sessions_modified"`
 	Solicitations    uint64 `json:"router_solicitations"`
 	Advertisements   uint64 `json:"router_advertisements"`
@@ -450,6 +451,21 @@ func (u *UE) released(c *gnb.Connection, cause string) {
 			u.serviceFailed()
 		}
 	}
+}
+
+// Moved tells that a handover has brought the UE to another cell.
+func (u *UE) Moved(from, to *gnb.Connection, cell *gnb.GNB) {
+	u.q.push(func() {
+		if u.conn == from {
+			u.conn, u.cell = to, cell
+			u.count.Handovers++
+			for _, s := range u.list() {
+				if !to.Holds(s.cfg.PSI) {
+					s.setTunnel(nil) // left behind
+				}
+			}
+		}
+	})
 }
 
 // TMSI is what paging calls the UE.

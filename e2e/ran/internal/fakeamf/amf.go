@@ -52,6 +52,13 @@ type Knobs struct {
 	Rules        []n1.Rule      // and their rules
 	RejectModify uint8          // PDU Session Modification Reject with this 5GSM cause
 	SilentModify bool           // no answer to modification requests
+
+	RefuseSwitch  bool    // Path Switch Request Failure
+	ReleaseSwitch []uint8 // sessions released with the path switch
+	SilentSwitch  bool    // no answer to Path Switch Request
+	Indirect      bool    // forwarding goes through the UPF: TEID 0xF000 and the session's identity
+	NoForwarding  bool    // the Handover Command offers no tunnel
+	Retain        bool    // UE Retention Information in the NG Setup Response, if the gNB sends it
 }
 
 // AMF is the fake. UPF is where sessions' uplink packets shall go.
@@ -63,8 +70,12 @@ type AMF struct {
 	mu          sync.Mutex
 	knobs       Knobs
 	subscribers map[string]*Subscriber // by SUPI digits
-	conn        n2.Conn
-	ues         map[int64]*ue // by AMF UE NGAP ID, connected ones
+	conn        n2.Conn                // where messages go: of what is being handled
+	live        map[n2.Conn]struct{}
+	gnbs        map[uint32]n2.Conn  // by gNB ID, once NG Setup is done
+	moves       map[int64]*handover // by the target's AMF UE NGAP ID
+	old         map[int64]struct{}  // AMF UE NGAP IDs of sources that are being released
+	ues         map[int64]*ue       // by AMF UE NGAP ID, connected ones
 	known       map[uint32]*ue
 	nextID      int64
 	trace       []string
@@ -74,6 +85,7 @@ type AMF struct {
 
 type ue struct {
 	supi         string
+	conn         n2.Conn
 	amfID, ranID int64 // amfID 0: idle
 	sec          *uenas.Context
 	vec          vector
@@ -99,12 +111,17 @@ type Session struct {
 	Prefix      netip.Prefix // a /64 of IPv6
 	Asked       *n1.EstablishmentRequest
 	Flows       []n1.Flow // beside the default one
+
+	// ForwardTo and ForwardTEID are the target's end of indirect forwarding.
+	ForwardTo   netip.Addr
+	ForwardTEID uint32
 }
 
 // New makes an AMF that knows the subscribers, by SUPI digits.
 func New(t testing.TB, upf netip.Addr, subscribers map[string]*Subscriber) *AMF {
 	return &AMF{
 		T: t, UPF: upf, SNN: "5G:mnc093.mcc208.3gppnetwork.org", subscribers: subscribers,
+		live: map[n2.Conn]struct{}{}, gnbs: map[uint32]n2.Conn{}, moves: map[int64]*handover{}, old: map[int64]struct{}{},
 		ues: map[int64]*ue{}, known: map[uint32]*ue{}, nextID: 1, changed: make(chan struct{}), up: true,
 	}
 }
@@ -125,6 +142,7 @@ func (a *AMF) Dial(context.Context, string) (n2.Conn, error) {
 	}
 	gnb, amf := n2.Pipe()
 	a.conn = amf
+	a.live[amf] = struct{}{}
 	go a.serve(amf)
 	return gnb, nil
 }
@@ -135,9 +153,11 @@ func (a *AMF) Stop(forget bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.up = false
-	if a.conn != nil {
-		a.conn.Close()
+	for conn := range a.live {
+		conn.Close()
 	}
+	clear(a.live)
+	clear(a.gnbs)
 	for _, u := range a.ues {
 		u.amfID = 0
 	}
@@ -223,7 +243,8 @@ func (a *AMF) serve(conn n2.Conn) {
 			continue
 		}
 		a.mu.Lock()
-		if a.conn == conn {
+		if _, live := a.live[conn]; live {
+			a.conn = conn
 			a.handle(m)
 		}
 		a.mu.Unlock()
@@ -259,7 +280,7 @@ func (a *AMF) handle(m any) {
 				u = k
 			}
 		}
-		u.amfID, u.ranID, u.icsDone = a.nextID, ran, false
+		u.amfID, u.ranID, u.icsDone, u.conn = a.nextID, ran, false, a.conn
 		a.nextID++
 		a.ues[u.amfID] = u
 		a.initial(u, pdu)
@@ -308,6 +329,20 @@ func (a *AMF) handle(m any) {
 		if n2.Find[ngapType.PDUSessionResourceFailedToModifyListModRes](l) != nil {
 			a.note("PDU Session Resource not modified")
 		}
+	case *ngapType.PathSwitchRequest:
+		a.pathSwitch(m)
+	case *ngapType.HandoverRequired:
+		a.required(m)
+	case *ngapType.HandoverRequestAcknowledge:
+		a.admitted(m)
+	case *ngapType.HandoverFailure:
+		a.failed(m)
+	case *ngapType.HandoverNotify:
+		a.arrived(m)
+	case *ngapType.HandoverCancel:
+		a.cancelled(m)
+	case *ngapType.UplinkRANStatusTransfer:
+		a.status(m)
 	case *ngapType.PDUSessionResourceNotify:
 		a.notify(m)
 	case *ngapType.PDUSessionResourceModifyIndication:
@@ -320,8 +355,13 @@ func (a *AMF) handle(m any) {
 		}
 	case *ngapType.UEContextReleaseComplete:
 		l := m.ProtocolIEs.List
-		a.note("UE Context Release Complete")
 		id := n2.Find[ngapType.AMFUENGAPID](l).Value
+		if _, source := a.old[id]; source {
+			delete(a.old, id)
+			a.note("source released")
+			return
+		}
+		a.note("UE Context Release Complete")
 		if u := a.ues[id]; u != nil {
 			delete(a.ues, id)
 			u.amfID = 0
@@ -355,6 +395,10 @@ func (a *AMF) setup(m *ngapType.NGSetupRequest) {
 		a.send(n2.Unsuccessful(n2.Reject, f))
 		return
 	}
+	if id := n2.Find[ngapType.GlobalRANNodeID](l); id != nil && id.GlobalGNBID != nil && id.GlobalGNBID.GNBID.GNBID != nil {
+		b := id.GlobalGNBID.GNBID.GNBID.Bytes
+		a.gnbs[uint32(b[0])<<16|uint32(b[1])<<8|uint32(b[2])] = a.conn
+	}
 	plmn := ta.List[0].BroadcastPLMNList.List[0].PLMNIdentity
 	guami := ngapType.GUAMI{
 		PLMNIdentity: plmn,
@@ -368,6 +412,12 @@ func (a *AMF) setup(m *ngapType.NGSetupRequest) {
 	n2.Add(ies, n2.Reject, &ngapType.ServedGUAMIList{List: []ngapType.ServedGUAMIItem{{GUAMI: guami}}})
 	n2.Add(ies, n2.Ignore, &ngapType.RelativeAMFCapacity{Value: 255})
 	n2.Add(ies, n2.Reject, &ngapType.PLMNSupportList{List: []ngapType.PLMNSupportItem{{PLMNIdentity: plmn, SliceSupportList: ta.List[0].BroadcastPLMNList.List[0].TAISliceSupportList}}})
+	if n2.Find[ngapType.UERetentionInformation](l) != nil {
+		a.note("UE Retention Information")
+		if a.knobs.Retain {
+			n2.Add(ies, n2.Ignore, &ngapType.UERetentionInformation{Value: ngapType.UERetentionInformationPresentUesRetained})
+		}
+	}
 	a.send(n2.Successful(n2.Reject, r))
 }
 

@@ -295,7 +295,10 @@ func (a *AMF) Page(supi string) {
 	n2.Add(ies, n2.Ignore, &ngapType.TAIListForPaging{List: []ngapType.TAIListForPagingItem{{TAI: ngapType.TAI{
 		PLMNIdentity: ngapType.PLMNIdentity{Value: []byte{0x02, 0xF8, 0x39}}, TAC: ngapType.TAC{Value: []byte{0, 0, 1}},
 	}}}})
-	a.send(n2.Initiating(n2.Ignore, m))
+	for conn := range a.live {
+		a.conn = conn
+		a.send(n2.Initiating(n2.Ignore, m))
+	}
 }
 
 // connected runs f on a UE that has a connection.
@@ -307,6 +310,7 @@ func (a *AMF) connected(supi string, f func(u *ue)) {
 		a.T.Errorf("fake AMF: %s is not connected", supi)
 		return
 	}
+	a.conn = u.conn
 	f(u)
 }
 
