@@ -124,6 +124,11 @@ func logger() *slog.Logger {
 // start brings a bench up; knobs are set before the gNB dials.
 func start(t *testing.T, knobs fakeamf.Knobs, change func(*ue.Config)) *bench {
 	t.Helper()
+	return startWith(t, knobs, change, func(*gnb.Config) {})
+}
+
+func startWith(t *testing.T, knobs fakeamf.Knobs, change func(*ue.Config), radio func(*gnb.Config)) *bench {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	b := &bench{t: t, ctx: ctx, n3: newMemoryN3()}
 	b.amf = fakeamf.New(t, netip.MustParseAddr("172.30.3.16"), map[string]*fakeamf.Subscriber{testSUPI: {K: testK, OPc: testOPc, SQN: 1 << 20}})
@@ -132,10 +137,12 @@ func start(t *testing.T, knobs fakeamf.Knobs, change func(*ue.Config)) *bench {
 	if change != nil {
 		change(&cfg)
 	}
-	b.gnb = gnb.New(gnb.Config{
+	c := gnb.Config{
 		Name: "gnb", ID: 1, MCC: "208", MNC: "93", TAC: [3]byte{0, 0, 1}, Slices: []uenas.SNSSAI{slice1, slice2},
 		AMF: []string{"amf:38412"}, MinBackoff: 5 * time.Millisecond, MaxBackoff: 20 * time.Millisecond,
-	}, b.amf.Dial, b.n3, [4]byte{172, 30, 3, 100}, logger())
+	}
+	radio(&c)
+	b.gnb = gnb.New(c, b.amf.Dial, b.n3, [4]byte{172, 30, 3, 100}, logger())
 	b.ue = ue.New(cfg, b.gnb, b.n3, logger())
 	var wg sync.WaitGroup
 	wg.Go(func() { b.gnb.Run(ctx) })

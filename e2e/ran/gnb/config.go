@@ -22,7 +22,24 @@ type Config struct {
 	SetupTimeout time.Duration
 	// ReleaseAfter is how long the source of a handover goes on forwarding when no End Marker comes. Zero means 2 s.
 	ReleaseAfter time.Duration
+
+	// OnLoss says what becomes of connections when N2 is lost. Zero means Keep.
+	OnLoss LossMode
 }
+
+// LossMode is what a gNB does with its UEs when it loses its AMF.
+type LossMode string
+
+// The loss modes: real gNBs do one or another.
+const (
+	// Keep lets connections and tunnels serve on until N2 is back, and ends them then.
+	Keep LossMode = "keep"
+	// Release ends them at once.
+	Release LossMode = "release"
+	// Retain keeps them if the AMF retains them too (UE Retention Information, TS 38.413 8.7.1.1), and else ends them
+	// when N2 is back.
+	Retain LossMode = "retain"
+)
 
 func (c *Config) defaults() {
 	if c.MinBackoff == 0 {
@@ -30,6 +47,9 @@ func (c *Config) defaults() {
 	}
 	if c.MaxBackoff == 0 {
 		c.MaxBackoff = 5 * time.Second
+	}
+	if c.OnLoss == "" {
+		c.OnLoss = Keep
 	}
 	if c.ReleaseAfter == 0 {
 		c.ReleaseAfter = 2 * time.Second

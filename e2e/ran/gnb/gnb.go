@@ -53,6 +53,8 @@ type GNB struct {
 	ues         map[UE]struct{}
 	behaviour   Behaviour
 
+	dead    chan struct{} // closed by Revive; nil while the gNB lives
+	corpse  n2.Conn       // the association of a gNB that died silently
 	area    *Area         // nil without neighbours
 	unheard atomic.Uint64 // downlink packets for UEs that have left without a word
 	status  Status
@@ -61,7 +63,8 @@ type GNB struct {
 // Status is what the gNB says about itself.
 type Status struct {
 	Name      string    `json:"name"`
-	State     string    `json:"state"` // "connecting", "connected"
+	ID        uint32    `json:"id"`
+	State     string    `json:"state"` // "connecting", "connected", "dead"
 	AMF       string    `json:"amf,omitempty"`
 	AMFName   string    `json:"amf_name,omitempty"`
 	Slices    []string  `json:"slices"`
@@ -70,6 +73,9 @@ type Status struct {
 	Since     time.Time `json:"since,omitzero"`
 	LastError string    `json:"last_error,omitempty"`
 	Connected int       `json:"connected_ues"`
+	// Unheard are downlink packets for UEs that have left without a word.
+	Unheard   uint64    `json:"downlink_unheard,omitempty"`
+	Behaviour Behaviour `json:"behaviour,omitzero"`
 }
 
 // New makes a gNB that is not running yet. n3IP is the address given to the core for N3.
@@ -79,7 +85,7 @@ func New(cfg Config, dial n2.Dialer, n3 N3, n3IP [4]byte, log *slog.Logger) *GNB
 		cfg: cfg, dial: dial, n3: n3, n3IP: n3IP, log: log,
 		connections: map[int64]*Connection{}, ues: map[UE]struct{}{}, nextRANID: 1,
 	}
-	g.status = Status{Name: cfg.Name, State: "connecting"}
+	g.status = Status{Name: cfg.Name, ID: cfg.ID, State: "connecting"}
 	for _, s := range cfg.Slices {
 		g.status.Slices = append(g.status.Slices, s.String())
 	}
@@ -91,7 +97,7 @@ func (g *GNB) Status() Status {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	s := g.status
-	s.Connected = len(g.connections)
+	s.Connected, s.Unheard, s.Behaviour = len(g.connections), g.unheard.Load(), g.behaviour
 	return s
 }
 
@@ -118,6 +124,7 @@ func (g *GNB) Run(ctx context.Context) {
 	backoff := g.cfg.MinBackoff
 	for {
 		for _, address := range g.cfg.AMF {
+			g.live(ctx)
 			began := time.Now()
 			err := g.session(ctx, address)
 			if ctx.Err() != nil {
@@ -155,11 +162,14 @@ func (g *GNB) session(ctx context.Context, address string) error {
 	defer stop()
 	defer conn.Close()
 
-	if err := g.setup(conn, address); err != nil {
+	retained, err := g.setup(conn, address)
+	if err != nil {
 		return fmt.Errorf("NG Setup: %w", err)
 	}
-	g.log.Info("N2 up", "amf", address)
-	g.endOrphans()
+	g.log.Info("N2 up", "amf", address, "ues_retained", retained)
+	if !retained {
+		g.endOrphans()
+	}
 	for _, ue := range g.allUEs() {
 		ue.CellUp()
 	}
@@ -168,39 +178,52 @@ func (g *GNB) session(ctx context.Context, address string) error {
 	return err
 }
 
-// setup does NG Setup (TS 38.413 8.7.1).
-func (g *GNB) setup(conn n2.Conn, address string) error {
-	req, err := g.setupRequest()
+// setup does NG Setup (TS 38.413 8.7.1), and says whether the AMF has retained the UEs of before.
+func (g *GNB) setup(conn n2.Conn, address string) (retained bool, err error) {
+	g.mu.Lock()
+	retain := g.cfg.OnLoss == Retain && len(g.connections) > 0
+	g.mu.Unlock()
+	req, err := g.setupRequest(retain)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if err := conn.Send(streamCommon, req); err != nil {
-		return err
+		return false, err
 	}
 	timeout := time.AfterFunc(g.cfg.SetupTimeout, func() { conn.Close() })
 	defer timeout.Stop()
 	b, err := conn.Recv()
 	if err != nil {
-		return fmt.Errorf("no answer: %w", err)
+		return false, fmt.Errorf("no answer: %w", err)
 	}
 	m, err := n2.Decode(b)
 	if err != nil {
-		return err
+		return false, err
 	}
 	switch m := m.(type) {
 	case *ngapType.NGSetupResponse:
 		g.mu.Lock()
 		defer g.mu.Unlock()
+		if g.dead != nil {
+			return false, ErrDead
+		}
 		g.n2 = conn
 		g.status.State, g.status.AMF, g.status.Since = "connected", address, time.Now()
 		g.status.NGSetups++
 		g.status.LastError = ""
 		g.status.AMFName, g.status.AMFSlices = readSetupResponse(m)
-		return nil
+		return retain && n2.Find[ngapType.UERetentionInformation](m.ProtocolIEs.List) != nil, nil
 	case *ngapType.NGSetupFailure:
-		return fmt.Errorf("refused: %s", n2.CauseText(n2.Find[ngapType.Cause](m.ProtocolIEs.List)))
+		return false, fmt.Errorf("refused: %s", n2.CauseText(n2.Find[ngapType.Cause](m.ProtocolIEs.List)))
 	}
-	return fmt.Errorf("answered by a %T", m)
+	return false, fmt.Errorf("answered by a %T", m)
+}
+
+// is says whether conn is the gNB's association.
+func (g *GNB) is(conn n2.Conn) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.n2 == conn
 }
 
 func (g *GNB) read(conn n2.Conn) error {
@@ -212,6 +235,9 @@ func (g *GNB) read(conn n2.Conn) error {
 		if err != nil {
 			return err
 		}
+		if !g.is(conn) {
+			continue // the dead take nothing
+		}
 		m, err := n2.Decode(b)
 		if err != nil {
 			g.log.Warn("NGAP message refused", "err", err, "octets", len(b))
@@ -221,17 +247,22 @@ func (g *GNB) read(conn n2.Conn) error {
 	}
 }
 
-// down tells the UEs that N2 is lost. Their connections stay, and with them their tunnels: the UPF still
+// down tells the UEs that N2 is lost. Unless the gNB releases them then, their connections stay, and with them their tunnels: the UPF still
 // holds the sessions, so that user data flow on without an AMF (TS 23.501 5.21.2). They end when N2 is
 // back, because no AMF knows them any more.
 func (g *GNB) down() {
 	g.mu.Lock()
 	g.n2 = nil
-	g.status.State = "connecting"
+	if g.dead == nil {
+		g.status.State = "connecting"
+	}
 	g.status.Since = time.Now()
 	g.mu.Unlock()
 	for _, ue := range g.allUEs() {
 		ue.CellDown()
+	}
+	if g.cfg.OnLoss == Release {
+		g.endOrphans()
 	}
 }
 

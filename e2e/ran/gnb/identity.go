@@ -125,7 +125,7 @@ func readTunnel(i *ngapType.UPTransportLayerInformation) (teid uint32, peer neti
 }
 
 // setupRequest encodes NG SETUP REQUEST (TS 38.413 9.2.6.1).
-func (g *GNB) setupRequest() ([]byte, error) {
+func (g *GNB) setupRequest(retain bool) ([]byte, error) {
 	m := &ngapType.NGSetupRequest{}
 	ies := &m.ProtocolIEs.List
 	name := g.globalID(g.cfg.ID)
@@ -139,6 +139,9 @@ func (g *GNB) setupRequest() ([]byte, error) {
 	ta.BroadcastPLMNList.List = append(ta.BroadcastPLMNList.List, plmn)
 	n2.Add(ies, n2.Reject, &ngapType.SupportedTAList{List: []ngapType.SupportedTAItem{ta}})
 	n2.Add(ies, n2.Ignore, &ngapType.PagingDRX{Value: ngapType.PagingDRXPresentV128})
+	if retain {
+		n2.Add(ies, n2.Ignore, &ngapType.UERetentionInformation{Value: ngapType.UERetentionInformationPresentUesRetained})
+	}
 	return n2.Initiating(n2.Reject, m)
 }
 

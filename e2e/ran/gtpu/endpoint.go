@@ -63,6 +63,7 @@ type Endpoint struct {
 	tunnels map[uint32]*Tunnel
 
 	watch Watches
+	muted atomic.Bool
 
 	Counters Counters
 }
@@ -78,6 +79,12 @@ func Listen(address netip.Addr, log *slog.Logger) (*Endpoint, error) {
 	_ = conn.SetWriteBuffer(4 << 20)
 	return &Endpoint{log: log, conn: conn, address: address, tunnels: map[uint32]*Tunnel{}}, nil
 }
+
+// ErrMuted is the answer to sending while the endpoint is silent.
+var ErrMuted = errors.New("the GTP-U entity is silent")
+
+// Mute makes the endpoint as silent as a dead one: what comes is dropped without an answer, and nothing is sent.
+func (e *Endpoint) Mute(on bool) { e.muted.Store(on) }
 
 // Address is where the UPF sends downlink packets.
 func (e *Endpoint) Address() netip.Addr { return e.address }
@@ -119,6 +126,9 @@ func (e *Endpoint) Send(t *Tunnel, qfi uint8, b []byte) error {
 	if t.via != nil {
 		e = t.via // the UE may have moved to another gNB of this process
 	}
+	if e.muted.Load() {
+		return ErrMuted
+	}
 	if _, err := e.conn.WriteToUDPAddrPort(b, t.Peer); err != nil {
 		return err
 	}
@@ -142,6 +152,9 @@ func (e *Endpoint) EndMarker(peer netip.AddrPort, teid uint32) error {
 
 // SendRaw sends octets as they are, for tests of what a UPF refuses.
 func (e *Endpoint) SendRaw(peer netip.AddrPort, b []byte) error {
+	if e.muted.Load() {
+		return ErrMuted
+	}
 	_, err := e.conn.WriteToUDPAddrPort(b, peer)
 	return err
 }
@@ -157,7 +170,9 @@ func (e *Endpoint) Serve() error {
 			}
 			return err
 		}
-		e.handle(b[:n], from)
+		if !e.muted.Load() {
+			e.handle(b[:n], from)
+		}
 	}
 }
 

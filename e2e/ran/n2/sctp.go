@@ -128,3 +128,6 @@ func ended(note sctp.Notification) bool {
 }
 
 func (s *sctpConn) Close() error { return s.conn.Close() }
+
+// Abort ends the association without a shutdown, as a process that is killed does.
+func (s *sctpConn) Abort() error { return s.conn.Abort() }

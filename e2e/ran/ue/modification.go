@@ -41,7 +41,7 @@ func (u *UE) Modify(ctx context.Context, psi uint8, r uenas.ModificationRequest)
 				})
 			})
 			s.modification = m
-			u.send(uenas.ULTransport(psi, uenas.SessionModification(psi, pti, r), uenas.RequestModification, nil, ""))
+			u.request(uenas.ULTransport(psi, uenas.SessionModification(psi, pti, r), uenas.RequestModification, nil, ""))
 		}
 	})
 }

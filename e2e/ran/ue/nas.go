@@ -36,6 +36,7 @@ func (u *UE) transmit(pdu []byte) {
 		u.fail(ErrIdle)
 		return
 	}
+	u.last = pdu
 	if err := u.conn.Send(pdu); err != nil {
 		u.fail(err)
 	}

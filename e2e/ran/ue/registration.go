@@ -196,7 +196,7 @@ func (u *UE) sendInitial(plain []byte, cause uint8) error {
 	if err != nil {
 		return err
 	}
-	u.conn, u.secOn = c, true
+	u.conn, u.secOn, u.last = c, true, pdu
 	return nil
 }
 

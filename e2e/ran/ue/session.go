@@ -200,7 +200,7 @@ func (u *UE) startEstablishment(s *session) {
 	request := uenas.SessionEstablishment(s.cfg.PSI, s.pti, uenas.SessionRequest{
 		Type: s.cfg.Type, AlwaysOn: s.cfg.AlwaysOn, PCSCF: s.cfg.PCSCF, MaxFilters: s.cfg.MaxFilters,
 	})
-	u.send(uenas.ULTransport(s.cfg.PSI, request, uenas.RequestInitial, &slice, s.cfg.DNN))
+	u.request(uenas.ULTransport(s.cfg.PSI, request, uenas.RequestInitial, &slice, s.cfg.DNN))
 	u.guard(s, u.cfg.Timers.T3580, "PDU session establishment")
 }
 
@@ -214,7 +214,7 @@ func (u *UE) startRelease(s *session) {
 	}
 	s.pti = u.nextPTI()
 	s.state = releasing
-	u.send(uenas.ULTransport(s.cfg.PSI, uenas.SessionRelease(s.cfg.PSI, s.pti, nasMessage.Cause5GSMRegularDeactivation), uenas.RequestNone, nil, ""))
+	u.request(uenas.ULTransport(s.cfg.PSI, uenas.SessionRelease(s.cfg.PSI, s.pti, nasMessage.Cause5GSMRegularDeactivation), uenas.RequestNone, nil, ""))
 	u.guard(s, u.cfg.Timers.T3582, "PDU session release")
 }
 
@@ -290,6 +290,10 @@ func (u *UE) sessionManagement(raw []byte) {
 	m, err := uenas.DecodeSessionMessage(raw)
 	if err != nil {
 		u.drop(err.Error())
+		return
+	}
+	if u.behaviour.ignores(m.Type) {
+		u.count.Ignored++
 		return
 	}
 	psi, pti := m.SessionID, m.PTI

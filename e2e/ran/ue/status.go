@@ -33,6 +33,8 @@ type Status struct {
 	// Radio is what the gNB holds of the UE, nil while it is idle.
 	Radio *gnb.ConnectionStatus `json:"radio,omitempty"`
 
+	Behaviour Behaviour `json:"behaviour,omitzero"`
+
 	conn *gnb.Connection
 }
 
@@ -105,6 +107,7 @@ func (u *UE) publish() {
 	if s.conn = u.conn; u.conn != nil {
 		s.CM = "connected"
 	}
+	s.Behaviour = u.behaviour.clone()
 	if u.proc != nil {
 		s.Procedure = u.proc.name
 	}

@@ -75,6 +75,8 @@ type UE struct {
 	lastError      string
 	replies        []func() // sent when the event is over
 	count          Counts
+	behaviour      Behaviour
+	last           []byte // the last NAS PDU that was sent
 	stopped        bool
 
 	sessMu   sync.RWMutex // guards the map; the sessions' own fields belong to Run unless atomic
@@ -97,6 +99,7 @@ type Counts struct {
 	ErrorIndications uint64 `json:"gtpu_error_indications"`
 	Releases         uint64 `json:"connection_releases"`
 	Handovers        uint64 `json:"handovers"`
+	Ignored          uint64 `json:"ignored,omitempty"` // pagings and messages, as told
 	Modifications    uint64 `json:"sessions_modified"`
 	Solicitations    uint64 `json:"router_solicitations"`
 	Advertisements   uint64 `json:"router_advertisements"`
@@ -377,7 +380,15 @@ func (u *UE) command(ctx context.Context, f func(done chan error)) error {
 // The radio's events (gnb.UE).
 
 // CellUp tells that the cell serves.
-func (u *UE) CellUp() { u.q.push(func() { u.cellUp = true; u.retry.reset() }) }
+func (u *UE) CellUp() {
+	u.q.push(func() {
+		u.cellUp = true
+		u.retry.reset()
+		if u.conn != nil {
+			u.resume = false // the AMF and the gNB have both kept us
+		}
+	})
+}
 
 // CellDown tells that the gNB has lost its AMF.
 func (u *UE) CellDown() {
@@ -423,7 +434,7 @@ func (u *UE) Released(c *gnb.Connection, cause string) {
 }
 
 func (u *UE) released(c *gnb.Connection, cause string) {
-	u.conn, u.secOn = nil, false
+	u.conn, u.secOn, u.last = nil, false, nil
 	u.count.Releases++
 	u.log.Info("connection released", "cause", cause)
 	for _, s := range u.list() {
@@ -480,6 +491,10 @@ func (u *UE) TMSI() (uenas.TMSI, bool) {
 func (u *UE) Paged() {
 	u.q.push(func() {
 		u.count.Pagings++
+		if u.behaviour.IgnorePaging {
+			u.count.Ignored++
+			return
+		}
 		if u.mm == registered && u.conn == nil {
 			u.paged = true
 			u.retry.reset()
