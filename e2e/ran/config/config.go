@@ -32,6 +32,8 @@ type File struct {
 	Health  string `json:"health,omitempty"`  // "host:port" of /healthz and /readyz; default :8081
 	Device  string `json:"device,omitempty"`  // tun (default), netns, none
 	UEs     []UE   `json:"ues"`
+	// Neighbours are more gNBs, to hand over to. What one leaves out of plmn, tac, slices, amf and onLoss is as in gnb.
+	Neighbours []GNB `json:"neighbours,omitempty"`
 }
 
 // GNB is the gNB's part.
@@ -43,6 +45,7 @@ type GNB struct {
 	Slices []SNSSAI `json:"slices"`
 	AMF    []string `json:"amf"`
 	N3     N3       `json:"n3"`
+	OnLoss string   `json:"onLoss,omitempty"` // of N2: keep (default), release, retain
 }
 
 // PLMN is a network's name; both parts are strings, because leading zeros count.
@@ -76,6 +79,7 @@ type UE struct {
 	SUCI      SUCI      `json:"suci,omitempty"`
 	Requested []SNSSAI  `json:"requestedNSSAI,omitempty"`
 	Sessions  []Session `json:"sessions,omitempty"`
+	Cell      string    `json:"cell,omitempty"` // name of the gNB where it is switched on; default: the first
 	Autostart bool      `json:"autostart,omitempty"`
 	Recover   *bool     `json:"recover,omitempty"` // default true
 }
@@ -110,6 +114,19 @@ type Config struct {
 	Health      string
 	Device      string
 	UEs         []ue.Config
+	Neighbours  []Cell
+}
+
+// Cell is one gNB with its end of N3.
+type Cell struct {
+	GNB         gnb.Config
+	N3Interface string
+	N3Address   netip.Addr
+}
+
+// Cells lists all gNBs, the first one first.
+func (c *Config) Cells() []Cell {
+	return append([]Cell{{c.GNB, c.N3Interface, c.N3Address}}, c.Neighbours...)
 }
 
 // problem is one refusal: where, and what to write.
@@ -198,8 +215,16 @@ func (f *File) check(p *problems) *Config {
 	if c.N3Address, err = netip.ParseAddr(f.GNB.N3.Address); err != nil || !c.N3Address.Is4() {
 		p.add("gnb.n3.address", "%q is not an IPv4 address; write the gNB's own on N3, such as 172.30.3.100", f.GNB.N3.Address)
 	}
+	f.neighbours(p, c)
+	names := map[string]bool{"": true}
+	for _, x := range c.Cells() {
+		names[x.GNB.Name] = true
+	}
 	seen := map[string]string{}
 	for i := range f.UEs {
+		if !names[f.UEs[i].Cell] {
+			p.add(fmt.Sprintf("ues[%d].cell", i), "%q is the name of no gNB here", f.UEs[i].Cell)
+		}
 		key := fmt.Sprintf("ues[%d]", i)
 		for _, u := range f.UEs[i].Check(key, f.GNB.PLMN, p.add) {
 			if other, twice := seen[u.SUPI]; twice {
@@ -213,41 +238,97 @@ func (f *File) check(p *problems) *Config {
 	return c
 }
 
-func (g *GNB) check(p *problems) gnb.Config {
-	out := gnb.Config{Name: g.Name, ID: g.ID, MCC: g.PLMN.MCC, MNC: g.PLMN.MNC, AMF: g.AMF}
+// neighbours checks the other gNBs.
+func (f *File) neighbours(p *problems, c *Config) {
+	for i, g := range f.Neighbours {
+		key := fmt.Sprintf("neighbours[%d]", i)
+		if g.Name == "" {
+			g.Name = fmt.Sprintf("%s-%d", c.GNB.Name, i+2)
+		}
+		if g.PLMN == (PLMN{}) {
+			g.PLMN = f.GNB.PLMN
+		}
+		if g.TAC == "" {
+			g.TAC = f.GNB.TAC
+		}
+		if g.Slices == nil {
+			g.Slices = f.GNB.Slices
+		}
+		if g.AMF == nil {
+			g.AMF = f.GNB.AMF
+		}
+		if g.OnLoss == "" {
+			g.OnLoss = f.GNB.OnLoss
+		}
+		if g.N3.Interface == "" {
+			g.N3.Interface = f.GNB.N3.Interface
+		}
+		x := Cell{GNB: g.checkAs(key, p), N3Interface: g.N3.Interface}
+		var err error
+		if x.N3Address, err = netip.ParseAddr(g.N3.Address); err != nil || !x.N3Address.Is4() {
+			p.add(key+".n3.address", "%q is not an IPv4 address; write the gNB's own on N3, such as 172.30.3.101", g.N3.Address)
+		}
+		for _, other := range c.Cells() {
+			switch {
+			case other.GNB.ID == x.GNB.ID:
+				p.add(key+".id", "%d is the ID of %s; give each gNB its own", x.GNB.ID, other.GNB.Name)
+			case other.GNB.Name == x.GNB.Name:
+				p.add(key+".name", "%q is there twice; give each gNB its own name", x.GNB.Name)
+			case other.N3Address == x.N3Address:
+				p.add(key+".n3.address", "%s is the address of %s; give each gNB its own", x.N3Address, other.GNB.Name)
+			}
+		}
+		c.Neighbours = append(c.Neighbours, x)
+	}
+}
+
+func (g *GNB) check(p *problems) gnb.Config { return g.checkAs("gnb", p) }
+
+func (g *GNB) checkAs(key string, p *problems) gnb.Config {
+	out := gnb.Config{Name: g.Name, ID: g.ID, MCC: g.PLMN.MCC, MNC: g.PLMN.MNC, AMF: g.AMF, OnLoss: gnb.LossMode(g.OnLoss)}
+	switch out.OnLoss {
+	case "", gnb.Keep, gnb.Release, gnb.Retain:
+	default:
+		p.add(key+".onLoss", "%q is not one of keep, release, retain", g.OnLoss)
+	}
 	if g.Name == "" {
 		out.Name = "core5g-gnb"
 	}
 	if g.ID == 0 || g.ID > 0xFFFFFF {
-		p.add("gnb.id", "%d is not a gNB ID; write 1 to 16777215", g.ID)
+		p.add(key+".id", "%d is not a gNB ID; write 1 to 16777215", g.ID)
 	}
 	if !digits3.MatchString(g.PLMN.MCC) {
-		p.add("gnb.plmn.mcc", `%q is not three digits; write a string such as "208"`, g.PLMN.MCC)
+		p.add(key+".plmn.mcc", `%q is not three digits; write a string such as "208"`, g.PLMN.MCC)
 	}
 	if !digits2or.MatchString(g.PLMN.MNC) {
-		p.add("gnb.plmn.mnc", `%q is not two or three digits; write a string such as "93"`, g.PLMN.MNC)
+		p.add(key+".plmn.mnc", `%q is not two or three digits; write a string such as "93"`, g.PLMN.MNC)
 	}
 	if hex6.MatchString(g.TAC) {
 		b, _ := hex.DecodeString(g.TAC)
 		copy(out.TAC[:], b)
 	} else {
-		p.add("gnb.tac", `%q is not six hexadecimal digits; write a string such as "000001"`, g.TAC)
+		p.add(key+".tac", `%q is not six hexadecimal digits; write a string such as "000001"`, g.TAC)
 	}
 	if len(g.Slices) == 0 {
-		p.add("gnb.slices", `the list is empty; write the slices of the cell, such as [{sst: 1, sd: "010203"}]`)
+		p.add(key+".slices", `the list is empty; write the slices of the cell, such as [{sst: 1, sd: "010203"}]`)
 	}
 	for i, s := range g.Slices {
-		out.Slices = append(out.Slices, s.check(fmt.Sprintf("gnb.slices[%d]", i), p.add))
+		out.Slices = append(out.Slices, s.check(fmt.Sprintf("%s.slices[%d]", key, i), p.add))
 	}
 	if len(g.AMF) == 0 {
-		p.add("gnb.amf", "the list is empty; write at least one host:port, such as core5g-amf-n2:38412")
+		p.add(key+".amf", "the list is empty; write at least one host:port, such as core5g-amf-n2:38412")
 	}
 	for i, a := range g.AMF {
 		if host, port, err := net.SplitHostPort(a); err != nil || host == "" || port == "" {
-			p.add(fmt.Sprintf("gnb.amf[%d]", i), "%q is not host:port; write for example core5g-amf-n2:38412", a)
+			p.add(fmt.Sprintf("%s.amf[%d]", key, i), "%q is not host:port; write for example core5g-amf-n2:38412", a)
 		}
 	}
 	return out
+}
+
+// Check turns a slice's name into the UE's form.
+func (s SNSSAI) Check(key string, say func(string, string, ...any)) uenas.SNSSAI {
+	return s.check(key, say)
 }
 
 func (s SNSSAI) check(key string, add func(string, string, ...any)) uenas.SNSSAI {
@@ -272,7 +353,7 @@ func (s SNSSAI) check(key string, add func(string, string, ...any)) uenas.SNSSAI
 func (u *UE) Check(key string, plmn PLMN, add func(key, format string, args ...any)) []ue.Config {
 	bad := false
 	say := func(k, format string, args ...any) { bad = true; add(k, format, args...) }
-	c := ue.Config{MCC: plmn.MCC, MNC: plmn.MNC, IMEISV: u.IMEISV, Autostart: u.Autostart, Recover: u.Recover == nil || *u.Recover}
+	c := ue.Config{MCC: plmn.MCC, MNC: plmn.MNC, IMEISV: u.IMEISV, Cell: u.Cell, Autostart: u.Autostart, Recover: u.Recover == nil || *u.Recover}
 	if !supi.MatchString(u.SUPI) {
 		say(key+".supi", `%q is not a SUPI; write "imsi-" and up to 15 digits, such as imsi-208930000000001`, u.SUPI)
 	} else if !strings.HasPrefix(u.SUPI, "imsi-"+plmn.MCC+plmn.MNC) {

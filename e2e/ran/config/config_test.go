@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
+	"core5g.dev/core5g/e2e/ran/gnb"
 	"core5g.dev/core5g/e2e/ran/uenas"
 	"core5g.dev/core5g/e2e/ran/usim"
 )
@@ -58,6 +59,26 @@ func TestGoodFile(t *testing.T) {
 	}
 }
 
+func TestNeighboursTakeWhatTheyLeaveOut(t *testing.T) {
+	c, err := Parse("ran.yaml", []byte(strings.Replace(good, "ues:\n", `
+neighbours:
+- {id: 2, tac: "000002", onLoss: retain, n3: {address: 172.30.3.101}}
+ues:
+`, 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cells := c.Cells()
+	if len(cells) != 2 {
+		t.Fatalf("%d gNBs", len(cells))
+	}
+	first, second := cells[0], cells[1]
+	if g := second.GNB; g.Name != "core5g-gnb-2" || g.ID != 2 || g.TAC != [3]byte{0, 0, 2} || g.OnLoss != gnb.Retain || g.MCC != "208" || second.N3Interface != "n3" ||
+		!cmp.Equal(g.Slices, first.GNB.Slices) || !cmp.Equal(g.AMF, first.GNB.AMF) {
+		t.Errorf("%+v", second)
+	}
+}
+
 func TestOPAndOPcAgree(t *testing.T) {
 	// TS 35.208 test set 1: OP and the OPc made of it.
 	opc := strings.NewReplacer("8baf473f2f8fd09487cccbd7097c6862", "465b5ce8b199b49faa5f0a2ee238a6bc", "8e27b6af0e692e750f32667a3b14605d", "cd63cb71954a9f4e48a5994e37a02baf").Replace(good)
@@ -99,6 +120,15 @@ func TestBadFiles(t *testing.T) {
 		"a DNN with a space":            {"dnn: internet", "dnn: inter net", `ran.yaml: ues[0].sessions[0].dnn: "inter net" is not a data network name`},
 		"a QFI of 64":                   {"qfi: 5", "qfi: 64", "ran.yaml: ues[0].sessions[1].qfi: 64 is not a QoS flow identifier"},
 		"a count that leaves the PLMN":  {"imsi-208930000000009", "imsi-208939999999999", "ran.yaml: ues[0].count: counting 3 UEs up from imsi-208939999999999 leaves the PLMN"},
+		"a session type":                {"qfi: 5", "type: IPv5", `ran.yaml: ues[0].sessions[1].type: "IPv5" is not one of IPv4, IPv6, IPv4v6, Ethernet, Unstructured`},
+		"filters that cannot be told":   {"qfi: 5", "maxFilters: 16", "ran.yaml: ues[0].sessions[1].maxFilters: 16 is not a number of packet filters that can be told; write 17 to 1024"},
+		"a loss mode":                   {"  tac:", "  onLoss: cry\n  tac:", `ran.yaml: gnb.onLoss: "cry" is not one of keep, release, retain`},
+		"a neighbour of the same ID":    {"ues:\n", "neighbours: [{id: 1, n3: {address: 172.30.3.101}}]\nues:\n", "ran.yaml: neighbours[0].id: 1 is the ID of core5g-gnb; give each gNB its own"},
+		"a neighbour of the same name":  {"ues:\n", "neighbours: [{id: 2, name: core5g-gnb, n3: {address: 172.30.3.101}}]\nues:\n", `ran.yaml: neighbours[0].name: "core5g-gnb" is there twice`},
+		"a neighbour at the same place": {"ues:\n", "neighbours: [{id: 2, n3: {address: 172.30.3.100}}]\nues:\n", "ran.yaml: neighbours[0].n3.address: 172.30.3.100 is the address of core5g-gnb"},
+		"a neighbour without address":   {"ues:\n", "neighbours: [{id: 2}]\nues:\n", `ran.yaml: neighbours[0].n3.address: "" is not an IPv4 address; write the gNB's own on N3, such as 172.30.3.101`},
+		"a neighbour's AMF":             {"ues:\n", "neighbours: [{id: 2, amf: [amf], n3: {address: 172.30.3.101}}]\nues:\n", `ran.yaml: neighbours[0].amf[0]: "amf" is not host:port`},
+		"a cell that is not here":       {"  count: 3", "  cell: nowhere", `ran.yaml: ues[0].cell: "nowhere" is the name of no gNB here`},
 		"a number in place of a string": {`mnc: "93"`, `mnc: 93`, "ran.yaml: gnb.plmn.mnc: a number where a string belongs; put a text into quotes"},
 	}
 	for name, tt := range tests {

@@ -37,6 +37,18 @@ const Usage = `usage: ran ctl [-server ADDRESS] COMMAND [flags]
   throughput       -ue SUPI -to ADDRESS[:PORT] [-seconds N] [-direction up|down] [-session N]
   http             -ue SUPI -url URL [-session N]
   raw-gtpu         -ue SUPI -to ADDRESS [-source ADDRESS] [-teid N | -tunnel-of SUPI] [-peer ADDRESS] [-qfi N] [-count N] [-wait 500ms] [-payload HEX]
+  modify           -ue SUPI [-session N] [-f FILE] [-always-on]         ask for flows, rules, always-on (YAML or JSON)
+  stream           -ue SUPI -to ADDRESS[:PORT] [-direction up|down] [-count N] [-rate N] [-size N] [-session N]
+  handover         -ue SUPI -gnb NAME|ID -kind xn|n2 [-no-forwarding] [-indirect] [-leave N,…] [-cancel required|command]
+  camp             -ue SUPI -gnb NAME|ID                               leave the cell without a word, for another
+  behave           -ue SUPI [-ignore-paging] [-ignore MESSAGE=N,…] [-repeat N]   nothing: a good UE again
+  repeat-nas       -ue SUPI                                            the last message again, with its COUNT
+  raw-5gsm         -ue SUPI -payload HEX [-session N] [-request-type N] [-sst N [-sd HEX]] [-dnn NAME]
+  notify           -ue SUPI [-session N] [-fulfilled QFI,…] [-not-fulfilled QFI,…] [-released QFI,…] [-whole]
+  move-tunnel      -ue SUPI [-session N]                               Modify Indication: another downlink TEID
+  gnb-behave       [-gnb NAME|ID] [-refuse-sessions N,…|all] [-refuse-flows QFI,…] [-refuse-handover] [-silent-handover] [-silent-resources]
+  gnb-die          [-gnb NAME|ID] [-silent]                            without a word
+  gnb-revive       [-gnb NAME|ID]
   set-sqn          -ue SUPI -sqn HEX                                   for tests of resynchronisation
   add-ue           -f FILE (YAML or JSON, one entry of the configuration's ues; - is standard input)
   remove-ue        -ue SUPI
@@ -245,12 +257,36 @@ func Ctl(args []string, in io.Reader, out io.Writer) error {
 		}
 		return c.do(http.MethodDelete, "/ues/"+url.PathEscape(*supi), nil, out)
 	default:
-		return fmt.Errorf("%q is not a command", verb)
+		more, known := commands[verb]
+		if !known {
+			return fmt.Errorf("%q is not a command", verb)
+		}
+		fill := more(f, &r)
+		if err := parse(); err != nil {
+			return err
+		}
+		if err := fill(in); err != nil {
+			return err
+		}
+		if name, ok := strings.CutPrefix(verb, "gnb-"); ok {
+			return c.cell(name, r, out)
+		}
+		return post()
 	}
 	if err := parse(); err != nil {
 		return err
 	}
 	return post()
+}
+
+// cell asks a gNB; without a name it is the first.
+func (c *Client) cell(verb string, r Request, out io.Writer) error {
+	name := r.GNB
+	if name == "" {
+		name = "first"
+	}
+	r.GNB = ""
+	return c.do(http.MethodPost, "/gnbs/"+url.PathEscape(name)+"/"+verb, r, out)
 }
 
 // Address is where a simulation listens unless told otherwise.

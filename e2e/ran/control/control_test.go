@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -75,6 +76,7 @@ func reply6(s fakeamf.Session, in []byte) []byte {
 type upf struct {
 	conn *net.UDPConn
 	amf  *fakeamf.AMF
+	data *data
 }
 
 func (u *upf) serve() {
@@ -96,6 +98,9 @@ func (u *upf) serve() {
 				continue
 			}
 			known = true
+			if u.data.uplink(p.Payload) {
+				continue
+			}
 			var ip []byte
 			if p.Payload[0]>>4 == 6 {
 				if ip = reply6(x, p.Payload); ip == nil {
@@ -121,8 +126,93 @@ func (u *upf) serve() {
 	}
 }
 
+// data carries datagrams between a session and the real server of streams; what comes back goes to wherever the core says
+// that the UE's gNB is, with an End Marker on the old path when that changes.
+type data struct {
+	upf  *upf
+	mu   sync.Mutex
+	open map[netip.AddrPort]*net.UDPConn
+	to   *net.UDPAddr
+
+	at   netip.Addr
+	teid uint32
+}
+
+func startData(t *testing.T, u *upf) *data {
+	t.Helper()
+	server, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.ParseIP("127.0.0.1")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() { _ = measure.ServeStreams(ctx, server, slog.New(slog.DiscardHandler)) }()
+	d := &data{upf: u, open: map[netip.AddrPort]*net.UDPConn{}, to: server.LocalAddr().(*net.UDPAddr)}
+	t.Cleanup(func() {
+		cancel()
+		server.Close()
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		for _, c := range d.open {
+			c.Close()
+		}
+	})
+	return d
+}
+
+// uplink takes a packet of the UE's if it is a datagram to the server.
+func (d *data) uplink(packet []byte) bool {
+	from, port, payload, ok := measure.Datagram(packet)
+	if !ok || port != measure.StreamPort {
+		return false
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	c := d.open[from]
+	if c == nil {
+		var err error
+		if c, err = net.DialUDP("udp4", nil, d.to); err != nil {
+			return true
+		}
+		_ = c.SetReadBuffer(4 << 20)
+		d.open[from] = c
+		go d.downlink(c, from)
+	}
+	_, _ = c.Write(payload)
+	return true
+}
+
+func (d *data) downlink(c *net.UDPConn, to netip.AddrPort) {
+	b := make([]byte, 65536)
+	for {
+		n, err := c.Read(b)
+		if err != nil {
+			return
+		}
+		s, ok := d.upf.amf.Session(strings.TrimPrefix(supi, "imsi-"), 1)
+		if !ok {
+			continue
+		}
+		if d.at.IsValid() && d.at != s.GNB {
+			_, _ = d.upf.conn.WriteToUDPAddrPort(gtpu.AppendEndMarker(nil, d.teid), netip.AddrPortFrom(d.at, gtpu.Port))
+		}
+		d.at, d.teid = s.GNB, s.GNBTEID
+		inner := measure.UDP(netip.AddrPortFrom(netip.MustParseAddr("172.30.6.1"), measure.StreamPort), to, b[:n])
+		out := append(make([]byte, gtpu.HeaderLen), inner...)
+		gtpu.PutUplink(out, s.GNBTEID, 1, len(inner))
+		out[13] = 0 // downlink
+		_, _ = d.upf.conn.WriteToUDPAddrPort(out, netip.AddrPortFrom(s.GNB, gtpu.Port))
+	}
+}
+
 // up starts a simulation in front of the fake core and a server of its API.
 func up(t *testing.T) (server string) {
+	t.Helper()
+	server, _ = upWith(t, "")
+	return server
+}
+
+// upWith adds to the configuration.
+func upWith(t *testing.T, more string) (server string, core *fakeamf.AMF) {
 	t.Helper()
 	conn, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.ParseIP(upfAddress), Port: gtpu.Port})
 	if err != nil {
@@ -132,8 +222,10 @@ func up(t *testing.T) (server string) {
 	amf := fakeamf.New(t, netip.MustParseAddr(upfAddress), map[string]*fakeamf.Subscriber{
 		"208930000000001": {K: k, OPc: opc, SQN: 1 << 20}, "208930000000002": {K: k, OPc: opc, SQN: 1 << 20},
 	})
-	go (&upf{conn, amf}).serve()
-	cfg, err := config.Parse("ran.yaml", []byte(configuration))
+	u := &upf{conn: conn, amf: amf}
+	u.data = startData(t, u)
+	go u.serve()
+	cfg, err := config.Parse("ran.yaml", []byte(configuration+more))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +245,7 @@ func up(t *testing.T) (server string) {
 		}
 		amf.WaitTrace("Deregistration Request", 1) // it took leave
 	})
-	return strings.TrimPrefix(api.URL, "http://")
+	return strings.TrimPrefix(api.URL, "http://"), amf
 }
 
 // ctl runs a command line and reads its answer.

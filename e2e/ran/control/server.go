@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
@@ -45,13 +46,13 @@ func Handler(s *sim.Simulation) http.Handler {
 	mux.HandleFunc("DELETE /ues/{supi}", answer(func(r *http.Request) (any, error) {
 		return struct{}{}, s.Remove(r.Context(), r.PathValue("supi"))
 	}))
-	for name, action := range actions {
+	all := maps.Clone(actions)
+	maps.Copy(all, sessionActions)
+	for name, action := range all {
 		mux.HandleFunc("POST /ues/{supi}/"+name, answer(func(r *http.Request) (any, error) {
-			var req Request
-			d := json.NewDecoder(io.LimitReader(r.Body, 1<<20))
-			d.DisallowUnknownFields()
-			if err := d.Decode(&req); err != nil && !errors.Is(err, io.EOF) {
-				return nil, badRequest{err}
+			req, err := read(r)
+			if err != nil {
+				return nil, err
 			}
 			u, err := s.UE(r.PathValue("supi"))
 			if err != nil {
@@ -60,7 +61,32 @@ func Handler(s *sim.Simulation) http.Handler {
 			return action(r.Context(), s, u, req)
 		}))
 	}
+	for name, action := range cellActions {
+		mux.HandleFunc("POST /gnbs/{name}/"+name, answer(func(r *http.Request) (any, error) {
+			req, err := read(r)
+			if err != nil {
+				return nil, err
+			}
+			g, err := s.GNB(r.PathValue("name"))
+			if err != nil {
+				return nil, err
+			}
+			err = action(g, req)
+			return g.Status(), err
+		}))
+	}
 	return mux
+}
+
+// read takes the arguments of an action.
+func read(r *http.Request) (Request, error) {
+	var req Request
+	d := json.NewDecoder(io.LimitReader(r.Body, 1<<20))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&req); err != nil && !errors.Is(err, io.EOF) {
+		return req, badRequest{err}
+	}
+	return req, nil
 }
 
 // Health serves /healthz, and /readyz once the gNB has an AMF.
@@ -101,16 +127,18 @@ type Failure struct {
 func statusOf(err error) int {
 	var bad badRequest
 	var reject *uenas.RejectError
+	var refused *gnb.HandoverError
 	switch {
 	case errors.As(err, &bad):
 		return http.StatusBadRequest
-	case errors.Is(err, sim.ErrNoUE), errors.Is(err, ue.ErrNoSession):
+	case errors.Is(err, sim.ErrNoUE), errors.Is(err, ue.ErrNoSession), errors.Is(err, sim.ErrNoGNB), errors.Is(err, gnb.ErrNoResource), errors.Is(err, gnb.ErrNoFlow):
 		return http.StatusNotFound
 	case errors.Is(err, context.DeadlineExceeded):
 		return http.StatusGatewayTimeout
-	case errors.As(err, &reject):
+	case errors.As(err, &reject), errors.As(err, &refused):
 		return http.StatusBadGateway
-	case errors.Is(err, gnb.ErrNoN2), errors.Is(err, ue.ErrNotRegistered), errors.Is(err, ue.ErrIdle), errors.Is(err, sim.ErrNoAddress):
+	case errors.Is(err, gnb.ErrNoN2), errors.Is(err, ue.ErrNotRegistered), errors.Is(err, ue.ErrIdle), errors.Is(err, sim.ErrNoAddress), errors.Is(err, sim.ErrNotConnected),
+		errors.Is(err, gnb.ErrDead), errors.Is(err, gnb.ErrAlive), errors.Is(err, gnb.ErrEnded):
 		return http.StatusConflict
 	}
 	return http.StatusInternalServerError
@@ -184,6 +212,25 @@ type Request struct {
 	URL        string `json:"url,omitempty"`
 
 	Raw *sim.RawGTPU `json:"raw,omitempty"`
+
+	Modify       *config.Modify       `json:"modify,omitempty"`
+	Behaviour    *ue.Behaviour        `json:"behaviour,omitempty"`
+	RawSM        *RawSM               `json:"raw_5gsm,omitempty"`
+	Rate         int                  `json:"rate,omitempty"`
+	GNB          string               `json:"gnb,omitempty"` // name or ID
+	Kind         string               `json:"kind,omitempty"`
+	Handover     *gnb.HandoverOptions `json:"handover,omitempty"`
+	Notification *gnb.Notification    `json:"notification,omitempty"`
+	Radio        *gnb.Behaviour       `json:"radio,omitempty"`
+	Silent       bool                 `json:"silent,omitempty"`
+}
+
+// RawSM is a 5GSM message of any octets.
+type RawSM struct {
+	Payload string         `json:"payload"`                // hexadecimal
+	Request int            `json:"request_type,omitempty"` // of UL NAS TRANSPORT: 1 initial, 5 modification
+	SNSSAI  *config.SNSSAI `json:"snssai,omitempty"`
+	DNN     string         `json:"dnn,omitempty"`
 }
 
 func (r Request) bound(ctx context.Context) (context.Context, context.CancelFunc) {

@@ -25,6 +25,7 @@ type File struct {
 	Routes     []Route `json:"routes,omitempty"`
 	Throughput string  `json:"throughput,omitempty"` // default :5201
 	HTTP       string  `json:"http,omitempty"`       // default :8080
+	Stream     string  `json:"stream,omitempty"`     // UDP, default :5202
 	Health     string  `json:"health,omitempty"`     // default :8081
 }
 
@@ -46,6 +47,7 @@ type Config struct {
 	MTU                      int
 	routes                   []route
 	Throughput, HTTP, Health string
+	Stream                   string
 }
 
 // Load reads and checks a file.
@@ -67,7 +69,7 @@ func Parse(file string, b []byte) (*Config, error) {
 	bad := func(key, format string, args ...any) {
 		errs = append(errs, fmt.Errorf("%s: %s: %s", file, key, fmt.Sprintf(format, args...)))
 	}
-	c := &Config{Interface: f.Interface, MTU: f.MTU, Throughput: f.Throughput, HTTP: f.HTTP, Health: f.Health}
+	c := &Config{Interface: f.Interface, MTU: f.MTU, Throughput: f.Throughput, HTTP: f.HTTP, Health: f.Health, Stream: f.Stream}
 	def := func(s *string, v string) {
 		if *s == "" {
 			*s = v
@@ -75,6 +77,7 @@ func Parse(file string, b []byte) (*Config, error) {
 	}
 	def(&c.Throughput, fmt.Sprintf(":%d", measure.ThroughputPort))
 	def(&c.HTTP, ":8080")
+	def(&c.Stream, fmt.Sprintf(":%d", measure.StreamPort))
 	def(&c.Health, ":8081")
 	if f.Interface == "" {
 		bad("interface", "it is missing; write the interface towards the UPF, such as n6")
@@ -153,7 +156,7 @@ func Run(ctx context.Context, c *Config, log *slog.Logger) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var lc net.ListenConfig
-	done := make(chan error, 3)
+	done := make(chan error, 4)
 	listen := func(address string, serve func(net.Listener) error) error {
 		l, err := lc.Listen(ctx, "tcp", address)
 		if err != nil {
@@ -169,6 +172,12 @@ func Run(ctx context.Context, c *Config, log *slog.Logger) error {
 	if err := listen(c.HTTP, serveHTTP(http.HandlerFunc(tellAddress))); err != nil {
 		return err
 	}
+	udp, err := lc.ListenPacket(ctx, "udp", c.Stream)
+	if err != nil {
+		return err
+	}
+	context.AfterFunc(ctx, func() { udp.Close() })
+	go func() { done <- measure.ServeStreams(ctx, udp.(*net.UDPConn), log) }()
 	health := http.NewServeMux()
 	ok := func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") }
 	health.HandleFunc("GET /healthz", ok)

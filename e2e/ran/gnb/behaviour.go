@@ -1,17 +1,46 @@
 package gnb
 
 import (
+	"encoding/json"
 	"errors"
 	"slices"
 )
 
+// Identities are PDU session or QoS flow identities: numbers in JSON, where Go would write octets.
+type Identities []uint8
+
+// MarshalJSON writes a list of numbers.
+func (l Identities) MarshalJSON() ([]byte, error) {
+	out := make([]int, 0, len(l))
+	for _, n := range l {
+		out = append(out, int(n))
+	}
+	return json.Marshal(out)
+}
+
+// UnmarshalJSON reads a list of numbers.
+func (l *Identities) UnmarshalJSON(b []byte) error {
+	var in []int
+	if err := json.Unmarshal(b, &in); err != nil {
+		return err
+	}
+	*l = nil
+	for _, n := range in {
+		if n < 0 || n > 255 {
+			return errors.New("an identity is a number of 0 to 255")
+		}
+		*l = append(*l, uint8(n))
+	}
+	return nil
+}
+
 // Behaviour is what the gNB does otherwise than a good one. The zero value is a good one.
 type Behaviour struct {
 	// RefuseSessions are PDU session identities whose resources are not set up; RefuseAllSessions: of any.
-	RefuseSessions    []uint8 `json:"refuse_sessions,omitempty"`
-	RefuseAllSessions bool    `json:"refuse_all_sessions,omitempty"`
+	RefuseSessions    Identities `json:"refuse_sessions,omitempty"`
+	RefuseAllSessions bool       `json:"refuse_all_sessions,omitempty"`
 	// RefuseFlows are QoS flows that are not set up, added or changed.
-	RefuseFlows []uint8 `json:"refuse_flows,omitempty"`
+	RefuseFlows Identities `json:"refuse_flows,omitempty"`
 	// RefuseHandover answers Handover Request with Handover Failure, and fails Xn handover hither.
 	RefuseHandover bool `json:"refuse_handover,omitempty"`
 	// SilentHandover leaves Handover Request without an answer.

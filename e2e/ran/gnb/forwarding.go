@@ -116,6 +116,7 @@ func (c *Connection) forward(psi uint8, peer netip.AddrPort, teid uint32) (*forw
 	}
 	old := r.tunnel
 	t := old.Successor()
+	t.Onward = true
 	t.Lost = nil // the UE's uplink goes by the target
 	t.Deliver = func(packet []byte, qfi uint8) {
 		if !peer.IsValid() || way.Forward(peer, teid, qfi, packet) != nil {
@@ -141,8 +142,8 @@ func (c *Connection) forward(psi uint8, peer netip.AddrPort, teid uint32) (*forw
 }
 
 // forwardingTunnel is the target's end of the way from the source.
-func (c *Connection) forwardingTunnel(o *inOrder) *gtpu.Tunnel {
-	t := &gtpu.Tunnel{Deliver: o.forwarded}
+func (c *Connection) forwardingTunnel(o *inOrder, stands uint32) *gtpu.Tunnel {
+	t := &gtpu.Tunnel{Deliver: o.forwarded, Stands: stands}
 	t.Ended = func() {
 		o.end()
 		c.gnb.n3.Remove(t)

@@ -21,7 +21,7 @@ type HandoverOptions struct {
 	// Indirect (N2) says that there is no direct path: the source tells the core so, which may offer tunnels of a UPF.
 	Indirect bool `json:"indirect,omitempty"`
 	// Leave are sessions that the target does not take.
-	Leave []uint8 `json:"leave,omitempty"`
+	Leave Identities `json:"leave,omitempty"`
 	// Cancel (N2) gives the handover up: "required", as soon as it is required; "command", when the command has come.
 	Cancel string `json:"cancel,omitempty"`
 }
@@ -42,20 +42,20 @@ const (
 
 // HandoverResult is what came of a handover.
 type HandoverResult struct {
-	Kind       string  `json:"kind"` // xn, n2
-	From       string  `json:"from"`
-	To         string  `json:"to"`
-	Sessions   []uint8 `json:"sessions"`       // taken by the target
-	Left       []uint8 `json:"left,omitempty"` // not taken
-	Forwarding string  `json:"forwarding"`     // none, direct, indirect
-	Forwarded  uint64  `json:"forwarded"`      // packets that the source handed on
-	NotSent    uint64  `json:"lost_at_source"` // packets that it had no way for
-	Held       uint64  `json:"held_at_target"` // packets of the new path that waited for the End Marker
-	Overflow   uint64  `json:"lost_at_target"` // of these, too many
-	EndMarkers int     `json:"end_markers"`    // sessions whose old path the UPF ended
-	Cancelled  bool    `json:"cancelled,omitempty"`
-	Prepared   float64 `json:"prepared_ms,omitempty"` // N2: until the command
-	Completed  float64 `json:"completed_ms"`          // until the path was switched, or the source released
+	Kind       string     `json:"kind"` // xn, n2
+	From       string     `json:"from"`
+	To         string     `json:"to"`
+	Sessions   Identities `json:"sessions"`       // taken by the target
+	Left       Identities `json:"left,omitempty"` // not taken
+	Forwarding string     `json:"forwarding"`     // none, direct, indirect
+	Forwarded  uint64     `json:"forwarded"`      // packets that the source handed on
+	NotSent    uint64     `json:"lost_at_source"` // packets that it had no way for
+	Held       uint64     `json:"held_at_target"` // packets of the new path that waited for the End Marker
+	Overflow   uint64     `json:"lost_at_target"` // of these, too many
+	EndMarkers int        `json:"end_markers"`    // sessions whose old path the UPF ended
+	Cancelled  bool       `json:"cancelled,omitempty"`
+	Prepared   float64    `json:"prepared_ms,omitempty"` // N2: until the command
+	Completed  float64    `json:"completed_ms"`          // until the path was switched, or the source released
 }
 
 func milliseconds(since time.Time) float64 {
@@ -102,7 +102,7 @@ func (c *Connection) prepare(psi uint8, r *resource, forward bool) (prepared, bo
 	r.tunnel.Lost = func() { c.ue.SessionLost(c, psi) }
 	c.gnb.n3.Open(r.tunnel)
 	if forward {
-		p.way = c.forwardingTunnel(p.order)
+		p.way = c.forwardingTunnel(p.order, r.tunnel.LocalTEID)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -25,11 +25,11 @@ var (
 // Notification is what Notify tells of a session.
 type Notification struct {
 	// Fulfilled and NotFulfilled are flows whose guaranteed bit rate is kept again, or not any more.
-	Fulfilled    []uint8 `json:"fulfilled,omitempty"`
-	NotFulfilled []uint8 `json:"not_fulfilled,omitempty"`
+	Fulfilled    Identities `json:"fulfilled,omitempty"`
+	NotFulfilled Identities `json:"not_fulfilled,omitempty"`
 	// Released are flows that the gNB gives up; Session gives up the whole session's resources.
-	Released []uint8 `json:"released,omitempty"`
-	Session  bool    `json:"session,omitempty"`
+	Released Identities `json:"released,omitempty"`
+	Session  bool       `json:"session,omitempty"`
 }
 
 // Notify tells the core what has become of a session's flows. The core does not answer.
@@ -86,7 +86,7 @@ func (n Notification) transfer() ngapType.PDUSessionResourceNotifyTransfer {
 		QosFlowReleasedList: refusedFlows(n.Released, ngapType.CauseRadioNetworkPresentRadioResourcesNotAvailable),
 	}
 	list := &ngapType.QosFlowNotifyList{}
-	add := func(qfis []uint8, cause aper.Enumerated) {
+	add := func(qfis Identities, cause aper.Enumerated) {
 		for _, q := range qfis {
 			list.List = append(list.List, ngapType.QosFlowNotifyItem{QosFlowIdentifier: qosFlowID(q), NotificationCause: ngapType.NotificationCause{Value: cause}})
 		}

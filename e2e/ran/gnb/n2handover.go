@@ -35,7 +35,7 @@ func (e *HandoverError) Error() string { return e.Message + ": " + e.Cause }
 // released the source.
 func (c *Connection) HandOverN2(ctx context.Context, targetID uint32, o HandoverOptions) (HandoverResult, error) {
 	began := time.Now()
-	res := HandoverResult{Kind: "n2", From: c.gnb.cfg.Name, To: fmt.Sprintf("gNB %d", targetID), Sessions: []uint8{}, Forwarding: "none"}
+	res := HandoverResult{Kind: "n2", From: c.gnb.cfg.Name, To: fmt.Sprintf("gNB %d", targetID), Sessions: Identities{}, Forwarding: "none"}
 	area := c.gnb.area
 	if area == nil {
 		return res, errors.New("the gNB has no neighbours")

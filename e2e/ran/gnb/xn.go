@@ -23,7 +23,7 @@ const pathSwitch = "path switch"
 // left to forward.
 func (c *Connection) HandOverXn(ctx context.Context, target *GNB, o HandoverOptions) (HandoverResult, error) {
 	began := time.Now()
-	res := HandoverResult{Kind: "xn", From: c.gnb.cfg.Name, To: target.cfg.Name, Sessions: []uint8{}, Forwarding: "direct"}
+	res := HandoverResult{Kind: "xn", From: c.gnb.cfg.Name, To: target.cfg.Name, Sessions: Identities{}, Forwarding: "direct"}
 	switch {
 	case target == c.gnb:
 		return res, errSameGNB

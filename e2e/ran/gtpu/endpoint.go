@@ -39,6 +39,11 @@ type Tunnel struct {
 	// Ended is told of an End Marker: no packet of the path before comes any more. nil: nobody asks.
 	Ended func()
 
+	// Stands is the TEID that packets of a handover's forwarding path stand for, 0 for a session's own tunnel. Onward
+	// says that packets are handed on and nobody here receives them.
+	Stands uint32
+	Onward bool
+
 	via      *Endpoint   // whose socket its uplink packets leave by
 	reported atomic.Bool // its loss has been logged
 
@@ -46,10 +51,21 @@ type Tunnel struct {
 	DownlinkPackets, DownlinkOctets atomic.Uint64
 }
 
+// At says whether a tunnel ends at e.
+func (t *Tunnel) At(e *Endpoint) bool { return t.via == e }
+
+// Of is the TEID of the session's tunnel that a packet of t is of.
+func (t *Tunnel) Of() uint32 {
+	if t.Stands != 0 {
+		return t.Stands
+	}
+	return t.LocalTEID
+}
+
 // Successor is a tunnel of the same ends, with counters of its own, to be changed and put in t's place by Replace.
 func (t *Tunnel) Successor() *Tunnel {
 	return &Tunnel{
-		LocalTEID: t.LocalTEID, PeerTEID: t.PeerTEID, Peer: t.Peer, QFI: t.QFI, Deliver: t.Deliver, Lost: t.Lost, Ended: t.Ended, via: t.via,
+		LocalTEID: t.LocalTEID, PeerTEID: t.PeerTEID, Peer: t.Peer, QFI: t.QFI, Deliver: t.Deliver, Lost: t.Lost, Ended: t.Ended, Stands: t.Stands, via: t.via,
 	}
 }
 
@@ -211,7 +227,7 @@ func (e *Endpoint) deliver(p Packet, from netip.AddrPort) {
 	}
 	t.DownlinkPackets.Add(1)
 	t.DownlinkOctets.Add(uint64(len(p.Payload)))
-	if e.watch.offer(t, p.Payload) {
+	if !t.Onward && e.watch.offer(t, p.Payload) {
 		return
 	}
 	t.Deliver(p.Payload, p.QFI)

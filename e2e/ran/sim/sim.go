@@ -20,12 +20,11 @@ import (
 // ErrNoUE is the answer to a SUPI that is not here.
 var ErrNoUE = errors.New("no such UE")
 
-// Simulation is one gNB with its UEs.
+// Simulation is a gNB, or several, with their UEs.
 type Simulation struct {
-	cfg *config.Config
-	log *slog.Logger
-	gnb *gnb.GNB
-	n3  *gtpu.Endpoint
+	cfg   *config.Config
+	log   *slog.Logger
+	cells []*cell
 
 	mu    sync.Mutex
 	ues   []*entry // in the order of their indexes
@@ -37,35 +36,61 @@ type Simulation struct {
 type entry struct {
 	*ue.UE
 	index  int
+	first  *cell // where it is switched on
 	cancel context.CancelFunc
 	done   chan struct{}
 }
 
 // New waits for N3, opens its socket and makes the UEs.
 func New(ctx context.Context, cfg *config.Config, dial n2.Dialer, log *slog.Logger) (*Simulation, error) {
-	if cfg.N3Interface != "" {
-		wait, cancel := context.WithTimeout(ctx, 30*time.Second)
-		defer cancel()
-		if _, err := link.Wait(wait, cfg.N3Interface); err != nil {
-			return nil, fmt.Errorf("gnb.n3.interface: %w", err)
+	s := &Simulation{cfg: cfg, log: log, next: 1}
+	var gnbs []*gnb.GNB
+	for i, c := range cfg.Cells() {
+		x, err := open(ctx, c, dial, log)
+		if err != nil {
+			s.close()
+			key := "gnb"
+			if i > 0 {
+				key = fmt.Sprintf("neighbours[%d]", i-1)
+			}
+			return nil, fmt.Errorf("%s.%w", key, err)
 		}
-		if err := link.DisableOffloads(cfg.N3Interface); err != nil {
-			return nil, err
-		}
+		s.cells, gnbs = append(s.cells, x), append(gnbs, x.gnb)
 	}
-	n3, err := gtpu.Listen(cfg.N3Address, log)
-	if err != nil {
-		return nil, fmt.Errorf("gnb.n3.address: %w", err)
-	}
-	s := &Simulation{cfg: cfg, log: log, n3: n3, next: 1}
-	s.gnb = gnb.New(cfg.GNB, dial, n3, cfg.N3Address.As4(), log)
+	gnb.NewArea(gnbs...)
 	for _, u := range cfg.UEs {
 		if err := s.Add(u); err != nil {
-			n3.Close()
+			s.close()
 			return nil, err
 		}
 	}
 	return s, nil
+}
+
+// open makes one gNB with its GTP-U socket.
+func open(ctx context.Context, c config.Cell, dial n2.Dialer, log *slog.Logger) (*cell, error) {
+	if c.N3Interface != "" {
+		wait, cancel := context.WithTimeout(ctx, 30*time.Second)
+		defer cancel()
+		if _, err := link.Wait(wait, c.N3Interface); err != nil {
+			return nil, fmt.Errorf("n3.interface: %w", err)
+		}
+		if err := link.DisableOffloads(c.N3Interface); err != nil {
+			return nil, fmt.Errorf("n3.interface: %w", err)
+		}
+	}
+	n3, err := gtpu.Listen(c.N3Address, log)
+	if err != nil {
+		return nil, fmt.Errorf("n3.address: %w", err)
+	}
+	log = log.With("gnb", c.GNB.Name)
+	return &cell{gnb: gnb.New(c.GNB, dial, n3, c.N3Address.As4(), log), n3: n3, address: c.N3Address}, nil
+}
+
+func (s *Simulation) close() {
+	for _, c := range s.cells {
+		c.n3.Close()
+	}
 }
 
 // Run lives until ctx ends. Then it takes leave of the network for every UE, for a moment at most.
@@ -78,9 +103,11 @@ func (s *Simulation) Run(ctx context.Context) error {
 		s.startUE(e)
 	}
 	s.mu.Unlock()
-	served := make(chan error, 1)
-	s.group.Go(func() { served <- s.n3.Serve() })
-	s.group.Go(func() { s.gnb.Run(inner) })
+	served := make(chan error, len(s.cells))
+	for _, c := range s.cells {
+		s.group.Go(func() { served <- c.n3.Serve() })
+		s.group.Go(func() { c.gnb.Run(inner) })
+	}
 	var err error
 	select {
 	case err = <-served:
@@ -88,7 +115,7 @@ func (s *Simulation) Run(ctx context.Context) error {
 		s.leave(inner)
 	}
 	cancel()
-	s.n3.Close()
+	s.close()
 	s.group.Wait()
 	return err
 }
@@ -111,7 +138,7 @@ func (s *Simulation) startUE(e *entry) {
 		defer close(e.done)
 		e.Run(ctx)
 	})
-	s.gnb.Add(e.UE)
+	e.first.gnb.Add(e.UE)
 }
 
 // Add puts a UE into the cell.
@@ -123,10 +150,14 @@ func (s *Simulation) Add(c ue.Config) error {
 			return fmt.Errorf("%s is here already", c.SUPI)
 		}
 	}
-	e := &entry{index: s.next}
+	first, err := s.cell(c.Cell)
+	if err != nil {
+		return fmt.Errorf("%s: cell: %w", c.SUPI, err)
+	}
+	e := &entry{index: s.next, first: first}
 	s.next++
 	c.Device = s.device(e.index)
-	e.UE = ue.New(c, s.gnb, s.n3, s.log)
+	e.UE = ue.New(c, first.gnb, first.n3, s.log)
 	s.ues = append(s.ues, e)
 	if s.ctx != nil {
 		s.startUE(e)
@@ -143,7 +174,9 @@ func (s *Simulation) Remove(ctx context.Context, supi string) error {
 	wait, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	_ = e.Deregister(wait, true)
-	s.gnb.Remove(e.UE)
+	for _, c := range s.cells {
+		c.gnb.Remove(e.UE)
+	}
 	s.mu.Lock()
 	for i, x := range s.ues {
 		if x == e {
@@ -207,10 +240,12 @@ func (s *Simulation) PLMN() config.PLMN {
 
 // Status is everything that the simulation says about itself.
 type Status struct {
-	Ready bool        `json:"ready"`
-	GNB   gnb.Status  `json:"gnb"`
-	N3    N3Status    `json:"n3"`
-	UEs   []ue.Status `json:"ues"`
+	Ready bool       `json:"ready"`
+	GNB   gnb.Status `json:"gnb"`
+	N3    N3Status   `json:"n3"`
+	// Neighbours are the other gNBs, if there are any.
+	Neighbours []CellStatus `json:"neighbours,omitempty"`
+	UEs        []ue.Status  `json:"ues"`
 }
 
 // N3Status is the state of the gNB's GTP-U entity.
@@ -226,12 +261,13 @@ type N3Status struct {
 
 // Status reads the state; supi "" means every UE.
 func (s *Simulation) Status(supi string) Status {
-	c := &s.n3.Counters
-	out := Status{GNB: s.gnb.Status(), UEs: []ue.Status{}, N3: N3Status{
-		Address: s.cfg.N3Address.String(), EchoRequests: c.EchoRequests.Load(), ErrorIndications: c.ErrorIndications.Load(),
-		EndMarkers: c.EndMarkers.Load(), UnknownTEID: c.UnknownTEID.Load(), Malformed: c.Malformed.Load(), UnsupportedMessage: c.UnsupportedMessage.Load(),
-	}}
-	out.Ready = out.GNB.State == "connected"
+	first := s.cells[0].status()
+	out := Status{GNB: first.GNB, N3: first.N3, UEs: []ue.Status{}, Ready: first.GNB.State == "connected"}
+	for _, c := range s.cells[1:] {
+		x := c.status()
+		out.Neighbours = append(out.Neighbours, x)
+		out.Ready = out.Ready && x.GNB.State == "connected"
+	}
 	for _, e := range s.list() {
 		if supi != "" && e.SUPI() != supi {
 			continue

@@ -79,7 +79,7 @@ func (s *Simulation) Ping(ctx context.Context, supi string, psi uint8, cfg measu
 	var res measure.PingResult
 	if p.device == "" || inProcess {
 		t := &tunnelPinger{sim: s, path: p, to: cfg.To, in: make(chan gtpu.Reply, 1024), out: make(chan measure.Reply, 1024)}
-		remove := s.n3.Watches().Add(id, t.in)
+		remove := s.watch(id, t.in)
 		defer remove()
 		stop := make(chan struct{})
 		defer close(stop)
@@ -161,7 +161,7 @@ func (t *tunnelPinger) forward(stop <-chan struct{}) {
 		case <-stop:
 			return
 		case r := <-t.in:
-			if r.Tunnel != t.path.ue.Tunnel(t.path.session.ID) {
+			if now := t.path.ue.Tunnel(t.path.session.ID); now == nil || r.Tunnel.Of() != now.LocalTEID {
 				continue // a reply that came to another UE is no reply
 			}
 			select {
@@ -312,10 +312,11 @@ func (s *Simulation) SendRaw(ctx context.Context, supi string, r RawGTPU) (RawRe
 		r.WaitMS = 500
 	}
 	res.Peer = peer.String()
-	errorsBefore := s.n3.Counters.ErrorIndications.Load()
+	n3 := s.at(t)
+	errorsBefore := n3.Counters.ErrorIndications.Load()
 	replies := make(chan gtpu.Reply, 1024)
 	id := measure.NewID()
-	remove := s.n3.Watches().Add(id, replies)
+	remove := s.watch(id, replies)
 	defer remove()
 
 	var packet func(seq uint16) []byte
@@ -338,7 +339,7 @@ func (s *Simulation) SendRaw(ctx context.Context, supi string, r RawGTPU) (RawRe
 		}
 	}
 	for i := range r.Count {
-		if err := s.n3.SendRaw(peer, packet(uint16(i+1))); err != nil {
+		if err := n3.SendRaw(peer, packet(uint16(i+1))); err != nil {
 			return res, err
 		}
 		res.Sent++
@@ -356,15 +357,25 @@ func (s *Simulation) SendRaw(ctx context.Context, supi string, r RawGTPU) (RawRe
 			res.RepliesByUE[s.owner(x.Tunnel)]++
 		}
 	}
-	res.ErrorIndications = s.n3.Counters.ErrorIndications.Load() - errorsBefore
+	res.ErrorIndications = n3.Counters.ErrorIndications.Load() - errorsBefore
 	return res, nil
+}
+
+// at is the GTP-U entity that a tunnel is of.
+func (s *Simulation) at(t *gtpu.Tunnel) *gtpu.Endpoint {
+	for _, c := range s.cells {
+		if t.At(c.n3) {
+			return c.n3
+		}
+	}
+	return s.cells[0].n3
 }
 
 // owner finds the UE that a tunnel belongs to.
 func (s *Simulation) owner(t *gtpu.Tunnel) string {
 	for _, e := range s.list() {
 		for psi := uint8(1); psi <= 15; psi++ {
-			if e.Tunnel(psi) == t {
+			if x := e.Tunnel(psi); x != nil && x.LocalTEID == t.Of() {
 				return e.SUPI()
 			}
 		}

@@ -19,6 +19,7 @@ type Config struct {
 	HomeKey   *usim.HomeNetworkKey
 	Routing   string // routing indicator
 	Requested []uenas.SNSSAI
+	Cell      string // name of the gNB where it is switched on; "": the first
 	Sessions  []SessionConfig
 
 	// Autostart registers and establishes Sessions as soon as the cell serves.

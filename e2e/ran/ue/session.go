@@ -65,6 +65,7 @@ type session struct {
 	hasIPv6       atomic.Bool // there is a global address; what comes from it may leave
 
 	tunnel  atomic.Pointer[gtpu.Tunnel]
+	tap     atomic.Pointer[func(packet []byte) bool]
 	classes atomic.Pointer[classifier]
 	// The device outlives a session that the UE wishes back, so that programs bound to it go on.
 	device   atomic.Pointer[Device]
@@ -585,6 +586,9 @@ func (u *UE) Sink(psi uint8) func([]byte, uint8) {
 			u.q.push(func() { u.advertised(s, p) })
 			return
 		}
+		if tap := s.tap.Load(); tap != nil && (*tap)(p) {
+			return
+		}
 		d := s.device.Load()
 		if d == nil {
 			s.noDevice.Add(1)
@@ -594,6 +598,19 @@ func (u *UE) Sink(psi uint8) func([]byte, uint8) {
 			s.noDevice.Add(1)
 		}
 	}
+}
+
+// Tap shows a session's downlink packets to take before the device; a packet that take is true of goes no further. There
+// is one tap a session at a time.
+func (u *UE) Tap(psi uint8, take func(packet []byte) bool) (remove func(), err error) {
+	s := u.session(psi)
+	if s == nil {
+		return nil, ErrNoSession
+	}
+	if !s.tap.CompareAndSwap(nil, &take) {
+		return nil, errors.New("a stream of the session is under way")
+	}
+	return func() { s.tap.Store(nil) }, nil
 }
 
 // SessionUp takes the tunnel that the gNB has made.
