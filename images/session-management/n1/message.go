@@ -40,6 +40,7 @@ const (
 	CauseServiceOptionNotSubscribed  Cause = 33
 	CausePTIInUse                    Cause = 35
 	CauseRegularDeactivation         Cause = 36
+	CauseQoSNotAccepted              Cause = 37
 	CauseNetworkFailure              Cause = 38
 	CauseReactivationRequested       Cause = 39
 	CauseInvalidPDUSessionIdentity   Cause = 43
@@ -49,6 +50,7 @@ const (
 	CauseIPv4Only                    Cause = 50
 	CauseIPv6Only                    Cause = 51
 	CauseSessionDoesNotExist         Cause = 54
+	CauseUnsupported5QI              Cause = 59
 	CauseUnsupportedSSCMode          Cause = 68
 	CauseMissingOrUnknownDNNInSlice  Cause = 70
 	CauseInvalidPTI                  Cause = 81

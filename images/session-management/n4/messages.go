@@ -20,7 +20,7 @@ const (
 	actionDrop, actionForward, actionBuffer, actionNotify = 0x01, 0x02, 0x04, 0x08
 
 	fteidIPv4, fteidIPv6, fteidChoose, fteidChooseID = 0x01, 0x02, 0x04, 0x08
-	uplinkChooseID                                   = 1
+	uplinkChooseID, relayChooseID                    = 1, 2
 
 	ueIPv6, ueIPv4, ueDestination, ueChooseIPv4, ueChooseIPv6, uePrefixLength = 0x01, 0x02, 0x04, 0x10, 0x20, 0x40
 
@@ -35,10 +35,7 @@ const (
 // Establishment asks for a session; Node ID and CP F-SEID are its sender's. The unit chooses the F-TEID (FTUP) and the UE's addresses (UEIP) where the record
 // has none: a record that has them, because its unit has lost it, gets the same ones.
 func Establishment(s *record.Session, set Settings) ([]*ie.IE, error) {
-	r, err := rulesOf(s, set)
-	if err != nil {
-		return nil, err
-	}
+	r := rulesOf(s, set)
 	types := map[n1.SessionType]uint8{n1.IPv4: pdnIPv4, n1.IPv6: pdnIPv6, n1.IPv4v6: pdnIPv4v6}
 	pdn, ok := types[s.Type]
 	if !ok {
@@ -46,6 +43,9 @@ func Establishment(s *record.Session, set Settings) ([]*ie.IE, error) {
 	}
 	ies := []*ie.IE{ie.NewPDNType(pdn)}
 	for _, p := range r.pdrs {
+		if p.unknown != "" {
+			return nil, p.fault()
+		}
 		ies = append(ies, ie.NewCreatePDR(p.elements(s, set)...))
 	}
 	ies = append(ies,
@@ -56,25 +56,25 @@ func Establishment(s *record.Session, set Settings) ([]*ie.IE, error) {
 	for _, q := range r.qers {
 		ies = append(ies, ie.NewCreateQER(q.elements()...))
 	}
+	if r.relay != (record.Tunnel{}) {
+		ies = append(ies, relayPDR(s.Handover.Relay, set), ie.NewCreateFAR(relayFAR(r.relay, set, false)...))
+	}
 	return ies, nil
 }
 
 // Modification asks for the difference between two records of a session: none where it has none. endMarkers has the unit
-// end the tunnel that it leaves (TS 29.281 7.3.2).
-func Modification(before, after *record.Session, set Settings, endMarkers bool) ([]*ie.IE, error) {
-	old, err := rulesOf(before, set)
-	if err != nil {
-		return nil, err
-	}
-	r, err := rulesOf(after, set)
-	if err != nil {
-		return nil, err
-	}
+// end the tunnel that it leaves (TS 29.281 7.3.2). all has every rule told that stays, too.
+func Modification(before, after *record.Session, set Settings, endMarkers, all bool) ([]*ie.IE, error) {
+	old, r := rulesOf(before, set), rulesOf(after, set)
 	var ies []*ie.IE
 	for _, p := range old.pdrs {
 		if _, stays := r.pdr(p.id); !stays {
 			ies = append(ies, ie.NewRemovePDR(ie.NewPDRID(p.id)))
 		}
+	}
+	none := record.Tunnel{}
+	if old.relay != none && r.relay == none {
+		ies = append(ies, ie.NewRemovePDR(ie.NewPDRID(pdrRelay)), ie.NewRemoveFAR(ie.NewFARID(farRelay)))
 	}
 	for _, q := range old.qers {
 		if _, stays := r.qer(q.id); !stays {
@@ -83,34 +83,87 @@ func Modification(before, after *record.Session, set Settings, endMarkers bool) 
 	}
 	for _, p := range r.pdrs {
 		switch was, existed := old.pdr(p.id); {
+		case existed && was == p && (!all || p.unknown != ""):
+		case p.unknown != "":
+			return nil, p.fault()
 		case !existed:
 			ies = append(ies, ie.NewCreatePDR(p.elements(after, set)...))
-		case was != p:
+		default:
 			ies = append(ies, ie.NewUpdatePDR(p.elements(after, set)...))
 		}
 	}
-	if r.far != old.far {
+	if r.far != old.far || all {
 		elements := append(r.far.elements(), ie.NewUpdateForwardingParameters(r.far.forwarding(set)...))
-		if endMarkers && old.far.state == toAccess && r.far.state == toAccess {
+		if endMarkers && old.far.state == toAccess && r.far.state == toAccess && old.far.tunnel != r.far.tunnel {
 			elements[len(elements)-1] = ie.NewUpdateForwardingParameters(append(r.far.forwarding(set), ie.NewPFCPSMReqFlags(sendEndMarkers))...)
 		}
 		ies = append(ies, ie.NewUpdateFAR(elements...))
+	}
+	switch {
+	case r.relay == none || r.relay == old.relay && !all:
+	case old.relay == none:
+		ies = append(ies, relayPDR(after.Handover.Relay, set), ie.NewCreateFAR(relayFAR(r.relay, set, false)...))
+	default:
+		ies = append(ies, ie.NewUpdateFAR(relayFAR(r.relay, set, true)...))
 	}
 	for _, q := range r.qers {
 		switch was, existed := old.qer(q.id); {
 		case !existed:
 			ies = append(ies, ie.NewCreateQER(q.elements()...))
-		case was != q:
+		case was != q || all:
 			ies = append(ies, ie.NewUpdateQER(q.elements()...))
 		}
 	}
 	return ies, nil
 }
 
+func (p pdrRule) fault() error {
+	return fmt.Errorf("the Slice has no flow %q with such filters", p.unknown)
+}
+
+// relayPDR takes what the source of a handover forwards: the container of each packet, and its QFI in it, goes on as it came.
+func relayPDR(local record.Tunnel, set Settings) *ie.IE {
+	return ie.NewCreatePDR(ie.NewPDRID(pdrRelay), ie.NewPrecedence(defaultPrecedence),
+		ie.NewPDI(ie.NewSourceInterface(ie.SrcInterfaceAccess), fteid(local, relayChooseID), ie.NewNetworkInstance(set.Access)),
+		ie.NewOuterHeaderRemoval(removeGTPU, 0), ie.NewFARID(farRelay))
+}
+
+func relayFAR(to record.Tunnel, set Settings, update bool) []*ie.IE {
+	parameters := (farRule{state: toAccess, tunnel: to}).forwarding(set)
+	ies := []*ie.IE{ie.NewFARID(farRelay), ie.NewApplyAction(actionForward)}
+	if update {
+		return append(ies, ie.NewUpdateForwardingParameters(parameters...))
+	}
+	return append(ies, ie.NewForwardingParameters(parameters...))
+}
+
+// Relayed is where the unit takes what the source of a handover forwards.
+func Relayed(m *message.SessionModificationResponse) (record.Tunnel, error) {
+	if m == nil {
+		return record.Tunnel{}, errors.New("there is no answer of the UPF")
+	}
+	for _, created := range m.CreatedPDR {
+		id, err := created.PDRID()
+		f, ferr := created.FTEID()
+		if err != nil || ferr != nil || id != pdrRelay {
+			continue
+		}
+		t := record.Tunnel{TEID: f.TEID}
+		t.IPv4, _ = netip.AddrFromSlice(f.IPv4Address.To4())
+		if f.IPv4Address == nil {
+			t.IPv6, _ = netip.AddrFromSlice(f.IPv6Address)
+		}
+		if t.TEID != 0 && (t.IPv4.IsValid() || t.IPv6.IsValid()) {
+			return t, nil
+		}
+	}
+	return record.Tunnel{}, errors.New("the UPF has chosen no F-TEID for what is forwarded")
+}
+
 func (p pdrRule) elements(s *record.Session, set Settings) []*ie.IE {
 	var pdi []*ie.IE
 	if p.uplink {
-		pdi = append(pdi, ie.NewSourceInterface(ie.SrcInterfaceAccess), fteid(s.Uplink), ie.NewNetworkInstance(set.Access))
+		pdi = append(pdi, ie.NewSourceInterface(ie.SrcInterfaceAccess), fteid(s.Uplink, uplinkChooseID), ie.NewNetworkInstance(set.Access))
 	} else {
 		pdi = append(pdi, ie.NewSourceInterface(ie.SrcInterfaceCore), ie.NewNetworkInstance(set.Core))
 	}
@@ -132,10 +185,10 @@ func (p pdrRule) elements(s *record.Session, set Settings) []*ie.IE {
 	return ies
 }
 
-// fteid of the uplink: the one that the session has, or one that the unit chooses, the same for all PDRs.
-func fteid(t record.Tunnel) *ie.IE {
+// fteid that the session has, or one that the unit chooses, the same for all PDRs of a choose ID.
+func fteid(t record.Tunnel, choose uint8) *ie.IE {
 	if t.TEID == 0 {
-		return ie.NewFTEID(fteidIPv4|fteidChoose|fteidChooseID, 0, nil, nil, uplinkChooseID)
+		return ie.NewFTEID(fteidIPv4|fteidChoose|fteidChooseID, 0, nil, nil, choose)
 	}
 	flags := uint8(0)
 	var v4, v6 net.IP

@@ -89,7 +89,7 @@ func establish(t *testing.T, smf *fakesmf.SMF, s *record.Session) {
 // change has the unit do what makes before into after.
 func change(t *testing.T, smf *fakesmf.SMF, before, after *record.Session, endMarkers bool) {
 	t.Helper()
-	ies, err := Modification(before, after, settings, endMarkers)
+	ies, err := Modification(before, after, settings, endMarkers, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +160,7 @@ func TestLifeOfASession(t *testing.T) {
 			t.Errorf("%s: %d End Markers, want %d", step.name, got, step.marked)
 		}
 	}
-	if ies, err := Modification(s, s, settings, false); err != nil || len(ies) != 0 {
+	if ies, err := Modification(s, s, settings, false, false); err != nil || len(ies) != 0 {
 		t.Errorf("no difference asks for %v, %v", ies, err)
 	}
 }

@@ -2,6 +2,7 @@ package n4
 
 import (
 	"fmt"
+	"hash/fnv"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -26,10 +27,11 @@ type Filters struct {
 }
 
 const (
-	farUplink, farDownlink uint32 = 1, 2
-	barDownlink            uint8  = 1
-	qerAMBR                uint32 = 1
-	defaultPrecedence      uint32 = 255
+	farUplink, farDownlink, farRelay uint32 = 1, 2, 3
+	pdrRelay                         uint16 = 3
+	barDownlink                      uint8  = 1
+	qerAMBR                          uint32 = 1
+	defaultPrecedence                uint32 = 255
 )
 
 // pdrRule, farRule and qerRule are as far as one can differ from another.
@@ -38,6 +40,8 @@ type pdrRule struct {
 	precedence uint32
 	uplink     bool
 	sdf        string // filters, a line each
+	version    uint32 // of the filters, as the record has it: those of before are not known any more
+	unknown    string // the flow whose filters the Slice has no more: the rule can stay, and cannot be written
 	qers       string // their IDs, in order
 	far        uint32
 }
@@ -69,19 +73,44 @@ type ruleSet struct {
 	pdrs []pdrRule
 	far  farRule // FAR 2; FAR 1 never changes
 	qers []qerRule
+	// relay is where PDR 3 and FAR 3 send what the source of a handover forwards; zero: there are none.
+	relay record.Tunnel
 }
 
-func rulesOf(s *record.Session, set Settings) (ruleSet, error) {
+// Versioned is a flow with the directions and the version of the filters that the Slice has for it.
+func Versioned(f record.Flow, set Settings) record.Flow {
+	filters, ok := set.Filters[f.Name]
+	if !ok {
+		return f
+	}
+	up, down := sdfOf(filters.List, n1.Uplink), sdfOf(filters.List, n1.Downlink)
+	f.Directions = 0
+	if down != "" {
+		f.Directions |= uint8(n1.Downlink)
+	}
+	if up != "" {
+		f.Directions |= uint8(n1.Uplink)
+	}
+	hash := fnv.New32a()
+	fmt.Fprintf(hash, "%d\n%v", filters.Precedence, filters.List) // a hash takes whatever it is given
+	f.Filters = hash.Sum32()
+	return f
+}
+
+func rulesOf(s *record.Session, set Settings) ruleSet {
 	r := ruleSet{qers: []qerRule{{id: qerAMBR, mbrUp: s.AMBR.Uplink, mbrDown: s.AMBR.Downlink}}}
 	switch {
 	case s.Phase == record.Releasing:
 		r.far.state = dropping
 	case s.Phase == record.Idle:
 		r.far.state = notifying
-	case s.Downlink == record.Tunnel{}:
+	case s.Downlink == record.Tunnel{}, s.Handover != nil && s.Handover.Buffering:
 		r.far.state = buffering
 	default:
 		r.far = farRule{state: toAccess, tunnel: s.Downlink}
+	}
+	if h := s.Handover; h != nil && !h.Direct && s.Phase == record.Active {
+		r.relay = h.Forwarding
 	}
 	for n, f := range s.Flows {
 		if f.Refused {
@@ -98,24 +127,32 @@ func rulesOf(s *record.Session, set Settings) (ruleSet, error) {
 		up := pdrRule{id: 1, precedence: defaultPrecedence, uplink: true, qers: qers, far: farUplink}
 		down := pdrRule{id: 2, precedence: defaultPrecedence, qers: qers, far: farDownlink}
 		if n != 0 {
-			filters, ok := set.Filters[f.Name]
-			if !ok {
-				return ruleSet{}, fmt.Errorf("flow %d: the Slice has no flow %q", f.QFI, f.Name)
-			}
+			filters := set.Filters[f.Name]
 			up.id, down.id = 2*uint16(f.QFI)+1, 2*uint16(f.QFI)+2
-			up.precedence, down.precedence = filters.Precedence, filters.Precedence
-			up.sdf, down.sdf = sdfOf(filters.List, n1.Uplink), sdfOf(filters.List, n1.Downlink)
-			if up.sdf != "" {
-				r.pdrs = append(r.pdrs, up)
-			}
-			if down.sdf != "" {
-				r.pdrs = append(r.pdrs, down)
+			r.addFlow(up, f, n1.Uplink, filters)
+			if !f.Coming {
+				r.addFlow(down, f, n1.Downlink, filters)
 			}
 			continue
 		}
 		r.pdrs = append(r.pdrs, up, down)
 	}
-	return r, nil
+	return r
+}
+
+// addFlow adds the PDR of a flow in one direction, where it has filters in it.
+func (r *ruleSet) addFlow(p pdrRule, f record.Flow, direction n1.Direction, filters Filters) {
+	p.precedence, p.version, p.sdf = filters.Precedence, f.Filters, sdfOf(filters.List, direction)
+	there := p.sdf != "" || len(filters.List) == 0
+	if f.Directions != 0 {
+		there = n1.Direction(f.Directions)&direction != 0
+	}
+	if p.sdf == "" {
+		p.unknown = f.Name
+	}
+	if there {
+		r.pdrs = append(r.pdrs, p)
+	}
 }
 
 // sdfOf writes the filters of a direction, one a line. An SDF filter names the data network's side first, whatever the

@@ -6,13 +6,6 @@ import (
 	"core5g.dev/core5g/images/session-management/configuration"
 	"core5g.dev/core5g/images/session-management/n1"
 	"core5g.dev/core5g/images/session-management/n2"
-	"core5g.dev/core5g/images/session-management/record"
-)
-
-// defaultPrecedence is the default QoS rule's, and defaultRule its identifier: the other rules are numbered as their flows.
-const (
-	defaultPrecedence = 255
-	defaultRule       = 1
 )
 
 // accept is the PDU Session Establishment Accept (TS 24.501 8.3.2) that answers the message of the procedure under way.
@@ -54,34 +47,11 @@ func onlyOne(asked, given n1.SessionType) n1.Cause {
 	return 0
 }
 
-// qosOf a session as its UE is told: the default rule, and one for each further flow.
-func qosOf(s *record.Session, network *configuration.DataNetwork) (rules []n1.Rule, flows []n1.Flow) {
-	for n, f := range s.Flows {
-		if f.Refused {
-			continue
-		}
-		flows = append(flows, n1.Flow{
-			QFI: f.QFI, Operation: n1.CreateFlow, FiveQI: f.FiveQI, GFBRUplink: f.GFBRUplink, GFBRDownlink: f.GFBRDownlink,
-			MFBRUplink: f.MFBRUplink, MFBRDownlink: f.MFBRDownlink,
-		})
-		if n == 0 {
-			rules = append(rules, n1.Rule{
-				ID: defaultRule, Operation: n1.CreateRule, Default: true, Filters: []n1.Filter{n1.Any(1)}, Precedence: defaultPrecedence, QFI: f.QFI,
-			})
-			continue
-		}
-		if configured := network.Flow(f.Name); configured != nil {
-			rules = append(rules, configured.Rule(f.QFI, f.QFI, s.Type))
-		}
-	}
-	return rules, flows
-}
-
 // setupRequest is what an access network needs for the session (TS 38.413 9.3.4.1).
 func (t *turn) setupRequest() ([]byte, error) {
 	r := n2.SetupRequest{AMBR: &t.s.AMBR, Uplink: t.s.Uplink, Type: t.s.Type}
 	for _, f := range t.s.Flows {
-		if !f.Refused {
+		if !f.Refused && !f.Coming {
 			r.Flows = append(r.Flows, n2.QoSFlow{Flow: f})
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"core5g.dev/core5g/images/session-management/n2"
-	"core5g.dev/core5g/images/session-management/n4"
 	"core5g.dev/core5g/images/session-management/record"
 
 	"github.com/wmnsk/go-pfcp/ie"
@@ -25,52 +24,21 @@ import (
 //	         3   transfer                       pageTransfer: the AMF pages, or has the UE
 //	         3c  the UE was not reached         unreachable
 const (
-	connectUnit uint8 = 1
+	connectUnit  uint8 = 1
+	connectMoved uint8 = 2 // tunnelMoved (access.go)
 
 	pageTransfer uint8 = 1
 )
 
 var connection = map[uint8]step{
-	connectUnit: {ask: askChange, take: takeChange},
+	connectUnit:  {ask: askChange, take: takeChange},
+	connectMoved: {ask: askMoved, take: takeMoved},
 }
 
-// askChange tells the unit the difference between what it has and what the record says. What was told before and not answered is told again:
-// each part of it is a whole rule.
-func askChange(t *turn) {
-	network := t.network()
-	if network == nil || t.s.Told == nil {
-		t.changed(Unit{Outcome: Done}) // the Slice is gone: End follows
-		return
-	}
-	ies, err := n4.Modification(before(t.s), t.s, network.Settings(), t.s.Handover == nil)
-	if err != nil {
-		t.changed(Unit{Outcome: Refused})
-		return
-	}
-	if len(ies) == 0 {
-		t.changed(Unit{Outcome: Done})
-		return
-	}
-	t.do(AskUnit{Operation: Modify, Unit: t.s.Unit, CPSEID: t.s.CPSEID, UPSEID: t.s.UPSEID, IEs: ies})
-}
-
-// before is the session as its unit knows it.
-func before(s *record.Session) *record.Session {
-	b := *s
-	b.Phase, b.Downlink, b.AMBR, b.Flows = s.Told.Phase, s.Told.Downlink, s.Told.AMBR, s.Told.Flows
-	return &b
-}
-
-// change what the unit has to be told.
-func (t *turn) change(f func(s *record.Session)) {
-	if t.s.Told == nil {
-		t.s.Told = &record.Told{Phase: t.s.Phase, Downlink: t.s.Downlink, AMBR: t.s.AMBR, Flows: slices.Clone(t.s.Flows)}
-	}
-	f(t.s)
-}
+func askChange(t *turn) { t.tell(t.s.Handover == nil, (*turn).changed) }
 
 func takeChange(t *turn, e Event) {
-	if u, ok := e.(Unit); ok {
+	if u, ok := t.heard(e); ok {
 		t.changed(u)
 	}
 }
@@ -78,20 +46,19 @@ func takeChange(t *turn, e Event) {
 func (t *turn) changed(u Unit) {
 	switch {
 	case u.Outcome == Done:
-		t.s.Told = nil
+		is := t.connectionIs()
 		t.over("")
-		t.reply(t.connectionIs())
+		t.reply(is)
+		t.catchUp()
 	case u.Outcome == Refused && u.Cause == ie.CauseSessionContextNotFound: // the unit has lost it
 		t.over("the UPF has lost the session")
 		t.begin(Restoration, restoreUnit)
 	case u.Outcome == Refused: // nothing has changed
-		t.s.Phase, t.s.Downlink, t.s.AMBR, t.s.Flows = t.s.Told.Phase, t.s.Told.Downlink, t.s.Told.AMBR, t.s.Told.Flows
-		t.s.Told = nil
 		t.over("the UPF refused")
-		t.reply(Failed{Status: http.StatusInternalServerError, Cause: "UPF_NOT_RESPONDING", Detail: "the UPF refused the change"})
-	default: // what the unit has is not known: Told stays, and is told again with the next change, or when the unit is back
+		t.reply(unitRefused)
+	default: // what the unit has is not known: it is told again in a while, or when it is back
 		t.over("no answer of the UPF")
-		t.reply(Failed{Status: http.StatusGatewayTimeout, Cause: "UPF_NOT_RESPONDING", Detail: "the UPF did not answer"})
+		t.reply(unitIsMute)
 	}
 }
 
@@ -99,6 +66,9 @@ func (t *turn) changed(u Unit) {
 func (t *turn) connectionIs() Updated {
 	if t.s.Phase == record.Active {
 		return Updated{Connection: Activated}
+	}
+	if p := t.s.Procedure; p != nil && Kind(p.Kind) == Connection && p.PTI == suspending {
+		return Updated{Connection: Suspended}
 	}
 	return Updated{Connection: Deactivated}
 }
@@ -127,12 +97,36 @@ func (t *turn) deactivate() {
 		t.reply(Updated{Connection: Deactivated})
 		return
 	case record.Establishing: // 4.3.2.2.1: the access network is gone before it had the session
+		t.reply(Updated{Connection: Deactivated})
 		t.end(endWithNotice, 0)
 		return
 	}
-	t.s.Handover = nil
-	t.change(func(s *record.Session) { s.Phase, s.Downlink = record.Idle, record.Tunnel{} })
-	t.begin(Connection, connectUnit)
+	t.idle()
+}
+
+// suspend: TS 23.502 4.8.2.2 step 4. As idle: packets wait until it is active again.
+func (t *turn) suspend() {
+	if t.s.Phase != record.Active {
+		t.reply(Updated{Connection: Suspended})
+		return
+	}
+	t.idleAs(suspending)
+}
+
+// suspending is in the record, in the place of a PTI: the answer has the AMF's own word.
+const suspending uint8 = 1
+
+// idle: there is no tunnel any more. Packets wait, and the unit says so. Who has no tunnel answers no modification.
+func (t *turn) idle() { t.idleAs(0) }
+
+func (t *turn) idleAs(word uint8) {
+	t.change(func(s *record.Session) { s.Phase, s.Downlink, s.Handover = record.Idle, record.Tunnel{}, nil })
+	t.due(dueHandover, 0)
+	if t.s.Wanted != nil {
+		t.s.Wanted.Access = false
+	}
+	t.s.Procedure = &record.Procedure{Kind: uint8(Connection), Began: t.in.Now.UnixMilli(), PTI: word}
+	t.next(connectUnit)
 }
 
 // accessReady: 4.3.2.2.1 step 14 and 4.2.3.2 step 15, the access network has a tunnel for the session.
@@ -142,29 +136,30 @@ func (t *turn) accessReady(response *n2.SetupResponse) {
 		return
 	}
 	t.due(dueAccess, 0)
-	t.change(func(s *record.Session) {
-		s.Phase, s.Downlink = record.Active, response.Downlink.Tunnel
-		for n := range s.Flows {
-			s.Flows[n].Refused = slices.ContainsFunc(response.Failed, func(f n2.FlowCause) bool { return f.QFI == s.Flows[n].QFI })
-		}
-	})
-	if len(t.s.Flows) > 0 && t.s.Flows[0].Refused { // without the default flow there is no session (TS 23.501 5.7.2.7)
-		t.s.Phase, t.s.Downlink, t.s.Flows, t.s.Told = t.s.Told.Phase, t.s.Told.Downlink, t.s.Told.Flows, nil
+	failed := qfisOf(response.Failed)
+	if slices.Contains(failed, t.s.Flows[0].QFI) { // without the default flow there is no session (TS 23.501 5.7.2.7)
 		t.accessRefused()
 		return
 	}
+	t.change(func(s *record.Session) {
+		s.Phase, s.Downlink, s.Handover = record.Active, response.Downlink.Tunnel, nil
+		lose(s, failed)
+	})
 	t.begin(Connection, connectUnit)
 }
 
 // accessRefused: the access network has no room for the session.
 func (t *turn) accessRefused() {
 	t.due(dueAccess, 0)
-	if t.s.Phase == record.Establishing { // 4.3.2.2.1: the UE has no accept, because it was in the same message
+	switch t.s.Phase {
+	case record.Establishing: // 4.3.2.2.1: the UE has no accept, because it was in the same message
+		t.reply(Updated{})
 		t.end(endWithNotice, 0)
-		return
+	case record.Releasing:
+		t.reply(Updated{})
+	default:
+		t.idle()
 	}
-	t.change(func(s *record.Session) { s.Phase, s.Downlink = record.Idle, record.Tunnel{} })
-	t.begin(Connection, connectUnit)
 }
 
 // accessSilent: an access network that was asked for a tunnel has said nothing.
@@ -174,6 +169,11 @@ func (t *turn) accessSilent() {
 		t.end(endWithNotice, 0)
 	case record.Idle: // packets still wait: have them reported again
 		t.pageAgain()
+	case record.Active: // of a modification: the UE's answer has come through it
+		if w := t.s.Wanted; w != nil {
+			w.Access = false
+			t.catchUp()
+		}
 	}
 }
 
@@ -186,8 +186,7 @@ func (t *turn) report(r Report) {
 	}) &&
 		t.s.Phase == record.Active:
 		t.reply(Reported{Cause: ie.CauseRequestAccepted})
-		t.change(func(s *record.Session) { s.Phase, s.Downlink = record.Idle, record.Tunnel{} })
-		t.begin(Connection, connectUnit)
+		t.idle()
 	case r.Downlink && t.s.Phase == record.Idle:
 		t.begin(Paging, pageTransfer)
 	default: // a tunnel of before, packets that have gone meanwhile
@@ -252,8 +251,6 @@ func (t *turn) pageAgain() {
 	if t.s.Phase != record.Idle {
 		return
 	}
-	t.change(func(*record.Session) {})
-	t.s.Told.Downlink = record.Tunnel{TEID: 1} // another than what is: FAR 2 is told anew
-	t.s.Told.Phase = record.Releasing
+	t.change(func(s *record.Session) { s.Told.Anew = true })
 	t.begin(Connection, connectUnit)
 }

@@ -16,7 +16,7 @@ type Effect interface{ effect() }
 // Reply answers who asked.
 type Reply struct {
 	To Token
-	// Created, Updated, Failed, Done, or Reported
+	// Created, Updated, Failed, Ended, Accepted, or Reported
 	Body any
 }
 
@@ -36,6 +36,9 @@ type Updated struct {
 
 // Ended answers Release and End.
 type Ended struct{}
+
+// Accepted answers PolicyChanged and PolicyEnded.
+type Accepted struct{}
 
 // Failed answers what was refused, with HTTP status and application error of TS 29.502 6.1.7.3.
 type Failed struct {
@@ -168,7 +171,7 @@ func Unanswered(asker Token, effects []Effect) []Effect {
 // Begins says whether an event comes from somebody who asks again.
 func Begins(e Event) bool {
 	switch e.(type) {
-	case Create, Update, Release, Report, End:
+	case Create, Update, Release, Report, End, PolicyChanged, PolicyEnded:
 		return true
 	}
 	return false
@@ -191,6 +194,10 @@ func Decline(e Event, why string) []Effect {
 	case Release:
 		return []Effect{Reply{To: e.From, Body: failed}}
 	case End:
+		return []Effect{Reply{To: e.From, Body: failed}}
+	case PolicyChanged:
+		return []Effect{Reply{To: e.From, Body: failed}}
+	case PolicyEnded:
 		return []Effect{Reply{To: e.From, Body: failed}}
 	}
 	return nil

@@ -173,7 +173,10 @@ func takeSubscription(t *turn, e Event) {
 	t.s.IPv4, t.s.IPv6 = staticAddresses(kind, sub)
 	t.s.Static = t.s.IPv4.IsValid() || t.s.IPv6.IsValid()
 	t.s.Subscribed = sub.Flows
-	t.s.AMBR, t.s.Flows = policyOf(network, kind, sub)
+	t.s.Decided = record.Decided{
+		AMBR: sub.AMBR, FiveQI: sub.FiveQI, Priority: sub.Priority, MayPreempt: sub.MayPreempt, Preemptable: sub.Preemptable,
+	}
+	newQoS(t.s, network)
 	want := configuration.Want{TAC: t.s.AMF.TAC, Type: kind, IPv4: t.s.IPv4, IPv6: t.s.IPv6}
 	unit, err := t.in.Config.Select(network, want, t.in.Live) // step 8
 	if err != nil {
@@ -218,25 +221,6 @@ func staticAddresses(kind n1.SessionType, sub Subscription) (v4 netip.Addr, v6 n
 	return v4, v6
 }
 
-// policyOf a session without a PCF: the Slice's, and what the subscription says otherwise. QFI 1 is the default flow's.
-func policyOf(network *configuration.DataNetwork, kind n1.SessionType, sub Subscription) (record.AMBR, []record.Flow) {
-	ambr, first := network.AMBR, network.DefaultFlow(1)
-	if sub.AMBR != (record.AMBR{}) {
-		ambr = sub.AMBR
-	}
-	if sub.FiveQI != 0 {
-		first.FiveQI = sub.FiveQI
-	}
-	if sub.Priority != 0 {
-		first.Priority, first.MayPreempt, first.Preemptable = sub.Priority, sub.MayPreempt, sub.Preemptable
-	}
-	flows := []record.Flow{first}
-	for n, f := range network.FlowsOf(kind, sub.Flows) {
-		flows = append(flows, f.Record(uint8(n)+2))
-	}
-	return ambr, flows
-}
-
 // sessionType chooses by TS 23.501 5.8.2.2.1; 0 with the cause of the reject where there is none.
 func sessionType(asked n1.SessionType, allowed []n1.SessionType) (n1.SessionType, n1.Cause) {
 	has := func(kind n1.SessionType) bool { return slices.Contains(allowed, kind) }
@@ -279,14 +263,14 @@ func takePolicy(t *turn, e Event) {
 		return
 	}
 	t.s.Policy = p.URI
-	if p.AMBR != (record.AMBR{}) {
-		t.s.AMBR = p.AMBR
+	t.s.Decided = and(t.s.Decided, record.Decided{
+		AMBR: p.AMBR, FiveQI: p.FiveQI, Priority: p.Priority, MayPreempt: p.MayPreempt, Preemptable: p.Preemptable,
+	})
+	if p.Flows != nil {
+		t.s.Subscribed = p.Flows
 	}
-	if p.FiveQI != 0 {
-		t.s.Flows[0].FiveQI = p.FiveQI
-	}
-	if p.Priority != 0 {
-		t.s.Flows[0].Priority, t.s.Flows[0].MayPreempt, t.s.Flows[0].Preemptable = p.Priority, p.MayPreempt, p.Preemptable
+	if network := t.network(); network != nil { // else the next step says so
+		newQoS(t.s, network)
 	}
 	t.next(establishUnit)
 }

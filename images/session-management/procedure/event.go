@@ -67,6 +67,8 @@ type Update struct {
 	N1      []byte
 	N2      []byte
 	N2Type  n2.InfoType
+	// NonThreeGPP: the UE is to have the session by another access than 3GPP's.
+	NonThreeGPP bool
 	// AMF that asks, where it is another than the one before; its zero fields keep what was known.
 	AMF record.AMF
 }
@@ -107,6 +109,18 @@ type End struct {
 	From  Token
 	Cause n1.Cause
 }
+
+// PolicyChanged: the PCF has decided anew (TS 29.512 4.2.3).
+type PolicyChanged struct {
+	From Token
+	// Decided is what it says of AMBR and default flow; what is zero stays.
+	record.Decided
+	// Flows by name that the session is to have beside those that all have; nil: as before.
+	Flows []string
+}
+
+// PolicyEnded: the PCF ends its association (TS 29.512 4.2.4).
+type PolicyEnded struct{ From Token }
 
 // SettingsChanged: the Slice's settings are others than before.
 type SettingsChanged struct{}
@@ -152,6 +166,8 @@ type Policy struct {
 	// FiveQI and ARP of the default flow, 0 where the PCF leaves it.
 	FiveQI, Priority        uint8
 	MayPreempt, Preemptable bool
+	// Flows by name beside those that all sessions have; nil: as the subscription says.
+	Flows []string
 }
 
 // Unit answers AskUnit.
@@ -159,8 +175,9 @@ type Unit struct {
 	Outcome Outcome
 	// Cause of a refusal (TS 29.244 8.2.1).
 	Cause uint8
-	// Established answers an Establishment.
+	// Established answers an Establishment, Modified a Modification.
 	Established *message.SessionEstablishmentResponse
+	Modified    *message.SessionModificationResponse
 }
 
 // Transferred answers AskTransfer (TS 29.518 5.2.2.3.1).
@@ -188,6 +205,8 @@ func (UnitRestarted) event()   {}
 func (UnitGone) event()        {}
 func (End) event()             {}
 func (SettingsChanged) event() {}
+func (PolicyChanged) event()   {}
+func (PolicyEnded) event()     {}
 func (Subscription) event()    {}
 func (Policy) event()          {}
 func (Unit) event()            {}

@@ -5,7 +5,6 @@ import (
 	"net/http"
 
 	"core5g.dev/core5g/images/session-management/n1"
-	"core5g.dev/core5g/images/session-management/n2"
 	"core5g.dev/core5g/images/session-management/record"
 
 	"github.com/wmnsk/go-pfcp/ie"
@@ -21,6 +20,9 @@ func init() { // the procedures call each other
 		Ending:        ending,
 		Paging:        paging,
 		Restoration:   restoration,
+		Modification:  modification,
+		Switching:     switching,
+		Handing:       handing,
 	}
 }
 
@@ -58,6 +60,12 @@ func (t *turn) withoutSession(e Event) {
 	case Report:
 		t.asker = e.From
 		t.reply(Reported{Cause: ie.CauseSessionContextNotFound})
+	case PolicyChanged:
+		t.asker = e.From
+		t.reply(Failed{Status: http.StatusNotFound, Cause: "CONTEXT_NOT_FOUND", Detail: "there is no such session"})
+	case PolicyEnded: // it is over
+		t.asker = e.From
+		t.reply(Accepted{})
 	}
 }
 
@@ -68,7 +76,7 @@ func (t *turn) duringProcedure(e Event) {
 			s.take(t, e)
 		}
 	case e == Resumed{}:
-		t.ask()
+		t.again()
 	default:
 		t.out.Refused = "a procedure is under way"
 	}
@@ -81,7 +89,9 @@ func (t *turn) atRest(e Event) {
 		t.createAgain(e)
 	case Update:
 		t.asker = e.From
-		t.heardFrom(e.AMF)
+		if e.Handover != HandoverPreparing && e.Handover != HandoverPrepared { // who prepares is not the UE's AMF yet
+			t.heardFrom(e.AMF)
+		}
 		t.update(e)
 	case Release: // TS 23.502 4.3.4.2, step 1a with the AMF's own reasons, 4.2.2.3
 		t.asker = e.From
@@ -92,6 +102,14 @@ func (t *turn) atRest(e Event) {
 	case Report:
 		t.asker = e.From
 		t.report(e)
+	case SettingsChanged:
+		t.settingsChanged()
+	case PolicyChanged:
+		t.asker = e.From
+		t.policyChanged(e)
+	case PolicyEnded:
+		t.asker = e.From
+		t.policyEnded()
 	case Unreachable:
 		t.unreachable()
 	case Due:
@@ -102,7 +120,7 @@ func (t *turn) atRest(e Event) {
 		t.endByNetwork(n1.CauseReactivationRequested)
 	case Resumed:
 		if t.s.Told != nil { // a change of rules that somebody gave up
-			t.begin(Restoration, restoreUnit)
+			t.unitSilent()
 		}
 	}
 }
@@ -114,8 +132,16 @@ func (t *turn) update(e Update) {
 		return
 	}
 	switch {
+	case e.NonThreeGPP: // TS 23.502 4.9.2: there is no N3IWF before this SMF
+		t.reply(Failed{Status: http.StatusForbidden, Cause: "REQUEST_REJECTED", Detail: "sessions stay on 3GPP access"})
 	case e.Release:
-		t.end(endSilently, 0)
+		t.releaseByAMF(e.Cause)
+	case e.Handover != "" && e.Handover != HandoverNone:
+		t.handover(e)
+	case e.FailedToBeSwitched:
+		t.switchFailed()
+	case e.Connection == Suspended:
+		t.suspend()
 	case e.Connection == Activating:
 		t.activate()
 	case e.Connection == Deactivated:
@@ -140,6 +166,12 @@ func (t *turn) fromUE(b []byte) {
 		return
 	}
 	switch m := m.(type) {
+	case *n1.ModificationRequest:
+		t.modifyByUE(m, b)
+	case *n1.ModificationComplete:
+		t.modificationComplete(m)
+	case *n1.ModificationCommandReject:
+		t.commandRejected(m)
 	case *n1.ReleaseRequest:
 		t.releaseByUE(m)
 	case *n1.ReleaseComplete:
@@ -151,32 +183,24 @@ func (t *turn) fromUE(b []byte) {
 	}
 }
 
-// malformed answers what cannot be read (TS 24.501 7): a status with its cause, or nothing where that clause says so.
+// malformed answers what cannot be read (TS 24.501 7): a reject of what a UE asks for, a status of anything else, with its cause; or nothing
+// where that clause says so.
 func (t *turn) malformed(err error) {
 	fault, ok := err.(*n1.Fault)
 	if !ok || fault.Ignore {
 		t.reply(Updated{})
 		return
 	}
-	t.reply(Updated{N1: (&n1.Status{Header: n1.Header{SessionID: t.s.ID, PTI: fault.Header.PTI}, Cause: fault.Cause}).Encode()})
-}
-
-// fromAccess is what a gNB says, by way of the AMF.
-func (t *turn) fromAccess(e Update) {
-	transfer, err := n2.Decode(e.N2Type, e.N2)
-	if err != nil {
-		t.reply(Failed{Status: http.StatusForbidden, Cause: "N2_SM_ERROR", Detail: err.Error()})
-		return
-	}
-	switch m := transfer.(type) {
-	case *n2.SetupResponse:
-		t.accessReady(m)
-	case *n2.SetupUnsuccessful:
-		t.accessRefused()
-	case *n2.ReleaseResponse:
-		t.accessReleased()
+	h := fault.Header
+	switch {
+	case h.SessionID != t.s.ID:
+		t.reply(Updated{N1: (&n1.Status{Header: n1.Header{SessionID: h.SessionID, PTI: h.PTI}, Cause: n1.CauseInvalidPDUSessionIdentity}).Encode()})
+	case h.Type == n1.ModificationRequestType:
+		t.reply(Updated{N1: (&n1.ModificationReject{SessionID: t.s.ID, PTI: h.PTI, Cause: fault.Cause}).Encode()})
+	case h.Type == n1.ReleaseRequestType:
+		t.reply(Updated{N1: (&n1.ReleaseReject{SessionID: t.s.ID, PTI: h.PTI, Cause: fault.Cause}).Encode()})
 	default:
-		t.reply(Failed{Status: http.StatusForbidden, Cause: "N2_SM_ERROR", Detail: "not for an SMF: " + string(e.N2Type)})
+		t.status5GSM(h.PTI, fault.Cause)
 	}
 }
 
@@ -198,13 +222,15 @@ func (t *turn) heardFrom(a record.AMF) {
 
 // Names of times.
 const (
-	dueAccess  = "access"
-	dueCommand = "command"
-	duePaging  = "paging"
+	dueAccess   = "access"
+	dueCommand  = "command"
+	duePaging   = "paging"
+	dueHandover = "handover"
+	dueUnit     = "unit"
 )
 
 // DueNames are all that there are.
-var DueNames = []string{dueAccess, dueCommand, duePaging}
+var DueNames = []string{dueAccess, dueCommand, duePaging, dueHandover, dueUnit}
 
 func (t *turn) timer(name string) {
 	t.due(name, 0)
@@ -215,6 +241,10 @@ func (t *turn) timer(name string) {
 		t.commandSilent()
 	case duePaging:
 		t.pageAgain()
+	case dueHandover:
+		t.handoverLate()
+	case dueUnit:
+		t.unitSilent()
 	}
 }
 

@@ -40,10 +40,15 @@ const (
 	endWithNotice manner = 2
 	// endForAnother: a new session of the same name takes its place.
 	endForAnother manner = 3
-	// endWithCommand: the UE is told first, with the procedure's message: by the AMF, or in the answer to its request.
+	// endWithCommand: the UE is told first, with the procedure's message, in the answer to the AMF; where that cannot be answered
+	// any more, as endByCommand.
 	endWithCommand manner = 4
 	// endWithReject: the UE is told that there is none, by the AMF, which then hears that the context is gone.
 	endWithReject manner = 5
+	// endForAccess: the answer has the end of the access network's resources, and nobody else is told.
+	endForAccess manner = 6
+	// endByCommand: the UE is told first, with the procedure's message, in a transfer.
+	endByCommand manner = 7
 )
 
 // Timers of TS 24.501 10.3: T3592, and T3591 alike.
@@ -57,7 +62,9 @@ func (t *turn) end(how manner, cause n1.Cause) {
 	t.due(dueAccess, 0)
 	t.due(duePaging, 0)
 	t.due(dueCommand, 0)
-	t.s.Phase, t.s.Command, t.s.Handover, t.s.Told = record.Releasing, nil, nil, nil
+	t.due(dueHandover, 0)
+	t.due(dueUnit, 0)
+	t.s.Phase, t.s.Command, t.s.Handover, t.s.Told, t.s.Wanted = record.Releasing, nil, nil, nil, nil
 	t.s.Procedure = &record.Procedure{Kind: uint8(Ending), Began: t.in.Now.UnixMilli(), Cause: uint8(cause), PTI: uint8(how)}
 	t.next(endUnit)
 }
@@ -76,7 +83,11 @@ func (t *turn) endByNetwork(cause n1.Cause) {
 		t.reply(Ended{})
 		return
 	}
-	t.end(endWithCommand, cause)
+	t.endTold(endByCommand, cause)
+}
+
+func (t *turn) endTold(how manner, cause n1.Cause) {
+	t.end(how, cause)
 	t.s.Procedure.Message = (&n1.ReleaseCommand{SessionID: t.s.ID, Cause: cause}).Encode()
 }
 
@@ -92,6 +103,19 @@ func (t *turn) releaseByUE(m *n1.ReleaseRequest) {
 	}
 	t.end(endWithCommand, n1.CauseRegularDeactivation)
 	t.s.Procedure.Message = command
+}
+
+// releaseByAMF: step 1 of TS 29.502 5.2.2.3.8 to 5.2.2.3.11, with a cause of 6.1.6.3.8. The AMF gives the UE, or its access network, what is in
+// the answer.
+func (t *turn) releaseByAMF(cause string) {
+	switch {
+	case t.s.Phase == record.Releasing:
+		t.reply(Updated{})
+	case cause == "REL_DUE_TO_SLICE_NOT_AVAILABLE", cause == "REL_DUE_TO_SLICE_NOT_AUTHORIZED":
+		t.endTold(endWithCommand, n1.CauseReactivationRequested)
+	default: // such as REL_DUE_TO_DUPLICATE_SESSION_ID: the UE has given the name to another session, and only the access network is told
+		t.end(endForAccess, 0)
+	}
 }
 
 // Step 2.
@@ -140,7 +164,14 @@ func (t *turn) told() {
 		t.forget("")
 	case endWithNotice:
 		t.next(endStatus)
-	case endWithReject:
+	case endForAccess:
+		answer := Updated{}
+		if b := releaseCommand(t.s); b != nil {
+			answer.N2, answer.N2Type = b, n2.InfoReleaseCommand
+		}
+		t.reply(answer)
+		t.forget("")
+	case endWithReject, endByCommand:
 		t.next(endTransfer)
 	case endWithCommand:
 		if t.asker == 0 {
@@ -172,9 +203,17 @@ func releaseCommand(s *record.Session) []byte {
 // awaitComplete: the UE has the command, or will have it.
 func (t *turn) awaitComplete(attempts uint8) {
 	p := t.s.Procedure
-	t.s.Command = &record.Command{Message: p.Message, Attempts: attempts, Began: t.in.Now.UnixMilli(), Release: true}
+	t.s.Command = &record.Command{Message: p.Message, PTI: ptiOf(p.Message), Attempts: attempts, Began: t.in.Now.UnixMilli(), Release: true}
 	t.over("")
 	t.due(dueCommand, commandTime)
+}
+
+// ptiOf a message to the UE: its third octet.
+func ptiOf(message []byte) uint8 {
+	if len(message) < 3 {
+		return 0
+	}
+	return message[2]
 }
 
 // Step 3.
@@ -201,10 +240,16 @@ func takeEndTransfer(t *turn, e Event) {
 	t.reply(Ended{})
 }
 
-// releaseComplete: step 10.
-func (t *turn) releaseComplete(*n1.ReleaseComplete) {
-	if t.s.Command == nil || !t.s.Command.Release {
-		t.reply(Updated{N1: (&n1.Status{Header: n1.Header{SessionID: t.s.ID}, Cause: n1.CauseMessageTypeNotCompatible}).Encode()})
+// releaseComplete: step 10. A UE that answers what was not asked hears of it (TS 24.501 7.3.1).
+func (t *turn) releaseComplete(m *n1.ReleaseComplete) {
+	c := t.s.Command
+	switch {
+	case c != nil && c.Release && c.PTI == m.PTI:
+	case m.PTI != 0:
+		t.status5GSM(m.PTI, n1.CausePTIMismatch)
+		return
+	default:
+		t.status5GSM(0, n1.CauseMessageTypeNotCompatible)
 		return
 	}
 	t.reply(Updated{})
@@ -216,18 +261,31 @@ func (t *turn) releaseComplete(*n1.ReleaseComplete) {
 
 // accessReleased: step 7.
 func (t *turn) accessReleased() {
-	t.s.Downlink = record.Tunnel{}
+	if t.s.Phase == record.Releasing {
+		t.s.Downlink = record.Tunnel{}
+	}
 	t.reply(Updated{})
 }
 
 // status: TS 24.501 6.5.3. A UE that knows no such session has none.
 func (t *turn) status(m *n1.Status) {
-	switch m.Cause {
-	case n1.CauseInvalidPDUSessionIdentity, n1.CauseSessionDoesNotExist:
+	c := t.s.Command
+	switch {
+	case m.Cause == n1.CauseInvalidPDUSessionIdentity, m.Cause == n1.CauseSessionDoesNotExist:
+		t.reply(Updated{})
 		t.end(endWithNotice, 0)
+	case c != nil && !c.Release && c.PTI == m.PTI && t.s.Wanted != nil &&
+		(m.Cause == n1.CausePTIMismatch || m.Cause == n1.CauseInvalidPTI || m.Cause == n1.CauseMessageTypeNotImplemented):
+		t.reply(Updated{})
+		t.abort("the UE does not know what it is about")
 	default:
 		t.reply(Updated{})
 	}
+}
+
+// status5GSM answers a UE that has said what cannot be understood as the session is.
+func (t *turn) status5GSM(pti uint8, cause n1.Cause) {
+	t.reply(Updated{N1: (&n1.Status{Header: n1.Header{SessionID: t.s.ID, PTI: pti}, Cause: cause}).Encode()})
 }
 
 // commandSilent: T3591 or T3592 has expired. The command again, and after the fifth time the session ends all the same.
@@ -236,17 +294,20 @@ func (t *turn) commandSilent() {
 	if c == nil {
 		return
 	}
-	if c.Attempts >= commandAttempts {
+	switch {
+	case c.Attempts < commandAttempts:
+	case c.Release:
 		t.s.Command = nil
-		if c.Release {
-			t.s.Procedure = &record.Procedure{Kind: uint8(Ending), Began: c.Began, PTI: uint8(endWithNotice)}
-			t.next(endStatus)
-		}
+		t.s.Procedure = &record.Procedure{Kind: uint8(Ending), Began: c.Began, PTI: uint8(endWithNotice)}
+		t.next(endStatus)
+		return
+	default:
+		t.commandUnanswered()
 		return
 	}
 	c.Attempts++
 	t.due(dueCommand, commandTime)
-	a := AskTransfer{N1: c.Message, SkipIdle: c.Release}
+	a := AskTransfer{N1: c.Message, SkipIdle: true}
 	if b := releaseCommand(t.s); c.Release && b != nil {
 		a.N2, a.N2Type = b, n2.InfoReleaseCommand
 	}

@@ -2,6 +2,7 @@ package procedure
 
 import (
 	"net/http"
+	"time"
 
 	"core5g.dev/core5g/images/session-management/n1"
 	"core5g.dev/core5g/images/session-management/n4"
@@ -23,6 +24,9 @@ var restoration = map[uint8]step{
 	restoreUnit:     {ask: askRestoration, take: takeRestoration},
 }
 
+// restorationRest is how long a unit that does not answer is left alone: all its sessions ask.
+const restorationRest = 30 * time.Second
+
 func (t *turn) restore() {
 	switch t.s.Phase {
 	case record.Releasing: // there is nothing to restore
@@ -38,6 +42,7 @@ func askRestoration(t *turn) {
 		t.endByNetwork(n1.CauseReactivationRequested)
 		return
 	}
+	t.currentFilters(network)
 	ies, err := n4.Establishment(t.s, network.Settings())
 	if err != nil {
 		t.over(err.Error())
@@ -62,13 +67,19 @@ func takeRestoration(t *turn, e Event) {
 		t.s.Told = nil
 		t.over("")
 		t.reply(t.connectionIs())
+		t.catchUp()
 	case u.Outcome == Refused: // its F-TEID or address is somebody else's: the UE asks for another session
 		t.over("the UPF refused")
 		if t.asker != 0 {
 			t.reply(Failed{Status: http.StatusInternalServerError, Cause: "UPF_NOT_RESPONDING", Detail: "the UPF has lost the session and does not take it again"})
 		}
 		t.endByNetwork(n1.CauseReactivationRequested)
-	default: // when the unit is back, it is asked again
+	default: // it is asked again, in a while or when it says that it is back
+		if t.s.Told == nil {
+			t.s.Told = told(t.s)
+		}
+		t.s.Told.Unsure = true
+		t.due(dueUnit, restorationRest)
 		t.over("no answer of the UPF")
 		t.reply(Failed{Status: http.StatusGatewayTimeout, Cause: "UPF_NOT_RESPONDING", Detail: "the UPF did not answer"})
 	}

@@ -99,8 +99,14 @@ type Session struct {
 	History []Past `cbor:"30,keyasint,omitempty"`
 	// Static addresses are the subscription's, not the unit's choice.
 	Static bool `cbor:"31,keyasint,omitempty"`
-	// Subscribed are the names of the flows that the subscription adds to the Slice's own.
+	// Subscribed are the names of the flows that the subscription, or the PCF, adds to the Slice's own.
 	Subscribed []string `cbor:"32,keyasint,omitempty"`
+	// Wanted is a modification that UE or access network have not answered; nil: none.
+	Wanted *Wanted `cbor:"33,keyasint,omitempty"`
+	// Decided is what subscription and PCF say otherwise than the Slice.
+	Decided Decided `cbor:"34,keyasint,omitzero"`
+	// Behind: UE and access network have not heard all that has changed.
+	Behind bool `cbor:"35,keyasint,omitempty"`
 }
 
 // HistoryLength bounds History.
@@ -111,7 +117,14 @@ func (s *Session) Clone() *Session {
 	c := *s
 	c.Flows, c.History, c.Subscribed = slices.Clone(s.Flows), slices.Clone(s.History), slices.Clone(s.Subscribed)
 	c.Procedure, c.Answered, c.Told = clone(s.Procedure), clone(s.Answered), clone(s.Told)
-	c.Command, c.Handover = clone(s.Command), clone(s.Handover)
+	c.Command, c.Handover, c.Wanted = clone(s.Command), clone(s.Handover), clone(s.Wanted)
+	if c.Wanted != nil {
+		c.Wanted.Flows, c.Wanted.Gone = slices.Clone(c.Wanted.Flows), slices.Clone(c.Wanted.Gone)
+		c.Wanted.Refused = slices.Clone(c.Wanted.Refused)
+	}
+	if c.Handover != nil {
+		c.Handover.Refused, c.Handover.Forwarded = slices.Clone(c.Handover.Refused), slices.Clone(c.Handover.Forwarded)
+	}
 	if c.Told != nil {
 		c.Told.Flows = slices.Clone(c.Told.Flows)
 	}
@@ -169,8 +182,14 @@ type Flow struct {
 	GFBRDownlink uint64 `cbor:"7,keyasint,omitempty"`
 	MFBRUplink   uint64 `cbor:"8,keyasint,omitempty"`
 	MFBRDownlink uint64 `cbor:"9,keyasint,omitempty"`
-	// Refused by the access network: the UE does not have it.
+	// Refused: the access network does not have it, nor does the unit. Known: the UE has its rule all the same, until it is told.
 	Refused bool `cbor:"10,keyasint,omitempty"`
+	Known   bool `cbor:"11,keyasint,omitempty"`
+	// Coming: the unit takes its uplink packets, and nobody else has it yet.
+	Coming bool `cbor:"12,keyasint,omitempty"`
+	// Directions in which it has filters (1 downlink, 2 uplink), and a digest of these, as the unit and the UE were told them.
+	Directions uint8  `cbor:"13,keyasint,omitempty"`
+	Filters    uint32 `cbor:"14,keyasint,omitempty"`
 }
 
 // Unit is a UPF unit: its Node ID, and the address of its N4.
@@ -219,9 +238,41 @@ type Told struct {
 	Phase    Phase  `cbor:"0,keyasint"`
 	Downlink Tunnel `cbor:"1,keyasint,omitzero"`
 	AMBR     AMBR   `cbor:"2,keyasint"`
-	Flows    []Flow `cbor:"3,keyasint,omitempty"`
-	// Buffering: downlink packets wait for a handover's end.
-	Buffering bool `cbor:"4,keyasint,omitempty"`
+	// Flows, none where they are the record's.
+	Flows []Flow `cbor:"3,keyasint,omitempty"`
+	// Buffering: downlink packets wait for a handover's end. Forwarding is where those that the source forwards go, zero nowhere.
+	Buffering  bool   `cbor:"4,keyasint,omitempty"`
+	Forwarding Tunnel `cbor:"5,keyasint,omitzero"`
+	// Unsure: rules may be there or not, so that the unit can only be told all of them anew.
+	Unsure bool `cbor:"6,keyasint,omitempty"`
+	// Anew: where downlink packets go is told again, whatever it was.
+	Anew bool `cbor:"7,keyasint,omitempty"`
+	// All rules that there are are told again: the unit has these or others.
+	All bool `cbor:"8,keyasint,omitempty"`
+}
+
+// Wanted is how a session's QoS is to be: the difference to what it is.
+type Wanted struct {
+	// AMBR is zero where it stays.
+	AMBR AMBR `cbor:"0,keyasint,omitzero"`
+	// Flows that are added or changed, and the QFIs of those that go.
+	Flows []Flow `cbor:"1,keyasint,omitempty"`
+	Gone  []byte `cbor:"2,keyasint,omitempty"`
+	// Refused are QFIs of flows that the access network has not taken.
+	Refused []byte `cbor:"3,keyasint,omitempty"`
+	// UE and Access have not answered.
+	UE     bool `cbor:"4,keyasint,omitempty"`
+	Access bool `cbor:"5,keyasint,omitempty"`
+}
+
+// Decided is what somebody else than the Slice says; what is zero is the Slice's.
+type Decided struct {
+	AMBR AMBR `cbor:"0,keyasint,omitzero"`
+	// FiveQI and ARP of the default flow.
+	FiveQI      uint8 `cbor:"1,keyasint,omitempty"`
+	Priority    uint8 `cbor:"2,keyasint,omitempty"`
+	MayPreempt  bool  `cbor:"3,keyasint,omitempty"`
+	Preemptable bool  `cbor:"4,keyasint,omitempty"`
 }
 
 // Command is a message to the UE, sent again until it is answered (TS 24.501 10.3: T3591, T3592).
@@ -247,6 +298,14 @@ type Handover struct {
 	Direct bool `cbor:"3,keyasint,omitempty"`
 	// Refused are QFIs that the target does not take.
 	Refused []byte `cbor:"4,keyasint,omitempty"`
+	// Buffering: packets wait in the unit until the UE has arrived.
+	Buffering bool `cbor:"5,keyasint,omitempty"`
+	// Arrived: only what the source still forwards is left of it.
+	Arrived bool `cbor:"6,keyasint,omitempty"`
+	// Prepared: the target has answered.
+	Prepared bool `cbor:"7,keyasint,omitempty"`
+	// Forwarded are QFIs of flows whose packets the target takes from the source.
+	Forwarded []byte `cbor:"8,keyasint,omitempty"`
 }
 
 // Past is a procedure that has ended.
@@ -263,6 +322,8 @@ type Answered struct {
 	// Digest of the request, and the answer.
 	Digest [8]byte `cbor:"0,keyasint"`
 	Answer []byte  `cbor:"1,keyasint"`
+	// At is when, Unix time in ms.
+	At int64 `cbor:"2,keyasint,omitempty"`
 }
 
 var (

@@ -1,0 +1,409 @@
+package procedure
+
+import (
+	"time"
+
+	"core5g.dev/core5g/images/session-management/configuration"
+	"core5g.dev/core5g/images/session-management/n1"
+	"core5g.dev/core5g/images/session-management/n2"
+	"core5g.dev/core5g/images/session-management/record"
+
+	"github.com/wmnsk/go-pfcp/ie"
+)
+
+// PDU session modification (TS 23.502 4.3.3.2, TS 24.501 6.3.2, 6.4.2):
+//
+//	1a    the UE asks                                    modifyByUE (request.go)
+//	1b,e  the PCF, or the Slice, has changed             policyChanged, settingsChanged
+//	2a    N4: uplink packets of new flows are taken      modifyUnit
+//	3     command to UE and access network               modifyTransfer, or in the answer to the UE's request
+//	7     the access network's answer                    accessModified
+//	11    the UE's answer                                modificationComplete; the command again: commandSilent
+//	8,12  N4: downlink packets go the new way, and
+//	      what nobody uses any more is taken away        modifyCommit
+//
+// Between steps 3 and 12 the session is at rest, with its difference in Wanted: UEs may take 80 s. What the Slice changes meanwhile is
+// found when all have answered (Behind). A UE that is idle hears when its user plane is up next; the PCF has it paged.
+//
+// Where the UE says no, or nothing, unit and access network go back to what was: modifyBackUnit, modifyBackAccess.
+const (
+	modifyUnit       uint8 = 1
+	modifyTransfer   uint8 = 2
+	modifyCommit     uint8 = 3
+	modifyBackUnit   uint8 = 4
+	modifyBackAccess uint8 = 5
+)
+
+var modification = map[uint8]step{
+	modifyUnit:       {ask: askComing, take: takeComing},
+	modifyTransfer:   {ask: askCommand, take: takeCommanded},
+	modifyCommit:     {ask: askCommit, take: takeCommit},
+	modifyBackUnit:   {ask: askBackUnit, take: takeBackUnit},
+	modifyBackAccess: {ask: askBackAccess, take: takeBackAccess},
+}
+
+// settingsChanged: step 1e. DNS servers, MTU and P-CSCFs are told to UEs that ask; nothing ends for them.
+func (t *turn) settingsChanged() {
+	network := t.network()
+	if network == nil || t.s.Phase == record.Releasing {
+		return
+	}
+	if difference(t.s.Clone(), network) == nil {
+		return
+	}
+	t.s.Behind = true
+	t.catchUp()
+}
+
+// catchUp tells UE and access network what they have not heard, when nothing else is under way with them.
+func (t *turn) catchUp() {
+	if t.s == nil || t.s.Procedure != nil || t.s.Phase != record.Active && t.s.Phase != record.Idle {
+		return
+	}
+	if w := t.s.Wanted; w != nil {
+		if !w.UE && !w.Access {
+			t.commit()
+		}
+		return
+	}
+	network := t.network()
+	if !t.s.Behind || t.s.Phase != record.Active || t.s.Command != nil || t.s.Handover != nil || network == nil {
+		return
+	}
+	t.s.Behind = false
+	if w := difference(t.s, network); w != nil {
+		t.modify(w, 0, nil)
+	}
+}
+
+// modify begins; message is the UE's request, and pti its.
+func (t *turn) modify(w *record.Wanted, pti uint8, message []byte) {
+	t.s.Wanted = w
+	t.s.Procedure = &record.Procedure{Kind: uint8(Modification), Began: t.in.Now.UnixMilli(), PTI: pti, Message: message}
+	t.next(modifyUnit)
+}
+
+// Step 2a.
+
+func askComing(t *turn) {
+	t.change(func(s *record.Session) { come(s, s.Wanted) })
+	t.tell(false, (*turn).coming)
+}
+
+func takeComing(t *turn, e Event) {
+	if u, ok := t.heard(e); ok {
+		t.coming(u)
+	}
+}
+
+func (t *turn) coming(u Unit) {
+	if u.Outcome == Done {
+		t.next(modifyTransfer)
+		return
+	}
+	request := t.s.Procedure
+	t.s.Wanted = nil
+	t.change(notCome)
+	if u.Outcome == Refused && u.Cause != ie.CauseSessionContextNotFound {
+		t.s.Told = nil // it has what it had
+	}
+	t.over("the UPF did not take it")
+	if request.PTI != 0 {
+		t.rejectModification(request, n1.CauseInsufficientResources)
+	}
+	if u.Outcome == Refused && u.Cause == ie.CauseSessionContextNotFound {
+		t.begin(Restoration, restoreUnit)
+	}
+}
+
+// rejectModification: TS 24.501 6.4.2.4.
+func (t *turn) rejectModification(request *record.Procedure, cause n1.Cause) {
+	m := n1.ModificationReject{SessionID: t.s.ID, PTI: request.PTI, Cause: cause}
+	if cause == n1.CauseInsufficientResources {
+		m.BackOff = networkBackOff
+	}
+	t.answered(request.Message, m.Encode())
+	t.reply(Updated{N1: m.Encode()})
+}
+
+// Step 3.
+
+func (t *turn) command(network *configuration.DataNetwork) []byte {
+	p := t.s.Procedure
+	c := n1.ModificationCommand{SessionID: t.s.ID, PTI: p.PTI}
+	tellUE(t.s, t.s.Wanted, network, &c)
+	if m, err := n1.Decode(p.Message); err == nil {
+		if request, ok := m.(*n1.ModificationRequest); ok {
+			answerOptions(t.s, network, request, &c)
+		}
+	}
+	return c.Encode()
+}
+
+func askCommand(t *turn) {
+	network := t.network()
+	if network == nil { // End follows
+		t.back("the data network is gone")
+		return
+	}
+	w, p := t.s.Wanted, t.s.Procedure
+	w.UE, w.Access = false, false
+	a := AskTransfer{N1: t.command(network), SkipIdle: true}
+	if r := forAccess(t.s, w); r != nil && t.s.Phase == record.Active {
+		b, err := r.Encode()
+		if err != nil {
+			t.back(err.Error())
+			return
+		}
+		w.Access, a.N2, a.N2Type = true, b, n2.InfoModifyRequest
+	}
+	if w.UE = p.PTI != 0 || !onlyHeader(a.N1); !w.UE { // nothing that UEs hear of: an ARP
+		a.N1 = nil
+	}
+	if t.asker == 0 && a.N1 == nil && a.N2 == nil {
+		t.await(nil)
+		return
+	}
+	if t.asker == 0 {
+		t.transfer(a)
+		return
+	}
+	t.await(a.N1)
+	t.reply(Updated{N1: a.N1, N2: a.N2, N2Type: a.N2Type})
+}
+
+// onlyHeader: the command says nothing.
+func onlyHeader(command []byte) bool { return len(command) == 4 }
+
+// notTransferred is what an AMF says of a UE that is idle and was not to be woken (TS 29.518 6.1.6.3.6).
+const notTransferred = "N1_MSG_NOT_TRANSFERRED"
+
+func takeCommanded(t *turn, e Event) {
+	x, ok := e.(Transferred)
+	if !ok {
+		return
+	}
+	if x.Outcome == Refused || x.Outcome == NotSent || x.Cause == notTransferred {
+		t.s.Behind = true
+		t.s.Wanted.UE, t.s.Wanted.Access = false, false // they have not heard of it
+		t.back("the AMF did not take it: " + x.Cause)
+		return
+	}
+	if network := t.network(); network != nil && t.s.Wanted.UE {
+		t.await(t.command(network))
+		return
+	}
+	t.await(nil)
+}
+
+// await the answers of UE and access network.
+func (t *turn) await(command []byte) {
+	p := t.s.Procedure
+	t.s.Procedure = nil // it ends with the commit
+	if t.s.Wanted.Access {
+		t.due(dueAccess, accessTime)
+	}
+	if command != nil {
+		if p.PTI != 0 {
+			t.answered(p.Message, nil) // by the command, and from its end on by what it was
+		}
+		t.s.Command = &record.Command{Message: command, PTI: p.PTI, Attempts: 1, Began: p.Began}
+		t.due(dueCommand, commandTime)
+	}
+	t.catchUp() // where nobody has to answer
+}
+
+// Step 7.
+
+func (t *turn) accessModified(m *n2.ModifyResponse) {
+	w := t.s.Wanted
+	t.answerAccess()
+	if w == nil || !w.Access { // of before
+		return
+	}
+	w.Access = false
+	w.Refused = append(w.Refused, qfisOf(m.Failed)...)
+	t.due(dueAccess, 0)
+	if m.Downlink != nil && t.s.Phase == record.Active && *m.Downlink != t.s.Downlink {
+		t.change(func(s *record.Session) { s.Downlink = *m.Downlink })
+		t.begin(Connection, connectUnit) // and commit then
+		return
+	}
+	t.catchUp()
+}
+
+// answerAccess says that what an access network had to say was heard.
+func (t *turn) answerAccess() { t.reply(Updated{}) }
+
+// accessUnmodified: it has taken nothing, and given the UE no command (TS 38.413 8.2.3.3).
+func (t *turn) accessUnmodified() {
+	w := t.s.Wanted
+	t.answerAccess()
+	if w == nil || !w.Access {
+		return
+	}
+	t.due(dueAccess, 0)
+	w.Access = false
+	for _, f := range w.Flows {
+		w.Refused = append(w.Refused, f.QFI)
+	}
+	if w.UE {
+		w.UE = false // there is nothing to take back there either
+		t.abort("the access network refused")
+		return
+	}
+	t.catchUp()
+}
+
+// Step 11.
+
+func (t *turn) modificationComplete(m *n1.ModificationComplete) {
+	if !t.answers(m.Header) {
+		return
+	}
+	if c := t.s.Command; c.PTI != 0 && t.s.Answered != nil {
+		t.s.Answered.Answer = c.Message
+	}
+	t.s.Command = nil
+	t.due(dueCommand, 0)
+	t.s.Wanted.UE = false
+	t.reply(Updated{})
+	t.catchUp()
+}
+
+// commandRejected: TS 24.501 6.3.2.4.
+func (t *turn) commandRejected(m *n1.ModificationCommandReject) {
+	if !t.answers(m.Header) {
+		return
+	}
+	if m.Cause == n1.CauseInvalidPDUSessionIdentity { // 6.3.2.4: the UE has no such session
+		t.reply(Updated{})
+		t.end(endWithNotice, 0)
+		return
+	}
+	t.reply(Updated{})
+	t.abort("the UE refused")
+}
+
+// answers says whether a message of the UE's answers the modification command that is out. Otherwise the UE hears what
+// TS 24.501 7.3.1 says, unless it says again what it has said.
+func (t *turn) answers(h n1.Header) bool {
+	c := t.s.Command
+	switch {
+	case c != nil && !c.Release && c.PTI == h.PTI && t.s.Wanted != nil:
+		return true
+	case h.PTI == 0, t.s.Answered != nil && len(t.s.Answered.Answer) > 2 && t.s.Answered.Answer[2] == h.PTI: // heard before
+		t.reply(Updated{})
+	default:
+		t.status5GSM(h.PTI, n1.CausePTIMismatch)
+	}
+	return false
+}
+
+// abort: UE, or access network, have not taken it.
+func (t *turn) abort(cause string) {
+	began := t.in.Now.UnixMilli()
+	if c := t.s.Command; c != nil {
+		began = c.Began
+	}
+	t.s.Command = nil
+	t.due(dueCommand, 0)
+	t.due(dueAccess, 0)
+	t.s.Procedure = &record.Procedure{Kind: uint8(Modification), Began: began}
+	t.back(cause)
+}
+
+// Steps 8 and 12.
+
+func (t *turn) commit() {
+	began := t.in.Now.UnixMilli()
+	t.s.Procedure = &record.Procedure{Kind: uint8(Modification), Began: began}
+	w, network := t.s.Wanted, t.network()
+	t.s.Wanted = nil
+	t.change(func(s *record.Session) { become(s, w, network) })
+	t.next(modifyCommit)
+}
+
+func askCommit(t *turn) { t.tell(false, (*turn).committed) }
+
+func takeCommit(t *turn, e Event) {
+	if u, ok := t.heard(e); ok {
+		t.committed(u)
+	}
+}
+
+func (t *turn) committed(u Unit) {
+	switch {
+	case u.Outcome == Done:
+		t.over("")
+		t.reply(Updated{})
+		t.catchUp()
+	case u.Outcome == Refused && u.Cause == ie.CauseSessionContextNotFound:
+		t.over("the UPF has lost the session")
+		t.begin(Restoration, restoreUnit)
+	case u.Outcome == Refused: // UE and access network have what the unit has not
+		t.over("the UPF refused")
+		t.reply(Updated{})
+		t.endByNetwork(n1.CauseReactivationRequested)
+	default:
+		t.over("no answer of the UPF")
+		t.reply(Updated{})
+	}
+}
+
+// back to what was.
+func (t *turn) back(cause string) {
+	t.s.Procedure.Message = []byte(cause)
+	t.next(modifyBackUnit)
+}
+
+func askBackUnit(t *turn) {
+	t.change(notCome)
+	t.tell(false, (*turn).backUnit)
+}
+
+func takeBackUnit(t *turn, e Event) {
+	if u, ok := t.heard(e); ok {
+		t.backUnit(u)
+	}
+}
+
+// backUnit: flows that are still there take packets that nobody sends.
+func (t *turn) backUnit(u Unit) {
+	if u.Outcome == Refused && u.Cause == ie.CauseSessionContextNotFound {
+		t.s.Wanted = nil
+		t.over(string(t.s.Procedure.Message))
+		t.begin(Restoration, restoreUnit)
+		return
+	}
+	t.next(modifyBackAccess)
+}
+
+func askBackAccess(t *turn) {
+	w := t.s.Wanted
+	if r := backForAccess(t.s, w); r != nil && w.UE && t.s.Phase == record.Active {
+		if b, err := r.Encode(); err == nil {
+			t.transfer(AskTransfer{N2: b, N2Type: n2.InfoModifyRequest})
+			return
+		}
+	}
+	t.backOver()
+}
+
+func takeBackAccess(t *turn, e Event) {
+	if _, ok := e.(Transferred); ok {
+		t.backOver()
+	}
+}
+
+func (t *turn) backOver() {
+	t.s.Wanted = nil
+	t.over(string(t.s.Procedure.Message))
+	t.reply(Updated{})
+}
+
+// commandUnanswered: T3591 has expired for the last time (TS 24.501 6.3.2.6).
+func (t *turn) commandUnanswered() { t.abort("no answer of the UE") }
+
+// Times: dueUnit is unitRest after a unit did not answer.
+const unitRest = 5 * time.Second

@@ -1,0 +1,192 @@
+package procedure
+
+import (
+	"net/http"
+	"slices"
+
+	"core5g.dev/core5g/images/session-management/n4"
+	"core5g.dev/core5g/images/session-management/record"
+
+	"github.com/wmnsk/go-pfcp/ie"
+)
+
+// How the unit hears of a change, in whichever procedure: the record is changed by change(), tell() asks the unit for the difference
+// between what it was told last (record.Told) and what the record says, and heard() takes the answer. While the answer is out, Told stays.
+//
+//	done      the unit has what the record says
+//	refused   it has what it had, and the record says that again
+//	unknown   it may have either, and is told all of it again, in a while or with the next change. Where rules may be there or not, that
+//	          cannot be said (a unit refuses to create what there is), so that the session is deleted there and made anew, with the
+//	          F-TEIDs and addresses that it had (TS 29.244 5.22.2)
+
+// change what the unit has to be told.
+func (t *turn) change(f func(s *record.Session)) {
+	if t.s.Told == nil {
+		t.s.Told = told(t.s)
+	}
+	flows := slices.Clone(t.s.Flows)
+	f(t.s)
+	if t.s.Told.Flows == nil && !slices.Equal(flows, t.s.Flows) {
+		t.s.Told.Flows = flows
+	}
+}
+
+// told is what a unit has that has what the record says.
+func told(s *record.Session) *record.Told {
+	out := &record.Told{Phase: s.Phase, Downlink: s.Downlink, AMBR: s.AMBR}
+	if h := s.Handover; h != nil {
+		out.Buffering = h.Buffering
+		if !h.Direct {
+			out.Forwarding = h.Forwarding
+		}
+	}
+	return out
+}
+
+// before is the session as its unit knows it.
+func before(s *record.Session) *record.Session {
+	b := *s
+	b.Phase, b.Downlink, b.AMBR = s.Told.Phase, s.Told.Downlink, s.Told.AMBR
+	if s.Told.Flows != nil {
+		b.Flows = s.Told.Flows
+	}
+	if s.Told.Anew {
+		b.Phase = record.Releasing
+	}
+	b.Handover = &record.Handover{Buffering: s.Told.Buffering, Forwarding: s.Told.Forwarding}
+	return &b
+}
+
+// Attempts of a step that tells the unit: how far it is.
+const (
+	changing uint8 = 0
+	deleting uint8 = 1
+	making   uint8 = 2
+)
+
+// tell the unit; then has the answer, also where there is nothing to ask for. endMarkers ends the tunnel that is left.
+func (t *turn) tell(endMarkers bool, then func(*turn, Unit)) {
+	network := t.network()
+	if network == nil || t.s.Told == nil {
+		t.s.Told = nil
+		then(t, Unit{Outcome: Done}) // the Slice is gone: End follows
+		return
+	}
+	if t.s.Told.Unsure {
+		t.s.Procedure.Attempts = deleting
+		t.do(AskUnit{Operation: Delete, Unit: t.s.Unit, CPSEID: t.s.CPSEID, UPSEID: t.s.UPSEID})
+		return
+	}
+	ies, err := n4.Modification(before(t.s), t.s, network.Settings(), endMarkers, t.s.Told.All)
+	switch {
+	case err != nil:
+		t.takeBack()
+		then(t, Unit{Outcome: Refused})
+	case len(ies) == 0:
+		t.s.Told = nil
+		then(t, Unit{Outcome: Done})
+	default:
+		t.do(AskUnit{Operation: Modify, Unit: t.s.Unit, CPSEID: t.s.CPSEID, UPSEID: t.s.UPSEID, IEs: ies})
+	}
+}
+
+// heard takes an answer of the unit's; false: there is none yet.
+func (t *turn) heard(e Event) (Unit, bool) {
+	u, ok := e.(Unit)
+	if !ok {
+		return u, false
+	}
+	p := t.s.Procedure
+	switch {
+	case p.Attempts == deleting:
+		network := t.network()
+		if network == nil {
+			return Unit{Outcome: Unknown}, true
+		}
+		t.currentFilters(network)
+		ies, err := n4.Establishment(t.s, network.Settings())
+		if err != nil {
+			return Unit{Outcome: Unknown}, true
+		}
+		p.Attempts = making
+		t.do(AskUnit{Operation: Establish, Unit: t.s.Unit, CPSEID: t.s.CPSEID, IEs: ies})
+		return u, false
+	case p.Attempts == making:
+		p.Attempts = changing
+		if u.Outcome == Done && n4.Established(t.s, u.Established) != nil {
+			u.Outcome = Unknown
+		}
+		if u.Outcome == Refused { // it has been deleted, and is not made: as a unit that has lost it
+			u.Cause = ie.CauseSessionContextNotFound
+		}
+	}
+	switch {
+	case u.Outcome == Done:
+		t.s.Told = nil
+	case u.Outcome == Refused && u.Cause != ie.CauseSessionContextNotFound:
+		t.takeBack()
+	case u.Outcome == NotSent && !t.s.Told.Unsure: // it has what it had; it is asked again later
+		t.due(dueUnit, unitRest)
+	case u.Outcome != Refused:
+		t.s.Told.Unsure, t.s.Told.All = t.s.Told.Unsure || structural(t.s), true
+		t.due(dueUnit, unitRest)
+	}
+	return u, true
+}
+
+// structural: rules come or go, rather than change.
+func structural(s *record.Session) bool {
+	return s.Told.Flows != nil || s.Told.Forwarding != told(s).Forwarding
+}
+
+// takeBack what the unit has refused.
+func (t *turn) takeBack() {
+	was := t.s.Told
+	t.s.Phase, t.s.Downlink, t.s.AMBR = was.Phase, was.Downlink, was.AMBR
+	if was.Flows != nil {
+		t.s.Flows = was.Flows
+	}
+	if h := t.s.Handover; h != nil {
+		h.Buffering = was.Buffering
+		if !h.Direct {
+			h.Forwarding = was.Forwarding
+		}
+	}
+	t.s.Told = nil
+}
+
+// again: who takes over does not know what of a change the unit has.
+func (t *turn) again() {
+	p := t.s.Procedure
+	if t.s.Told != nil && structural(t.s) && tells(Kind(p.Kind), p.Step) {
+		t.s.Told.Unsure = true
+	}
+	if tells(Kind(p.Kind), p.Step) {
+		p.Attempts = changing
+	}
+	t.ask()
+}
+
+// unitSilent: a unit that did not answer is asked again.
+func (t *turn) unitSilent() {
+	if t.s.Told != nil && t.s.Phase != record.Releasing {
+		t.begin(Connection, connectUnit)
+	}
+}
+
+// toldRefused is what an AMF hears where the unit has refused.
+var (
+	unitRefused = Failed{Status: http.StatusInternalServerError, Cause: "UPF_NOT_RESPONDING", Detail: "the UPF refused the change"}
+	unitIsMute  = Failed{Status: http.StatusGatewayTimeout, Cause: "UPF_NOT_RESPONDING", Detail: "the UPF did not answer"}
+)
+
+// tells says whether a step tells the unit.
+func tells(kind Kind, step uint8) bool {
+	switch kind {
+	case Connection, Switching, Handing:
+		return true
+	case Modification:
+		return step == modifyUnit || step == modifyCommit || step == modifyBackUnit
+	}
+	return false
+}

@@ -1,0 +1,99 @@
+package procedure
+
+import (
+	"net/http"
+	"slices"
+
+	"core5g.dev/core5g/images/session-management/n2"
+	"core5g.dev/core5g/images/session-management/record"
+
+	"github.com/wmnsk/go-pfcp/ie"
+)
+
+// Xn handover: the new access network has the UE and says where (TS 23.502 4.9.1.2.2, TS 29.502 5.2.2.3.2.1). Another AMF may say it.
+//
+//	2     Path Switch Request                           switchPath
+//	3,4   N4 modification, the old tunnel is ended      switchUnit
+//	5     End Marker                                    the unit's
+//	6     answer with what the new one has to know
+//	2     the new one has not taken the session         switchFailed
+const switchUnit uint8 = 1
+
+var switching = map[uint8]step{
+	switchUnit: {ask: askSwitch, take: takeSwitch},
+}
+
+func (t *turn) switchPath(m *n2.PathSwitchRequest) {
+	switch {
+	case t.s.Phase != record.Active && t.s.Phase != record.Idle:
+		t.reply(notSwitched(http.StatusForbidden, "REQUEST_REJECTED", "the session is being established or released", n2.CauseUnknownPDUSession))
+		return
+	case !slices.Contains(m.Flows, t.s.Flows[0].QFI): // without the default flow there is no session (TS 23.501 5.7.2.7)
+		t.reply(notSwitched(http.StatusForbidden, "N2_SM_ERROR", "the default QoS flow was not taken", n2.CauseMultipleQoSFlows))
+		return
+	}
+	t.due(dueHandover, 0)
+	t.due(dueAccess, 0)
+	t.change(func(s *record.Session) {
+		s.Phase, s.Downlink, s.Handover = record.Active, m.Downlink, nil
+		lose(s, missing(s, m.Flows))
+		if s.Wanted != nil { // the new one has not seen the request
+			s.Wanted.Access = false
+		}
+	})
+	t.begin(Switching, switchUnit)
+}
+
+func notSwitched(status int, cause, detail string, told n2.Cause) Failed {
+	f := Failed{Status: status, Cause: cause, Detail: detail}
+	if b, err := (&n2.PathSwitchUnsuccessful{Cause: told}).Encode(); err == nil {
+		f.N2, f.N2Type = b, n2.InfoPathSwitchUnsuccessful
+	}
+	return f
+}
+
+func askSwitch(t *turn) { t.tell(true, (*turn).switched) }
+
+func takeSwitch(t *turn, e Event) {
+	if u, ok := t.heard(e); ok {
+		t.switched(u)
+	}
+}
+
+func (t *turn) switched(u Unit) {
+	switch {
+	case u.Outcome == Done:
+		b, err := (&n2.PathSwitchAcknowledge{}).Encode() // the unit's endpoint is what it was
+		if err != nil {
+			t.over(err.Error())
+			t.reply(notSwitched(http.StatusInternalServerError, "SYSTEM_FAILURE", err.Error(), n2.CauseMiscUnspecified))
+			return
+		}
+		t.over("")
+		t.reply(Updated{Connection: Activated, N2: b, N2Type: n2.InfoPathSwitchAcknowledge})
+		t.catchUp()
+	case u.Outcome == Refused && u.Cause == ie.CauseSessionContextNotFound: // made anew, with the new tunnel; asked again, it is answered
+		t.over("the UPF has lost the session")
+		t.reply(notSwitched(http.StatusGatewayTimeout, "UPF_NOT_RESPONDING", "the UPF has lost the session", n2.CauseUserPlaneResourcesNotAvailable))
+		t.begin(Restoration, restoreUnit)
+	case u.Outcome == Refused:
+		t.over("the UPF refused")
+		t.reply(notSwitched(http.StatusInternalServerError, "UPF_NOT_RESPONDING", unitRefused.Detail, n2.CauseUserPlaneResourcesNotAvailable))
+	default:
+		t.over("no answer of the UPF")
+		t.reply(notSwitched(http.StatusGatewayTimeout, "UPF_NOT_RESPONDING", unitIsMute.Detail, n2.CauseUserPlaneResourcesNotAvailable))
+	}
+}
+
+// switchFailed: the UE has gone where the session was not taken. It stays, without a tunnel (TS 29.502 5.2.2.3.2.1).
+func (t *turn) switchFailed() {
+	switch t.s.Phase {
+	case record.Active:
+		t.idle()
+	case record.Establishing:
+		t.reply(Updated{Connection: Deactivated})
+		t.end(endWithNotice, 0)
+	default:
+		t.reply(Updated{Connection: Deactivated})
+	}
+}
