@@ -192,7 +192,7 @@ func (h *holder) modify(s *record.Session, change func(*record.Session)) {
 	h.t.Helper()
 	before := *s
 	change(s)
-	ies, err := n4.Modification(&before, s, settings, false)
+	ies, err := n4.Modification(&before, s, settings, false, false)
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -101,6 +101,9 @@ type Resumed struct{}
 // UnitRestarted: the session's unit has lost what it had.
 type UnitRestarted struct{}
 
+// UnitDiffers: the session's unit has it, under that UP SEID, and perhaps not as the record says: the store has lost writes.
+type UnitDiffers struct{ UPSEID uint64 }
+
 // UnitGone: the session's unit does not come back.
 type UnitGone struct{}
 
@@ -202,6 +205,7 @@ func (Report) event()          {}
 func (Due) event()             {}
 func (Resumed) event()         {}
 func (UnitRestarted) event()   {}
+func (UnitDiffers) event()     {}
 func (UnitGone) event()        {}
 func (End) event()             {}
 func (SettingsChanged) event() {}

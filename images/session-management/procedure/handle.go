@@ -116,6 +116,8 @@ func (t *turn) atRest(e Event) {
 		t.timer(e.Name)
 	case UnitRestarted:
 		t.restore()
+	case UnitDiffers:
+		t.remake(e.UPSEID)
 	case UnitGone:
 		t.endByNetwork(n1.CauseReactivationRequested)
 	case Resumed:

@@ -12,8 +12,11 @@ import (
 // A session that its unit has lost is made again, with the F-TEID and the addresses that it had: UEs and access networks
 // hear nothing of it (TS 23.527 4.3.2, TS 29.244 5.22.2).
 //
-//	1  N4 session deleted, where the unit may have something of it    restoreDeletion
-//	2  N4 session established                                         restoreUnit
+//	1  N4 session deleted, where the unit has another of its name    restoreDeletion
+//	2  N4 session established                                        restoreUnit
+//
+// A unit answers an establishment that is repeated from the session that it has, and refuses another of the same CP F-SEID: then what it
+// has comes from an answer that was lost, and is made anew.
 const (
 	restoreUnit     uint8 = 1
 	restoreDeletion uint8 = 2
@@ -31,9 +34,23 @@ func (t *turn) restore() {
 	switch t.s.Phase {
 	case record.Releasing: // there is nothing to restore
 	default:
+		t.s.UPSEID = 0 // it names nothing any more, or another one's session
 		t.begin(Restoration, restoreUnit)
 	}
 }
+
+// remake a session that the unit has by other rules.
+func (t *turn) remake(upSEID uint64) {
+	if t.s.Phase == record.Releasing {
+		return
+	}
+	t.s.UPSEID = upSEID
+	t.begin(Restoration, restoreDeletion)
+	t.s.Procedure.Cause = deletedBefore // as soon as it has answered
+}
+
+// deletedBefore, in the record's cause of a restoration: it is not deleted a second time.
+const deletedBefore = 1
 
 func askRestoration(t *turn) {
 	network := t.network()
@@ -68,25 +85,39 @@ func takeRestoration(t *turn, e Event) {
 		t.over("")
 		t.reply(t.connectionIs())
 		t.catchUp()
+	case u.Outcome == Refused && t.s.Procedure.Cause != deletedBefore && t.s.UPSEID != 0: // it has one of the same name
+		t.s.Procedure.Cause = deletedBefore
+		t.next(restoreDeletion)
 	case u.Outcome == Refused: // its F-TEID or address is somebody else's: the UE asks for another session
 		t.over("the UPF refused")
 		if t.asker != 0 {
 			t.reply(Failed{Status: http.StatusInternalServerError, Cause: "UPF_NOT_RESPONDING", Detail: "the UPF has lost the session and does not take it again"})
 		}
 		t.endByNetwork(n1.CauseReactivationRequested)
-	default: // it is asked again, in a while or when it says that it is back
-		if t.s.Told == nil {
-			t.s.Told = told(t.s)
-		}
-		t.s.Told.Unsure = true
-		t.due(dueUnit, restorationRest)
-		t.over("no answer of the UPF")
-		t.reply(Failed{Status: http.StatusGatewayTimeout, Cause: "UPF_NOT_RESPONDING", Detail: "the UPF did not answer"})
+	default:
+		t.unrestored()
 	}
 }
 
+// unrestored: it is asked again, in a while or when it says that it is back.
+func (t *turn) unrestored() {
+	if t.s.Told == nil {
+		t.s.Told = told(t.s)
+	}
+	t.s.Told.Unsure = true
+	t.due(dueUnit, restorationRest)
+	t.over("no answer of the UPF")
+	t.reply(Failed{Status: http.StatusGatewayTimeout, Cause: "UPF_NOT_RESPONDING", Detail: "the UPF did not answer"})
+}
+
 func takeRemains(t *turn, e Event) {
-	if _, ok := e.(Unit); ok {
+	u, ok := e.(Unit)
+	switch {
+	case !ok:
+	case u.Outcome == Done || u.Outcome == Refused:
+		t.s.UPSEID = 0
 		t.next(restoreUnit)
+	default:
+		t.unrestored()
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
+	"strings"
 
 	"core5g.dev/core5g/images/session-management/n1"
 
@@ -368,5 +369,11 @@ func Decode(b []byte) (*Session, error) {
 	return &s, nil
 }
 
+// keyPrefix begins all keys of sessions.
+const keyPrefix = "pdu-session/"
+
+// IsKey says whether that is the key of a session.
+func IsKey(key string) bool { return strings.HasPrefix(key, keyPrefix) }
+
 // Key of a session in the store.
-func Key(supi string, id uint8) string { return fmt.Sprintf("pdu-session/%s/%d", supi, id) }
+func Key(supi string, id uint8) string { return fmt.Sprintf("%s%s/%d", keyPrefix, supi, id) }

@@ -16,6 +16,9 @@
 // A runner is not safe for concurrent use: its World calls it, and what it has handed to the World, on one loop. It has no goroutine and no clock,
 // so that a simulation can be that World.
 //
-//	world.go    what a runner needs        runner.go   events to sessions, the order above
-//	stored.go   a record in the store      start.go    what a new holder does first, and what is due
+//	world.go    what a runner needs                    runner.go     events to sessions, the order above
+//	stored.go   a record in the store                  start.go      what a new holder does first, and what is due
+//	cache.go    what is in memory                      walk.go       an event for every session of a group
+//	units.go    a unit that was met, or has restarted  elsewhere.go  a session that another shard has
+//	numbers.go  SEIDs
 package runner

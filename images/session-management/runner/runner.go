@@ -1,10 +1,13 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"time"
 
 	"core5g.dev/core5g/images/nf/sessionstore"
@@ -23,9 +26,19 @@ type Runner struct {
 	writer, writes uint64 // revisions of this life
 	sessions       map[string]*session
 	keys           map[uint64]string // of sessions in memory, by CP SEID
+	cache          cache
 	numbers        numbers
 	stopped        bool
-	away           bool // the store did not answer when last asked
+	silent         int // how often in a row the store has not answered
+	counts         Counts
+
+	units        map[string]*unit
+	unsure       unsure
+	kept         kept
+	keptRevision sessionstore.Revision
+	keptWaiting  []func()
+	keptWriting  bool
+	shardRead    bool
 }
 
 // session is one in memory.
@@ -39,8 +52,19 @@ type session struct {
 	busy  bool
 	asked uint64
 	queue []procedure.Event
-	// dueAt are names of times that were delivered and are not written as seen yet.
-	due map[string]bool
+	// due are times that were delivered and are not written as seen yet, times what was written of them in this life: a time that was moved
+	// while it came is not one.
+	due   map[string]time.Time
+	times map[string]time.Time
+	// loaded are told when it is, watchers when it is at rest.
+	loaded, watchers []func(error)
+	// elsewhere counts how often another shard was told to end what it has under this name.
+	elsewhere    int
+	older, newer *session // in the cache
+}
+
+func (s *session) atRest() bool {
+	return !s.loading && !s.writing && !s.busy && len(s.queue) == 0 && len(s.watchers) == 0
 }
 
 // The bounds of a session's queue, of a write's repetitions.
@@ -48,7 +72,19 @@ const (
 	mostQueued  = 16
 	firstPause  = 20 * time.Millisecond
 	longestWait = 500 * time.Millisecond
+	// mostSilent: a store that has not answered so often in a row is away.
+	mostSilent = 3
 )
+
+// Counts of a runner, since it was made.
+type Counts struct {
+	// Declined events, whose sessions could not be looked at; Conflicts are writes that the store refused; Repeated those whose outcome was not known.
+	Declined, Conflicts, Repeated uint64
+	// Evicted from memory; Orphans that were deleted in units; Elsewhere are sessions that another shard had.
+	Evicted, Orphans, Elsewhere uint64
+	// Stale answers, to what was asked before, and Skipped times, which were moved while they came.
+	Stale, Skipped uint64
+}
 
 // Config of a runner.
 type Config struct {
@@ -60,14 +96,49 @@ type Config struct {
 	Sealer Sealer
 	// Writer is random, new with each runner.
 	Writer uint64
+	// Cached sessions are kept in memory while nothing happens to them; 0 for 32,768.
+	Cached int
 }
 
 // New makes a runner; Start begins.
 func New(c Config) *Runner {
 	return &Runner{
 		w: c.World, log: c.Log, shard: c.Shard, lease: c.Lease, sealer: c.Sealer, writer: c.Writer,
-		sessions: map[string]*session{}, keys: map[uint64]string{}, numbers: numbers{shard: c.Shard},
+		sessions: map[string]*session{}, keys: map[uint64]string{}, cache: cache{most: cmp.Or(c.Cached, defaultCached)},
+		numbers: numbers{shard: c.Shard},
+		units:   map[string]*unit{}, unsure: unsure{}, kept: kept{Units: map[string]order{}},
 	}
+}
+
+// Counts since New.
+func (r *Runner) Counts() Counts { return r.counts }
+
+// Away says that the store does not answer.
+func (r *Runner) Away() bool { return r.silent >= mostSilent }
+
+// heard notes whether the store has answered.
+func (r *Runner) heard(err error) {
+	switch {
+	case r.stopped:
+	case errors.Is(err, sessionstore.ErrFenced):
+		r.stop(err)
+	case err == nil || lasting(err):
+		r.silent = 0
+	default:
+		r.silent++
+	}
+}
+
+// lasting errors are answers of the store: asked again it says the same.
+func lasting(err error) bool {
+	for _, e := range []error{
+		sessionstore.ErrNotFound, sessionstore.ErrFenced, sessionstore.ErrConflict, sessionstore.ErrTaken, sessionstore.ErrTooLarge,
+	} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
 }
 
 // Sessions in memory.
@@ -78,11 +149,11 @@ func (r *Runner) Deliver(key string, e procedure.Event) {
 	if r.stopped {
 		return
 	}
-	s := r.session(key)
-	if r.away && procedure.Begins(e) && (s.loading || s.writing) {
+	if r.Away() && procedure.Begins(e) {
 		r.decline(e, "the session store does not answer")
 		return
 	}
+	s := r.session(key)
 	if len(s.queue) >= mostQueued {
 		r.decline(e, "too much is under way for this session")
 		return
@@ -100,9 +171,18 @@ func (r *Runner) DeliverTo(cpSEID uint64, e procedure.Event) {
 		r.Deliver(key, e)
 		return
 	}
+	if record.ShardOf(cpSEID) != r.shard { // whoever sorts by shard has sorted wrongly
+		r.decline(e, errOtherShard.Error())
+		return
+	}
+	if r.Away() && procedure.Begins(e) {
+		r.decline(e, "the session store does not answer")
+		return
+	}
 	r.w.Store(func(ctx context.Context, store sessionstore.Store) func() {
 		found, err := store.Find(ctx, sessionstore.Index{Kind: IndexSEID, Value: record.Ref(cpSEID)})
 		return func() {
+			r.heard(err)
 			switch {
 			case r.stopped:
 			case err == nil:
@@ -117,15 +197,20 @@ func (r *Runner) DeliverTo(cpSEID uint64, e procedure.Event) {
 }
 
 // decline an event whose session nobody can look at now: nothing is said that is not known.
-func (r *Runner) decline(e procedure.Event, why string) { r.effects(nil, procedure.Decline(e, why)) }
+func (r *Runner) decline(e procedure.Event, why string) {
+	r.counts.Declined++
+	r.effects(nil, procedure.Decline(e, why))
+}
 
 func (r *Runner) session(key string) *session {
 	s, ok := r.sessions[key]
 	if !ok {
-		s = &session{key: key, due: map[string]bool{}}
+		s = &session{key: key}
 		r.sessions[key] = s
 		r.load(s)
+		r.evict()
 	}
+	r.cache.use(s)
 	return s
 }
 
@@ -138,6 +223,7 @@ func (r *Runner) load(s *session) {
 }
 
 func (r *Runner) loaded(s *session, found sessionstore.Record, err error) {
+	r.heard(err)
 	if r.stopped {
 		return
 	}
@@ -147,17 +233,39 @@ func (r *Runner) loaded(s *session, found sessionstore.Record, err error) {
 	}
 	switch {
 	case err == nil, errors.Is(err, sessionstore.ErrNotFound):
-		r.away = false
+		r.tell(&s.loaded, nil)
+		r.pump(s)
+	case errors.Is(err, errOtherShard):
+		r.elsewhere(s, err)
 	default:
-		r.away = r.away || errors.Is(err, sessionstore.ErrUnavailable)
-		r.log.Error("a session cannot be read", "key", s.key, "err", err)
-		for _, e := range s.queue {
-			r.decline(e, err.Error())
-		}
-		r.drop(s)
+		r.unreadable(s, err)
+	}
+}
+
+// unreadable now, or for good.
+func (r *Runner) unreadable(s *session, err error) {
+	r.log.Error("a session cannot be read", "key", s.key, "err", err)
+	for _, e := range s.queue {
+		r.decline(e, err.Error())
+	}
+	r.drop(s, err)
+}
+
+// loadedThen calls f when the session is loaded, or cannot be.
+func (r *Runner) loadedThen(s *session, f func(error)) {
+	if s.loading {
+		s.loaded = append(s.loaded, f)
 		return
 	}
-	r.pump(s)
+	f(nil)
+}
+
+func (r *Runner) tell(list *[]func(error), err error) {
+	told := *list
+	*list = nil
+	for _, f := range told {
+		f(err)
+	}
 }
 
 // open what the store had. A record with a procedure is one that its holder did not finish.
@@ -171,34 +279,45 @@ func (r *Runner) open(s *session, found sessionstore.Record) error {
 		return err
 	}
 	if record.ShardOf(rec.CPSEID) != r.shard {
-		return fmt.Errorf("%w: it is shard %d's", errOtherShard, record.ShardOf(rec.CPSEID))
+		return &otherShardError{record.ShardOf(rec.CPSEID)}
 	}
 	s.stored = stored{revision: found.Revision, record: rec, octets: octets}
 	s.state = procedure.State{Record: rec}
 	s.busy = rec.Procedure != nil
 	r.keys[rec.CPSEID] = s.key
-	if s.busy {
+	r.mark(s)
+	if s.busy || rec.Told != nil {
 		s.queue = append([]procedure.Event{procedure.Resumed{}}, s.queue...)
 	}
 	return nil
 }
 
-var errOtherShard = errors.New("the session is another shard's")
+// mark what is not known of the session's unit.
+func (r *Runner) mark(s *session) {
+	if rec := s.state.Record; rec != nil && rec.Told != nil && !s.busy {
+		r.unsure[s.key] = rec.Unit.NodeID
+		return
+	}
+	delete(r.unsure, s.key)
+}
 
-// drop a session from memory.
-func (r *Runner) drop(s *session) {
+// drop a session from memory; why is for those who wait for it.
+func (r *Runner) drop(s *session, why error) {
 	delete(r.sessions, s.key)
+	r.cache.remove(s)
 	if s.state.Record != nil {
 		delete(r.keys, s.state.Record.CPSEID)
 	}
 	if s.stored.record != nil {
 		delete(r.keys, s.stored.record.CPSEID)
 	}
+	r.tell(&s.loaded, why)
+	r.tell(&s.watchers, why)
 }
 
 // pump handles what waits, until something has to be waited for.
 func (r *Runner) pump(s *session) {
-	for !r.stopped && !s.loading && !s.writing {
+	for !r.stopped && !s.loading && !s.writing && r.sessions[s.key] == s {
 		n := 0
 		if s.busy { // answers come by answered; only a new holder goes on by itself
 			for n < len(s.queue) && s.queue[n] != (procedure.Event)(procedure.Resumed{}) {
@@ -212,9 +331,14 @@ func (r *Runner) pump(s *session) {
 		s.queue = append(s.queue[:n:n], s.queue[n+1:]...)
 		r.handle(s, e)
 	}
-	if !s.loading && !s.writing && !s.busy && len(s.queue) == 0 && s.state.Record == nil {
-		r.drop(s)
+	if r.stopped || s.loading || s.writing || s.busy || len(s.queue) > 0 || r.sessions[s.key] != s {
+		return
 	}
+	if s.state.Record == nil {
+		r.drop(s, nil)
+		return
+	}
+	r.tell(&s.watchers, nil)
 }
 
 func (r *Runner) input() procedure.Input {
@@ -225,6 +349,11 @@ func (r *Runner) handle(s *session, e procedure.Event) {
 	if _, ok := e.(procedure.Create); ok && r.numbers.left() == 0 {
 		r.decline(e, "no session numbers are left until the store answers")
 		r.reserve()
+		return
+	}
+	if d, ok := e.(procedure.Due); ok && r.moved(s, d.Name) {
+		r.counts.Skipped++
+		delete(s.due, d.Name)
 		return
 	}
 	out := procedure.Handle(r.input(), s.state, e)
@@ -248,6 +377,7 @@ func (r *Runner) handle(s *session, e procedure.Event) {
 func (r *Runner) keep(s *session, out procedure.Output) {
 	s.state, s.busy = out.State, out.Busy
 	s.asked++
+	r.mark(s)
 	if rec := s.state.Record; rec != nil {
 		r.keys[rec.CPSEID] = s.key
 	}
@@ -257,9 +387,14 @@ func (r *Runner) keep(s *session, out procedure.Output) {
 	}
 	c, is, err := r.change(s.key, s.stored, out)
 	if err != nil {
-		r.log.Error("a record cannot be written: its session is left as the store has it", "err", err)
-		r.drop(s)
+		r.refused(s, out.Effects, err)
 		return
+	}
+	for name, at := range out.Due {
+		if s.times == nil {
+			s.times = map[string]time.Time{}
+		}
+		s.times[name] = at
 	}
 	if c == nil {
 		r.effects(s, out.Effects)
@@ -279,36 +414,48 @@ func (r *Runner) write(s *session, c *sessionstore.Change, is stored, then []pro
 }
 
 func (r *Runner) written(s *session, c *sessionstore.Change, is stored, then []procedure.Effect, pause time.Duration, err error) {
-	if r.stopped {
-		return
-	}
+	r.heard(err)
 	switch {
+	case r.stopped:
 	case err == nil:
-		r.away = false
 		if old := s.stored.record; old != nil && (is.record == nil || is.record.CPSEID != old.CPSEID) {
 			delete(r.keys, old.CPSEID)
 		}
 		s.stored, s.writing = is, false
 		r.effects(s, then)
 		r.pump(s)
-	case errors.Is(err, sessionstore.ErrFenced):
-		r.stop(err)
-	case errors.Is(err, sessionstore.ErrUnknown), errors.Is(err, sessionstore.ErrUnavailable):
-		r.away = true
+	case lasting(err): // ErrConflict, ErrTaken, ErrTooLarge: it was not written, and never will be
+		r.refused(s, then, err)
+	default: // nobody knows
+		r.counts.Repeated++
 		r.w.After(pause, func() {
 			if !r.stopped {
 				r.write(s, c, is, then, min(2*pause, longestWait))
 			}
 		})
-	default: // ErrConflict, ErrTaken, ErrTooLarge: it was not written, and never will be
-		r.log.Error("the store refused a record: its session is read again", "key", s.key, "err", err)
-		queue := s.queue
-		r.effects(nil, procedure.Unanswered(s.state.Asker, then))
-		r.drop(s)
-		for _, e := range queue {
-			r.Deliver(s.key, e)
-		}
 	}
+}
+
+// refused: the record of the session stays as the store has it, and who would have heard of the new one hears that nothing was done.
+func (r *Runner) refused(s *session, then []procedure.Effect, err error) {
+	r.counts.Conflicts++
+	r.log.Error("a record was not written: its session is left as the store has it", "key", s.key, "err", err)
+	r.effects(nil, procedure.Unanswered(s.state.Asker, then))
+	queue, watchers := s.queue, s.watchers
+	s.queue, s.watchers = nil, nil
+	r.drop(s, err)
+	if r.stopped {
+		return
+	}
+	if !errors.Is(err, sessionstore.ErrConflict) && !errors.Is(err, sessionstore.ErrTaken) { // it would be refused again
+		for _, e := range queue {
+			r.decline(e, err.Error())
+		}
+		r.tell(&watchers, err)
+		return
+	}
+	again := r.session(s.key) // whatever the store has it in the midst of is resumed
+	again.queue, again.watchers = append(again.queue, queue...), append(again.watchers, watchers...)
 }
 
 // effects are done only by who holds the shard.
@@ -316,6 +463,9 @@ func (r *Runner) effects(s *session, list []procedure.Effect) {
 	for _, e := range list {
 		if r.stopped {
 			return
+		}
+		if reply, ok := e.(procedure.Reply); ok && reply.To == 0 {
+			continue // nobody waits
 		}
 		if !r.w.May() {
 			r.stop(errors.New("the lease has ended"))
@@ -331,8 +481,15 @@ func (r *Runner) effects(s *session, list []procedure.Effect) {
 }
 
 func (r *Runner) answered(s *session, asked uint64, e procedure.Event) {
-	if r.stopped || r.sessions[s.key] != s || s.asked != asked || !s.busy || e == nil {
+	if r.stopped || e == nil {
 		return
+	}
+	if r.sessions[s.key] != s || s.asked != asked || !s.busy || s.writing {
+		r.counts.Stale++
+		return
+	}
+	if u, ok := e.(procedure.Unit); ok && u.Outcome != procedure.Done && u.Outcome != procedure.Refused {
+		r.leftover(s)
 	}
 	r.handle(s, e)
 	r.pump(s)
@@ -348,3 +505,12 @@ func (r *Runner) stop(why error) {
 
 // Stop ends it: nothing is said any more.
 func (r *Runner) Stop() { r.stopped = true }
+
+// leftover: the session's unit may have something that nobody will know of.
+func (r *Runner) leftover(s *session) {
+	if u := r.units[s.state.Record.Unit.NodeID]; u != nil {
+		u.leftovers = true
+	}
+}
+
+func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -27,17 +27,22 @@ func indexes(s *record.Session) []sessionstore.Index {
 	return []sessionstore.Index{{Kind: IndexSEID, Value: record.Ref(s.CPSEID)}}
 }
 
-// UnitGroup lists the sessions of a unit, SliceGroup those of a Slice.
-func UnitGroup(nodeID string) string { return "unit/" + nodeID }
+// UnitGroup lists the sessions that a shard has on a unit.
+func UnitGroup(shard uint16, nodeID string) string {
+	return fmt.Sprintf("shard/%d/unit/%s", shard, nodeID)
+}
 
-// SliceGroup lists the sessions of a Slice.
-func SliceGroup(name string) string { return "slice/" + name }
+// SliceGroup lists the sessions of a shard in a Slice.
+func SliceGroup(shard uint16, name string) string {
+	return fmt.Sprintf("shard/%d/slice/%s", shard, name)
+}
 
 func groups(s *record.Session) []string {
 	if s == nil {
 		return nil
 	}
-	return []string{UnitGroup(s.Unit.NodeID), SliceGroup(s.Slice)}
+	shard := record.ShardOf(s.CPSEID)
+	return []string{UnitGroup(shard, s.Unit.NodeID), SliceGroup(shard, s.Slice)}
 }
 
 // without returns what of a is not in b.
@@ -76,7 +81,8 @@ func (r *Runner) change(key string, was stored, out procedure.Output) (*sessions
 	c.Value = r.sealer.Seal(key, is.octets)
 	c.AddIndexes, c.JoinGroups = without(indexes(is.record), indexes(was.record)), without(groups(is.record), groups(was.record))
 	c.Due = dueOf(out.Due, exists)
-	c.OpenIntent = is.record.Procedure != nil
+	// Whoever takes over goes on with what was begun, and finds out what a unit has that did not answer.
+	c.OpenIntent = is.record.Procedure != nil || is.record.Told != nil
 	c.CloseIntent = exists && !c.OpenIntent
 	return c, is, nil
 }

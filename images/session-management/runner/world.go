@@ -24,7 +24,15 @@ type World interface {
 	// Store has f talk to the session store, outside of the loop, and calls what it returns on the loop.
 	Store(f func(context.Context, sessionstore.Store) (then func()))
 	// Do an effect. done is called once with the event that answers one whose name begins with Ask; it is nil for the others.
+	// A session that is to be deleted and whose UP SEID is 0 is found by its CP SEID, in the unit's list.
 	Do(e procedure.Effect, done func(procedure.Event))
+	// List the sessions that a unit has of this shard, those that it had all the time at least. ErrNoList: it cannot tell.
+	List(nodeID string, done func([]Listed, error))
+	// EndElsewhere gives the holder of another shard a Release for the session of that key, and does not wait for what becomes of it.
+	// nil: it was handed over.
+	EndElsewhere(shard uint16, key string, done func(error))
+	// Restored: the unit has all that the shard had there (RESTI ends). It follows UnitMet, at once where nothing was lost.
+	Restored(nodeID string, stamp uint32)
 	// Ended: a procedure has.
 	Ended(procedure.Result)
 	// Stopped: the shard is not this runner's any more.
@@ -36,3 +44,6 @@ type Sealer interface {
 	Seal(key string, value []byte) []byte
 	Open(key string, sealed []byte) ([]byte, error)
 }
+
+// Listed is a session that a unit says it has.
+type Listed struct{ CPSEID, UPSEID uint64 }

@@ -7,5 +7,5 @@
 //	loop.go      one goroutine that a shard's runner lives in      effects.go   what a runner wants done, by N4 and SBI
 //	pod.go       which shards are here; configuration              requests.go  what AMFs ask for
 //	shard.go     a shard from lease to lease                       units.go     UPF units: met, watched, restarted
-//	passing.go   what is for another pod
+//	passing.go   what is for another pod                        replaced.go  a session that another shard has under the same name
 package shard

@@ -47,6 +47,7 @@ func (p *Pod) Handler(id Identity, log *slog.Logger, reg prometheus.Registerer, 
 	here := http.NewServeMux()
 	here.Handle("/", router)
 	here.HandleFunc("POST "+pathN4, func(w http.ResponseWriter, r *http.Request) { p.receive(id, w, r) })
+	here.HandleFunc("POST "+pathReplaced, func(w http.ResponseWriter, r *http.Request) { p.serveReplaced(id, w, r) })
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		root := p.elsewhere(id)
 		if root == nil || r.Header.Get(headerPassed) != "" {

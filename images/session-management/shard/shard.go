@@ -34,8 +34,6 @@ type Shard struct {
 	closed atomic.Bool
 	ended  sync.WaitGroup
 	live   map[string]configuration.Live
-	// restarted are units that have lost their sessions, which are not made again yet.
-	restarted map[string]bool
 	// added are units that the endpoint knows; early, what is for units that it will know in a moment.
 	added map[string]bool
 	early map[string][]func()
@@ -44,7 +42,7 @@ type Shard struct {
 // open a shard. It serves when the store has told its Recovery Time Stamp: the caller renews leases and must not wait.
 func (p *Pod) open(id Identity, l sessionstore.Lease) *Shard {
 	s := &Shard{
-		Identity: id, pod: p, lease: l, log: p.Log.With("shard", id.Name), live: map[string]configuration.Live{}, restarted: map[string]bool{},
+		Identity: id, pod: p, lease: l, log: p.Log.With("shard", id.Name), live: map[string]configuration.Live{},
 		added: map[string]bool{}, early: map[string][]func(){},
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
@@ -178,9 +176,9 @@ func (s *Shard) slices(before, now *configuration.Snapshot) {
 		}
 		switch {
 		case gone:
-			s.each(runner.SliceGroup(slice.Name), procedure.End{Cause: n1.CauseRegularDeactivation})
+			s.each(slice.Name, procedure.End{Cause: n1.CauseRegularDeactivation})
 		case changed:
-			s.each(runner.SliceGroup(slice.Name), procedure.SettingsChanged{})
+			s.each(slice.Name, procedure.SettingsChanged{})
 		}
 	}
 }
@@ -190,11 +188,7 @@ func sameForSessions(a, b *configuration.DataNetwork) bool {
 	return a.AMBR == b.AMBR && a.FiveQI == b.FiveQI && a.ARP == b.ARP && reflect.DeepEqual(a.Flows, b.Flows)
 }
 
-func (s *Shard) each(group string, e procedure.Event) {
-	s.runner.EachOf(group, e, func(err error) {
-		if err != nil {
-			s.log.Error("the sessions of a group were not all reached: tried again", "group", group, "err", err)
-			s.After(retry, func() { s.each(group, e) })
-		}
-	})
+// each session of a Slice.
+func (s *Shard) each(slice string, e procedure.Event) {
+	s.runner.EachOf(runner.SliceGroup(s.Number, slice), e, func() { s.log.Info("all sessions of a Slice were told", "slice", slice) })
 }

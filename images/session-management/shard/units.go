@@ -109,7 +109,6 @@ func (s *Shard) unitEvent(e pfcp.Event) {
 		s.setLive(e.Unit, configuration.Live{Away: true})
 	case pfcp.UnitRestarted:
 		s.log.Warn("a UPF unit has lost its sessions: they are made again", "unit", e.Unit)
-		s.restarted[e.Unit] = true // Associated follows, and before it nothing is sent
 	case pfcp.AssociationLost:
 		s.log.Warn("a UPF unit has given up the association", "unit", e.Unit)
 	case pfcp.SessionReport:
@@ -122,20 +121,11 @@ func (s *Shard) unitEvent(e pfcp.Event) {
 
 // associated: what the unit has lost is made again first. Its stamp is kept behind it: who takes the shard over meanwhile begins anew.
 func (s *Shard) associated(e pfcp.Associated) {
-	if !s.restarted[e.Unit] && !e.Emptied {
-		s.keepStamp(e.Unit, e.Recovery)
-		return
-	}
-	s.runner.EachOf(runner.UnitGroup(e.Unit), procedure.UnitRestarted{}, func(err error) {
-		if err != nil {
-			s.log.Error("the sessions of a UPF unit were not all reached: tried again", "unit", e.Unit, "err", err)
-			s.After(retry, func() { s.associated(e) })
-			return
-		}
-		delete(s.restarted, e.Unit)
-		s.keepStamp(e.Unit, e.Recovery)
-	})
+	s.runner.UnitMet(e.Unit, uint32(e.Recovery), e.Updated || e.Retained)
 }
+
+// Restored implements runner.World.
+func (s *Shard) Restored(node string, stamp uint32) { s.keepStamp(node, pfcp.Stamp(stamp)) }
 
 const accepted = 1 // TS 29.244 8.2.1
 
@@ -183,4 +173,9 @@ func (s *Shard) keepStamp(node string, stamp pfcp.Stamp) {
 			}
 		}
 	})
+}
+
+// List implements runner.World.
+func (s *Shard) List(_ string, done func([]runner.Listed, error)) {
+	s.loop.post(func() { done(nil, runner.ErrNoList) })
 }

@@ -82,9 +82,7 @@ func (p *pod) take(l sessionstore.Lease) {
 		Writer: p.w.rand.Uint64(),
 	})
 	p.runner.Start()
-	if p.w.unit.stamp != p.w.stampSeen {
-		p.w.unitRestarted(p)
-	}
+	p.w.unitMet(p)
 }
 
 // view is the world as one life of a pod sees it.
@@ -140,3 +138,15 @@ func (v *view) Stopped(why error) {
 func (v *view) Do(e procedure.Effect, done func(procedure.Event)) {
 	v.pod.w.do(e, func(answer procedure.Event) { v.in(func() { done(answer) }) })
 }
+
+func (v *view) List(_ string, done func([]runner.Listed, error)) {
+	w := v.pod.w
+	w.soon(50*time.Microsecond, 5*time.Millisecond, func() {
+		listed := w.unit.list()
+		w.soon(50*time.Microsecond, 5*time.Millisecond, func() { v.in(func() { done(listed, nil) }) })
+	})
+}
+
+func (v *view) Restored(string, uint32) {}
+
+func (v *view) EndElsewhere(uint16, string, func(error)) {}

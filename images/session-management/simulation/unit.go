@@ -3,11 +3,13 @@ package simulation
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 
 	"core5g.dev/core5g/images/session-management/procedure"
 	"core5g.dev/core5g/images/session-management/record"
+	"core5g.dev/core5g/images/session-management/runner"
 
 	"github.com/wmnsk/go-pfcp/ie"
 	"github.com/wmnsk/go-pfcp/message"
@@ -20,7 +22,7 @@ type unit struct {
 	sessions map[uint64]*unitSession // by UP SEID
 	byCP     map[uint64]uint64
 	next     uint64
-	stamp    int
+	stamp    uint32
 }
 
 type unitSession struct {
@@ -72,11 +74,15 @@ func (u *unit) do(a procedure.AskUnit) procedure.Unit {
 		}
 		return procedure.Unit{Outcome: procedure.Done}
 	default:
-		s, ok := u.sessions[a.UPSEID]
+		up := a.UPSEID
+		if up == 0 {
+			up = u.byCP[a.CPSEID]
+		}
+		s, ok := u.sessions[up]
 		if !ok {
 			return refusal(ie.CauseSessionContextNotFound)
 		}
-		delete(u.sessions, a.UPSEID)
+		delete(u.sessions, up)
 		delete(u.byCP, s.cpSEID)
 		return procedure.Unit{Outcome: procedure.Done}
 	}
@@ -228,4 +234,11 @@ func (f farOf) tunnel() record.Tunnel {
 		return record.Tunnel{}
 	}
 	return record.Tunnel{TEID: f.teid, IPv4: f.peer}
+}
+
+func (u *unit) list() (listed []runner.Listed) {
+	for _, up := range slices.Sorted(maps.Keys(u.sessions)) {
+		listed = append(listed, runner.Listed{CPSEID: u.sessions[up].cpSEID, UPSEID: up})
+	}
+	return listed
 }

@@ -32,7 +32,6 @@ type world struct {
 	// faults: the world is unkind.
 	faults    bool
 	storeAway time.Time
-	stampSeen int
 
 	tokens  procedure.Token
 	waiting map[procedure.Token]waiting
@@ -123,29 +122,21 @@ func (w *world) misfortune() {
 		w.unit.forget()
 		for _, p := range w.pods {
 			if p.runner != nil {
-				w.unitRestarted(p)
+				w.unitMet(p)
 			}
 		}
 	}
 }
 
-// unitRestarted: who holds the shard has seen the unit's new Recovery Time Stamp.
-func (w *world) unitRestarted(p *pod) {
-	stamp := w.unit.stamp
-	life := p.life
-	p.runner.EachOf(runner.UnitGroup(nodeID), procedure.UnitRestarted{}, func(err error) {
-		switch {
-		case err == nil:
-			w.stampSeen = stamp
-		default:
-			w.after(time.Second, func() {
-				p.in(life, func() {
-					if p.runner != nil && w.stampSeen != w.unit.stamp {
-						w.unitRestarted(p)
-					}
-				})
-			})
-		}
+// unitMet: who holds the shard has seen the unit's new Recovery Time Stamp.
+func (w *world) unitMet(p *pod) {
+	life, stamp := p.life, w.unit.stamp
+	w.soon(time.Millisecond, 300*time.Millisecond, func() {
+		p.in(life, func() {
+			if p.runner != nil {
+				p.runner.UnitMet(nodeID, stamp, true)
+			}
+		})
 	})
 }
 

@@ -1,0 +1,367 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	"core5g.dev/core5g/images/nf/sessionstore"
+	"core5g.dev/core5g/images/session-management/procedure"
+	"core5g.dev/core5g/images/session-management/record"
+
+	"github.com/fxamacker/cbor/v2"
+)
+
+// Units, as far as all sessions of one are concerned (TS 23.527 4.3):
+//
+//	its Recovery Time Stamp is another     what it has not, is made anew
+//	the store has lost writes              what it has and nobody knows is deleted, what both know is made anew, as the record says
+//	it did not answer                      sessions of which it is not known what it has are told again, when it is met again or after a while
+//
+// What was done is kept in a record of the shard's own: a holder that dies in the midst of it is followed by one that begins again, and
+// leaves out what the unit lists.
+
+// kept is the shard's own record.
+type kept struct {
+	// Generation of the store in which the numbers of sessions were reserved last.
+	Generation string `cbor:"0,keyasint"`
+	// Units in order, by Node ID.
+	Units map[string]order `cbor:"1,keyasint"`
+}
+
+// order is when a unit had all sessions of the shard: in which life of its own, and in which generation of the store.
+type order struct {
+	Stamp      uint32 `cbor:"0,keyasint"`
+	Generation string `cbor:"1,keyasint"`
+}
+
+// unit that was met.
+type unit struct {
+	stamp uint32
+	// checking: what it has is being compared. again: it was met once more meanwhile.
+	checking, again bool
+	// leftovers: it may have sessions that nobody knows.
+	leftovers bool
+	// lost: it has said that it begins anew.
+	lost bool
+}
+
+func shardKey(shard string) string { return "shard/" + shard }
+
+// readShard reads the shard's own record. Nothing is numbered before.
+func (r *Runner) readShard() {
+	if r.stopped {
+		return
+	}
+	key := shardKey(r.lease.Shard)
+	r.w.Store(func(ctx context.Context, store sessionstore.Store) func() {
+		found, err := store.Read(ctx, key)
+		return func() {
+			r.heard(err)
+			switch {
+			case r.stopped:
+				return
+			case err == nil:
+				r.keptRevision = found.Revision
+				if err := r.openShard(key, found.Value); err != nil {
+					r.log.Error("the shard's own record cannot be read, its units are all looked at", "err", err)
+				}
+			case !errors.Is(err, sessionstore.ErrNotFound):
+				r.w.After(longestWait, r.readShard)
+				return
+			}
+			r.shardRead = true
+			if r.kept.Generation != r.lease.Generation {
+				r.numbers.floor = floorOf(r.lease.Epoch)
+				r.kept.Generation = r.lease.Generation
+				r.keepShard(func() {})
+			}
+			r.reserve()
+			for _, name := range sorted(r.units) {
+				r.check(name)
+			}
+		}
+	})
+}
+
+func (r *Runner) openShard(key string, value []byte) error {
+	octets, err := r.sealer.Open(key, value)
+	if err != nil {
+		return err
+	}
+	var k kept
+	if err := cbor.Unmarshal(octets, &k); err != nil {
+		return fmt.Errorf("the shard's record: %w", err)
+	}
+	if k.Units == nil {
+		k.Units = map[string]order{}
+	}
+	r.kept = k
+	return nil
+}
+
+// keepShard writes the shard's own record, one write after the other.
+func (r *Runner) keepShard(then func()) {
+	r.keptWaiting = append(r.keptWaiting, then)
+	if !r.keptWriting {
+		r.writeShard()
+	}
+}
+
+func (r *Runner) writeShard() {
+	waiting := r.keptWaiting
+	r.keptWaiting, r.keptWriting = nil, true
+	octets, err := cbor.Marshal(kept{Generation: r.kept.Generation, Units: maps.Clone(r.kept.Units)})
+	if err != nil {
+		r.log.Error("the shard's own record cannot be written", "err", err)
+		return
+	}
+	r.writes++
+	key := shardKey(r.lease.Shard)
+	c := sessionstore.Change{
+		Key: key, Was: r.keptRevision, Is: sessionstore.Revision{Writer: r.writer, Count: r.writes}, Value: r.sealer.Seal(key, octets),
+	}
+	lease := r.lease
+	var try func()
+	try = func() {
+		r.w.Store(func(ctx context.Context, store sessionstore.Store) func() {
+			err := store.Commit(ctx, lease, c)
+			return func() {
+				r.heard(err)
+				switch {
+				case r.stopped:
+				case err == nil:
+					r.keptRevision, r.keptWriting = c.Is, false
+					for _, f := range waiting {
+						f()
+					}
+					if len(r.keptWaiting) > 0 && !r.keptWriting {
+						r.writeShard()
+					}
+				case lasting(err):
+					r.log.Error("the store refuses the shard's own record", "err", err)
+				default:
+					r.w.After(longestWait, func() {
+						if !r.stopped {
+							try()
+						}
+					})
+				}
+			}
+		})
+	}
+	try()
+}
+
+// UnitMet: there is an association with the unit, which has that Recovery Time Stamp. kept: it still has what it had under the association
+// before.
+func (r *Runner) UnitMet(nodeID string, stamp uint32, kept bool) {
+	if r.stopped {
+		return
+	}
+	u := r.units[nodeID]
+	if u == nil {
+		u = &unit{leftovers: true} // of the holder before
+		r.units[nodeID] = u
+		r.w.After(firstSweep, func() { r.sweep(nodeID) })
+	}
+	u.stamp = stamp
+	if !kept {
+		u.lost = true
+	}
+	r.check(nodeID)
+	r.settle(nodeID)
+}
+
+// check whether the unit has what it should have.
+func (r *Runner) check(nodeID string) {
+	u := r.units[nodeID]
+	switch {
+	case r.stopped || !r.shardRead:
+		return
+	case u.checking:
+		u.again = true
+		return
+	}
+	want := order{Stamp: u.stamp, Generation: r.lease.Generation}
+	was := r.kept.Units[nodeID]
+	if was == want && !u.lost {
+		r.w.Restored(nodeID, want.Stamp)
+		return
+	}
+	if u.lost && was == want {
+		delete(r.kept.Units, nodeID) // whoever takes over in the midst of it looks, too
+		r.keepShard(func() {})
+	}
+	u.checking, u.again, u.lost = true, false, false
+	done := func() {
+		u.checking = false
+		switch {
+		case u.again:
+			r.check(nodeID)
+		case r.unsure.of(nodeID) > 0: // it went away: it is met again
+			r.w.After(settleEvery, func() {
+				if !u.checking {
+					r.check(nodeID)
+				}
+			})
+		default:
+			r.kept.Units[nodeID] = want
+			r.keepShard(func() { r.w.Restored(nodeID, want.Stamp) })
+		}
+	}
+	r.list(nodeID, func(listed []Listed, can bool) {
+		has := map[uint64]uint64{}
+		for _, l := range listed {
+			has[l.CPSEID] = l.UPSEID
+		}
+		lost := was.Generation != "" && was.Generation != want.Generation
+		r.walk(UnitGroup(r.shard, nodeID), func(s *record.Session) procedure.Event {
+			up, there := has[s.CPSEID]
+			switch {
+			case s.Unit.NodeID != nodeID:
+				return nil
+			case there && lost: // by another's rules than the record's
+				return procedure.UnitDiffers{UPSEID: up}
+			case there:
+				return nil
+			}
+			return procedure.UnitRestarted{}
+		}, func() { r.deleteOrphans(nodeID, listed, done) })
+	})
+}
+
+// list what a unit has; can is false for one that cannot tell. It is asked until it answers.
+func (r *Runner) list(nodeID string, then func(listed []Listed, can bool)) {
+	if r.stopped {
+		return
+	}
+	r.w.List(nodeID, func(listed []Listed, err error) {
+		switch {
+		case r.stopped:
+		case err == nil:
+			then(listed, true)
+		case errors.Is(err, ErrNoList):
+			then(nil, false)
+		default:
+			r.w.After(settleEvery, func() { r.list(nodeID, then) })
+		}
+	})
+}
+
+// ErrNoList: the unit cannot list its sessions (TS 29.244 has no message for it).
+var ErrNoList = errors.New("the unit does not list its sessions")
+
+const (
+	firstSweep = 30 * time.Second
+	sweepEvery = 10 * time.Minute
+)
+
+// sweep deletes what the unit has and nobody knows, where there may be such: answers that went to a pod that had died, requests without an answer.
+func (r *Runner) sweep(nodeID string) {
+	u := r.units[nodeID]
+	if r.stopped {
+		return
+	}
+	again := func() { r.w.After(sweepEvery, func() { r.sweep(nodeID) }) }
+	if !u.leftovers || u.checking {
+		again()
+		return
+	}
+	u.leftovers = false
+	r.list(nodeID, func(listed []Listed, _ bool) { r.deleteOrphans(nodeID, listed, again) })
+}
+
+// deleteOrphans of a list, one after the other. What an intent names is in the store since before the unit was asked for it.
+func (r *Runner) deleteOrphans(nodeID string, listed []Listed, done func()) {
+	for len(listed) > 0 {
+		l := listed[0]
+		if record.ShardOf(l.CPSEID) == r.shard && r.keys[l.CPSEID] == "" {
+			r.lookFor(l.CPSEID, func(found bool) {
+				if !found {
+					r.counts.Orphans++
+					r.log.Warn("a unit has a session that nobody knows: it is deleted", "unit", nodeID, "cp_seid", l.CPSEID, "up_seid", l.UPSEID)
+					r.effects(nil, []procedure.Effect{procedure.AskUnit{
+						Operation: procedure.Delete, Unit: r.unitNamed(nodeID), CPSEID: l.CPSEID, UPSEID: l.UPSEID,
+					}})
+				}
+				r.deleteOrphans(nodeID, listed[1:], done)
+			})
+			return
+		}
+		listed = listed[1:]
+	}
+	if !r.stopped {
+		done()
+	}
+}
+
+func (r *Runner) unitNamed(nodeID string) record.Unit {
+	u := record.Unit{NodeID: nodeID}
+	if c := r.w.Configuration().Unit(nodeID); c != nil {
+		u.Address = c.Address.Addr()
+	}
+	return u
+}
+
+// lookFor a session in the store, by CP SEID, until that is known.
+func (r *Runner) lookFor(cpSEID uint64, then func(found bool)) {
+	r.w.Store(func(ctx context.Context, store sessionstore.Store) func() {
+		_, err := store.Find(ctx, sessionstore.Index{Kind: IndexSEID, Value: record.Ref(cpSEID)})
+		return func() {
+			r.heard(err)
+			switch {
+			case r.stopped:
+			case err == nil:
+				then(true)
+			case errors.Is(err, sessionstore.ErrNotFound):
+				then(false)
+			default:
+				r.w.After(longestWait, func() { r.lookFor(cpSEID, then) })
+			}
+		}
+	})
+}
+
+// unsure are sessions of which it is not known what their unit has, by key: the unit.
+type unsure map[string]string
+
+func (u unsure) of(nodeID string) (n int) {
+	for _, unit := range u {
+		if unit == nodeID {
+			n++
+		}
+	}
+	return n
+}
+
+// settleEvery is when a unit that is there and did not answer is asked again.
+const settleEvery = 5 * time.Second
+
+// settle what is not known of the unit's sessions; of all units' where none is named.
+func (r *Runner) settle(nodeID string) {
+	n := 0
+	for _, key := range sorted(r.unsure) {
+		if nodeID != "" && r.unsure[key] != nodeID {
+			continue
+		}
+		if n++; n > window {
+			return // the others follow
+		}
+		s := r.session(key)
+		if s.atRest() { // else what is under way tells the unit
+			s.queue = append(s.queue, procedure.Resumed{})
+			r.pump(s)
+		}
+	}
+}
+
+func (r *Runner) settleAll() {
+	if r.stopped {
+		return
+	}
+	r.settle("")
+	r.w.After(settleEvery, r.settleAll)
+}
