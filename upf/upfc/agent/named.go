@@ -7,6 +7,7 @@ package agent
 // each CP function (Node ID).
 
 import (
+	"bytes"
 	"net/netip"
 	"slices"
 	"sync"
@@ -15,6 +16,7 @@ import (
 
 	"core5g.dev/core5g/upf/upfc/machine"
 	"core5g.dev/core5g/upf/upfc/pfcp"
+	"core5g.dev/core5g/upf/upfc/rules"
 	"core5g.dev/core5g/upf/upfc/state"
 )
 
@@ -105,15 +107,29 @@ func (u *underWay) end(n cpName) {
 	delete(u.names, n)
 }
 
+// isRestored says whether a request is to restore what the session has: it was established again before its CP function
+// knew that this UPF had begun anew.
+func (a *Agent) isRestored(s *session, m *pfcp.Message, n cpName) bool {
+	if !restores(m) {
+		return false
+	}
+	c, _, err := a.planRestored(m, n)
+	if err != nil {
+		return false
+	}
+	written := func(set *rules.Set) []byte { return state.AppendSession(nil, &state.Session{Rules: set}) }
+	return bytes.Equal(written(c.Next), written(s.Rules))
+}
+
 // establishedBefore answers a request that names a session which there is: from that session when it was made by the
-// same request; else it is refused, and nothing changes. made is false when there is none.
+// same request, or is what is to be restored; else it is refused, and nothing changes. made is false when there is none.
 func (a *Agent) establishedBefore(m *pfcp.Message, n cpName) (ies []*ie.IE, made bool, err error) {
 	s := a.lockNamed(n)
 	if s == nil {
 		return nil, false, nil
 	}
 	defer s.unlock()
-	if s.Made.Digest != m.Digest() {
+	if s.Made.Digest != m.Digest() && !a.isRestored(s, m, n) {
 		return nil, true, pfcp.Incorrect(ie.FSEID, "CP F-SEID %#x of %s has session %#x, which another request established", n.seid, n.node, s.UPSEID)
 	}
 	a.log.Info("a request that established a session before is answered", "seid", hex(s.UPSEID), "cpSEID", hex(n.seid), "node", n.node, "from", m.From)

@@ -10,6 +10,7 @@ package agent
 // passed since our Recovery Time Stamp. CP functions that say nothing of the kind are not waited for.
 
 import (
+	"encoding/binary"
 	"maps"
 	"net/netip"
 	"slices"
@@ -74,15 +75,17 @@ func (r *restoration) list() (out []state.Restorer) {
 // restorersMax bounds how many CP functions are known by name alone.
 const restorersMax = 1024
 
-// saw notes what a CP function says of itself and of others; true when that was news.
-func (r *restoration) saw(node string, s *extension.State, now time.Time) (news bool) {
+// saw notes what a CP function says of itself and of others; true when that was news. It is done only when it knows in
+// which life of ours; and who was done stays so, whatever comes late.
+func (r *restoration) saw(node string, s *extension.State, recovery uint32, now time.Time) (news bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !now.Before(r.until) {
 		return false
 	}
-	if was, known := r.nodes[node]; !known || was == s.Done {
-		r.nodes[node], news = !s.Done, true
+	waits := !s.Done || s.Recovery != recovery
+	if was, known := r.nodes[node]; !known || was && !waits {
+		r.nodes[node], news = waits, true
 	}
 	for _, other := range s.Nodes {
 		if _, known := r.nodes[other]; !known && len(r.nodes) < restorersMax {
@@ -111,7 +114,7 @@ func (a *Agent) sawRestoration(m *pfcp.Message, node string) error {
 	if err != nil {
 		return err
 	}
-	if now := a.world.Now(); a.restoration.saw(node, &s, now) {
+	if a.restoration.saw(node, &s, binary.BigEndian.Uint32(a.recoveryIE().Payload), a.world.Now()) {
 		a.persistMeta()
 		a.log.Info("a CP function tells of sessions that it had", "node", node, "restored", s.Done, "restorers", a.restoration.list())
 	}

@@ -1,6 +1,7 @@
 package agent_test
 
 import (
+	"encoding/binary"
 	"net/netip"
 	"testing"
 	"time"
@@ -144,9 +145,32 @@ func TestRestorationsThatAreRefused(t *testing.T) {
 	}
 }
 
-// says is an Association Update with a state of restoration.
+// A session was established, on the UPF that had begun anew, before its CP function knew of that. Restoring it then
+// changes nothing, as long as it is the same.
+func TestRestoringWhatIsThere(t *testing.T) {
+	l := newLab(t, eightAddresses)
+	s := fakesmf.New(t, l.addr)
+	s.Associate()
+	made := s.Establish(1, chooses()...)
+	h := hadBy(t, made)
+	f, err := made.UPFSEID.FSEID()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if seid := s.Established(1, h.session()...); seid != f.SEID {
+		t.Errorf("restored as UP SEID %#x, want %#x", seid, f.SEID)
+	}
+	l.only()
+	fakesmf.WantCause(t, s.Modify(f.SEID, ie.NewUpdateFAR(ie.NewFARID(1), ie.NewApplyAction(0x01))).Cause, ie.CauseRequestAccepted)
+	a := s.Establish(1, h.session()...)
+	fakesmf.WantCause(t, a.Cause, ie.CauseMandatoryIEIncorrect)
+	fakesmf.WantOffending(t, a.OffendingIE, ie.FSEID)
+}
+
+// says is an Association Update with a state of restoration, of the UPF's present life.
 func says(t *testing.T, s *fakesmf.SMF, state extension.State) {
 	t.Helper()
+	state.Recovery += binary.BigEndian.Uint32(ie.NewRecoveryTimeStamp(s.Heartbeat()).Payload)
 	a, ok := s.Ask(message.NewAssociationUpdateRequest(s.NextSeq(), s.Node(), state.IE())).(*message.AssociationUpdateResponse)
 	if !ok {
 		t.Fatal("no Association Update Response")
@@ -182,12 +206,15 @@ func TestNothingIsChosenWhileSessionsAreRestored(t *testing.T) {
 	given := s.Established(50, fakesmf.Phone.Session()...) // nothing is chosen for it
 	fakesmf.WantCause(t, s.Establish(1, mine.session()...).Cause, ie.CauseRequestAccepted)
 	says(t, s, extension.State{Done: true})
-	refuses(s) // the other one has not come yet
+	refuses(s)                                                       // the other one has not come yet
+	says(t, s, extension.State{})                                    // late
+	other.Associate()                                                // it does not know what has happened to its sessions: nobody is done by that
+	says(t, other, extension.State{Done: true, Recovery: 1<<32 - 1}) // it was, of the life before
+	refuses(s)
 
 	l.restartAgent()
 	s.To, other.To = l.addr, l.addr
 	refuses(s)
-	other.Associate() // it does not know what has happened to its sessions: nobody is done by that
 	refuses(other)
 	fakesmf.WantCause(t, other.Establish(1, others.session()...).Cause, ie.CauseRequestAccepted)
 	says(t, other, extension.State{Done: true, Nodes: state.Nodes})

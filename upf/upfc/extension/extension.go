@@ -22,8 +22,11 @@ const (
 	Restoration  uint16 = 0x8003
 )
 
-// nodeMax bounds a Node ID, in octets.
-const nodeMax = 255
+// nodeMax bounds a Node ID, and stateHead is what stands before them, in octets.
+const (
+	nodeMax   = 255
+	stateHead = 5
+)
 
 // Find is the first IE of a type; nil when there is none.
 func Find(l pfcp.Elements, ieType uint16) *pfcp.Element {
@@ -102,19 +105,22 @@ func ReadPage(e *pfcp.Element) (p Page, err error) {
 
 // A State of restoration is what a CP function says, in PFCP Association Setup and Update Requests, to a UPF that began
 // anew: it has restored all of its sessions there (or has none), and who else restores some. The UPF chooses no F-TEID
-// and no UE address for a new session until all of them have said that they are done.
+// and no UE address for a new session until all of them have said that they are done. That counts for the life of the
+// UPF that it is about: who does not know yet that the UPF has begun anew must not be believed. Done is final in a life.
 type State struct {
-	Done  bool
-	Nodes []string // Node IDs of CP functions, as text; who sends it need not be among them
+	Done     bool
+	Recovery uint32   // the UPF's Recovery Time Stamp as it is on the wire, that Done is about; 0: not known, and not done
+	Nodes    []string // Node IDs of CP functions, as text; who sends it need not be among them
 }
 
-// IE is one octet, 1 when it is done, then for each node an octet with the length of its text, and that. A Node ID that
+// IE is one octet, 1 when it is done, four with the Recovery Time Stamp, then for each node an octet with the length of its text, and that. A Node ID that
 // is empty or longer than 255 octets is left out.
 func (s *State) IE() *ie.IE {
 	b := []byte{0}
 	if s.Done {
 		b[0] = 1
 	}
+	b = binary.BigEndian.AppendUint32(b, s.Recovery)
 	for _, n := range s.Nodes {
 		if len(n) > 0 && len(n) <= nodeMax {
 			b = append(append(b, byte(len(n))), n...)
@@ -126,11 +132,11 @@ func (s *State) IE() *ie.IE {
 // ReadState reads a State. Further bits of the first octet are ignored.
 func ReadState(e *pfcp.Element) (s State, err error) {
 	b := e.Value
-	if len(b) < 1 {
-		return s, invalid(e.Type, "Restoration has an octet of flags")
+	if len(b) < stateHead {
+		return s, invalid(e.Type, "Restoration has an octet of flags and a Recovery Time Stamp")
 	}
-	s.Done = b[0]&1 != 0
-	for b = b[1:]; len(b) > 0; {
+	s.Done, s.Recovery = b[0]&1 != 0, binary.BigEndian.Uint32(b[1:])
+	for b = b[stateHead:]; len(b) > 0; {
 		n := int(b[0])
 		if n == 0 || n > len(b)-1 {
 			return State{}, invalid(e.Type, "Restoration: a Node ID is empty or cut short")

@@ -66,8 +66,8 @@ func TestMalformedIEsAreRefused(t *testing.T) {
 		"a cursor of seven octets":    {7, func(e *pfcp.Element) error { _, err := ReadListSessions(e); return err }},
 		"a page without its cursor":   {7, func(e *pfcp.Element) error { _, err := ReadPage(e); return err }},
 		"a page with half a session":  {16, func(e *pfcp.Element) error { _, err := ReadPage(e); return err }},
-		"a state without flags":       {0, func(e *pfcp.Element) error { _, err := ReadState(e); return err }},
-		"a state with an empty name":  {2, func(e *pfcp.Element) error { _, err := ReadState(e); return err }},
+		"a state without flags":       {4, func(e *pfcp.Element) error { _, err := ReadState(e); return err }},
+		"a state with an empty name":  {6, func(e *pfcp.Element) error { _, err := ReadState(e); return err }},
 		"a page with an octet behind": {25, func(e *pfcp.Element) error { _, err := ReadPage(e); return err }},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -83,7 +83,7 @@ func TestMalformedIEsAreRefused(t *testing.T) {
 func TestStatesTravel(t *testing.T) {
 	for name, want := range map[string]State{
 		"at work":                {},
-		"done, there are others": {Done: true, Nodes: []string{"smf-0.core5g", "10.0.0.9"}},
+		"done, there are others": {Done: true, Recovery: 0xe0000001, Nodes: []string{"smf-0.core5g", "10.0.0.9"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := ReadState(travel(t, want.IE()))
@@ -98,10 +98,10 @@ func TestStatesTravel(t *testing.T) {
 }
 
 func FuzzState(f *testing.F) {
-	s := State{Done: true, Nodes: []string{"a", "10.0.0.9"}}
+	s := State{Done: true, Recovery: 7, Nodes: []string{"a", "10.0.0.9"}}
 	f.Add(s.IE().Payload)
-	f.Add([]byte{0})
-	f.Add([]byte{1, 9, 'a'})
+	f.Add([]byte{0, 1, 2, 3, 4})
+	f.Add([]byte{1, 0, 0, 0, 0, 9, 'a'})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		s, err := ReadState(&pfcp.Element{Type: Restoration, Value: b})
 		if err == nil && !bytes.Equal(s.IE().Payload[1:], b[1:]) {

@@ -2,6 +2,7 @@ package simulated
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -367,7 +368,7 @@ func chooses() []*ie.IE {
 // A CP function that died before it had restored its sessions holds up the others until RestorationWait is over.
 func TestNewSessionsWaitForRestorationForABoundedTime(t *testing.T) {
 	w := newWorld(t, 1, nil)
-	others := extension.State{Done: true, Nodes: []string{"10.0.0.10"}}
+	others := extension.State{Done: true, Recovery: binary.BigEndian.Uint32(ie.NewRecoveryTimeStamp(begin).Payload), Nodes: []string{"10.0.0.10"}}
 	w.give(message.NewAssociationSetupRequest(w.next(), ie.NewNodeID("10.0.0.9", "", ""), ie.NewRecoveryTimeStamp(begin), others.IE()))
 	if _, ok := w.last().(*message.AssociationSetupResponse); !ok {
 		t.Fatal("no Association Setup Response")
