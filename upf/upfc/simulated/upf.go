@@ -222,7 +222,8 @@ func (u *UPF) Do(f func(upfu *fakeupfu.UPFU)) {
 	u.settle()
 }
 
-// StartUPFC starts upf-c, unless it lives. It serves PFCP once it has met upf-u.
+// StartUPFC starts upf-c, unless it lives. It serves PFCP once it has met upf-u. Recovery Time Stamps have seconds: one
+// is to pass after the one before it died, as it does where there are machines, for a loss of everything to be seen.
 func (u *UPF) StartUPFC() {
 	if u.upfc != nil {
 		return
