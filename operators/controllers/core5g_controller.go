@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"core5g.dev/core5g/images/nf/sessionstore/mounted"
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/specs"
 )
@@ -37,6 +38,8 @@ type CoreReconciler struct {
 	Recorder      record.EventRecorder
 	Registrations *Registrations
 	Now           func() time.Time
+	// CheckStore asks a session store whether records last there; nil is the real one.
+	CheckStore func(context.Context, *mounted.Access) error
 
 	applier   *applier
 	certifier *certifier
@@ -53,6 +56,9 @@ type coreScope struct {
 	// functions that were applied, in the order of creation.
 	functions []specs.FunctionObjects
 	requeue   time.Duration
+	// store is the embedded session store, where there is one, and storeNext when a store is looked at again.
+	store     *api.FunctionStatus
+	storeNext time.Duration
 }
 
 // conditionOf names the condition of each function.
@@ -85,6 +91,7 @@ func (r *CoreReconciler) Reconcile(ctx context.Context, req ctrl.Request) (resul
 		r.findDatabase,
 		r.applyNetworkPolicies,
 		r.keepCertificates,
+		r.keepSessionStore,
 		r.applyFunctions,
 		r.applySessionManagement,
 		r.removeUnwanted,
@@ -96,6 +103,9 @@ func (r *CoreReconciler) Reconcile(ctx context.Context, req ctrl.Request) (resul
 		if err = s.taken(phase(ctx, s)); err != nil {
 			break
 		}
+	}
+	if s.storeNext > 0 && (s.requeue == 0 || s.storeNext < s.requeue) {
+		s.requeue = s.storeNext
 	}
 	core.Status.ObservedGeneration = core.Generation
 	if patchErr := patchStatus(ctx, r.Client, base, core, base.Status, core.Status); err == nil {
@@ -263,6 +273,9 @@ func (r *CoreReconciler) observeFunctions(ctx context.Context, s *coreScope) err
 		}
 		statuses = append(statuses, status)
 	}
+	if s.store != nil {
+		statuses = append(statuses, *s.store)
+	}
 	s.core.Status.Functions = statuses
 	return nil
 }
@@ -403,6 +416,9 @@ func (r *CoreReconciler) sum(_ context.Context, s *coreScope) error {
 	if s.core.OwnControlPlane() {
 		kinds = append(kinds, api.ConditionSMFReady)
 	}
+	if specs.NeedsSessionStore(s.core) {
+		kinds = append(kinds, api.ConditionSessionStoreReady)
+	}
 	changed := s.conditions.sum(append(kinds,
 		api.ConditionDatabaseReady, api.ConditionNRFReady, api.ConditionSubscriberDataReady,
 		api.ConditionPCFReady, api.ConditionCHFReady, api.ConditionAMFReady, api.ConditionRegistered,
@@ -454,7 +470,7 @@ func (r *CoreReconciler) SetupWithManager(mgr ctrl.Manager) error {
 func coreOfPod(_ context.Context, o client.Object) []reconcile.Request {
 	core := o.GetLabels()[api.LabelInstance]
 	component := o.GetLabels()[api.LabelComponent]
-	if core == "" || !slices.Contains([]string{"amf", "nrf", "pcf", "chf", "database", "subscriber-data", "smf"}, component) || o.GetLabels()[api.LabelSlice] != "" {
+	if core == "" || !slices.Contains([]string{"amf", "nrf", "pcf", "chf", "database", "session-store", "subscriber-data", "smf"}, component) || o.GetLabels()[api.LabelSlice] != "" {
 		return nil
 	}
 	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: o.GetNamespace(), Name: core}}}
@@ -470,8 +486,11 @@ func (r *CoreReconciler) coresOfSecret(ctx context.Context, o client.Object) []r
 	}
 	var out []reconcile.Request
 	for i := range cores.Items {
-		ref := cores.Items[i].Spec.Database.URISecretRef
-		if ref != nil && ref.Name == o.GetName() {
+		core := &cores.Items[i]
+		ref := core.Spec.Database.URISecretRef
+		store := specs.NeedsSessionStore(core) &&
+			(o.GetName() == specs.SessionStoreSecretName(core) || o.GetName() == specs.SessionStoreKeysName(core.Name))
+		if store || ref != nil && ref.Name == o.GetName() {
 			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&cores.Items[i])})
 		}
 	}

@@ -12,9 +12,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
@@ -47,6 +49,8 @@ func TestEnvtest(t *testing.T) {
 		"an SBI with TLS has certificates":                      e.testCertificates,
 		"NetworkPolicies come with a core and go when told":     e.testNetworkPolicies,
 		"an external database comes from a Secret":              e.testExternalDatabase,
+		"a session store is made where it is asked for":         e.testSessionStore,
+		"a site's session store is looked at":                   e.testExternalSessionStore,
 		"a Slice comes and goes without touching anything else": e.testSliceLife,
 		"a selector that is a mistake takes nothing away":       e.testSelectorMistake,
 		"Slices that cannot be say why":                         e.testSliceProblems,
@@ -137,6 +141,31 @@ func (e *environment) testRefusals(t *testing.T) {
 			u.Spec.N3.Endpoints = "172.30.9.0/28"
 			return e.client.Create(t.Context(), u)
 		}, "must lie within n3.subnet 172.30.3.0/24"},
+		"an external session store without a Secret": {func() error {
+			return createWithStore(e, t, ns, &api.SessionStoreSpec{Type: api.SessionStoreExternal})
+		}, "name the Secret with the keys addresses, username and password"},
+		"an embedded session store with a Secret": {func() error {
+			return createWithStore(e, t, ns, &api.SessionStoreSpec{SecretRef: &api.SecretReference{Name: "site"}})
+		}, "write type External, or leave secretRef out"},
+		"storage of an external session store": {func() error {
+			return createWithStore(e, t, ns, &api.SessionStoreSpec{
+				Type: api.SessionStoreExternal, SecretRef: &api.SecretReference{Name: "site"}, Storage: &api.SessionStoreStorage{},
+			})
+		}, "sessionStore.storage is of the embedded store"},
+		"a directory of no node": {func() error {
+			return createWithStore(e, t, ns, &api.SessionStoreSpec{Storage: &api.SessionStoreStorage{Type: api.SessionStoreHostPath, HostPath: "/data"}})
+		}, "needs storage.hostPath and storage.node"},
+		"a node of a claim": {func() error {
+			return createWithStore(e, t, ns, &api.SessionStoreSpec{Storage: &api.SessionStoreStorage{Node: "w1"}})
+		}, "only read with storage.type HostPath"},
+		"the size of a directory": {func() error {
+			return createWithStore(e, t, ns, &api.SessionStoreSpec{Storage: &api.SessionStoreStorage{
+				Type: api.SessionStoreHostPath, HostPath: "/data", Node: "w1", Size: ptr.To(resource.MustParse("1Gi")),
+			}})
+		}, "leave them out with storage.type HostPath"},
+		"a claim of nothing": {func() error {
+			return createWithStore(e, t, ns, &api.SessionStoreSpec{Storage: &api.SessionStoreStorage{Size: ptr.To(resource.MustParse("0"))}})
+		}, "storage.size must be above 0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := c.do()

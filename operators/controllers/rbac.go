@@ -25,6 +25,8 @@ package controllers
 // +kubebuilder:rbac:groups=policy,namespace=core5g,resources=poddisruptionbudgets,verbs=list;watch;create;patch
 // +kubebuilder:rbac:groups=networking.k8s.io,namespace=core5g,resources=networkpolicies,verbs=list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=cert-manager.io,namespace=core5g,resources=certificates;issuers,verbs=get;create;patch;delete
+// The claim of the embedded session store; never deleted.
+// +kubebuilder:rbac:groups="",namespace=core5g,resources=persistentvolumeclaims,verbs=get;create;patch
 // Whether its own namespace is being deleted, a Role may tell.
 // +kubebuilder:rbac:groups="",namespace=core5g,resources=namespaces,verbs=get
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=list;watch

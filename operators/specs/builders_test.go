@@ -92,6 +92,12 @@ func (o FunctionObjects) all() []client.Object {
 	return append(out, o.Deployment)
 }
 
+func storeOnNode() *api.SessionStoreSpec {
+	return &api.SessionStoreSpec{Type: api.SessionStoreEmbedded, Storage: &api.SessionStoreStorage{
+		Type: api.SessionStoreHostPath, HostPath: "/var/lib/core5g/session-store", Node: "w1",
+	}}
+}
+
 func TestBuildersGolden(t *testing.T) {
 	core := makeCore()
 	embedded := EmbeddedDatabase(core)
@@ -100,6 +106,8 @@ func TestBuildersGolden(t *testing.T) {
 	overUDP.Spec.N2 = api.N2Spec{Transport: api.TransportSCTPOverUDP, Port: 38412, ServiceType: corev1.ServiceTypeNodePort, NodePort: ptr.To[int32](30412)}
 	foreign := makeCore()
 	foreign.Spec.Functions = []api.FunctionSpec{{Name: api.FunctionCHF, Image: "free5gc/chf:v4.2.0"}}
+	onNode := makeCore()
+	onNode.Spec.SessionStore = storeOnNode()
 	upf := makeUPF()
 	unit := UPFUnit(upf, core, platform, 0, "10.96.1.3")
 	sriov := makeUPF()
@@ -197,6 +205,9 @@ func TestBuildersGolden(t *testing.T) {
 		"upf-per-socket.yaml":               append(append(attachments(perSocket), placedAttachments...), DisruptionBudget(perSocket, 2), placedUnit.Config, placedUnit.Placed(perSocket, place)),
 		"upf-unit-vfio.yaml":                append(vfioAttachments, VFIOAsRoot(vfioUnit.Placed(vfio, vfioPlace)), vfioUnit.Config),
 		"upf-host-device-no-core.yaml":      append(attachments(sriov), N4Service(sriov, 0), sriovUnit.Config, sriovUnit.Pod),
+		"session-store.yaml": append(SessionStoreFunction(core, platform, "password").all(),
+			SessionStoreClaim(core), SessionStoreSecret(core, "password"), SessionStoreKeys(core, []byte(strings.Repeat("k", 32))), SessionStorePolicy(core)),
+		"session-store-on-node.yaml": SessionStoreFunction(onNode, platform, "password").all(),
 	} {
 		t.Run(file, func(t *testing.T) {
 			var got strings.Builder

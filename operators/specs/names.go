@@ -12,11 +12,12 @@ import (
 
 // Ports that every installation shares.
 const (
-	PortSBI      = 8000
-	PortMetrics  = 9090
-	PortHealth   = 8081
-	PortPFCP     = 8805
-	PortDatabase = 27017
+	PortSBI          = 8000
+	PortMetrics      = 9090
+	PortHealth       = 8081
+	PortPFCP         = 8805
+	PortDatabase     = 27017
+	PortSessionStore = 6379
 )
 
 // FieldOwner is the one field owner of everything that the operator applies.

@@ -47,6 +47,9 @@ var pfcpCallers = map[string][]string{
 
 var databaseCallers = []string{"nrf", "pcf", "chf"}
 
+// sessionStoreCallers: who keeps records there, and the operator, which asks whether it is as it must be.
+var sessionStoreCallers = []string{"session-management", componentOperator}
+
 // NetworkPolicyName names the policy of a component of a core.
 func NetworkPolicyName(core, component string) string { return core + "-" + component }
 
@@ -56,7 +59,15 @@ func NetworkPolicies(core *api.Core5G) []*networkingv1.NetworkPolicy {
 	for _, component := range []string{"nrf", "amf", "smf", "pcf", "chf", "subscriber-data", "database", componentUPF} {
 		out = append(out, networkPolicy(core, component))
 	}
+	if EmbeddedSessionStore(core) {
+		out = append(out, SessionStorePolicy(core))
+	}
 	return out
+}
+
+// SessionStorePolicy is that of the embedded session store.
+func SessionStorePolicy(core *api.Core5G) *networkingv1.NetworkPolicy {
+	return networkPolicy(core, string(api.FunctionSessionStore))
 }
 
 func networkPolicy(core *api.Core5G, component string) *networkingv1.NetworkPolicy {
@@ -89,6 +100,9 @@ func networkPolicy(core *api.Core5G, component string) *networkingv1.NetworkPoli
 	switch component {
 	case string(api.FunctionDatabase):
 		admit(components(core, databaseCallers), policyPort(corev1.ProtocolTCP, PortDatabase))
+		return policy
+	case string(api.FunctionSessionStore):
+		admit(components(core, sessionStoreCallers), policyPort(corev1.ProtocolTCP, PortSessionStore))
 		return policy
 	case string(api.FunctionAMF):
 		protocol := corev1.ProtocolSCTP

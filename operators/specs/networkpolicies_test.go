@@ -62,6 +62,7 @@ func matches(t *testing.T, s *metav1.LabelSelector, have map[string]string) bool
 
 func TestNetworkPoliciesAdmitWhoNeedsIt(t *testing.T) {
 	core := makeCore()
+	core.Spec.SessionStore = &api.SessionStoreSpec{}
 	policies := NetworkPolicies(core)
 	foreign := caller{namespace: "core5g", labels: map[string]string{"app": "curious"}}
 	prometheus := caller{namespace: "monitoring", labels: map[string]string{api.LabelName: "prometheus"}}
@@ -91,6 +92,8 @@ func TestNetworkPoliciesAdmitWhoNeedsIt(t *testing.T) {
 		"the AMF speaks no PFCP":                               {pod("core5g", "amf"), "upf", udp, PortPFCP, false},
 		"an SMF of another core does not reach this UPF":       {pod("other", "smf"), "upf", udp, PortPFCP, false},
 		"the NRF reaches the database":                         {pod("core5g", "nrf"), "database", tcp, PortDatabase, true},
+		"session management reaches the session store":         {pod("core5g", "session-management"), "session-store", tcp, PortSessionStore, true},
+		"free5GC's SMF has no business there":                  {pod("core5g", "smf"), "session-store", tcp, PortSessionStore, false},
 		"the SMF has no business there":                        {pod("core5g", "smf"), "database", tcp, PortDatabase, false},
 		"a stranger neither":                                   {foreign, "database", tcp, PortDatabase, false},
 		"Prometheus reads metrics from its own namespace":      {prometheus, "upf", tcp, PortMetrics, true},
@@ -117,6 +120,7 @@ func TestNetworkPoliciesAdmitWhoNeedsIt(t *testing.T) {
 // would be open to all.
 func TestEveryComponentHasANetworkPolicy(t *testing.T) {
 	core := makeCore()
+	core.Spec.SessionStore = &api.SessionStoreSpec{}
 	policies := NetworkPolicies(core)
 	pods := map[string]map[string]string{}
 	for _, p := range builtPods() {

@@ -123,7 +123,7 @@ func (s SMFSet) Build(p Platform, services []*corev1.Service) FunctionObjects {
 		{Name: "SHARDS", Value: shardList(services)},
 		{Name: metricsListen, Value: fmt.Sprintf(":%d", PortMetrics)}, {Name: "HEALTH_LISTEN", Value: fmt.Sprintf(":%d", PortHealth)},
 		{Name: "SESSION_STORE_DIR", Value: sessionStoreDir}, {Name: "SESSION_STORE_KEYS_DIR", Value: sessionStoreKeysDir},
-		{Name: "SESSION_STORE_PREFIX", Value: s.Core.Namespace + "/" + s.Core.Name},
+		{Name: "SESSION_STORE_PREFIX", Value: SessionStorePrefix(s.Core)},
 	}
 	if SBIOverTLS(s.Core) {
 		w.tlsPath = "/etc/core5g/tls"
@@ -141,19 +141,12 @@ func (s SMFSet) Build(p Platform, services []*corev1.Service) FunctionObjects {
 	w.waits = []string{waitFor(FunctionObjectName(s.Core.Name, api.FunctionNRF), PortSBI)}
 	w.replicas = s.replicas()
 	w.secrets = []mountedSecret{
-		{"session-store", SessionStoreSecret(s.Core.Name), sessionStoreDir}, {"session-store-keys", SessionStoreKeysSecret(s.Core.Name), sessionStoreKeysDir},
+		{"session-store", SessionStoreSecretName(s.Core), sessionStoreDir}, {"session-store-keys", SessionStoreKeysName(s.Core.Name), sessionStoreKeysDir},
 	}
 	o := w.objects(services...)
 	o.Budget = s.budget()
 	return o
 }
-
-// SessionStoreSecret names the Secret that says where the session store is and who may use it, and SessionStoreKeysSecret
-// the one with the keys that its records are sealed with.
-func SessionStoreSecret(core string) string { return core + "-session-store" }
-
-// SessionStoreKeysSecret names the Secret with the keys of the session store's records.
-func SessionStoreKeysSecret(core string) string { return core + "-session-store-keys" }
 
 // shardList is each shard's Service and the ClusterIP of that, in the order of shards.
 func shardList(services []*corev1.Service) string {

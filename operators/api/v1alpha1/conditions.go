@@ -16,6 +16,9 @@ const (
 	// ConditionCertificatesReady: every function of the core has a certificate, where the SBI has TLS.
 	ConditionCertificatesReady = "CertificatesReady"
 
+	// ConditionSessionStoreReady: session management can keep sessions, where the core has a session store.
+	ConditionSessionStoreReady = "SessionStoreReady"
+
 	// Slice.
 	ConditionAdvertised = "Advertised"
 	ConditionUPFReady   = "UPFReady"
@@ -77,6 +80,13 @@ const (
 	ReasonLocked          = "Locked"
 	ReasonNoCertManager   = "CertificateKindMissing"
 	ReasonRegistrationMis = "RegistrationMissing"
+	// Of the session store: its sealing key is gone, it does not answer, it refuses the user or the password, its
+	// settings would lose records, or fewer replicas follow than each write waits for.
+	ReasonKeyMissing         = "KeyMissing"
+	ReasonUnreachable        = "Unreachable"
+	ReasonCredentialsRefused = "CredentialsRefused"
+	ReasonUnsafeSettings     = "UnsafeSettings"
+	ReasonTooFewReplicas     = "TooFewReplicas"
 	// NoNUMAFit: no node and cell has what a unit needs.
 	ReasonNoNUMAFit = "NoNUMAFit"
 	// LinkDown: an interface of a unit has no link.

@@ -75,6 +75,11 @@ type Core5GSpec struct {
 	// +kubebuilder:default={}
 	Database DatabaseSpec `json:"database,omitempty"`
 
+	// sessionStore is where session management keeps PDU sessions, so that they outlive its pods. Nothing that
+	// runs today needs one: it is made where this is written.
+	// +optional
+	SessionStore *SessionStoreSpec `json:"sessionStore,omitempty"`
+
 	// subscriberData says who serves AUSF, UDM, UDR and NSSF: Kubernetes serves them from Subscriber and
 	// Slice objects, Free5GC is free5GC's functions on a MongoDB.
 	// +kubebuilder:default=Kubernetes
@@ -390,7 +395,7 @@ type ImagesSpec struct {
 }
 
 // FunctionName is a network function, or another part of the core that runs in a container of its own.
-// +kubebuilder:validation:Enum=amf;smf;session-management;nrf;pcf;chf;database;subscriber-data;upf-u;upf-c
+// +kubebuilder:validation:Enum=amf;smf;session-management;nrf;pcf;chf;database;session-store;subscriber-data;upf-u;upf-c
 type FunctionName string
 
 // Values of FunctionName; each is also the name of its image.
@@ -403,6 +408,7 @@ const (
 	FunctionPCF               FunctionName = "pcf"
 	FunctionCHF               FunctionName = "chf"
 	FunctionDatabase          FunctionName = "database"
+	FunctionSessionStore      FunctionName = "session-store"
 	FunctionSubscriberData    FunctionName = "subscriber-data"
 	FunctionUPFU              FunctionName = "upf-u"
 	FunctionUPFC              FunctionName = "upf-c"
@@ -435,8 +441,8 @@ const (
 )
 
 // Core5GStatus says what the core is. Conditions: Ready, ConfigurationValid, DatabaseReady, NRFReady,
-// AMFReady, PCFReady, CHFReady, SubscriberDataReady, Registered, SMFReady with controlPlane Core5G, and CertificatesReady
-// with tls.
+// AMFReady, PCFReady, CHFReady, SubscriberDataReady, Registered, SMFReady with controlPlane Core5G, SessionStoreReady with
+// sessionStore or that, and CertificatesReady with tls.
 type Core5GStatus struct {
 	// observedGeneration is the generation that this status speaks of.
 	// +optional

@@ -1,0 +1,277 @@
+package controllers
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"core5g.dev/core5g/images/nf/sessionstore"
+	"core5g.dev/core5g/images/nf/sessionstore/mounted"
+	"core5g.dev/core5g/images/nf/sessionstore/redisstore"
+	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/specs"
+)
+
+// The session store of a core: its Secrets, the embedded server, and whether records last there. The sealing key is
+// made once. Where it is gone it is not made anew without a word: what the store holds could be read by nobody.
+
+// storeCheckEvery is how often a store is asked whether it is as it must be, storeRetryEvery while it is not.
+const (
+	storeCheckEvery = 30 * time.Second
+	storeRetryEvery = 5 * time.Second
+	storeTimeout    = 5 * time.Second
+)
+
+// keepSessionStore comes before the functions that keep records in the store.
+func (r *CoreReconciler) keepSessionStore(ctx context.Context, s *coreScope) error {
+	if !specs.NeedsSessionStore(s.core) {
+		meta.RemoveStatusCondition(&s.core.Status.Conditions, api.ConditionSessionStoreReady)
+		return r.removeSessionStore(ctx, s)
+	}
+	sound, err := r.keepSealingKeys(ctx, s)
+	if err != nil || !sound {
+		return err
+	}
+	if !specs.EmbeddedSessionStore(s.core) {
+		if err := r.removeSessionStore(ctx, s); err != nil {
+			return err
+		}
+		return r.checkSessionStore(ctx, s)
+	}
+	if starting, err := r.applySessionStore(ctx, s); err != nil || starting != "" {
+		if err == nil {
+			s.conditions.no(api.ConditionSessionStoreReady, api.ReasonProgressing, starting)
+		}
+		return err
+	}
+	return r.checkSessionStore(ctx, s)
+}
+
+// keepSealingKeys makes the first key, and says what is wrong with those that are there.
+func (r *CoreReconciler) keepSealingKeys(ctx context.Context, s *coreScope) (sound bool, err error) {
+	name := specs.SessionStoreKeysName(s.core.Name)
+	secret := &corev1.Secret{}
+	err = r.Get(ctx, client.ObjectKey{Namespace: s.core.Namespace, Name: name}, secret)
+	if err == nil {
+		if _, err := mounted.ParseKeys(secret.Data); err != nil {
+			s.conditions.no(api.ConditionSessionStoreReady, api.ReasonMalformed, fmt.Sprintf("Secret %s: %v", name, err))
+			return false, nil
+		}
+		return true, nil
+	}
+	if !apierrors.IsNotFound(err) {
+		return false, err
+	}
+	used, err := r.storeWasUsed(ctx, s)
+	if err != nil {
+		return false, err
+	}
+	if used {
+		s.conditions.no(api.ConditionSessionStoreReady, api.ReasonKeyMissing, fmt.Sprintf(
+			"Secret %s, which seals what the session store holds, is gone: restore it from a backup; or, to begin anew without the sessions that are there, "+
+				"kubectl -n %s create secret generic %s --from-literal=%s=$(openssl rand -base64 %d)", name, s.core.Namespace, name, specs.SessionStoreKey, sessionstore.KeySize))
+		return false, nil
+	}
+	key := make([]byte, sessionstore.KeySize)
+	_, _ = rand.Read(key) // never fails
+	if err := r.Create(ctx, specs.SessionStoreKeys(s.core, key), client.FieldOwner(specs.FieldOwner)); err != nil {
+		// The cache may be behind: another pass sees the key that is there.
+		return false, err
+	}
+	r.Recorder.Eventf(s.core, corev1.EventTypeNormal, "SealingKeyMade", "Secret %s seals what the session store holds: keep a copy of it with the store's backups", name)
+	return true, nil
+}
+
+// storeWasUsed says whether there may be records: the core had a store, or there is the claim of a core of its name.
+func (r *CoreReconciler) storeWasUsed(ctx context.Context, s *coreScope) (bool, error) {
+	if meta.FindStatusCondition(s.core.Status.Conditions, api.ConditionSessionStoreReady) != nil {
+		return true, nil
+	}
+	claim := specs.SessionStoreClaim(s.core)
+	if claim == nil || !specs.EmbeddedSessionStore(s.core) {
+		return false, nil
+	}
+	err := r.applier.live.Get(ctx, client.ObjectKeyFromObject(claim), &corev1.PersistentVolumeClaim{})
+	return err == nil, client.IgnoreNotFound(err)
+}
+
+// applySessionStore makes the embedded store. It says why the store does not serve yet.
+func (r *CoreReconciler) applySessionStore(ctx context.Context, s *coreScope) (starting string, err error) {
+	password, err := r.storePassword(ctx, s)
+	if err != nil {
+		return "", err
+	}
+	if problem, err := r.keepClaim(ctx, s); err != nil || problem != "" {
+		return problem, err
+	}
+	store := specs.SessionStoreFunction(s.core, r.Platform, password)
+	if err := r.applier.applyFunction(ctx, &store); err != nil {
+		return "", err
+	}
+	starting, err = deploymentProblem(ctx, r.Client, store.Deployment)
+	s.store = &api.FunctionStatus{
+		Name: store.Function, Ready: metav1.ConditionTrue, Message: starting, Image: store.Deployment.Spec.Template.Spec.Containers[0].Image,
+	}
+	if starting != "" {
+		s.store.Ready = metav1.ConditionFalse
+	}
+	return starting, err
+}
+
+// storePassword is the one in the Secret, which is made where there is none.
+func (r *CoreReconciler) storePassword(ctx context.Context, s *coreScope) (string, error) {
+	secret := &corev1.Secret{}
+	err := r.Get(ctx, client.ObjectKey{Namespace: s.core.Namespace, Name: specs.SessionStoreSecretName(s.core)}, secret)
+	if client.IgnoreNotFound(err) != nil {
+		return "", err
+	}
+	password := string(secret.Data[mounted.FilePassword])
+	if err != nil || password == "" {
+		random := make([]byte, 24)
+		_, _ = rand.Read(random) // never fails
+		password = base64.RawURLEncoding.EncodeToString(random)
+	}
+	return password, r.applier.apply(ctx, specs.SessionStoreSecret(s.core, password))
+}
+
+// keepClaim makes the claim, and lets it grow. A claim is never made smaller, nor moved to another class.
+func (r *CoreReconciler) keepClaim(ctx context.Context, s *coreScope) (problem string, err error) {
+	want := specs.SessionStoreClaim(s.core)
+	if want == nil {
+		return "", nil
+	}
+	live := &corev1.PersistentVolumeClaim{}
+	err = r.applier.live.Get(ctx, client.ObjectKeyFromObject(want), live)
+	if apierrors.IsNotFound(err) {
+		return "", r.Create(ctx, want, client.FieldOwner(specs.FieldOwner))
+	}
+	if err != nil {
+		return "", err
+	}
+	class := want.Spec.StorageClassName
+	if class != nil && (live.Spec.StorageClassName == nil || *live.Spec.StorageClassName != *class) {
+		return fmt.Sprintf("PersistentVolumeClaim %s has storageClassName %q, and keeps it: write that into spec.sessionStore.storage, or move the store to a new claim (docs/session-store.md)",
+			live.Name, ptrString(live.Spec.StorageClassName)), nil
+	}
+	has, wanted := live.Spec.Resources.Requests[corev1.ResourceStorage], want.Spec.Resources.Requests[corev1.ResourceStorage]
+	if wanted.Cmp(has) <= 0 {
+		return "", nil
+	}
+	grown := live.DeepCopy()
+	grown.Spec.Resources.Requests[corev1.ResourceStorage] = wanted
+	err = r.Patch(ctx, grown, client.MergeFrom(live), client.FieldOwner(specs.FieldOwner))
+	if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) {
+		return fmt.Sprintf("PersistentVolumeClaim %s cannot grow to %s: %v: write %s into spec.sessionStore.storage.size", live.Name, wanted.String(), err, has.String()), nil
+	}
+	return "", err
+}
+
+func ptrString(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+// checkSessionStore asks the store itself, beside the pass.
+func (r *CoreReconciler) checkSessionStore(ctx context.Context, s *coreScope) error {
+	name := specs.SessionStoreSecretName(s.core)
+	secret := &corev1.Secret{}
+	err := r.Get(ctx, client.ObjectKey{Namespace: s.core.Namespace, Name: name}, secret)
+	if apierrors.IsNotFound(err) {
+		s.conditions.no(api.ConditionSessionStoreReady, api.ReasonNotFound, fmt.Sprintf(
+			"Secret %s, named by spec.sessionStore.secretRef, does not exist: create it with keys %q, %q and %q", name, mounted.FileAddresses, mounted.FileUsername, mounted.FilePassword))
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	access, err := mounted.Parse(secret.Data)
+	if err != nil {
+		s.conditions.no(api.ConditionSessionStoreReady, api.ReasonMalformed, fmt.Sprintf("Secret %s: %v", name, err))
+		return nil
+	}
+	access.Prefix = specs.SessionStorePrefix(s.core)
+	check := r.CheckStore
+	if check == nil {
+		check = checkStore
+	}
+	age := func(_ struct{}, err error) time.Duration {
+		if err != nil {
+			return storeRetryEvery
+		}
+		return storeCheckEvery
+	}
+	answer := ask(ctx, r.Registrations.asking, s.core, "session store", specs.Hash(secret.Data), age, func(ctx context.Context) (struct{}, error) {
+		ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+		defer cancel()
+		return struct{}{}, check(ctx, access)
+	})
+	s.storeNext = answer.next
+	switch {
+	case !answer.known:
+		if meta.FindStatusCondition(s.core.Status.Conditions, api.ConditionSessionStoreReady) == nil {
+			s.conditions.unknown(api.ConditionSessionStoreReady, api.ReasonProgressing, "the session store has not answered yet")
+		}
+	case answer.err != nil:
+		reason, message := storeProblem(answer.err, name)
+		s.conditions.no(api.ConditionSessionStoreReady, reason, message)
+	default:
+		s.conditions.yes(api.ConditionSessionStoreReady, api.ReasonReady, "the session store keeps what it is given")
+	}
+	return nil
+}
+
+// checkStore opens the store as those do that keep records there.
+func checkStore(ctx context.Context, access *mounted.Access) error {
+	options := access.Options
+	if access.Config != nil {
+		options.TLS = func() *tls.Config { return access.Config }
+	}
+	store, err := redisstore.Open(ctx, options)
+	if err != nil {
+		return err
+	}
+	return errors.Join(store.Check(ctx), store.Close())
+}
+
+// storeProblem says why a store does not serve, and what to do.
+func storeProblem(err error, secret string) (reason, message string) {
+	switch {
+	case errors.Is(err, redisstore.ErrCredentials):
+		return api.ReasonCredentialsRefused, fmt.Sprintf("the session store refuses the user or password in Secret %s: write those that its ACL has (docs/session-store.md): %v", secret, err)
+	case errors.Is(err, redisstore.ErrSettings):
+		return api.ReasonUnsafeSettings, err.Error()
+	case errors.Is(err, redisstore.ErrReplicas):
+		return api.ReasonTooFewReplicas, fmt.Sprintf("%v: bring a replica back, or write fewer into key %q of Secret %s", err, mounted.FileReplicas, secret)
+	}
+	return api.ReasonUnreachable, fmt.Sprintf("the session store at the addresses in Secret %s does not serve: %v", secret, err)
+}
+
+// removeSessionStore ends the embedded server of an earlier specification. Its claim and the sealing keys stay.
+func (r *CoreReconciler) removeSessionStore(ctx context.Context, s *coreScope) error {
+	store := specs.SessionStoreFunction(s.core, r.Platform, "")
+	unwanted := []client.Object{store.Deployment, store.Secret, specs.SessionStorePolicy(s.core)}
+	for _, service := range store.Services {
+		unwanted = append(unwanted, service)
+	}
+	if !specs.NeedsSessionStore(s.core) {
+		unwanted = append(unwanted, specs.SessionStoreSecret(s.core, ""))
+	}
+	for _, o := range unwanted {
+		if err := r.applier.remove(ctx, s.core, o); err != nil {
+			return err
+		}
+	}
+	return nil
+}

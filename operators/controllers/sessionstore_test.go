@@ -1,0 +1,213 @@
+package controllers
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/specs"
+)
+
+func createWithStore(e *environment, t *testing.T, ns string, store *api.SessionStoreSpec) error {
+	core := testCore(t, ns)
+	core.Name = "with-store"
+	core.Spec.SessionStore = store
+	return e.client.Create(t.Context(), core)
+}
+
+// changeCore patches a Core5G as it is now.
+func (e *environment) changeCore(t *testing.T, core *api.Core5G, do func()) {
+	t.Helper()
+	e.get(t, core, core.Namespace, core.Name)
+	base := core.DeepCopy()
+	do()
+	if err := e.client.Patch(t.Context(), core, client.MergeFrom(base)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (e *environment) testSessionStore(t *testing.T) {
+	ns := e.namespace(t)
+	core := testCore(t, ns)
+	e.create(t, core)
+	e.wantCondition(t, core, api.ConditionConfigurationValid, metav1.ConditionTrue, "", "")
+	for _, c := range core.Status.Conditions {
+		if c.Type == api.ConditionSessionStoreReady {
+			t.Errorf("a core without a session store says %q of it", c.Message)
+		}
+	}
+	e.changeCore(t, core, func() {
+		core.Spec.SessionStore = &api.SessionStoreSpec{Storage: &api.SessionStoreStorage{Size: ptr.To(resource.MustParse("1Gi"))}}
+	})
+	e.wantCondition(t, core, api.ConditionSessionStoreReady, metav1.ConditionFalse, api.ReasonProgressing, "core5g-session-store is starting")
+	keys, access, claim := &corev1.Secret{}, &corev1.Secret{}, &corev1.PersistentVolumeClaim{}
+	e.get(t, keys, ns, "core5g-session-store-keys")
+	e.get(t, access, ns, "core5g-session-store")
+	e.get(t, claim, ns, "core5g-session-store")
+	e.get(t, &networkingv1.NetworkPolicy{}, ns, "core5g-session-store")
+	if len(keys.Data["1"]) != 32 || len(keys.OwnerReferences) != 0 || len(claim.OwnerReferences) != 0 || len(access.Data["password"]) < 32 {
+		t.Errorf("the keys are %v, the claim belongs to %v", keys.OwnerReferences, claim.OwnerReferences)
+	}
+	e.makeAvailable(t, ns)
+	// Nothing serves there: the operator has asked, and says so.
+	e.wantCondition(t, core, api.ConditionSessionStoreReady, metav1.ConditionFalse, api.ReasonUnreachable, "Secret core5g-session-store does not serve")
+	e.wantCondition(t, core, api.ConditionReady, metav1.ConditionFalse, api.ReasonUnreachable, "")
+
+	// The password and the key stay, whatever else changes; the claim grows, and does not shrink.
+	e.changeCore(t, core, func() { core.Spec.SessionStore.Storage.Size = ptr.To(resource.MustParse("512Mi")) })
+	e.changeCore(t, core, func() { core.Spec.LogLevel = api.LogDebug })
+	e.wantCondition(t, core, api.ConditionSessionStoreReady, metav1.ConditionFalse, "", "")
+	again := &corev1.Secret{}
+	e.get(t, again, ns, "core5g-session-store")
+	if !bytes.Equal(again.Data["password"], access.Data["password"]) {
+		t.Error("the password has changed")
+	}
+	e.get(t, claim, ns, "core5g-session-store")
+	if size := claim.Spec.Resources.Requests[corev1.ResourceStorage]; size.String() != "1Gi" {
+		t.Errorf("the claim has %s", size.String())
+	}
+	e.changeCore(t, core, func() { core.Spec.SessionStore.Storage.StorageClassName = ptr.To("fast") })
+	e.wantCondition(t, core, api.ConditionSessionStoreReady, metav1.ConditionFalse, api.ReasonProgressing, "has storageClassName \"\", and keeps it")
+	e.changeCore(t, core, func() {
+		core.Spec.SessionStore.Storage.StorageClassName = nil
+		core.Spec.SessionStore.Storage.Size = ptr.To(resource.MustParse("2Gi"))
+	})
+	// No claim grows before it is bound.
+	e.wantCondition(t, core, api.ConditionSessionStoreReady, metav1.ConditionFalse, api.ReasonProgressing, "write 1Gi into spec.sessionStore.storage.size")
+	e.changeCore(t, core, func() { core.Spec.SessionStore.Storage.Size = nil; core.Spec.SessionStore.Storage = nil })
+	e.changeCore(t, core, func() {
+		core.Spec.SessionStore.Storage = &api.SessionStoreStorage{Size: ptr.To(resource.MustParse("1Gi"))}
+	})
+
+	// A key that is gone is not made anew without a word.
+	if err := e.client.Delete(t.Context(), keys); err != nil {
+		t.Fatal(err)
+	}
+	e.wantCondition(t, core, api.ConditionSessionStoreReady, metav1.ConditionFalse, api.ReasonKeyMissing, "restore it from a backup; or, to begin anew")
+	restored := specs.SessionStoreKeys(core, keys.Data["1"])
+	restored.Data["key"] = []byte("x")
+	e.create(t, restored)
+	e.wantCondition(t, core, api.ConditionSessionStoreReady, metav1.ConditionFalse, api.ReasonMalformed, "name keys by numbers, as 1")
+	base := restored.DeepCopy()
+	delete(restored.Data, "key")
+	if err := e.client.Patch(t.Context(), restored, client.MergeFrom(base)); err != nil {
+		t.Fatal(err)
+	}
+	e.wantCondition(t, core, api.ConditionSessionStoreReady, metav1.ConditionFalse, api.ReasonUnreachable, "")
+
+	// Without a store nothing runs, and what may hold sessions is kept.
+	e.changeCore(t, core, func() { core.Spec.SessionStore = nil })
+	eventually(t, "the store is gone", func() error {
+		for _, o := range []client.Object{&appsv1.Deployment{}, &corev1.Service{}, &corev1.Secret{}, &networkingv1.NetworkPolicy{}} {
+			if err := e.client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "core5g-session-store"}, o); !apierrors.IsNotFound(err) {
+				return fmt.Errorf("%T is there: %v", o, err)
+			}
+		}
+		return nil
+	})
+	e.get(t, &corev1.Secret{}, ns, "core5g-session-store-keys")
+	e.get(t, &corev1.PersistentVolumeClaim{}, ns, "core5g-session-store")
+	e.makeAvailable(t, ns)
+	e.wantCondition(t, core, api.ConditionReady, metav1.ConditionTrue, "", "")
+}
+
+// siteStore is a redis-server of a site's own.
+func siteStore(t *testing.T) (address string, cli func(args ...string)) {
+	path, err := exec.LookPath("redis-server")
+	if err != nil {
+		t.Skip("no redis-server: hack/install-tools.sh session-store installs it")
+	}
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+	_ = l.Close()
+	dir := t.TempDir()
+	config := filepath.Join(dir, "redis.conf")
+	if err := os.WriteFile(config, []byte("user default on >secret ~* +@all\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	command := exec.Command(path, config, "--bind", "127.0.0.1", "--port", port, "--dir", dir, "--save", "", "--appendonly", "yes")
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = command.Process.Kill(); _ = command.Wait() })
+	cli = func(args ...string) {
+		t.Helper()
+		eventually(t, "redis-cli "+args[0], func() error {
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			defer cancel()
+			out, err := exec.CommandContext(ctx, "redis-cli", append([]string{"-e", "-p", port, "--no-auth-warning", "--pass", "secret"}, args...)...).CombinedOutput()
+			if err != nil {
+				return fmt.Errorf("%w: %s", err, out)
+			}
+			return nil
+		})
+	}
+	cli("ping")
+	return "127.0.0.1:" + port, cli
+}
+
+func (e *environment) testExternalSessionStore(t *testing.T) {
+	address, cli := siteStore(t)
+	ns := e.namespace(t)
+	core := testCore(t, ns)
+	core.Spec.SessionStore = &api.SessionStoreSpec{Type: api.SessionStoreExternal, SecretRef: &api.SecretReference{Name: "site"}}
+	e.create(t, core)
+	e.wantCondition(t, core, api.ConditionSessionStoreReady, metav1.ConditionFalse, api.ReasonNotFound, `create it with keys "addresses"`)
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "site"}, Data: map[string][]byte{"addresses": []byte(address)}}
+	e.create(t, secret)
+	e.wantCondition(t, core, api.ConditionSessionStoreReady, metav1.ConditionFalse, api.ReasonMalformed, `no "password": write the password of the ACL user`)
+	write := func(name, value string) {
+		t.Helper()
+		base := secret.DeepCopy()
+		secret.Data[name] = []byte(value)
+		if err := e.client.Patch(t.Context(), secret, client.MergeFrom(base)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("password", "wrong")
+	e.wantCondition(t, core, api.ConditionSessionStoreReady, metav1.ConditionFalse, api.ReasonCredentialsRefused, "write those that its ACL has")
+	write("password", "secret")
+	e.wantCondition(t, core, api.ConditionSessionStoreReady, metav1.ConditionTrue, api.ReasonReady, "")
+	e.makeAvailable(t, ns)
+	e.wantCondition(t, core, api.ConditionReady, metav1.ConditionTrue, "", "")
+	write("replicas", "1")
+	e.wantCondition(t, core, api.ConditionSessionStoreReady, metav1.ConditionFalse, api.ReasonTooFewReplicas, "0 of 1")
+	e.wantCondition(t, core, api.ConditionReady, metav1.ConditionFalse, api.ReasonTooFewReplicas, "")
+	cli("config", "set", "maxmemory-policy", "allkeys-lru")
+	write("replicas", "0")
+	e.wantCondition(t, core, api.ConditionSessionStoreReady, metav1.ConditionFalse, api.ReasonUnsafeSettings, "set maxmemory-policy noeviction")
+	cli("config", "set", "maxmemory-policy", "noeviction")
+	write("addresses", "127.0.0.1:1")
+	e.wantCondition(t, core, api.ConditionSessionStoreReady, metav1.ConditionFalse, api.ReasonUnreachable, "127.0.0.1:1")
+	for _, name := range []string{"core5g-session-store"} {
+		if err := e.client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: name}, &appsv1.Deployment{}); !apierrors.IsNotFound(err) {
+			t.Errorf("an embedded store runs beside the site's: %v", err)
+		}
+	}
+	for _, c := range core.Status.Conditions {
+		if strings.Contains(c.Message, "secret ") || strings.Contains(c.Message, "wrong") {
+			t.Errorf("condition %s shows a password: %s", c.Type, c.Message)
+		}
+	}
+}

@@ -1,0 +1,98 @@
+package specs
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"core5g.dev/core5g/images/nf/sessionstore/mounted"
+	api "core5g.dev/core5g/operators/api/v1alpha1"
+)
+
+func TestWhoNeedsASessionStore(t *testing.T) {
+	core := makeCore()
+	if NeedsSessionStore(core) || EmbeddedSessionStore(core) {
+		t.Error("a core that does not name a session store has one")
+	}
+	for _, p := range NetworkPolicies(core) {
+		if strings.Contains(p.Name, "session-store") {
+			t.Error("and a policy for it")
+		}
+	}
+	core.Spec.SessionStore = &api.SessionStoreSpec{}
+	if !EmbeddedSessionStore(core) || SessionStoreSecretName(core) != "core5g-session-store" {
+		t.Error("a core that names one has none")
+	}
+	if policies := NetworkPolicies(core); policies[len(policies)-1].Name != "core5g-session-store" {
+		t.Error("it has no policy")
+	}
+	core.Spec.SessionStore = &api.SessionStoreSpec{Type: api.SessionStoreExternal, SecretRef: &api.SecretReference{Name: "site"}}
+	if EmbeddedSessionStore(core) || !NeedsSessionStore(core) || SessionStoreSecretName(core) != "site" {
+		t.Error("a site's own store is taken for the embedded one")
+	}
+}
+
+// What the builders write is what those read who open the store.
+func TestSecretsOfTheSessionStoreAreReadable(t *testing.T) {
+	core := makeCore()
+	access, err := mounted.Parse(SessionStoreSecret(core, "password").Data)
+	if err != nil || access.Addresses[0] != "core5g-session-store.core5g.svc:6379" || access.Username != "core5g" || access.Password != "password" {
+		t.Errorf("Parse = %+v, %v", access, err)
+	}
+	if _, err := mounted.ParseKeys(SessionStoreKeys(core, []byte(strings.Repeat("k", 32))).Data); err != nil {
+		t.Error(err)
+	}
+	env, volumes, mounts := SessionStoreMount(core)
+	if len(env) != 3 || len(volumes) != 2 || len(mounts) != 2 || env[0].Value != mounts[0].MountPath || env[1].Value != mounts[1].MountPath {
+		t.Errorf("a pod gets %v, %v, %v", env, volumes, mounts)
+	}
+}
+
+// The configuration as written makes a server that the store takes, with the probe of the pod.
+func TestSessionStoreConfiguration(t *testing.T) {
+	server, err := exec.LookPath("redis-server")
+	if err != nil {
+		t.Skip("no redis-server: hack/install-tools.sh session-store installs it")
+	}
+	core := makeCore()
+	built := SessionStoreFunction(core, platform, "password")
+	dir := t.TempDir()
+	config := filepath.Join(dir, "redis.conf")
+	text := strings.NewReplacer("dir /data", "dir "+dir, "port 6379", "port 0\nunixsocket "+dir+"/s").Replace(string(built.Secret.Data["redis.conf"]))
+	if strings.Contains(text, "password") || !strings.Contains(text, "maxmemory 1610612736") {
+		t.Errorf("the configuration is\n%s", text)
+	}
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	command := exec.Command(server, config)
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = command.Process.Kill(); _ = command.Wait() })
+	probe := append([]string{"-s", dir + "/s"}, built.Deployment.Spec.Template.Spec.Containers[0].ReadinessProbe.Exec.Command[1:]...)
+	var out []byte
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		if out, err = exec.Command("redis-cli", probe...).CombinedOutput(); err == nil {
+			break
+		}
+	}
+	if err != nil || strings.TrimSpace(string(out)) != "PONG" {
+		t.Fatalf("the probe: %q, %v", out, err)
+	}
+	cli := func(user, password string, args ...string) string {
+		out, _ := exec.Command("redis-cli", append([]string{"-s", dir + "/s", "--no-auth-warning", "--user", user, "--pass", password}, args...)...).CombinedOutput()
+		return strings.TrimSpace(string(out))
+	}
+	for _, c := range [][]string{{"probe", "probe", "info"}, {"core5g", "wrong", "get", "core5g:core5g/core5g:generation"}, {"core5g", "password", "get", "core5g:core5g/other:generation"}} {
+		if got := cli(c[0], c[1], c[2:]...); !strings.Contains(got, "NOPERM") && !strings.Contains(got, "NOAUTH") && !strings.Contains(got, "WRONGPASS") {
+			t.Errorf("%q: %q", c, got)
+		}
+	}
+	if got := cli(SessionStoreUser, "password", "config", "get", "maxmemory-policy"); !strings.Contains(got, "noeviction") {
+		t.Errorf("the policy is %q", got)
+	}
+}
