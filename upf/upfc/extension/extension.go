@@ -113,8 +113,8 @@ type State struct {
 	Nodes    []string // Node IDs of CP functions, as text; who sends it need not be among them
 }
 
-// IE is one octet, 1 when it is done, four with the Recovery Time Stamp, then for each node an octet with the length of its text, and that. A Node ID that
-// is empty or longer than 255 octets is left out.
+// IE is one octet, 1 when it is done, four with the Recovery Time Stamp, then for each node an octet with the length of
+// its text, and that. A Node ID that is empty or longer than 255 octets is left out.
 func (s *State) IE() *ie.IE {
 	b := []byte{0}
 	if s.Done {
