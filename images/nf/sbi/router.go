@@ -135,6 +135,16 @@ func content(body any) (Raw, error) {
 	return Raw{ContentType: "application/json", Content: text}, err
 }
 
+// Write sends an answer that no router has asked for. It counts nothing.
+func Write(w http.ResponseWriter, answer Answer) {
+	body, err := content(answer.Body)
+	if err != nil {
+		writeProblem(w, asProblem(err))
+		return
+	}
+	writeAnswer(w, answer, body)
+}
+
 func writeAnswer(w http.ResponseWriter, answer Answer, body Raw) {
 	for name, values := range answer.Header {
 		w.Header()[http.CanonicalHeaderKey(name)] = values

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"github.com/free5gc/openapi"
 	"github.com/free5gc/openapi/models"
@@ -54,5 +55,30 @@ func TestFree5GCsAMFReadsTheAnswers(t *testing.T) {
 	read(answer(&scripted{err: &Refused{Cause: DNNDenied, N1: n1}}, contexts, "amf-1.4.5-create"), &refusedCreate)
 	if refusedCreate.JsonData == nil || refusedCreate.JsonData.Error.Cause != "DNN_DENIED" || !bytes.Equal(refusedCreate.BinaryDataN1SmMessage, n1) {
 		t.Errorf("refused creation %+v", refusedCreate)
+	}
+
+	// The same of requests that no handler has seen.
+	for path, into := range map[string]any{contexts + "/7/modify": new(models.UpdateSmContextResponse400), contexts: new(models.PostSmContextsError)} {
+		w := httptest.NewRecorder()
+		Refuse(w, httptest.NewRequest(http.MethodPost, path, nil), &Refused{Cause: NFCongestion, RetryAfter: time.Second})
+		read(w, into)
+		if w.Code != 503 || w.Header().Get("Retry-After") != "1" {
+			t.Errorf("%s: %d %v", path, w.Code, w.Header())
+		}
+		switch v := into.(type) {
+		case *models.UpdateSmContextResponse400:
+			if v.JsonData == nil || v.JsonData.Error.Cause != "NF_CONGESTION" {
+				t.Errorf("%+v", v)
+			}
+		case *models.PostSmContextsError:
+			if v.JsonData == nil || v.JsonData.Error.Cause != "NF_CONGESTION" {
+				t.Errorf("%+v", v)
+			}
+		}
+	}
+	w := httptest.NewRecorder()
+	Refuse(w, httptest.NewRequest(http.MethodPost, contexts+"/7/release", nil), &Refused{Cause: NFCongestion})
+	if w.Code != 503 || w.Header().Get("Content-Type") != "application/problem+json" {
+		t.Errorf("%d %v", w.Code, w.Header())
 	}
 }

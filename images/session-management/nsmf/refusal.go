@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"core5g.dev/core5g/images/nf/sbi"
@@ -94,6 +95,16 @@ func (r *Refused) header() http.Header {
 	}
 	seconds := int((r.RetryAfter + time.Second - 1) / time.Second)
 	return http.Header{"Retry-After": {strconv.Itoa(seconds)}}
+}
+
+// Refuse answers a request that no Handler has seen, such as one that could not be passed on, in the form that its
+// operation has for refusals.
+func Refuse(w http.ResponseWriter, req *http.Request, refused *Refused) {
+	answer := refused.Answer()
+	if req.URL.Path == contexts || strings.HasPrefix(req.URL.Path, contexts+"/") && strings.HasSuffix(req.URL.Path, "/modify") {
+		answer = (&contextRefusal{reason: refused, problem: refused.problem(), refused: *refused}).Answer()
+	}
+	sbi.Write(w, answer)
 }
 
 // contextError is an SmContextCreateError or SmContextUpdateError (TS 29.502 6.1.6.2.10, 6.1.6.2.11).
