@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -290,6 +291,29 @@ func TestAnotherInstanceIsAsked(t *testing.T) {
 				t.Errorf("answered by %+v", reply.Endpoint)
 			}
 		})
+	}
+}
+
+// An address that nobody answers at, as that of a pod that is gone, holds nobody up who has another.
+func TestAConnectionThatDoesNotComeAbout(t *testing.T) {
+	second := cleartext(t, answer(200, asJSON, `{}`))
+	cl, found, _ := client(t, "http://gone.invalid:1", second)
+	transport := sbitls.Unprotected()
+	t.Cleanup(transport.CloseIdleConnections)
+	dial := transport.DialContext
+	transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		if strings.HasPrefix(address, "gone.") {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		return dial(ctx, network, address)
+	}
+	cl.transport = transport
+	ctx, cancel := context.WithTimeout(t.Context(), 10*connectLimit)
+	defer cancel()
+	reply, err := cl.Do(ctx, hello)
+	if err != nil || reply.Endpoint.Root != second || len(found.failed) != 1 {
+		t.Errorf("%v, failed %v", err, found.failed)
 	}
 }
 
