@@ -312,7 +312,7 @@ func (c *Client) once(ctx context.Context, call Call, uri string, raw Raw, limit
 	}
 	response, err := c.transport.RoundTrip(request)
 	if err != nil {
-		if cause := context.Cause(ctx); cause != nil {
+		if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
 			err = fmt.Errorf("%w: %w", cause, err)
 		}
 		if asked.Load() && !connected.Load() {

@@ -31,12 +31,12 @@ type statusInfo struct {
 }
 
 // NotifyStatus tells the AMF what has become of an SM context, at the URI that it gave (smContextStatusUri). An AMF that
-// knows the context no more answers 404, which is as good.
+// knows the context no more answers 404, a *sbi.Refused: it need not be told again.
 func (c *Client) NotifyStatus(ctx context.Context, uri string, s Status) error {
 	_, err := c.sbi.Do(ctx, sbi.Call{
 		Operation: "SmContextStatusNotify", Method: http.MethodPost, URI: uri,
 		Header: http.Header{"3gpp-Sbi-Callback": {"Nsmf_PDUSession_StatusNotify"}},
-		JSON:   statusNotification{statusInfo{s.Resource, s.Cause, s.Access}},
+		JSON:   statusNotification{statusInfo(s)},
 	})
 	return err
 }

@@ -37,7 +37,8 @@ type Charging struct {
 	Answer Answer
 }
 
-// Create opens charging for a session (TS 32.290 5.3.2.2).
+// Create opens charging for a session (TS 32.290 5.3.2.2). free5GC's CHF grants nothing yet: quotas come with the first
+// Update.
 func (c *Client) Create(ctx context.Context, h CHF, r *Report) (*Charging, error) {
 	const operation = "ChargingDataCreate"
 	reply, err := c.sbi.Do(ctx, sbi.Call{Operation: operation, Method: http.MethodPost, Service: h.service(), Path: collection, JSON: r.content()})

@@ -74,7 +74,8 @@ type Usage struct {
 	UPFID   string
 }
 
-// Used is UsedUnitContainer (TS 32.291 6.1.6.2.1.10).
+// Used is UsedUnitContainer (TS 32.291 6.1.6.2.1.10). free5GC's CHF reads volumes of 31 bits, and refuses a report with
+// more: close containers before 2 GiB.
 type Used struct {
 	Units Units
 	// Online: of a granted quota (ONLINE_CHARGING), else OFFLINE_CHARGING.

@@ -111,7 +111,7 @@ type Why struct {
 }
 
 // NGAPCause is a cause of TS 38.413 9.3.1.2: its group (0 radio network, 1 transport, 2 NAS, 3 protocol, 4
-// miscellaneous), and its number there.
+// miscellaneous), and its number there. free5GC's AMF writes groups from 1 on.
 type NGAPCause struct{ Group, Value uint32 }
 
 // UnmarshalJSON reads an NgApCause (TS 29.571 5.4.4.12).
