@@ -93,7 +93,7 @@ func startPair(t *testing.T, knobs fakeamf.Knobs, change func(*ue.Config)) *pair
 		g := gnb.New(gnb.Config{
 			Name: []string{"one", "two"}[i], ID: uint32(i + 1), MCC: "208", MNC: "93", TAC: [3]byte{0, 0, byte(i + 1)}, Slices: []uenas.SNSSAI{slice1, slice2},
 			AMF: []string{"amf:38412"}, MinBackoff: 5 * time.Millisecond, MaxBackoff: 20 * time.Millisecond,
-			ReleaseAfter: 300 * time.Millisecond,
+			ReleaseAfter: 300 * time.Millisecond, HoldLimit: 20 * time.Second,
 		}, p.amf.Dial, n3, address.As4(), logger())
 		p.gnbs, p.n3s = append(p.gnbs, g), append(p.n3s, n3)
 		wg.Go(func() { _ = n3.Serve() })

@@ -144,6 +144,7 @@ func startData(t *testing.T, u *upf) *data {
 	if err != nil {
 		t.Fatal(err)
 	}
+	_ = server.SetReadBuffer(4 << 20)
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() { _ = measure.ServeStreams(ctx, server, slog.New(slog.DiscardHandler)) }()
 	d := &data{upf: u, open: map[netip.AddrPort]*net.UDPConn{}, to: server.LocalAddr().(*net.UDPAddr)}
@@ -219,6 +220,7 @@ func upWith(t *testing.T, more string) (server string, core *fakeamf.AMF) {
 		t.Skip(err)
 	}
 	t.Cleanup(func() { conn.Close() })
+	_ = conn.SetReadBuffer(4 << 20)
 	amf := fakeamf.New(t, netip.MustParseAddr(upfAddress), map[string]*fakeamf.Subscriber{
 		"208930000000001": {K: k, OPc: opc, SQN: 1 << 20}, "208930000000002": {K: k, OPc: opc, SQN: 1 << 20},
 	})

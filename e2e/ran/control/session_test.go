@@ -23,7 +23,7 @@ func TestStreams(t *testing.T) {
 	}
 	for _, direction := range []string{"down", "up"} {
 		var res measure.StreamResult
-		if err := ctl(t, server, &res, "stream", "--ue", supi, "--to", "172.30.6.1", "--direction", direction, "--count", "500", "--rate", "5000"); err != nil {
+		if err := ctl(t, server, &res, "stream", "--ue", supi, "--to", "172.30.6.1", "--direction", direction, "--count", "500", "--rate", "1000"); err != nil {
 			t.Fatal(err)
 		}
 		if res.Sent != 500 || res.Received != 500 || res.Lost != 0 || res.Duplicated != 0 || res.OutOfOrder != 0 || res.NotSent != 0 {

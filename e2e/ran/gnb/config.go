@@ -22,6 +22,9 @@ type Config struct {
 	SetupTimeout time.Duration
 	// ReleaseAfter is how long the source of a handover goes on forwarding when no End Marker comes. Zero means 2 s.
 	ReleaseAfter time.Duration
+	// HoldLimit is how long the target of a handover waits for an End Marker from the first packet of the new path on:
+	// the UPF may not send one, or it may be lost. Zero means 1 s.
+	HoldLimit time.Duration
 
 	// OnLoss says what becomes of connections when N2 is lost. Zero means Keep.
 	OnLoss LossMode
@@ -50,6 +53,9 @@ func (c *Config) defaults() {
 	}
 	if c.OnLoss == "" {
 		c.OnLoss = Keep
+	}
+	if c.HoldLimit == 0 {
+		c.HoldLimit = time.Second
 	}
 	if c.ReleaseAfter == 0 {
 		c.ReleaseAfter = 2 * time.Second

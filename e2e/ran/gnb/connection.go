@@ -121,6 +121,7 @@ func (c *Connection) sessions() []uint8 {
 
 // open takes a session's resource with its tunnel, in place of an earlier one.
 func (c *Connection) open(psi uint8, r *resource) {
+	c.gnb.n3.Open(r.tunnel) // first: its TEID is written there
 	c.mu.Lock()
 	old := c.resources[psi]
 	c.resources[psi] = r
@@ -128,7 +129,6 @@ func (c *Connection) open(psi uint8, r *resource) {
 	if old != nil {
 		c.gnb.n3.Remove(old.tunnel)
 	}
-	c.gnb.n3.Open(r.tunnel)
 	c.ue.SessionUp(c, psi, r.tunnel)
 }
 

@@ -24,16 +24,13 @@ type Forwarder interface {
 // ErrNoForwarding is the answer of a gNB whose N3 cannot forward.
 var ErrNoForwarding = errors.New("the gNB's N3 cannot forward packets; hand over without forwarding")
 
-// holdLimit is how long the target waits for an End Marker from the first packet of the new path on. The UPF may not
-// send one, or it may be lost.
-const holdLimit = time.Second
-
 // maxHeldBack bounds the packets of the new path that wait: a second of 20,000.
 const maxHeldBack = 20000
 
 // inOrder is the downlink of a session at the target.
 type inOrder struct {
 	deliver func(packet []byte, qfi uint8)
+	limit   time.Duration
 
 	mu      sync.Mutex
 	holding bool
@@ -63,7 +60,7 @@ func (o *inOrder) fresh(packet []byte, qfi uint8) {
 	o.waited++
 	o.held = append(o.held, heldPacket{append([]byte(nil), packet...), qfi})
 	if o.timer == nil {
-		o.timer = time.AfterFunc(holdLimit, o.end)
+		o.timer = time.AfterFunc(o.limit, o.end)
 	}
 }
 

@@ -97,7 +97,7 @@ func (c *Connection) prepare(psi uint8, r *resource, forward bool) (prepared, bo
 	if deliver == nil {
 		return prepared{}, false
 	}
-	p := prepared{psi: psi, order: &inOrder{deliver: c.byRadio(deliver), holding: forward}}
+	p := prepared{psi: psi, order: &inOrder{deliver: c.byRadio(deliver), holding: forward, limit: c.gnb.cfg.HoldLimit}}
 	r.tunnel.Deliver = p.order.fresh
 	r.tunnel.Lost = func() { c.ue.SessionLost(c, psi) }
 	c.gnb.n3.Open(r.tunnel)
