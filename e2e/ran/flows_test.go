@@ -146,3 +146,37 @@ func TestNetworkModifiesMeanwhile(t *testing.T) {
 		t.Errorf("flows %v", got)
 	}
 }
+
+func TestBackOffIsShown(t *testing.T) {
+	b := start(t, fakeamf.Knobs{RejectSession: 26, BackOff: 3 * time.Minute}, func(c *ue.Config) {
+		c.Sessions, c.Requested = nil, []uenas.SNSSAI{slice1}
+	})
+	b.ready()
+	err := b.ue.Establish(b.ctx, ue.SessionConfig{PSI: 2, Slice: slice1, DNN: "internet"})
+	if err == nil || !strings.Contains(err.Error(), "5GSM cause #26 (Insufficient resources), back-off 3m0s") {
+		t.Errorf("Establish: %v", err)
+	}
+	if s := b.ue.Status().Sessions[0]; s.BackOff != 180 {
+		t.Errorf("back-off of %d s", s.BackOff)
+	}
+}
+
+func TestEstablishAgain(t *testing.T) {
+	b := start(t, fakeamf.Knobs{}, nil)
+	b.ready()
+	b.must(b.ue.EstablishAgain(b.ctx, 1))
+	b.amf.WaitTrace("PDU Session Establishment Request", 2)
+	b.amf.WaitTrace("session 1 up", 2)
+	b.ready()
+	for _, x := range b.amf.Trace() {
+		if strings.Contains(x, "Release") {
+			t.Errorf("a release came between: %s", x)
+		}
+	}
+	if n := b.n3.count(); n != 1 {
+		t.Errorf("%d tunnels", n)
+	}
+	if err := b.ue.EstablishAgain(b.ctx, 9); err == nil || !strings.Contains(err.Error(), "no such PDU session") {
+		t.Errorf("a session that is not there: %v", err)
+	}
+}

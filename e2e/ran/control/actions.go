@@ -20,6 +20,7 @@ import (
 
 // sessionActions are added to the table of actions.
 var sessionActions = map[string]action{
+	"again":       procedure(func(ctx context.Context, u *ue.UE, r Request) error { return u.EstablishAgain(ctx, max(r.Session, 1)) }),
 	"modify":      procedure(modify),
 	"behave":      procedure(behave),
 	"repeat-nas":  procedure(func(ctx context.Context, u *ue.UE, _ Request) error { return u.RepeatNAS(ctx) }),

@@ -37,6 +37,7 @@ const Usage = `usage: ran ctl [-server ADDRESS] COMMAND [flags]
   throughput       -ue SUPI -to ADDRESS[:PORT] [-seconds N] [-direction up|down] [-session N]
   http             -ue SUPI -url URL [-session N]
   raw-gtpu         -ue SUPI -to ADDRESS [-source ADDRESS] [-teid N | -tunnel-of SUPI] [-peer ADDRESS] [-qfi N] [-count N] [-wait 500ms] [-payload HEX]
+  again            -ue SUPI [-session N]                               establish it once more, under its identity, unreleased
   modify           -ue SUPI [-session N] [-f FILE] [-always-on]         ask for flows, rules, always-on (YAML or JSON)
   stream           -ue SUPI -to ADDRESS[:PORT] [-direction up|down] [-count N] [-rate N] [-size N] [-session N]
   handover         -ue SUPI -gnb NAME|ID -kind xn|n2 [-no-forwarding] [-indirect] [-leave N,…] [-cancel required|command]

@@ -20,6 +20,7 @@ import (
 type command func(f *flag.FlagSet, r *Request) (fill func(in io.Reader) error)
 
 var commands = map[string]command{
+	"again":       func(*flag.FlagSet, *Request) func(io.Reader) error { return nothing },
 	"modify":      modifyFlags,
 	"stream":      streamFlags,
 	"handover":    handoverFlags,

@@ -106,6 +106,7 @@ func TestSessionCommands(t *testing.T) {
 		{[]string{"behave", "--ue", supi, "--ignore", "release-command=1,status", "--repeat", "1"}, ""},
 		{[]string{"behave", "--ue", supi}, ""},
 		{[]string{"raw-5gsm", "--ue", supi, "--session", "4", "--payload", "2e0409c1ff", "--request-type", "1", "--sst", "1", "--sd", "010203", "--dnn", "x"}, "5GSM message refused: 5GSM message 0xc1: a mandatory element is missing or cut (cause 96)"},
+		{[]string{"again", "--ue", supi, "--session", "1"}, "session 1 up"},
 		{[]string{"notify", "--ue", supi, "--not-fulfilled", "1"}, "session 1: flow 1 fulfilled false"},
 		{[]string{"move-tunnel", "--ue", supi}, "session 1: downlink moved"},
 		{[]string{"gnb-behave", "--refuse-sessions", "all", "--refuse-flows", "5,6"}, ""},

@@ -126,5 +126,5 @@ func (u *UE) modificationReject(s *session, m *uenas.SessionMessage) {
 		return
 	}
 	u.count.Rejects++
-	u.modified(s, &uenas.RejectError{Message: "PDU Session Modification Reject", Cause: uenas.Cause5GSM(m.Cause)})
+	u.modified(s, &uenas.RejectError{Message: "PDU Session Modification Reject", Cause: uenas.Cause5GSM(m.Cause), BackOff: m.BackOff})
 }

@@ -55,6 +55,7 @@ type session struct {
 	accepted     *uenas.SessionMessage // what the network has told; nil while inactive
 	qos          qos
 	modification *modification // asked for by the UE, under way
+	backOff      time.Duration // that the network's last message asked for
 	donePTI      uint8         // of the last modification that the UE asked for and got
 
 	interfaceID   *[8]byte // nil without IPv6
@@ -146,6 +147,27 @@ func (u *UE) Establish(ctx context.Context, cfg SessionConfig) error {
 			return
 		}
 		s.waiters = append(s.waiters, done)
+	})
+}
+
+// EstablishAgain asks for a session that the UE has once more, under the same identity and without releasing it, as a UE
+// does that has lost it (TS 24.501 6.4.1.7), and waits for the outcome.
+func (u *UE) EstablishAgain(ctx context.Context, psi uint8) error {
+	return u.command(ctx, func(done chan error) {
+		s := u.session(psi)
+		switch {
+		case u.mm != registered:
+			u.reply(done, ErrNotRegistered)
+		case s == nil || s.state != active:
+			u.reply(done, ErrNoSession)
+		case u.conn == nil:
+			u.reply(done, ErrIdle)
+		default:
+			s.wish = true
+			u.sessionGone(s, nil)
+			s.retry.reset()
+			s.waiters = append(s.waiters, done)
+		}
 	})
 }
 
@@ -304,8 +326,9 @@ func (u *UE) sessionManagement(raw []byte) {
 		u.status5GSM(psi, pti, n1.CauseInvalidPDUSessionIdentity)
 		return
 	}
+	s.backOff = m.BackOff
 	refused := func(message string) error {
-		return &uenas.RejectError{Message: message, Cause: uenas.Cause5GSM(m.Cause)}
+		return &uenas.RejectError{Message: message, Cause: uenas.Cause5GSM(m.Cause), BackOff: m.BackOff}
 	}
 	switch m.Type {
 	case n1.EstablishmentAcceptType:

@@ -54,7 +54,8 @@ type SessionStatus struct {
 	DNS          []string       `json:"dns,omitempty"`        // of protocol configuration options and Router Advertisement
 	PCSCF        []string       `json:"pcscf,omitempty"`
 	MTU          int            `json:"mtu,omitempty"`
-	AlwaysOn     *bool          `json:"always_on,omitempty"` // what the network has answered or told
+	BackOff      int            `json:"back_off_seconds,omitempty"` // that the network's last refusal asked for, and the UE does not heed; -1: for good
+	AlwaysOn     *bool          `json:"always_on,omitempty"`        // what the network has answered or told
 	Router       *Advertisement `json:"router_advertisement,omitempty"`
 	AMBRUplink   uint64         `json:"ambr_uplink,omitempty"` // bit/s
 	AMBRDownlink uint64         `json:"ambr_downlink,omitempty"`
@@ -127,6 +128,9 @@ func (u *UE) publish() {
 			Up: x.tunnel.Load() != nil, live: x,
 		}
 		e.told(x)
+		if e.BackOff = int(x.backOff.Seconds()); x.backOff == uenas.Never {
+			e.BackOff = -1
+		}
 		if first := e.Address + e.Address6; s.Address == "" && first != "" && x.state == active {
 			if s.Address, s.Slice = e.Address, e.Slice; s.Address == "" {
 				s.Address = e.Address6

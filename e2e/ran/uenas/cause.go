@@ -1,6 +1,9 @@
 package uenas
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // Cause5GMM is a 5GMM cause (TS 24.501 9.11.3.2).
 type Cause5GMM uint8
@@ -66,6 +69,16 @@ func (c Cause5GSM) String() string {
 type RejectError struct {
 	Message string // e.g. "Registration Reject"
 	Cause   fmt.Stringer
+	// BackOff is how long the network asks the UE to wait: 0, it has not said; Never, for good.
+	BackOff time.Duration
 }
 
-func (e *RejectError) Error() string { return fmt.Sprintf("%s: %s", e.Message, e.Cause) }
+func (e *RejectError) Error() string {
+	switch e.BackOff {
+	case 0:
+		return fmt.Sprintf("%s: %s", e.Message, e.Cause)
+	case Never:
+		return fmt.Sprintf("%s: %s, never to be tried again", e.Message, e.Cause)
+	}
+	return fmt.Sprintf("%s: %s, back-off %s", e.Message, e.Cause, e.BackOff)
+}

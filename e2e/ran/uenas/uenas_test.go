@@ -178,7 +178,7 @@ func TestCausesHaveNames(t *testing.T) {
 	if got := Cause5GSM(70).String(); got != "5GSM cause #70 (Missing or unknown DNN in a slice)" {
 		t.Error(got)
 	}
-	if got := (&RejectError{"Registration Reject", Cause5GMM(250)}).Error(); got != "Registration Reject: 5GMM cause #250" {
+	if got := (&RejectError{Message: "Registration Reject", Cause: Cause5GMM(250)}).Error(); got != "Registration Reject: 5GMM cause #250" {
 		t.Error(got)
 	}
 }

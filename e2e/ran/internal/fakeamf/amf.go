@@ -46,6 +46,7 @@ type Knobs struct {
 	NoConfiguration bool  // no Configuration Update Command after registration
 	OddSlice        bool  // session resources for a slice that the gNB does not have
 
+	BackOff      time.Duration  // in a PDU Session Establishment Reject
 	Grant        n1.SessionType // granted whatever is asked for; 0: what is asked for
 	AlwaysOn     *bool          // the indication in the accept
 	Flows        []n1.Flow      // QoS flows beside the default one, in accept and N2

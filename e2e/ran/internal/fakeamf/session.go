@@ -139,7 +139,7 @@ func (a *AMF) sessionMessage(u *ue, m *nasMessage.ULNASTransport) {
 		case a.knobs.NotForwarded != 0:
 			a.down(u, dlTransport(psi, raw, a.knobs.NotForwarded))
 		case a.knobs.RejectSession != 0:
-			a.downSM(u, psi, (&n1.EstablishmentReject{SessionID: psi, PTI: pti, Cause: n1.Cause(a.knobs.RejectSession)}).Encode())
+			a.downSM(u, psi, (&n1.EstablishmentReject{SessionID: psi, PTI: pti, Cause: n1.Cause(a.knobs.RejectSession), BackOff: a.knobs.BackOff}).Encode())
 		default:
 			a.accept(u, sm, m)
 		}
