@@ -17,7 +17,8 @@ type handover struct {
 	source       n2.Conn
 	amfID, ranID int64 // at the source
 	target       n2.Conn
-	targetRANID  int64
+	targetRANID  int64 // 0 until the target has answered
+	cancelled    bool
 	tunnels      map[uint8]*ngapType.GTPTunnel // of the target, by session
 	forwarding   map[uint8]*ngapType.GTPTunnel
 }
@@ -170,6 +171,10 @@ func (a *AMF) admitted(m *ngapType.HandoverRequestAcknowledge) {
 	}
 	a.note("Handover Request Acknowledge")
 	h.targetRANID = n2.Find[ngapType.RANUENGAPID](l).Value
+	if h.cancelled {
+		a.releaseTarget(id, h)
+		return
+	}
 	command := &ngapType.HandoverCommand{}
 	ies := &command.ProtocolIEs.List
 	n2.Add(ies, n2.Reject, &ngapType.AMFUENGAPID{Value: h.amfID})
@@ -223,6 +228,9 @@ func (a *AMF) failed(m *ngapType.HandoverFailure) {
 	h := a.moves[id]
 	a.note("Handover Failure")
 	delete(a.moves, id)
+	if h.cancelled {
+		return
+	}
 	a.conn = h.source
 	a.preparationFailure(h.amfID, h.ranID, n2.Find[ngapType.Cause](m.ProtocolIEs.List))
 }
@@ -258,13 +266,21 @@ func (a *AMF) cancelled(m *ngapType.HandoverCancel) {
 	n2.Add(ies, n2.Ignore, n2.Find[ngapType.RANUENGAPID](l))
 	a.send(n2.Successful(n2.Reject, ack))
 	for id, h := range a.moves {
-		if h.amfID == amfID && h.targetRANID != 0 {
-			delete(a.moves, id)
-			a.old[id] = struct{}{}
-			a.conn = h.target
-			a.releaseCommand(&ue{amfID: id, ranID: h.targetRANID}, n2.RadioNetworkCause(ngapType.CauseRadioNetworkPresentHandoverCancelled))
+		if h.amfID != amfID {
+			continue
+		}
+		if h.cancelled = true; h.targetRANID != 0 {
+			a.releaseTarget(id, h)
 		}
 	}
+}
+
+// releaseTarget ends what the target has prepared for a handover that was cancelled.
+func (a *AMF) releaseTarget(id int64, h *handover) {
+	delete(a.moves, id)
+	a.old[id] = struct{}{}
+	a.conn = h.target
+	a.releaseCommand(&ue{amfID: id, ranID: h.targetRANID}, n2.RadioNetworkCause(ngapType.CauseRadioNetworkPresentHandoverCancelled))
 }
 
 func (a *AMF) status(m *ngapType.UplinkRANStatusTransfer) {
