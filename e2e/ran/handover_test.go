@@ -219,10 +219,10 @@ func TestHandoverLosesNothing(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			p := startPair(t, tt.knobs, nil)
-			const count = 3000
+			const count = 1500
 			var sent atomic.Uint32
 			done := p.stream(count, &sent)
-			p.wait("the stream", func(ue.Status) bool { return sent.Load() > 500 })
+			p.wait("the stream", func(ue.Status) bool { return sent.Load() > 300 })
 			res, err := tt.move(p, tt.options)
 			if err != nil {
 				t.Fatal(err)
@@ -251,10 +251,10 @@ func TestHandoverLosesNothing(t *testing.T) {
 
 func TestHandoverWithoutForwardingLoses(t *testing.T) {
 	p := startPair(t, fakeamf.Knobs{NoForwarding: true}, nil)
-	const count = 3000
+	const count = 1500
 	var sent atomic.Uint32
 	done := p.stream(count, &sent)
-	p.wait("the stream", func(ue.Status) bool { return sent.Load() > 500 })
+	p.wait("the stream", func(ue.Status) bool { return sent.Load() > 300 })
 	res, err := p.ue.Connection().HandOverN2(p.ctx, 2, gnb.HandoverOptions{NoForwarding: true})
 	if err != nil || res.Forwarding != "none" {
 		t.Fatalf("%+v, %v", res, err)
