@@ -365,7 +365,7 @@ func (a *Agent) policy(s *session) rules.Policy {
 		ChooseFTEID: func(core, v4, v6 bool) (rules.FTEID, rules.FTEID, error) { return a.chooseFTEID(s, core, v4, v6) },
 		Application: a.knowsApplication(s.Node),
 	}
-	if len(a.cfg.UEPools) > 0 {
+	if a.choosesUEs() {
 		p.ChooseUE = func(instances, pools []string, v6 bool) (netip.Prefix, error) {
 			return a.chooseUE(s, instances, pools, v6)
 		}

@@ -71,6 +71,9 @@ func (a *Agent) chooseUE(s *session, instances, names []string, v6 bool) (netip.
 	fits := func(p *config.Pool, instance string) bool {
 		return p.NetworkInstance == instance && p.Range.Addr().Is6() == v6 && (len(names) == 0 || slices.Contains(names, p.Name))
 	}
+	if u, named, err := a.chooseNamed(s, names, v6); named {
+		return u, err
+	}
 	found := false
 	for _, instance := range append(slices.Clone(instances), "") {
 		for i := range a.cfg.UEPools {
@@ -103,7 +106,9 @@ func (a *Agent) nextUELocked(p *config.Pool) (netip.Prefix, bool) {
 		u := p.At(at)
 		at = (at + 1) % size
 		if _, used := a.poolUsed[u]; !used {
-			a.poolAt[p.Range] = at
+			if ok || len(a.poolAt) < mostPools {
+				a.poolAt[p.Range] = at
+			}
 			return u, true
 		}
 	}
@@ -113,7 +118,7 @@ func (a *Agent) nextUELocked(p *config.Pool) (netip.Prefix, bool) {
 // trim gives back the UE addresses that were chosen for a session whose rules were old and that those
 // in force do not need. The caller has locked the session.
 func (a *Agent) trim(s *session, old, inForce *rules.Set) {
-	if len(a.cfg.UEPools) == 0 {
+	if !a.choosesUEs() {
 		return
 	}
 	a.mu.Lock()
@@ -139,7 +144,7 @@ func (a *Agent) trim(s *session, old, inForce *rules.Set) {
 
 // keepUEs notes the UE addresses of a session that an earlier upf-c chose.
 func (a *Agent) keepUEs(index uint32, set *rules.Set) {
-	if len(a.cfg.UEPools) == 0 {
+	if !a.choosesUEs() {
 		return
 	}
 	a.mu.Lock()

@@ -22,6 +22,7 @@ type Config struct {
 	GTPU             GTPU      `yaml:"gtpu"`
 	NetworkInstances []string  `yaml:"networkInstances"`
 	UEPools          []Pool    `yaml:"uePools"`
+	NamedPools       bool      `yaml:"namedPools"` // CP functions name the block that UE addresses are chosen from
 	Limits           Limits    `yaml:"limits"`
 	Metrics          Listen    `yaml:"metrics"`
 	Health           Listen    `yaml:"health"`

@@ -165,6 +165,14 @@ func decodeScalar(n *yaml.Node, v reflect.Value, path string) error {
 				v.SetInt(i)
 				return err
 			}}
+		case reflect.Bool:
+			of = scalar{"truth value", "true or false", func(s string, v reflect.Value) error {
+				if s != "true" && s != "false" {
+					return strconv.ErrSyntax
+				}
+				v.SetBool(s == "true")
+				return nil
+			}}
 		case reflect.Uint32:
 			of = scalar{"whole number from 0 to 4294967295", "1000", func(s string, v reflect.Value) error {
 				u, err := strconv.ParseUint(s, 10, 32)

@@ -115,12 +115,26 @@ func (p *planner) ueAddress(m *Match, e *pfcp.Element, names pfcp.Elements, who 
 	m.UEChosen = true
 	who.v4, who.v6, who.ref = u.flags&ueCHV4 != 0, u.flags&ueCHV6 != 0, ref
 	for i := range names {
-		if names[i].Type == ie.UEIPAddressPoolIdentity && len(names[i].Value) > 2 {
-			who.pools = append(who.pools, string(names[i].Value[2:]))
+		if names[i].Type == ie.UEIPAddressPoolIdentity {
+			if name := poolIdentity(names[i].Value); name != "" {
+				who.pools = append(who.pools, name)
+			}
 		}
 	}
 	p.wanted = append(p.wanted, who)
 	return nil
+}
+
+// poolIdentity reads a length and a name (TS 29.244 8.2.128). The length has two octets; of those that give it one, the
+// first octet is not 0.
+func poolIdentity(b []byte) string {
+	switch {
+	case len(b) > 2 && b[0] == 0:
+		return string(b[2:])
+	case len(b) > 1 && int(b[0]) == len(b)-1:
+		return string(b[1:])
+	}
+	return ""
 }
 
 // chooseUEs gives every PDR and Traffic Endpoint that asked for it the session's UE addresses. It

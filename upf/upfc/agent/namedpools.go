@@ -1,0 +1,60 @@
+package agent
+
+import (
+	"fmt"
+	"net/netip"
+
+	"core5g.dev/core5g/upf/upfc/config"
+)
+
+// A CP function that has the pools from elsewhere, as core5g's SMF has them from Slices, names the block that is meant as
+// UE IP Address Pool Identity (TS 29.244 8.2.128) with each request: then a unit need not be told of a Slice that comes,
+// and not be restarted for it. What is given out is one table whoever named the pool: two that overlap give no address
+// twice.
+
+// mostPools bounds how many blocks a place is kept for; of others the search begins anywhere.
+const mostPools = 4096
+
+// choosesUEs says whether UE addresses are chosen here at all.
+func (a *Agent) choosesUEs() bool { return len(a.cfg.UEPools) > 0 || a.cfg.NamedPools }
+
+// chooseNamed allocates from the first block that is named and has room. named is false where none of the IP version is.
+func (a *Agent) chooseNamed(s *session, names []string, v6 bool) (u netip.Prefix, named bool, err error) {
+	if !a.cfg.NamedPools {
+		return u, false, nil
+	}
+	for _, name := range names {
+		block, err := netip.ParsePrefix(name)
+		if err != nil || block.Addr().Is6() != v6 {
+			continue
+		}
+		if err := a.usable(block); err != nil {
+			return u, true, err
+		}
+		named = true
+		if u, ok := a.nextUELocked(&config.Pool{Range: block}); ok {
+			a.poolUsed[u] = s.index
+			s.chosenUEs = append(s.chosenUEs, u)
+			return u, true, nil
+		}
+	}
+	if named {
+		err = fmt.Errorf("the pools of UE IP addresses %q are used up", names)
+	}
+	return u, named, err
+}
+
+// usable refuses a block that is none of UEs' addresses.
+func (a *Agent) usable(block netip.Prefix) error {
+	if block != block.Masked() || block.Addr().Is4In6() || block.Addr().Is4() && block.Bits() < 8 || block.Addr().Is6() && (block.Bits() > 64 || block.Bits() < 8) {
+		return fmt.Errorf("%s is no block that UE IP addresses come from: its own address, and for IPv6 at most 64 bits", block)
+	}
+	for _, n := range []config.N3{a.cfg.N3, a.cfg.N9} {
+		for _, e := range n.Endpoints {
+			if e.Overlaps(block) {
+				return fmt.Errorf("%s has addresses of this UPF's own, %s", block, e.Prefix)
+			}
+		}
+	}
+	return nil
+}
