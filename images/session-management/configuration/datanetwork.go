@@ -266,7 +266,16 @@ func HasIPv4(t n1.SessionType) bool { return t == n1.IPv4 || t == n1.IPv4v6 }
 // HasIPv6 says whether sessions of a type have an IPv6 prefix.
 func HasIPv6(t n1.SessionType) bool { return t == n1.IPv6 || t == n1.IPv4v6 }
 
-// Settings for the rules of a session's unit.
+// SettingsAt a unit are Settings with the unit's part of the pools, for sessions whose addresses it is to choose.
+func (d *DataNetwork) SettingsAt(nodeID string) n4.Settings {
+	s := d.Settings()
+	if at := d.At(nodeID); at != nil {
+		s.Pools = at.Pools
+	}
+	return s
+}
+
+// Settings for the rules of a session.
 func (d *DataNetwork) Settings() n4.Settings {
 	s := n4.Settings{Access: d.Access, Core: d.Core, Filters: map[string]n4.Filters{}}
 	for i := range d.Flows {

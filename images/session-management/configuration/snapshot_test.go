@@ -233,6 +233,9 @@ func TestAddressesOfADataNetwork(t *testing.T) {
 	if at := dn.At("EDGE.example"); at == nil || at.Static[0] != netip.MustParsePrefix("10.47.128.0/17") || dn.At("10.96.1.4") != nil {
 		t.Errorf("at edge.example: %+v", at)
 	}
+	if got := dn.SettingsAt("edge.example"); len(got.Pools) != 2 || got.Pools[0] != netip.MustParsePrefix("10.45.128.0/17") || got.Core != "inet" {
+		t.Errorf("settings at edge.example: %+v", got)
+	}
 }
 
 func TestBreakoutsAt(t *testing.T) {

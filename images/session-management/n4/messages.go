@@ -174,6 +174,7 @@ func (p pdrRule) elements(s *record.Session, set Settings) []*ie.IE {
 		}
 	}
 	ies := []*ie.IE{ie.NewPDRID(p.id), ie.NewPrecedence(p.precedence), ie.NewPDI(pdi...)}
+	ies = append(ies, poolsOf(s, set)...)
 	if p.uplink {
 		ies = append(ies, ie.NewOuterHeaderRemoval(removeGTPU, 0))
 	}
@@ -181,6 +182,20 @@ func (p pdrRule) elements(s *record.Session, set Settings) []*ie.IE {
 	for id := range strings.FieldsSeq(p.qers) {
 		n, _ := strconv.ParseUint(id, 10, 32) // written above
 		ies = append(ies, ie.NewQERID(uint32(n)))
+	}
+	return ies
+}
+
+// poolsOf the session where the unit is to choose an address: each as a UE IP Address Pool Identity, a length of two
+// octets and a name (TS 29.244 8.2.128).
+func poolsOf(s *record.Session, set Settings) (ies []*ie.IE) {
+	for _, pool := range set.Pools {
+		v4 := pool.Addr().Is4()
+		if v4 && (s.IPv4.IsValid() || s.Type == n1.IPv6) || !v4 && (s.IPv6.IsValid() || s.Type == n1.IPv4) {
+			continue
+		}
+		name := pool.String()
+		ies = append(ies, ie.New(ie.UEIPAddressPoolIdentity, append([]byte{0, byte(len(name))}, name...)))
 	}
 	return ies
 }

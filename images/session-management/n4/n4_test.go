@@ -27,6 +27,12 @@ import (
 // unit is upf-c, as it ships, over a stand-in for upf-u.
 func unit(t *testing.T) (*fakesmf.SMF, *fakeupfu.UPFU) {
 	t.Helper()
+	return unitWith(t, `uePools: [{networkInstance: internet, range: 10.45.0.0/24}, {networkInstance: internet, range: "2001:db8:45::/56"}]`)
+}
+
+// unitWith a line of upf-c.yaml about pools.
+func unitWith(t *testing.T, pools string) (*fakesmf.SMF, *fakeupfu.UPFU) {
+	t.Helper()
 	socket := filepath.Join(t.TempDir(), "upf.sock")
 	u, err := fakeupfu.Start(socket)
 	if err != nil {
@@ -38,7 +44,7 @@ nodeID: upf.test
 pfcp: {listen: "127.77.0.1:0", advertise: 127.77.0.1, dataplaneWait: 10s}
 heartbeat: {interval: 0s}
 n3: {endpoints: [172.30.3.16/28]}
-uePools: [{networkInstance: internet, range: 10.45.0.0/24}, {networkInstance: internet, range: "2001:db8:45::/56"}]
+` + pools + `
 dataplane: {socket: ` + socket + `}
 `))
 	if err != nil {
@@ -162,6 +168,42 @@ func TestLifeOfASession(t *testing.T) {
 	}
 	if ies, err := Modification(s, s, settings, false, false); err != nil || len(ies) != 0 {
 		t.Errorf("no difference asks for %v, %v", ies, err)
+	}
+}
+
+// A unit that was told of no pool chooses from those that it is told with the request, and from no other.
+func TestPoolsAreTold(t *testing.T) {
+	smf, _ := unitWith(t, "namedPools: true")
+	set := settings
+	set.Pools = []netip.Prefix{netip.MustParsePrefix("10.61.0.0/24"), netip.MustParsePrefix("2001:db8:61::/56")}
+	for _, kind := range []n1.SessionType{n1.IPv4, n1.IPv6, n1.IPv4v6} {
+		s := session(kind)
+		s.CPSEID = uint64(kind)
+		ies, err := Establishment(s, set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := Established(s, smf.Establish(s.CPSEID, ies...)); err != nil {
+			t.Fatalf("type %d: %v", kind, err)
+		}
+		if s.IPv4.IsValid() != (kind != n1.IPv6) || s.IPv4.IsValid() && !set.Pools[0].Contains(s.IPv4) ||
+			s.IPv6.IsValid() != (kind != n1.IPv4) || s.IPv6.IsValid() && !set.Pools[1].Contains(s.IPv6.Addr()) {
+			t.Errorf("type %d: %s, %s", kind, s.IPv4, s.IPv6)
+		}
+	}
+	s := session(n1.IPv4)
+	s.CPSEID, s.IPv4 = 9, netip.MustParseAddr("10.99.0.9")
+	ies, err := Establishment(s, set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range ies {
+		if name, err := i.UEIPAddressPoolIdentity(); err == nil {
+			t.Errorf("a pool %q for an address that is static", name)
+		}
+	}
+	if err := Established(s, smf.Establish(s.CPSEID, ies...)); err != nil || s.IPv4 != netip.MustParseAddr("10.99.0.9") {
+		t.Errorf("%s, %v", s.IPv4, err)
 	}
 }
 

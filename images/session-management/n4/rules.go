@@ -18,6 +18,9 @@ type Settings struct {
 	Access, Core string
 	// Filters of the flows by name, and their precedence: 1 to 254, the lowest first. The default flow's is 255.
 	Filters map[string]Filters
+	// Pools are the blocks of UE addresses that the unit chooses from, which it is told with each request that asks it to:
+	// so a unit need not know of Slices. None: it has pools of its own for the network instance.
+	Pools []netip.Prefix
 }
 
 // Filters tell which packets are a flow's.

@@ -283,7 +283,7 @@ func askEstablishment(t *turn) {
 		t.rejectEstablishment("the data network is gone", n1.CauseMissingOrUnknownDNNInSlice)
 		return
 	}
-	ies, err := n4.Establishment(t.s, network.Settings())
+	ies, err := n4.Establishment(t.s, network.SettingsAt(t.s.Unit.NodeID))
 	if err != nil {
 		t.rejectEstablishment(err.Error(), n1.CauseNetworkFailure)
 		return

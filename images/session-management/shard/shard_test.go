@@ -81,7 +81,7 @@ nodeID: upf.test
 pfcp: {listen: "127.77.1.1:0", advertise: 127.77.1.1, dataplaneWait: 10s, controlPlaneSubnets: [127.0.0.0/8]}
 heartbeat: {interval: 0s}
 n3: {endpoints: [172.30.3.16/28]}
-uePools: [{networkInstance: internet, range: 10.45.0.0/24}, {networkInstance: internet, range: "2001:db8:45::/56"}]
+namedPools: true
 dataplane: {socket: ` + socket + `}
 `))
 	if err != nil {
