@@ -183,6 +183,7 @@ func TestBuildersGolden(t *testing.T) {
 	}
 	for file, objects := range map[string][]client.Object{
 		"session-management.yaml":           shared,
+		"upf-own-smf.yaml":                  {UPFUnit(upf, own, platform, 0, "10.96.1.3").Config},
 		"session-management-dedicated.yaml": dedicated.Build(platform, given(dedicated.Services())).all(),
 		"tls-certificates.yaml":             certificates,
 		"tls-issuer.yaml":                   issuers,
@@ -497,5 +498,13 @@ func TestUPFCTakesItsConfiguration(t *testing.T) {
 	}
 	if got := fmt.Sprintf("%s %s %s", c.NodeID, c.PFCP.Advertise, c.PFCP.ControlPlaneSubnets); got != "10.96.1.3 10.96.1.3 [10.244.0.0/16 fd00:10:244::/56]" {
 		t.Errorf("UPF-C reads %s", got)
+	}
+	// Another SMF replaces the unit by itself: no session outlives the change.
+	own := makeCore()
+	own.Spec.ControlPlane = api.ControlPlaneCore5G
+	before, after := UPFUnit(upf, makeCore(), platform, 0, "10.96.1.3"), UPFUnit(upf, own, platform, 0, "10.96.1.3")
+	of, err := upfcconfig.Parse([]byte(after.Config.Data["upf-c.yaml"]))
+	if err != nil || !of.NamedPools || c.NamedPools || before.SpecHash == after.SpecHash {
+		t.Errorf("with core5g's own SMF %v (%v), with free5GC's %v, hashes %s and %s", of, err, c.NamedPools, after.SpecHash, before.SpecHash)
 	}
 }

@@ -54,9 +54,11 @@ type upfcConfig struct {
 	PFCP      upfcPFCP      `json:"pfcp"`
 	Dataplane upfcDataplane `json:"dataplane"`
 	N3        upfcN3        `json:"n3"`
-	Metrics   upfcListen    `json:"metrics"`
-	Health    upfcListen    `json:"health"`
-	Log       upfcLog       `json:"log"`
+	// NamedPools: core5g's own SMF says with each session which pool the address is of.
+	NamedPools bool       `json:"namedPools,omitempty"`
+	Metrics    upfcListen `json:"metrics"`
+	Health     upfcListen `json:"health"`
+	Log        upfcLog    `json:"log"`
 }
 
 type upfcPFCP struct {
@@ -134,7 +136,7 @@ func UPFUnit(upf *api.UPFInstance, core *api.Core5G, p Platform, unit int, n4Add
 		"upf-c.yaml": toYAML(upfcConfigOf(upf, core, unit, n4Address)),
 	}
 	pod := upfPod(upf, core, p, unit)
-	u := Unit{Pod: pod, SpecHash: upfSpecHash(upf, unit, n4Address)}
+	u := Unit{Pod: pod, SpecHash: upfSpecHash(upf, core, unit, n4Address)}
 	u.TemplateHash = Hash(struct {
 		Annotations map[string]string
 		Spec        corev1.PodSpec
@@ -163,8 +165,9 @@ func UPFUnit(upf *api.UPFInstance, core *api.Core5G, p Platform, unit int, n4Add
 }
 
 // upfSpecHash leaves out what does not change a unit, and takes in the N4 address, without which the
-// SMFs would not find the unit, and its addresses where there are several units.
-func upfSpecHash(upf *api.UPFInstance, unit int, n4Address string) string {
+// SMFs would not find the unit, its addresses where there are several units, and whose SMF it has: when that
+// changes, no session is left that a restart could end.
+func upfSpecHash(upf *api.UPFInstance, core *api.Core5G, unit int, n4Address string) string {
 	spec := upf.Spec.DeepCopy()
 	spec.AdministrativeState = ""
 	spec.Units, spec.MaxUnits, spec.Drain, spec.UpdateStrategy = nil, nil, nil, nil
@@ -183,7 +186,8 @@ func upfSpecHash(upf *api.UPFInstance, unit int, n4Address string) string {
 		Spec      *api.UPFInstanceSpec
 		N4Address string
 		Addresses []string `json:",omitempty"`
-	}{spec, n4Address, addresses})
+		OwnSMF    bool     `json:",omitempty"`
+	}{spec, n4Address, addresses, core.OwnControlPlane()})
 }
 
 func upfuConfigOf(upf *api.UPFInstance, unit int) upfuConfig {
@@ -254,10 +258,10 @@ func upfcConfigOf(upf *api.UPFInstance, core *api.Core5G, unit int, n4Address st
 			ControlPlaneSubnets: upf.Spec.N4.ControlPlaneSubnets,
 		},
 		Dataplane: upfcDataplane{Socket: upfSocket},
-		N3:        upfcN3{Endpoints: []string{UnitN3Endpoints(upf, unit)}},
-		Metrics:   upfcListen{Listen: fmt.Sprintf(":%d", PortMetrics)},
-		Health:    upfcListen{Listen: fmt.Sprintf(":%d", PortHealth)},
-		Log:       upfcLog{Level: level, Format: "json"},
+		N3:        upfcN3{Endpoints: []string{UnitN3Endpoints(upf, unit)}}, NamedPools: core.OwnControlPlane(),
+		Metrics: upfcListen{Listen: fmt.Sprintf(":%d", PortMetrics)},
+		Health:  upfcListen{Listen: fmt.Sprintf(":%d", PortHealth)},
+		Log:     upfcLog{Level: level, Format: "json"},
 	}
 }
 
