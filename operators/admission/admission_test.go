@@ -220,7 +220,12 @@ func with[T any](object *T, change func(*T)) *T {
 	return object
 }
 
+func coreWithStore() *api.Core5G {
+	return with(core(), func(c *api.Core5G) { c.Spec.SessionStore = &api.SessionStoreSpec{} })
+}
+
 func TestUpdate(t *testing.T) {
+	withStore := coreWithStore()
 	runs := func(name string, minute int, sd, pool string) *api.Slice {
 		return with(slice(name, minute, sd, pool), func(s *api.Slice) { s.Status.SMF = "core5g-smf-" + name })
 	}
@@ -270,6 +275,12 @@ func TestUpdate(t *testing.T) {
 			wants{warning: "Slice second: S-NSSAI 1-112233 is not in spec.sliceCatalogue"}},
 		"another control plane": {there[0], func(o client.Object) { o.(*api.Core5G).Spec.ControlPlane = api.ControlPlaneCore5G },
 			wants{warning: "this changes whose SMF serves PDU sessions: all of them end, and UEs establish new ones"}},
+		"a first session store": {there[0], func(o client.Object) { o.(*api.Core5G).Spec.SessionStore = &api.SessionStoreSpec{} }, wants{}},
+		"no session store any more": {withStore, func(o client.Object) { o.(*api.Core5G).Spec.SessionStore = nil },
+			wants{warning: "this leaves the session store with all sessions in it"}},
+		"a site's session store": {withStore, func(o client.Object) {
+			o.(*api.Core5G).Spec.SessionStore = &api.SessionStoreSpec{Type: api.SessionStoreExternal, SecretRef: &api.SecretReference{Name: "site"}}
+		}, wants{warning: "this leaves the session store with all sessions in it"}},
 		"TLS": {there[0], func(o client.Object) { o.(*api.Core5G).Spec.TLS.Mode = api.TLSMutual },
 			wants{warning: "this restarts the SMF of Slice first"}},
 	} {
@@ -311,6 +322,7 @@ func TestDelete(t *testing.T) {
 		"a Slice that nobody names":          {there[3], ""},
 		"a UPFInstance that Slices select":   {there[1], "2 Slices have no user plane without UPFInstance upf: first, lone"},
 		"a Core5G with Slices":               {there[0], "2 Slices stay without Core5G core5g: first, lone"},
+		"a Core5G with a session store":      {coreWithStore(), "Secret core5g-session-store-keys stays, and what it seals"},
 		"a Slice whose deletion has begun":   {with(slice("first", 2, "010203", "10.45.0.0/16"), func(s *api.Slice) { s.DeletionTimestamp = ptr.To(metav1.Now()) }), ""},
 		"a Subscriber that is named by none": {there[4], ""},
 	} {

@@ -48,6 +48,9 @@ func (r coreRules) changed(ctx context.Context, before, after *api.Core5G) ([]st
 	if len(quiet) > 0 {
 		out = append(out, "this restarts "+strings.Join(quiet, ", "))
 	}
+	if specs.SessionStorePlace(before) != "" && specs.SessionStorePlace(before) != specs.SessionStorePlace(after) {
+		out = append(out, "this leaves the session store with all sessions in it: docs/session-store.md says how to take them along")
+	}
 	upfs, err := r.upfs(ctx, after.Namespace)
 	if err != nil {
 		return nil, err
@@ -74,12 +77,16 @@ func (r coreRules) deleted(ctx context.Context, core *api.Core5G) ([]string, err
 	if err != nil {
 		return nil, err
 	}
+	var out []string
+	if specs.NeedsSessionStore(core) {
+		out = append(out, "Secret "+specs.SessionStoreKeysName(core.Name)+" stays, and what it seals: delete it, and the store's PersistentVolumeClaim or directory, where the sessions are not wanted again")
+	}
 	var names []string
 	for i := range all {
 		names = append(names, all[i].Name)
 	}
 	if len(names) == 0 {
-		return nil, nil
+		return out, nil
 	}
-	return []string{fmt.Sprintf("%s stay without Core5G %s: %s", counted(len(names), "Slice"), core.Name, some(names))}, nil
+	return append(out, fmt.Sprintf("%s stay without Core5G %s: %s", counted(len(names), "Slice"), core.Name, some(names))), nil
 }

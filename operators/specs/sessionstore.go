@@ -111,6 +111,19 @@ func sessionStoreStorage(core *api.Core5G) api.SessionStoreStorage {
 	return s
 }
 
+// SessionStorePlace is another string where the store is another one, and "" for none. Which server an external store's
+// Secret names, the Secret alone knows.
+func SessionStorePlace(core *api.Core5G) string {
+	switch {
+	case !NeedsSessionStore(core):
+		return ""
+	case !EmbeddedSessionStore(core):
+		return "Secret " + SessionStoreSecretName(core)
+	}
+	s := sessionStoreStorage(core)
+	return string(s.Type) + " " + s.Node + s.HostPath
+}
+
 // SessionStoreClaim is the embedded store's, or nil where it writes to a directory of a node. It has no owner.
 func SessionStoreClaim(core *api.Core5G) *corev1.PersistentVolumeClaim {
 	storage := sessionStoreStorage(core)

@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
+
 	"core5g.dev/core5g/images/nf/sessionstore/mounted"
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 )
@@ -32,6 +35,30 @@ func TestWhoNeedsASessionStore(t *testing.T) {
 	core.Spec.SessionStore = &api.SessionStoreSpec{Type: api.SessionStoreExternal, SecretRef: &api.SecretReference{Name: "site"}}
 	if EmbeddedSessionStore(core) || !NeedsSessionStore(core) || SessionStoreSecretName(core) != "site" {
 		t.Error("a site's own store is taken for the embedded one")
+	}
+}
+
+func TestWhichSessionStoreItIs(t *testing.T) {
+	place := func(store *api.SessionStoreSpec) string {
+		core := makeCore()
+		core.Spec.SessionStore = store
+		return SessionStorePlace(core)
+	}
+	larger := &api.SessionStoreSpec{Type: api.SessionStoreEmbedded, Storage: &api.SessionStoreStorage{Size: ptr.To(resource.MustParse("8Gi"))}}
+	if place(&api.SessionStoreSpec{}) != place(larger) {
+		t.Error("a larger claim is another store")
+	}
+	external := func(name string) *api.SessionStoreSpec {
+		return &api.SessionStoreSpec{Type: api.SessionStoreExternal, SecretRef: &api.SecretReference{Name: name}}
+	}
+	elsewhere := storeOnNode()
+	elsewhere.Storage.Node = "w2"
+	seen := map[string]bool{}
+	for _, s := range []*api.SessionStoreSpec{nil, {}, storeOnNode(), elsewhere, external("a"), external("b")} {
+		if seen[place(s)] {
+			t.Errorf("%q twice", place(s))
+		}
+		seen[place(s)] = true
 	}
 }
 
