@@ -137,12 +137,9 @@ func relayFAR(to record.Tunnel, set Settings, update bool) []*ie.IE {
 	return append(ies, ie.NewForwardingParameters(parameters...))
 }
 
-// Relayed is where the unit takes what the source of a handover forwards.
-func Relayed(m *message.SessionModificationResponse) (record.Tunnel, error) {
-	if m == nil {
-		return record.Tunnel{}, errors.New("there is no answer of the UPF")
-	}
-	for _, created := range m.CreatedPDR {
+// Relayed is where the unit takes what the source of a handover forwards, by the Created PDRs of its answer.
+func Relayed(list []*ie.IE) (record.Tunnel, error) {
+	for _, created := range list {
 		id, err := created.PDRID()
 		f, ferr := created.FTEID()
 		if err != nil || ferr != nil || id != pdrRelay {

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -243,6 +244,103 @@ func TestFlows(t *testing.T) {
 	s.Flows[1].Refused, s.Flows[1].Name = false, "nothing"
 	if _, err := Establishment(s, settings); err == nil || !strings.Contains(err.Error(), `no flow "nothing"`) {
 		t.Errorf("a flow that the Slice has not: %v", err)
+	}
+}
+
+// A handover that the unit stands in: packets that the source forwards go to the target, until that is over.
+func TestRelay(t *testing.T) {
+	smf, u := unit(t)
+	s := session(n1.IPv4)
+	establish(t, smf, s)
+	before := *s
+	s.Phase, s.Downlink = record.Active, gnb
+	change(t, smf, &before, s, false)
+	plain := only(t, u)
+	before = *s
+	s.Handover = &record.Handover{Forwarding: otherGNB}
+	ies, err := Modification(&before, s, settings, true, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer := smf.Modify(s.UPSEID, ies...)
+	if err := Modified(answer); err != nil {
+		t.Fatal(err)
+	}
+	if s.Handover.Relay, err = Relayed(answer.CreatedPDR); err != nil || s.Handover.Relay.TEID == s.Uplink.TEID {
+		t.Fatalf("the unit relays at %+v, and takes the uplink at %+v: %v", s.Handover.Relay, s.Uplink, err)
+	}
+	if with := only(t, u); len(with.PDRs) != len(plain.PDRs)+1 || len(with.FARs) != len(plain.FARs)+1 {
+		t.Errorf("%d PDRs and %d FARs, want one more of each than %d and %d", len(with.PDRs), len(with.FARs), len(plain.PDRs), len(plain.FARs))
+	}
+	before = *s
+	s.Handover = &record.Handover{Forwarding: gnb, Relay: before.Handover.Relay}
+	change(t, smf, &before, s, false)
+	lost := *s
+	smf.Delete(s.UPSEID)
+	establish(t, smf, s) // with all of it
+	if s.Uplink != lost.Uplink {
+		t.Errorf("the uplink is at %+v, was at %+v", s.Uplink, lost.Uplink)
+	}
+	before = *s
+	s.Handover = nil
+	change(t, smf, &before, s, false)
+	if after := only(t, u); len(after.PDRs) != len(plain.PDRs) || len(after.FARs) != len(plain.FARs) {
+		t.Errorf("%d PDRs and %d FARs are left", len(after.PDRs), len(after.FARs))
+	}
+	if _, err := Relayed(nil); err == nil {
+		t.Error("an answer without a Created PDR is one")
+	}
+}
+
+// While a handover's target has not the UE, packets wait; a flow that is coming is taken from the UE and not sent to it.
+func TestStatesInBetween(t *testing.T) {
+	smf, u := unit(t)
+	s := session(n1.IPv4)
+	establish(t, smf, s)
+	steps := []struct {
+		name   string
+		change func(*record.Session)
+		action uint32
+		pdrs   int
+	}{
+		{"up", func(s *record.Session) { s.Phase, s.Downlink = record.Active, gnb }, abi.FarForw, 2},
+		{"handed over", func(s *record.Session) { s.Handover = &record.Handover{Buffering: true} }, abi.FarBuff, 2},
+		{"arrived", func(s *record.Session) { s.Handover, s.Downlink = nil, otherGNB }, abi.FarForw, 2},
+		{"a flow comes", func(s *record.Session) {
+			s.Flows = append(slices.Clone(s.Flows), Versioned(record.Flow{QFI: 2, FiveQI: 1, Name: "voice", Coming: true}, settings))
+		}, abi.FarForw, 3},
+		{"it has come", func(s *record.Session) { s.Flows = slices.Clone(s.Flows); s.Flows[1].Coming = false }, abi.FarForw, 4},
+		{"its filters are others", func(s *record.Session) { s.Flows = slices.Clone(s.Flows); s.Flows[1].Filters++ }, abi.FarForw, 4},
+		{"it is the Slice's no more", func(s *record.Session) { s.Flows = s.Flows[:1] }, abi.FarForw, 2},
+	}
+	for _, step := range steps {
+		before := *s
+		step.change(s)
+		change(t, smf, &before, s, false)
+		got := only(t, u)
+		for _, f := range got.FARs {
+			if f.DestinationInterface == abi.IfAccess && uint32(f.Action) != step.action {
+				t.Errorf("%s: action %#x, want %#x", step.name, f.Action, step.action)
+			}
+		}
+		if len(got.PDRs) != step.pdrs {
+			t.Errorf("%s: %d PDRs, want %d", step.name, len(got.PDRs), step.pdrs)
+		}
+	}
+	ies, err := Modification(s, s, settings, false, true)
+	if err != nil || len(ies) != 5 { // two PDRs, a FAR, two QERs
+		t.Errorf("all of it again is %d elements, %v", len(ies), err)
+	}
+	if err := Modified(smf.Modify(s.UPSEID, ies...)); err != nil {
+		t.Errorf("all of it again: %v", err)
+	}
+	with := *s
+	with.Flows = append(slices.Clone(s.Flows), record.Flow{QFI: 9, Name: "gone", Directions: 3})
+	if ies, err := Modification(&with, s, settings, false, false); err != nil || len(ies) != 3 {
+		t.Errorf("taking away a flow that the Slice has no more: %d elements, %v", len(ies), err)
+	}
+	if ies, err := Modification(&with, &with, settings, false, true); err != nil || len(ies) == 0 {
+		t.Errorf("a flow that the Slice has no more stays: %d elements, %v", len(ies), err)
 	}
 }
 

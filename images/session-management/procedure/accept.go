@@ -47,11 +47,17 @@ func onlyOne(asked, given n1.SessionType) n1.Cause {
 	return 0
 }
 
-// setupRequest is what an access network needs for the session (TS 38.413 9.3.4.1).
+// setupRequest is what an access network needs for the session (TS 38.413 9.3.4.1), a modification that is under way included: who answers this
+// has answered that.
 func (t *turn) setupRequest() ([]byte, error) {
-	r := n2.SetupRequest{AMBR: &t.s.AMBR, Uplink: t.s.Uplink, Type: t.s.Type}
-	for _, f := range t.s.Flows {
-		if !f.Refused && !f.Coming {
+	s := t.s
+	if w := s.Wanted; w != nil {
+		s = s.Clone()
+		become(s, w, t.network())
+	}
+	r := n2.SetupRequest{AMBR: &s.AMBR, Uplink: s.Uplink, Type: s.Type}
+	for _, f := range s.Flows {
+		if !f.Refused {
 			r.Flows = append(r.Flows, n2.QoSFlow{Flow: f})
 		}
 	}

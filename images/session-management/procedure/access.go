@@ -43,6 +43,8 @@ func (t *turn) fromAccess(e Update) {
 		t.tunnelGone()
 	case *n2.ModifyIndication:
 		t.tunnelMoved(m)
+	case *n2.HandoverRequired, *n2.HandoverAcknowledge, *n2.HandoverResourceAllocationUnsuccessful: // the state goes without saying
+		t.handover(e)
 	case *n2.SecondaryRATUsage: // for charging alone (TS 32.255 5.2.1)
 		t.reply(Updated{})
 	default:
@@ -130,6 +132,9 @@ func takeMoved(t *turn, e Event) {
 func (t *turn) moved(u Unit) {
 	confirm := t.s.Procedure.Message
 	if u.Outcome != Done {
+		if told := t.s.Told; told != nil && u.Outcome != Refused {
+			t.s.Downlink = told.Downlink // as the access network hears it
+		}
 		if t.asker != 0 {
 			t.reply(notMoved(n2.CauseUserPlaneResourcesNotAvailable))
 		}

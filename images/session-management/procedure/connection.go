@@ -169,8 +169,8 @@ func (t *turn) accessSilent() {
 		t.end(endWithNotice, 0)
 	case record.Idle: // packets still wait: have them reported again
 		t.pageAgain()
-	case record.Active: // of a modification: the UE's answer has come through it
-		if w := t.s.Wanted; w != nil {
+	case record.Active: // of a modification: the UE's answer has come through it, or it is told again with the command
+		if w := t.s.Wanted; w != nil && !w.UE {
 			w.Access = false
 			t.catchUp()
 		}

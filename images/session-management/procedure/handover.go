@@ -73,6 +73,8 @@ func (t *turn) handover(e Update) {
 		t.targetReady(m)
 	case *n2.HandoverResourceAllocationUnsuccessful:
 		t.targetRefused(m.Cause)
+	case *n2.SetupUnsuccessful: // the target, in other words
+		t.targetRefused(m.Cause)
 	default:
 		switch e.Handover {
 		case HandoverCompleted:
@@ -100,16 +102,12 @@ func (t *turn) prepareHandover(m *n2.HandoverRequired) {
 		t.reply(notHanded(err.Error(), n2.CauseMiscUnspecified))
 		return
 	}
-	preparing := Updated{Handover: HandoverPreparing, N2: setup, N2Type: n2.InfoSetupRequest}
-	had := t.s.Handover != nil && (t.s.Handover.Buffering || t.s.Handover.Forwarding != record.Tunnel{})
-	if !had {
-		t.s.Handover = &record.Handover{Direct: m.DirectPath}
-		t.reply(preparing)
-		return
-	}
+	had := t.s.Handover != nil
 	t.change(func(s *record.Session) { s.Handover = &record.Handover{Direct: m.DirectPath} })
-	t.due(dueHandover, 0)
-	t.reply(preparing)
+	t.reply(Updated{Handover: HandoverPreparing, N2: setup, N2Type: n2.InfoSetupRequest})
+	if had {
+		t.due(dueHandover, 0)
+	}
 	t.hand(handOver)
 }
 
@@ -149,13 +147,19 @@ func (t *turn) targetReady(m *n2.HandoverAcknowledge) {
 
 // targetRefused: the source keeps the session.
 func (t *turn) targetRefused(cause n2.Cause) {
-	t.s.Handover = nil
-	b, err := (&n2.HandoverPreparationUnsuccessful{Cause: cause}).Encode()
-	if err != nil {
-		t.reply(Updated{Handover: HandoverNone})
+	answer := Updated{Handover: HandoverNone}
+	if b, err := (&n2.HandoverPreparationUnsuccessful{Cause: cause}).Encode(); err == nil {
+		answer.N2, answer.N2Type = b, n2.InfoHandoverPreparationUnsuccessful
+	}
+	h := t.s.Handover
+	if h == nil || h.Arrived {
+		t.reply(answer)
 		return
 	}
-	t.reply(Updated{Handover: HandoverNone, N2: b, N2Type: n2.InfoHandoverPreparationUnsuccessful})
+	t.change(func(s *record.Session) { s.Handover = nil })
+	t.due(dueHandover, 0)
+	t.reply(answer)
+	t.hand(handOver)
 }
 
 // handoverCompleted: 4.9.1.3.3 step 7.
@@ -222,8 +226,15 @@ func takeHand(t *turn, e Event) {
 	if !ok {
 		return
 	}
-	if h := t.s.Handover; u.Outcome == Done && h != nil && u.Modified != nil {
-		if relay, err := n4.Relayed(u.Modified); err == nil {
+	if h := t.s.Handover; u.Outcome == Done && h != nil {
+		var created []*ie.IE
+		switch {
+		case u.Modified != nil:
+			created = u.Modified.CreatedPDR
+		case u.Established != nil:
+			created = u.Established.CreatedPDR
+		}
+		if relay, err := n4.Relayed(created); err == nil {
 			h.Relay = relay
 		}
 	}
@@ -246,13 +257,22 @@ func (t *turn) handed(u Unit) {
 	}
 	switch how {
 	case handPrepared: // what the unit does not forward or keep is lost on the way: no reason to leave the UE in a cell that fades
+		if failed && !lost && !t.s.Handover.Direct {
+			t.change(func(s *record.Session) { s.Handover.Forwarding = record.Tunnel{} })
+			if u.Outcome == Refused {
+				t.s.Told = nil // it has what it had
+			}
+		}
 		t.reply(t.handoverCommand())
 	case handCompleted:
-		if failed && !lost {
+		switch {
+		case u.Outcome == Refused && !lost:
+			t.reply(unitRefused)
+		case failed && !lost:
 			t.reply(unitIsMute)
-			break
+		default:
+			t.reply(Updated{Handover: HandoverCompleted})
 		}
-		t.reply(Updated{Handover: HandoverCompleted})
 	case handCancelled:
 		t.reply(Updated{Handover: HandoverCancelled})
 	}

@@ -267,6 +267,9 @@ func (t *turn) modificationComplete(m *n1.ModificationComplete) {
 	t.s.Command = nil
 	t.due(dueCommand, 0)
 	t.s.Wanted.UE = false
+	if t.s.Wanted.Access {
+		t.due(dueAccess, accessTime)
+	}
 	t.reply(Updated{})
 	t.catchUp()
 }
@@ -403,7 +406,10 @@ func (t *turn) backOver() {
 }
 
 // commandUnanswered: T3591 has expired for the last time (TS 24.501 6.3.2.6).
-func (t *turn) commandUnanswered() { t.abort("no answer of the UE") }
+func (t *turn) commandUnanswered() {
+	t.s.Behind = t.s.Behind || t.s.Phase == record.Idle // it was away: it hears when it is back
+	t.abort("no answer of the UE")
+}
 
 // Times: dueUnit is unitRest after a unit did not answer.
 const unitRest = 5 * time.Second

@@ -12,8 +12,7 @@ import (
 // policyChanged: TS 23.502 4.3.3.2 step 1b. What the PCF leaves open stays. A UE that is idle is paged for it.
 func (t *turn) policyChanged(p PolicyChanged) {
 	network := t.network()
-	switch {
-	case t.s.Phase == record.Releasing || network == nil:
+	if t.s.Phase == record.Releasing || network == nil {
 		t.reply(Failed{Status: http.StatusNotFound, Cause: "CONTEXT_NOT_FOUND", Detail: "the session is being released"})
 		return
 	}
@@ -28,6 +27,7 @@ func (t *turn) policyChanged(p PolicyChanged) {
 	t.s.Behind = true
 	if t.s.Phase == record.Idle && t.s.Wanted == nil && t.s.Command == nil {
 		t.begin(Paging, pageTransfer)
+		t.out.Lazy = false // the PCF has its answer
 		return
 	}
 	t.catchUp()

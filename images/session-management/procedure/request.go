@@ -6,6 +6,7 @@ import (
 
 	"core5g.dev/core5g/images/session-management/configuration"
 	"core5g.dev/core5g/images/session-management/n1"
+	"core5g.dev/core5g/images/session-management/n2"
 	"core5g.dev/core5g/images/session-management/n4"
 	"core5g.dev/core5g/images/session-management/record"
 )
@@ -20,7 +21,7 @@ func (t *turn) modifyByUE(m *n1.ModificationRequest, message []byte) {
 	c := t.s.Command
 	switch {
 	case c != nil && !c.Release && c.PTI == m.PTI: // T3581: the command was lost
-		t.reply(Updated{N1: c.Message})
+		t.reply(t.toldAgain())
 		return
 	case c == nil && t.repeated(message):
 		return
@@ -46,6 +47,19 @@ func (t *turn) modifyByUE(m *n1.ModificationRequest, message []byte) {
 		t.s.AlwaysOn = network.AlwaysOn.Grants(true)
 	}
 	t.modify(w, m.PTI, message)
+}
+
+// toldAgain is the command that is out, and what the access network was told with it, while it has not answered.
+func (t *turn) toldAgain() Updated {
+	out := Updated{N1: t.s.Command.Message}
+	if w := t.s.Wanted; w != nil && w.Access {
+		if r := forAccess(t.s, w); r != nil {
+			if b, err := r.Encode(); err == nil {
+				out.N2, out.N2Type = b, n2.InfoModifyRequest
+			}
+		}
+	}
+	return out
 }
 
 // answerOptions of a request.

@@ -62,6 +62,9 @@ func tell(t *testing.T, name string, stories []story) {
 				tr.configure(a.first)
 			}
 			tr.now = tr.now.Add(a.later)
+			if a.event == (Event)(Resumed{}) { // it does not know who has asked
+				st.Asker, st.Create = 0, nil
+			}
 			st = tr.tell(&out, a.name, st, a.event)
 		}
 		out.WriteByte('\n')
@@ -572,4 +575,12 @@ func ngapWords(kind n2.InfoType, b []byte) string {
 		out += fmt.Sprintf(" (%s)", m.Cause)
 	}
 	return out
+}
+
+// relaying is the answer of a unit that takes what the source of a handover forwards.
+func relaying() Unit {
+	return Unit{Outcome: Done, Modified: &message.SessionModificationResponse{
+		Cause:      ie.NewCause(ie.CauseRequestAccepted),
+		CreatedPDR: []*ie.IE{ie.NewCreatedPDR(ie.NewPDRID(3), ie.NewFTEID(1, relay.TEID, relay.IPv4.AsSlice(), nil, 0))},
+	}}
 }

@@ -1,0 +1,222 @@
+package procedure
+
+import (
+	"encoding/binary"
+	"testing"
+
+	"core5g.dev/core5g/images/session-management/configuration"
+	"core5g.dev/core5g/images/session-management/n1"
+	"core5g.dev/core5g/images/session-management/n2"
+	"core5g.dev/core5g/images/session-management/record"
+)
+
+func complete(pti uint8) []byte { return []byte{0x2e, 1, pti, byte(n1.ModificationCompleteType)} }
+func commandReject(pti uint8, cause n1.Cause) []byte {
+	return []byte{0x2e, 1, pti, byte(n1.ModificationCommandRejectType), byte(cause)}
+}
+
+// modify is a UE's request with rules and flows as octets.
+func modify(pti uint8, rules, flows []byte, more ...byte) []byte {
+	b := []byte{0x2e, 1, pti, byte(n1.ModificationRequestType)}
+	if rules != nil {
+		b = append(binary.BigEndian.AppendUint16(append(b, 0x7a), uint16(len(rules))), rules...)
+	}
+	if flows != nil {
+		b = append(binary.BigEndian.AppendUint16(append(b, 0x79), uint16(len(flows))), flows...)
+	}
+	return append(b, more...)
+}
+
+// Octets of rules and flows that UEs ask for.
+var (
+	// A rule for 198.51.100.7, both ways, to flow 5.
+	gameRule   = []byte{0, 0, 14, 0x21, 0x31, 9, 0x10, 198, 51, 100, 7, 255, 255, 255, 255, 20, 5}
+	otherRule  = []byte{0, 0, 14, 0x21, 0x31, 9, 0x10, 198, 51, 100, 8, 255, 255, 255, 255, 20, 5}
+	gameFlow   = []byte{5, 0x20, 0x41, 1, 1, 7}
+	deleteRule = func(id byte) []byte { return []byte{id, 0, 1, 0x40} }
+	deleteFlow = func(qfi byte) []byte { return []byte{qfi, 0x40, 0} }
+)
+
+func bigger(list []configuration.Slice) { list[0].DataNetworks[0].AMBR.Downlink = 300e6 }
+
+func gameForAll(list []configuration.Slice) { list[0].DataNetworks[0].Flows[1].OnRequest = false }
+
+var (
+	commanded   = act{name: "the AMF has it", event: Transferred{Outcome: Done}}
+	silent      = act{name: "16 s later", event: Due{Name: dueCommand}, later: commandTime}
+	accessQuiet = act{name: "12 s later", event: Due{Name: dueAccess}, later: accessTime}
+)
+
+func changedTo(name string, f func([]configuration.Slice)) act {
+	return act{name: name, event: SettingsChanged{}, first: f}
+}
+
+func modified(t *testing.T, failed ...n2.FlowCause) act {
+	m := &n2.ModifyResponse{Failed: failed}
+	if len(failed) == 0 {
+		m.Flows = []uint8{2}
+	}
+	return update1("the gNB has it", Update{N2Type: n2.InfoModifyResponse, N2: makes(t, m)})
+}
+
+// TS 23.502 4.3.3.2 step 1b to 1e, TS 24.501 6.3.2.
+func TestModificationByTheNetwork(t *testing.T) {
+	done := update1("the UE has it", Update{N1: complete(0)})
+	gnbHas := modified(t)
+	tell(t, "modification", []story{
+		{name: "another AMBR", from: active, acts: []act{changedTo("the Slice", bigger), commanded, gnbHas, done, unitDone}},
+		{name: "a flow is added: its uplink first, its downlink when all have it", from: active, acts: []act{
+			changedTo("the Slice", gameForAll), unitDone, commanded, gnbHas, done, unitDone,
+		}},
+		{name: "the UE answers before the gNB", from: active, acts: []act{changedTo("the Slice", gameForAll), unitDone, commanded, done, gnbHas, unitDone}},
+		{name: "the gNB says nothing: the UE's answer came through it", from: active, acts: []act{changedTo("the Slice", gameForAll), unitDone, commanded, done, accessQuiet}},
+		{name: "neither gNB nor UE has heard: both are told again", from: active, acts: []act{
+			changedTo("the Slice", gameForAll), unitDone, {name: "the AMF does not answer", event: Transferred{Outcome: Unknown}}, accessQuiet, silent, gnbHas, done,
+		}},
+		{name: "a flow goes: the unit takes its uplink until the UE has heard", from: active, acts: []act{changedTo("the Slice", noFlows), commanded, gnbHas, done, unitDone}},
+		{name: "a flow's filters are others: the gNB hears nothing", from: active, acts: []act{changedTo("the Slice", func(list []configuration.Slice) {
+			list[0].DataNetworks[0].Flows[0].Filters[0].Protocol = 6
+		}), commanded, done, unitDone}},
+		{name: "a flow's rates and 5QI are others", from: active, acts: []act{changedTo("the Slice", func(list []configuration.Slice) {
+			f := &list[0].DataNetworks[0].Flows[0]
+			f.FiveQI, f.MBR.Downlink = 2, 256e3
+		}), commanded, gnbHas, done, unitDone}},
+		{name: "the default flow's 5QI is another", from: active, acts: []act{changedTo("the Slice", func(list []configuration.Slice) {
+			list[0].DataNetworks[0].FiveQI = 8
+		}), commanded, gnbHas, done}},
+		{name: "another ARP: the UE hears nothing", from: active, acts: []act{changedTo("the Slice", func(list []configuration.Slice) {
+			list[0].DataNetworks[0].ARP.Priority = 7
+		}), commanded, gnbHas}},
+		{name: "other DNS servers and another MTU: nothing ends, and nobody hears", from: active, acts: []act{changedTo("the Slice", func(list []configuration.Slice) {
+			list[0].DataNetworks[0].DNS, list[0].DataNetworks[0].MTU = nil, 1300
+		})}},
+		{name: "what the subscription decides stays", from: func(tr *teller) State {
+			st := tr.lead(State{}, create(request(5, 0x91)), Subscription{AMBR: record.AMBR{Uplink: 1e6, Downlink: 1e6}, FiveQI: 6}, made(), Transferred{Outcome: Done})
+			return tr.lead(st, tr.ready(), Unit{Outcome: Done})
+		}, acts: []act{changedTo("the Slice", bigger)}},
+		{name: "the gNB refuses the new flow: the UE is told to forget it", from: active, acts: []act{
+			changedTo("the Slice", gameForAll), unitDone, commanded, modified(t, n2.FlowCause{QFI: 3, Cause: n2.CauseRadioResourcesNotAvailable}), done, unitDone, commanded, done,
+			changedTo("the Slice, as it was", gameForAll),
+		}},
+		{name: "the gNB refuses all of it", from: active, acts: []act{
+			changedTo("the Slice", gameForAll), unitDone, commanded,
+			update1("the gNB", Update{N2Type: n2.InfoModifyUnsuccessful, N2: makes(t, &n2.ModifyUnsuccessful{Cause: n2.CauseRadioResourcesNotAvailable})}), unitDone,
+		}},
+		{name: "the UE refuses: back to what was (TS 24.501 6.3.2.4)", from: active, acts: []act{
+			changedTo("the Slice", gameForAll), unitDone, commanded, gnbHas, update1("the UE", Update{N1: commandReject(0, n1.CauseSemanticErrorInQoS)}), commanded,
+		}},
+		{name: "the UE refuses a flow's end and another AMBR", from: active, acts: []act{
+			changedTo("the Slice", func(list []configuration.Slice) { noFlows(list); bigger(list) }), commanded, gnbHas,
+			update1("the UE", Update{N1: commandReject(0, n1.CauseSemanticErrorInQoS)}), commanded,
+		}},
+		{name: "the UE knows no such session", from: active, acts: []act{
+			changedTo("the Slice", bigger), commanded, update1("the UE", Update{N1: commandReject(0, n1.CauseInvalidPDUSessionIdentity)}),
+		}},
+		{name: "the UE does not answer: T3591 five times, then back", from: active, acts: []act{
+			changedTo("the Slice", gameForAll), unitDone, commanded, gnbHas, silent, silent, silent, silent, silent, unitDone, commanded,
+		}},
+		{name: "the UE answers what nobody asked, or twice", from: active, acts: []act{done, update1("complete, PTI 7", Update{N1: complete(7)}), update1("reject, PTI 7", Update{N1: commandReject(7, 111)})}},
+		{name: "the UE is idle: it hears when its user plane is up", from: idleUE, acts: []act{
+			changedTo("the Slice", bigger), update1("the AMF wants it up", Update{Connection: Activating}), {name: "the gNB has a tunnel", event: newTeller(t).ready()}, unitDone, commanded,
+		}},
+		{name: "the UE is idle, as the AMF knows: it hears later", from: active, acts: []act{
+			changedTo("the Slice", gameForAll), unitDone, {name: "the AMF does not wake it", event: Transferred{Outcome: Done, Cause: notTransferred}}, unitDone,
+		}},
+		{name: "the session is not established yet: it hears when it is", from: establishing, acts: []act{
+			changedTo("the Slice", bigger), {name: "the gNB has a tunnel", event: newTeller(t).ready()}, unitDone,
+		}},
+		{name: "more changes while the UE has not answered: one after the other", from: active, acts: []act{
+			changedTo("the Slice", bigger), commanded, changedTo("the Slice, again", gameForAll), gnbHas, done, unitDone, unitDone,
+		}},
+		{name: "the UE asks for its release meanwhile: that goes on (TS 24.501 6.3.2.5)", from: active, acts: []act{
+			changedTo("the Slice", gameForAll), unitDone, commanded, update1("the UE", Update{N1: releaseRequest(9)}), unitDone,
+		}},
+		{name: "the UE asks for a modification meanwhile: the network's goes on (TS 24.501 6.3.2.5)", from: active, acts: []act{
+			changedTo("the Slice", gameForAll), unitDone, commanded, update1("the UE", Update{N1: modify(9, deleteRule(2), nil)}),
+		}},
+		{name: "AN release meanwhile: only the UE has to answer", from: active, acts: []act{
+			changedTo("the Slice", gameForAll), unitDone, commanded, update1("AN release", Update{Connection: Deactivated}), unitDone, silent, done, unitDone,
+		}},
+		{name: "AN release and Service Request meanwhile: the gNB has the new flow by its set-up", from: active, acts: []act{
+			changedTo("the Slice", gameForAll), unitDone, commanded, update1("AN release", Update{Connection: Deactivated}), unitDone,
+			update1("the AMF wants it up", Update{Connection: Activating}), {name: "the gNB has a tunnel", event: newTeller(t).ready()}, unitDone, done, unitDone,
+		}},
+		{name: "AN release meanwhile, and the UE does not come: it hears when it does", from: active, acts: []act{
+			changedTo("the Slice", bigger), commanded, update1("AN release", Update{Connection: Deactivated}), unitDone, silent, silent, silent, silent, silent,
+			update1("the AMF wants it up", Update{Connection: Activating}), {name: "the gNB has a tunnel", event: newTeller(t).ready()}, unitDone,
+		}},
+		{name: "the unit refuses: nobody hears of it", from: active, acts: []act{changedTo("the Slice", gameForAll), unitRefuses}},
+		{name: "the unit does not answer: it is made anew there", from: active, acts: []act{
+			changedTo("the Slice", gameForAll), unitMute, {name: "5 s later", event: Due{Name: dueUnit}, later: unitRest}, unitDone, {name: "the unit has it", event: made()},
+		}},
+		{name: "the unit has lost it", from: active, acts: []act{changedTo("the Slice", gameForAll), unitLost, {name: "the unit has it", event: made()}}},
+		{name: "the unit refuses when all have it: the UE asks for another session", from: active, acts: []act{
+			changedTo("the Slice", gameForAll), unitDone, commanded, gnbHas, done, unitRefuses,
+		}},
+		{name: "a new holder does not know what the unit has: it is made anew there", from: active, acts: []act{
+			changedTo("the Slice", gameForAll), {name: "resumed", event: Resumed{}}, unitDone, {name: "resumed", event: Resumed{}}, unitDone, {name: "the unit has it", event: made()},
+		}},
+		{name: "the gNB has another tunnel with it", from: active, acts: []act{
+			changedTo("the Slice", gameForAll), unitDone, commanded,
+			update1("the gNB", Update{N2Type: n2.InfoModifyResponse, N2: makes(t, &n2.ModifyResponse{Flows: []uint8{3}, Downlink: &otherGNB, Uplink: &relay})}), unitDone, done,
+		}},
+	})
+}
+
+// TS 23.502 4.3.3.2 step 1a, TS 24.501 6.4.2.
+func TestModificationByTheUE(t *testing.T) {
+	asks := func(name string, b []byte) act { return update1(name, Update{N1: b}) }
+	subscribed := func(tr *teller) State {
+		st := tr.lead(State{}, create(request(5, 0x91)), Subscription{Flows: []string{"game"}}, made(), Transferred{Outcome: Done})
+		return tr.lead(st, tr.ready(), Unit{Outcome: Done})
+	}
+	givesBack := []act{asks("the UE gives the game back", modify(9, deleteRule(3), deleteFlow(3))), modified(t), asks("the UE has it", complete(9)), unitDone}
+	tell(t, "modification-by-ue", []story{
+		{name: "it asks for DNS servers again", from: active, acts: []act{
+			asks("PTI 9", modify(9, nil, nil, 0x7b, 0, 4, 0x80, 0, 0x0d, 0)), asks("the UE has it", complete(9)),
+		}},
+		{name: "it asks for always-on, which is granted", with: alwaysOn(configuration.AlwaysOnRequested), from: active, acts: []act{asks("PTI 9", modify(9, nil, nil, 0xb1))}},
+		{name: "it asks for always-on, which is not", from: active, acts: []act{asks("PTI 9", modify(9, nil, nil, 0xb1))}},
+		{name: "it gives a flow back, and gets it again", from: subscribed, acts: append(givesBack,
+			changedTo("the Slice is as it was: it stays without", func([]configuration.Slice) {}),
+			asks("the UE wants it again", modify(10, gameRule, gameFlow)), unitDone, modified(t), asks("the UE has it", complete(10)), unitDone)},
+		{name: "the gNB refuses the flow: the UE is told to forget it", from: subscribed, acts: append(givesBack[:len(givesBack):len(givesBack)],
+			asks("the UE wants it again", modify(10, gameRule, gameFlow)), unitDone, modified(t, n2.FlowCause{QFI: 3}), asks("the UE has it", complete(10)), unitDone)},
+		{name: "it asks again before it has the command: alike (T3581)", from: subscribed, acts: []act{
+			asks("PTI 9", modify(9, deleteRule(3), nil)), asks("PTI 9 again", modify(9, deleteRule(3), nil)), asks("the UE has it", complete(9)), modified(t), unitDone,
+			asks("PTI 9 once more, on its way for long", modify(9, deleteRule(3), nil)), asks("and its answer", complete(9)),
+		}},
+		{name: "it answers another transaction", from: subscribed, acts: []act{asks("PTI 9", modify(9, deleteRule(3), nil)), asks("complete, PTI 3", complete(3)), asks("status 47", status5GSM(9, n1.CausePTIMismatch)), commanded}},
+		{name: "a rule that is not there is deleted", from: active, acts: []act{asks("PTI 9", modify(9, deleteRule(7), nil))}},
+		{name: "refused: the default rule goes", from: active, acts: []act{asks("PTI 9", modify(9, deleteRule(1), nil)), asks("again: alike", modify(9, deleteRule(1), nil))}},
+		{name: "refused: the default flow goes", from: active, acts: []act{asks("PTI 9", modify(9, nil, deleteFlow(1)))}},
+		{name: "refused: another default rule", from: active, acts: []act{asks("PTI 9", modify(9, []byte{0, 0, 14, 0x31, 0x31, 9, 0x10, 198, 51, 100, 7, 255, 255, 255, 255, 20, 5}, gameFlow))}},
+		{name: "refused: a rule that is not there changes", from: active, acts: []act{asks("PTI 9", modify(9, []byte{7, 0, 3, 0xc0, 9, 2}, nil))}},
+		{name: "refused: another precedence of the Slice's rule", from: active, acts: []act{asks("PTI 9", modify(9, []byte{2, 0, 3, 0xc0, 9, 2}, nil))}},
+		{name: "refused: more than the flow has", from: active, acts: []act{asks("PTI 9", modify(9, nil, []byte{2, 0x60, 0x41, 4, 3, 6, 0, 99}))}},
+		{name: "refused: a flow that is not there changes", from: active, acts: []act{asks("PTI 9", modify(9, nil, []byte{9, 0x60, 0x41, 1, 1, 9}))}},
+		{name: "refused: a flow that is not subscribed", from: active, acts: []act{asks("PTI 9", modify(9, gameRule, gameFlow))}},
+		{name: "refused: a flow that it has", from: subscribed, acts: []act{asks("PTI 9", modify(9, gameRule, gameFlow))}},
+		{name: "refused: filters of its own", from: subscribed, acts: []act{asks("PTI 9", modify(9, otherRule, gameFlow))}},
+		{name: "refused: a 5QI that there is not", from: active, acts: []act{asks("PTI 9", modify(9, gameRule, []byte{5, 0x20, 0x41, 1, 1, 82}))}},
+		{name: "refused: a flow without a rule", from: active, acts: []act{asks("PTI 9", modify(9, nil, gameFlow))}},
+		{name: "the unit refuses", from: subscribed, with: nil, acts: append(givesBack[:len(givesBack):len(givesBack)], asks("the UE wants it again", modify(10, gameRule, gameFlow)), unitRefuses)},
+		{name: "it is being established", from: establishing, acts: []act{asks("PTI 9", modify(9, deleteRule(2), nil))}},
+		{name: "a new holder cannot answer the AMF: the command is transferred", from: subscribed, acts: append(givesBack[:len(givesBack):len(givesBack)],
+			asks("the UE wants it again", modify(10, gameRule, gameFlow)), act{name: "resumed", event: Resumed{}}, unitDone, act{name: "the unit has it", event: made()}, commanded)},
+	})
+}
+
+// What the PCF decides by itself (TS 29.512 4.2.3, 4.2.4).
+func TestPolicyChanged(t *testing.T) {
+	changed := func(p PolicyChanged) act { p.From = 8; return act{name: "the PCF", event: p} }
+	decided := record.Decided{AMBR: record.AMBR{Uplink: 5e6, Downlink: 6e6}, FiveQI: 8}
+	tell(t, "policy", []story{
+		{name: "another AMBR, another default 5QI and a flow", from: active, acts: []act{changed(PolicyChanged{Decided: decided, Flows: []string{"game"}}), unitDone, commanded}},
+		{name: "an idle UE is paged for it", from: idleUE, acts: []act{
+			changed(PolicyChanged{Decided: decided}), {name: "the AMF pages", event: Transferred{Outcome: Done}}, {name: "the gNB has a tunnel", event: newTeller(t).ready()}, unitDone,
+		}},
+		{name: "nothing new", from: active, acts: []act{changed(PolicyChanged{})}},
+		{name: "of a session that is released", from: releasing, acts: []act{changed(PolicyChanged{Decided: decided})}},
+	})
+}

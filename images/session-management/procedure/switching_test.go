@@ -1,0 +1,144 @@
+package procedure
+
+import (
+	"testing"
+
+	"core5g.dev/core5g/images/session-management/n2"
+	"core5g.dev/core5g/images/session-management/record"
+)
+
+// TS 23.502 4.9.1.2.2, TS 29.502 5.2.2.3.2.1.
+func TestPathSwitch(t *testing.T) {
+	to := func(name string, qfis ...uint8) act {
+		return update1(name, Update{ToBeSwitched: true, N2Type: n2.InfoPathSwitchRequest, N2: makes(t, &n2.PathSwitchRequest{Downlink: otherGNB, Flows: qfis})})
+	}
+	all := to("the UE is at another gNB", 1, 2)
+	failed := update1("the new gNB has not taken it", Update{
+		FailedToBeSwitched: true, N2Type: n2.InfoPathSwitchSetupFailed, N2: makes(t, &n2.PathSwitchSetupFailed{Cause: n2.CauseRadioResourcesNotAvailable}),
+	})
+	same := update1("the new gNB has the old one's tunnel", Update{ToBeSwitched: true, N2Type: n2.InfoPathSwitchRequest, N2: makes(t, &n2.PathSwitchRequest{
+		Downlink: gnb, Reused: true, Flows: []uint8{1, 2}, Security: &n2.UserPlaneSecurity{Security: n2.Security{Integrity: n2.NotNeeded, Confidentiality: n2.Preferred}},
+	})})
+	another := all
+	another.event = func() Update {
+		u := all.event.(Update)
+		u.AMF = record.AMF{InstanceID: "amf-2", StatusURI: "http://amf-2/status", TAC: 7}
+		return u
+	}()
+	tell(t, "path-switch", []story{
+		{name: "to another gNB: the old tunnel is ended", from: active, acts: []act{all, unitDone}},
+		{name: "asked again: alike, and no second End Marker", from: active, acts: []act{all, unitDone, all}},
+		{name: "by another AMF, which hears of the end", from: active, acts: []act{another, unitDone, update1("the UE releases it", Update{N1: releaseRequest(9)}), unitDone, update1("the UE has", Update{N1: releaseComplete(9)})}},
+		{name: "the new gNB lacks a flow: the UE is told to forget it", from: active, acts: []act{to("the UE is there", 1), unitDone, commanded, update1("the UE", Update{N1: complete(0)})}},
+		{name: "the new gNB lacks the default flow", from: active, acts: []act{to("the UE is there", 2)}},
+		{name: "the tunnel is the same", from: active, acts: []act{same}},
+		{name: "of a session without user plane: it has one now", from: idleUE, acts: []act{all, unitDone}},
+		{name: "of a session that is released", from: releasing, acts: []act{all}},
+		{name: "the new gNB has not taken it: it is idle", from: active, acts: []act{failed, unitDone}},
+		{name: "it has not, without saying so in a transfer", from: active, acts: []act{update1("the AMF", Update{FailedToBeSwitched: true}), unitDone}},
+		{name: "it has not taken one that is being established", from: establishing, acts: []act{failed}},
+		{name: "the unit refuses", from: active, acts: []act{all, unitRefuses}},
+		{name: "the unit does not answer, and is told again", from: active, acts: []act{all, unitMute, all, unitDone}},
+		{name: "the unit has lost it: made anew, with the new tunnel", from: active, acts: []act{all, unitLost, {name: "the unit has it", event: made()}, all}},
+		{name: "while a modification is out: the new gNB has the flow", from: active, acts: []act{
+			changedTo("the Slice", gameForAll), unitDone, commanded, to("the UE is there, with the new flow", 1, 2, 3), unitDone, update1("the UE", Update{N1: complete(0)}), unitDone,
+		}},
+		{name: "while a modification is out: the new gNB lacks the flow", from: active, acts: []act{
+			changedTo("the Slice", gameForAll), unitDone, commanded, all, unitDone, update1("the UE", Update{N1: complete(0)}), unitDone, commanded,
+		}},
+	})
+}
+
+// What access networks say by themselves (TS 38.413 8.2.4, 8.2.5, 8.12).
+func TestAccessNetwork(t *testing.T) {
+	notify := func(name string, m *n2.Notify) act {
+		return update1(name, Update{N2Type: n2.InfoNotify, N2: makes(t, m)})
+	}
+	gone := update1("the gNB has released the session's resources", Update{N2Type: n2.InfoNotifyReleased, N2: makes(t, &n2.NotifyReleased{Cause: n2.CauseUserInactivity})})
+	moved := func(m *n2.ModifyIndication) act {
+		return update1("dual connectivity", Update{N2Type: n2.InfoModifyIndication, N2: makes(t, m)})
+	}
+	other := func(qfis ...uint8) n2.FlowTunnel {
+		out := n2.FlowTunnel{Tunnel: otherGNB}
+		for _, q := range qfis {
+			out.Flows = append(out.Flows, n2.AssociatedFlow{QFI: q})
+		}
+		return out
+	}
+	all := moved(&n2.ModifyIndication{Downlink: other(1, 2)})
+	usage := update1("what a second radio carried", Update{N2Type: n2.InfoSecondaryRATUsage, N2: makes(t, &n2.SecondaryRATUsage{})})
+	tell(t, "access", []story{
+		{name: "a flow is released", from: active, acts: []act{
+			notify("voice", &n2.Notify{Released: []n2.FlowCause{{QFI: 2, Cause: n2.CauseRadioResourcesNotAvailable}}}), unitDone, commanded, update1("the UE", Update{N1: complete(0)}),
+		}},
+		{name: "the default flow is released: it is idle", from: active, acts: []act{notify("the default flow", &n2.Notify{Released: []n2.FlowCause{{QFI: 1}}}), unitDone}},
+		{name: "rates are not kept: nothing changes", from: active, acts: []act{notify("voice", &n2.Notify{Flows: []n2.FlowNotice{{QFI: 2}}})}},
+		{name: "a flow is released of an idle session", from: idleUE, acts: []act{notify("voice", &n2.Notify{Released: []n2.FlowCause{{QFI: 2}}})}},
+		{name: "all is released: it is idle", from: active, acts: []act{gone, unitDone}},
+		{name: "all is released, twice", from: idleUE, acts: []act{gone}},
+		{name: "all is released of a session that is being established", from: establishing, acts: []act{gone}},
+		{name: "the tunnel moves to a second node", from: active, acts: []act{all, unitDone}},
+		{name: "a flow is to have a tunnel of its own: it stays", from: active, acts: []act{moved(&n2.ModifyIndication{Downlink: other(1), Additional: []n2.FlowTunnel{{Tunnel: forward, Flows: []n2.AssociatedFlow{{QFI: 2}}}}}), unitDone}},
+		{name: "the tunnel moves without the default flow", from: active, acts: []act{moved(&n2.ModifyIndication{Downlink: other(2)})}},
+		{name: "the tunnel of an idle session moves", from: idleUE, acts: []act{all}},
+		{name: "the tunnel moves, and the unit refuses", from: active, acts: []act{all, unitRefuses}},
+		{name: "the tunnel moves, and the unit does not answer", from: active, acts: []act{all, unitMute}},
+		{name: "usage of a second radio", from: active, acts: []act{usage}},
+		{name: "an answer to a modification of before", from: active, acts: []act{modified(t), update1("and a refusal", Update{N2Type: n2.InfoModifyUnsuccessful, N2: makes(t, &n2.ModifyUnsuccessful{})})}},
+	})
+}
+
+// TS 23.502 4.9.1.3, 4.9.1.4, TS 29.502 5.2.2.3.4.
+func TestHandover(t *testing.T) {
+	required := func(direct bool) act {
+		return update1("the source asks", Update{Handover: HandoverPreparing, N2Type: n2.InfoHandoverRequired, N2: makes(t, &n2.HandoverRequired{DirectPath: direct}), AMF: record.AMF{InstanceID: "amf-2"}})
+	}
+	ready := func(to *record.Tunnel, qfis ...uint8) act {
+		m := &n2.HandoverAcknowledge{Downlink: otherGNB, Forwarding: to}
+		for _, q := range qfis {
+			m.Flows = append(m.Flows, n2.ForwardedFlow{QFI: q, Forwarding: to != nil})
+		}
+		return update1("the target has it", Update{Handover: HandoverPrepared, N2Type: n2.InfoHandoverAcknowledge, N2: makes(t, m)})
+	}
+	plain := ready(nil, 1, 2)
+	completed := update1("the UE has arrived", Update{Handover: HandoverCompleted, AMF: record.AMF{InstanceID: "amf-2", StatusURI: "http://amf-2/status"}})
+	cancelled := update1("the source has the UE", Update{Handover: HandoverCancelled})
+	refused := update1("the target has no room", Update{
+		Handover: HandoverPrepared, N2Type: n2.InfoHandoverResourceAllocationUnsuccessful, N2: makes(t, &n2.HandoverResourceAllocationUnsuccessful{Cause: n2.CauseRadioResourcesNotAvailable}),
+	})
+	relays := act{name: "the unit has chosen", event: relaying()}
+	late := act{name: "the time is over", event: Due{Name: dueHandover}, later: prepareTime}
+	end := update1("the UE releases it", Update{N1: releaseRequest(9)})
+	tell(t, "handover", []story{
+		{name: "nothing is forwarded: packets wait in the unit from the target's answer to the UE's arrival", from: active, acts: []act{required(false), plain, unitDone, completed, unitDone, late, end}},
+		{name: "the source reaches the target: packets go to the source until the UE has arrived, and an End Marker behind them", from: active, acts: []act{required(true), ready(&forward, 1, 2), completed, unitDone, late}},
+		{name: "the unit stands between them", from: active, acts: []act{required(false), ready(&forward, 1, 2), relays, completed, unitDone, late, unitDone}},
+		{name: "the unit refuses to stand between them: nothing is forwarded", from: active, acts: []act{required(false), ready(&forward, 1, 2), unitRefuses, completed, unitDone}},
+		{name: "the unit does not answer: the handover goes on", from: active, acts: []act{required(false), plain, unitMute, completed, unitDone}},
+		{name: "the unit does not answer whether it stands between them", from: active, acts: []act{required(false), ready(&forward, 1, 2), unitMute, completed, unitDone, {name: "the unit has it", event: made()}}},
+		{name: "the unit refuses when the UE has arrived", from: active, acts: []act{required(false), plain, unitDone, completed, unitRefuses, completed, unitDone}},
+		{name: "the unit does not answer when the UE has arrived", from: active, acts: []act{required(false), plain, unitDone, completed, unitMute, {name: "5 s later", event: Due{Name: dueUnit}, later: unitRest}, unitDone}},
+		{name: "the unit has lost it when the UE has arrived: made anew, with the target's tunnel", from: active, acts: []act{required(false), plain, unitDone, completed, unitLost, {name: "the unit has it", event: made()}}},
+		{name: "the target lacks a flow", from: active, acts: []act{required(false), ready(nil, 1), unitDone, completed, unitDone, late, commanded}},
+		{name: "the target lacks the default flow", from: active, acts: []act{required(false), ready(nil, 2)}},
+		{name: "the target has no room", from: active, acts: []act{required(false), refused, cancelled}},
+		{name: "the target has no room, in a set-up's words, after it had", from: active, acts: []act{required(false), plain, unitDone, update1("the target", Update{
+			Handover: HandoverPrepared, N2Type: n2.InfoSetupUnsuccessful, N2: makes(t, &n2.SetupUnsuccessful{Cause: n2.CauseRadioResourcesNotAvailable}),
+		}), unitDone}},
+		{name: "cancelled before the target has answered", from: active, acts: []act{required(false), cancelled}},
+		{name: "cancelled: packets that waited go to the source", from: active, acts: []act{required(false), plain, unitDone, cancelled, unitDone}},
+		{name: "cancelled: the unit stands between them no more", from: active, acts: []act{required(false), ready(&forward, 1, 2), relays, cancelled, unitDone}},
+		{name: "cancelled twice, or of nothing", from: active, acts: []act{cancelled}},
+		{name: "the source asks anew", from: active, acts: []act{required(false), plain, unitDone, required(true), unitDone, ready(&forward, 1, 2), completed}},
+		{name: "the UE does not arrive: packets go to the source; it arrives after all", from: active, acts: []act{required(false), plain, unitDone, late, unitDone, completed, unitDone}},
+		{name: "arrived, said twice", from: active, acts: []act{required(false), plain, unitDone, completed, unitDone, completed}},
+		{name: "arrived, of no handover", from: active, acts: []act{completed, plain}},
+		{name: "of a session without user plane", from: idleUE, acts: []act{required(false)}},
+		{name: "a transfer that cannot be read, and one that is not a handover's", from: active, acts: []act{
+			update1("garbage", Update{Handover: HandoverPreparing, N2Type: n2.InfoHandoverRequired, N2: []byte{}}), update1("none", Update{Handover: HandoverPreparing}),
+		}},
+		{name: "AN release meanwhile", from: active, acts: []act{required(false), plain, unitDone, update1("AN release", Update{Connection: Deactivated}), unitDone}},
+		{name: "the Slice changes meanwhile: the UE hears when it has arrived", from: active, acts: []act{required(false), plain, unitDone, changedTo("the Slice", bigger), completed, unitDone, late}},
+		{name: "a new holder goes on", from: active, acts: []act{required(false), ready(&forward, 1, 2), {name: "resumed", event: Resumed{}}, unitDone, {name: "the unit has it", event: made()}}},
+	})
+}
