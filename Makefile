@@ -8,7 +8,7 @@ LDFLAGS := -s -w
 # The folders of this machine do not show in what images hold.
 BUILD   := $(GO) build -trimpath -ldflags '$(LDFLAGS)'
 
-.PHONY: help up down test unit integration lint running e2e e2e-upgrade e2e-operate e2e-security e2e-onprem tools cluster-tools nf bin images reproducible generate kubectl-plugin bench-upf bench-n4 bench-qos bench-core bench-subscribers bench-smf test-upf test-upf-arm64 fuzz
+.PHONY: help up down test unit integration lint running e2e e2e-upgrade e2e-operate e2e-security e2e-onprem tools cluster-tools nf bin images reproducible generate kubectl-plugin bench-upf bench-n4 bench-qos bench-core bench-subscribers bench-smf simulate mutants test-upf test-upf-arm64 fuzz
 
 help:
 	@echo "make up       bring up the core and run a phone through it    make down  remove every trace"
@@ -19,7 +19,7 @@ help:
 	@echo "make bench-upf cycles a packet (BASE=<rev>: beside another)  make fuzz       the UPF, FUZZ_SECONDS= a harness"
 	@echo "make bench-subscribers SUBSCRIBERS=20000: memory and pace of operator and subscriber data"
 	@echo "make bench-smf CASE=at_rest,load,memory,kill_smf,kill_store: sessions a second, latency, CPU, and what a death costs"
-	@echo "make bench-qos TCP through a maximum bit rate"
+	@echo "make bench-qos TCP through a maximum bit rate                make simulate SEEDS=1000 FIRST=1: worlds of the SMF"
 
 up:
 	@hack/cluster.sh preflight
@@ -37,6 +37,15 @@ test:
 unit:
 	@CGO_ENABLED=1 $(GO) test -race -short -json ./...
 	@$(MAKE) --no-print-directory -C images unit
+
+# Worlds of session management, one a seed. One that goes wrong prints its seed and its story. make mutants shows that they find faults.
+SEEDS ?= 1000
+FIRST ?= 1
+simulate:
+	@GOGC=400 $(GO) test -count=1 -timeout 0 -v -run TestWorlds ./images/session-management/simulation -seeds $(SEEDS) -first $(FIRST)
+
+mutants:
+	@$(GO) test -count=1 -timeout 0 -v -run TestMutants ./images/session-management/simulation -mutants
 
 # The same packages without -short: a real API server, real binaries of both UPF halves and of the
 # network functions.

@@ -29,13 +29,13 @@ func (r *Runner) elsewhere(s *session, err error) {
 	wants := false
 	queue := s.queue
 	s.queue = nil
-	for _, e := range queue {
-		if _, ok := e.(procedure.Create); ok {
+	for _, q := range queue {
+		if _, ok := q.Event.(procedure.Create); ok {
 			wants = true
-			s.queue = append(s.queue, e)
+			s.queue = append(s.queue, q)
 			continue
 		}
-		r.decline(e, err.Error())
+		r.decline(q.Event, err.Error())
 	}
 	var other *otherShardError
 	if s.elsewhere++; !errors.As(err, &other) || !wants || s.elsewhere > elsewhereAttempts {

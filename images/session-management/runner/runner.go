@@ -51,7 +51,7 @@ type session struct {
 	// busy: a procedure waits for an answer. asked numbers what was asked, so that the answer to something older is known for it.
 	busy  bool
 	asked uint64
-	queue []procedure.Event
+	queue []queued
 	// due are times that were delivered and are not written as seen yet, times what was written of them in this life: a time that was moved
 	// while it came is not one.
 	due   map[string]time.Time
@@ -61,6 +61,17 @@ type session struct {
 	// elsewhere counts how often another shard was told to end what it has under this name.
 	elsewhere    int
 	older, newer *session // in the cache
+}
+
+// queued is an event that waits; of is the CP SEID that it named, 0 for none: the key may have another session when its turn has come.
+type queued struct {
+	procedure.Event
+	of uint64
+}
+
+// is says whether the event is for the session as it is.
+func (q queued) is(s *session) bool {
+	return q.of == 0 || s.state.Record != nil && s.state.Record.CPSEID == q.of
 }
 
 func (s *session) atRest() bool {
@@ -145,20 +156,22 @@ func lasting(err error) bool {
 func (r *Runner) Sessions() int { return len(r.sessions) }
 
 // Deliver an event to the session of that key.
-func (r *Runner) Deliver(key string, e procedure.Event) {
+func (r *Runner) Deliver(key string, e procedure.Event) { r.deliver(key, queued{Event: e}) }
+
+func (r *Runner) deliver(key string, q queued) {
 	if r.stopped {
 		return
 	}
-	if r.Away() && procedure.Begins(e) {
-		r.decline(e, "the session store does not answer")
+	if r.Away() && procedure.Begins(q.Event) {
+		r.decline(q.Event, "the session store does not answer")
 		return
 	}
 	s := r.session(key)
 	if len(s.queue) >= mostQueued {
-		r.decline(e, "too much is under way for this session")
+		r.decline(q.Event, "too much is under way for this session")
 		return
 	}
-	s.queue = append(s.queue, e)
+	s.queue = append(s.queue, q)
 	r.pump(s)
 }
 
@@ -168,7 +181,7 @@ func (r *Runner) DeliverTo(cpSEID uint64, e procedure.Event) {
 		return
 	}
 	if key, ok := r.keys[cpSEID]; ok {
-		r.Deliver(key, e)
+		r.deliver(key, queued{e, cpSEID})
 		return
 	}
 	if record.ShardOf(cpSEID) != r.shard { // whoever sorts by shard has sorted wrongly
@@ -186,7 +199,7 @@ func (r *Runner) DeliverTo(cpSEID uint64, e procedure.Event) {
 			switch {
 			case r.stopped:
 			case err == nil:
-				r.Deliver(found.Key, e)
+				r.deliver(found.Key, queued{e, cpSEID})
 			case errors.Is(err, sessionstore.ErrNotFound): // confirmed, under the generation of our lease
 				r.effects(nil, procedure.Handle(r.input(), procedure.State{}, e).Effects)
 			default:
@@ -245,8 +258,8 @@ func (r *Runner) loaded(s *session, found sessionstore.Record, err error) {
 // unreadable now, or for good.
 func (r *Runner) unreadable(s *session, err error) {
 	r.log.Error("a session cannot be read", "key", s.key, "err", err)
-	for _, e := range s.queue {
-		r.decline(e, err.Error())
+	for _, q := range s.queue {
+		r.decline(q.Event, err.Error())
 	}
 	r.drop(s, err)
 }
@@ -287,7 +300,7 @@ func (r *Runner) open(s *session, found sessionstore.Record) error {
 	r.keys[rec.CPSEID] = s.key
 	r.mark(s)
 	if s.busy || rec.Told != nil {
-		s.queue = append([]procedure.Event{procedure.Resumed{}}, s.queue...)
+		s.queue = append([]queued{{Event: procedure.Resumed{}}}, s.queue...)
 	}
 	return nil
 }
@@ -320,16 +333,20 @@ func (r *Runner) pump(s *session) {
 	for !r.stopped && !s.loading && !s.writing && r.sessions[s.key] == s {
 		n := 0
 		if s.busy { // answers come by answered; only a new holder goes on by itself
-			for n < len(s.queue) && s.queue[n] != (procedure.Event)(procedure.Resumed{}) {
+			for n < len(s.queue) && s.queue[n].Event != (procedure.Event)(procedure.Resumed{}) {
 				n++
 			}
 		}
 		if n >= len(s.queue) {
 			break
 		}
-		e := s.queue[n]
+		q := s.queue[n]
 		s.queue = append(s.queue[:n:n], s.queue[n+1:]...)
-		r.handle(s, e)
+		if !q.is(s) { // it has ended, and the store has said so
+			r.effects(nil, procedure.Handle(r.input(), procedure.State{}, q.Event).Effects)
+			continue
+		}
+		r.handle(s, q.Event)
 	}
 	if r.stopped || s.loading || s.writing || s.busy || len(s.queue) > 0 || r.sessions[s.key] != s {
 		return
@@ -448,8 +465,8 @@ func (r *Runner) refused(s *session, then []procedure.Effect, err error) {
 		return
 	}
 	if !errors.Is(err, sessionstore.ErrConflict) && !errors.Is(err, sessionstore.ErrTaken) { // it would be refused again
-		for _, e := range queue {
-			r.decline(e, err.Error())
+		for _, q := range queue {
+			r.decline(q.Event, err.Error())
 		}
 		r.tell(&watchers, err)
 		return
@@ -468,7 +485,7 @@ func (r *Runner) effects(s *session, list []procedure.Effect) {
 			continue // nobody waits
 		}
 		if !r.w.May() {
-			r.stop(errors.New("the lease has ended"))
+			r.stop(errLeaseEnded)
 			return
 		}
 		if s == nil || !procedure.Asks(e) {
@@ -494,6 +511,8 @@ func (r *Runner) answered(s *session, asked uint64, e procedure.Event) {
 	r.handle(s, e)
 	r.pump(s)
 }
+
+var errLeaseEnded = errors.New("the lease has ended")
 
 func (r *Runner) stop(why error) {
 	if r.stopped {

@@ -86,7 +86,7 @@ func (r *Runner) due(d sessionstore.Due) {
 		s.due = map[string]time.Time{}
 	}
 	s.due[d.Name] = d.At
-	s.queue = append(s.queue, procedure.Due{Name: d.Name})
+	s.queue = append(s.queue, queued{Event: procedure.Due{Name: d.Name}})
 	r.pump(s)
 }
 

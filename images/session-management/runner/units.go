@@ -188,7 +188,7 @@ func (r *Runner) check(nodeID string) {
 	want := order{Stamp: u.stamp, Generation: r.lease.Generation}
 	was := r.kept.Units[nodeID]
 	if was == want && !u.lost {
-		r.w.Restored(nodeID, want.Stamp)
+		r.restored(nodeID, want.Stamp)
 		return
 	}
 	if u.lost && was == want {
@@ -209,7 +209,7 @@ func (r *Runner) check(nodeID string) {
 			})
 		default:
 			r.kept.Units[nodeID] = want
-			r.keepShard(func() { r.w.Restored(nodeID, want.Stamp) })
+			r.keepShard(func() { r.restored(nodeID, want.Stamp) })
 		}
 	}
 	r.list(nodeID, func(listed []Listed, can bool) {
@@ -217,7 +217,7 @@ func (r *Runner) check(nodeID string) {
 		for _, l := range listed {
 			has[l.CPSEID] = l.UPSEID
 		}
-		lost := was.Generation != "" && was.Generation != want.Generation
+		lost := was.Generation != want.Generation
 		r.walk(UnitGroup(r.shard, nodeID), func(s *record.Session) procedure.Event {
 			up, there := has[s.CPSEID]
 			switch {
@@ -231,6 +231,17 @@ func (r *Runner) check(nodeID string) {
 			return procedure.UnitRestarted{}
 		}, func() { r.deleteOrphans(nodeID, listed, done) })
 	})
+}
+
+// restored is told by who holds the shard.
+func (r *Runner) restored(nodeID string, stamp uint32) {
+	switch {
+	case r.stopped:
+	case !r.w.May():
+		r.stop(errLeaseEnded)
+	default:
+		r.w.Restored(nodeID, stamp)
+	}
 }
 
 // list what a unit has; can is false for one that cannot tell. It is asked until it answers.
@@ -352,7 +363,7 @@ func (r *Runner) settle(nodeID string) {
 		}
 		s := r.session(key)
 		if s.atRest() { // else what is under way tells the unit
-			s.queue = append(s.queue, procedure.Resumed{})
+			s.queue = append(s.queue, queued{Event: procedure.Resumed{}})
 			r.pump(s)
 		}
 	}

@@ -113,7 +113,7 @@ func (w *walk) visit(key string) {
 			w.left()
 			return
 		}
-		s.queue = append(s.queue, e)
+		s.queue = append(s.queue, queued{e, s.state.Record.CPSEID})
 		s.watchers = append(s.watchers, func(error) { w.left() })
 		w.r.pump(s)
 	})

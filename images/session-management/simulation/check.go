@@ -2,8 +2,11 @@ package simulation
 
 import (
 	"context"
+	"fmt"
 	"strings"
+	"time"
 
+	"core5g.dev/core5g/images/nf/shards"
 	"core5g.dev/core5g/images/session-management/procedure"
 	"core5g.dev/core5g/images/session-management/record"
 )
@@ -34,78 +37,121 @@ func (w *world) replied(r procedure.Reply) {
 
 // status is Nsmf_PDUSession_SMContextStatusNotify.
 func (w *world) status(a procedure.AskStatus) {
-	u := w.ueOf(strings.TrimPrefix(a.URI, "amf/"))
+	u := w.ueAt(a.URI)
 	w.note("%s: the context has ended", u.supi)
-	u.gone(u.ref)
+	w.heard[a.URI] = true
+	if u.uri == a.URI {
+		u.gone(u.ref)
+	}
 }
 
-// check what must hold after every event.
-func (w *world) check() {
+// ueAt is whose context's end is told there.
+func (w *world) ueAt(uri string) *ue {
+	supi, _, _ := strings.Cut(strings.TrimPrefix(uri, "amf/"), "/")
+	return w.ueOf(supi)
+}
+
+// oneHolder: nobody else may act for a shard that somebody has gained. Leases that are there only end, so that this is when to look.
+func (w *world) oneHolder(name string) {
 	holders := 0
 	for _, p := range w.pods {
-		if p.alive && p.runner != nil && p.lease.Valid(w.now) {
+		if !p.alive {
+			continue
+		}
+		if _, ok := p.keeper.Lease(name); ok {
 			holders++
 		}
 	}
-	if holders > 1 {
-		w.fail("%d pods hold the shard", holders)
+	if holders > 1 && w.now.Sub(w.forgotten) > shards.DefaultTTL {
+		w.fail("%d pods may act for %s", holders, name)
+	}
+}
+
+// leaves: something does, in the name of a shard. The store must know it as this holder's.
+func (w *world) leaves(v *view) {
+	if w.now.Sub(w.forgotten) <= shards.DefaultTTL {
+		return // nobody can tell
+	}
+	w.looking = true
+	defer func() { w.looking = false }()
+	l := v.held.lease
+	holder, epoch, err := w.store.Holder(context.Background(), l.Shard)
+	if err != nil || holder != l.Holder || epoch != l.Epoch {
+		w.fail("%s speaks for %s under epoch %d, which is %s's, epoch %d (%v)", l.Holder, l.Shard, l.Epoch, holder, epoch, err)
 	}
 }
 
 // agree: when all is quiet, everybody thinks the same of a session.
-func (w *world) agree() {
-	sessions := map[string]*unitSession{}
-	for _, s := range w.unit.sessions {
-		sessions[record.Ref(s.cpSEID)] = s
+func (w *world) agree() error {
+	var wrong error
+	fail := func(format string, arguments ...any) {
+		if wrong == nil {
+			wrong = fmt.Errorf(format, arguments...)
+		}
+	}
+	type place struct {
+		u *unit
+		s *unitSession
+	}
+	sessions := map[string]place{}
+	for _, u := range w.units {
+		for _, s := range u.sessions {
+			if other, twice := sessions[record.Ref(s.cpSEID)]; twice {
+				fail("%s and %s have session %x", other.u.nodeID, u.nodeID, s.cpSEID)
+			}
+			sessions[record.Ref(s.cpSEID)] = place{u, s}
+		}
+		if len(u.restoring) > 0 {
+			fail("%s waits for shards to restore for ever: %v", u.nodeID, u.restoring)
+		}
 	}
 	for _, u := range w.ues {
-		rec := w.recordOf(u)
+		rec := w.truth(record.Key(u.supi, sessionID))
 		switch {
-		case w.wrong != nil:
+		case wrong != nil:
 		case u.request != nil:
-			w.fail("%s: %s has no answer", u.supi, u.request.name)
-		case rec == nil && u.ref != "":
-			w.fail("%s: the AMF has session %s, the store has none", u.supi, u.ref)
+			fail("%s: %s has no answer", u.supi, u.request.name)
+		case rec == nil && u.ref != "" && !w.unheard[u.uri]:
+			fail("%s: the AMF has session %s, the store has none", u.supi, u.ref)
 		case rec == nil:
 		case u.ref != rec.Ref():
-			w.fail("%s: the store has session %s, the AMF %q", u.supi, rec.Ref(), u.ref)
+			fail("%s: the store has session %s, the AMF %q", u.supi, rec.Ref(), u.ref)
 		case rec.Procedure != nil || rec.Told != nil:
-			w.fail("%s: session %s is not at rest: %+v", u.supi, rec.Ref(), rec)
+			fail("%s: session %s is not at rest: %+v", u.supi, rec.Ref(), rec)
 		case rec.Phase == record.Establishing || rec.Phase == record.Releasing:
-			w.fail("%s: session %s is in phase %d for ever", u.supi, rec.Ref(), rec.Phase)
-		case sessions[rec.Ref()] == nil:
-			w.fail("%s: session %s is not in the unit", u.supi, rec.Ref())
+			fail("%s: session %s is in phase %d for ever", u.supi, rec.Ref(), rec.Phase)
+		case sessions[rec.Ref()].s == nil || sessions[rec.Ref()].u.nodeID != rec.Unit.NodeID:
+			fail("%s: session %s is not in its unit", u.supi, rec.Ref())
 		case rec.Phase == record.Active && rec.Downlink.TEID != u.teid, rec.Phase == record.Idle && u.teid != 0:
-			w.fail("%s: session %s: the record's tunnel is %+v, the access network's %d", u.supi, rec.Ref(), rec.Downlink, u.teid)
+			fail("%s: session %s: the record's tunnel is %+v, the access network's %d", u.supi, rec.Ref(), rec.Downlink, u.teid)
 		default:
-			s := sessions[rec.Ref()]
-			if s.far.tunnel() != rec.Downlink || s.teid != rec.Uplink.TEID || s.ue != rec.IPv4 {
-				w.fail("%s: session %s: the unit has %+v, the record %+v", u.supi, rec.Ref(), s, rec)
+			s := sessions[rec.Ref()].s
+			if s.far.tunnel() != rec.Downlink || s.teid != rec.Uplink.TEID || s.ue != rec.IPv4 || s.upSEID != rec.UPSEID {
+				fail("%s: session %s: the unit has %+v, the record %+v", u.supi, rec.Ref(), s, rec)
 			}
 			delete(sessions, rec.Ref())
 		}
 	}
-	for ref := range sessions {
-		w.orphans++
-		w.note("the unit has session %s, and nobody else has", ref)
+	for ref, p := range sessions {
+		fail("%s has session %s, and nobody else has", p.u.nodeID, ref)
 	}
+	w.intents(fail)
+	return wrong
 }
 
-func (w *world) recordOf(u *ue) *record.Session {
-	key := record.Key(u.supi, sessionID)
-	found, err := w.store.Read(context.Background(), key)
-	if err != nil {
-		return nil
+// intents and times of records that are not there, or not in the midst of anything.
+func (w *world) intents(fail func(string, ...any)) {
+	w.looking = true
+	defer func() { w.looking = false }()
+	ctx := context.Background()
+	for n := range w.shards {
+		keys, err := w.store.Intents(ctx, shardName(n+1), 1<<10)
+		if err != nil || len(keys) > 0 {
+			fail("intents that nobody resumes: %v %v", keys, err)
+		}
+		due, err := w.store.Due(ctx, shardName(n+1), w.now.Add(-time.Minute), 1<<10)
+		if err != nil || len(due) > 0 {
+			fail("due for a minute, and nobody has looked: %v %v", due, err)
+		}
 	}
-	b, err := w.sealer.Open(key, found.Value)
-	if err != nil {
-		w.fail("%s: %v", key, err)
-		return nil
-	}
-	rec, err := record.Decode(b)
-	if err != nil {
-		w.fail("%s: %v", key, err)
-		return nil
-	}
-	return rec
 }

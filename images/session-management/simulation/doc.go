@@ -2,10 +2,11 @@
 // that loses, repeats, delays and overtakes, pods that die at any step, UPF units that forget, a store that is away or does not say
 // whether it has written. What happens is the same for the same seed, so that a fault that was found once is found again.
 //
-// After every event the checker looks at what must always hold, and when the world has come to rest, at what SMF, unit, AMF,
+// What must always hold is looked at where it could break, and when the world has come to rest, what SMF, units, AMF,
 // access network and UE think of each other.
 //
-//	clock.go   events in the order of their times      pods.go    runners that hold the shard, one after the other
-//	unit.go    a UPF unit                              ue.go      a UE, its access network and its AMF
-//	check.go   what must hold                          world.go   puts them together
+//	clock.go    events in the order of their times     pods.go    pods, and the shards that their keepers have them hold
+//	unit.go     a UPF unit                             ue.go      a UE, its access network and its AMF
+//	network.go  messages, and how they are lost        store.go   the session store, and a look at what is written
+//	check.go    what must hold                         world.go   puts them together
 package simulation

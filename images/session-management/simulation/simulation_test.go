@@ -2,41 +2,131 @@ package simulation
 
 import (
 	"flag"
+	"fmt"
+	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
 
 var (
-	seeds = flag.Int("seeds", 20, "how many worlds")
+	seeds = flag.Int("seeds", 200, "how many worlds")
 	first = flag.Uint64("first", 1, "the first seed")
+	lines = flag.Int("lines", 120, "how much of the story of a world that went wrong is shown")
+)
+
+// failed are seeds that showed a fault once, beside those that every run goes through. The world has changed since some of them were found,
+// and what they show now is another one.
+var failed = []uint64{
+	8,   // the end of a restoration was told without a look at the lease
+	123, // a request that was looked for in the store for long reached the next session of its UE
+}
+
+const (
+	subscribers = 4
+	unkind      = time.Minute
+	kind        = 4 * time.Minute
 )
 
 // Whatever happens, no session is lost, and when all is quiet everybody thinks the same of each.
 func TestWorlds(t *testing.T) {
-	ended, orphans := map[string]int{}, 0
+	var list []uint64
+	if *first == 1 {
+		list = append(list, failed...)
+	}
 	for n := range *seeds {
-		seed := *first + uint64(n)
-		w, err := newWorld(seed, 4)
+		list = append(list, *first+uint64(n))
+	}
+	ended := map[string]int{}
+	clean, err := simulate(list, ended)
+	t.Logf("%d of %d worlds were clean: %v", clean, len(list), ended)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, kind := range []string{"establishment", "connection", "release", "paging", "restoration"} {
+		if ended[kind] == 0 {
+			t.Errorf("no %s in %d worlds: they show nothing of it", kind, len(list))
+		}
+	}
+}
+
+// simulate worlds, one on each CPU, until one goes wrong.
+func simulate(list []uint64, ended map[string]int) (clean int, wrong error) {
+	var (
+		next    atomic.Int64
+		mu      sync.Mutex
+		workers sync.WaitGroup
+	)
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			for {
+				n := int(next.Add(1)) - 1
+				if n >= len(list) {
+					return
+				}
+				w, err := one(list[n])
+				mu.Lock()
+				if err != nil {
+					if wrong == nil {
+						wrong = err
+					}
+					next.Store(int64(len(list)))
+				} else {
+					clean++
+					for kind, count := range w.ended {
+						ended[kind] += count
+					}
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	workers.Wait()
+	return clean, wrong
+}
+
+// one world, with its story where it goes wrong.
+func one(seed uint64) (w *world, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("seed %d: panic: %v\n%s\n%s", seed, p, stack(), tail(w))
+		}
+	}()
+	if w, err = newWorld(seed, subscribers); err != nil {
+		return nil, err
+	}
+	w.lines = *lines
+	if err := w.run(unkind, kind); err != nil {
+		return w, fmt.Errorf("seed %d: %w\n%s", seed, err, tail(w))
+	}
+	return w, nil
+}
+
+func stack() string {
+	b := make([]byte, 1<<14)
+	return string(b[:runtime.Stack(b, false)])
+}
+
+func tail(w *world) string {
+	if w == nil {
+		return ""
+	}
+	return strings.Join(w.story[max(0, len(w.story)-*lines):], "\n")
+}
+
+// What happens is the same for the same seed: a fault is found again.
+func TestSameSeedSameWorld(t *testing.T) {
+	var stories [2]string
+	for n := range stories {
+		w, err := one(4711)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := w.run(time.Minute, 3*time.Minute); err != nil {
-			story := w.story
-			if most := 120; len(story) > most {
-				story = story[len(story)-most:]
-			}
-			t.Fatalf("seed %d: %v\n%s", seed, err, strings.Join(story, "\n"))
-		}
-		for kind, count := range w.ended {
-			ended[kind] += count
-		}
-		orphans += w.orphans
+		stories[n] = strings.Join(w.story, "\n")
 	}
-	t.Logf("%d worlds: %v, %d sessions left in units", *seeds, ended, orphans)
-	for _, kind := range []string{"establishment", "connection", "release", "paging", "restoration"} {
-		if ended[kind] == 0 {
-			t.Errorf("no %s in %d worlds: they show nothing of it", kind, *seeds)
-		}
+	if stories[0] != stories[1] {
+		t.Error("one seed has made two worlds")
 	}
 }

@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"fmt"
 	"net/netip"
 	"time"
 
@@ -9,6 +10,8 @@ import (
 	"core5g.dev/core5g/images/session-management/procedure"
 	"core5g.dev/core5g/images/session-management/record"
 	"core5g.dev/core5g/images/session-management/runner"
+
+	"github.com/wmnsk/go-pfcp/ie"
 )
 
 // ue is a UE with its access network and its AMF, which asks the SMF for one thing at a time, again where it has no answer.
@@ -19,7 +22,9 @@ type ue struct {
 
 	// The AMF's side: the SM context, and the request under way.
 	ref      string
+	uri      string // where the context's end is told
 	creating bool
+	creates  int
 	request  *request
 	next     []*request
 	// The access network's: the endpoint of the session's tunnel, 0 none.
@@ -27,12 +32,19 @@ type ue struct {
 	teids uint32
 	// The UE's.
 	address netip.Addr
+
+	// ending are contexts that the AMF wants to end; touched counts what happened, before is that at the store's last checkpoint.
+	ending          map[string]bool
+	touched, before int
+	// excused: the store has lost something of it.
+	excused bool
 }
 
 type request struct {
 	name     string
 	make     func(procedure.Token) (key string, ref uint64, e procedure.Event)
 	answered func(body any)
+	shard    uint16 // that is asked, where no context names it
 	attempts int
 	done     bool
 }
@@ -86,6 +98,7 @@ func n1ReleaseComplete(pti uint8) []byte {
 
 // ask the SMF, and again every 1.5 s.
 func (u *ue) ask(r *request) {
+	u.touched++
 	u.next = append(u.next, r)
 	u.proceed()
 }
@@ -105,7 +118,11 @@ func (u *ue) try(r *request) {
 	token := u.w.expect(u, r)
 	u.w.note("%s asks: %s, attempt %d", u.supi, r.name, r.attempts)
 	key, ref, e := r.make(token)
-	u.w.toSMF(func(to *runner.Runner) {
+	shard := r.shard
+	if ref != 0 {
+		shard = record.ShardOf(ref)
+	}
+	u.w.toShard(shard, func(to *runner.Runner) {
 		if r.done {
 			return // the connection is closed
 		}
@@ -114,7 +131,7 @@ func (u *ue) try(r *request) {
 			return
 		}
 		to.Deliver(key, e)
-	}, func(error) {})
+	})
 	u.w.after(1500*time.Millisecond, func() { u.try(r) })
 }
 
@@ -122,6 +139,7 @@ func (u *ue) finish(r *request, body any) {
 	if r.done {
 		return
 	}
+	u.touched++
 	if f, ok := body.(procedure.Failed); ok && (f.Status == 503 || f.Status == 504) && f.N1 == nil {
 		u.w.note("%s: %s: %d %s, tries again", u.supi, r.name, f.Status, f.Detail)
 		return // asked again
@@ -138,18 +156,26 @@ func (u *ue) finish(r *request, body any) {
 func (u *ue) create() {
 	u.pti = u.pti%254 + 1
 	n1 := []byte{0x2e, sessionID, u.pti, byte(n1.EstablishmentRequestType), 0xff, 0xff, 0x91}
+	u.creates++
+	uri := fmt.Sprint("amf/", u.supi, "/", u.creates)
 	u.creating = true
+	u.ending[u.ref] = true
 	u.teid, u.address = 0, netip.Addr{}
-	u.ask(&request{name: "create", make: func(t procedure.Token) (string, uint64, procedure.Event) {
+	u.ask(&request{name: "create", shard: u.w.anyShard(), make: func(t procedure.Token) (string, uint64, procedure.Event) {
 		return record.Key(u.supi, sessionID), 0, procedure.Create{
 			From: t, SUPI: u.supi, ID: sessionID, DNN: dnn, SST: 1, PLMN: "20893", N1: n1,
-			AMF: record.AMF{InstanceID: "amf", StatusURI: "amf/" + u.supi, TAC: 1},
+			AMF: record.AMF{InstanceID: "amf", StatusURI: uri, TAC: 1},
 		}
 	}, answered: func(body any) {
 		u.creating = false
 		switch b := body.(type) {
 		case procedure.Created:
-			u.ref = b.Ref
+			u.excused = false
+			if u.w.heard[uri] { // its end was told before
+				u.gone(u.ref)
+				return
+			}
+			u.ref, u.uri = b.Ref, uri
 		case procedure.Failed:
 			if u.ref != "" { // the session before: the AMF has it released, the UE does not know it any more
 				u.release()
@@ -170,7 +196,10 @@ func (u *ue) update(name string, what procedure.Update, answered func(procedure.
 		case procedure.Failed:
 			u.w.note("%s: %s failed: %d %s %s", u.supi, name, b.Status, b.Cause, b.Detail)
 			if b.Status == 404 && u.ref == ref {
-				u.w.fail("%s: the SMF has forgotten session %s", u.supi, ref)
+				if !u.mayBeGone() {
+					u.w.fail("%s: the SMF has forgotten session %s", u.supi, ref)
+				}
+				u.gone(ref)
 			}
 		}
 	}})
@@ -178,12 +207,17 @@ func (u *ue) update(name string, what procedure.Update, answered func(procedure.
 
 func (u *ue) release() {
 	ref := u.ref
+	u.ending[ref] = true
 	u.ask(&request{name: "release", make: func(t procedure.Token) (string, uint64, procedure.Event) {
 		return "", record.ParseRef(ref), procedure.Release{From: t}
 	}, answered: func(any) { u.gone(ref) }})
 }
 
+// mayBeGone: the context, and the AMF cannot know.
+func (u *ue) mayBeGone() bool { return u.excused || u.w.unheard[u.uri] }
+
 func (u *ue) gone(ref string) {
+	u.touched++
 	if u.ref == ref {
 		u.ref, u.teid, u.address = "", 0, netip.Addr{}
 	}
@@ -220,6 +254,9 @@ func (u *ue) releasing(a procedure.Updated) {
 // commanded to release: UE and access network both do, and say so.
 func (u *ue) commanded(command []byte, kind n2.InfoType) {
 	u.address = netip.Addr{}
+	if u.ref == "" {
+		return // the AMF has not heard of the context yet
+	}
 	if kind == n2.InfoReleaseCommand {
 		u.teid = 0
 		b, err := (&n2.ReleaseResponse{}).Encode()
@@ -234,6 +271,7 @@ func (u *ue) commanded(command []byte, kind n2.InfoType) {
 
 // transferred is Namf_Communication_N1N2MessageTransfer.
 func (u *ue) transferred(a procedure.AskTransfer, back func(procedure.Event)) {
+	u.touched++
 	u.w.note("%s: transfer for %s, N1 %x N2 %s", u.supi, a.Ref, a.N1, a.N2Type)
 	switch {
 	case u.ref == "" && !u.creating, u.ref != "" && !u.creating && a.Ref != u.ref:
@@ -279,12 +317,22 @@ func (u *ue) afterCreation(ref string) {
 
 // downlink: a packet comes for the UE, and the unit reports it as it was told.
 func (u *ue) downlink() {
-	for _, s := range u.w.unit.sessions {
-		if record.Ref(s.cpSEID) == u.ref && s.far.action&8 != 0 {
-			seid := s.cpSEID
-			u.w.toSMF(func(to *runner.Runner) {
-				to.DeliverTo(seid, procedure.Report{From: u.w.expect(u, &request{name: "report", answered: func(any) {}}), Downlink: true, QFI: 1})
-			}, func(error) {})
+	for _, unit := range u.w.units {
+		up, ok := unit.byCP[record.ParseRef(u.ref)]
+		if !ok || unit.sessions[up].far.action&8 == 0 {
+			continue
 		}
+		seid := unit.sessions[up].cpSEID
+		report := &request{name: "report", answered: func(body any) {
+			if b, ok := body.(procedure.Reported); ok && b.Cause == ie.CauseSessionContextNotFound {
+				if u.ref == record.Ref(seid) && !u.mayBeGone() && !u.ending[u.ref] {
+					u.w.fail("%s: the unit is told that there is no session %s", u.supi, u.ref)
+				}
+				unit.drop(up)
+			}
+		}}
+		u.w.toShard(record.ShardOf(seid), func(to *runner.Runner) {
+			to.DeliverTo(seid, procedure.Report{From: u.w.expect(u, report), Downlink: true, QFI: 1})
+		})
 	}
 }

@@ -2,10 +2,12 @@ package simulation
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
+	"time"
 
 	"core5g.dev/core5g/images/session-management/procedure"
 	"core5g.dev/core5g/images/session-management/record"
@@ -18,11 +20,17 @@ import (
 // unit is a UPF unit as far as an SMF can tell: it chooses F-TEIDs and addresses, answers a repeated establishment from
 // the session that it has, and knows where downlink packets go.
 type unit struct {
+	nodeID   string
+	w        *world
 	address  netip.Addr
+	pool     byte                    // the second octet of its UEs' addresses
 	sessions map[uint64]*unitSession // by UP SEID
 	byCP     map[uint64]uint64
 	next     uint64
 	stamp    uint32
+	away     time.Time // until then it does not answer
+	// restoring are the shards that may make sessions anew since it began: it chooses nothing for new ones meanwhile (RESTI).
+	restoring map[uint16]bool
 }
 
 type unitSession struct {
@@ -40,21 +48,46 @@ type farOf struct {
 	peer   netip.Addr
 }
 
-func newUnit() *unit {
-	return &unit{address: netip.MustParseAddr("172.30.3.16"), sessions: map[uint64]*unitSession{}, byCP: map[uint64]uint64{}}
+func newUnit(w *world, n byte) *unit {
+	return &unit{
+		nodeID: fmt.Sprint("upf-", n), w: w, address: netip.AddrFrom4([4]byte{172, 30, 3, 16 + n}), pool: 45 + n,
+		sessions: map[uint64]*unitSession{}, byCP: map[uint64]uint64{},
+	}
 }
 
 // forget everything, as both halves' death does.
 func (u *unit) forget() {
-	u.sessions, u.byCP = map[uint64]*unitSession{}, map[uint64]uint64{}
+	u.w.note("%s restarts", u.nodeID)
+	u.sessions, u.byCP, u.restoring = map[uint64]*unitSession{}, map[uint64]uint64{}, map[uint16]bool{}
 	u.stamp++
+	for n := range u.w.shards {
+		u.restoring[n+1] = true
+	}
+	for _, p := range u.w.pods {
+		if p.alive {
+			for _, name := range u.w.shardNames() {
+				if h := p.held[name]; h != nil {
+					p.met(h, u)
+				}
+			}
+		}
+	}
+}
+
+func (u *unit) restored(shard uint16, stamp uint32) {
+	if stamp == u.stamp {
+		delete(u.restoring, shard)
+	}
 }
 
 func refusal(cause uint8) procedure.Unit {
 	return procedure.Unit{Outcome: procedure.Refused, Cause: cause}
 }
 
-func (u *unit) do(a procedure.AskUnit) procedure.Unit {
+func (u *unit) do(shard uint16, a procedure.AskUnit) procedure.Unit {
+	if record.ShardOf(a.CPSEID) != shard {
+		u.w.fail("shard %d asks for session %x", shard, a.CPSEID)
+	}
 	switch a.Operation {
 	case procedure.Establish:
 		return u.establish(a)
@@ -78,12 +111,10 @@ func (u *unit) do(a procedure.AskUnit) procedure.Unit {
 		if up == 0 {
 			up = u.byCP[a.CPSEID]
 		}
-		s, ok := u.sessions[up]
-		if !ok {
+		if u.sessions[up] == nil {
 			return refusal(ie.CauseSessionContextNotFound)
 		}
-		delete(u.sessions, up)
-		delete(u.byCP, s.cpSEID)
+		u.drop(up)
 		return procedure.Unit{Outcome: procedure.Done}
 	}
 }
@@ -115,6 +146,9 @@ func (u *unit) establish(a procedure.AskUnit) procedure.Unit {
 			}
 		}
 	}
+	if (s.teid == 0 || !s.ue.IsValid()) && len(u.restoring) > 0 {
+		return refusal(ie.CauseNoResourcesAvailable)
+	}
 	u.next++
 	s.upSEID = u.next
 	if s.teid == 0 {
@@ -122,7 +156,7 @@ func (u *unit) establish(a procedure.AskUnit) procedure.Unit {
 	}
 	if !s.ue.IsValid() {
 		n := u.free(func(s *unitSession) uint32 { b := s.ue.As4(); return uint32(b[2])<<8 | uint32(b[3]) })
-		s.ue = netip.AddrFrom4([4]byte{10, 45, byte(n >> 8), byte(n)})
+		s.ue = netip.AddrFrom4([4]byte{10, u.pool, byte(n >> 8), byte(n)})
 	}
 	for _, other := range u.sessions {
 		if other.teid == s.teid || other.ue == s.ue {
@@ -236,9 +270,21 @@ func (f farOf) tunnel() record.Tunnel {
 	return record.Tunnel{TEID: f.teid, IPv4: f.peer}
 }
 
-func (u *unit) list() (listed []runner.Listed) {
-	for _, up := range slices.Sorted(maps.Keys(u.sessions)) {
-		listed = append(listed, runner.Listed{CPSEID: u.sessions[up].cpSEID, UPSEID: up})
+func (u *unit) list(shard uint16) (listed []runner.Listed, err error) {
+	if u.w.now.Before(u.away) {
+		return nil, errors.New("the unit does not answer")
 	}
-	return listed
+	for _, up := range slices.Sorted(maps.Keys(u.sessions)) {
+		if s := u.sessions[up]; record.ShardOf(s.cpSEID) == shard {
+			listed = append(listed, runner.Listed{CPSEID: s.cpSEID, UPSEID: up})
+		}
+	}
+	return listed, nil
+}
+
+func (u *unit) drop(up uint64) {
+	if s := u.sessions[up]; s != nil {
+		delete(u.byCP, s.cpSEID)
+		delete(u.sessions, up)
+	}
 }

@@ -1,7 +1,6 @@
 package simulation
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/netip"
@@ -13,69 +12,90 @@ import (
 	"core5g.dev/core5g/images/session-management/n1"
 	"core5g.dev/core5g/images/session-management/procedure"
 	"core5g.dev/core5g/images/session-management/record"
-	"core5g.dev/core5g/images/session-management/runner"
 )
 
-const slice, dnn, nodeID = "internet", "internet", "upf-0"
+const slice, dnn = "internet", "internet"
 
 // world is everything.
 type world struct {
 	*clock
 	log    *slog.Logger
 	store  *memory.Store
+	seen   *watched // the store, as pods see it
 	sealer *sessionstore.Sealer
 	config *configuration.Snapshot
-	unit   *unit
+	units  []*unit
 	pods   []*pod
 	ues    []*ue
+	shards uint16
 
-	// faults: the world is unkind.
-	faults    bool
-	storeAway time.Time
+	// faults: the world is unkind. forgetful: its store, too.
+	faults, forgetful    bool
+	storeAway, storeSlow time.Time
+	forgotten            time.Time // when the store has, last
+	looking              bool      // the checker asks the store, which is there then
+
+	records  map[string]*record.Session // as the store has them
+	numbered map[uint64]bool            // CP SEIDs that there were
+	heard    map[string]bool            // where the AMF was told of a context's end, and where that was lost
+	unheard  map[string]bool
 
 	tokens  procedure.Token
 	waiting map[procedure.Token]waiting
-	orphans int
 
 	ended map[string]int
 	story []string
+	lines int // of the story that are kept
 	wrong error
 }
 
 func newWorld(seed uint64, ues int) (*world, error) {
-	w := &world{clock: newClock(seed), log: slog.New(slog.DiscardHandler), unit: newUnit(), faults: true, ended: map[string]int{}}
+	w := &world{
+		clock: newClock(seed), log: slog.New(slog.DiscardHandler), faults: true, ended: map[string]int{}, records: map[string]*record.Session{},
+		numbered: map[uint64]bool{}, heard: map[string]bool{}, unheard: map[string]bool{},
+	}
+	w.shards, w.forgetful = 1+uint16(w.rand.IntN(3)), w.chance(4)
 	w.store = memory.New(func() time.Time { return w.now })
+	w.seen = &watched{w.store, w}
 	w.store.Fault = w.storeFault
-	w.store.Away = func() bool { return w.now.Before(w.storeAway) }
+	w.store.Away = func() bool { return !w.looking && w.now.Before(w.storeAway) }
 	var err error
 	if w.sealer, err = sessionstore.NewSealer(map[uint32][]byte{1: make([]byte, sessionstore.KeySize)}); err != nil {
 		return nil, err
 	}
-	pool := netip.MustParsePrefix("10.45.0.0/16")
-	w.config, err = configuration.New([]configuration.Slice{{Name: slice, SST: 1, DataNetworks: []configuration.DataNetwork{{
+	network := configuration.DataNetwork{
 		DNN: dnn, Types: []n1.SessionType{n1.IPv4}, AMBR: record.AMBR{Uplink: 1e9, Downlink: 1e9}, FiveQI: 9, ARP: configuration.ARP{Priority: 8}, MTU: 1400,
-		Units: []configuration.Serving{{NodeID: nodeID, Pools: []netip.Prefix{pool}}},
-	}}}}, []configuration.Unit{{NodeID: nodeID, Address: netip.MustParseAddrPort("10.96.7.8:8805")}})
+	}
+	var units []configuration.Unit
+	for n := range byte(2) {
+		u := newUnit(w, n)
+		w.units = append(w.units, u)
+		pool := netip.PrefixFrom(netip.AddrFrom4([4]byte{10, u.pool, 0, 0}), 16)
+		network.Units = append(network.Units, configuration.Serving{NodeID: u.nodeID, Pools: []netip.Prefix{pool}})
+		units = append(units, configuration.Unit{NodeID: u.nodeID, Address: netip.MustParseAddrPort("10.96.7.8:8805")})
+	}
+	w.config, err = configuration.New([]configuration.Slice{{Name: slice, SST: 1, DataNetworks: []configuration.DataNetwork{network}}}, units)
 	if err != nil {
 		return nil, err
 	}
-	for n := range 2 {
+	for n := range 3 {
 		p := &pod{w: w, name: fmt.Sprint("pod-", n)}
 		w.pods = append(w.pods, p)
 		p.start()
 	}
 	for n := range ues {
-		u := &ue{w: w, supi: fmt.Sprintf("imsi-20893%010d", n+1)}
+		u := &ue{w: w, supi: fmt.Sprintf("imsi-20893%010d", n+1), ending: map[string]bool{}}
 		w.ues = append(w.ues, u)
 		u.live()
 	}
+	w.checkpoint()
 	w.misfortune()
 	return w, nil
 }
 
 func (w *world) note(format string, arguments ...any) {
 	w.story = append(w.story, w.now.Format("05.000000 ")+fmt.Sprintf(format, arguments...))
-	if most := 400; len(w.story) > 2*most {
+	if most := max(w.lines, 400); len(w.story) > 2*most {
 		w.story = append(w.story[:0], w.story[most:]...)
 	}
 }
@@ -87,13 +107,6 @@ func (w *world) fail(format string, arguments ...any) {
 	}
 }
 
-func (w *world) storeFault(string) memory.Fault {
-	if !w.faults || !w.chance(50) {
-		return memory.None
-	}
-	return memory.Fault(1 + w.rand.IntN(3))
-}
-
 // misfortune strikes every other second.
 func (w *world) misfortune() {
 	if !w.faults {
@@ -101,97 +114,85 @@ func (w *world) misfortune() {
 	}
 	w.soon(200*time.Millisecond, 4*time.Second, w.misfortune)
 	p := w.pods[w.rand.IntN(len(w.pods))]
-	switch w.rand.IntN(6) {
-	case 0, 1:
-		for _, holder := range w.pods { // more often who holds the shard
-			if holder.runner != nil && w.chance(2) {
-				p = holder
-			}
+	for _, holder := range w.pods { // more often who holds something
+		if len(holder.held) > 0 && w.chance(2) {
+			p = holder
 		}
+	}
+	u := w.units[w.rand.IntN(len(w.units))]
+	upTo := func(d time.Duration) time.Time { return w.now.Add(time.Duration(w.rand.Int64N(int64(d)))) }
+	switch w.rand.IntN(12) {
+	case 0, 1, 2:
 		if p.alive {
 			p.kill()
 		}
-	case 2:
-		w.note("%s stands still", p.name)
-		p.frozen = w.now.Add(time.Duration(w.rand.Int64N(int64(6 * time.Second))))
 	case 3:
+		if p.alive {
+			p.end()
+		}
+	case 4, 5:
+		w.note("%s stands still", p.name)
+		p.frozen = upTo(6 * time.Second)
+	case 6:
 		w.note("the store is away")
-		w.storeAway = w.now.Add(time.Duration(w.rand.Int64N(int64(4 * time.Second))))
-	case 4:
-		w.note("the unit restarts")
-		w.unit.forget()
-		for _, p := range w.pods {
-			if p.runner != nil {
-				w.unitMet(p)
-			}
+		w.storeAway = upTo(4 * time.Second)
+		if w.chance(4) {
+			w.storeAway = upTo(20 * time.Second)
+		}
+	case 7:
+		w.note("the store is slow")
+		w.storeSlow = upTo(4 * time.Second)
+	case 8:
+		u.forget()
+	case 9:
+		w.note("%s does not answer", u.nodeID)
+		u.away = upTo(8 * time.Second)
+		w.after(u.away.Sub(w.now), func() { w.back(u) })
+	case 10:
+		if w.forgetful {
+			w.forget()
+		}
+	case 11:
+		if w.shards < 4 {
+			w.addShard()
 		}
 	}
 }
 
-// unitMet: who holds the shard has seen the unit's new Recovery Time Stamp.
-func (w *world) unitMet(p *pod) {
-	life, stamp := p.life, w.unit.stamp
-	w.soon(time.Millisecond, 300*time.Millisecond, func() {
-		p.in(life, func() {
-			if p.runner != nil {
-				p.runner.UnitMet(nodeID, stamp, true)
-			}
-		})
-	})
-}
-
-// holder of the shard, whichever pod was asked: any passes on what is for it.
-func (w *world) holder() *pod {
+// back: a unit answers again, and holders have an association with it.
+func (w *world) back(u *unit) {
 	for _, p := range w.pods {
-		if p.alive && p.runner != nil && !w.now.Before(p.frozen) {
-			return p
-		}
-	}
-	return nil
-}
-
-var errNobody = errors.New("no pod holds the shard")
-
-// toSMF brings an event to the holder after a while; lost is called where that is not possible.
-func (w *world) toSMF(deliver func(*runner.Runner), lost func(error)) {
-	w.soon(50*time.Microsecond, 5*time.Millisecond, func() {
-		if w.faults && w.chance(60) {
-			return // the request is lost on its way
-		}
-		p := w.holder()
-		if p == nil {
-			lost(errNobody)
-			return
-		}
-		deliver(p.runner)
-	})
-}
-
-// do what the SMF wants done.
-func (w *world) do(e procedure.Effect, done func(procedure.Event)) {
-	back := func(answer procedure.Event) {
-		w.soon(50*time.Microsecond, 5*time.Millisecond, func() { done(answer) })
-	}
-	w.soon(50*time.Microsecond, 5*time.Millisecond, func() {
-		lost := w.faults && w.chance(60)
-		switch e := e.(type) {
-		case procedure.Reply:
-			if !lost {
-				w.replied(e)
+		for _, name := range w.shardNames() {
+			if h := p.held[name]; p.alive && h != nil {
+				p.met(h, u)
 			}
-		case procedure.AskSubscription:
-			back(procedure.Subscription{Failed: lost})
-		case procedure.AskUnit:
-			answer := w.unit.do(e)
-			w.note("unit: operation %d, session %x: outcome %d cause %d", e.Operation, e.CPSEID, answer.Outcome, answer.Cause)
-			back(answer)
-		case procedure.AskTransfer:
-			w.ueOf(e.SUPI).transferred(e, back)
-		case procedure.AskStatus:
-			w.status(e)
-			back(procedure.Notified{Outcome: procedure.Done})
 		}
-	})
+	}
+}
+
+func (w *world) addShard() {
+	w.shards++
+	w.note("there are %d shards", w.shards)
+	for _, p := range w.pods {
+		if p.alive {
+			if err := p.keeper.SetShards(w.shardNames()); err != nil {
+				w.fail("SetShards: %v", err)
+			}
+			life := p.life
+			w.after(0, func() { p.in(life, p.step) })
+		}
+	}
+}
+
+func (w *world) anyShard() uint16 { return 1 + uint16(w.rand.IntN(int(w.shards))) }
+
+func (w *world) unitNamed(nodeID string) *unit {
+	for _, u := range w.units {
+		if u.nodeID == nodeID {
+			return u
+		}
+	}
+	panic("no unit is called " + nodeID)
 }
 
 func (w *world) ueOf(supi string) *ue {
@@ -206,19 +207,36 @@ func (w *world) ueOf(supi string) *ue {
 // run for a time with faults, and then until all has come to rest.
 func (w *world) run(unkind, kind time.Duration) error {
 	end := w.now.Add(unkind)
-	for w.step(end) && w.wrong == nil {
-		w.check()
+	for w.wrong == nil && w.step(end) {
+		continue
 	}
 	w.faults, w.storeAway = false, time.Time{}
+	w.note("all is well from here on")
 	for _, p := range w.pods {
 		p.frozen = time.Time{}
 	}
-	end = w.now.Add(kind)
-	for w.step(end) && w.wrong == nil {
-		w.check()
+	for _, u := range w.units {
+		if w.now.Before(u.away) {
+			u.away = time.Time{}
+			w.back(u)
+		}
 	}
-	if w.wrong == nil {
-		w.agree()
+	for _, u := range w.ues {
+		if u.excused { // it may have a session or not, and finds out
+			u.create()
+		}
+	}
+	for end := w.now.Add(kind); w.wrong == nil; {
+		for soon := w.now.Add(10 * time.Second); w.wrong == nil && w.step(soon); {
+			continue
+		}
+		err := w.agree()
+		switch {
+		case err == nil && !w.unsettled():
+			return w.wrong
+		case !w.now.Before(end.Add(-10 * time.Second)):
+			w.fail("%w", err)
+		}
 	}
 	return w.wrong
 }

@@ -1,0 +1,135 @@
+package simulation
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var (
+	mutants = flag.Bool("mutants", false, "show that deliberate faults are found")
+	mutant  = flag.String("mutant", "", "only those whose name has this in it")
+)
+
+// mutations are faults that somebody could make: a text of a file beside this folder, and what stands there instead. The worlds must
+// find each within so many seeds, or nothing says that they would find it in earnest. want is in what the checker says, where only one
+// answer makes sense.
+var mutations = []struct {
+	name, file, from, to string
+	seeds                int
+	want                 string
+}{
+	{"effects are done before the record is written", "runner/runner.go",
+		"	s.writing = true\n	r.write(s, c, is, out.Effects, firstPause)", "	s.writing = true\n	r.effects(s, out.Effects)\n	r.write(s, c, is, nil, firstPause)", 200, ""},
+	{"the lease is not looked at before an effect", "runner/runner.go", "		if !r.w.May() {", "		if false {", 200, "speaks for"},
+	{"the lease is not looked at when a unit is restored", "runner/units.go", "	case !r.w.May():", "	case false:", 400, "speaks for"},
+	{"intents are not resumed", "runner/start.go", "			for _, key := range keys {", "			for _, key := range keys[:0] {", 200, ""},
+	{"a resumed session does not go on", "runner/runner.go", "	if s.busy || rec.Told != nil {", "	if rec.Told != nil {", 200, ""},
+	{"a write of unknown outcome is taken for a failure", "runner/runner.go",
+		"		sessionstore.ErrNotFound, sessionstore.ErrFenced,", "		sessionstore.ErrUnknown, sessionstore.ErrNotFound, sessionstore.ErrFenced,", 200, ""},
+	{"a write of unknown outcome is taken for a success", "runner/runner.go",
+		"	case err == nil:\n		if old :=", "	case err == nil, errors.Is(err, sessionstore.ErrUnknown):\n		if old :=", 200, ""},
+	{"an answer to what was asked before is taken", "runner/runner.go", "s.asked != asked || !s.busy || s.writing", "!s.busy || s.writing", 400, ""},
+	{"a request reaches the next session of its UE", "runner/runner.go", "return q.of == 0 || s.state", "return true || s.state", 400, ""},
+	{"numbers are used again", "runner/numbers.go", "	n.blocks[0][0]++", "	if n.blocks[0][0]%3 == 0 {\n		n.blocks[0][0]++\n	} else {\n		n.blocks[0][0]--\n	}", 50, "second time"},
+	{"numbers are used again by who takes over", "runner/numbers.go", "	first, end := max(first, n.floor), first+size", "	first, end := max(0, n.floor), first+size", 200, "second time"},
+	{"numbers are used again after the store has forgotten", "runner/units.go", "r.numbers.floor = floorOf(r.lease.Epoch)", "r.numbers.floor = 0", 400, "second time"},
+	{"two procedures of a session at a time", "runner/runner.go", "		if s.busy { // answers", "		if false { // answers", 200, ""},
+	{"what is not known of a unit is no intent", "runner/stored.go", " || is.record.Told != nil", "", 400, ""},
+	{"a unit that did not answer is not asked again", "runner/units.go", "	r.settle(\"\")\n", "", 400, ""},
+	{"a unit's restart is not looked for", "runner/units.go", "	if was == want && !u.lost {", "	if was.Stamp != 0 {", 100, ""},
+	{"a unit's restart is forgotten with its pod", "runner/units.go",
+		"	u.checking, u.again, u.lost = true, false, false\n", "	u.checking, u.again, u.lost = true, false, false\n	r.kept.Units[nodeID] = want\n	r.keepShard(func() {})\n", 400, ""},
+	{"a restart while sessions are restored is not seen", "runner/units.go", "		case u.again:\n			r.check(nodeID)\n", "", 400, ""},
+	{"idle sessions are not restored", "runner/walk.go", "			w.idle = append(w.idle, key)\n", "", 100, ""},
+	{"sessions are not restored while the store is away", "runner/walk.go", "				w.keys = append(w.keys, key)\n", "", 1000, ""},
+	{"what a unit has and nobody knows stays there", "runner/units.go",
+		"	for len(listed) > 0 {", "	for false {", 400, "nobody else has"},
+	{"the lost writes of the store are not made good", "runner/units.go", "		lost := was.Generation != want.Generation", "		lost := false", 1000, ""},
+	{"the UP SEID is forgotten", "n4/messages.go", "	*s = out\n	return nil\n}\n\nfunc chosen", "	up := s.UPSEID\n	*s = out\n	s.UPSEID = up\n	return nil\n}\n\nfunc chosen", 50, ""},
+	{"a time is not delivered", "runner/start.go", "	s.queue = append(s.queue, queued{Event: procedure.Due{Name: d.Name}})", "	return", 400, ""},
+	{"a time is never seen as delivered", "runner/runner.go", "			out.Due = map[string]time.Time{d.Name: {}}", "			out.Due = nil", 400, ""},
+	{"another shard's session is taken for ours", "runner/runner.go", "	if record.ShardOf(rec.CPSEID) != r.shard {", "	if false {", 200, ""},
+	{"the SEID is no index", "runner/stored.go", "	return []sessionstore.Index{{Kind: IndexSEID, Value: record.Ref(s.CPSEID)}}", "	return nil", 20, "not found by its SEID"},
+	{"a unit's session is not in its group", "runner/stored.go", "	return []string{UnitGroup(shard, s.Unit.NodeID), SliceGroup(shard, s.Slice)}", "	return []string{SliceGroup(shard, s.Slice)}", 20, "is not in"},
+	{"a session is answered for that the store cannot look for", "runner/runner.go",
+		"			case errors.Is(err, sessionstore.ErrNotFound): // confirmed", "			case err != nil: // confirmed", 200, "forgotten"},
+	{"a queue is turned round", "runner/runner.go", "		q := s.queue[n]\n		s.queue = append(s.queue[:n:n], s.queue[n+1:]...)",
+		"		if !s.busy {\n			n = len(s.queue) - 1\n		}\n		q := s.queue[n]\n		s.queue = append(s.queue[:n:n], s.queue[n+1:]...)", 1000, ""},
+	{"a changed rule is forgotten where the unit did not answer", "procedure/rules.go",
+		"		t.s.Told.Unsure, t.s.Told.All = t.s.Told.Unsure || structural(t.s), true\n", "		t.s.Told = nil\n", 200, ""},
+	{"the AMF is not told of a session's end", "procedure/release.go", "	t.do(AskStatus{URI: t.s.AMF.StatusURI, Cause: statusReleased})", "	t.reply(Ended{})\n	t.forget(\"\")", 100, "neither wanted it nor was told"},
+	{"a session that ends stays in its unit", "procedure/release.go", "	t.do(AskUnit{Operation: Delete, Unit: t.s.Unit, CPSEID: t.s.CPSEID, UPSEID: t.s.UPSEID})",
+		"	t.do(AskUnit{Operation: Modify, Unit: t.s.Unit, CPSEID: t.s.CPSEID, UPSEID: t.s.UPSEID})", 50, ""},
+	{"a restored session has new addresses", "procedure/restoration.go", "	ies, err := n4.Establishment(t.s, network.Settings())",
+		"	other := *t.s\n	other.Uplink = record.Tunnel{}\n	ies, err := n4.Establishment(&other, network.Settings())", 100, ""},
+}
+
+func source(t *testing.T, file string) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("..", file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// Each mutation changes something that is there.
+func TestMutationsApply(t *testing.T) {
+	for _, m := range mutations {
+		if n := strings.Count(source(t, m.file), m.from); n != 1 {
+			t.Errorf("%s: %s has %d times\n%s", m.name, m.file, n, m.from)
+		}
+	}
+}
+
+// Each fault is found. The programs are built anew with it, so that none of it is in what is delivered.
+func TestMutants(t *testing.T) {
+	if !*mutants {
+		t.Skip("it builds a program for each: make mutants")
+	}
+	found := regexp.MustCompile(`seed (\d+): .*`)
+	for _, m := range mutations {
+		if !strings.Contains(m.name, *mutant) {
+			continue
+		}
+		t.Run(m.name, func(t *testing.T) {
+			dir := t.TempDir()
+			file, err := filepath.Abs(filepath.Join("..", m.file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			overlay, err := json.Marshal(map[string]map[string]string{"Replace": {file: filepath.Join(dir, "mutant.go")}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for name, content := range map[string]string{
+				"mutant.go": strings.Replace(source(t, m.file), m.from, m.to, 1), "overlay.json": string(overlay),
+			} {
+				if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			program := filepath.Join(dir, "worlds")
+			if out, err := exec.Command("go", "test", "-c", "-vet=off", "-o", program, "-overlay", filepath.Join(dir, "overlay.json"), ".").CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			out, err := exec.Command(program, "-test.run", "TestWorlds", "-lines", "0", "-seeds", fmt.Sprint(m.seeds)).CombinedOutput()
+			said := found.FindString(string(out))
+			switch {
+			case err == nil:
+				t.Errorf("not found in %d worlds", m.seeds)
+			case said == "" || !strings.Contains(said, m.want):
+				t.Errorf("found otherwise than by %q:\n%s", m.want, out)
+			default:
+				t.Log(said)
+			}
+		})
+	}
+}

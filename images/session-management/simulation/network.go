@@ -1,0 +1,119 @@
+package simulation
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"core5g.dev/core5g/images/nf/sessionstore"
+	"core5g.dev/core5g/images/session-management/procedure"
+	"core5g.dev/core5g/images/session-management/runner"
+)
+
+func shardName(n uint16) string { return fmt.Sprint("smf-", n) }
+
+func (w *world) shardNumber(name string) uint16 {
+	n, err := strconv.ParseUint(strings.TrimPrefix(name, "smf-"), 10, 16)
+	if err != nil {
+		w.fail("a shard called %q", name)
+	}
+	return uint16(n)
+}
+
+func (w *world) shardNames() (names []string) {
+	for n := range w.shards {
+		names = append(names, shardName(n+1))
+	}
+	return names
+}
+
+// storeCall executes f at the store after a while, and what it returns after another.
+func (w *world) storeCall(f func(sessionstore.Store) func()) {
+	slow := 3 * time.Millisecond
+	if w.faults && w.now.Before(w.storeSlow) {
+		slow = 1500 * time.Millisecond
+	}
+	w.soon(100*time.Microsecond, slow, func() {
+		then := f(w.seen)
+		w.soon(100*time.Microsecond, slow, then)
+	})
+}
+
+// toShard brings something to a shard's holder: to any pod, which passes it on to whom it believes to be the holder. It may be lost.
+func (w *world) toShard(shard uint16, deliver func(*runner.Runner)) {
+	name := shardName(shard)
+	w.soon(50*time.Microsecond, 5*time.Millisecond, func() {
+		living := w.living()
+		if w.faults && w.chance(60) || len(living) == 0 {
+			return // it is lost on its way
+		}
+		p := living[w.rand.IntN(len(living))]
+		if h := p.holds(name); h != nil {
+			deliver(h.runner)
+			return
+		}
+		holder := p.keeper.Holder(name)
+		w.soon(50*time.Microsecond, 5*time.Millisecond, func() {
+			for _, p := range w.pods {
+				if h := p.holds(name); h != nil && p.name == holder {
+					deliver(h.runner)
+				}
+			}
+		})
+	})
+}
+
+// do what a shard wants done.
+func (w *world) do(shard uint16, e procedure.Effect, done func(procedure.Event)) {
+	back := func(answer procedure.Event) {
+		w.soon(50*time.Microsecond, 5*time.Millisecond, func() { done(answer) })
+	}
+	lost := w.faults && w.chance(60)
+	w.soon(50*time.Microsecond, 5*time.Millisecond, func() {
+		switch e := e.(type) {
+		case procedure.Reply:
+			if !lost {
+				w.replied(e)
+			}
+		case procedure.AskSubscription:
+			back(procedure.Subscription{Failed: lost})
+		case procedure.AskUnit:
+			w.overN4(shard, e, back)
+		case procedure.AskTransfer:
+			w.ueOf(e.SUPI).transferred(e, back)
+		case procedure.AskStatus:
+			if lost {
+				w.unheard[e.URI] = true
+				back(procedure.Notified{Outcome: procedure.Unknown})
+				return
+			}
+			w.status(e)
+			back(procedure.Notified{Outcome: procedure.Done})
+		}
+	})
+}
+
+// n4Time is N1 times T1: then nobody knows.
+const n4Time = 3 * time.Second
+
+// overN4 asks a unit. Request or answer may be lost each time that it is sent, and the unit may be away.
+func (w *world) overN4(shard uint16, a procedure.AskUnit, back func(procedure.Event)) {
+	u := w.unitNamed(a.Unit.NodeID)
+	silent := func() { w.after(n4Time, func() { back(procedure.Unit{Outcome: procedure.Unknown}) }) }
+	switch {
+	case w.now.Before(u.away) && w.chance(2):
+		back(procedure.Unit{Outcome: procedure.NotSent})
+		return
+	case w.now.Before(u.away), w.faults && w.chance(80):
+		silent()
+		return
+	}
+	answer := u.do(shard, a)
+	w.note("%s: operation %d, session %x: outcome %d cause %d", u.nodeID, a.Operation, a.CPSEID, answer.Outcome, answer.Cause)
+	if w.faults && w.chance(80) { // no answer arrives
+		silent()
+		return
+	}
+	back(answer)
+}

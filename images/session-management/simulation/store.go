@@ -1,0 +1,160 @@
+package simulation
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"core5g.dev/core5g/images/nf/sessionstore"
+	"core5g.dev/core5g/images/nf/sessionstore/memory"
+	"core5g.dev/core5g/images/session-management/record"
+	"core5g.dev/core5g/images/session-management/runner"
+)
+
+// watched is the store, and a look at everything that is written into it.
+type watched struct {
+	*memory.Store
+	w *world
+}
+
+// Commit looks at what there is then, whether its caller hears of it or not.
+func (s *watched) Commit(ctx context.Context, l sessionstore.Lease, c sessionstore.Change) error {
+	err := s.Store.Commit(ctx, l, c)
+	if record.IsKey(c.Key) {
+		s.w.written(c.Key)
+	}
+	return err
+}
+
+// truth is what the store has of a session, whatever its state.
+func (w *world) truth(key string) *record.Session {
+	w.looking = true
+	defer func() { w.looking = false }()
+	found, err := w.store.Read(context.Background(), key)
+	if err != nil {
+		if !errors.Is(err, sessionstore.ErrNotFound) {
+			w.fail("%s: %v", key, err)
+		}
+		return nil
+	}
+	if len(found.Value) > sessionstore.MaxRecord {
+		w.fail("%s: a record of %d octets", key, len(found.Value))
+	}
+	b, err := w.sealer.Open(key, found.Value)
+	if err != nil {
+		w.fail("%s: %v", key, err)
+		return nil
+	}
+	rec, err := record.Decode(b)
+	if err != nil {
+		w.fail("%s: %v", key, err)
+		return nil
+	}
+	return rec
+}
+
+// written: the record of a session may be another.
+func (w *world) written(key string) {
+	is, was := w.truth(key), w.records[key]
+	w.records[key] = is
+	if is == nil {
+		delete(w.records, key)
+	}
+	switch {
+	case was != nil && (is == nil || is.CPSEID != was.CPSEID):
+		w.deleted(was)
+	}
+	if is == nil || was != nil && is.CPSEID == was.CPSEID && is.IPv4 == was.IPv4 && is.Uplink == was.Uplink {
+		return
+	}
+	w.reachable(key, is)
+	if was == nil || was.CPSEID != is.CPSEID {
+		if w.numbered[is.CPSEID] {
+			w.fail("CP SEID %x is given a second time", is.CPSEID)
+		}
+		w.numbered[is.CPSEID] = true
+	}
+	for other, r := range w.records {
+		if other == key || w.unsettled() || r.Phase == record.Releasing || is.Phase == record.Releasing { // then the unit may have taken it back
+			continue
+		}
+		if r.Unit == is.Unit && r.Uplink.TEID != 0 && r.Uplink == is.Uplink {
+			w.fail("F-TEID %+v is %s's and %s's", is.Uplink, other, key)
+		}
+		if r.IPv4.IsValid() && r.IPv4 == is.IPv4 {
+			w.fail("%s is %s's and %s's", is.IPv4, other, key)
+		}
+	}
+}
+
+// reachable by all its indexes.
+func (w *world) reachable(key string, s *record.Session) {
+	w.looking = true
+	defer func() { w.looking = false }()
+	ctx := context.Background()
+	if found, err := w.store.Find(ctx, sessionstore.Index{Kind: runner.IndexSEID, Value: s.Ref()}); err != nil || found.Key != key {
+		w.fail("%s is not found by its SEID %s: %v", key, s.Ref(), err)
+	}
+	shard := record.ShardOf(s.CPSEID)
+	for _, group := range []string{runner.UnitGroup(shard, s.Unit.NodeID), runner.SliceGroup(shard, s.Slice)} {
+		keys, _, err := w.store.Members(ctx, group, "", 1<<20)
+		found := false
+		for _, k := range keys {
+			found = found || k == key
+		}
+		if err != nil || !found {
+			w.fail("%s is not in %s: %v", key, group, err)
+		}
+	}
+}
+
+// deleted: a session that its AMF believes in ends by its request, or it is told before.
+func (w *world) deleted(s *record.Session) {
+	u := w.ueOf(s.SUPI)
+	if u.ref == s.Ref() && !u.ending[u.ref] && !w.unheard[u.uri] && !w.unsettled() {
+		w.fail("%s: session %s is deleted, and the AMF neither wanted it nor was told", u.supi, u.ref)
+	}
+}
+
+// The store is unkind, too.
+func (w *world) storeFault(string) memory.Fault {
+	if !w.faults || w.looking || !w.chance(50) {
+		return memory.None
+	}
+	return memory.Fault(1 + w.rand.IntN(3))
+}
+
+// checkpoint every second, as an append-only file does; what was written since is what a loss of power costs.
+func (w *world) checkpoint() {
+	w.store.Checkpoint()
+	for _, u := range w.ues {
+		if u.before = u.touched; u.request != nil || len(u.next) > 0 {
+			u.before = -1
+		}
+	}
+	if w.faults {
+		w.after(time.Second, w.checkpoint)
+	}
+}
+
+// forget what was written since. Sessions of which anything was are not held against the SMF until their UEs have new ones.
+func (w *world) forget() {
+	w.note("the store forgets")
+	w.store.Forget()
+	w.forgotten = w.now
+	for _, u := range w.ues {
+		u.excused = u.excused || u.before != u.touched
+	}
+	w.records = map[string]*record.Session{}
+	for _, u := range w.ues {
+		key := record.Key(u.supi, sessionID)
+		if rec := w.truth(key); rec != nil {
+			w.records[key] = rec
+		}
+	}
+}
+
+// unsettled: the store has forgotten, and units have sessions that it has not, or others than it has.
+func (w *world) unsettled() bool {
+	return !w.forgotten.IsZero() && w.now.Sub(w.forgotten) < 30*time.Second
+}
