@@ -217,7 +217,7 @@ func (r *Runner) check(nodeID string) {
 		for _, l := range listed {
 			has[l.CPSEID] = l.UPSEID
 		}
-		lost := was.Generation != want.Generation
+		lost := was.Generation != "" && was.Generation != want.Generation
 		r.walk(UnitGroup(r.shard, nodeID), func(s *record.Session) procedure.Event {
 			up, there := has[s.CPSEID]
 			switch {
