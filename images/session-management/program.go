@@ -131,11 +131,11 @@ func (b byScheme) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 func outgoing(identity *sbitls.Identity) http.RoundTripper {
-	cleartext := sbitls.Unprotected()
+	cleartext := sbitls.Watchful(sbitls.Unprotected())
 	if identity == nil {
 		return cleartext
 	}
-	return byScheme{https: identity.Transport(), http: cleartext}
+	return byScheme{https: sbitls.Watchful(identity.Transport()), http: cleartext}
 }
 
 // passing is how pods call each other: by their addresses. All have one certificate, with the names of all shards.
@@ -174,6 +174,7 @@ func follow(ctx context.Context, group *errgroup.Group, c Config, pod *shard.Pod
 		return err
 	}
 	watcher := cluster.NewWatcher(objects, c.Namespace, c.Core, log, registry)
+	watcher.Serve(c.Slice)
 	watcher.Follow(func(_, now *configuration.Snapshot) { pod.Configure(now) })
 	group.Go(func() error { return objects.Start(ctx) })
 	if err := watcher.Watch(ctx, objects); err != nil {

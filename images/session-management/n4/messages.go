@@ -62,6 +62,14 @@ func Establishment(s *record.Session, set Settings) ([]*ie.IE, error) {
 	return ies, nil
 }
 
+// restore is RESTI of PFCPSEReq-Flags.
+const restore = 0x01
+
+// Restored asks for a session that the unit has had: what it had chosen for it, it takes again (TS 29.244 8.2.177, RESTI).
+func Restored(establishment []*ie.IE) []*ie.IE {
+	return append(establishment, ie.NewPFCPSEReqFlags(restore))
+}
+
 // Modification asks for the difference between two records of a session: none where it has none. endMarkers has the unit
 // end the tunnel that it leaves (TS 29.281 7.3.2). all has every rule told that stays, too.
 func Modification(before, after *record.Session, set Settings, endMarkers, all bool) ([]*ie.IE, error) {

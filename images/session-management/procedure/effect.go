@@ -100,7 +100,22 @@ type AskUnit struct {
 	Unit           record.Unit
 	CPSEID, UPSEID uint64
 	IEs            []*ie.IE
+	// Urgency: requests of UEs come before those of a restoration, where the unit has much to do.
+	Urgency Urgency
 }
+
+// Urgency of a request to a unit.
+type Urgency uint8
+
+// The urgencies.
+const (
+	// Awaited by a UE or by another function.
+	Awaited Urgency = 0
+	// Connected: the session is restored, and its UE is connected.
+	Connected Urgency = 1
+	// Resting: the session is restored, and nobody waits for it.
+	Resting Urgency = 2
+)
 
 // AskTransfer gives the AMF messages for the UE and its access network (TS 29.518 5.2.2.3.1).
 type AskTransfer struct {

@@ -60,13 +60,20 @@ func askRestoration(t *turn) {
 		return
 	}
 	t.currentFilters(network)
-	ies, err := n4.Establishment(t.s, network.Settings())
+	ies, err := n4.Establishment(t.s, network.SettingsAt(t.s.Unit.NodeID))
 	if err != nil {
 		t.over(err.Error())
 		t.endByNetwork(n1.CauseReactivationRequested)
 		return
 	}
-	t.do(AskUnit{Operation: Establish, Unit: t.s.Unit, CPSEID: t.s.CPSEID, IEs: ies})
+	urgency := Resting
+	switch {
+	case t.asker != 0:
+		urgency = Awaited
+	case t.s.Phase == record.Active:
+		urgency = Connected
+	}
+	t.do(AskUnit{Operation: Establish, Unit: t.s.Unit, CPSEID: t.s.CPSEID, IEs: n4.Restored(ies), Urgency: urgency})
 }
 
 func takeRestoration(t *turn, e Event) {

@@ -104,12 +104,12 @@ func (t *turn) heard(e Event) (Unit, bool) {
 			return Unit{Outcome: Unknown}, true
 		}
 		t.currentFilters(network)
-		ies, err := n4.Establishment(t.s, network.Settings())
+		ies, err := n4.Establishment(t.s, network.SettingsAt(t.s.Unit.NodeID))
 		if err != nil {
 			return Unit{Outcome: Unknown}, true
 		}
 		p.Attempts = making
-		t.do(AskUnit{Operation: Establish, Unit: t.s.Unit, CPSEID: t.s.CPSEID, IEs: ies})
+		t.do(AskUnit{Operation: Establish, Unit: t.s.Unit, CPSEID: t.s.CPSEID, IEs: n4.Restored(ies)})
 		return u, false
 	case p.Attempts == making:
 		p.Attempts = changing

@@ -20,6 +20,7 @@ import (
 	"core5g.dev/core5g/images/session-management/pfcp"
 	"core5g.dev/core5g/images/session-management/procedure"
 	"core5g.dev/core5g/images/session-management/record"
+	"core5g.dev/core5g/images/session-management/runner"
 
 	"github.com/wmnsk/go-pfcp/message"
 )
@@ -114,8 +115,12 @@ func (s *Shard) askUnit(a procedure.AskUnit, done func(procedure.Event)) {
 	kinds := map[procedure.UnitOperation]pfcp.Kind{
 		procedure.Establish: pfcp.Establishment, procedure.Modify: pfcp.Modification, procedure.Delete: pfcp.Deletion,
 	}
-	request := pfcp.Request{Unit: a.Unit.NodeID, Kind: kinds[a.Operation], CPSEID: a.CPSEID, UPSEID: a.UPSEID, IEs: a.IEs}
+	request := pfcp.Request{Unit: a.Unit.NodeID, Kind: kinds[a.Operation], CPSEID: a.CPSEID, UPSEID: a.UPSEID, IEs: a.IEs, Priority: priorities[a.Urgency]}
 	ask := func() {
+		if a.Operation == procedure.Delete && a.UPSEID == 0 {
+			s.deleteListed(a, done)
+			return
+		}
 		s.socket.Do(request, func(o pfcp.Outcome) {
 			answer := unitAnswer(o)
 			s.loop.post(func() { done(answer) })
@@ -126,6 +131,28 @@ func (s *Shard) askUnit(a procedure.AskUnit, done func(procedure.Event)) {
 		return
 	}
 	ask()
+}
+
+var priorities = map[procedure.Urgency]pfcp.Priority{
+	procedure.Awaited: pfcp.Procedure, procedure.Connected: pfcp.Restoration, procedure.Resting: pfcp.IdleRestoration,
+}
+
+// deleteListed deletes a session of which only our name is known, because the unit's answer was lost: the unit's list has its own.
+func (s *Shard) deleteListed(a procedure.AskUnit, done func(procedure.Event)) {
+	s.List(a.Unit.NodeID, func(list []runner.Listed, err error) {
+		for _, l := range list {
+			if l.CPSEID == a.CPSEID {
+				a.UPSEID = l.UPSEID
+				s.askUnit(a, done)
+				return
+			}
+		}
+		if err != nil {
+			done(procedure.Unit{Outcome: procedure.NotSent})
+			return
+		}
+		done(procedure.Unit{Outcome: procedure.Done}) // it has none
+	})
 }
 
 func unitAnswer(o pfcp.Outcome) procedure.Unit {
@@ -237,6 +264,7 @@ func (s *Shard) subscription(ctx context.Context, a procedure.AskSubscription) p
 			out.Types = append(out.Types, kind)
 		}
 	}
+	out.Flows = d.Flows
 	if d.AMBR != nil {
 		out.AMBR = record.AMBR{Uplink: uint64(d.AMBR.Uplink), Downlink: uint64(d.AMBR.Downlink)}
 	}

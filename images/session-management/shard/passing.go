@@ -61,13 +61,10 @@ func (p *Pod) Handler(id Identity, log *slog.Logger, reg prometheus.Registerer, 
 				out.Out.Host = out.In.Host // Locations are told by what the caller knows us as
 				out.Out.Header.Set(headerPassed, "1")
 			},
-			ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
+			ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
 				log.Warn("a request was not passed on", "shard", id.Name, "to", root.Host, "err", err)
 				p.notReached(id, root, err)
-				w.Header().Set("Retry-After", "1")
-				w.Header().Set("Content-Type", "application/problem+json")
-				w.WriteHeader(http.StatusServiceUnavailable)
-				_, _ = io.WriteString(w, `{"status":503,"cause":"NF_CONGESTION","detail":"the shard moves to another pod"}`)
+				nsmf.Refuse(w, r, &nsmf.Refused{Cause: nsmf.NFCongestion, Detail: "the shard moves to another pod", RetryAfter: time.Second})
 			},
 		}
 		proxy.ServeHTTP(w, r)

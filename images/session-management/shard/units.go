@@ -12,6 +12,10 @@ import (
 	"core5g.dev/core5g/images/session-management/procedure"
 	"core5g.dev/core5g/images/session-management/record"
 	"core5g.dev/core5g/images/session-management/runner"
+	"core5g.dev/core5g/upf/upfc/extension"
+	wire "core5g.dev/core5g/upf/upfc/pfcp"
+
+	"github.com/wmnsk/go-pfcp/ie"
 )
 
 const regularDeactivation = n1.CauseRegularDeactivation
@@ -125,7 +129,10 @@ func (s *Shard) associated(e pfcp.Associated) {
 }
 
 // Restored implements runner.World.
-func (s *Shard) Restored(node string, stamp uint32) { s.keepStamp(node, pfcp.Stamp(stamp)) }
+func (s *Shard) Restored(node string, stamp uint32) {
+	s.restored(node, pfcp.Stamp(stamp))
+	s.keepStamp(node, pfcp.Stamp(stamp))
+}
 
 const accepted = 1 // TS 29.244 8.2.1
 
@@ -176,6 +183,49 @@ func (s *Shard) keepStamp(node string, stamp pfcp.Stamp) {
 }
 
 // List implements runner.World.
-func (s *Shard) List(_ string, done func([]runner.Listed, error)) {
-	s.loop.post(func() { done(nil, runner.ErrNoList) })
+func (s *Shard) List(node string, done func([]runner.Listed, error)) {
+	var list []runner.Listed
+	var page func(cursor uint64)
+	page = func(cursor uint64) {
+		s.socket.List(node, cursor, func(p extension.Page, err error) {
+			s.loop.post(func() {
+				for _, l := range p.Sessions {
+					list = append(list, runner.Listed{CPSEID: l.CP, UPSEID: l.UP})
+				}
+				switch {
+				case errors.Is(err, pfcp.ErrNoList):
+					done(nil, runner.ErrNoList)
+				case err != nil:
+					done(nil, err)
+				case p.Next == 0:
+					done(list, nil)
+				default:
+					page(p.Next)
+				}
+			})
+		})
+	}
+	page(0)
+}
+
+// restoring is what a unit that begins anew is told: until all shards have restored, it chooses nothing for new sessions.
+func (s *Shard) restoring(string) []*ie.IE {
+	state := extension.State{}
+	for _, id := range s.pod.Shards {
+		state.Nodes = append(state.Nodes, id.NodeID)
+	}
+	return []*ie.IE{state.IE()}
+}
+
+// restored: nothing of this shard is missing in that life of the unit.
+func (s *Shard) restored(node string, stamp pfcp.Stamp) {
+	state := extension.State{Done: true, Recovery: uint32(stamp)}
+	for _, id := range s.pod.Shards {
+		state.Nodes = append(state.Nodes, id.NodeID)
+	}
+	s.socket.Update(node, []*ie.IE{state.IE()}, func(_ wire.Elements, err error) {
+		if err != nil { // it waits for a while, and then goes on by itself
+			s.log.Warn("a UPF unit has not heard that its sessions are restored", "unit", node, "err", err)
+		}
+	})
 }

@@ -67,8 +67,8 @@ var mutations = []struct {
 	{"the AMF is not told of a session's end", "procedure/release.go", "	t.do(AskStatus{URI: t.s.AMF.StatusURI, Cause: statusReleased})", "	t.reply(Ended{})\n	t.forget(\"\")", 100, "neither wanted it nor was told"},
 	{"a session that ends stays in its unit", "procedure/release.go", "	t.do(AskUnit{Operation: Delete, Unit: t.s.Unit, CPSEID: t.s.CPSEID, UPSEID: t.s.UPSEID})",
 		"	t.do(AskUnit{Operation: Modify, Unit: t.s.Unit, CPSEID: t.s.CPSEID, UPSEID: t.s.UPSEID})", 50, ""},
-	{"a restored session has new addresses", "procedure/restoration.go", "	ies, err := n4.Establishment(t.s, network.Settings())",
-		"	other := *t.s\n	other.Uplink = record.Tunnel{}\n	ies, err := n4.Establishment(&other, network.Settings())", 100, ""},
+	{"a restored session has new addresses", "procedure/restoration.go", "	ies, err := n4.Establishment(t.s, network.SettingsAt(t.s.Unit.NodeID))",
+		"	other := *t.s\n	other.Uplink = record.Tunnel{}\n	ies, err := n4.Establishment(&other, network.SettingsAt(t.s.Unit.NodeID))", 100, ""},
 }
 
 func source(t *testing.T, file string) string {
