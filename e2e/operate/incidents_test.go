@@ -71,6 +71,10 @@ func incidents() [][]*incident {
 				healed: conditionIs("upfinstance/preferred", "NUMAAligned", "Unknown"),
 			},
 			{
+				name: "a session store of the site's, whose Secret nobody made", cause: storeWithoutSecret,
+				tells: []tale{alert("Core5GSessionStoreDown", "reason=NotFound")},
+			},
+			{
 				name: "a certificate that nobody may renew", skip: withoutAuthority, cause: frozenCertificate,
 				tells:  []tale{alert("Core5GCertificateExpiring", "secret="+frozenSecret), alert("Core5GReconcileErrors")},
 				heal:   []remedy{{page: "Core5GCertificateExpiring", command: "delete secret"}},
@@ -329,6 +333,21 @@ spec:
 			if _, err := k.Run(ctx, "delete", "upfinstance", name, "--ignore-not-found", "--wait=false"); err != nil {
 				t.Error(err)
 			}
+		}
+	}
+}
+
+func storeWithoutSecret(t *testing.T, ctx context.Context) (undo func()) {
+	patch := func(store string) error {
+		_, err := k.Run(ctx, "patch", "core5g", "core5g", "--type=merge", "-p", `{"spec":{"sessionStore":`+store+`}}`)
+		return err
+	}
+	if err := patch(`{"type":"External","secretRef":{"name":"nobody-made-it"}}`); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		if err := patch("null"); err != nil {
+			t.Error(err)
 		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -520,9 +522,9 @@ func (w *world) allKnowTheStore() bool {
 
 // What happens at random, a thousand times: never two that act for a shard (world.check), and in the end all are held.
 func TestRandomSteps(t *testing.T) {
-	seeds := uint64(10)
+	seeds := uint64(5)
 	if testing.Short() {
-		seeds = 4
+		seeds = 2
 	}
 	for seed := range seeds {
 		w := newWorld(t, seed, "0", "1", "2", "3", "4")
@@ -594,11 +596,11 @@ func TestRandomSteps(t *testing.T) {
 // hanging is a store that does not answer while it hangs.
 type hanging struct {
 	sessionstore.Store
-	hang bool
+	hang atomic.Bool
 }
 
 func (h *hanging) Renew(ctx context.Context, l sessionstore.Lease, ttl time.Duration) (sessionstore.Lease, error) {
-	if h.hang {
+	if h.hang.Load() {
 		<-ctx.Done()
 		return l, errors.Join(sessionstore.ErrUnknown, ctx.Err())
 	}
@@ -606,7 +608,7 @@ func (h *hanging) Renew(ctx context.Context, l sessionstore.Lease, ttl time.Dura
 }
 
 func (h *hanging) Acquire(ctx context.Context, shard, holder string, ttl time.Duration) (sessionstore.Lease, error) {
-	if h.hang {
+	if h.hang.Load() {
 		<-ctx.Done()
 		return sessionstore.Lease{}, errors.Join(sessionstore.ErrUnknown, ctx.Err())
 	}
@@ -616,10 +618,13 @@ func (h *hanging) Acquire(ctx context.Context, shard, holder string, ttl time.Du
 // Run does it all with goroutines and timers.
 func TestRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		var away atomic.Bool
 		store := memory.New(time.Now)
+		store.Away = away.Load
 		type run struct {
 			*Keeper
 			stop func()
+			mu   sync.Mutex
 			has  map[string]bool
 			done chan struct{}
 			hanging
@@ -630,8 +635,8 @@ func TestRun(t *testing.T) {
 			var err error
 			r.Keeper, err = New(Options{
 				Holder: name, Set: "smf", Shards: []string{"0", "1"},
-				Gained: func(l sessionstore.Lease) { r.has[l.Shard] = true },
-				Lost:   func(shard string) { delete(r.has, shard) },
+				Gained: func(l sessionstore.Lease) { r.mu.Lock(); r.has[l.Shard] = true; r.mu.Unlock() },
+				Lost:   func(shard string) { r.mu.Lock(); delete(r.has, shard); r.mu.Unlock() },
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -640,8 +645,11 @@ func TestRun(t *testing.T) {
 			return r
 		}
 		wait := func(d time.Duration) { time.Sleep(d); synctest.Wait() }
+		count := func(r *run) int { r.mu.Lock(); defer r.mu.Unlock(); return len(r.has) }
 		wants := func(what string, r *run, want ...string) {
 			t.Helper()
+			r.mu.Lock()
+			defer r.mu.Unlock()
 			got := map[string]bool{}
 			for _, w := range want {
 				got[w] = true
@@ -655,18 +663,18 @@ func TestRun(t *testing.T) {
 		wants("a alone", a, "0", "1")
 		b := begin("b")
 		wait(2 * DefaultTTL)
-		if len(a.has) != 1 || len(b.has) != 1 {
-			t.Errorf("a has %v and b %v", a.has, b.has)
+		if count(a) != 1 || count(b) != 1 {
+			t.Errorf("a has %d and b %d", count(a), count(b))
 		}
-		a.hang = true
+		a.hang.Store(true)
 		wait(DefaultTTL - DefaultTTL/10)
 		wants("a, which cannot renew,", a)
 		wait(DefaultTTL / 2)
 		wants("b, when a's lease has ended,", b, "0", "1")
-		a.hang = false
+		a.hang.Store(false)
 		wait(3 * DefaultTTL)
-		if len(a.has) != 1 || len(b.has) != 1 {
-			t.Errorf("again a has %v and b %v", a.has, b.has)
+		if count(a) != 1 || count(b) != 1 {
+			t.Errorf("again a has %d and b %d", count(a), count(b))
 		}
 		a.stop()
 		wait(time.Millisecond)
@@ -679,7 +687,7 @@ func TestRun(t *testing.T) {
 		wait(DefaultTTL / 6)
 		wants("b, alone,", b, "0", "1")
 		// With the store away there is an end, too.
-		store.Away = func() bool { return true }
+		away.Store(true)
 		b.stop()
 		wait(DefaultTTL)
 		select {
