@@ -385,7 +385,7 @@ func TestAFencedLease(t *testing.T) {
 
 // A store that has forgotten gives new leases to those who had one.
 func TestAnotherGeneration(t *testing.T) {
-	for seed := range uint64(20) {
+	for seed := range uint64(8) {
 		w := newWorld(t, seed, "0", "1", "2", "3")
 		w.join("a")
 		w.join("b")
@@ -522,7 +522,7 @@ func (w *world) allKnowTheStore() bool {
 
 // What happens at random, a thousand times: never two that act for a shard (world.check), and in the end all are held.
 func TestRandomSteps(t *testing.T) {
-	seeds := uint64(5)
+	seeds := uint64(3)
 	if testing.Short() {
 		seeds = 2
 	}
