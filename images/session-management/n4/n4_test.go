@@ -241,9 +241,13 @@ func TestFlows(t *testing.T) {
 	if after := only(t, u); len(after.PDRs) != len(plain.PDRs) || len(after.QERs) != len(plain.QERs) || len(after.SDFs) != 0 {
 		t.Errorf("%d PDRs, %d QERs, %d filters are left of a flow that is gone", len(after.PDRs), len(after.QERs), len(after.SDFs))
 	}
-	s.Flows[1].Refused, s.Flows[1].Name = false, "nothing"
+	s.Flows[1].Refused, s.Flows[1].Name, s.Flows[1].Directions = false, "nothing", uint8(n1.Bidirectional)
 	if _, err := Establishment(s, settings); err == nil || !strings.Contains(err.Error(), `no flow "nothing"`) {
 		t.Errorf("a flow that the Slice has not: %v", err)
+	}
+	s.Flows[1].Directions = NoDirection
+	if ies, err := Establishment(s, settings); err != nil || len(ies) != 9 { // PDN type, two PDRs, two FARs, a BAR, three QERs
+		t.Errorf("a flow that the Slice has not, without rules: %d elements, %v", len(ies), err)
 	}
 }
 

@@ -80,6 +80,9 @@ type ruleSet struct {
 	relay record.Tunnel
 }
 
+// NoDirection is that of a flow without rules; 0 leaves it to the Slice's filters.
+const NoDirection uint8 = 4
+
 // Versioned is a flow with the directions and the version of the filters that the Slice has for it.
 func Versioned(f record.Flow, set Settings) record.Flow {
 	filters, ok := set.Filters[f.Name]
@@ -146,7 +149,7 @@ func rulesOf(s *record.Session, set Settings) ruleSet {
 // addFlow adds the PDR of a flow in one direction, where it has filters in it.
 func (r *ruleSet) addFlow(p pdrRule, f record.Flow, direction n1.Direction, filters Filters) {
 	p.precedence, p.version, p.sdf = filters.Precedence, f.Filters, sdfOf(filters.List, direction)
-	there := p.sdf != "" || len(filters.List) == 0
+	there := p.sdf != "" // a flow of which the Slice knows nothing, and that has no rules, gets none
 	if f.Directions != 0 {
 		there = n1.Direction(f.Directions)&direction != 0
 	}

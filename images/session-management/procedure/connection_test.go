@@ -105,7 +105,8 @@ func TestRestoration(t *testing.T) {
 	restarted := act{name: "the unit has restarted", event: UnitRestarted{}}
 	tell(t, "restoration", []story{
 		{name: "with F-TEID and address as before", from: active, acts: []act{restarted, {name: "the unit has it", event: made()}}},
-		{name: "they are somebody else's: the UE asks for another session", from: active, acts: []act{restarted, unitRefuses, unitDone, {name: "the AMF", event: Transferred{Outcome: Done}}}},
+		{name: "they are somebody else's: the UE asks for another session", from: active, acts: []act{restarted, unitRefuses, unitLost, unitRefuses, unitDone, {name: "the AMF", event: Transferred{Outcome: Done}}}},
+		{name: "the unit has it already, otherwise", from: active, acts: []act{restarted, unitRefuses, unitDone, {name: "the unit has it", event: made()}}},
 		{name: "the unit is away again", from: active, acts: []act{restarted, unitMute}},
 		{name: "of a session that is released there is nothing to restore", from: releasing, acts: []act{restarted}},
 		{name: "the slice is gone", from: active, acts: []act{{name: "the unit has restarted", event: UnitRestarted{}, first: func(list []configuration.Slice) { list[0].Name = "other" }}}},

@@ -313,6 +313,7 @@ func takeEstablishment(t *turn, e Event) {
 // Step 11.
 
 func askAccept(t *turn) {
+	t.dropUnknown()
 	accept, err := t.accept()
 	if err != nil {
 		t.rejectEstablishment(err.Error(), n1.CauseNetworkFailure)
@@ -324,6 +325,21 @@ func askAccept(t *turn) {
 		return
 	}
 	t.transfer(AskTransfer{N1: accept, N2: setup, N2Type: n2.InfoSetupRequest})
+}
+
+// dropUnknown: flows that the Slice has lost since step 4 are nobody's. The unit hears of it with the access network's tunnel.
+func (t *turn) dropUnknown() {
+	network := t.network()
+	if network == nil || !slices.ContainsFunc(t.s.Flows[1:], func(f record.Flow) bool { return !f.Refused && network.Flow(f.Name) == nil }) {
+		return
+	}
+	t.change(func(s *record.Session) {
+		for n := 1; n < len(s.Flows); n++ {
+			if network.Flow(s.Flows[n].Name) == nil {
+				s.Flows[n].Refused = true
+			}
+		}
+	})
 }
 
 func takeAccepted(t *turn, e Event) {

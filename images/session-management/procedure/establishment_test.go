@@ -67,6 +67,9 @@ func TestEstablishment(t *testing.T) {
 			{name: "the AMF asks, by UE 6", event: create(request(6, 0x91))},
 			{name: "the unit has deleted it", event: Unit{Outcome: Done}}, subscribed, inUnit,
 		}},
+		{name: "a flow of the Slice goes before the accept: the UE does not hear of it", acts: []act{
+			asked, subscribed, {name: "the unit has it", event: made(), first: noFlows}, accepted, ready,
+		}},
 		{name: "what comes meanwhile waits", acts: []act{
 			asked, subscribed, {name: "an event of another kind", event: Update{From: 9, Connection: Deactivated}},
 		}},

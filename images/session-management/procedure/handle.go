@@ -229,10 +229,11 @@ const (
 	duePaging   = "paging"
 	dueHandover = "handover"
 	dueUnit     = "unit"
+	dueBehind   = "behind"
 )
 
 // DueNames are all that there are.
-var DueNames = []string{dueAccess, dueCommand, duePaging, dueHandover, dueUnit}
+var DueNames = []string{dueAccess, dueCommand, duePaging, dueHandover, dueUnit, dueBehind}
 
 func (t *turn) timer(name string) {
 	t.due(name, 0)
@@ -247,6 +248,8 @@ func (t *turn) timer(name string) {
 		t.handoverLate()
 	case dueUnit:
 		t.unitSilent()
+	case dueBehind:
+		t.catchUp()
 	}
 }
 

@@ -128,7 +128,7 @@ func (t *turn) targetReady(m *n2.HandoverAcknowledge) {
 	}
 	t.change(func(s *record.Session) {
 		h := s.Handover
-		h.Target, h.Refused, h.Prepared = m.Downlink, missing(s, has), true
+		h.Target, h.Taken, h.Prepared = m.Downlink, has, true
 		h.Forwarding = record.Tunnel{}
 		if m.Forwarding != nil {
 			h.Forwarding = *m.Forwarding
@@ -176,11 +176,8 @@ func (t *turn) handoverCompleted() {
 	t.change(func(s *record.Session) {
 		h := s.Handover
 		s.Downlink = h.Target
-		lose(s, h.Refused)
+		lose(s, missing(s, h.Taken))
 		h.Buffering, h.Arrived = false, true
-		if s.Wanted != nil {
-			s.Wanted.Access = false
-		}
 	})
 	t.due(dueHandover, forwardingTime)
 	t.hand(handCompleted)
@@ -282,6 +279,9 @@ func (t *turn) handed(u Unit) {
 	case how == handCompleted && u.Outcome == Refused: // it goes on to the source, which has no UE any more: asked again, the unit is too
 		t.s.Handover.Arrived = false
 	default:
+		if how == handCompleted {
+			t.tellAccessAgain(t.s.Handover.Taken)
+		}
 		t.catchUp()
 	}
 }

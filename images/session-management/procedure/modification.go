@@ -1,6 +1,7 @@
 package procedure
 
 import (
+	"slices"
 	"time"
 
 	"core5g.dev/core5g/images/session-management/configuration"
@@ -70,10 +71,24 @@ func (t *turn) catchUp() {
 	if !t.s.Behind || t.s.Phase != record.Active || t.s.Command != nil || t.s.Handover != nil || network == nil {
 		return
 	}
+	if rest := t.rest(); rest > 0 {
+		t.due(dueBehind, rest)
+		return
+	}
 	t.s.Behind = false
 	if w := difference(t.s, network); w != nil {
 		t.modify(w, 0, nil)
 	}
+}
+
+// rest is how long the next command has to wait: an AMF that says the UE's last answer again would answer it, too, since neither has a PTI.
+func (t *turn) rest() time.Duration {
+	for _, p := range t.s.History {
+		if since := time.Duration(t.in.Now.UnixMilli()-p.At) * time.Millisecond; Kind(p.Kind) == Modification && since < behindTime {
+			return behindTime - since
+		}
+	}
+	return 0
 }
 
 // modify begins; message is the UE's request, and pti its.
@@ -110,6 +125,8 @@ func (t *turn) coming(u Unit) {
 	t.over("the UPF did not take it")
 	if request.PTI != 0 {
 		t.rejectModification(request, n1.CauseInsufficientResources)
+	} else {
+		t.s.Behind = true
 	}
 	if u.Outcome == Refused && u.Cause == ie.CauseSessionContextNotFound {
 		t.begin(Restoration, restoreUnit)
@@ -160,15 +177,19 @@ func askCommand(t *turn) {
 	if w.UE = p.PTI != 0 || !onlyHeader(a.N1); !w.UE { // nothing that UEs hear of: an ARP
 		a.N1 = nil
 	}
-	if t.asker == 0 && a.N1 == nil && a.N2 == nil {
-		t.await(nil)
-		return
+	t.s.Command = nil
+	if a.N1 != nil {
+		t.s.Command = &record.Command{Message: a.N1, PTI: p.PTI, Attempts: 1, Began: p.Began}
 	}
-	if t.asker == 0 {
+	switch {
+	case t.asker == 0 && a.N1 == nil && a.N2 == nil:
+		t.await()
+		return
+	case t.asker == 0:
 		t.transfer(a)
 		return
 	}
-	t.await(a.N1)
+	t.await()
 	t.reply(Updated{N1: a.N1, N2: a.N2, N2Type: a.N2Type})
 }
 
@@ -185,32 +206,51 @@ func takeCommanded(t *turn, e Event) {
 	}
 	if x.Outcome == Refused || x.Outcome == NotSent || x.Cause == notTransferred {
 		t.s.Behind = true
-		t.s.Wanted.UE, t.s.Wanted.Access = false, false // they have not heard of it
+		t.s.Command, t.s.Wanted.UE, t.s.Wanted.Access = nil, false, false // they have not heard of it
 		t.back("the AMF did not take it: " + x.Cause)
 		return
 	}
-	if network := t.network(); network != nil && t.s.Wanted.UE {
-		t.await(t.command(network))
-		return
-	}
-	t.await(nil)
+	t.await()
 }
 
 // await the answers of UE and access network.
-func (t *turn) await(command []byte) {
+func (t *turn) await() {
 	p := t.s.Procedure
 	t.s.Procedure = nil // it ends with the commit
 	if t.s.Wanted.Access {
 		t.due(dueAccess, accessTime)
 	}
-	if command != nil {
+	if t.s.Command != nil {
 		if p.PTI != 0 {
 			t.answered(p.Message, nil) // by the command, and from its end on by what it was
 		}
-		t.s.Command = &record.Command{Message: command, PTI: p.PTI, Attempts: 1, Began: p.Began}
 		t.due(dueCommand, commandTime)
 	}
 	t.catchUp() // where nobody has to answer
+}
+
+// tellAccessAgain: the UE is at another access network, which has not seen step 3, and has taken flows that the session may have lost
+// meanwhile. Its answer is awaited as the other's was.
+func (t *turn) tellAccessAgain(taken []byte) {
+	s := t.s
+	r := &n2.ModifyRequest{}
+	if w := s.Wanted; w != nil {
+		if again := forAccess(s, w); again != nil {
+			r, w.Access = again, true
+			t.due(dueAccess, accessTime)
+		}
+	}
+	for _, qfi := range taken {
+		if n := indexOf(s.Flows, qfi); n < 0 || s.Flows[n].Refused {
+			r.Released = append(r.Released, n2.FlowCause{QFI: qfi, Cause: n2.CauseReleasedBy5GC})
+		}
+	}
+	if r.AMBR == nil && len(r.Flows)+len(r.Released) == 0 {
+		return
+	}
+	if b, err := r.Encode(); err == nil {
+		t.transfer(AskTransfer{N2: b, N2Type: n2.InfoModifyRequest, SkipIdle: true})
+	}
 }
 
 // Step 7.
@@ -218,11 +258,18 @@ func (t *turn) await(command []byte) {
 func (t *turn) accessModified(m *n2.ModifyResponse) {
 	w := t.s.Wanted
 	t.answerAccess()
-	if w == nil || !w.Access { // of before
+	if w == nil { // of before: what it has taken late, it need not keep
+		t.tellAccessAgain(m.Flows)
+		return
+	}
+	if !w.Access {
 		return
 	}
 	w.Access = false
-	w.Refused = append(w.Refused, qfisOf(m.Failed)...)
+	w.Refused = slices.DeleteFunc(w.Refused, func(qfi byte) bool { return slices.Contains(m.Flows, qfi) })
+	for _, f := range m.Failed {
+		w.Refused = with(w.Refused, f.QFI)
+	}
 	t.due(dueAccess, 0)
 	if m.Downlink != nil && t.s.Phase == record.Active && *m.Downlink != t.s.Downlink {
 		t.change(func(s *record.Session) { s.Downlink = *m.Downlink })
@@ -379,6 +426,11 @@ func (t *turn) backUnit(u Unit) {
 		t.begin(Restoration, restoreUnit)
 		return
 	}
+	if u.Outcome == Refused {
+		t.change(notCome)
+		t.s.Told.Unsure = true
+		t.due(dueUnit, unitRest)
+	}
 	t.next(modifyBackAccess)
 }
 
@@ -411,5 +463,8 @@ func (t *turn) commandUnanswered() {
 	t.abort("no answer of the UE")
 }
 
-// Times: dueUnit is unitRest after a unit did not answer.
-const unitRest = 5 * time.Second
+// unitRest is how long a unit that did not answer is left alone, and behindTime a UE that has just answered.
+const (
+	unitRest   = 5 * time.Second
+	behindTime = 5 * time.Second
+)

@@ -63,6 +63,7 @@ func modified(t *testing.T, failed ...n2.FlowCause) act {
 func TestModificationByTheNetwork(t *testing.T) {
 	done := update1("the UE has it", Update{N1: complete(0)})
 	gnbHas := modified(t)
+	rested := act{name: "5 s later", event: Due{Name: dueBehind}, later: behindTime}
 	tell(t, "modification", []story{
 		{name: "another AMBR", from: active, acts: []act{changedTo("the Slice", bigger), commanded, gnbHas, done, unitDone}},
 		{name: "a flow is added: its uplink first, its downlink when all have it", from: active, acts: []act{
@@ -95,7 +96,7 @@ func TestModificationByTheNetwork(t *testing.T) {
 			return tr.lead(st, tr.ready(), Unit{Outcome: Done})
 		}, acts: []act{changedTo("the Slice", bigger)}},
 		{name: "the gNB refuses the new flow: the UE is told to forget it", from: active, acts: []act{
-			changedTo("the Slice", gameForAll), unitDone, commanded, modified(t, n2.FlowCause{QFI: 3, Cause: n2.CauseRadioResourcesNotAvailable}), done, unitDone, commanded, done,
+			changedTo("the Slice", gameForAll), unitDone, commanded, modified(t, n2.FlowCause{QFI: 3, Cause: n2.CauseRadioResourcesNotAvailable}), done, unitDone, rested, commanded, done,
 			changedTo("the Slice, as it was", gameForAll),
 		}},
 		{name: "the gNB refuses all of it", from: active, acts: []act{
@@ -126,7 +127,7 @@ func TestModificationByTheNetwork(t *testing.T) {
 			changedTo("the Slice", bigger), {name: "the gNB has a tunnel", event: newTeller(t).ready()}, unitDone,
 		}},
 		{name: "more changes while the UE has not answered: one after the other", from: active, acts: []act{
-			changedTo("the Slice", bigger), commanded, changedTo("the Slice, again", gameForAll), gnbHas, done, unitDone, unitDone,
+			changedTo("the Slice", bigger), commanded, changedTo("the Slice, again", gameForAll), gnbHas, done, unitDone, rested, unitDone,
 		}},
 		{name: "the UE asks for its release meanwhile: that goes on (TS 24.501 6.3.2.5)", from: active, acts: []act{
 			changedTo("the Slice", gameForAll), unitDone, commanded, update1("the UE", Update{N1: releaseRequest(9)}), unitDone,

@@ -94,10 +94,10 @@ func lose(s *record.Session, qfis []byte) {
 		if n == 0 || !slices.Contains(qfis, f.QFI) || f.Refused {
 			continue
 		}
+		if s.Wanted != nil && indexOf(s.Wanted.Flows, f.QFI) >= 0 {
+			s.Wanted.Refused = with(s.Wanted.Refused, f.QFI)
+		}
 		if f.Coming {
-			if s.Wanted != nil && !slices.Contains(s.Wanted.Refused, f.QFI) {
-				s.Wanted.Refused = append(s.Wanted.Refused, f.QFI)
-			}
 			continue
 		}
 		f.Refused, f.Known, s.Behind = true, true, true
@@ -313,6 +313,13 @@ func become(s *record.Session, w *record.Wanted, network *configuration.DataNetw
 		case refused: // TS 38.413 8.2.3.2: the flow stays as it was; the UE has heard otherwise, of rates that it does not act on
 			continue
 		}
+		if f.Name != "" && !f.Refused && (network == nil || network.Flow(f.Name) == nil) { // it has gone meanwhile, and its filters with it
+			s.Behind = true
+			if n >= 0 && !s.Flows[n].Coming && !s.Flows[n].Refused {
+				continue
+			}
+			f.Directions, f.Filters = n4.NoDirection, 0
+		}
 		if n < 0 {
 			s.Flows = append(s.Flows, f)
 		} else {
@@ -364,8 +371,8 @@ func (t *turn) currentFilters(network *configuration.DataNetwork) {
 		f := &t.s.Flows[n]
 		switch c := network.Flow(f.Name); {
 		case f.Refused:
-		case c == nil:
-			f.Refused, f.Known, f.Coming, t.s.Behind = true, true, false, true
+		case c == nil: // without rules; UE and access network have it still
+			f.Directions, f.Filters, t.s.Behind = n4.NoDirection, 0, true
 		default:
 			now := n4.Versioned(*f, network.Settings())
 			if now.Filters != f.Filters {

@@ -64,6 +64,7 @@ func (t *turn) end(how manner, cause n1.Cause) {
 	t.due(dueCommand, 0)
 	t.due(dueHandover, 0)
 	t.due(dueUnit, 0)
+	t.due(dueBehind, 0)
 	t.s.Phase, t.s.Command, t.s.Handover, t.s.Told, t.s.Wanted = record.Releasing, nil, nil, nil, nil
 	t.s.Procedure = &record.Procedure{Kind: uint8(Ending), Began: t.in.Now.UnixMilli(), Cause: uint8(cause), PTI: uint8(how)}
 	t.next(endUnit)

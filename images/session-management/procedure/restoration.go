@@ -92,7 +92,7 @@ func takeRestoration(t *turn, e Event) {
 		t.over("")
 		t.reply(t.connectionIs())
 		t.catchUp()
-	case u.Outcome == Refused && t.s.Procedure.Cause != deletedBefore && t.s.UPSEID != 0: // it has one of the same name
+	case u.Outcome == Refused && t.s.Procedure.Cause != deletedBefore: // it may have the session of after its restart, otherwise than it is now
 		t.s.Procedure.Cause = deletedBefore
 		t.next(restoreDeletion)
 	case u.Outcome == Refused: // its F-TEID or address is somebody else's: the UE asks for another session

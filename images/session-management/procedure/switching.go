@@ -37,11 +37,9 @@ func (t *turn) switchPath(m *n2.PathSwitchRequest) {
 	t.change(func(s *record.Session) {
 		s.Phase, s.Downlink, s.Handover = record.Active, m.Downlink, nil
 		lose(s, missing(s, m.Flows))
-		if s.Wanted != nil { // the new one has not seen the request
-			s.Wanted.Access = false
-		}
 	})
-	t.begin(Switching, switchUnit)
+	t.s.Procedure = &record.Procedure{Kind: uint8(Switching), Began: t.in.Now.UnixMilli(), Message: m.Flows}
+	t.next(switchUnit)
 }
 
 func notSwitched(status int, cause, detail string, told n2.Cause) Failed {
@@ -69,8 +67,10 @@ func (t *turn) switched(u Unit) {
 			t.reply(notSwitched(http.StatusInternalServerError, "SYSTEM_FAILURE", err.Error(), n2.CauseMiscUnspecified))
 			return
 		}
+		taken := t.s.Procedure.Message
 		t.over("")
 		t.reply(Updated{Connection: Activated, N2: b, N2Type: n2.InfoPathSwitchAcknowledge})
+		t.tellAccessAgain(taken)
 		t.catchUp()
 	case u.Outcome == Refused && u.Cause == ie.CauseSessionContextNotFound: // made anew, with the new tunnel; asked again, it is answered
 		t.over("the UPF has lost the session")

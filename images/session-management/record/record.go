@@ -124,7 +124,7 @@ func (s *Session) Clone() *Session {
 		c.Wanted.Refused = slices.Clone(c.Wanted.Refused)
 	}
 	if c.Handover != nil {
-		c.Handover.Refused, c.Handover.Forwarded = slices.Clone(c.Handover.Refused), slices.Clone(c.Handover.Forwarded)
+		c.Handover.Taken, c.Handover.Forwarded = slices.Clone(c.Handover.Taken), slices.Clone(c.Handover.Forwarded)
 	}
 	if c.Told != nil {
 		c.Told.Flows = slices.Clone(c.Told.Flows)
@@ -188,7 +188,7 @@ type Flow struct {
 	Known   bool `cbor:"11,keyasint,omitempty"`
 	// Coming: the unit takes its uplink packets, and nobody else has it yet.
 	Coming bool `cbor:"12,keyasint,omitempty"`
-	// Directions in which it has filters (1 downlink, 2 uplink), and a digest of these, as the unit and the UE were told them.
+	// Directions in which it has filters (1 downlink, 2 uplink, 4 none), and a digest of these, as the unit and the UE were told them.
 	Directions uint8  `cbor:"13,keyasint,omitempty"`
 	Filters    uint32 `cbor:"14,keyasint,omitempty"`
 }
@@ -297,8 +297,8 @@ type Handover struct {
 	Relay      Tunnel `cbor:"2,keyasint,omitzero"`
 	// Direct: the source reaches the target itself.
 	Direct bool `cbor:"3,keyasint,omitempty"`
-	// Refused are QFIs that the target does not take.
-	Refused []byte `cbor:"4,keyasint,omitempty"`
+	// Taken are QFIs of flows that the target has taken.
+	Taken []byte `cbor:"4,keyasint,omitempty"`
 	// Buffering: packets wait in the unit until the UE has arrived.
 	Buffering bool `cbor:"5,keyasint,omitempty"`
 	// Arrived: only what the source still forwards is left of it.

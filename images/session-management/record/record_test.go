@@ -54,7 +54,7 @@ func full() *Session {
 	s.Charging = "https://core5g-chf:8000/nchf-convergedcharging/v3/chargingdata/4a1d5c0e-1111-4222-8333-444455556666"
 	s.Told = &Told{Phase: Active, Downlink: s.Downlink, AMBR: s.AMBR, Flows: s.Flows[:1], Buffering: true, Forwarding: s.Uplink, Unsure: true, Anew: true, All: true}
 	s.Command = &Command{Message: make([]byte, 150), PTI: 7, Attempts: 2, Began: 1_800_000_000_002, Release: true}
-	s.Handover = &Handover{Target: s.Downlink, Forwarding: s.Downlink, Relay: s.Uplink, Direct: true, Refused: []byte{3}, Buffering: true, Arrived: true, Prepared: true, Forwarded: []byte{1}}
+	s.Handover = &Handover{Target: s.Downlink, Forwarding: s.Downlink, Relay: s.Uplink, Direct: true, Taken: []byte{3}, Buffering: true, Arrived: true, Prepared: true, Forwarded: []byte{1}}
 	s.Wanted = &Wanted{AMBR: s.AMBR, Flows: s.Flows[:1], Gone: []byte{4}, Refused: []byte{3}, UE: true, Access: true}
 	s.Decided = Decided{AMBR: s.AMBR, FiveQI: 5, Priority: 3, MayPreempt: true, Preemptable: true}
 	s.Behind = true
