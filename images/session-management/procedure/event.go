@@ -217,6 +217,25 @@ func (Unit) event()            {}
 func (Transferred) event()     {}
 func (Notified) event()        {}
 
+// From is who waits for the answer to an event, 0 for nobody.
+func From(e Event) Token {
+	switch e := e.(type) {
+	case Create:
+		return e.From
+	case Update:
+		return e.From
+	case Release:
+		return e.From
+	case Report:
+		return e.From
+	case End:
+		return e.From
+	case PolicyEnded:
+		return e.From
+	}
+	return 0
+}
+
 // answer says whether the event answers an effect, rather than bringing something new.
 func answer(e Event) bool {
 	switch e.(type) {

@@ -79,6 +79,10 @@ func (r *Runner) reserveBlock(size uint64) {
 				r.reserveBlock(r.numbers.floor - first)
 			default:
 				r.numbers.asked = false
+				if r.kept.Generation != r.lease.Generation { // from here on the store counts from above the floor
+					r.kept.Generation = r.lease.Generation
+					r.keepShard(func() {})
+				}
 				r.reserve()
 			}
 		}

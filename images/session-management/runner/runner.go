@@ -95,6 +95,8 @@ type Counts struct {
 	Evicted, Orphans, Elsewhere uint64
 	// Stale answers, to what was asked before, and Skipped times, which were moved while they came.
 	Stale, Skipped uint64
+	// Abandoned requests, whose askers had given up before their turn came.
+	Abandoned uint64
 }
 
 // Config of a runner.
@@ -342,6 +344,10 @@ func (r *Runner) pump(s *session) {
 		}
 		q := s.queue[n]
 		s.queue = append(s.queue[:n:n], s.queue[n+1:]...)
+		if from := procedure.From(q.Event); from != 0 && !r.w.Waiting(from) {
+			r.counts.Abandoned++
+			continue
+		}
 		if !q.is(s) { // it has ended, and the store has said so
 			r.effects(nil, procedure.Handle(r.input(), procedure.State{}, q.Event).Effects)
 			continue

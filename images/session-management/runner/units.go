@@ -75,8 +75,6 @@ func (r *Runner) readShard() {
 			r.shardRead = true
 			if r.kept.Generation != r.lease.Generation {
 				r.numbers.floor = floorOf(r.lease.Epoch)
-				r.kept.Generation = r.lease.Generation
-				r.keepShard(func() {})
 			}
 			r.reserve()
 			for _, name := range sorted(r.units) {

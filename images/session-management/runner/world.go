@@ -26,6 +26,8 @@ type World interface {
 	// Do an effect. done is called once with the event that answers one whose name begins with Ask; it is nil for the others.
 	// A session that is to be deleted and whose UP SEID is 0 is found by its CP SEID, in the unit's list.
 	Do(e procedure.Effect, done func(procedure.Event))
+	// Waiting says whether somebody still waits for the answer: who has given up asks again, and may have asked for something else since.
+	Waiting(procedure.Token) bool
 	// List the sessions that a unit has of this shard, those that it had all the time at least. ErrNoList: it cannot tell.
 	List(nodeID string, done func([]Listed, error))
 	// EndElsewhere gives the holder of another shard a Release for the session of that key, and does not wait for what becomes of it.

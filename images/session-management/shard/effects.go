@@ -60,6 +60,9 @@ func (s *Shard) Store(f func(context.Context, sessionstore.Store) func()) {
 	}()
 }
 
+// Waiting implements runner.World.
+func (s *Shard) Waiting(t procedure.Token) bool { return s.pod.tokens.has(t) }
+
 // Ended implements runner.World.
 func (s *Shard) Ended(r procedure.Result) { s.pod.metrics.ended(r) }
 
@@ -331,6 +334,12 @@ func (t *tokens) add(f func(any)) procedure.Token {
 	t.last++
 	t.waiting[t.last] = f
 	return t.last
+}
+
+func (t *tokens) has(token procedure.Token) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.waiting[token] != nil
 }
 
 // answer whoever waits. Nobody does any more where the time was over.

@@ -180,6 +180,11 @@ func (v *view) Store(f func(context.Context, sessionstore.Store) func()) {
 	})
 }
 
+func (v *view) Waiting(t procedure.Token) bool {
+	x, ok := v.pod.w.waiting[t]
+	return ok && !x.r.done
+}
+
 func (v *view) Ended(r procedure.Result) {
 	v.pod.w.ended[r.Kind.String()]++
 	v.pod.w.note("%s ended: %s", r.Kind, r.Cause)
