@@ -158,6 +158,7 @@ func (u *ue) create() {
 	n1 := []byte{0x2e, sessionID, u.pti, byte(n1.EstablishmentRequestType), 0xff, 0xff, 0x91}
 	u.creates++
 	uri := fmt.Sprint("amf/", u.supi, "/", u.creates)
+	asked := u.w.now
 	u.creating = true
 	u.ending[u.ref] = true
 	u.teid, u.address = 0, netip.Addr{}
@@ -170,7 +171,9 @@ func (u *ue) create() {
 		u.creating = false
 		switch b := body.(type) {
 		case procedure.Created:
-			u.excused = false
+			if asked.After(u.w.forgotten) {
+				u.excused = false
+			}
 			if u.w.heard[uri] { // its end was told before
 				u.gone(u.ref)
 				return
