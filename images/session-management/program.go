@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"core5g.dev/core5g/images/nf/sbi"
@@ -56,11 +57,18 @@ func Run(ctx context.Context, c Config, log *slog.Logger) error {
 	if err := serveSide(ctx, group, c.MetricsListen, metrics); err != nil {
 		return err
 	}
-	pod, err := newPod(ctx, group, c, identity, registry, log)
+	var current atomic.Pointer[configuration.Snapshot]
+	registrar := newRegistrar(c, identity, &current, registry, log)
+	pod, err := newPod(ctx, group, c, identity, registrar, registry, log)
 	if err != nil {
 		return err
 	}
-	if err := follow(ctx, group, c, pod, registry, log); err != nil {
+	configure := func(s *configuration.Snapshot) {
+		current.Store(s)
+		pod.Configure(s)
+		registrar.changed()
+	}
+	if err := follow(ctx, group, c, configure, registry, log); err != nil {
 		return err
 	}
 	if err := serveShards(ctx, group, c, identity, pod, registry, log); err != nil {
@@ -75,7 +83,7 @@ func Run(ctx context.Context, c Config, log *slog.Logger) error {
 }
 
 // newPod with the session store and the functions that it asks.
-func newPod(ctx context.Context, group *errgroup.Group, c Config, identity *sbitls.Identity, registry prometheus.Registerer, log *slog.Logger) (*shard.Pod, error) {
+func newPod(ctx context.Context, group *errgroup.Group, c Config, identity *sbitls.Identity, registrar *registrar, registry prometheus.Registerer, log *slog.Logger) (*shard.Pod, error) {
 	opened, err := mounted.FromEnvironment(ctx, func(err error) { log.Error("the session store's Secrets", "err", err) })
 	if err != nil {
 		return nil, fmt.Errorf("the session store: %w", err)
@@ -89,7 +97,7 @@ func newPod(ctx context.Context, group *errgroup.Group, c Config, identity *sbit
 	finder := newFinder(ctx, group, c, shards[0].InstanceID, transport, registry, log)
 	client := sbi.NewClient(transport, finder, registry)
 	o := shard.Options{
-		Log: log, Holder: c.holder(), Set: c.set(), Shards: shards, Store: store, Sealer: keys{opened}, AMF: namf.NewClient(client), Registry: registry,
+		Log: log, Holder: c.holder(), Set: c.set(), Shards: shards, Store: store, Sealer: keys{opened}, AMF: namf.NewClient(client), Registry: registry, Register: registrar.keep,
 		Passing: shard.Passing{
 			Root:      func(holder string, id shard.Identity) string { return c.rootAt(schemeOf(identity), holder, id) },
 			Transport: passing(identity, c.Shards[0].Name),
@@ -147,7 +155,7 @@ func passing(identity *sbitls.Identity, name string) http.RoundTripper {
 }
 
 // follow the configuration: a file's, or the cluster's.
-func follow(ctx context.Context, group *errgroup.Group, c Config, pod *shard.Pod, registry prometheus.Registerer, log *slog.Logger) error {
+func follow(ctx context.Context, group *errgroup.Group, c Config, configure func(*configuration.Snapshot), registry prometheus.Registerer, log *slog.Logger) error {
 	if c.ConfigurationFile != "" {
 		text, err := os.ReadFile(c.ConfigurationFile)
 		if err != nil {
@@ -157,7 +165,7 @@ func follow(ctx context.Context, group *errgroup.Group, c Config, pod *shard.Pod
 		if err != nil {
 			return fmt.Errorf("%s: %w", c.ConfigurationFile, err)
 		}
-		pod.Configure(snapshot)
+		configure(snapshot)
 		return nil
 	}
 	ctrl.SetLogger(logr.FromSlogHandler(log.Handler()))
@@ -175,7 +183,7 @@ func follow(ctx context.Context, group *errgroup.Group, c Config, pod *shard.Pod
 	}
 	watcher := cluster.NewWatcher(objects, c.Namespace, c.Core, log, registry)
 	watcher.Serve(c.Slice)
-	watcher.Follow(func(_, now *configuration.Snapshot) { pod.Configure(now) })
+	watcher.Follow(func(_, now *configuration.Snapshot) { configure(now) })
 	group.Go(func() error { return objects.Start(ctx) })
 	if err := watcher.Watch(ctx, objects); err != nil {
 		return err

@@ -174,7 +174,8 @@ func unitAnswer(o pfcp.Outcome) procedure.Unit {
 	return procedure.Unit{Outcome: procedure.Unknown}
 }
 
-func snssai(sst uint8, sd *[3]byte) ts29571.SNSSAI {
+// SNSSAI as the service based interface has it.
+func SNSSAI(sst uint8, sd *[3]byte) ts29571.SNSSAI {
 	if sd == nil {
 		return ts29571.MakeSNSSAI(int32(sst), "")
 	}
@@ -189,7 +190,7 @@ const (
 )
 
 func (s *Shard) transfer(ctx context.Context, a procedure.AskTransfer) procedure.Event {
-	slice := snssai(a.SST, a.SD)
+	slice := SNSSAI(a.SST, a.SD)
 	t := namf.Transfer{
 		SUPI: a.SUPI, SessionID: a.ID, N1: a.N1, N2: a.N2, Kind: namf.N2Kind(a.N2Type), SNSSAI: &slice, FiveQI: a.FiveQI, SkipIndication: a.SkipIdle,
 		FailureURI: nsmf.TransferFailureURI(s.URI, a.Ref), SMFInstanceID: s.InstanceID,
@@ -247,7 +248,7 @@ func (s *Shard) subscription(ctx context.Context, a procedure.AskSubscription) p
 	if err != nil {
 		return procedure.Subscription{Failed: true}
 	}
-	d, err := s.pod.UDM.Data(ctx, a.SUPI, snssai(a.SST, a.SD), a.DNN, plmn)
+	d, err := s.pod.UDM.Data(ctx, a.SUPI, SNSSAI(a.SST, a.SD), a.DNN, plmn)
 	var refused *sbi.Refused
 	switch {
 	case errors.As(err, &refused) && refused.Status == 404:
@@ -311,7 +312,7 @@ func (s *Shard) register(ctx context.Context, e procedure.TellRegistration) {
 	}
 	plmn, err := plmnOf(e.PLMN)
 	if err == nil {
-		err = s.pod.UDM.Register(ctx, e.SUPI, nudm.Registration{SMFInstanceID: s.InstanceID, SessionID: e.ID, SNSSAI: snssai(e.SST, e.SD), DNN: e.DNN, PLMN: plmn})
+		err = s.pod.UDM.Register(ctx, e.SUPI, nudm.Registration{SMFInstanceID: s.InstanceID, SessionID: e.ID, SNSSAI: SNSSAI(e.SST, e.SD), DNN: e.DNN, PLMN: plmn})
 	}
 	if err != nil {
 		s.log.Warn("the UDM does not know that this SMF has a session", "supi", e.SUPI, "err", err)

@@ -50,6 +50,8 @@ type Options struct {
 	Registry prometheus.Registerer
 	// N4 is the endpoint's configuration as far as it is the same for all shards: timers.
 	N4 pfcp.Config
+	// Register keeps a shard that is held here known to the NRF until its context ends; nil: there is none.
+	Register func(context.Context, Identity)
 	// Passing on to other pods; without a Root there are none.
 	Passing Passing
 }

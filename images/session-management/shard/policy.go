@@ -19,7 +19,7 @@ func (s *Shard) policySession(rec *record.Session) (*npcf.Session, error) {
 		return nil, err
 	}
 	out := &npcf.Session{
-		SUPI: rec.SUPI, SessionID: rec.ID, Type: sessionTypeNames[rec.Type], DNN: rec.DNN, SNSSAI: snssai(rec.SST, rec.SD),
+		SUPI: rec.SUPI, SessionID: rec.ID, Type: sessionTypeNames[rec.Type], DNN: rec.DNN, SNSSAI: SNSSAI(rec.SST, rec.SD),
 		NotificationURI: nsmf.PolicyURI(s.URI, rec.Ref()), Access: "3GPP_ACCESS", ServingNetwork: plmn, IPv4: rec.IPv4, IPv6: rec.IPv6,
 		AMBR: &ts29571.AMBR{Uplink: ts29571.BitRate(rec.AMBR.Uplink), Downlink: ts29571.BitRate(rec.AMBR.Downlink)}, SMFInstanceID: s.InstanceID,
 	}

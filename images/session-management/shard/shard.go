@@ -66,6 +66,9 @@ func (s *Shard) serve() {
 				s.runner.Start()
 				s.units(s.Configuration())
 			})
+			if s.pod.Register != nil {
+				go s.pod.Register(s.ctx, s.Identity)
+			}
 			_ = socket.Run(s.ctx) // ends with the context only
 			return
 		}
