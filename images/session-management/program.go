@@ -14,6 +14,7 @@ import (
 
 	"core5g.dev/core5g/images/nf/sbi"
 	"core5g.dev/core5g/images/nf/sbitls"
+	"core5g.dev/core5g/images/nf/sessionstore"
 	"core5g.dev/core5g/images/nf/sessionstore/metered"
 	"core5g.dev/core5g/images/nf/sessionstore/mounted"
 	"core5g.dev/core5g/images/session-management/configuration"
@@ -84,9 +85,9 @@ func Run(ctx context.Context, c Config, log *slog.Logger) error {
 
 // newPod with the session store and the functions that it asks.
 func newPod(ctx context.Context, group *errgroup.Group, c Config, identity *sbitls.Identity, registrar *registrar, registry prometheus.Registerer, log *slog.Logger) (*shard.Pod, error) {
-	opened, err := mounted.FromEnvironment(ctx, func(err error) { log.Error("the session store's Secrets", "err", err) })
+	opened, err := openStore(ctx, log)
 	if err != nil {
-		return nil, fmt.Errorf("the session store: %w", err)
+		return nil, err
 	}
 	store, err := metered.New(opened, registry, time.Now)
 	if err != nil {
@@ -111,6 +112,28 @@ func newPod(ctx context.Context, group *errgroup.Group, c Config, identity *sbit
 	}
 	return shard.New(o)
 }
+
+// openStore waits for a store that does not answer: nothing can be done without, and nothing is wrong with this pod. What its Secrets
+// lack ends the program, because only their change heals it.
+func openStore(ctx context.Context, log *slog.Logger) (*mounted.Store, error) {
+	for {
+		opened, err := mounted.FromEnvironment(ctx, func(err error) { log.Error("the session store's Secrets", "err", err) })
+		if err == nil {
+			return opened, nil
+		}
+		if !errors.Is(err, sessionstore.ErrUnavailable) {
+			return nil, fmt.Errorf("the session store: %w", err)
+		}
+		log.Warn("waiting for the session store", "err", err)
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(storeAgain):
+		}
+	}
+}
+
+const storeAgain = time.Second
 
 // keys follow their Secret.
 type keys struct{ store *mounted.Store }
