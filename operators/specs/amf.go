@@ -41,7 +41,6 @@ type amfConfiguration struct {
 	T3560                  timer            `json:"t3560"`
 	T3565                  timer            `json:"t3565"`
 	T3570                  timer            `json:"t3570"`
-	Locality               string           `json:"locality"`
 	SCTP                   amfSCTP          `json:"sctp"`
 	DefaultUECtxReq        bool             `json:"defaultUECtxReq"`
 }
@@ -143,7 +142,6 @@ func amfConfigOf(core *api.Core5G, object string) amfConfig {
 		T3560:                  timer{true, "6s", 4},
 		T3565:                  timer{true, "6s", 4},
 		T3570:                  timer{true, "6s", 4},
-		Locality:               "area1",
 		SCTP:                   amfSCTP{NumOstreams: 3, MaxInstreams: 5, MaxAttempts: 2, MaxInitTimeout: 2},
 	}
 	for _, p := range core.Spec.PLMNs {
