@@ -164,8 +164,14 @@ func askCommand(t *turn) {
 		return
 	}
 	w, p := t.s.Wanted, t.s.Procedure
+	a := AskTransfer{SkipIdle: true}
+	if c := t.s.Command; c != nil { // a new holder says again what may have been said
+		a.N1 = c.Message
+	} else {
+		t.s.Behind = current(w, network) || t.s.Behind
+		a.N1 = t.command(network)
+	}
 	w.UE, w.Access = false, false
-	a := AskTransfer{N1: t.command(network), SkipIdle: true}
 	if r := forAccess(t.s, w); r != nil && t.s.Phase == record.Active {
 		b, err := r.Encode()
 		if err != nil {
@@ -196,15 +202,12 @@ func askCommand(t *turn) {
 // onlyHeader: the command says nothing.
 func onlyHeader(command []byte) bool { return len(command) == 4 }
 
-// notTransferred is what an AMF says of a UE that is idle and was not to be woken (TS 29.518 6.1.6.3.6).
-const notTransferred = "N1_MSG_NOT_TRANSFERRED"
-
 func takeCommanded(t *turn, e Event) {
 	x, ok := e.(Transferred)
 	if !ok {
 		return
 	}
-	if x.Outcome == Refused || x.Outcome == NotSent || x.Cause == notTransferred {
+	if x.Outcome == Refused || x.Outcome == NotSent || x.Skipped {
 		t.s.Behind = true
 		t.s.Command, t.s.Wanted.UE, t.s.Wanted.Access = nil, false, false // they have not heard of it
 		t.back("the AMF did not take it: " + x.Cause)
@@ -241,7 +244,8 @@ func (t *turn) tellAccessAgain(taken []byte) {
 		}
 	}
 	for _, qfi := range taken {
-		if n := indexOf(s.Flows, qfi); n < 0 || s.Flows[n].Refused {
+		again := slices.ContainsFunc(r.Flows, func(f n2.QoSFlow) bool { return f.QFI == qfi })
+		if n := indexOf(s.Flows, qfi); !again && (n < 0 || s.Flows[n].Refused) {
 			r.Released = append(r.Released, n2.FlowCause{QFI: qfi, Cause: n2.CauseReleasedBy5GC})
 		}
 	}
@@ -262,7 +266,7 @@ func (t *turn) accessModified(m *n2.ModifyResponse) {
 		t.tellAccessAgain(m.Flows)
 		return
 	}
-	if !w.Access {
+	if !w.Access || !about(m, forAccess(t.s, w)) {
 		return
 	}
 	w.Access = false
@@ -277,6 +281,19 @@ func (t *turn) accessModified(m *n2.ModifyResponse) {
 		return
 	}
 	t.catchUp()
+}
+
+// about says whether an answer can be to that request: it names no flows but the request's (TS 38.413 8.2.3.2). Answers have no other mark.
+func about(m *n2.ModifyResponse, r *n2.ModifyRequest) bool {
+	asks := func(qfi uint8) bool {
+		return r != nil && slices.ContainsFunc(r.Flows, func(f n2.QoSFlow) bool { return f.QFI == qfi })
+	}
+	for _, qfi := range append(slices.Clone(m.Flows), qfisOf(m.Failed)...) {
+		if !asks(qfi) {
+			return false
+		}
+	}
+	return true
 }
 
 // answerAccess says that what an access network had to say was heard.
@@ -418,18 +435,12 @@ func takeBackUnit(t *turn, e Event) {
 	}
 }
 
-// backUnit: flows that are still there take packets that nobody sends.
+// backUnit: whatever the unit says, the access network goes back too; a unit that has not done it makes the session anew then.
 func (t *turn) backUnit(u Unit) {
-	if u.Outcome == Refused && u.Cause == ie.CauseSessionContextNotFound {
-		t.s.Wanted = nil
-		t.over(string(t.s.Procedure.Message))
-		t.begin(Restoration, restoreUnit)
-		return
-	}
 	if u.Outcome == Refused {
 		t.change(notCome)
 		t.s.Told.Unsure = true
-		t.due(dueUnit, unitRest)
+		t.due(dueUnit, time.Second)
 	}
 	t.next(modifyBackAccess)
 }
@@ -446,10 +457,20 @@ func askBackAccess(t *turn) {
 }
 
 func takeBackAccess(t *turn, e Event) {
-	if _, ok := e.(Transferred); ok {
-		t.backOver()
+	x, ok := e.(Transferred)
+	if !ok {
+		return
 	}
+	if p := t.s.Procedure; (x.Outcome == NotSent || x.Outcome == Unknown) && p.Attempts < backAttempts {
+		p.Attempts++
+		askBackAccess(t)
+		return
+	}
+	t.backOver()
 }
+
+// backAttempts bounds how often an AMF that does not answer is asked again to have the access network go back.
+const backAttempts = 3
 
 func (t *turn) backOver() {
 	t.s.Wanted = nil

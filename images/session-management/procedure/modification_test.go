@@ -52,11 +52,7 @@ func changedTo(name string, f func([]configuration.Slice)) act {
 }
 
 func modified(t *testing.T, failed ...n2.FlowCause) act {
-	m := &n2.ModifyResponse{Failed: failed}
-	if len(failed) == 0 {
-		m.Flows = []uint8{2}
-	}
-	return update1("the gNB has it", Update{N2Type: n2.InfoModifyResponse, N2: makes(t, m)})
+	return update1("the gNB has it", Update{N2Type: n2.InfoModifyResponse, N2: makes(t, &n2.ModifyResponse{Failed: failed})})
 }
 
 // TS 23.502 4.3.3.2 step 1b to 1e, TS 24.501 6.3.2.
@@ -68,6 +64,15 @@ func TestModificationByTheNetwork(t *testing.T) {
 		{name: "another AMBR", from: active, acts: []act{changedTo("the Slice", bigger), commanded, gnbHas, done, unitDone}},
 		{name: "a flow is added: its uplink first, its downlink when all have it", from: active, acts: []act{
 			changedTo("the Slice", gameForAll), unitDone, commanded, gnbHas, done, unitDone,
+		}},
+		{name: "a flow is added, and gone again before anybody has heard", from: active, acts: []act{
+			changedTo("the Slice", gameForAll), {name: "the unit knows", event: Unit{Outcome: Done}, first: noFlows},
+		}},
+		{name: "a new holder says again what may have been said, whatever the Slice has now", from: active, acts: []act{
+			changedTo("the Slice", gameForAll), unitDone, {name: "resumed", event: Resumed{}, first: noFlows}, commanded,
+		}},
+		{name: "the gNB answers something of before", from: active, acts: []act{
+			changedTo("the Slice", gameForAll), unitDone, commanded, update1("the gNB", Update{N2Type: n2.InfoModifyResponse, N2: makes(t, &n2.ModifyResponse{Flows: []uint8{2}})}),
 		}},
 		{name: "the UE answers before the gNB", from: active, acts: []act{changedTo("the Slice", gameForAll), unitDone, commanded, done, gnbHas, unitDone}},
 		{name: "the gNB says nothing: the UE's answer came through it", from: active, acts: []act{changedTo("the Slice", gameForAll), unitDone, commanded, done, accessQuiet}},
@@ -106,6 +111,10 @@ func TestModificationByTheNetwork(t *testing.T) {
 		{name: "the UE refuses: back to what was (TS 24.501 6.3.2.4)", from: active, acts: []act{
 			changedTo("the Slice", gameForAll), unitDone, commanded, gnbHas, update1("the UE", Update{N1: commandReject(0, n1.CauseSemanticErrorInQoS)}), commanded,
 		}},
+		{name: "the UE refuses, and the AMF does not answer: it is asked again", from: active, acts: []act{
+			changedTo("the Slice", gameForAll), unitDone, commanded, gnbHas, update1("the UE", Update{N1: commandReject(0, n1.CauseSemanticErrorInQoS)}), unitDone,
+			{name: "no answer", event: Transferred{Outcome: Unknown}}, commanded,
+		}},
 		{name: "the UE refuses a flow's end and another AMBR", from: active, acts: []act{
 			changedTo("the Slice", func(list []configuration.Slice) { noFlows(list); bigger(list) }), commanded, gnbHas,
 			update1("the UE", Update{N1: commandReject(0, n1.CauseSemanticErrorInQoS)}), commanded,
@@ -121,7 +130,7 @@ func TestModificationByTheNetwork(t *testing.T) {
 			changedTo("the Slice", bigger), update1("the AMF wants it up", Update{Connection: Activating}), {name: "the gNB has a tunnel", event: newTeller(t).ready()}, unitDone, commanded,
 		}},
 		{name: "the UE is idle, as the AMF knows: it hears later", from: active, acts: []act{
-			changedTo("the Slice", gameForAll), unitDone, {name: "the AMF does not wake it", event: Transferred{Outcome: Done, Cause: notTransferred}}, unitDone,
+			changedTo("the Slice", gameForAll), unitDone, {name: "the AMF does not wake it", event: Transferred{Outcome: Done, Skipped: true, Cause: "N1_MSG_NOT_TRANSFERRED"}}, unitDone,
 		}},
 		{name: "the session is not established yet: it hears when it is", from: establishing, acts: []act{
 			changedTo("the Slice", bigger), {name: "the gNB has a tunnel", event: newTeller(t).ready()}, unitDone,

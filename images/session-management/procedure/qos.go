@@ -340,6 +340,17 @@ func become(s *record.Session, w *record.Wanted, network *configuration.DataNetw
 	s.Flows = slices.DeleteFunc(s.Flows, func(f record.Flow) bool { return f.Coming })
 }
 
+// current: what the UE is about to hear is what the Slice has now. Flows that it has lost meanwhile are not told, and true says so: what the
+// unit has of them goes with the commit.
+func current(w *record.Wanted, network *configuration.DataNetwork) (lost bool) {
+	n := len(w.Flows)
+	w.Flows = slices.DeleteFunc(w.Flows, func(f record.Flow) bool { return f.Name != "" && network.Flow(f.Name) == nil })
+	for i := range w.Flows {
+		w.Flows[i] = n4.Versioned(w.Flows[i], network.Settings())
+	}
+	return len(w.Flows) < n
+}
+
 // come has the unit take uplink packets of flows that the UE is about to hear of.
 func come(s *record.Session, w *record.Wanted) {
 	for _, f := range w.Flows {

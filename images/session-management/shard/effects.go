@@ -165,6 +165,7 @@ func unitAnswer(o pfcp.Outcome) procedure.Unit {
 	case o.Err == nil:
 		answer := procedure.Unit{Outcome: procedure.Done}
 		answer.Established, _ = o.Answer.(*message.SessionEstablishmentResponse) // nil of the others
+		answer.Modified, _ = o.Answer.(*message.SessionModificationResponse)
 		return answer
 	case errors.As(o.Err, &refused):
 		return procedure.Unit{Outcome: procedure.Refused, Cause: refused.Cause}

@@ -32,8 +32,14 @@ func (s *Shard) policySession(rec *record.Session) (*npcf.Session, error) {
 
 // decided is what the PCF has made of the session's default flow.
 func decided(a *npcf.Association) procedure.Policy {
-	out := procedure.Policy{Outcome: procedure.Done, URI: a.URI}
-	for _, rule := range a.Decision.SessionRules { // one: more have conditions, which this SMF does not offer
+	out := defaultFlow(a.Decision)
+	out.Outcome, out.URI = procedure.Done, a.URI
+	return out
+}
+
+// defaultFlow and AMBR as a decision has them; zero where it does not say.
+func defaultFlow(d npcf.Decision) (out procedure.Policy) {
+	for _, rule := range d.SessionRules { // one: more have conditions, which this SMF does not offer
 		if rule == nil {
 			continue
 		}

@@ -93,6 +93,9 @@ func (r *Requests) Create(ctx context.Context, c *nsmf.Create) (*nsmf.Created, e
 	return &nsmf.Created{Ref: made.Ref, SessionID: c.SessionID, SNSSAI: c.SNSSAI}, nil
 }
 
+// nonThreeGPP is AccessType of TS 29.571 5.4.3.1.
+const nonThreeGPP = "NON_3GPP_ACCESS"
+
 func amfOf(a nsmf.AMF, w nsmf.Where) record.AMF {
 	out := record.AMF{InstanceID: a.InstanceID, StatusURI: a.StatusURI, Set: a.Set()}
 	if w.Location != nil {
@@ -120,7 +123,7 @@ func (r *Requests) Update(ctx context.Context, ref string, u *nsmf.Update) (*nsm
 		return procedure.Update{
 			From: t, Connection: procedure.ConnectionState(u.UpCnxState), Handover: procedure.HandoverState(u.HoState), ToBeSwitched: u.ToBeSwitched,
 			FailedToBeSwitched: u.FailedToBeSwitched, Release: u.Release, Cause: u.Why.Cause, N1: u.N1, N2: u.N2, N2Type: n2.InfoType(u.N2Type),
-			AMF: amfOf(u.AMF, u.Where),
+			AMF: amfOf(u.AMF, u.Where), NonThreeGPP: u.Where.Access == nonThreeGPP,
 		}
 	})
 	if err != nil {
@@ -169,13 +172,20 @@ func (r *Requests) TransferFailed(_ context.Context, ref string, f namf.Failure)
 func (r *Requests) SubscriptionChanged(context.Context, string, nudm.Change) error { return nil }
 
 // PolicyChanged implements nsmf.Callbacks.
-func (r *Requests) PolicyChanged(context.Context, string, npcf.Decision) (npcf.Report, error) {
-	return npcf.Report{}, &nsmf.Refused{Cause: nsmf.SystemFailure, Detail: "a policy does not change during a session"}
+func (r *Requests) PolicyChanged(ctx context.Context, ref string, change npcf.Decision) (npcf.Report, error) {
+	p := defaultFlow(change)
+	_, err := r.toSession(ctx, ref, func(t procedure.Token) procedure.Event {
+		return procedure.PolicyChanged{From: t, Decided: record.Decided{
+			AMBR: p.AMBR, FiveQI: p.FiveQI, Priority: p.Priority, MayPreempt: p.MayPreempt, Preemptable: p.Preemptable,
+		}}
+	})
+	return npcf.Report{}, err
 }
 
 // PolicyEnded implements nsmf.Callbacks.
-func (r *Requests) PolicyEnded(_ context.Context, ref, _ string) error {
-	return r.tell(ref, procedure.End{Cause: regularDeactivation})
+func (r *Requests) PolicyEnded(ctx context.Context, ref, _ string) error {
+	_, err := r.toSession(ctx, ref, func(t procedure.Token) procedure.Event { return procedure.PolicyEnded{From: t} })
+	return err
 }
 
 // ChargingChanged implements nsmf.Callbacks.
