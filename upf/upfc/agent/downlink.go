@@ -5,6 +5,7 @@ import (
 
 	"github.com/wmnsk/go-pfcp/ie"
 
+	"core5g.dev/core5g/upf/upfc/pfcp"
 	"core5g.dev/core5g/upf/upfc/rules"
 )
 
@@ -40,18 +41,10 @@ func (a *Agent) notify(index uint32, pdr uint16, qfi, tos uint8) {
 		group = append(group, ie.NewDownlinkDataServiceInformation(dscp != 0, qfi != 0, dscp, qfi))
 	}
 	for !s.gone && s.waits(pdr) {
-		to, seid, up, moved := a.ofSession(s.Node, s.CPAddr), s.CPSEID, s.UPSEID, a.movedOf(s.Node)
-		s.mu.Unlock()
-		if !a.isServing() {
-			s.mu.Lock()
+		answer, serving, err := a.notifyOnce(s, group)
+		if !serving {
 			return
 		}
-		answer, err := a.report(to, seid, "downlink_data", ie.NewReportType(0, 0, 0, 1), ie.NewDownlinkDataReport(group...))
-		if err != nil && !errors.Is(err, errForgotten) {
-			a.world.Wait(retryAfter, a.stopping.Done(), moved)
-		}
-		a.dropForgotten(up, err)
-		s.mu.Lock()
 		if err == nil && !s.gone {
 			a.obey(s, answer)
 		}
@@ -59,6 +52,22 @@ func (a *Agent) notify(index uint32, pdr uint16, qfi, tos uint8) {
 			return
 		}
 	}
+}
+
+// notifyOnce reports without the session's lock, which the caller has: it is taken again however this ends, a death of the machine included.
+func (a *Agent) notifyOnce(s *session, group []*ie.IE) (answer *pfcp.Message, serving bool, err error) {
+	to, seid, up, moved := a.ofSession(s.Node, s.CPAddr), s.CPSEID, s.UPSEID, a.movedOf(s.Node)
+	s.mu.Unlock()
+	defer s.mu.Lock()
+	if !a.isServing() {
+		return nil, false, nil
+	}
+	answer, err = a.report(to, seid, "downlink_data", ie.NewReportType(0, 0, 0, 1), ie.NewDownlinkDataReport(group...))
+	if err != nil && !errors.Is(err, errForgotten) {
+		a.world.Wait(retryAfter, a.stopping.Done(), moved)
+	}
+	a.dropForgotten(up, err)
+	return answer, true, err
 }
 
 // waits says whether downlink packets of a PDR are buffered and the CP function is to be told.
