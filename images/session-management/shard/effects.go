@@ -22,6 +22,7 @@ import (
 	"core5g.dev/core5g/images/session-management/record"
 	"core5g.dev/core5g/images/session-management/runner"
 
+	"github.com/wmnsk/go-pfcp/ie"
 	"github.com/wmnsk/go-pfcp/message"
 )
 
@@ -167,6 +168,8 @@ func unitAnswer(o pfcp.Outcome) procedure.Unit {
 		answer.Established, _ = o.Answer.(*message.SessionEstablishmentResponse) // nil of the others
 		answer.Modified, _ = o.Answer.(*message.SessionModificationResponse)
 		return answer
+	case errors.As(o.Err, &refused) && refused.Cause == ie.CauseNoEstablishedPFCPAssociation: // it is met again, and asked again
+		return procedure.Unit{Outcome: procedure.NotSent}
 	case errors.As(o.Err, &refused):
 		return procedure.Unit{Outcome: procedure.Refused, Cause: refused.Cause}
 	case errors.As(o.Err, &notSent):

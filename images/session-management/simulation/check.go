@@ -95,7 +95,7 @@ func (w *world) agree() error {
 	}
 	sessions := map[string]place{}
 	for _, u := range w.units {
-		for _, s := range u.sessions {
+		for _, s := range u.has() {
 			if other, twice := sessions[record.Ref(s.cpSEID)]; twice {
 				fail("%s and %s have session %x", other.u.nodeID, u.nodeID, s.cpSEID)
 			}

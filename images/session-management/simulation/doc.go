@@ -8,5 +8,6 @@
 //	clock.go    events in the order of their times     pods.go    pods, and the shards that their keepers have them hold
 //	unit.go     a UPF unit                             ue.go      a UE, its access network and its AMF
 //	network.go  messages, and how they are lost        store.go   the session store, and a look at what is written
+//	n4.go       units that are upf-c's own code, and endpoints of the shards
 //	check.go    what must hold                         world.go   puts them together
 package simulation

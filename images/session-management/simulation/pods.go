@@ -31,6 +31,7 @@ type holding struct {
 	shard  uint16
 	lease  sessionstore.Lease
 	runner *runner.Runner
+	n4     *n4 // where units are real
 }
 
 func (p *pod) start() {
@@ -107,11 +108,16 @@ func (p *pod) gained(l sessionstore.Lease) {
 	h := &holding{shard: p.w.shardNumber(l.Shard), lease: l}
 	p.held[l.Shard] = h
 	p.w.oneHolder(l.Shard)
+	v := &view{pod: p, life: p.life, held: h}
 	h.runner = runner.New(runner.Config{
-		World: &view{pod: p, life: p.life, held: h}, Log: p.w.log.With(slog.String("pod", p.name)), Shard: h.shard, Lease: l, Sealer: p.w.sealer,
+		World: v, Log: p.w.log.With(slog.String("pod", p.name)), Shard: h.shard, Lease: l, Sealer: p.w.sealer,
 		Writer: p.w.rand.Uint64(), Cached: 1 + p.w.rand.IntN(4),
 	})
 	h.runner.Start()
+	if p.w.real {
+		h.n4 = newN4(v)
+		return
+	}
 	for _, u := range p.w.units {
 		p.met(h, u)
 	}
@@ -121,6 +127,9 @@ func (p *pod) lost(name string) {
 	if h := p.held[name]; h != nil {
 		p.w.note("%s holds %s no more", p.name, name)
 		h.runner.Stop()
+		if h.n4 != nil {
+			h.n4.e.Close()
+		}
 		delete(p.held, name)
 	}
 }
@@ -200,10 +209,18 @@ func (v *view) Stopped(why error) {
 
 func (v *view) Do(e procedure.Effect, done func(procedure.Event)) {
 	v.pod.w.leaves(v)
+	if a, ok := e.(procedure.AskUnit); ok && v.held.n4 != nil {
+		v.held.n4.ask(a, func(answer procedure.Event) { v.in(func() { done(answer) }) })
+		return
+	}
 	v.pod.w.do(v.held.shard, e, func(answer procedure.Event) { v.in(func() { done(answer) }) })
 }
 
 func (v *view) List(nodeID string, done func([]runner.Listed, error)) {
+	if v.held.n4 != nil {
+		v.held.n4.list(nodeID, done)
+		return
+	}
 	w := v.pod.w
 	w.soon(50*time.Microsecond, 5*time.Millisecond, func() {
 		listed, err := w.unitNamed(nodeID).list(v.held.shard)
@@ -215,6 +232,11 @@ func (v *view) Restored(nodeID string, stamp uint32) {
 	shard := v.held.shard
 	w := v.pod.w
 	w.leaves(v)
+	w.met[[2]string{v.held.lease.Shard, nodeID}] = stamp
+	if v.held.n4 != nil {
+		v.held.n4.say(nodeID, stamp, true)
+		return
+	}
 	w.soon(50*time.Microsecond, 5*time.Millisecond, func() { w.unitNamed(nodeID).restored(shard, stamp) })
 }
 

@@ -160,9 +160,9 @@ func (u *ue) create() {
 	uri := fmt.Sprint("amf/", u.supi, "/", u.creates)
 	asked := u.w.now
 	u.creating = true
-	u.ending[u.ref] = true
 	u.teid, u.address = 0, netip.Addr{}
 	u.ask(&request{name: "create", shard: u.w.anyShard(), make: func(t procedure.Token) (string, uint64, procedure.Event) {
+		u.ending[u.ref] = true
 		return record.Key(u.supi, sessionID), 0, procedure.Create{
 			From: t, SUPI: u.supi, ID: sessionID, DNN: dnn, SST: 1, PLMN: "20893", N1: n1,
 			AMF: record.AMF{InstanceID: "amf", StatusURI: uri, TAC: 1},
@@ -321,6 +321,14 @@ func (u *ue) afterCreation(ref string) {
 // downlink: a packet comes for the UE, and the unit reports it as it was told.
 func (u *ue) downlink() {
 	for _, unit := range u.w.units {
+		if unit.real != nil {
+			for _, s := range unit.real.sessions() {
+				if record.Ref(s.cpSEID) == u.ref {
+					unit.real.downlinkData(s)
+				}
+			}
+			continue
+		}
 		up, ok := unit.byCP[record.ParseRef(u.ref)]
 		if !ok || unit.sessions[up].far.action&8 == 0 {
 			continue

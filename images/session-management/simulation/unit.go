@@ -29,6 +29,8 @@ type unit struct {
 	next     uint64
 	stamp    uint32
 	away     time.Time // until then it does not answer
+	// real: it is upf-c's own code, and of what is here only names and addresses are its.
+	real *upf
 	// restoring are the shards that may make sessions anew since it began: it chooses nothing for new ones meanwhile (RESTI).
 	restoring map[uint16]bool
 }
@@ -39,6 +41,7 @@ type unitSession struct {
 	teid           uint32
 	ue             netip.Addr
 	far            farOf
+	index          uint32 // in a real one
 }
 
 // farOf is what FAR 2 says.
@@ -57,6 +60,10 @@ func newUnit(w *world, n byte) *unit {
 
 // forget everything, as both halves' death does.
 func (u *unit) forget() {
+	if u.real != nil {
+		u.real.die()
+		return
+	}
 	u.w.note("%s restarts", u.nodeID)
 	u.sessions, u.byCP, u.restoring = map[uint64]*unitSession{}, map[uint64]uint64{}, map[uint16]bool{}
 	u.stamp++
@@ -287,4 +294,15 @@ func (u *unit) drop(up uint64) {
 		delete(u.byCP, s.cpSEID)
 		delete(u.sessions, up)
 	}
+}
+
+// has lists its sessions.
+func (u *unit) has() (list []*unitSession) {
+	if u.real != nil {
+		return u.real.sessions()
+	}
+	for _, up := range slices.Sorted(maps.Keys(u.sessions)) {
+		list = append(list, u.sessions[up])
+	}
+	return list
 }

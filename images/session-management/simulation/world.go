@@ -39,6 +39,9 @@ type world struct {
 	numbered map[uint64]bool            // CP SEIDs that there were
 	heard    map[string]bool            // where the AMF was told of a context's end, and where that was lost
 	unheard  map[string]bool
+	// real: units are upf-c's own code. met is the stamp of a unit that a shard was last done with, by both names.
+	real bool
+	met  map[[2]string]uint32
 
 	tokens  procedure.Token
 	waiting map[procedure.Token]waiting
@@ -52,9 +55,10 @@ type world struct {
 func newWorld(seed uint64, ues int) (*world, error) {
 	w := &world{
 		clock: newClock(seed), log: slog.New(slog.DiscardHandler), faults: true, ended: map[string]int{}, records: map[string]*record.Session{},
-		numbered: map[uint64]bool{}, heard: map[string]bool{}, unheard: map[string]bool{},
+		numbered: map[uint64]bool{}, heard: map[string]bool{}, unheard: map[string]bool{}, met: map[[2]string]uint32{},
 	}
 	w.shards, w.forgetful = 1+uint16(w.rand.IntN(3)), w.chance(4)
+	w.real = w.chance(3)
 	w.store = memory.New(func() time.Time { return w.now })
 	w.seen = &watched{w.store, w}
 	w.store.Fault = w.storeFault
@@ -64,15 +68,21 @@ func newWorld(seed uint64, ues int) (*world, error) {
 		return nil, err
 	}
 	network := configuration.DataNetwork{
-		DNN: dnn, Types: []n1.SessionType{n1.IPv4}, AMBR: record.AMBR{Uplink: 1e9, Downlink: 1e9}, FiveQI: 9, ARP: configuration.ARP{Priority: 8}, MTU: 1400,
+		DNN: dnn, Access: "access", Core: dnn, Types: []n1.SessionType{n1.IPv4}, AMBR: record.AMBR{Uplink: 1e9, Downlink: 1e9}, FiveQI: 9, ARP: configuration.ARP{Priority: 8}, MTU: 1400,
 	}
 	var units []configuration.Unit
 	for n := range byte(2) {
 		u := newUnit(w, n)
 		w.units = append(w.units, u)
-		pool := netip.PrefixFrom(netip.AddrFrom4([4]byte{10, u.pool, 0, 0}), 16)
+		if w.real {
+			var err error
+			if u.real, err = newUPF(w, u, n); err != nil {
+				return nil, err
+			}
+		}
+		pool := netip.PrefixFrom(netip.AddrFrom4([4]byte{10, u.pool, 0, 0}), 24)
 		network.Units = append(network.Units, configuration.Serving{NodeID: u.nodeID, Pools: []netip.Prefix{pool}})
-		units = append(units, configuration.Unit{NodeID: u.nodeID, Address: netip.MustParseAddrPort("10.96.7.8:8805")})
+		units = append(units, configuration.Unit{NodeID: u.nodeID, Address: netip.AddrPortFrom(netip.AddrFrom4([4]byte{192, 0, 2, n + 1}), pfcpPort)})
 	}
 	w.config, err = configuration.New([]configuration.Slice{{Name: slice, SST: 1, DataNetworks: []configuration.DataNetwork{network}}}, units)
 	if err != nil {
@@ -161,6 +171,9 @@ func (w *world) misfortune() {
 
 // back: a unit answers again, and holders have an association with it.
 func (w *world) back(u *unit) {
+	if u.real != nil {
+		return // it is seen by itself
+	}
 	for _, p := range w.pods {
 		for _, name := range w.shardNames() {
 			if h := p.held[name]; p.alive && h != nil {
@@ -195,6 +208,17 @@ func (w *world) unitNamed(nodeID string) *unit {
 	panic("no unit is called " + nodeID)
 }
 
+// withContext is the UE whose SM context has that CP SEID, as the store or the AMF has it.
+func (w *world) withContext(cpSEID uint64) *ue {
+	for _, u := range w.ues {
+		rec := w.records[record.Key(u.supi, sessionID)]
+		if u.ref == record.Ref(cpSEID) || rec != nil && rec.CPSEID == cpSEID {
+			return u
+		}
+	}
+	return w.ues[0] // nobody's: somebody has to be answered
+}
+
 func (w *world) ueOf(supi string) *ue {
 	for _, u := range w.ues {
 		if u.supi == supi {
@@ -206,12 +230,13 @@ func (w *world) ueOf(supi string) *ue {
 
 // run for a time with faults, and then until all has come to rest.
 func (w *world) run(unkind, kind time.Duration) error {
+	defer w.close()
 	end := w.now.Add(unkind)
 	for w.wrong == nil && w.step(end) {
 		continue
 	}
 	w.faults, w.storeAway = false, time.Time{}
-	w.note("all is well from here on")
+	w.note("all is well from here on; units are upf-c: %v", w.real)
 	for _, p := range w.pods {
 		p.frozen = time.Time{}
 	}
@@ -239,4 +264,14 @@ func (w *world) run(unkind, kind time.Duration) error {
 		}
 	}
 	return w.wrong
+}
+
+// close lets go of the units' threads.
+func (w *world) close() {
+	for _, u := range w.units {
+		if u.real != nil {
+			u.real.KillUPFU()
+			u.real.KillUPFC()
+		}
+	}
 }
