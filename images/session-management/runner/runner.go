@@ -533,8 +533,10 @@ func (r *Runner) Stop() { r.stopped = true }
 
 // leftover: the session's unit may have something that nobody will know of.
 func (r *Runner) leftover(s *session) {
-	if u := r.units[s.state.Record.Unit.NodeID]; u != nil {
+	node := s.state.Record.Unit.NodeID
+	if u := r.units[node]; u != nil && !u.leftovers {
 		u.leftovers = true
+		r.sweepIn(node, firstSweep)
 	}
 }
 

@@ -44,6 +44,8 @@ type unit struct {
 	checking, again bool
 	// leftovers: it may have sessions that nobody knows.
 	leftovers bool
+	// sweeps numbers when that is looked for: one time is set at a time.
+	sweeps int
 	// lost: it has said that it begins anew.
 	lost bool
 }
@@ -163,7 +165,7 @@ func (r *Runner) UnitMet(nodeID string, stamp uint32, kept bool) {
 	if u == nil {
 		u = &unit{leftovers: true} // of the holder before
 		r.units[nodeID] = u
-		r.w.After(firstSweep, func() { r.sweep(nodeID) })
+		r.sweepIn(nodeID, firstSweep)
 	}
 	u.stamp = stamp
 	if !kept {
@@ -268,13 +270,31 @@ const (
 	sweepEvery = 10 * time.Minute
 )
 
+// sweepIn a while; what was to be at another time is not.
+func (r *Runner) sweepIn(nodeID string, d time.Duration) {
+	u := r.units[nodeID]
+	u.sweeps++
+	n := u.sweeps
+	r.w.After(d, func() {
+		if u.sweeps == n {
+			r.sweep(nodeID)
+		}
+	})
+}
+
 // sweep deletes what the unit has and nobody knows, where there may be such: answers that went to a pod that had died, requests without an answer.
 func (r *Runner) sweep(nodeID string) {
 	u := r.units[nodeID]
 	if r.stopped {
 		return
 	}
-	again := func() { r.w.After(sweepEvery, func() { r.sweep(nodeID) }) }
+	again := func() {
+		if u.leftovers {
+			r.sweepIn(nodeID, firstSweep)
+			return
+		}
+		r.sweepIn(nodeID, sweepEvery)
+	}
 	if !u.leftovers || u.checking {
 		again()
 		return
