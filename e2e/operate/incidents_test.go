@@ -128,6 +128,22 @@ func incidents() [][]*incident {
 				healed: coreReady,
 			},
 		},
+		{
+			{
+				name: "PDU sessions that core5g's own SMF has no unit for", skip: withFree5GCsSMF, cause: banish("upf", cordoned, failingSessions),
+				tells:  []tale{alert("Core5GSMFProceduresFail", "procedure=establishment")},
+				heal:   []remedy{{page: "Core5GUPFUnplaced", command: "kubectl uncordon", shown: cordoned}},
+				healed: coreReady,
+			},
+		},
+		{
+			{
+				name: "shards whose leases nobody keeps", skip: withFree5GCsSMF, cause: banish("session-store", cordoned, nil),
+				tells:  []tale{alert("Core5GSMFShardUnheld")},
+				heal:   []remedy{{page: "Core5GFunctionDown", command: "kubectl uncordon", shown: cordoned}},
+				healed: coreReady,
+			},
+		},
 	}
 }
 
@@ -381,6 +397,14 @@ func withoutAuthority(ctx context.Context) (string, error) {
 		return "", err
 	}
 	return "the SBI has no TLS here, or not with the operator's own authority: no certificate to let expire", nil
+}
+
+func withFree5GCsSMF(ctx context.Context) (string, error) {
+	out, err := k.Run(ctx, "get", "core5g", "core5g", "-o", "jsonpath={.spec.controlPlane}")
+	if err != nil || out == "Core5G" {
+		return "", err
+	}
+	return "the SMF is free5GC's here: it has no shards, and counts no procedures", nil
 }
 
 // frozenCertificate puts a certificate that ends in three days into a Secret, and makes it immutable: the operator

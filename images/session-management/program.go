@@ -98,7 +98,7 @@ func newPod(ctx context.Context, group *errgroup.Group, c Config, identity *sbit
 	finder := newFinder(ctx, group, c, shards[0].InstanceID, transport, registry, log)
 	client := sbi.NewClient(transport, finder, registry)
 	o := shard.Options{
-		Log: log, Holder: c.holder(), Set: c.set(), Shards: shards, Store: store, Sealer: keys{opened}, AMF: namf.NewClient(client), Registry: registry, Register: registrar.keep,
+		Log: log, Holder: c.holder(), Set: c.set(), Shards: shards, Store: store, Sealer: sealing{opened}, AMF: namf.NewClient(client), Registry: registry, Register: registrar.keep,
 		Passing: shard.Passing{
 			Root:      func(holder string, id shard.Identity) string { return c.rootAt(schemeOf(identity), holder, id) },
 			Transport: passing(identity, c.Shards[0].Name),
@@ -135,11 +135,11 @@ func openStore(ctx context.Context, log *slog.Logger) (*mounted.Store, error) {
 
 const storeAgain = time.Second
 
-// keys follow their Secret.
-type keys struct{ store *mounted.Store }
+// sealing keys follow their Secret.
+type sealing struct{ store *mounted.Store }
 
-func (k keys) Seal(key string, value []byte) []byte { return k.store.Sealer().Seal(key, value) }
-func (k keys) Open(key string, sealed []byte) ([]byte, error) {
+func (k sealing) Seal(key string, value []byte) []byte { return k.store.Sealer().Seal(key, value) }
+func (k sealing) Open(key string, sealed []byte) ([]byte, error) {
 	return k.store.Sealer().Open(key, sealed)
 }
 

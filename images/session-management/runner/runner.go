@@ -89,8 +89,11 @@ const (
 
 // Counts of a runner, since it was made.
 type Counts struct {
-	// Declined events, whose sessions could not be looked at; Conflicts are writes that the store refused; Repeated those whose outcome was not known.
-	Declined, Conflicts, Repeated uint64
+	// Declined events, whose sessions could not be looked at; of these, Full were one too many for their session's queue, and Away would
+	// have begun something while the store did not answer.
+	Declined, Full, Away uint64
+	// Conflicts are writes that the store refused; Repeated those whose outcome was not known.
+	Conflicts, Repeated uint64
 	// Evicted from memory; Orphans that were deleted in units; Elsewhere are sessions that another shard had.
 	Evicted, Orphans, Elsewhere uint64
 	// Stale answers, to what was asked before, and Skipped times, which were moved while they came.
@@ -165,11 +168,12 @@ func (r *Runner) deliver(key string, q queued) {
 		return
 	}
 	if r.Away() && procedure.Begins(q.Event) {
-		r.decline(q.Event, "the session store does not answer")
+		r.storeAway(q.Event)
 		return
 	}
 	s := r.session(key)
 	if len(s.queue) >= mostQueued {
+		r.counts.Full++
 		r.decline(q.Event, "too much is under way for this session")
 		return
 	}
@@ -191,7 +195,7 @@ func (r *Runner) DeliverTo(cpSEID uint64, e procedure.Event) {
 		return
 	}
 	if r.Away() && procedure.Begins(e) {
-		r.decline(e, "the session store does not answer")
+		r.storeAway(e)
 		return
 	}
 	r.w.Store(func(ctx context.Context, store sessionstore.Store) func() {
@@ -215,6 +219,12 @@ func (r *Runner) DeliverTo(cpSEID uint64, e procedure.Event) {
 func (r *Runner) decline(e procedure.Event, why string) {
 	r.counts.Declined++
 	r.effects(nil, procedure.Decline(e, why))
+}
+
+// storeAway: the store does not answer, so that nothing new begins.
+func (r *Runner) storeAway(e procedure.Event) {
+	r.counts.Away++
+	r.decline(e, "the session store does not answer")
 }
 
 func (r *Runner) session(key string) *session {

@@ -1,35 +1,143 @@
 package shard
 
 import (
+	"strings"
+	"sync"
+	"time"
+
 	"core5g.dev/core5g/images/session-management/procedure"
+	"core5g.dev/core5g/images/session-management/runner"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-type metrics struct {
-	procedures *prometheus.CounterVec
-	took       *prometheus.HistogramVec
+// measures are what a pod counts.
+type measures struct {
+	mu                     sync.Mutex // of what a shard's loop and its end both write
+	procedures             *prometheus.CounterVec
+	took                   *prometheus.HistogramVec
+	held, sessions         *prometheus.GaugeVec
+	refused, passed, store *prometheus.CounterVec
+	orphans                *prometheus.CounterVec
 }
 
-func newMetrics(reg prometheus.Registerer) *metrics {
-	m := &metrics{
-		procedures: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "core5g_smf_procedures_total", Help: "Procedures of PDU sessions that have ended, by kind and result.",
-		}, []string{"procedure", "result"}),
+func newMeasures(reg prometheus.Registerer, list []Identity) *measures {
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+	}
+	gauge := func(name, help string, labels ...string) *prometheus.GaugeVec {
+		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
+	}
+	m := &measures{
+		procedures: counter("core5g_smf_procedures_total", "Procedures of PDU sessions that have ended, by kind, result and cause.", "procedure", "result", "cause"),
 		took: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "core5g_smf_procedure_seconds", Help: "How long a procedure of a PDU session took.",
 			Buckets: prometheus.ExponentialBuckets(0.001, 2, 14),
-		}, []string{"procedure"}),
+		}, []string{"procedure", "result"}),
+		held:     gauge("core5g_smf_shard_held", "1 for a shard that the pod holds and serves, else 0.", "shard"),
+		sessions: gauge("core5g_smf_sessions_in_memory", "PDU sessions of a shard that are in memory; the session store has all.", "shard"),
+		refused:  counter("core5g_smf_refused_total", "Requests and reports that were refused before anybody looked at their session.", "shard", "why"),
+		passed:   counter("core5g_smf_passed_on_total", "What came for a shard that another pod holds.", "what", "result"),
+		store:    counter("core5g_smf_commits_repeated_total", "Records that were not written at the first attempt.", "shard", "why"),
+		orphans:  counter("core5g_smf_orphans_total", "Sessions of UPF units that were deleted there, because no record has them.", "shard"),
 	}
-	reg.MustRegister(m.procedures, m.took)
+	reg.MustRegister(m.procedures, m.took, m.held, m.sessions, m.refused, m.passed, m.store, m.orphans)
+	for _, id := range list {
+		m.held.WithLabelValues(id.Name).Set(0)
+		for _, why := range []string{whyQueue, whyStore, whyOther} {
+			m.refused.WithLabelValues(id.Name, why)
+		}
+	}
 	return m
 }
 
-func (m *metrics) ended(r procedure.Result) {
-	result := "done"
+// The label values of core5g_smf_refused_total and core5g_smf_passed_on_total.
+const (
+	whyQueue, whyStore, whyOther  = "queue_full", "store_away", "other"
+	passedRequest, passedDatagram = "request", "n4"
+	passedDone, passedNotReached  = "done", "not_reached"
+)
+
+func (m *measures) ended(r procedure.Result) {
+	result, kind := "done", r.Kind.String()
 	if r.Cause != "" {
 		result = "failed"
 	}
-	m.procedures.WithLabelValues(r.Kind.String(), result).Inc()
-	m.took.WithLabelValues(r.Kind.String()).Observe(r.Took.Seconds())
+	m.procedures.WithLabelValues(kind, result, causeOf(r.Cause)).Inc()
+	m.took.WithLabelValues(kind, result).Observe(r.Took.Seconds())
+}
+
+// causes are what procedures end with, as label values: no more than these come to be.
+var causes = map[string]string{
+	"": "",
+	"a record of a program that knows more steps": "newer_record",
+	"lost":                                  "lost",
+	"no answer of the AMF":                  "amf_no_answer",
+	"no answer of the PCF":                  "pcf_no_answer",
+	"no answer of the UPF":                  "upf_no_answer",
+	"policy refused":                        "policy_refused",
+	"the data network is gone":              "data_network_gone",
+	"the UE asked for what it does not get": "ue_asked_for_more",
+	"the UPF did not take it":               "upf_refused",
+	"the UPF has lost the session":          "upf_lost_session",
+	"the UPF refused":                       "upf_refused",
+}
+
+const (
+	causeOfAMF  = "the AMF did not take it: "
+	amfRefused  = "amf_refused"
+	otherCause  = "other"
+	longestWord = 40
+)
+
+// causeOf a procedure's end as a label value: one of causes, a protocol cause of our own answers in lower case, or other.
+func causeOf(cause string) string {
+	if word, ok := causes[cause]; ok {
+		return word
+	}
+	switch {
+	case strings.HasPrefix(cause, causeOfAMF):
+		return amfRefused
+	case len(cause) <= longestWord && strings.Trim(cause, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == "": // procedures have them as constants
+		return strings.ToLower(cause)
+	}
+	return otherCause
+}
+
+// observeEvery is how often a runner's own counts are taken over.
+const observeEvery = time.Second
+
+// observe what the runner has counted since, and go on with it; on the loop.
+func (s *Shard) observe(before runner.Counts) {
+	m, now := s.pod.measures, s.runner.Counts()
+	m.serves(s)
+	for why, n := range map[string]uint64{
+		whyQueue: now.Full - before.Full, whyStore: now.Away - before.Away,
+		whyOther: (now.Declined - now.Full - now.Away) - (before.Declined - before.Full - before.Away),
+	} {
+		m.refused.WithLabelValues(s.Name, why).Add(float64(n))
+	}
+	m.store.WithLabelValues(s.Name, "conflict").Add(float64(now.Conflicts - before.Conflicts))
+	m.store.WithLabelValues(s.Name, "unknown").Add(float64(now.Repeated - before.Repeated))
+	m.orphans.WithLabelValues(s.Name).Add(float64(now.Orphans - before.Orphans))
+	s.After(observeEvery, func() { s.observe(now) })
+}
+
+// serves says that the pod has the shard, unless it has ended meanwhile.
+func (m *measures) serves(s *Shard) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if s.closed.Load() {
+		return
+	}
+	m.held.WithLabelValues(s.Name).Set(1)
+	m.sessions.WithLabelValues(s.Name).Set(float64(s.runner.Sessions()))
+}
+
+// gaveUp a shard, which is closed.
+func (m *measures) gaveUp(name string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.held.WithLabelValues(name).Set(0)
+	m.sessions.DeleteLabelValues(name)
 }

@@ -61,8 +61,13 @@ func (p *Pod) Handler(id Identity, log *slog.Logger, reg prometheus.Registerer, 
 				out.Out.Host = out.In.Host // Locations are told by what the caller knows us as
 				out.Out.Header.Set(headerPassed, "1")
 			},
+			ModifyResponse: func(*http.Response) error {
+				p.measures.passed.WithLabelValues(passedRequest, passedDone).Inc()
+				return nil
+			},
 			ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
 				log.Warn("a request was not passed on", "shard", id.Name, "to", root.Host, "err", err)
+				p.measures.passed.WithLabelValues(passedRequest, passedNotReached).Inc()
 				p.notReached(id, root, err)
 				nsmf.Refuse(w, r, &nsmf.Refused{Cause: nsmf.NFCongestion, Detail: "the shard moves to another pod", RetryAfter: time.Second})
 			},
@@ -176,9 +181,11 @@ func (p *Pod) passN4(id Identity, from netip.AddrPort, b []byte) {
 		r.Header.Set(headerPassed, "1")
 		answer, err := p.Passing.Transport.RoundTrip(r)
 		if err != nil {
+			p.measures.passed.WithLabelValues(passedDatagram, passedNotReached).Inc()
 			p.notReached(id, root, err)
 			return
 		}
+		p.measures.passed.WithLabelValues(passedDatagram, passedDone).Inc()
 		_ = answer.Body.Close()
 	}()
 }

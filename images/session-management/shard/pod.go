@@ -59,12 +59,12 @@ type Options struct {
 // Pod has the shards that it holds.
 type Pod struct {
 	Options
-	keeper  *shards.Keeper
-	config  atomic.Pointer[configuration.Snapshot]
-	n4      *pfcp.Metrics
-	metrics *metrics
-	tokens  tokens
-	writes  chan struct{} // bounds what is asked of the store at a time
+	keeper   *shards.Keeper
+	config   atomic.Pointer[configuration.Snapshot]
+	n4       *pfcp.Metrics
+	measures *measures
+	tokens   tokens
+	writes   chan struct{} // bounds what is asked of the store at a time
 
 	mu     sync.Mutex
 	held   map[string]*Shard
@@ -77,7 +77,7 @@ const mostAsked = 512
 // New makes a pod that holds nothing yet; Run begins. A configuration has to be there before: Configure.
 func New(o Options) (*Pod, error) {
 	p := &Pod{
-		Options: o, n4: pfcp.NewMetrics(o.Registry), metrics: newMetrics(o.Registry), held: map[string]*Shard{}, relays: map[string]*relay{}, writes: make(chan struct{}, mostAsked),
+		Options: o, n4: pfcp.NewMetrics(o.Registry), measures: newMeasures(o.Registry, o.Shards), held: map[string]*Shard{}, relays: map[string]*relay{}, writes: make(chan struct{}, mostAsked),
 	}
 	var names []string
 	for _, s := range o.Shards {

@@ -64,6 +64,7 @@ func (s *Shard) serve() {
 			s.loop.post(func() {
 				s.socket = socket
 				s.runner.Start()
+				s.observe(runner.Counts{})
 				s.units(s.Configuration())
 			})
 			if s.pod.Register != nil {
@@ -104,6 +105,7 @@ func (s *Shard) close() {
 	s.loop.post(s.runner.Stop)
 	s.loop.end()
 	s.ended.Wait() // the socket is closed: another may bind its port
+	s.pod.measures.gaveUp(s.Name)
 }
 
 // May implements runner.World.

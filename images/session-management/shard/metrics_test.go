@@ -1,0 +1,130 @@
+package shard
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"core5g.dev/core5g/images/session-management/n1"
+	"core5g.dev/core5g/images/session-management/procedure"
+	"core5g.dev/core5g/images/session-management/runner"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// counted are the values of a metric by its labels' values, in the order of their names.
+func counted(t *testing.T, reg prometheus.Registerer, name string) map[string]float64 {
+	t.Helper()
+	families, err := reg.(prometheus.Gatherer).Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]float64{}
+	for _, f := range families {
+		if f.GetName() != name {
+			continue
+		}
+		for _, m := range f.Metric {
+			var labels []string
+			for _, l := range m.Label {
+				labels = append(labels, l.GetValue())
+			}
+			value := m.GetCounter().GetValue() + m.GetGauge().GetValue() // it is one of them
+			if m.Histogram != nil {
+				value = float64(m.Histogram.GetSampleCount())
+			}
+			out[strings.Join(labels, " ")] = value
+		}
+	}
+	return out
+}
+
+// within awaits what a metric says.
+func within(t *testing.T, reg prometheus.Registerer, name string, want map[string]float64) {
+	t.Helper()
+	diff, deadline := "", time.Now().Add(patience)
+	for time.Now().Before(deadline) {
+		if diff = cmp.Diff(want, counted(t, reg, name)); diff == "" {
+			return
+		}
+		time.Sleep(20 * time.Millisecond) // as who scrapes
+	}
+	t.Errorf("%s (-want +got):\n%s", name, diff)
+}
+
+func TestWhatAPodCounts(t *testing.T) {
+	r := newRig(t)
+	p, end := r.start("pod-1")
+	within(t, p.Registry, "core5g_smf_shard_held", map[string]float64{"smf-1": 1})
+	r.create(p, "imsi-208930000000001", n1.IPv4)
+	r.amf.next(t)
+	within(t, p.Registry, "core5g_smf_procedures_total", map[string]float64{" establishment done": 1})
+	within(t, p.Registry, "core5g_smf_procedure_seconds", map[string]float64{"establishment done": 1})
+	within(t, p.Registry, "core5g_smf_sessions_in_memory", map[string]float64{"smf-1": 1})
+	end()
+	within(t, p.Registry, "core5g_smf_shard_held", map[string]float64{"smf-1": 0})
+	within(t, p.Registry, "core5g_smf_sessions_in_memory", map[string]float64{})
+}
+
+func TestARunnersCountsAreTakenOver(t *testing.T) {
+	r := newRig(t)
+	p, _ := r.start("pod-1")
+	within(t, p.Registry, "core5g_smf_shard_held", map[string]float64{"smf-1": 1})
+	s := p.Held("smf-1")
+	ended := make(chan struct{})
+	s.loop.post(func() {
+		defer close(ended)
+		const key = "pdu-session/imsi-208930000000009/1"
+		for range 20 { // the first is loaded by the store, and the others wait: no more than fit
+			s.runner.Deliver(key, procedure.Release{})
+		}
+		s.observe(runner.Counts{})
+	})
+	<-ended
+	within(t, p.Registry, "core5g_smf_refused_total", map[string]float64{"smf-1 other": 0, "smf-1 queue_full": 4, "smf-1 store_away": 0})
+}
+
+// What procedures end with has a label value of its own, or is a constant.
+func TestCausesAreBounded(t *testing.T) {
+	files, err := filepath.Glob("../procedure/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ends := regexp.MustCompile(`\.(?:over|gone|forget|back|rejectEstablishment|ended)\((?:\w+, )?"([^"]*)"`)
+	constants := regexp.MustCompile(`refused\(http\.\w+, "(\w+)"|Cause: "([A-Z0-9_]+)"`)
+	seen := 0
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range append(ends.FindAllStringSubmatch(string(text), -1), constants.FindAllStringSubmatch(string(text), -1)...) {
+			cause := m[1]
+			if len(m) > 2 {
+				cause += m[2]
+			}
+			seen++
+			if causeOf(cause) == otherCause {
+				t.Errorf("%s: %q has no label value", filepath.Base(file), cause)
+			}
+		}
+	}
+	if seen < 40 {
+		t.Errorf("only %d causes are in the code", seen)
+	}
+	for cause, want := range map[string]string{
+		"": "", "SNSSAI_DENIED": "snssai_denied", "the UPF refused": "upf_refused", "the AMF did not take it: whatever it says": "amf_refused",
+		"an error with imsi-208930000000001 in it": "other", strings.Repeat("A", 41): "other",
+	} {
+		if got := causeOf(cause); got != want {
+			t.Errorf("%q is %q, want %q", cause, got, want)
+		}
+	}
+}
