@@ -131,7 +131,7 @@ nodeID: ` + unitNode + `
 pfcp: {listen: "` + unitNode + `:8805", advertise: ` + unitNode + `, dataplaneWait: 10s, controlPlaneSubnets: [127.0.0.0/8]}
 heartbeat: {interval: 0s}
 n3: {endpoints: [172.30.3.16/28]}
-uePools: [{networkInstance: internet, range: 10.32.0.0/11}]
+namedPools: true
 dataplane: {socket: ` + socket + `}
 `))
 	if err != nil {
