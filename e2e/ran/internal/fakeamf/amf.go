@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/netip"
 	"strings"
 	"sync"
@@ -59,6 +60,7 @@ type Knobs struct {
 	SilentSwitch  bool    // no answer to Path Switch Request
 	Indirect      bool    // forwarding goes through the UPF: TEID 0xF000 and the session's identity
 	NoForwarding  bool    // the Handover Command offers no tunnel
+	SilentLoss    bool    // the SMF is not told of UEs that were lost with their gNB
 	TakeReplays   bool    // note NAS messages that are repeated with their COUNT, instead of failing the test
 	Retain        bool    // UE Retention Information in the NG Setup Response, if the gNB sends it
 }
@@ -83,6 +85,13 @@ type AMF struct {
 	trace       []string
 	changed     chan struct{}
 	up          bool
+
+	// Of an SMF of its own (smf.go).
+	smf                *SMF
+	root               string // our own API root
+	client             *http.Client
+	contexts, messages int // numbers given
+	ended              bool
 }
 
 type ue struct {
@@ -94,6 +103,14 @@ type ue struct {
 	tmsi         uint32
 	sessions     map[uint8]*Session
 	icsDone      bool
+
+	asks     []func()           // of the SMF: the first one is under way
+	contexts map[int]*Session   // by number
+	waits    map[uint8]*waiting // by session, while it is paged
+	paging   int
+	where    map[string]any // location, as the SMF is told
+	gnb      uint32
+	why      *ngapType.Cause // of the release that goes on
 }
 
 // Session is one PDU session as the core sees it.
@@ -117,6 +134,10 @@ type Session struct {
 	// ForwardTo and ForwardTEID are the target's end of indirect forwarding.
 	ForwardTo   netip.Addr
 	ForwardTEID uint32
+
+	context string // path of the SM context
+	number  int
+	setup   []byte // PDU Session Resource Setup Request Transfer
 }
 
 // New makes an AMF that knows the subscribers, by SUPI digits.
@@ -294,7 +315,11 @@ func (a *AMF) handle(m any) {
 				u = k
 			}
 		}
+		if u.amfID != 0 && a.smf != nil { // it has come by another gNB, or this one has lost it
+			a.supersede(u)
+		}
 		u.amfID, u.ranID, u.icsDone, u.conn = a.nextID, ran, false, a.conn
+		u.where, u.gnb = location(n2.Find[ngapType.UserLocationInformation](l)), a.gnbOf(a.conn)
 		a.nextID++
 		a.ues[u.amfID] = u
 		a.initial(u, pdu)
@@ -314,6 +339,11 @@ func (a *AMF) handle(m any) {
 					a.resourceUp(u, x.PDUSessionID.Value, x.PDUSessionResourceSetupResponseTransfer)
 				}
 			}
+			if s := n2.Find[ngapType.PDUSessionResourceFailedToSetupListCxtRes](l); s != nil && a.smf != nil {
+				for _, x := range s.List {
+					a.fromGNB(u, x.PDUSessionID.Value, "PDU_RES_SETUP_FAIL", x.PDUSessionResourceSetupUnsuccessfulTransfer)
+				}
+			}
 		}
 	case *ngapType.PDUSessionResourceSetupResponse:
 		l := m.ProtocolIEs.List
@@ -328,20 +358,38 @@ func (a *AMF) handle(m any) {
 				var t ngapType.PDUSessionResourceSetupUnsuccessfulTransfer
 				_ = n2.Unmarshal(x.PDUSessionResourceSetupUnsuccessfulTransfer, &t)
 				a.note("PDU Session Resource failed: %s", n2.CauseText(&t.Cause))
+				if a.smf != nil && u != nil {
+					a.fromGNB(u, x.PDUSessionID.Value, "PDU_RES_SETUP_FAIL", x.PDUSessionResourceSetupUnsuccessfulTransfer)
+				}
 			}
 		}
 	case *ngapType.PDUSessionResourceReleaseResponse:
 		a.note("PDU Session Resource Release Response")
+		u := a.ues[n2.Find[ngapType.AMFUENGAPID](m.ProtocolIEs.List).Value]
+		if l := n2.Find[ngapType.PDUSessionResourceReleasedListRelRes](m.ProtocolIEs.List); l != nil && a.smf != nil && u != nil {
+			for _, x := range l.List {
+				a.fromGNB(u, x.PDUSessionID.Value, "PDU_RES_REL_RSP", x.PDUSessionResourceReleaseResponseTransfer)
+			}
+		}
 	case *ngapType.PDUSessionResourceModifyResponse:
 		l := m.ProtocolIEs.List
+		u := a.ues[n2.Find[ngapType.AMFUENGAPID](l).Value]
 		if done := n2.Find[ngapType.PDUSessionResourceModifyListModRes](l); done != nil {
 			a.note("PDU Session Resource modified")
 			for _, x := range done.List {
 				a.modified(x.PDUSessionID.Value, x.PDUSessionResourceModifyResponseTransfer)
+				if a.smf != nil && u != nil {
+					a.fromGNB(u, x.PDUSessionID.Value, "PDU_RES_MOD_RSP", x.PDUSessionResourceModifyResponseTransfer)
+				}
 			}
 		}
-		if n2.Find[ngapType.PDUSessionResourceFailedToModifyListModRes](l) != nil {
+		if failed := n2.Find[ngapType.PDUSessionResourceFailedToModifyListModRes](l); failed != nil {
 			a.note("PDU Session Resource not modified")
+			for _, x := range failed.List {
+				if a.smf != nil && u != nil {
+					a.fromGNB(u, x.PDUSessionID.Value, "PDU_RES_MOD_FAIL", x.PDUSessionResourceModifyUnsuccessfulTransfer)
+				}
+			}
 		}
 	case *ngapType.PathSwitchRequest:
 		a.pathSwitch(m)
@@ -365,7 +413,8 @@ func (a *AMF) handle(m any) {
 		l := m.ProtocolIEs.List
 		a.note("UE Context Release Request (%s)", n2.CauseText(n2.Find[ngapType.Cause](l)))
 		if u := a.ues[n2.Find[ngapType.AMFUENGAPID](l).Value]; u != nil {
-			a.releaseCommand(u, n2.Find[ngapType.Cause](l))
+			u.why = n2.Find[ngapType.Cause](l)
+			a.releaseCommand(u, u.why)
 		}
 	case *ngapType.UEContextReleaseComplete:
 		l := m.ProtocolIEs.List
@@ -379,6 +428,9 @@ func (a *AMF) handle(m any) {
 		if u := a.ues[id]; u != nil {
 			delete(a.ues, id)
 			u.amfID = 0
+			if a.smf != nil {
+				a.inactive(u, u.why)
+			}
 			for _, s := range u.sessions {
 				s.Up = false
 			}
@@ -393,6 +445,33 @@ func (a *AMF) handle(m any) {
 		a.note("Error Indication (%s)", n2.CauseText(n2.Find[ngapType.Cause](m.ProtocolIEs.List)))
 	default:
 		a.T.Errorf("the gNB sent a %T", m)
+	}
+}
+
+func (a *AMF) gnbOf(conn n2.Conn) uint32 {
+	for id, c := range a.gnbs {
+		if c == conn {
+			return id
+		}
+	}
+	return 0
+}
+
+// lose the UEs of a gNB that has begun anew (TS 38.413 8.7.1.1).
+func (a *AMF) lose(gnb uint32) {
+	for _, u := range a.ues {
+		if u.gnb == gnb && u.conn != a.conn {
+			a.supersede(u)
+		}
+	}
+}
+
+// supersede a connection that its gNB does not have any more, or that the UE has left.
+func (a *AMF) supersede(u *ue) {
+	delete(a.ues, u.amfID)
+	u.amfID = 0
+	if a.smf != nil && !a.knobs.SilentLoss {
+		a.inactive(u, nil)
 	}
 }
 
@@ -411,7 +490,11 @@ func (a *AMF) setup(m *ngapType.NGSetupRequest) {
 	}
 	if id := n2.Find[ngapType.GlobalRANNodeID](l); id != nil && id.GlobalGNBID != nil && id.GlobalGNBID.GNBID.GNBID != nil {
 		b := id.GlobalGNBID.GNBID.GNBID.Bytes
-		a.gnbs[uint32(b[0])<<16|uint32(b[1])<<8|uint32(b[2])] = a.conn
+		gnb := uint32(b[0])<<16 | uint32(b[1])<<8 | uint32(b[2])
+		a.gnbs[gnb] = a.conn
+		if a.smf != nil && n2.Find[ngapType.UERetentionInformation](l) == nil {
+			a.lose(gnb)
+		}
 	}
 	plmn := ta.List[0].BroadcastPLMNList.List[0].PLMNIdentity
 	guami := ngapType.GUAMI{
@@ -715,6 +798,9 @@ func (a *AMF) securityModeComplete(u *ue, header uint8, m *nasMessage.SecurityMo
 	if u.tmsi == 0 {
 		u.tmsi = uint32(a.nextID)<<4 | 0xC0000000
 	}
+	if old := a.bySUPI(u.supi); a.smf != nil && old != nil && old != u { // TS 23.502 4.2.2.2.2: the UE has begun anew
+		a.forget(old)
+	}
 	a.known[u.tmsi] = u
 	b := []byte{0x7e, 0, nas.MsgTypeRegistrationAccept, 1, 1}
 	b = append(append(b, 0x77, 0, 11), a.guti(u)...)
@@ -737,6 +823,9 @@ func (a *AMF) deregister(u *ue, m *nas.Message) {
 }
 
 func (a *AMF) forget(u *ue) {
+	if a.smf != nil {
+		a.releaseContexts(u)
+	}
 	for k, x := range a.known {
 		if x == u {
 			delete(a.known, k)

@@ -21,6 +21,7 @@ type handover struct {
 	cancelled    bool
 	tunnels      map[uint8]*ngapType.GTPTunnel // of the target, by session
 	forwarding   map[uint8]*ngapType.GTPTunnel
+	taken        []*Session // by the target, with an SMF of its own
 }
 
 // moved takes the gNB's end of a session's tunnel.
@@ -39,6 +40,11 @@ func (a *AMF) pathSwitch(m *ngapType.PathSwitchRequest) {
 	ran := n2.Find[ngapType.RANUENGAPID](l).Value
 	a.note("Path Switch Request")
 	if a.knobs.SilentSwitch {
+		return
+	}
+	if a.smf != nil {
+		u.gnb = a.gnbOf(a.conn)
+		a.switchBySMF(u, ran, m)
 		return
 	}
 	if a.knobs.RefuseSwitch {
@@ -140,16 +146,31 @@ func (a *AMF) required(m *ngapType.HandoverRequired) {
 		EUTRAintegrityProtectionAlgorithms: ngapType.EUTRAintegrityProtectionAlgorithms{Value: bits(0)},
 	})
 	n2.Add(ies, n2.Reject, securityContext())
+	request := func(list *ngapType.PDUSessionResourceSetupListHOReq) {
+		n2.Add(ies, n2.Reject, list)
+		n2.Add(ies, n2.Reject, allowedNSSAI())
+		n2.Add(ies, n2.Reject, n2.Find[ngapType.SourceToTargetTransparentContainer](l))
+		a.conn = target
+		a.send(n2.Initiating(n2.Reject, r))
+	}
+	if a.smf != nil {
+		a.prepareBySMF(h, l, func(list *ngapType.PDUSessionResourceSetupListHOReq) {
+			if len(list.List) == 0 {
+				delete(a.moves, id)
+				a.conn = h.source
+				a.preparationFailure(h.amfID, h.ranID, n2.RadioNetworkCause(ngapType.CauseRadioNetworkPresentHoFailureInTarget5GCNgranNodeOrTargetSystem))
+				return
+			}
+			request(list)
+		})
+		return
+	}
 	list := &ngapType.PDUSessionResourceSetupListHOReq{}
 	for _, x := range n2.Find[ngapType.PDUSessionResourceListHORqd](l).List {
 		s := u.sessions[uint8(x.PDUSessionID.Value)]
 		list.List = append(list.List, ngapType.PDUSessionResourceSetupItemHOReq{PDUSessionID: x.PDUSessionID, SNSSAI: a.slice(u, s), HandoverRequestTransfer: a.requestTransfer(s)})
 	}
-	n2.Add(ies, n2.Reject, list)
-	n2.Add(ies, n2.Reject, allowedNSSAI())
-	n2.Add(ies, n2.Reject, n2.Find[ngapType.SourceToTargetTransparentContainer](l))
-	a.conn = target
-	a.send(n2.Initiating(n2.Reject, r))
+	request(list)
 }
 
 func (a *AMF) preparationFailure(amfID, ranID int64, cause *ngapType.Cause) {
@@ -180,6 +201,17 @@ func (a *AMF) admitted(m *ngapType.HandoverRequestAcknowledge) {
 	n2.Add(ies, n2.Reject, &ngapType.AMFUENGAPID{Value: h.amfID})
 	n2.Add(ies, n2.Reject, &ngapType.RANUENGAPID{Value: h.ranID})
 	n2.Add(ies, n2.Reject, &ngapType.HandoverType{})
+	if a.smf != nil {
+		a.admittedBySMF(h, l, func(list *ngapType.PDUSessionResourceHandoverList, gone *ngapType.PDUSessionResourceToReleaseListHOCmd) {
+			n2.Add(ies, n2.Ignore, list)
+			if len(gone.List) > 0 {
+				n2.Add(ies, n2.Ignore, gone)
+			}
+			n2.Add(ies, n2.Reject, n2.Find[ngapType.TargetToSourceTransparentContainer](l))
+			a.send(n2.Successful(n2.Reject, command))
+		})
+		return
+	}
 	list := &ngapType.PDUSessionResourceHandoverList{}
 	for _, x := range n2.Find[ngapType.PDUSessionResourceAdmittedList](l).List {
 		var t ngapType.HandoverRequestAcknowledgeTransfer
@@ -233,6 +265,9 @@ func (a *AMF) failed(m *ngapType.HandoverFailure) {
 	}
 	a.conn = h.source
 	a.preparationFailure(h.amfID, h.ranID, n2.Find[ngapType.Cause](m.ProtocolIEs.List))
+	if a.smf != nil {
+		a.cancelledBySMF(h.u, nil)
+	}
 }
 
 func (a *AMF) arrived(m *ngapType.HandoverNotify) {
@@ -252,8 +287,16 @@ func (a *AMF) arrived(m *ngapType.HandoverNotify) {
 	for psi, g := range h.tunnels {
 		u.sessions[psi].moved(g)
 	}
-	a.conn = h.source
-	a.releaseCommand(&ue{amfID: h.amfID, ranID: h.ranID}, n2.RadioNetworkCause(ngapType.CauseRadioNetworkPresentSuccessfulHandover))
+	release := func() {
+		a.conn = h.source
+		a.releaseCommand(&ue{amfID: h.amfID, ranID: h.ranID}, n2.RadioNetworkCause(ngapType.CauseRadioNetworkPresentSuccessfulHandover))
+	}
+	if a.smf == nil {
+		release()
+		return
+	}
+	u.where, u.gnb = location(n2.Find[ngapType.UserLocationInformation](m.ProtocolIEs.List)), a.gnbOf(h.target)
+	a.arrivedBySMF(h, release)
 }
 
 func (a *AMF) cancelled(m *ngapType.HandoverCancel) {
@@ -264,7 +307,16 @@ func (a *AMF) cancelled(m *ngapType.HandoverCancel) {
 	ies := &ack.ProtocolIEs.List
 	n2.Add(ies, n2.Ignore, &ngapType.AMFUENGAPID{Value: amfID})
 	n2.Add(ies, n2.Ignore, n2.Find[ngapType.RANUENGAPID](l))
-	a.send(n2.Successful(n2.Reject, ack))
+	source := a.conn
+	acknowledge := func() {
+		a.conn = source
+		a.send(n2.Successful(n2.Reject, ack))
+	}
+	if u := a.ues[amfID]; a.smf != nil && u != nil {
+		a.cancelledBySMF(u, acknowledge)
+	} else {
+		acknowledge()
+	}
 	for id, h := range a.moves {
 		if h.amfID != amfID {
 			continue

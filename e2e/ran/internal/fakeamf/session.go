@@ -25,6 +25,9 @@ func (a *AMF) slice(u *ue, s *Session) ngapType.SNSSAI {
 
 // requestTransfer asks for the session's resources.
 func (a *AMF) requestTransfer(s *Session) []byte {
+	if a.smf != nil {
+		return s.setup
+	}
 	t := ngapType.PDUSessionResourceSetupRequestTransfer{}
 	ies := &t.ProtocolIEs.List
 	n2.Add(ies, n2.Reject, a.tunnel(s.TEID))
@@ -99,6 +102,12 @@ func (a *AMF) resourceUp(u *ue, psi int64, transfer []byte) {
 		return
 	}
 	s := u.sessions[uint8(psi)]
+	if a.smf != nil {
+		if s == nil {
+			return
+		}
+		defer a.fromGNB(u, psi, "PDU_RES_SETUP_RSP", transfer)
+	}
 	g := t.DLQosFlowPerTNLInformation.UPTransportLayerInformation.GTPTunnel
 	if s == nil || g == nil || len(t.DLQosFlowPerTNLInformation.AssociatedQosFlowList.List) == 0 {
 		a.T.Errorf("setup response for session %d without a tunnel and its flow", psi)
@@ -124,6 +133,10 @@ func dlTransport(psi uint8, sm []byte, cause uint8) []byte {
 
 func (a *AMF) sessionMessage(u *ue, m *nasMessage.ULNASTransport) {
 	raw := m.PayloadContainer.GetPayloadContainerContents()
+	if a.smf != nil {
+		a.toSMF(u, m, raw)
+		return
+	}
 	sm, err := n1.Decode(raw)
 	if err != nil {
 		a.note("5GSM message refused: %v", err)
@@ -266,12 +279,41 @@ func (a *AMF) service(u *ue, m *nasMessage.ServiceRequest, count uint32) {
 	if a.knobs.ForgetSessions {
 		u.sessions = map[uint8]*Session{}
 	}
+	if a.smf == nil {
+		a.contextSetup(u, a.protect(u, serviceAccept(u)), up)
+		return
+	}
+	id := u.amfID
+	a.activate(u, up, func(up []*Session) {
+		if u.amfID == id {
+			a.accepted(u, up)
+		}
+	})
+}
+
+func serviceAccept(u *ue) []byte {
 	var held [16]bool
 	for psi := range u.sessions {
 		held[psi] = true
 	}
-	b := append([]byte{0x7e, 0, nas.MsgTypeServiceAccept, 0x50, 2}, nasConvert.PSIToBuf(held)...)
-	a.contextSetup(u, a.protect(u, b), up)
+	return append([]byte{0x7e, 0, nas.MsgTypeServiceAccept, 0x50, 2}, nasConvert.PSIToBuf(held)...)
+}
+
+// accepted sends the service accept with the sessions that are up again, and what has waited for the UE.
+func (a *AMF) accepted(u *ue, up []*Session) {
+	waits := a.reached(u)
+	for psi, w := range waits {
+		if s := u.sessions[psi]; s != nil && w.kind == "PDU_RES_SETUP_REQ" && !contains(up, s) {
+			s.setup = w.n2
+			up = append(up, s)
+		}
+	}
+	a.contextSetup(u, a.protect(u, serviceAccept(u)), up)
+	for psi, w := range waits {
+		if s := u.sessions[psi]; s != nil && w.n1 != nil { // what there was for the gNB, the set-up has
+			a.deliver(u, s, message{n1: w.n1})
+		}
+	}
 }
 
 // The actions that a network takes by itself.
@@ -285,6 +327,10 @@ func (a *AMF) Page(supi string) {
 		a.T.Errorf("fake AMF: %s is not registered", supi)
 		return
 	}
+	a.page(u)
+}
+
+func (a *AMF) page(u *ue) {
 	m := &ngapType.Paging{}
 	ies := &m.ProtocolIEs.List
 	n2.Add(ies, n2.Ignore, &ngapType.UEPagingIdentity{Present: ngapType.UEPagingIdentityPresentFiveGSTMSI, FiveGSTMSI: &ngapType.FiveGSTMSI{
@@ -411,6 +457,9 @@ func (a *AMF) modified(psi int64, transfer []byte) {
 
 // notify notes what the gNB tells of a session's flows.
 func (a *AMF) notify(m *ngapType.PDUSessionResourceNotify) {
+	if a.smf != nil {
+		a.notifySMF(m)
+	}
 	if l := n2.Find[ngapType.PDUSessionResourceReleasedListNot](m.ProtocolIEs.List); l != nil {
 		a.note("session %d: resources given up", l.List[0].PDUSessionID.Value)
 	}
@@ -440,6 +489,12 @@ func (a *AMF) indication(m *ngapType.PDUSessionResourceModifyIndication) {
 	l := m.ProtocolIEs.List
 	u := a.ues[n2.Find[ngapType.AMFUENGAPID](l).Value]
 	item := n2.Find[ngapType.PDUSessionResourceModifyListModInd](l).List[0]
+	if a.smf != nil {
+		if u != nil {
+			a.indicationToSMF(u, item)
+		}
+		return
+	}
 	var t ngapType.PDUSessionResourceModifyIndicationTransfer
 	if err := n2.Unmarshal(item.PDUSessionResourceModifyIndicationTransfer, &t); err != nil || u == nil {
 		a.T.Errorf("modify indication transfer: %v", err)
