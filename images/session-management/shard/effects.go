@@ -125,10 +125,7 @@ func (s *Shard) askUnit(a procedure.AskUnit, done func(procedure.Event)) {
 			s.deleteListed(a, done)
 			return
 		}
-		s.socket.Do(request, func(o pfcp.Outcome) {
-			answer := unitAnswer(o)
-			s.loop.post(func() { done(answer) })
-		})
+		s.establish(request, s.Now().Add(restoringTime), done)
 	}
 	if _, wanted := s.live[a.Unit.NodeID]; wanted && !s.added[a.Unit.NodeID] {
 		s.early[a.Unit.NodeID] = append(s.early[a.Unit.NodeID], ask)
@@ -136,6 +133,28 @@ func (s *Shard) askUnit(a procedure.AskUnit, done func(procedure.Event)) {
 	}
 	ask()
 }
+
+// establish, or whatever else is asked. A unit that has begun anew chooses nothing for new sessions until all shards have restored theirs, and says so by a
+// cause: it is asked again while that takes.
+func (s *Shard) establish(request pfcp.Request, until time.Time, done func(procedure.Event)) {
+	s.socket.Do(request, func(o pfcp.Outcome) {
+		answer := unitAnswer(o)
+		s.loop.post(func() {
+			busy := answer.Outcome == procedure.Refused && answer.Cause == ie.CausePFCPEntityInCongestion
+			if busy && request.Kind == pfcp.Establishment && s.Now().Before(until) && s.May() {
+				s.After(restoringPause, func() { s.establish(request, until, done) })
+				return
+			}
+			done(answer)
+		})
+	})
+}
+
+// How long a new session waits for a unit that others restore theirs on: UEs ask again after 16 s (T3580).
+const (
+	restoringTime  = 8 * time.Second
+	restoringPause = 100 * time.Millisecond
+)
 
 var priorities = map[procedure.Urgency]pfcp.Priority{
 	procedure.Awaited: pfcp.Procedure, procedure.Connected: pfcp.Restoration, procedure.Resting: pfcp.IdleRestoration,
