@@ -3,5 +3,6 @@
 //	config.go   the command line             program.go   its parts, put together
 //	finder.go   where other functions are    identity.go  what the shards are to others
 //
-// A session's way through it: shard (requests.go, units.go) → runner → procedure → runner → shard (effects.go).
+// A session's way through it: shard (requests.go, units.go) → runner → procedure → runner → shard (effects.go); docs/session-walk.md follows it.
+// People look at sessions by package inspection.
 package sessionmanagement

@@ -19,6 +19,7 @@ import (
 	"core5g.dev/core5g/images/nf/sessionstore/mounted"
 	"core5g.dev/core5g/images/session-management/configuration"
 	"core5g.dev/core5g/images/session-management/configuration/cluster"
+	"core5g.dev/core5g/images/session-management/inspection"
 	"core5g.dev/core5g/images/session-management/namf"
 	"core5g.dev/core5g/images/session-management/npcf"
 	"core5g.dev/core5g/images/session-management/nsmf"
@@ -75,12 +76,27 @@ func Run(ctx context.Context, c Config, log *slog.Logger) error {
 	if err := serveShards(ctx, group, c, identity, pod, registry, log); err != nil {
 		return err
 	}
+	group.Go(func() error {
+		if err := inspect(pod).Serve(ctx, c.Pod); err != nil { // people cannot look: sessions are served all the same
+			log.Error("nobody can look at sessions", "err", err)
+		}
+		return nil
+	})
 	ready.pod.Store(pod)
 	group.Go(func() error {
 		pod.Run(ctx)
 		return nil
 	})
 	return group.Wait()
+}
+
+// inspect what the pod's store has.
+func inspect(pod *shard.Pod) *inspection.Inspection {
+	i := &inspection.Inspection{Store: pod.Store, Sealer: pod.Sealer, Configuration: pod.Configuration}
+	for _, id := range pod.Shards {
+		i.Shards = append(i.Shards, inspection.Shard{Number: id.Number, Name: id.Name})
+	}
+	return i
 }
 
 // newPod with the session store and the functions that it asks.

@@ -139,6 +139,9 @@ func (p *Pod) Configure(s *configuration.Snapshot) {
 	}
 }
 
+// Configuration in force; nil: it was not read yet.
+func (p *Pod) Configuration() *configuration.Snapshot { return p.config.Load() }
+
 func (p *Pod) gained(l sessionstore.Lease) {
 	id, ok := p.identity(l.Shard)
 	if !ok {

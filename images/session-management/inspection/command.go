@@ -1,0 +1,129 @@
+package inspection
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// Commands of the program that look instead of serving.
+const (
+	sessionsCommand = "sessions"
+	sessionCommand  = "session"
+)
+
+const usage = `session-management sessions   PDU sessions of the pod's shards, as JSON, whichever pod holds them
+    -slice NAME -unit NAME -supi SUPI   only those
+    -limit 1000                         so many; "next" in the answer says that there are more
+    -cursor NEXT                        those behind
+session-management session SUPI/ID   one in full
+    -pod NAME                           the pod to ask, of those whose network this is [$POD_NAME]`
+
+// IsCommand says whether the arguments are for RunCommand.
+func IsCommand(args []string) bool {
+	return len(args) > 0 && (args[0] == sessionsCommand || args[0] == sessionCommand)
+}
+
+// RunCommand carries out `sessions` or `session`. Its error says what to write instead where the arguments cannot be understood.
+func RunCommand(ctx context.Context, args []string, out io.Writer) error {
+	var q Query
+	var pod string
+	f := flag.NewFlagSet(args[0], flag.ContinueOnError)
+	f.SetOutput(io.Discard)
+	f.StringVar(&pod, "pod", os.Getenv("POD_NAME"), "")
+	if args[0] == sessionsCommand {
+		f.StringVar(&q.Slice, "slice", "", "")
+		f.StringVar(&q.Unit, "unit", "", "")
+		f.StringVar(&q.SUPI, "supi", "", "")
+		f.StringVar(&q.Cursor, "cursor", "", "")
+		f.IntVar(&q.Limit, "limit", 2*MostListed, "")
+	}
+	if err := f.Parse(args[1:]); errors.Is(err, flag.ErrHelp) {
+		_, err := fmt.Fprintln(out, usage)
+		return err
+	} else if err != nil {
+		return fmt.Errorf("%w\n%s", err, usage)
+	}
+	c := client{&http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", Socket(pod))
+	}}}}
+	if args[0] == sessionsCommand {
+		if f.NArg() > 0 || q.Limit < 1 {
+			return fmt.Errorf("unexpected argument %q, or a limit below 1\n%s", f.Arg(0), usage)
+		}
+		page, err := c.list(ctx, q)
+		if err != nil {
+			return err
+		}
+		return write(out, page)
+	}
+	supi, id, ok := strings.Cut(f.Arg(0), "/")
+	if !ok || f.NArg() != 1 {
+		return fmt.Errorf("write SUPI/ID, for example imsi-208930000000001/1\n%s", usage)
+	}
+	var story Story
+	if err := c.get(ctx, "/sessions/"+url.PathEscape(supi)+"/"+url.PathEscape(id), &story); err != nil {
+		return err
+	}
+	return write(out, story)
+}
+
+func write(out io.Writer, v any) error {
+	e := json.NewEncoder(out)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+type client struct{ http *http.Client }
+
+// list pages until there are enough.
+func (c client) list(ctx context.Context, q Query) (Page, error) {
+	all := Page{Sessions: []Session{}, Next: q.Cursor}
+	for {
+		left := q.Limit - len(all.Sessions)
+		v := url.Values{"limit": {strconv.Itoa(min(left, MostListed))}}
+		for name, value := range map[string]string{"slice": q.Slice, "unit": q.Unit, "supi": q.SUPI, "cursor": all.Next} {
+			if value != "" {
+				v.Set(name, value)
+			}
+		}
+		var page Page
+		if err := c.get(ctx, "/sessions?"+v.Encode(), &page); err != nil {
+			return Page{}, err
+		}
+		all.Sessions, all.Next = append(all.Sessions, page.Sessions...), page.Next
+		if all.Next == "" || len(all.Sessions) >= q.Limit {
+			return all, nil
+		}
+	}
+}
+
+// mostSaid bounds a refusal.
+const mostSaid = 4096
+
+func (c client) get(ctx context.Context, path string, into any) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://pod"+path, nil)
+	if err != nil {
+		return err
+	}
+	answer, err := c.http.Do(r)
+	if err != nil {
+		return fmt.Errorf("no session-management answers here: it starts, or -pod names another one: %w", err)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		said, _ := io.ReadAll(io.LimitReader(answer.Body, mostSaid))
+		return errors.New(cmp.Or(strings.TrimSpace(string(said)), answer.Status))
+	}
+	return json.NewDecoder(answer.Body).Decode(into)
+}

@@ -1,0 +1,141 @@
+package n4
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"core5g.dev/core5g/images/session-management/record"
+)
+
+// Rules are those of a session as people read them: what Establishment would ask a unit for.
+type Rules struct {
+	PDRs []PDR `json:"pdrs"`
+	FARs []FAR `json:"fars"`
+	QERs []QER `json:"qers"`
+}
+
+// PDR as in TS 29.244 5.2.1. Texts that the session has no value for say what the unit chooses.
+type PDR struct {
+	ID                 uint16   `json:"id"`
+	Precedence         uint32   `json:"precedence"`
+	SourceInterface    string   `json:"sourceInterface"`
+	NetworkInstance    string   `json:"networkInstance"`
+	FTEID              string   `json:"fteid,omitempty"`
+	UEIPAddress        string   `json:"ueIPAddress,omitempty"`
+	SDFFilters         []string `json:"sdfFilters,omitempty"`
+	OuterHeaderRemoval bool     `json:"outerHeaderRemoval,omitempty"`
+	FAR                uint32   `json:"far"`
+	QERs               []uint32 `json:"qers,omitempty"`
+	// Unknown is the flow whose filters the Slice has no more: the unit has them, and nobody else knows them.
+	Unknown string `json:"unknownFiltersOf,omitempty"`
+}
+
+// FAR as in TS 29.244 5.2.1. ApplyAction is forward, buffer, buffer and notify, or drop.
+type FAR struct {
+	ID                   uint32 `json:"id"`
+	ApplyAction          string `json:"applyAction"`
+	DestinationInterface string `json:"destinationInterface"`
+	NetworkInstance      string `json:"networkInstance"`
+	OuterHeaderCreation  string `json:"outerHeaderCreation,omitempty"`
+	BAR                  uint8  `json:"bar,omitempty"`
+}
+
+// QER as in TS 29.244 5.2.1; rates in bit/s, 0 where there is no bound.
+type QER struct {
+	ID          uint32 `json:"id"`
+	QFI         uint8  `json:"qfi,omitempty"`
+	MBRUplink   uint64 `json:"mbrUplink,omitempty"`
+	MBRDownlink uint64 `json:"mbrDownlink,omitempty"`
+	GBRUplink   uint64 `json:"gbrUplink,omitempty"`
+	GBRDownlink uint64 `json:"gbrDownlink,omitempty"`
+}
+
+// The words of the interfaces (TS 29.244 8.2.2, 8.2.24).
+const (
+	accessSide, coreSide = "access", "core"
+	unitChooses          = "the unit chooses"
+)
+
+// Readable are the rules that follow from a session's record.
+func Readable(s *record.Session, set Settings) Rules {
+	r := rulesOf(s, set)
+	out := Rules{
+		FARs: []FAR{{ID: farUplink, ApplyAction: "forward", DestinationInterface: coreSide, NetworkInstance: set.Core}, r.far.readable(set)},
+	}
+	for _, p := range r.pdrs {
+		out.PDRs = append(out.PDRs, p.readable(s, set))
+	}
+	for _, q := range r.qers {
+		out.QERs = append(out.QERs, QER{ID: q.id, QFI: q.qfi, MBRUplink: q.mbrUp, MBRDownlink: q.mbrDown, GBRUplink: q.gbrUp, GBRDownlink: q.gbrDown})
+	}
+	if r.relay != (record.Tunnel{}) {
+		out.PDRs = append(out.PDRs, PDR{
+			ID: pdrRelay, Precedence: defaultPrecedence, SourceInterface: accessSide, NetworkInstance: set.Access,
+			FTEID: cmp.Or(TunnelText(s.Handover.Relay), unitChooses), OuterHeaderRemoval: true, FAR: farRelay,
+		})
+		out.FARs = append(out.FARs, FAR{
+			ID: farRelay, ApplyAction: "forward", DestinationInterface: accessSide, NetworkInstance: set.Access, OuterHeaderCreation: TunnelText(r.relay),
+		})
+	}
+	return out
+}
+
+func (p pdrRule) readable(s *record.Session, set Settings) PDR {
+	out := PDR{
+		ID: p.id, Precedence: p.precedence, SourceInterface: coreSide, NetworkInstance: set.Core, UEIPAddress: cmp.Or(AddressesText(s), unitChooses),
+		FAR: p.far, Unknown: p.unknown,
+	}
+	if p.uplink {
+		out.SourceInterface, out.NetworkInstance, out.OuterHeaderRemoval = accessSide, set.Access, true
+		out.FTEID = cmp.Or(TunnelText(s.Uplink), unitChooses)
+	}
+	if p.sdf != "" {
+		out.SDFFilters = strings.Split(p.sdf, "\n")
+	}
+	for id := range strings.FieldsSeq(p.qers) {
+		n, _ := strconv.ParseUint(id, 10, 32) // rulesOf has written it
+		out.QERs = append(out.QERs, uint32(n))
+	}
+	return out
+}
+
+func (f farRule) readable(set Settings) FAR {
+	out := FAR{ID: farDownlink, DestinationInterface: accessSide, NetworkInstance: set.Access}
+	out.ApplyAction = map[farState]string{toAccess: "forward", buffering: "buffer", notifying: "buffer and notify", dropping: "drop"}[f.state]
+	switch f.state {
+	case toAccess:
+		out.OuterHeaderCreation = TunnelText(f.tunnel)
+	case buffering, notifying:
+		out.BAR = barDownlink
+	}
+	return out
+}
+
+// TunnelText is an F-TEID: TEID and addresses, "" for none.
+func TunnelText(t record.Tunnel) string {
+	if t == (record.Tunnel{}) {
+		return ""
+	}
+	out := fmt.Sprintf("TEID %#x", t.TEID)
+	if t.IPv4.IsValid() {
+		out += " " + t.IPv4.String()
+	}
+	if t.IPv6.IsValid() {
+		out += " " + t.IPv6.String()
+	}
+	return out
+}
+
+// AddressesText are the UE's address and prefix, "" for none.
+func AddressesText(s *record.Session) string {
+	var out []string
+	if s.IPv4.IsValid() {
+		out = append(out, s.IPv4.String())
+	}
+	if s.IPv6.IsValid() {
+		out = append(out, s.IPv6.String())
+	}
+	return strings.Join(out, " ")
+}
