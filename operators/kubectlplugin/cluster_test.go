@@ -27,6 +27,7 @@ var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 // fakePods answers by pod/container.
 type fakePods struct {
 	exec, logs map[string]string
+	failure    string // of what has no answer; "" for one of upf-c's
 	commands   []string
 }
 
@@ -35,7 +36,7 @@ func (f *fakePods) Exec(_ context.Context, namespace, pod, container string, com
 	if answer, found := f.exec[pod+"/"+container]; found {
 		return []byte(answer), nil
 	}
-	return nil, errors.New("upf-c is not there")
+	return nil, errors.New(or(f.failure, "upf-c is not there"))
 }
 
 func (f *fakePods) Logs(_ context.Context, _, pod, container string, previous bool, _ int64) ([]byte, error) {

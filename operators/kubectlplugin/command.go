@@ -24,8 +24,14 @@ const Usage = `kubectl core5g shows and operates a core.
   kubectl core5g drain UPFINSTANCE [UNIT]        end all units, or the last one, as spec.drain says
       -wait=false                                do not wait for the end
       -timeout 10m                               how long to wait [spec.drain.timeoutSeconds and 3 minutes]
-  kubectl core5g sessions [UPFINSTANCE]          the PDU sessions of all units
-      -ue ADDRESS                                those of one UE
+  kubectl core5g sessions                        all PDU sessions: of core5g's own SMF where there is one,
+                                                 else as the UPF units have them
+      -slice NAME -supi SUPI -limit 1000         of a Slice, of a UE, so many (own SMF only)
+      -unit UNIT                                 those of one unit
+  kubectl core5g sessions UPFINSTANCE            as the units of one UPF have them, with what they forwarded
+      -ue ADDRESS                                those of one UE; without a name, of all units
+  kubectl core5g session SUPI/ID                 one PDU session with its rules and last procedures (own SMF only)
+      -o json                                    of sessions and session: JSON
   kubectl core5g report                          a support bundle, without secrets, as tar.gz
       -o FILE                                    where to [core5g-report-<time>.tar.gz]; - for standard output
       -log-lines 2000                            how much of each container's log
@@ -35,6 +41,12 @@ const Usage = `kubectl core5g shows and operates a core.
 
 Exit status: 0 done, with preflight: all is well; 1 it is not, or could not be done; 2 the command cannot be
 understood. status ends with 0 whatever it shows.`
+
+// defaultLimit is how many PDU sessions of the SMF's are listed.
+const defaultLimit = 1000
+
+// outputJSON is the value of -o for JSON.
+const outputJSON = "json"
 
 // Plugin runs commands on one cluster and namespace.
 type Plugin struct {
@@ -55,7 +67,8 @@ type Plugin struct {
 type options struct {
 	namespace, kubeconfig, context string
 	ue, output                     string
-	rows                           int
+	slice, unit, supi              string
+	rows, limit                    int
 	logLines                       int64
 	wait                           bool
 	timeout                        time.Duration
@@ -78,16 +91,18 @@ type command struct {
 	run func(*Plugin, context.Context, []string) error
 	// at least and at most so many arguments
 	least, most int
+	lacks       string   // what is missing where there are fewer
 	flags       []string // beside those of the connection
 }
 
 func commands() map[string]command {
 	return map[string]command{
-		"status":    {(*Plugin).status, 0, 0, []string{"rows"}},
-		"preflight": {(*Plugin).preflight, 0, 1, nil},
-		"drain":     {(*Plugin).drain, 1, 2, []string{"wait", "timeout"}},
-		"sessions":  {(*Plugin).sessions, 0, 1, []string{"ue"}},
-		"report":    {(*Plugin).report, 0, 0, []string{"o", "log-lines"}},
+		"status":    {(*Plugin).status, 0, 0, "", []string{"rows"}},
+		"preflight": {(*Plugin).preflight, 0, 1, "", nil},
+		"drain":     {(*Plugin).drain, 1, 2, "the name of the UPFInstance", []string{"wait", "timeout"}},
+		"sessions":  {(*Plugin).sessions, 0, 1, "", []string{"ue", "slice", "unit", "supi", "limit", "o"}},
+		"session":   {(*Plugin).session, 1, 1, "SUPI/ID, for example imsi-208930000000001/1,", []string{"o"}},
+		"report":    {(*Plugin).report, 0, 0, "", []string{"o", "log-lines"}},
 	}
 }
 
@@ -140,7 +155,7 @@ func run(ctx context.Context, args []string, p *Plugin, connect Connector) error
 	case !known:
 		return &usageError{fmt.Sprintf("there is no command %q", name)}
 	case len(rest) < c.least:
-		return &usageError{name + ": the name of the UPFInstance is missing"}
+		return &usageError{name + ": " + c.lacks + " is missing"}
 	case len(rest) > c.most:
 		return &usageError{fmt.Sprintf("%s: unexpected argument %q", name, rest[c.most])}
 	}
@@ -169,6 +184,10 @@ func (p *Plugin) flags() *flag.FlagSet {
 	f.StringVar(&p.kubeconfig, "kubeconfig", "", "")
 	f.StringVar(&p.ue, "ue", "", "")
 	f.StringVar(&p.output, "o", "", "")
+	f.StringVar(&p.slice, "slice", "", "")
+	f.StringVar(&p.unit, "unit", "", "")
+	f.StringVar(&p.supi, "supi", "", "")
+	f.IntVar(&p.limit, "limit", defaultLimit, "")
 	f.IntVar(&p.rows, "rows", 12, "")
 	f.Int64Var(&p.logLines, "log-lines", 2000, "")
 	f.BoolVar(&p.wait, "wait", true, "")

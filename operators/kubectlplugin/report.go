@@ -115,6 +115,11 @@ func (b *bundle) collect(ctx context.Context) {
 	p := b.plugin
 	b.text("status.txt", func(out io.Writer) error { return p.printStatus(ctx, out) })
 	b.text("sessions.txt", func(out io.Writer) error { return p.printSessions(ctx, out, "") })
+	if own, err := p.ownSMF(ctx); err != nil {
+		b.lack("smf-sessions.txt", err)
+	} else if own {
+		b.text("smf-sessions.txt", func(out io.Writer) error { return p.printSMFSessions(ctx, out, defaultLimit) })
+	}
 	var pods []corev1.Pod
 	for _, kind := range b.kinds() {
 		options := []client.ListOption{client.InNamespace(p.Namespace)}

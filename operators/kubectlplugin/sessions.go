@@ -3,6 +3,7 @@ package kubectlplugin
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -32,6 +33,27 @@ func (s *session) addresses() string {
 }
 
 func (p *Plugin) sessions(ctx context.Context, args []string) error {
+	if err := p.checkOutput(); err != nil {
+		return err
+	}
+	byUnits := len(args) == 1 || p.ue != ""
+	own := false
+	if !byUnits {
+		var err error
+		if own, err = p.ownSMF(ctx); err != nil {
+			return err
+		}
+	}
+	switch {
+	case p.limit < 1:
+		return &usageError{"-limit: write 1 or more"}
+	case byUnits && (p.slice != "" || p.unit != "" || p.supi != ""):
+		return &usageError{"sessions: a UPFINSTANCE and -ue are for what units have, -slice, -unit and -supi for what the SMF has: write one or the other"}
+	case own:
+		return p.printSMFSessions(ctx, p.Out, p.limit)
+	case p.slice != "" || p.supi != "":
+		return errors.New("free5GC's SMF does not tell its PDU sessions, and units know neither Slice nor SUPI: ask with -ue ADDRESS, or for a -unit")
+	}
 	upf := ""
 	if len(args) == 1 {
 		found, err := p.upfInstance(ctx, args[0])
@@ -49,6 +71,13 @@ func (p *Plugin) printSessions(ctx context.Context, out io.Writer, upf string) e
 	if err != nil {
 		return err
 	}
+	if p.unit != "" {
+		pods = slices.DeleteFunc(pods, func(pod corev1.Pod) bool { return pod.Name != p.unit })
+		if len(pods) == 0 {
+			return fmt.Errorf("there is no UPF unit %s in namespace %s: `kubectl core5g status` lists them", p.unit, p.Namespace)
+		}
+	}
+	all := []unitSession{}
 	rows := [][]string{{"UNIT", "SEID", "UE IP ADDRESS", "SMF", "PDRS", "UL OCTETS", "DL OCTETS", "SINCE"}}
 	var silent []string
 	for i := range pods {
@@ -58,15 +87,40 @@ func (p *Plugin) printSessions(ctx context.Context, out io.Writer, upf string) e
 			continue
 		}
 		for _, s := range list {
+			all = append(all, unitSession{pods[i].Name, s})
 			rows = append(rows, []string{pods[i].Name, s.SEID, s.addresses(), s.Node, fmt.Sprint(s.PDRs), fmt.Sprint(s.UL), fmt.Sprint(s.DL), s.Created.UTC().Format(time.DateTime)})
 		}
+	}
+	if p.output == outputJSON {
+		if err := printJSON(out, map[string]any{"sessions": all}); err != nil {
+			return err
+		}
+		return notAsked(silent)
 	}
 	if len(rows) > 1 {
 		table(out, rows)
 	}
 	fmt.Fprintf(out, "%s in %d of %d units\n", counted(int64(len(rows)-1)), len(pods)-len(silent), len(pods))
-	if len(silent) > 0 {
-		return fmt.Errorf("not asked: %s", strings.Join(silent, "; "))
+	return notAsked(silent)
+}
+
+func notAsked(silent []string) error {
+	if len(silent) == 0 {
+		return nil
+	}
+	return fmt.Errorf("not asked: %s", strings.Join(silent, "; "))
+}
+
+// unitSession is a session and the unit that has it.
+type unitSession struct {
+	Unit string `json:"unit"`
+	session
+}
+
+// checkOutput of commands whose -o is no file.
+func (p *Plugin) checkOutput() error {
+	if p.output != "" && p.output != outputJSON {
+		return &usageError{fmt.Sprintf("-o %q: write json, or leave it out", p.output)}
 	}
 	return nil
 }
