@@ -69,6 +69,8 @@ type Store struct {
 	server, generation string
 	// acknowledged is the highest count of this client's writes that was answered.
 	acknowledged uint64
+
+	batches batches
 }
 
 var _ sessionstore.Store = (*Store)(nil)
@@ -340,7 +342,10 @@ func (s *Store) Commit(ctx context.Context, l sessionstore.Lease, c sessionstore
 			args = append(args, name, at.UnixMilli())
 		}
 	}
-	_, err := s.write(ctx, commit, keys, args...)
+	answer, err := s.batched(ctx, keys, args)
+	if err == nil {
+		_, err = s.said(answer)
+	}
 	return err
 }
 
@@ -387,6 +392,11 @@ func (s *Store) write(ctx context.Context, script *redis.Script, keys []string, 
 	if err != nil {
 		return nil, err
 	}
+	return s.said(answer)
+}
+
+// said is what a script's first word means.
+func (s *Store) said(answer []any) ([]any, error) {
 	switch answer[0] {
 	case "OK", "HELD":
 		return answer, nil
@@ -403,19 +413,27 @@ func (s *Store) write(ctx context.Context, script *redis.Script, keys []string, 
 func (s *Store) once(ctx context.Context, eval func(redis.Pipeliner) *redis.Cmd) ([]any, error) {
 	p := s.client.Pipeline()
 	evaluated := eval(p)
-	var waited *redis.Cmd
-	if s.options.Replicas > 0 {
-		waited = p.Do(ctx, "WAIT", s.options.Replicas, s.options.ReplicaTimeout.Milliseconds())
+	waited := s.wait(ctx, p)
+	_, _ = p.Exec(ctx) // each has its own error
+	return s.answered(evaluated, waited)
+}
+
+// wait for the replicas to have what was sent before on the same connection; nil where none are asked for.
+func (s *Store) wait(ctx context.Context, p redis.Pipeliner) *redis.Cmd {
+	if s.options.Replicas == 0 {
+		return nil
 	}
-	_, failed := p.Exec(ctx)
+	return p.Do(ctx, "WAIT", s.options.Replicas, s.options.ReplicaTimeout.Milliseconds())
+}
+
+// answered is what a script has said, once the replicas have it.
+func (s *Store) answered(evaluated, waited *redis.Cmd) ([]any, error) {
 	answer, err := evaluated.Slice()
 	switch {
 	case err != nil:
 		return nil, writeError(err)
 	case len(answer) == 0:
 		return nil, errors.New("session store: a script answered nothing")
-	case failed != nil && waited == nil:
-		return nil, writeError(failed)
 	}
 	if answer[0] == "OK" {
 		if waited != nil {
