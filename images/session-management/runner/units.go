@@ -223,6 +223,8 @@ func (r *Runner) check(nodeID string) {
 			switch {
 			case s.Unit.NodeID != nodeID:
 				return nil
+			case s.Phase == record.Establishing && s.UPSEID == 0: // it is being made, and the unit may wait for us with it
+				return nil
 			case there && lost: // by another's rules than the record's
 				return procedure.UnitDiffers{UPSEID: up}
 			case there:

@@ -87,7 +87,7 @@ dataplane: {socket: ` + socket + `}
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	a := agent.New(c, slog.New(slog.DiscardHandler), upfmetrics.NewRecorder(prometheus.NewRegistry()))
+	a := agent.New(c, slog.New(slog.NewTextHandler(testWriter{r.t}, nil)).With("pod", "upf-c"), upfmetrics.NewRecorder(prometheus.NewRegistry()))
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- a.Run(ctx) }()
