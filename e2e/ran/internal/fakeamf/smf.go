@@ -238,8 +238,12 @@ func (a *AMF) answered(u *ue, s *Session) func(smAnswer) {
 		if !r.ok() {
 			a.note("session %d: the SMF refused: %v", s.PSI, r)
 		}
-		if r.n1 != nil || r.n2 != nil {
-			a.deliver(u, s, message{n1: r.n1, n2: r.n2, kind: r.body.N2Type})
+		switch m := (message{n1: r.n1, n2: r.n2, kind: r.body.N2Type}); {
+		case m.n1 == nil && m.n2 == nil:
+		case u.amfID == 0:
+			a.reach(u, s, m, "")
+		default:
+			a.deliver(u, s, m)
 		}
 	}
 }

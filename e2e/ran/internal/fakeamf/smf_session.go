@@ -251,7 +251,7 @@ func (a *AMF) ReleaseByAMF(supi string, psi uint8) {
 		return
 	}
 	s := u.sessions[psi]
-	a.tell(u, s, update{data: map[string]any{"release": true, "cause": "REL_DUE_TO_UNSPECIFIED_REASON"}}, a.answered(u, s))
+	a.tell(u, s, update{data: map[string]any{"release": true, "cause": "REL_DUE_TO_SLICE_NOT_AVAILABLE"}}, a.answered(u, s))
 }
 
 // notifySMF hands on flows, or a session's resources, that a gNB has given up (TS 38.413 8.2.4).
