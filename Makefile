@@ -8,7 +8,7 @@ LDFLAGS := -s -w
 # The folders of this machine do not show in what images hold.
 BUILD   := $(GO) build -trimpath -ldflags '$(LDFLAGS)'
 
-.PHONY: help up down test unit integration lint running e2e e2e-upgrade e2e-operate e2e-security e2e-onprem tools cluster-tools nf bin images reproducible generate kubectl-plugin bench-upf bench-n4 bench-qos bench-core bench-subscribers bench-smf simulate mutants test-upf test-upf-arm64 fuzz
+.PHONY: help up down test unit integration lint running e2e e2e-upgrade e2e-operate e2e-security e2e-sessions e2e-onprem tools cluster-tools nf bin images reproducible generate kubectl-plugin bench-upf bench-n4 bench-qos bench-core bench-subscribers bench-smf simulate mutants test-upf test-upf-arm64 fuzz
 
 help:
 	@echo "make up       bring up the core and run a phone through it    make down  remove every trace"
@@ -71,6 +71,11 @@ e2e: running
 # From the previous release to this one and back. Builds the previous one's images the first time.
 e2e-upgrade: running
 	@CORE5G_UPGRADE=1 $(GO) test -json -count=1 -timeout 40m ./e2e/upgrade/
+
+# Sessions of simulated UEs, by SMF and UPF in one process, without a cluster. make unit has those that need no upf-u.
+e2e-sessions:
+	@$(MAKE) --no-print-directory -s -C upf upf-u
+	@$(GO) test -json -count=1 -timeout 20m ./e2e/ran/sessions/
 
 # Metrics, dashboards and alerts, on the cluster of `make up`; a cluster that others made brings its own Prometheus.
 e2e-operate: running
