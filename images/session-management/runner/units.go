@@ -48,6 +48,8 @@ type unit struct {
 	sweeps int
 	// lost: it has said that it begins anew.
 	lost bool
+	// met is when it was met last: sessions that began since are not older than its life.
+	met time.Time
 }
 
 func shardKey(shard string) string { return "shard/" + shard }
@@ -167,7 +169,7 @@ func (r *Runner) UnitMet(nodeID string, stamp uint32, kept bool) {
 		r.units[nodeID] = u
 		r.sweepIn(nodeID, firstSweep)
 	}
-	u.stamp = stamp
+	u.stamp, u.met = stamp, r.w.Now()
 	if !kept {
 		u.lost = true
 	}
@@ -196,6 +198,7 @@ func (r *Runner) check(nodeID string) {
 		r.keepShard(func() {})
 	}
 	u.checking, u.again, u.lost = true, false, false
+	met := u.met
 	done := func() {
 		u.checking = false
 		switch {
@@ -222,6 +225,8 @@ func (r *Runner) check(nodeID string) {
 			up, there := has[s.CPSEID]
 			switch {
 			case s.Unit.NodeID != nodeID:
+				return nil
+			case s.Since > met.UnixMilli(): // the list may be older
 				return nil
 			case s.Phase == record.Establishing && s.UPSEID == 0: // it is being made, and the unit may wait for us with it
 				return nil

@@ -157,8 +157,8 @@ func (w *world) land(from, to netip.AddrPort, b []byte) {
 	})
 }
 
-// n4 is the endpoint of a shard, at its holder.
-type n4 struct {
+// shardN4 is the endpoint of a shard, at its holder.
+type shardN4 struct {
 	view  *view
 	e     *pfcp.Endpoint
 	ticks int
@@ -169,9 +169,9 @@ var n4Metrics = pfcp.NewMetrics(prometheus.NewRegistry())
 // stampOfShards is the Recovery Time Stamp that all of them have.
 var stampOfShards = pfcp.StampOf(time.Unix(1_799_000_000, 0))
 
-func newN4(v *view) *n4 {
+func newN4(v *view) *shardN4 {
 	w, at := v.pod.w, shardAddress(v.held.shard)
-	n := &n4{view: v}
+	n := &shardN4{view: v}
 	from := v.pod.address(v.held.shard)
 	var err error
 	n.e, err = pfcp.New(pfcp.Config{
@@ -196,7 +196,7 @@ func newN4(v *view) *n4 {
 	return n
 }
 
-func (n *n4) alarm() {
+func (n *shardN4) alarm() {
 	n.ticks++
 	tick := n.ticks
 	next, ok := n.e.NextDeadline()
@@ -214,13 +214,13 @@ func (n *n4) alarm() {
 	})
 }
 
-func (n *n4) receive(from netip.AddrPort, b []byte) {
+func (n *shardN4) receive(from netip.AddrPort, b []byte) {
 	n.e.Receive(from, b)
 	n.alarm()
 }
 
 // handle what the endpoint tells. The runner hears of it in a turn of its own.
-func (n *n4) handle(e pfcp.Event) {
+func (n *shardN4) handle(e pfcp.Event) {
 	w, h := n.view.pod.w, n.view.held
 	w.after(0, func() {
 		n.view.in(func() {
@@ -239,7 +239,7 @@ func (n *n4) handle(e pfcp.Event) {
 }
 
 // say how far restoration is, and who else may have to restore.
-func (n *n4) say(unit string, stamp uint32, done bool) {
+func (n *shardN4) say(unit string, stamp uint32, done bool) {
 	state := extension.State{Done: done, Recovery: stamp}
 	for shard := range n.view.pod.w.shards {
 		state.Nodes = append(state.Nodes, shardAddress(shard+1).Addr().String())
@@ -259,7 +259,7 @@ func (n *n4) say(unit string, stamp uint32, done bool) {
 	n.alarm()
 }
 
-func (n *n4) report(e pfcp.SessionReport) {
+func (n *shardN4) report(e pfcp.SessionReport) {
 	w := n.view.pod.w
 	u := w.withContext(e.CPSEID)
 	r := procedure.Report{Downlink: len(e.DownlinkData) > 0, QFI: 1}
@@ -282,7 +282,7 @@ func (n *n4) report(e pfcp.SessionReport) {
 }
 
 // ask a unit.
-func (n *n4) ask(a procedure.AskUnit, done func(procedure.Event)) {
+func (n *shardN4) ask(a procedure.AskUnit, done func(procedure.Event)) {
 	if a.Operation == procedure.Delete && a.UPSEID == 0 { // by our name: where it is in the list
 		n.list(a.Unit.NodeID, func(listed []runner.Listed, err error) {
 			for _, l := range listed {
@@ -330,9 +330,11 @@ func outcomeOf(o pfcp.Outcome) procedure.Unit {
 	return procedure.Unit{Outcome: procedure.Unknown}
 }
 
-func (n *n4) list(nodeID string, done func([]runner.Listed, error)) { n.page(nodeID, 0, nil, done) }
+func (n *shardN4) list(nodeID string, done func([]runner.Listed, error)) {
+	n.page(nodeID, 0, nil, done)
+}
 
-func (n *n4) page(nodeID string, cursor uint64, had []runner.Listed, done func([]runner.Listed, error)) {
+func (n *shardN4) page(nodeID string, cursor uint64, had []runner.Listed, done func([]runner.Listed, error)) {
 	w := n.view.pod.w
 	n.e.List(nodeID, cursor, func(p extension.Page, err error) {
 		w.after(0, func() {

@@ -31,7 +31,7 @@ type holding struct {
 	shard  uint16
 	lease  sessionstore.Lease
 	runner *runner.Runner
-	n4     *n4 // where units are real
+	n4     *shardN4 // where units are real
 }
 
 func (p *pod) start() {
