@@ -1,6 +1,10 @@
 package shard
 
 import (
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -9,6 +13,7 @@ import (
 	"time"
 
 	"core5g.dev/core5g/images/session-management/n1"
+	"core5g.dev/core5g/images/session-management/nsmf"
 	"core5g.dev/core5g/images/session-management/procedure"
 	"core5g.dev/core5g/images/session-management/runner"
 
@@ -43,12 +48,15 @@ func counted(t *testing.T, reg prometheus.Registerer, name string) map[string]fl
 	return out
 }
 
-// within awaits what a metric says.
+// within awaits what a metric says of the labels that are wanted: a request that came before the unit was met may have been refused. None are wanted:
+// it says nothing at all.
 func within(t *testing.T, reg prometheus.Registerer, name string, want map[string]float64) {
 	t.Helper()
 	diff, deadline := "", time.Now().Add(patience)
 	for time.Now().Before(deadline) {
-		if diff = cmp.Diff(want, counted(t, reg, name)); diff == "" {
+		got := counted(t, reg, name)
+		maps.DeleteFunc(got, func(labels string, _ float64) bool { _, wanted := want[labels]; return len(want) > 0 && !wanted })
+		if diff = cmp.Diff(want, got); diff == "" {
 			return
 		}
 		time.Sleep(20 * time.Millisecond) // as who scrapes
@@ -68,6 +76,41 @@ func TestWhatAPodCounts(t *testing.T) {
 	end()
 	within(t, p.Registry, "core5g_smf_shard_held", map[string]float64{"smf-1": 0})
 	within(t, p.Registry, "core5g_smf_sessions_in_memory", map[string]float64{})
+}
+
+func TestWhatIsPassedOnIsCounted(t *testing.T) {
+	r := newRig(t)
+	first, _ := r.start("pod-1")
+	within(t, first.Registry, "core5g_smf_shard_held", map[string]float64{"smf-1": 1})
+	log := slog.New(slog.NewTextHandler(testWriter{t}, nil))
+	holder := httptest.NewServer(first.Handler(first.Shards[0], log, prometheus.NewRegistry(), nsmf.Options{}))
+	defer holder.Close()
+	second, _ := r.start("pod-2", func(o *Options) {
+		o.Passing = Passing{Root: func(string, Identity) string { return holder.URL }, Transport: http.DefaultTransport}
+	})
+	for deadline := time.Now().Add(patience); second.elsewhere(second.Shards[0]) == nil; {
+		if time.Now().After(deadline) {
+			t.Fatal("the second pod does not know who holds the shard")
+		}
+		time.Sleep(20 * time.Millisecond) // leases are looked at in their own time
+	}
+	h := second.Handler(second.Shards[0], log, prometheus.NewRegistry(), nsmf.Options{})
+	ask := func() int {
+		w := httptest.NewRecorder()
+		req := httptest.NewRequest("POST", "/nsmf-pdusession/v1/sm-contexts/x/release", strings.NewReader("{}"))
+		req.Header.Set("Content-Type", "application/json")
+		h.ServeHTTP(w, req)
+		return w.Code
+	}
+	if code := ask(); code != 404 {
+		t.Errorf("status %d of a context that there is not", code)
+	}
+	within(t, second.Registry, "core5g_smf_passed_on_total", map[string]float64{"done request": 1})
+	holder.Close()
+	if code := ask(); code != 503 {
+		t.Errorf("status %d where the holder is not reached", code)
+	}
+	within(t, second.Registry, "core5g_smf_passed_on_total", map[string]float64{"done request": 1, "not_reached request": 1})
 }
 
 func TestARunnersCountsAreTakenOver(t *testing.T) {

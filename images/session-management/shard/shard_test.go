@@ -101,17 +101,21 @@ dataplane: {socket: ` + socket + `}
 }
 
 // start a pod, and have it killed with the test or by the function that is returned.
-func (r *rig) start(holder string) (p *Pod, kill func()) {
+func (r *rig) start(holder string, with ...func(*Options)) (p *Pod, kill func()) {
 	r.t.Helper()
 	client := sbi.NewClient(http.DefaultTransport, r.amf, prometheus.NewRegistry())
-	p, err := New(Options{
+	o := Options{
 		Log: slog.New(slog.NewTextHandler(testWriter{r.t}, nil)).With("pod", holder), Holder: holder, Set: "smf", Store: r.store, Sealer: r.sealer, AMF: namf.NewClient(client),
 		Registry: prometheus.NewRegistry(),
 		Shards: []Identity{{
 			Number: 1, Name: "smf-1", InstanceID: "7f5c3c4e-0000-4000-8000-000000000001", URI: "http://smf-1:8000", NodeID: "smf-1.test",
 			Address: netip.MustParseAddr("127.77.1.9"), N4: netip.MustParseAddrPort("127.77.1.9:0"),
 		}},
-	})
+	}
+	for _, f := range with {
+		f(&o)
+	}
+	p, err := New(o)
 	if err != nil {
 		r.t.Fatal(err)
 	}
