@@ -35,6 +35,17 @@ func TestIdentities(t *testing.T) {
 	}
 }
 
+// Sets of pods number their shards alike, and share a store: their keys are apart.
+func TestKeysOfASlicesOwnPods(t *testing.T) {
+	t.Setenv("SESSION_STORE_PREFIX", "core5g:n/c:")
+	for slice, want := range map[string]string{"": "core5g:n/c:", "meters": "core5g:n/c:of-meters:"} {
+		c := Config{Slice: slice}
+		if got := c.prefix(); got != want {
+			t.Errorf("slice %q: keys begin with %q, want %q", slice, got, want)
+		}
+	}
+}
+
 func TestWhatIsWrongOnTheCommandLine(t *testing.T) {
 	good := map[string]string{"-namespace": "n", "-pod": "p", "-address": "10.1.2.3", "-shards": "s=10.96.7.1"}
 	for name, x := range map[string]struct{ flag, value, want string }{

@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
 	"strings"
 
+	"core5g.dev/core5g/images/nf/sessionstore/mounted"
 	"core5g.dev/core5g/images/session-management/shard"
 
 	"github.com/google/uuid"
@@ -34,6 +36,15 @@ func (c *Config) set() string {
 		return "smf-of-" + c.Slice
 	}
 	return "smf"
+}
+
+// prefix of all keys of the set in the session store: shards of every set are numbered from 1.
+func (c *Config) prefix() string {
+	prefix := os.Getenv(mounted.PrefixEnv)
+	if c.Slice != "" {
+		prefix += "of-" + c.Slice + ":"
+	}
+	return prefix
 }
 
 // listen on all addresses in a pod, and on the own one where that is a loopback address: several fit on one machine.

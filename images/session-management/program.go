@@ -101,7 +101,7 @@ func inspect(pod *shard.Pod) *inspection.Inspection {
 
 // newPod with the session store and the functions that it asks.
 func newPod(ctx context.Context, group *errgroup.Group, c Config, identity *sbitls.Identity, registrar *registrar, registry prometheus.Registerer, log *slog.Logger) (*shard.Pod, error) {
-	opened, err := openStore(ctx, log)
+	opened, err := openStore(ctx, c, log)
 	if err != nil {
 		return nil, err
 	}
@@ -131,9 +131,10 @@ func newPod(ctx context.Context, group *errgroup.Group, c Config, identity *sbit
 
 // openStore waits for a store that does not answer: nothing can be done without, and nothing is wrong with this pod. What its Secrets
 // lack ends the program, because only their change heals it.
-func openStore(ctx context.Context, log *slog.Logger) (*mounted.Store, error) {
+func openStore(ctx context.Context, c Config, log *slog.Logger) (*mounted.Store, error) {
+	problem := func(err error) { log.Error("the session store's Secrets", "err", err) }
 	for {
-		opened, err := mounted.FromEnvironment(ctx, func(err error) { log.Error("the session store's Secrets", "err", err) })
+		opened, err := mounted.Open(ctx, os.Getenv(mounted.DirectoryEnv), os.Getenv(mounted.KeysEnv), c.prefix(), problem)
 		if err == nil {
 			return opened, nil
 		}
