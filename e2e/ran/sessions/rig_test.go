@@ -39,8 +39,8 @@ import (
 	upfmetrics "core5g.dev/core5g/upf/upfc/metrics"
 )
 
-// patience bounds what is awaited.
-const patience = 20 * time.Second
+// patience bounds what is awaited: a session that the UPF made for a pod which died is found after half a minute.
+const patience = 60 * time.Second
 
 const (
 	key = "8baf473f2f8fd09487cccbd7097c6862"
