@@ -38,6 +38,12 @@ func shard(t *testing.T) (l *lab, service, pod, next *fakesmf.SMF, packet func()
 	index, _ := l.only()
 	return l, service, pod, next, func() {
 		t.Helper()
+		for end := time.Now().Add(20 * time.Second); l.agent.Notifies(index); {
+			if time.Now().After(end) {
+				t.Fatal("the report before is still under way")
+			}
+			time.Sleep(time.Millisecond)
+		}
 		if err := l.upfu.DownlinkData(index, 2, 9); err != nil {
 			t.Fatal(err)
 		}

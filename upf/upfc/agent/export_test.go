@@ -7,3 +7,13 @@ func (a *Agent) ReportPaths(failed bool, peers []netip.Addr) { a.reportPaths(fai
 
 // Sweep is sweep.
 func (a *Agent) Sweep() { a.sweep() }
+
+// Notifies says whether a Downlink Data Report of a session is under way: until it is over, further packets are part of it.
+func (a *Agent) Notifies(index uint32) bool {
+	s := a.lock(index)
+	if s == nil {
+		return false
+	}
+	defer s.unlock()
+	return len(s.notifying) > 0
+}
