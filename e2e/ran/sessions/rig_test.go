@@ -32,7 +32,6 @@ import (
 	"core5g.dev/core5g/images/session-management/nsmf"
 	"core5g.dev/core5g/images/session-management/record"
 	"core5g.dev/core5g/images/session-management/shard"
-	"core5g.dev/core5g/upf/abi"
 	"core5g.dev/core5g/upf/upfc/agent"
 	"core5g.dev/core5g/upf/upfc/config"
 	"core5g.dev/core5g/upf/upfc/dataplane/fakeupfu"
@@ -512,19 +511,6 @@ dataplane: {socket: "` + socket + `"}
 		t.Fatalf("upf-c: %v", err)
 		return netip.AddrPort{}, nil
 	}
-}
-
-// downlink is what upf-u is to do with the downlink packets of the session that has the UE IP address.
-func (p *shown) downlink(t *testing.T, teid uint32) (action uint32) {
-	t.Helper()
-	for _, s := range p.upfu.Sessions() {
-		for _, f := range s.FARs {
-			if f.DestinationInterface == abi.IfAccess && f.Teid == teid {
-				return uint32(f.Action)
-			}
-		}
-	}
-	return 0
 }
 
 // logDrops tells what upf-u has dropped, and why.

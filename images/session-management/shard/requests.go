@@ -42,7 +42,7 @@ func (r *Requests) ask(ctx context.Context, deliver func(*Shard, procedure.Token
 	}
 	replies := make(chan any, 1)
 	token := r.pod.tokens.add(func(body any) { replies <- body })
-	defer r.pod.tokens.forget(token)
+	defer func() { _ = r.pod.tokens.forget(token) }()
 	if !s.loop.post(func() { deliver(s, token) }) {
 		return nil, errElsewhere(r.name)
 	}

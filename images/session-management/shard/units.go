@@ -7,7 +7,6 @@ import (
 
 	"core5g.dev/core5g/images/nf/sessionstore"
 	"core5g.dev/core5g/images/session-management/configuration"
-	"core5g.dev/core5g/images/session-management/n1"
 	"core5g.dev/core5g/images/session-management/pfcp"
 	"core5g.dev/core5g/images/session-management/procedure"
 	"core5g.dev/core5g/images/session-management/record"
@@ -17,8 +16,6 @@ import (
 
 	"github.com/wmnsk/go-pfcp/ie"
 )
-
-const regularDeactivation = n1.CauseRegularDeactivation
 
 // keyUnit is where the shard keeps the Recovery Time Stamp of a unit, by which a unit that has restarted while nobody looked is known.
 func (s *Shard) keyUnit(nodeID string) string {
