@@ -129,6 +129,7 @@ func (w *world) agree() error {
 			if s.far.tunnel() != rec.Downlink || s.teid != rec.Uplink.TEID || s.ue != rec.IPv4 || s.upSEID != rec.UPSEID {
 				fail("%s: session %s: the unit has %+v, the record %+v", u.supi, rec.Ref(), s, rec)
 			}
+			u.agreeOnFlows(rec, s, fail)
 			delete(sessions, rec.Ref())
 		}
 	}

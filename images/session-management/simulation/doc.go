@@ -9,5 +9,6 @@
 //	unit.go     a UPF unit                             ue.go      a UE, its access network and its AMF
 //	network.go  messages, and how they are lost        store.go   the session store, and a look at what is written
 //	n4.go       units that are upf-c's own code, and endpoints of the shards
-//	check.go    what must hold                         world.go   puts them together
+//	check.go    what must hold                         mobility.go  access networks and QoS that change
+//	world.go    puts them together
 package simulation

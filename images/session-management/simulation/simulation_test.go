@@ -52,7 +52,7 @@ func TestWorlds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, kind := range []string{"establishment", "connection", "release", "paging", "restoration"} {
+	for _, kind := range []string{"establishment", "connection", "release", "paging", "restoration", "modification", "path_switch", "handover"} {
 		if ended[kind] == 0 {
 			t.Errorf("no %s in %d worlds: they show nothing of it", kind, len(list))
 		}

@@ -38,6 +38,7 @@ type ue struct {
 	touched, before int
 	// excused: the store has lost something of it.
 	excused bool
+	mobile  // mobility.go
 }
 
 type request struct {
@@ -74,6 +75,7 @@ func (u *ue) live() {
 		default:
 			u.update("activate", procedure.Update{Connection: procedure.Activating}, u.activating)
 		}
+	case u.moves():
 	default:
 		switch u.w.rand.IntN(8) {
 		case 0:
@@ -229,6 +231,7 @@ func (u *ue) gone(ref string) {
 // activating: the access network makes a tunnel, and says so.
 func (u *ue) activating(a procedure.Updated) {
 	if a.N2Type == n2.InfoSetupRequest {
+		u.setUp(a.N2)
 		u.resources()
 	}
 }
@@ -283,8 +286,11 @@ func (u *ue) transferred(a procedure.AskTransfer, back func(procedure.Event)) {
 	case u.w.faults && u.w.chance(100):
 		back(procedure.Transferred{Outcome: procedure.NotSent})
 		return
-	case u.w.faults && u.w.chance(20) && a.N1 == nil:
+	case u.w.faults && u.w.chance(20) && a.N1 == nil && a.N2Type == n2.InfoSetupRequest:
 		back(procedure.Transferred{Outcome: procedure.Refused, Cause: "UE_IN_NON_ALLOWED_AREA"})
+		return
+	}
+	if u.modified(a, back) {
 		return
 	}
 	back(procedure.Transferred{Outcome: procedure.Done})
@@ -292,6 +298,7 @@ func (u *ue) transferred(a procedure.AskTransfer, back func(procedure.Event)) {
 		switch n1.MessageType(a.N1[3]) {
 		case n1.EstablishmentAcceptType:
 			u.address = netip.AddrFrom4([4]byte{10, 45, 0, 0}) // it has one
+			u.accepted(a.N1)
 		case n1.EstablishmentRejectType:
 			u.address = netip.Addr{}
 		case n1.ReleaseCommandType:
@@ -303,6 +310,7 @@ func (u *ue) transferred(a procedure.AskTransfer, back func(procedure.Event)) {
 		if u.w.faults && u.w.chance(30) {
 			return // the access network is silent
 		}
+		u.setUp(a.N2)
 		u.afterCreation(a.Ref)
 	}
 }

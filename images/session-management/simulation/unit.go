@@ -41,7 +41,8 @@ type unitSession struct {
 	teid           uint32
 	ue             netip.Addr
 	far            farOf
-	index          uint32 // in a real one
+	index          uint32   // in a real one
+	rules          ruleBook // mobility.go
 }
 
 // farOf is what FAR 2 says.
@@ -103,6 +104,11 @@ func (u *unit) do(shard uint16, a procedure.AskUnit) procedure.Unit {
 		if !ok {
 			return refusal(ie.CauseSessionContextNotFound)
 		}
+		next, ok := s.rules.apply(a.IEs)
+		if !ok {
+			return refusal(ie.CauseRuleCreationModificationFailure)
+		}
+		s.rules = next
 		for _, e := range a.IEs {
 			if e.Type == ie.UpdateFAR {
 				children, err := e.UpdateFAR()
@@ -112,7 +118,7 @@ func (u *unit) do(shard uint16, a procedure.AskUnit) procedure.Unit {
 				s.far.take(children)
 			}
 		}
-		return procedure.Unit{Outcome: procedure.Done}
+		return u.relayed(s, procedure.Unit{Outcome: procedure.Done})
 	default:
 		up := a.UPSEID
 		if up == 0 {
@@ -130,11 +136,12 @@ func (u *unit) establish(a procedure.AskUnit) procedure.Unit {
 	request := octets(a.IEs)
 	if up, ok := u.byCP[a.CPSEID]; ok {
 		if s := u.sessions[up]; bytes.Equal(s.request, request) {
-			return s.established(u.address)
+			return u.relayed(s, s.established(u.address))
 		}
 		return refusal(ie.CauseRequestRejected)
 	}
 	s := &unitSession{cpSEID: a.CPSEID, request: request}
+	s.rules, _ = s.rules.apply(a.IEs)
 	for _, e := range a.IEs {
 		switch e.Type {
 		case ie.CreatePDR:
@@ -142,7 +149,9 @@ func (u *unit) establish(a procedure.AskUnit) procedure.Unit {
 			if err != nil {
 				return refusal(ie.CauseMandatoryIEIncorrect)
 			}
-			s.pdr(children)
+			if ruleID(e) != 3 { // what is forwarded has a tunnel of its own
+				s.pdr(children)
+			}
 		case ie.CreateFAR:
 			children, err := e.CreateFAR()
 			if err != nil {
@@ -171,7 +180,7 @@ func (u *unit) establish(a procedure.AskUnit) procedure.Unit {
 		}
 	}
 	u.sessions[s.upSEID], u.byCP[s.cpSEID] = s, s.upSEID
-	return s.established(u.address)
+	return u.relayed(s, s.established(u.address))
 }
 
 // free is the smallest number that no session has.

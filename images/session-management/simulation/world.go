@@ -100,6 +100,7 @@ func newWorld(seed uint64, ues int) (*world, error) {
 	}
 	w.checkpoint()
 	w.misfortune()
+	w.settings()
 	return w, nil
 }
 
