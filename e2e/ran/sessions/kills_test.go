@@ -40,7 +40,9 @@ func TestSMFDiesDuringEstablishment(t *testing.T) {
 				u.must(u.Establish(s.ctx, internet(2))) // as a user would
 			}
 			u.wait("the new session", func(ue.Status) bool { x := u.session(2); return x.State == "active" && x.Up })
-			s.until("no session too many", func() bool { return len(p.upfu.Sessions()) == 2 })
+			if !testing.Short() { // what an answer to a dead pod has left in the UPF is looked for in the whole set
+				s.until("no session too many", func() bool { return len(p.upfu.Sessions()) == 2 })
+			}
 			if x := u.session(1); x.Address != address || !x.Up {
 				t.Errorf("the session that there was: %+v", x)
 			}
