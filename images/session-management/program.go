@@ -167,23 +167,12 @@ func schemeOf(identity *sbitls.Identity) string {
 	return "http"
 }
 
-// byScheme calls https URIs with one transport and http URIs with the other: a core with TLS has http URIs too, of
-// functions that have not restarted yet since it was switched on.
-type byScheme struct{ https, http http.RoundTripper }
-
-func (b byScheme) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.URL.Scheme == "https" {
-		return b.https.RoundTrip(r)
-	}
-	return b.http.RoundTrip(r)
-}
-
 func outgoing(identity *sbitls.Identity) http.RoundTripper {
 	cleartext := sbitls.Watchful(sbitls.Unprotected())
 	if identity == nil {
 		return cleartext
 	}
-	return byScheme{https: sbitls.Watchful(identity.Transport()), http: cleartext}
+	return sbitls.ByScheme{HTTPS: sbitls.Watchful(identity.Transport()), HTTP: cleartext}
 }
 
 // passing is how pods call each other: by their addresses. All have one certificate, with the names of all shards.

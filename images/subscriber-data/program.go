@@ -134,24 +134,13 @@ func Run(ctx context.Context, c Config, log *slog.Logger) error {
 	return group.Wait()
 }
 
-// byScheme calls https URIs with one transport and http URIs with the other. A core with TLS has http URIs too, of
-// functions that have not restarted yet since it was switched on.
-type byScheme struct{ https, http http.RoundTripper }
-
-func (b byScheme) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.URL.Scheme == "https" {
-		return b.https.RoundTrip(r)
-	}
-	return b.http.RoundTrip(r)
-}
-
 // outgoing is how other functions are called.
 func outgoing(identity *sbitls.Identity) http.RoundTripper {
 	cleartext := sbitls.Unprotected()
 	if identity == nil {
 		return cleartext
 	}
-	return byScheme{https: identity.Transport(), http: cleartext}
+	return sbitls.ByScheme{HTTPS: identity.Transport(), HTTP: cleartext}
 }
 
 // openObjects opens the file or the cluster. With a file there is no reservation.

@@ -94,3 +94,15 @@ func Watchful(t *http.Transport) *http.Transport {
 	t.HTTP2 = &http.HTTP2Config{SendPingTimeout: watchAfter, PingTimeout: watchTimeout}
 	return t
 }
+
+// ByScheme calls https URIs with one transport and http URIs with the other. A core with TLS has http URIs too, of
+// functions that have not restarted yet since it was switched on.
+type ByScheme struct{ HTTPS, HTTP http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (b ByScheme) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Scheme == "https" {
+		return b.HTTPS.RoundTrip(r)
+	}
+	return b.HTTP.RoundTrip(r)
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"maps"
 
 	"core5g.dev/core5g/images/nf/sessionstore"
 	"core5g.dev/core5g/images/session-management/configuration"
@@ -46,22 +47,14 @@ func (s *Shard) units(c *configuration.Snapshot) {
 
 // setLive replaces the map: what a procedure was given is not written to.
 func (s *Shard) setLive(node string, l configuration.Live) {
-	next := map[string]configuration.Live{node: l}
-	for k, v := range s.live {
-		if k != node {
-			next[k] = v
-		}
-	}
+	next := maps.Clone(s.live)
+	next[node] = l
 	s.live = next
 }
 
 func (s *Shard) deleteLive(node string) {
-	next := map[string]configuration.Live{}
-	for k, v := range s.live {
-		if k != node {
-			next[k] = v
-		}
-	}
+	next := maps.Clone(s.live)
+	delete(next, node)
 	s.live = next
 }
 
@@ -206,23 +199,21 @@ func (s *Shard) List(node string, done func([]runner.Listed, error)) {
 }
 
 // restoring is what a unit that begins anew is told: until all shards have restored, it chooses nothing for new sessions.
-func (s *Shard) restoring(string) []*ie.IE {
-	state := extension.State{}
-	for _, id := range s.pod.Shards {
-		state.Nodes = append(state.Nodes, id.NodeID)
-	}
-	return []*ie.IE{state.IE()}
-}
+func (s *Shard) restoring(string) []*ie.IE { return s.stateOf(extension.State{}) }
 
 // restored: nothing of this shard is missing in that life of the unit.
 func (s *Shard) restored(node string, stamp pfcp.Stamp) {
-	state := extension.State{Done: true, Recovery: uint32(stamp)}
-	for _, id := range s.pod.Shards {
-		state.Nodes = append(state.Nodes, id.NodeID)
-	}
-	s.socket.Update(node, []*ie.IE{state.IE()}, func(_ wire.Elements, err error) {
+	s.socket.Update(node, s.stateOf(extension.State{Done: true, Recovery: uint32(stamp)}), func(_ wire.Elements, err error) {
 		if err != nil { // it waits for a while, and then goes on by itself
 			s.log.Warn("a UPF unit has not heard that its sessions are restored", "unit", node, "err", err)
 		}
 	})
+}
+
+// stateOf a restoration, in which all shards take part.
+func (s *Shard) stateOf(state extension.State) []*ie.IE {
+	for _, id := range s.pod.Shards {
+		state.Nodes = append(state.Nodes, id.NodeID)
+	}
+	return []*ie.IE{state.IE()}
 }
