@@ -51,12 +51,12 @@ func Run(ctx context.Context, c Config, log *slog.Logger) error {
 	defer cancel()
 	group, ctx := errgroup.WithContext(ctx)
 	ready := &readiness{}
-	if err := serveSide(ctx, group, c.HealthListen, ready.handler()); err != nil {
+	if err := sbi.ServeBeside(ctx, group.Go, c.HealthListen, ready.handler()); err != nil {
 		return err
 	}
 	metrics := http.NewServeMux()
 	metrics.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
-	if err := serveSide(ctx, group, c.MetricsListen, metrics); err != nil {
+	if err := sbi.ServeBeside(ctx, group.Go, c.MetricsListen, metrics); err != nil {
 		return err
 	}
 	var current atomic.Pointer[configuration.Snapshot]
@@ -245,17 +245,5 @@ func serveShards(ctx context.Context, group *errgroup.Group, c Config, identity 
 		handler := pod.Handler(id, log.With("shard", id.Name), labelled, nsmf.Options{Binding: "bl=nf-instance; nfinst=" + id.InstanceID})
 		group.Go(func() error { return sbi.Serve(ctx, listener, handler) })
 	}
-	return nil
-}
-
-func serveSide(ctx context.Context, group *errgroup.Group, address string, handler http.Handler) error {
-	if address == "" {
-		return nil
-	}
-	listener, err := net.Listen("tcp", address)
-	if err != nil {
-		return err
-	}
-	group.Go(func() error { return sbi.Serve(ctx, listener, handler) })
 	return nil
 }

@@ -83,10 +83,10 @@ func Run(ctx context.Context, c Config, log *slog.Logger) error {
 	defer cancel()
 	group, ctx := errgroup.WithContext(ctx)
 	var health readiness
-	if err := serveSide(ctx, group, c.HealthListen, health.handler()); err != nil {
+	if err := sbi.ServeBeside(ctx, group.Go, c.HealthListen, health.handler()); err != nil {
 		return err
 	}
-	if err := serveSide(ctx, group, c.MetricsListen, metricsHandler(registry)); err != nil {
+	if err := sbi.ServeBeside(ctx, group.Go, c.MetricsListen, metricsHandler(registry)); err != nil {
 		return err
 	}
 
@@ -205,17 +205,4 @@ func metricsHandler(g prometheus.Gatherer) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(g, promhttp.HandlerOpts{}))
 	return mux
-}
-
-// serveSide serves metrics or health beside the functions.
-func serveSide(ctx context.Context, group *errgroup.Group, address string, handler http.Handler) error {
-	if address == "" {
-		return nil
-	}
-	listener, err := net.Listen("tcp", address)
-	if err != nil {
-		return err
-	}
-	group.Go(func() error { return sbi.Serve(ctx, listener, handler) })
-	return nil
 }

@@ -35,3 +35,16 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler) err
 	}
 	return nil
 }
+
+// ServeBeside opens an address for metrics or health, and has run do the serving until ctx ends. Without an address there is none.
+func ServeBeside(ctx context.Context, run func(func() error), address string, handler http.Handler) error {
+	if address == "" {
+		return nil
+	}
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return err
+	}
+	run(func() error { return Serve(ctx, listener, handler) })
+	return nil
+}
