@@ -17,6 +17,7 @@ import (
 	"core5g.dev/core5g/e2e/cluster"
 	"core5g.dev/core5g/e2e/scene"
 	"core5g.dev/core5g/operators/certificates"
+	"core5g.dev/core5g/operators/specs"
 )
 
 // incidents by round. A UPF that is away, and an operator that is, hide what else they would tell.
@@ -363,6 +364,10 @@ func storeWithoutSecret(t *testing.T, ctx context.Context) (undo func()) {
 	}
 	return func() {
 		if err := patch("null"); err != nil {
+			t.Error(err)
+		}
+		// The sealing keys outlive their store, and even their core; nothing is sealed with these.
+		if _, err := k.Run(ctx, "delete", "secret", specs.SessionStoreKeysName("core5g"), "--ignore-not-found"); err != nil {
 			t.Error(err)
 		}
 	}

@@ -46,12 +46,13 @@ func freePort(t *testing.T) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-// start runs a server with an append-only file, as the chart's does, and waits until it answers.
+// start runs a server with an append-only file that is synced before a write is answered, as the embedded store's is, and
+// waits until it answers. Synced each second, a killed server may have forgotten what it answered (ADR 0015).
 func start(t *testing.T, args ...string) *server {
 	s := &server{t: t, dir: t.TempDir(), port: freePort(t)}
 	s.args = append([]string{
 		"--bind", "127.0.0.1", "--port", strconv.Itoa(s.port), "--dir", s.dir,
-		"--save", "", "--appendonly", "yes", "--maxmemory-policy", "noeviction",
+		"--save", "", "--appendonly", "yes", "--appendfsync", "always", "--maxmemory-policy", "noeviction",
 		"--repl-diskless-sync-delay", "0",
 	}, args...)
 	s.run()
