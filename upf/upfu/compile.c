@@ -508,15 +508,25 @@ compile_more(struct layout *l, const struct upf_pdr *from, struct pdr *to,
 	put_at(l, to->more, &more, sizeof(more));
 }
 
+// What comes from access and goes back there is on its way to the UE.
+static bool
+relays(const struct layout *l, const struct upf_pdr *pdr)
+{
+	return pdr->source_interface == UPF_IF_ACCESS &&
+		l->r->far[pdr->far].destination_interface == UPF_IF_ACCESS;
+}
+
 static struct pdr
 compile_pdr(struct layout *l, const struct upf_pdr *from)
 {
+	bool relay = relays(l, from);
 	struct pdr pdr = {
 		.qfi = from->qfi,
 		.removal = from->removal,
 		.pdr_id = from->pdr_id,
 		.precedence = from->precedence,
-		.direction = from->source_interface == UPF_IF_ACCESS ? UPF_UL : UPF_DL,
+		.direction = from->source_interface == UPF_IF_ACCESS && !relay ? UPF_UL : UPF_DL,
+		.mark = relay ? PDR_RELAYS : 0,
 		.n_urr = from->n_urr,
 	};
 	struct pdr_qer qer[UPF_PDR_QERS] = {0};

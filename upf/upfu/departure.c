@@ -9,7 +9,7 @@ struct held { // in the mbuf's private area
 	uint32_t incarnation;
 	uint16_t pdr_id;
 	uint16_t octets;   // of the user's packet
-	uint8_t direction; // enum upf_direction
+	uint8_t direction; // of the part
 	bool counted;      // by URRs, so that it is to be counted again
 	bool copy;
 };
@@ -78,7 +78,7 @@ departure_hold(struct worker *w, struct rte_mbuf *m, const struct pdr *pdr)
 		.incarnation = pdr_part(pdr)->incarnation,
 		.pdr_id = pdr->pdr_id,
 		.octets = user_octets(m, pdr),
-		.direction = pdr->direction,
+		.direction = pdr_part(pdr)->direction,
 		.counted = true,
 	};
 	urr_take_back(w, pdr_part(pdr), pdr, held->octets);

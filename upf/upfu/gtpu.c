@@ -347,9 +347,20 @@ refuse_extension(struct worker *w, struct pkt *p)
 	return UPF_DROP_UNSUPPORTED_GTPU;
 }
 
+// It goes the way of the packets in front of it (end_marker.h).
+static int
+take_end_marker(struct pkt *p, const struct rte_gtp_hdr *gtp, uint32_t address, uint32_t at)
+{
+	p->ip = (uint16_t)((const uint8_t *)gtp + at - rte_pktmbuf_mtod(p->m, uint8_t *));
+	rte_pktmbuf_trim(p->m, (uint16_t)(rte_pktmbuf_data_len(p->m) - p->ip));
+	p->tunnel = PKT_END_MARKER;
+	p->key = (uint64_t)address << 32 | rte_be_to_cpu_32(gtp->teid);
+	return PKT_NEXT;
+}
+
 static __attribute__((noinline)) int
-take_signalling(
-	struct worker *w, struct pkt *p, const struct rte_gtp_hdr *gtp, uint32_t at, uint32_t end)
+take_signalling(struct worker *w, struct pkt *p, const struct rte_gtp_hdr *gtp, uint32_t address,
+	uint32_t at, uint32_t end)
 {
 	switch (gtp->msg_type) {
 	case GTPU_ECHO_REQUEST:
@@ -365,7 +376,7 @@ take_signalling(
 		break;
 	case GTPU_END_MARKER:
 		shm_add(&w->stats->local.end_markers_received, 1);
-		break;
+		return take_end_marker(p, gtp, address, at);
 	default:
 		return UPF_DROP_UNSUPPORTED_GTPU;
 	}
@@ -415,7 +426,7 @@ gtpu_input(struct worker *w, struct pkt *p, const struct rte_udp_hdr *udp, uint1
 			return refuse_extension(w, p);
 	}
 	if (unlikely(gtp->msg_type != GTPU_G_PDU))
-		return take_signalling(w, p, gtp, at, end);
+		return take_signalling(w, p, gtp, address, at, end);
 	p->ip = (uint16_t)((const uint8_t *)gtp + at - rte_pktmbuf_mtod(p->m, uint8_t *));
 	// Behind the G-PDU nothing is the user's.
 	rte_pktmbuf_trim(p->m, (uint16_t)(room - sizeof(*udp) - end));
@@ -455,6 +466,10 @@ gtpu_unknown_teid(struct worker *w, struct pkt *p)
 	uint16_t address_len, length;
 	int verdict;
 
+	if (p->tunnel == PKT_END_MARKER) {
+		rte_pktmbuf_free(p->m);
+		return PKT_TAKEN;
+	}
 	// Just started, the sessions are still on their way: an Error Indication would end them.
 	// Acquire: pairs with the store of transaction.c.
 	if (w->synced != NULL && __atomic_load_n(w->synced, __ATOMIC_ACQUIRE) == 0)

@@ -21,6 +21,18 @@ fill_ip6(struct ipv6_header *ip, const struct pkt *p, uint8_t next, uint16_t pay
 }
 
 void
+outer_addresses(const struct part *part, const struct pdr *pdr, upf_addr local, upf_addr peer)
+{
+	if (pdr->ohc == UPF_OHC_GTPU6) {
+		memcpy(local, pdr_more(part, pdr)->local, sizeof(upf_addr));
+		memcpy(peer, pdr_more(part, pdr)->peer, sizeof(upf_addr));
+		return;
+	}
+	memcpy(local, &pdr->local4, sizeof(pdr->local4));
+	memcpy(peer, &pdr->peer4, sizeof(pdr->peer4));
+}
+
+void
 outer_mark_psc(struct gtpu_psc *psc, const struct pkt *p)
 {
 	const struct pdr *pdr = p->pdr;

@@ -116,6 +116,8 @@ outer_fill_gtpu(struct rte_gtp_hdr *gtp, const struct pdr *pdr, bool container, 
 	gtp->teid = pdr->out_teid;
 }
 
+// The ends of the PDR's tunnel; of IPv4 the rest of both stays as it is.
+void outer_addresses(const struct part *part, const struct pdr *pdr, upf_addr local, upf_addr peer);
 // RQI and PPI into the container of a downlink packet.
 void outer_mark_psc(struct gtpu_psc *psc, const struct pkt *p);
 

@@ -2,6 +2,7 @@
 // whole PDI wins. Packets from a tunnel are matched by PDRs with its F-TEID, others by those without.
 // A part with SDF filters or many PDRs has a table that finds the same one (tss.h); it lies behind
 // the PDRs in memory that is as cold, so the burst then goes through three times.
+#include "end_marker.h"
 #include "nd.h"
 #include "outer.h"
 #include "reassembly.h"
@@ -27,7 +28,7 @@ pdr_matches(const struct pdr *pdr, const struct pkt *p, const struct finding *f)
 	return (pdr->flags & PDR_QFI) == 0 || pdr->qfi == p->qfi;
 }
 
-static const struct pdr *
+static inline __attribute__((always_inline)) const struct pdr *
 find_in_list(const struct part *part, const struct pkt *p, const struct finding *f)
 {
 	const struct pdr *pdr = part->pdr, *end = pdr + part->n_pdr;
@@ -37,11 +38,11 @@ find_in_list(const struct part *part, const struct pkt *p, const struct finding 
 	return pdr;
 }
 
-static const struct pdr *
-find_in_table(const struct part *part, const struct pkt *p, const struct finding *f)
+static inline __attribute__((always_inline)) const struct pdr *
+find_in_table(const struct part *part, const struct pkt *p, const struct finding *f,
+	enum upf_direction direction)
 {
 	const struct tss *table = part_at(part, part_more(part)->table);
-	enum upf_direction direction = (enum upf_direction)part->direction;
 	struct tss_flow flow;
 	uint16_t i;
 
@@ -95,7 +96,23 @@ families_of(const struct part *part, const struct pkt *p, bool uplink)
 	return 0;
 }
 
-// A fragment where a rule asks for ports. Of a UE's only those from its own address are kept, as
+// Indirect forwarding (TS 23.502 4.9.1.3, TS 23.501 5.8.2.3): after a handover the source gNB sends
+// back, by a tunnel of its own, what was on its way to the UE, and it goes on to the target. That comes from access and is
+// the UE's by its destination. Whether the packet is such a one; p->pdr is its PDR then.
+static __attribute__((noinline)) bool
+find_relaying(struct pkt *p, struct finding *f)
+{
+	const struct part *part = p->part;
+
+	f->families = families_of(part, p, false);
+	if (f->families == 0)
+		return false;
+	p->pdr = (part->flags & PART_TABLE) != 0 ? find_in_table(part, p, f, UPF_DL)
+						 : find_in_list(part, p, f);
+	return p->pdr != part->pdr + part->n_pdr && (p->pdr->mark & PDR_RELAYS) != 0;
+}
+
+// A fragment where a rule asks for ports. Of a UE's only those from and to its own address are kept, as
 // pdr_match() will ask of the whole packet.
 static __attribute__((noinline)) int
 pdr_make_whole(struct worker *w, struct pkt *p)
@@ -103,7 +120,7 @@ pdr_make_whole(struct worker *w, struct pkt *p)
 	const struct part *part = p->part;
 
 	if (part->direction == UPF_UL && (part->flags & (PART_UE_IPV4 | PART_UE_IPV6)) != 0 &&
-		families_of(part, p, true) == 0)
+		families_of(part, p, true) == 0 && families_of(part, p, false) == 0)
 		return UPF_DROP_SPOOFED_SOURCE;
 	return reassembly_take_user(w, p);
 }
@@ -116,7 +133,7 @@ pdr_prepare(struct worker *w, struct pkt *p, bool uplink)
 		int verdict = user_header(p);
 
 		if (unlikely(verdict != PKT_NEXT))
-			return verdict;
+			return p->tunnel == PKT_END_MARKER ? end_marker_take(w, p) : verdict;
 		if (unlikely(p->ip6 && uplink) &&
 			is_of_the_link((const struct ipv6_header *)pkt_ip(p)))
 			return nd_from_ue(w, p);
@@ -157,11 +174,16 @@ pdr_match(struct worker *w, struct pkt *p)
 	// A UE may only send from its own address: whatever the PDRs say of it, this is checked for
 	// all that comes from access.
 	if (unlikely(uplink && f.families == 0 &&
-		    (part->flags & (PART_UE_IPV4 | PART_UE_IPV6)) != 0))
-		return UPF_DROP_SPOOFED_SOURCE;
-	p->pdr = unlikely(table) ? find_in_table(part, p, &f) : find_in_list(part, p, &f);
-	if (unlikely(p->pdr == part->pdr + part->n_pdr))
-		return UPF_DROP_NO_PDR;
+		    (part->flags & (PART_UE_IPV4 | PART_UE_IPV6)) != 0)) {
+		if (!find_relaying(p, &f))
+			return UPF_DROP_SPOOFED_SOURCE;
+	} else {
+		p->pdr = unlikely(table)
+			? find_in_table(part, p, &f, (enum upf_direction)part->direction)
+			: find_in_list(part, p, &f);
+		if (unlikely(p->pdr == part->pdr + part->n_pdr))
+			return UPF_DROP_NO_PDR;
+	}
 	if (likely(!table))
 		return pdr_settle(w, p);
 	rte_prefetch0(p->pdr);

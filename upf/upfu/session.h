@@ -74,8 +74,9 @@ static_assert(sizeof(struct pdr_more) == 56, "pdr_more");
 #define PDR_BEFORE_QOS 0x40u  // one of its URRs has UPF_URR_BEFORE_QOS
 #define PDR_REDIRECT 0x80u    // the FAR redirects
 
-#define PDR_RQI 0x01u
-#define PDR_PPI 0x02u // ppi is written
+#define PDR_RQI 0x01u    // the RQI is set
+#define PDR_PPI 0x02u    // ppi is written
+#define PDR_RELAYS 0x04u // from access back to access: what a gNB forwards after a handover
 
 // A PDR with its FAR, QERs and URRs resolved.
 struct pdr {
@@ -99,8 +100,8 @@ struct pdr {
 	uint32_t qer_at[PDR_INLINE_QERS]; // place of the token bucket (shm.h)
 	uint32_t urr_at[PDR_INLINE_URRS]; // place of the counter
 	uint16_t pdr_id;
-	uint8_t direction; // enum upf_direction
-	uint8_t mark;      // PDR_RQI, PDR_PPI
+	uint8_t direction; // enum upf_direction: the user's; the part's but for PDR_RELAYS
+	uint8_t mark;      // PDR_RQI, PDR_PPI, PDR_RELAYS
 	uint8_t ppi;
 	uint8_t bar;       // index of the part's BARs, UINT8_MAX: none
 	uint8_t urr_flags; // UPF_URR_* of any of its URRs

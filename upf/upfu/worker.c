@@ -16,6 +16,7 @@
 
 #include "departure.h"
 #include "eal.h"
+#include "end_marker.h"
 #include "handoff.h"
 #include "mss.h"
 #include "reassembly.h"
@@ -189,6 +190,8 @@ worker_serve(struct worker *w, struct burst *b)
 	lookup_burst(w, b);
 	handoff_burst(w, b);
 	worker_forward(w, b);
+	if (unlikely(w->end_markers.n != 0))
+		end_markers_leave(w);
 }
 
 // Packets that waited for their rate and are due: before any that come now.

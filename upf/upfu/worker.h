@@ -41,6 +41,8 @@ enum pkt_fragment { // of the user's packet
 #define PKT_HELD_BAR 0x02u // a BAR said how long
 
 // One packet of a burst, between parsing and transmission.
+#define PKT_END_MARKER 2u
+
 struct pkt {
 	struct rte_mbuf *m;
 	union {
@@ -60,9 +62,9 @@ struct pkt {
 		uint32_t bucket; // of that map
 		uint32_t bar;    // in a downlink buffer: the BAR's index, or none (buffer.c)
 	};
-	uint16_t ip;      // offset of the user's IP header in the packet's data
-	uint16_t ip_len;  // total length of the user's packet
-	uint8_t tunnel;   // it came in GTP-U
+	uint16_t ip;     // offset of the user's IP header in the packet's data
+	uint16_t ip_len; // total length of the user's packet
+	uint8_t tunnel; // it came in GTP-U; PKT_END_MARKER: it is a message, without a packet of a user
 	uint8_t qfi;      // of the PDU Session Container received
 	uint8_t rqi;      // likewise, as it stands there
 	uint8_t ip6;      // the user's packet is IPv6
@@ -126,6 +128,12 @@ struct event { // worker → control thread: one record of an EVENT datagram
 };
 static_assert(sizeof(struct event) == 48, "rte_ring elements");
 
+// Of a burst: end_marker.h.
+struct end_markers {
+	unsigned n;
+	struct upf_end_marker marker[BURST];
+};
+
 struct worker {
 	unsigned index;
 	unsigned workers;
@@ -157,6 +165,7 @@ struct worker {
 	uint64_t error_cost, error_tat;
 	uint64_t icmp_cost, icmp_tat; // ICMP errors likewise
 	struct own_packets own;
+	struct end_markers end_markers;
 	struct reassembly *reassembly; // NULL: fragments are dropped
 	const struct config *config;
 	uint16_t mss_room;    // mss.h, 0: MSS options are left alone

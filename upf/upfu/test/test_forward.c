@@ -152,6 +152,7 @@ uplink_goes_on_in_a_tunnel(void **state)
 	(void)state;
 	rules_usual(&s, 1, RIG_UE, TEID);
 	s.pdr[0].far = 1;
+	s.far[1].destination_interface = UPF_IF_CORE;
 	s.pdr[0].n_qer = 0;
 	rules_install(rig, &s);
 	frame_gpdu(&f, RIG_N3_ADDR, TEID, 5, &from_ue);

@@ -995,6 +995,115 @@ n9_relays_between_tunnels(void **state)
 	rig_free(rig);
 }
 
+// Indirect forwarding: what the source of a handover sends back goes on to the target, with the QFI that it
+// has. It is the UE's by its destination; from and to others nothing goes that way.
+static void
+what_a_gnb_forwards_goes_to_the_target(void **state)
+{
+	(void)state;
+	for (unsigned table = 0; table < 2; table++) {
+		static struct session_rules_builder s;
+		struct config config = rig_config6();
+		struct frame packet, f;
+		struct rte_mbuf *m;
+		struct rig *rig;
+
+		rules_dual(&s);
+		s.pdr[2] = s.pdr[0];
+		s.pdr[2].pdr_id = 3;
+		s.pdr[2].far = 2;
+		s.pdr[2].teid = TEID + 1;
+		s.pdr[2].n_qer = s.pdr[2].n_urr = 0;
+		s.n_pdr = 3;
+		s.far[2] = s.far[1];
+		s.far[2].far_id = 3;
+		s.far[2].teid = 0x300;
+		s.n_far = 3;
+		if (table) { // a flow with a filter beside them
+			s.pdr[0].precedence = 100;
+			s.pdr[0].flags |= UPF_PDR_SDF;
+			s.pdr[0].sdf_count = s.pdr[0].sdf6_count = s.n_sdf = s.n_sdf6 = 1;
+			s.sdf[0] =
+				(struct upf_sdf){.remote_port_hi = 65535, .local_port_hi = 65535};
+			s.sdf6[0] =
+				(struct upf_sdf6){.remote_port_hi = 65535, .local_port_hi = 65535};
+		}
+		rig = rig_with(&config, &s);
+		for (unsigned six = 0; six < 2; six++) {
+			(six ? to_ue6(&packet, 32) : to_ue4(&packet, 32, 0));
+			frame_gpdu_of(&f, NULL, TEID + 1, 5, &packet);
+			f.data[14 + 28 + 13] = 0; // PDU type DL
+			rig_inject(rig, UPF_PORT_N3, f.data, f.length);
+			rig_poll(rig);
+			m = take(rig, UPF_PORT_N3, RTE_ETHER_TYPE_IPV4, 44 + (six ? 80 : 60));
+			assert_memory_equal(rte_pktmbuf_mtod_offset(m, uint8_t *, 42 + 4),
+				"\0\0\3\0\0\0\0\x85\1\0\5\0", 12);
+			rte_pktmbuf_free(m);
+		}
+		// By the UE's own tunnel nothing comes that is for it.
+		uplink(rig, NULL, &packet);
+		to_ue4(&packet, 32, 0);
+		uplink(rig, NULL, &packet);
+		assert_int_equal(rig_dropped(rig, UPF_DROP_SPOOFED_SOURCE), 2);
+		frame_ip(&packet, &(struct ip_fields){.src = RIG_REMOTE, .dst = RIG_UE + 1});
+		frame_gpdu_of(&f, NULL, TEID + 1, 5, &packet);
+		rig_inject(rig, UPF_PORT_N3, f.data, f.length);
+		rig_poll(rig);
+		assert_int_equal(rig_dropped(rig, UPF_DROP_SPOOFED_SOURCE), 1);
+		assert_int_equal(
+			rig_count_sent(rig, UPF_PORT_N3) + rig_count_sent(rig, UPF_PORT_N6), 0);
+		// What the UE sends goes its way meanwhile.
+		from_ue4(&packet, 32, 0);
+		uplink(rig, NULL, &packet);
+		assert_int_equal(rig_count_sent(rig, UPF_PORT_N6), 1);
+		rig_assert_no_other_drops(rig);
+		rig_free(rig);
+	}
+}
+
+// An End Marker leaves behind the packets that came before it, with the QFI that it has; a tunnel that ends here
+// keeps it, and of one that nobody has nobody is told.
+static void
+end_markers_go_on_with_their_tunnel(void **state)
+{
+	static const uint8_t container[] = {0, 0, 0, 0x85, 1, 0, 5, 0};
+	static struct session_rules_builder s;
+	struct config config = rig_config6();
+	struct frame packet, f;
+	struct rte_mbuf *m;
+	struct rig *rig;
+
+	(void)state;
+	rules_dual(&s);
+	s.pdr[2] = s.pdr[0];
+	s.pdr[2].pdr_id = 3;
+	s.pdr[2].far = 2;
+	s.pdr[2].teid = TEID + 1;
+	s.pdr[2].n_qer = s.pdr[2].n_urr = 0;
+	s.n_pdr = s.n_far = 3;
+	s.far[2] = s.far[1];
+	s.far[2].teid = 0x300;
+	rig = rig_with(&config, &s);
+	to_ue4(&packet, 32, 0);
+	frame_gpdu_of(&f, NULL, TEID + 1, 5, &packet);
+	rig_inject(rig, UPF_PORT_N3, f.data, f.length);
+	for (uint32_t teid = TEID + 2; teid >= TEID; teid--) {
+		frame_gtpu(&f, RIG_N3_ADDR, 0x34, 254, teid, container, sizeof(container));
+		rig_inject(rig, UPF_PORT_N3, f.data, f.length);
+	}
+	rig_poll(rig);
+	rte_pktmbuf_free(take(rig, UPF_PORT_N3, RTE_ETHER_TYPE_IPV4, 44 + 60));
+	m = take(rig, UPF_PORT_N3, RTE_ETHER_TYPE_IPV4, 44);
+	assert_memory_equal(rte_pktmbuf_mtod_offset(m, uint8_t *, 42),
+		"\x34\xfe\0\x08\0\0\3\0\0\0\0\x85\1\0\5\0", 16);
+	rte_pktmbuf_free(m);
+	assert_int_equal(rig_count_sent(rig, UPF_PORT_N3) + rig_count_sent(rig, UPF_PORT_N6), 0);
+	assert_int_equal(rig->shm.workers[0].local.end_markers_received, 3);
+	assert_int_equal(rig->shm.workers[0].local.end_markers_sent, 1);
+	rig_assert_no_other_drops(rig);
+	rig_free(rig);
+}
+
 static void
 routes_go_by_the_longest_prefix(void **state)
 {
@@ -1050,6 +1159,8 @@ test_ways(void)
 		cmocka_unit_test(outer_headers_are_removed_as_the_pdr_says),
 		cmocka_unit_test(containers_say_rqi_and_ppi),
 		cmocka_unit_test(n9_relays_between_tunnels),
+		cmocka_unit_test(what_a_gnb_forwards_goes_to_the_target),
+		cmocka_unit_test(end_markers_go_on_with_their_tunnel),
 		cmocka_unit_test(routes_go_by_the_longest_prefix),
 	};
 
