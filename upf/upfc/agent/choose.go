@@ -142,7 +142,7 @@ func (a *Agent) trim(s *session, old, inForce *rules.Set) {
 	s.chosenUEs = nil
 }
 
-// keepUEs notes the UE addresses of a session that an earlier upf-c chose.
+// keepUEs notes the UE addresses of a session that an earlier upf-c chose. Where CP functions name the pools, any may be out of one.
 func (a *Agent) keepUEs(index uint32, set *rules.Set) {
 	if !a.choosesUEs() {
 		return
@@ -150,7 +150,7 @@ func (a *Agent) keepUEs(index uint32, set *rules.Set) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, u := range set.UEs() {
-		if chosenUE(set, u) {
+		if a.cfg.NamedPools || chosenUE(set, u) {
 			a.poolUsed[u] = index
 		}
 	}

@@ -8,12 +8,14 @@ package agent
 
 import (
 	"bytes"
+	"context"
 	"net/netip"
 	"slices"
 	"sync"
 
 	"github.com/wmnsk/go-pfcp/ie"
 
+	"core5g.dev/core5g/upf/upfc/dataplane"
 	"core5g.dev/core5g/upf/upfc/machine"
 	"core5g.dev/core5g/upf/upfc/pfcp"
 	"core5g.dev/core5g/upf/upfc/rules"
@@ -107,34 +109,81 @@ func (u *underWay) end(n cpName) {
 	delete(u.names, n)
 }
 
-// isRestored says whether a request is to restore what the session has: it was established again before its CP function
-// knew that this UPF had begun anew.
-func (a *Agent) isRestored(s *session, m *pfcp.Message, n cpName) bool {
-	if !restores(m) {
-		return false
+// establishedBefore answers a request that names a session which there is: from that session when it was made by the
+// same request; else it is refused, and nothing changes. One that is to restore the session makes it what the request says, with the
+// F-TEIDs and addresses that it has all the time: its CP function does not know what of a change the UPF has, or has established it again
+// before it knew that this UPF had begun anew. made is false when there is none.
+func (a *Agent) establishedBefore(ctx context.Context, m *pfcp.Message, n cpName) (ies []*ie.IE, made bool, err error) {
+	for {
+		s := a.lockNamed(n)
+		if s == nil {
+			return nil, false, nil
+		}
+		switch conn := a.current(); {
+		case !restores(m) && s.Made.Digest == m.Digest():
+			defer s.unlock()
+			a.log.Info("a request that established a session before is answered", "seid", hex(s.UPSEID), "cpSEID", hex(n.seid), "node", n.node, "from", m.From)
+			return a.madeBefore(s), true, nil
+		case !restores(m):
+			defer s.unlock()
+			return nil, true, pfcp.Incorrect(ie.FSEID, "CP F-SEID %#x of %s has session %#x, which another request established", n.seid, n.node, s.UPSEID)
+		case conn != nil:
+			defer s.unlock()
+			ies, err = a.replace(conn, s, m, n)
+			return ies, true, err
+		}
+		s.unlock() // a replay needs it
+		if _, err := a.dataplane(ctx); err != nil {
+			return nil, true, err
+		}
 	}
-	c, _, err := a.planRestored(m, n)
-	if err != nil {
-		return false
-	}
-	written := func(set *rules.Set) []byte { return state.AppendSession(nil, &state.Session{Rules: set}) }
-	return bytes.Equal(written(c.Next), written(s.Rules))
 }
 
-// establishedBefore answers a request that names a session which there is: from that session when it was made by the
-// same request, or is what is to be restored; else it is refused, and nothing changes. made is false when there is none.
-func (a *Agent) establishedBefore(m *pfcp.Message, n cpName) (ies []*ie.IE, made bool, err error) {
-	s := a.lockNamed(n)
-	if s == nil {
-		return nil, false, nil
-	}
-	defer s.unlock()
-	if s.Made.Digest != m.Digest() && !a.isRestored(s, m, n) {
-		return nil, true, pfcp.Incorrect(ie.FSEID, "CP F-SEID %#x of %s has session %#x, which another request established", n.seid, n.node, s.UPSEID)
-	}
-	a.log.Info("a request that established a session before is answered", "seid", hex(s.UPSEID), "cpSEID", hex(n.seid), "node", n.node, "from", m.From)
-	// What is gone since, nobody is told of.
+// madeBefore are the IEs of the answer to the request that made a session. What is gone since, nobody is told of.
+func (a *Agent) madeBefore(s *session) []*ie.IE {
 	pdrs := slices.DeleteFunc(slices.Clone(s.Made.Chosen), func(id uint16) bool { return s.Rules.PDRs[id] == nil })
 	endpoints := slices.DeleteFunc(slices.Clone(s.Made.Created), func(id uint8) bool { return s.Rules.Endpoints[id] == nil })
-	return append([]*ie.IE{a.upFSEID(s)}, created(s, pdrs, endpoints)...), true, nil
+	return append([]*ie.IE{a.upFSEID(s)}, created(s, pdrs, endpoints)...)
+}
+
+// replace all rules of a session in one step, by a request that restores it. The caller has locked the session.
+func (a *Agent) replace(conn *dataplane.Conn, s *session, m *pfcp.Message, n cpName) ([]*ie.IE, error) {
+	c, wanted, err := a.planRestored(s, m)
+	if err != nil {
+		return nil, err
+	}
+	if slices.ContainsFunc(wanted, func(index uint32) bool { return index != s.index }) {
+		return nil, pfcp.Incorrect(ie.FTEID, "CP F-SEID %#x of %s has session %#x, and the F-TEID is of another", n.seid, n.node, s.UPSEID)
+	}
+	written := func(set *rules.Set) []byte { return state.AppendSession(nil, &state.Session{Rules: set}) }
+	next := s.Session
+	next.Last = state.Done{Sequence: m.Sequence, Digest: m.Digest(), At: a.world.Now().Unix()}
+	if sets, err := rules.CSIDs(m.Elements); err != nil {
+		return nil, err
+	} else if len(sets) > 0 {
+		next.CSIDs = sets
+	}
+	next.Made = state.Made{Digest: next.Last.Digest, Chosen: c.Chosen, Created: c.ChosenEndpoints}
+	if bytes.Equal(written(c.Next), written(s.Rules)) {
+		return a.madeBefore(s), nil
+	}
+	for id := range s.Rules.URRs {
+		if c.Next.URRs[id] == nil {
+			c.RemovedURRs = append(c.RemovedURRs, id)
+		}
+	}
+	slices.Sort(c.RemovedURRs)
+	reports, _, err := a.commit(conn, s, next, c)
+	if err != nil {
+		return nil, err
+	}
+	a.keepUEs(s.index, s.Rules)
+	if len(reports) > 0 { // the answer has no room for them (TS 29.244 7.5.3)
+		more := s.Session
+		more.Outbox = append(slices.Clone(s.Outbox), reports...)
+		a.put(s, &more)
+		a.deliver(s)
+	}
+	a.log.Info("a session is restored otherwise than it was", "seid", hex(s.UPSEID), "cpSEID", hex(n.seid), "node", n.node, "from", m.From)
+	return append([]*ie.IE{a.upFSEID(s)}, created(s, c.Chosen, c.ChosenEndpoints)...), nil
 }

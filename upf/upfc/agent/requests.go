@@ -37,8 +37,8 @@ func (a *Agent) establish(ctx context.Context, m *pfcp.Message) (seid uint64, ie
 	}
 	a.underWay.begin(n)
 	defer a.underWay.end(n)
-	if ies, made, err := a.establishedBefore(m, n); made {
-		return n.seid, ies, err
+	if ies, made, err := a.establishedBefore(ctx, m, n); made {
+		return n.seid, ies, a.explain(err)
 	}
 	for range choices { // there can be one holder of the address and one of the F-TEID, too
 		ies, err = a.establishOnce(ctx, m, n)
@@ -126,7 +126,7 @@ func (a *Agent) establishOnce(ctx context.Context, m *pfcp.Message, n cpName) ([
 	var wanted []uint32
 	var change *rules.Change
 	if restores(m) {
-		if change, wanted, err = a.planRestored(m, n); err != nil {
+		if change, wanted, err = a.planRestored(&session{agent: a, Session: state.Session{Node: n.node, Rules: rules.NewSet()}}, m); err != nil {
 			return nil, err
 		}
 	}

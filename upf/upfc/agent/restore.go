@@ -133,13 +133,17 @@ const resti = 0x01
 // isNew says that a session is being established.
 func (s *session) isNew() bool { return len(s.Rules.PDRs) == 0 }
 
-// planRestored plans a session that is restored, and says which index it had.
-func (a *Agent) planRestored(m *pfcp.Message, n cpName) (c *rules.Change, index []uint32, err error) {
-	p := a.policy(&session{agent: a, Session: state.Session{Node: n.node}})
-	had := &pfcp.Reject{Cause: ie.CauseRuleCreationModificationFailure, Detail: "a session that is restored has its F-TEIDs and UE addresses: give those"}
-	p.ChooseFTEID = func(bool, bool, bool) (rules.FTEID, rules.FTEID, error) { return rules.FTEID{}, rules.FTEID{}, had }
-	p.ChooseUE = func([]string, []string, bool) (netip.Prefix, error) { return netip.Prefix{}, had }
+// planRestored plans a session that is restored, and says which index its F-TEIDs have. What was chosen for it is given; one that is there may get
+// more.
+func (a *Agent) planRestored(s *session, m *pfcp.Message) (c *rules.Change, index []uint32, err error) {
+	p := a.policy(s)
+	if s.isNew() {
+		had := &pfcp.Reject{Cause: ie.CauseRuleCreationModificationFailure, Detail: "a session that is restored has its F-TEIDs and UE addresses: give those"}
+		p.ChooseFTEID = func(bool, bool, bool) (rules.FTEID, rules.FTEID, error) { return rules.FTEID{}, rules.FTEID{}, had }
+		p.ChooseUE = func([]string, []string, bool) (netip.Prefix, error) { return netip.Prefix{}, had }
+	}
 	if c, err = rules.Plan(rules.NewSet(), m.Elements, p); err != nil {
+		a.trim(s, s.Rules, s.Rules)
 		return nil, nil, err
 	}
 	index = []uint32{}
@@ -150,7 +154,7 @@ func (a *Agent) planRestored(m *pfcp.Message, n cpName) (c *rules.Change, index 
 				index = append(index, f.TEID&(1<<chosenIndexBits-1))
 			}
 		}
-		m.UEChosen = m.UEChosen || a.inPool(m.UEAddress) || m.UEPrefix.IsValid() && a.inPool(m.UEPrefix.Addr())
+		m.UEChosen = m.UEChosen || a.inPool(m.UEAddress) || m.UEPrefix.IsValid() && a.inPool(m.UEPrefix.Addr()) || isChosen(s.Rules, m)
 	}
 	for _, id := range slices.Sorted(maps.Keys(c.Next.PDRs)) {
 		mark(&c.Next.PDRs[id].PDI.Match)
@@ -159,6 +163,11 @@ func (a *Agent) planRestored(m *pfcp.Message, n cpName) (c *rules.Change, index 
 		mark(&c.Next.Endpoints[id].Match)
 	}
 	return c, index, nil
+}
+
+// isChosen says whether the UPF has chosen what a PDR or Traffic Endpoint of a session matches before.
+func isChosen(before *rules.Set, m *rules.Match) bool {
+	return m.UEAddress.IsValid() && chosenUE(before, netip.PrefixFrom(m.UEAddress, 32)) || m.UEPrefix.IsValid() && chosenUE(before, m.UEPrefix)
 }
 
 // inPool says whether the UPF chooses such an address.

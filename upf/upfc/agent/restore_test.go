@@ -145,9 +145,93 @@ func TestRestorationsThatAreRefused(t *testing.T) {
 	}
 }
 
-// A session was established, on the UPF that had begun anew, before its CP function knew of that. Restoring it then
-// changes nothing, as long as it is the same.
+// A session that is there is restored: its CP function does not know what of a change the UPF has, or has established it before it knew that this
+// UPF had begun anew. It becomes what the request says, and stays the session that it was.
 func TestRestoringWhatIsThere(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change []*ie.IE // that nobody knows of
+		extra  []*ie.IE // that it is restored with, too
+		pdrs   int
+	}{
+		"as it is":                     {pdrs: 2},
+		"when a rule was changed":      {change: []*ie.IE{ie.NewUpdateFAR(ie.NewFARID(1), ie.NewApplyAction(0x01))}, pdrs: 2},
+		"when a rule was added":        {change: []*ie.IE{coreFAR(9)}, pdrs: 2},
+		"when a rule was removed":      {change: []*ie.IE{ie.NewRemovePDR(ie.NewPDRID(2))}, pdrs: 2},
+		"with a rule more":             {extra: []*ie.IE{coreFAR(7)}, pdrs: 2},
+		"with an F-TEID to choose":     {extra: []*ie.IE{relayPDR(3)}, pdrs: 3},
+		"with one that it had already": {change: []*ie.IE{relayPDR(3)}, extra: []*ie.IE{relayPDR(3)}, pdrs: 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t, eightAddresses)
+			s := fakesmf.New(t, l.addr)
+			s.Associate()
+			made := s.Establish(1, chooses()...)
+			h := hadBy(t, made)
+			f, err := made.UPFSEID.FSEID()
+			if err != nil {
+				t.Fatal(err)
+			}
+			index, before := l.only()
+			if len(tt.change) > 0 {
+				fakesmf.WantCause(t, s.Modify(f.SEID, tt.change...).Cause, ie.CauseRequestAccepted)
+			}
+			for range 2 {
+				if seid := s.Established(1, append(h.session(), tt.extra...)...); seid != f.SEID {
+					t.Errorf("restored as UP SEID %#x, want %#x", seid, f.SEID)
+				}
+				again, after := l.only()
+				if again != index || len(after.PDRs) != tt.pdrs {
+					t.Errorf("session %d with %d PDRs, want %d with %d", again, len(after.PDRs), index, tt.pdrs)
+				}
+				if len(tt.extra) == 0 {
+					if diff := cmp.Diff(before.PDRs, after.PDRs); diff != "" {
+						t.Errorf("PDRs (-before +restored):\n%s", diff)
+					}
+				}
+				l.restartAgent()
+				s.To = l.addr
+			}
+			other := hadBy(t, s.Establish(2, chooses()...))
+			if string(other.ue.Payload) == string(h.ue.Payload) || string(other.teid.Payload) == string(h.teid.Payload) {
+				t.Error("what the session has is given to another")
+			}
+			fakesmf.WantCause(t, s.Delete(f.SEID).Cause, ie.CauseRequestAccepted)
+			l.only()
+		})
+	}
+}
+
+func relayPDR(id uint16) *ie.IE {
+	return ie.NewCreatePDR(ie.NewPDRID(id), ie.NewPrecedence(9), ie.NewFARID(1), ie.NewOuterHeaderRemoval(0, 0),
+		ie.NewPDI(ie.NewSourceInterface(ie.SrcInterfaceAccess), ie.NewFTEID(0x05, 0, nil, nil, 0)))
+}
+
+// Nobody restores what is another's, nor a session by another's F-TEID.
+func TestRestoringWhatIsOthers(t *testing.T) {
+	l := newLab(t, eightAddresses)
+	s, other := fakesmf.New(t, l.addr), fakesmf.New(t, l.addr)
+	s.Associate()
+	other.Associate()
+	mine, theirs := hadBy(t, s.Establish(1, chooses()...)), hadBy(t, other.Establish(1, chooses()...))
+	for name, session := range map[string][]*ie.IE{
+		"all of it":   theirs.session(),
+		"its address": had{mine.teid, theirs.ue}.session(),
+		"its F-TEID":  had{theirs.teid, mine.ue}.session(),
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := l.upfu.Sessions()
+			if c, err := s.Establish(1, session...).Cause.Cause(); err != nil || c == ie.CauseRequestAccepted {
+				t.Errorf("cause %d, %v", c, err)
+			}
+			if diff := cmp.Diff(before, l.upfu.Sessions(), cmp.AllowUnexported()); diff != "" {
+				t.Errorf("sessions (-before +after):\n%s", diff)
+			}
+		})
+	}
+}
+
+// What a URR has counted is reported when the session is restored without it, and goes on where it stays.
+func TestUsageOfASessionThatIsRestoredOtherwise(t *testing.T) {
 	l := newLab(t, eightAddresses)
 	s := fakesmf.New(t, l.addr)
 	s.Associate()
@@ -157,14 +241,58 @@ func TestRestoringWhatIsThere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if seid := s.Established(1, h.session()...); seid != f.SEID {
-		t.Errorf("restored as UP SEID %#x, want %#x", seid, f.SEID)
+	urr := func(id uint32) *ie.IE {
+		return ie.NewCreateURR(ie.NewURRID(id), ie.NewMeasurementMethod(0, 1, 0), ie.NewReportingTriggers(0, 0))
 	}
-	l.only()
-	fakesmf.WantCause(t, s.Modify(f.SEID, ie.NewUpdateFAR(ie.NewFARID(1), ie.NewApplyAction(0x01))).Cause, ie.CauseRequestAccepted)
-	a := s.Establish(1, h.session()...)
-	fakesmf.WantCause(t, a.Cause, ie.CauseMandatoryIEIncorrect)
-	fakesmf.WantOffending(t, a.OffendingIE, ie.FSEID)
+	fakesmf.WantCause(t, s.Modify(f.SEID, urr(1), urr(2)).Cause, ie.CauseRequestAccepted)
+	s.Established(1, append(h.session(), urr(2))...)
+	report := s.Report()
+	if len(report.UsageReport) != 1 {
+		t.Fatalf("%d usage reports, want that of URR 1", len(report.UsageReport))
+	}
+	if id, err := report.UsageReport[0].URRID(); err != nil || id != 1 {
+		t.Errorf("usage of URR %d (%v), want 1", id, err)
+	}
+	a := s.Delete(f.SEID)
+	if len(a.UsageReport) != 1 {
+		t.Errorf("%d usage reports at the end, want that of URR 2", len(a.UsageReport))
+	}
+}
+
+// Where CP functions name the pools, restored addresses are out of them for whoever comes next.
+func TestRestoredAddressesOfNamedPools(t *testing.T) {
+	l := newLab(t, func(c *config.Config) { eightAddresses(c); c.UEPools, c.NamedPools = nil, true })
+	s := fakesmf.New(t, l.addr)
+	s.Associate()
+	block := "10.61.0.0/28"
+	named := func() []*ie.IE {
+		ies := chooses()
+		for n, e := range ies {
+			if e.Type == ie.CreatePDR {
+				children, err := e.CreatePDR()
+				if err != nil {
+					t.Fatal(err)
+				}
+				ies[n] = ie.NewCreatePDR(append(children, ie.New(ie.UEIPAddressPoolIdentity, append([]byte{0, byte(len(block))}, block...)))...)
+			}
+		}
+		return ies
+	}
+	var before []had
+	for cpSEID := range uint64(14) {
+		before = append(before, hadBy(t, s.Establish(cpSEID, named()...)))
+	}
+	l.forget(s)
+	s.Associate()
+	for cpSEID, h := range before[:13] {
+		s.Established(uint64(cpSEID), h.session()...)
+	}
+	for range 2 {
+		seid := s.Established(100, named()...) // one of two to three that are left, wherever the search begins
+		fakesmf.WantCause(t, s.Delete(seid).Cause, ie.CauseRequestAccepted)
+		l.restartAgent()
+		s.To = l.addr
+	}
 }
 
 // says is an Association Update with a state of restoration, of the UPF's present life.
