@@ -157,14 +157,17 @@ func TestModificationByTheNetwork(t *testing.T) {
 		}},
 		{name: "the unit refuses: nobody hears of it", from: active, acts: []act{changedTo("the Slice", gameForAll), unitRefuses}},
 		{name: "the unit does not answer: it is made anew there", from: active, acts: []act{
-			changedTo("the Slice", gameForAll), unitMute, {name: "5 s later", event: Due{Name: dueUnit}, later: unitRest}, unitDone, {name: "the unit has it", event: made()},
+			changedTo("the Slice", gameForAll), unitMute, {name: "5 s later", event: Due{Name: dueUnit}, later: unitRest}, {name: "the unit has it", event: made()},
+		}},
+		{name: "the unit does not answer, and is another maker's: it is deleted there, and made anew", from: active, acts: []act{
+			changedTo("the Slice", gameForAll), unitMute, {name: "5 s later", event: Due{Name: dueUnit}, later: unitRest}, unitRefuses, unitDone, {name: "the unit has it", event: made()},
 		}},
 		{name: "the unit has lost it", from: active, acts: []act{changedTo("the Slice", gameForAll), unitLost, {name: "the unit has it", event: made()}}},
 		{name: "the unit refuses when all have it: the UE asks for another session", from: active, acts: []act{
 			changedTo("the Slice", gameForAll), unitDone, commanded, gnbHas, done, unitRefuses,
 		}},
 		{name: "a new holder does not know what the unit has: it is made anew there", from: active, acts: []act{
-			changedTo("the Slice", gameForAll), {name: "resumed", event: Resumed{}}, unitDone, {name: "resumed", event: Resumed{}}, unitDone, {name: "the unit has it", event: made()},
+			changedTo("the Slice", gameForAll), {name: "resumed", event: Resumed{}}, unitRefuses, unitDone, {name: "resumed", event: Resumed{}}, {name: "the unit has it", event: made()},
 		}},
 		{name: "the gNB has another tunnel with it", from: active, acts: []act{
 			changedTo("the Slice", gameForAll), unitDone, commanded,
@@ -213,7 +216,7 @@ func TestModificationByTheUE(t *testing.T) {
 		{name: "the unit refuses", from: subscribed, with: nil, acts: append(givesBack[:len(givesBack):len(givesBack)], asks("the UE wants it again", modify(10, gameRule, gameFlow)), unitRefuses)},
 		{name: "it is being established", from: establishing, acts: []act{asks("PTI 9", modify(9, deleteRule(2), nil))}},
 		{name: "a new holder cannot answer the AMF: the command is transferred", from: subscribed, acts: append(givesBack[:len(givesBack):len(givesBack)],
-			asks("the UE wants it again", modify(10, gameRule, gameFlow)), act{name: "resumed", event: Resumed{}}, unitDone, act{name: "the unit has it", event: made()}, commanded)},
+			asks("the UE wants it again", modify(10, gameRule, gameFlow)), act{name: "resumed", event: Resumed{}}, act{name: "the unit has it", event: made()}, commanded)},
 	})
 }
 

@@ -12,11 +12,11 @@ import (
 // A session that its unit has lost is made again, with the F-TEID and the addresses that it had: UEs and access networks
 // hear nothing of it (TS 23.527 4.3.2, TS 29.244 5.22.2).
 //
-//	1  N4 session deleted, where the unit has another of its name    restoreDeletion
-//	2  N4 session established                                        restoreUnit
+//	1  N4 session established                                restoreUnit
+//	2  N4 session deleted, and 1 again, where it is refused  restoreDeletion
 //
-// A unit answers an establishment that is repeated from the session that it has, and refuses another of the same CP F-SEID: then what it
-// has comes from an answer that was lost, and is made anew.
+// A unit of ours that has a session of that CP F-SEID makes it what the record says, in one step. Others refuse, because what they have comes
+// from an answer that was lost: that goes first.
 const (
 	restoreUnit     uint8 = 1
 	restoreDeletion uint8 = 2
@@ -45,8 +45,7 @@ func (t *turn) remake(upSEID uint64) {
 		return
 	}
 	t.s.UPSEID = upSEID
-	t.begin(Restoration, restoreDeletion)
-	t.s.Procedure.Cause = deletedBefore // as soon as it has answered
+	t.begin(Restoration, restoreUnit)
 }
 
 // deletedBefore, in the record's cause of a restoration: it is not deleted a second time.

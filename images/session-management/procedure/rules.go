@@ -16,8 +16,9 @@ import (
 //	done      the unit has what the record says
 //	refused   it has what it had, and the record says that again
 //	unknown   it may have either, and is told all of it again, in a while or with the next change. Where rules may be there or not, that
-//	          cannot be said (a unit refuses to create what there is), so that the session is deleted there and made anew, with the
-//	          F-TEIDs and addresses that it had (TS 29.244 5.22.2)
+//	          cannot be said (a unit refuses to create what there is), so that the session is restored, with the F-TEIDs and addresses
+//	          that it has (TS 29.244 5.22.2): a unit of ours puts that in the place of what it has, in one step. One that refuses that
+//	          has it deleted first, and may give what the session had to another in between
 
 // change what the unit has to be told.
 func (t *turn) change(f func(s *record.Session)) {
@@ -59,9 +60,10 @@ func before(s *record.Session) *record.Session {
 
 // Attempts of a step that tells the unit: how far it is.
 const (
-	changing uint8 = 0
-	deleting uint8 = 1
-	making   uint8 = 2
+	changing  uint8 = 0
+	deleting  uint8 = 1
+	making    uint8 = 2
+	replacing uint8 = 3
 )
 
 // tell the unit; then has the answer, also where there is nothing to ask for. endMarkers ends the tunnel that is left.
@@ -73,8 +75,10 @@ func (t *turn) tell(endMarkers bool, then func(*turn, Unit)) {
 		return
 	}
 	if t.s.Told.Unsure {
-		t.s.Procedure.Attempts = deleting
-		t.do(AskUnit{Operation: Delete, Unit: t.s.Unit, CPSEID: t.s.CPSEID, UPSEID: t.s.UPSEID})
+		if !t.make(replacing) {
+			t.due(dueUnit, unitRest)
+			then(t, Unit{Outcome: Unknown})
+		}
 		return
 	}
 	ies, err := n4.Modification(before(t.s), t.s, network.Settings(), endMarkers, t.s.Told.All)
@@ -98,20 +102,17 @@ func (t *turn) heard(e Event) (Unit, bool) {
 	}
 	p := t.s.Procedure
 	switch {
-	case p.Attempts == deleting:
-		network := t.network()
-		if network == nil {
-			return Unit{Outcome: Unknown}, true
-		}
-		t.currentFilters(network)
-		ies, err := n4.Establishment(t.s, network.SettingsAt(t.s.Unit.NodeID))
-		if err != nil {
-			return Unit{Outcome: Unknown}, true
-		}
-		p.Attempts = making
-		t.do(AskUnit{Operation: Establish, Unit: t.s.Unit, CPSEID: t.s.CPSEID, IEs: n4.Restored(ies)})
+	case p.Attempts == replacing && u.Outcome == Refused:
+		p.Attempts = deleting
+		t.do(AskUnit{Operation: Delete, Unit: t.s.Unit, CPSEID: t.s.CPSEID, UPSEID: t.s.UPSEID})
 		return u, false
-	case p.Attempts == making:
+	case p.Attempts == deleting:
+		if !t.make(making) {
+			t.due(dueUnit, unitRest)
+			return Unit{Outcome: Unknown}, true
+		}
+		return u, false
+	case p.Attempts == making || p.Attempts == replacing:
 		p.Attempts = changing
 		if u.Outcome == Done && n4.Established(t.s, u.Established) != nil {
 			u.Outcome = Unknown
@@ -132,6 +133,22 @@ func (t *turn) heard(e Event) (Unit, bool) {
 		t.due(dueUnit, unitRest)
 	}
 	return u, true
+}
+
+// make the session in its unit, with what it has there; false: it cannot be said what it is.
+func (t *turn) make(attempt uint8) bool {
+	network := t.network()
+	if network == nil {
+		return false
+	}
+	t.currentFilters(network)
+	ies, err := n4.Establishment(t.s, network.SettingsAt(t.s.Unit.NodeID))
+	if err != nil {
+		return false
+	}
+	t.s.Procedure.Attempts = attempt
+	t.do(AskUnit{Operation: Establish, Unit: t.s.Unit, CPSEID: t.s.CPSEID, IEs: n4.Restored(ies)})
+	return true
 }
 
 // structural: rules come or go, rather than change.

@@ -22,6 +22,7 @@ var (
 var failed = []uint64{
 	8,    // the end of a restoration was told without a look at the lease
 	123,  // a request that was looked for in the store for long reached the next session of its UE
+	212,  // a session was deleted in its unit to be made anew, and what it had was given to another in between
 	343,  // numbers were used again, because a holder that died had noted that it would leave them out
 	1045, // a unit that had no association yet was taken for one that refused
 	1109, // a session whose deletion a unit did not answer stayed there for ten minutes

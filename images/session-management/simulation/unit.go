@@ -31,6 +31,9 @@ type unit struct {
 	away     time.Time // until then it does not answer
 	// real: it is upf-c's own code, and of what is here only names and addresses are its.
 	real *upf
+	// foreign: another maker's. It restores no session that it has, and does not soon give what a session had to another.
+	foreign bool
+	given   uint32
 	// restoring are the shards that may make sessions anew since it began: it chooses nothing for new ones meanwhile (RESTI).
 	restoring map[uint16]bool
 }
@@ -55,7 +58,7 @@ type farOf struct {
 func newUnit(w *world, n byte) *unit {
 	return &unit{
 		nodeID: fmt.Sprint("upf-", n), w: w, address: netip.AddrFrom4([4]byte{172, 30, 3, 16 + n}), pool: 45 + n,
-		sessions: map[uint64]*unitSession{}, byCP: map[uint64]uint64{},
+		sessions: map[uint64]*unitSession{}, byCP: map[uint64]uint64{}, foreign: w.chance(4),
 	}
 }
 
@@ -134,13 +137,18 @@ func (u *unit) do(shard uint16, a procedure.AskUnit) procedure.Unit {
 
 func (u *unit) establish(a procedure.AskUnit) procedure.Unit {
 	request := octets(a.IEs)
-	if up, ok := u.byCP[a.CPSEID]; ok {
+	up, there := u.byCP[a.CPSEID]
+	restores := slices.ContainsFunc(a.IEs, func(e *ie.IE) bool { return e.Type == ie.PFCPSEReqFlags && len(e.Payload) > 0 && e.Payload[0]&1 != 0 })
+	switch {
+	case there && restores && u.foreign:
+		return refusal(ie.CauseRequestRejected)
+	case there && !restores:
 		if s := u.sessions[up]; bytes.Equal(s.request, request) {
 			return u.relayed(s, s.established(u.address))
 		}
 		return refusal(ie.CauseRequestRejected)
 	}
-	s := &unitSession{cpSEID: a.CPSEID, request: request}
+	s := &unitSession{cpSEID: a.CPSEID, upSEID: up, request: request}
 	s.rules, _ = s.rules.apply(a.IEs)
 	for _, e := range a.IEs {
 		switch e.Type {
@@ -165,8 +173,10 @@ func (u *unit) establish(a procedure.AskUnit) procedure.Unit {
 	if (s.teid == 0 || !s.ue.IsValid()) && len(u.restoring) > 0 {
 		return refusal(ie.CauseNoResourcesAvailable)
 	}
-	u.next++
-	s.upSEID = u.next
+	if !there {
+		u.next++
+		s.upSEID = u.next
+	}
 	if s.teid == 0 {
 		s.teid = u.free(func(s *unitSession) uint32 { return s.teid })
 	}
@@ -175,7 +185,7 @@ func (u *unit) establish(a procedure.AskUnit) procedure.Unit {
 		s.ue = netip.AddrFrom4([4]byte{10, u.pool, byte(n >> 8), byte(n)})
 	}
 	for _, other := range u.sessions {
-		if other.teid == s.teid || other.ue == s.ue {
+		if other.upSEID != s.upSEID && (other.teid == s.teid || other.ue == s.ue) {
 			return refusal(ie.CauseRequestRejected)
 		}
 	}
@@ -185,6 +195,10 @@ func (u *unit) establish(a procedure.AskUnit) procedure.Unit {
 
 // free is the smallest number that no session has.
 func (u *unit) free(of func(*unitSession) uint32) uint32 {
+	if u.foreign {
+		u.given++
+		return u.given
+	}
 	var used []uint32
 	for _, s := range u.sessions {
 		used = append(used, of(s))
