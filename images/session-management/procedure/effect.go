@@ -131,6 +131,8 @@ type AskTransfer struct {
 	FiveQI, Priority uint8
 	// SkipIdle: the UE is not to be woken for it.
 	SkipIdle bool
+	// Unawaited: it is told by the way, and what becomes of it changes nothing.
+	Unawaited bool
 	// Ref is what Unreachable comes back for.
 	Ref string
 }
@@ -159,10 +161,12 @@ func (AskTransfer) effect()      {}
 func (AskStatus) effect()        {}
 func (TellRegistration) effect() {}
 
-// Asks says whether an effect brings an event back.
+// Asks says whether an effect brings an event back that is waited for.
 func Asks(e Effect) bool {
-	switch e.(type) {
-	case AskSubscription, AskPolicy, AskUnit, AskTransfer, AskStatus:
+	switch e := e.(type) {
+	case AskTransfer:
+		return !e.Unawaited
+	case AskSubscription, AskPolicy, AskUnit, AskStatus:
 		return true
 	}
 	return false

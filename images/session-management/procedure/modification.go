@@ -253,7 +253,7 @@ func (t *turn) tellAccessAgain(taken []byte) {
 		return
 	}
 	if b, err := r.Encode(); err == nil {
-		t.transfer(AskTransfer{N2: b, N2Type: n2.InfoModifyRequest, SkipIdle: true})
+		t.transfer(AskTransfer{N2: b, N2Type: n2.InfoModifyRequest, SkipIdle: true, Unawaited: true})
 	}
 }
 
@@ -262,7 +262,17 @@ func (t *turn) tellAccessAgain(taken []byte) {
 func (t *turn) accessModified(m *n2.ModifyResponse) {
 	w := t.s.Wanted
 	t.answerAccess()
-	if w == nil { // of before: what it has taken late, it need not keep
+	if w == nil { // of before: what it has taken late, it need not keep, and what it has not taken back, the session has no more
+		failed := slices.DeleteFunc(qfisOf(m.Failed), func(qfi byte) bool {
+			n := indexOf(t.s.Flows, qfi)
+			return n <= 0 || t.s.Flows[n].Refused
+		})
+		if len(failed) > 0 && t.s.Phase == record.Active {
+			t.change(func(s *record.Session) { lose(s, failed) })
+			t.tellAccessAgain(append(failed, m.Flows...))
+			t.begin(Connection, connectUnit)
+			return
+		}
 		t.tellAccessAgain(m.Flows)
 		return
 	}

@@ -119,6 +119,18 @@ func TestModificationByTheNetwork(t *testing.T) {
 			changedTo("the Slice", func(list []configuration.Slice) { noFlows(list); bigger(list) }), commanded, gnbHas,
 			update1("the UE", Update{N1: commandReject(0, n1.CauseSemanticErrorInQoS)}), commanded,
 		}},
+		{name: "the UE refuses a flow's end, and the gNB does not take it back: the UE is told again", from: active, acts: []act{
+			changedTo("the Slice", noFlows), commanded, gnbHas, update1("the UE", Update{N1: commandReject(0, n1.CauseSemanticErrorInQoS)}), commanded,
+			modified(t, n2.FlowCause{QFI: 2, Cause: n2.CauseRadioResourcesNotAvailable}), unitDone, rested, commanded, done,
+		}},
+		{name: "a flow that the gNB has lost is told anew, and goes meanwhile: the UE is told to forget it", from: active, acts: []act{
+			update1("the gNB", Update{N2Type: n2.InfoNotify, N2: makes(t, &n2.Notify{Released: []n2.FlowCause{{QFI: 2, Cause: n2.CauseRadioResourcesNotAvailable}}})}),
+			{name: "the unit knows", event: Unit{Outcome: Done}, first: func(list []configuration.Slice) {
+				list[0].DataNetworks[0].Flows[0].Filters[0].Protocol = 6
+				bigger(list)
+			}},
+			{name: "the unit knows", event: Unit{Outcome: Done}, first: func(list []configuration.Slice) { noFlows(list); bigger(list) }}, commanded, gnbHas, done, unitDone, rested, commanded, done,
+		}},
 		{name: "the UE knows no such session", from: active, acts: []act{
 			changedTo("the Slice", bigger), commanded, update1("the UE", Update{N1: commandReject(0, n1.CauseInvalidPDUSessionIdentity)}),
 		}},

@@ -337,7 +337,7 @@ func become(s *record.Session, w *record.Wanted, network *configuration.DataNetw
 		}
 		s.Flows = slices.Delete(s.Flows, n, n+1)
 	}
-	s.Flows = slices.DeleteFunc(s.Flows, func(f record.Flow) bool { return f.Coming })
+	notCome(s) // what the UE was not told of after all
 }
 
 // current: what the UE is about to hear is what the Slice has now. Flows that it has lost meanwhile are not told, and true says so: what the

@@ -309,7 +309,7 @@ func (t *turn) commandSilent() {
 	c.Attempts++
 	t.due(dueCommand, commandTime)
 	again := t.toldAgain()
-	a := AskTransfer{N1: again.N1, N2: again.N2, N2Type: again.N2Type, SkipIdle: true}
+	a := AskTransfer{N1: again.N1, N2: again.N2, N2Type: again.N2Type, SkipIdle: true, Unawaited: true}
 	if b := releaseCommand(t.s); c.Release && b != nil {
 		a.N2, a.N2Type = b, n2.InfoReleaseCommand
 	}

@@ -24,6 +24,7 @@ var failed = []uint64{
 	123,  // a request that was looked for in the store for long reached the next session of its UE
 	212,  // a session was deleted in its unit to be made anew, and what it had was given to another in between
 	343,  // numbers were used again, because a holder that died had noted that it would leave them out
+	500,  // an access network did not take back a flow whose end the UE had refused
 	1045, // a unit that had no association yet was taken for one that refused
 	1109, // a session whose deletion a unit did not answer stayed there for ten minutes
 	1390, // a request to deactivate was carried out after a newer one to activate, whose sender had given up on the former

@@ -52,6 +52,9 @@ type request struct {
 
 const sessionID = 1
 
+// networkBackOff is what rejects tell UEs to wait.
+const networkBackOff = 30 * time.Second
+
 var gnb = netip.MustParseAddr("172.30.3.100")
 
 // live does something every now and then, while there are faults; then it finishes what is under way.
@@ -182,6 +185,9 @@ func (u *ue) create() {
 			}
 			u.ref, u.uri = b.Ref, uri
 		case procedure.Failed:
+			if u.excused && !u.w.faults { // it asks again when it was told to, and ends what the store had of it
+				u.w.after(networkBackOff, u.create)
+			}
 			if u.ref != "" { // the session before: the AMF has it released, the UE does not know it any more
 				u.release()
 			}
