@@ -280,7 +280,7 @@ func (t *turn) handed(u Unit) {
 		t.s.Handover.Arrived = false
 	default:
 		if how == handCompleted {
-			t.tellAccessAgain(t.s.Handover.Taken)
+			t.tellAccessAgain(t.arrived(t.s.Handover.Taken))
 		}
 		t.catchUp()
 	}

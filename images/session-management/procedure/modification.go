@@ -257,6 +257,17 @@ func (t *turn) tellAccessAgain(taken []byte) {
 	}
 }
 
+// arrived is what an access network says that it has taken, and what it may have been told to keep since.
+func (t *turn) arrived(taken []byte) []byte {
+	taken = slices.Clone(taken)
+	for _, f := range t.s.Flows {
+		if f.Refused && t.rest() > 0 {
+			taken = with(taken, f.QFI)
+		}
+	}
+	return taken
+}
+
 // Step 7.
 
 func (t *turn) accessModified(m *n2.ModifyResponse) {

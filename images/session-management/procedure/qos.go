@@ -91,13 +91,13 @@ func qfisOf(failed []n2.FlowCause) (qfis []byte) {
 func lose(s *record.Session, qfis []byte) {
 	for n := range s.Flows {
 		f := &s.Flows[n]
-		if n == 0 || !slices.Contains(qfis, f.QFI) || f.Refused {
+		if n == 0 || !slices.Contains(qfis, f.QFI) {
 			continue
 		}
 		if s.Wanted != nil && indexOf(s.Wanted.Flows, f.QFI) >= 0 {
 			s.Wanted.Refused = with(s.Wanted.Refused, f.QFI)
 		}
-		if f.Coming {
+		if f.Coming || f.Refused {
 			continue
 		}
 		f.Refused, f.Known, s.Behind = true, true, true

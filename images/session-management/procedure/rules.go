@@ -82,6 +82,10 @@ func (t *turn) tell(endMarkers bool, then func(*turn, Unit)) {
 		return
 	}
 	ies, err := n4.Modification(before(t.s), t.s, network.Settings(), endMarkers, t.s.Told.All)
+	if err != nil { // the Slice has changed since the record did, and UE and access network have what it says
+		t.change(func(*record.Session) { t.currentFilters(network) })
+		ies, err = n4.Modification(before(t.s), t.s, network.Settings(), endMarkers, t.s.Told.All)
+	}
 	switch {
 	case err != nil:
 		t.takeBack()

@@ -70,7 +70,7 @@ func (t *turn) switched(u Unit) {
 		taken := t.s.Procedure.Message
 		t.over("")
 		t.reply(Updated{Connection: Activated, N2: b, N2Type: n2.InfoPathSwitchAcknowledge})
-		t.tellAccessAgain(taken)
+		t.tellAccessAgain(t.arrived(taken))
 		t.catchUp()
 	case u.Outcome == Refused && u.Cause == ie.CauseSessionContextNotFound: // made anew, with the new tunnel; asked again, it is answered
 		t.over("the UPF has lost the session")

@@ -27,6 +27,9 @@ var failed = []uint64{
 	500,  // an access network did not take back a flow whose end the UE had refused
 	1045, // a unit that had no association yet was taken for one that refused
 	1109, // a session whose deletion a unit did not answer stayed there for ten minutes
+	1592, // a flow that an access network lost, and that it was told of anew, counted as there
+	2112, // an access network to which a UE went had been told to keep a flow that it had not said that it took
+	2297, // what UE and access network had was taken back for want of a flow's filters
 	1390, // a request to deactivate was carried out after a newer one to activate, whose sender had given up on the former
 }
 
