@@ -12,6 +12,7 @@ BUILD   := $(GO) build -trimpath -ldflags '$(LDFLAGS)'
 
 help:
 	@echo "make up       bring up the core and run a phone through it    make down  remove every trace"
+	@echo "              CONTROL_PLANE=Core5G: with core5g's own SMF, here and in make e2e"
 	@echo "make test     everything that CI runs                        make unit  unit tests, in seconds when warm"
 	@echo "make lint     linters and generated-code drift               make e2e   suites on the running cluster"
 	@echo "make generate rewrite generated code                         make test-upf   all tests of the UPF"

@@ -129,8 +129,15 @@ func (u *up) loadImages(ctx context.Context, log io.Writer) error {
 }
 
 func (u *up) install(ctx context.Context, log io.Writer) error {
+	plane, err := cluster.ControlPlane()
+	if err != nil {
+		return err
+	}
 	args := []string{"upgrade", "--install", cluster.Release, "charts/core5g", "--create-namespace", "--wait", "--timeout", "3m",
-		"--set", "core.spec.n2.transport=" + cluster.N2Transport()}
+		"--set", "core.spec.n2.transport=" + cluster.N2Transport(), "--set", "core.spec.controlPlane=" + plane}
+	if pods := cluster.PodNetwork(); pods != "" {
+		args = append(args, "--set", "upf.spec.n4.controlPlaneSubnets={"+pods+"}")
+	}
 	// Where images had to be pushed, they are pulled from there.
 	if registry := os.Getenv("CORE5G_REGISTRY"); registry != "" {
 		args = append(args, "--set", "images.registry="+registry)

@@ -43,7 +43,7 @@ func (r upfRules) judge(ctx context.Context, upf *api.UPFInstance) (verdict, err
 	if !core.OwnControlPlane() { // whose SMF needs no endpoint for each Slice
 		v.warn(specs.EndpointsProblem(upf, left))
 	}
-	v.warn(specs.ControlPlaneSubnetsProblem(upf, core))
+	v.warn(specs.ControlPlaneSubnetsProblem(upf, core, nil))
 	return v, nil
 }
 

@@ -50,7 +50,7 @@ func (r *CoreReconciler) keepSessionStore(ctx context.Context, s *coreScope) err
 	}
 	if starting, err := r.applySessionStore(ctx, s); err != nil || starting != "" {
 		if err == nil {
-			s.conditions.no(api.ConditionSessionStoreReady, api.ReasonProgressing, starting)
+			s.conditions.no(api.ConditionSessionStoreReady, api.ReasonProgressing, starting+specs.SessionStoreDirectoryHint(s.core))
 		}
 		return err
 	}

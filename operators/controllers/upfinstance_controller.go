@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/netip"
 	"reflect"
 	"slices"
 	"strconv"
@@ -38,6 +39,8 @@ const (
 	unitStopTimeout = 2 * time.Minute
 	// multusRetry is how often a missing NetworkAttachmentDefinition kind is looked for again.
 	multusRetry = 30 * time.Second
+	// successorsRetry is how often pods of the SMF are compared again with the subnets that leave them out.
+	successorsRetry = 30 * time.Second
 	// staleRetry gives the cache time to catch up with the API server.
 	staleRetry = 50 * time.Millisecond
 )
@@ -116,6 +119,7 @@ func (r *UPFReconciler) Reconcile(ctx context.Context, req ctrl.Request) (result
 		r.removeSurplus,
 		r.applyBudget,
 		r.observeUnits,
+		r.knowSuccessors,
 		r.sum,
 	} {
 		if err = phase(ctx, s); err != nil {
@@ -422,6 +426,33 @@ func (r *UPFReconciler) removeSurplus(ctx context.Context, s *upfScope) error {
 			}
 		}
 	}
+	return nil
+}
+
+// knowSuccessors says what to write so that a shard's next holder is known to the units.
+func (r *UPFReconciler) knowSuccessors(ctx context.Context, s *upfScope) error {
+	if s.core == nil || !s.core.OwnControlPlane() {
+		meta.RemoveStatusCondition(&s.upf.Status.Conditions, api.ConditionSuccessorsKnown)
+		return nil
+	}
+	var pods corev1.PodList
+	smf := client.MatchingLabels(specs.Labels(s.core.Name, string(api.FunctionSMF)))
+	if err := r.List(ctx, &pods, client.InNamespace(s.upf.Namespace), smf, client.UnsafeDisableDeepCopy); err != nil {
+		return err
+	}
+	var addresses []netip.Addr
+	for i := range pods.Items {
+		if a, err := netip.ParseAddr(pods.Items[i].Status.PodIP); err == nil {
+			addresses = append(addresses, a)
+		}
+	}
+	slices.SortFunc(addresses, netip.Addr.Compare)
+	if problem := specs.ControlPlaneSubnetsProblem(s.upf, s.core, addresses); problem != nil {
+		s.again(successorsRetry)
+		s.conditions.no(api.ConditionSuccessorsKnown, problem.Reason, problem.Message)
+		return nil
+	}
+	s.conditions.yes(api.ConditionSuccessorsKnown, api.ReasonReady, "pods of the SMF take each other's associations over at once")
 	return nil
 }
 

@@ -3,6 +3,7 @@ package specs
 import (
 	"flag"
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -485,6 +486,36 @@ func TestAMFID(t *testing.T) {
 		if got := AMFID(a); got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
+	}
+}
+
+// What a UPFInstance says of spec.n4.controlPlaneSubnets, in a condition and as a warning.
+func TestControlPlaneSubnets(t *testing.T) {
+	pods := []netip.Addr{netip.MustParseAddr("10.244.0.17"), netip.MustParseAddr("10.244.1.5")}
+	for name, c := range map[string]struct {
+		plane   api.ControlPlane
+		subnets []api.CIDR
+		pods    []netip.Addr
+		want    string
+	}{
+		"free5GC's SMF has no successor":   {api.ControlPlaneFree5GC, nil, pods, ""},
+		"none, and no pod is known":        {api.ControlPlaneCore5G, nil, nil, "pods their addresses from (Core5G core5g"},
+		"none, and pods are known":         {api.ControlPlaneCore5G, nil, pods, "pods their addresses from, which holds 10.244.0.17, 10.244.1.5 (Core5G core5g"},
+		"all pods are in one of them":      {api.ControlPlaneCore5G, []api.CIDR{"fd00::/64", "10.244.0.0/16"}, pods, ""},
+		"a pod is in none of them":         {api.ControlPlaneCore5G, []api.CIDR{"10.244.0.0/24"}, pods, "(10.244.0.0/24) leave out 10.244.1.5, which a pod of the SMF has"},
+		"written, and no pod is there yet": {api.ControlPlaneCore5G, []api.CIDR{"10.244.0.0/24"}, nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			core, upf := makeCore(), makeUPF()
+			core.Spec.ControlPlane, upf.Spec.N4.ControlPlaneSubnets = c.plane, c.subnets
+			got := ""
+			if p := ControlPlaneSubnetsProblem(upf, core, c.pods); p != nil {
+				got = p.Message
+			}
+			if got != "" && c.want == "" || !strings.Contains(got, c.want) {
+				t.Errorf("says %q, want %q", got, c.want)
+			}
+		})
 	}
 }
 

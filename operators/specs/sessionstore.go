@@ -124,6 +124,16 @@ func SessionStorePlace(core *api.Core5G) string {
 	return string(s.Type) + " " + s.Node + s.HostPath
 }
 
+// SessionStoreDirectoryHint says what a store waits for that has a directory of a node: the kubelet tells that in an Event of
+// the pod alone. "" for one with a claim.
+func SessionStoreDirectoryHint(core *api.Core5G) string {
+	s := sessionStoreStorage(core)
+	if s.Type != api.SessionStoreHostPath {
+		return ""
+	}
+	return fmt.Sprintf(": directory %s has to be on node %s and belong to user %d; to make it, on that node: install -d -o %[3]d -g %[3]d -m 0700 %[1]s", s.HostPath, s.Node, userID)
+}
+
 // SessionStoreClaim is the embedded store's, or nil where it writes to a directory of a node. It has no owner.
 func SessionStoreClaim(core *api.Core5G) *corev1.PersistentVolumeClaim {
 	storage := sessionStoreStorage(core)

@@ -62,6 +62,19 @@ func TestWhichSessionStoreItIs(t *testing.T) {
 	}
 }
 
+func TestWhatADirectoryNeeds(t *testing.T) {
+	core := makeCore()
+	core.Spec.SessionStore = storeOnNode()
+	hint := SessionStoreDirectoryHint(core)
+	if s := core.Spec.SessionStore.Storage; !strings.Contains(hint, s.HostPath+" has to be on node "+s.Node+" and belong to user 1000") || !strings.HasSuffix(hint, "install -d -o 1000 -g 1000 -m 0700 "+s.HostPath) {
+		t.Error(hint)
+	}
+	core.Spec.SessionStore = &api.SessionStoreSpec{}
+	if hint := SessionStoreDirectoryHint(core); hint != "" {
+		t.Errorf("a claim: %s", hint)
+	}
+}
+
 // What the builders write is what those read who open the store.
 func TestSecretsOfTheSessionStoreAreReadable(t *testing.T) {
 	core := makeCore()

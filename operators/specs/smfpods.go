@@ -2,6 +2,8 @@ package specs
 
 import (
 	"fmt"
+	"net/netip"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -187,12 +189,43 @@ func (s SMFSet) Certificate() CertificateRequest {
 	return certificateRequest(s.Core, s.Object(), s.Labels(), s.owner(), names...)
 }
 
-// ControlPlaneSubnetsProblem says that a unit cannot tell a shard's new holder from a stranger: any address may take an
-// association over only when who has it does not answer any more.
-func ControlPlaneSubnetsProblem(upf *api.UPFInstance, core *api.Core5G) *Problem {
-	if !core.OwnControlPlane() || len(upf.Spec.N4.ControlPlaneSubnets) > 0 {
+// ControlPlaneSubnetsProblem says what keeps a unit from telling a shard's new holder from a stranger. Without subnets any
+// address may take an association over, but only when who has it does not answer any more; with subnets that the SMF's pods
+// are not of, nobody may. pods are those that are known, of any function of the core: their network cannot be asked for
+// everywhere, and is not made up.
+func ControlPlaneSubnetsProblem(upf *api.UPFInstance, core *api.Core5G, pods []netip.Addr) *Problem {
+	if !core.OwnControlPlane() {
 		return nil
 	}
+	if len(upf.Spec.N4.ControlPlaneSubnets) > 0 {
+		for _, pod := range pods {
+			if !within(pod, upf.Spec.N4.ControlPlaneSubnets) {
+				return &Problem{api.ReasonNotSupported, fmt.Sprintf(
+					"spec.n4.controlPlaneSubnets (%s) leave out %s, which a pod of the SMF has, so that it has no association with the UPF: write the network that your cluster gives pods their addresses from",
+					joined(upf.Spec.N4.ControlPlaneSubnets), pod)}
+			}
+		}
+		return nil
+	}
+	seen := ""
+	if len(pods) > 0 {
+		seen = fmt.Sprintf(", which holds %s", joined(pods))
+	}
 	return &Problem{api.ReasonNotSupported, fmt.Sprintf(
-		"spec.n4.controlPlaneSubnets is empty, so a shard of the SMF that moves to another pod waits until the UPF has given its old one up: write the network that your cluster gives pods their addresses from (Core5G %s has controlPlane Core5G)", core.Name)}
+		"spec.n4.controlPlaneSubnets is empty, so a shard of the SMF that moves to another pod waits until the UPF has given its old one up: write the network that your cluster gives pods their addresses from%s (Core5G %s has controlPlane Core5G)", seen, core.Name)}
+}
+
+func within(a netip.Addr, subnets []api.CIDR) bool {
+	return slices.ContainsFunc(subnets, func(cidr api.CIDR) bool {
+		p, err := netip.ParsePrefix(string(cidr))
+		return err == nil && p.Contains(a)
+	})
+}
+
+func joined[T any](list []T) string {
+	var out []string
+	for _, x := range list {
+		out = append(out, fmt.Sprint(x))
+	}
+	return strings.Join(out, ", ")
 }

@@ -39,6 +39,9 @@ const (
 	ConditionUpdatePending      = "UpdatePending"
 	ConditionNUMAAligned        = "NUMAAligned"
 	ConditionLinksUp            = "LinksUp"
+	// ConditionSuccessorsKnown: the units know who may take an association over, where the core's SMF is core5g's own. It is
+	// no part of Ready: without it takeovers last longer.
+	ConditionSuccessorsKnown = "SuccessorsKnown"
 
 	// Subscriber.
 	// ConditionCoreFound: the Core5G that the Subscriber belongs to exists.

@@ -455,7 +455,7 @@ const (
 )
 
 // UPFInstanceStatus says what the UPF is. Conditions: Ready, Placed, N3Attached, N6Attached,
-// EndpointsAllocated, UnitsReady, UpdatePending, NUMAAligned, LinksUp.
+// EndpointsAllocated, UnitsReady, UpdatePending, NUMAAligned, LinksUp, and SuccessorsKnown with controlPlane Core5G of the core.
 type UPFInstanceStatus struct {
 	// observedGeneration is the generation that this status speaks of.
 	// +optional

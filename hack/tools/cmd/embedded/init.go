@@ -112,6 +112,7 @@ func (s *settings) mounts() error {
 	for _, m := range []struct{ from, to string }{
 		{inside("containerd"), "/var/lib/containerd"},
 		{inside("kubelet"), "/var/lib/kubelet"},
+		{inside("volumes"), volumesDir},
 		{inside("log", "pods"), "/var/log/pods"},
 	} {
 		if err := os.MkdirAll(m.from, 0o755); err != nil {

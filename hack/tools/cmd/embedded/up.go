@@ -35,6 +35,9 @@ func (s *settings) up(ctx context.Context, images []string) error {
 			return fmt.Errorf("the cluster runs but is not well: %w; take it down and up again (logs: %s)", err, s.path("log"))
 		}
 		step("already up: node %s is Ready", nodeName)
+		if err := s.makeVolumes(ctx); err != nil {
+			return err
+		}
 		return s.load(ctx, images)
 	}
 	if s.linkExists() {
@@ -101,6 +104,9 @@ func (s *settings) bringUp(ctx context.Context, images []string) error {
 	}
 	step("API server ready")
 	if err := s.applyAddons(ctx); err != nil {
+		return err
+	}
+	if err := s.makeVolumes(ctx); err != nil {
 		return err
 	}
 	if err := <-imported; err != nil {
