@@ -213,7 +213,9 @@ func sessionStoreConfig(core *api.Core5G, password string, limit *resource.Quant
 		lines = append(lines, fmt.Sprintf("maxmemory %d", n/4*3))
 	}
 	return strings.Join(append(lines,
-		"user default off",
+		// Nobody gets in by it. Its rights are what the server reads its own file with: without them it leaves out, with no more
+		// than a line in its log, every transaction that is there, and has forgotten all sessions.
+		"user default off ~* &* +@all",
 		"user "+probeUser+" on >"+probeUser+" resetkeys resetchannels -@all +ping",
 		"user "+SessionStoreUser+" on #"+hex.EncodeToString(hashed[:])+" "+redisstore.ACLRules(SessionStorePrefix(core)),
 	), "\n") + "\n"

@@ -1,6 +1,7 @@
 package specs
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -108,21 +109,27 @@ func TestSessionStoreConfiguration(t *testing.T) {
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	command := exec.Command(server, config)
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = command.Process.Kill(); _ = command.Wait() })
 	probe := append([]string{"-s", dir + "/s"}, built.Deployment.Spec.Template.Spec.Containers[0].ReadinessProbe.Exec.Command[1:]...)
-	var out []byte
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		if out, err = exec.Command("redis-cli", probe...).CombinedOutput(); err == nil {
-			break
+	var command *exec.Cmd
+	kill := func() { _ = command.Process.Kill(); _ = command.Wait() }
+	start := func() {
+		t.Helper()
+		command = exec.Command(server, config)
+		if err := command.Start(); err != nil {
+			t.Fatal(err)
+		}
+		var out []byte
+		for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+			if out, err = exec.Command("redis-cli", probe...).CombinedOutput(); err == nil {
+				break
+			}
+		}
+		if err != nil || strings.TrimSpace(string(out)) != "PONG" {
+			t.Fatalf("the probe: %q, %v", out, err)
 		}
 	}
-	if err != nil || strings.TrimSpace(string(out)) != "PONG" {
-		t.Fatalf("the probe: %q, %v", out, err)
-	}
+	start()
+	t.Cleanup(func() { kill() })
 	cli := func(user, password string, args ...string) string {
 		out, _ := exec.Command("redis-cli", append([]string{"-s", dir + "/s", "--no-auth-warning", "--user", user, "--pass", password}, args...)...).CombinedOutput()
 		return strings.TrimSpace(string(out))
@@ -134,5 +141,19 @@ func TestSessionStoreConfiguration(t *testing.T) {
 	}
 	if got := cli(SessionStoreUser, "password", "config", "get", "maxmemory-policy"); !strings.Contains(got, "noeviction") {
 		t.Errorf("the policy is %q", got)
+	}
+	if out, _ := exec.Command("redis-cli", "-s", dir+"/s", "ping").CombinedOutput(); !strings.Contains(string(out), "NOAUTH") {
+		t.Errorf("who says no name hears %q", out)
+	}
+	// What was written is there after a kill: single commands, and those of scripts, which the file has as transactions.
+	key := SessionStorePrefix(core) + "k"
+	cli(SessionStoreUser, "password", "set", key+"1", "one")
+	cli(SessionStoreUser, "password", "eval", "redis.call('set', KEYS[1], 'two'); return redis.call('set', KEYS[2], 'three')", "2", key+"2", key+"3")
+	kill()
+	start()
+	for i, want := range []string{"one", "two", "three"} {
+		if got := cli(SessionStoreUser, "password", "get", fmt.Sprint(key, i+1)); got != want {
+			t.Errorf("after a kill %s%d is %q, want %q", key, i+1, got, want)
+		}
 	}
 }
