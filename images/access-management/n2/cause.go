@@ -180,3 +180,17 @@ var (
 		"O&M intervention", "unknown PLMN or SNPN", "unspecified",
 	}
 )
+
+// groups of causes in the order of their alternatives, and choice-Extensions.
+const causeAlternatives = int(Misc) + 2
+
+func codeCause(c *coder, v *Cause) {
+	group := c.choice(int(v.Group()), causeAlternatives)
+	if group < 0 {
+		return
+	}
+	_, root, _ := CauseGroup(group).words()
+	// A value of a later release is a cause still, and what was refused is refused. None can have such a number.
+	value := c.enumeration(uint64(v.Value()), uint64(root))
+	*v = MakeCause(CauseGroup(group), uint16(min(value, 0xffff)))
+}

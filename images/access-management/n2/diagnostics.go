@@ -36,3 +36,31 @@ type IEDiagnostics struct {
 	ID          IE
 	Error       TypeOfError
 }
+
+// mostDiagnostics is maxnoofErrors.
+const mostDiagnostics = 256
+
+func codeDiagnostics(c *coder, v *CriticalityDiagnostics) {
+	s := c.sequence(v.Procedure != nil, v.Triggering != nil, v.Criticality != nil, len(v.IEs) > 0)
+	if s.has(0) {
+		pointerTo(c, &v.Procedure, func(c *coder, v *Procedure) { number(c, v, 0, 255) })
+	}
+	if s.has(1) {
+		pointerTo(c, &v.Triggering, func(c *coder, v *Outcome) { number(c, v, uint64(Initiating), uint64(Unsuccessful)) })
+	}
+	if s.has(2) {
+		pointerTo(c, &v.Criticality, func(c *coder, v *Criticality) { *v = c.criticality(*v) })
+	}
+	if s.has(3) {
+		list(c, &v.IEs, 1, mostDiagnostics, codeIEDiagnostics)
+	}
+	c.finish(s)
+}
+
+func codeIEDiagnostics(c *coder, v *IEDiagnostics) {
+	s := c.sequence()
+	v.Criticality = c.criticality(v.Criticality)
+	number(c, &v.ID, 0, 65535)
+	enumerated(c, &v.Error, NotUnderstood, 2, 2)
+	c.finish(s)
+}

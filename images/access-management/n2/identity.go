@@ -172,3 +172,314 @@ type UnavailableGUAMI struct {
 	Timer  bool
 	Backup string
 }
+
+func codeAMFUEID(c *coder, v *AMFUEID) { number(c, v, 0, 1<<40-1) }
+
+func codeRANUEID(c *coder, v *RANUEID) { number(c, v, 0, 1<<32-1) }
+
+// mostConnections is maxnoofNGConnectionsToReset.
+const mostConnections = 65536
+
+func codeUEConnections(c *coder, v *[]UEConnection) { list(c, v, 1, mostConnections, codeUEConnection) }
+
+func codeUEConnection(c *coder, v *UEConnection) {
+	s := c.sequence(v.HasAMF, v.HasRAN)
+	if v.HasAMF = s.has(0); v.HasAMF {
+		codeAMFUEID(c, &v.AMF)
+	}
+	if v.HasRAN = s.has(1); v.HasRAN {
+		codeRANUEID(c, &v.RAN)
+	}
+	c.finish(s)
+}
+
+func codePLMN(c *coder, v *PLMN) {
+	c.fixed(v[:])
+	if c.writing && !v.Valid() {
+		c.fail("%s is no PLMN", v)
+	}
+}
+
+func codeTAC(c *coder, v *TAC) { *v = TAC(c.number24(uint64(*v))) }
+
+func codeTAI(c *coder, v *TAI) {
+	s := c.sequence()
+	codePLMN(c, &v.PLMN)
+	codeTAC(c, &v.TAC)
+	c.finish(s)
+}
+
+// noSD is the SD of slices that have none (TS 23.003 28.4.2).
+const noSD = 0xffffff
+
+func codeSNSSAI(c *coder, v *SNSSAI) {
+	if c.writing && !v.HasSD && v.SD != 0 {
+		c.fail("SD %06x, and HasSD is not set", v.SD)
+	}
+	s := c.sequence(v.HasSD)
+	v.SST = uint8(c.bits(uint64(v.SST), 8))
+	if v.HasSD = s.has(0); v.HasSD {
+		v.SD = uint32(c.number24(uint64(v.SD)))
+		if !c.writing && v.SD == noSD {
+			v.SD, v.HasSD = 0, false
+		}
+	}
+	c.finish(s)
+}
+
+func codeWrappedSNSSAI(c *coder, v *SNSSAI) { wrapped(c, v, codeSNSSAI) }
+
+// Most slices (maxnoofSliceItems, maxnoofAllowedS-NSSAIs, maxnoofExtSliceItems).
+const mostSlices, mostAllowed, mostExtendedSlices = 1024, 8, 65535
+
+func codeAllowed(c *coder, v *[]SNSSAI) { list(c, v, 1, mostAllowed, codeWrappedSNSSAI) }
+
+// codePLMNSlices has more slices than fit in the extension of this ID.
+func codePLMNSlices(c *coder, v *PLMNSlices, extended IE) {
+	first, more := v.Slices, []SNSSAI(nil)
+	if len(first) > mostSlices {
+		first, more = first[:mostSlices], first[mostSlices:]
+	}
+	s := c.sequenceExt(len(more) > 0)
+	codePLMN(c, &v.PLMN)
+	list(c, &first, 1, mostSlices, codeWrappedSNSSAI)
+	c.finish(s, extension{extended, Reject, len(more) > 0, func() { list(c, &more, 1, mostExtendedSlices, codeWrappedSNSSAI) }})
+	if !c.writing {
+		v.Slices = append(first, more...)
+	}
+}
+
+// Most PLMNs (maxnoofPLMNs, maxnoofBPLMNs), tracking areas (maxnoofTACs), GUAMIs (maxnoofServedGUAMIs).
+const mostPLMNs, mostTAs, mostGUAMIs = 12, 256, 256
+
+func codePLMNSupport(c *coder, v *[]PLMNSlices) {
+	list(c, v, 1, mostPLMNs, func(c *coder, v *PLMNSlices) { codePLMNSlices(c, v, ieExtendedSliceSupport) })
+}
+
+func codeSupportedTAs(c *coder, v *[]SupportedTA) { list(c, v, 1, mostTAs, codeSupportedTA) }
+
+func codeSupportedTA(c *coder, v *SupportedTA) {
+	s := c.sequence()
+	codeTAC(c, &v.TAC)
+	list(c, &v.PLMNs, 1, mostPLMNs, func(c *coder, v *PLMNSlices) { codePLMNSlices(c, v, ieExtendedTAISliceSupport) })
+	c.finish(s)
+}
+
+func codeGUAMI(c *coder, v *GUAMI) {
+	s := c.sequence()
+	codePLMN(c, &v.PLMN)
+	v.Region = uint8(c.bitString(uint64(v.Region), 8))
+	codeAMFSet(c, &v.Set)
+	codeAMFPointer(c, &v.Pointer)
+	c.finish(s)
+}
+
+func codeAMFSet(c *coder, v *uint16) { *v = uint16(c.bitString(uint64(*v), 10)) }
+
+func codeAMFPointer(c *coder, v *uint8) { *v = uint8(c.bitString(uint64(*v), 6)) }
+
+func codeServedGUAMIs(c *coder, v *[]ServedGUAMI) { list(c, v, 1, mostGUAMIs, codeServedGUAMI) }
+
+func codeServedGUAMI(c *coder, v *ServedGUAMI) {
+	s := c.sequence(v.Backup != "")
+	codeGUAMI(c, &v.GUAMI)
+	if s.has(0) {
+		printableString(c, &v.Backup)
+	}
+	c.finish(s)
+}
+
+func codeUnavailableGUAMIs(c *coder, v *[]UnavailableGUAMI) {
+	list(c, v, 1, mostGUAMIs, codeUnavailableGUAMI)
+}
+
+func codeUnavailableGUAMI(c *coder, v *UnavailableGUAMI) {
+	s := c.sequence(v.Timer, v.Backup != "")
+	codeGUAMI(c, &v.GUAMI)
+	if s.has(0) {
+		flag(c, &v.Timer)
+	}
+	if s.has(1) {
+		printableString(c, &v.Backup)
+	}
+	c.finish(s)
+}
+
+func codeFiveGSTMSI(c *coder, v *FiveGSTMSI) {
+	s := c.sequence()
+	codeAMFSet(c, &v.Set)
+	codeAMFPointer(c, &v.Pointer)
+	c.align()
+	v.TMSI = uint32(c.bits(uint64(v.TMSI), 32))
+	c.finish(s)
+}
+
+// The alternatives of a Global RAN Node ID, and those of the IDs within, in the order of TS 38.413 9.4.5; the last is
+// choice-Extensions.
+const (
+	nodeGNB, nodeNgENB, nodeN3IWF, nodeAlternatives = 0, 1, 2, 4
+	gnbAlternatives, n3iwfAlternatives              = 2, 2
+	ngENBAlternatives                               = 4
+	gnbLeast, gnbMost                               = 22, 32
+)
+
+// ngENBBits are the lengths of an ng-eNB's IDs, by alternative: macro, short macro, long macro.
+func ngENBBits(alternative int) uint8 { return [...]uint8{20, 18, 21}[alternative] }
+
+const n3iwfBits = 16
+
+// alternative is that of the node.
+func (v *RANNode) alternative() int {
+	switch v.Kind {
+	case GNB:
+		return nodeGNB
+	case MacroNgENB, ShortMacroNgENB, LongMacroNgENB:
+		return nodeNgENB
+	case N3IWF:
+		return nodeN3IWF
+	}
+	return nodeAlternatives - 1
+}
+
+func codeRANNode(c *coder, v *RANNode) {
+	switch c.choice(v.alternative(), nodeAlternatives) {
+	case nodeGNB:
+		v.Kind = GNB
+		codeGNB(c, v)
+	case nodeNgENB:
+		codeNgENB(c, v)
+	case nodeN3IWF:
+		v.Kind = N3IWF
+		s := c.sequence()
+		codePLMN(c, &v.PLMN)
+		if c.choice(0, n3iwfAlternatives) == 0 {
+			v.nodeID(c, n3iwfBits)
+		}
+		c.finish(s)
+	}
+}
+
+func codeGNB(c *coder, v *RANNode) {
+	s := c.sequence()
+	codePLMN(c, &v.PLMN)
+	if c.choice(0, gnbAlternatives) == 0 {
+		number(c, &v.Bits, gnbLeast, gnbMost)
+		if c.writing && uint64(v.ID)>>v.Bits != 0 {
+			c.fail("gNB ID %d does not fit into %d bits", v.ID, v.Bits)
+		}
+		c.align()
+		v.ID = uint32(c.bits(uint64(v.ID), uint(v.Bits)))
+	}
+	c.finish(s)
+}
+
+func codeNgENB(c *coder, v *RANNode) {
+	s := c.sequence()
+	codePLMN(c, &v.PLMN)
+	if n := c.choice(int(v.Kind-MacroNgENB), ngENBAlternatives); n >= 0 {
+		v.Kind = MacroNgENB + RANNodeKind(n)
+		v.nodeID(c, ngENBBits(n))
+	}
+	c.finish(s)
+}
+
+// nodeID is an ID of fixed length.
+func (v *RANNode) nodeID(c *coder, n uint8) {
+	if c.writing && v.Bits != n {
+		c.fail("an ID of %d bits, there are %d", v.Bits, n)
+	}
+	v.Bits, v.ID = n, uint32(c.bitString(uint64(v.ID), uint(n)))
+}
+
+const (
+	bitsNRCell, bitsEUTRACell = 36, 28
+	cellNR, cellEUTRA         = 0, 1
+	cellAlternatives          = 3
+)
+
+func codeCell(c *coder, v *Cell) {
+	index := cellAlternatives - 1
+	switch v.Radio {
+	case NR:
+		index = cellNR
+	case EUTRA:
+		index = cellEUTRA
+	}
+	switch c.choice(index, cellAlternatives) {
+	case cellNR:
+		codeCellOf(c, v, NR)
+	case cellEUTRA:
+		codeCellOf(c, v, EUTRA)
+	}
+}
+
+// codeCellOf is an NR CGI or an E-UTRA CGI.
+func codeCellOf(c *coder, v *Cell, radio Radio) {
+	if c.writing && v.Radio != radio {
+		c.fail("a cell of another radio")
+	}
+	v.Radio = radio
+	s := c.sequence()
+	codePLMN(c, &v.PLMN)
+	n := uint(bitsNRCell)
+	if radio == EUTRA {
+		n = bitsEUTRACell
+	}
+	v.ID = c.bitString(v.ID, n)
+	c.finish(s)
+}
+
+// Lengths of a Transport Layer Address in bits (TS 38.414 5.3): one of 160 is the IPv4 address, then the IPv6 address.
+const bitsIPv4, bitsIPv6, bitsBoth, bitsMost = 32, 128, 160, 160
+
+func codeAddress(c *coder, v *Address) {
+	if c.writing {
+		putAddress(c, v)
+		return
+	}
+	var n uint
+	if c.boolean(false) {
+		n = uint(c.length())
+	} else {
+		n = uint(c.integer(0, 1, bitsMost))
+	}
+	c.align()
+	if n != bitsIPv4 && n != bitsIPv6 && n != bitsBoth {
+		c.skip(n)
+		c.strange = true
+		return
+	}
+	b := c.take(n / 8)
+	if c.err != nil {
+		return
+	}
+	if n != bitsIPv6 {
+		v.IPv4, b = netip.AddrFrom4([4]byte(b)), b[4:]
+	}
+	if n != bitsIPv4 {
+		v.IPv6 = netip.AddrFrom16([16]byte(b))
+	}
+}
+
+func putAddress(c *coder, v *Address) {
+	var b []byte
+	if v.IPv4.IsValid() {
+		if !v.IPv4.Is4() {
+			c.fail("%s is no IPv4 address", v.IPv4)
+		}
+		b = v.IPv4.AsSlice()
+	}
+	if v.IPv6.IsValid() {
+		if v.IPv6.Is4() || v.IPv6.Zone() != "" {
+			c.fail("%s is no IPv6 address that others can use", v.IPv6)
+		}
+		b = append(b, v.IPv6.AsSlice()...)
+	}
+	if len(b) == 0 {
+		c.fail("no address: there is an IPv4 address, an IPv6 address, or both")
+		return
+	}
+	c.boolean(false)
+	c.integer(uint64(len(b))*8, 1, bitsMost)
+	c.give(b)
+}

@@ -92,3 +92,128 @@ type LocationReport struct {
 	Presence []AreaPresence
 	Request  LocationRequest
 }
+
+// The alternatives of User Location Information in the order of TS 38.413 9.4.5; the last is choice-Extensions.
+const locationEUTRA, locationNR, locationN3IWF, locationAlternatives = 0, 1, 2, 4
+
+func (v *UserLocation) alternative() int {
+	switch v.Kind {
+	case LocationEUTRA:
+		return locationEUTRA
+	case LocationNR:
+		return locationNR
+	case LocationN3IWF:
+		return locationN3IWF
+	}
+	return locationAlternatives - 1
+}
+
+func codeUserLocation(c *coder, v *UserLocation) {
+	switch c.choice(v.alternative(), locationAlternatives) {
+	case locationEUTRA:
+		v.Kind = LocationEUTRA
+		codeCellLocation(c, v, EUTRA)
+	case locationNR:
+		v.Kind = LocationNR
+		codeCellLocation(c, v, NR)
+	case locationN3IWF:
+		v.Kind = LocationN3IWF
+		s := c.sequence()
+		codeAddress(c, &v.Address)
+		v.Port = uint16(c.bits(uint64(v.Port), 16))
+		c.finish(s)
+	}
+}
+
+func codeCellLocation(c *coder, v *UserLocation, radio Radio) {
+	s := c.sequenceExt(v.PSCell != nil, !v.Time.IsZero())
+	codeCellOf(c, &v.Cell, radio)
+	codeTAI(c, &v.TAI)
+	if s.has(0) {
+		codeTime(c, &v.Time)
+	}
+	c.finish(s, extension{iePSCell, Ignore, v.PSCell != nil, func() { pointerTo(c, &v.PSCell, codeCell) }})
+}
+
+// toUnix are the seconds from 1900, which a time stamp counts from (IETF RFC 5905), to 1970. A number without the highest
+// bit is of the era that begins in 2036 (TS 38.413 9.3.1.75).
+const toUnix = 2208988800
+
+func codeTime(c *coder, v *time.Time) {
+	c.align()
+	seconds := uint32(c.bits(uint64(uint32(v.Unix()+toUnix)), 32))
+	if c.writing {
+		return
+	}
+	at := int64(seconds) - toUnix
+	if seconds < 1<<31 {
+		at += 1 << 32
+	}
+	*v = time.Unix(at, 0).UTC()
+}
+
+// Most areas (maxnoofAoI), tracking areas, cells and nodes in one.
+const mostAreas, mostAreaTAIs, mostAreaCells, mostAreaNodes = 64, 16, 256, 64
+
+func codeReference(c *coder, v *uint8) {
+	*v = uint8(min(c.integerExt(uint64(*v), 1, mostAreas), 255))
+}
+
+func codeLocationRequest(c *coder, v *LocationRequest) {
+	s := c.sequence(len(v.Areas) > 0, v.Cancel != 0)
+	enumerated(c, &v.Event, LocationDirect, 6, 6)
+	var cell bool
+	flag(c, &cell)
+	if s.has(0) {
+		list(c, &v.Areas, 1, mostAreas, codeArea)
+	}
+	if s.has(1) {
+		codeReference(c, &v.Cancel)
+	}
+	c.finish(s)
+}
+
+func codeArea(c *coder, v *AreaOfInterest) {
+	item := c.sequence()
+	s := c.sequence(len(v.TAIs) > 0, len(v.Cells) > 0, len(v.Nodes) > 0)
+	if s.has(0) {
+		list(c, &v.TAIs, 1, mostAreaTAIs, codeWrappedTAI)
+	}
+	if s.has(1) {
+		list(c, &v.Cells, 1, mostAreaCells, func(c *coder, v *Cell) { wrapped(c, v, codeCell) })
+	}
+	if s.has(2) {
+		list(c, &v.Nodes, 1, mostAreaNodes, func(c *coder, v *RANNode) { wrapped(c, v, codeRANNode) })
+	}
+	c.finish(s)
+	codeReference(c, &v.Reference)
+	c.finish(item)
+}
+
+func codeWrappedTAI(c *coder, v *TAI) { wrapped(c, v, codeTAI) }
+
+func codePresences(c *coder, v *[]AreaPresence) {
+	list(c, v, 1, mostAreas, func(c *coder, v *AreaPresence) {
+		s := c.sequence()
+		codeReference(c, &v.Reference)
+		enumerated(c, &v.Presence, PresenceIn, 3, 3)
+		c.finish(s)
+	})
+}
+
+func (m *LocationReportingControl) ies(x *exchange) {
+	x.ue(Reject, &m.UE)
+	mandatory(x, ieLocationReportingRequestType, Ignore, &m.Request, codeLocationRequest)
+}
+
+func (m *LocationReportingFailureIndication) ies(x *exchange) {
+	x.ue(Reject, &m.UE)
+	x.cause(&m.Cause)
+}
+
+func (m *LocationReport) ies(x *exchange) {
+	x.ue(Reject, &m.UE)
+	mandatory(x, ieUserLocation, Ignore, &m.Location, codeUserLocation)
+	optionalList(x, ieUEPresenceInAreas, Ignore, &m.Presence, codePresences)
+	mandatory(x, ieLocationReportingRequestType, Ignore, &m.Request, codeLocationRequest)
+}

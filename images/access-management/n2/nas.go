@@ -79,3 +79,56 @@ type RerouteNASRequest struct {
 	Allowed []SNSSAI
 	Reroute []byte
 }
+
+// codeEstablishmentCause gives a cause of a later release by its number.
+func codeEstablishmentCause(c *coder, v *EstablishmentCause) {
+	*v = EstablishmentCause(min(c.enumeration(uint64(*v), 10), 255))
+}
+
+func (m *InitialUEMessage) ies(x *exchange) {
+	mandatory(x, ieRANUEID, Reject, &m.RAN, codeRANUEID)
+	mandatory(x, ieNASPDU, Reject, &m.NAS, octetString)
+	mandatory(x, ieUserLocation, Reject, &m.Location, codeUserLocation)
+	mandatory(x, ieRRCEstablishmentCause, Ignore, &m.Establishment, codeEstablishmentCause)
+	optional(x, ieFiveGSTMSI, Reject, &m.STMSI, codeFiveGSTMSI)
+	optional(x, ieAMFSetID, Ignore, &m.AMFSet, codeAMFSet)
+	optionalValue(x, ieUEContextRequest, Ignore, &m.ContextRequest, flag)
+	optionalList(x, ieAllowedNSSAI, Reject, &m.Allowed, codeAllowed)
+	opaque(x, ieReroute, Ignore, optionally, &m.Reroute)
+	optional(x, ieSelectedPLMN, Ignore, &m.SelectedPLMN, codePLMN)
+}
+
+func (m *DownlinkNASTransport) ies(x *exchange) {
+	x.ue(Reject, &m.UE)
+	optionalValue(x, ieOldAMF, Reject, &m.OldAMF, printableString)
+	optionalValue(x, ieRANPagingPriority, Ignore, &m.PagingPriority, codeRANPagingPriority)
+	mandatory(x, ieNASPDU, Reject, &m.NAS, octetString)
+	optional(x, ieMobilityRestrictionList, Ignore, &m.Mobility, codeMobilityRestrictions)
+	optionalValue(x, ieIndexToRFSP, Ignore, &m.RFSP, codeRFSP)
+	optional(x, ieUEAggregateMaximumBitRate, Ignore, &m.AMBR, codeAMBR)
+	optionalList(x, ieAllowedNSSAI, Reject, &m.Allowed, codeAllowed)
+	optionalOctets(x, ieUERadioCapability, Ignore, &m.Radio)
+	optionalValue(x, ieUECapabilityInfoRequest, Ignore, &m.CapabilityRequest, flag)
+	optionalOctets(x, ieUERadioCapabilityID, Reject, &m.CapabilityID)
+}
+
+func (m *UplinkNASTransport) ies(x *exchange) {
+	x.ue(Reject, &m.UE)
+	mandatory(x, ieNASPDU, Reject, &m.NAS, octetString)
+	mandatory(x, ieUserLocation, Ignore, &m.Location, codeUserLocation)
+}
+
+func (m *NASNonDeliveryIndication) ies(x *exchange) {
+	x.ue(Reject, &m.UE)
+	mandatory(x, ieNASPDU, Ignore, &m.NAS, octetString)
+	x.cause(&m.Cause)
+}
+
+func (m *RerouteNASRequest) ies(x *exchange) {
+	mandatory(x, ieRANUEID, Reject, &m.RAN, codeRANUEID)
+	optional(x, ieAMFUEID, Ignore, &m.AMF, codeAMFUEID)
+	mandatory(x, ieNGAPMessage, Reject, &m.Message, octetString)
+	mandatory(x, ieAMFSetID, Reject, &m.AMFSet, codeAMFSet)
+	optionalList(x, ieAllowedNSSAI, Reject, &m.Allowed, codeAllowed)
+	opaque(x, ieReroute, Ignore, optionally, &m.Reroute)
+}

@@ -57,3 +57,86 @@ type PagingTarget struct {
 	Node RANNode
 	TAI  TAI
 }
+
+func codePagingDRX(c *coder, v *PagingDRX) { enumerated(c, v, DRX32, 4, 4) }
+
+const pagingIdentityAlternatives = 2
+
+func codePagingIdentity(c *coder, v *FiveGSTMSI) {
+	if c.choice(0, pagingIdentityAlternatives) == 0 {
+		codeFiveGSTMSI(c, v)
+	}
+}
+
+func codePagingTAIs(c *coder, v *[]TAI) { list(c, v, 1, mostTAIs, codeWrappedTAI) }
+
+func codePagingCapability(c *coder, v *PagingCapability) {
+	s := c.sequence(v.NR != nil, v.EUTRA != nil)
+	if s.has(0) {
+		octetString(c, &v.NR)
+	}
+	if s.has(1) {
+		octetString(c, &v.EUTRA)
+	}
+	c.finish(s)
+}
+
+func codePagingAssistance(c *coder, v *PagingAssistance) {
+	s := c.sequence(len(v.Cells) > 0, v.Attempts != nil)
+	if s.has(0) {
+		cells := c.sequence()
+		codeRecommendedCells(c, &v.Cells)
+		c.finish(cells)
+	}
+	if s.has(1) {
+		pointerTo(c, &v.Attempts, codePagingAttempts)
+	}
+	c.finish(s)
+}
+
+func codeRecommendedCells(c *coder, v *[]VisitedCell) { wrapped(c, v, codeVisitedCells) }
+
+func codePagingAttempts(c *coder, v *PagingAttempts) {
+	s := c.sequence(v.NextScope != 0)
+	for _, count := range []*uint8{&v.Count, &v.Intended} {
+		*count = uint8(min(c.integerExt(uint64(*count), 1, 16), 255))
+	}
+	if s.has(0) {
+		enumerated(c, &v.NextScope, 1, 2, 2)
+	}
+	c.finish(s)
+}
+
+func codeRecommendedPaging(c *coder, v *RecommendedPaging) {
+	s := c.sequence()
+	codeRecommendedCells(c, &v.Cells)
+	wrapped(c, &v.Nodes, func(c *coder, v *[]PagingTarget) { list(c, v, 1, mostCells, codePagingTarget) })
+	c.finish(s)
+}
+
+const targetNode, targetTAI, targetAlternatives = 0, 1, 3
+
+func codePagingTarget(c *coder, v *PagingTarget) {
+	s := c.sequence()
+	index := targetTAI
+	if v.Node.Kind != 0 {
+		index = targetNode
+	}
+	switch c.choice(index, targetAlternatives) {
+	case targetNode:
+		codeRANNode(c, &v.Node)
+	case targetTAI:
+		codeTAI(c, &v.TAI)
+	}
+	c.finish(s)
+}
+
+func (m *Paging) ies(x *exchange) {
+	mandatory(x, ieUEPagingIdentity, Ignore, &m.Identity, codePagingIdentity)
+	optionalValue(x, iePagingDRX, Ignore, &m.DRX, codePagingDRX)
+	mandatory(x, ieTAIListForPaging, Ignore, &m.TAIs, codePagingTAIs)
+	optionalValue(x, iePagingPriority, Ignore, &m.Priority, func(c *coder, v *PagingPriority) { enumerated(c, v, 1, 8, 8) })
+	optional(x, ieUERadioCapabilityForPaging, Ignore, &m.Radio, codePagingCapability)
+	optionalValue(x, iePagingOrigin, Ignore, &m.NonThreeGPP, flag)
+	optional(x, ieAssistanceDataForPaging, Ignore, &m.Assistance, codePagingAssistance)
+}

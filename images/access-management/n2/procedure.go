@@ -76,6 +76,9 @@ type Kind struct {
 type Message interface {
 	// Kind of the message.
 	Kind() Kind
+
+	// ies names the message's IEs in the order of TS 38.413 9.4.4, for reading and for writing.
+	ies(x *exchange)
 }
 
 // procedureFacts are what TS 38.413 says of a procedure: its criticality (9.4.3), whether its signalling is UE-associated (8.1
@@ -84,73 +87,83 @@ type procedureFacts struct {
 	name         string
 	criticality  Criticality
 	ueAssociated bool
+	by           initiator
 	make         [3]func() Message
 }
 
 const ofUE, ofInterface = true, false
 
+// initiator is who begins a procedure.
+type initiator uint8
+
+const (
+	byRAN initiator = iota
+	byAMF
+	byBoth
+)
+
 // procedures are those that are known, by code.
 var procedures = map[Procedure]*procedureFacts{
-	ProcedureAMFConfigurationUpdate: {"AMF Configuration Update", Reject, ofInterface,
+	ProcedureAMFConfigurationUpdate: {"AMF Configuration Update", Reject, ofInterface, byAMF,
 		three[AMFConfigurationUpdate, AMFConfigurationUpdateAcknowledge, AMFConfigurationUpdateFailure]()},
-	ProcedureAMFStatusIndication:  {"AMF Status Indication", Ignore, ofInterface, one[AMFStatusIndication]()},
-	ProcedureCellTrafficTrace:     {"Cell Traffic Trace", Ignore, ofUE, one[CellTrafficTrace]()},
-	ProcedureDeactivateTrace:      {"Deactivate Trace", Ignore, ofUE, one[DeactivateTrace]()},
-	ProcedureDownlinkNASTransport: {"Downlink NAS Transport", Ignore, ofUE, one[DownlinkNASTransport]()},
-	ProcedureDownlinkRANConfigurationTransfer: {"Downlink RAN Configuration Transfer", Ignore, ofInterface,
+	ProcedureAMFStatusIndication:  {"AMF Status Indication", Ignore, ofInterface, byAMF, one[AMFStatusIndication]()},
+	ProcedureCellTrafficTrace:     {"Cell Traffic Trace", Ignore, ofUE, byRAN, one[CellTrafficTrace]()},
+	ProcedureDeactivateTrace:      {"Deactivate Trace", Ignore, ofUE, byAMF, one[DeactivateTrace]()},
+	ProcedureDownlinkNASTransport: {"Downlink NAS Transport", Ignore, ofUE, byAMF, one[DownlinkNASTransport]()},
+	ProcedureDownlinkRANConfigurationTransfer: {"Downlink RAN Configuration Transfer", Ignore, ofInterface, byAMF,
 		one[DownlinkRANConfigurationTransfer]()},
-	ProcedureDownlinkRANStatusTransfer: {"Downlink RAN Status Transfer", Ignore, ofUE, one[DownlinkRANStatusTransfer]()},
+	ProcedureDownlinkRANStatusTransfer: {"Downlink RAN Status Transfer", Ignore, ofUE, byAMF, one[DownlinkRANStatusTransfer]()},
 	// Of a UE where it names one: UEAssociated.
-	ProcedureErrorIndication:      {"Error Indication", Ignore, ofInterface, one[ErrorIndication]()},
-	ProcedureHandoverCancel:       {"Handover Cancellation", Reject, ofUE, two[HandoverCancel, HandoverCancelAcknowledge]()},
-	ProcedureHandoverNotification: {"Handover Notification", Ignore, ofUE, one[HandoverNotify]()},
-	ProcedureHandoverPreparation: {"Handover Preparation", Reject, ofUE,
+	ProcedureErrorIndication:      {"Error Indication", Ignore, ofInterface, byBoth, one[ErrorIndication]()},
+	ProcedureHandoverCancel:       {"Handover Cancellation", Reject, ofUE, byRAN, two[HandoverCancel, HandoverCancelAcknowledge]()},
+	ProcedureHandoverNotification: {"Handover Notification", Ignore, ofUE, byRAN, one[HandoverNotify]()},
+	ProcedureHandoverPreparation: {"Handover Preparation", Reject, ofUE, byRAN,
 		three[HandoverRequired, HandoverCommand, HandoverPreparationFailure]()},
-	ProcedureHandoverResourceAllocation: {"Handover Resource Allocation", Reject, ofUE,
+	ProcedureHandoverResourceAllocation: {"Handover Resource Allocation", Reject, ofUE, byAMF,
 		three[HandoverRequest, HandoverRequestAcknowledge, HandoverFailure]()},
-	ProcedureInitialContextSetup: {"Initial Context Setup", Reject, ofUE,
+	ProcedureInitialContextSetup: {"Initial Context Setup", Reject, ofUE, byAMF,
 		three[InitialContextSetupRequest, InitialContextSetupResponse, InitialContextSetupFailure]()},
-	ProcedureInitialUEMessage:         {"Initial UE Message", Ignore, ofUE, one[InitialUEMessage]()},
-	ProcedureLocationReportingControl: {"Location Reporting Control", Ignore, ofUE, one[LocationReportingControl]()},
-	ProcedureLocationReportingFailureIndication: {"Location Reporting Failure Indication", Ignore, ofUE,
+	ProcedureInitialUEMessage:         {"Initial UE Message", Ignore, ofUE, byRAN, one[InitialUEMessage]()},
+	ProcedureLocationReportingControl: {"Location Reporting Control", Ignore, ofUE, byAMF, one[LocationReportingControl]()},
+	ProcedureLocationReportingFailureIndication: {"Location Reporting Failure Indication", Ignore, ofUE, byRAN,
 		one[LocationReportingFailureIndication]()},
-	ProcedureLocationReport:           {"Location Report", Ignore, ofUE, one[LocationReport]()},
-	ProcedureNASNonDeliveryIndication: {"NAS Non Delivery Indication", Ignore, ofUE, one[NASNonDeliveryIndication]()},
-	ProcedureNGReset:                  {"NG Reset", Reject, ofInterface, two[NGReset, NGResetAcknowledge]()},
-	ProcedureNGSetup:                  {"NG Setup", Reject, ofInterface, three[NGSetupRequest, NGSetupResponse, NGSetupFailure]()},
-	ProcedureOverloadStart:            {"Overload Start", Ignore, ofInterface, one[OverloadStart]()},
-	ProcedureOverloadStop:             {"Overload Stop", Reject, ofInterface, one[OverloadStop]()},
-	ProcedurePaging:                   {"Paging", Ignore, ofInterface, one[Paging]()},
-	ProcedurePathSwitchRequest: {"Path Switch Request", Reject, ofUE,
+	ProcedureLocationReport:           {"Location Report", Ignore, ofUE, byRAN, one[LocationReport]()},
+	ProcedureNASNonDeliveryIndication: {"NAS Non Delivery Indication", Ignore, ofUE, byRAN, one[NASNonDeliveryIndication]()},
+	ProcedureNGReset:                  {"NG Reset", Reject, ofInterface, byBoth, two[NGReset, NGResetAcknowledge]()},
+	ProcedureNGSetup:                  {"NG Setup", Reject, ofInterface, byRAN, three[NGSetupRequest, NGSetupResponse, NGSetupFailure]()},
+	ProcedureOverloadStart:            {"Overload Start", Ignore, ofInterface, byAMF, one[OverloadStart]()},
+	ProcedureOverloadStop:             {"Overload Stop", Reject, ofInterface, byAMF, one[OverloadStop]()},
+	ProcedurePaging:                   {"Paging", Ignore, ofInterface, byAMF, one[Paging]()},
+	ProcedurePathSwitchRequest: {"Path Switch Request", Reject, ofUE, byRAN,
 		three[PathSwitchRequest, PathSwitchRequestAcknowledge, PathSwitchRequestFailure]()},
-	ProcedurePDUSessionResourceModify: {"PDU Session Resource Modify", Reject, ofUE,
+	ProcedurePDUSessionResourceModify: {"PDU Session Resource Modify", Reject, ofUE, byAMF,
 		two[PDUSessionResourceModifyRequest, PDUSessionResourceModifyResponse]()},
-	ProcedurePDUSessionResourceModifyIndication: {"PDU Session Resource Modify Indication", Reject, ofUE,
+	ProcedurePDUSessionResourceModifyIndication: {"PDU Session Resource Modify Indication", Reject, ofUE, byRAN,
 		two[PDUSessionResourceModifyIndication, PDUSessionResourceModifyConfirm]()},
-	ProcedurePDUSessionResourceRelease: {"PDU Session Resource Release", Reject, ofUE,
+	ProcedurePDUSessionResourceRelease: {"PDU Session Resource Release", Reject, ofUE, byAMF,
 		two[PDUSessionResourceReleaseCommand, PDUSessionResourceReleaseResponse]()},
-	ProcedurePDUSessionResourceSetup: {"PDU Session Resource Setup", Reject, ofUE,
+	ProcedurePDUSessionResourceSetup: {"PDU Session Resource Setup", Reject, ofUE, byAMF,
 		two[PDUSessionResourceSetupRequest, PDUSessionResourceSetupResponse]()},
-	ProcedurePDUSessionResourceNotify: {"PDU Session Resource Notify", Ignore, ofUE, one[PDUSessionResourceNotify]()},
-	ProcedureRANConfigurationUpdate: {"RAN Configuration Update", Reject, ofInterface,
+	ProcedurePDUSessionResourceNotify: {"PDU Session Resource Notify", Ignore, ofUE, byRAN, one[PDUSessionResourceNotify]()},
+	ProcedureRANConfigurationUpdate: {"RAN Configuration Update", Reject, ofInterface, byRAN,
 		three[RANConfigurationUpdate, RANConfigurationUpdateAcknowledge, RANConfigurationUpdateFailure]()},
-	ProcedureRerouteNASRequest:           {"Reroute NAS Request", Reject, ofUE, one[RerouteNASRequest]()},
-	ProcedureRRCInactiveTransitionReport: {"RRC Inactive Transition Report", Ignore, ofUE, one[RRCInactiveTransitionReport]()},
-	ProcedureTraceFailureIndication:      {"Trace Failure Indication", Ignore, ofUE, one[TraceFailureIndication]()},
-	ProcedureTraceStart:                  {"Trace Start", Ignore, ofUE, one[TraceStart]()},
-	ProcedureUEContextModification: {"UE Context Modification", Reject, ofUE,
+	ProcedureRerouteNASRequest:           {"Reroute NAS Request", Reject, ofUE, byAMF, one[RerouteNASRequest]()},
+	ProcedureRRCInactiveTransitionReport: {"RRC Inactive Transition Report", Ignore, ofUE, byRAN, one[RRCInactiveTransitionReport]()},
+	ProcedureTraceFailureIndication:      {"Trace Failure Indication", Ignore, ofUE, byRAN, one[TraceFailureIndication]()},
+	ProcedureTraceStart:                  {"Trace Start", Ignore, ofUE, byAMF, one[TraceStart]()},
+	ProcedureUEContextModification: {"UE Context Modification", Reject, ofUE, byAMF,
 		three[UEContextModificationRequest, UEContextModificationResponse, UEContextModificationFailure]()},
-	ProcedureUEContextRelease:        {"UE Context Release", Reject, ofUE, two[UEContextReleaseCommand, UEContextReleaseComplete]()},
-	ProcedureUEContextReleaseRequest: {"UE Context Release Request", Ignore, ofUE, one[UEContextReleaseRequest]()},
-	ProcedureUERadioCapabilityCheck: {"UE Radio Capability Check", Reject, ofUE,
+	ProcedureUEContextRelease:        {"UE Context Release", Reject, ofUE, byAMF, two[UEContextReleaseCommand, UEContextReleaseComplete]()},
+	ProcedureUEContextReleaseRequest: {"UE Context Release Request", Ignore, ofUE, byRAN, one[UEContextReleaseRequest]()},
+	ProcedureUERadioCapabilityCheck: {"UE Radio Capability Check", Reject, ofUE, byAMF,
 		two[UERadioCapabilityCheckRequest, UERadioCapabilityCheckResponse]()},
-	ProcedureUERadioCapabilityInfoIndication: {"UE Radio Capability Info Indication", Ignore, ofUE, one[UERadioCapabilityInfoIndication]()},
-	ProcedureUETNLABindingRelease:            {"UE TNLA Binding Release", Ignore, ofUE, one[UETNLABindingReleaseRequest]()},
-	ProcedureUplinkNASTransport:              {"Uplink NAS Transport", Ignore, ofUE, one[UplinkNASTransport]()},
-	ProcedureUplinkRANConfigurationTransfer: {"Uplink RAN Configuration Transfer", Ignore, ofInterface,
+	ProcedureUERadioCapabilityInfoIndication: {"UE Radio Capability Info Indication", Ignore, ofUE, byRAN, one[UERadioCapabilityInfoIndication]()},
+	ProcedureUETNLABindingRelease:            {"UE TNLA Binding Release", Ignore, ofUE, byAMF, one[UETNLABindingReleaseRequest]()},
+	ProcedureUplinkNASTransport:              {"Uplink NAS Transport", Ignore, ofUE, byRAN, one[UplinkNASTransport]()},
+	ProcedureUplinkRANConfigurationTransfer: {"Uplink RAN Configuration Transfer", Ignore, ofInterface, byRAN,
 		one[UplinkRANConfigurationTransfer]()},
-	ProcedureUplinkRANStatusTransfer:     {"Uplink RAN Status Transfer", Ignore, ofUE, one[UplinkRANStatusTransfer]()},
-	ProcedureSecondaryRATDataUsageReport: {"Secondary RAT Data Usage Report", Ignore, ofUE, one[SecondaryRATDataUsageReport]()},
+	ProcedureUplinkRANStatusTransfer:     {"Uplink RAN Status Transfer", Ignore, ofUE, byRAN, one[UplinkRANStatusTransfer]()},
+	ProcedureSecondaryRATDataUsageReport: {"Secondary RAT Data Usage Report", Ignore, ofUE, byRAN, one[SecondaryRATDataUsageReport]()},
 }
 
 // pointer is a Message that is a pointer to an M.
@@ -207,4 +220,26 @@ func (k Kind) empty() Message {
 		return nil
 	}
 	return facts.make[k.Outcome]()
+}
+
+// has tells whether the procedure has such an outcome.
+func (p *procedureFacts) has(o Outcome) bool { return p.make[o] != nil }
+
+// FromRAN tells whether an NG-RAN node may send such a message, FromAMF whether an AMF may. One from the wrong side is not
+// compatible with the state of who receives it: NewErrorIndication.
+func (k Kind) FromRAN() bool { return k.from(byRAN, byAMF) }
+
+// FromAMF tells it of an AMF.
+func (k Kind) FromAMF() bool { return k.from(byAMF, byRAN) }
+
+// from tells whether it begins what sender begins, or answers what other does.
+func (k Kind) from(sender, other initiator) bool {
+	facts := procedures[k.Procedure]
+	switch {
+	case facts == nil:
+		return false
+	case k.Outcome != Initiating:
+		sender = other
+	}
+	return facts.by == sender || facts.by == byBoth
 }

@@ -64,3 +64,66 @@ type UERadioCapabilityCheckResponse struct {
 	Voice       bool
 	Diagnostics *CriticalityDiagnostics
 }
+
+func codeTraceID(c *coder, v *TraceID) { c.fixed(v[:]) }
+
+func codeTraceActivation(c *coder, v *TraceActivation) {
+	s := c.sequence()
+	codeTraceID(c, &v.ID)
+	v.Interfaces = uint8(c.bitString(uint64(v.Interfaces), 8))
+	enumerated(c, &v.Depth, 0, 6, 6)
+	codeAddress(c, &v.Collector)
+	c.finish(s)
+}
+
+func (m *TraceStart) ies(x *exchange) {
+	x.ue(Reject, &m.UE)
+	mandatory(x, ieTraceActivation, Ignore, &m.Trace, codeTraceActivation)
+}
+
+func (m *TraceFailureIndication) ies(x *exchange) {
+	x.ue(Reject, &m.UE)
+	mandatory(x, ieNGRANTraceID, Ignore, &m.Trace, codeTraceID)
+	x.cause(&m.Cause)
+}
+
+func (m *DeactivateTrace) ies(x *exchange) {
+	x.ue(Reject, &m.UE)
+	mandatory(x, ieNGRANTraceID, Ignore, &m.Trace, codeTraceID)
+}
+
+func (m *CellTrafficTrace) ies(x *exchange) {
+	x.ue(Reject, &m.UE)
+	mandatory(x, ieNGRANTraceID, Ignore, &m.Trace, codeTraceID)
+	mandatory(x, ieNGRANCGI, Ignore, &m.Cell, codeCell)
+	mandatory(x, ieTraceCollector, Ignore, &m.Collector, codeAddress)
+}
+
+func (m *UERadioCapabilityInfoIndication) ies(x *exchange) {
+	x.ue(Reject, &m.UE)
+	mandatory(x, ieUERadioCapability, Ignore, &m.Radio, octetString)
+	optional(x, ieUERadioCapabilityForPaging, Ignore, &m.Paging, codePagingCapability)
+	optionalOctets(x, ieUERadioCapabilityEUTRA, Ignore, &m.EUTRA)
+}
+
+func (m *UERadioCapabilityCheckRequest) ies(x *exchange) {
+	x.ue(Reject, &m.UE)
+	optionalOctets(x, ieUERadioCapability, Ignore, &m.Radio)
+	optionalOctets(x, ieUERadioCapabilityID, Reject, &m.CapabilityID)
+}
+
+func (m *UERadioCapabilityCheckResponse) ies(x *exchange) {
+	x.ue(Ignore, &m.UE)
+	mandatory(x, ieIMSVoiceSupport, Reject, &m.Voice, codeVoiceSupport)
+	x.diagnostics(&m.Diagnostics)
+}
+
+// codeVoiceSupport is supported, then not supported.
+func codeVoiceSupport(c *coder, v *bool) {
+	not := uint8(1)
+	if *v {
+		not = 0
+	}
+	enumerated(c, &not, 0, 2, 2)
+	*v = not == 0
+}

@@ -15,3 +15,20 @@ type SecurityContext struct {
 	NCC uint8
 	NH  SecurityKey
 }
+
+func codeSecurityCapabilities(c *coder, v *SecurityCapabilities) {
+	s := c.sequence()
+	for _, algorithms := range []*uint16{&v.NREncryption, &v.NRIntegrity, &v.EUTRAEncryption, &v.EUTRAIntegrity} {
+		*algorithms = uint16(c.bitStringExt(uint64(*algorithms), 16))
+	}
+	c.finish(s)
+}
+
+func codeSecurityKey(c *coder, v *SecurityKey) { c.fixed(v[:]) }
+
+func codeSecurityContext(c *coder, v *SecurityContext) {
+	s := c.sequence()
+	number(c, &v.NCC, 0, 7)
+	codeSecurityKey(c, &v.NH)
+	c.finish(s)
+}
