@@ -208,6 +208,7 @@ func (c *Client) do(ctx context.Context, call Call) (*Reply, error) {
 		if err == nil || call.Service.Set == "" || below == "" || !elsewhere(ctx, call, err) {
 			return reply, err
 		}
+		c.failed(call.Service, endpoint, err)
 		path = below
 	}
 	endpoints, err := c.finder.Find(ctx, call.Service)
@@ -224,10 +225,7 @@ func (c *Client) do(ctx context.Context, call Call) (*Reply, error) {
 		if err == nil {
 			return reply, nil
 		}
-		var refused *Refused
-		if !errors.As(err, &refused) && !errors.Is(err, context.Canceled) {
-			c.finder.Failed(call.Service, endpoint)
-		}
+		c.failed(call.Service, endpoint, err)
 		// What is not known stays so, whatever becomes of the same request elsewhere.
 		var unknown *Unknown
 		if !errors.As(last, &unknown) {
@@ -238,6 +236,14 @@ func (c *Client) do(ctx context.Context, call Call) (*Reply, error) {
 		}
 	}
 	return nil, last
+}
+
+// failed tells the finder of an endpoint that was not reached or did not answer.
+func (c *Client) failed(s Service, e Endpoint, err error) {
+	var refused *Refused
+	if !errors.As(err, &refused) && !errors.Is(err, context.Canceled) {
+		c.finder.Failed(s, e)
+	}
 }
 
 // elsewhere reports whether a call that failed may be made at another instance.
