@@ -2,6 +2,7 @@ package nrf
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -28,6 +29,7 @@ type profile struct {
 	SNSSAIs        []ts29571.SNSSAI `json:"sNssais,omitempty"`
 	NFSetIDs       []string         `json:"nfSetIdList,omitempty"`
 	SMFInfo        *smfInfo         `json:"smfInfo,omitempty"`
+	AMFInfo        *amfInfo         `json:"amfInfo,omitempty"`
 	RecoveryTime   string           `json:"recoveryTime"`
 	NFServices     []nfService      `json:"nfServices"`
 }
@@ -51,6 +53,16 @@ type ipEndPort struct {
 	IPv4Address string `json:"ipv4Address"`
 	Transport   string `json:"transport"`
 	Port        int    `json:"port"`
+}
+
+// amfInfo is AmfInfo of TS 29.510 6.1.6.2.11.
+type amfInfo struct {
+	Region     string          `json:"amfRegionId"`
+	Set        string          `json:"amfSetId"`
+	GUAMIs     []ts29571.GUAMI `json:"guamiList"`
+	TAIs       []ts29571.TAI   `json:"taiList,omitempty"`
+	ForFailed  []ts29571.GUAMI `json:"backupInfoAmfFailure,omitempty"`
+	ForRemoved []ts29571.GUAMI `json:"backupInfoAmfRemoval,omitempty"`
 }
 
 // smfInfo is SmfInfo of TS 29.510 6.1.6.2.12.
@@ -96,8 +108,33 @@ type Function struct {
 type Offers struct {
 	// Load in percent.
 	Load int
-	// Slices that an SMF serves, with their DNNs.
+	// Slices that an SMF serves, with their DNNs, or an AMF, without.
 	Slices []Slice
+	// AMF is what an AMF says of itself, nil of the others.
+	AMF *AMF
+}
+
+// AMF is what an AMF says of itself (TS 29.510 6.1.6.2.11).
+type AMF struct {
+	// Region is two hexadecimal digits, Set three, of which the first is 0 to 3 (TS 29.571 5.4.2).
+	Region, Set string
+	// GUAMIs that it serves, one at least, and the tracking areas.
+	GUAMIs []ts29571.GUAMI
+	TAIs   []ts29571.TAI
+	// ForFailed and ForRemoved are GUAMIs of others of the set that it takes over when these fail, or are taken away.
+	ForFailed, ForRemoved []ts29571.GUAMI
+}
+
+// MakeAMF is an AMF with the region and the set of its first GUAMI.
+func MakeAMF(guamis []ts29571.GUAMI, tais []ts29571.TAI) (*AMF, error) {
+	if len(guamis) == 0 {
+		return nil, errors.New("an AMF has a GUAMI at least")
+	}
+	region, set, _, ok := guamis[0].Parts()
+	if !ok {
+		return nil, fmt.Errorf("%q is no AMF identifier: write six hexadecimal digits", guamis[0].AMFID)
+	}
+	return &AMF{Region: fmt.Sprintf("%02x", region), Set: fmt.Sprintf("%03x", set), GUAMIs: guamis, TAIs: tais}, nil
 }
 
 // Slice is an S-NSSAI with the DNNs that are served in it.
@@ -133,9 +170,24 @@ func (f Function) recovery(started time.Time) time.Time {
 // offer writes what changes at run time, in an order that does not.
 func (p *profile) offer(o Offers) {
 	p.Load = min(max(o.Load, 0), 100)
-	if p.NFType != "SMF" {
-		return
+	switch {
+	case p.NFType == "SMF":
+		p.offerSessions(o)
+	case o.AMF != nil:
+		a := o.AMF
+		p.AMFInfo = &amfInfo{a.Region, a.Set, a.GUAMIs, a.TAIs, a.ForFailed, a.ForRemoved}
+		for _, s := range o.Slices {
+			p.SNSSAIs = append(p.SNSSAIs, s.SNSSAI)
+		}
+		p.sortSlices()
 	}
+}
+
+func (p *profile) sortSlices() {
+	slices.SortFunc(p.SNSSAIs, func(a, b ts29571.SNSSAI) int { return strings.Compare(a.Hex(), b.Hex()) })
+}
+
+func (p *profile) offerSessions(o Offers) {
 	p.SMFInfo = &smfInfo{Slices: []smfSlice{}, Accesses: []string{"3GPP_ACCESS"}}
 	for _, s := range o.Slices {
 		slice := smfSlice{SNSSAI: s.SNSSAI, DNNs: []smfDNN{}}
@@ -146,7 +198,7 @@ func (p *profile) offer(o Offers) {
 		p.SNSSAIs = append(p.SNSSAIs, s.SNSSAI)
 	}
 	slices.SortFunc(p.SMFInfo.Slices, func(a, b smfSlice) int { return strings.Compare(a.SNSSAI.Hex(), b.SNSSAI.Hex()) })
-	slices.SortFunc(p.SNSSAIs, func(a, b ts29571.SNSSAI) int { return strings.Compare(a.Hex(), b.Hex()) })
+	p.sortSlices()
 }
 
 func (f Function) profile(plmns []ts29571.PLMN, started time.Time, heartBeat time.Duration) (profile, error) {

@@ -329,3 +329,35 @@ func TestAnSMF(t *testing.T) {
 		t.Error("the profile stays behind")
 	}
 }
+
+func TestAnAMF(t *testing.T) {
+	plmn := ts29571.PLMN{MCC: "208", MNC: "93"}
+	guami := ts29571.GUAMI{PLMN: plmn, AMFID: "cafe01"}
+	amf, err := MakeAMF([]ts29571.GUAMI{guami}, []ts29571.TAI{{PLMN: plmn, TAC: "000001"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	amf.ForFailed = []ts29571.GUAMI{{PLMN: plmn, AMFID: "cafe02"}}
+	f := Function{
+		Type: "AMF", URI: "http://core5g-amf:8000", Services: map[string][]string{"namf-comm": {"v1"}}, Sets: []string{guami.Set()},
+		Offers: func() Offers { return Offers{AMF: amf, Slices: []Slice{{SNSSAI: ts29571.SNSSAI{SST: 1}}}} },
+	}
+	p, err := f.profile([]ts29571.PLMN{plmn}, time.Now(), time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `{"amfRegionId":"ca","amfSetId":"3f8","guamiList":[{"amfId":"cafe01","plmnId":{"mcc":"208","mnc":"93"}}],` +
+		`"taiList":[{"plmnId":{"mcc":"208","mnc":"93"},"tac":"000001"}],"backupInfoAmfFailure":[{"amfId":"cafe02","plmnId":{"mcc":"208","mnc":"93"}}]}`
+	got, err := json.Marshal(p.AMFInfo)
+	if err != nil || string(got) != want {
+		t.Errorf("%v\n%s\n%s", err, got, want)
+	}
+	if p.SMFInfo != nil || len(p.SNSSAIs) != 1 || p.NFSetIDs[0] != "set3f8.regionca.amfset.5gc.mnc093.mcc208" {
+		t.Errorf("%+v", p)
+	}
+	for _, bad := range [][]ts29571.GUAMI{nil, {{PLMN: plmn, AMFID: "cafe"}}} {
+		if amf, err := MakeAMF(bad, nil); err == nil {
+			t.Errorf("%+v of %v", amf, bad)
+		}
+	}
+}

@@ -124,13 +124,19 @@ func (g GUAMI) MarshalJSON() ([]byte, error) {
 // Set is the identifier of the set that the AMF is of (TS 23.003 28.12, TS 29.571 5.3.2 NfSetId), "" where the GUAMI is
 // not one. The 24 bits of an AMF identifier are region (8), set (10) and pointer (6).
 func (g GUAMI) Set() string {
-	n, err := strconv.ParseUint(g.AMFID, 16, 24)
-	if err != nil || len(g.AMFID) != 6 || g.PLMN.MNC == "" {
+	region, set, _, ok := g.Parts()
+	if !ok || g.PLMN.MNC == "" {
 		return ""
 	}
 	mnc := g.PLMN.MNC
 	if len(mnc) == 2 {
 		mnc = "0" + mnc
 	}
-	return fmt.Sprintf("set%03x.region%02x.amfset.5gc.mnc%s.mcc%s", n>>6&0x3ff, n>>16, mnc, g.PLMN.MCC)
+	return fmt.Sprintf("set%03x.region%02x.amfset.5gc.mnc%s.mcc%s", set, region, mnc, g.PLMN.MCC)
+}
+
+// Parts are region, set and pointer of the AMF identifier; false where it is none.
+func (g GUAMI) Parts() (region uint8, set uint16, pointer uint8, ok bool) {
+	n, err := strconv.ParseUint(g.AMFID, 16, 24)
+	return uint8(n >> 16), uint16(n >> 6 & 0x3ff), uint8(n & 0x3f), err == nil && len(g.AMFID) == 6
 }
