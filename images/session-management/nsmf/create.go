@@ -1,6 +1,7 @@
 package nsmf
 
 import (
+	"encoding/json"
 	"net/http"
 	"time"
 
@@ -84,49 +85,62 @@ func readCreate(req *http.Request) (*Create, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{content: content, message: message}
 	var c Create
-	var id, old sessionID
-	optional(r, "supi", &c.SUPI)
-	optional(r, "unauthenticatedSupi", &c.Unauthenticated)
-	optional(r, "pei", &c.PEI)
-	optional(r, "gpsi", &c.GPSI)
-	mandatory(r, "pduSessionId", &id)
-	optional(r, "oldPduSessionId", &old)
-	optional(r, "dnn", &c.DNN)
-	optional(r, "selectedDnn", &c.SelectedDNN)
-	optional(r, "selMode", &c.SelectionMode)
-	pointer(r, "sNssai", &c.SNSSAI)
-	pointer(r, "hplmnSnssai", &c.HomeSNSSAI)
-	r.amf(&c.AMF)
-	r.where(&c.Where)
-	optional(r, "requestType", &c.Request)
-	r.binary("n1SmMsg", &c.N1)
-	r.n2(&c.N2, &c.N2Type)
-	optional(r, "upCnxState", &c.UpCnxState)
-	optional(r, "hoState", &c.HoState)
-	pointer(r, "targetId", &c.Target)
-	optional(r, "directForwardingFlag", &c.DirectForwarding)
-	optional(r, "indirectForwardingFlag", &c.IndirectForwarding)
-	optional(r, "pcfId", &c.PCFID)
-	optional(r, "pcfGroupId", &c.PCFGroupID)
-	optional(r, "pcfSetId", &c.PCFSetID)
-	optional(r, "udmGroupId", &c.UDMGroupID)
-	optional(r, "routingIndicator", &c.RoutingIndicator)
-	optional(r, "hSmfUri", &c.HomeSMF)
-	optional(r, "smContextRef", &c.ContextRef)
-	optional(r, "oldSmContextRef", &c.OldContextRef)
-	optional(r, "oldSmfId", &c.OldSMFID)
-	optional(r, "ueEpsPdnConnection", &c.EPSConnection)
-	optional(r, "maRequestInd", &c.MultiAccess)
-	optional(r, "cpOnlyInd", &c.ControlPlaneOnly)
-	optional(r, "extendedNasSmTimerInd", &c.ExtendedTimers)
-	optional(r, "supportedFeatures", &c.SupportedFeatures)
-	if r.err != nil {
-		return nil, r.err
+	f := sbi.Reading(content, message)
+	if c.fields(f); f.Err() != nil {
+		return nil, f.Err()
 	}
-	c.SessionID, c.OldSessionID = uint8(id), uint8(old)
 	return &c, c.check()
+}
+
+// Write is what an AMF sends. An error says what is missing.
+func (c *Create) Write() (json.RawMessage, []sbi.Part, error) {
+	if err := c.check(); err != nil {
+		return nil, nil, err
+	}
+	f := sbi.Writing()
+	c.fields(f)
+	return f.Written()
+}
+
+func (c *Create) fields(f *sbi.Fields) {
+	id, old := sessionID(c.SessionID), sessionID(c.OldSessionID)
+	sbi.Member(f, "supi", &c.SUPI)
+	sbi.Member(f, "unauthenticatedSupi", &c.Unauthenticated)
+	sbi.Member(f, "pei", &c.PEI)
+	sbi.Member(f, "gpsi", &c.GPSI)
+	sbi.Required(f, "pduSessionId", &id)
+	sbi.Member(f, "oldPduSessionId", &old)
+	c.SessionID, c.OldSessionID = uint8(id), uint8(old)
+	sbi.Member(f, "dnn", &c.DNN)
+	sbi.Member(f, "selectedDnn", &c.SelectedDNN)
+	sbi.Member(f, "selMode", &c.SelectionMode)
+	sbi.Member(f, "sNssai", &c.SNSSAI)
+	sbi.Member(f, "hplmnSnssai", &c.HomeSNSSAI)
+	c.AMF.fields(f)
+	c.Where.fields(f)
+	sbi.Member(f, "requestType", &c.Request)
+	f.Binary("n1SmMsg", n1ID, sbi.NAS, &c.N1)
+	n2Fields(f, &c.N2, &c.N2Type)
+	sbi.Member(f, "upCnxState", &c.UpCnxState)
+	sbi.Member(f, "hoState", &c.HoState)
+	sbi.Member(f, "targetId", &c.Target)
+	sbi.Member(f, "directForwardingFlag", &c.DirectForwarding)
+	sbi.Member(f, "indirectForwardingFlag", &c.IndirectForwarding)
+	sbi.Member(f, "pcfId", &c.PCFID)
+	sbi.Member(f, "pcfGroupId", &c.PCFGroupID)
+	sbi.Member(f, "pcfSetId", &c.PCFSetID)
+	sbi.Member(f, "udmGroupId", &c.UDMGroupID)
+	sbi.Member(f, "routingIndicator", &c.RoutingIndicator)
+	sbi.Member(f, "hSmfUri", &c.HomeSMF)
+	sbi.Member(f, "smContextRef", &c.ContextRef)
+	sbi.Member(f, "oldSmContextRef", &c.OldContextRef)
+	sbi.Member(f, "oldSmfId", &c.OldSMFID)
+	sbi.Member(f, "ueEpsPdnConnection", &c.EPSConnection)
+	sbi.Member(f, "maRequestInd", &c.MultiAccess)
+	sbi.Member(f, "cpOnlyInd", &c.ControlPlaneOnly)
+	sbi.Member(f, "extendedNasSmTimerInd", &c.ExtendedTimers)
+	sbi.Member(f, "supportedFeatures", &c.SupportedFeatures)
 }
 
 // check finds what a session cannot do without (TS 29.502 table 6.1.6.2.2-1).
@@ -152,25 +166,28 @@ func (c *Create) check() error {
 	return nil
 }
 
-type createdData struct {
-	SessionID  uint8           `json:"pduSessionId,omitempty"`
-	SNSSAI     *ts29571.SNSSAI `json:"sNssai,omitempty"`
-	UpCnxState UpCnxState      `json:"upCnxState,omitempty"`
-	N2         *sbi.Reference  `json:"n2SmInfo,omitempty"`
-	N2Type     N2Type          `json:"n2SmInfoType,omitempty"`
-	HoState    HoState         `json:"hoState,omitempty"`
-	Recovery   *time.Time      `json:"recoveryTime,omitempty"`
+func (c *Created) fields(f *sbi.Fields) {
+	id := sessionID(c.SessionID)
+	sbi.Member(f, "pduSessionId", &id)
+	c.SessionID = uint8(id)
+	sbi.Member(f, "sNssai", &c.SNSSAI)
+	sbi.Member(f, "upCnxState", &c.UpCnxState)
+	f.Binary("n2SmInfo", n2ID, sbi.NGAP, &c.N2)
+	sbi.Member(f, "n2SmInfoType", &c.N2Type)
+	sbi.Member(f, "hoState", &c.HoState)
+	sbi.Member(f, "recoveryTime", &c.Recovery)
 }
 
 func (c *Created) body() (sbi.Raw, error) {
-	data := createdData{SessionID: c.SessionID, SNSSAI: c.SNSSAI, UpCnxState: c.UpCnxState, HoState: c.HoState}
-	if !c.Recovery.IsZero() {
-		data.Recovery = &c.Recovery
+	out := *c
+	if len(out.N2) == 0 {
+		out.N2Type = ""
 	}
-	var parts []sbi.Part
-	if len(c.N2) > 0 {
-		data.N2, data.N2Type = sbi.Refer(n2ID), c.N2Type
-		parts = append(parts, sbi.Part{ContentID: n2ID, ContentType: sbi.NGAP, Content: c.N2})
-	}
-	return sbi.Related(data, parts...)
+	return written(out.fields)
+}
+
+// ReadCreated reads the content of the answer. Its reference and binding are in the headers.
+func ReadCreated(m sbi.Message) (*Created, error) {
+	var c Created
+	return &c, readAnswer(m, c.fields)
 }

@@ -14,6 +14,8 @@ import (
 const (
 	n1ID = "n1SmMsg"
 	n2ID = "n2SmInfo"
+
+	n2ExtensionID = "n2SmInfoExt1"
 )
 
 // UpCnxState is the state of the user plane connection (TS 29.502 6.1.6.3.3).
@@ -124,6 +126,11 @@ func (n *NGAPCause) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
+// MarshalJSON writes an NgApCause.
+func (n NGAPCause) MarshalJSON() ([]byte, error) {
+	return json.Marshal(map[string]uint32{"group": n.Group, "value": n.Value})
+}
+
 // Target is the access node that a UE is handed over to (NgRanTargetId, TS 29.571 5.4.4.52).
 type Target struct {
 	PLMN ts29571.PLMN
@@ -163,6 +170,34 @@ func (t *Target) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
+type targetJSON struct {
+	Node targetNode  `json:"ranNodeId"`
+	TAI  ts29571.TAI `json:"tai"`
+}
+
+type targetNode struct {
+	PLMN  *ts29571.PLMN `json:"plmnId,omitempty"`
+	GNB   *targetGNB    `json:"gNbId,omitempty"`
+	NgENB string        `json:"ngeNbId,omitempty"`
+}
+
+type targetGNB struct {
+	Bits  int    `json:"bitLength"`
+	Value string `json:"gNBValue"`
+}
+
+// MarshalJSON writes an NgRanTargetId.
+func (t Target) MarshalJSON() ([]byte, error) {
+	out := targetJSON{Node: targetNode{NgENB: t.NgENB}, TAI: t.TAI}
+	if t.PLMN != (ts29571.PLMN{}) {
+		out.Node.PLMN = &t.PLMN
+	}
+	if t.GNB != "" {
+		out.Node.GNB = &targetGNB{t.GNBBits, t.GNB}
+	}
+	return json.Marshal(out)
+}
+
 // sessionID is a PDU session identity (TS 24.007 11.2.3.1b).
 type sessionID uint8
 
@@ -195,89 +230,80 @@ func (n *network) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// reader reads members of an object until one of them is wrong.
-type reader struct {
-	content sbi.Content
-	message sbi.Message
-	err     error
+// MarshalJSON writes a PlmnIdNid.
+func (n network) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		ts29571.PLMN
+		NID string `json:"nid,omitempty"`
+	}{n.plmn, n.nid})
 }
 
-// optional reads a member that may be absent. It keeps what was there.
-func optional[T any](r *reader, name string, into *T) bool {
-	if r.err != nil {
-		return false
-	}
-	v, there, err := sbi.Optional[T](r.content, name)
-	if r.err = err; there {
-		*into = v
-	}
-	return there
-}
-
-// pointer reads a member that is nil where it is absent.
-func pointer[T any](r *reader, name string, into **T) {
-	var v T
-	if optional(r, name, &v) {
-		*into = &v
+// n2Fields are N2 information, which needs a type.
+func n2Fields(f *sbi.Fields, n2 *[]byte, kind *N2Type) {
+	f.Binary("n2SmInfo", n2ID, sbi.NGAP, n2)
+	if sbi.Member(f, "n2SmInfoType", kind); len(*n2) > 0 && *kind == "" {
+		f.Fail(sbi.BadRequest("MANDATORY_IE_MISSING", "n2SmInfoType is mandatory with n2SmInfo"))
 	}
 }
 
-// mandatory reads a member that must be there.
-func mandatory[T any](r *reader, name string, into *T) {
-	if r.err == nil {
-		*into, r.err = sbi.Mandatory[T](r.content, name)
+func (a *AMF) fields(f *sbi.Fields) {
+	uri, serving := sbi.CallbackURI(a.StatusURI), network{a.ServingNetwork, a.NID}
+	var backup []backupAMF
+	for _, name := range a.Backup {
+		backup = append(backup, backupAMF{name})
 	}
-}
-
-// binary reads the part that a member refers to.
-func (r *reader) binary(name string, into *[]byte) {
-	if r.err == nil {
-		*into, r.err = sbi.Referred(r.content, r.message, name)
-	}
-}
-
-// n2 reads N2 information, which needs a type.
-func (r *reader) n2(n2 *[]byte, kind *N2Type) {
-	r.binary("n2SmInfo", n2)
-	optional(r, "n2SmInfoType", kind)
-	if r.err == nil && len(*n2) > 0 && *kind == "" {
-		r.err = sbi.BadRequest("MANDATORY_IE_MISSING", "n2SmInfoType is mandatory with n2SmInfo")
-	}
-}
-
-func (r *reader) amf(a *AMF) {
-	var uri sbi.CallbackURI
-	var serving network
-	optional(r, "servingNfId", &a.InstanceID)
-	pointer(r, "guami", &a.GUAMI)
-	if optional(r, "servingNetwork", &serving) {
-		a.ServingNetwork, a.NID = serving.plmn, serving.nid
-	}
-	if optional(r, "smContextStatusUri", &uri) {
-		a.StatusURI = string(uri)
-	}
-	var backup []struct {
-		Name string `json:"backupAmf"`
-	}
-	optional(r, "backupAmfInfo", &backup)
-	for _, b := range backup {
-		a.Backup = append(a.Backup, b.Name)
+	sbi.Member(f, "servingNfId", &a.InstanceID)
+	sbi.Member(f, "guami", &a.GUAMI)
+	sbi.Member(f, "servingNetwork", &serving)
+	sbi.Member(f, "smContextStatusUri", &uri)
+	if sbi.Member(f, "backupAmfInfo", &backup) && f.Reads() {
+		a.Backup = nil
+		for _, b := range backup {
+			a.Backup = append(a.Backup, b.Name)
+		}
 	}
 	a.InstanceID = strings.TrimPrefix(a.InstanceID, urn)
+	a.ServingNetwork, a.NID, a.StatusURI = serving.plmn, serving.nid, string(uri)
 }
 
-func (r *reader) where(w *Where) {
-	optional(r, "anType", &w.Access)
-	optional(r, "additionalAnType", &w.AdditionalAccess)
-	optional(r, "ratType", &w.RAT)
-	pointer(r, "ueLocation", &w.Location)
-	pointer(r, "addUeLocation", &w.AdditionalLocation)
-	optional(r, "ueTimeZone", &w.TimeZone)
-	optional(r, "presenceInLadn", &w.PresenceInLADN)
+type backupAMF struct {
+	Name string `json:"backupAmf"`
 }
 
-func (r *reader) why(w *Why) {
-	optional(r, "cause", &w.Cause)
-	pointer(r, "ngApCause", &w.NGAP)
-	pointer(r, "5gMmCauseValue", &w.FiveGMM)
+func (w *Where) fields(f *sbi.Fields) {
+	sbi.Member(f, "anType", &w.Access)
+	sbi.Member(f, "additionalAnType", &w.AdditionalAccess)
+	sbi.Member(f, "ratType", &w.RAT)
+	sbi.Member(f, "ueLocation", &w.Location)
+	sbi.Member(f, "addUeLocation", &w.AdditionalLocation)
+	sbi.Member(f, "ueTimeZone", &w.TimeZone)
+	sbi.Member(f, "presenceInLadn", &w.PresenceInLADN)
+}
+
+func (w *Why) fields(f *sbi.Fields) {
+	sbi.Member(f, "cause", &w.Cause)
+	sbi.Member(f, "ngApCause", &w.NGAP)
+	sbi.Member(f, "5gMmCauseValue", &w.FiveGMM)
+}
+
+// written is a message of such fields.
+func written(fields func(*sbi.Fields)) (sbi.Raw, error) {
+	f := sbi.Writing()
+	fields(f)
+	text, parts, err := f.Written()
+	if err != nil {
+		return sbi.Raw{}, err
+	}
+	return sbi.Related(text, parts...)
+}
+
+// readAnswer reads the content of an answer.
+func readAnswer(m sbi.Message, fields func(*sbi.Fields)) error {
+	content, err := m.Content()
+	if err != nil {
+		return err
+	}
+	f := sbi.Reading(content, m)
+	fields(f)
+	return f.Err()
 }

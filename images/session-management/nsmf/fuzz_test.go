@@ -3,12 +3,66 @@ package nsmf
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"core5g.dev/core5g/images/nf/sbi"
 )
+
+// checkWritten writes what was read, reads it, and writes the same again.
+func checkWritten(t *testing.T, asked any) {
+	t.Helper()
+	write := func(v any) (out json.RawMessage, parts []sbi.Part, err error) {
+		switch v := v.(type) {
+		case *Create:
+			return v.Write()
+		case *Update:
+			return v.Write()
+		case *Release:
+			return v.Write()
+		case *Retrieve:
+			return v.Write()
+		}
+		return nil, nil, nil
+	}
+	text, parts, err := write(asked)
+	if err != nil {
+		t.Fatalf("%+v cannot be written: %v", asked, err)
+	}
+	if text == nil {
+		return
+	}
+	raw, err := sbi.Multipart(text, parts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req := httptest.NewRequest(http.MethodPost, "/", bytes.NewReader(raw.Content))
+	req.Header.Set("Content-Type", raw.ContentType)
+	var again any
+	switch asked.(type) {
+	case *Create:
+		again, err = readCreate(req)
+	case *Update:
+		again, err = readUpdate(req)
+	case *Release:
+		again, err = readRelease(req)
+	case *Retrieve:
+		req.Body = io.NopCloser(bytes.NewReader(text))
+		again, err = readRetrieve(req)
+	}
+	if err != nil {
+		t.Fatalf("%s cannot be read: %v", text, err)
+	}
+	if second, parts2, err := write(again); err != nil || !bytes.Equal(text, second) || !cmp.Equal(parts, parts2) {
+		t.Errorf("%s was read as %s, %v", text, second, err)
+	}
+}
 
 // Whatever comes is answered as the specification says, and reaches the handler only if it can be.
 func FuzzRequests(f *testing.F) {
@@ -55,6 +109,7 @@ func FuzzRequests(f *testing.F) {
 		default:
 			t.Errorf("%d %s", w.Code, w.Body)
 		}
+		checkWritten(t, h.asked)
 		if c, ok := h.asked.(*Create); ok {
 			if c.SessionID < 1 || c.SessionID > 15 || c.AMF.StatusURI == "" {
 				t.Errorf("accepted %+v", c)

@@ -116,6 +116,27 @@ type contextError struct {
 	UpCnxState UpCnxState     `json:"upCnxState,omitempty"`
 }
 
+// ReadRefused reads what an error answer to a Create or an Update says, as far as it can be read.
+func ReadRefused(m sbi.Message) Refused {
+	var out Refused
+	content, err := m.Content()
+	if err != nil {
+		return out
+	}
+	problem, _, _ := sbi.Optional[sbi.Problem](content, "error")
+	out.Cause, out.Detail = Cause(problem.Cause), problem.Detail
+	if problem.Cause == "" { // problem details alone
+		cause, _, _ := sbi.Optional[string](content, "cause")
+		out.Detail, _, _ = sbi.Optional[string](content, "detail")
+		out.Cause = Cause(cause)
+	}
+	out.N1, _ = sbi.Referred(content, m, "n1SmMsg")
+	out.N2, _ = sbi.Referred(content, m, "n2SmInfo")
+	out.N2Type, _, _ = sbi.Optional[N2Type](content, "n2SmInfoType")
+	out.UpCnxState, _, _ = sbi.Optional[UpCnxState](content, "upCnxState")
+	return out
+}
+
 // contextRefusal is a refusal of a Create or an Update, whatever the reason.
 type contextRefusal struct {
 	reason  error

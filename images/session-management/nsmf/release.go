@@ -1,6 +1,7 @@
 package nsmf
 
 import (
+	"encoding/json"
 	"net/http"
 
 	"core5g.dev/core5g/images/nf/sbi"
@@ -25,15 +26,25 @@ func readRelease(req *http.Request) (*Release, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{content: content, message: message}
 	var out Release
-	r.why(&out.Why)
-	r.where(&out.Where)
-	r.n2(&out.N2, &out.N2Type)
-	optional(r, "vsmfReleaseOnly", &out.VSMFOnly)
-	optional(r, "ismfReleaseOnly", &out.ISMFOnly)
-	if r.err != nil {
-		return nil, r.err
+	f := sbi.Reading(content, message)
+	if out.fields(f); f.Err() != nil {
+		return nil, f.Err()
 	}
 	return &out, nil
+}
+
+// Write is what an AMF sends.
+func (r *Release) Write() (json.RawMessage, []sbi.Part, error) {
+	f := sbi.Writing()
+	r.fields(f)
+	return f.Written()
+}
+
+func (r *Release) fields(f *sbi.Fields) {
+	r.Why.fields(f)
+	r.Where.fields(f)
+	n2Fields(f, &r.N2, &r.N2Type)
+	sbi.Member(f, "vsmfReleaseOnly", &r.VSMFOnly)
+	sbi.Member(f, "ismfReleaseOnly", &r.ISMFOnly)
 }

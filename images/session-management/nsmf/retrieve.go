@@ -1,6 +1,7 @@
 package nsmf
 
 import (
+	"encoding/json"
 	"net/http"
 
 	"core5g.dev/core5g/images/nf/sbi"
@@ -53,9 +54,15 @@ type RetrievedProfile struct {
 	ARP    *ts29571.ARP `json:"arp,omitempty"`
 }
 
-type retrievedData struct {
-	EPSConnection string   `json:"ueEpsPdnConnection"`
-	Context       *Context `json:"smContext,omitempty"`
+func (r *Retrieved) fields(f *sbi.Fields) {
+	sbi.Required(f, "ueEpsPdnConnection", &r.EPSConnection)
+	sbi.Member(f, "smContext", &r.Context)
+}
+
+// ReadRetrieved reads the content of the answer.
+func ReadRetrieved(m sbi.Message) (*Retrieved, error) {
+	var r Retrieved
+	return &r, readAnswer(m, r.fields)
 }
 
 // readRetrieve reads the content, which may be absent.
@@ -67,15 +74,25 @@ func readRetrieve(req *http.Request) (*Retrieve, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{content: content}
 	var out Retrieve
-	var serving network
-	optional(r, "smContextType", &out.Kind)
-	optional(r, "servingNetwork", &serving)
-	optional(r, "notToTransferEbiList", &out.NotToTransfer)
-	out.ServingNetwork = serving.plmn
-	if r.err != nil {
-		return nil, r.err
+	f := sbi.Reading(content, sbi.Message{})
+	if out.fields(f); f.Err() != nil {
+		return nil, f.Err()
 	}
 	return &out, nil
+}
+
+// Write is what an AMF sends.
+func (r *Retrieve) Write() (json.RawMessage, []sbi.Part, error) {
+	f := sbi.Writing()
+	r.fields(f)
+	return f.Written()
+}
+
+func (r *Retrieve) fields(f *sbi.Fields) {
+	serving := network{plmn: r.ServingNetwork}
+	sbi.Member(f, "smContextType", &r.Kind)
+	sbi.Member(f, "servingNetwork", &serving)
+	sbi.Member(f, "notToTransferEbiList", &r.NotToTransfer)
+	r.ServingNetwork = serving.plmn
 }

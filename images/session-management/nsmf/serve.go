@@ -180,7 +180,8 @@ func (s *server) retrieve(req *http.Request) (sbi.Answer, error) {
 	if err != nil {
 		return sbi.Answer{}, err
 	}
-	return sbi.Answer{Status: http.StatusOK, Body: retrievedData(*retrieved)}, nil
+	body, err := written(retrieved.fields)
+	return sbi.Answer{Status: http.StatusOK, Body: body}, err
 }
 
 // refOf is the reference in the path. free5GC's AMF calls every context urn:uuid:<reference>.

@@ -1,6 +1,7 @@
 package nsmf
 
 import (
+	"encoding/json"
 	"net/http"
 
 	"core5g.dev/core5g/images/nf/sbi"
@@ -59,35 +60,48 @@ func readUpdate(req *http.Request) (*Update, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{content: content, message: message}
 	var u Update
-	optional(r, "pei", &u.PEI)
-	r.amf(&u.AMF)
-	r.where(&u.Where)
-	optional(r, "anTypeCanBeChanged", &u.AccessCanChange)
-	optional(r, "anTypeToReactivate", &u.AccessToReactivate)
-	optional(r, "upCnxState", &u.UpCnxState)
-	optional(r, "hoState", &u.HoState)
-	optional(r, "toBeSwitched", &u.ToBeSwitched)
-	optional(r, "failedToBeSwitched", &u.FailedToBeSwitched)
-	r.binary("n1SmMsg", &u.N1)
-	r.n2(&u.N2, &u.N2Type)
-	r.binary("n2SmInfoExt1", &u.N2Extension)
-	optional(r, "n2SmInfoTypeExt1", &u.N2ExtensionType)
-	pointer(r, "targetId", &u.Target)
-	optional(r, "targetServingNfId", &u.TargetAMF)
-	optional(r, "dataForwarding", &u.DataForwarding)
-	optional(r, "release", &u.Release)
-	r.why(&u.Why)
-	pointer(r, "sNssai", &u.SNSSAI)
-	optional(r, "skipN2PduSessionResRelInd", &u.SkipN2Release)
-	optional(r, "extendedNasSmTimerInd", &u.ExtendedTimers)
-	optional(r, "epsBearerSetup", &u.EPSBearers)
-	optional(r, "revokeEbiList", &u.EPSRevoked)
-	if r.err != nil {
-		return nil, r.err
+	f := sbi.Reading(content, message)
+	if u.fields(f); f.Err() != nil {
+		return nil, f.Err()
 	}
 	return &u, u.check()
+}
+
+// Write is what an AMF sends. An error says what is missing, or contradicts itself.
+func (u *Update) Write() (json.RawMessage, []sbi.Part, error) {
+	if err := u.check(); err != nil {
+		return nil, nil, err
+	}
+	f := sbi.Writing()
+	u.fields(f)
+	return f.Written()
+}
+
+func (u *Update) fields(f *sbi.Fields) {
+	sbi.Member(f, "pei", &u.PEI)
+	u.AMF.fields(f)
+	u.Where.fields(f)
+	sbi.Member(f, "anTypeCanBeChanged", &u.AccessCanChange)
+	sbi.Member(f, "anTypeToReactivate", &u.AccessToReactivate)
+	sbi.Member(f, "upCnxState", &u.UpCnxState)
+	sbi.Member(f, "hoState", &u.HoState)
+	sbi.Member(f, "toBeSwitched", &u.ToBeSwitched)
+	sbi.Member(f, "failedToBeSwitched", &u.FailedToBeSwitched)
+	f.Binary("n1SmMsg", n1ID, sbi.NAS, &u.N1)
+	n2Fields(f, &u.N2, &u.N2Type)
+	f.Binary("n2SmInfoExt1", n2ExtensionID, sbi.NGAP, &u.N2Extension)
+	sbi.Member(f, "n2SmInfoTypeExt1", &u.N2ExtensionType)
+	sbi.Member(f, "targetId", &u.Target)
+	sbi.Member(f, "targetServingNfId", &u.TargetAMF)
+	sbi.Member(f, "dataForwarding", &u.DataForwarding)
+	sbi.Member(f, "release", &u.Release)
+	u.Why.fields(f)
+	sbi.Member(f, "sNssai", &u.SNSSAI)
+	sbi.Member(f, "skipN2PduSessionResRelInd", &u.SkipN2Release)
+	sbi.Member(f, "extendedNasSmTimerInd", &u.ExtendedTimers)
+	sbi.Member(f, "epsBearerSetup", &u.EPSBearers)
+	sbi.Member(f, "revokeEbiList", &u.EPSRevoked)
 }
 
 // check finds what contradicts itself.
@@ -101,31 +115,35 @@ func (u *Update) check() error {
 	return nil
 }
 
-type updatedData struct {
-	UpCnxState     UpCnxState     `json:"upCnxState,omitempty"`
-	HoState        HoState        `json:"hoState,omitempty"`
-	N1             *sbi.Reference `json:"n1SmMsg,omitempty"`
-	N2             *sbi.Reference `json:"n2SmInfo,omitempty"`
-	N2Type         N2Type         `json:"n2SmInfoType,omitempty"`
-	Cause          string         `json:"cause,omitempty"`
-	DataForwarding bool           `json:"dataForwarding,omitempty"`
+func (u *Updated) fields(f *sbi.Fields) {
+	sbi.Member(f, "upCnxState", &u.UpCnxState)
+	sbi.Member(f, "hoState", &u.HoState)
+	f.Binary("n1SmMsg", n1ID, sbi.NAS, &u.N1)
+	f.Binary("n2SmInfo", n2ID, sbi.NGAP, &u.N2)
+	sbi.Member(f, "n2SmInfoType", &u.N2Type)
+	sbi.Member(f, "cause", &u.Cause)
+	sbi.Member(f, "dataForwarding", &u.DataForwarding)
 }
 
 // answer is 204 where there is nothing to say (TS 29.502 6.1.3.3.4.2).
 func (u *Updated) answer() (sbi.Answer, error) {
-	data := updatedData{UpCnxState: u.UpCnxState, HoState: u.HoState, Cause: u.Cause, DataForwarding: u.DataForwarding}
-	var parts []sbi.Part
-	if len(u.N1) > 0 {
-		data.N1 = sbi.Refer(n1ID)
-		parts = append(parts, sbi.Part{ContentID: n1ID, ContentType: sbi.NAS, Content: u.N1})
+	out := *u
+	if len(out.N2) == 0 {
+		out.N2Type = ""
 	}
-	if len(u.N2) > 0 {
-		data.N2, data.N2Type = sbi.Refer(n2ID), u.N2Type
-		parts = append(parts, sbi.Part{ContentID: n2ID, ContentType: sbi.NGAP, Content: u.N2})
-	}
-	if data == (updatedData{}) {
+	f := sbi.Writing()
+	if out.fields(f); f.Empty() && f.Err() == nil {
 		return sbi.Answer{Status: http.StatusNoContent}, nil
 	}
-	body, err := sbi.Related(data, parts...)
+	body, err := written(out.fields)
 	return sbi.Answer{Status: http.StatusOK, Body: body}, err
+}
+
+// ReadUpdated reads the content of the answer, of which there may be none.
+func ReadUpdated(m sbi.Message) (*Updated, error) {
+	var u Updated
+	if len(m.JSON) == 0 {
+		return &u, nil
+	}
+	return &u, readAnswer(m, u.fields)
 }
