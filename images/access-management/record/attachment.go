@@ -1,0 +1,27 @@
+package record
+
+// Attachment is a UE's connection on N2: the association of TS 38.412 and the two names of the UE on it (TS 38.413 8.6.1).
+//
+// The stream is not kept: that of a UE follows from its AMF UE NGAP ID and from how many streams the association has, which its terminator knows. Nor
+// is anything kept of the gNB that it has said of itself: Association leads to that.
+type Attachment struct {
+	// Terminator is the pod that has the association, Association the number that it gave it: never given again.
+	Terminator  string `cbor:"0,keyasint"`
+	Association uint64 `cbor:"1,keyasint"`
+	// GNB is the gNB's name of record.GNB.
+	GNB string `cbor:"2,keyasint"`
+	// RAN and AMF are the UE's NGAP IDs.
+	RAN uint32 `cbor:"3,keyasint"`
+	AMF uint64 `cbor:"4,keyasint"`
+	// Set: the access network has a UE context (TS 38.413 8.3.1), with keys and radio bearers.
+	Set bool `cbor:"5,keyasint,omitempty"`
+	// Setting: it was asked for one and has not answered.
+	Setting bool `cbor:"6,keyasint,omitempty"`
+	// Releasing: it was told to let go of it.
+	Releasing bool `cbor:"7,keyasint,omitempty"`
+}
+
+// Is says whether two are the same connection.
+func (a *Attachment) Is(o *Attachment) bool {
+	return a != nil && o != nil && a.Terminator == o.Terminator && a.Association == o.Association && a.RAN == o.RAN
+}

@@ -1,0 +1,121 @@
+package record
+
+import (
+	"bytes"
+	"compress/flate"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/fxamacker/cbor/v2"
+)
+
+// Version is that of the records that this program writes. Oldest is the first that it can read.
+const (
+	Version = 1
+	Oldest  = 1
+)
+
+// ErrVersion: a record of a program that is too new or too old.
+var ErrVersion = errors.New("the record is of a version that cannot be read")
+
+var (
+	encoding = must(cbor.EncOptions{
+		Sort: cbor.SortNone, OmitEmpty: cbor.OmitEmptyGoValue,
+	}.EncMode())
+	decoding = must(cbor.DecOptions{
+		DupMapKey: cbor.DupMapKeyEnforcedAPF, IndefLength: cbor.IndefLengthForbidden, MaxNestedLevels: 8,
+		MaxArrayElements: 1024, MaxMapPairs: 256, UTF8: cbor.UTF8RejectInvalid,
+	}.DecMode())
+)
+
+// must: the options above are constants.
+func must[M any](m M, err error) M {
+	if err != nil {
+		panic(err)
+	}
+	return m
+}
+
+// Records of UEs with many PDU sessions repeat themselves, and the store bounds what it keeps of one: those of plain octets or more are deflated
+// (RFC 1951) behind an octet that no CBOR map begins with. Most are not, and cost nothing. expanded bounds what is read.
+const (
+	plain    = 1536
+	deflated = 0x01
+	expanded = 1 << 16
+)
+
+// Encode writes a UE.
+func (u *UE) Encode() ([]byte, error) {
+	out := *u
+	out.Version = Version
+	b, err := encoding.Marshal(&out)
+	if err != nil || len(b) < plain {
+		return b, err
+	}
+	return deflate(b)
+}
+
+func deflate(b []byte) ([]byte, error) {
+	var out bytes.Buffer
+	out.WriteByte(deflated)
+	w, err := flate.NewWriter(&out, flate.BestSpeed)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := w.Write(b); err != nil {
+		return nil, err
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
+
+func inflate(b []byte) ([]byte, error) {
+	r := flate.NewReader(bytes.NewReader(b))
+	out, err := io.ReadAll(io.LimitReader(r, expanded+1))
+	switch {
+	case err != nil:
+		return nil, err
+	case len(out) > expanded:
+		return nil, errors.New("it is larger than a record can be")
+	}
+	return out, nil
+}
+
+// Decode reads a UE. Its error names nothing of the content.
+func Decode(b []byte) (*UE, error) {
+	var u UE
+	if len(b) > 0 && b[0] == deflated {
+		var err error
+		if b, err = inflate(b[1:]); err != nil {
+			return nil, fmt.Errorf("the record cannot be read: %w", err)
+		}
+	}
+	if err := decoding.Unmarshal(b, &u); err != nil {
+		return nil, fmt.Errorf("the record cannot be read: %w", err)
+	}
+	if u.Version < Oldest || u.Version > Version+1 {
+		return nil, fmt.Errorf("%w: %d, this program reads %d to %d", ErrVersion, u.Version, Oldest, Version+1)
+	}
+	if u.SUPI == "" || u.Shard == 0 || u.Shard > MostShards || u.Phase < Deregistered || u.Phase > Leaving || len(u.Sessions) > MostSessions {
+		return nil, errors.New("the record cannot be read: it names no UE, or none that there can be")
+	}
+	for _, s := range []*Security{u.Security, u.Coming} {
+		if s != nil && len(s.Key) != 32 {
+			return nil, errors.New("the record cannot be read: a security context without its key")
+		}
+	}
+	return &u, nil
+}
+
+// keyPrefix begins all keys of UEs.
+const keyPrefix = "ue/"
+
+// IsKey says whether that is the key of a UE.
+func IsKey(key string) bool { return strings.HasPrefix(key, keyPrefix) }
+
+// Key of a UE in the store.
+func Key(supi string) string { return keyPrefix + supi }

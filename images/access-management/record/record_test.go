@@ -1,0 +1,342 @@
+package record
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+
+	"core5g.dev/core5g/images/nf/sessionstore"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func security() *Security {
+	return &Security{
+		Key: bytes.Repeat([]byte{7}, 32), Identifier: 2, Ciphering: 2, Integrity: 2, Uplink: 20, Reserved: 32, Heard: 17,
+		Hop: bytes.Repeat([]byte{9}, 32), Chaining: 3, Access: 12, ABBA: []byte{0, 1},
+	}
+}
+
+// phone is what most UEs are: two PDU sessions, idle or not.
+func phone() *UE {
+	context := func(shard int) string {
+		return fmt.Sprintf("https://core5g-session-management-%d.core5g.svc.cluster.local:8000/nsmf-pdusession/v1/sm-contexts/%d0000000012ab", shard, shard)
+	}
+	sd := &[3]byte{1, 2, 3}
+	return &UE{
+		Version: Version, SUPI: "imsi-208930000000001", PEI: "imeisv-4370816125816151", GPSI: "msisdn-0900000000", Shard: 3, Phase: Registered,
+		TMSI: TMSI(3, 77), Security: security(), Ability: []byte{0xf0, 0x70, 0xf0, 0x70}, Mobility: []byte{7},
+		N2:    &Attachment{Terminator: "core5g-n2-0", Association: 7, GNB: GNBName("20893", 1, 24), RAN: 5, AMF: AttachmentID(3, 9), Set: true},
+		Place: Place{PLMN: "20893", TAC: 1, Cell: 0x10, At: 1_800_000_000}, Area: Area{PLMN: "20893", TACs: []uint32{1, 2, 3}},
+		Allowed: []Slice{{SST: 1}, {SST: 1, SD: sd}}, Asked: []Slice{{SST: 1}}, Uplink: 1e9, Downlink: 2e9, Periodic: 3240,
+		Sessions: []Session{
+			{ID: 1, Slice: Slice{SST: 1}, DNN: "internet", SMF: "4a1d5c0e-1111-4222-8333-444455556666", Set: "set1.smfset.5gc.mnc093.mcc208", Context: context(1), Up: true},
+			{ID: 2, Slice: Slice{SST: 1, SD: sd}, DNN: "ims", SMF: "4a1d5c0e-1111-4222-8333-444455556667", Set: "set1.smfset.5gc.mnc093.mcc208", Context: context(2), Up: true},
+		},
+		Policy:   "https://core5g-pcf:8000/npcf-am-policy-control/v1/policies/imsi-208930000000001-1",
+		Notified: "https://core5g-udm:8000/nudm-sdm/v2/imsi-208930000000001/sdm-subscriptions/12", Recorded: true,
+		Since: 1_800_000_000_000, Names: 0x12345678,
+	}
+}
+
+// full has everything that there can be.
+func full() *UE {
+	u := phone()
+	u.OldTMSI, u.DRX, u.RFSP = TMSI(3, 76), 2, 4
+	u.Coming = security()
+	u.Left = &Attachment{
+		Terminator: "core5g-n2-1", Association: 8, GNB: GNBName("20893", 2, 24), RAN: 6, AMF: AttachmentID(3, 8), Set: true, Setting: true, Releasing: true,
+	}
+	u.N2.Setting, u.N2.Releasing = true, true
+	u.Place.CellPLMN = "20894"
+	u.Rejected = []Rejected{{Slice{SST: 2}, 1}}
+	u.Sessions[1].Held = &Held{Failure: "https://core5g-session-management-1:8000/nsmf-callback/v1/sm-contexts/1000000001/transfer-failure", N1: make([]byte, 40), Priority: 8, FiveQI: 9, N2: true}
+	u.Sessions[1].Silent, u.Sessions[1].Emergency = true, true
+	u.Procedure = &Procedure{Kind: 2, Step: 3, Attempts: 4, Began: 1_800_000_000_001, Message: make([]byte, 120), Cause: 36, Flags: 3, Sessions: 6, Failed: 2}
+	u.Command = &Command{Message: make([]byte, 100), Attempts: 2, Began: 1_800_000_000_002}
+	u.Paging = &Paging{Attempts: 2, Began: 1_800_000_000_003, Priority: 1}
+	u.Handover = &Handover{Target: *u.Left, Step: 2, Cause: [2]uint8{1, 2}, Asked: 6, Taken: 2, Began: 1_800_000_000_004, Hop: bytes.Repeat([]byte{8}, 32), Chaining: 4, Place: u.Place}
+	u.Last = &Answered{Digest: [8]byte{1}, Answer: make([]byte, 40), At: 1_800_000_000_005}
+	u.Behind, u.Emergency, u.Prove = true, true, true
+	for n := range uint8(HistoryLength) {
+		u.History = append(u.History, Past{Kind: n + 1, Result: 1, At: 1_800_000_000_000, Took: 1000})
+	}
+	return u
+}
+
+// crowded has as many PDU sessions as there can be.
+func crowded() *UE {
+	u := full()
+	u.Sessions = nil
+	for n := range uint8(MostSessions) {
+		u.Add(Session{
+			ID: n + 1, Slice: Slice{SST: n}, DNN: fmt.Sprintf("enterprise-%d", n), SMF: fmt.Sprintf("%08x-1111-4222-8333-%012x", uint32(n)*2654435761, n),
+			Set:     "set1.smfset.5gc.mnc093.mcc208",
+			Context: fmt.Sprintf("https://core5g-session-management-%d.core5g.svc.cluster.local:8000/nsmf-pdusession/v1/sm-contexts/%d0000000012ab", n%4, n), Up: true,
+		})
+	}
+	return u
+}
+
+func TestRoundTrip(t *testing.T) {
+	for name, u := range map[string]*UE{"a phone with two PDU sessions": phone(), "everything": full(), "as many PDU sessions as there can be": crowded()} {
+		b, err := u.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := Decode(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(u, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		if n := len(b) + sessionstore.SealOverhead; n > sessionstore.MaxRecord {
+			t.Errorf("%s: %d octets sealed, a record may have %d", name, n, sessionstore.MaxRecord)
+		} else {
+			t.Logf("%s: %d octets sealed", name, n)
+		}
+	}
+}
+
+// full sets every field, so that none is forgotten above.
+func TestFullIsFull(t *testing.T) {
+	var look func(path string, v reflect.Value)
+	look = func(path string, v reflect.Value) {
+		if v.IsZero() {
+			t.Errorf("%s is zero", path)
+		}
+		if v.Kind() == reflect.Pointer {
+			v = v.Elem()
+		}
+		if v.Kind() != reflect.Struct {
+			return
+		}
+		for n := range v.NumField() {
+			look(path+"."+v.Type().Field(n).Name, v.Field(n))
+		}
+	}
+	look("UE", reflect.ValueOf(full()))
+	look("Sessions[1]", reflect.ValueOf(full().Sessions[1]))
+}
+
+// What is changed in a clone is not in the original.
+func TestClone(t *testing.T) {
+	u := full()
+	c := u.Clone()
+	if diff := cmp.Diff(u, c); diff != "" {
+		t.Errorf("(-original +clone):\n%s", diff)
+	}
+	c.Sessions[1].Held.Failure, c.Sessions[0].Up, c.Allowed[0].SST = "", false, 9
+	c.Security.Uplink, c.Coming.Uplink, c.N2.RAN, c.Left.RAN, c.Procedure.Step = 99, 99, 99, 99, 99
+	c.Command.Attempts, c.Paging.Attempts, c.Handover.Step, c.Last.At, c.History[0].Kind, c.Rejected[0].Cause = 99, 99, 99, 99, 99, 9
+	if diff := cmp.Diff(full(), u); diff != "" {
+		t.Errorf("the original has changed (-want +got):\n%s", diff)
+	}
+}
+
+var update = flag.Bool("update", false, "write the record of this version anew")
+
+// A record as every version wrote it is read for as long as Oldest says.
+func TestEarlierVersions(t *testing.T) {
+	name := func(version int) string { return fmt.Sprintf("testdata/version-%d.hex", version) }
+	if *update {
+		b, err := full().Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name(Version), []byte(hex.EncodeToString(b)+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for version := Oldest; version <= Version; version++ {
+		text, err := os.ReadFile(name(version))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := hex.DecodeString(strings.TrimSpace(string(text)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := Decode(b)
+		if err != nil {
+			t.Fatalf("version %d: %v", version, err)
+		}
+		if diff := cmp.Diff(full(), got); diff != "" {
+			t.Errorf("version %d (-want +got):\n%s", version, diff)
+		}
+	}
+}
+
+func TestWhatIsRead(t *testing.T) {
+	for name, c := range map[string]struct {
+		change  func(*UE)
+		version bool
+		want    bool
+	}{
+		"of the next version":           {change: func(u *UE) { u.Version = Version + 1 }, want: true},
+		"of the version after the next": {change: func(u *UE) { u.Version = Version + 2 }, version: true},
+		"of no version":                 {change: func(u *UE) { u.Version = 0 }, version: true},
+		"of no UE":                      {change: func(u *UE) { u.SUPI = "" }},
+		"of no shard":                   {change: func(u *UE) { u.Shard = 0 }},
+		"of no phase":                   {change: func(u *UE) { u.Phase = 9 }},
+		"without its key":               {change: func(u *UE) { u.Security.Key = []byte{1} }},
+	} {
+		u := phone()
+		c.change(u)
+		b, err := encoding.Marshal(u)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = Decode(b)
+		if (err == nil) != c.want || errors.Is(err, ErrVersion) != c.version {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// What grows beyond all bounds is not read to its end.
+func TestInflated(t *testing.T) {
+	b, err := deflate(make([]byte, expanded+1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Decode(b); err == nil {
+		t.Error("a record that grows to 64 KiB was read")
+	}
+	if _, err := Decode([]byte{deflated, 0xff}); err == nil {
+		t.Error("octets that cannot be inflated were read")
+	}
+}
+
+// A field of a newer program is passed over.
+func TestNewerField(t *testing.T) {
+	u := &UE{Version: Version, SUPI: "imsi-208930000000001", Shard: 1, Phase: Registered}
+	b, err := u.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b[0]>>5 != 5 || b[0]&0x1f >= 23 {
+		t.Fatalf("the record begins with %#02x: no short map", b[0])
+	}
+	newer := append([]byte{b[0] + 1}, b[1:]...)
+	got, err := Decode(append(newer, 0x18, 99, 0x63, 'n', 'e', 'w'))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(u, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestNumbersCarryTheShard(t *testing.T) {
+	for _, shard := range []uint16{1, 2, 128, MostShards} {
+		for _, n := range []uint64{0, 1, 1<<24 - 1, 1 << 24, 1<<32 - 1, 1 << 32} {
+			id := AttachmentID(shard, n)
+			if id>>40 != 0 || ShardOfAttachment(id) != shard {
+				t.Errorf("the AMF UE NGAP ID %#x of shard %d is shard %d's", id, shard, ShardOfAttachment(id))
+			}
+			if tmsi := TMSI(shard, uint32(n)); ShardOfTMSI(tmsi) != shard {
+				t.Errorf("the 5G-TMSI %#x of shard %d is shard %d's", tmsi, shard, ShardOfTMSI(tmsi))
+			}
+		}
+	}
+	if got := ShardOfAttachment(1<<40 | 1<<32); got != 0 {
+		t.Errorf("41 bits are shard %d's", got)
+	}
+}
+
+func gnb() *GNB {
+	sd := &[3]byte{1, 2, 3}
+	return &GNB{
+		Version: Version, PLMN: "20893", ID: 0x3fffff, Bits: 22, Name: "roof", DRX: 128, Terminator: "core5g-n2-0", Association: 7, Retains: true,
+		Areas: []Tracking{
+			{TAC: 2, Broadcast: []Broadcast{{PLMN: "20893", Slices: []Slice{{SST: 1}}}}},
+			{TAC: 1, Broadcast: []Broadcast{{PLMN: "20893", Slices: []Slice{{SST: 1}, {SST: 1, SD: sd}}}, {PLMN: "00101", Slices: []Slice{{SST: 2}}}}},
+		},
+	}
+}
+
+func TestGNB(t *testing.T) {
+	b, err := gnb().Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := DecodeGNB(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(gnb(), got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	type answers struct {
+		Key    string
+		TACs   []uint32
+		Here   int
+		Guest  []Slice
+		Absent []Slice
+	}
+	want := answers{Key: "20893-003fffff/22", TACs: []uint32{1, 2}, Here: 2, Guest: []Slice{{SST: 2}}}
+	is := answers{Key: got.Key(), TACs: got.TACs("20893"), Here: len(got.Slices("20893", 1)), Guest: got.Slices("00101", 1), Absent: got.Slices("00101", 2)}
+	if diff := cmp.Diff(want, is); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for name, change := range map[string]func(*GNB){
+		"a PLMN of four digits": func(g *GNB) { g.PLMN = "2089" },
+		"an ID of 21 bits":      func(g *GNB) { g.Bits = 21 },
+		"no tracking area":      func(g *GNB) { g.Areas = nil },
+	} {
+		g := gnb()
+		change(g)
+		b, err := g.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := DecodeGNB(b); err == nil {
+			t.Errorf("%s was read", name)
+		}
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	for _, u := range []*UE{phone(), full(), crowded()} {
+		b, err := u.Encode()
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	b, err := gnb().Encode()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if g, err := DecodeGNB(b); err == nil {
+			again, err := g.Encode()
+			if err != nil {
+				t.Fatalf("%+v was read and cannot be written: %v", g, err)
+			}
+			if _, err := DecodeGNB(again); err != nil {
+				t.Fatalf("%+v was read and written, and cannot be read again: %v", g, err)
+			}
+		}
+		u, err := Decode(b)
+		if err != nil {
+			return
+		}
+		again, err := u.Encode()
+		if err != nil {
+			t.Fatalf("%+v was read and cannot be written: %v", u, err)
+		}
+		if _, err := Decode(again); err != nil {
+			t.Fatalf("%+v was read and written, and cannot be read again: %v", u, err)
+		}
+	})
+}
