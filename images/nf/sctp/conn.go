@@ -132,6 +132,9 @@ func (c *SCTPConn) SetReadDeadline(t time.Time) error { return c.assoc.setReadDe
 // SetWriteDeadline implements net.Conn.
 func (c *SCTPConn) SetWriteDeadline(t time.Time) error { return c.assoc.setWriteDeadline(t) }
 
+// OutboundStreams is how many streams messages can be sent on, from 0 up (RFC 9260 5.1.1).
+func (c *SCTPConn) OutboundStreams() (uint16, error) { return c.assoc.outboundStreams() }
+
 // LocalAddr implements net.Conn; nil when it is not known any more.
 func (c *SCTPConn) LocalAddr() net.Addr { return netAddr(c.assoc.localAddr()) }
 

@@ -145,6 +145,24 @@ func TestMessageKeepsItsBoundaryStreamAndPPID(t *testing.T) {
 	})
 }
 
+func TestTheLastStreamIsOneOfThePeers(t *testing.T) {
+	onEachTransport(t, func(t *testing.T) {
+		client, server := pair(t)
+		for _, c := range [][2]*SCTPConn{{client, server}, {server, client}} {
+			n, err := c[0].OutboundStreams()
+			if err != nil || n < 2 {
+				t.Fatalf("%d streams, %v", n, err)
+			}
+			if _, err := c[0].SCTPWrite([]byte{1}, &SndRcvInfo{Stream: n - 1, PPID: ngapPPID()}); err != nil {
+				t.Fatalf("write on stream %d: %v", n-1, err)
+			}
+			if _, info := receive(t, c[1]); info == nil || info.Stream != n-1 {
+				t.Errorf("it came on %+v, want stream %d", info, n-1)
+			}
+		}
+	})
+}
+
 func TestDefaultSentParamAppliesToWrite(t *testing.T) {
 	onEachTransport(t, func(t *testing.T) {
 		client, server := pair(t)

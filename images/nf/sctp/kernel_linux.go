@@ -27,6 +27,7 @@ const (
 	optDefaultSendParam = 10
 	optEvents           = 11
 	optMaxSeg           = 13
+	optStatus           = 14
 	optBindxAdd         = 100
 	optGetPeerAddrs     = 108
 	optGetLocalAddrs    = 109
@@ -42,6 +43,8 @@ const (
 	getAddrsHeaderLength = 8
 	sockaddrInet4Length  = 16
 	sockaddrInet6Length  = 28
+	statusLength         = 176
+	statusOutbound       = 18 // where sstat_outstrms is
 )
 
 // dialTimeout bounds the whole handshake; the kernel usually gives up earlier (net.sctp.max_init_retransmits).
@@ -192,6 +195,19 @@ func (s *kernelSocket) intOption(option int) (int, error) {
 		return 0, syscall.EBADF
 	}
 	return value, os.NewSyscallError("getsockopt", err)
+}
+
+// outboundStreams reads SCTP_STATUS (RFC 6458 8.2.1).
+func (s *kernelSocket) outboundStreams() (uint16, error) {
+	status := make([]byte, statusLength)
+	n, err := s.getOption("SCTP_STATUS", optStatus, status)
+	if err != nil {
+		return 0, err
+	}
+	if n < statusOutbound+2 {
+		return 0, fmt.Errorf("getsockopt SCTP_STATUS: %d octets", n)
+	}
+	return binary.NativeEndian.Uint16(status[statusOutbound:]), nil
 }
 
 // addrs reads the local or the peer's addresses (RFC 6458 9.3, 9.5).

@@ -43,8 +43,10 @@ type packet struct {
 	firstFlags      uint8
 	// initiateTag is that of INIT or INIT ACK, else 0.
 	initiateTag uint32
-	shutdown    bool // holds SHUTDOWN or SHUTDOWN ACK
-	abort       bool // holds ABORT
+	// inboundStreams is how many streams the sender of INIT or INIT ACK takes, else 0.
+	inboundStreams uint16
+	shutdown       bool // holds SHUTDOWN or SHUTDOWN ACK
+	abort          bool // holds ABORT
 }
 
 // parsePacket checks lengths and checksum; a packet that fails is dropped (RFC 9260 6.8).
@@ -77,6 +79,7 @@ func parsePacket(raw []byte) (packet, bool) {
 			if len(chunks) != len(raw)-commonHeaderLength || length < 20 {
 				return packet{}, false
 			}
+			p.inboundStreams = binary.BigEndian.Uint16(chunks[14:])
 			if p.initiateTag = binary.BigEndian.Uint32(chunks[4:]); p.initiateTag == 0 {
 				return packet{}, false
 			}

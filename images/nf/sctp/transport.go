@@ -46,6 +46,8 @@ type association interface {
 	setWriteTimeout(d time.Duration) error
 	setReadDeadline(t time.Time) error
 	setWriteDeadline(t time.Time) error
+	// outboundStreams is how many streams there are for what is sent (RFC 9260 5.1.1).
+	outboundStreams() (uint16, error)
 	localAddr() (*SCTPAddr, error)
 	remoteAddr() (*SCTPAddr, error)
 }

@@ -380,6 +380,11 @@ func (a *udpAssociation) setReadTimeout(d time.Duration) error {
 	return nil
 }
 
+// outboundStreams: this end asks for as many as there can be, the peer's INIT or INIT ACK says how many it takes.
+func (a *udpAssociation) outboundStreams() (uint16, error) {
+	return uint16(a.path.streams.Load()), nil
+}
+
 // setWriteTimeout has nothing to do: a write never waits, it ends in ENOBUFS.
 func (a *udpAssociation) setWriteTimeout(time.Duration) error { return nil }
 

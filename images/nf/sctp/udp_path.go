@@ -37,6 +37,8 @@ type path struct {
 
 	// The verification tags, learnt from the INIT and INIT ACK that pass: localTag is on packets to us.
 	localTag, peerTag atomic.Uint32
+	// streams that the peer takes, learnt likewise.
+	streams atomic.Uint32
 	// lastHeard is when the last packet with a right tag came, in Unix nanoseconds.
 	lastHeard atomic.Int64
 	end       atomic.Int32
@@ -72,6 +74,7 @@ func (p *path) deliver(k packet) {
 	p.lastHeard.Store(time.Now().UnixNano())
 	if k.initiateTag != 0 {
 		p.peerTag.Store(k.initiateTag)
+		p.streams.Store(uint32(k.inboundStreams))
 	}
 	switch {
 	case k.abort:
