@@ -1,0 +1,312 @@
+package terminator
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"sync"
+	"syscall"
+	"time"
+
+	"core5g.dev/core5g/images/access-management/link"
+	"core5g.dev/core5g/images/access-management/n2"
+	"github.com/free5gc/sctp"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Server has the sockets of a Terminator.
+type Server struct {
+	// N2 is where gNBs come, Workers where AMF workers do: with TLS of both sides, where the core has that.
+	N2      *sctp.SCTPListener
+	Workers net.Listener
+	Config  Config // World and Count are the server's own
+	Log     *slog.Logger
+	Metrics prometheus.Registerer
+}
+
+// acceptWait is how long a call for the next association lasts, tickEvery how often Tick is called.
+const (
+	acceptWait = 1000 // ms
+	tickEvery  = time.Second
+)
+
+// run is a Server at work. What the Terminator is told is told under mu.
+type run struct {
+	Server
+	mu           sync.Mutex
+	t            *Terminator
+	associations map[uint64]*n2Conn
+	workers      map[uint64]*link.Conn
+	last         uint64 // number that was given last, to an association or a worker
+	running      sync.WaitGroup
+}
+
+// n2Conn is an association. Its reader waits while it is paused; what is sent goes through out, so that nobody waits for a gNB that takes nothing.
+type n2Conn struct {
+	conn   *sctp.SCTPConn
+	out    chan outgoing
+	mu     sync.Mutex
+	paused bool
+	goOn   *sync.Cond
+}
+
+type outgoing struct {
+	stream  uint16
+	message []byte
+}
+
+// mostOutgoing messages wait for the SCTP of one association.
+const mostOutgoing = 1024
+
+// Run serves until the context ends; then it shuts all associations down, so that gNBs hear of it.
+func (s Server) Run(ctx context.Context) error {
+	r := &run{Server: s, associations: map[uint64]*n2Conn{}, workers: map[uint64]*link.Conn{}}
+	r.Config.World = (*world)(r)
+	counts := newCounts()
+	r.Config.Count = counts.count
+	r.t = New(r.Config)
+	counts.state = r.state
+	if err := s.Metrics.Register(counts); err != nil {
+		return err
+	}
+	defer s.Metrics.Unregister(counts)
+	failed := make(chan error, 2)
+	r.running.Go(func() { failed <- r.acceptN2() })
+	r.running.Go(func() { failed <- r.acceptWorkers() })
+	tick := time.NewTicker(tickEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			r.end()
+			return nil
+		case err := <-failed:
+			r.end()
+			return err
+		case <-tick.C:
+			r.do(r.t.Tick)
+		}
+	}
+}
+
+func (r *run) do(f func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f()
+}
+
+func (r *run) end() {
+	_, _ = r.N2.Close(), r.Workers.Close()
+	r.do(func() {
+		for _, a := range r.associations {
+			a.shut()
+		}
+		for _, w := range r.workers {
+			w.Close()
+		}
+	})
+	r.running.Wait()
+}
+
+// number for an association or a worker's connection. r.mu is held.
+func (r *run) number() uint64 {
+	r.last++
+	return r.last
+}
+
+// ---- gNBs --------------------------------------------------------------------------------------
+
+func (r *run) acceptN2() error {
+	for {
+		conn, err := r.N2.AcceptSCTP(acceptWait)
+		switch {
+		case err == nil:
+			r.running.Go(func() { r.serveN2(conn) })
+		case errors.Is(err, syscall.EAGAIN), errors.Is(err, syscall.EINTR), errors.Is(err, syscall.ETIMEDOUT):
+		case r.N2.IsStopped():
+			return nil
+		default:
+			return fmt.Errorf("N2: %w", err)
+		}
+	}
+}
+
+func (r *run) serveN2(conn *sctp.SCTPConn) {
+	a := &n2Conn{conn: conn, out: make(chan outgoing, mostOutgoing)}
+	a.goOn = sync.NewCond(&a.mu)
+	streams, err := conn.OutboundStreams()
+	if err = errors.Join(err, conn.SubscribeEvents(sctp.SCTP_EVENT_DATA_IO|sctp.SCTP_EVENT_SHUTDOWN|sctp.SCTP_EVENT_ASSOCIATION)); err != nil {
+		r.Log.Warn("an association is of no use", "error", err)
+		_ = conn.Abort()
+		return
+	}
+	peer := fmt.Sprint(conn.RemoteAddr())
+	var id uint64
+	r.do(func() {
+		id = r.number()
+		r.associations[id] = a
+		r.t.Opened(id, streams, peer)
+	})
+	r.Log.Info("a gNB has connected", "association", id, "peer", peer, "streams", streams)
+	var writer sync.WaitGroup
+	writer.Go(a.write)
+	why := r.readN2(id, a)
+	r.do(func() {
+		delete(r.associations, id)
+		close(a.out) // nobody finds it any more to send by
+		r.t.Ended(id, why.Error())
+	})
+	_ = conn.Close()
+	writer.Wait()
+	r.Log.Info("a gNB's association has ended", "association", id, "peer", peer, "reason", why)
+}
+
+// ngapPPID is the payload protocol identifier of NGAP (TS 38.412 7), 60, in network byte order as it lies in memory.
+var ngapPPID = binary.NativeEndian.Uint32([]byte{0, 0, 0, 60})
+
+func (r *run) readN2(id uint64, a *n2Conn) error {
+	b := make([]byte, n2.MaxOctets)
+	for {
+		a.wait()
+		n, info, notification, err := a.conn.SCTPRead(b)
+		switch {
+		case errors.Is(err, syscall.EAGAIN), errors.Is(err, syscall.EINTR):
+			continue
+		case errors.Is(err, io.EOF):
+			return errors.New("the gNB has ended it, or is not heard any more")
+		case err != nil:
+			return err
+		case notification != nil:
+			if notification.Type() == sctp.SCTP_SHUTDOWN_EVENT {
+				return errors.New("the gNB shuts it down")
+			}
+			continue
+		case n == 0 || info != nil && info.PPID != ngapPPID:
+			continue // TS 38.412 7: nothing else is NGAP
+		}
+		message := append([]byte(nil), b[:n]...)
+		r.do(func() { r.t.Received(id, message) })
+	}
+}
+
+// write what is to be sent. A message that SCTP does not take ends the association: its UE would wait for it in vain.
+func (a *n2Conn) write() {
+	broken := false
+	for o := range a.out {
+		if broken {
+			continue
+		}
+		if _, err := a.conn.SCTPWrite(o.message, &sctp.SndRcvInfo{Stream: o.stream, PPID: ngapPPID}); err != nil {
+			broken = true
+			a.shut()
+		}
+	}
+}
+
+// wait until the association is to be read.
+func (a *n2Conn) wait() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for a.paused {
+		a.goOn.Wait()
+	}
+}
+
+func (a *n2Conn) pause(paused bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.paused = paused
+	a.goOn.Broadcast()
+}
+
+func (a *n2Conn) shut() {
+	_ = a.conn.Close()
+	a.pause(false)
+}
+
+// ---- workers -----------------------------------------------------------------------------------
+
+func (r *run) acceptWorkers() error {
+	for {
+		conn, err := r.Workers.Accept()
+		switch {
+		case err == nil:
+			r.running.Go(func() { r.serveWorker(conn) })
+		case errors.Is(err, net.ErrClosed):
+			return nil
+		default:
+			return fmt.Errorf("workers: %w", err)
+		}
+	}
+}
+
+func (r *run) serveWorker(conn net.Conn) {
+	c := link.NewConn(conn)
+	var id uint64
+	r.do(func() {
+		id = r.number()
+		r.workers[id] = c
+		r.t.WorkerCame(id)
+	})
+	why := c.Run(func(f link.Frame) error {
+		r.do(func() { r.t.Took(id, f) })
+		return nil
+	})
+	var name string
+	r.do(func() {
+		name = r.t.Name(id)
+		delete(r.workers, id)
+		r.t.WorkerGone(id)
+	})
+	r.Log.Info("a worker's connection has ended", "worker", name, "peer", conn.RemoteAddr().String(), "reason", why)
+}
+
+// ---- the Terminator's World ---------------------------------------------------------------------
+
+// world is called by the Terminator, under mu.
+type world run
+
+func (w *world) Transmit(association uint64, stream uint16, message []byte) error {
+	a := w.associations[association]
+	if a == nil {
+		return errors.New("the association has ended")
+	}
+	select {
+	case a.out <- outgoing{stream, message}:
+		return nil
+	default:
+		return errors.New("the gNB takes nothing: too many messages wait for it")
+	}
+}
+
+func (w *world) Shut(association uint64) {
+	if a := w.associations[association]; a != nil {
+		a.shut()
+	}
+}
+
+func (w *world) Pause(association uint64, paused bool) {
+	if a := w.associations[association]; a != nil {
+		a.pause(paused)
+	}
+}
+
+// Tell: a connection that takes nothing ends by itself.
+func (w *world) Tell(worker uint64, f link.Frame) {
+	if c := w.workers[worker]; c != nil {
+		_ = c.Post(f)
+	}
+}
+
+func (w *world) Drop(worker uint64, why string) {
+	w.Log.Warn("a worker is turned away", "reason", why)
+	if c := w.workers[worker]; c != nil {
+		c.Close()
+	}
+}
+
+func (w *world) Now() time.Time { return time.Now() }

@@ -1,0 +1,144 @@
+package terminator
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"testing"
+	"time"
+
+	"core5g.dev/core5g/images/access-management/link"
+	"core5g.dev/core5g/images/access-management/n2"
+
+	"github.com/free5gc/sctp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+)
+
+const limit = 20 * time.Second
+
+// A gNB and two workers, with real sockets: a message, its answer, and a worker that dies with a message in its hands.
+func TestMessagesGoFromTheGNBToWorkersAndBack(t *testing.T) {
+	t.Setenv(sctp.TransportEnv, "udp")
+	n2Listener, err := (&sctp.SocketConfig{}).Listen("sctp", &sctp.SCTPAddr{IPAddrs: []net.IPAddr{{IP: net.IPv4(127, 0, 0, 1)}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	workers, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	registry := prometheus.NewRegistry()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- Server{
+			N2: n2Listener, Workers: workers, Config: Config{Name: "t", Shards: shards, Set: amfSet}, Log: slog.New(slog.DiscardHandler), Metrics: registry,
+		}.Run(ctx)
+	}()
+	one, two := joinAs(t, workers, "one"), joinAs(t, workers, "two")
+	one.post(&link.Holds{Shard: 2, Epoch: 1})
+
+	gnb, err := (&sctp.SocketConfig{}).Dial("sctp", nil, n2Listener.Addr().(*sctp.SCTPAddr))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := gnb.SubscribeEvents(sctp.SCTP_EVENT_DATA_IO); err != nil {
+		t.Fatal(err)
+	}
+	opened := await[*link.Opened](t, one)
+	await[*link.Opened](t, two)
+	s := newStage(t)
+	say := func(stream uint16) {
+		if _, err := gnb.SCTPWrite(s.uplink(2, 1), &sctp.SndRcvInfo{Stream: stream, PPID: ngapPPID}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	say(3)
+	first := await[*link.Deliver](t, one)
+	if m, fault := n2.Read(first.Message); fault != nil || m.Kind() != (&n2.UplinkNASTransport{}).Kind() {
+		t.Errorf("what came is %v, %v", m, fault)
+	}
+	one.post(&link.Send{Shard: 2, Epoch: 1, Association: opened.Association, UE: 3, Message: []byte("answer")})
+	b := make([]byte, 100)
+	n, info, _, err := gnb.SCTPRead(b)
+	if err != nil || string(b[:n]) != "answer" || info.Stream != 4 || info.PPID != ngapPPID {
+		t.Errorf("the gNB reads %q, %+v, %v", b[:n], info, err)
+	}
+	one.post(&link.Done{Number: first.Number})
+	say(3)
+	second := await[*link.Deliver](t, one)
+	one.conn.Close()
+	two.post(&link.Holds{Shard: 2, Epoch: 2})
+	if again := await[*link.Deliver](t, two); again.Number != second.Number || !again.Again {
+		t.Errorf("the next holder gets %+v", again)
+	}
+	if n := testutil.CollectAndCount(registry, "core5g_amf_n2_messages_total", "core5g_amf_n2_associations"); n < 4 {
+		t.Errorf("%d metrics", n)
+	}
+	if err := gnb.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if gone := await[*link.Ended](t, two); gone.Association != opened.Association {
+		t.Errorf("association %d has ended", gone.Association)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error("Run:", err)
+	}
+}
+
+// member is a worker of the test's.
+type member struct {
+	t      *testing.T
+	conn   *link.Conn
+	frames chan link.Frame
+}
+
+func joinAs(t *testing.T, workers net.Listener, name string) *member {
+	c, err := net.Dial("tcp4", workers.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &member{t: t, conn: link.NewConn(c), frames: make(chan link.Frame, 100)}
+	t.Cleanup(m.conn.Close)
+	go func() {
+		_ = m.conn.Run(func(f link.Frame) error {
+			select {
+			case m.frames <- f:
+				return nil
+			default:
+				return errors.New("too much for a test")
+			}
+		})
+	}()
+	m.post(&link.Hello{Version: link.Version, Worker: name, Shards: shards})
+	await[*link.Welcome](t, m)
+	if last := await[*link.Opened](t, m); !last.Last {
+		t.Errorf("there is an association: %+v", last)
+	}
+	return m
+}
+
+func (m *member) post(f link.Frame) {
+	m.t.Helper()
+	if err := m.conn.Post(f); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+// await the next frame, which must be of this kind.
+func await[F link.Frame](t *testing.T, m *member) F {
+	t.Helper()
+	select {
+	case f := <-m.frames:
+		is, ok := f.(F)
+		if !ok {
+			t.Fatalf("a frame %T %+v", f, f)
+		}
+		return is
+	case <-time.After(limit):
+		panic("no frame came")
+	}
+}
