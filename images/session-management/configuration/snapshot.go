@@ -3,6 +3,7 @@ package configuration
 import (
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"net/netip"
 	"reflect"
 	"slices"
@@ -65,6 +66,14 @@ type Snapshot struct {
 	bySNSSAI map[string]*Slice
 	byName   map[string]*Slice
 	unitByID map[string]*Unit
+	unread   Unread
+}
+
+// Unread are objects that there are, and that cannot be used as they are: what is missing of theirs has not gone.
+type Unread struct {
+	// Slices by name, and whether there is such a UPFInstance.
+	Slices       []string
+	UPFInstances bool
 }
 
 // New makes a Snapshot, which owns what it is given. An error names what contradicts itself; then there is no Snapshot.
@@ -160,6 +169,38 @@ func (s *Snapshot) WithCore(core Core) *Snapshot {
 	return &out
 }
 
+// WithUnread is the same Snapshot, which knows what it lacks.
+func (s *Snapshot) WithUnread(unread Unread) *Snapshot {
+	out := *s
+	out.unread = unread
+	return &out
+}
+
+// SliceGone says whether there is no such Slice any more, rather than one that cannot be used as it is.
+func (s *Snapshot) SliceGone(name string) bool {
+	return s.byName[name] == nil && !slices.Contains(s.unread.Slices, name)
+}
+
+// UnitGone says whether a unit does not come back.
+func (s *Snapshot) UnitGone(nodeID string) bool {
+	u := s.Unit(nodeID)
+	return u == nil && !s.unread.UPFInstances || u != nil && u.Ending && u.State == Locked
+}
+
+// Digest of what sessions of a Slice follow while they are there; 0 where there is no such Slice.
+func (s *Snapshot) Digest(slice string) uint64 {
+	found := s.byName[slice]
+	if found == nil {
+		return 0
+	}
+	hash := fnv.New64a()
+	for i := range found.DataNetworks {
+		d := &found.DataNetworks[i]
+		fmt.Fprintf(hash, "%q %v %d %v %+v\n", d.DNN, d.AMBR, d.FiveQI, d.ARP, d.Flows) // a hash takes whatever it is given
+	}
+	return max(hash.Sum64(), 1)
+}
+
 // Core that the SMF belongs to.
 func (s *Snapshot) Core() Core { return s.core }
 
@@ -168,7 +209,7 @@ func (s *Snapshot) Equal(other *Snapshot) bool {
 	if s == nil || other == nil {
 		return s == other
 	}
-	return reflect.DeepEqual(s.core, other.core) && reflect.DeepEqual(s.slices, other.slices) && reflect.DeepEqual(s.units, other.units)
+	return reflect.DeepEqual(s.core, other.core) && reflect.DeepEqual(s.unread, other.unread) && reflect.DeepEqual(s.slices, other.slices) && reflect.DeepEqual(s.units, other.units)
 }
 
 // Slices in the order of their names.

@@ -36,6 +36,8 @@ type Unit struct {
 	// UPFInstance that it is a unit of, and Name, its pod's; "" outside of the cluster.
 	UPFInstance, Name string
 	State             State
+	// Ending: when it is Locked, it does not come back.
+	Ending bool
 	// Drain is how long sessions may stay once it drains; 0: as long as they like.
 	Drain time.Duration
 	// Capacity is how many sessions it has room for; 0: nobody has said.

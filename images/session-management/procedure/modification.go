@@ -130,7 +130,9 @@ func (t *turn) coming(u Unit) {
 	}
 	if u.Outcome == Refused && u.Cause == ie.CauseSessionContextNotFound {
 		t.begin(Restoration, restoreUnit)
+		return
 	}
+	t.catchUp()
 }
 
 // rejectModification: TS 24.501 6.4.2.4.
@@ -285,6 +287,7 @@ func (t *turn) accessModified(m *n2.ModifyResponse) {
 			return
 		}
 		t.tellAccessAgain(m.Flows)
+		t.notTakenAgain(m)
 		return
 	}
 	if !w.Access || !about(m, forAccess(t.s, w)) {
@@ -302,6 +305,19 @@ func (t *turn) accessModified(m *n2.ModifyResponse) {
 		return
 	}
 	t.catchUp()
+}
+
+// notTakenAgain: flows that the access network was to have back, when UE or AMF had said no, and has no room for any more.
+func (t *turn) notTakenAgain(m *n2.ModifyResponse) {
+	failed := slices.DeleteFunc(qfisOf(m.Failed), func(qfi byte) bool {
+		n := indexOf(t.s.Flows, qfi)
+		return n < 1 || t.s.Flows[n].Refused
+	})
+	if t.s.Phase != record.Active || len(failed) == 0 {
+		return
+	}
+	t.change(func(s *record.Session) { lose(s, failed) })
+	t.begin(Connection, connectUnit)
 }
 
 // about says whether an answer can be to that request: it names no flows but the request's (TS 38.413 8.2.3.2). Answers have no other mark.
@@ -497,6 +513,7 @@ func (t *turn) backOver() {
 	t.s.Wanted = nil
 	t.over(string(t.s.Procedure.Message))
 	t.reply(Updated{})
+	t.catchUp() // in a while, where they have not heard of it
 }
 
 // commandUnanswered: T3591 has expired for the last time (TS 24.501 6.3.2.6).

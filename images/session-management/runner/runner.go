@@ -39,6 +39,7 @@ type Runner struct {
 	keptWaiting  []func()
 	keptWriting  bool
 	shardRead    bool
+	slices       map[string]*slice
 }
 
 // session is one in memory.
@@ -122,7 +123,7 @@ func New(c Config) *Runner {
 		w: c.World, log: c.Log, shard: c.Shard, lease: c.Lease, sealer: c.Sealer, writer: c.Writer,
 		sessions: map[string]*session{}, keys: map[uint64]string{}, cache: cache{most: cmp.Or(c.Cached, defaultCached)},
 		numbers: numbers{shard: c.Shard},
-		units:   map[string]*unit{}, unsure: unsure{}, kept: kept{Units: map[string]order{}},
+		units:   map[string]*unit{}, unsure: unsure{}, kept: kept{Units: map[string]order{}, Slices: map[string]uint64{}}, slices: map[string]*slice{},
 	}
 }
 

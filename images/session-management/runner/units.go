@@ -29,6 +29,8 @@ type kept struct {
 	Generation string `cbor:"0,keyasint"`
 	// Units in order, by Node ID.
 	Units map[string]order `cbor:"1,keyasint"`
+	// Slices whose sessions follow the configuration, by name: its digest.
+	Slices map[string]uint64 `cbor:"2,keyasint,omitempty"`
 }
 
 // order is when a unit had all sessions of the shard: in which life of its own, and in which generation of the store.
@@ -79,11 +81,13 @@ func (r *Runner) readShard() {
 			r.shardRead = true
 			if r.kept.Generation != r.lease.Generation {
 				r.numbers.floor = floorOf(r.lease.Epoch)
+				r.kept.Slices = map[string]uint64{}
 			}
 			r.reserve()
 			for _, name := range sorted(r.units) {
 				r.check(name)
 			}
+			r.Configured()
 		}
 	})
 }
@@ -100,6 +104,9 @@ func (r *Runner) openShard(key string, value []byte) error {
 	if k.Units == nil {
 		k.Units = map[string]order{}
 	}
+	if k.Slices == nil {
+		k.Slices = map[string]uint64{}
+	}
 	r.kept = k
 	return nil
 }
@@ -115,7 +122,7 @@ func (r *Runner) keepShard(then func()) {
 func (r *Runner) writeShard() {
 	waiting := r.keptWaiting
 	r.keptWaiting, r.keptWriting = nil, true
-	octets, err := cbor.Marshal(kept{Generation: r.kept.Generation, Units: maps.Clone(r.kept.Units)})
+	octets, err := cbor.Marshal(kept{Generation: r.kept.Generation, Units: maps.Clone(r.kept.Units), Slices: maps.Clone(r.kept.Slices)})
 	if err != nil {
 		r.log.Error("the shard's own record cannot be written", "err", err)
 		return

@@ -28,12 +28,8 @@ type walk struct {
 // window is how many sessions of a walk are under way.
 const window = 64
 
-// EachOf delivers an event to every session of a group, and calls done when all of them are at rest again. Sessions that join the group
+// walk delivers an event to every session of a group, and calls done when all of them are at rest again. Sessions that join the group
 // meanwhile may be among them. Where the store is away it goes on when that is back.
-func (r *Runner) EachOf(group string, e procedure.Event, done func()) {
-	r.walk(group, func(*record.Session) procedure.Event { return e }, done)
-}
-
 func (r *Runner) walk(group string, event func(*record.Session) procedure.Event, done func()) {
 	w := &walk{r: r, group: group, event: event, done: done}
 	w.advance()

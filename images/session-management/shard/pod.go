@@ -131,11 +131,11 @@ func (p *Pod) identity(name string) (Identity, bool) {
 
 // Configure puts a configuration into force. No session is touched by what does not concern it.
 func (p *Pod) Configure(s *configuration.Snapshot) {
-	before := p.config.Swap(s)
+	p.config.Store(s)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, held := range p.held {
-		held.configured(before, s)
+		held.configured(s)
 	}
 }
 

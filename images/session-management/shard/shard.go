@@ -8,15 +8,13 @@ import (
 	"fmt"
 	"log/slog"
 	mathrand "math/rand/v2"
-	"reflect"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 
 	"core5g.dev/core5g/images/nf/sessionstore"
 	"core5g.dev/core5g/images/session-management/configuration"
-	"core5g.dev/core5g/images/session-management/n1"
 	"core5g.dev/core5g/images/session-management/pfcp"
-	"core5g.dev/core5g/images/session-management/procedure"
 	"core5g.dev/core5g/images/session-management/runner"
 )
 
@@ -34,8 +32,8 @@ type Shard struct {
 	closed atomic.Bool
 	ended  sync.WaitGroup
 	live   map[string]configuration.Live
-	// added are units that the endpoint knows; early, what is for units that it will know in a moment.
-	added map[string]bool
+	// added are units that the endpoint knows, and where; early, what is for units that it will know in a moment.
+	added map[string]netip.AddrPort
 	early map[string][]func()
 }
 
@@ -43,7 +41,7 @@ type Shard struct {
 func (p *Pod) open(id Identity, l sessionstore.Lease) *Shard {
 	s := &Shard{
 		Identity: id, pod: p, lease: l, log: p.Log.With("shard", id.Name), live: map[string]configuration.Live{},
-		added: map[string]bool{}, early: map[string][]func(){},
+		added: map[string]netip.AddrPort{}, early: map[string][]func(){},
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.loop = newLoop()
@@ -160,40 +158,9 @@ func (s *Shard) stamp() (pfcp.Stamp, error) {
 }
 
 // configured: another configuration holds.
-func (s *Shard) configured(before, now *configuration.Snapshot) {
+func (s *Shard) configured(now *configuration.Snapshot) {
 	s.loop.post(func() {
 		s.units(now)
-		s.slices(before, now)
+		s.runner.Configured()
 	})
-}
-
-// slices that have gone take their sessions with them; sessions of one that has changed are looked at.
-func (s *Shard) slices(before, now *configuration.Snapshot) {
-	if before == nil {
-		return
-	}
-	for _, slice := range before.Slices() {
-		gone, changed := false, false
-		for n := range slice.DataNetworks {
-			was := &slice.DataNetworks[n]
-			is := now.Named(slice.Name, was.DNN)
-			gone, changed = gone || is == nil, changed || is != nil && !sameForSessions(was, is)
-		}
-		switch {
-		case gone:
-			s.each(slice.Name, procedure.End{Cause: n1.CauseRegularDeactivation})
-		case changed:
-			s.each(slice.Name, procedure.SettingsChanged{})
-		}
-	}
-}
-
-// sameForSessions says whether sessions that there are have the same rules by both.
-func sameForSessions(a, b *configuration.DataNetwork) bool {
-	return a.AMBR == b.AMBR && a.FiveQI == b.FiveQI && a.ARP == b.ARP && reflect.DeepEqual(a.Flows, b.Flows)
-}
-
-// each session of a Slice.
-func (s *Shard) each(slice string, e procedure.Event) {
-	s.runner.EachOf(runner.SliceGroup(s.Number, slice), e, func() { s.log.Info("all sessions of a Slice were told", "slice", slice) })
 }

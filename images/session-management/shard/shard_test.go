@@ -47,11 +47,12 @@ type rig struct {
 	n4     netip.AddrPort
 	amf    *amf
 	config *configuration.Snapshot
+	dnn    string // that sessions are created for
 }
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
-	r := &rig{t: t, store: memory.New(time.Now), amf: newAMF(t)}
+	r := &rig{t: t, store: memory.New(time.Now), amf: newAMF(t), dnn: "internet"}
 	var err error
 	if r.sealer, err = sessionstore.NewSealer(map[uint32][]byte{1: make([]byte, sessionstore.KeySize)}); err != nil {
 		t.Fatal(err)
@@ -264,7 +265,7 @@ func (r *rig) create(p *Pod, supi string, kind n1.SessionType) string {
 	slice := ts29571.MakeSNSSAI(1, "010203")
 	made := again(r.t, func(ctx context.Context) (*nsmf.Created, error) {
 		return p.Requests("smf-1").Create(ctx, &nsmf.Create{
-			SUPI: supi, SessionID: 1, DNN: "internet", SNSSAI: &slice,
+			SUPI: supi, SessionID: 1, DNN: r.dnn, SNSSAI: &slice,
 			AMF: nsmf.AMF{InstanceID: "amf", ServingNetwork: ts29571.PLMN{MCC: "208", MNC: "93"}, StatusURI: r.amf.server.URL + "/status"},
 			N1:  []byte{0x2e, 1, 7, byte(n1.EstablishmentRequestType), 0xff, 0xff, 0x90 | byte(kind)},
 		})

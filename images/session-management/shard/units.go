@@ -31,9 +31,15 @@ func (s *Shard) units(c *configuration.Snapshot) {
 	wanted := map[string]bool{}
 	for _, u := range c.Units() {
 		wanted[u.NodeID] = true
-		if _, known := s.live[u.NodeID]; !known {
+		_, known := s.live[u.NodeID]
+		at := s.added[u.NodeID]
+		switch {
+		case !known:
 			s.setLive(u.NodeID, configuration.Live{}) // until it is known to be away, requests wait for it
 			s.meet(u)
+		case at.IsValid() && at != u.Address: // it has moved, its sessions with it or not: it is met again
+			s.log.Info("a UPF unit has another address", "unit", u.NodeID, "address", u.Address)
+			s.add(pfcp.Unit{NodeID: u.NodeID, Address: u.Address})
 		}
 	}
 	for node := range s.live {
@@ -74,16 +80,24 @@ func (s *Shard) meet(u *configuration.Unit) {
 				s.After(retry, func() { s.meet(u) })
 				return
 			}
-			if err := s.socket.AddUnit(unit); err != nil {
-				s.log.Error("a UPF unit cannot be met", "unit", u.NodeID, "err", err)
+			if now := s.Configuration().Unit(u.NodeID); now != nil { // it may have moved meanwhile
+				unit.Address = now.Address
 			}
-			s.added[u.NodeID] = true
+			s.add(unit)
 			for _, ask := range s.early[u.NodeID] {
 				ask()
 			}
 			delete(s.early, u.NodeID)
 		}
 	})
+}
+
+// add a unit to the endpoint, or tell that where it is now.
+func (s *Shard) add(unit pfcp.Unit) {
+	if err := s.socket.AddUnit(unit); err != nil {
+		s.log.Error("a UPF unit cannot be met", "unit", unit.NodeID, "err", err)
+	}
+	s.added[unit.NodeID] = unit.Address
 }
 
 // fromUnit is called by the endpoint, in its goroutine.

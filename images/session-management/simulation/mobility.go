@@ -12,7 +12,6 @@ import (
 	"core5g.dev/core5g/images/session-management/n2"
 	"core5g.dev/core5g/images/session-management/procedure"
 	"core5g.dev/core5g/images/session-management/record"
-	"core5g.dev/core5g/images/session-management/runner"
 
 	"github.com/wmnsk/go-pfcp/ie"
 	"github.com/wmnsk/go-pfcp/message"
@@ -297,11 +296,7 @@ func (u *ue) loseFlow() {
 
 // settings change now and then: the AMBR, and flows that come and go and have other filters.
 func (w *world) settings() {
-	if w.real {
-		return
-	}
-	if !w.faults {
-		w.settle(3)
+	if w.real || !w.faults {
 		return
 	}
 	w.soon(time.Second, 10*time.Second, w.settings)
@@ -330,21 +325,16 @@ func (w *world) settings() {
 	w.tellSettings()
 }
 
+// tellSettings to whoever lives. Who takes a shard over finds out by itself.
 func (w *world) tellSettings() {
-	for _, p := range w.living() {
-		for _, name := range w.shardNames() {
-			if h := p.holds(name); h != nil && h.runner != nil {
-				h.runner.EachOf(runner.SliceGroup(h.shard, slice), procedure.SettingsChanged{}, func() {})
+	for _, p := range w.pods {
+		p.in(p.life, func() {
+			for _, name := range w.shardNames() {
+				if h := p.held[name]; h != nil && h.runner != nil {
+					h.runner.Configured()
+				}
 			}
-		}
-	}
-}
-
-// settle: a holder that takes the shard tells all sessions what has changed; here the last one does, when all is kind.
-func (w *world) settle(times int) {
-	w.tellSettings()
-	if times > 0 {
-		w.after(20*time.Second, func() { w.settle(times - 1) })
+		})
 	}
 }
 
@@ -443,7 +433,7 @@ func (u *ue) agreeOnFlows(rec *record.Session, s *unitSession, fail func(string,
 		fail("%s: the unit has the PDRs %v, by the record %v: %+v", u.supi, s.rules[ie.CreatePDR], pdrs, rec)
 	}
 	network := u.w.config.Named(slice, dnn)
-	if rec.Phase == record.Active && rec.AMBR != network.AMBR {
+	if rec.Phase == record.Active && rec.AMBR != network.AMBR && !u.w.declined[rec.CPSEID] {
 		fail("%s: the session has the AMBR %v, the Slice %v", u.supi, rec.AMBR, network.AMBR)
 	}
 }

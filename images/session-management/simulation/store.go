@@ -7,6 +7,7 @@ import (
 
 	"core5g.dev/core5g/images/nf/sessionstore"
 	"core5g.dev/core5g/images/nf/sessionstore/memory"
+	"core5g.dev/core5g/images/session-management/procedure"
 	"core5g.dev/core5g/images/session-management/record"
 	"core5g.dev/core5g/images/session-management/runner"
 )
@@ -59,6 +60,11 @@ func (w *world) written(key string) {
 	w.records[key] = is
 	if is == nil {
 		delete(w.records, key)
+	}
+	if is != nil && len(is.History) > 0 {
+		last := is.History[len(is.History)-1]
+		failed := procedure.Kind(last.Kind) == procedure.Modification && last.Result != 0
+		w.declined[is.CPSEID] = failed || w.declined[is.CPSEID] && is.AMBR != w.config.Named(slice, dnn).AMBR
 	}
 	switch {
 	case was != nil && (is == nil || is.CPSEID != was.CPSEID):

@@ -70,7 +70,21 @@ func Build(o Objects, good *Good) (*configuration.Snapshot, []Refusal) {
 	}
 	*good = b.next
 	slices.SortFunc(b.refusals, func(x, y Refusal) int { return cmp.Or(cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.Name, y.Name)) })
-	return snapshot.WithCore(core), b.refusals
+	return snapshot.WithCore(core).WithUnread(b.unread()), b.refusals
+}
+
+// unread is what there is, and of which nothing is in force.
+func (b *builder) unread() (out configuration.Unread) {
+	for _, r := range b.refusals {
+		switch {
+		case r.Earlier:
+		case r.Kind == "Slice":
+			out.Slices = append(out.Slices, r.Name)
+		case r.Kind == "UPFInstance":
+			out.UPFInstances = true
+		}
+	}
+	return out
 }
 
 type builder struct {

@@ -21,6 +21,7 @@ func unitsOf(upf *v1alpha1.UPFInstance) ([]configuration.Unit, error) {
 			continue
 		}
 		u := configuration.Unit{NodeID: status.N4Address, UPFInstance: upf.Name, Name: status.Name, State: stateOf(upf, status), Drain: drainTime}
+		u.Ending = ending(upf, status)
 		if upf.Spec.Drain != nil {
 			u.Drain = time.Duration(upf.Spec.Drain.TimeoutSeconds) * time.Second
 		}
@@ -34,13 +35,21 @@ func unitsOf(upf *v1alpha1.UPFInstance) ([]configuration.Unit, error) {
 	return out, nil
 }
 
-// stateOf a unit: the whole instance's, unless it is on its way out by itself.
+// stateOf a unit: the whole instance's, unless it is on its way out by itself. What is locked may still have time for its sessions.
 func stateOf(upf *v1alpha1.UPFInstance, unit v1alpha1.UnitStatus) configuration.State {
+	locked := upf.Spec.AdministrativeState == v1alpha1.StateLocked
+	waits := unit.Drain != nil || upf.Spec.Drain != nil && upf.Spec.Drain.TimeoutSeconds > 0 && (unit.State == v1alpha1.UnitReady || unit.State == v1alpha1.UnitRunning)
 	switch {
-	case upf.Spec.AdministrativeState == v1alpha1.StateLocked || unit.Drain != nil && unit.Drain.ReleasedAt != nil:
+	case unit.Drain != nil && unit.Drain.ReleasedAt != nil, locked && !waits:
 		return configuration.Locked
-	case upf.Spec.AdministrativeState == v1alpha1.StateShuttingDown || unit.Drain != nil || upf.DeletionTimestamp != nil:
+	case locked, upf.Spec.AdministrativeState == v1alpha1.StateShuttingDown, unit.Drain != nil, upf.DeletionTimestamp != nil:
 		return configuration.Draining
 	}
 	return configuration.InService
+}
+
+// ending: the unit is taken away, rather than made anew.
+func ending(upf *v1alpha1.UPFInstance, unit v1alpha1.UnitStatus) bool {
+	return upf.Spec.AdministrativeState == v1alpha1.StateLocked || upf.Spec.AdministrativeState == v1alpha1.StateShuttingDown ||
+		upf.DeletionTimestamp != nil || specs.UnitNumber(upf, unit.Name) >= specs.AskedUnits(upf)
 }

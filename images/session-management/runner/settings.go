@@ -1,0 +1,74 @@
+package runner
+
+import (
+	"maps"
+	"slices"
+
+	"core5g.dev/core5g/images/session-management/configuration"
+	"core5g.dev/core5g/images/session-management/n1"
+	"core5g.dev/core5g/images/session-management/procedure"
+	"core5g.dev/core5g/images/session-management/record"
+)
+
+// What sessions follow of the configuration while they are there. The shard's own record says by which configuration the sessions of a Slice
+// were looked at last, all of them: a holder that dies in the midst of it is followed by one that looks again, and so is one that nobody
+// followed for a while.
+
+// slice whose sessions are being looked at. again: it has changed once more meanwhile.
+type slice struct{ again bool }
+
+// Configured looks at the sessions of every Slice that is another one than the shard's record says. It is called when the configuration
+// has changed; who takes a shard over begins with it.
+func (r *Runner) Configured() {
+	c := r.w.Configuration()
+	if r.stopped || !r.shardRead || c == nil {
+		return
+	}
+	names := maps.Clone(r.kept.Slices)
+	for _, s := range c.Slices() {
+		names[s.Name] = 0
+	}
+	for _, name := range sorted(names) {
+		r.follow(name)
+	}
+}
+
+func (r *Runner) follow(name string) {
+	c := r.w.Configuration()
+	digest := c.Digest(name)
+	if s := r.slices[name]; s != nil {
+		s.again = true
+		return
+	}
+	if r.kept.Slices[name] == digest || digest == 0 && !c.SliceGone(name) {
+		return
+	}
+	s := &slice{}
+	r.slices[name] = s
+	r.walk(SliceGroup(r.shard, name), func(rec *record.Session) procedure.Event { return changedFor(rec, r.w.Configuration()) }, func() {
+		delete(r.slices, name)
+		if s.again && r.w.Configuration().Digest(name) != digest {
+			r.follow(name)
+			return
+		}
+		if digest == 0 {
+			delete(r.kept.Slices, name)
+		} else {
+			r.kept.Slices[name] = digest
+		}
+		r.log.Info("the sessions of a Slice follow its configuration", "slice", name)
+		r.keepShard(func() {})
+	})
+}
+
+// changedFor a session: it ends with its data network.
+func changedFor(rec *record.Session, c *configuration.Snapshot) procedure.Event {
+	named := slices.ContainsFunc(c.Slices(), func(s *configuration.Slice) bool { return s.Name == rec.Slice })
+	switch {
+	case c.Named(rec.Slice, rec.DNN) != nil:
+		return procedure.SettingsChanged{}
+	case named || c.SliceGone(rec.Slice):
+		return procedure.End{Cause: n1.CauseRegularDeactivation}
+	}
+	return nil
+}
