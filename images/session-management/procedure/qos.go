@@ -386,7 +386,7 @@ func (t *turn) currentFilters(network *configuration.DataNetwork) {
 			f.Directions, f.Filters, t.s.Behind = n4.NoDirection, 0, true
 		default:
 			now := n4.Versioned(*f, network.Settings())
-			if now.Filters != f.Filters {
+			if now != *f { // also where the Slice has filters again that it had before
 				f.Directions, t.s.Behind = now.Directions, true
 			}
 		}

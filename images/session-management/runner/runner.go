@@ -294,6 +294,15 @@ func (r *Runner) tell(list *[]func(error), err error) {
 	}
 }
 
+// decode what the store had.
+func (r *Runner) decode(found sessionstore.Record) (*record.Session, error) {
+	octets, err := r.sealer.Open(found.Key, found.Value)
+	if err != nil {
+		return nil, err
+	}
+	return record.Decode(octets)
+}
+
 // open what the store had. A record with a procedure is one that its holder did not finish.
 func (r *Runner) open(s *session, found sessionstore.Record) error {
 	octets, err := r.sealer.Open(s.key, found.Value)

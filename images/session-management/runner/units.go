@@ -317,13 +317,14 @@ func (r *Runner) sweep(nodeID string) {
 	r.list(nodeID, func(listed []Listed, _ bool) { r.deleteOrphans(nodeID, listed, again) })
 }
 
-// deleteOrphans of a list, one after the other. What an intent names is in the store since before the unit was asked for it.
+// deleteOrphans of a list, one after the other. What an intent names is in the store since before the unit was asked for it. A session that is
+// known may be there twice, where a holder that died had another address in its F-SEID: the record has the UP SEID of the one that is used.
 func (r *Runner) deleteOrphans(nodeID string, listed []Listed, done func()) {
 	for len(listed) > 0 {
 		l := listed[0]
-		if record.ShardOf(l.CPSEID) == r.shard && r.keys[l.CPSEID] == "" {
-			r.lookFor(l.CPSEID, func(found bool) {
-				if !found {
+		if record.ShardOf(l.CPSEID) == r.shard && !r.inMemory(l) {
+			r.lookFor(l, func(known bool) {
+				if !known {
 					r.counts.Orphans++
 					r.log.Warn("a unit has a session that nobody knows: it is deleted", "unit", nodeID, "cp_seid", l.CPSEID, "up_seid", l.UPSEID)
 					r.effects(nil, []procedure.Effect{procedure.AskUnit{
@@ -349,20 +350,36 @@ func (r *Runner) unitNamed(nodeID string) record.Unit {
 	return u
 }
 
+// inMemory says whether a session that a unit has is one in memory, as far as that can be said now.
+func (r *Runner) inMemory(l Listed) bool {
+	key, known := r.keys[l.CPSEID]
+	if !known {
+		return false
+	}
+	s := r.sessions[key]
+	return s == nil || !s.atRest() || mayBe(s.state.Record, l)
+}
+
+// mayBe says whether a session of a unit's list is the record's. While the unit is asked for something, it may be.
+func mayBe(rec *record.Session, l Listed) bool {
+	return rec == nil || rec.CPSEID == l.CPSEID && (rec.Procedure != nil || rec.Told != nil || rec.UPSEID == 0 || rec.UPSEID == l.UPSEID)
+}
+
 // lookFor a session in the store, by CP SEID, until that is known.
-func (r *Runner) lookFor(cpSEID uint64, then func(found bool)) {
+func (r *Runner) lookFor(l Listed, then func(known bool)) {
 	r.w.Store(func(ctx context.Context, store sessionstore.Store) func() {
-		_, err := store.Find(ctx, sessionstore.Index{Kind: IndexSEID, Value: record.Ref(cpSEID)})
+		found, err := store.Find(ctx, sessionstore.Index{Kind: IndexSEID, Value: record.Ref(l.CPSEID)})
 		return func() {
 			r.heard(err)
 			switch {
 			case r.stopped:
 			case err == nil:
-				then(true)
+				rec, err := r.decode(found)
+				then(err != nil || mayBe(rec, l)) // what cannot be read may be anything
 			case errors.Is(err, sessionstore.ErrNotFound):
 				then(false)
 			default:
-				r.w.After(longestWait, func() { r.lookFor(cpSEID, then) })
+				r.w.After(longestWait, func() { r.lookFor(l, then) })
 			}
 		}
 	})

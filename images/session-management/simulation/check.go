@@ -76,9 +76,22 @@ func (w *world) leaves(v *view) {
 	defer func() { w.looking = false }()
 	l := v.held.lease
 	holder, epoch, err := w.store.Holder(context.Background(), l.Shard)
+	if err == nil && holder == l.Holder && epoch > l.Epoch && !w.actsUnder(l.Shard, epoch) {
+		return // its own life before has asked for it, and the store has heard late: nobody else is there
+	}
 	if err != nil || holder != l.Holder || epoch != l.Epoch {
 		w.fail("%s speaks for %s under epoch %d, which is %s's, epoch %d (%v)", l.Holder, l.Shard, l.Epoch, holder, epoch, err)
 	}
+}
+
+// actsUnder says whether a pod has the shard under that epoch.
+func (w *world) actsUnder(shard string, epoch uint64) bool {
+	for _, p := range w.pods {
+		if l, ok := p.keeper.Lease(shard); ok && p.alive && l.Epoch == epoch {
+			return true
+		}
+	}
+	return false
 }
 
 // agree: when all is quiet, everybody thinks the same of a session.

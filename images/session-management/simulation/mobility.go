@@ -108,8 +108,12 @@ func (u *ue) told(command, modify []byte, kind n2.InfoType) {
 		return
 	}
 	pti := command[2]
-	// An answer that waits in the AMF for this long is none to the command of before any more, which has come again or is another now.
-	u.next = slices.DeleteFunc(u.next, func(r *request) bool { return r.name == "modification complete" || r.name == "command reject" })
+	// An answer that waits in the AMF for this long, or is not taken there, is none to the command of before any more, which has come again or is another now.
+	answers := func(r *request) bool { return r.name == "modification complete" || r.name == "command reject" }
+	u.next = slices.DeleteFunc(u.next, answers)
+	if u.request != nil && answers(u.request) {
+		u.request.done, u.request = true, nil
+	}
 	if again := string(command) == u.command; u.w.faults && (again && u.rejects || !again && u.w.chance(10)) {
 		u.command, u.rejects = string(command), true
 		u.update("command reject", procedure.Update{N1: []byte{0x2e, sessionID, pti, byte(n1.ModificationCommandRejectType), 31}}, func(procedure.Updated) {})

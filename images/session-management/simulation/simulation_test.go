@@ -28,7 +28,10 @@ var failed = []uint64{
 	1045, // a unit that had no association yet was taken for one that refused
 	1109, // a session whose deletion a unit did not answer stayed there for ten minutes
 	1592, // a flow that an access network lost, and that it was told of anew, counted as there
+	1919, // a Slice had filters again that it had before: the rules that the unit was to be told were none of either
 	2112, // an access network to which a UE went had been told to keep a flow that it had not said that it took
+	3955, // an AMF said for six seconds what a UE had answered to the command before
+	8205, // a store heard late what a pod's life before had asked for
 	2297, // what UE and access network had was taken back for want of a flow's filters
 	1390, // a request to deactivate was carried out after a newer one to activate, whose sender had given up on the former
 }
@@ -58,7 +61,7 @@ func TestWorlds(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, kind := range []string{"establishment", "connection", "release", "paging", "restoration", "modification", "path_switch", "handover"} {
-		if ended[kind] == 0 {
+		if ended[kind] == 0 && len(list) >= 20 {
 			t.Errorf("no %s in %d worlds: they show nothing of it", kind, len(list))
 		}
 	}
