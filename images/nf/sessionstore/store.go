@@ -31,6 +31,8 @@ var (
 // HeldError says who has the shard that somebody wanted.
 type HeldError struct {
 	Shard, Holder string
+	// Epoch of the holder's lease.
+	Epoch uint64
 	// Remaining is what is left of the holder's lease.
 	Remaining time.Duration
 }

@@ -698,3 +698,39 @@ func TestRun(t *testing.T) {
 		wants("b, which has ended,", b)
 	})
 }
+
+// Who was found to hold a shard when this pod wanted it is known well enough to be found dead.
+func TestAPodThatDiesAfterItWasFasterThanUs(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	k, err := New(Options{
+		Holder: "b", Set: "set", Shards: []string{"0"}, Now: func() time.Time { return now }, Gained: func(sessionstore.Lease) {}, Lost: func(string) {},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const epoch = 7
+	evicted := false
+	for range 20 {
+		now = now.Add(time.Millisecond)
+		requests, _ := k.Step()
+		for _, r := range requests {
+			a := Answer{}
+			switch {
+			case r.Op == OpAcquire && r.Lease.Shard == "0": // free a moment ago
+				a.Err = &sessionstore.HeldError{Shard: "0", Holder: "a", Epoch: epoch, Remaining: time.Minute}
+			case r.Op == OpAcquire:
+				a.Lease = sessionstore.Lease{Shard: r.Lease.Shard, Holder: "b", Epoch: 1, Generation: "g", Until: now.Add(time.Hour)}
+			case r.Op == OpEvict:
+				evicted = r.Lease.Shard == "0" && r.Lease.Holder == "a" && r.Lease.Epoch == epoch
+				a.Err = sessionstore.ErrUnavailable
+			}
+			k.Answered(r, a)
+			if r.Op == OpAcquire && a.Err != nil {
+				k.Dead("a")
+			}
+		}
+	}
+	if !evicted {
+		t.Error("the dead pod's lease is not ended")
+	}
+}

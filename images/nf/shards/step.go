@@ -328,7 +328,7 @@ func (k *Keeper) acquired(c *claim, a Answer, now time.Time) {
 	var held *sessionstore.HeldError
 	switch {
 	case errors.As(a.Err, &held):
-		c.see(held.Holder, 0, now)
+		c.see(held.Holder, held.Epoch, now)
 		c.next = earlier(now.Add(k.look()), now.Add(max(held.Remaining, k.hurry())))
 	case a.Err != nil:
 		k.log.Warn("a shard is not acquired", "shard", c.name, "error", a.Err)

@@ -233,7 +233,7 @@ func leases(t *testing.T, s *Subject) {
 		t.Fatal(err)
 	}
 	var held *sessionstore.HeldError
-	if _, err := s.Acquire(ctx, "0", "b", ttl); !errors.As(err, &held) || held.Holder != "a" || held.Remaining <= 0 || held.Remaining > s.Short {
+	if _, err := s.Acquire(ctx, "0", "b", ttl); !errors.As(err, &held) || held.Holder != "a" || held.Epoch != first.Epoch || held.Remaining <= 0 || held.Remaining > s.Short {
 		t.Errorf("Acquire of a held shard: %v", err)
 	}
 	s.lease(t, "1", "b") // another shard is free

@@ -154,7 +154,7 @@ func (s *Store) Acquire(_ context.Context, shard, holder string, ttl time.Durati
 	}
 	now := s.Now()
 	if l, ok := s.data.leases[shard]; ok && l.holder != holder && now.Before(l.until) {
-		return sessionstore.Lease{}, done(&sessionstore.HeldError{Shard: shard, Holder: l.holder, Remaining: l.until.Sub(now)})
+		return sessionstore.Lease{}, done(&sessionstore.HeldError{Shard: shard, Holder: l.holder, Epoch: l.epoch, Remaining: l.until.Sub(now)})
 	}
 	epoch := max(s.data.epochs[shard]+1, uint64(now.UnixMilli()))
 	s.data.epochs[shard] = epoch

@@ -22,8 +22,8 @@ var acquire = redis.NewScript(`
 local now = redis.call('TIME')
 local held = redis.call('GET', KEYS[1])
 if held then
-  local holder = string.match(held, '^%d+|[^|]*|(.*)$')
-  if holder ~= ARGV[1] then return {'HELD', holder, redis.call('PTTL', KEYS[1])} end
+  local epoch, holder = string.match(held, '^(%d+)|[^|]*|(.*)$')
+  if holder ~= ARGV[1] then return {'HELD', holder, redis.call('PTTL', KEYS[1]), epoch} end
 end
 redis.call('SET', KEYS[3], ARGV[3], 'NX')
 local generation = redis.call('GET', KEYS[3])

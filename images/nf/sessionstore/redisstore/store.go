@@ -258,10 +258,14 @@ func (s *Store) Acquire(ctx context.Context, shard, holder string, ttl time.Dura
 	if err != nil {
 		return sessionstore.Lease{}, err
 	}
-	if answer[0] == "HELD" && len(answer) == 3 {
+	if answer[0] == "HELD" && len(answer) == 4 {
 		left, _ := answer[2].(int64)
+		epoch, err := strconv.ParseUint(text(answer[3]), 10, 64)
+		if err != nil {
+			return sessionstore.Lease{}, fmt.Errorf("session store: the epoch of shard %s: %w", shard, err)
+		}
 		return sessionstore.Lease{}, &sessionstore.HeldError{
-			Shard: shard, Holder: text(answer[1]), Remaining: time.Duration(left) * time.Millisecond,
+			Shard: shard, Holder: text(answer[1]), Epoch: epoch, Remaining: time.Duration(left) * time.Millisecond,
 		}
 	}
 	epoch, err := strconv.ParseUint(text(answer[1]), 10, 64)
