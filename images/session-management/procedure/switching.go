@@ -19,6 +19,10 @@ import (
 //	2     the new one has not taken the session         switchFailed
 const switchUnit uint8 = 1
 
+// switchAgain is how often a unit that does not answer is asked again; each time it is asked for some seconds (TS 29.244 6.4). The count is in the
+// record, in the place of a cause.
+const switchAgain = 2
+
 var switching = map[uint8]step{
 	switchUnit: {ask: askSwitch, take: takeSwitch},
 }
@@ -79,6 +83,10 @@ func (t *turn) switched(u Unit) {
 	case u.Outcome == Refused:
 		t.over("the UPF refused")
 		t.reply(notSwitched(http.StatusInternalServerError, "UPF_NOT_RESPONDING", unitRefused.Detail, n2.CauseUserPlaneResourcesNotAvailable))
+	case u.Outcome == Unknown && t.s.Procedure.Cause < switchAgain: // it may have been done: nobody is told otherwise before that is known
+		t.s.Procedure.Cause++
+		t.due(dueUnit, 0)
+		askSwitch(t)
 	default:
 		t.over("no answer of the UPF")
 		t.reply(notSwitched(http.StatusGatewayTimeout, "UPF_NOT_RESPONDING", unitIsMute.Detail, n2.CauseUserPlaneResourcesNotAvailable))

@@ -38,7 +38,9 @@ func TestPathSwitch(t *testing.T) {
 		{name: "it has not, without saying so in a transfer", from: active, acts: []act{update1("the AMF", Update{FailedToBeSwitched: true}), unitDone}},
 		{name: "it has not taken one that is being established", from: establishing, acts: []act{failed}},
 		{name: "the unit refuses", from: active, acts: []act{all, unitRefuses}},
-		{name: "the unit does not answer, and is told again", from: active, acts: []act{all, unitMute, all, unitDone}},
+		{name: "the unit does not answer, and is asked again before anybody hears", from: active, acts: []act{all, unitMute, unitDone}},
+		{name: "the unit does not answer at all", from: active, acts: []act{all, unitMute, unitMute, unitMute, all, unitDone}},
+		{name: "the unit is away: it has not switched", from: active, acts: []act{all, {name: "it was not asked", event: Unit{Outcome: NotSent}}}},
 		{name: "the unit has lost it: made anew, with the new tunnel", from: active, acts: []act{all, unitLost, {name: "the unit has it", event: made()}, all}},
 		{name: "while a modification is out: the new gNB has the flow", from: active, acts: []act{
 			changedTo("the Slice", gameForAll), unitDone, commanded, to("the UE is there, with the new flow", 1, 2, 3), unitDone, update1("the UE", Update{N1: complete(0)}), unitDone,
