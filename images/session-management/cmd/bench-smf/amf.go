@@ -32,7 +32,9 @@ type amf struct {
 	server *http.Server
 	client *http.Client
 	turn   atomic.Uint64
-	teids  atomic.Uint32
+	// transfers are what UEs and gNBs were told.
+	transfers atomic.Int64
+	teids     atomic.Uint32
 
 	mu     sync.Mutex
 	accept map[string]chan time.Time // by SUPI: when the transfer came
@@ -81,6 +83,7 @@ func (a *amf) dial(ctx context.Context, network, _ string) (net.Conn, error) {
 
 func (a *amf) transfer(w http.ResponseWriter, q *http.Request) {
 	at := time.Now()
+	a.transfers.Add(1)
 	_, _ = io.Copy(io.Discard, q.Body)
 	a.mu.Lock()
 	c := a.accept[q.PathValue("supi")]

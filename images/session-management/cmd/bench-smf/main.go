@@ -1,12 +1,13 @@
 // Command bench-smf measures the SMF as it is shipped: its pods as processes, over mutual TLS, with a session store, upf-c over a
 // stand-in for upf-u, and an AMF that speaks Namf and Nsmf beside it.
 //
-//	bench-smf [-case at_rest,load,memory,kill_smf,kill_store] [-sessions N] [-rate N] [-pods N] [-runs N]
+//	bench-smf [-case at_rest,load,memory,kill_smf,kill_store,kill_both,kill_upf,move_shard] [-sessions N] [-rate N] [-pods N] [-runs N]
 //
 // A line for each case: case=… and key=value. From Create SM Context to the N2 request in microseconds (p50_us, p99_us), CPU of the SMF a session
 // that is set up whole (cpu_us), resident octets a session (octets_per_session). The cases kill_… kill without a word, and count sessions that were
-// established and are not there any more (sessions_lost), in the SMF or in the UPF, and how long the next answer took (answer_ms). It exits with 1
-// where a session is lost.
+// established and are not there any more (sessions_lost), in the SMF or in the UPF, and how long the next answer took (answer_ms, the median, and
+// answer_max_ms). Its answer is, of kill_upf, the last session that is in the unit again, with the F-TEID and address that it had; move_shard ends the
+// pod that holds the shard as a rollout does. It exits with 1 where a session is lost, or an answer took longer than it may (kills.go).
 package main
 
 import (
@@ -53,6 +54,7 @@ func main() {
 func run(ctx context.Context, o options) error {
 	cases := map[string]func(context.Context, *rig, options) error{
 		"at_rest": atRest, "load": load, "memory": resident, "kill_smf": killSMF, "kill_store": killStore,
+		"kill_both": killBoth, "kill_upf": killUPF, "move_shard": moveShard,
 	}
 	var failed error
 	for name := range strings.SplitSeq(o.cases, ",") {
@@ -66,7 +68,7 @@ func run(ctx context.Context, o options) error {
 		}
 		err = f(ctx, r, o)
 		r.close()
-		if errors.Is(err, errLost) {
+		if errors.Is(err, errLost) || errors.Is(err, errSlow) {
 			failed = errors.Join(failed, fmt.Errorf("%s: %w", name, err))
 		} else if err != nil {
 			return fmt.Errorf("%s: %w", name, err)

@@ -74,8 +74,7 @@ func (r *rig) close() {
 		r.kill(n)
 	}
 	if r.store != nil {
-		_ = r.store.Process.Kill()
-		_ = r.store.Wait()
+		r.killStore()
 	}
 	if r.amf != nil {
 		r.amf.close()
@@ -147,6 +146,12 @@ dataplane: {socket: ` + socket + `}
 		r.upfu.Kill()
 	}
 	return nil
+}
+
+// killStore without a word.
+func (r *rig) killStore() {
+	_ = r.store.Process.Kill()
+	_ = r.store.Wait()
 }
 
 func (r *rig) startStore(ctx context.Context) error {
