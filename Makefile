@@ -67,6 +67,7 @@ ifneq ($(CORE5G_CLUSTER),existing)
 endif
 
 e2e: running
+	@$(MAKE) --no-print-directory kubectl-plugin
 	@CORE5G_E2E=1 $(GO) test -json -count=1 -timeout 40m ./e2e/suite/...
 
 # From the previous release to this one and back. Builds the previous one's images the first time.

@@ -3,6 +3,7 @@ package suite
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -27,7 +28,14 @@ const (
 	patience = 2 * time.Minute
 )
 
-var k *cluster.Cluster
+var (
+	k *cluster.Cluster
+	// plane is whose SMF the stories are told with: CONTROL_PLANE.
+	plane = cluster.Free5GC
+)
+
+// ownSMF says that the core has one SMF, of core5g's own, for all Slices.
+func ownSMF() bool { return plane == cluster.Core5G }
 
 func TestMain(m *testing.M) { scene.Main(m, "CORE5G_E2E", run) }
 
@@ -35,6 +43,9 @@ func run(m *testing.M) (int, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	var err error
+	if plane, err = cluster.ControlPlane(); err != nil {
+		return 0, err
+	}
 	if k, err = cluster.Open(ctx); err != nil {
 		return 0, err
 	}
@@ -85,6 +96,46 @@ func only(t *testing.T, ctx context.Context, component, slice string) cluster.Ob
 		return nil
 	}))
 	return found
+}
+
+// pods of a component, of a slice where slice is not empty, as soon as all of them are ready.
+func pods(t *testing.T, ctx context.Context, component, slice string) []cluster.Object {
+	t.Helper()
+	var found []cluster.Object
+	check(t, cluster.Eventually(ctx, patience, func() error {
+		selector := "app.kubernetes.io/component=" + component
+		if slice != "" {
+			selector += ",core5g.dev/slice=" + slice
+		}
+		var err error
+		if found, err = k.Pods(ctx, selector); err != nil {
+			return err
+		}
+		if len(found) == 0 {
+			return fmt.Errorf("no pod with %s", selector)
+		}
+		for _, pod := range found {
+			if !pod.Ready() {
+				return fmt.Errorf("pod %s is not ready", pod.Metadata.Name)
+			}
+		}
+		return nil
+	}))
+	slices.SortFunc(found, func(a, b cluster.Object) int { return strings.Compare(a.Metadata.Name, b.Metadata.Name) })
+	return found
+}
+
+// smfOf identifies the runs of the pods that serve a slice's sessions: free5GC's SMF for it, or core5g's own for all.
+func smfOf(t *testing.T, ctx context.Context, slice string) string {
+	t.Helper()
+	if ownSMF() {
+		slice = ""
+	}
+	var runs []string
+	for _, pod := range pods(t, ctx, "smf", slice) {
+		runs = append(runs, incarnation(pod))
+	}
+	return strings.Join(runs, "; ")
 }
 
 // incarnation identifies a pod and the run of each of its containers: it changes with a new pod

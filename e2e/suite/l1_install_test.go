@@ -16,6 +16,7 @@ func TestInstall(t *testing.T) {
 		t.Fatalf("no release %s in namespace %s; run `make up`, or helm install: %v", cluster.Release, cluster.Namespace, err)
 	}
 	check(t, k.Apply(ctx, sliceFile, ranFile))
+	choosePlane(t, ctx, plane)
 	for _, object := range []string{"upfinstance/" + upfInstance, "core5g/core5g", "slice/" + firstSlice} {
 		check(t, k.WaitCondition(ctx, object, "Ready", 4*time.Minute))
 	}
@@ -23,7 +24,11 @@ func TestInstall(t *testing.T) {
 
 func TestEveryFunctionRuns(t *testing.T) {
 	ctx := story(t, 3*time.Minute)
-	for _, component := range []string{"operator", "amf", "smf", "nrf", "pcf", "chf", "database", "subscriber-data", "upf"} {
+	components := []string{"operator", "amf", "smf", "nrf", "pcf", "chf", "database", "subscriber-data", "upf"}
+	if ownSMF() {
+		components = append(components, "session-store")
+	}
+	for _, component := range components {
 		t.Run(component, func(t *testing.T) {
 			check(t, cluster.Eventually(ctx, patience, func() error {
 				pods, err := k.Component(ctx, component)

@@ -16,7 +16,7 @@ func TestSecondSliceAtRunTime(t *testing.T) {
 	others := func() map[string]string {
 		return map[string]string{
 			"amf":             incarnation(only(t, ctx, "amf", "")),
-			"first SMF":       incarnation(only(t, ctx, "smf", firstSlice)),
+			"first SMF":       smfOf(t, ctx, firstSlice),
 			"upf":             incarnation(only(t, ctx, "upf", "")),
 			"subscriber-data": incarnation(only(t, ctx, "subscriber-data", "")),
 		}
@@ -53,7 +53,7 @@ func TestSliceDeletedAndAddedAgain(t *testing.T) {
 			ctx := story(t, 8*time.Minute)
 			attached(t, ctx, tt.otherPhone)
 			amf, upf := incarnation(only(t, ctx, "amf", "")), incarnation(only(t, ctx, "upf", ""))
-			smf := incarnation(only(t, ctx, "smf", tt.otherSlice))
+			smf := smfOf(t, ctx, tt.otherSlice)
 			tr := startTraffic(ctx, tt.otherPhone)
 
 			check(t, k.Delete(ctx, tt.file))
@@ -80,7 +80,7 @@ func TestSliceDeletedAndAddedAgain(t *testing.T) {
 			if now := incarnation(only(t, ctx, "upf", "")); now != upf {
 				t.Errorf("the UPF was restarted: %s, was %s", now, upf)
 			}
-			if now := incarnation(only(t, ctx, "smf", tt.otherSlice)); now != smf {
+			if now := smfOf(t, ctx, tt.otherSlice); now != smf {
 				t.Errorf("the other slice's SMF was restarted: %s, was %s", now, smf)
 			}
 		})

@@ -9,14 +9,19 @@ import (
 	"core5g.dev/core5g/e2e/cluster"
 )
 
-// Uninstalling leaves nothing but the CRDs, which are kept on purpose.
+// Uninstalling leaves nothing but what is kept on purpose: the CRDs, and what sessions could be read with again.
 func TestUninstallLeavesNothing(t *testing.T) {
 	ctx := story(t, 10*time.Minute)
 	check(t, k.Delete(ctx, ranFile, secondFile, sliceFile))
 	_, err := k.HelmRun(ctx, "uninstall", cluster.Release, "--wait", "--timeout", "5m")
 	check(t, err)
 
-	kinds := "all,configmaps,secrets,serviceaccounts,roles,rolebindings,jobs,leases,core5gs,slices,upfinstances,subscribers,network-attachment-definitions"
+	if ownSMF() {
+		_, err := k.Run(ctx, "get", "secret/core5g-session-store-keys", "pvc/core5g-session-store")
+		check(t, err)
+		forgetStore(t, ctx)
+	}
+	kinds := "all,configmaps,secrets,serviceaccounts,roles,rolebindings,jobs,leases,persistentvolumeclaims,core5gs,slices,upfinstances,subscribers,network-attachment-definitions"
 	check(t, cluster.Eventually(ctx, patience, func() error {
 		out, err := k.Run(ctx, "get", kinds, "-o", "name")
 		if err != nil {

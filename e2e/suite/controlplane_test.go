@@ -1,0 +1,107 @@
+package suite
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"core5g.dev/core5g/e2e/cluster"
+)
+
+// choosePlane has the core served by the wanted SMF, as who installed the chart would, and waits until every Slice is.
+func choosePlane(t *testing.T, ctx context.Context, want string) {
+	t.Helper()
+	now, err := k.Run(ctx, "get", "core5g/core5g", "-o", "jsonpath={.spec.controlPlane}")
+	check(t, err)
+	if now != want {
+		args := []string{"upgrade", cluster.Release, "charts/core5g", "--reuse-values", "--wait", "--timeout", "4m", "--set", "core.spec.controlPlane=" + want}
+		if pods := cluster.PodNetwork(); pods != "" {
+			args = append(args, "--set", "upf.spec.n4.controlPlaneSubnets={"+pods+"}")
+		}
+		_, err = k.HelmRun(ctx, args...)
+		check(t, err)
+	}
+	// The Slices' conditions are of the SMF before, until the operator has seen the core: so are pods.
+	selector := "app.kubernetes.io/component=smf,core5g.dev/slice"
+	if want == cluster.Core5G {
+		selector = "app.kubernetes.io/component=smf,core5g.dev/session-management=core"
+	}
+	check(t, cluster.Eventually(ctx, 4*time.Minute, func() error {
+		all, err := k.Component(ctx, "smf")
+		if err != nil {
+			return err
+		}
+		wanted, err := k.Pods(ctx, selector)
+		if err != nil {
+			return err
+		}
+		if len(wanted) == 0 || len(wanted) != len(all) {
+			return fmt.Errorf("%d pods of SMFs, %d of them with %s: want all, and one at least", len(all), len(wanted), selector)
+		}
+		for _, pod := range wanted {
+			if !pod.Ready() {
+				return fmt.Errorf("pod %s is not ready", pod.Metadata.Name)
+			}
+		}
+		return nil
+	}))
+	for _, object := range []string{"core5g/core5g", "upfinstance/" + upfInstance, "slice/" + firstSlice} {
+		check(t, k.WaitCondition(ctx, object, "Ready", 3*time.Minute))
+	}
+}
+
+// otherPlane tells the stories of f with the SMF that the others are not told with, and goes back.
+func otherPlane(t *testing.T, ctx context.Context, want string, f func()) {
+	t.Helper()
+	if plane == want {
+		f()
+		return
+	}
+	before := plane
+	// Whoever changes it is told, before it is done. kubectl prints warnings on its standard error.
+	said, err := k.Shell(ctx, fmt.Sprintf(`kubectl -n %s patch core5g core5g --type merge --dry-run=server -p '{"spec":{"controlPlane":%q}}'`, cluster.Namespace, want))
+	check(t, err)
+	if !strings.Contains(said, "Warning: ") || !strings.Contains(said, "this changes whose SMF serves PDU sessions: all of them end") {
+		t.Errorf("the change says\n%s\nwant a warning that sessions end", said)
+	}
+	plane = want
+	choosePlane(t, ctx, want)
+	defer func() {
+		plane = before
+		ctx, cancel := context.WithTimeout(context.Background(), 6*time.Minute) // also where time was over
+		defer cancel()
+		choosePlane(t, ctx, before)
+		if before == cluster.Free5GC {
+			forgetStore(t, ctx)
+		}
+	}()
+	f()
+}
+
+// forgetStore deletes what stays of a session store on purpose, the keys and the claim, as who wants no session of it again.
+func forgetStore(t *testing.T, ctx context.Context) {
+	t.Helper()
+	_, err := k.Run(ctx, "delete", "secret/core5g-session-store-keys", "pvc/core5g-session-store", "--ignore-not-found", "--timeout=60s")
+	check(t, err)
+}
+
+// What free5GC's SMF serves: a phone attaches, its packets come back, and its session is released.
+func TestFree5GCServes(t *testing.T) {
+	ctx := story(t, 12*time.Minute)
+	otherPlane(t, ctx, cluster.Free5GC, func() {
+		attached(t, ctx, firstPhone)
+		check(t, cluster.Eventually(ctx, patience, func() error { return upfSessionsAre(ctx, 1) }))
+		released(t, ctx)
+	})
+}
+
+// released has the phone give its session up, and ask for it again.
+func released(t *testing.T, ctx context.Context) {
+	t.Helper()
+	check(t, k.RAN(ctx, nil, "release", "--ue", firstPhone, "--session", "1"))
+	check(t, cluster.Eventually(ctx, patience, func() error { return upfSessionsAre(ctx, 0) }))
+	check(t, k.RAN(ctx, nil, "session", "--ue", firstPhone, "--id", "1", "--sst", "1", "--sd", "010203", "--dnn", "internet"))
+	attached(t, ctx, firstPhone)
+}

@@ -1,0 +1,169 @@
+package suite
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"core5g.dev/core5g/e2e/cluster"
+	"core5g.dev/core5g/e2e/scene"
+)
+
+// core5g's own SMF (controlPlane Core5G) keeps its sessions in the session store: they outlive its pods, the store's, and
+// what happens to other slices.
+func TestSessionsOutliveTheirSMF(t *testing.T) {
+	ctx := story(t, 15*time.Minute)
+	check(t, k.Delete(ctx, secondFile))
+	_ = k.RAN(ctx, nil, "release", "--ue", firstPhone, "--session", "2") // which a run that was broken off has left
+	otherPlane(t, ctx, cluster.Core5G, func() {
+		for _, s := range []struct {
+			name string
+			tell func(*testing.T)
+		}{
+			{"a phone attaches", func(t *testing.T) {
+				attached(t, ctx, firstPhone)
+				check(t, cluster.Eventually(ctx, patience, func() error { return upfSessionsAre(ctx, 1) }))
+			}},
+			{"it is idle, and comes back", TestIdleAndServiceRequest},
+			{"it is paged", TestIdlePhoneIsPaged},
+			{"it deregisters", TestDeregisterAndRegister},
+			{"both pods of the SMF are killed", func(t *testing.T) { killed(t, ctx, "smf", 2) }},
+			{"the session store's pod is killed", func(t *testing.T) { killed(t, ctx, "session-store", 1) }},
+			{"SMF and store are killed", func(t *testing.T) { killed(t, ctx, "session-store,smf", 3) }},
+			{"the plug-in tells of it", func(t *testing.T) { told(t, ctx) }},
+			{"slices come, change and go", func(t *testing.T) { slicesChange(t, ctx) }},
+			{"its session is released", func(t *testing.T) { released(t, ctx) }},
+		} {
+			if !t.Run(s.name, s.tell) {
+				return
+			}
+		}
+	})
+	attached(t, ctx, firstPhone)
+}
+
+// killed: all pods of the components end without grace under traffic. No packet is lost, the session stays the same, and
+// new ones are made.
+func killed(t *testing.T, ctx context.Context, components string, want int) {
+	before := attached(t, ctx, firstPhone)
+	tr := startTraffic(ctx, firstPhone)
+	selector := "app.kubernetes.io/component in (" + components + ")"
+	were := scene.Must[[]cluster.Object](t)(k.Pods(ctx, selector))
+	if len(were) != want {
+		t.Errorf("%d pods with %s, want %d", len(were), selector, want)
+	}
+	_, err := k.Run(ctx, "delete", "pods", "-l", selector, "--force", "--grace-period=0", "--wait=false")
+	check(t, err)
+	began := time.Now()
+	check(t, cluster.Eventually(ctx, patience, func() error {
+		return k.RAN(ctx, nil, "session", "--ue", firstPhone, "--id", "2", "--sst", "1", "--sd", "010203", "--dnn", "internet")
+	}))
+	t.Logf("a new session %.1f s after they were killed", time.Since(began).Seconds())
+	check(t, cluster.Eventually(ctx, patience, func() error {
+		pods, err := k.Pods(ctx, selector)
+		if err != nil {
+			return err
+		}
+		if len(pods) != want {
+			return fmt.Errorf("%d pods with %s, want %d", len(pods), selector, want)
+		}
+		for _, pod := range pods {
+			if !pod.Ready() {
+				return fmt.Errorf("pod %s is not ready", pod.Metadata.Name)
+			}
+		}
+		return nil
+	}))
+	lossless(t, tr)
+	check(t, cluster.Eventually(ctx, patience, func() error { return upfSessionsAre(ctx, 2) }))
+	check(t, k.RAN(ctx, nil, "release", "--ue", firstPhone, "--session", "2"))
+	check(t, cluster.Eventually(ctx, patience, func() error { return upfSessionsAre(ctx, 1) }))
+	check(t, k.RAN(ctx, nil, "idle", "--ue", firstPhone))
+	check(t, k.RAN(ctx, nil, "service-request", "--ue", firstPhone))
+	if after := attached(t, ctx, firstPhone); after.Sessions[0] != before.Sessions[0] {
+		t.Errorf("the session is %+v, was %+v", after.Sessions[0], before.Sessions[0])
+	}
+}
+
+// told: what the plug-in says of sessions is what the phone has.
+func told(t *testing.T, ctx context.Context) {
+	ue := attached(t, ctx, firstPhone)
+	plugin := func(command string) string {
+		said, err := k.Shell(ctx, "kubectl core5g "+command+" -n "+cluster.Namespace)
+		if err != nil {
+			t.Fatalf("kubectl core5g %s: %v\n%s", command, err, said)
+		}
+		return said
+	}
+	if said := plugin("sessions"); !strings.Contains(said, firstPhone) || !strings.Contains(said, ue.Sessions[0].Address) || !strings.Contains(said, "1 PDU session\n") {
+		t.Errorf("sessions says\n%s", said)
+	}
+	if said := plugin("session " + firstPhone + "/1"); !strings.Contains(said, "addresses  "+ue.Sessions[0].Address+"\n") || !strings.Contains(said, "UPF unit   "+upfInstance+"-0") {
+		t.Errorf("session says\n%s", said)
+	}
+	if said, err := k.Shell(ctx, "kubectl core5g session "+firstPhone+"/9 -n "+cluster.Namespace); err == nil {
+		t.Errorf("of a session that there is not it says\n%s", said)
+	}
+}
+
+// slicesChange: one is added, gets a QoS flow under a live session, which hears of it, and goes; the first phone's packets
+// flow on, and nothing is restarted.
+func slicesChange(t *testing.T, ctx context.Context) {
+	before := attached(t, ctx, firstPhone)
+	smf, upf := smfOf(t, ctx, firstSlice), incarnation(only(t, ctx, "upf", ""))
+	tr := startTraffic(ctx, firstPhone)
+
+	check(t, k.Apply(ctx, secondFile))
+	check(t, k.WaitCondition(ctx, "slice/"+secondSlice, "Ready", patience))
+	check(t, k.RAN(ctx, nil, "register", "--ue", secondPhone))
+	second := attached(t, ctx, secondPhone)
+
+	_, err := k.Run(ctx, "patch", "slice", secondSlice, "--type=json", "-p", `[{"op": "add", "path": "/spec/dataNetworks/0/flows", "value": [
+		{"name": "video", "fiveQI": 7, "precedence": 100, "filters": [{"direction": "Bidirectional", "remote": "172.30.6.0/24", "protocol": 17}]}]}]`)
+	check(t, err)
+	check(t, cluster.Eventually(ctx, patience, func() error {
+		out, err := k.Run(ctx, "exec", "deploy/ran", "-c", "ran", "--", "/ran", "ctl", "status", "--ue", secondPhone)
+		if err != nil {
+			return err
+		}
+		var status struct {
+			UEs []struct {
+				Sessions []struct {
+					Address string `json:"address"`
+					Flows   []struct {
+						FiveQI int `json:"5qi"`
+					} `json:"flows"`
+				} `json:"sessions"`
+			} `json:"ues"`
+		}
+		if err := json.Unmarshal([]byte(out), &status); err != nil {
+			return err
+		}
+		for _, ue := range status.UEs {
+			for _, s := range ue.Sessions {
+				if s.Address == second.Sessions[0].Address && len(s.Flows) == 2 && s.Flows[1].FiveQI == 7 {
+					return nil
+				}
+			}
+		}
+		return fmt.Errorf("%s has no flow with 5QI 7 in the session that it had: %s", secondPhone, out)
+	}))
+	check(t, pingsAgain(ctx, secondPhone, patience))
+
+	check(t, k.Delete(ctx, secondFile))
+	check(t, cluster.Eventually(ctx, patience, func() error { return upfSessionsAre(ctx, 1) }))
+	lossless(t, tr)
+	check(t, k.RAN(ctx, nil, "deregister", "--ue", secondPhone))
+	if after := attached(t, ctx, firstPhone); after.Sessions[0] != before.Sessions[0] {
+		t.Errorf("the session is %+v, was %+v", after.Sessions[0], before.Sessions[0])
+	}
+	if now := smfOf(t, ctx, firstSlice); now != smf {
+		t.Errorf("the SMF was restarted: %s, was %s", now, smf)
+	}
+	if now := incarnation(only(t, ctx, "upf", "")); now != upf {
+		t.Errorf("the UPF was restarted: %s, was %s", now, upf)
+	}
+}
