@@ -204,6 +204,16 @@ func killStore(ctx context.Context, r *rig, o options) error {
 	})
 }
 
+// killPrimary: that of three servers with Sentinels.
+func killPrimary(ctx context.Context, r *rig, o options) error {
+	return under(ctx, r, o, "kill_primary", slowestStore, func(int) error {
+		if err := r.replicas.whole(ctx); err != nil {
+			return err
+		}
+		return r.replicas.killPrimary()
+	})
+}
+
 // killBoth: the store, and the pod that holds the shard.
 func killBoth(ctx context.Context, r *rig, o options) error {
 	var gone away

@@ -1,7 +1,7 @@
 // Command bench-smf measures the SMF as it is shipped: its pods as processes, over mutual TLS, with a session store, upf-c over a
 // stand-in for upf-u, and an AMF that speaks Namf and Nsmf beside it.
 //
-//	bench-smf [-case at_rest,load,memory,kill_smf,kill_store,kill_both,kill_upf,move_shard] [-sessions N] [-rate N] [-pods N] [-runs N]
+//	bench-smf [-case at_rest,load,memory,kill_smf,kill_store,kill_primary,kill_both,kill_upf,move_shard] [-sessions N] [-rate N] [-pods N] [-runs N]
 //
 // A line for each case: case=… and key=value. From Create SM Context to the N2 request in microseconds (p50_us, p99_us), CPU of the SMF a session
 // that is set up whole (cpu_us), resident octets a session (octets_per_session). The cases kill_… kill without a word, and count sessions that were
@@ -30,6 +30,8 @@ type options struct {
 	pods     int
 	runs     int
 	verbose  bool
+	// replicated: the session store is three servers with Sentinels.
+	replicated bool
 }
 
 func main() {
@@ -54,7 +56,7 @@ func main() {
 func run(ctx context.Context, o options) error {
 	cases := map[string]func(context.Context, *rig, options) error{
 		"at_rest": atRest, "load": load, "memory": resident, "kill_smf": killSMF, "kill_store": killStore,
-		"kill_both": killBoth, "kill_upf": killUPF, "move_shard": moveShard,
+		"kill_primary": killPrimary, "kill_both": killBoth, "kill_upf": killUPF, "move_shard": moveShard,
 	}
 	var failed error
 	for name := range strings.SplitSeq(o.cases, ",") {
@@ -62,6 +64,7 @@ func run(ctx context.Context, o options) error {
 		if !ok {
 			return fmt.Errorf("there is no case %q", name)
 		}
+		o.replicated = name == "kill_primary"
 		r, err := newRig(ctx, o)
 		if err != nil {
 			return err

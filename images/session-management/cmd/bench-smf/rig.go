@@ -50,6 +50,7 @@ type rig struct {
 	upfu     *fakeupfu.UPFU
 	endUPF   func()
 	store    *exec.Cmd
+	replicas *replicas // in its place, where o.replicated
 	pods     []*exec.Cmd
 }
 
@@ -75,6 +76,9 @@ func (r *rig) close() {
 	}
 	if r.store != nil {
 		r.killStore()
+	}
+	if r.replicas != nil {
+		r.replicas.close()
 	}
 	if r.amf != nil {
 		r.amf.close()
@@ -154,7 +158,11 @@ func (r *rig) killStore() {
 	_ = r.store.Wait()
 }
 
-func (r *rig) startStore(ctx context.Context) error {
+func (r *rig) startStore(ctx context.Context) (err error) {
+	if r.o.replicated {
+		r.replicas, err = startReplicas(ctx, r.dir)
+		return err
+	}
 	data := filepath.Join(r.dir, "store")
 	if err := os.MkdirAll(data, 0o700); err != nil {
 		return err
@@ -202,6 +210,9 @@ slices:
 units:
 - {nodeID: ` + unitNode + `, address: "` + unitNode + `:8805"}
 `,
+	}
+	if r.replicas != nil {
+		files["store-secret/addresses"], files["store-secret/primary"], files["store-secret/replicas"] = r.replicas.addresses(), primaryName, "1"
 	}
 	for name, content := range files {
 		if err := r.write(name, []byte(content)); err != nil {
