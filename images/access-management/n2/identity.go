@@ -180,7 +180,9 @@ func codeRANUEID(c *coder, v *RANUEID) { number(c, v, 0, 1<<32-1) }
 // mostConnections is maxnoofNGConnectionsToReset.
 const mostConnections = 65536
 
-func codeUEConnections(c *coder, v *[]UEConnection) { list(c, v, 1, mostConnections, codeUEConnection) }
+func codeUEConnections(c *coder, v *[]UEConnection) {
+	longList(c, v, 1, mostConnections, codeUEConnection)
+}
 
 func codeUEConnection(c *coder, v *UEConnection) {
 	s := c.sequence(v.HasAMF, v.HasRAN)

@@ -25,8 +25,9 @@ type coder struct {
 
 var errTruncated = errors.New("it ends too early")
 
-// fragment is the unit in which what is 16384 octets or longer is written (X.691 11.9.3.8), in octets.
-const fragment = 16384
+// fragment is the unit in which what is 16384 octets or longer is written (X.691 11.9.3.8), in octets
+// or entries; mostPieces come under one length.
+const fragment, mostPieces = 16384, 4
 
 func (c *coder) fail(format string, a ...any) {
 	if c.err == nil {
@@ -169,18 +170,33 @@ func (c *coder) small(v uint64) uint64 {
 	return c.get(uint(n) * 8)
 }
 
-// length reads a length determinant without bounds that is not that of a fragment (X.691 11.9.3.5 to 11.9.3.7).
+// length reads a length determinant without bounds that is not that of a fragment.
 func (c *coder) length() int {
+	n, more := c.lengthOrFragment()
+	if more {
+		c.fail("a length of fragments, where one piece is enough")
+		return 0
+	}
+	return n
+}
+
+// lengthOrFragment reads a length determinant without bounds, and tells whether another follows (X.691 11.9.3.5 to
+// 11.9.3.8).
+func (c *coder) lengthOrFragment() (n int, more bool) {
 	c.align()
 	first := c.get(8)
 	switch {
 	case first < 0x80:
-		return int(first)
+		return int(first), false
 	case first < 0xc0:
-		return int(first&0x3f<<8 | c.get(8))
+		return int(first&0x3f<<8 | c.get(8)), false
 	}
-	c.fail("a length of fragments, where one piece is enough")
-	return 0
+	pieces := int(first & 0x3f)
+	if pieces == 0 || pieces > mostPieces {
+		c.fail("%d fragments in one, there are 1 to %d", pieces, mostPieces)
+		return 0, false
+	}
+	return pieces * fragment, true
 }
 
 func (c *coder) putLength(n int) {
@@ -198,34 +214,24 @@ func (c *coder) octets(v []byte) []byte {
 		c.putOctets(v)
 		return v
 	}
-	c.align()
 	var whole []byte
 	for c.err == nil {
-		first := c.get(8)
-		if first < 0xc0 {
-			n := first
-			if first >= 0x80 {
-				n = first&0x3f<<8 | c.get(8)
-			}
-			last := c.take(uint(n))
-			if whole == nil {
-				return last
-			}
-			return append(whole, last...)
+		n, more := c.lengthOrFragment()
+		piece := c.take(uint(n))
+		if !more && whole == nil {
+			return piece
 		}
-		pieces := first & 0x3f
-		if pieces == 0 || pieces > 4 {
-			c.fail("%d fragments in one, there are 1 to 4", pieces)
-			return nil
+		whole = append(whole, piece...)
+		if !more {
+			return whole
 		}
-		whole = append(whole, c.take(uint(pieces)*fragment)...)
 	}
 	return nil
 }
 
 func (c *coder) putOctets(v []byte) {
 	for len(v) >= fragment {
-		pieces := min(4, len(v)/fragment)
+		pieces := min(mostPieces, len(v)/fragment)
 		c.align()
 		c.put(uint64(0xc0|pieces), 8)
 		c.give(v[:pieces*fragment])

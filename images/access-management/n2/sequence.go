@@ -1,6 +1,9 @@
 package n2
 
-import "math/bits"
+import (
+	"math/bits"
+	"slices"
+)
 
 // sequence is what stands before the fields of a SEQUENCE: whether there are fields of later releases, and which of the
 // optional ones are there. The last optional one is iE-Extensions in every SEQUENCE of NGAP.
@@ -155,38 +158,84 @@ func (c *coder) choice(index, alternatives int) int {
 // codeOf reads or writes a T.
 type codeOf[T any] func(c *coder, v *T)
 
-// list is a SEQUENCE OF with bounds. Room is made for as many as there can be in what is left, whatever the length says.
+// list is a SEQUENCE OF with bounds, the upper one below 64 Ki. Room is made for as many as there can be in what is left,
+// whatever the length says.
 func list[T any](c *coder, v *[]T, low, high int, code codeOf[T]) {
+	if c.writing && (len(*v) < low || len(*v) > high) {
+		c.fail("%d entries, there are %d to %d", len(*v), low, high)
+		return
+	}
+	count := int(c.integer(uint64(len(*v)), uint64(low), uint64(high)))
 	if c.writing {
-		if len(*v) < low || len(*v) > high {
-			c.fail("%d entries, there are %d to %d", len(*v), low, high)
-			return
-		}
-		c.integer(uint64(len(*v)), uint64(low), uint64(high))
-		for n := range *v {
-			code(c, &(*v)[n])
-		}
+		putEntries(c, *v, code)
 		return
 	}
-	count := int(c.integer(0, uint64(low), uint64(high)))
-	if c.err != nil {
-		return
+	*v = entries(c, nil, count, code)
+}
+
+func putEntries[T any](c *coder, v []T, code codeOf[T]) {
+	for n := range v {
+		code(c, &v[n])
 	}
+}
+
+// entries reads so many behind those that there are.
+func entries[T any](c *coder, to []T, count int, code codeOf[T]) []T {
 	// An entry has a bit at least.
-	if uint(count) > c.left() {
+	if c.err == nil && uint(count) > c.left() {
 		c.err = errTruncated
+	}
+	if c.err != nil {
+		return nil
+	}
+	const few = 64
+	to = slices.Grow(to, min(count, few))
+	for range count {
+		to = append(to, *new(T))
+		if code(c, &to[len(to)-1]); c.err != nil {
+			return nil
+		}
+	}
+	return to
+}
+
+// longList is a SEQUENCE OF whose upper bound is 64 Ki or more: its length is one without bounds, and from 16 Ki on, it comes
+// in fragments (X.691 11.9.4.2, 11.9.3.8).
+func longList[T any](c *coder, v *[]T, low, high int, code codeOf[T]) {
+	if c.writing {
+		putLongList(c, *v, low, high, code)
 		return
 	}
-	out := make([]T, 0, min(count, 64))
-	for range count {
-		var entry T
-		code(c, &entry)
-		if c.err != nil {
-			return
+	var out []T
+	for more := true; more && c.err == nil; {
+		var count int
+		if count, more = c.lengthOrFragment(); c.err == nil {
+			out = entries(c, out, count, code)
 		}
-		out = append(out, entry)
+		if len(out) > high {
+			c.fail("more than %d entries", high)
+		}
+	}
+	if c.err == nil && len(out) < low {
+		c.fail("%d entries, there are %d to %d", len(out), low, high)
 	}
 	*v = out
+}
+
+func putLongList[T any](c *coder, v []T, low, high int, code codeOf[T]) {
+	if len(v) < low || len(v) > high {
+		c.fail("%d entries, there are %d to %d", len(v), low, high)
+		return
+	}
+	for len(v) >= fragment {
+		pieces := min(mostPieces, len(v)/fragment)
+		c.align()
+		c.put(uint64(0xc0|pieces), 8)
+		putEntries(c, v[:pieces*fragment], code)
+		v = v[pieces*fragment:]
+	}
+	c.putLength(len(v))
+	putEntries(c, v, code)
 }
 
 // wrapped is a SEQUENCE of one field, as most entries of lists are.
