@@ -3,6 +3,7 @@ package n2
 import (
 	"bytes"
 	"fmt"
+	"runtime"
 	"testing"
 
 	"github.com/free5gc/aper/logger"
@@ -52,4 +53,56 @@ func guard(err *error, do func() error) {
 		}
 	}()
 	*err = do()
+}
+
+// What free5GC's codec makes of octets that are no message: why it is not what reads here. Each has a fault by Read.
+func TestUnlikeFree5GC(t *testing.T) {
+	logger.AperLog.Logger.SetLevel(logrus.PanicLevel)
+	setup := func(change func([]rawIE) []rawIE) []byte {
+		h, ies := taken(t, setupRequest())
+		return together(h, change(ies))
+	}
+	nas := func(change func([]rawIE) []rawIE) []byte {
+		h, ies := taken(t, uplink())
+		return together(h, change(ies))
+	}
+	for name, tc := range map[string]struct {
+		octets []byte
+		// wantRefused: it does not read them either.
+		wantRefused bool
+		// wantKiB is what it takes for it at least.
+		wantKiB   uint64
+		wantCause Cause
+	}{
+		"a mandatory IE is missing":     {octets: nas(without(ieNASPDU)), wantCause: CauseAbstractSyntaxReject},
+		"an IE twice":                   {octets: nas(twice(ieNASPDU)), wantCause: CauseFalselyConstructed},
+		"IEs in the wrong order":        {octets: nas(swapped(0, 1)), wantCause: CauseFalselyConstructed},
+		"octets behind a value":         {octets: nas(as(ieNASPDU, "01 7e 0000")), wantCause: CauseTransferSyntax},
+		"octets behind the message":     {octets: append(nas(all()), 1, 2, 3), wantCause: CauseTransferSyntax},
+		"a gNB ID of 37 bits":           {octets: setup(as(ieGlobalRANNodeID, "00 99f907 78 ffffffffff")), wantCause: CauseTransferSyntax},
+		"an IE to be rejected":          {octets: setup(with(none, Reject, "00")), wantCause: CauseAbstractSyntaxReject},
+		"a procedure to be rejected":    {octets: octets("00 ff 00 03 000000"), wantCause: CauseAbstractSyntaxReject},
+		"a TNGF: told apart from wrong": {octets: setup(as(ieGlobalRANNodeID, "c0 00f0 00 03 010203")), wantRefused: true, wantCause: CauseAbstractSyntaxReject},
+		"seven octets that take 4 MiB":  {octets: octets("00 15 00 03 00ffff"), wantRefused: true, wantKiB: 4000, wantCause: CauseTransferSyntax},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			var err error
+			guard(&err, func() error {
+				_, err := ngap.Decoder(tc.octets)
+				return err
+			})
+			runtime.ReadMemStats(&after)
+			if (err != nil) != tc.wantRefused {
+				t.Errorf("free5GC's codec: %v", err)
+			}
+			if got := (after.TotalAlloc - before.TotalAlloc) >> 10; got < tc.wantKiB {
+				t.Errorf("free5GC's codec took %d KiB, said was %d", got, tc.wantKiB)
+			}
+			if _, fault := Read(tc.octets); fault == nil || fault.Cause != tc.wantCause {
+				t.Errorf("%v, want %s", fault, tc.wantCause)
+			}
+		})
+	}
 }
