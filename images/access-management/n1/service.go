@@ -118,7 +118,7 @@ type ControlPlaneServiceRequest struct {
 	Payload               []byte
 	SessionID             uint8
 	Sessions              *Sessions
-	ReleaseAssistance     *Octet
+	ReleaseAssistance     uint8
 	UplinkData            *Sessions
 	Container             []byte
 	AdditionalInformation []byte
@@ -136,7 +136,7 @@ func (m *ControlPlaneServiceRequest) elements(c *codec) {
 	octets(c, ieiPayload, &m.Payload, 1)
 	nonzero(c, ieiPDUSession, (*Octet)(&m.SessionID))
 	optional(c, ieiSessions, &m.Sessions)
-	optional(c, ieiReleaseAssistance, &m.ReleaseAssistance)
+	number(c, ieiReleaseAssistance, &m.ReleaseAssistance)
 	optional(c, ieiUplinkData, &m.UplinkData)
 	octets(c, ieiNASContainer, &m.Container, 1)
 	octets(c, ieiAdditionalInformation, &m.AdditionalInformation, 1)

@@ -49,8 +49,8 @@ type ULNASTransport struct {
 	AdditionalInformation   []byte
 	// UpgradeAllowed: the network may make a multi-access session of it.
 	UpgradeAllowed bool
-	// ReleaseAssistance indication, as it is.
-	ReleaseAssistance *Octet
+	// ReleaseAssistance indication, as it is: 1 no more data, 2 one answer (TS 24.501 9.11.3.46A); 0: not told.
+	ReleaseAssistance uint8
 }
 
 // Type of the message.
@@ -66,7 +66,7 @@ func (m *ULNASTransport) elements(c *codec) {
 	nonzero(c, ieiDNN, &m.DNN)
 	octets(c, ieiAdditionalInformation, &m.AdditionalInformation, 1)
 	flag(c, ieiMultiAccess, &m.UpgradeAllowed)
-	optional(c, ieiReleaseAssistance, &m.ReleaseAssistance)
+	number(c, ieiReleaseAssistance, &m.ReleaseAssistance)
 	if c.writing {
 		return
 	}
