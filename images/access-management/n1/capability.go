@@ -90,7 +90,10 @@ func (m *Capability) write(b []byte) []byte {
 
 // Algorithms are the selected NAS security algorithms (TS 24.501 9.11.3.34): the numbers of 5G-EA and 5G-IA, or, in an
 // EPS element, of EEA and EIA.
-type Algorithms struct{ Ciphering, Integrity uint8 }
+type Algorithms struct {
+	Ciphering uint8 `cbor:"1,keyasint,omitempty"`
+	Integrity uint8 `cbor:"2,keyasint,omitempty"`
+}
 
 func (a *Algorithms) read(b []byte) bool {
 	if len(b) < 1 {

@@ -66,3 +66,19 @@ func (e Envelope) Append(b []byte) []byte {
 	b = append(b, discriminator5GMM, byte(e.Header), e.MAC[0], e.MAC[1], e.MAC[2], e.MAC[3], e.Sequence)
 	return append(b, e.Payload...)
 }
+
+// KeySetOf is the key set identifier that a plain initial message says: a Registration Request, a Service Request, a Control
+// Plane Service Request or a Deregistration Request. false: it says none.
+func KeySetOf(b []byte) (KeySet, bool) {
+	t, is := TypeOf(b)
+	if !is || len(b) <= headerLength {
+		return 0, false
+	}
+	switch o := b[headerLength]; t {
+	case RegistrationRequestType, DeregistrationRequestFromUEType, ControlPlaneServiceRequestType:
+		return KeySet(o >> 4), true
+	case ServiceRequestType:
+		return KeySet(o & 0xf), true
+	}
+	return 0, false
+}

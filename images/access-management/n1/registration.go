@@ -131,7 +131,7 @@ type RegistrationRequest struct {
 	// RadioCapabilityID is a UE radio capability identity, digits in octets as they are.
 	RadioCapabilityID []byte
 	Mapped            MappedNSSAI
-	// CipheringKeys: the UE asks for keys of positioning data.
+	// AdditionalInformation that is requested: 1, keys of positioning data.
 	AdditionalInformation *Octet
 	WakeUpSignal          []byte
 	// N5GC: the UE is a device behind a wireline access that does not do 5GS.
