@@ -44,6 +44,7 @@ func New(directory Directory, callbacks http.RoundTripper, log *slog.Logger, reg
 // Register adds the UDM's operations.
 func (u *UDM) Register(r *sbi.Router) {
 	for _, base := range []string{"/nudm-sdm/v1/{supi}", "/nudm-sdm/v2/{supi}"} {
+		r.Handle(sdmService, "GetDataSets", "GET "+base, u.dataSets)
 		r.Handle(sdmService, "GetNSSAI", "GET "+base+"/nssai", u.nssai)
 		r.Handle(sdmService, "GetAmData", "GET "+base+"/am-data", u.amData)
 		r.Handle(sdmService, "GetSmfSelData", "GET "+base+"/smf-select-data", u.smfSelectData)
@@ -117,11 +118,15 @@ func (u *UDM) amData(r *http.Request) (sbi.Answer, error) {
 	if err != nil {
 		return sbi.Answer{}, err
 	}
+	return sbi.Answer{Status: http.StatusOK, Body: accessAndMobility(s)}, nil
+}
+
+func accessAndMobility(s subscription.Subscriber) accessAndMobilityData {
 	data := accessAndMobilityData{SubscribedUEAMBR: s.AMBR, NSSAI: subscribedNSSAI(s)}
 	if s.GPSI != "" {
 		data.GPSIs = []string{s.GPSI}
 	}
-	return sbi.Answer{Status: http.StatusOK, Body: data}, nil
+	return data
 }
 
 // smfSelectionData is SmfSelectionSubscriptionData of TS 29.503 6.1.6.2.6.
@@ -143,7 +148,11 @@ func (u *UDM) smfSelectData(r *http.Request) (sbi.Answer, error) {
 	if err != nil {
 		return sbi.Answer{}, err
 	}
-	infos := make(map[string]snssaiInfo)
+	return sbi.Answer{Status: http.StatusOK, Body: smfSelection(s)}, nil
+}
+
+func smfSelection(s subscription.Subscriber) smfSelectionData {
+	infos, forFree5GC := make(map[string]snssaiInfo), make(map[string]snssaiInfo)
 	for _, sl := range s.Slices {
 		info := snssaiInfo{DNNInfos: []dnnInfo{}}
 		for i, dn := range sl.DataNetworks {
@@ -151,9 +160,15 @@ func (u *UDM) smfSelectData(r *http.Request) (sbi.Answer, error) {
 		}
 		// TS 29.571's key is 1-010203; AMF 1.4.5 looks for 01010203 and ignores the other.
 		infos[sl.SNSSAI.String()] = info
-		infos[sl.SNSSAI.Hex()] = info
+		forFree5GC[sl.SNSSAI.Hex()] = info
 	}
-	return sbi.Answer{Status: http.StatusOK, Body: smfSelectionData{SubscribedSnssaiInfos: infos}}, nil
+	for key, info := range forFree5GC {
+		// Without SD, the hexadecimal digits of one SST can be the decimal ones of another: 22 is 16.
+		if _, taken := infos[key]; !taken {
+			infos[key] = info
+		}
+	}
+	return smfSelectionData{SubscribedSnssaiInfos: infos}
 }
 
 // sessionManagementData is SessionManagementSubscriptionData of TS 29.503 6.1.6.2.8.
@@ -258,9 +273,47 @@ func (u *UDM) ueContextInSMFData(r *http.Request) (sbi.Answer, error) {
 	if err != nil {
 		return sbi.Answer{}, err
 	}
-	return sbi.Answer{Status: http.StatusOK, Body: struct {
-		PDUSessions map[string]pduSession `json:"pduSessions,omitempty"`
-	}{u.registrations.sessions(s.SUPI)}}, nil
+	return sbi.Answer{Status: http.StatusOK, Body: u.contextInSMF(s.SUPI)}, nil
+}
+
+type contextInSMFData struct {
+	PDUSessions map[string]pduSession `json:"pduSessions,omitempty"`
+}
+
+func (u *UDM) contextInSMF(supi string) contextInSMFData {
+	return contextInSMFData{u.registrations.sessions(supi)}
+}
+
+// dataSets are the sets that dataset-names asks for, in one answer (SubscriptionDataSets, TS 29.503 5.2.2.2.9 and
+// 6.1.6.2.15). Sets that are not served here are left out.
+func (u *UDM) dataSets(r *http.Request) (sbi.Answer, error) {
+	names, err := sbi.MandatoryQuery(r, "dataset-names")
+	if err != nil {
+		return sbi.Answer{}, err
+	}
+	s, err := u.asked(r)
+	if err != nil {
+		return sbi.Answer{}, err
+	}
+	var sets struct {
+		AM       *accessAndMobilityData `json:"amData,omitempty"`
+		SMFSel   *smfSelectionData      `json:"smfSelData,omitempty"`
+		Contexts *contextInSMFData      `json:"uecSmfData,omitempty"`
+	}
+	for name := range strings.SplitSeq(names, ",") {
+		switch name {
+		case "AM":
+			data := accessAndMobility(s)
+			sets.AM = &data
+		case "SMF_SEL":
+			data := smfSelection(s)
+			sets.SMFSel = &data
+		case "UEC_SMF":
+			data := u.contextInSMF(s.SUPI)
+			sets.Contexts = &data
+		}
+	}
+	return sbi.Answer{Status: http.StatusOK, Body: sets}, nil
 }
 
 // subscribe keeps a subscription to changes (TS 29.503 5.2.2.3.2). AMF 1.4.5 asks with an empty callbackReference and
