@@ -53,7 +53,7 @@ func (f *Fields) Written() (json.RawMessage, []Part, error) {
 	if f.err != nil {
 		return nil, nil, f.err
 	}
-	return append(append(json.RawMessage{'{'}, f.text.Bytes()...), '}'), f.parts, nil
+	return f.object(), f.parts, nil
 }
 
 // Member reads a member that may be absent, and reports whether it was there: what was in v stays where it was not. Or
@@ -92,6 +92,70 @@ func (f *Fields) Binary(name, contentID, contentType string, v *[]byte) {
 	case len(*v) > 0 && f.write(name, Refer(contentID)):
 		f.parts = append(f.parts, Part{ContentID: contentID, ContentType: contentType, Content: *v})
 	}
+}
+
+// Object goes through the members of an object that is a member, which may be absent, and reports whether it was there.
+// What is written is left out where it has no member.
+func (f *Fields) Object(name string, members func(*Fields)) bool {
+	if f.err != nil {
+		return false
+	}
+	if !f.Reads() {
+		inner := Writing()
+		members(inner)
+		return f.take(inner) && !inner.Empty() && f.write(name, inner.object())
+	}
+	content, there, err := Optional[Content](f.content, name)
+	if f.err = err; !there {
+		return false
+	}
+	inner := Reading(content, f.message)
+	members(inner)
+	return f.take(inner)
+}
+
+// Objects goes through the members of each object of a list, which may be absent.
+func Objects[T any](f *Fields, name string, list *[]T, members func(*Fields, *T)) {
+	if f.err != nil {
+		return
+	}
+	if !f.Reads() {
+		var out []json.RawMessage
+		for n := range *list {
+			inner := Writing()
+			if members(inner, &(*list)[n]); !f.take(inner) {
+				return
+			}
+			out = append(out, inner.object())
+		}
+		if len(out) > 0 {
+			f.write(name, out)
+		}
+		return
+	}
+	contents, there, err := Optional[[]Content](f.content, name)
+	if f.err = err; !there {
+		return
+	}
+	out := make([]T, len(contents))
+	for n := range contents {
+		inner := Reading(contents[n], f.message)
+		if members(inner, &out[n]); !f.take(inner) {
+			return
+		}
+	}
+	*list = out
+}
+
+// take is what an inner object leaves behind.
+func (f *Fields) take(inner *Fields) bool {
+	f.parts = append(f.parts, inner.parts...)
+	f.err = inner.err
+	return f.err == nil
+}
+
+func (f *Fields) object() json.RawMessage {
+	return append(append(json.RawMessage{'{'}, f.text.Bytes()...), '}')
 }
 
 func (f *Fields) write(name string, v any) bool {

@@ -15,6 +15,8 @@ type sample struct {
 	List   []string
 	Thing  *Reference
 	N1     []byte
+	Inner  string
+	Each   []sample
 }
 
 func (s *sample) fields(f *Fields) {
@@ -24,6 +26,8 @@ func (s *sample) fields(f *Fields) {
 	Member(f, "list", &s.List)
 	Member(f, "thing", &s.Thing)
 	f.Binary("n1", "part1", NAS, &s.N1)
+	f.Object("inner", func(f *Fields) { Member(f, "inner", &s.Inner) })
+	Objects(f, "each", &s.Each, func(f *Fields, s *sample) { s.fields(f) })
 }
 
 func TestFieldsAreReadAsTheyAreWritten(t *testing.T) {
@@ -31,7 +35,8 @@ func TestFieldsAreReadAsTheyAreWritten(t *testing.T) {
 		in   sample
 		want string
 	}{
-		"everything":               {sample{"a", 1, true, []string{"b"}, Refer("c"), []byte{1, 2}}, `{"name":"a","number":1,"flag":true,"list":["b"],"thing":{"contentId":"c"},"n1":{"contentId":"part1"}}`},
+		"everything": {sample{"a", 1, true, []string{"b"}, Refer("c"), []byte{1, 2}, "d", []sample{{Name: "e"}, {Inner: "f"}}},
+			`{"name":"a","number":1,"flag":true,"list":["b"],"thing":{"contentId":"c"},"n1":{"contentId":"part1"},"inner":{"inner":"d"},"each":[{"name":"e"},{"name":"","inner":{"inner":"f"}}]}`},
 		"what is required is left": {sample{List: []string{}}, `{"name":""}`},
 	} {
 		t.Run(sentence, func(t *testing.T) {
@@ -61,11 +66,16 @@ func TestFieldsAreReadAsTheyAreWritten(t *testing.T) {
 
 func TestFieldsThatAreWrong(t *testing.T) {
 	for in, want := range map[string]string{
-		`{}`:                                 "name is mandatory",
-		`{"name":null}`:                      "name is mandatory",
-		`{"name":1}`:                         "name: it must not be a JSON number",
-		`{"name":"a","number":-1}`:           "number: it must not be a JSON number",
-		`{"name":"a","number":"1","list":1}`: "number: it must not be a JSON string",
+		`{}`:                                      "name is mandatory",
+		`{"name":null}`:                           "name is mandatory",
+		`{"name":1}`:                              "name: it must not be a JSON number",
+		`{"name":"a","inner":[]}`:                 "inner: it must not be a JSON array",
+		`{"name":"a","inner":{"inner":1}}`:        "inner: it must not be a JSON number",
+		`{"name":"a","each":[{}]}`:                "name is mandatory",
+		`{"name":"a","each":{}}`:                  "each: it must not be a JSON object",
+		`{"name":"a","each":[{"name":1},{}]}`:     "name: it must not be a JSON number",
+		`{"name":"a","number":-1}`:                "number: it must not be a JSON number",
+		`{"name":"a","number":"1","list":1}`:      "number: it must not be a JSON string",
 		`{"name":"a","n1":{"contentId":"other"}}`: "no part has the Content-Id",
 	} {
 		m := Message{JSON: []byte(in)}

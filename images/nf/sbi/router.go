@@ -1,6 +1,7 @@
 package sbi
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -180,4 +181,13 @@ func BaseURI(req *http.Request) string {
 		return "https://" + req.Host
 	}
 	return "http://" + req.Host
+}
+
+// Within is the context of a request that ends when nobody waits for the answer any more: after the limit, or what the
+// caller says (3gpp-Sbi-Max-Rsp-Time, TS 29.500 5.2.3.3.8), whichever is shorter.
+func Within(req *http.Request, limit time.Duration) (context.Context, context.CancelFunc) {
+	if ms, err := strconv.ParseInt(req.Header.Get("3gpp-Sbi-Max-Rsp-Time"), 10, 32); err == nil && ms > 0 {
+		limit = min(limit, time.Duration(ms)*time.Millisecond)
+	}
+	return context.WithTimeout(req.Context(), limit)
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -62,11 +61,7 @@ func (s *server) inTime(op sbi.Operation) sbi.Operation { return limited(s.optio
 
 func limited(limit time.Duration, op sbi.Operation) sbi.Operation {
 	return func(req *http.Request) (sbi.Answer, error) {
-		limit := limit
-		if ms, err := strconv.ParseInt(req.Header.Get("3gpp-Sbi-Max-Rsp-Time"), 10, 32); err == nil && ms > 0 {
-			limit = min(limit, time.Duration(ms)*time.Millisecond)
-		}
-		ctx, cancel := context.WithTimeout(req.Context(), limit)
+		ctx, cancel := sbi.Within(req, limit)
 		defer cancel()
 		answer, err := op(req.WithContext(ctx))
 		var refused *Refused
