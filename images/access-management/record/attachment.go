@@ -19,6 +19,8 @@ type Attachment struct {
 	Setting bool `cbor:"6,keyasint,omitempty"`
 	// Releasing: it was told to let go of it.
 	Releasing bool `cbor:"7,keyasint,omitempty"`
+	// Secured: a message that was protected has come by it, and plain ones are not taken any more (TS 24.501 4.4.4.3).
+	Secured bool `cbor:"8,keyasint,omitempty"`
 }
 
 // Is says whether two are the same connection.

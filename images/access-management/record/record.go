@@ -101,6 +101,8 @@ type UE struct {
 	RFSP uint16 `cbor:"37,keyasint,omitempty"`
 	// Names: the UE was told the network's names as they are in the configuration of this digest.
 	Names uint32 `cbor:"38,keyasint,omitempty"`
+	// DNNs are what the UE has in the Allowed slices where it names no data network, one each.
+	DNNs []string `cbor:"39,keyasint,omitempty"`
 }
 
 // HistoryLength bounds History.
@@ -283,7 +285,7 @@ func (u *UE) Remove(id uint8) {
 func (u *UE) Clone() *UE {
 	c := *u
 	c.Allowed, c.Asked, c.Rejected = slices.Clone(u.Allowed), slices.Clone(u.Asked), slices.Clone(u.Rejected)
-	c.Sessions, c.History = slices.Clone(u.Sessions), slices.Clone(u.History)
+	c.Sessions, c.History, c.DNNs = slices.Clone(u.Sessions), slices.Clone(u.History), slices.Clone(u.DNNs)
 	for n := range c.Sessions {
 		c.Sessions[n].Held = clone(c.Sessions[n].Held)
 	}

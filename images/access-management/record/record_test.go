@@ -19,7 +19,7 @@ import (
 func security() *Security {
 	return &Security{
 		Key: bytes.Repeat([]byte{7}, 32), Identifier: 2, Ciphering: 2, Integrity: 2, Uplink: 20, Reserved: 32, Heard: 17,
-		Hop: bytes.Repeat([]byte{9}, 32), Chaining: 3, Access: 12, ABBA: []byte{0, 1},
+		Hop: bytes.Repeat([]byte{9}, 32), Chaining: 3, ABBA: []byte{0, 1},
 	}
 }
 
@@ -48,12 +48,13 @@ func phone() *UE {
 // full has everything that there can be.
 func full() *UE {
 	u := phone()
+	u.DNNs = []string{"internet", "ims"}
 	u.OldTMSI, u.DRX, u.RFSP = TMSI(3, 76), 2, 4
 	u.Coming = security()
 	u.Left = &Attachment{
-		Terminator: "core5g-n2-1", Association: 8, GNB: GNBName("20893", 2, 24), RAN: 6, AMF: AttachmentID(3, 8), Set: true, Setting: true, Releasing: true,
+		Terminator: "core5g-n2-1", Association: 8, GNB: GNBName("20893", 2, 24), RAN: 6, AMF: AttachmentID(3, 8), Set: true, Setting: true, Releasing: true, Secured: true,
 	}
-	u.N2.Setting, u.N2.Releasing = true, true
+	u.N2.Setting, u.N2.Releasing, u.N2.Secured = true, true, true
 	u.Place.CellPLMN = "20894"
 	u.Rejected = []Rejected{{Slice{SST: 2}, 1}}
 	u.Sessions[1].Held = &Held{Failure: "https://core5g-session-management-1:8000/nsmf-callback/v1/sm-contexts/1000000001/transfer-failure", N1: make([]byte, 40), Priority: 8, FiveQI: 9, N2: true}

@@ -19,13 +19,11 @@ type Security struct {
 	// Reserved is the first downlink COUNT that nobody may have used; Heard is the first that the UE has not proved to have heard.
 	Reserved uint32 `cbor:"5,keyasint,omitempty"`
 	Heard    uint32 `cbor:"6,keyasint,omitempty"`
-	// Hop is NH, 32 octets, and Chaining NCC: those of the last path switch, handover or initial context (TS 33.501 6.9.2).
+	// Hop is what the next NH is made of: K_gNB, or the NH before, 32 octets; Chaining is its NCC (TS 33.501 6.9.2.1).
 	Hop      []byte `cbor:"7,keyasint,omitempty"`
 	Chaining uint8  `cbor:"8,keyasint,omitempty"`
-	// Access is the uplink COUNT that the access network's key was made with: the next NH is made of it (TS 33.501 6.9.2.1).
-	Access uint32 `cbor:"9,keyasint,omitempty"`
 	// ABBA that K_AMF was made with.
-	ABBA []byte `cbor:"10,keyasint,omitempty"`
+	ABBA []byte `cbor:"9,keyasint,omitempty"`
 }
 
 // Block is how many downlink COUNTs are reserved at a time, and Reach how far a COUNT may be from what the UE has proved to have heard.
