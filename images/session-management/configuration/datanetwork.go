@@ -78,6 +78,8 @@ type DataNetwork struct {
 	Breakouts []Breakout
 	// Units that serve the data network.
 	Units []Serving
+	// Routed: packets to any address of the pools reach every unit, so that sessions can move from one to another.
+	Routed bool
 	// Policy: the PCF is asked; else the Slice's rules hold.
 	Policy   bool
 	Charging Charging
@@ -177,6 +179,20 @@ func (d *DataNetwork) complete() error {
 			}
 		}
 	}
+	for i := range d.Breakouts {
+		b := &d.Breakouts[i]
+		for j, unit := range b.Units {
+			b.Units[j] = fold(unit)
+		}
+		for _, other := range d.Breakouts[:i] {
+			if other.Name == b.Name {
+				return fail("two breakouts are named %q: give each its own name", b.Name)
+			}
+			if other.UPFInstance != b.UPFInstance && overlap(other.TACs, b.TACs) {
+				return fail("breakouts %q and %q hold in one tracking area, and lead to two UPFInstances: name one in both, or divide their tacs", other.Name, b.Name)
+			}
+		}
+	}
 	for i := range d.Units {
 		u := &d.Units[i]
 		u.NodeID = fold(u.NodeID)
@@ -190,6 +206,11 @@ func (d *DataNetwork) complete() error {
 		}
 	}
 	return nil
+}
+
+// overlap of tracking areas; none are all.
+func overlap(a, b []uint32) bool {
+	return len(a) == 0 || len(b) == 0 || slices.ContainsFunc(a, func(tac uint32) bool { return slices.Contains(b, tac) })
 }
 
 // typesOfPools are the types that there are addresses for, where nobody has said which are allowed.
@@ -278,6 +299,12 @@ func (d *DataNetwork) SettingsAt(nodeID string) n4.Settings {
 // Settings for the rules of a session.
 func (d *DataNetwork) Settings() n4.Settings {
 	s := n4.Settings{Access: d.Access, Core: d.Core, Filters: map[string]n4.Filters{}}
+	for _, b := range d.Breakouts {
+		if s.Breakouts == nil {
+			s.Breakouts = map[string][]netip.Prefix{}
+		}
+		s.Breakouts[b.Name] = b.Prefixes
+	}
 	for i := range d.Flows {
 		s.Filters[d.Flows[i].Name] = n4.Filters{Precedence: uint32(d.Flows[i].Precedence), List: d.Flows[i].Filters}
 	}

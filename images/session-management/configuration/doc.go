@@ -11,5 +11,6 @@
 //	datanetwork.go  a data network, and what n1, n4 and the record are told of it
 //	unit.go         UPF units
 //	selection.go    which unit a session gets
+//	path.go         what stands between access network and anchor
 //	file.go         the same from YAML
 package configuration

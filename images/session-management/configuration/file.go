@@ -61,6 +61,7 @@ type (
 		AlwaysOn     string         `json:"alwaysOn"`
 		Policy       string         `json:"policy"`
 		Charging     string         `json:"charging"`
+		PoolRouting  string         `json:"poolRouting"`
 		Flows        []fileFlow     `json:"flows"`
 		Breakouts    []fileBreakout `json:"breakouts"`
 		Units        []fileServing  `json:"units"`

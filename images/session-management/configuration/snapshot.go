@@ -196,7 +196,10 @@ func (s *Snapshot) Digest(slice string) uint64 {
 	hash := fnv.New64a()
 	for i := range found.DataNetworks {
 		d := &found.DataNetworks[i]
-		fmt.Fprintf(hash, "%q %v %d %v %+v\n", d.DNN, d.AMBR, d.FiveQI, d.ARP, d.Flows) // a hash takes whatever it is given
+		fmt.Fprintf(hash, "%q %v %d %v %+v %+v\n", d.DNN, d.AMBR, d.FiveQI, d.ARP, d.Flows, d.Breakouts) // a hash takes whatever it is given
+		for _, u := range d.Units {
+			fmt.Fprintf(hash, "%s %v\n", u.NodeID, u.TACs)
+		}
 	}
 	return max(hash.Sum64(), 1)
 }

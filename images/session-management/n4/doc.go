@@ -11,4 +11,6 @@
 //	BAR 1          of FAR 2
 //	QER 1          the session's AMBR, for the flows without a guaranteed rate
 //	QER 1+q        flow q
+//
+// A unit between access network and anchor has rules of its own (branch.go); the anchor then sends to it, whatever the access network does.
 package n4

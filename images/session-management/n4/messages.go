@@ -146,24 +146,7 @@ func relayFAR(to record.Tunnel, set Settings, update bool) []*ie.IE {
 }
 
 // Relayed is where the unit takes what the source of a handover forwards, by the Created PDRs of its answer.
-func Relayed(list []*ie.IE) (record.Tunnel, error) {
-	for _, created := range list {
-		id, err := created.PDRID()
-		f, ferr := created.FTEID()
-		if err != nil || ferr != nil || id != pdrRelay {
-			continue
-		}
-		t := record.Tunnel{TEID: f.TEID}
-		t.IPv4, _ = netip.AddrFromSlice(f.IPv4Address.To4())
-		if f.IPv4Address == nil {
-			t.IPv6, _ = netip.AddrFromSlice(f.IPv6Address)
-		}
-		if t.TEID != 0 && (t.IPv4.IsValid() || t.IPv6.IsValid()) {
-			return t, nil
-		}
-	}
-	return record.Tunnel{}, errors.New("the UPF has chosen no F-TEID for what is forwarded")
-}
+func Relayed(list []*ie.IE) (record.Tunnel, error) { return chosenTunnel(list, pdrRelay) }
 
 func (p pdrRule) elements(s *record.Session, set Settings) []*ie.IE {
 	var pdi []*ie.IE

@@ -21,6 +21,8 @@ type Settings struct {
 	// Pools are the blocks of UE addresses that the unit chooses from, which it is told with each request that asks it to:
 	// so a unit need not know of Slices. None: it has pools of its own for the network instance.
 	Pools []netip.Prefix
+	// Breakouts by name: the networks that are reached at a branch.
+	Breakouts map[string][]netip.Prefix
 }
 
 // Filters tell which packets are a flow's.
@@ -104,20 +106,16 @@ func Versioned(f record.Flow, set Settings) record.Flow {
 }
 
 func rulesOf(s *record.Session, set Settings) ruleSet {
-	r := ruleSet{qers: []qerRule{{id: qerAMBR, mbrUp: s.AMBR.Uplink, mbrDown: s.AMBR.Downlink}}}
+	r := ruleSet{}
 	switch {
+	case s.Branch == nil || s.Branch.Core.TEID == 0:
+		r = accessSideOf(s)
 	case s.Phase == record.Releasing:
 		r.far.state = dropping
-	case s.Phase == record.Idle:
-		r.far.state = notifying
-	case s.Downlink == record.Tunnel{}, s.Handover != nil && s.Handover.Buffering:
-		r.far.state = buffering
-	default:
-		r.far = farRule{state: toAccess, tunnel: s.Downlink}
+	default: // whatever becomes of the access network: packets wait there
+		r.far = farRule{state: toAccess, tunnel: s.Branch.Core}
 	}
-	if h := s.Handover; h != nil && !h.Direct && s.Phase == record.Active {
-		r.relay = h.Forwarding
-	}
+	r.qers = []qerRule{{id: qerAMBR, mbrUp: s.AMBR.Uplink, mbrDown: s.AMBR.Downlink}}
 	for n, f := range s.Flows {
 		if f.Refused {
 			continue
@@ -142,6 +140,24 @@ func rulesOf(s *record.Session, set Settings) ruleSet {
 			continue
 		}
 		r.pdrs = append(r.pdrs, up, down)
+	}
+	return r
+}
+
+// accessSideOf the session: where the unit on N3 sends downlink packets, and what it forwards for a handover.
+func accessSideOf(s *record.Session) (r ruleSet) {
+	switch {
+	case s.Phase == record.Releasing:
+		r.far.state = dropping
+	case s.Phase == record.Idle:
+		r.far.state = notifying
+	case s.Downlink == record.Tunnel{}, s.Handover != nil && s.Handover.Buffering:
+		r.far.state = buffering
+	default:
+		r.far = farRule{state: toAccess, tunnel: s.Downlink}
+	}
+	if h := s.Handover; h != nil && !h.Direct && s.Phase == record.Active {
+		r.relay = h.Forwarding
 	}
 	return r
 }

@@ -55,7 +55,7 @@ func (t *turn) setupRequest() ([]byte, error) {
 		s = s.Clone()
 		become(s, w, t.network())
 	}
-	r := n2.SetupRequest{AMBR: &s.AMBR, Uplink: s.Uplink, Type: s.Type}
+	r := n2.SetupRequest{AMBR: &s.AMBR, Uplink: s.N3(), Type: s.Type}
 	for _, f := range s.Flows {
 		if !f.Refused {
 			r.Flows = append(r.Flows, n2.QoSFlow{Flow: f})

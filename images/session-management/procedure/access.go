@@ -92,7 +92,7 @@ func (t *turn) tunnelMoved(m *n2.ModifyIndication) {
 		t.reply(notMoved(n2.CauseUnknownQoSFlow))
 		return
 	}
-	confirm := n2.ModifyConfirm{Uplink: t.s.Uplink}
+	confirm := n2.ModifyConfirm{Uplink: t.s.N3()}
 	for _, f := range m.Downlink.Flows {
 		confirm.Flows = append(confirm.Flows, f.QFI)
 	}

@@ -46,13 +46,17 @@ func takeChange(t *turn, e Event) {
 func (t *turn) changed(u Unit) {
 	switch {
 	case u.Outcome == Done:
-		is := t.connectionIs()
+		is, broken := t.connectionIs(), t.s.Procedure.PTI == pathBroken
 		t.over("")
 		t.reply(is)
+		if broken {
+			t.letGo()
+			return
+		}
 		t.catchUp()
 	case u.Outcome == Refused && u.Cause == ie.CauseSessionContextNotFound: // the unit has lost it
 		t.over("the UPF has lost the session")
-		t.begin(Restoration, restoreUnit)
+		t.restoreLost()
 	case u.Outcome == Refused: // nothing has changed
 		t.over("the UPF refused")
 		t.reply(unitRefused)
@@ -79,6 +83,13 @@ func (t *turn) activate() {
 		t.reply(Failed{Status: http.StatusForbidden, Cause: "REQUEST_REJECTED", Detail: "the session is being released"})
 		return
 	}
+	if t.s.Phase == record.Idle && t.reroute(forActivate, nil) { // 4.2.3.2 steps 5 to 10
+		return
+	}
+	t.activated()
+}
+
+func (t *turn) activated() {
 	setup, err := t.setupRequest()
 	if err != nil {
 		t.reply(Failed{Status: http.StatusInternalServerError, Cause: "SYSTEM_FAILURE", Detail: err.Error()})
@@ -113,8 +124,18 @@ func (t *turn) suspend() {
 	t.idleAs(suspending)
 }
 
-// suspending is in the record, in the place of a PTI: the answer has the AMF's own word.
-const suspending uint8 = 1
+// What is in the record in the place of a PTI. suspending: the answer has the AMF's own word. pathBroken: the access network is told to let go.
+const (
+	suspending uint8 = 1
+	pathBroken uint8 = 2
+)
+
+// letGo of the session's resources in an access network that is not reached: it may be there, and nobody has asked it (4.3.7 step 5).
+func (t *turn) letGo() {
+	if b, err := (&n2.ReleaseCommand{Cause: n2.CauseTransportResourceUnavailable}).Encode(); err == nil {
+		t.transfer(AskTransfer{N2: b, N2Type: n2.InfoReleaseCommand, SkipIdle: true})
+	}
+}
 
 // idle: there is no tunnel any more. Packets wait, and the unit says so. Who has no tunnel answers no modification.
 func (t *turn) idle() { t.idleAs(0) }
@@ -179,8 +200,9 @@ func (t *turn) accessSilent() {
 
 // report: 4.2.3.3 step 1, and TS 23.527 5.3.3 for a tunnel that its peer does not know any more.
 func (t *turn) report(r Report) {
-	t.asker = r.From
+	t.asker, t.reported = r.From, r.CPSEID
 	switch {
+	case t.lostBetween(r.Lost):
 	case slices.ContainsFunc(r.Lost, func(l record.Tunnel) bool {
 		return l.TEID == t.s.Downlink.TEID && l.IPv4 == t.s.Downlink.IPv4 && l.IPv6 == t.s.Downlink.IPv6
 	}) &&
@@ -192,6 +214,25 @@ func (t *turn) report(r Report) {
 	default: // a tunnel of before, packets that have gone meanwhile
 		t.reply(Reported{Cause: ie.CauseRequestAccepted})
 	}
+}
+
+// lostBetween: anchor or branch sends to the other, which does not know the session any more (TS 23.527 5.3.3.2): it is made anew there.
+func (t *turn) lostBetween(lost []record.Tunnel) bool {
+	b := t.s.Branch
+	if b == nil || t.s.Phase == record.Releasing {
+		return false
+	}
+	is := func(tunnel record.Tunnel) bool {
+		return slices.ContainsFunc(lost, func(l record.Tunnel) bool {
+			return l.TEID == tunnel.TEID && l.IPv4 == tunnel.IPv4 && l.IPv6 == tunnel.IPv6
+		})
+	}
+	if t.lostBranch = is(b.Core); !t.lostBranch && !is(t.s.Uplink) {
+		return false
+	}
+	t.reply(Reported{Cause: ie.CauseRequestAccepted})
+	t.restoreLost()
+	return true
 }
 
 var paging = map[uint8]step{

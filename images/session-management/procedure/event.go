@@ -85,6 +85,8 @@ type Unreachable struct{ Cause string }
 // Report is one of the session's unit (TS 29.244 7.5.8).
 type Report struct {
 	From Token
+	// CPSEID is our name of the session there, 0 for the SM context's.
+	CPSEID uint64
 	// Downlink: packets wait for the UE; QFI is that of the first, 0 unknown.
 	Downlink bool
 	QFI      uint8
@@ -98,14 +100,26 @@ type Due struct{ Name string }
 // Resumed: the session has a new holder, who knows nothing but the record.
 type Resumed struct{}
 
-// UnitRestarted: the session's unit has lost what it had.
-type UnitRestarted struct{}
+// UnitRestarted: a unit of the session's has lost what it had; NodeID "" is the anchor's, here and below.
+type UnitRestarted struct{ NodeID string }
 
-// UnitDiffers: the session's unit has it, under that UP SEID, and perhaps not as the record says: the store has lost writes.
-type UnitDiffers struct{ UPSEID uint64 }
+// UnitDiffers: a unit of the session's has it, under that UP SEID, and perhaps not as the record says: the store has lost writes.
+type UnitDiffers struct {
+	NodeID string
+	UPSEID uint64
+}
 
-// UnitGone: the session's unit does not come back.
-type UnitGone struct{}
+// UnitGone: a unit of the session's does not come back.
+type UnitGone struct{ NodeID string }
+
+// UnitDrains: a unit of the session's is to be left, if that can be done without a word to the UE.
+type UnitDrains struct{ NodeID string }
+
+// PathFailed: a unit of the session's does not reach the peer at that address (TS 29.244 7.5.9, User Plane Path Failure Report).
+type PathFailed struct {
+	NodeID string
+	Peer   netip.Addr
+}
 
 // End asks for the session's end for a reason of the network: its Slice is deleted, an operator wants it.
 type End struct {
@@ -207,6 +221,8 @@ func (Resumed) event()         {}
 func (UnitRestarted) event()   {}
 func (UnitDiffers) event()     {}
 func (UnitGone) event()        {}
+func (UnitDrains) event()      {}
+func (PathFailed) event()      {}
 func (End) event()             {}
 func (SettingsChanged) event() {}
 func (PolicyChanged) event()   {}

@@ -23,6 +23,7 @@ func init() { // the procedures call each other
 		Modification:  modification,
 		Switching:     switching,
 		Handing:       handing,
+		Rerouting:     rerouting,
 	}
 }
 
@@ -115,11 +116,15 @@ func (t *turn) atRest(e Event) {
 	case Due:
 		t.timer(e.Name)
 	case UnitRestarted:
-		t.restore()
+		t.restore(e.NodeID)
 	case UnitDiffers:
-		t.remake(e.UPSEID)
+		t.remake(e.NodeID, e.UPSEID)
 	case UnitGone:
-		t.endByNetwork(n1.CauseReactivationRequested)
+		t.unitGone(e.NodeID)
+	case UnitDrains:
+		t.unitDrains(e.NodeID)
+	case PathFailed:
+		t.pathFailed(e)
 	case Resumed:
 		if t.s.Told != nil { // a change of rules that somebody gave up
 			t.unitSilent()
@@ -152,6 +157,7 @@ func (t *turn) update(e Update) {
 		t.fromAccess(e)
 	default: // another AMF, a location: heardFrom has it
 		t.reply(Updated{})
+		t.catchUp()
 	}
 }
 
@@ -230,10 +236,11 @@ const (
 	dueHandover = "handover"
 	dueUnit     = "unit"
 	dueBehind   = "behind"
+	dueWay      = "way"
 )
 
 // DueNames are all that there are.
-var DueNames = []string{dueAccess, dueCommand, duePaging, dueHandover, dueUnit, dueBehind}
+var DueNames = []string{dueAccess, dueCommand, duePaging, dueHandover, dueUnit, dueBehind, dueWay}
 
 func (t *turn) timer(name string) {
 	t.due(name, 0)
@@ -250,6 +257,8 @@ func (t *turn) timer(name string) {
 		t.unitSilent()
 	case dueBehind:
 		t.catchUp()
+	case dueWay:
+		t.way()
 	}
 }
 

@@ -275,7 +275,7 @@ func (t *turn) handed(u Unit) {
 	}
 	switch {
 	case lost:
-		t.begin(Restoration, restoreUnit)
+		t.restoreLost()
 	case how == handCompleted && u.Outcome == Refused: // it goes on to the source, which has no UE any more: asked again, the unit is too
 		t.s.Handover.Arrived = false
 	default:

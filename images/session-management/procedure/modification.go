@@ -49,10 +49,9 @@ func (t *turn) settingsChanged() {
 	if network == nil || t.s.Phase == record.Releasing {
 		return
 	}
-	if difference(t.s.Clone(), network) == nil {
-		return
+	if difference(t.s.Clone(), network) != nil {
+		t.s.Behind = true
 	}
-	t.s.Behind = true
 	t.catchUp()
 }
 
@@ -65,6 +64,9 @@ func (t *turn) catchUp() {
 		if !w.UE && !w.Access {
 			t.commit()
 		}
+		return
+	}
+	if t.reroute(byItself, nil) {
 		return
 	}
 	network := t.network()
@@ -81,11 +83,22 @@ func (t *turn) catchUp() {
 	}
 }
 
-// rest is how long the next command has to wait: an AMF that says the UE's last answer again would answer it, too, since neither has a PTI.
+// rest is how long the next command has to wait: an AMF that says the UE's last answer again would answer it, too, since neither has a PTI, and
+// so would an access network that was told another tunnel.
 func (t *turn) rest() time.Duration {
 	for _, p := range t.s.History {
-		if since := time.Duration(t.in.Now.UnixMilli()-p.At) * time.Millisecond; Kind(p.Kind) == Modification && since < behindTime {
+		if since := time.Duration(t.in.Now.UnixMilli()-p.At) * time.Millisecond; (Kind(p.Kind) == Modification || Kind(p.Kind) == Rerouting) && since < behindTime {
 			return behindTime - since
+		}
+	}
+	return 0
+}
+
+// restOf a procedure that came to nothing.
+func (t *turn) restOf(kind Kind, d time.Duration) time.Duration {
+	for _, p := range t.s.History {
+		if since := time.Duration(t.in.Now.UnixMilli()-p.At) * time.Millisecond; Kind(p.Kind) == kind && p.Result != 0 && since < d {
+			return d - since
 		}
 	}
 	return 0
@@ -129,7 +142,7 @@ func (t *turn) coming(u Unit) {
 		t.s.Behind = true
 	}
 	if u.Outcome == Refused && u.Cause == ie.CauseSessionContextNotFound {
-		t.begin(Restoration, restoreUnit)
+		t.restoreLost()
 		return
 	}
 	t.catchUp()
@@ -444,7 +457,7 @@ func (t *turn) committed(u Unit) {
 		t.catchUp()
 	case u.Outcome == Refused && u.Cause == ie.CauseSessionContextNotFound:
 		t.over("the UPF has lost the session")
-		t.begin(Restoration, restoreUnit)
+		t.restoreLost()
 	case u.Outcome == Refused: // UE and access network have what the unit has not
 		t.over("the UPF refused")
 		t.reply(Updated{})

@@ -65,6 +65,9 @@ func (t *turn) end(how manner, cause n1.Cause) {
 	t.due(dueHandover, 0)
 	t.due(dueUnit, 0)
 	t.due(dueBehind, 0)
+	if t.s.Left != nil || t.s.Branch != nil {
+		t.due(dueWay, 0)
+	}
 	t.s.Phase, t.s.Command, t.s.Handover, t.s.Told, t.s.Wanted = record.Releasing, nil, nil, nil, nil
 	t.s.Procedure = &record.Procedure{Kind: uint8(Ending), Began: t.in.Now.UnixMilli(), Cause: uint8(cause), PTI: uint8(how)}
 	t.next(endUnit)
@@ -121,7 +124,19 @@ func (t *turn) releaseByAMF(cause string) {
 
 // Step 2.
 
+// askDeletion at every unit that has the session, one after the other: what was left, the branch, the anchor.
 func askDeletion(t *turn) {
+	switch left := t.s.Left; {
+	case left != nil && left.NodeID != "":
+		askDrop(t)
+	case t.s.Branch != nil:
+		t.askBranch(Delete, nil)
+	default:
+		askAnchorDeletion(t)
+	}
+}
+
+func askAnchorDeletion(t *turn) {
 	if t.s.UPSEID == 0 {
 		// The unit may have it all the same, where its answer was lost: it is asked by our name of it.
 		t.do(AskUnit{Operation: Delete, Unit: t.s.Unit, CPSEID: t.s.CPSEID})
@@ -133,6 +148,15 @@ func askDeletion(t *turn) {
 func takeDeletion(t *turn, e Event) {
 	if _, ok := e.(Unit); !ok {
 		return
+	}
+	if left, branch := t.s.Left, t.s.Branch; left != nil || branch != nil {
+		if t.s.Left = nil; left == nil || left.NodeID == "" {
+			t.s.Branch = nil
+		}
+		if branch != nil || left.NodeID != "" { // it was theirs
+			t.next(endUnit)
+			return
+		}
 	}
 	// Without an answer the unit may keep it: who lists its sessions finds one that nobody has, and deletes it.
 	t.s.UPSEID = 0

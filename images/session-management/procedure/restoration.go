@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"time"
 
+	"core5g.dev/core5g/images/session-management/configuration"
 	"core5g.dev/core5g/images/session-management/n1"
 	"core5g.dev/core5g/images/session-management/n4"
 	"core5g.dev/core5g/images/session-management/record"
@@ -20,32 +21,57 @@ import (
 const (
 	restoreUnit     uint8 = 1
 	restoreDeletion uint8 = 2
+	// the same of a branch
+	restoreBranch         uint8 = 3
+	restoreBranchDeletion uint8 = 4
 )
 
 var restoration = map[uint8]step{
-	restoreDeletion: {ask: askDeletion, take: takeRemains},
+	restoreDeletion: {ask: askAnchorDeletion, take: takeRemains},
 	restoreUnit:     {ask: askRestoration, take: takeRestoration},
+
+	restoreBranchDeletion: {ask: askBranchDeletion, take: takeRemains},
+	restoreBranch:         {ask: askBranchRestoration, take: takeRestoration},
 }
 
 // restorationRest is how long a unit that does not answer is left alone: all its sessions ask.
 const restorationRest = 30 * time.Second
 
-func (t *turn) restore() {
-	switch t.s.Phase {
-	case record.Releasing: // there is nothing to restore
-	default:
-		t.s.UPSEID = 0 // it names nothing any more, or another one's session
-		t.begin(Restoration, restoreUnit)
-	}
-}
-
-// remake a session that the unit has by other rules.
-func (t *turn) remake(upSEID uint64) {
-	if t.s.Phase == record.Releasing {
+func (t *turn) restore(node string) {
+	if t.s.Phase == record.Releasing { // there is nothing to restore
 		return
 	}
-	t.s.UPSEID = upSEID
+	t.lostBranch = t.isBranch(node)
+	t.restoreLost()
+}
+
+func (t *turn) isBranch(node string) bool {
+	return t.s.Branch != nil && t.s.Branch.NodeID == node && node != t.s.Unit.NodeID
+}
+
+// restoreLost makes the session anew at the unit that has lost it.
+func (t *turn) restoreLost() {
+	if t.lostBranch && t.s.Branch != nil {
+		t.s.Branch.UPSEID = 0
+		t.begin(Restoration, restoreBranch)
+		return
+	}
+	t.s.UPSEID = 0 // it names nothing any more, or another one's session
 	t.begin(Restoration, restoreUnit)
+}
+
+// remake a session that a unit has by other rules.
+func (t *turn) remake(node string, upSEID uint64) {
+	switch {
+	case t.s.Phase == record.Releasing:
+		return
+	case t.isBranch(node):
+		t.s.Branch.UPSEID = upSEID
+		t.begin(Restoration, restoreBranch)
+	default:
+		t.s.UPSEID = upSEID
+		t.begin(Restoration, restoreUnit)
+	}
 }
 
 // deletedBefore, in the record's cause of a restoration: it is not deleted a second time.
@@ -65,35 +91,76 @@ func askRestoration(t *turn) {
 		t.endByNetwork(n1.CauseReactivationRequested)
 		return
 	}
-	urgency := Resting
+	t.do(AskUnit{Operation: Establish, Unit: t.s.Unit, CPSEID: t.s.CPSEID, IEs: n4.Restored(ies), Urgency: t.urgency()})
+}
+
+func (t *turn) urgency() Urgency {
 	switch {
 	case t.asker != 0:
-		urgency = Awaited
+		return Awaited
 	case t.s.Phase == record.Active:
-		urgency = Connected
+		return Connected
 	}
-	t.do(AskUnit{Operation: Establish, Unit: t.s.Unit, CPSEID: t.s.CPSEID, IEs: n4.Restored(ies), Urgency: urgency})
+	return Resting
 }
+
+func askBranchRestoration(t *turn) {
+	network := t.network()
+	if network == nil || t.s.Branch == nil {
+		t.over("the data network is gone") // End follows
+		return
+	}
+	ies, err := n4.BranchEstablishment(t.s, network.Settings())
+	if err != nil {
+		t.over(err.Error())
+		t.due(dueWay, wayRest)
+		return
+	}
+	b := t.s.Branch
+	t.do(AskUnit{Operation: Establish, Unit: record.Unit{NodeID: b.NodeID}, CPSEID: b.CPSEID, IEs: n4.Restored(ies), Urgency: t.urgency()})
+}
+
+func askBranchDeletion(t *turn) { t.askBranch(Delete, nil) }
+
+// ofBranch says whether a restoration is the branch's.
+func (t *turn) ofBranch() bool { return t.s.Procedure.Step >= restoreBranch }
 
 func takeRestoration(t *turn, e Event) {
 	u, ok := e.(Unit)
 	if !ok {
 		return
 	}
+	established := n4.Established
+	if t.ofBranch() {
+		established = n4.BranchEstablished
+	}
 	switch {
 	case u.Outcome == Done:
-		if err := n4.Established(t.s, u.Established); err != nil {
+		if err := established(t.s, u.Established); err != nil {
 			t.over(err.Error())
 			t.endByNetwork(n1.CauseReactivationRequested)
 			return
 		}
-		t.s.Told = nil
+		if told := t.s.Told; told != nil && t.s.Branch != nil { // the other one may not have heard
+			told.Unsure, told.All = told.Unsure || structural(t.s), true
+			t.due(dueUnit, time.Second)
+		} else {
+			t.s.Told = nil
+		}
 		t.over("")
 		t.reply(t.connectionIs())
 		t.catchUp()
 	case u.Outcome == Refused && t.s.Procedure.Cause != deletedBefore: // it may have the session of after its restart, otherwise than it is now
 		t.s.Procedure.Cause = deletedBefore
+		if t.ofBranch() {
+			t.next(restoreBranchDeletion)
+			return
+		}
 		t.next(restoreDeletion)
+	case u.Outcome == Refused && t.ofBranch() && t.s.Left == nil: // its F-TEIDs are somebody else's: without it, and then perhaps with others
+		t.over("the UPF refused")
+		t.reply(unitRefused)
+		t.take(configuration.Path{}, 0, byItself, nil)
 	case u.Outcome == Refused: // its F-TEID or address is somebody else's: the UE asks for another session
 		t.over("the UPF refused")
 		if t.asker != 0 {
@@ -120,6 +187,9 @@ func takeRemains(t *turn, e Event) {
 	u, ok := e.(Unit)
 	switch {
 	case !ok:
+	case (u.Outcome == Done || u.Outcome == Refused) && t.ofBranch():
+		t.s.Branch.UPSEID = 0
+		t.next(restoreBranch)
 	case u.Outcome == Done || u.Outcome == Refused:
 		t.s.UPSEID = 0
 		t.next(restoreUnit)

@@ -3,7 +3,9 @@ package procedure
 import (
 	"net/http"
 	"slices"
+	"time"
 
+	"core5g.dev/core5g/images/session-management/configuration"
 	"core5g.dev/core5g/images/session-management/n4"
 	"core5g.dev/core5g/images/session-management/record"
 
@@ -64,6 +66,11 @@ const (
 	deleting  uint8 = 1
 	making    uint8 = 2
 	replacing uint8 = 3
+	// and at the branch, which hears behind the anchor.
+	changingBranch  uint8 = 4
+	deletingBranch  uint8 = 5
+	makingBranch    uint8 = 6
+	replacingBranch uint8 = 7
 )
 
 // tell the unit; then has the answer, also where there is nothing to ask for. endMarkers ends the tunnel that is left.
@@ -81,6 +88,7 @@ func (t *turn) tell(endMarkers bool, then func(*turn, Unit)) {
 		}
 		return
 	}
+	t.s.Told.EndMarkers = endMarkers
 	ies, err := n4.Modification(before(t.s), t.s, network.Settings(), endMarkers, t.s.Told.All)
 	if err != nil { // the Slice has changed since the record did, and UE and access network have what it says
 		t.change(func(*record.Session) { t.currentFilters(network) })
@@ -90,6 +98,7 @@ func (t *turn) tell(endMarkers bool, then func(*turn, Unit)) {
 	case err != nil:
 		t.takeBack()
 		then(t, Unit{Outcome: Refused})
+	case len(ies) == 0 && t.tellBranch(network):
 	case len(ies) == 0:
 		t.s.Told = nil
 		then(t, Unit{Outcome: Done})
@@ -105,7 +114,17 @@ func (t *turn) heard(e Event) (Unit, bool) {
 		return u, false
 	}
 	p := t.s.Procedure
+	network := t.network()
+	if network == nil {
+		return Unit{Outcome: Unknown}, true
+	}
 	switch {
+	case p.Attempts == changing && u.Outcome == Done && t.tellBranch(network):
+		return u, false
+	case p.Attempts >= changingBranch:
+		if !t.heardBranch(&u, network) {
+			return u, false
+		}
 	case p.Attempts == replacing && u.Outcome == Refused:
 		p.Attempts = deleting
 		t.do(AskUnit{Operation: Delete, Unit: t.s.Unit, CPSEID: t.s.CPSEID, UPSEID: t.s.UPSEID})
@@ -124,12 +143,18 @@ func (t *turn) heard(e Event) (Unit, bool) {
 		if u.Outcome == Refused { // it has been deleted, and is not made: as a unit that has lost it
 			u.Cause = ie.CauseSessionContextNotFound
 		}
+		if u.Outcome == Done && t.s.Branch != nil {
+			if t.makeBranch(replacingBranch, network) {
+				return u, false
+			}
+			u.Outcome = Unknown
+		}
 	}
 	switch {
 	case u.Outcome == Done:
 		t.s.Told = nil
 	case u.Outcome == Refused && u.Cause != ie.CauseSessionContextNotFound:
-		t.takeBack()
+		t.refusedByUnit(network)
 	case u.Outcome == NotSent && !t.s.Told.Unsure: // it has what it had; it is asked again later
 		t.due(dueUnit, unitRest)
 	case u.Outcome != Refused:
@@ -153,6 +178,69 @@ func (t *turn) make(attempt uint8) bool {
 	t.s.Procedure.Attempts = attempt
 	t.do(AskUnit{Operation: Establish, Unit: t.s.Unit, CPSEID: t.s.CPSEID, IEs: n4.Restored(ies)})
 	return true
+}
+
+// tellBranch what it has not heard; false: nothing.
+func (t *turn) tellBranch(network *configuration.DataNetwork) bool {
+	if t.s.Branch == nil || t.s.Branch.UPSEID == 0 {
+		return false
+	}
+	ies := n4.BranchModification(before(t.s), t.s, network.Settings(), t.s.Told.EndMarkers, t.s.Told.All)
+	if len(ies) == 0 {
+		return false
+	}
+	t.s.Procedure.Attempts = changingBranch
+	t.askBranch(Modify, ies)
+	return true
+}
+
+// heardBranch takes an answer of the branch's; false: there is none yet.
+func (t *turn) heardBranch(u *Unit, network *configuration.DataNetwork) bool {
+	p := t.s.Procedure
+	switch {
+	case p.Attempts == replacingBranch && u.Outcome == Refused:
+		p.Attempts = deletingBranch
+		t.askBranch(Delete, nil)
+		return false
+	case p.Attempts == deletingBranch:
+		if t.makeBranch(makingBranch, network) {
+			return false
+		}
+		u.Outcome = Unknown
+	case p.Attempts == makingBranch || p.Attempts == replacingBranch:
+		if u.Outcome == Done && n4.BranchEstablished(t.s, u.Established) != nil {
+			u.Outcome = Unknown
+		}
+		if u.Outcome == Refused {
+			u.Cause = ie.CauseSessionContextNotFound
+		}
+	}
+	p.Attempts, t.lostBranch = changing, true
+	return true
+}
+
+// makeBranch makes the session in its branch, with what it has there; false: it cannot be said what it is.
+func (t *turn) makeBranch(attempt uint8, network *configuration.DataNetwork) bool {
+	ies, err := n4.BranchEstablishment(t.s, network.Settings())
+	if err != nil {
+		return false
+	}
+	t.s.Procedure.Attempts = attempt
+	t.askBranch(Establish, n4.Restored(ies))
+	return true
+}
+
+// refusedByUnit: it has what it had. Where the branch says no, the anchor may have heard already, and hears again.
+func (t *turn) refusedByUnit(network *configuration.DataNetwork) {
+	ies, err := n4.Modification(before(t.s), t.s, network.Settings(), false, false)
+	heard := t.lostBranch && (err != nil || len(ies) > 0)
+	unsure := structural(t.s)
+	t.takeBack()
+	if heard {
+		t.s.Told = told(t.s)
+		t.s.Told.All, t.s.Told.Unsure = true, unsure
+		t.due(dueUnit, time.Second)
+	}
 }
 
 // structural: rules come or go, rather than change.

@@ -37,6 +37,8 @@ type act struct {
 	event Event
 	// first changes the configuration before it.
 	first func([]configuration.Slice)
+	// gone and drains are units that go, or begin to, before it.
+	gone, drains string
 	// later is how much time has gone since the act before.
 	later time.Duration
 }
@@ -58,6 +60,10 @@ func tell(t *testing.T, name string, stories []story) {
 			st = s.from(tr)
 		}
 		for _, a := range s.acts {
+			if a.gone != "" || a.drains != "" {
+				tr.gone, tr.draining = append(tr.gone, a.gone), append(tr.draining, a.drains)
+				tr.configure(func([]configuration.Slice) {})
+			}
 			if a.first != nil {
 				tr.configure(a.first)
 			}
@@ -94,9 +100,12 @@ type teller struct {
 	slices []configuration.Slice
 	config *configuration.Snapshot
 	seid   uint64
+	// gone and draining units.
+	gone, draining []string
 }
 
-const unitID = "upf-0"
+// A unit, one that is a branch, and one that is as the first.
+const unitID, edgeID, otherID = "upf-0", "edge-0", "upf-1"
 
 var (
 	gnb      = record.Tunnel{TEID: 0x100, IPv4: netip.MustParseAddr("172.30.3.100")}
@@ -144,7 +153,17 @@ func (tr *teller) configure(change func([]configuration.Slice)) {
 	change(next)
 	tr.slices = next
 	list := slices.Clone(next)
-	config, err := configuration.New(list, []configuration.Unit{{NodeID: unitID, Address: netip.MustParseAddrPort("10.96.7.8:8805")}})
+	var units []configuration.Unit
+	for n, node := range []string{unitID, edgeID, otherID} {
+		if !slices.Contains(tr.gone, node) {
+			u := configuration.Unit{NodeID: node, Address: netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 96, 7, 8 + byte(n)}), 8805)}
+			if slices.Contains(tr.draining, node) {
+				u.State = configuration.Draining
+			}
+			units = append(units, u)
+		}
+	}
+	config, err := configuration.New(list, units)
 	if err != nil {
 		tr.t.Fatal(err)
 	}
@@ -326,6 +345,15 @@ func sessionWords(out Output) string {
 	if h := s.Handover; h != nil {
 		words = append(words, fmt.Sprintf("handover direct=%t buffering=%t arrived=%t", h.Direct, h.Buffering, h.Arrived))
 	}
+	if b := s.Branch; b != nil {
+		words = append(words, "by "+b.NodeID+map[bool]string{true: " with breakouts"}[len(b.Breakouts) > 0])
+	}
+	if l := s.Left; l != nil && l.NodeID != "" {
+		words = append(words, fmt.Sprintf("left %s known=%t", l.NodeID, l.Known))
+	}
+	if s.Unit.NodeID != unitID && s.Unit.NodeID != "" {
+		words = append(words, "at "+s.Unit.NodeID)
+	}
 	if s.Behind {
 		words = append(words, "behind")
 	}
@@ -341,6 +369,9 @@ func effectWords(e Effect) string {
 	case Reply:
 		return fmt.Sprintf("reply to %d: %s", e.To, bodyWords(e.Body))
 	case AskUnit:
+		if e.Unit.NodeID != unitID {
+			return "unit " + e.Unit.NodeID + ": " + unitWords(e)
+		}
 		return "unit: " + unitWords(e)
 	case AskTransfer:
 		out := "transfer"
@@ -552,6 +583,9 @@ func ngapWords(kind n2.InfoType, b []byte) string {
 		if m.AMBR != nil {
 			out += fmt.Sprintf(" ambr %d/%d", m.AMBR.Uplink, m.AMBR.Downlink)
 		}
+		for _, up := range m.Uplink {
+			out += " up " + tunnelWords(up.Uplink)
+		}
 		for _, f := range m.Flows {
 			out += fmt.Sprintf(" ~%d(5qi %d)", f.QFI, f.FiveQI)
 		}
@@ -567,6 +601,10 @@ func ngapWords(kind n2.InfoType, b []byte) string {
 		list("not ", qfisOf(m.Failed))
 	case *n2.ReleaseCommand:
 		out += fmt.Sprintf(" (%s)", m.Cause)
+	case *n2.PathSwitchAcknowledge:
+		if m.Uplink != nil {
+			out += " up " + tunnelWords(*m.Uplink)
+		}
 	case *n2.PathSwitchUnsuccessful:
 		out += fmt.Sprintf(" (%s)", m.Cause)
 	case *n2.HandoverPreparationUnsuccessful:

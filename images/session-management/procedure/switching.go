@@ -65,21 +65,16 @@ func takeSwitch(t *turn, e Event) {
 func (t *turn) switched(u Unit) {
 	switch {
 	case u.Outcome == Done:
-		b, err := (&n2.PathSwitchAcknowledge{}).Encode() // the unit's endpoint is what it was
-		if err != nil {
-			t.over(err.Error())
-			t.reply(notSwitched(http.StatusInternalServerError, "SYSTEM_FAILURE", err.Error(), n2.CauseMiscUnspecified))
-			return
-		}
 		taken := t.s.Procedure.Message
 		t.over("")
-		t.reply(Updated{Connection: Activated, N2: b, N2Type: n2.InfoPathSwitchAcknowledge})
-		t.tellAccessAgain(t.arrived(taken))
-		t.catchUp()
+		if t.reroute(forSwitch, taken) { // 4.9.1.2.3: the answer has the new way
+			return
+		}
+		t.answerSwitch(taken, nil)
 	case u.Outcome == Refused && u.Cause == ie.CauseSessionContextNotFound: // made anew, with the new tunnel; asked again, it is answered
 		t.over("the UPF has lost the session")
 		t.reply(notSwitched(http.StatusGatewayTimeout, "UPF_NOT_RESPONDING", "the UPF has lost the session", n2.CauseUserPlaneResourcesNotAvailable))
-		t.begin(Restoration, restoreUnit)
+		t.restoreLost()
 	case u.Outcome == Refused:
 		t.over("the UPF refused")
 		t.reply(notSwitched(http.StatusInternalServerError, "UPF_NOT_RESPONDING", unitRefused.Detail, n2.CauseUserPlaneResourcesNotAvailable))
@@ -91,6 +86,24 @@ func (t *turn) switched(u Unit) {
 		t.over("no answer of the UPF")
 		t.reply(notSwitched(http.StatusGatewayTimeout, "UPF_NOT_RESPONDING", unitIsMute.Detail, n2.CauseUserPlaneResourcesNotAvailable))
 	}
+}
+
+// switchedTo another way.
+func (t *turn) switchedTo(taken []byte) {
+	uplink := t.s.N3()
+	t.answerSwitch(taken, &uplink)
+}
+
+// answerSwitch: uplink is nil where the unit's endpoint is what it was.
+func (t *turn) answerSwitch(taken []byte, uplink *record.Tunnel) {
+	b, err := (&n2.PathSwitchAcknowledge{Uplink: uplink}).Encode()
+	if err != nil {
+		t.reply(notSwitched(http.StatusInternalServerError, "SYSTEM_FAILURE", err.Error(), n2.CauseMiscUnspecified))
+		return
+	}
+	t.reply(Updated{Connection: Activated, N2: b, N2Type: n2.InfoPathSwitchAcknowledge})
+	t.tellAccessAgain(t.arrived(taken))
+	t.catchUp()
 }
 
 // switchFailed: the UE has gone where the session was not taken. It stays, without a tunnel (TS 29.502 5.2.2.3.2.1).

@@ -67,11 +67,12 @@ const (
 	Switching     Kind = 6
 	Handing       Kind = 7
 	Restoration   Kind = 8
+	Rerouting     Kind = 20
 )
 
 var kindNames = map[Kind]string{
 	Establishment: "establishment", Connection: "connection", Ending: "release", Paging: "paging", Modification: "modification",
-	Switching: "path_switch", Handing: "handover", Restoration: "restoration",
+	Switching: "path_switch", Handing: "handover", Restoration: "restoration", Rerouting: "rerouting",
 }
 
 // String is the kind as metrics and people have it.
@@ -98,6 +99,10 @@ type turn struct {
 	asker  Token
 	create *Create
 	out    Output
+	// lostBranch: it is the branch that does not know the session any more, rather than the anchor.
+	lostBranch bool
+	// reported is the CP SEID of a report that came.
+	reported uint64
 }
 
 // network is the data network that the session is in; nil where its Slice, or the Slice's data network, is gone.
@@ -108,13 +113,22 @@ func (t *turn) do(e Effect) { t.out.Effects = append(t.out.Effects, e) }
 // reply to who waits. Nobody is answered twice.
 func (t *turn) reply(body any) {
 	if r, ok := body.(Reported); ok && t.s != nil {
-		r.UPSEID = t.s.UPSEID
+		r.UPSEID = t.reporter()
 		body = r
 	}
 	if t.asker != 0 {
 		t.do(Reply{To: t.asker, Body: body})
 	}
 	t.asker = 0
+}
+
+// reporter is the UP SEID of who reports: what is not known any more is the unit's on N3, which reports packets that wait.
+func (t *turn) reporter() uint64 {
+	b := t.s.Branch
+	if t.reported == t.s.CPSEID || b == nil || b.UPSEID == 0 {
+		return t.s.UPSEID
+	}
+	return b.UPSEID
 }
 
 // due sets a time, from now on; 0 takes it away.

@@ -108,6 +108,10 @@ type Session struct {
 	Decided Decided `cbor:"34,keyasint,omitzero"`
 	// Behind: UE and access network have not heard all that has changed.
 	Behind bool `cbor:"35,keyasint,omitempty"`
+	// Branch is the unit between access network and anchor (TS 23.501 5.6.4.2); nil: the anchor itself is on N3.
+	Branch *Branch `cbor:"50,keyasint,omitempty"`
+	// Left is a unit that is not on the session's way any more, and that may still have it; nil: none.
+	Left *Left `cbor:"51,keyasint,omitempty"`
 }
 
 // HistoryLength bounds History.
@@ -119,6 +123,10 @@ func (s *Session) Clone() *Session {
 	c.Flows, c.History, c.Subscribed = slices.Clone(s.Flows), slices.Clone(s.History), slices.Clone(s.Subscribed)
 	c.Procedure, c.Answered, c.Told = clone(s.Procedure), clone(s.Answered), clone(s.Told)
 	c.Command, c.Handover, c.Wanted = clone(s.Command), clone(s.Handover), clone(s.Wanted)
+	c.Branch, c.Left = clone(s.Branch), clone(s.Left)
+	if c.Branch != nil {
+		c.Branch.Breakouts = slices.Clone(c.Branch.Breakouts)
+	}
 	if c.Wanted != nil {
 		c.Wanted.Flows, c.Wanted.Gone = slices.Clone(c.Wanted.Flows), slices.Clone(c.Wanted.Gone)
 		c.Wanted.Refused = slices.Clone(c.Wanted.Refused)
@@ -199,6 +207,63 @@ type Unit struct {
 	Address netip.Addr `cbor:"1,keyasint,omitzero"`
 }
 
+// Branch is an intermediate UPF on N9, with breakouts an uplink classifier and a second anchor.
+type Branch struct {
+	// NodeID of the unit.
+	NodeID string `cbor:"0,keyasint"`
+	// CPSEID is our name of the N4 session there, UPSEID the unit's, 0 while it has not answered.
+	CPSEID uint64 `cbor:"1,keyasint"`
+	UPSEID uint64 `cbor:"2,keyasint,omitempty"`
+	// Access is its endpoint on N3, Core the one on N9, zero while it has not answered.
+	Access Tunnel `cbor:"3,keyasint,omitzero"`
+	Core   Tunnel `cbor:"4,keyasint,omitzero"`
+	// Breakouts by name whose packets leave there, and a digest of their prefixes.
+	Breakouts []string `cbor:"5,keyasint,omitempty"`
+	Prefixes  uint32   `cbor:"6,keyasint,omitempty"`
+}
+
+// Left is an N4 session that is to be deleted once everybody knows the new way.
+type Left struct {
+	NodeID string `cbor:"0,keyasint"`
+	CPSEID uint64 `cbor:"1,keyasint"`
+	UPSEID uint64 `cbor:"2,keyasint,omitempty"`
+	// Known: everybody does.
+	Known bool `cbor:"3,keyasint,omitempty"`
+	// Uplink of an anchor, which has the session again where no other takes it.
+	Uplink Tunnel `cbor:"4,keyasint,omitzero"`
+}
+
+// N3 is the session's endpoint for the access network.
+func (s *Session) N3() Tunnel {
+	if s.Branch != nil && s.Branch.Access.TEID != 0 {
+		return s.Branch.Access
+	}
+	return s.Uplink
+}
+
+// CPSEIDs are all names that the session has on N4, the SM context's first.
+func (s *Session) CPSEIDs() []uint64 {
+	out := []uint64{s.CPSEID}
+	if s.Branch != nil {
+		out = append(out, s.Branch.CPSEID)
+	}
+	if s.Left != nil && s.Left.CPSEID != s.CPSEID {
+		out = append(out, s.Left.CPSEID)
+	}
+	return out
+}
+
+// On says by which CP SEID and UP SEID a unit has the session; 0: it has none of it. What was left does not count.
+func (s *Session) On(nodeID string) (cpSEID, upSEID uint64) {
+	switch {
+	case s.Unit.NodeID == nodeID:
+		return s.CPSEID, s.UPSEID
+	case s.Branch != nil && s.Branch.NodeID == nodeID:
+		return s.Branch.CPSEID, s.Branch.UPSEID
+	}
+	return 0, 0
+}
+
 // Tunnel is an F-TEID. The addresses are of one version or both.
 type Tunnel struct {
 	TEID uint32     `cbor:"0,keyasint"`
@@ -250,6 +315,8 @@ type Told struct {
 	Anew bool `cbor:"7,keyasint,omitempty"`
 	// All rules that there are are told again: the unit has these or others.
 	All bool `cbor:"8,keyasint,omitempty"`
+	// EndMarkers: the tunnel that is left is ended.
+	EndMarkers bool `cbor:"20,keyasint,omitempty"`
 }
 
 // Wanted is how a session's QoS is to be: the difference to what it is.

@@ -39,11 +39,11 @@ func full() *Session {
 	s.IPv6, s.InterfaceID = netip.MustParsePrefix("2001:db8:1:2::/64"), [8]byte{1, 2, 3, 4, 5, 6, 7, 8}
 	s.DNN = strings.Repeat("a", 100)
 	s.Flows = nil
-	for n := range uint8(7) {
+	for n := range uint8(3) {
 		s.Flows = append(s.Flows, Flow{
 			QFI: n + 1, FiveQI: 1, Name: "voice-of-the-site", Priority: 2, MayPreempt: true, Preemptable: true, GFBRUplink: 1e6,
-			GFBRDownlink: 1e6, MFBRUplink: 1e9, MFBRDownlink: 1e9, Refused: n == 6,
-			Known: n == 6, Coming: n == 5, Directions: 3, Filters: 1 << 31,
+			GFBRDownlink: 1e6, MFBRUplink: 1e9, MFBRDownlink: 1e9, Refused: n == 2,
+			Known: n == 2, Coming: n == 1, Directions: 3, Filters: 1 << 31,
 		})
 	}
 	s.Uplink.IPv6, s.Downlink.IPv6 = netip.MustParseAddr("2001:db8::1"), netip.MustParseAddr("2001:db8::2")
@@ -52,7 +52,7 @@ func full() *Session {
 	s.Answered = &Answered{Digest: [8]byte{1}, Answer: make([]byte, 100), At: 1_800_000_000_003}
 	s.Policy = "https://core5g-pcf:8000/npcf-smpolicycontrol/v1/sm-policies/imsi-208930000000001-1"
 	s.Charging = "https://core5g-chf:8000/nchf-convergedcharging/v3/chargingdata/4a1d5c0e-1111-4222-8333-444455556666"
-	s.Told = &Told{Phase: Active, Downlink: s.Downlink, AMBR: s.AMBR, Flows: s.Flows[:1], Buffering: true, Forwarding: s.Uplink, Unsure: true, Anew: true, All: true}
+	s.Told = &Told{Phase: Active, Downlink: s.Downlink, AMBR: s.AMBR, Flows: s.Flows[:1], Buffering: true, Forwarding: s.Uplink, Unsure: true, Anew: true, All: true, EndMarkers: true}
 	s.Command = &Command{Message: make([]byte, 150), PTI: 7, Attempts: 2, Began: 1_800_000_000_002, Release: true}
 	s.Handover = &Handover{Target: s.Downlink, Forwarding: s.Downlink, Relay: s.Uplink, Direct: true, Taken: []byte{3}, Buffering: true, Arrived: true, Prepared: true, Forwarded: []byte{1}}
 	s.Wanted = &Wanted{AMBR: s.AMBR, Flows: s.Flows[:1], Gone: []byte{4}, Refused: []byte{3}, UE: true, Access: true}
@@ -61,6 +61,11 @@ func full() *Session {
 	for n := range uint8(HistoryLength) {
 		s.History = append(s.History, Past{Kind: n + 1, Result: 1, At: 1_800_000_000_000, Took: 1000})
 	}
+	branch := "upf-of-the-edge-0.core5g.svc"
+	s.Branch = &Branch{
+		NodeID: branch, CPSEID: 1<<63 + 1, UPSEID: 1<<63 + 2, Access: s.Uplink, Core: s.Uplink, Breakouts: []string{"edge-of-the-site", "cache-of-the-site"}, Prefixes: 1 << 31,
+	}
+	s.Left = &Left{NodeID: branch, CPSEID: 1<<63 + 3, UPSEID: 1<<63 + 4, Known: true, Uplink: s.Uplink}
 	s.Static, s.Subscribed = true, []string{"voice-of-the-site"}
 	return s
 }

@@ -72,7 +72,7 @@ type queued struct {
 
 // is says whether the event is for the session as it is.
 func (q queued) is(s *session) bool {
-	return q.of == 0 || s.state.Record != nil && s.state.Record.CPSEID == q.of
+	return q.of == 0 || s.state.Record != nil && slices.Contains(s.state.Record.CPSEIDs(), q.of)
 }
 
 func (s *session) atRest() bool {
@@ -319,7 +319,7 @@ func (r *Runner) open(s *session, found sessionstore.Record) error {
 	s.stored = stored{revision: found.Revision, record: rec, octets: octets}
 	s.state = procedure.State{Record: rec}
 	s.busy = rec.Procedure != nil
-	r.keys[rec.CPSEID] = s.key
+	r.name(s, rec)
 	r.mark(s)
 	if s.busy || rec.Told != nil {
 		s.queue = append([]queued{{Event: procedure.Resumed{}}}, s.queue...)
@@ -327,10 +327,30 @@ func (r *Runner) open(s *session, found sessionstore.Record) error {
 	return nil
 }
 
+// name the session by its CP SEIDs.
+func (r *Runner) name(s *session, rec *record.Session) {
+	if rec != nil {
+		for _, id := range rec.CPSEIDs() {
+			r.keys[id] = s.key
+		}
+	}
+}
+
+func (r *Runner) unname(rec *record.Session) {
+	if rec != nil {
+		for _, id := range rec.CPSEIDs() {
+			delete(r.keys, id)
+		}
+	}
+}
+
 // mark what is not known of the session's unit.
 func (r *Runner) mark(s *session) {
 	if rec := s.state.Record; rec != nil && rec.Told != nil && !s.busy {
 		r.unsure[s.key] = rec.Unit.NodeID
+		if rec.Branch != nil { // who has not answered is more often who hears more
+			r.unsure[s.key] = rec.Branch.NodeID
+		}
 		return
 	}
 	delete(r.unsure, s.key)
@@ -340,12 +360,8 @@ func (r *Runner) mark(s *session) {
 func (r *Runner) drop(s *session, why error) {
 	delete(r.sessions, s.key)
 	r.cache.remove(s)
-	if s.state.Record != nil {
-		delete(r.keys, s.state.Record.CPSEID)
-	}
-	if s.stored.record != nil {
-		delete(r.keys, s.stored.record.CPSEID)
-	}
+	r.unname(s.state.Record)
+	r.unname(s.stored.record)
 	r.tell(&s.loaded, why)
 	r.tell(&s.watchers, why)
 }
@@ -422,7 +438,7 @@ func (r *Runner) keep(s *session, out procedure.Output) {
 	s.asked++
 	r.mark(s)
 	if rec := s.state.Record; rec != nil {
-		r.keys[rec.CPSEID] = s.key
+		r.name(s, rec)
 	}
 	if out.Lazy && len(out.Due) == 0 {
 		r.effects(s, out.Effects)
@@ -461,9 +477,8 @@ func (r *Runner) written(s *session, c *sessionstore.Change, is stored, then []p
 	switch {
 	case r.stopped:
 	case err == nil:
-		if old := s.stored.record; old != nil && (is.record == nil || is.record.CPSEID != old.CPSEID) {
-			delete(r.keys, old.CPSEID)
-		}
+		r.unname(s.stored.record)
+		r.name(s, is.record)
 		s.stored, s.writing = is, false
 		r.effects(s, then)
 		r.pump(s)
@@ -553,10 +568,11 @@ func (r *Runner) Stop() { r.stopped = true }
 
 // leftover: the session's unit may have something that nobody will know of.
 func (r *Runner) leftover(s *session) {
-	node := s.state.Record.Unit.NodeID
-	if u := r.units[node]; u != nil && !u.leftovers {
-		u.leftovers = true
-		r.sweepIn(node, firstSweep)
+	for _, node := range nodes(s.state.Record) {
+		if u := r.units[node]; u != nil && !u.leftovers {
+			u.leftovers = true
+			r.sweepIn(node, firstSweep)
+		}
 	}
 }
 

@@ -24,7 +24,13 @@ func indexes(s *record.Session) []sessionstore.Index {
 	if s == nil {
 		return nil
 	}
-	return []sessionstore.Index{{Kind: IndexSEID, Value: record.Ref(s.CPSEID)}}
+	var out []sessionstore.Index
+	for _, id := range s.CPSEIDs() {
+		if id != 0 {
+			out = append(out, sessionstore.Index{Kind: IndexSEID, Value: record.Ref(id)})
+		}
+	}
+	return out
 }
 
 // UnitGroup lists the sessions that a shard has on a unit.
@@ -37,12 +43,28 @@ func SliceGroup(shard uint16, name string) string {
 	return fmt.Sprintf("shard/%d/slice/%s", shard, name)
 }
 
+// nodes are the units that have the session, or may have it.
+func nodes(s *record.Session) []string {
+	out := []string{s.Unit.NodeID}
+	if s.Branch != nil {
+		out = append(out, s.Branch.NodeID)
+	}
+	if s.Left != nil && s.Left.NodeID != "" && !slices.Contains(out, s.Left.NodeID) {
+		out = append(out, s.Left.NodeID)
+	}
+	return out
+}
+
 func groups(s *record.Session) []string {
 	if s == nil {
 		return nil
 	}
 	shard := record.ShardOf(s.CPSEID)
-	return []string{UnitGroup(shard, s.Unit.NodeID), SliceGroup(shard, s.Slice)}
+	out := []string{SliceGroup(shard, s.Slice)}
+	for _, node := range nodes(s) {
+		out = append(out, UnitGroup(shard, node))
+	}
+	return out
 }
 
 // without returns what of a is not in b.

@@ -229,20 +229,23 @@ func (r *Runner) check(nodeID string) {
 		}
 		lost := was.Generation != "" && was.Generation != want.Generation
 		r.walk(UnitGroup(r.shard, nodeID), func(s *record.Session) procedure.Event {
-			up, there := has[s.CPSEID]
+			cpSEID, upSEID := s.On(nodeID)
+			up, there := has[cpSEID]
 			switch {
-			case s.Unit.NodeID != nodeID:
+			case cpSEID == 0: // it was there, or may be
+				return nil
+			case cpSEID != s.CPSEID && upSEID == 0 && s.Procedure != nil && procedure.Kind(s.Procedure.Kind) == procedure.Rerouting: // it is being made
 				return nil
 			case s.Since > met.UnixMilli(): // the list may be older
 				return nil
 			case s.Phase == record.Establishing && s.UPSEID == 0: // it is being made, and the unit may wait for us with it
 				return nil
 			case there && lost: // by another's rules than the record's
-				return procedure.UnitDiffers{UPSEID: up}
+				return procedure.UnitDiffers{NodeID: nodeID, UPSEID: up}
 			case there:
 				return nil
 			}
-			return procedure.UnitRestarted{}
+			return procedure.UnitRestarted{NodeID: nodeID}
 		}, func() { r.deleteOrphans(nodeID, listed, done) })
 	})
 }

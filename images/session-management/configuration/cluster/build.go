@@ -117,6 +117,10 @@ func deep(list []configuration.Slice) []configuration.Slice {
 		for j := range out[i].DataNetworks {
 			dn := &out[i].DataNetworks[j]
 			dn.Units = slices.Clone(dn.Units)
+			dn.Breakouts = slices.Clone(dn.Breakouts)
+			for k := range dn.Breakouts {
+				dn.Breakouts[k].Units = slices.Clone(dn.Breakouts[k].Units)
+			}
 			dn.Flows = slices.Clone(dn.Flows)
 			for k := range dn.Flows {
 				dn.Flows[k].Filters = slices.Clone(dn.Flows[k].Filters)
