@@ -80,8 +80,8 @@ func TestChecks(t *testing.T) {
 		{name: "functions, types and files that are there", check: codeNames, files: []file{
 			text("upf/a.c", "static int\npoll(struct pkt *p)\n{\n}\n#define EACH(x) x\n"), text("upf/a.h", "struct pkt {\n};\nenum port {\n};\n"),
 			text("upf/b/b.go", "package b\n\ntype Conn struct {\n\tlost bool\n}\n\nfunc (c *Conn) Dial() {}\n\nfunc open(a int) {}\n"),
-			text("upf/t.py", "def receive(a):\n"),
-			text("docs/walk.md", "[`poll()`](../upf/a.c), `EACH()`, `open()`, `receive()`, `Conn.Dial`, `Conn.lost`, `struct pkt`, `enum port`, `b/b.go`, `a.h`, `x < y`\n```\n`gone()`\n```\n")}},
+			text("upf/t.py", "def receive(a):\n"), text("upf/b/b_test.go", "package b\n\ntype list struct {\n\tn int\n}\n"),
+			text("docs/walk.md", "`list.txt`, [`poll()`](../upf/a.c), `EACH()`, `open()`, `receive()`, `Conn.Dial`, `Conn.lost`, `struct pkt`, `enum port`, `b/b.go`, `a.h`, `x < y`\n```\n`gone()`\n```\n")}},
 		{name: "functions, types and files that are gone", check: codeNames, files: []file{
 			text("upf/a.c", "int\npoll(void)\n{\n\tcalled();\n}\n"), text("upf/b.c", "int\npull(void)\n{\n}\n"), text("upf/c.go", "package c\n\nfunc (c *Conn) Dial() {}\n"),
 			text("README.md", "`gone()`\n"),

@@ -49,10 +49,10 @@ func define(t tree) definitions {
 			for _, m := range goDefinition.FindAllStringSubmatch(text, -1) {
 				function(m[2], f.path)
 				d.members[m[1]+"."+m[2]] = true
-				d.types[m[1]] = true
+				d.types[m[1]] = d.types[m[1]] || !ofATest(f.path, m[1])
 			}
 			for _, m := range goMember.FindAllStringSubmatch(text, -1) {
-				d.types[m[1]] = true
+				d.types[m[1]] = d.types[m[1]] || !ofATest(f.path, m[1])
 				for _, n := range goMemberName.FindAllStringSubmatch(m[2], -1) {
 					d.members[m[1]+"."+n[1]] = true
 				}
@@ -74,6 +74,11 @@ func define(t tree) definitions {
 		d.files = append(d.files, f.path)
 	}
 	return d
+}
+
+// ofATest: what has the name of a test's own type, such as `sessions.txt`, is something else.
+func ofATest(file, name string) bool {
+	return strings.HasSuffix(file, "_test.go") && name != "" && !unicode.IsUpper(rune(name[0]))
 }
 
 func (d *definitions) hasFile(name string) bool {
