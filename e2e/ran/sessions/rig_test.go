@@ -38,6 +38,9 @@ import (
 	upfmetrics "core5g.dev/core5g/upf/upfc/metrics"
 )
 
+// commandTime is T3591 and T3592 of these stories, in which UEs answer within milliseconds or not at all.
+const commandTime = 400 * time.Millisecond
+
 // patience bounds what is awaited: a session that the UPF made for a pod which died is found after half a minute.
 const patience = 60 * time.Second
 
@@ -293,7 +296,7 @@ func (s *story) startPod() *pod {
 	p.Pod, err = shard.New(shard.Options{
 		Log: log, Holder: holder, Set: "smf", Store: mortal{s.store, &p.dead}, Sealer: s.sealer,
 		AMF:      namf.NewClient(sbi.NewClient(transport, finder{s.root}, prometheus.NewRegistry())),
-		Registry: prometheus.NewRegistry(), Shards: []shard.Identity{id},
+		Registry: prometheus.NewRegistry(), Shards: []shard.Identity{id}, CommandTime: commandTime,
 		Passing: shard.Passing{Transport: transport, Root: func(holder string, _ shard.Identity) string {
 			for _, other := range s.living() {
 				if fmt.Sprint("smf-", other.number) == holder {

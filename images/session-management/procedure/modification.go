@@ -242,7 +242,7 @@ func (t *turn) await() {
 		if p.PTI != 0 {
 			t.answered(p.Message, nil) // by the command, and from its end on by what it was
 		}
-		t.due(dueCommand, commandTime)
+		t.due(dueCommand, t.commandTime())
 	}
 	t.catchUp() // where nobody has to answer
 }

@@ -1,6 +1,7 @@
 package procedure
 
 import (
+	"cmp"
 	"time"
 
 	"core5g.dev/core5g/images/session-management/n1"
@@ -56,6 +57,8 @@ const (
 	commandTime     = 16 * time.Second
 	commandAttempts = 5
 )
+
+func (t *turn) commandTime() time.Duration { return cmp.Or(t.in.CommandTime, commandTime) }
 
 // end the session, for a cause that the access network may be told.
 func (t *turn) end(how manner, cause n1.Cause) {
@@ -230,7 +233,7 @@ func (t *turn) awaitComplete(attempts uint8) {
 	p := t.s.Procedure
 	t.s.Command = &record.Command{Message: p.Message, PTI: ptiOf(p.Message), Attempts: attempts, Began: t.in.Now.UnixMilli(), Release: true}
 	t.over("")
-	t.due(dueCommand, commandTime)
+	t.due(dueCommand, t.commandTime())
 }
 
 // ptiOf a message to the UE: its third octet.
@@ -331,7 +334,7 @@ func (t *turn) commandSilent() {
 		return
 	}
 	c.Attempts++
-	t.due(dueCommand, commandTime)
+	t.due(dueCommand, t.commandTime())
 	again := t.toldAgain()
 	a := AskTransfer{N1: again.N1, N2: again.N2, N2Type: again.N2Type, SkipIdle: true, Unawaited: true}
 	if b := releaseCommand(t.s); c.Release && b != nil {

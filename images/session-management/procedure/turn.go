@@ -18,6 +18,8 @@ type Input struct {
 	Fresh func() uint64
 	// Random fills the slice.
 	Random func([]byte)
+	// CommandTime is T3591 and T3592, 0 for the 16 s of TS 24.501 10.3.
+	CommandTime time.Duration
 }
 
 // State of a session.

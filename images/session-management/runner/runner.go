@@ -31,6 +31,7 @@ type Runner struct {
 	stopped        bool
 	silent         int // how often in a row the store has not answered
 	counts         Counts
+	commandTime    time.Duration
 
 	units        map[string]*unit
 	unsure       unsure
@@ -113,6 +114,8 @@ type Config struct {
 	Sealer Sealer
 	// Writer is random, new with each runner.
 	Writer uint64
+	// CommandTime is T3591 and T3592, 0 for those of TS 24.501.
+	CommandTime time.Duration
 	// Cached sessions are kept in memory while nothing happens to them; 0 for 32,768.
 	Cached int
 }
@@ -122,8 +125,8 @@ func New(c Config) *Runner {
 	return &Runner{
 		w: c.World, log: c.Log, shard: c.Shard, lease: c.Lease, sealer: c.Sealer, writer: c.Writer,
 		sessions: map[string]*session{}, keys: map[uint64]string{}, cache: cache{most: cmp.Or(c.Cached, defaultCached)},
-		numbers: numbers{shard: c.Shard},
-		units:   map[string]*unit{}, unsure: unsure{}, kept: kept{Units: map[string]order{}, Slices: map[string]uint64{}}, slices: map[string]*slice{},
+		numbers: numbers{shard: c.Shard}, commandTime: c.CommandTime,
+		units: map[string]*unit{}, unsure: unsure{}, kept: kept{Units: map[string]order{}, Slices: map[string]uint64{}}, slices: map[string]*slice{},
 	}
 }
 
@@ -401,7 +404,7 @@ func (r *Runner) pump(s *session) {
 }
 
 func (r *Runner) input() procedure.Input {
-	return procedure.Input{Now: r.w.Now(), Config: r.w.Configuration(), Live: r.w.Live(), Fresh: r.numbers.next, Random: r.w.Random}
+	return procedure.Input{Now: r.w.Now(), Config: r.w.Configuration(), Live: r.w.Live(), Fresh: r.numbers.next, Random: r.w.Random, CommandTime: r.commandTime}
 }
 
 func (r *Runner) handle(s *session, e procedure.Event) {

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"core5g.dev/core5g/images/nf/sessionstore"
 	"core5g.dev/core5g/images/nf/shards"
@@ -50,6 +51,8 @@ type Options struct {
 	Registry prometheus.Registerer
 	// N4 is the endpoint's configuration as far as it is the same for all shards: timers.
 	N4 pfcp.Config
+	// CommandTime is how long UEs may take to answer a command, T3591 and T3592; 0 for the 16 s of TS 24.501 10.3. Stories have less.
+	CommandTime time.Duration
 	// Register keeps a shard that is held here known to the NRF until its context ends; nil: there is none.
 	Register func(context.Context, Identity)
 	// Passing on to other pods; without a Root there are none.

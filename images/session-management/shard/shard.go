@@ -45,7 +45,7 @@ func (p *Pod) open(id Identity, l sessionstore.Lease) *Shard {
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.loop = newLoop()
-	s.runner = runner.New(runner.Config{World: s, Log: s.log, Shard: id.Number, Lease: l, Sealer: p.Sealer, Writer: random()})
+	s.runner = runner.New(runner.Config{World: s, Log: s.log, Shard: id.Number, Lease: l, Sealer: p.Sealer, Writer: random(), CommandTime: p.CommandTime})
 	s.ended.Add(1)
 	go func() {
 		defer s.ended.Done()
