@@ -1,0 +1,246 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"core5g.dev/core5g/images/nf/sessionstore"
+	"core5g.dev/core5g/images/nf/sessionstore/memory"
+	"core5g.dev/core5g/images/session-management/procedure"
+	"core5g.dev/core5g/images/session-management/record"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func lines(list ...string) string { return strings.Join(list, "\n") }
+
+func wants(t *testing.T, w *scripted, list ...string) {
+	t.Helper()
+	if diff := cmp.Diff(lines(list...), w.takeNoted()); diff != "" {
+		t.Errorf("what was done (-want +is):\n%s", diff)
+	}
+}
+
+// Intent, N4, commit, answer: nobody is asked, and nobody hears, before it is kept.
+func TestOrderOfAnEstablishment(t *testing.T) {
+	w := newScripted(t)
+	w.deliver(create(1))
+	wants(t, w, "ask subscription") // a question commits nobody
+	w.answer("subscription", procedure.Subscription{})
+	wants(t, w, "commit phase 1, establishment step 3", "reply to 1: Created", "ask establish")
+	w.answer("establish", made())
+	wants(t, w, "commit phase 1, establishment step 4", "ask transfer")
+	w.answer("transfer", procedure.Transferred{Outcome: procedure.Done})
+	wants(t, w, "ended establishment ", "commit phase 1")
+	w.deliver(procedure.Release{From: 2})
+	wants(t, w, "commit phase 4, release step 1", "ask delete 9")
+	w.answer("delete 9", procedure.Unit{Outcome: procedure.Done})
+	wants(t, w, "ended release ", "commit nothing", "reply to 2: Ended")
+	if n := w.runner.Sessions(); n != 0 {
+		t.Errorf("%d sessions in memory", n)
+	}
+}
+
+// A write of which nobody knows the outcome is repeated until it is known, and nothing is done before.
+func TestWritesOfUnknownOutcome(t *testing.T) {
+	const commit, unknown, away = "commit phase 1, establishment step 3", ": session store: unknown", ": session store: not available"
+	for name, tt := range map[string]struct {
+		faults []memory.Fault
+		tries  int
+		away   bool
+	}{
+		"the request was lost":                    {[]memory.Fault{memory.LostRequest}, 2, false},
+		"the answer was lost":                     {[]memory.Fault{memory.LostAnswer}, 2, false},
+		"the store did not answer":                {[]memory.Fault{memory.Away}, 2, false},
+		"all of it, several times: it is away":    {[]memory.Fault{memory.LostAnswer, memory.Away, memory.LostRequest, memory.LostAnswer}, 5, true},
+		"the answer, and the repetition's, twice": {[]memory.Fault{memory.LostAnswer, memory.LostAnswer}, 3, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newScripted(t)
+			w.deliver(create(1))
+			w.takeNoted()
+			w.faults = tt.faults
+			w.answer("subscription", procedure.Subscription{})
+			for try := 1; try < tt.tries; try++ {
+				if done := w.takeNoted(); strings.Contains(done, "reply") || strings.Contains(done, "ask") || !strings.HasPrefix(done, commit+": ") {
+					t.Fatalf("after %d tries: %s", try, done)
+				}
+				if try == tt.tries-1 && w.runner.Away() != tt.away {
+					t.Errorf("away: %v, want %v", !tt.away, tt.away)
+				}
+				w.pass(firstPause << (try - 1))
+			}
+			wants(t, w, commit, "reply to 1: Created", "ask establish")
+			if got := w.runner.Counts().Repeated; got != uint64(tt.tries-1) || w.runner.Away() {
+				t.Errorf("%d repetitions, want %d; away: %v", got, tt.tries-1, w.runner.Away())
+			}
+		})
+	}
+}
+
+// Who does not hold the shard says nothing to anybody any more.
+func TestALeaseThatIsLost(t *testing.T) {
+	for name, tt := range map[string]struct {
+		lose func(*scripted)
+		want []string
+	}{
+		"it has ended before the effects": {func(w *scripted) { w.may = false },
+			[]string{"commit phase 1, establishment step 3", "stopped: the lease has ended"}},
+		"another one has the shard": {func(w *scripted) {
+			w.now = w.now.Add(2 * time.Hour)
+			if _, err := w.store.Acquire(context.Background(), shardName, "b", time.Hour); err != nil {
+				t.Fatal(err)
+			}
+		}, []string{"commit phase 1, establishment step 3: " + sessionstore.ErrFenced.Error(), "stopped: " + sessionstore.ErrFenced.Error()}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newScripted(t)
+			w.deliver(create(1))
+			w.takeNoted()
+			tt.lose(w)
+			w.answer("subscription", procedure.Subscription{})
+			wants(t, w, tt.want...)
+			w.may = true
+			w.deliver(create(2))
+			w.runner.DeliverTo(record.SEID(1, 1), procedure.Release{From: 3})
+			w.pass(time.Minute)
+			wants(t, w)
+		})
+	}
+}
+
+// A new holder asks again what may have been asked, from the step that is in the store.
+func TestANewHolder(t *testing.T) {
+	w := newScripted(t)
+	w.deliver(create(1))
+	w.answer("subscription", procedure.Subscription{})
+	w.takeNoted()
+	w.now = w.now.Add(2 * time.Hour)
+	w.asked = map[string]func(procedure.Event){}
+	w.begin("b")
+	wants(t, w, "ask establish")
+	w.answer("establish", made())
+	wants(t, w, "commit phase 1, establishment step 4", "ask transfer")
+	w.answer("transfer", procedure.Transferred{Outcome: procedure.Done})
+	wants(t, w, "ended establishment ", "commit phase 1")
+}
+
+// A session's queue is bounded, and who has given up is not served.
+func TestQueue(t *testing.T) {
+	w := newScripted(t)
+	w.establish()
+	w.runner.DeliverTo(w.seid(), procedure.Update{From: 2, Connection: procedure.Deactivated, Release: true, Cause: "REL_DUE_TO_HO"})
+	w.settle()
+	w.takeNoted()
+	const first = 100
+	for n := range mostQueued + 2 {
+		w.runner.DeliverTo(w.seid(), procedure.Update{From: procedure.Token(first + n)})
+		w.settle()
+	}
+	wants(t, w, fmt.Sprintf("reply to %d: %d NF_CONGESTION", first+mostQueued, unavailable), fmt.Sprintf("reply to %d: %d NF_CONGESTION", first+mostQueued+1, unavailable))
+	if c := w.runner.Counts(); c.Full != 2 {
+		t.Errorf("%d were one too many, want 2", c.Full)
+	}
+	for n := 1; n < mostQueued; n++ {
+		w.gone[procedure.Token(first+n)] = true
+	}
+	w.answer("delete 9", procedure.Unit{Outcome: procedure.Done})
+	wants(t, w, "ended release ", "commit nothing", "reply to 2: Updated", fmt.Sprintf("reply to %d: 404 CONTEXT_NOT_FOUND", first))
+	if c := w.runner.Counts(); c.Abandoned != mostQueued-1 {
+		t.Errorf("%d had given up, want %d", c.Abandoned, mostQueued-1)
+	}
+}
+
+// That there is no session is said when the store has said so, and not before.
+func TestWhatIsNotKnown(t *testing.T) {
+	unknown := record.SEID(1, 4711)
+	for name, tt := range map[string]struct {
+		away bool
+		seid uint64
+		want string
+	}{
+		"the store has none":          {false, unknown, "reply to 2: 404 CONTEXT_NOT_FOUND"},
+		"the store does not answer":   {true, unknown, fmt.Sprintf("reply to 2: %d NF_CONGESTION", unavailable)},
+		"it would be another shard's": {false, record.SEID(2, 4711), fmt.Sprintf("reply to 2: %d NF_CONGESTION", unavailable)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newScripted(t)
+			w.store.Away = func() bool { return tt.away }
+			w.runner.DeliverTo(tt.seid, procedure.Update{From: 2})
+			w.settle()
+			wants(t, w, tt.want)
+		})
+	}
+}
+
+// A record that somebody else has written is not overwritten: who waits hears that nothing was done, and what the store has goes on.
+func TestAConflict(t *testing.T) {
+	w := newScripted(t)
+	w.establish()
+	key := record.Key(supi, 1)
+	found, err := w.store.Read(context.Background(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.store.Commit(context.Background(), w.lease, sessionstore.Change{
+		Key: key, Was: found.Revision, Is: sessionstore.Revision{Writer: 4711, Count: 1}, Value: found.Value,
+	}); err != nil {
+		t.Fatal(err)
+	}
+	w.runner.DeliverTo(w.seid(), procedure.Release{From: 2})
+	w.settle()
+	wants(t, w, "commit phase 4, release step 1: "+sessionstore.ErrConflict.Error(), fmt.Sprintf("reply to 2: %d NF_CONGESTION", unavailable))
+	w.deliver(procedure.Release{From: 3})
+	wants(t, w, "commit phase 4, release step 1", "ask delete 9")
+}
+
+// An answer that comes after another was asked for is known for it.
+func TestAnOldAnswer(t *testing.T) {
+	w := newScripted(t)
+	w.deliver(create(1))
+	w.answer("subscription", procedure.Subscription{})
+	again := w.asked["establish"]
+	w.answer("establish", made())
+	w.takeNoted()
+	again(procedure.Unit{Outcome: procedure.Refused})
+	w.settle()
+	wants(t, w)
+	if n := w.runner.Counts().Stale; n != 1 {
+		t.Errorf("%d old answers, want 1", n)
+	}
+}
+
+// What a unit has and nobody knows is deleted half a minute after it was met, and what it has twice of a session, but for the one that the record names.
+func TestSweep(t *testing.T) {
+	orphan := record.SEID(1, 4711)
+	for name, cached := range map[string]bool{"with the session in memory": true, "with the session in the store": false} {
+		t.Run(name, func(t *testing.T) {
+			w := newScripted(t)
+			w.establish()
+			w.connect()
+			seid := w.seid()
+			if !cached {
+				w.now = w.now.Add(2 * time.Hour)
+				w.begin("b")
+				w.takeNoted()
+			}
+			w.listed = []Listed{{seid, upSEID}, {seid, upSEID + 1}, {orphan, 77}, {record.SEID(2, 1), 78}}
+			w.runner.kept.Units[unitID] = order{Stamp: 5, Generation: w.lease.Generation}
+			w.runner.UnitMet(unitID, 5, true)
+			w.settle()
+			wants(t, w, "restored "+unitID)
+			w.pass(firstSweep + time.Second)
+			done := w.takeNoted()
+			for what, want := range map[string]bool{
+				fmt.Sprintf("ask delete %x", upSEID): false, fmt.Sprintf("ask delete %x", upSEID+1): true, "ask delete 4d": true, "ask delete 4e": false,
+			} {
+				if strings.Contains(done+"\n", what+"\n") != want {
+					t.Errorf("%s: %v, want %v, of\n%s", what, !want, want, done)
+				}
+			}
+		})
+	}
+}
