@@ -5,10 +5,11 @@ GO      ?= go
 OUT     := out
 BIN     := $(OUT)/bin
 LDFLAGS := -s -w
+comma   := ,
 # The folders of this machine do not show in what images hold.
 BUILD   := $(GO) build -trimpath -ldflags '$(LDFLAGS)'
 
-.PHONY: help up down test unit integration lint running e2e e2e-upgrade e2e-operate e2e-security e2e-sessions e2e-onprem tools cluster-tools nf bin images reproducible generate kubectl-plugin bench-upf bench-n4 bench-qos bench-core bench-subscribers bench-smf simulate mutants test-upf test-upf-arm64 fuzz
+.PHONY: help up down test unit integration lint running e2e e2e-upgrade e2e-operate e2e-security e2e-sessions e2e-state e2e-onprem tools cluster-tools nf bin images reproducible generate kubectl-plugin bench-upf bench-n4 bench-qos bench-core bench-subscribers bench-smf simulate mutants test-upf test-upf-arm64 fuzz
 
 help:
 	@echo "make up       bring up the core and run a phone through it    make down  remove every trace"
@@ -19,7 +20,7 @@ help:
 	@echo "make bench-n4 sessions a second, restarts, memory            make bench-core UES=100: register at once"
 	@echo "make bench-upf cycles a packet (BASE=<rev>: beside another)  make fuzz       the UPF, FUZZ_SECONDS= a harness"
 	@echo "make bench-subscribers SUBSCRIBERS=20000: memory and pace of operator and subscriber data"
-	@echo "make bench-smf CASE=at_rest,load,memory,kill_smf,kill_store: sessions a second, latency, CPU, and what a death costs"
+	@echo "make bench-smf CASE=at_rest,load,memory: sessions a second, latency, CPU; make e2e-state: what deaths and moves cost"
 	@echo "make bench-qos TCP through a maximum bit rate                make simulate SEEDS=1000 FIRST=1: worlds of the SMF"
 
 up:
@@ -78,6 +79,14 @@ e2e-upgrade: running
 e2e-sessions:
 	@$(MAKE) --no-print-directory -s -C upf upf-u
 	@$(GO) test -json -count=1 -timeout 20m ./e2e/ran/sessions/
+
+# What deaths and moves cost sessions of core5g's own SMF, 20 times each: CASE=kill_smf,handover_xn takes some, RUNS= as often,
+# ON=processes needs no cluster. The cluster is that of `make up CONTROL_PLANE=Core5G`.
+e2e-state:
+	@$(MAKE) --no-print-directory -s -C upf upf-u
+	@$(MAKE) --no-print-directory kubectl-plugin
+	@$(BUILD) -o $(BIN)/ ./images/session-management/cmd/session-management ./images/session-management/cmd/bench-smf ./e2e/cmd/state
+	@hack/state.sh -on $(or $(ON),all) -runs $(or $(RUNS),20) $(subst $(comma), ,$(CASE))
 
 # Metrics, dashboards and alerts, on the cluster of `make up`; a cluster that others made brings its own Prometheus.
 e2e-operate: running

@@ -221,6 +221,8 @@ type stream struct {
 	p    *forwarding
 	to   *net.UDPAddr
 	sent uint64
+	// burst is how many packets leave in a millisecond; 0: one.
+	burst int
 
 	mu   sync.Mutex
 	seen []uint64
@@ -251,7 +253,7 @@ func (x *stream) send() {
 	x.sent++
 }
 
-// during sends packets, one a millisecond, while something goes on.
+// during sends packets, a burst each millisecond, while something goes on.
 func (x *stream) during(f func()) {
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -263,7 +265,9 @@ func (x *stream) during(f func()) {
 			case <-done:
 				return
 			case <-tick.C:
-				x.send()
+				for range max(1, x.burst) {
+					x.send()
+				}
 			}
 		}
 	}()
