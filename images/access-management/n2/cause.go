@@ -192,5 +192,5 @@ func codeCause(c *coder, v *Cause) {
 	_, root, _ := CauseGroup(group).words()
 	// A value of a later release is a cause still, and what was refused is refused. None can have such a number.
 	value := c.enumeration(uint64(v.Value()), uint64(root))
-	*v = MakeCause(CauseGroup(group), uint16(min(value, 0xffff)))
+	set(c, v, MakeCause(CauseGroup(group), uint16(min(value, 0xffff))))
 }

@@ -49,7 +49,7 @@ func codeDiagnostics(c *coder, v *CriticalityDiagnostics) {
 		pointerTo(c, &v.Triggering, func(c *coder, v *Outcome) { number(c, v, uint64(Initiating), uint64(Unsuccessful)) })
 	}
 	if s.has(2) {
-		pointerTo(c, &v.Criticality, func(c *coder, v *Criticality) { *v = c.criticality(*v) })
+		pointerTo(c, &v.Criticality, func(c *coder, v *Criticality) { set(c, v, c.criticality(*v)) })
 	}
 	if s.has(3) {
 		list(c, &v.IEs, 1, mostDiagnostics, codeIEDiagnostics)
@@ -59,7 +59,7 @@ func codeDiagnostics(c *coder, v *CriticalityDiagnostics) {
 
 func codeIEDiagnostics(c *coder, v *IEDiagnostics) {
 	s := c.sequence()
-	v.Criticality = c.criticality(v.Criticality)
+	set(c, &v.Criticality, c.criticality(v.Criticality))
 	number(c, &v.ID, 0, 65535)
 	enumerated(c, &v.Error, NotUnderstood, 2, 2)
 	c.finish(s)

@@ -241,7 +241,7 @@ func optionalOctets(x *exchange, id IE, criticality Criticality, v *[]byte) {
 	if x.mode == naming {
 		return
 	}
-	x.ie(id, criticality, optionally, *v != nil, func() { *v = x.c.octets(*v) })
+	x.ie(id, criticality, optionally, *v != nil, func() { octetString(&x.c, v) })
 }
 
 // opaque is an IE whose value is passed on without a look.

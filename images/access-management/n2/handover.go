@@ -178,7 +178,7 @@ func codeHandoverTarget(c *coder, v *HandoverTarget) {
 	case handoverNode:
 		codeTargetNode(c, v)
 	case handoverENB:
-		v.EPS = true
+		set(c, &v.EPS, true)
 		s := c.sequence()
 		codeNgENB(c, &v.Node)
 		codeEPSTAI(c, &v.TAI)
@@ -200,7 +200,7 @@ func codeEPSTAI(c *coder, v *TAI) {
 	if c.writing && v.TAC > 0xffff {
 		c.fail("TAC %d, a TAC of EPS has 16 bits", v.TAC)
 	}
-	v.TAC = TAC(c.bits(uint64(v.TAC), 16))
+	set(c, &v.TAC, TAC(c.bits(uint64(v.TAC), 16)))
 	c.finish(s)
 }
 

@@ -41,8 +41,11 @@ func MakePLMN(mcc, mnc string) (PLMN, error) {
 	if len(mnc) == 3 {
 		third = mnc[2] - '0'
 	}
-	return PLMN{(mcc[1]-'0')<<4 | mcc[0] - '0', third<<4 | mcc[2] - '0', (mnc[1]-'0')<<4 | mnc[0] - '0'}, nil
+	return PLMN{nibbles(mcc[1], mcc[0]), third<<4 | nibbles('0', mcc[2]), nibbles(mnc[1], mnc[0])}, nil
 }
+
+// nibbles are two digits in an octet.
+func nibbles(high, low byte) byte { return (high-'0')<<4 | (low - '0') }
 
 // MCC is the mobile country code, three digits.
 func (p PLMN) MCC() string { return digits(p[0], p[0]>>4, p[1]) }
@@ -186,10 +189,10 @@ func codeUEConnections(c *coder, v *[]UEConnection) {
 
 func codeUEConnection(c *coder, v *UEConnection) {
 	s := c.sequence(v.HasAMF, v.HasRAN)
-	if v.HasAMF = s.has(0); v.HasAMF {
+	if set(c, &v.HasAMF, s.has(0)); s.has(0) {
 		codeAMFUEID(c, &v.AMF)
 	}
-	if v.HasRAN = s.has(1); v.HasRAN {
+	if set(c, &v.HasRAN, s.has(1)); s.has(1) {
 		codeRANUEID(c, &v.RAN)
 	}
 	c.finish(s)
@@ -202,7 +205,7 @@ func codePLMN(c *coder, v *PLMN) {
 	}
 }
 
-func codeTAC(c *coder, v *TAC) { *v = TAC(c.number24(uint64(*v))) }
+func codeTAC(c *coder, v *TAC) { set(c, v, TAC(c.number24(uint64(*v)))) }
 
 func codeTAI(c *coder, v *TAI) {
 	s := c.sequence()
@@ -219,9 +222,9 @@ func codeSNSSAI(c *coder, v *SNSSAI) {
 		c.fail("SD %06x, and HasSD is not set", v.SD)
 	}
 	s := c.sequence(v.HasSD)
-	v.SST = uint8(c.bits(uint64(v.SST), 8))
-	if v.HasSD = s.has(0); v.HasSD {
-		v.SD = uint32(c.number24(uint64(v.SD)))
+	set(c, &v.SST, uint8(c.bits(uint64(v.SST), 8)))
+	if set(c, &v.HasSD, s.has(0)); s.has(0) {
+		set(c, &v.SD, uint32(c.number24(uint64(v.SD))))
 		if !c.writing && v.SD == noSD {
 			v.SD, v.HasSD = 0, false
 		}
@@ -270,15 +273,15 @@ func codeSupportedTA(c *coder, v *SupportedTA) {
 func codeGUAMI(c *coder, v *GUAMI) {
 	s := c.sequence()
 	codePLMN(c, &v.PLMN)
-	v.Region = uint8(c.bitString(uint64(v.Region), 8))
+	set(c, &v.Region, uint8(c.bitString(uint64(v.Region), 8)))
 	codeAMFSet(c, &v.Set)
 	codeAMFPointer(c, &v.Pointer)
 	c.finish(s)
 }
 
-func codeAMFSet(c *coder, v *uint16) { *v = uint16(c.bitString(uint64(*v), 10)) }
+func codeAMFSet(c *coder, v *uint16) { set(c, v, uint16(c.bitString(uint64(*v), 10))) }
 
-func codeAMFPointer(c *coder, v *uint8) { *v = uint8(c.bitString(uint64(*v), 6)) }
+func codeAMFPointer(c *coder, v *uint8) { set(c, v, uint8(c.bitString(uint64(*v), 6))) }
 
 func codeServedGUAMIs(c *coder, v *[]ServedGUAMI) { list(c, v, 1, mostGUAMIs, codeServedGUAMI) }
 
@@ -312,7 +315,7 @@ func codeFiveGSTMSI(c *coder, v *FiveGSTMSI) {
 	codeAMFSet(c, &v.Set)
 	codeAMFPointer(c, &v.Pointer)
 	c.align()
-	v.TMSI = uint32(c.bits(uint64(v.TMSI), 32))
+	set(c, &v.TMSI, uint32(c.bits(uint64(v.TMSI), 32)))
 	c.finish(s)
 }
 
@@ -346,12 +349,12 @@ func (v *RANNode) alternative() int {
 func codeRANNode(c *coder, v *RANNode) {
 	switch c.choice(v.alternative(), nodeAlternatives) {
 	case nodeGNB:
-		v.Kind = GNB
+		set(c, &v.Kind, GNB)
 		codeGNB(c, v)
 	case nodeNgENB:
 		codeNgENB(c, v)
 	case nodeN3IWF:
-		v.Kind = N3IWF
+		set(c, &v.Kind, N3IWF)
 		s := c.sequence()
 		codePLMN(c, &v.PLMN)
 		if c.choice(0, n3iwfAlternatives) == 0 {
@@ -370,7 +373,7 @@ func codeGNB(c *coder, v *RANNode) {
 			c.fail("gNB ID %d does not fit into %d bits", v.ID, v.Bits)
 		}
 		c.align()
-		v.ID = uint32(c.bits(uint64(v.ID), uint(v.Bits)))
+		set(c, &v.ID, uint32(c.bits(uint64(v.ID), uint(v.Bits))))
 	}
 	c.finish(s)
 }
@@ -379,7 +382,7 @@ func codeNgENB(c *coder, v *RANNode) {
 	s := c.sequence()
 	codePLMN(c, &v.PLMN)
 	if n := c.choice(int(v.Kind-MacroNgENB), ngENBAlternatives); n >= 0 {
-		v.Kind = MacroNgENB + RANNodeKind(n)
+		set(c, &v.Kind, MacroNgENB+RANNodeKind(n))
 		v.nodeID(c, ngENBBits(n))
 	}
 	c.finish(s)
@@ -390,7 +393,8 @@ func (v *RANNode) nodeID(c *coder, n uint8) {
 	if c.writing && v.Bits != n {
 		c.fail("an ID of %d bits, there are %d", v.Bits, n)
 	}
-	v.Bits, v.ID = n, uint32(c.bitString(uint64(v.ID), uint(n)))
+	set(c, &v.Bits, n)
+	set(c, &v.ID, uint32(c.bitString(uint64(v.ID), uint(n))))
 }
 
 const (
@@ -420,14 +424,14 @@ func codeCellOf(c *coder, v *Cell, radio Radio) {
 	if c.writing && v.Radio != radio {
 		c.fail("a cell of another radio")
 	}
-	v.Radio = radio
+	set(c, &v.Radio, radio)
 	s := c.sequence()
 	codePLMN(c, &v.PLMN)
 	n := uint(bitsNRCell)
 	if radio == EUTRA {
 		n = bitsEUTRACell
 	}
-	v.ID = c.bitString(v.ID, n)
+	set(c, &v.ID, c.bitString(v.ID, n))
 	c.finish(s)
 }
 

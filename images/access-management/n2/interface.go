@@ -212,7 +212,7 @@ func codeTimeToWait(c *coder, v *TimeToWait) { enumerated(c, v, Wait1s, 6, 6) }
 func codeExtendedName(c *coder, v *ExtendedName) {
 	s := c.sequence(v.Visible != "", v.UTF8 != "")
 	if s.has(0) {
-		v.Visible = c.visible(v.Visible)
+		set(c, &v.Visible, c.visible(v.Visible))
 	}
 	if s.has(1) {
 		codeUTF8Name(c, &v.UTF8)
@@ -231,7 +231,7 @@ func codeUTF8Name(c *coder, v *string) {
 		c.strange = true
 		return
 	}
-	*v = string(read)
+	set(c, v, string(read))
 }
 
 func (m *NGSetupRequest) ies(x *exchange) {

@@ -111,16 +111,16 @@ func (v *UserLocation) alternative() int {
 func codeUserLocation(c *coder, v *UserLocation) {
 	switch c.choice(v.alternative(), locationAlternatives) {
 	case locationEUTRA:
-		v.Kind = LocationEUTRA
+		set(c, &v.Kind, LocationEUTRA)
 		codeCellLocation(c, v, EUTRA)
 	case locationNR:
-		v.Kind = LocationNR
+		set(c, &v.Kind, LocationNR)
 		codeCellLocation(c, v, NR)
 	case locationN3IWF:
-		v.Kind = LocationN3IWF
+		set(c, &v.Kind, LocationN3IWF)
 		s := c.sequence()
 		codeAddress(c, &v.Address)
-		v.Port = uint16(c.bits(uint64(v.Port), 16))
+		set(c, &v.Port, uint16(c.bits(uint64(v.Port), 16)))
 		c.finish(s)
 	}
 }
@@ -156,7 +156,7 @@ func codeTime(c *coder, v *time.Time) {
 const mostAreas, mostAreaTAIs, mostAreaCells, mostAreaNodes = 64, 16, 256, 64
 
 func codeReference(c *coder, v *uint8) {
-	*v = uint8(min(c.integerExt(uint64(*v), 1, mostAreas), 255))
+	set(c, v, uint8(min(c.integerExt(uint64(*v), 1, mostAreas), 255)))
 }
 
 func codeLocationRequest(c *coder, v *LocationRequest) {

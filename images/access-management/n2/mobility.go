@@ -78,7 +78,7 @@ const mostBitRate = 4_000_000_000_000
 func codeBitRate(c *coder, v *uint64) {
 	strange := c.strange
 	// A higher rate, of a later release, is a rate still.
-	*v = c.integerExt(*v, 0, mostBitRate)
+	set(c, v, c.integerExt(*v, 0, mostBitRate))
 	c.strange = strange
 }
 
@@ -113,7 +113,7 @@ func codeMobilityRestrictions(c *coder, v *MobilityRestrictions) {
 func codeRATRestriction(c *coder, v *RATRestriction) {
 	s := c.sequence()
 	codePLMN(c, &v.PLMN)
-	v.RATs = uint8(c.bitStringExt(uint64(v.RATs), 8))
+	set(c, &v.RATs, uint8(c.bitStringExt(uint64(v.RATs), 8)))
 	c.finish(s)
 }
 
@@ -145,12 +145,12 @@ const (
 func codeInactiveAssistance(c *coder, v *InactiveAssistance) {
 	s := c.sequence(v.DRX != DRXNotSaid, v.MICO, v.Expected != nil)
 	if c.choice(0, indexAlternatives) == 0 {
-		v.IdentityIndex = uint16(c.bitString(uint64(v.IdentityIndex), bitsIndex))
+		set(c, &v.IdentityIndex, uint16(c.bitString(uint64(v.IdentityIndex), bitsIndex)))
 	}
 	if s.has(0) {
 		codePagingDRX(c, &v.DRX)
 	}
-	v.PeriodicTimer = uint8(c.bitString(uint64(v.PeriodicTimer), 8))
+	set(c, &v.PeriodicTimer, uint8(c.bitString(uint64(v.PeriodicTimer), 8)))
 	if s.has(1) {
 		flag(c, &v.MICO)
 	}
@@ -196,7 +196,7 @@ func codeExpectedActivity(c *coder, v *ExpectedActivity) {
 
 // codePeriod is 1 to 30, 40, 50, 60, 80, 100, 120, 150, 180 or 181; in PER that is 1 to 181 (X.691 10.3).
 func codePeriod(c *coder, v *uint16) {
-	*v = uint16(min(c.integerExt(uint64(*v), 1, longestPeriod), 0xffff))
+	set(c, v, uint16(min(c.integerExt(uint64(*v), 1, longestPeriod), 0xffff)))
 }
 
 const mostCells, mostStay = 16, 4095
@@ -212,8 +212,8 @@ func codeVisitedCell(c *coder, v *VisitedCell) {
 	c.finish(s)
 }
 
-func codeMaskedIMEISV(c *coder, v *uint64) { *v = c.bitString(*v, 64) }
+func codeMaskedIMEISV(c *coder, v *uint64) { set(c, v, c.bitString(*v, 64)) }
 
-func codeRFSP(c *coder, v *uint16) { *v = uint16(min(c.integerExt(uint64(*v), 1, 256), 0xffff)) }
+func codeRFSP(c *coder, v *uint16) { set(c, v, uint16(min(c.integerExt(uint64(*v), 1, 256), 0xffff))) }
 
 func codeRANPagingPriority(c *coder, v *uint16) { number(c, v, 1, 256) }

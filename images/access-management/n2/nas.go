@@ -82,7 +82,7 @@ type RerouteNASRequest struct {
 
 // codeEstablishmentCause gives a cause of a later release by its number.
 func codeEstablishmentCause(c *coder, v *EstablishmentCause) {
-	*v = EstablishmentCause(min(c.enumeration(uint64(*v), 10), 255))
+	set(c, v, EstablishmentCause(min(c.enumeration(uint64(*v), 10), 255)))
 }
 
 func (m *InitialUEMessage) ies(x *exchange) {

@@ -99,7 +99,7 @@ func codeRecommendedCells(c *coder, v *[]VisitedCell) { wrapped(c, v, codeVisite
 func codePagingAttempts(c *coder, v *PagingAttempts) {
 	s := c.sequence(v.NextScope != 0)
 	for _, count := range []*uint8{&v.Count, &v.Intended} {
-		*count = uint8(min(c.integerExt(uint64(*count), 1, 16), 255))
+		set(c, count, uint8(min(c.integerExt(uint64(*count), 1, 16), 255)))
 	}
 	if s.has(0) {
 		enumerated(c, &v.NextScope, 1, 2, 2)

@@ -70,7 +70,7 @@ func codeTraceID(c *coder, v *TraceID) { c.fixed(v[:]) }
 func codeTraceActivation(c *coder, v *TraceActivation) {
 	s := c.sequence()
 	codeTraceID(c, &v.ID)
-	v.Interfaces = uint8(c.bitString(uint64(v.Interfaces), 8))
+	set(c, &v.Interfaces, uint8(c.bitString(uint64(v.Interfaces), 8)))
 	enumerated(c, &v.Depth, 0, 6, 6)
 	codeAddress(c, &v.Collector)
 	c.finish(s)
@@ -125,5 +125,5 @@ func codeVoiceSupport(c *coder, v *bool) {
 		not = 0
 	}
 	enumerated(c, &not, 0, 2, 2)
-	*v = not == 0
+	set(c, v, not == 0)
 }

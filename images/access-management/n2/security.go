@@ -19,7 +19,7 @@ type SecurityContext struct {
 func codeSecurityCapabilities(c *coder, v *SecurityCapabilities) {
 	s := c.sequence()
 	for _, algorithms := range []*uint16{&v.NREncryption, &v.NRIntegrity, &v.EUTRAEncryption, &v.EUTRAIntegrity} {
-		*algorithms = uint16(c.bitStringExt(uint64(*algorithms), 16))
+		set(c, algorithms, uint16(c.bitStringExt(uint64(*algorithms), 16)))
 	}
 	c.finish(s)
 }

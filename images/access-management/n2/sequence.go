@@ -245,6 +245,13 @@ func wrapped[T any](c *coder, v *T, code codeOf[T]) {
 	c.finish(s)
 }
 
+// set keeps what was read. What is written is not touched: it may be written to several at the same time.
+func set[T any](c *coder, v *T, got T) {
+	if !c.writing {
+		*v = got
+	}
+}
+
 // pointerTo is an optional field that is there.
 func pointerTo[T any](c *coder, v **T, code codeOf[T]) {
 	if !c.writing {
@@ -255,7 +262,7 @@ func pointerTo[T any](c *coder, v **T, code codeOf[T]) {
 
 // number is a whole number with bounds.
 func number[T ~uint8 | ~uint16 | ~uint32 | ~uint64](c *coder, v *T, low, high uint64) {
-	*v = T(c.integer(uint64(*v), low, high))
+	set(c, v, T(c.integer(uint64(*v), low, high)))
 }
 
 // enumerated is an enumerated value with an extension marker, of which root are no extensions and known have a meaning
@@ -270,16 +277,16 @@ func enumerated[T ~uint8](c *coder, v *T, first T, root, known uint64) {
 		c.strange = true
 		return
 	}
-	*v = first + T(got)
+	set(c, v, first+T(got))
 }
 
 // flag is an enumerated value with a single name, which is there or not.
 func flag(c *coder, v *bool) {
 	one := uint8(1)
 	enumerated(c, &one, 1, 1, 1)
-	*v = !c.strange
+	set(c, v, !c.strange)
 }
 
-func octetString(c *coder, v *[]byte) { *v = c.octets(*v) }
+func octetString(c *coder, v *[]byte) { set(c, v, c.octets(*v)) }
 
-func printableString(c *coder, v *string) { *v = c.printable(*v) }
+func printableString(c *coder, v *string) { set(c, v, c.printable(*v)) }
