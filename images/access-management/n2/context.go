@@ -216,7 +216,7 @@ func (m *UEContextReleaseRequest) ies(x *exchange) {
 	x.cause(&m.Cause)
 }
 
-// The alternatives of UE NGAP IDs (TS 38.413 9.3.3.28).
+// The alternatives of UE NGAP IDs.
 const idsPair, idsAMF, idsAlternatives = 0, 1, 3
 
 func (m *UEContextReleaseCommand) ies(x *exchange) {

@@ -111,7 +111,7 @@ type FiveGSTMSI struct {
 // RANNodeKind tells the sorts of NG-RAN nodes apart, and with them the lengths of their IDs.
 type RANNodeKind uint8
 
-// The sorts (TS 38.413 9.3.1.5 to 9.3.1.8).
+// The sorts (TS 38.413 9.3.1.5).
 const (
 	GNB RANNodeKind = iota + 1
 	MacroNgENB
@@ -149,7 +149,7 @@ type Cell struct {
 // Address is a Transport Layer Address (TS 38.413 9.3.2.4): IPv4, IPv6, or both.
 type Address struct{ IPv4, IPv6 netip.Addr }
 
-// Slices that an NG-RAN node or an AMF serves in a PLMN (TS 38.413 9.2.6.1, 9.3.3.x "PLMN Support Item").
+// PLMNSlices are those that an NG-RAN node or an AMF serves in a PLMN, 1 to 1024, and with an extension more.
 type PLMNSlices struct {
 	PLMN   PLMN
 	Slices []SNSSAI

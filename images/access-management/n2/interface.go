@@ -16,7 +16,7 @@ type NGSetupRequest struct {
 	Extended *ExtendedName
 }
 
-// ExtendedName is a name in the two alphabets that there are (TS 38.413 9.3.1.193, 9.3.3.51), each "" where it is not there.
+// ExtendedName is a name in the two alphabets that there are, each "" where it is not there.
 type ExtendedName struct{ Visible, UTF8 string }
 
 // NGSetupResponse, AMF to NG-RAN (TS 38.413 9.2.6.2).
@@ -202,7 +202,7 @@ type ConfigurationTransfer struct {
 	// SON is a SON Configuration Transfer as it was read; Target is who it is for, and is read from it, never written.
 	SON    []byte
 	Target *HandoverTarget
-	// ENDC is an EN-DC SON Configuration Transfer (TS 36.413), Intersystem one of TS 38.413 9.3.3.34.
+	// ENDC is an EN-DC SON Configuration Transfer (TS 36.413), Intersystem an Inter-system SON Configuration Transfer.
 	ENDC, Intersystem []byte
 }
 
