@@ -443,7 +443,7 @@ func FuzzDecode(f *testing.F) {
 }
 
 func BenchmarkDecodeRegistrationRequest(b *testing.B) {
-	m := hexOctets(b, "7e 00 41 79 00 0d 01 02 f8 39 f0 ff 00 00 00 00 00 00 00 30 10 01 03 2e 04 f0 f0 f0 f0 2f 05 04 01 01 02 03 53 01 00")
+	m := hexOctets(b, "7e 00 41 79 00 0d 01 02 f8 39 f0 ff 00 00 00 00 00 00 30 10 01 03 2e 04 f0 f0 f0 f0 2f 05 04 01 01 02 03 53 01 00")
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := Decode(m, Uplink); err != nil {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 
 	"github.com/free5gc/nas/security"
-	"github.com/free5gc/nas/security/snow3g"
 
 	"core5g.dev/core5g/images/access-management/n1"
 )
@@ -88,9 +87,8 @@ func encipher(algorithm uint8, key NASKey, count uint32, bearer byte, direction 
 	case Null:
 		return nil
 	case SNOW3G:
-		out, err := security.NEA1(key, count, uint32(bearer), uint32(direction), b, uint32(len(b))*8)
-		copy(b, out)
-		return err
+		nea1(key, count, bearer, direction, b)
+		return nil
 	case AES:
 		block, err := aes.NewCipher(key[:])
 		if err != nil {
@@ -129,40 +127,6 @@ func authenticate(algorithm uint8, key NASKey, count uint32, bearer byte, direct
 		return mac, err
 	}
 	return mac, fmt.Errorf("NIA%d is not known", algorithm)
-}
-
-// nia1 is 128-NIA1: UIA2's polynomial over GF(2^64), with SNOW 3G's stream (TS 35.215 4). The stream is free5GC's; its
-// multiplication takes 4,000 steps for 8 octets, this one 64.
-func nia1(key NASKey, count uint32, bearer byte, direction Direction, b []byte) (mac [4]byte) {
-	var k [4]uint32
-	for i := range k {
-		k[i] = binary.BigEndian.Uint32(key[4*(3-i):])
-	}
-	fresh := uint32(bearer) << 27
-	z := snow3g.GetKeyStream(k, [4]uint32{fresh ^ uint32(direction)<<15, count ^ uint32(direction)<<31, fresh, count}, 5)
-	p, q := uint64(z[0])<<32|uint64(z[1]), uint64(z[2])<<32|uint64(z[3])
-	eval := uint64(0)
-	rest := b
-	for ; len(rest) >= 8; rest = rest[8:] {
-		eval = multiply(eval^binary.BigEndian.Uint64(rest), p)
-	}
-	if len(rest) > 0 {
-		var last [8]byte
-		copy(last[:], rest)
-		eval = multiply(eval^binary.BigEndian.Uint64(last[:]), p)
-	}
-	eval = multiply(eval^uint64(len(b))*8, q)
-	binary.BigEndian.PutUint32(mac[:], uint32(eval>>32)^z[4])
-	return mac
-}
-
-// multiply in GF(2^64) with the polynomial x^64 + x^4 + x^3 + x + 1.
-func multiply(a, b uint64) (out uint64) {
-	for ; b != 0; b >>= 1 {
-		out ^= a & -(b & 1)
-		a = a<<1 ^ 0x1b&-(a>>63)
-	}
-	return out
 }
 
 // nia2 is 128-NIA2: AES-CMAC (RFC 4493) over COUNT, BEARER, DIRECTION and the message.

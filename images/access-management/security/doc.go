@@ -18,6 +18,7 @@
 //
 //	keys.go        derivations
 //	algorithms.go  NIA, NEA, and their choice
+//	snow3g.go      SNOW 3G, of NIA1 and NEA1
 //	count.go       NAS COUNTs
 //	context.go     a security context: protecting and opening messages, the NH chain
 //	contexts.go    those of a UE: from authentication to security mode control; which messages need protection
