@@ -18,7 +18,7 @@ const (
 var (
 	goTest = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
 	quoted = regexp.MustCompile("`((?:Test|Fuzz)[^`]+)`")
-	clause = regexp.MustCompile(`^\d+\.\d+ \d+(\.\d+)*$`)
+	clause = regexp.MustCompile(`^\d+\.\d+ (\d+(\.\d+)*|Annex [A-Z])$`)
 )
 
 // tests are the module's by their names, and what is in their files.

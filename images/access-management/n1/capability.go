@@ -255,11 +255,11 @@ func boolean(c *codec, iei byte, field **bool) {
 	}
 }
 
-// present is an element that has nothing but its identifier (TS 24.007 11.2.1.1.1).
+// present is an element of half an octet that says something by being there; its lowest bit is set.
 func present(c *codec, iei byte, field *bool) {
 	if c.writing {
 		if *field {
-			c.b = append(c.b, iei)
+			c.b = append(c.b, iei|1)
 		}
 		return
 	}

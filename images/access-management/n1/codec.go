@@ -218,7 +218,7 @@ func (c *codec) scan() {
 		if len(b)-from < n {
 			return
 		}
-		if !c.has(iei) { // TS 24.501 7.6.3: of one that comes twice the first counts
+		if !c.has(iei) { // TS 24.501 7.6.3: of one that comes twice the first counts, and the rest takes no room
 			c.found = append(c.found, place{iei: iei, from: uint32(from), to: uint32(from + n)})
 		}
 		at = from + n

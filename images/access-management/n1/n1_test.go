@@ -192,6 +192,15 @@ func TestDecode(t *testing.T) {
 	}
 }
 
+// A message of nothing but one element, 20,000 times, takes the room of one.
+func TestRepeatedElements(t *testing.T) {
+	c := &codec{kind: NotificationResponseType, b: bytes.Repeat([]byte{0x91, 0x50, 2, 2, 0}, 12_000)}
+	c.scan()
+	if len(c.found) != 2 {
+		t.Errorf("%d places", len(c.found))
+	}
+}
+
 func TestDecodeRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
 		message string
@@ -210,6 +219,7 @@ func TestDecodeRefuses(t *testing.T) {
 		"a SUCI with a PLMN that is none":           {"7e 00 41 79 00 0d 01 0f f8 39 f0 ff 00 00 00 00 00 00 30", CauseInvalidMandatoryInformation, false},
 		"a SUCI without a routing indicator":        {"7e 00 41 79 00 0d 01 02 f8 39 ff ff 00 00 00 00 00 00 30", CauseInvalidMandatoryInformation, false},
 		"a SUCI with an MSIN that is no number":     {"7e 00 41 79 00 0d 01 02 f8 39 f0 ff 00 00 00 00 0a 00 30", CauseInvalidMandatoryInformation, false},
+		"a SUCI with digits behind the last":        {"7e 00 41 79 00 0d 01 02 f8 39 f0 ff 00 00 00 00 f0 00 30", CauseInvalidMandatoryInformation, false},
 		"a SUCI without an output":                  {"7e 00 41 79 00 08 01 02 f8 39 f0 ff 01 05", CauseInvalidMandatoryInformation, false},
 		"a SUCI of a reserved format":               {"7e 00 41 79 00 02 51 61", CauseInvalidMandatoryInformation, false},
 		"an IMEI with 14 digits":                    {"7e 00 5c 00 08 4b 09 51 24 30 32 57 f1", CauseInvalidMandatoryInformation, false},
@@ -378,6 +388,32 @@ func TestNames(t *testing.T) {
 		if !got.read(b) || got.Text != text {
 			t.Errorf("%q = % x, read as %q", text, b, got.Text)
 		}
+	}
+}
+
+// Of an initial message only what TS 24.501 4.4.6 lists is said in the clear.
+func TestClear(t *testing.T) {
+	full := fullMessages()
+	said := map[string]bool{}
+	for _, m := range []Message{
+		full["registration request"].message.(*RegistrationRequest).Clear(), full["service request"].message.(*ServiceRequest).Clear(),
+	} {
+		v := reflect.ValueOf(m).Elem()
+		for i := range v.NumField() {
+			if !v.Field(i).IsZero() {
+				said[m.Type().String()+": "+v.Type().Field(i).Name] = true
+			}
+		}
+	}
+	want := map[string]bool{}
+	for _, name := range []string{"RegistrationType", "FollowOn", "KeySet", "Identity", "Security", "Status", "AdditionalGUTI", "EPSContainer"} {
+		want["Registration Request: "+name] = true
+	}
+	for _, name := range []string{"Service", "KeySet", "STMSI"} {
+		want["Service Request: "+name] = true
+	}
+	if diff := cmp.Diff(want, said); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

@@ -183,6 +183,15 @@ func (m *RegistrationRequest) elements(c *codec) {
 	optional(c, ieiRequestedNBN1DRX, &m.NBN1DRX)
 }
 
+// Clear is what of the message may be said without ciphering; the whole message is then in a container, ciphered, or in the
+// Security Mode Complete (TS 24.501 4.4.6).
+func (m *RegistrationRequest) Clear() *RegistrationRequest {
+	return &RegistrationRequest{
+		RegistrationType: m.RegistrationType, FollowOn: m.FollowOn, KeySet: m.KeySet, Identity: m.Identity, Security: m.Security,
+		AdditionalGUTI: m.AdditionalGUTI, Status: m.Status, EPSContainer: m.EPSContainer,
+	}
+}
+
 // RegistrationResult of TS 24.501 9.11.3.6.
 type RegistrationResult struct {
 	Access Access

@@ -55,6 +55,11 @@ func (m *ServiceRequest) elements(c *codec) {
 	octets(c, ieiNASContainer, &m.Container, 1)
 }
 
+// Clear is what of the message may be said without ciphering (TS 24.501 4.4.6).
+func (m *ServiceRequest) Clear() *ServiceRequest {
+	return &ServiceRequest{Service: m.Service, KeySet: m.KeySet, STMSI: m.STMSI}
+}
+
 // ServiceAccept of TS 24.501 8.2.17.
 type ServiceAccept struct {
 	Sessions           *Sessions

@@ -77,7 +77,8 @@ func (c *Context) Protect(b []byte, header n1.SecurityHeader, m []byte) (out []b
 // of the message that lay in the request.
 func (c *Context) Heard(count uint32) { c.Downlink.heard(count) }
 
-// Distrust the downlink COUNT: the store has lost writes. Protect refuses until there is a new context.
+// Distrust the COUNTs: the store has lost writes. Protect refuses until there is a new context. What comes uplink is still
+// verified, but a message of the time that was lost could come again, so AKA is run before it has an effect.
 func (c *Context) Distrust() { c.Downlink.Lost = true }
 
 // WantsAKA says whether authentication should be run at the next chance, before messages have to be refused: a COUNT comes
