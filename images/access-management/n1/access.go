@@ -169,6 +169,9 @@ const (
 	Mountain  EmergencyServices = 1 << 4
 )
 
+// What this package takes for an emergency number, and for the name of its service.
+const maxNumber, maxService = 40, 100
+
 // EmergencyNumber is a local one (TS 24.501 9.11.3.23).
 type EmergencyNumber struct {
 	Services EmergencyServices
@@ -186,7 +189,7 @@ func (l *EmergencyNumbers) read(b []byte) bool {
 			return false
 		}
 		n := EmergencyNumber{Services: EmergencyServices(content[0] & 0x1f), Digits: readBCD(content[1:], 0)}
-		if n.Digits == "" {
+		if !isDigits(n.Digits, 1, maxNumber) {
 			return false
 		}
 		*l, b = append(*l, n), rest
@@ -203,7 +206,7 @@ func (l *EmergencyNumbers) write(b []byte) []byte {
 
 func (l *EmergencyNumbers) check() error {
 	for _, n := range *l {
-		if !isDigits(n.Digits, 1, 40) || n.Services > 0x1f {
+		if !isDigits(n.Digits, 1, maxNumber) || n.Services > 0x1f {
 			return errors.New("an emergency number has 1 to 40 digits")
 		}
 	}
@@ -236,7 +239,7 @@ func (l *ServiceNumbers) read(b []byte) bool {
 		}
 		service, rest, is := readLengthed(rest)
 		n := ServiceNumber{Digits: readBCD(digits, 0), Service: string(service)}
-		if !is || n.Digits == "" {
+		if !is || !isDigits(n.Digits, 1, maxNumber) || len(service) > maxService {
 			return false
 		}
 		l.Numbers, b = append(l.Numbers, n), rest
@@ -258,7 +261,7 @@ func (l *ServiceNumbers) check() error {
 		return errors.New("a list of emergency numbers needs one")
 	}
 	for _, n := range l.Numbers {
-		if !isDigits(n.Digits, 1, 40) || len(n.Service) > 100 {
+		if !isDigits(n.Digits, 1, maxNumber) || len(n.Service) > maxService {
 			return errors.New("an emergency number has 1 to 40 digits, and a service of up to 100 characters")
 		}
 	}

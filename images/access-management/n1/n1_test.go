@@ -171,6 +171,12 @@ func TestDecode(t *testing.T) {
 		"a tracking area list beyond the highest code is none": {
 			"7e 00 42 01 01 54 07 21 02 f8 39 ff ff ff", &RegistrationAccept{Result: RegistrationResult{Access: Access3GPP}},
 		},
+		"an emergency number of 42 digits is none": {
+			"7e 00 42 01 01 34 17 16 01" + strings.Repeat("11", 21), &RegistrationAccept{Result: RegistrationResult{Access: Access3GPP}},
+		},
+		"a name of 127 characters": {
+			"7e 00 54 43 ff 90" + strings.Repeat("3042", 127), &ConfigurationUpdateCommand{FullName: &Name{Text: strings.Repeat("あ", 127)}},
+		},
 		"a service area with both kinds is none": {
 			"7e 00 42 01 01 27 08 60 02 f8 39 e0 13 00 14", &RegistrationAccept{Result: RegistrationResult{Access: Access3GPP}},
 		},
@@ -254,27 +260,28 @@ func TestEncodeRefuses(t *testing.T) {
 		long[i] = TAI{lyon, uint32(i)}
 	}
 	for name, m := range map[string]Message{
-		"no identity":                    &IdentityResponse{},
-		"an IMEI with letters":           &IdentityResponse{Identity: IMEI("49015420323751x")},
-		"an empty IMEISV":                &IdentityResponse{Identity: IMEISV("")},
-		"a SUCI without a home":          &IdentityResponse{Identity: SUCI{Routing: "0", MSIN: "1"}},
-		"a set of more than ten bits":    &RegistrationAccept{GUTI: &GUTI{PLMN: lyon, Set: 1024}},
-		"a GUTI without a PLMN":          &RegistrationAccept{GUTI: &GUTI{}},
-		"17 tracking areas":              &RegistrationAccept{TAIs: long},
-		"a tracking area code too high":  &RegistrationAccept{TAIs: TAIs{{lyon, 1 << 24}}},
-		"a LADN without a name":          &RegistrationAccept{LADNs: &LADNs{{"", someTAIs()}}},
-		"a LADN without an area":         &RegistrationAccept{LADNs: &LADNs{{"a", nil}}},
-		"17 slices":                      &RegistrationAccept{Allowed: make(NSSAI, 17)},
-		"a data network with no label":   &ULNASTransport{Payload: []byte{1}, DNN: "a..b"},
-		"a payload of 64 KiB":            &DLNASTransport{Payload: make([]byte, 1<<16)},
-		"an EAP message that is too big": &AuthenticationRequest{ABBA: []byte{0, 0}, EAP: make([]byte, 1<<16)},
-		"an ABBA of one octet":           &AuthenticationRequest{ABBA: []byte{0}},
-		"a RES of 300 octets":            &AuthenticationResponse{RES: make([]byte, 300)},
-		"a payload type of five bits":    &DLNASTransport{PayloadType: 16, Payload: []byte{1}},
-		"a key set of five bits":         &ServiceRequest{KeySet: 16},
-		"a time before 2000":             &ConfigurationUpdateCommand{Clock: &Clock{time.Unix(0, 0)}},
-		"a name of 200 letters":          &ConfigurationUpdateCommand{FullName: &Name{Text: strings.Repeat("a", 200)}},
-		"an emergency number of letters": &RegistrationAccept{EmergencyNumbers: EmergencyNumbers{{Police, "abc"}}},
+		"no identity":                      &IdentityResponse{},
+		"an IMEI with letters":             &IdentityResponse{Identity: IMEI("49015420323751x")},
+		"an empty IMEISV":                  &IdentityResponse{Identity: IMEISV("")},
+		"a SUCI without a home":            &IdentityResponse{Identity: SUCI{Routing: "0", MSIN: "1"}},
+		"a set of more than ten bits":      &RegistrationAccept{GUTI: &GUTI{PLMN: lyon, Set: 1024}},
+		"a GUTI without a PLMN":            &RegistrationAccept{GUTI: &GUTI{}},
+		"17 tracking areas":                &RegistrationAccept{TAIs: long},
+		"a tracking area code too high":    &RegistrationAccept{TAIs: TAIs{{lyon, 1 << 24}}},
+		"a LADN without a name":            &RegistrationAccept{LADNs: &LADNs{{"", someTAIs()}}},
+		"a LADN without an area":           &RegistrationAccept{LADNs: &LADNs{{"a", nil}}},
+		"17 slices":                        &RegistrationAccept{Allowed: make(NSSAI, 17)},
+		"a data network with no label":     &ULNASTransport{Payload: []byte{1}, DNN: "a..b"},
+		"a payload of 64 KiB":              &DLNASTransport{Payload: make([]byte, 1<<16)},
+		"an EAP message that is too big":   &AuthenticationRequest{ABBA: []byte{0, 0}, EAP: make([]byte, 1<<16)},
+		"an ABBA of one octet":             &AuthenticationRequest{ABBA: []byte{0}},
+		"a RES of 300 octets":              &AuthenticationResponse{RES: make([]byte, 300)},
+		"a payload type of five bits":      &DLNASTransport{PayloadType: 16, Payload: []byte{1}},
+		"a key set of five bits":           &ServiceRequest{KeySet: 16},
+		"a time before 2000":               &ConfigurationUpdateCommand{Clock: &Clock{time.Unix(0, 0)}},
+		"a name of 300 letters":            &ConfigurationUpdateCommand{FullName: &Name{Text: strings.Repeat("a", 300)}},
+		"an emergency number of 41 digits": &RegistrationAccept{EmergencyNumbers: EmergencyNumbers{{Police, strings.Repeat("1", 41)}}},
+		"an emergency number of letters":   &RegistrationAccept{EmergencyNumbers: EmergencyNumbers{{Police, "abc"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := []byte{1, 2, 3}

@@ -17,7 +17,7 @@ type Name struct {
 const (
 	namePresent         = 0x80
 	codingGSM, codingU2 = 0, 1
-	maxName             = 126 // octets behind the first, of an element that a UE can be expected to take
+	maxName             = 254 // octets behind the first
 )
 
 func (n *Name) read(b []byte) bool {
@@ -67,7 +67,7 @@ func (n *Name) check() error {
 		size = len(packGSM(septets))
 	}
 	if size > maxName {
-		return errors.New("a network's name is longer than 144 characters of GSM's alphabet, or 63 others")
+		return errors.New("a network's name is longer than 290 characters of GSM's alphabet, or 127 others")
 	}
 	return nil
 }
@@ -177,7 +177,7 @@ func zoneOf(o byte) Zone {
 }
 
 func (z *Zone) read(b []byte) bool {
-	if len(b) < 1 || b[0]&7 > 7 || b[0]>>4 > 9 {
+	if len(b) < 1 || b[0]>>4 > 9 {
 		return false
 	}
 	*z = zoneOf(b[0])
