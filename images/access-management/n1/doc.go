@@ -10,7 +10,7 @@
 // A message is plain, or in an envelope with a message authentication code (envelope.go), which package security opens.
 //
 //	message.go    types, directions, Decode, Encode, faults
-//	codec.go      how elements lie in a message
+//	codec.go      how elements lie in a message; iei.go has their identifiers
 //	envelope.go   security header types
 //	cause.go      5GMM causes
 //	registration.go deregistration.go service.go configuration.go authentication.go identification.go
