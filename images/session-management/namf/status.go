@@ -40,3 +40,25 @@ func (c *Client) NotifyStatus(ctx context.Context, uri string, s Status) error {
 	})
 	return err
 }
+
+// ReadStatus reads what an SMF tells of an SM context: the AMF's side of NotifyStatus.
+func ReadStatus(req *http.Request) (Status, error) {
+	content, err := sbi.ReadContent(req)
+	if err != nil {
+		return Status{}, err
+	}
+	info, err := sbi.Mandatory[sbi.Content](content, "statusInfo")
+	if err != nil {
+		return Status{}, err
+	}
+	resource, err := sbi.Mandatory[sbi.Text](info, "resourceStatus")
+	if err != nil {
+		return Status{}, err
+	}
+	s := Status{Resource: string(resource)}
+	if s.Cause, _, err = sbi.Optional[string](info, "cause"); err != nil {
+		return Status{}, err
+	}
+	s.Access, _, err = sbi.Optional[string](info, "anType")
+	return s, err
+}
