@@ -233,11 +233,8 @@ type Handover struct {
 	Taken uint16 `cbor:"4,keyasint,omitempty"`
 	// Began is Unix time in ms.
 	Began int64 `cbor:"5,keyasint"`
-	// Hop, the next hop that the target was given, and its chaining counter: they are the UE's when it has arrived.
-	Hop      []byte `cbor:"6,keyasint,omitempty"`
-	Chaining uint8  `cbor:"7,keyasint,omitempty"`
 	// Place of the target's cell, as the source named it.
-	Place Place `cbor:"8,keyasint,omitzero"`
+	Place Place `cbor:"6,keyasint,omitzero"`
 }
 
 // Answered is a message of the UE's and what it was answered.

@@ -62,7 +62,7 @@ func full() *UE {
 	u.Procedure = &Procedure{Kind: 2, Step: 3, Attempts: 4, Began: 1_800_000_000_001, Message: make([]byte, 120), Cause: 36, Flags: 3, Sessions: 6, Failed: 2}
 	u.Command = &Command{Message: make([]byte, 100), Attempts: 2, Began: 1_800_000_000_002}
 	u.Paging = &Paging{Attempts: 2, Began: 1_800_000_000_003, Priority: 1}
-	u.Handover = &Handover{Target: *u.Left, Step: 2, Cause: [2]uint8{1, 2}, Asked: 6, Taken: 2, Began: 1_800_000_000_004, Hop: bytes.Repeat([]byte{8}, 32), Chaining: 4, Place: u.Place}
+	u.Handover = &Handover{Target: *u.Left, Step: 2, Cause: [2]uint8{1, 2}, Asked: 6, Taken: 2, Began: 1_800_000_000_004, Place: u.Place}
 	u.Last = &Answered{Digest: [8]byte{1}, Answer: make([]byte, 40), At: 1_800_000_000_005}
 	u.Behind, u.Emergency, u.Prove = true, true, true
 	for n := range uint8(HistoryLength) {

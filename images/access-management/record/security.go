@@ -19,7 +19,7 @@ type Security struct {
 	// Reserved is the first downlink COUNT that nobody may have used; Heard is the first that the UE has not proved to have heard.
 	Reserved uint32 `cbor:"5,keyasint,omitempty"`
 	Heard    uint32 `cbor:"6,keyasint,omitempty"`
-	// Hop is what the next NH is made of: K_gNB, or the NH before, 32 octets; Chaining is its NCC (TS 33.501 6.9.2.1).
+	// Hop is NH, 32 octets, and Chaining NCC: the last of the chain (TS 33.501 6.9.2.1). The next is committed before an access network has it.
 	Hop      []byte `cbor:"7,keyasint,omitempty"`
 	Chaining uint8  `cbor:"8,keyasint,omitempty"`
 	// ABBA that K_AMF was made with.
