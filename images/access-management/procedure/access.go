@@ -1,0 +1,138 @@
+package procedure
+
+import (
+	"core5g.dev/core5g/images/access-management/n2"
+)
+
+// What access networks say of a UE (TS 38.413 8.2 to 8.6, 8.9, 8.14).
+
+// fromAccess sorts. A message by another connection than the UE's is one of a handover, or of an access network that has not let go yet.
+func (t *turn) fromAccess(e FromAccess) {
+	h := t.s.Handover
+	switch m := e.Message.(type) {
+	case *n2.PathSwitchRequest: // the UE's own name, by a new connection
+		t.switchPath(e, m)
+		return
+	case *n2.HandoverRequestAcknowledge, *n2.HandoverFailure, *n2.HandoverNotify:
+		if h == nil || h.Target.AMF != e.At.AMF {
+			t.unknownAt(e)
+			return
+		}
+		t.fromTarget(e, m)
+		return
+	case *n2.UEContextReleaseComplete:
+		if h != nil && h.Target.AMF == e.At.AMF {
+			return
+		}
+		t.released(e.At, m)
+		return
+	}
+	if t.s.N2 == nil || t.s.N2.AMF != e.At.AMF || t.s.N2.Association != e.At.Association || t.s.N2.Terminator != e.At.Terminator {
+		if t.s.Left != nil && t.s.Left.AMF == e.At.AMF {
+			t.out.Refused = "the UE has left that connection"
+			return
+		}
+		t.unknownAt(e)
+		return
+	}
+	if t.s.N2.RAN != e.At.RAN { // TS 38.413 10.6
+		amf, ran := n2.AMFUEID(e.At.AMF), n2.RANUEID(e.At.RAN)
+		t.do(Send{To: e.At, Message: &n2.ErrorIndication{AMF: &amf, RAN: &ran, Cause: cause(n2.CauseInconsistentRemoteUEID)}})
+		t.out.Refused = "another RAN UE NGAP ID"
+		return
+	}
+	t.connected(e.Message)
+}
+
+// connected: by the UE's connection.
+func (t *turn) connected(message n2.Message) {
+	if !t.s.N2.Set && ofContext(message) { // TS 38.413 10.4: logical error
+		t.send(t.errorIndication(n2.CauseMessageNotCompatibleWithReceiver))
+		t.out.Refused = "the access network has no context of the UE"
+		return
+	}
+	switch m := message.(type) {
+	case *n2.UplinkNASTransport:
+		t.seen(m.Location)
+		t.fromUE(m.NAS)
+	case *n2.InitialContextSetupResponse:
+		if t.asked() {
+			t.contextSet(m)
+		}
+	case *n2.InitialContextSetupFailure:
+		if t.asked() {
+			t.contextFailed(m)
+		}
+	case *n2.UEContextReleaseRequest:
+		t.releaseRequested(m)
+	case *n2.UEContextModificationResponse, *n2.UEContextModificationFailure, *n2.RRCInactiveTransitionReport:
+	case *n2.PDUSessionResourceSetupResponse:
+		t.heard()
+		t.resources(m.Sessions, m.Failed, setupDone, setupFailed)
+	case *n2.PDUSessionResourceModifyResponse:
+		t.resources(m.Sessions, m.Failed, modifyDone, modifyFailed)
+	case *n2.PDUSessionResourceReleaseResponse:
+		t.resources(m.Sessions, nil, releaseDone, "")
+	case *n2.PDUSessionResourceNotify:
+		t.resources(m.Sessions, m.Released, notifyChanged, notifyReleased)
+	case *n2.PDUSessionResourceModifyIndication:
+		t.resources(m.Sessions, nil, modifyIndication, "")
+	case *n2.SecondaryRATDataUsageReport:
+		t.resources(m.Sessions, nil, secondaryUsage, "")
+	case *n2.UERadioCapabilityInfoIndication:
+		t.capability = m.Radio
+	case *n2.UERadioCapabilityCheckResponse, *n2.LocationReportingFailureIndication, *n2.CellTrafficTrace, *n2.TraceFailureIndication:
+	case *n2.LocationReport:
+		t.seen(m.Location)
+	case *n2.NASNonDeliveryIndication:
+		t.undelivered(m)
+	case *n2.HandoverRequired:
+		t.handoverRequired(m)
+	case *n2.HandoverCancel:
+		t.handoverCancelled(m)
+	case *n2.UplinkRANStatusTransfer:
+		t.statusTransfer(m)
+	case *n2.ErrorIndication:
+		t.errorSaid(m)
+	default:
+		t.do(Send{To: *t.s.N2, Message: t.errorIndication(n2.CauseMessageNotCompatibleWithReceiver)})
+		t.out.Refused = "no message of an access network"
+	}
+}
+
+// asked says whether the access network was asked for a context.
+func (t *turn) asked() bool {
+	if !t.s.N2.Setting {
+		t.out.Refused = "nobody has asked for a context"
+	}
+	return t.s.N2.Setting
+}
+
+// ofContext says whether a message speaks of what an access network has with a context alone.
+func ofContext(m n2.Message) bool {
+	switch m.(type) {
+	case *n2.PDUSessionResourceSetupResponse, *n2.PDUSessionResourceModifyResponse, *n2.PDUSessionResourceNotify,
+		*n2.PDUSessionResourceModifyIndication, *n2.HandoverRequired:
+		return true
+	}
+	return false
+}
+
+func (t *turn) errorIndication(c n2.Cause) *n2.ErrorIndication {
+	amf, ran := n2.AMFUEID(t.s.N2.AMF), n2.RANUEID(t.s.N2.RAN)
+	return &n2.ErrorIndication{AMF: &amf, RAN: &ran, Cause: &c}
+}
+
+// undelivered: TS 38.413 8.6.4. What has to be answered is said again when its time has come; a UE that was lost on the way its access network releases.
+func (t *turn) undelivered(m *n2.NASNonDeliveryIndication) {
+	t.out.Refused = "the UE was not told: " + m.Cause.String()
+}
+
+// errorSaid: TS 38.413 8.7.5, 10.6. An access network that does not know the UE has no context of it.
+func (t *turn) errorSaid(m *n2.ErrorIndication) {
+	if m.Cause != nil && (*m.Cause == n2.CauseUnknownLocalUEID || *m.Cause == n2.CauseInconsistentRemoteUEID) {
+		t.idle("the access network does not know the UE")
+		return
+	}
+	t.out.Refused = "the access network has found an error"
+}

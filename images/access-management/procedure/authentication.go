@@ -1,0 +1,404 @@
+package procedure
+
+import (
+	"bytes"
+	"slices"
+
+	"core5g.dev/core5g/images/access-management/n1"
+	"core5g.dev/core5g/images/access-management/n2"
+	"core5g.dev/core5g/images/access-management/record"
+)
+
+// Who a UE is (TS 23.502 4.2.2.2.2 steps 6 to 9, TS 24.501 5.4.1 to 5.4.3, TS 33.501 6.1, 6.7.2):
+//
+//	6,7  Identity Request: SUCI               askIdentity, identified
+//	9a   the AUSF challenges                  askChallenge, takeChallenge
+//	9b   the UE answers                       askAuthentication, authenticated, authenticationFailed
+//	9c   the AUSF confirms, and says SUPI     askConfirm, takeConfirmed; EAP: as often as it has more
+//	     who else is that UE                  askNamed, takeNamed: one UE, one record
+//	9d   Security Mode Command                askSecurity, securityComplete
+//
+// Nothing is written before the SUPI is known. What is kept of the UE by then, here or in another shard, is taken over by it: its sessions end where it has
+// registered for the first time, and its old connection is released.
+
+// authenticating says whether a procedure that authenticates is at that step: these have the same numbers in all.
+func (t *turn) authenticating(number uint8) bool {
+	return t.at(Registration, number) || t.at(Service, number)
+}
+
+// challenge under way.
+type challenge struct {
+	context           string
+	rand, autn, hxres []byte
+	eap, last         []byte
+	response, reply   []byte // what the UE has answered: RES*, or EAP
+	auts              []byte
+	ksi               uint8
+	kseaf             []byte
+	supi              string
+}
+
+// abba of Release 15 and 16 (TS 33.501 A.7.1).
+var abba = []byte{0, 0}
+
+// identify the UE by what it says it is.
+func (t *turn) identify(who n1.Identity) {
+	p := t.s.Procedure
+	switch who := who.(type) {
+	case n1.SUCI:
+		t.live.challenge = &challenge{context: ""}
+		t.live.suci = who.String()
+		if t.live.suci == "" {
+			t.rejectRegistration(n1.CauseIdentityCannotBeDerived, "an identity that is none")
+			return
+		}
+		t.next(regChallenge)
+	default: // a 5G-GUTI that is not known, or that somebody says who cannot show it
+		if p.Flags&regAskedName != 0 {
+			t.rejectRegistration(n1.CauseIdentityCannotBeDerived, "the UE does not say who it is")
+			return
+		}
+		p.Flags |= regAskedName
+		t.next(regIdentity)
+	}
+}
+
+func askIdentity(t *turn) { t.bid(&n1.IdentityRequest{Requested: n1.IdentitySUCI}) }
+
+func (t *turn) identified(m *n1.IdentityResponse) {
+	if !t.authenticating(regIdentity) {
+		t.out.Refused = "nobody has asked"
+		return
+	}
+	t.answeredCommand()
+	t.identify(m.Identity)
+}
+
+// Step 9a.
+
+func askChallenge(t *turn) {
+	a := AskChallenge{Number: t.await(), SUCI: t.live.suci, PLMN: t.s.Place.PLMN}
+	if a.SUCI == "" {
+		a.SUPI = t.s.SUPI
+	}
+	if c := t.live.challenge; c != nil && c.auts != nil {
+		a.AUTS, a.RAND = c.auts, c.rand
+	}
+	if a.SUCI == "" && a.SUPI == "" { // who has taken over does not know
+		t.over("lost")
+		t.gone()
+		return
+	}
+	t.do(a)
+}
+
+func takeChallenge(t *turn, e Event) {
+	c, ok := e.(Challenge)
+	switch {
+	case !ok:
+		return
+	case c.Outcome == Refused:
+		t.rejectRegistration(refusalOfAUSF(c.Cause), "the AUSF refused: "+c.Cause)
+		return
+	case c.Outcome != Done:
+		t.unanswerable("AUSF")
+		return
+	case c.EAP == nil && (len(c.RAND) != 16 || len(c.AUTN) != 16 || len(c.HXRES) != 16):
+		t.unanswerable("AUSF, with a vector")
+		return
+	}
+	t.live.challenge = &challenge{context: c.Context, rand: c.RAND, autn: c.AUTN, hxres: c.HXRES, eap: c.EAP, ksi: t.freeKSI(7)}
+	t.next(regAuthenticate)
+}
+
+// refusalOfAUSF as UEs are told it (TS 29.524 4.1.1): one cause, once.
+func refusalOfAUSF(cause string) n1.Cause {
+	switch cause {
+	case "SERVING_NETWORK_NOT_AUTHORIZED":
+		return n1.CauseServingNetworkNotAuthorized
+	case "INVALID_SCHEME_OUTPUT", "INVALID_HN_PUBLIC_KEY_IDENTIFIER", "UNSUPPORTED_PROTECTION_SCHEME":
+		return n1.CauseIdentityCannotBeDerived
+	}
+	return n1.CauseIllegalUE
+}
+
+// freeKSI is none that the UE may have in use, nor not.
+func (t *turn) freeKSI(not uint8) uint8 {
+	used := t.request().KeySet
+	for k := uint8(0); k < 7; k++ {
+		if k != not && n1.KeySet(k) != used && (t.s.Security == nil || t.s.Security.Identifier != k) {
+			return k
+		}
+	}
+	return 0
+}
+
+// Step 9b.
+
+func askAuthentication(t *turn) {
+	c := t.live.challenge
+	if c == nil { // the holder before had it: another challenge
+		t.next(regChallenge)
+		return
+	}
+	m := &n1.AuthenticationRequest{KeySet: n1.KeySet(c.ksi), ABBA: abba, EAP: c.eap}
+	if c.eap == nil {
+		r, a := n1.Challenge(c.rand), n1.Challenge(c.autn)
+		m.RAND, m.AUTN = &r, &a
+	}
+	t.bid(m)
+}
+
+func (t *turn) authenticated(m *n1.AuthenticationResponse) {
+	c := t.live.challenge
+	if !t.authenticating(regAuthenticate) || c == nil {
+		t.out.Refused = "nobody has asked"
+		return
+	}
+	t.answeredCommand()
+	switch {
+	case c.eap != nil && m.EAP != nil:
+		c.reply = m.EAP
+	case c.eap == nil && len(m.RES) == 16 && bytes.Equal(t.in.Keys.HXRES(c.rand, m.RES), c.hxres):
+		c.response = m.RES
+	default:
+		t.notHim(nil, "a wrong answer to the challenge")
+		return
+	}
+	t.next(regConfirm)
+}
+
+// notHim: TS 24.501 5.4.1.3.5. A UE that was known by its 5G-GUTI may be another than that: it is asked once who it is.
+func (t *turn) notHim(eap []byte, why string) {
+	p := t.s.Procedure
+	if t.live.suci == "" && p.Flags&regAskedName == 0 {
+		p.Flags |= regAskedName
+		t.next(regIdentity)
+		return
+	}
+	t.tell(&n1.AuthenticationReject{EAP: eap})
+	t.over(why)
+	if t.s.Security == nil || t.s.Phase != record.Registered { // what is kept of a registered UE is not lost by who cannot show to be it
+		t.forget(why)
+	}
+	if t.s != nil {
+		t.release(n2.CauseAuthenticationFailure)
+	}
+}
+
+// authenticationFailed: TS 24.501 5.4.1.3.7 c to f.
+func (t *turn) authenticationFailed(m *n1.AuthenticationFailure) {
+	p, c := t.s.Procedure, t.live.challenge
+	if !t.authenticating(regAuthenticate) || c == nil {
+		t.out.Refused = "nobody has asked"
+		return
+	}
+	t.answeredCommand()
+	switch {
+	case m.Cause == n1.CauseSynchFailure && m.AUTS != nil && c.eap == nil && p.Flags&regResynced == 0:
+		p.Flags |= regResynced
+		auts := *m.AUTS
+		c.auts = auts[:]
+		t.next(regChallenge)
+	case m.Cause == n1.CauseKSIInUse && p.Flags&regNewKSI == 0:
+		p.Flags |= regNewKSI
+		c.ksi = t.freeKSI(c.ksi)
+		t.next(regAuthenticate)
+	default:
+		t.notHim(nil, "authentication failed: "+m.Cause.String())
+	}
+}
+
+// Step 9c.
+
+func askConfirm(t *turn) {
+	c := t.live.challenge
+	if c == nil {
+		t.next(regChallenge)
+		return
+	}
+	t.do(AskConfirm{Number: t.await(), Context: c.context, Response: c.response, EAP: c.reply})
+}
+
+func takeConfirmed(t *turn, e Event) {
+	r, ok := e.(Confirmed)
+	c := t.live.challenge
+	switch {
+	case !ok || c == nil:
+	case r.Outcome == Done && r.More:
+		c.eap = r.EAP
+		t.next(regAuthenticate)
+	case r.Outcome == Done && r.Success && r.SUPI != "" && len(r.KSEAF) == 32:
+		c.kseaf, c.supi, c.last = r.KSEAF, r.SUPI, r.EAP
+		t.next(regNamed)
+	case r.Outcome == Done || r.Outcome == Refused:
+		t.notHim(r.EAP, "the AUSF does not confirm")
+	default:
+		t.unanswerable("AUSF")
+	}
+}
+
+// One UE, one record.
+
+func askNamed(t *turn) {
+	c := t.live.challenge
+	if c == nil {
+		t.next(regChallenge)
+		return
+	}
+	if t.s.SUPI == c.supi {
+		t.named()
+		return
+	}
+	t.do(AskNamed{Number: t.await(), SUPI: c.supi})
+}
+
+// takeNamed takes over what is kept of the UE: its sessions, what other functions have of it, its connection, which is another.
+func takeNamed(t *turn, e Event) {
+	n, ok := e.(Named)
+	switch {
+	case !ok:
+		return
+	case n.Failed:
+		t.unanswerable("session store")
+		return
+	}
+	if old := n.Record; old != nil {
+		is := old.Clone()
+		fresh := t.s
+		is.Shard, is.Procedure, is.N2, is.Place = fresh.Shard, fresh.Procedure, fresh.N2, fresh.Place
+		is.Ability, is.DRX, is.Command, is.Paging, is.Handover = fresh.Ability, fresh.DRX, nil, nil, nil
+		is.Security, is.Coming = nil, nil
+		is.OldTMSI = 0
+		if old.Shard != fresh.Shard { // its 5G-TMSI leads there
+			is.TMSI = 0
+		}
+		t.s = is
+		t.capability = n.Capability
+		for k := range t.s.Sessions {
+			if s := &t.s.Sessions[k]; s.Up {
+				s.Up, s.Silent = false, true
+			}
+		}
+		for _, a := range []*record.Attachment{old.Left, old.N2} {
+			if a != nil && !a.Is(t.s.N2) {
+				t.leave(a)
+			}
+		}
+		p := t.s.Procedure
+		if m := t.request(); old.Phase == record.Registered && (m.RegistrationType == n1.MobilityRegistration || m.RegistrationType == n1.PeriodicRegistration) {
+			p.Flags &^= regFirst
+		}
+		if old.Phase == record.Leaving { // what was ending ends with it
+			t.s.Phase = record.Deregistered
+			p.Flags |= regFirst
+		}
+	}
+	t.s.SUPI = t.live.challenge.supi
+	t.named()
+}
+
+// named: the context that authentication has made is the UE's next.
+func (t *turn) named() {
+	c := t.live.challenge
+	t.s.Coming = &record.Security{
+		Key: t.in.Keys.AMF(c.kseaf, t.s.SUPI, abba), Identifier: c.ksi, Reserved: record.Block, ABBA: slices.Clone(abba),
+	}
+	t.live.nextComing = 0
+	t.next(regSecurity)
+}
+
+// Step 9d.
+
+func askSecurity(t *turn) {
+	x := t.s.Coming
+	if x == nil {
+		t.next(regChallenge)
+		return
+	}
+	able := n1.UESecurityCapability(t.s.Ability)
+	ciphering, integrity := choose(t.in.Settings.Ciphering, able.EA5G()), choose(t.in.Settings.Integrity, able.IA5G())
+	if ciphering < 0 || integrity < 0 {
+		t.rejectRegistration(n1.CauseSecurityCapabilitiesMismatch, "no algorithm in common")
+		return
+	}
+	x.Ciphering, x.Integrity = uint8(ciphering), uint8(integrity)
+	m := &n1.SecurityModeCommand{
+		Algorithms: n1.Algorithms{Ciphering: x.Ciphering, Integrity: x.Integrity}, KeySet: n1.KeySet(x.Identifier), Replayed: able, AskIMEISV: t.s.PEI == "",
+		Additional: &n1.AdditionalSecurity{Retransmit: true}, ABBA: abba,
+	}
+	if c := t.live.challenge; c != nil && c.last != nil {
+		m.EAP = c.last
+	}
+	plain, ok := t.command(m, true)
+	if !ok {
+		t.rejectRegistration(n1.CauseProtocolErrorUnspecified, "the command cannot be written")
+		return
+	}
+	t.downlink(t.protectComing(plain))
+}
+
+// protectComing protects a Security Mode Command, with the context that it takes into use.
+func (t *turn) protectComing(plain []byte) []byte {
+	x := t.s.Coming
+	if x == nil {
+		return plain
+	}
+	return t.in.Keys.Protect(x, countOf(x, &t.live.nextComing), n1.IntegrityProtectedNewContext, plain)
+}
+
+// choose the first algorithm that the UE has: bit 8 of its octet is that of number 0. -1: none.
+func choose(order []uint8, able uint8) int {
+	for _, a := range order {
+		if a < 8 && able&(0x80>>a) != 0 {
+			return int(a)
+		}
+	}
+	return -1
+}
+
+func (t *turn) securityComplete(m *n1.SecurityModeComplete) {
+	if !t.authenticating(regSecurity) || t.s.Coming == nil {
+		t.out.Refused = "nobody has asked"
+		return
+	}
+	t.s.Security, t.s.Coming = t.s.Coming, nil
+	t.live.next, t.live.nextComing = t.live.nextComing, 0
+	t.s.N2.Secured, t.s.Prove = true, false
+	t.answeredCommand()
+	if m.IMEISV != "" {
+		t.s.PEI = n1.PEI(m.IMEISV)
+	} else if m.PEI != nil {
+		t.s.PEI = n1.PEI(m.PEI)
+	}
+	if len(m.Container) > 0 { // the whole of the request (TS 24.501 4.4.6)
+		whole, err := n1.Decode(m.Container, n1.Uplink)
+		if r, ok := whole.(*n1.RegistrationRequest); err == nil && ok {
+			t.s.Procedure.Message = slices.Clone(m.Container)
+			if r.DRX != nil {
+				t.s.DRX = uint8(*r.DRX)
+			}
+			if len(r.Security) > 0 && len(t.s.Ability) == 0 {
+				t.s.Ability = slices.Clone(r.Security)
+			}
+		}
+	}
+	t.secured()
+}
+
+// securityRejected: TS 24.501 5.4.2.5.
+func (t *turn) securityRejected(m *n1.SecurityModeReject) {
+	if !t.authenticating(regSecurity) {
+		t.out.Refused = "nobody has asked"
+		return
+	}
+	t.answeredCommand()
+	t.s.Coming = nil
+	t.over("the UE has refused the security mode: " + m.Cause.String())
+	if t.s.Phase != record.Registered || t.s.Security == nil {
+		t.forget("the UE has refused the security mode")
+	}
+	if t.s != nil {
+		t.release(n2.CauseNormalRelease)
+	}
+}

@@ -1,0 +1,142 @@
+package procedure
+
+import (
+	"slices"
+	"time"
+
+	"core5g.dev/core5g/images/access-management/n1"
+	"core5g.dev/core5g/images/access-management/n2"
+	"core5g.dev/core5g/images/access-management/record"
+)
+
+// What changes for a UE that is registered (TS 23.502 4.2.4.2, TS 24.501 5.4.4): the network's names and time zone, its slices, its AMBR.
+//
+//	0    the subscription has changed, or the Settings     subscriptionChanged, settingsChanged
+//	     the UDM is asked                                  confSubscription, takeChanged
+//	     SMFs of sessions in slices that it has no more    forSlice: UE and access network are told by them
+//	1    Configuration Update Command, T3555               configure
+//	2    Complete                                          configured
+//
+// A UE that is idle hears it when it comes (Behind, Names). One whose subscription is withdrawn, barred, or has no slice left, is deregistered.
+const confSubscription uint8 = 1
+
+var configuring = map[uint8]step{
+	confSubscription: {ask: askSubscribed, take: takeChanged},
+}
+
+func (t *turn) subscriptionChanged() {
+	switch {
+	case t.s.Phase == record.Leaving:
+		t.out.Refused = "it is leaving"
+	case t.s.Procedure != nil:
+		t.out.Later = true
+	case t.s.Phase != record.Registered:
+		t.out.Refused = "it is not registered"
+	default:
+		t.begin(Configuration)
+		t.next(confSubscription)
+	}
+}
+
+func takeChanged(t *turn, e Event) {
+	sub, ok := e.(Subscription)
+	if !ok {
+		return
+	}
+	switch {
+	case sub.Outcome == Refused, sub.Outcome == Done && sub.Barred:
+		t.over("")
+		t.end(End{Why: Withdrawn})
+		return
+	case sub.Outcome != Done: // with its next registration, then
+		t.s.Behind = true
+		t.over("no answer of the UDM")
+		return
+	}
+	was, uplink, downlink := t.s.Allowed, t.s.Uplink, t.s.Downlink
+	if t.s.N2 == nil { // where it comes next decides
+		t.s.Behind = true
+		t.over("")
+		if !t.keeps(was, sub.Slices) {
+			t.end(End{Why: Withdrawn})
+		}
+		return
+	}
+	t.subscribed(&sub)
+	t.over("")
+	if len(t.s.Allowed) == 0 {
+		t.deregister(outTell, n1.CauseNoNetworkSlices, "no slice")
+		return
+	}
+	for _, s := range slices.Clone(t.s.Sessions) {
+		if !has(t.s.Allowed, s.Slice) && s.Context != "" {
+			t.askSMF(AskSession{Operation: UpdateSession, Session: s, End: true, Cause: "REL_DUE_TO_SLICE_NOT_AUTHORIZED", purpose: forSlice})
+		}
+	}
+	if t.s.N2.Set && (t.s.Uplink != uplink || t.s.Downlink != downlink) {
+		t.send(&n2.UEContextModificationRequest{UE: ids(t.s.N2), AMBR: &n2.AggregateBitRate{Uplink: t.s.Uplink, Downlink: t.s.Downlink}})
+	}
+	if !slices.EqualFunc(was, t.s.Allowed, record.Slice.Is) {
+		t.bid(&n1.ConfigurationUpdateCommand{
+			Acknowledge: true, Allowed: nssai(t.s.Allowed), Rejected: t.rejectedNSSAI(),
+			Configured: configuredNSSAI(sub.Slices, t.in.Settings.plmn(t.s.Place.PLMN)), SubscriptionChanged: true, TAIs: t.taiList(),
+		})
+	}
+}
+
+// keeps says whether anything of what was allowed is subscribed to.
+func (t *turn) keeps(allowed []record.Slice, list []SubscribedSlice) bool {
+	return slices.ContainsFunc(list, func(s SubscribedSlice) bool { return has(allowed, s.Slice) || s.Default })
+}
+
+// settingsChanged: names are told to those who are there.
+func (t *turn) settingsChanged() {
+	if t.s.Phase == record.Registered && t.s.Procedure == nil {
+		t.configure()
+	}
+}
+
+// configure: step 1, for what the UE was not told of the network's names.
+func (t *turn) configure() {
+	s := t.in.Settings
+	if t.s.N2 == nil || t.s.N2.Releasing || t.s.Command != nil || s.names() == 0 || t.s.Names == s.names() || t.s.Phase != record.Registered {
+		return
+	}
+	t.s.Names = s.names()
+	m := &n1.ConfigurationUpdateCommand{Acknowledge: true}
+	if s.FullName != "" {
+		m.FullName = &n1.Name{Text: s.FullName}
+	}
+	if s.ShortName != "" {
+		m.ShortName = &n1.Name{Text: s.ShortName}
+	}
+	now := t.in.Now.In(time.FixedZone("", int(s.Zone/time.Second)))
+	zone := n1.ZoneOf(now)
+	m.Zone, m.Clock = &zone, &n1.Clock{Time: now}
+	t.bid(m)
+}
+
+// configured: step 2.
+func (t *turn) configured() {
+	t.answeredCommand()
+	t.ended(Configuration, "", t.in.Now.UnixMilli())
+	t.configure()
+	t.settled()
+}
+
+// policyChanged: TS 29.507 4.2.4. What access networks are told they are told at once.
+func (t *turn) policyChanged(e PolicyChanged) {
+	t.reply(e.From, Ended{})
+	if e.Ended {
+		t.s.Policy = ""
+		return
+	}
+	uplink, downlink, rfsp := t.s.Uplink, t.s.Downlink, t.s.RFSP
+	t.policy("", e.RFSP, e.Uplink, e.Downlink)
+	if t.s.N2 == nil || !t.s.N2.Set || t.s.Uplink == uplink && t.s.Downlink == downlink && t.s.RFSP == rfsp {
+		return
+	}
+	t.send(&n2.UEContextModificationRequest{
+		UE: ids(t.s.N2), RFSP: t.s.RFSP, AMBR: &n2.AggregateBitRate{Uplink: t.s.Uplink, Downlink: t.s.Downlink},
+	})
+}

@@ -1,0 +1,263 @@
+package procedure
+
+import (
+	"core5g.dev/core5g/images/access-management/n1"
+	"core5g.dev/core5g/images/access-management/n2"
+	"core5g.dev/core5g/images/access-management/record"
+)
+
+// The N2 connection of a UE: it comes with a first message, gets a context in the access network, and goes (TS 23.502 4.2.6, TS 38.413 8.3, 8.6).
+//
+//	4.2.6  1   the access network wants it released            releaseRequested
+//	       2   UE Context Release Command                      release
+//	       4   UE Context Release Complete                     released; or silence: accessSilent
+//	       5   SMFs: the user planes are down                  idle
+//	4.2.2  21  Initial Context Setup                           setUpContext, contextSet, contextFailed
+//	8.7    the association, or the gNB, is gone                accessLost: as released, and nobody is asked
+//
+// A UE that comes by another connection while it still has one has left that: it is released behind its back (leave), and SMFs whose user planes were
+// there are told, unless the UE has them set up where it is now (Silent).
+
+// attach the UE to where its message came from.
+func (t *turn) attach(e Initial) {
+	at := e.At
+	at.RAN, at.AMF = uint32(e.Message.RAN), t.in.Attachment()
+	at.Set, at.Setting, at.Releasing, at.Secured = false, false, false, false
+	old := t.s.N2
+	t.s.N2 = &at
+	t.s.Handover, t.live.container = nil, nil
+	t.due(dueHandover, 0)
+	t.due(dueAccess, 0)
+	t.due(dueReachable, 0)
+	t.due(dueImplicit, 0)
+	for n := range t.s.Sessions {
+		if s := &t.s.Sessions[n]; s.Up {
+			s.Up, s.Silent = false, true
+		}
+	}
+	if old != nil && !old.Is(&at) {
+		t.leave(old)
+	}
+	t.seen(e.Message.Location)
+}
+
+// seen in a cell.
+func (t *turn) seen(l n2.UserLocation) {
+	if p, ok := placeOf(l, t.in.Now.Unix()); ok {
+		t.s.Place = p
+	}
+}
+
+// leave a connection: its access network lets go of the UE.
+func (t *turn) leave(old *record.Attachment) {
+	t.s.Left = old
+	if !old.Releasing {
+		t.releaseLeft()
+	}
+}
+
+func (t *turn) releaseLeft() {
+	t.s.Left.Releasing = true
+	t.do(Send{To: *t.s.Left, Message: releaseCommand(t.s.Left, n2.CauseReleasedByDetectedMobility)})
+	t.due(dueLeft, accessTime)
+}
+
+func releaseCommand(a *record.Attachment, c n2.Cause) *n2.UEContextReleaseCommand {
+	ran := n2.RANUEID(a.RAN)
+	return &n2.UEContextReleaseCommand{AMF: n2.AMFUEID(a.AMF), RAN: &ran, Cause: c}
+}
+
+// release: step 2. It is over with step 4.
+func (t *turn) release(c n2.Cause) {
+	if t.s.N2 == nil || t.s.N2.Releasing {
+		return
+	}
+	t.s.N2.Releasing, t.s.N2.Setting = true, false
+	t.send(releaseCommand(t.s.N2, c))
+	t.due(dueAccess, accessTime)
+}
+
+// releaseRequested: step 1. The access network has lost the UE, or it was quiet for long.
+func (t *turn) releaseRequested(m *n2.UEContextReleaseRequest) {
+	if k := t.doing(); k == Registration || k == Service {
+		t.abort("the access network has let go of the UE")
+	}
+	if t.s == nil {
+		return
+	}
+	t.release(m.Cause)
+}
+
+// released: step 4.
+func (t *turn) released(at record.Attachment, m *n2.UEContextReleaseComplete) {
+	if t.s.Left != nil && t.s.Left.AMF == at.AMF {
+		t.s.Left = nil
+		t.due(dueLeft, 0)
+		return
+	}
+	if t.s.N2 == nil || t.s.N2.AMF != at.AMF {
+		t.out.Refused = "the connection is another"
+		return
+	}
+	if m.Location != nil {
+		t.seen(*m.Location)
+	}
+	t.idle("")
+}
+
+// idle: step 5. Nothing that waits for the UE is lost: it is paged for what SMFs want.
+func (t *turn) idle(why string) {
+	t.due(dueAccess, 0)
+	t.abort(why)
+	if t.s == nil {
+		return
+	}
+	t.s.N2 = nil
+	if t.doing() != Deregistration && (t.s.SUPI == "" || t.s.Phase == record.Deregistered) { // a registration that came to nothing
+		t.forget(why)
+		return
+	}
+	for n := range t.s.Sessions {
+		if s := &t.s.Sessions[n]; s.Up || s.Silent {
+			t.deactivate(s)
+		}
+	}
+	t.ended(Release, why, t.in.Now.UnixMilli())
+	if t.s.Phase == record.Registered {
+		t.watch()
+	}
+	if t.doing() == Deregistration {
+		t.deregisteredAway()
+		return
+	}
+	t.pageFor()
+}
+
+// abort what is under way with a UE that is not there any more, or that has begun something else.
+func (t *turn) abort(why string) {
+	if t.doing() != Deregistration && t.s.Procedure != nil {
+		if why == "" {
+			why = "the UE has gone"
+		}
+		t.over(why)
+	}
+	if t.s.Handover != nil {
+		t.handoverOver(why)
+	}
+	if t.doing() != Deregistration && t.s.Command != nil {
+		if t.commanded(n1.ConfigurationUpdateCommandType) { // it is told when it is back
+			t.s.Names = 0
+		}
+		t.s.Command = nil
+		t.due(dueCommand, 0)
+	}
+}
+
+// accessLost: TS 38.413 8.7.4, TS 23.527 4.4. What the access network had is not there any more, and nobody can be told by it.
+func (t *turn) accessLost(e AccessLost) {
+	same := func(a *record.Attachment) bool {
+		return a != nil && a.Terminator == e.At.Terminator && a.Association == e.At.Association &&
+			(e.At.RAN == 0 && e.At.AMF == 0 || e.At.RAN != 0 && a.RAN == e.At.RAN || e.At.AMF != 0 && a.AMF == e.At.AMF)
+	}
+	if same(t.s.Left) {
+		t.s.Left = nil
+		t.due(dueLeft, 0)
+	}
+	if h := t.s.Handover; h != nil && same(&h.Target) {
+		t.targetGone()
+	}
+	if same(t.s.N2) {
+		t.idle(e.Why)
+	}
+}
+
+// notSent: the terminator has no such association any more.
+func (t *turn) notSent(e NotSent) {
+	t.accessLost(AccessLost{At: record.Attachment{Terminator: e.Send.To.Terminator, Association: e.Send.To.Association}, Why: "the association is gone"})
+}
+
+// accessSilent: an access network that does not answer has let go of the UE, or is told to.
+func (t *turn) accessSilent() {
+	switch {
+	case t.s.N2 == nil:
+	case t.s.N2.Releasing:
+		t.idle("the access network has not answered")
+	case t.s.N2.Setting:
+		t.contextLost("the access network has not set up a context", n2.CauseRadioUnspecified)
+	}
+}
+
+// setUpContext: 4.2.2.2.2 step 21, 4.2.3.2 step 12. A NAS message for a PDU session is not in it: gNBs that pass over it there are in use.
+func (t *turn) setUpContext(nas []byte, sessions []n2.SessionSetup) {
+	key := t.accessKey()
+	m := &n2.InitialContextSetupRequest{
+		UE: ids(t.s.N2), GUAMI: t.in.Settings.guami(t.s.Place.PLMN), Sessions: sessions, Allowed: snssais(t.s.Allowed), Security: t.abilities(),
+		Key: key, Radio: t.capability, RFSP: t.s.RFSP, NAS: nas, Inactive: t.inactive(), MaskedIMEISV: masked(t.s.PEI),
+	}
+	if len(sessions) > 0 {
+		m.AMBR = &n2.AggregateBitRate{Uplink: t.s.Uplink, Downlink: t.s.Downlink}
+	}
+	t.s.N2.Setting = true
+	t.send(m)
+	t.due(dueAccess, accessTime)
+}
+
+// inactive is what an access network has to know to have the UE in RRC INACTIVE.
+func (t *turn) inactive() *n2.InactiveAssistance {
+	if len(t.s.Area.TACs) == 0 {
+		return nil
+	}
+	return &n2.InactiveAssistance{
+		IdentityIndex: uint16(t.s.TMSI % 1024), DRX: n2.PagingDRX(t.s.DRX), PeriodicTimer: gprsTimer3(t.s.Periodic), TAIs: tais(t.s.Area),
+	}
+}
+
+// gprsTimer3 in seconds, as TS 24.008 10.5.7.4a has it; what lies between two values is the lower one. 0: deactivated.
+func gprsTimer3(seconds uint32) uint8 {
+	for _, u := range []struct {
+		unit uint8
+		step uint32
+	}{{3, 2}, {4, 30}, {5, 60}, {0, 600}, {1, 3600}, {2, 36000}} {
+		if seconds > 0 && seconds/u.step <= 31 && (seconds%u.step == 0 || u.step == 36000) || seconds >= u.step && seconds/u.step <= 31 {
+			return u.unit<<5 | uint8(seconds/u.step)
+		}
+	}
+	return 7 << 5
+}
+
+// masked IMEISV (TS 38.413 9.3.1.54): the last four digits of the serial number are masked.
+func masked(pei string) uint64 {
+	const prefix = "imeisv-"
+	if len(pei) != len(prefix)+16 || pei[:len(prefix)] != prefix {
+		return 0
+	}
+	var out uint64
+	for n, d := range pei[len(prefix):] {
+		nibble := uint64(d - '0')
+		if n >= 10 && n < 14 {
+			nibble = 0xf
+		}
+		out = out<<4 | nibble
+	}
+	return out
+}
+
+func (t *turn) contextSet(m *n2.InitialContextSetupResponse) {
+	t.s.N2.Set, t.s.N2.Setting = true, false
+	t.due(dueAccess, 0)
+	t.resources(m.Sessions, m.Failed, setupDone, setupFailed)
+	t.heard()
+}
+
+func (t *turn) contextFailed(m *n2.InitialContextSetupFailure) {
+	t.resources(nil, m.Failed, setupDone, setupFailed)
+	t.contextLost("the access network has refused a context", m.Cause)
+}
+
+// contextLost: without one there is nothing to be had from the connection.
+func (t *turn) contextLost(why string, c n2.Cause) {
+	t.abort(why)
+	if t.s != nil {
+		t.release(c)
+	}
+}

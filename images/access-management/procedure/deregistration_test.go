@@ -1,0 +1,85 @@
+package procedure
+
+import (
+	"testing"
+
+	"core5g.dev/core5g/images/access-management/n1"
+)
+
+var (
+	unpoliced = answers("PCF: deleted", func(n Number) Event { return Policy{Number: n, Outcome: Done} })
+	sessionGo = smf("SMF: released", 1, SessionAnswer{Outcome: Done})
+	withdrawn = happens("UDM: the Subscriber is deleted", End{From: 6, Why: Withdrawn})
+	accepts   = says("UE: Deregistration Accept", protected(&n1.DeregistrationAcceptFromUE{}))
+	changed   = happens("UDM: the subscription has changed", SubscriptionChanged{})
+)
+
+func leaves(off bool) func(*teller) []byte {
+	return func(tr *teller) []byte {
+		return tr.says(&n1.DeregistrationRequestFromUE{SwitchOff: off, Access: n1.Access3GPP, Identity: tr.guti()}, n1.IntegrityProtected)
+	}
+}
+
+// TS 23.502 4.2.2.3.
+func TestDeregistration(t *testing.T) {
+	tell(t, "deregistration", []story{
+		{name: "by the UE", from: withSession, acts: []act{says("UE: Deregistration Request", leaves(false)), sessionGo, unpoliced, released}},
+		{name: "by the UE, switched off, out of idle", from: idleUE, acts: []act{first("UE: Deregistration Request, switch off", gnb1, 4, 1, leaves(true)), sessionGo, unpoliced, released}},
+		{name: "somebody says it for the UE: nothing happens", from: idleUE, acts: []act{first("somebody: Deregistration Request", gnb1, 4, 1, func(tr *teller) []byte {
+			return plain(tr.t, &n1.DeregistrationRequestFromUE{SwitchOff: true, Access: n1.Access3GPP, Identity: tr.guti()})
+		})}},
+		{name: "of a UE of which nothing is kept", acts: []act{first("UE: Deregistration Request", gnb1, 4, 1, func(tr *teller) []byte {
+			return plain(tr.t, &n1.DeregistrationRequestFromUE{Access: n1.Access3GPP, Identity: suci()})
+		})}},
+		{name: "the Subscriber is deleted: a UE that is connected", from: withSession, acts: []act{withdrawn, sessionGo, unpoliced, accepts, released}},
+		{name: "it does not answer: T3522", from: withSession, acts: []act{withdrawn, sessionGo, unpoliced, silent, silent, silent, silent, silent, released}},
+		{name: "the Subscriber is deleted: a UE that is idle is paged for it", from: idleUE, acts: []act{withdrawn, sessionGo, unpoliced, comes, accepts, released}},
+		{name: "it does not come", from: idleUE, acts: []act{withdrawn, sessionGo, unpoliced, pageSilent, pageSilent, pageSilent, pageSilent}},
+		{name: "the gNB lets go of it meanwhile", from: withSession, acts: []act{withdrawn, gnbReleases, released, sessionGo, unpoliced}},
+		{name: "another AMF has it: the UDM keeps what that says", from: idleUE, acts: []act{happens("UDM: another AMF", End{From: 6, Why: Elsewhere}), sessionGo, unpoliced}},
+		{name: "to register again", from: withSession, acts: []act{happens("an operator", End{From: 6, Why: Again})}},
+		{name: "said twice", from: withSession, acts: []act{withdrawn, withdrawn}},
+		{name: "an SMF that does not answer is not waited for", from: withSession, acts: []act{
+			withdrawn, smf("SMF: nothing", 1, SessionAnswer{Outcome: Unknown}), answers("PCF: nothing", func(n Number) Event { return Policy{Number: n, Outcome: Unknown} }),
+		}},
+		{name: "an SMF transfers something meanwhile", from: withSession, acts: []act{withdrawn, packets}},
+		{name: "the worker dies meanwhile", from: withSession, acts: []act{withdrawn, dies, happens("a new holder", Resumed{}), sessionGo, unpoliced, accepts, released}},
+		{name: "it registers while it is on its way out: it waits", from: withSession, acts: []act{withdrawn, updates, sessionGo}},
+		{name: "another shard has taken the UE over", from: withSession, acts: []act{happens("the record is another shard's", Taken{})}},
+	})
+}
+
+// TS 23.502 4.2.4.2.
+func TestConfiguration(t *testing.T) {
+	subscribed := func(name string, change func(*Subscription)) act {
+		return answers(name, func(n Number) Event {
+			s := subscription(n)
+			change(&s)
+			return s
+		})
+	}
+	named := func(from func(*teller)) func(*teller) {
+		return func(tr *teller) {
+			from(tr)
+			tr.settings.FullName, tr.settings.ShortName = "core5g network", "core5g"
+		}
+	}
+	complete := says("UE: Configuration Update Complete", protected(&n1.ConfigurationUpdateComplete{}))
+	tell(t, "configuration", []story{
+		{name: "the network's names", from: named(withSession), acts: []act{happens("names", SettingsChanged{}), complete, happens("nothing new", SettingsChanged{})}},
+		{name: "the network's names, for a UE that is idle: when it comes", from: named(idleUE), acts: []act{happens("names", SettingsChanged{}), serves, toSetUp}},
+		{name: "the UE does not answer: T3555", from: named(withSession), acts: []act{happens("names", SettingsChanged{}), silent, silent, silent, silent, silent}},
+		{name: "the AMBR", from: withSession, acts: []act{changed, subscribed("UDM: another AMBR", func(s *Subscription) { s.Uplink = 5e6 })}},
+		{name: "nothing that concerns the UE", from: withSession, acts: []act{changed, subscribed("UDM: the same slices", func(*Subscription) {})}},
+		{name: "another slice: the session in the old one ends", from: withSession, acts: []act{
+			changed, subscribed("UDM: another slice", func(s *Subscription) { s.Slices = []SubscribedSlice{{Slice: ioT, Default: true, DNN: "meters"}} }),
+			smf("SMF: command", 1, SessionAnswer{Outcome: Done, N1: []byte{0x2e, 1, 0, 0xd3, 39}, N2: []byte{7}, N2Type: releaseRequest}), complete,
+		}},
+		{name: "no slice left", from: withSession, acts: []act{changed, subscribed("UDM: no slice", func(s *Subscription) { s.Slices = nil })}},
+		{name: "barred", from: withSession, acts: []act{changed, subscribed("UDM: barred", func(s *Subscription) { s.Barred = true })}},
+		{name: "the UDM does not answer", from: withSession, acts: []act{changed, answers("UDM: nothing", func(n Number) Event { return Subscription{Number: n, Outcome: Unknown} })}},
+		{name: "a UE that is idle: when it registers next", from: idleUE, acts: []act{changed, subscribed("UDM: another AMBR", func(s *Subscription) { s.Uplink = 5e6 }), updates}},
+		{name: "while it is registered: it waits", acts: []act{asksIn, vector, responds, confirms, nobodyElse, completes, changed}},
+		{name: "the PCF decides the AMBR", from: withSession, acts: []act{happens("PCF: update", PolicyChanged{From: 3, Uplink: 1e6, Downlink: 2e6}), happens("PCF: ended", PolicyChanged{From: 4, Ended: true})}},
+	})
+}

@@ -1,0 +1,207 @@
+package procedure
+
+import (
+	"slices"
+
+	"core5g.dev/core5g/images/access-management/n2"
+	"core5g.dev/core5g/images/access-management/record"
+)
+
+// What concerns a gNB rather than a UE (TS 38.413 8.7): NG Setup, its configuration, resets, what it tells other gNBs.
+//
+//	8.7.1  NG Setup                       setup: refused where no PLMN, tracking area, or slice is in common
+//	8.7.2  RAN Configuration Update       reconfigure
+//	8.7.3  AMF Configuration Update       Announce: what has changed of the Settings
+//	8.7.4  NG Reset                       reset: all UEs of the association, or those that are named, are lost
+//	8.8    RAN Configuration Transfer     relayed to the gNB that it names
+//
+// A gNB says who it is once an association. What it said is kept by the association's terminator.
+
+// GNBOutput is what becomes of a gNB by a message.
+type GNBOutput struct {
+	// GNB as it is then; nil: it has not been set up.
+	GNB *record.GNB
+	// Answer on the association, nil for none.
+	Answer n2.Message
+	// Lost: all UEs of the association are lost. Reset are those of them that are, where it is not all.
+	Lost  bool
+	Reset []n2.UEConnection
+	// Relay is for the gNB Target.
+	Relay  n2.Message
+	Target string
+	// Refused says why it was not for this gNB; "" otherwise.
+	Refused string
+}
+
+// HandleGNB says what becomes of a gNB by a message that concerns no UE. g is what it was, on that association; nil: it has not been set up.
+func HandleGNB(s *Settings, g *record.GNB, m n2.Message) GNBOutput {
+	switch m := m.(type) {
+	case *n2.NGSetupRequest:
+		return setup(s, g, m)
+	case *n2.NGReset:
+		return reset(g, m)
+	}
+	if g == nil { // TS 38.413 8.7.1.1: it is the first procedure
+		return GNBOutput{Refused: "NG Setup comes first", Answer: &n2.ErrorIndication{Cause: cause(n2.CauseMessageNotCompatibleWithReceiver)}}
+	}
+	switch m := m.(type) {
+	case *n2.RANConfigurationUpdate:
+		return reconfigure(s, g, m)
+	case *n2.UplinkRANConfigurationTransfer:
+		return relay(g, m)
+	case *n2.ErrorIndication, *n2.AMFConfigurationUpdateAcknowledge, *n2.AMFConfigurationUpdateFailure, *n2.NGResetAcknowledge:
+		return GNBOutput{GNB: g}
+	}
+	return GNBOutput{GNB: g, Refused: "no message of a gNB", Answer: &n2.ErrorIndication{Cause: cause(n2.CauseMessageNotCompatibleWithReceiver)}}
+}
+
+func cause(c n2.Cause) *n2.Cause { return &c }
+
+// setup: TS 38.413 8.7.1. A gNB that sets itself up anew has no UEs, unless it says that it has kept them.
+func setup(s *Settings, g *record.GNB, m *n2.NGSetupRequest) GNBOutput {
+	if m.Node.Kind != n2.GNB {
+		return GNBOutput{Lost: g != nil, Answer: &n2.NGSetupFailure{Cause: n2.CauseMiscUnspecified, Wait: n2.Wait60s}, Refused: "no gNB: no other access is served"}
+	}
+	if why, told := s.refuses(m.TAs); why != "" {
+		return GNBOutput{Lost: g != nil, Answer: &n2.NGSetupFailure{Cause: told, Wait: n2.Wait10s}, Refused: why}
+	}
+	is := &record.GNB{
+		PLMN: plmnText(m.Node.PLMN), ID: m.Node.ID, Bits: m.Node.Bits, Name: nameOf(m.Name, m.Extended), Areas: areasOf(m.TAs), DRX: drxFrames(m.DRX),
+		Retains: m.Retention,
+	}
+	answer := &n2.NGSetupResponse{Name: s.Name, Capacity: s.Capacity, Retention: m.Retention}
+	answer.GUAMIs, answer.PLMNs = s.served()
+	return GNBOutput{GNB: is, Answer: answer, Lost: !m.Retention}
+}
+
+func nameOf(name string, e *n2.ExtendedName) string {
+	switch {
+	case e != nil && e.UTF8 != "":
+		return e.UTF8
+	case e != nil && e.Visible != "":
+		return e.Visible
+	}
+	return name
+}
+
+// refuses a gNB that has no PLMN, no tracking area of it, or no slice there that is served.
+func (s *Settings) refuses(list []n2.SupportedTA) (why string, told n2.Cause) {
+	why, told = "none of its PLMNs is served", n2.CauseUnknownPLMN
+	for _, ta := range list {
+		for _, b := range ta.PLMNs {
+			p := s.plmn(plmnText(b.PLMN))
+			switch {
+			case p == nil:
+			case !p.serves(uint32(ta.TAC)):
+				if told == n2.CauseUnknownPLMN {
+					why, told = "none of its tracking areas is served", n2.CauseMiscUnspecified
+				}
+			case !slices.ContainsFunc(b.Slices, func(x n2.SNSSAI) bool { return has(p.Slices, sliceOf(x)) }):
+				why, told = "none of its slices is served", n2.CauseSliceNotSupported
+			default:
+				return "", 0
+			}
+		}
+	}
+	return why, told
+}
+
+// served GUAMIs and PLMNs with their slices.
+func (s *Settings) served() (guamis []n2.ServedGUAMI, plmns []n2.PLMNSlices) {
+	for _, p := range s.PLMNs {
+		guamis = append(guamis, n2.ServedGUAMI{GUAMI: s.guami(p.PLMN)})
+		plmns = append(plmns, n2.PLMNSlices{PLMN: plmnOf(p.PLMN), Slices: snssais(p.Slices)})
+	}
+	return guamis, plmns
+}
+
+func areasOf(list []n2.SupportedTA) []record.Tracking {
+	var out []record.Tracking
+	for _, ta := range list {
+		a := record.Tracking{TAC: uint32(ta.TAC)}
+		for _, b := range ta.PLMNs {
+			a.Broadcast = append(a.Broadcast, record.Broadcast{PLMN: plmnText(b.PLMN), Slices: slicesOf(b.Slices)})
+		}
+		out = append(out, a)
+	}
+	return out
+}
+
+func drxFrames(d n2.PagingDRX) uint16 {
+	if d == n2.DRXNotSaid {
+		return 0
+	}
+	return 32 << (d - n2.DRX32)
+}
+
+// reconfigure: TS 38.413 8.7.2. What is not said stays.
+func reconfigure(s *Settings, g *record.GNB, m *n2.RANConfigurationUpdate) GNBOutput {
+	if m.TAs != nil {
+		if why, told := s.refuses(m.TAs); why != "" {
+			return GNBOutput{GNB: g, Answer: &n2.RANConfigurationUpdateFailure{Cause: told, Wait: n2.Wait10s}, Refused: why}
+		}
+	}
+	is := *g
+	if name := nameOf(m.Name, m.Extended); name != "" {
+		is.Name = name
+	}
+	if m.TAs != nil {
+		is.Areas = areasOf(m.TAs)
+	}
+	if m.DRX != n2.DRXNotSaid {
+		is.DRX = drxFrames(m.DRX)
+	}
+	if m.Node != nil && m.Node.Kind == n2.GNB {
+		is.PLMN, is.ID, is.Bits = plmnText(m.Node.PLMN), m.Node.ID, m.Node.Bits
+	}
+	return GNBOutput{GNB: &is, Answer: &n2.RANConfigurationUpdateAcknowledge{}}
+}
+
+// reset: TS 38.413 8.7.4.2.1. The acknowledgement does not wait for the UEs: what is kept of the connections is not used any more.
+func reset(g *record.GNB, m *n2.NGReset) GNBOutput {
+	return GNBOutput{GNB: g, Lost: m.Connections == nil, Reset: m.Connections, Answer: &n2.NGResetAcknowledge{Connections: m.Connections}}
+}
+
+func relay(g *record.GNB, m *n2.UplinkRANConfigurationTransfer) GNBOutput {
+	if m.Target == nil || m.Target.Node.Kind != n2.GNB {
+		return GNBOutput{GNB: g, Refused: "it names no gNB"}
+	}
+	node := m.Target.Node
+	return GNBOutput{
+		GNB: g, Target: record.GNBName(plmnText(node.PLMN), node.ID, node.Bits),
+		Relay: &n2.DownlinkRANConfigurationTransfer{ConfigurationTransfer: m.ConfigurationTransfer},
+	}
+}
+
+// Announce is what gNBs are told where the Settings have changed (TS 38.413 8.7.3); nil: nothing that they know of.
+func Announce(was, is *Settings) n2.Message {
+	out := &n2.AMFConfigurationUpdate{}
+	changed := false
+	if was.Name != is.Name {
+		out.Name, changed = is.Name, true
+	}
+	guamis, plmns := is.served()
+	oldGUAMIs, oldPLMNs := was.served()
+	if !slices.Equal(guamis, oldGUAMIs) {
+		out.GUAMIs, changed = guamis, true
+	}
+	if was.Capacity != is.Capacity {
+		out.Capacity, changed = &is.Capacity, true
+	}
+	if !slices.EqualFunc(plmns, oldPLMNs, func(a, b n2.PLMNSlices) bool { return a.PLMN == b.PLMN && slices.Equal(a.Slices, b.Slices) }) {
+		out.PLMNs, changed = plmns, true
+	}
+	if !changed {
+		return nil
+	}
+	return out
+}
+
+// Leaving is what gNBs are told before an AMF of the set goes (TS 38.413 8.7.5, planned removal): UEs are spread over the others as they come.
+func Leaving(s *Settings) n2.Message {
+	out := &n2.AMFStatusIndication{}
+	for _, p := range s.PLMNs {
+		out.GUAMIs = append(out.GUAMIs, n2.UnavailableGUAMI{GUAMI: s.guami(p.PLMN), Timer: true})
+	}
+	return out
+}

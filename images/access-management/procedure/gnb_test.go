@@ -1,0 +1,139 @@
+package procedure
+
+import (
+	"reflect"
+	"testing"
+
+	"core5g.dev/core5g/images/access-management/n2"
+	"core5g.dev/core5g/images/access-management/record"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func setupOf(plmn string, tac n2.TAC, slices ...record.Slice) *n2.NGSetupRequest {
+	return &n2.NGSetupRequest{
+		Node: n2.RANNode{Kind: n2.GNB, PLMN: plmnOf(plmn), ID: 5, Bits: 22}, Name: "roof", DRX: n2.DRX128,
+		TAs: []n2.SupportedTA{{TAC: tac, PLMNs: []n2.PLMNSlices{{PLMN: plmnOf(plmn), Slices: snssais(slices)}}}},
+	}
+}
+
+// TS 38.413 8.7.
+func TestGNB(t *testing.T) {
+	settings := &Settings{Name: "AMF", Region: 1, Set: 2, Pointer: 3, Capacity: 200, PLMNs: []PLMN{{PLMN: "20893", TACs: []uint32{1, 2}, Slices: []record.Slice{eMBB}}}}
+	known := HandleGNB(settings, nil, setupOf("20893", 1, eMBB)).GNB
+	amf := n2.AMFUEID(7)
+	served := &n2.NGSetupResponse{
+		Name: "AMF", Capacity: 200, GUAMIs: []n2.ServedGUAMI{{GUAMI: n2.GUAMI{PLMN: plmnOf("20893"), Region: 1, Set: 2, Pointer: 3}}},
+		PLMNs: []n2.PLMNSlices{{PLMN: plmnOf("20893"), Slices: []n2.SNSSAI{{SST: 1}}}},
+	}
+	retains := setupOf("20893", 1, eMBB)
+	retains.Retention = true
+	kept := *served
+	kept.Retention = true
+	ngENB := setupOf("20893", 1, eMBB)
+	ngENB.Node.Kind = n2.MacroNgENB
+	more := setupOf("20893", 9, eMBB)
+	more.TAs = append(more.TAs, setupOf("20893", 2, eMBB).TAs...)
+	transfer := n2.ConfigurationTransfer{SON: []byte{1}, Target: &n2.HandoverTarget{Node: n2.RANNode{Kind: n2.GNB, PLMN: plmnOf("20893"), ID: 6, Bits: 32}}}
+	for name, c := range map[string]struct {
+		from    *record.GNB
+		message n2.Message
+		want    GNBOutput
+		setUp   bool
+	}{
+		"a gNB sets itself up: it has no UEs": {message: setupOf("20893", 1, eMBB), want: GNBOutput{Answer: served, Lost: true}, setUp: true},
+		"it has kept its UEs":                 {message: retains, want: GNBOutput{Answer: &kept}, setUp: true},
+		"another PLMN":                        {message: setupOf("00101", 1, eMBB), want: GNBOutput{Answer: &n2.NGSetupFailure{Cause: n2.CauseUnknownPLMN, Wait: n2.Wait10s}, Refused: "none of its PLMNs is served"}},
+		"another tracking area":               {message: setupOf("20893", 9, eMBB), want: GNBOutput{Answer: &n2.NGSetupFailure{Cause: n2.CauseMiscUnspecified, Wait: n2.Wait10s}, Refused: "none of its tracking areas is served"}},
+		"one tracking area of two is enough":  {message: more, want: GNBOutput{Answer: served, Lost: true}, setUp: true},
+		"no slice in common":                  {message: setupOf("20893", 1, guest), want: GNBOutput{Answer: &n2.NGSetupFailure{Cause: n2.CauseSliceNotSupported, Wait: n2.Wait10s}, Refused: "none of its slices is served"}},
+		"another node than a gNB":             {message: ngENB, want: GNBOutput{Answer: &n2.NGSetupFailure{Cause: n2.CauseMiscUnspecified, Wait: n2.Wait60s}, Refused: "no gNB: no other access is served"}},
+		"a refused one that was there: its UEs are lost": {from: known, message: setupOf("00101", 1, eMBB), want: GNBOutput{
+			Answer: &n2.NGSetupFailure{Cause: n2.CauseUnknownPLMN, Wait: n2.Wait10s}, Refused: "none of its PLMNs is served", Lost: true,
+		}},
+		"something else first": {message: &n2.RANConfigurationUpdate{}, want: GNBOutput{
+			Answer: &n2.ErrorIndication{Cause: cause(n2.CauseMessageNotCompatibleWithReceiver)}, Refused: "NG Setup comes first",
+		}},
+		"another name": {from: known, message: &n2.RANConfigurationUpdate{Name: "attic"}, want: GNBOutput{Answer: &n2.RANConfigurationUpdateAcknowledge{}}, setUp: true},
+		"tracking areas that are not served": {from: known, message: &n2.RANConfigurationUpdate{TAs: setupOf("20893", 9, eMBB).TAs}, want: GNBOutput{
+			Answer: &n2.RANConfigurationUpdateFailure{Cause: n2.CauseMiscUnspecified, Wait: n2.Wait10s}, Refused: "none of its tracking areas is served",
+		}, setUp: true},
+		"a reset of all": {from: known, message: &n2.NGReset{}, want: GNBOutput{Answer: &n2.NGResetAcknowledge{}, Lost: true}, setUp: true},
+		"a reset of one": {from: known, message: &n2.NGReset{Connections: []n2.UEConnection{{AMF: amf, HasAMF: true}}}, want: GNBOutput{
+			Answer: &n2.NGResetAcknowledge{Connections: []n2.UEConnection{{AMF: amf, HasAMF: true}}}, Reset: []n2.UEConnection{{AMF: amf, HasAMF: true}},
+		}, setUp: true},
+		"for another gNB": {from: known, message: &n2.UplinkRANConfigurationTransfer{ConfigurationTransfer: transfer}, want: GNBOutput{
+			Relay: &n2.DownlinkRANConfigurationTransfer{ConfigurationTransfer: transfer}, Target: "20893-00000006/32",
+		}, setUp: true},
+		"an error": {from: known, message: &n2.ErrorIndication{}, setUp: true},
+		"a message that concerns a UE": {from: known, message: &n2.UplinkNASTransport{}, want: GNBOutput{
+			Answer: &n2.ErrorIndication{Cause: cause(n2.CauseMessageNotCompatibleWithReceiver)}, Refused: "no message of a gNB",
+		}, setUp: true},
+	} {
+		got := HandleGNB(settings, c.from, c.message)
+		if (got.GNB != nil) != c.setUp {
+			t.Errorf("%s: set up %t", name, got.GNB != nil)
+		}
+		got.GNB = nil
+		if !reflect.DeepEqual(c.want, got) {
+			t.Errorf("%s (-want +got):\n%s", name, cmp.Diff(c.want, got))
+		}
+	}
+	if got := HandleGNB(settings, known, &n2.RANConfigurationUpdate{Name: "attic"}).GNB; got.Name != "attic" || known.Name != "roof" || got.DRX != 128 {
+		t.Errorf("%+v of %+v", got, known)
+	}
+}
+
+func TestAnnounce(t *testing.T) {
+	was := &Settings{Name: "AMF", PLMNs: []PLMN{{PLMN: "20893", Slices: []record.Slice{eMBB}}}}
+	same, slice, name := *was, *was, *was
+	slice.PLMNs = []PLMN{{PLMN: "20893", Slices: []record.Slice{eMBB, ioT}}}
+	name.Name = "another"
+	if m := Announce(was, &same); m != nil {
+		t.Errorf("nothing has changed, and %v is told", m)
+	}
+	if diff := cmp.Diff(&n2.AMFConfigurationUpdate{PLMNs: []n2.PLMNSlices{{PLMN: plmnOf("20893"), Slices: []n2.SNSSAI{{SST: 1}, {SST: 2, SD: 7, HasSD: true}}}}}, Announce(was, &slice)); diff != "" {
+		t.Errorf("a slice (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(&n2.AMFConfigurationUpdate{Name: "another"}, Announce(was, &name)); diff != "" {
+		t.Errorf("a name (-want +got):\n%s", diff)
+	}
+}
+
+// TS 23.501 5.15.5.2.1.
+func TestSelectSlices(t *testing.T) {
+	all := []record.Slice{eMBB, ioT, guest}
+	sub := []SubscribedSlice{{Slice: eMBB, Default: true}, {Slice: ioT}}
+	for name, c := range map[string]struct {
+		asked, here, catalogue []record.Slice
+		allowed                []record.Slice
+		rejected               []record.Rejected
+	}{
+		"nothing asked: the default":                      {here: all, catalogue: all, allowed: []record.Slice{eMBB}},
+		"what is asked, in its order":                     {asked: []record.Slice{ioT, eMBB}, here: all, catalogue: all, allowed: []record.Slice{ioT, eMBB}},
+		"one that is not subscribed to":                   {asked: []record.Slice{guest, ioT}, here: all, catalogue: all, allowed: []record.Slice{ioT}, rejected: []record.Rejected{{Slice: guest, Cause: notInPLMN}}},
+		"only one that is not subscribed to: the default": {asked: []record.Slice{guest}, here: all, catalogue: all, allowed: []record.Slice{eMBB}, rejected: []record.Rejected{{Slice: guest, Cause: notInPLMN}}},
+		"one that the tracking area has not":              {asked: []record.Slice{ioT, eMBB}, here: []record.Slice{eMBB}, catalogue: all, allowed: []record.Slice{eMBB}, rejected: []record.Rejected{{Slice: ioT, Cause: notInArea}}},
+		"one that the catalogue has not":                  {asked: []record.Slice{ioT}, here: all, catalogue: []record.Slice{eMBB}, allowed: []record.Slice{eMBB}, rejected: []record.Rejected{{Slice: ioT, Cause: notInPLMN}}},
+		"none at all":                                     {asked: []record.Slice{ioT}, here: []record.Slice{guest}, catalogue: all, rejected: []record.Rejected{{Slice: ioT, Cause: notInArea}}},
+		"an SST alone is not one with an SD":              {asked: []record.Slice{{SST: 2}}, here: all, catalogue: all, allowed: []record.Slice{eMBB}, rejected: []record.Rejected{{Slice: record.Slice{SST: 2}, Cause: notInPLMN}}},
+		"asked twice":                                     {asked: []record.Slice{eMBB, eMBB}, here: all, catalogue: all, allowed: []record.Slice{eMBB}},
+	} {
+		got := selectSlices(c.asked, sub, c.here, c.catalogue)
+		if diff := cmp.Diff(c.allowed, got.allowed); diff != "" {
+			t.Errorf("%s: allowed (-want +got):\n%s", name, diff)
+		}
+		if diff := cmp.Diff(c.rejected, got.rejected); diff != "" {
+			t.Errorf("%s: rejected (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// GPRS timer 3 says what the UE's T3512 says.
+func TestGPRSTimer3(t *testing.T) {
+	for seconds, want := range map[uint32]uint8{0: 7 << 5, 2: 3<<5 | 1, 60: 3<<5 | 30, 120: 4<<5 | 4, 1800: 5<<5 | 30, 3600: 0<<5 | 6, 36000: 1<<5 | 10, 360000: 2<<5 | 10} {
+		if got := gprsTimer3(seconds); got != want {
+			t.Errorf("%d s: %#x, want %#x", seconds, got, want)
+		}
+	}
+}

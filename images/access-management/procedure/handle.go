@@ -1,0 +1,180 @@
+package procedure
+
+import (
+	"core5g.dev/core5g/images/access-management/n2"
+	"core5g.dev/core5g/images/access-management/record"
+)
+
+// steps of all procedures, each in the order of its file. What takes the answer of a UE, or of an access network, is in fromUE and fromAccess.
+var steps map[Kind]map[uint8]step
+
+func init() { // the procedures call each other
+	steps = map[Kind]map[uint8]step{
+		Registration:   registration,
+		Service:        service,
+		Deregistration: deregistration,
+		Configuration:  configuring,
+		Switching:      switching,
+	}
+}
+
+// Handle says what becomes of a UE by an event. The state that it is given stays as it is.
+func Handle(in Input, st State, e Event) Output {
+	t := &turn{in: in, was: st.Record, capability: st.Capability, live: st.live.clone()}
+	if st.Record != nil {
+		t.s = st.Record.Clone()
+	}
+	t.beginCounts()
+	switch {
+	case t.s == nil:
+		t.withoutUE(e)
+	default:
+		t.handle(e)
+	}
+	return t.output()
+}
+
+// withoutUE: only a first message makes one. All others hear that there is none.
+func (t *turn) withoutUE(e Event) {
+	switch e := e.(type) {
+	case Initial:
+		t.initial(e)
+	case Transfer:
+		t.reply(e.From, noContext)
+	case Locate:
+		t.reply(e.From, noContext)
+	case PolicyChanged:
+		t.reply(e.From, noContext)
+	case End: // it has
+		t.reply(e.From, Ended{})
+	case FromAccess:
+		t.unknownAt(e)
+	default:
+		t.out.Refused = "there is no UE"
+	}
+}
+
+// noContext is what those hear who ask for a UE that there is not.
+var noContext = Failed{Status: 404, Cause: "CONTEXT_NOT_FOUND", Detail: "there is no such UE context"}
+
+// unknownAt answers what names a UE that is not there (TS 38.413 10.6): the access network lets go of it.
+func (t *turn) unknownAt(e FromAccess) {
+	switch e.Message.(type) {
+	case *n2.UEContextReleaseComplete, *n2.ErrorIndication:
+		t.out.Refused = "there is no UE"
+		return
+	}
+	amf, ran := n2.AMFUEID(e.At.AMF), n2.RANUEID(e.At.RAN)
+	t.out.Refused = "there is no UE"
+	t.do(Send{To: e.At, Message: &n2.ErrorIndication{AMF: &amf, RAN: &ran, Cause: cause(n2.CauseUnknownLocalUEID)}})
+}
+
+func (t *turn) handle(e Event) {
+	switch e := e.(type) {
+	case Initial:
+		t.initial(e)
+	case FromAccess:
+		t.fromAccess(e)
+	case AccessLost:
+		t.accessLost(e)
+	case NotSent:
+		t.notSent(e)
+	case Due:
+		t.timer(e.Name)
+	case Resumed:
+		t.resumed(e)
+	case Taken:
+		t.taken()
+	case Transfer:
+		t.transfer(e)
+	case SessionEnded:
+		t.sessionEnded(e)
+	case SubscriptionChanged:
+		t.subscriptionChanged()
+	case SettingsChanged:
+		t.settingsChanged()
+	case PolicyChanged:
+		t.policyChanged(e)
+	case End:
+		t.end(e)
+	case Locate:
+		t.reply(e.From, Placed{Place: t.s.Place, Connected: t.s.N2 != nil})
+	case SessionAnswer:
+		t.sessionAnswered(e)
+	default:
+		t.answered(e)
+	}
+}
+
+// answered: what the procedure has asked for. What was asked by one that is over is nobody's.
+func (t *turn) answered(e Event) {
+	if p := t.s.Procedure; p != nil && numberOf(e) == t.live.awaited && t.live.awaited != 0 {
+		if s, ok := steps[Kind(p.Kind)][p.Step]; ok && s.take != nil {
+			t.live.awaited = 0
+			s.take(t, e)
+			return
+		}
+	}
+	t.out.Refused = "an answer that nobody waits for"
+}
+
+func numberOf(e Event) Number {
+	switch e := e.(type) {
+	case Named:
+		return e.Number
+	case Challenge:
+		return e.Number
+	case Confirmed:
+		return e.Number
+	case Recorded:
+		return e.Number
+	case Subscription:
+		return e.Number
+	case Policy:
+		return e.Number
+	}
+	return 0
+}
+
+// resumed: a new holder. What was asked of others is asked again; what a UE or an access network was told it answers, or its time comes.
+func (t *turn) resumed(e Resumed) {
+	if e.Lost {
+		t.s.Prove = true
+	}
+	for n := range t.s.Sessions {
+		if s := &t.s.Sessions[n]; s.Silent {
+			t.deactivate(s)
+		}
+	}
+	if t.s.Left != nil {
+		t.releaseLeft()
+	}
+	if h := t.s.Handover; h != nil && h.Step != handMoving { // the containers were the holder's before
+		t.handoverFailed(n2.CauseInteractionWithOtherProcedure, "the holder has changed")
+	}
+	p := t.s.Procedure
+	if p == nil {
+		return
+	}
+	if k := t.doing(); k == Registration || k == Service {
+		if t.s.Command != nil { // the UE was asked, and T3560 is kept
+			return
+		}
+		p.Sessions = 0 // what SMFs were asked for they are asked again
+		p.Flags &^= regTold | svcTold
+	}
+	if t.doing() == Switching { // what they have answered is not known any more
+		p.Failed, p.Sessions = p.Failed|p.Sessions, 0
+	}
+	t.ask()
+}
+
+// taken: another shard has the UE, and a record of its own. Nobody but access networks hears of it.
+func (t *turn) taken() {
+	for _, a := range []*record.Attachment{t.s.N2, t.s.Left} {
+		if a != nil && !a.Releasing {
+			t.do(Send{To: *a, Message: releaseCommand(a, n2.CauseReleasedByDetectedMobility)})
+		}
+	}
+	t.gone()
+}

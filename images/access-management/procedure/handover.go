@@ -1,0 +1,282 @@
+package procedure
+
+import (
+	"slices"
+
+	"core5g.dev/core5g/images/access-management/n2"
+	"core5g.dev/core5g/images/access-management/record"
+)
+
+// N2 handover within the set (TS 23.502 4.9.1.3, TS 38.413 8.4.1 to 8.4.3, 8.4.5 to 8.4.7):
+//
+//	4.9.1.3.2  1    Handover Required                          handoverRequired
+//	           4,7  SMFs: PREPARING, with what the target has
+//	                to know of each session                    handSessions
+//	           9    Handover Request, with NH and NCC           handTarget
+//	           10   its answer                                 targetTook, targetRefused
+//	           10a  SMFs: PREPARED, with what the source has
+//	                to know                                    handAnswer
+//	4.9.1.3.3  1    Handover Command                           handMoving
+//	           2    Status Transfer                            statusTransfer
+//	           5    Handover Notify                            handoverNotified
+//	           7    SMFs: COMPLETED                            forCompleted
+//	           14a  the source is released
+//	4.9.1.4         it is cancelled, or comes to nothing       handoverCancelled, handoverOver: SMFs CANCELLED
+//
+// Until Notify the UE is the source's. What a new holder finds in the midst of it is given up: the source asks again, or keeps the UE.
+const (
+	handSessions uint8 = 1
+	handTarget   uint8 = 2
+	handAnswer   uint8 = 3
+	handMoving   uint8 = 4
+)
+
+// handoverRequired: step 1.
+func (t *turn) handoverRequired(m *n2.HandoverRequired) {
+	target := t.in.Find(record.GNBName(plmnText(m.Target.Node.PLMN), m.Target.Node.ID, m.Target.Node.Bits))
+	plmn := t.in.Settings.plmn(plmnText(m.Target.TAI.PLMN))
+	switch {
+	case m.Type != n2.Intra5GS || m.Target.EPS || m.Target.Node.Kind != n2.GNB:
+		t.notHanded(n2.CauseHandoverTargetNotAllowed, "no handover into another system")
+		return
+	case target == nil:
+		t.notHanded(n2.CauseUnknownTargetID, "no such gNB")
+		return
+	case !plmn.serves(uint32(m.Target.TAI.TAC)):
+		t.notHanded(n2.CauseHandoverTargetNotAllowed, "the tracking area is not served")
+		return
+	case t.doing() != 0 && t.doing() != Configuration, t.s.Security == nil, t.s.Phase != record.Registered:
+		t.notHanded(n2.CauseInteractionWithOtherProcedure, "a procedure is under way")
+		return
+	}
+	if t.s.Handover != nil { // the source has asked anew
+		t.handoverOver("the source has asked anew")
+	}
+	t.chain() // committed before the target has it, and never given to another one
+	h := &record.Handover{
+		Target: record.Attachment{Terminator: target.Terminator, Association: target.Association, GNB: target.Key(), AMF: t.in.Attachment()},
+		Step:   handSessions, Cause: [2]uint8{uint8(m.Cause.Group()), uint8(m.Cause.Value())}, Began: t.in.Now.UnixMilli(),
+		Place: record.Place{PLMN: plmnText(m.Target.TAI.PLMN), TAC: uint32(m.Target.TAI.TAC), At: t.in.Now.Unix()},
+	}
+	t.s.Handover, t.live.container, t.live.gathered = h, m.Container, nil
+	t.due(dueHandover, handoverTime)
+	for _, x := range m.Sessions {
+		s := t.s.Session(x.ID)
+		if s == nil || !s.Up {
+			continue
+		}
+		if t.askSMF(AskSession{
+			Operation: UpdateSession, Session: *s, Handover: preparing, N2: x.Transfer, N2Type: handRequired, Target: &h.Place, purpose: forPreparing,
+		}) {
+			h.Asked |= 1 << x.ID
+		}
+	}
+	if h.Asked == 0 {
+		t.handoverFailed(n2.CauseHandoverFailureInTarget, "no session to hand over")
+	}
+}
+
+func (t *turn) notHanded(c n2.Cause, why string) {
+	t.send(&n2.HandoverPreparationFailure{UE: ids(t.s.N2), Cause: c})
+	t.out.Refused = why
+}
+
+// sessionPreparing: step 7.
+func (t *turn) sessionPreparing(id uint8, e SessionAnswer) {
+	h := t.s.Handover
+	if h == nil || h.Step != handSessions || h.Asked&(1<<id) == 0 {
+		return
+	}
+	h.Asked &^= 1 << id
+	if e.Outcome == Done && e.N2 != nil && e.N2Type == setupRequest {
+		h.Taken |= 1 << id
+		t.live.gathered = append(t.live.gathered, gathered{id: id, n2: e.N2})
+	}
+	switch {
+	case h.Asked != 0:
+	case h.Taken == 0:
+		t.handoverFailed(n2.CauseHandoverFailureInTarget, "no SMF has prepared a session")
+	default:
+		t.askTarget()
+	}
+}
+
+// askTarget: step 9.
+func (t *turn) askTarget() {
+	h := t.s.Handover
+	h.Step = handTarget
+	t.do(Send{To: h.Target, Message: &n2.HandoverRequest{
+		AMF: n2.AMFUEID(h.Target.AMF), Type: n2.Intra5GS, Cause: n2.MakeCause(n2.CauseGroup(h.Cause[0]), uint16(h.Cause[1])),
+		AMBR: n2.AggregateBitRate{Uplink: t.s.Uplink, Downlink: t.s.Downlink}, Inactive: t.inactive(), Security: t.abilities(),
+		Next: n2.SecurityContext{NCC: t.s.Security.Chaining, NH: n2.SecurityKey(t.s.Security.Hop)}, Sessions: t.setups(false), Allowed: snssais(t.s.Allowed),
+		MaskedIMEISV: masked(t.s.PEI), Container: t.live.container, GUAMI: t.in.Settings.guami(h.Place.PLMN),
+	}})
+	t.live.gathered = nil
+}
+
+// fromTarget is what the target says.
+func (t *turn) fromTarget(e FromAccess, message n2.Message) {
+	switch m := message.(type) {
+	case *n2.HandoverRequestAcknowledge:
+		t.targetTook(e, m)
+	case *n2.HandoverFailure:
+		t.s.Handover.Target.RAN = 0 // it has nothing to let go of
+		t.handoverFailed(m.Cause, "the target has refused")
+	case *n2.HandoverNotify:
+		t.handoverNotified(m)
+	}
+}
+
+// targetTook: step 10.
+func (t *turn) targetTook(e FromAccess, m *n2.HandoverRequestAcknowledge) {
+	h := t.s.Handover
+	if h.Step != handTarget {
+		t.out.Refused = "nobody has asked"
+		return
+	}
+	h.Target.RAN, h.Step = e.At.RAN, handAnswer
+	t.live.container, t.live.gathered = m.Container, nil
+	taken := uint16(0)
+	for _, x := range m.Sessions {
+		if s := t.s.Session(x.ID); s != nil && h.Taken&(1<<x.ID) != 0 {
+			taken |= 1 << x.ID
+			t.askSMF(AskSession{Operation: UpdateSession, Session: *s, Handover: prepared, N2: x.Transfer, N2Type: handTaken, purpose: forPrepared})
+		}
+	}
+	for _, x := range m.Failed {
+		if s := t.s.Session(x.ID); s != nil && h.Taken&(1<<x.ID) != 0 {
+			t.askSMF(AskSession{Operation: UpdateSession, Session: *s, Handover: prepared, N2: x.Transfer, N2Type: handNotTaken, purpose: forCancelled})
+		}
+	}
+	h.Taken, h.Asked = taken, taken
+	if taken == 0 {
+		t.handoverFailed(n2.CauseHandoverFailureInTarget, "the target takes no session")
+	}
+}
+
+// sessionPrepared: step 10a.
+func (t *turn) sessionPrepared(id uint8, e SessionAnswer) {
+	h := t.s.Handover
+	if h == nil || h.Step != handAnswer || h.Asked&(1<<id) == 0 {
+		return
+	}
+	h.Asked &^= 1 << id
+	if e.Outcome == Done && e.N2 != nil && e.N2Type == handCommand {
+		t.live.gathered = append(t.live.gathered, gathered{id: id, n2: e.N2})
+	} else {
+		h.Taken &^= 1 << id
+	}
+	switch {
+	case h.Asked != 0:
+	case h.Taken == 0:
+		t.handoverFailed(n2.CauseHandoverFailureInTarget, "no SMF has prepared a session")
+	default: // 4.9.1.3.3 step 1
+		h.Step = handMoving
+		m := &n2.HandoverCommand{UE: ids(t.s.N2), Type: n2.Intra5GS, Container: t.live.container}
+		for _, g := range t.live.gathered {
+			m.Sessions = append(m.Sessions, n2.Session{ID: g.id, Transfer: g.n2})
+		}
+		for _, s := range t.s.Sessions {
+			if s.Up && h.Taken&(1<<s.ID) == 0 {
+				m.ToRelease = append(m.ToRelease, n2.Session{ID: s.ID, Transfer: unsuccessfulPreparation})
+			}
+		}
+		t.send(m)
+		t.live.gathered, t.live.container = nil, nil
+	}
+}
+
+// unsuccessfulPreparation is a Handover Preparation Unsuccessful Transfer (TS 38.413 9.3.4.18) with the cause "unspecified" of the radio network.
+var unsuccessfulPreparation = []byte{0, 0}
+
+// statusTransfer: 4.9.1.3.3 step 2.
+func (t *turn) statusTransfer(m *n2.UplinkRANStatusTransfer) {
+	h := t.s.Handover
+	if h == nil || h.Step != handMoving {
+		t.out.Refused = "no handover is under way"
+		return
+	}
+	t.do(Send{To: h.Target, Message: &n2.DownlinkRANStatusTransfer{UE: ids(&h.Target), Container: m.Container}})
+}
+
+// handoverNotified: 4.9.1.3.3 step 5.
+func (t *turn) handoverNotified(m *n2.HandoverNotify) {
+	h := t.s.Handover
+	if h.Step != handMoving {
+		t.out.Refused = "no handover is under way"
+		return
+	}
+	source := t.s.N2
+	at := h.Target
+	at.Set, at.Secured = true, true
+	t.s.N2 = &at
+	t.s.Handover = nil
+	t.due(dueHandover, 0)
+	t.seen(m.Location)
+	for n := range t.s.Sessions {
+		s := &t.s.Sessions[n]
+		switch {
+		case h.Taken&(1<<s.ID) != 0:
+			t.askSMF(AskSession{Operation: UpdateSession, Session: *s, Handover: completed, purpose: forCompleted})
+		case s.Up: // the target has it not
+			t.deactivate(s)
+		}
+	}
+	t.ended(Handing, "", h.Began)
+	t.s.Left, source.Releasing = source, true
+	t.do(Send{To: *source, Message: releaseCommand(source, n2.CauseSuccessfulHandover)})
+	t.due(dueLeft, accessTime)
+}
+
+// handoverCancelled: 4.9.1.4.
+func (t *turn) handoverCancelled(m *n2.HandoverCancel) {
+	if t.s.Handover != nil {
+		t.handoverOver("the source has cancelled it")
+	}
+	t.send(&n2.HandoverCancelAcknowledge{UE: ids(t.s.N2)})
+}
+
+// handoverFailed: step 10, it is not prepared. The source keeps the UE.
+func (t *turn) handoverFailed(c n2.Cause, why string) {
+	t.send(&n2.HandoverPreparationFailure{UE: ids(t.s.N2), Cause: c})
+	t.handoverOver(why)
+}
+
+// handoverOver gives it up: SMFs have the sessions where they were, and the target lets go of what it has.
+func (t *turn) handoverOver(why string) {
+	h := t.s.Handover
+	t.s.Handover, t.live.container = nil, nil
+	t.due(dueHandover, 0)
+	for _, s := range slices.Clone(t.s.Sessions) {
+		if (h.Asked|h.Taken)&(1<<s.ID) != 0 {
+			t.askSMF(AskSession{Operation: UpdateSession, Session: s, Handover: cancelled, purpose: forCancelled})
+		}
+	}
+	if h.Target.RAN != 0 {
+		t.do(Send{To: h.Target, Message: releaseCommand(&h.Target, n2.CauseHandoverCancelled)})
+	}
+	t.ended(Handing, why, h.Began)
+}
+
+// handoverLate: TNGRELOCoverall is the source's; when it has done nothing, neither does the UE come.
+func (t *turn) handoverLate() {
+	h := t.s.Handover
+	switch {
+	case h == nil:
+	case h.Step == handMoving:
+		t.handoverOver("the UE has not arrived")
+	default:
+		t.handoverFailed(n2.CauseTNGRelocPrepExpiry, "it took too long")
+	}
+}
+
+// targetGone: its association is no more.
+func (t *turn) targetGone() {
+	h := t.s.Handover
+	h.Target.RAN = 0
+	if h.Step == handMoving {
+		t.handoverOver("the target is gone")
+		return
+	}
+	t.handoverFailed(n2.CauseHandoverFailureInTarget, "the target is gone")
+}

@@ -1,0 +1,44 @@
+package procedure
+
+import (
+	"bytes"
+	"testing"
+
+	"core5g.dev/core5g/images/access-management/n1"
+	"core5g.dev/core5g/images/access-management/record"
+	"core5g.dev/core5g/images/access-management/security"
+)
+
+// What a UE's end of NAS protects is opened once, with each algorithm, and what is sent to it it reads.
+func TestKeys(t *testing.T) {
+	for algorithm := uint8(1); algorithm <= 3; algorithm++ {
+		s := &record.Security{Key: bytes.Repeat([]byte{7}, 32), Ciphering: algorithm, Integrity: algorithm, Uplink: 0x1fe, Reserved: 16}
+		message := []byte{0x7e, 0, 0x43}
+		// the UE's next COUNT is beyond what eight bits can say
+		up := n1.Envelope{Header: n1.IntegrityProtectedAndCiphered, Sequence: 1, Payload: message}.Append(nil)
+		if err := security.Cipher(algorithm, ciphering(s), 0x201, n1.Uplink, up[n1.EnvelopeLength:]); err != nil {
+			t.Fatal(err)
+		}
+		mac, err := security.MAC(algorithm, integrity(s), 0x201, n1.Uplink, up[n1.MACFrom:])
+		if err != nil {
+			t.Fatal(err)
+		}
+		copy(up[2:], mac[:])
+		plain, count, ok := NAS{}.Open(s, up)
+		if !ok || count != 0x201 || !bytes.Equal(plain, message) {
+			t.Errorf("algorithm %d: opened %x, COUNT %#x, %t", algorithm, plain, count, ok)
+		}
+		s.Uplink = count + 1
+		if _, _, ok := (NAS{}).Open(s, up); ok {
+			t.Errorf("algorithm %d: the same message was opened a second time", algorithm)
+		}
+		down := NAS{}.Protect(s, 5, n1.IntegrityProtectedAndCiphered, message)
+		mac, err = security.MAC(algorithm, integrity(s), 5, n1.Downlink, down[n1.MACFrom:])
+		if err != nil || !bytes.Equal(mac[:], down[2:6]) {
+			t.Errorf("algorithm %d: MAC %x, want %x", algorithm, down[2:6], mac)
+		}
+		if err := security.Cipher(algorithm, ciphering(s), 5, n1.Downlink, down[n1.EnvelopeLength:]); err != nil || !bytes.Equal(down[n1.EnvelopeLength:], message) {
+			t.Errorf("algorithm %d: the UE reads %x", algorithm, down[n1.EnvelopeLength:])
+		}
+	}
+}

@@ -1,0 +1,575 @@
+package procedure
+
+import (
+	"slices"
+	"time"
+
+	"core5g.dev/core5g/images/access-management/n1"
+	"core5g.dev/core5g/images/access-management/n2"
+	"core5g.dev/core5g/images/access-management/record"
+)
+
+// Registration (TS 23.502 4.2.2.2.2, TS 24.501 5.5.1):
+//
+//	 1,3    Registration Request                     register
+//	 6,7    identity                                 regIdentity (authentication.go)
+//	 8,9    authentication, security                 regChallenge to regSecurity (authentication.go)
+//	14a     the UDM has this set as the UE's AMF     regRecord
+//	14b,c   subscription, and its changes            regSubscription
+//	15,16   policy association                       regPolicy
+//	17      PDU sessions: those that the UE has      regSessions
+//	        not any more end, those that have
+//	        packets are set up
+//	21      Registration Accept                      regAccept
+//	22      Registration Complete                    registered; the accept again: commandSilent
+//
+// A UE whose message is protected by the context that is kept is not authenticated anew, unless what it was told may be lost. A periodic registration,
+// and one that changes nothing, goes from step 3 to step 17.
+//
+// Refusals, with their 5GMM cause: 11 PLMN, 12 tracking area, 62 no slice, 7 no subscription or barred, 3 the AUSF does not know it or authentication
+// failed, 22 with T3346 where another function does not answer, or in a storm, 23 no algorithm in common, 9 no identity is to be had, 111 an
+// emergency registration where there is none. Each is said once, and the connection is released behind it.
+const (
+	regIdentity     uint8 = 1
+	regChallenge    uint8 = 2
+	regAuthenticate uint8 = 3
+	regConfirm      uint8 = 4
+	regNamed        uint8 = 5
+	regSecurity     uint8 = 6
+	regRecord       uint8 = 7
+	regSubscription uint8 = 8
+	regPolicy       uint8 = 9
+	regSessions     uint8 = 10
+	regAccept       uint8 = 11
+)
+
+var registration = map[uint8]step{
+	regIdentity:     {ask: askIdentity},
+	regChallenge:    {ask: askChallenge, take: takeChallenge},
+	regAuthenticate: {ask: askAuthentication},
+	regConfirm:      {ask: askConfirm, take: takeConfirmed},
+	regNamed:        {ask: askNamed, take: takeNamed},
+	regSecurity:     {ask: askSecurity},
+	regRecord:       {ask: askRecording, take: takeRecorded},
+	regSubscription: {ask: askSubscribed, take: takeSubscribed},
+	regPolicy:       {ask: askRegPolicy, take: takeRegPolicy},
+	regSessions:     {ask: askRegSessions},
+	regAccept:       {ask: askRegAccept},
+}
+
+// Flags of a registration.
+const (
+	regProtected uint16 = 1 << iota // the request was protected by the context that is kept
+	regFirst                        // an initial registration: sessions of before are no more
+	regTold                         // sessions were told, or asked for
+	regResynced                     // the UE's SQN was another, once
+	regAskedName                    // the UE was asked for its SUCI
+	regReset                        // the SUPI was known, and the record is what was kept
+	regEmergency
+	regNewKSI // another ngKSI was tried
+)
+
+// register: steps 1 and 3.
+func (t *turn) register(m *n1.RegistrationRequest, plain []byte, protected, storm bool) {
+	p := t.begin(Registration)
+	p.Message = plain
+	t.live.suci = ""
+	kind := m.RegistrationType
+	if kind != n1.MobilityRegistration && kind != n1.PeriodicRegistration && kind != n1.EmergencyRegistration { // TS 24.501 9.11.3.7: others are initial
+		kind = n1.InitialRegistration
+	}
+	if protected {
+		p.Flags |= regProtected
+	}
+	if kind == n1.InitialRegistration || kind == n1.EmergencyRegistration || t.s.Phase != record.Registered {
+		p.Flags |= regFirst
+	}
+	if kind == n1.EmergencyRegistration {
+		p.Flags |= regEmergency
+	}
+	plmn := t.in.Settings.plmn(t.s.Place.PLMN)
+	switch {
+	case kind == n1.EmergencyRegistration: // emergency services' data network is not there: a UE looks for another network
+		t.rejectRegistration(n1.CauseProtocolErrorUnspecified, "no emergency services")
+		return
+	case plmn == nil:
+		t.rejectRegistration(n1.CausePLMNNotAllowed, "the PLMN is not served")
+		return
+	case !plmn.serves(t.s.Place.TAC):
+		t.rejectRegistration(n1.CauseTrackingAreaNotAllowed, "the tracking area is not served")
+		return
+	case storm && !(protected && kind == n1.PeriodicRegistration):
+		t.rejectRegistration(n1.CauseCongestion, "a storm")
+		return
+	}
+	if len(m.Security) > 0 {
+		t.s.Ability = slices.Clone(m.Security)
+	}
+	if m.DRX != nil {
+		t.s.DRX = uint8(*m.DRX)
+	}
+	switch {
+	case protected && !t.mustProve():
+		t.secured()
+	case protected: // who it is is known
+		t.next(regChallenge)
+	default:
+		t.identify(m.Identity)
+	}
+}
+
+// request of the UE's, as it is kept.
+func (t *turn) request() *n1.RegistrationRequest {
+	m, err := n1.Decode(t.s.Procedure.Message, n1.Uplink)
+	if err != nil {
+		return &n1.RegistrationRequest{}
+	}
+	r, ok := m.(*n1.RegistrationRequest)
+	if !ok {
+		return &n1.RegistrationRequest{}
+	}
+	return r
+}
+
+// secured: who the UE is is known, and what it says is protected.
+func (t *turn) secured() {
+	p := t.s.Procedure
+	if t.doing() == Service {
+		t.next(svcSessions)
+		return
+	}
+	if p.Flags&regFirst != 0 { // step 17, for sessions of before: the UE has none (TS 24.501 5.5.1.2.2)
+		for n := range t.s.Sessions {
+			t.endSession(t.s.Sessions[n])
+		}
+		t.s.Sessions = nil
+		t.next(regRecord)
+		return
+	}
+	m := t.request()
+	asked := slicesAsked(m.Requested)
+	if !t.s.Recorded || t.s.Behind || !t.s.Area.Has(t.s.Place) || m.RegistrationType != n1.PeriodicRegistration && !slices.EqualFunc(asked, t.s.Asked, record.Slice.Is) {
+		t.next(regSubscription)
+		return
+	}
+	t.next(regSessions)
+}
+
+// endSession at its SMF, which nobody waits for.
+func (t *turn) endSession(s record.Session) {
+	if s.Context == "" {
+		return
+	}
+	t.askSMF(AskSession{Operation: ReleaseSession, Session: s, purpose: forEnd})
+}
+
+func slicesAsked(list n1.NSSAI) []record.Slice {
+	var out []record.Slice
+	for _, s := range list {
+		out = append(out, sliceFrom(s.SNSSAI))
+	}
+	return out
+}
+
+// rejectRegistration: TS 24.501 5.5.1.2.5, 5.5.1.3.5. It is said once, and the connection goes. What was kept of the UE stays kept where it was not this one's
+// to lose: a UE that is registered, and whose registration fails for a reason of the network's, is registered.
+func (t *turn) rejectRegistration(c n1.Cause, why string) {
+	t.rejectWith(&n1.RegistrationReject{Cause: c}, why)
+}
+
+func (t *turn) rejectWith(m *n1.RegistrationReject, why string) {
+	if m.Cause == n1.CauseCongestion {
+		m.T3346 = timer2(t.backoff())
+	}
+	if t.doing() == Service {
+		t.tell(&n1.ServiceReject{Cause: m.Cause, T3346: m.T3346})
+	} else {
+		t.tell(m)
+	}
+	t.over(why)
+	keeps := t.s.Phase == record.Registered && m.Cause == n1.CauseCongestion
+	if !keeps {
+		t.forget(why)
+	}
+	if t.s != nil {
+		t.release(n2.CauseNormalRelease)
+	}
+}
+
+func (t *turn) backoff() time.Duration {
+	if t.in.Settings.Backoff > 0 {
+		return t.in.Settings.Backoff
+	}
+	return congestionTime
+}
+
+func timer2(d time.Duration) *n1.Timer2 {
+	v := n1.Timer2(d)
+	return &v
+}
+
+// unanswerable: another function does not answer, or not now.
+func (t *turn) unanswerable(who string) {
+	t.rejectRegistration(n1.CauseCongestion, "no answer of the "+who)
+}
+
+// Step 14a.
+
+func askRecording(t *turn) {
+	t.do(AskRecording{Number: t.await(), SUPI: t.s.SUPI, PEI: t.s.PEI, Initial: t.s.Procedure.Flags&regFirst != 0, Voice: t.in.Settings.Voice})
+}
+
+func takeRecorded(t *turn, e Event) {
+	r, ok := e.(Recorded)
+	switch {
+	case !ok:
+	case r.Outcome == Done:
+		t.s.Recorded = true
+		t.next(regSubscription)
+	case r.Outcome == Refused:
+		t.rejectRegistration(refusalOf(r.Cause), "the UDM refused: "+r.Cause)
+	default:
+		t.unanswerable("UDM")
+	}
+}
+
+// refusalOf the UDM, as UEs are told it (TS 29.524 4.1.1).
+func refusalOf(cause string) n1.Cause {
+	switch cause {
+	case "ROAMING_NOT_ALLOWED":
+		return n1.CausePLMNNotAllowed
+	case "RAT_NOT_ALLOWED":
+		return n1.CauseNoSuitableCells
+	}
+	return n1.Cause5GSServicesNotAllowed
+}
+
+// Step 14b.
+
+func askSubscribed(t *turn) {
+	t.do(AskSubscription{Number: t.await(), SUPI: t.s.SUPI, PLMN: t.s.Place.PLMN, Notified: t.s.Notified})
+}
+
+func takeSubscribed(t *turn, e Event) {
+	sub, ok := e.(Subscription)
+	switch {
+	case !ok:
+		return
+	case sub.Outcome == Refused:
+		t.rejectRegistration(refusalOf(sub.Cause), "no subscription: "+sub.Cause)
+		return
+	case sub.Outcome != Done:
+		t.unanswerable("UDM")
+		return
+	case sub.Barred:
+		t.rejectRegistration(n1.Cause5GSServicesNotAllowed, "barred")
+		return
+	}
+	m := t.request()
+	if m.RegistrationType != n1.PeriodicRegistration || t.s.Asked == nil {
+		t.s.Asked = slicesAsked(m.Requested)
+	}
+	t.subscribed(&sub)
+	t.live.subscription = &sub
+	if len(t.s.Allowed) == 0 {
+		t.rejectWith(&n1.RegistrationReject{Cause: n1.CauseNoNetworkSlices, Rejected: t.rejectedNSSAI()}, "no slice")
+		return
+	}
+	t.next(regPolicy)
+}
+
+// subscribed takes over what a UE has subscribed to, where it is.
+func (t *turn) subscribed(sub *Subscription) {
+	g := t.in.GNB(*t.s.N2)
+	plmn := t.in.Settings.plmn(t.s.Place.PLMN)
+	var catalogue, here []record.Slice
+	if plmn != nil {
+		catalogue = plmn.Slices
+	}
+	if g != nil {
+		here = g.Slices(t.s.Place.PLMN, t.s.Place.TAC)
+	} else {
+		here = catalogue
+	}
+	x := selectSlices(t.s.Asked, sub.Slices, here, catalogue)
+	t.s.Allowed, t.s.Rejected, t.s.DNNs = x.allowed, x.rejected, nil
+	for _, a := range x.allowed {
+		n := slices.IndexFunc(sub.Slices, func(s SubscribedSlice) bool { return s.Slice.Is(a) })
+		t.s.DNNs = append(t.s.DNNs, sub.Slices[n].DNN)
+	}
+	t.s.Area = areaOf(t.s.Place, g, t.in.Settings, x.allowed)
+	t.s.GPSI, t.s.Uplink, t.s.Downlink, t.s.RFSP = sub.GPSI, sub.Uplink, sub.Downlink, sub.RFSP
+	period := t.in.Settings.Periodic
+	if sub.Periodic != 0 {
+		period = time.Duration(sub.Periodic) * time.Second
+	}
+	t.s.Periodic = uint32(n1.Timer3(period).Rounded() / time.Second) // as the UE is told it
+	if sub.Notified != "" {
+		t.s.Notified = sub.Notified
+	}
+	t.s.Behind = false
+}
+
+// Steps 15 and 16. A UE whose PCF does not answer is registered without: the subscription says what it gets.
+
+func askRegPolicy(t *turn) {
+	op := CreatePolicy
+	if t.s.Policy != "" {
+		op = UpdatePolicy
+	}
+	t.do(AskPolicy{Number: t.await(), Operation: op, UE: t.s.Clone()})
+}
+
+func takeRegPolicy(t *turn, e Event) {
+	p, ok := e.(Policy)
+	if !ok {
+		return
+	}
+	if p.Outcome == Done {
+		t.policy(p.URI, p.RFSP, p.Uplink, p.Downlink)
+	} else if p.Outcome == Refused {
+		t.s.Policy = ""
+	}
+	t.next(regSessions)
+}
+
+func (t *turn) policy(uri string, rfsp uint16, uplink, downlink uint64) {
+	if uri != "" {
+		t.s.Policy = uri
+	}
+	if rfsp != 0 {
+		t.s.RFSP = rfsp
+	}
+	if uplink != 0 || downlink != 0 {
+		t.s.Uplink, t.s.Downlink = uplink, downlink
+	}
+}
+
+// Step 17.
+
+func askRegSessions(t *turn) {
+	p := t.s.Procedure
+	if p.Flags&regTold == 0 {
+		p.Flags |= regTold
+		m := t.request()
+		t.reconcile(m.Sessions)
+		for _, s := range slices.Clone(t.s.Sessions) { // TS 23.501 5.15.5.2.2: not where the UE is now
+			if !has(t.s.Allowed, s.Slice) {
+				t.endSession(s)
+				t.s.Remove(s.ID)
+			}
+		}
+		t.activate(t.wanted(m.UplinkData, m.Allowed))
+	}
+	if p.Sessions != 0 {
+		return // the last answer comes back here
+	}
+	t.next(regAccept)
+}
+
+// reconcile what both sides have (TS 24.501 5.5.1.3.4, 5.6.1.4): what the UE has not any more ends.
+func (t *turn) reconcile(has *n1.Sessions) {
+	if has == nil {
+		return
+	}
+	for _, s := range slices.Clone(t.s.Sessions) {
+		if !has.Has(s.ID) && s.Context != "" {
+			t.endSession(s)
+			t.s.Remove(s.ID)
+		}
+	}
+}
+
+// wanted sessions: those whose uplink packets wait, and those that SMFs want.
+func (t *turn) wanted(uplink, allowed *n1.Sessions) []uint8 {
+	var out []uint8
+	for _, s := range t.s.Sessions {
+		if s.Context == "" {
+			continue
+		}
+		if uplink != nil && uplink.Has(s.ID) || s.Held != nil && s.Held.N2 {
+			out = append(out, s.ID)
+		}
+	}
+	return out
+}
+
+// status of sessions, as a UE is told it.
+func (t *turn) status() *n1.Sessions {
+	var list n1.Sessions
+	for _, s := range t.s.Sessions {
+		list |= n1.Of(s.ID)
+	}
+	return &list
+}
+
+// reactivation of those that were asked for: which have come to nothing.
+func (t *turn) reactivation(asked *n1.Sessions) (*n1.Sessions, n1.SessionCauses) {
+	if asked == nil {
+		return nil, nil
+	}
+	var failed n1.Sessions
+	var causes n1.SessionCauses
+	for _, id := range asked.IDs() {
+		if t.s.Session(id) != nil && t.s.Procedure.Failed&(1<<id) != 0 {
+			failed |= n1.Of(id)
+			causes = append(causes, n1.SessionCause{ID: id, Cause: n1.CauseInsufficientUserPlane})
+		}
+	}
+	return &failed, causes
+}
+
+// Step 21.
+
+func askRegAccept(t *turn) {
+	p := t.s.Procedure
+	m := t.request()
+	first := p.Flags&regFirst != 0
+	a := &n1.RegistrationAccept{
+		Result: n1.RegistrationResult{Access: n1.Access3GPP}, TAIs: t.taiList(), Features: t.features(), Allowed: nssai(t.s.Allowed), Rejected: t.rejectedNSSAI(),
+	}
+	if sub := t.live.subscription; sub != nil {
+		a.Configured = configuredNSSAI(sub.Slices, t.in.Settings.plmn(t.s.Place.PLMN))
+	}
+	period := n1.Timer3(time.Duration(t.s.Periodic) * time.Second)
+	a.T3512 = &period
+	if t.s.DRX != 0 {
+		drx := n1.DRX(t.s.DRX)
+		a.DRX = &drx
+	}
+	if !first {
+		a.Sessions = t.status()
+		a.Reactivation, a.ReactivationErrors = t.reactivation(m.UplinkData)
+	}
+	if m.RegistrationType != n1.PeriodicRegistration || t.s.TMSI == 0 { // TS 33.501 6.12.3
+		t.renameTemporarily()
+		g := t.guti()
+		a.GUTI = &g
+	}
+	if t.s.Phase != record.Registered {
+		t.s.Since = t.in.Now.UnixMilli()
+	}
+	t.s.Phase, t.s.Prove = record.Registered, false
+	setups, follow := t.setups(false), t.live.gathered
+	plain, ok := t.command(a, a.GUTI != nil || len(a.Configured) > 0)
+	if !ok {
+		t.rejectRegistration(n1.CauseProtocolErrorUnspecified, "the accept cannot be written")
+		return
+	}
+	if quiet := !first && !m.FollowOn && len(setups) == 0 && !t.s.N2.Set; quiet { // it has nothing more to say, and needs no context for that
+		t.downlink(t.protect(plain))
+	} else {
+		t.bring(plain, setups)
+	}
+	t.over("")
+	for _, g := range follow {
+		if g.n1 != nil {
+			t.downlink(t.container(g.id, g.n1))
+		}
+	}
+	t.deliverHeld()
+	t.watch()
+	t.settled()
+}
+
+// bring a message, with sessions that are set up: in a context where there is none.
+func (t *turn) bring(plain []byte, setups []n2.SessionSetup) {
+	nas := t.protect(plain)
+	switch {
+	case !t.s.N2.Set:
+		t.setUpContext(nas, setups)
+	case len(setups) > 0:
+		t.send(&n2.PDUSessionResourceSetupRequest{
+			UE: ids(t.s.N2), NAS: nas, Sessions: setups, AMBR: &n2.AggregateBitRate{Uplink: t.s.Uplink, Downlink: t.s.Downlink},
+		})
+	default:
+		t.send(&n2.DownlinkNASTransport{UE: ids(t.s.N2), NAS: nas})
+	}
+}
+
+// renameTemporarily gives the UE another 5G-TMSI. It has either until it has answered.
+func (t *turn) renameTemporarily() {
+	if t.s.OldTMSI == 0 {
+		t.s.OldTMSI = t.s.TMSI
+	}
+	t.s.TMSI = t.in.Temporary()
+}
+
+func (t *turn) guti() n1.GUTI {
+	s := t.in.Settings
+	return n1.GUTI{PLMN: n1.PLMN(plmnOf(t.s.Place.PLMN)), Region: s.Region, Set: s.Set, Pointer: s.Pointer, TMSI: t.s.TMSI}
+}
+
+func (t *turn) taiList() n1.TAIs {
+	var out n1.TAIs
+	for _, tac := range t.s.Area.TACs {
+		out = append(out, n1.TAI{PLMN: n1.PLMN(plmnOf(t.s.Area.PLMN)), TAC: tac})
+	}
+	return out
+}
+
+func (t *turn) features() *n1.Features {
+	f := &n1.Features{IMSVoice: t.in.Settings.Voice}
+	return f
+}
+
+func sliceTo(s record.Slice) n1.SNSSAI {
+	out := n1.SNSSAI{SST: s.SST}
+	if s.SD != nil {
+		out.HasSD, out.SD = true, *s.SD
+	}
+	return out
+}
+
+func sliceFrom(s n1.SNSSAI) record.Slice {
+	out := record.Slice{SST: s.SST}
+	if s.HasSD {
+		out.SD = &s.SD
+	}
+	return out
+}
+
+func nssai(list []record.Slice) n1.NSSAI {
+	var out n1.NSSAI
+	for _, s := range list {
+		out = append(out, n1.Slice{SNSSAI: sliceTo(s)})
+	}
+	return out
+}
+
+func (t *turn) rejectedNSSAI() n1.RejectedNSSAI {
+	var out n1.RejectedNSSAI
+	for _, r := range t.s.Rejected {
+		out = append(out, n1.Rejected{SNSSAI: sliceTo(r.Slice), Cause: n1.RejectCause(r.Cause)})
+	}
+	return out
+}
+
+// mostConfigured S-NSSAIs a UE may have (TS 24.501 9.11.3.37).
+const mostConfigured = 16
+
+// configuredNSSAI is what the UE has subscribed to, as far as the PLMN has it.
+func configuredNSSAI(list []SubscribedSlice, p *PLMN) n1.NSSAI {
+	var out n1.NSSAI
+	for _, s := range list {
+		if p != nil && has(p.Slices, s.Slice) && len(out) < mostConfigured {
+			out = append(out, n1.Slice{SNSSAI: sliceTo(s.Slice)})
+		}
+	}
+	return out
+}
+
+// registered: step 22. The UE has its new 5G-GUTI, and has it alone.
+func (t *turn) registered() {
+	t.answeredCommand()
+	t.s.OldTMSI = 0
+	t.configure()
+	t.settled()
+}
+
+// settled: nothing is under way. A UE that has no more to say, and got no context for that, is let go of (TS 24.501 5.5.1.3.4).
+func (t *turn) settled() {
+	if a := t.s.N2; a != nil && !a.Set && !a.Setting && t.s.Command == nil && t.s.Procedure == nil {
+		t.release(n2.CauseNormalRelease)
+	}
+}

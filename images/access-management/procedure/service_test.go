@@ -1,0 +1,239 @@
+package procedure
+
+import (
+	"testing"
+	"time"
+
+	"core5g.dev/core5g/images/access-management/n1"
+	"core5g.dev/core5g/images/access-management/n2"
+	"core5g.dev/core5g/images/access-management/record"
+)
+
+func serviceRequest(kind n1.ServiceType, has, uplink n1.Sessions) func(*teller) []byte {
+	return func(tr *teller) []byte {
+		m := &n1.ServiceRequest{Service: kind, STMSI: tr.guti().STMSI(), Sessions: &has}
+		if uplink != 0 {
+			m.UplinkData = &uplink
+		}
+		return tr.says(m, n1.IntegrityProtected)
+	}
+}
+
+var (
+	pageSilent = act{name: "T3513 expires", later: pagingTime, event: func(*teller) Event { return Due{Name: duePaging} }}
+	packets    = happens("SMF: packets wait", Transfer{From: 8, Session: 1, N2: []byte{1, 2, 1}, N2Type: setupRequest, Failure: "http://smf-1/failed/1", Priority: 5, FiveQI: 9})
+	toSetUp    = smf("SMF: to be set up", 1, SessionAnswer{Outcome: Done, N2: []byte{1, 2, 1}, N2Type: setupRequest, Connection: activating})
+	updated    = smf("SMF: updated", 1, SessionAnswer{Outcome: Done})
+	contextUp  = gnbSays("gNB: Initial Context Setup Response", func(*teller) n2.Message {
+		return &n2.InitialContextSetupResponse{Sessions: []n2.Session{{ID: 1, Transfer: []byte{9}}}}
+	})
+	serves = first("UE: Service Request, data", gnb1, 3, 1, serviceRequest(n1.ServiceData, n1.Of(1), n1.Of(1)))
+	comes  = first("UE: Service Request, paged", gnb1, 3, 1, serviceRequest(n1.ServiceMobileTerminated, n1.Of(1), 0))
+	gone   = happens("terminator: the association is gone", AccessLost{At: record.Attachment{Terminator: "n2-0", Association: 1}, Why: "the gNB is gone"})
+)
+
+// TS 23.502 4.2.3.2, TS 24.501 5.6.1.
+func TestService(t *testing.T) {
+	tell(t, "service", []story{
+		{name: "data", from: idleUE, acts: []act{serves, toSetUp, contextUp, updated}},
+		{name: "signalling", from: idleUE, acts: []act{first("UE: Service Request, signalling", gnb1, 3, 1, serviceRequest(n1.ServiceSignalling, n1.Of(1), 0)), contextSet}},
+		{name: "by another gNB, while the old connection is still known", from: withSession, acts: []act{
+			first("UE: Service Request, data", gnb2, 3, 7, serviceRequest(n1.ServiceData, n1.Of(1), n1.Of(1))), toSetUp, contextUp, updated,
+			{name: "gNB 1: UE Context Release Complete", event: func(tr *teller) Event {
+				return FromAccess{At: *tr.st.Record.Left, Message: &n2.UEContextReleaseComplete{}}
+			}},
+		}},
+		{name: "by another gNB, without data: the SMF hears that the old user plane is down", from: withSession, acts: []act{
+			first("UE: Service Request, signalling", gnb2, 3, 7, serviceRequest(n1.ServiceSignalling, n1.Of(1), 0)), updated,
+		}},
+		{name: "the SMF refuses the user plane: the UE is told which", from: idleUE, acts: []act{
+			serves, smf("SMF: no", 1, SessionAnswer{Outcome: Refused, Status: 500, Cause: "UPF_NOT_RESPONDING"}),
+		}},
+		{name: "the SMF has not the session: neither has the UE", from: idleUE, acts: []act{
+			serves, smf("SMF: not found", 1, SessionAnswer{Outcome: Refused, Status: 404, Cause: "CONTEXT_NOT_FOUND"}),
+		}},
+		{name: "the UE has not the session any more", from: idleUE, acts: []act{
+			first("UE: Service Request", gnb1, 3, 1, serviceRequest(n1.ServiceSignalling, 0, 0)), smf("SMF: released", 1, SessionAnswer{Outcome: Done}),
+		}},
+		{name: "the gNB has no room for the session", from: idleUE, acts: []act{
+			serves, toSetUp, gnbSays("gNB: Initial Context Setup Response", func(*teller) n2.Message {
+				return &n2.InitialContextSetupResponse{Failed: []n2.Session{{ID: 1, Transfer: []byte{8}}}}
+			}),
+		}},
+		{name: "while it is connected: another session is set up", from: func(tr *teller) {
+			idleUE(tr)
+			tr.lead(first("UE: Service Request, signalling", gnb1, 3, 1, serviceRequest(n1.ServiceSignalling, n1.Of(1), 0)), contextSet)
+		}, acts: []act{says("UE: Service Request, data", serviceRequest(n1.ServiceData, n1.Of(1), n1.Of(1))), toSetUp, resourceSet(1), updated}},
+		{name: "nothing is kept of the UE: cause 9", acts: []act{
+			first("UE: Service Request", gnb1, 3, 1, func(tr *teller) []byte { return plain(tr.t, &n1.ServiceRequest{STMSI: n1.STMSI{TMSI: 7}}) }),
+		}},
+		{name: "another MAC: cause 9, and what is kept stays", from: idleUE, acts: []act{
+			first("somebody: Service Request", gnb2, 3, 7, func(tr *teller) []byte {
+				b := serviceRequest(n1.ServiceData, n1.Of(1), n1.Of(1))(tr)
+				tr.phone.uplink--
+				b[2] ^= 1
+				return b
+			}), serves,
+		}},
+		{name: "a storm: cause 22 with T3346; who was paged is let in", from: idleUE, acts: []act{
+			{name: "UE: Service Request, data", event: func(tr *teller) Event {
+				e := serves.event(tr).(Initial)
+				e.Storm = true
+				return e
+			}}, released, packets,
+			{name: "UE: Service Request, paged", event: func(tr *teller) Event {
+				e := comes.event(tr).(Initial)
+				e.Storm = true
+				return e
+			}}, toSetUp,
+		}},
+		{name: "the tracking area is not served any more", from: idleUE, acts: []act{{name: "UE: Service Request", event: func(tr *teller) Event {
+			tr.settings.PLMNs[0].TACs = []uint32{77}
+			return serves.event(tr)
+		}}}},
+		{name: "the worker dies while the SMF is asked: it is asked again", from: idleUE, acts: []act{serves, dies, happens("a new holder", Resumed{}), toSetUp}},
+		{name: "the store has lost writes: AKA first", from: idleUE, acts: []act{
+			happens("a new holder", Resumed{Lost: true}), serves, vector,
+			says("UE: Authentication Response", protected(&n1.AuthenticationResponse{RES: resOf})), confirms, completes, toSetUp, contextUp,
+		}},
+	})
+}
+
+// TS 23.502 4.2.6, and what takes a connection away.
+func TestRelease(t *testing.T) {
+	tell(t, "release", []story{
+		{name: "the gNB wants it", from: withSession, acts: []act{gnbReleases, released, updated}},
+		{name: "the gNB does not answer", from: withSession, acts: []act{
+			gnbReleases, {name: "5 s later", later: accessTime, event: func(*teller) Event { return Due{Name: dueAccess} }},
+		}},
+		{name: "the SMF does not answer: it is told again", from: withSession, acts: []act{
+			gnbReleases, released, smf("SMF: nothing", 1, SessionAnswer{Outcome: Unknown}),
+			{name: "5 s later", later: silentTime, event: func(*teller) Event { return Due{Name: dueSilent} }}, updated,
+		}},
+		{name: "the worker dies before the SMF has answered: it is told again", from: withSession, acts: []act{
+			gnbReleases, released, dies, happens("a new holder", Resumed{}), updated,
+		}},
+		{name: "a gNB that is gone: the SMF is told, downlink packets wait, and the UE is paged", from: withSession, acts: []act{gone, updated, packets, comes, toSetUp}},
+		{name: "an association of another gNB", from: withSession, acts: []act{
+			happens("terminator: the association is gone", AccessLost{At: record.Attachment{Terminator: "n2-0", Association: 2}}),
+		}},
+		{name: "NG Reset of this UE alone", from: withSession, acts: []act{
+			happens("gNB: NG Reset", AccessLost{At: record.Attachment{Terminator: "n2-0", Association: 1, RAN: 1}, Why: "NG Reset"}),
+		}},
+		{name: "NG Reset of another UE", from: withSession, acts: []act{
+			happens("gNB: NG Reset", AccessLost{At: record.Attachment{Terminator: "n2-0", Association: 1, RAN: 77}, Why: "NG Reset"}),
+		}},
+		{name: "the gNB does not know the UE", from: withSession, acts: []act{
+			gnbSays("gNB: Error Indication", func(*teller) n2.Message {
+				return &n2.ErrorIndication{Cause: cause(n2.CauseUnknownLocalUEID)}
+			}),
+		}},
+		{name: "a message could not be sent", from: withSession, acts: []act{{name: "terminator: no such association", event: func(tr *teller) Event {
+			return NotSent{Send: Send{To: *tr.st.Record.N2, Message: &n2.Paging{}}}
+		}}}},
+		{name: "another RAN UE NGAP ID", from: withSession, acts: []act{{name: "gNB: Uplink NAS Transport", event: func(tr *teller) Event {
+			at := *tr.st.Record.N2
+			at.RAN = 77
+			return FromAccess{At: at, Message: &n2.UplinkNASTransport{}}
+		}}}},
+		{name: "NAS is not delivered", from: withSession, acts: []act{gnbSays("gNB: NAS Non Delivery Indication", func(*teller) n2.Message {
+			return &n2.NASNonDeliveryIndication{Cause: n2.CauseRadioConnectionLost}
+		})}},
+		{name: "idle for long: mobile reachable, then implicit deregistration", from: idleUE, acts: []act{
+			{name: "T3512 and four minutes later", later: time.Hour, event: func(*teller) Event { return Due{Name: dueReachable} }},
+			{name: "four minutes later", later: implicitTime, event: func(*teller) Event { return Due{Name: dueImplicit} }},
+			smf("SMF: released", 1, SessionAnswer{Outcome: Done}), answers("PCF: deleted", func(n Number) Event { return Policy{Number: n, Outcome: Done} }),
+		}},
+	})
+}
+
+// TS 23.502 4.2.3.3, TS 29.518 5.2.2.3.1.
+func TestTransfer(t *testing.T) {
+	quiet := packets.event(nil).(Transfer)
+	quiet.SkipIdle = true
+	tell(t, "transfer", []story{
+		{name: "packets wait: the UE is paged, and comes", from: idleUE, acts: []act{packets, comes, toSetUp, contextUp, updated}},
+		{name: "the UE does not come: four pagings, and the SMF hears it", from: idleUE, acts: []act{packets, pageSilent, pageSilent, pageSilent, pageSilent, packets}},
+		{name: "more packets while it is paged", from: idleUE, acts: []act{packets, packets}},
+		{name: "the UE comes by a registration", from: idleUE, acts: []act{packets, updates, toSetUp}},
+		{name: "an SMF that does not want the UE to be woken", from: idleUE, acts: []act{happens("SMF: command, skip where idle", quiet)}},
+		{name: "a message for the UE waits with the packets", from: idleUE, acts: []act{
+			happens("SMF: command", Transfer{From: 8, Session: 1, N1: []byte{0x2e, 1, 0, 0xcb}, Failure: "http://smf-1/failed/1"}),
+			first("UE: Service Request, paged", gnb1, 3, 1, serviceRequest(n1.ServiceMobileTerminated, n1.Of(1), 0)),
+		}},
+		{name: "to a UE that is connected", from: withSession, acts: []act{
+			happens("SMF: modification", Transfer{From: 8, Session: 1, N1: []byte{0x2e, 1, 0, 0xcb}, N2: []byte{5}, N2Type: modifyRequest}),
+			gnbSays("gNB: PDU Session Resource Modify Response", func(*teller) n2.Message {
+				return &n2.PDUSessionResourceModifyResponse{Sessions: []n2.Session{{ID: 1, Transfer: []byte{6}}}}
+			}), updated,
+			happens("SMF: release", Transfer{From: 9, Session: 1, N1: []byte{0x2e, 1, 0, 0xd3}, N2: []byte{7}, N2Type: releaseRequest}),
+			happens("SMF: the context is no more", SessionEnded{Session: 1, Context: "http://smf-1/sm-contexts/1"}),
+		}},
+		{name: "for a session that is not there", from: withSession, acts: []act{happens("SMF: accept", accept(9))}},
+		{name: "while the UE is being released: it waits", from: withSession, acts: []act{gnbReleases, packets, released, packets}},
+		{name: "of a UE that is not there", acts: []act{packets}},
+		{name: "another context of that identity has ended", from: withSession, acts: []act{
+			happens("SMF: the context is no more", SessionEnded{Session: 1, Context: "http://smf-1/sm-contexts/old"}),
+		}},
+		{name: "where is the UE", from: idleUE, acts: []act{happens("UDM: where is it", Locate{From: 4})}},
+	})
+}
+
+// TS 24.501 5.4.5, TS 23.502 4.3.2.2.1.
+func TestTransport(t *testing.T) {
+	asks := says("UE: UL NAS Transport, PDU Session Establishment Request", protected(establishes(1)))
+	with := func(change func(*n1.ULNASTransport)) func(*teller) []byte {
+		m := establishes(1)
+		change(m)
+		return protected(m)
+	}
+	tell(t, "transport", []story{
+		{name: "a session is made", from: registeredUE, acts: []act{asks, smf("SMF: created", 1, created(1)), happens("SMF: accept", accept(1)), resourceSet(1), updated}},
+		{name: "the accept comes before the answer: it waits", from: registeredUE, acts: []act{asks, happens("SMF: accept", accept(1)), smf("SMF: created", 1, created(1)), happens("SMF: accept", accept(1))}},
+		{name: "T3580: the request again, while the SMF is asked", from: registeredUE, acts: []act{asks, says("UE: the same again", protected(establishes(1)))}},
+		{name: "the SMF rejects the type: the UE hears it", from: registeredUE, acts: []act{
+			asks, smf("SMF: cause 50", 1, SessionAnswer{Outcome: Refused, Status: 403, Cause: "PDUTYPE_NOT_SUPPORTED", N1: []byte{0x2e, 1, 5, 0xc3, 50}}),
+		}},
+		{name: "there is no SMF", from: registeredUE, acts: []act{asks, smf("nobody", 1, SessionAnswer{Outcome: Unsent})}},
+		{name: "the SMF does not answer", from: registeredUE, acts: []act{asks, smf("SMF: nothing", 1, SessionAnswer{Outcome: Unknown})}},
+		{name: "the SMF has too much to do", from: registeredUE, acts: []act{asks, smf("SMF: 503", 1, SessionAnswer{Outcome: Refused, Status: 503, Cause: "NF_CONGESTION"})}},
+		{name: "no such data network", from: registeredUE, acts: []act{asks, smf("SMF: no", 1, SessionAnswer{Outcome: Refused, Status: 403, Cause: "DNN_NOT_SUPPORTED"})}},
+		{name: "the slice has no resources", from: registeredUE, acts: []act{asks, smf("SMF: no", 1, SessionAnswer{Outcome: Refused, Status: 500, Cause: "INSUFFICIENT_RESOURCES_SLICE"})}},
+		{name: "a slice that is not allowed", from: registeredUE, acts: []act{
+			says("UE: UL NAS Transport", with(func(m *n1.ULNASTransport) { m.Slice = &n1.Slice{SNSSAI: sliceTo(guest)} })),
+		}},
+		{name: "no data network named: the subscription's default", from: registeredUE, acts: []act{says("UE: UL NAS Transport", with(func(m *n1.ULNASTransport) { m.DNN = "" }))}},
+		{name: "a PDU session identity that is in use: the old one ends, the new one is made", from: withSession, acts: []act{
+			says("UE: UL NAS Transport", with(func(m *n1.ULNASTransport) { m.Payload = []byte{0x2e, 1, 6, 0xc1, 0xff, 0xff} })),
+			smf("SMF: ended", 1, SessionAnswer{Outcome: Done, N2: []byte{7}, N2Type: releaseRequest}),
+			smf("SMF: created", 1, SessionAnswer{Outcome: Done, Context: "http://smf-2/sm-contexts/9", SMF: "smf-2"}),
+		}},
+		{name: "the UE releases it", from: withSession, acts: []act{
+			says("UE: UL NAS Transport, Release Request", protected(&n1.ULNASTransport{PayloadType: n1.PayloadN1SM, Payload: []byte{0x2e, 1, 7, 0xd1}, SessionID: 1})),
+			smf("SMF: command", 1, SessionAnswer{Outcome: Done, N1: []byte{0x2e, 1, 7, 0xd3, 36}, N2: []byte{7}, N2Type: releaseRequest}),
+			gnbSays("gNB: PDU Session Resource Release Response", func(*teller) n2.Message {
+				return &n2.PDUSessionResourceReleaseResponse{Sessions: []n2.Session{{ID: 1, Transfer: []byte{6}}}}
+			}), updated,
+		}},
+		{name: "for a session that there is not", from: registeredUE, acts: []act{
+			says("UE: UL NAS Transport", protected(&n1.ULNASTransport{PayloadType: n1.PayloadN1SM, Payload: []byte{0x2e, 4, 7, 0xd1}, SessionID: 4})),
+		}},
+		{name: "an SMS: refused with its cause", from: registeredUE, acts: []act{
+			says("UE: UL NAS Transport, SMS", protected(&n1.ULNASTransport{PayloadType: n1.PayloadSMS, Payload: []byte{1, 2, 3}})),
+		}},
+		{name: "the gNB says that a session is released, and that a tunnel is elsewhere", from: withSession, acts: []act{
+			gnbSays("gNB: PDU Session Resource Modify Indication", func(*teller) n2.Message {
+				return &n2.PDUSessionResourceModifyIndication{Sessions: []n2.Session{{ID: 1, Transfer: []byte{4}}}}
+			}), smf("SMF: confirmed", 1, SessionAnswer{Outcome: Done, N2: []byte{5}, N2Type: modifyConfirm}),
+			gnbSays("gNB: PDU Session Resource Notify", func(*teller) n2.Message {
+				return &n2.PDUSessionResourceNotify{Released: []n2.Session{{ID: 1, Transfer: []byte{3}}}}
+			}), updated,
+		}},
+		{name: "a message of a type that is not known", from: registeredUE, acts: []act{says("UE: something", func(tr *teller) []byte {
+			b := []byte{0x7e, 0, 0x99}
+			out := n1.Envelope{Header: n1.IntegrityProtectedAndCiphered, MAC: mac(tr.phone.key, 0, tr.phone.uplink, b), Sequence: uint8(tr.phone.uplink), Payload: b}.Append(nil)
+			tr.phone.uplink++
+			return out
+		})}},
+	})
+}

@@ -1,0 +1,342 @@
+package procedure
+
+import (
+	"slices"
+
+	"core5g.dev/core5g/images/access-management/n2"
+	"core5g.dev/core5g/images/access-management/record"
+)
+
+// What SMFs are asked, and what becomes of their answers (TS 29.502 5.2.2). Of one PDU session one thing is asked at a time, in the order in which
+// it came up; of several, at once.
+
+// States of a user plane connection and of a handover (TS 29.502 6.1.6.3.2, 6.1.6.3.3).
+const (
+	activating  = "ACTIVATING"
+	deactivated = "DEACTIVATED"
+	preparing   = "PREPARING"
+	prepared    = "PREPARED"
+	completed   = "COMPLETED"
+	cancelled   = "CANCELLED"
+)
+
+// Types of N2 SM information (TS 29.502 6.1.6.3.12).
+const (
+	setupRequest     = "PDU_RES_SETUP_REQ"
+	setupDone        = "PDU_RES_SETUP_RSP"
+	setupFailed      = "PDU_RES_SETUP_FAIL"
+	releaseRequest   = "PDU_RES_REL_CMD"
+	releaseDone      = "PDU_RES_REL_RSP"
+	modifyRequest    = "PDU_RES_MOD_REQ"
+	modifyDone       = "PDU_RES_MOD_RSP"
+	modifyFailed     = "PDU_RES_MOD_FAIL"
+	notifyChanged    = "PDU_RES_NTY"
+	notifyReleased   = "PDU_RES_NTY_REL"
+	modifyIndication = "PDU_RES_MOD_IND"
+	modifyConfirm    = "PDU_RES_MOD_CFM"
+	switchRequest    = "PATH_SWITCH_REQ"
+	switchFailed     = "PATH_SWITCH_SETUP_FAIL"
+	switchDone       = "PATH_SWITCH_REQ_ACK"
+	switchRefused    = "PATH_SWITCH_REQ_FAIL"
+	handRequired     = "HANDOVER_REQUIRED"
+	handCommand      = "HANDOVER_CMD"
+	handRefused      = "HANDOVER_PREP_FAIL"
+	handTaken        = "HANDOVER_REQ_ACK"
+	handNotTaken     = "HANDOVER_RES_ALLOC_FAIL"
+	secondaryUsage   = "SECONDARY_RAT_USAGE"
+)
+
+// purpose of what an SMF is asked.
+type purpose uint8
+
+const (
+	forUE         purpose = 1 // UL NAS Transport, of a session that there is
+	forNew        purpose = 2 // a session is to be made
+	forAccess     purpose = 3 // what an access network has said
+	forActivation purpose = 4 // the procedure wants the user plane
+	forIdle       purpose = 5 // the user plane is down
+	forEnd        purpose = 6 // the session is no more for the UE
+	forPlace      purpose = 7 // another one takes its identity
+	forSwitch     purpose = 8
+	forPreparing  purpose = 9
+	forPrepared   purpose = 10
+	forCompleted  purpose = 11
+	forCancelled  purpose = 12
+	forSlice      purpose = 13 // its slice is not the UE's any more
+)
+
+// mostAsked bounds what waits for an SMF, of one session.
+const mostAsked = 8
+
+// askSMF of a session, when nothing that was asked before is open; false: too much waits.
+func (t *turn) askSMF(a AskSession) bool {
+	id := a.Session.ID
+	list := t.live.sessions[id]
+	if len(list) >= mostAsked {
+		return false
+	}
+	a.SUPI, a.PEI, a.GPSI, a.Place, a.PLMN = t.s.SUPI, t.s.PEI, t.s.GPSI, t.s.Place, t.s.Place.PLMN
+	a.Number, a.sent = t.number(), len(list) == 0
+	if t.live.sessions == nil {
+		t.live.sessions = map[uint8][]AskSession{}
+	}
+	t.live.sessions[id] = append(slices.Clone(list), a)
+	if len(list) == 0 {
+		t.do(a)
+	}
+	return true
+}
+
+// asking says whether an SMF is asked that, of a session.
+func (t *turn) asking(id uint8, p purpose) bool {
+	return slices.ContainsFunc(t.live.sessions[id], func(a AskSession) bool { return a.purpose == p })
+}
+
+// sessionAnswered sorts by what was asked.
+func (t *turn) sessionAnswered(e SessionAnswer) {
+	var asked AskSession
+	found := false
+	for id, list := range t.live.sessions {
+		if len(list) > 0 && list[0].Number == e.Number {
+			asked, found = list[0], true
+			if t.live.sessions[id] = slices.Clone(list[1:]); len(t.live.sessions[id]) == 0 {
+				delete(t.live.sessions, id)
+			}
+			break
+		}
+	}
+	if !found {
+		t.out.Refused = "an answer that nobody waits for"
+		return
+	}
+	id := asked.Session.ID
+	if e.Outcome == Refused && e.Status == 404 && asked.Operation != CreateSession { // the SMF has it no more
+		t.s.Remove(id)
+	}
+	t.sessionDone(asked, e)
+	if t.s == nil {
+		return
+	}
+	t.askNext(id)
+	if t.s != nil && t.doing() == Deregistration {
+		t.deregisterOn()
+	}
+}
+
+// askNext of what waits, of a session as it is now. What is for one that is no more is not asked.
+func (t *turn) askNext(id uint8) {
+	for len(t.live.sessions[id]) > 0 {
+		list := t.live.sessions[id]
+		next := list[0]
+		if next.sent {
+			return
+		}
+		if s := t.s.Session(id); s != nil && next.Operation != CreateSession {
+			next.Session = *s
+		} else if next.Operation != CreateSession {
+			if t.live.sessions[id] = slices.Clone(list[1:]); len(t.live.sessions[id]) == 0 {
+				delete(t.live.sessions, id)
+			}
+			t.sessionDone(next, SessionAnswer{Outcome: Refused, Status: 404})
+			if t.s == nil {
+				return
+			}
+			continue
+		}
+		next.sent = true
+		t.live.sessions[id] = append([]AskSession{next}, list[1:]...)
+		t.do(next)
+		return
+	}
+}
+
+func (t *turn) sessionDone(asked AskSession, e SessionAnswer) {
+	id := asked.Session.ID
+	s := t.s.Session(id)
+	switch asked.purpose {
+	case forNew:
+		t.sessionMade(asked, e)
+	case forUE:
+		t.forwarded(asked, e)
+	case forAccess:
+		t.deliver(id, e.N1, e.N2, e.N2Type)
+	case forActivation:
+		t.activated(id, e)
+	case forIdle:
+		t.toldIdle(s, e)
+	case forEnd:
+		t.s.Remove(id)
+	case forPlace:
+		if e.N2 != nil && t.s.N2 != nil && t.s.N2.Set {
+			t.deliver(id, nil, e.N2, e.N2Type)
+		}
+		t.s.Remove(id)
+	case forSlice:
+		t.deliver(id, e.N1, e.N2, e.N2Type)
+	case forSwitch:
+		t.switched(id, e)
+	case forPreparing:
+		t.sessionPreparing(id, e)
+	case forPrepared:
+		t.sessionPrepared(id, e)
+	}
+}
+
+// deactivate a session's user plane: 4.2.6 step 5. Until the SMF has heard, it is told again.
+func (t *turn) deactivate(s *record.Session) {
+	s.Up, s.Silent = false, true
+	if !t.asking(s.ID, forIdle) {
+		t.askSMF(AskSession{Operation: UpdateSession, Session: *s, Connection: deactivated, Cause: "REL_DUE_TO_UNSPECIFIED_REASON", purpose: forIdle})
+	}
+}
+
+func (t *turn) toldIdle(s *record.Session, e SessionAnswer) {
+	switch {
+	case s == nil || s.Up:
+	case e.Outcome == Done || e.Outcome == Refused:
+		s.Silent = false
+	default:
+		t.due(dueSilent, silentTime)
+	}
+}
+
+// silence is broken for sessions that nobody has set up again.
+func (t *turn) silence() {
+	for n := range t.s.Sessions {
+		if s := &t.s.Sessions[n]; s.Silent && !s.Up {
+			t.deactivate(s)
+		}
+	}
+}
+
+func (t *turn) tellSilent() {
+	if k := t.doing(); k != Registration && k != Service {
+		t.silence()
+	}
+}
+
+// activate sessions for the procedure (4.2.3.2 step 4); it goes on when the last has answered.
+func (t *turn) activate(ids []uint8) {
+	p := t.s.Procedure
+	for _, id := range ids {
+		s := t.s.Session(id)
+		if s == nil || p.Sessions&(1<<id) != 0 {
+			continue
+		}
+		if t.askSMF(AskSession{Operation: UpdateSession, Session: *s, Connection: activating, purpose: forActivation}) {
+			p.Sessions |= 1 << id
+		} else {
+			p.Failed |= 1 << id
+		}
+	}
+}
+
+func (t *turn) activated(id uint8, e SessionAnswer) {
+	p := t.s.Procedure
+	if p == nil || p.Sessions&(1<<id) == 0 { // the procedure that wanted it is over: nobody has set it up
+		if s := t.s.Session(id); s != nil && e.Outcome == Done && !s.Up {
+			t.deactivate(s)
+		}
+		return
+	}
+	p.Sessions &^= 1 << id
+	if s := t.s.Session(id); s != nil && e.Outcome == Done && e.N2 != nil {
+		s.Silent = false
+		t.live.gathered = append(t.live.gathered, gathered{id: id, n1: e.N1, n2: e.N2, transfer: e.N2Type})
+	} else {
+		p.Failed |= 1 << id
+	}
+	if p.Sessions == 0 {
+		t.ask() // the step goes on
+	}
+}
+
+// setups of what was gathered, with their NAS where the message can have it.
+func (t *turn) setups(withNAS bool) []n2.SessionSetup {
+	var out []n2.SessionSetup
+	for _, g := range t.live.gathered {
+		s := t.s.Session(g.id)
+		if s == nil {
+			continue
+		}
+		x := n2.SessionSetup{ID: g.id, SNSSAI: snssai(s.Slice), Transfer: g.n2}
+		if g.n1 != nil && withNAS {
+			x.NAS = t.container(g.id, g.n1)
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+// deliver what an SMF gives for a UE and its access network, which are connected.
+func (t *turn) deliver(id uint8, nas, transfer []byte, kind string) {
+	if t.s.N2 == nil || t.s.N2.Releasing || nas == nil && transfer == nil {
+		return
+	}
+	var wrapped []byte
+	if nas != nil {
+		wrapped = t.container(id, nas)
+	}
+	if transfer == nil {
+		t.downlink(wrapped)
+		return
+	}
+	s := t.s.Session(id)
+	switch kind {
+	case setupRequest:
+		if s == nil {
+			return
+		}
+		one := n2.SessionSetup{ID: id, SNSSAI: snssai(s.Slice), Transfer: transfer}
+		if !t.s.N2.Set {
+			if wrapped != nil {
+				t.downlink(wrapped)
+			}
+			t.setUpContext(nil, []n2.SessionSetup{one})
+			return
+		}
+		one.NAS = wrapped
+		t.send(&n2.PDUSessionResourceSetupRequest{
+			UE: ids(t.s.N2), Sessions: []n2.SessionSetup{one}, AMBR: &n2.AggregateBitRate{Uplink: t.s.Uplink, Downlink: t.s.Downlink},
+		})
+	case modifyRequest:
+		t.send(&n2.PDUSessionResourceModifyRequest{UE: ids(t.s.N2), Sessions: []n2.SessionModify{{ID: id, NAS: wrapped, Transfer: transfer}}})
+	case releaseRequest:
+		if s != nil {
+			s.Up = false
+		}
+		t.send(&n2.PDUSessionResourceReleaseCommand{UE: ids(t.s.N2), NAS: wrapped, Sessions: []n2.Session{{ID: id, Transfer: transfer}}})
+	case modifyConfirm:
+		t.send(&n2.PDUSessionResourceModifyConfirm{UE: ids(t.s.N2), Sessions: []n2.Session{{ID: id, Transfer: transfer}}})
+	default:
+		if wrapped != nil {
+			t.downlink(wrapped)
+		}
+	}
+}
+
+// resources that an access network has, or has not, go to their SMFs.
+func (t *turn) resources(done, failed []n2.Session, doneType, failedType string) {
+	for _, x := range done {
+		t.resource(x, doneType)
+	}
+	for _, x := range failed {
+		t.resource(x, failedType)
+	}
+}
+
+func (t *turn) resource(x n2.Session, kind string) {
+	s := t.s.Session(x.ID)
+	if s == nil {
+		return
+	}
+	switch kind {
+	case setupDone:
+		s.Up, s.Silent, s.Held = true, false, nil
+	case setupFailed, releaseDone, notifyReleased:
+		s.Up = false
+	}
+	if x.Transfer != nil {
+		t.askSMF(AskSession{Operation: UpdateSession, Session: *s, N2: x.Transfer, N2Type: kind, purpose: forAccess})
+	}
+}

@@ -1,0 +1,85 @@
+package procedure
+
+import "time"
+
+// Names of times.
+const (
+	dueCommand   = "command"   // T3522, T3550, T3555, T3560, T3570: the UE has not answered
+	duePaging    = "paging"    // T3513
+	dueReachable = "reachable" // mobile reachable
+	dueImplicit  = "implicit"  // implicit deregistration
+	dueAccess    = "access"    // the access network has not answered
+	dueLeft      = "left"      // the one of before has not
+	dueHandover  = "handover"
+	dueSilent    = "silent" // an SMF that has not heard is told again
+)
+
+// DueNames are all that there are.
+var DueNames = []string{dueCommand, duePaging, dueReachable, dueImplicit, dueAccess, dueLeft, dueHandover, dueSilent}
+
+// Timers of TS 24.501 10.2, and how often they run.
+const (
+	commandTime     = 6 * time.Second
+	commandAttempts = 5
+	// pagingTime is T3513, pagingAttempts how often a UE is paged.
+	pagingTime     = 2 * time.Second
+	pagingAttempts = 4
+	// accessTime is how long an access network may take to answer.
+	accessTime = 5 * time.Second
+	// reachableMore is what the mobile reachable timer has over T3512 (TS 24.501 5.3.7), implicitTime that of implicit deregistration.
+	reachableMore = 4 * time.Minute
+	implicitTime  = 4 * time.Minute
+	silentTime    = 5 * time.Second
+	// handoverTime is how long one may take from its request until the UE has arrived (TNGRELOCoverall of the source and more).
+	handoverTime = 12 * time.Second
+	// congestionTime is T3346 where the network is what failed.
+	congestionTime = 30 * time.Second
+)
+
+func (t *turn) timer(name string) {
+	t.due(name, 0)
+	switch name {
+	case dueCommand:
+		t.commandSilent()
+	case duePaging:
+		t.pageAgain()
+	case dueReachable:
+		t.unreachable()
+	case dueImplicit:
+		t.implicit()
+	case dueAccess:
+		t.accessSilent()
+	case dueLeft:
+		t.s.Left = nil
+	case dueHandover:
+		t.handoverLate()
+	case dueSilent:
+		t.tellSilent()
+	default:
+		t.out.Refused = "no time of this program's"
+	}
+}
+
+// watch a UE that is idle: mobile reachable (TS 24.501 5.3.7). The UE that is connected is not watched.
+func (t *turn) watch() {
+	t.due(dueImplicit, 0)
+	if t.s.N2 != nil || t.s.Periodic == 0 {
+		t.due(dueReachable, 0)
+		return
+	}
+	t.due(dueReachable, time.Duration(t.s.Periodic)*time.Second+reachableMore)
+}
+
+// unreachable: paging is of no use any more; it is deregistered if it stays away.
+func (t *turn) unreachable() {
+	if t.s.N2 == nil {
+		t.due(dueImplicit, implicitTime)
+	}
+}
+
+// implicit: TS 24.501 5.5.2.1, the UE hears of it when it comes (cause 9, or 10).
+func (t *turn) implicit() {
+	if t.s.N2 == nil {
+		t.forget("implicit deregistration")
+	}
+}

@@ -1,0 +1,294 @@
+package procedure
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"core5g.dev/core5g/images/access-management/n1"
+	"core5g.dev/core5g/images/access-management/n2"
+	"core5g.dev/core5g/images/access-management/record"
+)
+
+// Whatever happens in whatever order, Handle comes back, no downlink COUNT is used twice or without being reserved (plainKeys), the record can be
+// written and read, nobody who asked is answered twice, what was asked is asked with a number of its own, and a UE at rest has no SMF that does
+// not know of a user plane that is down.
+func TestAnyOrder(t *testing.T) {
+	for seed := range uint64(240) {
+		w := &walker{teller: newTeller(t), r: rand.New(rand.NewPCG(seed, 1)), open: map[Number]Effect{}, numbers: map[Number]bool{}}
+		if from := []func(*teller){nil, withSession, twoSessions, idleUE}[seed%4]; from != nil {
+			from(w.teller)
+		}
+		for range 120 {
+			w.step()
+			if t.Failed() {
+				t.Fatalf("seed %d", seed)
+			}
+		}
+	}
+}
+
+type walker struct {
+	*teller
+	r       *rand.Rand
+	open    map[Number]Effect // what was asked and is not answered
+	numbers map[Number]bool
+	late    []Event // events that wait
+	token   Token
+}
+
+func (w *walker) step() {
+	e := w.event()
+	if e == nil {
+		return
+	}
+	out := w.handle(e)
+	for _, x := range out.Effects {
+		w.asked(x)
+		if r, ok := x.(Reply); ok && r.To == 0 {
+			w.t.Errorf("%T answers nobody", e)
+		}
+		if s, ok := x.(Send); ok && s.Message == nil {
+			w.t.Errorf("%T sends nothing", e)
+		}
+	}
+	if out.Later && len(w.late) < 4 {
+		w.late = append(w.late, e)
+	} else if !out.Later && len(w.late) > 0 {
+		if w.st.Record == nil {
+			w.open, w.numbers = map[Number]Effect{}, map[Number]bool{}
+		}
+		again := w.late
+		w.late = nil
+		for _, e := range again {
+			if out := w.handle(e); out.Later {
+				w.late = append(w.late, e)
+			} else {
+				for _, x := range out.Effects {
+					w.asked(x)
+				}
+			}
+		}
+	}
+	if w.st.Record == nil {
+		w.open, w.late = map[Number]Effect{}, nil
+		w.numbers = map[Number]bool{}
+		return
+	}
+	w.check(e)
+}
+
+func (w *walker) asked(x Effect) {
+	var n Number
+	switch x := x.(type) {
+	case AskNamed:
+		n = x.Number
+	case AskChallenge:
+		n = x.Number
+	case AskConfirm:
+		n = x.Number
+	case AskRecording:
+		n = x.Number
+	case AskSubscription:
+		n = x.Number
+	case AskPolicy:
+		n = x.Number
+	case AskSession:
+		n = x.Number
+	default:
+		return
+	}
+	if w.numbers[n] {
+		w.t.Errorf("%T has a number that another had", x)
+	}
+	w.numbers[n] = true
+	w.open[n] = x
+}
+
+// check what holds between events.
+func (w *walker) check(e Event) {
+	u := w.st.Record
+	if p := u.Procedure; p != nil && len(w.open) == 0 && u.Command == nil && u.Paging == nil && u.N2 == nil {
+		w.t.Errorf("after %T the procedure %s step %d waits for nobody", e, Kind(p.Kind), p.Step)
+	}
+	if u.Procedure == nil && u.Phase == record.Registered && len(w.open) == 0 {
+		for _, s := range u.Sessions {
+			if s.Up && (u.N2 == nil || !u.N2.Set && !u.N2.Setting && !u.N2.Releasing) {
+				w.t.Errorf("after %T session %d is up, and the UE has no context", e, s.ID)
+			}
+		}
+	}
+	if u.N2 != nil && u.Left != nil && u.N2.AMF == u.Left.AMF {
+		w.t.Errorf("after %T the UE is where it has left", e)
+	}
+}
+
+func (w *walker) event() Event {
+	u := w.st.Record
+	if len(w.open) > 0 && w.r.IntN(3) > 0 {
+		return w.answer()
+	}
+	if u == nil {
+		return asksIn.event(w.teller)
+	}
+	rare := []func() Event{
+		func() Event { return asksIn.event(w.teller) },
+		func() Event { w.token++; return End{From: w.token, Why: Ending(1 + w.r.IntN(3))} },
+		func() Event { w.token++; return PolicyChanged{From: w.token, Uplink: 1e6, Downlink: 1e6} },
+	}
+	if w.r.IntN(30) == 0 {
+		return rare[w.r.IntN(len(rare))]()
+	}
+	pick := []func() Event{
+		func() Event { return Due{Name: DueNames[w.r.IntN(len(DueNames))]} },
+		func() Event {
+			w.token++
+			return Transfer{From: w.token, Session: uint8(1 + w.r.IntN(2)), N1: []byte{0x2e, 1, 0, 0xcb}, N2: []byte{1}, N2Type: setupRequest, SkipIdle: w.r.IntN(2) == 0}
+		},
+		func() Event { return SubscriptionChanged{} },
+		func() Event {
+			return AccessLost{At: record.Attachment{Terminator: "n2-0", Association: uint64(1 + w.r.IntN(2))}}
+		},
+		func() Event {
+			w.st = State{Record: w.st.Record, Capability: w.st.Capability}
+			w.open = map[Number]Effect{}
+			w.numbers = map[Number]bool{}
+			if w.st.Record.SUPI == "" {
+				w.st = State{}
+				return nil
+			}
+			return Resumed{Lost: w.r.IntN(4) == 0}
+		},
+		func() Event { return SessionEnded{Session: 1, Context: "http://smf-1/sm-contexts/1"} },
+		func() Event {
+			w.settings.FullName = []string{"", "a", "b"}[w.r.IntN(3)]
+			return SettingsChanged{}
+		},
+	}
+	if w.phone.key != nil && u.SUPI != "" {
+		uplink := n1.Sessions(w.r.UintN(8)) &^ 1
+		has := n1.Sessions(w.r.UintN(8)) &^ 1
+		g, tac := gnb1, uint32(1+w.r.IntN(2))
+		if w.r.IntN(2) == 0 {
+			g, tac = gnb2, 7
+		}
+		ran := w.r.Uint32N(1000)
+		for range 3 {
+			pick = append(pick,
+				func() Event { return first("", g, ran, tac, mobility(&uplink)).event(w.teller) },
+				func() Event {
+					return first("", g, ran, tac, serviceRequest(n1.ServiceData, has, uplink)).event(w.teller)
+				},
+			)
+		}
+		pick = append(pick, func() Event { return first("", g, ran, tac, leaves(false)).event(w.teller) })
+	}
+	if u.N2 != nil {
+		if u.N2.Setting && w.r.IntN(2) == 0 {
+			return FromAccess{At: *u.N2, Message: &n2.InitialContextSetupResponse{}}
+		}
+		said := w.connected(u)
+		if u.Handover != nil && w.r.IntN(2) == 0 {
+			return said[w.r.IntN(len(said))]()
+		}
+		pick = append(pick, said...)
+	}
+	return pick[w.r.IntN(len(pick))]()
+}
+
+// connected are events of a UE that is.
+func (w *walker) connected(u *record.UE) []func() Event {
+	say := func(m n2.Message) func() Event {
+		return func() Event { return FromAccess{At: *u.N2, Message: m} }
+	}
+	sessions := []n2.Session{{ID: uint8(1 + w.r.IntN(2)), Transfer: []byte{9}}}
+	node := n2.RANNode{Kind: n2.GNB, PLMN: plmnOf("20893"), ID: uint32(1 + w.r.IntN(2)), Bits: 24}
+	out := []func() Event{
+		say(&n2.UEContextReleaseRequest{Cause: n2.CauseUserInactivity}), say(&n2.UEContextReleaseComplete{}), say(&n2.ErrorIndication{Cause: cause(n2.CauseUnknownLocalUEID)}),
+		say(&n2.InitialContextSetupResponse{Sessions: sessions}), say(&n2.InitialContextSetupFailure{}), say(&n2.PDUSessionResourceSetupResponse{Sessions: sessions}),
+		say(&n2.PDUSessionResourceNotify{Released: sessions}), say(&n2.HandoverCancel{}), say(&n2.UplinkRANStatusTransfer{}),
+		say(&n2.HandoverRequired{Target: n2.HandoverTarget{Node: node, TAI: n2.TAI{PLMN: plmnOf("20893"), TAC: 7}}, Sessions: sessions}),
+		func() Event {
+			return FromAccess{At: at(gnb2, 60), Message: &n2.PathSwitchRequest{RAN: 60, SourceAMF: n2.AMFUEID(u.N2.AMF), Location: location(7), Sessions: sessions}}
+		},
+	}
+	if h := u.Handover; h != nil {
+		target := h.Target
+		target.RAN = 61
+		out = append(out,
+			func() Event {
+				return FromAccess{At: target, Message: &n2.HandoverRequestAcknowledge{Sessions: sessions}}
+			},
+			func() Event { return FromAccess{At: target, Message: &n2.HandoverFailure{}} },
+			func() Event { return FromAccess{At: target, Message: &n2.HandoverNotify{Location: location(7)}} },
+		)
+	}
+	if w.authentications > 0 && u.Coming != nil {
+		out = append(out, func() Event { return completes.event(w.teller) }, func() Event { return completes.event(w.teller) })
+	}
+	messages := []n1.Message{
+		&n1.AuthenticationResponse{RES: resOf}, &n1.AuthenticationResponse{RES: resOf}, &n1.AuthenticationFailure{Cause: n1.CauseSynchFailure, AUTS: &n1.Resynchronisation{1}},
+		&n1.RegistrationComplete{}, &n1.ConfigurationUpdateComplete{}, establishes(1), establishes(2), &n1.DeregistrationAcceptFromUE{},
+		&n1.SecurityModeReject{Cause: n1.CauseSecurityModeRejected}, &n1.IdentityResponse{Identity: suci()}, &n1.Status{Cause: n1.CauseMessageTypeNotCompatible},
+	}
+	m := messages[w.r.IntN(len(messages))]
+	how := unprotected(m)
+	if w.phone.key != nil && u.Security != nil {
+		how = protected(m)
+	}
+	return append(out, func() Event { return says("", how).event(w.teller) }, func() Event { return says("", how).event(w.teller) })
+}
+
+// answer something that is open, in one of the ways.
+func (w *walker) answer() Event {
+	numbers := make([]Number, 0, len(w.open))
+	for n := range w.open {
+		numbers = append(numbers, n)
+	}
+	slices.Sort(numbers)
+	n := numbers[w.r.IntN(len(numbers))]
+	x := w.open[n]
+	delete(w.open, n)
+	outcome := Done
+	if w.r.IntN(10) == 0 {
+		outcome = []Outcome{Refused, Unknown, Unsent}[w.r.IntN(3)]
+	}
+	switch x := x.(type) {
+	case AskNamed:
+		return Named{Number: n, Failed: outcome == Unknown}
+	case AskChallenge:
+		c := aka(n)
+		c.Outcome = outcome
+		return c
+	case AskConfirm:
+		c := confirms.event(w.teller).(Confirmed)
+		c.Number, c.Outcome = n, outcome
+		return c
+	case AskRecording:
+		return Recorded{Number: n, Outcome: outcome}
+	case AskSubscription:
+		s := subscription(n)
+		s.Outcome = outcome
+		s.Barred = w.r.IntN(16) == 0
+		if w.r.IntN(6) == 0 {
+			s.Slices = services[1:]
+		}
+		return s
+	case AskPolicy:
+		return Policy{Number: n, Outcome: outcome, URI: "http://pcf/policies/1"}
+	case AskSession:
+		a := SessionAnswer{Number: n, Outcome: outcome, Status: []int{404, 500, 503}[w.r.IntN(3)]}
+		if outcome != Done {
+			return a
+		}
+		if x.Operation == CreateSession {
+			c := created(x.Session.ID)
+			c.Number = n
+			return c
+		}
+		a.N2 = []byte{1}
+		a.N2Type = map[purpose]string{forActivation: setupRequest, forPreparing: setupRequest, forPrepared: handCommand, forSwitch: switchDone, forPlace: releaseRequest}[x.purpose]
+		return a
+	}
+	return nil
+}
