@@ -246,8 +246,13 @@ func askNamed(t *turn) {
 		t.next(regChallenge)
 		return
 	}
-	if t.s.SUPI == c.supi {
+	switch t.s.SUPI {
+	case c.supi:
 		t.named()
+		return
+	case "":
+	default: // by a context that is another's
+		t.notHim(nil, "the UE is another than its 5G-GUTI says")
 		return
 	}
 	t.do(AskNamed{Number: t.await(), SUPI: c.supi})

@@ -49,5 +49,5 @@
 //	protection.go     NAS in and out, COUNTs            keys.go           keys and algorithms
 //	slices.go         which slices, which area          settings.go       the network's configuration
 //	gnb.go            gNBs: TS 38.413 8.7               times.go          timers
-//	words.go          NGAP's words to records'
+//	words.go          NGAP's words to records'          decline.go        what cannot be looked at now
 package procedure

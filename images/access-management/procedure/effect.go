@@ -139,8 +139,8 @@ type AskSession struct {
 	Place     record.Place
 	// PLMN that serves the UE.
 	PLMN string
-	// Existing: the UE wants to go on with a session that it has. Emergency: it is one for emergency services.
-	Existing, Emergency bool
+	// Existing: the UE wants to go on with a session that it has.
+	Existing bool
 	// Connection and Handover are the states of TS 29.502 6.1.6.3.2, 6.1.6.3.3, that the session is to have.
 	Connection, Handover string
 	// N1 is a 5GSM message; N2 a transfer of TS 38.413 9.3.4, of a type of TS 29.502 6.1.6.3.12.

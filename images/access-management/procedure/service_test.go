@@ -203,6 +203,11 @@ func TestTransport(t *testing.T) {
 			says("UE: UL NAS Transport", with(func(m *n1.ULNASTransport) { m.Slice = &n1.Slice{SNSSAI: sliceTo(guest)} })),
 		}},
 		{name: "no data network named: the subscription's default", from: registeredUE, acts: []act{says("UE: UL NAS Transport", with(func(m *n1.ULNASTransport) { m.DNN = "" }))}},
+		{name: "the UE wants to go on with a session that it has", from: withSession, acts: []act{
+			says("UE: UL NAS Transport, existing", with(func(m *n1.ULNASTransport) {
+				m.Request, m.Payload = n1.RequestExisting, []byte{0x2e, 1, 8, 0xc1, 0xff, 0xff}
+			})),
+		}},
 		{name: "a PDU session identity that is in use: the old one ends, the new one is made", from: withSession, acts: []act{
 			says("UE: UL NAS Transport", with(func(m *n1.ULNASTransport) { m.Payload = []byte{0x2e, 1, 6, 0xc1, 0xff, 0xff} })),
 			smf("SMF: ended", 1, SessionAnswer{Outcome: Done, N2: []byte{7}, N2Type: releaseRequest}),

@@ -29,8 +29,6 @@ type Settings struct {
 	Zone                time.Duration
 	// Voice: IMS voice over PS session is supported (TS 24.501 9.11.3.5).
 	Voice bool
-	// Emergency services: bearers, and UEs without a subscription.
-	Emergency bool
 	// Backoff is T3346, what UEs are told to wait in a storm.
 	Backoff time.Duration
 }

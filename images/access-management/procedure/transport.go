@@ -24,7 +24,7 @@ func (t *turn) uplink(m *n1.ULNASTransport) {
 		t.returned(m.PayloadType, m.SessionID, m.Payload, n1.CausePayloadNotForwarded, 0)
 	case t.s.Phase != record.Registered:
 		t.returned(m.PayloadType, m.SessionID, m.Payload, n1.CausePayloadNotForwarded, 0)
-	case m.Request == n1.RequestInitial || m.Request == n1.RequestMultiAccess:
+	case m.Request == n1.RequestInitial || m.Request == n1.RequestMultiAccess || m.Request == n1.RequestExisting:
 		t.sessionRequested(m)
 	case m.Request == n1.RequestInitialEmergency, m.Request == n1.RequestExistingEmergency:
 		t.returned(m.PayloadType, m.SessionID, m.Payload, n1.CausePayloadNotForwarded, 0)
@@ -55,10 +55,11 @@ func (t *turn) sessionRequested(m *n1.ULNASTransport) {
 		t.returned(m.PayloadType, id, m.Payload, c, 0)
 		return
 	}
-	if s := t.s.Session(id); s != nil && s.Context != "" { // TS 24.501 6.4.1.7 b: the UE has it not any more, and the identity is another's
+	existing := m.Request == n1.RequestExisting
+	if s := t.s.Session(id); s != nil && s.Context != "" && !existing { // TS 24.501 6.4.1.7 b: the UE has it not any more, and the identity is another's
 		t.askSMF(AskSession{Operation: UpdateSession, Session: *s, End: true, Cause: "REL_DUE_TO_DUPLICATE_SESSION_ID", purpose: forPlace})
 	}
-	if !t.askSMF(AskSession{Operation: CreateSession, Session: record.Session{ID: id, Slice: slice, DNN: dnn}, N1: slices.Clone(m.Payload), purpose: forNew}) {
+	if !t.askSMF(AskSession{Operation: CreateSession, Session: record.Session{ID: id, Slice: slice, DNN: dnn}, N1: slices.Clone(m.Payload), Existing: existing, purpose: forNew}) {
 		t.returned(m.PayloadType, id, m.Payload, n1.CauseCongestion, t.backoff())
 	}
 }

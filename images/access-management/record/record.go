@@ -28,7 +28,7 @@ const (
 type UE struct {
 	Version uint8 `cbor:"0,keyasint"`
 
-	// SUPI names the UE: imsi-…, nai-…; imei-… where it has none, and is there for an emergency. "" until it is known.
+	// SUPI names the UE: imsi-…, nai-…; "" until it is known.
 	SUPI string `cbor:"1,keyasint"`
 	PEI  string `cbor:"2,keyasint,omitempty"`
 	// GPSI of the subscription; "" for none.
@@ -44,9 +44,8 @@ type UE struct {
 	// taken into use yet (TS 24.501 4.4.2.1, partial).
 	Security *Security `cbor:"8,keyasint,omitempty"`
 	Coming   *Security `cbor:"9,keyasint,omitempty"`
-	// Ability is the UE's security capability, as it said it (TS 24.501 9.11.3.54), and Mobility its 5GMM capability (9.11.3.1).
-	Ability  []byte `cbor:"10,keyasint,omitempty"`
-	Mobility []byte `cbor:"11,keyasint,omitempty"`
+	// Ability is the UE's security capability, as it said it (TS 24.501 9.11.3.54).
+	Ability []byte `cbor:"10,keyasint,omitempty"`
 
 	// N2 is where the UE is connected, nil while it is idle. Left is the attachment of before, until its access network has let go of it.
 	N2   *Attachment `cbor:"12,keyasint,omitempty"`
@@ -89,12 +88,8 @@ type UE struct {
 	Since int64 `cbor:"31,keyasint,omitempty"`
 	// Behind: the UE has not heard all that has changed for it.
 	Behind bool `cbor:"32,keyasint,omitempty"`
-	// Emergency: it is registered for emergency services alone.
-	Emergency bool `cbor:"33,keyasint,omitempty"`
 	// Prove: nothing is ciphered for the UE before it was authenticated anew, since the store may have lost what it was told.
 	Prove bool `cbor:"34,keyasint,omitempty"`
-	// Last message of the UE's that was answered: said again, it is answered alike.
-	Last *Answered `cbor:"35,keyasint,omitempty"`
 	// History is how the last procedures ended, the oldest first.
 	History []Past `cbor:"36,keyasint,omitempty"`
 	// Index to RAT/Frequency Selection Priority of the subscription, 0 for none.
@@ -164,8 +159,6 @@ type Session struct {
 	Held *Held `cbor:"7,keyasint,omitempty"`
 	// Silent: the SMF did not hear that the user plane is down, and is told again.
 	Silent bool `cbor:"8,keyasint,omitempty"`
-	// Emergency services' session.
-	Emergency bool `cbor:"9,keyasint,omitempty"`
 }
 
 // Held is an N1N2 message transfer that waits for the UE (TS 23.502 4.2.3.3 step 3a). It is what names it to others; the messages themselves are asked
@@ -237,15 +230,6 @@ type Handover struct {
 	Place Place `cbor:"6,keyasint,omitzero"`
 }
 
-// Answered is a message of the UE's and what it was answered.
-type Answered struct {
-	// Digest of the request as it is without protection, and the answer, also without.
-	Digest [8]byte `cbor:"0,keyasint"`
-	Answer []byte  `cbor:"1,keyasint,omitempty"`
-	// At is when, Unix time in ms.
-	At int64 `cbor:"2,keyasint,omitempty"`
-}
-
 // Past is a procedure that has ended.
 type Past struct {
 	Kind   uint8 `cbor:"0,keyasint"`
@@ -288,7 +272,7 @@ func (u *UE) Clone() *UE {
 	}
 	c.Security, c.Coming, c.N2, c.Left = clone(u.Security), clone(u.Coming), clone(u.N2), clone(u.Left)
 	c.Procedure, c.Command, c.Paging = clone(u.Procedure), clone(u.Command), clone(u.Paging)
-	c.Handover, c.Last = clone(u.Handover), clone(u.Last)
+	c.Handover = clone(u.Handover)
 	return &c
 }
 

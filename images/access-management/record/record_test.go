@@ -31,7 +31,7 @@ func phone() *UE {
 	sd := &[3]byte{1, 2, 3}
 	return &UE{
 		Version: Version, SUPI: "imsi-208930000000001", PEI: "imeisv-4370816125816151", GPSI: "msisdn-0900000000", Shard: 3, Phase: Registered,
-		TMSI: TMSI(3, 77), Security: security(), Ability: []byte{0xf0, 0x70, 0xf0, 0x70}, Mobility: []byte{7},
+		TMSI: TMSI(3, 77), Security: security(), Ability: []byte{0xf0, 0x70, 0xf0, 0x70},
 		N2:    &Attachment{Terminator: "core5g-n2-0", Association: 7, GNB: GNBName("20893", 1, 24), RAN: 5, AMF: AttachmentID(3, 9), Set: true},
 		Place: Place{PLMN: "20893", TAC: 1, Cell: 0x10, At: 1_800_000_000}, Area: Area{PLMN: "20893", TACs: []uint32{1, 2, 3}},
 		Allowed: []Slice{{SST: 1}, {SST: 1, SD: sd}}, Asked: []Slice{{SST: 1}}, Uplink: 1e9, Downlink: 2e9, Periodic: 3240,
@@ -58,13 +58,12 @@ func full() *UE {
 	u.Place.CellPLMN = "20894"
 	u.Rejected = []Rejected{{Slice{SST: 2}, 1}}
 	u.Sessions[1].Held = &Held{Failure: "https://core5g-session-management-1:8000/nsmf-callback/v1/sm-contexts/1000000001/transfer-failure", N1: make([]byte, 40), Priority: 8, FiveQI: 9, N2: true}
-	u.Sessions[1].Silent, u.Sessions[1].Emergency = true, true
+	u.Sessions[1].Silent = true
 	u.Procedure = &Procedure{Kind: 2, Step: 3, Attempts: 4, Began: 1_800_000_000_001, Message: make([]byte, 120), Cause: 36, Flags: 3, Sessions: 6, Failed: 2}
 	u.Command = &Command{Message: make([]byte, 100), Attempts: 2, Began: 1_800_000_000_002}
 	u.Paging = &Paging{Attempts: 2, Began: 1_800_000_000_003, Priority: 1}
 	u.Handover = &Handover{Target: *u.Left, Step: 2, Cause: [2]uint8{1, 2}, Asked: 6, Taken: 2, Began: 1_800_000_000_004, Place: u.Place}
-	u.Last = &Answered{Digest: [8]byte{1}, Answer: make([]byte, 40), At: 1_800_000_000_005}
-	u.Behind, u.Emergency, u.Prove = true, true, true
+	u.Behind, u.Prove = true, true
 	for n := range uint8(HistoryLength) {
 		u.History = append(u.History, Past{Kind: n + 1, Result: 1, At: 1_800_000_000_000, Took: 1000})
 	}
@@ -136,7 +135,7 @@ func TestClone(t *testing.T) {
 	}
 	c.Sessions[1].Held.Failure, c.Sessions[0].Up, c.Allowed[0].SST = "", false, 9
 	c.Security.Uplink, c.Coming.Uplink, c.N2.RAN, c.Left.RAN, c.Procedure.Step = 99, 99, 99, 99, 99
-	c.Command.Attempts, c.Paging.Attempts, c.Handover.Step, c.Last.At, c.History[0].Kind, c.Rejected[0].Cause = 99, 99, 99, 99, 99, 9
+	c.Command.Attempts, c.Paging.Attempts, c.Handover.Step, c.History[0].Kind, c.Rejected[0].Cause = 99, 99, 99, 99, 9
 	if diff := cmp.Diff(full(), u); diff != "" {
 		t.Errorf("the original has changed (-want +got):\n%s", diff)
 	}
