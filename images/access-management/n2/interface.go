@@ -276,7 +276,8 @@ func codeAssociationAddress(c *coder, v *Address) {
 
 func codeAssociationPairs(c *coder, v *[]AssociationPair) {
 	list(c, v, 1, mostAssociations, func(c *coder, v *AssociationPair) {
-		s := c.sequence(v.AMF != nil)
+		s := c.sequenceOfToday(v.AMF != nil)
+		s.extensions = c.boolean(false)
 		codeAssociationAddress(c, &v.RAN)
 		if s.has(0) {
 			pointerTo(c, &v.AMF, codeAssociationAddress)

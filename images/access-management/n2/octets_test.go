@@ -60,6 +60,12 @@ func TestOctets(t *testing.T) {
 			// The first of two, no option; set and pointer; TMSI from an octet on. One TAI less 1 in four bits.
 			want: "00 18 40 1e 00 0003 0073 40 07 00 08 60 deadbeef 0032 40 01 20 0067 40 07 00 99f907 000001",
 		},
+		"an association removed": {
+			message: &RANConfigurationUpdate{Remove: []AssociationPair{{RAN: ipv4("192.0.2.1"), AMF: at(ipv4("192.0.2.2"))}}},
+			// One less 1 in five bits; there is no extension marker: the AMF's is there, no extensions. Each address: the first of
+			// two, no longer than 160 bits, 31 more than 1 in eight bits, aligned.
+			want: "00 23 00 14 00 0001 00a7 00 0d 04 0f80 c0000201 07c0 c0000202",
+		},
 		"a cause of an extension": {
 			message: &NGSetupFailure{Cause: CauseReleasedByPreemption},
 			// The first of six groups, extended: the second of the extensions.

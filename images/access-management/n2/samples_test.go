@@ -207,6 +207,10 @@ func samples() []sample {
 		{"a configuration that goes up, and is for a gNB", &UplinkRANConfigurationTransfer{ConfigurationTransfer{
 			SON: sonTransfer(), Target: &HandoverTarget{Node: RANNode{Kind: GNB, PLMN: plmn2, ID: 2, Bits: 24}, TAI: tai()},
 		}}, ""},
+		{"a configuration between systems", &UplinkRANConfigurationTransfer{ConfigurationTransfer{Intersystem: []byte{3}}}, later},
+		{"a configuration that goes down, and is for a gNB", &DownlinkRANConfigurationTransfer{ConfigurationTransfer{
+			SON: sonTransfer(), Target: &HandoverTarget{Node: RANNode{Kind: GNB, PLMN: plmn2, ID: 2, Bits: 24}, TAI: tai()},
+		}}, ""},
 		{"a configuration that goes down", &DownlinkRANConfigurationTransfer{ConfigurationTransfer{ENDC: []byte{1, 2}, Intersystem: []byte{3}}}, later},
 
 		{"a UE that comes", &InitialUEMessage{RAN: 1, NAS: nas, Location: nrLocation(), Establishment: ForSignalling, ContextRequest: true}, ""},
@@ -298,8 +302,12 @@ func samples() []sample {
 			MaskedIMEISV: 1 << 63, Container: []byte{1}, Mobility: restrictions(), Location: request(), InactiveReport: InactiveReportSingle, GUAMI: guami(),
 			VoiceFallback: VoiceFallbackPossible,
 		}, ""},
+		{"a handover that is asked for, with a capability's name", &HandoverRequest{
+			Allowed: someSlices(), Sessions: handoverSetups(), Container: []byte{1}, GUAMI: guami(), CapabilityID: []byte{1},
+		}, later},
 		{"a handover that has room", &HandoverRequestAcknowledge{UE: ue1, Sessions: sessions(), Failed: sessions(), Container: []byte{5}, Diagnostics: diagnostics()}, ""},
 		{"a handover that has none", &HandoverFailure{AMF: 1, Cause: CauseNoRadioResourcesInTarget, Diagnostics: diagnostics()}, ""},
+		{"a handover that has none, and why", &HandoverFailure{AMF: 1, Cause: CauseNoRadioResourcesInTarget, Container: []byte{1}}, later},
 		{"a UE that has arrived", &HandoverNotify{UE: ue1, Location: nrLocation()}, ""},
 		{"a path that is switched", &PathSwitchRequest{RAN: 1, SourceAMF: 2, Location: nrLocation(), Security: capabilities(), Sessions: sessions(), Failed: sessions()}, ""},
 		{"a path of a UE that resumes", &PathSwitchRequest{RAN: 1, SourceAMF: 2, Location: nrLocation(), Security: capabilities(), Sessions: sessions(), Resume: at(ForData)}, later},
@@ -311,6 +319,9 @@ func samples() []sample {
 		{"a path that was switched, with voice elsewhere", &PathSwitchRequestAcknowledge{
 			UE: ue1, Next: SecurityContext{NCC: 1, NH: key()}, Sessions: sessions(), Allowed: someSlices(), VoiceFallback: VoiceFallbackPossible,
 		}, ""},
+		{"a path that was switched, with a capability's name", &PathSwitchRequestAcknowledge{
+			UE: ue1, Sessions: sessions(), Allowed: someSlices(), CapabilityID: []byte{1},
+		}, later},
 		{"a path that was not switched", &PathSwitchRequestFailure{UE: ue1, Released: sessions(), Diagnostics: diagnostics()}, ""},
 		{"a handover cancelled", &HandoverCancel{UE: ue1, Cause: CauseTNGRelocPrepExpiry}, ""},
 		{"a handover that is cancelled", &HandoverCancelAcknowledge{UE: ue1, Diagnostics: diagnostics()}, ""},

@@ -17,15 +17,21 @@ type sequence struct {
 func (c *coder) sequence(optional ...bool) sequence { return c.sequenceExt(false, optional...) }
 
 func (c *coder) sequenceExt(extensions bool, optional ...bool) sequence {
+	extended := c.boolean(false)
+	s := c.sequenceOfToday(optional...)
+	s.extended, s.extensions = extended, c.boolean(extensions)
+	return s
+}
+
+// sequenceOfToday is one without an extension marker, less the bit of iE-Extensions.
+func (c *coder) sequenceOfToday(optional ...bool) sequence {
 	s := sequence{count: uint(len(optional))}
 	for n, there := range optional {
 		if there {
 			s.optional |= 1 << (s.count - 1 - uint(n))
 		}
 	}
-	s.extended = c.boolean(false)
 	s.optional = c.bits(s.optional, s.count)
-	s.extensions = c.boolean(extensions)
 	return s
 }
 
