@@ -31,6 +31,7 @@ func ControlPlaneProblem(slice *api.Slice, core *api.Core5G) *Problem {
 			{"flows", len(dn.Flows) > 0},
 			{"breakouts", len(dn.Breakouts) > 0},
 			{"upfs", len(dn.UPFs) > 0},
+			{"poolRouting", dn.PoolRouting != ""},
 		} {
 			if field.set {
 				return &Problem{api.ReasonNotSupported, fmt.Sprintf(

@@ -207,6 +207,9 @@ func (d fileDataNetwork) dataNetwork() (out DataNetwork, err error) {
 	if out.Policy, err = ParsePolicy(word(d.Policy, "Slice")); err != nil {
 		return out, err
 	}
+	if out.Routed, err = ParsePoolRouting(word(d.PoolRouting, "PerUnit")); err != nil {
+		return out, err
+	}
 	if out.Charging, err = ParseCharging(word(d.Charging, "None")); err != nil {
 		return out, err
 	}

@@ -27,6 +27,11 @@ func ParseCharging(word string) (Charging, error) {
 	return oneOf("charging", word, map[string]Charging{"None": ChargingNone, "Offline": ChargingOffline, "Online": ChargingOnline})
 }
 
+// ParsePoolRouting reads AllUnits, which is true, or PerUnit.
+func ParsePoolRouting(word string) (bool, error) {
+	return oneOf("poolRouting", word, map[string]bool{"AllUnits": true, "PerUnit": false})
+}
+
 // ParseDirection reads Uplink, Downlink or Bidirectional.
 func ParseDirection(word string) (n1.Direction, error) {
 	return oneOf("direction", word, map[string]n1.Direction{"Uplink": n1.Uplink, "Downlink": n1.Downlink, "Bidirectional": n1.Bidirectional})

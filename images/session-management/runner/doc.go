@@ -20,5 +20,6 @@
 //	stored.go   a record in the store                  start.go      what a new holder does first, and what is due
 //	cache.go    what is in memory                      walk.go       an event for every session of a group
 //	units.go    a unit that was met, or has restarted  elsewhere.go  a session that another shard has
+//	departing.go  units that are left, and peers that are not reached
 //	numbers.go  SEIDs                              settings.go   what sessions follow of the configuration
 package runner

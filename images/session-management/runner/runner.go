@@ -41,6 +41,7 @@ type Runner struct {
 	keptWriting  bool
 	shardRead    bool
 	slices       map[string]*slice
+	departures   departures
 }
 
 // session is one in memory.
@@ -127,6 +128,7 @@ func New(c Config) *Runner {
 		sessions: map[string]*session{}, keys: map[uint64]string{}, cache: cache{most: cmp.Or(c.Cached, defaultCached)},
 		numbers: numbers{shard: c.Shard}, commandTime: c.CommandTime,
 		units: map[string]*unit{}, unsure: unsure{}, kept: kept{Units: map[string]order{}, Slices: map[string]uint64{}}, slices: map[string]*slice{},
+		departures: departures{leaving: map[string]bool{}, draining: map[string]bool{}},
 	}
 }
 

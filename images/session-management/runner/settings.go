@@ -31,6 +31,7 @@ func (r *Runner) Configured() {
 	for _, name := range sorted(names) {
 		r.follow(name)
 	}
+	r.depart()
 }
 
 func (r *Runner) follow(name string) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"core5g.dev/core5g/images/nf/sessionstore"
@@ -188,7 +189,7 @@ func (r *Runner) UnitMet(nodeID string, stamp uint32, kept bool) {
 func (r *Runner) check(nodeID string) {
 	u := r.units[nodeID]
 	switch {
-	case r.stopped || !r.shardRead:
+	case r.stopped || !r.shardRead || u == nil:
 		return
 	case u.checking:
 		u.again = true
@@ -263,7 +264,7 @@ func (r *Runner) restored(nodeID string, stamp uint32) {
 
 // list what a unit has; can is false for one that cannot tell. It is asked until it answers.
 func (r *Runner) list(nodeID string, then func(listed []Listed, can bool)) {
-	if r.stopped {
+	if r.stopped || r.units[nodeID] == nil {
 		return
 	}
 	r.w.List(nodeID, func(listed []Listed, err error) {
@@ -290,6 +291,9 @@ const (
 // sweepIn a while; what was to be at another time is not.
 func (r *Runner) sweepIn(nodeID string, d time.Duration) {
 	u := r.units[nodeID]
+	if u == nil {
+		return
+	}
 	u.sweeps++
 	n := u.sweeps
 	r.w.After(d, func() {
@@ -302,7 +306,7 @@ func (r *Runner) sweepIn(nodeID string, d time.Duration) {
 // sweep deletes what the unit has and nobody knows, where there may be such: answers that went to a pod that had died, requests without an answer.
 func (r *Runner) sweep(nodeID string) {
 	u := r.units[nodeID]
-	if r.stopped {
+	if r.stopped || u == nil {
 		return
 	}
 	again := func() {
@@ -325,8 +329,8 @@ func (r *Runner) sweep(nodeID string) {
 func (r *Runner) deleteOrphans(nodeID string, listed []Listed, done func()) {
 	for len(listed) > 0 {
 		l := listed[0]
-		if record.ShardOf(l.CPSEID) == r.shard && !r.inMemory(l) {
-			r.lookFor(l, func(known bool) {
+		if record.ShardOf(l.CPSEID) == r.shard && !r.inMemory(l, nodeID) {
+			r.lookFor(l, nodeID, func(known bool) {
 				if !known {
 					r.counts.Orphans++
 					r.log.Warn("a unit has a session that nobody knows: it is deleted", "unit", nodeID, "cp_seid", l.CPSEID, "up_seid", l.UPSEID)
@@ -354,22 +358,29 @@ func (r *Runner) unitNamed(nodeID string) record.Unit {
 }
 
 // inMemory says whether a session that a unit has is one in memory, as far as that can be said now.
-func (r *Runner) inMemory(l Listed) bool {
-	key, known := r.keys[l.CPSEID]
-	if !known {
-		return false
-	}
-	s := r.sessions[key]
-	return s == nil || !s.atRest() || mayBe(s.state.Record, l)
+func (r *Runner) inMemory(l Listed, nodeID string) bool {
+	s := r.sessions[r.keys[l.CPSEID]]
+	return s != nil && (!s.atRest() || mayBe(s.state.Record, l, nodeID))
 }
 
 // mayBe says whether a session of a unit's list is the record's. While the unit is asked for something, it may be.
-func mayBe(rec *record.Session, l Listed) bool {
-	return rec == nil || rec.CPSEID == l.CPSEID && (rec.Procedure != nil || rec.Told != nil || rec.UPSEID == 0 || rec.UPSEID == l.UPSEID)
+func mayBe(rec *record.Session, l Listed, nodeID string) bool {
+	if rec == nil || !slices.Contains(nodes(rec), nodeID) {
+		return false
+	}
+	if rec.Procedure != nil || rec.Told != nil {
+		return true
+	}
+	is := func(node string, cp, up uint64) bool {
+		return node == nodeID && cp == l.CPSEID && (up == 0 || up == l.UPSEID)
+	}
+	return is(rec.Unit.NodeID, rec.CPSEID, rec.UPSEID) ||
+		rec.Branch != nil && is(rec.Branch.NodeID, rec.Branch.CPSEID, rec.Branch.UPSEID) ||
+		rec.Left != nil && is(rec.Left.NodeID, rec.Left.CPSEID, rec.Left.UPSEID)
 }
 
-// lookFor a session in the store, by CP SEID, until that is known.
-func (r *Runner) lookFor(l Listed, then func(known bool)) {
+// lookFor a session in the store, by CP SEID, until it is known whether it may be at that unit.
+func (r *Runner) lookFor(l Listed, nodeID string, then func(known bool)) {
 	r.w.Store(func(ctx context.Context, store sessionstore.Store) func() {
 		found, err := store.Find(ctx, sessionstore.Index{Kind: IndexSEID, Value: record.Ref(l.CPSEID)})
 		return func() {
@@ -378,11 +389,11 @@ func (r *Runner) lookFor(l Listed, then func(known bool)) {
 			case r.stopped:
 			case err == nil:
 				rec, err := r.decode(found)
-				then(err != nil || mayBe(rec, l)) // what cannot be read may be anything
+				then(err != nil || mayBe(rec, l, nodeID)) // what cannot be read may be anything
 			case errors.Is(err, sessionstore.ErrNotFound):
 				then(false)
 			default:
-				r.w.After(longestWait, func() { r.lookFor(l, then) })
+				r.w.After(longestWait, func() { r.lookFor(l, nodeID, then) })
 			}
 		}
 	})

@@ -35,6 +35,8 @@ type World interface {
 	EndElsewhere(shard uint16, key string, done func(error))
 	// Restored: the unit has all that the shard had there (RESTI ends). It follows UnitMet, at once where nothing was lost.
 	Restored(nodeID string, stamp uint32)
+	// Left: no session is at a unit that was taken away.
+	Left(nodeID string)
 	// Ended: a procedure has.
 	Ended(procedure.Result)
 	// Stopped: the shard is not this runner's any more.

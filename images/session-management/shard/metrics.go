@@ -71,16 +71,18 @@ func (m *measures) ended(r procedure.Result) {
 var causes = map[string]string{
 	"": "",
 	"a record of a program that knows more steps": "newer_record",
-	"lost":                                  "lost",
-	"no answer of the AMF":                  "amf_no_answer",
-	"no answer of the PCF":                  "pcf_no_answer",
-	"no answer of the UPF":                  "upf_no_answer",
-	"policy refused":                        "policy_refused",
-	"the data network is gone":              "data_network_gone",
-	"the UE asked for what it does not get": "ue_asked_for_more",
-	"the UPF did not take it":               "upf_refused",
-	"the UPF has lost the session":          "upf_lost_session",
-	"the UPF refused":                       "upf_refused",
+	"lost":                                      "lost",
+	"no answer of the AMF":                      "amf_no_answer",
+	"no answer of the PCF":                      "pcf_no_answer",
+	"no answer of the UPF":                      "upf_no_answer",
+	"policy refused":                            "policy_refused",
+	"the data network is gone":                  "data_network_gone",
+	"the UE asked for what it does not get":     "ue_asked_for_more",
+	"no packet comes through between two units": "path_failed",
+	"the UPF does not send its packets there":   "upf_refused",
+	"the UPF did not take it":                   "upf_refused",
+	"the UPF has lost the session":              "upf_lost_session",
+	"the UPF refused":                           "upf_refused",
 }
 
 const (

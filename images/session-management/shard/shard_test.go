@@ -69,19 +69,22 @@ func newRig(t *testing.T) *rig {
 	return r
 }
 
-func (r *rig) unit() {
+func (r *rig) unit() { r.upfu, r.n4 = r.unitAt("upf.test", "127.77.1.1", "172.30.3.16/28") }
+
+// unitAt an address is another UPF.
+func (r *rig) unitAt(node, address, n3 string) (*fakeupfu.UPFU, netip.AddrPort) {
 	r.t.Helper()
 	socket := filepath.Join(r.t.TempDir(), "upf.sock")
-	var err error
-	if r.upfu, err = fakeupfu.Start(socket); err != nil {
+	upfu, err := fakeupfu.Start(socket)
+	if err != nil {
 		r.t.Fatal(err)
 	}
-	r.t.Cleanup(r.upfu.Kill)
+	r.t.Cleanup(upfu.Kill)
 	c, err := config.Parse([]byte(`
-nodeID: upf.test
-pfcp: {listen: "127.77.1.1:0", advertise: 127.77.1.1, dataplaneWait: 10s, controlPlaneSubnets: [127.0.0.0/8]}
+nodeID: ` + node + `
+pfcp: {listen: "` + address + `:0", advertise: ` + address + `, dataplaneWait: 10s, controlPlaneSubnets: [127.0.0.0/8]}
 heartbeat: {interval: 0s}
-n3: {endpoints: [172.30.3.16/28]}
+n3: {endpoints: [` + n3 + `]}
 namedPools: true
 dataplane: {socket: ` + socket + `}
 `))
@@ -98,7 +101,7 @@ dataplane: {socket: ` + socket + `}
 			r.t.Errorf("upf-c: %v", err)
 		}
 	})
-	r.n4 = a.Addr()
+	return upfu, a.Addr()
 }
 
 // start a pod, and have it killed with the test or by the function that is returned.

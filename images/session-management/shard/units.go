@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"maps"
+	"net/netip"
 
 	"core5g.dev/core5g/images/nf/sessionstore"
 	"core5g.dev/core5g/images/session-management/configuration"
@@ -43,12 +44,20 @@ func (s *Shard) units(c *configuration.Snapshot) {
 		}
 	}
 	for node := range s.live {
-		if !wanted[node] {
-			s.socket.RemoveUnit(node, true)
-			s.deleteLive(node)
-			delete(s.added, node)
+		if !wanted[node] && !s.runner.Has(node) {
+			s.Left(node)
 		}
 	}
+}
+
+// Left implements runner.World: a unit that is configured no more is let go.
+func (s *Shard) Left(node string) {
+	if c := s.Configuration(); s.socket == nil || c == nil || c.Unit(node) != nil {
+		return
+	}
+	s.socket.RemoveUnit(node, true)
+	s.deleteLive(node)
+	delete(s.added, node)
 }
 
 // setLive replaces the map: what a procedure was given is not written to.
@@ -124,6 +133,13 @@ func (s *Shard) unitEvent(e pfcp.Event) {
 	case pfcp.NodeReport:
 		s.log.Warn("a UPF unit reports GTP-U paths", "unit", e.Unit, "failed", e.Failed, "recovered", e.Recovered)
 		s.socket.AnswerNodeReport(e.Token, accepted)
+		for _, peer := range e.Failed {
+			for _, at := range []netip.Addr{peer.IPv4, peer.IPv6} {
+				if at.IsValid() {
+					s.runner.PathFailed(e.Unit, at)
+				}
+			}
+		}
 	}
 }
 
@@ -141,7 +157,7 @@ func (s *Shard) Restored(node string, stamp uint32) {
 const accepted = 1 // TS 29.244 8.2.1
 
 func (s *Shard) sessionReport(e pfcp.SessionReport) {
-	report := procedure.Report{Downlink: len(e.DownlinkData) > 0}
+	report := procedure.Report{CPSEID: e.CPSEID, Downlink: len(e.DownlinkData) > 0}
 	for _, d := range e.DownlinkData {
 		for _, service := range d.Services {
 			if service.HasQFI {

@@ -36,7 +36,7 @@ var mutations = []struct {
 	{"a write of unknown outcome is taken for a failure", "runner/runner.go",
 		"		sessionstore.ErrNotFound, sessionstore.ErrFenced,", "		sessionstore.ErrUnknown, sessionstore.ErrNotFound, sessionstore.ErrFenced,", 200, "", ""},
 	{"a write of unknown outcome is taken for a success", "runner/runner.go",
-		"	case err == nil:\n		if old :=", "	case err == nil, errors.Is(err, sessionstore.ErrUnknown):\n		if old :=", 200, "", ""},
+		"	case err == nil:\n		r.unname(", "	case err == nil, errors.Is(err, sessionstore.ErrUnknown):\n		r.unname(", 200, "", ""},
 	{"an answer to what was asked before is taken", "runner/runner.go", "s.asked != asked || !s.busy || s.writing", "!s.busy || s.writing", 400, "", "answers of one kind say the same"},
 	{"a request reaches the next session of its UE", "runner/runner.go", "return q.of == 0 || s.state", "return true || s.state", 400, "", ""},
 	{"a request is carried out although who asked has given up", "runner/runner.go", "from != 0 && !r.w.Waiting(from)", "from == 1<<63", 3000, "", ""},

@@ -262,7 +262,7 @@ func (n *shardN4) say(unit string, stamp uint32, done bool) {
 func (n *shardN4) report(e pfcp.SessionReport) {
 	w := n.view.pod.w
 	u := w.withContext(e.CPSEID)
-	r := procedure.Report{Downlink: len(e.DownlinkData) > 0, QFI: 1}
+	r := procedure.Report{CPSEID: e.CPSEID, Downlink: len(e.DownlinkData) > 0, QFI: 1}
 	for _, gone := range e.GoneTunnels {
 		r.Lost = append(r.Lost, record.Tunnel{TEID: gone.TEID, IPv4: gone.IPv4, IPv6: gone.IPv6})
 	}

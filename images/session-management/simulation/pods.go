@@ -240,6 +240,9 @@ func (v *view) Restored(nodeID string, stamp uint32) {
 	w.soon(50*time.Microsecond, 5*time.Millisecond, func() { w.unitNamed(nodeID).restored(shard, stamp) })
 }
 
+// Left: units of these worlds stay configured.
+func (v *view) Left(string) {}
+
 func (v *view) EndElsewhere(shard uint16, key string, done func(error)) {
 	w := v.pod.w
 	w.toShard(shard, func(to *runner.Runner) { to.Deliver(key, procedure.Release{}) })

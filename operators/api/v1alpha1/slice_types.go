@@ -180,7 +180,24 @@ type DataNetwork struct {
 	// +listType=map
 	// +listMapKey=name
 	UPFs []DataNetworkUPF `json:"upfs,omitempty"`
+	// poolRouting says where packets to UEs' addresses arrive: each at the unit whose pool it is of (PerUnit), or at every unit, because
+	// routers take any of them (AllUnits). With AllUnits PDU sessions move with their addresses from a unit that drains or is taken away
+	// to another; otherwise their UEs ask for others. PerUnit when left out.
+	// +optional
+	PoolRouting PoolRouting `json:"poolRouting,omitempty"`
 }
+
+// PoolRouting says where packets to UEs' addresses arrive.
+// +kubebuilder:validation:Enum=PerUnit;AllUnits
+type PoolRouting string
+
+// Values of PoolRouting.
+const (
+	// PoolRoutingPerUnit leads each address to the unit whose pool it is of.
+	PoolRoutingPerUnit PoolRouting = "PerUnit"
+	// PoolRoutingAllUnits leads any address to every unit.
+	PoolRoutingAllUnits PoolRouting = "AllUnits"
+)
 
 // UPFSelector chooses one UPFInstance.
 //
