@@ -57,8 +57,7 @@ type session struct {
 	queue []queued
 	// due are times that were delivered and are not written as seen yet, times what was written of them in this life: a time that was moved
 	// while it came is not one.
-	due   map[string]time.Time
-	times map[string]time.Time
+	due, times times
 	// loaded are told when it is, watchers when it is at rest.
 	loaded, watchers []func(error)
 	// elsewhere counts how often another shard was told to end what it has under this name.
@@ -417,7 +416,7 @@ func (r *Runner) handle(s *session, e procedure.Event) {
 	}
 	if d, ok := e.(procedure.Due); ok && r.moved(s, d.Name) {
 		r.counts.Skipped++
-		delete(s.due, d.Name)
+		s.due.drop(d.Name)
 		return
 	}
 	out := procedure.Handle(r.input(), s.state, e)
@@ -426,7 +425,7 @@ func (r *Runner) handle(s *session, e procedure.Event) {
 		if out.State.Record != nil && len(out.Due) == 0 { // seen, whatever it was
 			out.Due = map[string]time.Time{d.Name: {}}
 		}
-		delete(s.due, d.Name)
+		s.due.drop(d.Name)
 	}
 	if out.Refused != "" {
 		r.log.Debug("an event was refused", "key", s.key, "event", fmt.Sprintf("%T", e), "why", out.Refused)
@@ -455,10 +454,7 @@ func (r *Runner) keep(s *session, out procedure.Output) {
 		return
 	}
 	for name, at := range out.Due {
-		if s.times == nil {
-			s.times = map[string]time.Time{}
-		}
-		s.times[name] = at
+		s.times.set(name, at)
 	}
 	if c == nil {
 		r.effects(s, out.Effects)

@@ -244,3 +244,24 @@ func TestSweep(t *testing.T) {
 		})
 	}
 }
+
+// What was asked of a session that another took the name of is not for that one.
+func TestTheNextSessionOfTheName(t *testing.T) {
+	w := newScripted(t)
+	w.establish()
+	before := w.seid()
+	next := create(3)
+	next.N1[2]++ // a PTI of its own: it is no repetition
+	w.deliver(next)
+	w.runner.DeliverTo(before, procedure.Update{From: 4, Connection: procedure.Activating})
+	w.settle()
+	w.answer("delete 9", procedure.Unit{Outcome: procedure.Done})
+	w.answer("subscription", procedure.Subscription{})
+	w.answer("establish", made())
+	w.takeNoted()
+	w.answer("transfer", procedure.Transferred{Outcome: procedure.Done})
+	wants(t, w, "ended establishment ", "commit phase 1", "reply to 4: 404 CONTEXT_NOT_FOUND")
+	if w.seid() == before {
+		t.Error("the session that there was")
+	}
+}

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"core5g.dev/core5g/images/nf/sessionstore"
@@ -79,19 +80,48 @@ func (r *Runner) due(d sessionstore.Due) {
 		return
 	}
 	s := r.session(d.Key)
-	if _, delivered := s.due[d.Name]; delivered {
+	if _, delivered := s.due.at(d.Name); delivered {
 		return
 	}
-	if s.due == nil {
-		s.due = map[string]time.Time{}
-	}
-	s.due[d.Name] = d.At
+	s.due.set(d.Name, d.At)
 	s.queue = append(s.queue, queued{Event: procedure.Due{Name: d.Name}})
 	r.pump(s)
 }
 
 // moved says that a time that was delivered is not the one that was written last.
 func (r *Runner) moved(s *session, name string) bool {
-	written, known := s.times[name]
-	return known && written.UnixMilli() != s.due[name].UnixMilli()
+	written, known := s.times.at(name)
+	delivered, _ := s.due.at(name)
+	return known && written != delivered
+}
+
+// times by name, in ms: a session has one to three for as long as it is in memory, and a map of them takes ten times the room.
+type times []named
+
+type named struct {
+	name string
+	at   int64
+}
+
+func (t times) at(name string) (ms int64, ok bool) {
+	for _, x := range t {
+		if x.name == name {
+			return x.at, true
+		}
+	}
+	return 0, false
+}
+
+func (t *times) set(name string, at time.Time) {
+	t.drop(name)
+	next := make(times, len(*t), len(*t)+1) // not a word of room more
+	copy(next, *t)
+	*t = append(next, named{name, at.UnixMilli()})
+}
+
+func (t *times) drop(name string) {
+	*t = slices.DeleteFunc(*t, func(x named) bool { return x.name == name })
+	if len(*t) == 0 {
+		*t = nil
+	}
 }

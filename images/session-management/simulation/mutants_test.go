@@ -38,7 +38,7 @@ var mutations = []struct {
 	{"a write of unknown outcome is taken for a success", "runner/runner.go",
 		"	case err == nil:\n		r.unname(", "	case err == nil, errors.Is(err, sessionstore.ErrUnknown):\n		r.unname(", 200, "", ""},
 	{"an answer to what was asked before is taken", "runner/runner.go", "s.asked != asked || !s.busy || s.writing", "!s.busy || s.writing", 400, "", "answers of one kind say the same"},
-	{"a request reaches the next session of its UE", "runner/runner.go", "return q.of == 0 || s.state", "return true || s.state", 400, "", ""},
+	{"a request reaches the next session of its UE", "runner/runner.go", "return q.of == 0 || s.state", "return true || s.state", 400, "", "it is rare: the runner's TestTheNextSessionOfTheName shows it"},
 	{"a request is carried out although who asked has given up", "runner/runner.go", "from != 0 && !r.w.Waiting(from)", "from == 1<<63", 3000, "", ""},
 	{"the numbers of a store that has forgotten are called good too soon", "runner/units.go",
 		"r.numbers.floor = floorOf(r.lease.Epoch)", "r.numbers.floor = floorOf(r.lease.Epoch)\n				r.kept.Generation = r.lease.Generation\n				r.keepShard(func() {})", 400, "second time", ""},
