@@ -303,13 +303,18 @@ func (t *turn) accessModified(m *n2.ModifyResponse) {
 		t.notTakenAgain(m)
 		return
 	}
-	if !w.Access || !about(m, forAccess(t.s, w)) {
+	if !about(m, forAccess(t.s, w)) {
 		return
 	}
+	waited := w.Access
 	w.Access = false
+	// What it says last counts, also where it was told twice and its first answer was taken for the second one's.
 	w.Refused = slices.DeleteFunc(w.Refused, func(qfi byte) bool { return slices.Contains(m.Flows, qfi) })
 	for _, f := range m.Failed {
 		w.Refused = with(w.Refused, f.QFI)
+	}
+	if !waited {
+		return
 	}
 	t.due(dueAccess, 0)
 	if m.Downlink != nil && t.s.Phase == record.Active && *m.Downlink != t.s.Downlink {

@@ -31,6 +31,7 @@ var failed = []uint64{
 	1919, // a Slice had filters again that it had before: the rules that the unit was to be told were none of either
 	2112, // an access network to which a UE went had been told to keep a flow that it had not said that it took
 	3955, // an AMF said for six seconds what a UE had answered to the command before
+	4430, // an access network was told twice, and took a flow the second time
 	8205, // a store heard late what a pod's life before had asked for
 	2297, // what UE and access network had was taken back for want of a flow's filters
 	1390, // a request to deactivate was carried out after a newer one to activate, whose sender had given up on the former
