@@ -170,6 +170,7 @@ func (c core) kill(ctx context.Context, components []string) (outcome, error) {
 	}
 	traffic.Stop()
 	if traffic.Err != nil {
+		fmt.Printf("# %v\n", traffic.Err)
 		o.lost = 1
 	}
 	o.packets = traffic.Sent - traffic.Received
@@ -181,6 +182,7 @@ func (c core) kill(ctx context.Context, components []string) (outcome, error) {
 		return o, err
 	}
 	if after.address != before.address || after.uplink != before.uplink {
+		fmt.Printf("# the session had %s, uplink TEID %s, and has %s, %s\n", before.address, before.uplink, after.address, after.uplink)
 		o.lost = 1
 	}
 	_ = c.RAN(ctx, nil, "release", "--ue", phone, "--session", "2") // there is none after kill_upf
