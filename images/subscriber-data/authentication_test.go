@@ -1,22 +1,34 @@
 package subscriberdata
 
 import (
+	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"k8s.io/apimachinery/pkg/types"
 
 	corev1 "k8s.io/api/core/v1"
 
+	"core5g.dev/core5g/images/nf/sbitls"
+	"core5g.dev/core5g/images/subscriber-data/aka"
 	"core5g.dev/core5g/images/subscriber-data/aka/akatest"
+	"core5g.dev/core5g/images/subscriber-data/subscription"
 	"core5g.dev/core5g/operators/api/v1alpha1"
 )
 
@@ -374,4 +386,70 @@ func (c *testCore) metric(name string, labels ...string) float64 {
 		}
 	}
 	return 0
+}
+
+// Challenges of many subscribers, over HTTP/2 in clear: what keys in memory leave to be paid for.
+func BenchmarkChallenges(b *testing.B) {
+	const subscribers = 1000
+	var file strings.Builder
+	file.WriteString("kind: Core5G\nmetadata: {name: core5g}\nspec: {plmns: [{mcc: \"208\", mnc: \"93\"}]}\n")
+	for n := range subscribers {
+		fmt.Fprintf(&file, "---\nkind: Secret\nmetadata: {name: keys-%d}\nstringData: {k: %s, opc: %s}\n", n, testK, testOPc)
+		fmt.Fprintf(&file, "---\nkind: Subscriber\nmetadata: {name: ue-%d}\nspec: {supi: imsi-20893%010d, authentication: {secretRef: {name: keys-%d}, amf: \"8000\"}, slices: [{name: internet}]}\n", n, n, n)
+	}
+	path := filepath.Join(b.TempDir(), "subscribers.yaml")
+	if err := os.WriteFile(path, []byte(file.String()), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	objects, err := subscription.OpenFile(path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	directory, log := subscription.NewDirectory(objects), slog.New(slog.DiscardHandler)
+	server := httptest.NewUnstartedServer(NewHandler(Parts{
+		Directory: directory, NRF: "http://nrf", Now: time.Now, Log: log, Registry: prometheus.NewRegistry(), Callbacks: sbitls.Unprotected(),
+		// Reserved far ahead: what is measured is not the clock.
+		Sequences: aka.NewSequences(time.Now, 0, func(context.Context, uint64) error { return nil }),
+	}))
+	server.Config.Protocols = new(http.Protocols)
+	server.Config.Protocols.SetUnencryptedHTTP2(true)
+	server.Start()
+	b.Cleanup(server.Close)
+	transport := sbitls.Unprotected()
+	b.Cleanup(transport.CloseIdleConnections)
+	var next atomic.Uint64
+	b.SetParallelism(16)
+	cpu := func() time.Duration {
+		var u syscall.Rusage
+		if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+			b.Fatal(err)
+		}
+		return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	}
+	before := cpu()
+	b.ResetTimer()
+	b.RunParallel(func(p *testing.PB) {
+		for p.Next() {
+			body := fmt.Sprintf(`{"supiOrSuci":"imsi-20893%010d","servingNetworkName":"%s"}`, next.Add(1)%subscribers, testSNN)
+			request, err := http.NewRequest(http.MethodPost, server.URL+"/nausf-auth/v1/ue-authentications", strings.NewReader(body))
+			if err != nil {
+				b.Error(err)
+				return
+			}
+			response, err := transport.RoundTrip(request)
+			if err != nil {
+				b.Error(err)
+				return
+			}
+			_, _ = io.Copy(io.Discard, response.Body)
+			_ = response.Body.Close()
+			if response.StatusCode != http.StatusCreated {
+				b.Errorf("status %d", response.StatusCode)
+				return
+			}
+		}
+	})
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "challenges/s")
+	// With that of the client: on a machine that does other things too, it says more than the time.
+	b.ReportMetric(float64((cpu()-before).Microseconds())/float64(b.N), "cpu-µs/challenge")
 }

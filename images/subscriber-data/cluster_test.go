@@ -69,7 +69,7 @@ func TestEnvtestReadsAsItsAccount(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "subscriber-data", Namespace: namespace},
 		Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{"core5g.dev"}, Resources: []string{"core5gs", "slices", "subscribers"}, Verbs: []string{"get", "list", "watch"}},
-			{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}},
+			{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get", "list", "watch"}},
 			{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"get", "create", "update"}},
 		},
 	})

@@ -23,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllertest"
 
 	"core5g.dev/core5g/images/nf/sbi"
 	"core5g.dev/core5g/images/nf/sbitls"
@@ -113,12 +114,14 @@ func defaultObjects() []client.Object {
 
 // testCore is the four functions on a fake cluster, reachable over HTTP/2.
 type testCore struct {
-	t        *testing.T
-	objects  client.Client
-	registry *prometheus.Registry
-	log      *lockedBuffer
-	uri      string
-	http     *http.Client
+	t       *testing.T
+	objects client.Client
+	// subscribers and slices tell of changes of objects, which a test has made before.
+	subscribers, slices controllertest.FakeInformer
+	registry            *prometheus.Registry
+	log                 *lockedBuffer
+	uri                 string
+	http                *http.Client
 
 	mu  sync.Mutex
 	now time.Time
@@ -163,6 +166,9 @@ func startCoreOn(t *testing.T, objects client.Client) *testCore {
 		now: time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC), objects: objects,
 	}
 	cluster := subscription.NewCluster(c.objects, c.objects, namespace, "core5g")
+	if err := errors.Join(cluster.Follow(&c.subscribers), cluster.FollowShared(&c.slices)); err != nil {
+		t.Fatal(err)
+	}
 	log := slog.New(slog.NewTextHandler(c.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	reservation := &reservation{api: c.objects, core: cluster.Core5G, namespace: namespace, name: "core5g-sequence-numbers"}
 	sequences, err := openSequences(t.Context(), reservation, c.time, log)

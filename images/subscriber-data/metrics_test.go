@@ -38,7 +38,7 @@ func TestRegisteredUEsAreCountedBySlice(t *testing.T) {
 
 func TestAuthenticationResultsBeginAtZero(t *testing.T) {
 	c := startCore(t, defaultObjects()...)
-	if n, err := testutil.GatherAndCount(c.registry, "core5g_authentications_total"); err != nil || n != 9 {
+	if n, err := testutil.GatherAndCount(c.registry, "core5g_authentications_total"); err != nil || n != 10 {
 		t.Errorf("%d results, %v", n, err)
 	}
 }

@@ -54,7 +54,9 @@ type Parts struct {
 func NewHandler(p Parts) http.Handler {
 	router := sbi.NewRouter(p.Log, p.Registry)
 	ausf.New(p.Directory, p.Sequences, p.Now, p.Log, p.Registry).Register(router)
-	udm.New(p.Directory, p.Callbacks, p.Log, p.Registry).Register(router)
+	data := udm.New(p.Directory, p.Callbacks, p.Log, p.Registry)
+	data.Register(router)
+	p.Directory.OnChange(data.Changed)
 	udr.New(p.Directory).Register(router)
 	nssf.New(p.Directory, p.NRF).Register(router)
 	return router
@@ -163,7 +165,7 @@ func openObjects(ctx context.Context, group *errgroup.Group, c Config, log *slog
 // openCluster starts the cache of one namespace and returns when it is filled.
 func openCluster(ctx context.Context, group *errgroup.Group, restConfig *rest.Config, c Config, log *slog.Logger) (subscription.Objects, *reservation, error) {
 	ctrl.SetLogger(logr.FromSlogHandler(log.Handler()))
-	// An authentication reads one Secret: the client's own limit of 20 a second would be that of the core.
+	// Until Secrets are watched, an authentication reads one: the client's own limit of 20 a second would be that of the core.
 	restConfig.QPS, restConfig.Burst = 500, 1000
 	scheme := runtime.NewScheme()
 	if err := errors.Join(v1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme), coordinationv1.AddToScheme(scheme)); err != nil {
@@ -175,11 +177,6 @@ func openCluster(ctx context.Context, group *errgroup.Group, restConfig *rest.Co
 	}
 	if err := objects.IndexField(ctx, &v1alpha1.Subscriber{}, subscription.SUPIIndex, subscription.IndexSUPI); err != nil {
 		return nil, nil, err
-	}
-	for _, o := range []client.Object{&v1alpha1.Core5G{}, &v1alpha1.Slice{}} {
-		if _, err := objects.GetInformer(ctx, o, cache.BlockUntilSynced(false)); err != nil {
-			return nil, nil, err
-		}
 	}
 	direct, err := client.New(restConfig, client.Options{Scheme: scheme})
 	if err != nil {
@@ -193,12 +190,40 @@ func openCluster(ctx context.Context, group *errgroup.Group, restConfig *rest.Co
 	if err := cluster.Follow(subscribers); err != nil {
 		return nil, nil, err
 	}
+	for _, o := range []client.Object{&v1alpha1.Core5G{}, &v1alpha1.Slice{}} {
+		informer, err := objects.GetInformer(ctx, o, cache.BlockUntilSynced(false))
+		if err != nil {
+			return nil, nil, err
+		}
+		if err := cluster.FollowShared(informer); err != nil {
+			return nil, nil, err
+		}
+	}
+	if err := watchKeys(ctx, group, restConfig, scheme, c.Namespace, cluster); err != nil {
+		return nil, nil, err
+	}
 	group.Go(func() error { return objects.Start(ctx) })
 	log.Info("reading the objects", "namespace", c.Namespace)
 	if !objects.WaitForCacheSync(ctx) {
 		return nil, nil, errors.New("stopped before the objects were read")
 	}
 	return cluster, &reservation{api: direct, core: cluster.Core5G, namespace: c.Namespace, name: c.Core + "-sequence-numbers"}, nil
+}
+
+// watchKeys has the keys of subscribers watched. It does not wait for them: until they are read, and for an account that may
+// not watch Secrets for ever, they are read one at a time.
+func watchKeys(ctx context.Context, group *errgroup.Group, restConfig *rest.Config, scheme *runtime.Scheme, namespace string, cluster *subscription.Cluster) error {
+	keys, err := cache.New(restConfig, subscription.KeyCacheOptions(scheme, namespace))
+	if err != nil {
+		return err
+	}
+	informer, err := keys.GetInformer(ctx, &corev1.Secret{}, cache.BlockUntilSynced(false))
+	if err != nil {
+		return err
+	}
+	cluster.Watch(keys, informer.HasSynced)
+	group.Go(func() error { return keys.Start(ctx) })
+	return nil
 }
 
 func metricsHandler(g prometheus.Gatherer) http.Handler {

@@ -30,6 +30,7 @@ spec:
 metadata: {name: phone}
 spec:
   supi: imsi-208930000000001
+  barred: true
   authentication: {secretRef: {name: keys}}
   slices: [{name: internet}, {name: meters}]
 `)
@@ -39,7 +40,7 @@ spec:
 		want     map[string]string
 	}{
 		{"slices", map[string]string{"S-NSSAI": "1-010203", "DNN": "internet,ims", "Pools": "10.45.0.0/16,10.46.0.0/16,10.47.0.0/16"}},
-		{"subscribers", map[string]string{"SUPI": "imsi-208930000000001", "Slices": "internet,meters"}},
+		{"subscribers", map[string]string{"SUPI": "imsi-208930000000001", "Slices": "internet,meters", "Barred": "true"}},
 	} {
 		eventually(t, "columns of "+c.resource, func() error {
 			cells, err := e.columns(ns, c.resource)

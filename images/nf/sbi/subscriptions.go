@@ -1,6 +1,7 @@
 package sbi
 
 import (
+	"maps"
 	"net/http"
 	"slices"
 	"sync"
@@ -47,6 +48,24 @@ func (s *Subscriptions) Get(id string) (any, bool) {
 	defer s.mu.Unlock()
 	v, ok := s.byID[id]
 	return v.body, ok
+}
+
+// Owners are those who have subscriptions.
+func (s *Subscriptions) Owners() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Sorted(maps.Keys(s.byOwner))
+}
+
+// Of gives the bodies of an owner's subscriptions by their identifiers.
+func (s *Subscriptions) Of(owner string) map[string]any {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := make(map[string]any, len(s.byOwner[owner]))
+	for _, id := range s.byOwner[owner] {
+		out[id] = s.byID[id].body
+	}
+	return out
 }
 
 // Replace puts another body in the place of a subscription's, and reports whether there is such a subscription.

@@ -41,6 +41,7 @@ const (
 	resultBadSUCI      = "suci_failure"
 	resultNotServed    = "serving_network_refused"
 	resultNoCredential = "no_credentials"
+	resultBarred       = "barred"
 )
 
 // Directory is what the AUSF asks about subscribers.
@@ -76,7 +77,7 @@ func New(directory Directory, sequences *aka.Sequences, now func() time.Time, lo
 	reg.MustRegister(a.results)
 	for _, r := range []string{
 		resultChallenged, resultSuccess, resultWrongRES, resultResync, resultMACFailure,
-		resultUnknownUser, resultBadSUCI, resultNotServed, resultNoCredential,
+		resultUnknownUser, resultBadSUCI, resultNotServed, resultNoCredential, resultBarred,
 	} {
 		a.results.WithLabelValues(r) // 0 from the start, so that a rate sees the first
 	}
@@ -141,6 +142,10 @@ func (a *AUSF) authenticate(r *http.Request) (sbi.Answer, error) {
 	if subscription.IsUnknown(err) {
 		a.count(resultUnknownUser)
 		return sbi.Answer{}, sbi.UserNotFound(supi)
+	}
+	if errors.Is(err, subscription.ErrBarred) {
+		a.count(resultBarred)
+		return sbi.Answer{}, sbi.NewProblem(http.StatusForbidden, "AUTHENTICATION_REJECTED", "the subscriber is barred").About("supi", supi)
 	}
 	if err != nil {
 		a.count(resultNoCredential)

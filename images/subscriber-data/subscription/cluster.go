@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -49,10 +50,9 @@ func served(o any) (any, error) {
 	return objectcache.WithoutManagedFields(o)
 }
 
-// Cluster is Objects from a Kubernetes namespace. Custom resources come from a cache that watches them.
-// Secrets are read one by one when they are needed, so that no more than "get" is asked for and a new
-// key is in force at once; the last good copy serves while the API server does not answer, and as long as its
-// Subscriber is there.
+// Cluster is Objects from a Kubernetes namespace. Custom resources come from a cache that watches them, and so do the keys
+// of subscribers (see Watch), so that a challenge asks nobody. A Secret that is not watched, or not yet, is read when it
+// is needed; the last good copy serves while the API server does not answer, and as long as its Subscriber is there.
 type Cluster struct {
 	cache     client.Reader
 	secrets   client.Reader
@@ -60,9 +60,19 @@ type Cluster struct {
 	core      string
 	// patience is for one answer of the API server.
 	patience time.Duration
+	// keys are the watched Secrets, nil where none are; watching says that they are known.
+	keys     client.Reader
+	watching func() bool
+	listeners
 
 	mu   sync.Mutex
-	last map[string]map[string][]byte
+	last map[string]copied
+}
+
+// copied is what was read of a Secret, and its resource version.
+type copied struct {
+	data    map[string][]byte
+	version string
 }
 
 // secretPatience leaves a UE the most of its T3510, 15 s (TS 24.501 table 10.2.1): an API server whose node is gone
@@ -73,18 +83,68 @@ const secretPatience = 2 * time.Second
 func NewCluster(cache, secrets client.Reader, namespace, core string) *Cluster {
 	return &Cluster{
 		cache: cache, secrets: secrets, namespace: namespace, core: core, patience: secretPatience,
-		last: make(map[string]map[string][]byte),
+		last: make(map[string]copied),
 	}
 }
 
-// Follow has what was read of a Secret go with the Subscriber that names it: the informer is that of Subscribers.
+// KeyCacheOptions are those of the cache that Watch takes: of all Secrets of the namespace it holds the keys of subscribers,
+// and of the others no more than that they are there.
+func KeyCacheOptions(scheme *runtime.Scheme, namespace string) cache.Options {
+	return cache.Options{
+		Scheme:                       scheme,
+		DefaultNamespaces:            map[string]cache.Config{namespace: {}},
+		DefaultTransform:             keysAlone,
+		NewInformer:                  objectcache.NewInformer(keysAlone),
+		DefaultUnsafeDisableDeepCopy: ptr(true),
+	}
+}
+
+func ptr[T any](v T) *T { return &v }
+
+// keysAlone takes out of a Secret all but its name and a subscriber's keys.
+func keysAlone(o any) (any, error) {
+	s, ok := o.(*corev1.Secret)
+	if !ok {
+		return o, nil
+	}
+	s.ObjectMeta = metav1.ObjectMeta{Name: s.Name, Namespace: s.Namespace, UID: s.UID, ResourceVersion: s.ResourceVersion, DeletionTimestamp: s.DeletionTimestamp}
+	data := s.Data
+	s.Data, s.StringData = nil, nil
+	if _, subscriber := data[v1alpha1.SecretKeyK]; !subscriber {
+		return s, nil
+	}
+	s.Data = make(map[string][]byte, 2)
+	for _, name := range []string{v1alpha1.SecretKeyK, v1alpha1.SecretKeyOPc, v1alpha1.SecretKeyOP} {
+		if value, there := data[name]; there {
+			s.Data[name] = value
+		}
+	}
+	return s, nil
+}
+
+// Watch has keys read from Secrets that a cache watches, once it is known that they have been read.
+func (c *Cluster) Watch(keys client.Reader, known func() bool) { c.keys, c.watching = keys, known }
+
+// Follow has what was read of a Secret go with the Subscriber that names it, and changes of Subscribers told: the informer
+// is theirs.
 func (c *Cluster) Follow(subscribers cache.Informer) error {
 	_, err := subscribers.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc: func(o any) {
+			if s, is := o.(*v1alpha1.Subscriber); is {
+				c.tell(s.Spec.SUPI)
+			}
+		},
 		UpdateFunc: func(before, now any) {
 			old, was := before.(*v1alpha1.Subscriber)
 			s, is := now.(*v1alpha1.Subscriber)
-			if was && is && old.Spec.Authentication.SecretRef.Name != s.Spec.Authentication.SecretRef.Name {
+			if !was || !is {
+				return
+			}
+			if old.Spec.Authentication.SecretRef.Name != s.Spec.Authentication.SecretRef.Name {
 				c.forget(old.Spec.Authentication.SecretRef.Name)
+			}
+			if old.Generation != s.Generation || (old.DeletionTimestamp == nil) != (s.DeletionTimestamp == nil) {
+				c.tell(s.Spec.SUPI)
 			}
 		},
 		DeleteFunc: func(o any) {
@@ -93,8 +153,25 @@ func (c *Cluster) Follow(subscribers cache.Informer) error {
 			}
 			if s, is := o.(*v1alpha1.Subscriber); is {
 				c.forget(s.Spec.Authentication.SecretRef.Name)
+				c.tell(s.Spec.SUPI)
 			}
 		},
+	})
+	return err
+}
+
+// FollowShared has changes told of what every Subscriber may be made of: the informer is that of Slices, or of Core5Gs.
+func (c *Cluster) FollowShared(objects cache.Informer) error {
+	_, err := objects.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc: func(any) { c.tell("") },
+		UpdateFunc: func(before, now any) {
+			old, was := before.(client.Object)
+			o, is := now.(client.Object)
+			if was && is && (old.GetGeneration() != o.GetGeneration() || (old.GetDeletionTimestamp() == nil) != (o.GetDeletionTimestamp() == nil)) {
+				c.tell("")
+			}
+		},
+		DeleteFunc: func(any) { c.tell("") },
 	})
 	return err
 }
@@ -153,6 +230,13 @@ func (c *Cluster) Subscriber(ctx context.Context, supi string) (*v1alpha1.Subscr
 
 // Secret implements Objects.
 func (c *Cluster) Secret(ctx context.Context, name string) (map[string][]byte, error) {
+	data, version := c.watched(ctx, name)
+	if data != nil {
+		return data, nil
+	}
+	if kept, there := c.copyOf(name); there && version != "" && kept.version == version {
+		return kept.data, nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, c.patience)
 	defer cancel()
 	var o corev1.Secret
@@ -161,7 +245,7 @@ func (c *Cluster) Secret(ctx context.Context, name string) (map[string][]byte, e
 	defer c.mu.Unlock()
 	switch {
 	case err == nil:
-		c.last[name] = o.Data
+		c.last[name] = copied{o.Data, o.ResourceVersion}
 		return o.Data, nil
 	case apierrors.IsNotFound(err), apierrors.IsForbidden(err):
 		delete(c.last, name)
@@ -170,8 +254,29 @@ func (c *Cluster) Secret(ctx context.Context, name string) (map[string][]byte, e
 		}
 		return nil, err
 	}
-	if data, ok := c.last[name]; ok {
-		return data, nil
+	if kept, ok := c.last[name]; ok {
+		return kept.data, nil
 	}
 	return nil, err
+}
+
+// watched are a subscriber's keys, nil where they are not watched, and the version of the Secret. What the cache has is what
+// the API server said last; of a Secret of something else, such as the private keys of the home network, it says whether
+// what was read of it is still so.
+func (c *Cluster) watched(ctx context.Context, name string) (data map[string][]byte, version string) {
+	if c.keys == nil || !c.watching() {
+		return nil, ""
+	}
+	var o corev1.Secret
+	if c.keys.Get(ctx, types.NamespacedName{Namespace: c.namespace, Name: name}, &o) != nil {
+		return nil, ""
+	}
+	return o.Data, o.ResourceVersion
+}
+
+func (c *Cluster) copyOf(secret string) (copied, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	kept, there := c.last[secret]
+	return kept, there
 }

@@ -30,6 +30,19 @@ type Directory struct {
 // NewDirectory returns a directory over the objects of one core.
 func NewDirectory(objects Objects) *Directory { return &Directory{objects: objects} }
 
+// Changing are objects that tell of their changes: of those of one SUPI, or with "", of what may be of every one. Who is
+// told is called by whoever has seen the change, and must not wait.
+type Changing interface {
+	OnChange(tell func(supi string))
+}
+
+// OnChange has changes of the objects told, where these do so.
+func (d *Directory) OnChange(tell func(supi string)) {
+	if c, ok := d.objects.(Changing); ok {
+		c.OnChange(tell)
+	}
+}
+
 // Core returns the core.
 func (d *Directory) Core(ctx context.Context) (Core, error) {
 	o, err := d.objects.Core5G(ctx)
@@ -78,7 +91,7 @@ func (d *Directory) Subscriber(ctx context.Context, supi string) (Subscriber, er
 	for _, s := range slices {
 		byName[s.Name] = s
 	}
-	sub := Subscriber{SUPI: o.Spec.SUPI, GPSI: o.Spec.GPSI, AMBR: resolveAMBR(o.Spec.AMBR)}
+	sub := Subscriber{SUPI: o.Spec.SUPI, GPSI: o.Spec.GPSI, AMBR: resolveAMBR(o.Spec.AMBR), Barred: o.Spec.Barred}
 	anyDefault := false
 	for _, want := range o.Spec.Slices {
 		slice, ok := byName[want.Name]
@@ -132,6 +145,9 @@ func (d *Directory) Credentials(ctx context.Context, supi string) (aka.Credentia
 	o, err := d.objects.Subscriber(ctx, supi)
 	if err != nil {
 		return aka.Credentials{}, err
+	}
+	if o.Spec.Barred {
+		return aka.Credentials{}, ErrBarred
 	}
 	core, err := d.objects.Core5G(ctx)
 	if err != nil {

@@ -26,6 +26,7 @@ import (
 type File struct {
 	path    string
 	content atomic.Pointer[fileContent]
+	listeners
 }
 
 type fileContent struct {
@@ -92,7 +93,9 @@ func (f *File) Watch(ctx context.Context, log *slog.Logger) error {
 func (f *File) takeOver(log *slog.Logger) {
 	if err := f.reload(); err != nil {
 		log.Warn("the subscribers file is left as it was", "error", err)
+		return
 	}
+	f.tell("")
 }
 
 func parseManifests(raw []byte) (*fileContent, error) {

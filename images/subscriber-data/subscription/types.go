@@ -9,6 +9,8 @@ import (
 var (
 	// ErrUnknownSubscriber means that no subscription has the SUPI.
 	ErrUnknownSubscriber = errors.New("no subscriber has this SUPI")
+	// ErrBarred means that the subscription is there, and nobody is to serve it.
+	ErrBarred = errors.New("the subscriber is barred")
 	// ErrNotFound means that an object does not exist.
 	ErrNotFound = errors.New("not found")
 )
@@ -70,6 +72,8 @@ type Subscriber struct {
 	GPSI   string
 	AMBR   AMBR
 	Slices []SubscribedSlice
+	// Barred: the subscription is as it was, and nobody is to serve it.
+	Barred bool
 }
 
 // Slice returns the subscribed slice with the S-NSSAI.

@@ -1,10 +1,10 @@
 package udm
 
-// Notifications of deregistration (TS 29.503 5.3.2.3.2): the AMF that served a UE until another registered is told to
-// forget it. Requests only put a notification into the queue; workers, which run while there are any, send them. An
-// AMF that does not answer is asked again until the notification is old: an AMF that is gone needs none. Before each
-// attempt the registrations are looked at, because a UE may have come back to the AMF in the meantime, and a late
-// notification would take it away again.
+// Notifications: of deregistration (TS 29.503 5.3.2.3.2), to the AMF that served a UE until another registered, or that
+// serves one whom nobody is to serve any more; of changes of data (5.2.2.5), to whoever asked for them. Whoever has one to send
+// only puts it into the queue; workers, which run while there are any, send them. Who does not answer is asked again until
+// the notification is old: who is gone needs none. Before each attempt it is asked whether the notification still holds: a UE
+// may have come back to the AMF in the meantime, and a late notification would take it away again.
 
 import (
 	"bytes"
@@ -45,6 +45,7 @@ const (
 const (
 	reasonInitialRegistration = "UE_INITIAL_REGISTRATION"
 	reasonAreaChange          = "UE_REGISTRATION_AREA_CHANGE"
+	reasonWithdrawn           = "SUBSCRIPTION_WITHDRAWN"
 )
 
 // reasonOf is why the AMF before is told. A registration over non-3GPP access does not say whether it is initial; it has
@@ -62,44 +63,85 @@ type deregistrationData struct {
 	AccessType  string `json:"accessType"`
 }
 
+// notification is one to send.
 type notification struct {
-	key    amfKey
-	uri    string
-	data   deregistrationData
-	before time.Time
+	// what it is, for the log, with the keys and values of about.
+	what  string
+	about []any
+	uri   string
+	data  any
+	// superseded says that it does not hold any more, refused hears with which status it was refused; nil: nobody.
+	superseded func() bool
+	refused    func(status int)
+	results    *prometheus.CounterVec
+	before     time.Time
 }
 
 // notifier is safe for concurrent use.
 type notifier struct {
-	client        *http.Client
-	registrations registrations
-	log           *slog.Logger
-	results       *prometheus.CounterVec
+	client *http.Client
+	log    *slog.Logger
+	// deregistrations and changed count by result.
+	deregistrations, changes *prometheus.CounterVec
 
 	mu      sync.Mutex
 	queue   []notification
 	workers int
 }
 
-func newNotifier(transport http.RoundTripper, r registrations, log *slog.Logger, reg prometheus.Registerer) *notifier {
+func newNotifier(transport http.RoundTripper, log *slog.Logger, reg prometheus.Registerer) *notifier {
 	n := &notifier{
-		client: &http.Client{Transport: transport, Timeout: attemptLimit}, registrations: r, log: log,
-		results: prometheus.NewCounterVec(prometheus.CounterOpts{
+		client: &http.Client{Transport: transport, Timeout: attemptLimit}, log: log,
+		deregistrations: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "core5g_deregistration_notifications_total",
-			Help: "Notifications to AMFs that another AMF serves the UE, by their result.",
+			Help: "Notifications to AMFs that another AMF serves the UE, or that nobody is to, by their result.",
+		}, []string{"result"}),
+		changes: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "core5g_data_change_notifications_total",
+			Help: "Notifications to AMFs and SMFs that data of a subscriber have changed, by their result.",
 		}, []string{"result"}),
 	}
-	reg.MustRegister(n.results)
+	reg.MustRegister(n.deregistrations, n.changes)
 	for _, r := range []string{resultDelivered, resultRefused, resultUndeliverable, resultSuperseded, resultOverflow} {
-		n.results.WithLabelValues(r) // 0 from the start, so that a rate sees the first
+		n.deregistrations.WithLabelValues(r) // 0 from the start, so that a rate sees the first
+		n.changes.WithLabelValues(r)
 	}
 	return n
 }
 
-// deregister has the AMF behind the callback URI notified.
-func (n *notifier) deregister(key amfKey, uri, reason string) {
+// deregister has the AMF behind the callback URI notified that another serves the UE.
+func (n *notifier) deregister(registrations registrations, key amfKey, uri, reason string) {
+	n.notifyAMF(key, uri, reason, func() bool {
+		now, ok := registrations.of(key)
+		return ok && string(now.callback) == uri
+	})
+}
+
+// withdraw has the AMF behind the callback URI notified that nobody is to serve the UE.
+func (n *notifier) withdraw(registrations registrations, key amfKey, uri string) {
+	n.notifyAMF(key, uri, reasonWithdrawn, func() bool {
+		now, ok := registrations.of(key)
+		return !ok || !now.withdrawn
+	})
+}
+
+func (n *notifier) notifyAMF(key amfKey, uri, reason string, superseded func() bool) {
 	access := map[string]string{access3GPP: "3GPP_ACCESS", accessNon3GPP: "NON_3GPP_ACCESS"}[key.access]
-	item := notification{key, uri, deregistrationData{reason, access}, time.Now().Add(notificationAge)}
+	n.send(notification{
+		what: "notification of deregistration", about: []any{"supi", key.supi, "access", access, "reason", reason},
+		uri: uri, data: deregistrationData{reason, access}, superseded: superseded, results: n.deregistrations,
+	})
+}
+
+// changed has a consumer of data notified.
+func (n *notifier) changed(supi, uri string, data any, superseded func() bool, refused func(status int)) {
+	n.send(notification{
+		what: "notification of changed data", about: []any{"supi", supi}, uri: uri, data: data, superseded: superseded, refused: refused, results: n.changes,
+	})
+}
+
+func (n *notifier) send(item notification) {
+	item.before = time.Now().Add(notificationAge)
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if len(n.queue) >= notificationQueue {
@@ -131,13 +173,13 @@ func (n *notifier) work() {
 	}
 }
 
-// deliver tries until the AMF has answered or the notification is not needed any more.
+// deliver tries until there is an answer or the notification is not needed any more.
 func (n *notifier) deliver(item notification) (string, error) {
 	ctx, cancel := context.WithDeadline(context.Background(), item.before)
 	defer cancel()
 	var last error
 	for wait := retryFirst; ; wait *= 2 {
-		if now, ok := n.registrations.of(item.key); ok && string(now.callback) == item.uri {
+		if item.superseded() {
 			return resultSuperseded, nil
 		}
 		status, err := n.post(ctx, item)
@@ -147,10 +189,13 @@ func (n *notifier) deliver(item notification) (string, error) {
 		case status < http.StatusMultipleChoices:
 			return resultDelivered, nil
 		case status < http.StatusInternalServerError && status != http.StatusTooManyRequests:
-			// 404 among them: the AMF does not know the UE any more (TS 29.503 6.2.5.2.3.1).
-			return resultRefused, fmt.Errorf("the AMF answered %d", status)
+			// 404 among them: an AMF does not know the UE any more (TS 29.503 6.2.5.2.3.1).
+			if item.refused != nil {
+				item.refused(status)
+			}
+			return resultRefused, fmt.Errorf("the answer was %d", status)
 		default:
-			last = fmt.Errorf("the AMF answered %d", status)
+			last = fmt.Errorf("the answer was %d", status)
 		}
 		timer := time.NewTimer(wait)
 		select {
@@ -183,14 +228,14 @@ func (n *notifier) post(ctx context.Context, item notification) (int, error) {
 }
 
 func (n *notifier) count(item notification, result string, err error) {
-	n.results.WithLabelValues(result).Inc()
+	item.results.WithLabelValues(result).Inc()
 	level := slog.LevelInfo
 	if result == resultUndeliverable || result == resultOverflow {
 		level = slog.LevelWarn
 	}
-	about := []any{"result", result, "supi", item.key.supi, "access", item.data.AccessType, "reason", item.data.DeregReason, "uri", item.uri}
+	about := append([]any{"result", result, "uri", item.uri}, item.about...)
 	if err != nil {
 		about = append(about, "error", err)
 	}
-	n.log.Log(context.Background(), level, "notification of deregistration", about...)
+	n.log.Log(context.Background(), level, item.what, about...)
 }

@@ -6,7 +6,8 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
-	"time"
+	"sync"
+	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -31,12 +32,22 @@ type UDM struct {
 	registrations registrations
 	notifier      *notifier
 	subscriptions *sbi.Subscriptions
+	log           *slog.Logger
+
+	// seen counts what Changed was told.
+	seen     atomic.Uint64
+	changes  sync.Mutex
+	pending  map[string]bool // SUPIs whose data may have changed, "" for all of them
+	checking bool
 }
 
 // New returns a UDM that tells the registry who is registered. It calls AMFs with the transport.
 func New(directory Directory, callbacks http.RoundTripper, log *slog.Logger, reg prometheus.Registerer) *UDM {
-	u := &UDM{directory: directory, registrations: newRegistrations(), subscriptions: sbi.NewSubscriptions(subscriptionsOfOne)}
-	u.notifier = newNotifier(callbacks, u.registrations, log, reg)
+	u := &UDM{
+		directory: directory, registrations: newRegistrations(), subscriptions: sbi.NewSubscriptions(subscriptionsOfOne), log: log,
+		pending: make(map[string]bool),
+	}
+	u.notifier = newNotifier(callbacks, log, reg)
 	reg.MustRegister(registeredUEs{u})
 	return u
 }
@@ -61,7 +72,11 @@ func (u *UDM) asked(r *http.Request) (subscription.Subscriber, error) {
 	if _, _, err := sbi.Query[subscription.PLMN](r, "plmn-id"); err != nil {
 		return subscription.Subscriber{}, err
 	}
-	return u.subscriber(r)
+	s, err := u.subscriber(r)
+	if err == nil && s.Barred {
+		return s, sbi.DataNotFound("the subscriber is barred").About("supi", s.SUPI)
+	}
+	return s, err
 }
 
 // subscriber resolves the {supi} of the path.
@@ -244,11 +259,22 @@ func (u *UDM) smData(r *http.Request) (sbi.Answer, error) {
 	if err != nil {
 		return sbi.Answer{}, err
 	}
-	dnn := r.URL.Query().Get("dnn")
+	var snssai *subscription.SNSSAI
+	if bySlice {
+		snssai = &wanted
+	}
+	data := sessionManagement(s, snssai, r.URL.Query().Get("dnn"))
+	if len(data) == 0 {
+		return sbi.Answer{}, sbi.DataNotFound("the subscriber has no such slice and DNN")
+	}
+	return sbi.Answer{Status: http.StatusOK, Body: data}, nil
+}
 
+// sessionManagement is of one slice or nil, of one DNN or "".
+func sessionManagement(s subscription.Subscriber, snssai *subscription.SNSSAI, dnn string) []sessionManagementData {
 	data := []sessionManagementData{}
 	for _, sl := range s.Slices {
-		if bySlice && sl.SNSSAI != wanted {
+		if snssai != nil && sl.SNSSAI != *snssai {
 			continue
 		}
 		d := sessionManagementData{SingleNssai: sl.SNSSAI, DNNConfigurations: make(map[string]dnnConfiguration)}
@@ -261,10 +287,7 @@ func (u *UDM) smData(r *http.Request) (sbi.Answer, error) {
 			data = append(data, d)
 		}
 	}
-	if len(data) == 0 {
-		return sbi.Answer{}, sbi.DataNotFound("the subscriber has no such slice and DNN")
-	}
-	return sbi.Answer{Status: http.StatusOK, Body: data}, nil
+	return data
 }
 
 // ueContextInSMFData names the SMFs that hold PDU sessions of the UE (TS 29.503 6.1.6.2.16).
@@ -319,6 +342,7 @@ func (u *UDM) dataSets(r *http.Request) (sbi.Answer, error) {
 // subscribe keeps a subscription to changes (TS 29.503 5.2.2.3.2). AMF 1.4.5 asks with an empty callbackReference and
 // with null for the resources: there is nobody to notify.
 func (u *UDM) subscribe(r *http.Request) (sbi.Answer, error) {
+	seen := u.seen.Load()
 	s, err := u.subscriber(r)
 	if err != nil {
 		return sbi.Answer{}, err
@@ -327,10 +351,13 @@ func (u *UDM) subscribe(r *http.Request) (sbi.Answer, error) {
 	if err != nil {
 		return sbi.Answer{}, err
 	}
-	if err := checkSubscription(content); err != nil {
+	wants, err := readSubscription(content)
+	if err != nil {
 		return sbi.Answer{}, err
 	}
-	id := u.subscriptions.Add(s.SUPI, nil)
+	wants.seen = wants.digests(s)
+	id := u.subscriptions.Add(s.SUPI, wants)
+	u.changedSince(seen, s.SUPI)
 	body := make(map[string]any, len(content)+1)
 	for name, value := range content {
 		body[name] = value
@@ -341,34 +368,6 @@ func (u *UDM) subscribe(r *http.Request) (sbi.Answer, error) {
 		Location: sbi.BaseURI(r) + r.URL.Path + "/" + id,
 		Body:     body,
 	}, nil
-}
-
-// checkSubscription checks an SdmSubscription (TS 29.503 6.1.6.2.3).
-func checkSubscription(c sbi.Content) error {
-	if _, err := sbi.Mandatory[sbi.Text](c, "nfInstanceId"); err != nil {
-		return err
-	}
-	if callback, _, err := sbi.Optional[string](c, "callbackReference"); err != nil {
-		return err
-	} else if callback != "" {
-		if _, err := sbi.Mandatory[sbi.CallbackURI](c, "callbackReference"); err != nil {
-			return err
-		}
-	}
-	if _, _, err := sbi.Optional[[]sbi.Text](c, "monitoredResourceUris"); err != nil {
-		return err
-	}
-	if _, _, err := sbi.Optional[subscription.PLMN](c, "plmnId"); err != nil {
-		return err
-	}
-	if _, _, err := sbi.Optional[subscription.SNSSAI](c, "singleNssai"); err != nil {
-		return err
-	}
-	if _, _, err := sbi.Optional[string](c, "dnn"); err != nil {
-		return err
-	}
-	_, _, err := sbi.Optional[time.Time](c, "expires")
-	return err
 }
 
 // unsubscribe ends a subscription, once.

@@ -35,6 +35,8 @@ type amfRegistration struct {
 	guami    subscription.GUAMI
 	callback sbi.CallbackURI
 	snssais  []subscription.SNSSAI
+	// withdrawn: its AMF was told that nobody is to serve the UE.
+	withdrawn bool
 }
 
 // Accesses, as the paths of the resources call them.
@@ -76,6 +78,36 @@ func (g registrations) of(key amfKey) (amfRegistration, bool) {
 	defer g.mu.Unlock()
 	r, ok := g.amf[key]
 	return r, ok
+}
+
+// supis are those with a registration.
+func (g registrations) supis() map[string]bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	out := make(map[string]bool, len(g.amf))
+	for key := range g.amf {
+		out[key.supi] = true
+	}
+	return out
+}
+
+// withdraw notes whether anybody is to serve the UE, and gives the callback URIs, by access, of AMFs that have not been told
+// that nobody is.
+func (g registrations) withdraw(supi string, withdrawn bool) map[string]string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	tell := make(map[string]string)
+	for _, access := range []string{access3GPP, accessNon3GPP} {
+		r, ok := g.amf[amfKey{supi, access}]
+		if !ok || r.withdrawn == withdrawn {
+			continue
+		}
+		if r.withdrawn = withdrawn; withdrawn {
+			tell[access] = string(r.callback)
+		}
+		g.amf[amfKey{supi, access}] = r
+	}
+	return tell
 }
 
 func (u *UDM) registerUECM(r *sbi.Router) {
@@ -121,6 +153,7 @@ func readAMFRegistration(c sbi.Content) (amfRegistration, error) {
 // putAMF registers an AMF (TS 29.503 5.3.2.2.2) and has the one before it notified.
 func (u *UDM) putAMF(access string) sbi.Operation {
 	return func(r *http.Request) (sbi.Answer, error) {
+		seen := u.seen.Load()
 		s, err := u.subscriber(r)
 		if err != nil {
 			return sbi.Answer{}, err
@@ -137,6 +170,9 @@ func (u *UDM) putAMF(access string) sbi.Operation {
 		if err != nil {
 			return sbi.Answer{}, err
 		}
+		if s.Barred {
+			return sbi.Answer{}, sbi.NewProblem(http.StatusForbidden, "ACCESS_NOT_ALLOWED", "the subscriber is barred").About("supi", s.SUPI)
+		}
 		for _, slice := range s.Slices {
 			registration.snssais = append(registration.snssais, slice.SNSSAI)
 		}
@@ -148,8 +184,9 @@ func (u *UDM) putAMF(access string) sbi.Operation {
 		// An AMF that was replaced by another instance at its own address is told nothing: it would drop the UE that
 		// has just registered.
 		if existed && old.instance != registration.instance && old.callback != registration.callback {
-			u.notifier.deregister(key, string(old.callback), reasonOf(access, initial))
+			u.notifier.deregister(u.registrations, key, string(old.callback), reasonOf(access, initial))
 		}
+		u.changedSince(seen, s.SUPI)
 		if existed {
 			return sbi.Answer{Status: http.StatusOK, Body: registration.body}, nil
 		}

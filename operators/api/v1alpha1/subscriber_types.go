@@ -14,6 +14,7 @@ import (
 // +kubebuilder:printcolumn:name="SUPI",type=string,JSONPath=`.spec.supi`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Slices",type=string,JSONPath=`.status.slices`
+// +kubebuilder:printcolumn:name="Barred",type=boolean,JSONPath=`.spec.barred`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type Subscriber struct {
@@ -51,6 +52,11 @@ type SubscriberSpec struct {
 	// +kubebuilder:validation:MaxLength=128
 	// +kubebuilder:validation:XValidation:rule="self.matches('^(msisdn-[0-9]{5,15}|extid-[^@]+@[^@]+)$')",messageExpression="'\"' + self + '\" is no GPSI: write msisdn- and 5 to 15 digits, or extid-user@domain'"
 	GPSI string `json:"gpsi,omitempty"`
+
+	// barred keeps the subscriber out of the network: what it has is ended at once, and it cannot register until this is
+	// false again. The subscription and its keys stay as they are.
+	// +optional
+	Barred bool `json:"barred,omitempty"`
 
 	// authentication of the subscriber.
 	Authentication Authentication `json:"authentication"`
