@@ -273,10 +273,9 @@ func takeNamed(t *turn, e Event) {
 		fresh := t.s
 		is.Shard, is.Procedure, is.N2, is.Place = fresh.Shard, fresh.Procedure, fresh.N2, fresh.Place
 		is.Ability, is.DRX, is.Command, is.Paging, is.Handover = fresh.Ability, fresh.DRX, nil, nil, nil
-		is.Security, is.Coming = nil, nil
-		is.OldTMSI = 0
-		if old.Shard != fresh.Shard { // its 5G-TMSI leads there
-			is.TMSI = 0
+		is.Coming = nil
+		if is.Security != nil { // until the UE has another, it may come with that one
+			t.live.next = is.Security.Reserved
 		}
 		t.s = is
 		t.capability = n.Capability

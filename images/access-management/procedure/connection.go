@@ -51,6 +51,7 @@ func (t *turn) seen(l n2.UserLocation) {
 // leave a connection: its access network lets go of the UE.
 func (t *turn) leave(old *record.Attachment) {
 	t.s.Left = old
+	t.due(dueLeft, accessTime)
 	if !old.Releasing {
 		t.releaseLeft()
 	}

@@ -231,7 +231,7 @@ func TestRegistrationCollisions(t *testing.T) {
 			}},
 			says("UE: Security Mode Complete", func(tr *teller) []byte { return tr.securityComplete(nil) }),
 		}},
-		{name: "the SUPI is another shard's: its sessions end, its 5G-TMSI is not kept", acts: []act{
+		{name: "the SUPI is another shard's: its sessions end, and its 5G-TMSI with the accept", acts: []act{
 			asksIn, vector, responds, confirms,
 			answers("the record of shard 2", func(n Number) Event {
 				other := at(gnb2, 4)

@@ -53,8 +53,6 @@ type live struct {
 	suci string
 	// subscription as long as a registration needs it.
 	subscription *Subscription
-	// asker waits for the answer to what has begun the procedure.
-	asker Token
 	// container of a handover's source for its target.
 	container []byte
 	transfers map[uint8][]byte

@@ -18,6 +18,7 @@ func TestAnyOrder(t *testing.T) {
 		w := &walker{teller: newTeller(t), r: rand.New(rand.NewPCG(seed, 1)), open: map[Number]Effect{}, numbers: map[Number]bool{}}
 		if from := []func(*teller){nil, withSession, twoSessions, idleUE}[seed%4]; from != nil {
 			from(w.teller)
+			w.due = map[string]bool{dueReachable: w.st.Record.N2 == nil}
 		}
 		for range 120 {
 			w.step()
@@ -34,6 +35,7 @@ type walker struct {
 	open    map[Number]Effect // what was asked and is not answered
 	numbers map[Number]bool
 	late    []Event // events that wait
+	due     map[string]bool
 	token   Token
 }
 
@@ -43,6 +45,9 @@ func (w *walker) step() {
 		return
 	}
 	out := w.handle(e)
+	if !out.Later && !out.Stranger {
+		w.times(out)
+	}
 	for _, x := range out.Effects {
 		w.asked(x)
 		if r, ok := x.(Reply); ok && r.To == 0 {
@@ -64,6 +69,9 @@ func (w *walker) step() {
 			if out := w.handle(e); out.Later {
 				w.late = append(w.late, e)
 			} else {
+				if !out.Stranger {
+					w.times(out)
+				}
 				for _, x := range out.Effects {
 					w.asked(x)
 				}
@@ -105,11 +113,55 @@ func (w *walker) asked(x Effect) {
 	w.open[n] = x
 }
 
+func (w *walker) doing() Kind {
+	if p := w.st.Record.Procedure; p != nil {
+		return Kind(p.Kind)
+	}
+	return 0
+}
+
+// times as the store, or the holder's memory, has them.
+func (w *walker) times(out Output) {
+	if out.State.Record == nil {
+		w.due = nil
+		return
+	}
+	if w.due == nil {
+		w.due = map[string]bool{}
+	}
+	for name, at := range out.Due {
+		w.due[name] = !at.IsZero()
+	}
+}
+
 // check what holds between events.
 func (w *walker) check(e Event) {
-	u := w.st.Record
-	if p := u.Procedure; p != nil && len(w.open) == 0 && u.Command == nil && u.Paging == nil && u.N2 == nil {
+	u, l := w.st.Record, w.st.live
+	if p := u.Procedure; p != nil && l.awaited == 0 && len(l.sessions) == 0 && u.Command == nil && u.Paging == nil && (u.N2 == nil || !u.N2.Releasing) {
 		w.t.Errorf("after %T the procedure %s step %d waits for nobody", e, Kind(p.Kind), p.Step)
+	}
+	for id, list := range l.sessions {
+		for n, a := range list {
+			if a.sent != (n == 0) {
+				w.t.Errorf("after %T what is asked of session %d as number %d was sent: %t", e, id, n, a.sent)
+			}
+		}
+	}
+	for name, waits := range map[string]bool{
+		dueCommand: u.Command != nil, duePaging: u.Paging != nil, dueAccess: u.N2 != nil && (u.N2.Setting || u.N2.Releasing),
+		dueLeft: u.Left != nil, dueHandover: u.Handover != nil,
+	} {
+		if waits && !w.due[name] {
+			w.t.Errorf("after %T (%+v) the UE waits, and %s is not due", e, e, name)
+		}
+	}
+	if u.Phase == record.Registered && u.N2 == nil && !w.due[dueReachable] && !w.due[dueImplicit] && u.Procedure == nil {
+		w.t.Errorf("after %T nobody watches a UE that is idle", e)
+	}
+	for _, s := range u.Sessions {
+		if k := w.doing(); s.Silent && k != Registration && k != Service && k != Switching && k != Deregistration && len(l.sessions[s.ID]) == 0 && !w.due[dueSilent] {
+			w.t.Errorf("after %T the SMF of session %d is not told that its user plane is down", e, s.ID)
+		}
 	}
 	if u.Procedure == nil && u.Phase == record.Registered && len(w.open) == 0 {
 		for _, s := range u.Sessions {
@@ -139,8 +191,15 @@ func (w *walker) event() Event {
 	if w.r.IntN(30) == 0 {
 		return rare[w.r.IntN(len(rare))]()
 	}
+	if u.Paging != nil && w.r.IntN(2) == 0 {
+		return Due{Name: duePaging}
+	}
+	if c := u.Command; c != nil && c.Attempts > 1 && w.r.IntN(2) == 0 { // who is silent mostly stays so
+		return Due{Name: dueCommand}
+	}
 	pick := []func() Event{
 		func() Event { return Due{Name: DueNames[w.r.IntN(len(DueNames))]} },
+		func() Event { return Due{Name: dueCommand} },
 		func() Event {
 			w.token++
 			return Transfer{From: w.token, Session: uint8(1 + w.r.IntN(2)), N1: []byte{0x2e, 1, 0, 0xcb}, N2: []byte{1}, N2Type: setupRequest, SkipIdle: w.r.IntN(2) == 0}
@@ -167,7 +226,10 @@ func (w *walker) event() Event {
 	}
 	if w.phone.key != nil && u.SUPI != "" {
 		uplink := n1.Sessions(w.r.UintN(8)) &^ 1
-		has := n1.Sessions(w.r.UintN(8)) &^ 1
+		has := n1.Of(1, 2)
+		if w.r.IntN(8) == 0 {
+			has = n1.Sessions(w.r.UintN(8)) &^ 1
+		}
 		g, tac := gnb1, uint32(1+w.r.IntN(2))
 		if w.r.IntN(2) == 0 {
 			g, tac = gnb2, 7
@@ -184,6 +246,9 @@ func (w *walker) event() Event {
 		pick = append(pick, func() Event { return first("", g, ran, tac, leaves(false)).event(w.teller) })
 	}
 	if u.N2 != nil {
+		if l := u.Left; l != nil && w.r.IntN(4) == 0 {
+			return FromAccess{At: *l, Message: &n2.UEContextReleaseComplete{}}
+		}
 		if u.N2.Setting && w.r.IntN(2) == 0 {
 			return FromAccess{At: *u.N2, Message: &n2.InitialContextSetupResponse{}}
 		}
@@ -215,17 +280,25 @@ func (w *walker) connected(u *record.UE) []func() Event {
 	if h := u.Handover; h != nil {
 		target := h.Target
 		target.RAN = 61
+		taken := func() Event {
+			return FromAccess{At: target, Message: &n2.HandoverRequestAcknowledge{Sessions: sessions}}
+		}
+		arrived := func() Event { return FromAccess{At: target, Message: &n2.HandoverNotify{Location: location(7)}} }
+		switch roll := w.r.IntN(4); {
+		case roll > 0 && h.Step == handTarget:
+			return []func() Event{taken}
+		case roll > 0 && h.Step == handMoving:
+			return []func() Event{arrived}
+		}
 		out = append(out,
-			func() Event {
-				return FromAccess{At: target, Message: &n2.HandoverRequestAcknowledge{Sessions: sessions}}
-			},
-			func() Event { return FromAccess{At: target, Message: &n2.HandoverFailure{}} },
-			func() Event { return FromAccess{At: target, Message: &n2.HandoverNotify{Location: location(7)}} },
+			taken, arrived, func() Event { return FromAccess{At: target, Message: &n2.HandoverFailure{}} },
 		)
 	}
 	if w.authentications > 0 && u.Coming != nil {
 		out = append(out, func() Event { return completes.event(w.teller) }, func() Event { return completes.event(w.teller) })
 	}
+	required := say(&n2.HandoverRequired{Target: n2.HandoverTarget{Node: node, TAI: n2.TAI{PLMN: plmnOf("20893"), TAC: 7}}, Sessions: []n2.Session{{ID: 1}, {ID: 2}}})
+	out = append(out, required, required)
 	messages := []n1.Message{
 		&n1.AuthenticationResponse{RES: resOf}, &n1.AuthenticationResponse{RES: resOf}, &n1.AuthenticationFailure{Cause: n1.CauseSynchFailure, AUTS: &n1.Resynchronisation{1}},
 		&n1.RegistrationComplete{}, &n1.ConfigurationUpdateComplete{}, establishes(1), establishes(2), &n1.DeregistrationAcceptFromUE{},
@@ -237,6 +310,17 @@ func (w *walker) connected(u *record.UE) []func() Event {
 		how = protected(m)
 	}
 	return append(out, func() Event { return says("", how).event(w.teller) }, func() Event { return says("", how).event(w.teller) })
+}
+
+// elsewhere is what another connection has made of the UE, in that shard.
+func elsewhere(shard uint16) *record.UE {
+	there := at(gnb2, 4)
+	there.AMF, there.Set = record.AttachmentID(shard, 1<<20), true
+	return &record.UE{
+		Security: &record.Security{Key: make([]byte, 32), Integrity: 2, Ciphering: 2, Identifier: 5}, Periodic: 3600,
+		SUPI: supi, Shard: shard, Phase: record.Registered, TMSI: record.TMSI(shard, 5), N2: &there, Recorded: true, Policy: "http://pcf/policies/9",
+		Sessions: []record.Session{{ID: 1, Slice: eMBB, DNN: "internet", SMF: "smf-1", Context: "http://smf-1/sm-contexts/1", Up: true}},
+	}
 }
 
 // answer something that is open, in one of the ways.
@@ -255,7 +339,11 @@ func (w *walker) answer() Event {
 	}
 	switch x := x.(type) {
 	case AskNamed:
-		return Named{Number: n, Failed: outcome == Unknown}
+		named := Named{Number: n, Failed: outcome == Unknown}
+		if w.r.IntN(2) == 0 {
+			named.Record = elsewhere(uint16(2 + w.r.IntN(2)))
+		}
+		return named
 	case AskChallenge:
 		c := aka(n)
 		c.Outcome = outcome
