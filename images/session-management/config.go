@@ -27,9 +27,9 @@ type Config struct {
 	// SBIPort and N4Port are those of shard 0, which there is not: shard n listens on the n-th behind it.
 	SBIPort, N4Port             uint16
 	MetricsListen, HealthListen string
-	// NRF is its base URI, "" for none. AMF, UDM and PCF are those of functions that it is not asked for.
-	NRF, AMF, UDM, PCF string
-	LogLevel           slog.Level
+	// NRF is its base URI, "" for none. AMF, UDM, PCF and CHF are those of functions that it is not asked for.
+	NRF, AMF, UDM, PCF, CHF string
+	LogLevel                slog.Level
 }
 
 // ShardService is how others reach a shard, whoever holds it: by Name on the service based interface, by Address on N4.
@@ -62,10 +62,11 @@ func ParseConfig(args []string, output io.Writer) (Config, error) {
 	f.Func("n4-ports", "UDP port before that of shard 1 (default 8805)", port(&c.N4Port))
 	f.StringVar(&c.MetricsListen, "metrics-listen", os.Getenv("METRICS_LISTEN"), "address of /metrics; empty for none (default $METRICS_LISTEN)")
 	f.StringVar(&c.HealthListen, "health-listen", os.Getenv("HEALTH_LISTEN"), "address of /healthz and /readyz; empty for none (default $HEALTH_LISTEN)")
-	f.StringVar(&c.NRF, "nrf", "", `base URI of the NRF (default http://<core>-nrf:8000; "none": functions are where -amf, -udm and -pcf say)`)
+	f.StringVar(&c.NRF, "nrf", "", `base URI of the NRF (default http://<core>-nrf:8000; "none": functions are where -amf, -udm, -pcf and -chf say)`)
 	f.StringVar(&c.AMF, "amf", "", "base URI of the AMF, where the NRF is not to be asked")
 	f.StringVar(&c.UDM, "udm", "", `base URI of the UDM, where the NRF is not to be asked; "none": no subscriptions`)
 	f.StringVar(&c.PCF, "pcf", "", `base URI of the PCF, where the NRF is not to be asked; "none": policy is the Slice's`)
+	f.StringVar(&c.CHF, "chf", "", `base URI of the CHF, where the NRF is not to be asked; "none": usage is kept, and nothing is charged`)
 	f.StringVar(&level, "log-level", "info", "debug, info, warn or error")
 	if err := f.Parse(args); err != nil {
 		return Config{}, err
@@ -124,7 +125,7 @@ func (c *Config) check() error {
 	for _, u := range []struct {
 		flag  string
 		value *string
-	}{{"nrf", &c.NRF}, {"amf", &c.AMF}, {"udm", &c.UDM}, {"pcf", &c.PCF}} {
+	}{{"nrf", &c.NRF}, {"amf", &c.AMF}, {"udm", &c.UDM}, {"pcf", &c.PCF}, {"chf", &c.CHF}} {
 		if u.flag == "nrf" && *u.value == "" {
 			*u.value = "http://" + c.Core + "-nrf:8000"
 		}

@@ -11,10 +11,10 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// newFinder knows where AMF, UDM and PCF are: from the NRF, or from the command line.
+// newFinder knows where AMF, UDM, PCF and CHF are: from the NRF, or from the command line.
 func newFinder(ctx context.Context, group *errgroup.Group, c Config, instance string, transport http.RoundTripper, registry prometheus.Registerer, log *slog.Logger) *discovery.Cache {
 	fixed := map[string]string{}
-	for kind, root := range map[string]string{"AMF": c.AMF, "UDM": c.UDM, "PCF": c.PCF} {
+	for kind, root := range map[string]string{"AMF": c.AMF, "UDM": c.UDM, "PCF": c.PCF, "CHF": c.CHF} {
 		if root != "" && root != none {
 			fixed[kind] = root
 		}

@@ -21,6 +21,7 @@ import (
 	"core5g.dev/core5g/images/session-management/configuration/cluster"
 	"core5g.dev/core5g/images/session-management/inspection"
 	"core5g.dev/core5g/images/session-management/namf"
+	"core5g.dev/core5g/images/session-management/nchf"
 	"core5g.dev/core5g/images/session-management/npcf"
 	"core5g.dev/core5g/images/session-management/nsmf"
 	"core5g.dev/core5g/images/session-management/nudm"
@@ -125,6 +126,9 @@ func newPod(ctx context.Context, group *errgroup.Group, c Config, identity *sbit
 	}
 	if c.PCF != none {
 		o.PCF = npcf.NewClient(client)
+	}
+	if c.CHF != none {
+		o.CHF = nchf.NewClient(client)
 	}
 	return shard.New(o)
 }

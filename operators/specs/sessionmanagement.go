@@ -28,6 +28,7 @@ func ControlPlaneProblem(slice *api.Slice, core *api.Core5G) *Problem {
 			{"alwaysOn", dn.AlwaysOn != "" && dn.AlwaysOn != api.AlwaysOnNever},
 			{"policy: Slice", dn.Policy == api.PolicySlice},
 			{"charging", dn.Charging != ""},
+			{"ratingGroup", dn.RatingGroup != 0},
 			{"flows", len(dn.Flows) > 0},
 			{"breakouts", len(dn.Breakouts) > 0},
 			{"upfs", len(dn.UPFs) > 0},

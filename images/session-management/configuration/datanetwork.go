@@ -1,6 +1,7 @@
 package configuration
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -83,6 +84,8 @@ type DataNetwork struct {
 	// Policy: the PCF is asked; else the Slice's rules hold.
 	Policy   bool
 	Charging Charging
+	// RatingGroup of the default flow, and of flows that have none of their own; 0 for 1.
+	RatingGroup uint32
 }
 
 // Flow is a QoS flow that sessions get beside the default one.
@@ -98,6 +101,31 @@ type Flow struct {
 	Filters []n1.Filter
 	// OnRequest: only sessions whose subscription names the flow have it; otherwise all sessions of the data network.
 	OnRequest bool
+	// RatingGroup of its packets, 0 for the data network's.
+	RatingGroup uint32
+	// Of flows that a session has and its Slice has not: Default, its packets are of the default flow; Closed, directions in which they
+	// do not pass; Charge, where the PCF says it.
+	Default bool
+	Closed  uint8
+	Charge  *record.Charge
+}
+
+// Charge of a rating group, 0 for the data network's own, by the Slice's mode.
+func (d *DataNetwork) Charge(ratingGroup uint32) record.Charge {
+	if d.Charging == ChargingNone {
+		return record.Charge{}
+	}
+	return record.Charge{RatingGroup: cmp.Or(ratingGroup, d.RatingGroup, 1), Online: d.Charging == ChargingOnline, Offline: d.Charging == ChargingOffline}
+}
+
+// With further flows, of one session.
+func (d *DataNetwork) With(flows []Flow) *DataNetwork {
+	out := *d
+	out.Flows = slices.DeleteFunc(slices.Clone(d.Flows), func(f Flow) bool {
+		return slices.ContainsFunc(flows, func(other Flow) bool { return other.Name == f.Name })
+	})
+	out.Flows = append(out.Flows, flows...)
+	return &out
 }
 
 // Breakout sends packets to some networks out at a UPF nearer to the UE (uplink classifier, TS 23.501 5.6.4.2).
@@ -125,10 +153,12 @@ type Serving struct {
 
 // The limits of what a UE can be told.
 const (
-	mostFilters     = 15 // TS 24.501 9.11.4.13: a QoS rule has at most 15
+	mostFilters     = n1.MostFilters
 	mostFlows       = 32 // of a data network; a UE has at most 64 QFIs
 	leastPrecedence = 1
 	mostPrecedence  = 254 // 255 is the default QoS rule's
+	// MostRatingGroups of a session: each is counted in its record.
+	MostRatingGroups = 4
 )
 
 // complete checks a data network, and fills in what follows from the rest.
@@ -192,6 +222,13 @@ func (d *DataNetwork) complete() error {
 				return fail("breakouts %q and %q hold in one tracking area, and lead to two UPFInstances: name one in both, or divide their tacs", other.Name, b.Name)
 			}
 		}
+	}
+	groups := map[record.Charge]bool{d.Charge(0): true}
+	for _, f := range d.Flows {
+		groups[d.Charge(f.RatingGroup)] = true
+	}
+	if len(groups) > MostRatingGroups {
+		return fail("%d rating groups: write at most %d", len(groups), MostRatingGroups)
 	}
 	for i := range d.Units {
 		u := &d.Units[i]
@@ -318,7 +355,9 @@ func (d *DataNetwork) Configuration() n1.Configuration {
 
 // DefaultFlow is the default QoS flow as a record keeps it.
 func (d *DataNetwork) DefaultFlow(qfi uint8) record.Flow {
-	return record.Flow{QFI: qfi, FiveQI: d.FiveQI, Priority: d.ARP.Priority, MayPreempt: d.ARP.MayPreempt, Preemptable: d.ARP.Preemptable}
+	return record.Flow{
+		QFI: qfi, FiveQI: d.FiveQI, Priority: d.ARP.Priority, MayPreempt: d.ARP.MayPreempt, Preemptable: d.ARP.Preemptable, Charge: d.Charge(0),
+	}
 }
 
 // Flow with a name; nil: there is none (any more).
@@ -352,11 +391,16 @@ func (f *Flow) filters(t n1.SessionType) []n1.Filter {
 }
 
 // Record is the flow as a record keeps it.
-func (f *Flow) Record(qfi uint8) record.Flow {
+func (d *DataNetwork) Record(f *Flow, qfi uint8) record.Flow {
+	charge := d.Charge(f.RatingGroup)
+	if f.Charge != nil {
+		charge = *f.Charge
+	}
 	return record.Flow{
 		QFI: qfi, FiveQI: f.FiveQI, Name: f.Name,
 		Priority: f.ARP.Priority, MayPreempt: f.ARP.MayPreempt, Preemptable: f.ARP.Preemptable,
 		GFBRUplink: f.GBR.Uplink, GFBRDownlink: f.GBR.Downlink, MFBRUplink: f.MBR.Uplink, MFBRDownlink: f.MBR.Downlink,
+		Default: f.Default, Closed: f.Closed, Charge: charge,
 	}
 }
 

@@ -62,6 +62,7 @@ type (
 		Policy       string         `json:"policy"`
 		Charging     string         `json:"charging"`
 		PoolRouting  string         `json:"poolRouting"`
+		RatingGroup  uint32         `json:"ratingGroup"`
 		Flows        []fileFlow     `json:"flows"`
 		Breakouts    []fileBreakout `json:"breakouts"`
 		Units        []fileServing  `json:"units"`
@@ -76,14 +77,15 @@ type (
 		PreemptionVulnerability string `json:"preemptionVulnerability"`
 	}
 	fileFlow struct {
-		Name       string       `json:"name"`
-		FiveQI     uint8        `json:"fiveQI"`
-		ARP        fileARP      `json:"arp"`
-		GBR        fileRates    `json:"gbr"`
-		MBR        fileRates    `json:"mbr"`
-		Precedence uint8        `json:"precedence"`
-		Filters    []fileFilter `json:"filters"`
-		Given      string       `json:"given"`
+		Name        string       `json:"name"`
+		FiveQI      uint8        `json:"fiveQI"`
+		ARP         fileARP      `json:"arp"`
+		GBR         fileRates    `json:"gbr"`
+		MBR         fileRates    `json:"mbr"`
+		Precedence  uint8        `json:"precedence"`
+		Filters     []fileFilter `json:"filters"`
+		Given       string       `json:"given"`
+		RatingGroup uint32       `json:"ratingGroup"`
 	}
 	fileFilter struct {
 		Direction   string       `json:"direction"`
@@ -193,7 +195,7 @@ const (
 func (d fileDataNetwork) dataNetwork() (out DataNetwork, err error) {
 	out = DataNetwork{
 		DNN: d.DNN, FiveQI: or(d.FiveQI, defaultFiveQI), MTU: or(d.MTU, defaultMTU),
-		DNS: d.DNS, PCSCF: d.PCSCF, Access: d.Access, Core: d.Core,
+		DNS: d.DNS, PCSCF: d.PCSCF, Access: d.Access, Core: d.Core, RatingGroup: d.RatingGroup,
 	}
 	if out.AMBR, err = (fileRates{word(d.AMBR.Uplink, defaultUplink), word(d.AMBR.Downlink, defaultDownlink)}).rates(); err != nil {
 		return out, fmt.Errorf("ambr: %w", err)
@@ -245,7 +247,7 @@ func (a fileARP) arp() (out ARP, err error) {
 
 func (f fileFlow) flow() (out Flow, err error) {
 	fail := func(err error) (Flow, error) { return Flow{}, fmt.Errorf("flow %q: %w", f.Name, err) }
-	out = Flow{Name: f.Name, FiveQI: f.FiveQI, Precedence: f.Precedence}
+	out = Flow{Name: f.Name, FiveQI: f.FiveQI, Precedence: f.Precedence, RatingGroup: f.RatingGroup}
 	if out.OnRequest, err = ParseGiven(word(f.Given, "Always")); err != nil {
 		return fail(err)
 	}

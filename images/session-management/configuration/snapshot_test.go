@@ -172,14 +172,15 @@ func TestWhatOthersAreTold(t *testing.T) {
 	voice := dn.Flow("voice")
 	session := &record.Session{
 		SUPI: "imsi-208930000000001", ID: 1, Type: n1.IPv4, Phase: record.Establishing, CPSEID: 7, AMBR: dn.AMBR,
-		Flows: []record.Flow{dn.DefaultFlow(1), voice.Record(2)},
+		Flows: []record.Flow{dn.DefaultFlow(1), dn.Record(voice, 2)},
 	}
 	if _, err := n4.Establishment(session, dn.Settings()); err != nil {
 		t.Error(err)
 	}
+	online := record.Charge{RatingGroup: 1, Online: true}
 	want := []record.Flow{
-		{QFI: 1, FiveQI: 8, Priority: 3, MayPreempt: true, Preemptable: true},
-		{QFI: 2, FiveQI: 1, Name: "voice", Priority: 2, GFBRUplink: 64_000, GFBRDownlink: 64_000, MFBRUplink: 128_000, MFBRDownlink: 128_000},
+		{QFI: 1, FiveQI: 8, Priority: 3, MayPreempt: true, Preemptable: true, Charge: online},
+		{QFI: 2, FiveQI: 1, Name: "voice", Priority: 2, GFBRUplink: 64_000, GFBRDownlink: 64_000, MFBRUplink: 128_000, MFBRDownlink: 128_000, Charge: online},
 	}
 	if diff := cmp.Diff(want, session.Flows); diff != "" {
 		t.Errorf("flows (-want +got):\n%s", diff)

@@ -206,7 +206,7 @@ func (i *Inspection) storyOf(s *record.Session) Story {
 	}
 	underWay(s, &out)
 	var network *configuration.DataNetwork
-	if network = i.Configuration().Named(s.Slice, s.DNN); network == nil {
+	if network = procedure.NetworkOf(s, i.Configuration()); network == nil {
 		out.NoSlice, out.Rules = true, n4.Readable(s, n4.Settings{})
 	} else {
 		out.Rules = n4.Readable(s, network.Settings())

@@ -56,6 +56,9 @@ func Establishment(s *record.Session, set Settings) ([]*ie.IE, error) {
 	for _, q := range r.qers {
 		ies = append(ies, ie.NewCreateQER(q.elements()...))
 	}
+	for _, g := range r.urrs {
+		ies = append(ies, ie.NewCreateURR(urrElements(g)...))
+	}
 	if r.relay != (record.Tunnel{}) {
 		ies = append(ies, relayPDR(s.Handover.Relay, set), ie.NewCreateFAR(relayFAR(r.relay, set, false)...))
 	}
@@ -89,6 +92,11 @@ func Modification(before, after *record.Session, set Settings, endMarkers, all b
 			ies = append(ies, ie.NewRemoveQER(ie.NewQERID(q.id)))
 		}
 	}
+	for _, g := range old.urrs {
+		if !r.hasURR(g.URR) {
+			ies = append(ies, ie.NewRemoveURR(ie.NewURRID(g.URR)))
+		}
+	}
 	for _, p := range r.pdrs {
 		switch was, existed := old.pdr(p.id); {
 		case existed && was == p && (!all || p.unknown != ""):
@@ -120,6 +128,14 @@ func Modification(before, after *record.Session, set Settings, endMarkers, all b
 			ies = append(ies, ie.NewCreateQER(q.elements()...))
 		case was != q || all:
 			ies = append(ies, ie.NewUpdateQER(q.elements()...))
+		}
+	}
+	for _, g := range r.urrs {
+		switch {
+		case !old.hasURR(g.URR):
+			ies = append(ies, ie.NewCreateURR(urrElements(g)...))
+		case g.Renew || all:
+			ies = append(ies, ie.NewUpdateURR(urrElements(g)...))
 		}
 	}
 	return ies, nil
@@ -170,6 +186,9 @@ func (p pdrRule) elements(s *record.Session, set Settings) []*ie.IE {
 	for id := range strings.FieldsSeq(p.qers) {
 		n, _ := strconv.ParseUint(id, 10, 32) // written above
 		ies = append(ies, ie.NewQERID(uint32(n)))
+	}
+	if p.urr != 0 {
+		ies = append(ies, ie.NewURRID(p.urr))
 	}
 	return ies
 }
@@ -255,7 +274,7 @@ func (f farRule) forwarding(set Settings) []*ie.IE {
 }
 
 func (q qerRule) elements() []*ie.IE {
-	ies := []*ie.IE{ie.NewQERID(q.id), ie.NewGateStatus(0, 0)}
+	ies := []*ie.IE{ie.NewQERID(q.id), ie.NewGateStatus(gate(q.closed, n1.Uplink), gate(q.closed, n1.Downlink))}
 	if q.mbrUp != 0 || q.mbrDown != 0 {
 		ies = append(ies, ie.NewMBR(kilobits(q.mbrUp), kilobits(q.mbrDown)))
 	}
@@ -266,6 +285,14 @@ func (q qerRule) elements() []*ie.IE {
 		ies = append(ies, ie.NewQFI(q.qfi))
 	}
 	return ies
+}
+
+// gate of a direction (TS 29.244 8.2.7): 1 is closed.
+func gate(closed uint8, direction n1.Direction) uint8 {
+	if n1.Direction(closed)&direction != 0 {
+		return 1
+	}
+	return 0
 }
 
 func kilobits(bps uint64) uint64 { return (bps + kilobit - 1) / kilobit }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"core5g.dev/core5g/images/session-management/n1"
 	"core5g.dev/core5g/images/session-management/record"
 )
 
@@ -14,6 +15,7 @@ type Rules struct {
 	PDRs []PDR `json:"pdrs"`
 	FARs []FAR `json:"fars"`
 	QERs []QER `json:"qers"`
+	URRs []URR `json:"urrs,omitempty"`
 }
 
 // PDR as in TS 29.244 5.2.1. Texts that the session has no value for say what the unit chooses.
@@ -28,6 +30,7 @@ type PDR struct {
 	OuterHeaderRemoval bool     `json:"outerHeaderRemoval,omitempty"`
 	FAR                uint32   `json:"far"`
 	QERs               []uint32 `json:"qers,omitempty"`
+	URR                uint32   `json:"urr,omitempty"`
 	// Unknown is the flow whose filters the Slice has no more: the unit has them, and nobody else knows them.
 	Unknown string `json:"unknownFiltersOf,omitempty"`
 }
@@ -50,6 +53,20 @@ type QER struct {
 	MBRDownlink uint64 `json:"mbrDownlink,omitempty"`
 	GBRUplink   uint64 `json:"gbrUplink,omitempty"`
 	GBRDownlink uint64 `json:"gbrDownlink,omitempty"`
+	// ClosedUplink and ClosedDownlink: its gate is closed, and packets are dropped.
+	ClosedUplink   bool `json:"closedUplink,omitempty"`
+	ClosedDownlink bool `json:"closedDownlink,omitempty"`
+}
+
+// URR as in TS 29.244 5.2.1, of a rating group. Volumes in octets of both directions, times in seconds; a quota is what is left of it.
+type URR struct {
+	ID          uint32 `json:"id"`
+	RatingGroup uint32 `json:"ratingGroup"`
+	Online      bool   `json:"online,omitempty"`
+	// Blocked: packets are dropped for want of a quota.
+	Blocked     bool   `json:"blocked,omitempty"`
+	VolumeQuota uint64 `json:"volumeQuota,omitempty"`
+	TimeQuota   uint32 `json:"timeQuota,omitempty"`
 }
 
 // The words of the interfaces (TS 29.244 8.2.2, 8.2.24).
@@ -68,7 +85,13 @@ func Readable(s *record.Session, set Settings) Rules {
 		out.PDRs = append(out.PDRs, p.readable(s, set))
 	}
 	for _, q := range r.qers {
-		out.QERs = append(out.QERs, QER{ID: q.id, QFI: q.qfi, MBRUplink: q.mbrUp, MBRDownlink: q.mbrDown, GBRUplink: q.gbrUp, GBRDownlink: q.gbrDown})
+		out.QERs = append(out.QERs, QER{
+			ID: q.id, QFI: q.qfi, MBRUplink: q.mbrUp, MBRDownlink: q.mbrDown, GBRUplink: q.gbrUp, GBRDownlink: q.gbrDown,
+			ClosedUplink: gate(q.closed, n1.Uplink) != 0, ClosedDownlink: gate(q.closed, n1.Downlink) != 0,
+		})
+	}
+	for _, g := range r.urrs {
+		out.URRs = append(out.URRs, readableURR(g))
 	}
 	if r.relay != (record.Tunnel{}) {
 		out.PDRs = append(out.PDRs, PDR{
@@ -85,7 +108,7 @@ func Readable(s *record.Session, set Settings) Rules {
 func (p pdrRule) readable(s *record.Session, set Settings) PDR {
 	out := PDR{
 		ID: p.id, Precedence: p.precedence, SourceInterface: coreSide, NetworkInstance: set.Core, UEIPAddress: cmp.Or(AddressesText(s), unitChooses),
-		FAR: p.far, Unknown: p.unknown,
+		FAR: p.far, URR: p.urr, Unknown: p.unknown,
 	}
 	if p.uplink {
 		out.SourceInterface, out.NetworkInstance, out.OuterHeaderRemoval = accessSide, set.Access, true

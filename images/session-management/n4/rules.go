@@ -48,6 +48,7 @@ type pdrRule struct {
 	version    uint32 // of the filters, as the record has it: those of before are not known any more
 	unknown    string // the flow whose filters the Slice has no more: the rule can stay, and cannot be written
 	qers       string // their IDs, in order
+	urr        uint32 // 0: nothing is counted
 	far        uint32
 }
 
@@ -72,12 +73,14 @@ type qerRule struct {
 	mbrUp, mbrDown uint64
 	gbrUp, gbrDown uint64
 	isFlow         bool
+	closed         uint8 // directions
 }
 
 type ruleSet struct {
 	pdrs []pdrRule
 	far  farRule // FAR 2; FAR 1 never changes
 	qers []qerRule
+	urrs []*record.Group
 	// relay is where PDR 3 and FAR 3 send what the source of a handover forwards; zero: there are none.
 	relay record.Tunnel
 }
@@ -116,11 +119,15 @@ func rulesOf(s *record.Session, set Settings) ruleSet {
 		r.far = farRule{state: toAccess, tunnel: s.Branch.Core}
 	}
 	r.qers = []qerRule{{id: qerAMBR, mbrUp: s.AMBR.Uplink, mbrDown: s.AMBR.Downlink}}
+	r.urrs = urrsOf(s.Usage)
 	for n, f := range s.Flows {
 		if f.Refused {
 			continue
 		}
-		q := qerRule{id: qerAMBR + uint32(f.QFI), qfi: f.QFI, isFlow: true}
+		q := qerRule{id: qerAMBR + uint32(f.QFI), qfi: f.QFI, isFlow: true, closed: f.Closed}
+		if f.Default {
+			q.qfi = s.Flows[0].QFI
+		}
 		qers := fmt.Sprint(q.id)
 		if f.GFBRUplink != 0 || f.GFBRDownlink != 0 {
 			q.gbrUp, q.gbrDown, q.mbrUp, q.mbrDown = f.GFBRUplink, f.GFBRDownlink, f.MFBRUplink, f.MFBRDownlink
@@ -128,8 +135,9 @@ func rulesOf(s *record.Session, set Settings) ruleSet {
 			qers = fmt.Sprint(qerAMBR) + " " + qers
 		}
 		r.qers = append(r.qers, q)
-		up := pdrRule{id: 1, precedence: defaultPrecedence, uplink: true, qers: qers, far: farUplink}
-		down := pdrRule{id: 2, precedence: defaultPrecedence, qers: qers, far: farDownlink}
+		urr := r.urrOf(f.Charge)
+		up := pdrRule{id: 1, precedence: defaultPrecedence, uplink: true, qers: qers, urr: urr, far: farUplink}
+		down := pdrRule{id: 2, precedence: defaultPrecedence, qers: qers, urr: urr, far: farDownlink}
 		if n != 0 {
 			filters := set.Filters[f.Name]
 			up.id, down.id = 2*uint16(f.QFI)+1, 2*uint16(f.QFI)+2

@@ -57,7 +57,7 @@ func (t *turn) setupRequest() ([]byte, error) {
 	}
 	r := n2.SetupRequest{AMBR: &s.AMBR, Uplink: s.N3(), Type: s.Type}
 	for _, f := range s.Flows {
-		if !f.Refused {
+		if !f.Refused && !f.Default {
 			r.Flows = append(r.Flows, n2.QoSFlow{Flow: f})
 		}
 	}

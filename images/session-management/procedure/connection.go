@@ -201,6 +201,7 @@ func (t *turn) accessSilent() {
 // report: 4.2.3.3 step 1, and TS 23.527 5.3.3 for a tunnel that its peer does not know any more.
 func (t *turn) report(r Report) {
 	t.asker, t.reported = r.From, r.CPSEID
+	t.count(r.Usage)
 	switch {
 	case t.lostBetween(r.Lost):
 	case slices.ContainsFunc(r.Lost, func(l record.Tunnel) bool {

@@ -37,8 +37,11 @@ type Updated struct {
 // Ended answers Release and End.
 type Ended struct{}
 
-// Accepted answers PolicyChanged and PolicyEnded.
-type Accepted struct{}
+// Accepted answers PolicyChanged, PolicyEnded, ChargingChanged and SubscriptionChanged.
+type Accepted struct {
+	// Failed are rules that are not in force.
+	Failed []record.Failure
+}
 
 // Failed answers what was refused, with HTTP status and application error of TS 29.502 6.1.7.3.
 type Failed struct {
@@ -82,7 +85,45 @@ const (
 type AskPolicy struct {
 	Operation PolicyOperation
 	Session   *record.Session
+	// Resource that the UE asks for, with UpdatePolicy; nil: none.
+	Resource *Resource
+	// Subscription that has changed, with UpdatePolicy; nil: it has not.
+	Subscription *Subscription
 }
+
+// ResourceOperation is what a UE wants of a rule (TS 29.512 5.6.3.5), as its QoS rules say (TS 24.501 9.11.4.13).
+type ResourceOperation = n1.Operation
+
+// Resource is a flow that a UE asks for by filters of its own, or a change of one that it has (TS 29.512 5.6.2.29).
+type Resource struct {
+	Operation ResourceOperation
+	// Rule is the PCC rule's identifier, "" of a new one.
+	Rule    string
+	Filters []n1.Filter
+	// Precedence 0: the PCF's choice. FiveQI 0: none is asked for; rates in bit/s.
+	Precedence, FiveQI       uint8
+	GFBRUplink, GFBRDownlink uint64
+}
+
+// ChargingOperation is one of TS 32.290 5.3.2. The numbers are in records.
+type ChargingOperation uint8
+
+// The operations.
+const (
+	CreateCharging  ChargingOperation = 1
+	UpdateCharging  ChargingOperation = 2
+	ReleaseCharging ChargingOperation = 3
+)
+
+// AskCharging asks the CHF: what is Sent of the session's Usage is reported. Again: it may have been asked before.
+type AskCharging struct {
+	Operation ChargingOperation
+	Session   *record.Session
+	Again     bool
+}
+
+// TellUncharged says that the CHF will never hear of usage: another session has taken the name. Nobody waits for it.
+type TellUncharged struct{ Session *record.Session }
 
 // UnitOperation is a PFCP session procedure (TS 29.244 6.3).
 type UnitOperation uint8
@@ -156,6 +197,8 @@ type TellRegistration struct {
 func (Reply) effect()            {}
 func (AskSubscription) effect()  {}
 func (AskPolicy) effect()        {}
+func (AskCharging) effect()      {}
+func (TellUncharged) effect()    {}
 func (AskUnit) effect()          {}
 func (AskTransfer) effect()      {}
 func (AskStatus) effect()        {}
@@ -166,7 +209,7 @@ func Asks(e Effect) bool {
 	switch e := e.(type) {
 	case AskTransfer:
 		return !e.Unawaited
-	case AskSubscription, AskPolicy, AskUnit, AskStatus:
+	case AskSubscription, AskPolicy, AskCharging, AskUnit, AskStatus:
 		return true
 	}
 	return false
@@ -190,7 +233,7 @@ func Unanswered(asker Token, effects []Effect) []Effect {
 // Begins says whether an event comes from somebody who asks again.
 func Begins(e Event) bool {
 	switch e.(type) {
-	case Create, Update, Release, Report, End, PolicyChanged, PolicyEnded:
+	case Create, Update, Release, Report, End, PolicyChanged, PolicyEnded, ChargingChanged, SubscriptionChanged:
 		return true
 	}
 	return false
@@ -217,6 +260,10 @@ func Decline(e Event, why string) []Effect {
 	case PolicyChanged:
 		return []Effect{Reply{To: e.From, Body: failed}}
 	case PolicyEnded:
+		return []Effect{Reply{To: e.From, Body: failed}}
+	case ChargingChanged:
+		return []Effect{Reply{To: e.From, Body: failed}}
+	case SubscriptionChanged:
 		return []Effect{Reply{To: e.From, Body: failed}}
 	}
 	return nil

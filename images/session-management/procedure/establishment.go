@@ -20,6 +20,7 @@ import (
 //	 4  subscription                           establishSubscription
 //	 5  answer with the SM context's name      as soon as it is kept
 //	 7  policy                                 establishPolicy
+//	    charging (TS 32.255 5.2.2.2.2)         establishCharging
 //	 8  UPF selection
 //	10  N4 session                             establishUnit
 //	11  accept to UE and access network        establishTransfer
@@ -32,6 +33,7 @@ const (
 	establishPolicy       uint8 = 2
 	establishUnit         uint8 = 3
 	establishTransfer     uint8 = 4
+	establishCharging     uint8 = 5 // before establishUnit
 )
 
 var establishment = map[uint8]step{
@@ -39,6 +41,7 @@ var establishment = map[uint8]step{
 	establishPolicy:       {ask: askPolicy, take: takePolicy},
 	establishUnit:         {ask: askEstablishment, take: takeEstablishment},
 	establishTransfer:     {ask: askAccept, take: takeAccepted},
+	establishCharging:     {ask: askOpening, take: takeOpening},
 }
 
 // accessTime is how long an access network may take to answer. UEs ask again after T3580, 16 s (TS 24.501 10.3).
@@ -69,7 +72,7 @@ func (t *turn) establish(c Create) {
 	}
 	t.s = &record.Session{
 		SUPI: c.SUPI, ID: c.ID, DNN: network.DNN, SST: c.SST, SD: c.SD, PLMN: c.PLMN, Slice: network.Slice, Phase: record.Establishing,
-		CPSEID: t.in.Fresh(), AMF: c.AMF, Since: t.in.Now.UnixMilli(), Answered: &record.Answered{Digest: digest(c.N1)},
+		CPSEID: t.in.Fresh(), AMF: c.AMF, RAT: c.RAT, Since: t.in.Now.UnixMilli(), Answered: &record.Answered{Digest: digest(c.N1)},
 	}
 	t.begin(Establishment, establishSubscription)
 }
@@ -173,9 +176,7 @@ func takeSubscription(t *turn, e Event) {
 	t.s.IPv4, t.s.IPv6 = staticAddresses(kind, sub)
 	t.s.Static = t.s.IPv4.IsValid() || t.s.IPv6.IsValid()
 	t.s.Subscribed = sub.Flows
-	t.s.Decided = record.Decided{
-		AMBR: sub.AMBR, FiveQI: sub.FiveQI, Priority: sub.Priority, MayPreempt: sub.MayPreempt, Preemptable: sub.Preemptable,
-	}
+	t.s.Decided = subscribed(sub)
 	newQoS(t.s, network)
 	want := configuration.Want{TAC: t.s.AMF.TAC, Type: kind, IPv4: t.s.IPv4, IPv6: t.s.IPv6}
 	unit, err := t.in.Config.Select(network, want, t.in.Live) // step 8
@@ -191,6 +192,15 @@ func takeSubscription(t *turn, e Event) {
 	t.reply(Created{Ref: t.s.Ref()}) // step 5: the record is written before
 	if network.Policy {
 		t.next(establishPolicy)
+		return
+	}
+	t.open()
+}
+
+// open charging, where something is charged, and then the N4 session.
+func (t *turn) open() {
+	if t.measure(); t.s.Usage != nil {
+		t.next(establishCharging)
 		return
 	}
 	t.next(establishUnit)
@@ -263,16 +273,19 @@ func takePolicy(t *turn, e Event) {
 		return
 	}
 	t.s.Policy = p.URI
-	t.s.Decided = and(t.s.Decided, record.Decided{
-		AMBR: p.AMBR, FiveQI: p.FiveQI, Priority: p.Priority, MayPreempt: p.MayPreempt, Preemptable: p.Preemptable,
-	})
+	t.s.Decided = and(t.s.Decided, p.Decided)
 	if p.Flows != nil {
 		t.s.Subscribed = p.Flows
 	}
+	if p.Ends {
+		t.rejectEstablishment("policy refused", n1.CauseRejectedUnspecified)
+		return
+	}
+	t.failed(t.rule(p.Ruling)...)
 	if network := t.network(); network != nil { // else the next step says so
 		newQoS(t.s, network)
 	}
-	t.next(establishUnit)
+	t.open()
 }
 
 // Step 10.
@@ -301,6 +314,10 @@ func takeEstablishment(t *turn, e Event) {
 		if err := n4.Established(t.s, u.Established); err != nil {
 			t.rejectEstablishment(err.Error(), n1.CauseNetworkFailure)
 			return
+		}
+		t.measures()
+		if !t.s.Static {
+			t.happened(TriggerAddress)
 		}
 		t.next(establishTransfer)
 	case Refused:

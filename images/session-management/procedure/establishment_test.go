@@ -34,7 +34,7 @@ func TestEstablishment(t *testing.T) {
 		{name: "IPv4, policy of the Slice", acts: []act{asked, subscribed, inUnit, accepted, ready, {name: "the unit knows", event: Unit{Outcome: Done}}}},
 		{name: "with a PCF that decides the AMBR and adds a flow", with: withPolicy, acts: []act{
 			asked, subscribed,
-			{name: "the policy", event: Policy{Outcome: Done, URI: "http://pcf/1", AMBR: record.AMBR{Uplink: 1e6, Downlink: 2e6}, FiveQI: 8, Flows: []string{"game"}}},
+			{name: "the policy", event: Policy{Outcome: Done, URI: "http://pcf/1", Decided: record.Decided{AMBR: record.AMBR{Uplink: 1e6, Downlink: 2e6}, FiveQI: 8}, Flows: []string{"game"}}},
 			inUnit, accepted,
 		}},
 		{name: "both versions asked, one allowed: the accept has cause 50", with: only(n1.IPv4), acts: []act{

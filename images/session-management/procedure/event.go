@@ -24,7 +24,9 @@ type Create struct {
 	SST  uint8
 	SD   *[3]byte
 	PLMN string
-	AMF  record.AMF
+	// RAT such as NR, "" where it is not said.
+	RAT string
+	AMF record.AMF
 	// N1 is the UE's PDU Session Establishment Request.
 	N1 []byte
 	// Existing: the UE wants to go on with a session that it has (TS 24.501 9.11.3.47).
@@ -69,6 +71,8 @@ type Update struct {
 	N2Type  n2.InfoType
 	// NonThreeGPP: the UE is to have the session by another access than 3GPP's.
 	NonThreeGPP bool
+	// PLMN that serves the UE, and RAT, such as NR.
+	PLMN, RAT string
 	// AMF that asks, where it is another than the one before; its zero fields keep what was known.
 	AMF record.AMF
 }
@@ -92,6 +96,17 @@ type Report struct {
 	QFI      uint8
 	// Lost are tunnels that a peer says it does not know (Error Indication).
 	Lost []record.Tunnel
+	// Usage that was measured. The unit repeats it until the report is answered.
+	Usage []Measured
+}
+
+// Measured is a Usage Report (TS 29.244 7.5.8.3).
+type Measured struct {
+	// URR and UR-SEQN name it.
+	URR, Sequence uint32
+	// Why: bits of Why.
+	Why  uint32
+	Used record.Units
 }
 
 // Due says that a time has come that an Output named.
@@ -134,10 +149,36 @@ type PolicyChanged struct {
 	record.Decided
 	// Flows by name that the session is to have beside those that all have; nil: as before.
 	Flows []string
+	Ruling
+}
+
+// Ruling is what else a PCF decides (TS 29.512 5.6.2.4). It is all that holds from now on, where Said.
+type Ruling struct {
+	Said  bool
+	Rules []record.Rule
+	// Failed are rules that cannot be in force whatever the session is.
+	Failed []record.Failure
+	// Triggers that it wants to hear of, where TriggersSaid: bits of Trigger.
+	TriggersSaid bool
+	Triggers     uint32
+	// Revalidate is when it is to be asked again, Unix time in s; 0: as before.
+	Revalidate int64
+	// Ends: the session is to end (relCause).
+	Ends bool
 }
 
 // PolicyEnded: the PCF ends its association (TS 29.512 4.2.4).
 type PolicyEnded struct{ From Token }
+
+// ChargingChanged: the CHF wants rating groups to be asked for anew, all where it names none; or the session to end (TS 32.290 5.3.2.5).
+type ChargingChanged struct {
+	From         Token
+	Abort        bool
+	RatingGroups []uint32
+}
+
+// SubscriptionChanged: what AskSubscription gives has changed (TS 29.503 5.2.2.5).
+type SubscriptionChanged struct{ From Token }
 
 // SettingsChanged: the Slice's settings are others than before.
 type SettingsChanged struct{}
@@ -178,13 +219,32 @@ type Policy struct {
 	Outcome Outcome
 	// URI of the association.
 	URI string
-	// AMBR, where the PCF decides it.
-	AMBR record.AMBR
-	// FiveQI and ARP of the default flow, 0 where the PCF leaves it.
-	FiveQI, Priority        uint8
-	MayPreempt, Preemptable bool
+	// Decided of AMBR and default flow, zero where the PCF leaves it.
+	record.Decided
 	// Flows by name beside those that all sessions have; nil: as the subscription says.
 	Flows []string
+	Ruling
+	// Gone: the PCF knows no such association.
+	Gone bool
+}
+
+// Charged answers AskCharging (TS 32.290 5.3.2).
+type Charged struct {
+	Outcome Outcome
+	// URI of the resource that a creation has made.
+	URI string
+	// Grants by rating group, of those that it says something of.
+	Grants []Grant
+	// Ends: the CHF has it that the session ends (TS 32.291 6.1.6.3.10, TERMINATE).
+	Ends bool
+}
+
+// Grant is a quota (TS 32.291 6.1.6.2.1.6).
+type Grant struct {
+	RatingGroup uint32
+	// Denied: there is none. Free: none is needed. Else Quota, whose Until is the time from now on, in s.
+	Denied, Free bool
+	Quota        record.Quota
 }
 
 // Unit answers AskUnit.
@@ -195,6 +255,8 @@ type Unit struct {
 	// Established answers an Establishment, Modified a Modification.
 	Established *message.SessionEstablishmentResponse
 	Modified    *message.SessionModificationResponse
+	// Usage that came with the answer.
+	Usage []Measured
 }
 
 // Transferred answers AskTransfer (TS 29.518 5.2.2.3.1).
@@ -211,27 +273,30 @@ type Transferred struct {
 // Notified answers AskStatus.
 type Notified struct{ Outcome Outcome }
 
-func (Create) event()          {}
-func (Update) event()          {}
-func (Release) event()         {}
-func (Unreachable) event()     {}
-func (Report) event()          {}
-func (Due) event()             {}
-func (Resumed) event()         {}
-func (UnitRestarted) event()   {}
-func (UnitDiffers) event()     {}
-func (UnitGone) event()        {}
-func (UnitDrains) event()      {}
-func (PathFailed) event()      {}
-func (End) event()             {}
-func (SettingsChanged) event() {}
-func (PolicyChanged) event()   {}
-func (PolicyEnded) event()     {}
-func (Subscription) event()    {}
-func (Policy) event()          {}
-func (Unit) event()            {}
-func (Transferred) event()     {}
-func (Notified) event()        {}
+func (Create) event()              {}
+func (Update) event()              {}
+func (Release) event()             {}
+func (Unreachable) event()         {}
+func (Report) event()              {}
+func (Due) event()                 {}
+func (Resumed) event()             {}
+func (UnitRestarted) event()       {}
+func (UnitDiffers) event()         {}
+func (UnitGone) event()            {}
+func (End) event()                 {}
+func (SettingsChanged) event()     {}
+func (PolicyChanged) event()       {}
+func (PolicyEnded) event()         {}
+func (ChargingChanged) event()     {}
+func (SubscriptionChanged) event() {}
+func (Charged) event()             {}
+func (Subscription) event()        {}
+func (Policy) event()              {}
+func (Unit) event()                {}
+func (Transferred) event()         {}
+func (Notified) event()            {}
+func (UnitDrains) event()          {}
+func (PathFailed) event()          {}
 
 // From is who waits for the answer to an event, 0 for nobody.
 func From(e Event) Token {
@@ -248,6 +313,12 @@ func From(e Event) Token {
 		return e.From
 	case PolicyEnded:
 		return e.From
+	case PolicyChanged:
+		return e.From
+	case ChargingChanged:
+		return e.From
+	case SubscriptionChanged:
+		return e.From
 	}
 	return 0
 }
@@ -255,7 +326,7 @@ func From(e Event) Token {
 // answer says whether the event answers an effect, rather than bringing something new.
 func answer(e Event) bool {
 	switch e.(type) {
-	case Subscription, Policy, Unit, Transferred, Notified:
+	case Subscription, Policy, Charged, Unit, Transferred, Notified:
 		return true
 	}
 	return false

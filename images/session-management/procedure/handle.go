@@ -24,6 +24,8 @@ func init() { // the procedures call each other
 		Switching:     switching,
 		Handing:       handing,
 		Rerouting:     rerouting,
+		Charging:      charging,
+		Policing:      policing,
 	}
 }
 
@@ -33,6 +35,9 @@ func Handle(in Input, st State, e Event) Output {
 	if st.Record != nil {
 		t.s = st.Record.Clone()
 	}
+	if u, ok := e.(Unit); ok {
+		t.count(u.Usage)
+	}
 	switch {
 	case t.s == nil:
 		t.withoutSession(e)
@@ -41,7 +46,22 @@ func Handle(in Input, st State, e Event) Output {
 	default:
 		t.atRest(e)
 	}
+	t.settle()
 	return t.output()
+}
+
+// settle: at rest there may be something to say to PCF and CHF.
+func (t *turn) settle() {
+	if t.s == nil || t.s.Procedure != nil || t.s.Phase != record.Active && t.s.Phase != record.Idle {
+		return
+	}
+	t.lostRules()
+	switch {
+	case t.charges():
+		t.charge()
+	case t.polices():
+		t.begin(Policing, policeAsk)
+	}
 }
 
 // withoutSession: only Create makes one. All others hear that there is none.
@@ -67,6 +87,12 @@ func (t *turn) withoutSession(e Event) {
 	case PolicyEnded: // it is over
 		t.asker = e.From
 		t.reply(Accepted{})
+	case ChargingChanged:
+		t.asker = e.From
+		t.reply(Failed{Status: http.StatusNotFound, Cause: "CONTEXT_NOT_FOUND", Detail: "there is no such session"})
+	case SubscriptionChanged:
+		t.asker = e.From
+		t.reply(Failed{Status: http.StatusNotFound, Cause: "CONTEXT_NOT_FOUND", Detail: "there is no such session"})
 	}
 }
 
@@ -92,6 +118,7 @@ func (t *turn) atRest(e Event) {
 		t.asker = e.From
 		if e.Handover != HandoverPreparing && e.Handover != HandoverPrepared { // who prepares is not the UE's AMF yet
 			t.heardFrom(e.AMF)
+			t.heardOf(e.PLMN, e.RAT)
 		}
 		t.update(e)
 	case Release: // TS 23.502 4.3.4.2, step 1a with the AMF's own reasons, 4.2.2.3
@@ -111,6 +138,12 @@ func (t *turn) atRest(e Event) {
 	case PolicyEnded:
 		t.asker = e.From
 		t.policyEnded()
+	case ChargingChanged:
+		t.asker = e.From
+		t.chargingChanged(e)
+	case SubscriptionChanged:
+		t.asker = e.From
+		t.subscriptionChanged()
 	case Unreachable:
 		t.unreachable()
 	case Due:
@@ -215,6 +248,7 @@ func (t *turn) malformed(err error) {
 // heardFrom remembers the AMF that speaks for the UE now (TS 23.502 4.2.7, 4.9.1.3: it may be another).
 func (t *turn) heardFrom(a record.AMF) {
 	if a.InstanceID != "" && a.InstanceID != t.s.AMF.InstanceID {
+		t.happened(TriggerAMF)
 		t.s.AMF.InstanceID, t.s.AMF.StatusURI = a.InstanceID, ""
 	}
 	if a.StatusURI != "" {
@@ -224,7 +258,27 @@ func (t *turn) heardFrom(a record.AMF) {
 		t.s.AMF.Set = a.Set
 	}
 	if a.TAC != 0 {
+		if a.TAC != t.s.AMF.TAC {
+			t.happened(TriggerArea)
+		}
+		if a.Cell != t.s.AMF.Cell {
+			t.happened(TriggerCell)
+		}
 		t.s.AMF.TAC, t.s.AMF.Cell = a.TAC, a.Cell
+	}
+}
+
+// heardOf notes the network and the radio that serve the UE.
+func (t *turn) heardOf(plmn, rat string) {
+	if plmn != "" && plmn != t.s.PLMN {
+		t.s.PLMN = plmn
+		t.happened(TriggerPLMN)
+	}
+	if rat != "" && rat != t.s.RAT {
+		if t.s.RAT != "" {
+			t.happened(TriggerRAT)
+		}
+		t.s.RAT = rat
 	}
 }
 
@@ -237,10 +291,12 @@ const (
 	dueUnit     = "unit"
 	dueBehind   = "behind"
 	dueWay      = "way"
+	dueCharge   = "charge"
+	duePolicy   = "policy"
 )
 
 // DueNames are all that there are.
-var DueNames = []string{dueAccess, dueCommand, duePaging, dueHandover, dueUnit, dueBehind, dueWay}
+var DueNames = []string{dueAccess, dueCommand, duePaging, dueHandover, dueUnit, dueBehind, dueWay, dueCharge, duePolicy}
 
 func (t *turn) timer(name string) {
 	t.due(name, 0)
@@ -259,6 +315,10 @@ func (t *turn) timer(name string) {
 		t.catchUp()
 	case dueWay:
 		t.way()
+	case dueCharge:
+		t.chargeTime()
+	case duePolicy:
+		t.policyTime()
 	}
 }
 

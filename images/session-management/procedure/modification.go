@@ -16,6 +16,7 @@ import (
 //
 //	1a    the UE asks                                    modifyByUE (request.go)
 //	1b,e  the PCF, or the Slice, has changed             policyChanged, settingsChanged
+//	2     the PCF is asked for what the UE asks for      modifyPolicy (request.go)
 //	2a    N4: uplink packets of new flows are taken      modifyUnit
 //	3     command to UE and access network               modifyTransfer, or in the answer to the UE's request
 //	7     the access network's answer                    accessModified
@@ -33,6 +34,7 @@ const (
 	modifyCommit     uint8 = 3
 	modifyBackUnit   uint8 = 4
 	modifyBackAccess uint8 = 5
+	modifyPolicy     uint8 = 6 // before modifyUnit
 )
 
 var modification = map[uint8]step{
@@ -41,6 +43,7 @@ var modification = map[uint8]step{
 	modifyCommit:     {ask: askCommit, take: takeCommit},
 	modifyBackUnit:   {ask: askBackUnit, take: takeBackUnit},
 	modifyBackAccess: {ask: askBackAccess, take: takeBackAccess},
+	modifyPolicy:     {ask: askResource, take: takeResource},
 }
 
 // settingsChanged: step 1e. DNS servers, MTU and P-CSCFs are told to UEs that ask; nothing ends for them.
@@ -130,6 +133,9 @@ func (t *turn) coming(u Unit) {
 		return
 	}
 	request := t.s.Procedure
+	if u.Outcome == Refused && u.Cause != ie.CauseSessionContextNotFound {
+		t.refuseRules(t.s.Wanted.Flows)
+	}
 	t.s.Wanted = nil
 	t.change(notCome)
 	if u.Outcome == Refused && u.Cause != ie.CauseSessionContextNotFound {

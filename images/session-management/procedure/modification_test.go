@@ -32,6 +32,8 @@ var (
 	// A rule for 198.51.100.7, both ways, to flow 5.
 	gameRule   = []byte{0, 0, 14, 0x21, 0x31, 9, 0x10, 198, 51, 100, 7, 255, 255, 255, 255, 20, 5}
 	otherRule  = []byte{0, 0, 14, 0x21, 0x31, 9, 0x10, 198, 51, 100, 8, 255, 255, 255, 255, 20, 5}
+	ownRule    = []byte{0, 0, 17, 0x21, 0x31, 12, 0x10, 198, 51, 100, 7, 255, 255, 255, 255, 0x50, 0, 80, 30, 5} // and port 80
+	sipRule    = []byte{0, 0, 19, 0x21, 0x31, 14, 0x10, 192, 0, 2, 7, 255, 255, 255, 255, 0x30, 17, 0x50, 0x13, 0xc4, 30, 5}
 	gameFlow   = []byte{5, 0x20, 0x41, 1, 1, 7}
 	deleteRule = func(id byte) []byte { return []byte{id, 0, 1, 0x40} }
 	deleteFlow = func(qfi byte) []byte { return []byte{qfi, 0x40, 0} }
@@ -223,25 +225,19 @@ func TestModificationByTheUE(t *testing.T) {
 		{name: "refused: a flow that is not subscribed", from: active, acts: []act{asks("PTI 9", modify(9, gameRule, gameFlow))}},
 		{name: "refused: a flow that it has", from: subscribed, acts: []act{asks("PTI 9", modify(9, gameRule, gameFlow))}},
 		{name: "refused: filters of its own", from: subscribed, acts: []act{asks("PTI 9", modify(9, otherRule, gameFlow))}},
+		{name: "filters of its own, inside a flow of the Slice's", from: subscribed, acts: []act{
+			asks("PTI 9", modify(9, ownRule, []byte{5, 0x20, 0x41, 1, 1, 7})), unitDone, modified(t), asks("the UE has it", complete(9)), unitDone,
+			asks("the UE gives it back", modify(10, deleteRule(4), deleteFlow(4))), modified(t), asks("the UE has it", complete(10)), unitDone,
+		}},
+		{name: "filters of its own, and the UE rejects the command: they are forgotten", from: subscribed, acts: []act{
+			asks("PTI 9", modify(9, ownRule, []byte{5, 0x20, 0x41, 1, 1, 7})), unitDone, modified(t), asks("the UE", commandReject(9, n1.CauseSemanticErrorInQoS)), unitDone, commanded,
+		}},
+		{name: "refused: a guaranteed rate a second time", from: active, acts: []act{asks("PTI 9", modify(9, sipRule, nil))}},
 		{name: "refused: a 5QI that there is not", from: active, acts: []act{asks("PTI 9", modify(9, gameRule, []byte{5, 0x20, 0x41, 1, 1, 82}))}},
 		{name: "refused: a flow without a rule", from: active, acts: []act{asks("PTI 9", modify(9, nil, gameFlow))}},
 		{name: "the unit refuses", from: subscribed, with: nil, acts: append(givesBack[:len(givesBack):len(givesBack)], asks("the UE wants it again", modify(10, gameRule, gameFlow)), unitRefuses)},
 		{name: "it is being established", from: establishing, acts: []act{asks("PTI 9", modify(9, deleteRule(2), nil))}},
 		{name: "a new holder cannot answer the AMF: the command is transferred", from: subscribed, acts: append(givesBack[:len(givesBack):len(givesBack)],
 			asks("the UE wants it again", modify(10, gameRule, gameFlow)), act{name: "resumed", event: Resumed{}}, act{name: "the unit has it", event: made()}, commanded)},
-	})
-}
-
-// What the PCF decides by itself (TS 29.512 4.2.3, 4.2.4).
-func TestPolicyChanged(t *testing.T) {
-	changed := func(p PolicyChanged) act { p.From = 8; return act{name: "the PCF", event: p} }
-	decided := record.Decided{AMBR: record.AMBR{Uplink: 5e6, Downlink: 6e6}, FiveQI: 8}
-	tell(t, "policy", []story{
-		{name: "another AMBR, another default 5QI and a flow", from: active, acts: []act{changed(PolicyChanged{Decided: decided, Flows: []string{"game"}}), unitDone, commanded}},
-		{name: "an idle UE is paged for it", from: idleUE, acts: []act{
-			changed(PolicyChanged{Decided: decided}), {name: "the AMF pages", event: Transferred{Outcome: Done}}, {name: "the gNB has a tunnel", event: newTeller(t).ready()}, unitDone,
-		}},
-		{name: "nothing new", from: active, acts: []act{changed(PolicyChanged{})}},
-		{name: "of a session that is released", from: releasing, acts: []act{changed(PolicyChanged{Decided: decided})}},
 	})
 }

@@ -36,6 +36,12 @@ func defaults(network *configuration.DataNetwork, d record.Decided) (record.AMBR
 	if d.Priority != 0 {
 		first.Priority, first.MayPreempt, first.Preemptable = d.Priority, d.MayPreempt, d.Preemptable
 	}
+	if d.Ruled {
+		first.Closed = d.Closed
+		if d.Charge != (record.Charge{}) {
+			first.Charge = d.Charge
+		}
+	}
 	return ambr, first
 }
 
@@ -50,6 +56,9 @@ func and(d, later record.Decided) record.Decided {
 	if later.Priority != 0 {
 		d.Priority, d.MayPreempt, d.Preemptable = later.Priority, later.MayPreempt, later.Preemptable
 	}
+	if later.Ruled {
+		d.Ruled, d.Closed, d.Charge = true, later.Closed, later.Charge
+	}
 	return d
 }
 
@@ -59,12 +68,12 @@ func newQoS(s *record.Session, network *configuration.DataNetwork) {
 	s.AMBR, first = defaults(network, s.Decided)
 	s.Flows = []record.Flow{first}
 	for n, f := range network.FlowsOf(s.Type, s.Subscribed) {
-		s.Flows = append(s.Flows, n4.Versioned(f.Record(uint8(n)+firstFlow), network.Settings()))
+		s.Flows = append(s.Flows, n4.Versioned(network.Record(f, uint8(n)+firstFlow), network.Settings()))
 	}
 }
 
 // ueHas says whether the UE has a flow's rule.
-func ueHas(f record.Flow) bool { return f.Known || !f.Refused && !f.Coming }
+func ueHas(f record.Flow) bool { return !f.Default && (f.Known || !f.Refused && !f.Coming) }
 
 // plain is a flow without what became of it.
 func plain(f record.Flow) record.Flow {
@@ -91,7 +100,7 @@ func qfisOf(failed []n2.FlowCause) (qfis []byte) {
 func lose(s *record.Session, qfis []byte) {
 	for n := range s.Flows {
 		f := &s.Flows[n]
-		if n == 0 || !slices.Contains(qfis, f.QFI) {
+		if n == 0 || !slices.Contains(qfis, f.QFI) || f.Default {
 			continue
 		}
 		if s.Wanted != nil && indexOf(s.Wanted.Flows, f.QFI) >= 0 {
@@ -107,7 +116,7 @@ func lose(s *record.Session, qfis []byte) {
 // missing are the QFIs of a session's flows that are not in a list of what an access network has.
 func missing(s *record.Session, has []byte) (qfis []byte) {
 	for _, f := range s.Flows {
-		if !f.Refused && !slices.Contains(has, f.QFI) {
+		if !f.Refused && !f.Default && !slices.Contains(has, f.QFI) {
 			qfis = append(qfis, f.QFI)
 		}
 	}
@@ -148,10 +157,10 @@ func difference(s *record.Session, network *configuration.DataNetwork) *record.W
 		case full():
 			s.Behind = true
 		case n >= 0:
-			w.Flows = append(w.Flows, n4.Versioned(c.Record(s.Flows[n].QFI), network.Settings()))
+			w.Flows = append(w.Flows, n4.Versioned(network.Record(c, s.Flows[n].QFI), network.Settings()))
 		default:
 			if qfi := freeQFI(s, w); qfi != 0 {
-				w.Flows = append(w.Flows, n4.Versioned(c.Record(qfi), network.Settings()))
+				w.Flows = append(w.Flows, n4.Versioned(network.Record(c, qfi), network.Settings()))
 			}
 		}
 	}
@@ -164,7 +173,7 @@ func difference(s *record.Session, network *configuration.DataNetwork) *record.W
 // changed says whether the Slice has a flow otherwise than the session.
 func changed(f record.Flow, network *configuration.DataNetwork) bool {
 	c := network.Flow(f.Name)
-	return c == nil || n4.Versioned(c.Record(f.QFI), network.Settings()) != plain(f)
+	return c == nil || n4.Versioned(network.Record(c, f.QFI), network.Settings()) != plain(f)
 }
 
 // freeQFI is one that no flow of the session has, 0 where there is none.
@@ -188,7 +197,7 @@ func description(f record.Flow, operation n1.Operation) n1.Flow {
 // qosOf a session as its UE is told when it is accepted: the default rule, and one for each further flow.
 func qosOf(s *record.Session, network *configuration.DataNetwork) (rules []n1.Rule, flows []n1.Flow) {
 	for n, f := range s.Flows {
-		if f.Refused {
+		if f.Refused || f.Default {
 			continue
 		}
 		flows = append(flows, description(f, n1.CreateFlow))
@@ -212,6 +221,9 @@ func tellUE(s *record.Session, w *record.Wanted, network *configuration.DataNetw
 		c.AMBR = &ambr
 	}
 	for _, f := range w.Flows {
+		if f.Default {
+			continue // its packets are of the default flow, as far as the UE can tell
+		}
 		n := indexOf(s.Flows, f.QFI)
 		has := n >= 0 && ueHas(s.Flows[n]) && !s.Flows[n].Coming // a rule that is made anew replaces one of that name (TS 24.501 6.3.2.4)
 		switch {
@@ -247,12 +259,12 @@ func forAccess(s *record.Session, w *record.Wanted) *n2.ModifyRequest {
 	}
 	for _, f := range w.Flows {
 		n := indexOf(s.Flows, f.QFI)
-		if n < 0 || s.Flows[n].Refused || s.Flows[n].Coming || !sameQoS(f, s.Flows[n]) {
+		if !f.Default && (n < 0 || s.Flows[n].Refused || s.Flows[n].Coming || !sameQoS(f, s.Flows[n])) {
 			r.Flows = append(r.Flows, n2.QoSFlow{Flow: f})
 		}
 	}
 	for _, qfi := range w.Gone {
-		if n := indexOf(s.Flows, qfi); n > 0 && !s.Flows[n].Refused {
+		if n := indexOf(s.Flows, qfi); n > 0 && !s.Flows[n].Refused && !s.Flows[n].Default {
 			r.Released = append(r.Released, n2.FlowCause{QFI: qfi, Cause: n2.CauseReleasedBy5GC})
 		}
 	}
@@ -262,10 +274,11 @@ func forAccess(s *record.Session, w *record.Wanted) *n2.ModifyRequest {
 	return r
 }
 
-// sameQoS: an access network knows nothing of filters.
+// sameQoS: an access network knows nothing of filters, gates and charging.
 func sameQoS(a, b record.Flow) bool {
 	a, b = plain(a), plain(b)
 	a.Filters, a.Directions, b.Filters, b.Directions = 0, 0, 0, 0
+	a.Closed, a.Charge, b.Closed, b.Charge = 0, record.Charge{}, 0, record.Charge{}
 	return a == b
 }
 

@@ -14,6 +14,7 @@ import (
 //	 1  the UE asks, the network decides, the AMF has lost the UE     releaseByUE, endByNetwork, end
 //	 2  N4 session deleted                                            endUnit
 //	12  policy association ended                                      endPolicy
+//	    the last usage is charged (TS 32.255 5.2.2.2.4)               endCharging (charging.go)
 //	 3  command to UE and access network                              endTransfer, or in the answer to the UE's request
 //	10  the UE's answer                                               releaseComplete; the command again: commandSilent
 //	11  the AMF is told, and the record is gone                       endStatus
@@ -22,6 +23,7 @@ const (
 	endPolicy   uint8 = 2
 	endTransfer uint8 = 3
 	endStatus   uint8 = 4
+	endCharging uint8 = 5 // behind endPolicy
 )
 
 var ending = map[uint8]step{
@@ -29,6 +31,7 @@ var ending = map[uint8]step{
 	endPolicy:   {ask: askPolicyEnd, take: takePolicyEnd},
 	endTransfer: {ask: askEndTransfer, take: takeEndTransfer},
 	endStatus:   {ask: askStatus, take: takeStatus},
+	endCharging: {ask: askClosing, take: takeClosing},
 }
 
 // How a session ends. The number is in the record, as the attempts of a step that is never repeated otherwise.
@@ -70,6 +73,12 @@ func (t *turn) end(how manner, cause n1.Cause) {
 	t.due(dueBehind, 0)
 	if t.s.Left != nil || t.s.Branch != nil {
 		t.due(dueWay, 0)
+	}
+	if t.s.Usage != nil {
+		t.due(dueCharge, 0)
+	}
+	if t.s.Control != nil {
+		t.due(duePolicy, 0)
 	}
 	t.s.Phase, t.s.Command, t.s.Handover, t.s.Told, t.s.Wanted = record.Releasing, nil, nil, nil, nil
 	t.s.Procedure = &record.Procedure{Kind: uint8(Ending), Began: t.in.Now.UnixMilli(), Cause: uint8(cause), PTI: uint8(how)}
@@ -167,6 +176,15 @@ func takeDeletion(t *turn, e Event) {
 		t.next(endPolicy)
 		return
 	}
+	t.close()
+}
+
+// close charging, where there is something to say.
+func (t *turn) close() {
+	if t.uncharged() {
+		t.next(endCharging)
+		return
+	}
 	t.told()
 }
 
@@ -178,8 +196,8 @@ func takePolicyEnd(t *turn, e Event) {
 	if _, ok := e.(Policy); !ok {
 		return
 	}
-	t.s.Policy = ""
-	t.told()
+	t.s.Policy, t.s.Control = "", nil
+	t.close()
 }
 
 // told: what is left is what others hear of it.
@@ -367,12 +385,19 @@ func takeStatus(t *turn, e Event) {
 // forget the session: nothing of it is left with anybody who was reached.
 func (t *turn) forget(cause string) {
 	t.do(TellRegistration{SUPI: t.s.SUPI, DNN: t.s.DNN, PLMN: t.s.PLMN, ID: t.s.ID, SST: t.s.SST, SD: t.s.SD, Gone: true})
+	if t.uncharged() {
+		t.lingers()
+		return
+	}
 	t.gone(cause)
 }
 
 // another: the session that took the name goes, and the request for the new one is looked at as if it came now.
 func (t *turn) another() {
 	c := t.create
+	if t.uncharged() {
+		t.do(TellUncharged{Session: t.s.Clone()})
+	}
 	t.gone("")
 	if c == nil { // who asked has asked a pod that died: they ask again
 		return

@@ -32,7 +32,7 @@ func TestRelease(t *testing.T) {
 		{name: "with a PCF its association ends", from: func(tr *teller) State {
 			tr.configure(withPolicy)
 			st := tr.lead(State{}, create(request(5, 0x91)), Subscription{}, Policy{Outcome: Done, URI: "http://pcf/1"}, made(), Transferred{Outcome: Done})
-			return tr.lead(st, tr.ready(), Unit{Outcome: Done})
+			return tr.lead(st, tr.ready(), Unit{Outcome: Done}, Policy{Outcome: Done})
 		}, acts: []act{asks, unitDone, {name: "the PCF", event: Policy{Outcome: Unknown}}}},
 		{name: "the UE does not answer: T3592 five times", from: releasing, acts: []act{silent, silent, silent, silent, silent, heard}},
 		{name: "the UE answers another transaction (TS 24.501 7.3.1)", from: releasing, acts: []act{update1("complete, PTI 3", Update{N1: releaseComplete(3)}), update1("complete, no PTI", Update{N1: releaseComplete(0)})}},

@@ -1,6 +1,7 @@
 package procedure
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -12,8 +13,8 @@ import (
 )
 
 // What UEs ask for of a session that they have (TS 23.502 4.3.3.2 step 1a, TS 24.501 6.4.2), and what they get of it: flows that the
-// Slice has for them and that they have not, or have given back; an end of flows; always-on; protocol configuration options.
-// It is granted as a whole or not at all.
+// Slice has for them and that they have not, or have given back; flows by filters of their own, which the PCF grants, or the Slice where one
+// of its flows has room for them; an end of flows; always-on; protocol configuration options. It is granted as a whole or not at all.
 
 // modifyByUE: step 1a.
 func (t *turn) modifyByUE(m *n1.ModificationRequest, message []byte) {
@@ -37,8 +38,19 @@ func (t *turn) modifyByUE(m *n1.ModificationRequest, message []byte) {
 		t.rejectModification(request, n1.CauseMissingOrUnknownDNNInSlice)
 		return
 	}
+	if t.s.Policy != "" && t.resource(network, m) != nil {
+		t.s.Procedure = &record.Procedure{Kind: uint8(Modification), Began: t.in.Now.UnixMilli(), PTI: m.PTI, Message: message}
+		t.next(modifyPolicy)
+		return
+	}
+	rules := t.s.Rules
+	if t.s.Policy == "" {
+		t.ownRules(network, m)
+		network = t.network()
+	}
 	w, cause := grant(t.s, network, m)
 	if cause != 0 {
+		t.s.Rules = rules
 		t.rejectModification(request, cause)
 		t.ended(Modification, "the UE asked for what it does not get", t.in.Now.UnixMilli())
 		return
@@ -108,7 +120,7 @@ func grant(s *record.Session, network *configuration.DataNetwork, m *n1.Modifica
 			if qfi == 0 || indexOf(w.Flows, qfi) >= 0 {
 				return nil, n1.CauseQoSNotAccepted
 			}
-			w.Flows = append(w.Flows, n4.Versioned(f.Record(qfi), network.Settings()))
+			w.Flows = append(w.Flows, n4.Versioned(network.Record(f, qfi), network.Settings()))
 		case r.Operation == n1.DeleteRule && has:
 			w.Gone = with(w.Gone, r.ID)
 		case r.Operation == n1.DeleteRule: // there is none: it is deleted (6.4.2.5)
@@ -174,6 +186,163 @@ func sameFilters(a, b []n1.Filter) bool {
 		}
 	}
 	return true
+}
+
+// ---- flows of the UE's own --------------------------------------------------------------------------------------
+
+// ownRules: without a PCF the Slice allows a UE what lies in one of its flows: filters that match less than that flow's, with its QoS. A flow
+// with a guaranteed rate is had once, by the Slice's filters or by the UE's.
+func (t *turn) ownRules(network *configuration.DataNetwork, m *n1.ModificationRequest) {
+	for _, r := range m.Rules {
+		asked := flowAsked(m, r.QFI)
+		if r.Operation != n1.CreateRule || r.Default {
+			continue
+		}
+		if _, cause := match(t.s, network, r, asked); cause == 0 || cause == n1.CauseServiceOptionNotSubscribed {
+			continue
+		}
+		base := t.in.Config.Named(t.s.Slice, t.s.DNN)
+		for _, f := range base.FlowsOf(t.s.Type, t.s.Subscribed) {
+			n := named(t.s.Flows, f.Name)
+			guaranteed := f.GBR != (record.AMBR{})
+			if !inside(r.Filters, f.Filters) || !within(asked, f.Description(0)) || guaranteed && (n < 0 || ueHas(t.s.Flows[n])) {
+				continue
+			}
+			t.admit(base, t.ownRule(f, r)) // where there is no room, the request is refused as one that nothing allows
+			break
+		}
+	}
+}
+
+func flowAsked(m *n1.ModificationRequest, qfi uint8) (asked n1.Flow) {
+	for _, f := range m.Flows {
+		if f.Operation == n1.CreateFlow && f.QFI == qfi {
+			asked = f
+		}
+	}
+	return asked
+}
+
+func (t *turn) ownRule(f *configuration.Flow, r n1.Rule) record.Rule {
+	name := ""
+	for n := 1; name == "" || slices.ContainsFunc(t.s.Rules, func(x record.Rule) bool { return x.Name == name }); n++ {
+		name = fmt.Sprintf("ue-%d", n)
+	}
+	for n := range r.Filters {
+		r.Filters[n].ID = uint8(n)
+	}
+	out := record.Rule{
+		Name: name, FiveQI: f.FiveQI, Priority: f.ARP.Priority, MayPreempt: f.ARP.MayPreempt, Preemptable: f.ARP.Preemptable,
+		GFBRUplink: f.GBR.Uplink, GFBRDownlink: f.GBR.Downlink, MFBRUplink: f.MBR.Uplink, MFBRDownlink: f.MBR.Downlink,
+		Precedence: r.Precedence, Filters: n1.EncodeFilters(r.Filters), Own: true,
+	}
+	if c := t.network().Record(f, 0).Charge; c.Charged() {
+		out.Charge = c
+	}
+	return out
+}
+
+// inside: each filter matches nothing that one of the others does not.
+func inside(list, others []n1.Filter) bool {
+	return len(list) > 0 && !slices.ContainsFunc(list, func(f n1.Filter) bool {
+		return !slices.ContainsFunc(others, func(g n1.Filter) bool { return covers(g, f) })
+	})
+}
+
+func covers(g, f n1.Filter) bool {
+	ports := func(g, f n1.PortRange) bool {
+		return g == n1.PortRange{} || f != n1.PortRange{} && g.First <= f.First && f.Last <= g.Last
+	}
+	remote := !g.Remote.IsValid() || f.Remote.IsValid() && g.Remote.Bits() <= f.Remote.Bits() && g.Remote.Contains(f.Remote.Addr())
+	return f.Direction&^g.Direction == 0 && remote && (g.Protocol < 0 || g.Protocol == f.Protocol) &&
+		ports(g.RemotePorts, f.RemotePorts) && ports(g.LocalPorts, f.LocalPorts)
+}
+
+// resource that the PCF is to be asked for: a flow by the UE's own filters, or a change of a rule that is the PCF's. A request is for one
+// (TS 29.512 4.2.4.17); nil: it is for none.
+func (t *turn) resource(network *configuration.DataNetwork, m *n1.ModificationRequest) *Resource {
+	if len(m.Rules) != 1 {
+		return nil
+	}
+	r := m.Rules[0]
+	asked := flowAsked(m, r.QFI)
+	out := &Resource{
+		Operation: r.Operation, Filters: r.Filters, Precedence: r.Precedence, FiveQI: asked.FiveQI,
+		GFBRUplink: asked.GFBRUplink, GFBRDownlink: asked.GFBRDownlink,
+	}
+	if r.Operation == n1.CreateRule {
+		if _, cause := match(t.s, network, r, asked); r.Default || cause == 0 {
+			return nil
+		}
+		return out
+	}
+	n := indexOf(t.s.Flows, r.ID)
+	if n <= 0 || !ueHas(t.s.Flows[n]) {
+		return nil
+	}
+	at := slices.IndexFunc(t.s.Rules, func(x record.Rule) bool { return x.Name == t.s.Flows[n].Name && !x.Own })
+	if at < 0 {
+		return nil
+	}
+	out.Rule = t.s.Rules[at].Name
+	if r.Operation == n1.ChangeRule || r.Operation == n1.DeleteRule {
+		out.Filters, _ = n1.DecodeFilters(t.s.Rules[at].Filters)
+	}
+	return out
+}
+
+func askResource(t *turn) {
+	network := t.network()
+	m, err := n1.Decode(t.s.Procedure.Message)
+	request, ok := m.(*n1.ModificationRequest)
+	var r *Resource
+	if err == nil && ok && network != nil {
+		r = t.resource(network, request)
+	}
+	if r == nil {
+		t.refuseResource("there is nothing to ask for any more", n1.CauseQoSNotAccepted)
+		return
+	}
+	t.do(AskPolicy{Operation: UpdatePolicy, Session: t.s.Clone(), Resource: r})
+}
+
+func takeResource(t *turn, e Event) {
+	p, ok := e.(Policy)
+	if !ok {
+		return
+	}
+	switch {
+	case p.Outcome == Done:
+	case p.Gone:
+		t.control().Anew = true
+		t.refuseResource("the PCF does not know the session", n1.CauseInsufficientResources)
+		return
+	case p.Outcome == Refused:
+		t.refuseResource("the PCF refused", n1.CauseQoSNotAccepted)
+		return
+	default:
+		t.refuseResource("no answer of the PCF", n1.CauseInsufficientResources)
+		return
+	}
+	request := t.s.Procedure
+	t.s.Decided = and(t.s.Decided, p.Decided)
+	t.failed(t.rule(p.Ruling)...)
+	network := t.network()
+	var w *record.Wanted
+	if network != nil {
+		w = difference(t.s, network)
+	}
+	if w == nil { // it has decided that nothing is to be otherwise
+		t.refuseResource("the PCF gives nothing", n1.CauseQoSNotAccepted)
+		return
+	}
+	t.modify(w, request.PTI, request.Message)
+}
+
+func (t *turn) refuseResource(why string, cause n1.Cause) {
+	request := t.s.Procedure
+	t.over(why)
+	t.rejectModification(request, cause)
 }
 
 // answeredTime is how long a UE may repeat a request: T3580 to T3582 five times (TS 24.501 10.3).

@@ -126,6 +126,7 @@ func (t *turn) move() bool {
 	}
 	t.s.Left = &record.Left{NodeID: t.s.Unit.NodeID, CPSEID: t.s.CPSEID, UPSEID: t.s.UPSEID, Uplink: t.s.Uplink}
 	t.s.Unit, t.s.UPSEID, t.s.Uplink = record.Unit{NodeID: unit.NodeID, Address: unit.Address.Addr()}, 0, record.Tunnel{}
+	t.s.Usage.Number() // what the old one has measured since its last report is nobody's
 	t.begin(Rerouting, routeMake)
 	return true
 }

@@ -57,6 +57,7 @@ func (t *turn) restoreLost() {
 		return
 	}
 	t.s.UPSEID = 0 // it names nothing any more, or another one's session
+	t.s.Usage.Number()
 	t.begin(Restoration, restoreUnit)
 }
 
@@ -68,8 +69,13 @@ func (t *turn) remake(node string, upSEID uint64) {
 	case t.isBranch(node):
 		t.s.Branch.UPSEID = upSEID
 		t.begin(Restoration, restoreBranch)
+	case metered(t.s.Usage): // what it has measured comes with the deletion
+		t.s.UPSEID = upSEID
+		t.begin(Restoration, restoreDeletion)
+		t.s.Procedure.Cause = deletedBefore
 	default:
 		t.s.UPSEID = upSEID
+		t.s.Usage.Number()
 		t.begin(Restoration, restoreUnit)
 	}
 }
@@ -147,6 +153,7 @@ func takeRestoration(t *turn, e Event) {
 		} else {
 			t.s.Told = nil
 		}
+		t.measures()
 		t.over("")
 		t.reply(t.connectionIs())
 		t.catchUp()
@@ -192,6 +199,7 @@ func takeRemains(t *turn, e Event) {
 		t.next(restoreBranch)
 	case u.Outcome == Done || u.Outcome == Refused:
 		t.s.UPSEID = 0
+		t.s.Usage.Number()
 		t.next(restoreUnit)
 	default:
 		t.unrestored()

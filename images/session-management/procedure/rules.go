@@ -56,6 +56,7 @@ func before(s *record.Session) *record.Session {
 	if s.Told.Anew {
 		b.Phase = record.Releasing
 	}
+	b.Usage = measured(s.Usage)
 	b.Handover = &record.Handover{Buffering: s.Told.Buffering, Forwarding: s.Told.Forwarding}
 	return &b
 }
@@ -81,7 +82,13 @@ func (t *turn) tell(endMarkers bool, then func(*turn, Unit)) {
 		then(t, Unit{Outcome: Done}) // the Slice is gone: End follows
 		return
 	}
+	t.measure()
 	if t.s.Told.Unsure {
+		if metered(t.s.Usage) { // what it has measured comes with the deletion
+			t.s.Procedure.Attempts = deleting
+			t.do(AskUnit{Operation: Delete, Unit: t.s.Unit, CPSEID: t.s.CPSEID, UPSEID: t.s.UPSEID})
+			return
+		}
 		if !t.make(replacing) {
 			t.due(dueUnit, unitRest)
 			then(t, Unit{Outcome: Unknown})
@@ -101,6 +108,7 @@ func (t *turn) tell(endMarkers bool, then func(*turn, Unit)) {
 	case len(ies) == 0 && t.tellBranch(network):
 	case len(ies) == 0:
 		t.s.Told = nil
+		t.measures()
 		then(t, Unit{Outcome: Done})
 	default:
 		t.do(AskUnit{Operation: Modify, Unit: t.s.Unit, CPSEID: t.s.CPSEID, UPSEID: t.s.UPSEID, IEs: ies})
@@ -130,6 +138,7 @@ func (t *turn) heard(e Event) (Unit, bool) {
 		t.do(AskUnit{Operation: Delete, Unit: t.s.Unit, CPSEID: t.s.CPSEID, UPSEID: t.s.UPSEID})
 		return u, false
 	case p.Attempts == deleting:
+		t.s.Usage.Number()
 		if !t.make(making) {
 			t.due(dueUnit, unitRest)
 			return Unit{Outcome: Unknown}, true
@@ -153,6 +162,7 @@ func (t *turn) heard(e Event) (Unit, bool) {
 	switch {
 	case u.Outcome == Done:
 		t.s.Told = nil
+		t.measures()
 	case u.Outcome == Refused && u.Cause != ie.CauseSessionContextNotFound:
 		t.refusedByUnit(network)
 	case u.Outcome == NotSent && !t.s.Told.Unsure: // it has what it had; it is asked again later
@@ -245,7 +255,7 @@ func (t *turn) refusedByUnit(network *configuration.DataNetwork) {
 
 // structural: rules come or go, rather than change.
 func structural(s *record.Session) bool {
-	return s.Told.Flows != nil || s.Told.Forwarding != told(s).Forwarding
+	return s.Told.Flows != nil || s.Told.Forwarding != told(s).Forwarding || unmeasured(s.Usage)
 }
 
 // takeBack what the unit has refused.
@@ -294,6 +304,8 @@ func tells(kind Kind, step uint8) bool {
 	switch kind {
 	case Connection, Switching, Handing:
 		return true
+	case Charging:
+		return step == chargeUnit
 	case Modification:
 		return step == modifyUnit || step == modifyCommit || step == modifyBackUnit
 	}

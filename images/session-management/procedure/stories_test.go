@@ -357,6 +357,12 @@ func sessionWords(out Output) string {
 	if s.Behind {
 		words = append(words, "behind")
 	}
+	if c := s.Control; c != nil {
+		words = append(words, controlWords(c))
+	}
+	if s.Usage != nil {
+		words = append(words, "usage"+usageWords(s))
+	}
 	return strings.Join(words, ", ")
 }
 
@@ -382,7 +388,11 @@ func effectWords(e Effect) string {
 	case AskSubscription:
 		return "subscription?"
 	case AskPolicy:
-		return fmt.Sprintf("policy: %s", map[PolicyOperation]string{CreatePolicy: "create", UpdatePolicy: "update", DeletePolicy: "delete"}[e.Operation])
+		return policyWords(e)
+	case AskCharging:
+		return chargingWords(e)
+	case TellUncharged:
+		return "uncharged:" + usageWords(e.Session)
 	case AskStatus:
 		return fmt.Sprintf("status to %s: %s", e.URI, e.Cause)
 	case TellRegistration:
@@ -409,7 +419,7 @@ func bodyWords(body any) string {
 	case Ended:
 		return "ended"
 	case Accepted:
-		return "accepted"
+		return "accepted" + failureWords(b.Failed)
 	case Reported:
 		return fmt.Sprintf("reported %d", b.Cause)
 	}
@@ -436,7 +446,13 @@ func unitWords(a AskUnit) string {
 				pdrs++
 			}
 		}
-		return fmt.Sprintf("%s %d pdrs", out, pdrs)
+		out = fmt.Sprintf("%s %d pdrs", out, pdrs)
+		for _, e := range a.IEs {
+			if e.Type == ie.CreateURR {
+				out += " " + ruleWords(e)
+			}
+		}
+		return out
 	}
 	for _, e := range a.IEs {
 		out += " " + ruleWords(e)
@@ -447,15 +463,22 @@ func unitWords(a AskUnit) string {
 func ruleWords(e *ie.IE) string {
 	verb := map[uint16]string{
 		ie.CreatePDR: "+pdr", ie.UpdatePDR: "~pdr", ie.RemovePDR: "-pdr", ie.CreateFAR: "+far", ie.UpdateFAR: "~far", ie.RemoveFAR: "-far",
-		ie.CreateQER: "+qer", ie.UpdateQER: "~qer", ie.RemoveQER: "-qer",
+		ie.CreateQER: "+qer", ie.UpdateQER: "~qer", ie.RemoveQER: "-qer", ie.CreateURR: "+urr", ie.UpdateURR: "~urr", ie.RemoveURR: "-urr", ie.QueryURR: "?urr",
 	}[e.Type]
 	out := verb
+	switch e.Type {
+	case ie.CreateURR, ie.UpdateURR, ie.RemoveURR, ie.QueryURR:
+		return out + urrWords(e)
+	}
 	if id, err := e.PDRID(); err == nil {
 		out += fmt.Sprint(id)
 	} else if id, err := e.FARID(); err == nil {
 		out += fmt.Sprint(id)
 	} else if id, err := e.QERID(); err == nil {
 		out += fmt.Sprint(id)
+		if g, err := e.GateStatus(); err == nil && g != 0 {
+			out += fmt.Sprintf("(closed %04b)", g)
+		}
 	}
 	if e.Type != ie.CreateFAR && e.Type != ie.UpdateFAR {
 		return out

@@ -70,11 +70,13 @@ const (
 	Handing       Kind = 7
 	Restoration   Kind = 8
 	Rerouting     Kind = 20
+	Charging      Kind = 9
+	Policing      Kind = 10
 )
 
 var kindNames = map[Kind]string{
 	Establishment: "establishment", Connection: "connection", Ending: "release", Paging: "paging", Modification: "modification",
-	Switching: "path_switch", Handing: "handover", Restoration: "restoration", Rerouting: "rerouting",
+	Switching: "path_switch", Handing: "handover", Restoration: "restoration", Rerouting: "rerouting", Charging: "charging", Policing: "policy",
 }
 
 // String is the kind as metrics and people have it.
@@ -107,8 +109,9 @@ type turn struct {
 	reported uint64
 }
 
-// network is the data network that the session is in; nil where its Slice, or the Slice's data network, is gone.
-func (t *turn) network() *configuration.DataNetwork { return t.in.Config.Named(t.s.Slice, t.s.DNN) }
+// network is the data network that the session is in, with the flows that the session alone has; nil where its Slice, or the Slice's data
+// network, is gone.
+func (t *turn) network() *configuration.DataNetwork { return NetworkOf(t.s, t.in.Config) }
 
 func (t *turn) do(e Effect) { t.out.Effects = append(t.out.Effects, e) }
 

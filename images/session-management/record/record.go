@@ -112,6 +112,14 @@ type Session struct {
 	Branch *Branch `cbor:"50,keyasint,omitempty"`
 	// Left is a unit that is not on the session's way any more, and that may still have it; nil: none.
 	Left *Left `cbor:"51,keyasint,omitempty"`
+	// Rules are the flows that the PCF has made, or the UE has asked for, and that the Slice does not have.
+	Rules []Rule `cbor:"36,keyasint,omitempty"`
+	// Control is what there is to say to the PCF, beside the association's URI in Policy; nil: nothing.
+	Control *Control `cbor:"37,keyasint,omitempty"`
+	// Usage is what is measured for the CHF; nil: nothing.
+	Usage *Usage `cbor:"38,keyasint,omitempty"`
+	// RAT is the radio access technology that the AMF has named last, "" for none.
+	RAT string `cbor:"39,keyasint,omitempty"`
 }
 
 // HistoryLength bounds History.
@@ -136,6 +144,16 @@ func (s *Session) Clone() *Session {
 	}
 	if c.Told != nil {
 		c.Told.Flows = slices.Clone(c.Told.Flows)
+	}
+	c.Rules, c.Control, c.Usage = slices.Clone(s.Rules), clone(s.Control), clone(s.Usage)
+	if c.Control != nil {
+		c.Control.Failed = slices.Clone(c.Control.Failed)
+	}
+	if c.Usage != nil {
+		c.Usage.Groups = slices.Clone(c.Usage.Groups)
+		for n := range c.Usage.Groups {
+			c.Usage.Groups[n].Quota = clone(c.Usage.Groups[n].Quota)
+		}
 	}
 	return &c
 }
@@ -199,6 +217,11 @@ type Flow struct {
 	// Directions in which it has filters (1 downlink, 2 uplink, 4 none), and a digest of these, as the unit and the UE were told them.
 	Directions uint8  `cbor:"13,keyasint,omitempty"`
 	Filters    uint32 `cbor:"14,keyasint,omitempty"`
+	// Default: its packets are of the default flow, so that only the unit has it: QFI is its name alone.
+	Default bool `cbor:"15,keyasint,omitempty"`
+	// Closed are the directions in which its packets do not pass (1 downlink, 2 uplink).
+	Closed uint8  `cbor:"16,keyasint,omitempty"`
+	Charge Charge `cbor:"17,keyasint,omitzero"`
 }
 
 // Unit is a UPF unit: its Node ID, and the address of its N4.
@@ -341,6 +364,10 @@ type Decided struct {
 	Priority    uint8 `cbor:"2,keyasint,omitempty"`
 	MayPreempt  bool  `cbor:"3,keyasint,omitempty"`
 	Preemptable bool  `cbor:"4,keyasint,omitempty"`
+	// Closed and Charge of the default flow, where Ruled.
+	Ruled  bool   `cbor:"5,keyasint,omitempty"`
+	Closed uint8  `cbor:"6,keyasint,omitempty"`
+	Charge Charge `cbor:"7,keyasint,omitzero"`
 }
 
 // Command is a message to the UE, sent again until it is answered (TS 24.501 10.3: T3591, T3592).

@@ -37,26 +37,27 @@ func full() *Session {
 	s := phone()
 	s.Type, s.AlwaysOn = n1.IPv4v6, true
 	s.IPv6, s.InterfaceID = netip.MustParsePrefix("2001:db8:1:2::/64"), [8]byte{1, 2, 3, 4, 5, 6, 7, 8}
-	s.DNN = strings.Repeat("a", 100)
+	s.DNN = strings.Repeat("a", 20)
 	s.Flows = nil
-	for n := range uint8(3) {
+	for n := range uint8(1) {
 		s.Flows = append(s.Flows, Flow{
 			QFI: n + 1, FiveQI: 1, Name: "voice-of-the-site", Priority: 2, MayPreempt: true, Preemptable: true, GFBRUplink: 1e6,
-			GFBRDownlink: 1e6, MFBRUplink: 1e9, MFBRDownlink: 1e9, Refused: n == 2,
-			Known: n == 2, Coming: n == 1, Directions: 3, Filters: 1 << 31,
+			GFBRDownlink: 1e6, MFBRUplink: 1e9, MFBRDownlink: 1e9, Refused: n == 0,
+			Known: n == 0, Coming: n == 0, Directions: 3, Filters: 1 << 31,
+			Default: n == 0, Closed: 3, Charge: Charge{RatingGroup: 1 << 20, Online: true, Offline: true},
 		})
 	}
 	s.Uplink.IPv6, s.Downlink.IPv6 = netip.MustParseAddr("2001:db8::1"), netip.MustParseAddr("2001:db8::2")
 	s.AMF.Set, s.AMF.Cell = "set1.region02.amfset.5gc.mnc093.mcc208", 0xfffffffff
-	s.Procedure = &Procedure{Kind: 2, Step: 3, PTI: 7, Attempts: 4, Began: 1_800_000_000_001, Message: make([]byte, 100), Cause: 36}
-	s.Answered = &Answered{Digest: [8]byte{1}, Answer: make([]byte, 100), At: 1_800_000_000_003}
+	s.Procedure = &Procedure{Kind: 2, Step: 3, PTI: 7, Attempts: 4, Began: 1_800_000_000_001, Message: make([]byte, 45), Cause: 36}
+	s.Answered = &Answered{Digest: [8]byte{1}, Answer: make([]byte, 45), At: 1_800_000_000_003}
 	s.Policy = "https://core5g-pcf:8000/npcf-smpolicycontrol/v1/sm-policies/imsi-208930000000001-1"
 	s.Charging = "https://core5g-chf:8000/nchf-convergedcharging/v3/chargingdata/4a1d5c0e-1111-4222-8333-444455556666"
 	s.Told = &Told{Phase: Active, Downlink: s.Downlink, AMBR: s.AMBR, Flows: s.Flows[:1], Buffering: true, Forwarding: s.Uplink, Unsure: true, Anew: true, All: true, EndMarkers: true}
-	s.Command = &Command{Message: make([]byte, 150), PTI: 7, Attempts: 2, Began: 1_800_000_000_002, Release: true}
+	s.Command = &Command{Message: make([]byte, 45), PTI: 7, Attempts: 2, Began: 1_800_000_000_002, Release: true}
 	s.Handover = &Handover{Target: s.Downlink, Forwarding: s.Downlink, Relay: s.Uplink, Direct: true, Taken: []byte{3}, Buffering: true, Arrived: true, Prepared: true, Forwarded: []byte{1}}
 	s.Wanted = &Wanted{AMBR: s.AMBR, Flows: s.Flows[:1], Gone: []byte{4}, Refused: []byte{3}, UE: true, Access: true}
-	s.Decided = Decided{AMBR: s.AMBR, FiveQI: 5, Priority: 3, MayPreempt: true, Preemptable: true}
+	s.Decided = Decided{AMBR: s.AMBR, FiveQI: 5, Priority: 3, MayPreempt: true, Preemptable: true, Ruled: true, Closed: 3, Charge: Charge{7, true, true}}
 	s.Behind = true
 	for n := range uint8(HistoryLength) {
 		s.History = append(s.History, Past{Kind: n + 1, Result: 1, At: 1_800_000_000_000, Took: 1000})
@@ -66,6 +67,18 @@ func full() *Session {
 		NodeID: branch, CPSEID: 1<<63 + 1, UPSEID: 1<<63 + 2, Access: s.Uplink, Core: s.Uplink, Breakouts: []string{"edge-of-the-site", "cache-of-the-site"}, Prefixes: 1 << 31,
 	}
 	s.Left = &Left{NodeID: branch, CPSEID: 1<<63 + 3, UPSEID: 1<<63 + 4, Known: true, Uplink: s.Uplink}
+	s.Rules = []Rule{{
+		Name: "PccRuleId-1", FiveQI: 2, Priority: 3, MayPreempt: true, Preemptable: true, GFBRUplink: 1e6, GFBRDownlink: 1e6, MFBRUplink: 1e9, MFBRDownlink: 1e9,
+		Precedence: 30, Filters: make([]byte, 20), Default: true, Closed: 3, Charge: Charge{RatingGroup: 7, Online: true, Offline: true}, Own: true,
+	}}
+	s.Control = &Control{Triggers: 1, Due: 2, Revalidate: 1_800_000_000, Anew: true, Failed: []Failure{{"PccRuleId-2", "RES_ALLO_FAIL", true}}, Rests: true}
+	s.Usage = &Usage{Sequence: 7, Container: 8, Open: 2, At: 1_800_000_000_000, Numbered: 3, Rests: true}
+	units := Units{1 << 40, 1 << 40, 1 << 20, 1_800_000_000, 1_800_000_000}
+	s.Usage.Groups = []Group{{
+		URR: 3, RatingGroup: 7, Online: true, Has: true, Renew: true, Gone: true, Seen: 9, Used: units, Sent: units, Why: 1, SentWhy: 2, Free: true, Denied: true,
+		Quota: &Quota{15, 1 << 40, 1 << 40, 1 << 40, 3600, 1 << 30, 360, 60, 1_800_000_000, true},
+	}}
+	s.RAT = "NR"
 	s.Static, s.Subscribed = true, []string{"voice-of-the-site"}
 	return s
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
+	"net/http"
 	"sync"
 	"time"
 
@@ -82,6 +83,10 @@ func (s *Shard) Do(e procedure.Effect, done func(procedure.Event)) {
 		s.call(func(ctx context.Context) procedure.Event { return s.subscription(ctx, e) }, done)
 	case procedure.AskPolicy:
 		s.call(func(ctx context.Context) procedure.Event { return s.policy(ctx, e) }, done)
+	case procedure.AskCharging:
+		s.call(func(ctx context.Context) procedure.Event { return s.charge(ctx, e) }, done)
+	case procedure.TellUncharged:
+		s.uncharged(e.Session)
 	case procedure.TellRegistration:
 		s.call(func(ctx context.Context) procedure.Event { s.register(ctx, e); return nil }, done)
 	default:
@@ -183,7 +188,7 @@ func unitAnswer(o pfcp.Outcome) procedure.Unit {
 	var notSent *pfcp.NotSentError
 	switch {
 	case o.Err == nil:
-		answer := procedure.Unit{Outcome: procedure.Done}
+		answer := procedure.Unit{Outcome: procedure.Done, Usage: MeasuredBy(o.Usage)}
 		answer.Established, _ = o.Answer.(*message.SessionEstablishmentResponse) // nil of the others
 		answer.Modified, _ = o.Answer.(*message.SessionModificationResponse)
 		return answer
@@ -305,22 +310,36 @@ func (s *Shard) policy(ctx context.Context, a procedure.AskPolicy) procedure.Eve
 		return procedure.Policy{Outcome: procedure.NotSent}
 	}
 	rec := a.Session
+	var (
+		made = &npcf.Association{URI: rec.Policy}
+		err  error
+	)
 	switch a.Operation {
 	case procedure.DeletePolicy:
 		return procedure.Policy{Outcome: outcome(s.pod.PCF.Delete(ctx, npcf.PCF{}, rec.Policy, &npcf.End{}))}
 	case procedure.CreatePolicy:
-		session, err := s.policySession(rec)
-		if err != nil {
-			return procedure.Policy{Outcome: procedure.NotSent}
+		var session *npcf.Session
+		if session, err = s.policySession(rec, a.Subscription); err == nil {
+			made, err = s.pod.PCF.Create(ctx, npcf.PCF{}, session)
 		}
-		made, err := s.pod.PCF.Create(ctx, npcf.PCF{}, session)
-		if err != nil {
-			s.log.Warn("no policy for a session", "supi", rec.SUPI, "err", err)
-			return procedure.Policy{Outcome: outcome(err)}
-		}
-		return decided(made)
+	case procedure.UpdatePolicy:
+		made.Decision, err = s.pod.PCF.Update(ctx, npcf.PCF{}, rec.Policy, policyEvent(a))
 	}
-	return procedure.Policy{Outcome: procedure.NotSent}
+	if err != nil {
+		s.log.Warn("the PCF has decided nothing", "supi", rec.SUPI, "operation", a.Operation, "err", err)
+		var refused *sbi.Refused
+		return procedure.Policy{Outcome: outcome(err), Gone: errors.As(err, &refused) && refused.Status == http.StatusNotFound}
+	}
+	d := made.Decision
+	if a.Operation == procedure.UpdatePolicy && partial(d) { // it names what has changed
+		if d, err = s.whole(ctx, rec.Policy, d); err != nil {
+			s.log.Warn("the PCF's decision cannot be had as a whole", "supi", rec.SUPI, "err", err)
+			return procedure.Policy{Outcome: procedure.Unknown}
+		}
+	}
+	out := procedure.Policy{Outcome: procedure.Done, URI: made.URI}
+	out.Decided, out.Flows, out.Ruling = s.decisionOf(rec.Slice, rec.DNN, d)
+	return out
 }
 
 func (s *Shard) register(ctx context.Context, e procedure.TellRegistration) {

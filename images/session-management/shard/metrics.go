@@ -19,6 +19,7 @@ type measures struct {
 	held, sessions         *prometheus.GaugeVec
 	refused, passed, store *prometheus.CounterVec
 	orphans                *prometheus.CounterVec
+	uncharged              prometheus.Counter
 }
 
 func newMeasures(reg prometheus.Registerer, list []Identity) *measures {
@@ -40,8 +41,11 @@ func newMeasures(reg prometheus.Registerer, list []Identity) *measures {
 		passed:   counter("core5g_smf_passed_on_total", "What came for a shard that another pod holds.", "what", "result"),
 		store:    counter("core5g_smf_commits_repeated_total", "Records that were not written at the first attempt.", "shard", "why"),
 		orphans:  counter("core5g_smf_orphans_total", "Sessions of UPF units that were deleted there, because no record has them.", "shard"),
+		uncharged: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "core5g_smf_uncharged_total", Help: "PDU sessions of whose usage the CHF never heard, because others have taken their names; the log has it.",
+		}),
 	}
-	reg.MustRegister(m.procedures, m.took, m.held, m.sessions, m.refused, m.passed, m.store, m.orphans)
+	reg.MustRegister(m.procedures, m.took, m.held, m.sessions, m.refused, m.passed, m.store, m.orphans, m.uncharged)
 	for _, id := range list {
 		m.held.WithLabelValues(id.Name).Set(0)
 		for _, why := range []string{whyQueue, whyStore, whyOther} {
@@ -71,18 +75,27 @@ func (m *measures) ended(r procedure.Result) {
 var causes = map[string]string{
 	"": "",
 	"a record of a program that knows more steps": "newer_record",
-	"lost":                                      "lost",
-	"no answer of the AMF":                      "amf_no_answer",
-	"no answer of the PCF":                      "pcf_no_answer",
-	"no answer of the UPF":                      "upf_no_answer",
-	"policy refused":                            "policy_refused",
-	"the data network is gone":                  "data_network_gone",
-	"the UE asked for what it does not get":     "ue_asked_for_more",
-	"no packet comes through between two units": "path_failed",
-	"the UPF does not send its packets there":   "upf_refused",
-	"the UPF did not take it":                   "upf_refused",
-	"the UPF has lost the session":              "upf_lost_session",
-	"the UPF refused":                           "upf_refused",
+	"lost":                                       "lost",
+	"no answer of the AMF":                       "amf_no_answer",
+	"no answer of the PCF":                       "pcf_no_answer",
+	"no answer of the UPF":                       "upf_no_answer",
+	"policy refused":                             "policy_refused",
+	"the data network is gone":                   "data_network_gone",
+	"the UE asked for what it does not get":      "ue_asked_for_more",
+	"no packet comes through between two units":  "path_failed",
+	"the UPF does not send its packets there":    "upf_refused",
+	"the UPF did not take it":                    "upf_refused",
+	"the UPF has lost the session":               "upf_lost_session",
+	"the UPF refused":                            "upf_refused",
+	"no answer of the CHF":                       "chf_no_answer",
+	"the CHF refused":                            "chf_refused",
+	"the CHF has not heard of all that was used": "chf_no_answer",
+	"the PCF refused":                            "pcf_refused",
+	"the PCF gives nothing":                      "pcf_refused",
+	"the PCF does not know the session":          "pcf_lost_session",
+	"the subscription could not be had":          "udm_no_answer",
+	"the UE refused":                             "ue_refused",
+	"no answer of the UE":                        "ue_no_answer",
 }
 
 const (

@@ -13,6 +13,7 @@ import (
 	"core5g.dev/core5g/images/nf/shards"
 	"core5g.dev/core5g/images/session-management/configuration"
 	"core5g.dev/core5g/images/session-management/namf"
+	"core5g.dev/core5g/images/session-management/nchf"
 	"core5g.dev/core5g/images/session-management/npcf"
 	"core5g.dev/core5g/images/session-management/nudm"
 	"core5g.dev/core5g/images/session-management/pfcp"
@@ -43,10 +44,12 @@ type Options struct {
 	Shards      []Identity
 	Store       sessionstore.Store
 	Sealer      runner.Sealer
-	// The functions that are called. PCF and UDM may be nil: then rules are the Slice's, and subscriptions nobody's but the Slice's.
+	// The functions that are called. PCF, UDM and CHF may be nil: then rules are the Slice's, subscriptions nobody's but the Slice's, and usage is
+	// kept until there is one.
 	AMF *namf.Client
 	UDM *nudm.Client
 	PCF *npcf.Client
+	CHF *nchf.Client
 	// Registry of metrics.
 	Registry prometheus.Registerer
 	// N4 is the endpoint's configuration as far as it is the same for all shards: timers.

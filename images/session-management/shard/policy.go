@@ -13,7 +13,7 @@ import (
 )
 
 // policySession is what the PCF is told of a session.
-func (s *Shard) policySession(rec *record.Session) (*npcf.Session, error) {
+func (s *Shard) policySession(rec *record.Session, sub *procedure.Subscription) (*npcf.Session, error) {
 	plmn, err := plmnOf(rec.PLMN)
 	if err != nil {
 		return nil, err
@@ -27,33 +27,11 @@ func (s *Shard) policySession(rec *record.Session) (*npcf.Session, error) {
 		f := rec.Flows[0]
 		out.QoS = &npcf.DefaultQoS{FiveQI: f.FiveQI, ARP: ts29571.ARP{Priority: f.Priority, MayPreempt: f.MayPreempt, Preemptable: f.Preemptable}}
 	}
-	return out, nil
-}
-
-// decided is what the PCF has made of the session's default flow.
-func decided(a *npcf.Association) procedure.Policy {
-	out := defaultFlow(a.Decision)
-	out.Outcome, out.URI = procedure.Done, a.URI
-	return out
-}
-
-// defaultFlow and AMBR as a decision has them; zero where it does not say.
-func defaultFlow(d npcf.Decision) (out procedure.Policy) {
-	for _, rule := range d.SessionRules { // one: more have conditions, which this SMF does not offer
-		if rule == nil {
-			continue
-		}
-		if rule.AMBR != nil {
-			out.AMBR = record.AMBR{Uplink: uint64(rule.AMBR.Uplink), Downlink: uint64(rule.AMBR.Downlink)}
-		}
-		if q := rule.Default; q != nil {
-			out.FiveQI = q.FiveQI
-			if q.ARP != nil {
-				out.Priority, out.MayPreempt, out.Preemptable = q.ARP.Priority, q.ARP.MayPreempt, q.ARP.Preemptable
-			}
-		}
+	if sub != nil {
+		out.AMBR, out.QoS = subscribedQoS(sub)
 	}
-	return out
+	out.RAT, out.Location = rec.RAT, locationOf(rec, plmn)
+	return out, nil
 }
 
 // A record has a PLMN as MCC and MNC, one behind the other.

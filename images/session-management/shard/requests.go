@@ -2,9 +2,11 @@ package shard
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
+	"core5g.dev/core5g/images/nf/sessionstore"
 	"core5g.dev/core5g/images/session-management/n2"
 	"core5g.dev/core5g/images/session-management/namf"
 	"core5g.dev/core5g/images/session-management/nchf"
@@ -13,6 +15,7 @@ import (
 	"core5g.dev/core5g/images/session-management/nudm"
 	"core5g.dev/core5g/images/session-management/procedure"
 	"core5g.dev/core5g/images/session-management/record"
+	"core5g.dev/core5g/images/session-management/runner"
 )
 
 // Requests are what others ask of a shard, wherever it is held: the caller has found the pod that holds it.
@@ -76,7 +79,7 @@ func (r *Requests) Create(ctx context.Context, c *nsmf.Create) (*nsmf.Created, e
 	}
 	sst, sd := sdOf(c.SNSSAI)
 	event := procedure.Create{
-		SUPI: c.SUPI, ID: c.SessionID, DNN: dnn, SST: sst, SD: sd, PLMN: c.AMF.ServingNetwork.MCC + c.AMF.ServingNetwork.MNC, AMF: amfOf(c.AMF, c.Where),
+		SUPI: c.SUPI, ID: c.SessionID, DNN: dnn, SST: sst, SD: sd, PLMN: c.AMF.ServingNetwork.MCC + c.AMF.ServingNetwork.MNC, RAT: c.Where.RAT, AMF: amfOf(c.AMF, c.Where),
 		N1: c.N1, Existing: c.Request == nsmf.ExistingSession,
 	}
 	body, err := r.ask(ctx, func(s *Shard, t procedure.Token) {
@@ -124,6 +127,7 @@ func (r *Requests) Update(ctx context.Context, ref string, u *nsmf.Update) (*nsm
 			From: t, Connection: procedure.ConnectionState(u.UpCnxState), Handover: procedure.HandoverState(u.HoState), ToBeSwitched: u.ToBeSwitched,
 			FailedToBeSwitched: u.FailedToBeSwitched, Release: u.Release, Cause: u.Why.Cause, N1: u.N1, N2: u.N2, N2Type: n2.InfoType(u.N2Type),
 			AMF: amfOf(u.AMF, u.Where), NonThreeGPP: u.Where.Access == nonThreeGPP,
+			PLMN: u.AMF.ServingNetwork.MCC + u.AMF.ServingNetwork.MNC, RAT: u.Where.RAT,
 		}
 	})
 	if err != nil {
@@ -169,17 +173,56 @@ func (r *Requests) TransferFailed(_ context.Context, ref string, f namf.Failure)
 }
 
 // SubscriptionChanged implements nsmf.Callbacks.
-func (r *Requests) SubscriptionChanged(context.Context, string, nudm.Change) error { return nil }
+func (r *Requests) SubscriptionChanged(ctx context.Context, ref string, _ nudm.Change) error {
+	_, err := r.toSession(ctx, ref, func(t procedure.Token) procedure.Event { return procedure.SubscriptionChanged{From: t} })
+	return err
+}
 
-// PolicyChanged implements nsmf.Callbacks.
+// PolicyChanged implements nsmf.Callbacks. What the change refers to and does not say, the PCF is asked for.
 func (r *Requests) PolicyChanged(ctx context.Context, ref string, change npcf.Decision) (npcf.Report, error) {
-	p := defaultFlow(change)
-	_, err := r.toSession(ctx, ref, func(t procedure.Token) procedure.Event {
-		return procedure.PolicyChanged{From: t, Decided: record.Decided{
-			AMBR: p.AMBR, FiveQI: p.FiveQI, Priority: p.Priority, MayPreempt: p.MayPreempt, Preemptable: p.Preemptable,
-		}}
+	s := r.pod.Held(r.name)
+	if s == nil {
+		return npcf.Report{}, errElsewhere(r.name)
+	}
+	rec, err := r.record(ctx, ref)
+	if err != nil {
+		return npcf.Report{}, err
+	}
+	if partial(change) && s.pod.PCF != nil {
+		bounded, cancel := context.WithTimeout(ctx, readTime)
+		defer cancel()
+		if change, err = s.whole(bounded, rec.Policy, change); err != nil {
+			return npcf.Report{}, &nsmf.Refused{Cause: nsmf.NFCongestion, Detail: "what the decision refers to cannot be had: " + err.Error(), RetryAfter: time.Second}
+		}
+	}
+	event := procedure.PolicyChanged{}
+	event.Decided, event.Flows, event.Ruling = s.decisionOf(rec.Slice, rec.DNN, change)
+	body, err := r.toSession(ctx, ref, func(t procedure.Token) procedure.Event {
+		event.From = t
+		return event
 	})
-	return npcf.Report{}, err
+	accepted, _ := body.(procedure.Accepted) // of an error it is nothing
+	return reportOf(accepted.Failed), err
+}
+
+// record of the session that an SM context reference names, as the store has it.
+func (r *Requests) record(ctx context.Context, ref string) (*record.Session, error) {
+	seid := record.ParseRef(ref)
+	if seid == 0 {
+		return nil, &nsmf.Refused{Cause: nsmf.ContextNotFound, Detail: "no SM context has a reference like this"}
+	}
+	found, err := r.pod.Store.Find(ctx, sessionstore.Index{Kind: runner.IndexSEID, Value: record.Ref(seid)})
+	switch {
+	case errors.Is(err, sessionstore.ErrNotFound):
+		return nil, &nsmf.Refused{Cause: nsmf.ContextNotFound, Detail: "there is no such SM context"}
+	case err != nil:
+		return nil, &nsmf.Refused{Cause: nsmf.NFCongestion, Detail: err.Error(), RetryAfter: time.Second}
+	}
+	octets, err := r.pod.Sealer.Open(found.Key, found.Value)
+	if err != nil {
+		return nil, err
+	}
+	return record.Decode(octets)
 }
 
 // PolicyEnded implements nsmf.Callbacks.
@@ -189,4 +232,9 @@ func (r *Requests) PolicyEnded(ctx context.Context, ref, _ string) error {
 }
 
 // ChargingChanged implements nsmf.Callbacks.
-func (r *Requests) ChargingChanged(context.Context, string, nchf.Notification) error { return nil }
+func (r *Requests) ChargingChanged(ctx context.Context, ref string, n nchf.Notification) error {
+	_, err := r.toSession(ctx, ref, func(t procedure.Token) procedure.Event {
+		return procedure.ChargingChanged{From: t, Abort: n.Abort, RatingGroups: n.RatingGroups}
+	})
+	return err
+}

@@ -157,7 +157,7 @@ func (s *Shard) Restored(node string, stamp uint32) {
 const accepted = 1 // TS 29.244 8.2.1
 
 func (s *Shard) sessionReport(e pfcp.SessionReport) {
-	report := procedure.Report{CPSEID: e.CPSEID, Downlink: len(e.DownlinkData) > 0}
+	report := procedure.Report{CPSEID: e.CPSEID, Downlink: len(e.DownlinkData) > 0, Usage: MeasuredBy(e.Usage)}
 	for _, d := range e.DownlinkData {
 		for _, service := range d.Services {
 			if service.HasQFI {

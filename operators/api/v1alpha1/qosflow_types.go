@@ -89,6 +89,10 @@ type QoSFlow struct {
 	// given Always: every PDU session of the data network has the flow. ToSubscribers: those whose Subscriber names it.
 	// +kubebuilder:default=Always
 	Given FlowGiven `json:"given,omitempty"`
+	// ratingGroup that its packets are charged to; the data network's when left out.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	RatingGroup int32 `json:"ratingGroup,omitempty"`
 	// filters tell which packets are the flow's; one that matches is enough.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=8

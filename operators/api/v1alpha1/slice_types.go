@@ -161,6 +161,11 @@ type DataNetwork struct {
 	// out: None with controlPlane Core5G of the core; with Free5GC what the CHF says.
 	// +optional
 	Charging ChargingMode `json:"charging,omitempty"`
+	// ratingGroup that packets of the default QoS flow are charged to (TS 32.290), and those of flows without one of their own;
+	// 1 when left out. Only controlPlane Core5G of the core reads it.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	RatingGroup int32 `json:"ratingGroup,omitempty"`
 	// flows beside the default QoS flow.
 	// +optional
 	// +kubebuilder:validation:MaxItems=8

@@ -52,6 +52,7 @@ func dataNetworkOf(o *v1alpha1.DataNetwork, upf *v1alpha1.UPFInstance, upfs []v1
 	out = configuration.DataNetwork{
 		DNN: string(o.DNN), FiveQI: octet(o.FiveQI, defaultFiveQI), MTU: uint16(or(o.MTU, defaultMTU)), Policy: o.Policy == v1alpha1.PolicyPCF,
 		Routed: o.PoolRouting == v1alpha1.PoolRoutingAllUnits,
+		RatingGroup: uint32(o.RatingGroup),
 	}
 	r := reading{}
 	out.AMBR = record.AMBR{
@@ -121,6 +122,7 @@ func servingOf(upf *v1alpha1.UPFInstance, pools, static []v1alpha1.CIDR, tacs []
 func flowOf(r *reading, o *v1alpha1.QoSFlow) configuration.Flow {
 	f := configuration.Flow{
 		Name: o.Name, FiveQI: octet(o.FiveQI, 0), ARP: arpOf(o.ARP), Precedence: octet(o.Precedence, 0), OnRequest: o.Given == v1alpha1.FlowToSubscribers,
+		RatingGroup: uint32(o.RatingGroup),
 	}
 	within := "flow " + o.Name + ": "
 	rates := func(field string, rates *v1alpha1.FlowBitRates) (out record.AMBR) {
