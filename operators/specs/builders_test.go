@@ -107,6 +107,10 @@ func TestBuildersGolden(t *testing.T) {
 	overUDP.Spec.N2 = api.N2Spec{Transport: api.TransportSCTPOverUDP, Port: 38412, ServiceType: corev1.ServiceTypeNodePort, NodePort: ptr.To[int32](30412)}
 	foreign := makeCore()
 	foreign.Spec.Functions = []api.FunctionSpec{{Name: api.FunctionCHF, Image: "free5gc/chf:v4.2.0"}}
+	charged := makeCore()
+	charged.Spec.Charging = &api.ChargingSpec{CDRStorage: &api.CDRStorage{PersistentVolumeClaim: "cdrs"}}
+	chargedOnNode := makeCore()
+	chargedOnNode.Spec.Charging = &api.ChargingSpec{CDRStorage: &api.CDRStorage{HostPath: "/var/lib/core5g/cdrs", Node: "w1"}}
 	onNode := makeCore()
 	onNode.Spec.SessionStore = storeOnNode()
 	upf := makeUPF()
@@ -196,6 +200,8 @@ func TestBuildersGolden(t *testing.T) {
 		"nrf-external-database.yaml":        NRF(core, platform, external).all(),
 		"pcf.yaml":                          PCF(core, platform, embedded).all(),
 		"chf.yaml":                          CHF(core, platform, embedded).all(),
+		"chf-cdrs.yaml":                     CHF(charged, platform, embedded).all(),
+		"chf-cdrs-on-node.yaml":             CHF(chargedOnNode, platform, embedded).all(),
 		"chf-foreign-image.yaml":            CHF(foreign, platform, embedded).all(),
 		"database.yaml":                     DatabaseFunction(core, platform).all(),
 		"amf.yaml":                          AMF(core, platform).all(),

@@ -2,6 +2,7 @@ package specs
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 )
@@ -85,5 +86,29 @@ func CHF(core *api.Core5G, p Platform, db Database) FunctionObjects {
 	w.configSecret = db.External
 	w.waits = append(db.waits(core), waitFor(FunctionObjectName(core.Name, api.FunctionNRF), PortSBI))
 	w.ports = []corev1.ContainerPort{port("sbi", PortSBI, corev1.ProtocolTCP)}
-	return w.observed().objects(w.service(servicePort("sbi", PortSBI, corev1.ProtocolTCP)))
+	o := w.observed().objects(w.service(servicePort("sbi", PortSBI, corev1.ProtocolTCP)))
+	keepCDRs(core, &o.Deployment.Spec.Template.Spec)
+	return o
 }
+
+// keepCDRs where the core says. free5GC's CHF writes to /tmp, whatever its configuration has.
+func keepCDRs(core *api.Core5G, pod *corev1.PodSpec) {
+	if core.Spec.Charging == nil || core.Spec.Charging.CDRStorage == nil {
+		return
+	}
+	storage := core.Spec.Charging.CDRStorage
+	source := corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: storage.PersistentVolumeClaim}}
+	if storage.HostPath != "" {
+		// Only one that is there: CDRs in its place would be where nobody collects them.
+		source = corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: storage.HostPath, Type: ptr.To(corev1.HostPathDirectory)}}
+		pod.NodeSelector = map[string]string{corev1.LabelHostname: storage.Node}
+	}
+	for n := range pod.Volumes {
+		if pod.Volumes[n].Name == cdrVolume {
+			pod.Volumes[n].VolumeSource = source
+		}
+	}
+}
+
+// cdrVolume is mounted at /tmp.
+const cdrVolume = "tmp"

@@ -94,6 +94,10 @@ type Core5GSpec struct {
 	// +optional
 	SessionManagement *SessionManagementSpec `json:"sessionManagement,omitempty"`
 
+	// charging says where CDRs are kept.
+	// +optional
+	Charging *ChargingSpec `json:"charging,omitempty"`
+
 	// homeNetworkKeys de-conceal SUCIs of protection schemes A and B (TS 33.501 Annex C.3.4).
 	// +optional
 	// +kubebuilder:validation:MaxItems=32
