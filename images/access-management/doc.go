@@ -3,6 +3,9 @@
 //	n1        NAS of mobility management        security  NAS security contexts
 //	n2        NGAP                              record    what is kept of a UE
 //	procedure (record, event) → (record, effects)
+//	terminator  the end of N2 that gNBs see      link  what terminators and workers say to each other
+//	namf        what others ask of the AMF       nausf, nudm, npcf, nsmf  what it asks of others
+//	conformance holds docs/amf-conformance.md against the tests
 //
 // # Terminators and workers
 //
@@ -20,8 +23,8 @@
 //	a message with an AMF UE NGAP ID     to its shard
 //	an Initial UE Message with a         to the shard of the 5G-TMSI; where no record has that one, the UE is asked for its SUCI there
 //	5G-S-TMSI of this set
-//	another Initial UE Message           to a shard that the terminator chooses, by load
-//	a message of a gNB                   to any shard
+//	another Initial UE Message           to a shard that is held, each in its turn
+//	a message of a gNB                   to the association's shard, always the same one, in the order in which they came
 //
 // Authentication may find a SUPI whose record is another shard's. The shard where the UE is takes it over (procedure.AskNamed): the other holder brings it to
 // rest, gives it up (procedure.Taken) and answers for it no more; the record is written under the new shard with the old revision as its predecessor, and the
