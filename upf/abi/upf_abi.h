@@ -130,9 +130,13 @@ struct upf_record {
 };
 static_assert(sizeof(struct upf_record) == 8, "upf_record");
 
+// Of META, in place of a session: CP functions restore sessions that were lost (TS 23.527 4.3), so that nobody is told
+// that there is no such tunnel.
+#define UPF_META_RESTORING 1u
+
 struct upf_session_ref {
 	struct upf_record rec;
-	uint32_t session;  // 0 .. sessions_max-1, chosen by upf-c
+	uint32_t session;  // 0 .. sessions_max-1, chosen by upf-c; of META 0 or UPF_META_RESTORING
 	uint32_t blob_len; // octets of the blob that follows (SESSION_STATE, META), else 0
 };
 static_assert(sizeof(struct upf_session_ref) == 16, "upf_session_ref");

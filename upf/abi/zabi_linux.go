@@ -20,6 +20,7 @@ const (
 	WorkersMax              = 0x40       // UPF_WORKERS_MAX
 	Groups                  = 0x40       // UPF_GROUPS
 	Endpoints               = 0x4        // UPF_ENDPOINTS
+	MetaRestoring           = 0x1        // UPF_META_RESTORING
 	SdfProto                = 0x1        // UPF_SDF_PROTO
 	SdfTos                  = 0x2        // UPF_SDF_TOS
 	SdfSpi                  = 0x4        // UPF_SDF_SPI

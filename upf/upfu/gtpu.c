@@ -470,7 +470,8 @@ gtpu_unknown_teid(struct worker *w, struct pkt *p)
 		rte_pktmbuf_free(p->m);
 		return PKT_TAKEN;
 	}
-	// Just started, the sessions are still on their way: an Error Indication would end them.
+	// Just started, the sessions are still on their way, from upf-c or from a CP function: an Error
+	// Indication would end them.
 	// Acquire: pairs with the store of transaction.c.
 	if (w->synced != NULL && __atomic_load_n(w->synced, __ATOMIC_ACQUIRE) == 0)
 		return UPF_DROP_UNKNOWN_TEID;

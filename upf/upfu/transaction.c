@@ -812,7 +812,7 @@ apply(struct rule_base *base, struct op *op)
 		base->meta_len = op->blob_len;
 		op->blob = NULL;
 		// Release: pairs with the load in gtpu_unknown_teid(), after the sessions.
-		__atomic_store_n(&base->synced, 1, __ATOMIC_RELEASE);
+		__atomic_store_n(&base->synced, session != UPF_META_RESTORING, __ATOMIC_RELEASE);
 		// Relaxed: it carries nothing but itself. upf-c has all sessions before it writes META.
 		__atomic_store_n(&base->listener, base->listener | 1, __ATOMIC_RELAXED);
 		return false;

@@ -339,6 +339,7 @@ static_assert(UPF_NONE16 == 0xffffull, "UPF_NONE16");
 static_assert(UPF_WORKERS_MAX == 0x40ull, "UPF_WORKERS_MAX");
 static_assert(UPF_GROUPS == 0x40ull, "UPF_GROUPS");
 static_assert(UPF_ENDPOINTS == 0x4ull, "UPF_ENDPOINTS");
+static_assert(UPF_META_RESTORING == 0x1ull, "UPF_META_RESTORING");
 static_assert(UPF_SDF_PROTO == 0x1ull, "UPF_SDF_PROTO");
 static_assert(UPF_SDF_TOS == 0x2ull, "UPF_SDF_TOS");
 static_assert(UPF_SDF_SPI == 0x4ull, "UPF_SDF_SPI");

@@ -53,6 +53,7 @@ type Agent struct {
 	restoration restoration
 
 	metaChange sync.Mutex // held while META is made and sent: the last one sent is the last one made
+	silent     bool       // under metaChange: upf-u was told that sessions are restored
 
 	mu           sync.Mutex
 	conn         *dataplane.Conn // nil while upf-u is away or being filled

@@ -326,7 +326,7 @@ func (a *Agent) adoptMeta(meta *state.Meta) {
 	}
 	a.adoptPFDs(meta.PFDs)
 	a.groups.adopt(meta.Groups)
-	a.restoration.begin(a.recovery.Add(a.cfg.PFCP.RestorationWait), meta.Restorers)
+	a.restoration.begin(a.recovery.Add(a.cfg.PFCP.RestorationWait), meta.Restorers, len(meta.Associations) > 0)
 }
 
 // commitKept gives our file its name: it has all that the one before it has.
@@ -337,10 +337,14 @@ func (a *Agent) commitKept() {
 	}
 }
 
-// keepAlive says in the file that upf-c lives, and complains when something has found no room there.
+// keepAlive says in the file that upf-c lives, complains when something has found no room there, and lets upf-u answer what it has no
+// session for once nobody restores any.
 func (a *Agent) keepAlive(ctx context.Context) {
 	for a.world.Wait(time.Second, ctx.Done()) {
 		a.store.stamp(a.world.Now())
+		if a.isSilent() && !a.restoration.silent(a.world.Now()) {
+			a.persistMeta()
+		}
 		if err := a.store.noRoom(); err != nil {
 			a.log.Warn("some sessions end when upf-u and upf-c both die: there is no room in the file", "file", a.cfg.State.File, "err", err)
 		}
@@ -555,6 +559,13 @@ func (a *Agent) metaBlob() (blob []byte, groups int) {
 	return state.EncodeMeta(&m), len(m.Groups)
 }
 
+// isSilent says whether upf-u answers nobody that there is no such tunnel.
+func (a *Agent) isSilent() bool {
+	a.metaChange.Lock()
+	defer a.metaChange.Unlock()
+	return a.silent
+}
+
 // writeMeta stores META.
 func (a *Agent) writeMeta(conn *dataplane.Conn) error {
 	a.metaChange.Lock()
@@ -562,9 +573,11 @@ func (a *Agent) writeMeta(conn *dataplane.Conn) error {
 	blob, groups := a.metaBlob()
 	a.store.keepMeta(blob)
 	t := dataplane.NewBatch()
-	t.Meta(blob)
+	silent := a.restoration.silent(a.world.Now())
+	t.Meta(blob, silent)
 	err := conn.Transact(t)
 	if err == nil {
+		a.silent = silent
 		a.groups.stored(groups)
 	}
 	return err

@@ -31,16 +31,18 @@ type restoration struct {
 	mu    sync.Mutex
 	until time.Time
 	nodes map[string]bool // by Node ID: true until it has restored its sessions
+	// heard: a CP function has associated, in this life.
+	heard bool
 }
 
 // errRestoring is temporary, so it is no lack of resources.
 var errRestoring = &pfcp.Reject{Cause: ie.CausePFCPEntityInCongestion, Detail: "sessions from before are being restored: nothing is chosen for new ones until then"}
 
-// begin is a new life, or goes on with an earlier one's.
-func (r *restoration) begin(until time.Time, nodes []state.Restorer) {
+// begin is a new life, or goes on with an earlier one's, in which a CP function was heard.
+func (r *restoration) begin(until time.Time, nodes []state.Restorer, heard bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.until, r.nodes = until, map[string]bool{}
+	r.until, r.nodes, r.heard = until, map[string]bool{}, heard
 	for _, n := range nodes {
 		r.nodes[n.Node] = n.Waits
 	}
@@ -51,6 +53,21 @@ func (r *restoration) waits(now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return now.Before(r.until) && r.someLocked()
+}
+
+// silent says whether a tunnel that there is not may yet be restored: while somebody restores sessions, and before anybody has come who
+// could. An Error Indication would end such a session at its access network (TS 23.527 5.3).
+func (r *restoration) silent(now time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return now.Before(r.until) && (!r.heard || r.someLocked())
+}
+
+// hears: a CP function associates.
+func (r *restoration) hears() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.heard = true
 }
 
 func (r *restoration) someLocked() bool {
@@ -106,6 +123,7 @@ func (r *restoration) done(node string) {
 
 // sawRestoration notes what an Association Setup or Update Request says of the restoration.
 func (a *Agent) sawRestoration(m *pfcp.Message, node string) error {
+	a.restoration.hears()
 	e := extension.Find(m.Elements, extension.Restoration)
 	if e == nil {
 		return nil

@@ -378,3 +378,43 @@ func TestWhoIsNotWaitedFor(t *testing.T) {
 		})
 	}
 }
+
+// An Error Indication ends a session at its access network. So nobody is told that there is no such tunnel while it may yet be restored.
+func TestNobodyIsToldOfTunnelsThatMayBeRestored(t *testing.T) {
+	l := newLab(t, eightAddresses)
+	s, plain := fakesmf.New(t, l.addr), fakesmf.New(t, l.addr)
+	restoring := func(when string, want bool) {
+		t.Helper()
+		if got := l.upfu.Restoring(); got != want {
+			t.Errorf("%s: restoring is %t", when, got)
+		}
+	}
+	restoring("nobody has come yet", true)
+	a, ok := s.Ask(message.NewAssociationSetupRequest(s.NextSeq(), s.Node(), ie.NewRecoveryTimeStamp(s.Recovery), (&extension.State{}).IE())).(*message.AssociationSetupResponse)
+	if !ok {
+		t.Fatal("no Association Setup Response")
+	}
+	fakesmf.WantCause(t, a.Cause, ie.CauseRequestAccepted)
+	restoring("a CP function restores", true)
+	plain.Associate()
+	restoring("beside one that does not", true)
+	says(t, s, extension.State{Done: true})
+	restoring("it is done", false)
+	l.restartAgent()
+	restoring("another upf-c", false)
+	l.forget(s, plain)
+	plain.Associate()
+	restoring("one that restores nothing", false)
+}
+
+// Whoever does not come is not waited for longer than RestorationWait.
+func TestRestorationIsNotWaitedForForEver(t *testing.T) {
+	l := newLab(t, func(c *config.Config) { eightAddresses(c); c.PFCP.RestorationWait = 2 * time.Second })
+	deadline := time.Now().Add(20 * time.Second)
+	for l.upfu.Restoring() && time.Now().Before(deadline) {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if l.upfu.Restoring() {
+		t.Error("upf-u still answers nobody")
+	}
+}

@@ -91,9 +91,14 @@ func (t *Batch) State(index uint32, blob []byte) {
 	add(t, abi.SessionRef{Session: index, BlobLen: uint32(len(blob))}, abi.RecSessionState, blob)
 }
 
-// Meta replaces the blob that belongs to no session.
-func (t *Batch) Meta(blob []byte) {
-	add(t, abi.SessionRef{BlobLen: uint32(len(blob))}, abi.RecMeta, blob)
+// Meta replaces the blob that belongs to no session. restoring: CP functions restore sessions, and nobody is told that there is
+// no such tunnel.
+func (t *Batch) Meta(blob []byte, restoring bool) {
+	ref := abi.SessionRef{BlobLen: uint32(len(blob))}
+	if restoring {
+		ref.Session = abi.MetaRestoring
+	}
+	add(t, ref, abi.RecMeta, blob)
 }
 
 // DropBuffered forgets the downlink packets of a session that wait.

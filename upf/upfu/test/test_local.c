@@ -150,6 +150,15 @@ no_error_indications_before_the_sessions_are_here(void **state)
 	rig_poll(rig);
 	assert_int_equal(rig_count_sent(rig, UPF_PORT_N3), 0);
 	assert_int_equal(rig_dropped(rig, UPF_DROP_UNKNOWN_TEID), 1);
+	for (uint32_t restoring = UPF_META_RESTORING; restoring != 0; restoring--) {
+		transaction_begin(&t);
+		transaction_blob(&t, UPF_REC_META, restoring, "they are restored");
+		assert_int_equal(transaction_do(rig, &t, NULL), 0);
+		rig_inject(rig, UPF_PORT_N3, f.data, f.length);
+		rig_poll(rig);
+		assert_int_equal(rig_count_sent(rig, UPF_PORT_N3), 0);
+		assert_int_equal(rig_dropped(rig, UPF_DROP_UNKNOWN_TEID), 1);
+	}
 	transaction_begin(&t);
 	transaction_blob(&t, UPF_REC_META, 0, "all are here");
 	assert_int_equal(transaction_do(rig, &t, NULL), 0);

@@ -69,6 +69,7 @@ type UPFU struct {
 	datagrams  int
 	changed    chan struct{}
 	ready      bool     // the upf-c that is connected has stored META
+	restoring  bool     // the last META said so
 	held       [][]byte // events that wait for one that has
 }
 
@@ -375,7 +376,7 @@ func (u *UPFU) apply(body []byte, records uint32) (uint32, refusal) {
 	sessions, arms := maps.Clone(u.sessions), maps.Clone(u.arms)
 	meta, markers, echoes, dropped, order := u.meta, u.endMarkers, u.echoes, u.dropped, u.trace
 	var armed []uint32
-	stored := false // META
+	stored, restoring := false, u.restoring // META
 	var n uint32
 	var no refusal
 	err := dataplane.EachRecord(body, func(recType uint16, r []byte) error {
@@ -390,7 +391,12 @@ func (u *UPFU) apply(body []byte, records uint32) (uint32, refusal) {
 				armed = append(armed, a.Slot)
 			}
 		case abi.RecMeta:
-			stored = true
+			ref, err := abi.Read[abi.SessionRef](r)
+			if err != nil {
+				no.errno = syscall.EBADMSG
+				return no
+			}
+			stored, restoring = true, ref.Session == abi.MetaRestoring
 		case abi.RecEcho:
 			e, err := abi.Read[abi.Echo](r)
 			if err != nil {
@@ -423,7 +429,7 @@ func (u *UPFU) apply(body []byte, records uint32) (uint32, refusal) {
 		}
 		return n, no
 	}
-	u.ready = u.ready || stored
+	u.ready, u.restoring = u.ready || stored, restoring
 	u.sessions, u.arms, u.meta, u.endMarkers, u.echoes, u.dropped, u.trace = sessions, arms, meta, markers, echoes, dropped, order
 	for _, slot := range armed {
 		delete(u.fired, slot)
@@ -622,6 +628,13 @@ func (u *UPFU) Meta() []byte {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return slices.Clone(u.meta)
+}
+
+// Restoring says whether META has it that CP functions restore sessions.
+func (u *UPFU) Restoring() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.restoring
 }
 
 // Arm is a slot's armed volumes.
