@@ -58,7 +58,7 @@ func (p *Pod) replaced(ctx context.Context, shard uint16, key string) error {
 
 func (p *Pod) replacedHere(id Identity, key string) bool {
 	s := p.Held(id.Name)
-	return s != nil && s.loop.post(func() { s.runner.Deliver(key, procedure.Release{}) })
+	return s != nil && s.ask(func() { s.runner.Deliver(key, procedure.Release{}) }, func() {})
 }
 
 // serveReplaced is the other end of EndElsewhere.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	"core5g.dev/core5g/images/nf/sessionstore"
@@ -46,7 +47,10 @@ func (r *Requests) ask(ctx context.Context, deliver func(*Shard, procedure.Token
 	replies := make(chan any, 1)
 	token := r.pod.tokens.add(func(body any) { replies <- body })
 	defer func() { _ = r.pod.tokens.forget(token) }()
-	if !s.loop.post(func() { deliver(s, token) }) {
+	busy := func() {
+		replies <- procedure.Failed{Status: http.StatusServiceUnavailable, Cause: string(nsmf.NFCongestion), Detail: "too many requests wait for the shard", RetryAfter: 1}
+	}
+	if !s.ask(func() { deliver(s, token) }, busy) {
 		return nil, errElsewhere(r.name)
 	}
 	select {
@@ -161,7 +165,7 @@ func (r *Requests) tell(ref string, e procedure.Event) error {
 	switch {
 	case seid == 0:
 		return &nsmf.Refused{Cause: nsmf.ContextNotFound}
-	case s == nil || !s.loop.post(func() { s.runner.DeliverTo(seid, e) }):
+	case s == nil || !s.ask(func() { s.runner.DeliverTo(seid, e) }, func() {}):
 		return errElsewhere(r.name)
 	}
 	return nil

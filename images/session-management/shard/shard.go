@@ -35,6 +35,8 @@ type Shard struct {
 	// added are units that the endpoint knows, and where; early, what is for units that it will know in a moment.
 	added map[string]netip.AddrPort
 	early map[string][]func()
+	// before is what others have asked for before the shard serves.
+	before []func()
 }
 
 // open a shard. It serves when the store has told its Recovery Time Stamp: the caller renews leases and must not wait.
@@ -64,6 +66,10 @@ func (s *Shard) serve() {
 				s.runner.Start()
 				s.observe(runner.Counts{})
 				s.units(s.Configuration())
+				for _, f := range s.before {
+					f()
+				}
+				s.before = nil
 			})
 			if s.pod.Register != nil {
 				go s.pod.Register(s.ctx, s.Identity)
@@ -74,6 +80,24 @@ func (s *Shard) serve() {
 		s.log.Error("a shard cannot be served", "err", err)
 		sleep(s.ctx, retry)
 	}
+}
+
+// mostBefore requests wait for a shard that does not serve yet.
+const mostBefore = 4096
+
+// ask has what others ask for done once the shard serves: it is held from the moment of its lease on, and the store tells what it needs a little
+// later. refuse is called where too many wait already. False: it is held no more.
+func (s *Shard) ask(f, refuse func()) bool {
+	return s.loop.post(func() {
+		switch {
+		case s.socket != nil:
+			f()
+		case len(s.before) < mostBefore:
+			s.before = append(s.before, f)
+		default:
+			refuse()
+		}
+	})
 }
 
 func (s *Shard) listen() (*pfcp.Socket, error) {
@@ -160,6 +184,9 @@ func (s *Shard) stamp() (pfcp.Stamp, error) {
 // configured: another configuration holds.
 func (s *Shard) configured(now *configuration.Snapshot) {
 	s.loop.post(func() {
+		if s.socket == nil {
+			return // it begins with what holds then
+		}
 		s.units(now)
 		s.runner.Configured()
 	})
