@@ -3,6 +3,7 @@
 //	n1        NAS of mobility management        security  NAS security contexts
 //	n2        NGAP                              record    what is kept of a UE
 //	procedure (record, event) → (record, effects)
+//	runner    does what a procedure says, for the UEs of a shard
 //	terminator  the end of N2 that gNBs see      link  what terminators and workers say to each other
 //	namf        what others ask of the AMF       nausf, nudm, npcf, nsmf  what it asks of others
 //	conformance holds docs/amf-conformance.md against the tests

@@ -1,0 +1,26 @@
+// Package runner does what package procedure says, for the UEs of one shard: it alone talks to the session store, N2 (by frames of package link), SBI and
+// clock, through a World.
+//
+// For every event of a UE the runner asks procedure.Handle, writes the record that it returned, and then, never before, does the effects. Their answers are
+// events, for which the same holds. Events of a UE come one after the other, in the order in which they came; the next waits until what the one before has
+// changed is written. What is the same as before is not written: so a downlink message costs a write only where it begins a block of COUNTs.
+//
+// A write that nobody knows the outcome of is repeated until it is known. A lease that has ended stops the runner before the next effect: from then on it says
+// nothing to anybody, and another one goes on from the store (Start). Messages of gNBs wait until it has taken up what was under way.
+//
+// A UE is found by AMF UE NGAP ID, 5G-TMSI and SUPI: in memory, else by the store's indexes. One that says none of them is in memory alone until authentication
+// has found its SUPI; then it takes over what is kept under that (takeover.go).
+//
+// A message that a terminator has handed over is done with (link.Done) when all that came of it is in the store, or nothing ever will. A holder that stops says
+// no Done: the next one gets the message again.
+//
+// A runner is not safe for concurrent use: its World calls it, and what it has handed to the World, on one loop. It has no goroutine and no clock,
+// so that a simulation can be that World.
+//
+//	world.go     what a runner needs                   runner.go    events to UEs
+//	ue.go        a UE in memory, the order above       stored.go    a record in the store, writes
+//	n2.go        frames: what comes, what is sent      gnb.go       what concerns gNBs
+//	losses.go    associations, and their ends          takeover.go  one UE, one record
+//	numbers.go   AMF UE NGAP IDs, 5G-TMSIs             start.go     what a new holder does first, and what is due
+//	walk.go      events for all UEs of a group         cache.go     what is in memory
+package runner

@@ -1,0 +1,180 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+
+	"core5g.dev/core5g/images/access-management/procedure"
+	"core5g.dev/core5g/images/access-management/record"
+	"core5g.dev/core5g/images/nf/sessionstore"
+)
+
+// Associations on which the shard has UEs are noted in the store, before a UE is written that has one: so a holder that comes when an association has ended, or
+// its terminator with it, finds the UEs that have lost their access network. The note is taken away behind the last of them.
+
+// association of a life of a terminator.
+type association struct {
+	terminator string
+	number     uint64
+}
+
+func associationOf(a *record.Attachment) association {
+	return association{a.Terminator, a.Association}
+}
+
+func (r *Runner) gone(a association) bool { return r.w.Association(a.terminator, a.number) == Gone }
+
+func (r *Runner) notePrefix() string { return "association/" + r.lease.Shard + "/" }
+
+func (r *Runner) noteKey(a association) string {
+	return r.notePrefix() + a.terminator + "/" + strconv.FormatUint(a.number, 10)
+}
+
+// notes is the group of all notes of the shard.
+func (r *Runner) notes() string { return "associations/" + r.lease.Shard }
+
+func (r *Runner) noted(key string) (association, bool) {
+	rest, is := strings.CutPrefix(key, r.notePrefix())
+	n := strings.LastIndexByte(rest, '/')
+	if !is || n < 0 {
+		return association{}, false
+	}
+	number, err := strconv.ParseUint(rest[n+1:], 10, 64)
+	return association{rest[:n], number}, err == nil
+}
+
+// associated calls then when all associations of a record are noted.
+func (r *Runner) associated(rec *record.UE, then func()) {
+	for _, a := range attachments(rec) {
+		if x := associationOf(a); !r.associations[x] {
+			r.note(x, func() { r.associated(rec, then) })
+			return
+		}
+	}
+	then()
+}
+
+func (r *Runner) note(a association, then func()) {
+	waiting, asked := r.noting[a]
+	r.noting[a] = append(waiting, then)
+	if asked {
+		return
+	}
+	c := sessionstore.Change{Key: r.noteKey(a), Is: r.revision(), Value: []byte{1}, JoinGroups: []string{r.notes()}}
+	r.commit(c, firstPause, func(err error) {
+		if err != nil && !errors.Is(err, sessionstore.ErrConflict) { // a conflict: the holder before has noted it
+			r.log.Error("an association cannot be noted", "err", err)
+		}
+		r.associations[a] = true
+		list := r.noting[a]
+		delete(r.noting, a)
+		for _, f := range list {
+			f()
+		}
+	})
+}
+
+// readNotes of the holder before.
+func (r *Runner) readNotes(cursor string) {
+	r.members(r.notes(), cursor, func(keys []string, next string) {
+		for _, key := range keys {
+			if a, ok := r.noted(key); ok {
+				r.associations[a] = true
+				r.lookAt(a)
+			}
+		}
+		if next != "" {
+			r.readNotes(next)
+		}
+	})
+}
+
+// TerminatorHeard: World.Association may say otherwise than before of a terminator's associations: it has listed them, or that life of it is over.
+func (r *Runner) TerminatorHeard(terminator string) {
+	r.once(func() {
+		for _, a := range sortedAssociations(r.associations) {
+			if a.terminator == terminator {
+				r.lookAt(a)
+			}
+		}
+	})
+}
+
+func (r *Runner) lookAt(a association) {
+	r.once(func() {
+		if r.gone(a) {
+			r.lose(a, "the association is gone")
+		}
+	})
+}
+
+// lose an association, with all UEs on it.
+func (r *Runner) lose(a association, why string) {
+	if r.losing[a] {
+		return
+	}
+	r.losing[a] = true
+	r.loseThose(a, why, func(*record.Attachment) bool { return true }, func() {
+		delete(r.losing, a)
+		if r.associations[a] {
+			delete(r.associations, a)
+			r.unnote(a)
+		}
+	})
+}
+
+// unnote an association. A note that stays is looked at by the next holder.
+func (r *Runner) unnote(a association) {
+	key := r.noteKey(a)
+	r.w.Store(func(ctx context.Context, store sessionstore.Store) func() {
+		found, err := store.Read(ctx, key)
+		return func() {
+			r.heard(err)
+			if r.stopped || err != nil {
+				return
+			}
+			r.commit(sessionstore.Change{Key: key, Was: found.Revision, Is: r.revision(), LeaveGroups: []string{r.notes()}}, firstPause, func(err error) {
+				if err != nil {
+					r.log.Warn("the note of an association stays", "err", err)
+				}
+			})
+		}
+	})
+}
+
+// loseThose attachments of an association that are like this; done is called when their UEs are written.
+func (r *Runner) loseThose(a association, why string, like func(*record.Attachment) bool, done func()) {
+	events := func(rec *record.UE) (out []procedure.Event) {
+		for _, at := range attachments(rec) {
+			if associationOf(at) == a && like(at) {
+				out = append(out, lost(at, why))
+			}
+		}
+		return out
+	}
+	for _, u := range r.cache.all(func(u *ue) bool { return u.fresh && len(events(u.state.Record)) > 0 }) { // the store does not list them yet
+		for _, e := range events(u.state.Record) {
+			u.queue = append(u.queue, queued{Event: e})
+		}
+		r.pump(u)
+	}
+	r.walk(associationGroup(r.shard, a), events, done)
+}
+
+func lost(a *record.Attachment, why string) procedure.Event {
+	return procedure.AccessLost{
+		At: record.Attachment{Terminator: a.Terminator, Association: a.Association, GNB: a.GNB, AMF: a.AMF}, Why: why,
+	}
+}
+
+// lostAt are the events of a UE whose associations are gone.
+func (r *Runner) lostAt(rec *record.UE) (out []queued) {
+	for _, a := range attachments(rec) {
+		if r.gone(associationOf(a)) {
+			out = append(out, queued{Event: lost(a, "the association is gone")})
+		}
+	}
+	return out
+}

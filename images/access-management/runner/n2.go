@@ -1,0 +1,234 @@
+package runner
+
+import (
+	"errors"
+
+	"core5g.dev/core5g/images/access-management/link"
+	"core5g.dev/core5g/images/access-management/n1"
+	"core5g.dev/core5g/images/access-management/n2"
+	"core5g.dev/core5g/images/access-management/procedure"
+	"core5g.dev/core5g/images/access-management/record"
+)
+
+// Took a frame of a terminator that is for this shard: Deliver, NotSent, or Ended, which is for all. Those of a terminator come in their order.
+func (r *Runner) Took(terminator string, f link.Frame) {
+	switch f := f.(type) {
+	case *link.Deliver:
+		r.once(func() { r.delivered(terminator, f) })
+	case *link.NotSent:
+		r.notSent(f)
+	case *link.Ended:
+		r.once(func() { r.lose(association{terminator, f.Association}, f.Why) })
+	}
+}
+
+// once what the holder before was in the midst of is in memory.
+func (r *Runner) once(f func()) {
+	if r.stopped {
+		return
+	}
+	if !r.begun {
+		r.held = append(r.held, f)
+		return
+	}
+	f()
+}
+
+func (r *Runner) delivered(terminator string, d *link.Deliver) {
+	done := func() {
+		if r.may() {
+			r.w.Post(terminator, &link.Done{Number: d.Number})
+		}
+	}
+	m, fault := n2.Read(d.Message)
+	if fault != nil && !d.Shared {
+		r.faulty(terminator, d.Association, fault)
+	}
+	if m == nil {
+		done()
+		return
+	}
+	at := record.Attachment{Terminator: terminator, Association: d.Association}
+	if g := r.w.GNB(terminator, d.Association); g != nil {
+		at.GNB = g.Key()
+	}
+	amf, ran := n2.Names(m)
+	if ran != nil {
+		at.RAN = uint32(*ran)
+	}
+	first, is := m.(*n2.InitialUEMessage)
+	switch {
+	case is:
+		r.initial(at, first, d.Again, done)
+	case !n2.UEAssociated(m):
+		r.fromGNB(at, d, m, done)
+	case amf == nil: // an Error Indication that names a UE as the access network does
+		r.counts.Unreadable++
+		done()
+	default:
+		at.AMF = uint64(*amf)
+		q := queued{Event: procedure.FromAccess{At: at, Message: m}, done: done}
+		r.deliverAttached(at.AMF, q)
+	}
+}
+
+// faulty: TS 38.413 10.
+func (r *Runner) faulty(terminator string, association uint64, f *n2.Fault) {
+	r.counts.Unreadable++
+	r.log.Warn("a message of a gNB is not as it should be", "association", association, "err", f)
+	if m := f.Answer(); m != nil {
+		to := record.Attachment{Terminator: terminator, Association: association}
+		if f.AMF != nil {
+			to.AMF = uint64(*f.AMF)
+		}
+		r.effects(nil, []procedure.Effect{procedure.Send{To: to, Message: m}})
+	}
+}
+
+// initial: a UE's first message on a connection.
+func (r *Runner) initial(at record.Attachment, m *n2.InitialUEMessage, again bool, done func()) {
+	q := queued{Event: procedure.Initial{At: at, Message: m}, done: done}
+	if r.declines(q) {
+		return
+	}
+	if again && r.attachedAt(at) { // what it began is gone on with
+		r.counts.Repetitions++
+		done()
+		return
+	}
+	tmsi := r.temporaryOf(m)
+	if tmsi == 0 {
+		r.stranger(q)
+		return
+	}
+	if again {
+		r.deliverTemporary(tmsi, queued{op: func(error) {
+			if r.attachedAt(at) {
+				r.counts.Repetitions++
+				done()
+				return
+			}
+			r.deliverTemporary(tmsi, q)
+		}})
+		return
+	}
+	r.deliverTemporary(tmsi, q)
+}
+
+// attachedAt says whether a UE in memory is on that connection.
+func (r *Runner) attachedAt(at record.Attachment) bool {
+	return len(r.cache.all(func(u *ue) bool {
+		for _, a := range attachments(u.state.Record) {
+			if a.Is(&at) {
+				return true
+			}
+		}
+		return false
+	})) > 0
+}
+
+// temporaryOf a first message: its 5G-S-TMSI, or what the UE's own message says where its access network was told none; 0: none of this shard.
+func (r *Runner) temporaryOf(m *n2.InitialUEMessage) uint32 {
+	s := r.w.Settings()
+	tmsi := uint32(0)
+	if m.STMSI != nil {
+		if m.STMSI.Set == s.Set {
+			tmsi = m.STMSI.TMSI
+		}
+	} else if who, ok := identity(m.NAS).(n1.GUTI); ok && who.Region == s.Region && who.Set == s.Set {
+		tmsi = who.TMSI
+	}
+	if record.ShardOfTMSI(tmsi) != r.shard {
+		return 0
+	}
+	return tmsi
+}
+
+// identity that a UE says in a message that is not ciphered.
+func identity(nas []byte) n1.Identity {
+	if e, err := n1.ReadEnvelope(nas); err == nil {
+		if e.Header.Ciphered() {
+			return nil
+		}
+		nas = e.Payload
+	}
+	m, err := n1.Decode(nas, n1.Uplink)
+	if err != nil {
+		return nil
+	}
+	switch m := m.(type) {
+	case *n1.RegistrationRequest:
+		return m.Identity
+	case *n1.DeregistrationRequestFromUE:
+		return m.Identity
+	}
+	return nil
+}
+
+// sends are what was sent last: a NotSent names one of them.
+type sends struct {
+	last uint64
+	sent map[uint64]procedure.Send
+}
+
+// mostSends are remembered: more than a terminator has not said anything of.
+const mostSends = 4096
+
+func (s *sends) add(e procedure.Send) uint64 {
+	s.last++
+	s.sent[s.last] = e
+	delete(s.sent, s.last-mostSends)
+	return s.last
+}
+
+// send a message. One whose association is gone is not sent; one whose terminator is not heard may be lost on its way, as any is.
+func (r *Runner) send(u *ue, e procedure.Send) {
+	octets, err := n2.Write(e.Message)
+	if err != nil {
+		r.log.Error("a message cannot be written", "err", err)
+		return
+	}
+	if r.w.Association(e.To.Terminator, e.To.Association) == Gone {
+		r.counts.NotSent++
+		if u != nil {
+			u.queue = append(u.queue, queued{Event: procedure.NotSent{Send: e}})
+		}
+		return
+	}
+	id := uint64(0)
+	if n2.UEAssociated(e.Message) {
+		id = e.To.AMF
+	}
+	r.w.Post(e.To.Terminator, &link.Send{
+		Number: r.sends.add(e), Shard: r.shard, Epoch: r.lease.Epoch, Association: e.To.Association, UE: id, Message: octets,
+	})
+}
+
+// page by all gNBs of the area. What is not sent is paged for again.
+func (r *Runner) page(e procedure.Page) {
+	octets, err := n2.Write(e.Message)
+	if err != nil {
+		r.log.Error("a Paging cannot be written", "err", err)
+		return
+	}
+	for _, g := range r.w.Near(e.Area) {
+		r.w.Post(g.Terminator, &link.Send{Shard: r.shard, Epoch: r.lease.Epoch, Association: g.Association, Message: octets})
+	}
+}
+
+var errFenced = errors.New("a terminator knows of another holder of the shard")
+
+func (r *Runner) notSent(f *link.NotSent) {
+	e, is := r.sends.sent[f.Number]
+	delete(r.sends.sent, f.Number)
+	switch {
+	case r.stopped:
+	case f.Fenced:
+		r.stop(errFenced)
+	case is:
+		r.counts.NotSent++
+		if e.To.AMF != 0 {
+			r.deliverAttached(e.To.AMF, queued{Event: procedure.NotSent{Send: e}})
+		}
+	}
+}

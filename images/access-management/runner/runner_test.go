@@ -1,0 +1,327 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"core5g.dev/core5g/images/access-management/link"
+	"core5g.dev/core5g/images/access-management/n2"
+	"core5g.dev/core5g/images/access-management/procedure"
+	"core5g.dev/core5g/images/access-management/record"
+	"core5g.dev/core5g/images/nf/sessionstore"
+	"core5g.dev/core5g/images/nf/sessionstore/memory"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func wants(t *testing.T, n *network, list ...string) {
+	t.Helper()
+	if diff := cmp.Diff(list, n.takeNoted()); diff != "" {
+		t.Errorf("what was done (-want +is):\n%s", diff)
+	}
+}
+
+func registered(t *testing.T) (*network, *holder) {
+	t.Helper()
+	n := newNetwork(t)
+	h := n.hold(1)
+	n.phone.register()
+	n.settle()
+	if !n.phone.registered {
+		t.Fatalf("the UE is not registered: %v\n%v", n.noted, n.phone.log)
+	}
+	n.takeNoted()
+	return n, h
+}
+
+// Nothing leaves before it is kept: of a stranger nothing is, from its SUPI on everything.
+func TestOrderOfARegistration(t *testing.T) {
+	n := newNetwork(t)
+	n.hold(1)
+	n.takeNoted()
+	n.phone.register()
+	n.settle()
+	wants(t, n,
+		"AskChallenge", "done 1", "send DownlinkNASTransport AuthenticationRequest",
+		"AskConfirm", "done 2", "commit shard 1 phase 1 registration step 6",
+		"send DownlinkNASTransport SecurityModeCommand",
+		"commit shard 1 phase 1 registration step 7", "AskRecording", "done 3",
+		"commit shard 1 phase 1 registration step 8", "AskSubscription",
+		"commit shard 1 phase 1 registration step 9", "AskPolicy",
+		"ended registration", "commit shard 1 phase 2", "send InitialContextSetupRequest",
+		"commit shard 1 phase 2", "done 4", "commit shard 1 phase 2", "done 5",
+	)
+}
+
+// A holder that dies anywhere in a registration is followed by one that goes on, or that the UE says it to again.
+func TestAHolderThatDies(t *testing.T) {
+	for at := 1; ; at++ {
+		steps, died := 0, false
+		t.Run(fmt.Sprintf("before its step %d", at), func(t *testing.T) {
+			n := newNetwork(t)
+			n.step = func(h *holder) {
+				if steps++; steps == at {
+					died = true
+					h.die()
+				}
+			}
+			n.hold(1)
+			n.phone.register()
+			n.settle()
+			if died {
+				n.hold(1)
+			}
+			for range 8 { // T3510
+				n.pass(15 * time.Second)
+				if !n.phone.registered {
+					n.phone.register()
+				}
+			}
+			n.pass(time.Minute)
+			if rec := n.kept(); rec != nil && rec.N2 == nil { // what was to be sent before it died was not: it is idle, and comes again
+				n.phone.serve()
+				n.settle()
+			}
+			rec := n.kept()
+			switch {
+			case !n.phone.registered || rec == nil:
+				t.Fatalf("the UE is not registered: %v\n%v", n.noted, n.phone.log)
+			case rec.TMSI != n.phone.tmsi || rec.Procedure != nil || rec.N2 == nil || rec.N2.RAN != n.phone.ran || !rec.N2.Set:
+				t.Errorf("the record is %+v, %+v", rec, rec.N2)
+			}
+			if all, _ := n.term.Waiting(); all != 0 {
+				t.Errorf("%d messages were not done with", all)
+			}
+		})
+		if !died || t.Failed() {
+			if at < 20 {
+				t.Errorf("it died %d times only", at-1)
+			}
+			return
+		}
+	}
+}
+
+// A write of which nobody knows the outcome is repeated until it is known, and nothing is said before.
+func TestWritesOfUnknownOutcome(t *testing.T) {
+	const commit = "commit shard 1 phase 1 registration step 6"
+	for name, tt := range map[string]struct {
+		faults []memory.Fault
+		away   bool
+	}{
+		"the request was lost":                 {[]memory.Fault{memory.LostRequest}, false},
+		"the answer was lost":                  {[]memory.Fault{memory.LostAnswer}, false},
+		"the store did not answer":             {[]memory.Fault{memory.Away}, false},
+		"all of it, several times: it is away": {[]memory.Fault{memory.LostAnswer, memory.Away, memory.LostRequest, memory.LostAnswer}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newNetwork(t)
+			h := n.hold(1)
+			n.manual = true
+			n.phone.register()
+			n.settle()
+			n.reply()
+			n.associationNoted(h)
+			n.takeNoted()
+			n.faults = tt.faults
+			n.reply()
+			for try := range tt.faults {
+				done := n.takeNoted()
+				if len(done) != 1 || !strings.HasPrefix(done[0], commit+": ") {
+					t.Fatalf("after %d tries: %q", try, done)
+				}
+				if try == len(tt.faults)-1 && h.runner.Away() != tt.away {
+					t.Errorf("away: %t", !tt.away)
+				}
+				n.pass(firstPause << try)
+			}
+			wants(t, n, commit, "send DownlinkNASTransport SecurityModeCommand", "commit shard 1 phase 1 registration step 7", "AskRecording", "done 3")
+			if got := h.runner.Counts().Repeated; got != uint64(len(tt.faults)) || h.runner.Away() {
+				t.Errorf("%d repetitions, want %d; away: %t", got, len(tt.faults), h.runner.Away())
+			}
+		})
+	}
+}
+
+// reply to what was asked first, as other functions do.
+func (n *network) reply() {
+	n.t.Helper()
+	if len(n.asked) == 0 {
+		n.t.Fatalf("nobody was asked: %q", n.noted)
+	}
+	answer, e := n.asked[0], n.asks[0]
+	n.asked, n.asks = n.asked[1:], n.asks[1:]
+	answer(n.answer(e))
+	n.settle()
+}
+
+// associationNoted, so that the next commit is a UE's.
+func (n *network) associationNoted(h *holder) {
+	h.runner.note(association{termName, gnbAt}, func() {})
+	n.settle()
+}
+
+// Who does not hold the shard says nothing to anybody any more, and is not done with what it was in the midst of.
+func TestALeaseThatIsLost(t *testing.T) {
+	for name, tt := range map[string]struct {
+		lose func(*network, *holder)
+		want []string
+	}{
+		"it has ended before the effects": {func(n *network, _ *holder) { n.step = func(h *holder) { h.may = false } },
+			[]string{"commit shard 1 phase 1 registration step 6", "stopped: the lease has ended"}},
+		"another one has the shard": {func(n *network, h *holder) {
+			n.now = n.now.Add(2 * leaseTime)
+			if _, err := n.store.Acquire(context.Background(), h.lease.Shard, "b", leaseTime); err != nil {
+				n.t.Fatal(err)
+			}
+		}, []string{"commit shard 1 phase 1 registration step 6: " + sessionstore.ErrFenced.Error(), "stopped: " + sessionstore.ErrFenced.Error()}},
+		"a terminator knows of another": {func(n *network, h *holder) {
+			h.runner.Took(termName, &link.NotSent{Number: 1, Shard: 1, Fenced: true, Why: "shard 1 is not held"})
+		}, []string{"stopped: a terminator knows of another holder of the shard"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newNetwork(t)
+			h := n.hold(1)
+			n.manual = true
+			n.phone.register()
+			n.settle()
+			n.reply()
+			n.associationNoted(h)
+			n.takeNoted()
+			tt.lose(n, h)
+			n.reply()
+			wants(t, n, tt.want...)
+			h.may, n.step = true, func(*holder) {}
+			n.phone.register()
+			h.runner.Deliver(supi, procedure.Locate{From: 3})
+			n.pass(time.Minute)
+			wants(t, n)
+			if all, untaken := n.term.Waiting(); all != 1 || untaken != 0 {
+				t.Errorf("%d messages wait", all)
+			}
+		})
+	}
+}
+
+// A first message that the holder before has taken and not said so is not taken for another: what it has begun is gone on with.
+func TestAFirstMessageAgain(t *testing.T) {
+	n, h := registered(t)
+	n.release(h)
+	n.takeNoted()
+	died := false
+	n.step = func(h *holder) { // behind the commit, before the gNB and the terminator hear of it
+		if rec := n.kept(); !died && rec.N2 != nil {
+			died = true
+			h.die()
+		}
+	}
+	n.phone.serve()
+	n.settle()
+	if !died {
+		t.Fatalf("it did not die: %q", n.noted)
+	}
+	n.phone.log = nil
+	next := n.hold(1)
+	n.pass(10 * time.Second)
+	if got := next.runner.Counts().Repetitions; got != 1 {
+		t.Errorf("%d repetitions, want 1", got)
+	}
+	for _, m := range n.phone.log {
+		if m == "rejected" {
+			t.Errorf("the UE is rejected: %q", n.phone.log)
+		}
+	}
+	if rec := n.kept(); rec.Procedure != nil || rec.Phase != record.Registered {
+		t.Errorf("the record is %+v", rec)
+	}
+	if all, _ := n.term.Waiting(); all != 0 {
+		t.Errorf("%d messages were not done with", all)
+	}
+}
+
+// release the UE's connection, by its gNB's wish.
+func (n *network) release(h *holder) {
+	n.t.Helper()
+	n.phone.says(&n2.UEContextReleaseRequest{UE: n2.UEIDs{AMF: n.phone.amf, RAN: n2.RANUEID(n.phone.ran)}, Cause: n2.CauseUserInactivity})
+	n.settle()
+	if rec := n.kept(); rec.N2 != nil {
+		n.t.Fatalf("the UE is connected: %q", n.noted)
+	}
+}
+
+// One UE has one record, and one connection, wherever it registers anew.
+func TestATakeover(t *testing.T) {
+	for name, tt := range map[string]struct {
+		shard uint16
+		// cold: what is kept is not in memory.
+		cold, unheld bool
+		want         []string
+	}{
+		"in the shard where it is":                 {shard: 1},
+		"in the shard where it is, from the store": {shard: 1, cold: true},
+		"in another shard":                         {shard: 2, want: []string{"shard 1 is to give it up"}},
+		"in another shard, from the store":         {shard: 2, cold: true, want: []string{"shard 1 is to give it up"}},
+		"in another shard, which nobody holds":     {shard: 2, unheld: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n, h := registered(t)
+			if tt.cold {
+				h.die()
+				h = n.hold(1)
+			}
+			was := n.kept()
+			if tt.unheld {
+				h.die()
+			}
+			if tt.shard != 1 {
+				n.hold(tt.shard) // the next UE that nobody knows is the next shard's
+			}
+			n.takeNoted()
+			n.phone.register()
+			n.settle()
+			n.pass(10 * time.Second)
+			rec := n.kept()
+			if tt.unheld {
+				if n.phone.registered || rec.Shard != 1 {
+					t.Errorf("registered %t, in shard %d", n.phone.registered, rec.Shard)
+				}
+				return
+			}
+			if !n.phone.registered || rec.Shard != tt.shard || rec.N2 == nil || rec.N2.RAN != n.phone.ran || rec.Left != nil || rec.TMSI != n.phone.tmsi {
+				t.Fatalf("registered %t; the record is %+v, at %+v, left %+v\n%q", n.phone.registered, rec, rec.N2, rec.Left, n.noted)
+			}
+			for _, w := range tt.want {
+				if !slices.Contains(n.noted, w) {
+					t.Errorf("%q is not done: %q", w, n.noted)
+				}
+			}
+			if !slices.Contains(n.phone.log, "UEContextReleaseCommand") {
+				t.Errorf("the connection of before is not released: %q", n.phone.log)
+			}
+			for _, i := range []sessionstore.Index{attachmentIndex(was.N2.AMF), attachmentIndex(rec.N2.AMF), temporaryIndex(rec.TMSI)} {
+				found, err := n.store.Find(context.Background(), i)
+				if old := i == attachmentIndex(was.N2.AMF); old != errors.Is(err, sessionstore.ErrNotFound) {
+					t.Errorf("%v leads to %s, %v", i, found.Key, err)
+				}
+			}
+			for _, shard := range []uint16{1, 2} {
+				intents, err := n.store.Intents(context.Background(), fmt.Sprintf("amf-%d", shard), 9)
+				if err != nil || len(intents) != 0 {
+					t.Errorf("intents of shard %d: %v, %v", shard, intents, err)
+				}
+				keys, _, err := n.store.Members(context.Background(), UEGroup(shard), "", 9)
+				if err != nil || (len(keys) == 1) != (shard == tt.shard) {
+					t.Errorf("shard %d has %v, %v", shard, keys, err)
+				}
+			}
+			if all, strangers := h.runner.UEs(); strangers != 0 || all > 1 {
+				t.Errorf("%d UEs in memory, %d strangers", all, strangers)
+			}
+		})
+	}
+}

@@ -1,0 +1,177 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"core5g.dev/core5g/images/access-management/procedure"
+	"core5g.dev/core5g/images/access-management/record"
+	"core5g.dev/core5g/images/nf/sessionstore"
+)
+
+// stored is what the store has of a UE.
+type stored struct {
+	revision sessionstore.Revision // zero: it has none
+	record   *record.UE
+	octets   []byte // as encoded, before sealing
+}
+
+func (s stored) exists() bool { return s.revision != sessionstore.Revision{} }
+
+// Indexes of the store: a UE's AMF UE NGAP IDs and 5G-TMSIs, in decimal. Its SUPI is its key.
+const (
+	IndexAttachment = "amf-ue-ngap-id"
+	IndexTemporary  = "5g-tmsi"
+)
+
+func attachmentIndex(id uint64) sessionstore.Index {
+	return sessionstore.Index{Kind: IndexAttachment, Value: strconv.FormatUint(id, 10)}
+}
+
+func temporaryIndex(tmsi uint32) sessionstore.Index {
+	return sessionstore.Index{Kind: IndexTemporary, Value: strconv.FormatUint(uint64(tmsi), 10)}
+}
+
+// attachments that a UE has, or may have.
+func attachments(u *record.UE) (out []*record.Attachment) {
+	if u == nil {
+		return nil
+	}
+	for _, a := range []*record.Attachment{u.N2, u.Left} {
+		if a != nil {
+			out = append(out, a)
+		}
+	}
+	if u.Handover != nil {
+		out = append(out, &u.Handover.Target)
+	}
+	return out
+}
+
+func temporaries(u *record.UE) (out []uint32) {
+	if u == nil {
+		return nil
+	}
+	for _, t := range []uint32{u.TMSI, u.OldTMSI} {
+		if t != 0 && !slices.Contains(out, t) {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+func indexes(u *record.UE) (out []sessionstore.Index) {
+	for _, a := range attachments(u) {
+		if i := attachmentIndex(a.AMF); !slices.Contains(out, i) {
+			out = append(out, i)
+		}
+	}
+	for _, t := range temporaries(u) {
+		out = append(out, temporaryIndex(t))
+	}
+	return out
+}
+
+// UEGroup lists the UEs of a shard.
+func UEGroup(shard uint16) string { return fmt.Sprintf("amf/%d/ue", shard) }
+
+// associationGroup lists the UEs that a shard has on an association.
+func associationGroup(shard uint16, a association) string {
+	return fmt.Sprintf("amf/%d/n2/%s/%d", shard, a.terminator, a.number)
+}
+
+func groups(u *record.UE) (out []string) {
+	if u == nil {
+		return nil
+	}
+	out = append(out, UEGroup(u.Shard))
+	for _, a := range attachments(u) {
+		if g := associationGroup(u.Shard, associationOf(a)); !slices.Contains(out, g) {
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
+// without returns what of a is not in b.
+func without[T comparable](a, b []T) []T {
+	return slices.DeleteFunc(slices.Clone(a), func(x T) bool { return slices.Contains(b, x) })
+}
+
+// unfinished: whoever takes over goes on with what was begun.
+func unfinished(u *record.UE) bool {
+	return u.Procedure != nil || u.Handover != nil || u.Left != nil || slices.ContainsFunc(u.Sessions, func(s record.Session) bool { return s.Silent })
+}
+
+// change from what the store has of the UE to what it is to have; nil where that is the same.
+func (r *Runner) change(u *ue, due map[string]time.Time) (*sessionstore.Change, stored, error) {
+	was, is := u.stored, stored{record: u.state.Record}
+	if is.record != nil {
+		var err error
+		if is.octets, err = is.record.Encode(); err != nil {
+			return nil, stored{}, fmt.Errorf("the record of a UE cannot be written: %w", err)
+		}
+	}
+	if u.fresh { // its times were in memory alone, and what the store has are another life's
+		due = u.times
+	}
+	switch {
+	case is.record == nil && !was.exists(), is.record != nil && was.exists() && !u.fresh && len(due) == 0 && slices.Equal(was.octets, is.octets):
+		return nil, was, nil
+	}
+	is.revision = r.revision()
+	c := &sessionstore.Change{
+		Key: u.key, Was: was.revision, Is: is.revision, Due: map[string]time.Time{},
+		RemoveIndexes: without(indexes(was.record), indexes(is.record)), LeaveGroups: without(groups(was.record), groups(is.record)),
+	}
+	if was.exists() && (u.fresh || is.record == nil) {
+		for _, name := range procedure.DueNames {
+			c.Due[name] = time.Time{}
+		}
+	}
+	if is.record == nil {
+		is.revision = sessionstore.Revision{}
+		return c, is, nil
+	}
+	for name, at := range due {
+		if was.exists() || !at.IsZero() { // there is nothing to take away from a record that is not there
+			c.Due[name] = at
+		}
+	}
+	c.Value = r.sealer.Seal(u.key, is.octets)
+	c.AddIndexes, c.JoinGroups = without(indexes(is.record), indexes(was.record)), without(groups(is.record), groups(was.record))
+	c.OpenIntent = unfinished(is.record)
+	c.CloseIntent = was.exists() && !c.OpenIntent
+	return c, is, nil
+}
+
+func (r *Runner) revision() sessionstore.Revision {
+	r.writes++
+	return sessionstore.Revision{Writer: r.writer, Count: r.writes}
+}
+
+// commit until it is known what became of it: then is called with nil, or an error for good, by who holds the shard.
+func (r *Runner) commit(c sessionstore.Change, pause time.Duration, then func(error)) {
+	lease := r.lease
+	r.w.Store(func(ctx context.Context, store sessionstore.Store) func() {
+		err := store.Commit(ctx, lease, c)
+		return func() {
+			r.heard(err)
+			switch {
+			case r.stopped:
+			case err == nil || lasting(err):
+				then(err)
+			default: // nobody knows
+				r.counts.Repeated++
+				r.w.After(pause, func() {
+					if !r.stopped {
+						r.commit(c, min(2*pause, longestWait), then)
+					}
+				})
+			}
+		}
+	})
+}

@@ -1,0 +1,212 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"core5g.dev/core5g/images/access-management/procedure"
+	"core5g.dev/core5g/images/access-management/record"
+	"core5g.dev/core5g/images/nf/sessionstore"
+)
+
+// One UE, one record. A UE whose SUPI authentication has found takes over what is kept under that (procedure.AskNamed):
+//
+//	nothing            it is the UE of that key
+//	in this shard      what was in memory of it is this one's: its record, what waits for it
+//	in another shard   its holder brings it to rest and gives it up (GiveUp): its times and its intent are taken away there, its access networks are told
+//	                   to let go. Then it is read
+//
+// What was taken over is written with the first record that has the SUPI, as that record's predecessor: whoever has written meanwhile wins, and this UE is
+// forgotten. A UE that was given up, and whose taker died before it wrote, is the giver's as before, idle or not, and is taken when it comes again.
+
+// Another shard is asked so often, that long apart.
+const (
+	askAttempts = 10
+	askPause    = 100 * time.Millisecond
+)
+
+func (r *Runner) askNamed(u *ue, life int, e procedure.AskNamed, attempt int) {
+	if r.stopped || u.dead || u.life != life {
+		return
+	}
+	key := record.Key(e.SUPI)
+	switch {
+	case u.key == key: // it has been taken over, for a question that nobody waits for any more
+		u.asked--
+		u.queue = append([]queued{{Event: procedure.Named{Number: e.Number, Record: u.taken.Record, Capability: u.taken.Capability}}}, u.queue...)
+		return
+	case u.key != "":
+		r.leaveKey(u)
+	}
+	if attempt >= askAttempts {
+		r.answered(u, life, procedure.Named{Number: e.Number, Failed: true})
+		return
+	}
+	again := func() {
+		r.w.After(askPause, func() { r.askNamed(u, life, e, attempt+1) })
+	}
+	v := r.ue(key)
+	v.queue = append(v.queue, queued{op: func(err error) {
+		var other *otherShardError
+		switch {
+		case r.stopped || u.dead || u.life != life:
+		case err == nil:
+			r.assume(u, v, e)
+		case errors.As(err, &other):
+			r.w.GiveUp(other.shard, v.key, func(capability []byte, err error) {
+				if err != nil || r.stopped {
+					again()
+					return
+				}
+				r.takeFrom(u, life, e, capability, again)
+			})
+		default:
+			again()
+		}
+	}})
+	r.pump(v)
+}
+
+// assume what this shard has of the UE.
+func (r *Runner) assume(u, v *ue, e procedure.AskNamed) {
+	waiting := slices.Concat(v.late, v.queue)
+	watchers := v.watchers
+	v.watchers = nil
+	has := v.state
+	was := v.stored
+	r.forget(v, nil)
+	r.become(u, v.key, was, procedure.Named{Number: e.Number, Record: has.Record, Capability: has.Capability})
+	u.queue, u.watchers = append(u.queue, waiting...), append(u.watchers, watchers...)
+	r.pump(u)
+}
+
+// become the UE of a key.
+func (r *Runner) become(u *ue, key string, was stored, named procedure.Named) {
+	if named.Record != nil {
+		r.counts.TakenOver++
+	}
+	r.strangers--
+	u.key, u.stored, u.taken = key, was, &named
+	r.ues[key] = u
+	u.asked--
+	u.queue = append([]queued{{Event: named}}, u.queue...)
+}
+
+// leaveKey: the UE is not the one that it has taken over.
+func (r *Runner) leaveKey(u *ue) {
+	delete(r.ues, u.key)
+	u.key, u.stored, u.taken = "", stored{}, nil
+	r.strangers++
+}
+
+// letGo of what a UE has taken over that is no more: it is as the store has it.
+func (r *Runner) letGo(u *ue) {
+	key, queue, watchers := u.key, u.queue, u.watchers
+	u.queue, u.watchers = nil, nil
+	r.leaveKey(u)
+	r.forget(u, nil)
+	if len(queue)+len(watchers) > 0 && !r.stopped {
+		v := r.ue(key)
+		v.queue, v.watchers = append(v.queue, queue...), append(v.watchers, watchers...)
+		r.pump(v)
+	}
+}
+
+// takeFrom another shard, which has given it up. Its access networks were told there.
+func (r *Runner) takeFrom(u *ue, life int, e procedure.AskNamed, capability []byte, again func()) {
+	key := record.Key(e.SUPI)
+	r.w.Store(func(ctx context.Context, store sessionstore.Store) func() {
+		found, err := store.Read(ctx, key)
+		return func() {
+			r.heard(err)
+			if r.stopped || u.dead || u.life != life {
+				return
+			}
+			var was stored
+			if err == nil {
+				was, err = r.decode(found)
+			}
+			if err != nil || was.record.Shard == r.shard || r.ues[key] != nil { // it is otherwise by now
+				again()
+				return
+			}
+			rec := was.record.Clone()
+			rec.N2, rec.Left, rec.Handover = nil, nil, nil
+			r.become(u, key, was, procedure.Named{Number: e.Number, Record: rec, Capability: capability})
+			r.pump(u)
+		}
+	})
+}
+
+// elsewhere: the UE is another shard's. Requests are passed on to that; what gNBs say of it here is of before.
+func (r *Runner) elsewhere(u *ue, err *otherShardError) {
+	queue := u.queue
+	r.forget(u, err)
+	for _, q := range queue {
+		switch q.Event.(type) {
+		case nil:
+			q.op(err)
+		case procedure.Initial, procedure.FromAccess:
+			r.unknown(q)
+		case procedure.Due, procedure.Resumed, procedure.AccessLost, procedure.NotSent:
+		default:
+			if r.may() {
+				r.w.Pass(err.shard, u.key, q.Event)
+			}
+		}
+	}
+}
+
+// GiveUp the UE of a key to another shard: done is called when this one acts for it no more, with its radio capability. There may be nothing to be given
+// up. An error: it is not given up.
+func (r *Runner) GiveUp(key string, done func(capability []byte, err error)) {
+	if r.stopped {
+		return
+	}
+	u := r.ue(key)
+	u.queue = append(u.queue, queued{op: func(err error) {
+		var other *otherShardError
+		switch {
+		case errors.As(err, &other):
+			done(nil, nil)
+		case err != nil:
+			done(nil, err)
+		case !u.stored.exists():
+			done(nil, nil)
+		default:
+			r.give(u, done)
+		}
+	}})
+	r.pump(u)
+}
+
+func (r *Runner) give(u *ue, done func(capability []byte, err error)) {
+	c := sessionstore.Change{
+		Key: u.key, Was: u.stored.revision, Is: r.revision(), Value: r.sealer.Seal(u.key, u.stored.octets), CloseIntent: true, Due: map[string]time.Time{},
+	}
+	for _, name := range procedure.DueNames {
+		c.Due[name] = time.Time{}
+	}
+	u.writing = true
+	r.commit(c, firstPause, func(err error) {
+		waiting, watchers := slices.Concat(u.late, u.queue), u.watchers
+		u.watchers = nil
+		effects := procedure.Handle(r.input(), u.state, procedure.Taken{}).Effects
+		capability := u.state.Capability
+		r.forget(u, err)
+		if err == nil {
+			r.counts.GivenUp++
+			r.effects(nil, effects)
+		}
+		if r.stopped {
+			return
+		}
+		done(capability, err)
+		r.tell(&watchers, err)
+		for _, q := range waiting {
+			r.deliver(r.ue(u.key), q)
+		}
+	})
+}

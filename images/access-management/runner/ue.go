@@ -1,0 +1,475 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"core5g.dev/core5g/images/access-management/procedure"
+	"core5g.dev/core5g/images/access-management/record"
+	"core5g.dev/core5g/images/nf/sessionstore"
+)
+
+// ue is one in memory.
+type ue struct {
+	key    string // "" while nobody knows who it is
+	state  procedure.State
+	stored stored
+	// loading: the store was asked for it. writing: the store was asked to keep it, and nothing happens before it has answered. wanted: it is asked for until
+	// it is there. dead: it is in memory no more.
+	loading, writing, wanted, dead bool
+	// opened: it was read, and not taken up yet.
+	opened bool
+	// taken is what it has taken over, until that is its own.
+	taken *procedure.Named
+	// fresh: nothing of this life of it was written yet, and its times are in memory.
+	fresh bool
+	// life numbers those of the UEs that were here one after the other, asked counts what waits for an answer.
+	life, asked int
+	// late are events that wait until something else has happened to the UE.
+	queue, late []queued
+	// due are times that were delivered and are not written as seen yet, times what was said of them in this life: a time that was moved while it came is
+	// not one.
+	due, times map[string]time.Time
+	// loaded are told when it is, watchers when nothing waits any more.
+	loaded, watchers []func(error)
+	older, newer     *ue // in the cache
+	in               bool
+}
+
+// queued is an event that waits.
+type queued struct {
+	procedure.Event
+	// done is called when what came of the event is in the store; nil: nobody wants to know.
+	done func()
+	// op is done in the event's place, when nothing is being written; or it hears why the UE cannot be looked at.
+	op func(error)
+}
+
+// atRest says whether the UE may be forgotten: the store has all of it.
+func (u *ue) atRest() bool {
+	if u.loading || u.writing || u.opened || u.fresh || u.asked > 0 || len(u.queue)+len(u.late)+len(u.watchers)+len(u.loaded) > 0 {
+		return false
+	}
+	rec := u.state.Record
+	return rec == nil || rec.Procedure == nil && rec.Handover == nil && rec.Command == nil
+}
+
+// ue of that key; it is loaded where it is not in memory.
+func (r *Runner) ue(key string) *ue {
+	u, ok := r.ues[key]
+	if !ok {
+		u = r.remember(key)
+		r.load(u)
+	}
+	r.cache.use(u)
+	return u
+}
+
+func (r *Runner) remember(key string) *ue {
+	u := &ue{key: key, loading: true}
+	r.ues[key] = u
+	r.cache.use(u)
+	r.evict()
+	return u
+}
+
+// stranger is a UE of which nothing is known.
+func (r *Runner) stranger(q queued) {
+	u := &ue{fresh: true, queue: []queued{q}}
+	if i, first := q.Event.(procedure.Initial); first && r.strangers >= r.mostStrangers {
+		i.Storm = true
+		u.queue[0].Event = i
+	}
+	r.strangers++
+	r.cache.use(u)
+	r.evict()
+	r.pump(u)
+}
+
+func (r *Runner) load(u *ue) {
+	u.loading = true
+	r.w.Store(func(ctx context.Context, store sessionstore.Store) func() {
+		found, err := store.Read(ctx, u.key)
+		return func() {
+			r.heard(err)
+			if !r.stopped {
+				r.loaded(u, found, err)
+			}
+		}
+	})
+}
+
+func (r *Runner) loaded(u *ue, found sessionstore.Record, err error) {
+	u.loading = false
+	if err == nil {
+		err = r.open(u, found)
+	}
+	var other *otherShardError
+	switch {
+	case err == nil, errors.Is(err, sessionstore.ErrNotFound):
+		r.tell(&u.loaded, nil)
+		r.pump(u)
+	case errors.As(err, &other):
+		r.elsewhere(u, other)
+	case errors.Is(err, sessionstore.ErrUnreadable), errors.Is(err, record.ErrVersion), errors.Is(err, errNoRecord):
+		r.log.Error("a UE cannot be read", "err", err)
+		queue := u.queue
+		r.forget(u, err)
+		for _, q := range queue {
+			r.decline(q, err)
+		}
+	default:
+		r.notLoaded(u, err)
+	}
+}
+
+// notLoaded: the store does not answer. Whoever asks again is told so; what nobody says again waits.
+func (r *Runner) notLoaded(u *ue, err error) {
+	queue := u.queue
+	u.queue = nil
+	for _, q := range queue {
+		if q.op == nil && procedure.Begins(q.Event) {
+			r.decline(q, err)
+			continue
+		}
+		u.queue = append(u.queue, q)
+	}
+	if len(u.queue)+len(u.loaded) == 0 && !u.wanted {
+		r.forget(u, err)
+		return
+	}
+	u.loading = true
+	r.w.After(longestWait, func() {
+		if !r.stopped && !u.dead {
+			r.load(u)
+		}
+	})
+}
+
+// loadedThen calls f when the UE is loaded, or cannot be.
+func (r *Runner) loadedThen(u *ue, f func(error)) {
+	if u.loading {
+		u.loaded = append(u.loaded, f)
+		return
+	}
+	f(nil)
+}
+
+func (r *Runner) tell(list *[]func(error), err error) {
+	told := *list
+	*list = nil
+	for _, f := range told {
+		f(err)
+	}
+}
+
+var errNoRecord = errors.New("what the store has is no record of a UE")
+
+type otherShardError struct{ shard uint16 }
+
+func (e *otherShardError) Error() string {
+	return fmt.Sprintf("the UE is another shard's: %d", e.shard)
+}
+
+func (r *Runner) decode(found sessionstore.Record) (stored, error) {
+	octets, err := r.sealer.Open(found.Key, found.Value)
+	if err != nil {
+		return stored{}, err
+	}
+	rec, err := record.Decode(octets)
+	switch {
+	case errors.Is(err, record.ErrVersion):
+		return stored{}, err
+	case err != nil:
+		return stored{}, fmt.Errorf("%w: %w", errNoRecord, err)
+	}
+	return stored{revision: found.Revision, record: rec, octets: octets}, nil
+}
+
+// open what the store had.
+func (r *Runner) open(u *ue, found sessionstore.Record) error {
+	has, err := r.decode(found)
+	if err != nil {
+		return err
+	}
+	if has.record.Shard != r.shard {
+		return &otherShardError{has.record.Shard}
+	}
+	u.stored, u.state = has, procedure.State{Record: has.record}
+	r.name(u)
+	u.opened = true
+	return nil
+}
+
+// takeUp a UE that was read: what its holder did not finish is gone on with, and of associations that are gone it hears first.
+func (r *Runner) takeUp(u *ue) {
+	u.opened = false
+	first := r.lostAt(u.state.Record)
+	if r.lost || unfinished(u.state.Record) {
+		first = append(first, queued{Event: procedure.Resumed{Lost: r.lost}})
+	}
+	u.queue = append(first, u.queue...)
+}
+
+// name the UE in memory.
+func (r *Runner) name(u *ue) {
+	for _, a := range attachments(u.state.Record) {
+		r.attached[a.AMF] = u
+	}
+	for _, t := range temporaries(u.state.Record) {
+		r.temporaries[t] = u
+	}
+}
+
+func (r *Runner) unname(u *ue) {
+	for _, a := range attachments(u.state.Record) {
+		if r.attached[a.AMF] == u {
+			delete(r.attached, a.AMF)
+		}
+	}
+	for _, t := range temporaries(u.state.Record) {
+		if r.temporaries[t] == u {
+			delete(r.temporaries, t)
+		}
+	}
+}
+
+// forget a UE: it is in memory no more. why is for those who wait for it.
+func (r *Runner) forget(u *ue, why error) {
+	if u.dead {
+		return
+	}
+	u.dead = true
+	r.cache.remove(u)
+	r.unname(u)
+	if r.ues[u.key] == u {
+		delete(r.ues, u.key)
+	}
+	if u.key == "" {
+		r.strangers--
+	}
+	r.tell(&u.loaded, why)
+	r.tell(&u.watchers, why)
+}
+
+// deliver an event to a UE.
+func (r *Runner) deliver(u *ue, q queued) {
+	if q.op == nil && len(u.queue)+len(u.late) >= mostQueued {
+		r.counts.Full++
+		r.decline(q, errFull)
+		return
+	}
+	u.queue = append(u.queue, q)
+	r.pump(u)
+}
+
+// pump handles what waits, until something has to be waited for.
+func (r *Runner) pump(u *ue) {
+	for !r.stopped && !u.dead && !u.loading && !u.writing && (u.opened || len(u.queue) > 0) {
+		if !r.numbers.ready() {
+			r.starved = append(r.starved, u)
+			r.reserve()
+			return
+		}
+		if u.opened {
+			r.takeUp(u)
+			continue
+		}
+		q := u.queue[0]
+		u.queue = u.queue[1:]
+		if q.op != nil {
+			q.op(nil)
+			continue
+		}
+		if from := procedure.From(q.Event); from != 0 && !r.w.Waiting(from) {
+			r.counts.Abandoned++
+			r.finish(q)
+			continue
+		}
+		r.handle(u, q)
+	}
+	if r.stopped || u.dead || u.loading || u.writing || len(u.queue) > 0 {
+		return
+	}
+	if u.state.Record == nil && len(u.late) == 0 && u.asked == 0 {
+		r.forget(u, nil)
+		return
+	}
+	r.tell(&u.watchers, nil)
+}
+
+func (r *Runner) handle(u *ue, q queued) {
+	if _, first := q.Event.(procedure.Initial); first && u.key != "" && u.state.Record == nil { // it was here, and has ended
+		r.stranger(q)
+		return
+	}
+	d, timed := q.Event.(procedure.Due)
+	if timed && r.moved(u, d.Name) {
+		r.counts.Skipped++
+		delete(u.due, d.Name)
+		return
+	}
+	out := procedure.Handle(r.input(), u.state, q.Event)
+	r.reserve()
+	switch {
+	case out.Stranger:
+		r.stranger(q)
+		return
+	case out.Later:
+		u.late = append(u.late, q)
+		return
+	}
+	if len(u.late) > 0 {
+		u.queue = append(u.late, u.queue...)
+		u.late = nil
+	}
+	if timed {
+		delete(u.due, d.Name)
+	}
+	if out.Refused != "" {
+		r.log.Debug("an event was refused", "event", fmt.Sprintf("%T", q.Event), "why", out.Refused)
+	}
+	for _, ended := range out.Ended {
+		r.w.Ended(ended)
+	}
+	r.keep(u, out, q)
+}
+
+// keep the record, then do the effects.
+func (r *Runner) keep(u *ue, out procedure.Output, q queued) {
+	before := u.state.Record
+	r.unname(u)
+	u.state = out.State
+	r.name(u)
+	if u.state.Record == nil { // what was asked for it is nobody's
+		u.life, u.asked, u.times = u.life+1, 0, nil
+	}
+	r.times(u, out)
+	if out.Lazy || u.key == "" {
+		r.effects(u, out.Effects)
+		r.finish(q)
+		return
+	}
+	if _, is := q.Event.(procedure.Named); !is && u.taken != nil && before != nil && before.SUPI == "" { // it was not to be the one that it has taken over
+		r.effects(u, out.Effects)
+		r.finish(q)
+		r.letGo(u)
+		return
+	}
+	u.taken = nil
+	c, is, err := r.change(u, out.Due)
+	switch {
+	case err != nil:
+		r.refused(u, out.Effects, q, err)
+	case c == nil:
+		r.effects(u, out.Effects)
+		r.finish(q)
+	default:
+		u.writing = true
+		r.associated(is.record, func() {
+			r.commit(*c, firstPause, func(err error) { r.written(u, is, out.Effects, q, err) })
+		})
+	}
+}
+
+// times that were said. Those of a UE that is not written yet come from memory.
+func (r *Runner) times(u *ue, out procedure.Output) {
+	for name, at := range out.Due {
+		if u.times == nil {
+			u.times = map[string]time.Time{}
+		}
+		u.times[name] = at
+		if !u.fresh || at.IsZero() {
+			continue
+		}
+		life := u.life
+		r.w.After(at.Sub(r.w.Now()), func() {
+			if !r.stopped && !u.dead && u.fresh && u.life == life && u.times[name].Equal(at) {
+				r.timed(u, name, at)
+			}
+		})
+	}
+}
+
+func (r *Runner) written(u *ue, is stored, then []procedure.Effect, q queued, err error) {
+	if err != nil {
+		r.refused(u, then, q, err)
+		return
+	}
+	u.stored, u.writing, u.fresh = is, false, false
+	r.effects(u, then)
+	r.finish(q)
+	if !r.stopped {
+		u.queue = append(r.lostAt(is.record), u.queue...)
+		r.pump(u)
+	}
+}
+
+// refused: the record of the UE stays as the store has it, and who would have heard of the new one hears that nothing was done.
+func (r *Runner) refused(u *ue, then []procedure.Effect, q queued, err error) {
+	r.counts.Conflicts++
+	r.log.Error("a record was not written: its UE is left as the store has it", "err", err)
+	r.effects(nil, procedure.Unanswered(then))
+	r.finish(q)
+	queue, watchers := append(u.queue, u.late...), u.watchers
+	u.watchers = nil
+	r.forget(u, err)
+	if r.stopped {
+		return
+	}
+	if !errors.Is(err, sessionstore.ErrConflict) && !errors.Is(err, sessionstore.ErrTaken) { // it would be refused again
+		for _, q := range queue {
+			r.decline(q, err)
+		}
+		r.tell(&watchers, err)
+		return
+	}
+	again := r.ue(u.key) // whatever the store has it in the midst of is resumed
+	again.queue, again.watchers = append(again.queue, queue...), append(again.watchers, watchers...)
+	r.pump(again)
+}
+
+// effects are done only by who holds the shard.
+func (r *Runner) effects(u *ue, list []procedure.Effect) {
+	for _, e := range list {
+		if reply, ok := e.(procedure.Reply); ok && reply.To == 0 {
+			continue // nobody waits
+		}
+		if !r.may() {
+			return
+		}
+		switch e := e.(type) {
+		case procedure.Send:
+			r.send(u, e)
+		case procedure.Page:
+			r.page(e)
+		case procedure.AskNamed:
+			u.asked++
+			r.askNamed(u, u.life, e, 0)
+		default:
+			if u == nil || !procedure.Asks(e) {
+				r.w.Do(e, func(procedure.Event) {})
+				continue
+			}
+			u.asked++
+			life := u.life
+			r.w.Do(e, func(answer procedure.Event) { r.answered(u, life, answer) })
+		}
+	}
+}
+
+// answered is called once for what was asked.
+func (r *Runner) answered(u *ue, life int, e procedure.Event) {
+	if r.stopped || e == nil {
+		return
+	}
+	if u.dead || u.life != life {
+		r.counts.Stale++
+		return
+	}
+	u.asked--
+	u.queue = append(u.queue, queued{Event: e})
+	r.pump(u)
+}

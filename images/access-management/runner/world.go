@@ -1,0 +1,69 @@
+package runner
+
+import (
+	"context"
+	"time"
+
+	"core5g.dev/core5g/images/access-management/link"
+	"core5g.dev/core5g/images/access-management/procedure"
+	"core5g.dev/core5g/images/access-management/record"
+	"core5g.dev/core5g/images/nf/sessionstore"
+)
+
+// World is all that is not the runner. It calls back on the runner's loop, and not before the call in which it was asked has returned.
+type World interface {
+	Now() time.Time
+	// After calls f once that time has gone.
+	After(d time.Duration, f func())
+	// May says whether the lease of the shard still holds: nothing leaves for it otherwise.
+	May() bool
+	// Random fills b.
+	Random(b []byte)
+	// Settings in force. Nobody writes to them.
+	Settings() *procedure.Settings
+	// Store has f talk to the session store, outside of the loop, and calls what it returns on the loop.
+	Store(f func(context.Context, sessionstore.Store) (then func()))
+	// Do an effect of SBI. done is called once with the event that answers one whose name begins with Ask, with its Number; never for the others. Send, Page
+	// and AskNamed are the runner's own.
+	Do(e procedure.Effect, done func(procedure.Event))
+	// Waiting says whether somebody still waits for the answer: who has given up asks again, and may have asked for something else since.
+	Waiting(procedure.Token) bool
+
+	// Post a frame to a terminator, by its name of link.Welcome, in the order in which they are posted. Where there is no connection to it the frame is lost.
+	Post(terminator string, f link.Frame)
+	// Association says what is known of one.
+	Association(terminator string, association uint64) Standing
+	// GNB of an association, and the one of a name (record.GNBName); nil: none is known.
+	GNB(terminator string, association uint64) *record.GNB
+	Find(name string) *record.GNB
+	// Near are the gNBs that have a tracking area of those, each once.
+	Near(area record.Area) []*record.GNB
+
+	// GiveUp has the holder of another shard do Runner.GiveUp.
+	GiveUp(shard uint16, key string, done func(capability []byte, err error))
+	// Pass an event on to the holder of another shard, which has the UE.
+	Pass(shard uint16, key string, e procedure.Event)
+	// Ended: a procedure has.
+	Ended(procedure.Result)
+	// Stopped: the shard is not this runner's any more.
+	Stopped(why error)
+}
+
+// Standing is what is known of an association.
+type Standing uint8
+
+// The standings.
+const (
+	// Unheard: its terminator has not said (yet, or for the moment).
+	Unheard Standing = 0
+	// There is such an association.
+	There Standing = 1
+	// Gone: its terminator has listed its associations, and that is none, or has said that it has ended, or lives no more.
+	Gone Standing = 2
+)
+
+// Sealer encrypts records; a *sessionstore.Sealer, or one whose keys follow a Secret.
+type Sealer interface {
+	Seal(key string, value []byte) []byte
+	Open(key string, sealed []byte) ([]byte, error)
+}
