@@ -73,7 +73,6 @@ type holder struct {
 	id     uint64
 	dead   bool
 	may    bool
-	told   []string
 }
 
 func newNetwork(t *testing.T) *network {

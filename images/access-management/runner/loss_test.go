@@ -1,0 +1,250 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"core5g.dev/core5g/images/access-management/n2"
+	"core5g.dev/core5g/images/access-management/procedure"
+	"core5g.dev/core5g/images/access-management/record"
+	"core5g.dev/core5g/images/nf/sessionstore"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// UEs whose access network is lost are idle, whoever holds the shard when that is known.
+func TestAccessNetworksThatAreLost(t *testing.T) {
+	for name, lose := range map[string]func(*network, *holder){
+		"the association has ended": func(n *network, _ *holder) {
+			n.gone[gnbAt] = true
+			n.term.Ended(gnbAt, "shut down")
+		},
+		"the association has ended while nobody held the shard": func(n *network, h *holder) {
+			h.die()
+			n.gone[gnbAt] = true
+			n.term.Ended(gnbAt, "shut down")
+			n.hold(1)
+		},
+		"the terminator has listed others": func(n *network, h *holder) {
+			n.gone[gnbAt] = true
+			h.runner.TerminatorHeard(termName)
+		},
+		"the gNB has reset all": func(n *network, _ *holder) {
+			n.phone.says(&n2.NGReset{Cause: n2.CauseMiscUnspecified})
+		},
+		"the gNB has reset that one": func(n *network, _ *holder) {
+			n.phone.says(&n2.NGReset{Cause: n2.CauseMiscUnspecified, Connections: []n2.UEConnection{{RAN: n2.RANUEID(n.phone.ran), HasRAN: true}}})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n, h := registered(t)
+			n.hold(2) // it hears of resets, too
+			lose(n, h)
+			n.pass(time.Second)
+			if rec := n.kept(); rec.N2 != nil || rec.Phase != record.Registered {
+				t.Errorf("the record is %+v", rec)
+			}
+			_, err := n.store.Read(context.Background(), h.runner.noteKey(association{termName, gnbAt}))
+			if n.gone[gnbAt] != errors.Is(err, sessionstore.ErrNotFound) {
+				t.Errorf("the note of the association: %v", err)
+			}
+			if all, _ := n.term.Waiting(); all != 0 {
+				t.Errorf("%d messages were not done with", all)
+			}
+		})
+	}
+}
+
+// What a reset names, and what came behind it, are told apart.
+func TestAResetOfOthers(t *testing.T) {
+	n, _ := registered(t)
+	n.phone.says(&n2.NGReset{Cause: n2.CauseMiscUnspecified, Connections: []n2.UEConnection{{RAN: n2.RANUEID(n.phone.ran + 9), HasRAN: true}}})
+	n.settle()
+	if rec := n.kept(); rec.N2 == nil {
+		t.Error("a UE is idle that was not named")
+	}
+	n.phone.log = nil
+	n.phone.says(&n2.NGReset{Cause: n2.CauseMiscUnspecified})
+	n.phone.serve() // behind it
+	n.settle()
+	n.pass(time.Second)
+	if rec := n.kept(); rec.N2 == nil || rec.N2.RAN != n.phone.ran {
+		t.Errorf("the UE that came behind the reset is at %+v: %q", rec.N2, n.phone.log)
+	}
+}
+
+// A queue is bounded, and who is too much hears so.
+func TestQueue(t *testing.T) {
+	n, h := registered(t)
+	h.die()
+	h = n.hold(1)
+	n.takeNoted()
+	for k := range mostQueued + 1 {
+		h.runner.Deliver(supi, procedure.Locate{From: procedure.Token(k + 1)})
+	}
+	wants(t, n, "reply to 17: Failed")
+	n.settle()
+	if got := n.takeNoted(); len(got) != mostQueued || got[0] != "reply to 1: Placed" || got[mostQueued-1] != "reply to 16: Placed" {
+		t.Errorf("replies: %q", got)
+	}
+	if c := h.runner.Counts(); c.Full != 1 || c.Declined != 1 {
+		t.Errorf("counts are %+v", c)
+	}
+}
+
+// That there is no UE is said when the store has said so, and not before.
+func TestWhatIsNotKnown(t *testing.T) {
+	for name, tt := range map[string]struct {
+		away bool
+		want []string
+	}{
+		"the store has none":        {false, []string{"reply to 2: Failed", "send ErrorIndication"}},
+		"the store does not answer": {true, []string{"reply to 2: Failed"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newNetwork(t)
+			h := n.hold(1)
+			n.takeNoted()
+			n.store.Away = func() bool { return tt.away }
+			h.runner.DeliverTo(record.TMSI(1, 4711), procedure.Locate{From: 2})
+			n.settle()
+			h.runner.deliverAttached(record.AttachmentID(1, 4711), queued{Event: procedure.FromAccess{
+				At: record.Attachment{Terminator: termName, Association: gnbAt, RAN: 1, AMF: record.AttachmentID(1, 4711)}, Message: &n2.UplinkNASTransport{},
+			}})
+			n.settle()
+			wants(t, n, tt.want...)
+			if tt.away { // what nobody says again waits
+				n.store.Away = nil
+				n.pass(time.Second)
+				wants(t, n, "send ErrorIndication")
+			}
+		})
+	}
+}
+
+// A record that somebody else has written is not overwritten: who waits hears that nothing was done.
+func TestAConflict(t *testing.T) {
+	n, h := registered(t)
+	found, err := n.store.Read(context.Background(), record.Key(supi))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := n.store.Commit(context.Background(), h.lease, sessionstore.Change{
+		Key: found.Key, Was: found.Revision, Is: sessionstore.Revision{Writer: 4711, Count: 1}, Value: found.Value,
+	}); err != nil {
+		t.Fatal(err)
+	}
+	h.runner.Deliver(supi, procedure.End{From: 2, Why: procedure.Withdrawn})
+	n.settle()
+	if got := n.takeNoted(); len(got) != 2 || got[1] != "reply to 2: Failed" {
+		t.Errorf("what was done: %q", got)
+	}
+	if c := h.runner.Counts(); c.Conflicts != 1 {
+		t.Errorf("counts are %+v", c)
+	}
+	n.release(h) // from what the store has
+}
+
+// After lost writes every UE is to prove who it is, and no number is given again.
+func TestAStoreThatHasForgotten(t *testing.T) {
+	n, h := registered(t)
+	n.store.Checkpoint()
+	was := h.runner.numbers.attachments.mark()
+	h.die()
+	n.store.Forget()
+	n.now = n.now.Add(2 * leaseTime)
+	h = n.hold(1)
+	n.pass(time.Second)
+	if rec := n.kept(); !rec.Prove {
+		t.Error("the UE has not to prove who it is")
+	}
+	if is := h.runner.numbers.attachments.mark(); is < was+lostNumbers {
+		t.Errorf("numbers go on at %d, they were at %d", is, was)
+	}
+	if h.runner.lost || h.runner.kept.Generation != h.lease.Generation {
+		t.Errorf("not all UEs were visited: %+v", h.runner.kept)
+	}
+}
+
+// What is at rest leaves memory, and comes again from the store.
+func TestEviction(t *testing.T) {
+	n, h := registered(t)
+	n.release(h)
+	h.runner.cache.most = 1
+	h.runner.Deliver("imsi-208930000000002", procedure.Locate{From: 1})
+	n.settle()
+	if c := h.runner.Counts(); c.Evicted != 1 || h.runner.ues[record.Key(supi)] != nil {
+		t.Errorf("counts are %+v", c)
+	}
+	n.takeNoted()
+	h.runner.Deliver(supi, procedure.Locate{From: 2})
+	n.settle()
+	wants(t, n, "reply to 2: Placed")
+}
+
+// 5G-TMSIs come once each, in no order.
+func TestPermutation(t *testing.T) {
+	p, err := newPermutation(make([]byte, permutationKey))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen, steps := map[uint32]bool{}, map[uint32]int{}
+	last := uint32(0)
+	for k := range uint32(1 << 16) {
+		v := p.of(k)
+		if v >= record.Temporaries || seen[v] {
+			t.Fatalf("%d comes twice, or is too large", v)
+		}
+		seen[v] = true
+		steps[v-last]++
+		last = v
+	}
+	for d, times := range steps {
+		if times > 8 {
+			t.Errorf("a step of %d comes %d times", d, times)
+		}
+	}
+}
+
+func TestNotesHaveNames(t *testing.T) {
+	r := &Runner{lease: sessionstore.Lease{Shard: "amf-1"}}
+	for _, a := range []association{{"n2-0/life-7", 12}, {"t", 0}} {
+		got, ok := r.noted(r.noteKey(a))
+		if diff := cmp.Diff(a, got, cmp.AllowUnexported(association{})); diff != "" || !ok {
+			t.Errorf("%t (-want +is): %s", ok, diff)
+		}
+	}
+	if _, ok := r.noted("association/amf-2/t/1"); ok {
+		t.Error("another shard's is taken")
+	}
+}
+
+// A gNB that sets itself up anew has lost its UEs before it is answered. What is new of it is remembered.
+func TestASetup(t *testing.T) {
+	for name, tt := range map[string]struct {
+		retains bool
+		want    []string
+	}{
+		"without its UEs": {false, []string{"*link.Share", "ended release the gNB has forgotten its UEs", "commit shard 1 phase 2", "send NGSetupResponse", "done 6"}},
+		"with its UEs":    {true, []string{"*link.Remember", "send NGSetupResponse", "done 6"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n, _ := registered(t)
+			plmn, err := n2.MakePLMN("208", "93")
+			if err != nil {
+				t.Fatal(err)
+			}
+			n.phone.says(&n2.NGSetupRequest{
+				Node: n2.RANNode{Kind: n2.GNB, PLMN: plmn, ID: 1, Bits: 24}, Name: "roof", DRX: n2.DRX128, Retention: tt.retains,
+				TAs: []n2.SupportedTA{{TAC: 1, PLMNs: []n2.PLMNSlices{{PLMN: plmn, Slices: []n2.SNSSAI{{SST: 1}}}}}},
+			})
+			n.settle()
+			wants(t, n, tt.want...)
+			if rec := n.kept(); (rec.N2 != nil) != tt.retains {
+				t.Errorf("the UE is at %+v", rec.N2)
+			}
+		})
+	}
+}
