@@ -140,6 +140,12 @@ func numberOf(e Event) Number {
 func (t *turn) resumed(e Resumed) {
 	if e.Lost {
 		t.s.Prove = true
+		if a := t.s.N2; a != nil && a.Secured {
+			// Nobody knows which COUNTs the UE has seen: nothing more is ciphered for it, and it proves itself when it comes.
+			a.Secured = false
+			t.contextLost("the store has lost what the UE was told", n2.CauseNASUnspecified)
+			return
+		}
 	}
 	for n := range t.s.Sessions {
 		if s := &t.s.Sessions[n]; s.Silent {

@@ -103,6 +103,9 @@ func TestService(t *testing.T) {
 func TestRelease(t *testing.T) {
 	tell(t, "release", []story{
 		{name: "the gNB wants it", from: withSession, acts: []act{gnbReleases, released, updated}},
+		{name: "the store has lost writes: nothing more is ciphered for the UE, which proves itself when it comes", from: withSession, acts: []act{
+			happens("a new holder", Resumed{Lost: true}), released, updated, serves, vector,
+		}},
 		{name: "the gNB does not answer", from: withSession, acts: []act{
 			gnbReleases, {name: "5 s later", later: accessTime, event: func(*teller) Event { return Due{Name: dueAccess} }},
 		}},
