@@ -92,7 +92,7 @@ func TestASubscriptionIsDeletedOnce(t *testing.T) {
 func TestSubscriptionsAreBounded(t *testing.T) {
 	c := startCore(t, defaultObjects()...)
 	var paths []string
-	for i := range 9 {
+	for i := range 33 {
 		r := c.expect("POST", "/nudm-sdm/v2/"+supiOne+"/sdm-subscriptions", fmt.Sprintf(`{"nfInstanceId":"%d"}`, i), 201, "")
 		paths = append(paths, strings.TrimPrefix(r.location, c.uri))
 	}

@@ -2,6 +2,7 @@ package procedure
 
 import (
 	"net/http"
+	"time"
 
 	"core5g.dev/core5g/images/session-management/n1"
 	"core5g.dev/core5g/images/session-management/n2"
@@ -194,6 +195,16 @@ type TellRegistration struct {
 	Gone            bool
 }
 
+// TellSubscription has the UDM tell this SMF of changes of a subscription until then, or no more, where Gone (TS 29.503 5.2.2.3, 5.2.2.4). Nobody
+// waits for it; SubscriptionChanged comes where the subscription is another one than Known, a digest of it.
+type TellSubscription struct {
+	To     AskSubscription
+	CPSEID uint64
+	Known  uint32
+	Until  time.Time
+	Gone   bool
+}
+
 func (Reply) effect()            {}
 func (AskSubscription) effect()  {}
 func (AskPolicy) effect()        {}
@@ -203,6 +214,7 @@ func (AskUnit) effect()          {}
 func (AskTransfer) effect()      {}
 func (AskStatus) effect()        {}
 func (TellRegistration) effect() {}
+func (TellSubscription) effect() {}
 
 // Asks says whether an effect brings an event back that is waited for.
 func Asks(e Effect) bool {

@@ -140,7 +140,7 @@ func askSubscription(t *turn) {
 		return
 	}
 	t.out.Lazy = true
-	t.do(AskSubscription{SUPI: t.s.SUPI, DNN: t.s.DNN, SST: t.s.SST, SD: t.s.SD, PLMN: t.s.PLMN})
+	t.do(t.question())
 }
 
 func takeSubscription(t *turn, e Event) {
@@ -176,7 +176,7 @@ func takeSubscription(t *turn, e Event) {
 	t.s.IPv4, t.s.IPv6 = staticAddresses(kind, sub)
 	t.s.Static = t.s.IPv4.IsValid() || t.s.IPv6.IsValid()
 	t.s.Subscribed = sub.Flows
-	t.s.Decided = subscribed(sub)
+	t.s.Decided, t.s.Subscription = subscribed(sub), sub.Digest()
 	newQoS(t.s, network)
 	want := configuration.Want{TAC: t.s.AMF.TAC, Type: kind, IPv4: t.s.IPv4, IPv6: t.s.IPv6}
 	unit, err := t.in.Config.Select(network, want, t.in.Live) // step 8
@@ -190,6 +190,7 @@ func takeSubscription(t *turn, e Event) {
 	t.s.Procedure.PTI, t.s.Procedure.Message = request.PTI, t.create.N1
 	t.create = nil
 	t.reply(Created{Ref: t.s.Ref()}) // step 5: the record is written before
+	t.watch()
 	if network.Policy {
 		t.next(establishPolicy)
 		return

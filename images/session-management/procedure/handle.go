@@ -120,6 +120,9 @@ func (t *turn) atRest(e Event) {
 			t.heardFrom(e.AMF)
 			t.heardOf(e.PLMN, e.RAT)
 		}
+		if t.s.Subscription == 0 && t.s.Phase != record.Releasing { // of a program that did not subscribe
+			t.watch()
+		}
 		t.update(e)
 	case Release: // TS 23.502 4.3.4.2, step 1a with the AMF's own reasons, 4.2.2.3
 		t.asker = e.From
@@ -293,10 +296,12 @@ const (
 	dueWay      = "way"
 	dueCharge   = "charge"
 	duePolicy   = "policy"
+
+	dueSubscription = "subscription"
 )
 
 // DueNames are all that there are.
-var DueNames = []string{dueAccess, dueCommand, duePaging, dueHandover, dueUnit, dueBehind, dueWay, dueCharge, duePolicy}
+var DueNames = []string{dueAccess, dueCommand, duePaging, dueHandover, dueUnit, dueBehind, dueWay, dueCharge, duePolicy, dueSubscription}
 
 func (t *turn) timer(name string) {
 	t.due(name, 0)
@@ -319,6 +324,8 @@ func (t *turn) timer(name string) {
 		t.chargeTime()
 	case duePolicy:
 		t.policyTime()
+	case dueSubscription:
+		t.subscriptionTime()
 	}
 }
 

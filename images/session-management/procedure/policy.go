@@ -19,7 +19,7 @@ import (
 //	4.2.4  1 something happened that it wants to hear of  happened, then policeAsk
 //	         rules that are not in force any more         lostRules
 //	         the UE asks for a flow of its own            modifyPolicy (modification.go)
-//	       2 the subscription has changed                 policeSubscription
+//	       2 the subscription has changed                 policeSubscription (subscription.go)
 //	4.2.5    end                                          endPolicy (release.go)
 //
 // A PCF that does not know the association (any more) is told of the session as of a new one, and what was decided holds meanwhile.
@@ -359,13 +359,17 @@ func takePolicing(t *turn, e Event) {
 		t.decided(p)
 	case p.Gone && !c.Anew:
 		c.Anew = true
-		t.next(policeAsk)
+		t.next(t.s.Procedure.Step)
 	case p.Outcome == Refused && !c.Anew: // of this it does not want to hear
 		c.Due, c.Failed = 0, nil
 		t.over("the PCF refused")
 	default:
 		c.Rests = true
 		t.due(duePolicy, policyRest)
+		if t.s.Procedure.Step == policeSubscription { // it is told of it when the subscription is looked at next
+			t.s.Subscription = unheard
+			t.due(dueSubscription, subscriptionRest)
+		}
 		t.over("no answer of the PCF")
 	}
 }
@@ -387,65 +391,4 @@ func (t *turn) decided(p Policy) {
 		return
 	}
 	t.qosChanged()
-}
-
-// ---- the subscription -----------------------------------------------------------------------------------------
-
-// subscriptionChanged: TS 23.502 4.3.3.2 step 1c.
-func (t *turn) subscriptionChanged() {
-	if t.s.Phase != record.Active && t.s.Phase != record.Idle {
-		t.reply(Accepted{})
-		return
-	}
-	t.begin(Policing, policeSubscription)
-	t.reply(Accepted{})
-}
-
-func askChangedSubscription(t *turn) {
-	t.do(AskSubscription{SUPI: t.s.SUPI, DNN: t.s.DNN, SST: t.s.SST, SD: t.s.SD, PLMN: t.s.PLMN})
-}
-
-func takeChangedSubscription(t *turn, e Event) {
-	if p, ok := e.(Policy); ok { // what the PCF makes of it
-		takePolicing(t, p)
-		return
-	}
-	sub, ok := e.(Subscription)
-	network := t.network()
-	switch {
-	case !ok:
-		return
-	case sub.Failed || network == nil:
-		t.over("the subscription could not be had")
-		return
-	case sub.Unknown || !slices.Contains(allowed(network.Types, sub.Types), t.s.Type):
-		t.over("")
-		t.endByNetwork(n1.CauseReactivationRequested)
-		return
-	}
-	v4, v6 := staticAddresses(t.s.Type, sub)
-	if static := v4.IsValid() || v6.IsValid(); static != t.s.Static || v4.IsValid() && v4 != t.s.IPv4 || v6.IsValid() && v6 != t.s.IPv6 {
-		t.over("")
-		t.endByNetwork(n1.CauseReactivationRequested) // the address of a session does not change (SSC mode 1)
-		return
-	}
-	if t.s.Policy != "" {
-		t.happened(TriggerAMBR | TriggerQoS)
-		operation := UpdatePolicy
-		if t.control().Anew {
-			operation = CreatePolicy
-		}
-		t.do(AskPolicy{Operation: operation, Session: t.s.Clone(), Subscription: &sub})
-		return
-	}
-	t.s.Decided, t.s.Subscribed = subscribed(sub), sub.Flows
-	t.over("")
-	t.qosChanged()
-}
-
-// subscribed is what a subscription decides.
-func subscribed(sub Subscription) record.Decided {
-	return record.Decided{
-		AMBR: sub.AMBR, FiveQI: sub.FiveQI, Priority: sub.Priority, MayPreempt: sub.MayPreempt, Preemptable: sub.Preemptable,
-	}
 }

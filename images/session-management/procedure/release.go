@@ -385,6 +385,7 @@ func takeStatus(t *turn, e Event) {
 // forget the session: nothing of it is left with anybody who was reached.
 func (t *turn) forget(cause string) {
 	t.do(TellRegistration{SUPI: t.s.SUPI, DNN: t.s.DNN, PLMN: t.s.PLMN, ID: t.s.ID, SST: t.s.SST, SD: t.s.SD, Gone: true})
+	t.unwatch()
 	if t.uncharged() {
 		t.lingers()
 		return
@@ -398,6 +399,7 @@ func (t *turn) another() {
 	if t.uncharged() {
 		t.do(TellUncharged{Session: t.s.Clone()})
 	}
+	t.unwatch()
 	t.gone("")
 	if c == nil { // who asked has asked a pod that died: they ask again
 		return

@@ -397,6 +397,11 @@ func effectWords(e Effect) string {
 		return fmt.Sprintf("status to %s: %s", e.URI, e.Cause)
 	case TellRegistration:
 		return fmt.Sprintf("registration: gone=%t", e.Gone)
+	case TellSubscription:
+		if e.Gone {
+			return "unsubscribe"
+		}
+		return "subscribe until " + e.Until.UTC().Format(time.TimeOnly)
 	}
 	return fmt.Sprintf("%T", e)
 }

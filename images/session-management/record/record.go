@@ -120,6 +120,8 @@ type Session struct {
 	Usage *Usage `cbor:"38,keyasint,omitempty"`
 	// RAT is the radio access technology that the AMF has named last, "" for none.
 	RAT string `cbor:"39,keyasint,omitempty"`
+	// Subscription is a digest of what the UDM has said of the subscription last, 0 in a record of a program that did not subscribe.
+	Subscription uint32 `cbor:"40,keyasint,omitempty"`
 }
 
 // HistoryLength bounds History.

@@ -78,7 +78,7 @@ func full() *Session {
 		URR: 3, RatingGroup: 7, Online: true, Has: true, Renew: true, Gone: true, Seen: 9, Used: units, Sent: units, Why: 1, SentWhy: 2, Free: true, Denied: true,
 		Quota: &Quota{15, 1 << 40, 1 << 40, 1 << 40, 3600, 1 << 30, 360, 60, 1_800_000_000, true},
 	}}
-	s.RAT = "NR"
+	s.RAT, s.Subscription = "NR", 1<<31
 	s.Static, s.Subscribed = true, []string{"voice-of-the-site"}
 	return s
 }

@@ -125,7 +125,7 @@ func TestANewHolder(t *testing.T) {
 	w.answer("establish", made())
 	wants(t, w, "commit phase 1, establishment step 4", "ask transfer")
 	w.answer("transfer", procedure.Transferred{Outcome: procedure.Done})
-	wants(t, w, "ended establishment ", "commit phase 1")
+	wants(t, w, "ended establishment ", "commit phase 1", "commit phase 1") // the second for the subscription, which is due since an hour
 }
 
 // A session's queue is bounded, and who has given up is not served.

@@ -225,7 +225,7 @@ func (w *scripted) Do(e procedure.Effect, done func(procedure.Event)) {
 		}
 		w.note("reply to %d: %s", e.To, strings.TrimPrefix(fmt.Sprintf("%T", e.Body), "procedure."))
 		return
-	case procedure.TellRegistration:
+	case procedure.TellRegistration, procedure.TellSubscription:
 		return
 	case procedure.AskUnit:
 		kind = operations[e.Operation]

@@ -89,6 +89,8 @@ func (s *Shard) Do(e procedure.Effect, done func(procedure.Event)) {
 		s.uncharged(e.Session)
 	case procedure.TellRegistration:
 		s.call(func(ctx context.Context) procedure.Event { s.register(ctx, e); return nil }, done)
+	case procedure.TellSubscription:
+		s.watchFor(e)
 	default:
 		s.log.Error("an effect that this program does not know") // a test goes through all of them
 	}
@@ -279,7 +281,7 @@ func (s *Shard) subscription(ctx context.Context, a procedure.AskSubscription) p
 	d, err := s.pod.UDM.Data(ctx, a.SUPI, SNSSAI(a.SST, a.SD), a.DNN, plmn)
 	var refused *sbi.Refused
 	switch {
-	case errors.As(err, &refused) && refused.Status == 404:
+	case errors.As(err, &refused) && (refused.Cause == "USER_NOT_FOUND" || refused.Cause == "DATA_NOT_FOUND"): // TS 29.503 6.1.7.3; sessions end by it
 		return procedure.Subscription{Unknown: true}
 	case err != nil:
 		s.log.Warn("the subscription cannot be had", "supi", a.SUPI, "err", err)

@@ -68,9 +68,11 @@ func (r *rig) versioned(octets []byte, version byte) []byte {
 	if at < 1 || at == 2 && octets[0] != 0xb8 {
 		r.t.Fatalf("the record begins with %x", octets[:4])
 	}
-	out := bytes.Clone(octets)
-	out[at-1]++ // one pair more
-	out[at+1] = version
+	pairs := octets[0] & 0x1f
+	if at == 2 {
+		pairs = octets[1]
+	}
+	out := append([]byte{0xb8, pairs + 1, 0, version}, octets[at+2:]...) // one pair more
 	return append(out, 0x18, 99, 0x63, 'n', 'e', 'w')
 }
 

@@ -37,13 +37,15 @@ type Shard struct {
 	early map[string][]func()
 	// before is what others have asked for before the shard serves.
 	before []func()
+	// watches are the sessions' subscriptions at the UDM, by CP SEID.
+	watches map[uint64]*watch
 }
 
 // open a shard. It serves when the store has told its Recovery Time Stamp: the caller renews leases and must not wait.
 func (p *Pod) open(id Identity, l sessionstore.Lease) *Shard {
 	s := &Shard{
 		Identity: id, pod: p, lease: l, log: p.Log.With("shard", id.Name), live: map[string]configuration.Live{},
-		added: map[string]netip.AddrPort{}, early: map[string][]func(){},
+		added: map[string]netip.AddrPort{}, early: map[string][]func(){}, watches: map[uint64]*watch{},
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.loop = newLoop()

@@ -69,6 +69,9 @@ func (w *world) do(shard uint16, e procedure.Effect, done func(procedure.Event))
 	back := func(answer procedure.Event) {
 		w.soon(50*time.Microsecond, 5*time.Millisecond, func() { done(answer) })
 	}
+	if _, told := e.(procedure.TellSubscription); told { // subscriptions are as they are: there is nobody who would tell
+		return
+	}
 	lost := w.faults && w.chance(60)
 	w.soon(50*time.Microsecond, 5*time.Millisecond, func() {
 		switch e := e.(type) {

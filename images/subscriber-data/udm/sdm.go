@@ -17,8 +17,9 @@ import (
 
 const sdmService = "nudm-sdm"
 
-// subscriptionsOfOne limits the subscriptions to one subscriber's data: an AMF has one.
-const subscriptionsOfOne = 8
+// subscriptionsOfOne limits the subscriptions to one subscriber's data: an AMF has one, an SMF one for each of up to 15 PDU sessions
+// (TS 24.007 11.2.3.1b), and those that nobody remembers are there until they expire.
+const subscriptionsOfOne = 32
 
 // Directory is what the UDM asks about subscribers.
 type Directory interface {
