@@ -2,6 +2,7 @@ package nudm
 
 import (
 	"errors"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -146,6 +147,47 @@ func TestSubscriptionsAtOurUDM(t *testing.T) {
 	}
 	_, err = c.Subscribe(t.Context(), Subscription{SUPI: supi, SMFInstanceID: "x", CallbackURI: "nowhere"})
 	refused(t, err, 400, "MANDATORY_IE_INCORRECT")
+}
+
+// What a UDM is told of a subscription, and what is made of its answers (TS 29.503 5.2.2.3, 6.1.6.2.3).
+func TestSubscribing(t *testing.T) {
+	subscription := Subscription{
+		SUPI: supi, SMFInstanceID: "4d4a2b1e-7b1c-4a5e-9d3f-0a1b2c3d4e5f", CallbackURI: "http://smf:8000/x", SNSSAI: slice, DNN: "internet", Expires: time.Unix(1_800_000_000, 0).UTC(),
+	}
+	const content = `{"nfInstanceId":"4d4a2b1e-7b1c-4a5e-9d3f-0a1b2c3d4e5f","callbackReference":"http://smf:8000/x",` +
+		`"monitoredResourceUris":["/nudm-sdm/v2/imsi-208930000000001/sm-data"],"singleNssai":{"sst":1,"sd":"010203"},"dnn":"internet","expires":"2027-01-15T08:00:00Z"}`
+	var unknown *sbi.Unknown
+	var refusal *sbi.Refused
+	for sentence, c := range map[string]struct {
+		status         int
+		location, body string
+		wantURI        string
+		wantAs         any
+	}{
+		"it does":                         {201, "http://udm:8000/nudm-sdm/v2/imsi-208930000000001/sdm-subscriptions/7", `{}`, "http://udm:8000/nudm-sdm/v2/imsi-208930000000001/sdm-subscriptions/7", nil},
+		"it does, and does not say where": {201, "", `{}`, "", &unknown},
+		"it knows no such subscriber":     {404, "", `{"cause":"USER_NOT_FOUND"}`, "", &refusal},
+		"it does no such thing":           {501, "", `{"cause":"UNSUPPORTED_RESOURCE_URI"}`, "", &refusal},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			cl := client(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				raw, err := io.ReadAll(r.Body)
+				if diff := cmp.Diff(content, string(raw)); diff != "" || err != nil || r.URL.Path != "/nudm-sdm/v2/imsi-208930000000001/sdm-subscriptions" {
+					t.Errorf("%s, %v (-want +got):\n%s", r.URL.Path, err, diff)
+				}
+				if c.location != "" {
+					w.Header().Set("Location", c.location)
+				}
+				w.Header().Set("Content-Type", "application/json")
+				w.WriteHeader(c.status)
+				_, _ = io.WriteString(w, c.body)
+			}))
+			uri, err := cl.Subscribe(t.Context(), subscription)
+			if uri != c.wantURI || (c.wantAs == nil) != (err == nil) || c.wantAs != nil && !errors.As(err, c.wantAs) {
+				t.Errorf("%q, %v", uri, err)
+			}
+		})
+	}
 }
 
 func TestRegistrationsAtOurUDM(t *testing.T) {

@@ -20,6 +20,7 @@ import (
 	"core5g.dev/core5g/images/session-management/n2"
 	"core5g.dev/core5g/images/session-management/nsmf"
 	"core5g.dev/core5g/images/session-management/nudm"
+	"core5g.dev/core5g/images/session-management/procedure"
 	"core5g.dev/core5g/images/session-management/record"
 	"core5g.dev/core5g/images/subscriber-data/subscription"
 	"core5g.dev/core5g/images/subscriber-data/udm"
@@ -59,6 +60,9 @@ type subscribers struct {
 	t    *testing.T
 	path string
 	udm  *nudm.Client
+	// answers is the UDM's interface: another one when it has restarted.
+	answers atomic.Pointer[sbi.Router]
+	restart func()
 	// smf is the shard at the URI that the UDM is given.
 	smf    atomic.Pointer[http.Handler]
 	smfURI string
@@ -76,11 +80,20 @@ func (r *rig) subscribers() *subscribers {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log, registry, transport := slog.New(slog.NewTextHandler(testWriter{t}, nil)).With("pod", "udm"), prometheus.NewRegistry(), sbitls.Unprotected()
+	log, transport := slog.New(slog.NewTextHandler(testWriter{t}, nil)).With("pod", "udm"), sbitls.Unprotected()
 	directory := subscription.NewDirectory(file)
-	data, router := udm.New(directory, transport, log, registry), sbi.NewRouter(log, registry)
-	data.Register(router)
-	directory.OnChange(data.Changed)
+	s.restart = func() {
+		registry := prometheus.NewRegistry()
+		data, router := udm.New(directory, transport, log, registry), sbi.NewRouter(log, registry)
+		data.Register(router)
+		directory.OnChange(func(supi string) {
+			if s.answers.Load() == router { // who has restarted is told nothing
+				data.Changed(supi)
+			}
+		})
+		s.answers.Store(router)
+	}
+	s.restart()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- file.Watch(ctx, log) }()
@@ -89,7 +102,7 @@ func (r *rig) subscribers() *subscribers {
 		if req.Method == http.MethodPost {
 			s.before()
 		}
-		router.ServeHTTP(w, req)
+		s.answers.Load().ServeHTTP(w, req)
 		s.came <- req.Method + " " + map[bool]string{true: "subscription"}[strings.Contains(req.URL.Path, "sdm-subscriptions")]
 	}))
 	s.smfURI = cleartext(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) { (*s.smf.Load()).ServeHTTP(w, req) }))
@@ -270,4 +283,30 @@ func TestASessionEndsBeforeTheUDMSubscribes(t *testing.T) {
 	})
 	close(may)
 	s.await("DELETE subscription")
+}
+
+// A UDM that has begun anew, and knows no subscription, has one when the session's is looked at next.
+func TestAUDMForgets(t *testing.T) {
+	r := newRig(t)
+	s := r.subscribers()
+	p := s.serve(r)
+	ref := r.connected(p)
+	s.await("POST subscription")
+	s.restart()
+	seid := record.ParseRef(ref)
+	found, err := p.Requests("smf-1").record(t.Context(), ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	held := p.Held("smf-1")
+	held.loop.post(func() {
+		held.Do(procedure.TellSubscription{
+			To:     procedure.AskSubscription{SUPI: found.SUPI, DNN: found.DNN, SST: found.SST, SD: found.SD, PLMN: found.PLMN},
+			CPSEID: seid, Known: found.Subscription, Until: time.Now().Add(time.Hour),
+		}, nil)
+	})
+	s.await("POST subscription")
+	s.await("DELETE subscription") // of the one that it has forgotten
+	s.has(faster)
+	r.modified(p, ref, record.AMBR{Uplink: 5e6, Downlink: 6e6})
 }
