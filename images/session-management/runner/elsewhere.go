@@ -30,7 +30,11 @@ func (r *Runner) elsewhere(s *session, err error) {
 	queue := s.queue
 	s.queue = nil
 	for _, q := range queue {
-		if _, ok := q.Event.(procedure.Create); ok {
+		if c, ok := q.Event.(procedure.Create); ok {
+			if c.From != 0 && !r.w.Waiting(c.From) { // it is what another shard has that was asked for since
+				r.counts.Abandoned++
+				continue
+			}
 			wants = true
 			s.queue = append(s.queue, q)
 			continue

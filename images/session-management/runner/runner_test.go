@@ -265,3 +265,32 @@ func TestTheNextSessionOfTheName(t *testing.T) {
 		t.Error("the session that there was")
 	}
 }
+
+// A request whose asker has given up ends nothing at another shard: what is there may be what was asked for since.
+func TestALateRequestEndsNothingElsewhere(t *testing.T) {
+	for name, tt := range map[string]struct {
+		gone bool
+		want []string
+	}{
+		"somebody waits":  {want: []string{"shard 2 is to end it"}},
+		"nobody any more": {gone: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newScripted(t)
+			other := &record.Session{SUPI: supi, ID: 1, CPSEID: record.SEID(2, 1), Phase: record.Active}
+			octets, err := other.Encode()
+			if err != nil {
+				t.Fatal(err)
+			}
+			key := record.Key(supi, 1)
+			if err := w.store.Commit(context.Background(), w.lease, sessionstore.Change{
+				Key: key, Is: sessionstore.Revision{Writer: 4711, Count: 1}, Value: w.sealer.Seal(key, octets),
+			}); err != nil {
+				t.Fatal(err)
+			}
+			w.gone[1] = tt.gone
+			w.deliver(create(1))
+			wants(t, w, tt.want...)
+		})
+	}
+}
