@@ -267,7 +267,7 @@ func (u *ue) moving(name string, there map[uint8]bool, what procedure.Update, an
 		case procedure.Failed:
 			u.w.note("%s: %s failed: %d %s %s", u.supi, name, b.Status, b.Cause, b.Detail)
 			if u.ref == ref && b.Status != 404 {
-				u.update("deactivate", procedure.Update{Connection: procedure.Deactivated}, u.deactivated)
+				u.deactivate()
 			}
 		}
 	}})

@@ -34,6 +34,7 @@ var failed = []uint64{
 	4430, // an access network was told twice, and took a flow the second time
 	8205, // a store heard late what a pod's life before had asked for
 	2297, // what UE and access network had was taken back for want of a flow's filters
+	2511, // an AMF said that a UE is idle, heard so late, and took away the tunnel that the UE had got meanwhile
 	1390, // a request to deactivate was carried out after a newer one to activate, whose sender had given up on the former
 }
 

@@ -89,7 +89,7 @@ func (u *ue) live() {
 		case 2:
 			u.create() // the UE has forgotten its session
 		default:
-			u.update("deactivate", procedure.Update{Connection: procedure.Deactivated}, u.deactivated)
+			u.deactivate()
 		}
 	}
 }
@@ -255,7 +255,15 @@ func (u *ue) resources() {
 	u.update("tunnel", procedure.Update{N2: b, N2Type: n2.InfoSetupResponse}, func(procedure.Updated) {})
 }
 
-func (u *ue) deactivated(procedure.Updated) { u.teid = 0 }
+// deactivate takes the connection down. Paged meanwhile, the UE may have another by when the answer comes.
+func (u *ue) deactivate() {
+	was := u.teid
+	u.update("deactivate", procedure.Update{Connection: procedure.Deactivated}, func(procedure.Updated) {
+		if u.teid == was {
+			u.teid = 0
+		}
+	})
+}
 
 func (u *ue) releasing(a procedure.Updated) {
 	if len(a.N1) > 3 && a.N1[3] == byte(n1.ReleaseCommandType) {
