@@ -70,7 +70,7 @@ func (t *turn) switched(u Unit) {
 		if t.reroute(forSwitch, taken) { // 4.9.1.2.3: the answer has the new way
 			return
 		}
-		t.answerSwitch(taken, nil)
+		t.switchedTo(taken)
 	case u.Outcome == Refused && u.Cause == ie.CauseSessionContextNotFound: // made anew, with the new tunnel; asked again, it is answered
 		t.over("the UPF has lost the session")
 		t.reply(notSwitched(http.StatusGatewayTimeout, "UPF_NOT_RESPONDING", "the UPF has lost the session", n2.CauseUserPlaneResourcesNotAvailable))
@@ -88,15 +88,11 @@ func (t *turn) switched(u Unit) {
 	}
 }
 
-// switchedTo another way.
+// switchedTo the new access network, which always hears where uplink packets go: what it has of that is the old one's, from before that was told
+// of another way.
 func (t *turn) switchedTo(taken []byte) {
 	uplink := t.s.N3()
-	t.answerSwitch(taken, &uplink)
-}
-
-// answerSwitch: uplink is nil where the unit's endpoint is what it was.
-func (t *turn) answerSwitch(taken []byte, uplink *record.Tunnel) {
-	b, err := (&n2.PathSwitchAcknowledge{Uplink: uplink}).Encode()
+	b, err := (&n2.PathSwitchAcknowledge{Uplink: &uplink}).Encode()
 	if err != nil {
 		t.reply(notSwitched(http.StatusInternalServerError, "SYSTEM_FAILURE", err.Error(), n2.CauseMiscUnspecified))
 		return
