@@ -102,10 +102,6 @@ func (w *world) agree() error {
 			wrong = fmt.Errorf(format, arguments...)
 		}
 	}
-	type place struct {
-		u *unit
-		s *unitSession
-	}
 	sessions := map[string]place{}
 	for _, u := range w.units {
 		for _, s := range u.has() {
@@ -139,7 +135,8 @@ func (w *world) agree() error {
 			fail("%s: session %s: the record's tunnel is %+v, the access network's %d", u.supi, rec.Ref(), rec.Downlink, u.teid)
 		default:
 			s := sessions[rec.Ref()].s
-			if s.far.tunnel() != rec.Downlink || s.teid != rec.Uplink.TEID || s.ue != rec.IPv4 || s.upSEID != rec.UPSEID {
+			u.agreeOnWay(rec, sessions, fail)
+			if s.teid != rec.Uplink.TEID || s.ue != rec.IPv4 || s.upSEID != rec.UPSEID {
 				fail("%s: session %s: the unit has %+v, the record %+v", u.supi, rec.Ref(), s, rec)
 			}
 			u.agreeOnFlows(rec, s, fail)

@@ -10,5 +10,6 @@
 //	network.go  messages, and how they are lost        store.go   the session store, and a look at what is written
 //	n4.go       units that are upf-c's own code, and endpoints of the shards
 //	check.go    what must hold                         mobility.go  access networks and QoS that change
+//	areas.go    tracking areas, breakouts, branches, and units that come and go
 //	world.go    puts them together
 package simulation

@@ -24,6 +24,8 @@ type mobile struct {
 	rules, flows map[uint8]bool
 	// there is what another access network has, to which the UE is on its way.
 	there map[uint8]bool
+	// offered is where the access network that was asked last is to send packets.
+	offered record.Tunnel
 	// command is the last that the UE had, and rejects what it thought of it: it does of the same one again.
 	command string
 	rejects bool
@@ -35,7 +37,7 @@ func (m *mobile) setUp(b []byte) {
 	if err != nil {
 		return
 	}
-	m.flows, m.there = map[uint8]bool{}, nil
+	m.flows, m.there, m.offered = map[uint8]bool{}, nil, t.(*n2.SetupRequest).Uplink
 	for _, f := range t.(*n2.SetupRequest).Flows {
 		m.flows[f.QFI] = true
 	}
@@ -131,6 +133,10 @@ func (u *ue) accessTold(modify []byte) {
 		return
 	}
 	u.w.note("%s: the access network has %v and is told %s", u.supi, u.flows, says(t.(*n2.ModifyRequest)))
+	u.otherWay(t.(*n2.ModifyRequest))
+	if m := t.(*n2.ModifyRequest); len(m.Flows) == 0 && len(m.Released) == 0 && m.AMBR == nil {
+		return // nobody waits for an answer
+	}
 	var answer n2.ModifyResponse
 	u.next = slices.DeleteFunc(u.next, func(r *request) bool { return r.name == "modified" }) // likewise, or of an access network that the UE has left
 	for _, f := range t.(*n2.ModifyRequest).Flows {
@@ -198,12 +204,17 @@ func (u *ue) taken() map[uint8]bool {
 
 // switchPath is Xn handover.
 func (u *ue) switchPath() {
-	to, has := u.somewhere(), u.taken()
-	u.moving("path switch", has, procedure.Update{ToBeSwitched: true, N2Type: n2.InfoPathSwitchRequest, N2: u.encoded(&n2.PathSwitchRequest{
+	to, has, uplink := u.somewhere(), u.taken(), u.uplink // which the source has told
+	u.moving("path switch", has, procedure.Update{ToBeSwitched: true, AMF: u.roams(), N2Type: n2.InfoPathSwitchRequest, N2: u.encoded(&n2.PathSwitchRequest{
 		Downlink: to, Flows: slices.Sorted(maps.Keys(has)),
 	})}, func(a procedure.Updated) {
 		if a.N2Type == n2.InfoPathSwitchAcknowledge {
-			u.teid, u.flows, u.there = to.TEID, has, nil
+			u.teid, u.flows, u.there, u.uplink = to.TEID, has, nil, uplink
+			if t, err := n2.Decode(a.N2Type, a.N2); err != nil {
+				u.w.fail("a path switch's answer cannot be read: %v", err)
+			} else if other := t.(*n2.PathSwitchAcknowledge).Uplink; other != nil {
+				u.uplink = *other
+			}
 		}
 	})
 }
@@ -244,7 +255,9 @@ func (u *ue) handOver() {
 				u.mobility("handover cancelled", procedure.Update{Handover: procedure.HandoverCancelled}, func(procedure.Updated) {})
 				return
 			}
-			u.moving("handover completed", target.flows, procedure.Update{Handover: procedure.HandoverCompleted}, func(procedure.Updated) { u.teid, u.flows, u.there = to.TEID, target.flows, nil })
+			u.moving("handover completed", target.flows, procedure.Update{Handover: procedure.HandoverCompleted, AMF: u.roams()}, func(procedure.Updated) {
+				u.teid, u.flows, u.there, u.uplink = to.TEID, target.flows, nil, target.offered
+			})
 		})
 	})
 }
@@ -315,16 +328,11 @@ func (w *world) settings() {
 			})
 		}
 	}
-	var units []configuration.Unit
-	for _, u := range w.config.Units() {
-		units = append(units, *u)
-	}
-	next, err := configuration.New([]configuration.Slice{{Name: slice, SST: 1, DataNetworks: []configuration.DataNetwork{network}}}, units)
-	if err != nil {
+	w.rearrange()
+	if err := w.configure(network); err != nil {
 		w.fail("the configuration: %v", err)
 		return
 	}
-	w.config = next
 	w.note("the Slice has %d flows", len(network.Flows))
 	w.tellSettings()
 }

@@ -105,10 +105,10 @@ func (w *world) overN4(shard uint16, a procedure.AskUnit, back func(procedure.Ev
 	u := w.unitNamed(a.Unit.NodeID)
 	silent := func() { w.after(n4Time, func() { back(procedure.Unit{Outcome: procedure.Unknown}) }) }
 	switch {
-	case w.now.Before(u.away) && w.chance(2):
+	case u.silent() && w.chance(2):
 		back(procedure.Unit{Outcome: procedure.NotSent})
 		return
-	case w.now.Before(u.away), w.faults && w.chance(80):
+	case u.silent(), w.faults && w.chance(80):
 		silent()
 		return
 	}

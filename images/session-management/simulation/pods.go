@@ -140,7 +140,7 @@ func (p *pod) met(h *holding, u *unit) {
 	p.w.soon(time.Millisecond, 300*time.Millisecond, func() {
 		stamp := u.stamp
 		p.in(life, func() {
-			if p.held[h.lease.Shard] == h {
+			if p.held[h.lease.Shard] == h && !u.gone {
 				h.runner.UnitMet(u.nodeID, stamp, true)
 			}
 		})

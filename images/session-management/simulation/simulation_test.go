@@ -34,6 +34,7 @@ var failed = []uint64{
 	4430, // an access network was told twice, and took a flow the second time
 	8205, // a store heard late what a pod's life before had asked for
 	2297, // what UE and access network had was taken back for want of a flow's filters
+	65,   // a new access network sent where the old one had, which was told of another way only after the UE had gone
 	2511, // an AMF said that a UE is idle, heard so late, and took away the tunnel that the UE had got meanwhile
 	1390, // a request to deactivate was carried out after a newer one to activate, whose sender had given up on the former
 }
@@ -62,7 +63,7 @@ func TestWorlds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, kind := range []string{"establishment", "connection", "release", "paging", "restoration", "modification", "path_switch", "handover"} {
+	for _, kind := range []string{"establishment", "connection", "release", "paging", "restoration", "modification", "path_switch", "handover", "rerouting"} {
 		if ended[kind] == 0 && len(list) >= 20 {
 			t.Errorf("no %s in %d worlds: they show nothing of it", kind, len(list))
 		}

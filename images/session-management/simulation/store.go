@@ -3,6 +3,7 @@ package simulation
 import (
 	"context"
 	"errors"
+	"maps"
 	"time"
 
 	"core5g.dev/core5g/images/nf/sessionstore"
@@ -70,7 +71,7 @@ func (w *world) written(key string) {
 	case was != nil && (is == nil || is.CPSEID != was.CPSEID):
 		w.deleted(was)
 	}
-	if is == nil || was != nil && is.CPSEID == was.CPSEID && is.IPv4 == was.IPv4 && is.Uplink == was.Uplink {
+	if is == nil || was != nil && is.CPSEID == was.CPSEID && is.IPv4 == was.IPv4 && maps.Equal(tunnelsOf(is), tunnelsOf(was)) {
 		return
 	}
 	w.reachable(key, is)
@@ -84,8 +85,10 @@ func (w *world) written(key string) {
 		if other == key || w.unsettled() || r.Phase == record.Releasing || is.Phase == record.Releasing { // then the unit may have taken it back
 			continue
 		}
-		if r.Unit == is.Unit && r.Uplink.TEID != 0 && r.Uplink == is.Uplink {
-			w.fail("F-TEID %+v is %s's and %s's", is.Uplink, other, key)
+		for at, tunnel := range tunnelsOf(r) {
+			if t, ok := tunnelsOf(is)[at]; ok && t == tunnel {
+				w.fail("F-TEID %+v is %s's and %s's", t, other, key)
+			}
 		}
 		if r.IPv4.IsValid() && r.IPv4 == is.IPv4 {
 			w.fail("%s is %s's and %s's", is.IPv4, other, key)

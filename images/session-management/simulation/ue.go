@@ -33,6 +33,10 @@ type ue struct {
 	// The UE's.
 	address netip.Addr
 
+	// tac is the tracking area, uplink where the access network sends what the UE does.
+	tac    uint32
+	uplink record.Tunnel
+
 	// ending are contexts that the AMF wants to end; touched counts what happened, before is that at the store's last checkpoint.
 	ending          map[string]bool
 	touched, before int
@@ -76,7 +80,7 @@ func (u *ue) live() {
 		case 1, 2:
 			u.downlink()
 		default:
-			u.update("activate", procedure.Update{Connection: procedure.Activating}, u.activating)
+			u.update("activate", procedure.Update{Connection: procedure.Activating, AMF: u.roams()}, u.activating)
 		}
 	case u.moves():
 	default:
@@ -163,14 +167,15 @@ func (u *ue) create() {
 	n1 := []byte{0x2e, sessionID, u.pti, byte(n1.EstablishmentRequestType), 0xff, 0xff, 0x91}
 	u.creates++
 	uri := fmt.Sprint("amf/", u.supi, "/", u.creates)
-	asked := u.w.now
+	asked, amf := u.w.now, u.roams()
+	amf.StatusURI = uri
 	u.creating = true
 	u.teid, u.address = 0, netip.Addr{}
 	u.ask(&request{name: "create", shard: u.w.anyShard(), make: func(t procedure.Token) (string, uint64, procedure.Event) {
 		u.ending[u.ref] = true
 		return record.Key(u.supi, sessionID), 0, procedure.Create{
 			From: t, SUPI: u.supi, ID: sessionID, DNN: dnn, SST: 1, PLMN: "20893", N1: n1,
-			AMF: record.AMF{InstanceID: "amf", StatusURI: uri, TAC: 1},
+			AMF: amf,
 		}
 	}, answered: func(body any) {
 		u.creating = false
@@ -244,7 +249,7 @@ func (u *ue) activating(a procedure.Updated) {
 
 func (u *ue) resources() {
 	u.teids++
-	u.teid = u.teids
+	u.teid, u.uplink = u.teids, u.offered
 	b, err := (&n2.SetupResponse{Downlink: n2.FlowTunnel{
 		Tunnel: record.Tunnel{TEID: u.teid, IPv4: gnb}, Flows: []n2.AssociatedFlow{{QFI: 1}},
 	}}).Encode()
@@ -308,6 +313,9 @@ func (u *ue) transferred(a procedure.AskTransfer, back func(procedure.Event)) {
 		return
 	}
 	back(procedure.Transferred{Outcome: procedure.Done})
+	if u.letGo(a) {
+		return
+	}
 	if len(a.N1) > 3 {
 		switch n1.MessageType(a.N1[3]) {
 		case n1.EstablishmentAcceptType:
@@ -342,6 +350,10 @@ func (u *ue) afterCreation(ref string) {
 
 // downlink: a packet comes for the UE, and the unit reports it as it was told.
 func (u *ue) downlink() {
+	on := record.ParseRef(u.ref)
+	if rec := u.w.records[record.Key(u.supi, sessionID)]; rec != nil && rec.Ref() == u.ref && rec.Branch != nil { // packets wait there
+		on = rec.Branch.CPSEID
+	}
 	for _, unit := range u.w.units {
 		if unit.real != nil {
 			for _, s := range unit.real.sessions() {
@@ -351,7 +363,7 @@ func (u *ue) downlink() {
 			}
 			continue
 		}
-		up, ok := unit.byCP[record.ParseRef(u.ref)]
+		up, ok := unit.byCP[on]
 		if !ok || unit.sessions[up].far.action&8 == 0 {
 			continue
 		}
@@ -365,7 +377,7 @@ func (u *ue) downlink() {
 			}
 		}}
 		u.w.toShard(record.ShardOf(seid), func(to *runner.Runner) {
-			to.DeliverTo(seid, procedure.Report{From: u.w.expect(u, report), Downlink: true, QFI: 1})
+			to.DeliverTo(seid, procedure.Report{From: u.w.expect(u, report), CPSEID: seid, Downlink: true, QFI: 1})
 		})
 	}
 }

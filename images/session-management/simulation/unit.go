@@ -36,6 +36,9 @@ type unit struct {
 	given   uint32
 	// restoring are the shards that may make sessions anew since it began: it chooses nothing for new ones meanwhile (RESTI).
 	restoring map[uint16]bool
+	// gone: it was taken away. taken counts how often that was begun, or taken back.
+	gone  bool
+	taken int
 }
 
 type unitSession struct {
@@ -44,8 +47,12 @@ type unitSession struct {
 	teid           uint32
 	ue             netip.Addr
 	far            farOf
-	index          uint32   // in a real one
-	rules          ruleBook // mobility.go
+	// of a branch: its endpoint on N9, where uplink packets go, and whether some leave there
+	core  uint32
+	up    farOf
+	local bool
+	index uint32   // in a real one
+	rules ruleBook // mobility.go
 }
 
 // farOf is what FAR 2 says.
@@ -118,9 +125,10 @@ func (u *unit) do(shard uint16, a procedure.AskUnit) procedure.Unit {
 				if err != nil {
 					return refusal(ie.CauseMandatoryIEIncorrect)
 				}
-				s.far.take(children)
+				s.take(children)
 			}
 		}
+		s.local = s.rules[ie.CreatePDR][5]
 		return u.relayed(s, procedure.Unit{Outcome: procedure.Done})
 	default:
 		up := a.UPSEID
@@ -148,7 +156,7 @@ func (u *unit) establish(a procedure.AskUnit) procedure.Unit {
 		}
 		return refusal(ie.CauseRequestRejected)
 	}
-	s := &unitSession{cpSEID: a.CPSEID, upSEID: up, request: request}
+	s, chooses := &unitSession{cpSEID: a.CPSEID, upSEID: up, request: request}, false
 	s.rules, _ = s.rules.apply(a.IEs)
 	for _, e := range a.IEs {
 		switch e.Type {
@@ -157,7 +165,12 @@ func (u *unit) establish(a procedure.AskUnit) procedure.Unit {
 			if err != nil {
 				return refusal(ie.CauseMandatoryIEIncorrect)
 			}
-			if ruleID(e) != 3 { // what is forwarded has a tunnel of its own
+			switch ruleID(e) {
+			case 3: // what is forwarded has a tunnel of its own
+			case 4:
+				chooses = true
+				s.core = fteidOf(children)
+			default:
 				s.pdr(children)
 			}
 		case ie.CreateFAR:
@@ -165,12 +178,12 @@ func (u *unit) establish(a procedure.AskUnit) procedure.Unit {
 			if err != nil {
 				return refusal(ie.CauseMandatoryIEIncorrect)
 			}
-			if id, err := e.FARID(); err == nil && id == 2 {
-				s.far.take(children)
-			}
+			s.take(children)
 		}
 	}
-	if (s.teid == 0 || !s.ue.IsValid()) && len(u.restoring) > 0 {
+	branch := chooses
+	s.local = s.rules[ie.CreatePDR][5]
+	if chooses = s.teid == 0 || branch && s.core == 0 || !branch && !s.ue.IsValid(); chooses && len(u.restoring) > 0 {
 		return refusal(ie.CauseNoResourcesAvailable)
 	}
 	if !there {
@@ -178,14 +191,23 @@ func (u *unit) establish(a procedure.AskUnit) procedure.Unit {
 		s.upSEID = u.next
 	}
 	if s.teid == 0 {
-		s.teid = u.free(func(s *unitSession) uint32 { return s.teid })
+		s.teid = u.free(func(s *unitSession) []uint32 { return []uint32{s.teid, s.core} })
 	}
-	if !s.ue.IsValid() {
-		n := u.free(func(s *unitSession) uint32 { b := s.ue.As4(); return uint32(b[2])<<8 | uint32(b[3]) })
+	if branch && s.core == 0 {
+		s.core = u.free(func(o *unitSession) []uint32 { return []uint32{o.teid, o.core} }, s.teid)
+	}
+	if !branch && !s.ue.IsValid() {
+		n := u.free(func(s *unitSession) []uint32 {
+			if b := s.ue.As4(); b[1] == u.pool {
+				return []uint32{uint32(b[2])<<8 | uint32(b[3])}
+			}
+			return nil
+		})
 		s.ue = netip.AddrFrom4([4]byte{10, u.pool, byte(n >> 8), byte(n)})
 	}
 	for _, other := range u.sessions {
-		if other.upSEID != s.upSEID && (other.teid == s.teid || other.ue == s.ue) {
+		taken := func(teid uint32) bool { return teid != 0 && (teid == other.teid || teid == other.core) }
+		if other.upSEID != s.upSEID && (taken(s.teid) || taken(s.core) || other.ue == s.ue && !branch && other.core == 0) {
 			return refusal(ie.CauseRequestRejected)
 		}
 	}
@@ -194,14 +216,13 @@ func (u *unit) establish(a procedure.AskUnit) procedure.Unit {
 }
 
 // free is the smallest number that no session has.
-func (u *unit) free(of func(*unitSession) uint32) uint32 {
+func (u *unit) free(of func(*unitSession) []uint32, used ...uint32) uint32 {
 	if u.foreign {
 		u.given++
 		return u.given
 	}
-	var used []uint32
 	for _, s := range u.sessions {
-		used = append(used, of(s))
+		used = append(used, of(s)...)
 	}
 	for n := uint32(1); ; n++ {
 		if !slices.Contains(used, n) {
@@ -234,13 +255,30 @@ func (s *unitSession) pdr(children []*ie.IE) {
 	}
 }
 
+// fteidOf a PDR's PDI; 0: it is to be chosen.
+func fteidOf(children []*ie.IE) uint32 {
+	s := &unitSession{}
+	s.pdr(children)
+	return s.teid
+}
+
+// take a FAR: where packets go, up and down.
+func (s *unitSession) take(children []*ie.IE) {
+	for _, c := range children {
+		id, err := c.FARID()
+		switch {
+		case c.Type != ie.FARID || err != nil:
+		case id == 1:
+			s.up.take(children)
+		case id == 2:
+			s.far.take(children)
+		}
+	}
+}
+
 func (f *farOf) take(children []*ie.IE) {
 	for _, c := range children {
 		switch c.Type {
-		case ie.FARID:
-			if id, err := c.FARID(); err != nil || id != 2 {
-				return
-			}
 		case ie.ApplyAction:
 			if b, err := c.ApplyAction(); err == nil && len(b) > 0 {
 				f.action, f.teid, f.peer = b[0], 0, netip.Addr{}
@@ -270,6 +308,16 @@ func (f *farOf) take(children []*ie.IE) {
 }
 
 func (s *unitSession) established(n3 netip.Addr) procedure.Unit {
+	if s.core != 0 {
+		return procedure.Unit{Outcome: procedure.Done, Established: &message.SessionEstablishmentResponse{
+			Cause:   ie.NewCause(ie.CauseRequestAccepted),
+			UPFSEID: ie.NewFSEID(s.upSEID, []byte{10, 0, 0, 1}, nil),
+			CreatedPDR: []*ie.IE{
+				ie.NewCreatedPDR(ie.NewPDRID(1), ie.NewFTEID(1, s.teid, n3.AsSlice(), nil, 0)),
+				ie.NewCreatedPDR(ie.NewPDRID(4), ie.NewFTEID(1, s.core, n3.AsSlice(), nil, 0)),
+			},
+		}}
+	}
 	return procedure.Unit{Outcome: procedure.Done, Established: &message.SessionEstablishmentResponse{
 		Cause:   ie.NewCause(ie.CauseRequestAccepted),
 		UPFSEID: ie.NewFSEID(s.upSEID, []byte{10, 0, 0, 1}, nil),
@@ -301,7 +349,7 @@ func (f farOf) tunnel() record.Tunnel {
 }
 
 func (u *unit) list(shard uint16) (listed []runner.Listed, err error) {
-	if u.w.now.Before(u.away) {
+	if u.silent() {
 		return nil, errors.New("the unit does not answer")
 	}
 	for _, up := range slices.Sorted(maps.Keys(u.sessions)) {

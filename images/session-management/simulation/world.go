@@ -3,7 +3,6 @@ package simulation
 import (
 	"fmt"
 	"log/slog"
-	"net/netip"
 	"time"
 
 	"core5g.dev/core5g/images/nf/sessionstore"
@@ -41,8 +40,9 @@ type world struct {
 	heard    map[string]bool            // where the AMF was told of a context's end, and where that was lost
 	unheard  map[string]bool
 	// real: units are upf-c's own code. met is the stamp of a unit that a shard was last done with, by both names.
-	real bool
-	met  map[[2]string]uint32
+	real  bool
+	met   map[[2]string]uint32
+	areas *areas // areas.go
 
 	tokens  procedure.Token
 	waiting map[procedure.Token]waiting
@@ -60,6 +60,7 @@ func newWorld(seed uint64, ues int) (*world, error) {
 	}
 	w.shards, w.forgetful = 1+uint16(w.rand.IntN(3)), w.chance(4)
 	w.real = w.chance(3)
+	w.newAreas(seed)
 	w.store = memory.New(func() time.Time { return w.now })
 	w.seen = &watched{w.store, w}
 	w.store.Fault = w.storeFault
@@ -71,8 +72,11 @@ func newWorld(seed uint64, ues int) (*world, error) {
 	network := configuration.DataNetwork{
 		DNN: dnn, Access: "access", Core: dnn, Types: []n1.SessionType{n1.IPv4}, AMBR: record.AMBR{Uplink: 1e9, Downlink: 1e9}, FiveQI: 9, ARP: configuration.ARP{Priority: 8}, MTU: 1400,
 	}
-	var units []configuration.Unit
-	for n := range byte(2) {
+	units := 2
+	if w.areas != nil {
+		units = 3
+	}
+	for n := range byte(units) {
 		u := newUnit(w, n)
 		w.units = append(w.units, u)
 		if w.real {
@@ -81,12 +85,8 @@ func newWorld(seed uint64, ues int) (*world, error) {
 				return nil, err
 			}
 		}
-		pool := netip.PrefixFrom(netip.AddrFrom4([4]byte{10, u.pool, 0, 0}), 24)
-		network.Units = append(network.Units, configuration.Serving{NodeID: u.nodeID, Pools: []netip.Prefix{pool}})
-		units = append(units, configuration.Unit{NodeID: u.nodeID, Address: netip.AddrPortFrom(netip.AddrFrom4([4]byte{192, 0, 2, n + 1}), pfcpPort)})
 	}
-	w.config, err = configuration.New([]configuration.Slice{{Name: slice, SST: 1, DataNetworks: []configuration.DataNetwork{network}}}, units)
-	if err != nil {
+	if err := w.configure(network); err != nil {
 		return nil, err
 	}
 	for n := range 3 {
@@ -102,7 +102,15 @@ func newWorld(seed uint64, ues int) (*world, error) {
 	w.checkpoint()
 	w.misfortune()
 	w.settings()
+	w.pathsFail()
 	return w, nil
+}
+
+// configure the Slice's data network, and the units as they are.
+func (w *world) configure(network configuration.DataNetwork) (err error) {
+	units := w.lay(&network)
+	w.config, err = configuration.New([]configuration.Slice{{Name: slice, SST: 1, DataNetworks: []configuration.DataNetwork{network}}}, units)
+	return err
 }
 
 func (w *world) note(format string, arguments ...any) {
@@ -155,7 +163,9 @@ func (w *world) misfortune() {
 		w.note("the store is slow")
 		w.storeSlow = upTo(4 * time.Second)
 	case 8:
-		u.forget()
+		if !u.gone {
+			u.forget()
+		}
 	case 9:
 		w.note("%s does not answer", u.nodeID)
 		u.away = upTo(8 * time.Second)
