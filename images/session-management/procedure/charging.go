@@ -88,7 +88,7 @@ func (t *turn) measure() {
 			g.Gone, g.Renew = false, true
 		case is && g.Gone:
 			u.Numbered++
-			g.URR, g.Gone, g.Seen = u.Numbered, false, 0
+			g.URR, g.Gone, g.Seen, g.Missed = u.Numbered, false, 0, 0
 			if g.Online {
 				g.Why |= WhyNew
 			}
@@ -154,10 +154,9 @@ func (t *turn) count(list []Measured) {
 	for _, m := range list {
 		for n := range t.s.Usage.Groups {
 			g := &t.s.Usage.Groups[n]
-			if g.URR != m.URR || m.Sequence < g.Seen {
+			if g.URR != m.URR || !g.See(m.Sequence) {
 				continue
 			}
-			g.Seen = m.Sequence + 1
 			g.Used.Add(m.Used)
 			g.Why |= m.Why
 			if g.Quota != nil {

@@ -355,6 +355,7 @@ func takePolicing(t *turn, e Event) {
 		if p.URI != "" {
 			t.s.Policy = p.URI
 		}
+		p.Ruling = p.without(c.Failed)
 		c.Anew, c.Due, c.Failed = false, 0, nil
 		t.decided(p)
 	case p.Gone && !c.Anew:
@@ -372,6 +373,22 @@ func takePolicing(t *turn, e Event) {
 		}
 		t.over("no answer of the PCF")
 	}
+}
+
+// without rules that the PCF has just heard to have failed, and gives again all the same: UE and access network would be asked for them
+// without end.
+func (r Ruling) without(failed []record.Failure) Ruling {
+	var rules []record.Rule
+	for _, x := range r.Rules {
+		n := slices.IndexFunc(failed, func(f record.Failure) bool { return f.Rule == x.Name })
+		if n < 0 {
+			rules = append(rules, x)
+			continue
+		}
+		r.Failed = append(slices.Clone(r.Failed), failed[n])
+	}
+	r.Rules = rules
+	return r
 }
 
 // decided: the answer to an update has what is otherwise now. What of it cannot be is reported with the next one.

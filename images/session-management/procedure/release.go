@@ -305,9 +305,13 @@ func (t *turn) releaseComplete(m *n1.ReleaseComplete) {
 	t.next(endStatus)
 }
 
-// accessReleased: step 7.
+// accessReleased: step 7. A session that stays was let go of (letGo), perhaps with a tunnel that it had said before it heard so.
 func (t *turn) accessReleased() {
-	if t.s.Phase == record.Releasing {
+	switch t.s.Phase {
+	case record.Active:
+		t.idle()
+		return
+	case record.Releasing:
 		t.s.Downlink = record.Tunnel{}
 	}
 	t.reply(Updated{})

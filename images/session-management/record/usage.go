@@ -53,6 +53,24 @@ type Group struct {
 	// Free: no quota is needed. Denied: the CHF has said that there is none.
 	Free   bool `cbor:"12,keyasint,omitempty"`
 	Denied bool `cbor:"13,keyasint,omitempty"`
+	// Missed are those below Seen that were not counted: bit n is UR-SEQN Seen-1-n.
+	Missed uint64 `cbor:"14,keyasint,omitempty"`
+}
+
+// See a UR-SEQN; false: it was seen before. A report without an answer comes again behind later ones.
+func (g *Group) See(sequence uint32) bool {
+	if sequence >= g.Seen {
+		skipped := sequence - g.Seen
+		g.Missed = g.Missed<<(skipped+1) | (1<<(skipped+1) - 2)
+		g.Seen = sequence + 1
+		return true
+	}
+	bit := uint64(1) << (g.Seen - 1 - sequence)
+	if g.Missed&bit == 0 {
+		return false
+	}
+	g.Missed &^= bit
+	return true
 }
 
 // Units are octets and seconds; First and Last packet's times are Unix time in s.
@@ -126,6 +144,6 @@ func (u *Usage) Number() {
 	for n := range u.Groups {
 		u.Numbered++
 		g := &u.Groups[n]
-		g.URR, g.Has, g.Renew, g.Seen = u.Numbered, false, false, 0
+		g.URR, g.Has, g.Renew, g.Seen, g.Missed = u.Numbered, false, false, 0, 0
 	}
 }
