@@ -371,6 +371,9 @@ func mayBe(rec *record.Session, l Listed, nodeID string) bool {
 	if rec.Procedure != nil || rec.Told != nil {
 		return true
 	}
+	if rec.Phase == record.Releasing && rec.UPSEID == 0 { // it was deleted, and the unit has not said so; what is left is for UE or CHF to hear
+		return false
+	}
 	is := func(node string, cp, up uint64) bool {
 		return node == nodeID && cp == l.CPSEID && (up == 0 || up == l.UPSEID)
 	}
