@@ -74,7 +74,7 @@ func Restored(establishment []*ie.IE) []*ie.IE {
 }
 
 // Modification asks for the difference between two records of a session: none where it has none. endMarkers has the unit
-// end the tunnel that it leaves (TS 29.281 7.3.2). all has every rule told that stays, too.
+// end the tunnel that it leaves (TS 29.281 7.3.2). all has every rule told that stays, too, but for URRs.
 func Modification(before, after *record.Session, set Settings, endMarkers, all bool) ([]*ie.IE, error) {
 	old, r := rulesOf(before, set), rulesOf(after, set)
 	var ies []*ie.IE
@@ -134,7 +134,7 @@ func Modification(before, after *record.Session, set Settings, endMarkers, all b
 		switch {
 		case !old.hasURR(g.URR):
 			ies = append(ies, ie.NewCreateURR(urrElements(g)...))
-		case g.Renew || all:
+		case g.Renew: // never all: a quota that is told twice is granted twice
 			ies = append(ies, ie.NewUpdateURR(urrElements(g)...))
 		}
 	}

@@ -126,6 +126,16 @@ func metered(u *record.Usage) bool {
 	return u != nil && slices.ContainsFunc(u.Groups, func(g record.Group) bool { return g.Has })
 }
 
+// metering are the URRs that the unit has.
+func (t *turn) metering() (urrs []uint32) {
+	for _, g := range t.s.Usage.Groups {
+		if g.Has {
+			urrs = append(urrs, g.URR)
+		}
+	}
+	return urrs
+}
+
 // unmeasured says whether the unit is to measure otherwise. Told twice, it would grant a quota twice.
 func unmeasured(u *record.Usage) bool {
 	return u != nil && slices.ContainsFunc(u.Groups, func(g record.Group) bool { return g.Has && (g.Gone || g.Renew) || !g.Has && !g.Gone })

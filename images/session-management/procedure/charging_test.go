@@ -184,7 +184,7 @@ func TestCharging(t *testing.T) {
 		}},
 		{name: "online: a new holder asks again with the same number", from: online, acts: []act{
 			measuredAct("the unit", used(1, 0, WhyThreshold, 899)), {name: "resumed", event: Resumed{}}, charged("the CHF", Charged{Outcome: Done, Grants: []Grant{quota(7, 2000)}}),
-			{name: "resumed: the unit may have heard, and a quota is not given twice", event: Resumed{}}, {name: "deleted", event: Unit{Outcome: Done, Usage: []Measured{used(1, 1, WhyFinal, 49)}}}, unitHas,
+			{name: "resumed: the unit may have heard, and a quota is not given twice", event: Resumed{}}, {name: "it says what it has measured", event: Unit{Outcome: Done, Usage: []Measured{used(1, 1, 0, 49)}}}, unitHas,
 		}},
 		{name: "online: a quota's time is over", from: func(tr *teller) State {
 			return tr.lead(online(tr), Report{From: 6, Usage: []Measured{used(1, 0, WhyThreshold, 899)}}, Charged{Outcome: Done, Grants: []Grant{quota(7, 2000, forMinute)}}, Unit{Outcome: Done})

@@ -72,6 +72,8 @@ const (
 	deletingBranch  uint8 = 5
 	makingBranch    uint8 = 6
 	replacingBranch uint8 = 7
+	// asking what it has measured, before replacing. It is not deleted for that: it could give the F-TEID to another session in between.
+	asking uint8 = 8
 )
 
 // tell the unit; then has the answer, also where there is nothing to ask for. endMarkers ends the tunnel that is left.
@@ -84,9 +86,9 @@ func (t *turn) tell(endMarkers bool, then func(*turn, Unit)) {
 	}
 	t.measure()
 	if t.s.Told.Unsure {
-		if metered(t.s.Usage) { // what it has measured comes with the deletion
-			t.s.Procedure.Attempts = deleting
-			t.do(AskUnit{Operation: Delete, Unit: t.s.Unit, CPSEID: t.s.CPSEID, UPSEID: t.s.UPSEID})
+		if metered(t.s.Usage) && t.s.UPSEID != 0 { // what it has measured would go with what it has
+			t.s.Procedure.Attempts = asking
+			t.do(AskUnit{Operation: Modify, Unit: t.s.Unit, CPSEID: t.s.CPSEID, UPSEID: t.s.UPSEID, IEs: n4.Query(t.metering())})
 			return
 		}
 		if !t.make(replacing) {
@@ -129,6 +131,17 @@ func (t *turn) heard(e Event) (Unit, bool) {
 	switch {
 	case p.Attempts == changing && u.Outcome == Done && t.tellBranch(network):
 		return u, false
+	case p.Attempts == asking && (u.Outcome == Done || u.Outcome == Refused && u.Cause == ie.CauseSessionContextNotFound):
+		t.s.Usage.Number()
+		if t.make(replacing) {
+			return u, false
+		}
+		u = Unit{Outcome: Unknown}
+	case p.Attempts == asking && u.Outcome == Refused: // it lacks a URR: all that it has measured comes with the deletion
+		p.Attempts = deleting
+		t.do(AskUnit{Operation: Delete, Unit: t.s.Unit, CPSEID: t.s.CPSEID, UPSEID: t.s.UPSEID})
+		return u, false
+	case p.Attempts == asking:
 	case p.Attempts >= changingBranch:
 		if !t.heardBranch(&u, network) {
 			return u, false
