@@ -105,6 +105,9 @@ func (u *unit) leaves(in time.Duration) {
 		if u.taken == taken {
 			u.w.note("%s is taken away", u.nodeID)
 			u.gone = true
+			for _, s := range u.has() {
+				u.forgets(s)
+			}
 			u.sessions, u.byCP, u.restoring = map[uint64]*unitSession{}, map[uint64]uint64{}, map[uint16]bool{}
 		}
 	})

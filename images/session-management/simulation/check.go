@@ -146,6 +146,8 @@ func (w *world) agree() error {
 	for ref, p := range sessions {
 		fail("%s has session %s, and nobody else has", p.u.nodeID, ref)
 	}
+	w.pcf.agree(fail)
+	w.chf.agree(fail)
 	w.intents(fail)
 	return wrong
 }

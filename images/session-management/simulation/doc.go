@@ -11,5 +11,6 @@
 //	n4.go       units that are upf-c's own code, and endpoints of the shards
 //	check.go    what must hold                         mobility.go  access networks and QoS that change
 //	areas.go    tracking areas, breakouts, branches, and units that come and go
+//	pcf.go      a PCF, and how it and a CHF fail       chf.go      a CHF, and what units count for it
 //	world.go    puts them together
 package simulation

@@ -74,6 +74,15 @@ var mutations = []struct {
 		"	t.do(AskUnit{Operation: Modify, Unit: t.s.Unit, CPSEID: t.s.CPSEID, UPSEID: t.s.UPSEID})", 50, "", ""},
 	{"a restored session has new addresses", "procedure/restoration.go", "	ies, err := n4.Establishment(t.s, network.SettingsAt(t.s.Unit.NodeID))",
 		"	other := *t.s\n	other.Uplink = record.Tunnel{}\n	ies, err := n4.Establishment(&other, network.SettingsAt(t.s.Unit.NodeID))", 100, "", ""},
+	{"a branch that is left is not deleted", "procedure/rerouting.go", "	if left == nil || left.NodeID == \"\" {\n		t.dropped()", "	if true {\n		t.dropped()", 400, "nobody else has", ""},
+	{"usage is acknowledged before it is committed", "procedure/connection.go", "	t.count(r.Usage)\n", "	t.count(r.Usage)\n	t.out.Lazy = len(r.Usage) > 0\n", 1000, "", ""},
+	{"a policy association is forgotten", "procedure/release.go", "	if t.s.Policy != \"\" {\n		t.next(endPolicy)", "	if false {\n		t.next(endPolicy)", 100, "no session has", ""},
+	{"a charging session is forgotten", "procedure/release.go", "	if t.uncharged() {\n		t.next(endCharging)", "	if t.unpaid() {\n		t.next(endCharging)", 200, "", ""},
+	{"a usage report is counted twice", "procedure/charging.go", " || !g.See(m.Sequence)", " || g.See(m.Sequence) && false", 100, "", ""},
+	{"a usage report that was overtaken is not counted", "procedure/charging.go", "!g.See(m.Sequence)", "m.Sequence < g.Seen || !g.See(m.Sequence)", 400, "", ""},
+	{"the access network is not told of another way", "procedure/rerouting.go", "	stays := moved(s) && s.Branch != nil", "	stays := true", 200, "", ""},
+	{"a session stays at a unit that was taken away", "runner/departing.go", "		return procedure.UnitGone{NodeID: node}", "		return nil", 400, "", ""},
+	{"a PCF that knows no association is not told of one anew", "procedure/policy.go", "		c.Anew = true\n		t.next(policeAsk)", "		c.Due, c.Failed = 0, nil\n		t.over(\"\")", 1000, "", "an association of a PCF that died is nobody's to ask for"},
 }
 
 func source(t *testing.T, file string) string {

@@ -85,6 +85,12 @@ func (w *world) do(shard uint16, e procedure.Effect, done func(procedure.Event))
 			w.overN4(shard, e, back)
 		case procedure.AskTransfer:
 			w.ueOf(e.SUPI).transferred(e, back)
+		case procedure.AskPolicy:
+			w.pcf.asked(e, back)
+		case procedure.AskCharging:
+			w.chf.asked(e, back)
+		case procedure.TellUncharged:
+			w.chf.never(e.Session)
 		case procedure.AskStatus:
 			if lost {
 				w.unheard[e.URI] = true
@@ -115,6 +121,11 @@ func (w *world) overN4(shard uint16, a procedure.AskUnit, back func(procedure.Ev
 	answer := u.do(shard, a)
 	w.note("%s: operation %d, session %x: outcome %d cause %d", u.nodeID, a.Operation, a.CPSEID, answer.Outcome, answer.Cause)
 	if w.faults && w.chance(80) { // no answer arrives
+		if w.chf != nil {
+			for _, m := range answer.Usage {
+				w.chf.lost[a.CPSEID] += octetsOf(m.Used)
+			}
+		}
 		silent()
 		return
 	}

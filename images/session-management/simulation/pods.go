@@ -213,7 +213,12 @@ func (v *view) Do(e procedure.Effect, done func(procedure.Event)) {
 		v.held.n4.ask(a, func(answer procedure.Event) { v.in(func() { done(answer) }) })
 		return
 	}
-	v.pod.w.do(v.held.shard, e, func(answer procedure.Event) { v.in(func() { done(answer) }) })
+	v.pod.w.do(v.held.shard, e, func(answer procedure.Event) {
+		if a, ok := e.(procedure.AskUnit); ok {
+			v.carries(a.CPSEID, answer)
+		}
+		v.in(func() { done(answer) })
+	})
 }
 
 func (v *view) List(nodeID string, done func([]runner.Listed, error)) {

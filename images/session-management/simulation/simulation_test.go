@@ -34,7 +34,12 @@ var failed = []uint64{
 	4430, // an access network was told twice, and took a flow the second time
 	8205, // a store heard late what a pod's life before had asked for
 	2297, // what UE and access network had was taken back for want of a flow's filters
+	2,    // a usage report that came again, behind the answer to a query, was not counted
+	53,   // a session that waited for the CHF to hear of its end stayed in its unit, which had not answered
+	175,  // a session that is charged was deleted in its unit to be made anew, and what it had was given to another in between
+	83,   // a unit was told its rules again before its report was counted, and with them a quota
 	65,   // a new access network sent where the old one had, which was told of another way only after the UE had gone
+	312,  // an access network let go of a tunnel that it had said before, and that the SMF heard of afterwards
 	2511, // an AMF said that a UE is idle, heard so late, and took away the tunnel that the UE had got meanwhile
 	1390, // a request to deactivate was carried out after a newer one to activate, whose sender had given up on the former
 }
@@ -63,7 +68,7 @@ func TestWorlds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, kind := range []string{"establishment", "connection", "release", "paging", "restoration", "modification", "path_switch", "handover", "rerouting"} {
+	for _, kind := range []string{"establishment", "connection", "release", "paging", "restoration", "modification", "path_switch", "handover", "rerouting", "charging", "policy"} {
 		if ended[kind] == 0 && len(list) >= 20 {
 			t.Errorf("no %s in %d worlds: they show nothing of it", kind, len(list))
 		}

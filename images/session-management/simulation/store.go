@@ -61,6 +61,10 @@ func (w *world) written(key string) {
 	w.records[key] = is
 	if is == nil {
 		delete(w.records, key)
+	} else {
+		w.pcf.kept(is)
+		w.chf.kept(is)
+		w.leftBehind(was, is)
 	}
 	if is != nil && len(is.History) > 0 {
 		last := is.History[len(is.History)-1]

@@ -248,8 +248,10 @@ func (u *ue) activating(a procedure.Updated) {
 }
 
 func (u *ue) resources() {
-	u.teids++
-	u.teid, u.uplink = u.teids, u.offered
+	if u.uplink = u.offered; u.teid == 0 { // else it was asked twice
+		u.teids++
+		u.teid = u.teids
+	}
 	b, err := (&n2.SetupResponse{Downlink: n2.FlowTunnel{
 		Tunnel: record.Tunnel{TEID: u.teid, IPv4: gnb}, Flows: []n2.AssociatedFlow{{QFI: 1}},
 	}}).Encode()

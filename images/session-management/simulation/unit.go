@@ -51,8 +51,11 @@ type unitSession struct {
 	core  uint32
 	up    farOf
 	local bool
-	index uint32   // in a real one
-	rules ruleBook // mobility.go
+	// what it has counted: chf.go
+	meters  map[uint32]*meter
+	reports []*usageReport
+	index   uint32   // in a real one
+	rules   ruleBook // mobility.go
 }
 
 // farOf is what FAR 2 says.
@@ -76,6 +79,9 @@ func (u *unit) forget() {
 		return
 	}
 	u.w.note("%s restarts", u.nodeID)
+	for _, s := range u.has() {
+		u.forgets(s)
+	}
 	u.sessions, u.byCP, u.restoring = map[uint64]*unitSession{}, map[uint64]uint64{}, map[uint16]bool{}
 	u.stamp++
 	for n := range u.w.shards {
@@ -119,6 +125,8 @@ func (u *unit) do(shard uint16, a procedure.AskUnit) procedure.Unit {
 			return refusal(ie.CauseRuleCreationModificationFailure)
 		}
 		s.rules = next
+		usage := s.says(a.IEs, false)
+		s.metering(a.IEs)
 		for _, e := range a.IEs {
 			if e.Type == ie.UpdateFAR {
 				children, err := e.UpdateFAR()
@@ -129,7 +137,7 @@ func (u *unit) do(shard uint16, a procedure.AskUnit) procedure.Unit {
 			}
 		}
 		s.local = s.rules[ie.CreatePDR][5]
-		return u.relayed(s, procedure.Unit{Outcome: procedure.Done})
+		return u.relayed(s, procedure.Unit{Outcome: procedure.Done, Usage: usage})
 	default:
 		up := a.UPSEID
 		if up == 0 {
@@ -138,8 +146,9 @@ func (u *unit) do(shard uint16, a procedure.AskUnit) procedure.Unit {
 		if u.sessions[up] == nil {
 			return refusal(ie.CauseSessionContextNotFound)
 		}
+		usage := u.sessions[up].says(nil, true)
 		u.drop(up)
-		return procedure.Unit{Outcome: procedure.Done}
+		return procedure.Unit{Outcome: procedure.Done, Usage: usage}
 	}
 }
 
@@ -158,6 +167,7 @@ func (u *unit) establish(a procedure.AskUnit) procedure.Unit {
 	}
 	s, chooses := &unitSession{cpSEID: a.CPSEID, upSEID: up, request: request}, false
 	s.rules, _ = s.rules.apply(a.IEs)
+	s.metering(a.IEs)
 	for _, e := range a.IEs {
 		switch e.Type {
 		case ie.CreatePDR:
@@ -210,6 +220,9 @@ func (u *unit) establish(a procedure.AskUnit) procedure.Unit {
 		if other.upSEID != s.upSEID && (taken(s.teid) || taken(s.core) || other.ue == s.ue && !branch && other.core == 0) {
 			return refusal(ie.CauseRequestRejected)
 		}
+	}
+	if was := u.sessions[s.upSEID]; was != nil {
+		u.forgets(was)
 	}
 	u.sessions[s.upSEID], u.byCP[s.cpSEID] = s, s.upSEID
 	return u.relayed(s, s.established(u.address))

@@ -43,6 +43,8 @@ type world struct {
 	real  bool
 	met   map[[2]string]uint32
 	areas *areas // areas.go
+	pcf   *pcf   // nil: the Slice's rules hold
+	chf   *chf   // nil: nothing is charged
 
 	tokens  procedure.Token
 	waiting map[procedure.Token]waiting
@@ -99,6 +101,12 @@ func newWorld(seed uint64, ues int) (*world, error) {
 		w.ues = append(w.ues, u)
 		u.live()
 	}
+	w.pcf, w.chf = newPCF(w, seed), newCHF(w, seed)
+	if w.pcf != nil || w.chf != nil {
+		if err := w.configure(*w.config.Named(slice, dnn)); err != nil {
+			return nil, err
+		}
+	}
 	w.checkpoint()
 	w.misfortune()
 	w.settings()
@@ -109,6 +117,7 @@ func newWorld(seed uint64, ues int) (*world, error) {
 // configure the Slice's data network, and the units as they are.
 func (w *world) configure(network configuration.DataNetwork) (err error) {
 	units := w.lay(&network)
+	network.Policy, network.Charging = w.pcf != nil, w.chf.mode()
 	w.config, err = configuration.New([]configuration.Slice{{Name: slice, SST: 1, DataNetworks: []configuration.DataNetwork{network}}}, units)
 	return err
 }
@@ -249,6 +258,8 @@ func (w *world) run(unkind, kind time.Duration) error {
 	}
 	w.faults, w.storeAway = false, time.Time{}
 	w.note("all is well from here on; units are upf-c: %v", w.real)
+	w.pcf.calm()
+	w.chf.calm()
 	for _, p := range w.pods {
 		p.frozen = time.Time{}
 	}
