@@ -3,6 +3,7 @@ package simulation
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	"core5g.dev/core5g/images/session-management/n1"
@@ -248,7 +249,8 @@ func (u *ue) activating(a procedure.Updated) {
 }
 
 func (u *ue) resources() {
-	if u.uplink = u.offered; u.teid == 0 { // else it was asked twice
+	says := func(r *request) bool { return r != nil && r.name == "tunnel" }
+	if u.uplink = u.offered; u.teid == 0 || !says(u.request) && !slices.ContainsFunc(u.next, says) { // else it was asked twice
 		u.teids++
 		u.teid = u.teids
 	}
