@@ -82,7 +82,7 @@ var mutations = []struct {
 	{"a usage report that was overtaken is not counted", "procedure/charging.go", "!g.See(m.Sequence)", "m.Sequence < g.Seen || !g.See(m.Sequence)", 400, "", ""},
 	{"the access network is not told of another way", "procedure/rerouting.go", "	stays := moved(s) && s.Branch != nil", "	stays := true", 200, "", ""},
 	{"a session stays at a unit that was taken away", "runner/departing.go", "		return procedure.UnitGone{NodeID: node}", "		return nil", 400, "", ""},
-	{"a PCF that knows no association is not told of one anew", "procedure/policy.go", "		c.Anew = true\n		t.next(policeAsk)", "		c.Due, c.Failed = 0, nil\n		t.over(\"\")", 1000, "", "an association of a PCF that died is nobody's to ask for"},
+	{"a PCF that knows no association is not told of one anew", "procedure/policy.go", "		c.Anew = true\n		t.next(t.s.Procedure.Step)", "		c.Due, c.Failed = 0, nil\n		t.over(\"\")", 1000, "", "an association of a PCF that died is nobody's to ask for"},
 }
 
 func source(t *testing.T, file string) string {
