@@ -164,7 +164,7 @@ func (t *turn) count(list []Measured) {
 	for _, m := range list {
 		for n := range t.s.Usage.Groups {
 			g := &t.s.Usage.Groups[n]
-			if g.URR != m.URR || !g.See(m.Sequence) {
+			if !g.Of(m.URR, m.Sequence) {
 				continue
 			}
 			g.Used.Add(m.Used)

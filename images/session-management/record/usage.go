@@ -32,7 +32,7 @@ type Usage struct {
 
 // Group is a rating group of the session, which has a URR in the unit.
 type Group struct {
-	// URR is its number. A unit that has the session made anew gets another, so that reports of before are not taken for reports of now.
+	// URR is its number. A unit that has the session made anew gets another, so that reports of before (Before) are told from those of now.
 	URR         uint32 `cbor:"0,keyasint"`
 	RatingGroup uint32 `cbor:"1,keyasint"`
 	Online      bool   `cbor:"2,keyasint,omitempty"`
@@ -55,6 +55,27 @@ type Group struct {
 	Denied bool `cbor:"13,keyasint,omitempty"`
 	// Missed are those below Seen that were not counted: bit n is UR-SEQN Seen-1-n.
 	Missed uint64 `cbor:"14,keyasint,omitempty"`
+	// Before is the number that the URR had before, and what was seen of it: what the unit said of that, and says again, or says last when
+	// it deletes the session, counts as well.
+	Before       uint32 `cbor:"15,keyasint,omitempty"`
+	BeforeSeen   uint32 `cbor:"16,keyasint,omitempty"`
+	BeforeMissed uint64 `cbor:"17,keyasint,omitempty"`
+}
+
+// Of says whether a report of that URR is the group's, and was not seen before.
+func (g *Group) Of(urr, sequence uint32) bool {
+	switch {
+	case urr == 0:
+		return false
+	case urr == g.URR:
+		return g.See(sequence)
+	case urr == g.Before:
+		b := Group{Seen: g.BeforeSeen, Missed: g.BeforeMissed}
+		is := b.See(sequence)
+		g.BeforeSeen, g.BeforeMissed = b.Seen, b.Missed
+		return is
+	}
+	return false
 }
 
 // See a UR-SEQN; false: it was seen before. A report without an answer comes again behind later ones.
@@ -144,6 +165,9 @@ func (u *Usage) Number() {
 	for n := range u.Groups {
 		u.Numbered++
 		g := &u.Groups[n]
+		if g.Has { // else the unit has not had it
+			g.Before, g.BeforeSeen, g.BeforeMissed = g.URR, g.Seen, g.Missed
+		}
 		g.URR, g.Has, g.Renew, g.Seen, g.Missed = u.Numbered, false, false, 0, 0
 	}
 }

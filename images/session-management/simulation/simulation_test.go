@@ -38,6 +38,7 @@ var failed = []uint64{
 	53,   // a session that waited for the CHF to hear of its end stayed in its unit, which had not answered
 	175,  // a session that is charged was deleted in its unit to be made anew, and what it had was given to another in between
 	83,   // a unit was told its rules again before its report was counted, and with them a quota
+	431,  // what a unit said last of a session that it had deleted had a number that the record had no more
 	65,   // a new access network sent where the old one had, which was told of another way only after the UE had gone
 	312,  // an access network let go of a tunnel that it had said before, and that the SMF heard of afterwards
 	2511, // an AMF said that a UE is idle, heard so late, and took away the tunnel that the UE had got meanwhile
