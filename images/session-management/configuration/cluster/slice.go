@@ -51,7 +51,7 @@ func sliceOf(o *v1alpha1.Slice, upfs []v1alpha1.UPFInstance) (configuration.Slic
 func dataNetworkOf(o *v1alpha1.DataNetwork, upf *v1alpha1.UPFInstance, upfs []v1alpha1.UPFInstance) (out configuration.DataNetwork, err error) {
 	out = configuration.DataNetwork{
 		DNN: string(o.DNN), FiveQI: octet(o.FiveQI, defaultFiveQI), MTU: uint16(or(o.MTU, defaultMTU)), Policy: o.Policy == v1alpha1.PolicyPCF,
-		Routed: o.PoolRouting == v1alpha1.PoolRoutingAllUnits,
+		Routed:      o.PoolRouting == v1alpha1.PoolRoutingAllUnits,
 		RatingGroup: uint32(o.RatingGroup),
 	}
 	r := reading{}
