@@ -25,7 +25,9 @@ type Config struct {
 	NRF string
 	// URIs of the Services under which the functions are registered.
 	AUSF, UDM, UDR, NSSF string
-	LogLevel             slog.Level
+	// Withdraw has AMFs deregister UEs whose Subscriber is deleted or barred.
+	Withdraw bool
+	LogLevel slog.Level
 }
 
 // ParseConfig reads the command line.
@@ -41,6 +43,7 @@ func ParseConfig(args []string, output io.Writer) (Config, error) {
 	f.StringVar(&c.MetricsListen, "metrics-listen", ":9090", "address of /metrics; empty for none")
 	f.StringVar(&c.HealthListen, "health-listen", ":8081", "address of /healthz and /readyz; empty for none")
 	f.StringVar(&c.NRF, "nrf", "", `base URI of the NRF (default http://<core>-nrf:8000; "none" registers nowhere)`)
+	f.BoolVar(&c.Withdraw, "withdraw", false, "have AMFs deregister UEs whose Subscriber is deleted or barred; free5GC's forgets such a UE without a word to it, which then asks in vain")
 	f.StringVar(&c.AUSF, "ausf", "", "URI under which the AUSF is registered (default http://<core>-ausf:8000)")
 	f.StringVar(&c.UDM, "udm", "", "URI under which the UDM is registered (default http://<core>-udm:8000)")
 	f.StringVar(&c.UDR, "udr", "", "URI under which the UDR is registered (default http://<core>-udr:8000)")

@@ -177,7 +177,7 @@ func startCoreOn(t *testing.T, objects client.Client) *testCore {
 	}
 	handler := NewHandler(Parts{
 		Directory: subscription.NewDirectory(cluster), NRF: "http://core5g-nrf:8000", Now: c.time, Sequences: sequences,
-		Callbacks: sbitls.Unprotected(), Log: log, Registry: c.registry,
+		Callbacks: sbitls.Unprotected(), Withdraw: true, Log: log, Registry: c.registry,
 	})
 
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -46,8 +46,10 @@ type Parts struct {
 	Sequences *aka.Sequences
 	// Callbacks calls back who asked for it.
 	Callbacks http.RoundTripper
-	Log       *slog.Logger
-	Registry  prometheus.Registerer
+	// Withdraw as in Config.
+	Withdraw bool
+	Log      *slog.Logger
+	Registry prometheus.Registerer
 }
 
 // NewHandler returns the service based interface of all four functions.
@@ -55,6 +57,7 @@ func NewHandler(p Parts) http.Handler {
 	router := sbi.NewRouter(p.Log, p.Registry)
 	ausf.New(p.Directory, p.Sequences, p.Now, p.Log, p.Registry).Register(router)
 	data := udm.New(p.Directory, p.Callbacks, p.Log, p.Registry)
+	data.Withdraws = p.Withdraw
 	data.Register(router)
 	p.Directory.OnChange(data.Changed)
 	udr.New(p.Directory).Register(router)
@@ -111,7 +114,7 @@ func Run(ctx context.Context, c Config, log *slog.Logger) error {
 	}
 	calls := outgoing(identity)
 	handler := NewHandler(Parts{
-		Directory: directory, NRF: c.NRF, Now: time.Now, Sequences: sequences, Callbacks: calls, Log: log, Registry: registry,
+		Directory: directory, NRF: c.NRF, Now: time.Now, Sequences: sequences, Callbacks: calls, Withdraw: c.Withdraw, Log: log, Registry: registry,
 	})
 	// The functions leave the NRF before they stop to answer.
 	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))

@@ -3,7 +3,7 @@ package udm
 // What has changed (TS 29.503 5.2.2.5): whoever sees a change of an object says whose data it may be, and what subscribers
 // of these data were told last is compared with what they would be told now. So nobody hears of a change that is none, and
 // changes that follow each other are told once. A subscriber that is deleted or barred has no data any more, and the AMF that
-// serves it is told to deregister it (5.3.2.3.2).
+// serves it is told to deregister it (5.3.2.3.2), where AMFs do that.
 
 import (
 	"context"
@@ -180,6 +180,9 @@ func (u *UDM) checkOne(supi string) error {
 		if w, is := body.(*sdmSubscription); is {
 			u.compare(supi, id, w, s)
 		}
+	}
+	if !u.Withdraws {
+		return nil
 	}
 	for access, uri := range u.registrations.withdraw(supi, s.Barred) {
 		u.notifier.withdraw(u.registrations, amfKey{supi, access}, uri)

@@ -29,6 +29,9 @@ type Directory interface {
 
 // UDM is the unified data management function.
 type UDM struct {
+	// Withdraws: the AMF of a UE whose subscriber is deleted or barred is told to deregister it. To be set before the UDM serves.
+	Withdraws bool
+
 	directory     Directory
 	registrations registrations
 	notifier      *notifier

@@ -53,8 +53,8 @@ type SubscriberSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^(msisdn-[0-9]{5,15}|extid-[^@]+@[^@]+)$')",messageExpression="'\"' + self + '\" is no GPSI: write msisdn- and 5 to 15 digits, or extid-user@domain'"
 	GPSI string `json:"gpsi,omitempty"`
 
-	// barred keeps the subscriber out of the network: what it has is ended at once, and it cannot register until this is
-	// false again. The subscription and its keys stay as they are.
+	// barred keeps the subscriber out of the network: PDU sessions end at once where core5g's own SMF has
+	// them, and it cannot register until this is false again. The subscription and its keys stay as they are.
 	// +optional
 	Barred bool `json:"barred,omitempty"`
 
