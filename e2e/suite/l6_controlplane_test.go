@@ -90,6 +90,7 @@ func forgetStore(t *testing.T, ctx context.Context) {
 // What free5GC's SMF serves: a phone attaches, its packets come back, and its session is released.
 func TestFree5GCServes(t *testing.T) {
 	ctx := story(t, 12*time.Minute)
+	check(t, k.Delete(ctx, secondFile)) // whose phone has a session, too
 	otherPlane(t, ctx, cluster.Free5GC, func() {
 		attached(t, ctx, firstPhone)
 		check(t, cluster.Eventually(ctx, patience, func() error { return upfSessionsAre(ctx, 1) }))
