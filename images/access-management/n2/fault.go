@@ -1,6 +1,10 @@
 package n2
 
-import "fmt"
+import (
+	"fmt"
+
+	"core5g.dev/core5g/images/ngapcause"
+)
 
 // Report is how the sender of a message hears what was wrong with it (TS 38.413 10).
 type Report uint8
@@ -146,7 +150,7 @@ func NewErrorIndication(m Message, cause Cause) *ErrorIndication {
 // unreadable: TS 38.413 10.2, and 10.3.4.1A where it is the type of message.
 func (x *exchange) unreadable(h Header, known bool, err error) *Fault {
 	x.names(&h)
-	f := &Fault{Header: h, Cause: CauseTransferSyntax, Terminated: true, Report: ByErrorIndication, Err: err, known: known}
+	f := &Fault{Header: h, Cause: ngapcause.TransferSyntax, Terminated: true, Report: ByErrorIndication, Err: err, known: known}
 	if known && h.Kind.Procedure == ProcedureErrorIndication {
 		f.Report = Locally
 	}
@@ -159,16 +163,16 @@ func (x *exchange) notComprehended(h Header) *Fault {
 	f := &Fault{Header: h, known: true, Terminated: true, Report: ByErrorIndication}
 	switch {
 	case procedures[h.Kind.Procedure] != nil:
-		f.Cause, f.Err = CauseFalselyConstructed, fmt.Errorf("the procedure has no such message")
+		f.Cause, f.Err = ngapcause.FalselyConstructed, fmt.Errorf("the procedure has no such message")
 		if h.Kind.Procedure == ProcedureErrorIndication {
 			f.Report = Locally
 		}
 	case h.Criticality == Reject:
-		f.Cause, f.Err = CauseAbstractSyntaxReject, fmt.Errorf("not known, and to be rejected")
+		f.Cause, f.Err = ngapcause.AbstractSyntaxReject, fmt.Errorf("not known, and to be rejected")
 	case h.Criticality == Notify:
-		f.Cause, f.Err = CauseAbstractSyntaxNotify, fmt.Errorf("not known, and to be ignored with a notice")
+		f.Cause, f.Err = ngapcause.AbstractSyntaxNotify, fmt.Errorf("not known, and to be ignored with a notice")
 	default:
-		f.Cause, f.Err, f.Report = CauseAbstractSyntaxReject, fmt.Errorf("not known, and to be ignored"), Locally
+		f.Cause, f.Err, f.Report = ngapcause.AbstractSyntaxReject, fmt.Errorf("not known, and to be ignored"), Locally
 	}
 	return f
 }
@@ -188,17 +192,17 @@ func (x *exchange) judge(h Header, m Message) *Fault {
 func (f *Fault) weigh(x *exchange) {
 	switch {
 	case x.badErr != nil:
-		f.Cause, f.Terminated, f.Err = CauseTransferSyntax, true, fmt.Errorf("%s: %w", x.bad, x.badErr)
+		f.Cause, f.Terminated, f.Err = ngapcause.TransferSyntax, true, fmt.Errorf("%s: %w", x.bad, x.badErr)
 		return
 	case x.disordered != nil:
-		f.Cause, f.Terminated = CauseFalselyConstructed, true
+		f.Cause, f.Terminated = ngapcause.FalselyConstructed, true
 		f.Err = fmt.Errorf("%s in the wrong place, or twice", *x.disordered)
 		return
 	}
-	f.Cause, f.Err = CauseAbstractSyntaxNotify, x.wrong[0].words()
+	f.Cause, f.Err = ngapcause.AbstractSyntaxNotify, x.wrong[0].words()
 	for _, e := range x.wrong {
 		if e.Criticality == Reject {
-			f.Cause, f.Terminated, f.Err = CauseAbstractSyntaxReject, true, e.words()
+			f.Cause, f.Terminated, f.Err = ngapcause.AbstractSyntaxReject, true, e.words()
 			return
 		}
 	}
@@ -217,7 +221,7 @@ func (f *Fault) route(m Message) {
 	switch {
 	case f.Kind.Procedure == ProcedureErrorIndication:
 		f.Report = Locally
-	case f.Cause == CauseTransferSyntax:
+	case f.Cause == ngapcause.TransferSyntax:
 		f.Report = ByErrorIndication
 	case f.Kind.Outcome != Initiating && f.Terminated:
 		f.Report = Locally

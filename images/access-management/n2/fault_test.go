@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"core5g.dev/core5g/images/ngapcause"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
@@ -129,10 +131,10 @@ func TestFaults(t *testing.T) {
 		return IEDiagnostics{Criticality: c, ID: none, Error: NotUnderstood}
 	}
 	missing := func(c Criticality, id IE) IEDiagnostics { return IEDiagnostics{Criticality: c, ID: id, Error: Missing} }
-	reject := ErrorIndication{Cause: at(CauseAbstractSyntaxReject)}
-	notify := ErrorIndication{Cause: at(CauseAbstractSyntaxNotify)}
-	falsely := ErrorIndication{Cause: at(CauseFalselyConstructed)}
-	syntax := ErrorIndication{Cause: at(CauseTransferSyntax)}
+	reject := ErrorIndication{Cause: at(ngapcause.AbstractSyntaxReject)}
+	notify := ErrorIndication{Cause: at(ngapcause.AbstractSyntaxNotify)}
+	falsely := ErrorIndication{Cause: at(ngapcause.FalselyConstructed)}
+	syntax := ErrorIndication{Cause: at(ngapcause.TransferSyntax)}
 	for name, tc := range map[string]struct {
 		message Message
 		change  func([]rawIE) []rawIE
@@ -146,23 +148,23 @@ func TestFaults(t *testing.T) {
 	}{
 		"10.3.4.2: an IE that is not known, to be ignored": {message: uplink(), change: with(none, Ignore, "00"), want: uplink()},
 		"10.3.4.2: an IE that is not known, to be ignored with a notice, where there is no response": {
-			message: uplink(), change: with(none, Notify, "00"), want: uplink(), wantCause: CauseAbstractSyntaxNotify, wantReport: ByErrorIndication,
+			message: uplink(), change: with(none, Notify, "00"), want: uplink(), wantCause: ngapcause.AbstractSyntaxNotify, wantReport: ByErrorIndication,
 			wantAnswer: ids(notify, ProcedureUplinkNASTransport, Ignore, unknown(Notify)),
 		},
 		"10.3.4.2: an IE that is not known, to be ignored with a notice, where there is a response": {
-			message: setupRequest(), change: with(none, Notify, "00"), want: setupRequest(), wantCause: CauseAbstractSyntaxNotify, wantReport: InResponse,
+			message: setupRequest(), change: with(none, Notify, "00"), want: setupRequest(), wantCause: ngapcause.AbstractSyntaxNotify, wantReport: InResponse,
 			wantInResponse: &CriticalityDiagnostics{IEs: []IEDiagnostics{unknown(Notify)}},
 		},
 		"10.3.4.2: an IE that is not known, to be rejected, where there is no failure": {
-			message: uplink(), change: with(none, Reject, "00"), wantCause: CauseAbstractSyntaxReject, wantReport: ByErrorIndication,
+			message: uplink(), change: with(none, Reject, "00"), wantCause: ngapcause.AbstractSyntaxReject, wantReport: ByErrorIndication,
 			wantAnswer: ids(reject, ProcedureUplinkNASTransport, Ignore, unknown(Reject)),
 		},
 		"10.3.4.2: an IE that is not known, to be rejected, where there is a failure": {
-			message: setupRequest(), change: with(none, Reject, "00"), wantCause: CauseAbstractSyntaxReject, wantReport: ByFailure,
-			wantAnswer: &NGSetupFailure{Cause: CauseAbstractSyntaxReject, Diagnostics: &CriticalityDiagnostics{IEs: []IEDiagnostics{unknown(Reject)}}},
+			message: setupRequest(), change: with(none, Reject, "00"), wantCause: ngapcause.AbstractSyntaxReject, wantReport: ByFailure,
+			wantAnswer: &NGSetupFailure{Cause: ngapcause.AbstractSyntaxReject, Diagnostics: &CriticalityDiagnostics{IEs: []IEDiagnostics{unknown(Reject)}}},
 		},
 		"10.3.4.2: a failure needs names that were not there: an Error Indication": {
-			message: modified(), change: without(ieRANUEID), wantCause: CauseAbstractSyntaxReject, wantReport: ByErrorIndication,
+			message: modified(), change: without(ieRANUEID), wantCause: ngapcause.AbstractSyntaxReject, wantReport: ByErrorIndication,
 			wantAnswer: func() Message {
 				out := ids(reject, ProcedureUEContextModification, Reject, missing(Reject, ieRANUEID))
 				out.RAN = nil
@@ -170,11 +172,11 @@ func TestFaults(t *testing.T) {
 			}(),
 		},
 		"10.3.4.2: a failure with the UE's names": {
-			message: modified(), change: with(none, Reject, "00"), wantCause: CauseAbstractSyntaxReject, wantReport: ByFailure,
-			wantAnswer: &UEContextModificationFailure{UE: ue1, Cause: CauseAbstractSyntaxReject, Diagnostics: &CriticalityDiagnostics{IEs: []IEDiagnostics{unknown(Reject)}}},
+			message: modified(), change: with(none, Reject, "00"), wantCause: ngapcause.AbstractSyntaxReject, wantReport: ByFailure,
+			wantAnswer: &UEContextModificationFailure{UE: ue1, Cause: ngapcause.AbstractSyntaxReject, Diagnostics: &CriticalityDiagnostics{IEs: []IEDiagnostics{unknown(Reject)}}},
 		},
 		"10.3.4.2: a path switch fails, and each session hears why": {
-			message: switched(), change: with(none, Reject, "00"), wantCause: CauseAbstractSyntaxReject, wantReport: ByFailure,
+			message: switched(), change: with(none, Reject, "00"), wantCause: ngapcause.AbstractSyntaxReject, wantReport: ByFailure,
 			// TS 38.413 9.3.4.20: no extensions, group 3 of protocol, no extension, value 1 in three bits.
 			wantAnswer: &PathSwitchRequestFailure{
 				UE: ue1, Released: []Session{{ID: 1, Transfer: octets("1880")}, {ID: 255, Transfer: octets("1880")}},
@@ -182,15 +184,15 @@ func TestFaults(t *testing.T) {
 			},
 		},
 		"10.3.4.2: a path switch without sessions": {
-			message: switched(), change: without(ieSessionsToBeSwitched), wantCause: CauseAbstractSyntaxReject, wantReport: ByErrorIndication,
+			message: switched(), change: without(ieSessionsToBeSwitched), wantCause: ngapcause.AbstractSyntaxReject, wantReport: ByErrorIndication,
 			wantAnswer: ids(reject, ProcedurePathSwitchRequest, Reject, missing(Reject, ieSessionsToBeSwitched)),
 		},
 		"10.3.4.2: a response with an IE to be rejected has failed": {
-			message: &UEContextModificationResponse{UE: ue1}, change: with(none, Reject, "00"), wantCause: CauseAbstractSyntaxReject, wantReport: Locally,
+			message: &UEContextModificationResponse{UE: ue1}, change: with(none, Reject, "00"), wantCause: ngapcause.AbstractSyntaxReject, wantReport: Locally,
 		},
 		"10.3.4.2: a response with an IE to be ignored with a notice": {
 			message: &UEContextModificationResponse{UE: ue1}, change: with(none, Notify, "00"), want: &UEContextModificationResponse{UE: ue1},
-			wantCause: CauseAbstractSyntaxNotify, wantReport: ByErrorIndication,
+			wantCause: ngapcause.AbstractSyntaxNotify, wantReport: ByErrorIndication,
 			wantAnswer: func() Message {
 				out := ids(notify, ProcedureUEContextModification, Reject, unknown(Notify))
 				out.Diagnostics.Triggering = at(Successful)
@@ -198,15 +200,15 @@ func TestFaults(t *testing.T) {
 			}(),
 		},
 		"10.3.5: a mandatory IE is missing, to be rejected": {
-			message: uplink(), change: without(ieNASPDU), wantCause: CauseAbstractSyntaxReject, wantReport: ByErrorIndication,
+			message: uplink(), change: without(ieNASPDU), wantCause: ngapcause.AbstractSyntaxReject, wantReport: ByErrorIndication,
 			wantAnswer: ids(reject, ProcedureUplinkNASTransport, Ignore, missing(Reject, ieNASPDU)),
 		},
 		"10.3.5: a mandatory IE is missing, to be ignored": {
 			message: uplink(), change: without(ieUserLocation), want: &UplinkNASTransport{UE: ue1, NAS: []byte{0x7e}},
 		},
 		"10.3.5: IEs are missing in a request that has a failure": {
-			message: setupRequest(), change: all(without(ieGlobalRANNodeID), without(ieSupportedTA)), wantCause: CauseAbstractSyntaxReject, wantReport: ByFailure,
-			wantAnswer: &NGSetupFailure{Cause: CauseAbstractSyntaxReject, Diagnostics: &CriticalityDiagnostics{
+			message: setupRequest(), change: all(without(ieGlobalRANNodeID), without(ieSupportedTA)), wantCause: ngapcause.AbstractSyntaxReject, wantReport: ByFailure,
+			wantAnswer: &NGSetupFailure{Cause: ngapcause.AbstractSyntaxReject, Diagnostics: &CriticalityDiagnostics{
 				IEs: []IEDiagnostics{missing(Reject, ieGlobalRANNodeID), missing(Reject, ieSupportedTA)},
 			}},
 		},
@@ -214,54 +216,54 @@ func TestFaults(t *testing.T) {
 			message: &InitialContextSetupRequest{
 				UE: ue1, AMBR: &AggregateBitRate{}, GUAMI: guami(), Sessions: setups(), Allowed: someSlices(), Security: capabilities(), Key: key(),
 			},
-			change: without(ieUEAggregateMaximumBitRate), wantCause: CauseAbstractSyntaxReject, wantReport: ByFailure,
-			wantAnswer: &InitialContextSetupFailure{UE: ue1, Cause: CauseAbstractSyntaxReject, Diagnostics: &CriticalityDiagnostics{
+			change: without(ieUEAggregateMaximumBitRate), wantCause: ngapcause.AbstractSyntaxReject, wantReport: ByFailure,
+			wantAnswer: &InitialContextSetupFailure{UE: ue1, Cause: ngapcause.AbstractSyntaxReject, Diagnostics: &CriticalityDiagnostics{
 				IEs: []IEDiagnostics{missing(Reject, ieUEAggregateMaximumBitRate)},
 			}},
 		},
 		"10.3.6: IEs in the wrong order": {
-			message: uplink(), change: swapped(0, 1), wantCause: CauseFalselyConstructed, wantReport: ByErrorIndication,
+			message: uplink(), change: swapped(0, 1), wantCause: ngapcause.FalselyConstructed, wantReport: ByErrorIndication,
 			wantAnswer: ids(falsely, ProcedureUplinkNASTransport, Ignore),
 		},
 		"10.3.6: one that is not known between them does not matter": {
-			message: uplink(), change: all(with(none, Ignore, "00"), swapped(2, 4)), wantCause: CauseFalselyConstructed, wantReport: ByErrorIndication,
+			message: uplink(), change: all(with(none, Ignore, "00"), swapped(2, 4)), wantCause: ngapcause.FalselyConstructed, wantReport: ByErrorIndication,
 			wantAnswer: ids(falsely, ProcedureUplinkNASTransport, Ignore),
 		},
 		"10.3.6: an IE twice": {
-			message: uplink(), change: twice(ieNASPDU), wantCause: CauseFalselyConstructed, wantReport: ByErrorIndication,
+			message: uplink(), change: twice(ieNASPDU), wantCause: ngapcause.FalselyConstructed, wantReport: ByErrorIndication,
 			wantAnswer: ids(falsely, ProcedureUplinkNASTransport, Ignore),
 		},
 		"10.3.6: an IE twice in a request that has a failure": {
-			message: setupRequest(), change: twice(ieRANNodeName), wantCause: CauseFalselyConstructed, wantReport: ByFailure,
-			wantAnswer: &NGSetupFailure{Cause: CauseFalselyConstructed},
+			message: setupRequest(), change: twice(ieRANNodeName), wantCause: ngapcause.FalselyConstructed, wantReport: ByFailure,
+			wantAnswer: &NGSetupFailure{Cause: ngapcause.FalselyConstructed},
 		},
 		"10.3.6: a response in the wrong order has failed": {
-			message: &UEContextModificationResponse{UE: ue1}, change: swapped(0, 1), wantCause: CauseFalselyConstructed, wantReport: Locally,
+			message: &UEContextModificationResponse{UE: ue1}, change: swapped(0, 1), wantCause: ngapcause.FalselyConstructed, wantReport: Locally,
 		},
 		"10.2: a value ends too early": {
-			message: uplink(), change: as(ieUserLocation, "50 00"), wantCause: CauseTransferSyntax, wantReport: ByErrorIndication,
+			message: uplink(), change: as(ieUserLocation, "50 00"), wantCause: ngapcause.TransferSyntax, wantReport: ByErrorIndication,
 			wantAnswer: ids(syntax, ProcedureUplinkNASTransport, Ignore),
 		},
 		"10.2: a value is too long": {
-			message: uplink(), change: as(ieNASPDU, "01 7e 00"), wantCause: CauseTransferSyntax, wantReport: ByErrorIndication,
+			message: uplink(), change: as(ieNASPDU, "01 7e 00"), wantCause: ngapcause.TransferSyntax, wantReport: ByErrorIndication,
 			wantAnswer: ids(syntax, ProcedureUplinkNASTransport, Ignore),
 		},
 		"10.2: a number is outside of its range": {
 			// 32 bits of a gNB ID are 10 more than 22; this says 15 more.
-			message: setupRequest(), change: as(ieGlobalRANNodeID, "00 99f907 78 ffffffffff"), wantCause: CauseTransferSyntax, wantReport: ByErrorIndication,
-			wantAnswer: &ErrorIndication{Cause: at(CauseTransferSyntax), Diagnostics: &CriticalityDiagnostics{
+			message: setupRequest(), change: as(ieGlobalRANNodeID, "00 99f907 78 ffffffffff"), wantCause: ngapcause.TransferSyntax, wantReport: ByErrorIndication,
+			wantAnswer: &ErrorIndication{Cause: at(ngapcause.TransferSyntax), Diagnostics: &CriticalityDiagnostics{
 				Procedure: at(ProcedureNGSetup), Triggering: at(Initiating), Criticality: at(Reject),
 			}},
 		},
 		"10.5: what ends a procedure is told, and what was ignored beside it": {
-			message: uplink(), change: all(with(none, Notify, "00"), without(ieNASPDU)), wantCause: CauseAbstractSyntaxReject, wantReport: ByErrorIndication,
+			message: uplink(), change: all(with(none, Notify, "00"), without(ieNASPDU)), wantCause: ngapcause.AbstractSyntaxReject, wantReport: ByErrorIndication,
 			wantAnswer: ids(reject, ProcedureUplinkNASTransport, Ignore, missing(Reject, ieNASPDU), unknown(Notify)),
 		},
 		"10.5: a fault of an Error Indication is never answered": {
-			message: &ErrorIndication{AMF: at(ue1.AMF), Cause: at(CauseSemanticError)}, change: with(none, Reject, "00"), wantCause: CauseAbstractSyntaxReject, wantReport: Locally,
+			message: &ErrorIndication{AMF: at(ue1.AMF), Cause: at(ngapcause.SemanticError)}, change: with(none, Reject, "00"), wantCause: ngapcause.AbstractSyntaxReject, wantReport: Locally,
 		},
 		"10.5: an Error Indication that cannot be read is never answered": {
-			message: &ErrorIndication{Cause: at(CauseSemanticError)}, change: as(ieCause, ""), wantCause: CauseTransferSyntax, wantReport: Locally,
+			message: &ErrorIndication{Cause: at(ngapcause.SemanticError)}, change: as(ieCause, ""), wantCause: ngapcause.TransferSyntax, wantReport: Locally,
 		},
 		"10.3.1: a value of a later release, in an IE to be ignored": {
 			message: setupRequest(), change: as(ieDefaultPagingDRX, "80"), want: &NGSetupRequest{Node: gnb(22), Name: "gNB", TAs: supported()},
@@ -269,8 +271,8 @@ func TestFaults(t *testing.T) {
 		"10.3.1: a value of a later release, in an IE to be rejected": {
 			message: &HandoverRequired{UE: ue1, Target: HandoverTarget{Node: gnb(22), TAI: tai()}, Sessions: sessions(), Container: []byte{1}},
 			// The second extension of Handover Type.
-			change: as(ieHandoverType, "81"), wantCause: CauseAbstractSyntaxReject, wantReport: ByFailure,
-			wantAnswer: &HandoverPreparationFailure{UE: ue1, Cause: CauseAbstractSyntaxReject, Diagnostics: &CriticalityDiagnostics{
+			change: as(ieHandoverType, "81"), wantCause: ngapcause.AbstractSyntaxReject, wantReport: ByFailure,
+			wantAnswer: &HandoverPreparationFailure{UE: ue1, Cause: ngapcause.AbstractSyntaxReject, Diagnostics: &CriticalityDiagnostics{
 				IEs: []IEDiagnostics{{Criticality: Reject, ID: ieHandoverType, Error: NotUnderstood}},
 			}},
 		},
@@ -282,8 +284,8 @@ func TestFaults(t *testing.T) {
 			message: uplink(), change: as(ieUserLocation, "c0 00f4 40 03 010203"), want: &UplinkNASTransport{UE: ue1, NAS: []byte{0x7e}},
 		},
 		"10.3.1: an alternative of a later release, and the IE is to be rejected": {
-			message: setupRequest(), change: as(ieGlobalRANNodeID, "c0 00f0 00 03 010203"), wantCause: CauseAbstractSyntaxReject, wantReport: ByFailure,
-			wantAnswer: &NGSetupFailure{Cause: CauseAbstractSyntaxReject, Diagnostics: &CriticalityDiagnostics{IEs: []IEDiagnostics{
+			message: setupRequest(), change: as(ieGlobalRANNodeID, "c0 00f0 00 03 010203"), wantCause: ngapcause.AbstractSyntaxReject, wantReport: ByFailure,
+			wantAnswer: &NGSetupFailure{Cause: ngapcause.AbstractSyntaxReject, Diagnostics: &CriticalityDiagnostics{IEs: []IEDiagnostics{
 				{Criticality: Reject, ID: 240, Error: NotUnderstood}, {Criticality: Reject, ID: ieGlobalRANNodeID, Error: NotUnderstood},
 			}}},
 		},
@@ -297,7 +299,7 @@ func TestFaults(t *testing.T) {
 			message:   &HandoverNotify{UE: ue1, Location: eutraLocation()},
 			change:    as(ieUserLocation, "48 99f907 0000000100 99f907 000001 0000 0fa0 80 0100"),
 			want:      &HandoverNotify{UE: ue1, Location: UserLocation{Kind: LocationNR, Cell: nrCell(), TAI: tai()}},
-			wantCause: CauseAbstractSyntaxNotify, wantReport: ByErrorIndication,
+			wantCause: ngapcause.AbstractSyntaxNotify, wantReport: ByErrorIndication,
 			wantAnswer: ids(notify, ProcedureHandoverNotification, Ignore, unknown(Notify)),
 		},
 		"fields of a later release behind those of a SEQUENCE": {
@@ -309,7 +311,7 @@ func TestFaults(t *testing.T) {
 		"10.3.4.2: an extension that is not known, to be rejected": {
 			message: &AMFStatusIndication{GUAMIs: []UnavailableGUAMI{{GUAMI: guami()}}},
 			// No option but extensions; the GUAMI without any; one extension 4000 of one octet.
-			change: as(ieUnavailableGUAMI, "00 10 99f907 02 0043 0000 0fa0 00 0100"), wantCause: CauseAbstractSyntaxReject, wantReport: ByErrorIndication,
+			change: as(ieUnavailableGUAMI, "00 10 99f907 02 0043 0000 0fa0 00 0100"), wantCause: ngapcause.AbstractSyntaxReject, wantReport: ByErrorIndication,
 			wantAnswer: func() Message {
 				out := ids(reject, ProcedureAMFStatusIndication, Ignore, unknown(Reject))
 				out.AMF, out.RAN = nil, nil
@@ -317,7 +319,7 @@ func TestFaults(t *testing.T) {
 			}(),
 		},
 		"a criticality that the sender has changed is the one that counts": {
-			message: uplink(), change: all(but(ieUserLocation, Reject), as(ieUserLocation, "c0 00f4 40 03 010203")), wantCause: CauseAbstractSyntaxReject, wantReport: ByErrorIndication,
+			message: uplink(), change: all(but(ieUserLocation, Reject), as(ieUserLocation, "c0 00f4 40 03 010203")), wantCause: ngapcause.AbstractSyntaxReject, wantReport: ByErrorIndication,
 			wantAnswer: ids(reject, ProcedureUplinkNASTransport, Ignore, IEDiagnostics{Criticality: Reject, ID: ieUserLocation, Error: NotUnderstood}),
 		},
 	} {
@@ -377,48 +379,48 @@ func TestFaultsOfTheEnvelope(t *testing.T) {
 		wantCause  Cause
 		wantAnswer Message
 	}{
-		"10.2: nothing":                        {nil, CauseTransferSyntax, &ErrorIndication{Cause: at(CauseTransferSyntax)}},
-		"10.2: one octet":                      {octets("00"), CauseTransferSyntax, &ErrorIndication{Cause: at(CauseTransferSyntax)}},
-		"10.2: too long":                       {make([]byte, MaxOctets+1), CauseTransferSyntax, &ErrorIndication{Cause: at(CauseTransferSyntax)}},
-		"10.3.4.1A: a type of message of none": {octets("60 15 00 03 000000"), CauseTransferSyntax, &ErrorIndication{Cause: at(CauseTransferSyntax)}},
-		"10.3.4.1A: one of a later release":    {octets("80 15 00 03 000000"), CauseTransferSyntax, &ErrorIndication{Cause: at(CauseTransferSyntax)}},
-		"10.2: a criticality of none":          {octets("00 15 c0 03 000000"), CauseTransferSyntax, &ErrorIndication{Cause: at(CauseTransferSyntax)}},
+		"10.2: nothing":                        {nil, ngapcause.TransferSyntax, &ErrorIndication{Cause: at(ngapcause.TransferSyntax)}},
+		"10.2: one octet":                      {octets("00"), ngapcause.TransferSyntax, &ErrorIndication{Cause: at(ngapcause.TransferSyntax)}},
+		"10.2: too long":                       {make([]byte, MaxOctets+1), ngapcause.TransferSyntax, &ErrorIndication{Cause: at(ngapcause.TransferSyntax)}},
+		"10.3.4.1A: a type of message of none": {octets("60 15 00 03 000000"), ngapcause.TransferSyntax, &ErrorIndication{Cause: at(ngapcause.TransferSyntax)}},
+		"10.3.4.1A: one of a later release":    {octets("80 15 00 03 000000"), ngapcause.TransferSyntax, &ErrorIndication{Cause: at(ngapcause.TransferSyntax)}},
+		"10.2: a criticality of none":          {octets("00 15 c0 03 000000"), ngapcause.TransferSyntax, &ErrorIndication{Cause: at(ngapcause.TransferSyntax)}},
 		"10.2: cut behind its head": {
-			octets("00 15 00"), CauseTransferSyntax, &ErrorIndication{Cause: at(CauseTransferSyntax), Diagnostics: diagnosed(ProcedureNGSetup, Initiating, Reject)},
+			octets("00 15 00"), ngapcause.TransferSyntax, &ErrorIndication{Cause: at(ngapcause.TransferSyntax), Diagnostics: diagnosed(ProcedureNGSetup, Initiating, Reject)},
 		},
 		"10.2: octets behind its end": {
-			octets("00 17 00 03 000000 00"), CauseTransferSyntax, &ErrorIndication{Cause: at(CauseTransferSyntax), Diagnostics: diagnosed(ProcedureOverloadStop, Initiating, Reject)},
+			octets("00 17 00 03 000000 00"), ngapcause.TransferSyntax, &ErrorIndication{Cause: at(ngapcause.TransferSyntax), Diagnostics: diagnosed(ProcedureOverloadStop, Initiating, Reject)},
 		},
 		"10.2: octets behind its IEs": {
-			octets("00 17 00 04 000000 00"), CauseTransferSyntax, &ErrorIndication{Cause: at(CauseTransferSyntax), Diagnostics: diagnosed(ProcedureOverloadStop, Initiating, Reject)},
+			octets("00 17 00 04 000000 00"), ngapcause.TransferSyntax, &ErrorIndication{Cause: at(ngapcause.TransferSyntax), Diagnostics: diagnosed(ProcedureOverloadStop, Initiating, Reject)},
 		},
 		"10.2: more IEs than there are octets": {
-			octets("00 17 00 03 0000ff"), CauseTransferSyntax, &ErrorIndication{Cause: at(CauseTransferSyntax), Diagnostics: diagnosed(ProcedureOverloadStop, Initiating, Reject)},
+			octets("00 17 00 03 0000ff"), ngapcause.TransferSyntax, &ErrorIndication{Cause: at(ngapcause.TransferSyntax), Diagnostics: diagnosed(ProcedureOverloadStop, Initiating, Reject)},
 		},
 		"10.2: far more IEs than any message has": {
-			octets("00 17 00 03 00ffff"), CauseTransferSyntax, &ErrorIndication{Cause: at(CauseTransferSyntax), Diagnostics: diagnosed(ProcedureOverloadStop, Initiating, Reject)},
+			octets("00 17 00 03 00ffff"), ngapcause.TransferSyntax, &ErrorIndication{Cause: at(ngapcause.TransferSyntax), Diagnostics: diagnosed(ProcedureOverloadStop, Initiating, Reject)},
 		},
 		"10.2: cut behind the UE's names": {
-			octets("00 2e 40 0f 000003 000a 00 02 0001 0055 00 02 0002"), CauseTransferSyntax,
-			&ErrorIndication{AMF: at(ue1.AMF), RAN: at(ue1.RAN), Cause: at(CauseTransferSyntax), Diagnostics: diagnosed(ProcedureUplinkNASTransport, Initiating, Ignore)},
+			octets("00 2e 40 0f 000003 000a 00 02 0001 0055 00 02 0002"), ngapcause.TransferSyntax,
+			&ErrorIndication{AMF: at(ue1.AMF), RAN: at(ue1.RAN), Cause: at(ngapcause.TransferSyntax), Diagnostics: diagnosed(ProcedureUplinkNASTransport, Initiating, Ignore)},
 		},
 		"10.3.4.1: a procedure that is not known, to be rejected": {
-			octets("00 ff 00 03 000000"), CauseAbstractSyntaxReject, &ErrorIndication{Cause: at(CauseAbstractSyntaxReject), Diagnostics: diagnosed(255, Initiating, Reject)},
+			octets("00 ff 00 03 000000"), ngapcause.AbstractSyntaxReject, &ErrorIndication{Cause: at(ngapcause.AbstractSyntaxReject), Diagnostics: diagnosed(255, Initiating, Reject)},
 		},
 		"10.3.4.1: a procedure that is not known, to be ignored with a notice": {
-			octets("00 ff 80 03 000000"), CauseAbstractSyntaxNotify, &ErrorIndication{Cause: at(CauseAbstractSyntaxNotify), Diagnostics: diagnosed(255, Initiating, Notify)},
+			octets("00 ff 80 03 000000"), ngapcause.AbstractSyntaxNotify, &ErrorIndication{Cause: at(ngapcause.AbstractSyntaxNotify), Diagnostics: diagnosed(255, Initiating, Notify)},
 		},
-		"10.3.4.1: a procedure that is not known, to be ignored": {octets("00 ff 40 03 000000"), CauseAbstractSyntaxReject, nil},
+		"10.3.4.1: a procedure that is not known, to be ignored": {octets("00 ff 40 03 000000"), ngapcause.AbstractSyntaxReject, nil},
 		"10.3.4.1: NRPPa of a UE, to be rejected": {
-			octets("00 32 00 0f 000002 000a 00 02 0001 0055 00 02 0002"), CauseAbstractSyntaxReject,
-			&ErrorIndication{AMF: at(ue1.AMF), RAN: at(ue1.RAN), Cause: at(CauseAbstractSyntaxReject), Diagnostics: diagnosed(50, Initiating, Reject)},
+			octets("00 32 00 0f 000002 000a 00 02 0001 0055 00 02 0002"), ngapcause.AbstractSyntaxReject,
+			&ErrorIndication{AMF: at(ue1.AMF), RAN: at(ue1.RAN), Cause: at(ngapcause.AbstractSyntaxReject), Diagnostics: diagnosed(50, Initiating, Reject)},
 		},
 		"10.3.4.1A: a response that its procedure does not have": {
-			octets("20 2e 40 03 000000"), CauseFalselyConstructed,
-			&ErrorIndication{Cause: at(CauseFalselyConstructed), Diagnostics: diagnosed(ProcedureUplinkNASTransport, Successful, Ignore)},
+			octets("20 2e 40 03 000000"), ngapcause.FalselyConstructed,
+			&ErrorIndication{Cause: at(ngapcause.FalselyConstructed), Diagnostics: diagnosed(ProcedureUplinkNASTransport, Successful, Ignore)},
 		},
-		"10.5: an Error Indication that is a response":  {octets("20 09 40 03 000000"), CauseFalselyConstructed, nil},
-		"10.5: an Error Indication that cannot be read": {octets("00 09 40 03 000001"), CauseTransferSyntax, nil},
+		"10.5: an Error Indication that is a response":  {octets("20 09 40 03 000000"), ngapcause.FalselyConstructed, nil},
+		"10.5: an Error Indication that cannot be read": {octets("00 09 40 03 000001"), ngapcause.TransferSyntax, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, fault := Read(tc.octets)
@@ -481,16 +483,16 @@ func TestNewErrorIndication(t *testing.T) {
 		cause   Cause
 		want    *ErrorIndication
 	}{
-		"10.6: a UE that is not known": {uplink(), CauseUnknownLocalUEID, &ErrorIndication{
-			AMF: at(ue1.AMF), RAN: at(ue1.RAN), Cause: at(CauseUnknownLocalUEID),
+		"10.6: a UE that is not known": {uplink(), ngapcause.UnknownLocalUEID, &ErrorIndication{
+			AMF: at(ue1.AMF), RAN: at(ue1.RAN), Cause: at(ngapcause.UnknownLocalUEID),
 			Diagnostics: &CriticalityDiagnostics{Procedure: at(ProcedureUplinkNASTransport), Triggering: at(Initiating), Criticality: at(Ignore)},
 		}},
-		"10.4: not compatible with the state": {&UEContextReleaseComplete{UE: ue1}, CauseMessageNotCompatibleWithReceiver, &ErrorIndication{
-			AMF: at(ue1.AMF), RAN: at(ue1.RAN), Cause: at(CauseMessageNotCompatibleWithReceiver),
+		"10.4: not compatible with the state": {&UEContextReleaseComplete{UE: ue1}, ngapcause.MessageNotCompatibleWithReceiver, &ErrorIndication{
+			AMF: at(ue1.AMF), RAN: at(ue1.RAN), Cause: at(ngapcause.MessageNotCompatibleWithReceiver),
 			Diagnostics: &CriticalityDiagnostics{Procedure: at(ProcedureUEContextRelease), Triggering: at(Successful), Criticality: at(Reject)},
 		}},
-		"of no UE": {&OverloadStop{}, CauseMessageNotCompatibleWithReceiver, &ErrorIndication{
-			Cause:       at(CauseMessageNotCompatibleWithReceiver),
+		"of no UE": {&OverloadStop{}, ngapcause.MessageNotCompatibleWithReceiver, &ErrorIndication{
+			Cause:       at(ngapcause.MessageNotCompatibleWithReceiver),
 			Diagnostics: &CriticalityDiagnostics{Procedure: at(ProcedureOverloadStop), Triggering: at(Initiating), Criticality: at(Reject)},
 		}},
 	} {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"testing"
 
+	"core5g.dev/core5g/images/ngapcause"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
@@ -34,7 +36,7 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		UEAssociated(m)
-		readable(t, NewErrorIndication(m, CauseUnknownLocalUEID))
+		readable(t, NewErrorIndication(m, ngapcause.UnknownLocalUEID))
 		once, err := Write(m)
 		if err != nil {
 			// An IE to be ignored was missing, or not understood.

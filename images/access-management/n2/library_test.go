@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"testing"
 
+	"core5g.dev/core5g/images/ngapcause"
+
 	"github.com/free5gc/aper/logger"
 	"github.com/free5gc/ngap"
 	"github.com/sirupsen/logrus"
@@ -74,16 +76,16 @@ func TestUnlikeFree5GC(t *testing.T) {
 		wantKiB   uint64
 		wantCause Cause
 	}{
-		"a mandatory IE is missing":     {octets: nas(without(ieNASPDU)), wantCause: CauseAbstractSyntaxReject},
-		"an IE twice":                   {octets: nas(twice(ieNASPDU)), wantCause: CauseFalselyConstructed},
-		"IEs in the wrong order":        {octets: nas(swapped(0, 1)), wantCause: CauseFalselyConstructed},
-		"octets behind a value":         {octets: nas(as(ieNASPDU, "01 7e 0000")), wantCause: CauseTransferSyntax},
-		"octets behind the message":     {octets: append(nas(all()), 1, 2, 3), wantCause: CauseTransferSyntax},
-		"a gNB ID of 37 bits":           {octets: setup(as(ieGlobalRANNodeID, "00 99f907 78 ffffffffff")), wantCause: CauseTransferSyntax},
-		"an IE to be rejected":          {octets: setup(with(none, Reject, "00")), wantCause: CauseAbstractSyntaxReject},
-		"a procedure to be rejected":    {octets: octets("00 ff 00 03 000000"), wantCause: CauseAbstractSyntaxReject},
-		"a TNGF: told apart from wrong": {octets: setup(as(ieGlobalRANNodeID, "c0 00f0 00 03 010203")), wantRefused: true, wantCause: CauseAbstractSyntaxReject},
-		"seven octets that take 4 MiB":  {octets: octets("00 15 00 03 00ffff"), wantRefused: true, wantKiB: 4000, wantCause: CauseTransferSyntax},
+		"a mandatory IE is missing":     {octets: nas(without(ieNASPDU)), wantCause: ngapcause.AbstractSyntaxReject},
+		"an IE twice":                   {octets: nas(twice(ieNASPDU)), wantCause: ngapcause.FalselyConstructed},
+		"IEs in the wrong order":        {octets: nas(swapped(0, 1)), wantCause: ngapcause.FalselyConstructed},
+		"octets behind a value":         {octets: nas(as(ieNASPDU, "01 7e 0000")), wantCause: ngapcause.TransferSyntax},
+		"octets behind the message":     {octets: append(nas(all()), 1, 2, 3), wantCause: ngapcause.TransferSyntax},
+		"a gNB ID of 37 bits":           {octets: setup(as(ieGlobalRANNodeID, "00 99f907 78 ffffffffff")), wantCause: ngapcause.TransferSyntax},
+		"an IE to be rejected":          {octets: setup(with(none, Reject, "00")), wantCause: ngapcause.AbstractSyntaxReject},
+		"a procedure to be rejected":    {octets: octets("00 ff 00 03 000000"), wantCause: ngapcause.AbstractSyntaxReject},
+		"a TNGF: told apart from wrong": {octets: setup(as(ieGlobalRANNodeID, "c0 00f0 00 03 010203")), wantRefused: true, wantCause: ngapcause.AbstractSyntaxReject},
+		"seven octets that take 4 MiB":  {octets: octets("00 15 00 03 00ffff"), wantRefused: true, wantKiB: 4000, wantCause: ngapcause.TransferSyntax},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var before, after runtime.MemStats

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"core5g.dev/core5g/images/ngapcause"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -45,12 +47,12 @@ func TestOctets(t *testing.T) {
 			want: "00 04 40 1b 00 0003 000a 00 06 80 0100000000 0055 00 02 00ff 0026 00 04 03 010203",
 		},
 		"a context released": {
-			message: &UEContextReleaseCommand{AMF: 1, RAN: at(RANUEID(2)), Cause: CauseNormalRelease},
+			message: &UEContextReleaseCommand{AMF: 1, RAN: at(RANUEID(2)), Cause: ngapcause.NormalRelease},
 			// The first of three, no option, each ID with its length before it; the third of six groups, the first of four.
 			want: "00 29 00 10 00 0002 0072 00 04 0001 0002 000f 40 01 40",
 		},
 		"a reset of one UE": {
-			message: &NGReset{Cause: CauseHardwareFailure, Connections: []UEConnection{{RAN: 7, HasRAN: true}}},
+			message: &NGReset{Cause: ngapcause.HardwareFailure, Connections: []UEConnection{{RAN: 7, HasRAN: true}}},
 			// The fifth of six groups, the third of six; the second of three, and from an octet on a length without bounds.
 			want: "00 14 00 10 00 0002 000f 40 01 84 0058 00 04 40 01 2007",
 		},
@@ -67,7 +69,7 @@ func TestOctets(t *testing.T) {
 			want: "00 23 00 14 00 0001 00a7 00 0d 04 0f80 c0000201 07c0 c0000202",
 		},
 		"a cause of an extension": {
-			message: &NGSetupFailure{Cause: CauseReleasedByPreemption},
+			message: &NGSetupFailure{Cause: ngapcause.ReleasedByPreemption},
 			// The first of six groups, extended: the second of the extensions.
 			want: "40 15 00 09 00 0001 000f 40 02 1020",
 		},

@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"strings"
 	"time"
+
+	"core5g.dev/core5g/images/ngapcause"
 )
 
 // sample is a message by what it shows.
@@ -169,15 +171,15 @@ func samples() []sample {
 			Extended: &ExtendedName{UTF8: "AMF"},
 		}, later},
 		{"more slices than fit", &NGSetupResponse{Name: "AMF", GUAMIs: []ServedGUAMI{{GUAMI: guami()}}, PLMNs: []PLMNSlices{{PLMN: plmn2, Slices: manySlices(1030)}}}, ""},
-		{"not set up", &NGSetupFailure{Cause: CauseUnknownPLMN}, ""},
-		{"not set up, wait", &NGSetupFailure{Cause: CauseControlProcessingOverload, Wait: Wait60s, Diagnostics: diagnostics()}, ""},
+		{"not set up", &NGSetupFailure{Cause: ngapcause.UnknownPLMN}, ""},
+		{"not set up, wait", &NGSetupFailure{Cause: ngapcause.ControlProcessingOverload, Wait: Wait60s, Diagnostics: diagnostics()}, ""},
 		{"a RAN configuration update of nothing", &RANConfigurationUpdate{}, ""},
 		{"a RAN configuration update", &RANConfigurationUpdate{Name: "gNB", TAs: supported(), DRX: DRX32, Node: at(gnb(25))}, ""},
 		{"a RAN configuration update with associations", &RANConfigurationUpdate{
 			Remove: []AssociationPair{{RAN: ipv4("192.0.2.1")}, {RAN: ipv6("2001:db8::1"), AMF: at(ipv4("192.0.2.2"))}}, Extended: &ExtendedName{Visible: "gNB"},
 		}, later},
 		{"a RAN configuration update acknowledged", &RANConfigurationUpdateAcknowledge{Diagnostics: diagnostics()}, ""},
-		{"a RAN configuration update refused", &RANConfigurationUpdateFailure{Cause: CauseUnknownPLMN, Wait: Wait1s, Diagnostics: diagnostics()}, ""},
+		{"a RAN configuration update refused", &RANConfigurationUpdateFailure{Cause: ngapcause.UnknownPLMN, Wait: Wait1s, Diagnostics: diagnostics()}, ""},
 		{"an AMF configuration update", &AMFConfigurationUpdate{
 			Name: "AMF", GUAMIs: []ServedGUAMI{{GUAMI: guami()}}, Capacity: at(uint8(0)), PLMNs: []PLMNSlices{{PLMN: plmn2, Slices: someSlices()}},
 			Add:    []Association{{Address: ipv4("192.0.2.1"), Use: UseForBoth, Weight: at(uint8(1))}, {Address: dual("192.0.2.1", "2001:db8::1"), Weight: at(uint8(0))}},
@@ -185,17 +187,17 @@ func samples() []sample {
 		}, ""},
 		{"an AMF configuration update of a name", &AMFConfigurationUpdate{Extended: &ExtendedName{Visible: "AMF"}}, later},
 		{"an AMF configuration update acknowledged", &AMFConfigurationUpdateAcknowledge{
-			Made: []Address{ipv4("192.0.2.1")}, Refused: []RefusedAssociation{{Address: ipv6("2001:db8::1"), Cause: CauseTransportResourceUnavailable}}, Diagnostics: diagnostics(),
+			Made: []Address{ipv4("192.0.2.1")}, Refused: []RefusedAssociation{{Address: ipv6("2001:db8::1"), Cause: ngapcause.TransportResourceUnavailable}}, Diagnostics: diagnostics(),
 		}, ""},
-		{"an AMF configuration update refused", &AMFConfigurationUpdateFailure{Cause: CauseMiscUnspecified, Wait: Wait20s, Diagnostics: diagnostics()}, ""},
+		{"an AMF configuration update refused", &AMFConfigurationUpdateFailure{Cause: ngapcause.MiscUnspecified, Wait: Wait20s, Diagnostics: diagnostics()}, ""},
 		{"an AMF that goes", &AMFStatusIndication{GUAMIs: []UnavailableGUAMI{{GUAMI: guami()}, {GUAMI: guami(), Timer: true, Backup: "AMF 2"}}}, ""},
-		{"a reset of all", &NGReset{Cause: CauseHardwareFailure}, ""},
-		{"a reset of some", &NGReset{Cause: CauseIntervention, Connections: connections()}, ""},
-		{"a reset of more", &NGReset{Cause: CauseIntervention, Connections: manyConnections(3000)}, longLists},
-		{"a reset of very many", &NGReset{Cause: CauseIntervention, Connections: manyConnections(20000)}, longLists},
+		{"a reset of all", &NGReset{Cause: ngapcause.HardwareFailure}, ""},
+		{"a reset of some", &NGReset{Cause: ngapcause.Intervention, Connections: connections()}, ""},
+		{"a reset of more", &NGReset{Cause: ngapcause.Intervention, Connections: manyConnections(3000)}, longLists},
+		{"a reset of very many", &NGReset{Cause: ngapcause.Intervention, Connections: manyConnections(20000)}, longLists},
 		{"a reset acknowledged", &NGResetAcknowledge{Connections: connections(), Diagnostics: diagnostics()}, ""},
-		{"an error", &ErrorIndication{Cause: at(CauseTransferSyntax)}, ""},
-		{"an error of a UE", &ErrorIndication{AMF: at(ue.AMF), RAN: at(ue.RAN), Cause: at(CauseUnknownLocalUEID), Diagnostics: diagnostics()}, ""},
+		{"an error", &ErrorIndication{Cause: at(ngapcause.TransferSyntax)}, ""},
+		{"an error of a UE", &ErrorIndication{AMF: at(ue.AMF), RAN: at(ue.RAN), Cause: at(ngapcause.UnknownLocalUEID), Diagnostics: diagnostics()}, ""},
 		{"an error of a UE that has a name", &ErrorIndication{STMSI: &FiveGSTMSI{Set: 1023, Pointer: 63, TMSI: 1<<32 - 1}}, later},
 		{"overload", &OverloadStart{}, ""},
 		{"overload of everything", &OverloadStart{
@@ -229,7 +231,7 @@ func samples() []sample {
 		{"NAS downlink with a PLMN to go back to", &DownlinkNASTransport{UE: ue, NAS: nas, Mobility: lastEUTRAN()}, later},
 		{"NAS downlink that asks for the radio capability", &DownlinkNASTransport{UE: ue, NAS: nas, Radio: []byte{1}, CapabilityRequest: true, CapabilityID: []byte{2, 3}}, later},
 		{"NAS uplink", &UplinkNASTransport{UE: ue1, NAS: nas, Location: nrLocation()}, ""},
-		{"NAS that was not delivered", &NASNonDeliveryIndication{UE: ue1, NAS: nas, Cause: CauseXnHandoverTriggered}, ""},
+		{"NAS that was not delivered", &NASNonDeliveryIndication{UE: ue1, NAS: nas, Cause: ngapcause.XnHandoverTriggered}, ""},
 		{"another AMF set", &RerouteNASRequest{RAN: 1, Message: bytes.Repeat([]byte{1}, 20000), AMFSet: 5}, ""},
 		{"another AMF set, with everything", &RerouteNASRequest{RAN: 1, AMF: at(AMFUEID(3)), Message: nas, AMFSet: 5, Allowed: someSlices(), Reroute: []byte{0x10}}, later},
 
@@ -245,11 +247,11 @@ func samples() []sample {
 		}, "its expected periods have no bounds"},
 		{"a context that is there", &InitialContextSetupResponse{UE: ue1}, ""},
 		{"a context that is there, with sessions", &InitialContextSetupResponse{UE: ue1, Sessions: sessions(), Failed: sessions()[:1], Diagnostics: diagnostics()}, ""},
-		{"a context that is not there", &InitialContextSetupFailure{UE: ue1, Failed: sessions(), Cause: CauseAlgorithmsNotSupported, Diagnostics: diagnostics()}, ""},
-		{"a release asked for", &UEContextReleaseRequest{UE: ue1, Sessions: []uint8{0, 5, 255}, Cause: CauseUserInactivity}, ""},
-		{"a release asked for, without sessions", &UEContextReleaseRequest{UE: ue1, Cause: CauseRadioConnectionLost}, ""},
-		{"a release of a pair", &UEContextReleaseCommand{AMF: 5, RAN: at(RANUEID(6)), Cause: CauseDeregister}, ""},
-		{"a release without the RAN's name", &UEContextReleaseCommand{AMF: 5, Cause: CauseNormalRelease}, ""},
+		{"a context that is not there", &InitialContextSetupFailure{UE: ue1, Failed: sessions(), Cause: ngapcause.AlgorithmsNotSupported, Diagnostics: diagnostics()}, ""},
+		{"a release asked for", &UEContextReleaseRequest{UE: ue1, Sessions: []uint8{0, 5, 255}, Cause: ngapcause.UserInactivity}, ""},
+		{"a release asked for, without sessions", &UEContextReleaseRequest{UE: ue1, Cause: ngapcause.RadioConnectionLost}, ""},
+		{"a release of a pair", &UEContextReleaseCommand{AMF: 5, RAN: at(RANUEID(6)), Cause: ngapcause.Deregister}, ""},
+		{"a release without the RAN's name", &UEContextReleaseCommand{AMF: 5, Cause: ngapcause.NormalRelease}, ""},
 		{"a release done", &UEContextReleaseComplete{UE: ue1}, ""},
 		{"a release done, with everything", &UEContextReleaseComplete{
 			UE: ue1, Location: at(nrLocation()), Diagnostics: diagnostics(),
@@ -263,7 +265,7 @@ func samples() []sample {
 		}, ""},
 		{"a context that goes to another AMF", &UEContextModificationRequest{UE: ue1, NewAMF: at(AMFUEID(77)), NewGUAMI: at(guami()), CapabilityID: []byte{1}}, later},
 		{"a context that has changed", &UEContextModificationResponse{UE: ue1, State: at(RRCConnected), Location: at(nrLocation()), Diagnostics: diagnostics()}, ""},
-		{"a context that has not changed", &UEContextModificationFailure{UE: ue1, Cause: CauseSemanticError, Diagnostics: diagnostics()}, ""},
+		{"a context that has not changed", &UEContextModificationFailure{UE: ue1, Cause: ngapcause.SemanticError, Diagnostics: diagnostics()}, ""},
 		{"a UE in RRC INACTIVE", &RRCInactiveTransitionReport{UE: ue1, State: RRCInactive, Location: nrLocation()}, ""},
 		{"an association given up", &UETNLABindingReleaseRequest{UE: ue1}, ""},
 
@@ -283,21 +285,21 @@ func samples() []sample {
 		{"volumes of a second radio, with a place", &SecondaryRATDataUsageReport{UE: ue1, Sessions: sessions(), Location: at(nrLocation())}, later},
 
 		{"a handover", &HandoverRequired{
-			UE: ue1, Cause: CauseHandoverForRadioReason, Target: HandoverTarget{Node: gnb(22), TAI: tai()}, DirectPath: true, Sessions: sessions(), Container: []byte{1, 2},
+			UE: ue1, Cause: ngapcause.HandoverForRadioReason, Target: HandoverTarget{Node: gnb(22), TAI: tai()}, DirectPath: true, Sessions: sessions(), Container: []byte{1, 2},
 		}, ""},
 		{"a handover to EPS", &HandoverRequired{
-			UE: ue1, Type: FiveGSToEPS, Cause: CauseReduceLoad, Target: HandoverTarget{Node: nodes()[5], TAI: TAI{PLMN: plmn3, TAC: 0xffff}, EPS: true}, Sessions: sessions(), Container: []byte{1},
+			UE: ue1, Type: FiveGSToEPS, Cause: ngapcause.ReduceLoad, Target: HandoverTarget{Node: nodes()[5], TAI: TAI{PLMN: plmn3, TAC: 0xffff}, EPS: true}, Sessions: sessions(), Container: []byte{1},
 		}, ""},
 		{"a handover that goes on", &HandoverCommand{UE: ue1, Sessions: sessions(), ToRelease: sessions()[:1], Container: bytes.Repeat([]byte{3}, 40000), Diagnostics: diagnostics()}, ""},
 		{"a handover to EPS that goes on", &HandoverCommand{UE: ue1, Type: FiveGSToEPS, NAS: []byte{9}, Container: []byte{1}}, ""},
-		{"a handover that does not", &HandoverPreparationFailure{UE: ue1, Cause: CauseUnknownTargetID, Diagnostics: diagnostics()}, ""},
-		{"a handover that does not, and why", &HandoverPreparationFailure{UE: ue1, Cause: CauseUnknownTargetID, Container: []byte{1}}, later},
+		{"a handover that does not", &HandoverPreparationFailure{UE: ue1, Cause: ngapcause.UnknownTargetID, Diagnostics: diagnostics()}, ""},
+		{"a handover that does not, and why", &HandoverPreparationFailure{UE: ue1, Cause: ngapcause.UnknownTargetID, Container: []byte{1}}, later},
 		{"a handover that is asked for", &HandoverRequest{
-			AMF: ue.AMF, Cause: CauseHandoverForRadioReason, AMBR: AggregateBitRate{Uplink: 1, Downlink: 2}, Security: capabilities(),
+			AMF: ue.AMF, Cause: ngapcause.HandoverForRadioReason, AMBR: AggregateBitRate{Uplink: 1, Downlink: 2}, Security: capabilities(),
 			Next: SecurityContext{NCC: 7, NH: key()}, Sessions: handoverSetups(), Allowed: someSlices(), Container: []byte{1}, GUAMI: guami(),
 		}, ""},
 		{"a handover that is asked for, with everything", &HandoverRequest{
-			AMF: ue.AMF, Cause: CauseHandoverForRadioReason, AMBR: AggregateBitRate{Uplink: 1, Downlink: 2}, Inactive: inactive(), Security: capabilities(),
+			AMF: ue.AMF, Cause: ngapcause.HandoverForRadioReason, AMBR: AggregateBitRate{Uplink: 1, Downlink: 2}, Inactive: inactive(), Security: capabilities(),
 			Next: SecurityContext{NCC: 0, NH: key()}, NewContext: true, NASC: []byte{1, 2, 3}, Sessions: handoverSetups(), Allowed: someSlices(), Trace: trace(),
 			MaskedIMEISV: 1 << 63, Container: []byte{1}, Mobility: restrictions(), Location: request(), InactiveReport: InactiveReportSingle, GUAMI: guami(),
 			VoiceFallback: VoiceFallbackPossible,
@@ -306,8 +308,8 @@ func samples() []sample {
 			Allowed: someSlices(), Sessions: handoverSetups(), Container: []byte{1}, GUAMI: guami(), CapabilityID: []byte{1},
 		}, later},
 		{"a handover that has room", &HandoverRequestAcknowledge{UE: ue1, Sessions: sessions(), Failed: sessions(), Container: []byte{5}, Diagnostics: diagnostics()}, ""},
-		{"a handover that has none", &HandoverFailure{AMF: 1, Cause: CauseNoRadioResourcesInTarget, Diagnostics: diagnostics()}, ""},
-		{"a handover that has none, and why", &HandoverFailure{AMF: 1, Cause: CauseNoRadioResourcesInTarget, Container: []byte{1}}, later},
+		{"a handover that has none", &HandoverFailure{AMF: 1, Cause: ngapcause.NoRadioResourcesInTarget, Diagnostics: diagnostics()}, ""},
+		{"a handover that has none, and why", &HandoverFailure{AMF: 1, Cause: ngapcause.NoRadioResourcesInTarget, Container: []byte{1}}, later},
 		{"a UE that has arrived", &HandoverNotify{UE: ue1, Location: nrLocation()}, ""},
 		{"a path that is switched", &PathSwitchRequest{RAN: 1, SourceAMF: 2, Location: nrLocation(), Security: capabilities(), Sessions: sessions(), Failed: sessions()}, ""},
 		{"a path of a UE that resumes", &PathSwitchRequest{RAN: 1, SourceAMF: 2, Location: nrLocation(), Security: capabilities(), Sessions: sessions(), Resume: at(ForData)}, later},
@@ -323,7 +325,7 @@ func samples() []sample {
 			UE: ue1, Sessions: sessions(), Allowed: someSlices(), CapabilityID: []byte{1},
 		}, later},
 		{"a path that was not switched", &PathSwitchRequestFailure{UE: ue1, Released: sessions(), Diagnostics: diagnostics()}, ""},
-		{"a handover cancelled", &HandoverCancel{UE: ue1, Cause: CauseTNGRelocPrepExpiry}, ""},
+		{"a handover cancelled", &HandoverCancel{UE: ue1, Cause: ngapcause.TNGRelocPrepExpiry}, ""},
 		{"a handover that is cancelled", &HandoverCancelAcknowledge{UE: ue1, Diagnostics: diagnostics()}, ""},
 		{"COUNTs up", &UplinkRANStatusTransfer{UE: ue1, Container: statusContainer()}, ""},
 		{"COUNTs down", &DownlinkRANStatusTransfer{UE: ue1, Container: statusContainer()}, ""},
@@ -343,13 +345,13 @@ func samples() []sample {
 		{"no voice", &UERadioCapabilityCheckResponse{UE: ue1, Diagnostics: diagnostics()}, ""},
 		{"a place asked for", &LocationReportingControl{UE: ue1, Request: LocationRequest{Event: LocationDirect}}, ""},
 		{"a place asked for, in areas", &LocationReportingControl{UE: ue1, Request: *request()}, ""},
-		{"a place that is not known", &LocationReportingFailureIndication{UE: ue1, Cause: CauseMultipleLocationReferences}, ""},
+		{"a place that is not known", &LocationReportingFailureIndication{UE: ue1, Cause: ngapcause.MultipleLocationReferences}, ""},
 		{"a place", &LocationReport{UE: ue1, Location: nrLocation(), Request: LocationRequest{Event: LocationCellChange}}, ""},
 		{"a place in areas", &LocationReport{
 			UE: ue1, Location: eutraLocation(), Presence: []AreaPresence{{Reference: 1, Presence: PresenceOut}, {Reference: 64, Presence: PresenceUnknown}}, Request: *request(),
 		}, ""},
 		{"a trace", &TraceStart{UE: ue1, Trace: *trace()}, ""},
-		{"a trace that is not taken", &TraceFailureIndication{UE: ue1, Trace: trace().ID, Cause: CauseInterSystemHandoverTriggered}, ""},
+		{"a trace that is not taken", &TraceFailureIndication{UE: ue1, Trace: trace().ID, Cause: ngapcause.InterSystemHandoverTriggered}, ""},
 		{"a trace that ends", &DeactivateTrace{UE: ue1, Trace: trace().ID}, ""},
 		{"a trace of a cell", &CellTrafficTrace{UE: ue1, Trace: trace().ID, Cell: nrCell(), Collector: dual("192.0.2.1", "2001:db8::1")}, ""},
 	}

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"core5g.dev/core5g/images/ngapcause"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -105,7 +107,7 @@ func TestLaterValues(t *testing.T) {
 		want    Message
 	}{
 		// The radio network's, extended: normally small 40, which is 85 in all.
-		"a cause": {&HandoverCancel{UE: ue1}, as(ieCause, "1500"), &HandoverCancel{UE: ue1, Cause: MakeCause(RadioNetwork, 85)}},
+		"a cause": {&HandoverCancel{UE: ue1}, as(ieCause, "1500"), &HandoverCancel{UE: ue1, Cause: ngapcause.Make(ngapcause.RadioNetwork, 85)}},
 		"an establishment cause": {
 			&InitialUEMessage{RAN: 1, NAS: []byte{1}, Location: nrLocation()}, as(ieRRCEstablishmentCause, "82"),
 			&InitialUEMessage{RAN: 1, NAS: []byte{1}, Location: nrLocation(), Establishment: 12},
@@ -175,8 +177,8 @@ func TestCannotBeWritten(t *testing.T) {
 		"a zone":                            {&AMFConfigurationUpdate{Remove: []Address{ipv6("fe80::1%eth0")}}, "AMFConfigurationUpdate: AMF-TNLAssociationToRemoveList: fe80::1%eth0 is no IPv6 address that others can use"},
 		"a reduction of 100":                {&OverloadStart{Reduction: 100}, "OverloadStart: AMFTrafficLoadReductionIndication: 100 is outside of 1 to 99"},
 		"a name that is no UTF-8":           {&AMFConfigurationUpdate{Extended: &ExtendedName{UTF8: "\xff"}}, "AMFConfigurationUpdate: Extended-AMFName: a name in UTF-8 of 1 to 150 characters"},
-		"a cause of no group":               {&HandoverCancel{Cause: MakeCause(9, 0)}, "HandoverCancel: Cause: 9 is outside of 0 to 5"},
-		"a cause of choice extensions":      {&HandoverCancel{Cause: MakeCause(5, 0)}, "HandoverCancel: Cause: nothing that can be written"},
+		"a cause of no group":               {&HandoverCancel{Cause: ngapcause.Make(9, 0)}, "HandoverCancel: Cause: 9 is outside of 0 to 5"},
+		"a cause of choice extensions":      {&HandoverCancel{Cause: ngapcause.Make(5, 0)}, "HandoverCancel: Cause: nothing that can be written"},
 		"a message that is too long":        {&RerouteNASRequest{Message: make([]byte, MaxOctets)}, "RerouteNASRequest: longer than 131072 octets"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -292,17 +294,17 @@ func TestDirections(t *testing.T) {
 
 func TestWords(t *testing.T) {
 	for got, want := range map[string]string{
-		CauseNormalRelease.String():                       "NAS: normal release",
-		CauseInsufficientCapabilities.String():            "radio network: insufficient UE capabilities",
-		CauseMiscUnspecified.String():                     "miscellaneous: unspecified",
-		MakeCause(RadioNetwork, 200).String():             "radio network: 200",
-		MakeCause(7, 1).String():                          "group 7: 1",
-		ProcedureNGSetup.String():                         "NG Setup",
-		Procedure(50).String():                            "procedure 50",
-		(&NGSetupFailure{}).Kind().String():               "NGSetupFailure",
-		Kind{Procedure: 50, Outcome: Successful}.String(): "procedure 50, outcome 1",
-		ieNASPDU.String():                                 "NAS-PDU",
-		none.String():                                     "IE 4000",
+		ngapcause.NormalRelease.String():                     "NAS: normal release",
+		ngapcause.InsufficientCapabilities.String():          "radio network: insufficient UE capabilities",
+		ngapcause.MiscUnspecified.String():                   "miscellaneous: unspecified",
+		ngapcause.Make(ngapcause.RadioNetwork, 200).String(): "radio network: 200",
+		ngapcause.Make(7, 1).String():                        "group 7: 1",
+		ProcedureNGSetup.String():                            "NG Setup",
+		Procedure(50).String():                               "procedure 50",
+		(&NGSetupFailure{}).Kind().String():                  "NGSetupFailure",
+		Kind{Procedure: 50, Outcome: Successful}.String():    "procedure 50, outcome 1",
+		ieNASPDU.String():                                    "NAS-PDU",
+		none.String():                                        "IE 4000",
 	} {
 		if got != want {
 			t.Errorf("%q, want %q", got, want)

@@ -2,6 +2,7 @@ package procedure
 
 import (
 	"core5g.dev/core5g/images/access-management/n2"
+	"core5g.dev/core5g/images/ngapcause"
 )
 
 // What access networks say of a UE (TS 38.413 8.2 to 8.6, 8.9, 8.14).
@@ -37,7 +38,7 @@ func (t *turn) fromAccess(e FromAccess) {
 	}
 	if t.s.N2.RAN != e.At.RAN { // TS 38.413 10.6
 		amf, ran := n2.AMFUEID(e.At.AMF), n2.RANUEID(e.At.RAN)
-		t.do(Send{To: e.At, Message: &n2.ErrorIndication{AMF: &amf, RAN: &ran, Cause: cause(n2.CauseInconsistentRemoteUEID)}})
+		t.do(Send{To: e.At, Message: &n2.ErrorIndication{AMF: &amf, RAN: &ran, Cause: cause(ngapcause.InconsistentRemoteUEID)}})
 		t.out.Refused = "another RAN UE NGAP ID"
 		return
 	}
@@ -47,7 +48,7 @@ func (t *turn) fromAccess(e FromAccess) {
 // connected: by the UE's connection.
 func (t *turn) connected(message n2.Message) {
 	if !t.s.N2.Set && ofContext(message) { // TS 38.413 10.4: logical error
-		t.send(t.errorIndication(n2.CauseMessageNotCompatibleWithReceiver))
+		t.send(t.errorIndication(ngapcause.MessageNotCompatibleWithReceiver))
 		t.out.Refused = "the access network has no context of the UE"
 		return
 	}
@@ -95,7 +96,7 @@ func (t *turn) connected(message n2.Message) {
 	case *n2.ErrorIndication:
 		t.errorSaid(m)
 	default:
-		t.do(Send{To: *t.s.N2, Message: t.errorIndication(n2.CauseMessageNotCompatibleWithReceiver)})
+		t.do(Send{To: *t.s.N2, Message: t.errorIndication(ngapcause.MessageNotCompatibleWithReceiver)})
 		t.out.Refused = "no message of an access network"
 	}
 }
@@ -130,7 +131,7 @@ func (t *turn) undelivered(m *n2.NASNonDeliveryIndication) {
 
 // errorSaid: TS 38.413 8.7.5, 10.6. An access network that does not know the UE has no context of it.
 func (t *turn) errorSaid(m *n2.ErrorIndication) {
-	if m.Cause != nil && (*m.Cause == n2.CauseUnknownLocalUEID || *m.Cause == n2.CauseInconsistentRemoteUEID) {
+	if m.Cause != nil && (*m.Cause == ngapcause.UnknownLocalUEID || *m.Cause == ngapcause.InconsistentRemoteUEID) {
 		t.idle("the access network does not know the UE")
 		return
 	}

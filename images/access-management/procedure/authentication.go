@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"core5g.dev/core5g/images/access-management/n1"
-	"core5g.dev/core5g/images/access-management/n2"
 	"core5g.dev/core5g/images/access-management/record"
+	"core5g.dev/core5g/images/ngapcause"
 )
 
 // Who a UE is (TS 23.502 4.2.2.2.2 steps 6 to 9, TS 24.501 5.4.1 to 5.4.3, TS 33.501 6.1, 6.7.2):
@@ -182,7 +182,7 @@ func (t *turn) notHim(eap []byte, why string) {
 		t.forget(why)
 	}
 	if t.s != nil {
-		t.release(n2.CauseAuthenticationFailure)
+		t.release(ngapcause.AuthenticationFailure)
 	}
 }
 
@@ -403,6 +403,6 @@ func (t *turn) securityRejected(m *n1.SecurityModeReject) {
 		t.forget("the UE has refused the security mode")
 	}
 	if t.s != nil {
-		t.release(n2.CauseNormalRelease)
+		t.release(ngapcause.NormalRelease)
 	}
 }

@@ -2,8 +2,8 @@ package procedure
 
 import (
 	"core5g.dev/core5g/images/access-management/n1"
-	"core5g.dev/core5g/images/access-management/n2"
 	"core5g.dev/core5g/images/access-management/record"
+	"core5g.dev/core5g/images/ngapcause"
 )
 
 // Messages that a UE has to answer: each is sent again after 6 s, four times (TS 24.501 10.2: T3522, T3550, T3555, T3560, T3570), with another COUNT, and
@@ -84,7 +84,7 @@ func (t *turn) unanswered() {
 			}
 		}
 		if t.s != nil {
-			t.release(n2.CauseNASUnspecified)
+			t.release(ngapcause.NASUnspecified)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"core5g.dev/core5g/images/access-management/n1"
 	"core5g.dev/core5g/images/access-management/n2"
 	"core5g.dev/core5g/images/access-management/record"
+	"core5g.dev/core5g/images/ngapcause"
 )
 
 // The N2 connection of a UE: it comes with a first message, gets a context in the access network, and goes (TS 23.502 4.2.6, TS 38.413 8.3, 8.6).
@@ -59,7 +60,7 @@ func (t *turn) leave(old *record.Attachment) {
 
 func (t *turn) releaseLeft() {
 	t.s.Left.Releasing = true
-	t.do(Send{To: *t.s.Left, Message: releaseCommand(t.s.Left, n2.CauseReleasedByDetectedMobility)})
+	t.do(Send{To: *t.s.Left, Message: releaseCommand(t.s.Left, ngapcause.ReleasedByDetectedMobility)})
 	t.due(dueLeft, accessTime)
 }
 
@@ -184,7 +185,7 @@ func (t *turn) accessSilent() {
 	case t.s.N2.Releasing:
 		t.idle("the access network has not answered")
 	case t.s.N2.Setting:
-		t.contextLost("the access network has not set up a context", n2.CauseRadioUnspecified)
+		t.contextLost("the access network has not set up a context", ngapcause.RadioUnspecified)
 	}
 }
 

@@ -4,8 +4,8 @@ import (
 	"slices"
 
 	"core5g.dev/core5g/images/access-management/n1"
-	"core5g.dev/core5g/images/access-management/n2"
 	"core5g.dev/core5g/images/access-management/record"
+	"core5g.dev/core5g/images/ngapcause"
 )
 
 // Deregistration, by the UE (TS 23.502 4.2.2.3.2) and by the network (4.2.2.3.3), and one that nobody hears of: implicit, or of a registration that has come
@@ -55,7 +55,7 @@ func (t *turn) deregisteredByUE(m *n1.DeregistrationRequestFromUE) {
 func (t *turn) forget(why string) {
 	if t.s.SUPI == "" || t.s.Phase == record.Deregistered && !t.s.Recorded && len(t.s.Sessions) == 0 && t.s.Policy == "" {
 		if t.s.N2 != nil && !t.s.N2.Releasing {
-			t.do(Send{To: *t.s.N2, Message: releaseCommand(t.s.N2, n2.CauseNormalRelease)})
+			t.do(Send{To: *t.s.N2, Message: releaseCommand(t.s.N2, ngapcause.NormalRelease)})
 		}
 		t.gone()
 		return
@@ -106,7 +106,7 @@ func (t *turn) deregister(flags uint16, c n1.Cause, why string) {
 func (t *turn) deregisterReached() {
 	p := t.s.Procedure
 	if t.doing() != Deregistration || p.Flags&outAnswered != 0 {
-		t.release(n2.CauseDeregister)
+		t.release(ngapcause.Deregister)
 		return
 	}
 	t.paged()
@@ -192,7 +192,7 @@ func askOutUE(t *turn) {
 
 func askOutGone(t *turn) {
 	if t.s.N2 != nil {
-		t.release(n2.CauseDeregister)
+		t.release(ngapcause.Deregister)
 		return // UE Context Release Complete, or silence, comes back here
 	}
 	p := t.s.Procedure
@@ -200,7 +200,7 @@ func askOutGone(t *turn) {
 		t.do(TellLeft{SUPI: t.s.SUPI, PLMN: t.s.Place.PLMN, Notified: t.s.Notified, Purged: true})
 	}
 	if t.s.Left != nil && !t.s.Left.Releasing {
-		t.do(Send{To: *t.s.Left, Message: releaseCommand(t.s.Left, n2.CauseDeregister)})
+		t.do(Send{To: *t.s.Left, Message: releaseCommand(t.s.Left, ngapcause.Deregister)})
 	}
 	t.over("")
 	t.gone()

@@ -5,6 +5,7 @@ import (
 
 	"core5g.dev/core5g/images/access-management/n2"
 	"core5g.dev/core5g/images/access-management/record"
+	"core5g.dev/core5g/images/ngapcause"
 )
 
 // What concerns a gNB rather than a UE (TS 38.413 8.7): NG Setup, its configuration, resets, what it tells other gNBs.
@@ -42,7 +43,7 @@ func HandleGNB(s *Settings, g *record.GNB, m n2.Message) GNBOutput {
 		return reset(g, m)
 	}
 	if g == nil { // TS 38.413 8.7.1.1: it is the first procedure
-		return GNBOutput{Refused: "NG Setup comes first", Answer: &n2.ErrorIndication{Cause: cause(n2.CauseMessageNotCompatibleWithReceiver)}}
+		return GNBOutput{Refused: "NG Setup comes first", Answer: &n2.ErrorIndication{Cause: cause(ngapcause.MessageNotCompatibleWithReceiver)}}
 	}
 	switch m := m.(type) {
 	case *n2.RANConfigurationUpdate:
@@ -52,7 +53,7 @@ func HandleGNB(s *Settings, g *record.GNB, m n2.Message) GNBOutput {
 	case *n2.ErrorIndication, *n2.AMFConfigurationUpdateAcknowledge, *n2.AMFConfigurationUpdateFailure, *n2.NGResetAcknowledge:
 		return GNBOutput{GNB: g}
 	}
-	return GNBOutput{GNB: g, Refused: "no message of a gNB", Answer: &n2.ErrorIndication{Cause: cause(n2.CauseMessageNotCompatibleWithReceiver)}}
+	return GNBOutput{GNB: g, Refused: "no message of a gNB", Answer: &n2.ErrorIndication{Cause: cause(ngapcause.MessageNotCompatibleWithReceiver)}}
 }
 
 func cause(c n2.Cause) *n2.Cause { return &c }
@@ -60,7 +61,7 @@ func cause(c n2.Cause) *n2.Cause { return &c }
 // setup: TS 38.413 8.7.1. A gNB that sets itself up anew has no UEs, unless it says that it has kept them.
 func setup(s *Settings, g *record.GNB, m *n2.NGSetupRequest) GNBOutput {
 	if m.Node.Kind != n2.GNB {
-		return GNBOutput{Lost: g != nil, Answer: &n2.NGSetupFailure{Cause: n2.CauseMiscUnspecified, Wait: n2.Wait60s}, Refused: "no gNB: no other access is served"}
+		return GNBOutput{Lost: g != nil, Answer: &n2.NGSetupFailure{Cause: ngapcause.MiscUnspecified, Wait: n2.Wait60s}, Refused: "no gNB: no other access is served"}
 	}
 	if why, told := s.refuses(m.TAs); why != "" {
 		return GNBOutput{Lost: g != nil, Answer: &n2.NGSetupFailure{Cause: told, Wait: n2.Wait10s}, Refused: why}
@@ -86,18 +87,18 @@ func nameOf(name string, e *n2.ExtendedName) string {
 
 // refuses a gNB that has no PLMN, no tracking area of it, or no slice there that is served.
 func (s *Settings) refuses(list []n2.SupportedTA) (why string, told n2.Cause) {
-	why, told = "none of its PLMNs is served", n2.CauseUnknownPLMN
+	why, told = "none of its PLMNs is served", ngapcause.UnknownPLMN
 	for _, ta := range list {
 		for _, b := range ta.PLMNs {
 			p := s.plmn(plmnText(b.PLMN))
 			switch {
 			case p == nil:
 			case !p.serves(uint32(ta.TAC)):
-				if told == n2.CauseUnknownPLMN {
-					why, told = "none of its tracking areas is served", n2.CauseMiscUnspecified
+				if told == ngapcause.UnknownPLMN {
+					why, told = "none of its tracking areas is served", ngapcause.MiscUnspecified
 				}
 			case !slices.ContainsFunc(b.Slices, func(x n2.SNSSAI) bool { return has(p.Slices, sliceOf(x)) }):
-				why, told = "none of its slices is served", n2.CauseSliceNotSupported
+				why, told = "none of its slices is served", ngapcause.SliceNotSupported
 			default:
 				return "", 0
 			}

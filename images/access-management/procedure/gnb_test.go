@@ -6,6 +6,7 @@ import (
 
 	"core5g.dev/core5g/images/access-management/n2"
 	"core5g.dev/core5g/images/access-management/record"
+	"core5g.dev/core5g/images/ngapcause"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -43,20 +44,20 @@ func TestGNB(t *testing.T) {
 	}{
 		"a gNB sets itself up: it has no UEs": {message: setupOf("20893", 1, eMBB), want: GNBOutput{Answer: served, Lost: true}, setUp: true},
 		"it has kept its UEs":                 {message: retains, want: GNBOutput{Answer: &kept}, setUp: true},
-		"another PLMN":                        {message: setupOf("00101", 1, eMBB), want: GNBOutput{Answer: &n2.NGSetupFailure{Cause: n2.CauseUnknownPLMN, Wait: n2.Wait10s}, Refused: "none of its PLMNs is served"}},
-		"another tracking area":               {message: setupOf("20893", 9, eMBB), want: GNBOutput{Answer: &n2.NGSetupFailure{Cause: n2.CauseMiscUnspecified, Wait: n2.Wait10s}, Refused: "none of its tracking areas is served"}},
+		"another PLMN":                        {message: setupOf("00101", 1, eMBB), want: GNBOutput{Answer: &n2.NGSetupFailure{Cause: ngapcause.UnknownPLMN, Wait: n2.Wait10s}, Refused: "none of its PLMNs is served"}},
+		"another tracking area":               {message: setupOf("20893", 9, eMBB), want: GNBOutput{Answer: &n2.NGSetupFailure{Cause: ngapcause.MiscUnspecified, Wait: n2.Wait10s}, Refused: "none of its tracking areas is served"}},
 		"one tracking area of two is enough":  {message: more, want: GNBOutput{Answer: served, Lost: true}, setUp: true},
-		"no slice in common":                  {message: setupOf("20893", 1, guest), want: GNBOutput{Answer: &n2.NGSetupFailure{Cause: n2.CauseSliceNotSupported, Wait: n2.Wait10s}, Refused: "none of its slices is served"}},
-		"another node than a gNB":             {message: ngENB, want: GNBOutput{Answer: &n2.NGSetupFailure{Cause: n2.CauseMiscUnspecified, Wait: n2.Wait60s}, Refused: "no gNB: no other access is served"}},
+		"no slice in common":                  {message: setupOf("20893", 1, guest), want: GNBOutput{Answer: &n2.NGSetupFailure{Cause: ngapcause.SliceNotSupported, Wait: n2.Wait10s}, Refused: "none of its slices is served"}},
+		"another node than a gNB":             {message: ngENB, want: GNBOutput{Answer: &n2.NGSetupFailure{Cause: ngapcause.MiscUnspecified, Wait: n2.Wait60s}, Refused: "no gNB: no other access is served"}},
 		"a refused one that was there: its UEs are lost": {from: known, message: setupOf("00101", 1, eMBB), want: GNBOutput{
-			Answer: &n2.NGSetupFailure{Cause: n2.CauseUnknownPLMN, Wait: n2.Wait10s}, Refused: "none of its PLMNs is served", Lost: true,
+			Answer: &n2.NGSetupFailure{Cause: ngapcause.UnknownPLMN, Wait: n2.Wait10s}, Refused: "none of its PLMNs is served", Lost: true,
 		}},
 		"something else first": {message: &n2.RANConfigurationUpdate{}, want: GNBOutput{
-			Answer: &n2.ErrorIndication{Cause: cause(n2.CauseMessageNotCompatibleWithReceiver)}, Refused: "NG Setup comes first",
+			Answer: &n2.ErrorIndication{Cause: cause(ngapcause.MessageNotCompatibleWithReceiver)}, Refused: "NG Setup comes first",
 		}},
 		"another name": {from: known, message: &n2.RANConfigurationUpdate{Name: "attic"}, want: GNBOutput{Answer: &n2.RANConfigurationUpdateAcknowledge{}}, setUp: true},
 		"tracking areas that are not served": {from: known, message: &n2.RANConfigurationUpdate{TAs: setupOf("20893", 9, eMBB).TAs}, want: GNBOutput{
-			Answer: &n2.RANConfigurationUpdateFailure{Cause: n2.CauseMiscUnspecified, Wait: n2.Wait10s}, Refused: "none of its tracking areas is served",
+			Answer: &n2.RANConfigurationUpdateFailure{Cause: ngapcause.MiscUnspecified, Wait: n2.Wait10s}, Refused: "none of its tracking areas is served",
 		}, setUp: true},
 		"a reset of all": {from: known, message: &n2.NGReset{}, want: GNBOutput{Answer: &n2.NGResetAcknowledge{}, Lost: true}, setUp: true},
 		"a reset of one": {from: known, message: &n2.NGReset{Connections: []n2.UEConnection{{AMF: amf, HasAMF: true}}}, want: GNBOutput{
@@ -67,7 +68,7 @@ func TestGNB(t *testing.T) {
 		}, setUp: true},
 		"an error": {from: known, message: &n2.ErrorIndication{}, setUp: true},
 		"a message that concerns a UE": {from: known, message: &n2.UplinkNASTransport{}, want: GNBOutput{
-			Answer: &n2.ErrorIndication{Cause: cause(n2.CauseMessageNotCompatibleWithReceiver)}, Refused: "no message of a gNB",
+			Answer: &n2.ErrorIndication{Cause: cause(ngapcause.MessageNotCompatibleWithReceiver)}, Refused: "no message of a gNB",
 		}, setUp: true},
 	} {
 		got := HandleGNB(settings, c.from, c.message)

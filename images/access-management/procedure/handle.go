@@ -3,6 +3,7 @@ package procedure
 import (
 	"core5g.dev/core5g/images/access-management/n2"
 	"core5g.dev/core5g/images/access-management/record"
+	"core5g.dev/core5g/images/ngapcause"
 )
 
 // steps of all procedures, each in the order of its file. What takes the answer of a UE, or of an access network, is in fromUE and fromAccess.
@@ -66,7 +67,7 @@ func (t *turn) unknownAt(e FromAccess) {
 	}
 	amf, ran := n2.AMFUEID(e.At.AMF), n2.RANUEID(e.At.RAN)
 	t.out.Refused = "there is no UE"
-	t.do(Send{To: e.At, Message: &n2.ErrorIndication{AMF: &amf, RAN: &ran, Cause: cause(n2.CauseUnknownLocalUEID)}})
+	t.do(Send{To: e.At, Message: &n2.ErrorIndication{AMF: &amf, RAN: &ran, Cause: cause(ngapcause.UnknownLocalUEID)}})
 }
 
 func (t *turn) handle(e Event) {
@@ -143,7 +144,7 @@ func (t *turn) resumed(e Resumed) {
 		if a := t.s.N2; a != nil && a.Secured {
 			// Nobody knows which COUNTs the UE has seen: nothing more is ciphered for it, and it proves itself when it comes.
 			a.Secured = false
-			t.contextLost("the store has lost what the UE was told", n2.CauseNASUnspecified)
+			t.contextLost("the store has lost what the UE was told", ngapcause.NASUnspecified)
 			return
 		}
 	}
@@ -156,7 +157,7 @@ func (t *turn) resumed(e Resumed) {
 		t.releaseLeft()
 	}
 	if h := t.s.Handover; h != nil && h.Step != handMoving { // the containers were the holder's before
-		t.handoverFailed(n2.CauseInteractionWithOtherProcedure, "the holder has changed")
+		t.handoverFailed(ngapcause.InteractionWithOtherProcedure, "the holder has changed")
 	}
 	p := t.s.Procedure
 	if p == nil {
@@ -179,7 +180,7 @@ func (t *turn) resumed(e Resumed) {
 func (t *turn) taken() {
 	for _, a := range []*record.Attachment{t.s.N2, t.s.Left} {
 		if a != nil && !a.Releasing {
-			t.do(Send{To: *a, Message: releaseCommand(a, n2.CauseReleasedByDetectedMobility)})
+			t.do(Send{To: *a, Message: releaseCommand(a, ngapcause.ReleasedByDetectedMobility)})
 		}
 	}
 	t.gone()

@@ -5,6 +5,7 @@ import (
 
 	"core5g.dev/core5g/images/access-management/n2"
 	"core5g.dev/core5g/images/access-management/record"
+	"core5g.dev/core5g/images/ngapcause"
 )
 
 // N2 handover within the set (TS 23.502 4.9.1.3, TS 38.413 8.4.1 to 8.4.3, 8.4.5 to 8.4.7):
@@ -37,16 +38,16 @@ func (t *turn) handoverRequired(m *n2.HandoverRequired) {
 	plmn := t.in.Settings.plmn(plmnText(m.Target.TAI.PLMN))
 	switch {
 	case m.Type != n2.Intra5GS || m.Target.EPS || m.Target.Node.Kind != n2.GNB:
-		t.notHanded(n2.CauseHandoverTargetNotAllowed, "no handover into another system")
+		t.notHanded(ngapcause.HandoverTargetNotAllowed, "no handover into another system")
 		return
 	case target == nil:
-		t.notHanded(n2.CauseUnknownTargetID, "no such gNB")
+		t.notHanded(ngapcause.UnknownTargetID, "no such gNB")
 		return
 	case !plmn.serves(uint32(m.Target.TAI.TAC)):
-		t.notHanded(n2.CauseHandoverTargetNotAllowed, "the tracking area is not served")
+		t.notHanded(ngapcause.HandoverTargetNotAllowed, "the tracking area is not served")
 		return
 	case t.doing() != 0 && t.doing() != Configuration, t.s.Security == nil, t.s.Phase != record.Registered:
-		t.notHanded(n2.CauseInteractionWithOtherProcedure, "a procedure is under way")
+		t.notHanded(ngapcause.InteractionWithOtherProcedure, "a procedure is under way")
 		return
 	}
 	if t.s.Handover != nil { // the source has asked anew
@@ -72,7 +73,7 @@ func (t *turn) handoverRequired(m *n2.HandoverRequired) {
 		}
 	}
 	if h.Asked == 0 {
-		t.handoverFailed(n2.CauseHandoverFailureInTarget, "no session to hand over")
+		t.handoverFailed(ngapcause.HandoverFailureInTarget, "no session to hand over")
 	}
 }
 
@@ -95,7 +96,7 @@ func (t *turn) sessionPreparing(id uint8, e SessionAnswer) {
 	switch {
 	case h.Asked != 0:
 	case h.Taken == 0:
-		t.handoverFailed(n2.CauseHandoverFailureInTarget, "no SMF has prepared a session")
+		t.handoverFailed(ngapcause.HandoverFailureInTarget, "no SMF has prepared a session")
 	default:
 		t.askTarget()
 	}
@@ -106,7 +107,7 @@ func (t *turn) askTarget() {
 	h := t.s.Handover
 	h.Step = handTarget
 	t.do(Send{To: h.Target, Message: &n2.HandoverRequest{
-		AMF: n2.AMFUEID(h.Target.AMF), Type: n2.Intra5GS, Cause: n2.MakeCause(n2.CauseGroup(h.Cause[0]), uint16(h.Cause[1])),
+		AMF: n2.AMFUEID(h.Target.AMF), Type: n2.Intra5GS, Cause: ngapcause.Make(ngapcause.Group(h.Cause[0]), uint16(h.Cause[1])),
 		AMBR: n2.AggregateBitRate{Uplink: t.s.Uplink, Downlink: t.s.Downlink}, Inactive: t.inactive(), Security: t.abilities(),
 		Next: n2.SecurityContext{NCC: t.s.Security.Chaining, NH: n2.SecurityKey(t.s.Security.Hop)}, Sessions: t.setups(false), Allowed: snssais(t.s.Allowed),
 		MaskedIMEISV: masked(t.s.PEI), Container: t.live.container, GUAMI: t.in.Settings.guami(h.Place.PLMN),
@@ -150,7 +151,7 @@ func (t *turn) targetTook(e FromAccess, m *n2.HandoverRequestAcknowledge) {
 	}
 	h.Taken, h.Asked = taken, taken
 	if taken == 0 {
-		t.handoverFailed(n2.CauseHandoverFailureInTarget, "the target takes no session")
+		t.handoverFailed(ngapcause.HandoverFailureInTarget, "the target takes no session")
 	}
 }
 
@@ -169,7 +170,7 @@ func (t *turn) sessionPrepared(id uint8, e SessionAnswer) {
 	switch {
 	case h.Asked != 0:
 	case h.Taken == 0:
-		t.handoverFailed(n2.CauseHandoverFailureInTarget, "no SMF has prepared a session")
+		t.handoverFailed(ngapcause.HandoverFailureInTarget, "no SMF has prepared a session")
 	default: // 4.9.1.3.3 step 1
 		h.Step = handMoving
 		m := &n2.HandoverCommand{UE: ids(t.s.N2), Type: n2.Intra5GS, Container: t.live.container}
@@ -224,7 +225,7 @@ func (t *turn) handoverNotified(m *n2.HandoverNotify) {
 	}
 	t.ended(Handing, "", h.Began)
 	t.s.Left, source.Releasing = source, true
-	t.do(Send{To: *source, Message: releaseCommand(source, n2.CauseSuccessfulHandover)})
+	t.do(Send{To: *source, Message: releaseCommand(source, ngapcause.SuccessfulHandover)})
 	t.due(dueLeft, accessTime)
 }
 
@@ -253,7 +254,7 @@ func (t *turn) handoverOver(why string) {
 		}
 	}
 	if h.Target.RAN != 0 {
-		t.do(Send{To: h.Target, Message: releaseCommand(&h.Target, n2.CauseHandoverCancelled)})
+		t.do(Send{To: h.Target, Message: releaseCommand(&h.Target, ngapcause.HandoverCancelled)})
 	}
 	t.ended(Handing, why, h.Began)
 }
@@ -266,7 +267,7 @@ func (t *turn) handoverLate() {
 	case h.Step == handMoving:
 		t.handoverOver("the UE has not arrived")
 	default:
-		t.handoverFailed(n2.CauseTNGRelocPrepExpiry, "it took too long")
+		t.handoverFailed(ngapcause.TNGRelocPrepExpiry, "it took too long")
 	}
 }
 
@@ -278,5 +279,5 @@ func (t *turn) targetGone() {
 		t.handoverOver("the target is gone")
 		return
 	}
-	t.handoverFailed(n2.CauseHandoverFailureInTarget, "the target is gone")
+	t.handoverFailed(ngapcause.HandoverFailureInTarget, "the target is gone")
 }

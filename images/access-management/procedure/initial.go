@@ -4,6 +4,7 @@ import (
 	"core5g.dev/core5g/images/access-management/n1"
 	"core5g.dev/core5g/images/access-management/n2"
 	"core5g.dev/core5g/images/access-management/record"
+	"core5g.dev/core5g/images/ngapcause"
 )
 
 // A UE's first message on a connection (TS 24.501 5.3.1, TS 23.502 4.2.2.2.2 step 1, 4.2.3.2 step 2). It is a Registration Request, a Service Request, or a
@@ -88,6 +89,6 @@ func (t *turn) turnAway(e Initial, m n1.Message) {
 			t.do(Send{To: at, Message: &n2.DownlinkNASTransport{UE: ids(&at), NAS: b}})
 		}
 	}
-	t.do(Send{To: at, Message: releaseCommand(&at, n2.CauseNormalRelease)})
+	t.do(Send{To: at, Message: releaseCommand(&at, ngapcause.NormalRelease)})
 	t.out.Refused = "the UE has shown no context that is kept"
 }

@@ -8,6 +8,7 @@ import (
 	"core5g.dev/core5g/images/access-management/n1"
 	"core5g.dev/core5g/images/access-management/n2"
 	"core5g.dev/core5g/images/access-management/record"
+	"core5g.dev/core5g/images/ngapcause"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -83,7 +84,7 @@ func TestPathSwitch(t *testing.T) {
 func TestHandover(t *testing.T) {
 	required := gnbSays("gNB 1: Handover Required", func(*teller) n2.Message {
 		return &n2.HandoverRequired{
-			Cause: n2.CauseHandoverForRadioReason, Container: []byte{0xaa},
+			Cause: ngapcause.HandoverForRadioReason, Container: []byte{0xaa},
 			Target:   n2.HandoverTarget{Node: n2.RANNode{Kind: n2.GNB, PLMN: plmnOf("20893"), ID: 2, Bits: 24}, TAI: n2.TAI{PLMN: plmnOf("20893"), TAC: 7}},
 			Sessions: []n2.Session{{ID: 1, Transfer: []byte{1}}, {ID: 2, Transfer: []byte{2}}},
 		}
@@ -99,7 +100,7 @@ func TestHandover(t *testing.T) {
 	}
 	arrived := fromGNB2("gNB 2: Handover Notify", 40, func(*teller) n2.Message { return &n2.HandoverNotify{Location: location(7)} })
 	moved := gnbSays("gNB 1: Uplink RAN Status Transfer", func(*teller) n2.Message { return &n2.UplinkRANStatusTransfer{Container: []byte{0xcc}} })
-	cancels := gnbSays("gNB 1: Handover Cancel", func(*teller) n2.Message { return &n2.HandoverCancel{Cause: n2.CauseHandoverCancelled} })
+	cancels := gnbSays("gNB 1: Handover Cancel", func(*teller) n2.Message { return &n2.HandoverCancel{Cause: ngapcause.HandoverCancelled} })
 	late := act{name: "12 s later", later: handoverTime, event: func(*teller) Event { return Due{Name: dueHandover} }}
 	prepare := []act{required, preparing(1), preparing(2), took, ready(1), ready(2)}
 	on := func(more ...act) []act { return append(append([]act{}, prepare...), more...) }
@@ -123,7 +124,7 @@ func TestHandover(t *testing.T) {
 		}},
 		{name: "the target refuses", from: twoSessions, acts: []act{
 			required, preparing(1), preparing(2),
-			fromGNB2("gNB 2: Handover Failure", 0, func(*teller) n2.Message { return &n2.HandoverFailure{Cause: n2.CauseNoRadioResourcesInTarget} }),
+			fromGNB2("gNB 2: Handover Failure", 0, func(*teller) n2.Message { return &n2.HandoverFailure{Cause: ngapcause.NoRadioResourcesInTarget} }),
 		}},
 		{name: "the target takes one of them", from: twoSessions, acts: []act{
 			required, preparing(1), preparing(2),

@@ -7,6 +7,7 @@ import (
 	"core5g.dev/core5g/images/access-management/n1"
 	"core5g.dev/core5g/images/access-management/n2"
 	"core5g.dev/core5g/images/access-management/record"
+	"core5g.dev/core5g/images/ngapcause"
 )
 
 // Registration (TS 23.502 4.2.2.2.2, TS 24.501 5.5.1):
@@ -192,7 +193,7 @@ func (t *turn) rejectWith(m *n1.RegistrationReject, why string) {
 		t.forget(why)
 	}
 	if t.s != nil {
-		t.release(n2.CauseNormalRelease)
+		t.release(ngapcause.NormalRelease)
 	}
 }
 
@@ -570,6 +571,6 @@ func (t *turn) registered() {
 // settled: nothing is under way. A UE that has no more to say, and got no context for that, is let go of (TS 24.501 5.5.1.3.4).
 func (t *turn) settled() {
 	if a := t.s.N2; a != nil && !a.Set && !a.Setting && t.s.Command == nil && t.s.Procedure == nil {
-		t.release(n2.CauseNormalRelease)
+		t.release(ngapcause.NormalRelease)
 	}
 }

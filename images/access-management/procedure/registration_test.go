@@ -6,6 +6,7 @@ import (
 	"core5g.dev/core5g/images/access-management/n1"
 	"core5g.dev/core5g/images/access-management/n2"
 	"core5g.dev/core5g/images/access-management/record"
+	"core5g.dev/core5g/images/ngapcause"
 )
 
 var (
@@ -262,13 +263,13 @@ func TestRegistrationCollisions(t *testing.T) {
 		}},
 		{name: "the gNB lets go of the UE in the midst of it", acts: []act{
 			asksIn, vector, gnbSays("gNB: UE Context Release Request", func(*teller) n2.Message {
-				return &n2.UEContextReleaseRequest{Cause: n2.CauseRadioConnectionLost}
+				return &n2.UEContextReleaseRequest{Cause: ngapcause.RadioConnectionLost}
 			}),
 		}},
 		{name: "the gNB refuses a context", acts: []act{
 			asksIn, vector, responds, confirms, nobodyElse, completes, recorded, subscribes, policed,
 			gnbSays("gNB: Initial Context Setup Failure", func(*teller) n2.Message {
-				return &n2.InitialContextSetupFailure{Cause: n2.CauseNoRadioResourcesInTarget}
+				return &n2.InitialContextSetupFailure{Cause: ngapcause.NoRadioResourcesInTarget}
 			}), released,
 		}},
 		{name: "the worker dies before the SUPI is known: nothing is kept, and the gNB lets go of the UE", acts: []act{

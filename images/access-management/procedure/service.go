@@ -2,7 +2,7 @@ package procedure
 
 import (
 	"core5g.dev/core5g/images/access-management/n1"
-	"core5g.dev/core5g/images/access-management/n2"
+	"core5g.dev/core5g/images/ngapcause"
 )
 
 // Service Request (TS 23.502 4.2.3.2, TS 24.501 5.6.1), and the answer to paging:
@@ -73,7 +73,7 @@ func (t *turn) refuseService(c n1.Cause, why string) {
 	}
 	t.tell(m)
 	t.over(why)
-	t.release(n2.CauseNormalRelease)
+	t.release(ngapcause.NormalRelease)
 }
 
 func (t *turn) serviceRequest() *n1.ServiceRequest {

@@ -7,6 +7,7 @@ import (
 	"core5g.dev/core5g/images/access-management/n1"
 	"core5g.dev/core5g/images/access-management/n2"
 	"core5g.dev/core5g/images/access-management/record"
+	"core5g.dev/core5g/images/ngapcause"
 )
 
 func serviceRequest(kind n1.ServiceType, has, uplink n1.Sessions) func(*teller) []byte {
@@ -128,7 +129,7 @@ func TestRelease(t *testing.T) {
 		}},
 		{name: "the gNB does not know the UE", from: withSession, acts: []act{
 			gnbSays("gNB: Error Indication", func(*teller) n2.Message {
-				return &n2.ErrorIndication{Cause: cause(n2.CauseUnknownLocalUEID)}
+				return &n2.ErrorIndication{Cause: cause(ngapcause.UnknownLocalUEID)}
 			}),
 		}},
 		{name: "a message could not be sent", from: withSession, acts: []act{{name: "terminator: no such association", event: func(tr *teller) Event {
@@ -140,7 +141,7 @@ func TestRelease(t *testing.T) {
 			return FromAccess{At: at, Message: &n2.UplinkNASTransport{}}
 		}}}},
 		{name: "NAS is not delivered", from: withSession, acts: []act{gnbSays("gNB: NAS Non Delivery Indication", func(*teller) n2.Message {
-			return &n2.NASNonDeliveryIndication{Cause: n2.CauseRadioConnectionLost}
+			return &n2.NASNonDeliveryIndication{Cause: ngapcause.RadioConnectionLost}
 		})}},
 		{name: "idle for long: mobile reachable, then implicit deregistration", from: idleUE, acts: []act{
 			{name: "T3512 and four minutes later", later: time.Hour, event: func(*teller) Event { return Due{Name: dueReachable} }},

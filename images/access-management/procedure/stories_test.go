@@ -18,6 +18,7 @@ import (
 	"core5g.dev/core5g/images/access-management/n1"
 	"core5g.dev/core5g/images/access-management/n2"
 	"core5g.dev/core5g/images/access-management/record"
+	"core5g.dev/core5g/images/ngapcause"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -653,7 +654,7 @@ func resourceSet(id uint8) act {
 
 var (
 	gnbReleases = gnbSays("gNB: UE Context Release Request", func(*teller) n2.Message {
-		return &n2.UEContextReleaseRequest{Sessions: []uint8{1}, Cause: n2.CauseUserInactivity}
+		return &n2.UEContextReleaseRequest{Sessions: []uint8{1}, Cause: ngapcause.UserInactivity}
 	})
 	released = gnbSays("gNB: UE Context Release Complete", func(*teller) n2.Message { return &n2.UEContextReleaseComplete{} })
 )

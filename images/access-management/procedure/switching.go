@@ -5,6 +5,7 @@ import (
 
 	"core5g.dev/core5g/images/access-management/n2"
 	"core5g.dev/core5g/images/access-management/record"
+	"core5g.dev/core5g/images/ngapcause"
 )
 
 // Xn handover: the new access network has the UE and says so (TS 23.502 4.9.1.2.2, TS 38.413 8.4.4):
@@ -133,7 +134,7 @@ func askSwitchAnswer(t *turn) {
 	if len(done) == 0 { // TS 38.413 8.4.4.3: without a session the new access network has nothing
 		t.send(&n2.PathSwitchRequestFailure{UE: ids(t.s.N2), Released: released})
 		t.over("no session was switched")
-		t.release(n2.CauseRadioUnspecified)
+		t.release(ngapcause.RadioUnspecified)
 		return
 	}
 	able := t.abilities()

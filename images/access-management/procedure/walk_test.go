@@ -8,6 +8,7 @@ import (
 	"core5g.dev/core5g/images/access-management/n1"
 	"core5g.dev/core5g/images/access-management/n2"
 	"core5g.dev/core5g/images/access-management/record"
+	"core5g.dev/core5g/images/ngapcause"
 )
 
 // Whatever happens in whatever order, Handle comes back, no downlink COUNT is used twice or without being reserved (plainKeys), the record can be
@@ -269,7 +270,7 @@ func (w *walker) connected(u *record.UE) []func() Event {
 	sessions := []n2.Session{{ID: uint8(1 + w.r.IntN(2)), Transfer: []byte{9}}}
 	node := n2.RANNode{Kind: n2.GNB, PLMN: plmnOf("20893"), ID: uint32(1 + w.r.IntN(2)), Bits: 24}
 	out := []func() Event{
-		say(&n2.UEContextReleaseRequest{Cause: n2.CauseUserInactivity}), say(&n2.UEContextReleaseComplete{}), say(&n2.ErrorIndication{Cause: cause(n2.CauseUnknownLocalUEID)}),
+		say(&n2.UEContextReleaseRequest{Cause: ngapcause.UserInactivity}), say(&n2.UEContextReleaseComplete{}), say(&n2.ErrorIndication{Cause: cause(ngapcause.UnknownLocalUEID)}),
 		say(&n2.InitialContextSetupResponse{Sessions: sessions}), say(&n2.InitialContextSetupFailure{}), say(&n2.PDUSessionResourceSetupResponse{Sessions: sessions}),
 		say(&n2.PDUSessionResourceNotify{Released: sessions}), say(&n2.HandoverCancel{}), say(&n2.UplinkRANStatusTransfer{}),
 		say(&n2.HandoverRequired{Target: n2.HandoverTarget{Node: node, TAI: n2.TAI{PLMN: plmnOf("20893"), TAC: 7}}, Sessions: sessions}),

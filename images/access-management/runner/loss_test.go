@@ -10,6 +10,7 @@ import (
 	"core5g.dev/core5g/images/access-management/procedure"
 	"core5g.dev/core5g/images/access-management/record"
 	"core5g.dev/core5g/images/nf/sessionstore"
+	"core5g.dev/core5g/images/ngapcause"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -32,10 +33,10 @@ func TestAccessNetworksThatAreLost(t *testing.T) {
 			h.runner.TerminatorHeard(termName)
 		},
 		"the gNB has reset all": func(n *network, _ *holder) {
-			n.phone.says(&n2.NGReset{Cause: n2.CauseMiscUnspecified})
+			n.phone.says(&n2.NGReset{Cause: ngapcause.MiscUnspecified})
 		},
 		"the gNB has reset that one": func(n *network, _ *holder) {
-			n.phone.says(&n2.NGReset{Cause: n2.CauseMiscUnspecified, Connections: []n2.UEConnection{{RAN: n2.RANUEID(n.phone.ran), HasRAN: true}}})
+			n.phone.says(&n2.NGReset{Cause: ngapcause.MiscUnspecified, Connections: []n2.UEConnection{{RAN: n2.RANUEID(n.phone.ran), HasRAN: true}}})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -60,13 +61,13 @@ func TestAccessNetworksThatAreLost(t *testing.T) {
 // What a reset names, and what came behind it, are told apart.
 func TestAResetOfOthers(t *testing.T) {
 	n, _ := registered(t)
-	n.phone.says(&n2.NGReset{Cause: n2.CauseMiscUnspecified, Connections: []n2.UEConnection{{RAN: n2.RANUEID(n.phone.ran + 9), HasRAN: true}}})
+	n.phone.says(&n2.NGReset{Cause: ngapcause.MiscUnspecified, Connections: []n2.UEConnection{{RAN: n2.RANUEID(n.phone.ran + 9), HasRAN: true}}})
 	n.settle()
 	if rec := n.kept(); rec.N2 == nil {
 		t.Error("a UE is idle that was not named")
 	}
 	n.phone.log = nil
-	n.phone.says(&n2.NGReset{Cause: n2.CauseMiscUnspecified})
+	n.phone.says(&n2.NGReset{Cause: ngapcause.MiscUnspecified})
 	n.phone.serve() // behind it
 	n.settle()
 	n.pass(time.Second)

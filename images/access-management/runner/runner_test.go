@@ -15,6 +15,7 @@ import (
 	"core5g.dev/core5g/images/access-management/record"
 	"core5g.dev/core5g/images/nf/sessionstore"
 	"core5g.dev/core5g/images/nf/sessionstore/memory"
+	"core5g.dev/core5g/images/ngapcause"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -247,7 +248,7 @@ func TestAFirstMessageAgain(t *testing.T) {
 // release the UE's connection, by its gNB's wish.
 func (n *network) release(h *holder) {
 	n.t.Helper()
-	n.phone.says(&n2.UEContextReleaseRequest{UE: n2.UEIDs{AMF: n.phone.amf, RAN: n2.RANUEID(n.phone.ran)}, Cause: n2.CauseUserInactivity})
+	n.phone.says(&n2.UEContextReleaseRequest{UE: n2.UEIDs{AMF: n.phone.amf, RAN: n2.RANUEID(n.phone.ran)}, Cause: ngapcause.UserInactivity})
 	n.settle()
 	if rec := n.kept(); rec.N2 != nil {
 		n.t.Fatalf("the UE is connected: %q", n.noted)

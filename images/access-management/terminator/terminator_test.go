@@ -10,6 +10,7 @@ import (
 	"core5g.dev/core5g/images/access-management/link"
 	"core5g.dev/core5g/images/access-management/n2"
 	"core5g.dev/core5g/images/access-management/record"
+	"core5g.dev/core5g/images/ngapcause"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -126,7 +127,7 @@ func TestMessagesFindTheirShard(t *testing.T) {
 	s.quiet()
 	for _, m := range [][]byte{
 		s.uplink(3, 1), s.uplink(2, 1), s.initial(amfSet, 3), s.initial(amfSet+1, 3), s.initial(0, 0), s.initial(0, 0),
-		s.message(&n2.NGReset{Cause: n2.CauseMiscUnspecified}), {0x7f, 0, 1}, nil, s.uplink(9, 1),
+		s.message(&n2.NGReset{Cause: ngapcause.MiscUnspecified}), {0x7f, 0, 1}, nil, s.uplink(9, 1),
 	} {
 		s.term.Received(10, m)
 	}
@@ -187,7 +188,7 @@ func TestWhatIsNotDoneIsTheNextHolders(t *testing.T) {
 func TestMessagesWaitForAHolder(t *testing.T) {
 	s := newStage(t)
 	s.term.Opened(10, 5, "gnb")
-	s.term.Received(10, s.message(&n2.NGReset{Cause: n2.CauseMiscUnspecified}))
+	s.term.Received(10, s.message(&n2.NGReset{Cause: ngapcause.MiscUnspecified}))
 	s.term.Received(10, s.uplink(2, 1))
 	s.term.Received(10, s.initial(0, 0))
 	s.now = s.now.Add(Patience - time.Second)
@@ -250,7 +251,7 @@ func TestASharedMessageReachesAllShards(t *testing.T) {
 	s.worker(1, "one", 1)
 	s.worker(2, "two", 2)
 	s.term.Opened(10, 5, "gnb")
-	s.term.Received(10, s.message(&n2.NGReset{Cause: n2.CauseMiscUnspecified}))
+	s.term.Received(10, s.message(&n2.NGReset{Cause: ngapcause.MiscUnspecified}))
 	s.quiet()
 	s.term.Took(1, &link.Share{Number: 1})
 	s.term.Took(2, &link.Share{Number: 2}) // not the lead's

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"core5g.dev/core5g/images/ngapcause"
 	"core5g.dev/core5g/images/session-management/n1"
 	"core5g.dev/core5g/images/session-management/record"
 
@@ -96,12 +97,12 @@ func TestOctets(t *testing.T) {
 			transfer: &SetupResponse{Downlink: FlowTunnel{ipv4(1, "172.30.3.2"), []AssociatedFlow{{QFI: 1}}}},
 			want:     "00 03e0 ac1e0302 00000001 00 01",
 		},
-		"radio resources not available": {transfer: &SetupUnsuccessful{CauseRadioResourcesNotAvailable}, want: "00b0"},
-		"normal release":                {transfer: &ReleaseCommand{CauseNormalRelease}, want: "10"},
+		"radio resources not available": {transfer: &SetupUnsuccessful{ngapcause.RadioResourcesNotAvailable}, want: "00b0"},
+		"normal release":                {transfer: &ReleaseCommand{ngapcause.NormalRelease}, want: "10"},
 		"an empty release response":     {transfer: &ReleaseResponse{}, want: "00"},
 		// Extension of the enumeration: its second value.
-		"release due to pre-emption": {transfer: &ReleaseCommand{CauseReleasedByPreemption}, want: "0408"},
-		"radio connection lost":      {transfer: &NotifyReleased{CauseRadioConnectionLost}, want: "0150"},
+		"release due to pre-emption": {transfer: &ReleaseCommand{ngapcause.ReleasedByPreemption}, want: "0408"},
+		"radio connection lost":      {transfer: &NotifyReleased{ngapcause.RadioConnectionLost}, want: "0150"},
 		"a release response with a second radio's hour": {
 			// Extension 144, to be ignored, of 15 octets: one report of the session, NR, one volume.
 			transfer: &ReleaseResponse{Usage: &SecondaryRATUsage{Session: &RadioUsage{Radio: NR, Volumes: []Volume{
@@ -190,8 +191,8 @@ func TestPassedOver(t *testing.T) {
 			"26 00 0000 00ff 40 01 40",
 			&PathSwitchAcknowledge{Security: &Security{Integrity: Required, Confidentiality: Required, Rate: Rate64kbps}},
 		},
-		"what ails a gNB":            {"40 0000 0000", &SetupUnsuccessful{CauseRadioUnspecified}},
-		"a cause of a later release": {"04f8", &ReleaseCommand{MakeCause(RadioNetwork, 45+31)}},
+		"what ails a gNB":            {"40 0000 0000", &SetupUnsuccessful{ngapcause.RadioUnspecified}},
+		"a cause of a later release": {"04f8", &ReleaseCommand{ngapcause.Make(ngapcause.RadioNetwork, 45+31)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, err := hex.DecodeString(strings.ReplaceAll(tc.b, " ", ""))
@@ -260,7 +261,7 @@ func TestCannotBeWritten(t *testing.T) {
 		"four additional endpoints": {
 			setup(func(s *SetupRequest) { s.AdditionalUplink = make([]record.Tunnel, 4) }), additionalUplink,
 		},
-		"a group of causes that there is not": {&ReleaseCommand{MakeCause(5, 0)}, "Cause"},
+		"a group of causes that there is not": {&ReleaseCommand{ngapcause.Make(5, 0)}, "Cause"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, err := tc.transfer.Encode()
@@ -322,29 +323,29 @@ func TestCannotBeRead(t *testing.T) {
 func TestCauses(t *testing.T) {
 	for want, c := range map[string]Cause{
 		"radio network: unspecified":                         0,
-		"radio network: user inactivity":                     CauseUserInactivity,
-		"radio network: xn handover triggered":               CauseXnHandoverTriggered,
-		"radio network: slice(s) not supported":              CauseSliceNotSupported,
-		"radio network: release due to pre-emption":          CauseReleasedByPreemption,
-		"radio network: insufficient ue capabilities":        MakeCause(RadioNetwork, 51),
-		"radio network: 52":                                  MakeCause(RadioNetwork, 52),
-		"transport: unspecified":                             CauseTransportUnspecified,
-		"nas: deregister":                                    CauseDeregister,
-		"protocol: semantic error":                           CauseSemanticError,
-		"protocol: unspecified":                              CauseProtocolUnspecified,
-		"miscellaneous: hardware failure":                    CauseHardwareFailure,
-		"miscellaneous: unspecified":                         CauseMiscUnspecified,
-		"group 9: 1":                                         MakeCause(9, 1),
-		"radio network: release due to 5gc generated reason": CauseReleasedBy5GC,
+		"radio network: user inactivity":                     ngapcause.UserInactivity,
+		"radio network: xn handover triggered":               ngapcause.XnHandoverTriggered,
+		"radio network: slice(s) not supported":              ngapcause.SliceNotSupported,
+		"radio network: release due to pre-emption":          ngapcause.ReleasedByPreemption,
+		"radio network: insufficient ue capabilities":        ngapcause.Make(ngapcause.RadioNetwork, 51),
+		"radio network: 52":                                  ngapcause.Make(ngapcause.RadioNetwork, 52),
+		"transport: unspecified":                             ngapcause.TransportUnspecified,
+		"nas: deregister":                                    ngapcause.Deregister,
+		"protocol: semantic error":                           ngapcause.SemanticError,
+		"protocol: unspecified":                              ngapcause.ProtocolUnspecified,
+		"miscellaneous: hardware failure":                    ngapcause.HardwareFailure,
+		"miscellaneous: unspecified":                         ngapcause.MiscUnspecified,
+		"group 9: 1":                                         ngapcause.Make(9, 1),
+		"radio network: release due to 5gc generated reason": ngapcause.ReleasedBy5GC,
 	} {
 		if got := strings.ToLower(c.String()); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
 	// Every cause that there is, and some of later releases, are read as they were written.
-	for group := RadioNetwork; group <= Misc; group++ {
+	for group := ngapcause.RadioNetwork; group <= ngapcause.Misc; group++ {
 		for value := range uint16(200) {
-			want := &ReleaseCommand{MakeCause(group, value)}
+			want := &ReleaseCommand{ngapcause.Make(group, value)}
 			b, err := want.Encode()
 			if err != nil {
 				t.Fatalf("%s: %v", want.Cause, err)

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"time"
 
+	"core5g.dev/core5g/images/ngapcause"
 	"core5g.dev/core5g/images/session-management/n1"
 	"core5g.dev/core5g/images/session-management/record"
 )
@@ -59,7 +60,7 @@ func flows() []QoSFlow {
 }
 
 func failed() []FlowCause {
-	return []FlowCause{{QFI: 2, Cause: CauseRadioResourcesNotAvailable}, {QFI: 63, Cause: CauseTransportResourceUnavailable}}
+	return []FlowCause{{QFI: 2, Cause: ngapcause.RadioResourcesNotAvailable}, {QFI: 63, Cause: ngapcause.TransportResourceUnavailable}}
 }
 
 func flowTunnel() FlowTunnel {
@@ -94,8 +95,8 @@ func samples() []sample {
 		{"a setup response with everything", &SetupResponse{
 			Downlink: flowTunnel(), Additional: additionalFlowTunnels(), Security: &SecurityResult{Integrity: true}, Failed: failed(),
 		}},
-		{"a setup that failed", &SetupUnsuccessful{CauseRadioResourcesNotAvailable}},
-		{"a release command", &ReleaseCommand{CauseNormalRelease}},
+		{"a setup that failed", &SetupUnsuccessful{ngapcause.RadioResourcesNotAvailable}},
+		{"a release command", &ReleaseCommand{ngapcause.NormalRelease}},
 		{"a release response", &ReleaseResponse{}},
 		{"a release response with what a second radio carried", &ReleaseResponse{Usage: usage()}},
 		{"a modification of nothing", &ModifyRequest{}},
@@ -116,7 +117,7 @@ func samples() []sample {
 		{"a modification's answer with flows and endpoints", &ModifyResponse{
 			Downlink: pointer(dual(1, "172.30.3.2", "2001:db8::2")), Flows: []uint8{0, 1, 63}, Failed: failed(), AdditionalDownlink: additionalFlowTunnels(),
 		}},
-		{"a modification that failed", &ModifyUnsuccessful{CauseUnknownQoSFlow}},
+		{"a modification that failed", &ModifyUnsuccessful{ngapcause.UnknownQoSFlow}},
 		{"an indication of an endpoint", &ModifyIndication{Downlink: flowTunnel()}},
 		{"an indication of endpoints", &ModifyIndication{Downlink: flowTunnel(), Additional: additionalFlowTunnels()}},
 		{"an indication with everything", &ModifyIndication{
@@ -126,11 +127,11 @@ func samples() []sample {
 		{"an indication confirmed in part", &ModifyConfirm{
 			Flows: []uint8{1, 63}, Failed: failed(), Uplink: dual(1, "172.30.3.16", "2001:db8::16"), AdditionalPairs: tunnelPairs(),
 		}},
-		{"an indication refused", &ModifyIndicationUnsuccessful{CauseUserPlaneResourcesNotAvailable}},
+		{"an indication refused", &ModifyIndicationUnsuccessful{ngapcause.UserPlaneResourcesNotAvailable}},
 		{"a notice of nothing", &Notify{}},
 		{"a notice of flows", &Notify{Flows: []FlowNotice{{QFI: 1, Fulfilled: true}, {QFI: 2}}, Released: failed()}},
 		{"a notice of everything", &Notify{Flows: []FlowNotice{{QFI: 1, Fulfilled: true}, {QFI: 2}}, Released: failed(), Usage: usage()}},
-		{"a release by the access network", &NotifyReleased{CauseRadioConnectionLost}},
+		{"a release by the access network", &NotifyReleased{ngapcause.RadioConnectionLost}},
 		{"a path switch of one flow", &PathSwitchRequest{Downlink: ipv4(1, "172.30.3.3"), Flows: []uint8{1}}},
 		{"a path switch with everything", &PathSwitchRequest{
 			Downlink: dual(1, "172.30.3.3", "2001:db8::3"), Reused: true, Flows: []uint8{1, 2, 63}, Additional: additionalFlowTunnels(),
@@ -144,8 +145,8 @@ func samples() []sample {
 			Downlink: ipv4(1, "172.30.3.3"), Flows: []uint8{1, 2}, Additional: additionalFlowTunnels()[:1],
 			Security: &UserPlaneSecurity{Security: Security{Integrity: Preferred, Confidentiality: NotNeeded, Rate: RateMaximum}},
 		}},
-		{"a path switch without the session", &PathSwitchSetupFailed{CauseSliceNotSupported}},
-		{"a path switch refused", &PathSwitchUnsuccessful{CauseUnknownPDUSession}},
+		{"a path switch without the session", &PathSwitchSetupFailed{ngapcause.SliceNotSupported}},
+		{"a path switch refused", &PathSwitchUnsuccessful{ngapcause.UnknownPDUSession}},
 		{"a handover without a direct path", &HandoverRequired{}},
 		{"a handover with a direct path", &HandoverRequired{DirectPath: true}},
 		{"a handover that forwards nothing, taken", &HandoverAcknowledge{Downlink: ipv4(1, "172.30.3.3"), Flows: []ForwardedFlow{{QFI: 1}}}},
@@ -159,8 +160,8 @@ func samples() []sample {
 		{"a handover that forwards the uplink", &HandoverCommand{UplinkForwarding: pointer(ipv4(2, "172.30.3.3"))}},
 		{"a handover that forwards nothing", &HandoverCommand{}},
 		{"a handover that forwards everything", &HandoverCommand{Forwarding: pointer(ipv4(2, "172.30.3.3")), Flows: []uint8{1, 63}, Bearers: bearers()}},
-		{"a handover that the target refused", &HandoverResourceAllocationUnsuccessful{CauseFiveQINotSupported}},
-		{"a handover that was not prepared", &HandoverPreparationUnsuccessful{CauseHandoverFailureInTarget}},
+		{"a handover that the target refused", &HandoverResourceAllocationUnsuccessful{ngapcause.FiveQINotSupported}},
+		{"a handover that was not prepared", &HandoverPreparationUnsuccessful{ngapcause.HandoverFailureInTarget}},
 		{"a report of nothing", &SecondaryRATUsage{}},
 		{"a report of a session", &SecondaryRATUsage{Session: usage().Session}},
 		{"a report of a session and flows", usage()},

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"slices"
 
+	"core5g.dev/core5g/images/ngapcause"
 	"core5g.dev/core5g/images/session-management/n2"
 	"core5g.dev/core5g/images/session-management/record"
 )
@@ -17,7 +18,7 @@ func (t *turn) fromAccess(e Update) {
 	if err != nil {
 		f := Failed{Status: http.StatusForbidden, Cause: "N2_SM_ERROR", Detail: err.Error()}
 		if e.N2Type == n2.InfoPathSwitchRequest {
-			f = notSwitched(f.Status, f.Cause, f.Detail, n2.CauseTransferSyntax)
+			f = notSwitched(f.Status, f.Cause, f.Detail, ngapcause.TransferSyntax)
 		}
 		t.reply(f)
 		return
@@ -85,11 +86,11 @@ func (t *turn) tunnelGone() {
 // one stay where they are.
 func (t *turn) tunnelMoved(m *n2.ModifyIndication) {
 	if t.s.Phase != record.Active || t.s.Handover != nil {
-		t.reply(notMoved(n2.CauseUnknownPDUSession))
+		t.reply(notMoved(ngapcause.UnknownPDUSession))
 		return
 	}
 	if !slices.ContainsFunc(m.Downlink.Flows, func(f n2.AssociatedFlow) bool { return f.QFI == t.s.Flows[0].QFI }) {
-		t.reply(notMoved(n2.CauseUnknownQoSFlow))
+		t.reply(notMoved(ngapcause.UnknownQoSFlow))
 		return
 	}
 	confirm := n2.ModifyConfirm{Uplink: t.s.N3()}
@@ -99,13 +100,13 @@ func (t *turn) tunnelMoved(m *n2.ModifyIndication) {
 	for _, other := range m.Additional {
 		for _, f := range other.Flows {
 			if !slices.Contains(confirm.Flows, f.QFI) {
-				confirm.Failed = append(confirm.Failed, n2.FlowCause{QFI: f.QFI, Cause: n2.CauseTransportResourceUnavailable})
+				confirm.Failed = append(confirm.Failed, n2.FlowCause{QFI: f.QFI, Cause: ngapcause.TransportResourceUnavailable})
 			}
 		}
 	}
 	b, err := confirm.Encode()
 	if err != nil {
-		t.reply(notMoved(n2.CauseMiscUnspecified))
+		t.reply(notMoved(ngapcause.MiscUnspecified))
 		return
 	}
 	t.change(func(s *record.Session) { s.Downlink = m.Downlink.Tunnel })
@@ -136,7 +137,7 @@ func (t *turn) moved(u Unit) {
 			t.s.Downlink = told.Downlink // as the access network hears it
 		}
 		if t.asker != 0 {
-			t.reply(notMoved(n2.CauseUserPlaneResourcesNotAvailable))
+			t.reply(notMoved(ngapcause.UserPlaneResourcesNotAvailable))
 		}
 		t.changed(u)
 		return

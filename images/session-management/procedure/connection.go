@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"core5g.dev/core5g/images/ngapcause"
 	"core5g.dev/core5g/images/session-management/n2"
 	"core5g.dev/core5g/images/session-management/record"
 
@@ -132,7 +133,7 @@ const (
 
 // letGo of the session's resources in an access network that is not reached: it may be there, and nobody has asked it (4.3.7 step 5).
 func (t *turn) letGo() {
-	if b, err := (&n2.ReleaseCommand{Cause: n2.CauseTransportResourceUnavailable}).Encode(); err == nil {
+	if b, err := (&n2.ReleaseCommand{Cause: ngapcause.TransportResourceUnavailable}).Encode(); err == nil {
 		t.transfer(AskTransfer{N2: b, N2Type: n2.InfoReleaseCommand, SkipIdle: true})
 	}
 }

@@ -3,6 +3,7 @@ package procedure
 import (
 	"testing"
 
+	"core5g.dev/core5g/images/ngapcause"
 	"core5g.dev/core5g/images/session-management/configuration"
 	"core5g.dev/core5g/images/session-management/n1"
 	"core5g.dev/core5g/images/session-management/n2"
@@ -39,7 +40,7 @@ func TestConnection(t *testing.T) {
 		{name: "down before the gNB has answered an establishment", from: establishing, acts: []act{down}},
 		{name: "down twice", from: idleUE, acts: []act{down}},
 		{name: "the gNB has no room: it is idle again", from: idleUE, acts: []act{
-			up, update1("the gNB refuses", Update{N2Type: n2.InfoSetupUnsuccessful, N2: makes(t, &n2.SetupUnsuccessful{Cause: n2.CauseRadioResourcesNotAvailable})}),
+			up, update1("the gNB refuses", Update{N2Type: n2.InfoSetupUnsuccessful, N2: makes(t, &n2.SetupUnsuccessful{Cause: ngapcause.RadioResourcesNotAvailable})}),
 		}},
 		{name: "the gNB has no room for the default flow: it is idle again", from: idleUE, acts: []act{
 			up, update1("the gNB", Update{N2Type: n2.InfoSetupResponse, N2: makes(t, &n2.SetupResponse{
@@ -71,7 +72,7 @@ func TestConnection(t *testing.T) {
 		{name: "transfers that cannot be read, or are not an SMF's", from: active, acts: []act{
 			update1("garbage", Update{N2Type: n2.InfoSetupResponse, N2: []byte{1}}), update1("no type", Update{N2: []byte{1}}),
 			update1("a path switch that cannot be read", Update{N2Type: n2.InfoPathSwitchRequest, N2: []byte{1}}),
-			update1("a command", Update{N2Type: n2.InfoReleaseCommand, N2: makes(t, &n2.ReleaseCommand{Cause: n2.CauseNormalRelease})}),
+			update1("a command", Update{N2Type: n2.InfoReleaseCommand, N2: makes(t, &n2.ReleaseCommand{Cause: ngapcause.NormalRelease})}),
 		}},
 		{name: "the Slice's filters are others while the unit was away: what it is told anew has them, and the UE hears", from: idleUE, acts: []act{
 			{name: "the unit restarts", event: UnitRestarted{}, first: func(list []configuration.Slice) {

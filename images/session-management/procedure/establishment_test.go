@@ -3,6 +3,7 @@ package procedure
 import (
 	"testing"
 
+	"core5g.dev/core5g/images/ngapcause"
 	"core5g.dev/core5g/images/session-management/configuration"
 	"core5g.dev/core5g/images/session-management/n1"
 	"core5g.dev/core5g/images/session-management/n2"
@@ -128,7 +129,7 @@ func TestEstablishmentRefused(t *testing.T) {
 			asked, subscribed, {name: "the unit has it", event: made()}, {name: "the AMF", event: Transferred{Outcome: Refused, Cause: "CONTEXT_NOT_FOUND"}},
 			{name: "the unit has deleted it", event: Unit{Outcome: Done}}, {name: "the AMF has heard", event: Notified{Outcome: Done}},
 		}},
-		{name: "the gNB refuses", from: establishing, acts: []act{{name: "the gNB", event: Update{From: 2, N2Type: n2.InfoSetupUnsuccessful, N2: makes(t, &n2.SetupUnsuccessful{Cause: n2.CauseRadioResourcesNotAvailable})}}}},
+		{name: "the gNB refuses", from: establishing, acts: []act{{name: "the gNB", event: Update{From: 2, N2Type: n2.InfoSetupUnsuccessful, N2: makes(t, &n2.SetupUnsuccessful{Cause: ngapcause.RadioResourcesNotAvailable})}}}},
 		{name: "the gNB refuses the default flow", from: establishing, acts: []act{{name: "the gNB", event: Update{From: 2, N2Type: n2.InfoSetupResponse, N2: makes(t, &n2.SetupResponse{
 			Downlink: n2.FlowTunnel{Tunnel: gnb, Flows: []n2.AssociatedFlow{{QFI: 2}}}, Failed: []n2.FlowCause{{QFI: 1}},
 		})}}}},

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"core5g.dev/core5g/images/ngapcause"
 	"core5g.dev/core5g/images/session-management/n2"
 	"core5g.dev/core5g/images/session-management/n4"
 	"core5g.dev/core5g/images/session-management/record"
@@ -53,14 +54,14 @@ const (
 // handover sorts what is said of one.
 func (t *turn) handover(e Update) {
 	if t.s.Phase != record.Active && e.Handover != HandoverCancelled {
-		t.reply(notHanded("the session has no user plane connection", n2.CauseUnknownPDUSession))
+		t.reply(notHanded("the session has no user plane connection", ngapcause.UnknownPDUSession))
 		return
 	}
 	var m n2.Transfer
 	if e.N2 != nil || e.N2Type != "" {
 		var err error
 		if m, err = n2.Decode(e.N2Type, e.N2); err != nil {
-			f := notHanded(err.Error(), n2.CauseTransferSyntax)
+			f := notHanded(err.Error(), ngapcause.TransferSyntax)
 			f.Cause = "N2_SM_ERROR"
 			t.reply(f)
 			return
@@ -99,7 +100,7 @@ func notHanded(detail string, told n2.Cause) Failed {
 func (t *turn) prepareHandover(m *n2.HandoverRequired) {
 	setup, err := t.setupRequest()
 	if err != nil {
-		t.reply(notHanded(err.Error(), n2.CauseMiscUnspecified))
+		t.reply(notHanded(err.Error(), ngapcause.MiscUnspecified))
 		return
 	}
 	had := t.s.Handover != nil
@@ -115,7 +116,7 @@ func (t *turn) prepareHandover(m *n2.HandoverRequired) {
 func (t *turn) targetReady(m *n2.HandoverAcknowledge) {
 	h := t.s.Handover
 	if h == nil || h.Arrived {
-		t.reply(notHanded("no handover is being prepared", n2.CauseHandoverFailureInTarget))
+		t.reply(notHanded("no handover is being prepared", ngapcause.HandoverFailureInTarget))
 		return
 	}
 	var has []byte
@@ -123,7 +124,7 @@ func (t *turn) targetReady(m *n2.HandoverAcknowledge) {
 		has = append(has, f.QFI)
 	}
 	if !slices.Contains(has, t.s.Flows[0].QFI) {
-		t.targetRefused(n2.CauseHandoverFailureInTarget)
+		t.targetRefused(ngapcause.HandoverFailureInTarget)
 		return
 	}
 	t.change(func(s *record.Session) {
@@ -170,7 +171,7 @@ func (t *turn) handoverCompleted() {
 		t.reply(Updated{Handover: HandoverCompleted})
 		return
 	case h == nil || !h.Prepared:
-		t.reply(notHanded("no handover is prepared", n2.CauseHandoverFailureInTarget))
+		t.reply(notHanded("no handover is prepared", ngapcause.HandoverFailureInTarget))
 		return
 	}
 	t.change(func(s *record.Session) {
@@ -299,7 +300,7 @@ func (t *turn) handoverCommand() any {
 	}
 	b, err := c.Encode()
 	if err != nil {
-		return notHanded(err.Error(), n2.CauseMiscUnspecified)
+		return notHanded(err.Error(), ngapcause.MiscUnspecified)
 	}
 	return Updated{Handover: HandoverPrepared, N2: b, N2Type: n2.InfoHandoverCommand}
 }

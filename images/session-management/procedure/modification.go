@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"core5g.dev/core5g/images/ngapcause"
 	"core5g.dev/core5g/images/session-management/configuration"
 	"core5g.dev/core5g/images/session-management/n1"
 	"core5g.dev/core5g/images/session-management/n2"
@@ -267,7 +268,7 @@ func (t *turn) tellAccessAgain(taken []byte) {
 	for _, qfi := range taken {
 		again := slices.ContainsFunc(r.Flows, func(f n2.QoSFlow) bool { return f.QFI == qfi })
 		if n := indexOf(s.Flows, qfi); !again && (n < 0 || s.Flows[n].Refused) {
-			r.Released = append(r.Released, n2.FlowCause{QFI: qfi, Cause: n2.CauseReleasedBy5GC})
+			r.Released = append(r.Released, n2.FlowCause{QFI: qfi, Cause: ngapcause.ReleasedBy5GC})
 		}
 	}
 	if r.AMBR == nil && len(r.Flows)+len(r.Released) == 0 {

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"testing"
 
+	"core5g.dev/core5g/images/ngapcause"
 	"core5g.dev/core5g/images/session-management/configuration"
 	"core5g.dev/core5g/images/session-management/n1"
 	"core5g.dev/core5g/images/session-management/n2"
@@ -103,12 +104,12 @@ func TestModificationByTheNetwork(t *testing.T) {
 			return tr.lead(st, tr.ready(), Unit{Outcome: Done})
 		}, acts: []act{changedTo("the Slice", bigger)}},
 		{name: "the gNB refuses the new flow: the UE is told to forget it", from: active, acts: []act{
-			changedTo("the Slice", gameForAll), unitDone, commanded, modified(t, n2.FlowCause{QFI: 3, Cause: n2.CauseRadioResourcesNotAvailable}), done, unitDone, rested, commanded, done,
+			changedTo("the Slice", gameForAll), unitDone, commanded, modified(t, n2.FlowCause{QFI: 3, Cause: ngapcause.RadioResourcesNotAvailable}), done, unitDone, rested, commanded, done,
 			changedTo("the Slice, as it was", gameForAll),
 		}},
 		{name: "the gNB refuses all of it", from: active, acts: []act{
 			changedTo("the Slice", gameForAll), unitDone, commanded,
-			update1("the gNB", Update{N2Type: n2.InfoModifyUnsuccessful, N2: makes(t, &n2.ModifyUnsuccessful{Cause: n2.CauseRadioResourcesNotAvailable})}), unitDone,
+			update1("the gNB", Update{N2Type: n2.InfoModifyUnsuccessful, N2: makes(t, &n2.ModifyUnsuccessful{Cause: ngapcause.RadioResourcesNotAvailable})}), unitDone,
 		}},
 		{name: "the UE refuses: back to what was (TS 24.501 6.3.2.4)", from: active, acts: []act{
 			changedTo("the Slice", gameForAll), unitDone, commanded, gnbHas, update1("the UE", Update{N1: commandReject(0, n1.CauseSemanticErrorInQoS)}), commanded,
@@ -123,10 +124,10 @@ func TestModificationByTheNetwork(t *testing.T) {
 		}},
 		{name: "the UE refuses a flow's end, and the gNB does not take it back: the UE is told again", from: active, acts: []act{
 			changedTo("the Slice", noFlows), commanded, gnbHas, update1("the UE", Update{N1: commandReject(0, n1.CauseSemanticErrorInQoS)}), commanded,
-			modified(t, n2.FlowCause{QFI: 2, Cause: n2.CauseRadioResourcesNotAvailable}), unitDone, rested, commanded, done,
+			modified(t, n2.FlowCause{QFI: 2, Cause: ngapcause.RadioResourcesNotAvailable}), unitDone, rested, commanded, done,
 		}},
 		{name: "a flow that the gNB has lost is told anew, and goes meanwhile: the UE is told to forget it", from: active, acts: []act{
-			update1("the gNB", Update{N2Type: n2.InfoNotify, N2: makes(t, &n2.Notify{Released: []n2.FlowCause{{QFI: 2, Cause: n2.CauseRadioResourcesNotAvailable}}})}),
+			update1("the gNB", Update{N2Type: n2.InfoNotify, N2: makes(t, &n2.Notify{Released: []n2.FlowCause{{QFI: 2, Cause: ngapcause.RadioResourcesNotAvailable}}})}),
 			{name: "the unit knows", event: Unit{Outcome: Done}, first: func(list []configuration.Slice) {
 				list[0].DataNetworks[0].Flows[0].Filters[0].Protocol = 6
 				bigger(list)

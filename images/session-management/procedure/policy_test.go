@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"core5g.dev/core5g/images/ngapcause"
 	"core5g.dev/core5g/images/session-management/n1"
 	"core5g.dev/core5g/images/session-management/n2"
 	"core5g.dev/core5g/images/session-management/record"
@@ -91,7 +92,7 @@ func TestPolicyChanged(t *testing.T) {
 		{name: "two rules with one precedence: the UE is told two", from: ruled, acts: []act{rules("the PCF", game, pcc("r2", "203.0.113.8/32")), unitDone, commanded}},
 		{name: "more rules than a record has room for: the others are reported", from: ruled, acts: []act{rules("the PCF", many...)}},
 		{name: "the gNB refuses a rule's flow: the PCF hears, and the UE forgets it", from: ruled, acts: []act{
-			rules("the PCF", game), unitDone, commanded, modified(t, n2.FlowCause{QFI: 3, Cause: n2.CauseRadioResourcesNotAvailable}), done, unitDone, pcfHas,
+			rules("the PCF", game), unitDone, commanded, modified(t, n2.FlowCause{QFI: 3, Cause: ngapcause.RadioResourcesNotAvailable}), done, unitDone, pcfHas,
 			{name: "5 s later", event: Due{Name: dueBehind}, later: behindTime}, commanded, done,
 		}},
 		{name: "the UE refuses a rule: the PCF hears", from: ruled, acts: []act{

@@ -3,6 +3,7 @@ package procedure
 import (
 	"slices"
 
+	"core5g.dev/core5g/images/ngapcause"
 	"core5g.dev/core5g/images/session-management/configuration"
 	"core5g.dev/core5g/images/session-management/n1"
 	"core5g.dev/core5g/images/session-management/n2"
@@ -265,7 +266,7 @@ func forAccess(s *record.Session, w *record.Wanted) *n2.ModifyRequest {
 	}
 	for _, qfi := range w.Gone {
 		if n := indexOf(s.Flows, qfi); n > 0 && !s.Flows[n].Refused && !s.Flows[n].Default {
-			r.Released = append(r.Released, n2.FlowCause{QFI: qfi, Cause: n2.CauseReleasedBy5GC})
+			r.Released = append(r.Released, n2.FlowCause{QFI: qfi, Cause: ngapcause.ReleasedBy5GC})
 		}
 	}
 	if r.AMBR == nil && len(r.Flows)+len(r.Released) == 0 {
@@ -298,7 +299,7 @@ func backForAccess(s *record.Session, w *record.Wanted) *n2.ModifyRequest {
 		switch {
 		case slices.Contains(w.Refused, f.QFI):
 		case n < 0 || s.Flows[n].Refused || s.Flows[n].Coming:
-			r.Released = append(r.Released, n2.FlowCause{QFI: f.QFI, Cause: n2.CauseReleasedBy5GC})
+			r.Released = append(r.Released, n2.FlowCause{QFI: f.QFI, Cause: ngapcause.ReleasedBy5GC})
 		default:
 			r.Flows = append(r.Flows, n2.QoSFlow{Flow: s.Flows[n]})
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"time"
 
+	"core5g.dev/core5g/images/ngapcause"
 	"core5g.dev/core5g/images/session-management/n1"
 	"core5g.dev/core5g/images/session-management/n2"
 	"core5g.dev/core5g/images/session-management/record"
@@ -239,7 +240,7 @@ func releaseCommand(s *record.Session) []byte {
 	if s.Downlink == (record.Tunnel{}) {
 		return nil
 	}
-	b, err := (&n2.ReleaseCommand{Cause: n2.CauseNormalRelease}).Encode()
+	b, err := (&n2.ReleaseCommand{Cause: ngapcause.NormalRelease}).Encode()
 	if err != nil {
 		return nil
 	}

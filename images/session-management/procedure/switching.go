@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"slices"
 
+	"core5g.dev/core5g/images/ngapcause"
 	"core5g.dev/core5g/images/session-management/n2"
 	"core5g.dev/core5g/images/session-management/record"
 
@@ -30,10 +31,10 @@ var switching = map[uint8]step{
 func (t *turn) switchPath(m *n2.PathSwitchRequest) {
 	switch {
 	case t.s.Phase != record.Active && t.s.Phase != record.Idle:
-		t.reply(notSwitched(http.StatusForbidden, "REQUEST_REJECTED", "the session is being established or released", n2.CauseUnknownPDUSession))
+		t.reply(notSwitched(http.StatusForbidden, "REQUEST_REJECTED", "the session is being established or released", ngapcause.UnknownPDUSession))
 		return
 	case !slices.Contains(m.Flows, t.s.Flows[0].QFI): // without the default flow there is no session (TS 23.501 5.7.2.7)
-		t.reply(notSwitched(http.StatusForbidden, "N2_SM_ERROR", "the default QoS flow was not taken", n2.CauseMultipleQoSFlows))
+		t.reply(notSwitched(http.StatusForbidden, "N2_SM_ERROR", "the default QoS flow was not taken", ngapcause.MultipleQoSFlows))
 		return
 	}
 	t.due(dueHandover, 0)
@@ -73,18 +74,18 @@ func (t *turn) switched(u Unit) {
 		t.switchedTo(taken)
 	case u.Outcome == Refused && u.Cause == ie.CauseSessionContextNotFound: // made anew, with the new tunnel; asked again, it is answered
 		t.over("the UPF has lost the session")
-		t.reply(notSwitched(http.StatusGatewayTimeout, "UPF_NOT_RESPONDING", "the UPF has lost the session", n2.CauseUserPlaneResourcesNotAvailable))
+		t.reply(notSwitched(http.StatusGatewayTimeout, "UPF_NOT_RESPONDING", "the UPF has lost the session", ngapcause.UserPlaneResourcesNotAvailable))
 		t.restoreLost()
 	case u.Outcome == Refused:
 		t.over("the UPF refused")
-		t.reply(notSwitched(http.StatusInternalServerError, "UPF_NOT_RESPONDING", unitRefused.Detail, n2.CauseUserPlaneResourcesNotAvailable))
+		t.reply(notSwitched(http.StatusInternalServerError, "UPF_NOT_RESPONDING", unitRefused.Detail, ngapcause.UserPlaneResourcesNotAvailable))
 	case u.Outcome == Unknown && t.s.Procedure.Cause < switchAgain: // it may have been done: nobody is told otherwise before that is known
 		t.s.Procedure.Cause++
 		t.due(dueUnit, 0)
 		askSwitch(t)
 	default:
 		t.over("no answer of the UPF")
-		t.reply(notSwitched(http.StatusGatewayTimeout, "UPF_NOT_RESPONDING", unitIsMute.Detail, n2.CauseUserPlaneResourcesNotAvailable))
+		t.reply(notSwitched(http.StatusGatewayTimeout, "UPF_NOT_RESPONDING", unitIsMute.Detail, ngapcause.UserPlaneResourcesNotAvailable))
 	}
 }
 
@@ -94,7 +95,7 @@ func (t *turn) switchedTo(taken []byte) {
 	uplink := t.s.N3()
 	b, err := (&n2.PathSwitchAcknowledge{Uplink: &uplink}).Encode()
 	if err != nil {
-		t.reply(notSwitched(http.StatusInternalServerError, "SYSTEM_FAILURE", err.Error(), n2.CauseMiscUnspecified))
+		t.reply(notSwitched(http.StatusInternalServerError, "SYSTEM_FAILURE", err.Error(), ngapcause.MiscUnspecified))
 		return
 	}
 	t.reply(Updated{Connection: Activated, N2: b, N2Type: n2.InfoPathSwitchAcknowledge})

@@ -3,6 +3,7 @@ package procedure
 import (
 	"testing"
 
+	"core5g.dev/core5g/images/ngapcause"
 	"core5g.dev/core5g/images/session-management/n2"
 	"core5g.dev/core5g/images/session-management/record"
 )
@@ -14,7 +15,7 @@ func TestPathSwitch(t *testing.T) {
 	}
 	all := to("the UE is at another gNB", 1, 2)
 	failed := update1("the new gNB has not taken it", Update{
-		FailedToBeSwitched: true, N2Type: n2.InfoPathSwitchSetupFailed, N2: makes(t, &n2.PathSwitchSetupFailed{Cause: n2.CauseRadioResourcesNotAvailable}),
+		FailedToBeSwitched: true, N2Type: n2.InfoPathSwitchSetupFailed, N2: makes(t, &n2.PathSwitchSetupFailed{Cause: ngapcause.RadioResourcesNotAvailable}),
 	})
 	same := update1("the new gNB has the old one's tunnel", Update{ToBeSwitched: true, N2Type: n2.InfoPathSwitchRequest, N2: makes(t, &n2.PathSwitchRequest{
 		Downlink: gnb, Reused: true, Flows: []uint8{1, 2}, Security: &n2.UserPlaneSecurity{Security: n2.Security{Integrity: n2.NotNeeded, Confidentiality: n2.Preferred}},
@@ -56,7 +57,7 @@ func TestAccessNetwork(t *testing.T) {
 	notify := func(name string, m *n2.Notify) act {
 		return update1(name, Update{N2Type: n2.InfoNotify, N2: makes(t, m)})
 	}
-	gone := update1("the gNB has released the session's resources", Update{N2Type: n2.InfoNotifyReleased, N2: makes(t, &n2.NotifyReleased{Cause: n2.CauseUserInactivity})})
+	gone := update1("the gNB has released the session's resources", Update{N2Type: n2.InfoNotifyReleased, N2: makes(t, &n2.NotifyReleased{Cause: ngapcause.UserInactivity})})
 	moved := func(m *n2.ModifyIndication) act {
 		return update1("dual connectivity", Update{N2Type: n2.InfoModifyIndication, N2: makes(t, m)})
 	}
@@ -71,7 +72,7 @@ func TestAccessNetwork(t *testing.T) {
 	usage := update1("what a second radio carried", Update{N2Type: n2.InfoSecondaryRATUsage, N2: makes(t, &n2.SecondaryRATUsage{})})
 	tell(t, "access", []story{
 		{name: "a flow is released", from: active, acts: []act{
-			notify("voice", &n2.Notify{Released: []n2.FlowCause{{QFI: 2, Cause: n2.CauseRadioResourcesNotAvailable}}}), unitDone, commanded, update1("the UE", Update{N1: complete(0)}),
+			notify("voice", &n2.Notify{Released: []n2.FlowCause{{QFI: 2, Cause: ngapcause.RadioResourcesNotAvailable}}}), unitDone, commanded, update1("the UE", Update{N1: complete(0)}),
 		}},
 		{name: "the default flow is released: it is idle", from: active, acts: []act{notify("the default flow", &n2.Notify{Released: []n2.FlowCause{{QFI: 1}}}), unitDone}},
 		{name: "rates are not kept: nothing changes", from: active, acts: []act{notify("voice", &n2.Notify{Flows: []n2.FlowNotice{{QFI: 2}}})}},
@@ -106,7 +107,7 @@ func TestHandover(t *testing.T) {
 	completed := update1("the UE has arrived", Update{Handover: HandoverCompleted, AMF: record.AMF{InstanceID: "amf-2", StatusURI: "http://amf-2/status"}})
 	cancelled := update1("the source has the UE", Update{Handover: HandoverCancelled})
 	refused := update1("the target has no room", Update{
-		Handover: HandoverPrepared, N2Type: n2.InfoHandoverResourceAllocationUnsuccessful, N2: makes(t, &n2.HandoverResourceAllocationUnsuccessful{Cause: n2.CauseRadioResourcesNotAvailable}),
+		Handover: HandoverPrepared, N2Type: n2.InfoHandoverResourceAllocationUnsuccessful, N2: makes(t, &n2.HandoverResourceAllocationUnsuccessful{Cause: ngapcause.RadioResourcesNotAvailable}),
 	})
 	relays := act{name: "the unit has chosen", event: relaying()}
 	late := act{name: "the time is over", event: Due{Name: dueHandover}, later: prepareTime}
@@ -125,7 +126,7 @@ func TestHandover(t *testing.T) {
 		{name: "the target lacks the default flow", from: active, acts: []act{required(false), ready(nil, 2)}},
 		{name: "the target has no room", from: active, acts: []act{required(false), refused, cancelled}},
 		{name: "the target has no room, in a set-up's words, after it had", from: active, acts: []act{required(false), plain, unitDone, update1("the target", Update{
-			Handover: HandoverPrepared, N2Type: n2.InfoSetupUnsuccessful, N2: makes(t, &n2.SetupUnsuccessful{Cause: n2.CauseRadioResourcesNotAvailable}),
+			Handover: HandoverPrepared, N2Type: n2.InfoSetupUnsuccessful, N2: makes(t, &n2.SetupUnsuccessful{Cause: ngapcause.RadioResourcesNotAvailable}),
 		}), unitDone}},
 		{name: "cancelled before the target has answered", from: active, acts: []act{required(false), cancelled}},
 		{name: "cancelled: packets that waited go to the source", from: active, acts: []act{required(false), plain, unitDone, cancelled, unitDone}},

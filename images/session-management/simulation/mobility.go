@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"core5g.dev/core5g/images/ngapcause"
 	"core5g.dev/core5g/images/session-management/configuration"
 	"core5g.dev/core5g/images/session-management/n1"
 	"core5g.dev/core5g/images/session-management/n2"
@@ -141,7 +142,7 @@ func (u *ue) accessTold(modify []byte) {
 	u.next = slices.DeleteFunc(u.next, func(r *request) bool { return r.name == "modified" }) // likewise, or of an access network that the UE has left
 	for _, f := range t.(*n2.ModifyRequest).Flows {
 		if !u.flows[f.QFI] && !u.there[f.QFI] && u.w.faults && u.w.chance(6) {
-			answer.Failed = append(answer.Failed, n2.FlowCause{QFI: f.QFI, Cause: n2.CauseRadioResourcesNotAvailable})
+			answer.Failed = append(answer.Failed, n2.FlowCause{QFI: f.QFI, Cause: ngapcause.RadioResourcesNotAvailable})
 			continue
 		}
 		u.flows[f.QFI] = true
@@ -234,7 +235,7 @@ func (u *ue) handOver() {
 		if u.w.faults && u.w.chance(5) {
 			u.mobility("no room in the target", procedure.Update{
 				Handover: procedure.HandoverPrepared, N2Type: n2.InfoHandoverResourceAllocationUnsuccessful,
-				N2: u.encoded(&n2.HandoverResourceAllocationUnsuccessful{Cause: n2.CauseRadioResourcesNotAvailable}),
+				N2: u.encoded(&n2.HandoverResourceAllocationUnsuccessful{Cause: ngapcause.RadioResourcesNotAvailable}),
 			}, func(procedure.Updated) {})
 			return
 		}
@@ -307,7 +308,7 @@ func (u *ue) loseFlow() {
 	delete(u.flows, qfis[1])
 	u.w.note("%s: the access network has flow %d no more", u.supi, qfis[1])
 	u.update("notify", procedure.Update{N2Type: n2.InfoNotify, N2: u.encoded(&n2.Notify{
-		Released: []n2.FlowCause{{QFI: qfis[1], Cause: n2.CauseRadioResourcesNotAvailable}},
+		Released: []n2.FlowCause{{QFI: qfis[1], Cause: ngapcause.RadioResourcesNotAvailable}},
 	})}, func(procedure.Updated) {})
 }
 
