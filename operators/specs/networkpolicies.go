@@ -47,8 +47,9 @@ var pfcpCallers = map[string][]string{
 
 var databaseCallers = []string{"nrf", "pcf", "chf"}
 
-// sessionStoreCallers: who keeps records there, and the operator, which asks whether it is as it must be.
-var sessionStoreCallers = []string{"session-management", componentOperator}
+// recordKeepers are the labels of pods that keep records in the session store. Their component does not tell them from
+// free5GC's, which keep none.
+var recordKeepers = []string{api.LabelSessionManagement}
 
 // NetworkPolicyName names the policy of a component of a core.
 func NetworkPolicyName(core, component string) string { return core + "-" + component }
@@ -102,7 +103,8 @@ func networkPolicy(core *api.Core5G, component string) *networkingv1.NetworkPoli
 		admit(components(core, databaseCallers), policyPort(corev1.ProtocolTCP, PortDatabase))
 		return policy
 	case string(api.FunctionSessionStore):
-		admit(components(core, sessionStoreCallers), policyPort(corev1.ProtocolTCP, PortSessionStore))
+		// The operator asks whether the store is as it must be.
+		admit(append(keepersOf(core), components(core, []string{componentOperator})...), policyPort(corev1.ProtocolTCP, PortSessionStore))
 		return policy
 	case string(api.FunctionAMF):
 		protocol := corev1.ProtocolSCTP
@@ -145,6 +147,17 @@ func components(core *api.Core5G, names []string) []networkingv1.NetworkPolicyPe
 	var out []networkingv1.NetworkPolicyPeer
 	for _, name := range names {
 		out = append(out, networkingv1.NetworkPolicyPeer{PodSelector: componentSelector(core, name)})
+	}
+	return out
+}
+
+func keepersOf(core *api.Core5G) []networkingv1.NetworkPolicyPeer {
+	var out []networkingv1.NetworkPolicyPeer
+	for _, label := range recordKeepers {
+		out = append(out, networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{
+			MatchLabels:      map[string]string{api.LabelName: "core5g", api.LabelInstance: core.Name},
+			MatchExpressions: []metav1.LabelSelectorRequirement{{Key: label, Operator: metav1.LabelSelectorOpExists}},
+		}})
 	}
 	return out
 }
