@@ -73,6 +73,8 @@ const (
 	ReasonDeleting        = "Deleting"
 	ReasonRestartRequired = "RestartRequired"
 	ReasonInCatalogue     = "InCatalogue"
+	// NotInCatalogue: as RestartRequired, where the AMF takes a new catalogue without a restart.
+	ReasonNotInCatalogue  = "NotInCatalogue"
 	ReasonPoolOverlap     = "PoolOverlap"
 	ReasonNotSupported    = "NotSupported"
 	ReasonExhausted       = "EndpointsExhausted"
@@ -129,6 +131,8 @@ const (
 	LabelUnit      = "core5g.dev/unit"
 	// LabelSessionManagement says whose SMF a pod is of: core, or slice.<name> of a Slice with sessionManagement Dedicated.
 	LabelSessionManagement = "core5g.dev/session-management"
+	// LabelAccessManagement is on the workers of core5g's own AMF alone.
+	LabelAccessManagement = "core5g.dev/access-management"
 )
 
 // Finalizer keeps an object until what it put into others has been taken out again, in order.

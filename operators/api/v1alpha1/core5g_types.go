@@ -39,6 +39,7 @@ type Core5GList struct {
 // Core5GSpec says what the core should be.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.sessionManagement) || (has(self.controlPlane) && self.controlPlane == 'Core5G')",message="sessionManagement needs controlPlane Core5G: free5GC's SMF is one pod for each Slice"
+// +kubebuilder:validation:XValidation:rule="!has(self.amf) || !has(self.amf.workers) || (has(self.controlPlane) && self.controlPlane == 'Core5G')",message="amf.workers needs controlPlane Core5G: core5g's own AMF keeps its UEs in the session store; write that, or leave workers out for free5GC's AMF"
 type Core5GSpec struct {
 	// plmns served by the AMF.
 	// +kubebuilder:validation:MinItems=1
@@ -55,7 +56,8 @@ type Core5GSpec struct {
 	TACs []TAC `json:"tacs"`
 
 	// sliceCatalogue is what the AMF advertises to gNBs and UEs ahead of time: a Slice within it needs
-	// no restart of the AMF. Changing the catalogue itself restarts the AMF.
+	// no restart of the AMF. Changing the catalogue itself restarts free5GC's AMF; core5g's own (amf.workers)
+	// tells gNBs and UEs of it and goes on.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
 	// +listType=map
@@ -63,7 +65,7 @@ type Core5GSpec struct {
 	// +listMapKey=sd
 	SliceCatalogue []SNSSAI `json:"sliceCatalogue"`
 
-	// amf identifies the AMF (GUAMI, TS 23.003 2.10.1).
+	// amf identifies the AMF (GUAMI, TS 23.003 2.10.1), and says how many pods it is.
 	// +kubebuilder:default={}
 	AMF AMFSpec `json:"amf,omitempty"`
 
@@ -158,6 +160,9 @@ type SessionManagementSpec struct {
 // OwnControlPlane says whether the core's PDU sessions are served by core5g's own SMF.
 func (c *Core5G) OwnControlPlane() bool { return c != nil && c.Spec.ControlPlane == ControlPlaneCore5G }
 
+// OwnAMF says whether UEs are served by core5g's own AMF.
+func (c *Core5G) OwnAMF() bool { return c.OwnControlPlane() && c.Spec.AMF.Workers != nil }
+
 // TLSMode says how the service based interface is protected.
 // +kubebuilder:validation:Enum=Disabled;Server;Mutual
 type TLSMode string
@@ -251,9 +256,13 @@ type NetworkPolicySpec struct {
 	MetricsFrom []networkingv1.NetworkPolicyPeer `json:"metricsFrom,omitempty"`
 }
 
-// AMFSpec is the AMF's identity.
+// AMFSpec is the AMF: one pod of free5GC's, or, where workers is written, a set of core5g's own.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.workers) || !has(self.terminators) && !has(self.shards)",message="amf.terminators and amf.shards are of core5g's own AMF: write amf.workers too, or leave them out"
+// +kubebuilder:validation:XValidation:rule="!has(self.workers) || !has(oldSelf.workers) || (has(self.shards) ? self.shards : 16) == (has(oldSelf.shards) ? oldSelf.shards : 16)",message="amf.shards cannot change while core5g's own AMF serves, because each UE's AMF UE NGAP ID and 5G-TMSI have the number of its shard (16 unless set): leave it as it is, or take amf.workers away first and write both again, which has all UEs register anew"
 type AMFSpec struct {
-	// name is the AMF name that gNBs see (TS 38.413 9.3.3.21).
+	// name is the AMF name that gNBs see (TS 38.413 9.3.3.21). A change restarts free5GC's AMF; core5g's own tells gNBs
+	// and goes on.
 	// +kubebuilder:default=AMF
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=150
@@ -263,7 +272,7 @@ type AMFSpec struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=255
 	Region *int32 `json:"region,omitempty"`
-	// set is the AMF set identifier, 10 bits.
+	// set is the AMF set identifier, 10 bits. A change restarts the AMF, and of core5g's own the N2 terminators.
 	// +kubebuilder:default=1016
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1023
@@ -276,6 +285,26 @@ type AMFSpec struct {
 	// defaultDNN is what a UE gets that asks for no data network and has none in its subscription.
 	// +kubebuilder:default=internet
 	DefaultDNN DNN `json:"defaultDNN,omitempty"`
+	// workers are the pods of core5g's own AMF, which share the UEs and keep them in the session store: it serves where this
+	// is written, with controlPlane Core5G, and free5GC's AMF, one pod, where it is left out. Raising and lowering the number
+	// loses no UE. Writing it, or taking it away, has all UEs register anew.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=64
+	Workers *int32 `json:"workers,omitempty"`
+	// terminators are the pods that gNBs have their N2 associations with, of core5g's own AMF; 1 when left out. One that ends
+	// costs its gNBs the association, and no UE its registration.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=16
+	Terminators *int32 `json:"terminators,omitempty"`
+	// shards into which UEs are divided, of core5g's own AMF; 16 when left out. Workers hold them: more workers than shards are
+	// in reserve. Fixed while it serves: each UE's AMF UE NGAP ID and 5G-TMSI have the number of its shard, so that whoever gets
+	// a message finds the worker without a look-up.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=255
+	Shards *int32 `json:"shards,omitempty"`
 }
 
 // N2Transport is how NGAP travels.
@@ -399,12 +428,16 @@ type ImagesSpec struct {
 }
 
 // FunctionName is a network function, or another part of the core that runs in a container of its own.
-// +kubebuilder:validation:Enum=amf;smf;session-management;nrf;pcf;chf;database;session-store;subscriber-data;upf-u;upf-c
+// +kubebuilder:validation:Enum=amf;access-management;n2-terminator;smf;session-management;nrf;pcf;chf;database;session-store;subscriber-data;upf-u;upf-c
 type FunctionName string
 
-// Values of FunctionName; each is also the name of its image.
+// Values of FunctionName; each is also the name of its image, but for FunctionN2Terminator.
 const (
-	FunctionAMF FunctionName = "amf"
+	// FunctionAMF is free5GC's; FunctionAccessManagement are the workers of core5g's own, and FunctionN2Terminator where its
+	// gNBs end, of the same image.
+	FunctionAMF              FunctionName = "amf"
+	FunctionAccessManagement FunctionName = "access-management"
+	FunctionN2Terminator     FunctionName = "n2-terminator"
 	// FunctionSMF is free5GC's, FunctionSessionManagement core5g's own.
 	FunctionSMF               FunctionName = "smf"
 	FunctionSessionManagement FunctionName = "session-management"

@@ -179,6 +179,11 @@ func TestSchemaRefusesWithASentence(t *testing.T) {
 				"a control plane that is none": {`tacs:`, "controlPlane: Open5GS\n  tacs:", `supported values: "Core5G", "Free5GC"`},
 				"free5GC's SMF and replicas":   {`tacs:`, "sessionManagement: {replicas: 2}\n  tacs:", `sessionManagement needs controlPlane Core5G`},
 				"no shards":                    {`tacs:`, "controlPlane: Core5G\n  sessionManagement: {shards: 0}\n  tacs:", `greater than or equal to 1`},
+				"free5GC's AMF and workers":    {`tacs:`, "amf: {workers: 2}\n  tacs:", `amf.workers needs controlPlane Core5G`},
+				"terminators without workers":  {`tacs:`, "controlPlane: Core5G\n  amf: {terminators: 2}\n  tacs:", `amf.terminators and amf.shards are of core5g's own AMF: write amf.workers too`},
+				"shards without workers":       {`tacs:`, "controlPlane: Core5G\n  amf: {shards: 16}\n  tacs:", `write amf.workers too, or leave them out`},
+				"no workers":                   {`tacs:`, "controlPlane: Core5G\n  amf: {workers: 0}\n  tacs:", `greater than or equal to 1`},
+				"shards beyond 8 bits":         {`tacs:`, "controlPlane: Core5G\n  amf: {workers: 1, shards: 256}\n  tacs:", `less than or equal to 255`},
 				"name too long":                {`name: core5g`, `name: a-name-that-is-far-too-long-for-it`, `at most 30 characters`},
 			},
 		},
@@ -391,6 +396,31 @@ func TestSchemaTakesAFullCatalogue(t *testing.T) {
 		`[{mcc: "208", mnc: "93"}]`, "["+strings.Join(plmns, ", ")+"]").Replace(validCore)
 	if got := loadKind(t, "core5g.dev_core5gs.yaml").errors(t, core, ""); got != "" {
 		t.Errorf("refused: %s", got)
+	}
+}
+
+// Shards are in identifiers that UEs and gNBs have: they stay while core5g's own AMF serves, and are free between.
+func TestShardsOfAnAMFThatServesStay(t *testing.T) {
+	kind := loadKind(t, "core5g.dev_core5gs.yaml")
+	with := func(amf string) string {
+		return strings.Replace(validCore, "tacs:", "controlPlane: Core5G\n  amf: "+amf+"\n  tacs:", 1)
+	}
+	for name, c := range map[string]struct {
+		before, after string
+		want          string
+	}{
+		"others":                  {"{workers: 2, shards: 8}", "{workers: 2, shards: 9}", "amf.shards cannot change while core5g's own AMF serves"},
+		"others than the default": {"{workers: 2}", "{workers: 2, shards: 8}", "amf.shards cannot change"},
+		"left out":                {"{workers: 2, shards: 8}", "{workers: 2}", "(16 unless set)"},
+		"the default, written":    {"{workers: 2}", "{workers: 3, terminators: 2, shards: 16}", ""},
+		"the first":               {"{}", "{workers: 2, shards: 8}", ""},
+		"with the AMF itself":     {"{workers: 2, shards: 8}", "{}", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := kind.errors(t, with(c.after), with(c.before)); (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
 	}
 }
 
