@@ -93,7 +93,7 @@ func (w *world) rearrange() {
 		default:
 			a.states[n] = configuration.Draining
 		}
-		w.note("%s is %s", u.nodeID, a.states[n])
+		w.Note("%s is %s", u.nodeID, a.states[n])
 	}
 }
 
@@ -101,9 +101,9 @@ func (w *world) rearrange() {
 func (u *unit) leaves(in time.Duration) {
 	u.taken++
 	taken := u.taken
-	u.w.after(in, func() {
+	u.w.After(in, func() {
 		if u.taken == taken {
-			u.w.note("%s is taken away", u.nodeID)
+			u.w.Note("%s is taken away", u.nodeID)
 			u.gone = true
 			for _, s := range u.has() {
 				u.forgets(s)
@@ -123,14 +123,14 @@ func (u *unit) returns() {
 }
 
 // silent: it does not answer now.
-func (u *unit) silent() bool { return u.gone || u.w.now.Before(u.away) }
+func (u *unit) silent() bool { return u.gone || u.w.Now.Before(u.away) }
 
 // pathsFail every now and then: a unit says that it does not reach a peer.
 func (w *world) pathsFail() {
 	if w.areas == nil || !w.faults {
 		return
 	}
-	w.soon(2*time.Second, 15*time.Second, w.pathsFail)
+	w.Soon(2*time.Second, 15*time.Second, w.pathsFail)
 	u := w.units[w.areas.rand.IntN(len(w.units))]
 	peer := gnb
 	if other := w.units[w.areas.rand.IntN(len(w.units))]; other != u {
@@ -139,9 +139,9 @@ func (w *world) pathsFail() {
 	if u.silent() {
 		return
 	}
-	w.note("%s does not reach %s", u.nodeID, peer)
+	w.Note("%s does not reach %s", u.nodeID, peer)
 	for _, p := range w.pods {
-		p.in(p.life, func() {
+		p.In(p.Life, func() {
 			for _, name := range w.shardNames() {
 				if h := p.held[name]; h != nil {
 					h.runner.PathFailed(u.nodeID, peer)
@@ -158,7 +158,7 @@ func (u *ue) roams() record.AMF {
 	}
 	if a := u.w.areas; a != nil && a.rand.IntN(3) == 0 {
 		u.tac = 1 + uint32(a.rand.IntN(trackingAreas))
-		u.w.note("%s: is in area %d", u.supi, u.tac)
+		u.w.Note("%s: is in area %d", u.supi, u.tac)
 	}
 	return record.AMF{InstanceID: "amf", TAC: u.tac}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"core5g.dev/core5g/images/nf/sessionstore/memory"
 	"core5g.dev/core5g/images/nf/shards"
 	"core5g.dev/core5g/images/session-management/procedure"
 	"core5g.dev/core5g/images/session-management/record"
@@ -32,13 +33,13 @@ func (w *world) replied(r procedure.Reply) {
 		x.u.finish(x.r, r.Body)
 		return
 	}
-	w.fail("an answer to nobody, or a second one: %+v", r)
+	w.Fail("an answer to nobody, or a second one: %+v", r)
 }
 
 // status is Nsmf_PDUSession_SMContextStatusNotify.
 func (w *world) status(a procedure.AskStatus) {
 	u := w.ueAt(a.URI)
-	w.note("%s: the context has ended", u.supi)
+	w.Note("%s: the context has ended", u.supi)
 	w.heard[a.URI] = true
 	if u.uri == a.URI {
 		u.gone(u.ref)
@@ -55,39 +56,40 @@ func (w *world) ueAt(uri string) *ue {
 func (w *world) oneHolder(name string) {
 	holders := 0
 	for _, p := range w.pods {
-		if !p.alive {
+		if !p.Alive {
 			continue
 		}
-		if _, ok := p.keeper.Lease(name); ok {
+		if _, ok := p.Keeper.Lease(name); ok {
 			holders++
 		}
 	}
-	if holders > 1 && w.now.Sub(w.forgotten) > shards.DefaultTTL {
-		w.fail("%d pods may act for %s", holders, name)
+	if holders > 1 && w.Now.Sub(w.forgotten) > shards.DefaultTTL {
+		w.Fail("%d pods may act for %s", holders, name)
 	}
 }
 
 // leaves: something does, in the name of a shard. The store must know it as this holder's.
 func (w *world) leaves(v *view) {
-	if w.now.Sub(w.forgotten) <= shards.DefaultTTL {
+	if w.Now.Sub(w.forgotten) <= shards.DefaultTTL {
 		return // nobody can tell
 	}
-	w.looking = true
-	defer func() { w.looking = false }()
 	l := v.held.lease
-	holder, epoch, err := w.store.Holder(context.Background(), l.Shard)
+	var holder string
+	var epoch uint64
+	var err error
+	w.store.Look(func(ctx context.Context, store *memory.Store) { holder, epoch, err = store.Holder(ctx, l.Shard) })
 	if err == nil && holder == l.Holder && epoch > l.Epoch && !w.actsUnder(l.Shard, epoch) {
 		return // its own life before has asked for it, and the store has heard late: nobody else is there
 	}
 	if err != nil || holder != l.Holder || epoch != l.Epoch {
-		w.fail("%s speaks for %s under epoch %d, which is %s's, epoch %d (%v)", l.Holder, l.Shard, l.Epoch, holder, epoch, err)
+		w.Fail("%s speaks for %s under epoch %d, which is %s's, epoch %d (%v)", l.Holder, l.Shard, l.Epoch, holder, epoch, err)
 	}
 }
 
 // actsUnder says whether a pod has the shard under that epoch.
 func (w *world) actsUnder(shard string, epoch uint64) bool {
 	for _, p := range w.pods {
-		if l, ok := p.keeper.Lease(shard); ok && p.alive && l.Epoch == epoch {
+		if l, ok := p.Keeper.Lease(shard); ok && p.Alive && l.Epoch == epoch {
 			return true
 		}
 	}
@@ -154,17 +156,16 @@ func (w *world) agree() error {
 
 // intents and times of records that are not there, or not in the midst of anything.
 func (w *world) intents(fail func(string, ...any)) {
-	w.looking = true
-	defer func() { w.looking = false }()
-	ctx := context.Background()
-	for n := range w.shards {
-		keys, err := w.store.Intents(ctx, shardName(n+1), 1<<10)
-		if err != nil || len(keys) > 0 {
-			fail("intents that nobody resumes: %v %v", keys, err)
+	w.store.Look(func(ctx context.Context, store *memory.Store) {
+		for n := range w.shards {
+			keys, err := store.Intents(ctx, shardName(n+1), 1<<10)
+			if err != nil || len(keys) > 0 {
+				fail("intents that nobody resumes: %v %v", keys, err)
+			}
+			due, err := store.Due(ctx, shardName(n+1), w.Now.Add(-time.Minute), 1<<10)
+			if err != nil || len(due) > 0 {
+				fail("due for a minute, and nobody has looked: %v %v", due, err)
+			}
 		}
-		due, err := w.store.Due(ctx, shardName(n+1), w.now.Add(-time.Minute), 1<<10)
-		if err != nil || len(due) > 0 {
-			fail("due for a minute, and nobody has looked: %v %v", due, err)
-		}
-	}
+	})
 }

@@ -53,7 +53,7 @@ func newCHF(w *world, seed uint64) *chf {
 	}
 	f.live()
 	f.asks()
-	w.after(0, w.traffic)
+	w.After(0, w.traffic)
 	return f
 }
 
@@ -80,7 +80,7 @@ func (f *chf) answer(e procedure.AskCharging) procedure.Event {
 	for _, g := range u.Groups {
 		told += octetsOf(g.Sent)
 	}
-	f.w.note("the CHF is asked, operation %d of session %s, %q, number %d, again %v: %d octets", e.Operation, s.Ref(), s.Charging, u.Sequence, e.Again, told)
+	f.w.Note("the CHF is asked, operation %d of session %s, %q, number %d, again %v: %d octets", e.Operation, s.Ref(), s.Charging, u.Sequence, e.Again, told)
 	r := f.resources[s.Charging]
 	if e.Operation == procedure.CreateCharging {
 		if f.w.faults && f.chance(60) {
@@ -102,7 +102,7 @@ func (f *chf) answer(e procedure.AskCharging) procedure.Event {
 	case e.Again && u.Sequence+1 == r.next:
 		return r.answer
 	case u.Sequence != r.next && f.w.forgotten.IsZero():
-		f.w.fail("session %s: the CHF expects request %d, and hears %d", s.Ref(), r.next, u.Sequence)
+		f.w.Fail("session %s: the CHF expects request %d, and hears %d", s.Ref(), r.next, u.Sequence)
 	}
 	r.next, r.last = u.Sequence+1, told
 	f.heard[s.CPSEID] += told
@@ -142,7 +142,7 @@ func (f *chf) asks() {
 	if !f.w.faults {
 		return
 	}
-	f.w.after(time.Duration(2+f.rand.IntN(10))*time.Second, f.asks)
+	f.w.After(time.Duration(2+f.rand.IntN(10))*time.Second, f.asks)
 	list := slices.Sorted(maps.Keys(f.resources))
 	if len(list) == 0 || f.away {
 		return
@@ -374,8 +374,8 @@ func (v *view) carries(cpSEID uint64, answer procedure.Event) {
 		w.chf.lost[cpSEID] += n
 		return
 	}
-	w.after(30*time.Second, func() {
-		if !v.pod.alive || v.pod.life != v.life || v.pod.held[v.held.lease.Shard] != v.held {
+	w.After(30*time.Second, func() {
+		if !v.pod.Alive || v.pod.Life != v.life || v.pod.held[v.held.lease.Shard] != v.held {
 			w.chf.lost[cpSEID] += n
 		}
 	})
@@ -396,7 +396,7 @@ func (w *world) traffic() {
 	if !w.faults {
 		return
 	}
-	w.after(200*time.Millisecond, w.traffic)
+	w.After(200*time.Millisecond, w.traffic)
 	u := w.ues[w.chf.rand.IntN(len(w.ues))]
 	if u.teid == 0 {
 		return
@@ -425,7 +425,7 @@ func (u *unit) pass(s *unitSession, of *ue) {
 		m.used += most
 		f.passed[s.cpSEID] += most
 		if f.online && f.passed[s.cpSEID] > f.granted[s.cpSEID]+f.lost[s.cpSEID] && u.w.forgotten.IsZero() {
-			u.w.fail("session %x: %d octets have passed, %d were granted, %d may be lost", s.cpSEID, f.passed[s.cpSEID], f.granted[s.cpSEID], f.lost[s.cpSEID])
+			u.w.Fail("session %x: %d octets have passed, %d were granted, %d may be lost", s.cpSEID, f.passed[s.cpSEID], f.granted[s.cpSEID], f.lost[s.cpSEID])
 		}
 		switch {
 		case m.bounded && m.used >= m.quota:
@@ -464,12 +464,12 @@ func (u *unit) sends(s *unitSession, of *ue, x *usageReport) {
 	}
 	if !u.silent() {
 		token := u.w.expect(of, x.r)
-		u.w.note("%s: usage of session %x: %+v", u.nodeID, s.cpSEID, x.said)
+		u.w.Note("%s: usage of session %x: %+v", u.nodeID, s.cpSEID, x.said)
 		u.w.toShard(record.ShardOf(s.cpSEID), func(to *runner.Runner) {
 			if !x.r.done {
 				to.DeliverTo(s.cpSEID, procedure.Report{From: token, CPSEID: s.cpSEID, Usage: []procedure.Measured{x.said}})
 			}
 		})
 	}
-	u.w.after(1500*time.Millisecond, func() { u.sends(s, of, x) })
+	u.w.After(1500*time.Millisecond, func() { u.sends(s, of, x) })
 }

@@ -5,12 +5,11 @@
 // What must always hold is looked at where it could break, and when the world has come to rest, what SMF, units, AMF,
 // access network and UE think of each other.
 //
-//	clock.go    events in the order of their times     pods.go    pods, and the shards that their keepers have them hold
+//	pods.go     pods, and the shards they have        world.go    puts all of it together, on package worlds
 //	unit.go     a UPF unit                             ue.go      a UE, its access network and its AMF
-//	network.go  messages, and how they are lost        store.go   the session store, and a look at what is written
+//	network.go  messages, and how they are lost        store.go   a look at what is written into the session store
 //	n4.go       units that are upf-c's own code, and endpoints of the shards
 //	check.go    what must hold                         mobility.go  access networks and QoS that change
 //	areas.go    tracking areas, breakouts, branches, and units that come and go
 //	pcf.go      a PCF, and how it and a CHF fail       chf.go      a CHF, and what units count for it
-//	world.go    puts them together
 package simulation

@@ -101,7 +101,7 @@ func (u *ue) modified(a procedure.AskTransfer, back func(procedure.Event)) bool 
 
 // told of a modification, the access network first.
 func (u *ue) told(command, modify []byte, kind n2.InfoType) {
-	if command != nil && u.w.faults && u.w.chance(15) {
+	if command != nil && u.w.faults && u.w.Chance(15) {
 		return // the radio link fails: T3591
 	}
 	if kind == n2.InfoModifyRequest && u.teid != 0 {
@@ -117,7 +117,7 @@ func (u *ue) told(command, modify []byte, kind n2.InfoType) {
 	if u.request != nil && answers(u.request) {
 		u.request.done, u.request = true, nil
 	}
-	if again := string(command) == u.command; u.w.faults && (again && u.rejects || !again && u.w.chance(10)) {
+	if again := string(command) == u.command; u.w.faults && (again && u.rejects || !again && u.w.Chance(10)) {
 		u.command, u.rejects = string(command), true
 		u.update("command reject", procedure.Update{N1: []byte{0x2e, sessionID, pti, byte(n1.ModificationCommandRejectType), 31}}, func(procedure.Updated) {})
 		return
@@ -130,10 +130,10 @@ func (u *ue) told(command, modify []byte, kind n2.InfoType) {
 func (u *ue) accessTold(modify []byte) {
 	t, err := n2.Decode(n2.InfoModifyRequest, modify)
 	if err != nil {
-		u.w.fail("a modify request cannot be read: %v", err)
+		u.w.Fail("a modify request cannot be read: %v", err)
 		return
 	}
-	u.w.note("%s: the access network has %v and is told %s", u.supi, u.flows, says(t.(*n2.ModifyRequest)))
+	u.w.Note("%s: the access network has %v and is told %s", u.supi, u.flows, says(t.(*n2.ModifyRequest)))
 	u.otherWay(t.(*n2.ModifyRequest))
 	if m := t.(*n2.ModifyRequest); len(m.Flows) == 0 && len(m.Released) == 0 && m.AMBR == nil {
 		return // nobody waits for an answer
@@ -141,7 +141,7 @@ func (u *ue) accessTold(modify []byte) {
 	var answer n2.ModifyResponse
 	u.next = slices.DeleteFunc(u.next, func(r *request) bool { return r.name == "modified" }) // likewise, or of an access network that the UE has left
 	for _, f := range t.(*n2.ModifyRequest).Flows {
-		if !u.flows[f.QFI] && !u.there[f.QFI] && u.w.faults && u.w.chance(6) {
+		if !u.flows[f.QFI] && !u.there[f.QFI] && u.w.faults && u.w.Chance(6) {
 			answer.Failed = append(answer.Failed, n2.FlowCause{QFI: f.QFI, Cause: ngapcause.RadioResourcesNotAvailable})
 			continue
 		}
@@ -161,7 +161,7 @@ func (u *ue) accessTold(modify []byte) {
 func (u *ue) encoded(t n2.Transfer) []byte {
 	b, err := t.Encode()
 	if err != nil {
-		u.w.fail("a transfer of the access network: %v", err)
+		u.w.Fail("a transfer of the access network: %v", err)
 	}
 	return b
 }
@@ -171,7 +171,7 @@ func (u *ue) moves() bool {
 	if u.w.real { // what moves is told to the model of a unit alone
 		return false
 	}
-	switch u.w.rand.IntN(8) {
+	switch u.w.Rand.IntN(8) {
 	case 0:
 		u.switchPath()
 	case 1:
@@ -196,7 +196,7 @@ func (u *ue) somewhere() record.Tunnel {
 func (u *ue) taken() map[uint8]bool {
 	out := maps.Clone(u.flows)
 	for _, qfi := range slices.Sorted(maps.Keys(u.flows)) {
-		if qfi != 1 && u.w.chance(6) {
+		if qfi != 1 && u.w.Chance(6) {
 			delete(out, qfi)
 		}
 	}
@@ -212,7 +212,7 @@ func (u *ue) switchPath() {
 		if a.N2Type == n2.InfoPathSwitchAcknowledge {
 			u.teid, u.flows, u.there, u.uplink = to.TEID, has, nil, uplink
 			if t, err := n2.Decode(a.N2Type, a.N2); err != nil {
-				u.w.fail("a path switch's answer cannot be read: %v", err)
+				u.w.Fail("a path switch's answer cannot be read: %v", err)
 			} else if other := t.(*n2.PathSwitchAcknowledge).Uplink; other != nil {
 				u.uplink = *other
 			}
@@ -223,7 +223,7 @@ func (u *ue) switchPath() {
 // handOver is N2 handover: three requests of the AMF, one after the other.
 func (u *ue) handOver() {
 	to := u.somewhere()
-	direct, forwards := u.w.chance(2), u.w.chance(2)
+	direct, forwards := u.w.Chance(2), u.w.Chance(2)
 	u.mobility("handover required", procedure.Update{
 		Handover: procedure.HandoverPreparing, N2Type: n2.InfoHandoverRequired, N2: u.encoded(&n2.HandoverRequired{DirectPath: direct}),
 	}, func(a procedure.Updated) {
@@ -232,7 +232,7 @@ func (u *ue) handOver() {
 		}
 		target := mobile{}
 		target.setUp(a.N2)
-		if u.w.faults && u.w.chance(5) {
+		if u.w.faults && u.w.Chance(5) {
 			u.mobility("no room in the target", procedure.Update{
 				Handover: procedure.HandoverPrepared, N2Type: n2.InfoHandoverResourceAllocationUnsuccessful,
 				N2: u.encoded(&n2.HandoverResourceAllocationUnsuccessful{Cause: ngapcause.RadioResourcesNotAvailable}),
@@ -241,7 +241,7 @@ func (u *ue) handOver() {
 		}
 		m := &n2.HandoverAcknowledge{Downlink: to}
 		for _, qfi := range slices.Sorted(maps.Keys(target.flows)) {
-			if qfi != 1 && u.w.chance(6) {
+			if qfi != 1 && u.w.Chance(6) {
 				delete(target.flows, qfi)
 				continue
 			}
@@ -252,7 +252,7 @@ func (u *ue) handOver() {
 			m.Forwarding = &end
 		}
 		u.mobility("target ready", procedure.Update{Handover: procedure.HandoverPrepared, N2Type: n2.InfoHandoverAcknowledge, N2: u.encoded(m)}, func(a procedure.Updated) {
-			if a.N2Type != n2.InfoHandoverCommand || u.w.chance(4) {
+			if a.N2Type != n2.InfoHandoverCommand || u.w.Chance(4) {
 				u.mobility("handover cancelled", procedure.Update{Handover: procedure.HandoverCancelled}, func(procedure.Updated) {})
 				return
 			}
@@ -279,7 +279,7 @@ func (u *ue) moving(name string, there map[uint8]bool, what procedure.Update, an
 		case procedure.Updated:
 			answered(b)
 		case procedure.Failed:
-			u.w.note("%s: %s failed: %d %s %s", u.supi, name, b.Status, b.Cause, b.Detail)
+			u.w.Note("%s: %s failed: %d %s %s", u.supi, name, b.Status, b.Cause, b.Detail)
 			if u.ref == ref && b.Status != 404 {
 				u.deactivate()
 			}
@@ -291,7 +291,7 @@ func (u *ue) moving(name string, there map[uint8]bool, what procedure.Update, an
 func (u *ue) askFor() {
 	u.pti = u.pti%254 + 1
 	b := []byte{0x2e, sessionID, u.pti, byte(n1.ModificationRequestType)}
-	if qfis := slices.Sorted(maps.Keys(u.rules)); len(qfis) > 1 && u.w.chance(2) {
+	if qfis := slices.Sorted(maps.Keys(u.rules)); len(qfis) > 1 && u.w.Chance(2) {
 		b = append(b, 0x7a, 0, 4, qfis[1], 0, 1, 0x40)
 	} else {
 		b = append(b, 0x7b, 0, 4, 0x80, 0, 0x0d, 0)
@@ -306,7 +306,7 @@ func (u *ue) loseFlow() {
 		return
 	}
 	delete(u.flows, qfis[1])
-	u.w.note("%s: the access network has flow %d no more", u.supi, qfis[1])
+	u.w.Note("%s: the access network has flow %d no more", u.supi, qfis[1])
 	u.update("notify", procedure.Update{N2Type: n2.InfoNotify, N2: u.encoded(&n2.Notify{
 		Released: []n2.FlowCause{{QFI: qfis[1], Cause: ngapcause.RadioResourcesNotAvailable}},
 	})}, func(procedure.Updated) {})
@@ -317,31 +317,31 @@ func (w *world) settings() {
 	if w.real || !w.faults {
 		return
 	}
-	w.soon(time.Second, 10*time.Second, w.settings)
+	w.Soon(time.Second, 10*time.Second, w.settings)
 	network := *w.config.Named(slice, dnn)
-	network.AMBR.Downlink = 1e9 + uint64(w.rand.IntN(3))*1e8
+	network.AMBR.Downlink = 1e9 + uint64(w.Rand.IntN(3))*1e8
 	network.Flows = nil
 	for n := range 3 {
-		if w.chance(2) {
+		if w.Chance(2) {
 			network.Flows = append(network.Flows, configuration.Flow{
 				Name: fmt.Sprint("flow-", n), FiveQI: 7, ARP: configuration.ARP{Priority: 5}, Precedence: uint8(n + 1),
-				Filters: []n1.Filter{{Direction: n1.Direction(1 + w.rand.IntN(3)), Remote: netip.PrefixFrom(netip.AddrFrom4([4]byte{192, 0, 2, byte(w.rand.IntN(4))}), 32), Protocol: -1}},
+				Filters: []n1.Filter{{Direction: n1.Direction(1 + w.Rand.IntN(3)), Remote: netip.PrefixFrom(netip.AddrFrom4([4]byte{192, 0, 2, byte(w.Rand.IntN(4))}), 32), Protocol: -1}},
 			})
 		}
 	}
 	w.rearrange()
 	if err := w.configure(network); err != nil {
-		w.fail("the configuration: %v", err)
+		w.Fail("the configuration: %v", err)
 		return
 	}
-	w.note("the Slice has %d flows", len(network.Flows))
+	w.Note("the Slice has %d flows", len(network.Flows))
 	w.tellSettings()
 }
 
 // tellSettings to whoever lives. Who takes a shard over finds out by itself.
 func (w *world) tellSettings() {
 	for _, p := range w.pods {
-		p.in(p.life, func() {
+		p.In(p.Life, func() {
 			for _, name := range w.shardNames() {
 				if h := p.held[name]; h != nil && h.runner != nil {
 					h.runner.Configured()

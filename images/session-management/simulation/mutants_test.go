@@ -1,15 +1,10 @@
 package simulation
 
 import (
-	"encoding/json"
 	"flag"
-	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"regexp"
-	"strings"
 	"testing"
+
+	"core5g.dev/core5g/images/worlds"
 )
 
 var (
@@ -17,16 +12,10 @@ var (
 	mutant  = flag.String("mutant", "", "only those whose name has this in it")
 )
 
-// mutations are faults that somebody could make: a text of a file beside this folder, and what stands there instead. The worlds must
-// find each within so many seeds, or nothing says that they would find it in earnest. want is in what the checker says, where only one
-// answer makes sense.
-var mutations = []struct {
-	name, file, from, to string
-	seeds                int
-	want                 string
-	// unseen says why the worlds do not find it.
-	unseen string
-}{
+type mutation worlds.Mutation
+
+// mutations that the worlds must find.
+var mutations = []mutation{
 	{"effects are done before the record is written", "runner/runner.go",
 		"	s.writing = true\n	r.write(s, c, is, out.Effects, firstPause)", "	s.writing = true\n	r.effects(s, out.Effects)\n	r.write(s, c, is, nil, firstPause)", 200, "", ""},
 	{"the lease is not looked at before an effect", "runner/runner.go", "		if !r.w.May() {", "		if false {", 200, "speaks for", ""},
@@ -85,67 +74,20 @@ var mutations = []struct {
 	{"a PCF that knows no association is not told of one anew", "procedure/policy.go", "		c.Anew = true\n		t.next(t.s.Procedure.Step)", "		c.Due, c.Failed = 0, nil\n		t.over(\"\")", 1000, "", "an association of a PCF that died is nobody's to ask for"},
 }
 
-func source(t *testing.T, file string) string {
-	t.Helper()
-	b, err := os.ReadFile(filepath.Join("..", file))
-	if err != nil {
-		t.Fatal(err)
+func all() (out []worlds.Mutation) {
+	for _, m := range mutations {
+		out = append(out, worlds.Mutation(m))
 	}
-	return string(b)
+	return out
 }
 
 // Each mutation changes something that is there.
-func TestMutationsApply(t *testing.T) {
-	for _, m := range mutations {
-		if n := strings.Count(source(t, m.file), m.from); n != 1 {
-			t.Errorf("%s: %s has %d times\n%s", m.name, m.file, n, m.from)
-		}
-	}
-}
+func TestMutationsApply(t *testing.T) { worlds.Apply(t, all()) }
 
-// Each fault is found. The programs are built anew with it, so that none of it is in what is delivered.
+// Each fault is found.
 func TestMutants(t *testing.T) {
 	if !*mutants {
 		t.Skip("it builds a program for each: make mutants")
 	}
-	found := regexp.MustCompile(`seed (\d+): .*`)
-	for _, m := range mutations {
-		if !strings.Contains(m.name, *mutant) {
-			continue
-		}
-		t.Run(m.name, func(t *testing.T) {
-			dir := t.TempDir()
-			file, err := filepath.Abs(filepath.Join("..", m.file))
-			if err != nil {
-				t.Fatal(err)
-			}
-			overlay, err := json.Marshal(map[string]map[string]string{"Replace": {file: filepath.Join(dir, "mutant.go")}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			for name, content := range map[string]string{
-				"mutant.go": strings.Replace(source(t, m.file), m.from, m.to, 1), "overlay.json": string(overlay),
-			} {
-				if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			program := filepath.Join(dir, "worlds")
-			if out, err := exec.Command("go", "test", "-c", "-vet=off", "-o", program, "-overlay", filepath.Join(dir, "overlay.json"), ".").CombinedOutput(); err != nil {
-				t.Fatalf("%v\n%s", err, out)
-			}
-			out, err := exec.Command(program, "-test.run", "TestWorlds", "-lines", "0", "-seeds", fmt.Sprint(m.seeds)).CombinedOutput()
-			said := found.FindString(string(out))
-			switch {
-			case err == nil && m.unseen != "":
-				t.Skipf("not found in %d worlds: %s", m.seeds, m.unseen)
-			case err == nil:
-				t.Errorf("not found in %d worlds", m.seeds)
-			case said == "" || !strings.Contains(said, m.want):
-				t.Errorf("found otherwise than by %q:\n%s", m.want, out)
-			default:
-				t.Log(said)
-			}
-		})
-	}
+	worlds.Find(t, all(), *mutant)
 }

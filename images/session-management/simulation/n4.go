@@ -20,6 +20,7 @@ import (
 	wire "core5g.dev/core5g/upf/upfc/pfcp"
 	"core5g.dev/core5g/upf/upfc/simulated"
 
+	"core5g.dev/core5g/images/worlds"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/wmnsk/go-pfcp/ie"
 	"github.com/wmnsk/go-pfcp/message"
@@ -58,14 +59,14 @@ namedPools: true
 	c.State.File = "" // both halves' death leaves nothing
 	f := &upf{w: w, unit: u, at: netip.AddrPortFrom(netip.AddrFrom4([4]byte{192, 0, 2, n + 1}), pfcpPort)}
 	f.UPF = simulated.New(simulated.Options{
-		Config: c, Start: w.now, Chance: rand.New(rand.NewPCG(w.rand.Uint64(), uint64(n))), Sessions: 64, Pairs: 64,
+		Config: c, Start: w.Now, Chance: rand.New(rand.NewPCG(w.Rand.Uint64(), uint64(n))), Sessions: 64, Pairs: 64,
 		Send: func(to netip.AddrPort, b []byte) { w.fly(f.at, to, slices.Clone(b)) },
 		Fate: func() simulated.Fate {
-			if !w.faults || !w.chance(300) {
+			if !w.faults || !w.Chance(300) {
 				return simulated.Done
 			}
-			fate := simulated.Fate(w.rand.IntN(5))
-			w.soon(100*time.Millisecond, 2*time.Second, f.revive)
+			fate := simulated.Fate(w.Rand.IntN(5))
+			w.Soon(100*time.Millisecond, 2*time.Second, f.revive)
 			return fate
 		},
 	})
@@ -88,9 +89,9 @@ func (f *upf) alarm() {
 	if !ok {
 		return
 	}
-	f.w.after(max(next.Sub(f.w.now), 0), func() {
+	f.w.After(max(next.Sub(f.w.Now), 0), func() {
 		if f.ticks == tick {
-			f.Tick(f.w.now)
+			f.Tick(f.w.Now)
 			f.alarm()
 		}
 	})
@@ -98,23 +99,23 @@ func (f *upf) alarm() {
 
 // die of both halves, or of one.
 func (f *upf) die() {
-	both := f.w.chance(2)
-	f.w.note("%s: upf-c dies, and upf-u: %v", f.unit.nodeID, both)
+	both := f.w.Chance(2)
+	f.w.Note("%s: upf-c dies, and upf-u: %v", f.unit.nodeID, both)
 	if both {
 		f.KillUPFU()
 	}
 	f.KillUPFC()
-	f.w.soon(100*time.Millisecond, 3*time.Second, f.revive)
+	f.w.Soon(100*time.Millisecond, 3*time.Second, f.revive)
 }
 
 // fly takes a datagram where it is sent to: a unit, a pod, or a shard, which is any pod, that passes it on to the holder.
 func (w *world) fly(from, to netip.AddrPort, b []byte) {
 	copies := 1
 	if w.faults {
-		copies = [...]int{0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2}[w.rand.IntN(16)]
+		copies = [...]int{0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2}[w.Rand.IntN(16)]
 	}
 	for range copies {
-		w.soon(50*time.Microsecond, 5*time.Millisecond, func() { w.land(from, to, b) })
+		w.Soon(50*time.Microsecond, 5*time.Millisecond, func() { w.land(from, to, b) })
 	}
 }
 
@@ -123,11 +124,11 @@ func (w *world) land(from, to netip.AddrPort, b []byte) {
 		if u.real == nil {
 			continue
 		}
-		if (u.real.at == to || u.real.at == from) && w.now.Before(u.away) {
+		if (u.real.at == to || u.real.at == from) && w.Now.Before(u.away) {
 			return
 		}
 		if u.real.at == to {
-			u.real.Tick(w.now)
+			u.real.Tick(w.Now)
 			u.real.Receive(from, b)
 			u.real.alarm()
 			return
@@ -135,22 +136,22 @@ func (w *world) land(from, to netip.AddrPort, b []byte) {
 	}
 	octets := to.Addr().As4()
 	shard := uint16(octets[3])
-	living := w.living()
+	living := worlds.Living(w.pods)
 	if octets[1] == 1 {
 		living = slices.DeleteFunc(living, func(p *pod) bool { return p != w.pods[octets[2]] })
 	}
 	if len(living) == 0 {
 		return
 	}
-	p := living[w.rand.IntN(len(living))]
+	p := living[w.Rand.IntN(len(living))]
 	if h := p.holds(shardName(shard)); h != nil {
 		h.n4.receive(from, b)
 		return
 	}
-	holder := p.keeper.Holder(shardName(shard))
-	w.soon(50*time.Microsecond, 5*time.Millisecond, func() {
+	holder := p.Keeper.Holder(shardName(shard))
+	w.Soon(50*time.Microsecond, 5*time.Millisecond, func() {
 		for _, p := range w.pods {
-			if h := p.holds(shardName(shard)); h != nil && p.name == holder {
+			if h := p.holds(shardName(shard)); h != nil && p.Name == holder {
 				h.n4.receive(from, b)
 			}
 		}
@@ -175,7 +176,7 @@ func newN4(v *view) *shardN4 {
 	from := v.pod.address(v.held.shard)
 	var err error
 	n.e, err = pfcp.New(pfcp.Config{
-		Node: at.Addr().String(), IPv4: at.Addr(), Recovery: stampOfShards, Clock: v.Now, Random: rand.New(rand.NewPCG(w.rand.Uint64(), 7)),
+		Node: at.Addr().String(), IPv4: at.Addr(), Recovery: stampOfShards, Clock: v.Now, Random: rand.New(rand.NewPCG(w.Rand.Uint64(), 7)),
 		Send: func(to netip.AddrPort, b []byte) {
 			w.leaves(v)
 			w.fly(from, to, slices.Clone(b))
@@ -183,13 +184,13 @@ func newN4(v *view) *shardN4 {
 		May: v.May, Handle: n.handle, Metrics: n4Metrics,
 	})
 	if err != nil {
-		w.fail("an endpoint: %v", err)
+		w.Fail("an endpoint: %v", err)
 		return n
 	}
 	for _, u := range w.units {
 		met := w.met[[2]string{v.held.lease.Shard, u.nodeID}]
 		if err := n.e.AddUnit(pfcp.Unit{NodeID: u.nodeID, Address: u.real.at, Recovery: pfcp.Stamp(met), Associated: met != 0}); err != nil {
-			w.fail("a unit: %v", err)
+			w.Fail("a unit: %v", err)
 		}
 	}
 	n.alarm()
@@ -204,10 +205,10 @@ func (n *shardN4) alarm() {
 		return
 	}
 	w := n.view.pod.w
-	w.after(max(next.Sub(w.now), 0), func() {
+	w.After(max(next.Sub(w.Now), 0), func() {
 		n.view.in(func() {
 			if n.ticks == tick {
-				n.e.Tick(w.now)
+				n.e.Tick(w.Now)
 				n.alarm()
 			}
 		})
@@ -222,11 +223,11 @@ func (n *shardN4) receive(from netip.AddrPort, b []byte) {
 // handle what the endpoint tells. The runner hears of it in a turn of its own.
 func (n *shardN4) handle(e pfcp.Event) {
 	w, h := n.view.pod.w, n.view.held
-	w.after(0, func() {
+	w.After(0, func() {
 		n.view.in(func() {
 			switch e := e.(type) {
 			case pfcp.Associated:
-				w.note("%s: %s is associated, updated %v", h.lease.Shard, e.Unit, e.Updated)
+				w.Note("%s: %s is associated, updated %v", h.lease.Shard, e.Unit, e.Updated)
 				n.say(e.Unit, uint32(e.Recovery), false)
 				h.runner.UnitMet(e.Unit, uint32(e.Recovery), e.Updated || e.Retained)
 			case pfcp.SessionReport:
@@ -273,7 +274,7 @@ func (n *shardN4) report(e pfcp.SessionReport) {
 			return
 		}
 		if b.Cause == ie.CauseSessionContextNotFound && u.ref == record.Ref(e.CPSEID) && !u.mayBeGone() && !u.ending[u.ref] {
-			w.fail("%s: the unit is told that there is no session %s", u.supi, u.ref)
+			w.Fail("%s: the unit is told that there is no session %s", u.supi, u.ref)
 		}
 		_ = n.e.AnswerSessionReport(e.Token, pfcp.SessionReportAnswer{Cause: b.Cause, UPSEID: b.UPSEID}) // the endpoint may be closed
 		n.alarm()
@@ -306,8 +307,8 @@ func (n *shardN4) ask(a procedure.AskUnit, done func(procedure.Event)) {
 	w := n.view.pod.w
 	n.e.Do(pfcp.Request{Unit: a.Unit.NodeID, Kind: kinds[a.Operation], CPSEID: a.CPSEID, UPSEID: a.UPSEID, IEs: a.IEs}, func(o pfcp.Outcome) {
 		answer := outcomeOf(o)
-		w.note("%s: operation %d, session %x: %v", a.Unit.NodeID, a.Operation, a.CPSEID, o.Err)
-		w.after(0, func() { done(answer) })
+		w.Note("%s: operation %d, session %x: %v", a.Unit.NodeID, a.Operation, a.CPSEID, o.Err)
+		w.After(0, func() { done(answer) })
 	})
 	n.alarm()
 }
@@ -337,7 +338,7 @@ func (n *shardN4) list(nodeID string, done func([]runner.Listed, error)) {
 func (n *shardN4) page(nodeID string, cursor uint64, had []runner.Listed, done func([]runner.Listed, error)) {
 	w := n.view.pod.w
 	n.e.List(nodeID, cursor, func(p extension.Page, err error) {
-		w.after(0, func() {
+		w.After(0, func() {
 			n.view.in(func() {
 				if err != nil {
 					done(nil, err)
@@ -366,7 +367,7 @@ func (f *upf) sessions() (list []*unitSession) {
 	number := func(s string) uint64 {
 		n, err := strconv.ParseUint(strings.TrimPrefix(s, "0x"), 16, 64)
 		if err != nil {
-			f.w.fail("a SEID of upf-c's: %v", err)
+			f.w.Fail("a SEID of upf-c's: %v", err)
 		}
 		return n
 	}

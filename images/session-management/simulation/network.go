@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"core5g.dev/core5g/images/nf/sessionstore"
 	"core5g.dev/core5g/images/session-management/procedure"
 	"core5g.dev/core5g/images/session-management/runner"
+	"core5g.dev/core5g/images/worlds"
 )
 
 func shardName(n uint16) string { return fmt.Sprint("smf-", n) }
@@ -16,7 +16,7 @@ func shardName(n uint16) string { return fmt.Sprint("smf-", n) }
 func (w *world) shardNumber(name string) uint16 {
 	n, err := strconv.ParseUint(strings.TrimPrefix(name, "smf-"), 10, 16)
 	if err != nil {
-		w.fail("a shard called %q", name)
+		w.Fail("a shard called %q", name)
 	}
 	return uint16(n)
 }
@@ -28,35 +28,23 @@ func (w *world) shardNames() (names []string) {
 	return names
 }
 
-// storeCall executes f at the store after a while, and what it returns after another.
-func (w *world) storeCall(f func(sessionstore.Store) func()) {
-	slow := 3 * time.Millisecond
-	if w.faults && w.now.Before(w.storeSlow) {
-		slow = 1500 * time.Millisecond
-	}
-	w.soon(100*time.Microsecond, slow, func() {
-		then := f(w.seen)
-		w.soon(100*time.Microsecond, slow, then)
-	})
-}
-
 // toShard brings something to a shard's holder: to any pod, which passes it on to whom it believes to be the holder. It may be lost.
 func (w *world) toShard(shard uint16, deliver func(*runner.Runner)) {
 	name := shardName(shard)
-	w.soon(50*time.Microsecond, 5*time.Millisecond, func() {
-		living := w.living()
-		if w.faults && w.chance(60) || len(living) == 0 {
+	w.Soon(50*time.Microsecond, 5*time.Millisecond, func() {
+		living := worlds.Living(w.pods)
+		if w.faults && w.Chance(60) || len(living) == 0 {
 			return // it is lost on its way
 		}
-		p := living[w.rand.IntN(len(living))]
+		p := living[w.Rand.IntN(len(living))]
 		if h := p.holds(name); h != nil {
 			deliver(h.runner)
 			return
 		}
-		holder := p.keeper.Holder(name)
-		w.soon(50*time.Microsecond, 5*time.Millisecond, func() {
+		holder := p.Keeper.Holder(name)
+		w.Soon(50*time.Microsecond, 5*time.Millisecond, func() {
 			for _, p := range w.pods {
-				if h := p.holds(name); h != nil && p.name == holder {
+				if h := p.holds(name); h != nil && p.Name == holder {
 					deliver(h.runner)
 				}
 			}
@@ -67,13 +55,13 @@ func (w *world) toShard(shard uint16, deliver func(*runner.Runner)) {
 // do what a shard wants done.
 func (w *world) do(shard uint16, e procedure.Effect, done func(procedure.Event)) {
 	back := func(answer procedure.Event) {
-		w.soon(50*time.Microsecond, 5*time.Millisecond, func() { done(answer) })
+		w.Soon(50*time.Microsecond, 5*time.Millisecond, func() { done(answer) })
 	}
 	if _, told := e.(procedure.TellSubscription); told { // subscriptions are as they are: there is nobody who would tell
 		return
 	}
-	lost := w.faults && w.chance(60)
-	w.soon(50*time.Microsecond, 5*time.Millisecond, func() {
+	lost := w.faults && w.Chance(60)
+	w.Soon(50*time.Microsecond, 5*time.Millisecond, func() {
 		switch e := e.(type) {
 		case procedure.Reply:
 			if !lost {
@@ -109,18 +97,18 @@ const n4Time = 3 * time.Second
 // overN4 asks a unit. Request or answer may be lost each time that it is sent, and the unit may be away.
 func (w *world) overN4(shard uint16, a procedure.AskUnit, back func(procedure.Event)) {
 	u := w.unitNamed(a.Unit.NodeID)
-	silent := func() { w.after(n4Time, func() { back(procedure.Unit{Outcome: procedure.Unknown}) }) }
+	silent := func() { w.After(n4Time, func() { back(procedure.Unit{Outcome: procedure.Unknown}) }) }
 	switch {
-	case u.silent() && w.chance(2):
+	case u.silent() && w.Chance(2):
 		back(procedure.Unit{Outcome: procedure.NotSent})
 		return
-	case u.silent(), w.faults && w.chance(80):
+	case u.silent(), w.faults && w.Chance(80):
 		silent()
 		return
 	}
 	answer := u.do(shard, a)
-	w.note("%s: operation %d, session %x: outcome %d cause %d", u.nodeID, a.Operation, a.CPSEID, answer.Outcome, answer.Cause)
-	if w.faults && w.chance(80) { // no answer arrives
+	w.Note("%s: operation %d, session %x: outcome %d cause %d", u.nodeID, a.Operation, a.CPSEID, answer.Outcome, answer.Cause)
+	if w.faults && w.Chance(80) { // no answer arrives
 		if w.chf != nil {
 			for _, m := range answer.Usage {
 				w.chf.lost[a.CPSEID] += octetsOf(m.Used)

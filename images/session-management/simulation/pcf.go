@@ -42,7 +42,7 @@ func (p *peer) uri() string {
 
 // fate of a request: it is carried out, or not; its answer arrives, or nobody knows; and it takes a while.
 func (p *peer) fate(do func() (answer procedure.Event), unknown, notSent procedure.Event, back func(procedure.Event)) {
-	silent := func() { p.w.after(n4Time, func() { back(unknown) }) }
+	silent := func() { p.w.After(n4Time, func() { back(unknown) }) }
 	unkind := p.w.faults
 	switch {
 	case p.away && p.chance(2):
@@ -55,7 +55,7 @@ func (p *peer) fate(do func() (answer procedure.Event), unknown, notSent procedu
 		case unkind && p.chance(40):
 			silent()
 		case unkind && p.chance(20):
-			p.w.after(time.Duration(p.rand.Int64N(int64(2*time.Second))), func() { back(answer) })
+			p.w.After(time.Duration(p.rand.Int64N(int64(2*time.Second))), func() { back(answer) })
 		default:
 			back(answer)
 		}
@@ -67,13 +67,13 @@ func (p *peer) live() {
 	if !p.w.faults {
 		return
 	}
-	p.w.after(time.Duration(5+p.rand.IntN(25))*time.Second, func() {
+	p.w.After(time.Duration(5+p.rand.IntN(25))*time.Second, func() {
 		if p.w.faults {
-			p.w.note("the %s dies", p.name)
+			p.w.Note("the %s dies", p.name)
 			p.life++
 			p.away = true
 			p.dying()
-			p.w.after(time.Duration(p.rand.IntN(6000))*time.Millisecond, func() { p.away = false })
+			p.w.After(time.Duration(p.rand.IntN(6000))*time.Millisecond, func() { p.away = false })
 		}
 		p.live()
 	})
@@ -150,7 +150,7 @@ func (f *pcf) asked(e procedure.AskPolicy, back func(procedure.Event)) {
 
 func (f *pcf) answer(e procedure.AskPolicy) procedure.Event {
 	a := f.associations[e.Session.Policy]
-	f.w.note("the PCF is asked, operation %d of session %s, %q", e.Operation, e.Session.Ref(), e.Session.Policy)
+	f.w.Note("the PCF is asked, operation %d of session %s, %q", e.Operation, e.Session.Ref(), e.Session.Policy)
 	if e.Operation == procedure.CreatePolicy {
 		if f.w.faults && f.chance(40) {
 			return procedure.Policy{Outcome: procedure.Refused}
@@ -187,7 +187,7 @@ func (f *pcf) decides() {
 	if !f.w.faults {
 		return
 	}
-	f.w.after(time.Duration(500+f.rand.IntN(5000))*time.Millisecond, f.decides)
+	f.w.After(time.Duration(500+f.rand.IntN(5000))*time.Millisecond, f.decides)
 	list := f.sorted()
 	if len(list) == 0 || f.away {
 		return
@@ -230,13 +230,13 @@ func (w *world) insists(u *ue, r *request, cpSEID uint64, event func(procedure.T
 		return
 	}
 	token := w.expect(u, r)
-	w.note("%s: %s, session %x", u.supi, r.name, cpSEID)
+	w.Note("%s: %s, session %x", u.supi, r.name, cpSEID)
 	w.toShard(record.ShardOf(cpSEID), func(to *runner.Runner) {
 		if !r.done {
 			to.DeliverTo(cpSEID, event(token))
 		}
 	})
-	w.after(1500*time.Millisecond, func() { w.insists(u, r, cpSEID, event, still) })
+	w.After(1500*time.Millisecond, func() { w.insists(u, r, cpSEID, event, still) })
 }
 
 // calm: the PCF says once more what holds, since what it was told last of that may have been lost.

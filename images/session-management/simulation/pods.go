@@ -4,26 +4,20 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"slices"
 	"time"
 
 	"core5g.dev/core5g/images/nf/sessionstore"
-	"core5g.dev/core5g/images/nf/shards"
 	"core5g.dev/core5g/images/session-management/configuration"
 	"core5g.dev/core5g/images/session-management/procedure"
 	"core5g.dev/core5g/images/session-management/runner"
+	"core5g.dev/core5g/images/worlds"
 )
 
-// pod holds shards, as its keeper shares them with the other pods.
+// pod runs the shards that it has.
 type pod struct {
-	w      *world
-	name   string
-	life   int // grows with every death: what was asked in an earlier life is answered to nobody
-	alive  bool
-	frozen time.Time // until then nothing happens in it
-	keeper *shards.Keeper
-	steps  int // numbers the keeper's alarms: one is set at a time
-	held   map[string]*holding
+	*worlds.Pod
+	w    *world
+	held map[string]*holding
 }
 
 // holding is a shard that a pod has, from lease to lease.
@@ -34,84 +28,26 @@ type holding struct {
 	n4     *shardN4 // where units are real
 }
 
-func (p *pod) start() {
-	p.alive, p.life, p.held = true, p.life+1, map[string]*holding{}
-	var err error
-	p.keeper, err = shards.New(shards.Options{
-		Holder: p.name, Set: "smf", Shards: p.w.shardNames(), Now: func() time.Time { return p.w.now }, Gained: p.gained, Lost: p.lost,
-	})
-	if err != nil {
-		p.w.fail("a keeper: %v", err)
-		return
-	}
-	p.step()
+func (w *world) newPod(name string) *pod {
+	p := &pod{w: w}
+	p.Pod = worlds.NewPod(name, w.Story, w.store, p)
+	return p
 }
 
-func (p *pod) kill() {
-	p.alive, p.life, p.held = false, p.life+1, nil
-	p.w.note("%s is killed", p.name)
-	p.w.soon(200*time.Millisecond, 5*time.Second, p.start)
-}
+func (p *pod) Started()         { p.held = map[string]*holding{} }
+func (p *pod) Killed()          { p.held = nil }
+func (p *pod) Shards() []string { return p.w.shardNames() }
+func (p *pod) Set() string      { return "smf" }
 
-// end gracefully: shards are given back.
-func (p *pod) end() {
-	p.w.note("%s ends", p.name)
-	p.keeper.End()
-	p.step()
-	life := p.life
-	p.w.after(500*time.Millisecond, func() {
-		if p.alive && p.life == life {
-			p.kill()
-		}
-	})
-}
-
-// in runs f in this life of the pod, when it is not frozen.
-func (p *pod) in(life int, f func()) {
-	switch {
-	case !p.alive || p.life != life:
-	case p.w.now.Before(p.frozen):
-		p.w.after(p.frozen.Sub(p.w.now), func() { p.in(life, f) })
-	default:
-		f()
-	}
-}
-
-// step of the keeper, now and when it wants to.
-func (p *pod) step() {
-	life := p.life
-	requests, next := p.keeper.Step()
-	for _, r := range requests {
-		p.w.storeCall(func(store sessionstore.Store) func() {
-			a := p.keeper.Do(context.Background(), store, r)
-			return func() {
-				p.in(life, func() {
-					p.keeper.Answered(r, a)
-					p.step()
-				})
-			}
-		})
-	}
-	p.steps++
-	step := p.steps
-	p.w.after(max(next.Sub(p.w.now), time.Millisecond), func() {
-		p.in(life, func() {
-			if p.steps == step {
-				p.step()
-			}
-		})
-	})
-}
-
-func (p *pod) gained(l sessionstore.Lease) {
-	p.w.note("%s holds %s, epoch %d", p.name, l.Shard, l.Epoch)
+func (p *pod) Gained(l sessionstore.Lease) {
+	p.w.Note("%s holds %s, epoch %d", p.Name, l.Shard, l.Epoch)
 	h := &holding{shard: p.w.shardNumber(l.Shard), lease: l}
 	p.held[l.Shard] = h
 	p.w.oneHolder(l.Shard)
-	v := &view{pod: p, life: p.life, held: h}
+	v := &view{pod: p, life: p.Life, held: h}
 	h.runner = runner.New(runner.Config{
-		World: v, Log: p.w.log.With(slog.String("pod", p.name)), Shard: h.shard, Lease: l, Sealer: p.w.sealer,
-		Writer: p.w.rand.Uint64(), Cached: 1 + p.w.rand.IntN(4),
+		World: v, Log: p.w.log.With(slog.String("pod", p.Name)), Shard: h.shard, Lease: l, Sealer: p.w.sealer,
+		Writer: p.w.Rand.Uint64(), Cached: 1 + p.w.Rand.IntN(4),
 	})
 	h.runner.Start()
 	if p.w.real {
@@ -123,9 +59,9 @@ func (p *pod) gained(l sessionstore.Lease) {
 	}
 }
 
-func (p *pod) lost(name string) {
+func (p *pod) Lost(name string) {
 	if h := p.held[name]; h != nil {
-		p.w.note("%s holds %s no more", p.name, name)
+		p.w.Note("%s holds %s no more", p.Name, name)
 		h.runner.Stop()
 		if h.n4 != nil {
 			h.n4.e.Close()
@@ -136,10 +72,10 @@ func (p *pod) lost(name string) {
 
 // met: there is an association with a unit after a while.
 func (p *pod) met(h *holding, u *unit) {
-	life := p.life
-	p.w.soon(time.Millisecond, 300*time.Millisecond, func() {
+	life := p.Life
+	p.w.Soon(time.Millisecond, 300*time.Millisecond, func() {
 		stamp := u.stamp
-		p.in(life, func() {
+		p.In(life, func() {
 			if p.held[h.lease.Shard] == h && !u.gone {
 				h.runner.UnitMet(u.nodeID, stamp, true)
 			}
@@ -155,25 +91,22 @@ type view struct {
 }
 
 func (v *view) in(f func()) {
-	v.pod.in(v.life, func() {
+	v.pod.In(v.life, func() {
 		if v.pod.held[v.held.lease.Shard] == v.held {
 			f()
 		}
 	})
 }
 
-func (v *view) Now() time.Time { return v.pod.w.now }
+func (v *view) Now() time.Time { return v.pod.w.Now }
 
-func (v *view) After(d time.Duration, f func()) { v.pod.w.after(d, func() { v.in(f) }) }
+func (v *view) After(d time.Duration, f func()) { v.pod.w.After(d, func() { v.in(f) }) }
 
-func (v *view) May() bool {
-	l, ok := v.pod.keeper.Lease(v.held.lease.Shard)
-	return ok && l.Epoch == v.held.lease.Epoch
-}
+func (v *view) May() bool { return v.pod.May(v.held.lease) }
 
 func (v *view) Random(b []byte) {
 	for n := range b {
-		b[n] = byte(v.pod.w.rand.Uint32())
+		b[n] = byte(v.pod.w.Rand.Uint32())
 	}
 }
 
@@ -183,7 +116,7 @@ func (v *view) Live() map[string]configuration.Live { return nil }
 
 // Store takes a while there and a while back. What was sent before the pod died is executed.
 func (v *view) Store(f func(context.Context, sessionstore.Store) func()) {
-	v.pod.w.storeCall(func(store sessionstore.Store) func() {
+	v.pod.w.store.Call(func(store sessionstore.Store) func() {
 		then := f(context.Background(), store)
 		return func() { v.in(then) }
 	})
@@ -195,15 +128,14 @@ func (v *view) Waiting(t procedure.Token) bool {
 }
 
 func (v *view) Ended(r procedure.Result) {
-	v.pod.w.ended[r.Kind.String()]++
-	v.pod.w.note("%s ended: %s", r.Kind, r.Cause)
+	v.pod.w.Ended[r.Kind.String()]++
+	v.pod.w.Note("%s ended: %s", r.Kind, r.Cause)
 }
 
 func (v *view) Stopped(why error) {
-	v.pod.w.note("%s stops %s: %v", v.pod.name, v.held.lease.Shard, why)
+	v.pod.w.Note("%s stops %s: %v", v.pod.Name, v.held.lease.Shard, why)
 	if errors.Is(why, sessionstore.ErrFenced) {
-		v.pod.keeper.Fenced(v.held.lease)
-		v.pod.w.after(0, func() { v.pod.in(v.life, v.pod.step) })
+		v.pod.Fenced(v.held.lease)
 	}
 }
 
@@ -227,9 +159,9 @@ func (v *view) List(nodeID string, done func([]runner.Listed, error)) {
 		return
 	}
 	w := v.pod.w
-	w.soon(50*time.Microsecond, 5*time.Millisecond, func() {
+	w.Soon(50*time.Microsecond, 5*time.Millisecond, func() {
 		listed, err := w.unitNamed(nodeID).list(v.held.shard)
-		w.soon(50*time.Microsecond, 5*time.Millisecond, func() { v.in(func() { done(listed, err) }) })
+		w.Soon(50*time.Microsecond, 5*time.Millisecond, func() { v.in(func() { done(listed, err) }) })
 	})
 }
 
@@ -242,7 +174,7 @@ func (v *view) Restored(nodeID string, stamp uint32) {
 		v.held.n4.say(nodeID, stamp, true)
 		return
 	}
-	w.soon(50*time.Microsecond, 5*time.Millisecond, func() { w.unitNamed(nodeID).restored(shard, stamp) })
+	w.Soon(50*time.Microsecond, 5*time.Millisecond, func() { w.unitNamed(nodeID).restored(shard, stamp) })
 }
 
 // Left: units of these worlds stay configured.
@@ -251,18 +183,13 @@ func (v *view) Left(string) {}
 func (v *view) EndElsewhere(shard uint16, key string, done func(error)) {
 	w := v.pod.w
 	w.toShard(shard, func(to *runner.Runner) { to.Deliver(key, procedure.Release{}) })
-	w.soon(time.Millisecond, 10*time.Millisecond, func() { v.in(func() { done(nil) }) })
+	w.Soon(time.Millisecond, 10*time.Millisecond, func() { v.in(func() { done(nil) }) })
 }
 
 // holds says whether the pod has the shard, and can be spoken with.
 func (p *pod) holds(shard string) *holding {
-	if !p.alive || p.w.now.Before(p.frozen) {
+	if !p.There() {
 		return nil
 	}
 	return p.held[shard]
-}
-
-// living pods that can be spoken with.
-func (w *world) living() []*pod {
-	return slices.DeleteFunc(slices.Clone(w.pods), func(p *pod) bool { return !p.alive || w.now.Before(p.frozen) })
 }

@@ -2,13 +2,10 @@ package simulation
 
 import (
 	"flag"
-	"fmt"
-	"runtime"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
-	"time"
+
+	"core5g.dev/core5g/images/worlds"
 )
 
 var (
@@ -45,11 +42,7 @@ var failed = []uint64{
 	1390, // a request to deactivate was carried out after a newer one to activate, whose sender had given up on the former
 }
 
-const (
-	subscribers = 4
-	unkind      = time.Minute
-	kind        = 4 * time.Minute
-)
+const subscribers = 4
 
 // Whatever happens, no session is lost, and when all is quiet everybody thinks the same of each.
 func TestWorlds(t *testing.T) {
@@ -64,7 +57,7 @@ func TestWorlds(t *testing.T) {
 		list = append(list, *first+uint64(n))
 	}
 	ended := map[string]int{}
-	clean, err := simulate(list, ended)
+	clean, err := worlds.Run(list, made, ended)
 	t.Logf("%d of %d worlds were clean: %v", clean, len(list), ended)
 	if err != nil {
 		t.Fatal(err)
@@ -76,68 +69,12 @@ func TestWorlds(t *testing.T) {
 	}
 }
 
-// simulate worlds, one on each CPU, until one goes wrong.
-func simulate(list []uint64, ended map[string]int) (clean int, wrong error) {
-	var (
-		next    atomic.Int64
-		mu      sync.Mutex
-		workers sync.WaitGroup
-	)
-	for range runtime.GOMAXPROCS(0) {
-		workers.Go(func() {
-			for {
-				n := int(next.Add(1)) - 1
-				if n >= len(list) {
-					return
-				}
-				w, err := one(list[n])
-				mu.Lock()
-				if err != nil {
-					if wrong == nil {
-						wrong = err
-					}
-					next.Store(int64(len(list)))
-				} else {
-					clean++
-					for kind, count := range w.ended {
-						ended[kind] += count
-					}
-				}
-				mu.Unlock()
-			}
-		})
+func made(seed uint64) (*world, error) {
+	w, err := newWorld(seed, subscribers)
+	if err == nil {
+		w.Most = *lines
 	}
-	workers.Wait()
-	return clean, wrong
-}
-
-// one world, with its story where it goes wrong.
-func one(seed uint64) (w *world, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("seed %d: panic: %v\n%s\n%s", seed, p, stack(), tail(w))
-		}
-	}()
-	if w, err = newWorld(seed, subscribers); err != nil {
-		return nil, err
-	}
-	w.lines = *lines
-	if err := w.run(unkind, kind); err != nil {
-		return w, fmt.Errorf("seed %d: %w\n%s", seed, err, tail(w))
-	}
-	return w, nil
-}
-
-func stack() string {
-	b := make([]byte, 1<<14)
-	return string(b[:runtime.Stack(b, false)])
-}
-
-func tail(w *world) string {
-	if w == nil {
-		return ""
-	}
-	return strings.Join(w.story[max(0, len(w.story)-*lines):], "\n")
+	return w, err
 }
 
 // What happens is the same for the same seed: a fault is found again.
@@ -146,11 +83,11 @@ func TestSameSeedSameWorld(t *testing.T) {
 	for seed := uint64(1); len(kinds) < 2; seed++ {
 		var stories [2]string
 		for n := range stories {
-			w, err := one(seed)
+			w, err := worlds.One(seed, made)
 			if err != nil {
 				t.Fatal(err)
 			}
-			stories[n] = strings.Join(w.story, "\n")
+			stories[n] = strings.Join(w.Lines, "\n")
 			kinds[w.real] = true
 		}
 		if stories[0] != stories[1] {

@@ -13,43 +13,28 @@ import (
 	"core5g.dev/core5g/images/session-management/runner"
 )
 
-// watched is the store, and a look at everything that is written into it.
-type watched struct {
-	*memory.Store
-	w *world
-}
-
-// Commit looks at what there is then, whether its caller hears of it or not.
-func (s *watched) Commit(ctx context.Context, l sessionstore.Lease, c sessionstore.Change) error {
-	err := s.Store.Commit(ctx, l, c)
-	if record.IsKey(c.Key) {
-		s.w.written(c.Key)
-	}
-	return err
-}
-
 // truth is what the store has of a session, whatever its state.
 func (w *world) truth(key string) *record.Session {
-	w.looking = true
-	defer func() { w.looking = false }()
-	found, err := w.store.Read(context.Background(), key)
+	var found sessionstore.Record
+	var err error
+	w.store.Look(func(ctx context.Context, store *memory.Store) { found, err = store.Read(ctx, key) })
 	if err != nil {
 		if !errors.Is(err, sessionstore.ErrNotFound) {
-			w.fail("%s: %v", key, err)
+			w.Fail("%s: %v", key, err)
 		}
 		return nil
 	}
 	if len(found.Value) > sessionstore.MaxRecord {
-		w.fail("%s: a record of %d octets", key, len(found.Value))
+		w.Fail("%s: a record of %d octets", key, len(found.Value))
 	}
 	b, err := w.sealer.Open(key, found.Value)
 	if err != nil {
-		w.fail("%s: %v", key, err)
+		w.Fail("%s: %v", key, err)
 		return nil
 	}
 	rec, err := record.Decode(b)
 	if err != nil {
-		w.fail("%s: %v", key, err)
+		w.Fail("%s: %v", key, err)
 		return nil
 	}
 	return rec
@@ -57,6 +42,9 @@ func (w *world) truth(key string) *record.Session {
 
 // written: the record of a session may be another.
 func (w *world) written(key string) {
+	if !record.IsKey(key) {
+		return
+	}
 	is, was := w.truth(key), w.records[key]
 	w.records[key] = is
 	if is == nil {
@@ -81,7 +69,7 @@ func (w *world) written(key string) {
 	w.reachable(key, is)
 	if was == nil || was.CPSEID != is.CPSEID {
 		if w.numbered[is.CPSEID] {
-			w.fail("CP SEID %x is given a second time", is.CPSEID)
+			w.Fail("CP SEID %x is given a second time", is.CPSEID)
 		}
 		w.numbered[is.CPSEID] = true
 	}
@@ -91,11 +79,11 @@ func (w *world) written(key string) {
 		}
 		for at, tunnel := range tunnelsOf(r) {
 			if t, ok := tunnelsOf(is)[at]; ok && t == tunnel {
-				w.fail("F-TEID %+v is %s's and %s's", t, other, key)
+				w.Fail("F-TEID %+v is %s's and %s's", t, other, key)
 			}
 		}
 		if r.IPv4.IsValid() && r.IPv4 == is.IPv4 && w.athome(r) && w.athome(is) {
-			w.fail("%s is %s's and %s's", is.IPv4, other, key)
+			w.Fail("%s is %s's and %s's", is.IPv4, other, key)
 		}
 	}
 }
@@ -108,21 +96,22 @@ func (w *world) athome(s *record.Session) bool {
 
 // reachable by all its indexes.
 func (w *world) reachable(key string, s *record.Session) {
-	w.looking = true
-	defer func() { w.looking = false }()
-	ctx := context.Background()
-	if found, err := w.store.Find(ctx, sessionstore.Index{Kind: runner.IndexSEID, Value: s.Ref()}); err != nil || found.Key != key {
-		w.fail("%s is not found by its SEID %s: %v", key, s.Ref(), err)
+	w.store.Look(func(ctx context.Context, store *memory.Store) { w.indexed(ctx, store, key, s) })
+}
+
+func (w *world) indexed(ctx context.Context, store *memory.Store, key string, s *record.Session) {
+	if found, err := store.Find(ctx, sessionstore.Index{Kind: runner.IndexSEID, Value: s.Ref()}); err != nil || found.Key != key {
+		w.Fail("%s is not found by its SEID %s: %v", key, s.Ref(), err)
 	}
 	shard := record.ShardOf(s.CPSEID)
 	for _, group := range []string{runner.UnitGroup(shard, s.Unit.NodeID), runner.SliceGroup(shard, s.Slice)} {
-		keys, _, err := w.store.Members(ctx, group, "", 1<<20)
+		keys, _, err := store.Members(ctx, group, "", 1<<20)
 		found := false
 		for _, k := range keys {
 			found = found || k == key
 		}
 		if err != nil || !found {
-			w.fail("%s is not in %s: %v", key, group, err)
+			w.Fail("%s is not in %s: %v", key, group, err)
 		}
 	}
 }
@@ -131,16 +120,8 @@ func (w *world) reachable(key string, s *record.Session) {
 func (w *world) deleted(s *record.Session) {
 	u := w.ueOf(s.SUPI)
 	if u.ref == s.Ref() && !u.ending[u.ref] && !w.unheard[u.uri] && !w.unsettled() {
-		w.fail("%s: session %s is deleted, and the AMF neither wanted it nor was told", u.supi, u.ref)
+		w.Fail("%s: session %s is deleted, and the AMF neither wanted it nor was told", u.supi, u.ref)
 	}
-}
-
-// The store is unkind, too.
-func (w *world) storeFault(string) memory.Fault {
-	if !w.faults || w.looking || !w.chance(50) {
-		return memory.None
-	}
-	return memory.Fault(1 + w.rand.IntN(3))
 }
 
 // checkpoint every second, as an append-only file does; what was written since is what a loss of power costs.
@@ -152,15 +133,15 @@ func (w *world) checkpoint() {
 		}
 	}
 	if w.faults {
-		w.after(time.Second, w.checkpoint)
+		w.After(time.Second, w.checkpoint)
 	}
 }
 
 // forget what was written since. Sessions of which anything was are not held against the SMF until their UEs have new ones.
 func (w *world) forget() {
-	w.note("the store forgets")
+	w.Note("the store forgets")
 	w.store.Forget()
-	w.forgotten = w.now
+	w.forgotten = w.Now
 	for _, u := range w.ues {
 		u.excused = u.excused || u.before != u.touched
 	}
@@ -175,5 +156,5 @@ func (w *world) forget() {
 
 // unsettled: the store has forgotten, and units have sessions that it has not, or others than it has.
 func (w *world) unsettled() bool {
-	return !w.forgotten.IsZero() && w.now.Sub(w.forgotten) < 30*time.Second
+	return !w.forgotten.IsZero() && w.Now.Sub(w.forgotten) < 30*time.Second
 }

@@ -67,15 +67,15 @@ func (u *ue) live() {
 	if !u.w.faults {
 		return
 	}
-	u.w.soon(100*time.Millisecond, 3*time.Second, u.live)
-	if u.request != nil || u.w.wrong != nil {
+	u.w.Soon(100*time.Millisecond, 3*time.Second, u.live)
+	if u.request != nil || u.w.Wrong != nil {
 		return
 	}
 	switch {
 	case u.ref == "":
 		u.create()
 	case u.teid == 0: // idle
-		switch u.w.rand.IntN(6) {
+		switch u.w.Rand.IntN(6) {
 		case 0:
 			u.release()
 		case 1, 2:
@@ -85,7 +85,7 @@ func (u *ue) live() {
 		}
 	case u.moves():
 	default:
-		switch u.w.rand.IntN(8) {
+		switch u.w.Rand.IntN(8) {
 		case 0:
 			u.release()
 		case 1:
@@ -126,7 +126,7 @@ func (u *ue) try(r *request) {
 	}
 	r.attempts++
 	token := u.w.expect(u, r)
-	u.w.note("%s asks: %s, attempt %d", u.supi, r.name, r.attempts)
+	u.w.Note("%s asks: %s, attempt %d", u.supi, r.name, r.attempts)
 	key, ref, e := r.make(token)
 	shard := r.shard
 	if ref != 0 {
@@ -142,7 +142,7 @@ func (u *ue) try(r *request) {
 		}
 		to.Deliver(key, e)
 	})
-	u.w.after(1500*time.Millisecond, func() { u.try(r) })
+	u.w.After(1500*time.Millisecond, func() { u.try(r) })
 }
 
 func (u *ue) finish(r *request, body any) {
@@ -151,11 +151,11 @@ func (u *ue) finish(r *request, body any) {
 	}
 	u.touched++
 	if f, ok := body.(procedure.Failed); ok && (f.Status == 503 || f.Status == 504) && f.N1 == nil {
-		u.w.note("%s: %s: %d %s, tries again", u.supi, r.name, f.Status, f.Detail)
+		u.w.Note("%s: %s: %d %s, tries again", u.supi, r.name, f.Status, f.Detail)
 		return // asked again
 	}
 	r.done = true
-	u.w.note("%s: %s answered %T", u.supi, r.name, body)
+	u.w.Note("%s: %s answered %T", u.supi, r.name, body)
 	r.answered(body) // what it asks comes behind what waits
 	if u.request == r {
 		u.request = nil
@@ -168,7 +168,7 @@ func (u *ue) create() {
 	n1 := []byte{0x2e, sessionID, u.pti, byte(n1.EstablishmentRequestType), 0xff, 0xff, 0x91}
 	u.creates++
 	uri := fmt.Sprint("amf/", u.supi, "/", u.creates)
-	asked, amf := u.w.now, u.roams()
+	asked, amf := u.w.Now, u.roams()
 	amf.StatusURI = uri
 	u.creating = true
 	u.teid, u.address = 0, netip.Addr{}
@@ -192,7 +192,7 @@ func (u *ue) create() {
 			u.ref, u.uri = b.Ref, uri
 		case procedure.Failed:
 			if u.excused && !u.w.faults { // it asks again when it was told to, and ends what the store had of it
-				u.w.after(networkBackOff, u.create)
+				u.w.After(networkBackOff, u.create)
 			}
 			if u.ref != "" { // the session before: the AMF has it released, the UE does not know it any more
 				u.release()
@@ -211,10 +211,10 @@ func (u *ue) update(name string, what procedure.Update, answered func(procedure.
 		case procedure.Updated:
 			answered(b)
 		case procedure.Failed:
-			u.w.note("%s: %s failed: %d %s %s", u.supi, name, b.Status, b.Cause, b.Detail)
+			u.w.Note("%s: %s failed: %d %s %s", u.supi, name, b.Status, b.Cause, b.Detail)
 			if b.Status == 404 && u.ref == ref {
 				if !u.mayBeGone() {
-					u.w.fail("%s: the SMF has forgotten session %s", u.supi, ref)
+					u.w.Fail("%s: the SMF has forgotten session %s", u.supi, ref)
 				}
 				u.gone(ref)
 			}
@@ -258,7 +258,7 @@ func (u *ue) resources() {
 		Tunnel: record.Tunnel{TEID: u.teid, IPv4: gnb}, Flows: []n2.AssociatedFlow{{QFI: 1}},
 	}}).Encode()
 	if err != nil {
-		u.w.fail("a transfer of the access network: %v", err)
+		u.w.Fail("a transfer of the access network: %v", err)
 		return
 	}
 	u.update("tunnel", procedure.Update{N2: b, N2Type: n2.InfoSetupResponse}, func(procedure.Updated) {})
@@ -290,7 +290,7 @@ func (u *ue) commanded(command []byte, kind n2.InfoType) {
 		u.teid = 0
 		b, err := (&n2.ReleaseResponse{}).Encode()
 		if err != nil {
-			u.w.fail("a transfer of the access network: %v", err)
+			u.w.Fail("a transfer of the access network: %v", err)
 			return
 		}
 		u.update("released", procedure.Update{N2: b, N2Type: n2.InfoReleaseResponse}, func(procedure.Updated) {})
@@ -301,15 +301,15 @@ func (u *ue) commanded(command []byte, kind n2.InfoType) {
 // transferred is Namf_Communication_N1N2MessageTransfer.
 func (u *ue) transferred(a procedure.AskTransfer, back func(procedure.Event)) {
 	u.touched++
-	u.w.note("%s: transfer for %s, N1 %x N2 %s", u.supi, a.Ref, a.N1, a.N2Type)
+	u.w.Note("%s: transfer for %s, N1 %x N2 %s", u.supi, a.Ref, a.N1, a.N2Type)
 	switch {
 	case u.ref == "" && !u.creating, u.ref != "" && !u.creating && a.Ref != u.ref:
 		back(procedure.Transferred{Outcome: procedure.Refused, Cause: "CONTEXT_NOT_FOUND"})
 		return
-	case u.w.faults && u.w.chance(100):
+	case u.w.faults && u.w.Chance(100):
 		back(procedure.Transferred{Outcome: procedure.NotSent})
 		return
-	case u.w.faults && u.w.chance(20) && a.N1 == nil && a.N2Type == n2.InfoSetupRequest:
+	case u.w.faults && u.w.Chance(20) && a.N1 == nil && a.N2Type == n2.InfoSetupRequest:
 		back(procedure.Transferred{Outcome: procedure.Refused, Cause: "UE_IN_NON_ALLOWED_AREA"})
 		return
 	}
@@ -333,7 +333,7 @@ func (u *ue) transferred(a procedure.AskTransfer, back func(procedure.Event)) {
 		}
 	}
 	if a.N2Type == n2.InfoSetupRequest {
-		if u.w.faults && u.w.chance(30) {
+		if u.w.faults && u.w.Chance(30) {
 			return // the access network is silent
 		}
 		u.setUp(a.N2)
@@ -344,7 +344,7 @@ func (u *ue) transferred(a procedure.AskTransfer, back func(procedure.Event)) {
 // afterCreation: the AMF may hear of the tunnel before it has the answer to its Create.
 func (u *ue) afterCreation(ref string) {
 	if u.creating {
-		u.w.after(time.Millisecond, func() { u.afterCreation(ref) })
+		u.w.After(time.Millisecond, func() { u.afterCreation(ref) })
 		return
 	}
 	if u.ref == ref {
@@ -375,7 +375,7 @@ func (u *ue) downlink() {
 		report := &request{name: "report", answered: func(body any) {
 			if b, ok := body.(procedure.Reported); ok && b.Cause == ie.CauseSessionContextNotFound {
 				if u.ref == record.Ref(seid) && !u.mayBeGone() && !u.ending[u.ref] {
-					u.w.fail("%s: the unit is told that there is no session %s", u.supi, u.ref)
+					u.w.Fail("%s: the unit is told that there is no session %s", u.supi, u.ref)
 				}
 				unit.drop(up)
 			}

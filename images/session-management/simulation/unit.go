@@ -68,7 +68,7 @@ type farOf struct {
 func newUnit(w *world, n byte) *unit {
 	return &unit{
 		nodeID: fmt.Sprint("upf-", n), w: w, address: netip.AddrFrom4([4]byte{172, 30, 3, 16 + n}), pool: 45 + n,
-		sessions: map[uint64]*unitSession{}, byCP: map[uint64]uint64{}, foreign: w.chance(4),
+		sessions: map[uint64]*unitSession{}, byCP: map[uint64]uint64{}, foreign: w.Chance(4),
 	}
 }
 
@@ -78,7 +78,7 @@ func (u *unit) forget() {
 		u.real.die()
 		return
 	}
-	u.w.note("%s restarts", u.nodeID)
+	u.w.Note("%s restarts", u.nodeID)
 	for _, s := range u.has() {
 		u.forgets(s)
 	}
@@ -88,7 +88,7 @@ func (u *unit) forget() {
 		u.restoring[n+1] = true
 	}
 	for _, p := range u.w.pods {
-		if p.alive {
+		if p.Alive {
 			for _, name := range u.w.shardNames() {
 				if h := p.held[name]; h != nil {
 					p.met(h, u)
@@ -110,7 +110,7 @@ func refusal(cause uint8) procedure.Unit {
 
 func (u *unit) do(shard uint16, a procedure.AskUnit) procedure.Unit {
 	if record.ShardOf(a.CPSEID) != shard {
-		u.w.fail("shard %d asks for session %x", shard, a.CPSEID)
+		u.w.Fail("shard %d asks for session %x", shard, a.CPSEID)
 	}
 	switch a.Operation {
 	case procedure.Establish:

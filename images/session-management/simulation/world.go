@@ -6,21 +6,26 @@ import (
 	"time"
 
 	"core5g.dev/core5g/images/nf/sessionstore"
-	"core5g.dev/core5g/images/nf/sessionstore/memory"
 	"core5g.dev/core5g/images/session-management/configuration"
 	"core5g.dev/core5g/images/session-management/n1"
 	"core5g.dev/core5g/images/session-management/procedure"
 	"core5g.dev/core5g/images/session-management/record"
+	"core5g.dev/core5g/images/worlds"
 )
 
 const slice, dnn = "internet", "internet"
 
+// How long the world is unkind, and how long it is kind then at most.
+const (
+	unkind = time.Minute
+	kind   = 4 * time.Minute
+)
+
 // world is everything.
 type world struct {
-	*clock
+	*worlds.Story
 	log    *slog.Logger
-	store  *memory.Store
-	seen   *watched // the store, as pods see it
+	store  *worlds.Store
 	sealer *sessionstore.Sealer
 	config *configuration.Snapshot
 	units  []*unit
@@ -29,10 +34,8 @@ type world struct {
 	shards uint16
 
 	// faults: the world is unkind. forgetful: its store, too.
-	faults, forgetful    bool
-	storeAway, storeSlow time.Time
-	forgotten            time.Time // when the store has, last
-	looking              bool      // the checker asks the store, which is there then
+	faults, forgetful bool
+	forgotten         time.Time // when the store has, last
 
 	records  map[string]*record.Session // as the store has them
 	numbered map[uint64]bool            // CP SEIDs that there were
@@ -48,25 +51,17 @@ type world struct {
 
 	tokens  procedure.Token
 	waiting map[procedure.Token]waiting
-
-	ended map[string]int
-	story []string
-	lines int // of the story that are kept
-	wrong error
 }
 
 func newWorld(seed uint64, ues int) (*world, error) {
 	w := &world{
-		clock: newClock(seed), log: slog.New(slog.DiscardHandler), faults: true, ended: map[string]int{}, records: map[string]*record.Session{},
+		Story: worlds.NewStory(worlds.NewClock(seed)), log: slog.New(slog.DiscardHandler), faults: true, records: map[string]*record.Session{},
 		numbered: map[uint64]bool{}, declined: map[uint64]bool{}, heard: map[string]bool{}, unheard: map[string]bool{}, met: map[[2]string]uint32{},
 	}
-	w.shards, w.forgetful = 1+uint16(w.rand.IntN(3)), w.chance(4)
-	w.real = w.chance(3)
+	w.shards, w.forgetful = 1+uint16(w.Rand.IntN(3)), w.Chance(4)
+	w.real = w.Chance(3)
 	w.newAreas(seed)
-	w.store = memory.New(func() time.Time { return w.now })
-	w.seen = &watched{w.store, w}
-	w.store.Fault = w.storeFault
-	w.store.Away = func() bool { return !w.looking && w.now.Before(w.storeAway) }
+	w.store = worlds.NewStore(w.Clock, w.written)
 	var err error
 	if w.sealer, err = sessionstore.NewSealer(map[uint32][]byte{1: make([]byte, sessionstore.KeySize)}); err != nil {
 		return nil, err
@@ -92,9 +87,9 @@ func newWorld(seed uint64, ues int) (*world, error) {
 		return nil, err
 	}
 	for n := range 3 {
-		p := &pod{w: w, name: fmt.Sprint("pod-", n)}
+		p := w.newPod(fmt.Sprint("pod-", n))
 		w.pods = append(w.pods, p)
-		p.start()
+		p.Start()
 	}
 	for n := range ues {
 		u := &ue{w: w, supi: fmt.Sprintf("imsi-20893%010d", n+1), ending: map[string]bool{}}
@@ -122,63 +117,49 @@ func (w *world) configure(network configuration.DataNetwork) (err error) {
 	return err
 }
 
-func (w *world) note(format string, arguments ...any) {
-	w.story = append(w.story, w.now.Format("05.000000 ")+fmt.Sprintf(format, arguments...))
-	if most := max(w.lines, 400); len(w.story) > 2*most {
-		w.story = append(w.story[:0], w.story[most:]...)
-	}
-}
-
-func (w *world) fail(format string, arguments ...any) {
-	if w.wrong == nil {
-		w.wrong = fmt.Errorf(format, arguments...)
-		w.note("WRONG: %v", w.wrong)
-	}
-}
-
 // misfortune strikes every other second.
 func (w *world) misfortune() {
 	if !w.faults {
 		return
 	}
-	w.soon(200*time.Millisecond, 4*time.Second, w.misfortune)
-	p := w.pods[w.rand.IntN(len(w.pods))]
+	w.Soon(200*time.Millisecond, 4*time.Second, w.misfortune)
+	p := w.pods[w.Rand.IntN(len(w.pods))]
 	for _, holder := range w.pods { // more often who holds something
-		if len(holder.held) > 0 && w.chance(2) {
+		if len(holder.held) > 0 && w.Chance(2) {
 			p = holder
 		}
 	}
-	u := w.units[w.rand.IntN(len(w.units))]
-	upTo := func(d time.Duration) time.Time { return w.now.Add(time.Duration(w.rand.Int64N(int64(d)))) }
-	switch w.rand.IntN(12) {
+	u := w.units[w.Rand.IntN(len(w.units))]
+	upTo := func(d time.Duration) time.Time { return w.Now.Add(time.Duration(w.Rand.Int64N(int64(d)))) }
+	switch w.Rand.IntN(12) {
 	case 0, 1, 2:
-		if p.alive {
-			p.kill()
+		if p.Alive {
+			p.Kill()
 		}
 	case 3:
-		if p.alive {
-			p.end()
+		if p.Alive {
+			p.End()
 		}
 	case 4, 5:
-		w.note("%s stands still", p.name)
-		p.frozen = upTo(6 * time.Second)
+		w.Note("%s stands still", p.Name)
+		p.Frozen = upTo(6 * time.Second)
 	case 6:
-		w.note("the store is away")
-		w.storeAway = upTo(4 * time.Second)
-		if w.chance(4) {
-			w.storeAway = upTo(20 * time.Second)
+		w.Note("the store is away")
+		w.store.Away = upTo(4 * time.Second)
+		if w.Chance(4) {
+			w.store.Away = upTo(20 * time.Second)
 		}
 	case 7:
-		w.note("the store is slow")
-		w.storeSlow = upTo(4 * time.Second)
+		w.Note("the store is slow")
+		w.store.Slow = upTo(4 * time.Second)
 	case 8:
 		if !u.gone {
 			u.forget()
 		}
 	case 9:
-		w.note("%s does not answer", u.nodeID)
+		w.Note("%s does not answer", u.nodeID)
 		u.away = upTo(8 * time.Second)
-		w.after(u.away.Sub(w.now), func() { w.back(u) })
+		w.After(u.away.Sub(w.Now), func() { w.back(u) })
 	case 10:
 		if w.forgetful {
 			w.forget()
@@ -197,7 +178,7 @@ func (w *world) back(u *unit) {
 	}
 	for _, p := range w.pods {
 		for _, name := range w.shardNames() {
-			if h := p.held[name]; p.alive && h != nil {
+			if h := p.held[name]; p.Alive && h != nil {
 				p.met(h, u)
 			}
 		}
@@ -206,19 +187,19 @@ func (w *world) back(u *unit) {
 
 func (w *world) addShard() {
 	w.shards++
-	w.note("there are %d shards", w.shards)
+	w.Note("there are %d shards", w.shards)
 	for _, p := range w.pods {
-		if p.alive {
-			if err := p.keeper.SetShards(w.shardNames()); err != nil {
-				w.fail("SetShards: %v", err)
+		if p.Alive {
+			if err := p.Keeper.SetShards(w.shardNames()); err != nil {
+				w.Fail("SetShards: %v", err)
 			}
-			life := p.life
-			w.after(0, func() { p.in(life, p.step) })
+			life := p.Life
+			w.After(0, func() { p.In(life, p.Step) })
 		}
 	}
 }
 
-func (w *world) anyShard() uint16 { return 1 + uint16(w.rand.IntN(int(w.shards))) }
+func (w *world) anyShard() uint16 { return 1 + uint16(w.Rand.IntN(int(w.shards))) }
 
 func (w *world) unitNamed(nodeID string) *unit {
 	for _, u := range w.units {
@@ -249,22 +230,22 @@ func (w *world) ueOf(supi string) *ue {
 	panic("a session of nobody: " + supi)
 }
 
-// run for a time with faults, and then until all has come to rest.
-func (w *world) run(unkind, kind time.Duration) error {
+// Run for a time with faults, and then until all has come to rest.
+func (w *world) Run() error {
 	defer w.close()
-	end := w.now.Add(unkind)
-	for w.wrong == nil && w.step(end) {
+	end := w.Now.Add(unkind)
+	for w.Wrong == nil && w.Step(end) {
 		continue
 	}
-	w.faults, w.storeAway = false, time.Time{}
-	w.note("all is well from here on; units are upf-c: %v", w.real)
+	w.faults, w.store.Unkind, w.store.Away = false, false, time.Time{}
+	w.Note("all is well from here on; units are upf-c: %v", w.real)
 	w.pcf.calm()
 	w.chf.calm()
 	for _, p := range w.pods {
-		p.frozen = time.Time{}
+		p.Frozen = time.Time{}
 	}
 	for _, u := range w.units {
-		if w.now.Before(u.away) {
+		if w.Now.Before(u.away) {
 			u.away = time.Time{}
 			w.back(u)
 		}
@@ -274,20 +255,23 @@ func (w *world) run(unkind, kind time.Duration) error {
 			u.create()
 		}
 	}
-	for end := w.now.Add(kind); w.wrong == nil; {
-		for soon := w.now.Add(10 * time.Second); w.wrong == nil && w.step(soon); {
+	for end := w.Now.Add(kind); w.Wrong == nil; {
+		for soon := w.Now.Add(10 * time.Second); w.Wrong == nil && w.Step(soon); {
 			continue
 		}
 		err := w.agree()
 		switch {
 		case err == nil && !w.unsettled():
-			return w.wrong
-		case !w.now.Before(end.Add(-10 * time.Second)):
-			w.fail("%w", err)
+			return w.Wrong
+		case !w.Now.Before(end.Add(-10 * time.Second)):
+			w.Fail("%w", err)
 		}
 	}
-	return w.wrong
+	return w.Wrong
 }
+
+// Told so far.
+func (w *world) Told() *worlds.Story { return w.Story }
 
 // close lets go of the units' threads.
 func (w *world) close() {
