@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/fxamacker/cbor/v2"
+	"core5g.dev/core5g/images/strictcbor"
 )
 
 // A frame is its length, four octets, high octet first; its kind; and a CBOR map (RFC 8949). Length 0 is a ping.
@@ -16,21 +16,7 @@ const MostOctets = 1 << 20
 
 const header = 4
 
-var (
-	encoding = must(cbor.EncOptions{Sort: cbor.SortNone}.EncMode())
-	decoding = must(cbor.DecOptions{
-		DupMapKey: cbor.DupMapKeyEnforcedAPF, IndefLength: cbor.IndefLengthForbidden, MaxNestedLevels: 4,
-		MaxArrayElements: 16, MaxMapPairs: 64, UTF8: cbor.UTF8RejectInvalid,
-	}.DecMode())
-)
-
-// must: the options above are constants.
-func must[M any](m M, err error) M {
-	if err != nil {
-		panic(err)
-	}
-	return m
-}
+var encoding, decoding = strictcbor.Encoding(), strictcbor.Decoding(4, 16, 64)
 
 // Append writes a frame behind b; nil is a ping.
 func Append(b []byte, f Frame) ([]byte, error) {

@@ -8,7 +8,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/fxamacker/cbor/v2"
+	"core5g.dev/core5g/images/strictcbor"
 )
 
 // Version is that of the records that this program writes. Oldest is the first that it can read.
@@ -20,23 +20,7 @@ const (
 // ErrVersion: a record of a program that is too new or too old.
 var ErrVersion = errors.New("the record is of a version that cannot be read")
 
-var (
-	encoding = must(cbor.EncOptions{
-		Sort: cbor.SortNone, OmitEmpty: cbor.OmitEmptyGoValue,
-	}.EncMode())
-	decoding = must(cbor.DecOptions{
-		DupMapKey: cbor.DupMapKeyEnforcedAPF, IndefLength: cbor.IndefLengthForbidden, MaxNestedLevels: 8,
-		MaxArrayElements: 1024, MaxMapPairs: 256, UTF8: cbor.UTF8RejectInvalid,
-	}.DecMode())
-)
-
-// must: the options above are constants.
-func must[M any](m M, err error) M {
-	if err != nil {
-		panic(err)
-	}
-	return m
-}
+var encoding, decoding = strictcbor.Encoding(), strictcbor.Decoding(8, 1024, 256)
 
 // Records of UEs with many PDU sessions repeat themselves, and the store bounds what it keeps of one: those of plain octets or more are deflated
 // (RFC 1951) behind an octet that no CBOR map begins with. Most are not, and cost nothing. expanded bounds what is read.

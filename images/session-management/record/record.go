@@ -17,8 +17,7 @@ import (
 	"strings"
 
 	"core5g.dev/core5g/images/session-management/n1"
-
-	"github.com/fxamacker/cbor/v2"
+	"core5g.dev/core5g/images/strictcbor"
 )
 
 // Version is that of the records that this program writes. Oldest is the first that it can read.
@@ -423,25 +422,7 @@ type Answered struct {
 	At int64 `cbor:"2,keyasint,omitempty"`
 }
 
-var (
-	encoding = must(cbor.EncOptions{
-		Sort: cbor.SortNone, OmitEmpty: cbor.OmitEmptyGoValue,
-		BinaryMarshaler: cbor.BinaryMarshalerByteString,
-	}.EncMode())
-	decoding = must(cbor.DecOptions{
-		DupMapKey: cbor.DupMapKeyEnforcedAPF, IndefLength: cbor.IndefLengthForbidden, MaxNestedLevels: 8,
-		MaxArrayElements: 256, MaxMapPairs: 256, UTF8: cbor.UTF8RejectInvalid,
-		BinaryUnmarshaler: cbor.BinaryUnmarshalerByteString,
-	}.DecMode())
-)
-
-// must: the options above are constants.
-func must[M any](m M, err error) M {
-	if err != nil {
-		panic(err)
-	}
-	return m
-}
+var encoding, decoding = strictcbor.Encoding(), strictcbor.Decoding(8, 256, 256)
 
 // Encode writes a session.
 func (s *Session) Encode() ([]byte, error) {
