@@ -286,5 +286,5 @@ func ebiRefusal(r *Refused, e *EBIs) (sbi.Answer, error) {
 	text, err := json.Marshal(map[string]any{
 		"error": r.problem(), "failureDetails": map[string]any{"pduSessionId": e.SessionID, "failedArpList": append([]ts29571.ARP{}, e.ARPs...)},
 	})
-	return sbi.Answer{Status: r.Cause.Status(), Header: r.header(), Body: sbi.Raw{ContentType: "application/json", Content: text}}, err
+	return sbi.Answer{Status: r.Cause.Status(), Header: sbi.RetryAfter(r.RetryAfter), Body: sbi.Raw{ContentType: "application/json", Content: text}}, err
 }

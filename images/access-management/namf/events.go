@@ -110,7 +110,7 @@ func (s *EventSubscription) fields(f *sbi.Fields) {
 	sbi.Member(f, "pei", &s.PEI)
 	sbi.Member(f, "groupId", &s.Group)
 	sbi.Member(f, "anyUE", &s.AnyUE)
-	period := int32(seconds(s.Period))
+	period := int32(sbi.Seconds(s.Period))
 	f.Object("options", func(f *sbi.Fields) {
 		sbi.Member(f, "trigger", &s.Trigger)
 		sbi.Member(f, "maxReports", &s.MaxReports)

@@ -1,9 +1,7 @@
 package namf
 
 import (
-	"encoding/json"
 	"net/http"
-	"strconv"
 	"time"
 
 	"core5g.dev/core5g/images/nf/sbi"
@@ -76,27 +74,13 @@ type Refused struct {
 }
 
 // Error implements error.
-func (r *Refused) Error() string {
-	return strconv.Itoa(r.Cause.Status()) + " " + string(r.Cause) + ": " + r.Detail
-}
+func (r *Refused) Error() string { return r.problem().Error() }
 
 // Answer is what operations answer that have problem details alone.
-func (r *Refused) Answer() sbi.Answer {
-	text, _ := json.Marshal(r.problem()) // of strings and numbers
-	return sbi.Answer{Status: r.Cause.Status(), Header: r.header(), Body: sbi.Raw{ContentType: "application/problem+json", Content: text}}
-}
+func (r *Refused) Answer() sbi.Answer { return r.problem().Refusing(r.RetryAfter) }
 
 func (r *Refused) problem() *sbi.Problem {
 	return sbi.NewProblem(r.Cause.Status(), string(r.Cause), r.Detail)
-}
-
-func seconds(d time.Duration) int { return int((max(0, d) + time.Second - 1) / time.Second) }
-
-func (r *Refused) header() http.Header {
-	if r.RetryAfter <= 0 {
-		return nil
-	}
-	return http.Header{"Retry-After": {strconv.Itoa(seconds(r.RetryAfter))}}
 }
 
 // formed is a refusal in the form of its operation.
@@ -110,7 +94,7 @@ func (f *formed) Unwrap() error { return f.Refused }
 
 // Answer implements sbi.Refusal.
 func (f *formed) Answer() sbi.Answer {
-	return sbi.Answer{Status: f.Cause.Status(), Header: f.header(), Body: f.body}
+	return sbi.Answer{Status: f.Cause.Status(), Header: sbi.RetryAfter(f.RetryAfter), Body: f.body}
 }
 
 // transferError is N1N2MessageTransferError (TS 29.518 6.1.6.2.30).
@@ -127,7 +111,7 @@ type transferErrorDetail struct {
 
 func refusedTransfer(r *Refused) error {
 	out := transferError{Error: r.problem()}
-	if detail := (transferErrorDetail{seconds(r.RetryAfter), r.HighestARP, seconds(r.MaxWaiting)}); detail != (transferErrorDetail{}) {
+	if detail := (transferErrorDetail{sbi.Seconds(r.RetryAfter), r.HighestARP, sbi.Seconds(r.MaxWaiting)}); detail != (transferErrorDetail{}) {
 		out.Info = &detail
 	}
 	return &formed{r, out}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
+	"time"
 )
 
 // Problem is an error answer: the problem details of TS 29.571 5.2.4.1.
@@ -32,6 +34,23 @@ func (p *Problem) Error() string {
 func NewProblem(status int, cause, detail string) *Problem {
 	return &Problem{Title: http.StatusText(status), Status: status, Cause: cause, Detail: detail}
 }
+
+// Refusing is the answer that has the problem alone, and says when to ask again; 0 says nothing of it.
+func (p *Problem) Refusing(retryAfter time.Duration) Answer {
+	text, _ := json.Marshal(p) // of strings and numbers
+	return Answer{Status: p.Status, Header: RetryAfter(retryAfter), Body: Raw{ContentType: "application/problem+json", Content: text}}
+}
+
+// RetryAfter is the header that says when to ask again (RFC 9110 10.2.3), nil for 0.
+func RetryAfter(d time.Duration) http.Header {
+	if d <= 0 {
+		return nil
+	}
+	return http.Header{"Retry-After": {strconv.Itoa(Seconds(d))}}
+}
+
+// Seconds rounds up to whole ones, and what is over to 0.
+func Seconds(d time.Duration) int { return int((max(0, d) + time.Second - 1) / time.Second) }
 
 // UserNotFound is the answer for a SUPI without a subscription.
 func UserNotFound(supi string) *Problem {

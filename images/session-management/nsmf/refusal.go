@@ -3,7 +3,6 @@ package nsmf
 import (
 	"encoding/json"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -75,26 +74,13 @@ type Refused struct {
 }
 
 // Error implements error.
-func (r *Refused) Error() string {
-	return strconv.Itoa(r.Cause.Status()) + " " + string(r.Cause) + ": " + r.Detail
-}
+func (r *Refused) Error() string { return r.problem().Error() }
 
 // Answer is what operations answer that have problem details alone (Release, Retrieve, callbacks).
-func (r *Refused) Answer() sbi.Answer {
-	text, _ := json.Marshal(r.problem()) // of strings and numbers
-	return sbi.Answer{Status: r.Cause.Status(), Header: r.header(), Body: sbi.Raw{ContentType: "application/problem+json", Content: text}}
-}
+func (r *Refused) Answer() sbi.Answer { return r.problem().Refusing(r.RetryAfter) }
 
 func (r *Refused) problem() *sbi.Problem {
 	return sbi.NewProblem(r.Cause.Status(), string(r.Cause), r.Detail)
-}
-
-func (r *Refused) header() http.Header {
-	if r.RetryAfter <= 0 {
-		return nil
-	}
-	seconds := int((r.RetryAfter + time.Second - 1) / time.Second)
-	return http.Header{"Retry-After": {strconv.Itoa(seconds)}}
 }
 
 // Refuse answers a request that no Handler has seen, such as one that could not be passed on, in the form that its
@@ -162,7 +148,7 @@ func (c *contextRefusal) Answer() sbi.Answer {
 		body.N2, body.N2Type = sbi.Refer(n2ID), c.refused.N2Type
 		parts = append(parts, sbi.Part{ContentID: n2ID, ContentType: sbi.NGAP, Content: c.refused.N2})
 	}
-	answer := sbi.Answer{Status: c.problem.Status, Header: c.refused.header()}
+	answer := sbi.Answer{Status: c.problem.Status, Header: sbi.RetryAfter(c.refused.RetryAfter)}
 	text, err := json.Marshal(body)
 	if err == nil {
 		answer.Body, err = sbi.Multipart(text, parts...)
