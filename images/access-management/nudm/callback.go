@@ -2,9 +2,7 @@ package nudm
 
 import (
 	"context"
-	"errors"
 	"net/http"
-	"net/url"
 	"slices"
 	"time"
 
@@ -23,35 +21,16 @@ type Subscription struct {
 	Expires time.Time
 }
 
-type subscriptionData struct {
-	NFInstanceID string        `json:"nfInstanceId"`
-	Callback     string        `json:"callbackReference"`
-	Monitored    []string      `json:"monitoredResourceUris"`
-	PLMN         *ts29571.PLMN `json:"plmnId,omitempty"`
-	Expires      *time.Time    `json:"expires,omitempty"`
-}
-
 // Subscribe asks to be told of changes (TS 29.503 5.2.2.3.2). The URI that it gives is for Unsubscribe.
 func (c *Client) Subscribe(ctx context.Context, s Subscription) (uri string, err error) {
-	const operation = "Subscribe"
-	base := "/nudm-sdm/v2/" + url.PathEscape(s.SUPI)
-	data := subscriptionData{
-		NFInstanceID: s.AMFInstanceID, Callback: s.CallbackURI, Monitored: []string{base + "/am-data", base + "/smf-select-data", base + "/nssai"},
+	base := shared.SubscriberPath(s.SUPI)
+	data := shared.SubscriptionData{
+		NFInstanceID: s.AMFInstanceID, Callback: s.CallbackURI, Monitored: []string{base + "/am-data", base + "/smf-select-data", base + "/nssai"}, Expires: s.Expires,
 	}
 	if s.Serving.MCC != "" {
 		data.PLMN = &s.Serving
 	}
-	if !s.Expires.IsZero() {
-		data.Expires = &s.Expires
-	}
-	reply, err := c.sbi.Do(ctx, sbi.Call{Operation: operation, Method: http.MethodPost, Service: service(sdm), Path: base + "/sdm-subscriptions", JSON: data})
-	if err != nil {
-		return "", err
-	}
-	if uri = reply.Location(); uri == "" {
-		return "", &sbi.Unknown{Operation: operation, Err: errors.New("the answer has no Location")}
-	}
-	return uri, nil
+	return c.shared.SubscribeTo(ctx, s.SUPI, data)
 }
 
 // Unsubscribe ends a subscription. One that is not there any more has ended.

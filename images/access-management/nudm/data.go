@@ -14,6 +14,7 @@ import (
 
 	"core5g.dev/core5g/images/nf/sbi"
 	"core5g.dev/core5g/images/nf/ts29571"
+	shared "core5g.dev/core5g/images/session-management/nudm"
 )
 
 // NSSAI is what a UE is subscribed to (Nssai, TS 29.503 6.1.6.2.2).
@@ -253,7 +254,7 @@ func (c *Client) ask(ctx context.Context, operation, supi, what string, serving 
 		}
 		query.Set("plmn-id", string(plmn))
 	}
-	path := "/nudm-sdm/v2/" + url.PathEscape(supi)
+	path := shared.SubscriberPath(supi)
 	if what != "" {
 		path += "/" + what
 	}

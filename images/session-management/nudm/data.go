@@ -86,7 +86,7 @@ func (c *Client) Data(ctx context.Context, supi string, snssai ts29571.SNSSAI, d
 	}
 	reply, err := c.sbi.Do(ctx, sbi.Call{
 		Operation: operation, Method: http.MethodGet, Service: service(sdm), Repeatable: true, Query: query,
-		Path: "/nudm-sdm/v2/" + url.PathEscape(supi) + "/sm-data",
+		Path: SubscriberPath(supi) + "/sm-data",
 	})
 	if err != nil {
 		return nil, err

@@ -22,27 +22,34 @@ type Subscription struct {
 	Expires time.Time
 }
 
-type subscriptionData struct {
-	NFInstanceID string         `json:"nfInstanceId"`
-	Callback     string         `json:"callbackReference"`
-	Monitored    []string       `json:"monitoredResourceUris"`
-	SNSSAI       ts29571.SNSSAI `json:"singleNssai"`
-	DNN          string         `json:"dnn,omitempty"`
-	Expires      *time.Time     `json:"expires,omitempty"`
+// SubscriptionData is SdmSubscription (TS 29.503 6.1.6.2.3), as SMF and AMF have it.
+type SubscriptionData struct {
+	NFInstanceID string `json:"nfInstanceId"`
+	Callback     string `json:"callbackReference"`
+	// Monitored are paths of resources, from the API's root on.
+	Monitored []string        `json:"monitoredResourceUris"`
+	SNSSAI    *ts29571.SNSSAI `json:"singleNssai,omitempty"`
+	DNN       string          `json:"dnn,omitempty"`
+	PLMN      *ts29571.PLMN   `json:"plmnId,omitempty"`
+	// Expires is when it ends by itself; zero: the UDM decides.
+	Expires time.Time `json:"expires,omitzero"`
 }
 
 // Subscribe asks to be told of changes of a subscription. The URI that it gives is for Unsubscribe.
 func (c *Client) Subscribe(ctx context.Context, s Subscription) (uri string, err error) {
+	return c.SubscribeTo(ctx, s.SUPI, SubscriptionData{
+		NFInstanceID: s.SMFInstanceID, Callback: s.CallbackURI, Monitored: []string{SubscriberPath(s.SUPI) + "/sm-data"}, SNSSAI: &s.SNSSAI, DNN: s.DNN, Expires: s.Expires,
+	})
+}
+
+// SubscriberPath is the path of what the UDM has of a subscriber (Nudm_SDM).
+func SubscriberPath(supi string) string { return "/nudm-sdm/v2/" + url.PathEscape(supi) }
+
+// SubscribeTo asks to be told of changes of some of a subscriber's data (TS 29.503 5.2.2.3.2).
+func (c *Client) SubscribeTo(ctx context.Context, supi string, s SubscriptionData) (uri string, err error) {
 	const operation = "Subscribe"
-	base := "/nudm-sdm/v2/" + url.PathEscape(s.SUPI)
-	data := subscriptionData{
-		NFInstanceID: s.SMFInstanceID, Callback: s.CallbackURI, Monitored: []string{base + "/sm-data"}, SNSSAI: s.SNSSAI, DNN: s.DNN,
-	}
-	if !s.Expires.IsZero() {
-		data.Expires = &s.Expires
-	}
 	reply, err := c.sbi.Do(ctx, sbi.Call{
-		Operation: operation, Method: http.MethodPost, Service: service(sdm), Path: base + "/sdm-subscriptions", JSON: data,
+		Operation: operation, Method: http.MethodPost, Service: service(sdm), Path: SubscriberPath(supi) + "/sdm-subscriptions", JSON: s,
 	})
 	if err != nil {
 		return "", err
