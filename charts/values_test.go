@@ -22,6 +22,7 @@ func TestSchemaRefuses(t *testing.T) {
 		{"an empty catalogue", "--set-json=core.spec.sliceCatalogue=[]", []string{"/core/spec/sliceCatalogue", "minItems: got 0, want 1"}},
 		{"a name that no object may have", "--set=core.name=Core_5G", []string{"/core/name", "does not match pattern"}},
 		{"a tag that no image may have", "--set=images.tag=a/b", []string{"/images/tag", "does not match pattern"}},
+		{"a digest that is none", "--set=images.digests.v1.amf=sha256:12", []string{"/images/digests/v1/amf", "does not match pattern"}},
 		{"a registry that ends in a slash", "--set=images.registry=example.org/", []string{"/images/registry", "does not match pattern"}},
 		{"a kubelet configuration without a path", "--set=nodeAgent.kubeletConfig=config.yaml", []string{"/nodeAgent/kubeletConfig", "does not match pattern"}},
 		{"a wrong log level", "--set=logLevel=verbose", []string{"/logLevel", "value must be one of 'Debug', 'Info', 'Warn', 'Error'"}},

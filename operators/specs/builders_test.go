@@ -470,6 +470,29 @@ func TestImage(t *testing.T) {
 	}
 }
 
+func TestImageByDigest(t *testing.T) {
+	released := Platform{Registry: "core5g", Tag: "1.2.3", Digests: map[string]map[string]string{
+		"1.2.2": {"amf": "sha256:before"}, "1.2.3": {"amf": "sha256:now"}}}
+	images := func(i api.ImagesSpec) *api.Core5G { return &api.Core5G{Spec: api.Core5GSpec{Images: i}} }
+	for name, c := range map[string]struct {
+		core *api.Core5G
+		fn   api.FunctionName
+		want string
+	}{
+		"the release's own":                        {nil, api.FunctionAMF, "core5g/amf:1.2.3@sha256:now"},
+		"from another registry":                    {images(api.ImagesSpec{Registry: "r.example"}), api.FunctionAMF, "r.example/amf:1.2.3@sha256:now"},
+		"of the release before, while it is kept":  {images(api.ImagesSpec{Tag: "1.2.2"}), api.FunctionAMF, "core5g/amf:1.2.2@sha256:before"},
+		"under a tag that no release has":          {images(api.ImagesSpec{Tag: "dev"}), api.FunctionAMF, "core5g/amf:dev"},
+		"an image that is not part of the release": {nil, api.FunctionSMF, "core5g/smf:1.2.3"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := released.Image(c.core, c.fn); got != c.want {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
 func TestExternalDatabaseIsWaitedFor(t *testing.T) {
 	for uri, want := range map[string][]string{
 		"mongodb://u:p@a.example:27018,b.example/?x=y": {"tcp://a.example:27018"},

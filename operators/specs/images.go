@@ -12,6 +12,9 @@ import (
 type Platform struct {
 	// Registry and Tag of the functions' images where a Core5G says nothing.
 	Registry, Tag string
+	// Digests of images, by tag and name of the image: what a release means by its tag, whichever registry it was
+	// pushed to. An image under another tag is taken by the tag alone.
+	Digests map[string]map[string]string
 	// OperatorImage runs the init containers that wait for peers.
 	OperatorImage string
 	// PullPolicy where a Core5G says nothing.
@@ -22,8 +25,8 @@ type Platform struct {
 	SessionManagementServiceAccount string
 }
 
-// Image returns the image of a function: the core's own for this function, or registry, name and tag.
-// The core may be nil.
+// Image returns the image of a function: the core's own for this function, or registry, name and tag, with the
+// digest where the tag's are known. The core may be nil.
 func (p Platform) Image(core *api.Core5G, fn api.FunctionName) string {
 	if f := Function(core, fn); f != nil && f.Image != "" {
 		return f.Image
@@ -41,6 +44,9 @@ func (p Platform) Image(core *api.Core5G, fn api.FunctionName) string {
 	}
 	if tag != "" {
 		image += ":" + tag
+	}
+	if digest := p.Digests[tag][string(fn)]; digest != "" {
+		image += "@" + digest
 	}
 	return image
 }

@@ -22,7 +22,16 @@ app.kubernetes.io/component: {{ .component }}
 {{- end }}
 
 {{- define "core5g.operatorImage" -}}
-{{ .Values.operator.image | default (printf "%s/operator:%s" .Values.images.registry .Values.images.tag) }}
+{{ .Values.operator.image | default (include "core5g.image" (dict "root" . "name" "operator")) }}
+{{- end }}
+
+{{/* core5g.image takes a dict of root and name; with the digest where that of the tag is known. */}}
+{{- define "core5g.image" -}}
+{{- $images := .root.Values.images -}}
+{{ printf "%s/%s:%s" $images.registry .name $images.tag }}
+{{- with index ($images.digests | default dict) $images.tag -}}
+{{- with index . $.name }}@{{ . }}{{ end -}}
+{{- end -}}
 {{- end }}
 
 {{/* What every pod of the chart runs with: Pod Security level "restricted", and a read-only root. */}}

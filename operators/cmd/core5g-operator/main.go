@@ -9,10 +9,12 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
+	"regexp"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -91,6 +93,10 @@ func parse(args []string) (config, error) {
 	f.StringVar(&c.platform.OperatorImage, "operator-image", "core5g/operator:dev", "image of this program, for init containers")
 	f.StringVar(&c.platform.Registry, "image-registry", "core5g", "registry and path of the functions' images where a Core5G names none")
 	f.StringVar(&c.platform.Tag, "image-tag", "dev", "tag of the functions' images where a Core5G names none")
+	f.Func("image-digests", `digests of images by tag and name, as JSON: {"1.2.3":{"amf":"sha256:…"}}`, func(text string) (err error) {
+		c.platform.Digests, err = imageDigests(text)
+		return err
+	})
 	f.StringVar(&c.pullPolicy, "image-pull-policy", "IfNotPresent", "pull policy where a Core5G names none")
 	f.StringVar(&c.platform.SubscriberDataServiceAccount, "subscriber-data-service-account", "core5g-subscriber-data",
 		"service account that may read Subscribers, Slices and Secrets")
@@ -111,6 +117,24 @@ func parse(args []string) (config, error) {
 	}
 	c.platform.PullPolicy = corev1.PullPolicy(c.pullPolicy)
 	return c, nil
+}
+
+var digestForm = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+
+// imageDigests reads {tag: {image: digest}}.
+func imageDigests(text string) (map[string]map[string]string, error) {
+	var digests map[string]map[string]string
+	if err := json.Unmarshal([]byte(text), &digests); err != nil {
+		return nil, fmt.Errorf(`%w: write {"tag": {"image": "sha256:…"}}`, err)
+	}
+	for tag, images := range digests {
+		for image, digest := range images {
+			if !digestForm.MatchString(digest) {
+				return nil, fmt.Errorf("%s:%s: %q is no digest: write sha256: and 64 hexadecimal digits in lower case", image, tag, digest)
+			}
+		}
+	}
+	return digests, nil
 }
 
 func operate(ctx context.Context, args []string) error {

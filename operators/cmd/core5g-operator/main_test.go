@@ -35,3 +35,33 @@ func TestUnknownCommandIsRefused(t *testing.T) {
 		t.Errorf("exit status %d, want 2", got)
 	}
 }
+
+func TestImageDigests(t *testing.T) {
+	digest := "sha256:" + strings.Repeat("0a", 32)
+	for sentence, test := range map[string]struct {
+		text string
+		want string // a part of the error
+	}{
+		"a release's":                    {`{"1.2.3":{"amf":"` + digest + `"}}`, ""},
+		"none":                           {`{}`, ""},
+		"a digest without its algorithm": {`{"1.2.3":{"amf":"` + digest[7:] + `"}}`, "amf:1.2.3"},
+		"digests without a tag":          {`{"amf":"` + digest + `"}`, `write {"tag": {"image": "sha256:…"}}`},
+		"no JSON":                        {"amf=" + digest, `write {"tag": {"image": "sha256:…"}}`},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			c, err := parse([]string{"--image-digests=" + test.text})
+			if test.want != "" {
+				if err == nil || !strings.Contains(err.Error(), test.want) {
+					t.Fatalf("%v, want %q in it", err, test.want)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := c.platform.Digests["1.2.3"]["amf"]; strings.Contains(test.text, "amf") && got != digest {
+				t.Errorf("digest %q, want %q", got, digest)
+			}
+		})
+	}
+}
