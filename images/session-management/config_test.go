@@ -30,17 +30,16 @@ func TestIdentities(t *testing.T) {
 	if got[0].InstanceID == got[1].InstanceID || len(got[0].InstanceID) != 36 {
 		t.Errorf("instances %s and %s", got[0].InstanceID, got[1].InstanceID)
 	}
-	if root := c.rootAt("https", c.holder(), got[1]); root != "https://10.1.2.3:8002" {
+	if root := c.rootAt("https", c.Holder(), got[1]); root != "https://10.1.2.3:8002" {
 		t.Errorf("another pod reaches the second shard at %s", root)
 	}
 }
 
 // Sets of pods number their shards alike, and share a store: their keys are apart.
 func TestKeysOfASlicesOwnPods(t *testing.T) {
-	t.Setenv("SESSION_STORE_PREFIX", "core5g:n/c:")
-	for slice, want := range map[string]string{"": "core5g:n/c:", "meters": "core5g:n/c:of-meters:"} {
+	for slice, want := range map[string]string{"": "", "meters": "of-meters:"} {
 		c := Config{Slice: slice}
-		if got := c.prefix(); got != want {
+		if got := c.keys(); got != want {
 			t.Errorf("slice %q: keys begin with %q, want %q", slice, got, want)
 		}
 	}
@@ -49,17 +48,13 @@ func TestKeysOfASlicesOwnPods(t *testing.T) {
 func TestWhatIsWrongOnTheCommandLine(t *testing.T) {
 	good := map[string]string{"-namespace": "n", "-pod": "p", "-address": "10.1.2.3", "-shards": "s=10.96.7.1"}
 	for name, x := range map[string]struct{ flag, value, want string }{
-		"no address":            {"-address", "", "write the pod's address"},
-		"no pod":                {"-pod", "", "POD_NAME"},
-		"a pod with a slash":    {"-pod", "a/b", "slash"},
-		"no shards":             {"-shards", "", "name=address"},
-		"a shard without one":   {"-shards", "a=", "name=address"},
-		"too many shards":       {"-shards", strings.Repeat("s=10.96.7.1,", 64) + "s=10.96.7.1", "at most 64"},
-		"a port that is none":   {"-sbi-ports", "x", "1 to 65535"},
-		"ports without room":    {"-n4-ports", "65535", "no room"},
-		"an NRF without scheme": {"-nrf", "nrf:8000", "write http://"},
-		"no namespace":          {"-namespace", "", "POD_NAMESPACE"},
-		"a level that is none":  {"-log-level", "loud", "debug, info"},
+		"no address":          {"-address", "", "write the pod's address"},
+		"no shards":           {"-shards", "", "name=address"},
+		"a shard without one": {"-shards", "a=", "name=address"},
+		"too many shards":     {"-shards", strings.Repeat("s=10.96.7.1,", 64) + "s=10.96.7.1", "at most 64"},
+		"a port that is none": {"-sbi-ports", "x", "1 to 65535"},
+		"ports without room":  {"-n4-ports", "65535", "no room"},
+		"no AMF":              {"-amf", "none", "nothing works without the AMF"},
 	} {
 		args := []string{}
 		for flag, value := range good {

@@ -13,14 +13,8 @@ import (
 
 // newFinder knows where AMF, UDM, PCF and CHF are: from the NRF, or from the command line.
 func newFinder(ctx context.Context, group *errgroup.Group, c Config, instance string, transport http.RoundTripper, registry prometheus.Registerer, log *slog.Logger) *discovery.Cache {
-	fixed := map[string]string{}
-	for kind, root := range map[string]string{"AMF": c.AMF, "UDM": c.UDM, "PCF": c.PCF, "CHF": c.CHF} {
-		if root != "" && root != none {
-			fixed[kind] = root
-		}
-	}
 	cache := discovery.New(discovery.Options{
-		NRF: c.NRF, Fixed: fixed, Type: "SMF", InstanceID: instance, Transport: transport, Log: log, Registry: registry,
+		NRF: c.NRF, Fixed: c.Fixed(), Type: "SMF", InstanceID: instance, Transport: transport, Log: log, Registry: registry,
 	})
 	group.Go(func() error {
 		cache.Run(ctx)

@@ -2,19 +2,16 @@ package sessionmanagement
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
 	"os"
 	"sync/atomic"
 	"time"
 
 	"core5g.dev/core5g/images/nf/sbi"
 	"core5g.dev/core5g/images/nf/sbitls"
-	"core5g.dev/core5g/images/nf/sessionstore"
 	"core5g.dev/core5g/images/nf/sessionstore/metered"
 	"core5g.dev/core5g/images/nf/sessionstore/mounted"
 	"core5g.dev/core5g/images/session-management/configuration"
@@ -30,8 +27,6 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -45,19 +40,11 @@ func Run(ctx context.Context, c Config, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	group, ctx := errgroup.WithContext(ctx)
-	ready := &readiness{}
-	if err := sbi.ServeBeside(ctx, group.Go, c.HealthListen, ready.handler()); err != nil {
-		return err
-	}
-	metrics := http.NewServeMux()
-	metrics.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
-	if err := sbi.ServeBeside(ctx, group.Go, c.MetricsListen, metrics); err != nil {
+	health, registry, err := c.Observed(ctx, group.Go)
+	if err != nil {
 		return err
 	}
 	var current atomic.Pointer[configuration.Snapshot]
@@ -83,7 +70,7 @@ func Run(ctx context.Context, c Config, log *slog.Logger) error {
 		}
 		return nil
 	})
-	ready.pod.Store(pod)
+	health.Answers(nil, pod.Ready)
 	group.Go(func() error {
 		pod.Run(ctx)
 		return nil
@@ -102,7 +89,7 @@ func inspect(pod *shard.Pod) *inspection.Inspection {
 
 // newPod with the session store and the functions that it asks.
 func newPod(ctx context.Context, group *errgroup.Group, c Config, identity *sbitls.Identity, registrar *registrar, registry prometheus.Registerer, log *slog.Logger) (*shard.Pod, error) {
-	opened, err := openStore(ctx, c, log)
+	opened, err := mounted.Await(ctx, c.keys(), log)
 	if err != nil {
 		return nil, err
 	}
@@ -110,81 +97,27 @@ func newPod(ctx context.Context, group *errgroup.Group, c Config, identity *sbit
 	if err != nil {
 		return nil, err
 	}
-	shards := c.identities(schemeOf(identity))
-	transport := outgoing(identity)
+	shards := c.identities(sbitls.Scheme(identity))
+	transport := sbitls.Outgoing(identity)
 	finder := newFinder(ctx, group, c, shards[0].InstanceID, transport, registry, log)
 	client := sbi.NewClient(transport, finder, registry)
 	o := shard.Options{
-		Log: log, Holder: c.holder(), Set: c.set(), Shards: shards, Store: store, Sealer: sealing{opened}, AMF: namf.NewClient(client), Registry: registry, Register: registrar.keep,
+		Log: log, Holder: c.Holder(), Set: c.set(), Shards: shards, Store: store, Sealer: mounted.Sealing{Store: opened}, AMF: namf.NewClient(client), Registry: registry, Register: registrar.keep,
 		Passing: shard.Passing{
-			Root:      func(holder string, id shard.Identity) string { return c.rootAt(schemeOf(identity), holder, id) },
-			Transport: passing(identity, c.Shards[0].Name),
+			Root:      func(holder string, id shard.Identity) string { return c.rootAt(sbitls.Scheme(identity), holder, id) },
+			Transport: sbitls.Beside(identity, c.Shards[0].Name),
 		},
 	}
-	if c.UDM != none {
+	if c.Has("UDM") {
 		o.UDM = nudm.NewClient(client)
 	}
-	if c.PCF != none {
+	if c.Has("PCF") {
 		o.PCF = npcf.NewClient(client)
 	}
-	if c.CHF != none {
+	if c.Has("CHF") {
 		o.CHF = nchf.NewClient(client)
 	}
 	return shard.New(o)
-}
-
-// openStore waits for a store that does not answer: nothing can be done without, and nothing is wrong with this pod. What its Secrets
-// lack ends the program, because only their change heals it.
-func openStore(ctx context.Context, c Config, log *slog.Logger) (*mounted.Store, error) {
-	problem := func(err error) { log.Error("the session store's Secrets", "err", err) }
-	for {
-		opened, err := mounted.Open(ctx, os.Getenv(mounted.DirectoryEnv), os.Getenv(mounted.KeysEnv), c.prefix(), problem)
-		if err == nil {
-			return opened, nil
-		}
-		if !errors.Is(err, sessionstore.ErrUnavailable) {
-			return nil, fmt.Errorf("the session store: %w", err)
-		}
-		log.Warn("waiting for the session store", "err", err)
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(storeAgain):
-		}
-	}
-}
-
-const storeAgain = time.Second
-
-// sealing keys follow their Secret.
-type sealing struct{ store *mounted.Store }
-
-func (k sealing) Seal(key string, value []byte) []byte { return k.store.Sealer().Seal(key, value) }
-func (k sealing) Open(key string, sealed []byte) ([]byte, error) {
-	return k.store.Sealer().Open(key, sealed)
-}
-
-func schemeOf(identity *sbitls.Identity) string {
-	if identity != nil {
-		return "https"
-	}
-	return "http"
-}
-
-func outgoing(identity *sbitls.Identity) http.RoundTripper {
-	cleartext := sbitls.Watchful(sbitls.Unprotected())
-	if identity == nil {
-		return cleartext
-	}
-	return sbitls.ByScheme{HTTPS: sbitls.Watchful(identity.Transport()), HTTP: cleartext}
-}
-
-// passing is how pods call each other: by their addresses. All have one certificate, with the names of all shards.
-func passing(identity *sbitls.Identity, name string) http.RoundTripper {
-	if identity == nil {
-		return sbitls.Watchful(sbitls.Unprotected())
-	}
-	return sbitls.Watchful(identity.TransportTo(name))
 }
 
 // follow the configuration: a file's, or the cluster's.
@@ -238,16 +171,13 @@ func follow(ctx context.Context, group *errgroup.Group, c Config, configure func
 // serveShards: each has a port of its own, at every pod.
 func serveShards(ctx context.Context, group *errgroup.Group, c Config, identity *sbitls.Identity, pod *shard.Pod, registry prometheus.Registerer, log *slog.Logger) error {
 	for _, id := range pod.Shards {
-		listener, err := net.Listen("tcp", net.JoinHostPort(c.listen().String(), fmt.Sprint(int(c.SBIPort)+int(id.Number))))
+		listener, err := net.Listen("tcp", net.JoinHostPort(c.Listen().String(), fmt.Sprint(int(c.SBIPort)+int(id.Number))))
 		if err != nil {
 			return err
 		}
-		if identity != nil {
-			listener = tls.NewListener(listener, identity.Server())
-		}
 		labelled := prometheus.WrapRegistererWith(prometheus.Labels{"shard": id.Name}, registry)
 		handler := pod.Handler(id, log.With("shard", id.Name), labelled, nsmf.Options{Binding: "bl=nf-instance; nfinst=" + id.InstanceID})
-		group.Go(func() error { return sbi.Serve(ctx, listener, handler) })
+		group.Go(func() error { return sbi.Serve(ctx, sbitls.Listen(listener, identity), handler) })
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ func newRegistrar(c Config, identity *sbitls.Identity, current *atomic.Pointer[c
 	r := &registrar{log: log, current: current}
 	if c.NRF != "" {
 		r.Registrar = nrf.NewRegistrar(c.NRF, nil, r.plmns, log, registry)
-		r.CallWith(outgoing(identity))
+		r.CallWith(sbitls.Outgoing(identity))
 	}
 	return r
 }

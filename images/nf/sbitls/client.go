@@ -106,3 +106,36 @@ func (b ByScheme) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	return b.HTTP.RoundTrip(r)
 }
+
+// Scheme of a function with the identity; nil: there is no TLS.
+func Scheme(i *Identity) string {
+	if i == nil {
+		return "http"
+	}
+	return "https"
+}
+
+// Listen wraps a listener into TLS, where there is an identity.
+func Listen(listener net.Listener, i *Identity) net.Listener {
+	if i == nil {
+		return listener
+	}
+	return tls.NewListener(listener, i.Server())
+}
+
+// Outgoing is how other functions are called by one whose own callers wait; nil: there is no TLS.
+func Outgoing(i *Identity) http.RoundTripper {
+	cleartext := Watchful(Unprotected())
+	if i == nil {
+		return cleartext
+	}
+	return ByScheme{HTTPS: Watchful(i.Transport()), HTTP: cleartext}
+}
+
+// Beside is how pods behind one Service call each other by their addresses. All have one certificate, with the name of that Service.
+func Beside(i *Identity, service string) http.RoundTripper {
+	if i == nil {
+		return Watchful(Unprotected())
+	}
+	return Watchful(i.TransportTo(service))
+}

@@ -11,6 +11,7 @@ import (
 	"encoding/base64"
 	"encoding/pem"
 	"errors"
+	"log/slog"
 	"math/big"
 	"net"
 	"os"
@@ -273,7 +274,26 @@ func TestOpenAndWhatChanges(t *testing.T) {
 }
 
 func TestTheEnvironment(t *testing.T) {
-	if _, err := FromEnvironment(context.Background(), nil); err == nil || !strings.Contains(err.Error(), "is not set") {
+	if _, err := FromEnvironment(context.Background(), "", nil); err == nil || !strings.Contains(err.Error(), "is not set") {
 		t.Errorf("an empty environment: %v", err)
+	}
+}
+
+// A store that is away is waited for; Secrets that lack something are not.
+func TestAwait(t *testing.T) {
+	access, keys := t.TempDir(), t.TempDir()
+	write(t, access, files("addresses", "127.0.0.1:1", "password", "x"))
+	for name, value := range map[string]string{DirectoryEnv: access, KeysEnv: keys, PrefixEnv: "core5g:test:"} {
+		t.Setenv(name, value)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	log := slog.New(slog.DiscardHandler)
+	if _, err := Await(ctx, "", log); err == nil || !strings.Contains(err.Error(), "no sealing key") {
+		t.Errorf("without a key: %v", err)
+	}
+	write(t, keys, files("1", strings.Repeat("1", 32)))
+	if _, err := Await(ctx, "", log); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("without a store: %v", err)
 	}
 }

@@ -35,15 +35,16 @@ type Store struct {
 	keys   *watched[*sessionstore.Sealer]
 }
 
-// FromEnvironment opens the store that the environment names. problem is told why files that have changed are not used.
-func FromEnvironment(ctx context.Context, problem func(error)) (*Store, error) {
+// FromEnvironment opens the store that the environment names; keys begin with what PrefixEnv says and further. problem is told why files that have
+// changed are not used.
+func FromEnvironment(ctx context.Context, further string, problem func(error)) (*Store, error) {
 	directory, keys, prefix := os.Getenv(DirectoryEnv), os.Getenv(KeysEnv), os.Getenv(PrefixEnv)
 	for name, value := range map[string]string{DirectoryEnv: directory, KeysEnv: keys, PrefixEnv: prefix} {
 		if value == "" {
 			return nil, fmt.Errorf("%s is not set: it takes %s, %s and %s to open the session store", name, DirectoryEnv, KeysEnv, PrefixEnv)
 		}
 	}
-	return Open(ctx, directory, keys, prefix, problem)
+	return Open(ctx, directory, keys, prefix+further, problem)
 }
 
 // Open opens the store that the directories name; all keys begin with prefix.

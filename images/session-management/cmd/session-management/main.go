@@ -9,7 +9,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"log/slog"
 	"os"
 	"os/signal"
 	"syscall"
@@ -39,7 +38,7 @@ func main() {
 		os.Exit(2)
 	}
 	memorylimit.Respect(memorylimit.Files)
-	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: config.LogLevel}))
+	log := config.Log()
 	if err := sessionmanagement.Run(ctx, config, log); err != nil {
 		log.Error("stopped", "err", err)
 		stop()

@@ -1,0 +1,6 @@
+// Package pod is what the pods of our own functions have in common, whatever they serve: how they are started, what they answer to those who look after
+// them, and by which address they listen and are reached.
+//
+//	config.go    flags of every pod          member.go   and of those that are members of a core
+//	health.go    health and metrics          address.go  listening, and names in leases
+package pod
