@@ -138,6 +138,9 @@ tidy_one() {
 	(cd upf && clang-tidy --quiet "${1#upf/}" -- $TIDY_FLAGS) >"$log" 2>&1 || touch "$log.bad"
 }
 
+# upf-u, without its tests, fuzzers and benchmarks.
+upf_u_sources() { c_files | grep '^upf/upfu/.*\.c$' | grep -v '^upf/upfu/\(test\|fuzz\|bench\)/'; }
+
 lint_clang_tidy() {
 	command -v clang-tidy >/dev/null || {
 		missing clang_tidy clang-tidy "hack/install-tools.sh lint"
@@ -149,12 +152,12 @@ lint_clang_tidy() {
 	}
 	local logs all log bad=0
 	logs=$(mktemp -d)
-	all=$(c_files | grep -c '^upf/upfu/[^/]*\.c$')
+	all=$(upf_u_sources | wc -l)
 	TIDY_FLAGS=$(tidy_flags)
 	export TIDY_FLAGS
 	export -f tidy_one
 	# Seconds for each file, so as many at a time as there are cores.
-	c_files | grep '^upf/upfu/[^/]*\.c$' |
+	upf_u_sources |
 		xargs -P "$(nproc)" -I '{}' bash -c 'tidy_one "$@"' tidy_one '{}' "$logs"
 	for log in "$logs"/*.bad; do
 		[[ -e $log ]] || continue

@@ -15,13 +15,13 @@
 #include <rte_malloc.h>
 #include <rte_mempool.h>
 
-#include "config.h"
-#include "control.h"
-#include "eal.h"
-#include "log.h"
-#include "privileges.h"
-#include "topology.h"
-#include "worker.h"
+#include "control/config.h"
+#include "control/control.h"
+#include "control/log.h"
+#include "control/privileges.h"
+#include "control/topology.h"
+#include "link/eal.h"
+#include "packet/worker.h"
 
 struct upf_u {
 	struct config config;

@@ -7,8 +7,8 @@
 #include <rte_cycles.h>
 
 // clang-format off
+#include "packet/stages.h"
 #include "traffic.h"
-#include "../stages.h"
 // clang-format on
 
 #define POLLS_MAX 65536u

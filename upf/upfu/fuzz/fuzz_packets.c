@@ -9,7 +9,7 @@
 #include <rte_ip.h>
 
 #include "fuzz_rig.h"
-#include "ipv6.h"
+#include "packet/ipv6.h"
 
 #define ON_N6 0x01u
 #define OTHER_MAC 0x02u  // else the frame is for us

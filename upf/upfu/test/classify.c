@@ -10,7 +10,7 @@
 #include <rte_byteorder.h>
 #include <rte_ip.h>
 
-#include "tss.h"
+#include "rules/tss.h"
 
 #define SDFS_MAX UPF_SESSION_SDFS
 #define FTEID_BASE UINT64_C(0xac1e031100010000)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fragment_table.h"
+#include "packet/fragment_table.h"
 
 #define PACKETS 24u   // so that a sender has three
 #define FRAGMENTS 40u // in all

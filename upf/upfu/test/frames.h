@@ -8,7 +8,7 @@
 #include <rte_ether.h>
 #include <rte_ip.h>
 
-#include "ipv6.h"
+#include "packet/ipv6.h"
 
 struct frame {
 	size_t length;

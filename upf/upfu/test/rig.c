@@ -16,7 +16,7 @@
 #include <rte_ring.h>
 #include <rte_ring_elem.h>
 
-#include "eal.h"
+#include "link/eal.h"
 
 #define RIG_RING 1024u
 

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "control.h"
-#include "worker.h"
+#include "control/control.h"
+#include "packet/worker.h"
 
 #define RIG_WORKERS 2u
 #define RIG_WORKERS_MAX 16u // as many queues as a net_ring port has

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "arena.h"
 #include "rig.h"
+#include "rules/arena.h"
 #include "tests.h"
 
 #define OBJECTS 500u

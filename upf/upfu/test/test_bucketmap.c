@@ -1,8 +1,8 @@
 // The map against the plainest model: an array of keys and values.
 #include <stdlib.h>
 
-#include "bucketmap.h"
 #include "rig.h"
+#include "rules/bucketmap.h"
 #include "tests.h"
 
 #define KEYS 2000u

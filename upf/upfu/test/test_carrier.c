@@ -1,7 +1,7 @@
 // The links of the interfaces, of ports whose links can be set.
 #include <rte_ethdev.h>
 
-#include "carrier.h"
+#include "link/carrier.h"
 #include "rig.h"
 #include "tests.h"
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "frames.h"
-#include "outer.h"
+#include "packet/outer.h"
 #include "rules.h"
 #include "tests.h"
 

@@ -7,7 +7,7 @@
 #include <rte_ethdev.h>
 #include <rte_ring.h>
 
-#include "eal.h"
+#include "link/eal.h"
 #include "rig.h"
 #include "tests.h"
 

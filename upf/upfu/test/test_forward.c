@@ -6,9 +6,9 @@
 #include <rte_ether.h>
 
 #include "frames.h"
-#include "outer.h"
+#include "packet/outer.h"
+#include "packet/stages.h"
 #include "rules.h"
-#include "stages.h"
 #include "tests.h"
 
 #define TEID 0x100u

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "fragment_table.h"
 #include "fragments.h"
+#include "packet/fragment_table.h"
 #include "tests.h"
 
 #define LIFETIME 100u

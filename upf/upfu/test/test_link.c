@@ -4,12 +4,12 @@
 
 #include <rte_cycles.h>
 
-#include "eal.h"
 #include "frames.h"
-#include "gtpu.h"
-#include "nd.h"
+#include "link/eal.h"
+#include "link/nd.h"
+#include "packet/gtpu.h"
+#include "packet/stages.h"
 #include "rules.h"
-#include "stages.h"
 #include "tests.h"
 
 static const upf_addr all_nodes = {0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};

@@ -5,9 +5,9 @@
 #include <rte_icmp.h>
 
 #include "frames.h"
-#include "gtpu.h"
+#include "packet/gtpu.h"
+#include "packet/stages.h"
 #include "rules.h"
-#include "stages.h"
 #include "tests.h"
 
 static void

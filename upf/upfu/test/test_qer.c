@@ -4,8 +4,8 @@
 #include <rte_cycles.h>
 
 #include "frames.h"
+#include "packet/stages.h"
 #include "rules.h"
-#include "stages.h"
 #include "tests.h"
 
 #define OFFERED 20000u

@@ -2,9 +2,9 @@
 #include <string.h>
 
 #include "frames.h"
-#include "nd.h"
-#include "outer.h"
-#include "reassembly.h"
+#include "link/nd.h"
+#include "packet/outer.h"
+#include "packet/reassembly.h"
 #include "rules.h"
 #include "tests.h"
 

@@ -6,7 +6,7 @@
 #include <rte_tcp.h>
 
 #include "frames.h"
-#include "outer.h"
+#include "packet/outer.h"
 #include "rules.h"
 #include "tests.h"
 

@@ -1,9 +1,9 @@
 // What a session looks like from outside: JSON, whatever the rules are.
 #include <string.h>
 
+#include "control/show.h"
 #include "frames.h"
 #include "rules.h"
-#include "show.h"
 #include "tests.h"
 
 #define TEID 0x100u

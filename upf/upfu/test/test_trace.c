@@ -7,9 +7,9 @@
 #include <rte_ring.h>
 
 #include "frames.h"
+#include "packet/trace.h"
 #include "rules.h"
 #include "tests.h"
-#include "trace.h"
 
 #define TEID 0x100u
 #define OTHER_UE (RIG_UE + 1)

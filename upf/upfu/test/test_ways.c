@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "frames.h"
-#include "nd.h"
-#include "outer.h"
+#include "link/nd.h"
+#include "packet/outer.h"
+#include "packet/stages.h"
 #include "rules.h"
-#include "stages.h"
 #include "tests.h"
 
 #define TEID 0x100u

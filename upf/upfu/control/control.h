@@ -1,0 +1,44 @@
+// The control thread: the single writer of all tables. It serves upf-c on a Unix SEQPACKET socket,
+// passes the workers' events on, looks at the links, frees what no worker uses any more, and ends on SIGTERM or SIGINT.
+//
+// One upf-c at a time; a second one is told EBUSY and closed. When upf-c goes, forwarding goes on and
+// everything is kept for the next one, which reads it back with DUMP. Events wait until the new
+// upf-c has stored META: it does so when it knows, or has given, all sessions. Before that it could
+// not tell whose they are.
+#ifndef UPFU_CONTROL_H
+#define UPFU_CONTROL_H
+
+#include "control/log.h"
+#include "link/carrier.h"
+#include "rules/transaction.h"
+
+struct control {
+	const struct config *config;
+	struct rule_base base;
+	struct carriers carriers; // of no port: nobody looks
+	uint32_t waits;           // workers: wake me by wake_fd
+	int wake_fd;
+	int epoll_fd, listen_fd, signal_fd;
+	int timer_fd;     // time to look at the links
+	int peer_fd;      // upf-c, -1: none
+	bool owns_socket; // its file is ours to remove
+	bool peer_ready;  // it has stored META, so that it may get events
+	bool peer_full;   // its socket takes no more events now
+	bool stop;
+	struct log_limit refused; // transactions
+	uint8_t *in, *out;        // UPF_MSG_MAX each
+};
+
+// Makes this the only upf-u of its socket for as long as the process lives: a lock beside the socket, which
+// the kernel gives back when it ends, however it ends. Returns the descriptor that holds it, -1: one sentence
+// in error. To be asked before anything is touched that a running upf-u uses.
+int control_lock(const struct config *config, char *error, size_t error_size);
+int control_init(struct control *c, const struct config *config);
+// Serves until a signal ends it.
+void control_run(struct control *c);
+void control_free(struct control *c);
+
+// For tests: one datagram in, the answer or answers out through the peer's socket.
+void control_take(struct control *c, size_t length);
+
+#endif

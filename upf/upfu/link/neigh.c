@@ -1,0 +1,464 @@
+#include "link/neigh.h"
+
+#include <string.h>
+
+#include <rte_arp.h>
+#include <rte_malloc.h>
+
+#include "control/shm.h"
+#include "link/nd.h"
+#include "packet/departure.h"
+#include "packet/handoff.h"
+#include "packet/ipv6.h"
+#include "packet/worker.h"
+
+#define TRIES 5u
+// In tenths of a second:
+#define ASK_EVERY 2u
+#define GOOD_FOR 300u
+#define DEAD_FOR 10u
+#define ANNOUNCED_MAX 64u
+
+static uint64_t
+tenths(const struct worker *w, unsigned n)
+{
+	return w->tsc_hz / 10 * n;
+}
+
+static struct neigh *
+neigh_place(struct neigh_table *table, rte_be32_t addr, unsigned probe)
+{
+	uint32_t hash = addr * UINT32_C(0x9e3779b1) >> 16;
+
+	return &table->entry[(hash + probe) & (NEIGH_ENTRIES - 1)];
+}
+
+static struct neigh *
+neigh_find(struct neigh_table *table, rte_be32_t addr)
+{
+	for (unsigned i = 0; i < NEIGH_PROBES; i++) {
+		struct neigh *n = neigh_place(table, addr, i);
+
+		if (likely(n->addr == addr && n->state != NEIGH_FREE))
+			return n;
+	}
+	return NULL;
+}
+
+static uint32_t
+hash6(const uint8_t *addr)
+{
+	uint32_t word[4];
+
+	memcpy(word, addr, sizeof(word));
+	return ((word[0] * UINT32_C(0x85ebca6b) ^ word[1]) * UINT32_C(0xc2b2ae35) ^ word[2]) *
+		UINT32_C(0x27d4eb2f) ^
+		word[3];
+}
+
+static struct neigh *
+neigh_find6(struct neigh_table *table, const uint8_t *addr)
+{
+	uint32_t hash = hash6(addr);
+
+	for (unsigned i = 0; i < NEIGH_PROBES; i++) {
+		struct neigh *n = neigh_place(table, hash, i);
+
+		if (n->addr == hash && n->state != NEIGH_FREE &&
+			memcmp(n->addr6, addr, sizeof(n->addr6)) == 0)
+			return n;
+	}
+	return NULL;
+}
+
+static void
+held_drop(struct worker *w, enum upf_port port, struct neigh *n)
+{
+	unsigned held = n->held_n;
+
+	n->held_n = 0;
+	for (unsigned i = 0; i < held; i++)
+		departure_give_up(w, port, n->held[i]);
+}
+
+// A place for addr: free, or that of the unresolved entry whose timer is nearest. Resolved ones stay:
+// UEs must not be able to push the gateway out by sending to addresses that nobody has.
+static struct neigh *
+neigh_add(struct worker *w, enum upf_port port, struct neigh_table *table, rte_be32_t addr)
+{
+	struct neigh *best = NULL;
+
+	for (unsigned i = 0; i < NEIGH_PROBES; i++) {
+		struct neigh *n = neigh_place(table, addr, i);
+
+		if (n->state == NEIGH_FREE) {
+			best = n;
+			break;
+		}
+		if ((n->state == NEIGH_ASKING || n->state == NEIGH_DEAD) &&
+			(best == NULL || n->due < best->due))
+			best = n;
+	}
+	if (best != NULL) {
+		held_drop(w, port, best);
+		memset(best, 0, sizeof(*best));
+		best->addr = addr;
+	}
+	return best;
+}
+
+static struct neigh *
+neigh_add6(struct worker *w, enum upf_port port, const uint8_t *addr)
+{
+	struct neigh *n = neigh_add(w, port, w->neigh6[port], hash6(addr));
+
+	if (n != NULL)
+		memcpy(n->addr6, addr, sizeof(n->addr6));
+	return n;
+}
+
+static void
+arp_send(struct worker *w, enum upf_port port, uint16_t opcode, const struct rte_ether_addr *to,
+	rte_be32_t from_addr, rte_be32_t to_addr)
+{
+	struct rte_mbuf *m = rte_pktmbuf_alloc(w->pool);
+	struct rte_ether_hdr *eth;
+	struct rte_arp_hdr *arp;
+
+	if (m == NULL) {
+		worker_count_drops(w, port, 0, UPF_DROP_NO_MBUF, 1);
+		return;
+	}
+	// 60 octets: the least that Ethernet carries.
+	eth = (void *)rte_pktmbuf_append(m, RTE_ETHER_MIN_LEN - RTE_ETHER_CRC_LEN);
+	if (eth == NULL) {
+		worker_drop(w, port, m, UPF_DROP_NO_MBUF);
+		return;
+	}
+	memset(eth, 0, RTE_ETHER_MIN_LEN - RTE_ETHER_CRC_LEN);
+	arp = (struct rte_arp_hdr *)(eth + 1);
+	memset(&eth->dst_addr, 0xff, sizeof(eth->dst_addr));
+	if (to != NULL)
+		eth->dst_addr = *to;
+	eth->src_addr = w->port[port].mac;
+	eth->ether_type = rte_cpu_to_be_16(RTE_ETHER_TYPE_ARP);
+	arp->arp_hardware = rte_cpu_to_be_16(RTE_ARP_HRD_ETHER);
+	arp->arp_protocol = rte_cpu_to_be_16(RTE_ETHER_TYPE_IPV4);
+	arp->arp_hlen = RTE_ETHER_ADDR_LEN;
+	arp->arp_plen = sizeof(rte_be32_t);
+	arp->arp_opcode = rte_cpu_to_be_16(opcode);
+	arp->arp_data.arp_sha = w->port[port].mac;
+	arp->arp_data.arp_sip = from_addr;
+	if (to != NULL)
+		arp->arp_data.arp_tha = *to;
+	arp->arp_data.arp_tip = to_addr;
+	worker_send(w, port, m);
+}
+
+static bool
+is_ipv6(const struct worker *w, enum upf_port port, const struct neigh *n)
+{
+	return n < w->neigh[port].entry || n >= w->neigh[port].entry + NEIGH_ENTRIES;
+}
+
+static void
+neigh_ask(struct worker *w, enum upf_port port, struct neigh *n, const struct rte_ether_addr *to)
+{
+	n->tries++;
+	n->due = w->now + tenths(w, ASK_EVERY);
+	if (is_ipv6(w, port, n))
+		nd_solicit(w, port, n->addr6, to);
+	else
+		arp_send(w, port, RTE_ARP_OP_REQUEST, to, rte_cpu_to_be_32(w->port[port].own),
+			n->addr);
+}
+
+// n is not resolved, or NULL when the table has no place for it.
+static void
+neigh_hold(struct worker *w, enum upf_port port, struct neigh *n, struct rte_mbuf *m,
+	const struct pdr *pdr)
+{
+	if (n == NULL || n->state == NEIGH_DEAD) {
+		departure_unreachable(w, port, m, pdr);
+		return;
+	}
+	if (n->state == NEIGH_FREE) {
+		n->state = NEIGH_ASKING;
+		n->tries = 0;
+		neigh_ask(w, port, n, NULL);
+	}
+	if (n->held_n == NEIGH_HELD) {
+		departure_drop(w, port, m, pdr, UPF_DROP_NO_NEIGHBOUR);
+		return;
+	}
+	departure_hold(w, m, pdr);
+	n->held[n->held_n++] = m;
+}
+
+static inline bool
+neigh_serves(const struct neigh *n)
+{
+	return n != NULL && (n->state == NEIGH_GOOD || n->state == NEIGH_STALE);
+}
+
+static inline void
+send_to(struct worker *w, enum upf_port port, struct rte_mbuf *m, struct neigh *n,
+	const struct pdr *pdr)
+{
+	n->used = 1;
+	rte_pktmbuf_mtod(m, struct rte_ether_hdr *)->dst_addr = n->mac;
+	worker_send_of(w, port, m, pdr);
+}
+
+void
+neigh_send(struct worker *w, enum upf_port port, struct rte_mbuf *m, rte_be32_t next_hop,
+	const struct pdr *pdr)
+{
+	struct neigh *n = neigh_find(&w->neigh[port], next_hop);
+
+	if (likely(neigh_serves(n))) {
+		send_to(w, port, m, n, pdr);
+		return;
+	}
+	if (n == NULL)
+		n = neigh_add(w, port, &w->neigh[port], next_hop);
+	else if (n->state == NEIGH_DEAD && n->due <= w->now)
+		n->state = NEIGH_FREE; // its second is over: ask again
+	neigh_hold(w, port, n, m, pdr);
+}
+
+void
+neigh_send6(struct worker *w, enum upf_port port, struct rte_mbuf *m, const uint8_t *next_hop,
+	const struct pdr *pdr)
+{
+	struct neigh *n = neigh_find6(w->neigh6[port], next_hop);
+
+	if (likely(neigh_serves(n))) {
+		send_to(w, port, m, n, pdr);
+		return;
+	}
+	if (n == NULL)
+		n = neigh_add6(w, port, next_hop);
+	else if (n->state == NEIGH_DEAD && n->due <= w->now)
+		n->state = NEIGH_FREE;
+	neigh_hold(w, port, n, m, pdr);
+}
+
+static void
+neigh_learn(struct worker *w, enum upf_port port, struct neigh *n, const struct rte_ether_addr *mac)
+{
+	n->mac = *mac;
+	n->state = NEIGH_GOOD;
+	n->tries = 0;
+	n->used = 0;
+	n->due = w->now + tenths(w, GOOD_FOR);
+	for (unsigned i = 0; i < n->held_n; i++) {
+		const struct pdr *pdr;
+
+		rte_pktmbuf_mtod(n->held[i], struct rte_ether_hdr *)->dst_addr = *mac;
+		if (departure_resume(w, port, n->held[i], &pdr))
+			worker_send_of(w, port, n->held[i], pdr);
+	}
+	n->held_n = 0;
+}
+
+static bool
+arp_is_valid(const struct port *in, const struct rte_mbuf *m)
+{
+	const struct rte_ether_hdr *eth = rte_pktmbuf_mtod(m, const struct rte_ether_hdr *);
+	const struct rte_arp_hdr *arp = (const struct rte_arp_hdr *)(eth + 1);
+
+	if (rte_pktmbuf_data_len(m) < sizeof(*eth) + sizeof(*arp) ||
+		arp->arp_hardware != rte_cpu_to_be_16(RTE_ARP_HRD_ETHER) ||
+		arp->arp_protocol != rte_cpu_to_be_16(RTE_ETHER_TYPE_IPV4) ||
+		arp->arp_hlen != RTE_ETHER_ADDR_LEN || arp->arp_plen != sizeof(rte_be32_t) ||
+		(arp->arp_opcode != rte_cpu_to_be_16(RTE_ARP_OP_REQUEST) &&
+			arp->arp_opcode != rte_cpu_to_be_16(RTE_ARP_OP_REPLY)))
+		return false;
+	// Our own frames come back on some links; a multicast MAC is nobody's.
+	return !rte_is_same_ether_addr(&arp->arp_data.arp_sha, &in->mac) &&
+		rte_is_unicast_ether_addr(&arp->arp_data.arp_sha) &&
+		!port_owns(in, arp->arp_data.arp_sip);
+}
+
+// RFC 826: update whom we know; add who talks to us. Only who belongs on this link: other subnets'
+// addresses do not.
+static void
+arp_hear(struct worker *w, enum upf_port port, const struct rte_mbuf *m)
+{
+	const struct rte_arp_hdr *arp = rte_pktmbuf_mtod_offset(
+		m, const struct rte_arp_hdr *, sizeof(struct rte_ether_hdr));
+	const struct port *in = &w->port[port];
+	rte_be32_t from = arp->arp_data.arp_sip;
+	struct rte_ether_addr mac = arp->arp_data.arp_sha;
+	struct neigh *n = neigh_find(&w->neigh[port], from);
+
+	if (n == NULL && arp->arp_opcode == rte_cpu_to_be_16(RTE_ARP_OP_REQUEST) &&
+		port_owns(in, arp->arp_data.arp_tip) &&
+		(rte_be_to_cpu_32(from) & in->subnet_mask) == in->subnet)
+		n = neigh_add(w, port, &w->neigh[port], from);
+	if (n != NULL)
+		neigh_learn(w, port, n, &mac);
+}
+
+void
+neigh_hear(struct worker *w, enum upf_port port, const struct rte_mbuf *m)
+{
+	if (rte_pktmbuf_mtod(m, const struct rte_ether_hdr *)->ether_type ==
+		rte_cpu_to_be_16(RTE_ETHER_TYPE_ARP))
+		arp_hear(w, port, m);
+	else
+		nd_hear(w, port, m);
+}
+
+void
+neigh_hear6(struct worker *w, enum upf_port port, const uint8_t *addr,
+	const struct rte_ether_addr *mac, bool add, bool override)
+{
+	struct neigh *n = neigh_find6(w->neigh6[port], addr);
+
+	if (n == NULL && add)
+		n = neigh_add6(w, port, addr);
+	if (n == NULL || (neigh_serves(n) && !override && !rte_is_same_ether_addr(&n->mac, mac)))
+		return;
+	neigh_learn(w, port, n, mac);
+}
+
+void
+neigh_confirm6(struct worker *w, enum upf_port port, const uint8_t *addr)
+{
+	struct neigh *n = neigh_find6(w->neigh6[port], addr);
+
+	if (neigh_serves(n)) {
+		struct rte_ether_addr mac = n->mac;
+
+		neigh_learn(w, port, n, &mac);
+	}
+}
+
+int
+neigh_input(struct worker *w, enum upf_port port, struct rte_mbuf *m)
+{
+	const struct rte_arp_hdr *arp;
+	struct upf_local_stats *local = &w->stats->local;
+
+	if (!arp_is_valid(&w->port[port], m))
+		return UPF_DROP_MALFORMED_ARP;
+	arp = rte_pktmbuf_mtod_offset(m, const struct rte_arp_hdr *, sizeof(struct rte_ether_hdr));
+	arp_hear(w, port, m);
+	if (w->workers > 1)
+		handoff_arp(w, port, m);
+	if (arp->arp_opcode == rte_cpu_to_be_16(RTE_ARP_OP_REQUEST)) {
+		struct rte_ether_addr mac = arp->arp_data.arp_sha;
+
+		shm_add(&local->arp_requests, 1);
+		if (port_owns(&w->port[port], arp->arp_data.arp_tip))
+			arp_send(w, port, RTE_ARP_OP_REPLY, &mac, arp->arp_data.arp_tip,
+				arp->arp_data.arp_sip);
+	} else {
+		shm_add(&local->arp_replies, 1);
+	}
+	rte_pktmbuf_free(m);
+	return PKT_TAKEN;
+}
+
+static void
+neigh_timer(struct worker *w, enum upf_port port, struct neigh *n)
+{
+	switch (n->state) {
+	case NEIGH_ASKING:
+		if (n->tries < TRIES) {
+			neigh_ask(w, port, n, NULL);
+		} else {
+			n->state = NEIGH_DEAD;
+			n->due = w->now + tenths(w, DEAD_FOR);
+			held_drop(w, port, n);
+		}
+		break;
+	case NEIGH_GOOD:
+		if (n->used) {
+			n->state = NEIGH_STALE;
+			neigh_ask(w, port, n, &n->mac);
+		} else {
+			n->state = NEIGH_FREE;
+		}
+		break;
+	case NEIGH_STALE: // the first requests go to the known MAC, the last ones to everybody
+		if (n->tries < TRIES) {
+			neigh_ask(w, port, n, n->tries < TRIES / 2 ? &n->mac : NULL);
+		} else {
+			n->state = NEIGH_DEAD;
+			n->due = w->now + tenths(w, DEAD_FOR);
+		}
+		break;
+	case NEIGH_DEAD: // nobody asked for it since
+		n->state = NEIGH_FREE;
+		break;
+	default:
+		break;
+	}
+}
+
+static void
+tick(struct worker *w, enum upf_port port, struct neigh_table *table)
+{
+	for (unsigned i = 0; i < NEIGH_ENTRIES; i++) {
+		struct neigh *n = &table->entry[i];
+
+		if (n->state != NEIGH_FREE && n->due <= w->now)
+			neigh_timer(w, port, n);
+	}
+}
+
+void
+neigh_tick(struct worker *w, enum upf_port port)
+{
+	tick(w, port, &w->neigh[port]);
+	if (w->neigh6[port] != NULL)
+		tick(w, port, w->neigh6[port]);
+}
+
+void
+neigh_announce(struct worker *w, enum upf_port port)
+{
+	const struct port *in = &w->port[port];
+	uint32_t first = in->own, last = first | ~in->own_mask;
+
+	if (in->own_mask != 0) {
+		for (uint32_t addr = first; addr <= last && addr - first < ANNOUNCED_MAX; addr++)
+			arp_send(w, port, RTE_ARP_OP_REQUEST, NULL, rte_cpu_to_be_32(addr),
+				rte_cpu_to_be_32(addr));
+	}
+	if (in->ip6)
+		nd_announce(w, port, ANNOUNCED_MAX);
+}
+
+int
+neigh_init6(struct worker *w, enum upf_port port)
+{
+	w->neigh6[port] = rte_zmalloc("neigh6", sizeof(struct neigh_table), RTE_CACHE_LINE_SIZE);
+	return w->neigh6[port] != NULL ? 0 : -1;
+}
+
+static void
+free_held(struct neigh_table *table)
+{
+	for (unsigned i = 0; i < NEIGH_ENTRIES; i++) {
+		struct neigh *n = &table->entry[i];
+
+		for (unsigned k = 0; k < n->held_n; k++)
+			rte_pktmbuf_free(n->held[k]);
+		n->held_n = 0;
+		n->state = NEIGH_FREE;
+	}
+}
+
+void
+neigh_free(struct worker *w, enum upf_port port)
+{
+	free_held(&w->neigh[port]);
+	if (w->neigh6[port] != NULL)
+		free_held(w->neigh6[port]);
+	rte_free(w->neigh6[port]);
+	w->neigh6[port] = NULL;
+}

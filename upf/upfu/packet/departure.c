@@ -1,0 +1,131 @@
+#include "packet/departure.h"
+
+#include "packet/icmp_error.h"
+#include "packet/outer.h"
+#include "packet/stages.h"
+
+struct held { // in the mbuf's private area
+	uint32_t session;
+	uint32_t incarnation;
+	uint16_t pdr_id;
+	uint16_t octets;   // of the user's packet
+	uint8_t direction; // of the part
+	bool counted;      // by URRs, so that it is to be counted again
+	bool copy;
+};
+static_assert(sizeof(struct held) <= sizeof(struct pkt), "the private area");
+
+static struct held *
+held_of(struct rte_mbuf *m)
+{
+	return rte_mbuf_to_priv(m);
+}
+
+// Octets of the user's packet in a frame that bears it whole, by this PDR.
+static uint16_t
+user_octets(const struct rte_mbuf *m, const struct pdr *pdr)
+{
+	const struct rte_ether_hdr *eth = rte_pktmbuf_mtod(m, const struct rte_ether_hdr *);
+	uint32_t at = sizeof(*eth);
+
+	if (eth->ether_type == rte_cpu_to_be_16(RTE_ETHER_TYPE_VLAN))
+		at += RTE_VLAN_HLEN;
+	at += outer_of_frame(pdr->ohc, (const uint8_t *)eth + at);
+	return (uint16_t)(rte_pktmbuf_data_len(m) - at);
+}
+
+static void
+drop_copy(struct worker *w, enum upf_port port, struct rte_mbuf *m)
+{
+	worker_drop(w, port, m, UPF_DROP_DUPLICATION);
+}
+
+void
+departure_drop(struct worker *w, enum upf_port port, struct rte_mbuf *m, const struct pdr *pdr,
+	enum upf_drop reason)
+{
+	if (pdr != NULL && pdr->copy) {
+		drop_copy(w, port, m);
+		return;
+	}
+	if (pdr != NULL)
+		urr_take_back(w, pdr_part(pdr), pdr, user_octets(m, pdr));
+	worker_drop(w, port, m, reason);
+}
+
+void
+departure_unreachable(
+	struct worker *w, enum upf_port port, struct rte_mbuf *m, const struct pdr *pdr)
+{
+	if (pdr == NULL || !pdr->copy)
+		icmp_unreachable_frame(w, port, m);
+	departure_drop(w, port, m, pdr, UPF_DROP_NO_NEIGHBOUR);
+}
+
+void
+departure_hold(struct worker *w, struct rte_mbuf *m, const struct pdr *pdr)
+{
+	struct held *held = held_of(m);
+
+	*held = (struct held){0};
+	if (pdr == NULL)
+		return;
+	held->copy = pdr->copy;
+	if (pdr->n_urr == 0)
+		return;
+	*held = (struct held){
+		.session = pdr_part(pdr)->session,
+		.incarnation = pdr_part(pdr)->incarnation,
+		.pdr_id = pdr->pdr_id,
+		.octets = user_octets(m, pdr),
+		.direction = pdr_part(pdr)->direction,
+		.counted = true,
+	};
+	urr_take_back(w, pdr_part(pdr), pdr, held->octets);
+}
+
+// The PDR as it is now; NULL: it or its session is gone.
+static const struct pdr *
+present_pdr(const struct worker *w, const struct held *held)
+{
+	const struct part *part =
+		session_current(w->sessions, held->session, (enum upf_direction)held->direction);
+
+	if (part == NULL || part->incarnation != held->incarnation)
+		return NULL;
+	for (unsigned i = 0; i < part->n_pdr; i++) {
+		if (part->pdr[i].pdr_id == held->pdr_id)
+			return &part->pdr[i];
+	}
+	return NULL;
+}
+
+static const struct pdr any_copy = {.copy = 1};
+
+bool
+departure_resume(struct worker *w, enum upf_port port, struct rte_mbuf *m, const struct pdr **pdr)
+{
+	const struct held *held = held_of(m);
+
+	*pdr = held->copy ? &any_copy : NULL;
+	if (!held->counted)
+		return true;
+	*pdr = present_pdr(w, held);
+	if (*pdr == NULL) {
+		worker_drop(w, port, m, UPF_DROP_BUFFER_RELEASED);
+		return false;
+	}
+	urr_count_late(w, pdr_part(*pdr), *pdr, held->octets);
+	return true;
+}
+
+void
+departure_give_up(struct worker *w, enum upf_port port, struct rte_mbuf *m)
+{
+	if (held_of(m)->copy) {
+		drop_copy(w, port, m);
+		return;
+	}
+	icmp_unreachable_frame(w, port, m);
+	worker_drop(w, port, m, UPF_DROP_NO_NEIGHBOUR);
+}

@@ -1,0 +1,54 @@
+// From a key to the session's part. Two loads from memory that is cold with many sessions: the map's
+// line, and the part with its first PDR in two adjacent lines. So the burst goes through twice, and
+// each pass fetches what the next one reads.
+#include "packet/stages.h"
+
+static int
+lookup_unknown(struct worker *w, struct pkt *p)
+{
+	return p->tunnel ? gtpu_unknown_teid(w, p) : UPF_DROP_UNKNOWN_UE;
+}
+
+static inline const struct bucketmap *
+lookup_map(const struct worker *w, const struct pkt *p)
+{
+	return p->tunnel ? &w->sessions->n3 : &w->sessions->ue;
+}
+
+arena_ref
+lookup_key(const struct worker *w, const struct pkt *p)
+{
+	arena_ref ref = bucketmap_lookup(lookup_map(w, p), p->key);
+
+	return ref == BUCKETMAP_NONE && p->ip6 && !p->tunnel ? session_find_ue6(w->sessions, p->key)
+							     : ref;
+}
+
+static int
+lookup_part(struct worker *w, struct pkt *p)
+{
+	arena_ref ref = bucketmap_find(lookup_map(w, p), p->bucket, p->key);
+
+	// The whole upper half was tried; a UE's prefix may be shorter.
+	if (unlikely(ref == BUCKETMAP_NONE && p->ip6 && !p->tunnel))
+		ref = session_find_ue6(w->sessions, p->key);
+	if (unlikely(ref == BUCKETMAP_NONE))
+		return lookup_unknown(w, p);
+	p->part = session_part(w->sessions, ref);
+	rte_prefetch0(p->part);
+	rte_prefetch0((const uint8_t *)p->part + RTE_CACHE_LINE_SIZE);
+	return PKT_NEXT;
+}
+
+void
+lookup_burst(struct worker *w, struct burst *b)
+{
+	for (unsigned i = 0; i < b->n; i++) {
+		struct pkt *p = b->live[i];
+		const struct bucketmap *map = lookup_map(w, p);
+
+		p->bucket = bucketmap_index(map, p->key);
+		bucketmap_prefetch(map, p->bucket);
+	}
+	burst_each(w, b, lookup_part);
+}

@@ -1,0 +1,296 @@
+// The session table's single writer: publication and deferred freeing. See session.h.
+#include "rules/session.h"
+
+#include <sched.h>
+#include <stdlib.h>
+
+#include <rte_malloc.h>
+#include <rte_rcu_qsbr.h>
+
+#define NETS 65536u
+
+struct session_trash {
+	struct session_trash *next;
+	uint64_t token;
+	arena_ref part[2];
+};
+
+static int
+ue_nets_init(struct ue_nets *nets)
+{
+	nets->bits = rte_zmalloc("ue_nets", NETS / 8, 64);
+	nets->count = calloc(NETS, sizeof(*nets->count));
+	return nets->bits != NULL && nets->count != NULL ? 0 : -1;
+}
+
+static void
+ue_nets_free(struct ue_nets *nets)
+{
+	rte_free(nets->bits);
+	free(nets->count);
+}
+
+int
+session_table_init(struct session_table *table, uint32_t max, unsigned workers)
+{
+	memset(table, 0, sizeof(*table));
+	table->max = max;
+	table->state = malloc((size_t)max * sizeof(*table->state));
+	table->qsbr = rte_zmalloc("qsbr", rte_rcu_qsbr_get_memsize(workers), 64);
+	for (uint32_t i = 0; table->state != NULL && i < max; i++)
+		table->state[i] = (struct session_state){.part = {ARENA_NONE, ARENA_NONE}};
+	if (table->state == NULL || table->qsbr == NULL ||
+		rte_rcu_qsbr_init(table->qsbr, workers) != 0 || arena_init(&table->arena) < 0 ||
+		ue_nets_init(&table->nets4) < 0 || ue_nets_init(&table->nets6) < 0 ||
+		// Two F-TEIDs a session: N3 and N9, or the old path of a handover; and two UE IP
+		// addresses at most, of which most have one.
+		bucketmap_init(&table->n3, 2 * max) < 0 || bucketmap_init(&table->ue, max) < 0) {
+		session_table_free(table);
+		return -1;
+	}
+	return 0;
+}
+
+void
+session_table_free(struct session_table *table)
+{
+	for (uint32_t i = 0; table->state != NULL && i < table->max; i++) {
+		session_discard(table, table->state[i].part);
+		free(table->state[i].blob);
+	}
+	while (table->trash != NULL) {
+		struct session_trash *trash = table->trash;
+
+		table->trash = trash->next;
+		session_discard(table, trash->part);
+		free(trash);
+	}
+	bucketmap_free(&table->ue);
+	bucketmap_free(&table->n3);
+	ue_nets_free(&table->nets6);
+	ue_nets_free(&table->nets4);
+	arena_free_all(&table->arena);
+	rte_free(table->qsbr);
+	free(table->state);
+	memset(table, 0, sizeof(*table));
+}
+
+size_t
+part_size(const struct part *part)
+{
+	return part->more != 0 ? part_more(part)->size
+			       : sizeof(*part) + part->n_pdr * sizeof(struct pdr);
+}
+
+void
+session_discard(struct session_table *table, const arena_ref part[2])
+{
+	for (unsigned dir = 0; dir < 2; dir++) {
+		if (part[dir] != ARENA_NONE)
+			arena_free(&table->arena, part[dir],
+				part_size(session_part(table, part[dir])));
+	}
+}
+
+// The downlink part is found by the session's UE IP address when some PDR without F-TEID asks for it.
+static uint8_t
+ue_families(const struct part *part)
+{
+	uint8_t families = 0;
+
+	if (part->direction != UPF_DL)
+		return 0;
+	for (unsigned i = 0; i < part->n_pdr && families != PDR_UE; i++) {
+		if (part->pdr[i].fteid == 0)
+			families |= part->pdr[i].flags & PDR_UE;
+	}
+	return families;
+}
+
+int
+part_each_key(const struct part *part,
+	int (*each)(void *context, enum key_space space, uint64_t key), void *context)
+{
+	uint8_t families = ue_families(part);
+	int rc = 0;
+
+	for (unsigned i = 0; rc == 0 && i < part->n_pdr; i++) {
+		uint64_t fteid = part->pdr[i].fteid;
+
+		if (fteid != 0 && (i == 0 || fteid != part->pdr[i - 1].fteid))
+			rc = each(context, KEY_N3, fteid);
+	}
+	if (rc == 0 && (families & PDR_UE_IPV4) != 0)
+		rc = each(context, KEY_UE, ue_key(part->ue4));
+	if (rc == 0 && (families & PDR_UE_IPV6) != 0)
+		rc = each(context, KEY_UE, part->ue6);
+	return rc;
+}
+
+// ---- publication -----------------------------------------------------------------------------
+
+static void
+ue_net_change(struct ue_nets *nets, uint16_t net, int change)
+{
+	uint8_t bit = (uint8_t)(1u << (net & 7));
+	uint8_t byte = nets->bits[net >> 3];
+
+	nets->count[net] += (uint32_t)change;
+	byte = nets->count[net] != 0 ? byte | bit : (uint8_t)(byte & ~bit);
+	// Relaxed: a hint; a packet in the instant of the change may miss the new UE.
+	__atomic_store_n(&nets->bits[net >> 3], byte, __ATOMIC_RELAXED);
+}
+
+static void
+ue6_len_change(struct session_table *table, unsigned len, int change)
+{
+	uint64_t bit = UINT64_C(1) << (len - 1);
+	uint64_t lens = table->ue6_lens;
+
+	table->ue6_count[len - 1] += (uint32_t)change;
+	lens = table->ue6_count[len - 1] != 0 ? lens | bit : lens & ~bit;
+	__atomic_store_n(&table->ue6_lens, lens, __ATOMIC_RELAXED);
+}
+
+// Notes or forgets what is found by the UE's addresses, beside the map.
+static void
+note_ue(struct session_table *table, const struct part *part, int change)
+{
+	uint8_t families = ue_families(part);
+
+	if ((families & PDR_UE_IPV4) != 0)
+		ue_net_change(&table->nets4, (uint16_t)(rte_be_to_cpu_32(part->ue4) >> 16), change);
+	if ((families & PDR_UE_IPV6) != 0) {
+		ue_net_change(&table->nets6, ue_net6(part->ue6), change);
+		ue6_len_change(table, part->ue6_len, change);
+	}
+}
+
+struct publication {
+	struct session_table *table;
+	arena_ref part;
+};
+
+static struct bucketmap *
+map_of(struct session_table *table, enum key_space space)
+{
+	return space == KEY_N3 ? &table->n3 : &table->ue;
+}
+
+static int
+put_key(void *context, enum key_space space, uint64_t key)
+{
+	const struct publication *p = context;
+
+	// Release, in there: pairs with the acquire-load of bucketmap_find(): the part is complete.
+	bucketmap_put(map_of(p->table, space), key, p->part);
+	return 0;
+}
+
+// A key that leads elsewhere meanwhile is one of the new part's.
+static int
+remove_key(void *context, enum key_space space, uint64_t key)
+{
+	const struct publication *p = context;
+	struct bucketmap *map = map_of(p->table, space);
+
+	if (bucketmap_lookup(map, key) == p->part)
+		bucketmap_remove(map, key);
+	return 0;
+}
+
+static void
+trash_add(struct session_table *table, const arena_ref part[2])
+{
+	struct session_trash *trash = malloc(sizeof(*trash));
+
+	if (trash == NULL) { // wait here instead of later
+		session_wait_for_workers(table);
+		session_discard(table, part);
+		return;
+	}
+	*trash = (struct session_trash){
+		.token = rte_rcu_qsbr_start(table->qsbr),
+		.part = {part[0], part[1]},
+	};
+	if (table->trash == NULL)
+		table->trash = trash;
+	else
+		table->trash_last->next = trash;
+	table->trash_last = trash;
+}
+
+void
+session_publish(struct session_table *table, uint32_t session, const arena_ref part[2])
+{
+	struct session_state *state = &table->state[session];
+	const arena_ref old[2] = {state->part[0], state->part[1]};
+
+	for (unsigned dir = 0; dir < 2; dir++) {
+		struct publication p = {table, part[dir]};
+
+		if (part[dir] == ARENA_NONE)
+			continue;
+		note_ue(table, session_part(table, part[dir]), 1);
+		part_each_key(session_part(table, part[dir]), put_key, &p);
+	}
+	for (unsigned dir = 0; dir < 2; dir++) {
+		struct publication p = {table, old[dir]};
+
+		if (old[dir] == ARENA_NONE)
+			continue;
+		part_each_key(session_part(table, old[dir]), remove_key, &p);
+		note_ue(table, session_part(table, old[dir]), -1);
+	}
+	table->present += (uint32_t)(part[0] != ARENA_NONE) - (uint32_t)(old[0] != ARENA_NONE);
+	// Release: pairs with session_current().
+	__atomic_store_n(&state->part[0], part[0], __ATOMIC_RELEASE);
+	__atomic_store_n(&state->part[1], part[1], __ATOMIC_RELEASE);
+	if (old[0] != ARENA_NONE)
+		trash_add(table, old);
+}
+
+uint32_t
+session_find_ue6(const struct session_table *table, uint64_t key)
+{
+	uint64_t lens = __atomic_load_n(&table->ue6_lens, __ATOMIC_RELAXED);
+
+	while (lens != 0) {
+		unsigned longest = 63 - (unsigned)__builtin_clzll(lens);
+		uint64_t prefix = key & ue6_mask(longest + 1);
+		uint32_t part = bucketmap_lookup(&table->ue, prefix);
+
+		// A shorter prefix may be the same key: the part knows its length.
+		if (part != BUCKETMAP_NONE && session_part(table, part)->ue6_len <= longest + 1)
+			return part;
+		lens &= ~(UINT64_C(1) << longest);
+	}
+	return BUCKETMAP_NONE;
+}
+
+// ---- grace periods ---------------------------------------------------------------------------
+
+bool
+session_trash_collect(struct session_table *table)
+{
+	while (table->trash != NULL) {
+		struct session_trash *trash = table->trash;
+
+		if (rte_rcu_qsbr_check(table->qsbr, trash->token, false) != 1)
+			return true;
+		table->trash = trash->next;
+		session_discard(table, trash->part);
+		free(trash);
+	}
+	return false;
+}
+
+void
+session_wait_for_workers(struct session_table *table)
+{
+	uint64_t token = rte_rcu_qsbr_start(table->qsbr);
+
+	// On a one-CPU unit the worker can only finish when it gets the CPU.
+	while (rte_rcu_qsbr_check(table->qsbr, token, false) != 1)
+		sched_yield();
+}
