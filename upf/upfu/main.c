@@ -15,13 +15,13 @@
 #include <rte_malloc.h>
 #include <rte_mempool.h>
 
-#include "control/config.h"
 #include "control/control.h"
-#include "control/log.h"
-#include "control/privileges.h"
-#include "control/topology.h"
 #include "link/eal.h"
 #include "packet/worker.h"
+#include "process/config.h"
+#include "process/log.h"
+#include "process/privileges.h"
+#include "process/topology.h"
 
 struct upf_u {
 	struct config config;

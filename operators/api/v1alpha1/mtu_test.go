@@ -12,7 +12,7 @@ import (
 
 // The bounds of an interface's MTU stand in the types' markers and in upf-u: what the API server takes, upf-u takes.
 func TestUPFTakesEveryMTU(t *testing.T) {
-	source, err := os.ReadFile("../../../upf/upfu/control/config.c")
+	source, err := os.ReadFile("../../../upf/upfu/process/config.c")
 	if err != nil {
 		t.Fatal(err)
 	}

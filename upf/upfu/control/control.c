@@ -22,10 +22,10 @@
 #include <rte_ring.h>
 #include <rte_ring_elem.h>
 
-#include "control/log.h"
 #include "control/show.h"
 #include "packet/trace.h"
 #include "packet/worker.h"
+#include "process/log.h"
 
 #define DATAGRAM_MAX ((size_t)UPF_MSG_MAX)
 #define EVENTS_PER_DATAGRAM 128u

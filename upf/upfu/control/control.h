@@ -8,9 +8,9 @@
 #ifndef UPFU_CONTROL_H
 #define UPFU_CONTROL_H
 
-#include "control/log.h"
+#include "control/transaction.h"
 #include "link/carrier.h"
-#include "rules/transaction.h"
+#include "process/log.h"
 
 struct control {
 	const struct config *config;

@@ -8,8 +8,8 @@
 
 #include <rte_cycles.h>
 
+#include "control/transaction.h"
 #include "packet/qer.h"
-#include "rules/transaction.h"
 
 #define PDR_ROOM 16384u // of the longest PDR (QERs, URRs, copies and a URL), and the BARs
 

@@ -13,8 +13,8 @@
 #include <rte_cycles.h>
 #include <rte_ethdev.h>
 
-#include "control/log.h"
-#include "control/shm.h"
+#include "process/log.h"
+#include "process/shm.h"
 
 static const char *const names[UPF_PORTS] = {"n3", "n6", "n9"};
 

@@ -20,9 +20,9 @@
 #include <rte_log.h>
 #include <rte_mbuf.h>
 
-#include "control/shm.h"
-#include "control/topology.h"
 #include "packet/worker.h"
+#include "process/shm.h"
+#include "process/topology.h"
 
 #define ARGS_MAX 48
 #define TEXT_MAX 768

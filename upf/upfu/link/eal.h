@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "control/config.h"
+#include "process/config.h"
 
 struct rte_mempool;
 

@@ -2,10 +2,10 @@
 // link works.
 #include <rte_icmp.h>
 
-#include "control/shm.h"
 #include "link/nd.h"
 #include "packet/ipv6.h"
 #include "packet/stages.h"
+#include "process/shm.h"
 
 #define ECHO_REPLY 0 // RFC 792; DPDK changed its own names between releases
 #define ECHO_REQUEST 8

@@ -1,9 +1,9 @@
 #include "link/nd.h"
 
-#include "control/shm.h"
 #include "packet/handoff.h"
 #include "packet/ipv6.h"
 #include "packet/worker.h"
+#include "process/shm.h"
 
 #define HOP_LIMIT 255u // RFC 4861 7.1: nobody off the link can send this
 

@@ -5,12 +5,12 @@
 #include <rte_arp.h>
 #include <rte_malloc.h>
 
-#include "control/shm.h"
 #include "link/nd.h"
 #include "packet/departure.h"
 #include "packet/handoff.h"
 #include "packet/ipv6.h"
 #include "packet/worker.h"
+#include "process/shm.h"
 
 #define TRIES 5u
 // In tenths of a second:

@@ -9,7 +9,7 @@
 #include <rte_byteorder.h>
 #include <rte_ether.h>
 
-#include "control/config.h"
+#include "process/config.h"
 
 struct port_route {
 	uint32_t prefix, mask; // host order

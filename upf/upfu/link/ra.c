@@ -2,11 +2,11 @@
 // the tunnel the UPF is the UE's only neighbour. A Router Solicitation is answered with the prefix of
 // the PDU session, a Neighbour Solicitation for our own link-local address with an advertisement.
 // These packets are of the link: no PDR matches them and no URR counts them.
-#include "control/shm.h"
 #include "link/nd.h"
 #include "packet/ipv6.h"
 #include "packet/outer.h"
 #include "packet/stages.h"
+#include "process/shm.h"
 
 #define HOP_LIMIT 255u
 #define RA_MANAGED 0x80u

@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "control/shm.h"
 #include "packet/ipv6.h"
 #include "packet/stages.h"
 #include "packet/trace.h"
+#include "process/shm.h"
 
 #define NO_BAR UPF_SESSION_BARS
 #define LOOKS_PER_TICK 4096u // at queues, and at packets that may have waited too long

@@ -1,7 +1,7 @@
 #include "packet/duplicate.h"
 
-#include "control/shm.h"
 #include "packet/stages.h"
+#include "process/shm.h"
 
 // A copy that cannot be made or sent is counted, and nothing else comes of it: the packet goes its
 // way, and neither its sender nor its session's account learns of it.

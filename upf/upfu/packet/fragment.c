@@ -2,9 +2,9 @@
 
 #include <rte_ip_frag.h>
 
-#include "control/shm.h"
 #include "packet/ipv6.h"
 #include "packet/worker.h"
+#include "process/shm.h"
 
 static unsigned
 fragment4(struct worker *w, struct rte_mbuf *m, uint16_t mtu, struct rte_mbuf *out[FRAGMENTS_MAX])

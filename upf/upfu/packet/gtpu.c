@@ -4,9 +4,9 @@
 
 #include <string.h>
 
-#include "control/shm.h"
 #include "packet/ipv6.h"
 #include "packet/stages.h"
+#include "process/shm.h"
 
 // ---- extension headers -------------------------------------------------------------------------
 

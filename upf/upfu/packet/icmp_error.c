@@ -2,13 +2,13 @@
 
 #include <rte_icmp.h>
 
-#include "control/shm.h"
 #include "link/nd.h"
 #include "packet/gtpu.h"
 #include "packet/ipv6.h"
 #include "packet/outer.h"
 #include "packet/own_packets.h"
 #include "packet/stages.h"
+#include "process/shm.h"
 
 // RFC 1812 4.3.2.3: as much of the packet as fits into 576 octets; RFC 4443 2.4 (c): into 1280.
 #define LEAST_MTU4 576u

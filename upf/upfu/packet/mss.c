@@ -2,10 +2,10 @@
 
 #include <rte_tcp.h>
 
-#include "control/shm.h"
 #include "packet/ipv6.h"
 #include "packet/outer.h"
 #include "packet/stages.h"
+#include "process/shm.h"
 
 #define OPTION_END 0
 #define OPTION_NOP 1

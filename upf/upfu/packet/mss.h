@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "control/config.h"
+#include "process/config.h"
 
 struct worker;
 struct pkt;

@@ -21,7 +21,7 @@
 
 #include <stdint.h>
 
-#include "control/shm.h"
+#include "process/shm.h"
 
 #if defined(__aarch64__)
 #define QER_FRACTION 19

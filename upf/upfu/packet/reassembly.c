@@ -5,11 +5,11 @@
 #include <rte_mempool.h>
 #include <rte_random.h>
 
-#include "control/shm.h"
 #include "packet/fragment_table.h"
 #include "packet/ipv6.h"
 #include "packet/stages.h"
 #include "packet/user_header.h"
+#include "process/shm.h"
 
 // Whole packets greater than an ordinary buffer: so many at once.
 #define WHOLE_PACKETS 64u

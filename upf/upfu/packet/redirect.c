@@ -4,10 +4,10 @@
 
 #include <rte_tcp.h>
 
-#include "control/shm.h"
 #include "packet/ipv6.h"
 #include "packet/own_packets.h"
 #include "packet/stages.h"
+#include "process/shm.h"
 
 #define HTTP_PORT 80u
 #define WINDOW 65535u

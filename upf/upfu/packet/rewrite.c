@@ -3,13 +3,13 @@
 // seen to it that it may).
 #include "packet/stages.h"
 
-#include "control/shm.h"
 #include "packet/departure.h"
 #include "packet/fragment.h"
 #include "packet/icmp_error.h"
 #include "packet/ipv6.h"
 #include "packet/mss.h"
 #include "packet/outer.h"
+#include "process/shm.h"
 
 struct hop { // to the next neighbour
 	enum upf_port port;

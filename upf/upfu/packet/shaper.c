@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "control/config.h"
 #include "packet/qer.h"
 #include "packet/stages.h"
 #include "packet/trace.h"
+#include "process/config.h"
 
 int
 shaper_init(struct shaper *shaper, const struct config *config, uint64_t tsc_hz)

@@ -21,7 +21,7 @@
 #include <rte_branch_prediction.h>
 #include <rte_epoll.h>
 
-#include "control/config.h"
+#include "process/config.h"
 #include "upf_abi.h"
 
 struct worker;

@@ -7,7 +7,7 @@
 #include <rte_cycles.h>
 #include <rte_mbuf_dyn.h>
 
-#include "control/shm.h"
+#include "process/shm.h"
 
 #define TRACE_RING (1u << 20) // octets, a power of two
 #define NO_SESSION UINT32_MAX

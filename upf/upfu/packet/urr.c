@@ -14,7 +14,7 @@
 // old ones or the new ones.
 #include "packet/stages.h"
 
-#include "control/shm.h"
+#include "process/shm.h"
 
 // In the meter's flags, above which stands the generation that they are of.
 #define FIRED_TOTAL 0x01u

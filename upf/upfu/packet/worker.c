@@ -14,7 +14,6 @@
 #include <rte_ring.h>
 #include <rte_ring_elem.h>
 
-#include "control/shm.h"
 #include "link/eal.h"
 #include "link/vlan.h"
 #include "packet/departure.h"
@@ -24,6 +23,7 @@
 #include "packet/reassembly.h"
 #include "packet/stages.h"
 #include "packet/trace.h"
+#include "process/shm.h"
 
 #define RING_SIZE 16384u
 #define HANDOFF_LEAST (8 * BURST)

@@ -12,8 +12,6 @@
 #include <rte_ip.h>
 #include <rte_mbuf.h>
 
-#include "control/config.h"
-#include "control/shm.h"
 #include "link/neigh.h"
 #include "link/port.h"
 #include "packet/buffer.h"
@@ -21,6 +19,8 @@
 #include "packet/qer.h"
 #include "packet/shaper.h"
 #include "packet/sleep.h"
+#include "process/config.h"
+#include "process/shm.h"
 #include "rules/session.h"
 #include "upf_abi.h"
 

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "control/config.h"
+#include "process/config.h"
 #include "rules/session.h"
 #include "upf_abi.h"
 

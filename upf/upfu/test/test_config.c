@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "control/config.h"
+#include "process/config.h"
 #include "rig.h"
 #include "tests.h"
 

@@ -1,9 +1,9 @@
 // The device that a device plugin gave to the container, and what the process may do with it.
-#include "link/device.h"
+#include "process/device.h"
 
 #include <linux/capability.h>
 
-#include "control/privileges.h"
+#include "process/privileges.h"
 #include "rig.h"
 #include "tests.h"
 

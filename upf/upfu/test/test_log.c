@@ -1,5 +1,5 @@
 // Nobody else decides how much is logged.
-#include "control/log.h"
+#include "process/log.h"
 #include "rig.h"
 #include "tests.h"
 

@@ -1,5 +1,5 @@
 // Where CPUs, ports and memory are, from a sysfs and a numa_maps made up for a machine with two nodes.
-#include "control/topology.h"
+#include "process/topology.h"
 
 #include <stdlib.h>
 #include <sys/stat.h>

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "control/config.h"
+#include "process/config.h"
 #include "upf_abi.h"
 
 struct rte_mempool;

@@ -1,4 +1,4 @@
-#include "link/device.h"
+#include "process/device.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -6,7 +6,7 @@
 //
 // When rules were replaced or removed, the answer waits until no worker uses the old ones: a counter
 // that upf-c reads after the answer is final.
-#include "rules/transaction.h"
+#include "control/transaction.h"
 
 #include <errno.h>
 #include <sched.h>

@@ -1,6 +1,6 @@
 // DPDK's own account of memory is what it asked for; without CAP_SYS_NICE a seccomp profile may keep it
 // from looking. /proc/self/numa_maps needs no privilege and counts the pages that are there.
-#include "control/topology.h"
+#include "process/topology.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "control/privileges.h"
+#include "process/privileges.h"
 
 #include <linux/capability.h>
 #include <stdbool.h>

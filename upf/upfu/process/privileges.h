@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-#include "control/config.h"
+#include "process/config.h"
 
 // A bit for each capability that the interfaces need.
 uint64_t privileges_needed(const struct config *config);

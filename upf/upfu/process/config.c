@@ -2,7 +2,7 @@
 // file, line and key, and says what to write instead. A key that is not known is an error: a
 // misspelt limit must not silently be the default.
 #define _GNU_SOURCE
-#include "control/config.h"
+#include "process/config.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include <unistd.h>
 #include <yaml.h>
 
-#include "link/device.h"
+#include "process/device.h"
 
 struct reader {
 	const char *path;

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "control/shm.h"
+#include "process/shm.h"
 
 #include <errno.h>
 #include <fcntl.h>

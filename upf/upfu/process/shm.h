@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "control/config.h"
+#include "process/config.h"
 #include "upf_abi.h"
 
 struct shm_slots {

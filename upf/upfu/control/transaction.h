@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "control/shm.h"
+#include "process/shm.h"
 #include "rules/compile.h"
 #include "rules/session.h"
 
