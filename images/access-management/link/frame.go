@@ -81,7 +81,8 @@ type Opened struct {
 	Peer string `cbor:"1,keyasint"`
 	// Node as it was remembered; none: its gNB has not been set up.
 	Node []byte `cbor:"2,keyasint,omitempty"`
-	// Listed: it is of the list behind Welcome. Last: it is the list's end, and no association.
+	// Listed: it is of the list behind Welcome. Last: it is the list's end, and no association; its number is the highest that there was, so that one with
+	// a number above is known to be new.
 	Listed bool `cbor:"3,keyasint,omitempty"`
 	Last   bool `cbor:"4,keyasint,omitempty"`
 }

@@ -74,6 +74,7 @@ type Terminator struct {
 	messages     map[uint64]*message
 	shards       []shard // by number, from 1
 	next         uint16  // shard that was chosen last for a UE that nobody knows
+	opened       uint64  // the highest number of an association, ever
 	workers      map[uint64]*worker
 }
 
@@ -119,9 +120,10 @@ func New(c Config) *Terminator {
 	return t
 }
 
-// Opened: there is an association, with a number that no other ever had, and so many streams for what is sent.
+// Opened: there is an association, with a number above all that there were, and so many streams for what is sent.
 func (t *Terminator) Opened(id uint64, streams uint16, peer string) {
 	t.associations[id] = &association{id: id, streams: max(streams, 1), peer: peer}
+	t.opened = max(t.opened, id)
 	for _, w := range t.greeted() {
 		t.w.Tell(w, &link.Opened{Association: id, Peer: peer})
 	}

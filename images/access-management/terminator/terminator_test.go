@@ -242,7 +242,7 @@ func TestWorkersAreToldWhatThereIs(t *testing.T) {
 	s.happened(
 		"worker 2 <- Welcome Version:1 Terminator:t-0",
 		"worker 2 <- Opened Association:10 Peer:gnb-a Node:[65] Listed:true Last:false",
-		"worker 2 <- Opened Association:0 Peer: Node:[] Listed:true Last:true",
+		"worker 2 <- Opened Association:10 Peer: Node:[] Listed:true Last:true",
 	)
 }
 

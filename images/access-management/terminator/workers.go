@@ -98,7 +98,7 @@ func (t *Terminator) greet(id uint64, w *worker, f *link.Hello) {
 		a := t.associations[n]
 		t.w.Tell(id, &link.Opened{Association: a.id, Peer: a.peer, Node: a.node, Listed: true})
 	}
-	t.w.Tell(id, &link.Opened{Listed: true, Last: true})
+	t.w.Tell(id, &link.Opened{Association: t.opened, Listed: true, Last: true})
 }
 
 // holds: the shard is the worker's, if its epoch is the newest. The same epoch again is a connection that was lost and made anew.
