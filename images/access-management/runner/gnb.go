@@ -46,9 +46,10 @@ func named(list []n2.UEConnection, a *record.Attachment) bool {
 
 // answerGNB, and have its terminator remember what it is now.
 func (r *Runner) answerGNB(at record.Attachment, was *record.GNB, out procedure.GNBOutput) {
-	if is := out.GNB; is != nil {
+	if out.GNB != nil {
+		is := *out.GNB // others read it
 		is.Terminator, is.Association = at.Terminator, at.Association
-		if (was == nil || !reflect.DeepEqual(was, is)) && r.may() {
+		if (was == nil || !reflect.DeepEqual(*was, is)) && r.may() {
 			octets, err := is.Encode()
 			if err != nil {
 				r.log.Error("a gNB cannot be remembered", "err", err)

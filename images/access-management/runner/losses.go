@@ -91,11 +91,12 @@ func (r *Runner) readNotes(cursor string) {
 	})
 }
 
-// TerminatorHeard: World.Association may say otherwise than before of a terminator's associations: it has listed them, or that life of it is over.
+// TerminatorHeard: World.Association may say otherwise than before of a terminator's associations: it has listed them, or that life of it is over. "" means
+// all terminators.
 func (r *Runner) TerminatorHeard(terminator string) {
 	r.once(func() {
 		for _, a := range sortedAssociations(r.associations) {
-			if a.terminator == terminator {
+			if terminator == "" || a.terminator == terminator {
 				r.lookAt(a)
 			}
 		}

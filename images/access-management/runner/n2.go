@@ -216,7 +216,8 @@ func (r *Runner) page(e procedure.Page) {
 	}
 }
 
-var errFenced = errors.New("a terminator knows of another holder of the shard")
+// ErrSuperseded is why a runner has stopped: a terminator knows of another holder of the shard.
+var ErrSuperseded = errors.New("a terminator knows of another holder of the shard")
 
 func (r *Runner) notSent(f *link.NotSent) {
 	e, is := r.sends.sent[f.Number]
@@ -224,7 +225,7 @@ func (r *Runner) notSent(f *link.NotSent) {
 	switch {
 	case r.stopped:
 	case f.Fenced:
-		r.stop(errFenced)
+		r.stop(ErrSuperseded)
 	case is:
 		r.counts.NotSent++
 		if e.To.AMF != 0 {

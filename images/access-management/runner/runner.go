@@ -164,8 +164,11 @@ func (r *Runner) may() bool {
 }
 
 // Deliver an event to the UE of that SUPI. One that another shard has gets it there.
-func (r *Runner) Deliver(supi string, e procedure.Event) {
-	q := queued{Event: e}
+func (r *Runner) Deliver(supi string, e procedure.Event) { r.DeliverThen(supi, e, nil) }
+
+// DeliverThen calls done when what came of the event is in the store, or nothing ever will; never, where the runner has stopped before.
+func (r *Runner) DeliverThen(supi string, e procedure.Event, done func()) {
+	q := queued{Event: e, done: done}
 	if !r.stopped && !r.declines(q) {
 		r.deliver(r.ue(record.Key(supi)), q)
 	}

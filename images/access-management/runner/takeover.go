@@ -154,6 +154,7 @@ func (r *Runner) elsewhere(u *ue, err *otherShardError) {
 		default:
 			if r.may() {
 				r.w.Pass(err.shard, u.key, q.Event)
+				r.finish(q)
 			}
 		}
 	}
