@@ -5,6 +5,7 @@
 //	procedure (record, event) → (record, effects)
 //	runner    does what a procedure says, for the UEs of a shard
 //	terminator  the end of N2 that gNBs see      link  what terminators and workers say to each other
+//	worker    a pod that holds shards: the runners' world, with its connections to terminators and other functions
 //	namf        what others ask of the AMF       nausf, nudm, npcf, nsmf  what it asks of others
 //	conformance holds docs/amf-conformance.md against the tests
 //

@@ -1,0 +1,631 @@
+package registrations
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/free5gc/sctp"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"core5g.dev/core5g/e2e/ran/gnb"
+	"core5g.dev/core5g/e2e/ran/gtpu"
+	ran "core5g.dev/core5g/e2e/ran/n2"
+	"core5g.dev/core5g/e2e/ran/ue"
+	"core5g.dev/core5g/e2e/ran/uenas"
+	"core5g.dev/core5g/e2e/ran/usim"
+	"core5g.dev/core5g/images/access-management/namf"
+	"core5g.dev/core5g/images/access-management/nausf"
+	"core5g.dev/core5g/images/access-management/npcf"
+	"core5g.dev/core5g/images/access-management/nsmf"
+	"core5g.dev/core5g/images/access-management/nudm"
+	"core5g.dev/core5g/images/access-management/procedure"
+	amfrecord "core5g.dev/core5g/images/access-management/record"
+	"core5g.dev/core5g/images/access-management/terminator"
+	"core5g.dev/core5g/images/access-management/worker"
+	"core5g.dev/core5g/images/nf/sbi"
+	"core5g.dev/core5g/images/nf/sessionstore"
+	"core5g.dev/core5g/images/nf/sessionstore/memory"
+	"core5g.dev/core5g/images/session-management/configuration"
+	"core5g.dev/core5g/images/session-management/n1"
+	smfamf "core5g.dev/core5g/images/session-management/namf"
+	smfapi "core5g.dev/core5g/images/session-management/nsmf"
+	"core5g.dev/core5g/images/session-management/record"
+	"core5g.dev/core5g/images/session-management/shard"
+	subscriberdata "core5g.dev/core5g/images/subscriber-data"
+	"core5g.dev/core5g/images/subscriber-data/aka"
+	"core5g.dev/core5g/images/subscriber-data/subscription"
+	"core5g.dev/core5g/upf/upfc/agent"
+	"core5g.dev/core5g/upf/upfc/config"
+	"core5g.dev/core5g/upf/upfc/dataplane/fakeupfu"
+	upfmetrics "core5g.dev/core5g/upf/upfc/metrics"
+)
+
+// patience bounds what is awaited.
+const patience = 30 * time.Second
+
+const (
+	key = "8baf473f2f8fd09487cccbd7097c6862"
+	opc = "8e27b6af0e692e750f32667a3b14605d"
+
+	nodeID = "upf.test"
+	// amfHost is the AMF's Service: whoever calls it comes to a worker that lives.
+	amfHost    = "amf.test"
+	shardCount = 4
+)
+
+var slice = uenas.SNSSAI{SST: 1, SD: [3]byte{1, 2, 3}, HasSD: true}
+
+func TestMain(m *testing.M) {
+	if err := os.Setenv(sctp.TransportEnv, "udp"); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
+
+// story is everything that takes part. Stories go on side by side, each with a network 127.78.<number>.0 of its own.
+type story struct {
+	t      *testing.T
+	number byte
+	ctx    context.Context
+	store  *memory.Store
+	sealer *sessionstore.Sealer
+	upfu   *fakeupfu.UPFU
+	data   *httptest.Server // AUSF and UDM
+	smf    *httptest.Server
+	client *http.Transport
+	file   string // of the subscribers
+
+	gnbs []*gnb.GNB
+	n3s  []*gtpu.Endpoint
+	area *gnb.Area
+
+	mu          sync.Mutex
+	workers     []*amfWorker
+	terminators []*n2Terminator
+	born        int
+	settings    *procedure.Settings
+	wg          sync.WaitGroup
+}
+
+var stories atomic.Uint32
+
+func (s *story) loopback(host int) netip.Addr {
+	return netip.AddrFrom4([4]byte{127, 78, s.number, byte(host)})
+}
+
+// begin a story with one worker, one terminator and two gNBs.
+func begin(t *testing.T) *story {
+	t.Helper()
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	s := &story{t: t, number: byte(stories.Add(1)), ctx: ctx, store: memory.New(time.Now), client: &http.Transport{}}
+	s.client.DialContext = s.dial
+	var err error
+	if s.sealer, err = sessionstore.NewSealer(map[uint32][]byte{1: make([]byte, sessionstore.KeySize)}); err != nil {
+		t.Fatal(err)
+	}
+	internet := amfrecord.Slice{SST: slice.SST, SD: &slice.SD}
+	s.settings = &procedure.Settings{
+		Name: "AMF", Region: 2, Set: 1, Pointer: 0, Capacity: 255, PLMNs: []procedure.PLMN{{PLMN: "20893", Slices: []amfrecord.Slice{internet}}},
+		Integrity: []uint8{2, 1}, Ciphering: []uint8{2, 1}, Periodic: 54 * time.Minute, FullName: "core5g",
+	}
+	t.Cleanup(func() {
+		cancel()
+		for _, n3 := range s.n3s {
+			_ = n3.Close()
+		}
+		s.wg.Wait()
+		s.client.CloseIdleConnections()
+	})
+	s.startData()
+	s.startSMF()
+	s.startTerminator()
+	s.startWorker()
+	for n := range 2 {
+		s.startGNB(n)
+	}
+	s.area = gnb.NewArea(s.gnbs...)
+	for _, g := range s.gnbs {
+		s.wg.Go(func() { g.Run(ctx) })
+	}
+	s.until("gNBs and AMF", func() bool {
+		return s.gnbs[0].Status().State == "connected" && s.gnbs[1].Status().State == "connected"
+	})
+	return s
+}
+
+// dial by name.
+func (s *story) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	if host, _, _ := net.SplitHostPort(address); host == amfHost {
+		list := s.living()
+		if len(list) == 0 {
+			return nil, errors.New("no AMF lives")
+		}
+		address = list[0].server.Listener.Addr().String()
+	}
+	return (&net.Dialer{}).DialContext(ctx, network, address)
+}
+
+func supi(n int) string { return fmt.Sprintf("imsi-20893000000000%d", n) }
+
+func logger() *slog.Logger {
+	if os.Getenv("RAN_TEST_LOG") != "" {
+		return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	}
+	return slog.New(slog.DiscardHandler)
+}
+
+type writer struct{ t *testing.T }
+
+func (w writer) Write(b []byte) (int, error) {
+	w.t.Logf("%s %s", time.Now().Format("05.000"), strings.TrimSpace(string(b)))
+	return len(b), nil
+}
+
+func (s *story) log(pod string) *slog.Logger {
+	return slog.New(slog.NewTextHandler(writer{s.t}, &slog.HandlerOptions{Level: slog.LevelDebug})).With("pod", pod)
+}
+
+// until a condition holds.
+func (s *story) until(what string, holds func() bool) {
+	s.t.Helper()
+	deadline := time.Now().Add(patience)
+	for !holds() {
+		if time.Now().After(deadline) {
+			s.t.Fatalf("%s: not in time", what)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// ---- subscriber data ---------------------------------------------------------------------------
+
+func (s *story) startData() {
+	s.t.Helper()
+	var text strings.Builder
+	text.WriteString(`
+apiVersion: core5g.dev/v1alpha1
+kind: Core5G
+metadata: {name: core5g}
+spec: {plmns: [{mcc: "208", mnc: "93"}], tacs: ["000001", "000002"], sliceCatalogue: [{sst: 1, sd: "010203"}]}
+---
+apiVersion: core5g.dev/v1alpha1
+kind: Slice
+metadata: {name: internet}
+spec:
+  snssai: {sst: 1, sd: "010203"}
+  dataNetworks: [{dnn: internet, uePools: [10.45.0.0/16]}]
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: keys}
+stringData: {k: ` + key + `, opc: ` + opc + `}
+`)
+	for n := range 9 {
+		fmt.Fprintf(&text, "---\napiVersion: core5g.dev/v1alpha1\nkind: Subscriber\nmetadata: {name: ue%d}\n"+
+			"spec: {supi: %s, authentication: {secretRef: {name: keys}}, slices: [{name: internet, default: true}]}\n", n+1, supi(n+1))
+	}
+	s.file = filepath.Join(s.t.TempDir(), "subscribers.yaml")
+	if err := os.WriteFile(s.file, []byte(text.String()), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+	objects, err := subscription.OpenFile(s.file)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.wg.Go(func() { _ = objects.Watch(s.ctx, s.log("subscriber-data")) })
+	s.data = httptest.NewServer(subscriberdata.NewHandler(subscriberdata.Parts{
+		Directory: subscription.NewDirectory(objects), Now: time.Now, Sequences: aka.NewSequences(time.Now, 0, nil), Callbacks: s.client, Withdraw: true,
+		Log: s.log("subscriber-data"), Registry: prometheus.NewRegistry(),
+	}))
+	s.t.Cleanup(s.data.Close)
+}
+
+// ---- SMF and UPF -------------------------------------------------------------------------------
+
+// finder knows where functions are.
+type finder struct{ s *story }
+
+func (f finder) Find(_ context.Context, service sbi.Service) ([]sbi.Endpoint, error) {
+	switch service.Type {
+	case "AUSF", "UDM":
+		return []sbi.Endpoint{{Root: f.s.data.URL}}, nil
+	case "SMF":
+		return []sbi.Endpoint{{Root: f.s.smf.URL, Instance: smfInstance}}, nil
+	case "AMF":
+		return []sbi.Endpoint{{Root: "http://" + amfHost}}, nil
+	}
+	return nil, errors.New("nobody serves " + service.Type)
+}
+func (finder) Failed(sbi.Service, sbi.Endpoint) {}
+
+const (
+	smfInstance = "7f5c3c4e-0000-4000-8000-000000000001"
+	amfInstance = "7f5c3c4e-0000-4000-8000-0000000000af"
+)
+
+func (s *story) startSMF() {
+	s.t.Helper()
+	socket := filepath.Join(s.t.TempDir(), "upf.sock")
+	var err error
+	if s.upfu, err = fakeupfu.Start(socket); err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(s.upfu.Kill)
+	unit := s.startAgent(socket)
+	snapshot, err := configuration.New([]configuration.Slice{{Name: "internet", SST: 1, SD: &slice.SD, DataNetworks: []configuration.DataNetwork{{
+		DNN: "internet", Core: "internet", Types: []n1.SessionType{n1.IPv4}, AMBR: record.AMBR{Uplink: 1e9, Downlink: 1e9}, FiveQI: 9,
+		ARP: configuration.ARP{Priority: 8}, MTU: 1400,
+		Units: []configuration.Serving{{NodeID: nodeID, Pools: []netip.Prefix{netip.MustParsePrefix("10.45.0.0/24")}}},
+	}}}}, []configuration.Unit{{NodeID: nodeID, Address: unit}})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	id := shard.Identity{
+		Number: 1, Name: "smf/1", InstanceID: smfInstance, URI: "http://smf.test", NodeID: "smf.test", Address: s.loopback(9),
+		N4: netip.AddrPortFrom(s.loopback(9), 8805),
+	}
+	pod, err := shard.New(shard.Options{
+		Log: s.log("smf"), Holder: "smf", Set: "smf", Store: memory.New(time.Now), Sealer: s.sealer, Registry: prometheus.NewRegistry(), Shards: []shard.Identity{id},
+		AMF: smfamf.NewClient(sbi.NewClient(s.client, finder{s}, prometheus.NewRegistry())),
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	pod.Configure(snapshot)
+	s.smf = httptest.NewServer(pod.Handler(id, s.log("smf"), prometheus.NewRegistry(), smfapi.Options{}))
+	s.t.Cleanup(s.smf.Close)
+	s.wg.Go(func() { pod.Run(s.ctx) })
+	s.until("the SMF", func() bool { return pod.Ready() == nil })
+}
+
+func (s *story) startAgent(socket string) netip.AddrPort {
+	s.t.Helper()
+	address := s.loopback(1).String()
+	c, err := config.Parse([]byte(`
+nodeID: ` + nodeID + `
+pfcp: {listen: "` + address + `:8805", advertise: ` + address + `, dataplaneWait: 10s, controlPlaneSubnets: [127.0.0.0/8]}
+heartbeat: {interval: 500ms}
+n3: {endpoints: [172.30.3.16/28]}
+namedPools: true
+dataplane: {socket: "` + socket + `"}
+`))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	a := agent.New(c, slog.New(slog.DiscardHandler), upfmetrics.NewRecorder(prometheus.NewRegistry()))
+	s.wg.Go(func() {
+		if err := a.Run(s.ctx); err != nil {
+			s.t.Errorf("upf-c: %v", err)
+		}
+	})
+	return a.Addr()
+}
+
+// ---- N2 terminators ----------------------------------------------------------------------------
+
+type n2Terminator struct {
+	name    string
+	n2      string // where gNBs come
+	workers net.Listener
+	kill    func()
+}
+
+// startTerminator as another one, or as the next life of a pod.
+func (s *story) startTerminator() *n2Terminator {
+	s.t.Helper()
+	s.mu.Lock()
+	s.born++
+	x := &n2Terminator{name: fmt.Sprintf("n2-0/%d", s.born)}
+	s.mu.Unlock()
+	listener, err := (&sctp.SocketConfig{}).Listen("sctp", &sctp.SCTPAddr{IPAddrs: []net.IPAddr{{IP: net.IPv4(127, 0, 0, 1)}}})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	x.n2 = fmt.Sprintf("127.0.0.1:%d", listener.Addr().(*sctp.SCTPAddr).Port)
+	if x.workers, err = net.Listen("tcp4", "127.0.0.1:0"); err != nil {
+		s.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- terminator.Server{
+			N2: listener, Workers: x.workers, Config: terminator.Config{Name: x.name, Shards: shardCount, Set: s.settings.Set}, Log: s.log(x.name),
+			Metrics: prometheus.NewRegistry(),
+		}.Run(ctx)
+	}()
+	x.kill = sync.OnceFunc(func() {
+		s.mu.Lock()
+		s.terminators = slices.DeleteFunc(s.terminators, func(o *n2Terminator) bool { return o == x })
+		s.mu.Unlock()
+		cancel()
+		if err := <-ended; err != nil {
+			s.t.Errorf("%s: %v", x.name, err)
+		}
+	})
+	s.t.Cleanup(x.kill)
+	s.mu.Lock()
+	s.terminators = append(s.terminators, x)
+	s.mu.Unlock()
+	return x
+}
+
+// dialN2 is how gNBs connect: to a terminator that lives.
+func (s *story) dialN2(ctx context.Context, _ string) (ran.Conn, error) {
+	s.mu.Lock()
+	if len(s.terminators) == 0 {
+		s.mu.Unlock()
+		return nil, errors.New("no terminator lives")
+	}
+	at := s.terminators[len(s.terminators)-1].n2
+	s.mu.Unlock()
+	return ran.DialSCTP(ctx, at)
+}
+
+// ---- AMF workers -------------------------------------------------------------------------------
+
+type amfWorker struct {
+	*worker.Pod
+	name     string
+	server   *httptest.Server
+	registry *prometheus.Registry
+	dead     atomic.Bool
+	// kill it without a word; drain ends it as Kubernetes does.
+	kill, drain func()
+
+	mu    sync.Mutex
+	cut   bool
+	links map[net.Conn]bool // to terminators
+}
+
+// mortal is a store as a worker has it: one that has died asks nothing any more. step is told of each write.
+type mortal struct {
+	sessionstore.Store
+	w    *amfWorker
+	step func()
+}
+
+func (m mortal) Commit(ctx context.Context, l sessionstore.Lease, c sessionstore.Change) error {
+	if m.step != nil {
+		m.step()
+	}
+	if m.w.dead.Load() {
+		return context.Canceled
+	}
+	return m.Store.Commit(ctx, l, c)
+}
+
+func (m mortal) Renew(ctx context.Context, l sessionstore.Lease, ttl time.Duration) (sessionstore.Lease, error) {
+	if m.w.dead.Load() {
+		return l, context.Canceled
+	}
+	return m.Store.Renew(ctx, l, ttl)
+}
+
+func (m mortal) Release(ctx context.Context, l sessionstore.Lease) error {
+	if m.w.dead.Load() {
+		return nil // as it believes
+	}
+	return m.Store.Release(ctx, l)
+}
+
+func (s *story) living() []*amfWorker {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.workers)
+}
+
+func (s *story) addresses(context.Context) ([]string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []string
+	for _, x := range s.terminators {
+		out = append(out, x.workers.Addr().String())
+	}
+	return out, nil
+}
+
+// dial a terminator, by a connection that can be cut.
+func (w *amfWorker) dial(ctx context.Context, address string) (net.Conn, error) {
+	w.mu.Lock()
+	cut := w.cut
+	w.mu.Unlock()
+	if cut {
+		return nil, errors.New("the network is cut")
+	}
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.links[conn] = true
+	return conn, nil
+}
+
+// cutLinks to terminators, until they are mended.
+func (w *amfWorker) cutLinks(cut bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.cut = cut
+	for conn := range w.links {
+		_ = conn.Close()
+		delete(w.links, conn)
+	}
+}
+
+// startWorker has another worker begin. step, where it is not nil, is told of each of its writes.
+func (s *story) startWorker(step ...func(*amfWorker)) *amfWorker {
+	s.t.Helper()
+	s.mu.Lock()
+	s.born++
+	w := &amfWorker{name: fmt.Sprint("amf-", s.born), links: map[net.Conn]bool{}, registry: prometheus.NewRegistry()}
+	s.mu.Unlock()
+	var handler atomic.Pointer[http.Handler]
+	w.server = httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		if h := handler.Load(); h != nil && !w.dead.Load() {
+			(*h).ServeHTTP(out, r)
+			return
+		}
+		panic(http.ErrAbortHandler) // as a dead one: the connection ends
+	}))
+	store := mortal{Store: s.store, w: w}
+	if len(step) > 0 {
+		store.step = func() { step[0](w) }
+	}
+	transport := &http.Transport{}
+	client := sbi.NewClient(s.client, finder{s}, prometheus.NewRegistry())
+	var err error
+	w.Pod, err = worker.New(worker.Options{
+		Log: s.log(w.name), Holder: w.name, Set: "amf", Shards: shardCount, Store: store, Sealer: s.sealer, InstanceID: amfInstance, URI: "http://" + amfHost,
+		AUSF: nausf.NewClient(client), UDM: nudm.NewClient(client), SMF: nsmf.NewClient(client), Callbacks: namf.NewClient(client), PCF: npcf.NewClient(client),
+		Registry: w.registry, Terminators: s.addresses, Dial: w.dial,
+		Passing: worker.Passing{Transport: transport, Root: func(holder string) string {
+			for _, other := range s.living() {
+				if other.name == holder {
+					return other.server.URL
+				}
+			}
+			return "http://127.0.0.1:1" // nobody listens
+		}},
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	h := w.Handler()
+	handler.Store(&h)
+	w.Configure(s.settings)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() { w.Run(ctx); close(ended) }()
+	leave := func() {
+		s.mu.Lock()
+		s.workers = slices.DeleteFunc(s.workers, func(o *amfWorker) bool { return o == w })
+		s.mu.Unlock()
+	}
+	w.kill = sync.OnceFunc(func() {
+		w.dead.Store(true)
+		leave()
+		w.cutLinks(true)
+		_ = w.server.Listener.Close()
+		w.server.CloseClientConnections()
+		cancel()
+	})
+	w.drain = sync.OnceFunc(func() {
+		leave()
+		cancel()
+		<-ended
+		w.server.Close()
+	})
+	s.t.Cleanup(func() {
+		w.kill()
+		select {
+		case <-ended:
+		case <-time.After(patience):
+			s.t.Errorf("%s does not end", w.name)
+		}
+		transport.CloseIdleConnections()
+	})
+	s.mu.Lock()
+	s.workers = append(s.workers, w)
+	s.mu.Unlock()
+	s.until("the AMF worker", func() bool { return w.Ready() == nil })
+	return w
+}
+
+// ---- gNBs and UEs ------------------------------------------------------------------------------
+
+func (s *story) startGNB(n int) {
+	s.t.Helper()
+	n3, err := gtpu.Listen(s.loopback(100+n), logger())
+	if err != nil {
+		s.t.Skip(err)
+	}
+	s.n3s = append(s.n3s, n3)
+	s.wg.Go(func() { _ = n3.Serve() })
+	s.gnbs = append(s.gnbs, gnb.New(gnb.Config{
+		Name: []string{"one", "two"}[n], ID: uint32(n + 1), MCC: "208", MNC: "93", TAC: [3]byte{0, 0, byte(n + 1)}, Slices: []uenas.SNSSAI{slice},
+		AMF: []string{"amf:38412"}, MinBackoff: 5 * time.Millisecond, MaxBackoff: 20 * time.Millisecond,
+		ReleaseAfter: 300 * time.Millisecond, HoldLimit: time.Second,
+	}, s.dialN2, n3, n3.Address().As4(), logger().With("gnb", n+1)))
+}
+
+// phone is a UE.
+type phone struct {
+	*ue.UE
+	s    *story
+	supi string
+}
+
+// switchOn the n-th UE at the first gNB. Once it is registered it has one session.
+func (s *story) switchOn(n int, change ...func(*ue.Config)) *phone {
+	s.t.Helper()
+	k, err := usim.ParseKey128(key)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	op, err := usim.ParseKey128(opc)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	null, err := usim.ParseHomeNetworkKey(usim.NullScheme, 0, nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	c := ue.Config{
+		HomeKey: null, SUPI: supi(n), MCC: "208", MNC: "93", K: k, OPc: op, IMEISV: "4370816125816151", Routing: "0", Requested: []uenas.SNSSAI{slice},
+		Sessions: []ue.SessionConfig{{PSI: 1, Slice: slice, DNN: "internet"}}, Autostart: true, Recover: true,
+		Timers: ue.Timers{MinRetry: 5 * time.Millisecond, MaxRetry: 20 * time.Millisecond},
+	}
+	for _, f := range change {
+		f(&c)
+	}
+	p := &phone{UE: ue.New(c, s.gnbs[0], s.n3s[0], logger()), s: s, supi: supi(n)}
+	s.wg.Go(func() { p.Run(s.ctx) })
+	s.gnbs[0].Add(p.UE)
+	return p
+}
+
+// attach a UE, with its session.
+func (s *story) attach(n int) *phone {
+	s.t.Helper()
+	p := s.switchOn(n)
+	p.ready()
+	return p
+}
+
+func (p *phone) must(err error) {
+	p.s.t.Helper()
+	if err != nil {
+		p.s.t.Fatalf("%v\nstatus: %+v", err, p.Status())
+	}
+}
+
+func (p *phone) wait(what string, want func(ue.Status) bool) ue.Status {
+	p.s.t.Helper()
+	ctx, cancel := context.WithTimeout(p.s.ctx, patience)
+	defer cancel()
+	if err := p.Wait(ctx, want); err != nil {
+		p.s.t.Fatalf("%s: %v\nstatus: %+v", what, err, p.Status())
+	}
+	return p.Status()
+}
+
+func (p *phone) ready() ue.Status {
+	p.s.t.Helper()
+	return p.wait("the UE's session", func(x ue.Status) bool { return x.State == "registered" && x.Ready })
+}

@@ -1,0 +1,181 @@
+package worker
+
+import (
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"core5g.dev/core5g/images/access-management/link"
+	"core5g.dev/core5g/images/access-management/record"
+	"core5g.dev/core5g/images/access-management/runner"
+)
+
+// life is a terminator from its start to its end, and the associations that it has.
+type life struct {
+	conn *link.Conn // nil: there is none for the moment
+	// broke is when the connection did. gone: it lives no more.
+	broke time.Time
+	gone  bool
+	// associations that there are; fresh are those of a list that is being told; listed: it has been.
+	associations, fresh map[uint64]*n2Association
+	listed              bool
+	// highest number of an association that was heard of: what is above may have been opened since.
+	highest uint64
+}
+
+type n2Association struct {
+	peer string
+	node *record.GNB // nil: its gNB has not been set up. Nobody writes to it.
+}
+
+func newAssociation(terminator string, f *link.Opened, log *slog.Logger) *n2Association {
+	a := &n2Association{peer: f.Peer}
+	if f.Node != nil {
+		a.node = decodeNode(terminator, f.Association, f.Node, log)
+	}
+	return a
+}
+
+func decodeNode(terminator string, association uint64, octets []byte, log *slog.Logger) *record.GNB {
+	g, err := record.DecodeGNB(octets)
+	if err != nil {
+		log.Error("what a gNB has said of itself cannot be read", "terminator", terminator, "association", association, "err", err)
+		return nil
+	}
+	g.Terminator, g.Association = terminator, association
+	return g
+}
+
+// remember what a gNB has said of itself.
+func (x *life) remember(terminator string, f *link.Node, log *slog.Logger) {
+	for _, list := range []map[uint64]*n2Association{x.associations, x.fresh} {
+		if a := list[f.Association]; a != nil {
+			a.node = decodeNode(terminator, f.Association, f.Node, log)
+		}
+	}
+}
+
+// podOf a terminator: its name without that of its life.
+func podOf(terminator string) string {
+	if n := strings.LastIndexByte(terminator, '/'); n >= 0 {
+		return terminator[:n]
+	}
+	return terminator
+}
+
+// others are the lives that there were of a terminator's pod. l.mu is held.
+func (l *links) others(name string) (out []string) {
+	for other := range l.lives {
+		if other != name && podOf(other) == podOf(name) {
+			out = append(out, other)
+		}
+	}
+	return out
+}
+
+// endLives says of which of them that was not known: their associations are gone. l.mu is held.
+func (l *links) endLives(names ...string) (told []string) {
+	for _, name := range names {
+		x := l.lives[name]
+		if x == nil || x.gone {
+			continue
+		}
+		x.gone, x.associations, x.fresh, x.listed = true, nil, nil, false
+		told = append(told, name)
+	}
+	return told
+}
+
+// standing of an association, for runner.World.
+func (l *links) standing(terminator string, association uint64) runner.Standing {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	x := l.lives[terminator]
+	switch {
+	case x == nil && l.isOver(terminator):
+		return runner.Gone
+	case x == nil:
+		return runner.Unheard
+	case x.gone:
+		return runner.Gone
+	case x.conn == nil:
+		return runner.Unheard
+	case x.fresh[association] != nil:
+		return runner.There
+	case !x.listed:
+		return runner.Unheard
+	case x.associations[association] != nil:
+		return runner.There
+	case association > x.highest: // it is being opened
+		return runner.Unheard
+	}
+	return runner.Gone
+}
+
+// isOver says of a terminator that this pod has never met that it is no more: another life of its pod is connected, or all that there are, for a while.
+func (l *links) isOver(terminator string) bool {
+	for _, other := range l.others(terminator) {
+		if l.lives[other].conn != nil {
+			return true
+		}
+	}
+	return !l.whole.IsZero() && time.Since(l.whole) > link.SilentFor
+}
+
+// node of an association; nil: none is known.
+func (l *links) node(terminator string, association uint64) *record.GNB {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	x := l.lives[terminator]
+	if x == nil {
+		return nil
+	}
+	for _, list := range []map[uint64]*n2Association{x.fresh, x.associations} {
+		if a := list[association]; a != nil {
+			return a.node
+		}
+	}
+	return nil
+}
+
+// nodes that can be reached now, the newest association of each gNB. l.mu is held.
+func (l *links) nodes(like func(*record.GNB) bool) map[string]*record.GNB {
+	out := map[string]*record.GNB{}
+	for _, x := range l.lives {
+		if x.conn == nil {
+			continue
+		}
+		for _, a := range x.associations {
+			if a.node == nil || !like(a.node) {
+				continue
+			}
+			key := a.node.Key()
+			if other := out[key]; other == nil || other.Association < a.node.Association {
+				out[key] = a.node
+			}
+		}
+	}
+	return out
+}
+
+// find the gNB of a name; nil: there is none.
+func (l *links) find(name string) *record.GNB {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.nodes(func(g *record.GNB) bool { return g.Key() == name })[name]
+}
+
+// near are the gNBs that have a tracking area of those.
+func (l *links) near(area record.Area) []*record.GNB {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	list := l.nodes(func(g *record.GNB) bool {
+		return slices.ContainsFunc(g.TACs(area.PLMN), func(tac uint32) bool { return slices.Contains(area.TACs, tac) })
+	})
+	out := make([]*record.GNB, 0, len(list))
+	for _, g := range list {
+		out = append(out, g)
+	}
+	return out
+}

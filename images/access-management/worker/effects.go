@@ -1,0 +1,126 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+
+	"core5g.dev/core5g/images/access-management/procedure"
+	"core5g.dev/core5g/images/nf/sbi"
+	consumer "core5g.dev/core5g/images/session-management/namf"
+)
+
+// How long others may take. An SMF has a UPF to ask.
+const (
+	callTime    = 3 * time.Second
+	sessionTime = 4 * time.Second
+)
+
+// Do implements runner.World.
+func (s *Shard) Do(e procedure.Effect, done func(procedure.Event)) {
+	switch e := e.(type) {
+	case procedure.Reply:
+		s.pod.tokens.answer(e.To, e.Body)
+	case procedure.AskChallenge:
+		s.call(callTime, done, func(ctx context.Context) procedure.Event { return s.challenge(ctx, e) })
+	case procedure.AskConfirm:
+		s.call(callTime, done, func(ctx context.Context) procedure.Event { return s.confirm(ctx, e) })
+	case procedure.AskRecording:
+		s.call(callTime, done, func(ctx context.Context) procedure.Event { return s.recording(ctx, e) })
+	case procedure.AskSubscription:
+		s.call(callTime, done, func(ctx context.Context) procedure.Event { return s.subscription(ctx, e) })
+	case procedure.AskPolicy:
+		s.call(callTime, done, func(ctx context.Context) procedure.Event { return s.policy(ctx, e) })
+	case procedure.AskSession:
+		s.call(sessionTime, done, func(ctx context.Context) procedure.Event { return s.session(ctx, e) })
+	case procedure.TellUnreached:
+		s.call(callTime, done, func(ctx context.Context) procedure.Event { s.unreached(ctx, e); return nil })
+	case procedure.TellLeft:
+		s.call(callTime, done, func(ctx context.Context) procedure.Event { s.left(ctx, e); return nil })
+	default:
+		s.log.Error("an effect that this program does not know") // a test goes through all of them
+	}
+}
+
+// call somebody outside of the loop. What cannot be begun in time, since too much is under way, was not sent.
+func (s *Shard) call(limit time.Duration, done func(procedure.Event), f func(context.Context) procedure.Event) {
+	s.pod.running.Go(func() {
+		ctx, cancel := context.WithTimeout(s.ctx, limit)
+		defer cancel()
+		select {
+		case s.pod.calls <- struct{}{}:
+			defer func() { <-s.pod.calls }()
+		case <-ctx.Done(): // whom f asks it does not reach any more
+		}
+		answer := f(ctx)
+		s.loop.post(func() { done(answer) })
+	})
+}
+
+// outcome of a call by its error, and the cause of a refusal.
+func outcome(err error) (procedure.Outcome, string) {
+	var refused *sbi.Refused
+	var notSent *sbi.NotSent
+	switch {
+	case err == nil:
+		return procedure.Done, ""
+	case errors.As(err, &refused) && (refused.Status == http.StatusServiceUnavailable || refused.Status == http.StatusTooManyRequests): // not now
+		return procedure.Unsent, refused.Cause
+	case errors.As(err, &refused) && refused.Status >= http.StatusInternalServerError: // it does not know either
+		return procedure.Unknown, refused.Cause
+	case errors.As(err, &refused):
+		return procedure.Refused, refused.Cause
+	case errors.As(err, &notSent):
+		return procedure.Unsent, ""
+	}
+	return procedure.Unknown, ""
+}
+
+// unreached: the SMF hears that the UE has not come.
+func (s *Shard) unreached(ctx context.Context, e procedure.TellUnreached) {
+	err := s.pod.Callbacks.TransferFailed(ctx, e.URI, consumer.Failure{Cause: e.Cause, URI: e.URI})
+	if err != nil {
+		s.log.Warn("an SMF has not heard that a UE was not reached", "err", err)
+	}
+}
+
+// tokens are who waits for answers.
+type tokens struct {
+	mu      sync.Mutex
+	last    procedure.Token
+	waiting map[procedure.Token]func(body any)
+}
+
+func (t *tokens) add(f func(any)) procedure.Token {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.waiting == nil {
+		t.waiting = map[procedure.Token]func(any){}
+	}
+	t.last++
+	t.waiting[t.last] = f
+	return t.last
+}
+
+func (t *tokens) has(token procedure.Token) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.waiting[token] != nil
+}
+
+// answer whoever waits. Nobody does any more where the time was over.
+func (t *tokens) answer(token procedure.Token, body any) {
+	if f := t.forget(token); f != nil {
+		f(body)
+	}
+}
+
+func (t *tokens) forget(token procedure.Token) func(any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	f := t.waiting[token]
+	delete(t.waiting, token)
+	return f
+}

@@ -1,0 +1,426 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"core5g.dev/core5g/images/access-management/link"
+	"core5g.dev/core5g/images/access-management/n2"
+)
+
+// links are the pod's connections to N2 terminators, one to each address, made again when they break. What a worker holds it says on each before anything
+// else, so that nothing it sends is taken for another's.
+//
+// A terminator's life ends for its associations, which are then gone, when another life of the same pod is met, when its address refuses connections (the
+// process that listened has ended), when the address is nobody's any more for longer than link.SilentFor, or when nothing was heard of it for lostFor: a node
+// that is gone. Until one of these it is not known what became of them.
+type links struct {
+	pod *Pod
+
+	mu    sync.Mutex
+	held  map[uint16]uint64   // epochs of shards that are held here
+	conns map[*link.Conn]bool // that have been told so
+	lives map[string]*life    // terminators by name
+	// dialled are the addresses that are dialled, or connected.
+	dialled map[string]*address
+	// whole is since when each address has told its associations; zero: one has not.
+	whole time.Time
+	heard bool
+}
+
+// address of a terminator.
+type address struct {
+	// name of the life that was met there last; "" for none. listed: it is connected, and has told its associations.
+	name   string
+	listed bool
+	// wanted: the resolver has it; else it had it last at missed.
+	wanted bool
+	missed time.Time
+	cancel context.CancelFunc
+}
+
+// How often terminators are looked for, and how long one waits before it dials again.
+const (
+	resolveEvery = time.Second
+	dialTime     = 2 * time.Second
+	firstWait    = 50 * time.Millisecond
+	longestWait  = time.Second
+	// lostFor is how long nothing is heard of a terminator before it is taken for dead, with its node.
+	lostFor = 30 * time.Second
+)
+
+func newLinks(p *Pod) *links {
+	return &links{pod: p, held: map[uint16]uint64{}, conns: map[*link.Conn]bool{}, lives: map[string]*life{}, dialled: map[string]*address{}}
+}
+
+// run until the pod has given up its shards.
+func (l *links) run() {
+	ctx := l.pod.ctx
+	tick := time.NewTicker(resolveEvery)
+	defer tick.Stop()
+	for {
+		l.resolve(ctx)
+		l.sweep()
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// resolve where terminators are. What cannot be resolved is where it was.
+func (l *links) resolve(ctx context.Context) {
+	bounded, cancel := context.WithTimeout(ctx, dialTime)
+	defer cancel()
+	list, err := l.pod.Terminators(bounded)
+	if err != nil {
+		if ctx.Err() == nil {
+			l.pod.Log.Warn("N2 terminators cannot be looked for", "err", err)
+		}
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for at, a := range l.dialled {
+		if a.wanted && !slices.Contains(list, at) {
+			a.wanted, a.missed = false, time.Now()
+		}
+	}
+	for _, at := range list {
+		a := l.dialled[at]
+		if a == nil {
+			dialling, cancel := context.WithCancel(ctx)
+			a = &address{cancel: cancel}
+			l.dialled[at] = a
+			l.pod.running.Go(func() {
+				defer cancel()
+				l.keep(dialling, at, a)
+			})
+		}
+		a.wanted = true
+	}
+	l.count()
+}
+
+// count whether each address has told its associations. l.mu is held.
+func (l *links) count() {
+	all := len(l.dialled) > 0
+	for _, a := range l.dialled {
+		all = all && (a.listed || !a.wanted)
+	}
+	switch {
+	case !all:
+		l.whole = time.Time{}
+	case l.whole.IsZero():
+		l.whole = time.Now()
+	}
+}
+
+// sweep ends lives of which nothing is heard any more, and tells the shards of what is known by now.
+func (l *links) sweep() {
+	l.mu.Lock()
+	now := time.Now()
+	var over []string
+	for at, a := range l.dialled {
+		if a.wanted || a.listed || now.Sub(a.missed) < link.SilentFor {
+			continue
+		}
+		a.cancel()
+		delete(l.dialled, at)
+		over = append(over, a.name)
+	}
+	for name, x := range l.lives {
+		if x.conn == nil && !x.gone && now.Sub(x.broke) > lostFor {
+			over = append(over, name)
+		}
+	}
+	told := l.endLives(over...)
+	l.count()
+	strangers := !l.whole.IsZero() && now.Sub(l.whole) > link.SilentFor && now.Sub(l.whole) < link.SilentFor+3*resolveEvery
+	l.mu.Unlock()
+	l.tell(told)
+	if strangers { // those of which nothing was heard are known to be gone by now
+		l.tell([]string{""})
+	}
+}
+
+// tell the shards that World.Association may say otherwise.
+func (l *links) tell(names []string) {
+	for _, name := range names {
+		for _, s := range l.pod.all() {
+			s.loop.post(func() { s.runner.TerminatorHeard(name) })
+		}
+	}
+}
+
+// keep a connection to an address.
+func (l *links) keep(ctx context.Context, at string, a *address) {
+	wait := firstWait
+	for ctx.Err() == nil {
+		began := time.Now()
+		if err := l.connect(ctx, at, a); ctx.Err() == nil {
+			l.failed(at, a, err)
+		}
+		if time.Since(began) > longestWait {
+			wait = firstWait
+		}
+		if !sleep(ctx, wait) {
+			return
+		}
+		wait = min(2*wait, longestWait)
+	}
+}
+
+// failed: there is no connection to an address.
+func (l *links) failed(at string, a *address, err error) {
+	l.pod.measures.linkEnds.Inc()
+	l.pod.Log.Warn("no connection to an N2 terminator", "address", at, "terminator", a.name, "err", err)
+	if !errors.Is(err, syscall.ECONNREFUSED) {
+		return
+	}
+	l.mu.Lock()
+	told := l.endLives(a.name)
+	l.mu.Unlock()
+	l.tell(told)
+}
+
+// connect to a terminator, and serve the connection until it ends.
+func (l *links) connect(ctx context.Context, at string, a *address) error {
+	dialling, cancel := context.WithTimeout(ctx, dialTime)
+	conn, err := l.pod.dial(dialling, at)
+	cancel()
+	if err != nil {
+		return err
+	}
+	c := link.NewConn(conn)
+	defer context.AfterFunc(ctx, c.Close)()
+	if err := l.greet(c); err != nil {
+		c.Close()
+		return err
+	}
+	session := &session{links: l, conn: c, address: a, at: at}
+	err = c.Run(session.take)
+	session.end()
+	return err
+}
+
+func (p *Pod) dial(ctx context.Context, at string) (net.Conn, error) {
+	if p.Dial != nil {
+		return p.Dial(ctx, at)
+	}
+	return (&net.Dialer{}).DialContext(ctx, "tcp", at)
+}
+
+// greet a terminator: who is here, and what is held. What is gained later is said later, on every connection.
+func (l *links) greet(c *link.Conn) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := c.Post(&link.Hello{Version: link.Version, Worker: l.pod.Holder, Shards: l.pod.Shards}); err != nil {
+		return err
+	}
+	for shard, epoch := range l.held {
+		if err := c.Post(&link.Holds{Shard: shard, Epoch: epoch}); err != nil {
+			return err
+		}
+	}
+	l.conns[c] = true
+	return nil
+}
+
+// holds: the shard is held here from now on.
+func (l *links) holds(shard uint16, epoch uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.held[shard] = epoch
+	for c := range l.conns {
+		_ = c.Post(&link.Holds{Shard: shard, Epoch: epoch})
+	}
+}
+
+// letsGo: it is held here no more.
+func (l *links) letsGo(shard uint16, epoch uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.held, shard)
+	for c := range l.conns {
+		_ = c.Post(&link.LetsGo{Shard: shard, Epoch: epoch})
+	}
+}
+
+// post a frame to a terminator. Where there is no connection to it, it is lost.
+func (l *links) post(terminator string, f link.Frame) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if x := l.lives[terminator]; x != nil && x.conn != nil {
+		_ = x.conn.Post(f)
+	}
+}
+
+// heardAny says whether a terminator has ever told its associations.
+func (l *links) heardAny() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.heard
+}
+
+// announce something to all gNBs, each by the holder of one shard.
+func (l *links) announce(m n2.Message) {
+	octets, err := n2.Write(m)
+	if err != nil {
+		l.pod.Log.Error("what gNBs are to hear cannot be written", "err", err)
+		return
+	}
+	type to struct {
+		terminator  string
+		association uint64
+	}
+	var list []to
+	l.mu.Lock()
+	for name, x := range l.lives {
+		for number, a := range x.associations {
+			if x.conn != nil && a.node != nil {
+				list = append(list, to{name, number})
+			}
+		}
+	}
+	l.mu.Unlock()
+	for _, to := range list {
+		s := l.pod.shard(uint16(to.association%uint64(l.pod.Shards)) + 1)
+		if s == nil {
+			continue
+		}
+		s.loop.post(func() {
+			if s.May() {
+				l.post(to.terminator, &link.Send{Shard: s.number, Epoch: s.lease.Epoch, Association: to.association, Message: octets})
+			}
+		})
+	}
+}
+
+// session is a connection, from its Hello to its end.
+type session struct {
+	links   *links
+	conn    *link.Conn
+	address *address
+	at      string
+	name    string // "" before Welcome
+}
+
+// take a frame.
+func (s *session) take(f link.Frame) error {
+	l := s.links
+	if w, is := f.(*link.Welcome); is || s.name == "" {
+		if !is || s.name != "" {
+			return fmt.Errorf("%T: Welcome comes first, and once", f)
+		}
+		return s.welcome(w)
+	}
+	switch f := f.(type) {
+	case *link.Opened:
+		s.opened(f)
+	case *link.Node:
+		l.mu.Lock()
+		l.lives[s.name].remember(s.name, f, l.pod.Log)
+		l.mu.Unlock()
+	case *link.Ended:
+		l.mu.Lock()
+		delete(l.lives[s.name].associations, f.Association)
+		l.mu.Unlock()
+		for _, held := range l.pod.all() {
+			held.loop.post(func() { held.runner.Took(s.name, f) })
+		}
+	case *link.Deliver:
+		s.deliver(f.Shard, f)
+	case *link.NotSent:
+		s.deliver(f.Shard, f)
+	default:
+		return fmt.Errorf("%T is no frame of a terminator", f)
+	}
+	return nil
+}
+
+// deliver to the holder of a shard. What is for one that is not held here any more its next holder gets.
+func (s *session) deliver(shard uint16, f link.Frame) {
+	if held := s.links.pod.shard(shard); held != nil {
+		held.loop.post(func() { held.runner.Took(s.name, f) })
+	}
+}
+
+func (s *session) welcome(w *link.Welcome) error {
+	if w.Version != link.Version || w.Terminator == "" {
+		return fmt.Errorf("terminator %q speaks version %d of the protocol, this worker version %d", w.Terminator, w.Version, link.Version)
+	}
+	s.name = w.Terminator
+	l := s.links
+	l.mu.Lock()
+	told := l.endLives(l.others(s.name)...)
+	if before := s.address.name; before != "" && before != s.name {
+		told = append(told, l.endLives(before)...)
+	}
+	s.address.name = s.name
+	x := l.lives[s.name]
+	if x == nil {
+		x = &life{}
+		l.lives[s.name] = x
+	}
+	if x.associations == nil {
+		x.associations = map[uint64]*n2Association{}
+	}
+	x.conn, x.gone, x.listed, x.fresh = s.conn, false, false, map[uint64]*n2Association{}
+	l.mu.Unlock()
+	l.tell(told)
+	l.pod.Log.Info("connected to an N2 terminator", "terminator", s.name, "address", s.at)
+	return nil
+}
+
+func (s *session) opened(f *link.Opened) {
+	l := s.links
+	l.mu.Lock()
+	x := l.lives[s.name]
+	x.highest = max(x.highest, f.Association)
+	switch {
+	case f.Last:
+		x.associations, x.fresh, x.listed = x.fresh, nil, true
+		s.address.listed, l.heard = true, true
+		l.count()
+	case f.Listed:
+		x.fresh[f.Association] = newAssociation(s.name, f, l.pod.Log)
+	default:
+		x.associations[f.Association] = newAssociation(s.name, f, l.pod.Log)
+	}
+	l.mu.Unlock()
+	if f.Last {
+		l.tell([]string{s.name})
+	}
+}
+
+// end of the connection: what its terminator has is not known for the moment.
+func (s *session) end() {
+	l := s.links
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.conns, s.conn)
+	s.address.listed = false
+	l.count()
+	if x := l.lives[s.name]; x != nil && x.conn == s.conn {
+		x.conn, x.listed, x.fresh, x.broke = nil, false, nil, time.Now()
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}

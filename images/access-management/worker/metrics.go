@@ -1,0 +1,177 @@
+package worker
+
+import (
+	"strings"
+	"sync"
+	"time"
+
+	"core5g.dev/core5g/images/access-management/procedure"
+	"core5g.dev/core5g/images/access-management/runner"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// measures are what a pod counts.
+type measures struct {
+	procedures *prometheus.CounterVec
+	took       *prometheus.HistogramVec
+	events     *prometheus.CounterVec
+	passed     *prometheus.CounterVec
+	linkEnds   prometheus.Counter
+
+	mu     sync.Mutex
+	counts map[string]shardCounts // by shard
+}
+
+// shardCounts are what is in memory of a shard that is held.
+type shardCounts struct{ ues, strangers int }
+
+// The label values of core5g_amf_passed_on_total.
+const (
+	passedRequest, passedUE      = "request", "ue"
+	passedDone, passedNotReached = "done", "not_reached"
+)
+
+func newMeasures(reg prometheus.Registerer) *measures {
+	m := &measures{
+		procedures: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "core5g_amf_procedures_total", Help: "Procedures of UEs that have ended, by kind, result and cause.",
+		}, []string{"procedure", "result", "cause"}),
+		took: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "core5g_amf_procedure_seconds", Help: "How long a procedure of a UE took.", Buckets: prometheus.ExponentialBuckets(0.001, 2, 14),
+		}, []string{"procedure", "result"}),
+		events: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "core5g_amf_events_total",
+			Help: "What happened to what came for UEs and to their records: declined because a queue was full (full), the store away (away) or otherwise (declined); " +
+				"written again after a conflict (conflict) or an answer that was lost (repeated); evicted from memory; taken over, given_up; stale answers, " +
+				"skipped times, abandoned requests; unreadable messages of gNBs, repetitions of what was done, messages not_sent.",
+		}, []string{"event"}),
+		passed: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "core5g_amf_passed_on_total", Help: "What came for a UE of a shard that another pod holds.",
+		}, []string{"what", "result"}),
+		linkEnds: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "core5g_amf_link_failures_total", Help: "Connections to N2 terminators that have ended, or could not be made.",
+		}),
+		counts: map[string]shardCounts{},
+	}
+	reg.MustRegister(m.procedures, m.took, m.events, m.passed, m.linkEnds)
+	return m
+}
+
+func (m *measures) ended(r procedure.Result) {
+	result, kind := "done", r.Kind.String()
+	if r.Cause != "" {
+		result = "failed"
+	}
+	m.procedures.WithLabelValues(kind, result, causeOf(r.Cause)).Inc()
+	m.took.WithLabelValues(kind, result).Observe(r.Took.Seconds())
+}
+
+// longestCause is that of a label: what procedures end with are short sentences of their own, and behind a colon what others have said.
+const longestCause = 48
+
+// causeOf a procedure's end as a label value.
+func causeOf(cause string) string {
+	cause, _, _ = strings.Cut(cause, ":")
+	if len(cause) > longestCause {
+		cause = cause[:longestCause]
+	}
+	return strings.Map(func(r rune) rune {
+		if r == ' ' || r == '-' {
+			return '_'
+		}
+		return r
+	}, strings.ToLower(cause))
+}
+
+// observeEvery is how often a runner's own counts are taken over.
+const observeEvery = time.Second
+
+// observe what the runner has counted since, and go on with it; on the loop.
+func (s *Shard) observe(before runner.Counts) {
+	m, now := s.pod.measures, s.runner.Counts()
+	for event, n := range map[string]uint64{
+		"full": now.Full - before.Full, "away": now.Away - before.Away,
+		"declined": (now.Declined - now.Full) - (before.Declined - before.Full), "conflict": now.Conflicts - before.Conflicts,
+		"repeated": now.Repeated - before.Repeated, "evicted": now.Evicted - before.Evicted, "taken_over": now.TakenOver - before.TakenOver,
+		"given_up": now.GivenUp - before.GivenUp, "stale": now.Stale - before.Stale, "skipped": now.Skipped - before.Skipped,
+		"abandoned": now.Abandoned - before.Abandoned, "unreadable": now.Unreadable - before.Unreadable, "repetition": now.Repetitions - before.Repetitions,
+		"not_sent": now.NotSent - before.NotSent,
+	} {
+		m.events.WithLabelValues(event).Add(float64(n))
+	}
+	all, strangers := s.runner.UEs()
+	m.mu.Lock()
+	if !s.closed.Load() {
+		m.counts[s.lease.Shard] = shardCounts{all, strangers}
+	}
+	m.mu.Unlock()
+	s.After(observeEvery, func() { s.observe(now) })
+}
+
+// gaveUp a shard, which is closed.
+func (m *measures) gaveUp(name string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.counts, name)
+}
+
+// state is a collector of what there is now.
+type state struct{ pod *Pod }
+
+var (
+	heldDesc = prometheus.NewDesc("core5g_amf_shard_held", "1 for a shard that the pod holds and serves, else 0.", []string{"shard"}, nil)
+	uesDesc  = prometheus.NewDesc("core5g_amf_ues_in_memory",
+		"UEs of a shard that are in memory, and those of them that have not shown who they are (strangers); the session store has all others.", []string{"shard", "known"}, nil)
+	gnbsDesc  = prometheus.NewDesc("core5g_amf_gnbs", "gNBs that have been set up, as this pod knows by its connections to N2 terminators.", nil, nil)
+	linksDesc = prometheus.NewDesc("core5g_amf_links", "Connections to N2 terminators.", nil, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (state) Describe(out chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{heldDesc, uesDesc, gnbsDesc, linksDesc} {
+		out <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c state) Collect(out chan<- prometheus.Metric) {
+	gauge := func(d *prometheus.Desc, v int, labels ...string) {
+		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(v), labels...)
+	}
+	m := c.pod.measures
+	m.mu.Lock()
+	for n := range c.pod.Shards {
+		name := c.pod.name(n + 1)
+		x, held := m.counts[name]
+		if !held {
+			gauge(heldDesc, 0, name)
+			continue
+		}
+		gauge(heldDesc, 1, name)
+		gauge(uesDesc, x.ues-x.strangers, name, "yes")
+		gauge(uesDesc, x.strangers, name, "no")
+	}
+	m.mu.Unlock()
+	gnbs, links := c.pod.links.counts()
+	gauge(gnbsDesc, gnbs)
+	gauge(linksDesc, links)
+}
+
+// counts of gNBs and connections.
+func (l *links) counts() (gnbs, connections int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	nodes := map[string]bool{}
+	for _, x := range l.lives {
+		if x.conn != nil {
+			connections++
+		}
+		for _, a := range x.associations {
+			if a.node != nil {
+				nodes[a.node.Key()] = true
+			}
+		}
+	}
+	return len(nodes), connections
+}
