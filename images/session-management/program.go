@@ -2,7 +2,6 @@ package sessionmanagement
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -10,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"core5g.dev/core5g/images/customresources"
 	"core5g.dev/core5g/images/nf/sbi"
 	"core5g.dev/core5g/images/nf/sbitls"
 	"core5g.dev/core5g/images/nf/sessionstore/metered"
@@ -23,15 +23,9 @@ import (
 	"core5g.dev/core5g/images/session-management/nsmf"
 	"core5g.dev/core5g/images/session-management/nudm"
 	"core5g.dev/core5g/images/session-management/shard"
-	"core5g.dev/core5g/operators/api/v1alpha1"
 
-	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
-	"k8s.io/apimachinery/pkg/runtime"
-	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
-	kubeconfig "sigs.k8s.io/controller-runtime/pkg/client/config"
 )
 
 // Run serves until ctx ends.
@@ -134,38 +128,15 @@ func follow(ctx context.Context, group *errgroup.Group, c Config, configure func
 		configure(snapshot)
 		return nil
 	}
-	ctrl.SetLogger(logr.FromSlogHandler(log.Handler()))
-	rest, err := kubeconfig.GetConfig()
-	if err != nil {
-		return fmt.Errorf("no Kubernetes: %w", err)
-	}
-	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
-		return err
-	}
-	objects, err := cache.New(rest, cluster.CacheOptions(scheme, c.Namespace))
+	objects, err := customresources.Open(c.Namespace, log)
 	if err != nil {
 		return err
 	}
 	watcher := cluster.NewWatcher(objects, c.Namespace, c.Core, log, registry)
 	watcher.Serve(c.Slice)
 	watcher.Follow(func(_, now *configuration.Snapshot) { configure(now) })
-	group.Go(func() error { return objects.Start(ctx) })
-	if err := watcher.Watch(ctx, objects); err != nil {
-		return err
-	}
 	log.Info("reading the objects", "namespace", c.Namespace)
-	if !objects.WaitForCacheSync(ctx) {
-		return errors.New("stopped before the objects were read")
-	}
-	if err := watcher.Refresh(ctx); err != nil {
-		return err
-	}
-	group.Go(func() error {
-		watcher.Run(ctx)
-		return nil
-	})
-	return nil
+	return watcher.Begin(ctx, group.Go, objects)
 }
 
 // serveShards: each has a port of its own, at every pod.

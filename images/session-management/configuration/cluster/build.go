@@ -3,9 +3,9 @@ package cluster
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"slices"
 
+	"core5g.dev/core5g/images/customresources"
 	"core5g.dev/core5g/images/session-management/configuration"
 	"core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/specs"
@@ -20,14 +20,7 @@ type Objects struct {
 }
 
 // Refusal says that an object cannot be used as it is.
-type Refusal struct {
-	Kind, Name string
-	Err        error
-	// Earlier: what was last good of it is in force; otherwise nothing of it is.
-	Earlier bool
-}
-
-func (r Refusal) Error() string { return fmt.Sprintf("%s %s: %v", r.Kind, r.Name, r.Err) }
+type Refusal = customresources.Refusal
 
 // Good remembers of each object what was last usable. Its zero value is ready.
 type Good struct {

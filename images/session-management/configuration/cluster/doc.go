@@ -8,5 +8,5 @@
 //	build.go    objects to a Snapshot, and what is wrong with which
 //	slice.go    a Slice to data networks
 //	unit.go     a UPFInstance to units
-//	watcher.go  when to build
+//	watcher.go  which objects (when to build says package customresources)
 package cluster

@@ -165,7 +165,7 @@ func TestWatcherOutlivesTheAPIServer(t *testing.T) {
 	if err := w.Refresh(t.Context()); err == nil || w.Current() != was {
 		t.Fatalf("%v, %v", err, w.Current())
 	}
-	if got := testutil.ToFloat64(w.metrics.failures); got != 2 {
+	if got := testutil.ToFloat64(w.Metrics.Failures); got != 2 {
 		t.Errorf("%v failures, want 2", got)
 	}
 	<-s.refused
@@ -225,16 +225,16 @@ func TestWatcherNamesWhatItRefuses(t *testing.T) {
 	if said := refresh("wrong"); said != "" {
 		t.Errorf("once more: %s", said)
 	}
-	if got := testutil.ToFloat64(w.metrics.refused.WithLabelValues("Slice", "iot", "earlier")); got != 1 {
+	if got := testutil.ToFloat64(w.Metrics.Refused.WithLabelValues("Slice", "iot", "earlier")); got != 1 {
 		t.Errorf("metric %v", got)
 	}
 	if said := refresh("112233"); !strings.Contains(said, "can be used again") {
 		t.Errorf("of a good one again: %s", said)
 	}
-	if got := testutil.CollectAndCount(w.metrics.refused); got != 0 {
+	if got := testutil.CollectAndCount(w.Metrics.Refused); got != 0 {
 		t.Errorf("%d are still refused", got)
 	}
-	if got := testutil.ToFloat64(w.metrics.changes); got != 1 {
+	if got := testutil.ToFloat64(w.Metrics.Changes); got != 1 {
 		t.Errorf("%v changes, want 1", got)
 	}
 }
