@@ -1,0 +1,183 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"core5g.dev/core5g/images/access-management/configuration"
+	"core5g.dev/core5g/images/access-management/procedure"
+	"core5g.dev/core5g/images/access-management/record"
+	"core5g.dev/core5g/operators/api/v1alpha1"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllertest"
+	"sigs.k8s.io/yaml"
+)
+
+func core(t *testing.T, amf string) *v1alpha1.Core5G {
+	t.Helper()
+	o := &v1alpha1.Core5G{}
+	if err := yaml.UnmarshalStrict([]byte(`
+metadata: {namespace: ns, name: core5g}
+spec:
+  plmns: [{mcc: "208", mnc: "93"}, {mcc: "001", mnc: "001"}]
+  tacs: ["000001", "00000a"]
+  sliceCatalogue: [{sst: 1, sd: "010203"}, {sst: 2}]
+  amf: {`+amf+`}
+`), o); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func want() *procedure.Settings {
+	catalogue := []record.Slice{{SST: 1, SD: &[3]byte{1, 2, 3}}, {SST: 2}}
+	return &procedure.Settings{
+		Name: "North", Region: 1, Set: 2, Pointer: 3, Capacity: configuration.DefaultCapacity,
+		PLMNs:     []procedure.PLMN{{PLMN: "20893", TACs: []uint32{1, 10}, Slices: catalogue}, {PLMN: "001001", TACs: []uint32{1, 10}, Slices: catalogue}},
+		Integrity: []uint8{2, 1, 3}, Ciphering: []uint8{2, 1, 3}, Periodic: time.Hour, Backoff: 30 * time.Second,
+	}
+}
+
+func TestBuild(t *testing.T) {
+	got, refusals := Build(core(t, "name: North, region: 1, set: 2, pointer: 3"), &Good{})
+	if diff := cmp.Diff(want(), got); diff != "" || len(refusals) != 0 {
+		t.Errorf("refusals %v (-want +got):\n%s", refusals, diff)
+	}
+	got, refusals = Build(core(t, ""), &Good{})
+	if len(refusals) != 0 || got.Name != "AMF" || got.Region != 202 || got.Set != 1016 || got.Pointer != 0 {
+		t.Errorf("of a Core5G that says nothing: %+v, %v", got, refusals)
+	}
+}
+
+// What cannot be used is named with what to write instead, and what was last good of it stays.
+func TestBuildRefuses(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*v1alpha1.Core5G) *v1alpha1.Core5G
+		want   string
+	}{
+		"no Core5G":            {func(*v1alpha1.Core5G) *v1alpha1.Core5G { return nil }, "Core5G core5g: it does not exist: create it"},
+		"a PLMN that is none":  {func(c *v1alpha1.Core5G) *v1alpha1.Core5G { c.Spec.PLMNs[1].MNC = "1"; return c }, `Core5G core5g: spec.plmns[1]: PLMN of mcc "001" and mnc "1"`},
+		"a TAC that is none":   {func(c *v1alpha1.Core5G) *v1alpha1.Core5G { c.Spec.TACs[0] = "x"; return c }, `spec.tacs[0]: tac "x": write six hexadecimal digits`},
+		"a slice that is none": {func(c *v1alpha1.Core5G) *v1alpha1.Core5G { c.Spec.SliceCatalogue[1].SST = 256; return c }, `spec.sliceCatalogue[1]: sst 256: write 1 to 255`},
+		"an SD that is none":   {func(c *v1alpha1.Core5G) *v1alpha1.Core5G { c.Spec.SliceCatalogue[0].SD = "1"; return c }, `spec.sliceCatalogue[0]: sd "1"`},
+		"a slice twice": {func(c *v1alpha1.Core5G) *v1alpha1.Core5G {
+			c.Spec.SliceCatalogue[0] = c.Spec.SliceCatalogue[1]
+			return c
+		}, `S-NSSAI 2 is in the catalogue twice`},
+		"a name that gNBs lack":  {func(c *v1alpha1.Core5G) *v1alpha1.Core5G { c.Spec.AMF.Name = "Nörd"; return c }, `AMF name "Nörd"`},
+		"a region of many bits":  {func(c *v1alpha1.Core5G) *v1alpha1.Core5G { c.Spec.AMF.Region = new(int32(1 << 16)); return c }, `region 65536: write 0 to 255`},
+		"a pointer below nought": {func(c *v1alpha1.Core5G) *v1alpha1.Core5G { c.Spec.AMF.Pointer = new(int32(-1 << 31)); return c }, `write 0 to 63`},
+	} {
+		var good Good
+		before, _ := Build(core(t, "name: North"), &good)
+		for range 2 {
+			got, refusals := Build(c.change(core(t, "")), &good)
+			if len(refusals) != 1 || !strings.Contains(refusals[0].Error(), c.want) || !refusals[0].Earlier || got != before {
+				t.Errorf("%s: %v, want %q, and what was before", name, refusals, c.want)
+			}
+		}
+		got, refusals := Build(c.change(core(t, "")), &Good{})
+		if got != nil || len(refusals) != 1 || refusals[0].Earlier {
+			t.Errorf("%s, and nothing before: %+v, %v", name, got, refusals)
+		}
+	}
+}
+
+// server is an API server that may be away, and the informer of its cache.
+type server struct {
+	client.WithWatch
+	away atomic.Bool
+	core *controllertest.FakeInformer
+}
+
+func (s *server) GetInformer(_ context.Context, o client.Object, _ ...cache.InformerGetOption) (cache.Informer, error) {
+	if _, ok := o.(*v1alpha1.Core5G); !ok {
+		return nil, errors.New("it may read nothing but Core5Gs")
+	}
+	return s.core, nil
+}
+
+// A changed Core5G is in force soon, a wrong one never; an API server that is away leaves what was.
+func TestWatcher(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	s := &server{core: &controllertest.FakeInformer{}}
+	s.WithWatch = fake.NewClientBuilder().WithScheme(scheme).WithObjects(core(t, "name: North, region: 1, set: 2, pointer: 3")).WithInterceptorFuncs(interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+			if s.away.Load() {
+				return errors.New("connection refused")
+			}
+			return c.Get(ctx, key, o, opts...)
+		},
+	}).Build()
+	w := NewWatcher(s, "ns", "core5g", slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+	if err := w.Watch(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	told := make(chan *procedure.Settings, 10)
+	w.Follow(func(_, now *procedure.Settings) { told <- now })
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { w.Run(ctx); close(ended) }()
+	defer func() { cancel(); <-ended }()
+	next := func() *procedure.Settings {
+		t.Helper()
+		select {
+		case now := <-told:
+			return now
+		case <-time.After(10 * time.Second):
+			t.Fatal("nobody is told")
+			return nil
+		}
+	}
+	if diff := cmp.Diff(want(), next()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	change := func(f func(*v1alpha1.Core5G)) {
+		t.Helper()
+		var o v1alpha1.Core5G
+		if err := s.Get(ctx, client.ObjectKey{Namespace: "ns", Name: "core5g"}, &o); err != nil {
+			t.Fatal(err)
+		}
+		f(&o)
+		if err := s.Update(ctx, &o); err != nil {
+			t.Fatal(err)
+		}
+		s.core.Update(&o, &o)
+	}
+	change(func(o *v1alpha1.Core5G) { o.Spec.AMF.Name = "South" })
+	if got := next(); got.Name != "South" {
+		t.Errorf("in force is %+v", got)
+	}
+	s.away.Store(true)
+	if err := w.Refresh(ctx); err == nil || w.Current().Name != "South" {
+		t.Errorf("%v, in force is %+v", err, w.Current())
+	}
+	s.away.Store(false)
+	change(func(o *v1alpha1.Core5G) { o.Spec.AMF.Name = "Süd" })
+	if err := w.Refresh(ctx); err != nil || w.Current().Name != "South" {
+		t.Errorf("%v, in force is %+v", err, w.Current())
+	}
+	if got := testutil.ToFloat64(w.Metrics.Refused.WithLabelValues("Core5G", "core5g", "earlier")); got != 1 {
+		t.Errorf("metric %v", got)
+	}
+	change(func(o *v1alpha1.Core5G) { o.Spec.TACs = []v1alpha1.TAC{"000002"}; o.Spec.AMF.Name = "East" })
+	if got := next(); got.Name != "East" || got.PLMNs[0].TACs[0] != 2 || len(told) != 0 {
+		t.Errorf("in force is %+v, and %d more", got, len(told))
+	}
+}
