@@ -18,7 +18,7 @@ var (
 	ErrFenced = errors.New("session store: the lease of the shard is lost")
 	// ErrConflict: the record has another revision than the change was made from.
 	ErrConflict = errors.New("session store: the record has changed meanwhile")
-	// ErrTaken: a unique index names another record.
+	// ErrTaken: a unique index names another record. It comes as a *TakenError.
 	ErrTaken = errors.New("session store: the index belongs to another record")
 	// ErrUnknown: nobody knows whether it was written. Commit the same change again.
 	ErrUnknown = errors.New("session store: it is not known whether this was written")
@@ -27,6 +27,16 @@ var (
 	// ErrTooLarge: a record above MaxRecord; nothing was sent.
 	ErrTooLarge = fmt.Errorf("session store: a record has more than %d octets", MaxRecord)
 )
+
+// TakenError is an ErrTaken that says which index it is.
+type TakenError struct{ Index Index }
+
+func (e *TakenError) Error() string {
+	return fmt.Sprintf("%v: %s:%s", ErrTaken, e.Index.Kind, e.Index.Value)
+}
+
+// Is ErrTaken.
+func (e *TakenError) Is(target error) bool { return target == ErrTaken }
 
 // HeldError says who has the shard that somebody wanted.
 type HeldError struct {

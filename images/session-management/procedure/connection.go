@@ -27,6 +27,7 @@ import (
 const (
 	connectUnit  uint8 = 1
 	connectMoved uint8 = 2 // tunnelMoved (access.go)
+	connectLetGo uint8 = 3 // 4.3.7 step 5
 
 	pageTransfer uint8 = 1
 )
@@ -34,6 +35,7 @@ const (
 var connection = map[uint8]step{
 	connectUnit:  {ask: askChange, take: takeChange},
 	connectMoved: {ask: askMoved, take: takeMoved},
+	connectLetGo: {ask: askLetGo, take: takeLetGo},
 }
 
 func askChange(t *turn) { t.tell(t.s.Handover == nil, (*turn).changed) }
@@ -47,13 +49,12 @@ func takeChange(t *turn, e Event) {
 func (t *turn) changed(u Unit) {
 	switch {
 	case u.Outcome == Done:
-		is, broken := t.connectionIs(), t.s.Procedure.PTI == pathBroken
-		t.over("")
-		t.reply(is)
-		if broken {
-			t.letGo()
+		t.reply(t.connectionIs())
+		if t.s.Procedure.PTI == pathBroken {
+			t.next(connectLetGo)
 			return
 		}
+		t.over("")
 		t.catchUp()
 	case u.Outcome == Refused && u.Cause == ie.CauseSessionContextNotFound: // the unit has lost it
 		t.over("the UPF has lost the session")
@@ -97,6 +98,7 @@ func (t *turn) activated() {
 		return
 	}
 	t.due(duePaging, 0)
+	t.due(dueLetGo, 0)
 	t.due(dueAccess, accessTime)
 	t.reply(Updated{Connection: Activating, N2: setup, N2Type: n2.InfoSetupRequest})
 }
@@ -131,10 +133,37 @@ const (
 	pathBroken uint8 = 2
 )
 
-// letGo of the session's resources in an access network that is not reached: it may be there, and nobody has asked it (4.3.7 step 5).
+// letGo of the session's resources in an access network that is not reached: it may be there, and nobody has asked it (4.3.7 step 5). The time that
+// is set goes when it has heard, or has other resources for the session.
 func (t *turn) letGo() {
-	if b, err := (&n2.ReleaseCommand{Cause: ngapcause.TransportResourceUnavailable}).Encode(); err == nil {
-		t.transfer(AskTransfer{N2: b, N2Type: n2.InfoReleaseCommand, SkipIdle: true})
+	if t.s.Phase == record.Idle {
+		t.begin(Connection, connectLetGo)
+	}
+}
+
+const letGoRest = 5 * time.Second
+
+func askLetGo(t *turn) {
+	b, err := (&n2.ReleaseCommand{Cause: ngapcause.TransportResourceUnavailable}).Encode()
+	if err != nil {
+		t.due(dueLetGo, 0)
+		t.over(err.Error())
+		return
+	}
+	t.transfer(AskTransfer{N2: b, N2Type: n2.InfoReleaseCommand, SkipIdle: true})
+}
+
+func takeLetGo(t *turn, e Event) {
+	x, ok := e.(Transferred)
+	switch {
+	case !ok:
+	case x.Outcome == Done || x.Outcome == Refused:
+		t.due(dueLetGo, 0)
+		t.over("")
+		t.catchUp()
+	default:
+		t.due(dueLetGo, letGoRest)
+		t.over("no answer of the AMF")
 	}
 }
 
@@ -144,6 +173,9 @@ func (t *turn) idle() { t.idleAs(0) }
 func (t *turn) idleAs(word uint8) {
 	t.change(func(s *record.Session) { s.Phase, s.Downlink, s.Handover = record.Idle, record.Tunnel{}, nil })
 	t.due(dueHandover, 0)
+	if word == pathBroken {
+		t.due(dueLetGo, letGoRest) // whatever becomes of the unit
+	}
 	if t.s.Wanted != nil {
 		t.s.Wanted.Access = false
 	}

@@ -34,6 +34,8 @@ const (
 	establishUnit         uint8 = 3
 	establishTransfer     uint8 = 4
 	establishCharging     uint8 = 5 // before establishUnit
+	// establishRemains: its address is another session's, so that the unit is to choose again. The count is in the record, in the place of a cause.
+	establishRemains uint8 = 6
 )
 
 var establishment = map[uint8]step{
@@ -42,7 +44,11 @@ var establishment = map[uint8]step{
 	establishUnit:         {ask: askEstablishment, take: takeEstablishment},
 	establishTransfer:     {ask: askAccept, take: takeAccepted},
 	establishCharging:     {ask: askOpening, take: takeOpening},
+	establishRemains:      {ask: askAnchorDeletion, take: takeChosen},
 }
+
+// establishAgain is how often a unit may choose: it walks through its pool (TS 29.244 5.21.3.2), and few of it have been taken along elsewhere.
+const establishAgain = 8
 
 // accessTime is how long an access network may take to answer. UEs ask again after T3580, 16 s (TS 24.501 10.3).
 const accessTime = 12 * time.Second
@@ -325,6 +331,41 @@ func takeEstablishment(t *turn, e Event) {
 		t.rejectEstablishment("the UPF refused", n1.CauseInsufficientResources)
 	default:
 		t.rejectEstablishment("no answer of the UPF", n1.CauseNetworkFailure)
+	}
+}
+
+// addressTaken: what the event has brought is another session's. An address of the subscription cannot be had; a unit chooses another one.
+func (t *turn) addressTaken(e Event) {
+	u, ok := e.(Unit)
+	static4, static6 := t.s.IPv4, t.s.IPv6
+	switch {
+	case t.create != nil: // nobody has heard of it
+		request, _ := readEstablishment(*t.create)
+		f := refused(http.StatusInternalServerError, "INSUFFICIENT_RESOURCES_SLICE_DNN", request, n1.CauseInsufficientResources)
+		f.Detail = "the subscriber's static address is another session's"
+		t.refuseCreate(f)
+	case ok && Kind(t.s.Procedure.Kind) == Establishment && n4.Established(t.s, u.Established) == nil:
+		t.s.IPv4, t.s.IPv6, t.s.Uplink = static4, static6, record.Tunnel{}
+		t.s.Procedure.Cause++
+		t.next(establishRemains)
+	default:
+		t.out.Refused = "the address is another session's"
+	}
+}
+
+// takeChosen: what the unit chose is given back.
+func takeChosen(t *turn, e Event) {
+	u, ok := e.(Unit)
+	switch {
+	case !ok:
+	case u.Outcome != Done && u.Outcome != Refused:
+		t.rejectEstablishment("no answer of the UPF", n1.CauseNetworkFailure)
+	case t.s.Procedure.Cause >= establishAgain:
+		t.rejectEstablishment("every address that the UPF chose is another session's", n1.CauseInsufficientResources)
+	default:
+		t.s.UPSEID = 0
+		t.s.Usage.Number()
+		t.next(establishUnit)
 	}
 }
 

@@ -1,6 +1,8 @@
 package procedure
 
 import (
+	"net/netip"
+	"slices"
 	"testing"
 
 	"core5g.dev/core5g/images/ngapcause"
@@ -84,6 +86,8 @@ func TestEstablishment(t *testing.T) {
 func TestEstablishmentRefused(t *testing.T) {
 	asked := act{name: "the AMF asks", event: create(request(5, 0x91))}
 	subscribed := act{name: "the subscription", event: Subscription{}}
+	taken := act{name: "the address that the unit has chosen is another session's", event: AddressTaken{Event: made()}}
+	given := act{name: "the unit has deleted it", event: Unit{Outcome: Done}}
 	with := func(f func(*Create)) act {
 		c := create(request(5, 0x91))
 		f(&c)
@@ -129,6 +133,17 @@ func TestEstablishmentRefused(t *testing.T) {
 			asked, subscribed, {name: "the unit has it", event: made()}, {name: "the AMF", event: Transferred{Outcome: Refused, Cause: "CONTEXT_NOT_FOUND"}},
 			{name: "the unit has deleted it", event: Unit{Outcome: Done}}, {name: "the AMF has heard", event: Notified{Outcome: Done}},
 		}},
+		{name: "the subscription's address is another session's", acts: []act{
+			asked, {name: "the subscription", event: AddressTaken{Event: Subscription{IPv4: netip.MustParseAddr("10.60.0.1")}}},
+		}},
+		{name: "the unit's address is another session's: it chooses again", acts: []act{
+			asked, subscribed, taken, given, {name: "the unit has it", event: made()},
+		}},
+		{name: "the unit does not take it back", acts: []act{asked, subscribed, taken, unitMute}},
+		{name: "a new holder has it taken back", acts: []act{asked, subscribed, taken, {name: "resumed", event: Resumed{}}, given}},
+		{name: "every address of the unit's is another session's", acts: slices.Concat(
+			[]act{asked, subscribed}, slices.Repeat([]act{taken, given}, establishAgain), []act{given, {name: "the AMF has the reject", event: Transferred{Outcome: Done}}},
+		)},
 		{name: "the gNB refuses", from: establishing, acts: []act{{name: "the gNB", event: Update{From: 2, N2Type: n2.InfoSetupUnsuccessful, N2: makes(t, &n2.SetupUnsuccessful{Cause: ngapcause.RadioResourcesNotAvailable})}}}},
 		{name: "the gNB refuses the default flow", from: establishing, acts: []act{{name: "the gNB", event: Update{From: 2, N2Type: n2.InfoSetupResponse, N2: makes(t, &n2.SetupResponse{
 			Downlink: n2.FlowTunnel{Tunnel: gnb, Flows: []n2.AssociatedFlow{{QFI: 2}}}, Failed: []n2.FlowCause{{QFI: 1}},

@@ -109,6 +109,9 @@ type Measured struct {
 	Used record.Units
 }
 
+// AddressTaken: what the event has given the session is another session's, and nothing of that was kept.
+type AddressTaken struct{ Event Event }
+
 // Due says that a time has come that an Output named.
 type Due struct{ Name string }
 
@@ -297,6 +300,7 @@ func (Transferred) event()         {}
 func (Notified) event()            {}
 func (UnitDrains) event()          {}
 func (PathFailed) event()          {}
+func (AddressTaken) event()        {}
 
 // From is who waits for the answer to an event, 0 for nobody.
 func From(e Event) Token {

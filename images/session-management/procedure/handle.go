@@ -97,6 +97,7 @@ func (t *turn) withoutSession(e Event) {
 }
 
 func (t *turn) duringProcedure(e Event) {
+	another, taken := e.(AddressTaken)
 	switch {
 	case answer(e):
 		if s, ok := steps[Kind(t.s.Procedure.Kind)][t.s.Procedure.Step]; ok {
@@ -104,6 +105,8 @@ func (t *turn) duringProcedure(e Event) {
 		}
 	case e == Resumed{}:
 		t.again()
+	case taken:
+		t.addressTaken(another.Event)
 	default:
 		t.out.Refused = "a procedure is under way"
 	}
@@ -296,12 +299,13 @@ const (
 	dueWay      = "way"
 	dueCharge   = "charge"
 	duePolicy   = "policy"
+	dueLetGo    = "let_go"
 
 	dueSubscription = "subscription"
 )
 
 // DueNames are all that there are.
-var DueNames = []string{dueAccess, dueCommand, duePaging, dueHandover, dueUnit, dueBehind, dueWay, dueCharge, duePolicy, dueSubscription}
+var DueNames = []string{dueAccess, dueCommand, duePaging, dueHandover, dueUnit, dueBehind, dueWay, dueCharge, duePolicy, dueLetGo, dueSubscription}
 
 func (t *turn) timer(name string) {
 	t.due(name, 0)
@@ -324,6 +328,8 @@ func (t *turn) timer(name string) {
 		t.chargeTime()
 	case duePolicy:
 		t.policyTime()
+	case dueLetGo:
+		t.letGo()
 	case dueSubscription:
 		t.subscriptionTime()
 	}

@@ -176,7 +176,20 @@ func TestRerouting(t *testing.T) {
 // A gNB that packets do not reach (TS 23.527 5.4, TS 23.502 4.3.7).
 func TestPathFailure(t *testing.T) {
 	tell(t, "path-failure", []story{
-		{name: "packets wait, and the access network is told to let go", from: active, acts: []act{{name: "no way to the gNB", event: PathFailed{NodeID: unitID, Peer: gnb.IPv4}}, unitDone}},
+		{name: "packets wait, and the access network is told to let go", from: active, acts: []act{{name: "no way to the gNB", event: PathFailed{NodeID: unitID, Peer: gnb.IPv4}}, unitDone, heardWay}},
+		{name: "the unit does not say that packets wait: the access network is told all the same", from: active, acts: []act{
+			{name: "no way to the gNB", event: PathFailed{NodeID: unitID, Peer: gnb.IPv4}}, unitMute,
+			{name: "5 s later", event: Due{Name: dueLetGo}, later: letGoRest}, heardWay,
+		}},
+		{name: "the AMF does not answer: it is told again, unless the UE has come back", from: active, acts: []act{
+			{name: "no way to the gNB", event: PathFailed{NodeID: unitID, Peer: gnb.IPv4}}, unitDone, {name: "the AMF says nothing", event: Transferred{Outcome: Unknown}},
+			{name: "5 s later", event: Due{Name: dueLetGo}, later: letGoRest}, {name: "nor does it then", event: Transferred{Outcome: NotSent}},
+			update1("up", Update{Connection: Activating}), update1("the gNB has a tunnel", newTeller(t).ready()), unitDone,
+			{name: "at that time", event: Due{Name: dueLetGo}, later: letGoRest},
+		}},
+		{name: "whoever takes over tells it", from: active, acts: []act{
+			{name: "no way to the gNB", event: PathFailed{NodeID: unitID, Peer: gnb.IPv4}}, unitDone, {name: "the pod dies", event: Resumed{}}, heardWay,
+		}},
 		{name: "to another gNB", from: active, acts: []act{{name: "no way to another gNB", event: PathFailed{NodeID: unitID, Peer: otherGNB.IPv4}}}},
 		{name: "of an idle UE", from: idleUE, acts: []act{{name: "no way to the gNB", event: PathFailed{NodeID: unitID, Peer: gnb.IPv4}}}},
 	})

@@ -315,7 +315,9 @@ var (
 // tells says whether a step tells the unit.
 func tells(kind Kind, step uint8) bool {
 	switch kind {
-	case Connection, Switching, Handing:
+	case Connection:
+		return step != connectLetGo
+	case Switching, Handing:
 		return true
 	case Charging:
 		return step == chargeUnit

@@ -100,6 +100,8 @@ type Counts struct {
 	Evicted, Orphans, Elsewhere uint64
 	// Stale answers, to what was asked before, and Skipped times, which were moved while they came.
 	Stale, Skipped uint64
+	// Taken addresses, which units gave to sessions although they are others'.
+	Taken uint64
 	// Abandoned requests, whose askers had given up before their turn came.
 	Abandoned uint64
 }
@@ -433,11 +435,12 @@ func (r *Runner) handle(s *session, e procedure.Event) {
 	for _, ended := range out.Ended {
 		r.w.Ended(ended)
 	}
-	r.keep(s, out)
+	r.keep(s, e, out)
 }
 
 // keep the record, then do the effects.
-func (r *Runner) keep(s *session, out procedure.Output) {
+func (r *Runner) keep(s *session, e procedure.Event, out procedure.Output) {
+	before := s.state
 	s.state, s.busy = out.State, out.Busy
 	s.asked++
 	r.mark(s)
@@ -461,35 +464,50 @@ func (r *Runner) keep(s *session, out procedure.Output) {
 		return
 	}
 	s.writing = true
-	r.write(s, c, is, out.Effects, firstPause)
+	r.write(s, &write{change: c, is: is, effects: out.Effects, before: before, event: e}, firstPause)
+}
+
+// write of a session's record, and the effects behind it. before is what the session was, and event what has changed it.
+type write struct {
+	change  *sessionstore.Change
+	is      stored
+	effects []procedure.Effect
+	before  procedure.State
+	event   procedure.Event
 }
 
 // write until it is known what became of it.
-func (r *Runner) write(s *session, c *sessionstore.Change, is stored, then []procedure.Effect, pause time.Duration) {
+func (r *Runner) write(s *session, x *write, pause time.Duration) {
 	lease := r.lease
 	r.w.Store(func(ctx context.Context, store sessionstore.Store) func() {
-		err := store.Commit(ctx, lease, *c)
-		return func() { r.written(s, c, is, then, pause, err) }
+		err := store.Commit(ctx, lease, *x.change)
+		return func() { r.written(s, x, pause, err) }
 	})
 }
 
-func (r *Runner) written(s *session, c *sessionstore.Change, is stored, then []procedure.Effect, pause time.Duration, err error) {
+func (r *Runner) written(s *session, x *write, pause time.Duration, err error) {
 	r.heard(err)
 	switch {
 	case r.stopped:
 	case err == nil:
 		r.unname(s.stored.record)
-		r.name(s, is.record)
-		s.stored, s.writing = is, false
-		r.effects(s, then)
+		r.name(s, x.is.record)
+		s.stored, s.writing = x.is, false
+		r.effects(s, x.effects)
+		r.pump(s)
+	case addressTaken(err): // the session is what it was, and the procedure says what becomes of it without that address
+		r.counts.Taken++
+		r.log.Warn("an address is another session's", "key", s.key, "err", err)
+		s.state, s.writing = x.before, false
+		r.handle(s, procedure.AddressTaken{Event: x.event})
 		r.pump(s)
 	case lasting(err): // ErrConflict, ErrTaken, ErrTooLarge: it was not written, and never will be
-		r.refused(s, then, err)
+		r.refused(s, x.effects, err)
 	default: // nobody knows
 		r.counts.Repeated++
 		r.w.After(pause, func() {
 			if !r.stopped {
-				r.write(s, c, is, then, min(2*pause, longestWait))
+				r.write(s, x, min(2*pause, longestWait))
 			}
 		})
 	}

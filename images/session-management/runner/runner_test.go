@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -195,6 +196,45 @@ func TestAConflict(t *testing.T) {
 	wants(t, w, "commit phase 4, release step 1: "+sessionstore.ErrConflict.Error(), fmt.Sprintf("reply to 2: %d NF_CONGESTION", unavailable))
 	w.deliver(procedure.Release{From: 3})
 	wants(t, w, "commit phase 4, release step 1", "ask delete 9")
+}
+
+// An address that another session has is not taken: the unit chooses again, and nobody was told of the first.
+func TestAnAddressOfAnothers(t *testing.T) {
+	w := newScripted(t)
+	other := sessionstore.Change{
+		Key: record.Key("imsi-208930000000002", 1), Is: sessionstore.Revision{Writer: 4711, Count: 1}, Value: []byte("another"),
+		AddIndexes: []sessionstore.Index{{Kind: IndexAddress, Value: "internet/internet/10.45.0.1"}},
+	}
+	if err := w.store.Commit(context.Background(), w.lease, other); err != nil {
+		t.Fatal(err)
+	}
+	w.deliver(create(1))
+	w.answer("subscription", procedure.Subscription{})
+	w.takeNoted()
+	w.answer("establish", made())
+	wants(t, w, "commit phase 1, establishment step 4: session store: the index belongs to another record: address:internet/internet/10.45.0.1",
+		"commit phase 1, establishment step 6", "ask delete 9")
+	w.answer("delete 9", procedure.Unit{Outcome: procedure.Done})
+	wants(t, w, "commit phase 1, establishment step 3", "ask establish")
+	other.Was, other.Is, other.Value, other.AddIndexes = other.Is, sessionstore.Revision{Writer: 4711, Count: 2}, nil, nil
+	if err := w.store.Commit(context.Background(), w.lease, other); err != nil { // it has ended
+		t.Fatal(err)
+	}
+	w.answer("establish", made())
+	wants(t, w, "commit phase 1, establishment step 4", "ask transfer")
+	if n := w.runner.Counts().Taken; n != 1 {
+		t.Errorf("%d addresses of others', want 1", n)
+	}
+	found, err := w.store.Find(context.Background(), sessionstore.Index{Kind: IndexAddress, Value: "internet/internet/10.45.0.1"})
+	if err != nil || found.Key != record.Key(supi, 1) {
+		t.Errorf("the address is that of %q, %v", found.Key, err)
+	}
+	w.answer("transfer", procedure.Transferred{Outcome: procedure.Done})
+	w.deliver(procedure.Release{From: 2})
+	w.answer("delete 9", procedure.Unit{Outcome: procedure.Done})
+	if _, err := w.store.Find(context.Background(), sessionstore.Index{Kind: IndexAddress, Value: "internet/internet/10.45.0.1"}); !errors.Is(err, sessionstore.ErrNotFound) {
+		t.Errorf("the address of a session that has ended: %v", err)
+	}
 }
 
 // An answer that comes after another was asked for is known for it.

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -20,6 +21,10 @@ type stored struct {
 // IndexSEID names a session by its CP SEID: SM context references and N4 reports have no other name.
 const IndexSEID = "seid"
 
+// IndexAddress names a session by an address of its UE's, or by its prefix: "<Slice>/<DNN>/<address>". No other session has it, whatever a unit
+// chooses: where every unit has routes to all addresses, a session that has moved has taken its along, and the unit that it left knows nothing of that.
+const IndexAddress = "address"
+
 func indexes(s *record.Session) []sessionstore.Index {
 	if s == nil {
 		return nil
@@ -30,7 +35,25 @@ func indexes(s *record.Session) []sessionstore.Index {
 			out = append(out, sessionstore.Index{Kind: IndexSEID, Value: record.Ref(id)})
 		}
 	}
+	if s.Phase == record.Releasing && s.UPSEID == 0 { // it is deleted in its unit, which may give the address to the next
+		return out
+	}
+	address := func(a fmt.Stringer) {
+		out = append(out, sessionstore.Index{Kind: IndexAddress, Value: fmt.Sprintf("%s/%s/%s", s.Slice, s.DNN, a)})
+	}
+	if s.IPv4.IsValid() {
+		address(s.IPv4)
+	}
+	if s.IPv6.IsValid() {
+		address(s.IPv6)
+	}
 	return out
+}
+
+// addressTaken says whether a record was refused because an address in it is another session's.
+func addressTaken(err error) bool {
+	var taken *sessionstore.TakenError
+	return errors.As(err, &taken) && taken.Index.Kind == IndexAddress
 }
 
 // UnitGroup lists the sessions that a shard has on a unit.

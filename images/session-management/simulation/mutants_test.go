@@ -17,7 +17,7 @@ type mutation worlds.Mutation
 // mutations that the worlds must find.
 var mutations = []mutation{
 	{"effects are done before the record is written", "runner/runner.go",
-		"	s.writing = true\n	r.write(s, c, is, out.Effects, firstPause)", "	s.writing = true\n	r.effects(s, out.Effects)\n	r.write(s, c, is, nil, firstPause)", 200, "", ""},
+		"	s.writing = true\n", "	s.writing = true\n	r.effects(s, out.Effects)\n	out.Effects = nil\n", 200, "", ""},
 	{"the lease is not looked at before an effect", "runner/runner.go", "		if !r.w.May() {", "		if false {", 200, "speaks for", ""},
 	{"the lease is not looked at when a unit is restored", "runner/units.go", "	case !r.w.May():", "	case false:", 400, "speaks for", ""},
 	{"intents are not resumed", "runner/start.go", "			for _, key := range keys {", "			for _, key := range keys[:0] {", 200, "", ""},
@@ -51,6 +51,9 @@ var mutations = []mutation{
 	{"a time is never seen as delivered", "runner/runner.go", "			out.Due = map[string]time.Time{d.Name: {}}", "			out.Due = nil", 400, "", "who takes over sees it"},
 	{"another shard's session is taken for ours", "runner/runner.go", "	if record.ShardOf(rec.CPSEID) != r.shard {", "	if false {", 200, "", ""},
 	{"the SEID is no index", "runner/stored.go", "		if id != 0 {", "		if id == 0 {", 20, "not found by its SEID", ""},
+	{"a UE's address is no index", "runner/stored.go", "	if s.IPv4.IsValid() {", "	if false {", 1000, "'s and ", ""},
+	{"an address that is another's is asked for again", "procedure/establishment.go", "		t.next(establishRemains)", "		t.next(establishUnit)", 1000, "", ""},
+	{"an access network that is not reached is not told to let go", "procedure/connection.go", "			t.next(connectLetGo)\n			return", "", 400, "", ""},
 	{"a unit's session is not in its group", "runner/stored.go", "		out = append(out, UnitGroup(shard, node))", "		_ = UnitGroup(shard, node)", 20, "is not in", ""},
 	{"a session is answered for that the store cannot look for", "runner/runner.go",
 		"			case errors.Is(err, sessionstore.ErrNotFound): // confirmed", "			case err != nil: // confirmed", 200, "", ""},

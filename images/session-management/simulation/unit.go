@@ -34,6 +34,8 @@ type unit struct {
 	// foreign: another maker's. It restores no session that it has, and does not soon give what a session had to another.
 	foreign bool
 	given   uint32
+	// lastAddress that it chose, in its pool.
+	lastAddress uint32
 	// restoring are the shards that may make sessions anew since it began: it chooses nothing for new ones meanwhile (RESTI).
 	restoring map[uint16]bool
 	// gone: it was taken away. taken counts how often that was begun, or taken back.
@@ -207,12 +209,7 @@ func (u *unit) establish(a procedure.AskUnit) procedure.Unit {
 		s.core = u.free(func(o *unitSession) []uint32 { return []uint32{o.teid, o.core} }, s.teid)
 	}
 	if !branch && !s.ue.IsValid() {
-		n := u.free(func(s *unitSession) []uint32 {
-			if b := s.ue.As4(); b[1] == u.pool {
-				return []uint32{uint32(b[2])<<8 | uint32(b[3])}
-			}
-			return nil
-		})
+		n := u.freeAddress()
 		s.ue = netip.AddrFrom4([4]byte{10, u.pool, byte(n >> 8), byte(n)})
 	}
 	for _, other := range u.sessions {
@@ -226,6 +223,24 @@ func (u *unit) establish(a procedure.AskUnit) procedure.Unit {
 	}
 	u.sessions[s.upSEID], u.byCP[s.cpSEID] = s, s.upSEID
 	return u.relayed(s, s.established(u.address))
+}
+
+// poolSize is small, so that addresses come again.
+const poolSize = 8
+
+// freeAddress walks through the pool, as upf-c does.
+func (u *unit) freeAddress() uint32 {
+	for {
+		u.lastAddress = u.lastAddress%poolSize + 1
+		at := netip.AddrFrom4([4]byte{10, u.pool, byte(u.lastAddress >> 8), byte(u.lastAddress)})
+		used := false
+		for _, s := range u.sessions {
+			used = used || s.ue == at
+		}
+		if !used {
+			return u.lastAddress
+		}
+	}
 }
 
 // free is the smallest number that no session has.

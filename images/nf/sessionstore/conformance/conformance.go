@@ -173,7 +173,19 @@ func indexes(t *testing.T, s *Subject) {
 	if want := (sessionstore.Record{Key: "one", Revision: rev(1), Value: []byte("1")}); err != nil || !cmp.Equal(got, want) {
 		t.Errorf("Find = %+v, %v, want %+v", got, err, want)
 	}
+	address := sessionstore.Index{Kind: "address", Value: "2001:db8::/64"}
+	free := sessionstore.Index{Kind: "address", Value: "10.45.0.1"}
+	s.commit(t, l, func() sessionstore.Change {
+		c := put("three", 0, 9, "3")
+		c.AddIndexes = []sessionstore.Index{address}
+		return c
+	}())
 	two := put("two", 0, 2, "2")
+	two.AddIndexes = []sessionstore.Index{free, address}
+	var taken *sessionstore.TakenError
+	if err := s.Commit(ctx, l, two); !errors.As(err, &taken) || taken.Index != address {
+		t.Errorf("a Commit with an address of another's: %v, want a TakenError of %v", err, address)
+	}
 	two.AddIndexes = []sessionstore.Index{supi}
 	s.refused(t, l, two, sessionstore.ErrTaken)
 	// Another's index is not taken away either.

@@ -248,7 +248,7 @@ func (s *Store) commit(l sessionstore.Lease, c sessionstore.Change) error {
 	for _, i := range c.AddIndexes {
 		if other, ok := d.indexes[i]; ok && other != c.Key {
 			if _, alive := d.records[other]; alive {
-				return fmt.Errorf("%w: %s:%s", sessionstore.ErrTaken, i.Kind, i.Value)
+				return &sessionstore.TakenError{Index: i}
 			}
 		}
 	}

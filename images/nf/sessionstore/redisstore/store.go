@@ -409,7 +409,8 @@ func (s *Store) said(answer []any) ([]any, error) {
 	case "CONFLICT":
 		return nil, sessionstore.ErrConflict
 	case "TAKEN":
-		return nil, fmt.Errorf("%w: %s", sessionstore.ErrTaken, strings.TrimPrefix(text(answer[1]), s.key("i:")))
+		kind, value, _ := strings.Cut(strings.TrimPrefix(text(answer[1]), s.key("i:")), ":")
+		return nil, &sessionstore.TakenError{Index: sessionstore.Index{Kind: kind, Value: value}}
 	}
 	return nil, fmt.Errorf("session store: a script answered %v", answer)
 }
