@@ -119,6 +119,9 @@ func Query(urrs []uint32) (ies []*ie.IE) {
 	return ies
 }
 
+// QueryAll asks a unit for what all its URRs of a session have measured (TS 29.244 8.2.39, QAURR).
+func QueryAll() []*ie.IE { return []*ie.IE{ie.NewPFCPSMReqFlags(0x04)} }
+
 func readableURR(g *record.Group) URR {
 	out := URR{ID: g.URR, RatingGroup: g.RatingGroup, Online: g.Online, Blocked: Blocked(g)}
 	if q := g.Quota; q != nil && !out.Blocked && !g.Free {

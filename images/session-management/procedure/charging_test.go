@@ -157,6 +157,7 @@ func TestCharging(t *testing.T) {
 	asked := []act{{name: "create", event: create(request(5, 0x91))}, {name: "subscription", event: Subscription{}}}
 	with := func(more ...act) []act { return append(asked[:len(asked):len(asked)], more...) }
 	unitHas := act{name: "the unit has it", event: made()}
+	differs := act{name: "the store has lost writes", event: UnitDiffers{UPSEID: 77}}
 	tell(t, "charging", []story{
 		{name: "online: quotas before the unit has the session", with: onlineSlice, acts: with(charged("the CHF", opened(quota(7, 1000), quota(8, 500))), unitHas)},
 		{name: "online: the CHF grants with the first update", with: onlineSlice, acts: with(charged("the CHF", opened()), charged("the CHF", grantedAll), unitHas)},
@@ -194,6 +195,18 @@ func TestCharging(t *testing.T) {
 		}},
 		{name: "online: the unit has lost the session: it gets what is left", from: online, acts: []act{
 			measuredAct("the unit", used(1, 0, 0, 299)), {name: "the unit has restarted", event: UnitRestarted{}}, unitHas, measuredAct("a report of before", used(1, 1, 0, 5)),
+		}},
+		{name: "online: the unit has it by other rules: it says what it has measured, and is told what is left", from: online, acts: []act{
+			differs, {name: "the unit says so", event: Unit{Outcome: Done, Usage: []Measured{used(1, 0, 0, 299)}}}, unitHas,
+		}},
+		{name: "online: the unit has it by other rules, and cannot be asked: it says so with the deletion", from: online, acts: []act{
+			differs, {name: "the unit refuses", event: Unit{Outcome: Refused, Cause: 64}}, {name: "the unit says so", event: Unit{Outcome: Done, Usage: []Measured{used(1, 0, 0, 299)}}}, unitHas,
+		}},
+		{name: "online: the unit has it by other rules, and has lost it by now", from: online, acts: []act{
+			differs, {name: "the unit does not know it", event: Unit{Outcome: Refused, Cause: 65}}, unitHas,
+		}},
+		{name: "online: the unit has it by other rules, and does not answer", from: online, acts: []act{
+			differs, {name: "the pod dies", event: Resumed{}}, unitMute,
 		}},
 		{name: "online: the CHF ends the session", from: online, acts: []act{{name: "the CHF", event: ChargingChanged{From: 8, Abort: true}}}},
 		{name: "offline: usage goes to the CDR", from: offline, acts: []act{measuredAct("the unit", used(1, 0, WhyThreshold, 1<<30)), chfHas}},

@@ -236,6 +236,8 @@ func (t *turn) report(r Report) {
 	t.asker, t.reported = r.From, r.CPSEID
 	t.count(r.Usage)
 	switch {
+	case len(r.Usage) > 0 && t.s.Phase == record.Releasing && t.s.UPSEID == 0 && t.s.Usage == nil: // its unit has not answered the deletion, and nobody can be told what it says
+		t.reply(Reported{Cause: ie.CauseSessionContextNotFound})
 	case t.lostBetween(r.Lost):
 	case slices.ContainsFunc(r.Lost, func(l record.Tunnel) bool {
 		return l.TEID == t.s.Downlink.TEID && l.IPv4 == t.s.Downlink.IPv4 && l.IPv6 == t.s.Downlink.IPv6

@@ -5,6 +5,7 @@ import (
 
 	"core5g.dev/core5g/images/session-management/n1"
 	"core5g.dev/core5g/images/session-management/n2"
+	"core5g.dev/core5g/images/session-management/record"
 )
 
 // releasing is a session whose UE has a command with PTI 9.
@@ -46,6 +47,10 @@ func TestRelease(t *testing.T) {
 		{name: "by the AMF: the UE has a new session of that identity", from: active, acts: []act{update1("duplicate", Update{Release: true, Cause: "REL_DUE_TO_DUPLICATE_SESSION_ID"}), unitDone}},
 		{name: "by the AMF: the slice is not available", from: active, acts: []act{update1("slice", Update{Release: true, Cause: "REL_DUE_TO_SLICE_NOT_AVAILABLE"}), unitDone}},
 		{name: "the unit does not answer: it ends all the same", from: active, acts: []act{{name: "the AMF releases the context", event: Release{From: 8}}, unitMute}},
+		{name: "the unit does not answer, and goes on to measure: it is told that there is no such session", from: active, acts: []act{
+			ended, unitMute, {name: "usage", event: Report{From: 7, Usage: []Measured{{URR: 1, Used: record.Units{Downlink: 9}}}}}, transferred,
+			{name: "usage", event: Report{From: 7, Usage: []Measured{{URR: 1, Used: record.Units{Downlink: 9}}}}},
+		}},
 		{name: "the UE knows no such session", from: active, acts: []act{update1("status 43", Update{N1: status5GSM(0, n1.CauseInvalidPDUSessionIdentity)}), unitDone, heard}},
 		{name: "the UE has not understood something", from: active, acts: []act{update1("status 97", Update{N1: status5GSM(0, n1.CauseMessageTypeNotImplemented)})}},
 		{name: "the PCF ends its association", from: active, acts: []act{{name: "the PCF", event: PolicyEnded{From: 8}}, unitDone}},

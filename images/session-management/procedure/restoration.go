@@ -8,13 +8,16 @@ import (
 	"core5g.dev/core5g/images/session-management/n1"
 	"core5g.dev/core5g/images/session-management/n4"
 	"core5g.dev/core5g/images/session-management/record"
+
+	"github.com/wmnsk/go-pfcp/ie"
 )
 
 // A session that its unit has lost is made again, with the F-TEID and the addresses that it had: UEs and access networks
 // hear nothing of it (TS 23.527 4.3.2, TS 29.244 5.22.2).
 //
-//	1  N4 session established                                restoreUnit
-//	2  N4 session deleted, and 1 again, where it is refused  restoreDeletion
+//	1  what it has measured, where it has the session        restoreQuery
+//	2  N4 session established                                restoreUnit
+//	3  N4 session deleted, and 2 again, where it is refused  restoreDeletion
 //
 // A unit of ours that has a session of that CP F-SEID makes it what the record says, in one step. Others refuse, because what they have comes
 // from an answer that was lost: that goes first.
@@ -24,11 +27,14 @@ const (
 	// the same of a branch
 	restoreBranch         uint8 = 3
 	restoreBranchDeletion uint8 = 4
+	// before restoreUnit
+	restoreQuery uint8 = 5
 )
 
 var restoration = map[uint8]step{
 	restoreDeletion: {ask: askAnchorDeletion, take: takeRemains},
 	restoreUnit:     {ask: askRestoration, take: takeRestoration},
+	restoreQuery:    {ask: askMeasured, take: takeMeasured},
 
 	restoreBranchDeletion: {ask: askBranchDeletion, take: takeRemains},
 	restoreBranch:         {ask: askBranchRestoration, take: takeRestoration},
@@ -69,14 +75,34 @@ func (t *turn) remake(node string, upSEID uint64) {
 	case t.isBranch(node):
 		t.s.Branch.UPSEID = upSEID
 		t.begin(Restoration, restoreBranch)
-	case metered(t.s.Usage): // what it has measured comes with the deletion
+	case metered(t.s.Usage): // what it has measured goes with the rules that it has
 		t.s.UPSEID = upSEID
-		t.begin(Restoration, restoreDeletion)
-		t.s.Procedure.Cause = deletedBefore
+		t.begin(Restoration, restoreQuery)
 	default:
 		t.s.UPSEID = upSEID
 		t.s.Usage.Number()
 		t.begin(Restoration, restoreUnit)
+	}
+}
+
+// askMeasured asks for all that there is (TS 29.244 8.2.39, QAURR): the unit may measure by other URRs than the record has.
+func askMeasured(t *turn) {
+	t.do(AskUnit{Operation: Modify, Unit: t.s.Unit, CPSEID: t.s.CPSEID, UPSEID: t.s.UPSEID, IEs: n4.QueryAll()})
+}
+
+// takeMeasured: it is counted already (Handle). One that refuses says it with the deletion, one that does not answer is asked again.
+func takeMeasured(t *turn, e Event) {
+	u, ok := e.(Unit)
+	switch {
+	case !ok:
+	case u.Outcome == Done, u.Outcome == Refused && u.Cause == ie.CauseSessionContextNotFound:
+		t.s.Usage.Number()
+		t.next(restoreUnit)
+	case u.Outcome == Refused:
+		t.s.Procedure.Cause = deletedBefore
+		t.next(restoreDeletion)
+	default:
+		t.unrestored()
 	}
 }
 
@@ -129,7 +155,9 @@ func askBranchRestoration(t *turn) {
 func askBranchDeletion(t *turn) { t.askBranch(Delete, nil) }
 
 // ofBranch says whether a restoration is the branch's.
-func (t *turn) ofBranch() bool { return t.s.Procedure.Step >= restoreBranch }
+func (t *turn) ofBranch() bool {
+	return t.s.Procedure.Step == restoreBranch || t.s.Procedure.Step == restoreBranchDeletion
+}
 
 func takeRestoration(t *turn, e Event) {
 	u, ok := e.(Unit)

@@ -472,6 +472,8 @@ func ruleWords(e *ie.IE) string {
 	}[e.Type]
 	out := verb
 	switch e.Type {
+	case ie.PFCPSMReqFlags:
+		return "?urrs"
 	case ie.CreateURR, ie.UpdateURR, ie.RemoveURR, ie.QueryURR:
 		return out + urrWords(e)
 	}

@@ -310,6 +310,11 @@ func (s *unitSession) says(ies []*ie.IE, all bool) (out []procedure.Measured) {
 		return out
 	}
 	for _, e := range ies {
+		if e.Type == ie.PFCPSMReqFlags && e.Payload[0]&4 != 0 {
+			for _, id := range slices.Sorted(maps.Keys(s.meters)) {
+				out = append(out, s.meters[id].measured(id, 0))
+			}
+		}
 		var children []*ie.IE
 		switch e.Type {
 		case ie.QueryURR:

@@ -86,6 +86,7 @@ func (u *unit) forget() {
 	}
 	u.sessions, u.byCP, u.restoring = map[uint64]*unitSession{}, map[uint64]uint64{}, map[uint16]bool{}
 	u.stamp++
+	u.lastAddress = 0
 	for n := range u.w.shards {
 		u.restoring[n+1] = true
 	}
@@ -226,7 +227,7 @@ func (u *unit) establish(a procedure.AskUnit) procedure.Unit {
 }
 
 // poolSize is small, so that addresses come again.
-const poolSize = 8
+const poolSize = 16
 
 // freeAddress walks through the pool, as upf-c does.
 func (u *unit) freeAddress() uint32 {
