@@ -18,9 +18,8 @@ import (
 
 	"core5g.dev/core5g/images/access-management/npcf"
 	"core5g.dev/core5g/images/access-management/nudm"
-	"core5g.dev/core5g/images/nf/discovery"
 	"core5g.dev/core5g/images/nf/sbi"
-	"core5g.dev/core5g/images/nf/sbitls"
+	"core5g.dev/core5g/images/nf/sbi/sbitest"
 	"core5g.dev/core5g/images/nf/ts29571"
 	consumer "core5g.dev/core5g/images/session-management/namf"
 )
@@ -177,17 +176,8 @@ func router(s *scripted, o Options) *sbi.Router {
 // serve gives the base URI of a server of HTTP/2 in clear, and a client that finds it.
 func serve(t *testing.T, h http.Handler) (string, *sbi.Client) {
 	t.Helper()
-	server := httptest.NewUnstartedServer(h)
-	server.Config.Protocols = new(http.Protocols)
-	server.Config.Protocols.SetUnencryptedHTTP2(true)
-	server.Start()
-	t.Cleanup(server.Close)
-	transport := sbitls.Unprotected()
-	t.Cleanup(transport.CloseIdleConnections)
-	finder := discovery.New(discovery.Options{
-		Fixed: map[string]string{"AMF": server.URL}, Log: slog.New(slog.DiscardHandler), Registry: prometheus.NewRegistry(),
-	})
-	return server.URL, sbi.NewClient(transport, finder, prometheus.NewRegistry())
+	root := sbitest.Serve(t, h)
+	return root, sbitest.Client(t, "AMF", root)
 }
 
 const supi = "imsi-208930000000001"
@@ -567,9 +557,7 @@ func do(t *testing.T, method, uri, content string) (int, http.Header, string) {
 		t.Fatal(err)
 	}
 	request.Header.Set("Content-Type", "application/json")
-	transport := sbitls.Unprotected()
-	defer transport.CloseIdleConnections()
-	response, err := transport.RoundTrip(request)
+	response, err := sbitest.Transport(t).RoundTrip(request)
 	if err != nil {
 		t.Fatal(err)
 	}

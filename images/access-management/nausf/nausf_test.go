@@ -6,7 +6,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,9 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"core5g.dev/core5g/images/nf/discovery"
 	"core5g.dev/core5g/images/nf/sbi"
-	"core5g.dev/core5g/images/nf/sbitls"
+	"core5g.dev/core5g/images/nf/sbi/sbitest"
 	"core5g.dev/core5g/images/nf/ts29571"
 	"core5g.dev/core5g/images/subscriber-data/aka"
 	"core5g.dev/core5g/images/subscriber-data/aka/akatest"
@@ -68,17 +66,7 @@ func start(t *testing.T) *Client {
 
 func client(t *testing.T, h http.Handler) *Client {
 	t.Helper()
-	server := httptest.NewUnstartedServer(h)
-	server.Config.Protocols = new(http.Protocols)
-	server.Config.Protocols.SetUnencryptedHTTP2(true)
-	server.Start()
-	t.Cleanup(server.Close)
-	transport := sbitls.Unprotected()
-	t.Cleanup(transport.CloseIdleConnections)
-	finder := discovery.New(discovery.Options{
-		Fixed: map[string]string{"AUSF": server.URL}, Log: slog.New(slog.DiscardHandler), Registry: prometheus.NewRegistry(),
-	})
-	return NewClient(sbi.NewClient(transport, finder, prometheus.NewRegistry()))
+	return NewClient(sbitest.Client(t, "AUSF", sbitest.Serve(t, h)))
 }
 
 func usim(t *testing.T) *akatest.USIM {

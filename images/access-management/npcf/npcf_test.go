@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -13,11 +12,9 @@ import (
 	"github.com/free5gc/openapi"
 	"github.com/free5gc/openapi/models"
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/client_golang/prometheus"
 
-	"core5g.dev/core5g/images/nf/discovery"
 	"core5g.dev/core5g/images/nf/sbi"
-	"core5g.dev/core5g/images/nf/sbitls"
+	"core5g.dev/core5g/images/nf/sbi/sbitest"
 	"core5g.dev/core5g/images/nf/ts29571"
 )
 
@@ -45,18 +42,8 @@ func (p *pcf) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func start(t *testing.T) (*Client, *pcf) {
 	t.Helper()
 	p := &pcf{}
-	server := httptest.NewUnstartedServer(p)
-	server.Config.Protocols = new(http.Protocols)
-	server.Config.Protocols.SetUnencryptedHTTP2(true)
-	server.Start()
-	t.Cleanup(server.Close)
-	p.uri = server.URL
-	transport := sbitls.Unprotected()
-	t.Cleanup(transport.CloseIdleConnections)
-	finder := discovery.New(discovery.Options{
-		Fixed: map[string]string{"PCF": server.URL}, Log: slog.New(slog.DiscardHandler), Registry: prometheus.NewRegistry(),
-	})
-	return NewClient(sbi.NewClient(transport, finder, prometheus.NewRegistry())), p
+	p.uri = sbitest.Serve(t, p)
+	return NewClient(sbitest.Client(t, "PCF", p.uri)), p
 }
 
 var (

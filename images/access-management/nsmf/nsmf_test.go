@@ -14,7 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"core5g.dev/core5g/images/nf/sbi"
-	"core5g.dev/core5g/images/nf/sbitls"
+	"core5g.dev/core5g/images/nf/sbi/sbitest"
 	"core5g.dev/core5g/images/nf/ts29571"
 	smf "core5g.dev/core5g/images/session-management/nsmf"
 )
@@ -56,12 +56,7 @@ func serve(t *testing.T, s *sessions) *httptest.Server {
 	t.Helper()
 	r := sbi.NewRouter(slog.New(slog.DiscardHandler), prometheus.NewRegistry())
 	smf.Register(r, s, smf.Options{Binding: "bl=nf-set; nfset=" + set})
-	server := httptest.NewUnstartedServer(r)
-	server.Config.Protocols = new(http.Protocols)
-	server.Config.Protocols.SetUnencryptedHTTP2(true)
-	server.Start()
-	t.Cleanup(server.Close)
-	return server
+	return sbitest.Server(t, r)
 }
 
 // places is a finder that keeps who was looked for.
@@ -83,9 +78,7 @@ func client(t *testing.T, servers ...*httptest.Server) (*Client, *places) {
 	for _, s := range servers {
 		p.list = append(p.list, sbi.Endpoint{Root: s.URL, Instance: "of " + s.URL, Set: set})
 	}
-	transport := sbitls.Unprotected()
-	t.Cleanup(transport.CloseIdleConnections)
-	return NewClient(sbi.NewClient(transport, p, prometheus.NewRegistry())), p
+	return NewClient(sbi.NewClient(sbitest.Transport(t), p, prometheus.NewRegistry())), p
 }
 
 var (
@@ -255,12 +248,7 @@ func TestWhatIsNotSentAndWhatCannotBeRead(t *testing.T) {
 			_, _ = w.Write([]byte(`[]`))
 		},
 	} {
-		server := httptest.NewUnstartedServer(answer)
-		server.Config.Protocols = new(http.Protocols)
-		server.Config.Protocols.SetUnencryptedHTTP2(true)
-		server.Start()
-		t.Cleanup(server.Close)
-		c, _ := client(t, server)
+		c, _ := client(t, sbitest.Server(t, answer))
 		var unknown *sbi.Unknown
 		if _, _, err := c.Create(t.Context(), SMF{}, create); !errors.As(err, &unknown) {
 			t.Errorf("%s: %v", name, err)

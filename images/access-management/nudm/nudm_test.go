@@ -17,9 +17,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"core5g.dev/core5g/images/nf/discovery"
 	"core5g.dev/core5g/images/nf/sbi"
-	"core5g.dev/core5g/images/nf/sbitls"
+	"core5g.dev/core5g/images/nf/sbi/sbitest"
 	"core5g.dev/core5g/images/nf/ts29571"
 	shared "core5g.dev/core5g/images/session-management/nudm"
 	"core5g.dev/core5g/images/subscriber-data/subscription"
@@ -88,26 +87,14 @@ func start(t *testing.T) (*Client, *shared.Client) {
 	}
 	log, registry := slog.New(slog.DiscardHandler), prometheus.NewRegistry()
 	router := sbi.NewRouter(log, registry)
-	transport := sbitls.Unprotected()
-	t.Cleanup(transport.CloseIdleConnections)
-	udm.New(subscription.NewDirectory(file), transport, log, registry).Register(router)
+	udm.New(subscription.NewDirectory(file), sbitest.Transport(t), log, registry).Register(router)
 	c := client(t, router)
 	return NewClient(c), shared.NewClient(c)
 }
 
 func client(t *testing.T, h http.Handler) *sbi.Client {
 	t.Helper()
-	server := httptest.NewUnstartedServer(h)
-	server.Config.Protocols = new(http.Protocols)
-	server.Config.Protocols.SetUnencryptedHTTP2(true)
-	server.Start()
-	t.Cleanup(server.Close)
-	transport := sbitls.Unprotected()
-	t.Cleanup(transport.CloseIdleConnections)
-	finder := discovery.New(discovery.Options{
-		Fixed: map[string]string{"UDM": server.URL}, Log: slog.New(slog.DiscardHandler), Registry: prometheus.NewRegistry(),
-	})
-	return sbi.NewClient(transport, finder, prometheus.NewRegistry())
+	return sbitest.Client(t, "UDM", sbitest.Serve(t, h))
 }
 
 func TestDataOfOurUDM(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -13,11 +12,9 @@ import (
 	"github.com/free5gc/openapi"
 	"github.com/free5gc/openapi/models"
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/client_golang/prometheus"
 
-	"core5g.dev/core5g/images/nf/discovery"
 	"core5g.dev/core5g/images/nf/sbi"
-	"core5g.dev/core5g/images/nf/sbitls"
+	"core5g.dev/core5g/images/nf/sbi/sbitest"
 	"core5g.dev/core5g/images/nf/ts29571"
 )
 
@@ -44,18 +41,8 @@ func (a *amf) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func start(t *testing.T, status int, answer string) (*Client, *amf) {
 	t.Helper()
 	a := &amf{status: status, answer: answer, header: http.Header{}}
-	server := httptest.NewUnstartedServer(a)
-	server.Config.Protocols = new(http.Protocols)
-	server.Config.Protocols.SetUnencryptedHTTP2(true)
-	server.Start()
-	t.Cleanup(server.Close)
-	a.uri = server.URL
-	transport := sbitls.Unprotected()
-	t.Cleanup(transport.CloseIdleConnections)
-	finder := discovery.New(discovery.Options{
-		Fixed: map[string]string{"AMF": server.URL}, Log: slog.New(slog.DiscardHandler), Registry: prometheus.NewRegistry(),
-	})
-	return NewClient(sbi.NewClient(transport, finder, prometheus.NewRegistry())), a
+	a.uri = sbitest.Serve(t, a)
+	return NewClient(sbitest.Client(t, "AMF", a.uri)), a
 }
 
 var (

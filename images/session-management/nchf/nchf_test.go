@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -14,11 +13,9 @@ import (
 
 	"github.com/free5gc/openapi/models"
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/client_golang/prometheus"
 
-	"core5g.dev/core5g/images/nf/discovery"
 	"core5g.dev/core5g/images/nf/sbi"
-	"core5g.dev/core5g/images/nf/sbitls"
+	"core5g.dev/core5g/images/nf/sbi/sbitest"
 	"core5g.dev/core5g/images/nf/ts29571"
 )
 
@@ -54,18 +51,8 @@ func (c *chf) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func start(t *testing.T, answers map[string]answer) (*Client, *chf) {
 	t.Helper()
 	h := &chf{answers: answers, asked: map[string][]byte{}}
-	server := httptest.NewUnstartedServer(h)
-	server.Config.Protocols = new(http.Protocols)
-	server.Config.Protocols.SetUnencryptedHTTP2(true)
-	server.Start()
-	t.Cleanup(server.Close)
-	h.uri = server.URL
-	transport := sbitls.Unprotected()
-	t.Cleanup(transport.CloseIdleConnections)
-	finder := discovery.New(discovery.Options{
-		Fixed: map[string]string{"CHF": server.URL}, Log: slog.New(slog.DiscardHandler), Registry: prometheus.NewRegistry(),
-	})
-	return NewClient(sbi.NewClient(transport, finder, prometheus.NewRegistry())), h
+	h.uri = sbitest.Serve(t, h)
+	return NewClient(sbitest.Client(t, "CHF", h.uri)), h
 }
 
 var (

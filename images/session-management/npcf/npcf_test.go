@@ -4,9 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"net/netip"
 	"strings"
 	"testing"
@@ -15,11 +13,9 @@ import (
 	"github.com/free5gc/openapi/models"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	"github.com/prometheus/client_golang/prometheus"
 
-	"core5g.dev/core5g/images/nf/discovery"
 	"core5g.dev/core5g/images/nf/sbi"
-	"core5g.dev/core5g/images/nf/sbitls"
+	"core5g.dev/core5g/images/nf/sbi/sbitest"
 	"core5g.dev/core5g/images/nf/ts29571"
 	"core5g.dev/core5g/images/session-management/n1"
 )
@@ -57,18 +53,8 @@ func (p *pcf) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func start(t *testing.T, answers map[string]answer) (*Client, *pcf) {
 	t.Helper()
 	p := &pcf{answers: answers, asked: map[string][]byte{}}
-	server := httptest.NewUnstartedServer(p)
-	server.Config.Protocols = new(http.Protocols)
-	server.Config.Protocols.SetUnencryptedHTTP2(true)
-	server.Start()
-	t.Cleanup(server.Close)
-	p.uri = server.URL
-	transport := sbitls.Unprotected()
-	t.Cleanup(transport.CloseIdleConnections)
-	finder := discovery.New(discovery.Options{
-		Fixed: map[string]string{"PCF": server.URL}, Log: slog.New(slog.DiscardHandler), Registry: prometheus.NewRegistry(),
-	})
-	return NewClient(sbi.NewClient(transport, finder, prometheus.NewRegistry())), p
+	p.uri = sbitest.Serve(t, p)
+	return NewClient(sbitest.Client(t, "PCF", p.uri)), p
 }
 
 const (

@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,6 +20,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"core5g.dev/core5g/images/nf/sbi"
+	"core5g.dev/core5g/images/nf/sbi/sbitest"
 	"core5g.dev/core5g/images/nf/sbitls"
 	"core5g.dev/core5g/images/nf/ts29571"
 	"core5g.dev/core5g/images/session-management/namf"
@@ -96,17 +96,6 @@ func router(h *scripted, o Options) (*sbi.Router, *prometheus.Registry) {
 	Register(r, h, o)
 	RegisterCallbacks(r, h, o)
 	return r, registry
-}
-
-// serve gives the base URI of a server of HTTP/2 in clear.
-func serve(t *testing.T, h http.Handler) string {
-	t.Helper()
-	server := httptest.NewUnstartedServer(h)
-	server.Config.Protocols = new(http.Protocols)
-	server.Config.Protocols.SetUnencryptedHTTP2(true)
-	server.Start()
-	t.Cleanup(server.Close)
-	return server.URL
 }
 
 // sample is the request of a file: its Content-Type in the first line, its content behind.
@@ -191,7 +180,7 @@ func TestCreateOfFree5GCsAMF(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := &scripted{created: &Created{Ref: "s0-1-77", SessionID: want.SessionID, SNSSAI: want.SNSSAI}}
 			r, registry := router(h, Options{Binding: "bl=nf-set; nfset=set1.smfset.5gc.mnc093.mcc208"})
-			base := serve(t, r)
+			base := sbitest.Serve(t, r)
 			kind, content := sample(t, name)
 			got := post(t, base+contexts, kind, content)
 			if diff := cmp.Diff(want, h.asked, ignore); diff != "" {
@@ -250,7 +239,7 @@ func TestUpdateOfFree5GCsAMF(t *testing.T) {
 				operation = "/release"
 			}
 			kind, content := sample(t, name)
-			got := post(t, serve(t, r)+contexts+"/urn:uuid:s0-1-77"+operation, kind, content)
+			got := post(t, sbitest.Serve(t, r)+contexts+"/urn:uuid:s0-1-77"+operation, kind, content)
 			if got.status != http.StatusNoContent || h.ref != "s0-1-77" {
 				t.Fatalf("%d %s, ref %q", got.status, got.message.JSON, h.ref)
 			}
@@ -309,7 +298,7 @@ func TestAnswersToUpdates(t *testing.T) {
 		t.Run(sentence, func(t *testing.T) {
 			r, _ := router(&scripted{updated: c.updated, err: c.err}, Options{})
 			kind, content := sample(t, "amf-1.4.5-update-n1")
-			got := post(t, serve(t, r)+contexts+"/7/modify", kind, content)
+			got := post(t, sbitest.Serve(t, r)+contexts+"/7/modify", kind, content)
 			if got.status != c.wantStatus || string(got.message.JSON) != c.wantJSON {
 				t.Errorf("%d %s, want %d %s", got.status, got.message.JSON, c.wantStatus, c.wantJSON)
 			}
@@ -370,7 +359,7 @@ func TestBadCreates(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := post(t, serve(t, r)+contexts, raw.ContentType, raw.Content)
+			got := post(t, sbitest.Serve(t, r)+contexts, raw.ContentType, raw.Content)
 			if got.status != 400 || !strings.Contains(string(got.message.JSON), c.want) || !strings.Contains(string(got.message.JSON), `"cause":"`+c.wantCause+`"`) {
 				t.Errorf("%d %s, want %q and %s", got.status, got.message.JSON, c.want, c.wantCause)
 			}
@@ -384,7 +373,7 @@ func TestBadCreates(t *testing.T) {
 	r, _ := router(h, Options{})
 	emergency := strings.NewReplacer(`"dnn":"internet",`, ``, `"supi":"imsi-208930000000001",`, ``, `"anType"`, `"requestType":"INITIAL_EMERGENCY_REQUEST","anType"`).Replace(good)
 	raw, _ := sbi.Multipart([]byte(emergency), message.Parts...)
-	if got := post(t, serve(t, r)+contexts, raw.ContentType, raw.Content); got.status != 201 {
+	if got := post(t, sbitest.Serve(t, r)+contexts, raw.ContentType, raw.Content); got.status != 201 {
 		t.Errorf("emergency: %d %s", got.status, got.message.JSON)
 	}
 }
@@ -403,7 +392,7 @@ func TestContentsThatCannotBe(t *testing.T) {
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			r, _ := router(&scripted{}, Options{})
-			got := post(t, serve(t, r)+contexts, c.kind, []byte(c.content))
+			got := post(t, sbitest.Serve(t, r)+contexts, c.kind, []byte(c.content))
 			if got.status != c.wantStatus || !strings.Contains(string(got.message.JSON), c.want) {
 				t.Errorf("%d %s", got.status, got.message.JSON)
 			}
@@ -418,7 +407,7 @@ func TestReferences(t *testing.T) {
 	} {
 		h := &scripted{}
 		r, _ := router(h, Options{})
-		got := post(t, serve(t, r)+contexts+"/"+ref+"/release", "application/json", nil)
+		got := post(t, sbitest.Serve(t, r)+contexts+"/"+ref+"/release", "application/json", nil)
 		if want == "" && (got.status != 404 || h.asked != nil) || want != "" && (got.status != 204 || h.ref != want) {
 			t.Errorf("%s: %d %s, ref %q", ref, got.status, got.message.JSON, h.ref)
 		}
@@ -437,7 +426,7 @@ func TestTimeLimits(t *testing.T) {
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			r, _ := router(&scripted{wait: true}, Options{Limit: c.limit})
-			got := post(t, serve(t, r)+contexts, kind, content, "3gpp-Sbi-Max-Rsp-Time", c.header)
+			got := post(t, sbitest.Serve(t, r)+contexts, kind, content, "3gpp-Sbi-Max-Rsp-Time", c.header)
 			if got.status != 504 || !strings.Contains(string(got.message.JSON), `{"error":{`) || !strings.Contains(string(got.message.JSON), "TIMED_OUT_REQUEST") {
 				t.Errorf("%d %s", got.status, got.message.JSON)
 			}
@@ -451,7 +440,7 @@ func TestRetrieve(t *testing.T) {
 		Flows: []RetrievedFlow{{QFI: 1, Rules: []byte{1}, Profile: &RetrievedProfile{FiveQI: 9}}},
 	}}}
 	r, _ := router(h, Options{})
-	base := serve(t, r)
+	base := sbitest.Serve(t, r)
 	got := post(t, base+contexts+"/7/retrieve", "application/json", []byte(`{"smContextType":"SM_CONTEXT","servingNetwork":{"mcc":"208","mnc":"93"}}`))
 	if diff := cmp.Diff(&Retrieve{Kind: "SM_CONTEXT", ServingNetwork: home}, h.asked); diff != "" {
 		t.Errorf("request (-want +got):\n%s", diff)
@@ -513,7 +502,7 @@ func TestCallbacks(t *testing.T) {
 		t.Run(sentence, func(t *testing.T) {
 			h := &scripted{report: c.report, err: c.err}
 			r, _ := router(h, Options{})
-			got := post(t, c.uri(serve(t, r), "s0-1-77")+c.suffix, "application/json", []byte(c.content))
+			got := post(t, c.uri(sbitest.Serve(t, r), "s0-1-77")+c.suffix, "application/json", []byte(c.content))
 			if got.status != c.status || !strings.Contains(string(got.message.JSON), c.answer) {
 				t.Errorf("%d %s", got.status, got.message.JSON)
 			}

@@ -5,7 +5,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -17,9 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"core5g.dev/core5g/images/nf/discovery"
 	"core5g.dev/core5g/images/nf/sbi"
-	"core5g.dev/core5g/images/nf/sbitls"
+	"core5g.dev/core5g/images/nf/sbi/sbitest"
 	"core5g.dev/core5g/images/nf/ts29571"
 	"core5g.dev/core5g/images/subscriber-data/subscription"
 	"core5g.dev/core5g/images/subscriber-data/udm"
@@ -80,25 +78,13 @@ func start(t *testing.T) *Client {
 	log := slog.New(slog.DiscardHandler)
 	registry := prometheus.NewRegistry()
 	router := sbi.NewRouter(log, registry)
-	transport := sbitls.Unprotected()
-	t.Cleanup(transport.CloseIdleConnections)
-	udm.New(subscription.NewDirectory(file), transport, log, registry).Register(router)
+	udm.New(subscription.NewDirectory(file), sbitest.Transport(t), log, registry).Register(router)
 	return client(t, router)
 }
 
 func client(t *testing.T, h http.Handler) *Client {
 	t.Helper()
-	server := httptest.NewUnstartedServer(h)
-	server.Config.Protocols = new(http.Protocols)
-	server.Config.Protocols.SetUnencryptedHTTP2(true)
-	server.Start()
-	t.Cleanup(server.Close)
-	transport := sbitls.Unprotected()
-	t.Cleanup(transport.CloseIdleConnections)
-	finder := discovery.New(discovery.Options{
-		Fixed: map[string]string{"UDM": server.URL}, Log: slog.New(slog.DiscardHandler), Registry: prometheus.NewRegistry(),
-	})
-	return NewClient(sbi.NewClient(transport, finder, prometheus.NewRegistry()))
+	return NewClient(sbitest.Client(t, "UDM", sbitest.Serve(t, h)))
 }
 
 func refused(t *testing.T, err error, status int, cause string) {

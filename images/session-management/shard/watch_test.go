@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +13,7 @@ import (
 
 	"core5g.dev/core5g/images/nf/discovery"
 	"core5g.dev/core5g/images/nf/sbi"
+	"core5g.dev/core5g/images/nf/sbi/sbitest"
 	"core5g.dev/core5g/images/nf/sbitls"
 	"core5g.dev/core5g/images/nf/ts29571"
 	"core5g.dev/core5g/images/session-management/n1"
@@ -98,28 +98,18 @@ func (r *rig) subscribers() *subscribers {
 	ended := make(chan error, 1)
 	go func() { ended <- file.Watch(ctx, log) }()
 	t.Cleanup(func() { cancel(); <-ended })
-	root := cleartext(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+	root := sbitest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if req.Method == http.MethodPost {
 			s.before()
 		}
 		s.answers.Load().ServeHTTP(w, req)
 		s.came <- req.Method + " " + map[bool]string{true: "subscription"}[strings.Contains(req.URL.Path, "sdm-subscriptions")]
 	}))
-	s.smfURI = cleartext(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) { (*s.smf.Load()).ServeHTTP(w, req) }))
+	s.smfURI = sbitest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) { (*s.smf.Load()).ServeHTTP(w, req) }))
 	t.Cleanup(transport.CloseIdleConnections)
 	finder := discovery.New(discovery.Options{Fixed: map[string]string{"UDM": root}, Log: log, Registry: prometheus.NewRegistry()})
 	s.udm = nudm.NewClient(sbi.NewClient(transport, finder, prometheus.NewRegistry()))
 	return s
-}
-
-// cleartext serves HTTP/2 without TLS.
-func cleartext(t *testing.T, h http.Handler) (root string) {
-	server := httptest.NewUnstartedServer(h)
-	server.Config.Protocols = new(http.Protocols)
-	server.Config.Protocols.SetUnencryptedHTTP2(true)
-	server.Start()
-	t.Cleanup(server.Close)
-	return server.URL
 }
 
 // has these objects from now on.
