@@ -1,2 +1,3 @@
-// Package conformance holds docs/amf-conformance.md, and the tests that it names, together.
+// Package conformance holds no code: its test checks that docs/amf-conformance.md, which says clause by clause what access
+// management does, names only tests and cases that are there.
 package conformance
