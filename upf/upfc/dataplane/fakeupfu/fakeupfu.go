@@ -58,6 +58,7 @@ type UPFU struct {
 	endMarkers []abi.EndMarker
 	echoes     []abi.Echo
 	dropped    []uint32 // sessions whose buffered packets were dropped on demand
+	deleted    int
 	trace      abi.Trace
 	refuse     syscall.Errno
 	silent     bool
@@ -377,6 +378,7 @@ func (u *UPFU) apply(body []byte, records uint32) (uint32, refusal) {
 	meta, markers, echoes, dropped, order := u.meta, u.endMarkers, u.echoes, u.dropped, u.trace
 	var armed []uint32
 	stored, restoring := false, u.restoring // META
+	deleted := u.deleted
 	var n uint32
 	var no refusal
 	err := dataplane.EachRecord(body, func(recType uint16, r []byte) error {
@@ -420,6 +422,9 @@ func (u *UPFU) apply(body []byte, records uint32) (uint32, refusal) {
 		if no.errno != 0 {
 			return no
 		}
+		if recType == abi.RecSessionDel {
+			deleted++
+		}
 		n++
 		return nil
 	})
@@ -429,7 +434,7 @@ func (u *UPFU) apply(body []byte, records uint32) (uint32, refusal) {
 		}
 		return n, no
 	}
-	u.ready, u.restoring = u.ready || stored, restoring
+	u.ready, u.restoring, u.deleted = u.ready || stored, restoring, deleted
 	u.sessions, u.arms, u.meta, u.endMarkers, u.echoes, u.dropped, u.trace = sessions, arms, meta, markers, echoes, dropped, order
 	for _, slot := range armed {
 		delete(u.fired, slot)
@@ -615,6 +620,9 @@ func (u *UPFU) Sessions() map[uint32]Session {
 	defer u.mu.Unlock()
 	return maps.Clone(u.sessions)
 }
+
+// Deleted counts the sessions that were deleted: one may have taken the place of another since.
+func (u *UPFU) Deleted() int { u.mu.Lock(); defer u.mu.Unlock(); return u.deleted }
 
 // Install puts a session there as an earlier upf-c had, together with META.
 func (u *UPFU) Install(index uint32, s Session, meta []byte) {
