@@ -49,11 +49,13 @@ simulate:
 mutants:
 	@$(GO) test -count=1 -timeout 0 -v -run TestMutants ./images/session-management/simulation -mutants
 
-# The same packages without -short: a real API server, real binaries of both UPF halves and of the
-# network functions.
+# Those without -short that need a real API server, or real binaries of both UPF halves and of the network functions. Only
+# packages that have such tests: each of the others would be compiled and linked for "no tests to run".
+INTEGRATION := Integration|Envtest
 integration:
 	@$(MAKE) --no-print-directory -s -C upf upf-u
-	@KUBEBUILDER_ASSETS=$(CURDIR)/$(BIN)/envtest $(GO) test -json -run 'Integration|Envtest' ./operators/... ./images/subscriber-data/... ./upf/... ./charts/...
+	@KUBEBUILDER_ASSETS=$(CURDIR)/$(BIN)/envtest $(GO) test -json -run '$(INTEGRATION)' \
+		$$(grep -rlE --include='*_test.go' '^func Test\w*($(INTEGRATION))' operators images/subscriber-data upf charts | xargs dirname | sort -u | sed 's|^|./|')
 	@$(GO) test -C hack/tools -json ./...
 	@$(MAKE) --no-print-directory -C images smoke
 
