@@ -2,7 +2,7 @@
 # Rewrites every generated file: deep copies, custom resource definitions and RBAC rules of the
 # operator (controller-gen), the Go mirror of the data plane's C header (abigen), what the chart takes over
 # from both (chartgen), the API reference (apidoc),
-# and the images' Dockerfiles.
+# the images' Dockerfiles, and NOTICE.
 #
 #   hack/generate.sh            in the repository it stands in
 #
@@ -25,3 +25,4 @@ go run ./hack/chartgen
 go run ./hack/apidoc
 go run ./hack/dashboards/generate
 go run ./hack/image -dockerfiles
+go run ./hack/licences -notice

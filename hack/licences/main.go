@@ -4,6 +4,8 @@
 // `make images` runs this again, for the images alone.
 //
 //	go run ./hack/licences [-v] [-images folder]
+//	go run ./hack/licences -notice              NOTICE: what the images of a release and the plug-in hold, by licence
+//	go run ./hack/licences -texts folder        the licences themselves, of the same and of what bills name
 package main
 
 import (
@@ -46,7 +48,23 @@ type shipped struct {
 func main() {
 	verbose := flag.Bool("v", false, "say the licence of each")
 	images := flag.String("images", "", "only what the images in this folder hold")
+	writeNotice := flag.Bool("notice", false, "write NOTICE anew, and check nothing")
+	texts := flag.String("texts", "", "write the texts of the licences into this folder, and check nothing; -images has the bills, out/images when not given")
 	flag.Parse()
+	if *writeNotice || *texts != "" {
+		var err error
+		if *writeNotice {
+			err = rewriteNotice(".")
+		}
+		if err == nil && *texts != "" {
+			err = writeTexts(".", *images, *texts)
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "licences:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	ok, err := run(".", *images, *verbose)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "licences:", err)
@@ -58,13 +76,9 @@ func main() {
 }
 
 func run(root, images string, verbose bool) (ok bool, err error) {
-	text, err := os.ReadFile(filepath.Join(root, "hack", "licences", "policy.yaml"))
+	p, err := readPolicy(root)
 	if err != nil {
 		return false, err
-	}
-	var p policy
-	if err := yaml.UnmarshalStrict(text, &p); err != nil {
-		return false, fmt.Errorf("policy.yaml: %w", err)
 	}
 	var modules []shipped
 	folder := images
@@ -111,6 +125,18 @@ func run(root, images string, verbose bool) (ok bool, err error) {
 	}
 	fmt.Printf("licences: %d passed, %d failed, 0 skipped\n", len(modules)+len(packages)-len(wrong), len(wrong))
 	return len(wrong) == 0, nil
+}
+
+func readPolicy(root string) (*policy, error) {
+	text, err := os.ReadFile(filepath.Join(root, "hack", "licences", "policy.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	p := new(policy)
+	if err := yaml.UnmarshalStrict(text, p); err != nil {
+		return nil, fmt.Errorf("policy.yaml: %w", err)
+	}
+	return p, nil
 }
 
 // module says what is wrong with the licences of a module, if anything.
@@ -161,24 +187,33 @@ func goModules(root string) ([]shipped, error) {
 			patterns = append(patterns, "tool")
 		}
 		// Of a module without packages of its own it lists the tools.
-		const format = `{{with .Module}}{{if not .Main}}{{with .Replace}}{{.Path}} {{.Version}} {{.Dir}}{{else}}{{.Path}} {{.Version}} {{.Dir}}{{end}}{{end}}{{end}}`
-		cmd := exec.Command("go", append([]string{"list", "-C", dir, "-deps", "-f", format}, patterns...)...)
-		out, err := cmd.Output()
-		var exit *exec.ExitError
-		if errors.As(err, &exit) {
-			return nil, fmt.Errorf("go list in %s: %s", dir, exit.Stderr)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("go list in %s: %w", dir, err)
-		}
-		for line := range strings.Lines(string(out)) {
-			// A folder of this repository that stands for a module has no version.
-			if fields := strings.Fields(line); len(fields) == 3 {
-				all[fields[0]+" "+fields[1]] = shipped{fields[0], fields[1], fields[2]}
-			}
+		if err := addLinked(all, dir, nil, patterns...); err != nil {
+			return nil, err
 		}
 	}
 	return sorted(all), nil
+}
+
+// addLinked adds the modules of others that packages of the module in dir link, on the platform that env says.
+func addLinked(all map[string]shipped, dir string, env []string, patterns ...string) error {
+	const format = `{{with .Module}}{{if not .Main}}{{with .Replace}}{{.Path}} {{.Version}} {{.Dir}}{{else}}{{.Path}} {{.Version}} {{.Dir}}{{end}}{{end}}{{end}}`
+	cmd := exec.Command("go", append([]string{"list", "-C", dir, "-deps", "-f", format}, patterns...)...)
+	cmd.Env = append(os.Environ(), env...)
+	out, err := cmd.Output()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return fmt.Errorf("go list in %s: %s", dir, exit.Stderr)
+	}
+	if err != nil {
+		return fmt.Errorf("go list in %s: %w", dir, err)
+	}
+	for line := range strings.Lines(string(out)) {
+		// A folder of this repository that stands for a module has no version.
+		if fields := strings.Fields(line); len(fields) == 3 {
+			all[fields[0]+" "+fields[1]] = shipped{fields[0], fields[1], fields[2]}
+		}
+	}
+	return nil
 }
 
 // billed lists what the bills of materials name beside Go modules, and how many bills there are.

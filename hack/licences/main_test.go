@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"core5g.dev/core5g/hack/licences/spdx"
 )
 
 func TestPolicy(t *testing.T) {
@@ -62,5 +64,55 @@ func TestBilled(t *testing.T) {
 	}
 	if _, bills, err := billed(filepath.Join(folder, "none")); bills != 0 || err != nil {
 		t.Errorf("no folder: %d bills, %v; want none and no error", bills, err)
+	}
+}
+
+// TestNotice holds NOTICE to what the programs of a release link.
+func TestNotice(t *testing.T) {
+	want, err := notice("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile("../../NOTICE")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(strings.Split(want, "\n"), strings.Split(string(got), "\n")); diff != "" {
+		t.Errorf("run `go run ./hack/licences -notice` (-want +got):\n%s", diff)
+	}
+}
+
+// TestReleasedModules looks for what only a release's own parts link: a wrapper in a module of its own, a program
+// that a command builds, the plug-in; and for what only a prerequisite does.
+func TestReleasedModules(t *testing.T) {
+	modules, err := releasedModules("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]bool{}
+	for _, m := range modules {
+		found[m.name] = true
+	}
+	for name, want := range map[string]bool{
+		"github.com/free5gc/chf":                 true,
+		"github.com/free5gc/nas":                 true,
+		"k8s.io/client-go":                       true,
+		"github.com/prometheus/prometheus":       false,
+		"github.com/cert-manager/cert-manager":   false,
+		"github.com/google/go-containerregistry": false,
+	} {
+		if found[name] != want {
+			t.Errorf("%s: found %t, want %t", name, found[name], want)
+		}
+	}
+}
+
+func TestLicenceOfTheProject(t *testing.T) {
+	found, err := spdx.OfFolder("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"Apache-2.0"}, found); diff != "" {
+		t.Errorf("LICENSE (-want +got):\n%s", diff)
 	}
 }
