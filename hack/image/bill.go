@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
@@ -106,12 +107,47 @@ func billOf(reference string, r *recipe, t tree, from sources) ([]byte, error) {
 	add(debian...)
 
 	name, version, _ := strings.Cut(reference, ":")
+	return billText(component{Type: "container", Name: name, Version: version}, libraries, files)
+}
+
+// writeBills writes the bills of programs that are in no image: what Go has linked into each.
+func writeBills(version string, programs []string) error {
+	if len(programs) == 0 {
+		return errors.New("-bill: name programs")
+	}
+	for _, program := range programs {
+		modules, ok := goModules(program)
+		if !ok {
+			return fmt.Errorf("%s: not a program of Go's compiler", program)
+		}
+		digest, err := sum(program)
+		if err != nil {
+			return err
+		}
+		libraries := map[string]component{}
+		for _, m := range modules {
+			libraries[m.PURL] = m
+		}
+		of := component{Type: "application", Name: filepath.Base(program), Version: version, Hashes: []hash{{"SHA-256", fmt.Sprintf("%x", digest)}}}
+		text, err := billText(of, libraries, nil)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(program+".cdx.json", text, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// billText is the bill of something: libraries by their purls, then files.
+func billText(of component, libraries map[string]component, files []component) ([]byte, error) {
 	bill := billOfMaterials{
 		Schema:      "http://cyclonedx.org/schema/bom-1.6.schema.json",
 		BOMFormat:   "CycloneDX",
 		SpecVersion: "1.6",
 		Version:     1,
-		Metadata:    billMetadata{component{Type: "container", Name: name, Version: version}},
+		Metadata:    billMetadata{of},
 		Components:  []component{},
 	}
 	for _, purl := range slices.Sorted(maps.Keys(libraries)) {

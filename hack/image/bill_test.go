@@ -124,3 +124,32 @@ func TestMavenArtefacts(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
+
+func TestBillOfAProgram(t *testing.T) {
+	test, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(t.TempDir(), "demo")
+	text, err := os.ReadFile(test)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(program, text, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := writeBills("1.2.3", []string{program}); err != nil {
+		t.Fatal(err)
+	}
+	got := bill(t, program+".tar")
+	of := got.Metadata.Component
+	if of.Type != "application" || of.Name != "demo" || of.Version != "1.2.3" || len(of.Hashes) != 1 {
+		t.Errorf("the bill is of %+v", of)
+	}
+	if !slices.ContainsFunc(purls(got), func(p string) bool { return strings.HasPrefix(p, "pkg:golang/sigs.k8s.io/yaml@v") }) {
+		t.Errorf("no sigs.k8s.io/yaml in %v", purls(got))
+	}
+	if err := writeBills("1.2.3", []string{program + ".cdx.json"}); err == nil || !strings.Contains(err.Error(), "not a program of Go's compiler") {
+		t.Errorf("of a file that is no program: %v", err)
+	}
+}

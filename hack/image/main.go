@@ -18,6 +18,7 @@ func main() {
 	flag.StringVar(&b.tag, "tag", "dev", "the image's tag")
 	rootfs := flag.String("rootfs", "", "write the one image's files into this folder, and no archive")
 	programs := flag.Bool("programs", false, "make the programs that the recipes of the named images say how to make, and no archive")
+	bill := flag.Bool("bill", false, "write the bill of materials of each named program, a file, beside it as <file>.cdx.json, and no archive")
 	dockerfiles := flag.Bool("dockerfiles", false, "write the Dockerfiles beside the recipes, and no archive")
 	flag.Usage = func() {
 		fmt.Fprintf(flag.CommandLine.Output(), "usage: image [flags] [name or images/name …]\n\n"+
@@ -43,6 +44,8 @@ func main() {
 		do = func() error { return writeRootfs(b, *rootfs, flag.Args()) }
 	} else if *programs {
 		do = func() error { return makePrograms(b, flag.Args()) }
+	} else if *bill {
+		do = func() error { return writeBills(b.tag, flag.Args()) }
 	} else if *dockerfiles {
 		do = func() error { return writeDockerfiles(b) }
 	}
