@@ -96,6 +96,8 @@ var causes = map[string]string{
 	"the subscription could not be had":          "udm_no_answer",
 	"the UE refused":                             "ue_refused",
 	"no answer of the UE":                        "ue_no_answer",
+
+	"every address that the UPF chose is another session's": "address_taken",
 }
 
 const (
