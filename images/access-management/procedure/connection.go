@@ -204,6 +204,41 @@ func (t *turn) setUpContext(nas []byte, sessions []n2.SessionSetup) {
 	t.due(dueAccess, accessTime)
 }
 
+// resumedAccess: nobody knows whether the holder before has said what its record says that was asked. An access network is told to let go again; one that
+// does not say soon that it has a context, or a UE that does not answer, is asked again.
+func (t *turn) resumedAccess() {
+	a := t.s.N2
+	switch {
+	case a == nil:
+		return
+	case a.Releasing:
+		t.send(releaseCommand(a, ngapcause.NormalRelease))
+		t.due(dueAccess, accessTime)
+	case a.Setting && t.doing() == 0:
+		t.due(dueContext, resumeTime)
+	case t.s.Command != nil:
+		t.due(dueCommand, resumeTime)
+	}
+}
+
+// contextAgain asks for a context as for a UE that wants all of its sessions: what SMFs have said for the one before is not known any more.
+func (t *turn) contextAgain() {
+	a := t.s.N2
+	if a == nil || !a.Setting || t.doing() != 0 {
+		return
+	}
+	a.Setting = false
+	t.due(dueAccess, 0)
+	var down n1.Sessions
+	for _, s := range t.s.Sessions {
+		if !s.Up {
+			down |= n1.Of(s.ID)
+		}
+	}
+	t.serveWith(&n1.ServiceRequest{Sessions: t.status(), UplinkData: &down}, svcContext|svcAgain)
+	t.next(svcSessions)
+}
+
 // inactive is what an access network has to know to have the UE in RRC INACTIVE.
 func (t *turn) inactive() *n2.InactiveAssistance {
 	if len(t.s.Area.TACs) == 0 {

@@ -156,6 +156,11 @@ func (t *turn) resumed(e Resumed) {
 	if t.s.Left != nil {
 		t.releaseLeft()
 	}
+	t.resumedAccess()
+	if p := t.s.Paging; p != nil && t.s.N2 == nil { // whether or not the holder before has
+		p.Attempts = max(p.Attempts, 1) - 1
+		t.pageOnce()
+	}
 	if h := t.s.Handover; h != nil && h.Step != handMoving { // the containers were the holder's before
 		t.handoverFailed(ngapcause.InteractionWithOtherProcedure, "the holder has changed")
 	}

@@ -36,19 +36,17 @@ var service = map[uint8]step{
 // Flags of a service request.
 const (
 	svcTold    uint16 = 1 << 8
-	svcContext uint16 = 1 << 9 // the access network asks for a context
+	svcContext uint16 = 1 << 9  // the access network asks for a context
+	svcAgain   uint16 = 1 << 10 // a new holder does again what the one before may have done
 )
 
 // serve: steps 1 to 3.
 func (t *turn) serve(m *n1.ServiceRequest, context, storm bool) {
-	p := t.begin(Service)
-	p.Flags = 0
+	flags := uint16(0)
 	if context {
-		p.Flags |= svcContext
+		flags |= svcContext
 	}
-	if b, err := n1.Encode(m); err == nil {
-		p.Message = b
-	}
+	t.serveWith(m, flags)
 	t.live.suci = ""
 	plmn := t.in.Settings.plmn(t.s.Place.PLMN)
 	switch {
@@ -62,6 +60,14 @@ func (t *turn) serve(m *n1.ServiceRequest, context, storm bool) {
 		t.next(regChallenge)
 	default:
 		t.next(svcSessions)
+	}
+}
+
+func (t *turn) serveWith(m *n1.ServiceRequest, flags uint16) {
+	p := t.begin(Service)
+	p.Flags = flags
+	if b, err := n1.Encode(m); err == nil {
+		p.Message = b
 	}
 }
 
@@ -113,6 +119,9 @@ func askSvcAccept(t *turn) {
 	if err != nil {
 		t.refuseService(n1.CauseProtocolErrorUnspecified, "the accept cannot be written")
 		return
+	}
+	if p.Flags&svcAgain != 0 && t.commanded(n1.RegistrationAcceptType) { // that is what it waits for
+		plain = t.s.Command.Message
 	}
 	setups, follow := t.setups(false), t.live.gathered
 	if p.Flags&svcContext != 0 || len(setups) > 0 || t.s.N2.Set {

@@ -93,6 +93,12 @@ func TestService(t *testing.T) {
 			return serves.event(tr)
 		}}}},
 		{name: "the worker dies while the SMF is asked: it is asked again", from: idleUE, acts: []act{serves, dies, happens("a new holder", Resumed{}), toSetUp}},
+		{name: "the worker dies when the access network was asked, or not: it is asked again when it does not answer", from: idleUE, acts: []act{
+			serves, toSetUp, dies, happens("a new holder", Resumed{}), contextLate, toSetUp, contextUp, updated,
+		}},
+		{name: "the access network was asked, and answers the new holder", from: idleUE, acts: []act{
+			serves, toSetUp, dies, happens("a new holder", Resumed{}), contextUp, contextLate, updated,
+		}},
 		{name: "the store has lost writes: AKA first", from: idleUE, acts: []act{
 			happens("a new holder", Resumed{Lost: true}), serves, vector,
 			says("UE: Authentication Response", protected(&n1.AuthenticationResponse{RES: resOf})), confirms, completes, toSetUp, contextUp,
@@ -100,12 +106,17 @@ func TestService(t *testing.T) {
 	})
 }
 
+var contextLate = act{name: "a second later", later: resumeTime, event: func(*teller) Event { return Due{Name: dueContext} }}
+
 // TS 23.502 4.2.6, and what takes a connection away.
 func TestRelease(t *testing.T) {
 	tell(t, "release", []story{
 		{name: "the gNB wants it", from: withSession, acts: []act{gnbReleases, released, updated}},
 		{name: "the store has lost writes: nothing more is ciphered for the UE, which proves itself when it comes", from: withSession, acts: []act{
 			happens("a new holder", Resumed{Lost: true}), released, updated, serves, vector,
+		}},
+		{name: "the worker dies before the gNB has answered: it is told again", from: withSession, acts: []act{
+			gnbReleases, dies, happens("a new holder", Resumed{}), released, updated,
 		}},
 		{name: "the gNB does not answer", from: withSession, acts: []act{
 			gnbReleases, {name: "5 s later", later: accessTime, event: func(*teller) Event { return Due{Name: dueAccess} }},
@@ -158,6 +169,7 @@ func TestTransfer(t *testing.T) {
 	tell(t, "transfer", []story{
 		{name: "packets wait: the UE is paged, and comes", from: idleUE, acts: []act{packets, comes, toSetUp, contextUp, updated}},
 		{name: "the UE does not come: four pagings, and the SMF hears it", from: idleUE, acts: []act{packets, pageSilent, pageSilent, pageSilent, pageSilent, packets}},
+		{name: "the worker dies: the next one pages", from: idleUE, acts: []act{packets, dies, happens("a new holder", Resumed{}), comes, toSetUp, contextUp, updated}},
 		{name: "more packets while it is paged", from: idleUE, acts: []act{packets, packets}},
 		{name: "the UE comes by a registration", from: idleUE, acts: []act{packets, updates, toSetUp}},
 		{name: "an SMF that does not want the UE to be woken", from: idleUE, acts: []act{happens("SMF: command, skip where idle", quiet)}},

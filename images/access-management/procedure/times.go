@@ -11,11 +11,12 @@ const (
 	dueAccess    = "access"    // the access network has not answered
 	dueLeft      = "left"      // the one of before has not
 	dueHandover  = "handover"
-	dueSilent    = "silent" // an SMF that has not heard is told again
+	dueSilent    = "silent"  // an SMF that has not heard is told again
+	dueContext   = "context" // a new holder has not heard of a context that the one before may have asked for
 )
 
 // DueNames are all that there are.
-var DueNames = []string{dueCommand, duePaging, dueReachable, dueImplicit, dueAccess, dueLeft, dueHandover, dueSilent}
+var DueNames = []string{dueCommand, duePaging, dueReachable, dueImplicit, dueAccess, dueLeft, dueHandover, dueSilent, dueContext}
 
 // Timers of TS 24.501 10.2, and how often they run.
 const (
@@ -30,6 +31,8 @@ const (
 	reachableMore = 4 * time.Minute
 	implicitTime  = 4 * time.Minute
 	silentTime    = 5 * time.Second
+	// resumeTime is how long a new holder waits for the answer to what the one before may have asked, or not.
+	resumeTime = time.Second
 	// handoverTime is how long one may take from its request until the UE has arrived (TNGRELOCoverall of the source and more).
 	handoverTime = 12 * time.Second
 	// congestionTime is T3346 where the network is what failed.
@@ -55,6 +58,8 @@ func (t *turn) timer(name string) {
 		t.handoverLate()
 	case dueSilent:
 		t.tellSilent()
+	case dueContext:
+		t.contextAgain()
 	default:
 		t.out.Refused = "no time of this program's"
 	}

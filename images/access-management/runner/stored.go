@@ -103,7 +103,10 @@ func without[T comparable](a, b []T) []T {
 
 // unfinished: whoever takes over goes on with what was begun.
 func unfinished(u *record.UE) bool {
-	return u.Procedure != nil || u.Handover != nil || u.Left != nil || slices.ContainsFunc(u.Sessions, func(s record.Session) bool { return s.Silent })
+	if u.N2 != nil && (u.N2.Setting || u.N2.Releasing) {
+		return true
+	}
+	return u.Procedure != nil || u.Handover != nil || u.Left != nil || u.Paging != nil || slices.ContainsFunc(u.Sessions, func(s record.Session) bool { return s.Silent })
 }
 
 // change from what the store has of the UE to what it is to have; nil where that is the same.
