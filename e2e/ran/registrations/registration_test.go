@@ -3,6 +3,8 @@ package registrations
 import (
 	"strings"
 	"testing"
+
+	"core5g.dev/core5g/e2e/ran/ue"
 )
 
 func TestAUERegistersAndGetsASession(t *testing.T) {
@@ -14,4 +16,48 @@ func TestAUERegistersAndGetsASession(t *testing.T) {
 	if n := len(s.upfu.Sessions()); n != 1 {
 		t.Errorf("upf-u has %d sessions", n)
 	}
+}
+
+// idle lets a UE go idle, and its session wait in the UPF.
+func (p *phone) idle() {
+	p.s.t.Helper()
+	p.must(p.Idle(p.s.ctx))
+	p.s.until("the UPF to keep packets", func() bool { return p.s.buffers() == 1 })
+}
+
+func TestAUEGoesIdleIsPagedAndLeaves(t *testing.T) {
+	s := begin(t)
+	p := s.attach(1)
+	p.idle()
+	if rec := s.kept(1); rec.N2 != nil {
+		t.Errorf("the AMF takes the UE for connected at %+v", rec.N2)
+	}
+	s.packet()
+	x := p.wait("paging", func(x ue.Status) bool { return x.Counters.Pagings == 1 && x.Ready && x.CM == "connected" })
+	if x.Counters.ServiceRequests != 1 || !x.Sessions[0].Up {
+		t.Errorf("the UE is %+v", x)
+	}
+	p.idle()
+	p.must(p.ServiceRequest(s.ctx))
+	p.must(p.Deregister(s.ctx, false))
+	s.until("nothing of the UE", func() bool { return s.kept(1) == nil && len(s.upfu.Sessions()) == 0 })
+	p.must(p.Register(s.ctx))
+	p.ready()
+	if x := p.Status(); x.Counters.Registrations != 2 || x.Counters.Rejects+x.Counters.MACFailures+x.Counters.NASDropped != 0 {
+		t.Errorf("the UE has counted %+v", x.Counters)
+	}
+	p.must(p.Deregister(s.ctx, true))
+	s.until("nothing of the UE that was switched off", func() bool { return s.kept(1) == nil && len(s.upfu.Sessions()) == 0 })
+}
+
+// A subscriber that is barred is deregistered at once, and told why.
+func TestASubscriptionIsWithdrawn(t *testing.T) {
+	s := begin(t)
+	p := s.attach(1)
+	s.subscribers(func(text string) string { return strings.Replace(text, "supi: "+supi(1)+",", "supi: "+supi(1)+", barred: true,", 1) })
+	p.wait("deregistration", func(x ue.Status) bool { return x.State != "registered" })
+	s.until("nothing of the UE", func() bool { return s.kept(1) == nil && len(s.upfu.Sessions()) == 0 })
+	s.subscribers(func(text string) string { return strings.Replace(text, ", barred: true", "", 1) })
+	s.until("the UE to be served again", func() bool { return p.Register(s.ctx) == nil })
+	p.ready()
 }

@@ -48,6 +48,7 @@ import (
 	subscriberdata "core5g.dev/core5g/images/subscriber-data"
 	"core5g.dev/core5g/images/subscriber-data/aka"
 	"core5g.dev/core5g/images/subscriber-data/subscription"
+	"core5g.dev/core5g/upf/abi"
 	"core5g.dev/core5g/upf/upfc/agent"
 	"core5g.dev/core5g/upf/upfc/config"
 	"core5g.dev/core5g/upf/upfc/dataplane/fakeupfu"
@@ -108,7 +109,7 @@ func (s *story) loopback(host int) netip.Addr {
 }
 
 // begin a story with one worker, one terminator and two gNBs.
-func begin(t *testing.T) *story {
+func begin(t *testing.T, step ...func(*amfWorker, string)) *story {
 	t.Helper()
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
@@ -134,7 +135,7 @@ func begin(t *testing.T) *story {
 	s.startData()
 	s.startSMF()
 	s.startTerminator()
-	s.startWorker()
+	s.startWorker(step...)
 	for n := range 2 {
 		s.startGNB(n)
 	}
@@ -392,21 +393,35 @@ type amfWorker struct {
 	links map[net.Conn]bool // to terminators
 }
 
-// mortal is a store as a worker has it: one that has died asks nothing any more. step is told of each write.
+// mortal is a store as a worker has it: one that has died asks nothing any more. step is told of each write of a UE, before and after.
 type mortal struct {
 	sessionstore.Store
 	w    *amfWorker
-	step func()
+	step func(*amfWorker, string)
 }
 
+// The moments of a write.
+const (
+	before = "before"
+	after  = "after"
+)
+
 func (m mortal) Commit(ctx context.Context, l sessionstore.Lease, c sessionstore.Change) error {
-	if m.step != nil {
-		m.step()
+	at := func(moment string) {
+		if m.step != nil && amfrecord.IsKey(c.Key) {
+			m.step(m.w, moment)
+		}
 	}
+	at(before)
 	if m.w.dead.Load() {
 		return context.Canceled
 	}
-	return m.Store.Commit(ctx, l, c)
+	err := m.Store.Commit(ctx, l, c)
+	at(after)
+	if m.w.dead.Load() {
+		return context.Canceled
+	}
+	return err
 }
 
 func (m mortal) Renew(ctx context.Context, l sessionstore.Lease, ttl time.Duration) (sessionstore.Lease, error) {
@@ -469,7 +484,7 @@ func (w *amfWorker) cutLinks(cut bool) {
 }
 
 // startWorker has another worker begin. step, where it is not nil, is told of each of its writes.
-func (s *story) startWorker(step ...func(*amfWorker)) *amfWorker {
+func (s *story) startWorker(step ...func(*amfWorker, string)) *amfWorker {
 	s.t.Helper()
 	s.mu.Lock()
 	s.born++
@@ -485,7 +500,7 @@ func (s *story) startWorker(step ...func(*amfWorker)) *amfWorker {
 	}))
 	store := mortal{Store: s.store, w: w}
 	if len(step) > 0 {
-		store.step = func() { step[0](w) }
+		store.step = step[0]
 	}
 	transport := &http.Transport{}
 	client := sbi.NewClient(s.client, finder{s}, prometheus.NewRegistry())
@@ -545,6 +560,72 @@ func (s *story) startWorker(step ...func(*amfWorker)) *amfWorker {
 	s.mu.Unlock()
 	s.until("the AMF worker", func() bool { return w.Ready() == nil })
 	return w
+}
+
+// kept is the AMF's record of a UE; nil: there is none.
+func (s *story) kept(n int) *amfrecord.UE {
+	s.t.Helper()
+	found, err := s.store.Read(s.ctx, amfrecord.Key(supi(n)))
+	if errors.Is(err, sessionstore.ErrNotFound) {
+		return nil
+	}
+	octets, openErr := s.sealer.Open(found.Key, found.Value)
+	rec, decodeErr := amfrecord.Decode(octets)
+	if err = errors.Join(err, openErr, decodeErr); err != nil {
+		s.t.Fatal(err)
+	}
+	return rec
+}
+
+// holder of a UE's shard; nil: nobody for the moment.
+func (s *story) holder(n int) *amfWorker {
+	rec := s.kept(n)
+	for _, w := range s.living() {
+		if rec != nil && w.Holds(rec.Shard) {
+			return w
+		}
+	}
+	return nil
+}
+
+// waiting PDRs of sessions whose UEs are idle, by session.
+func (s *story) waiting() map[uint32]uint16 {
+	out := map[uint32]uint16{}
+	for index, x := range s.upfu.Sessions() {
+		for _, p := range x.PDRs {
+			if x.FARs[p.Far].Action&abi.FarNocp != 0 {
+				out[index] = p.PdrId
+			}
+		}
+	}
+	return out
+}
+
+// buffers is how many sessions wait for their UEs.
+func (s *story) buffers() int { return len(s.waiting()) }
+
+// packet for each UE that is idle comes to the UPF.
+func (s *story) packet() {
+	for index, pdr := range s.waiting() {
+		if err := s.upfu.DownlinkData(index, pdr, 1); err != nil {
+			s.t.Error(err)
+		}
+	}
+}
+
+// subscribers are others from now on.
+func (s *story) subscribers(change func(string) string) {
+	s.t.Helper()
+	text, err := os.ReadFile(s.file)
+	if err == nil {
+		err = os.WriteFile(s.file+".new", []byte(change(string(text))), 0o600)
+	}
+	if err == nil {
+		err = os.Rename(s.file+".new", s.file)
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
 }
 
 // ---- gNBs and UEs ------------------------------------------------------------------------------

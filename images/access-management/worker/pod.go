@@ -173,6 +173,9 @@ func (p *Pod) lost(name string) {
 	}
 }
 
+// Holds says whether this pod has the shard of that number.
+func (p *Pod) Holds(shard uint16) bool { return p.shard(shard) != nil }
+
 // shard of that number, where this pod has it.
 func (p *Pod) shard(n uint16) *Shard {
 	p.mu.Lock()
