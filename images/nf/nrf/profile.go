@@ -91,7 +91,7 @@ type Function struct {
 
 	// ID is the NF instance identifier, a UUID; "" derives it from Type and URI.
 	ID string
-	// Sets are the NF sets that it is of (TS 29.571 NfSetId).
+	// Sets are the NF sets that it is of (TS 29.571 NfSetId), beside those that an AMF's GUAMIs name.
 	Sets []string
 	// Priority among functions of the type, the lowest first, nil: it has none. Capacity relative to others, 0 means 100.
 	Priority *int
@@ -176,6 +176,11 @@ func (p *profile) offer(o Offers) {
 	case o.AMF != nil:
 		a := o.AMF
 		p.AMFInfo = &amfInfo{a.Region, a.Set, a.GUAMIs, a.TAIs, a.ForFailed, a.ForRemoved}
+		for _, g := range a.GUAMIs {
+			if set := g.Set(); !slices.Contains(p.NFSetIDs, set) {
+				p.NFSetIDs = append(slices.Clip(p.NFSetIDs), set)
+			}
+		}
 		for _, s := range o.Slices {
 			p.SNSSAIs = append(p.SNSSAIs, s.SNSSAI)
 		}

@@ -339,7 +339,7 @@ func TestAnAMF(t *testing.T) {
 	}
 	amf.ForFailed = []ts29571.GUAMI{{PLMN: plmn, AMFID: "cafe02"}}
 	f := Function{
-		Type: "AMF", URI: "http://core5g-amf:8000", Services: map[string][]string{"namf-comm": {"v1"}}, Sets: []string{guami.Set()},
+		Type: "AMF", URI: "http://core5g-amf:8000", Services: map[string][]string{"namf-comm": {"v1"}},
 		Offers: func() Offers { return Offers{AMF: amf, Slices: []Slice{{SNSSAI: ts29571.SNSSAI{SST: 1}}}} },
 	}
 	p, err := f.profile([]ts29571.PLMN{plmn}, time.Now(), time.Second)
@@ -352,7 +352,7 @@ func TestAnAMF(t *testing.T) {
 	if err != nil || string(got) != want {
 		t.Errorf("%v\n%s\n%s", err, got, want)
 	}
-	if p.SMFInfo != nil || len(p.SNSSAIs) != 1 || p.NFSetIDs[0] != "set3f8.regionca.amfset.5gc.mnc093.mcc208" {
+	if p.SMFInfo != nil || len(p.SNSSAIs) != 1 || len(p.NFSetIDs) != 1 || p.NFSetIDs[0] != "set3f8.regionca.amfset.5gc.mnc093.mcc208" {
 		t.Errorf("%+v", p)
 	}
 	for _, bad := range [][]ts29571.GUAMI{nil, {{PLMN: plmn, AMFID: "cafe"}}} {

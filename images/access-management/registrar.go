@@ -1,0 +1,99 @@
+package accessmanagement
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"core5g.dev/core5g/images/access-management/namf"
+	"core5g.dev/core5g/images/access-management/procedure"
+	"core5g.dev/core5g/images/access-management/record"
+	"core5g.dev/core5g/images/nf/nrf"
+	"core5g.dev/core5g/images/nf/sbitls"
+	"core5g.dev/core5g/images/nf/ts29571"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// registrar keeps the AMF known to the NRF, with what it serves. Every pod does so, with the same profile.
+type registrar struct {
+	*nrf.Registrar // nil: there is no NRF
+	function       nrf.Function
+	settings       func() *procedure.Settings
+	log            *slog.Logger
+}
+
+func newRegistrar(c Config, identity *sbitls.Identity, settings func() *procedure.Settings, registry prometheus.Registerer, log *slog.Logger) *registrar {
+	r := &registrar{settings: settings, log: log}
+	r.function = nrf.Function{
+		Type: "AMF", URI: c.uri(sbitls.Scheme(identity)), ID: c.instance(), Offers: r.offers,
+		// Events are subscribed to by none of our functions, and not served yet.
+		Services: map[string][]string{namf.CommunicationService: {"v1"}, namf.MTService: {"v1"}, namf.LocationService: {"v1"}},
+		// What the AMF knows is in the session store, and outlives its pods: none of them begins anew.
+		Recovery: time.Unix(0, 0), Stays: func() bool { return true },
+	}
+	if c.NRF != "" {
+		r.Registrar = nrf.NewRegistrar(c.NRF, nil, r.plmns, log, registry)
+		r.CallWith(sbitls.Outgoing(identity))
+	}
+	return r
+}
+
+// keep the AMF registered until ctx ends. Its profile stays: other pods go on.
+func (r *registrar) keep(ctx context.Context) error {
+	if r.Registrar == nil {
+		return nil
+	}
+	return r.Keep(ctx, r.function)
+}
+
+// changed: other settings are in force.
+func (r *registrar) changed() {
+	if r.Registrar != nil {
+		r.Changed()
+	}
+}
+
+func snssai(s record.Slice) ts29571.SNSSAI {
+	if s.SD == nil {
+		return ts29571.SNSSAI{SST: int32(s.SST)}
+	}
+	return ts29571.MakeSNSSAI(int32(s.SST), hex.EncodeToString(s.SD[:]))
+}
+
+func plmnOf(digits string) ts29571.PLMN { return ts29571.PLMN{MCC: digits[:3], MNC: digits[3:]} }
+
+func (r *registrar) plmns(context.Context) ([]ts29571.PLMN, error) {
+	var out []ts29571.PLMN
+	for _, p := range r.settings().PLMNs {
+		out = append(out, plmnOf(p.PLMN))
+	}
+	return out, nil
+}
+
+func (r *registrar) offers() nrf.Offers {
+	s := r.settings()
+	id := fmt.Sprintf("%06x", uint32(s.Region)<<16|uint32(s.Set)<<6|uint32(s.Pointer)) // TS 23.003 2.10.1
+	var guamis []ts29571.GUAMI
+	var tais []ts29571.TAI
+	var out nrf.Offers
+	for n, p := range s.PLMNs {
+		plmn := plmnOf(p.PLMN)
+		guamis = append(guamis, ts29571.GUAMI{PLMN: plmn, AMFID: id})
+		for _, tac := range p.TACs {
+			tais = append(tais, ts29571.TAI{PLMN: plmn, TAC: fmt.Sprintf("%06x", tac)})
+		}
+		for _, slice := range p.Slices {
+			if n == 0 { // all PLMNs have the same
+				out.Slices = append(out.Slices, nrf.Slice{SNSSAI: snssai(slice)})
+			}
+		}
+	}
+	var err error
+	if out.AMF, err = nrf.MakeAMF(guamis, tais); err != nil {
+		r.log.Error("the NRF cannot be told what the AMF serves", "err", err)
+	}
+	return out
+}
