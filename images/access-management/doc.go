@@ -6,8 +6,12 @@
 //	runner    does what a procedure says, for the UEs of a shard
 //	terminator  the end of N2 that gNBs see      link  what terminators and workers say to each other
 //	worker    a pod that holds shards: the runners' world, with its connections to terminators and other functions
+//	configuration  what is written of the network; configuration/cluster reads it from the Core5G
 //	namf        what others ask of the AMF       nausf, nudm, npcf, nsmf  what it asks of others
 //	conformance holds docs/amf-conformance.md against the tests
+//
+// The files of this folder are the worker's program: cmd/access-management. terminator/program is the other one, cmd/n2-terminator, which knows nothing of
+// Kubernetes.
 //
 // # Terminators and workers
 //
