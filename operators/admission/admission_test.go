@@ -226,6 +226,8 @@ func coreWithStore() *api.Core5G {
 
 func TestUpdate(t *testing.T) {
 	withStore := coreWithStore()
+	own := with(core(), func(c *api.Core5G) { c.Spec.ControlPlane = api.ControlPlaneCore5G })
+	ownAMF := with(own.DeepCopy(), func(c *api.Core5G) { c.Spec.AMF.Workers = ptr.To[int32](2) })
 	runs := func(name string, minute int, sd, pool string) *api.Slice {
 		return with(slice(name, minute, sd, pool), func(s *api.Slice) { s.Status.SMF = "core5g-smf-" + name })
 	}
@@ -275,6 +277,21 @@ func TestUpdate(t *testing.T) {
 			wants{warning: "Slice second: S-NSSAI 1-112233 is not in spec.sliceCatalogue"}},
 		"another control plane": {there[0], func(o client.Object) { o.(*api.Core5G).Spec.ControlPlane = api.ControlPlaneCore5G },
 			wants{warning: "this changes whose SMF serves PDU sessions: all of them end, and UEs establish new ones"}},
+		"core5g's own AMF": {own, func(o client.Object) { o.(*api.Core5G).Spec.AMF.Workers = ptr.To[int32](2) },
+			wants{warning: "this changes whose AMF serves UEs: gNBs set up N2 anew, and every UE registers anew\nthis restarts core5g-subscriber-data"}},
+		"free5GC's AMF again": {ownAMF, func(o client.Object) { o.(*api.Core5G).Spec.AMF.Workers = nil },
+			wants{warning: "this changes whose AMF serves UEs"}},
+		"a tracking area of the own AMF": {ownAMF, func(o client.Object) {
+			c := o.(*api.Core5G)
+			c.Spec.TACs, c.Spec.AMF.Name, c.Spec.AMF.Workers = append(c.Spec.TACs, "000002"), "other", ptr.To[int32](1)
+		}, wants{}},
+		"another set of the own AMF": {ownAMF, func(o client.Object) { o.(*api.Core5G).Spec.AMF.Set = ptr.To[int32](1) },
+			wants{warning: "this restarts the N2 terminators, one after the other: gNBs set up N2 anew, and UEs stay registered"}},
+		"resources of the own AMF": {ownAMF, func(o client.Object) {
+			o.(*api.Core5G).Spec.Functions = []api.FunctionSpec{{Name: api.FunctionAccessManagement, Resources: &corev1.ResourceRequirements{}}}
+		}, wants{warning: "this restarts the AMF's workers, one after the other: UEs stay registered"}},
+		"fewer terminators": {with(ownAMF.DeepCopy(), func(c *api.Core5G) { c.Spec.AMF.Terminators = ptr.To[int32](3) }), func(o client.Object) { o.(*api.Core5G).Spec.AMF.Terminators = nil },
+			wants{warning: "this ends 2 N2 terminators: their gNBs set up N2 anew, and UEs stay registered"}},
 		"a first session store": {there[0], func(o client.Object) { o.(*api.Core5G).Spec.SessionStore = &api.SessionStoreSpec{} }, wants{}},
 		"no session store any more": {withStore, func(o client.Object) { o.(*api.Core5G).Spec.SessionStore = nil },
 			wants{warning: "this leaves the session store with all sessions in it"}},
@@ -288,7 +305,7 @@ func TestUpdate(t *testing.T) {
 			after := c.before.DeepCopyObject().(client.Object)
 			c.change(after)
 			warnings, err := validatorOf(cluster(t, there...), after).ValidateUpdate(t.Context(), c.before, after)
-			if c.before == there[0] {
+			if _, is := c.before.(*api.Core5G); is {
 				warnings = without(warnings, "Slice wrong:")
 			}
 			if c.before == there[5] && c.refusal == "" {

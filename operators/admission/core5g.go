@@ -38,13 +38,23 @@ func (r coreRules) changed(ctx context.Context, before, after *api.Core5G) ([]st
 	if before.OwnControlPlane() != after.OwnControlPlane() {
 		out = append(out, "this changes whose SMF serves PDU sessions: all of them end, and UEs establish new ones")
 	}
-	for _, name := range specs.CoreRestarts(before, after, r.platform) {
-		if name == specs.FunctionObjectName(after.Name, api.FunctionAMF) {
-			out = append(out, "this restarts the AMF, and every UE registers anew")
-			continue
-		}
-		quiet = append(quiet, name)
+	if before.OwnAMF() != after.OwnAMF() {
+		out = append(out, "this changes whose AMF serves UEs: gNBs set up N2 anew, and every UE registers anew")
 	}
+	for _, name := range specs.CoreRestarts(before, after, r.platform) {
+		switch {
+		case name == specs.N2ServiceName(after.Name):
+			out = append(out, "this restarts the N2 terminators, one after the other: gNBs set up N2 anew, and UEs stay registered")
+		case name != specs.FunctionObjectName(after.Name, api.FunctionAMF):
+			quiet = append(quiet, name)
+		case before.OwnAMF() != after.OwnAMF(): // said already
+		case after.OwnAMF():
+			out = append(out, "this restarts the AMF's workers, one after the other: UEs stay registered")
+		default:
+			out = append(out, "this restarts the AMF, and every UE registers anew")
+		}
+	}
+	out = append(out, fewerTerminators(before, after)...)
 	if len(quiet) > 0 {
 		out = append(out, "this restarts "+strings.Join(quiet, ", "))
 	}
@@ -70,6 +80,17 @@ func (r coreRules) changed(ctx context.Context, before, after *api.Core5G) ([]st
 		}
 	}
 	return out, nil
+}
+
+// fewerTerminators end the associations of their gNBs. Fewer workers end nothing.
+func fewerTerminators(before, after *api.Core5G) []string {
+	if !before.OwnAMF() || !after.OwnAMF() {
+		return nil
+	}
+	if n := specs.AMFTerminators(before) - specs.AMFTerminators(after); n > 0 {
+		return []string{fmt.Sprintf("this ends %s: their gNBs set up N2 anew, and UEs stay registered", counted(int(n), "N2 terminator"))}
+	}
+	return nil
 }
 
 func (r coreRules) deleted(ctx context.Context, core *api.Core5G) ([]string, error) {

@@ -55,7 +55,9 @@ type coreScope struct {
 	halted bool
 	// functions that were applied, in the order of creation.
 	functions []specs.FunctionObjects
-	requeue   time.Duration
+	// leaving says what is still there of the AMF that another takes the place of.
+	leaving string
+	requeue time.Duration
 	// store is the embedded session store, where there is one, and storeNext when a store is looked at again.
 	store     *api.FunctionStatus
 	storeNext time.Duration
@@ -69,6 +71,8 @@ var conditionOf = map[api.FunctionName]string{
 	api.FunctionCHF:               api.ConditionCHFReady,
 	api.FunctionSubscriberData:    api.ConditionSubscriberDataReady,
 	api.FunctionAMF:               api.ConditionAMFReady,
+	api.FunctionAccessManagement:  api.ConditionAMFReady,
+	api.FunctionN2Terminator:      api.ConditionAMFReady,
 	api.FunctionSessionManagement: api.ConditionSMFReady,
 }
 
@@ -181,11 +185,18 @@ func (r *CoreReconciler) applyFunctions(ctx context.Context, s *coreScope) error
 	if s.halted {
 		return nil
 	}
-	s.functions = specs.CoreFunctions(s.core, r.Platform, s.database)
-	for i := range s.functions {
-		if err := r.applier.applyFunction(ctx, &s.functions[i]); err != nil {
+	var err error
+	if s.leaving, err = r.leaveOtherAMF(ctx, s.core); err != nil {
+		return err
+	}
+	for _, f := range specs.CoreFunctions(s.core, r.Platform, s.database) {
+		if s.leaving != "" && servesUEs(f.Function) {
+			continue
+		}
+		if err := r.applier.applyFunction(ctx, &f); err != nil {
 			return err
 		}
+		s.functions = append(s.functions, f)
 	}
 	return nil
 }
@@ -211,7 +222,7 @@ func (r *CoreReconciler) removeUnwanted(ctx context.Context, s *coreScope) error
 	if s.halted {
 		return nil
 	}
-	unwanted := unwantedSessionManagement(s.core)
+	unwanted := append(unwantedSessionManagement(s.core), unwantedAMF(s.core)...)
 	gone := func(o specs.FunctionObjects) {
 		unwanted = append(unwanted, o.Deployment)
 		for _, service := range o.Services {
@@ -255,7 +266,11 @@ func (r *CoreReconciler) observeFunctions(ctx context.Context, s *coreScope) err
 	if problem := specs.SubscriberDataProblem(s.core); problem != nil {
 		s.conditions.no(api.ConditionSubscriberDataReady, problem.Reason, problem.Message)
 	}
+	if s.leaving != "" {
+		s.conditions.no(api.ConditionAMFReady, api.ReasonProgressing, s.leaving)
+	}
 	var statuses []api.FunctionStatus
+	waiting := map[string][]string{}
 	for _, f := range s.functions {
 		message, err := deploymentProblem(ctx, r.Client, f.Deployment)
 		if err != nil {
@@ -265,11 +280,16 @@ func (r *CoreReconciler) observeFunctions(ctx context.Context, s *coreScope) err
 			Name: f.Function, Ready: metav1.ConditionTrue, Message: message,
 			Image: f.Deployment.Spec.Template.Spec.Containers[0].Image,
 		}
+		// A condition may be of several functions.
+		kind := conditionOf[f.Function]
 		if message != "" {
 			status.Ready = metav1.ConditionFalse
-			s.conditions.no(conditionOf[f.Function], api.ReasonProgressing, message)
+			waiting[kind] = append(waiting[kind], shareReady(f.Deployment)+message)
+		}
+		if len(waiting[kind]) > 0 {
+			s.conditions.no(kind, api.ReasonProgressing, strings.Join(waiting[kind], "; "))
 		} else {
-			s.conditions.yes(conditionOf[f.Function], api.ReasonReady, f.Deployment.Name+" is ready")
+			s.conditions.yes(kind, api.ReasonReady, f.Deployment.Name+" is ready")
 		}
 		statuses = append(statuses, status)
 	}
@@ -304,7 +324,7 @@ func deploymentProblem(ctx context.Context, c client.Client, d *appsv1.Deploymen
 
 func (r *CoreReconciler) observeN2(_ context.Context, s *coreScope) error {
 	for _, f := range s.functions {
-		if f.Function != api.FunctionAMF {
+		if !servesUEs(f.Function) {
 			continue
 		}
 		for _, service := range f.Services {
@@ -370,7 +390,7 @@ func (r *CoreReconciler) checkRegistrations(ctx context.Context, s *coreScope) e
 func (r *CoreReconciler) expectedRegistrations(ctx context.Context, s *coreScope) ([]expectedFunction, error) {
 	var out []expectedFunction
 	add := func(nfType, object string, labels map[string]string) error {
-		e := expectedFunction{nfType: nfType, host: object}
+		e := expectedFunction{nfType: nfType, host: object, lasting: lasting(labels)}
 		var pods corev1.PodList
 		if err := r.List(ctx, &pods, client.InNamespace(s.core.Namespace), client.MatchingLabels(labels)); err != nil {
 			return err
@@ -388,6 +408,8 @@ func (r *CoreReconciler) expectedRegistrations(ctx context.Context, s *coreScope
 		switch f.Function {
 		case api.FunctionAMF, api.FunctionPCF, api.FunctionCHF:
 			err = add(strings.ToUpper(string(f.Function)), f.Deployment.Name, f.Deployment.Spec.Selector.MatchLabels)
+		case api.FunctionAccessManagement:
+			err = add("AMF", f.Deployment.Name, f.Deployment.Spec.Selector.MatchLabels)
 		}
 		if err != nil {
 			return nil, err
@@ -470,7 +492,7 @@ func (r *CoreReconciler) SetupWithManager(mgr ctrl.Manager) error {
 func coreOfPod(_ context.Context, o client.Object) []reconcile.Request {
 	core := o.GetLabels()[api.LabelInstance]
 	component := o.GetLabels()[api.LabelComponent]
-	if core == "" || !slices.Contains([]string{"amf", "nrf", "pcf", "chf", "database", "session-store", "subscriber-data", "smf"}, component) || o.GetLabels()[api.LabelSlice] != "" {
+	if core == "" || !slices.Contains([]string{"amf", specs.ComponentN2, "nrf", "pcf", "chf", "database", "session-store", "subscriber-data", "smf"}, component) || o.GetLabels()[api.LabelSlice] != "" {
 		return nil
 	}
 	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: o.GetNamespace(), Name: core}}}

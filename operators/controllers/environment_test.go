@@ -329,8 +329,9 @@ func (e *environment) makeAvailable(t *testing.T, namespace string) {
 	}
 	for i := range list.Items {
 		d := &list.Items[i]
+		n := *d.Spec.Replicas
 		d.Status = appsv1.DeploymentStatus{
-			ObservedGeneration: d.Generation, Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: 1, AvailableReplicas: 1,
+			ObservedGeneration: d.Generation, Replicas: n, UpdatedReplicas: n, ReadyReplicas: n, AvailableReplicas: n,
 		}
 		if err := e.client.Status().Update(t.Context(), d); err != nil {
 			t.Fatal(err)

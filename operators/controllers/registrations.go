@@ -91,6 +91,13 @@ type expectedFunction struct {
 	host string
 	// pod is nil as long as none is ready; then nothing is expected yet.
 	pod *corev1.Pod
+	// lasting: what the pod serves is in the session store.
+	lasting bool
+}
+
+// lasting says of a pod's labels whether it is one of core5g's own SMF or AMF.
+func lasting(labels map[string]string) bool {
+	return labels[api.LabelSessionManagement] != "" || labels[api.LabelAccessManagement] != ""
 }
 
 type registrationReport struct {
@@ -247,7 +254,7 @@ func heal(ctx context.Context, nrfClient NRFClient, state *coreRegistrations, e 
 	if missing < lostGrace {
 		return "", nil
 	}
-	said = fmt.Sprintf(" (it runs, and its profile is not known: to have it register again, `kubectl -n %s delete pod %s`%s)", e.pod.Namespace, e.pod.Name, restartCost(e.nfType))
+	said = fmt.Sprintf(" (it runs, and its profile is not known: to have it register again, `kubectl -n %s delete pod %s`%s)", e.pod.Namespace, e.pod.Name, e.restartCost())
 	if !lost.told {
 		lost.told = true
 		state.missing[e.host] = lost
@@ -257,11 +264,13 @@ func heal(ctx context.Context, nrfClient NRFClient, state *coreRegistrations, e 
 }
 
 // restartCost is what a restart of a function ends.
-func restartCost(nfType string) string {
-	switch nfType {
-	case "AMF":
+func (e expectedFunction) restartCost() string {
+	switch {
+	case e.lasting:
+		return ", which ends nothing"
+	case e.nfType == "AMF":
 		return ", which makes every UE register anew"
-	case "SMF":
+	case e.nfType == "SMF":
 		return ", which ends the PDU sessions of its slice"
 	default:
 		return ""

@@ -15,6 +15,14 @@ func available(d *appsv1.Deployment) bool {
 		d.Status.AvailableReplicas >= ptr.Deref(d.Spec.Replicas, 1)
 }
 
+// shareReady begins what is said of a Deployment of several pods.
+func shareReady(d *appsv1.Deployment) string {
+	if want := ptr.Deref(d.Spec.Replicas, 1); want > 1 {
+		return fmt.Sprintf("%d of %d pods of %s are ready: ", d.Status.ReadyReplicas, want, d.Name)
+	}
+	return ""
+}
+
 // podProblem says in one sentence what keeps a pod from being ready: what the scheduler, the kubelet or
 // a container says. A pod without a problem gives "".
 func podProblem(pod *corev1.Pod) string {

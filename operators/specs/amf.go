@@ -103,9 +103,12 @@ type amfSCTP struct {
 	MaxInitTimeout int `json:"maxInitTimeout"`
 }
 
+// defaultSet is what the definition fills in.
+const defaultSet = 1016
+
 // AMFID is the AMF identifier of the GUAMI: region (8 bits), set (10), pointer (6), in hexadecimal.
 func AMFID(a api.AMFSpec) string {
-	region, set, pointer := ptr.Deref(a.Region, 202), ptr.Deref(a.Set, 1016), ptr.Deref(a.Pointer, 0)
+	region, set, pointer := ptr.Deref(a.Region, 202), ptr.Deref(a.Set, defaultSet), ptr.Deref(a.Pointer, 0)
 	return fmt.Sprintf("%06x", region<<16|set<<6|pointer)
 }
 
@@ -162,38 +165,57 @@ func amfConfigOf(core *api.Core5G, object string) amfConfig {
 	}
 }
 
-// AMF builds the access and mobility management function. Its configuration depends on the Core5G
+// AMF builds free5GC's access and mobility management function. Its configuration depends on the Core5G
 // alone: no Slice, added or deleted, restarts it.
 func AMF(core *api.Core5G, p Platform) FunctionObjects {
 	w := functionWorkload(core, p, api.FunctionAMF)
 	w = w.free5gc("amf", amfConfigOf(core, w.object))
-	transport, protocol := "kernel", corev1.ProtocolSCTP
-	if core.Spec.N2.Transport == api.TransportSCTPOverUDP {
-		transport, protocol = "udp", corev1.ProtocolUDP
-	}
-	w.env = append(w.env, corev1.EnvVar{Name: "SCTP_TRANSPORT", Value: transport})
+	w.env = append(w.env, sctpTransport(core))
 	w.waits = []string{
 		waitFor(FunctionObjectName(core.Name, api.FunctionNRF), PortSBI),
 	}
 	w.ports = []corev1.ContainerPort{
 		port("sbi", PortSBI, corev1.ProtocolTCP),
 		port("metrics", PortMetrics, corev1.ProtocolTCP),
-		port("n2", core.Spec.N2.Port, protocol),
+		port("n2", core.Spec.N2.Port, n2Protocol(core)),
 	}
 	sbiService := w.service(
 		servicePort("sbi", PortSBI, corev1.ProtocolTCP),
 		servicePort("metrics", PortMetrics, corev1.ProtocolTCP),
 	)
-	n2 := namedService(core.Namespace, N2ServiceName(core.Name), w.labels, w.labels, w.owner, servicePort("n2", core.Spec.N2.Port, protocol))
-	n2.Annotations = core.Spec.N2.Annotations
-	n2.Spec.PublishNotReadyAddresses = false
-	if t := core.Spec.N2.ServiceType; t != "" {
-		n2.Spec.Type = t
+	return w.observed().objects(sbiService, n2Service(w))
+}
+
+// n2Protocol is what N2 is on the pod network.
+func n2Protocol(core *api.Core5G) corev1.Protocol {
+	if core.Spec.N2.Transport == api.TransportSCTPOverUDP {
+		return corev1.ProtocolUDP
 	}
-	if core.Spec.N2.NodePort != nil {
-		n2.Spec.Ports[0].NodePort = *core.Spec.N2.NodePort
+	return corev1.ProtocolSCTP
+}
+
+// sctpTransport tells a program whose SCTP to use.
+func sctpTransport(core *api.Core5G) corev1.EnvVar {
+	transport := "kernel"
+	if core.Spec.N2.Transport == api.TransportSCTPOverUDP {
+		transport = "udp"
 	}
-	return w.observed().objects(sbiService, n2)
+	return corev1.EnvVar{Name: "SCTP_TRANSPORT", Value: transport}
+}
+
+// n2Service leads gNBs to the workload, once it is ready.
+func n2Service(w workload) *corev1.Service {
+	n2 := w.core.Spec.N2
+	service := namedService(w.core.Namespace, N2ServiceName(w.core.Name), w.labels, w.labels, w.owner, servicePort("n2", n2.Port, n2Protocol(w.core)))
+	service.Annotations = n2.Annotations
+	service.Spec.PublishNotReadyAddresses = false
+	if n2.ServiceType != "" {
+		service.Spec.Type = n2.ServiceType
+	}
+	if n2.NodePort != nil {
+		service.Spec.Ports[0].NodePort = *n2.NodePort
+	}
+	return service
 }
 
 // N2ServiceName names the Service that gNBs connect to. It is apart from the SBI's, whose type and

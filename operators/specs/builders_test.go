@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -28,6 +29,7 @@ var update = flag.Bool("update", false, "write the golden files")
 var platform = Platform{
 	Registry: "core5g", Tag: "dev", OperatorImage: "core5g/operator:dev",
 	SubscriberDataServiceAccount: "core5g-subscriber-data", SessionManagementServiceAccount: "core5g-session-management",
+	AccessManagementServiceAccount: "core5g-access-management",
 }
 
 // defaults are what the API server fills in.
@@ -43,6 +45,13 @@ func makeCore() *api.Core5G {
 			LogLevel:       api.LogInfo,
 		},
 	}
+}
+
+// makeOwnAMFCore has core5g's own AMF, of two workers.
+func makeOwnAMFCore() *api.Core5G {
+	core := makeCore()
+	core.Spec.ControlPlane, core.Spec.AMF.Workers = api.ControlPlaneCore5G, ptr.To[int32](2)
+	return core
 }
 
 func makeSlice(name, sd, pool string) *api.Slice {
@@ -179,6 +188,14 @@ func TestBuildersGolden(t *testing.T) {
 	shared := SMFSet{Core: own}.Build(platform, given(SMFSet{Core: own}.Services())).all()
 	shared = append(shared, Certificate(SBIIssuer(own), SMFSet{Core: own}.Certificate()), networkPolicy(own, "smf"))
 
+	ownAMF := makeOwnAMFCore()
+	ownAMF.Spec.TLS = secure.Spec.TLS
+	ownAMF.Spec.AMF.Terminators, ownAMF.Spec.AMF.Shards = ptr.To[int32](2), ptr.To[int32](32)
+	access := append(AMFWorkers(ownAMF, platform).all(), N2Terminators(ownAMF, platform).all()...)
+	access = append(access, Certificate(SBIIssuer(ownAMF), N2TerminatorCertificate(ownAMF)), networkPolicy(ownAMF, "amf"), N2TerminatorPolicy(ownAMF))
+	ownAMFOverUDP := makeOwnAMFCore()
+	ownAMFOverUDP.Spec.N2 = overUDP.Spec.N2
+
 	attachments := func(u *api.UPFInstance) []client.Object {
 		var out []client.Object
 		for _, a := range Attachments(u) {
@@ -187,6 +204,8 @@ func TestBuildersGolden(t *testing.T) {
 		return out
 	}
 	for file, objects := range map[string][]client.Object{
+		"access-management.yaml":            access,
+		"n2-terminator-over-udp.yaml":       append(N2Terminators(ownAMFOverUDP, platform).all(), N2TerminatorPolicy(ownAMFOverUDP)),
 		"session-management.yaml":           shared,
 		"upf-own-smf.yaml":                  {UPFUnit(upf, own, platform, 0, "10.96.1.3").Config},
 		"session-management-dedicated.yaml": dedicated.Build(platform, given(dedicated.Services())).all(),
@@ -295,6 +314,69 @@ func TestOnlyTheFunctionThatReadsAChangeRolls(t *testing.T) {
 				if changed := hash != before[fn]; changed != want[fn] {
 					t.Errorf("%s: rolled %v, want %v", fn, changed, want[fn])
 				}
+			}
+		})
+	}
+}
+
+// core5g's own AMF is restarted for as little as can be: catalogue, tracking areas, PLMNs and names it reads itself.
+func TestWhatRestartsTheOwnAMF(t *testing.T) {
+	const workers, terminators = "core5g-amf", "core5g-amf-n2"
+	for name, c := range map[string]struct {
+		change func(*api.Core5G)
+		want   []string
+	}{
+		"a larger catalogue": {func(c *api.Core5G) {
+			c.Spec.SliceCatalogue = append(c.Spec.SliceCatalogue, api.SNSSAI{SST: 2, SD: "000001"})
+		}, nil},
+		"a tracking area":        {func(c *api.Core5G) { c.Spec.TACs = append(c.Spec.TACs, "000002") }, nil},
+		"a PLMN":                 {func(c *api.Core5G) { c.Spec.PLMNs = append(c.Spec.PLMNs, api.PLMN{MCC: "001", MNC: "01"}) }, nil},
+		"its name":               {func(c *api.Core5G) { c.Spec.AMF.Name = "other" }, nil},
+		"its region and pointer": {func(c *api.Core5G) { c.Spec.AMF.Region, c.Spec.AMF.Pointer = ptr.To[int32](1), ptr.To[int32](1) }, nil},
+		"the default DNN":        {func(c *api.Core5G) { c.Spec.AMF.DefaultDNN = "ims" }, nil},
+		"more workers":           {func(c *api.Core5G) { c.Spec.AMF.Workers = ptr.To[int32](5) }, nil},
+		"more terminators":       {func(c *api.Core5G) { c.Spec.AMF.Terminators = ptr.To[int32](3) }, nil},
+		"annotations of N2":      {func(c *api.Core5G) { c.Spec.N2.Annotations = map[string]string{"a": "b"} }, nil},
+		"its set":                {func(c *api.Core5G) { c.Spec.AMF.Set = ptr.To[int32](1) }, []string{terminators}},
+		"the port of N2":         {func(c *api.Core5G) { c.Spec.N2.Port = 38413 }, []string{terminators}},
+		"another transport":      {func(c *api.Core5G) { c.Spec.N2.Transport = api.TransportSCTPOverUDP }, []string{terminators}},
+		"an image of the workers": {func(c *api.Core5G) {
+			c.Spec.Functions = []api.FunctionSpec{{Name: api.FunctionAccessManagement, Image: "x"}}
+		}, []string{terminators, workers}},
+		"resources of the latter": {func(c *api.Core5G) {
+			c.Spec.Functions = []api.FunctionSpec{{Name: api.FunctionN2Terminator, Resources: &corev1.ResourceRequirements{}}}
+		}, []string{terminators}},
+		"free5GC's AMF in its place": {func(c *api.Core5G) { c.Spec.AMF.Workers = nil }, []string{"core5g-subscriber-data", workers}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			after := makeOwnAMFCore()
+			c.change(after)
+			if diff := cmp.Diff(c.want, CoreRestarts(makeOwnAMFCore(), after, platform)); diff != "" {
+				t.Errorf("restarts (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// What in other functions depends on whose AMF it is.
+func TestWhoseAMFItIs(t *testing.T) {
+	slice := makeSlice("beyond", "445566", "10.45.0.0/16")
+	for name, c := range map[string]struct {
+		core     *api.Core5G
+		withdraw bool
+		reason   string
+		says     string
+	}{
+		"free5GC's forgets a UE without a word, and is restarted": {makeCore(), false, api.ReasonRestartRequired, "there restarts the AMF, and every UE registers anew"},
+		"core5g's own tells the UE, and is not":                   {makeOwnAMFCore(), true, api.ReasonNotInCatalogue, `add {sst: 1, sd: "445566"} there, which restarts nothing`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			args := SubscriberData(c.core, platform).Deployment.Spec.Template.Spec.Containers[0].Args
+			if got := slices.Contains(args, "--withdraw"); got != c.withdraw {
+				t.Errorf("subscriber data is started with %v", args)
+			}
+			if p := AdvertisedProblem(slice, c.core); p == nil || p.Reason != c.reason || !strings.Contains(p.Message, c.says) {
+				t.Errorf("got %+v, want %s: %q", p, c.reason, c.says)
 			}
 		})
 	}

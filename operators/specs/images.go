@@ -23,6 +23,8 @@ type Platform struct {
 	SubscriberDataServiceAccount string
 	// SessionManagementServiceAccount may read Core5Gs, Slices and UPFInstances.
 	SessionManagementServiceAccount string
+	// AccessManagementServiceAccount may read Core5Gs and Slices.
+	AccessManagementServiceAccount string
 }
 
 // Image returns the image of a function: the core's own for this function, or registry, name and tag, with the
@@ -30,6 +32,9 @@ type Platform struct {
 func (p Platform) Image(core *api.Core5G, fn api.FunctionName) string {
 	if f := Function(core, fn); f != nil && f.Image != "" {
 		return f.Image
+	}
+	if fn == api.FunctionN2Terminator {
+		return p.Image(core, api.FunctionAccessManagement) // which has both programs
 	}
 	registry, tag := p.Registry, p.Tag
 	if core != nil && core.Spec.Images.Registry != "" {

@@ -49,7 +49,7 @@ var databaseCallers = []string{"nrf", "pcf", "chf"}
 
 // recordKeepers are the labels of pods that keep records in the session store. Their component does not tell them from
 // free5GC's, which keep none.
-var recordKeepers = []string{api.LabelSessionManagement}
+var recordKeepers = []string{api.LabelSessionManagement, api.LabelAccessManagement}
 
 // NetworkPolicyName names the policy of a component of a core.
 func NetworkPolicyName(core, component string) string { return core + "-" + component }
@@ -59,6 +59,9 @@ func NetworkPolicies(core *api.Core5G) []*networkingv1.NetworkPolicy {
 	var out []*networkingv1.NetworkPolicy
 	for _, component := range []string{"nrf", "amf", "smf", "pcf", "chf", "subscriber-data", "database", componentUPF} {
 		out = append(out, networkPolicy(core, component))
+	}
+	if core.OwnAMF() {
+		out = append(out, N2TerminatorPolicy(core))
 	}
 	if EmbeddedSessionStore(core) {
 		out = append(out, SessionStorePolicy(core))
@@ -93,6 +96,9 @@ func networkPolicy(core *api.Core5G, component string) *networkingv1.NetworkPoli
 		admit(components(core, pfcpCallers[component]), policyPorts(corev1.ProtocolUDP, shardPFCP+1, shardPFCP+shards))
 	}
 	if callers := sbiCallers[api.FunctionName(component)]; callers != nil {
+		if component == string(api.FunctionAMF) && core.OwnAMF() {
+			callers = append([]string{component}, callers...) // workers pass on to each other what is another's
+		}
 		admit(components(core, callers), policyPort(corev1.ProtocolTCP, PortSBI))
 	}
 	if callers := pfcpCallers[component]; callers != nil {
@@ -107,11 +113,12 @@ func networkPolicy(core *api.Core5G, component string) *networkingv1.NetworkPoli
 		admit(append(keepersOf(core), components(core, []string{componentOperator})...), policyPort(corev1.ProtocolTCP, PortSessionStore))
 		return policy
 	case string(api.FunctionAMF):
-		protocol := corev1.ProtocolSCTP
-		if core.Spec.N2.Transport == api.TransportSCTPOverUDP {
-			protocol = corev1.ProtocolUDP
+		if !core.OwnAMF() {
+			admit(nil, policyPort(n2Protocol(core), int(core.Spec.N2.Port)))
 		}
-		admit(nil, policyPort(protocol, int(core.Spec.N2.Port)))
+	case ComponentN2:
+		admit(nil, policyPort(n2Protocol(core), int(core.Spec.N2.Port)))
+		admit(components(core, []string{string(api.FunctionAMF)}), policyPort(corev1.ProtocolTCP, PortN2Workers))
 	}
 	scrapers := metricsPeers(core)
 	if component == componentUPF {

@@ -117,12 +117,43 @@ func TestNetworkPoliciesAdmitWhoNeedsIt(t *testing.T) {
 	}
 }
 
+// core5g's own AMF: gNBs reach the terminators alone, workers these and each other.
+func TestNetworkPoliciesOfTheOwnAMF(t *testing.T) {
+	core := makeOwnAMFCore()
+	policies := NetworkPolicies(core)
+	worker := caller{namespace: "core5g", labels: WorkerLabels(core)}
+	gnb, smf := caller{namespace: "elsewhere"}, caller{namespace: "core5g", labels: SMFSet{Core: core}.Labels()}
+	terminator := pod("core5g", ComponentN2)
+	for sentence, c := range map[string]struct {
+		from, to caller
+		protocol corev1.Protocol
+		port     int
+		want     bool
+	}{
+		"a gNB reaches N2 from wherever":        {gnb, terminator, corev1.ProtocolSCTP, 38412, true},
+		"a gNB reaches no worker":               {gnb, worker, corev1.ProtocolSCTP, 38412, false},
+		"a gNB is no worker":                    {gnb, terminator, corev1.ProtocolTCP, PortN2Workers, false},
+		"a worker reaches the terminators":      {worker, terminator, corev1.ProtocolTCP, PortN2Workers, true},
+		"another function does not":             {smf, terminator, corev1.ProtocolTCP, PortN2Workers, false},
+		"a worker passes on to another":         {worker, worker, corev1.ProtocolTCP, PortSBI, true},
+		"a worker keeps records":                {worker, pod("core5g", "session-store"), corev1.ProtocolTCP, PortSessionStore, true},
+		"a terminator keeps none":               {terminator, pod("core5g", "session-store"), corev1.ProtocolTCP, PortSessionStore, false},
+		"the SMF has the AMF page":              {smf, worker, corev1.ProtocolTCP, PortSBI, true},
+		"a terminator has nothing to say there": {terminator, worker, corev1.ProtocolTCP, PortSBI, false},
+		"a worker makes SM contexts":            {worker, smf, corev1.ProtocolTCP, shardSBI + 1, true},
+	} {
+		if got := admitted(t, policies, c.from, c.to.labels, c.protocol, c.port); got != c.want {
+			t.Errorf("%s: admitted %v, want %v", sentence, got, c.want)
+		}
+	}
+}
+
 // Every pod of a core that listens to anything must be selected by a policy: a new component without one
 // would be open to all.
 func TestEveryComponentHasANetworkPolicy(t *testing.T) {
 	core := makeCore()
 	core.Spec.SessionStore = &api.SessionStoreSpec{}
-	policies := NetworkPolicies(core)
+	policies := append(NetworkPolicies(core), N2TerminatorPolicy(core))
 	pods := map[string]map[string]string{}
 	for _, p := range builtPods() {
 		pods[p.name] = p.labels

@@ -35,6 +35,13 @@ func builtPods() []builtPod {
 		template := o.Deployment.Spec.Template
 		out = append(out, builtPod{o.Deployment.Name, template.Labels, template.Annotations, template.Spec})
 	}
+	own := makeOwnAMFCore()
+	for name, o := range map[string]FunctionObjects{
+		"core5g-smf": SMFSet{Core: own}.Build(platform, nil), "workers of the AMF": AMFWorkers(own, platform), "N2 terminators": N2Terminators(own, platform),
+	} {
+		template := o.Deployment.Spec.Template
+		out = append(out, builtPod{name, template.Labels, template.Annotations, template.Spec})
+	}
 	onNode := makeCore()
 	onNode.Spec.SessionStore = storeOnNode()
 	template := SessionStoreFunction(onNode, platform, "password").Deployment.Spec.Template
@@ -94,7 +101,7 @@ func TestPodSecurity(t *testing.T) {
 
 // What Pod Security does not ask for, and every container has nevertheless.
 func TestPodsAreTighterThanRestricted(t *testing.T) {
-	mayTalkToTheAPIServer := map[string]bool{"core5g-subscriber-data": true}
+	mayTalkToTheAPIServer := map[string]bool{"core5g-subscriber-data": true, "core5g-smf": true, "workers of the AMF": true}
 	for _, p := range builtPods() {
 		if p.spec.AutomountServiceAccountToken == nil || *p.spec.AutomountServiceAccountToken != mayTalkToTheAPIServer[p.name] {
 			t.Errorf("%s: an account's token is mounted: %v", p.name, p.spec.AutomountServiceAccountToken)

@@ -154,6 +154,10 @@ func AdvertisedProblem(slice *api.Slice, core *api.Core5G) *Problem {
 			return nil
 		}
 	}
+	if core.OwnAMF() {
+		return &Problem{api.ReasonNotInCatalogue, fmt.Sprintf("S-NSSAI %s is not in spec.sliceCatalogue of Core5G %s, so no UE can ask for it: add {sst: %d, sd: %q} there, which restarts nothing",
+			slice.Spec.SNSSAI, name, slice.Spec.SNSSAI.SST, strings.ToLower(slice.Spec.SNSSAI.SD))}
+	}
 	return &Problem{api.ReasonRestartRequired, fmt.Sprintf("S-NSSAI %s is not in spec.sliceCatalogue of Core5G %s, so no UE can ask for it. "+
 		"Adding {sst: %d, sd: %q} there restarts the AMF, and every UE registers anew: choose the moment",
 		slice.Spec.SNSSAI, name, slice.Spec.SNSSAI.SST, strings.ToLower(slice.Spec.SNSSAI.SD))}

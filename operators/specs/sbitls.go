@@ -129,6 +129,9 @@ func CoreCertificates(core *api.Core5G) []CertificateRequest {
 	if core.OwnControlPlane() {
 		out = append(out, SMFSet{Core: core}.Certificate())
 	}
+	if core.OwnAMF() {
+		out = append(out, N2TerminatorCertificate(core))
+	}
 	return append(out, certificateRequest(core, core.Name+"-operator", Labels(core.Name, componentOperator), owner, core.Name+"-operator"))
 }
 

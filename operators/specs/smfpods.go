@@ -7,10 +7,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/utils/ptr"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 )
@@ -124,13 +122,8 @@ func (s SMFSet) Build(p Platform, services []*corev1.Service) FunctionObjects {
 		fromField("POD_NAME", "metadata.name"), fromField(podIPEnv, "status.podIP"),
 		{Name: "SHARDS", Value: shardList(services)},
 		{Name: metricsListen, Value: fmt.Sprintf(":%d", PortMetrics)}, {Name: "HEALTH_LISTEN", Value: fmt.Sprintf(":%d", PortHealth)},
-		{Name: "SESSION_STORE_DIR", Value: sessionStoreDir}, {Name: "SESSION_STORE_KEYS_DIR", Value: sessionStoreKeysDir},
-		{Name: "SESSION_STORE_PREFIX", Value: SessionStorePrefix(s.Core)},
 	}
-	if SBIOverTLS(s.Core) {
-		w.tlsPath = "/etc/core5g/tls"
-		w.env = append(w.env, corev1.EnvVar{Name: "SBI_TLS_DIR", Value: w.tlsPath}, corev1.EnvVar{Name: "SBI_CLIENT_CERTIFICATES", Value: clientCertificates(s.Core)})
-	}
+	w = w.keepsRecords().protected()
 	w.serviceAccount = p.SessionManagementServiceAccount
 	w.ports = []corev1.ContainerPort{port(portNameMetrics, PortMetrics, corev1.ProtocolTCP), port("health", PortHealth, corev1.ProtocolTCP)}
 	for i := range services {
@@ -142,11 +135,8 @@ func (s SMFSet) Build(p Platform, services []*corev1.Service) FunctionObjects {
 	w.grace = 15 // its shards are given up, and their new holders found
 	w.waits = []string{waitFor(FunctionObjectName(s.Core.Name, api.FunctionNRF), PortSBI)}
 	w.replicas = s.replicas()
-	w.secrets = []mountedSecret{
-		{"session-store", SessionStoreSecretName(s.Core), sessionStoreDir}, {"session-store-keys", SessionStoreKeysName(s.Core.Name), sessionStoreKeysDir},
-	}
 	o := w.objects(services...)
-	o.Budget = s.budget()
+	o.Budget = w.budget()
 	return o
 }
 
@@ -161,21 +151,6 @@ func shardList(services []*corev1.Service) string {
 
 func fromField(name, path string) corev1.EnvVar {
 	return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: path}}}
-}
-
-// budget lets one pod go at a time.
-func (s SMFSet) budget() *policyv1.PodDisruptionBudget {
-	return &policyv1.PodDisruptionBudget{
-		TypeMeta: metav1.TypeMeta{APIVersion: "policy/v1", Kind: "PodDisruptionBudget"},
-		ObjectMeta: metav1.ObjectMeta{
-			Name: s.Object(), Namespace: s.Core.Namespace, Labels: s.Labels(), OwnerReferences: []metav1.OwnerReference{s.owner()},
-		},
-		Spec: policyv1.PodDisruptionBudgetSpec{
-			MaxUnavailable:             ptr.To(intstr.FromInt32(1)),
-			Selector:                   &metav1.LabelSelector{MatchLabels: s.Labels()},
-			UnhealthyPodEvictionPolicy: ptr.To(policyv1.AlwaysAllow),
-		},
-	}
 }
 
 // Certificate of the set: its pods are called by the names of all shards, whoever holds them.
