@@ -6,6 +6,10 @@ OUT     := out
 BIN     := $(OUT)/bin
 LDFLAGS := -s -w
 comma   := ,
+# Programs and image of core5g's own AMF, which `make up` leaves out unless it is asked for: AMF=Free5GC does.
+AMF_IMAGE    := access-management
+AMF_PROGRAMS := $(if $(filter Free5GC,$(AMF)),,$(wildcard ./images/$(AMF_IMAGE)/cmd/*))
+IMAGES_MADE  := $(if $(filter Free5GC,$(AMF)),$(filter-out $(AMF_IMAGE),$(patsubst images/%/image.yaml,%,$(wildcard images/*/image.yaml))))
 # The folders of this machine do not show in what images hold.
 BUILD   := $(GO) build -trimpath -ldflags '$(LDFLAGS)'
 
@@ -13,7 +17,7 @@ BUILD   := $(GO) build -trimpath -ldflags '$(LDFLAGS)'
 
 help:
 	@echo "make up       bring up the core and run a phone through it    make down  remove every trace"
-	@echo "              CONTROL_PLANE=Core5G: with core5g's own SMF, here and in make e2e"
+	@echo "              CONTROL_PLANE=Core5G: with core5g's own SMF, AMF=Core5G: and AMF, here and in make e2e"
 	@echo "make test     everything that CI runs                        make unit  unit tests, in seconds when warm"
 	@echo "make lint     linters and generated-code drift               make e2e   suites on the running cluster"
 	@echo "make generate rewrite generated code                         make test-upf   all tests of the UPF"
@@ -163,7 +167,7 @@ nf:
 
 bin: kubectl-plugin
 	@$(MAKE) --no-print-directory -C upf upf-u
-	@$(BUILD) -o $(BIN)/ ./operators/cmd/core5g-operator ./operators/cmd/core5g-node-agent ./images/subscriber-data/cmd/subscriber-data ./images/session-management/cmd/session-management ./images/access-management/cmd/access-management ./images/access-management/cmd/n2-terminator ./upf/upfc/cmd/upf-c ./upf/upfc/cmd/upfctl ./e2e/cmd/ran
+	@$(BUILD) -o $(BIN)/ ./operators/cmd/core5g-operator ./operators/cmd/core5g-node-agent ./images/subscriber-data/cmd/subscriber-data ./images/session-management/cmd/session-management $(AMF_PROGRAMS) ./upf/upfc/cmd/upf-c ./upf/upfc/cmd/upfctl ./e2e/cmd/ran
 
 # For another machine: make kubectl-plugin GOOS=darwin GOARCH=arm64 BIN=…
 kubectl-plugin:
@@ -173,7 +177,7 @@ kubectl-plugin:
 images:
 	@$(GO) build -o $(BIN)/ ./hack/image
 ifeq ($(filter-out $(shell $(GO) env GOARCH),$(ARCH)),)
-	@$(BIN)/image
+	@$(BIN)/image $(IMAGES_MADE)
 	@$(GO) run ./hack/licences -images $(OUT)/images
 else
 	@hack/install-tools.sh $(ARCH) database session-store

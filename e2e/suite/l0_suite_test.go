@@ -32,10 +32,15 @@ var (
 	k *cluster.Cluster
 	// plane is whose SMF the stories are told with: CONTROL_PLANE.
 	plane = cluster.Free5GC
+	// amf is whose AMF: AMF.
+	amf = cluster.Free5GC
 )
 
 // ownSMF says that the core has one SMF, of core5g's own, for all Slices.
 func ownSMF() bool { return plane == cluster.Core5G }
+
+// ownAMF says that UEs are served by core5g's own AMF, which is several pods.
+func ownAMF() bool { return ownSMF() && amf == cluster.Core5G }
 
 func TestMain(m *testing.M) { scene.Main(m, "CORE5G_E2E", run) }
 
@@ -44,6 +49,9 @@ func run(m *testing.M) (int, error) {
 	defer cancel()
 	var err error
 	if plane, err = cluster.ControlPlane(); err != nil {
+		return 0, err
+	}
+	if amf, err = cluster.AMF(); err != nil {
 		return 0, err
 	}
 	if k, err = cluster.Open(ctx); err != nil {
@@ -134,6 +142,22 @@ func smfOf(t *testing.T, ctx context.Context, slice string) string {
 	var runs []string
 	for _, pod := range pods(t, ctx, "smf", slice) {
 		runs = append(runs, incarnation(pod))
+	}
+	return strings.Join(runs, "; ")
+}
+
+// amfOf identifies what serves UEs: with core5g's own AMF all its workers and where gNBs end.
+func amfOf(t *testing.T, ctx context.Context) string {
+	t.Helper()
+	components := []string{"amf"}
+	if ownAMF() {
+		components = append(components, "amf-n2")
+	}
+	var runs []string
+	for _, component := range components {
+		for _, pod := range pods(t, ctx, component, "") {
+			runs = append(runs, incarnation(pod))
+		}
 	}
 	return strings.Join(runs, "; ")
 }

@@ -28,6 +28,9 @@ func TestEveryFunctionRuns(t *testing.T) {
 	if ownSMF() {
 		components = append(components, "session-store")
 	}
+	if ownAMF() {
+		components = append(components, "amf-n2")
+	}
 	for _, component := range components {
 		t.Run(component, func(t *testing.T) {
 			check(t, cluster.Eventually(ctx, patience, func() error {

@@ -2,7 +2,10 @@ package suite
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -13,10 +16,11 @@ import (
 // choosePlane has the core served by the wanted SMF, as who installed the chart would, and waits until every Slice is.
 func choosePlane(t *testing.T, ctx context.Context, want string) {
 	t.Helper()
-	now, err := k.Run(ctx, "get", "core5g/core5g", "-o", "jsonpath={.spec.controlPlane}")
+	now, err := k.Run(ctx, "get", "core5g/core5g", "-o", "jsonpath={.spec.controlPlane} {.spec.amf.workers}")
 	check(t, err)
-	if now != want {
-		args := []string{"upgrade", cluster.Release, "charts/core5g", "--reuse-values", "--wait", "--timeout", "4m", "--set", "core.spec.controlPlane=" + want}
+	own := want == cluster.Core5G && amf == cluster.Core5G
+	if plane, workers, _ := strings.Cut(now, " "); plane != want || (workers != "") != own {
+		args := []string{"upgrade", cluster.Release, "charts/core5g", "--reset-values", "--wait", "--timeout", "4m", "--values", controlPlaneValues(t, ctx, want)}
 		if pods := cluster.PodNetwork(); pods != "" {
 			args = append(args, "--set", "upf.spec.n4.controlPlaneSubnets={"+pods+"}")
 		}
@@ -28,8 +32,22 @@ func choosePlane(t *testing.T, ctx context.Context, want string) {
 	if want == cluster.Core5G {
 		selector = "app.kubernetes.io/component=smf,core5g.dev/session-management=core"
 	}
+	aloneAre(t, ctx, "smf", selector)
+	selector = "app.kubernetes.io/component=amf,!core5g.dev/access-management"
+	if own {
+		selector = "app.kubernetes.io/component=amf,core5g.dev/access-management"
+	}
+	aloneAre(t, ctx, "amf", selector)
+	for _, object := range []string{"core5g/core5g", "upfinstance/" + upfInstance, "slice/" + firstSlice} {
+		check(t, k.WaitCondition(ctx, object, "Ready", 3*time.Minute))
+	}
+}
+
+// aloneAre waits until all pods of a component are those of the selector, and ready.
+func aloneAre(t *testing.T, ctx context.Context, component, selector string) {
+	t.Helper()
 	check(t, cluster.Eventually(ctx, 4*time.Minute, func() error {
-		all, err := k.Component(ctx, "smf")
+		all, err := k.Component(ctx, component)
 		if err != nil {
 			return err
 		}
@@ -38,7 +56,7 @@ func choosePlane(t *testing.T, ctx context.Context, want string) {
 			return err
 		}
 		if len(wanted) == 0 || len(wanted) != len(all) {
-			return fmt.Errorf("%d pods of SMFs, %d of them with %s: want all, and one at least", len(all), len(wanted), selector)
+			return fmt.Errorf("%d pods of component %s, %d of them with %s: want all, and one at least", len(all), component, len(wanted), selector)
 		}
 		for _, pod := range wanted {
 			if !pod.Ready() {
@@ -47,9 +65,24 @@ func choosePlane(t *testing.T, ctx context.Context, want string) {
 		}
 		return nil
 	}))
-	for _, object := range []string{"core5g/core5g", "upfinstance/" + upfInstance, "slice/" + firstSlice} {
-		check(t, k.WaitCondition(ctx, object, "Ready", 3*time.Minute))
+}
+
+// controlPlaneValues is a file with the release's values and the wanted SMF, with the AMF that the suite is told with.
+func controlPlaneValues(t *testing.T, ctx context.Context, plane string) string {
+	t.Helper()
+	said, err := k.HelmRun(ctx, "get", "values", cluster.Release, "--output", "json")
+	check(t, err)
+	values := map[string]any{}
+	check(t, json.Unmarshal([]byte(said), &values))
+	if values == nil { // the release has none of its own
+		values = map[string]any{}
 	}
+	cluster.ControlPlaneValues(values, plane, amf)
+	text, err := json.Marshal(values)
+	check(t, err)
+	file := filepath.Join(t.TempDir(), "values.json")
+	check(t, os.WriteFile(file, text, 0o600))
+	return file
 }
 
 // otherPlane tells the stories of f with the SMF that the others are not told with, and goes back.
@@ -61,7 +94,7 @@ func otherPlane(t *testing.T, ctx context.Context, want string, f func()) {
 	}
 	before := plane
 	// Whoever changes it is told, before it is done. kubectl prints warnings on its standard error.
-	said, err := k.Shell(ctx, fmt.Sprintf(`kubectl -n %s patch core5g core5g --type merge --dry-run=server -p '{"spec":{"controlPlane":%q}}'`, cluster.Namespace, want))
+	said, err := k.Shell(ctx, fmt.Sprintf(`kubectl -n %s patch core5g core5g --type merge --dry-run=server -p '{"spec":{"controlPlane":%q,"amf":{"workers":null}}}'`, cluster.Namespace, want))
 	check(t, err)
 	if !strings.Contains(said, "Warning: ") || !strings.Contains(said, "this changes whose SMF serves PDU sessions: all of them end") {
 		t.Errorf("the change says\n%s\nwant a warning that sessions end", said)

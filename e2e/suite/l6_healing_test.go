@@ -23,7 +23,7 @@ func TestPodsDeletedUnderTraffic(t *testing.T) {
 		{"chf", true},
 		{"nrf", true},
 		{"database", true},
-		{"amf", false},
+		{"amf", ownAMF()}, // whose UEs outlive its workers
 		{"smf", ownSMF()}, // whose sessions outlive its pods
 		{"upf", false},
 	}

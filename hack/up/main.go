@@ -45,13 +45,19 @@ func run(ctx context.Context) error {
 	}
 	fmt.Printf("core5g: from this clone to a phone whose packets cross the UPF (%d cores; logs in out/logs/up)\n\n", runtime.NumCPU())
 
+	amf, err := cluster.AMF()
+	if err != nil {
+		return err
+	}
+	// Programs and image of an AMF that is not asked for are not made.
+	own := "AMF=" + amf
 	u := &up{}
 	steps := []runner.Step{
 		{Name: "packages", Command: []string{"hack/install-tools.sh", "cluster", "upf", "database", "session-store"}, Why: "Debian packages: container runtime, DPDK, JDK, Redis"},
 		{Name: "kubernetes, helm, CNI plugins", Command: []string{"make", "cluster-tools"}, Why: "compiled from their Go modules, once: about 10 minutes on 2 cores"},
 		{Name: "network functions", Command: []string{"make", "nf"}, Why: "AMF, SMF, NRF, PCF, CHF from free5GC's modules, once: 2-3 minutes on 2 cores"},
-		{Name: "UPF, operator, simulator", Command: []string{"make", "bin"}, Why: "upf-u in C, everything else in Go"},
-		{Name: "container images", Command: []string{"make", "images"}},
+		{Name: "UPF, operator, simulator", Command: []string{"make", "bin", own}, Why: "upf-u in C, everything else in Go"},
+		{Name: "container images", Command: []string{"make", "images", own}},
 		{Name: "single-node Kubernetes", Command: []string{"hack/cluster.sh", "up"}, Limit: 5 * time.Minute},
 		{Name: "load images", Func: u.loadImages},
 		{Name: "helm install core5g", Func: u.install},
@@ -111,15 +117,7 @@ func (u *up) loadImages(ctx context.Context, log io.Writer) error {
 	}
 	for _, archive := range changed {
 		name := strings.TrimSuffix(filepath.Base(archive), ".tar")
-		component := name
-		if name == "upf-u" || name == "upf-c" {
-			component = "upf"
-		}
-		selector := "app.kubernetes.io/component=" + component
-		if name == "ran" {
-			selector = "app.kubernetes.io/component in (ran,dn)"
-		}
-		out, err := u.cluster.Run(ctx, "delete", "pods", "-l", selector, "--wait=false", "--ignore-not-found")
+		out, err := u.cluster.Run(ctx, "delete", "pods", "-l", podsOf(name), "--wait=false", "--ignore-not-found")
 		if err != nil {
 			return err
 		}
@@ -128,13 +126,38 @@ func (u *up) loadImages(ctx context.Context, log io.Writer) error {
 	return loaded.save()
 }
 
+// podsOf selects the pods that run an image.
+func podsOf(image string) string {
+	switch image {
+	case "upf-u", "upf-c":
+		return "app.kubernetes.io/component=upf"
+	case "ran":
+		return "app.kubernetes.io/component in (ran,dn)"
+	case "smf", "amf": // core5g's own have their component, and another image
+		return "app.kubernetes.io/component=" + image + ",!core5g.dev/session-management,!core5g.dev/access-management"
+	case "session-management":
+		return "app.kubernetes.io/component=smf,core5g.dev/session-management"
+	case "access-management":
+		return "app.kubernetes.io/component in (amf,amf-n2)"
+	default:
+		return "app.kubernetes.io/component=" + image
+	}
+}
+
 func (u *up) install(ctx context.Context, log io.Writer) error {
 	plane, err := cluster.ControlPlane()
 	if err != nil {
 		return err
 	}
+	amf, err := cluster.AMF()
+	if err != nil {
+		return err
+	}
 	args := []string{"upgrade", "--install", cluster.Release, "charts/core5g", "--create-namespace", "--wait", "--timeout", "3m",
 		"--set", "core.spec.n2.transport=" + cluster.N2Transport(), "--set", "core.spec.controlPlane=" + plane}
+	if amf == cluster.Core5G {
+		args = append(args, "--set", fmt.Sprintf("core.spec.amf.workers=%d", cluster.AMFWorkers))
+	}
 	if pods := cluster.PodNetwork(); pods != "" {
 		args = append(args, "--set", "upf.spec.n4.controlPlaneSubnets={"+pods+"}")
 	}
