@@ -39,6 +39,10 @@ const (
 	enough = 4
 )
 
+// skipOf an epoch, which is in ms: a store that loses writes again before a second has gone has lost what was skipped, too, so that who comes next skips
+// otherwise.
+func skipOf(epoch uint64) uint64 { return lostNumbers * (1 + epoch>>7&63) }
+
 func (s *sequence) left() (sum uint64) {
 	for _, b := range s.blocks {
 		sum += b[1] - b[0]

@@ -124,7 +124,7 @@ func (r *Runner) numbered() {
 	r.numbers.order, r.numbers.offset, r.shardRead = order, r.kept.Offset, true
 	if r.kept.Generation != r.lease.Generation {
 		r.lost = true
-		r.numbers.attachments.skip, r.numbers.temporaries.skip = lostNumbers, lostNumbers
+		r.numbers.attachments.skip, r.numbers.temporaries.skip = skipOf(r.lease.Epoch), skipOf(r.lease.Epoch)
 		r.proveAll()
 	}
 	r.reserve()
