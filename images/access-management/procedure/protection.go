@@ -275,8 +275,10 @@ func (t *turn) said(m n1.Message, plain []byte, protected bool) {
 	case *n1.SecurityModeReject:
 		t.securityRejected(m)
 	case *n1.ServiceRequest:
-		t.abandon()
-		t.serve(m, true, false)
+		if !t.leaving() {
+			t.abandon()
+			t.serve(m, true, false)
+		}
 	case *n1.DeregistrationRequestFromUE:
 		if protected {
 			t.abandon()
@@ -298,14 +300,26 @@ func (t *turn) said(m n1.Message, plain []byte, protected bool) {
 	}
 }
 
-// registerAgain: a registration on the connection that the UE has (TS 24.501 5.5.1.2.8 d to f). The same request again is not another.
+// registerAgain: a registration on the connection that the UE has (TS 24.501 5.5.1.2.8 d to f). The same request again is not another. A UE on its way out
+// registers on its next connection.
 func (t *turn) registerAgain(m *n1.RegistrationRequest, plain []byte, protected bool) {
+	if t.leaving() {
+		return
+	}
 	if t.doing() == Registration && string(t.s.Procedure.Message) == string(plain) {
 		t.out.Refused = "the same registration is under way"
 		return
 	}
 	t.abandon()
 	t.register(m, plain, protected, false)
+}
+
+// leaving says whether the UE is on its way out: what it begins on this connection is not begun.
+func (t *turn) leaving() bool {
+	if t.s.Phase == record.Leaving {
+		t.out.Refused = "it is leaving"
+	}
+	return t.s.Phase == record.Leaving
 }
 
 // statusSaid: TS 24.501 5.4.6. A UE that does not know what it was told will not answer it.
