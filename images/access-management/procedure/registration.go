@@ -76,13 +76,10 @@ func (t *turn) register(m *n1.RegistrationRequest, plain []byte, protected, stor
 	p.Message = plain
 	t.live.suci = ""
 	kind := m.RegistrationType
-	if kind != n1.MobilityRegistration && kind != n1.PeriodicRegistration && kind != n1.EmergencyRegistration { // TS 24.501 9.11.3.7: others are initial
-		kind = n1.InitialRegistration
-	}
 	if protected {
 		p.Flags |= regProtected
 	}
-	if kind == n1.InitialRegistration || kind == n1.EmergencyRegistration || t.s.Phase != record.Registered {
+	if initially(kind) || t.s.Phase != record.Registered {
 		p.Flags |= regFirst
 	}
 	if kind == n1.EmergencyRegistration {
@@ -117,6 +114,11 @@ func (t *turn) register(m *n1.RegistrationRequest, plain []byte, protected, stor
 	default:
 		t.identify(m.Identity)
 	}
+}
+
+// initially: TS 24.501 9.11.3.7; what is not known there is an initial registration.
+func initially(kind n1.RegistrationType) bool {
+	return kind != n1.MobilityRegistration && kind != n1.PeriodicRegistration
 }
 
 // request of the UE's, as it is kept.
@@ -442,8 +444,9 @@ func askRegAccept(t *turn) {
 		a.Sessions = t.status()
 		a.Reactivation, a.ReactivationErrors = t.reactivation(m.UplinkData)
 	}
-	if m.RegistrationType != n1.PeriodicRegistration || t.s.TMSI == 0 { // TS 33.501 6.12.3
-		t.renameTemporarily()
+	said := saidTMSI(m.Identity)
+	if m.RegistrationType != n1.PeriodicRegistration || t.s.TMSI == 0 || said != t.s.TMSI { // TS 33.501 6.12.3; or it goes by a name that is not its
+		t.renameTemporarily(said)
 		g := t.guti()
 		a.GUTI = &g
 	}
@@ -488,12 +491,20 @@ func (t *turn) bring(plain []byte, setups []n2.SessionSetup) {
 	}
 }
 
-// renameTemporarily gives the UE another 5G-TMSI. It has either until it has answered.
-func (t *turn) renameTemporarily() {
-	if t.s.OldTMSI == 0 {
+// renameTemporarily gives the UE another 5G-TMSI. Until it has answered it has either that or the one by which it came.
+func (t *turn) renameTemporarily(said uint32) {
+	if said == 0 || said != t.s.OldTMSI {
 		t.s.OldTMSI = t.s.TMSI
 	}
 	t.s.TMSI = t.in.Temporary()
+}
+
+// saidTMSI is the 5G-TMSI by which a UE came, 0: none.
+func saidTMSI(who n1.Identity) uint32 {
+	if g, ok := who.(n1.GUTI); ok {
+		return g.TMSI
+	}
+	return 0
 }
 
 func (t *turn) guti() n1.GUTI {
