@@ -440,7 +440,7 @@ func askRegAccept(t *turn) {
 		drx := n1.DRX(t.s.DRX)
 		a.DRX = &drx
 	}
-	if !first {
+	if !initially(m.RegistrationType) { // also where nothing was kept of it: it has none any more
 		a.Sessions = t.status()
 		a.Reactivation, a.ReactivationErrors = t.reactivation(m.UplinkData)
 	}
