@@ -25,7 +25,7 @@ help:
 	@echo "make bench-upf cycles a packet (BASE=<rev>: beside another)  make fuzz       the UPF, FUZZ_SECONDS= a harness"
 	@echo "make bench-subscribers SUBSCRIBERS=20000: memory and pace of operator and subscriber data"
 	@echo "make bench-smf CASE=at_rest,load,memory: sessions a second, latency, CPU; make e2e-state: what deaths and moves cost"
-	@echo "make bench-qos TCP through a maximum bit rate                make simulate SEEDS=1000 FIRST=1: worlds of the SMF"
+	@echo "make bench-qos TCP through a maximum bit rate                make simulate SEEDS=1000 FIRST=1 NF=amf: worlds of AMF, SMF"
 
 up:
 	@hack/cluster.sh preflight
@@ -44,14 +44,17 @@ unit:
 	@CGO_ENABLED=1 $(GO) test -race -short -json ./...
 	@$(MAKE) --no-print-directory -C images unit
 
-# Worlds of session management, one a seed. One that goes wrong prints its seed and its story. make mutants shows that they find faults.
+# Worlds of session and access management, one a seed; NF=amf takes one. One that goes wrong prints its seed and its story. make mutants shows that they
+# find faults.
 SEEDS ?= 1000
 FIRST ?= 1
+NF ?= smf amf
+simulation_of = ./images/$(if $(filter amf,$(1)),access,session)-management/simulation
 simulate:
-	@GOGC=400 $(GO) test -count=1 -timeout 0 -v -run TestWorlds ./images/session-management/simulation -seeds $(SEEDS) -first $(FIRST)
+	@$(foreach nf,$(NF),GOGC=400 $(GO) test -count=1 -timeout 0 -v -run TestWorlds $(call simulation_of,$(nf)) -seeds $(SEEDS) -first $(FIRST) &&) true
 
 mutants:
-	@$(GO) test -count=1 -timeout 0 -v -run TestMutants ./images/session-management/simulation -mutants
+	@$(foreach nf,$(NF),$(GO) test -count=1 -timeout 0 -v -run TestMutants $(call simulation_of,$(nf)) -mutants &&) true
 
 # Those without -short that need a real API server, or real binaries of both UPF halves and of the network functions. Only
 # packages that have such tests: each of the others would be compiled and linked for "no tests to run".

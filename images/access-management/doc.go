@@ -9,6 +9,7 @@
 //	configuration  what is written of the network; configuration/cluster reads it from the Core5G
 //	namf        what others ask of the AMF       nausf, nudm, npcf, nsmf  what it asks of others
 //	conformance holds docs/amf-conformance.md against the tests
+//	simulation runs all of it in worlds of one seed
 //
 // The files of this folder are the worker's program: cmd/access-management. terminator/program is the other one, cmd/n2-terminator, which knows nothing of
 // Kubernetes.

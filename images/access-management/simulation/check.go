@@ -1,0 +1,243 @@
+package simulation
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"core5g.dev/core5g/images/access-management/record"
+	"core5g.dev/core5g/images/access-management/runner"
+	"core5g.dev/core5g/images/nf/sessionstore"
+	"core5g.dev/core5g/images/nf/sessionstore/memory"
+	"core5g.dev/core5g/images/nf/shards"
+)
+
+// truth is what the store has of a UE; nil: nothing.
+func (w *world) truth(key string) *record.UE {
+	var found sessionstore.Record
+	var err error
+	w.store.Look(func(ctx context.Context, store *memory.Store) { found, err = store.Read(ctx, key) })
+	if errors.Is(err, sessionstore.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		w.Fail("%s: %v", key, err)
+		return nil
+	}
+	if len(found.Value) > sessionstore.MaxRecord {
+		w.Fail("%s: a record of %d octets", key, len(found.Value))
+	}
+	b, err := w.sealer.Open(key, found.Value)
+	if err != nil {
+		w.Fail("%s is not sealed: %v", key, err)
+		return nil
+	}
+	u, err := record.Decode(b)
+	if err != nil {
+		w.Fail("%s: %v", key, err)
+		return nil
+	}
+	if u.Security != nil && bytes.Contains(found.Value, u.Security.Key) {
+		w.Fail("%s: the key can be read", key)
+	}
+	return u
+}
+
+// written: the record of a UE may be another.
+func (w *world) written(key string) {
+	if !record.IsKey(key) {
+		return
+	}
+	is := w.truth(key)
+	if is == nil {
+		delete(w.records, key)
+		return
+	}
+	w.records[key] = is
+	w.counts.kept(is)
+	if is.SUPI != supiOf(key) {
+		w.Fail("%s is the record of %s", key, is.SUPI)
+	}
+	w.store.Look(func(ctx context.Context, store *memory.Store) { w.indexed(ctx, store, key, is) })
+}
+
+// names of a UE, as indexes have them.
+func names(u *record.UE) (out []sessionstore.Index) {
+	for _, t := range []uint32{u.TMSI, u.OldTMSI} {
+		if t != 0 {
+			out = append(out, sessionstore.Index{Kind: runner.IndexTemporary, Value: strconv.FormatUint(uint64(t), 10)})
+		}
+	}
+	attachments := []*record.Attachment{u.N2, u.Left}
+	if u.Handover != nil {
+		attachments = append(attachments, &u.Handover.Target)
+	}
+	for _, a := range attachments {
+		if a != nil {
+			out = append(out, sessionstore.Index{Kind: runner.IndexAttachment, Value: strconv.FormatUint(a.AMF, 10)})
+		}
+	}
+	return out
+}
+
+// indexed by all its names, none of which was another's.
+func (w *world) indexed(ctx context.Context, store *memory.Store, key string, u *record.UE) {
+	for _, i := range names(u) {
+		if found, err := store.Find(ctx, i); err != nil || found.Key != key {
+			w.Fail("%s is not found by its %s %s: %v", key, i.Kind, i.Value, err)
+		}
+		name := i.Kind + i.Value
+		if was := w.named[name]; was != "" && was != u.SUPI {
+			w.Fail("%s %s was %s's, and is %s's", i.Kind, i.Value, was, u.SUPI)
+		}
+		w.named[name] = u.SUPI
+	}
+	keys, _, err := store.Members(ctx, runner.UEGroup(u.Shard), "", 1<<20)
+	if err != nil || !slices.Contains(keys, key) {
+		w.Fail("%s is not in its shard's group: %v", key, err)
+	}
+}
+
+// leaves: something does, in the name of a shard. The store must know it as this holder's.
+func (w *world) leaves(v *view) {
+	if w.Now.Sub(w.forgotten) <= shards.DefaultTTL {
+		return // nobody can tell
+	}
+	l := v.held.lease
+	var holder string
+	var epoch uint64
+	var err error
+	w.store.Look(func(ctx context.Context, store *memory.Store) { holder, epoch, err = store.Holder(ctx, l.Shard) })
+	if err == nil && holder == l.Holder && epoch > l.Epoch && !w.actsUnder(l.Shard, epoch) {
+		return // its own life before has asked for it, and the store has heard late: nobody else is there
+	}
+	if err != nil || holder != l.Holder || epoch != l.Epoch {
+		w.Fail("%s speaks for %s under epoch %d, which is %s's, epoch %d (%v)", l.Holder, l.Shard, l.Epoch, holder, epoch, err)
+	}
+}
+
+// actsUnder says whether a pod has the shard under that epoch.
+func (w *world) actsUnder(shard string, epoch uint64) bool {
+	for _, p := range w.pods {
+		if l, ok := p.Keeper.Lease(shard); ok && p.Alive && l.Epoch == epoch {
+			return true
+		}
+	}
+	return false
+}
+
+// checkpoint every second, as an append-only file does; what was written since is what a loss of power costs.
+func (w *world) checkpoint() {
+	if w.forgetful && w.faults {
+		w.store.Checkpoint()
+		w.After(time.Second, w.checkpoint)
+	}
+}
+
+// forget what was written since.
+func (w *world) forget() {
+	w.Note("the store forgets")
+	w.store.Forget()
+	w.forgotten = w.Now
+	w.records = map[string]*record.UE{}
+	for _, u := range w.ues {
+		if rec := w.truth(record.Key(u.supi)); rec != nil {
+			w.records[record.Key(u.supi)] = rec
+		}
+	}
+}
+
+// unsettled: the store has forgotten, and not all of it is made good.
+func (w *world) unsettled() bool {
+	return !w.forgotten.IsZero() && w.Now.Sub(w.forgotten) < 30*time.Second
+}
+
+// agree: when all is quiet, everybody thinks the same of each UE.
+func (w *world) agree() error {
+	for _, e := range w.ends {
+		if all, _ := e.t.Waiting(); !e.alive || all > 0 {
+			return fmt.Errorf("%s keeps %d messages", e.name(), all)
+		}
+	}
+	for _, u := range w.ues {
+		if u.dead {
+			continue
+		}
+		if err := u.agree(); err != nil {
+			return fmt.Errorf("%s: %w", u.name, err)
+		}
+	}
+	for _, g := range w.gnbs {
+		for _, c := range g.ordered() {
+			return fmt.Errorf("%s has a connection %d of %s for ever", g.name(), c.ran, c.ue.name)
+		}
+	}
+	for _, c := range w.smf.contexts {
+		rec := w.records[record.Key(c.supi)]
+		if rec == nil || rec.Session(c.id) == nil || rec.Session(c.id).Context != c.ref {
+			return fmt.Errorf("the SMF has %s of %s, session %d, and nobody else has", c.ref, c.supi, c.id)
+		}
+	}
+	return w.intents()
+}
+
+// agree with the network.
+func (u *ue) agree() error {
+	rec := u.w.truth(record.Key(u.supi))
+	s := u.w.udm.of(u.supi)
+	switch {
+	case u.state != registered || u.doing != "":
+		return fmt.Errorf("it is in state %d, in the midst of %q", u.state, u.doing)
+	case !u.proved() || u.conn != nil:
+		return errors.New("it is not idle")
+	case rec == nil:
+		return errors.New("nobody knows it")
+	case rec.Phase != record.Registered || rec.Procedure != nil || rec.Command != nil || rec.Handover != nil || rec.Paging != nil || rec.Left != nil || rec.N2 != nil:
+		return fmt.Errorf("its record is not at rest: %+v", rec)
+	case rec.TMSI != u.guti.TMSI:
+		return fmt.Errorf("it has the 5G-TMSI %x, the record %x and %x", u.guti.TMSI, rec.TMSI, rec.OldTMSI)
+	case rec.Security == nil || !bytes.Equal(rec.Security.Key, u.nas.key) || rec.Security.Identifier != u.nas.ksi:
+		return errors.New("its security context is another than the record's")
+	case rec.Security.Uplink > u.nas.up || rec.Security.Reserved < u.nas.down:
+		return fmt.Errorf("its COUNTs are %d and %d, the record's %d and %d", u.nas.up, u.nas.down, rec.Security.Uplink, rec.Security.Reserved)
+	case !slices.EqualFunc(rec.Allowed, u.allowed, record.Slice.Is) && !rec.Behind:
+		return fmt.Errorf("it is allowed %v, the record says %v", u.allowed, rec.Allowed)
+	case !slices.Equal(rec.Area.TACs, u.area):
+		return fmt.Errorf("its area is %v, the record's %v", u.area, rec.Area.TACs)
+	case !rec.Recorded || !s.recorded || s.notified == "" || rec.Notified != s.notified:
+		return fmt.Errorf("the UDM has it recorded %v, subscribed %q, the record %v, %q", s.recorded, s.notified, rec.Recorded, rec.Notified)
+	}
+	for id := uint8(1); id <= 2; id++ {
+		x, has := u.sessions[id], rec.Session(id)
+		switch {
+		case x == nil && has == nil:
+		case x == nil || has == nil || !x.active:
+			return fmt.Errorf("session %d: it has %+v, the record %+v", id, x, has)
+		default:
+			c := u.w.smf.of(has.Context)
+			if c == nil || c.supi != u.supi || c.id != id || c.tunnel != nil || has.Up || has.Silent {
+				return fmt.Errorf("session %d: the SMF has %+v, the record %+v", id, c, has)
+			}
+		}
+	}
+	return nil
+}
+
+// intents and times of records that are not there, or not in the midst of anything.
+func (w *world) intents() (wrong error) {
+	w.store.Look(func(ctx context.Context, store *memory.Store) {
+		for _, name := range w.shardNames() {
+			if keys, err := store.Intents(ctx, name, 1<<10); err != nil || len(keys) > 0 {
+				wrong = fmt.Errorf("intents that nobody resumes: %v %v", keys, err)
+			}
+			if due, err := store.Due(ctx, name, w.Now.Add(-time.Minute), 1<<10); err != nil || len(due) > 0 {
+				wrong = fmt.Errorf("due for a minute, and nobody has looked: %v %v", due, err)
+			}
+		}
+	})
+	return wrong
+}

@@ -1,0 +1,72 @@
+package simulation
+
+import (
+	"bytes"
+
+	"core5g.dev/core5g/images/access-management/n1"
+	"core5g.dev/core5g/images/access-management/procedure"
+	"core5g.dev/core5g/images/access-management/record"
+)
+
+// counts are the NAS COUNTs of all keys (TS 33.501 6.4.3.1): none is used for two messages in a direction.
+type counts struct {
+	w *world
+	// protected are messages that were, whether they have left or not; left are those that have.
+	protected map[string]used
+	left      map[keyCount][]byte
+	// committed is the lowest uplink COUNT that a record allows, by key.
+	committed map[string]uint32
+}
+
+type keyCount struct {
+	key   string
+	count uint32
+}
+
+type used struct{ keyCount }
+
+func newCounts(w *world) *counts {
+	return &counts{w: w, protected: map[string]used{}, left: map[keyCount][]byte{}, committed: map[string]uint32{}}
+}
+
+// leaves: a NAS message does.
+func (c *counts) leaves(nas []byte) {
+	x, is := c.protected[string(nas)]
+	if !is {
+		return
+	}
+	if was, again := c.left[x.keyCount]; again && !bytes.Equal(was, nas) {
+		c.w.Fail("the downlink NAS COUNT %d of a key is used twice", x.count)
+	}
+	c.left[x.keyCount] = nas
+}
+
+// kept: a record is.
+func (c *counts) kept(u *record.UE) {
+	for _, s := range []*record.Security{u.Security, u.Coming} {
+		if s != nil {
+			c.committed[string(s.Key)] = max(c.committed[string(s.Key)], s.Uplink)
+		}
+	}
+}
+
+// watchedKeys are those of an AMF, and note what they are used for.
+type watchedKeys struct {
+	procedure.NAS
+	c *counts
+	v *view
+}
+
+func (k watchedKeys) Protect(s *record.Security, count uint32, header n1.SecurityHeader, plain []byte) []byte {
+	out := k.NAS.Protect(s, count, header, plain)
+	k.c.protected[string(out)] = used{keyCount{string(s.Key), count}}
+	return out
+}
+
+func (k watchedKeys) Open(s *record.Security, octets []byte) ([]byte, uint32, bool) {
+	plain, count, ok := k.NAS.Open(s, octets)
+	if ok && count < k.c.committed[string(s.Key)] && k.v.May() && !k.c.w.unsettled() {
+		k.c.w.Fail("the uplink NAS COUNT %d of a key is taken twice", count)
+	}
+	return plain, count, ok
+}

@@ -1,0 +1,15 @@
+// Package simulation runs the AMF's own code in a world that is made of one seed: terminators, workers that hold shards, and what they say to each other;
+// procedures, NGAP, NAS and its security are those that are delivered. gNBs, UEs and all other functions are of the world. Workers and terminators die at any
+// step, connections between them and to gNBs are cut, the store is away, is slow, forgets, or does not say whether it has written; other functions are late,
+// refuse, or do not answer. What happens is the same for the same seed, so that a fault that was found once is found again.
+//
+// What must always hold is looked at where it could break: no NAS COUNT is used twice, no name is two UEs', a record is sealed, bounded and found by all its
+// indexes, nobody speaks for a shard that another holds, and no UE that is registered is told that it is not. When the world has come to rest, UE, gNB,
+// record, SMF and UDM think the same, and no terminator keeps anything.
+//
+//	workers.go   pods, the shards that they hold, their view of the world      world.go     puts all of it together, on package worlds
+//	ends.go      terminators, connections of workers, associations of gNBs     gnb.go       gNBs
+//	ue.go        UEs                                                            nas.go       a UE's end of NAS security
+//	functions.go AUSF, UDM, PCF                                                 smf.go       an SMF
+//	counts.go    which COUNTs were used                                         check.go     what must hold
+package simulation

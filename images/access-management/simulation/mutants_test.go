@@ -1,0 +1,65 @@
+package simulation
+
+import (
+	"flag"
+	"testing"
+
+	"core5g.dev/core5g/images/worlds"
+)
+
+var (
+	mutants = flag.Bool("mutants", false, "show that deliberate faults are found")
+	mutant  = flag.String("mutant", "", "only those whose name has this in it")
+)
+
+type mutation worlds.Mutation
+
+// mutations that the worlds must find.
+var mutations = []mutation{
+	{"effects are done before the record is written", "runner/ue.go",
+		"		u.writing = true\n		r.associated(is.record", "		u.writing = true\n		r.effects(u, out.Effects)\n		out.Effects = nil\n		r.associated(is.record", 200, "", ""},
+	{"the lease is not looked at before an effect", "runner/ue.go", "		if !r.may() {\n			return\n		}\n		switch e := e.(type) {", "		switch e := e.(type) {", 200, "speaks for", ""},
+	{"a write of unknown outcome is taken for a failure", "runner/runner.go",
+		"		sessionstore.ErrNotFound, sessionstore.ErrFenced,", "		sessionstore.ErrUnknown, sessionstore.ErrNotFound, sessionstore.ErrFenced,", 200, "", ""},
+	{"a write of unknown outcome is taken for a success", "runner/stored.go", "			case err == nil || lasting(err):", "			case err == nil || lasting(err) || errors.Is(err, sessionstore.ErrUnknown):\n				err = nil", 200, "", ""},
+	{"intents are not resumed", "runner/start.go", "			for _, key := range keys {", "			for _, key := range keys[:0] {", 400, "", ""},
+	{"who takes a UE over does not go on with it", "runner/ue.go", "	if r.lost || unfinished(u.state.Record) {", "	if r.lost {", 200, "", ""},
+	{"a time is not delivered", "runner/start.go", "	u.queue = append(u.queue, queued{Event: procedure.Due{Name: name}})", "	_ = procedure.Due{}", 200, "", ""},
+	{"a message is never done with", "runner/runner.go", "	if q.done != nil && !r.stopped {", "	if q.done != nil && r.stopped {", 20, "keeps", ""},
+	{"an association that ends is not seen", "runner/n2.go", "		r.once(func() { r.lose(association{terminator, f.Association}, f.Why) })", "", 200, "", ""},
+	{"associations that ended meanwhile are not seen", "runner/losses.go", "				r.lookAt(a)\n			}\n		}\n		if next", "				_ = a\n			}\n		}\n		if next", 400, "", "each is seen when the UE is loaded, or its terminator lists its own"},
+	{"the AMF UE NGAP ID is no index", "runner/stored.go", "		if i := attachmentIndex(a.AMF); !slices.Contains(out, i) {", "		if i := attachmentIndex(a.AMF); false && !slices.Contains(out, i) {", 20, "is not found by", ""},
+	{"a UE of another shard is taken for ours", "runner/ue.go", "	if has.record.Shard != r.shard {", "	if false {", 200, "", ""},
+	{"another shard goes on with a UE that it gave up", "runner/takeover.go", "		r.forget(u, err)\n		if err == nil {\n			r.counts.GivenUp++", "		if err == nil {\n			r.counts.GivenUp++", 200, "", ""},
+	{"names are used again", "runner/numbers.go", "	s.blocks[0][0]++", "	if s.blocks[0][0]%3 == 0 {\n		s.blocks[0][0]++\n	} else {\n		s.blocks[0][0]--\n	}", 50, "", ""},
+	{"names are used again after lost writes", "runner/start.go", "skipOf(r.lease.Epoch), skipOf(r.lease.Epoch)", "0, 0", 400, "", ""},
+	{"downlink COUNTs begin where they were reserved last", "procedure/protection.go", "		t.live.next = t.s.Security.Reserved\n	}\n	if t.s.Coming", "		t.live.next = t.s.Security.Reserved - record.Block\n	}\n	if t.s.Coming", 200, "", ""},
+	{"an uplink COUNT is taken twice", "procedure/protection.go", "			t.s.Security.Uplink = count + 1", "			t.s.Security.Uplink = count", 50, "", ""},
+	{"after lost writes nobody is authenticated anew", "procedure/handle.go", "		t.s.Prove = true\n", "", 400, "", ""},
+	{"the SMF is not told of a user plane that is down", "procedure/connection.go", "		if s := &t.s.Sessions[n]; s.Up || s.Silent {\n			t.deactivate(s)\n		}\n	}\n	t.ended", "		_ = n\n	}\n	t.ended", 100, "", ""},
+	{"the old connection is left alone", "procedure/connection.go", "	if old != nil && !old.Is(&at) {\n		t.leave(old)", "	if old != nil && !old.Is(&at) {\n		_ = old", 200, "", ""},
+	{"a UE that is leaving registers", "procedure/protection.go", "	if t.s.Phase == record.Leaving {\n		t.out.Refused", "	if false {\n		t.out.Refused", 200, "", ""},
+	{"a UE keeps a name that is not its", "procedure/registration.go", " || said != t.s.TMSI {", " {", 200, "", ""},
+	{"the UE that has not answered has the new name alone", "procedure/registration.go", "		t.s.OldTMSI = t.s.TMSI\n	}\n	t.s.TMSI", "		t.s.OldTMSI = 0\n	}\n	t.s.TMSI", 400, "", ""},
+	{"who registers for mobility does not hear of its sessions", "procedure/registration.go", "	if !initially(m.RegistrationType) { //", "	if !first { //", 200, "", ""},
+	{"what was handed over is not handed over again", "terminator/workers.go", "			m.to, m.came = 0, now", "			m.came = now", 100, "", ""},
+	{"a terminator sends for who holds the shard no more", "terminator/workers.go", "	if !t.holder(id, f.Shard, f.Epoch) {\n		t.notSent", "	if false {\n		t.notSent", 400, "", "the lease is looked at before"},
+}
+
+func all() (out []worlds.Mutation) {
+	for _, m := range mutations {
+		out = append(out, worlds.Mutation(m))
+	}
+	return out
+}
+
+// Each mutation changes something that is there.
+func TestMutationsApply(t *testing.T) { worlds.Apply(t, all()) }
+
+// Each fault is found.
+func TestMutants(t *testing.T) {
+	if !*mutants {
+		t.Skip("it builds a program for each: make mutants")
+	}
+	worlds.Find(t, all(), *mutant)
+}

@@ -1,0 +1,74 @@
+package simulation
+
+import (
+	"flag"
+	"strings"
+	"testing"
+
+	"core5g.dev/core5g/images/worlds"
+)
+
+var (
+	seeds = flag.Int("seeds", 100, "how many worlds")
+	first = flag.Uint64("first", 1, "the first seed")
+	lines = flag.Int("lines", 120, "how much of the story of a world that went wrong is shown")
+)
+
+// failed are seeds that showed a fault once, beside those that every run goes through. The world has changed since some of them were found, and what they
+// show now is another one.
+var failed = []uint64{
+	6,  // a store that lost writes twice within seconds had AMF UE NGAP IDs given a second time
+	17, // a UE that registered for mobility, and of which nothing was kept, went on with a session that nobody had
+	38, // a UE that came by a 5G-GUTI that was not kept was not given one
+	44, // a UE that registered on the connection by which it was leaving was leaving for ever
+}
+
+const subscribers = 4
+
+func made(seed uint64) (*world, error) {
+	w, err := newWorld(seed, subscribers)
+	if err == nil {
+		w.Most = *lines
+	}
+	return w, err
+}
+
+// Whatever happens, no UE that is registered has to register anew, and when all is quiet everybody thinks the same of each.
+func TestWorlds(t *testing.T) {
+	var list []uint64
+	if *first == 1 {
+		list = append(list, failed...)
+	}
+	if testing.Short() { // with the race detector each takes ten times as long, and there is one thread
+		*seeds = min(*seeds, 10)
+	}
+	for n := range *seeds {
+		list = append(list, *first+uint64(n))
+	}
+	ended := map[string]int{}
+	clean, err := worlds.Run(list, made, ended)
+	t.Logf("%d of %d worlds were clean: %v", clean, len(list), ended)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, kind := range []string{"registration", "service_request", "deregistration", "release", "configuration", "paging", "path_switch", "handover"} {
+		if ended[kind] == 0 && len(list) >= 20 {
+			t.Errorf("no %s in %d worlds: they show nothing of it", kind, len(list))
+		}
+	}
+}
+
+// What happens is the same for the same seed: a fault is found again.
+func TestSameSeedSameWorld(t *testing.T) {
+	var stories [2]string
+	for n := range stories {
+		w, err := worlds.One(1, made)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stories[n] = strings.Join(w.Lines, "\n")
+	}
+	if stories[0] != stories[1] {
+		t.Error("seed 1 has made two worlds")
+	}
+}

@@ -1,0 +1,206 @@
+package simulation
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"core5g.dev/core5g/images/access-management/procedure"
+)
+
+// Types of the 5GSM messages that matter here (TS 24.501 9.7).
+const (
+	smEstablish, smAccept                     = 0xc1, 0xc2
+	smReleaseRequest, smCommand, smReleaseEnd = 0xd1, 0xd3, 0xd4
+)
+
+func sm(id, kind uint8) []byte { return []byte{0x2e, id, 1, kind} }
+
+type smf struct {
+	w        *world
+	away     time.Time
+	made     int
+	contexts []*smContext // in the order in which they were made
+}
+
+// smContext of a PDU session.
+type smContext struct {
+	ref, supi string
+	id        uint8
+	// tunnel of the access network; nil: the user plane is down. pending is that of a handover's target.
+	tunnel, pending []byte
+	// ending: the UE was told that it ends. ups is how often the user plane came up.
+	ending bool
+	ups    int
+}
+
+func newSMF(w *world) *smf { return &smf{w: w} }
+
+func (f *smf) of(ref string) *smContext {
+	n := slices.IndexFunc(f.contexts, func(c *smContext) bool { return c.ref == ref })
+	if n < 0 {
+		return nil
+	}
+	return f.contexts[n]
+}
+
+func (f *smf) remove(c *smContext) {
+	f.contexts = slices.DeleteFunc(f.contexts, func(x *smContext) bool { return x == c })
+}
+
+func (f *smf) asked(e procedure.AskSession) procedure.Event {
+	out := procedure.SessionAnswer{Number: e.Number, Outcome: procedure.Done}
+	f.w.Note("%s session %d: the SMF is asked, operation %d %s %s %s end %v", e.SUPI, e.Session.ID, e.Operation, e.Connection, e.Handover, e.N2Type, e.End)
+	if e.Operation == procedure.CreateSession {
+		for _, c := range slices.Clone(f.contexts) { // TS 29.502 5.2.2.2.1: one that there is already is another's
+			if c.supi == e.SUPI && c.id == e.Session.ID {
+				f.remove(c)
+			}
+		}
+		f.made++
+		c := &smContext{ref: fmt.Sprint("smf/", f.made), supi: e.SUPI, id: e.Session.ID}
+		f.contexts = append(f.contexts, c)
+		out.Context, out.SMF = c.ref, "smf"
+		f.w.Soon(time.Millisecond, 20*time.Millisecond, func() { f.accept(c, 6) })
+		return out
+	}
+	c := f.of(e.Session.Context)
+	if c == nil {
+		return procedure.SessionAnswer{Number: e.Number, Outcome: procedure.Refused, Status: 404, Cause: "CONTEXT_NOT_FOUND"}
+	}
+	if e.Operation == procedure.ReleaseSession {
+		f.remove(c)
+		return out
+	}
+	f.update(c, e, &out)
+	return out
+}
+
+func (f *smf) update(c *smContext, e procedure.AskSession, out *procedure.SessionAnswer) {
+	switch {
+	case e.End:
+		f.remove(c)
+		out.N1, out.N2, out.N2Type = sm(c.id, smCommand), []byte("release"), "PDU_RES_REL_CMD"
+	case len(e.N1) == 4 && e.N1[3] == smReleaseRequest:
+		c.ending = true
+		out.N1 = sm(c.id, smCommand)
+		if c.tunnel != nil {
+			c.tunnel = nil
+			out.N2, out.N2Type = []byte("release"), "PDU_RES_REL_CMD"
+		}
+		f.w.After(20*time.Second, func() { f.end(c) })
+	case len(e.N1) == 4 && e.N1[3] == smReleaseEnd:
+		f.w.Soon(time.Millisecond, 5*time.Millisecond, func() { f.end(c) })
+	case e.Connection == "ACTIVATING":
+		out.N2, out.N2Type = []byte(c.ref), "PDU_RES_SETUP_REQ"
+	case e.Connection == "DEACTIVATED", e.NotSwitched:
+		c.tunnel = nil
+	case e.Switched:
+		c.tunnel = e.N2
+		out.N2, out.N2Type = []byte("switched"), "PATH_SWITCH_REQ_ACK"
+	case e.Handover == "PREPARING":
+		out.N2, out.N2Type = []byte(c.ref), "PDU_RES_SETUP_REQ"
+	case e.Handover == "PREPARED" && e.N2Type == "HANDOVER_REQ_ACK":
+		c.pending = e.N2
+		out.N2, out.N2Type = []byte("go"), "HANDOVER_CMD"
+	case e.Handover == "COMPLETED":
+		c.tunnel, c.pending = c.pending, nil
+	case e.Handover != "":
+		c.pending = nil
+	case e.N2Type == "PDU_RES_SETUP_RSP":
+		c.tunnel = e.N2
+		c.ups++
+	case e.N2Type == "PDU_RES_SETUP_FAIL", e.N2Type == "PDU_RES_REL_RSP":
+		c.tunnel = nil
+	}
+}
+
+// end a context, and tell the AMF until it has heard.
+func (f *smf) end(c *smContext) {
+	if f.of(c.ref) != c {
+		return
+	}
+	f.remove(c)
+	f.tellEnd(c, 10)
+}
+
+func (f *smf) tellEnd(c *smContext, left int) {
+	heard := f.w.toAMF(c.supi, procedure.SessionEnded{Session: c.id, Context: c.ref})
+	if !heard && left > 0 {
+		f.w.After(time.Second, func() { f.tellEnd(c, left-1) })
+	}
+}
+
+// accept brings a new session to its UE.
+func (f *smf) accept(c *smContext, left int) {
+	if f.of(c.ref) != c {
+		return
+	}
+	f.transfer(c, sm(c.id, smAccept), left, f.accept)
+}
+
+// data has come for a session whose user plane is down.
+func (f *smf) data(c *smContext, left int) {
+	if f.of(c.ref) == c && c.tunnel == nil && !c.ending {
+		f.transfer(c, nil, left, f.data)
+	}
+}
+
+// probe all contexts, when all is well: packets come for each. Either its UE is reached, or the AMF says that there is no such session, as it does of one
+// whose end the SMF did not hear of.
+func (f *smf) probe() {
+	for _, c := range slices.Clone(f.contexts) {
+		was := c.ups
+		if !f.carried(c) { // the access network says so: a GTP-U Error Indication
+			c.tunnel = nil
+		}
+		f.data(c, 3)
+		f.w.After(30*time.Second, func() {
+			if f.of(c.ref) == c && c.tunnel == nil && c.ups == was {
+				f.w.Fail("packets for %s, session %d, do not reach it", c.supi, c.id)
+			}
+		})
+	}
+}
+
+// carried says whether an access network has the tunnel of a session.
+func (f *smf) carried(c *smContext) bool {
+	for _, g := range f.w.gnbs {
+		for _, x := range g.conns {
+			if t := x.sessions[c.id]; t != nil && string(t) == string(c.tunnel) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (f *smf) transfer(c *smContext, nas []byte, left int, again func(*smContext, int)) {
+	later := func() {
+		if left > 0 {
+			f.w.After(time.Second, func() { again(c, left-1) })
+		} else if nas != nil {
+			f.end(c)
+		}
+	}
+	from := f.w.expect(10*time.Second, func(body any) {
+		f.w.Note("%s session %d: the AMF answers a transfer: %+v", c.supi, c.id, body)
+		switch b := body.(type) {
+		case procedure.Transferred:
+			if nas != nil && c.tunnel == nil { // T3591 is of the UE's; here the UE asks again
+				return
+			}
+		case procedure.Failed:
+			if b.Status == 404 {
+				f.remove(c)
+				return
+			}
+			later()
+		default:
+			later()
+		}
+	})
+	f.w.toAMF(c.supi, procedure.Transfer{
+		From: from, Session: c.id, N1: nas, Kind: 1, N2: []byte(c.ref), N2Type: "PDU_RES_SETUP_REQ", Failure: fmt.Sprint("smf/failure/", c.ref),
+	})
+}

@@ -1,0 +1,463 @@
+package simulation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"core5g.dev/core5g/images/access-management/link"
+	"core5g.dev/core5g/images/access-management/n2"
+	"core5g.dev/core5g/images/access-management/procedure"
+	"core5g.dev/core5g/images/access-management/record"
+	"core5g.dev/core5g/images/access-management/runner"
+	"core5g.dev/core5g/images/nf/sessionstore"
+	"core5g.dev/core5g/images/worlds"
+)
+
+func shardName(n uint16) string { return fmt.Sprint("amf-", n) }
+
+func (w *world) shardNames() (names []string) {
+	for n := range w.shards {
+		names = append(names, shardName(n+1))
+	}
+	return names
+}
+
+// pod is a worker.
+type pod struct {
+	*worlds.Pod
+	w     *world
+	held  map[string]*holding
+	wires map[string]*wire // by the terminator's slot
+	nodes map[string]*record.GNB
+	// waits is what came while the pod stood still, in its order.
+	waits []func()
+}
+
+// holding is a shard that a pod has, from lease to lease.
+type holding struct {
+	shard  uint16
+	lease  sessionstore.Lease
+	runner *runner.Runner
+	v      *view
+}
+
+func (w *world) newPod(name string) *pod {
+	p := &pod{w: w}
+	p.Pod = worlds.NewPod(name, w.Story, w.store, p)
+	return p
+}
+
+func (p *pod) Started() {
+	p.held, p.wires, p.nodes, p.waits = map[string]*holding{}, map[string]*wire{}, map[string]*record.GNB{}, nil
+	for _, e := range p.w.ends {
+		p.again(e)
+	}
+}
+
+func (p *pod) Killed() {
+	for _, e := range p.w.ends {
+		if x := p.wires[e.slot]; x != nil {
+			x.cutAt(true, false)
+		}
+	}
+	p.held, p.wires, p.waits = nil, nil, nil
+}
+
+func (p *pod) Shards() []string { return p.w.shardNames() }
+func (p *pod) Set() string      { return "amf" }
+
+// inOrder is In for what must stay in order while the pod stands still.
+func (p *pod) inOrder(life int, f func()) {
+	if !p.Alive || p.Life != life {
+		return
+	}
+	if len(p.waits) == 0 && !p.w.Now.Before(p.Frozen) {
+		f()
+		return
+	}
+	p.waits = append(p.waits, f)
+	if len(p.waits) == 1 {
+		p.w.After(max(p.Frozen.Sub(p.w.Now), 0), func() { p.thaw(life) })
+	}
+}
+
+func (p *pod) thaw(life int) {
+	if !p.Alive || p.Life != life {
+		return
+	}
+	if p.w.Now.Before(p.Frozen) {
+		p.w.After(p.Frozen.Sub(p.w.Now), func() { p.thaw(life) })
+		return
+	}
+	list := p.waits
+	p.waits = nil
+	for _, f := range list {
+		if p.Alive && p.Life == life {
+			f()
+		}
+	}
+}
+
+func (p *pod) Gained(l sessionstore.Lease) {
+	p.w.Note("%s holds %s, epoch %d", p.Name, l.Shard, l.Epoch)
+	var n uint16
+	if _, err := fmt.Sscanf(l.Shard, "amf-%d", &n); err != nil {
+		p.w.Fail("a shard called %q", l.Shard)
+	}
+	h := &holding{shard: n, lease: l}
+	h.v = &view{pod: p, life: p.Life, held: h}
+	p.held[l.Shard] = h
+	h.runner = runner.New(runner.Config{
+		World: h.v, Log: p.w.log, Shard: n, Lease: l, Sealer: p.w.sealer, Keys: watchedKeys{c: p.w.counts, v: h.v},
+		Writer: p.w.Rand.Uint64(), Cached: 1 + p.w.Rand.IntN(6),
+	})
+	h.runner.Start()
+	p.post(&link.Holds{Shard: n, Epoch: l.Epoch})
+}
+
+func (p *pod) Lost(name string) {
+	if h := p.held[name]; h != nil {
+		p.w.Note("%s holds %s no more", p.Name, name)
+		h.runner.Stop()
+		delete(p.held, name)
+		p.post(&link.LetsGo{Shard: h.shard, Epoch: h.lease.Epoch})
+	}
+}
+
+// post to all terminators.
+func (p *pod) post(f link.Frame) {
+	for _, e := range p.w.ends {
+		if x := p.wires[e.slot]; x != nil {
+			x.toEnd(f)
+		}
+	}
+}
+
+// runners of the shards that the pod has.
+func (p *pod) runners() (out []*runner.Runner) {
+	for _, name := range p.w.shardNames() {
+		if h := p.held[name]; h != nil {
+			out = append(out, h.runner)
+		}
+	}
+	return out
+}
+
+func nodeKey(terminator string, association uint64) string {
+	return fmt.Sprint(terminator, "/", association)
+}
+
+// took a frame of a terminator.
+func (p *pod) took(x *wire, f link.Frame) {
+	switch f := f.(type) {
+	case *link.Welcome:
+		x.heard = f.Terminator
+	case *link.Opened:
+		p.opened(x, f)
+	case *link.Node:
+		p.node(x, f.Association, f.Node)
+	case *link.Ended:
+		delete(x.there, f.Association)
+		delete(p.nodes, nodeKey(x.heard, f.Association))
+		for _, r := range p.runners() {
+			r.Took(x.heard, f)
+		}
+	case *link.Deliver:
+		if h := p.held[shardName(f.Shard)]; h != nil {
+			h.runner.Took(x.heard, f)
+		}
+	case *link.NotSent:
+		if h := p.held[shardName(f.Shard)]; h != nil {
+			h.runner.Took(x.heard, f)
+		}
+	}
+}
+
+func (p *pod) opened(x *wire, f *link.Opened) {
+	if !f.Last {
+		x.there[f.Association] = true
+		x.highest = max(x.highest, f.Association)
+		p.node(x, f.Association, f.Node)
+		return
+	}
+	x.listed, x.highest = true, max(x.highest, f.Association, x.e.opened)
+	for life := 1; life <= x.endLife; life++ { // those of before have ended
+		for _, r := range p.runners() {
+			r.TerminatorHeard(fmt.Sprint(x.e.slot, ".", life))
+		}
+	}
+}
+
+func (p *pod) node(x *wire, association uint64, octets []byte) {
+	if octets == nil {
+		return
+	}
+	g, err := record.DecodeGNB(octets)
+	if err != nil {
+		p.w.Fail("a gNB: %v", err)
+		return
+	}
+	p.nodes[nodeKey(x.heard, association)] = g
+}
+
+// view is the world as a shard of one life of a pod sees it.
+type view struct {
+	pod  *pod
+	life int
+	held *holding
+}
+
+func (v *view) in(f func()) {
+	v.pod.In(v.life, func() {
+		if v.pod.held[v.held.lease.Shard] == v.held {
+			f()
+		}
+	})
+}
+
+func (v *view) w() *world      { return v.pod.w }
+func (v *view) Now() time.Time { return v.pod.w.Now }
+func (v *view) After(d time.Duration, f func()) {
+	v.pod.w.After(d, func() { v.in(f) })
+}
+func (v *view) May() bool                     { return v.pod.May(v.held.lease) }
+func (v *view) Settings() *procedure.Settings { return v.pod.w.settings }
+
+func (v *view) Random(b []byte) {
+	for n := range b {
+		b[n] = byte(v.pod.w.Rand.Uint32())
+	}
+}
+
+// Store takes a while there and a while back. What was sent before the pod died is executed.
+func (v *view) Store(f func(context.Context, sessionstore.Store) func()) {
+	v.pod.w.store.Call(func(store sessionstore.Store) func() {
+		then := f(context.Background(), store)
+		return func() { v.in(then) }
+	})
+}
+
+func (v *view) Waiting(t procedure.Token) bool {
+	x := v.pod.w.waiting[t]
+	return x != nil && !x.over
+}
+
+func (v *view) Ended(r procedure.Result) {
+	v.pod.w.Ended[r.Kind.String()]++
+	v.pod.w.Note("%s ended: %s", r.Kind, r.Cause)
+}
+
+func (v *view) Stopped(why error) {
+	v.pod.w.Note("%s stops %s: %v", v.pod.Name, v.held.lease.Shard, why)
+	v.pod.Fenced(v.held.lease)
+}
+
+func (v *view) Post(terminator string, f link.Frame) {
+	v.pod.w.leaves(v)
+	if send, is := f.(*link.Send); is {
+		v.pod.w.sent(v, send)
+	}
+	slot, _, _ := strings.Cut(terminator, ".")
+	if x := v.pod.wires[slot]; x != nil && x.heard == terminator {
+		x.toEnd(f)
+	}
+}
+
+func (v *view) Association(terminator string, association uint64) runner.Standing {
+	slot, _, _ := strings.Cut(terminator, ".")
+	x := v.pod.wires[slot]
+	switch {
+	case x == nil || x.heard == "":
+		return runner.Unheard
+	case x.heard != terminator: // lives come one after the other
+		return runner.Gone
+	case x.there[association]:
+		return runner.There
+	case !x.listed || association > x.highest:
+		return runner.Unheard
+	}
+	return runner.Gone
+}
+
+func (v *view) GNB(terminator string, association uint64) *record.GNB {
+	slot, _, _ := strings.Cut(terminator, ".")
+	if x := v.pod.wires[slot]; x == nil || x.heard != terminator || !x.there[association] {
+		return nil
+	}
+	return v.pod.nodes[nodeKey(terminator, association)]
+}
+
+// gnbs that there are, in a fixed order.
+func (v *view) gnbs() (out []*record.GNB) {
+	for _, e := range v.pod.w.ends {
+		x := v.pod.wires[e.slot]
+		if x == nil {
+			continue
+		}
+		for n := uint64(1); n <= x.highest; n++ {
+			if g := v.pod.nodes[nodeKey(x.heard, n)]; x.there[n] && g != nil {
+				out = append(out, g)
+			}
+		}
+	}
+	return out
+}
+
+func (v *view) Find(name string) *record.GNB {
+	for _, g := range v.gnbs() {
+		if g.Key() == name {
+			return g
+		}
+	}
+	return nil
+}
+
+func (v *view) Near(area record.Area) (out []*record.GNB) {
+	for _, g := range v.gnbs() {
+		if slices.ContainsFunc(g.TACs(area.PLMN), func(tac uint32) bool { return slices.Contains(area.TACs, tac) }) {
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
+var errNoAnswer = errors.New("no answer")
+
+func (v *view) GiveUp(shard uint16, key string, done func(capability []byte, err error)) {
+	w := v.pod.w
+	answered := false
+	back := func(capability []byte, err error) {
+		w.Soon(50*time.Microsecond, 5*time.Millisecond, func() {
+			if !answered {
+				answered = true
+				v.in(func() { done(capability, err) })
+			}
+		})
+	}
+	w.After(2*time.Second, func() {
+		if !answered {
+			answered = true
+			v.in(func() { done(nil, errNoAnswer) })
+		}
+	})
+	w.toShard(shard, func(to *runner.Runner) {
+		to.GiveUp(key, func(capability []byte, err error) {
+			if !w.faults || !w.Chance(40) {
+				back(capability, err)
+			}
+		})
+	})
+}
+
+func (v *view) Pass(shard uint16, key string, e procedure.Event) {
+	v.pod.w.toShard(shard, func(to *runner.Runner) { to.Deliver(supiOf(key), e) })
+}
+
+func supiOf(key string) string { return strings.TrimPrefix(key, record.Key("")) }
+
+// toShard brings something to a shard's holder. It may be lost.
+func (w *world) toShard(shard uint16, deliver func(*runner.Runner)) {
+	w.Soon(50*time.Microsecond, 5*time.Millisecond, func() {
+		if w.faults && w.Chance(60) {
+			return
+		}
+		for _, p := range worlds.Living(w.pods) {
+			if h := p.held[shardName(shard)]; h != nil {
+				deliver(h.runner)
+				return
+			}
+		}
+	})
+}
+
+// toAMF brings a request to any worker that has a shard; false where nobody is there, or it was lost.
+func (w *world) toAMF(supi string, e procedure.Event) bool {
+	var all []*runner.Runner
+	for _, p := range worlds.Living(w.pods) {
+		all = append(all, p.runners()...)
+	}
+	if len(all) == 0 || w.faults && w.Chance(60) {
+		return false
+	}
+	all[w.Rand.IntN(len(all))].Deliver(supi, e)
+	return true
+}
+
+// sent: a message leaves.
+func (w *world) sent(v *view, f *link.Send) {
+	m, fault := n2.Read(f.Message)
+	if fault != nil {
+		w.Fail("what the AMF sends cannot be read: %v", fault)
+		return
+	}
+	w.Note("%s -> association %d: %s", v.held.lease.Shard, f.Association, strings.TrimPrefix(fmt.Sprintf("%T", m), "*n2."))
+	for _, nas := range nasOf(m) {
+		w.counts.leaves(nas)
+	}
+}
+
+// nasOf are the NAS messages in one to a gNB.
+func nasOf(m n2.Message) (out [][]byte) {
+	switch m := m.(type) {
+	case *n2.DownlinkNASTransport:
+		out = append(out, m.NAS)
+	case *n2.InitialContextSetupRequest:
+		out = append(out, m.NAS)
+		for _, s := range m.Sessions {
+			out = append(out, s.NAS)
+		}
+	case *n2.PDUSessionResourceSetupRequest:
+		out = append(out, m.NAS)
+		for _, s := range m.Sessions {
+			out = append(out, s.NAS)
+		}
+	case *n2.PDUSessionResourceModifyRequest:
+		for _, s := range m.Sessions {
+			out = append(out, s.NAS)
+		}
+	case *n2.PDUSessionResourceReleaseCommand:
+		out = append(out, m.NAS)
+	}
+	return slices.DeleteFunc(out, func(b []byte) bool { return b == nil })
+}
+
+func (v *view) Do(e procedure.Effect, done func(procedure.Event)) {
+	w := v.pod.w
+	w.leaves(v)
+	if r, is := e.(procedure.Reply); is {
+		w.Soon(50*time.Microsecond, 5*time.Millisecond, func() { w.replied(r) })
+		return
+	}
+	w.ask(e, func(answer procedure.Event) { v.in(func() { done(answer) }) })
+}
+
+// expect a Reply.
+func (w *world) expect(patience time.Duration, done func(body any)) procedure.Token {
+	w.tokens++
+	token := w.tokens
+	x := &waiter{done: done}
+	w.waiting[token] = x
+	w.After(patience, func() {
+		if !x.over {
+			x.over = true
+			done(nil)
+		}
+	})
+	return token
+}
+
+func (w *world) replied(r procedure.Reply) {
+	x := w.waiting[r.To]
+	if x == nil {
+		w.Fail("an answer to nobody: %+v", r)
+		return
+	}
+	if !x.over {
+		x.over = true
+		x.done(r.Body)
+	}
+}

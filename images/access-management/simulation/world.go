@@ -1,0 +1,241 @@
+package simulation
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+
+	"core5g.dev/core5g/images/access-management/n1"
+	"core5g.dev/core5g/images/access-management/n2"
+	"core5g.dev/core5g/images/access-management/procedure"
+	"core5g.dev/core5g/images/access-management/record"
+	"core5g.dev/core5g/images/nf/sessionstore"
+	"core5g.dev/core5g/images/worlds"
+)
+
+// How long the world is unkind, and how long it is kind then at most.
+const (
+	unkind = time.Minute
+	kind   = 6 * time.Minute
+)
+
+const plmnText, amfSet, amfRegion, amfPointer = "20893", 1, 1, 1
+
+// plmn as it travels.
+var plmn, _ = n2.MakePLMN("208", "93")
+
+// Slices that there are.
+var (
+	broadband = record.Slice{SST: 1}
+	meters    = record.Slice{SST: 2, SD: &[3]byte{0, 0, 7}}
+)
+
+// world is everything.
+type world struct {
+	*worlds.Story
+	log      *slog.Logger
+	store    *worlds.Store
+	sealer   *sessionstore.Sealer
+	settings *procedure.Settings
+	shards   uint16
+	pods     []*pod
+	ends     []*end
+	gnbs     []*gnb
+	ues      []*ue
+	counts   *counts
+	ausf     *ausf
+	udm      *udm
+	pcf      *pcf
+	smf      *smf
+
+	// faults: the world is unkind. forgetful: its store, too.
+	faults, forgetful bool
+	forgotten         time.Time // when the store has, last
+	records           map[string]*record.UE
+	// named are 5G-TMSIs and AMF UE NGAP IDs that there were, with the SUPI that they were given to.
+	named   map[string]string
+	tokens  procedure.Token
+	waiting map[procedure.Token]*waiter
+}
+
+// waiter waits for a Reply.
+type waiter struct {
+	done func(body any)
+	over bool
+}
+
+func newWorld(seed uint64, ues int) (*world, error) {
+	w := &world{
+		Story: worlds.NewStory(worlds.NewClock(seed)), log: slog.New(slog.DiscardHandler), faults: true,
+		records: map[string]*record.UE{}, named: map[string]string{}, waiting: map[procedure.Token]*waiter{},
+	}
+	w.shards, w.forgetful = 1+uint16(w.Rand.IntN(3)), w.Chance(4)
+	w.store = worlds.NewStore(w.Clock, w.written)
+	w.counts = newCounts(w)
+	var err error
+	if w.sealer, err = sessionstore.NewSealer(map[uint32][]byte{1: make([]byte, sessionstore.KeySize)}); err != nil {
+		return nil, err
+	}
+	w.settings = &procedure.Settings{
+		Name: "AMF", Region: amfRegion, Set: amfSet, Pointer: amfPointer, Capacity: 255, PLMNs: []procedure.PLMN{{PLMN: plmnText, Slices: []record.Slice{broadband, meters}}},
+		Integrity: []uint8{uint8(1 + w.Rand.IntN(3))}, Ciphering: []uint8{uint8(1 + w.Rand.IntN(3))}, Periodic: 54 * time.Minute, Backoff: 5 * time.Second,
+	}
+	if w.Chance(2) {
+		w.settings.FullName = "world"
+	}
+	w.ausf, w.udm, w.pcf, w.smf = newAUSF(w), newUDM(w), newPCF(w), newSMF(w)
+	for n := range 1 + w.Rand.IntN(2) {
+		w.ends = append(w.ends, newEnd(w, fmt.Sprint("n2-", n)))
+	}
+	for n := range 2 + w.Rand.IntN(2) {
+		w.pods = append(w.pods, w.newPod(fmt.Sprint("pod-", n)))
+	}
+	for _, e := range w.ends {
+		e.start()
+	}
+	for _, p := range w.pods {
+		p.Start()
+	}
+	for n := range 3 {
+		w.gnbs = append(w.gnbs, newGNB(w, uint32(n+1)))
+	}
+	for n := range ues {
+		w.ues = append(w.ues, newUE(w, n))
+	}
+	if w.Chance(4) { // two phones of one SUPI
+		twin := newUE(w, 0)
+		twin.name, twin.twin, w.ues[0].twin = "twin", true, true
+		w.ues = append(w.ues, twin)
+	}
+	w.checkpoint()
+	w.misfortune()
+	return w, nil
+}
+
+func (w *world) upTo(d time.Duration) time.Time {
+	return w.Now.Add(time.Duration(w.Rand.Int64N(int64(d))))
+}
+
+// misfortune strikes every other second.
+func (w *world) misfortune() {
+	if !w.faults {
+		return
+	}
+	w.Soon(200*time.Millisecond, 4*time.Second, w.misfortune)
+	p := w.pods[w.Rand.IntN(len(w.pods))]
+	for _, holder := range w.pods { // more often who holds something
+		if len(holder.held) > 0 && w.Chance(2) {
+			p = holder
+		}
+	}
+	e, g := w.ends[w.Rand.IntN(len(w.ends))], w.gnbs[w.Rand.IntN(len(w.gnbs))]
+	switch w.Rand.IntN(16) {
+	case 0, 1, 2:
+		if p.Alive {
+			p.Kill()
+		}
+	case 3:
+		if p.Alive {
+			p.End()
+		}
+	case 4, 5:
+		w.Note("%s stands still", p.Name)
+		p.Frozen = w.upTo(6 * time.Second)
+	case 6:
+		w.Note("the store is away")
+		w.store.Away = w.upTo(4 * time.Second)
+	case 7:
+		w.Note("the store is slow")
+		w.store.Slow = w.upTo(4 * time.Second)
+	case 8:
+		if e.alive {
+			e.kill()
+		}
+	case 9, 10:
+		p.cut(e)
+	case 11:
+		g.cut()
+	case 12:
+		g.reset()
+	case 13:
+		w.functionAway()
+	case 14:
+		w.udm.change()
+	case 15:
+		if w.forgetful {
+			w.forget()
+		}
+	}
+}
+
+// Run for a time with faults, and then until all has come to rest.
+func (w *world) Run() error {
+	end := w.Now.Add(unkind)
+	for w.Wrong == nil && w.Step(end) {
+		continue
+	}
+	w.faults, w.store.Unkind, w.store.Away = false, false, time.Time{}
+	w.Note("all is well from here on")
+	for _, p := range w.pods {
+		p.Frozen = time.Time{}
+	}
+	w.calm()
+	for soon := w.Now.Add(140 * time.Second); w.Wrong == nil && w.Step(soon); {
+		continue
+	}
+	for end := w.Now.Add(kind); w.Wrong == nil; {
+		for soon := w.Now.Add(10 * time.Second); w.Wrong == nil && w.Step(soon); {
+			continue
+		}
+		err := w.agree()
+		switch {
+		case w.Wrong != nil, err == nil:
+			return w.Wrong
+		case !w.Now.Before(end.Add(-10 * time.Second)):
+			w.Fail("%w", err)
+		}
+	}
+	return w.Wrong
+}
+
+// calm: subscriptions are as they should be, and of two phones of one SUPI one is switched off for good.
+func (w *world) calm() {
+	w.ausf.away, w.udm.away, w.pcf.away, w.smf.away = time.Time{}, time.Time{}, time.Time{}, time.Time{}
+	for _, s := range w.udm.list {
+		w.udm.set(s, false, []record.Slice{broadband, meters})
+	}
+	for _, u := range w.ues {
+		if u.name == "twin" {
+			u.die()
+		}
+		u.calm()
+	}
+	w.After(100*time.Second, w.smf.probe)
+}
+
+// Told so far.
+func (w *world) Told() *worlds.Story { return w.Story }
+
+func slicesTo(list []record.Slice) []n2.SNSSAI {
+	var out []n2.SNSSAI
+	for _, s := range list {
+		x := n2.SNSSAI{SST: s.SST}
+		if s.SD != nil {
+			x.SD, x.HasSD = uint32(s.SD[0])<<16|uint32(s.SD[1])<<8|uint32(s.SD[2]), true
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+func slicesFrom(list n1.NSSAI) []record.Slice {
+	var out []record.Slice
+	for _, s := range list {
+		x := record.Slice{SST: s.SST}
+		if s.HasSD {
+			x.SD = &s.SD
+		}
+		out = append(out, x)
+	}
+	return out
+}
