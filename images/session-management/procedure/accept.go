@@ -55,6 +55,7 @@ func (t *turn) setupRequest() ([]byte, error) {
 		s = s.Clone()
 		become(s, w, t.network())
 	}
+	t.s.Rerouted = false
 	r := n2.SetupRequest{AMBR: &s.AMBR, Uplink: s.N3(), Type: s.Type}
 	for _, f := range s.Flows {
 		if !f.Refused && !f.Default {

@@ -80,6 +80,8 @@ const (
 	CreatePolicy PolicyOperation = 1
 	UpdatePolicy PolicyOperation = 2
 	DeletePolicy PolicyOperation = 3
+	// ReadPolicy asks what holds.
+	ReadPolicy PolicyOperation = 4
 )
 
 // AskPolicy asks the PCF.

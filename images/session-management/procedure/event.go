@@ -112,6 +112,9 @@ type Measured struct {
 // AddressTaken: what the event has given the session is another session's, and nothing of that was kept.
 type AddressTaken struct{ Event Event }
 
+// PolicyUnsure: the PCF may have decided what a holder that died has not kept.
+type PolicyUnsure struct{}
+
 // Due says that a time has come that an Output named.
 type Due struct{ Name string }
 
@@ -301,6 +304,7 @@ func (Notified) event()            {}
 func (UnitDrains) event()          {}
 func (PathFailed) event()          {}
 func (AddressTaken) event()        {}
+func (PolicyUnsure) event()        {}
 
 // From is who waits for the answer to an event, 0 for nobody.
 func From(e Event) Token {

@@ -59,6 +59,8 @@ func (t *turn) settle() {
 	switch {
 	case t.charges():
 		t.charge()
+	case t.polices() && t.s.Control.Unread && !t.s.Control.Anew:
+		t.begin(Policing, policeRead)
 	case t.polices():
 		t.begin(Policing, policeAsk)
 	}
@@ -144,6 +146,8 @@ func (t *turn) atRest(e Event) {
 	case PolicyEnded:
 		t.asker = e.From
 		t.policyEnded()
+	case PolicyUnsure:
+		t.policyUnsure()
 	case ChargingChanged:
 		t.asker = e.From
 		t.chargingChanged(e)

@@ -70,7 +70,7 @@ func (t *turn) catchUp() {
 		}
 		return
 	}
-	if t.reroute(byItself, nil) {
+	if t.tellWay() || t.reroute(byItself, nil) {
 		return
 	}
 	network := t.network()

@@ -1,6 +1,7 @@
 package procedure
 
 import (
+	"bytes"
 	"net/http"
 	"slices"
 	"time"
@@ -21,16 +22,20 @@ import (
 //	         the UE asks for a flow of its own            modifyPolicy (modification.go)
 //	       2 the subscription has changed                 policeSubscription (subscription.go)
 //	4.2.5    end                                          endPolicy (release.go)
+//	5.3.3.3  what holds is read, where something that     policeRead
+//	         the PCF has decided may not have been heard
 //
 // A PCF that does not know the association (any more) is told of the session as of a new one, and what was decided holds meanwhile.
 const (
 	policeAsk          uint8 = 1
 	policeSubscription uint8 = 2
+	policeRead         uint8 = 3
 )
 
 var policing = map[uint8]step{
 	policeAsk:          {ask: askPolicing, take: takePolicing},
 	policeSubscription: {ask: askChangedSubscription, take: takeChangedSubscription},
+	policeRead:         {ask: askPolicyRead, take: takePolicyRead},
 }
 
 // Triggers (PolicyControlRequestTrigger, TS 29.512 5.6.3.6). The bits are in records.
@@ -313,7 +318,7 @@ func (t *turn) refuseRules(flows []record.Flow) {
 // polices says whether there is something to tell the PCF.
 func (t *turn) polices() bool {
 	c := t.s.Control
-	return c != nil && t.s.Policy != "" && !c.Rests && (c.Anew || c.Due != 0 || len(c.Failed) > 0)
+	return c != nil && t.s.Policy != "" && !c.Rests && (c.Anew || c.Unread || c.Due != 0 || len(c.Failed) > 0)
 }
 
 // policyTime: the PCF has been left alone for long enough, or wanted to be asked by now.
@@ -353,7 +358,7 @@ func takePolicing(t *turn, e Event) {
 	switch {
 	case p.Outcome == Done:
 		if p.URI != "" {
-			t.s.Policy = p.URI
+			t.s.Policy, c.Unread = p.URI, false
 		}
 		p.Ruling = p.without(c.Failed)
 		c.Anew, c.Due, c.Failed = false, 0, nil
@@ -365,12 +370,67 @@ func takePolicing(t *turn, e Event) {
 		c.Due, c.Failed = 0, nil
 		t.over("the PCF refused")
 	default:
-		c.Rests = true
+		c.Rests, c.Unread = true, c.Unread || p.Outcome == Unknown // what it has said may not be said again
 		t.due(duePolicy, policyRest)
 		if t.s.Procedure.Step == policeSubscription { // it is told of it when the subscription is looked at next
 			t.s.Subscription = unheard
 			t.due(dueSubscription, subscriptionRest)
 		}
+		t.over("no answer of the PCF")
+	}
+}
+
+// policyUnsure: the holder before may have died with what the PCF had told it, acknowledged by nobody.
+func (t *turn) policyUnsure() {
+	if t.s.Policy == "" || t.s.Phase != record.Active && t.s.Phase != record.Idle || t.s.Control != nil && (t.s.Control.Rests || t.s.Control.Anew) {
+		return
+	}
+	t.begin(Policing, policeRead)
+}
+
+func askPolicyRead(t *turn) {
+	t.out.Lazy = true // who takes over reads it anyway
+	t.do(AskPolicy{Operation: ReadPolicy, Session: t.s.Clone()})
+}
+
+// takePolicyRead: what holds is known mostly, and then nothing is written.
+func takePolicyRead(t *turn, e Event) {
+	p, ok := e.(Policy)
+	if !ok {
+		return
+	}
+	heard := func() {
+		if t.s.Control != nil {
+			t.s.Control.Unread = false
+		}
+	}
+	switch {
+	case p.Outcome == Done:
+		heard()
+		if t.s.Control != nil {
+			p.Ruling = p.without(t.s.Control.Failed)
+		}
+		past := t.s.History
+		t.decided(p)
+		if same := t.s.Clone(); t.s.Procedure == nil {
+			same.Procedure, same.History = t.was.Procedure, t.was.History
+			if is, err := same.Encode(); err == nil {
+				if was, err := t.was.Encode(); err == nil && bytes.Equal(is, was) {
+					t.s.History = past
+				}
+			}
+		}
+	case p.Gone:
+		heard()
+		t.control().Anew = true
+		t.over("the PCF does not know the session")
+	case p.Outcome == Refused: // it does not say
+		heard()
+		t.over("the PCF refused")
+	default:
+		c := t.control()
+		c.Unread, c.Rests = true, true
+		t.due(duePolicy, policyRest)
 		t.over("no answer of the PCF")
 	}
 }

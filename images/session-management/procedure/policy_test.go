@@ -62,6 +62,10 @@ func TestPolicyChanged(t *testing.T) {
 	withRule := func(r ...record.Rule) func(tr *teller) State {
 		return func(tr *teller) State { return ruledBy(tr, Policy{Ruling: ruling(r...)}) }
 	}
+	unsure := act{name: "a new holder", event: PolicyUnsure{}}
+	holds := func(r ...record.Rule) act {
+		return act{name: "what holds", event: Policy{Outcome: Done, Ruling: ruling(r...)}}
+	}
 	var many []record.Rule
 	for n := range 12 {
 		many = append(many, pcc(fmt.Sprint("a-rule-of-the-pcf-with-a-long-name-", n), fmt.Sprintf("203.0.113.%d/32", n), guaranteed))
@@ -115,6 +119,15 @@ func TestPolicyChanged(t *testing.T) {
 			update1("the AMF", Update{PLMN: "20894"}), pcfGone, pcfMute, {name: "30 s later", event: Due{Name: duePolicy}, later: policyRest},
 			{name: "the new PCF", event: Policy{Outcome: Done, URI: "http://pcf/2", Ruling: ruling(game)}},
 		}},
+		{name: "a new holder asks what holds, and knows it", from: withRule(game), acts: []act{unsure, holds(game)}},
+		{name: "a new holder asks what holds: the one before has died with a decision", from: withRule(game), acts: []act{
+			unsure, holds(pcc("r2", "203.0.113.8/32")), unitDone,
+		}},
+		{name: "a new holder asks what holds: the PCF does not answer", from: withRule(game), acts: []act{
+			unsure, pcfMute, {name: "30 s later", event: Due{Name: duePolicy}, later: policyRest}, holds(game),
+		}},
+		{name: "a new holder asks what holds: it is another PCF", from: withRule(game), acts: []act{unsure, pcfGone}},
+		{name: "a new holder asks what holds: the PCF does not say", from: withRule(game), acts: []act{unsure, {name: "the PCF refuses", event: Policy{Outcome: Refused}}}},
 		{name: "a new holder tells it again", from: ruled, acts: []act{update1("the AMF", Update{PLMN: "20894"}), {name: "resumed", event: Resumed{}}, pcfHas}},
 		{name: "it wants the session to end", from: ruled, acts: []act{changed("the PCF", PolicyChanged{Ruling: Ruling{Ends: true}})}},
 		{name: "the UE asks for a flow of its own, and the PCF gives it", from: ruled, acts: []act{
@@ -136,4 +149,24 @@ func TestPolicyChanged(t *testing.T) {
 		{name: "the subscription has a static address now", from: active, acts: []act{{name: "the UDM", event: SubscriptionChanged{From: 8}}, {name: "the subscription", event: Subscription{IPv4: netip.MustParseAddr("10.60.0.7")}}}},
 		{name: "the subscription cannot be had", from: active, acts: []act{{name: "the UDM", event: SubscriptionChanged{From: 8}}, {name: "the subscription", event: Subscription{Failed: true}}}},
 	})
+}
+
+// What is known already is not written again: a new holder asks for all sessions.
+func TestNothingIsWrittenOfWhatHolds(t *testing.T) {
+	game := pcc("r1", "203.0.113.7/32")
+	tr := newTeller(t)
+	st := ruledBy(tr, Policy{Ruling: ruling(game)})
+	was, err := st.Record.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := tr.handle(st, PolicyUnsure{})
+	heard := tr.handle(asked.State, Policy{Outcome: Done, Ruling: ruling(game)})
+	is, err := heard.State.Record.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !asked.Lazy || len(asked.Due) != 0 || len(heard.Due) != 0 || string(is) != string(was) {
+		t.Errorf("it is written: %+v, %+v", asked, heard)
+	}
 }

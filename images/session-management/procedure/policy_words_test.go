@@ -7,7 +7,7 @@ import (
 )
 
 func policyWords(e AskPolicy) string {
-	out := fmt.Sprintf("policy: %s", map[PolicyOperation]string{CreatePolicy: "create", UpdatePolicy: "update", DeletePolicy: "delete"}[e.Operation])
+	out := fmt.Sprintf("policy: %s", map[PolicyOperation]string{CreatePolicy: "create", UpdatePolicy: "update", DeletePolicy: "delete", ReadPolicy: "read"}[e.Operation])
 	if r := e.Resource; r != nil {
 		out += fmt.Sprintf(" resource operation %d rule %q %d filters 5qi %d", r.Operation, r.Rule, len(r.Filters), r.FiveQI)
 	}
@@ -34,6 +34,9 @@ func controlWords(c *record.Control) string {
 	}
 	if c.Rests {
 		out += " rests"
+	}
+	if c.Unread {
+		out += " unread"
 	}
 	if c.Due != 0 {
 		out += fmt.Sprintf(" due %#x", c.Due)

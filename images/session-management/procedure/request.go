@@ -314,13 +314,17 @@ func takeResource(t *turn, e Event) {
 	switch {
 	case p.Outcome == Done:
 	case p.Gone:
-		t.control().Anew = true
+		t.control().Anew, t.control().Rests = true, false
 		t.refuseResource("the PCF does not know the session", n1.CauseInsufficientResources)
 		return
 	case p.Outcome == Refused:
 		t.refuseResource("the PCF refused", n1.CauseQoSNotAccepted)
 		return
 	default:
+		if p.Outcome == Unknown { // it may have decided
+			t.control().Unread, t.control().Rests = true, true
+			t.due(duePolicy, policyRest)
+		}
 		t.refuseResource("no answer of the PCF", n1.CauseInsufficientResources)
 		return
 	}

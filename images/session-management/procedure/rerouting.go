@@ -41,6 +41,9 @@ const (
 // causePath, in the record's cause: the way is left because no packet comes through, and not taken again for a while.
 const causePath = 1
 
+// causeGone: the branch does not come back, and the anchor is next to the access network, also where it has the session only since.
+const causeGone = 2
+
 var rerouting = map[uint8]step{
 	routeMake:   {ask: askMake, take: takeMake},
 	routeSwitch: {ask: askWays, take: takeWays},
@@ -146,6 +149,14 @@ func (t *turn) unitGone(node string) {
 	case left != nil && left.NodeID == node && left.Known:
 		s.Left = nil
 		t.due(dueWay, 0)
+	case s.Branch != nil && s.Branch.NodeID == node && left != nil: // it does without, until what was left before is done with
+		s.Branch = nil
+		if s.Told != nil {
+			s.Told.Unsure = true
+			t.due(dueUnit, unitRest)
+		}
+		t.s.Procedure = &record.Procedure{Kind: uint8(Rerouting), Began: t.in.Now.UnixMilli(), Cause: causeGone}
+		t.next(routeSwitch)
 	case s.Branch != nil && s.Branch.NodeID == node && left == nil:
 		network := t.network()
 		if network == nil {
@@ -307,7 +318,7 @@ func askWays(t *turn) {
 	switch {
 	case network == nil: // End follows
 		t.routed("the data network is gone")
-	case !moved(t.s):
+	case !moved(t.s) || t.s.Procedure.Cause == causeGone:
 		t.do(AskUnit{Operation: Modify, Unit: t.s.Unit, CPSEID: t.s.CPSEID, UPSEID: t.s.UPSEID, IEs: n4.Ways(t.s, network.Settings(), false)})
 	case t.s.Branch != nil:
 		t.askBranch(Modify, n4.Ways(t.s, network.Settings(), true))
@@ -341,6 +352,7 @@ func takeWays(t *turn, e Event) {
 func askUplink(t *turn) {
 	s := t.s
 	stays := moved(s) && s.Branch != nil
+	s.Rerouted = s.Rerouted || s.Procedure.PTI == byItself && s.Phase == record.Idle && !stays // it may be asked for a tunnel by now
 	if s.Procedure.PTI != byItself || s.Phase != record.Active || stays {
 		t.routed("")
 		return
@@ -358,11 +370,25 @@ func takeUplink(t *turn, e Event) {
 	switch {
 	case !ok:
 	case x.Outcome == Done: // an idle UE's access network is told when there is one
+		t.s.Rerouted = false
 		t.routed("")
 	default: // packets still come the old way
 		t.over("the AMF did not take it: " + x.Cause)
 		t.due(dueWay, wayRest)
 	}
+}
+
+// tellWay to an access network that was asked for its tunnel before the way was another; false: it knows.
+func (t *turn) tellWay() bool {
+	s := t.s
+	if !s.Rerouted || s.Phase != record.Active || s.Handover != nil || s.Told != nil || s.Left != nil && !s.Left.Known {
+		return false
+	}
+	if s.Left == nil {
+		s.Left = &record.Left{}
+	}
+	t.begin(Rerouting, routeAccess)
+	return true
 }
 
 // routed: everybody who has to knows the way that it is now.

@@ -96,6 +96,13 @@ func TestRerouting(t *testing.T) {
 		{name: "it comes idle: the gNB hears of the branch at once (TS 23.502 4.2.3.2)", with: edge, from: idleUE, acts: []act{
 			update1("up, in the area", at(2, Update{Connection: Activating})), arrived, unitDone, update1("the gNB has a tunnel", newTeller(t).ready()), unitDone,
 		}},
+		{name: "it is paged, and another way is taken before the gNB answers: the gNB is told", with: edge, from: idleUE, acts: []act{
+			update1("up", Update{Connection: Activating}), update1("the UE is in the area", at(2, Update{})), arrived, unitDone,
+			update1("the gNB has a tunnel", newTeller(t).ready()), unitDone, heardWay,
+		}},
+		{name: "the branch goes while an anchor is left: it does without", with: func(list []configuration.Slice) { routed(list); edge(list) }, from: branched, acts: []act{
+			byNode(unitID), {name: "another anchor has it", event: otherMade()}, unitDone, byNode(edgeID), heardWay,
+		}},
 		{name: "it comes by Xn handover: the answer has the branch (TS 23.502 4.9.1.2.3)", with: edge, from: active, acts: []act{path, unitDone, arrived, unitDone}},
 		{name: "within the area the branch's tunnel moves, and the anchor's stays", with: edge, from: branched, acts: []act{switched, unitDone}},
 		{name: "N2 handover within the area: packets wait in the branch", with: edge, from: branched, acts: []act{

@@ -93,6 +93,7 @@ func (t *turn) switched(u Unit) {
 // of another way.
 func (t *turn) switchedTo(taken []byte) {
 	uplink := t.s.N3()
+	t.s.Rerouted = false
 	b, err := (&n2.PathSwitchAcknowledge{Uplink: &uplink}).Encode()
 	if err != nil {
 		t.reply(notSwitched(http.StatusInternalServerError, "SYSTEM_FAILURE", err.Error(), ngapcause.MiscUnspecified))

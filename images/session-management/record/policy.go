@@ -39,6 +39,8 @@ type Control struct {
 	Failed []Failure `cbor:"4,keyasint,omitempty"`
 	// Rests: it did not answer, and is left alone until the time that is set.
 	Rests bool `cbor:"5,keyasint,omitempty"`
+	// Unread: it may have decided what nobody has heard, and is asked what holds.
+	Unread bool `cbor:"6,keyasint,omitempty"`
 }
 
 // Failure is a rule that is not in force, with a code of TS 29.512 5.6.3.9, such as RES_ALLO_FAIL. Session: it is a session rule.

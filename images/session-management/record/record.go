@@ -111,6 +111,8 @@ type Session struct {
 	Branch *Branch `cbor:"50,keyasint,omitempty"`
 	// Left is a unit that is not on the session's way any more, and that may still have it; nil: none.
 	Left *Left `cbor:"51,keyasint,omitempty"`
+	// Rerouted: another unit is on N3 than an access network that was asked for a tunnel may know.
+	Rerouted bool `cbor:"52,keyasint,omitempty"`
 	// Rules are the flows that the PCF has made, or the UE has asked for, and that the Slice does not have.
 	Rules []Rule `cbor:"36,keyasint,omitempty"`
 	// Control is what there is to say to the PCF, beside the association's URI in Policy; nil: nothing.

@@ -2,11 +2,13 @@ package runner
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
 	"core5g.dev/core5g/images/nf/sessionstore"
 	"core5g.dev/core5g/images/session-management/procedure"
+	"core5g.dev/core5g/images/session-management/record"
 )
 
 // lookEvery is how often the store is asked what is due. Times of a session are of seconds.
@@ -21,6 +23,44 @@ func (r *Runner) Start() {
 	r.resume()
 	r.look()
 	r.w.After(settleEvery, r.settleAll)
+	r.w.After(policiesAfter, r.askPolicies)
+}
+
+// policiesAfter is when a new holder asks what PCFs have decided, and policiesWindow of how many sessions at a time: what was under way comes first,
+// and a PCF is not to be stormed by it.
+const (
+	policiesAfter  = 5 * time.Second
+	policiesWindow = 2
+)
+
+// askPolicies of all sessions that have one. A PCF that told the holder before of a decision, and had no answer because that died, or nobody had
+// the shard, may not say it again.
+func (r *Runner) askPolicies() {
+	c := r.w.Configuration()
+	if r.stopped {
+		return
+	}
+	if c == nil || !r.shardRead {
+		r.w.After(policiesAfter, r.askPolicies)
+		return
+	}
+	names := maps.Clone(r.kept.Slices)
+	for _, s := range c.Slices() {
+		names[s.Name] = 0
+	}
+	r.askPoliciesOf(sorted(names))
+}
+
+func (r *Runner) askPoliciesOf(names []string) {
+	if len(names) == 0 || r.stopped {
+		return
+	}
+	r.walkBy(policiesWindow, SliceGroup(r.shard, names[0]), func(rec *record.Session) procedure.Event {
+		if rec.Policy == "" {
+			return nil
+		}
+		return procedure.PolicyUnsure{}
+	}, func() { r.askPoliciesOf(names[1:]) })
 }
 
 // resume procedures whose outcome others may know and the record does not. Loading such a record resumes it.

@@ -21,7 +21,7 @@ type walk struct {
 	cursor string
 	// listed: the group's end was reached. asking: the next keys were asked for.
 	listed, asking, second bool
-	underWay               int
+	underWay, window       int
 	running, over          bool
 }
 
@@ -31,7 +31,12 @@ const window = 64
 // walk delivers an event to every session of a group, and calls done when all of them are at rest again. Sessions that join the group
 // meanwhile may be among them. Where the store is away it goes on when that is back.
 func (r *Runner) walk(group string, event func(*record.Session) procedure.Event, done func()) {
-	w := &walk{r: r, group: group, event: event, done: done}
+	r.walkBy(window, group, event, done)
+}
+
+// walkBy does so with as many at a time.
+func (r *Runner) walkBy(window int, group string, event func(*record.Session) procedure.Event, done func()) {
+	w := &walk{r: r, group: group, event: event, done: done, window: window}
 	w.advance()
 }
 
@@ -41,7 +46,7 @@ func (w *walk) advance() {
 	}
 	w.running = true
 	defer func() { w.running = false }()
-	for w.underWay < window {
+	for w.underWay < w.window {
 		switch {
 		case len(w.keys) > 0:
 			key := w.keys[0]

@@ -326,6 +326,8 @@ func (s *Shard) policy(ctx context.Context, a procedure.AskPolicy) procedure.Eve
 		}
 	case procedure.UpdatePolicy:
 		made.Decision, err = s.pod.PCF.Update(ctx, npcf.PCF{}, rec.Policy, policyEvent(a))
+	case procedure.ReadPolicy:
+		made.Decision, err = s.pod.PCF.Read(ctx, npcf.PCF{}, rec.Policy)
 	}
 	if err != nil {
 		s.log.Warn("the PCF has decided nothing", "supi", rec.SUPI, "operation", a.Operation, "err", err)

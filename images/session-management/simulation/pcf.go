@@ -83,6 +83,8 @@ func (p *peer) live() {
 type pcf struct {
 	*peer
 	associations map[string]*association // by URI
+	// once: it says a decision once. Where whom it told died with it, nobody says it again.
+	once bool
 }
 
 // association of a session (TS 29.512 4.2.2).
@@ -101,6 +103,7 @@ func newPCF(w *world, seed uint64) *pcf {
 	if f.peer == nil {
 		return nil
 	}
+	f.once = rand.New(rand.NewPCG(seed, 7)).IntN(2) == 0
 	f.dying = func() { f.associations = map[string]*association{} }
 	f.live()
 	f.decides()
@@ -167,6 +170,11 @@ func (f *pcf) answer(e procedure.AskPolicy) procedure.Event {
 	if a == nil {
 		return procedure.Policy{Outcome: procedure.Refused, Gone: true}
 	}
+	if e.Operation == procedure.ReadPolicy {
+		r := a.ruling()
+		r.Rules = slices.DeleteFunc(r.Rules, func(x record.Rule) bool { return a.failed[x.Name] })
+		return procedure.Policy{Outcome: procedure.Done, Ruling: r}
+	}
 	if e.Operation == procedure.DeletePolicy {
 		delete(f.associations, a.uri)
 		return procedure.Policy{Outcome: procedure.Done}
@@ -220,7 +228,56 @@ func (f *pcf) tells(a *association, what string, event func(procedure.Token) pro
 		}
 		a.asking = nil
 	}
-	f.w.insists(f.w.ueOf(a.supi), r, a.cpSEID, event, func() bool { return f.associations[a.uri] == a })
+	still := func() bool { return f.associations[a.uri] == a }
+	if f.once {
+		f.w.says(f.w.ueOf(a.supi), r, a.cpSEID, event, still, func() { a.asking = nil })
+		return
+	}
+	f.w.insists(f.w.ueOf(a.supi), r, a.cpSEID, event, still)
+}
+
+// says something to a session's holder, until somebody who lives has it: an answer that it cannot be taken now is one, and it is said again.
+// gone is told where whoever had it has died, or has the shard no more, and has not answered.
+func (w *world) says(u *ue, r *request, cpSEID uint64, event func(procedure.Token) procedure.Event, still func() bool, gone func()) {
+	if r.done || !still() {
+		r.done = true
+		return
+	}
+	token := w.expect(u, r)
+	w.note("%s: %s, session %x, once", u.supi, r.name, cpSEID)
+	var has *runner.Runner
+	w.toShard(record.ShardOf(cpSEID), func(to *runner.Runner) {
+		has = to
+		to.DeliverTo(cpSEID, event(token))
+	})
+	var look func()
+	look = func() {
+		_, waits := w.waiting[token]
+		switch {
+		case r.done:
+		case has == nil || !waits: // it was not heard, or cannot be taken now
+			w.says(u, r, cpSEID, event, still, gone)
+		case w.holds(has):
+			w.after(1500*time.Millisecond, look)
+		default:
+			w.note("%s: %s, session %x: nobody answers any more", u.supi, r.name, cpSEID)
+			r.done = true
+			gone()
+		}
+	}
+	w.after(1500*time.Millisecond, look)
+}
+
+// holds says whether the runner is a living one's.
+func (w *world) holds(r *runner.Runner) bool {
+	for _, p := range w.pods {
+		for _, h := range p.held {
+			if p.alive && h.runner == r {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // insists on an answer of a session's holder, while there is reason to.
@@ -245,6 +302,9 @@ func (f *pcf) calm() {
 		return
 	}
 	f.away = false
+	if f.once { // what it has decided has to have been heard
+		return
+	}
 	for _, uri := range f.sorted() {
 		if a := f.associations[uri]; a.asking == nil {
 			f.notifies(a)
