@@ -131,6 +131,8 @@ type Store interface {
 	// Members returns keys of a group, at most about max, from a cursor that is "" at first and "" again behind the
 	// last. A key that is in the group all the time comes at least once.
 	Members(ctx context.Context, group, cursor string, max int) (keys []string, next string, err error)
+	// Count says how many keys a group has.
+	Count(ctx context.Context, group string) (int, error)
 	// Intents returns keys of records of the shard with an open intent, the oldest first, at most max.
 	Intents(ctx context.Context, shard string, max int) ([]string, error)
 	// Due returns what is due in the shard at that time, the earliest first, at most max. It stays due until a Commit

@@ -205,7 +205,7 @@ func (t *turn) charge() {
 // chargeTime: a quota's time is over, or the CHF has been left alone for long enough.
 func (t *turn) chargeTime() {
 	u := t.s.Usage
-	if u == nil {
+	if u == nil || t.s.Phase == record.Releasing && t.s.Command != nil { // the CHF is asked when the UE has heard
 		return
 	}
 	rested := u.Rests

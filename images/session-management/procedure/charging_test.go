@@ -222,6 +222,10 @@ func TestCharging(t *testing.T) {
 			{name: "the AMF", event: Release{From: 4}}, {name: "the unit", event: Unit{Outcome: Done, Usage: []Measured{used(1, 0, WhyFinal, 100)}}}, chfMute,
 			{name: "30 s later", event: Due{Name: dueCharge}, later: chargeRest}, chfRefuses, charged("the new CHF", opened()), chfHas,
 		}},
+		{name: "the end: the CHF does not answer, and its time comes before the UE's answer", from: online, acts: []act{
+			update1("the UE", Update{N1: releaseRequest(9)}), {name: "the unit", event: Unit{Outcome: Done, Usage: []Measured{used(1, 0, WhyFinal, 100)}}}, chfMute,
+			{name: "a time that was on its way", event: Due{Name: dueCharge}}, update1("the UE has released it", Update{N1: releaseComplete(9)}),
+		}},
 		{name: "the end: the CHF does not answer, and the UE wants another session", from: online, acts: []act{
 			{name: "the AMF", event: Release{From: 4}}, {name: "the unit", event: Unit{Outcome: Done, Usage: []Measured{used(1, 0, WhyFinal, 100)}}}, chfMute,
 			{name: "create", event: create(request(6, 0x91))}, unitDone, chfMute,

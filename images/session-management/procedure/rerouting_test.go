@@ -101,7 +101,7 @@ func TestRerouting(t *testing.T) {
 			update1("the gNB has a tunnel", newTeller(t).ready()), unitDone, heardWay,
 		}},
 		{name: "the branch goes while an anchor is left: it does without", with: func(list []configuration.Slice) { routed(list); edge(list) }, from: branched, acts: []act{
-			byNode(unitID), {name: "another anchor has it", event: otherMade()}, unitDone, byNode(edgeID), heardWay,
+			byNode(unitID), {name: "another anchor has it", event: otherMade()}, unitDone, byNode(edgeID), unitDone, heardWay,
 		}},
 		{name: "it comes by Xn handover: the answer has the branch (TS 23.502 4.9.1.2.3)", with: edge, from: active, acts: []act{path, unitDone, arrived, unitDone}},
 		{name: "within the area the branch's tunnel moves, and the anchor's stays", with: edge, from: branched, acts: []act{switched, unitDone}},

@@ -41,6 +41,8 @@ type Runner struct {
 	keptWriting  bool
 	shardRead    bool
 	slices       map[string]*slice
+	shards       []uint16
+	filling      filling
 	departures   departures
 }
 
@@ -110,8 +112,9 @@ type Counts struct {
 type Config struct {
 	World World
 	Log   *slog.Logger
-	// Shard is its number, from 1.
+	// Shard is its number, from 1, and Shards are those of all; nil: there is no other.
 	Shard  uint16
+	Shards []uint16
 	Lease  sessionstore.Lease
 	Sealer Sealer
 	// Writer is random, new with each runner.
@@ -124,8 +127,11 @@ type Config struct {
 
 // New makes a runner; Start begins.
 func New(c Config) *Runner {
+	if len(c.Shards) == 0 {
+		c.Shards = []uint16{c.Shard}
+	}
 	return &Runner{
-		w: c.World, log: c.Log, shard: c.Shard, lease: c.Lease, sealer: c.Sealer, writer: c.Writer,
+		shards: c.Shards, w: c.World, log: c.Log, shard: c.Shard, lease: c.Lease, sealer: c.Sealer, writer: c.Writer,
 		sessions: map[string]*session{}, keys: map[uint64]string{}, cache: cache{most: cmp.Or(c.Cached, defaultCached)},
 		numbers: numbers{shard: c.Shard}, commandTime: c.CommandTime,
 		units: map[string]*unit{}, unsure: unsure{}, kept: kept{Units: map[string]order{}, Slices: map[string]uint64{}}, slices: map[string]*slice{},
@@ -407,7 +413,7 @@ func (r *Runner) pump(s *session) {
 }
 
 func (r *Runner) input() procedure.Input {
-	return procedure.Input{Now: r.w.Now(), Config: r.w.Configuration(), Live: r.w.Live(), Fresh: r.numbers.next, Random: r.w.Random, CommandTime: r.commandTime}
+	return procedure.Input{Now: r.w.Now(), Config: r.w.Configuration(), Live: r.live(), Fresh: r.numbers.next, Random: r.w.Random, CommandTime: r.commandTime}
 }
 
 func (r *Runner) handle(s *session, e procedure.Event) {
@@ -441,6 +447,7 @@ func (r *Runner) handle(s *session, e procedure.Event) {
 // keep the record, then do the effects.
 func (r *Runner) keep(s *session, e procedure.Event, out procedure.Output) {
 	before := s.state
+	r.filling.changed(before.Record, out.State.Record)
 	s.state, s.busy = out.State, out.Busy
 	s.asked++
 	r.mark(s)
@@ -498,6 +505,7 @@ func (r *Runner) written(s *session, x *write, pause time.Duration, err error) {
 	case addressTaken(err): // the session is what it was, and the procedure says what becomes of it without that address
 		r.counts.Taken++
 		r.log.Warn("an address is another session's", "key", s.key, "err", err)
+		r.filling.changed(s.state.Record, x.before.Record)
 		s.state, s.writing = x.before, false
 		r.handle(s, procedure.AddressTaken{Event: x.event})
 		r.pump(s)
@@ -516,6 +524,7 @@ func (r *Runner) written(s *session, x *write, pause time.Duration, err error) {
 // refused: the record of the session stays as the store has it, and who would have heard of the new one hears that nothing was done.
 func (r *Runner) refused(s *session, then []procedure.Effect, err error) {
 	r.counts.Conflicts++
+	r.filling.changed(s.state.Record, s.stored.record)
 	r.log.Error("a record was not written: its session is left as the store has it", "key", s.key, "err", err)
 	r.effects(nil, procedure.Unanswered(s.state.Asker, then))
 	queue, watchers := s.queue, s.watchers

@@ -24,6 +24,7 @@ func (r *Runner) Start() {
 	r.look()
 	r.w.After(settleEvery, r.settleAll)
 	r.w.After(policiesAfter, r.askPolicies)
+	r.countSessions()
 }
 
 // policiesAfter is when a new holder asks what PCFs have decided, and policiesWindow of how many sessions at a time: what was under way comes first,

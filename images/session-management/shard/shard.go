@@ -49,13 +49,20 @@ func (p *Pod) open(id Identity, l sessionstore.Lease) *Shard {
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.loop = newLoop()
-	s.runner = runner.New(runner.Config{World: s, Log: s.log, Shard: id.Number, Lease: l, Sealer: p.Sealer, Writer: random(), CommandTime: p.CommandTime})
+	s.runner = runner.New(runner.Config{World: s, Log: s.log, Shard: id.Number, Shards: p.shardNumbers(), Lease: l, Sealer: p.Sealer, Writer: random(), CommandTime: p.CommandTime})
 	s.ended.Add(1)
 	go func() {
 		defer s.ended.Done()
 		s.serve()
 	}()
 	return s
+}
+
+func (p *Pod) shardNumbers() (out []uint16) {
+	for _, id := range p.Shards {
+		out = append(out, id.Number)
+	}
+	return out
 }
 
 // serve until the shard is closed, trying again what does not succeed.

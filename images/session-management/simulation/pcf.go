@@ -244,7 +244,7 @@ func (w *world) says(u *ue, r *request, cpSEID uint64, event func(procedure.Toke
 		return
 	}
 	token := w.expect(u, r)
-	w.note("%s: %s, session %x, once", u.supi, r.name, cpSEID)
+	w.Note("%s: %s, session %x, once", u.supi, r.name, cpSEID)
 	var has *runner.Runner
 	w.toShard(record.ShardOf(cpSEID), func(to *runner.Runner) {
 		has = to
@@ -258,21 +258,21 @@ func (w *world) says(u *ue, r *request, cpSEID uint64, event func(procedure.Toke
 		case has == nil || !waits: // it was not heard, or cannot be taken now
 			w.says(u, r, cpSEID, event, still, gone)
 		case w.holds(has):
-			w.after(1500*time.Millisecond, look)
+			w.After(1500*time.Millisecond, look)
 		default:
-			w.note("%s: %s, session %x: nobody answers any more", u.supi, r.name, cpSEID)
+			w.Note("%s: %s, session %x: nobody answers any more", u.supi, r.name, cpSEID)
 			r.done = true
 			gone()
 		}
 	}
-	w.after(1500*time.Millisecond, look)
+	w.After(1500*time.Millisecond, look)
 }
 
 // holds says whether the runner is a living one's.
 func (w *world) holds(r *runner.Runner) bool {
 	for _, p := range w.pods {
 		for _, h := range p.held {
-			if p.alive && h.runner == r {
+			if p.Alive && h.runner == r {
 				return true
 			}
 		}

@@ -213,7 +213,7 @@ func (u *ue) update(name string, what procedure.Update, answered func(procedure.
 		case procedure.Failed:
 			u.w.Note("%s: %s failed: %d %s %s", u.supi, name, b.Status, b.Cause, b.Detail)
 			if b.Status == 404 && u.ref == ref {
-				if !u.mayBeGone() {
+				if !u.mayBeGone() && !u.ending[ref] {
 					u.w.Fail("%s: the SMF has forgotten session %s", u.supi, ref)
 				}
 				u.gone(ref)

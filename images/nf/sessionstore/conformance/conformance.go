@@ -398,6 +398,11 @@ func groups(t *testing.T, s *Subject) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("Members (-want +got):\n%s", diff)
 	}
+	for group, want := range map[string]int{"upf-0": len(want), "all": n, "nothing": 0} {
+		if got, err := s.Count(ctx, group); err != nil || got != want {
+			t.Errorf("Count of %s = %d, %v, want %d", group, got, err, want)
+		}
+	}
 	if parts == 0 {
 		t.Error("300 members came in one part, with max 50")
 	}

@@ -361,6 +361,16 @@ func (s *Store) Members(_ context.Context, group, cursor string, max int) ([]str
 	return keys[:max], keys[max-1], nil
 }
 
+// Count implements sessionstore.Store.
+func (s *Store) Count(_ context.Context, group string) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.away(); err != nil {
+		return 0, err
+	}
+	return len(s.data.groups[group]), nil
+}
+
 // Intents implements sessionstore.Store.
 func (s *Store) Intents(_ context.Context, shard string, max int) ([]string, error) {
 	s.mu.Lock()

@@ -228,6 +228,12 @@ func (s *Store) Members(ctx context.Context, group, cursor string, max int) (key
 	return keys, next, err
 }
 
+// Count implements sessionstore.Store.
+func (s *Store) Count(ctx context.Context, group string) (n int, err error) {
+	err = s.measure("count", func() (err error) { n, err = s.inner.Count(ctx, group); return err })
+	return n, err
+}
+
 // Intents implements sessionstore.Store.
 func (s *Store) Intents(ctx context.Context, shard string, max int) (keys []string, err error) {
 	err = s.measure("intents", func() (err error) { keys, err = s.inner.Intents(ctx, shard, max); return err })

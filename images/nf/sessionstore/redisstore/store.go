@@ -554,6 +554,15 @@ func (s *Store) Members(ctx context.Context, group, cursor string, max int) ([]s
 	return keys, strconv.FormatUint(next, 10), nil
 }
 
+// Count implements sessionstore.Store.
+func (s *Store) Count(ctx context.Context, group string) (int, error) {
+	n, err := s.client.SCard(ctx, s.key("g:", group)).Result()
+	if err != nil {
+		return 0, readError(err)
+	}
+	return int(n), nil
+}
+
 // Intents implements sessionstore.Store.
 func (s *Store) Intents(ctx context.Context, shard string, max int) ([]string, error) {
 	if max <= 0 {
