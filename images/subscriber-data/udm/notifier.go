@@ -2,7 +2,8 @@ package udm
 
 // Notifications: of deregistration (TS 29.503 5.3.2.3.2), to the AMF that served a UE until another registered, or that
 // serves one whom nobody is to serve any more; of changes of data (5.2.2.5), to whoever asked for them. Whoever has one to send
-// only puts it into the queue; workers, which run while there are any, send them. Who does not answer is asked again until
+// only puts it into the queue; workers, which run while there are any, send them. A deregistration that finds no room is lost,
+// since a request waits behind it; a change of data waits for room, so that nothing counts as told that was not. Who does not answer is asked again until
 // the notification is old: who is gone needs none. Before each attempt it is asked whether the notification still holds: a UE
 // may have come back to the AMF in the meantime, and a late notification would take it away again.
 
@@ -87,6 +88,9 @@ type notifier struct {
 	mu      sync.Mutex
 	queue   []notification
 	workers int
+	// most that wait; room is told when one has gone.
+	most int
+	room *sync.Cond
 }
 
 func newNotifier(transport http.RoundTripper, log *slog.Logger, reg prometheus.Registerer) *notifier {
@@ -101,6 +105,7 @@ func newNotifier(transport http.RoundTripper, log *slog.Logger, reg prometheus.R
 			Help: "Notifications to AMFs and SMFs that data of a subscriber have changed, by their result.",
 		}, []string{"result"}),
 	}
+	n.most, n.room = notificationQueue, sync.NewCond(&n.mu)
 	reg.MustRegister(n.deregistrations, n.changes)
 	for _, r := range []string{resultDelivered, resultRefused, resultUndeliverable, resultSuperseded, resultOverflow} {
 		n.deregistrations.WithLabelValues(r) // 0 from the start, so that a rate sees the first
@@ -111,43 +116,58 @@ func newNotifier(transport http.RoundTripper, log *slog.Logger, reg prometheus.R
 
 // deregister has the AMF behind the callback URI notified that another serves the UE.
 func (n *notifier) deregister(registrations registrations, key amfKey, uri, reason string) {
-	n.notifyAMF(key, uri, reason, func() bool {
+	n.send(n.ofAMF(key, uri, reason, func() bool {
 		now, ok := registrations.of(key)
 		return ok && string(now.callback) == uri
-	})
+	}))
 }
 
-// withdraw has the AMF behind the callback URI notified that nobody is to serve the UE.
+// withdraw has the AMF behind the callback URI notified that nobody is to serve the UE. It waits for room.
 func (n *notifier) withdraw(registrations registrations, key amfKey, uri string) {
-	n.notifyAMF(key, uri, reasonWithdrawn, func() bool {
+	n.sendWhenRoom(n.ofAMF(key, uri, reasonWithdrawn, func() bool {
 		now, ok := registrations.of(key)
 		return !ok || !now.withdrawn
-	})
+	}))
 }
 
-func (n *notifier) notifyAMF(key amfKey, uri, reason string, superseded func() bool) {
+func (n *notifier) ofAMF(key amfKey, uri, reason string, superseded func() bool) notification {
 	access := map[string]string{access3GPP: "3GPP_ACCESS", accessNon3GPP: "NON_3GPP_ACCESS"}[key.access]
-	n.send(notification{
+	return notification{
 		what: "notification of deregistration", about: []any{"supi", key.supi, "access", access, "reason", reason},
 		uri: uri, data: deregistrationData{reason, access}, superseded: superseded, results: n.deregistrations,
-	})
+	}
 }
 
-// changed has a consumer of data notified.
+// changed has a consumer of data notified. It waits for room.
 func (n *notifier) changed(supi, uri string, data any, superseded func() bool, refused func(status int)) {
-	n.send(notification{
+	n.sendWhenRoom(notification{
 		what: "notification of changed data", about: []any{"supi", supi}, uri: uri, data: data, superseded: superseded, refused: refused, results: n.changes,
 	})
 }
 
+// send what a request waits behind: where there is no room it is lost.
 func (n *notifier) send(item notification) {
-	item.before = time.Now().Add(notificationAge)
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if len(n.queue) >= notificationQueue {
+	if len(n.queue) >= n.most {
 		n.count(item, resultOverflow, nil)
 		return
 	}
+	n.enqueue(item)
+}
+
+func (n *notifier) sendWhenRoom(item notification) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for len(n.queue) >= n.most {
+		n.room.Wait()
+	}
+	n.enqueue(item)
+}
+
+// enqueue an item; the caller holds the lock.
+func (n *notifier) enqueue(item notification) {
+	item.before = time.Now().Add(notificationAge)
 	n.queue = append(n.queue, item)
 	if n.workers < notificationWorkers {
 		n.workers++
@@ -167,6 +187,7 @@ func (n *notifier) work() {
 		}
 		item := n.queue[0]
 		n.queue = n.queue[1:]
+		n.room.Signal()
 		n.mu.Unlock()
 		result, err := n.deliver(item)
 		n.count(item, result, err)

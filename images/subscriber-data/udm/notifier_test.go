@@ -1,0 +1,73 @@
+package udm
+
+import (
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+)
+
+type answering func(*http.Request) (*http.Response, error)
+
+func (a answering) RoundTrip(r *http.Request) (*http.Response, error) { return a(r) }
+
+// A change of data that finds no room waits for it, and is told; a deregistration is lost, since a request waits behind it.
+func TestNothingCountsAsToldForWantOfRoom(t *testing.T) {
+	open := make(chan struct{})
+	n := newNotifier(answering(func(*http.Request) (*http.Response, error) {
+		<-open
+		return &http.Response{StatusCode: http.StatusNoContent, Body: io.NopCloser(strings.NewReader(""))}, nil
+	}), slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+	n.most = 2
+	holds := func() bool { return false }
+	until := func(what string, is func() bool) {
+		t.Helper()
+		for end := time.Now().Add(10 * time.Second); !is(); time.Sleep(time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatal("not within 10 s: ", what)
+			}
+		}
+	}
+	waiting := func() int {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		return len(n.queue)
+	}
+	for range notificationWorkers { // each has one that nobody answers
+		n.changed("imsi-1", "http://smf/1", nil, holds, nil)
+		until("a worker has it", func() bool { return waiting() == 0 })
+	}
+	const more = 5
+	queued := make(chan struct{}, more)
+	for range more {
+		go func() {
+			n.changed("imsi-2", "http://smf/2", nil, holds, nil)
+			queued <- struct{}{}
+		}()
+	}
+	<-queued
+	<-queued // there is room for two
+	until("the queue is full", func() bool { return waiting() == n.most })
+	n.deregister(registrations{}, amfKey{supi: "imsi-3"}, "http://amf/3", reasonAreaChange)
+	close(open)
+	for range more - 2 {
+		<-queued
+	}
+	delivered := n.changes.WithLabelValues(resultDelivered)
+	until("all are told", func() bool { return testutil.ToFloat64(delivered) == notificationWorkers+more })
+	for name, c := range map[string]struct {
+		counter prometheus.Counter
+		want    float64
+	}{
+		"changes": {n.changes.WithLabelValues(resultOverflow), 0}, "deregistrations": {n.deregistrations.WithLabelValues(resultOverflow), 1},
+	} {
+		if got := testutil.ToFloat64(c.counter); got != c.want {
+			t.Errorf("%s without room: %v, want %v", name, got, c.want)
+		}
+	}
+}
