@@ -6,6 +6,7 @@ import (
 
 	"core5g.dev/core5g/images/access-management/n1"
 	"core5g.dev/core5g/images/access-management/record"
+	"core5g.dev/core5g/images/access-management/security"
 	"core5g.dev/core5g/images/ngapcause"
 )
 
@@ -321,14 +322,14 @@ func askSecurity(t *turn) {
 		return
 	}
 	able := n1.UESecurityCapability(t.s.Ability)
-	ciphering, integrity := choose(t.in.Settings.Ciphering, able.EA5G()), choose(t.in.Settings.Integrity, able.IA5G())
-	if ciphering < 0 || integrity < 0 {
+	algorithms, err := security.Choose(security.Order{Integrity: t.in.Settings.Integrity, Ciphering: t.in.Settings.Ciphering}, able)
+	if err != nil {
 		t.rejectRegistration(n1.CauseSecurityCapabilitiesMismatch, "no algorithm in common")
 		return
 	}
-	x.Ciphering, x.Integrity = uint8(ciphering), uint8(integrity)
+	x.Ciphering, x.Integrity = algorithms.Ciphering, algorithms.Integrity
 	m := &n1.SecurityModeCommand{
-		Algorithms: n1.Algorithms{Ciphering: x.Ciphering, Integrity: x.Integrity}, KeySet: n1.KeySet(x.Identifier), Replayed: able, AskIMEISV: t.s.PEI == "",
+		Algorithms: algorithms, KeySet: n1.KeySet(x.Identifier), Replayed: able, AskIMEISV: t.s.PEI == "",
 		Additional: &n1.AdditionalSecurity{Retransmit: true}, ABBA: abba,
 	}
 	if c := t.live.challenge; c != nil && c.last != nil {
@@ -349,16 +350,6 @@ func (t *turn) protectComing(plain []byte) []byte {
 		return plain
 	}
 	return t.in.Keys.Protect(x, countOf(x, &t.live.nextComing), n1.IntegrityProtectedNewContext, plain)
-}
-
-// choose the first algorithm that the UE has: bit 8 of its octet is that of number 0. -1: none.
-func choose(order []uint8, able uint8) int {
-	for _, a := range order {
-		if a < 8 && able&(0x80>>a) != 0 {
-			return int(a)
-		}
-	}
-	return -1
 }
 
 func (t *turn) securityComplete(m *n1.SecurityModeComplete) {

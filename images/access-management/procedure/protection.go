@@ -55,10 +55,13 @@ func countOf(s *record.Security, next *uint32) uint32 {
 	return count
 }
 
+// nearlyWrapped is from where on a COUNT of 24 bits comes to its end (TS 24.501 4.4.3.5).
+const nearlyWrapped = 1<<24 - 1<<8
+
 // mustProve: the UE is authenticated anew, since it may not understand the next COUNT, or what it was told is not known.
 func (t *turn) mustProve() bool {
 	s := t.s.Security
-	return s == nil || t.s.Prove || t.live.next-s.Heard >= record.Reach || s.Uplink >= 1<<24-1<<8
+	return s == nil || t.s.Prove || t.live.next-s.Heard >= record.Reach || max(s.Uplink, t.live.next) >= nearlyWrapped
 }
 
 // heard: the UE, or its access network, has answered, so that the UE has what it was sent.

@@ -314,6 +314,31 @@ func TestReachOfCounts(t *testing.T) {
 		t.Fatalf("%d COUNTs are not heard: too few for this test", got)
 	}
 	tr.lead(gnbReleases, released)
+	challenged(t, tr)
+}
+
+// And one whose COUNTs come to their end (TS 24.501 4.4.3.5).
+func TestCountsThatWrap(t *testing.T) {
+	for name, near := range map[string]func(*teller){
+		"the UE's": func(tr *teller) { tr.st.Record.Security.Uplink, tr.phone.uplink = nearlyWrapped, nearlyWrapped },
+		"ours": func(tr *teller) {
+			s := tr.st.Record.Security
+			s.Reserved, s.Heard, tr.st.live.next = nearlyWrapped, nearlyWrapped, nearlyWrapped
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tr := newTeller(t)
+			registeredUE(tr)
+			tr.lead(gnbReleases, released)
+			near(tr)
+			challenged(t, tr)
+		})
+	}
+}
+
+// challenged when it asks for service.
+func challenged(t *testing.T, tr *teller) {
+	t.Helper()
 	out := tr.handle(first("UE: Service Request", gnb1, 3, 1, serviceRequest(n1.ServiceSignalling, 0, 0)).event(tr))
 	if len(out.Effects) != 1 {
 		t.Fatalf("%d effects, want a challenge", len(out.Effects))

@@ -51,12 +51,8 @@ func checkOrder(name string, order []uint8, least uint8) error {
 // ErrNoAlgorithm is a UE that has none of the order: 5GMM cause 23 (UE security capabilities mismatch).
 var ErrNoAlgorithm = errors.New("the UE has no algorithm of the order")
 
-// Choose is the first algorithm of each order that the UE has (TS 33.501 6.7.1.1). unauthenticated is a UE in emergency
-// services that was not authenticated: it has NIA0 and NEA0, and nothing else (TS 33.501 10.2.2).
-func Choose(order Order, ue n1.UESecurityCapability, unauthenticated bool) (n1.Algorithms, error) {
-	if unauthenticated {
-		return n1.Algorithms{Ciphering: Null, Integrity: Null}, nil
-	}
+// Choose is the first algorithm of each order that the UE has (TS 33.501 6.7.1.1).
+func Choose(order Order, ue n1.UESecurityCapability) (n1.Algorithms, error) {
 	integrity, has := first(order.Integrity, ue.IA5G())
 	ciphering, hasToo := first(order.Ciphering, ue.EA5G())
 	if !has || !hasToo || integrity == Null {

@@ -143,24 +143,22 @@ func TestChoose(t *testing.T) {
 	order := Order{Integrity: []uint8{AES, SNOW3G, ZUC}, Ciphering: []uint8{AES, SNOW3G, ZUC}}
 	open := Order{Integrity: []uint8{AES}, Ciphering: []uint8{ZUC, Null}}
 	for name, c := range map[string]struct {
-		order           Order
-		ue              n1.UESecurityCapability
-		unauthenticated bool
-		want            n1.Algorithms
-		err             error
+		order Order
+		ue    n1.UESecurityCapability
+		want  n1.Algorithms
+		err   error
 	}{
-		"a UE that has all":                             {order, n1.UESecurityCapability{0xf0, 0xf0}, false, n1.Algorithms{Ciphering: AES, Integrity: AES}, nil},
-		"the order is the network's, not the UE's":      {order, n1.UESecurityCapability{0xc0, 0x50}, false, n1.Algorithms{Ciphering: SNOW3G, Integrity: SNOW3G}, nil},
-		"NEA0 where the order says it":                  {open, n1.UESecurityCapability{0x80, 0x20}, false, n1.Algorithms{Ciphering: Null, Integrity: AES}, nil},
-		"no NEA0 where it does not":                     {order, n1.UESecurityCapability{0x80, 0xf0}, false, n1.Algorithms{}, ErrNoAlgorithm},
-		"no NIA0":                                       {order, n1.UESecurityCapability{0xf0, 0x80}, false, n1.Algorithms{}, ErrNoAlgorithm},
-		"algorithms that nobody knows":                  {order, n1.UESecurityCapability{0x0f, 0x0f}, false, n1.Algorithms{}, ErrNoAlgorithm},
-		"a UE that said nothing":                        {order, nil, false, n1.Algorithms{}, ErrNoAlgorithm},
-		"emergency services without authentication":     {order, n1.UESecurityCapability{0xf0, 0xf0}, true, n1.Algorithms{}, nil},
-		"an order with NIA0 in it, which Check refuses": {Order{Integrity: []uint8{Null}, Ciphering: []uint8{AES}}, n1.UESecurityCapability{0xf0, 0xf0}, false, n1.Algorithms{}, ErrNoAlgorithm},
+		"a UE that has all":                             {order, n1.UESecurityCapability{0xf0, 0xf0}, n1.Algorithms{Ciphering: AES, Integrity: AES}, nil},
+		"the order is the network's, not the UE's":      {order, n1.UESecurityCapability{0xc0, 0x50}, n1.Algorithms{Ciphering: SNOW3G, Integrity: SNOW3G}, nil},
+		"NEA0 where the order says it":                  {open, n1.UESecurityCapability{0x80, 0x20}, n1.Algorithms{Ciphering: Null, Integrity: AES}, nil},
+		"no NEA0 where it does not":                     {order, n1.UESecurityCapability{0x80, 0xf0}, n1.Algorithms{}, ErrNoAlgorithm},
+		"no NIA0":                                       {order, n1.UESecurityCapability{0xf0, 0x80}, n1.Algorithms{}, ErrNoAlgorithm},
+		"algorithms that nobody knows":                  {order, n1.UESecurityCapability{0x0f, 0x0f}, n1.Algorithms{}, ErrNoAlgorithm},
+		"a UE that said nothing":                        {order, nil, n1.Algorithms{}, ErrNoAlgorithm},
+		"an order with NIA0 in it, which Check refuses": {Order{Integrity: []uint8{Null}, Ciphering: []uint8{AES}}, n1.UESecurityCapability{0xf0, 0xf0}, n1.Algorithms{}, ErrNoAlgorithm},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := Choose(c.order, c.ue, c.unauthenticated)
+			got, err := Choose(c.order, c.ue)
 			if diff := cmp.Diff(c.want, got); diff != "" || !errors.Is(err, c.err) {
 				t.Errorf("%v, want %v, (-want +got):\n%s", err, c.err, diff)
 			}
