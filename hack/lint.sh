@@ -131,11 +131,34 @@ lint_clang_format() {
 # The compiler's flags are those of upf/Makefile.
 tidy_flags() { make -C upf --no-print-directory -pn 2>/dev/null | sed -n 's/^CFLAGS_ALL := //p' | tail -n 1; }
 
-# tidy_one <file> <folder for what it says>
-tidy_one() {
-	local log=$2/${1//\//_}
+# tidy_key <file>: a digest of what a finding depends on: clang-tidy, its rules, the flags, and every file that is read.
+# Nothing where there is no clang to name these.
+tidy_key() {
+	local clang files
+	clang=$(command -v clang clang-14 | head -n 1)
+	[[ -n $clang ]] || return 0
 	# shellcheck disable=SC2086 # the flags are words
-	(cd upf && clang-tidy --quiet "${1#upf/}" -- $TIDY_FLAGS) >"$log" 2>&1 || touch "$log.bad"
+	files=$(cd upf && "$clang" -M $TIDY_FLAGS "${1#upf/}" 2>/dev/null) || return 0
+	files=$(sed 's/^[^:]*://; s/\\$//' <<<"$files" | tr -s ' ' '\n' | sort -u | sed '/^$/d')
+	{
+		clang-tidy --version
+		echo "$TIDY_FLAGS"
+		cat upf/upfu/.clang-tidy
+		(cd upf && xargs -d '\n' sha256sum -- <<<"$files")
+	} | sha256sum
+}
+
+# tidy_one <file> <folder for what it says>: a file in which nothing was found is looked at again when something has changed.
+tidy_one() {
+	local log=$2/${1//\//_} stamp=out/lint/clang_tidy/${1//\//_} key
+	key=$(tidy_key "$1")
+	[[ -z $key || ! -f $stamp || $(<"$stamp") != "$key" ]] || return 0
+	# shellcheck disable=SC2086 # the flags are words
+	if (cd upf && clang-tidy --quiet "${1#upf/}" -- $TIDY_FLAGS) >"$log" 2>&1; then
+		[[ -z $key ]] || { mkdir -p "${stamp%/*}" && echo "$key" >"$stamp"; }
+	else
+		touch "$log.bad"
+	fi
 }
 
 # upf-u, without its tests, fuzzers and benchmarks.
@@ -155,7 +178,7 @@ lint_clang_tidy() {
 	all=$(upf_u_sources | wc -l)
 	TIDY_FLAGS=$(tidy_flags)
 	export TIDY_FLAGS
-	export -f tidy_one
+	export -f tidy_one tidy_key
 	# Seconds for each file, so as many at a time as there are cores.
 	upf_u_sources |
 		xargs -P "$(nproc)" -I '{}' bash -c 'tidy_one "$@"' tidy_one '{}' "$logs"
