@@ -27,7 +27,9 @@ var (
 )
 
 // Format prints no key, whatever the verb.
-func (k NAS) Format(s fmt.State, _ rune) { _, _ = fmt.Fprintf(s, "NIA%d, NEA%d", k.Algorithms.Integrity, k.Algorithms.Ciphering) }
+func (k NAS) Format(s fmt.State, _ rune) {
+	_, _ = fmt.Fprintf(s, "NIA%d, NEA%d", k.Algorithms.Integrity, k.Algorithms.Ciphering)
+}
 
 // ForNAS derives the keys of a context for its algorithms.
 func ForNAS(amf Key, a n1.Algorithms) *NAS {
