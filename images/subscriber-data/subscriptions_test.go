@@ -1,9 +1,12 @@
 package subscriberdata
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // unknown is a SUPI without a Subscriber.
@@ -29,6 +32,8 @@ func TestSubscriptionsAreChecked(t *testing.T) {
 		{sdm, `{"nfInstanceId":"x","plmnId":{"mcc":"2"}}`, 400, optional},
 		{sdm, `{"nfInstanceId":"x","singleNssai":{"sst":-1}}`, 400, optional},
 		{sdm, `{"nfInstanceId":"x","expires":"tomorrow"}`, 400, optional},
+		{sdm, `{"nfInstanceId":"x","supportedFeatures":"x"}`, 400, optional},
+		{sdm, `{"nfInstanceId":"x","supportedFeatures":"2","immediateReport":"yes"}`, 400, optional},
 		{sdm, `{"nfInstanceId":"x","callbackReference":"https://amf:8000/sdm","monitoredResourceUris":["a/am-data"],"expires":"2026-11-22T12:00:00Z","dnn":"internet"}`, 201, ""},
 		{"/nudm-sdm/v2/" + unknown + "/sdm-subscriptions", `{"nfInstanceId":"x"}`, 404, "USER_NOT_FOUND"},
 		{policy, `{}`, 400, missing},
@@ -45,6 +50,50 @@ func TestSubscriptionsAreChecked(t *testing.T) {
 	c := startCore(t, defaultObjects()...)
 	for _, test := range tests {
 		c.expect("POST", test.path, test.body, test.want, test.wantCause)
+	}
+}
+
+// Who wants the data with the answer to a subscription has what it would be told if it asked (TS 29.503 5.2.2.3.2).
+func TestDataComeWithASubscription(t *testing.T) {
+	c := startCore(t, defaultObjects()...)
+	sdm := "/nudm-sdm/v2/" + supiOne
+	get := func(path string) any {
+		t.Helper()
+		var v any
+		c.must(json.Unmarshal(c.expect("GET", sdm+path, "", 200, "").body, &v))
+		return v
+	}
+	const immediately = `"immediateReport":true,"supportedFeatures":"3",`
+	for name, tt := range map[string]struct {
+		asks         string
+		want         any
+		wantFeatures any
+	}{
+		"an SMF": {
+			immediately + `"monitoredResourceUris":["x/sm-data"],"singleNssai":{"sst":1,"sd":"abcdef"},"dnn":"METERS"`,
+			map[string]any{"smData": get("/sm-data?dnn=meters&single-nssai=%7B%22sst%22%3A1%2C%22sd%22%3A%22abcdef%22%7D")}, "2",
+		},
+		"an AMF": {
+			immediately + forAMFs, map[string]any{"amData": get("/am-data"), "smfSelData": get("/smf-select-data")}, "2",
+		},
+		"of a slice that the subscriber has not": {
+			immediately + `"monitoredResourceUris":["x/sm-data"],"singleNssai":{"sst":9}`, map[string]any{}, "2",
+		},
+		"who does not want them":    {`"supportedFeatures":"2","monitoredResourceUris":["x/sm-data"]`, nil, "2"},
+		"who has not that feature":  {`"immediateReport":true,"supportedFeatures":"1","monitoredResourceUris":["x/sm-data"]`, nil, "0"},
+		"who says nothing of any":   {`"immediateReport":true,"monitoredResourceUris":["x/sm-data"]`, nil, nil},
+		"who has more than we know": {`"immediateReport":true,"supportedFeatures":"123456789abcdef02","monitoredResourceUris":["x/other"]`, map[string]any{}, "2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var answer map[string]any
+			c.must(json.Unmarshal(c.expect("POST", sdm+"/sdm-subscriptions", `{"nfInstanceId":"x","callbackReference":"http://smf:8000/x",`+tt.asks+`}`, 201, "").body, &answer))
+			if diff := cmp.Diff(tt.want, answer["report"]); diff != "" {
+				t.Errorf("report (-want +got):\n%s", diff)
+			}
+			if answer["supportedFeatures"] != tt.wantFeatures {
+				t.Errorf("features %v, want %v", answer["supportedFeatures"], tt.wantFeatures)
+			}
+		})
 	}
 }
 

@@ -30,7 +30,8 @@ func (c *Client) Subscribe(ctx context.Context, s Subscription) (uri string, err
 	if s.Serving.MCC != "" {
 		data.PLMN = &s.Serving
 	}
-	return c.shared.SubscribeTo(ctx, s.SUPI, data)
+	uri, _, err = c.shared.SubscribeTo(ctx, s.SUPI, data)
+	return uri, err
 }
 
 // Unsubscribe ends a subscription. One that is not there any more has ended.

@@ -119,19 +119,27 @@ func TestDataOfOurUDM(t *testing.T) {
 
 func TestSubscriptionsAtOurUDM(t *testing.T) {
 	c := start(t)
-	uri, err := c.Subscribe(t.Context(), Subscription{
+	uri, now, err := c.Subscribe(t.Context(), Subscription{
 		SUPI: supi, SMFInstanceID: "4d4a2b1e-7b1c-4a5e-9d3f-0a1b2c3d4e5f", CallbackURI: "http://smf:8000/x", SNSSAI: slice, DNN: "internet",
 		Expires: time.Now().Add(time.Hour),
 	})
 	if err != nil || !strings.Contains(uri, "/nudm-sdm/v2/"+supi+"/sdm-subscriptions/") {
 		t.Fatalf("%q, %v", uri, err)
 	}
+	asked, err := c.Data(t.Context(), supi, slice, "internet", home)
+	if diff := cmp.Diff(asked, now, cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{})); diff != "" || err != nil {
+		t.Errorf("%v, with the answer came otherwise than when it is asked for (-asked +came):\n%s", err, diff)
+	}
 	for range 2 { // again, it has ended
 		if err := c.Unsubscribe(t.Context(), uri); err != nil {
 			t.Error(err)
 		}
 	}
-	_, err = c.Subscribe(t.Context(), Subscription{SUPI: supi, SMFInstanceID: "x", CallbackURI: "nowhere"})
+	_, now, err = c.Subscribe(t.Context(), Subscription{SUPI: supi, SMFInstanceID: "x", CallbackURI: "http://smf:8000/y", SNSSAI: slice, DNN: "elsewhere"})
+	if now != nil || err != nil {
+		t.Errorf("of a DNN that there is not: %+v, %v", now, err)
+	}
+	_, _, err = c.Subscribe(t.Context(), Subscription{SUPI: supi, SMFInstanceID: "x", CallbackURI: "nowhere"})
 	refused(t, err, 400, "MANDATORY_IE_INCORRECT")
 }
 
@@ -141,19 +149,31 @@ func TestSubscribing(t *testing.T) {
 		SUPI: supi, SMFInstanceID: "4d4a2b1e-7b1c-4a5e-9d3f-0a1b2c3d4e5f", CallbackURI: "http://smf:8000/x", SNSSAI: slice, DNN: "internet", Expires: time.Unix(1_800_000_000, 0).UTC(),
 	}
 	const content = `{"nfInstanceId":"4d4a2b1e-7b1c-4a5e-9d3f-0a1b2c3d4e5f","callbackReference":"http://smf:8000/x",` +
-		`"monitoredResourceUris":["/nudm-sdm/v2/imsi-208930000000001/sm-data"],"singleNssai":{"sst":1,"sd":"010203"},"dnn":"internet","expires":"2027-01-15T08:00:00Z"}`
+		`"monitoredResourceUris":["/nudm-sdm/v2/imsi-208930000000001/sm-data"],"singleNssai":{"sst":1,"sd":"010203"},"dnn":"internet","expires":"2027-01-15T08:00:00Z","immediateReport":true,"supportedFeatures":"2"}`
+	const at = "http://udm:8000/nudm-sdm/v2/imsi-208930000000001/sdm-subscriptions/7"
+	data := &Data{SNSSAI: slice, DNN: "internet", DefaultType: "IPV4", AllowedTypes: []string{}, DefaultSSC: 1, AllowedSSCs: []uint8{}}
+	const ofData = `[{"singleNssai":{"sst":1,"sd":"010203"},"dnnConfigurations":{"internet":{"pduSessionTypes":{"defaultSessionType":"IPV4"},"sscModes":{"defaultSscMode":"SSC_MODE_1"}}}}]`
 	var unknown *sbi.Unknown
 	var refusal *sbi.Refused
 	for sentence, c := range map[string]struct {
 		status         int
 		location, body string
 		wantURI        string
+		wantNow        *Data
 		wantAs         any
 	}{
-		"it does":                         {201, "http://udm:8000/nudm-sdm/v2/imsi-208930000000001/sdm-subscriptions/7", `{}`, "http://udm:8000/nudm-sdm/v2/imsi-208930000000001/sdm-subscriptions/7", nil},
-		"it does, and does not say where": {201, "", `{}`, "", &unknown},
-		"it knows no such subscriber":     {404, "", `{"cause":"USER_NOT_FOUND"}`, "", &refusal},
-		"it does no such thing":           {501, "", `{"cause":"UNSUPPORTED_RESOURCE_URI"}`, "", &refusal},
+		"it does":                                     {201, at, `{}`, at, nil, nil},
+		"it does, and says nothing":                   {201, at, ``, at, nil, nil},
+		"it does, and says what there is":             {201, at, `{"report":{"smData":` + ofData + `}}`, at, data, nil},
+		"what there is, as of Release 17":             {201, at, `{"report":{"smData":{"individualSmSubsData":` + ofData + `}}}`, at, data, nil},
+		"it says what there is of others":             {201, at, `{"report":{"amData":{}}}`, at, nil, nil},
+		"it says that there is nothing":               {201, at, `{"report":{"smData":[]}}`, at, nil, nil},
+		"it says null":                                {201, at, `{"report":{"smData":null}}`, at, nil, nil},
+		"it says what cannot be read":                 {201, at, `{"report":{"smData":7}}`, at, nil, nil},
+		"it does, and what it answers cannot be read": {201, at, `{"report":7}`, at, nil, nil},
+		"it does, and does not say where":             {201, "", `{}`, "", nil, &unknown},
+		"it knows no such subscriber":                 {404, "", `{"cause":"USER_NOT_FOUND"}`, "", nil, &refusal},
+		"it does no such thing":                       {501, "", `{"cause":"UNSUPPORTED_RESOURCE_URI"}`, "", nil, &refusal},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			cl := client(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -168,7 +188,10 @@ func TestSubscribing(t *testing.T) {
 				w.WriteHeader(c.status)
 				_, _ = io.WriteString(w, c.body)
 			}))
-			uri, err := cl.Subscribe(t.Context(), subscription)
+			uri, now, err := cl.Subscribe(t.Context(), subscription)
+			if diff := cmp.Diff(c.wantNow, now, cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{}), cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("what there is (-want +got):\n%s", diff)
+			}
 			if uri != c.wantURI || (c.wantAs == nil) != (err == nil) || c.wantAs != nil && !errors.As(err, c.wantAs) {
 				t.Errorf("%q, %v", uri, err)
 			}

@@ -287,6 +287,11 @@ func (s *Shard) subscription(ctx context.Context, a procedure.AskSubscription) p
 		s.log.Warn("the subscription cannot be had", "supi", a.SUPI, "err", err)
 		return procedure.Subscription{Failed: true}
 	}
+	return subscriptionOf(d)
+}
+
+// subscriptionOf what the UDM says of a DNN.
+func subscriptionOf(d *nudm.Data) procedure.Subscription {
 	out := procedure.Subscription{
 		FiveQI: d.FiveQI, Priority: d.ARP.Priority, MayPreempt: d.ARP.MayPreempt, Preemptable: d.ARP.Preemptable, IPv4: d.IPv4, IPv6: d.IPv6,
 	}

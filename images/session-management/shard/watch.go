@@ -39,8 +39,8 @@ func (s *Shard) watchFor(e procedure.TellSubscription) {
 	go func() {
 		ctx, cancel := context.WithTimeout(s.ctx, callTime)
 		defer cancel()
-		uri, err := s.subscribe(ctx, e)
-		changed := (err == nil || unknown(err)) && s.changed(ctx, e)
+		uri, now, err := s.subscribe(ctx, e)
+		changed := (err == nil || unknown(err)) && s.changed(ctx, e, now)
 		s.loop.post(func() { s.watched(e, w, uri, err, changed) })
 	}()
 }
@@ -71,15 +71,19 @@ func (s *Shard) watched(e procedure.TellSubscription, w *watch, uri string, err 
 	}
 }
 
-func (s *Shard) subscribe(ctx context.Context, e procedure.TellSubscription) (uri string, err error) {
+func (s *Shard) subscribe(ctx context.Context, e procedure.TellSubscription) (uri string, now *nudm.Data, err error) {
 	return s.pod.UDM.Subscribe(ctx, nudm.Subscription{
 		SUPI: e.To.SUPI, SMFInstanceID: s.InstanceID, CallbackURI: nsmf.SubscriptionURI(s.URI, record.Ref(e.CPSEID)), SNSSAI: SNSSAI(e.To.SST, e.To.SD), DNN: e.To.DNN,
 		Expires: e.Until.UTC().Truncate(time.Second),
 	})
 }
 
-// changed says whether the subscription is another one than the session was last told. Asked behind Subscribe, it leaves no moment in which nobody looks.
-func (s *Shard) changed(ctx context.Context, e procedure.TellSubscription) bool {
+// changed says whether the subscription is another one than the session was last told, by what came with the answer to Subscribe. Where nothing did, it is
+// asked for: behind Subscribe, so that there is no moment in which nobody looks.
+func (s *Shard) changed(ctx context.Context, e procedure.TellSubscription, now *nudm.Data) bool {
+	if now != nil {
+		return subscriptionOf(now).Digest() != e.Known
+	}
 	sub, ok := s.subscription(ctx, e.To).(procedure.Subscription)
 	return ok && !sub.Failed && sub.Digest() != e.Known
 }

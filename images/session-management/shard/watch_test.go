@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -123,15 +124,17 @@ func (s *subscribers) has(manifests string) {
 	}
 }
 
-func (s *subscribers) await(request string) {
+// await a request, and tell which came before it.
+func (s *subscribers) await(request string) (before []string) {
 	s.t.Helper()
 	deadline := time.After(patience)
 	for {
 		select {
 		case got := <-s.came:
 			if got == request {
-				return
+				return before
 			}
+			before = append(before, got)
 		case <-deadline:
 			s.t.Fatalf("the UDM was not asked for %s", request)
 		}
@@ -203,13 +206,18 @@ func TestAChangedSliceReachesASession(t *testing.T) {
 	p := s.serve(r)
 	ref := r.connected(p)
 	r.awaitAMBR(record.AMBR{Uplink: 1e6, Downlink: 2e6})
-	s.await("POST subscription")
+	asked := s.await("POST subscription")
 	s.has(faster)
 	r.modified(p, ref, record.AMBR{Uplink: 5e6, Downlink: 6e6})
 	again(t, func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, p.Requests("smf-1").Release(ctx, ref, &nsmf.Release{})
 	})
-	s.await("DELETE subscription")
+	asked = append(asked, s.await("DELETE subscription")...)
+	const question = http.MethodGet + " "
+	asked = slices.DeleteFunc(asked, func(x string) bool { return x != question })
+	if len(asked) != 2 { // for the establishment and for the change: what there is when it subscribes comes with the answer
+		t.Errorf("the subscription was asked for %d times, want 2", len(asked))
+	}
 }
 
 // Who is not to be served any more has no session any more.

@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"path"
 	"slices"
+	"strconv"
 	"time"
 
 	"core5g.dev/core5g/images/nf/sbi"
@@ -35,6 +36,9 @@ type sdmSubscription struct {
 	snssai    *subscription.SNSSAI
 	dnn       string
 	expires   time.Time
+	// features are those that the consumer has, nil where it does not say; immediate: it wants the data with the answer.
+	features  *uint64
+	immediate bool
 	// seen are the digests of what was told last; of data that are not there, there is none.
 	seen map[string]uint64
 }
@@ -75,8 +79,52 @@ func readSubscription(c sbi.Content) (*sdmSubscription, error) {
 	if s.dnn, _, err = sbi.Optional[string](c, "dnn"); err != nil {
 		return nil, err
 	}
-	s.expires, _, err = sbi.Optional[time.Time](c, "expires")
-	return &s, err
+	if s.expires, _, err = sbi.Optional[time.Time](c, "expires"); err != nil {
+		return nil, err
+	}
+	return &s, s.readFeatures(c)
+}
+
+// immediateReport is the feature of that name of Nudm_SDM (TS 29.503 6.1.8): the second, of whose digits the last has four.
+const immediateReport = 1 << 1
+
+// readFeatures reads what the consumer can do (TS 29.571 5.2.2), and whether it wants the data with the answer.
+func (w *sdmSubscription) readFeatures(c sbi.Content) error {
+	features, there, err := sbi.Optional[string](c, "supportedFeatures")
+	if err != nil {
+		return err
+	}
+	if there {
+		known, err := strconv.ParseUint("0"+features[max(0, len(features)-8):], 16, 64)
+		if err != nil {
+			return sbi.BadRequest("OPTIONAL_IE_INCORRECT", "supportedFeatures: write hexadecimal digits")
+		}
+		w.features = &known
+	}
+	wants, _, err := sbi.Optional[bool](c, "immediateReport")
+	w.immediate = wants && w.features != nil && *w.features&immediateReport != 0
+	return err
+}
+
+// report has the data that a subscription is of, as they are now, but those that are not there. What nssai has, amData has.
+func (w *sdmSubscription) report(s subscription.Subscriber) subscriptionDataSets {
+	var out subscriptionDataSets
+	if s.Barred {
+		return out
+	}
+	for name := range w.resources {
+		switch name {
+		case "am-data", "nssai":
+			data := accessAndMobility(s)
+			out.AM = &data
+		case "smf-select-data":
+			data := smfSelection(s)
+			out.SMFSel = &data
+		case "sm-data":
+			out.SM = sessionManagement(s, w.snssai, w.dnn)
+		}
+	}
+	return out
 }
 
 // seed of all digests, which never leave the process.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -311,8 +312,15 @@ func (u *UDM) contextInSMF(supi string) contextInSMFData {
 	return contextInSMFData{u.registrations.sessions(supi)}
 }
 
-// dataSets are the sets that dataset-names asks for, in one answer (SubscriptionDataSets, TS 29.503 5.2.2.2.9 and
-// 6.1.6.2.15). Sets that are not served here are left out.
+// subscriptionDataSets are SubscriptionDataSets of TS 29.503 6.1.6.2.15. Sets that are not served here are left out.
+type subscriptionDataSets struct {
+	AM       *accessAndMobilityData  `json:"amData,omitempty"`
+	SMFSel   *smfSelectionData       `json:"smfSelData,omitempty"`
+	Contexts *contextInSMFData       `json:"uecSmfData,omitempty"`
+	SM       []sessionManagementData `json:"smData,omitempty"`
+}
+
+// dataSets are the sets that dataset-names asks for, in one answer (TS 29.503 5.2.2.2.9).
 func (u *UDM) dataSets(r *http.Request) (sbi.Answer, error) {
 	names, err := sbi.MandatoryQuery(r, "dataset-names")
 	if err != nil {
@@ -322,11 +330,7 @@ func (u *UDM) dataSets(r *http.Request) (sbi.Answer, error) {
 	if err != nil {
 		return sbi.Answer{}, err
 	}
-	var sets struct {
-		AM       *accessAndMobilityData `json:"amData,omitempty"`
-		SMFSel   *smfSelectionData      `json:"smfSelData,omitempty"`
-		Contexts *contextInSMFData      `json:"uecSmfData,omitempty"`
-	}
+	var sets subscriptionDataSets
 	for name := range strings.SplitSeq(names, ",") {
 		switch name {
 		case "AM":
@@ -362,11 +366,17 @@ func (u *UDM) subscribe(r *http.Request) (sbi.Answer, error) {
 	wants.seen = wants.digests(s)
 	id := u.subscriptions.Add(s.SUPI, wants)
 	u.changedSince(seen, s.SUPI)
-	body := make(map[string]any, len(content)+1)
+	body := make(map[string]any, len(content)+2)
 	for name, value := range content {
 		body[name] = value
 	}
 	body["subscriptionId"] = id
+	if wants.features != nil {
+		body["supportedFeatures"] = strconv.FormatUint(*wants.features&immediateReport, 16)
+	}
+	if wants.immediate {
+		body["report"] = wants.report(s)
+	}
 	return sbi.Answer{
 		Status:   http.StatusCreated,
 		Location: sbi.BaseURI(r) + r.URL.Path + "/" + id,
