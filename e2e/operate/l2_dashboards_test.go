@@ -12,7 +12,7 @@ import (
 	"core5g.dev/core5g/e2e/scene"
 )
 
-// traffic is what phones do in a minute: both come anew, talk, fall idle and are called, until stop.
+// traffic is what phones do in a quarter of a minute: both come anew, talk, fall idle and are called, until the limit.
 func traffic(t *testing.T, ctx context.Context, limit time.Duration) {
 	t.Helper()
 	end := time.Now().Add(limit)
@@ -59,7 +59,7 @@ func pages(t *testing.T, ctx context.Context) []*grafana.Page {
 // what it means that it does not.
 func TestDashboardsUnderTraffic(t *testing.T) {
 	ctx := story(t, 8*time.Minute)
-	traffic(t, ctx, time.Minute)
+	traffic(t, ctx, 30*time.Second) // a panel is asked for all of the time since the suite began, of which rates need some scrapes
 	queries, empty := 0, 0
 	// What was just counted needs a scrape and a rule's turn until it is a rate.
 	deadline := time.Now().Add(45 * time.Second)
