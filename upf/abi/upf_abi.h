@@ -566,7 +566,7 @@ struct upf_worker_stats { // one per worker, written by that worker only
 };
 static_assert(sizeof(struct upf_worker_stats) % 64 == 0, "upf_worker_stats");
 
-// What changes with packets, one cache line a direction: two token buckets (qer.h) and two volume
+// What changes with packets, one cache line a direction: two token buckets (qer_clock.h) and two volume
 // counters. QER slot q is tat[q % 2] of pair q / 2, URR slot u is urr[u % 2] of pair u / 2; upf-c
 // gives the QERs and URRs of a session the same pairs. Both directions have one writing worker, the
 // session's home.
@@ -575,7 +575,7 @@ struct upf_urr_counter {
 	uint64_t
 		bytes; // inner IP octets forwarded, after QoS enforcement unless UPF_URR_BEFORE_QOS
 	uint64_t packets;
-	uint64_t look_at; // upf-u's own: the value of bytes at which urr.c has to think
+	uint64_t look_at; // upf-u's own: the value of bytes at which usage.c has to think
 };
 struct upf_slot_line {
 	uint64_t tat[UPF_LINE_SLOTS];

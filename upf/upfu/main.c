@@ -16,12 +16,20 @@
 #include <rte_mempool.h>
 
 #include "control/control.h"
+#include "link/carrier.h"
 #include "link/eal.h"
+#include "packet/sleep.h"
+#include "packet/sleep_state.h"
 #include "packet/worker.h"
+#include "packet/worker_life.h"
+#include "packet/worker_state.h"
 #include "process/config.h"
 #include "process/log.h"
 #include "process/privileges.h"
+#include "process/shm.h"
 #include "process/topology.h"
+#include "rules/compile.h"
+#include "rules/session.h"
 
 struct upf_u {
 	struct config config;

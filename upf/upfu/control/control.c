@@ -23,9 +23,15 @@
 #include <rte_ring_elem.h>
 
 #include "control/show.h"
+#include "control/transaction.h"
+#include "link/carrier.h"
+#include "packet/message.h"
 #include "packet/trace.h"
-#include "packet/worker.h"
+#include "packet/worker_state.h"
+#include "process/config.h"
 #include "process/log.h"
+#include "rules/arena.h"
+#include "rules/session.h"
 
 #define DATAGRAM_MAX ((size_t)UPF_MSG_MAX)
 #define EVENTS_PER_DATAGRAM 128u

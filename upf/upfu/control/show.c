@@ -9,7 +9,10 @@
 #include <rte_cycles.h>
 
 #include "control/transaction.h"
-#include "packet/qer.h"
+#include "process/config.h"
+#include "process/shm.h"
+#include "rules/qer_clock.h"
+#include "rules/session.h"
 
 #define PDR_ROOM 16384u // of the longest PDR (QERs, URRs, copies and a URL), and the BARs
 

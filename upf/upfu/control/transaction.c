@@ -18,9 +18,16 @@
 #include <rte_ring.h>
 #include <rte_ring_elem.h>
 
-#include "packet/qer.h"
+#include "packet/message.h"
+#include "packet/sleep.h"
 #include "packet/trace.h"
-#include "packet/worker.h"
+#include "process/config.h"
+#include "process/shm.h"
+#include "rules/arena.h"
+#include "rules/bucketmap.h"
+#include "rules/compile.h"
+#include "rules/qer_clock.h"
+#include "rules/session.h"
 
 // ---- overlay: a small hash of what this transaction has said so far ------------------------------
 
@@ -492,7 +499,7 @@ write_quotas(struct upf_urr_meter *meter, const struct upf_urr_arm *arm, uint32_
 		__atomic_store_n(quota[i], next[i], __ATOMIC_RELAXED);
 }
 
-// Writes a meter so that the worker sees the old values or the new ones (urr.c), and makes it look.
+// Writes a meter so that the worker sees the old values or the new ones (usage.c), and makes it look.
 static void
 write_meter(struct rule_base *base, const struct upf_urr_arm *arm, uint64_t look_at)
 {

@@ -13,6 +13,7 @@
 #include <rte_cycles.h>
 #include <rte_ethdev.h>
 
+#include "process/config.h"
 #include "process/log.h"
 #include "process/shm.h"
 

@@ -20,7 +20,8 @@
 #include <rte_log.h>
 #include <rte_mbuf.h>
 
-#include "packet/worker.h"
+#include "packet/packet.h"
+#include "process/config.h"
 #include "process/shm.h"
 #include "process/topology.h"
 

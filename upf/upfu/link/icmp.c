@@ -1,10 +1,15 @@
 // ICMP and ICMPv6 echo to the UPF's own addresses (RFC 792, RFC 4443 4), so that a site can see that a
 // link works.
+#include "link/icmp.h"
+
 #include <rte_icmp.h>
 
+#include "link/icmp6.h"
 #include "link/nd.h"
 #include "packet/ipv6.h"
-#include "packet/stages.h"
+#include "packet/packet.h"
+#include "packet/send.h"
+#include "packet/worker_state.h"
 #include "process/shm.h"
 
 #define ECHO_REPLY 0 // RFC 792; DPDK changed its own names between releases

@@ -5,19 +5,18 @@
 #include <rte_arp.h>
 #include <rte_malloc.h>
 
-#include "link/nd.h"
+#include "link/neigh_message.h"
+#include "link/neigh_table.h"
 #include "packet/departure.h"
-#include "packet/handoff.h"
-#include "packet/ipv6.h"
-#include "packet/worker.h"
-#include "process/shm.h"
+#include "packet/send.h"
+#include "packet/worker_state.h"
+#include "rules/session.h"
 
 #define TRIES 5u
 // In tenths of a second:
 #define ASK_EVERY 2u
 #define GOOD_FOR 300u
 #define DEAD_FOR 10u
-#define ANNOUNCED_MAX 64u
 
 static uint64_t
 tenths(const struct worker *w, unsigned n)
@@ -115,44 +114,6 @@ neigh_add6(struct worker *w, enum upf_port port, const uint8_t *addr)
 	if (n != NULL)
 		memcpy(n->addr6, addr, sizeof(n->addr6));
 	return n;
-}
-
-static void
-arp_send(struct worker *w, enum upf_port port, uint16_t opcode, const struct rte_ether_addr *to,
-	rte_be32_t from_addr, rte_be32_t to_addr)
-{
-	struct rte_mbuf *m = rte_pktmbuf_alloc(w->pool);
-	struct rte_ether_hdr *eth;
-	struct rte_arp_hdr *arp;
-
-	if (m == NULL) {
-		worker_count_drops(w, port, 0, UPF_DROP_NO_MBUF, 1);
-		return;
-	}
-	// 60 octets: the least that Ethernet carries.
-	eth = (void *)rte_pktmbuf_append(m, RTE_ETHER_MIN_LEN - RTE_ETHER_CRC_LEN);
-	if (eth == NULL) {
-		worker_drop(w, port, m, UPF_DROP_NO_MBUF);
-		return;
-	}
-	memset(eth, 0, RTE_ETHER_MIN_LEN - RTE_ETHER_CRC_LEN);
-	arp = (struct rte_arp_hdr *)(eth + 1);
-	memset(&eth->dst_addr, 0xff, sizeof(eth->dst_addr));
-	if (to != NULL)
-		eth->dst_addr = *to;
-	eth->src_addr = w->port[port].mac;
-	eth->ether_type = rte_cpu_to_be_16(RTE_ETHER_TYPE_ARP);
-	arp->arp_hardware = rte_cpu_to_be_16(RTE_ARP_HRD_ETHER);
-	arp->arp_protocol = rte_cpu_to_be_16(RTE_ETHER_TYPE_IPV4);
-	arp->arp_hlen = RTE_ETHER_ADDR_LEN;
-	arp->arp_plen = sizeof(rte_be32_t);
-	arp->arp_opcode = rte_cpu_to_be_16(opcode);
-	arp->arp_data.arp_sha = w->port[port].mac;
-	arp->arp_data.arp_sip = from_addr;
-	if (to != NULL)
-		arp->arp_data.arp_tha = *to;
-	arp->arp_data.arp_tip = to_addr;
-	worker_send(w, port, m);
 }
 
 static bool
@@ -262,53 +223,16 @@ neigh_learn(struct worker *w, enum upf_port port, struct neigh *n, const struct 
 	n->held_n = 0;
 }
 
-static bool
-arp_is_valid(const struct port *in, const struct rte_mbuf *m)
-{
-	const struct rte_ether_hdr *eth = rte_pktmbuf_mtod(m, const struct rte_ether_hdr *);
-	const struct rte_arp_hdr *arp = (const struct rte_arp_hdr *)(eth + 1);
-
-	if (rte_pktmbuf_data_len(m) < sizeof(*eth) + sizeof(*arp) ||
-		arp->arp_hardware != rte_cpu_to_be_16(RTE_ARP_HRD_ETHER) ||
-		arp->arp_protocol != rte_cpu_to_be_16(RTE_ETHER_TYPE_IPV4) ||
-		arp->arp_hlen != RTE_ETHER_ADDR_LEN || arp->arp_plen != sizeof(rte_be32_t) ||
-		(arp->arp_opcode != rte_cpu_to_be_16(RTE_ARP_OP_REQUEST) &&
-			arp->arp_opcode != rte_cpu_to_be_16(RTE_ARP_OP_REPLY)))
-		return false;
-	// Our own frames come back on some links; a multicast MAC is nobody's.
-	return !rte_is_same_ether_addr(&arp->arp_data.arp_sha, &in->mac) &&
-		rte_is_unicast_ether_addr(&arp->arp_data.arp_sha) &&
-		!port_owns(in, arp->arp_data.arp_sip);
-}
-
-// RFC 826: update whom we know; add who talks to us. Only who belongs on this link: other subnets'
-// addresses do not.
-static void
-arp_hear(struct worker *w, enum upf_port port, const struct rte_mbuf *m)
-{
-	const struct rte_arp_hdr *arp = rte_pktmbuf_mtod_offset(
-		m, const struct rte_arp_hdr *, sizeof(struct rte_ether_hdr));
-	const struct port *in = &w->port[port];
-	rte_be32_t from = arp->arp_data.arp_sip;
-	struct rte_ether_addr mac = arp->arp_data.arp_sha;
-	struct neigh *n = neigh_find(&w->neigh[port], from);
-
-	if (n == NULL && arp->arp_opcode == rte_cpu_to_be_16(RTE_ARP_OP_REQUEST) &&
-		port_owns(in, arp->arp_data.arp_tip) &&
-		(rte_be_to_cpu_32(from) & in->subnet_mask) == in->subnet)
-		n = neigh_add(w, port, &w->neigh[port], from);
-	if (n != NULL)
-		neigh_learn(w, port, n, &mac);
-}
-
 void
-neigh_hear(struct worker *w, enum upf_port port, const struct rte_mbuf *m)
+neigh_hear4(struct worker *w, enum upf_port port, rte_be32_t addr, const struct rte_ether_addr *mac,
+	bool add)
 {
-	if (rte_pktmbuf_mtod(m, const struct rte_ether_hdr *)->ether_type ==
-		rte_cpu_to_be_16(RTE_ETHER_TYPE_ARP))
-		arp_hear(w, port, m);
-	else
-		nd_hear(w, port, m);
+	struct neigh *n = neigh_find(&w->neigh[port], addr);
+
+	if (n == NULL && add)
+		n = neigh_add(w, port, &w->neigh[port], addr);
+	if (n != NULL)
+		neigh_learn(w, port, n, mac);
 }
 
 void
@@ -334,32 +258,6 @@ neigh_confirm6(struct worker *w, enum upf_port port, const uint8_t *addr)
 
 		neigh_learn(w, port, n, &mac);
 	}
-}
-
-int
-neigh_input(struct worker *w, enum upf_port port, struct rte_mbuf *m)
-{
-	const struct rte_arp_hdr *arp;
-	struct upf_local_stats *local = &w->stats->local;
-
-	if (!arp_is_valid(&w->port[port], m))
-		return UPF_DROP_MALFORMED_ARP;
-	arp = rte_pktmbuf_mtod_offset(m, const struct rte_arp_hdr *, sizeof(struct rte_ether_hdr));
-	arp_hear(w, port, m);
-	if (w->workers > 1)
-		handoff_arp(w, port, m);
-	if (arp->arp_opcode == rte_cpu_to_be_16(RTE_ARP_OP_REQUEST)) {
-		struct rte_ether_addr mac = arp->arp_data.arp_sha;
-
-		shm_add(&local->arp_requests, 1);
-		if (port_owns(&w->port[port], arp->arp_data.arp_tip))
-			arp_send(w, port, RTE_ARP_OP_REPLY, &mac, arp->arp_data.arp_tip,
-				arp->arp_data.arp_sip);
-	} else {
-		shm_add(&local->arp_replies, 1);
-	}
-	rte_pktmbuf_free(m);
-	return PKT_TAKEN;
 }
 
 static void
@@ -416,21 +314,6 @@ neigh_tick(struct worker *w, enum upf_port port)
 	tick(w, port, &w->neigh[port]);
 	if (w->neigh6[port] != NULL)
 		tick(w, port, w->neigh6[port]);
-}
-
-void
-neigh_announce(struct worker *w, enum upf_port port)
-{
-	const struct port *in = &w->port[port];
-	uint32_t first = in->own, last = first | ~in->own_mask;
-
-	if (in->own_mask != 0) {
-		for (uint32_t addr = first; addr <= last && addr - first < ANNOUNCED_MAX; addr++)
-			arp_send(w, port, RTE_ARP_OP_REQUEST, NULL, rte_cpu_to_be_32(addr),
-				rte_cpu_to_be_32(addr));
-	}
-	if (in->ip6)
-		nd_announce(w, port, ANNOUNCED_MAX);
 }
 
 int

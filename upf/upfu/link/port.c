@@ -1,6 +1,7 @@
 #include "link/port.h"
 
 #include "packet/ipv6.h"
+#include "process/config.h"
 
 static uint32_t
 mask(unsigned prefix_len)

@@ -3,10 +3,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "packet/ipv6.h"
-#include "packet/stages.h"
+#include "packet/buffer_state.h"
+#include "packet/drop.h"
+#include "packet/events.h"
+#include "packet/lookup.h"
+#include "packet/message.h"
+#include "packet/packet.h"
 #include "packet/trace.h"
+#include "packet/worker_state.h"
 #include "process/shm.h"
+#include "rules/arena.h"
+#include "rules/bucketmap.h"
+#include "rules/session.h"
 
 #define NO_BAR UPF_SESSION_BARS
 #define LOOKS_PER_TICK 4096u // at queues, and at packets that may have waited too long

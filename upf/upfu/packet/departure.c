@@ -1,8 +1,11 @@
 #include "packet/departure.h"
 
-#include "packet/icmp_error.h"
+#include "packet/drop.h"
 #include "packet/outer.h"
-#include "packet/stages.h"
+#include "packet/packet.h"
+#include "packet/usage.h"
+#include "packet/worker_state.h"
+#include "rules/session.h"
 
 struct held { // in the mbuf's private area
 	uint32_t session;
@@ -53,12 +56,26 @@ departure_drop(struct worker *w, enum upf_port port, struct rte_mbuf *m, const s
 	worker_drop(w, port, m, reason);
 }
 
+// Keeps the frame, beyond its drop, for who tells its sender. Of more in a poll than have room nobody is
+// told: so many ICMP errors are not within their rate either.
+static void
+note_unreachable(struct worker *w, enum upf_port port, struct rte_mbuf *m)
+{
+	struct unreachable *u = &w->unreachable;
+
+	if (u->n == UNREACHABLE_MAX)
+		return;
+	rte_mbuf_refcnt_update(m, 1);
+	u->frame[u->n].m = m;
+	u->frame[u->n++].port = port;
+}
+
 void
 departure_unreachable(
 	struct worker *w, enum upf_port port, struct rte_mbuf *m, const struct pdr *pdr)
 {
 	if (pdr == NULL || !pdr->copy)
-		icmp_unreachable_frame(w, port, m);
+		note_unreachable(w, port, m);
 	departure_drop(w, port, m, pdr, UPF_DROP_NO_NEIGHBOUR);
 }
 
@@ -126,6 +143,6 @@ departure_give_up(struct worker *w, enum upf_port port, struct rte_mbuf *m)
 		drop_copy(w, port, m);
 		return;
 	}
-	icmp_unreachable_frame(w, port, m);
+	note_unreachable(w, port, m);
 	worker_drop(w, port, m, UPF_DROP_NO_NEIGHBOUR);
 }

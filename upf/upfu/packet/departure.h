@@ -28,7 +28,8 @@ struct worker;
 // Drops a frame that was on its way out of `port`.
 void departure_drop(struct worker *w, enum upf_port port, struct rte_mbuf *m, const struct pdr *pdr,
 	enum upf_drop reason);
-// The same because nobody is there; the sender is told where that is due.
+// The same because nobody is there; the sender is told before the poll ends or in the next one, where
+// that is due (icmp_error.h).
 void departure_unreachable(
 	struct worker *w, enum upf_port port, struct rte_mbuf *m, const struct pdr *pdr);
 // The frame will wait for its neighbour beyond this poll: what must be known of it then goes along.

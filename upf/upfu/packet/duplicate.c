@@ -1,7 +1,11 @@
 #include "packet/duplicate.h"
 
-#include "packet/stages.h"
+#include "packet/drop.h"
+#include "packet/packet.h"
+#include "packet/rewrite.h"
+#include "packet/worker_state.h"
 #include "process/shm.h"
+#include "rules/session.h"
 
 // A copy that cannot be made or sent is counted, and nothing else comes of it: the packet goes its
 // way, and neither its sender nor its session's account learns of it.

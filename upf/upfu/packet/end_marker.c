@@ -3,8 +3,11 @@
 // session's worker, and leave behind those of their burst.
 #include "packet/end_marker.h"
 
+#include "packet/gtpu.h"
 #include "packet/outer.h"
-#include "packet/stages.h"
+#include "packet/packet.h"
+#include "packet/worker_state.h"
+#include "rules/session.h"
 
 static bool
 goes_on(const struct pdr *pdr)

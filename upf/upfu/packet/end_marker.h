@@ -2,7 +2,8 @@
 #ifndef UPFU_END_MARKER_H
 #define UPFU_END_MARKER_H
 
-#include "packet/worker.h"
+struct pkt;
+struct worker;
 
 // Of a session that was found: PKT_TAKEN, and it leaves with end_markers_leave() where its tunnel goes on.
 int end_marker_take(struct worker *w, struct pkt *p);

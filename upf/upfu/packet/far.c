@@ -1,13 +1,19 @@
 // What the FAR of the matched PDR says (TS 29.244 5.2.3), and whether the packet may go where it
 // sends it. The packet itself is not touched yet: what is counted by the URRs afterwards is what
 // leaves.
-#include "packet/stages.h"
+#include "packet/far.h"
 
+#include "link/port.h"
+#include "packet/buffer.h"
 #include "packet/duplicate.h"
 #include "packet/icmp_error.h"
 #include "packet/ipv6.h"
 #include "packet/outer.h"
+#include "packet/packet.h"
 #include "packet/redirect.h"
+#include "packet/stages.h"
+#include "packet/worker_state.h"
+#include "rules/session.h"
 
 // May rewrite.c cut it? IPv6 packets only their senders cut (RFC 8200 5); a packet that was put
 // together here had been cut by its sender.

@@ -3,7 +3,7 @@
 #include <rte_ip_frag.h>
 
 #include "packet/ipv6.h"
-#include "packet/worker.h"
+#include "packet/worker_state.h"
 #include "process/shm.h"
 
 static unsigned

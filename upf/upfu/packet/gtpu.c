@@ -4,8 +4,17 @@
 
 #include <string.h>
 
+#include "link/neigh.h"
+#include "link/port.h"
+#include "packet/drop.h"
+#include "packet/events.h"
+#include "packet/gtpu_header.h"
 #include "packet/ipv6.h"
-#include "packet/stages.h"
+#include "packet/message.h"
+#include "packet/packet.h"
+#include "packet/send.h"
+#include "packet/worker_state.h"
+#include "process/config.h"
 #include "process/shm.h"
 
 // ---- extension headers -------------------------------------------------------------------------

@@ -2,10 +2,12 @@
 
 #include <rte_ring.h>
 
+#include "link/arp.h"
+#include "link/nd.h"
+#include "packet/packet.h"
+#include "packet/sleep.h"
 #include "packet/stages.h"
-
-#define KIND_PACKET 0u
-#define KIND_ARP 1u // + the port
+#include "packet/worker_state.h"
 
 static int
 handoff(struct worker *w, struct pkt *p)
@@ -14,7 +16,7 @@ handoff(struct worker *w, struct pkt *p)
 
 	if (home == w->index)
 		return PKT_NEXT;
-	p->kind = KIND_PACKET;
+	p->kind = PKT_KIND_USER;
 	*(struct pkt *)rte_mbuf_to_priv(p->m) = *p;
 	if (rte_ring_mp_enqueue(w->peers[home]->handoff, p->m) != 0)
 		return UPF_DROP_TX_FULL;
@@ -29,23 +31,15 @@ handoff_burst(struct worker *w, struct burst *b)
 		burst_each_of_session(w, b, handoff);
 }
 
-void
-handoff_arp(struct worker *w, enum upf_port port, struct rte_mbuf *m)
+// What another worker heard on a link.
+static void
+hear(struct worker *w, enum upf_port port, const struct rte_mbuf *m)
 {
-	for (unsigned i = 0; i < w->workers; i++) {
-		struct rte_mbuf *copy;
-
-		if (i == w->index)
-			continue;
-		copy = rte_pktmbuf_copy(m, w->pool, 0, UINT32_MAX);
-		if (copy == NULL)
-			return; // the asker asks again
-		((struct pkt *)rte_mbuf_to_priv(copy))->kind = (uint8_t)(KIND_ARP + port);
-		if (rte_ring_mp_enqueue(w->peers[i]->handoff, copy) != 0)
-			rte_pktmbuf_free(copy);
-		else
-			sleep_wake(&w->peers[i]->sleeper);
-	}
+	if (rte_pktmbuf_mtod(m, const struct rte_ether_hdr *)->ether_type ==
+		rte_cpu_to_be_16(RTE_ETHER_TYPE_ARP))
+		arp_hear(w, port, m);
+	else
+		nd_hear(w, port, m);
 }
 
 unsigned
@@ -59,8 +53,8 @@ handoff_take(struct worker *w, struct burst *b)
 		const struct pkt *saved = rte_mbuf_to_priv(m[i]);
 		struct pkt *p = &b->pkt[b->n];
 
-		if (saved->kind != KIND_PACKET) {
-			neigh_hear(w, (enum upf_port)(saved->kind - KIND_ARP), m[i]);
+		if (saved->kind != PKT_KIND_USER) {
+			hear(w, (enum upf_port)(saved->kind - PKT_KIND_HEARSAY), m[i]);
 			rte_pktmbuf_free(m[i]);
 			continue;
 		}

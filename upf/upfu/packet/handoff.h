@@ -3,24 +3,17 @@
 // UE meet there.
 //
 // The worker that received a packet parses it, finds its session, and passes it on through the home
-// worker's ring, which takes its share of the packet buffers and no more (worker.c); what parsing found travels in the packet buffer's private area. The home worker looks
-// for the session again: what the first one found it may hold no longer. ARP is heard by all: each worker
-// has neighbours of its own, and only one of them receives the answer.
+// worker's ring, which takes its share of the packet buffers and no more (worker_life.c); what parsing found travels in the packet buffer's private area. The home worker looks
+// for the session again: what the first one found it may hold no longer. What is heard of neighbours
+// takes the same ring (hearsay.h).
 #ifndef UPFU_HANDOFF_H
 #define UPFU_HANDOFF_H
 
-#include <stdint.h>
-
-#include "upf_abi.h"
-
 struct worker;
 struct burst;
-struct rte_mbuf;
 
 // Passes on what is at home elsewhere; the burst keeps the rest.
 void handoff_burst(struct worker *w, struct burst *b);
-// Lets the other workers hear an ARP frame. It stays the caller's.
-void handoff_arp(struct worker *w, enum upf_port port, struct rte_mbuf *m);
 // Fills the burst with parsed packets from other workers. ARP frames are heard on the way; the return
 // value counts them, too.
 unsigned handoff_take(struct worker *w, struct burst *b);

@@ -2,13 +2,19 @@
 
 #include <rte_icmp.h>
 
-#include "link/nd.h"
-#include "packet/gtpu.h"
+#include "link/icmp6.h"
+#include "link/neigh.h"
+#include "link/port.h"
+#include "packet/drop.h"
+#include "packet/gtpu_header.h"
+#include "packet/ipv4.h"
 #include "packet/ipv6.h"
 #include "packet/outer.h"
 #include "packet/own_packets.h"
-#include "packet/stages.h"
+#include "packet/packet.h"
+#include "packet/worker_state.h"
 #include "process/shm.h"
+#include "rules/session.h"
 
 // RFC 1812 4.3.2.3: as much of the packet as fits into 576 octets; RFC 4443 2.4 (c): into 1280.
 #define LEAST_MTU4 576u
@@ -301,8 +307,9 @@ comes_from_ue(const struct worker *w, const void *packet)
 	return session_has_ue(w->sessions, ((const struct rte_ipv4_hdr *)packet)->src_addr);
 }
 
-void
-icmp_unreachable_frame(struct worker *w, enum upf_port port, const struct rte_mbuf *m)
+// A whole frame that was on its way out of `port`.
+static void
+tell_unreachable(struct worker *w, enum upf_port port, const struct rte_mbuf *m)
 {
 	uint32_t at = port == UPF_PORT_N6 ? RTE_ETHER_HDR_LEN : inner_of(m);
 	const void *packet;
@@ -312,4 +319,25 @@ icmp_unreachable_frame(struct worker *w, enum upf_port port, const struct rte_mb
 	packet = rte_pktmbuf_mtod_offset(m, const void *, at);
 	report(w, UPF_DROP_NO_NEIGHBOUR, 0, packet, rte_pktmbuf_data_len(m) - at,
 		comes_from_ue(w, packet));
+}
+
+void
+icmp_tell_unreachable(struct worker *w)
+{
+	struct unreachable *u = &w->unreachable;
+
+	// What is sent here may find nobody either, and is noted behind these.
+	for (unsigned i = 0; i < u->n; i++) {
+		tell_unreachable(w, u->frame[i].port, u->frame[i].m);
+		rte_pktmbuf_free(u->frame[i].m);
+	}
+	u->n = 0;
+}
+
+void
+icmp_forget_unreachable(struct worker *w)
+{
+	for (unsigned i = 0; i < w->unreachable.n; i++)
+		rte_pktmbuf_free(w->unreachable.frame[i].m);
+	w->unreachable.n = 0;
 }

@@ -22,7 +22,10 @@ struct pkt;
 int icmp_refuse(struct worker *w, const struct pkt *p, enum upf_drop reason);
 // The same for TOO_BIG: mtu is the greatest packet of the user that would go.
 int icmp_too_big(struct worker *w, const struct pkt *p, uint16_t mtu);
-// A whole frame that was on its way out of `port` finds nobody there.
-void icmp_unreachable_frame(struct worker *w, enum upf_port port, const struct rte_mbuf *m);
+// Tells the senders of the frames that have found nobody on the link since the last time. Not at once, for
+// the answer may have to find somebody on a link itself.
+void icmp_tell_unreachable(struct worker *w);
+// Of a worker that ends.
+void icmp_forget_unreachable(struct worker *w);
 
 #endif

@@ -1,7 +1,15 @@
 // From a key to the session's part. Two loads from memory that is cold with many sessions: the map's
 // line, and the part with its first PDR in two adjacent lines. So the burst goes through twice, and
 // each pass fetches what the next one reads.
+#include "packet/lookup.h"
+
+#include "packet/gtpu.h"
+#include "packet/packet.h"
 #include "packet/stages.h"
+#include "packet/worker_state.h"
+#include "rules/arena.h"
+#include "rules/bucketmap.h"
+#include "rules/session.h"
 
 static int
 lookup_unknown(struct worker *w, struct pkt *p)

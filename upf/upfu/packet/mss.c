@@ -4,7 +4,9 @@
 
 #include "packet/ipv6.h"
 #include "packet/outer.h"
-#include "packet/stages.h"
+#include "packet/packet.h"
+#include "packet/worker_state.h"
+#include "process/config.h"
 #include "process/shm.h"
 
 #define OPTION_END 0

@@ -1,6 +1,11 @@
 #include "packet/outer.h"
 
+#include "packet/gtpu_header.h"
+#include "packet/ipv6.h"
+#include "packet/packet.h"
 #include "packet/user_header.h"
+#include "packet/worker_state.h"
+#include "rules/session.h"
 
 // ---- creation ----------------------------------------------------------------------------------
 

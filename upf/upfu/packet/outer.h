@@ -6,9 +6,12 @@
 #include <assert.h>
 #include <stdint.h>
 
-#include "packet/gtpu.h"
-#include "packet/ipv6.h"
-#include "packet/stages.h"
+#include "packet/gtpu_header.h"
+#include "packet/packet.h"
+#include "rules/session.h"
+#include "upf_abi.h"
+
+struct worker;
 
 struct outer_gtpu4 { // by far the most usual
 	struct rte_ipv4_hdr ip;
@@ -51,12 +54,6 @@ outer_length(const struct pkt *p)
 	if (pdr->ohc <= UPF_OHC_GTPU6 && pdr->ohc != UPF_OHC_NONE && outer_qfi(p) != 0)
 		length += OUTER_PSC + ((pdr->mark & PDR_PPI) != 0 ? OUTER_PPI : 0);
 	return length;
-}
-
-static inline bool
-outer_is_ipv6(uint8_t ohc)
-{
-	return ohc == UPF_OHC_GTPU6 || ohc == UPF_OHC_UDP6 || ohc == UPF_OHC_IP6;
 }
 
 #define OUTER_TTL 64u

@@ -3,7 +3,9 @@
 #include <string.h>
 
 #include "link/vlan.h"
-#include "packet/worker.h"
+#include "packet/drop.h"
+#include "packet/packet.h"
+#include "packet/worker_state.h"
 
 void
 own_packets_add(struct worker *w, struct rte_mbuf *m)

@@ -3,18 +3,10 @@
 #ifndef UPFU_OWN_PACKETS_H
 #define UPFU_OWN_PACKETS_H
 
-#include <stdint.h>
-
+struct burst;
+struct own_packets;
 struct rte_mbuf;
 struct worker;
-struct burst;
-
-#define OWN_PACKETS_MAX 64u
-
-struct own_packets {
-	unsigned n;
-	struct rte_mbuf *m[OWN_PACKETS_MAX];
-};
 
 // m is an IPv4 or IPv6 packet behind an Ethernet header of which only the type is set. Takes it.
 void own_packets_add(struct worker *w, struct rte_mbuf *m);

@@ -8,11 +8,21 @@
 #include <rte_ether.h>
 #include <rte_udp.h>
 
-#include "link/nd.h"
+#include "link/arp.h"
+#include "link/icmp.h"
+#include "link/icmp6.h"
+#include "link/port.h"
 #include "link/vlan.h"
+#include "packet/gtpu.h"
+#include "packet/ipv4.h"
+#include "packet/ipv6.h"
+#include "packet/packet.h"
 #include "packet/reassembly.h"
 #include "packet/stages.h"
 #include "packet/user_header.h"
+#include "packet/worker_state.h"
+#include "process/config.h"
+#include "rules/session.h"
 
 // ---- IPv4 ------------------------------------------------------------------------------------
 
@@ -229,7 +239,7 @@ parse_other(struct worker *w, struct pkt *p, enum upf_port port)
 	case RTE_ETHER_TYPE_IPV6:
 		return parse_ipv6(w, p, port);
 	case RTE_ETHER_TYPE_ARP:
-		return neigh_input(w, port, p->m);
+		return arp_input(w, port, p->m);
 	default:
 		return UPF_DROP_UNKNOWN_ETHERTYPE;
 	}

@@ -2,12 +2,17 @@
 // whole PDI wins. Packets from a tunnel are matched by PDRs with its F-TEID, others by those without.
 // A part with SDF filters or many PDRs has a table that finds the same one (tss.h); it lies behind
 // the PDRs in memory that is as cold, so the burst then goes through three times.
-#include "link/nd.h"
 #include "packet/end_marker.h"
+#include "packet/ipv6.h"
 #include "packet/outer.h"
+#include "packet/packet.h"
+#include "packet/ra.h"
 #include "packet/reassembly.h"
 #include "packet/stages.h"
 #include "packet/user_header.h"
+#include "packet/worker_state.h"
+#include "process/shm.h"
+#include "rules/session.h"
 #include "rules/tss.h"
 
 // What a packet has for the PDRs of its part.

@@ -5,11 +5,15 @@
 #include <rte_mempool.h>
 #include <rte_random.h>
 
+#include "packet/drop.h"
 #include "packet/fragment_table.h"
 #include "packet/ipv6.h"
-#include "packet/stages.h"
+#include "packet/packet.h"
 #include "packet/user_header.h"
+#include "packet/worker_state.h"
+#include "process/config.h"
 #include "process/shm.h"
+#include "rules/session.h"
 
 // Whole packets greater than an ordinary buffer: so many at once.
 #define WHOLE_PACKETS 64u

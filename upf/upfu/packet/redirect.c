@@ -4,10 +4,13 @@
 
 #include <rte_tcp.h>
 
+#include "packet/ipv4.h"
 #include "packet/ipv6.h"
 #include "packet/own_packets.h"
-#include "packet/stages.h"
+#include "packet/packet.h"
+#include "packet/worker_state.h"
 #include "process/shm.h"
+#include "rules/session.h"
 
 #define HTTP_PORT 80u
 #define WINDOW 65535u

@@ -1,15 +1,24 @@
 // The packet as it leaves: the old outer headers off, TTL one less, the new outer headers on, an
 // Ethernet header, and on to the neighbour. What is too long for its way goes in fragments (far.c has
 // seen to it that it may).
-#include "packet/stages.h"
+#include "packet/rewrite.h"
 
+#include "link/neigh.h"
+#include "link/port.h"
 #include "packet/departure.h"
+#include "packet/drop.h"
 #include "packet/fragment.h"
 #include "packet/icmp_error.h"
 #include "packet/ipv6.h"
 #include "packet/mss.h"
 #include "packet/outer.h"
+#include "packet/packet.h"
+#include "packet/stages.h"
+#include "packet/usage.h"
+#include "packet/worker_state.h"
+#include "process/config.h"
 #include "process/shm.h"
+#include "rules/session.h"
 
 struct hop { // to the next neighbour
 	enum upf_port port;

@@ -3,10 +3,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "packet/qer.h"
-#include "packet/stages.h"
+#include "packet/drop.h"
+#include "packet/lookup.h"
+#include "packet/packet.h"
+#include "packet/shaper_state.h"
 #include "packet/trace.h"
+#include "packet/worker_state.h"
 #include "process/config.h"
+#include "process/shm.h"
+#include "rules/arena.h"
+#include "rules/bucketmap.h"
+#include "rules/qer_clock.h"
+#include "rules/session.h"
 
 int
 shaper_init(struct shaper *shaper, const struct config *config, uint64_t tsc_hz)

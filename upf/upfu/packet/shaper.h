@@ -1,6 +1,6 @@
 // Packets above the maximum bit rate of a QER that wait for their time instead of being dropped.
 //
-// A token bucket is a virtual clock (qer.h), so it tells by itself when a packet may go: its QERs are
+// A token bucket is a virtual clock (qer_clock.h), so it tells by itself when a packet may go: its QERs are
 // charged when it comes, and it leaves when none of their clocks is further ahead of the present than its
 // depth. Nothing is asked a second time. The queue of a QER is thus nothing but the lead of its clock: flows
 // that share it share the wait, in order of arrival, and none waits longer than qer.queue_ms. Whoever
@@ -20,29 +20,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <rte_mbuf.h>
-
 struct burst;
 struct config;
 struct pkt;
+struct shaper;
 struct worker;
-
-#define SHAPER_SLOTS 4096u // a power of two
-
-struct shaper_slot {
-	struct rte_mbuf *first, *last; // linked by mbuf->next
-};
-
-struct shaper {
-	uint64_t longest; // wait, in units of the QERs' clocks; 0: no packet waits
-	uint32_t packets; // that wait
-	uint32_t packets_max, session_packets_max;
-	bool changed;             // packets, since shaper_show_waiting()
-	unsigned shift;           // TSC >> shift is a slot's number
-	uint64_t hand;            // while packets wait: number of the first slot that may have some
-	uint16_t *of_session;     // packets, by session
-	struct shaper_slot *slot; // [SHAPER_SLOTS], by number modulo that
-};
 
 // -1: no memory.
 int shaper_init(struct shaper *shaper, const struct config *config, uint64_t tsc_hz);

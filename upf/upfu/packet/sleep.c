@@ -20,7 +20,11 @@
 #include <rte_power_intrinsics.h>
 #include <rte_rcu_qsbr.h>
 
-#include "packet/worker.h"
+#include "packet/shaper.h"
+#include "packet/sleep_state.h"
+#include "packet/worker_state.h"
+#include "process/config.h"
+#include "rules/session.h"
 
 #define POLLS_BEFORE_SLEEP 64u
 

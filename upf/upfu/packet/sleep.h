@@ -19,26 +19,11 @@
 #include <stdint.h>
 
 #include <rte_branch_prediction.h>
-#include <rte_epoll.h>
 
-#include "process/config.h"
-#include "upf_abi.h"
+#include "packet/sleep_state.h"
 
+struct config;
 struct worker;
-
-struct sleeper {
-	uint32_t empty_polls;
-	uint32_t next_us;
-	uint32_t max_us; // 0: never sleep
-	uint32_t
-		asleep; // others must ring: set before the last poll, taken back by who rings first
-	bool pauses;    // the CPU waits for a time by itself (WAITPKG)
-	bool listens;   // every port can wake
-	int event_fd;
-	int socket[UPF_PORTS]; // kernel interfaces: the socket that wakes, else -1
-	bool interrupt[UPF_PORTS];
-	struct rte_epoll_event event_event, socket_event[UPF_PORTS];
-};
 
 // Opens what wakes a worker, before EAL probes the drivers. Returns -1 without descriptors; a port
 // that cannot wake only means that the worker does not listen.

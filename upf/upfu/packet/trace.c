@@ -7,7 +7,11 @@
 #include <rte_cycles.h>
 #include <rte_mbuf_dyn.h>
 
+#include "packet/message.h"
+#include "packet/packet.h"
+#include "packet/worker_state.h"
 #include "process/shm.h"
+#include "rules/session.h"
 
 #define TRACE_RING (1u << 20) // octets, a power of two
 #define NO_SESSION UINT32_MAX

@@ -16,7 +16,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "packet/worker.h"
+#include "packet/message.h"
+#include "packet/worker_state.h"
 #include "upf_abi.h"
 
 #define TRACE_SNAP_MAX 2048u
@@ -43,7 +44,7 @@ void trace_burst(struct worker *w, const struct burst *b, enum upf_stage stage);
 void trace_frames_sent(struct worker *w, enum upf_port port, struct rte_mbuf *const *m, unsigned n);
 void trace_buffered(struct worker *w, struct rte_mbuf *m);
 void trace_shaped(struct worker *w, struct rte_mbuf *m);
-// trace_dropped() is declared in worker.h, for worker_drop().
+void trace_dropped(struct worker *w, struct rte_mbuf *m, enum upf_drop reason);
 
 static inline void
 trace_rx(struct worker *w, const struct burst *b, enum upf_port port)

@@ -2,8 +2,10 @@
 #ifndef UPFU_USER_HEADER_H
 #define UPFU_USER_HEADER_H
 
+#include "packet/ipv4.h"
 #include "packet/ipv6.h"
-#include "packet/stages.h"
+#include "packet/packet.h"
+#include "upf_abi.h"
 
 // Of a valid IPv6 packet of p->ip_len octets at p->ip. PKT_NEXT, or `reason`.
 static inline int

@@ -7,6 +7,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "process/config.h"
+
 #define BIT(capability) (UINT64_C(1) << (capability))
 
 uint64_t

@@ -11,6 +11,8 @@
 
 #include <rte_cycles.h>
 
+#include "process/config.h"
+
 #ifndef F_SEAL_FUTURE_WRITE // Linux 5.1; glibc's headers may be older
 #define F_SEAL_FUTURE_WRITE 0x0010
 #endif

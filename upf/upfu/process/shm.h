@@ -21,7 +21,7 @@ struct shm_slots {
 	uint32_t *pairs_used; // none at or above it was ever given out
 };
 
-// upf_urr_meter.generation: how far the control thread is in writing the meter (urr.c). Multiples
+// upf_urr_meter.generation: how far the control thread is in writing the meter (usage.c). Multiples
 // of the step are whole meters.
 #define METER_SHRINKS 1u // each quota becomes the smaller of the old and the new one
 #define METER_GROWS 2u   // and then the new one

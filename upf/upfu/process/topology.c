@@ -13,6 +13,8 @@
 #include <rte_memory.h>
 #include <rte_mempool.h>
 
+#include "process/config.h"
+
 #define SYSFS "/sys"
 #define REGIONS_MAX 512u
 

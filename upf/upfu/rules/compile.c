@@ -8,8 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "packet/outer.h"
-#include "packet/qer.h"
+#include "process/config.h"
+#include "process/shm.h"
+#include "rules/arena.h"
+#include "rules/qer_clock.h"
+#include "rules/session.h"
 #include "rules/tss.h"
 
 #define SDF_BEHIND_IP (UPF_SDF_PORTS | UPF_SDF_SPI)

@@ -7,6 +7,9 @@
 #include <rte_malloc.h>
 #include <rte_rcu_qsbr.h>
 
+#include "rules/arena.h"
+#include "rules/bucketmap.h"
+
 #define NETS 65536u
 
 struct session_trash {

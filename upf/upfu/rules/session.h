@@ -32,12 +32,19 @@ struct rte_rcu_qsbr;
 
 // ---- compiled rules --------------------------------------------------------------------------
 
+// Of an enum upf_ohc.
+static inline bool
+outer_is_ipv6(uint8_t ohc)
+{
+	return ohc == UPF_OHC_GTPU6 || ohc == UPF_OHC_UDP6 || ohc == UPF_OHC_IP6;
+}
+
 #define PDR_INLINE_QERS 2u
 #define PDR_INLINE_URRS 2u
 
 // A QER as its PDR's direction sees it.
 struct pdr_qer {
-	uint64_t cost;     // of an octet at the MBR, qer.h; 0: unlimited
+	uint64_t cost;     // of an octet at the MBR, qer_clock.h; 0: unlimited
 	uint64_t gbr_cost; // 0: no GBR
 	uint64_t depth;    // of its buckets, in units of their clocks
 	uint32_t slot;

@@ -6,7 +6,7 @@
 #include <rte_ether.h>
 #include <rte_udp.h>
 
-#include "packet/gtpu.h"
+#include "packet/gtpu_header.h"
 #include "rig.h"
 
 static struct rte_ipv4_hdr

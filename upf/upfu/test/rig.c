@@ -17,6 +17,9 @@
 #include <rte_ring_elem.h>
 
 #include "link/eal.h"
+#include "link/neigh.h"
+#include "packet/packet.h"
+#include "packet/worker_life.h"
 
 #define RIG_RING 1024u
 

@@ -11,7 +11,9 @@
 #include <cmocka.h>
 
 #include "control/control.h"
+#include "packet/message.h"
 #include "packet/worker.h"
+#include "packet/worker_state.h"
 
 #define RIG_WORKERS 2u
 #define RIG_WORKERS_MAX 16u // as many queues as a net_ring port has

@@ -6,8 +6,9 @@
 #include <rte_ether.h>
 
 #include "frames.h"
+#include "packet/gtpu_header.h"
+#include "packet/ipv4.h"
 #include "packet/outer.h"
-#include "packet/stages.h"
 #include "rules.h"
 #include "tests.h"
 

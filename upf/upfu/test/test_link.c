@@ -6,9 +6,10 @@
 
 #include "frames.h"
 #include "link/eal.h"
-#include "link/nd.h"
+#include "link/icmp6.h"
+#include "link/neigh_message.h"
 #include "packet/gtpu.h"
-#include "packet/stages.h"
+#include "packet/gtpu_header.h"
 #include "rules.h"
 #include "tests.h"
 

@@ -5,8 +5,8 @@
 #include <rte_icmp.h>
 
 #include "frames.h"
-#include "packet/gtpu.h"
-#include "packet/stages.h"
+#include "packet/gtpu_header.h"
+#include "packet/ipv4.h"
 #include "rules.h"
 #include "tests.h"
 

@@ -5,6 +5,7 @@
 #include <rte_cycles.h>
 
 #include "frames.h"
+#include "link/neigh_message.h"
 #include "rules.h"
 #include "tests.h"
 

@@ -4,8 +4,10 @@
 #include <rte_cycles.h>
 
 #include "frames.h"
+#include "packet/shaper.h"
 #include "packet/stages.h"
 #include "rules.h"
+#include "rules/qer_clock.h"
 #include "tests.h"
 
 #define OFFERED 20000u

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "frames.h"
-#include "link/nd.h"
+#include "link/icmp6.h"
 #include "packet/outer.h"
 #include "packet/reassembly.h"
 #include "rules.h"

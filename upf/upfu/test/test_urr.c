@@ -4,6 +4,7 @@
 #include <pthread.h>
 
 #include "frames.h"
+#include "packet/events.h"
 #include "rules.h"
 #include "tests.h"
 

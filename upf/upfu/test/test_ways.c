@@ -4,9 +4,10 @@
 #include <string.h>
 
 #include "frames.h"
-#include "link/nd.h"
+#include "link/icmp6.h"
+#include "packet/buffer_state.h"
+#include "packet/ipv4.h"
 #include "packet/outer.h"
-#include "packet/stages.h"
 #include "rules.h"
 #include "tests.h"
 

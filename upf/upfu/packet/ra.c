@@ -2,11 +2,19 @@
 // the tunnel the UPF is the UE's only neighbour. A Router Solicitation is answered with the prefix of
 // the PDU session, a Neighbour Solicitation for our own link-local address with an advertisement.
 // These packets are of the link: no PDR matches them and no URR counts them.
-#include "link/nd.h"
+#include "packet/ra.h"
+
+#include "link/icmp6.h"
+#include "link/port.h"
+#include "packet/drop.h"
 #include "packet/ipv6.h"
-#include "packet/outer.h"
-#include "packet/stages.h"
+#include "packet/packet.h"
+#include "packet/rewrite.h"
+#include "packet/worker_state.h"
+#include "process/config.h"
 #include "process/shm.h"
+#include "rules/bucketmap.h"
+#include "rules/session.h"
 
 #define HOP_LIMIT 255u
 #define RA_MANAGED 0x80u

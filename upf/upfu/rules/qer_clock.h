@@ -1,4 +1,4 @@
-// QoS enforcement: gates, maximum and guaranteed bit rates (TS 29.244 5.4).
+// The token buckets of QERs (TS 29.244 5.4). The stage that asks them is qer.c.
 //
 // A token bucket is a virtual clock: `tat` is the time at which everything sent so far would have
 // left at exactly the rate. A packet conforms when the clock is at most the bucket's depth ahead of the
@@ -16,8 +16,8 @@
 // Buckets live under the QER's slot (upf_abi.h) and survive a replacement of the rules. They start
 // anew when the rate changes or another session takes the slot: debt at an old rate means nothing at
 // a new one.
-#ifndef UPFU_QER_H
-#define UPFU_QER_H
+#ifndef UPFU_QER_CLOCK_H
+#define UPFU_QER_CLOCK_H
 
 #include <stdint.h>
 

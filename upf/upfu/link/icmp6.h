@@ -1,0 +1,26 @@
+// ICMPv6 messages by type.
+#ifndef UPFU_ICMP6_H
+#define UPFU_ICMP6_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum icmp6_type { // RFC 4443, RFC 4861
+	ICMP6_UNREACHABLE = 1,
+	ICMP6_TOO_BIG = 2,
+	ICMP6_TIME_EXCEEDED = 3,
+	ICMP6_ECHO_REQUEST = 128,
+	ICMP6_ECHO_REPLY = 129,
+	ICMP6_ROUTER_SOLICITATION = 133,
+	ICMP6_ROUTER_ADVERTISEMENT = 134,
+	ICMP6_NEIGHBOUR_SOLICITATION = 135,
+	ICMP6_NEIGHBOUR_ADVERTISEMENT = 136,
+};
+
+static inline bool
+nd_is_message(uint8_t type)
+{
+	return type >= ICMP6_ROUTER_SOLICITATION && type <= ICMP6_NEIGHBOUR_ADVERTISEMENT;
+}
+
+#endif
