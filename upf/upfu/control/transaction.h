@@ -6,27 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "process/shm.h"
-#include "rules/compile.h"
-#include "rules/session.h"
-
-struct worker;
-
-struct rule_base { // what transactions change
-	struct compile_context compile;
-	struct session_table *sessions;
-	struct shm *shm;
-	struct worker **worker;
-	unsigned workers;
-	// To whom events go: twice the number of upf-cs that went, and one more once the present one has
-	// stored META, so that it knows all sessions that an event can be about. Workers read it.
-	uint32_t listener;
-	uint8_t *meta; // upf-c's META blob
-	uint32_t meta_len;
-	// There was a META since the start: upf-c stores it when all its sessions are here, so from then
-	// on an unknown F-TEID is one. Workers read it.
-	uint32_t synced;
-};
+#include "control/rule_base.h"
+#include "upf_abi.h"
 
 struct refusal {
 	uint32_t record; // index of the refused record

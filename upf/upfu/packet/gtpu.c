@@ -510,7 +510,7 @@ way_to(const struct worker *w, uint8_t ohc, const upf_addr local, const upf_addr
 	bool ip6 = ohc == UPF_OHC_GTPU6;
 	int port = config_owner(w->config, ip6, local);
 	struct way way = {
-		// transaction.c has checked that the address is one of ours.
+		// plan.c has checked that the address is one of ours.
 		.port = port >= 0 ? (enum upf_port)port : UPF_PORT_N3,
 		.ip6 = ip6,
 		.their_port = peer_port,

@@ -6,7 +6,7 @@
 // something to do; urr_look() then thinks and sets both directions' look_at anew. A volume of both
 // directions together is split in two halves, so that it cannot be reached unseen.
 //
-// The control thread arms (write_meter() in transaction.c): it writes the meter between changes of
+// The control thread arms (meter_write() in meter.c): it writes the meter between changes of
 // its generation and then sets look_at to 0. The worker writes look_at and then looks at the
 // generation again; so either it sees the new arming, or the control thread's 0 stays. Thresholds
 // can wait until the meter is whole (shm.h). Quotas cannot: they first shrink and then grow, and

@@ -13,7 +13,7 @@
 #include "rules/arena.h"
 #include "rules/qer_clock.h"
 #include "rules/session.h"
-#include "rules/tss.h"
+#include "rules/tss_compile.h"
 
 #define SDF_BEHIND_IP (UPF_SDF_PORTS | UPF_SDF_SPI)
 #define LIST_PDRS 4u   // more of them are found by a table, too

@@ -12,7 +12,7 @@
 // is searched from the front; with few PDRs there is nothing but that list.
 //
 // The result is one block of memory without pointers, so it can be written anywhere and moved; it
-// never changes. The control thread compiles, workers match.
+// never changes. The control thread compiles (tss_compile.h), workers match.
 #ifndef UPFU_TSS_H
 #define UPFU_TSS_H
 
@@ -64,36 +64,7 @@ struct tss_flow {
 static_assert(sizeof(struct tss_flow) == 64, "one cache line");
 static_assert(offsetof(struct tss_flow, remote_rest) == 4 * TSS_WORDS_IPV4, "IPv4 first");
 
-struct tss_entry {
-	struct tss_flow key, mask;       // ports excepted
-	uint16_t port_lo[2], port_hi[2]; // remote, local; inclusive
-	uint16_t order;                  // index of the PDR by precedence
-	uint8_t family;                  // enum tss_family
-};
-
-// ---- compilation (control thread) --------------------------------------------------------------
-
-// How many entries one PDR may become.
-static inline unsigned
-tss_entries_max(const struct upf_pdr *pdr)
-{
-	return 2u + pdr->sdf_count + pdr->sdf6_count;
-}
-
-// Appends the PDR's entries; returns how many (0: it can match nothing). sdf and sdf6 are the
-// session's arrays, fteid what tss_flow.fteid will be for packets to its F-TEID. A PDR without one
-// matches packets without one.
-unsigned tss_entries_of_pdr(struct tss_entry *to, uint16_t order, const struct upf_pdr *pdr,
-	const struct upf_sdf *sdf, const struct upf_sdf6 *sdf6, uint64_t fteid);
-
 struct tss;
-
-// Entries come sorted by order. The size is a multiple of TSS_ALIGN; 0: out of memory for the
-// planning. tss_compile() gets as many octets, aligned to TSS_ALIGN, and false means the same.
-size_t tss_size(const struct tss_entry *entries, unsigned n);
-bool tss_compile(struct tss *to, const struct tss_entry *entries, unsigned n);
-
-// ---- matching (workers) ------------------------------------------------------------------------
 
 // The lowest order of the entries that match, TSS_NONE when none does.
 uint16_t tss_match(const struct tss *tss, enum tss_family family, const struct tss_flow *flow);

@@ -11,6 +11,7 @@
 #include <rte_ip.h>
 
 #include "rules/tss.h"
+#include "rules/tss_compile.h"
 
 #define SDFS_MAX UPF_SESSION_SDFS
 #define FTEID_BASE UINT64_C(0xac1e031100010000)

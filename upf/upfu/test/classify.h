@@ -1,4 +1,4 @@
-// Packets and PDRs made from octets, classified twice: by tss.c and, word by word, by a naive
+// Packets and PDRs made from octets, classified twice: by tss_match.c and, word by word, by a naive
 // matcher. Unit tests give random octets, the fuzzer its own.
 #ifndef UPFU_TEST_CLASSIFY_H
 #define UPFU_TEST_CLASSIFY_H

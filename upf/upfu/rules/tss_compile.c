@@ -1,6 +1,4 @@
-// Tuple space search: see tss.h for the idea. This file has the layout, the search, and at the end
-// the compiler.
-#include "rules/tss.h"
+#include "rules/tss_compile.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,241 +9,7 @@
 #include <rte_ip.h>
 
 #include "rules/lanes.h"
-
-// ---- layout --------------------------------------------------------------------------------------
-
-// Offsets are octets from the start of struct tss.
-struct tss {
-	struct {
-		uint16_t otherwise; // order of the entry that asks for no more than is common
-		uint8_t common;     // words that all entries ask for alike
-		uint8_t reserved;
-		uint32_t tuples;
-		uint32_t
-			first; // offset: struct uniform[common], then the tuples one after the other
-		uint32_t reserved2;
-	} family[TSS_FAMILIES];
-};
-static_assert(sizeof(struct tss) == 32, "half a line");
-
-// A word in which all entries of a tuple, or of the family, agree is compared once, here.
-struct uniform {
-	uint32_t word, key, mask;
-};
-
-static size_t
-uniforms_size(unsigned n)
-{
-	return (n * sizeof(struct uniform) + 31) / 32 * 32;
-}
-
-struct tuple {
-	uint16_t best;   // order: no entry has a lower one
-	uint16_t size;   // octets up to the next tuple
-	uint16_t block;  // octets of a block
-	uint8_t columns; // how many words stand in columns
-	uint8_t uniforms;
-	uint32_t blocks; // offset of the first bucket's block
-	uint8_t bits;    // of the bucket's index; 0: a list, not hashed
-	uint8_t ports;   // the last column has port ranges
-	uint8_t reserved[2];
-	uint8_t column[TSS_WORDS]; // which words
-	// uint32_t mask[8 or 16]: of the bits that are hashed, when bits is not 0
-	// struct uniform[uniforms]
-};
-static_assert(sizeof(struct tuple) == 32, "aligned masks behind it");
-
-// Eight entries, by order; those that are not there have order TSS_NONE, and may match.
-struct block {
-	uint16_t order[LANES];
-	uint32_t next; // offset of a further block of the bucket, 0: none
-	uint32_t reserved[3];
-	struct column {
-		uint32_t key[LANES];  // of ports: lower ends, local in the upper half
-		uint32_t mask[LANES]; // of ports: upper ends
-	} column[];
-};
-static_assert(sizeof(struct block) == 32, "columns within lines");
-
-static unsigned
-words_of(enum tss_family family)
-{
-	return family == TSS_IPV4 ? TSS_WORDS_IPV4 : TSS_WORDS;
-}
-
-// ---- search --------------------------------------------------------------------------------------
-
-// CRC spreads what differs in few bits, the multiplication makes it unlinear; the upper bits count.
-static inline __attribute__((always_inline)) uint32_t
-hash(const uint32_t *flow, const uint32_t *mask, unsigned words)
-{
-	uint64_t crc[2] = {0, UINT32_C(0x9e3779b1)};
-
-	for (unsigned i = 0; i < words; i += 2) {
-		uint64_t f, m;
-
-		memcpy(&f, flow + i, sizeof(f));
-		memcpy(&m, mask + i, sizeof(m));
-		crc[i / 2 % 2] = lanes_crc32c(crc[i / 2 % 2], f & m);
-	}
-	return ((uint32_t)crc[0] ^ (uint32_t)crc[1] << 1) * UINT32_C(0x9e3779b1);
-}
-
-static inline __attribute__((always_inline)) bool
-uniform_matches(const uint8_t *at, unsigned n, const struct tss_flow *flow)
-{
-	const struct uniform *u = (const void *)at;
-	uint32_t differs = 0;
-
-	for (unsigned i = 0; i < n; i++)
-		differs |= (flow->word[u[i].word] ^ u[i].key) & u[i].mask;
-	return differs == 0;
-}
-
-// Bit i is set when lane i matches.
-static inline __attribute__((always_inline)) unsigned
-block_hits(const struct tuple *t, const struct block *b, const struct tss_flow *flow)
-{
-	struct lanes differs = lanes_none();
-
-	for (unsigned i = 0; i < t->columns; i++) {
-		const struct column *c = &b->column[i];
-
-		differs = lanes_or_masked(differs, flow->word[t->column[i]], c->key, c->mask);
-	}
-	if (t->ports) {
-		const struct column *c = &b->column[t->columns];
-
-		differs = lanes_or_outside(differs, flow->word[2], c->key, c->mask);
-	}
-	return lanes_zero(differs);
-}
-
-static inline __attribute__((always_inline)) uint16_t
-search(const struct tss *tss, const struct tss_flow *flow, enum tss_family family)
-{
-	const uint8_t *base = (const uint8_t *)tss, *at = base + tss->family[family].first;
-	unsigned words = words_of(family);
-	uint16_t best = tss->family[family].otherwise;
-
-	if (!uniform_matches(at, tss->family[family].common, flow))
-		return TSS_NONE;
-	at += uniforms_size(tss->family[family].common);
-	for (unsigned i = tss->family[family].tuples; i > 0; i--) {
-		const struct tuple *t = (const void *)at;
-		const uint8_t *rest = at + sizeof(*t);
-		const struct block *b;
-
-		if (t->best >= best)
-			break;
-		at += t->size;
-		b = (const void *)(base + t->blocks);
-		if (t->bits != 0) {
-			uint32_t h = hash(flow->word, (const void *)rest, words);
-
-			b = (const void *)((const uint8_t *)b +
-				(size_t)(h >> (32 - t->bits)) * t->block);
-			rest += words * sizeof(uint32_t);
-		}
-		if (!uniform_matches(rest, t->uniforms, flow))
-			continue;
-		while (b->order[0] < best) {
-			unsigned hits = block_hits(t, b, flow);
-
-			if (hits != 0) {
-				uint16_t order = b->order[__builtin_ctz(hits)];
-
-				best = order < best ? order : best;
-				break;
-			}
-			if (b->next == 0)
-				break;
-			b = (const void *)(base + b->next);
-		}
-	}
-	return best;
-}
-
-uint16_t
-tss_match(const struct tss *tss, enum tss_family family, const struct tss_flow *flow)
-{
-	return likely(family == TSS_IPV4) ? search(tss, flow, TSS_IPV4)
-					  : search(tss, flow, TSS_IPV6);
-}
-
-// ---- the flow of a packet --------------------------------------------------------------------------
-
-static uint32_t
-read_be32(const uint8_t *at)
-{
-	return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
-}
-
-// Words 2 to 7, in the 64-bit stores as which hash() loads them: a load that spans two stores waits.
-static inline __attribute__((always_inline)) void
-flow_transport(struct tss_flow *flow, uint8_t proto, uint8_t tos, const uint8_t *l4, unsigned room,
-	enum upf_direction direction, uint8_t qfi, uint32_t flow_label, uint64_t fteid)
-{
-	uint32_t ports = 0, spi = 0, has = 0;
-
-	if (likely(proto == IPPROTO_TCP || proto == IPPROTO_UDP || proto == IPPROTO_SCTP)) {
-		if (likely(room >= 4)) {
-			uint32_t source = (uint32_t)l4[0] << 8 | l4[1];
-			uint32_t destination = (uint32_t)l4[2] << 8 | l4[3];
-
-			has = TSS_HAS_PORTS;
-			ports = direction == UPF_DL ? destination << 16 | source
-						    : source << 16 | destination;
-		}
-	} else if (proto == IPPROTO_ESP || proto == IPPROTO_AH) {
-		unsigned at = proto == IPPROTO_AH ? 4 : 0; // RFC 4302 2, RFC 4303 2
-
-		if (room >= at + 4) {
-			has = TSS_HAS_SPI;
-			spi = read_be32(l4 + at);
-		}
-	}
-	flow->pair[1] = (uint64_t)(proto | (uint32_t)tos << 8 | (uint32_t)qfi << 16 | has << 24)
-			<< 32 |
-		ports;
-	flow->pair[2] = (uint64_t)flow_label << 32 | spi;
-	flow->pair[3] = fteid;
-}
-
-void
-tss_flow_ipv4(struct tss_flow *flow, const struct rte_ipv4_hdr *ip, uint16_t length,
-	enum upf_direction direction, uint8_t qfi, uint64_t fteid)
-{
-	unsigned header = rte_ipv4_hdr_len(ip);
-	bool later = (ip->fragment_offset & rte_cpu_to_be_16(RTE_IPV4_HDR_OFFSET_MASK)) != 0;
-	uint64_t remote = direction == UPF_DL ? ip->src_addr : ip->dst_addr;
-	uint64_t local = direction == UPF_DL ? ip->dst_addr : ip->src_addr;
-
-	flow->pair[0] = local << 32 | remote;
-	flow_transport(flow, ip->next_proto_id, ip->type_of_service, (const uint8_t *)ip + header,
-		later || header > length ? 0 : length - header, direction, qfi, 0, fteid);
-}
-
-void
-tss_flow_ipv6(struct tss_flow *flow, const struct rte_ipv6_hdr *ip, uint16_t length, uint8_t proto,
-	uint16_t l4, enum upf_direction direction, uint8_t qfi, uint64_t fteid)
-{
-	const uint8_t *remote = direction == UPF_DL ? (const uint8_t *)&ip->src_addr
-						    : (const uint8_t *)&ip->dst_addr;
-	const uint8_t *local = direction == UPF_DL ? (const uint8_t *)&ip->dst_addr
-						   : (const uint8_t *)&ip->src_addr;
-	uint32_t first = rte_be_to_cpu_32(ip->vtc_flow), head[2], rest[8] = {0};
-
-	memcpy(&head[0], remote, 4);
-	memcpy(&head[1], local, 4);
-	memcpy(&rest[0], remote + 4, 12);
-	memcpy(&rest[3], local + 4, 12);
-	flow->pair[0] = (uint64_t)head[1] << 32 | head[0];
-	for (size_t i = 0; i < 4; i++)
-		flow->pair[4 + i] = (uint64_t)rest[2 * i + 1] << 32 | rest[2 * i];
-	flow_transport(flow, proto, (uint8_t)(first >> 20), (const uint8_t *)ip + l4,
-		l4 == 0 || l4 > length ? 0 : length - l4, direction, qfi, first & 0xfffff, fteid);
-}
+#include "rules/tss_layout.h"
 
 // ---- from PDRs to entries ------------------------------------------------------------------------
 
@@ -497,7 +261,7 @@ find_group(struct plan *plan, const uint32_t mask[TSS_WORDS])
 {
 	static const struct tss_flow all = {.word = {~0u, ~0u, ~0u, ~0u, ~0u, ~0u, ~0u, ~0u, ~0u,
 						    ~0u, ~0u, ~0u, ~0u, ~0u, ~0u, ~0u}};
-	unsigned last = plan->index_size - 1, at = hash(mask, all.word, TSS_WORDS) & last;
+	unsigned last = plan->index_size - 1, at = tss_hash(mask, all.word, TSS_WORDS) & last;
 
 	for (; plan->index[at] != 0; at = (at + 1) & last) {
 		if (memcmp(plan->group[plan->index[at] - 1].mask, mask, sizeof(all.word)) == 0)
@@ -527,7 +291,7 @@ member_buckets(const struct plan *plan, const struct group *g, const struct tss_
 
 		flow.remote_port = i % 2 == 0 ? e->port_lo[0] : e->port_hi[0];
 		flow.local_port = i / 2 == 0 ? e->port_lo[1] : e->port_hi[1];
-		h = hash(flow.word, g->mask, plan->words) >> (32 - g->bits);
+		h = tss_hash(flow.word, g->mask, plan->words) >> (32 - g->bits);
 		while (seen < n && bucket[seen] != h)
 			seen++;
 		if (seen == n)
@@ -734,7 +498,7 @@ plan_make(struct plan *plan, enum tss_family family, const struct tss_entry *ent
 		size *= 2;
 	*plan = (struct plan){
 		.family = family,
-		.words = words_of(family),
+		.words = tss_words_of(family),
 		.otherwise = TSS_NONE,
 		.entry = aligned_alloc(_Alignof(struct tss_entry), (n + 1) * sizeof(*plan->entry)),
 		.of = malloc((n + 1) * sizeof(*plan->of)),
@@ -800,7 +564,7 @@ describe(const struct plan *plan, const struct group *g, struct tuple *t,
 	t->block = (uint16_t)(sizeof(struct block) +
 		(t->columns + (t->ports ? 1u : 0u)) * sizeof(struct column));
 	t->size = (uint16_t)(sizeof(*t) + (g->bits != 0 ? plan->words * sizeof(uint32_t) : 0) +
-		uniforms_size(t->uniforms));
+		tss_uniforms_size(t->uniforms));
 }
 
 static void
@@ -867,7 +631,7 @@ plan_size(struct plan *plan, size_t *tuples)
 {
 	size_t blocks = 0;
 
-	*tuples = uniforms_size(plan->commons);
+	*tuples = tss_uniforms_size(plan->commons);
 	for (unsigned i = 0; i < plan->groups; i++) {
 		struct uniform uniform[TSS_WORDS];
 		struct tuple t;
@@ -914,7 +678,7 @@ tss_compile(struct tss *to, const struct tss_entry *entries, unsigned n)
 		to->family[family].tuples = plan.groups;
 		to->family[family].first = at;
 		memcpy(base + at, plan.common, plan.commons * sizeof(*plan.common));
-		at += (uint32_t)uniforms_size(plan.commons);
+		at += (uint32_t)tss_uniforms_size(plan.commons);
 		plan_size(&plan, &tuples);
 		end += (uint32_t)tuples;
 		for (unsigned i = 0; i < plan.groups; i++) {
