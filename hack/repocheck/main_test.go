@@ -88,6 +88,12 @@ func TestChecks(t *testing.T) {
 			text("docs/walk.md", "`called()` `Conn.Close` `struct pkt` `d.go`\n[`poll()`](../upf/b.c)\n")},
 			want: []string{"docs/walk.md:1: there is no function called()", "docs/walk.md:1: there is no Conn.Close", "docs/walk.md:1: there is no struct pkt",
 				"docs/walk.md:1: there is no file d.go", "docs/walk.md:2: poll() is not defined in upf/b.c"}},
+		{name: "includes that lean one way", check: includes, files: []file{
+			text("upf/upfu/a/top.c", "#include \"a/top.h\"\n#include <a/top.h>\n#include \"b/floor.h\"\n#include \"upf_abi.h\"\n"), text("upf/upfu/a/top.h", ""), text("upf/upfu/b/floor.h", ""),
+			text("docs/x.c", "#include \"docs/y.h\"\n"), text("docs/y.c", "#include \"docs/x.h\"\n")}},
+		{name: "a circle of includes", check: includes, files: []file{
+			text("upf/upfu/a/one.c", "#include \"a/one.h\"\n#include \"b/two.h\"\n"), text("upf/upfu/b/two.h", "#include \"b/three.h\"\n"), text("upf/upfu/b/three.c", "#include \"a/one.h\"\n")},
+			want: []string{"upf/upfu/a/one.h: a circle of includes: a/one > b/two > b/three > a/one"}},
 		{name: "shell blocks that a shell can read", check: shellBlocks, files: []file{
 			text("a.md", "1. In a list:\n   ```sh\n   for i in 1 2; do\n     echo \"$i\"\n   done\n   ```\n```\nif this is no shell's\n```\n")}},
 		{name: "a shell block that no shell can read", check: shellBlocks, files: []file{text("a.md", "x\n```sh\nif true\n```\n")},
