@@ -15,6 +15,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"runtime/debug"
 	"slices"
 	"strings"
 )
@@ -175,21 +176,26 @@ func goModules(file string) ([]component, bool) {
 	release := strings.TrimPrefix(strings.Fields(info.GoVersion)[0], "go")
 	found := []component{{Type: "library", Name: "std", Version: release, PURL: "pkg:golang/std@" + release}}
 	for _, module := range info.Deps {
-		if module.Replace != nil {
-			// A folder of this repository has no version, and is named by what it stands for.
-			if module.Replace.Version != "" {
-				module = module.Replace
-			} else {
-				module.Version = ""
-			}
-		}
-		c := component{Type: "library", Name: module.Path, Version: module.Version, PURL: "pkg:golang/" + module.Path}
-		if c.Version != "" {
-			c.PURL += "@" + strings.ReplaceAll(c.Version, "+", "%2B")
-		}
-		found = append(found, c)
+		found = append(found, goModule(module))
 	}
 	return found, true
+}
+
+func goModule(module *debug.Module) component {
+	name, version := module.Path, module.Version
+	if by := module.Replace; by != nil {
+		// A folder of this repository has no version, and is named by what it stands for; Go calls it (devel).
+		if by.Version == "" || by.Version == "(devel)" {
+			version = ""
+		} else {
+			name, version = by.Path, by.Version
+		}
+	}
+	c := component{Type: "library", Name: name, Version: version, PURL: "pkg:golang/" + name}
+	if version != "" {
+		c.PURL += "@" + strings.ReplaceAll(version, "+", "%2B")
+	}
+	return c
 }
 
 var versionedJar = regexp.MustCompile(`^([A-Za-z][\w.-]*?)-(\d[\w.]*)\.jar$`)

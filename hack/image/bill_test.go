@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -151,5 +152,23 @@ func TestBillOfAProgram(t *testing.T) {
 	}
 	if err := writeBills("1.2.3", []string{program + ".cdx.json"}); err == nil || !strings.Contains(err.Error(), "not a program of Go's compiler") {
 		t.Errorf("of a file that is no program: %v", err)
+	}
+}
+
+func TestBillNamesReplacedModules(t *testing.T) {
+	for sentence, test := range map[string]struct {
+		module debug.Module
+		want   string // the purl
+	}{
+		"as it is":                        {debug.Module{Path: "example.org/a", Version: "v1.0.0+incompatible"}, "pkg:golang/example.org/a@v1.0.0%2Bincompatible"},
+		"another module":                  {debug.Module{Path: "example.org/a", Version: "v1.0.0", Replace: &debug.Module{Path: "example.org/b", Version: "v2.0.0"}}, "pkg:golang/example.org/b@v2.0.0"},
+		"a folder":                        {debug.Module{Path: "core5g.dev/a", Version: "v0.0.0", Replace: &debug.Module{Path: "./a"}}, "pkg:golang/core5g.dev/a"},
+		"a folder that Go has a word for": {debug.Module{Path: "core5g.dev/a", Version: "v0.0.0", Replace: &debug.Module{Path: "./a", Version: "(devel)"}}, "pkg:golang/core5g.dev/a"},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			if got := goModule(&test.module); got.PURL != test.want {
+				t.Errorf("got %s, want %s", got.PURL, test.want)
+			}
+		})
 	}
 }
