@@ -13,7 +13,7 @@ IMAGES_MADE  := $(if $(filter Free5GC,$(AMF)),$(filter-out $(AMF_IMAGE),$(patsub
 # The folders of this machine do not show in what images hold.
 BUILD   := $(GO) build -trimpath -ldflags '$(LDFLAGS)'
 
-.PHONY: help up down test unit integration lint running e2e e2e-upgrade e2e-operate e2e-security e2e-sessions e2e-state e2e-onprem tools cluster-tools nf bin images reproducible generate kubectl-plugin bench-upf bench-n4 bench-qos bench-core bench-subscribers bench-smf simulate mutants test-upf test-upf-arm64 fuzz
+.PHONY: help up down test unit integration lint running e2e e2e-upgrade e2e-operate e2e-security e2e-sessions e2e-state e2e-onprem tools cluster-tools nf bin images reproducible release release-twice release-check generate kubectl-plugin bench-upf bench-n4 bench-qos bench-core bench-subscribers bench-smf simulate mutants test-upf test-upf-arm64 fuzz
 
 help:
 	@echo "make up       bring up the core and run a phone through it    make down  remove every trace"
@@ -21,6 +21,7 @@ help:
 	@echo "make test     everything that CI runs                        make unit  unit tests, in seconds when warm"
 	@echo "make lint     linters and generated-code drift               make e2e   suites on the running cluster"
 	@echo "make generate rewrite generated code                         make test-upf   all tests of the UPF"
+	@echo "make release VERSION=0.2.0: its files, in out/release        make release-check: of a small one"
 	@echo "make bench-n4 sessions a second, restarts, memory            make bench-core UES=100: register at once"
 	@echo "make bench-upf cycles a packet (BASE=<rev>: beside another)  make fuzz       the UPF, FUZZ_SECONDS= a harness"
 	@echo "make bench-subscribers SUBSCRIBERS=20000: memory and pace of operator and subscriber data"
@@ -64,6 +65,7 @@ integration:
 	@KUBEBUILDER_ASSETS=$(CURDIR)/$(BIN)/envtest $(GO) test -json -run '$(INTEGRATION)' \
 		$$(grep -rlE --include='*_test.go' '^func Test\w*($(INTEGRATION))' operators images/subscriber-data upf charts | xargs dirname | sort -u | sed 's|^|./|')
 	@$(GO) test -C hack/tools -json ./...
+	@$(GO) test -C hack/release -json ./...
 	@$(MAKE) --no-print-directory -C images smoke
 
 lint:
@@ -201,6 +203,29 @@ test-upf-arm64:
 # Each built twice, in different folders; IMAGES= names some.
 reproducible:
 	@hack/reproduce.sh $(IMAGES)
+
+# ---- releases ------------------------------------------------------------------------------------
+
+# Of what is committed, VERSION= into out/release/<version>: all images for both architectures, charts, plug-in, bills of
+# materials, licences, sums; signed where CORE5G_RELEASE_KEY names a key. hack/release.sh has the rest. release-twice makes
+# it a second time elsewhere, and fails unless both are the same.
+release:
+	@hack/release.sh $(VERSION)
+
+release-twice:
+	@hack/release.sh --twice $(VERSION)
+
+# A small one, made twice and signed with a key of the moment, and the tests of a release's files on it; FILES= tests a
+# release that is there.
+CHECKED = $(shell sed -n 's/^version: *//p' charts/core5g/Chart.yaml)-check
+release-check:
+ifndef FILES
+	@mkdir -p $(BIN) && $(GO) build -C hack/release -o $(CURDIR)/$(BIN)/release .
+	@rm -f $(OUT)/release.key $(OUT)/release.key.pub && $(BIN)/release key $(OUT)/release.key
+	@CORE5G_RELEASE_KEY=$(CURDIR)/$(OUT)/release.key IMAGES="pause node-agent session-management" PLUGINS=linux-$(shell $(GO) env GOHOSTARCH) \
+		hack/release.sh --twice $(CHECKED)
+endif
+	@CORE5G_RELEASE=$(abspath $(or $(FILES),$(OUT)/release/$(CHECKED))) $(GO) test -C hack/release -count=1 -json -run TestFiles .
 
 generate:
 	@hack/generate.sh
