@@ -29,7 +29,7 @@ type inputs struct {
 }
 
 // assemble writes the files of the release, and signs them where there is a key.
-func (r *inputs) assemble(key *minisign.PrivateKey) (*manifest, error) {
+func (r *inputs) assemble(key *minisign.PrivateKey) (*contents, error) {
 	if err := checkVersion(r.version); err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func (r *inputs) assemble(key *minisign.PrivateKey) (*manifest, error) {
 	if err := emptyFolder(r.out); err != nil {
 		return nil, err
 	}
-	m := &manifest{Name: "core5g", Version: r.version, Commit: r.commit, Chart: "core5g-" + r.version + ".tgz"}
+	m := &contents{Name: "core5g", Version: r.version, Commit: r.commit, Chart: "core5g-" + r.version + ".tgz"}
 	if m.LeftOut, err = readLeftOut(filepath.Join(r.built, "left-out")); err != nil {
 		return nil, err
 	}
@@ -139,7 +139,7 @@ func readLeftOut(path string) ([]leftOut, error) {
 	return all, nil
 }
 
-func (r *inputs) addImages(m *manifest) error {
+func (r *inputs) addImages(m *contents) error {
 	built, err := builtImages(r.built)
 	if err != nil {
 		return err

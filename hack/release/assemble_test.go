@@ -143,7 +143,7 @@ func key(t *testing.T) (env func(string) string, public string) {
 	return func(variable string) string { return map[string]string{keyFile: file}[variable] }, file + ".pub"
 }
 
-func mustAssemble(t *testing.T, r *inputs, env func(string) string) *manifest {
+func mustAssemble(t *testing.T, r *inputs, env func(string) string) *contents {
 	t.Helper()
 	var private *minisign.PrivateKey
 	if env != nil {
@@ -159,7 +159,7 @@ func mustAssemble(t *testing.T, r *inputs, env func(string) string) *manifest {
 	return m
 }
 
-func contents(t *testing.T, folder string) map[string]string {
+func octets(t *testing.T, folder string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
@@ -180,10 +180,10 @@ func TestAssembleIsTheSameTwice(t *testing.T) {
 	r := built(t)
 	env, public := key(t)
 	mustAssemble(t, r, env)
-	one := contents(t, r.out)
+	one := octets(t, r.out)
 	r.out += "-again"
 	mustAssemble(t, r, env)
-	another := contents(t, r.out)
+	another := octets(t, r.out)
 	if diff := cmp.Diff(slices.Sorted(maps.Keys(one)), slices.Sorted(maps.Keys(another))); diff != "" {
 		t.Errorf("files (-one +another):\n%s", diff)
 	}
@@ -235,6 +235,40 @@ func TestDigestsHoldInARegistry(t *testing.T) {
 				t.Errorf("%s for %s: %+v", i.Name, platform, config)
 			}
 		}
+	}
+}
+
+// TestIndexesSayNoMoreThanTheyMust: an unknown key keeps older programs from copying an index as it is.
+func TestIndexesSayNoMoreThanTheyMust(t *testing.T) {
+	r := built(t)
+	m := mustAssemble(t, r, nil)
+	a, err := openArchive(filepath.Join(r.out, m.Images[0].Archive))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.close()
+	text, err := a.index.RawManifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var index struct {
+		SchemaVersion int               `json:"schemaVersion"`
+		MediaType     string            `json:"mediaType"`
+		Annotations   map[string]string `json:"annotations"`
+		Manifests     []struct {
+			MediaType string      `json:"mediaType"`
+			Size      int64       `json:"size"`
+			Digest    string      `json:"digest"`
+			Platform  v1.Platform `json:"platform"`
+		} `json:"manifests"`
+	}
+	strict := json.NewDecoder(bytes.NewReader(text))
+	strict.DisallowUnknownFields()
+	if err := strict.Decode(&index); err != nil {
+		t.Errorf("%v in %s", err, text)
+	}
+	if index.MediaType != string(types.OCIImageIndex) || len(index.Manifests) != len(m.Images[0].Platforms) {
+		t.Errorf("index %+v", index)
 	}
 }
 
@@ -320,14 +354,14 @@ func TestVerifyRefuses(t *testing.T) {
 // made them wrong.
 func TestVerifyRefusesReleasesThatDoNotFit(t *testing.T) {
 	for sentence, test := range map[string]struct {
-		change func(m *manifest)
+		change func(m *contents)
 		want   string
 	}{
-		"a digest that is another's":         {func(m *manifest) { m.Images[0].Digest = m.Images[1].Digest }, "image amf: "},
-		"a platform that is not there":       {func(m *manifest) { m.Images[0].Platforms = append(m.Images[0].Platforms, "linux/arm64") }, "platforms"},
-		"another version than the chart's":   {func(m *manifest) { m.Version = "1.2.4" }, "want 1.2.4 of all"},
-		"a function whose image nobody made": {func(m *manifest) { m.LeftOut = m.LeftOut[:1] }, "which the release does not have"},
-		"an image the chart knows, unlisted": {func(m *manifest) { m.Images = m.Images[1:] }, "images.digests"},
+		"a digest that is another's":         {func(m *contents) { m.Images[0].Digest = m.Images[1].Digest }, "image amf: "},
+		"a platform that is not there":       {func(m *contents) { m.Images[0].Platforms = append(m.Images[0].Platforms, "linux/arm64") }, "platforms"},
+		"another version than the chart's":   {func(m *contents) { m.Version = "1.2.4" }, "want 1.2.4 of all"},
+		"a function whose image nobody made": {func(m *contents) { m.LeftOut = m.LeftOut[:1] }, "which the release does not have"},
+		"an image the chart knows, unlisted": {func(m *contents) { m.Images = m.Images[1:] }, "images.digests"},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			r := built(t)

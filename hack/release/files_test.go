@@ -21,7 +21,7 @@ import (
 
 // files is the folder of a release that `make release` made, and nothing else of this machine but helm and what its reader
 // pushes with: CORE5G_RELEASE names it.
-func files(t *testing.T) (folder string, m *manifest) {
+func files(t *testing.T) (folder string, m *contents) {
 	t.Helper()
 	folder = os.Getenv("CORE5G_RELEASE")
 	if folder == "" {
@@ -185,7 +185,7 @@ func TestFilesRender(t *testing.T) {
 	}
 }
 
-func left(m *manifest, image string) bool {
+func left(m *contents, image string) bool {
 	return slices.ContainsFunc(m.LeftOut, func(l leftOut) bool { return l.Image == image && l.Platform == "all" && l.Reason != "" })
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/partial"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
@@ -76,6 +77,19 @@ func ociImage(archive string) (v1.Image, error) {
 	return mutate.ConfigFile(image, config)
 }
 
+// plain is an image whose entry in an index has no artifactType, which an image needs not and skopeo 1.9 (Debian 12)
+// refuses to copy by its digest.
+type plain struct{ v1.Image }
+
+func (p plain) Descriptor() (*v1.Descriptor, error) {
+	d, err := partial.Descriptor(p.Image)
+	if err != nil {
+		return nil, err
+	}
+	d.ArtifactType = ""
+	return d, nil
+}
+
 // writeImage writes the OCI archive of one image with all its platforms, and tells the index's digest: what a registry
 // knows it by.
 func writeImage(built, name string, platforms []string, version, archive string) (digest string, err error) {
@@ -96,7 +110,7 @@ func writeImage(built, name string, platforms []string, version, archive string)
 		if config.OS != p.OS || config.Architecture != p.Architecture {
 			return "", fmt.Errorf("%s in %s is for %s/%s", name, folder, config.OS, config.Architecture)
 		}
-		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: img, Descriptor: v1.Descriptor{Platform: &p}})
+		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: plain{img}, Descriptor: v1.Descriptor{Platform: &p}})
 	}
 	annotated, ok := mutate.Annotations(index, map[string]string{
 		"org.opencontainers.image.title":   "core5g/" + name,

@@ -23,8 +23,8 @@ const (
 	signatureEnd = ".minisig"
 )
 
-// manifest says what the files of a release are. It names every file but itself, SHA256SUMS and the signatures.
-type manifest struct {
+// contents says what the files of a release are. It names every file but itself, SHA256SUMS and the signatures.
+type contents struct {
 	Name    string    `json:"name"`
 	Version string    `json:"version"`
 	Commit  string    `json:"commit"`
@@ -110,7 +110,7 @@ func digestOf(path string) (sum string, size int64, err error) {
 }
 
 // writeManifest writes manifest.json and SHA256SUMS over the files that are there.
-func writeManifest(folder string, m *manifest) error {
+func writeManifest(folder string, m *contents) error {
 	var err error
 	if m.Files, err = filesOf(folder); err != nil {
 		return err
@@ -127,7 +127,7 @@ func writeManifest(folder string, m *manifest) error {
 }
 
 // sums is the text of SHA256SUMS, as sha256sum reads it.
-func sums(m *manifest, manifestText []byte) []byte {
+func sums(m *contents, manifestText []byte) []byte {
 	own := sha256.Sum256(manifestText)
 	all := append(slices.Clone(m.Files), file{Name: manifestFile, SHA256: hex.EncodeToString(own[:])})
 	slices.SortFunc(all, func(a, b file) int { return strings.Compare(a.Name, b.Name) })
@@ -138,7 +138,7 @@ func sums(m *manifest, manifestText []byte) []byte {
 	return w.Bytes()
 }
 
-func readManifest(path string) (*manifest, []byte, error) {
+func readManifest(path string) (*contents, []byte, error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, fmt.Errorf("%s is not there: name a release's folder or its manifest", path)
@@ -146,7 +146,7 @@ func readManifest(path string) (*manifest, []byte, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	m := new(manifest)
+	m := new(contents)
 	strict := json.NewDecoder(bytes.NewReader(text))
 	strict.DisallowUnknownFields()
 	if err := strict.Decode(m); err != nil {

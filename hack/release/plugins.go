@@ -37,7 +37,7 @@ type krewPlatform struct {
 }
 
 // addPlugins packs kubectl-core5g for each platform that it was built for, and writes krew's manifest of them.
-func (r *inputs) addPlugins(m *manifest) error {
+func (r *inputs) addPlugins(m *contents) error {
 	programs, err := filepath.Glob(filepath.Join(r.built, "plugin", "*", program))
 	if err != nil {
 		return err

@@ -19,7 +19,7 @@ import (
 
 // verify checks the files of a release, and nothing but them: signatures by the public key in keyPath, where one is
 // named; that every file is there as it was made, and no other; and that chart, archives and manifest speak of the same images.
-func verify(folder, keyPath string) (*manifest, error) {
+func verify(folder, keyPath string) (*contents, error) {
 	if keyPath != "" {
 		key, err := minisign.PublicKeyFromFile(keyPath)
 		if err != nil {
@@ -167,7 +167,7 @@ func unpackFile(root *os.Root, name string, from io.Reader) error {
 
 // checkChart wants the chart of this version, and every image that it can make a pod of in the release, by the archive's
 // digest; one that the release is without is said in the manifest.
-func checkChart(folder string, m *manifest) error {
+func checkChart(folder string, m *contents) error {
 	c, err := readChart(filepath.Join(folder, m.Chart))
 	if err != nil {
 		return err
