@@ -96,6 +96,8 @@ build_arch() {
 			fail "the programs of $image could not be built for $arch"
 		fi
 		out/bin/image "${flags[@]}" -tag "$version" -out "$built" "$image"
+		# What is in the archive need not lie here twice; the database's jars have licences in them.
+		find "$work/source/out" \( -path '*/bin/database' -o -path '*/root' \) -prune -o -type f -path '*/bin/*' -exec rm -f {} +
 	done
 }
 
