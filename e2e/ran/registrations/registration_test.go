@@ -54,7 +54,9 @@ func TestAUEGoesIdleIsPagedAndLeaves(t *testing.T) {
 func TestASubscriptionIsWithdrawn(t *testing.T) {
 	s := begin(t)
 	p := s.attach(1)
-	s.subscribers(func(text string) string { return strings.Replace(text, "supi: "+supi(1)+",", "supi: "+supi(1)+", barred: true,", 1) })
+	s.subscribers(func(text string) string {
+		return strings.Replace(text, "supi: "+supi(1)+",", "supi: "+supi(1)+", barred: true,", 1)
+	})
 	p.wait("deregistration", func(x ue.Status) bool { return x.State != "registered" })
 	s.until("nothing of the UE", func() bool { return s.kept(1) == nil && len(s.upfu.Sessions()) == 0 })
 	s.subscribers(func(text string) string { return strings.Replace(text, ", barred: true", "", 1) })
