@@ -14,19 +14,19 @@ import (
 func TestAWorkerDies(t *testing.T) {
 	type story struct {
 		name string
-		// first what happened before the worker that will die began to count its writes, then what it dies in, and writes how many there are.
+		// first what happened before the worker that will die began to count its writes, then what it dies in, and which writes there are.
 		first, then func(*phone)
-		writes      int
+		from, to    int
 	}
 	for _, tt := range []story{
-		{"in a service request", (*phone).idle, func(p *phone) { p.must(p.ServiceRequest(p.s.ctx)) }, 2},
-		{"when a UE goes idle", func(*phone) {}, (*phone).idle, 2},
+		{"in a service request", (*phone).idle, func(p *phone) { p.must(p.ServiceRequest(p.s.ctx)) }, 0, 2},
+		{"when a UE goes idle", func(*phone) {}, (*phone).idle, 0, 2},
 		{"in paging", (*phone).idle, func(p *phone) {
 			p.s.packet()
 			p.wait("paging", func(x ue.Status) bool { return x.Counters.Pagings > 0 && x.CM == "connected" && x.Ready })
-		}, 3},
+		}, 1, 4}, // without an answer to its request, the SMF asks again after 10 s
 	} {
-		for n := range tt.writes {
+		for n := tt.from; n < tt.to; n++ {
 			for _, moment := range []string{before, after} {
 				t.Run(fmt.Sprintf("%s, %s write %d", tt.name, moment, n+1), func(t *testing.T) {
 					var armed atomic.Bool
@@ -54,6 +54,32 @@ func TestAWorkerDies(t *testing.T) {
 					}
 				})
 			}
+		}
+	}
+}
+
+// The worker is killed at each write of a UE's first registration, and of its session. The UE gets both: what nobody has kept of it, it says again.
+func TestAWorkerDiesDuringRegistration(t *testing.T) {
+	for n := range 8 {
+		for _, moment := range []string{before, after} {
+			t.Run(fmt.Sprintf("%s write %d", moment, n+1), func(t *testing.T) {
+				var count atomic.Int32
+				s := begin(t, func(w *amfWorker, at string) {
+					if at == moment && int(count.Add(1)) == n+1 {
+						w.kill()
+					}
+				})
+				s.startWorker()
+				began := time.Now()
+				p := s.switchOn(1)
+				p.ready()
+				t.Logf("it took %s, with %d writes", time.Since(began), count.Load())
+				p.must(p.again())
+				if x := p.Status(); x.Counters.Rejects+x.Counters.MACFailures != 0 {
+					t.Errorf("the UE is %+v", x)
+				}
+				s.until("no session too many", func() bool { return len(s.upfu.Sessions()) == 1 })
+			})
 		}
 	}
 }

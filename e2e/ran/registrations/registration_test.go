@@ -22,7 +22,10 @@ func TestAUERegistersAndGetsASession(t *testing.T) {
 func (p *phone) idle() {
 	p.s.t.Helper()
 	p.must(p.Idle(p.s.ctx))
-	p.s.until("the UPF to keep packets", func() bool { return p.s.buffers() == 1 })
+	p.s.until("the UPF to keep packets, and the AMF to know", func() bool {
+		rec := p.s.kept(p.n)
+		return p.s.buffers() == 1 && rec != nil && rec.N2 == nil && !rec.Sessions[0].Silent
+	})
 }
 
 func TestAUEGoesIdleIsPagedAndLeaves(t *testing.T) {

@@ -3,6 +3,7 @@ package registrations
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"log/slog"
 	"net"
@@ -58,6 +59,9 @@ import (
 // patience bounds what is awaited.
 const patience = 30 * time.Second
 
+// repeat is when UEs say again what nobody has answered: 15 s and more in life.
+const repeat = 3 * time.Second
+
 const (
 	key = "8baf473f2f8fd09487cccbd7097c6862"
 	opc = "8e27b6af0e692e750f32667a3b14605d"
@@ -72,6 +76,9 @@ var slice = uenas.SNSSAI{SST: 1, SD: [3]byte{1, 2, 3}, HasSD: true}
 
 func TestMain(m *testing.M) {
 	if err := os.Setenv(sctp.TransportEnv, "udp"); err != nil {
+		panic(err)
+	}
+	if err := flag.Set("test.parallel", "8"); err != nil { // stories wait more than they work
 		panic(err)
 	}
 	os.Exit(m.Run())
@@ -648,8 +655,8 @@ func (s *story) startGNB(n int) {
 // phone is a UE.
 type phone struct {
 	*ue.UE
-	s    *story
-	supi string
+	s *story
+	n int
 }
 
 // switchOn the n-th UE at the first gNB. Once it is registered it has one session.
@@ -670,12 +677,14 @@ func (s *story) switchOn(n int, change ...func(*ue.Config)) *phone {
 	c := ue.Config{
 		HomeKey: null, SUPI: supi(n), MCC: "208", MNC: "93", K: k, OPc: op, IMEISV: "4370816125816151", Routing: "0", Requested: []uenas.SNSSAI{slice},
 		Sessions: []ue.SessionConfig{{PSI: 1, Slice: slice, DNN: "internet"}}, Autostart: true, Recover: true,
-		Timers: ue.Timers{MinRetry: 5 * time.Millisecond, MaxRetry: 20 * time.Millisecond},
+		Timers: ue.Timers{
+			MinRetry: 5 * time.Millisecond, MaxRetry: 20 * time.Millisecond, T3510: repeat, T3517: repeat, T3580: repeat,
+		},
 	}
 	for _, f := range change {
 		f(&c)
 	}
-	p := &phone{UE: ue.New(c, s.gnbs[0], s.n3s[0], logger()), s: s, supi: supi(n)}
+	p := &phone{UE: ue.New(c, s.gnbs[0], s.n3s[0], logger()), s: s, n: n}
 	s.wg.Go(func() { p.Run(s.ctx) })
 	s.gnbs[0].Add(p.UE)
 	return p

@@ -32,6 +32,8 @@ type links struct {
 	// whole is since when each address has told its associations; zero: one has not.
 	whole time.Time
 	heard bool
+	// again holds one when terminators are to be looked for at once.
+	again chan struct{}
 }
 
 // address of a terminator.
@@ -56,7 +58,7 @@ const (
 )
 
 func newLinks(p *Pod) *links {
-	return &links{pod: p, held: map[uint16]uint64{}, conns: map[*link.Conn]bool{}, lives: map[string]*life{}, dialled: map[string]*address{}}
+	return &links{pod: p, held: map[uint16]uint64{}, conns: map[*link.Conn]bool{}, lives: map[string]*life{}, dialled: map[string]*address{}, again: make(chan struct{}, 1)}
 }
 
 // run until the pod has given up its shards.
@@ -71,6 +73,7 @@ func (l *links) run() {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+		case <-l.again:
 		}
 	}
 }
@@ -182,6 +185,10 @@ func (l *links) keep(ctx context.Context, at string, a *address) {
 func (l *links) failed(at string, a *address, err error) {
 	l.pod.measures.linkEnds.Inc()
 	l.pod.Log.Warn("no connection to an N2 terminator", "address", at, "terminator", a.name, "err", err)
+	select {
+	case l.again <- struct{}{}: // it may be elsewhere by now
+	default:
+	}
 	if !errors.Is(err, syscall.ECONNREFUSED) {
 		return
 	}

@@ -8,6 +8,7 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"core5g.dev/core5g/images/access-management/namf"
 	"core5g.dev/core5g/images/access-management/nausf"
@@ -192,6 +193,27 @@ func (p *Pod) all() []*Shard {
 		out = append(out, s)
 	}
 	return out
+}
+
+// aliveTime is how long the loop of a shard may be busy with one thing.
+const aliveTime = 3 * time.Second
+
+// Alive says which shard is stuck: its loop does not come to what is posted.
+func (p *Pod) Alive() error {
+	over := time.After(aliveTime)
+	for _, s := range p.all() {
+		came := make(chan struct{})
+		if !s.loop.post(func() { close(came) }) {
+			continue // it was given up
+		}
+		select {
+		case <-came:
+		case <-s.loop.done:
+		case <-over:
+			return fmt.Errorf("shard %s is stuck", s.lease.Shard)
+		}
+	}
+	return nil
 }
 
 // Ready says what is missing: there are settings, each shard has a holder, as far as is known, and a terminator has been heard since the pod began.

@@ -241,6 +241,13 @@ func (r requests) EnableReachability(ctx context.Context, ue string) error {
 	return &namf.Refused{Cause: namf.UENotReachable, Detail: "the UE is idle, and is paged for N1 and N2 messages only"}
 }
 
+// Services that are served, with the versions in their URIs, for the profile of the AMF at the NRF.
+func Services() map[string][]string {
+	out := namf.Services()
+	delete(out, namf.EventService) // nobody takes its subscriptions
+	return out
+}
+
 // Handler is the service based interface of the AMF, at every pod.
 func (p *Pod) Handler() http.Handler {
 	router := sbi.NewRouter(p.Log, p.Registry)

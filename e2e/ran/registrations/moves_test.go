@@ -1,0 +1,128 @@
+package registrations
+
+import (
+	"testing"
+
+	"core5g.dev/core5g/e2e/ran/ue"
+)
+
+// same fails where a UE has noticed something: it was rejected, has registered anew, or has another session.
+func (p *phone) same(x ue.Status) {
+	p.s.t.Helper()
+	y := p.ready()
+	if y.Counters.Registrations != x.Counters.Registrations || y.Counters.Rejects+y.Counters.MACFailures != 0 ||
+		y.Sessions[0].Address != x.Sessions[0].Address {
+		p.s.t.Errorf("the UE was %+v, and is %+v", x, y)
+	}
+}
+
+// A worker that is drained gives its shards up while UEs come and go.
+func TestAWorkerIsDrained(t *testing.T) {
+	s := begin(t)
+	phones := []*phone{s.attach(1), s.attach(2), s.attach(3)}
+	s.startWorker()
+	var were []ue.Status
+	busy := make(chan error, len(phones))
+	for _, p := range phones {
+		were = append(were, p.Status())
+		go func() {
+			for range 10 {
+				if err := p.Idle(s.ctx); err != nil {
+					busy <- err
+					return
+				}
+				if err := p.ServiceRequest(s.ctx); err != nil {
+					busy <- err
+					return
+				}
+			}
+			busy <- nil
+		}()
+	}
+	s.living()[0].drain()
+	for range phones {
+		if err := <-busy; err != nil {
+			t.Error(err)
+		}
+	}
+	for n, p := range phones {
+		p.same(were[n])
+	}
+}
+
+// The connection between a worker and a terminator breaks, and comes back: what was said meanwhile is said again.
+func TestALinkIsCut(t *testing.T) {
+	s := begin(t)
+	p := s.attach(1)
+	x := p.Status()
+	w := s.living()[0]
+	w.cutLinks(true)
+	idle := make(chan error, 1)
+	go func() { idle <- p.Idle(s.ctx) }() // it waits in the terminator
+	w.cutLinks(false)
+	p.must(<-idle)
+	w.cutLinks(false)
+	p.must(p.ServiceRequest(s.ctx))
+	p.same(x)
+}
+
+// A terminator dies, with all associations: its gNBs come to the next one, and their UEs come back without registering anew.
+func TestATerminatorDies(t *testing.T) {
+	s := begin(t)
+	phones := []*phone{s.attach(1), s.attach(2)}
+	x := []ue.Status{phones[0].Status(), phones[1].Status()}
+	s.terminators[0].kill()
+	next := s.startTerminator()
+	for n, p := range phones {
+		s.until("the AMF to know that the connection is gone", func() bool {
+			at := s.kept(n + 1).N2
+			return at == nil || at.Terminator == next.name
+		})
+		s.until("the UE to be served again", func() bool { // its gNB lets go of it
+			at := s.kept(n + 1).N2
+			return p.ServiceRequest(s.ctx) == nil && at != nil && at.Terminator == next.name
+		})
+		p.same(x[n])
+	}
+	phones[0].idle()
+	s.packet()
+	phones[0].wait("paging", func(x ue.Status) bool { return x.Counters.Pagings == 1 && x.Ready && x.CM == "connected" })
+	phones[0].same(x[0])
+}
+
+// Requests come to a worker that does not hold the UE's shard, and are passed on.
+func TestRequestsArePassedOn(t *testing.T) {
+	s := begin(t)
+	p := s.attach(1)
+	p.idle()
+	holder := s.holder(1)
+	other := s.startWorker()
+	s.mu.Lock()
+	s.workers = []*amfWorker{other, holder} // who calls the AMF comes to the first
+	s.mu.Unlock()
+	s.client.CloseIdleConnections()
+	s.packet()
+	p.wait("paging", func(x ue.Status) bool { return x.Counters.Pagings == 1 && x.Ready && x.CM == "connected" })
+	if n := counted(t, other, "core5g_amf_passed_on_total"); n == 0 && s.holder(1) == holder {
+		t.Error("nothing was passed on")
+	}
+	p.must(p.Deregister(s.ctx, false))
+	s.until("nothing of the UE", func() bool { return s.kept(1) == nil && len(s.upfu.Sessions()) == 0 })
+}
+
+// counted is the sum of a metric of a worker.
+func counted(t *testing.T, w *amfWorker, name string) (sum float64) {
+	t.Helper()
+	families, err := w.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == name {
+			for _, m := range f.Metric {
+				sum += m.GetCounter().GetValue() + m.GetGauge().GetValue()
+			}
+		}
+	}
+	return sum
+}
