@@ -340,7 +340,8 @@ amf: {name: North, region: 1, set: 2, pointer: 3, capacity: 9}
 `))
 	file, address, workers := filepath.Join(directory, "amf.yaml"), free(t), free(t)
 	_, port, _ := net.SplitHostPort(workers)
-	terminator := startTerminator(t, address, workers)
+	_, portN2, _ := net.SplitHostPort(address)
+	terminator := startTerminator(t, ":"+portN2, workers) // all addresses, as a pod does
 	begins := func(name string) *part {
 		return startWorker(t, name, file, "http://"+nrf.Addr().String(), "localhost:"+port)
 	}
