@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"os"
 	"time"
 
 	"core5g.dev/core5g/images/access-management/configuration"
@@ -100,15 +99,15 @@ func newPod(ctx context.Context, group *errgroup.Group, c Config, identity *sbit
 // follow the configuration: a file's, or the cluster's.
 func follow(ctx context.Context, group *errgroup.Group, c Config, configure func(*procedure.Settings), registry prometheus.Registerer, log *slog.Logger) error {
 	if c.ConfigurationFile != "" {
-		text, err := os.ReadFile(c.ConfigurationFile)
+		file, settings, err := configuration.Open(c.ConfigurationFile)
 		if err != nil {
 			return err
 		}
-		settings, err := configuration.Parse(text)
-		if err != nil {
-			return fmt.Errorf("%s: %w", c.ConfigurationFile, err)
-		}
 		configure(settings)
+		group.Go(func() error {
+			file.Follow(ctx, configure, log)
+			return nil
+		})
 		return nil
 	}
 	objects, err := customresources.Open(c.Namespace, log)

@@ -218,6 +218,13 @@ func (p *part) holds() int {
 
 const shards = 3
 
+const written = `
+plmns: [{mcc: "208", mnc: "93"}]
+tacs: ["000001"]
+sliceCatalogue: [{sst: 1, sd: "010203"}]
+amf: {name: North, region: 1, set: 2, pointer: 3, capacity: 9}
+`
+
 func startWorker(t *testing.T, name, file, nrf, terminators string) *part {
 	t.Helper()
 	health, metrics := free(t), free(t)
@@ -285,6 +292,12 @@ func connect(t *testing.T, address string) *station {
 // ask for something, and hear the answer.
 func (s *station) ask(m n2.Message) n2.Message {
 	s.t.Helper()
+	s.say(m)
+	return s.hear()
+}
+
+func (s *station) say(m n2.Message) {
+	s.t.Helper()
 	octets, err := n2.Write(m)
 	if err != nil {
 		s.t.Fatal(err)
@@ -292,19 +305,23 @@ func (s *station) ask(m n2.Message) n2.Message {
 	if _, err := s.conn.SCTPWrite(octets, &sctp.SndRcvInfo{PPID: ngapPPID}); err != nil {
 		s.t.Fatal(err)
 	}
+}
+
+func (s *station) hear() n2.Message {
+	s.t.Helper()
 	if err := s.conn.SetReadDeadline(time.Now().Add(limit)); err != nil {
 		s.t.Fatal(err)
 	}
 	b := make([]byte, n2.MaxOctets)
 	n, _, _, err := s.conn.SCTPRead(b)
 	if err != nil {
-		s.t.Fatalf("no answer to %T: %v", m, err)
+		s.t.Fatalf("the gNB hears nothing: %v", err)
 	}
-	answer, fault := n2.Read(b[:n])
+	m, fault := n2.Read(b[:n])
 	if fault != nil {
 		s.t.Fatal(fault)
 	}
-	return answer
+	return m
 }
 
 func setupRequest(t *testing.T, tac uint32) *n2.NGSetupRequest {
@@ -332,12 +349,7 @@ func TestThePrograms(t *testing.T) {
 		t.Fatal(err)
 	}
 	go func() { _ = sbi.Serve(t.Context(), nrf, known) }()
-	write(t, directory, "amf.yaml", []byte(`
-plmns: [{mcc: "208", mnc: "93"}]
-tacs: ["000001"]
-sliceCatalogue: [{sst: 1, sd: "010203"}]
-amf: {name: North, region: 1, set: 2, pointer: 3, capacity: 9}
-`))
+	write(t, directory, "amf.yaml", []byte(written))
 	file, address, workers := filepath.Join(directory, "amf.yaml"), free(t), free(t)
 	_, port, _ := net.SplitHostPort(workers)
 	_, portN2, _ := net.SplitHostPort(address)
@@ -381,6 +393,14 @@ amf: {name: North, region: 1, set: 2, pointer: 3, capacity: 9}
 		}
 		return nil
 	})
+
+	// The configuration changes, and the gNB hears of it.
+	write(t, directory, "amf.yaml", []byte(strings.Replace(written, "North", "South", 1)))
+	update, ok := gnb.hear().(*n2.AMFConfigurationUpdate)
+	if !ok || update.Name != "South" {
+		t.Errorf("the gNB hears %#v", update)
+	}
+	gnb.say(&n2.AMFConfigurationUpdateAcknowledge{})
 
 	two := begins("amf-1")
 	eventually(t, "shards at both", func() error {

@@ -1,8 +1,11 @@
 package configuration
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -127,4 +130,70 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("%+v", s)
 		}
 	})
+}
+
+// A file that is changed is in force soon, and one that cannot be used never.
+func TestFollow(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "amf.yaml")
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(path+".new", []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(path+".new", path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, _, err := Open(path); err == nil {
+		t.Error("a file that is not there is opened")
+	}
+	write(short)
+	f, settings, err := Open(path)
+	if err != nil || settings.Name != "AMF" {
+		t.Fatalf("%+v, %v", settings, err)
+	}
+	said := make(chan string, 10)
+	told := make(chan *procedure.Settings, 10)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		f.Follow(ctx, func(s *procedure.Settings) { told <- s }, slog.New(slog.NewTextHandler(lines(said), nil)))
+		close(ended)
+	}()
+	await := func(what string, c <-chan string) string {
+		t.Helper()
+		select {
+		case v := <-c:
+			return v
+		case <-time.After(10 * time.Second):
+			t.Fatal("nobody hears of " + what)
+			return ""
+		}
+	}
+	write("{plmns: []}")
+	if got := await("what is wrong", said); !strings.Contains(got, "0 plmns: write 1 to 12") || len(told) != 0 {
+		t.Errorf("said %s, told %d", got, len(told))
+	}
+	write(strings.TrimSuffix(short, "}") + ", amf: {name: North}}")
+	if got := await("the change", said); !strings.Contains(got, "has changed") || len(said) != 0 {
+		t.Errorf("said %s, and %d more", got, len(said))
+	}
+	select {
+	case got := <-told:
+		if got.Name != "North" {
+			t.Errorf("%+v", got)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("nobody is told")
+	}
+	cancel()
+	<-ended
+}
+
+// lines of a log.
+type lines chan string
+
+func (l lines) Write(b []byte) (int, error) {
+	l <- string(b)
+	return len(b), nil
 }

@@ -9,4 +9,5 @@
 //	network.go  a network, and what is wrong with one
 //	words.go    the words in which it is written
 //	file.go     the same from YAML
+//	follow.go   a file that changes
 package configuration

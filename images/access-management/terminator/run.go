@@ -176,6 +176,8 @@ func (r *run) readN2(id uint64, a *n2Conn) error {
 		switch {
 		case errors.Is(err, syscall.EAGAIN), errors.Is(err, syscall.EINTR):
 			continue
+		case errors.Is(err, syscall.EBADF):
+			return errors.New("it was shut down here")
 		case errors.Is(err, io.EOF):
 			return errors.New("the gNB has ended it, or is not heard any more")
 		case err != nil:
