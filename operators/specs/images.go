@@ -23,7 +23,7 @@ type Platform struct {
 	SubscriberDataServiceAccount string
 	// SessionManagementServiceAccount may read Core5Gs, Slices and UPFInstances.
 	SessionManagementServiceAccount string
-	// AccessManagementServiceAccount may read Core5Gs and Slices.
+	// AccessManagementServiceAccount may read Core5Gs.
 	AccessManagementServiceAccount string
 }
 

@@ -259,6 +259,9 @@ type NetworkPolicySpec struct {
 // AMFSpec is the AMF: one pod of free5GC's, or, where workers is written, a set of core5g's own.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.workers) || !has(self.terminators) && !has(self.shards)",message="amf.terminators and amf.shards are of core5g's own AMF: write amf.workers too, or leave them out"
+// +kubebuilder:validation:XValidation:rule="has(self.workers) || !has(self.capacity) && !has(self.integrity) && !has(self.ciphering) && !has(self.periodicRegistration) && !has(self.backoff) && !has(self.imsVoice) && !has(self.networkName)",message="amf.capacity, integrity, ciphering, periodicRegistration, backoff, imsVoice and networkName are of core5g's own AMF, and free5GC's does not know them: write amf.workers too, or leave them out"
+// +kubebuilder:validation:XValidation:rule="!has(self.periodicRegistration) || duration(self.periodicRegistration) >= duration('2s') && duration(self.periodicRegistration) <= duration('310h')",message="amf.periodicRegistration (T3512) must be from 2s to 310h, for example 1h"
+// +kubebuilder:validation:XValidation:rule="!has(self.backoff) || duration(self.backoff) >= duration('2s') && duration(self.backoff) <= duration('186m')",message="amf.backoff (T3346) must be from 2s to 186m, for example 30s"
 // +kubebuilder:validation:XValidation:rule="!has(self.workers) || !has(oldSelf.workers) || (has(self.shards) ? self.shards : 16) == (has(oldSelf.shards) ? oldSelf.shards : 16)",message="amf.shards cannot change while core5g's own AMF serves, because each UE's AMF UE NGAP ID and 5G-TMSI have the number of its shard (16 unless set): leave it as it is, or take amf.workers away first and write both again, which has all UEs register anew"
 type AMFSpec struct {
 	// name is the AMF name that gNBs see (TS 38.413 9.3.3.21). A change restarts free5GC's AMF; core5g's own tells gNBs
@@ -305,6 +308,64 @@ type AMFSpec struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=255
 	Shards *int32 `json:"shards,omitempty"`
+	// capacity of the AMF beside others of its set (TS 38.413 9.3.1.32), of core5g's own AMF; 255 when left out.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=255
+	Capacity *int32 `json:"capacity,omitempty"`
+	// integrity are the algorithms that protect NAS messages (TS 33.501 5.11), the preferred one first, of core5g's own AMF;
+	// NIA2, NIA1, NIA3 when left out.
+	// +optional
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=3
+	// +listType=set
+	Integrity []IntegrityAlgorithm `json:"integrity,omitempty"`
+	// ciphering are the algorithms that cipher NAS messages (TS 33.501 5.11), the preferred one first, of core5g's own AMF;
+	// NEA2, NEA1, NEA3 when left out. NEA0, which ciphers nothing, is used only where it is written.
+	// +optional
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=4
+	// +listType=set
+	Ciphering []CipheringAlgorithm `json:"ciphering,omitempty"`
+	// periodicRegistration is how often a UE that is idle says that it is there (T3512, TS 24.501 5.3.7), of core5g's own AMF;
+	// 1h when left out.
+	// +optional
+	PeriodicRegistration *metav1.Duration `json:"periodicRegistration,omitempty"`
+	// backoff is when a UE that is turned away in a storm may come again (T3346, TS 24.501 5.3.9), of core5g's own AMF; 30s when
+	// left out.
+	// +optional
+	Backoff *metav1.Duration `json:"backoff,omitempty"`
+	// imsVoice tells UEs that voice over IMS is there (TS 24.501 9.11.3.5), with core5g's own AMF.
+	// +optional
+	IMSVoice bool `json:"imsVoice,omitempty"`
+	// networkName and time zone that UEs show (TS 24.501 5.4.4), with core5g's own AMF; they are told nothing when it is left out.
+	// +optional
+	NetworkName *NetworkName `json:"networkName,omitempty"`
+}
+
+// IntegrityAlgorithm of NAS (TS 33.501 Annex D.3).
+// +kubebuilder:validation:Enum=NIA1;NIA2;NIA3
+type IntegrityAlgorithm string
+
+// CipheringAlgorithm of NAS (TS 33.501 Annex D.2).
+// +kubebuilder:validation:Enum=NEA0;NEA1;NEA2;NEA3
+type CipheringAlgorithm string
+
+// NetworkName is what UEs show of the network.
+type NetworkName struct {
+	// full name.
+	// +optional
+	// +kubebuilder:validation:MaxLength=60
+	Full string `json:"full,omitempty"`
+	// short name.
+	// +optional
+	// +kubebuilder:validation:MaxLength=60
+	Short string `json:"short,omitempty"`
+	// timeZone as its difference from UTC, in quarters of an hour, from -14:00 to +14:00.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[+-](0[0-9]|1[0-3]):(00|15|30|45)$') || self.matches('^[+-]14:00$')",message="timeZone must be the difference from UTC in quarters of an hour, from -14:00 to +14:00, for example \"+02:00\""
+	// +kubebuilder:validation:MaxLength=6
+	TimeZone string `json:"timeZone,omitempty"`
 }
 
 // N2Transport is how NGAP travels.

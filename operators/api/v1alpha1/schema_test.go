@@ -183,6 +183,12 @@ func TestSchemaRefusesWithASentence(t *testing.T) {
 				"terminators without workers":  {`tacs:`, "controlPlane: Core5G\n  amf: {terminators: 2}\n  tacs:", `amf.terminators and amf.shards are of core5g's own AMF: write amf.workers too`},
 				"shards without workers":       {`tacs:`, "controlPlane: Core5G\n  amf: {shards: 16}\n  tacs:", `write amf.workers too, or leave them out`},
 				"no workers":                   {`tacs:`, "controlPlane: Core5G\n  amf: {workers: 0}\n  tacs:", `greater than or equal to 1`},
+				"algorithms of free5GC's AMF":  {`tacs:`, "amf: {ciphering: [NEA2]}\n  tacs:", `free5GC's does not know them: write amf.workers too`},
+				"an algorithm of none":         {`tacs:`, "controlPlane: Core5G\n  amf: {workers: 1, integrity: [NIA0]}\n  tacs:", `supported values: "NIA1", "NIA2", "NIA3"`},
+				"T3512 beyond its timer":       {`tacs:`, "controlPlane: Core5G\n  amf: {workers: 1, periodicRegistration: 311h}\n  tacs:", `amf.periodicRegistration (T3512) must be from 2s to 310h`},
+				"no back-off at all":           {`tacs:`, "controlPlane: Core5G\n  amf: {workers: 1, backoff: 0s}\n  tacs:", `amf.backoff (T3346) must be from 2s to 186m`},
+				"a time zone without sign":     {`tacs:`, "controlPlane: Core5G\n  amf: {workers: 1, networkName: {timeZone: \"02:00\"}}\n  tacs:", `for example "+02:00"`},
+				"a time zone of no land":       {`tacs:`, "controlPlane: Core5G\n  amf: {workers: 1, networkName: {timeZone: \"+14:15\"}}\n  tacs:", `from -14:00 to +14:00`},
 				"shards beyond 8 bits":         {`tacs:`, "controlPlane: Core5G\n  amf: {workers: 1, shards: 256}\n  tacs:", `less than or equal to 255`},
 				"name too long":                {`name: core5g`, `name: a-name-that-is-far-too-long-for-it`, `at most 30 characters`},
 			},
@@ -395,6 +401,16 @@ func TestSchemaTakesAFullCatalogue(t *testing.T) {
 		`["000001"]`, "["+strings.Join(tacs, ", ")+"]",
 		`[{mcc: "208", mnc: "93"}]`, "["+strings.Join(plmns, ", ")+"]").Replace(validCore)
 	if got := loadKind(t, "core5g.dev_core5gs.yaml").errors(t, core, ""); got != "" {
+		t.Errorf("refused: %s", got)
+	}
+}
+
+func TestSchemaTakesAnAMFOfItsOwn(t *testing.T) {
+	amf := `controlPlane: Core5G
+  amf: {workers: 2, terminators: 2, shards: 32, capacity: 0, integrity: [NIA3, NIA1], ciphering: [NEA1, NEA0], periodicRegistration: 10m, backoff: 1m,
+    imsVoice: true, networkName: {full: Network of the North, short: North, timeZone: "-03:30"}}
+  tacs:`
+	if got := loadKind(t, "core5g.dev_core5gs.yaml").errors(t, strings.Replace(validCore, "tacs:", amf, 1), ""); got != "" {
 		t.Errorf("refused: %s", got)
 	}
 }
