@@ -45,6 +45,7 @@ type Runner struct {
 	noting             map[association][]func()
 	losing             map[association]bool
 	sends              sends
+	gave               map[string]time.Time // UEs that were given up, by key: nothing is done for them until then
 }
 
 // Counts of a runner, since it was made.
@@ -91,7 +92,7 @@ func New(c Config) *Runner {
 		ues: map[string]*ue{}, attached: map[uint64]*ue{}, temporaries: map[uint32]*ue{}, finding: map[sessionstore.Index][]queued{},
 		cache: cache{most: cmp.Or(c.Cached, defaultCached)}, mostStrangers: cmp.Or(c.Strangers, defaultStrangers),
 		associations: map[association]bool{}, noting: map[association][]func(){}, losing: map[association]bool{},
-		sends: sends{sent: map[uint64]procedure.Send{}},
+		sends: sends{sent: map[uint64]procedure.Send{}}, gave: map[string]time.Time{},
 	}
 }
 
@@ -108,6 +109,7 @@ var (
 	errLeaseEnded = errors.New("the lease has ended")
 	errFull       = errors.New("too much is under way for this UE")
 	errAway       = errors.New("the session store does not answer")
+	errGiven      = errors.New("the UE is being taken over by another shard")
 )
 
 // Counts since New.

@@ -19,7 +19,8 @@ import (
 //	                   to let go. Then it is read
 //
 // What was taken over is written with the first record that has the SUPI, as that record's predecessor: whoever has written meanwhile wins, and this UE is
-// forgotten. A UE that was given up, and whose taker died before it wrote, is the giver's as before, idle or not, and is taken when it comes again.
+// forgotten. The giver does nothing for it for a while (givenFor), so that the taker is not late. A UE whose taker died before it wrote is the giver's
+// then as before, idle or not, and is taken when it comes again.
 
 // Another shard is asked so often, that long apart.
 const (
@@ -88,6 +89,7 @@ func (r *Runner) become(u *ue, key string, was stored, named procedure.Named) {
 		r.counts.TakenOver++
 	}
 	r.strangers--
+	delete(r.gave, key)
 	u.key, u.stored, u.taken = key, was, &named
 	r.ues[key] = u
 	u.asked--
@@ -160,6 +162,35 @@ func (r *Runner) elsewhere(u *ue, err *otherShardError) {
 	}
 }
 
+// givenFor is how long nothing is done here for a UE that was given up, unless it is given up again: its taker writes it meanwhile, or asks again.
+const givenFor = 10 * time.Second
+
+// given up just now.
+func (r *Runner) given(u *ue) bool { return u.key != "" && r.w.Now().Before(r.gave[u.key]) }
+
+// notOurs is an event for a UE that was given up. Access networks have been told to let go of it; requests come again.
+func (r *Runner) notOurs(q queued) {
+	switch q.Event.(type) {
+	case procedure.Initial, procedure.FromAccess:
+		r.unknown(q)
+	default:
+		r.decline(q, errGiven)
+	}
+}
+
+// untime takes away what is due, and in the midst of, here of a UE that is another shard's: a holder before has died between giving it up and hearing that
+// it was taken. The UE's holder, which may be writing it, reads it again then.
+func (r *Runner) untime(u *ue, found sessionstore.Record) {
+	if len(u.due) == 0 && !u.wanted {
+		return
+	}
+	c := sessionstore.Change{Key: u.key, Was: found.Revision, Is: r.revision(), Value: found.Value, CloseIntent: true, Due: map[string]time.Time{}}
+	for name := range u.due {
+		c.Due[name] = time.Time{}
+	}
+	r.commit(c, firstPause, func(error) {}) // where it was written meanwhile, the next look tries again
+}
+
 // GiveUp the UE of a key to another shard: done is called when this one acts for it no more, with its radio capability. There may be nothing to be given
 // up. An error: it is not given up.
 func (r *Runner) GiveUp(key string, done func(capability []byte, err error)) {
@@ -199,6 +230,12 @@ func (r *Runner) give(u *ue, done func(capability []byte, err error)) {
 		r.forget(u, err)
 		if err == nil {
 			r.counts.GivenUp++
+			r.gave[u.key] = r.w.Now().Add(givenFor)
+			r.w.After(givenFor, func() {
+				if !r.given(u) {
+					delete(r.gave, u.key)
+				}
+			})
 			r.effects(nil, effects)
 		}
 		if r.stopped {

@@ -112,6 +112,7 @@ func (r *Runner) loaded(u *ue, found sessionstore.Record, err error) {
 		r.tell(&u.loaded, nil)
 		r.pump(u)
 	case errors.As(err, &other):
+		r.untime(u, found)
 		r.elsewhere(u, other)
 	case errors.Is(err, sessionstore.ErrUnreadable), errors.Is(err, record.ErrVersion), errors.Is(err, errNoRecord):
 		r.log.Error("a UE cannot be read", "err", err)
@@ -273,7 +274,16 @@ func (r *Runner) pump(u *ue) {
 			r.reserve()
 			return
 		}
-		if u.opened {
+		switch {
+		case r.given(u) && len(u.queue) == 0:
+			r.forget(u, nil)
+			return
+		case r.given(u) && u.queue[0].op == nil:
+			q := u.queue[0]
+			u.queue = u.queue[1:]
+			r.notOurs(q)
+			continue
+		case u.opened && !r.given(u):
 			r.takeUp(u)
 			continue
 		}
