@@ -46,7 +46,7 @@ func (t *turn) handoverRequired(m *n2.HandoverRequired) {
 	case !plmn.serves(uint32(m.Target.TAI.TAC)):
 		t.notHanded(ngapcause.HandoverTargetNotAllowed, "the tracking area is not served")
 		return
-	case t.doing() != 0 && t.doing() != Configuration, t.s.Security == nil, t.s.Phase != record.Registered:
+	case t.doing() != 0 && t.doing() != Configuration, t.s.Security == nil, t.s.Phase != record.Registered, t.s.N2.Releasing:
 		t.notHanded(ngapcause.InteractionWithOtherProcedure, "a procedure is under way")
 		return
 	}
@@ -209,7 +209,7 @@ func (t *turn) handoverNotified(m *n2.HandoverNotify) {
 	}
 	source := t.s.N2
 	at := h.Target
-	at.Set, at.Secured = true, true
+	at.Set, at.Secured = true, source.Secured
 	t.s.N2 = &at
 	t.s.Handover = nil
 	t.due(dueHandover, 0)

@@ -40,9 +40,7 @@ func (t *turn) initial(e Initial) {
 			return
 		}
 		if t.s.Phase == record.Leaving {
-			t.attach(e)
-			t.s.N2.Secured = true
-			t.deregisterReached()
+			t.comeToLeave(e)
 			return
 		}
 		t.abandon()
@@ -56,13 +54,27 @@ func (t *turn) initial(e Initial) {
 		}
 		t.abandon()
 		t.attach(e)
-		t.s.N2.Secured = true
+		t.s.N2.Secured = !t.mustProve()
 		t.deregisteredByUE(m)
 	case nil:
 		t.turnAway(e, nil)
 	default: // TS 24.501 7.4
 		t.turnAway(e, &n1.Status{Cause: n1.CauseMessageTypeNotCompatible})
 	}
+}
+
+// comeToLeave: a UE that is to be deregistered has come, and is told. One for which nothing can be ciphered hears that it is not registered, and does what it
+// would have to.
+func (t *turn) comeToLeave(e Initial) {
+	if t.mustProve() {
+		t.turnAway(e, &n1.ServiceReject{Cause: n1.CauseImplicitlyDeregistered})
+		t.paged()
+		t.deregistrationAccepted()
+		return
+	}
+	t.attach(e)
+	t.s.N2.Secured = true
+	t.deregisterReached()
 }
 
 // abandon what is under way, since the UE has begun anew: what it has not answered, and what it waited for, is of before (TS 24.501 5.5.1.2.8 d, e, f).

@@ -41,7 +41,7 @@ func (t *turn) switchPath(e FromAccess, m *n2.PathSwitchRequest) {
 	case t.doing() != 0 && t.doing() != Configuration:
 		refuse("a procedure is under way")
 		return
-	case t.s.N2 == nil || t.s.N2.AMF != uint64(m.SourceAMF) || t.s.Security == nil || t.s.Phase != record.Registered:
+	case t.s.N2 == nil || t.s.N2.AMF != uint64(m.SourceAMF) || t.s.N2.Releasing || t.s.Security == nil || t.s.Phase != record.Registered:
 		refuse("the UE has no such connection")
 		return
 	}
@@ -50,7 +50,7 @@ func (t *turn) switchPath(e FromAccess, m *n2.PathSwitchRequest) {
 	}
 	p := t.begin(Switching)
 	t.s.N2 = &record.Attachment{
-		Terminator: at.Terminator, Association: at.Association, GNB: at.GNB, RAN: at.RAN, AMF: t.s.N2.AMF, Set: true, Secured: true,
+		Terminator: at.Terminator, Association: at.Association, GNB: at.GNB, RAN: at.RAN, AMF: t.s.N2.AMF, Set: true, Secured: t.s.N2.Secured,
 	}
 	t.seen(m.Location)
 	t.chain()
