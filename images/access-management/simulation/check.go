@@ -53,6 +53,7 @@ func (w *world) written(key string) {
 		return
 	}
 	is := w.truth(key)
+	w.kept(w.records[key], is)
 	if is == nil {
 		delete(w.records, key)
 		return
@@ -63,6 +64,21 @@ func (w *world) written(key string) {
 		w.Fail("%s is the record of %s", key, is.SUPI)
 	}
 	w.store.Look(func(ctx context.Context, store *memory.Store) { w.indexed(ctx, store, key, is) })
+}
+
+// kept: a UE that is connected is so until its gNB lets go of it, or the AMF has told it to.
+func (w *world) kept(was, is *record.UE) {
+	if was == nil || was.N2 == nil || was.N2.Releasing || was.N2.Setting || is == nil || is.N2 != nil || is.Phase != record.Registered || w.unsettled() {
+		return
+	}
+	for _, g := range w.gnbs {
+		a := g.association
+		for _, c := range g.conns {
+			if a != nil && !a.over && a.end.alive && c.known && !c.coming && uint64(c.amf) == was.N2.AMF && c.ran == was.N2.RAN && a.id == was.N2.Association && a.end.name() == was.N2.Terminator {
+				w.Fail("%s is idle, and %s has its connection %d", was.SUPI, g.name(), c.ran)
+			}
+		}
+	}
 }
 
 // names of a UE, as indexes have them.

@@ -9,6 +9,7 @@ import (
 
 	"core5g.dev/core5g/images/access-management/n1"
 	"core5g.dev/core5g/images/access-management/n2"
+	"core5g.dev/core5g/images/access-management/procedure"
 	"core5g.dev/core5g/images/access-management/record"
 	"core5g.dev/core5g/images/access-management/security"
 )
@@ -54,10 +55,7 @@ type ue struct {
 }
 
 // session that the UE has, or asks for.
-type session struct {
-	active, ending bool
-	asked          int
-}
+type session struct{ active, ending bool }
 
 func newUE(w *world, n int) *ue {
 	supi := fmt.Sprintf("imsi-%s%010d", plmnText, n+1)
@@ -93,7 +91,7 @@ func (u *ue) act() {
 	w := u.w
 	c := u.conn
 	target := w.gnbs[w.Rand.IntN(len(w.gnbs))]
-	switch w.Rand.IntN(14) {
+	switch w.Rand.IntN(20) {
 	case 0:
 		u.register(n1.PeriodicRegistration)
 	case 1:
@@ -121,11 +119,11 @@ func (u *ue) act() {
 				u.register(n1.MobilityRegistration)
 			}
 		}
-	case 6:
+	case 6, 14:
 		if c != nil && c.known && target != c.g && !c.coming {
 			c.g.overXn(c, target)
 		}
-	case 7:
+	case 7, 15:
 		if c != nil && c.known && target != c.g {
 			c.g.overN2(c, target)
 		}
@@ -133,7 +131,7 @@ func (u *ue) act() {
 		if c != nil && c.known {
 			c.g.releaseRequest(c, 0)
 		}
-	case 9:
+	case 9, 16, 17:
 		u.establish(uint8(1 + w.Rand.IntN(2)))
 	case 10:
 		for id := uint8(1); id <= 2; id++ {
@@ -152,6 +150,12 @@ func (u *ue) act() {
 	case 12:
 		if c != nil && c.last != nil { // somebody says it again
 			c.uplink(c.last)
+		}
+	case 13:
+		if w.Chance(6) {
+			w.Note("%s is to register again", u.name)
+			u.excused = true
+			w.toAMF(u.supi, procedure.End{From: w.expect(10*time.Second, func(any) {}), Why: procedure.Again})
 		}
 	default:
 		u.serve(n1.ServiceData)

@@ -219,12 +219,25 @@ func (v *view) in(f func()) {
 	})
 }
 
-func (v *view) w() *world      { return v.pod.w }
+// lives says whether the pod is in the life in which it began this: it may die at any step.
+func (v *view) lives() bool {
+	p := v.pod
+	if p.Life != v.life {
+		return false
+	}
+	if p.w.faults && p.w.Chance(2000) {
+		p.w.Note("%s dies in the midst of it", p.Name)
+		p.Kill()
+		return false
+	}
+	return true
+}
+
 func (v *view) Now() time.Time { return v.pod.w.Now }
 func (v *view) After(d time.Duration, f func()) {
 	v.pod.w.After(d, func() { v.in(f) })
 }
-func (v *view) May() bool                     { return v.pod.May(v.held.lease) }
+func (v *view) May() bool                     { return v.pod.Life == v.life && v.pod.May(v.held.lease) }
 func (v *view) Settings() *procedure.Settings { return v.pod.w.settings }
 
 func (v *view) Random(b []byte) {
@@ -235,6 +248,9 @@ func (v *view) Random(b []byte) {
 
 // Store takes a while there and a while back. What was sent before the pod died is executed.
 func (v *view) Store(f func(context.Context, sessionstore.Store) func()) {
+	if !v.lives() {
+		return
+	}
 	v.pod.w.store.Call(func(store sessionstore.Store) func() {
 		then := f(context.Background(), store)
 		return func() { v.in(then) }
@@ -257,6 +273,9 @@ func (v *view) Stopped(why error) {
 }
 
 func (v *view) Post(terminator string, f link.Frame) {
+	if !v.lives() {
+		return
+	}
 	v.pod.w.leaves(v)
 	if send, is := f.(*link.Send); is {
 		v.pod.w.sent(v, send)
@@ -271,7 +290,7 @@ func (v *view) Association(terminator string, association uint64) runner.Standin
 	slot, _, _ := strings.Cut(terminator, ".")
 	x := v.pod.wires[slot]
 	switch {
-	case x == nil || x.heard == "":
+	case x == nil || x.heard == "" || v.pod.Life != v.life:
 		return runner.Unheard
 	case x.heard != terminator: // lives come one after the other
 		return runner.Gone
@@ -284,6 +303,9 @@ func (v *view) Association(terminator string, association uint64) runner.Standin
 }
 
 func (v *view) GNB(terminator string, association uint64) *record.GNB {
+	if v.pod.Life != v.life {
+		return nil
+	}
 	slot, _, _ := strings.Cut(terminator, ".")
 	if x := v.pod.wires[slot]; x == nil || x.heard != terminator || !x.there[association] {
 		return nil
@@ -293,6 +315,9 @@ func (v *view) GNB(terminator string, association uint64) *record.GNB {
 
 // gnbs that there are, in a fixed order.
 func (v *view) gnbs() (out []*record.GNB) {
+	if v.pod.Life != v.life {
+		return nil
+	}
 	for _, e := range v.pod.w.ends {
 		x := v.pod.wires[e.slot]
 		if x == nil {
@@ -426,6 +451,9 @@ func nasOf(m n2.Message) (out [][]byte) {
 }
 
 func (v *view) Do(e procedure.Effect, done func(procedure.Event)) {
+	if !v.lives() {
+		return
+	}
 	w := v.pod.w
 	w.leaves(v)
 	if r, is := e.(procedure.Reply); is {

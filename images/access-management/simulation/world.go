@@ -129,7 +129,7 @@ func (w *world) misfortune() {
 		}
 	}
 	e, g := w.ends[w.Rand.IntN(len(w.ends))], w.gnbs[w.Rand.IntN(len(w.gnbs))]
-	switch w.Rand.IntN(16) {
+	switch w.Rand.IntN(17) {
 	case 0, 1, 2:
 		if p.Alive {
 			p.Kill()
@@ -161,9 +161,26 @@ func (w *world) misfortune() {
 		w.functionAway()
 	case 14:
 		w.udm.change()
+	case 16:
+		w.configure()
 	case 15:
 		if w.forgetful {
 			w.forget()
+		}
+	}
+}
+
+// configure the network otherwise.
+func (w *world) configure() {
+	is := *w.settings
+	is.FullName = []string{"", "world", "another world"}[w.Rand.IntN(3)]
+	w.Note("the network is called %q", is.FullName)
+	w.settings = &is
+	for _, p := range w.pods {
+		if p.Alive {
+			for _, r := range p.runners() {
+				r.Configured()
+			}
 		}
 	}
 }
