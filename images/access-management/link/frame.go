@@ -109,6 +109,16 @@ type Deliver struct {
 	// Shared: it is another shard's to answer.
 	Shared  bool   `cbor:"4,keyasint,omitempty"`
 	Message []byte `cbor:"5,keyasint"`
+	// Of is, of one that is shared, the number under which its first shard has it: numbers rise in the order in which messages came.
+	Of uint64 `cbor:"6,keyasint,omitempty"`
+}
+
+// Came is the message's place among those that came.
+func (d *Deliver) Came() uint64 {
+	if d.Shared {
+		return d.Of
+	}
+	return d.Number
 }
 
 // NotSent says that a message was not sent, and never will be.

@@ -50,7 +50,7 @@ func (t *turn) switchPath(e FromAccess, m *n2.PathSwitchRequest) {
 	}
 	p := t.begin(Switching)
 	t.s.N2 = &record.Attachment{
-		Terminator: at.Terminator, Association: at.Association, GNB: at.GNB, RAN: at.RAN, AMF: t.s.N2.AMF, Set: true, Secured: t.s.N2.Secured,
+		Terminator: at.Terminator, Association: at.Association, GNB: at.GNB, RAN: at.RAN, AMF: t.s.N2.AMF, Set: true, Secured: t.s.N2.Secured, Since: at.Since,
 	}
 	t.seen(m.Location)
 	t.chain()

@@ -10,8 +10,8 @@ import (
 	"core5g.dev/core5g/images/access-management/record"
 )
 
-// fromGNB: what concerns a gNB rather than a UE. UEs that are lost by it are, before it is answered, so that none that comes behind the answer is taken for one
-// of before; those of other shards are lost there, from the same message (link.Share), which waits for them before what their UEs say next.
+// fromGNB: what concerns a gNB rather than a UE. UEs that are lost by it are, before it is answered; those of other shards are lost there, from the same
+// message (link.Share). UEs whose connections came behind it (record.Attachment.Since) are not of those, however late it is.
 func (r *Runner) fromGNB(at record.Attachment, d *link.Deliver, m n2.Message, done func()) {
 	g := r.w.GNB(at.Terminator, at.Association)
 	out := procedure.HandleGNB(r.w.Settings(), g, m)
@@ -31,9 +31,8 @@ func (r *Runner) fromGNB(at record.Attachment, d *link.Deliver, m n2.Message, do
 	if !d.Shared && r.may() {
 		r.w.Post(at.Terminator, &link.Share{Number: d.Number})
 	}
-	mark := r.numbers.attachments.mark()
 	r.loseThose(association{at.Terminator, at.Association}, "the gNB has forgotten its UEs", func(a *record.Attachment) bool {
-		return (out.Lost || named(out.Reset, a)) && !r.numbers.since(a.AMF, mark)
+		return (out.Lost || named(out.Reset, a)) && a.Since <= at.Since
 	}, answer)
 }
 

@@ -152,7 +152,7 @@ func TestAConflict(t *testing.T) {
 func TestAStoreThatHasForgotten(t *testing.T) {
 	n, h := registered(t)
 	n.store.Checkpoint()
-	was := h.runner.numbers.attachments.mark()
+	was := h.runner.numbers.attachments.blocks[0][0]
 	h.die()
 	n.store.Forget()
 	n.now = n.now.Add(2 * leaseTime)
@@ -161,7 +161,7 @@ func TestAStoreThatHasForgotten(t *testing.T) {
 	if rec := n.kept(); !rec.Prove {
 		t.Error("the UE has not to prove who it is")
 	}
-	if is := h.runner.numbers.attachments.mark(); is < was+lostNumbers {
+	if is := h.runner.numbers.attachments.blocks[0][0]; is < was+lostNumbers {
 		t.Errorf("numbers go on at %d, they were at %d", is, was)
 	}
 	if h.runner.lost || h.runner.kept.Generation != h.lease.Generation {

@@ -48,7 +48,7 @@ func (r *Runner) delivered(terminator string, d *link.Deliver) {
 		done()
 		return
 	}
-	at := record.Attachment{Terminator: terminator, Association: d.Association}
+	at := record.Attachment{Terminator: terminator, Association: d.Association, Since: d.Came()}
 	if g := r.w.GNB(terminator, d.Association); g != nil {
 		at.GNB = g.Key()
 	}

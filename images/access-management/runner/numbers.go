@@ -25,8 +25,6 @@ type numbers struct {
 type sequence struct {
 	blocks [][2]uint64 // first, and behind the last
 	asked  bool
-	// past is behind the last number that was given.
-	past uint64
 	// skip so many first: a store that has lost writes gives numbers that it gave before.
 	skip uint64
 }
@@ -56,16 +54,7 @@ func (s *sequence) next() uint64 {
 	if s.blocks[0][0] == s.blocks[0][1] {
 		s.blocks = s.blocks[1:]
 	}
-	s.past = number + 1
 	return number
-}
-
-// mark is a number that all are below that were given so far, and none that will be.
-func (s *sequence) mark() uint64 {
-	if len(s.blocks) > 0 {
-		return s.blocks[0][0]
-	}
-	return s.past
 }
 
 func (n *numbers) ready() bool {
@@ -85,11 +74,6 @@ func (r *Runner) temporary() uint32 {
 			return tmsi
 		}
 	}
-}
-
-// since says whether an AMF UE NGAP ID was given when mark had been reached.
-func (n *numbers) since(id, mark uint64) bool {
-	return int32(uint32(id)-(uint32(mark)+n.offset)) >= 0
 }
 
 // permutation of 24 bits: a Feistel network of AES over two halves.

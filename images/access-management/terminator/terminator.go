@@ -99,6 +99,8 @@ type message struct {
 	// to is the worker that has it, 0: nobody yet. again: somebody has had it.
 	to            uint64
 	again, shared bool
+	// of is the number of the one that is shared by this.
+	of uint64
 }
 
 // shard is a list of messages, in the order in which they came, and who does them.
@@ -162,12 +164,12 @@ func (t *Terminator) Received(id uint64, octets []byte) {
 	if a == nil {
 		return
 	}
-	t.put(t.shardOf(a, octets), id, octets, false)
+	t.put(t.shardOf(a, octets), id, octets, 0)
 }
 
-func (t *Terminator) put(n uint16, id uint64, octets []byte, shared bool) {
+func (t *Terminator) put(n uint16, id uint64, octets []byte, of uint64) {
 	t.number++
-	m := &message{number: t.number, association: id, shard: n, octets: octets, came: t.w.Now(), shared: shared}
+	m := &message{number: t.number, association: id, shard: n, octets: octets, came: t.w.Now(), shared: of != 0, of: of}
 	t.messages[m.number] = m
 	t.shards[n].list = append(t.shards[n].list, m)
 	if a := t.associations[id]; a != nil {
@@ -252,7 +254,7 @@ func (t *Terminator) deliver(m *message) {
 		t.count(Redelivered)
 	}
 	t.w.Tell(holder, &link.Deliver{
-		Number: m.number, Association: m.association, Shard: m.shard, Again: m.again, Shared: m.shared, Message: m.octets,
+		Number: m.number, Association: m.association, Shard: m.shard, Again: m.again, Shared: m.shared, Message: m.octets, Of: m.of,
 	})
 	m.again = true
 }

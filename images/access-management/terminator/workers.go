@@ -211,7 +211,7 @@ func (t *Terminator) share(id, number uint64) {
 	}
 	for n := 1; n < len(t.shards); n++ {
 		if uint16(n) != m.shard {
-			t.put(uint16(n), m.association, m.octets, true)
+			t.put(uint16(n), m.association, m.octets, m.number)
 		}
 	}
 }
