@@ -32,6 +32,8 @@ type story struct {
 	Command     *storyAction `json:"command"`
 	Handover    *storyMove   `json:"handover"`
 	Wanted      *struct{}    `json:"wanted"`
+	Branch      *storyBranch `json:"branch"`
+	Left        *storyLeft   `json:"left"`
 	Rules       storyRules   `json:"rules"`
 	History     []struct {
 		Kind   string    `json:"kind"`
@@ -62,6 +64,23 @@ type storyMove struct {
 	Arrived  bool   `json:"arrived"`
 }
 
+type storyBranch struct {
+	Unit      string     `json:"unit"`
+	CPSEID    string     `json:"cpSEID"`
+	UPSEID    string     `json:"upSEID"`
+	Access    string     `json:"access"`
+	Core      string     `json:"core"`
+	Breakouts []string   `json:"breakouts"`
+	Rules     storyRules `json:"rules"`
+}
+
+type storyLeft struct {
+	Unit   string `json:"unit"`
+	CPSEID string `json:"cpSEID"`
+	UPSEID string `json:"upSEID"`
+	Known  bool   `json:"known"`
+}
+
 type storyRules struct {
 	PDRs []struct {
 		ID          int      `json:"id"`
@@ -70,6 +89,7 @@ type storyRules struct {
 		Instance    string   `json:"networkInstance"`
 		FTEID       string   `json:"fteid"`
 		UEIPAddress string   `json:"ueIPAddress"`
+		QFI         int      `json:"qfi"`
 		SDFFilters  []string `json:"sdfFilters"`
 		FAR         int      `json:"far"`
 		QERs        []int    `json:"qers"`
@@ -147,15 +167,28 @@ func (p *Plugin) printStory(answer []byte) error {
 
 func (s *story) print(out io.Writer) {
 	fmt.Fprintf(out, "%s: %s since %s\n\n", s.name(), s.Phase, s.Since.UTC().Format(time.DateTime))
-	table(out, [][]string{
+	lines := [][]string{
 		{"slice", fmt.Sprintf("%s (%s), DNN %s, %s%s", s.Slice, s.SNSSAI, s.DNN, s.Type, said(s.AlwaysOn, ", always-on"))},
 		{"addresses", or(strings.Join(s.Addresses, " "), "-") + said(s.Static, " (static)")},
 		{"AMBR", fmt.Sprintf("%s up, %s down", rate(s.AMBR.Uplink), rate(s.AMBR.Downlink))},
 		{"UPF unit", fmt.Sprintf("%s, SEID %s here, %s there", or(s.Unit, "-"), s.CPSEID, or(s.UPSEID, "none"))},
-		{"N3", fmt.Sprintf("uplink %s, downlink %s", or(s.Uplink, "-"), or(s.Downlink, "-"))},
+	}
+	n3 := s.Uplink
+	if b := s.Branch; b != nil {
+		n3 = b.Access
+		lines = append(lines,
+			[]string{"branch", fmt.Sprintf("%s, SEID %s here, %s there%s", b.Unit, b.CPSEID, or(b.UPSEID, "none"), said(len(b.Breakouts) > 0, ", with the breakouts "+strings.Join(b.Breakouts, ", ")))},
+			[]string{"N9", fmt.Sprintf("uplink %s, downlink %s", or(s.Uplink, "-"), or(b.Core, "-"))})
+	}
+	if l := s.Left; l != nil {
+		lines = append(lines, []string{"left", fmt.Sprintf("%s, SEID %s here, %s there%s", l.Unit, l.CPSEID, or(l.UPSEID, "none"), said(!l.Known, ", which packets still go by"))})
+	}
+	lines = append(lines, [][]string{
+		{"N3", fmt.Sprintf("uplink %s, downlink %s", or(n3, "-"), or(s.Downlink, "-"))},
 		{"AMF", fmt.Sprintf("%s, TAC %s, cell %s, SM context %s", or(s.AMF.InstanceID, "-"), or(s.AMF.TAC, "-"), or(s.AMF.Cell, "-"), s.Ref)},
 		{"shard", fmt.Sprintf("%s, held by %s", s.Shard, or(s.Holder, "nobody"))},
-	})
+	}...)
+	table(out, lines)
 	fmt.Fprintln(out)
 	s.printUnderWay(out)
 	s.printRules(out)
@@ -216,15 +249,26 @@ func (s *story) printRules(out io.Writer) {
 	}
 	table(out, rows)
 	fmt.Fprintln(out)
-	rows = [][]string{{"RULE", "OF", "WHAT"}}
-	for _, r := range s.Rules.PDRs {
+	s.Rules.print(out, "RULE")
+	if s.Branch != nil {
+		fmt.Fprintln(out)
+		s.Branch.Rules.print(out, "RULE OF THE BRANCH")
+	}
+}
+
+func (list *storyRules) print(out io.Writer, title string) {
+	rows := [][]string{{title, "OF", "WHAT"}}
+	for _, r := range list.PDRs {
 		what := strings.Join(append([]string{r.FTEID, r.UEIPAddress}, r.SDFFilters...), ", ")
+		if r.QFI != 0 {
+			what += fmt.Sprintf(", QFI %d", r.QFI)
+		}
 		rows = append(rows, []string{fmt.Sprintf("PDR %d", r.ID), r.Source + " " + r.Instance, fmt.Sprintf("%s; precedence %d, FAR %d%s", strings.Trim(what, ", "), r.Precedence, r.FAR, qersText(r.QERs))})
 	}
-	for _, r := range s.Rules.FARs {
+	for _, r := range list.FARs {
 		rows = append(rows, []string{fmt.Sprintf("FAR %d", r.ID), r.Destination + " " + r.Instance, r.Action + said(r.Creation != "", " "+r.Creation)})
 	}
-	for _, r := range s.Rules.QERs {
+	for _, r := range list.QERs {
 		of := "session"
 		if r.QFI != 0 {
 			of = fmt.Sprintf("QFI %d", r.QFI)

@@ -150,6 +150,17 @@ func TestOneSession(t *testing.T) {
 			FARs: []n4.FAR{{ID: 2, ApplyAction: "forward", DestinationInterface: "access", NetworkInstance: "access", OuterHeaderCreation: "TEID 0x100 172.30.3.100"}},
 			QERs: []n4.QER{{ID: 1, MBRUplink: 1e9, MBRDownlink: 2500000}, {ID: 2, QFI: 1}},
 		},
+		Branch: &inspection.Branch{
+			Unit: "edge-0", NodeID: "10.96.0.12", CPSEID: "0x1000000000002", UPSEID: "0x8", Access: "TEID 0x50 172.30.3.32", Core: "TEID 0x51 172.30.3.32", Breakouts: []string{"cache", "edge"},
+			Rules: n4.Rules{
+				PDRs: []n4.PDR{
+					{ID: 1, Precedence: 255, SourceInterface: "access", NetworkInstance: "access", FTEID: "TEID 0x50 172.30.3.32", UEIPAddress: "10.45.0.1", FAR: 1},
+					{ID: 101, Precedence: 200, SourceInterface: "access", NetworkInstance: "access", FTEID: "TEID 0x50 172.30.3.32", UEIPAddress: "10.45.0.1", QFI: 2, FAR: 1},
+				},
+				FARs: []n4.FAR{{ID: 1, ApplyAction: "forward", DestinationInterface: "core", NetworkInstance: "access", OuterHeaderCreation: "TEID 0x10 172.30.3.16"}},
+			},
+		},
+		Left:    &inspection.Left{Unit: "edge-1", NodeID: "10.96.0.13", CPSEID: "0x1000000000003"},
 		History: []inspection.Past{{Kind: "establishment", At: noon, Took: 12}, {Kind: "paging", Failed: true, At: noon, Took: 1500}},
 	}
 	x := open(t, ownCore()...)
@@ -163,7 +174,10 @@ slice      internet (1-010203), DNN internet, IPv4v6
 addresses  10.45.0.1 2001:db8:45:1::/64
 AMBR       1 Gbit/s up, 2500 kbit/s down
 UPF unit   upf-0, SEID 0x1000000000001 here, 0x7 there
-N3         uplink TEID 0x10 172.30.3.16, downlink TEID 0x100 172.30.3.100
+branch     edge-0, SEID 0x1000000000002 here, 0x8 there, with the breakouts cache, edge
+N9         uplink TEID 0x10 172.30.3.16, downlink TEID 0x51 172.30.3.32
+left       edge-1, SEID 0x1000000000003 here, none there, which packets still go by
+N3         uplink TEID 0x50 172.30.3.32, downlink TEID 0x100 172.30.3.100
 AMF        amf-1, TAC 000001, cell 000000010, SM context 1000000000001
 shard      smf/1, held by smf-b/10.1.2.3
 
@@ -183,6 +197,11 @@ PDR 6  core internet  10.45.0.1, permit out 17 from any to assigned; precedence 
 FAR 2  access access  forward TEID 0x100 172.30.3.100
 QER 1  session        at most 1 Gbit/s up, 2500 kbit/s down
 QER 2  QFI 1          no bound
+
+RULE OF THE BRANCH  OF             WHAT
+PDR 1               access access  TEID 0x50 172.30.3.32, 10.45.0.1; precedence 255, FAR 1
+PDR 101             access access  TEID 0x50 172.30.3.32, 10.45.0.1, QFI 2; precedence 200, FAR 1
+FAR 1               core access    forward TEID 0x10 172.30.3.16
 
 PROCEDURE      RESULT  ENDED                TOOK
 establishment  done    2026-01-01 12:00:00  12ms

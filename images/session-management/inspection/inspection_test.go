@@ -219,6 +219,11 @@ func TestOneSessionInFull(t *testing.T) {
 	s.Wanted = &record.Wanted{Gone: []byte{2}, UE: true}
 	s.Answered = &record.Answered{Answer: []byte("never shown")}
 	s.Told = &record.Told{Phase: record.Idle}
+	s.Branch = &record.Branch{
+		NodeID: "10.96.0.11", CPSEID: record.SEID(2, 2), UPSEID: 8, Access: record.Tunnel{TEID: 0x50, IPv4: netip.MustParseAddr("172.30.3.32")},
+		Core: record.Tunnel{TEID: 0x51, IPv4: netip.MustParseAddr("172.30.3.32")}, Breakouts: []string{"edge"},
+	}
+	s.Left = &record.Left{NodeID: "10.96.0.13", CPSEID: record.SEID(2, 3), Known: true}
 	s.History = []record.Past{{Kind: uint8(procedure.Establishment), At: noon.UnixMilli(), Took: 12}, {Kind: uint8(procedure.Paging), Result: 1, At: noon.UnixMilli(), Took: 900}}
 	r.keep(s)
 	got, err := r.One(t.Context(), "208930000000001", 1)
@@ -232,9 +237,14 @@ func TestOneSessionInFull(t *testing.T) {
 	want := Story{
 		Session: Session{
 			SUPI: s.SUPI, ID: 1, Slice: "internet", SNSSAI: "1-000001", DNN: "internet", Type: "IPv4", Addresses: []string{"10.45.0.1"}, Phase: "active",
-			Flows: []Flow{{QFI: 1, FiveQI: 9, Priority: 8}, {QFI: 2, FiveQI: 1, Name: "voice", Priority: 2}}, Unit: "upf-0", Shard: "smf/2", Since: noon,
+			Flows: []Flow{{QFI: 1, FiveQI: 9, Priority: 8}, {QFI: 2, FiveQI: 1, Name: "voice", Priority: 2}}, Unit: "upf-0", OnN3: "upf-1", Shard: "smf/2", Since: noon,
 		},
-		Ref: "2000000000001", CPSEID: "0x2000000000001", UPSEID: "0x7", NodeID: "10.96.0.10", Holder: "pod-a/10.1.2.3", PLMN: "20893",
+		Branch: &Branch{
+			Unit: "upf-1", NodeID: "10.96.0.11", CPSEID: "0x2000000000002", UPSEID: "0x8", Access: "TEID 0x50 172.30.3.32", Core: "TEID 0x51 172.30.3.32",
+			Breakouts: []string{"edge"}, Rules: n4.ReadableBranch(s, r.config.Named("internet", "internet").Settings()),
+		},
+		Left: &Left{Unit: "10.96.0.13", NodeID: "10.96.0.13", CPSEID: "0x2000000000003", Known: true},
+		Ref:  "2000000000001", CPSEID: "0x2000000000001", UPSEID: "0x7", NodeID: "10.96.0.10", Holder: "pod-a/10.1.2.3", PLMN: "20893",
 		AMF: AMF{InstanceID: "amf-1", TAC: "000001", Cell: "000000010"}, AMBR: s.AMBR, Uplink: "TEID 0x10 172.30.3.16", Downlink: "TEID 0x100 172.30.3.100", UnitInDoubt: true,
 		Procedure: &Procedure{Kind: "modification", Step: 2, Attempts: 1, Began: noon}, Command: &Command{Kind: "release", Attempts: 2, Began: noon},
 		Handover: &Handover{Target: "TEID 0x5 172.30.3.101", Prepared: true}, Wanted: &Wanted{Gone: []int{2}, UEOpen: true},

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"core5g.dev/core5g/images/session-management/configuration"
 	"core5g.dev/core5g/images/session-management/n1"
 	"core5g.dev/core5g/images/session-management/n4"
 	"core5g.dev/core5g/images/session-management/procedure"
@@ -31,7 +30,9 @@ type Session struct {
 	Phase string `json:"phase,omitempty"`
 	Flows []Flow `json:"flows,omitempty"`
 	// Unit is the name of the UPF unit, or its Node ID where the configuration does not know it.
-	Unit  string    `json:"unit,omitempty"`
+	Unit string `json:"unit,omitempty"`
+	// OnN3 is the unit between access network and that one, "" for none.
+	OnN3  string    `json:"onN3,omitempty"`
 	Shard string    `json:"shard,omitempty"`
 	Since time.Time `json:"since,omitzero"`
 }
@@ -79,6 +80,10 @@ type Story struct {
 	Handover  *Handover  `json:"handover,omitempty"`
 	Wanted    *Wanted    `json:"wanted,omitempty"`
 
+	// Branch is the unit between access network and anchor, Left one that is not on the way any more and may still have the session.
+	Branch *Branch `json:"branch,omitempty"`
+	Left   *Left   `json:"left,omitempty"`
+
 	// Rules are what the unit is to have by the record. NoSlice: its Slice is gone, and with it filters and network instances.
 	Rules   n4.Rules `json:"rules"`
 	NoSlice bool     `json:"noSlice,omitempty"`
@@ -92,6 +97,31 @@ type AMF struct {
 	Set        string `json:"set,omitempty"`
 	TAC        string `json:"tac,omitempty"`
 	Cell       string `json:"cell,omitempty"`
+}
+
+// Branch is an intermediate UPF (I-UPF), with breakouts an uplink classifier (TS 23.501 5.6.4.2).
+type Branch struct {
+	// Unit is its name, or its Node ID where the configuration does not know it.
+	Unit   string `json:"unit"`
+	NodeID string `json:"nodeID"`
+	CPSEID string `json:"cpSEID"`
+	UPSEID string `json:"upSEID,omitempty"`
+	// Access is its endpoint on N3, Core the one on N9.
+	Access string `json:"access,omitempty"`
+	Core   string `json:"core,omitempty"`
+	// Breakouts whose packets leave there.
+	Breakouts []string `json:"breakouts,omitempty"`
+	Rules     n4.Rules `json:"rules"`
+}
+
+// Left is a unit that was on the way.
+type Left struct {
+	Unit   string `json:"unit"`
+	NodeID string `json:"nodeID"`
+	CPSEID string `json:"cpSEID"`
+	UPSEID string `json:"upSEID,omitempty"`
+	// Known: everybody sends another way by now.
+	Known bool `json:"known,omitempty"`
 }
 
 // Procedure that is under way.
@@ -156,10 +186,19 @@ func (i *Inspection) sessionOf(s *record.Session) Session {
 	if s.SD != nil {
 		out.SNSSAI += "-" + hex.EncodeToString(s.SD[:])
 	}
-	if u := i.Configuration().Unit(s.Unit.NodeID); u != nil {
-		out.Unit = cmp.Or(u.Name, u.NodeID)
+	out.Unit = i.unitName(s.Unit.NodeID)
+	if s.Branch != nil {
+		out.OnN3 = i.unitName(s.Branch.NodeID)
 	}
 	return out
+}
+
+// unitName is a unit's, or its Node ID where the configuration does not know it.
+func (i *Inspection) unitName(nodeID string) string {
+	if u := i.Configuration().Unit(nodeID); u != nil {
+		return cmp.Or(u.Name, u.NodeID)
+	}
+	return nodeID
 }
 
 func (i *Inspection) shardName(number uint16) string {
@@ -195,9 +234,7 @@ func (i *Inspection) storyOf(s *record.Session) Story {
 		AMF: AMF{InstanceID: s.AMF.InstanceID, Set: s.AMF.Set}, AMBR: s.AMBR, Uplink: n4.TunnelText(s.Uplink), Downlink: n4.TunnelText(s.Downlink),
 		AlwaysOn: s.AlwaysOn, Static: s.Static, Policy: s.Policy, Charging: s.Charging, Subscribed: s.Subscribed, UnitInDoubt: s.Told != nil, Behind: s.Behind,
 	}
-	if s.UPSEID != 0 {
-		out.UPSEID = fmt.Sprintf("%#x", s.UPSEID)
-	}
+	out.UPSEID = seid(s.UPSEID)
 	if s.AMF.TAC != 0 {
 		out.AMF.TAC = fmt.Sprintf("%06x", s.AMF.TAC)
 	}
@@ -205,16 +242,39 @@ func (i *Inspection) storyOf(s *record.Session) Story {
 		out.AMF.Cell = fmt.Sprintf("%09x", s.AMF.Cell)
 	}
 	underWay(s, &out)
-	var network *configuration.DataNetwork
-	if network = procedure.NetworkOf(s, i.Configuration()); network == nil {
-		out.NoSlice, out.Rules = true, n4.Readable(s, n4.Settings{})
+	set := n4.Settings{}
+	if network := procedure.NetworkOf(s, i.Configuration()); network != nil {
+		set = network.Settings()
 	} else {
-		out.Rules = n4.Readable(s, network.Settings())
+		out.NoSlice = true
 	}
+	out.Rules = n4.Readable(s, set)
+	i.way(s, set, &out)
 	for _, p := range s.History {
 		out.History = append(out.History, Past{Kind: procedure.Kind(p.Kind).String(), Failed: p.Result != 0, At: at(p.At), Took: p.Took})
 	}
 	return out
+}
+
+// seid in hexadecimal, "" for none.
+func seid(n uint64) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%#x", n)
+}
+
+// way of the session's packets beside its anchor.
+func (i *Inspection) way(s *record.Session, set n4.Settings, out *Story) {
+	if b := s.Branch; b != nil {
+		out.Branch = &Branch{
+			Unit: i.unitName(b.NodeID), NodeID: b.NodeID, CPSEID: seid(b.CPSEID), UPSEID: seid(b.UPSEID), Access: n4.TunnelText(b.Access), Core: n4.TunnelText(b.Core),
+			Breakouts: b.Breakouts, Rules: n4.ReadableBranch(s, set),
+		}
+	}
+	if l := s.Left; l != nil && l.NodeID != "" {
+		out.Left = &Left{Unit: i.unitName(l.NodeID), NodeID: l.NodeID, CPSEID: seid(l.CPSEID), UPSEID: seid(l.UPSEID), Known: l.Known}
+	}
 }
 
 // underWay is what has not ended.

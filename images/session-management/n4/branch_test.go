@@ -1,6 +1,7 @@
 package n4
 
 import (
+	"fmt"
 	"net/netip"
 	"testing"
 
@@ -31,6 +32,33 @@ func TestBranch(t *testing.T) {
 			}
 			if err := BranchEstablished(s, smf.Establish(s.Branch.CPSEID, ies...)); err != nil {
 				t.Fatal(err)
+			}
+			ids := map[string]bool{}
+			for _, r := range branchRules(s, set) {
+				ids[fmt.Sprint(r.kind, " ", r.id)] = r.kind != ie.CreateBAR
+			}
+			shown := ReadableBranch(s, set)
+			for _, r := range shown.PDRs {
+				if r.FAR == 0 || r.NetworkInstance == "" || r.UEIPAddress != "10.45.0.9 2001:db8:45:9::/64" || r.Precedence == 0 {
+					t.Errorf("a PDR of the branch is shown as %+v", r)
+				}
+				delete(ids, fmt.Sprint(ie.CreatePDR, " ", r.ID))
+			}
+			for _, r := range shown.FARs {
+				delete(ids, fmt.Sprint(ie.CreateFAR, " ", r.ID))
+			}
+			for _, r := range shown.QERs {
+				delete(ids, fmt.Sprint(ie.CreateQER, " ", r.ID))
+			}
+			for id, should := range ids {
+				if should {
+					t.Errorf("rule %s of the branch is not shown", id)
+				}
+			}
+			from := PDR{ID: 1, Precedence: defaultPrecedence, SourceInterface: "access", NetworkInstance: set.Access, FTEID: TunnelText(s.Branch.Access),
+				UEIPAddress: "10.45.0.9 2001:db8:45:9::/64", OuterHeaderRemoval: true, FAR: 1, QERs: []uint32{qerAMBR}}
+			if diff := cmp.Diff(from, shown.PDRs[0]); diff != "" {
+				t.Errorf("the first PDR of the branch (-want +got):\n%s", diff)
 			}
 			b := s.Branch
 			if b.UPSEID == 0 || b.Access.TEID == 0 || b.Core.TEID == 0 || !b.Access.IPv4.IsValid() || !b.Core.IPv4.IsValid() {

@@ -8,6 +8,8 @@ import (
 
 	"core5g.dev/core5g/images/session-management/n1"
 	"core5g.dev/core5g/images/session-management/record"
+
+	"github.com/wmnsk/go-pfcp/ie"
 )
 
 // Rules are those of a session as people read them: what Establishment would ask a unit for.
@@ -26,6 +28,7 @@ type PDR struct {
 	NetworkInstance    string   `json:"networkInstance"`
 	FTEID              string   `json:"fteid,omitempty"`
 	UEIPAddress        string   `json:"ueIPAddress,omitempty"`
+	QFI                uint8    `json:"qfi,omitempty"`
 	SDFFilters         []string `json:"sdfFilters,omitempty"`
 	OuterHeaderRemoval bool     `json:"outerHeaderRemoval,omitempty"`
 	FAR                uint32   `json:"far"`
@@ -103,6 +106,93 @@ func Readable(s *record.Session, set Settings) Rules {
 		})
 	}
 	return out
+}
+
+// ReadableBranch are the rules of the session at its branch, which there must be.
+func ReadableBranch(s *record.Session, set Settings) (out Rules) {
+	for _, r := range branchRules(s, set) {
+		switch r.kind {
+		case ie.CreatePDR:
+			out.PDRs = append(out.PDRs, r.readablePDR(s))
+		case ie.CreateFAR:
+			out.FARs = append(out.FARs, r.readableFAR(s, set))
+		case ie.CreateQER:
+			q := QER{ID: r.id}
+			if r.id == qerAMBR {
+				q.MBRUplink, q.MBRDownlink = s.AMBR.Uplink, s.AMBR.Downlink
+			} else {
+				q.QFI = s.Flows[0].QFI
+			}
+			out.QERs = append(out.QERs, q)
+		}
+	}
+	return out
+}
+
+func (r rule) readablePDR(s *record.Session) PDR {
+	out := PDR{ID: uint16(r.id)}
+	for _, e := range r.ies {
+		switch e.Type {
+		case ie.Precedence:
+			out.Precedence, _ = e.Precedence() // these are all our own
+		case ie.OuterHeaderRemoval:
+			out.OuterHeaderRemoval = true
+		case ie.FARID:
+			out.FAR, _ = e.FARID()
+		case ie.QERID:
+			id, _ := e.QERID()
+			out.QERs = append(out.QERs, id)
+		case ie.PDI:
+			out.matches(e.ChildIEs, s)
+		}
+	}
+	return out
+}
+
+// matches is what packets have that are the rule's.
+func (p *PDR) matches(pdi []*ie.IE, s *record.Session) {
+	p.SourceInterface = accessSide
+	for _, e := range pdi {
+		switch e.Type {
+		case ie.SourceInterface:
+			if side, _ := e.SourceInterface(); side == ie.SrcInterfaceCore {
+				p.SourceInterface = coreSide
+			}
+		case ie.NetworkInstance:
+			p.NetworkInstance, _ = e.NetworkInstance()
+		case ie.UEIPAddress:
+			p.UEIPAddress = cmp.Or(AddressesText(s), unitChooses)
+		case ie.QFI:
+			p.QFI, _ = e.QFI()
+		case ie.SDFFilter:
+			if f, err := e.SDFFilter(); err == nil {
+				p.SDFFilters = append(p.SDFFilters, f.FlowDescription)
+			}
+		}
+	}
+	for _, e := range pdi {
+		switch {
+		case e.Type != ie.FTEID:
+		case p.ID == pdrRelay:
+			p.FTEID = cmp.Or(TunnelText(s.Handover.Relay), unitChooses)
+		case p.SourceInterface == coreSide:
+			p.FTEID = cmp.Or(TunnelText(s.Branch.Core), unitChooses)
+		default:
+			p.FTEID = cmp.Or(TunnelText(s.Branch.Access), unitChooses)
+		}
+	}
+}
+
+func (r rule) readableFAR(s *record.Session, set Settings) FAR {
+	switch r.id {
+	case farUplink:
+		return FAR{ID: r.id, ApplyAction: "forward", DestinationInterface: coreSide, NetworkInstance: set.Access, OuterHeaderCreation: TunnelText(s.Uplink)}
+	case farBreakout:
+		return FAR{ID: r.id, ApplyAction: "forward", DestinationInterface: coreSide, NetworkInstance: set.Core}
+	case farRelay:
+		return FAR{ID: r.id, ApplyAction: "forward", DestinationInterface: accessSide, NetworkInstance: set.Access, OuterHeaderCreation: TunnelText(accessSideOf(s).relay)}
+	}
+	return accessSideOf(s).far.readable(set)
 }
 
 func (p pdrRule) readable(s *record.Session, set Settings) PDR {

@@ -90,6 +90,10 @@ func (t *turn) catchUp() {
 // rest is how long the next command has to wait: an AMF that says the UE's last answer again would answer it, too, since neither has a PTI, and
 // so would an access network that was told another tunnel.
 func (t *turn) rest() time.Duration {
+	if since := time.Duration(t.in.Now.UnixMilli()-t.s.ToldAccess) * time.Millisecond; t.s.ToldAccess != 0 && since < behindTime {
+		return behindTime - since
+	}
+	t.s.ToldAccess = 0
 	for _, p := range t.s.History {
 		if since := time.Duration(t.in.Now.UnixMilli()-p.At) * time.Millisecond; (Kind(p.Kind) == Modification || Kind(p.Kind) == Rerouting) && since < behindTime {
 			return behindTime - since
@@ -276,6 +280,9 @@ func (t *turn) tellAccessAgain(taken []byte) {
 	}
 	if b, err := r.Encode(); err == nil {
 		t.transfer(AskTransfer{N2: b, N2Type: n2.InfoModifyRequest, SkipIdle: true, Unawaited: true})
+		if s.Wanted == nil { // else it is the answer to that
+			s.ToldAccess = t.in.Now.UnixMilli()
+		}
 	}
 }
 
