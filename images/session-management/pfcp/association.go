@@ -193,7 +193,7 @@ func (e *Endpoint) ready(u *unit, how Associated) {
 	how.Emptied = u.emptied
 	u.had, u.emptied = true, false
 	e.tell(how)
-	u.timer = e.after(e.cfg.Heartbeat, func() { e.beat(u) })
+	u.timer = e.after(e.often(u, e.cfg.Heartbeat), func() { e.beat(u) })
 	u.pump(e)
 }
 
@@ -215,6 +215,7 @@ func (e *Endpoint) pause(u *unit) time.Duration {
 	if d <= 0 || d > e.cfg.BackOffMax {
 		d = e.cfg.BackOffMax
 	}
+	d = e.often(u, d)
 	return d - time.Duration(e.cfg.Random.Int64N(int64(d)/4+1))
 }
 

@@ -431,3 +431,29 @@ func TestStamp(t *testing.T) {
 		t.Error("the stamp of a later second is older")
 	}
 }
+
+// A unit whose sessions can be made again as they were is looked at every second, be it there or away for long: its UEs wait for nothing else.
+func TestUnitsThatRestoreAreLookedAtOften(t *testing.T) {
+	for name, tt := range map[string]struct {
+		features   Features
+		beat, most time.Duration
+	}{
+		"one that restores sessions": {able.With(RESPS), time.Second, time.Second},
+		"one that does not":          {able, 5 * time.Second, 30 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			r.add(Unit{NodeID: "upf-0", Address: unitAddr})
+			r.answer(r.wants(setup), upf, accepted, born.element(), featuresElement(tt.features))
+			r.pass(tt.beat - time.Millisecond)
+			r.silent()
+			r.pass(time.Millisecond)
+			r.answer(r.wants(heartbeat), born.element())
+			r.pass(10 * time.Minute)
+			last, ok := r.events[len(r.events)-1].(NotAssociated)
+			if !ok || last.Again > tt.most || last.Again < tt.most*3/4 {
+				t.Errorf("after ten minutes: %+v, want an attempt %v later, less a quarter at most", r.events[len(r.events)-1], tt.most)
+			}
+		})
+	}
+}

@@ -39,6 +39,8 @@ type Config struct {
 	// sent N1 times.
 	Heartbeat time.Duration
 	Missed    int
+	// Often (1 s) is how often a unit is looked at whose sessions can be made again as they were, be it there or away.
+	Often time.Duration
 	// BackOff is how long to wait after the first attempt in vain to meet a unit (1 s), doubled up to BackOffMax (30 s).
 	BackOff, BackOffMax time.Duration
 	// Window is how many session requests may be under way with a unit (256), fewer while it is slow or says that it
@@ -79,6 +81,7 @@ func (c *Config) complete() error {
 	set(&c.T1, time.Second)
 	count(&c.N1, 3)
 	set(&c.Heartbeat, 5*time.Second)
+	set(&c.Often, time.Second)
 	count(&c.Missed, 1)
 	set(&c.BackOff, time.Second)
 	set(&c.BackOffMax, max(30*time.Second, c.BackOff))

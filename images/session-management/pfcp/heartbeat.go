@@ -4,6 +4,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"time"
 
 	wire "core5g.dev/core5g/upf/upfc/pfcp"
 
@@ -47,8 +48,17 @@ func (e *Endpoint) beat(u *unit) {
 			e.meet(u)
 			return
 		}
-		u.timer = e.after(e.cfg.Heartbeat, func() { e.beat(u) })
+		u.timer = e.after(e.often(u, e.cfg.Heartbeat), func() { e.beat(u) })
 	})
+}
+
+// often is how long a unit is left alone: no longer than Often where its sessions can be made again as they were (RESPS). Packets wait for nothing
+// but that the SMF finds it, once it is back.
+func (e *Endpoint) often(u *unit, d time.Duration) time.Duration {
+	if u.had && u.features.Has(RESPS) {
+		return min(d, e.cfg.Often)
+	}
+	return d
 }
 
 func (e *Endpoint) pathDown(u *unit, err error) {

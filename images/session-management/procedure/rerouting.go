@@ -247,7 +247,7 @@ func askMake(t *turn) {
 		t.do(AskUnit{Operation: Establish, Unit: t.s.Unit, CPSEID: t.s.CPSEID, IEs: ies})
 		return
 	}
-	ies, err := n4.BranchEstablishment(t.s, network.Settings())
+	ies, err := t.branchEstablishment(network)
 	if err != nil {
 		t.unmade(err.Error())
 		return

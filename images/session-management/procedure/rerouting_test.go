@@ -103,6 +103,12 @@ func TestRerouting(t *testing.T) {
 		{name: "the branch goes while an anchor is left: it does without", with: func(list []configuration.Slice) { routed(list); edge(list) }, from: branched, acts: []act{
 			byNode(unitID), {name: "another anchor has it", event: otherMade()}, unitDone, byNode(edgeID), unitDone, heardWay,
 		}},
+		{name: "the branch has it anew while the breakout is not configured, which it is again then: it is told", with: edge, from: branched, acts: []act{
+			{name: "the branch has restarted", event: UnitRestarted{NodeID: edgeID}, first: func(list []configuration.Slice) {
+				list[0].DataNetworks[0].Breakouts[0].Prefixes = []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")}
+			}}, arrived,
+			changedTo("the Slice", func(list []configuration.Slice) { edge(list) }), {name: "the anchor has it", event: made()}, arrived,
+		}},
 		{name: "it comes by Xn handover: the answer has the branch (TS 23.502 4.9.1.2.3)", with: edge, from: active, acts: []act{path, unitDone, arrived, unitDone}},
 		{name: "within the area the branch's tunnel moves, and the anchor's stays", with: edge, from: branched, acts: []act{switched, unitDone}},
 		{name: "N2 handover within the area: packets wait in the branch", with: edge, from: branched, acts: []act{

@@ -142,7 +142,7 @@ func askBranchRestoration(t *turn) {
 		t.over("the data network is gone") // End follows
 		return
 	}
-	ies, err := n4.BranchEstablishment(t.s, network.Settings())
+	ies, err := t.branchEstablishment(network)
 	if err != nil {
 		t.over(err.Error())
 		t.due(dueWay, wayRest)

@@ -242,9 +242,15 @@ func (t *turn) heardBranch(u *Unit, network *configuration.DataNetwork) bool {
 	return true
 }
 
+// branchEstablishment asks the branch for what follows from the record, with the breakouts' prefixes as they are now.
+func (t *turn) branchEstablishment(network *configuration.DataNetwork) ([]*ie.IE, error) {
+	t.s.Branch.Prefixes = n4.PrefixesOf(t.s.Branch.Breakouts, network.Settings())
+	return n4.BranchEstablishment(t.s, network.Settings())
+}
+
 // makeBranch makes the session in its branch, with what it has there; false: it cannot be said what it is.
 func (t *turn) makeBranch(attempt uint8, network *configuration.DataNetwork) bool {
-	ies, err := n4.BranchEstablishment(t.s, network.Settings())
+	ies, err := t.branchEstablishment(network)
 	if err != nil {
 		return false
 	}

@@ -133,6 +133,7 @@ func (r *rig) startUPF(context.Context) error {
 nodeID: ` + unitNode + `
 pfcp: {listen: "` + unitNode + `:8805", advertise: ` + unitNode + `, dataplaneWait: 10s, controlPlaneSubnets: [127.0.0.0/8]}
 heartbeat: {interval: 0s}
+gtpu: {echo: {interval: 0s}} # nobody answers for the gNB
 n3: {endpoints: [172.30.3.16/28]}
 namedPools: true
 dataplane: {socket: ` + socket + `}
