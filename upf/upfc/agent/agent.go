@@ -12,6 +12,7 @@ import (
 
 	"github.com/wmnsk/go-pfcp/ie"
 
+	"core5g.dev/core5g/upf/upfc/agent/store"
 	"core5g.dev/core5g/upf/upfc/config"
 	"core5g.dev/core5g/upf/upfc/dataplane"
 	"core5g.dev/core5g/upf/upfc/machine"
@@ -41,7 +42,7 @@ type Agent struct {
 	tracing  atomic.Pointer[tracing] // whom upf-u's trace events are for
 
 	pfdChange   sync.Mutex // held by the one request that changes PFDs
-	store       *store
+	store       *store.Store[*session]
 	wheel       *wheel
 	paths       *paths
 	indications indications
@@ -67,7 +68,7 @@ type Agent struct {
 	poolUsed     map[netip.Prefix]uint32 // sessions by UE addresses that were chosen here
 	pfds         map[string]catalogue    // by Node ID of the CP function
 	postponed    map[uint32]bool         // sessions to be measured when upf-u is back
-	pairs        slots
+	pairs        store.Slots
 }
 
 // World is where an agent lives.
@@ -105,13 +106,13 @@ func NewIn(w World, cfg *config.Config, log *slog.Logger, rec Recorder) *Agent {
 		poolUsed:     map[netip.Prefix]uint32{},
 		pfds:         map[string]catalogue{},
 		postponed:    map[uint32]bool{},
-		store:        newStore(w.Random),
 		wheel:        newWheel(w.Machine),
 		paths:        newPaths(),
 		indications:  indications{seen: map[rules.FTEID]time.Time{}},
 		traffic:      newTraffic(w.Now()),
-		underWay:     underWay{machine: w.Machine, names: map[cpName]chan struct{}{}},
+		underWay:     underWay{machine: w.Machine, names: map[store.CPName]chan struct{}{}},
 	}
+	a.store = store.New(w.Random, func() *session { return &session{agent: a} })
 	a.measurers = newCrew(measuring, w.Go, a.measureJob)
 	a.reporters = &crews{limit: cfg.Limits.Reports, begin: w.Go, do: a.reportJob, to: map[netip.Addr]*crew{}}
 	return a

@@ -214,7 +214,7 @@ func (a *Agent) dropSessions(reason, node string, which func(*session) bool) {
 	flush := func() {
 		indexes := make([]uint32, len(gone))
 		for i, s := range gone {
-			indexes[i] = s.index
+			indexes[i] = s.Index
 		}
 		// While upf-u is away this is enough: a replay leaves out, or deletes, what we do not know.
 		if conn := a.current(); conn != nil {
@@ -229,7 +229,7 @@ func (a *Agent) dropSessions(reason, node string, which func(*session) bool) {
 		dropped += len(gone)
 		gone = gone[:0]
 	}
-	for index := range a.store.all(node) {
+	for index := range a.store.All(node) {
 		s := a.lock(index)
 		if s == nil {
 			continue

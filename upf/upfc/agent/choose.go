@@ -32,7 +32,7 @@ func (a *Agent) chooseFTEID(s *session, core, v4, v6 bool) (f4, f6 rules.FTEID, 
 	if v4 && !own.V4.IsValid() || v6 && !own.V6.IsValid() {
 		return f4, f6, errors.New("this UPF has no GTP-U address of that IP version")
 	}
-	if s.index >= 1<<chosenIndexBits {
+	if s.Index >= 1<<chosenIndexBits {
 		return f4, f6, errors.New("sessions with so high an index have no TEIDs of their own")
 	}
 	if s.teids == 0 {
@@ -42,7 +42,7 @@ func (a *Agent) chooseFTEID(s *session, core, v4, v6 bool) (f4, f6 rules.FTEID, 
 		if s.teids++; s.teids == 0 { // which stands for a count that has not begun
 			s.teids = 1
 		}
-		teid, free := chosenTEID|uint32(s.teids)<<chosenIndexBits|s.index, true
+		teid, free := chosenTEID|uint32(s.teids)<<chosenIndexBits|s.Index, true
 		for _, g := range s.Rules.FTEIDs() {
 			free = free && g.TEID != teid
 		}
@@ -83,7 +83,7 @@ func (a *Agent) chooseUE(s *session, instances, names []string, v6 bool) (netip.
 			}
 			found = true
 			if u, ok := a.nextUELocked(p); ok {
-				a.poolUsed[u] = s.index
+				a.poolUsed[u] = s.Index
 				s.chosenUEs = append(s.chosenUEs, u)
 				return u, nil
 			}
@@ -129,7 +129,7 @@ func (a *Agent) trim(s *session, old, inForce *rules.Set) {
 				return
 			}
 		}
-		if holder, ok := a.poolUsed[u]; ok && holder == s.index {
+		if holder, ok := a.poolUsed[u]; ok && holder == s.Index {
 			delete(a.poolUsed, u)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/wmnsk/go-pfcp/ie"
 
 	"core5g.dev/core5g/upf/abi"
+	"core5g.dev/core5g/upf/upfc/agent/store"
 	"core5g.dev/core5g/upf/upfc/compile"
 	"core5g.dev/core5g/upf/upfc/dataplane"
 	"core5g.dev/core5g/upf/upfc/pfcp"
@@ -66,7 +67,7 @@ func (a *Agent) commit(conn *dataplane.Conn, s *session, next state.Session, c *
 
 	next.Last.Chosen, next.Last.Created = c.Chosen, c.ChosenEndpoints
 	next.Last.Reports = append(slices.Clone(reports), a.lastReports(s, c.RemovedURRs)...)
-	p, err := encode(a, s.index, &next)
+	p, err := encode(a, s.Index, &next)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -75,29 +76,29 @@ func (a *Agent) commit(conn *dataplane.Conn, s *session, next state.Session, c *
 	}
 	t := dataplane.NewBatch()
 	if c.DropBuffered { // before the new rules could let it go
-		t.DropBuffered(s.index)
+		t.DropBuffered(s.Index)
 	}
 	if c.Rules {
 		p.add(t)
 	} else {
-		t.State(s.index, p.blob)
+		t.State(s.Index, p.blob)
 	}
 	for _, id := range slices.Sorted(maps.Keys(next.Meters)) {
 		m := next.Meters[id]
 		u := c.Next.URRs[id]
 		r := s.read(u, m.Slot)
-		arm := m.Arm(u, r, s.index)
-		if before, ok := s.Meters[id]; !ok || before.Slot != m.Slot || before.Arm(s.Rules.URRs[id], r, s.index) != arm {
+		arm := m.Arm(u, r, s.Index)
+		if before, ok := s.Meters[id]; !ok || before.Slot != m.Slot || before.Arm(s.Rules.URRs[id], r, s.Index) != arm {
 			t.Arm(arm)
 		}
 	}
 	for i := range c.EndMarkers {
-		t.EndMarker(s.index, compile.EndMarker(s.Rules, &c.EndMarkers[i], rules.Access, a.own()))
+		t.EndMarker(s.Index, compile.EndMarker(s.Rules, &c.EndMarkers[i], rules.Access, a.own()))
 	}
 	if err := conn.Transact(t); err != nil {
 		var r *dataplane.Refused
 		if errors.As(err, &r) && (r.Refusal == abi.RefusedFteid || r.Refusal == abi.RefusedUeIp) {
-			return nil, 0, &taken{r, s.index, c.Next, s.Node}
+			return nil, 0, &taken{r, s.Index, c.Next, s.Node}
 		}
 		return nil, 0, a.refusal(err)
 	}
@@ -149,15 +150,15 @@ func (a *Agent) takeSlots(conn *dataplane.Conn, old, next *state.Session, remove
 		return slices.Contains(removed, id) || next.Rules.URRs[id] == nil
 	})
 	// What the old rules use stays taken until they are out of force: packets still count there.
-	p := newPairs(&a.pairs, old)
+	p := store.NewPairs(&a.pairs, old)
 	for _, id := range slices.Sorted(maps.Keys(next.Rules.QERs)) {
 		if _, ok := next.QERSlots[id]; !ok {
-			if slot, ok := p.takeQER(); ok {
+			if slot, ok := p.TakeQER(); ok {
 				next.QERSlots[id] = slot
 			}
 		}
 		if _, ok := next.GBRSlots[id]; !ok && next.Rules.QERs[id].HasGBR {
-			if slot, ok := p.takeQER(); ok {
+			if slot, ok := p.TakeQER(); ok {
 				next.GBRSlots[id] = slot
 			}
 		}
@@ -166,7 +167,7 @@ func (a *Agent) takeSlots(conn *dataplane.Conn, old, next *state.Session, remove
 		if _, ok := next.Meters[id]; ok {
 			continue
 		}
-		if slot, ok := p.takeURR(); ok {
+		if slot, ok := p.TakeURR(); ok {
 			u := next.Rules.URRs[id]
 			next.Meters[id] = usage.New(slot, u, readingOf(conn.Shm(), u, slot, a.world.Now()))
 		}
@@ -174,19 +175,19 @@ func (a *Agent) takeSlots(conn *dataplane.Conn, old, next *state.Session, remove
 	undo = func() {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		p.undo()
+		p.Undo()
 	}
 	return undo, len(next.QERSlots) == len(next.Rules.QERs) && len(next.GBRSlots) == gbrs && len(next.Meters) == len(next.Rules.URRs)
 }
 
 func (a *Agent) giveSlots(old, next *state.Session) {
 	var space, keptSpace [8]uint32
-	kept := appendPairs(keptSpace[:0], next)
+	kept := store.AppendPairs(keptSpace[:0], next)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, pair := range appendPairs(space[:0], old) {
+	for _, pair := range store.AppendPairs(space[:0], old) {
 		if !slices.Contains(kept, pair) {
-			a.pairs.give(pair)
+			a.pairs.Give(pair)
 		}
 	}
 }

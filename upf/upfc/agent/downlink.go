@@ -40,12 +40,12 @@ func (a *Agent) notify(index uint32, pdr uint16, qfi, tos uint8) {
 	if dscp := tos >> 2; qfi != 0 || dscp != 0 {
 		group = append(group, ie.NewDownlinkDataServiceInformation(dscp != 0, qfi != 0, dscp, qfi))
 	}
-	for !s.gone && s.waits(pdr) {
+	for !s.Gone && s.waits(pdr) {
 		answer, serving, err := a.notifyOnce(s, group)
 		if !serving {
 			return
 		}
-		if err == nil && !s.gone {
+		if err == nil && !s.Gone {
 			a.obey(s, answer)
 		}
 		if err == nil || a.stopping.Err() != nil {
@@ -57,8 +57,8 @@ func (a *Agent) notify(index uint32, pdr uint16, qfi, tos uint8) {
 // notifyOnce reports without the session's lock, which the caller has: it is taken again however this ends, a death of the machine included.
 func (a *Agent) notifyOnce(s *session, group []*ie.IE) (answer *pfcp.Message, serving bool, err error) {
 	to, seid, up, moved := a.ofSession(s.Node, s.CPAddr), s.CPSEID, s.UPSEID, a.movedOf(s.Node)
-	s.mu.Unlock()
-	defer s.mu.Lock()
+	s.Mu.Unlock()
+	defer s.Mu.Lock()
 	if !a.isServing() {
 		return nil, false, nil
 	}

@@ -3,7 +3,7 @@ package agent
 // Deletions of late. The last usage of a session is read when upf-u has deleted it, so that a upf-c that dies
 // between upf-u's answer and its own would lose it. Therefore the session is put down as ending, with the
 // request that ends it, before upf-u is asked; what its deletion is answered is put down before it is. Both are
-// in the file that survives upf-c (kept.go), the counters are in upf-u's memory until a slot is given to
+// in the file that survives upf-c (store/kept.go), the counters are in upf-u's memory until a slot is given to
 // another session, which happens after that. A repetition of the request (TS 29.244 6.4) is answered from
 // there, for as long as repetitions come (state.Done).
 
@@ -16,25 +16,13 @@ import (
 
 	"github.com/wmnsk/go-pfcp/ie"
 
+	"core5g.dev/core5g/upf/upfc/agent/store"
 	"core5g.dev/core5g/upf/upfc/dataplane"
 	"core5g.dev/core5g/upf/upfc/pfcp"
 	"core5g.dev/core5g/upf/upfc/rules"
 	"core5g.dev/core5g/upf/upfc/state"
 	"core5g.dev/core5g/upf/upfc/usage"
 )
-
-// ended are the deletions of late, the oldest of which makes way for the next one.
-type ended struct {
-	next  int
-	cells []endedCell    // endedMax, or none yet
-	of    map[uint64]int // by UP SEID
-}
-
-type endedCell struct {
-	seid         uint64
-	unit, length uint32 // length 0: free
-	life         uint8
-}
 
 // An ending is a session with the request that deletes it in Last.
 type ending struct {
@@ -63,84 +51,6 @@ func (e *ending) decode(b []byte, known *state.Strings) error {
 	return state.DecodeSession(b[endingHead:], &e.Session, known)
 }
 
-// putEnded puts a deletion down; the place is for later changes of it.
-func (st *store) putEnded(seid uint64, blob []byte, life uint8) (place int, err error) {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	n := &st.ended
-	if n.cells == nil {
-		n.cells, n.of = make([]endedCell, endedMax), map[uint64]int{}
-	}
-	place = n.next
-	st.dropEndedLocked(place)
-	unit, err := st.blobs.put(blob)
-	if err != nil {
-		return 0, err
-	}
-	n.next = (place + 1) % endedMax
-	n.cells[place] = endedCell{seid, unit, uint32(len(blob)), life}
-	n.of[seid] = place
-	st.blobs.kept.deletion(place, unit, uint32(len(blob)), life)
-	return place, nil
-}
-
-// replaceEnded changes what putEnded has put down.
-func (st *store) replaceEnded(place int, seid uint64, blob []byte) {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	c := &st.ended.cells[place]
-	if c.seid != seid {
-		return // so many have been deleted since that it had to make way
-	}
-	unit, err := st.blobs.put(blob)
-	if err != nil {
-		return
-	}
-	st.blobs.kept.deletion(place, unit, uint32(len(blob)), c.life)
-	st.blobs.drop(c.unit, int(c.length))
-	c.unit, c.length = unit, uint32(len(blob))
-}
-
-// takeBackEnded forgets a deletion that did not happen.
-func (st *store) takeBackEnded(place int, seid uint64) {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	if st.ended.cells[place].seid == seid {
-		st.dropEndedLocked(place)
-	}
-}
-
-func (st *store) dropEndedLocked(place int) {
-	c := &st.ended.cells[place]
-	if c.length == 0 {
-		return
-	}
-	st.blobs.kept.noDeletion(place)
-	st.blobs.drop(c.unit, int(c.length))
-	delete(st.ended.of, c.seid)
-	*c = endedCell{}
-}
-
-// endedOf is a copy of what was put down of a session's deletion, nil: nothing.
-func (st *store) endedOf(seid uint64) []byte {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	place, ok := st.ended.of[seid]
-	if !ok {
-		return nil
-	}
-	c := st.ended.cells[place]
-	return slices.Clone(st.blobs.cell(c.unit, int(c.length)))
-}
-
-// present says whether a session is known.
-func (st *store) present(seid uint64) bool {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	index := uint32(seid) - 1
-	return int(index) < len(st.entries) && st.entries[index].generation == uint32(seid>>32)
-}
-
 // finish makes the reports of a session that upf-u has deleted: what waits in its outbox, and the last usage.
 func (e *ending) finish(shm *dataplane.Shm) {
 	read := func(u *rules.URR, slot uint32) usage.Reading {
@@ -153,12 +63,12 @@ func (e *ending) finish(shm *dataplane.Shm) {
 
 // deletedBefore is the answer to a repetition of a request that deleted a session.
 func (a *Agent) deletedBefore(m *pfcp.Message) (seid uint64, ies []*ie.IE, ok bool) {
-	blob := a.store.endedOf(m.SEID)
+	blob := a.store.EndedOf(m.SEID)
 	if blob == nil {
 		return 0, nil, false
 	}
 	var e ending
-	if err := e.decode(blob, a.store.known); err != nil {
+	if err := e.decode(blob, a.store.Known()); err != nil {
 		a.log.Error("a deletion cannot be read", "seid", hex(m.SEID), "err", err)
 		return 0, nil, false
 	}
@@ -166,7 +76,7 @@ func (a *Agent) deletedBefore(m *pfcp.Message) (seid uint64, ies []*ie.IE, ok bo
 		return 0, nil, false
 	}
 	a.log.Info("a request that was executed before is answered", "seid", hex(m.SEID), "sequence", m.Sequence)
-	s := &session{agent: a, Session: e.Session}
+	s := &session{agent: a, Lease: store.Lease{Session: e.Session}}
 	return e.CPSEID, a.deleted(s, e.Last.Reports), true
 }
 
@@ -181,25 +91,25 @@ func (a *Agent) deleted(s *session, reports []usage.Report) []*ie.IE {
 }
 
 // adoptEnded goes on with the deletions that an earlier upf-c put down. memory is what a life's meters refer to.
-func (a *Agent) adoptEnded(old *left, memory func(life uint8) *dataplane.Shm) {
-	for _, v := range old.ended {
-		w := word(v)
-		blob := old.blob(w)
+func (a *Agent) adoptEnded(old *store.Left, memory func(life uint8) *dataplane.Shm) {
+	for _, v := range old.Ended {
+		w := store.Word(v)
+		blob := old.Blob(w)
 		if blob == nil {
 			continue
 		}
 		var e ending
-		if err := e.decode(blob, a.store.known); err != nil {
+		if err := e.decode(blob, a.store.Known()); err != nil {
 			a.log.Error("a deletion that an earlier upf-c put down cannot be read", "err", err)
 			continue
 		}
-		if a.store.present(e.UPSEID) || a.world.Now().Sub(time.UnixMilli(e.at)) > keepEnded {
+		if a.store.Present(e.UPSEID) || a.world.Now().Sub(time.UnixMilli(e.at)) > keepEnded {
 			continue // it did not happen, or nobody asks any more
 		}
 		if !e.done {
-			e.finish(memory(w.life()))
+			e.finish(memory(w.Life()))
 		}
-		if _, err := a.store.putEnded(e.UPSEID, e.encode(), w.life()); err != nil {
+		if _, err := a.store.PutEnded(e.UPSEID, e.encode(), w.Life()); err != nil {
 			a.log.Error("a deletion cannot be stored", "err", err)
 		}
 	}

@@ -69,7 +69,7 @@ type SessionDetail struct {
 func (a *Agent) Status() Status {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	st := Status{NodeID: a.cfg.NodeID, Recovery: a.recovery, Sessions: a.store.sessions(), Associations: []AssociationInfo{}}
+	st := Status{NodeID: a.cfg.NodeID, Recovery: a.recovery, Sessions: a.store.Sessions(), Associations: []AssociationInfo{}}
 	if conn := a.usableLocked(); conn != nil {
 		st.Connected = true
 		st.Workers = conn.Shm().Workers()
@@ -79,7 +79,7 @@ func (a *Agent) Status() Status {
 		st.Missed = conn.Shm().Missed()
 		st.Groups = a.groups.drops(conn.Shm())
 	}
-	count := a.store.perNode()
+	count := a.store.PerNode()
 	for node, as := range a.associations {
 		info := AssociationInfo{Node: node, From: as.From, Sessions: count[node], Since: time.Unix(as.Created, 0)}
 		if !as.failed.IsZero() {
@@ -94,8 +94,8 @@ func (a *Agent) Status() Status {
 
 // Sessions lists all sessions by UE address.
 func (a *Agent) Sessions() []SessionInfo {
-	out := make([]SessionInfo, 0, a.store.sessions())
-	for index := range a.store.all("") {
+	out := make([]SessionInfo, 0, a.store.Sessions())
+	for index := range a.store.All("") {
 		if s := a.lock(index); s != nil {
 			out = append(out, s.info())
 			s.unlock()
@@ -114,7 +114,7 @@ func (a *Agent) Session(seid uint64) (*SessionDetail, bool) {
 	defer s.unlock()
 	d := &SessionDetail{SessionInfo: s.info(), Rules: s.Rules, Usage: map[uint32]usage.Counts{}, Outbox: s.Outbox}
 	for id, m := range s.Meters {
-		d.Usage[id] = m.Measured(usage.FromSlot(s.shm.URR(m.Slot)))
+		d.Usage[id] = m.Measured(usage.FromSlot(s.Shm.URR(m.Slot)))
 	}
 	return d, true
 }
@@ -122,11 +122,11 @@ func (a *Agent) Session(seid uint64) (*SessionDetail, bool) {
 // info is of a locked session.
 func (s *session) info() SessionInfo {
 	i := SessionInfo{
-		SEID: hex(s.UPSEID), CPSEID: hex(s.CPSEID), Node: s.Node, UE: s.Rules.UEAddress(), UE6: s.Rules.UEPrefix(), Index: s.index,
+		SEID: hex(s.UPSEID), CPSEID: hex(s.CPSEID), Node: s.Node, UE: s.Rules.UEAddress(), UE6: s.Rules.UEPrefix(), Index: s.Index,
 		PDRs: len(s.Rules.PDRs), Created: time.Unix(s.Created, 0),
 	}
 	for _, m := range s.Meters {
-		if c := m.Measured(usage.FromSlot(s.shm.URR(m.Slot))); c.Total() >= i.UL+i.DL {
+		if c := m.Measured(usage.FromSlot(s.Shm.URR(m.Slot))); c.Total() >= i.UL+i.DL {
 			i.UL, i.DL = c.UL, c.DL
 		}
 	}

@@ -28,6 +28,7 @@ import (
 	"unsafe"
 
 	"core5g.dev/core5g/upf/abi"
+	"core5g.dev/core5g/upf/upfc/agent/store"
 	"core5g.dev/core5g/upf/upfc/dataplane"
 	"core5g.dev/core5g/upf/upfc/rules"
 	"core5g.dev/core5g/upf/upfc/state"
@@ -60,7 +61,7 @@ func (a *Agent) keepLink(ctx context.Context) {
 			started := a.world.Now()
 			if err = a.fill(conn); err == nil {
 				reported = false
-				a.log.Info("upf-u is connected", "bootID", conn.Hello().BootId, "sessions", a.store.sessions(), "took", a.world.Now().Sub(started))
+				a.log.Info("upf-u is connected", "bootID", conn.Hello().BootId, "sessions", a.store.Sessions(), "took", a.world.Now().Sub(started))
 				a.publish(conn)
 				a.world.Go(a.catchUp)
 				a.world.Wait(-1, conn.Done(), ctx.Done())
@@ -99,7 +100,7 @@ func (a *Agent) saveCounters(conn *dataplane.Conn) {
 	if a.cfg.State.File == "" {
 		return
 	}
-	if err := conn.Shm().Save(countersPath(a.cfg.State.File, conn.Hello().BootId)); err != nil {
+	if err := conn.Shm().Save(store.CountersPath(a.cfg.State.File, conn.Hello().BootId)); err != nil {
 		a.log.Warn("the last counters of the upf-u that is gone are not saved: when upf-c dies, too, usage that was not reported is lost", "err", err)
 	}
 }
@@ -159,8 +160,8 @@ func (a *Agent) fill(conn *dataplane.Conn) error {
 	known := !a.recovery.IsZero()
 	same := a.bootID == h.BootId
 	if known {
-		a.store.resize(h.SessionsMax)
-		a.pairs.resize(h.QerSlots / abi.LineSlots)
+		a.store.Resize(h.SessionsMax)
+		a.pairs.Resize(h.QerSlots / abi.LineSlots)
 	}
 	a.mu.Unlock()
 
@@ -188,7 +189,7 @@ func (a *Agent) fill(conn *dataplane.Conn) error {
 func (a *Agent) begin(conn *dataplane.Conn) error {
 	a.startAnew(conn.Hello())
 	old, meta := a.openLeft()
-	defer old.close()
+	defer old.Close()
 	return a.readBack(conn, old, meta)
 }
 
@@ -196,36 +197,36 @@ func (a *Agent) begin(conn *dataplane.Conn) error {
 func (a *Agent) startAnew(h abi.Hello) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.store.reset(h.SessionsMax)
-	a.pairs = slots{}
-	a.pairs.resize(h.QerSlots / abi.LineSlots)
+	a.store.Reset(h.SessionsMax)
+	a.pairs = store.Slots{}
+	a.pairs.Resize(h.QerSlots / abi.LineSlots)
 	a.poolUsed = map[netip.Prefix]uint32{}
 	a.postponed = map[uint32]bool{}
 	if a.cfg.State.File == "" {
 		return
 	}
-	k, err := createKept(a.cfg.State.File, h.SessionsMax, a.world.Now())
+	k, err := store.Create(a.cfg.State.File, h.SessionsMax, a.world.Now())
 	if err != nil {
 		a.log.Warn("what upf-c knows is in no file: sessions end when upf-u and upf-c both die", "file", a.cfg.State.File, "err", err)
 		return
 	}
-	a.store.keep(k)
+	a.store.Keep(k)
 }
 
 // openLeft opens the file that an earlier upf-c left; nil when there is none that is of use.
-func (a *Agent) openLeft() (*left, *state.Meta) {
+func (a *Agent) openLeft() (*store.Left, *state.Meta) {
 	if a.cfg.State.File == "" {
 		return nil, nil
 	}
-	old, err := readKept(a.cfg.State.File, a.world.Now(), a.cfg.Heartbeat.ReleaseAfter)
+	old, err := store.Open(a.cfg.State.File, a.world.Now(), a.cfg.Heartbeat.ReleaseAfter)
 	var meta *state.Meta
 	if err == nil {
-		if meta, err = state.DecodeMeta(old.blob(word(old.header.meta))); err != nil {
-			old.close()
+		if meta, err = state.DecodeMeta(old.Meta()); err != nil {
+			old.Close()
 		}
 	}
 	if err != nil {
-		if !errors.Is(err, errNothingLeft) {
+		if !errors.Is(err, store.ErrNothingLeft) {
 			a.log.Warn("what an earlier upf-c left is of no use", "file", a.cfg.State.File, "err", err)
 		}
 		return nil, nil
@@ -234,25 +235,25 @@ func (a *Agent) openLeft() (*left, *state.Meta) {
 }
 
 // restore takes over what an earlier upf-c left, and fills a upf-u that lacks it.
-func (a *Agent) restore(conn *dataplane.Conn, old *left, meta *state.Meta) error {
+func (a *Agent) restore(conn *dataplane.Conn, old *store.Left, meta *state.Meta) error {
 	memory := a.memories(conn, old)
-	a.store.goOn(old, memory)
+	a.store.GoOn(old, memory)
 	var dropped atomic.Int64
 	var next atomic.Int64
 	a.divide(a.world.Threads(), func() {
 		var s state.Session // its maps are used again and again
 		for {
 			first := int(next.Add(replayPiece)) - replayPiece
-			if first >= len(old.table) {
+			if first >= len(old.Table) {
 				return
 			}
-			for i, v := range old.table[first:min(first+replayPiece, len(old.table))] {
-				w := word(v)
-				blob := old.blob(w)
+			for i, v := range old.Table[first:min(first+replayPiece, len(old.Table))] {
+				w := store.Word(v)
+				blob := old.Blob(w)
 				if blob == nil {
 					continue
 				}
-				if err := a.adopt(memory(w.life()), uint32(first+i), blob, &s, w.life()); err != nil {
+				if err := a.adopt(memory(w.Life()), uint32(first+i), blob, &s, w.Life()); err != nil {
 					a.log.Error("a session that an earlier upf-c left is given up", "index", first+i, "err", err)
 					dropped.Add(1)
 				}
@@ -267,7 +268,7 @@ func (a *Agent) restore(conn *dataplane.Conn, old *left, meta *state.Meta) error
 	a.commitKept()
 	a.rec.Restart("upf-c")
 	a.rec.Restart("upf-u")
-	a.log.Info("upf-u and upf-c both began anew, from what upf-c had left", "file", a.cfg.State.File, "sessions", a.store.sessions())
+	a.log.Info("upf-u and upf-c both began anew, from what upf-c had left", "file", a.cfg.State.File, "sessions", a.store.Sessions())
 	if conn.Hello().Sessions > 0 {
 		if err := a.deleteUnknown(conn); err != nil {
 			return err
@@ -296,17 +297,17 @@ func (a *Agent) divide(n int, work func()) {
 }
 
 // memories finds the counters of the upf-us that an earlier upf-c knew, by life.
-func (a *Agent) memories(conn *dataplane.Conn, old *left) func(life uint8) *dataplane.Shm {
+func (a *Agent) memories(conn *dataplane.Conn, old *store.Left) func(life uint8) *dataplane.Shm {
 	var mu sync.Mutex
 	found := map[uint64]*dataplane.Shm{conn.Hello().BootId: conn.Shm()}
 	return func(life uint8) *dataplane.Shm {
 		mu.Lock()
 		defer mu.Unlock()
-		boot := old.boot(life)
+		boot := old.Boot(life)
 		if shm := found[boot]; shm != nil {
 			return shm
 		}
-		shm, err := dataplane.OpenSaved(countersPath(a.cfg.State.File, boot), boot)
+		shm, err := dataplane.OpenSaved(store.CountersPath(a.cfg.State.File, boot), boot)
 		if err != nil {
 			a.log.Warn("the last counters of the upf-u that is gone are lost: what was not reported is not", "err", err)
 			shm = dataplane.NoShm()
@@ -332,7 +333,7 @@ func (a *Agent) adoptMeta(meta *state.Meta) {
 // commitKept gives our file its name: it has all that the one before it has.
 func (a *Agent) commitKept() {
 	a.keepMeta()
-	if err := a.store.commit(); err != nil {
+	if err := a.store.Commit(); err != nil {
 		a.log.Warn("what upf-c knows is in no file: sessions end when upf-u and upf-c both die", "file", a.cfg.State.File, "err", err)
 	}
 }
@@ -341,11 +342,11 @@ func (a *Agent) commitKept() {
 // session for once nobody restores any.
 func (a *Agent) keepAlive(ctx context.Context) {
 	for a.world.Wait(time.Second, ctx.Done()) {
-		a.store.stamp(a.world.Now())
+		a.store.Stamp(a.world.Now())
 		if a.isSilent() && !a.restoration.silent(a.world.Now()) {
 			a.persistMeta()
 		}
-		if err := a.store.noRoom(); err != nil {
+		if err := a.store.NoRoom(); err != nil {
 			a.log.Warn("some sessions end when upf-u and upf-c both die: there is no room in the file", "file", a.cfg.State.File, "err", err)
 		}
 	}
@@ -353,8 +354,8 @@ func (a *Agent) keepAlive(ctx context.Context) {
 
 // readBack makes the sessions that upf-u kept ours. old and left are what an earlier upf-c left, for a upf-u
 // that has none.
-func (a *Agent) readBack(conn *dataplane.Conn, old *left, left *state.Meta) error {
-	a.store.begin(conn.Shm(), conn.Hello().BootId)
+func (a *Agent) readBack(conn *dataplane.Conn, old *store.Left, left *state.Meta) error {
+	a.store.Begin(conn.Shm(), conn.Hello().BootId)
 	var meta *state.Meta
 	var mu sync.Mutex
 	var drop []uint32
@@ -443,7 +444,7 @@ func (a *Agent) readBack(conn *dataplane.Conn, old *left, left *state.Meta) erro
 		a.adoptEnded(old, a.memories(conn, old))
 	}
 	a.commitKept()
-	dropCounters(a.cfg.State.File)
+	store.DropCounters(a.cfg.State.File)
 	a.mu.Lock()
 	a.bootID = conn.Hello().BootId
 	a.mu.Unlock()
@@ -473,13 +474,13 @@ func (a *Agent) readMeta(record []byte) *state.Meta {
 // adopt makes a session ours that was kept. s is where it is decoded, shm the memory of the life to which its
 // meters are attached.
 func (a *Agent) adopt(shm *dataplane.Shm, index uint32, blob []byte, s *state.Session, life uint8) error {
-	if err := state.DecodeSession(blob, s, a.store.known); err != nil {
+	if err := state.DecodeSession(blob, s, a.store.Known()); err != nil {
 		return err
 	}
 	if err := a.claimPairs(s); err != nil {
 		return err
 	}
-	if err := a.store.adopt(index, s, blob, life); err != nil {
+	if err := a.store.Adopt(index, s, blob, life); err != nil {
 		a.givePairs(s)
 		return err
 	}
@@ -545,7 +546,7 @@ func (a *Agent) keepMeta() {
 	a.metaChange.Lock()
 	defer a.metaChange.Unlock()
 	blob, _ := a.metaBlob()
-	a.store.keepMeta(blob)
+	a.store.KeepMeta(blob)
 }
 
 // metaBlob is META as it is now, with so many groups.
@@ -571,7 +572,7 @@ func (a *Agent) writeMeta(conn *dataplane.Conn) error {
 	a.metaChange.Lock()
 	defer a.metaChange.Unlock()
 	blob, groups := a.metaBlob()
-	a.store.keepMeta(blob)
+	a.store.KeepMeta(blob)
 	t := dataplane.NewBatch()
 	silent := a.restoration.silent(a.world.Now())
 	t.Meta(blob, silent)
@@ -587,8 +588,8 @@ func (a *Agent) writeMeta(conn *dataplane.Conn) error {
 // ones are built.
 func (a *Agent) replay(conn *dataplane.Conn, newBoot bool) error {
 	defer debug.SetGCPercent(debug.SetGCPercent(gcPercentFilling))
-	a.store.begin(conn.Shm(), conn.Hello().BootId)
-	all, over := iter.Pull(a.store.all(""))
+	a.store.Begin(conn.Shm(), conn.Hello().BootId)
+	all, over := iter.Pull(a.store.All(""))
 	defer over()
 	var mu sync.Mutex
 	var failed error
@@ -619,8 +620,8 @@ func (a *Agent) replay(conn *dataplane.Conn, newBoot bool) error {
 	if failed != nil {
 		return failed
 	}
-	a.store.settle()
-	dropCounters(a.cfg.State.File)
+	a.store.Settle()
+	store.DropCounters(a.cfg.State.File)
 	// Last: it tells upf-u that what it does not know now does not exist.
 	return a.writeMeta(conn)
 }
@@ -651,7 +652,7 @@ func (a *Agent) replaySome(conn *dataplane.Conn, list []uint32, newBoot bool) er
 	}
 	var used state.Session
 	for _, index := range list {
-		s := a.store.leaseOver(a, index, &used).locked()
+		s := a.store.LeaseOver(index, &used).locked()
 		if s == nil {
 			continue
 		}
@@ -665,7 +666,7 @@ func (a *Agent) replaySome(conn *dataplane.Conn, list []uint32, newBoot bool) er
 		s.become(&s.Session, put.blob)
 		arms := s.arms()
 		s.unlock()
-		a.store.leftover(s, &used)
+		a.store.Leftover(s, &used)
 		if t.Size()+put.size()+armSize*len(arms) > abi.MsgMax-1024 {
 			if err := flush(); err != nil {
 				return err

@@ -29,7 +29,7 @@ func (a *Agent) list(m *pfcp.Message, node string, others ...*ie.IE) (*ie.IE, er
 	for _, o := range others {
 		room -= o.MarshalLen()
 	}
-	indexes, next := a.store.page(node, cursor, max(1, extension.PageFits(room)))
+	indexes, next := a.store.Page(node, cursor, max(1, extension.PageFits(room)))
 	page := extension.Page{Next: next, Sessions: make([]extension.Session, 0, len(indexes))}
 	for _, index := range indexes {
 		s := a.lock(index)
@@ -42,24 +42,4 @@ func (a *Agent) list(m *pfcp.Message, node string, others ...*ie.IE) (*ie.IE, er
 		s.unlock()
 	}
 	return page.IE(), nil
-}
-
-// page are so many indexes of a CP function's sessions, at most, from cursor on, and the cursor that follows; 0: no more.
-func (st *store) page(node string, cursor uint64, most int) (indexes []uint32, next uint64) {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	number, known := st.numbers[node]
-	if !known {
-		return nil, 0
-	}
-	for at := cursor; at < uint64(len(st.entries)); at++ {
-		// One that is being established has no number yet.
-		if e := &st.entries[at]; e.generation != 0 && (e.node == number || e.length == 0) {
-			if len(indexes) == most {
-				return indexes, at
-			}
-			indexes = append(indexes, uint32(at))
-		}
-	}
-	return indexes, 0
 }

@@ -9,12 +9,12 @@ package agent
 import (
 	"bytes"
 	"context"
-	"net/netip"
 	"slices"
 	"sync"
 
 	"github.com/wmnsk/go-pfcp/ie"
 
+	"core5g.dev/core5g/upf/upfc/agent/store"
 	"core5g.dev/core5g/upf/upfc/dataplane"
 	"core5g.dev/core5g/upf/upfc/machine"
 	"core5g.dev/core5g/upf/upfc/pfcp"
@@ -22,51 +22,14 @@ import (
 	"core5g.dev/core5g/upf/upfc/state"
 )
 
-// cpName is what a CP function calls a session.
-type cpName struct {
-	node string
-	seid uint64
-	addr netip.Addr
-}
-
-// namedHash leaves the address out: what has the same hash is looked at anyway.
-func namedHash(node string, seid uint64) uint32 {
-	h := uint64(0xcbf29ce484222325)
-	for i := range len(node) {
-		h = (h ^ uint64(node[i])) * 0x100000001b3
-	}
-	h ^= seid * 0x9e3779b97f4a7c15
-	h ^= h >> 29
-	h *= 0xbf58476d1ce4e5b9
-	return uint32(h >> 32)
-}
-
-// named leads from CP F-SEIDs to sessions.
-type named struct{ hashes }
-
-func (n *named) add(s *state.Session, index uint32) {
-	n.hashes.add(namedHash(s.Node, s.CPSEID), index)
-}
-
-func (n *named) remove(s *state.Session, index uint32) {
-	n.hashes.remove(namedHash(s.Node, s.CPSEID), index)
-}
-
-// withName are the sessions that may have a name.
-func (st *store) withName(n cpName) []uint32 {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	return st.named.find(namedHash(n.node, n.seid))
-}
-
 // lockNamed is lock by CP F-SEID.
-func (a *Agent) lockNamed(n cpName) *session {
-	for _, index := range a.store.withName(n) {
+func (a *Agent) lockNamed(n store.CPName) *session {
+	for _, index := range a.store.WithName(n) {
 		s := a.lock(index)
 		if s == nil {
 			continue
 		}
-		if s.Node == n.node && s.CPSEID == n.seid && s.CPAddr == n.addr {
+		if s.Node == n.Node && s.CPSEID == n.SEID && s.CPAddr == n.Addr {
 			return s
 		}
 		s.unlock()
@@ -78,11 +41,11 @@ func (a *Agent) lockNamed(n cpName) *session {
 type underWay struct {
 	machine machine.Machine
 	mu      sync.Mutex
-	names   map[cpName]chan struct{} // nil until somebody waits for it
+	names   map[store.CPName]chan struct{} // nil until somebody waits for it
 }
 
 // begin makes a name the caller's, who calls end. Another's is waited for.
-func (u *underWay) begin(n cpName) {
+func (u *underWay) begin(n store.CPName) {
 	for {
 		u.mu.Lock()
 		over, busy := u.names[n]
@@ -100,7 +63,7 @@ func (u *underWay) begin(n cpName) {
 	}
 }
 
-func (u *underWay) end(n cpName) {
+func (u *underWay) end(n store.CPName) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if over := u.names[n]; over != nil {
@@ -113,7 +76,7 @@ func (u *underWay) end(n cpName) {
 // same request; else it is refused, and nothing changes. One that is to restore the session makes it what the request says, with the
 // F-TEIDs and addresses that it has all the time: its CP function does not know what of a change the UPF has, or has established it again
 // before it knew that this UPF had begun anew. made is false when there is none.
-func (a *Agent) establishedBefore(ctx context.Context, m *pfcp.Message, n cpName) (ies []*ie.IE, made bool, err error) {
+func (a *Agent) establishedBefore(ctx context.Context, m *pfcp.Message, n store.CPName) (ies []*ie.IE, made bool, err error) {
 	for {
 		s := a.lockNamed(n)
 		if s == nil {
@@ -122,11 +85,11 @@ func (a *Agent) establishedBefore(ctx context.Context, m *pfcp.Message, n cpName
 		switch conn := a.current(); {
 		case !restores(m) && s.Made.Digest == m.Digest():
 			defer s.unlock()
-			a.log.Info("a request that established a session before is answered", "seid", hex(s.UPSEID), "cpSEID", hex(n.seid), "node", n.node, "from", m.From)
+			a.log.Info("a request that established a session before is answered", "seid", hex(s.UPSEID), "cpSEID", hex(n.SEID), "node", n.Node, "from", m.From)
 			return a.madeBefore(s), true, nil
 		case !restores(m):
 			defer s.unlock()
-			return nil, true, pfcp.Incorrect(ie.FSEID, "CP F-SEID %#x of %s has session %#x, which another request established", n.seid, n.node, s.UPSEID)
+			return nil, true, pfcp.Incorrect(ie.FSEID, "CP F-SEID %#x of %s has session %#x, which another request established", n.SEID, n.Node, s.UPSEID)
 		case conn != nil:
 			defer s.unlock()
 			ies, err = a.replace(conn, s, m, n)
@@ -147,13 +110,13 @@ func (a *Agent) madeBefore(s *session) []*ie.IE {
 }
 
 // replace all rules of a session in one step, by a request that restores it. The caller has locked the session.
-func (a *Agent) replace(conn *dataplane.Conn, s *session, m *pfcp.Message, n cpName) ([]*ie.IE, error) {
+func (a *Agent) replace(conn *dataplane.Conn, s *session, m *pfcp.Message, n store.CPName) ([]*ie.IE, error) {
 	c, wanted, err := a.planRestored(s, m)
 	if err != nil {
 		return nil, err
 	}
-	if slices.ContainsFunc(wanted, func(index uint32) bool { return index != s.index }) {
-		return nil, pfcp.Incorrect(ie.FTEID, "CP F-SEID %#x of %s has session %#x, and the F-TEID is of another", n.seid, n.node, s.UPSEID)
+	if slices.ContainsFunc(wanted, func(index uint32) bool { return index != s.Index }) {
+		return nil, pfcp.Incorrect(ie.FTEID, "CP F-SEID %#x of %s has session %#x, and the F-TEID is of another", n.SEID, n.Node, s.UPSEID)
 	}
 	written := func(set *rules.Set) []byte { return state.AppendSession(nil, &state.Session{Rules: set}) }
 	next := s.Session
@@ -177,13 +140,13 @@ func (a *Agent) replace(conn *dataplane.Conn, s *session, m *pfcp.Message, n cpN
 	if err != nil {
 		return nil, err
 	}
-	a.keepUEs(s.index, s.Rules)
+	a.keepUEs(s.Index, s.Rules)
 	if len(reports) > 0 { // the answer has no room for them (TS 29.244 7.5.3)
 		more := s.Session
 		more.Outbox = append(slices.Clone(s.Outbox), reports...)
 		a.put(s, &more)
 		a.deliver(s)
 	}
-	a.log.Info("a session is restored otherwise than it was", "seid", hex(s.UPSEID), "cpSEID", hex(n.seid), "node", n.node, "from", m.From)
+	a.log.Info("a session is restored otherwise than it was", "seid", hex(s.UPSEID), "cpSEID", hex(n.SEID), "node", n.Node, "from", m.From)
 	return append([]*ie.IE{a.upFSEID(s)}, created(s, c.Chosen, c.ChosenEndpoints)...), nil
 }

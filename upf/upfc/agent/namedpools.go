@@ -33,7 +33,7 @@ func (a *Agent) chooseNamed(s *session, names []string, v6 bool) (u netip.Prefix
 		}
 		named = true
 		if u, ok := a.nextUELocked(&config.Pool{Range: block}); ok {
-			a.poolUsed[u] = s.index
+			a.poolUsed[u] = s.Index
 			s.chosenUEs = append(s.chosenUEs, u)
 			return u, true, nil
 		}

@@ -40,7 +40,7 @@ func (a *Agent) reportPaths(failed bool, peers []netip.Addr) {
 	a.mu.Lock()
 	var to []*association
 	for _, as := range a.associationsLocked() {
-		if a.store.sendsTo(as.Node, peers) {
+		if a.store.SendsTo(as.Node, peers) {
 			to = append(to, as)
 		}
 	}

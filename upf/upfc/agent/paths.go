@@ -143,7 +143,7 @@ func (a *Agent) keepPaths(ctx context.Context) {
 			a.paths.askAnew(a.world.Now())
 			before = conn
 		}
-		send, failed := a.paths.turn(a.world.Now(), a.store.peerTunnels(), c)
+		send, failed := a.paths.turn(a.world.Now(), a.store.PeerTunnels(), c)
 		if err := a.sendEchoes(conn, send); err != nil && !errors.Is(err, dataplane.ErrLost) && !refused {
 			refused = true
 			a.log.Error("Echo Requests cannot be sent", "err", err)
@@ -159,7 +159,7 @@ func (a *Agent) sendEchoes(conn *dataplane.Conn, send []echo) error {
 	if len(send) == 0 {
 		return nil
 	}
-	own, core := a.own(), a.store.corePeers()
+	own, core := a.own(), a.store.CorePeers()
 	for len(send) > 0 {
 		n := min(len(send), 256)
 		t := dataplane.NewBatch()

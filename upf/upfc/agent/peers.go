@@ -18,7 +18,7 @@ type PeerInfo struct {
 
 // Peers lists the GTP-U peers by address.
 func (a *Agent) Peers() []PeerInfo {
-	tunnels := a.store.peerTunnels()
+	tunnels := a.store.PeerTunnels()
 	out := make([]PeerInfo, 0, len(tunnels))
 	for addr, n := range tunnels {
 		i := PeerInfo{Address: addr, Tunnels: n, Path: "unknown"}

@@ -148,7 +148,7 @@ func (a *Agent) describe(conn *dataplane.Conn, node string, next catalogue, chan
 		a.pfds[node] = next
 	}
 	a.mu.Unlock()
-	for index := range a.store.all(node) {
+	for index := range a.store.All(node) {
 		if err := a.recompile(conn, index, node, changed); err != nil {
 			return err
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/wmnsk/go-pfcp/ie"
 	"github.com/wmnsk/go-pfcp/message"
 
+	"core5g.dev/core5g/upf/upfc/agent/store"
 	"core5g.dev/core5g/upf/upfc/dataplane"
 	"core5g.dev/core5g/upf/upfc/pfcp"
 	"core5g.dev/core5g/upf/upfc/rules"
@@ -50,7 +51,7 @@ func (a *Agent) schedule(s *session) {
 	if len(s.Outbox) > 0 && !s.sending && (next.IsZero() || next.After(later)) {
 		next = later // somebody has to try again
 	}
-	a.wheel.set(s.index, next)
+	a.wheel.set(s.Index, next)
 }
 
 // measure reports what is due. told: upf-u said that an armed volume was reached, and has to be armed
@@ -84,13 +85,13 @@ func (a *Agent) measure(index uint32, told bool) {
 		next.Outbox = append(slices.Clone(s.Outbox), reports...)
 		blob := state.AppendSession(nil, &next)
 		t := dataplane.NewBatch()
-		t.State(s.index, blob)
+		t.State(s.Index, blob)
 		for _, id := range slices.Sorted(maps.Keys(next.Meters)) {
 			m := next.Meters[id]
 			u := next.Rules.URRs[id]
 			r := s.read(u, m.Slot)
-			arm, was := m.Arm(u, r, s.index), s.Meters[id]
-			if arm.Total&arm.Ul&arm.Dl != math.MaxUint64 || arm != was.Arm(s.Rules.URRs[id], r, s.index) {
+			arm, was := m.Arm(u, r, s.Index), s.Meters[id]
+			if arm.Total&arm.Ul&arm.Dl != math.MaxUint64 || arm != was.Arm(s.Rules.URRs[id], r, s.Index) {
 				t.Arm(arm) // upf-u says each thing once an arming
 			}
 		}
@@ -152,7 +153,7 @@ func (a *Agent) deliver(s *session) {
 	if s.sending || len(s.Outbox) == 0 || a.pathDown(s.Node) {
 		return
 	}
-	a.reporters.add(s.CPAddr, job{index: s.index})
+	a.reporters.add(s.CPAddr, job{index: s.Index})
 }
 
 // reportJob is one of those who report to a CP function.
@@ -209,26 +210,26 @@ func (a *Agent) deliverLocked(s *session) (forgotten bool) {
 	}
 	s.sending = true
 	defer func() { s.sending = false }()
-	for !s.gone && len(s.Outbox) > 0 {
+	for !s.Gone && len(s.Outbox) > 0 {
 		n := min(len(s.Outbox), reportsPerMessage)
 		ies := s.reportIEs(s.Outbox[:n])
 		to, seid := a.ofSession(s.Node, s.CPAddr), s.CPSEID
 		s.inFlight = n
-		s.mu.Unlock()
+		s.Mu.Unlock()
 		answer, err := a.report(to, seid, "usage", ies...)
-		s.mu.Lock()
+		s.Mu.Lock()
 		s.inFlight = 0
 		if errors.Is(err, errForgotten) {
 			return true
 		}
 		if err != nil {
-			if !s.gone {
+			if !s.Gone {
 				s.sending = false
 				a.schedule(s) // it is tried again
 			}
 			return false
 		}
-		if s.gone {
+		if s.Gone {
 			return false
 		}
 		next := s.Session
@@ -256,10 +257,10 @@ func (a *Agent) obey(s *session, answer *pfcp.Message) {
 	}
 	t := dataplane.NewBatch()
 	if e := answer.Elements.First(ie.PFCPSRRspFlags); e != nil && len(e.Value) > 0 && e.Value[0]&srrspDROBU != 0 {
-		t.DropBuffered(s.index)
+		t.DropBuffered(s.Index)
 	}
 	if rulesChanged {
-		p, err := encode(a, s.index, &next)
+		p, err := encode(a, s.Index, &next)
 		if err != nil {
 			a.log.Error("session cannot be stored", "seid", hex(s.UPSEID), "err", err)
 			return
@@ -358,7 +359,7 @@ func (a *Agent) put(s *session, next *state.Session) {
 		return // a replay brings it
 	}
 	t := dataplane.NewBatch()
-	t.State(s.index, blob)
+	t.State(s.Index, blob)
 	if err := conn.Transact(t); err != nil && !errors.Is(err, dataplane.ErrLost) {
 		a.log.Error("session not stored", "seid", hex(s.UPSEID), "err", err)
 	}
@@ -440,7 +441,7 @@ func (e *events) ErrorIndication(peer netip.Addr, teid uint32) {
 	if !a.indications.fresh(f, a.world.Now()) {
 		return
 	}
-	for _, index := range a.store.users(f) {
+	for _, index := range a.store.Users(f) {
 		a.measurers.add(job{index: index, tunnel: f}, false)
 	}
 }
@@ -459,7 +460,7 @@ func (a *Agent) errorIndication(j job) {
 		return
 	}
 	defer s.unlock()
-	for peer := range peers(s.Rules) {
+	for peer := range store.Peers(s.Rules) {
 		if peer == j.tunnel { // else only the hash is the same
 			a.reporters.add(s.CPAddr, j)
 			return

@@ -8,6 +8,7 @@ import (
 
 	"github.com/wmnsk/go-pfcp/ie"
 
+	"core5g.dev/core5g/upf/upfc/agent/store"
 	"core5g.dev/core5g/upf/upfc/dataplane"
 	"core5g.dev/core5g/upf/upfc/pfcp"
 	"core5g.dev/core5g/upf/upfc/rules"
@@ -33,12 +34,12 @@ const choices = 8
 func (a *Agent) establish(ctx context.Context, m *pfcp.Message) (seid uint64, ies []*ie.IE, err error) {
 	n, err := a.mayEstablish(m)
 	if err != nil {
-		return n.seid, nil, err
+		return n.SEID, nil, err
 	}
 	a.underWay.begin(n)
 	defer a.underWay.end(n)
 	if ies, made, err := a.establishedBefore(ctx, m, n); made {
-		return n.seid, ies, a.explain(err)
+		return n.SEID, ies, a.explain(err)
 	}
 	for range choices { // there can be one holder of the address and one of the F-TEID, too
 		ies, err = a.establishOnce(ctx, m, n)
@@ -51,23 +52,23 @@ func (a *Agent) establish(ctx context.Context, m *pfcp.Message) (seid uint64, ie
 			a.drop(c.holder, "replaced by its cp")
 		}
 	}
-	return n.seid, ies, err
+	return n.SEID, ies, err
 }
 
 // mayEstablish reads what a session is called, as far as it can be read, and looks whether its CP function may
 // establish it.
-func (a *Agent) mayEstablish(m *pfcp.Message) (n cpName, err error) {
+func (a *Agent) mayEstablish(m *pfcp.Message) (n store.CPName, err error) {
 	e := m.Elements.First(ie.FSEID)
 	if e == nil {
 		return n, missing(m, ie.FSEID)
 	}
-	if n.seid, n.addr, err = a.fseid(e); err != nil {
+	if n.SEID, n.Addr, err = a.fseid(e); err != nil {
 		return n, err
 	}
-	if n.node, err = nodeOf(m); err != nil {
+	if n.Node, err = nodeOf(m); err != nil {
 		return n, err
 	}
-	return n, a.speaksFor(n.node, m.From.Addr())
+	return n, a.speaksFor(n.Node, m.From.Addr())
 }
 
 // drop ends a session without a request.
@@ -85,7 +86,7 @@ func (a *Agent) drop(seid uint64, reason string) {
 // end ends a session in upf-u and here. The caller has locked it.
 func (a *Agent) end(s *session) {
 	if conn := a.current(); conn != nil {
-		if err := deleteIn(conn, s.index); err != nil {
+		if err := deleteIn(conn, s.Index); err != nil {
 			conn.Abandon() // what upf-u has is not known any more: it is filled anew, without this one
 		}
 	}
@@ -101,10 +102,10 @@ func deleteIn(conn *dataplane.Conn, index uint32) error {
 }
 
 // establishOnce makes the session of that name.
-func (a *Agent) establishOnce(ctx context.Context, m *pfcp.Message, n cpName) ([]*ie.IE, error) {
-	era, associated := a.era(n.node)
+func (a *Agent) establishOnce(ctx context.Context, m *pfcp.Message, n store.CPName) ([]*ie.IE, error) {
+	era, associated := a.era(n.Node)
 	if !associated {
-		return nil, noAssociation(n.node)
+		return nil, noAssociation(n.Node)
 	}
 	for _, t := range []uint16{ie.CreatePDR, ie.CreateFAR} {
 		if m.Elements.First(t) == nil {
@@ -126,16 +127,16 @@ func (a *Agent) establishOnce(ctx context.Context, m *pfcp.Message, n cpName) ([
 	var wanted []uint32
 	var change *rules.Change
 	if restores(m) {
-		if change, wanted, err = a.planRestored(&session{agent: a, Session: state.Session{Node: n.node, Rules: rules.NewSet()}}, m); err != nil {
+		if change, wanted, err = a.planRestored(&session{agent: a, Lease: store.Lease{Session: state.Session{Node: n.Node, Rules: rules.NewSet()}}}, m); err != nil {
 			return nil, err
 		}
 	}
-	s, ok := a.store.register(a, wanted...)
+	s, ok := a.store.Register(a.cfg.Limits.Sessions, wanted...)
 	if !ok {
 		return nil, &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable, Detail: "there are as many sessions as there can be"}
 	}
 	defer s.unlock()
-	s.CPSEID, s.CPAddr, s.Node, s.Created, s.Rules = n.seid, n.addr, n.node, a.world.Now().Unix(), rules.NewSet()
+	s.CPSEID, s.CPAddr, s.Node, s.Created, s.Rules = n.SEID, n.Addr, n.Node, a.world.Now().Unix(), rules.NewSet()
 	s.Last = state.Done{Sequence: m.Sequence, Digest: m.Digest(), At: s.Created}
 	if s.CSIDs, err = rules.CSIDs(m.Elements); err == nil && change == nil {
 		change, err = rules.Plan(s.Rules, m.Elements, a.policy(s))
@@ -150,15 +151,15 @@ func (a *Agent) establishOnce(ctx context.Context, m *pfcp.Message, n cpName) ([
 		return nil, err
 	}
 	if wanted != nil {
-		a.keepUEs(s.index, s.Rules)
+		a.keepUEs(s.Index, s.Rules)
 	}
 	// Whoever sweeps the association's sessions from now on finds this one, too.
-	if now, associated := a.era(n.node); !associated || now != era {
+	if now, associated := a.era(n.Node); !associated || now != era {
 		a.end(s)
-		return nil, noAssociation(n.node)
+		return nil, noAssociation(n.Node)
 	}
 	if a.log.Enabled(ctx, slog.LevelDebug) {
-		a.log.Debug("session established", "seid", hex(s.UPSEID), "cpSEID", hex(n.seid), "node", n.node, "ue", s.Rules.UEAddress(), "pdrs", len(s.Rules.PDRs))
+		a.log.Debug("session established", "seid", hex(s.UPSEID), "cpSEID", hex(n.SEID), "node", n.Node, "ue", s.Rules.UEAddress(), "pdrs", len(s.Rules.PDRs))
 	}
 	return append([]*ie.IE{a.upFSEID(s)}, created(s, change.Chosen, change.ChosenEndpoints)...), nil
 }
@@ -324,16 +325,16 @@ func (a *Agent) delete(ctx context.Context, m *pfcp.Message) (uint64, []*ie.IE, 
 	now := a.world.Now()
 	end := ending{Session: s.Session, at: now.UnixMilli()}
 	end.Last = state.Done{Sequence: m.Sequence, Digest: m.Digest(), At: now.Unix()}
-	place, err := a.store.putEnded(s.UPSEID, end.encode(), a.store.lifeOf(s.index))
+	place, err := a.store.PutEnded(s.UPSEID, end.encode(), a.store.LifeOf(s.Index))
 	if err != nil {
 		return seid, nil, &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable, Detail: err.Error()}
 	}
-	if err := deleteIn(conn, s.index); err != nil {
-		a.store.takeBackEnded(place, s.UPSEID)
+	if err := deleteIn(conn, s.Index); err != nil {
+		a.store.TakeBackEnded(place, s.UPSEID)
 		return seid, nil, a.refusal(err)
 	}
-	end.finish(s.shm)
-	a.store.replaceEnded(place, s.UPSEID, end.encode())
+	end.finish(s.Shm)
+	a.store.ReplaceEnded(place, s.UPSEID, end.encode())
 	a.countReports(end.Last.Reports[len(s.Outbox):])
 	ies := a.deleted(s, end.Last.Reports[s.inFlight:]) // the first ones are on their way already
 	a.forget(s)

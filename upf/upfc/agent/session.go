@@ -4,12 +4,12 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/wmnsk/go-pfcp/ie"
 
 	"core5g.dev/core5g/upf/abi"
+	"core5g.dev/core5g/upf/upfc/agent/store"
 	"core5g.dev/core5g/upf/upfc/compile"
 	"core5g.dev/core5g/upf/upfc/dataplane"
 	"core5g.dev/core5g/upf/upfc/pfcp"
@@ -18,20 +18,10 @@ import (
 	"core5g.dev/core5g/upf/upfc/usage"
 )
 
-// session is one PFCP session while somebody works on it; see store. Its state is what upf-u keeps for
-// us; its maps are replaced, never written to, once a transaction has carried them.
+// session is one PFCP session while somebody works on it; see store.Lease.
 type session struct {
+	store.Lease
 	agent *Agent
-	index uint32 // upf-u's name for it
-	refs  int    // leases; under the store's lock
-	// shared: another lease overlapped with this one, so that parts of the state may be held by others.
-	shared bool
-
-	mu sync.Mutex
-	state.Session
-	loaded bool // Session is what the store has
-	gone   bool
-	shm    *dataplane.Shm // to which the meters are attached
 
 	// What ends with the lease: whoever sets one of these keeps it until it is over.
 	sending   bool // a goroutine delivers the outbox
@@ -42,14 +32,14 @@ type session struct {
 }
 
 // lock leases a session and locks it; nil when there is none. The caller calls unlock.
-func (a *Agent) lock(index uint32) *session { return a.store.lease(a, index, 0).locked() }
+func (a *Agent) lock(index uint32) *session { return a.store.Lease(index, 0).locked() }
 
 // lockSEID is lock by UP SEID.
 func (a *Agent) lockSEID(seid uint64) *session {
 	if uint32(seid) == 0 || seid>>32 == 0 {
 		return nil
 	}
-	return a.store.lease(a, uint32(seid)-1, uint32(seid>>32)).locked()
+	return a.store.Lease(uint32(seid)-1, uint32(seid>>32)).locked()
 }
 
 // locked locks a leased session, and gives the lease back when the session is gone.
@@ -57,15 +47,15 @@ func (s *session) locked() *session {
 	if s == nil {
 		return nil
 	}
-	s.mu.Lock()
-	if !s.gone && !s.loaded {
-		if err := s.agent.store.load(s); err != nil {
-			s.agent.log.Error("a session cannot be read", "index", s.index, "err", err)
+	s.Mu.Lock()
+	if !s.Gone && !s.Loaded {
+		if err := s.agent.store.Load(s); err != nil {
+			s.agent.log.Error("a session cannot be read", "index", s.Index, "err", err)
 			s.unlock()
 			return nil
 		}
 	}
-	if s.gone {
+	if s.Gone {
 		s.unlock()
 		return nil
 	}
@@ -74,23 +64,23 @@ func (s *session) locked() *session {
 
 // unlock ends lock and the lease.
 func (s *session) unlock() {
-	s.mu.Unlock()
+	s.Mu.Unlock()
 	s.drop()
 }
 
 // drop ends a lease.
-func (s *session) drop() { s.agent.store.unlease(s) }
+func (s *session) drop() { s.agent.store.Unlease(s) }
 
 // become makes next, whose encoding is blob, the session's state. The caller has locked it.
 func (s *session) become(next *state.Session, blob []byte) {
 	before := s.Session
 	s.Session = *next
-	s.agent.store.save(s, &before, blob)
+	s.agent.store.Save(s, &before, blob)
 }
 
 // read reads what upf-u's memory says of a URR.
 func (s *session) read(u *rules.URR, slot uint32) usage.Reading {
-	return readingOf(s.shm, u, slot, s.agent.world.Now())
+	return readingOf(s.Shm, u, slot, s.agent.world.Now())
 }
 
 func readingOf(shm *dataplane.Shm, u *rules.URR, slot uint32, at time.Time) usage.Reading {
@@ -114,23 +104,23 @@ func (s *session) look() *usage.Session {
 // attach moves the meters to a connection's memory. In a new upf-u the slots begin anew, and what
 // was measured is carried over from the old one's memory.
 func (s *session) attach(shm *dataplane.Shm, newBoot bool) {
-	if newBoot && s.shm != shm && len(s.Meters) > 0 {
+	if newBoot && s.Shm != shm && len(s.Meters) > 0 {
 		meters := s.Meters
-		if s.shared {
+		if s.Shared {
 			meters = maps.Clone(s.Meters)
 		}
 		for id, m := range meters {
 			u := s.Rules.URRs[id]
 			now := usage.FromSlot(shm.URR(m.Slot))
 			m.Move(u, s.read(u, m.Slot), m.Slot, now)
-			if s.shm.Gone() { // nobody knows whether packets came since
+			if s.Shm.Gone() { // nobody knows whether packets came since
 				m.Mark = now.Packets()
 			}
 			meters[id] = m
 		}
 		s.Meters = meters
 	}
-	s.shm = shm
+	s.Shm = shm
 }
 
 // arms are the volumes at which upf-u is to speak up.
@@ -138,7 +128,7 @@ func (s *session) arms() []abi.UrrArm {
 	out := make([]abi.UrrArm, 0, len(s.Meters))
 	for _, id := range slices.Sorted(maps.Keys(s.Meters)) {
 		m, u := s.Meters[id], s.Rules.URRs[id]
-		out = append(out, m.Arm(u, s.read(u, m.Slot), s.index))
+		out = append(out, m.Arm(u, s.read(u, m.Slot), s.Index))
 	}
 	return out
 }
@@ -154,7 +144,7 @@ type put struct {
 func (p *put) size() int              { return dataplane.PutSize(p.compiled, p.blob) }
 func (p *put) add(t *dataplane.Batch) { t.PutSession(p.index, p.group, p.compiled, p.blob) }
 
-func (s *session) encode(a *Agent) (*put, error) { return encode(a, s.index, &s.Session) }
+func (s *session) encode(a *Agent) (*put, error) { return encode(a, s.Index, &s.Session) }
 
 func encode(a *Agent, index uint32, st *state.Session) (*put, error) {
 	urrSlots := make(map[uint32]uint32, len(st.Meters))
@@ -185,13 +175,13 @@ func (a *Agent) own() (own compile.Local) {
 // forget makes a session unknown. Its index stays taken until freeSlots. The caller has locked it.
 func (a *Agent) forget(s *session) {
 	a.traffic.count(s, true)
-	a.wheel.set(s.index, time.Time{})
+	a.wheel.set(s.Index, time.Time{})
 	a.trim(s, s.Rules, &rules.Set{})
-	a.store.forget(s)
+	a.store.Forget(s)
 }
 
 // freeSlots gives back what the session had in upf-u, once upf-u has deleted it.
 func (a *Agent) freeSlots(s *session) {
 	a.givePairs(&s.Session)
-	a.store.free(s.index)
+	a.store.Free(s.Index)
 }

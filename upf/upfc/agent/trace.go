@@ -194,7 +194,7 @@ func (a *Agent) indexOf(seid uint64) (uint32, bool) {
 		return 0, false
 	}
 	defer s.unlock()
-	return s.index, true
+	return s.Index, true
 }
 
 // Compiled is a session as upf-u has it, in JSON of upf-u's making.

@@ -74,7 +74,7 @@ func (a *Agent) keepTraffic(ctx context.Context) {
 
 // sweep counts what sessions have carried since they were last looked at.
 func (a *Agent) sweep() {
-	for index := range a.store.all("") {
+	for index := range a.store.All("") {
 		if s := a.lock(index); s != nil {
 			a.traffic.count(s, false)
 			s.unlock()
@@ -86,7 +86,7 @@ func (a *Agent) sweep() {
 func (s *session) carried() usage.Counts {
 	var most usage.Counts
 	for _, m := range s.Meters {
-		c := m.Measured(usage.FromSlot(s.shm.URR(m.Slot)))
+		c := m.Measured(usage.FromSlot(s.Shm.URR(m.Slot)))
 		most.UL, most.DL = max(most.UL, c.UL), max(most.DL, c.DL)
 		most.ULPackets, most.DLPackets = max(most.ULPackets, c.ULPackets), max(most.DLPackets, c.DLPackets)
 	}
@@ -96,16 +96,16 @@ func (s *session) carried() usage.Counts {
 // count takes a locked session in; last, when it ends.
 func (t *traffic) count(s *session, last bool) {
 	var now usage.Counts
-	if s.shm != nil {
+	if s.Shm != nil {
 		now = s.carried()
 	}
 	group := state.Group{Node: s.Node, NetworkInstance: s.Rules.NetworkInstance()}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if n := int(s.index) + 1; n > len(t.seen) {
+	if n := int(s.Index) + 1; n > len(t.seen) {
 		t.seen = append(t.seen, make([]seen, n-len(t.seen))...)
 	}
-	before := &t.seen[s.index]
+	before := &t.seen[s.Index]
 	if before.known || s.Created >= t.begin {
 		t.sums[group] = t.sums[group].Plus(now.Minus(before.Counts)) // a URR that is gone takes nothing away
 	}

@@ -1,4 +1,4 @@
-package agent
+package store
 
 import (
 	"bytes"
@@ -13,25 +13,27 @@ import (
 	"testing"
 	"time"
 
-	"core5g.dev/core5g/upf/upfc/config"
 	"core5g.dev/core5g/upf/upfc/machine"
 	"core5g.dev/core5g/upf/upfc/rules"
 )
+
+// plain is a session with nothing but a lease.
+type plain struct{ Lease }
 
 // keptSessions is how many sessions a test's file has room for.
 const keptSessions = 256
 
 // keptStore is a store that writes to path.
-func keptStore(t *testing.T, path string) *store {
+func keptStore(t *testing.T, path string) *Store[*plain] {
 	t.Helper()
-	k, err := createKept(path, keptSessions, time.Now())
+	k, err := Create(path, keptSessions, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
-	st := newStore(machine.Real().Random)
-	st.resize(keptSessions)
-	st.keep(k)
-	if err := st.commit(); err != nil {
+	st := New(machine.Real().Random, func() *plain { return &plain{} })
+	st.Resize(keptSessions)
+	st.Keep(k)
+	if err := st.Commit(); err != nil {
 		t.Fatal(err)
 	}
 	return st
@@ -54,33 +56,33 @@ func isWhole(index uint32, b []byte) bool {
 
 // change makes, changes and ends sessions for ever.
 func change(t *testing.T, path string) {
-	st, a := keptStore(t, path), &Agent{cfg: &config.Config{}}
-	live := []*session{}
+	st := keptStore(t, path)
+	live := []*plain{}
 	for {
 		switch n := rand.IntN(10); {
 		case len(live) < 20 || n == 0 && len(live) < keptSessions-1:
-			s, ok := st.register(a)
+			s, ok := st.Register(0)
 			if !ok {
 				t.Fatal("no room")
 			}
 			s.Rules = rules.NewSet()
-			st.save(s, &s.Session, whole(s.index, rand.IntN(700)))
+			st.Save(s, &s.Session, whole(s.Index, rand.IntN(700)))
 			live = append(live, s)
 		case n == 1:
 			i := rand.IntN(len(live))
 			s := live[i]
-			if _, err := st.putEnded(s.UPSEID, whole(s.index, rand.IntN(300)), 1); err != nil {
+			if _, err := st.PutEnded(s.UPSEID, whole(s.Index, rand.IntN(300)), 1); err != nil {
 				t.Fatal(err)
 			}
-			st.forget(s)
-			st.free(s.index)
+			st.Forget(s)
+			st.Free(s.Index)
 			live[i] = live[len(live)-1]
 			live = live[:len(live)-1]
 		case n == 2:
-			st.keepMeta(whole(0, rand.IntN(5000)))
+			st.KeepMeta(whole(0, rand.IntN(5000)))
 		default:
 			s := live[rand.IntN(len(live))]
-			st.save(s, &s.Session, whole(s.index, rand.IntN(700)))
+			st.Save(s, &s.Session, whole(s.Index, rand.IntN(700)))
 		}
 	}
 }
@@ -101,9 +103,9 @@ func TestKeptFileOfAKilledProcess(t *testing.T) {
 		}
 		written := false
 		for deadline := time.Now().Add(time.Minute); !written && time.Now().Before(deadline); {
-			l, err := readKept(path, time.Now(), 0)
-			written = err == nil && l.blob(word(l.header.meta)) != nil
-			l.close()
+			l, err := Open(path, time.Now(), 0)
+			written = err == nil && l.Meta() != nil
+			l.Close()
 			time.Sleep(time.Millisecond)
 		}
 		time.Sleep(time.Duration(rand.IntN(10_000)) * time.Microsecond) // at any time
@@ -112,29 +114,29 @@ func TestKeptFileOfAKilledProcess(t *testing.T) {
 		if !written {
 			t.Fatal("the writer does not write")
 		}
-		l, err := readKept(path, time.Now(), 0)
+		l, err := Open(path, time.Now(), 0)
 		if err != nil {
 			t.Fatal(err)
 		}
 		sessions := 0
-		for i, w := range l.table {
+		for i, w := range l.Table {
 			if w == 0 {
 				continue
 			}
-			if sessions++; !isWhole(uint32(i), l.blob(word(w))) {
+			if sessions++; !isWhole(uint32(i), l.Blob(Word(w))) {
 				t.Errorf("session %d is not whole", i)
 			}
 		}
-		for i, w := range l.ended {
-			if b := l.blob(word(w)); w != 0 && (len(b) < 8 || !isWhole(binary.LittleEndian.Uint32(b[4:]), b)) {
+		for i, w := range l.Ended {
+			if b := l.Blob(Word(w)); w != 0 && (len(b) < 8 || !isWhole(binary.LittleEndian.Uint32(b[4:]), b)) {
 				t.Errorf("deletion %d is not whole", i)
 			}
 		}
-		if !isWhole(0, l.blob(word(l.header.meta))) {
+		if !isWhole(0, l.Meta()) {
 			t.Error("META is not whole")
 		}
 		most = max(most, sessions)
-		l.close()
+		l.Close()
 	}
 	if most < 19 {
 		t.Errorf("%d sessions at most: the test does not test", most)
@@ -144,47 +146,47 @@ func TestKeptFileOfAKilledProcess(t *testing.T) {
 // The file has what the store has, and a deletion of late makes way for the next ones.
 func TestKeptFileIsTheStore(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state")
-	st, a := keptStore(t, path), &Agent{cfg: &config.Config{}}
-	s, _ := st.register(a)
+	st := keptStore(t, path)
+	s, _ := st.Register(0)
 	s.Rules = rules.NewSet()
-	blob := whole(s.index, 100)
-	st.save(s, &s.Session, blob)
+	blob := whole(s.Index, 100)
+	st.Save(s, &s.Session, blob)
 	for seid := range uint64(endedMax + 10) {
-		place, err := st.putEnded(seid, whole(uint32(seid), 50), 3)
+		place, err := st.PutEnded(seid, whole(uint32(seid), 50), 3)
 		if err != nil {
 			t.Fatal(err)
 		}
-		st.replaceEnded(place, seid, whole(uint32(seid), 60))
+		st.ReplaceEnded(place, seid, whole(uint32(seid), 60))
 	}
-	place, err := st.putEnded(1<<40, whole(7, 10), 3)
+	place, err := st.PutEnded(1<<40, whole(7, 10), 3)
 	if err != nil {
 		t.Fatal(err)
 	}
-	st.takeBackEnded(place, 1<<40)
-	if st.endedOf(9) != nil || st.endedOf(1<<40) != nil || !isWhole(11, st.endedOf(11)) || len(st.endedOf(11)) != 68 {
+	st.TakeBackEnded(place, 1<<40)
+	if st.EndedOf(9) != nil || st.EndedOf(1<<40) != nil || !isWhole(11, st.EndedOf(11)) || len(st.EndedOf(11)) != 68 {
 		t.Error("the deletions that are known are not the last ones")
 	}
-	l, err := readKept(path, time.Now(), 0)
+	l, err := Open(path, time.Now(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.close()
-	if w := word(l.table[s.index]); !bytes.Equal(l.blob(w), blob) || w.life() != 0 {
+	defer l.Close()
+	if w := Word(l.Table[s.Index]); !bytes.Equal(l.Blob(w), blob) || w.Life() != 0 {
 		t.Error("the session is another one")
 	}
 	n := 0
-	for _, v := range l.ended {
-		if w := word(v); v != 0 {
-			if n++; w.life() != 3 || len(l.blob(w)) != 68 {
-				t.Errorf("a deletion of life %d with %d octets", w.life(), len(l.blob(w)))
+	for _, v := range l.Ended {
+		if w := Word(v); v != 0 {
+			if n++; w.Life() != 3 || len(l.Blob(w)) != 68 {
+				t.Errorf("a deletion of life %d with %d octets", w.Life(), len(l.Blob(w)))
 			}
 		}
 	}
 	if n != endedMax-1 {
 		t.Errorf("%d deletions, want %d", n, endedMax-1)
 	}
-	st.forget(s)
-	if l.table[s.index] != 0 {
+	st.Forget(s)
+	if l.Table[s.Index] != 0 {
 		t.Error("a session that has ended is in the file")
 	}
 }
@@ -222,9 +224,9 @@ func TestKeptFilesThatAreOfNoUse(t *testing.T) {
 			if err := os.WriteFile(path, tt.octets, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			l, err := readKept(path, time.Now().Add(tt.after), 5*time.Minute)
+			l, err := Open(path, time.Now().Add(tt.after), 5*time.Minute)
 			if tt.want == "" && err == nil {
-				l.close()
+				l.Close()
 				return
 			}
 			if err == nil || tt.want == "" || !strings.Contains(err.Error(), tt.want) {
@@ -232,18 +234,18 @@ func TestKeptFilesThatAreOfNoUse(t *testing.T) {
 			}
 		})
 	}
-	if _, err := readKept(filepath.Join(t.TempDir(), "none"), time.Now(), 0); !errors.Is(err, errNothingLeft) {
+	if _, err := Open(filepath.Join(t.TempDir(), "none"), time.Now(), 0); !errors.Is(err, ErrNothingLeft) {
 		t.Errorf("error %v of a file that is not there", err)
 	}
 	// Words that name what is not in the file.
-	l, err := readKept(good, time.Now(), 0)
+	l, err := Open(good, time.Now(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.close()
-	for _, w := range []word{0, wordOf(0, 0, 1), wordOf(1<<31, 10, 1), wordOf(0, 1<<24-1, 1)} {
-		if l.blob(w) != nil {
-			t.Errorf("word %#x names something", uint64(w))
+	defer l.Close()
+	for _, w := range []Word{0, wordOf(0, 0, 1), wordOf(1<<31, 10, 1), wordOf(0, 1<<24-1, 1)} {
+		if l.Blob(w) != nil {
+			t.Errorf("Word %#x names something", uint64(w))
 		}
 	}
 }
@@ -274,20 +276,20 @@ func TestReserve(t *testing.T) {
 // Where the file has no room, sessions are in memory alone, and it is said.
 func TestKeptFileWithoutRoom(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state")
-	st, a := keptStore(t, path), &Agent{cfg: &config.Config{}}
+	st := keptStore(t, path)
 	_ = st.blobs.kept.f.Close() // nothing more can be had of it
-	s, _ := st.register(a)
+	s, _ := st.Register(0)
 	s.Rules = rules.NewSet()
-	blob := whole(s.index, 100)
-	st.save(s, &s.Session, blob)
-	if st.noRoom() == nil || st.noRoom() != nil {
+	blob := whole(s.Index, 100)
+	st.Save(s, &s.Session, blob)
+	if st.NoRoom() == nil || st.NoRoom() != nil {
 		t.Error("it is not said, or not once")
 	}
-	e := st.entries[s.index]
+	e := st.entries[s.Index]
 	if !bytes.Equal(st.blobs.cell(e.blob, int(e.length)), blob) {
 		t.Error("the session is lost")
 	}
-	if st.blobs.kept.table[s.index] != 0 {
+	if st.blobs.kept.table[s.Index] != 0 {
 		t.Error("the file names a session that is not in it")
 	}
 }

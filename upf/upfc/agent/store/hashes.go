@@ -1,4 +1,4 @@
-package agent
+package store
 
 // hashes leads from a hash to the sessions that have it: a hash table of numbers with open addressing, 8 octets an
 // entry: 32 bits of hash, then the session index + 1. Two things can share a hash, so whoever finds a session

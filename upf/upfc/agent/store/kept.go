@@ -1,4 +1,4 @@
-package agent
+package store
 
 // What upf-c knows survives it in a file (state.file, in Kubernetes on the pod's emptyDir in memory), for
 // the case that upf-u, which keeps the same, dies with it. Nothing is written twice: the cells in which the
@@ -9,7 +9,7 @@ package agent
 // A word names a cell and the life of upf-u to whose counters its meters refer. A blob is put into a free
 // cell whole before its word is stored, in one piece, and the cell before it becomes free after that: at
 // whichever instruction upf-c is killed, each word names a whole blob. Nobody else writes; the next upf-c
-// reads (begin, link.go), and writes a file of its own, which takes the old one's name once it has all.
+// reads (Open), and writes a file of its own, which takes the old one's name once it has all.
 //
 // The file is only as good as its machine's memory: it is not believed after a reboot, nor when upf-c was
 // away for longer than CP functions are waited for.
@@ -51,16 +51,18 @@ type keptHeader struct {
 	boots    [256]uint64 // boot id by life
 }
 
-// word names a cell: its unit, the length of the blob and a life. 0: none; a length is never 0.
-type word uint64
+// Word names a cell: its unit, the length of the blob and a life. 0: none; a length is never 0.
+type Word uint64
 
-func wordOf(unit, length uint32, life uint8) word {
-	return word(uint64(unit)<<32 | uint64(length)<<8 | uint64(life))
+func wordOf(unit, length uint32, life uint8) Word {
+	return Word(uint64(unit)<<32 | uint64(length)<<8 | uint64(life))
 }
 
-func (w word) unit() uint32   { return uint32(w >> 32) }
-func (w word) length() uint32 { return uint32(w) >> 8 }
-func (w word) life() uint8    { return uint8(w) }
+func (w Word) unit() uint32   { return uint32(w >> 32) }
+func (w Word) length() uint32 { return uint32(w) >> 8 }
+
+// Life is the life of upf-u to whose counters the meters refer.
+func (w Word) Life() uint8 { return uint8(w) }
 
 // keptTables is where header and words lie in the octets at the file's beginning.
 func keptTables(b []byte, sessions uint32) (h *keptHeader, table, ended []uint64) {
@@ -82,9 +84,9 @@ func machineBoot() (id [36]byte) {
 	return id
 }
 
-// kept is the file that is written. Its methods are the store's, under the store's lock; those of a nil one do
+// File is the file that is written. Its methods are the store's, under the store's lock; those of a nil one do
 // nothing.
-type kept struct {
+type File struct {
 	path     string
 	f        *os.File
 	b        []byte // header and words
@@ -96,8 +98,8 @@ type kept struct {
 	full     error           // why
 }
 
-// createKept makes the file under a name of its own; commit gives it its name.
-func createKept(path string, sessions uint32, now time.Time) (k *kept, err error) {
+// Create makes the file under a name of its own; commit gives it its name.
+func Create(path string, sessions uint32, now time.Time) (k *File, err error) {
 	f, err := os.OpenFile(path+".new", os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return nil, err
@@ -116,7 +118,7 @@ func createKept(path string, sessions uint32, now time.Time) (k *kept, err error
 	if err != nil {
 		return nil, err
 	}
-	k = &kept{path: path, f: f, b: b, chunksAt: size, outside: map[uint32]bool{}}
+	k = &File{path: path, f: f, b: b, chunksAt: size, outside: map[uint32]bool{}}
 	k.header, k.table, k.ended = keptTables(b, sessions)
 	k.header.magic, k.header.layout, k.header.version = keptMagic, keptLayout, state.Version
 	k.header.machine, k.header.sessions = machineBoot(), sessions
@@ -148,7 +150,7 @@ func reserveByWriting(f *os.File, at, size int64) error {
 }
 
 // commit gives the file its name, in place of the one that an earlier upf-c left.
-func (k *kept) commit() error {
+func (k *File) commit() error {
 	if k == nil {
 		return nil
 	}
@@ -156,7 +158,7 @@ func (k *kept) commit() error {
 }
 
 // close lets go of a file that never got its name.
-func (k *kept) close() {
+func (k *File) close() {
 	if k != nil {
 		_ = unix.Munmap(k.b)
 		_ = k.f.Close()
@@ -164,14 +166,14 @@ func (k *kept) close() {
 }
 
 // stamp notes that upf-c lives.
-func (k *kept) stamp(now time.Time) {
+func (k *File) stamp(now time.Time) {
 	if k != nil {
 		atomic.StoreInt64(&k.header.alive, now.Unix())
 	}
 }
 
 // chunk is memory for cells, in the file where it has room.
-func (k *kept) chunk(i uint32) ([]byte, error) {
+func (k *File) chunk(i uint32) ([]byte, error) {
 	if k != nil {
 		at := k.chunksAt + int64(i)*slabChunk
 		err := reserve(k.f, at, slabChunk)
@@ -188,69 +190,69 @@ func (k *kept) chunk(i uint32) ([]byte, error) {
 }
 
 // in is the word of a cell, 0 when it is not in the file.
-func (k *kept) in(unit, length uint32, life uint8) uint64 {
+func (k *File) in(unit, length uint32, life uint8) uint64 {
 	if k.outside[uint32(uint64(unit)*slabUnit/slabChunk)] {
 		return 0
 	}
 	return uint64(wordOf(unit, length, life))
 }
 
-func (k *kept) session(index, unit, length uint32, life uint8) {
+func (k *File) session(index, unit, length uint32, life uint8) {
 	if k != nil && int(index) < len(k.table) {
 		atomic.StoreUint64(&k.table[index], k.in(unit, length, life))
 	}
 }
 
-func (k *kept) noSession(index uint32) {
+func (k *File) noSession(index uint32) {
 	if k != nil && int(index) < len(k.table) {
 		atomic.StoreUint64(&k.table[index], 0)
 	}
 }
 
-func (k *kept) deletion(i int, unit, length uint32, life uint8) {
+func (k *File) deletion(i int, unit, length uint32, life uint8) {
 	if k != nil {
 		atomic.StoreUint64(&k.ended[i], k.in(unit, length, life))
 	}
 }
 
-func (k *kept) noDeletion(i int) {
+func (k *File) noDeletion(i int) {
 	if k != nil {
 		atomic.StoreUint64(&k.ended[i], 0)
 	}
 }
 
-func (k *kept) meta(unit, length uint32) {
+func (k *File) meta(unit, length uint32) {
 	if k != nil {
 		atomic.StoreUint64(&k.header.meta, k.in(unit, length, 0))
 	}
 }
 
 // begin notes which upf-u a life is.
-func (k *kept) begin(life uint8, bootID uint64) {
+func (k *File) begin(life uint8, bootID uint64) {
 	if k != nil {
 		atomic.StoreUint64(&k.header.boots[life], bootID)
 		atomic.StoreUint64(&k.header.life, uint64(life))
 	}
 }
 
-// left is the file that an earlier upf-c left.
-type left struct {
+// Left is the file that an earlier upf-c left.
+type Left struct {
 	b      []byte
 	header *keptHeader
-	table  []uint64
-	ended  []uint64
+	Table  []uint64 // the word of each session
+	Ended  []uint64 // of each deletion of late
 	chunks []byte
 }
 
-// errNothingLeft: no earlier upf-c left a file.
-var errNothingLeft = errors.New("no earlier upf-c left any state")
+// ErrNothingLeft: no earlier upf-c left a file.
+var ErrNothingLeft = errors.New("no earlier upf-c left any state")
 
-// readKept opens the file unless it says nothing of the present. wait bounds how long ago it was written, 0: any
+// Open opens the file unless it says nothing of the present. wait bounds how long ago it was written, 0: any
 // time.
-func readKept(path string, now time.Time, wait time.Duration) (*left, error) {
+func Open(path string, now time.Time, wait time.Duration) (*Left, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, errNothingLeft
+		return nil, ErrNothingLeft
 	}
 	if err != nil {
 		return nil, err
@@ -285,19 +287,20 @@ func readKept(path string, now time.Time, wait time.Duration) (*left, error) {
 		_ = unix.Munmap(b)
 		return nil, err
 	}
-	l := &left{b: b, chunks: b[keptChunks(h.sessions):]}
-	l.header, l.table, l.ended = keptTables(b, h.sessions)
+	l := &Left{b: b, chunks: b[keptChunks(h.sessions):]}
+	l.header, l.Table, l.Ended = keptTables(b, h.sessions)
 	return l, nil
 }
 
-func (l *left) close() {
+// Close lets go of it.
+func (l *Left) Close() {
 	if l != nil {
 		_ = unix.Munmap(l.b)
 	}
 }
 
-// blob is what a word names, nil when it names nothing in the file.
-func (l *left) blob(w word) []byte {
+// Blob is what a word names, nil when it names nothing in the file.
+func (l *Left) Blob(w Word) []byte {
 	from := uint64(w.unit()) * slabUnit
 	if w.length() == 0 || from+uint64(w.length()) > uint64(len(l.chunks)) {
 		return nil
@@ -305,16 +308,16 @@ func (l *left) blob(w word) []byte {
 	return l.chunks[from:][:w.length():w.length()]
 }
 
-// boot is the upf-u of a life.
-func (l *left) boot(life uint8) uint64 { return l.header.boots[life] }
+// Boot is the upf-u of a life.
+func (l *Left) Boot(life uint8) uint64 { return l.header.boots[life] }
 
-// countersPath is where the last counters of a upf-u are saved.
-func countersPath(path string, bootID uint64) string {
+// CountersPath is where the last counters of a upf-u are saved.
+func CountersPath(path string, bootID uint64) string {
 	return fmt.Sprintf("%s.counters-%016x", path, bootID)
 }
 
-// dropCounters removes those that nobody refers to any more.
-func dropCounters(path string) {
+// DropCounters removes those that nobody refers to any more.
+func DropCounters(path string) {
 	if path == "" {
 		return
 	}
@@ -326,3 +329,6 @@ func dropCounters(path string) {
 		}
 	}
 }
+
+// Meta is META, as it was kept.
+func (l *Left) Meta() []byte { return l.Blob(Word(l.header.meta)) }

@@ -1,4 +1,4 @@
-package agent
+package store
 
 import (
 	"math/bits"
@@ -8,16 +8,17 @@ import (
 	"core5g.dev/core5g/upf/upfc/state"
 )
 
-// slots hands out numbers below a limit, round-robin: a number that was given back is used again
+// Slots hands out numbers below a limit, round-robin: a number that was given back is used again
 // as late as possible, when no packet is under way any more that could still count for its former
 // owner.
-type slots struct {
+type Slots struct {
 	used   []uint64
 	limit  uint32
 	cursor uint32
 }
 
-func (s *slots) resize(limit uint32) {
+// Resize changes the limit; what is used stays used.
+func (s *Slots) Resize(limit uint32) {
 	words := make([]uint64, (int(limit)+63)/64)
 	copy(words, s.used)
 	s.used, s.limit = words, limit
@@ -26,8 +27,8 @@ func (s *slots) resize(limit uint32) {
 	}
 }
 
-// take finds a free number.
-func (s *slots) take() (uint32, bool) {
+// Take finds a free number.
+func (s *Slots) Take() (uint32, bool) {
 	n := uint32(len(s.used))
 	if n == 0 {
 		return 0, false
@@ -56,8 +57,8 @@ func (s *slots) take() (uint32, bool) {
 	return 0, false
 }
 
-// claim marks a number as used; false when it is not below the limit or used already.
-func (s *slots) claim(v uint32) bool {
+// Claim marks a number as used; false when it is not below the limit or used already.
+func (s *Slots) Claim(v uint32) bool {
 	if v >= s.limit || s.used[v/64]&(1<<(v%64)) != 0 {
 		return false
 	}
@@ -65,28 +66,28 @@ func (s *slots) claim(v uint32) bool {
 	return true
 }
 
-// give takes a number back.
-func (s *slots) give(v uint32) {
+// Give takes a number back.
+func (s *Slots) Give(v uint32) {
 	if v < s.limit {
 		s.used[v/64] &^= 1 << (v % 64)
 	}
 }
 
-// pairs gives one session slots for its QERs and URRs. A cache line holds two of each, so they come
+// Pairs gives one session slots for its QERs and URRs. A cache line holds two of each, so they come
 // from as few pairs as can be: QER slot q belongs to pair q / 2, URR slot u to pair u / 2.
-type pairs struct {
-	all        *slots
+type Pairs struct {
+	all        *Slots
 	mine       []uint32 // the session's pairs
 	taken      int      // how many of them, at the end, are new
 	qers, urrs []uint32 // slots in use
 	space      [12]uint32
 }
 
-// newPairs begins with what a session has.
-func newPairs(all *slots, s *state.Session) *pairs {
-	p := &pairs{all: all}
+// NewPairs begins with what a session has.
+func NewPairs(all *Slots, s *state.Session) *Pairs {
+	p := &Pairs{all: all}
 	p.mine, p.qers, p.urrs = p.space[0:0:4], p.space[4:4:8], p.space[8:8:12]
-	p.mine = appendPairs(p.mine, s)
+	p.mine = AppendPairs(p.mine, s)
 	slices.Sort(p.mine)
 	for _, slot := range s.QERSlots {
 		p.qers = append(p.qers, slot)
@@ -100,10 +101,13 @@ func newPairs(all *slots, s *state.Session) *pairs {
 	return p
 }
 
-func (p *pairs) takeQER() (uint32, bool) { return p.take(&p.qers) }
-func (p *pairs) takeURR() (uint32, bool) { return p.take(&p.urrs) }
+// TakeQER finds a slot for a QER.
+func (p *Pairs) TakeQER() (uint32, bool) { return p.take(&p.qers) }
 
-func (p *pairs) take(used *[]uint32) (uint32, bool) {
+// TakeURR finds a slot for a URR.
+func (p *Pairs) TakeURR() (uint32, bool) { return p.take(&p.urrs) }
+
+func (p *Pairs) take(used *[]uint32) (uint32, bool) {
 	for {
 		for _, pair := range p.mine {
 			for slot := pair * abi.LineSlots; slot < (pair+1)*abi.LineSlots; slot++ {
@@ -113,7 +117,7 @@ func (p *pairs) take(used *[]uint32) (uint32, bool) {
 				}
 			}
 		}
-		pair, ok := p.all.take()
+		pair, ok := p.all.Take()
 		if !ok {
 			return 0, false
 		}
@@ -122,15 +126,15 @@ func (p *pairs) take(used *[]uint32) (uint32, bool) {
 	}
 }
 
-// undo gives the new ones back.
-func (p *pairs) undo() {
+// Undo gives the new ones back.
+func (p *Pairs) Undo() {
 	for _, pair := range p.mine[len(p.mine)-p.taken:] {
-		p.all.give(pair)
+		p.all.Give(pair)
 	}
 }
 
-// appendPairs appends the pairs in which a session has slots, each once.
-func appendPairs(list []uint32, s *state.Session) []uint32 {
+// AppendPairs appends the pairs in which a session has Slots, each once.
+func AppendPairs(list []uint32, s *state.Session) []uint32 {
 	add := func(pair uint32) {
 		if !slices.Contains(list, pair) {
 			list = append(list, pair)
@@ -146,32 +150,4 @@ func appendPairs(list []uint32, s *state.Session) []uint32 {
 		add(m.Slot / abi.LineSlots)
 	}
 	return list
-}
-
-// claimPairs takes those of a session that upf-u kept.
-func (a *Agent) claimPairs(s *state.Session) error {
-	var space [8]uint32
-	list := appendPairs(space[:0], s)
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for i, pair := range list {
-		if !a.pairs.claim(pair) {
-			for _, mine := range list[:i] {
-				a.pairs.give(mine)
-			}
-			return errDuplicate("slot pair")
-		}
-	}
-	return nil
-}
-
-// givePairs gives those of a session back.
-func (a *Agent) givePairs(s *state.Session) {
-	var space [8]uint32
-	list := appendPairs(space[:0], s)
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for _, pair := range list {
-		a.pairs.give(pair)
-	}
 }

@@ -1,4 +1,4 @@
-package agent
+package store
 
 import (
 	"encoding/binary"
@@ -12,7 +12,7 @@ import (
 // 16 octets up to 1 KiB, powers of two beyond. Free cells of a class form a list through themselves.
 // Memory that was used once stays: sessions come back. A cell is not written to while a blob lies in it.
 type slab struct {
-	kept   *kept // where its memory comes from
+	kept   *File // where its memory comes from
 	chunks [][]byte
 	next   uint32              // first unit that was never used
 	free   [slabClasses]uint32 // by class: 1 + unit of the first free cell, 0: none

@@ -1,0 +1,45 @@
+package agent
+
+import (
+	"core5g.dev/core5g/upf/upfc/agent/store"
+	"core5g.dev/core5g/upf/upfc/state"
+)
+
+// Table is how full one of the tables is whose size is configured.
+type Table = store.Table
+
+// Tables lists what can run out: sessions, and pairs of slots for the QERs and URRs of one.
+func (a *Agent) Tables() []Table {
+	sessions := a.store.Table()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return []Table{sessions, a.pairs.Table("slot_pairs")}
+}
+
+// claimPairs takes those of a session that upf-u kept.
+func (a *Agent) claimPairs(s *state.Session) error {
+	var space [8]uint32
+	list := store.AppendPairs(space[:0], s)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for i, pair := range list {
+		if !a.pairs.Claim(pair) {
+			for _, mine := range list[:i] {
+				a.pairs.Give(mine)
+			}
+			return store.ErrDuplicate("slot pair")
+		}
+	}
+	return nil
+}
+
+// givePairs gives those of a session back.
+func (a *Agent) givePairs(s *state.Session) {
+	var space [8]uint32
+	list := store.AppendPairs(space[:0], s)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, pair := range list {
+		a.pairs.Give(pair)
+	}
+}
