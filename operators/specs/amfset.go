@@ -78,7 +78,7 @@ func AMFWorkers(core *api.Core5G, p Platform) FunctionObjects {
 	}
 	w.readiness = httpProbe("/readyz", PortHealth, 2)
 	w.liveness = httpProbe("/healthz", PortHealth, 20)
-	w.resources = requests("100m", "128Mi", "2Gi")
+	w.resources = requests("50m", "128Mi", "2Gi")
 	w.grace = 15 // its shards are given up, and their new holders found
 	w.waits = []string{waitFor(nrf, PortSBI)}
 	w.replicas = ptr.Deref(core.Spec.AMF.Workers, 1)
@@ -108,7 +108,7 @@ func N2Terminators(core *api.Core5G, p Platform) FunctionObjects {
 	}
 	w.readiness = httpProbe("/readyz", PortHealth, 2)
 	w.liveness = httpProbe("/healthz", PortHealth, 20)
-	w.resources = requests("50m", "32Mi", "512Mi")
+	w.resources = requests("20m", "32Mi", "512Mi")
 	w.grace = 30 // gNBs are told, and what workers still send goes out
 	w.replicas = AMFTerminators(core)
 	workers := namedService(core.Namespace, N2WorkersServiceName(core.Name), w.labels, w.labels, w.owner, servicePort("workers", PortN2Workers, corev1.ProtocolTCP))

@@ -131,7 +131,7 @@ func (s SMFSet) Build(p Platform, services []*corev1.Service) FunctionObjects {
 	}
 	w.readiness = httpProbe("/readyz", PortHealth, 2)
 	w.liveness = httpProbe("/healthz", PortHealth, 20)
-	w.resources = requests("100m", "128Mi", "2Gi")
+	w.resources = requests("50m", "128Mi", "2Gi")
 	w.grace = 15 // its shards are given up, and their new holders found
 	w.waits = []string{waitFor(FunctionObjectName(s.Core.Name, api.FunctionNRF), PortSBI)}
 	w.replicas = s.replicas()
