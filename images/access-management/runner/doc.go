@@ -11,8 +11,8 @@
 // A UE is found by AMF UE NGAP ID, 5G-TMSI and SUPI: in memory, else by the store's indexes. One that says none of them is in memory alone until authentication
 // has found its SUPI; then it takes over what is kept under that (takeover.go).
 //
-// A message that a terminator has handed over is done with (link.Done) when all that came of it is in the store, or nothing ever will. A holder that stops says
-// no Done: the next one gets the message again.
+// A message that a terminator has handed over is done with (link.Done) when all that came of it is in the store, and nothing that was asked for its UE waits for
+// an answer: what an SMF has not heard of a gNB, say, it hears from the next holder. A holder that stops says no Done: the next one gets the message again.
 //
 // A runner is not safe for concurrent use: its World calls it, and what it has handed to the World, on one loop. It has no goroutine and no clock,
 // so that a simulation can be that World.

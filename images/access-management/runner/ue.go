@@ -27,6 +27,8 @@ type ue struct {
 	fresh bool
 	// life numbers those of the UEs that were here one after the other, asked counts what waits for an answer.
 	life, asked int
+	// undone are told when nothing that was asked for the UE waits for an answer any more: who is asked has it by then, whoever lives.
+	undone []func()
 	// late are events that wait until something else has happened to the UE.
 	queue, late []queued
 	// due are times that were delivered and are not written as seen yet, times what was said of them in this life: a time that was moved while it came is
@@ -253,6 +255,29 @@ func (r *Runner) forget(u *ue, why error) {
 	}
 	r.tell(&u.loaded, why)
 	r.tell(&u.watchers, why)
+	r.finishAll(u)
+}
+
+// finishLater an event, when what was asked for its UE is answered.
+func (r *Runner) finishLater(u *ue, q queued) {
+	if q.done == nil {
+		return
+	}
+	if u.asked == 0 || u.dead {
+		r.finish(q)
+		return
+	}
+	u.undone = append(u.undone, q.done)
+}
+
+func (r *Runner) finishAll(u *ue) {
+	list := u.undone
+	u.undone = nil
+	for _, done := range list {
+		if !r.stopped {
+			done()
+		}
+	}
 }
 
 // deliver an event to a UE.
@@ -302,6 +327,9 @@ func (r *Runner) pump(u *ue) {
 	}
 	if r.stopped || u.dead || u.loading || u.writing || len(u.queue) > 0 {
 		return
+	}
+	if u.asked == 0 {
+		r.finishAll(u)
 	}
 	if u.state.Record == nil && len(u.late) == 0 && u.asked == 0 {
 		r.forget(u, nil)
@@ -359,7 +387,7 @@ func (r *Runner) keep(u *ue, out procedure.Output, q queued) {
 	r.times(u, out)
 	if out.Lazy || u.key == "" {
 		r.effects(u, out.Effects)
-		r.finish(q)
+		r.finishLater(u, q)
 		return
 	}
 	if _, is := q.Event.(procedure.Named); !is && u.taken != nil && before != nil && before.SUPI == "" { // it was not to be the one that it has taken over
@@ -375,7 +403,7 @@ func (r *Runner) keep(u *ue, out procedure.Output, q queued) {
 		r.refused(u, out.Effects, q, err)
 	case c == nil:
 		r.effects(u, out.Effects)
-		r.finish(q)
+		r.finishLater(u, q)
 	default:
 		u.writing = true
 		r.associated(is.record, func() {
@@ -410,7 +438,7 @@ func (r *Runner) written(u *ue, is stored, then []procedure.Effect, q queued, er
 	}
 	u.stored, u.writing, u.fresh = is, false, false
 	r.effects(u, then)
-	r.finish(q)
+	r.finishLater(u, q)
 	if !r.stopped {
 		u.queue = append(r.lostAt(is.record), u.queue...)
 		r.pump(u)
