@@ -84,7 +84,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// story is everything that takes part. Stories go on side by side, each with a network 127.78.<number>.0 of its own.
+// story is everything that takes part. Stories go on side by side, each with a network 127.83.<number>.0 of its own.
 type story struct {
 	t      *testing.T
 	number byte
@@ -112,7 +112,7 @@ type story struct {
 var stories atomic.Uint32
 
 func (s *story) loopback(host int) netip.Addr {
-	return netip.AddrFrom4([4]byte{127, 78, s.number, byte(host)})
+	return netip.AddrFrom4([4]byte{127, 83, s.number, byte(host)})
 }
 
 // begin a story with one worker, one terminator and two gNBs.
@@ -316,12 +316,16 @@ dataplane: {socket: "` + socket + `"}
 		s.t.Fatal(err)
 	}
 	a := agent.New(c, slog.New(slog.DiscardHandler), upfmetrics.NewRecorder(prometheus.NewRegistry()))
-	s.wg.Go(func() {
-		if err := a.Run(s.ctx); err != nil {
-			s.t.Errorf("upf-c: %v", err)
-		}
-	})
-	return a.Addr()
+	served, failed := make(chan netip.AddrPort, 1), make(chan error, 1)
+	s.wg.Go(func() { failed <- a.Run(s.ctx) })
+	go func() { served <- a.Addr() }()
+	select {
+	case address := <-served:
+		return address
+	case err := <-failed:
+		s.t.Fatalf("upf-c: %v", err)
+		return netip.AddrPort{}
+	}
 }
 
 // ---- N2 terminators ----------------------------------------------------------------------------
