@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	kubeconfig "sigs.k8s.io/controller-runtime/pkg/client/config"
@@ -19,19 +20,24 @@ import (
 // Open a cache of the namespace's objects, with the pod's own account. It is not started.
 func Open(namespace string, log *slog.Logger) (cache.Cache, error) {
 	ctrl.SetLogger(logr.FromSlogHandler(log.Handler()))
-	rest, err := kubeconfig.GetConfig()
+	config, err := kubeconfig.GetConfig()
 	if err != nil {
 		return nil, fmt.Errorf("no Kubernetes: %w", err)
 	}
+	return OpenAs(config, namespace)
+}
+
+// OpenAs is Open with an account.
+func OpenAs(config *rest.Config, namespace string) (cache.Cache, error) {
 	scheme := runtime.NewScheme()
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
 		return nil, err
 	}
-	return cache.New(rest, CacheOptions(scheme, namespace))
+	return cache.New(config, cacheOptions(scheme, namespace))
 }
 
-// CacheOptions are those of the cache that a Watcher reads: one namespace, and of each object what is read.
-func CacheOptions(scheme *runtime.Scheme, namespace string) cache.Options {
+// cacheOptions: one namespace, and of each object what is read.
+func cacheOptions(scheme *runtime.Scheme, namespace string) cache.Options {
 	return cache.Options{
 		Scheme:            scheme,
 		DefaultNamespaces: map[string]cache.Config{namespace: {}},
