@@ -37,37 +37,52 @@ func settingsOf(core *v1alpha1.Core5G) (*procedure.Settings, error) {
 	a := &core.Spec.AMF
 	n := configuration.Network{
 		Name: a.Name, Region: number(a.Region, configuration.DefaultRegion), Set: number(a.Set, configuration.DefaultSet),
-		Pointer: number(a.Pointer, configuration.DefaultPointer), Capacity: configuration.DefaultCapacity,
-	}
-	for i, p := range core.Spec.PLMNs {
-		plmn, err := configuration.ParsePLMN(p.MCC, p.MNC)
-		if err != nil {
-			return nil, fmt.Errorf("spec.plmns[%d]: %w", i, err)
-		}
-		n.PLMNs = append(n.PLMNs, plmn)
-	}
-	for i, text := range core.Spec.TACs {
-		tac, err := configuration.ParseTAC(string(text))
-		if err != nil {
-			return nil, fmt.Errorf("spec.tacs[%d]: %w", i, err)
-		}
-		n.TACs = append(n.TACs, tac)
+		Pointer: number(a.Pointer, configuration.DefaultPointer), Capacity: number(a.Capacity, configuration.DefaultCapacity), Voice: a.IMSVoice,
 	}
 	var err error
-	if n.Catalogue, err = catalogueOf(core.Spec.SliceCatalogue); err != nil {
+	if n.PLMNs, err = each("spec.plmns", core.Spec.PLMNs, func(p v1alpha1.PLMN) (string, error) { return configuration.ParsePLMN(p.MCC, p.MNC) }); err != nil {
 		return nil, err
+	}
+	if n.TACs, err = each("spec.tacs", core.Spec.TACs, func(t v1alpha1.TAC) (uint32, error) { return configuration.ParseTAC(string(t)) }); err != nil {
+		return nil, err
+	}
+	if n.Catalogue, err = each("spec.sliceCatalogue", core.Spec.SliceCatalogue, sliceOf); err != nil {
+		return nil, err
+	}
+	if n.Integrity, err = each("spec.amf.integrity", a.Integrity, func(x v1alpha1.IntegrityAlgorithm) (uint8, error) { return configuration.ParseIntegrity(string(x)) }); err != nil {
+		return nil, err
+	}
+	if n.Ciphering, err = each("spec.amf.ciphering", a.Ciphering, func(x v1alpha1.CipheringAlgorithm) (uint8, error) { return configuration.ParseCiphering(string(x)) }); err != nil {
+		return nil, err
+	}
+	if a.PeriodicRegistration != nil {
+		n.Periodic = a.PeriodicRegistration.Duration
+	}
+	if a.Backoff != nil {
+		n.Backoff = a.Backoff.Duration
+	}
+	if name := a.NetworkName; name != nil {
+		n.FullName, n.ShortName = name.Full, name.Short
+		if n.Zone, err = configuration.ParseZone(name.TimeZone); err != nil {
+			return nil, fmt.Errorf("spec.amf.networkName: %w", err)
+		}
 	}
 	return n.Settings()
 }
 
-func catalogueOf(list []v1alpha1.SNSSAI) ([]record.Slice, error) {
-	var out []record.Slice
-	for i, s := range list {
-		slice, err := configuration.ParseSNSSAI(int(s.SST), s.SD)
+func sliceOf(s v1alpha1.SNSSAI) (record.Slice, error) {
+	return configuration.ParseSNSSAI(int(s.SST), s.SD)
+}
+
+// each of a list, until one cannot be read.
+func each[From, To any](field string, list []From, read func(From) (To, error)) ([]To, error) {
+	var out []To
+	for i, from := range list {
+		to, err := read(from)
 		if err != nil {
-			return nil, fmt.Errorf("spec.sliceCatalogue[%d]: %w", i, err)
+			return nil, fmt.Errorf("%s[%d]: %w", field, i, err)
 		}
-		out = append(out, slice)
+		out = append(out, to)
 	}
 	return out, nil
 }

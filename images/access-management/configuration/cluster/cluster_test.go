@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -56,6 +57,14 @@ func TestBuild(t *testing.T) {
 	if diff := cmp.Diff(want(), got); diff != "" || len(refusals) != 0 {
 		t.Errorf("refusals %v (-want +got):\n%s", refusals, diff)
 	}
+	all := want()
+	all.Capacity, all.Integrity, all.Ciphering, all.Periodic, all.Backoff, all.Voice = 4, []uint8{3, 1}, []uint8{1, 0}, 10*time.Minute, time.Minute, true
+	all.FullName, all.ShortName, all.Zone = "Network of the North", "North", -3*time.Hour-30*time.Minute
+	got, refusals = Build(core(t, `name: North, region: 1, set: 2, pointer: 3, capacity: 4, integrity: [NIA3, NIA1], ciphering: [NEA1, NEA0], periodicRegistration: 10m,
+    backoff: 1m, imsVoice: true, networkName: {full: Network of the North, short: North, timeZone: "-03:30"}`), &Good{})
+	if diff := cmp.Diff(all, got); diff != "" || len(refusals) != 0 {
+		t.Errorf("of one that says all: refusals %v (-want +got):\n%s", refusals, diff)
+	}
 	got, refusals = Build(core(t, ""), &Good{})
 	if len(refusals) != 0 || got.Name != "AMF" || got.Region != 202 || got.Set != 1016 || got.Pointer != 0 {
 		t.Errorf("of a Core5G that says nothing: %+v, %v", got, refusals)
@@ -77,8 +86,24 @@ func TestBuildRefuses(t *testing.T) {
 			c.Spec.SliceCatalogue[0] = c.Spec.SliceCatalogue[1]
 			return c
 		}, `S-NSSAI 2 is in the catalogue twice`},
-		"a name that gNBs lack":  {func(c *v1alpha1.Core5G) *v1alpha1.Core5G { c.Spec.AMF.Name = "Nörd"; return c }, `AMF name "Nörd"`},
-		"a region of many bits":  {func(c *v1alpha1.Core5G) *v1alpha1.Core5G { c.Spec.AMF.Region = new(int32(1 << 16)); return c }, `region 65536: write 0 to 255`},
+		"a name that gNBs lack": {func(c *v1alpha1.Core5G) *v1alpha1.Core5G { c.Spec.AMF.Name = "Nörd"; return c }, `AMF name "Nörd"`},
+		"a region of many bits": {func(c *v1alpha1.Core5G) *v1alpha1.Core5G { c.Spec.AMF.Region = new(int32(1 << 16)); return c }, `region 65536: write 0 to 255`},
+		"an algorithm that is none": {func(c *v1alpha1.Core5G) *v1alpha1.Core5G {
+			c.Spec.AMF.Integrity = []v1alpha1.IntegrityAlgorithm{"NIA0"}
+			return c
+		}, `spec.amf.integrity[0]: algorithm "NIA0": write NIA1 to NIA3`},
+		"ciphering that is none": {func(c *v1alpha1.Core5G) *v1alpha1.Core5G {
+			c.Spec.AMF.Ciphering = []v1alpha1.CipheringAlgorithm{"NEA2", "AES"}
+			return c
+		}, `spec.amf.ciphering[1]: algorithm "AES"`},
+		"a timer without a code": {func(c *v1alpha1.Core5G) *v1alpha1.Core5G {
+			c.Spec.AMF.Backoff = &metav1.Duration{Duration: 24 * time.Hour}
+			return c
+		}, `back-off (T3346) 24h0m0s: write 2s to`},
+		"a zone that is none": {func(c *v1alpha1.Core5G) *v1alpha1.Core5G {
+			c.Spec.AMF.NetworkName = &v1alpha1.NetworkName{TimeZone: "CET"}
+			return c
+		}, `spec.amf.networkName: time zone "CET"`},
 		"a pointer below nought": {func(c *v1alpha1.Core5G) *v1alpha1.Core5G { c.Spec.AMF.Pointer = new(int32(-1 << 31)); return c }, `write 0 to 63`},
 	} {
 		var good Good
