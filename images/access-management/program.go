@@ -59,7 +59,7 @@ func Run(ctx context.Context, c Config, log *slog.Logger) error {
 	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
 	group.Go(func() error { return sbi.Serve(serving, sbitls.Listen(listener, identity), pod.Handler()) })
 	group.Go(func() error { return registrar.keep(ctx) })
-	health.Answers(nil, pod.Ready)
+	health.Answers(pod.Alive, pod.Ready)
 	group.Go(func() error {
 		defer stopServing()
 		pod.Run(ctx)

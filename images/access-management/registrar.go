@@ -7,9 +7,9 @@ import (
 	"log/slog"
 	"time"
 
-	"core5g.dev/core5g/images/access-management/namf"
 	"core5g.dev/core5g/images/access-management/procedure"
 	"core5g.dev/core5g/images/access-management/record"
+	"core5g.dev/core5g/images/access-management/worker"
 	"core5g.dev/core5g/images/nf/nrf"
 	"core5g.dev/core5g/images/nf/sbitls"
 	"core5g.dev/core5g/images/nf/ts29571"
@@ -29,8 +29,7 @@ func newRegistrar(c Config, identity *sbitls.Identity, settings func() *procedur
 	r := &registrar{settings: settings, log: log}
 	r.function = nrf.Function{
 		Type: "AMF", URI: c.uri(sbitls.Scheme(identity)), ID: c.instance(), Offers: r.offers,
-		// Events are subscribed to by none of our functions, and not served yet.
-		Services: map[string][]string{namf.CommunicationService: {"v1"}, namf.MTService: {"v1"}, namf.LocationService: {"v1"}},
+		Services: worker.Services(),
 		// What the AMF knows is in the session store, and outlives its pods: none of them begins anew.
 		Recovery: time.Unix(0, 0), Stays: func() bool { return true },
 	}
