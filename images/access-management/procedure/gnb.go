@@ -58,7 +58,8 @@ func HandleGNB(s *Settings, g *record.GNB, m n2.Message) GNBOutput {
 
 func cause(c n2.Cause) *n2.Cause { return &c }
 
-// setup: TS 38.413 8.7.1. A gNB that sets itself up anew has no UEs, unless it says that it has kept them.
+// setup: TS 38.413 8.7.1. A gNB that sets itself up anew has no UEs, unless it says that it has kept them. On another association they are kept by nobody
+// here: those of before ended with theirs, and the gNB hears that it is not to keep them either.
 func setup(s *Settings, g *record.GNB, m *n2.NGSetupRequest) GNBOutput {
 	if m.Node.Kind != n2.GNB {
 		return GNBOutput{Lost: g != nil, Answer: &n2.NGSetupFailure{Cause: ngapcause.MiscUnspecified, Wait: n2.Wait60s}, Refused: "no gNB: no other access is served"}
@@ -70,7 +71,7 @@ func setup(s *Settings, g *record.GNB, m *n2.NGSetupRequest) GNBOutput {
 		PLMN: plmnText(m.Node.PLMN), ID: m.Node.ID, Bits: m.Node.Bits, Name: nameOf(m.Name, m.Extended), Areas: areasOf(m.TAs), DRX: drxFrames(m.DRX),
 		Retains: m.Retention,
 	}
-	answer := &n2.NGSetupResponse{Name: s.Name, Capacity: s.Capacity, Retention: m.Retention}
+	answer := &n2.NGSetupResponse{Name: s.Name, Capacity: s.Capacity, Retention: m.Retention && g != nil}
 	answer.GUAMIs, answer.PLMNs = s.served()
 	return GNBOutput{GNB: is, Answer: answer, Lost: !m.Retention}
 }

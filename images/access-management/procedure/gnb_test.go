@@ -43,12 +43,13 @@ func TestGNB(t *testing.T) {
 		setUp   bool
 	}{
 		"a gNB sets itself up: it has no UEs": {message: setupOf("20893", 1, eMBB), want: GNBOutput{Answer: served, Lost: true}, setUp: true},
-		"it has kept its UEs":                 {message: retains, want: GNBOutput{Answer: &kept}, setUp: true},
-		"another PLMN":                        {message: setupOf("00101", 1, eMBB), want: GNBOutput{Answer: &n2.NGSetupFailure{Cause: ngapcause.UnknownPLMN, Wait: n2.Wait10s}, Refused: "none of its PLMNs is served"}},
-		"another tracking area":               {message: setupOf("20893", 9, eMBB), want: GNBOutput{Answer: &n2.NGSetupFailure{Cause: ngapcause.MiscUnspecified, Wait: n2.Wait10s}, Refused: "none of its tracking areas is served"}},
-		"one tracking area of two is enough":  {message: more, want: GNBOutput{Answer: served, Lost: true}, setUp: true},
-		"no slice in common":                  {message: setupOf("20893", 1, guest), want: GNBOutput{Answer: &n2.NGSetupFailure{Cause: ngapcause.SliceNotSupported, Wait: n2.Wait10s}, Refused: "none of its slices is served"}},
-		"another node than a gNB":             {message: ngENB, want: GNBOutput{Answer: &n2.NGSetupFailure{Cause: ngapcause.MiscUnspecified, Wait: n2.Wait60s}, Refused: "no gNB: no other access is served"}},
+		"it has kept its UEs":                 {from: known, message: retains, want: GNBOutput{Answer: &kept}, setUp: true},
+		"it has kept them from another association, whose end has ended them here": {message: retains, want: GNBOutput{Answer: served}, setUp: true},
+		"another PLMN":                       {message: setupOf("00101", 1, eMBB), want: GNBOutput{Answer: &n2.NGSetupFailure{Cause: ngapcause.UnknownPLMN, Wait: n2.Wait10s}, Refused: "none of its PLMNs is served"}},
+		"another tracking area":              {message: setupOf("20893", 9, eMBB), want: GNBOutput{Answer: &n2.NGSetupFailure{Cause: ngapcause.MiscUnspecified, Wait: n2.Wait10s}, Refused: "none of its tracking areas is served"}},
+		"one tracking area of two is enough": {message: more, want: GNBOutput{Answer: served, Lost: true}, setUp: true},
+		"no slice in common":                 {message: setupOf("20893", 1, guest), want: GNBOutput{Answer: &n2.NGSetupFailure{Cause: ngapcause.SliceNotSupported, Wait: n2.Wait10s}, Refused: "none of its slices is served"}},
+		"another node than a gNB":            {message: ngENB, want: GNBOutput{Answer: &n2.NGSetupFailure{Cause: ngapcause.MiscUnspecified, Wait: n2.Wait60s}, Refused: "no gNB: no other access is served"}},
 		"a refused one that was there: its UEs are lost": {from: known, message: setupOf("00101", 1, eMBB), want: GNBOutput{
 			Answer: &n2.NGSetupFailure{Cause: ngapcause.UnknownPLMN, Wait: n2.Wait10s}, Refused: "none of its PLMNs is served", Lost: true,
 		}},

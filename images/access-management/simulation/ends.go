@@ -170,14 +170,12 @@ type wire struct {
 	e                *end
 	id               uint64
 	podLife, endLife int
-	// over, as each end knows it; dead: nothing arrives any more.
-	dead         bool
-	atPod, atEnd bool
-	upAt, downAt time.Time
-	heard        string // the life's name, once Welcome has come
-	listed       bool
-	there        map[uint64]bool
-	highest      uint64
+	dead             bool // nothing arrives any more
+	upAt, downAt     time.Time
+	heard            string // the life's name, once Welcome has come
+	listed           bool
+	there            map[uint64]bool
+	highest          uint64
 }
 
 func (p *pod) connect(e *end) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"core5g.dev/core5g/images/access-management/n2"
+	"core5g.dev/core5g/images/access-management/record"
 	"core5g.dev/core5g/images/ngapcause"
 )
 
@@ -298,6 +299,14 @@ func (g *gnb) setUpDone(m *n2.NGSetupResponse) {
 	g.ready = true
 	if !m.Retention {
 		g.dropAll()
+	}
+	for _, c := range g.ordered() { // kept, by both
+		g.w.After(10*time.Second, func() {
+			rec := g.w.records[record.Key(c.ue.supi)]
+			if !c.gone && c.asked == 0 && !c.ue.twin && (rec == nil || rec.N2 == nil && rec.Left == nil) {
+				g.w.Fail("%s was told that %s's connection is kept, and it is not", g.name(), c.ue.name)
+			}
+		})
 	}
 }
 

@@ -18,7 +18,7 @@ var (
 // show now is another one.
 var failed = []uint64{
 	6,   // a store that lost writes twice within seconds had AMF UE NGAP IDs given a second time
-	17,  // a UE that registered for mobility, and of which nothing was kept, went on with a session that nobody had
+	17,  // a UE that registered for mobility, and of which nothing was kept, went on with a session that nobody had; a gNB was told to keep what nobody kept
 	38,  // a UE that came by a 5G-GUTI that was not kept was not given one
 	1,   // a time stayed with a shard whose UE another had taken over
 	23,  // an intent did
