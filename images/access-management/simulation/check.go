@@ -187,6 +187,9 @@ func (w *world) agree() error {
 			return fmt.Errorf("%s: %w", u.name, err)
 		}
 	}
+	if u := w.vanished; u != nil && (w.records[record.Key(u.supi)] != nil || w.udm.of(u.supi).recorded) {
+		return fmt.Errorf("%s is not heard of, and registered still", u.name)
+	}
 	for _, g := range w.gnbs {
 		for _, c := range g.ordered() {
 			return fmt.Errorf("%s has a connection %d of %s for ever", g.name(), c.ran, c.ue.name)
@@ -213,7 +216,8 @@ func (u *ue) agree() error {
 	case rec == nil:
 		return errors.New("nobody knows it")
 	case rec.Phase != record.Registered || rec.Procedure != nil || rec.Command != nil || rec.Handover != nil || rec.Paging != nil || rec.Left != nil || rec.N2 != nil:
-		return fmt.Errorf("its record is not at rest: %+v", rec)
+		return fmt.Errorf("its record is not at rest: phase %d, procedure %+v, command %+v, handover %+v, paging %+v, left %+v, at %+v",
+			rec.Phase, rec.Procedure, rec.Command, rec.Handover, rec.Paging, rec.Left, rec.N2)
 	case rec.TMSI != u.guti.TMSI:
 		return fmt.Errorf("it has the 5G-TMSI %x, the record %x and %x", u.guti.TMSI, rec.TMSI, rec.OldTMSI)
 	case rec.Security == nil || !bytes.Equal(rec.Security.Key, u.nas.key) || rec.Security.Identifier != u.nas.ksi:

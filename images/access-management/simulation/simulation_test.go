@@ -27,8 +27,6 @@ var failed = []uint64{
 	44,  // a UE that registered on the connection by which it was leaving was leaving for ever
 }
 
-const subscribers = 4
-
 func made(seed uint64) (*world, error) {
 	w, err := newWorld(seed, subscribers)
 	if err == nil {

@@ -49,6 +49,8 @@ type ue struct {
 	twin    bool
 	excused bool
 	dead    bool
+	// spoke is when it did last.
+	spoke time.Time
 	// later: it was told to come later.
 	later  bool
 	calmed bool
@@ -181,6 +183,8 @@ func (u *ue) settle() {
 		u.register(n1.InitialRegistration)
 	case u.conn == nil && !u.proved():
 		u.serve(n1.ServiceData)
+	case u.conn == nil && u.w.Now.Sub(u.spoke) > u.w.settings.Periodic-20*time.Second: // T3512
+		u.register(n1.PeriodicRegistration)
 	}
 }
 
@@ -285,6 +289,12 @@ func (u *ue) die() {
 	u.switchOff()
 }
 
+// vanish: its battery is empty.
+func (u *ue) vanish() {
+	u.die()
+	u.conn = nil
+}
+
 func (u *ue) switchOff() {
 	u.loseRadio()
 	u.over()
@@ -381,6 +391,7 @@ func (u *ue) register(how n1.RegistrationType) {
 
 // first message, where the UE has no connection; whole gives what is protected.
 func (u *ue) first(clear n1.Message, whole func() []byte) {
+	u.spoke = u.w.Now
 	var nas []byte
 	if u.nas != nil {
 		nas = u.nas.protect(whole(), n1.IntegrityProtected)

@@ -19,6 +19,9 @@ const (
 	kind   = 6 * time.Minute
 )
 
+// subscribers in a world.
+const subscribers = 4
+
 const plmnText, amfSet, amfRegion, amfPointer = "20893", 1, 1, 1
 
 // plmn as it travels.
@@ -51,7 +54,9 @@ type world struct {
 	// faults: the world is unkind. forgetful: its store, too.
 	faults, forgetful bool
 	forgotten         time.Time // when the store has, last
-	records           map[string]*record.UE
+	// vanished is a UE that is not heard of any more, when all is well; nil: none.
+	vanished *ue
+	records  map[string]*record.UE
 	// named are 5G-TMSIs and AMF UE NGAP IDs that there were, with the SUPI that they were given to.
 	named   map[string]string
 	tokens  procedure.Token
@@ -82,6 +87,9 @@ func newWorld(seed uint64, ues int) (*world, error) {
 	}
 	if w.Chance(2) {
 		w.settings.FullName = "world"
+	}
+	if w.Chance(4) {
+		w.settings.Periodic = 2 * time.Minute
 	}
 	w.ausf, w.udm, w.pcf, w.smf = newAUSF(w), newUDM(w), newPCF(w), newSMF(w)
 	for n := range 1 + w.Rand.IntN(2) {
@@ -144,6 +152,9 @@ func (w *world) misfortune() {
 	case 6:
 		w.Note("the store is away")
 		w.store.Away = w.upTo(4 * time.Second)
+		if w.Chance(4) {
+			w.store.Away = w.upTo(20 * time.Second)
+		}
 	case 7:
 		w.Note("the store is slow")
 		w.store.Slow = w.upTo(4 * time.Second)
@@ -200,7 +211,11 @@ func (w *world) Run() error {
 	for soon := w.Now.Add(140 * time.Second); w.Wrong == nil && w.Step(soon); {
 		continue
 	}
-	for end := w.Now.Add(kind); w.Wrong == nil; {
+	most := kind
+	if w.vanished != nil { // mobile reachable, implicit deregistration: TS 24.501 5.3.7
+		most += w.settings.Periodic + 8*time.Minute
+	}
+	for end := w.Now.Add(most); w.Wrong == nil; {
 		for soon := w.Now.Add(10 * time.Second); w.Wrong == nil && w.Step(soon); {
 			continue
 		}
@@ -226,6 +241,13 @@ func (w *world) calm() {
 			u.die()
 		}
 		u.calm()
+	}
+	if w.settings.Periodic < time.Hour/2 {
+		w.After(time.Minute, func() {
+			w.vanished = w.ues[subscribers-1]
+			w.Note("%s is not heard of any more", w.vanished.name)
+			w.vanished.vanish()
+		})
 	}
 	w.After(100*time.Second, w.smf.probe)
 }
