@@ -26,6 +26,7 @@ type Runner struct {
 	attached       map[uint64]*ue // UEs in memory by AMF UE NGAP ID
 	temporaries    map[uint32]*ue // and by 5G-TMSI
 	finding        map[sessionstore.Index][]queued
+	left           map[string]bool // keys of UEs that have left memory while the store was asked for some: what it says of them may be old
 	cache          cache
 	strangers      int
 	mostStrangers  int
@@ -89,7 +90,7 @@ const defaultStrangers = 4096
 func New(c Config) *Runner {
 	return &Runner{
 		w: c.World, log: c.Log, shard: c.Shard, lease: c.Lease, sealer: c.Sealer, keys: c.Keys, writer: c.Writer,
-		ues: map[string]*ue{}, attached: map[uint64]*ue{}, temporaries: map[uint32]*ue{}, finding: map[sessionstore.Index][]queued{},
+		ues: map[string]*ue{}, attached: map[uint64]*ue{}, temporaries: map[uint32]*ue{}, finding: map[sessionstore.Index][]queued{}, left: map[string]bool{},
 		cache: cache{most: cmp.Or(c.Cached, defaultCached)}, mostStrangers: cmp.Or(c.Strangers, defaultStrangers),
 		associations: map[association]bool{}, noting: map[association][]func(){}, losing: map[association]bool{},
 		sends: sends{sent: map[uint64]procedure.Send{}}, gave: map[string]time.Time{},
@@ -246,10 +247,18 @@ func (r *Runner) ask(i sessionstore.Index) {
 func (r *Runner) found(i sessionstore.Index, found sessionstore.Record, err error) {
 	list := r.finding[i]
 	delete(r.finding, i)
+	defer func() {
+		if len(r.finding) == 0 {
+			clear(r.left)
+		}
+	}()
 	switch {
 	case err == nil:
 		u := r.ues[found.Key]
-		if u == nil {
+		switch {
+		case u == nil && r.left[found.Key]: // it was in memory meanwhile, and may have been written
+			u = r.ue(found.Key)
+		case u == nil:
 			u = r.remember(found.Key)
 			r.loaded(u, found, nil)
 		}

@@ -249,6 +249,9 @@ func (r *Runner) forget(u *ue, why error) {
 	r.unname(u)
 	if r.ues[u.key] == u {
 		delete(r.ues, u.key)
+		if len(r.finding) > 0 {
+			r.left[u.key] = true
+		}
 	}
 	if u.key == "" {
 		r.strangers--
