@@ -26,7 +26,7 @@ var mutations = []mutation{
 	{"who takes a UE over does not go on with it", "runner/ue.go", "	if r.lost || unfinished(u.state.Record) {", "	if r.lost {", 200, "", ""},
 	{"a time is not delivered", "runner/start.go", "	u.queue = append(u.queue, queued{Event: procedure.Due{Name: name}})", "	_ = procedure.Due{}", 200, "", ""},
 	{"a message is never done with", "runner/runner.go", "	if q.done != nil && !r.stopped {", "	if q.done != nil && r.stopped {", 20, "", ""},
-	{"an association that ends is not seen", "runner/n2.go", "		r.once(func() { r.lose(association{terminator, f.Association}, f.Why) })", "", 200, "", ""},
+	{"an association that ends is not seen", "runner/n2.go", "		r.once(func() { r.lose(association{terminator, f.Association}, f.Why) })", "", 200, "", "each is seen when something is sent to the UE, or it comes"},
 	{"associations that ended meanwhile are not seen", "runner/losses.go", "				r.lookAt(a)\n			}\n		}\n		if next", "				_ = a\n			}\n		}\n		if next", 400, "", "each is seen when the UE is loaded, or its terminator lists its own"},
 	{"the AMF UE NGAP ID is no index", "runner/stored.go", "		if i := attachmentIndex(a.AMF); !slices.Contains(out, i) {", "		if i := attachmentIndex(a.AMF); false && !slices.Contains(out, i) {", 20, "is not found by", ""},
 	{"a UE of another shard is taken for ours", "runner/ue.go", "	if has.record.Shard != r.shard {", "	if false {", 200, "", ""},
