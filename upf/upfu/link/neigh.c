@@ -71,13 +71,45 @@ neigh_find6(struct neigh_table *table, const uint8_t *addr)
 }
 
 static void
+held_add(struct worker *w, struct neigh *n, struct rte_mbuf *m)
+{
+	m->next = NULL;
+	if (n->held_n++ == 0)
+		n->first = m;
+	else
+		n->last->next = m;
+	n->last = m;
+	w->held++;
+}
+
+// The first that waits; NULL: none does.
+static struct rte_mbuf *
+held_take(struct worker *w, struct neigh *n)
+{
+	struct rte_mbuf *m = n->first;
+
+	if (n->held_n == 0)
+		return NULL;
+	n->held_n--;
+	w->held--;
+	n->first = m->next;
+	m->next = NULL;
+	return m;
+}
+
+static void
 held_drop(struct worker *w, enum upf_port port, struct neigh *n)
 {
-	unsigned held = n->held_n;
+	struct rte_mbuf *m;
 
-	n->held_n = 0;
-	for (unsigned i = 0; i < held; i++)
-		departure_give_up(w, port, n->held[i]);
+	while ((m = held_take(w, n)) != NULL)
+		departure_give_up(w, port, m);
+}
+
+static bool
+held_has_room(const struct worker *w, const struct neigh *n)
+{
+	return n->held_n < NEIGH_HELD_SURE || (n->held_n < NEIGH_HELD && w->held < w->held_max);
 }
 
 // A place for addr: free, or that of the unresolved entry whose timer is nearest. Resolved ones stay:
@@ -148,12 +180,12 @@ neigh_hold(struct worker *w, enum upf_port port, struct neigh *n, struct rte_mbu
 		n->tries = 0;
 		neigh_ask(w, port, n, NULL);
 	}
-	if (n->held_n == NEIGH_HELD) {
+	if (!held_has_room(w, n)) {
 		departure_drop(w, port, m, pdr, UPF_DROP_NO_NEIGHBOUR);
 		return;
 	}
 	departure_hold(w, m, pdr);
-	n->held[n->held_n++] = m;
+	held_add(w, n, m);
 }
 
 static inline bool
@@ -208,19 +240,20 @@ neigh_send6(struct worker *w, enum upf_port port, struct rte_mbuf *m, const uint
 static void
 neigh_learn(struct worker *w, enum upf_port port, struct neigh *n, const struct rte_ether_addr *mac)
 {
+	struct rte_mbuf *m;
+
 	n->mac = *mac;
 	n->state = NEIGH_GOOD;
 	n->tries = 0;
 	n->used = 0;
 	n->due = w->now + tenths(w, GOOD_FOR);
-	for (unsigned i = 0; i < n->held_n; i++) {
+	while ((m = held_take(w, n)) != NULL) {
 		const struct pdr *pdr;
 
-		rte_pktmbuf_mtod(n->held[i], struct rte_ether_hdr *)->dst_addr = *mac;
-		if (departure_resume(w, port, n->held[i], &pdr))
-			worker_send_of(w, port, n->held[i], pdr);
+		rte_pktmbuf_mtod(m, struct rte_ether_hdr *)->dst_addr = *mac;
+		if (departure_resume(w, port, m, &pdr))
+			worker_send_of(w, port, m, pdr);
 	}
-	n->held_n = 0;
 }
 
 void
@@ -324,14 +357,14 @@ neigh_init6(struct worker *w, enum upf_port port)
 }
 
 static void
-free_held(struct neigh_table *table)
+free_held(struct worker *w, struct neigh_table *table)
 {
 	for (unsigned i = 0; i < NEIGH_ENTRIES; i++) {
 		struct neigh *n = &table->entry[i];
+		struct rte_mbuf *m;
 
-		for (unsigned k = 0; k < n->held_n; k++)
-			rte_pktmbuf_free(n->held[k]);
-		n->held_n = 0;
+		while ((m = held_take(w, n)) != NULL)
+			rte_pktmbuf_free(m);
 		n->state = NEIGH_FREE;
 	}
 }
@@ -339,9 +372,9 @@ free_held(struct neigh_table *table)
 void
 neigh_free(struct worker *w, enum upf_port port)
 {
-	free_held(&w->neigh[port]);
+	free_held(w, &w->neigh[port]);
 	if (w->neigh6[port] != NULL)
-		free_held(w->neigh6[port]);
+		free_held(w, w->neigh6[port]);
 	rte_free(w->neigh6[port]);
 	w->neigh6[port] = NULL;
 }

@@ -3,8 +3,8 @@
 // is asked and said is in neigh_message.h, what is heard in arp.h and nd.h.
 //
 // Each worker has its own tables, so that nothing is shared; all of them hear every answer
-// (hearsay.h). A packet for an unresolved neighbour waits in the entry (a few do, so that
-// the first ping of a conversation is not lost) while requests are repeated; then the neighbour
+// (hearsay.h). A packet for an unresolved neighbour waits in the entry, as many as come in the
+// meantime of a burst (NEIGH_HELD), while requests are repeated; then the neighbour
 // counts as dead for a second. A resolved entry in use is asked again before it is too old, and
 // keeps serving while the answer is on its way.
 #ifndef UPFU_NEIGH_H

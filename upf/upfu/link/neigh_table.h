@@ -13,7 +13,10 @@ struct rte_mbuf;
 
 #define NEIGH_ENTRIES 1024u // a power of two
 #define NEIGH_PROBES 8u     // places where an address may stand
-#define NEIGH_HELD 8u       // packets that wait for an answer
+// Packets that wait for an answer: so many of a next hop, which is what comes while it is on its way; and a
+// few in any case, however many wait for others (struct worker: held_max).
+#define NEIGH_HELD 128u
+#define NEIGH_HELD_SURE 8u
 
 enum neigh_state {
 	NEIGH_FREE,
@@ -29,10 +32,9 @@ struct neigh {
 	uint8_t tries;
 	struct rte_ether_addr mac;
 	uint8_t used; // since it was last confirmed
-	uint8_t held_n;
-	uint16_t reserved;
-	uint64_t due; // TSC at which the timer acts
-	struct rte_mbuf *held[NEIGH_HELD];
+	uint16_t held_n;
+	uint64_t due;                  // TSC at which the timer acts
+	struct rte_mbuf *first, *last; // that wait, linked by mbuf->next
 	upf_addr addr6;
 };
 

@@ -28,6 +28,7 @@
 
 #define RING_SIZE 16384u
 #define HANDOFF_LEAST (8 * BURST)
+#define HELD_SHARE 16u // of the packet buffers wait for neighbours at most, with all workers
 
 static struct rte_ring *
 create_ring(const char *what, unsigned index, unsigned element, unsigned places, unsigned flags)
@@ -85,6 +86,7 @@ worker_create(unsigned index, const struct worker_shared *shared)
 		w->icmp_cost = w->tsc_hz / limits->icmp_errors;
 	w->config = config;
 	w->mss_room = mss_room(config);
+	w->held_max = limits->mbufs / HELD_SHARE / config->workers;
 	w->ports = config->ports;
 	for (enum upf_port port = 0; port < w->ports; port++) {
 		port_init(&w->port[port], port, config);

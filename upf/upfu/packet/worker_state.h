@@ -82,6 +82,7 @@ struct worker {
 	struct tx_batch tx[UPF_PORTS];
 	struct neigh_table neigh[UPF_PORTS];
 	struct neigh_table *neigh6[UPF_PORTS]; // NULL without IPv6 addresses
+	uint32_t held, held_max;               // packets that wait for neighbours
 	struct buffer_store buffers;
 	struct shaper shaper;
 	struct burst burst;

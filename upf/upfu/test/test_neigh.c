@@ -66,13 +66,13 @@ first_packets_wait_for_the_answer(void **state)
 	struct rte_mbuf *m;
 
 	(void)state;
-	send_uplink(rig, 10);
+	send_uplink(rig, NEIGH_HELD + 2);
 	arp = sent_arp(rig, UPF_PORT_N6);
 	assert_int_equal(arp.arp_opcode, rte_cpu_to_be_16(1));
 	assert_int_equal(arp.arp_data.arp_tip, rte_cpu_to_be_32(RIG_GATEWAY));
 	assert_int_equal(arp.arp_data.arp_sip, rte_cpu_to_be_32(RIG_N6_ADDR));
 	assert_null(rig_sent(rig, UPF_PORT_N6)); // one request, whatever waits
-	assert_int_equal(rig_dropped(rig, UPF_DROP_NO_NEIGHBOUR), 10 - NEIGH_HELD);
+	assert_int_equal(rig_dropped(rig, UPF_DROP_NO_NEIGHBOUR), 2);
 	frame_arp(&f, 2, &rig_gateway_mac, RIG_GATEWAY, RIG_N6_ADDR);
 	rig_inject(rig, UPF_PORT_N6, f.data, f.length);
 	rig_poll(rig);
@@ -86,6 +86,53 @@ first_packets_wait_for_the_answer(void **state)
 	send_uplink(rig, 1);
 	assert_int_equal(rig_count_sent(rig, UPF_PORT_N6), 1);
 	assert_int_equal(rig->shm.workers[0].local.arp_replies, 1);
+	rig_assert_no_other_drops(rig);
+	rig_free(rig);
+}
+
+static void
+send_to(struct rig *rig, uint32_t dst, unsigned n)
+{
+	struct frame f;
+
+	frame_gpdu(&f, RIG_N3_ADDR, 0x100, 9, &(struct ip_fields){.src = RIG_UE, .dst = dst});
+	for (unsigned i = 0; i < n; i++)
+		rig_inject(rig, UPF_PORT_N3, f.data, f.length);
+	rig_poll(rig);
+}
+
+// Whoever sends to addresses that nobody has takes no buffers from others.
+static void
+what_waits_is_bounded_in_all(void **state)
+{
+	struct rig *rig = rig_without_neighbours();
+	struct worker *w = rig->worker[0];
+	const unsigned hops = 3;
+	struct frame f;
+
+	(void)state;
+	assert_int_equal(w->held_max, rig->config.limits.mbufs / 16);
+	w->held_max = hops * NEIGH_HELD; // the rig's pool is smaller than it says
+	for (unsigned i = 0; i < hops; i++)
+		send_to(rig, RIG_GATEWAY + 10 + i, NEIGH_HELD);
+	assert_int_equal(w->held, hops * NEIGH_HELD);
+	rig_assert_no_other_drops(rig);
+	send_uplink(rig, NEIGH_HELD_SURE + 3); // a few of each next hop wait in any case
+	assert_int_equal(rig_dropped(rig, UPF_DROP_NO_NEIGHBOUR), 3);
+	rig_count_sent(rig, UPF_PORT_N6);
+	frame_arp(&f, 2, &rig_gateway_mac, RIG_GATEWAY, RIG_N6_ADDR);
+	rig_inject(rig, UPF_PORT_N6, f.data, f.length);
+	rig_poll(rig);
+	assert_int_equal(rig_count_sent(rig, UPF_PORT_N6), NEIGH_HELD_SURE);
+	for (unsigned k = 0; k < 5; k++) {
+		for (unsigned i = 0; i < hops; i++)
+			entry(rig, UPF_PORT_N6, RIG_GATEWAY + 10 + i)->due = 0;
+		w->next_tick = 0;
+		rig_poll(rig);
+		rig_count_sent(rig, UPF_PORT_N6);
+	}
+	assert_int_equal(rig_dropped(rig, UPF_DROP_NO_NEIGHBOUR), hops * NEIGH_HELD);
+	assert_int_equal(w->held, 0);
 	rig_assert_no_other_drops(rig);
 	rig_free(rig);
 }
@@ -267,6 +314,7 @@ test_neigh(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(first_packets_wait_for_the_answer),
+		cmocka_unit_test(what_waits_is_bounded_in_all),
 		cmocka_unit_test(silent_neighbour_is_given_up_and_tried_again),
 		cmocka_unit_test(old_neighbour_is_asked_while_it_serves),
 		cmocka_unit_test(requests_for_own_addresses_are_answered),
