@@ -29,7 +29,7 @@ if [[ ${1-} == --twice ]]; then
 	shift
 fi
 version=${1-}
-(($# == 1)) && [[ -n $version ]] || fail "name the version: make release VERSION=1.2.3"
+[[ $# == 1 && -n $version ]] || fail "name the version: make release VERSION=1.2.3"
 in_chart=$(git show HEAD:charts/core5g/Chart.yaml | sed -n 's/^version: *//p')
 [[ ${version%%-*} == "$in_chart" ]] ||
 	fail "VERSION is $version, and charts/core5g/Chart.yaml of HEAD says $in_chart: commit the version that is to be released, or ask for $in_chart or $in_chart-rc.1"
@@ -73,7 +73,7 @@ for arch in "${archs[@]}"; do
 	! $foreign_root || sections+=("$arch")
 	! $foreign_root || hack/sysroot.sh "$arch"
 done
-((${#sections[@]} == 0)) || hack/install-tools.sh $(printf '%s\n' "${sections[@]}" | sort -u)
+((${#sections[@]} == 0)) || hack/install-tools.sh "${sections[@]}"
 
 # build_arch <work> <arch>: programs and archives of the images, and their bills.
 build_arch() {

@@ -4,7 +4,9 @@ import (
 	"archive/tar"
 	"bytes"
 	"encoding/json"
+	"io"
 	"io/fs"
+	"log"
 	"maps"
 	"net/http/httptest"
 	"os"
@@ -201,7 +203,7 @@ func TestAssembleIsTheSameTwice(t *testing.T) {
 func TestDigestsHoldInARegistry(t *testing.T) {
 	r := built(t)
 	m := mustAssemble(t, r, nil)
-	server := httptest.NewServer(registry.New())
+	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	defer server.Close()
 	host := strings.TrimPrefix(server.URL, "http://")
 	for _, i := range m.Images {

@@ -5,7 +5,8 @@
 #   ./push.sh registry.example.org/core5g [image …]        (no image: all of them)
 #
 # It takes skopeo, oras or crane, whichever is here first; credentials are the program's own, as after `skopeo login`.
-# PUSH_FLAGS are handed to it, for example PUSH_FLAGS=--dest-tls-verify=false for skopeo and a registry without https.
+# PUSH_FLAGS are handed to it; for a registry without https that is --dest-tls-verify=false of skopeo, --to-plain-http of oras,
+# --insecure of crane.
 set -eu
 
 fail() {
