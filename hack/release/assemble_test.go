@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"aead.dev/minisign"
@@ -159,6 +160,47 @@ func mustAssemble(t *testing.T, r *inputs, env func(string) string) *contents {
 		t.Fatal(err)
 	}
 	return m
+}
+
+// signed is a copy of one signed release that all tests share, with the public key.
+func signed(t *testing.T) (folder, public string) {
+	t.Helper()
+	shared.once.Do(func() {
+		var err error
+		if shared.folder, err = os.MkdirTemp("", "core5g-release-*"); err != nil {
+			t.Fatal(err)
+		}
+		r := built(t)
+		env, pub := key(t)
+		mustAssemble(t, r, env)
+		if err := os.CopyFS(filepath.Join(shared.folder, "files"), os.DirFS(r.out)); err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(pub)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(shared.folder, "key.pub"), string(text))
+	})
+	folder, public = filepath.Join(t.TempDir(), "files"), filepath.Join(shared.folder, "key.pub")
+	if err := os.CopyFS(folder, os.DirFS(filepath.Join(shared.folder, "files"))); err != nil {
+		t.Fatal(err)
+	}
+	return folder, public
+}
+
+// shared is made by the first test that needs it.
+var shared struct {
+	once   sync.Once
+	folder string
+}
+
+func TestMain(m *testing.M) {
+	status := m.Run()
+	if shared.folder != "" {
+		os.RemoveAll(shared.folder)
+	}
+	os.Exit(status)
 }
 
 func octets(t *testing.T, folder string) map[string]string {
@@ -341,11 +383,9 @@ func TestVerifyRefuses(t *testing.T) {
 		}, "another key signed it"},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			r := built(t)
-			env, public := key(t)
-			mustAssemble(t, r, env)
-			test.change(t, r.out)
-			if _, err := verify(r.out, public); err == nil || !strings.Contains(err.Error(), test.want) {
+			folder, public := signed(t)
+			test.change(t, folder)
+			if _, err := verify(folder, public); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("%v, want %q in it", err, test.want)
 			}
 		})
@@ -366,13 +406,16 @@ func TestVerifyRefusesReleasesThatDoNotFit(t *testing.T) {
 		"an image the chart knows, unlisted": {func(m *contents) { m.Images = m.Images[1:] }, "images.digests"},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			r := built(t)
-			m := mustAssemble(t, r, nil)
-			test.change(m)
-			if err := writeManifest(r.out, m); err != nil {
+			folder, _ := signed(t)
+			m, _, err := readManifest(filepath.Join(folder, manifestFile))
+			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := verify(r.out, ""); err == nil || !strings.Contains(err.Error(), test.want) {
+			test.change(m)
+			if err := writeManifest(folder, m); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := verify(folder, ""); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("%v, want %q in it", err, test.want)
 			}
 		})
