@@ -10,8 +10,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# What an installation runs; the clusters' own images and the simulator are not part of a release.
-images=(operator node-agent subscriber-data amf smf nrf pcf chf database upf-c upf-u)
+# What no installation runs: the clusters' own images and the simulator.
+left_out=" cluster-dns pause ran "
 out=$PWD/out/previous
 
 fail() {
@@ -66,8 +66,9 @@ build() {
 	make --no-print-directory -s -C "$src" nf bin
 	make --no-print-directory -s -C "$src/images" database
 	go build -C "$src" -o out/bin/ ./hack/image
-	for image in "${images[@]}"; do
-		[[ ! -f $src/images/$image/image.yaml ]] || present+=("$image")
+	for image in "$src"/images/*/image.yaml; do
+		image=$(basename "$(dirname "$image")")
+		[[ $left_out == *" $image "* ]] || present+=("$image")
 	done
 	(cd "$src" && out/bin/image -tag previous "${present[@]}")
 	cp -r "$src/charts/core5g" "$out/chart"
