@@ -84,7 +84,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// story is everything that takes part. Stories go on side by side, each with a network 127.83.<number>.0 of its own.
+// story is everything that takes part. Stories go on side by side, each with a network 127.x.<number>.0 of its own, where x is the process's.
 type story struct {
 	t      *testing.T
 	number byte
@@ -112,7 +112,7 @@ type story struct {
 var stories atomic.Uint32
 
 func (s *story) loopback(host int) netip.Addr {
-	return netip.AddrFrom4([4]byte{127, 83, s.number, byte(host)})
+	return netip.AddrFrom4([4]byte{127, byte(128 + os.Getpid()%120), s.number, byte(host)})
 }
 
 // begin a story with one worker, one terminator and two gNBs.

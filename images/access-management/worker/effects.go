@@ -40,7 +40,7 @@ func (s *Shard) Do(e procedure.Effect, done func(procedure.Event)) {
 	case procedure.TellLeft:
 		s.call(callTime, done, func(ctx context.Context) procedure.Event { s.left(ctx, e); return nil })
 	default:
-		s.log.Error("an effect that this program does not know") // a test goes through all of them
+		s.log.Error("an effect that this program does not know")
 	}
 }
 

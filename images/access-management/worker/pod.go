@@ -103,7 +103,7 @@ func New(o Options) (*Pod, error) {
 		names = append(names, p.name(n+1))
 	}
 	var err error
-	p.keeper, err = shards.New(shards.Options{Holder: o.Holder, Set: o.Set, Shards: names, Gained: p.gained, Lost: p.lost, Log: o.Log})
+	p.keeper, err = shards.New(shards.Options{Holder: o.Holder, Set: o.Set, Shards: names, Gained: p.gained, Lost: p.lost, Released: p.released, Log: o.Log})
 	return p, err
 }
 

@@ -1,0 +1,252 @@
+package worker
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"core5g.dev/core5g/images/access-management/link"
+	"core5g.dev/core5g/images/access-management/namf"
+	"core5g.dev/core5g/images/access-management/nausf"
+	"core5g.dev/core5g/images/access-management/nsmf"
+	"core5g.dev/core5g/images/access-management/nudm"
+	"core5g.dev/core5g/images/access-management/record"
+	"core5g.dev/core5g/images/access-management/runner"
+	"core5g.dev/core5g/images/nf/sessionstore"
+	"core5g.dev/core5g/images/nf/sessionstore/memory"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// patience bounds what is awaited.
+const patience = 20 * time.Second
+
+// scripted is an N2 terminator that says what a test has it say.
+type scripted struct {
+	t        *testing.T
+	listener net.Listener
+	conns    chan *link.Conn
+	frames   chan link.Frame
+}
+
+func listen(t *testing.T) *scripted {
+	t.Helper()
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &scripted{t: t, listener: l, conns: make(chan *link.Conn, 9), frames: make(chan link.Frame, 99)}
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			c := link.NewConn(conn)
+			s.conns <- c
+			serving.Go(func() { _ = c.Run(func(f link.Frame) error { s.frames <- f; return nil }) })
+		}
+	})
+	t.Cleanup(func() {
+		_ = l.Close()
+		for len(s.conns) > 0 {
+			(<-s.conns).Close()
+		}
+		serving.Wait()
+	})
+	return s
+}
+
+// met is the next connection, welcomed by that life of the terminator, which has these associations.
+func (s *scripted) met(name string, associations ...uint64) *link.Conn {
+	s.t.Helper()
+	var c *link.Conn
+	select {
+	case c = <-s.conns:
+	case <-time.After(patience):
+		s.t.Fatal("nobody connects")
+	}
+	s.t.Cleanup(c.Close)
+	s.say(c, &link.Welcome{Version: link.Version, Terminator: name})
+	last := uint64(0)
+	for _, a := range associations {
+		s.say(c, &link.Opened{Association: a, Listed: true})
+		last = max(last, a)
+	}
+	s.say(c, &link.Opened{Association: last, Listed: true, Last: true})
+	return c
+}
+
+func (s *scripted) say(c *link.Conn, f link.Frame) {
+	s.t.Helper()
+	if err := c.Post(f); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// next frame of the worker.
+func (s *scripted) next() link.Frame {
+	s.t.Helper()
+	select {
+	case f := <-s.frames:
+		return f
+	case <-time.After(patience):
+		s.t.Fatal("nothing is said")
+		return nil
+	}
+}
+
+// pod with connections alone: its shards are what a test says.
+func podAt(t *testing.T, addresses func() []string) *Pod {
+	t.Helper()
+	sealer, err := sessionstore.NewSealer(map[uint32][]byte{1: make([]byte, sessionstore.KeySize)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := New(Options{
+		Log: slog.New(slog.DiscardHandler), Holder: "amf-0", Set: "amf", Shards: 2, Store: memory.New(time.Now), Sealer: sealer, Registry: prometheus.NewRegistry(),
+		AUSF: new(nausf.Client), UDM: new(nudm.Client), SMF: new(nsmf.Client), Callbacks: new(namf.Client),
+		Terminators: func(context.Context) ([]string, error) { return addresses(), nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.running.Go(p.links.run)
+	t.Cleanup(func() {
+		p.stop()
+		p.running.Wait()
+	})
+	return p
+}
+
+func (p *Pod) awaits(t *testing.T, terminator string, association uint64, want runner.Standing) {
+	t.Helper()
+	deadline := time.Now().Add(patience)
+	for p.links.standing(terminator, association) != want {
+		if time.Now().After(deadline) {
+			t.Fatalf("association %d of %s has standing %d, want %d", association, terminator, p.links.standing(terminator, association), want)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func TestWhatIsHeldIsSaidFirst(t *testing.T) {
+	s := listen(t)
+	p := podAt(t, func() []string { return []string{s.listener.Addr().String()} })
+	p.links.holds(2, 7)
+	c := s.met("n2-0/1")
+	hello := s.next()
+	if diff := cmp.Diff(&link.Hello{Version: link.Version, Worker: "amf-0", Shards: 2}, hello); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	p.awaits(t, "n2-0/1", 1, runner.Unheard) // none was opened yet
+	if f := s.next(); !cmp.Equal(f, link.Frame(&link.Holds{Shard: 2, Epoch: 7})) {
+		t.Errorf("then %T %+v", f, f)
+	}
+	p.links.holds(1, 8)
+	p.links.letsGo(2, 7)
+	p.links.post("n2-0/1", &link.Done{Number: 3})
+	for _, want := range []link.Frame{&link.Holds{Shard: 1, Epoch: 8}, &link.LetsGo{Shard: 2, Epoch: 7}} {
+		if f := s.next(); !cmp.Equal(f, want) {
+			t.Errorf("then %T %+v, want %+v", f, f, want)
+		}
+	}
+	c.Close()
+	s.met("n2-0/1")
+	for {
+		f := s.next()
+		if _, again := f.(*link.Hello); again {
+			break
+		}
+	}
+	if f := s.next(); !cmp.Equal(f, link.Frame(&link.Holds{Shard: 1, Epoch: 8})) {
+		t.Errorf("on the next connection %T %+v", f, f)
+	}
+}
+
+func TestStandingOfAssociations(t *testing.T) {
+	s := listen(t)
+	var mu sync.Mutex
+	addresses := []string{s.listener.Addr().String()}
+	p := podAt(t, func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		return addresses
+	})
+	c := s.met("n2-0/1", 4, 9)
+	p.awaits(t, "n2-0/1", 4, runner.There)
+	p.awaits(t, "n2-0/1", 5, runner.Gone)
+	p.awaits(t, "n2-0/1", 10, runner.Unheard) // it may be opened just now
+	p.awaits(t, "n2-1/1", 1, runner.Unheard)
+	p.awaits(t, "n2-0/0", 1, runner.Gone) // a life of before
+	g := &record.GNB{PLMN: "20893", ID: 1, Bits: 24, Areas: []record.Tracking{{TAC: 3, Broadcast: []record.Broadcast{{PLMN: "20893"}}}}}
+	octets, err := g.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.say(c, &link.Node{Association: 9, Node: octets})
+	s.say(c, &link.Ended{Association: 4})
+	p.awaits(t, "n2-0/1", 4, runner.Gone)
+	for what, found := range map[string]*record.GNB{"by its association": p.links.node("n2-0/1", 9), "by its name": p.links.find(g.Key())} {
+		if found == nil || found.Association != 9 || found.Terminator != "n2-0/1" {
+			t.Errorf("%s the gNB is %+v", what, found)
+		}
+	}
+	if list := p.links.near(record.Area{PLMN: "20893", TACs: []uint32{2, 3}}); len(list) != 1 {
+		t.Errorf("near: %v", list)
+	}
+	if list := p.links.near(record.Area{PLMN: "20893", TACs: []uint32{2}}); len(list) != 0 {
+		t.Errorf("near another tracking area: %v", list)
+	}
+	c.Close()
+	p.awaits(t, "n2-0/1", 9, runner.Unheard)
+	c = s.met("n2-0/1", 9)
+	p.awaits(t, "n2-0/1", 9, runner.There)
+	c.Close()
+	s.met("n2-0/2")
+	p.awaits(t, "n2-0/1", 9, runner.Gone) // another life of the pod
+	other := listen(t)
+	mu.Lock()
+	addresses = []string{other.listener.Addr().String()}
+	mu.Unlock()
+	c = other.met("n2-1/1", 1)
+	p.awaits(t, "n2-1/1", 1, runner.There)
+	_ = other.listener.Close()
+	c.Close()
+	p.awaits(t, "n2-1/1", 1, runner.Gone) // its address refuses
+}
+
+func TestReferences(t *testing.T) {
+	for _, supi := range []string{"imsi-208930000000001", "nai-a.b@core.example", "hex-12"} {
+		if got, mark := supiOf(refOf(supi) + refSeparator + "0a"); got != supi || mark != "0a" {
+			t.Errorf("%s comes back as %q, %q", supi, got, mark)
+		}
+	}
+	for path, want := range map[string]string{
+		"/namf-comm/v1/ue-contexts/imsi-1/n1-n2-messages":       "imsi-1",
+		"/namf-mt/v1/ue-contexts/imsi-1":                        "imsi-1",
+		"/namf-loc/v1/imsi-1/provide-loc-info":                  "imsi-1",
+		"/namf-callback/v1/ues/imsi-1.0a/sessions/1":            "imsi-1",
+		"/namf-callback/v1/ues/" + refOf("nai-x@y") + "/policy": "nai-x@y",
+		"/namf-callback/v1/amf-status":                          "",
+	} {
+		if got := ueOf(path); got != want {
+			t.Errorf("%s is about %q, want %q", path, got, want)
+		}
+	}
+}
+
+func TestCausesAsLabels(t *testing.T) {
+	for cause, want := range map[string]string{
+		"": "", "no answer of the UDM": "no_answer_of_the_udm", "the AUSF refused: USER_NOT_FOUND 17": "the_ausf_refused", "a storm": "a_storm",
+	} {
+		if got := causeOf(cause); got != want {
+			t.Errorf("%q is counted as %q, want %q", cause, got, want)
+		}
+	}
+}
