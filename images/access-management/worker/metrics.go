@@ -116,8 +116,8 @@ func (m *measures) gaveUp(name string) {
 	delete(m.counts, name)
 }
 
-// state is a collector of what there is now.
-type state struct{ pod *Pod }
+// gauges is a collector of what there is now.
+type gauges struct{ pod *Pod }
 
 var (
 	heldDesc = prometheus.NewDesc("core5g_amf_shard_held", "1 for a shard that the pod holds and serves, else 0.", []string{"shard"}, nil)
@@ -128,15 +128,15 @@ var (
 )
 
 // Describe implements prometheus.Collector.
-func (state) Describe(out chan<- *prometheus.Desc) {
+func (gauges) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{heldDesc, uesDesc, gnbsDesc, linksDesc} {
 		out <- d
 	}
 }
 
 // Collect implements prometheus.Collector.
-func (c state) Collect(out chan<- prometheus.Metric) {
-	gauge := func(d *prometheus.Desc, v int, labels ...string) {
+func (c gauges) Collect(out chan<- prometheus.Metric) {
+	set := func(d *prometheus.Desc, v int, labels ...string) {
 		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(v), labels...)
 	}
 	m := c.pod.measures
@@ -145,17 +145,17 @@ func (c state) Collect(out chan<- prometheus.Metric) {
 		name := c.pod.name(n + 1)
 		x, held := m.counts[name]
 		if !held {
-			gauge(heldDesc, 0, name)
+			set(heldDesc, 0, name)
 			continue
 		}
-		gauge(heldDesc, 1, name)
-		gauge(uesDesc, x.ues-x.strangers, name, "yes")
-		gauge(uesDesc, x.strangers, name, "no")
+		set(heldDesc, 1, name)
+		set(uesDesc, x.ues-x.strangers, name, "yes")
+		set(uesDesc, x.strangers, name, "no")
 	}
 	m.mu.Unlock()
 	gnbs, links := c.pod.links.counts()
-	gauge(gnbsDesc, gnbs)
-	gauge(linksDesc, links)
+	set(gnbsDesc, gnbs)
+	set(linksDesc, links)
 }
 
 // counts of gNBs and connections.

@@ -95,7 +95,7 @@ func New(o Options) (*Pod, error) {
 	}
 	p.ctx, p.stop = context.WithCancel(context.Background())
 	p.links = newLinks(p)
-	if err := o.Registry.Register(state{p}); err != nil {
+	if err := o.Registry.Register(gauges{p}); err != nil {
 		return nil, err
 	}
 	var names []string
