@@ -57,7 +57,7 @@ import (
 )
 
 // patience bounds what is awaited.
-const patience = 30 * time.Second
+const patience = 60 * time.Second
 
 // repeat is when UEs say again what nobody has answered: 15 s and more in life.
 const repeat = 3 * time.Second
@@ -78,7 +78,7 @@ func TestMain(m *testing.M) {
 	if err := os.Setenv(sctp.TransportEnv, "udp"); err != nil {
 		panic(err)
 	}
-	if err := flag.Set("test.parallel", "8"); err != nil { // stories wait more than they work
+	if err := flag.Set("test.parallel", "4"); err != nil { // stories wait more than they work
 		panic(err)
 	}
 	os.Exit(m.Run())
