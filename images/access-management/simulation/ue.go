@@ -14,11 +14,11 @@ import (
 	"core5g.dev/core5g/images/access-management/security"
 )
 
-// state of 5GMM (TS 24.501 5.1.3.2.1).
-type state int
+// mmState is the state of 5GMM (TS 24.501 5.1.3.2.1).
+type mmState int
 
 const (
-	off state = iota
+	off mmState = iota
 	deregistered
 	registered
 )
@@ -32,7 +32,7 @@ type ue struct {
 	resynced   bool // it has said that its SQN is another
 	gnb        *gnb
 	conn       *conn
-	state      state
+	state      mmState
 	guti       n1.GUTI
 	nas        *nasContext // nil: none
 	// coming is what authentication has made, until it is taken into use.

@@ -5,11 +5,11 @@ import "github.com/prometheus/client_golang/prometheus"
 // counts is a collector: what happened to messages, and what there is now.
 type counts struct {
 	happened *prometheus.CounterVec
-	state    func() state
+	snapshot func() snapshot
 }
 
-// state of a terminator.
-type state struct{ associations, workers, waiting, untaken int }
+// snapshot of a terminator.
+type snapshot struct{ associations, workers, waiting, untaken int }
 
 var (
 	associationsDesc = prometheus.NewDesc("core5g_amf_n2_associations", "SCTP associations of gNBs (TS 38.412).", nil, nil)
@@ -38,7 +38,7 @@ func (c *counts) Describe(out chan<- *prometheus.Desc) {
 // Collect implements prometheus.Collector.
 func (c *counts) Collect(out chan<- prometheus.Metric) {
 	c.happened.Collect(out)
-	s := c.state()
+	s := c.snapshot()
 	gauge := func(d *prometheus.Desc, v int, labels ...string) {
 		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(v), labels...)
 	}
@@ -48,8 +48,8 @@ func (c *counts) Collect(out chan<- prometheus.Metric) {
 	gauge(waitingDesc, s.untaken, "no")
 }
 
-func (r *run) state() state {
-	var s state
+func (r *run) snapshot() snapshot {
+	var s snapshot
 	r.do(func() {
 		s.associations, s.workers = len(r.associations), len(r.workers)
 		s.waiting, s.untaken = r.t.Waiting()

@@ -69,7 +69,7 @@ func (s Server) Run(ctx context.Context) error {
 	counts := newCounts()
 	r.Config.Count = counts.count
 	r.t = New(r.Config)
-	counts.state = r.state
+	counts.snapshot = r.snapshot
 	if err := s.Metrics.Register(counts); err != nil {
 		return err
 	}
