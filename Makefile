@@ -59,11 +59,12 @@ mutants:
 
 # Those without -short that need a real API server, or real binaries of both UPF halves and of the network functions. Only
 # packages that have such tests: each of the others would be compiled and linked for "no tests to run".
-INTEGRATION := Integration|Envtest
+INTEGRATION    := Integration|Envtest
+INTEGRATION_IN := operators images/subscriber-data images/access-management/configuration upf charts
 integration:
 	@$(MAKE) --no-print-directory -s -C upf upf-u
 	@KUBEBUILDER_ASSETS=$(CURDIR)/$(BIN)/envtest $(GO) test -json -run '$(INTEGRATION)' \
-		$$(grep -rlE --include='*_test.go' '^func Test\w*($(INTEGRATION))' operators images/subscriber-data upf charts | xargs dirname | sort -u | sed 's|^|./|')
+		$$(grep -rlE --include='*_test.go' '^func Test\w*($(INTEGRATION))' $(INTEGRATION_IN) | xargs dirname | sort -u | sed 's|^|./|')
 	@$(GO) test -C hack/tools -json ./...
 	@$(GO) test -C hack/release -json ./...
 	@$(MAKE) --no-print-directory -C images smoke

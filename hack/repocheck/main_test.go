@@ -110,13 +110,15 @@ func TestChecks(t *testing.T) {
 			text("a.md", "`make down`\n```\nkubectl core5g -n x sesions\nhelm install --set a.c=1\nhack/y.sh\n```\n")},
 			want: []string{"a.md:1: there is no make target down", "a.md:3: kubectl core5g has no command sesions", "a.md:4: the chart has no value a.c", "a.md:5: there is no hack/y.sh"}},
 		{name: "tests that a long run takes, or a short one", check: shortTests, files: []file{
-			text("Makefile", "integration:\n\t@go test -run 'Integration|Envtest' ./operators/... ./upf/...\n"),
+			text("Makefile", "INTEGRATION    := Integration|Envtest\nINTEGRATION_IN := operators upf\n"),
 			text("operators/a_test.go", "func TestEnvtestA(t *testing.T) {\n\tif testing.Short() {\n}\nfunc TestB(t *testing.T) {\n}\nfunc helper() {\n\tif testing.Short() {\n"),
 			text("images/a_test.go", "func TestC(t *testing.T) {\n\tif testing.Short() {\n")}},
 		{name: "a test that nobody runs", check: shortTests, files: []file{
-			text("Makefile", "integration:\n\t@go test -run 'Integration|Envtest' ./operators/... ./upf/...\n"),
+			text("Makefile", "INTEGRATION    := Integration|Envtest\nINTEGRATION_IN := operators upf\n"),
 			text("upf/a_test.go", "func TestA(t *testing.T) {\n\tif testing.Short() {\n")},
 			want: []string{"upf/a_test.go:2: TestA runs nowhere: `make unit` is short, and `make integration` runs what has Integration or Envtest in its name"}},
+		{name: "a Makefile that does not say which", check: shortTests, files: []file{text("Makefile", "integration:\n\t@go test ./upf/...\n")},
+			want: []string{"Makefile: no INTEGRATION and INTEGRATION_IN, by which tests are looked for that a short run leaves out"}},
 		{name: "examples that the API server takes", check: examples, files: []file{
 			text("operators/config/crd/x.yaml", definition), text("manifests/x.yaml", "apiVersion: v1\nkind: Secret\n---\napiVersion: core5g.dev/v1alpha1\nkind: X\nspec: {size: 3}\n"),
 			text("a.md", "```yaml\nsnippet: [1]\n```\n")}},

@@ -9,7 +9,7 @@ import (
 
 var (
 	// longTests is how the Makefile chooses tests that `make unit` leaves out: words in their names, and folders.
-	longTests   = regexp.MustCompile(`-run '([A-Za-z|]+)'((?: \./\w+/\.\.\.)+)`)
+	longTests   = regexp.MustCompile(`(?m)^INTEGRATION +:= ([A-Za-z|]+)\nINTEGRATION_IN +:= (.+)$`)
 	topFunction = regexp.MustCompile(`^func (\w+)\(`)
 )
 
@@ -21,9 +21,12 @@ func shortTests(t tree) (looked int, wrong []string) {
 		if m := longTests.FindStringSubmatch(string(f.content)); f.path == "Makefile" && m != nil {
 			words = strings.Split(m[1], "|")
 			for folder := range strings.FieldsSeq(m[2]) {
-				folders = append(folders, strings.TrimSuffix(strings.TrimPrefix(folder, "./"), "..."))
+				folders = append(folders, folder+"/")
 			}
 		}
+	}
+	if len(folders) == 0 {
+		return 0, []string{"Makefile: no INTEGRATION and INTEGRATION_IN, by which tests are looked for that a short run leaves out"}
 	}
 	for _, f := range t.files {
 		if !strings.HasSuffix(f.path, "_test.go") || !slices.ContainsFunc(folders, func(folder string) bool { return strings.HasPrefix(f.path, folder) }) {
