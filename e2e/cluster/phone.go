@@ -17,6 +17,9 @@ type UEStatus struct {
 	State    string    `json:"state"`
 	Error    string    `json:"last_error"`
 	Sessions []Session `json:"sessions"`
+	Counters struct {
+		Registrations int `json:"registrations"`
+	} `json:"counters"`
 }
 
 // Session is a PDU session of a UE.

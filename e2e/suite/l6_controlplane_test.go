@@ -85,24 +85,24 @@ func controlPlaneValues(t *testing.T, ctx context.Context, plane string) string 
 	return file
 }
 
-// otherPlane tells the stories of f with the SMF that the others are not told with, and goes back.
+// otherPlane tells the stories of f with the functions that the others are not told with, SMF and AMF of the same kind, and goes back.
 func otherPlane(t *testing.T, ctx context.Context, want string, f func()) {
 	t.Helper()
-	if plane == want {
+	if plane == want && amf == want {
 		f()
 		return
 	}
-	before := plane
+	before, beforeAMF := plane, amf
 	// Whoever changes it is told, before it is done. kubectl prints warnings on its standard error.
 	said, err := k.Shell(ctx, fmt.Sprintf(`kubectl -n %s patch core5g core5g --type merge --dry-run=server -p '{"spec":{"controlPlane":%q,"amf":{"workers":null}}}'`, cluster.Namespace, want))
 	check(t, err)
 	if !strings.Contains(said, "Warning: ") || !strings.Contains(said, "this changes whose SMF serves PDU sessions: all of them end") {
 		t.Errorf("the change says\n%s\nwant a warning that sessions end", said)
 	}
-	plane = want
+	plane, amf = want, want
 	choosePlane(t, ctx, want)
 	defer func() {
-		plane = before
+		plane, amf = before, beforeAMF
 		ctx, cancel := context.WithTimeout(context.Background(), 6*time.Minute) // also where time was over
 		defer cancel()
 		choosePlane(t, ctx, before)

@@ -12,9 +12,9 @@ import (
 	"core5g.dev/core5g/e2e/scene"
 )
 
-// core5g's own SMF (controlPlane Core5G) keeps its sessions in the session store: they outlive its pods, the store's, and
+// core5g's own AMF and SMF (controlPlane Core5G) keep UEs and their sessions in the session store: these outlive the pods of both, the store's, and
 // what happens to other slices.
-func TestSessionsOutliveTheirSMF(t *testing.T) {
+func TestUEsAndSessionsOutliveTheirPods(t *testing.T) {
 	ctx := story(t, 15*time.Minute)
 	check(t, k.Delete(ctx, secondFile))
 	_ = k.RAN(ctx, nil, "release", "--ue", firstPhone, "--session", "2") // which a run that was broken off has left
@@ -32,7 +32,9 @@ func TestSessionsOutliveTheirSMF(t *testing.T) {
 			{"it deregisters", TestDeregisterAndRegister},
 			{"both pods of the SMF are killed", func(t *testing.T) { killed(t, ctx, "smf", 2) }},
 			{"the session store's pod is killed", func(t *testing.T) { killed(t, ctx, "session-store", 1) }},
-			{"SMF and store are killed", func(t *testing.T) { killed(t, ctx, "session-store,smf", 3) }},
+			{"both workers of the AMF are killed", func(t *testing.T) { killed(t, ctx, "amf", cluster.AMFWorkers) }},
+			{"the AMF's N2 terminator is killed", func(t *testing.T) { killed(t, ctx, withN2, 1) }},
+			{"AMF, SMF and store are killed", func(t *testing.T) { killed(t, ctx, "session-store,smf,amf,"+withN2, 4+cluster.AMFWorkers) }},
 			{"the plug-in tells of it", func(t *testing.T) { told(t, ctx) }},
 			{"slices come, change and go", func(t *testing.T) { slicesChange(t, ctx) }},
 			{"its session is released", func(t *testing.T) { released(t, ctx) }},
@@ -45,7 +47,11 @@ func TestSessionsOutliveTheirSMF(t *testing.T) {
 	attached(t, ctx, firstPhone)
 }
 
-// killed: all pods of the components end without grace under traffic. No packet is lost, the session stays the same, and
+// withN2 is the component of N2 terminators. With one the gNB loses its association, and connections of UEs end when it has another: they are idle
+// for a moment.
+const withN2 = "amf-n2"
+
+// killed: all pods of the components end without grace under traffic. No packet is lost but with N2, the UE does not register anew, its session stays the same, and
 // new ones are made.
 func killed(t *testing.T, ctx context.Context, components string, want int) {
 	before := attached(t, ctx, firstPhone)
@@ -77,14 +83,24 @@ func killed(t *testing.T, ctx context.Context, components string, want int) {
 		}
 		return nil
 	}))
-	lossless(t, tr)
+	if strings.HasSuffix(components, withN2) {
+		tr.Stop()
+		t.Logf("%d of %d packets came back", tr.Received, tr.Sent)
+		check(t, pingsAgain(ctx, firstPhone, patience))
+	} else {
+		lossless(t, tr)
+	}
 	check(t, cluster.Eventually(ctx, patience, func() error { return upfSessionsAre(ctx, 2) }))
 	check(t, k.RAN(ctx, nil, "release", "--ue", firstPhone, "--session", "2"))
 	check(t, cluster.Eventually(ctx, patience, func() error { return upfSessionsAre(ctx, 1) }))
 	check(t, k.RAN(ctx, nil, "idle", "--ue", firstPhone))
 	check(t, k.RAN(ctx, nil, "service-request", "--ue", firstPhone))
-	if after := attached(t, ctx, firstPhone); after.Sessions[0] != before.Sessions[0] {
+	after := attached(t, ctx, firstPhone)
+	if after.Sessions[0] != before.Sessions[0] {
 		t.Errorf("the session is %+v, was %+v", after.Sessions[0], before.Sessions[0])
+	}
+	if after.Counters.Registrations != before.Counters.Registrations {
+		t.Errorf("the UE has registered %d times, %d of them before", after.Counters.Registrations, before.Counters.Registrations)
 	}
 }
 
