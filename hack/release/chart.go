@@ -3,6 +3,7 @@ package main
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"errors"
 	"fmt"
@@ -118,6 +119,9 @@ type chartOf struct {
 	Functions []string
 }
 
+// imageOf the functions that are not called as their image is, as specs.Platform.Image has it.
+var imageOf = map[string]string{"n2-terminator": "access-management"}
+
 func readChart(path string) (*chartOf, error) {
 	entries, err := readTarGz(path)
 	if err != nil {
@@ -171,7 +175,9 @@ func readChart(path string) (*chartOf, error) {
 	}
 	c.Tag, c.Digests = values.Images.Tag, values.Images.Digests
 	for _, v := range definition.Spec.Versions {
-		c.Functions = append(c.Functions, v.Schema.OpenAPIV3Schema.Properties.Spec.Properties.Functions.Items.Properties.Name.Enum...)
+		for _, name := range v.Schema.OpenAPIV3Schema.Properties.Spec.Properties.Functions.Items.Properties.Name.Enum {
+			c.Functions = append(c.Functions, cmp.Or(imageOf[name], name))
+		}
 	}
 	slices.Sort(c.Functions)
 	c.Functions = slices.Compact(c.Functions)
