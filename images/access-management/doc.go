@@ -12,7 +12,7 @@
 //	simulation runs all of it in worlds of one seed
 //
 // The files of this folder are the worker's program: cmd/access-management. terminator/program is the other one, cmd/n2-terminator, which knows nothing of
-// Kubernetes.
+// Kubernetes. docs/registration-walk.md follows a UE through both.
 //
 // # Terminators and workers
 //
