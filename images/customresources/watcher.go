@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -32,10 +31,14 @@ type Refusal struct {
 
 func (r Refusal) Error() string { return fmt.Sprintf("%s %s: %v", r.Kind, r.Name, r.Err) }
 
+// Names of a Watcher's metrics, whole, so that whoever looks for one finds it.
+type Names struct{ Refused, Changes, Failures string }
+
 // Options of a Watcher.
 type Options[T any] struct {
-	// Function is SMF, AMF: metrics are named after it.
+	// Function is SMF, AMF.
 	Function string
+	Names    Names
 	// Kinds are the objects to look at.
 	Kinds []client.Object
 	// Build makes a configuration of the objects as they are now, nil for none yet, and says which of them cannot be used. An error: they could not be read.
@@ -68,16 +71,15 @@ type Metrics struct {
 
 // New makes a Watcher that has looked at nothing yet.
 func New[T any](o Options[T]) *Watcher[T] {
-	prefix := "core5g_" + strings.ToLower(o.Function) + "_configuration_"
 	w := &Watcher[T]{
 		Options: o, changed: make(chan struct{}, 1), refused: map[string]string{},
 		Metrics: Metrics{
 			Refused: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-				Name: prefix + "refused",
+				Name: o.Names.Refused,
 				Help: "1 for an object that the " + o.Function + " cannot use as it is; in_force says what it uses instead: earlier, what was last good of it, or nothing.",
 			}, []string{"kind", "object", "in_force"}),
-			Changes:  prometheus.NewCounter(prometheus.CounterOpts{Name: prefix + "changes_total", Help: "Configurations that the " + o.Function + " took over."}),
-			Failures: prometheus.NewCounter(prometheus.CounterOpts{Name: prefix + "read_failures_total", Help: "Times that the objects of the configuration could not be read."}),
+			Changes:  prometheus.NewCounter(prometheus.CounterOpts{Name: o.Names.Changes, Help: "Configurations that the " + o.Function + " took over."}),
+			Failures: prometheus.NewCounter(prometheus.CounterOpts{Name: o.Names.Failures, Help: "Times that the objects of the configuration could not be read."}),
 		},
 	}
 	o.Registry.MustRegister(w.Metrics.Refused, w.Metrics.Changes, w.Metrics.Failures)

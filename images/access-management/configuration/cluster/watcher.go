@@ -31,6 +31,10 @@ func NewWatcher(reader client.Reader, namespace, core string, log *slog.Logger, 
 		return settings, refusals, nil
 	}
 	return customresources.New(customresources.Options[procedure.Settings]{
-		Function: "AMF", Kinds: []client.Object{&v1alpha1.Core5G{}}, Build: build, Equal: configuration.Equal, Log: log, Registry: registry,
+		Function: "AMF",
+		Names: customresources.Names{
+			Refused: "core5g_amf_configuration_refused", Changes: "core5g_amf_configuration_changes_total", Failures: "core5g_amf_configuration_read_failures_total",
+		},
+		Kinds: []client.Object{&v1alpha1.Core5G{}}, Build: build, Equal: configuration.Equal, Log: log, Registry: registry,
 	})
 }

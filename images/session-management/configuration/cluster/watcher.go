@@ -29,7 +29,11 @@ type Watcher struct {
 func NewWatcher(reader client.Reader, namespace, core string, log *slog.Logger, registry prometheus.Registerer) *Watcher {
 	w := &Watcher{reader: reader, namespace: namespace, core: core}
 	w.Watcher = customresources.New(customresources.Options[configuration.Snapshot]{
-		Function: "SMF", Kinds: []client.Object{&v1alpha1.Core5G{}, &v1alpha1.Slice{}, &v1alpha1.UPFInstance{}},
+		Function: "SMF",
+		Names: customresources.Names{
+			Refused: "core5g_smf_configuration_refused", Changes: "core5g_smf_configuration_changes_total", Failures: "core5g_smf_configuration_read_failures_total",
+		},
+		Kinds: []client.Object{&v1alpha1.Core5G{}, &v1alpha1.Slice{}, &v1alpha1.UPFInstance{}},
 		Build: w.build, Equal: (*configuration.Snapshot).Equal, Log: log, Registry: registry,
 	})
 	return w
