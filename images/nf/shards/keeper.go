@@ -60,6 +60,7 @@ type Keeper struct {
 	// generation of the store, and until when leases of the one before may be valid by their holders' clocks.
 	generation string
 	before     time.Time
+	silence    silence
 }
 
 // claim is what the keeper knows of one seat or shard.

@@ -1,8 +1,10 @@
 package shards
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -298,6 +300,59 @@ func TestTheStoreIsAway(t *testing.T) {
 	away = false
 	w.advance(ttl/3 + 20*time.Millisecond)
 	w.wants("back", "a: 0 1")
+}
+
+// What is said of a store that is away does not grow with the shards, nor with the time.
+func TestAStoreThatIsAwayIsSaidOnce(t *testing.T) {
+	shards := []string{"0", "1", "2", "3", "4", "5", "6", "7"}
+	w := newWorld(t, 1, shards...)
+	logs := map[string]*bytes.Buffer{"a": {}, "b": {}}
+	for name, log := range logs {
+		w.join(name, func(o *Options) {
+			o.Log = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+				if a.Key == slog.TimeKey || a.Key == "error" || a.Key == "asked" || a.Key == "away" {
+					return slog.Attr{}
+				}
+				return a
+			}}))
+		})
+	}
+	said := func() string {
+		var out strings.Builder
+		for _, name := range []string{"a", "b"} {
+			for line := range strings.Lines(logs[name].String()) {
+				if !strings.Contains(line, `"shard gained"`) && !strings.Contains(line, `"shard lost"`) {
+					out.WriteString(name + ": " + line)
+				}
+			}
+			logs[name].Reset()
+		}
+		return out.String()
+	}
+	w.advance(20 * time.Second)
+	if got := said(); got != "" {
+		t.Errorf("while all is well:\n%s", got)
+	}
+	away := true
+	w.store.Away = func() bool { return away }
+	w.advance(time.Minute)
+	const warned = `level=WARN msg="the session store does not answer, shards are neither kept nor taken" held=4 shards=8` + "\n"
+	if diff := cmp.Diff("a: "+warned+"b: "+warned, said()); diff != "" {
+		t.Errorf("a minute in which the store is away (-want +got):\n%s", diff)
+	}
+	for range 10 {
+		away = !away
+		w.advance(ttl / 2)
+	}
+	if got := said(); got != "" {
+		t.Errorf("there and away in turns:\n%s", got)
+	}
+	away = false
+	w.advance(20 * time.Second)
+	const well = `level=INFO msg="the session store answers again" shards=8 held=4` + "\n"
+	if diff := cmp.Diff("a: "+well+"b: "+well, said()); diff != "" {
+		t.Errorf("it is back (-want +got):\n%s", diff)
+	}
 }
 
 // A holder stops by its own clock before anybody else can begin, also where its clock is slow.

@@ -150,11 +150,8 @@ func (k *Keeper) mine() (mine []*claim) {
 
 // shareAmong is the pod's share among itself and those whose claims count.
 func (k *Keeper) shareAmong(counts func(*claim) bool) int {
-	held, total := map[string]int{k.options.Holder: len(k.mine())}, 0
+	held := map[string]int{k.options.Holder: len(k.mine())}
 	for _, c := range k.claims {
-		if !c.seat && !c.unwanted {
-			total++
-		}
 		if c.held() || c.holder == "" || c.holder == k.options.Holder || !counts(c) {
 			continue
 		}
@@ -164,7 +161,7 @@ func (k *Keeper) shareAmong(counts func(*claim) bool) int {
 			held[c.holder]++
 		}
 	}
-	n := share(held, k.options.Holder, total)
+	n := share(held, k.options.Holder, k.total())
 	if k.options.Max > 0 {
 		n = min(n, k.options.Max)
 	}
@@ -277,6 +274,7 @@ func (k *Keeper) Answered(r Request, a Answer) {
 	if i := slices.IndexFunc(k.claims, func(c *claim) bool { return c.asked == r.id }); i >= 0 {
 		c := k.claims[i]
 		c.asked = 0
+		k.hear(c, r, a.Err, now)
 		k.answered(c, r, a, now)
 	}
 	k.mu.Unlock()
@@ -296,9 +294,7 @@ func (k *Keeper) answered(c *claim, r Request, a Answer, now time.Time) {
 		case errors.Is(a.Err, sessionstore.ErrFenced):
 			c.fenced = true
 			k.expire(now)
-		case a.Err != nil:
-			k.log.Warn("a lease is not renewed", "shard", c.name, "error", a.Err)
-		default:
+		case a.Err == nil:
 			c.lease = a.Lease
 			c.next = a.Lease.Until.Add(k.renewal() - k.ttl)
 		}
@@ -331,7 +327,6 @@ func (k *Keeper) acquired(c *claim, a Answer, now time.Time) {
 		c.see(held.Holder, held.Epoch, now)
 		c.next = earlier(now.Add(k.look()), now.Add(max(held.Remaining, k.hurry())))
 	case a.Err != nil:
-		k.log.Warn("a shard is not acquired", "shard", c.name, "error", a.Err)
 		c.retry = now.Add(k.hurry())
 	default:
 		k.generationIs(a.Lease.Generation, now)
