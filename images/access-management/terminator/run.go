@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -26,17 +27,20 @@ type Server struct {
 	Config  Config // World and Count are the server's own
 	Log     *slog.Logger
 	Metrics prometheus.Registerer
+
+	beat atomic.Pointer[time.Time] // when Tick was done last; nil: it is not at work
 }
 
-// acceptWait is how long a call for the next association lasts, tickEvery how often Tick is called.
+// acceptWait is how long a call for the next association lasts, tickEvery how often Tick is called, aliveTime how long it may take.
 const (
 	acceptWait = 1000 // ms
 	tickEvery  = time.Second
+	aliveTime  = 3 * time.Second
 )
 
 // run is a Server at work. What the Terminator is told is told under mu.
 type run struct {
-	Server
+	*Server
 	mu           sync.Mutex
 	t            *Terminator
 	associations map[uint64]*n2Conn
@@ -63,7 +67,7 @@ type outgoing struct {
 const mostOutgoing = 1024
 
 // Run serves until the context ends; then it shuts all associations down, so that gNBs hear of it.
-func (s Server) Run(ctx context.Context) error {
+func (s *Server) Run(ctx context.Context) error {
 	r := &run{Server: s, associations: map[uint64]*n2Conn{}, workers: map[uint64]*link.Conn{}}
 	r.Config.World = (*world)(r)
 	counts := newCounts()
@@ -80,17 +84,29 @@ func (s Server) Run(ctx context.Context) error {
 	tick := time.NewTicker(tickEvery)
 	defer tick.Stop()
 	for {
+		now := time.Now()
+		s.beat.Store(&now)
 		select {
 		case <-ctx.Done():
+			s.beat.Store(nil) // gNBs take their time
 			r.end()
 			return nil
 		case err := <-failed:
+			s.beat.Store(nil)
 			r.end()
 			return err
 		case <-tick.C:
 			r.do(r.t.Tick)
 		}
 	}
+}
+
+// Alive says that the server is stuck: it does not come to what gNBs and workers say. It may be called from anywhere.
+func (s *Server) Alive() error {
+	if at := s.beat.Load(); at != nil && time.Since(*at) > tickEvery+aliveTime {
+		return fmt.Errorf("nothing was done since %s", at.UTC().Format(time.RFC3339))
+	}
+	return nil
 }
 
 func (r *run) do(f func()) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"strings"
 	"testing"
 	"time"
 
@@ -32,11 +33,10 @@ func TestMessagesGoFromTheGNBToWorkersAndBack(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	registry := prometheus.NewRegistry()
 	ended := make(chan error, 1)
-	go func() {
-		ended <- Server{
-			N2: n2Listener, Workers: workers, Config: Config{Name: "t", Shards: shards, Set: amfSet}, Log: slog.New(slog.DiscardHandler), Metrics: registry,
-		}.Run(ctx)
-	}()
+	server := &Server{
+		N2: n2Listener, Workers: workers, Config: Config{Name: "t", Shards: shards, Set: amfSet}, Log: slog.New(slog.DiscardHandler), Metrics: registry,
+	}
+	go func() { ended <- server.Run(ctx) }()
 	one, two := joinAs(t, workers, "one"), joinAs(t, workers, "two")
 	one.post(&link.Holds{Shard: 2, Epoch: 1})
 
@@ -74,6 +74,9 @@ func TestMessagesGoFromTheGNBToWorkersAndBack(t *testing.T) {
 	if again := await[*link.Deliver](t, two); again.Number != second.Number || !again.Again {
 		t.Errorf("the next holder gets %+v", again)
 	}
+	if server.beat.Load() == nil || server.Alive() != nil {
+		t.Errorf("while it serves: %v", server.Alive())
+	}
 	if n := testutil.CollectAndCount(registry, "core5g_amf_n2_messages_total", "core5g_amf_n2_associations"); n < 4 {
 		t.Errorf("%d metrics", n)
 	}
@@ -86,6 +89,27 @@ func TestMessagesGoFromTheGNBToWorkersAndBack(t *testing.T) {
 	cancel()
 	if err := <-ended; err != nil {
 		t.Error("Run:", err)
+	}
+}
+
+func TestAServerThatIsStuckSaysSo(t *testing.T) {
+	s := &Server{}
+	for _, x := range []struct {
+		what string
+		ago  time.Duration
+		want string
+	}{
+		{"just now", 0, ""}, {"when the next Tick is due", tickEvery, ""}, {"long ago", time.Minute, "nothing was done since "},
+	} {
+		at := time.Now().Add(-x.ago)
+		s.beat.Store(&at)
+		if err := s.Alive(); (err == nil) != (x.want == "") || err != nil && !strings.HasPrefix(err.Error(), x.want) {
+			t.Errorf("something was done %s: %v, want %q", x.what, err, x.want)
+		}
+	}
+	s.beat.Store(nil)
+	if err := s.Alive(); err != nil {
+		t.Errorf("it is not at work: %v", err)
 	}
 }
 

@@ -38,12 +38,12 @@ func Run(ctx context.Context, c Config, log *slog.Logger) error {
 		listeners.close()
 		return err
 	}
-	server := terminator.Server{
+	server := &terminator.Server{
 		N2: listeners.n2, Workers: listeners.workers, Config: terminator.Config{Name: nameOf(c.Pod), Shards: c.Shards, Set: c.Set}, Log: log, Metrics: registry,
 	}
 	group.Go(func() error { return server.Run(ctx) })
 	// It is ready without workers, too: a Service that took it away would cut off gNBs whose associations are well, and what they send waits.
-	health.Answers(nil, func() error { return nil })
+	health.Answers(server.Alive, func() error { return nil })
 	log.Info("waiting for gNBs and workers", "n2", listeners.n2.Addr().String(), "workers", listeners.workers.Addr().String(), "shards", c.Shards, "set", c.Set)
 	return group.Wait()
 }
