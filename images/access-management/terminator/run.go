@@ -51,11 +51,18 @@ type run struct {
 
 // n2Conn is an association. Its reader waits while it is paused; what is sent goes through out, so that nobody waits for a gNB that takes nothing.
 type n2Conn struct {
-	conn   *sctp.SCTPConn
+	conn   conn
 	out    chan outgoing
 	mu     sync.Mutex
 	paused bool
 	goOn   *sync.Cond
+}
+
+// conn is an association's socket, a *sctp.SCTPConn.
+type conn interface {
+	SCTPRead([]byte) (int, *sctp.SndRcvInfo, sctp.Notification, error)
+	SCTPWrite([]byte, *sctp.SndRcvInfo) (int, error)
+	Close() error
 }
 
 type outgoing struct {
@@ -119,7 +126,7 @@ func (r *run) end() {
 	_, _ = r.N2.Close(), r.Workers.Close()
 	r.do(func() {
 		for _, a := range r.associations {
-			a.shut()
+			r.running.Go(a.shut)
 		}
 		for _, w := range r.workers {
 			w.Close()
@@ -241,6 +248,7 @@ func (a *n2Conn) pause(paused bool) {
 	a.goOn.Broadcast()
 }
 
+// shut an association down. It takes as long as the gNB does, and up to a second where that answers nothing.
 func (a *n2Conn) shut() {
 	_ = a.conn.Close()
 	a.pause(false)
@@ -303,7 +311,7 @@ func (w *world) Transmit(association uint64, stream uint16, message []byte) erro
 
 func (w *world) Shut(association uint64) {
 	if a := w.associations[association]; a != nil {
-		a.shut()
+		w.running.Go(a.shut)
 	}
 }
 

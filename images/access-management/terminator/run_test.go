@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -90,6 +91,38 @@ func TestMessagesGoFromTheGNBToWorkersAndBack(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Error("Run:", err)
 	}
+}
+
+// slowConn is a gNB that takes its time to let its association end.
+type slowConn struct {
+	conn
+	closing, letGo chan struct{}
+}
+
+func (c slowConn) Close() error {
+	close(c.closing)
+	<-c.letGo
+	return nil
+}
+
+func TestAGNBThatIsSlowToEndHoldsUpNobody(t *testing.T) {
+	c := slowConn{closing: make(chan struct{}), letGo: make(chan struct{})}
+	a := &n2Conn{conn: c}
+	a.goOn = sync.NewCond(&a.mu)
+	r := &run{Server: &Server{}, associations: map[uint64]*n2Conn{1: a}}
+	shut := make(chan struct{})
+	go func() {
+		r.do(func() { (*world)(r).Shut(1) })
+		close(shut)
+	}()
+	<-c.closing
+	select {
+	case <-shut:
+	case <-time.After(limit):
+		t.Error("others wait for the gNB")
+	}
+	close(c.letGo)
+	r.running.Wait()
 }
 
 func TestAServerThatIsStuckSaysSo(t *testing.T) {
