@@ -2,8 +2,8 @@ package link
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
-	"fmt"
 	"net"
 	"sync"
 	"time"
@@ -133,21 +133,17 @@ func (c *Conn) append(f Frame) error {
 	return err
 }
 
-// Close ends the connection.
+// Close ends the connection. It does not wait.
 func (c *Conn) Close() { c.close(ErrClosed) }
 
+// close the connection, beside: TLS says so to the peer first, and may wait seconds for one that is gone, while whoever posts has locks.
 func (c *Conn) close(why error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.end != nil {
 		return
 	}
-	if why == nil {
-		why = ErrClosed
-	}
-	c.end = why
+	c.end = cmp.Or(why, ErrClosed)
 	close(c.over)
-	if err := c.c.Close(); err != nil {
-		c.end = fmt.Errorf("%w; %w", why, err)
-	}
+	go func() { _ = c.c.Close() }()
 }

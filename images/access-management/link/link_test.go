@@ -193,3 +193,35 @@ func TestAPeerThatDoesNotReadIsGivenUp(t *testing.T) {
 		t.Errorf("Post: %v, Run: %v", err, got)
 	}
 }
+
+// lingering is a connection whose end takes its time.
+type lingering struct {
+	net.Conn
+	closing, letGo chan struct{}
+}
+
+func (l lingering) Close() error {
+	close(l.closing)
+	<-l.letGo
+	return l.Conn.Close()
+}
+
+func TestNobodyWaitsForAConnectionThatEnds(t *testing.T) {
+	a, _ := pipe(t)
+	l := lingering{a, make(chan struct{}), make(chan struct{})}
+	defer close(l.letGo)
+	c, told := NewConn(l), make(chan error)
+	go func() {
+		c.Close()
+		told <- c.Post(&Done{})
+	}()
+	<-l.closing
+	select {
+	case err := <-told:
+		if !errors.Is(err, ErrClosed) {
+			t.Errorf("Post: %v", err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("it is waited for")
+	}
+}
