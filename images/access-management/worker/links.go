@@ -331,7 +331,7 @@ func (s *session) take(f link.Frame) error {
 	}
 	switch f := f.(type) {
 	case *link.Opened:
-		s.opened(f)
+		return s.opened(f)
 	case *link.Node:
 		l.mu.Lock()
 		l.lives[s.name].remember(s.name, f, l.pod.Log)
@@ -387,10 +387,21 @@ func (s *session) welcome(w *link.Welcome) error {
 	return nil
 }
 
-func (s *session) opened(f *link.Opened) {
+// errReplaced: the terminator's life has ended, or another connection to it is in use.
+var errReplaced = errors.New("this connection to the terminator is not the one in use any more")
+
+func (s *session) opened(f *link.Opened) error {
 	l := s.links
 	l.mu.Lock()
 	x := l.lives[s.name]
+	switch {
+	case x.gone || x.conn != s.conn:
+		l.mu.Unlock()
+		return errReplaced
+	case (f.Listed || f.Last) && x.fresh == nil:
+		l.mu.Unlock()
+		return fmt.Errorf("association %d is listed behind the list's end", f.Association)
+	}
 	x.highest = max(x.highest, f.Association)
 	switch {
 	case f.Last:
@@ -406,6 +417,7 @@ func (s *session) opened(f *link.Opened) {
 	if f.Last {
 		l.tell([]string{s.name})
 	}
+	return nil
 }
 
 // end of the connection: what its terminator has is not known for the moment.

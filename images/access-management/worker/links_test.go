@@ -221,6 +221,33 @@ func TestStandingOfAssociations(t *testing.T) {
 	p.awaits(t, "n2-1/1", 1, runner.Gone) // its address refuses
 }
 
+// What is said where nobody expects it ends the connection, which is made again, and nothing else.
+func TestAssociationsThatComeTooLate(t *testing.T) {
+	for what, x := range map[string]struct {
+		replaced bool
+		f        *link.Opened
+	}{
+		"listed behind the list's end":             {f: &link.Opened{Association: 9, Listed: true}},
+		"a second end of the list":                 {f: &link.Opened{Association: 9, Listed: true, Last: true}},
+		"of a life that another one has ended":     {replaced: true, f: &link.Opened{Association: 9}},
+		"listed for a life that has ended already": {replaced: true, f: &link.Opened{Association: 9, Listed: true}},
+	} {
+		t.Run(what, func(t *testing.T) {
+			one, two := listen(t), listen(t)
+			p := podAt(t, func() []string { return []string{one.listener.Addr().String(), two.listener.Addr().String()} })
+			c := one.met("n2-0/1", 4)
+			p.awaits(t, "n2-0/1", 4, runner.There)
+			if x.replaced {
+				two.met("n2-0/2")
+				p.awaits(t, "n2-0/1", 4, runner.Gone)
+			}
+			one.say(c, x.f)
+			one.met("n2-0/3", 5)
+			p.awaits(t, "n2-0/3", 5, runner.There)
+		})
+	}
+}
+
 func TestReferences(t *testing.T) {
 	for _, supi := range []string{"imsi-208930000000001", "nai-a.b@core.example", "hex-12"} {
 		if got, mark := supiOf(refOf(supi) + refSeparator + "0a"); got != supi || mark != "0a" {
