@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -246,6 +247,56 @@ func TestAssociationsThatComeTooLate(t *testing.T) {
 			p.awaits(t, "n2-0/3", 5, runner.There)
 		})
 	}
+}
+
+// asked counts what a session store is asked to read.
+type asked struct {
+	sessionstore.Store
+	reads atomic.Int64
+}
+
+func (a *asked) Read(ctx context.Context, key string) (sessionstore.Record, error) {
+	a.reads.Add(1)
+	return a.Store.Read(ctx, key)
+}
+
+func TestAShardBeginsWhenTerminatorsKnowItsLease(t *testing.T) {
+	p := podAt(t, func() []string { return nil })
+	p.stop() // nothing but the shard is at work
+	p.running.Wait()
+	p.ctx, p.stop = context.WithCancel(context.Background())
+	store := &asked{Store: p.Store}
+	p.Store = store
+	lease, err := store.Acquire(t.Context(), p.name(1), p.Holder, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.links.mu.Lock() // terminators are told under it
+	gained := make(chan struct{})
+	go func() {
+		p.gained(lease)
+		close(gained)
+	}()
+	for end := time.Now().Add(patience); p.shard(1) == nil; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the shard is not there")
+		}
+	}
+	done := make(chan struct{})
+	p.shard(1).loop.post(func() { close(done) })
+	<-done
+	p.running.Wait()
+	if n := store.reads.Load(); n != 0 {
+		t.Errorf("before terminators know it %d records were read", n)
+	}
+	p.links.mu.Unlock()
+	<-gained
+	for end := time.Now().Add(patience); store.reads.Load() == 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the shard does not begin")
+		}
+	}
+	p.lost(p.name(1))
 }
 
 func TestReferences(t *testing.T) {

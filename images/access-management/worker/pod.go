@@ -158,6 +158,7 @@ func (p *Pod) gained(l sessionstore.Lease) {
 	p.held[n] = s
 	p.mu.Unlock()
 	p.links.holds(n, l.Epoch)
+	s.start()
 	p.Log.Info("holds a shard", "shard", l.Shard, "epoch", l.Epoch)
 }
 

@@ -40,11 +40,15 @@ func (p *Pod) open(n uint16, l sessionstore.Lease) *Shard {
 	s.runner = runner.New(runner.Config{
 		World: s, Log: s.log, Shard: n, Lease: l, Sealer: p.Sealer, Keys: procedure.NAS{}, Writer: random(),
 	})
+	return s
+}
+
+// start what the holder before has left. Terminators know of the lease by then: one that did not would refuse what is sent, as another holder's.
+func (s *Shard) start() {
 	s.loop.post(func() {
 		s.runner.Start()
 		s.observe(runner.Counts{})
 	})
-	return s
 }
 
 // close: nothing leaves for the shard any more.
