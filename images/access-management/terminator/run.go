@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -31,11 +32,12 @@ type Server struct {
 	beat atomic.Pointer[time.Time] // when Tick was done last; nil: it is not at work
 }
 
-// acceptWait is how long a call for the next association lasts, tickEvery how often Tick is called, aliveTime how long it may take.
+// acceptWait is how long a call for the next association lasts, acceptPause how long one waits where there is no room, tickEvery how often Tick is called, aliveTime how long it may take.
 const (
-	acceptWait = 1000 // ms
-	tickEvery  = time.Second
-	aliveTime  = 3 * time.Second
+	acceptWait  = 1000 // ms
+	acceptPause = 100 * time.Millisecond
+	tickEvery   = time.Second
+	aliveTime   = 3 * time.Second
 )
 
 // run is a Server at work. What the Terminator is told is told under mu.
@@ -144,18 +146,36 @@ func (r *run) number() uint64 {
 // ---- gNBs --------------------------------------------------------------------------------------
 
 func (r *run) acceptN2() error {
+	full := false
 	for {
 		conn, err := r.N2.AcceptSCTP(acceptWait)
 		switch {
 		case err == nil:
+			full = false
 			r.running.Go(func() { r.serveN2(conn) })
 		case errors.Is(err, syscall.EAGAIN), errors.Is(err, syscall.EINTR), errors.Is(err, syscall.ETIMEDOUT):
 		case r.N2.IsStopped():
 			return nil
+		case exhausted(err):
+			r.acceptLater(&full, "gNBs", err)
 		default:
 			return fmt.Errorf("N2: %w", err)
 		}
 	}
+}
+
+// exhausted says that there is no room for another connection for the moment: those that there are go on.
+func exhausted(err error) bool {
+	return slices.ContainsFunc([]error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED}, func(e error) bool { return errors.Is(err, e) })
+}
+
+// acceptLater says so once, and waits for room.
+func (r *run) acceptLater(full *bool, whom string, err error) {
+	if !*full {
+		r.Log.Error("no room for a connection: it waits", "of", whom, "error", err)
+	}
+	*full = true
+	time.Sleep(acceptPause)
 }
 
 func (r *run) serveN2(conn *sctp.SCTPConn) {
@@ -257,13 +277,17 @@ func (a *n2Conn) shut() {
 // ---- workers -----------------------------------------------------------------------------------
 
 func (r *run) acceptWorkers() error {
+	full := false
 	for {
 		conn, err := r.Workers.Accept()
 		switch {
 		case err == nil:
+			full = false
 			r.running.Go(func() { r.serveWorker(conn) })
 		case errors.Is(err, net.ErrClosed):
 			return nil
+		case exhausted(err):
+			r.acceptLater(&full, "workers", err)
 		default:
 			return fmt.Errorf("workers: %w", err)
 		}

@@ -1,12 +1,15 @@
 package terminator
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
 	"net"
+	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -123,6 +126,32 @@ func TestAGNBThatIsSlowToEndHoldsUpNobody(t *testing.T) {
 	}
 	close(c.letGo)
 	r.running.Wait()
+}
+
+// crowded is a listener that says these errors, one after the other.
+type crowded struct {
+	net.Listener
+	errs []error
+}
+
+func (c *crowded) Accept() (net.Conn, error) {
+	err := c.errs[0]
+	c.errs = c.errs[1:]
+	return nil, &net.OpError{Op: "accept", Net: "tcp", Err: err}
+}
+
+func TestAServerOutlivesALackOfRoom(t *testing.T) {
+	full := os.NewSyscallError("accept4", syscall.EMFILE)
+	var log bytes.Buffer
+	accept := func(errs ...error) error {
+		return (&run{Server: &Server{Workers: &crowded{errs: errs}, Log: slog.New(slog.NewTextHandler(&log, nil))}}).acceptWorkers()
+	}
+	if err := accept(full, full, net.ErrClosed); err != nil || strings.Count(log.String(), "\n") != 1 {
+		t.Errorf("without room: %v, and says\n%s", err, log.String())
+	}
+	if err := accept(syscall.EINVAL); err == nil {
+		t.Error("a listener that is of no use is not told")
+	}
 }
 
 func TestAServerThatIsStuckSaysSo(t *testing.T) {
