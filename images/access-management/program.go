@@ -88,6 +88,7 @@ func newPod(ctx context.Context, group *errgroup.Group, c Config, identity *sbit
 		Passing: worker.Passing{
 			Root:      func(holder string) string { return c.rootAt(scheme, holder) },
 			Transport: sbitls.Beside(identity, c.Service),
+			From:      sbitls.IsBeside(identity, c.Service),
 		},
 	}
 	if c.Has("PCF") {

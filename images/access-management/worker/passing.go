@@ -43,6 +43,19 @@ type Passing struct {
 	// Root is the API root of the pod that has the name in leases, such as https://10.1.2.3:8000.
 	Root      func(holder string) string
 	Transport http.RoundTripper
+	// From says whether a request is of another pod; nil: all are that ask for what pods ask of each other.
+	From func(*http.Request) bool
+}
+
+// ofPods is a handler that serves other pods alone: another function has no business with UEs that are given up.
+func (p *Pod) ofPods(serve http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if p.Passing.From != nil && !p.Passing.From(r) {
+			http.Error(w, "this is for pods of the AMF", http.StatusForbidden)
+			return
+		}
+		serve(w, r)
+	}
 }
 
 // ueOf is the SUPI that a path of namf names; "" for none.
@@ -237,7 +250,9 @@ func (p *Pod) serveGiveUp(w http.ResponseWriter, r *http.Request) {
 	if s == nil {
 		return
 	}
-	capability, err := s.giveUp(r.Context(), key)
+	ctx, cancel := context.WithTimeout(r.Context(), passTime)
+	defer cancel()
+	capability, err := s.giveUp(ctx, key)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return

@@ -254,9 +254,9 @@ func (p *Pod) Handler() http.Handler {
 	handlers := namf.Handlers{Messages: requests{p}, Reach: requests{p}, Callbacks: requests{p}}
 	namf.Register(router, handlers, namf.Options{Limit: answerTime})
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST "+pathGiveUp, p.serveGiveUp)
-	mux.HandleFunc("POST "+pathPass, p.servePass)
-	mux.HandleFunc("GET "+pathAlive, p.serveAlive)
+	mux.HandleFunc("POST "+pathGiveUp, p.ofPods(p.serveGiveUp))
+	mux.HandleFunc("POST "+pathPass, p.ofPods(p.servePass))
+	mux.HandleFunc("GET "+pathAlive, p.ofPods(p.serveAlive))
 	mux.Handle("/", p.passing(router))
 	return mux
 }

@@ -139,3 +139,11 @@ func Beside(i *Identity, service string) http.RoundTripper {
 	}
 	return Watchful(i.TransportTo(service))
 }
+
+// IsBeside says of requests whether they come from a pod behind the Service of that name, by its certificate. In a core without TLS nobody shows any, and whoever
+// reaches a pod is believed.
+func IsBeside(i *Identity, service string) func(*http.Request) bool {
+	return func(r *http.Request) bool {
+		return i == nil || r.TLS != nil && len(r.TLS.PeerCertificates) > 0 && r.TLS.PeerCertificates[0].VerifyHostname(service) == nil
+	}
+}

@@ -2,6 +2,8 @@ package sbitls
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"io"
 	"net"
 	"net/http"
@@ -67,5 +69,26 @@ func TestUnprotectedSpeaksHTTP2InClear(t *testing.T) {
 	defer response.Body.Close()
 	if body, err := io.ReadAll(response.Body); err != nil || string(body) != "HTTP/2.0" {
 		t.Errorf("got %q, %v", body, err)
+	}
+}
+
+func TestIsBeside(t *testing.T) {
+	with := func(names ...string) *tls.ConnectionState {
+		return &tls.ConnectionState{PeerCertificates: []*x509.Certificate{{DNSNames: names}}}
+	}
+	for sentence, x := range map[string]struct {
+		identity *Identity
+		shows    *tls.ConnectionState
+		want     bool
+	}{
+		"a pod of the Service":                 {&Identity{}, with("core5g-amf", "core5g-amf.core5g.svc"), true},
+		"another function":                     {&Identity{}, with("core5g-udm", "core5g-udm.core5g.svc"), false},
+		"nobody, where that is optional":       {&Identity{}, &tls.ConnectionState{}, false},
+		"a caller in clear in a core with TLS": {&Identity{}, nil, false},
+		"any in a core without TLS":            {nil, nil, true},
+	} {
+		if got := IsBeside(x.identity, "core5g-amf")(&http.Request{TLS: x.shows}); got != x.want {
+			t.Errorf("%s: %v", sentence, got)
+		}
 	}
 }
