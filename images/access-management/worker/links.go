@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"slices"
 	"sync"
@@ -32,6 +33,8 @@ type links struct {
 	// whole is since when each address has told its associations; zero: one has not.
 	whole time.Time
 	heard bool
+	// unresolved: terminators could not be looked for, and it was said. It is run's alone.
+	unresolved bool
 	// again holds one when terminators are to be looked for at once.
 	again chan struct{}
 }
@@ -45,6 +48,8 @@ type address struct {
 	wanted bool
 	missed time.Time
 	cancel context.CancelFunc
+	// failing: it was said that there is no connection. It is keep's alone.
+	failing bool
 }
 
 // How often terminators are looked for, and how long one waits before it dials again.
@@ -85,9 +90,13 @@ func (l *links) resolve(ctx context.Context) {
 	list, err := l.pod.Terminators(bounded)
 	if err != nil {
 		if ctx.Err() == nil {
-			l.pod.Log.Warn("N2 terminators cannot be looked for", "err", err)
+			l.pod.Log.Log(ctx, once(&l.unresolved), "N2 terminators cannot be looked for", "err", err)
 		}
 		return
+	}
+	if l.unresolved {
+		l.unresolved = false
+		l.pod.Log.Info("N2 terminators can be looked for again")
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -184,7 +193,7 @@ func (l *links) keep(ctx context.Context, at string, a *address) {
 // failed: there is no connection to an address.
 func (l *links) failed(at string, a *address, err error) {
 	l.pod.measures.linkEnds.Inc()
-	l.pod.Log.Warn("no connection to an N2 terminator", "address", at, "terminator", a.name, "err", err)
+	l.pod.Log.Log(l.pod.ctx, once(&a.failing), "no connection to an N2 terminator", "address", at, "terminator", a.name, "err", err)
 	select {
 	case l.again <- struct{}{}: // it may be elsewhere by now
 	default:
@@ -196,6 +205,15 @@ func (l *links) failed(at string, a *address, err error) {
 	told := l.endLives(a.name)
 	l.mu.Unlock()
 	l.tell(told)
+}
+
+// once is the level of something that is tried again and again: it is worth a warning when it fails first.
+func once(said *bool) slog.Level {
+	if *said {
+		return slog.LevelDebug
+	}
+	*said = true
+	return slog.LevelWarn
 }
 
 // connect to a terminator, and serve the connection until it ends.
@@ -215,6 +233,9 @@ func (l *links) connect(ctx context.Context, at string, a *address) error {
 	session := &session{links: l, conn: c, address: a, at: at}
 	err = c.Run(session.take)
 	session.end()
+	if session.name != "" {
+		a.failing = false // there was one
+	}
 	return err
 }
 

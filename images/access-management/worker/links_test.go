@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net"
 	"sync"
@@ -297,6 +298,82 @@ func TestAShardBeginsWhenTerminatorsKnowItsLease(t *testing.T) {
 		}
 	}
 	p.lost(p.name(1))
+}
+
+// attempts counts what is tried, and what is said of it.
+type attempts struct {
+	slog.Handler
+	mu     sync.Mutex
+	warned map[string]int
+}
+
+func (a *attempts) Handle(_ context.Context, r slog.Record) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if r.Level >= slog.LevelInfo {
+		a.warned[r.Message]++
+	}
+	return nil
+}
+
+func (a *attempts) Enabled(context.Context, slog.Level) bool { return true }
+
+func TestATerminatorThatIsAwayIsSaidOnce(t *testing.T) {
+	s := listen(t)
+	away, unknown, looked := atomic.Bool{}, atomic.Bool{}, atomic.Int64{}
+	said := &attempts{warned: map[string]int{}}
+	p := podAt(t, func() []string { return nil })
+	p.stop()
+	p.running.Wait() // it begins anew, with what a test can turn off and on
+	p.ctx, p.stop = context.WithCancel(context.Background())
+	p.Log = slog.New(said)
+	p.Terminators = func(context.Context) ([]string, error) {
+		looked.Add(1)
+		if unknown.Load() {
+			return nil, fmt.Errorf("no name server, said at %s", time.Now())
+		}
+		return []string{s.listener.Addr().String()}, nil
+	}
+	dials := atomic.Int64{}
+	p.Dial = func(ctx context.Context, at string) (net.Conn, error) {
+		dials.Add(1)
+		if away.Load() {
+			return nil, fmt.Errorf("nobody is there, at %s", time.Now())
+		}
+		return new(net.Dialer).DialContext(ctx, "tcp", at)
+	}
+	p.running.Go(p.links.run)
+	until := func(what string, is func() bool) {
+		t.Helper()
+		for end := time.Now().Add(patience); !is(); time.Sleep(time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatal(what)
+			}
+		}
+	}
+	for spell := 1; spell <= 2; spell++ {
+		c := s.met("n2-0/1", 1)
+		p.awaits(t, "n2-0/1", 1, runner.There)
+		away.Store(true)
+		unknown.Store(true)
+		before, lookedBefore := dials.Load(), looked.Load()
+		c.Close()
+		until("it is not tried again", func() bool { return dials.Load() >= before+2 && looked.Load() >= lookedBefore+2 })
+		unknown.Store(false)
+		lookedBefore = looked.Load()
+		until("nobody looks again", func() bool { return looked.Load() >= lookedBefore+2 })
+		away.Store(false)
+		said.mu.Lock()
+		want := map[string]int{
+			"connected to an N2 terminator": spell, "no connection to an N2 terminator": spell,
+			"N2 terminators cannot be looked for": spell, "N2 terminators can be looked for again": spell,
+		}
+		if diff := cmp.Diff(want, said.warned); diff != "" {
+			t.Errorf("after %d (-want +got):\n%s", spell, diff)
+		}
+		said.mu.Unlock()
+	}
+	s.met("n2-0/1", 1)
 }
 
 func TestReferences(t *testing.T) {
