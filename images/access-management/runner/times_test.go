@@ -5,6 +5,10 @@ import (
 	"testing"
 	"time"
 
+	"core5g.dev/core5g/images/access-management/procedure"
+	"core5g.dev/core5g/images/access-management/record"
+	"core5g.dev/core5g/images/nf/sessionstore"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -53,5 +57,29 @@ func TestATakeoverInTheMidst(t *testing.T) {
 	due, err := n.store.Due(context.Background(), "amf-1", n.now.Add(24*time.Hour), 9)
 	if err != nil || len(due) != 0 || intents("amf-1") != 0 || intents("amf-2") != 0 {
 		t.Errorf("left are %v, %v, intents %d and %d", due, err, intents("amf-1"), intents("amf-2"))
+	}
+}
+
+// What is due of a UE that cannot be read, since the key of its record is lost or a newer program has written it, is not in the way of what is due of others.
+func TestTimesOfAUEThatCannotBeRead(t *testing.T) {
+	n := newNetwork(t)
+	h := n.hold(1)
+	n.sealed = []byte("whatever this is")
+	written := sessionstore.Change{
+		Key: record.Key(supi), Is: sessionstore.Revision{Writer: 1, Count: 1}, Value: n.sealed, Due: map[string]time.Time{procedure.DueNames[0]: n.now.Add(time.Second)},
+	}
+	if err := n.store.Commit(context.Background(), h.lease, written); err != nil {
+		t.Fatal(err)
+	}
+	n.pass(time.Minute)
+	if n.reads != 1 {
+		t.Errorf("it was read %d times in a minute", n.reads)
+	}
+	n.pass(unreadFor)
+	if n.reads != 2 {
+		t.Errorf("it was read %d times in an hour", n.reads)
+	}
+	if found, err := n.store.Read(context.Background(), record.Key(supi)); err != nil || string(found.Value) != string(n.sealed) {
+		t.Errorf("what is kept is %q, %v", found.Value, err)
 	}
 }

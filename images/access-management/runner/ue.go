@@ -118,6 +118,7 @@ func (r *Runner) loaded(u *ue, found sessionstore.Record, err error) {
 		r.elsewhere(u, other)
 	case errors.Is(err, sessionstore.ErrUnreadable), errors.Is(err, record.ErrVersion), errors.Is(err, errNoRecord):
 		r.log.Error("a UE cannot be read", "err", err)
+		r.postpone(u, found)
 		queue := u.queue
 		r.forget(u, err)
 		for _, q := range queue {
@@ -126,6 +127,21 @@ func (r *Runner) loaded(u *ue, found sessionstore.Record, err error) {
 	default:
 		r.notLoaded(u, err)
 	}
+}
+
+// unreadFor is how long the times of a UE wait that cannot be read: a program, or a key, that can read it may be there by then.
+const unreadFor = time.Hour
+
+// postpone what is due of a UE that cannot be read. It would be the first of the shard with each look, in the way of what is due of others.
+func (r *Runner) postpone(u *ue, found sessionstore.Record) {
+	if len(u.due) == 0 {
+		return
+	}
+	c := sessionstore.Change{Key: u.key, Was: found.Revision, Is: r.revision(), Value: found.Value, Due: map[string]time.Time{}}
+	for name := range u.due {
+		c.Due[name] = r.w.Now().Add(unreadFor)
+	}
+	r.commit(c, firstPause, func(error) {}) // where it was written meanwhile, the next look tries again
 }
 
 // notLoaded: the store does not answer. Whoever asks again is told so; what nobody says again waits.
