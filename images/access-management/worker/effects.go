@@ -44,7 +44,7 @@ func (s *Shard) Do(e procedure.Effect, done func(procedure.Event)) {
 	}
 }
 
-// call somebody outside of the loop. What cannot be begun in time, since too much is under way, was not sent.
+// call somebody outside of the loop. What cannot be begun in time, since too much is under way, was not sent; nor is what has waited beyond the lease's end.
 func (s *Shard) call(limit time.Duration, done func(procedure.Event), f func(context.Context) procedure.Event) {
 	s.pod.running.Go(func() {
 		ctx, cancel := context.WithTimeout(s.ctx, limit)
@@ -53,6 +53,9 @@ func (s *Shard) call(limit time.Duration, done func(procedure.Event), f func(con
 		case s.pod.calls <- struct{}{}:
 			defer func() { <-s.pod.calls }()
 		case <-ctx.Done(): // whom f asks it does not reach any more
+		}
+		if !s.May() {
+			cancel()
 		}
 		answer := f(ctx)
 		s.loop.post(func() { done(answer) })
