@@ -48,6 +48,7 @@ type run struct {
 	associations map[uint64]*n2Conn
 	workers      map[uint64]*link.Conn
 	last         uint64 // number that was given last, to an association or a worker
+	ending       bool   // what comes now is not served any more
 	running      sync.WaitGroup
 }
 
@@ -127,6 +128,7 @@ func (r *run) do(f func()) {
 func (r *run) end() {
 	_, _ = r.N2.Close(), r.Workers.Close()
 	r.do(func() {
+		r.ending = true
 		for _, a := range r.associations {
 			r.running.Go(a.shut)
 		}
@@ -190,10 +192,17 @@ func (r *run) serveN2(conn *sctp.SCTPConn) {
 	peer := fmt.Sprint(conn.RemoteAddr())
 	var id uint64
 	r.do(func() {
+		if r.ending {
+			return
+		}
 		id = r.number()
 		r.associations[id] = a
 		r.t.Opened(id, streams, peer)
 	})
+	if id == 0 {
+		_ = conn.Close()
+		return
+	}
 	r.Log.Info("a gNB has connected", "association", id, "peer", peer, "streams", streams)
 	var writer sync.WaitGroup
 	writer.Go(a.write)
@@ -298,10 +307,17 @@ func (r *run) serveWorker(conn net.Conn) {
 	c := link.NewConn(conn)
 	var id uint64
 	r.do(func() {
+		if r.ending {
+			return
+		}
 		id = r.number()
 		r.workers[id] = c
 		r.t.WorkerCame(id)
 	})
+	if id == 0 {
+		c.Close()
+		return
+	}
 	why := c.Run(func(f link.Frame) error {
 		r.do(func() { r.t.Took(id, f) })
 		return nil

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -151,6 +152,24 @@ func TestAServerOutlivesALackOfRoom(t *testing.T) {
 	}
 	if err := accept(syscall.EINVAL); err == nil {
 		t.Error("a listener that is of no use is not told")
+	}
+}
+
+// A connection that was accepted while the server ended would have kept it for as long as its peer liked.
+func TestWhoComesAtTheEndIsNotServed(t *testing.T) {
+	r := &run{Server: &Server{Log: slog.New(slog.DiscardHandler)}, ending: true, workers: map[uint64]*link.Conn{}, t: New(Config{})}
+	here, there := net.Pipe()
+	defer func() { _ = there.Close() }()
+	r.running.Go(func() { r.serveWorker(here) })
+	if err := there.SetReadDeadline(time.Now().Add(limit)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := there.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+		t.Errorf("a worker hears %v", err)
+	}
+	r.running.Wait()
+	if len(r.workers) != 0 {
+		t.Errorf("%d workers are served", len(r.workers))
 	}
 }
 
