@@ -148,6 +148,48 @@ func TestAConflict(t *testing.T) {
 	n.release(h) // from what the store has
 }
 
+// Who tells something that nothing comes of hears so, and not that it is in the store.
+func TestWhatIsToldAndLost(t *testing.T) {
+	for name, tt := range map[string]struct {
+		before func(*network, *holder) *holder
+		event  procedure.Event
+		want   error
+	}{
+		"it is in the store": {func(_ *network, h *holder) *holder { return h }, procedure.SubscriptionChanged{}, nil},
+		"too much waits": {func(n *network, h *holder) *holder {
+			h.die()
+			h = n.hold(1)
+			for k := range mostQueued {
+				h.runner.Deliver(supi, procedure.Locate{From: procedure.Token(k + 1)})
+			}
+			return h
+		}, procedure.SubscriptionChanged{}, errFull},
+		"somebody else has written": {func(n *network, h *holder) *holder {
+			found, err := n.store.Read(context.Background(), record.Key(supi))
+			if err == nil {
+				err = n.store.Commit(context.Background(), h.lease, sessionstore.Change{
+					Key: found.Key, Was: found.Revision, Is: sessionstore.Revision{Writer: 4711, Count: 1}, Value: found.Value,
+				})
+			}
+			if err != nil {
+				n.t.Fatal(err)
+			}
+			return h
+		}, procedure.End{Why: procedure.Withdrawn}, sessionstore.ErrConflict},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n, h := registered(t)
+			h = tt.before(n, h)
+			var heard []error
+			h.runner.DeliverThen(supi, tt.event, func(err error) { heard = append(heard, err) })
+			n.settle()
+			if len(heard) != 1 || !errors.Is(heard[0], tt.want) {
+				t.Errorf("who tells it hears %v, want %v", heard, tt.want)
+			}
+		})
+	}
+}
+
 // After lost writes every UE is to prove who it is, and no number is given again.
 func TestAStoreThatHasForgotten(t *testing.T) {
 	n, h := registered(t)

@@ -169,9 +169,13 @@ func (r *Runner) may() bool {
 // Deliver an event to the UE of that SUPI. One that another shard has gets it there.
 func (r *Runner) Deliver(supi string, e procedure.Event) { r.DeliverThen(supi, e, nil) }
 
-// DeliverThen calls done when what came of the event is in the store, or nothing ever will; never, where the runner has stopped before.
-func (r *Runner) DeliverThen(supi string, e procedure.Event, done func()) {
-	q := queued{Event: e, done: done}
+// DeliverThen calls done when what came of the event is in the store, or, with an error, when nothing ever will; never, where the runner has stopped before.
+func (r *Runner) DeliverThen(supi string, e procedure.Event, done func(error)) {
+	q := queued{Event: e}
+	if done != nil {
+		var lost error
+		q.lost, q.done = func(why error) { lost = why }, func() { done(lost) }
+	}
 	if !r.stopped && !r.declines(q) {
 		r.deliver(r.ue(record.Key(supi)), q)
 	}
@@ -311,6 +315,7 @@ func (r *Runner) decline(q queued, why error) {
 		return
 	}
 	r.counts.Declined++
+	q.isLost(why)
 	if _, first := q.Event.(procedure.Initial); !first || r.numbers.attachments.left() > 0 {
 		r.effects(nil, procedure.Decline(r.input(), q.Event, why.Error()))
 	}

@@ -45,8 +45,16 @@ type queued struct {
 	procedure.Event
 	// done is called when what came of the event is in the store; nil: nobody wants to know.
 	done func()
+	// lost is told before, and why, where nothing comes of it; nil: nobody wants to know.
+	lost func(error)
 	// op is done in the event's place, when nothing is being written; or it hears why the UE cannot be looked at.
 	op func(error)
+}
+
+func (q *queued) isLost(why error) {
+	if q.lost != nil {
+		q.lost(why)
+	}
 }
 
 // atRest says whether the UE may be forgotten: the store has all of it.
@@ -469,6 +477,7 @@ func (r *Runner) refused(u *ue, then []procedure.Effect, q queued, err error) {
 	r.counts.Conflicts++
 	r.log.Error("a record was not written: its UE is left as the store has it", "err", err)
 	r.effects(nil, procedure.Unanswered(then))
+	q.isLost(err)
 	r.finish(q)
 	queue, watchers := append(u.queue, u.late...), u.watchers
 	u.watchers = nil

@@ -126,18 +126,21 @@ func (r requests) ask(ctx context.Context, supi string, event func(procedure.Tok
 	}
 }
 
-// tell an event, and wait until what came of it is in the store.
+// tell an event, and wait until what came of it is in the store. Where nothing comes of it, who tells it says it again.
 func (r requests) tell(ctx context.Context, supi string, e procedure.Event) error {
 	s, err := r.pod.holder(ctx, supi)
 	if err != nil {
 		return err
 	}
-	done := make(chan struct{})
-	if !s.loop.post(func() { s.runner.DeliverThen(supi, e, func() { close(done) }) }) {
+	done := make(chan error, 1)
+	if !s.loop.post(func() { s.runner.DeliverThen(supi, e, func(err error) { done <- err }) }) {
 		return errMoves
 	}
 	select {
-	case <-done:
+	case err := <-done:
+		if err != nil {
+			return &namf.Refused{Cause: namf.NFCongestion, Detail: err.Error(), RetryAfter: time.Second}
+		}
 		return nil
 	case <-s.ctx.Done():
 		return errMoves
