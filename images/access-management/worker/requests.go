@@ -126,7 +126,7 @@ func (r requests) ask(ctx context.Context, supi string, event func(procedure.Tok
 	}
 }
 
-// tell an event, and wait until what came of it is in the store. Where nothing comes of it, who tells it says it again.
+// tell an event, and wait until what came of it is in the store. Where nothing comes of it, who tells it hears so.
 func (r requests) tell(ctx context.Context, supi string, e procedure.Event) error {
 	s, err := r.pod.holder(ctx, supi)
 	if err != nil {

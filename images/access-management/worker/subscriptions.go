@@ -53,6 +53,13 @@ func (s *Shard) subscription(ctx context.Context, e procedure.AskSubscription) p
 	out := procedure.Subscription{Number: e.Number, Notified: uri}
 	if out.Outcome, out.Cause = outcome(err); err != nil {
 		s.log.Warn("the subscription cannot be had", "supi", e.SUPI, "err", err)
+		if uri != "" { // nobody remembers it: the UE asks again, and the UDM would have one more each time
+			out.Notified = ""
+			s.call(callTime, func(procedure.Event) {}, func(ctx context.Context) procedure.Event {
+				s.left(ctx, procedure.TellLeft{SUPI: e.SUPI, Notified: uri})
+				return nil
+			})
+		}
 		return out
 	}
 	am := data.AccessAndMobility
