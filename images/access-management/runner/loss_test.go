@@ -3,9 +3,13 @@ package runner
 import (
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
+	"core5g.dev/core5g/images/access-management/link"
 	"core5g.dev/core5g/images/access-management/n2"
 	"core5g.dev/core5g/images/access-management/procedure"
 	"core5g.dev/core5g/images/access-management/record"
@@ -146,6 +150,38 @@ func TestAConflict(t *testing.T) {
 		t.Errorf("counts are %+v", c)
 	}
 	n.release(h) // from what the store has
+}
+
+// A gNB that makes a mistake with every message does not fill the log, and has each answered.
+func TestAGNBThatGoesOnMakingMistakes(t *testing.T) {
+	n := newNetwork(t)
+	h := n.hold(1)
+	var log strings.Builder
+	h.runner.log = slog.New(slog.NewTextHandler(&log, nil))
+	number := uint64(0)
+	for minute := range 2 {
+		n.takeNoted()
+		for range 9 {
+			number++
+			h.runner.Took(termName, &link.Deliver{Number: number, Association: gnbAt, Shard: 1, Message: []byte("nothing of NGAP")})
+		}
+		n.settle()
+		if got := strings.Count(log.String(), "\n"); got != minute+1 {
+			t.Errorf("in minute %d the log has %d lines:\n%s", minute+1, got, log.String())
+		}
+		if got := n.takeNoted(); len(got) != 2*9 || got[0] != "send ErrorIndication" || got[1] != fmt.Sprintf("done %d", number-8) {
+			t.Errorf("the gNB is told %q", got)
+		}
+		n.pass(warnEvery)
+	}
+	if c := h.runner.Counts(); c.Unreadable != number {
+		t.Errorf("counts are %+v", c)
+	}
+	h.runner.Took(termName, &link.Ended{Association: gnbAt})
+	n.settle()
+	if len(h.runner.warned) != 0 {
+		t.Errorf("of associations that have ended there is %v", h.runner.warned)
+	}
 }
 
 // Who tells something that nothing comes of hears so, and not that it is in the store.

@@ -113,6 +113,7 @@ func (r *Runner) lookAt(a association) {
 
 // lose an association, with all UEs on it.
 func (r *Runner) lose(a association, why string) {
+	delete(r.warned, a)
 	if r.losing[a] {
 		return
 	}

@@ -1,7 +1,10 @@
 package runner
 
 import (
+	"context"
 	"errors"
+	"log/slog"
+	"time"
 
 	"core5g.dev/core5g/images/access-management/link"
 	"core5g.dev/core5g/images/access-management/n1"
@@ -72,12 +75,19 @@ func (r *Runner) delivered(terminator string, d *link.Deliver) {
 	}
 }
 
+// warnEvery is how often messages of a gNB that are not as they should be are worth a warning: one may make the same mistake with each.
+const warnEvery = time.Minute
+
 // faulty: TS 38.413 10.
-func (r *Runner) faulty(terminator string, association uint64, f *n2.Fault) {
+func (r *Runner) faulty(terminator string, number uint64, f *n2.Fault) {
 	r.counts.Unreadable++
-	r.log.Warn("a message of a gNB is not as it should be", "association", association, "err", f)
+	level, at := slog.LevelDebug, association{terminator, number}
+	if now := r.w.Now(); now.Sub(r.warned[at]) >= warnEvery {
+		level, r.warned[at] = slog.LevelWarn, now
+	}
+	r.log.Log(context.Background(), level, "a message of a gNB is not as it should be", "association", number, "err", f)
 	if m := f.Answer(); m != nil {
-		to := record.Attachment{Terminator: terminator, Association: association}
+		to := record.Attachment{Terminator: terminator, Association: number}
 		if f.AMF != nil {
 			to.AMF = uint64(*f.AMF)
 		}
