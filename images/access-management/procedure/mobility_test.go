@@ -73,6 +73,9 @@ func TestPathSwitch(t *testing.T) {
 			ask([]n2.Session{one, two}, nil), acked,
 			smf("SMF: no", 2, SessionAnswer{Outcome: Refused, Status: 500, N2: []byte{0x33}, N2Type: switchRefused}),
 		}},
+		{name: "sessions with identities that no UE gives: the UE's own is switched", from: withSession, acts: []act{
+			ask([]n2.Session{one, {ID: 17}, {ID: 0}}, nil), acked,
+		}},
 		{name: "all refused", from: withSession, acts: []act{ask([]n2.Session{one}, nil), smf("SMF: nothing", 1, SessionAnswer{Outcome: Unknown})}},
 		{name: "of a UE that is idle", from: idleUE, acts: []act{{name: "gNB 2: Path Switch Request", event: func(tr *teller) Event {
 			return FromAccess{At: at(gnb2, 40), Message: &n2.PathSwitchRequest{RAN: 40, SourceAMF: 77, Location: location(7), Sessions: []n2.Session{one}}}

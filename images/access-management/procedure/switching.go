@@ -55,9 +55,13 @@ func (t *turn) switchPath(e FromAccess, m *n2.PathSwitchRequest) {
 	t.seen(m.Location)
 	t.chain()
 	for _, x := range m.Sessions {
+		if x.ID == 0 || x.ID > record.MostSessions { // no UE has it: the record keeps nothing of it
+			t.live.gathered = append(t.live.gathered, gathered{id: x.ID, n2: unsuccessfulSwitch, transfer: switchRefused})
+			continue
+		}
 		s := t.s.Session(x.ID)
 		if s == nil || !t.askSMF(AskSession{Operation: UpdateSession, Session: *s, N2: x.Transfer, N2Type: switchRequest, Switched: true, purpose: forSwitch}) {
-			p.Failed |= 1 << (x.ID & 15)
+			p.Failed |= 1 << x.ID
 			continue
 		}
 		p.Sessions |= 1 << x.ID
