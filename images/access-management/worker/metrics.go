@@ -92,7 +92,7 @@ func (s *Shard) observe(before runner.Counts) {
 	m, now := s.pod.measures, s.runner.Counts()
 	for event, n := range map[string]uint64{
 		"full": now.Full - before.Full, "away": now.Away - before.Away,
-		"declined": (now.Declined - now.Full) - (before.Declined - before.Full), "conflict": now.Conflicts - before.Conflicts,
+		"declined": (now.Declined - now.Full - now.Away) - (before.Declined - before.Full - before.Away), "conflict": now.Conflicts - before.Conflicts,
 		"repeated": now.Repeated - before.Repeated, "evicted": now.Evicted - before.Evicted, "taken_over": now.TakenOver - before.TakenOver,
 		"given_up": now.GivenUp - before.GivenUp, "stale": now.Stale - before.Stale, "skipped": now.Skipped - before.Skipped,
 		"abandoned": now.Abandoned - before.Abandoned, "unreadable": now.Unreadable - before.Unreadable, "repetition": now.Repetitions - before.Repetitions,
