@@ -34,6 +34,9 @@ func (r *Runner) askNamed(u *ue, life int, e procedure.AskNamed, attempt int) {
 	}
 	key := record.Key(e.SUPI)
 	switch {
+	case u.naming != e.Number: // and the UE may be somebody by the one that came behind
+		r.superseded(u, life, e)
+		return
 	case u.key == key: // it has been taken over, for a question that nobody waits for any more
 		u.asked--
 		u.queue = append([]queued{{Event: procedure.Named{Number: e.Number, Record: u.taken.Record, Capability: u.taken.Capability}}}, u.queue...)
@@ -53,6 +56,8 @@ func (r *Runner) askNamed(u *ue, life int, e procedure.AskNamed, attempt int) {
 		var other *otherShardError
 		switch {
 		case r.stopped || u.dead || u.life != life:
+		case u.naming != e.Number:
+			r.superseded(u, life, e)
 		case err == nil:
 			r.assume(u, v, e)
 		case errors.As(err, &other):
@@ -68,6 +73,11 @@ func (r *Runner) askNamed(u *ue, life int, e procedure.AskNamed, attempt int) {
 		}
 	}})
 	r.pump(v)
+}
+
+// superseded: the UE has begun anew, and nobody waits for the answer any more.
+func (r *Runner) superseded(u *ue, life int, e procedure.AskNamed) {
+	r.answered(u, life, procedure.Named{Number: e.Number, Failed: true})
 }
 
 // assume what this shard has of the UE.
@@ -124,6 +134,10 @@ func (r *Runner) takeFrom(u *ue, life int, e procedure.AskNamed, capability []by
 		return func() {
 			r.heard(err)
 			if r.stopped || u.dead || u.life != life {
+				return
+			}
+			if u.naming != e.Number {
+				r.superseded(u, life, e)
 				return
 			}
 			var was stored

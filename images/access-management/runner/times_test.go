@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"core5g.dev/core5g/images/access-management/n1"
+	"core5g.dev/core5g/images/access-management/n2"
 	"core5g.dev/core5g/images/access-management/procedure"
 	"core5g.dev/core5g/images/access-management/record"
 	"core5g.dev/core5g/images/nf/sessionstore"
@@ -81,5 +83,43 @@ func TestTimesOfAUEThatCannotBeRead(t *testing.T) {
 	}
 	if found, err := n.store.Read(context.Background(), record.Key(supi)); err != nil || string(found.Value) != string(n.sealed) {
 		t.Errorf("what is kept is %q, %v", found.Value, err)
+	}
+}
+
+// A UE that has registered again while another shard was asked for it is what came of that: the question of before is asked no more.
+func TestATakeoverThatIsAskedTwice(t *testing.T) {
+	const other = "imsi-208930000000002"
+	for name, is := range map[string]string{"as the same": supi, "as another": other} {
+		t.Run(name, func(t *testing.T) {
+			n, h := registered(t)
+			h.die()
+			h = n.hold(2)
+			n.phone.register()
+			n.settle() // nobody holds the other shard: it is to be asked again
+			n.hold(1)
+			n.manual = true
+			plmn, _ := n2.MakePLMN("208", "93")
+			n.phone.uplinkNAS(n.phone.nas(&n1.RegistrationRequest{
+				RegistrationType: n1.MobilityRegistration, FollowOn: true, KeySet: n1.NoKey, // not what is under way
+				Identity: n1.SUCI{Home: n1.PLMN(plmn), Routing: "0", Scheme: n1.SchemeNull, MSIN: is[len(is)-10:]}, Security: n1.UESecurityCapability{0xf0, 0x70, 0xf0, 0x70},
+			}))
+			n.settle()
+			n.reply()
+			confirmed := n.answer(n.asks[0]).(procedure.Confirmed)
+			confirmed.SUPI = is
+			n.asked[0](confirmed)
+			n.settle()
+			u := h.runner.ues[record.Key(is)]
+			if u == nil || u.state.Record.SUPI != is {
+				t.Fatalf("shard 2 has not the UE: %q", n.noted)
+			}
+			n.pass(2 * askPause)
+			if h.runner.ues[record.Key(is)] != u || u.key != record.Key(is) || len(h.runner.ues) != 1 {
+				t.Errorf("the UE is %q; there are %d UEs", u.key, len(h.runner.ues))
+			}
+			if all, strangers := h.runner.UEs(); all != 1 || strangers != 0 {
+				t.Errorf("%d UEs in memory, %d strangers", all, strangers)
+			}
+		})
 	}
 }

@@ -23,6 +23,8 @@ type ue struct {
 	opened bool
 	// taken is what it has taken over, until that is its own.
 	taken *procedure.Named
+	// naming is the last question who else it is: earlier ones are not asked on.
+	naming procedure.Number
 	// fresh: nothing of this life of it was written yet, and its times are in memory.
 	fresh bool
 	// life numbers those of the UEs that were here one after the other, asked counts what waits for an answer.
@@ -513,6 +515,7 @@ func (r *Runner) effects(u *ue, list []procedure.Effect) {
 			r.page(e)
 		case procedure.AskNamed:
 			u.asked++
+			u.naming = e.Number
 			r.askNamed(u, u.life, e, 0)
 		default:
 			if u == nil || !procedure.Asks(e) {
