@@ -169,8 +169,12 @@ func (t *turn) resumed(e Resumed) {
 		return
 	}
 	if k := t.doing(); k == Registration || k == Service {
-		if t.s.Command != nil { // the UE was asked, and T3560 is kept
+		if t.s.Command != nil && (t.authenticating(regIdentity) || t.authenticating(regSecurity)) { // the UE was asked, and T3560 is kept
 			return
+		}
+		if t.authenticating(regAuthenticate) { // what it was challenged with is not known any more
+			t.s.Command = nil
+			t.due(dueCommand, 0)
 		}
 		p.Sessions = 0 // what SMFs were asked for they are asked again
 		p.Flags &^= regTold | svcTold

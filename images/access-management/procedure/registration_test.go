@@ -10,10 +10,12 @@ import (
 )
 
 var (
-	silent     = act{name: "T3560, T3550 or T3522 expires", later: commandTime, event: func(*teller) Event { return Due{Name: dueCommand} }}
-	inAgain    = first("UE: Registration Request, SUCI, by another connection", gnb2, 9, 7, unprotected(registers(n1.InitialRegistration, suci())))
-	updates    = first("UE: mobility registration, 5G-GUTI", gnb1, 2, 1, mobility(nil))
-	sameVector = answers("AUSF: 5G-AKA vector", func(n Number) Event { return aka(n) })
+	silent      = act{name: "T3560, T3550 or T3522 expires", later: commandTime, event: func(*teller) Event { return Due{Name: dueCommand} }}
+	inAgain     = first("UE: Registration Request, SUCI, by another connection", gnb2, 9, 7, unprotected(registers(n1.InitialRegistration, suci())))
+	updates     = first("UE: mobility registration, 5G-GUTI", gnb1, 2, 1, mobility(nil))
+	withData    = n1.Of(1)
+	updatesData = first("UE: mobility registration, session 1 has packets", gnb1, 2, 1, mobility(&withData))
+	sameVector  = answers("AUSF: 5G-AKA vector", func(n Number) Event { return aka(n) })
 )
 
 // mobility registration, protected, with sessions that have packets.

@@ -103,6 +103,14 @@ func TestService(t *testing.T) {
 			happens("a new holder", Resumed{Lost: true}), serves, vector,
 			says("UE: Authentication Response", protected(&n1.AuthenticationResponse{RES: resOf})), confirms, completes, toSetUp, contextUp,
 		}},
+		{name: "and the worker dies when the UE is asked: it is challenged anew", from: idleUE, acts: []act{
+			happens("a new holder", Resumed{Lost: true}), serves, vector, dies, happens("a new holder", Resumed{}),
+			says("UE: Authentication Response, to the challenge of before", protected(&n1.AuthenticationResponse{RES: resOf})), vector,
+			says("UE: Authentication Response", protected(&n1.AuthenticationResponse{RES: resOf})), confirms, completes, toSetUp, contextUp,
+		}},
+		{name: "the worker dies while a context is asked for again, behind an accept: the SMF is asked again", from: idleUE, acts: []act{
+			updatesData, toSetUp, dies, happens("a new holder", Resumed{}), contextLate, dies, happens("a new holder", Resumed{}), toSetUp, contextUp, updated, accepted,
+		}},
 	})
 }
 
