@@ -17,7 +17,7 @@ import (
 //	1    Configuration Update Command, T3555               configure
 //	2    Complete                                          configured
 //
-// A UE that is idle hears it when it comes (Behind, Names). One whose subscription is withdrawn, barred, or has no slice left, is deregistered.
+// A UE that is idle hears it when it comes (Behind, Names: catchUp, or its registration), and so does one that has begun something else meanwhile. One whose subscription is withdrawn, barred, or has no slice left, is deregistered.
 const confSubscription uint8 = 1
 
 var configuring = map[uint8]step{
@@ -48,9 +48,13 @@ func takeChanged(t *turn, e Event) {
 		t.over("")
 		t.end(End{Why: Withdrawn})
 		return
-	case sub.Outcome != Done: // with its next registration, then
+	case sub.Outcome != Done: // when it comes next, then
 		t.s.Behind = true
 		t.over("no answer of the UDM")
+		return
+	case t.s.N2 != nil && (t.s.N2.Setting || t.s.N2.Releasing): // the access network cannot be told now
+		t.s.Behind = true
+		t.over("")
 		return
 	}
 	was, uplink, downlink := t.s.Allowed, t.s.Uplink, t.s.Downlink
@@ -81,7 +85,21 @@ func takeChanged(t *turn, e Event) {
 			Acknowledge: true, Allowed: nssai(t.s.Allowed), Rejected: t.rejectedNSSAI(),
 			Configured: configuredNSSAI(sub.Slices, t.in.Settings.plmn(t.s.Place.PLMN)), SubscriptionChanged: true, TAIs: t.taiList(),
 		})
+		return
 	}
+	t.configure()
+	t.settled()
+}
+
+// catchUp with what has changed while nobody could tell the UE: its subscription first, then the network's names.
+func (t *turn) catchUp() {
+	a := t.s.N2
+	if t.s.Behind && t.s.Phase == record.Registered && t.s.Procedure == nil && t.s.Command == nil && a != nil && !a.Setting && !a.Releasing {
+		t.begin(Configuration)
+		t.next(confSubscription)
+		return
+	}
+	t.configure()
 }
 
 // keeps says whether anything of what was allowed is subscribed to.
@@ -120,7 +138,7 @@ func (t *turn) configure() {
 func (t *turn) configured() {
 	t.answeredCommand()
 	t.ended(Configuration, "", t.in.Now.UnixMilli())
-	t.configure()
+	t.catchUp()
 	t.settled()
 }
 

@@ -135,9 +135,9 @@ func (t *turn) idle(why string) {
 	t.pageFor()
 }
 
-// abort what is under way with a UE that is not there any more, or that has begun something else.
+// abort what is under way with a UE that is not there any more, or that has begun something else. What the UDM is asked it is asked for a UE that is idle, too.
 func (t *turn) abort(why string) {
-	if t.doing() != Deregistration && t.s.Procedure != nil {
+	if k := t.doing(); k != Deregistration && k != Configuration && k != 0 {
 		if why == "" {
 			why = "the UE has gone"
 		}
@@ -284,6 +284,7 @@ func (t *turn) contextSet(m *n2.InitialContextSetupResponse) {
 	t.due(dueAccess, 0)
 	t.resources(m.Sessions, m.Failed, setupDone, setupFailed)
 	t.heard()
+	t.catchUp()
 }
 
 func (t *turn) contextFailed(m *n2.InitialContextSetupFailure) {

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"core5g.dev/core5g/images/access-management/n1"
+	"core5g.dev/core5g/images/access-management/n2"
 )
 
 var (
@@ -79,6 +80,28 @@ func TestConfiguration(t *testing.T) {
 		{name: "barred", from: withSession, acts: []act{changed, subscribed("UDM: barred", func(s *Subscription) { s.Barred = true })}},
 		{name: "the UDM does not answer", from: withSession, acts: []act{changed, answers("UDM: nothing", func(n Number) Event { return Subscription{Number: n, Outcome: Unknown} })}},
 		{name: "a UE that is idle: when it registers next", from: idleUE, acts: []act{changed, subscribed("UDM: another AMBR", func(s *Subscription) { s.Uplink = 5e6 }), updates}},
+		{name: "a UE that is idle: when it asks for service, and has a context", from: idleUE, acts: []act{
+			changed, subscribed("UDM: another AMBR", func(s *Subscription) { s.Uplink = 5e6 }), serves, toSetUp, contextUp,
+			subscribed("UDM: another AMBR, and another slice", func(s *Subscription) {
+				s.Uplink, s.Slices = 5e6, []SubscribedSlice{{Slice: ioT, Default: true, DNN: "meters"}}
+			}), updated,
+		}},
+		{name: "a Service Request while the UDM is asked: it is asked again", from: idleUE, acts: []act{
+			changed, serves, subscribed("a late answer", func(s *Subscription) { s.Number = 1 }), toSetUp, contextUp, subscribed("UDM: another AMBR", func(s *Subscription) { s.Uplink = 5e6 }),
+		}},
+		{name: "a mobility registration while the UDM is asked", from: withSession, acts: []act{changed, updates}},
+		{name: "the UE goes while the UDM is asked", from: withSession, acts: []act{
+			changed, gnbReleases, released, subscribed("UDM: another AMBR", func(s *Subscription) { s.Uplink = 5e6 }),
+		}},
+		{name: "the UDM answers while the connection is released", from: withSession, acts: []act{
+			changed, gnbReleases, subscribed("UDM: another AMBR", func(s *Subscription) { s.Uplink = 5e6 }), released,
+		}},
+		{name: "a path switch while the UDM is asked: it is asked again", from: withSession, acts: []act{
+			changed, fromGNB2("gNB 2: Path Switch Request", 40, func(tr *teller) n2.Message {
+				return &n2.PathSwitchRequest{RAN: 40, SourceAMF: n2.AMFUEID(tr.st.Record.N2.AMF), Location: location(7), Sessions: []n2.Session{{ID: 1, Transfer: []byte{1}}}}
+			}), smf("SMF: acknowledged", 1, SessionAnswer{Outcome: Done, N2: []byte{0x11}, N2Type: switchDone}),
+			subscribed("UDM: another AMBR", func(s *Subscription) { s.Uplink = 5e6 }),
+		}},
 		{name: "while it is registered: it waits", acts: []act{asksIn, vector, responds, confirms, nobodyElse, completes, changed}},
 		{name: "the PCF decides the AMBR", from: withSession, acts: []act{happens("PCF: update", PolicyChanged{From: 3, Uplink: 1e6, Downlink: 2e6}), happens("PCF: ended", PolicyChanged{From: 4, Ended: true})}},
 	})

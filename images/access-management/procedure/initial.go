@@ -80,7 +80,7 @@ func (t *turn) comeToLeave(e Initial) {
 // abandon what is under way, since the UE has begun anew: what it has not answered, and what it waited for, is of before (TS 24.501 5.5.1.2.8 d, e, f).
 func (t *turn) abandon() {
 	if t.s.Procedure != nil && t.doing() != Deregistration {
-		t.over("the UE has begun anew")
+		t.drop("the UE has begun anew")
 	}
 	if t.s.Command != nil {
 		t.s.Command = nil

@@ -575,7 +575,7 @@ func configuredNSSAI(list []SubscribedSlice, p *PLMN) n1.NSSAI {
 func (t *turn) registered() {
 	t.answeredCommand()
 	t.s.OldTMSI = 0
-	t.configure()
+	t.catchUp()
 	t.settled()
 }
 

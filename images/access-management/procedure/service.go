@@ -136,5 +136,5 @@ func askSvcAccept(t *turn) {
 		}
 	}
 	t.deliverHeld()
-	t.configure()
+	t.catchUp()
 }

@@ -147,4 +147,5 @@ func askSwitchAnswer(t *turn) {
 		Sessions: done, Released: released, Allowed: snssais(t.s.Allowed), Inactive: t.inactive(),
 	})
 	t.over("")
+	t.catchUp()
 }

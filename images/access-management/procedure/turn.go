@@ -185,8 +185,11 @@ func (t *turn) due(name string, in time.Duration) {
 	}
 }
 
-// begin a procedure, without a step.
+// begin a procedure, without a step. What is under way is over.
 func (t *turn) begin(kind Kind) *record.Procedure {
+	if t.s.Procedure != nil {
+		t.drop("another procedure has begun")
+	}
 	t.live.awaited, t.live.gathered = 0, nil
 	t.s.Procedure = &record.Procedure{Kind: uint8(kind), Began: t.in.Now.UnixMilli()}
 	return t.s.Procedure
@@ -226,6 +229,14 @@ func (t *turn) over(cause string) {
 	t.s.Procedure = nil
 	t.live.awaited, t.live.gathered, t.live.challenge, t.live.subscription = 0, nil, nil, nil
 	t.silence()
+}
+
+// drop what is under way, for something else. A change of the subscription that nobody has said yet is asked for again (catchUp, secured).
+func (t *turn) drop(why string) {
+	if t.doing() == Configuration {
+		t.s.Behind = true
+	}
+	t.over(why)
 }
 
 // ended notes how a procedure has ended, one that was in the record or one that took a moment.
