@@ -45,6 +45,9 @@ func TestDeregistration(t *testing.T) {
 		}},
 		{name: "an SMF transfers something meanwhile", from: withSession, acts: []act{withdrawn, packets}},
 		{name: "the worker dies meanwhile", from: withSession, acts: []act{withdrawn, dies, happens("a new holder", Resumed{}), sessionGo, unpoliced, accepts, released}},
+		{name: "the worker dies while the PCF is asked, and the store has lost writes", from: withSession, acts: []act{
+			withdrawn, sessionGo, dies, happens("a new holder", Resumed{Lost: true}), released, unpoliced,
+		}},
 		{name: "it registers while it is on its way out: it waits", from: withSession, acts: []act{withdrawn, updates, sessionGo}},
 		{name: "another shard has taken the UE over", from: withSession, acts: []act{happens("the record is another shard's", Taken{})}},
 	})

@@ -141,12 +141,16 @@ func numberOf(e Event) Number {
 func (t *turn) resumed(e Resumed) {
 	if e.Lost {
 		t.s.Prove = true
-		if a := t.s.N2; a != nil && a.Secured {
-			// Nobody knows which COUNTs the UE has seen: nothing more is ciphered for it, and it proves itself when it comes.
-			a.Secured = false
-			t.contextLost("the store has lost what the UE was told", ngapcause.NASUnspecified)
+	}
+	if a := t.s.N2; e.Lost && a != nil && a.Secured {
+		// Nobody knows which COUNTs the UE has seen: nothing more is ciphered for it, and it proves itself when it comes.
+		a.Secured = false
+		t.contextLost("the store has lost what the UE was told", ngapcause.NASUnspecified)
+		if t.s == nil {
 			return
 		}
+	} else {
+		t.resumedAccess()
 	}
 	for n := range t.s.Sessions {
 		if s := &t.s.Sessions[n]; s.Silent {
@@ -156,7 +160,6 @@ func (t *turn) resumed(e Resumed) {
 	if t.s.Left != nil {
 		t.releaseLeft()
 	}
-	t.resumedAccess()
 	if p := t.s.Paging; p != nil && t.s.N2 == nil { // whether or not the holder before has
 		p.Attempts = max(p.Attempts, 1) - 1
 		t.pageOnce()

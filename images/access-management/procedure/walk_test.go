@@ -15,7 +15,7 @@ import (
 // written and read, nobody who asked is answered twice, what was asked is asked with a number of its own, and a UE at rest has no SMF that does
 // not know of a user plane that is down.
 func TestAnyOrder(t *testing.T) {
-	for seed := range uint64(240) {
+	for seed := range uint64(400) {
 		w := &walker{teller: newTeller(t), r: rand.New(rand.NewPCG(seed, 1)), open: map[Number]Effect{}, numbers: map[Number]bool{}}
 		if from := []func(*teller){nil, withSession, twoSessions, idleUE}[seed%4]; from != nil {
 			from(w.teller)
