@@ -14,14 +14,19 @@ import (
 //	0    the subscription has changed, or the Settings     subscriptionChanged, settingsChanged
 //	     the UDM is asked                                  confSubscription, takeChanged
 //	     SMFs of sessions in slices that it has no more    forSlice: UE and access network are told by them
-//	1    Configuration Update Command, T3555               configure
+//	     the PCF is told, and decides                      confPolicy, takeDecided
+//	1    Configuration Update Command, T3555               changed, configure
 //	2    Complete                                          configured
 //
 // A UE that is idle hears it when it comes (Behind, Names: catchUp, or its registration), and so does one that has begun something else meanwhile. One whose subscription is withdrawn, barred, or has no slice left, is deregistered.
-const confSubscription uint8 = 1
+const (
+	confSubscription uint8 = 1
+	confPolicy       uint8 = 2
+)
 
 var configuring = map[uint8]step{
 	confSubscription: {ask: askSubscribed, take: takeChanged},
+	confPolicy:       {ask: askChangedPolicy, take: takeDecided},
 }
 
 func (t *turn) subscriptionChanged() {
@@ -52,21 +57,66 @@ func takeChanged(t *turn, e Event) {
 		t.s.Behind = true
 		t.over("no answer of the UDM")
 		return
-	case t.s.N2 != nil && (t.s.N2.Setting || t.s.N2.Releasing): // the access network cannot be told now
-		t.s.Behind = true
-		t.over("")
-		return
-	}
-	was, uplink, downlink := t.s.Allowed, t.s.Uplink, t.s.Downlink
-	if t.s.N2 == nil { // where it comes next decides
-		t.s.Behind = true
-		t.over("")
-		if !t.keeps(was, sub.Slices) {
+	case t.s.N2 == nil: // where it comes next decides
+		t.behind()
+		if !t.keeps(t.s.Allowed, sub.Slices) {
 			t.end(End{Why: Withdrawn})
 		}
 		return
 	}
-	t.subscribed(&sub)
+	t.live.subscription = &sub
+	t.next(confPolicy)
+}
+
+// behind: the UE is told when it is there.
+func (t *turn) behind() {
+	t.s.Behind = true
+	t.over("")
+}
+
+// reachable says whether UE and access network can be told something now.
+func (t *turn) reachable() bool { return t.s.N2 != nil && !t.s.N2.Setting && !t.s.N2.Releasing }
+
+// The PCF hears of it before the UE does (TS 29.507 4.2.3.1).
+
+func askChangedPolicy(t *turn) {
+	sub := t.live.subscription
+	switch {
+	case sub == nil: // the holder before had it
+		t.next(confSubscription)
+		return
+	case !t.reachable():
+		t.behind()
+		return
+	}
+	as := turn{in: t.in, s: t.s.Clone()}
+	as.subscribed(sub)
+	if t.s.Policy == "" || len(as.s.Allowed) == 0 {
+		t.changed(sub, nil)
+		return
+	}
+	t.do(AskPolicy{Number: t.await(), Operation: UpdatePolicy, UE: asSubscribed(as.s, sub)})
+}
+
+func takeDecided(t *turn, e Event) {
+	p, ok := e.(Policy)
+	switch {
+	case !ok:
+	case !t.reachable(): // the association may be another
+		t.policyAnswered(p, t.live.subscription)
+		t.behind()
+	default:
+		t.changed(t.live.subscription, &p)
+	}
+}
+
+// changed: step 1, with what the PCF has decided of it; nil: nobody was asked.
+func (t *turn) changed(sub *Subscription, decided *Policy) {
+	was, uplink, downlink, rfsp := t.s.Allowed, t.s.Uplink, t.s.Downlink, t.s.RFSP
+	t.subscribed(sub)
+	if decided != nil {
+		t.policyAnswered(*decided, sub)
+	}
 	t.over("")
 	if len(t.s.Allowed) == 0 {
 		t.deregister(outTell, n1.CauseNoNetworkSlices, "no slice")
@@ -77,9 +127,7 @@ func takeChanged(t *turn, e Event) {
 			t.askSMF(AskSession{Operation: UpdateSession, Session: s, End: true, Cause: "REL_DUE_TO_SLICE_NOT_AUTHORIZED", purpose: forSlice})
 		}
 	}
-	if t.s.N2.Set && (t.s.Uplink != uplink || t.s.Downlink != downlink) {
-		t.send(&n2.UEContextModificationRequest{UE: ids(t.s.N2), AMBR: &n2.AggregateBitRate{Uplink: t.s.Uplink, Downlink: t.s.Downlink}})
-	}
+	t.tellAccess(uplink, downlink, rfsp)
 	if !slices.EqualFunc(was, t.s.Allowed, record.Slice.Is) {
 		t.bid(&n1.ConfigurationUpdateCommand{
 			Acknowledge: true, Allowed: nssai(t.s.Allowed), Rejected: t.rejectedNSSAI(),
@@ -93,8 +141,7 @@ func takeChanged(t *turn, e Event) {
 
 // catchUp with what has changed while nobody could tell the UE: its subscription first, then the network's names.
 func (t *turn) catchUp() {
-	a := t.s.N2
-	if t.s.Behind && t.s.Phase == record.Registered && t.s.Procedure == nil && t.s.Command == nil && a != nil && !a.Setting && !a.Releasing {
+	if t.s.Behind && t.s.Phase == record.Registered && t.s.Procedure == nil && t.s.Command == nil && t.reachable() {
 		t.begin(Configuration)
 		t.next(confSubscription)
 		return
@@ -146,11 +193,16 @@ func (t *turn) configured() {
 func (t *turn) policyChanged(e PolicyChanged) {
 	t.reply(e.From, Ended{})
 	if e.Ended {
-		t.s.Policy = ""
+		t.s.Policy, t.s.Decided = "", record.Decided{}
 		return
 	}
 	uplink, downlink, rfsp := t.s.Uplink, t.s.Downlink, t.s.RFSP
 	t.policy("", e.RFSP, e.Uplink, e.Downlink)
+	t.tellAccess(uplink, downlink, rfsp)
+}
+
+// tellAccess of AMBR and RFSP that were others before.
+func (t *turn) tellAccess(uplink, downlink uint64, rfsp uint16) {
 	if t.s.N2 == nil || !t.s.N2.Set || t.s.Uplink == uplink && t.s.Downlink == downlink && t.s.RFSP == rfsp {
 		return
 	}

@@ -5,6 +5,7 @@ import (
 
 	"core5g.dev/core5g/images/access-management/n1"
 	"core5g.dev/core5g/images/access-management/n2"
+	"core5g.dev/core5g/images/access-management/record"
 )
 
 var (
@@ -69,14 +70,44 @@ func TestConfiguration(t *testing.T) {
 		}
 	}
 	complete := says("UE: Configuration Update Complete", protected(&n1.ConfigurationUpdateComplete{}))
+	unchanged := answers("PCF: nothing new", func(n Number) Event { return Policy{Number: n, Outcome: Done, URI: "http://pcf/policies/1"} })
+	decides := happens("PCF: update", PolicyChanged{From: 3, Uplink: 1e6, Downlink: 2e6})
 	tell(t, "configuration", []story{
 		{name: "the network's names", from: named(withSession), acts: []act{happens("names", SettingsChanged{}), complete, happens("nothing new", SettingsChanged{})}},
 		{name: "the network's names, for a UE that is idle: when it comes", from: named(idleUE), acts: []act{happens("names", SettingsChanged{}), serves, toSetUp}},
 		{name: "the UE does not answer: T3555", from: named(withSession), acts: []act{happens("names", SettingsChanged{}), silent, silent, silent, silent, silent}},
-		{name: "the AMBR", from: withSession, acts: []act{changed, subscribed("UDM: another AMBR", func(s *Subscription) { s.Uplink = 5e6 })}},
-		{name: "nothing that concerns the UE", from: withSession, acts: []act{changed, subscribed("UDM: the same slices", func(*Subscription) {})}},
+		{name: "the AMBR", from: withSession, acts: []act{changed, subscribed("UDM: another AMBR", func(s *Subscription) { s.Uplink = 5e6 }), unchanged}},
+		{name: "the AMBR, of which the PCF has decided another", from: withSession, acts: []act{
+			decides, changed, subscribed("UDM: another AMBR", func(s *Subscription) { s.Uplink = 5e6 }), unchanged,
+			happens("PCF: ended", PolicyChanged{From: 4, Ended: true}), changed, subscribed("UDM: another AMBR", func(s *Subscription) { s.Uplink = 5e6 }),
+		}},
+		{name: "the AMBR, and the PCF decides of it", from: withSession, acts: []act{
+			changed, subscribed("UDM: another AMBR", func(s *Subscription) { s.Uplink = 5e6 }),
+			answers("PCF: less, and an RFSP", func(n Number) Event {
+				return Policy{Number: n, Outcome: Done, URI: "http://pcf/policies/1", Uplink: 3e6, Downlink: 2e9, RFSP: 7}
+			}),
+		}},
+		{name: "the PCF has lost the association, and decides nothing: the subscription counts", from: withSession, acts: []act{
+			decides, changed, subscribed("UDM: the same", func(*Subscription) {}),
+			answers("PCF: another association", func(n Number) Event { return Policy{Number: n, Outcome: Done, URI: "http://pcf/policies/2"} }),
+		}},
+		{name: "the PCF does not answer: what it has decided stays", from: withSession, acts: []act{
+			decides, changed, subscribed("UDM: another AMBR", func(s *Subscription) { s.Uplink = 5e6 }),
+			answers("PCF: nothing", func(n Number) Event { return Policy{Number: n, Outcome: Unknown} }),
+		}},
+		{name: "the worker dies while the PCF is asked: the UDM is asked again", from: withSession, acts: []act{
+			changed, subscribed("UDM: another AMBR", func(s *Subscription) { s.Uplink = 5e6 }), dies, happens("a new holder", Resumed{}),
+			subscribed("UDM: another AMBR", func(s *Subscription) { s.Uplink = 5e6 }), unchanged,
+		}},
+		{name: "the UE goes while the PCF is asked", from: withSession, acts: []act{
+			changed, subscribed("UDM: another AMBR", func(s *Subscription) { s.Uplink = 5e6 }), gnbReleases, released, unchanged,
+		}},
+		{name: "a registration into another area: what the PCF has decided stays", from: idleUE, acts: []act{
+			decides, first("UE: mobility registration, 5G-GUTI", gnb2, 2, 7, mobility(nil)), subscribes, unchanged, accepted,
+		}},
+		{name: "nothing that concerns the UE", from: withSession, acts: []act{changed, subscribed("UDM: the same slices", func(*Subscription) {}), unchanged}},
 		{name: "another slice: the session in the old one ends", from: withSession, acts: []act{
-			changed, subscribed("UDM: another slice", func(s *Subscription) { s.Slices = []SubscribedSlice{{Slice: ioT, Default: true, DNN: "meters"}} }),
+			changed, subscribed("UDM: another slice", func(s *Subscription) { s.Slices = []SubscribedSlice{{Slice: ioT, Default: true, DNN: "meters"}} }), unchanged,
 			smf("SMF: command", 1, SessionAnswer{Outcome: Done, N1: []byte{0x2e, 1, 0, 0xd3, 39}, N2: []byte{7}, N2Type: releaseRequest}), complete,
 		}},
 		{name: "no slice left", from: withSession, acts: []act{changed, subscribed("UDM: no slice", func(s *Subscription) { s.Slices = nil })}},
@@ -87,10 +118,10 @@ func TestConfiguration(t *testing.T) {
 			changed, subscribed("UDM: another AMBR", func(s *Subscription) { s.Uplink = 5e6 }), serves, toSetUp, contextUp,
 			subscribed("UDM: another AMBR, and another slice", func(s *Subscription) {
 				s.Uplink, s.Slices = 5e6, []SubscribedSlice{{Slice: ioT, Default: true, DNN: "meters"}}
-			}), updated,
+			}), unchanged, updated,
 		}},
 		{name: "a Service Request while the UDM is asked: it is asked again", from: idleUE, acts: []act{
-			changed, serves, subscribed("a late answer", func(s *Subscription) { s.Number = 1 }), toSetUp, contextUp, subscribed("UDM: another AMBR", func(s *Subscription) { s.Uplink = 5e6 }),
+			changed, serves, subscribed("a late answer", func(s *Subscription) { s.Number = 1 }), toSetUp, contextUp, subscribed("UDM: another AMBR", func(s *Subscription) { s.Uplink = 5e6 }), unchanged,
 		}},
 		{name: "a mobility registration while the UDM is asked", from: withSession, acts: []act{changed, updates}},
 		{name: "the UE goes while the UDM is asked", from: withSession, acts: []act{
@@ -103,9 +134,41 @@ func TestConfiguration(t *testing.T) {
 			changed, fromGNB2("gNB 2: Path Switch Request", 40, func(tr *teller) n2.Message {
 				return &n2.PathSwitchRequest{RAN: 40, SourceAMF: n2.AMFUEID(tr.st.Record.N2.AMF), Location: location(7), Sessions: []n2.Session{{ID: 1, Transfer: []byte{1}}}}
 			}), smf("SMF: acknowledged", 1, SessionAnswer{Outcome: Done, N2: []byte{0x11}, N2Type: switchDone}),
-			subscribed("UDM: another AMBR", func(s *Subscription) { s.Uplink = 5e6 }),
+			subscribed("UDM: another AMBR", func(s *Subscription) { s.Uplink = 5e6 }), unchanged,
 		}},
 		{name: "while it is registered: it waits", acts: []act{asksIn, vector, responds, confirms, nobodyElse, completes, changed}},
-		{name: "the PCF decides the AMBR", from: withSession, acts: []act{happens("PCF: update", PolicyChanged{From: 3, Uplink: 1e6, Downlink: 2e6}), happens("PCF: ended", PolicyChanged{From: 4, Ended: true})}},
+		{name: "the PCF decides the AMBR", from: withSession, acts: []act{decides, happens("PCF: ended", PolicyChanged{From: 4, Ended: true})}},
 	})
+}
+
+// A PCF decides by what is subscribed to, and not by what it has decided before (TS 29.507 5.6.2.3).
+func TestWhatThePCFIsTold(t *testing.T) {
+	for name, lead := range map[string][]act{
+		"a change of the subscription": {changed, subscribes},
+		"a registration in another area": {
+			first("UE: mobility registration, 5G-GUTI", gnb2, 2, 7, mobility(nil)), subscribes,
+		},
+		"and by a new holder": {
+			first("UE: mobility registration, 5G-GUTI", gnb2, 2, 7, mobility(nil)), subscribes, dies, happens("a new holder", Resumed{}), subscribes,
+		},
+	} {
+		tr := newTeller(t)
+		withSession(tr)
+		tr.lead(happens("PCF: update", PolicyChanged{From: 3, Uplink: 1e6, Downlink: 2e6, RFSP: 7}))
+		for _, a := range lead {
+			tr.handle(a.event(tr))
+		}
+		var told *record.UE
+		for _, e := range tr.out.Effects {
+			if a, ok := e.(AskPolicy); ok {
+				told = a.UE
+			}
+		}
+		if told == nil || told.Uplink != 1e9 || told.Downlink != 2e9 || told.RFSP != 0 {
+			t.Errorf("%s: the PCF is told %+v", name, told)
+		}
+		if u := tr.st.Record; u.Uplink != 1e6 || u.Downlink != 2e6 || u.RFSP != 7 {
+			t.Errorf("%s: the UE has %d and %d bit/s, RFSP %d", name, u.Uplink, u.Downlink, u.RFSP)
+		}
+	}
 }

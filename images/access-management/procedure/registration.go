@@ -302,6 +302,7 @@ func (t *turn) subscribed(sub *Subscription) {
 	}
 	t.s.Area = areaOf(t.s.Place, g, t.in.Settings, x.allowed)
 	t.s.GPSI, t.s.Uplink, t.s.Downlink, t.s.RFSP = sub.GPSI, sub.Uplink, sub.Downlink, sub.RFSP
+	t.authorised()
 	period := t.in.Settings.Periodic
 	if sub.Periodic != 0 {
 		period = time.Duration(sub.Periodic) * time.Second
@@ -316,35 +317,64 @@ func (t *turn) subscribed(sub *Subscription) {
 // Steps 15 and 16. A UE whose PCF does not answer is registered without: the subscription says what it gets.
 
 func askRegPolicy(t *turn) {
+	if t.live.subscription == nil { // the holder before had it
+		t.next(regSubscription)
+		return
+	}
 	op := CreatePolicy
 	if t.s.Policy != "" {
 		op = UpdatePolicy
 	}
-	t.do(AskPolicy{Number: t.await(), Operation: op, UE: t.s.Clone()})
+	t.do(AskPolicy{Number: t.await(), Operation: op, UE: asSubscribed(t.s.Clone(), t.live.subscription)})
+}
+
+// asSubscribed is the UE as a PCF is told it: what it decides by is what is subscribed to.
+func asSubscribed(u *record.UE, sub *Subscription) *record.UE {
+	u.Uplink, u.Downlink, u.RFSP = sub.Uplink, sub.Downlink, sub.RFSP
+	return u
 }
 
 func takeRegPolicy(t *turn, e Event) {
-	p, ok := e.(Policy)
-	if !ok {
-		return
+	if p, ok := e.(Policy); ok {
+		t.policyAnswered(p, t.live.subscription)
+		t.next(regSessions)
+	}
+}
+
+// policyAnswered: what a PCF does not say is as it has said before, unless the association is another.
+func (t *turn) policyAnswered(p Policy, sub *Subscription) {
+	another := p.Outcome == Done && p.URI != "" && p.URI != t.s.Policy
+	if another || p.Outcome == Refused {
+		t.s.Policy, t.s.Decided = "", record.Decided{}
+		asSubscribed(t.s, sub)
 	}
 	if p.Outcome == Done {
 		t.policy(p.URI, p.RFSP, p.Uplink, p.Downlink)
-	} else if p.Outcome == Refused {
-		t.s.Policy = ""
 	}
-	t.next(regSessions)
 }
 
 func (t *turn) policy(uri string, rfsp uint16, uplink, downlink uint64) {
 	if uri != "" {
 		t.s.Policy = uri
 	}
+	d := &t.s.Decided
 	if rfsp != 0 {
-		t.s.RFSP = rfsp
+		d.RFSP = rfsp
 	}
 	if uplink != 0 || downlink != 0 {
-		t.s.Uplink, t.s.Downlink = uplink, downlink
+		d.Uplink, d.Downlink = uplink, downlink
+	}
+	t.authorised()
+}
+
+// authorised: what the PCF has decided is what the UE gets, whatever the subscription says.
+func (t *turn) authorised() {
+	d := t.s.Decided
+	if d.RFSP != 0 {
+		t.s.RFSP = d.RFSP
+	}
+	if d.Uplink != 0 || d.Downlink != 0 {
+		t.s.Uplink, t.s.Downlink = d.Uplink, d.Downlink
 	}
 }
 

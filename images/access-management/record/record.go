@@ -59,7 +59,7 @@ type UE struct {
 	Allowed  []Slice    `cbor:"16,keyasint,omitempty"`
 	Asked    []Slice    `cbor:"17,keyasint,omitempty"`
 	Rejected []Rejected `cbor:"18,keyasint,omitempty"`
-	// Uplink and Downlink are the UE-AMBR, bit/s.
+	// Uplink and Downlink are the UE-AMBR in use, bit/s.
 	Uplink   uint64 `cbor:"19,keyasint,omitempty"`
 	Downlink uint64 `cbor:"20,keyasint,omitempty"`
 	// DRX that the UE asked for (TS 24.501 9.11.3.2A), 0 as the cell says.
@@ -92,12 +92,22 @@ type UE struct {
 	Prove bool `cbor:"34,keyasint,omitempty"`
 	// History is how the last procedures ended, the oldest first.
 	History []Past `cbor:"36,keyasint,omitempty"`
-	// Index to RAT/Frequency Selection Priority of the subscription, 0 for none.
+	// Index to RAT/Frequency Selection Priority in use, 0 for none.
 	RFSP uint16 `cbor:"37,keyasint,omitempty"`
 	// Names: the UE was told the network's names as they are in the configuration of this digest.
 	Names uint32 `cbor:"38,keyasint,omitempty"`
 	// DNNs are what the UE has in the Allowed slices where it names no data network, one each.
 	DNNs []string `cbor:"39,keyasint,omitempty"`
+	// Decided is what the PCF has authorised in the place of the subscription.
+	Decided Decided `cbor:"40,keyasint,omitzero"`
+}
+
+// Decided by the PCF of a UE (TS 29.507 4.2.2.3). What is 0 is as the subscription has it.
+type Decided struct {
+	RFSP uint16 `cbor:"0,keyasint,omitempty"`
+	// Uplink and Downlink are the UE-AMBR, bit/s.
+	Uplink   uint64 `cbor:"1,keyasint,omitempty"`
+	Downlink uint64 `cbor:"2,keyasint,omitempty"`
 }
 
 // HistoryLength bounds History.
