@@ -24,6 +24,9 @@ const (
 	confPolicy       uint8 = 2
 )
 
+// confRenew: nothing has changed that is known of; the UDM may have forgotten whom to tell.
+const confRenew uint16 = 1
+
 var configuring = map[uint8]step{
 	confSubscription: {ask: askSubscribed, take: takeChanged},
 	confPolicy:       {ask: askChangedPolicy, take: takeDecided},
@@ -54,8 +57,7 @@ func takeChanged(t *turn, e Event) {
 		t.end(End{Why: Withdrawn})
 		return
 	case sub.Outcome != Done: // when it comes next, then
-		t.s.Behind = true
-		t.over("no answer of the UDM")
+		t.drop("no answer of the UDM")
 		return
 	case t.s.N2 == nil: // where it comes next decides
 		t.behind()
@@ -64,6 +66,7 @@ func takeChanged(t *turn, e Event) {
 		}
 		return
 	}
+	t.notified(sub.Notified)
 	t.live.subscription = &sub
 	t.next(confPolicy)
 }
@@ -139,10 +142,13 @@ func (t *turn) changed(sub *Subscription, decided *Policy) {
 	t.settled()
 }
 
-// catchUp with what has changed while nobody could tell the UE: its subscription first, then the network's names.
+// catchUp with what has changed while nobody could tell the UE, or this set: its subscription first, then the network's names.
 func (t *turn) catchUp() {
-	if t.s.Behind && t.s.Phase == record.Registered && t.s.Procedure == nil && t.s.Command == nil && t.reachable() {
-		t.begin(Configuration)
+	if (t.s.Behind || t.forgotten()) && t.s.Phase == record.Registered && t.s.Procedure == nil && t.s.Command == nil && t.reachable() {
+		p := t.begin(Configuration)
+		if !t.s.Behind {
+			p.Flags |= confRenew
+		}
 		t.next(confSubscription)
 		return
 	}

@@ -136,6 +136,13 @@ func TestConfiguration(t *testing.T) {
 			}), smf("SMF: acknowledged", 1, SessionAnswer{Outcome: Done, N2: []byte{0x11}, N2Type: switchDone}),
 			subscribed("UDM: another AMBR", func(s *Subscription) { s.Uplink = 5e6 }), unchanged,
 		}},
+		{name: "a Service Request, more than an hour after the UDM was told: it may have forgotten", from: idleUE, acts: []act{
+			{name: "UE: Service Request, data", later: renewTime, event: serves.event}, toSetUp, contextUp, subscribedAnew, unchanged,
+		}},
+		{name: "and the UDM does not answer: nothing is known to have changed", from: idleUE, acts: []act{
+			{name: "UE: Service Request, data", later: renewTime, event: serves.event}, toSetUp, contextUp,
+			answers("UDM: nothing", func(n Number) Event { return Subscription{Number: n, Outcome: Unknown} }),
+		}},
 		{name: "while it is registered: it waits", acts: []act{asksIn, vector, responds, confirms, nobodyElse, completes, changed}},
 		{name: "the PCF decides the AMBR", from: withSession, acts: []act{decides, happens("PCF: ended", PolicyChanged{From: 4, Ended: true})}},
 	})

@@ -25,7 +25,7 @@ import (
 //	22      Registration Complete                    registered; the accept again: commandSilent
 //
 // A UE whose message is protected by the context that is kept is not authenticated anew, unless what it was told may be lost. A periodic registration,
-// and one that changes nothing, goes from step 3 to step 17.
+// and one that changes nothing, goes from step 3 to step 17, unless the UDM heard of the UE more than an hour ago, and may have forgotten (renewTime).
 //
 // Refusals, with their 5GMM cause: 11 PLMN, 12 tracking area, 62 no slice, 7 no subscription or barred, 3 the AUSF does not know it or authentication
 // failed, 22 with T3346 where another function does not answer, or in a storm, 23 no algorithm in common, 9 no identity is to be had, 111 an
@@ -149,13 +149,27 @@ func (t *turn) secured() {
 		t.next(regRecord)
 		return
 	}
-	m := t.request()
-	asked := slicesAsked(m.Requested)
-	if !t.s.Recorded || t.s.Behind || !t.s.Area.Has(t.s.Place) || m.RegistrationType != n1.PeriodicRegistration && !slices.EqualFunc(asked, t.s.Asked, record.Slice.Is) {
+	if !t.s.Recorded || t.forgotten() {
+		t.next(regRecord)
+		return
+	}
+	t.known()
+}
+
+// known: the UDM need not hear of the UE, and is asked only for what may be another.
+func (t *turn) known() {
+	if t.outdated() {
 		t.next(regSubscription)
 		return
 	}
 	t.next(regSessions)
+}
+
+// outdated says whether the UE may have other slices, or another area, than by the record.
+func (t *turn) outdated() bool {
+	m := t.request()
+	return !t.s.Recorded || t.s.Behind || !t.s.Area.Has(t.s.Place) ||
+		m.RegistrationType != n1.PeriodicRegistration && !slices.EqualFunc(slicesAsked(m.Requested), t.s.Asked, record.Slice.Is)
 }
 
 // endSession at its SMF, which nobody waits for.
@@ -218,6 +232,12 @@ func (t *turn) unanswerable(who string) {
 
 // Step 14a.
 
+// renewTime is how long a UDM is believed to know what it was told: one that was started anew does not.
+const renewTime = time.Hour
+
+// forgotten says whether the UDM may have, and is told again.
+func (t *turn) forgotten() bool { return t.in.Now.Sub(time.Unix(t.s.Renewed, 0)) >= renewTime }
+
 func askRecording(t *turn) {
 	t.do(AskRecording{Number: t.await(), SUPI: t.s.SUPI, PEI: t.s.PEI, Initial: t.s.Procedure.Flags&regFirst != 0, Voice: t.in.Settings.Voice})
 }
@@ -231,6 +251,8 @@ func takeRecorded(t *turn, e Event) {
 		t.next(regSubscription)
 	case r.Outcome == Refused:
 		t.rejectRegistration(refusalOf(r.Cause), "the UDM refused: "+r.Cause)
+	case t.s.Procedure.Flags&regFirst == 0: // the next registration tells it
+		t.known()
 	default:
 		t.unanswerable("UDM")
 	}
@@ -250,7 +272,11 @@ func refusalOf(cause string) n1.Cause {
 // Step 14b.
 
 func askSubscribed(t *turn) {
-	t.do(AskSubscription{Number: t.await(), SUPI: t.s.SUPI, PLMN: t.s.Place.PLMN, Notified: t.s.Notified})
+	a := AskSubscription{Number: t.await(), SUPI: t.s.SUPI, PLMN: t.s.Place.PLMN, Notified: t.s.Notified}
+	if t.forgotten() || t.doing() == Registration && t.s.Procedure.Flags&regFirst != 0 {
+		a.Notified = ""
+	}
+	t.do(a)
 }
 
 func takeSubscribed(t *turn, e Event) {
@@ -260,6 +286,9 @@ func takeSubscribed(t *turn, e Event) {
 		return
 	case sub.Outcome == Refused:
 		t.rejectRegistration(refusalOf(sub.Cause), "no subscription: "+sub.Cause)
+		return
+	case sub.Outcome != Done && t.s.Procedure.Flags&regFirst == 0 && !t.outdated():
+		t.next(regSessions)
 		return
 	case sub.Outcome != Done:
 		t.unanswerable("UDM")
@@ -272,6 +301,7 @@ func takeSubscribed(t *turn, e Event) {
 	if m.RegistrationType != n1.PeriodicRegistration || t.s.Asked == nil {
 		t.s.Asked = slicesAsked(m.Requested)
 	}
+	t.notified(sub.Notified)
 	t.subscribed(&sub)
 	t.live.subscription = &sub
 	if len(t.s.Allowed) == 0 {
@@ -279,6 +309,17 @@ func takeSubscribed(t *turn, e Event) {
 		return
 	}
 	t.next(regPolicy)
+}
+
+// notified: the UDM tells of changes by that subscription. One of before ends, which may have been forgotten.
+func (t *turn) notified(uri string) {
+	if uri == "" {
+		return
+	}
+	if t.s.Notified != "" && t.s.Notified != uri {
+		t.do(TellLeft{SUPI: t.s.SUPI, PLMN: t.s.Place.PLMN, Notified: t.s.Notified})
+	}
+	t.s.Notified, t.s.Renewed = uri, t.in.Now.Unix()
 }
 
 // subscribed takes over what a UE has subscribed to, where it is.
@@ -308,9 +349,6 @@ func (t *turn) subscribed(sub *Subscription) {
 		period = time.Duration(sub.Periodic) * time.Second
 	}
 	t.s.Periodic = uint32(n1.Timer3(period).Rounded() / time.Second) // as the UE is told it
-	if sub.Notified != "" {
-		t.s.Notified = sub.Notified
-	}
 	t.s.Behind = false
 }
 

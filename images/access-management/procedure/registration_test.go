@@ -10,12 +10,18 @@ import (
 )
 
 var (
-	silent      = act{name: "T3560, T3550 or T3522 expires", later: commandTime, event: func(*teller) Event { return Due{Name: dueCommand} }}
-	inAgain     = first("UE: Registration Request, SUCI, by another connection", gnb2, 9, 7, unprotected(registers(n1.InitialRegistration, suci())))
-	updates     = first("UE: mobility registration, 5G-GUTI", gnb1, 2, 1, mobility(nil))
-	withData    = n1.Of(1)
-	updatesData = first("UE: mobility registration, session 1 has packets", gnb1, 2, 1, mobility(&withData))
-	sameVector  = answers("AUSF: 5G-AKA vector", func(n Number) Event { return aka(n) })
+	silent         = act{name: "T3560, T3550 or T3522 expires", later: commandTime, event: func(*teller) Event { return Due{Name: dueCommand} }}
+	inAgain        = first("UE: Registration Request, SUCI, by another connection", gnb2, 9, 7, unprotected(registers(n1.InitialRegistration, suci())))
+	updates        = first("UE: mobility registration, 5G-GUTI", gnb1, 2, 1, mobility(nil))
+	withData       = n1.Of(1)
+	updatesData    = first("UE: mobility registration, session 1 has packets", gnb1, 2, 1, mobility(&withData))
+	later          = act{name: "UE: periodic registration", later: renewTime, event: first("", gnb1, 2, 1, periodic).event}
+	subscribedAnew = answers("UDM: subscription", func(n Number) Event {
+		s := subscription(n)
+		s.Notified = "http://udm/subscriptions/2"
+		return s
+	})
+	sameVector = answers("AUSF: 5G-AKA vector", func(n Number) Event { return aka(n) })
 )
 
 // mobility registration, protected, with sessions that have packets.
@@ -102,6 +108,18 @@ func TestRegistration(t *testing.T) {
 		}},
 		{name: "periodic: the UE is let go of behind it", from: idleUE, acts: []act{
 			first("UE: periodic registration", gnb1, 2, 1, periodic), released,
+		}},
+		{name: "periodic, more than an hour after the UDM was told: it may have forgotten", from: idleUE, acts: []act{
+			later, recorded, subscribedAnew, policed, accepted, released, first("UE: periodic registration", gnb1, 3, 1, periodic),
+		}},
+		{name: "and the UDM does not answer: nobody is harmed, and the next registration tells it", from: idleUE, acts: []act{
+			later, answers("UDM: nothing", func(n Number) Event { return Recorded{Number: n, Outcome: Unknown} }), released,
+			first("UE: periodic registration", gnb1, 3, 1, periodic), recorded,
+			answers("UDM: nothing", func(n Number) Event { return Subscription{Number: n, Outcome: Unknown} }), released,
+			first("UE: periodic registration", gnb1, 4, 1, periodic),
+		}},
+		{name: "and the UE was withdrawn meanwhile", from: idleUE, acts: []act{
+			later, answers("UDM: it is not known", func(n Number) Event { return Recorded{Number: n, Outcome: Refused, Cause: "USER_NOT_FOUND"} }),
 		}},
 	})
 }

@@ -233,7 +233,7 @@ func (t *turn) over(cause string) {
 
 // drop what is under way, for something else. A change of the subscription that nobody has said yet is asked for again (catchUp, secured).
 func (t *turn) drop(why string) {
-	if t.doing() == Configuration {
+	if t.doing() == Configuration && t.s.Procedure.Flags&confRenew == 0 {
 		t.s.Behind = true
 	}
 	t.over(why)

@@ -84,6 +84,8 @@ type UE struct {
 	Notified string `cbor:"29,keyasint,omitempty"`
 	// Recorded: the UDM has this set as the UE's AMF.
 	Recorded bool `cbor:"30,keyasint,omitempty"`
+	// Renewed is when the UDM was last told, Unix time in s: of this set, and that it is to tell of changes.
+	Renewed int64 `cbor:"41,keyasint,omitempty"`
 	// Since is when the UE was registered, Unix time in ms.
 	Since int64 `cbor:"31,keyasint,omitempty"`
 	// Behind: the UE has not heard all that has changed for it.

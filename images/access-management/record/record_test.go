@@ -64,6 +64,7 @@ func full() *UE {
 	u.Paging = &Paging{Attempts: 2, Began: 1_800_000_000_003, Priority: 1}
 	u.Handover = &Handover{Target: *u.Left, Step: 2, Cause: [2]uint8{1, 2}, Asked: 6, Taken: 2, Began: 1_800_000_000_004, Place: u.Place}
 	u.Behind, u.Prove = true, true
+	u.Renewed = 1_800_000_000
 	u.Decided = Decided{RFSP: 4, Uplink: 1e9, Downlink: 2e9}
 	for n := range uint8(HistoryLength) {
 		u.History = append(u.History, Past{Kind: n + 1, Result: 1, At: 1_800_000_000_000, Took: 1000})
