@@ -46,6 +46,18 @@ func (t *turn) answeredCommand() {
 	t.heard()
 }
 
+// dropCommand that the UE has not answered, and will not.
+func (t *turn) dropCommand() {
+	if t.s.Command == nil {
+		return
+	}
+	if t.commanded(n1.ConfigurationUpdateCommandType) { // it is told when it is back
+		t.s.Names = 0
+	}
+	t.s.Command = nil
+	t.due(dueCommand, 0)
+}
+
 func (t *turn) commandSilent() {
 	c := t.s.Command
 	if c == nil || t.s.N2 == nil {

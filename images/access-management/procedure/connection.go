@@ -146,12 +146,8 @@ func (t *turn) abort(why string) {
 	if t.s.Handover != nil {
 		t.handoverOver(why)
 	}
-	if t.doing() != Deregistration && t.s.Command != nil {
-		if t.commanded(n1.ConfigurationUpdateCommandType) { // it is told when it is back
-			t.s.Names = 0
-		}
-		t.s.Command = nil
-		t.due(dueCommand, 0)
+	if t.doing() != Deregistration {
+		t.dropCommand()
 	}
 }
 

@@ -75,6 +75,9 @@ func TestConfiguration(t *testing.T) {
 	tell(t, "configuration", []story{
 		{name: "the network's names", from: named(withSession), acts: []act{happens("names", SettingsChanged{}), complete, happens("nothing new", SettingsChanged{})}},
 		{name: "the network's names, for a UE that is idle: when it comes", from: named(idleUE), acts: []act{happens("names", SettingsChanged{}), serves, toSetUp}},
+		{name: "the network's names, and the UE asks for service before it has answered: it is told again", from: named(withSession), acts: []act{
+			happens("names", SettingsChanged{}), serves, toSetUp,
+		}},
 		{name: "the UE does not answer: T3555", from: named(withSession), acts: []act{happens("names", SettingsChanged{}), silent, silent, silent, silent, silent}},
 		{name: "the AMBR", from: withSession, acts: []act{changed, subscribed("UDM: another AMBR", func(s *Subscription) { s.Uplink = 5e6 }), unchanged}},
 		{name: "the AMBR, of which the PCF has decided another", from: withSession, acts: []act{

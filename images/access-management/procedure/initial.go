@@ -82,10 +82,7 @@ func (t *turn) abandon() {
 	if t.s.Procedure != nil && t.doing() != Deregistration {
 		t.drop("the UE has begun anew")
 	}
-	if t.s.Command != nil {
-		t.s.Command = nil
-		t.due(dueCommand, 0)
-	}
+	t.dropCommand()
 	if t.s.Handover != nil {
 		t.handoverOver("the UE has begun anew")
 	}
