@@ -355,10 +355,11 @@ func (s *story) startTerminator() *n2Terminator {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- terminator.Server{
+		server := &terminator.Server{
 			N2: listener, Workers: x.workers, Config: terminator.Config{Name: x.name, Shards: shardCount, Set: s.settings.Set}, Log: s.log(x.name),
 			Metrics: prometheus.NewRegistry(),
-		}.Run(ctx)
+		}
+		ended <- server.Run(ctx)
 	}()
 	x.kill = sync.OnceFunc(func() {
 		s.mu.Lock()
