@@ -94,6 +94,7 @@ type story struct {
 	upfu   *fakeupfu.UPFU
 	data   *httptest.Server // AUSF and UDM
 	smf    *httptest.Server
+	upfc   *agent.Agent
 	client *http.Transport
 	file   string // of the subscribers
 
@@ -298,7 +299,7 @@ func (s *story) startSMF() {
 	s.smf = httptest.NewServer(pod.Handler(id, s.log("smf"), prometheus.NewRegistry(), smfapi.Options{}))
 	s.t.Cleanup(s.smf.Close)
 	s.wg.Go(func() { pod.Run(s.ctx) })
-	s.until("the SMF", func() bool { return pod.Ready() == nil })
+	s.until("the SMF, and its unit", func() bool { return pod.Ready() == nil && len(s.upfc.Status().Associations) > 0 })
 }
 
 func (s *story) startAgent(socket string) netip.AddrPort {
@@ -316,6 +317,7 @@ dataplane: {socket: "` + socket + `"}
 		s.t.Fatal(err)
 	}
 	a := agent.New(c, slog.New(slog.DiscardHandler), upfmetrics.NewRecorder(prometheus.NewRegistry()))
+	s.upfc = a
 	served, failed := make(chan netip.AddrPort, 1), make(chan error, 1)
 	s.wg.Go(func() { failed <- a.Run(s.ctx) })
 	go func() { served <- a.Addr() }()
