@@ -602,6 +602,16 @@ func (s *story) holder(n int) *amfWorker {
 	return nil
 }
 
+// connected says whether the packets of all sessions go to access networks.
+func (s *story) connected() bool {
+	for _, x := range s.upfu.Sessions() {
+		if !slices.ContainsFunc(x.FARs, func(f abi.Far) bool { return f.DestinationInterface == abi.IfAccess && uint32(f.Action) == abi.FarForw }) {
+			return false
+		}
+	}
+	return true
+}
+
 // waiting PDRs of sessions whose UEs are idle, by session.
 func (s *story) waiting() map[uint32]uint16 {
 	out := map[uint32]uint16{}
@@ -702,6 +712,7 @@ func (s *story) attach(n int) *phone {
 	s.t.Helper()
 	p := s.switchOn(n)
 	p.ready()
+	s.until("the UPF to send to the access network", s.connected)
 	return p
 }
 
