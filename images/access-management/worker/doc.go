@@ -5,7 +5,7 @@
 // found by the connections that the others have to it, and its shards are taken at once.
 //
 //	pod.go        which shards are here             shard.go          a shard from lease to lease
-//	loop.go       one goroutine for a runner        effects.go        what a runner wants done, by SBI
+//	effects.go    what a runner wants done, by SBI, outside of its loop (nf/loop)
 //	links.go      connections to terminators        associations.go   what is known of associations and gNBs
 //	requests.go   what others ask (namf)            passing.go        requests and UEs from pod to pod
 //	callbacks.go  what others call back with        peers.go          pods that die

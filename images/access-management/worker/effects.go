@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"sync"
 	"time"
 
 	"core5g.dev/core5g/images/access-management/procedure"
@@ -22,7 +21,7 @@ const (
 func (s *Shard) Do(e procedure.Effect, done func(procedure.Event)) {
 	switch e := e.(type) {
 	case procedure.Reply:
-		s.pod.tokens.answer(e.To, e.Body)
+		s.pod.tokens.Answer(e.To, e.Body)
 	case procedure.AskChallenge:
 		s.call(callTime, done, func(ctx context.Context) procedure.Event { return s.challenge(ctx, e) })
 	case procedure.AskConfirm:
@@ -58,7 +57,7 @@ func (s *Shard) call(limit time.Duration, done func(procedure.Event), f func(con
 			cancel()
 		}
 		answer := f(ctx)
-		s.loop.post(func() { done(answer) })
+		s.loop.Post(func() { done(answer) })
 	})
 }
 
@@ -87,43 +86,4 @@ func (s *Shard) unreached(ctx context.Context, e procedure.TellUnreached) {
 	if err != nil {
 		s.log.Warn("an SMF has not heard that a UE was not reached", "err", err)
 	}
-}
-
-// tokens are who waits for answers.
-type tokens struct {
-	mu      sync.Mutex
-	last    procedure.Token
-	waiting map[procedure.Token]func(body any)
-}
-
-func (t *tokens) add(f func(any)) procedure.Token {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.waiting == nil {
-		t.waiting = map[procedure.Token]func(any){}
-	}
-	t.last++
-	t.waiting[t.last] = f
-	return t.last
-}
-
-func (t *tokens) has(token procedure.Token) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.waiting[token] != nil
-}
-
-// answer whoever waits. Nobody does any more where the time was over.
-func (t *tokens) answer(token procedure.Token, body any) {
-	if f := t.forget(token); f != nil {
-		f(body)
-	}
-}
-
-func (t *tokens) forget(token procedure.Token) func(any) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	f := t.waiting[token]
-	delete(t.waiting, token)
-	return f
 }

@@ -167,7 +167,7 @@ func (l *links) sweep() {
 func (l *links) tell(names []string) {
 	for _, name := range names {
 		for _, s := range l.pod.all() {
-			s.loop.post(func() { s.runner.TerminatorHeard(name) })
+			s.loop.Post(func() { s.runner.TerminatorHeard(name) })
 		}
 	}
 }
@@ -324,7 +324,7 @@ func (l *links) announce(m n2.Message) {
 		if s == nil {
 			continue
 		}
-		s.loop.post(func() {
+		s.loop.Post(func() {
 			if s.May() {
 				l.post(to.terminator, &link.Send{Shard: s.number, Epoch: s.lease.Epoch, Association: to.association, Message: octets})
 			}
@@ -362,7 +362,7 @@ func (s *session) take(f link.Frame) error {
 		delete(l.lives[s.name].associations, f.Association)
 		l.mu.Unlock()
 		for _, held := range l.pod.all() {
-			held.loop.post(func() { held.runner.Took(s.name, f) })
+			held.loop.Post(func() { held.runner.Took(s.name, f) })
 		}
 	case *link.Deliver:
 		s.deliver(f.Shard, f)
@@ -377,7 +377,7 @@ func (s *session) take(f link.Frame) error {
 // deliver to the holder of a shard. What is for one that is not held here any more its next holder gets.
 func (s *session) deliver(shard uint16, f link.Frame) {
 	if held := s.links.pod.shard(shard); held != nil {
-		held.loop.post(func() { held.runner.Took(s.name, f) })
+		held.loop.Post(func() { held.runner.Took(s.name, f) })
 	}
 }
 

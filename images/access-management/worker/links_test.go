@@ -284,7 +284,7 @@ func TestAShardBeginsWhenTerminatorsKnowItsLease(t *testing.T) {
 		}
 	}
 	done := make(chan struct{})
-	p.shard(1).loop.post(func() { close(done) })
+	p.shard(1).loop.Post(func() { close(done) })
 	<-done
 	p.running.Wait()
 	if n := store.reads.Load(); n != 0 {

@@ -210,7 +210,7 @@ func (s *Shard) GiveUp(shard uint16, key string, done func([]byte, error)) {
 		ctx, cancel := context.WithTimeout(s.ctx, passTime)
 		defer cancel()
 		capability, err := s.pod.giveUp(ctx, shard, key)
-		s.loop.post(func() { done(capability, err) })
+		s.loop.Post(func() { done(capability, err) })
 	})
 }
 
@@ -228,7 +228,7 @@ func (s *Shard) giveUp(ctx context.Context, key string) ([]byte, error) {
 		err        error
 	}
 	out := make(chan given, 1)
-	if !s.loop.post(func() {
+	if !s.loop.Post(func() {
 		s.runner.GiveUp(key, func(capability []byte, err error) { out <- given{capability, err} })
 	}) {
 		return nil, errMoves
@@ -265,11 +265,11 @@ func (p *Pod) serveGiveUp(w http.ResponseWriter, r *http.Request) {
 func (s *Shard) Pass(shard uint16, key string, e procedure.Event) {
 	p, supi := s.pod, strings.TrimPrefix(key, record.Key(""))
 	p.hints.add(supi, shard)
-	if here := p.shard(shard); here != nil && here.loop.post(func() { here.runner.Deliver(supi, e) }) {
+	if here := p.shard(shard); here != nil && here.loop.Post(func() { here.runner.Deliver(supi, e) }) {
 		return
 	}
 	if from := procedure.From(e); from != 0 {
-		p.tokens.answer(from, procedure.Failed{
+		p.tokens.Answer(from, procedure.Failed{
 			Status: errMoves.Cause.Status(), Cause: string(errMoves.Cause), Detail: errMoves.Detail, RetryAfter: int(errMoves.RetryAfter / time.Second),
 		})
 		return
@@ -315,7 +315,7 @@ func (p *Pod) servePass(w http.ResponseWriter, r *http.Request) {
 	if body.SessionEnded != nil {
 		e = *body.SessionEnded
 	}
-	if !s.loop.post(func() { s.runner.Deliver(strings.TrimPrefix(key, record.Key("")), e) }) {
+	if !s.loop.Post(func() { s.runner.Deliver(strings.TrimPrefix(key, record.Key("")), e) }) {
 		http.Error(w, "the shard is not here", http.StatusServiceUnavailable)
 	}
 }

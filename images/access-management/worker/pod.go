@@ -18,6 +18,7 @@ import (
 	"core5g.dev/core5g/images/access-management/procedure"
 	"core5g.dev/core5g/images/access-management/record"
 	"core5g.dev/core5g/images/access-management/runner"
+	"core5g.dev/core5g/images/nf/loop"
 	"core5g.dev/core5g/images/nf/sessionstore"
 	"core5g.dev/core5g/images/nf/shards"
 
@@ -59,7 +60,7 @@ type Pod struct {
 	settings atomic.Pointer[procedure.Settings]
 	links    *links
 	measures *measures
-	tokens   tokens
+	tokens   loop.Tokens[procedure.Token]
 	hints    hints
 	peers    peers
 	writes   chan struct{} // bounds what is asked of the store at a time
@@ -135,7 +136,7 @@ func (p *Pod) Configure(s *procedure.Settings) {
 	defer p.settling.Unlock()
 	was := p.settings.Swap(s)
 	for _, held := range p.all() {
-		held.loop.post(held.runner.Configured)
+		held.loop.Post(held.runner.Configured)
 	}
 	if was == nil {
 		return
@@ -204,12 +205,12 @@ func (p *Pod) Alive() error {
 	over := time.After(aliveTime)
 	for _, s := range p.all() {
 		came := make(chan struct{})
-		if !s.loop.post(func() { close(came) }) {
+		if !s.loop.Post(func() { close(came) }) {
 			continue // it was given up
 		}
 		select {
 		case <-came:
-		case <-s.loop.done:
+		case <-s.loop.Done():
 		case <-over:
 			return fmt.Errorf("shard %s is stuck", s.lease.Shard)
 		}

@@ -108,9 +108,9 @@ func (r requests) ask(ctx context.Context, supi string, event func(procedure.Tok
 		return nil, err
 	}
 	replies := make(chan any, 1)
-	token := r.pod.tokens.add(func(body any) { replies <- body })
-	defer func() { _ = r.pod.tokens.forget(token) }()
-	if !s.loop.post(func() { s.runner.Deliver(supi, event(token)) }) {
+	token := r.pod.tokens.Add(func(body any) { replies <- body })
+	defer func() { _ = r.pod.tokens.Forget(token) }()
+	if !s.loop.Post(func() { s.runner.Deliver(supi, event(token)) }) {
 		return nil, errMoves
 	}
 	select {
@@ -133,7 +133,7 @@ func (r requests) tell(ctx context.Context, supi string, e procedure.Event) erro
 		return err
 	}
 	done := make(chan error, 1)
-	if !s.loop.post(func() { s.runner.DeliverThen(supi, e, func(err error) { done <- err }) }) {
+	if !s.loop.Post(func() { s.runner.DeliverThen(supi, e, func(err error) { done <- err }) }) {
 		return errMoves
 	}
 	select {

@@ -13,6 +13,7 @@ import (
 	"core5g.dev/core5g/images/access-management/procedure"
 	"core5g.dev/core5g/images/access-management/record"
 	"core5g.dev/core5g/images/access-management/runner"
+	"core5g.dev/core5g/images/nf/loop"
 	"core5g.dev/core5g/images/nf/sessionstore"
 )
 
@@ -22,7 +23,7 @@ type Shard struct {
 	pod    *Pod
 	log    *slog.Logger
 	lease  sessionstore.Lease
-	loop   *loop
+	loop   *loop.Loop
 	runner *runner.Runner
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -35,7 +36,7 @@ var _ runner.World = (*Shard)(nil)
 const storeTime = 2 * time.Second
 
 func (p *Pod) open(n uint16, l sessionstore.Lease) *Shard {
-	s := &Shard{number: n, pod: p, lease: l, log: p.Log.With("shard", l.Shard), loop: newLoop()}
+	s := &Shard{number: n, pod: p, lease: l, log: p.Log.With("shard", l.Shard), loop: loop.New()}
 	s.ctx, s.cancel = context.WithCancel(p.ctx)
 	s.runner = runner.New(runner.Config{
 		World: s, Log: s.log, Shard: n, Lease: l, Sealer: p.Sealer, Keys: procedure.NAS{}, Writer: random(),
@@ -45,7 +46,7 @@ func (p *Pod) open(n uint16, l sessionstore.Lease) *Shard {
 
 // start what the holder before has left. Terminators know of the lease by then: one that did not would refuse what is sent, as another holder's.
 func (s *Shard) start() {
-	s.loop.post(func() {
+	s.loop.Post(func() {
 		s.runner.Start()
 		s.observe(runner.Counts{})
 	})
@@ -55,7 +56,8 @@ func (s *Shard) start() {
 func (s *Shard) close() {
 	s.closed.Store(true)
 	s.cancel()
-	s.loop.end()
+	s.loop.End()
+	<-s.loop.Done()
 	s.runner.Stop() // what still calls back finds it so
 	s.pod.measures.gaveUp(s.lease.Shard)
 }
@@ -71,7 +73,7 @@ func (s *Shard) Now() time.Time { return time.Now() }
 
 // After implements runner.World.
 func (s *Shard) After(d time.Duration, f func()) {
-	time.AfterFunc(d, func() { s.loop.post(f) })
+	time.AfterFunc(d, func() { s.loop.Post(f) })
 }
 
 // May implements runner.World.
@@ -100,12 +102,12 @@ func (s *Shard) Store(f func(context.Context, sessionstore.Store) func()) {
 		defer func() { <-s.pod.writes }()
 		ctx, cancel := context.WithTimeout(s.ctx, storeTime)
 		defer cancel()
-		s.loop.post(f(ctx, s.pod.Store))
+		s.loop.Post(f(ctx, s.pod.Store))
 	})
 }
 
 // Waiting implements runner.World.
-func (s *Shard) Waiting(t procedure.Token) bool { return s.pod.tokens.has(t) }
+func (s *Shard) Waiting(t procedure.Token) bool { return s.pod.tokens.Has(t) }
 
 // Post implements runner.World.
 func (s *Shard) Post(terminator string, f link.Frame) { s.pod.links.post(terminator, f) }

@@ -62,10 +62,10 @@ func TestRequestsWaitUntilTheShardServes(t *testing.T) {
 	s.configured(second.config.Load())
 	waits := make(chan bool)
 	for waiting := false; !waiting; {
-		s.loop.post(func() { waits <- len(s.before) > 0 })
+		s.loop.Post(func() { waits <- len(s.before) > 0 })
 		waiting = <-waits
 	}
-	s.loop.post(func() { // as many as there may be
+	s.loop.Post(func() { // as many as there may be
 		for len(s.before) < mostBefore {
 			s.before = append(s.before, func() {})
 		}

@@ -4,7 +4,7 @@
 // A shard is an SMF as others see it: an NF instance, a URI, a Node ID. All pods listen for all shards; what comes for one that
 // another pod holds is passed on to it, so that no connection, route or EndpointSlice has to be right for anything to arrive.
 //
-//	loop.go      one goroutine that a shard's runner lives in      effects.go   what a runner wants done, by N4 and SBI
+//	effects.go   what a runner wants done, by N4 and SBI, outside of its loop (nf/loop)
 //	pod.go       which shards are here; configuration              requests.go  what AMFs ask for
 //	shard.go     a shard from lease to lease                       units.go     UPF units: met, watched, restarted
 //	passing.go   what is for another pod                        replaced.go  a session that another shard has under the same name

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"net/http"
-	"sync"
 	"time"
 
 	"core5g.dev/core5g/images/nf/sbi"
@@ -39,7 +38,7 @@ func (s *Shard) Now() time.Time { return time.Now() }
 
 // After implements runner.World.
 func (s *Shard) After(d time.Duration, f func()) {
-	time.AfterFunc(d, func() { s.loop.post(f) })
+	time.AfterFunc(d, func() { s.loop.Post(f) })
 }
 
 // Random implements runner.World.
@@ -58,12 +57,12 @@ func (s *Shard) Store(f func(context.Context, sessionstore.Store) func()) {
 		defer func() { <-s.pod.writes }()
 		ctx, cancel := context.WithTimeout(s.ctx, storeTime)
 		defer cancel()
-		s.loop.post(f(ctx, s.pod.Store))
+		s.loop.Post(f(ctx, s.pod.Store))
 	}()
 }
 
 // Waiting implements runner.World.
-func (s *Shard) Waiting(t procedure.Token) bool { return s.pod.tokens.has(t) }
+func (s *Shard) Waiting(t procedure.Token) bool { return s.pod.tokens.Has(t) }
 
 // Ended implements runner.World.
 func (s *Shard) Ended(r procedure.Result) { s.pod.measures.ended(r) }
@@ -72,7 +71,7 @@ func (s *Shard) Ended(r procedure.Result) { s.pod.measures.ended(r) }
 func (s *Shard) Do(e procedure.Effect, done func(procedure.Event)) {
 	switch e := e.(type) {
 	case procedure.Reply:
-		s.pod.tokens.answer(e.To, e.Body)
+		s.pod.tokens.Answer(e.To, e.Body)
 	case procedure.AskUnit:
 		s.askUnit(e, done)
 	case procedure.AskTransfer:
@@ -102,7 +101,7 @@ func (s *Shard) call(f func(context.Context) procedure.Event, done func(procedur
 		ctx, cancel := context.WithTimeout(s.ctx, callTime)
 		defer cancel()
 		answer := f(ctx)
-		s.loop.post(func() { done(answer) })
+		s.loop.Post(func() { done(answer) })
 	}()
 }
 
@@ -146,7 +145,7 @@ func (s *Shard) askUnit(a procedure.AskUnit, done func(procedure.Event)) {
 func (s *Shard) establish(request pfcp.Request, until time.Time, done func(procedure.Event)) {
 	s.socket.Do(request, func(o pfcp.Outcome) {
 		answer := unitAnswer(o)
-		s.loop.post(func() {
+		s.loop.Post(func() {
 			busy := answer.Outcome == procedure.Refused && answer.Cause == ie.CausePFCPEntityInCongestion
 			if busy && request.Kind == pfcp.Establishment && s.Now().Before(until) && s.May() {
 				s.After(restoringPause, func() { s.establish(request, until, done) })
@@ -368,43 +367,4 @@ func (s *Shard) register(ctx context.Context, e procedure.TellRegistration) {
 	if err != nil {
 		s.log.Warn("the UDM does not know that this SMF has a session", "supi", e.SUPI, "err", err)
 	}
-}
-
-// tokens are who waits for answers.
-type tokens struct {
-	mu      sync.Mutex
-	last    procedure.Token
-	waiting map[procedure.Token]func(body any)
-}
-
-func (t *tokens) add(f func(any)) procedure.Token {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.waiting == nil {
-		t.waiting = map[procedure.Token]func(any){}
-	}
-	t.last++
-	t.waiting[t.last] = f
-	return t.last
-}
-
-func (t *tokens) has(token procedure.Token) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.waiting[token] != nil
-}
-
-// answer whoever waits. Nobody does any more where the time was over.
-func (t *tokens) answer(token procedure.Token, body any) {
-	if f := t.forget(token); f != nil {
-		f(body)
-	}
-}
-
-func (t *tokens) forget(token procedure.Token) func(any) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	f := t.waiting[token]
-	delete(t.waiting, token)
-	return f
 }

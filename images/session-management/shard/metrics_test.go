@@ -119,7 +119,7 @@ func TestARunnersCountsAreTakenOver(t *testing.T) {
 	within(t, p.Registry, "core5g_smf_shard_held", map[string]float64{"smf-1": 1})
 	s := p.Held("smf-1")
 	ended := make(chan struct{})
-	s.loop.post(func() {
+	s.loop.Post(func() {
 		defer close(ended)
 		const key = "pdu-session/imsi-208930000000009/1"
 		for range 20 { // the first is loaded by the store, and the others wait: no more than fit

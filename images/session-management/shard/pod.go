@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"core5g.dev/core5g/images/nf/loop"
 	"core5g.dev/core5g/images/nf/sessionstore"
 	"core5g.dev/core5g/images/nf/shards"
 	"core5g.dev/core5g/images/session-management/configuration"
@@ -17,6 +18,7 @@ import (
 	"core5g.dev/core5g/images/session-management/npcf"
 	"core5g.dev/core5g/images/session-management/nudm"
 	"core5g.dev/core5g/images/session-management/pfcp"
+	"core5g.dev/core5g/images/session-management/procedure"
 	"core5g.dev/core5g/images/session-management/runner"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -69,7 +71,7 @@ type Pod struct {
 	config   atomic.Pointer[configuration.Snapshot]
 	n4       *pfcp.Metrics
 	measures *measures
-	tokens   tokens
+	tokens   loop.Tokens[procedure.Token]
 	writes   chan struct{} // bounds what is asked of the store at a time
 
 	mu     sync.Mutex

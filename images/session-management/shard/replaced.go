@@ -17,7 +17,7 @@ const pathReplaced = "/core5g-shard/v1/replaced"
 func (s *Shard) EndElsewhere(shard uint16, key string, done func(error)) {
 	go func() {
 		err := s.pod.replaced(s.ctx, shard, key)
-		s.loop.post(func() { done(err) })
+		s.loop.Post(func() { done(err) })
 	}()
 }
 

@@ -45,8 +45,8 @@ func (r *Requests) ask(ctx context.Context, deliver func(*Shard, procedure.Token
 		return nil, errElsewhere(r.name)
 	}
 	replies := make(chan any, 1)
-	token := r.pod.tokens.add(func(body any) { replies <- body })
-	defer func() { _ = r.pod.tokens.forget(token) }()
+	token := r.pod.tokens.Add(func(body any) { replies <- body })
+	defer func() { _ = r.pod.tokens.Forget(token) }()
 	busy := func() {
 		replies <- procedure.Failed{Status: http.StatusServiceUnavailable, Cause: string(nsmf.NFCongestion), Detail: "too many requests wait for the shard", RetryAfter: 1}
 	}

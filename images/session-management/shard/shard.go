@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"core5g.dev/core5g/images/nf/loop"
 	"core5g.dev/core5g/images/nf/sessionstore"
 	"core5g.dev/core5g/images/session-management/configuration"
 	"core5g.dev/core5g/images/session-management/pfcp"
@@ -24,7 +25,7 @@ type Shard struct {
 	pod    *Pod
 	log    *slog.Logger
 	lease  sessionstore.Lease
-	loop   *loop
+	loop   *loop.Loop
 	runner *runner.Runner
 	socket *pfcp.Socket
 	cancel context.CancelFunc
@@ -48,7 +49,7 @@ func (p *Pod) open(id Identity, l sessionstore.Lease) *Shard {
 		added: map[string]netip.AddrPort{}, early: map[string][]func(){}, watches: map[uint64]*watch{},
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	s.loop = newLoop()
+	s.loop = loop.New()
 	s.runner = runner.New(runner.Config{World: s, Log: s.log, Shard: id.Number, Shards: p.shardNumbers(), Lease: l, Sealer: p.Sealer, Writer: random(), CommandTime: p.CommandTime})
 	s.ended.Add(1)
 	go func() {
@@ -70,7 +71,7 @@ func (s *Shard) serve() {
 	for s.ctx.Err() == nil {
 		socket, err := s.listen()
 		if err == nil {
-			s.loop.post(func() {
+			s.loop.Post(func() {
 				s.socket = socket
 				s.runner.Start()
 				s.observe(runner.Counts{})
@@ -97,7 +98,7 @@ const mostBefore = 4096
 // ask has what others ask for done once the shard serves: it is held from the moment of its lease on, and the store tells what it needs a little
 // later. refuse is called where too many wait already. False: it is held no more.
 func (s *Shard) ask(f, refuse func()) bool {
-	return s.loop.post(func() {
+	return s.loop.Post(func() {
 		switch {
 		case s.socket != nil:
 			f()
@@ -133,8 +134,8 @@ func (s *Shard) listen() (*pfcp.Socket, error) {
 func (s *Shard) close() {
 	s.closed.Store(true)
 	s.cancel()
-	s.loop.post(s.runner.Stop)
-	s.loop.end()
+	s.loop.Post(s.runner.Stop)
+	s.loop.End()
 	s.ended.Wait() // the socket is closed: another may bind its port
 	s.pod.measures.gaveUp(s.Name)
 }
@@ -192,7 +193,7 @@ func (s *Shard) stamp() (pfcp.Stamp, error) {
 
 // configured: another configuration holds.
 func (s *Shard) configured(now *configuration.Snapshot) {
-	s.loop.post(func() {
+	s.loop.Post(func() {
 		if s.socket == nil {
 			return // it begins with what holds then
 		}

@@ -110,7 +110,7 @@ func (s *Shard) add(unit pfcp.Unit) {
 }
 
 // fromUnit is called by the endpoint, in its goroutine.
-func (s *Shard) fromUnit(e pfcp.Event) { s.loop.post(func() { s.unitEvent(e) }) }
+func (s *Shard) fromUnit(e pfcp.Event) { s.loop.Post(func() { s.unitEvent(e) }) }
 
 func (s *Shard) unitEvent(e pfcp.Event) {
 	switch e := e.(type) {
@@ -168,7 +168,7 @@ func (s *Shard) sessionReport(e pfcp.SessionReport) {
 	for _, gone := range e.GoneTunnels {
 		report.Lost = append(report.Lost, record.Tunnel{TEID: gone.TEID, IPv4: gone.IPv4, IPv6: gone.IPv6})
 	}
-	report.From = s.pod.tokens.add(func(body any) {
+	report.From = s.pod.tokens.Add(func(body any) {
 		if r, ok := body.(procedure.Reported); ok {
 			s.socket.AnswerSessionReport(e.Token, pfcp.SessionReportAnswer{Cause: r.Cause, UPSEID: r.UPSEID})
 			return
@@ -177,7 +177,7 @@ func (s *Shard) sessionReport(e pfcp.SessionReport) {
 	})
 	token := report.From
 	s.After(storeTime+callTime, func() { // it was left without an answer: the unit repeats it
-		if s.pod.tokens.forget(token) != nil {
+		if s.pod.tokens.Forget(token) != nil {
 			s.socket.Silent(e.Token)
 		}
 	})
@@ -208,7 +208,7 @@ func (s *Shard) List(node string, done func([]runner.Listed, error)) {
 	var page func(cursor uint64)
 	page = func(cursor uint64) {
 		s.socket.List(node, cursor, func(p extension.Page, err error) {
-			s.loop.post(func() {
+			s.loop.Post(func() {
 				for _, l := range p.Sessions {
 					list = append(list, runner.Listed{CPSEID: l.CP, UPSEID: l.UP})
 				}

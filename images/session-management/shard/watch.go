@@ -41,7 +41,7 @@ func (s *Shard) watchFor(e procedure.TellSubscription) {
 		defer cancel()
 		uri, now, err := s.subscribe(ctx, e)
 		changed := (err == nil || unknown(err)) && s.changed(ctx, e, now)
-		s.loop.post(func() { s.watched(e, w, uri, err, changed) })
+		s.loop.Post(func() { s.watched(e, w, uri, err, changed) })
 	}()
 }
 

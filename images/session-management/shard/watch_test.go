@@ -297,7 +297,7 @@ func TestAUDMForgets(t *testing.T) {
 		t.Fatal(err)
 	}
 	held := p.Held("smf-1")
-	held.loop.post(func() {
+	held.loop.Post(func() {
 		held.Do(procedure.TellSubscription{
 			To:     procedure.AskSubscription{SUPI: found.SUPI, DNN: found.DNN, SST: found.SST, SD: found.SD, PLMN: found.PLMN},
 			CPSEID: seid, Known: found.Subscription, Until: time.Now().Add(time.Hour),

@@ -1,9 +1,10 @@
-package worker
+// Package loop runs what concerns a shard in one goroutine, and keeps who waits for its answers.
+package loop
 
 import "sync"
 
-// loop runs functions one after the other, in one goroutine.
-type loop struct {
+// Loop runs functions one after the other, in one goroutine.
+type Loop struct {
 	mu     sync.Mutex
 	mail   []func()
 	closed bool
@@ -11,14 +12,15 @@ type loop struct {
 	done   chan struct{}
 }
 
-func newLoop() *loop {
-	l := &loop{wake: make(chan struct{}, 1), done: make(chan struct{})}
+// New begins a loop; End ends it.
+func New() *Loop {
+	l := &Loop{wake: make(chan struct{}, 1), done: make(chan struct{})}
 	go l.run()
 	return l
 }
 
-// post has f run, after what was posted before; false: the loop has ended.
-func (l *loop) post(f func()) bool {
+// Post has f run, after what was posted before; false: the loop has ended.
+func (l *Loop) Post(f func()) bool {
 	l.mu.Lock()
 	if l.closed {
 		l.mu.Unlock()
@@ -33,7 +35,7 @@ func (l *loop) post(f func()) bool {
 	return true
 }
 
-func (l *loop) run() {
+func (l *Loop) run() {
 	defer close(l.done)
 	var list []func()
 	for range l.wake {
@@ -53,14 +55,14 @@ func (l *loop) run() {
 	}
 }
 
-func (l *loop) over() bool {
+func (l *Loop) over() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.closed
 }
 
-// end the loop, and wait for what has begun. What has been posted and has not begun is not run.
-func (l *loop) end() {
+// End the loop: what has been posted and has not begun is not run. It does not wait for what has begun; Done does.
+func (l *Loop) End() {
 	l.mu.Lock()
 	l.closed, l.mail = true, nil
 	l.mu.Unlock()
@@ -68,5 +70,7 @@ func (l *loop) end() {
 	case l.wake <- struct{}{}:
 	default:
 	}
-	<-l.done
 }
+
+// Done is closed when the loop has ended, and nothing runs in it any more.
+func (l *Loop) Done() <-chan struct{} { return l.done }
