@@ -21,7 +21,7 @@ help:
 	@echo "make test     everything that CI runs                        make unit  unit tests, in seconds when warm"
 	@echo "make lint     linters and generated-code drift               make e2e   suites on the running cluster"
 	@echo "make generate rewrite generated code                         make test-upf   all tests of the UPF"
-	@echo "make release VERSION=0.2.0: its files, in out/release        make release-check: of a small one"
+	@echo "make release VERSION=0.3.0: its files, in out/release        make release-check: of a small one"
 	@echo "make bench-n4 sessions a second, restarts, memory            make bench-core UES=100: register at once"
 	@echo "make bench-upf cycles a packet (BASE=<rev>: beside another)  make fuzz       the UPF, FUZZ_SECONDS= a harness"
 	@echo "make bench-subscribers SUBSCRIBERS=20000: memory and pace of operator and subscriber data"
