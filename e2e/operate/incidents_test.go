@@ -17,7 +17,6 @@ import (
 	"core5g.dev/core5g/e2e/cluster"
 	"core5g.dev/core5g/e2e/scene"
 	"core5g.dev/core5g/operators/certificates"
-	"core5g.dev/core5g/operators/specs"
 )
 
 // incidents by round. A UPF that is away, and an operator that is, hide what else they would tell.
@@ -72,10 +71,6 @@ func incidents() [][]*incident {
 				healed: conditionIs("upfinstance/preferred", "NUMAAligned", "Unknown"),
 			},
 			{
-				name: "a session store of the site's, whose Secret nobody made", cause: storeWithoutSecret,
-				tells: []tale{alert("Core5GSessionStoreDown", "reason=NotFound")},
-			},
-			{
 				name: "a certificate that nobody may renew", skip: withoutAuthority, cause: frozenCertificate,
 				tells:  []tale{alert("Core5GCertificateExpiring", "secret="+frozenSecret), alert("Core5GReconcileErrors")},
 				heal:   []remedy{{page: "Core5GCertificateExpiring", command: "delete secret"}},
@@ -115,7 +110,7 @@ func incidents() [][]*incident {
 				tells: []tale{
 					// With policy Any, as here, the pod is Pending; a unit that is planned would be Core5GUPFUnplaced.
 					alert("Core5GUPFDown", "unit="+upfInstance+"-0"), alert("Core5GSMFWithoutUPF"),
-					alert("Core5GPDUSessionFailures", "slice="+secondSlice),
+					alert("Core5GPDUSessionFailures", "slice="+secondSlice), alert("Core5GSMFProceduresFail", "procedure=establishment"),
 				},
 				heal:   []remedy{{page: "Core5GUPFUnplaced", command: "kubectl uncordon", shown: cordoned}},
 				healed: coreReady,
@@ -131,16 +126,8 @@ func incidents() [][]*incident {
 		},
 		{
 			{
-				name: "PDU sessions that core5g's own SMF has no unit for", skip: withFree5GCsSMF, cause: banish("upf", cordoned, failingSessions),
-				tells:  []tale{alert("Core5GSMFProceduresFail", "procedure=establishment")},
-				heal:   []remedy{{page: "Core5GUPFUnplaced", command: "kubectl uncordon", shown: cordoned}},
-				healed: coreReady,
-			},
-		},
-		{
-			{
-				name: "shards whose leases nobody keeps", skip: withFree5GCsSMF, cause: banish("session-store", cordoned, nil),
-				tells:  []tale{alert("Core5GSMFShardUnheld")},
+				name: "the session store is killed, and its node is cordoned", cause: banish("session-store", cordoned, nil),
+				tells:  []tale{alert("Core5GSessionStoreDown"), alert("Core5GSMFShardUnheld")},
 				heal:   []remedy{{page: "Core5GFunctionDown", command: "kubectl uncordon", shown: cordoned}},
 				healed: coreReady,
 			},
@@ -354,25 +341,6 @@ spec:
 	}
 }
 
-func storeWithoutSecret(t *testing.T, ctx context.Context) (undo func()) {
-	patch := func(store string) error {
-		_, err := k.Run(ctx, "patch", "core5g", "core5g", "--type=merge", "-p", `{"spec":{"sessionStore":`+store+`}}`)
-		return err
-	}
-	if err := patch(`{"type":"External","secretRef":{"name":"nobody-made-it"}}`); err != nil {
-		t.Fatal(err)
-	}
-	return func() {
-		if err := patch("null"); err != nil {
-			t.Error(err)
-		}
-		// The sealing keys outlive their store, and even their core; nothing is sealed with these.
-		if _, err := k.Run(ctx, "delete", "secret", specs.SessionStoreKeysName("core5g"), "--ignore-not-found"); err != nil {
-			t.Error(err)
-		}
-	}
-}
-
 // conditionIs is nil once the condition has the status.
 func conditionIs(object, condition, status string) func(ctx context.Context) error {
 	return func(ctx context.Context) error { return k.WaitConditionIs(ctx, object, condition, status, time.Second) }
@@ -402,14 +370,6 @@ func withoutAuthority(ctx context.Context) (string, error) {
 		return "", err
 	}
 	return "the SBI has no TLS here, or not with the operator's own authority: no certificate to let expire", nil
-}
-
-func withFree5GCsSMF(ctx context.Context) (string, error) {
-	out, err := k.Run(ctx, "get", "core5g", "core5g", "-o", "jsonpath={.spec.controlPlane}")
-	if err != nil || out == "Core5G" {
-		return "", err
-	}
-	return "the SMF is free5GC's here: it has no shards, and counts no procedures", nil
 }
 
 // frozenCertificate puts a certificate that ends in three days into a Secret, and makes it immutable: the operator

@@ -26,15 +26,18 @@ func doors(ctx context.Context) (map[string]guarded, error) {
 		name, component, protocol, port string
 		admits                          []visitor
 	}{
-		{"SBI of the NRF", "nrf", knock.TCP, "8000", []visitor{asPCF, asSMF}},
-		{"SBI of the AMF", "amf", knock.TCP, "8000", []visitor{asPCF, asSMF}},
-		{"SBI of the SMF", "smf", knock.TCP, "8000", []visitor{asPCF}},
-		{"SBI of the PCF", "pcf", knock.TCP, "8000", []visitor{asSMF}},
+		{"SBI of the NRF", "nrf", knock.TCP, "8000", []visitor{asPCF, asAMF, asSMF}},
+		{"SBI of the AMF", "amf", knock.TCP, "8000", []visitor{asPCF, asAMF, asSMF}},
+		{"SBI of the SMF", "smf", knock.TCP, "8001", []visitor{asPCF, asAMF, asSMF}},
+		{"SBI of the PCF", "pcf", knock.TCP, "8000", []visitor{asAMF, asSMF}},
 		{"SBI of the CHF", "chf", knock.TCP, "8000", []visitor{asPCF, asSMF}},
-		{"SBI of the subscriber data", "subscriber-data", knock.TCP, "8000", []visitor{asPCF, asSMF}},
+		{"SBI of the subscriber data", "subscriber-data", knock.TCP, "8000", []visitor{asPCF, asAMF, asSMF}},
 		{"N4 of the UPF", "upf", knock.PFCP, "8805", []visitor{asSMF}},
+		{"N2 of the workers", "amf-n2", knock.TCP, "38400", []visitor{asAMF}},
+		{"session store", "session-store", knock.TCP, "6379", []visitor{asAMF, asSMF}},
 		{"database", "database", knock.TCP, "27017", []visitor{asPCF}},
 		{"metrics of the AMF", "amf", knock.TCP, "9090", []visitor{prometheus}},
+		{"metrics of the N2 terminator", "amf-n2", knock.TCP, "9090", []visitor{prometheus}},
 		{"metrics of the SMF", "smf", knock.TCP, "9090", []visitor{prometheus}},
 		{"metrics of the subscriber data", "subscriber-data", knock.TCP, "9090", []visitor{prometheus}},
 		{"metrics of the UPF", "upf", knock.TCP, "9090", []visitor{prometheus}},
@@ -48,7 +51,7 @@ func doors(ctx context.Context) (map[string]guarded, error) {
 	}
 	// By the address of a Service a packet takes another way through the node.
 	host, err := k.Run(ctx, "get", "service", core+"-nrf", "-o", "jsonpath={.spec.clusterIP}")
-	found["Service of the NRF"] = guarded{knock.Door{Protocol: knock.TCP, Address: net.JoinHostPort(host, "8000")}, []visitor{asPCF, asSMF}}
+	found["Service of the NRF"] = guarded{knock.Door{Protocol: knock.TCP, Address: net.JoinHostPort(host, "8000")}, []visitor{asPCF, asAMF, asSMF}}
 	return found, err
 }
 

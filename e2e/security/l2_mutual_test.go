@@ -1,6 +1,7 @@
 package security
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"encoding/base64"
@@ -20,12 +21,10 @@ import (
 // sbi are the functions' Secrets by component, and who of the visitors may knock.
 var sbi = map[string]visitor{"nrf": asSMF, "amf": asSMF, "smf": asPCF, "pcf": asSMF, "chf": asSMF, "subscriber-data": asSMF}
 
-func object(component string) string {
-	if component == "smf" {
-		return core + "-smf-" + slice
-	}
-	return core + "-" + component
-}
+// ports of the SBI where it is not 8000: shard 1 of the SMF has this one.
+var ports = map[string]string{"smf": "8001"}
+
+func object(component string) string { return core + "-" + component }
 
 // secret is a function's certificate as its Secret has it.
 func secret(ctx context.Context, name string) (map[string][]byte, error) {
@@ -72,7 +71,7 @@ func visitSBI(ctx context.Context, protocol string) (knock.Visit, error) {
 			return visit, err
 		}
 		visit.Doors[component] = knock.Door{
-			Protocol: protocol, Address: net.JoinHostPort(host, "8000"),
+			Protocol: protocol, Address: net.JoinHostPort(host, cmp.Or(ports[component], "8000")),
 			Name: object(component) + "." + cluster.Namespace + ".svc",
 		}
 	}

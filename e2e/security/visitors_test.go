@@ -10,6 +10,7 @@ import (
 
 	"core5g.dev/core5g/e2e/cluster"
 	"core5g.dev/core5g/e2e/knock"
+	api "core5g.dev/core5g/operators/api/v1alpha1"
 )
 
 // elsewhere is the namespace of visitors who are not of the core's.
@@ -30,10 +31,11 @@ var (
 	stranger   = visitor{"stranger", elsewhere, ""}
 	unlabelled = visitor{"unlabelled", cluster.Namespace, ""}
 	asPCF      = visitor{"visitor-pcf", cluster.Namespace, function("pcf")}
-	asSMF      = visitor{"visitor-smf", cluster.Namespace, function("smf")}
+	asAMF      = visitor{"visitor-amf", cluster.Namespace, function("amf") + ", " + api.LabelAccessManagement + ": core"}
+	asSMF      = visitor{"visitor-smf", cluster.Namespace, function("smf") + ", " + api.LabelSessionManagement + ": core"}
 	prometheus = visitor{"visitor-prometheus", elsewhere, ", app.kubernetes.io/name: prometheus"}
 
-	visitors = []visitor{stranger, unlabelled, asPCF, asSMF, prometheus}
+	visitors = []visitor{stranger, unlabelled, asPCF, asAMF, asSMF, prometheus}
 )
 
 func function(component string) string {
@@ -129,7 +131,7 @@ func address(ctx context.Context, component string) (string, error) {
 	}
 	var found []string
 	for _, pod := range pods {
-		if pod.Status.PodIP != "" && pod.Ready() && (component != "smf" || pod.Metadata.Labels["core5g.dev/slice"] == slice) {
+		if pod.Status.PodIP != "" && pod.Ready() {
 			found = append(found, pod.Status.PodIP)
 		}
 	}
