@@ -179,13 +179,15 @@ func TestBuildersGolden(t *testing.T) {
 	own.Spec.SessionManagement = &api.SessionManagementSpec{Replicas: ptr.To[int32](3), Shards: ptr.To[int32](2)}
 	own.Spec.TLS = secure.Spec.TLS
 	dedicated := SMFSet{Core: makeCore(), Slice: makeSlice("internet", "010203", "10.45.0.0/16")}
-	given := func(services []*corev1.Service) []*corev1.Service {
+	withServices := func(set SMFSet) (out []client.Object) {
+		services := set.Services()
 		for i, s := range services {
 			s.Spec.ClusterIP = fmt.Sprintf("10.96.1.%d", 20+i)
+			out = append(out, s)
 		}
-		return services
+		return append(out, set.Build(platform, services).all()...)
 	}
-	shared := SMFSet{Core: own}.Build(platform, given(SMFSet{Core: own}.Services())).all()
+	shared := withServices(SMFSet{Core: own})
 	shared = append(shared, Certificate(SBIIssuer(own), SMFSet{Core: own}.Certificate()), networkPolicy(own, "smf"))
 
 	ownAMF := makeOwnAMFCore()
@@ -208,7 +210,7 @@ func TestBuildersGolden(t *testing.T) {
 		"n2-terminator-over-udp.yaml":       append(N2Terminators(ownAMFOverUDP, platform).all(), N2TerminatorPolicy(ownAMFOverUDP)),
 		"session-management.yaml":           shared,
 		"upf-own-smf.yaml":                  {UPFUnit(upf, own, platform, 0, "10.96.1.3").Config},
-		"session-management-dedicated.yaml": dedicated.Build(platform, given(dedicated.Services())).all(),
+		"session-management-dedicated.yaml": withServices(dedicated),
 		"tls-certificates.yaml":             certificates,
 		"tls-issuer.yaml":                   issuers,
 		"tls-nrf.yaml":                      NRF(secure, platform, embedded).all(),

@@ -109,7 +109,7 @@ func (s SMFSet) Services() []*corev1.Service {
 	return out
 }
 
-// Build makes the pods of the set. services are those of Services, as the API server has them.
+// Build makes the pods of the set. services are those of Services, as the API server has them: they are not part of what is made.
 func (s SMFSet) Build(p Platform, services []*corev1.Service) FunctionObjects {
 	w := functionWorkload(s.Core, p, api.FunctionSessionManagement)
 	w.object, w.labels, w.owner = s.Object(), s.Labels(), s.owner()
@@ -135,7 +135,7 @@ func (s SMFSet) Build(p Platform, services []*corev1.Service) FunctionObjects {
 	w.grace = 15 // its shards are given up, and their new holders found
 	w.waits = []string{waitFor(FunctionObjectName(s.Core.Name, api.FunctionNRF), PortSBI)}
 	w.replicas = s.replicas()
-	o := w.objects(services...)
+	o := w.objects()
 	o.Budget = w.budget()
 	return o
 }
