@@ -72,11 +72,9 @@ func (t *turn) notified(m *n2.Notify) {
 // tunnelGone: the access network has released the session's resources, and the session stays.
 func (t *turn) tunnelGone() {
 	switch t.s.Phase {
-	case record.Active:
+	case record.Active, record.Establishing: // it had them, whether or not that was heard
+		t.due(dueAccess, 0)
 		t.idle()
-	case record.Establishing:
-		t.reply(Updated{Connection: Deactivated})
-		t.end(endWithNotice, 0)
 	default:
 		t.reply(Updated{Connection: Deactivated})
 	}

@@ -103,16 +103,13 @@ func (t *turn) activated() {
 	t.reply(Updated{Connection: Activating, N2: setup, N2Type: n2.InfoSetupRequest})
 }
 
-// deactivate: 4.2.6 steps 5 and 6. A command that the UE has not answered stays: it is sent again when the UE is back.
+// deactivate: 4.2.6 steps 5 and 6. A command that the UE has not answered stays: it is sent again when the UE is back. A session of which no tunnel was heard
+// yet stays, too: the AMF has taken the accept, and what the UE and its access network have answered may have been lost with whoever was to bring it. A UE that
+// has no accept says so when it comes (PDU session status), or asks again (createAgain).
 func (t *turn) deactivate() {
 	t.due(dueAccess, 0)
-	switch t.s.Phase {
-	case record.Releasing:
+	if t.s.Phase == record.Releasing {
 		t.reply(Updated{Connection: Deactivated})
-		return
-	case record.Establishing: // 4.3.2.2.1: the access network is gone before it had the session
-		t.reply(Updated{Connection: Deactivated})
-		t.end(endWithNotice, 0)
 		return
 	}
 	t.idle()

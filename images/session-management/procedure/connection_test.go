@@ -37,7 +37,12 @@ func TestConnection(t *testing.T) {
 		}},
 		{name: "the unit does not answer, and the next change tells it both", from: active, acts: []act{down, unitMute, up, ready, unitDone}},
 		{name: "the unit has lost it: it is made anew", from: active, acts: []act{down, unitLost, {name: "the unit has it", event: made()}}},
-		{name: "down before the gNB has answered an establishment", from: establishing, acts: []act{down}},
+		{name: "down before the gNB's tunnel was heard: the UE may have the accept, and the session stays", from: establishing, acts: []act{
+			down, unitDone, {name: "packets", event: Report{From: 9, Downlink: true}}, {name: "the AMF pages", event: Transferred{Outcome: Done}}, up, ready, unitDone,
+		}},
+		{name: "down before the gNB's tunnel was heard, and the UE asks again: it has none", from: establishing, acts: []act{
+			down, unitDone, {name: "the UE asks again", event: create(request(5, 0x91))}, {name: "the unit has deleted it", event: Unit{Outcome: Done}},
+		}},
 		{name: "down twice", from: idleUE, acts: []act{down}},
 		{name: "the gNB has no room: it is idle again", from: idleUE, acts: []act{
 			up, update1("the gNB refuses", Update{N2Type: n2.InfoSetupUnsuccessful, N2: makes(t, &n2.SetupUnsuccessful{Cause: ngapcause.RadioResourcesNotAvailable})}),

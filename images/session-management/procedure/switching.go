@@ -107,11 +107,9 @@ func (t *turn) switchedTo(taken []byte) {
 // switchFailed: the UE has gone where the session was not taken. It stays, without a tunnel (TS 29.502 5.2.2.3.2.1).
 func (t *turn) switchFailed() {
 	switch t.s.Phase {
-	case record.Active:
+	case record.Active, record.Establishing: // the UE has it
+		t.due(dueAccess, 0)
 		t.idle()
-	case record.Establishing:
-		t.reply(Updated{Connection: Deactivated})
-		t.end(endWithNotice, 0)
 	default:
 		t.reply(Updated{Connection: Deactivated})
 	}

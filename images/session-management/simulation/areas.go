@@ -235,6 +235,9 @@ func (u *ue) letGo(a procedure.AskTransfer) bool {
 		return false
 	}
 	u.teid = 0
+	if u.ref == "" { // the AMF has not heard of the context yet
+		return true
+	}
 	u.update("released", procedure.Update{N2: u.encoded(&n2.ReleaseResponse{}), N2Type: n2.InfoReleaseResponse}, func(procedure.Updated) {})
 	return true
 }

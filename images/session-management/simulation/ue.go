@@ -347,7 +347,11 @@ func (u *ue) afterCreation(ref string) {
 		u.w.After(time.Millisecond, func() { u.afterCreation(ref) })
 		return
 	}
-	if u.ref == ref {
+	switch {
+	case u.ref != ref:
+	case u.w.faults && u.w.Chance(30): // whoever was to bring the tunnel has died, the UE has gone, and the next one says that alone
+		u.deactivate()
+	default:
 		u.resources()
 	}
 }
