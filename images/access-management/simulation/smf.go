@@ -150,10 +150,11 @@ func (f *smf) data(c *smContext, left int) {
 // whose end the SMF did not hear of.
 func (f *smf) probe() {
 	for _, c := range slices.Clone(f.contexts) {
-		was := c.ups
-		if !f.carried(c) { // the access network says so: a GTP-U Error Indication
-			c.tunnel = nil
+		if c.tunnel != nil && f.carried(c) { // they are with it now
+			continue
 		}
+		was := c.ups
+		c.tunnel = nil // the access network says so: a GTP-U Error Indication
 		f.data(c, 3)
 		f.w.After(30*time.Second, func() {
 			if f.of(c.ref) == c && c.tunnel == nil && c.ups == was && (f.w.vanished == nil || f.w.vanished.supi != c.supi) {
