@@ -16,6 +16,7 @@ func (t *turn) command(m n1.Message, waits bool) (plain []byte, ok bool) {
 		t.out.Refused = err.Error()
 		return nil, false
 	}
+	t.untold()
 	t.s.Command = nil
 	if waits {
 		t.s.Command = &record.Command{Message: plain, Attempts: 1, Began: t.in.Now.UnixMilli()}
@@ -51,11 +52,21 @@ func (t *turn) dropCommand() {
 	if t.s.Command == nil {
 		return
 	}
-	if t.commanded(n1.ConfigurationUpdateCommandType) { // it is told when it is back
-		t.s.Names = 0
-	}
+	t.untold()
 	t.s.Command = nil
 	t.due(dueCommand, 0)
+}
+
+// untold: what a Configuration Update Command was to say the UE is told when it is back, the network's names as well as its slices.
+func (t *turn) untold() {
+	if !t.commanded(n1.ConfigurationUpdateCommandType) {
+		return
+	}
+	t.s.Names = 0
+	m, err := n1.Decode(t.s.Command.Message, n1.Downlink)
+	if c, is := m.(*n1.ConfigurationUpdateCommand); err == nil && is && c.Allowed != nil {
+		t.s.Behind, t.s.Untold = true, true
+	}
 }
 
 func (t *turn) commandSilent() {
@@ -79,13 +90,11 @@ func (t *turn) commandSilent() {
 // unanswered: the UE has not answered, or has gone.
 func (t *turn) unanswered() {
 	kind, _ := n1.TypeOf(t.s.Command.Message)
+	t.untold()
 	t.s.Command = nil
 	t.due(dueCommand, 0)
 	switch kind {
 	case n1.RegistrationAcceptType, n1.ConfigurationUpdateCommandType: // 5.5.1.2.8 c, 5.4.4.6 b: both 5G-GUTIs are the UE's until it has used one
-		if kind == n1.ConfigurationUpdateCommandType {
-			t.s.Names = 0
-		}
 	case n1.DeregistrationRequestToUEType: // 5.5.2.3.5 a
 		t.deregistrationAccepted()
 	default: // 5.4.1.3.7 b, 5.4.2.7 b, 5.4.3.6 b

@@ -131,11 +131,12 @@ func (t *turn) changed(sub *Subscription, decided *Policy) {
 		}
 	}
 	t.tellAccess(uplink, downlink, rfsp)
-	if !slices.EqualFunc(was, t.s.Allowed, record.Slice.Is) {
+	if t.s.Untold || !slices.EqualFunc(was, t.s.Allowed, record.Slice.Is) {
 		t.bid(&n1.ConfigurationUpdateCommand{
 			Acknowledge: true, Allowed: nssai(t.s.Allowed), Rejected: t.rejectedNSSAI(),
 			Configured: configuredNSSAI(sub.Slices, t.in.Settings.plmn(t.s.Place.PLMN)), SubscriptionChanged: true, TAIs: t.taiList(),
 		})
+		t.s.Behind, t.s.Untold = false, false
 		return
 	}
 	t.configure()

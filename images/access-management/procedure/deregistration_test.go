@@ -72,6 +72,8 @@ func TestConfiguration(t *testing.T) {
 	complete := says("UE: Configuration Update Complete", protected(&n1.ConfigurationUpdateComplete{}))
 	unchanged := answers("PCF: nothing new", func(n Number) Event { return Policy{Number: n, Outcome: Done, URI: "http://pcf/policies/1"} })
 	decides := happens("PCF: update", PolicyChanged{From: 3, Uplink: 1e6, Downlink: 2e6})
+	ended := smf("SMF: it has none", 1, SessionAnswer{Outcome: Refused, Status: 404})
+	other := func(s *Subscription) { s.Slices = []SubscribedSlice{{Slice: ioT, Default: true, DNN: "meters"}} }
 	tell(t, "configuration", []story{
 		{name: "the network's names", from: named(withSession), acts: []act{happens("names", SettingsChanged{}), complete, happens("nothing new", SettingsChanged{})}},
 		{name: "the network's names, for a UE that is idle: when it comes", from: named(idleUE), acts: []act{happens("names", SettingsChanged{}), serves, toSetUp}},
@@ -112,6 +114,12 @@ func TestConfiguration(t *testing.T) {
 		{name: "another slice: the session in the old one ends", from: withSession, acts: []act{
 			changed, subscribed("UDM: another slice", func(s *Subscription) { s.Slices = []SubscribedSlice{{Slice: ioT, Default: true, DNN: "meters"}} }), unchanged,
 			smf("SMF: command", 1, SessionAnswer{Outcome: Done, N1: []byte{0x2e, 1, 0, 0xd3, 39}, N2: []byte{7}, N2Type: releaseRequest}), complete,
+		}},
+		{name: "another slice, and the UE goes before it has answered: it is told when it is back, though the UDM says the same", from: withSession, acts: []act{
+			changed, subscribed("UDM: another slice", other), unchanged, ended, gnbReleases, released, serves, contextUp, subscribed("UDM: the same", other), unchanged, complete,
+		}},
+		{name: "another slice, and the UE does not answer: it is told when it asks for service", from: withSession, acts: []act{
+			changed, subscribed("UDM: another slice", other), unchanged, ended, silent, silent, silent, silent, silent, gnbReleases, released, serves, contextUp, subscribed("UDM: the same", other), unchanged,
 		}},
 		{name: "no slice left", from: withSession, acts: []act{changed, subscribed("UDM: no slice", func(s *Subscription) { s.Slices = nil })}},
 		{name: "barred", from: withSession, acts: []act{changed, subscribed("UDM: barred", func(s *Subscription) { s.Barred = true })}},

@@ -499,6 +499,7 @@ func askRegAccept(t *turn) {
 	a := &n1.RegistrationAccept{
 		Result: n1.RegistrationResult{Access: n1.Access3GPP}, TAIs: t.taiList(), Features: t.features(), Allowed: nssai(t.s.Allowed), Rejected: t.rejectedNSSAI(),
 	}
+	t.s.Untold = false
 	if sub := t.live.subscription; sub != nil {
 		a.Configured = configuredNSSAI(sub.Slices, t.in.Settings.plmn(t.s.Place.PLMN))
 	}

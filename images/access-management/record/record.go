@@ -90,6 +90,8 @@ type UE struct {
 	Since int64 `cbor:"31,keyasint,omitempty"`
 	// Behind: the UE has not heard all that has changed for it.
 	Behind bool `cbor:"32,keyasint,omitempty"`
+	// Untold: Allowed and Area were told in a command that the UE has not answered, and that is not said any more.
+	Untold bool `cbor:"42,keyasint,omitempty"`
 	// Prove: nothing is ciphered for the UE before it was authenticated anew, since the store may have lost what it was told.
 	Prove bool `cbor:"34,keyasint,omitempty"`
 	// History is how the last procedures ended, the oldest first.

@@ -63,7 +63,7 @@ func full() *UE {
 	u.Command = &Command{Message: make([]byte, 100), Attempts: 2, Began: 1_800_000_000_002}
 	u.Paging = &Paging{Attempts: 2, Began: 1_800_000_000_003, Priority: 1}
 	u.Handover = &Handover{Target: *u.Left, Step: 2, Cause: [2]uint8{1, 2}, Asked: 6, Taken: 2, Began: 1_800_000_000_004, Place: u.Place}
-	u.Behind, u.Prove = true, true
+	u.Behind, u.Untold, u.Prove = true, true, true
 	u.Renewed = 1_800_000_000
 	u.Decided = Decided{RFSP: 4, Uplink: 1e9, Downlink: 2e9}
 	for n := range uint8(HistoryLength) {
