@@ -54,6 +54,10 @@ func (t *turn) connected(message n2.Message) {
 	}
 	switch m := message.(type) {
 	case *n2.UplinkNASTransport:
+		if t.doing() == Switching { // the access network is answered first
+			t.out.Later = true
+			return
+		}
 		t.seen(m.Location)
 		t.fromUE(m.NAS)
 	case *n2.InitialContextSetupResponse:

@@ -27,6 +27,7 @@
 //	SubscriptionChanged          a procedure                                  Later
 //	Path Switch, Handover        a procedure                                  refused
 //	End                          anything                                     begun, the other is over
+//	NAS by the same connection   a path switch                            Later
 //	UL NAS Transport             anything                                     of each PDU session one after the other (sessions.go)
 //
 // What is Later is offered again after each event that was not. What takes a UE long is no procedure but a state of the record: a Command that it has

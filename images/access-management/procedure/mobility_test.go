@@ -76,6 +76,11 @@ func TestPathSwitch(t *testing.T) {
 		{name: "sessions with identities that no UE gives: the UE's own is switched", from: withSession, acts: []act{
 			ask([]n2.Session{one, {ID: 17}, {ID: 0}}, nil), acked,
 		}},
+		{name: "the UE registers there before the SMF has answered: the gNB is answered first", from: withSession, acts: []act{
+			ask([]n2.Session{one}, nil), fromGNB2("UE: mobility registration, 5G-GUTI", 40, func(tr *teller) n2.Message {
+				return &n2.UplinkNASTransport{NAS: mobility(nil)(tr), Location: location(7)}
+			}), acked,
+		}},
 		{name: "all refused", from: withSession, acts: []act{ask([]n2.Session{one}, nil), smf("SMF: nothing", 1, SessionAnswer{Outcome: Unknown})}},
 		{name: "of a UE that is idle", from: idleUE, acts: []act{{name: "gNB 2: Path Switch Request", event: func(tr *teller) Event {
 			return FromAccess{At: at(gnb2, 40), Message: &n2.PathSwitchRequest{RAN: 40, SourceAMF: 77, Location: location(7), Sessions: []n2.Session{one}}}

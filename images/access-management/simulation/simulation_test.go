@@ -25,6 +25,8 @@ var failed = []uint64{
 	1259, // what the store had said of a UE before it was deleted was taken for what it is
 	221,  // a UE lost its connection by an NG Reset of before, which its shard heard late
 	168,  // a UE that was to leave was told so with a COUNT that lost writes had given before
+	765,  // a UE that had left before it answered which slices it has was not told again
+	1071, // a gNB that asked for a path switch was not answered, because the UE registered meanwhile
 	44,   // a UE that registered on the connection by which it was leaving was leaving for ever
 }
 
