@@ -136,7 +136,7 @@ func TestCreate(t *testing.T) {
 			wants{warning: "5QI 200 of DNN internet is not standardized: configure every gNB with what it means"}},
 		"an S-NSSAI twice":      {second(func(s *api.Slice) { s.Spec.SNSSAI.SD = "010203" }), wants{refusal: "S-NSSAI 1-010203 belongs to Slice first already"}},
 		"two things at once":    {second(func(s *api.Slice) { s.Spec.SNSSAI.SD = "010203"; s.Spec.DataNetworks[0].UEPools[0] = "10.45.4.0/24" }), wants{refusal: "data networks there, or write another S-NSSAI; pool 10.45.4.0/24"}},
-		"an S-NSSAI without SD": {second(func(s *api.Slice) { s.Spec.SNSSAI.SD = "" }), wants{refusal: "write an sd", warning: "S-NSSAI 1 is not in"}},
+		"an S-NSSAI without SD": {second(func(s *api.Slice) { s.Spec.SNSSAI.SD = "" }), wants{refusal: "an S-NSSAI without sd needs core5g's own SMF: write an sd, or controlPlane: Core5G in Core5G core5g", warning: "Adding {sst: 1} there restarts the AMF"}},
 		"QoS flows of free5GC's SMF": {second(func(s *api.Slice) { s.Spec.DataNetworks[0].Flows = []api.QoSFlow{{Name: "voice"}} }),
 			wants{refusal: "flows of DNN internet needs core5g's own SMF: leave it out, or write controlPlane: Core5G in Core5G core5g"}},
 		"IPv6 of free5GC's SMF": {second(func(s *api.Slice) { s.Spec.DataNetworks[0].UEPools[0] = "2001:db8::/48" }),
@@ -172,13 +172,18 @@ func TestCreate(t *testing.T) {
 			c.check(t, warnings, err)
 		})
 	}
-	own := with(core(), func(c *api.Core5G) { c.Spec.ControlPlane = api.ControlPlaneCore5G })
+	own := with(core(), func(c *api.Core5G) {
+		c.Spec.ControlPlane = api.ControlPlaneCore5G
+		c.Spec.SliceCatalogue = append(c.Spec.SliceCatalogue, api.SNSSAI{SST: 2})
+	})
 	for name, c := range map[string]struct {
 		object client.Object
 		wants
 	}{
-		"QoS flows": {second(func(s *api.Slice) { s.Spec.DataNetworks[0].Flows = []api.QoSFlow{{Name: "voice"}} }), wants{}},
-		"IPv6":      {second(func(s *api.Slice) { s.Spec.DataNetworks[0].UEPools[0] = "2001:db8::/48" }), wants{}},
+		"QoS flows":                {second(func(s *api.Slice) { s.Spec.DataNetworks[0].Flows = []api.QoSFlow{{Name: "voice"}} }), wants{}},
+		"IPv6":                     {second(func(s *api.Slice) { s.Spec.DataNetworks[0].UEPools[0] = "2001:db8::/48" }), wants{}},
+		"an S-NSSAI without SD":    {second(func(s *api.Slice) { s.Spec.SNSSAI = api.SNSSAI{SST: 2} }), wants{}},
+		"one beyond the catalogue": {second(func(s *api.Slice) { s.Spec.SNSSAI = api.SNSSAI{SST: 1} }), wants{warning: "S-NSSAI 1 is not in spec.sliceCatalogue of Core5G core5g, so no UE can ask for it"}},
 		"a maximum below what is guaranteed": {second(func(s *api.Slice) {
 			s.Spec.DataNetworks[0].Flows = []api.QoSFlow{{Name: "voice",
 				GBR: &api.FlowBitRates{Uplink: "2 Mbps", Downlink: "1 Mbps"}, MBR: &api.FlowBitRates{Uplink: "2000 Kbps", Downlink: "999 Kbps"}}}

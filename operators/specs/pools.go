@@ -124,9 +124,6 @@ func SNSSAIProblem(slice *api.Slice, others []api.Slice) *Problem {
 		return &Problem{api.ReasonDuplicate, fmt.Sprintf(
 			"S-NSSAI %s belongs to Slice %s already: add the data networks there, or write another S-NSSAI", slice.Spec.SNSSAI, older.Name)}
 	}
-	if slice.Spec.SNSSAI.SD == "" {
-		return &Problem{api.ReasonNotSupported, "an S-NSSAI without sd is refused by the SMF's configuration: write an sd"}
-	}
 	return nil
 }
 
@@ -155,10 +152,18 @@ func AdvertisedProblem(slice *api.Slice, core *api.Core5G) *Problem {
 		}
 	}
 	if core.OwnAMF() {
-		return &Problem{api.ReasonNotInCatalogue, fmt.Sprintf("S-NSSAI %s is not in spec.sliceCatalogue of Core5G %s, so no UE can ask for it: add {sst: %d, sd: %q} there, which restarts nothing",
-			slice.Spec.SNSSAI, name, slice.Spec.SNSSAI.SST, strings.ToLower(slice.Spec.SNSSAI.SD))}
+		return &Problem{api.ReasonNotInCatalogue, fmt.Sprintf("S-NSSAI %s is not in spec.sliceCatalogue of Core5G %s, so no UE can ask for it: add %s there, which restarts nothing",
+			slice.Spec.SNSSAI, name, inCatalogue(slice.Spec.SNSSAI))}
 	}
 	return &Problem{api.ReasonRestartRequired, fmt.Sprintf("S-NSSAI %s is not in spec.sliceCatalogue of Core5G %s, so no UE can ask for it. "+
-		"Adding {sst: %d, sd: %q} there restarts the AMF, and every UE registers anew: choose the moment",
-		slice.Spec.SNSSAI, name, slice.Spec.SNSSAI.SST, strings.ToLower(slice.Spec.SNSSAI.SD))}
+		"Adding %s there restarts the AMF, and every UE registers anew: choose the moment",
+		slice.Spec.SNSSAI, name, inCatalogue(slice.Spec.SNSSAI))}
+}
+
+// inCatalogue is how an S-NSSAI is written there.
+func inCatalogue(s api.SNSSAI) string {
+	if s.SD == "" {
+		return fmt.Sprintf("{sst: %d}", s.SST)
+	}
+	return fmt.Sprintf("{sst: %d, sd: %q}", s.SST, strings.ToLower(s.SD))
 }

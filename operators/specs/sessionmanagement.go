@@ -16,6 +16,10 @@ func ControlPlaneProblem(slice *api.Slice, core *api.Core5G) *Problem {
 	if core == nil || core.OwnControlPlane() {
 		return nil
 	}
+	if slice.Spec.SNSSAI.SD == "" {
+		return &Problem{api.ReasonNotSupported, fmt.Sprintf(
+			"an S-NSSAI without sd needs core5g's own SMF: write an sd, or controlPlane: Core5G in Core5G %s, which ends all PDU sessions of the core once", core.Name)}
+	}
 	for _, dn := range slice.Spec.DataNetworks {
 		for _, field := range []struct {
 			name string

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"core5g.dev/core5g/e2e/ran/ue"
+	"core5g.dev/core5g/e2e/ran/uenas"
 )
 
 func TestAUERegistersAndGetsASession(t *testing.T) {
@@ -16,6 +17,25 @@ func TestAUERegistersAndGetsASession(t *testing.T) {
 	if n := len(s.upfu.Sessions()); n != 1 {
 		t.Errorf("upf-u has %d sessions", n)
 	}
+}
+
+// A slice of the same SST without SD is another slice, with another pool.
+func TestASliceWithoutSD(t *testing.T) {
+	s := begin(t)
+	p := s.switchOn(1, func(c *ue.Config) {
+		c.Requested = []uenas.SNSSAI{bare}
+		c.Sessions = []ue.SessionConfig{{PSI: 1, Slice: bare, DNN: "internet"}}
+	})
+	if x := p.ready(); len(x.Sessions) != 1 || !strings.HasPrefix(x.Sessions[0].Address, "10.46.") {
+		t.Errorf("the UE has %+v", x.Sessions)
+	}
+	if rec := s.kept(1); len(rec.Allowed) != 1 || rec.Allowed[0].SST != bare.SST || rec.Allowed[0].SD != nil || rec.Sessions[0].Slice.SD != nil {
+		t.Errorf("the AMF has %+v, and the session %+v", rec.Allowed, rec.Sessions[0])
+	}
+	p.must(p.Idle(s.ctx))
+	s.until("the UPF to keep packets", func() bool { return s.buffers() == 1 })
+	s.packet()
+	p.wait("paging", func(x ue.Status) bool { return x.Counters.Pagings == 1 && x.Ready && x.CM == "connected" })
 }
 
 // idle lets a UE go idle, and its session wait in the UPF.

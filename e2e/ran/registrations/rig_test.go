@@ -72,7 +72,11 @@ const (
 	shardCount = 4
 )
 
-var slice = uenas.SNSSAI{SST: 1, SD: [3]byte{1, 2, 3}, HasSD: true}
+// slice of most stories, and one without SD.
+var (
+	slice = uenas.SNSSAI{SST: 1, SD: [3]byte{1, 2, 3}, HasSD: true}
+	bare  = uenas.SNSSAI{SST: 1}
+)
 
 func TestMain(m *testing.M) {
 	if err := os.Setenv(sctp.TransportEnv, "udp"); err != nil {
@@ -129,7 +133,7 @@ func begin(t *testing.T, step ...func(*amfWorker, string)) *story {
 	}
 	internet := amfrecord.Slice{SST: slice.SST, SD: &slice.SD}
 	s.settings = &procedure.Settings{
-		Name: "AMF", Region: 2, Set: 1, Pointer: 0, Capacity: 255, PLMNs: []procedure.PLMN{{PLMN: "20893", Slices: []amfrecord.Slice{internet}}},
+		Name: "AMF", Region: 2, Set: 1, Pointer: 0, Capacity: 255, PLMNs: []procedure.PLMN{{PLMN: "20893", Slices: []amfrecord.Slice{internet, {SST: bare.SST}}}},
 		Integrity: []uint8{2, 1}, Ciphering: []uint8{2, 1}, Periodic: 54 * time.Minute, FullName: "core5g",
 	}
 	t.Cleanup(func() {
@@ -210,7 +214,7 @@ func (s *story) startData() {
 apiVersion: core5g.dev/v1alpha1
 kind: Core5G
 metadata: {name: core5g}
-spec: {plmns: [{mcc: "208", mnc: "93"}], tacs: ["000001", "000002"], sliceCatalogue: [{sst: 1, sd: "010203"}]}
+spec: {plmns: [{mcc: "208", mnc: "93"}], tacs: ["000001", "000002"], sliceCatalogue: [{sst: 1, sd: "010203"}, {sst: 1}]}
 ---
 apiVersion: core5g.dev/v1alpha1
 kind: Slice
@@ -219,6 +223,13 @@ spec:
   snssai: {sst: 1, sd: "010203"}
   dataNetworks: [{dnn: internet, uePools: [10.45.0.0/16]}]
 ---
+apiVersion: core5g.dev/v1alpha1
+kind: Slice
+metadata: {name: bare}
+spec:
+  snssai: {sst: 1}
+  dataNetworks: [{dnn: internet, uePools: [10.46.0.0/16]}]
+---
 apiVersion: v1
 kind: Secret
 metadata: {name: keys}
@@ -226,7 +237,7 @@ stringData: {k: ` + key + `, opc: ` + opc + `}
 `)
 	for n := range 9 {
 		fmt.Fprintf(&text, "---\napiVersion: core5g.dev/v1alpha1\nkind: Subscriber\nmetadata: {name: ue%d}\n"+
-			"spec: {supi: %s, authentication: {secretRef: {name: keys}}, slices: [{name: internet, default: true}]}\n", n+1, supi(n+1))
+			"spec: {supi: %s, authentication: {secretRef: {name: keys}}, slices: [{name: internet, default: true}, {name: bare}]}\n", n+1, supi(n+1))
 	}
 	s.file = filepath.Join(s.t.TempDir(), "subscribers.yaml")
 	if err := os.WriteFile(s.file, []byte(text.String()), 0o600); err != nil {
@@ -276,11 +287,17 @@ func (s *story) startSMF() {
 	}
 	s.t.Cleanup(s.upfu.Kill)
 	unit := s.startAgent(socket)
-	snapshot, err := configuration.New([]configuration.Slice{{Name: "internet", SST: 1, SD: &slice.SD, DataNetworks: []configuration.DataNetwork{{
-		DNN: "internet", Core: "internet", Types: []n1.SessionType{n1.IPv4}, AMBR: record.AMBR{Uplink: 1e9, Downlink: 1e9}, FiveQI: 9,
-		ARP: configuration.ARP{Priority: 8}, MTU: 1400,
-		Units: []configuration.Serving{{NodeID: nodeID, Pools: []netip.Prefix{netip.MustParsePrefix("10.45.0.0/24")}}},
-	}}}}, []configuration.Unit{{NodeID: nodeID, Address: unit}})
+	network := func(core, pool string) []configuration.DataNetwork {
+		return []configuration.DataNetwork{{
+			DNN: "internet", Core: core, Types: []n1.SessionType{n1.IPv4}, AMBR: record.AMBR{Uplink: 1e9, Downlink: 1e9}, FiveQI: 9,
+			ARP: configuration.ARP{Priority: 8}, MTU: 1400,
+			Units: []configuration.Serving{{NodeID: nodeID, Pools: []netip.Prefix{netip.MustParsePrefix(pool)}}},
+		}}
+	}
+	snapshot, err := configuration.New([]configuration.Slice{
+		{Name: "internet", SST: 1, SD: &slice.SD, DataNetworks: network("internet", "10.45.0.0/24")},
+		{Name: "bare", SST: 1, DataNetworks: network("bare", "10.46.0.0/24")},
+	}, []configuration.Unit{{NodeID: nodeID, Address: unit}})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -663,7 +680,7 @@ func (s *story) startGNB(n int) {
 	s.n3s = append(s.n3s, n3)
 	s.wg.Go(func() { _ = n3.Serve() })
 	s.gnbs = append(s.gnbs, gnb.New(gnb.Config{
-		Name: []string{"one", "two"}[n], ID: uint32(n + 1), MCC: "208", MNC: "93", TAC: [3]byte{0, 0, byte(n + 1)}, Slices: []uenas.SNSSAI{slice},
+		Name: []string{"one", "two"}[n], ID: uint32(n + 1), MCC: "208", MNC: "93", TAC: [3]byte{0, 0, byte(n + 1)}, Slices: []uenas.SNSSAI{slice, bare},
 		AMF: []string{"amf:38412"}, MinBackoff: 5 * time.Millisecond, MaxBackoff: 20 * time.Millisecond,
 		ReleaseAfter: 300 * time.Millisecond, HoldLimit: time.Second,
 	}, s.dialN2, n3, n3.Address().As4(), logger().With("gnb", n+1)))
