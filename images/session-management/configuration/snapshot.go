@@ -32,6 +32,9 @@ type Slice struct {
 // SNSSAI as TS 29.571 writes it: 1-010203, or 1.
 func (s *Slice) SNSSAI() string { return snssai(s.SST, s.SD) }
 
+// SNSSAI of the data network's slice, as TS 29.571 writes it.
+func (d *DataNetwork) SNSSAI() string { return snssai(d.SST, d.SD) }
+
 func snssai(sst uint8, sd *[3]byte) string {
 	if !isSD(sd) {
 		return fmt.Sprint(sst)

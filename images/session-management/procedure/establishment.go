@@ -134,8 +134,8 @@ func (t *turn) refuseCreate(f Failed) {
 		t.gone(f.Cause)
 		return
 	}
-	t.create = nil
 	t.ended(Establishment, f.Cause, t.in.Now.UnixMilli())
+	t.create = nil
 }
 
 // Step 4.

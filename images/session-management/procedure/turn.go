@@ -54,6 +54,8 @@ type Result struct {
 	// Cause is "" where it did what it should.
 	Cause string
 	Took  time.Duration
+	// Slice and DNN of the session; "" where the UE asked for one that is not configured.
+	Slice, DNN string
 }
 
 // Kind of procedure. The numbers are in records.
@@ -184,8 +186,18 @@ func (t *turn) over(cause string) {
 }
 
 func (t *turn) ended(kind Kind, cause string, began int64) {
-	took := time.Duration(max(t.in.Now.UnixMilli()-began, 0)) * time.Millisecond
-	t.out.Ended = append(t.out.Ended, Result{Kind: kind, Cause: cause, Took: took})
+	r := Result{Kind: kind, Cause: cause, Took: time.Duration(max(t.in.Now.UnixMilli()-began, 0)) * time.Millisecond}
+	if t.s != nil {
+		r.Slice, r.DNN = t.s.Slice, t.s.DNN
+	} else if c := t.create; c != nil && t.in.Config != nil {
+		if slice := t.in.Config.Slice(c.SST, c.SD); slice != nil {
+			r.Slice = slice.Name
+			if network, err := t.in.Config.DataNetwork(c.SST, c.SD, c.DNN); err == nil {
+				r.DNN = network.DNN
+			}
+		}
+	}
+	t.out.Ended = append(t.out.Ended, r)
 }
 
 // gone: the session is no more, and its times with it.

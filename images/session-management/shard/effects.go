@@ -65,7 +65,7 @@ func (s *Shard) Store(f func(context.Context, sessionstore.Store) func()) {
 func (s *Shard) Waiting(t procedure.Token) bool { return s.pod.tokens.Has(t) }
 
 // Ended implements runner.World.
-func (s *Shard) Ended(r procedure.Result) { s.pod.measures.ended(r) }
+func (s *Shard) Ended(r procedure.Result) { s.pod.measures.ended(r, s.Configuration()) }
 
 // Do implements runner.World.
 func (s *Shard) Do(e procedure.Effect, done func(procedure.Event)) {

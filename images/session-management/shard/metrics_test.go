@@ -73,7 +73,13 @@ func TestWhatAPodCounts(t *testing.T) {
 	within(t, p.Registry, "core5g_smf_procedures_total", map[string]float64{" establishment done": 1})
 	within(t, p.Registry, "core5g_smf_procedure_seconds", map[string]float64{"establishment done": 1})
 	within(t, p.Registry, "core5g_smf_sessions_in_memory", map[string]float64{"smf-1": 1})
+	within(t, p.Registry, "core5g_pdu_session_establishments_total", map[string]float64{" internet success internet 1-010203": 1})
+	within(t, p.Registry, "core5g_pdu_session_establishment_seconds", map[string]float64{"internet internet 1-010203": 1})
+	within(t, p.Registry, "core5g_smf_pdu_sessions", map[string]float64{"smf-1 internet 1-010203": 1})
+	within(t, p.Registry, "core5g_smf_upf_associated", map[string]float64{"smf-1 internet upf.test": 1})
 	end()
+	within(t, p.Registry, "core5g_smf_pdu_sessions", map[string]float64{})
+	within(t, p.Registry, "core5g_smf_upf_associated", map[string]float64{})
 	within(t, p.Registry, "core5g_smf_shard_held", map[string]float64{"smf-1": 0})
 	within(t, p.Registry, "core5g_smf_sessions_in_memory", map[string]float64{})
 }

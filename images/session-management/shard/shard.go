@@ -38,6 +38,9 @@ type Shard struct {
 	early map[string][]func()
 	// before is what others have asked for before the shard serves.
 	before []func()
+	// links and counted are what the metrics say of the shard.
+	links   map[unitOf]bool
+	counted map[string]bool
 	// watches are the sessions' subscriptions at the UDM, by CP SEID.
 	watches map[uint64]*watch
 }
@@ -75,6 +78,7 @@ func (s *Shard) serve() {
 				s.socket = socket
 				s.runner.Start()
 				s.observe(runner.Counts{})
+				s.count()
 				s.units(s.Configuration())
 				for _, f := range s.before {
 					f()
