@@ -345,6 +345,7 @@ func askSecurity(t *turn) {
 
 // protectComing protects a Security Mode Command, with the context that it takes into use.
 func (t *turn) protectComing(plain []byte) []byte {
+	t.says(n1.Downlink, plain)
 	x := t.s.Coming
 	if x == nil {
 		return plain

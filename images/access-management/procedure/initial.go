@@ -95,6 +95,7 @@ func (t *turn) turnAway(e Initial, m n1.Message) {
 	at.RAN, at.AMF = uint32(e.Message.RAN), t.in.Attachment()
 	if m != nil {
 		if b, err := n1.Encode(m); err == nil {
+			t.says(n1.Downlink, b)
 			t.do(Send{To: at, Message: &n2.DownlinkNASTransport{UE: ids(&at), NAS: b}})
 		}
 	}

@@ -73,6 +73,7 @@ func (t *turn) heard() {
 
 // protect a plain message for the UE; as it is, where there is no context that it uses.
 func (t *turn) protect(plain []byte) []byte {
+	t.says(n1.Downlink, plain)
 	if t.s.Security == nil || !t.s.N2.Secured {
 		return plain
 	}
@@ -143,9 +144,10 @@ func (t *turn) readInitial(nas []byte) (m n1.Message, plain []byte, protected bo
 	if inner := containerOf(m); protected && len(inner) > 0 {
 		whole := t.in.Keys.Decipher(t.s.Security, count, inner)
 		if w, err := n1.Decode(whole, n1.Uplink); err == nil && w.Type() == m.Type() {
-			return w, whole, true
+			m, plain = w, whole
 		}
 	}
+	t.says(n1.Uplink, plain)
 	return m, plain, protected
 }
 
@@ -234,6 +236,7 @@ func (t *turn) fromUE(nas []byte) {
 			m, plain = w, whole
 		}
 	}
+	t.says(n1.Uplink, plain)
 	t.said(m, plain, protected)
 }
 

@@ -1,10 +1,12 @@
 package procedure
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
 
+	"core5g.dev/core5g/images/access-management/n1"
 	"core5g.dev/core5g/images/access-management/n2"
 	"core5g.dev/core5g/images/access-management/record"
 )
@@ -86,6 +88,8 @@ type Output struct {
 	// Due are times at which Due is to come, by name; zero takes one away. Those of a UE that is not written are in memory.
 	Due     map[string]time.Time
 	Effects []Effect
+	// NAS messages that were read, and that are sent, in their order.
+	NAS []Said
 	// Ended are procedures that have ended, the first first.
 	Ended []Result
 	// Refused says why an event was not for this UE as it is; "" otherwise.
@@ -95,6 +99,9 @@ type Output struct {
 // Result of a procedure that has ended.
 type Result struct {
 	Kind Kind
+	// Type of a registration; 0: it is none. Who the UE is that registers, as far as was known: a SUPI, else a SUCI, else "".
+	Type n1.RegistrationType
+	Who  string
 	// Cause is "" where it did what it should.
 	Cause string
 	Took  time.Duration
@@ -226,6 +233,10 @@ func (t *turn) ask() {
 func (t *turn) over(cause string) {
 	p := t.s.Procedure
 	t.ended(Kind(p.Kind), cause, p.Began)
+	if Kind(p.Kind) == Registration {
+		r := &t.out.Ended[len(t.out.Ended)-1]
+		r.Type, r.Who = registrationType(p.Message), cmp.Or(t.s.SUPI, t.live.suci)
+	}
 	t.s.Procedure = nil
 	t.live.awaited, t.live.gathered, t.live.challenge, t.live.subscription = 0, nil, nil, nil
 	t.silence()

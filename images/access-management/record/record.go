@@ -9,7 +9,11 @@
 //	numbers.go  shards    gnb.go       a gNB               codec.go       octets
 package record
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+	"strconv"
+)
 
 // Phase of a UE's registration (TS 24.501 5.1.3.2.3).
 type Phase uint8
@@ -124,6 +128,14 @@ const MostSessions = 15
 type Slice struct {
 	SST uint8    `cbor:"0,keyasint"`
 	SD  *[3]byte `cbor:"1,keyasint,omitempty"`
+}
+
+// String writes an S-NSSAI as TS 29.571 5.4.4.2 does in map keys: 1-010203, or 1 without SD.
+func (s Slice) String() string {
+	if s.SD == nil {
+		return strconv.Itoa(int(s.SST))
+	}
+	return fmt.Sprintf("%d-%x", s.SST, *s.SD)
 }
 
 // Is says whether two are the same S-NSSAI.

@@ -51,6 +51,9 @@ func (r *Runner) delivered(terminator string, d *link.Deliver) {
 		done()
 		return
 	}
+	if !d.Shared {
+		r.w.Carried(m, false)
+	}
 	at := record.Attachment{Terminator: terminator, Association: d.Association, Since: d.Came()}
 	if g := r.w.GNB(terminator, d.Association); g != nil {
 		at.GNB = g.Key()
@@ -205,6 +208,7 @@ func (r *Runner) send(u *ue, e procedure.Send) {
 		}
 		return
 	}
+	r.w.Carried(e.Message, true)
 	id := uint64(0)
 	if n2.UEAssociated(e.Message) {
 		id = e.To.AMF
@@ -222,6 +226,7 @@ func (r *Runner) page(e procedure.Page) {
 		return
 	}
 	for _, g := range r.w.Near(e.Area) {
+		r.w.Carried(e.Message, true)
 		r.w.Post(g.Terminator, &link.Send{Shard: r.shard, Epoch: r.lease.Epoch, Association: g.Association, Message: octets})
 	}
 }

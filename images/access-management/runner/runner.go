@@ -28,6 +28,7 @@ type Runner struct {
 	finding        map[sessionstore.Index][]queued
 	left           map[string]bool // keys of UEs that have left memory while the store was asked for some: what it says of them may be old
 	cache          cache
+	made           uint64 // UEs in memory, in this life
 	strangers      int
 	mostStrangers  int
 	numbers        numbers

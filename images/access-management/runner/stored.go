@@ -78,6 +78,14 @@ func indexes(u *record.UE) (out []sessionstore.Index) {
 // UEGroup lists the UEs of a shard.
 func UEGroup(shard uint16) string { return fmt.Sprintf("amf/%d/ue", shard) }
 
+// ConnectedGroup lists the UEs of a shard that are in CM-CONNECTED (TS 23.501 5.3.3), SliceGroup those that are allowed an S-NSSAI.
+func ConnectedGroup(shard uint16) string { return fmt.Sprintf("amf/%d/connected", shard) }
+
+// SliceGroup of an S-NSSAI as record.Slice writes it.
+func SliceGroup(shard uint16, snssai string) string {
+	return fmt.Sprintf("amf/%d/slice/%s", shard, snssai)
+}
+
 // associationGroup lists the UEs that a shard has on an association.
 func associationGroup(shard uint16, a association) string {
 	return fmt.Sprintf("amf/%d/n2/%s/%d", shard, a.terminator, a.number)
@@ -88,6 +96,14 @@ func groups(u *record.UE) (out []string) {
 		return nil
 	}
 	out = append(out, UEGroup(u.Shard))
+	if u.N2 != nil {
+		out = append(out, ConnectedGroup(u.Shard))
+	}
+	for _, s := range u.Allowed {
+		if g := SliceGroup(u.Shard, s.String()); !slices.Contains(out, g) {
+			out = append(out, g)
+		}
+	}
 	for _, a := range attachments(u) {
 		if g := associationGroup(u.Shard, associationOf(a)); !slices.Contains(out, g) {
 			out = append(out, g)

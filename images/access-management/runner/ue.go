@@ -14,6 +14,7 @@ import (
 // ue is one in memory.
 type ue struct {
 	key    string // "" while nobody knows who it is
+	number uint64 // of those in memory, one after the other
 	state  procedure.State
 	stored stored
 	// loading: the store was asked for it. writing: the store was asked to keep it, and nothing happens before it has answered. wanted: it is asked for until
@@ -79,8 +80,13 @@ func (r *Runner) ue(key string) *ue {
 	return u
 }
 
+func (r *Runner) next() uint64 {
+	r.made++
+	return r.made
+}
+
 func (r *Runner) remember(key string) *ue {
-	u := &ue{key: key, loading: true}
+	u := &ue{key: key, number: r.next(), loading: true}
 	r.ues[key] = u
 	r.cache.use(u)
 	r.evict()
@@ -89,7 +95,7 @@ func (r *Runner) remember(key string) *ue {
 
 // stranger is a UE of which nothing is known.
 func (r *Runner) stranger(q queued) {
-	u := &ue{fresh: true, queue: []queued{q}}
+	u := &ue{number: r.next(), fresh: true, queue: []queued{q}}
 	if i, first := q.Event.(procedure.Initial); first && r.strangers >= r.mostStrangers {
 		i.Storm = true
 		u.queue[0].Event = i
@@ -401,7 +407,17 @@ func (r *Runner) handle(u *ue, q queued) {
 	for _, ended := range out.Ended {
 		r.w.Ended(ended)
 	}
+	r.w.Handled(Handled{SUPI: supiOf(u, out), UE: u.number, Event: q.Event, Output: &out})
 	r.keep(u, out, q)
+}
+
+func supiOf(u *ue, out procedure.Output) string {
+	for _, rec := range []*record.UE{out.State.Record, u.state.Record} {
+		if rec != nil && rec.SUPI != "" {
+			return rec.SUPI
+		}
+	}
+	return ""
 }
 
 // keep the record, then do the effects.

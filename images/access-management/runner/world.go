@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"core5g.dev/core5g/images/access-management/link"
+	"core5g.dev/core5g/images/access-management/n2"
 	"core5g.dev/core5g/images/access-management/procedure"
 	"core5g.dev/core5g/images/access-management/record"
 	"core5g.dev/core5g/images/nf/sessionstore"
@@ -43,10 +44,24 @@ type World interface {
 	GiveUp(shard uint16, key string, done func(capability []byte, err error))
 	// Pass an event on to the holder of another shard, which has the UE.
 	Pass(shard uint16, key string, e procedure.Event)
+	// Handled: an event was, and what is to be done is being done. It looks, and changes nothing.
+	Handled(Handled)
+	// Carried: a message has come from an access network, or goes to one.
+	Carried(m n2.Message, toAccess bool)
 	// Ended: a procedure has.
 	Ended(procedure.Result)
 	// Stopped: the shard is not this runner's any more.
 	Stopped(why error)
+}
+
+// Handled is an event of a UE, and what came of it.
+type Handled struct {
+	// SUPI as it is known now; "" of a stranger.
+	SUPI string
+	// UE numbers those in memory, each once in the life of a runner.
+	UE     uint64
+	Event  procedure.Event
+	Output *procedure.Output
 }
 
 // Standing is what is known of an association.

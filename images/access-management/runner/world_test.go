@@ -50,6 +50,8 @@ type network struct {
 	gone     map[uint64]bool
 	phone    *phone
 	noted    []string
+	handled  []Handled
+	carried  []string
 	// manual: what SBI is asked waits for a test's answer, in asked.
 	manual bool
 	asked  []func(procedure.Event)
@@ -206,6 +208,10 @@ func (h *holder) Random(b []byte)               { _, _ = h.random.Read(b) }
 func (h *holder) Settings() *procedure.Settings { return h.settings }
 func (h *holder) Waiting(procedure.Token) bool  { return true }
 func (h *holder) Stopped(why error)             { h.note("stopped: %v", why) }
+func (h *holder) Handled(x Handled)             { h.handled = append(h.handled, x) }
+func (h *holder) Carried(m n2.Message, toAccess bool) {
+	h.carried = append(h.carried, fmt.Sprintf("%s %t", m.Kind(), toAccess))
+}
 func (h *holder) Ended(r procedure.Result) {
 	h.note("ended %s", strings.TrimSpace(r.Kind.String()+" "+r.Cause))
 }

@@ -262,6 +262,12 @@ func (v *view) Waiting(t procedure.Token) bool {
 	return x != nil && !x.over
 }
 
+// Handled and Carried are for those who look.
+func (v *view) Handled(runner.Handled) {}
+
+// Carried as Handled.
+func (v *view) Carried(n2.Message, bool) {}
+
 func (v *view) Ended(r procedure.Result) {
 	v.pod.w.Ended[r.Kind.String()]++
 	v.pod.w.Note("%s ended: %s", r.Kind, r.Cause)

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"core5g.dev/core5g/images/access-management/n1"
 	"core5g.dev/core5g/images/access-management/procedure"
 	"core5g.dev/core5g/images/access-management/runner"
 
@@ -13,14 +14,17 @@ import (
 
 // measures are what a pod counts.
 type measures struct {
-	procedures *prometheus.CounterVec
-	took       *prometheus.HistogramVec
-	events     *prometheus.CounterVec
-	passed     *prometheus.CounterVec
-	linkEnds   prometheus.Counter
+	procedures    *prometheus.CounterVec
+	registrations *prometheus.CounterVec
+	messages      *messageCounts
+	took          *prometheus.HistogramVec
+	events        *prometheus.CounterVec
+	passed        *prometheus.CounterVec
+	linkEnds      prometheus.Counter
 
 	mu     sync.Mutex
 	counts map[string]shardCounts // by shard
+	census map[string]census      // by shard
 }
 
 // shardCounts are what is in memory of a shard that is held.
@@ -37,6 +41,10 @@ func newMeasures(reg prometheus.Registerer) *measures {
 		procedures: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "core5g_amf_procedures_total", Help: "Procedures of UEs that have ended, by kind, result and cause.",
 		}, []string{"procedure", "result", "cause"}),
+		registrations: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "core5g_amf_registrations_total", Help: "Registrations that have ended, by their type (TS 24.501 9.11.3.7), result and cause.",
+		}, []string{"type", "result", "cause"}),
+		messages: newMessageCounts(),
 		took: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "core5g_amf_procedure_seconds", Help: "How long a procedure of a UE took.", Buckets: prometheus.ExponentialBuckets(0.001, 2, 14),
 		}, []string{"procedure", "result"}),
@@ -52,16 +60,33 @@ func newMeasures(reg prometheus.Registerer) *measures {
 		linkEnds: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "core5g_amf_link_failures_total", Help: "Connections to N2 terminators that have ended, or could not be made.",
 		}),
-		counts: map[string]shardCounts{},
+		counts: map[string]shardCounts{}, census: map[string]census{},
 	}
-	reg.MustRegister(m.procedures, m.took, m.events, m.passed, m.linkEnds)
+	for _, kind := range registrationTypes {
+		m.registrations.WithLabelValues(kind, done, "")
+	}
+	reg.MustRegister(m.procedures, m.registrations, m.messages.nas, m.messages.ngap, m.took, m.events, m.passed, m.linkEnds)
 	return m
 }
 
+// The label values of procedures' results.
+const (
+	done   = "done"
+	failed = "failed"
+)
+
+// registrationTypes as label values; that of a request that is not kept is not known.
+var registrationTypes = map[n1.RegistrationType]string{
+	0: "unknown", n1.InitialRegistration: "initial", n1.MobilityRegistration: "mobility", n1.PeriodicRegistration: "periodic", n1.EmergencyRegistration: "emergency",
+}
+
 func (m *measures) ended(r procedure.Result) {
-	result, kind := "done", r.Kind.String()
+	result, kind := done, r.Kind.String()
 	if r.Cause != "" {
-		result = "failed"
+		result = failed
+	}
+	if r.Kind == procedure.Registration {
+		m.registrations.WithLabelValues(registrationTypes[r.Type], result, causeOf(r.Cause)).Inc()
 	}
 	m.procedures.WithLabelValues(kind, result, causeOf(r.Cause)).Inc()
 	m.took.WithLabelValues(kind, result).Observe(r.Took.Seconds())
@@ -114,14 +139,18 @@ func (m *measures) gaveUp(name string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.counts, name)
+	delete(m.census, name)
 }
 
 // gauges is a collector of what there is now.
 type gauges struct{ pod *Pod }
 
 var (
-	heldDesc = prometheus.NewDesc("core5g_amf_shard_held", "1 for a shard that the pod holds and serves, else 0.", []string{"shard"}, nil)
-	uesDesc  = prometheus.NewDesc("core5g_amf_ues_in_memory",
+	registeredDesc = prometheus.NewDesc("core5g_amf_registered_ues",
+		"UEs of the shards that the pod holds, by connection management state (TS 23.501 5.3.3).", []string{"cm_state"}, nil)
+	slicesDesc = prometheus.NewDesc("core5g_amf_slice_ues", "Those of them that are allowed an S-NSSAI, by that.", []string{"snssai"}, nil)
+	heldDesc   = prometheus.NewDesc("core5g_amf_shard_held", "1 for a shard that the pod holds and serves, else 0.", []string{"shard"}, nil)
+	uesDesc    = prometheus.NewDesc("core5g_amf_ues_in_memory",
 		"UEs of a shard that are in memory, and those of them that have not shown who they are (strangers); the session store has all others.", []string{"shard", "known"}, nil)
 	gnbsDesc  = prometheus.NewDesc("core5g_amf_gnbs", "gNBs that have been set up, as this pod knows by its connections to N2 terminators.", nil, nil)
 	linksDesc = prometheus.NewDesc("core5g_amf_links", "Connections to N2 terminators.", nil, nil)
@@ -129,7 +158,7 @@ var (
 
 // Describe implements prometheus.Collector.
 func (gauges) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{heldDesc, uesDesc, gnbsDesc, linksDesc} {
+	for _, d := range []*prometheus.Desc{registeredDesc, slicesDesc, heldDesc, uesDesc, gnbsDesc, linksDesc} {
 		out <- d
 	}
 }
@@ -152,7 +181,22 @@ func (c gauges) Collect(out chan<- prometheus.Metric) {
 		set(uesDesc, x.ues-x.strangers, name, "yes")
 		set(uesDesc, x.strangers, name, "no")
 	}
+	all := census{slices: map[string]int{}}
+	for _, name := range c.pod.slices() {
+		all.slices[name] = 0
+	}
+	for _, shard := range m.census {
+		all.registered, all.connected = all.registered+shard.registered, all.connected+shard.connected
+		for name, n := range shard.slices {
+			all.slices[name] += n
+		}
+	}
 	m.mu.Unlock()
+	set(registeredDesc, all.connected, "connected")
+	set(registeredDesc, max(all.registered-all.connected, 0), "idle")
+	for name, n := range all.slices {
+		set(slicesDesc, n, name)
+	}
 	gnbs, links := c.pod.links.counts()
 	set(gnbsDesc, gnbs)
 	set(linksDesc, links)

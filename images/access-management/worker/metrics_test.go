@@ -1,12 +1,20 @@
 package worker
 
 import (
+	"fmt"
 	"log/slog"
+	"strings"
 	"testing"
+	"time"
 
+	"core5g.dev/core5g/images/access-management/n1"
+	"core5g.dev/core5g/images/access-management/n2"
+	"core5g.dev/core5g/images/access-management/procedure"
+	"core5g.dev/core5g/images/access-management/record"
 	"core5g.dev/core5g/images/access-management/runner"
 	"core5g.dev/core5g/images/nf/loop"
 	"core5g.dev/core5g/images/nf/sessionstore"
+	"core5g.dev/core5g/images/nf/sessionstore/memory"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
@@ -25,4 +33,105 @@ func TestDeclinedEvents(t *testing.T) {
 			t.Errorf("%s: %g, want %g", event, got, want)
 		}
 	}
+}
+
+// Each message is counted from the first on, under its cause where it says one; what is no message is not.
+func TestMessages(t *testing.T) {
+	m := newMeasures(prometheus.NewRegistry())
+	before := testutil.CollectAndCount(m.messages.nas)
+	said := func(d n1.Direction, x n1.Message) procedure.Said {
+		plain, err := n1.Encode(x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return procedure.Said{Direction: d, Plain: plain}
+	}
+	m.messages.count([]procedure.Said{
+		said(n1.Uplink, &n1.AuthenticationFailure{Cause: n1.CauseMACFailure}), said(n1.Downlink, &n1.AuthenticationReject{}), said(n1.Downlink, &n1.AuthenticationReject{}),
+		said(n1.Uplink, &n1.Status{Cause: 200}), {Direction: n1.Uplink, Plain: []byte{0x7e, 0, 0xff}}, {Direction: n1.Uplink, Plain: nil},
+	})
+	for labels, want := range map[[3]string]float64{
+		{"received", "AuthenticationFailure", "MAC failure"}: 1, {"sent", "AuthenticationReject", ""}: 2, {"received", "5GMMStatus", "other"}: 1,
+		{"received", "AuthenticationFailure", ""}: 0, {"sent", "RegistrationAccept", ""}: 0, {"received", "DeregistrationRequestUEoriginating", ""}: 0,
+	} {
+		if got := testutil.ToFloat64(m.messages.nas.WithLabelValues(labels[:]...)); got != want {
+			t.Errorf("%v: %g, want %g", labels, got, want)
+		}
+	}
+	if got := testutil.CollectAndCount(m.messages.nas) - before; got != 2 {
+		t.Errorf("%d series have come to be, want one for each cause", got)
+	}
+	s := &Shard{pod: &Pod{measures: m}}
+	s.Carried(&n2.NGSetupRequest{}, false)
+	if got := testutil.ToFloat64(m.messages.ngap.WithLabelValues("received", "NGSetupRequest")); got != 1 {
+		t.Errorf("%g NG Setup Requests, want 1", got)
+	}
+	s.Carried(&n2.NGSetupRequest{}, true) // an AMF sends none
+}
+
+func TestRegistrationsByType(t *testing.T) {
+	m := newMeasures(prometheus.NewRegistry())
+	m.ended(procedure.Result{Kind: procedure.Registration, Type: n1.PeriodicRegistration})
+	m.ended(procedure.Result{Kind: procedure.Registration, Type: n1.InitialRegistration, Cause: "no answer of the AUSF"})
+	m.ended(procedure.Result{Kind: procedure.Service})
+	if err := testutil.CollectAndCompare(m.registrations, strings.NewReader(`# HELP core5g_amf_registrations_total Registrations that have ended, by their type (TS 24.501 9.11.3.7), result and cause.
+# TYPE core5g_amf_registrations_total counter
+core5g_amf_registrations_total{cause="",result="done",type="emergency"} 0
+core5g_amf_registrations_total{cause="",result="done",type="initial"} 0
+core5g_amf_registrations_total{cause="",result="done",type="mobility"} 0
+core5g_amf_registrations_total{cause="",result="done",type="periodic"} 1
+core5g_amf_registrations_total{cause="",result="done",type="unknown"} 0
+core5g_amf_registrations_total{cause="no_answer_of_the_ausf",result="failed",type="initial"} 1
+`)); err != nil {
+		t.Error(err)
+	}
+}
+
+// The census is that of the shards that are held, and knows the slices of the configuration.
+func TestCensus(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	p := &Pod{Options: Options{Set: "amf", Shards: 2, Store: memory.New(time.Now)}, measures: newMeasures(registry)}
+	p.links = newLinks(p)
+	p.settings.Store(&procedure.Settings{PLMNs: []procedure.PLMN{
+		{PLMN: "20893", Slices: []record.Slice{{SST: 1, SD: &[3]byte{1, 2, 3}}}}, {PLMN: "99970", Slices: []record.Slice{{SST: 1, SD: &[3]byte{1, 2, 3}}, {SST: 2}}},
+	}})
+	lease, err := p.Store.Acquire(t.Context(), "amf/2", "pod", time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, groups := range [][]string{
+		{runner.UEGroup(2), runner.ConnectedGroup(2), runner.SliceGroup(2, "1-010203")}, {runner.UEGroup(2), runner.SliceGroup(2, "1-010203")}, {runner.UEGroup(1)},
+	} {
+		key := record.Key(fmt.Sprint("imsi-", n))
+		if err := p.Store.Commit(t.Context(), lease, sessionstore.Change{Key: key, Value: []byte{1}, Is: sessionstore.Revision{Writer: 1, Count: 1}, JoinGroups: groups}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := &Shard{number: 2, pod: p, lease: lease, ctx: t.Context()}
+	c, err := s.census()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.measures.counted(s, c)
+	want := `# HELP core5g_amf_registered_ues UEs of the shards that the pod holds, by connection management state (TS 23.501 5.3.3).
+# TYPE core5g_amf_registered_ues gauge
+core5g_amf_registered_ues{cm_state="connected"} %d
+core5g_amf_registered_ues{cm_state="idle"} %d
+# HELP core5g_amf_slice_ues Those of them that are allowed an S-NSSAI, by that.
+# TYPE core5g_amf_slice_ues gauge
+core5g_amf_slice_ues{snssai="1-010203"} %d
+core5g_amf_slice_ues{snssai="2"} 0
+`
+	compare := func(numbers ...any) {
+		t.Helper()
+		if err := testutil.CollectAndCompare(gauges{p}, strings.NewReader(fmt.Sprintf(want, numbers...)), "core5g_amf_registered_ues", "core5g_amf_slice_ues"); err != nil {
+			t.Error(err)
+		}
+	}
+	compare(1, 1, 2)
+	p.measures.gaveUp(lease.Shard)
+	compare(0, 0, 0)
+	s.closed.Store(true)
+	p.measures.counted(s, c) // it was asked for before
+	compare(0, 0, 0)
 }

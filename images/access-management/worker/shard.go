@@ -19,15 +19,16 @@ import (
 
 // Shard is one that this pod holds, from the lease that it got to the lease's end.
 type Shard struct {
-	number uint16
-	pod    *Pod
-	log    *slog.Logger
-	lease  sessionstore.Lease
-	loop   *loop.Loop
-	runner *runner.Runner
-	ctx    context.Context
-	cancel context.CancelFunc
-	closed atomic.Bool
+	number   uint16
+	pod      *Pod
+	log      *slog.Logger
+	lease    sessionstore.Lease
+	loop     *loop.Loop
+	runner   *runner.Runner
+	ctx      context.Context
+	cancel   context.CancelFunc
+	closed   atomic.Bool
+	refusals refusals
 }
 
 var _ runner.World = (*Shard)(nil)
@@ -46,6 +47,7 @@ func (p *Pod) open(n uint16, l sessionstore.Lease) *Shard {
 
 // start what the holder before has left. Terminators know of the lease by then: one that did not would refuse what is sent, as another holder's.
 func (s *Shard) start() {
+	s.pod.running.Go(s.takeCensus)
 	s.loop.Post(func() {
 		s.runner.Start()
 		s.observe(runner.Counts{})
