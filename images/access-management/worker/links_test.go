@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -15,6 +16,7 @@ import (
 	"core5g.dev/core5g/images/access-management/nausf"
 	"core5g.dev/core5g/images/access-management/nsmf"
 	"core5g.dev/core5g/images/access-management/nudm"
+	"core5g.dev/core5g/images/access-management/procedure"
 	"core5g.dev/core5g/images/access-management/record"
 	"core5g.dev/core5g/images/access-management/runner"
 	"core5g.dev/core5g/images/nf/sessionstore"
@@ -298,6 +300,29 @@ func TestAShardBeginsWhenTerminatorsKnowItsLease(t *testing.T) {
 		}
 	}
 	p.lost(p.name(1))
+}
+
+// A runner that has stopped does not begin again: its shard is given up, and taken anew, whatever the keeper thought of its lease.
+func TestAShardWhoseRunnerHasStoppedIsTakenAnew(t *testing.T) {
+	p := podAt(t, func() []string { return nil })
+	p.settings.Store(&procedure.Settings{})
+	ctx, cancel := context.WithCancel(t.Context())
+	p.running.Go(func() { p.keeper.Run(ctx, p.Store) })
+	defer cancel()
+	held := func(like func(*Shard) bool) *Shard {
+		t.Helper()
+		for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+			if s := p.shard(1); s != nil && like(s) {
+				return s
+			}
+			if time.Now().After(end) {
+				t.Fatal("nobody holds the shard")
+			}
+		}
+	}
+	was := held(func(s *Shard) bool { return s.May() })
+	was.loop.Post(func() { was.Stopped(errors.New("the lease has ended")) })
+	held(func(s *Shard) bool { return s != was && s.lease.Epoch > was.lease.Epoch && s.May() })
 }
 
 // attempts counts what is tried, and what is said of it.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
-	"errors"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -137,7 +136,5 @@ func (s *Shard) Ended(r procedure.Result) { s.pod.measures.ended(r) }
 func (s *Shard) Stopped(why error) {
 	s.log.Warn("the shard is lost", "err", why)
 	s.closed.Store(true)
-	if errors.Is(why, sessionstore.ErrFenced) || errors.Is(why, runner.ErrSuperseded) {
-		s.pod.keeper.Fenced(s.lease)
-	}
+	s.pod.keeper.Fenced(s.lease) // whatever the keeper thinks of it: a runner that has stopped does not begin again
 }

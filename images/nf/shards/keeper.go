@@ -209,7 +209,7 @@ func (k *Keeper) Holder(shard string) string {
 	return ""
 }
 
-// Fenced says that the store has refused a write under that lease.
+// Fenced says that the store has refused a write under that lease, or that its holder has stopped: it is used no more, and given up.
 func (k *Keeper) Fenced(l sessionstore.Lease) {
 	k.each(func(c *claim) {
 		if c.name == l.Shard && c.lease.Epoch == l.Epoch {

@@ -44,6 +44,34 @@ func TestOptionsThatMakeNoSenseAreRefused(t *testing.T) {
 	}
 }
 
+// The keeper's clock is read when nobody else can read it: otherwise a lease that Lease has said to be over is renewed behind that.
+func TestWhatLeaseHasSaidStays(t *testing.T) {
+	store := memory.New(time.Now)
+	var k *Keeper
+	var free atomic.Int32
+	clock := func() time.Time {
+		if k != nil && k.mu.TryLock() {
+			k.mu.Unlock()
+			free.Add(1)
+		}
+		return time.Now()
+	}
+	made, err := New(Options{Holder: "a", Set: "smf", Shards: []string{"0"}, Now: clock, Gained: func(sessionstore.Lease) {}, Lost: func(string) {}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k = made
+	for range 9 {
+		list, _ := k.Step()
+		for _, r := range list {
+			k.Answered(r, k.Do(t.Context(), store, r))
+		}
+	}
+	if _, ok := k.Lease("0"); !ok || free.Load() != 0 {
+		t.Errorf("the shard is held: %t; the clock was read %d times while others could", ok, free.Load())
+	}
+}
+
 func TestShares(t *testing.T) {
 	for name, c := range map[string]struct {
 		held  map[string]int

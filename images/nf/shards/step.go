@@ -60,8 +60,8 @@ func (k *Keeper) Do(ctx context.Context, store sessionstore.Store, r Request) (a
 // Step does what is due. It returns what is to be asked of the store, in any order, and when to call it again at the
 // latest; call it after every Answered, too.
 func (k *Keeper) Step() (requests []Request, next time.Time) {
-	now := k.now()
 	k.mu.Lock()
+	now := k.now()
 	k.expire(now)
 	k.giveUp(now)
 	renewing := k.renewing(now)
@@ -267,8 +267,8 @@ func earlier(a, b time.Time) time.Time {
 
 // Answered takes the store's answer to a request of Step's.
 func (k *Keeper) Answered(r Request, a Answer) {
-	now := k.now()
 	k.mu.Lock()
+	now := k.now() // not before: by what Lease has said meanwhile it may have ended
 	// A lease that has ended stays lost, also where its renewal is answered now.
 	k.expire(now)
 	if i := slices.IndexFunc(k.claims, func(c *claim) bool { return c.asked == r.id }); i >= 0 {

@@ -157,9 +157,7 @@ func (s *Shard) May() bool {
 func (s *Shard) Stopped(why error) {
 	s.log.Warn("the shard is lost", "err", why)
 	s.closed.Store(true)
-	if errors.Is(why, sessionstore.ErrFenced) {
-		s.pod.keeper.Fenced(s.lease)
-	}
+	s.pod.keeper.Fenced(s.lease) // whatever the keeper thinks of it: a runner that has stopped does not begin again
 }
 
 func random() uint64 {
