@@ -178,7 +178,7 @@ func identity(nas []byte) n1.Identity {
 	return nil
 }
 
-// sends are what was sent last: a NotSent names one of them.
+// sends are what was sent last: a NotSent names one of them. Numbers begin at random: what the pod has sent as the shard's holder before is not taken for ours.
 type sends struct {
 	last uint64
 	sent map[uint64]procedure.Send
@@ -238,10 +238,10 @@ func (r *Runner) notSent(f *link.NotSent) {
 	e, is := r.sends.sent[f.Number]
 	delete(r.sends.sent, f.Number)
 	switch {
-	case r.stopped:
+	case r.stopped, !is:
 	case f.Fenced:
 		r.stop(ErrSuperseded)
-	case is:
+	default:
 		r.counts.NotSent++
 		if e.To.AMF != 0 {
 			r.deliverAttached(e.To.AMF, queued{Event: procedure.NotSent{Send: e}})

@@ -95,7 +95,7 @@ func New(c Config) *Runner {
 		ues: map[string]*ue{}, attached: map[uint64]*ue{}, temporaries: map[uint32]*ue{}, finding: map[sessionstore.Index][]queued{}, left: map[string]bool{},
 		cache: cache{most: cmp.Or(c.Cached, defaultCached)}, mostStrangers: cmp.Or(c.Strangers, defaultStrangers),
 		associations: map[association]bool{}, noting: map[association][]func(){}, losing: map[association]bool{}, warned: map[association]time.Time{},
-		sends: sends{sent: map[uint64]procedure.Send{}}, gave: map[string]time.Time{},
+		sends: sends{last: c.Writer, sent: map[uint64]procedure.Send{}}, gave: map[string]time.Time{},
 	}
 }
 

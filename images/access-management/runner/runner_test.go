@@ -182,7 +182,7 @@ func TestALeaseThatIsLost(t *testing.T) {
 			}
 		}, []string{"commit shard 1 phase 1 registration step 6: " + sessionstore.ErrFenced.Error(), "stopped: " + sessionstore.ErrFenced.Error()}},
 		"a terminator knows of another": {func(n *network, h *holder) {
-			h.runner.Took(termName, &link.NotSent{Number: 1, Shard: 1, Fenced: true, Why: "shard 1 is not held"})
+			h.runner.Took(termName, &link.NotSent{Number: h.runner.sends.last, Shard: 1, Fenced: true, Why: "shard 1 is not held"})
 		}, []string{"stopped: a terminator knows of another holder of the shard"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -206,6 +206,26 @@ func TestALeaseThatIsLost(t *testing.T) {
 				t.Errorf("%d messages wait", all)
 			}
 		})
+	}
+}
+
+// What a pod has sent as the shard's holder before, and what became of it, is not the next runner's.
+func TestWhatTheHolderBeforeHasSent(t *testing.T) {
+	n, h := registered(t)
+	was := h.runner.sends.last
+	h.die()
+	next := n.hold(1)
+	n.phone.says(&n2.UplinkNASTransport{UE: n2.UEIDs{AMF: n.phone.amf, RAN: n2.RANUEID(n.phone.ran)}, NAS: []byte{0x7e}, Location: n.phone.location()})
+	n.settle()
+	n.takeNoted()
+	for _, number := range []uint64{1, 2, was} {
+		next.runner.Took(termName, &link.NotSent{Number: number, Shard: 1, Why: "the association has ended"})
+		next.runner.Took(termName, &link.NotSent{Number: number, Shard: 1, Fenced: true, Why: "shard 1 is not held"})
+	}
+	n.settle()
+	wants(t, n)
+	if rec := n.kept(); rec.N2 == nil || next.runner.Counts().NotSent != 0 {
+		t.Errorf("the UE is at %+v", rec.N2)
 	}
 }
 
