@@ -26,6 +26,8 @@ import (
 //	11  accept to UE and access network        establishTransfer
 //	14  the access network's tunnel            accessReady (connection.go)
 //
+// A session for emergency services (TS 23.501 5.16.4) has steps 3, 5, 8, 10 and 11: neither subscription nor PCF nor CHF are asked, and the UDM hears nothing.
+//
 // What goes wrong before step 5 is answered with the reject for the UE; behind it, the reject is transferred and the AMF told that the context has
 // ended (steps 11 and 18).
 const (
@@ -78,7 +80,7 @@ func (t *turn) establish(c Create) {
 	}
 	t.s = &record.Session{
 		SUPI: c.SUPI, ID: c.ID, DNN: network.DNN, SST: c.SST, SD: c.SD, PLMN: c.PLMN, Slice: network.Slice, Phase: record.Establishing,
-		CPSEID: t.in.Fresh(), AMF: c.AMF, RAT: c.RAT, Since: t.in.Now.UnixMilli(), Answered: &record.Answered{Digest: digest(c.N1)},
+		CPSEID: t.in.Fresh(), AMF: c.AMF, RAT: c.RAT, Emergency: c.Emergency, Since: t.in.Now.UnixMilli(), Answered: &record.Answered{Digest: digest(c.N1)},
 	}
 	t.begin(Establishment, establishSubscription)
 }
@@ -143,6 +145,10 @@ func (t *turn) refuseCreate(f Failed) {
 func askSubscription(t *turn) {
 	if t.create == nil { // a new holder finds no record of this step: it was never written
 		t.gone("lost")
+		return
+	}
+	if t.s.Emergency { // TS 23.501 5.16.4.6: what the Slice says is what there is
+		takeSubscription(t, Subscription{})
 		return
 	}
 	t.out.Lazy = true
@@ -414,7 +420,14 @@ func takeAccepted(t *turn, e Event) {
 	// Unknown may be done: the access network will say so, or be silent.
 	t.over("")
 	t.due(dueAccess, accessTime)
-	t.do(TellRegistration{SUPI: t.s.SUPI, DNN: t.s.DNN, PLMN: t.s.PLMN, ID: t.s.ID, SST: t.s.SST, SD: t.s.SD})
+	t.register(false)
+}
+
+// register the session with the UDM, or that it has gone.
+func (t *turn) register(gone bool) {
+	if !t.s.Emergency {
+		t.do(TellRegistration{SUPI: t.s.SUPI, DNN: t.s.DNN, PLMN: t.s.PLMN, ID: t.s.ID, SST: t.s.SST, SD: t.s.SD, Gone: gone})
+	}
 }
 
 // rejectEstablishment undoes what was done since step 5, and tells the UE.

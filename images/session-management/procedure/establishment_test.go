@@ -76,10 +76,24 @@ func TestEstablishment(t *testing.T) {
 		{name: "what comes meanwhile waits", acts: []act{
 			asked, subscribed, {name: "an event of another kind", event: Update{From: 9, Connection: Deactivated}},
 		}},
+		{name: "for emergency services: nobody is asked but the unit (TS 23.501 5.16.4)", with: func(list []configuration.Slice) {
+			withPolicy(list)
+			list[0].DataNetworks[0].Charging = configuration.ChargingOnline
+		}, acts: []act{
+			{name: "the AMF asks, by UE 5", event: emergency()}, inUnit, {name: "resumed", event: Resumed{}}, accepted, ready, {name: "the unit knows", event: Unit{Outcome: Done}},
+			{name: "the UDM tells of a change", event: SubscriptionChanged{From: 3}}, {name: "the AMF releases it", event: Release{From: 4}}, {name: "the unit has deleted it", event: Unit{Outcome: Done}},
+		}},
 		{name: "a new holder asks again what was asked", acts: []act{
 			asked, subscribed, {name: "resumed", event: Resumed{}}, inUnit, {name: "resumed", event: Resumed{}},
 		}},
 	})
+}
+
+// emergency is a request of a UE that nobody has authenticated.
+func emergency() Create {
+	c := create(request(5, 0x91))
+	c.SUPI, c.Emergency = "imei-490154203237518", true
+	return c
 }
 
 // What is refused, with the 5GSM cause for the UE and the status for the AMF (TS 24.501 6.4.1.4, TS 29.502 6.1.7.3).

@@ -31,6 +31,8 @@ type Create struct {
 	N1 []byte
 	// Existing: the UE wants to go on with a session that it has (TS 24.501 9.11.3.47).
 	Existing bool
+	// Emergency: a session for emergency services, for which no subscription is asked. SUPI is the PEI where the UE was not authenticated.
+	Emergency bool
 }
 
 // ConnectionState is what a user plane connection is to become, or is (TS 29.502 6.1.6.3.2, UpCnxState).

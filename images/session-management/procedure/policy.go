@@ -75,6 +75,11 @@ const mostRules = 8
 // NetworkOf a session: its data network, with the flows that the session alone has; nil where it is gone.
 func NetworkOf(s *record.Session, c *configuration.Snapshot) *configuration.DataNetwork {
 	network := c.Named(s.Slice, s.DNN)
+	if s.Emergency && network != nil { // no PCF knows a UE without a SUPI, and no quota is to end the call
+		free := *network
+		free.Policy, free.Charging = false, configuration.ChargingNone
+		network = &free
+	}
 	if network == nil || len(s.Rules) == 0 {
 		return network
 	}

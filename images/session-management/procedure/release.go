@@ -389,7 +389,7 @@ func takeStatus(t *turn, e Event) {
 
 // forget the session: nothing of it is left with anybody who was reached.
 func (t *turn) forget(cause string) {
-	t.do(TellRegistration{SUPI: t.s.SUPI, DNN: t.s.DNN, PLMN: t.s.PLMN, ID: t.s.ID, SST: t.s.SST, SD: t.s.SD, Gone: true})
+	t.register(true)
 	t.unwatch()
 	if t.uncharged() {
 		t.lingers()

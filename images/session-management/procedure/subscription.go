@@ -46,11 +46,17 @@ func (t *turn) question() AskSubscription {
 
 // watch has the UDM tell of changes, and what has changed already be noticed.
 func (t *turn) watch() {
+	if t.s.Emergency {
+		return
+	}
 	t.do(TellSubscription{To: t.question(), CPSEID: t.s.CPSEID, Known: t.s.Subscription, Until: t.in.Now.Add(watchTime)})
 	t.due(dueSubscription, lookTime+time.Duration(t.s.CPSEID%lookSpread)*time.Second)
 }
 
 func (t *turn) unwatch() {
+	if t.s.Emergency {
+		return
+	}
 	t.do(TellSubscription{To: t.question(), CPSEID: t.s.CPSEID, Gone: true})
 }
 
@@ -63,6 +69,10 @@ func (t *turn) subscriptionTime() {
 
 // subscriptionChanged: TS 23.502 4.3.3.2 step 1c.
 func (t *turn) subscriptionChanged() {
+	if t.s.Emergency { // it has none
+		t.reply(Accepted{})
+		return
+	}
 	switch t.s.Phase {
 	case record.Active, record.Idle:
 		t.begin(Policing, policeSubscription)

@@ -125,6 +125,8 @@ type Session struct {
 	RAT string `cbor:"39,keyasint,omitempty"`
 	// Subscription is a digest of what the UDM has said of the subscription last, 0 in a record of a program that did not subscribe.
 	Subscription uint32 `cbor:"40,keyasint,omitempty"`
+	// Emergency: the Slice alone says what the session has, and SUPI may be a PEI, of a UE that nobody has authenticated (TS 23.501 5.16.4).
+	Emergency bool `cbor:"54,keyasint,omitempty"`
 }
 
 // HistoryLength bounds History.

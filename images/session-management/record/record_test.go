@@ -79,7 +79,7 @@ func full() *Session {
 		Quota: &Quota{15, 1 << 40, 1 << 40, 1 << 40, 3600, 1 << 30, 360, 60, 1_800_000_000, true},
 	}}
 	s.RAT, s.Subscription = "NR", 1<<31
-	s.Static, s.Subscribed = true, []string{"voice-of-the-site"}
+	s.Static, s.Subscribed, s.Emergency = true, []string{"voice-of-the-site"}, true
 	return s
 }
 

@@ -74,8 +74,13 @@ func refused(f procedure.Failed) error {
 
 // Create implements nsmf.Handler.
 func (r *Requests) Create(ctx context.Context, c *nsmf.Create) (*nsmf.Created, error) {
-	if c.SUPI == "" || c.SNSSAI == nil {
-		return nil, &nsmf.Refused{Cause: nsmf.SubscriptionDenied, Detail: "emergency sessions are not served"}
+	emergency := c.Request == nsmf.InitialEmergency || c.Request == nsmf.ExistingEmergency
+	supi := c.SUPI
+	if emergency && (supi == "" || c.Unauthenticated) { // a SUPI that nobody has proved is another's: the session is of the equipment
+		supi = c.PEI
+	}
+	if supi == "" || c.SNSSAI == nil {
+		return nil, &nsmf.Refused{Cause: nsmf.SubscriptionDenied, Detail: "of a session for emergency services supi or pei, and sNssai, have to be there"}
 	}
 	dnn := c.DNN
 	if c.SelectedDNN != "" {
@@ -83,8 +88,8 @@ func (r *Requests) Create(ctx context.Context, c *nsmf.Create) (*nsmf.Created, e
 	}
 	sst, sd := sdOf(c.SNSSAI)
 	event := procedure.Create{
-		SUPI: c.SUPI, ID: c.SessionID, DNN: dnn, SST: sst, SD: sd, PLMN: c.AMF.ServingNetwork.MCC + c.AMF.ServingNetwork.MNC, RAT: c.Where.RAT, AMF: amfOf(c.AMF, c.Where),
-		N1: c.N1, Existing: c.Request == nsmf.ExistingSession,
+		SUPI: supi, ID: c.SessionID, DNN: dnn, SST: sst, SD: sd, PLMN: c.AMF.ServingNetwork.MCC + c.AMF.ServingNetwork.MNC, RAT: c.Where.RAT, AMF: amfOf(c.AMF, c.Where),
+		N1: c.N1, Existing: c.Request == nsmf.ExistingSession || c.Request == nsmf.ExistingEmergency, Emergency: emergency,
 	}
 	body, err := r.ask(ctx, func(s *Shard, t procedure.Token) {
 		event.From = t
