@@ -295,6 +295,15 @@ func TestUpdate(t *testing.T) {
 		"resources of the own AMF": {ownAMF, func(o client.Object) {
 			o.(*api.Core5G).Spec.Functions = []api.FunctionSpec{{Name: api.FunctionAccessManagement, Resources: &corev1.ResourceRequirements{}}}
 		}, wants{warning: "this restarts the AMF's workers, one after the other: UEs stay registered"}},
+		"emergency services": {ownAMF, func(o client.Object) {
+			o.(*api.Core5G).Spec.AMF.Emergency = &api.EmergencyServices{SNSSAI: api.SNSSAI{SST: 1, SD: "010203"}, DNN: "sos"}
+		}, wants{}},
+		"emergency services of a slice that is not advertised": {ownAMF, func(o client.Object) {
+			o.(*api.Core5G).Spec.AMF.Emergency = &api.EmergencyServices{SNSSAI: api.SNSSAI{SST: 2}, DNN: "sos"}
+		}, wants{refusal: "S-NSSAI 2 of spec.amf.emergency is not in spec.sliceCatalogue: add {sst: 2} there, or write one of it"}},
+		"emergency services of free5GC's AMF": {own, func(o client.Object) {
+			o.(*api.Core5G).Spec.AMF.Emergency = &api.EmergencyServices{SNSSAI: api.SNSSAI{SST: 1, SD: "010203"}, DNN: "sos"}
+		}, wants{refusal: "spec.amf.emergency needs core5g's own AMF"}},
 		"fewer terminators": {with(ownAMF.DeepCopy(), func(c *api.Core5G) { c.Spec.AMF.Terminators = ptr.To[int32](3) }), func(o client.Object) { o.(*api.Core5G).Spec.AMF.Terminators = nil },
 			wants{warning: "this ends 2 N2 terminators: their gNBs set up N2 anew, and UEs stay registered"}},
 		"a first session store": {there[0], func(o client.Object) { o.(*api.Core5G).Spec.SessionStore = &api.SessionStoreSpec{} }, wants{}},

@@ -29,6 +29,7 @@ func (r coreRules) judge(ctx context.Context, core *api.Core5G) (verdict, error)
 			v.warnings = append(v.warnings, "Slice "+s.Name+": "+problem.Message)
 		}
 	}
+	v.refuse(specs.EmergencyProblem(core))
 	v.warn(specs.SubscriberDataProblem(core))
 	return v, nil
 }

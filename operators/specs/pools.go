@@ -3,6 +3,7 @@ package specs
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"sort"
 	"strings"
 
@@ -158,6 +159,20 @@ func AdvertisedProblem(slice *api.Slice, core *api.Core5G) *Problem {
 	return &Problem{api.ReasonRestartRequired, fmt.Sprintf("S-NSSAI %s is not in spec.sliceCatalogue of Core5G %s, so no UE can ask for it. "+
 		"Adding %s there restarts the AMF, and every UE registers anew: choose the moment",
 		slice.Spec.SNSSAI, name, inCatalogue(slice.Spec.SNSSAI))}
+}
+
+// EmergencyProblem says why a core's emergency services cannot be served.
+func EmergencyProblem(core *api.Core5G) *Problem {
+	e := core.Spec.AMF.Emergency
+	switch {
+	case e == nil:
+		return nil
+	case !core.OwnAMF():
+		return &Problem{api.ReasonNotSupported, "spec.amf.emergency needs core5g's own AMF: free5GC's has no emergency services; leave it out"}
+	case !slices.ContainsFunc(core.Spec.SliceCatalogue, e.SNSSAI.Equal):
+		return &Problem{api.ReasonNotInCatalogue, fmt.Sprintf("S-NSSAI %s of spec.amf.emergency is not in spec.sliceCatalogue: add %s there, or write one of it", e.SNSSAI, inCatalogue(e.SNSSAI))}
+	}
+	return nil
 }
 
 // inCatalogue is how an S-NSSAI is written there.

@@ -341,6 +341,23 @@ type AMFSpec struct {
 	// networkName and time zone that UEs show (TS 24.501 5.4.4), with core5g's own AMF; they are told nothing when it is left out.
 	// +optional
 	NetworkName *NetworkName `json:"networkName,omitempty"`
+	// emergency services, with core5g's own AMF: a UE may register for them alone, and gets a PDU session for them whatever it has
+	// subscribed to. UEs hear that there are none when it is left out.
+	// +optional
+	Emergency *EmergencyServices `json:"emergency,omitempty"`
+}
+
+// EmergencyServices are where emergency calls go (TS 23.501 5.16.4).
+type EmergencyServices struct {
+	// snssai of the Slice that serves them, one of sliceCatalogue. Nobody need have subscribed to it.
+	SNSSAI SNSSAI `json:"snssai"`
+	// dnn of the Slice's data network that leads to them, for example sos. Its arp says whom a call may take resources from, its
+	// ambr what a call may have.
+	DNN DNN `json:"dnn"`
+	// unauthenticated UEs are served, too: those without a SIM, and those whose SIM is not known here (TS 33.501 10.2.2). What they
+	// say is neither ciphered nor protected, on the air as in NAS. Whether they have to be served, or must not be, is the law of the land.
+	// +optional
+	Unauthenticated bool `json:"unauthenticated,omitempty"`
 }
 
 // IntegrityAlgorithm of NAS (TS 33.501 Annex D.3).

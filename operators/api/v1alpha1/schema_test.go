@@ -408,7 +408,8 @@ func TestSchemaTakesAFullCatalogue(t *testing.T) {
 func TestSchemaTakesAnAMFOfItsOwn(t *testing.T) {
 	amf := `controlPlane: Core5G
   amf: {workers: 2, terminators: 2, shards: 32, capacity: 0, integrity: [NIA3, NIA1], ciphering: [NEA1, NEA0], periodicRegistration: 10m, backoff: 1m,
-    imsVoice: true, networkName: {full: Network of the North, short: North, timeZone: "-03:30"}}
+    imsVoice: true, networkName: {full: Network of the North, short: North, timeZone: "-03:30"},
+    emergency: {snssai: {sst: 1, sd: "010203"}, dnn: sos, unauthenticated: true}}
   tacs:`
 	if got := loadKind(t, "core5g.dev_core5gs.yaml").errors(t, strings.Replace(validCore, "tacs:", amf, 1), ""); got != "" {
 		t.Errorf("refused: %s", got)
