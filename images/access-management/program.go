@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"time"
 
 	"core5g.dev/core5g/images/access-management/configuration"
 	"core5g.dev/core5g/images/access-management/configuration/cluster"
@@ -17,79 +16,91 @@ import (
 	"core5g.dev/core5g/images/access-management/procedure"
 	"core5g.dev/core5g/images/access-management/worker"
 	"core5g.dev/core5g/images/customresources"
+	"core5g.dev/core5g/images/nf/discovery"
+	"core5g.dev/core5g/images/nf/pod"
 	"core5g.dev/core5g/images/nf/sbi"
 	"core5g.dev/core5g/images/nf/sbitls"
-	"core5g.dev/core5g/images/nf/sessionstore/metered"
-	"core5g.dev/core5g/images/nf/sessionstore/mounted"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 )
 
-// Run serves until ctx ends. Then the shards are given up, while others are still answered: what comes for their UEs is passed on to the next holders.
+// Run a worker in a pod of its own until ctx ends.
 func Run(ctx context.Context, c Config, log *slog.Logger) error {
-	identity, err := sbitls.FromEnvironment(func(err error) { log.Error("SBI certificates", "err", err) })
-	if err != nil {
-		return err
-	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	group, ctx := errgroup.WithContext(ctx)
-	health, registry, err := c.Observed(ctx, group.Go)
+	around, err := c.Alone(ctx, group.Go, log)
 	if err != nil {
 		return err
 	}
-	listener, err := net.Listen("tcp", c.SBI)
+	group.Go(func() error {
+		return RunWith(ctx, c, around, newTerminators(c, around.Identity))
+	})
+	return group.Wait()
+}
+
+// Terminators are those that the worker connects to.
+type Terminators interface {
+	// Addresses of all of them; it is asked again and again.
+	Addresses(context.Context) ([]string, error)
+	Dial(ctx context.Context, address string) (net.Conn, error)
+}
+
+// RunWith what is around the worker, until ctx ends. Then the shards are given up, while others are still answered: what comes for their UEs is passed on to
+// the next holders.
+func RunWith(ctx context.Context, c Config, around *pod.Around, n2 Terminators) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	group, ctx := errgroup.WithContext(ctx)
+	serve, err := around.Listen(c.SBI, c.uri(around.Scheme()))
 	if err != nil {
 		return fmt.Errorf("-sbi-listen: %w", err)
 	}
-	defer func() { _ = listener.Close() }()
-	pod, err := newPod(ctx, group, c, identity, registry, log)
+	p, err := newPod(ctx, group, c, around, n2)
 	if err != nil {
 		return err
 	}
-	registrar := newRegistrar(c, identity, pod.Settings, registry, log)
+	registrar := newRegistrar(c, around, p.Settings)
 	configure := func(s *procedure.Settings) {
-		pod.Configure(s)
-		registrar.changed()
+		p.Configure(s)
+		registrar.Changed()
 	}
-	if err := follow(ctx, group, c, configure, registry, log); err != nil {
+	if err := follow(ctx, group, c, configure, around); err != nil {
 		return err
 	}
 	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
-	group.Go(func() error { return sbi.Serve(serving, sbitls.Listen(listener, identity), pod.Handler()) })
+	group.Go(func() error { return serve(serving, p.Handler()) })
 	group.Go(func() error { return registrar.keep(ctx) })
-	health.Answers(pod.Alive, pod.Ready)
+	around.Answers(p.Alive, p.Ready)
 	group.Go(func() error {
 		defer stopServing()
-		pod.Run(ctx)
+		p.Run(ctx)
 		return nil
 	})
 	return group.Wait()
 }
 
 // newPod with the session store and the functions that it asks.
-func newPod(ctx context.Context, group *errgroup.Group, c Config, identity *sbitls.Identity, registry prometheus.Registerer, log *slog.Logger) (*worker.Pod, error) {
-	opened, err := mounted.Await(ctx, keys, log)
+func newPod(ctx context.Context, group *errgroup.Group, c Config, around *pod.Around, n2 Terminators) (*worker.Pod, error) {
+	store, sealer, err := around.Store(ctx, keys)
 	if err != nil {
 		return nil, err
 	}
-	store, err := metered.New(opened, registry, time.Now)
-	if err != nil {
-		return nil, err
-	}
-	transport := sbitls.Outgoing(identity)
-	client := sbi.NewClient(transport, newFinder(ctx, group, c, transport, registry, log), registry)
-	scheme, terminators := sbitls.Scheme(identity), newTerminators(c, identity)
+	scheme, transport := around.Scheme(), around.Outgoing()
+	// AUSF, UDM, PCF and SMF are found by the NRF, or by the command line.
+	finder := around.Finder(ctx, group.Go, discovery.Options{NRF: c.NRF, Fixed: c.Fixed(), Type: "AMF", InstanceID: c.instance()})
+	client := sbi.NewClient(transport, finder, around.Registry)
 	o := worker.Options{
-		Log: log, Holder: c.Holder(), Set: set, Shards: c.Shards, Store: store, Sealer: mounted.Sealing{Store: opened}, InstanceID: c.instance(), URI: c.uri(scheme),
-		AUSF: nausf.NewClient(client), UDM: nudm.NewClient(client), SMF: nsmf.NewClient(client), Callbacks: namf.NewClient(client), Registry: registry,
-		Terminators: terminators.addresses, Dial: terminators.dial,
-		Passing: worker.Passing{
+		Log: around.Log, Holder: c.Holder(), Set: set, Shards: c.Shards, Store: store, Sealer: sealer, InstanceID: c.instance(), URI: c.uri(scheme),
+		AUSF: nausf.NewClient(client), UDM: nudm.NewClient(client), SMF: nsmf.NewClient(client), Callbacks: namf.NewClient(client), Registry: around.Registry,
+		Terminators: n2.Addresses, Dial: n2.Dial,
+	}
+	if around.Together == nil {
+		o.Passing = worker.Passing{
 			Root:      func(holder string) string { return c.rootAt(scheme, holder) },
-			Transport: sbitls.Beside(identity, c.Service),
-			From:      sbitls.IsBeside(identity, c.Service),
-		},
+			Transport: sbitls.Beside(around.Identity, c.Service),
+			From:      sbitls.IsBeside(around.Identity, c.Service),
+		}
 	}
 	if c.Has("PCF") {
 		o.PCF = npcf.NewClient(client)
@@ -98,7 +109,8 @@ func newPod(ctx context.Context, group *errgroup.Group, c Config, identity *sbit
 }
 
 // follow the configuration: a file's, or the cluster's.
-func follow(ctx context.Context, group *errgroup.Group, c Config, configure func(*procedure.Settings), registry prometheus.Registerer, log *slog.Logger) error {
+func follow(ctx context.Context, group *errgroup.Group, c Config, configure func(*procedure.Settings), around *pod.Around) error {
+	log := around.Log
 	if c.ConfigurationFile != "" {
 		file, settings, err := configuration.Open(c.ConfigurationFile)
 		if err != nil {
@@ -115,7 +127,7 @@ func follow(ctx context.Context, group *errgroup.Group, c Config, configure func
 	if err != nil {
 		return err
 	}
-	watcher := cluster.NewWatcher(objects, c.Namespace, c.Core, log, registry)
+	watcher := cluster.NewWatcher(objects, c.Namespace, c.Core, log, around.Registry)
 	configured := make(chan struct{})
 	watcher.Follow(func(before, now *procedure.Settings) {
 		configure(now)

@@ -11,49 +11,32 @@ import (
 	"core5g.dev/core5g/images/access-management/record"
 	"core5g.dev/core5g/images/access-management/worker"
 	"core5g.dev/core5g/images/nf/nrf"
-	"core5g.dev/core5g/images/nf/sbitls"
+	"core5g.dev/core5g/images/nf/pod"
 	"core5g.dev/core5g/images/nf/ts29571"
-
-	"github.com/prometheus/client_golang/prometheus"
 )
 
 // registrar keeps the AMF known to the NRF, with what it serves. Every pod does so, with the same profile.
 type registrar struct {
-	*nrf.Registrar // nil: there is no NRF
-	function       nrf.Function
-	settings       func() *procedure.Settings
-	log            *slog.Logger
+	pod.Registrar
+	function nrf.Function
+	settings func() *procedure.Settings
+	log      *slog.Logger
 }
 
-func newRegistrar(c Config, identity *sbitls.Identity, settings func() *procedure.Settings, registry prometheus.Registerer, log *slog.Logger) *registrar {
-	r := &registrar{settings: settings, log: log}
+func newRegistrar(c Config, around *pod.Around, settings func() *procedure.Settings) *registrar {
+	r := &registrar{settings: settings, log: around.Log}
 	r.function = nrf.Function{
-		Type: "AMF", URI: c.uri(sbitls.Scheme(identity)), ID: c.instance(), Offers: r.offers,
+		Type: "AMF", URI: c.uri(around.Scheme()), ID: c.instance(), Offers: r.offers,
 		Services: worker.Services(),
 		// What the AMF knows is in the session store, and outlives its pods: none of them begins anew.
 		Recovery: time.Unix(0, 0), Stays: func() bool { return true },
 	}
-	if c.NRF != "" {
-		r.Registrar = nrf.NewRegistrar(c.NRF, nil, r.plmns, log, registry)
-		r.CallWith(sbitls.Outgoing(identity))
-	}
+	r.Registrar = around.Registrar(c.NRF, r.plmns)
 	return r
 }
 
 // keep the AMF registered until ctx ends. Its profile stays: other pods go on.
-func (r *registrar) keep(ctx context.Context) error {
-	if r.Registrar == nil {
-		return nil
-	}
-	return r.Keep(ctx, r.function)
-}
-
-// changed: other settings are in force.
-func (r *registrar) changed() {
-	if r.Registrar != nil {
-		r.Changed()
-	}
-}
+func (r *registrar) keep(ctx context.Context) error { return r.Keep(ctx, r.function) }
 
 func snssai(s record.Slice) ts29571.SNSSAI {
 	if s.SD == nil {

@@ -25,9 +25,9 @@ func newTerminators(c Config, identity *sbitls.Identity) *terminators {
 	return &terminators{list: c.Terminators, identity: identity, lookUp: net.DefaultResolver.LookupHost, hosts: map[string]string{}}
 }
 
-// addresses of all terminators, in order. A host that there is no address of has no terminator for the moment; one that nobody could look up is an error,
+// Addresses of all terminators, in order. A host that there is no address of has no terminator for the moment; one that nobody could look up is an error,
 // since it may still be where it was.
-func (t *terminators) addresses(ctx context.Context) ([]string, error) {
+func (t *terminators) Addresses(ctx context.Context) ([]string, error) {
 	var out []string
 	for _, entry := range t.list {
 		host, port, err := net.SplitHostPort(entry)
@@ -54,8 +54,8 @@ func (t *terminators) addresses(ctx context.Context) ([]string, error) {
 	return slices.Compact(out), nil
 }
 
-// dial a terminator. It must show the certificate of the host that its address was found by.
-func (t *terminators) dial(ctx context.Context, address string) (net.Conn, error) {
+// Dial a terminator. It must show the certificate of the host that its address was found by.
+func (t *terminators) Dial(ctx context.Context, address string) (net.Conn, error) {
 	if t.identity == nil {
 		return new(net.Dialer).DialContext(ctx, "tcp", address)
 	}

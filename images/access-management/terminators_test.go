@@ -22,7 +22,7 @@ func TestAddressesOfTerminators(t *testing.T) {
 		}
 		return nil, &net.DNSError{Name: host, IsNotFound: true}
 	}
-	got, err := x.addresses(t.Context())
+	got, err := x.Addresses(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func TestAddressesOfTerminators(t *testing.T) {
 		t.Errorf("hosts %v", x.hosts)
 	}
 	away = &net.DNSError{Err: "server misbehaving", IsTemporary: true}
-	if got, err := x.addresses(t.Context()); !errors.Is(err, away) {
+	if got, err := x.Addresses(t.Context()); !errors.Is(err, away) {
 		t.Errorf("a name server that is away: %v, %v", got, err)
 	}
 }

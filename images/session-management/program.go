@@ -7,13 +7,12 @@ import (
 	"net"
 	"os"
 	"sync/atomic"
-	"time"
 
 	"core5g.dev/core5g/images/customresources"
+	"core5g.dev/core5g/images/nf/discovery"
+	"core5g.dev/core5g/images/nf/pod"
 	"core5g.dev/core5g/images/nf/sbi"
 	"core5g.dev/core5g/images/nf/sbitls"
-	"core5g.dev/core5g/images/nf/sessionstore/metered"
-	"core5g.dev/core5g/images/nf/sessionstore/mounted"
 	"core5g.dev/core5g/images/session-management/configuration"
 	"core5g.dev/core5g/images/session-management/configuration/cluster"
 	"core5g.dev/core5g/images/session-management/inspection"
@@ -28,45 +27,50 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Run serves until ctx ends.
+// Run a pod of the SMF's own until ctx ends.
 func Run(ctx context.Context, c Config, log *slog.Logger) error {
-	identity, err := sbitls.FromEnvironment(func(err error) { log.Error("SBI certificates", "err", err) })
-	if err != nil {
-		return err
-	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	group, ctx := errgroup.WithContext(ctx)
-	health, registry, err := c.Observed(ctx, group.Go)
+	around, err := c.Alone(ctx, group.Go, log)
 	if err != nil {
 		return err
 	}
+	group.Go(func() error { return RunWith(ctx, c, around) })
+	return group.Wait()
+}
+
+// RunWith what is around the SMF, until ctx ends.
+func RunWith(ctx context.Context, c Config, around *pod.Around) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	group, ctx := errgroup.WithContext(ctx)
 	var current atomic.Pointer[configuration.Snapshot]
-	registrar := newRegistrar(c, identity, &current, registry, log)
-	pod, err := newPod(ctx, group, c, identity, registrar, registry, log)
+	registrar := newRegistrar(c, around, &current)
+	p, err := newPod(ctx, group, c, around, registrar)
 	if err != nil {
 		return err
 	}
 	configure := func(s *configuration.Snapshot) {
 		current.Store(s)
-		pod.Configure(s)
-		registrar.changed()
+		p.Configure(s)
+		registrar.Changed()
 	}
-	if err := follow(ctx, group, c, configure, registry, log); err != nil {
+	if err := follow(ctx, group, c, configure, around); err != nil {
 		return err
 	}
-	if err := serveShards(ctx, group, c, identity, pod, registry, log); err != nil {
+	if err := serveShards(ctx, group, c, around, p); err != nil {
 		return err
 	}
 	group.Go(func() error {
-		if err := inspect(pod).Serve(ctx, c.Pod); err != nil { // people cannot look: sessions are served all the same
-			log.Error("nobody can look at sessions", "err", err)
+		if err := inspect(p).Serve(ctx, c.Pod); err != nil { // people cannot look: sessions are served all the same
+			around.Log.Error("nobody can look at sessions", "err", err)
 		}
 		return nil
 	})
-	health.Answers(nil, pod.Ready)
+	around.Answers(nil, p.Ready)
 	group.Go(func() error {
-		pod.Run(ctx)
+		p.Run(ctx)
 		return nil
 	})
 	return group.Wait()
@@ -82,25 +86,25 @@ func inspect(pod *shard.Pod) *inspection.Inspection {
 }
 
 // newPod with the session store and the functions that it asks.
-func newPod(ctx context.Context, group *errgroup.Group, c Config, identity *sbitls.Identity, registrar *registrar, registry prometheus.Registerer, log *slog.Logger) (*shard.Pod, error) {
-	opened, err := mounted.Await(ctx, c.keys(), log)
+func newPod(ctx context.Context, group *errgroup.Group, c Config, around *pod.Around, registrar *registrar) (*shard.Pod, error) {
+	store, sealer, err := around.Store(ctx, c.keys())
 	if err != nil {
 		return nil, err
 	}
-	store, err := metered.New(opened, registry, time.Now)
-	if err != nil {
-		return nil, err
-	}
-	shards := c.identities(sbitls.Scheme(identity))
-	transport := sbitls.Outgoing(identity)
-	finder := newFinder(ctx, group, c, shards[0].InstanceID, transport, registry, log)
-	client := sbi.NewClient(transport, finder, registry)
+	scheme, transport := around.Scheme(), around.Outgoing()
+	shards := c.identities(scheme)
+	// AMF, UDM, PCF and CHF are found by the NRF, or by the command line.
+	finder := around.Finder(ctx, group.Go, discovery.Options{NRF: c.NRF, Fixed: c.Fixed(), Type: "SMF", InstanceID: shards[0].InstanceID})
+	client := sbi.NewClient(transport, finder, around.Registry)
 	o := shard.Options{
-		Log: log, Holder: c.Holder(), Set: c.set(), Shards: shards, Store: store, Sealer: mounted.Sealing{Store: opened}, AMF: namf.NewClient(client), Registry: registry, Register: registrar.keep,
-		Passing: shard.Passing{
-			Root:      func(holder string, id shard.Identity) string { return c.rootAt(sbitls.Scheme(identity), holder, id) },
-			Transport: sbitls.Beside(identity, c.Shards[0].Name),
-		},
+		Log: around.Log, Holder: c.Holder(), Set: c.set(), Shards: shards, Store: store, Sealer: sealer, AMF: namf.NewClient(client), Registry: around.Registry,
+		Register: registrar.keep,
+	}
+	if around.Together == nil {
+		o.Passing = shard.Passing{
+			Root:      func(holder string, id shard.Identity) string { return c.rootAt(scheme, holder, id) },
+			Transport: sbitls.Beside(around.Identity, c.Shards[0].Name),
+		}
 	}
 	if c.Has("UDM") {
 		o.UDM = nudm.NewClient(client)
@@ -115,7 +119,7 @@ func newPod(ctx context.Context, group *errgroup.Group, c Config, identity *sbit
 }
 
 // follow the configuration: a file's, or the cluster's.
-func follow(ctx context.Context, group *errgroup.Group, c Config, configure func(*configuration.Snapshot), registry prometheus.Registerer, log *slog.Logger) error {
+func follow(ctx context.Context, group *errgroup.Group, c Config, configure func(*configuration.Snapshot), around *pod.Around) error {
 	if c.ConfigurationFile != "" {
 		text, err := os.ReadFile(c.ConfigurationFile)
 		if err != nil {
@@ -128,27 +132,27 @@ func follow(ctx context.Context, group *errgroup.Group, c Config, configure func
 		configure(snapshot)
 		return nil
 	}
-	objects, err := customresources.Open(c.Namespace, log)
+	objects, err := customresources.Open(c.Namespace, around.Log)
 	if err != nil {
 		return err
 	}
-	watcher := cluster.NewWatcher(objects, c.Namespace, c.Core, log, registry)
+	watcher := cluster.NewWatcher(objects, c.Namespace, c.Core, around.Log, around.Registry)
 	watcher.Serve(c.Slice)
 	watcher.Follow(func(_, now *configuration.Snapshot) { configure(now) })
-	log.Info("reading the objects", "namespace", c.Namespace)
+	around.Log.Info("reading the objects", "namespace", c.Namespace)
 	return watcher.Begin(ctx, group.Go, objects)
 }
 
 // serveShards: each has a port of its own, at every pod.
-func serveShards(ctx context.Context, group *errgroup.Group, c Config, identity *sbitls.Identity, pod *shard.Pod, registry prometheus.Registerer, log *slog.Logger) error {
-	for _, id := range pod.Shards {
-		listener, err := net.Listen("tcp", net.JoinHostPort(c.Listen().String(), fmt.Sprint(int(c.SBIPort)+int(id.Number))))
+func serveShards(ctx context.Context, group *errgroup.Group, c Config, around *pod.Around, p *shard.Pod) error {
+	for _, id := range p.Shards {
+		serve, err := around.Listen(net.JoinHostPort(c.Listen().String(), fmt.Sprint(int(c.SBIPort)+int(id.Number))), id.URI)
 		if err != nil {
 			return err
 		}
-		labelled := prometheus.WrapRegistererWith(prometheus.Labels{"shard": id.Name}, registry)
-		handler := pod.Handler(id, log.With("shard", id.Name), labelled, nsmf.Options{Binding: "bl=nf-instance; nfinst=" + id.InstanceID})
-		group.Go(func() error { return sbi.Serve(ctx, sbitls.Listen(listener, identity), handler) })
+		labelled := prometheus.WrapRegistererWith(prometheus.Labels{"shard": id.Name}, around.Registry)
+		handler := p.Handler(id, around.Log.With("shard", id.Name), labelled, nsmf.Options{Binding: "bl=nf-instance; nfinst=" + id.InstanceID})
+		group.Go(func() error { return serve(ctx, handler) })
 	}
 	return nil
 }

@@ -6,28 +6,23 @@ import (
 	"sync/atomic"
 
 	"core5g.dev/core5g/images/nf/nrf"
-	"core5g.dev/core5g/images/nf/sbitls"
+	"core5g.dev/core5g/images/nf/pod"
 	"core5g.dev/core5g/images/nf/ts29571"
 	"core5g.dev/core5g/images/session-management/configuration"
 	"core5g.dev/core5g/images/session-management/nsmf"
 	"core5g.dev/core5g/images/session-management/shard"
-
-	"github.com/prometheus/client_golang/prometheus"
 )
 
 // registrar keeps the shards that this pod holds known to the NRF, with the slices that they serve.
 type registrar struct {
-	*nrf.Registrar // nil: there is no NRF
-	log            *slog.Logger
-	current        *atomic.Pointer[configuration.Snapshot]
+	pod.Registrar
+	log     *slog.Logger
+	current *atomic.Pointer[configuration.Snapshot]
 }
 
-func newRegistrar(c Config, identity *sbitls.Identity, current *atomic.Pointer[configuration.Snapshot], registry prometheus.Registerer, log *slog.Logger) *registrar {
-	r := &registrar{log: log, current: current}
-	if c.NRF != "" {
-		r.Registrar = nrf.NewRegistrar(c.NRF, nil, r.plmns, log, registry)
-		r.CallWith(sbitls.Outgoing(identity))
-	}
+func newRegistrar(c Config, around *pod.Around, current *atomic.Pointer[configuration.Snapshot]) *registrar {
+	r := &registrar{log: around.Log, current: current}
+	r.Registrar = around.Registrar(c.NRF, r.plmns)
 	return r
 }
 
@@ -41,9 +36,6 @@ func (r *registrar) plmns(context.Context) ([]ts29571.PLMN, error) {
 
 // keep a shard registered until its context ends. Its profile stays: another pod goes on with it.
 func (r *registrar) keep(ctx context.Context, id shard.Identity) {
-	if r.Registrar == nil {
-		return
-	}
 	err := r.Keep(ctx, nrf.Function{
 		Type: "SMF", URI: id.URI, ID: id.InstanceID, Services: map[string][]string{nsmf.ServiceName: {"v1"}},
 		Offers: r.offers, Stays: func() bool { return true },
@@ -63,11 +55,4 @@ func (r *registrar) offers() nrf.Offers {
 		out.Slices = append(out.Slices, slice)
 	}
 	return out
-}
-
-// changed: other slices are served.
-func (r *registrar) changed() {
-	if r.Registrar != nil {
-		r.Changed()
-	}
 }

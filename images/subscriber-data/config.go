@@ -30,6 +30,11 @@ type Config struct {
 	LogLevel slog.Level
 }
 
+// Log of the program.
+func (c *Config) Log() *slog.Logger {
+	return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: c.LogLevel}))
+}
+
 // ParseConfig reads the command line.
 func ParseConfig(args []string, output io.Writer) (Config, error) {
 	var c Config

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"core5g.dev/core5g/images/nf/pod"
 	"core5g.dev/core5g/images/nf/sbi"
 	"core5g.dev/core5g/images/nf/sbitls"
 	"core5g.dev/core5g/operators/certificates"
@@ -75,7 +76,7 @@ func TestFunctionsAreCalledAsTheSchemeSays(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			client := &http.Client{Transport: outgoing(test.identity)}
+			client := &http.Client{Transport: (&pod.Around{Identity: test.identity}).Calls()}
 			defer client.CloseIdleConnections()
 			resp, err := client.Post(test.scheme+"://localhost:"+serve(test.amf)+"/", "application/json", strings.NewReader("{}"))
 			if err == nil {

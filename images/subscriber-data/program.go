@@ -2,18 +2,14 @@ package subscriberdata
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"golang.org/x/sync/errgroup"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -25,8 +21,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
 
 	"core5g.dev/core5g/images/nf/nrf"
+	"core5g.dev/core5g/images/nf/pod"
 	"core5g.dev/core5g/images/nf/sbi"
-	"core5g.dev/core5g/images/nf/sbitls"
 	"core5g.dev/core5g/images/subscriber-data/aka"
 	"core5g.dev/core5g/images/subscriber-data/ausf"
 	"core5g.dev/core5g/images/subscriber-data/nssf"
@@ -75,26 +71,27 @@ func functions(c Config) []nrf.Function {
 	}
 }
 
-// Run serves until ctx ends.
+// Run the functions in a pod of their own until ctx ends.
 func Run(ctx context.Context, c Config, log *slog.Logger) error {
-	identity, err := sbitls.FromEnvironment(func(err error) { log.Error("SBI certificates", "error", err) })
-	if err != nil {
-		return err
-	}
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	group, ctx := errgroup.WithContext(ctx)
-	var health readiness
-	if err := sbi.ServeBeside(ctx, group.Go, c.HealthListen, health.handler()); err != nil {
+	around, err := (&pod.Config{MetricsListen: c.MetricsListen, HealthListen: c.HealthListen}).Alone(ctx, group.Go, log)
+	if err != nil {
 		return err
 	}
-	if err := sbi.ServeBeside(ctx, group.Go, c.MetricsListen, metricsHandler(registry)); err != nil {
-		return err
-	}
+	group.Go(func() error { return RunWith(ctx, c, around) })
+	return group.Wait()
+}
 
+// RunWith what is around the functions, until ctx ends. They are ready when the objects are read, and do not wait for the NRF: who already knows them can use
+// them, and core5g_nf_registered tells about the NRF.
+func RunWith(ctx context.Context, c Config, around *pod.Around) error {
+	log := around.Log
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	group, ctx := errgroup.WithContext(ctx)
+	around.Answers(nil, func() error { return errors.New("the objects are not read yet") })
 	objects, reservation, err := openObjects(ctx, group, c, log)
 	if err != nil {
 		return err
@@ -105,47 +102,33 @@ func Run(ctx context.Context, c Config, log *slog.Logger) error {
 	}
 	directory := subscription.NewDirectory(objects)
 
-	listener, err := net.Listen("tcp", c.Listen)
+	serve, err := around.Listen(c.Listen, c.AUSF, c.UDM, c.UDR, c.NSSF)
 	if err != nil {
 		return err
 	}
-	if identity != nil {
-		listener = tls.NewListener(listener, identity.Server())
-	}
-	calls := outgoing(identity)
 	handler := NewHandler(Parts{
-		Directory: directory, NRF: c.NRF, Now: time.Now, Sequences: sequences, Callbacks: calls, Withdraw: c.Withdraw, Log: log, Registry: registry,
+		Directory: directory, NRF: c.NRF, Now: time.Now, Sequences: sequences, Callbacks: around.Calls(), Withdraw: c.Withdraw, Log: log, Registry: around.Registry,
 	})
 	// The functions leave the NRF before they stop to answer.
 	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
-	group.Go(func() error { return sbi.Serve(serving, listener, handler) })
-	log.Info("serving AUSF, UDM, UDR and NSSF", "address", listener.Addr().String(), "core", c.Core)
-	health.ready.Store(true)
+	group.Go(func() error { return serve(serving, handler) })
+	log.Info("serving AUSF, UDM, UDR and NSSF", "address", c.Listen, "core", c.Core)
+	around.Answers(nil, func() error { return nil })
 
+	plmns := func(ctx context.Context) ([]subscription.PLMN, error) {
+		core, err := directory.Core(ctx)
+		return core.PLMNs, err
+	}
+	registrar := around.Registrar(c.NRF, plmns)
 	group.Go(func() error {
 		defer stopServing()
-		if c.NRF == "" {
-			<-ctx.Done()
-			return nil
+		known, ctx := errgroup.WithContext(ctx)
+		for _, f := range functions(c) {
+			known.Go(func() error { return registrar.Keep(ctx, f) })
 		}
-		plmns := func(ctx context.Context) ([]subscription.PLMN, error) {
-			core, err := directory.Core(ctx)
-			return core.PLMNs, err
-		}
-		registrar := nrf.NewRegistrar(c.NRF, functions(c), plmns, log, registry)
-		registrar.CallWith(calls)
-		return registrar.Run(ctx)
+		return known.Wait()
 	})
 	return group.Wait()
-}
-
-// outgoing is how other functions are called.
-func outgoing(identity *sbitls.Identity) http.RoundTripper {
-	cleartext := sbitls.Unprotected()
-	if identity == nil {
-		return cleartext
-	}
-	return sbitls.ByScheme{HTTPS: identity.Transport(), HTTP: cleartext}
 }
 
 // openObjects opens the file or the cluster. With a file there is no reservation.
@@ -227,10 +210,4 @@ func watchKeys(ctx context.Context, group *errgroup.Group, restConfig *rest.Conf
 	cluster.Watch(keys, informer.HasSynced)
 	group.Go(func() error { return keys.Start(ctx) })
 	return nil
-}
-
-func metricsHandler(g prometheus.Gatherer) http.Handler {
-	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(g, promhttp.HandlerOpts{}))
-	return mux
 }

@@ -9,5 +9,5 @@
 //
 // Both ends ping with empty frames, so that a peer that is gone without a word is found.
 //
-//	frame.go   the frames      codec.go   octets      conn.go   a connection
+//	frame.go   the frames      codec.go   octets      conn.go   a connection      memory.go   without a network
 package link

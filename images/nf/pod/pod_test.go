@@ -1,15 +1,19 @@
 package pod
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"io"
 	"log/slog"
+	"net"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 func member(args ...string) (*Member, error) {
@@ -112,4 +116,67 @@ func TestHealth(t *testing.T) {
 	if a, r := ask("/healthz"), ask("/readyz"); a != "stuck" || r != "ok" {
 		t.Errorf("stuck: %q, %q", a, r)
 	}
+}
+
+func TestHealthOfParts(t *testing.T) {
+	var h Health
+	parts := h.Parts("amf", "smf")
+	ask := func(path string) string {
+		w := httptest.NewRecorder()
+		h.Handler().ServeHTTP(w, httptest.NewRequest("GET", path, nil))
+		return strings.TrimSpace(w.Body.String())
+	}
+	well := func() error { return nil }
+	if a, r := ask("/healthz"), ask("/readyz"); a != "ok" || r != "amf: the program is not up yet" {
+		t.Errorf("at first: %q, %q", a, r)
+	}
+	parts[0](nil, well)
+	if r := ask("/readyz"); r != "smf: the program is not up yet" {
+		t.Errorf("one of two: %q", r)
+	}
+	parts[1](func() error { return errors.New("stuck") }, well)
+	if a, r := ask("/healthz"), ask("/readyz"); a != "smf: stuck" || r != "ok" {
+		t.Errorf("both: %q, %q", a, r)
+	}
+}
+
+// Parts count by the same names, with labels of their own.
+func TestMetricsOfParts(t *testing.T) {
+	listen := freeAddress(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	_, registries, err := (&Config{MetricsListen: listen}).ObservedParts(ctx, func(serve func() error) { go func() { ended <- serve() }() }, "amf", "smf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, labels := range []prometheus.Labels{{"a": "1"}, {"b": "2"}} {
+		c := prometheus.NewCounter(prometheus.CounterOpts{Name: "core5g_calls_total", Help: "Calls.", ConstLabels: labels})
+		registries[n].MustRegister(c)
+		c.Inc()
+	}
+	answer, err := http.Get("http://" + listen + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(answer.Body)
+	_ = answer.Body.Close()
+	for _, want := range []string{`core5g_calls_total{a="1",part="amf"} 1`, `core5g_calls_total{b="2",part="smf"} 1`, "go_goroutines"} {
+		if err != nil || answer.StatusCode != http.StatusOK || !strings.Contains(string(text), want) {
+			t.Errorf("%v, %s: no %s in\n%s", err, answer.Status, want, text)
+		}
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	return l.Addr().String()
 }

@@ -27,10 +27,10 @@ func New(log *slog.Logger) *Network {
 	return &Network{log: log, doors: map[string]*Door{}}
 }
 
-// Door is an authority of the network, such as core5g-amf:8000. Calls to it never leave the program.
+// Door is where a function is called, at one authority or more, such as core5g-amf:8000. Calls there never leave the program.
 type Door struct {
-	network   *Network
-	authority string
+	network     *Network
+	authorities []string
 
 	mu      sync.Mutex
 	handler http.Handler // nil: it is not served
@@ -38,19 +38,25 @@ type Door struct {
 	idle    chan struct{}
 }
 
-// Open the door of an API root, such as http://core5g-amf:8000. Whoever calls there is not reached before Serve, and not called elsewhere.
-func (n *Network) Open(root string) (*Door, error) {
-	u, err := url.Parse(root)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, fmt.Errorf("%q is no API root: write http://host:port or https://host:port", root)
-	}
-	d := &Door{network: n, authority: authorityOf(u)}
+// Open a door for API roots, such as http://core5g-amf:8000. Whoever calls there is not reached before Serve, and not called elsewhere.
+func (n *Network) Open(roots ...string) (*Door, error) {
+	d := &Door{network: n}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.doors[d.authority] != nil {
-		return nil, fmt.Errorf("%s is served already, by another function of the program", d.authority)
+	for _, root := range roots {
+		u, err := url.Parse(root)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+			return nil, fmt.Errorf("%q is no API root: write http://host:port or https://host:port", root)
+		}
+		authority := authorityOf(u)
+		if n.doors[authority] != nil {
+			return nil, fmt.Errorf("%s is served already, by another function of the program", authority)
+		}
+		d.authorities = append(d.authorities, authority)
 	}
-	n.doors[d.authority] = d
+	for _, authority := range d.authorities {
+		n.doors[authority] = d
+	}
 	return d, nil
 }
 
@@ -99,8 +105,10 @@ func (d *Door) Serve(ctx context.Context, handler http.Handler) error {
 func (d *Door) Close() {
 	d.network.mu.Lock()
 	defer d.network.mu.Unlock()
-	if d.network.doors[d.authority] == d {
-		delete(d.network.doors, d.authority)
+	for _, authority := range d.authorities {
+		if d.network.doors[authority] == d {
+			delete(d.network.doors, authority)
+		}
 	}
 }
 

@@ -2,34 +2,8 @@
 package main
 
 import (
-	"context"
-	"errors"
-	"flag"
-	"fmt"
-	"os"
-	"os/signal"
-	"syscall"
-
 	"core5g.dev/core5g/images/access-management/terminator/program"
-	"core5g.dev/core5g/images/nf/memorylimit"
+	"core5g.dev/core5g/images/nf/pod"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	config, err := program.ParseConfig(os.Args[1:], os.Stderr)
-	if errors.Is(err, flag.ErrHelp) {
-		os.Exit(0)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "n2-terminator:", err)
-		os.Exit(2)
-	}
-	memorylimit.Respect(memorylimit.Files)
-	log := config.Log()
-	if err := program.Run(ctx, config, log); err != nil {
-		log.Error("stopped", "err", err)
-		stop()
-		os.Exit(1)
-	}
-}
+func main() { pod.Main("n2-terminator", program.ParseConfig, program.Run) }

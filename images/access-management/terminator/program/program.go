@@ -10,6 +10,7 @@ import (
 	"os"
 
 	"core5g.dev/core5g/images/access-management/terminator"
+	"core5g.dev/core5g/images/nf/pod"
 	"core5g.dev/core5g/images/nf/sbitls"
 
 	"github.com/free5gc/sctp"
@@ -24,55 +25,55 @@ var association = sctp.SocketConfig{
 	AssocInfo: &sctp.AssocInfo{AsocMaxRxt: 4},
 }
 
-// Run serves until ctx ends; then it shuts all associations down, so that gNBs hear of it.
+// Run a terminator in a pod of its own until ctx ends.
 func Run(ctx context.Context, c Config, log *slog.Logger) error {
-	listeners, err := listen(c, log)
+	workers, err := listen(c, log)
 	if err != nil {
 		return err
 	}
+	defer func() { _ = workers.Close() }()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	group, ctx := errgroup.WithContext(ctx)
 	health, registry, err := c.Observed(ctx, group.Go)
 	if err != nil {
-		listeners.close()
 		return err
 	}
-	server := &terminator.Server{
-		N2: listeners.n2, Workers: listeners.workers, Config: terminator.Config{Name: nameOf(c.Pod), Shards: c.Shards, Set: c.Set}, Log: log, Metrics: registry,
-	}
-	group.Go(func() error { return server.Run(ctx) })
-	// It is ready without workers, too: a Service that took it away would cut off gNBs whose associations are well, and what they send waits.
-	health.Answers(server.Alive, func() error { return nil })
-	log.Info("waiting for gNBs and workers", "n2", listeners.n2.Addr().String(), "workers", listeners.workers.Addr().String(), "shards", c.Shards, "set", c.Set)
+	group.Go(func() error {
+		return RunWith(ctx, c, &pod.Around{Log: log, Registry: registry, Answers: health.Answers}, workers)
+	})
 	return group.Wait()
 }
 
-type listeners struct {
-	n2      *sctp.SCTPListener
-	workers net.Listener
+// RunWith what is around the terminator, until ctx ends; then it shuts all associations down, so that gNBs hear of it. Workers come to the listener.
+func RunWith(ctx context.Context, c Config, around *pod.Around, workers net.Listener) error {
+	n2, err := association.Listen("sctp", c.N2)
+	if err != nil {
+		return fmt.Errorf("-n2-listen: SCTP at %s: %w", c.N2, err)
+	}
+	server := &terminator.Server{
+		N2: n2, Workers: workers, Config: terminator.Config{Name: nameOf(c.Pod), Shards: c.Shards, Set: c.Set}, Log: around.Log, Metrics: around.Registry,
+	}
+	// It is ready without workers, too: a Service that took it away would cut off gNBs whose associations are well, and what they send waits.
+	around.Answers(server.Alive, func() error { return nil })
+	around.Log.Info("waiting for gNBs and workers", "n2", n2.Addr().String(), "workers", workers.Addr().String(), "shards", c.Shards, "set", c.Set)
+	return server.Run(ctx)
 }
 
-func (l listeners) close() { _, _ = l.n2.Close(), l.workers.Close() }
-
-// listen where gNBs and workers come. Workers show a certificate also in a core whose other functions need none: whoever holds a shard has its UEs.
-func listen(c Config, log *slog.Logger) (out listeners, err error) {
+// listen where workers come. They show a certificate also in a core whose other functions need none: whoever holds a shard has its UEs.
+func listen(c Config, log *slog.Logger) (net.Listener, error) {
 	var identity *sbitls.Identity
 	if directory := os.Getenv(sbitls.DirectoryEnv); directory != "" {
+		var err error
 		if identity, err = sbitls.Open(directory, false, func(err error) { log.Error("certificates", "err", err) }); err != nil {
-			return out, err
+			return nil, err
 		}
 	}
 	workers, err := net.Listen("tcp", c.Workers)
 	if err != nil {
-		return out, fmt.Errorf("-workers-listen: %w", err)
+		return nil, fmt.Errorf("-workers-listen: %w", err)
 	}
-	out.workers = sbitls.Listen(workers, identity)
-	if out.n2, err = association.Listen("sctp", c.N2); err != nil {
-		_ = workers.Close()
-		return out, fmt.Errorf("-n2-listen: SCTP at %s: %w", c.N2, err)
-	}
-	return out, nil
+	return sbitls.Listen(workers, identity), nil
 }
 
 // nameOf the pod and of its life: associations of another life are gone.

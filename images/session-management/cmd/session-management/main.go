@@ -5,43 +5,16 @@
 package main
 
 import (
-	"context"
-	"errors"
-	"flag"
-	"fmt"
 	"os"
-	"os/signal"
-	"syscall"
 
-	"core5g.dev/core5g/images/nf/memorylimit"
+	"core5g.dev/core5g/images/nf/pod"
 	"core5g.dev/core5g/images/session-management"
 	"core5g.dev/core5g/images/session-management/inspection"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	if inspection.IsCommand(os.Args[1:]) {
-		if err := inspection.RunCommand(ctx, os.Args[1:], os.Stdout); err != nil {
-			fmt.Fprintln(os.Stderr, "session-management:", err)
-			stop()
-			os.Exit(1)
-		}
-		return
+		pod.Command("session-management", inspection.RunCommand)
 	}
-	config, err := sessionmanagement.ParseConfig(os.Args[1:], os.Stderr)
-	if errors.Is(err, flag.ErrHelp) {
-		os.Exit(0)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "session-management:", err)
-		os.Exit(2)
-	}
-	memorylimit.Respect(memorylimit.Files)
-	log := config.Log()
-	if err := sessionmanagement.Run(ctx, config, log); err != nil {
-		log.Error("stopped", "err", err)
-		stop()
-		os.Exit(1)
-	}
+	pod.Main("session-management", sessionmanagement.ParseConfig, sessionmanagement.Run)
 }
