@@ -1,19 +1,17 @@
 package inspection
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"net"
-	"net/http"
 	"net/url"
 	"os"
 	"strconv"
 	"strings"
+
+	"core5g.dev/core5g/images/onlookers"
 )
 
 // Commands of the program that look instead of serving.
@@ -54,9 +52,7 @@ func RunCommand(ctx context.Context, args []string, out io.Writer) error {
 	} else if err != nil {
 		return fmt.Errorf("%w\n%s", err, usage)
 	}
-	c := client{&http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, "unix", Socket(pod))
-	}}}}
+	c := client{onlookers.NewClient(program, pod)}
 	if args[0] == sessionsCommand {
 		if f.NArg() > 0 || q.Limit < 1 {
 			return fmt.Errorf("unexpected argument %q, or a limit below 1\n%s", f.Arg(0), usage)
@@ -65,26 +61,20 @@ func RunCommand(ctx context.Context, args []string, out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		return write(out, page)
+		return onlookers.Write(out, page)
 	}
 	supi, id, ok := strings.Cut(f.Arg(0), "/")
 	if !ok || f.NArg() != 1 {
 		return fmt.Errorf("write SUPI/ID, for example imsi-208930000000001/1\n%s", usage)
 	}
 	var story Story
-	if err := c.get(ctx, "/sessions/"+url.PathEscape(supi)+"/"+url.PathEscape(id), &story); err != nil {
+	if err := c.Get(ctx, "/sessions/"+url.PathEscape(supi)+"/"+url.PathEscape(id), &story); err != nil {
 		return err
 	}
-	return write(out, story)
+	return onlookers.Write(out, story)
 }
 
-func write(out io.Writer, v any) error {
-	e := json.NewEncoder(out)
-	e.SetIndent("", "  ")
-	return e.Encode(v)
-}
-
-type client struct{ http *http.Client }
+type client struct{ onlookers.Client }
 
 // list pages until there are enough.
 func (c client) list(ctx context.Context, q Query) (Page, error) {
@@ -98,7 +88,7 @@ func (c client) list(ctx context.Context, q Query) (Page, error) {
 			}
 		}
 		var page Page
-		if err := c.get(ctx, "/sessions?"+v.Encode(), &page); err != nil {
+		if err := c.Get(ctx, "/sessions?"+v.Encode(), &page); err != nil {
 			return Page{}, err
 		}
 		all.Sessions, all.Next = append(all.Sessions, page.Sessions...), page.Next
@@ -106,24 +96,4 @@ func (c client) list(ctx context.Context, q Query) (Page, error) {
 			return all, nil
 		}
 	}
-}
-
-// mostSaid bounds a refusal.
-const mostSaid = 4096
-
-func (c client) get(ctx context.Context, path string, into any) error {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://pod"+path, nil)
-	if err != nil {
-		return err
-	}
-	answer, err := c.http.Do(r)
-	if err != nil {
-		return fmt.Errorf("no session-management answers here: it starts, or -pod names another one: %w", err)
-	}
-	defer answer.Body.Close()
-	if answer.StatusCode != http.StatusOK {
-		said, _ := io.ReadAll(io.LimitReader(answer.Body, mostSaid))
-		return errors.New(cmp.Or(strings.TrimSpace(string(said)), answer.Status))
-	}
-	return json.NewDecoder(answer.Body).Decode(into)
 }

@@ -16,6 +16,7 @@ import (
 	"core5g.dev/core5g/images/nf/sbi"
 	"core5g.dev/core5g/images/nf/sessionstore"
 	"core5g.dev/core5g/images/nf/sessionstore/memory"
+	"core5g.dev/core5g/images/onlookers"
 	"core5g.dev/core5g/images/session-management/configuration"
 	"core5g.dev/core5g/images/session-management/n1"
 	"core5g.dev/core5g/images/session-management/n4"
@@ -304,19 +305,19 @@ func (b *blocked) Members(ctx context.Context, _, _ string, _ int) ([]string, st
 
 func TestFewLookAtATime(t *testing.T) {
 	r := newRig(t)
-	b := &blocked{Store: r.store, asked: make(chan struct{}, mostAtATime)}
+	b := &blocked{Store: r.store, asked: make(chan struct{}, onlookers.MostAtATime)}
 	r.Store = b
 	h := r.Handler()
 	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan int, mostAtATime)
-	for range mostAtATime {
+	ended := make(chan int, onlookers.MostAtATime)
+	for range onlookers.MostAtATime {
 		go func() {
 			w := httptest.NewRecorder()
 			h.ServeHTTP(w, httptest.NewRequestWithContext(ctx, "GET", "/sessions", nil))
 			ended <- w.Code
 		}()
 	}
-	for range mostAtATime {
+	for range onlookers.MostAtATime {
 		<-b.asked
 	}
 	w := httptest.NewRecorder()
@@ -325,7 +326,7 @@ func TestFewLookAtATime(t *testing.T) {
 		t.Errorf("one too many: %d %s", w.Code, w.Body)
 	}
 	cancel()
-	for range mostAtATime {
+	for range onlookers.MostAtATime {
 		if code := <-ended; code != 503 {
 			t.Errorf("a store that does not answer: %d", code)
 		}
@@ -338,7 +339,7 @@ func TestCommands(t *testing.T) {
 		r.keep(session(n, 1, "internet", "10.96.0.10"))
 	}
 	pod := strings.ReplaceAll(t.Name(), "/", "-") + fmt.Sprint(time.Now().UnixNano())
-	listener, err := net.Listen("unix", Socket(pod))
+	listener, err := net.Listen("unix", onlookers.Socket(program, pod))
 	if err != nil {
 		t.Fatal(err)
 	}
