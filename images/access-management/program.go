@@ -8,6 +8,7 @@ import (
 
 	"core5g.dev/core5g/images/access-management/configuration"
 	"core5g.dev/core5g/images/access-management/configuration/cluster"
+	"core5g.dev/core5g/images/access-management/inspection"
 	"core5g.dev/core5g/images/access-management/namf"
 	"core5g.dev/core5g/images/access-management/nausf"
 	"core5g.dev/core5g/images/access-management/npcf"
@@ -71,6 +72,12 @@ func RunWith(ctx context.Context, c Config, around *pod.Around, n2 Terminators) 
 	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
 	group.Go(func() error { return serve(serving, p.Handler()) })
 	group.Go(func() error { return registrar.keep(ctx) })
+	group.Go(func() error {
+		if err := inspect(p).Serve(ctx, c.Pod); err != nil { // people cannot look: UEs are served all the same
+			around.Log.Error("nobody can look at UEs", "err", err)
+		}
+		return nil
+	})
 	around.Answers(p.Alive, p.Ready)
 	group.Go(func() error {
 		defer stopServing()
@@ -106,6 +113,13 @@ func newPod(ctx context.Context, group *errgroup.Group, c Config, around *pod.Ar
 		o.PCF = npcf.NewClient(client)
 	}
 	return worker.New(o)
+}
+
+// inspect what the pod's store has.
+func inspect(p *worker.Pod) *inspection.Inspection {
+	return &inspection.Inspection{
+		Store: p.Store, Sealer: p.Sealer, Shards: p.Shards, Name: p.ShardName, Settings: p.Settings, GNB: p.GNB,
+	}
 }
 
 // follow the configuration: a file's, or the cluster's.

@@ -32,6 +32,11 @@ const Usage = `kubectl core5g shows and operates a core.
       -ue ADDRESS                                those of one UE; without a name, of all units
   kubectl core5g session SUPI/ID                 one PDU session with its rules and last procedures (own SMF only)
       -o json                                    of sessions and session: JSON
+  kubectl core5g ues                             all UEs of core5g's own AMF
+      -slice 1-010203 -gnb ID -tac 000001        that are allowed an S-NSSAI, are at a gNB (its ID or its name), in a TAC
+      -state connected|idle -supi SUPI           in a state, one; -limit 1000: so many
+  kubectl core5g ue SUPI                         one UE with its connection, sessions and last procedures
+      -o json                                    of ues and ue: JSON
   kubectl core5g report                          a support bundle, without secrets, as tar.gz
       -o FILE                                    where to [core5g-report-<time>.tar.gz]; - for standard output
       -log-lines 2000                            how much of each container's log
@@ -68,6 +73,7 @@ type options struct {
 	namespace, kubeconfig, context string
 	ue, output                     string
 	slice, unit, supi              string
+	gnb, tac, state                string
 	rows, limit                    int
 	logLines                       int64
 	wait                           bool
@@ -102,6 +108,8 @@ func commands() map[string]command {
 		"drain":     {(*Plugin).drain, 1, 2, "the name of the UPFInstance", []string{"wait", "timeout"}},
 		"sessions":  {(*Plugin).sessions, 0, 1, "", []string{"ue", "slice", "unit", "supi", "limit", "o"}},
 		"session":   {(*Plugin).session, 1, 1, "SUPI/ID, for example imsi-208930000000001/1,", []string{"o"}},
+		"ues":       {(*Plugin).ues, 0, 0, "", []string{"slice", "gnb", "tac", "state", "supi", "limit", "o"}},
+		"ue":        {(*Plugin).oneUE, 1, 1, "the SUPI, for example imsi-208930000000001,", []string{"o"}},
 		"report":    {(*Plugin).report, 0, 0, "", []string{"o", "log-lines"}},
 	}
 }
@@ -186,6 +194,9 @@ func (p *Plugin) flags() *flag.FlagSet {
 	f.StringVar(&p.output, "o", "", "")
 	f.StringVar(&p.slice, "slice", "", "")
 	f.StringVar(&p.unit, "unit", "", "")
+	f.StringVar(&p.gnb, "gnb", "", "")
+	f.StringVar(&p.tac, "tac", "", "")
+	f.StringVar(&p.state, "state", "", "")
 	f.StringVar(&p.supi, "supi", "", "")
 	f.IntVar(&p.limit, "limit", defaultLimit, "")
 	f.IntVar(&p.rows, "rows", 12, "")

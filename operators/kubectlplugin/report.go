@@ -120,6 +120,11 @@ func (b *bundle) collect(ctx context.Context) {
 	} else if own {
 		b.text("smf-sessions.txt", func(out io.Writer) error { return p.printSMFSessions(ctx, out, defaultLimit) })
 	}
+	if own, err := p.own(ctx, (*api.Core5G).OwnAMF); err != nil {
+		b.lack("ues.txt", err)
+	} else if own {
+		b.text("ues.txt", func(out io.Writer) error { return p.printUEs(ctx, out) })
+	}
 	var pods []corev1.Pod
 	for _, kind := range b.kinds() {
 		options := []client.ListOption{client.InNamespace(p.Namespace)}

@@ -35,12 +35,15 @@ type story struct {
 	Branch      *storyBranch `json:"branch"`
 	Left        *storyLeft   `json:"left"`
 	Rules       storyRules   `json:"rules"`
-	History     []struct {
-		Kind   string    `json:"kind"`
-		Failed bool      `json:"failed"`
-		At     time.Time `json:"at"`
-		Took   int       `json:"tookMs"`
-	} `json:"history"`
+	History     []past       `json:"history"`
+}
+
+// past is a procedure that has ended.
+type past struct {
+	Kind   string    `json:"kind"`
+	Failed bool      `json:"failed"`
+	At     time.Time `json:"at"`
+	Took   int       `json:"tookMs"`
 }
 
 type storyAMF struct {
@@ -126,36 +129,19 @@ func (p *Plugin) session(ctx context.Context, args []string) error {
 	if !own {
 		return errors.New("free5GC's SMF does not tell what it has of a session; `kubectl core5g sessions -ue ADDRESS` finds its unit, and `upfctl session` there its rules")
 	}
-	sets, err := p.smfSets(ctx)
-	if err != nil {
+	answer, err := p.askOne(ctx, sessionManagement, "session", args[0])
+	switch {
+	case errors.Is(err, errNothing):
+		return fmt.Errorf("there is no PDU session %s in namespace %s: `kubectl core5g sessions -supi %s` lists the UE's", args[0], p.Namespace, args[0][:strings.Index(args[0], "/")])
+	case err != nil:
 		return err
 	}
-	var silent []error
-	for _, set := range sets {
-		answer, err := p.askSMF(ctx, set, "session", args[0])
-		switch {
-		case errors.Is(err, errNoSession):
-			continue
-		case err != nil:
-			silent = append(silent, err)
-			continue
-		}
-		return p.printStory(answer)
-	}
-	if len(silent) > 0 {
-		return errors.Join(silent...)
-	}
-	return fmt.Errorf("there is no PDU session %s in namespace %s: `kubectl core5g sessions -supi %s` lists the UE's", args[0], p.Namespace, args[0][:strings.Index(args[0], "/")])
+	return p.printStory(answer)
 }
 
 func (p *Plugin) printStory(answer []byte) error {
 	if p.output == outputJSON {
-		var text bytes.Buffer
-		if err := json.Indent(&text, bytes.TrimSpace(answer), "", "  "); err != nil {
-			return fmt.Errorf("session management does not show the session as JSON: %w", err)
-		}
-		_, err := fmt.Fprintln(p.Out, text.String())
-		return err
+		return printAnswer(p.Out, answer)
 	}
 	var s story
 	if err := json.Unmarshal(answer, &s); err != nil {
@@ -163,6 +149,16 @@ func (p *Plugin) printStory(answer []byte) error {
 	}
 	s.print(p.Out)
 	return nil
+}
+
+// printAnswer of a program as JSON.
+func printAnswer(out io.Writer, answer []byte) error {
+	var text bytes.Buffer
+	if err := json.Indent(&text, bytes.TrimSpace(answer), "", "  "); err != nil {
+		return fmt.Errorf("the answer is no JSON: %w", err)
+	}
+	_, err := fmt.Fprintln(out, text.String())
+	return err
 }
 
 func (s *story) print(out io.Writer) {
@@ -192,8 +188,12 @@ func (s *story) print(out io.Writer) {
 	fmt.Fprintln(out)
 	s.printUnderWay(out)
 	s.printRules(out)
+	printHistory(out, s.History)
+}
+
+func printHistory(out io.Writer, list []past) {
 	rows := [][]string{{"PROCEDURE", "RESULT", "ENDED", "TOOK"}}
-	for _, h := range s.History {
+	for _, h := range list {
 		result := "done"
 		if h.Failed {
 			result = "failed"

@@ -111,6 +111,14 @@ func New(o Options) (*Pod, error) {
 // name of a shard in leases and in the session store.
 func (p *Pod) name(shard uint16) string { return fmt.Sprintf("%s/%d", p.Set, shard) }
 
+// ShardName is what a shard is called in leases and in the session store.
+func (p *Pod) ShardName(shard uint16) string { return p.name(shard) }
+
+// GNB of an association, as far as this pod is connected to its terminator; nil: it is not known.
+func (p *Pod) GNB(terminator string, association uint64) *record.GNB {
+	return p.links.node(terminator, association)
+}
+
 // number of the shard of that name; 0: none of this set.
 func (p *Pod) number(name string) uint16 {
 	for n := range p.Shards {

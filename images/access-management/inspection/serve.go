@@ -1,0 +1,42 @@
+package inspection
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"core5g.dev/core5g/images/onlookers"
+)
+
+// program whose pods are looked into.
+const program = "access-management"
+
+// Serve looks on the pod's socket until ctx ends.
+func (i *Inspection) Serve(ctx context.Context, pod string) error {
+	return onlookers.Serve(ctx, program, pod, i.Handler())
+}
+
+// Handler answers GET /ues and GET /ues/{supi}.
+func (i *Inspection) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /ues", func(w http.ResponseWriter, r *http.Request) {
+		v := r.URL.Query()
+		q := Query{Slice: v.Get("slice"), GNB: v.Get("gnb"), TAC: v.Get("tac"), State: v.Get("state"), SUPI: v.Get("supi"), Cursor: v.Get("cursor")}
+		if text := v.Get("limit"); text != "" {
+			n, err := strconv.Atoi(text)
+			if err != nil {
+				onlookers.Answer(w, nil, fmt.Errorf("%w: limit %.40q is no number", onlookers.ErrQuery, text))
+				return
+			}
+			q.Limit = n
+		}
+		page, err := i.List(r.Context(), q)
+		onlookers.Answer(w, page, err)
+	})
+	mux.HandleFunc("GET /ues/{supi}", func(w http.ResponseWriter, r *http.Request) {
+		story, err := i.One(r.Context(), r.PathValue("supi"))
+		onlookers.Answer(w, story, err)
+	})
+	return onlookers.Bounded(mux)
+}

@@ -1,0 +1,129 @@
+package kubectlplugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "core5g.dev/core5g/operators/api/v1alpha1"
+)
+
+// core5g's own SMF and AMF keep what they have in the session store, so that any pod of a set tells all of the set's. It is asked as upf-c is, by exec of the
+// pod's own program, which is called as its container is; package inspection of either says what it answers.
+
+// kind of pods that share records.
+type kind struct {
+	function api.FunctionName
+	// label is on the pods, with the name of the set.
+	label string
+	// what they are for people.
+	what string
+	// missing is how they say that there is no such record.
+	missing string
+}
+
+var (
+	sessionManagement = kind{api.FunctionSessionManagement, api.LabelSessionManagement, "session management", "there is no such session"}
+	accessManagement  = kind{api.FunctionAccessManagement, api.LabelAccessManagement, "access management", "there is no such UE"}
+)
+
+// errNothing: those that were asked have no such record.
+var errNothing = errors.New("there is none")
+
+// own says whether a core of the namespace has core5g's own.
+func (p *Plugin) own(ctx context.Context, has func(*api.Core5G) bool) (bool, error) {
+	var cores api.Core5GList
+	if err := p.Client.List(ctx, &cores, client.InNamespace(p.Namespace)); err != nil {
+		return false, explain(err)
+	}
+	return slices.ContainsFunc(cores.Items, func(c api.Core5G) bool { return has(&c) }), nil
+}
+
+// sets are the pods of a kind by the set that they are of, those that are ready first.
+func (p *Plugin) sets(ctx context.Context, k kind) ([][]corev1.Pod, error) {
+	var pods corev1.PodList
+	if err := p.Client.List(ctx, &pods, client.InNamespace(p.Namespace), client.HasLabels{k.label}); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(pods.Items, func(a, b corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(pods.Items, func(a, b corev1.Pod) int { return unready(&a) - unready(&b) })
+	sets := map[string][]corev1.Pod{}
+	for _, pod := range pods.Items {
+		set := pod.Labels[api.LabelInstance] + " " + pod.Labels[k.label]
+		sets[set] = append(sets[set], pod)
+	}
+	var out [][]corev1.Pod
+	for _, set := range slices.Sorted(maps.Keys(sets)) {
+		out = append(out, sets[set])
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("no pod of %s is in namespace %s: `kubectl core5g status` says why", k.what, p.Namespace)
+	}
+	return out, nil
+}
+
+func unready(pod *corev1.Pod) int {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
+			return 0
+		}
+	}
+	return 1
+}
+
+// ask the pods of a set, until one answers; errNothing where that has no such record.
+func (p *Plugin) ask(ctx context.Context, k kind, set []corev1.Pod, command ...string) ([]byte, error) {
+	var silent []string
+	for i := range set {
+		answer, err := p.askPod(ctx, k, &set[i], command...)
+		if err == nil || errors.Is(err, errNothing) {
+			return answer, err
+		}
+		silent = append(silent, err.Error())
+	}
+	return nil, fmt.Errorf("not asked: %s", strings.Join(silent, "; "))
+}
+
+// askPod asks one. Its error names the pod.
+func (p *Plugin) askPod(ctx context.Context, k kind, pod *corev1.Pod, command ...string) ([]byte, error) {
+	if pod.Status.Phase != corev1.PodRunning {
+		return nil, fmt.Errorf("%s: the pod is %s", pod.Name, or(string(pod.Status.Phase), "not started"))
+	}
+	container := string(k.function)
+	answer, err := p.Pods.Exec(ctx, pod.Namespace, pod.Name, container, append([]string{container}, command...)...)
+	switch {
+	case err == nil:
+		return answer, nil
+	case strings.Contains(err.Error(), k.missing):
+		return nil, errNothing
+	}
+	return nil, fmt.Errorf("%s: %w", pod.Name, err)
+}
+
+// askOne asks set after set for one record, until one has it; errNothing where none does.
+func (p *Plugin) askOne(ctx context.Context, k kind, command ...string) ([]byte, error) {
+	sets, err := p.sets(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	var silent []error
+	for _, set := range sets {
+		answer, err := p.ask(ctx, k, set, command...)
+		switch {
+		case err == nil:
+			return answer, nil
+		case !errors.Is(err, errNothing):
+			silent = append(silent, err)
+		}
+	}
+	if len(silent) > 0 {
+		return nil, errors.Join(silent...)
+	}
+	return nil, errNothing
+}
