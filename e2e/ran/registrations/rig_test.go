@@ -93,7 +93,8 @@ type story struct {
 	t      *testing.T
 	number byte
 	ctx    context.Context
-	store  *memory.Store
+	stores stores
+	store  sessionstore.Store // as who looks on has it
 	sealer *sessionstore.Sealer
 	upfu   *fakeupfu.UPFU
 	data   *httptest.Server // AUSF and UDM
@@ -114,18 +115,33 @@ type story struct {
 	wg          sync.WaitGroup
 }
 
-var stories atomic.Uint32
+var told atomic.Uint32
 
 func (s *story) loopback(host int) netip.Addr {
 	return netip.AddrFrom4([4]byte{127, byte(128 + os.Getpid()%120), s.number, byte(host)})
+}
+
+// stores are session stores: each gives a pod its own.
+type stores struct{ amf, smf func() sessionstore.Store }
+
+// inMemory is what lasts as long as the story.
+func inMemory() stores {
+	of := func(x sessionstore.Store) func() sessionstore.Store { return func() sessionstore.Store { return x } }
+	return stores{amf: of(memory.New(time.Now)), smf: of(memory.New(time.Now))}
 }
 
 // begin a story with one worker, one terminator and two gNBs.
 func begin(t *testing.T, step ...func(*amfWorker, string)) *story {
 	t.Helper()
 	t.Parallel()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
-	s := &story{t: t, number: byte(stories.Add(1)), ctx: ctx, store: memory.New(time.Now), client: &http.Transport{}}
+	return beginOn(t, inMemory(), 2*time.Minute, step...)
+}
+
+// beginOn those stores, for so long at most.
+func beginOn(t *testing.T, of stores, most time.Duration, step ...func(*amfWorker, string)) *story {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), most)
+	s := &story{t: t, number: byte(told.Add(1)), ctx: ctx, stores: of, store: of.amf(), client: &http.Transport{}}
 	s.client.DialContext = s.dial
 	var err error
 	if s.sealer, err = sessionstore.NewSealer(map[uint32][]byte{1: make([]byte, sessionstore.KeySize)}); err != nil {
@@ -306,7 +322,7 @@ func (s *story) startSMF() {
 		N4: netip.AddrPortFrom(s.loopback(9), 8805),
 	}
 	pod, err := shard.New(shard.Options{
-		Log: s.log("smf"), Holder: "smf", Set: "smf", Store: memory.New(time.Now), Sealer: s.sealer, Registry: prometheus.NewRegistry(), Shards: []shard.Identity{id},
+		Log: s.log("smf"), Holder: "smf", Set: "smf", Store: s.stores.smf(), Sealer: s.sealer, Registry: prometheus.NewRegistry(), Shards: []shard.Identity{id},
 		AMF: smfamf.NewClient(sbi.NewClient(s.client, finder{s}, prometheus.NewRegistry())),
 	})
 	if err != nil {
@@ -529,7 +545,7 @@ func (s *story) startWorker(step ...func(*amfWorker, string)) *amfWorker {
 		}
 		panic(http.ErrAbortHandler) // as a dead one: the connection ends
 	}))
-	store := mortal{Store: s.store, w: w}
+	store := mortal{Store: s.stores.amf(), w: w}
 	if len(step) > 0 {
 		store.step = step[0]
 	}

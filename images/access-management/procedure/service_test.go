@@ -214,6 +214,10 @@ func TestTransport(t *testing.T) {
 	tell(t, "transport", []story{
 		{name: "a session is made", from: registeredUE, acts: []act{asks, smf("SMF: created", 1, created(1)), happens("SMF: accept", accept(1)), resourceSet(1), updated}},
 		{name: "the accept comes before the answer: it waits", from: registeredUE, acts: []act{asks, happens("SMF: accept", accept(1)), smf("SMF: created", 1, created(1)), happens("SMF: accept", accept(1))}},
+		{name: "the UE asks anew before it has the accept, whose SMF ends nothing before: it is brought", from: registeredUE, acts: []act{
+			asks, smf("SMF: created", 1, created(1)), says("UE: another", with(func(m *n1.ULNASTransport) { m.Payload = []byte{0x2e, 1, 6, 0xc1, 0xff, 0xff} })),
+			happens("SMF: accept", accept(1)), smf("SMF: ended", 1, SessionAnswer{Outcome: Done, N2: []byte{7}, N2Type: releaseRequest}), happens("SMF: the same, late", accept(1)),
+		}},
 		{name: "T3580: the request again, while the SMF is asked", from: registeredUE, acts: []act{asks, says("UE: the same again", protected(establishes(1)))}},
 		{name: "the SMF rejects the type: the UE hears it", from: registeredUE, acts: []act{
 			asks, smf("SMF: cause 50", 1, SessionAnswer{Outcome: Refused, Status: 403, Cause: "PDUTYPE_NOT_SUPPORTED", N1: []byte{0x2e, 1, 5, 0xc3, 50}}),

@@ -27,7 +27,7 @@ func (t *turn) transfer(e Transfer) {
 		t.reply(e.From, noContext)
 	case t.s.Handover != nil && e.N2 != nil:
 		t.reply(e.From, Failed{Status: http.StatusConflict, Cause: "TEMPORARY_REJECT_HANDOVER_ONGOING", RetryAfter: 1})
-	case t.doing() == Registration, t.doing() == Service, t.s.N2 != nil && (t.s.N2.Setting || t.s.N2.Releasing), e.Session != 0 && t.asking(e.Session, forNew):
+	case t.doing() == Registration, t.doing() == Service, t.s.N2 != nil && (t.s.N2.Setting || t.s.N2.Releasing), e.Session != 0 && t.making(e.Session):
 		t.out.Later = true
 	case e.Session != 0 && s == nil:
 		t.reply(e.From, Failed{Status: http.StatusNotFound, Cause: "CONTEXT_NOT_FOUND", Detail: "there is no such PDU session"})
@@ -44,6 +44,13 @@ func (t *turn) transfer(e Transfer) {
 	default:
 		t.hold(e, s)
 	}
+}
+
+// making says whether an SMF is making a session of that identity, which may have a transfer for it before it has answered. A request that waits for the SMF to
+// end the session before is none: that one's SMF ends nothing before its transfer was taken.
+func (t *turn) making(id uint8) bool {
+	list := t.live.sessions[id]
+	return len(list) > 0 && list[0].purpose == forNew
 }
 
 // bringTransfer to a UE that is connected.
