@@ -139,11 +139,12 @@ func numberOf(e Event) Number {
 
 // resumed: a new holder. What was asked of others is asked again; what a UE or an access network was told it answers, or its time comes.
 func (t *turn) resumed(e Resumed) {
+	coming := t.s.Coming != nil
 	if e.Lost {
-		t.s.Prove = true
+		t.s.Prove, t.s.Coming = true, nil
 	}
-	if a := t.s.N2; e.Lost && a != nil && a.Secured {
-		// Nobody knows which COUNTs the UE has seen: nothing more is ciphered for it, and it proves itself when it comes.
+	if a := t.s.N2; e.Lost && a != nil && (a.Secured || coming) {
+		// Nobody knows which COUNTs the UE has seen, of either context: nothing more is ciphered for it, and it proves itself when it comes.
 		a.Secured = false
 		t.contextLost("the store has lost what the UE was told", ngapcause.NASUnspecified)
 		if t.s == nil {

@@ -305,6 +305,9 @@ func TestRegistrationCollisions(t *testing.T) {
 		{name: "the worker dies when the command is out: downlink COUNTs go on behind the block", acts: []act{
 			asksIn, vector, responds, confirms, nobodyElse, dies, happens("a new holder", Resumed{}), silent, completes,
 		}},
+		{name: "the store has lost writes when the command is out: nobody knows which COUNTs were used, and the UE begins anew", acts: []act{
+			asksIn, vector, responds, confirms, nobodyElse, dies, happens("a new holder", Resumed{Lost: true}), silent, released,
+		}},
 		{name: "the store has lost writes: AKA before anything is ciphered", from: idleUE, acts: []act{
 			happens("a new holder", Resumed{Lost: true}), updates, vector,
 			says("UE: Authentication Response", protected(&n1.AuthenticationResponse{RES: resOf})), confirms, completes, subscribes, policed,
