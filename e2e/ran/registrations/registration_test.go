@@ -38,6 +38,21 @@ func TestASliceWithoutSD(t *testing.T) {
 	p.wait("paging", func(x ue.Status) bool { return x.Counters.Pagings == 1 && x.Ready && x.CM == "connected" })
 }
 
+// A UE calls for help: there is a session in a slice that it has not subscribed to, and the UDM knows nothing of it.
+func TestASessionForEmergencyServices(t *testing.T) {
+	s := begin(t)
+	p := s.attach(1)
+	p.must(p.Establish(s.ctx, ue.SessionConfig{PSI: 5, Slice: emergencies, Emergency: true}))
+	s.until("the session", func() bool { return len(s.upfu.Sessions()) == 2 })
+	s.until("the AMF to know it", func() bool {
+		rec := s.kept(1)
+		x := rec.Session(5)
+		return x != nil && x.Emergency && x.Slice.SST == emergencies.SST && x.DNN == "sos" && x.Context != "" && x.Up
+	})
+	p.must(p.Deregister(s.ctx, false))
+	s.until("nothing of the UE", func() bool { return s.kept(1) == nil && len(s.upfu.Sessions()) == 0 })
+}
+
 // idle lets a UE go idle, and its session wait in the UPF.
 func (p *phone) idle() {
 	p.s.t.Helper()

@@ -76,6 +76,8 @@ const (
 var (
 	slice = uenas.SNSSAI{SST: 1, SD: [3]byte{1, 2, 3}, HasSD: true}
 	bare  = uenas.SNSSAI{SST: 1}
+	// emergency services have a slice that nobody has subscribed to.
+	emergencies = uenas.SNSSAI{SST: 9}
 )
 
 func TestMain(m *testing.M) {
@@ -149,7 +151,8 @@ func beginOn(t *testing.T, of stores, most time.Duration, step ...func(*amfWorke
 	}
 	internet := amfrecord.Slice{SST: slice.SST, SD: &slice.SD}
 	s.settings = &procedure.Settings{
-		Name: "AMF", Region: 2, Set: 1, Pointer: 0, Capacity: 255, PLMNs: []procedure.PLMN{{PLMN: "20893", Slices: []amfrecord.Slice{internet, {SST: bare.SST}}}},
+		Name: "AMF", Region: 2, Set: 1, Pointer: 0, Capacity: 255, PLMNs: []procedure.PLMN{{PLMN: "20893", Slices: []amfrecord.Slice{internet, {SST: bare.SST}, {SST: emergencies.SST}}}},
+		Emergency: &procedure.Emergency{Slice: amfrecord.Slice{SST: emergencies.SST}, DNN: "sos"},
 		Integrity: []uint8{2, 1}, Ciphering: []uint8{2, 1}, Periodic: 54 * time.Minute, FullName: "core5g",
 	}
 	t.Cleanup(func() {
@@ -303,16 +306,17 @@ func (s *story) startSMF() {
 	}
 	s.t.Cleanup(s.upfu.Kill)
 	unit := s.startAgent(socket)
-	network := func(core, pool string) []configuration.DataNetwork {
+	network := func(dnn, core, pool string) []configuration.DataNetwork {
 		return []configuration.DataNetwork{{
-			DNN: "internet", Core: core, Types: []n1.SessionType{n1.IPv4}, AMBR: record.AMBR{Uplink: 1e9, Downlink: 1e9}, FiveQI: 9,
+			DNN: dnn, Core: core, Types: []n1.SessionType{n1.IPv4}, AMBR: record.AMBR{Uplink: 1e9, Downlink: 1e9}, FiveQI: 9,
 			ARP: configuration.ARP{Priority: 8}, MTU: 1400,
 			Units: []configuration.Serving{{NodeID: nodeID, Pools: []netip.Prefix{netip.MustParsePrefix(pool)}}},
 		}}
 	}
 	snapshot, err := configuration.New([]configuration.Slice{
-		{Name: "internet", SST: 1, SD: &slice.SD, DataNetworks: network("internet", "10.45.0.0/24")},
-		{Name: "bare", SST: 1, DataNetworks: network("bare", "10.46.0.0/24")},
+		{Name: "internet", SST: 1, SD: &slice.SD, DataNetworks: network("internet", "internet", "10.45.0.0/24")},
+		{Name: "bare", SST: 1, DataNetworks: network("internet", "bare", "10.46.0.0/24")},
+		{Name: "emergencies", SST: emergencies.SST, DataNetworks: network("sos", "sos", "10.47.0.0/24")},
 	}, []configuration.Unit{{NodeID: nodeID, Address: unit}})
 	if err != nil {
 		s.t.Fatal(err)
@@ -696,7 +700,7 @@ func (s *story) startGNB(n int) {
 	s.n3s = append(s.n3s, n3)
 	s.wg.Go(func() { _ = n3.Serve() })
 	s.gnbs = append(s.gnbs, gnb.New(gnb.Config{
-		Name: []string{"one", "two"}[n], ID: uint32(n + 1), MCC: "208", MNC: "93", TAC: [3]byte{0, 0, byte(n + 1)}, Slices: []uenas.SNSSAI{slice, bare},
+		Name: []string{"one", "two"}[n], ID: uint32(n + 1), MCC: "208", MNC: "93", TAC: [3]byte{0, 0, byte(n + 1)}, Slices: []uenas.SNSSAI{slice, bare, emergencies},
 		AMF: []string{"amf:38412"}, MinBackoff: 5 * time.Millisecond, MaxBackoff: 20 * time.Millisecond,
 		ReleaseAfter: 300 * time.Millisecond, HoldLimit: time.Second,
 	}, s.dialN2, n3, n3.Address().As4(), logger().With("gnb", n+1)))

@@ -42,6 +42,7 @@ type SessionConfig struct {
 	AlwaysOn   bool           // asked for
 	PCSCF      bool           // addresses of P-CSCFs asked for
 	MaxFilters uint16         // packet filters supported: 17 to 1024; 0: 16, and not told
+	Emergency  bool           // for emergency services: the network knows slice and DNN
 }
 
 // Timers of TS 24.501 10.2 and 10.3, and the pauses between attempts. Zero values mean the defaults.

@@ -223,7 +223,11 @@ func (u *UE) startEstablishment(s *session) {
 	request := uenas.SessionEstablishment(s.cfg.PSI, s.pti, uenas.SessionRequest{
 		Type: s.cfg.Type, AlwaysOn: s.cfg.AlwaysOn, PCSCF: s.cfg.PCSCF, MaxFilters: s.cfg.MaxFilters,
 	})
-	u.request(uenas.ULTransport(s.cfg.PSI, request, uenas.RequestInitial, &slice, s.cfg.DNN))
+	if s.cfg.Emergency {
+		u.request(uenas.ULTransport(s.cfg.PSI, request, uenas.RequestEmergency, nil, ""))
+	} else {
+		u.request(uenas.ULTransport(s.cfg.PSI, request, uenas.RequestInitial, &slice, s.cfg.DNN))
+	}
 	u.guard(s, u.cfg.Timers.T3580, "PDU session establishment")
 }
 

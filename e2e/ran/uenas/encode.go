@@ -185,6 +185,7 @@ func DeregistrationAccept() []byte {
 const (
 	RequestNone         uint8 = 0
 	RequestInitial      uint8 = 1
+	RequestEmergency    uint8 = 3
 	RequestModification uint8 = 5
 )
 

@@ -32,6 +32,7 @@ func TestParse(t *testing.T) {
 		PLMNs:     []procedure.PLMN{{PLMN: "20893", TACs: []uint32{1, 10}, Slices: catalogue}, {PLMN: "001001", TACs: []uint32{1, 10}, Slices: catalogue}},
 		Integrity: []uint8{3, 1}, Ciphering: []uint8{1, 0}, Periodic: 10 * time.Minute, Backoff: time.Minute, Voice: true,
 		FullName: "Network of the North", ShortName: "North", Zone: -3*time.Hour - 30*time.Minute,
+		Emergency: &procedure.Emergency{Slice: record.Slice{SST: 2}, DNN: "sos", Unauthenticated: true},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -102,6 +103,9 @@ func TestParseRefuses(t *testing.T) {
 		"a time before now":            {with("backoff: -1s"), `backoff "-1s": write a time`},
 		"longer than a timer can say":  {with("periodicRegistration: 311h"), "write 2s to 310h"},
 		"a back-off that is too long":  {with("backoff: 4h"), "back-off (T3346) 4h0m0s"},
+		"no slice of emergencies":      {with("emergency: {snssai: {sst: 0}, dnn: sos}"), "emergency: sst 0: write 1 to 255"},
+		"one that is not advertised":   {with("emergency: {snssai: {sst: 9}, dnn: sos}"), "S-NSSAI 9 of the emergency services is not in the catalogue"},
+		"no DNN of emergencies":        {with("emergency: {snssai: {sst: 1}}"), "write one of 1 to 100 characters, for example sos"},
 		"a zone without a sign":        {with(`networkName: {timeZone: "02:00"}`), `time zone "02:00"`},
 		"a zone of another planet":     {with(`networkName: {timeZone: "+15:00"}`), `for example "+02:00"`},
 		"a zone beyond the last":       {with(`networkName: {timeZone: "+14:45"}`), "from -14:00 to +14:00"},

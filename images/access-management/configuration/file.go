@@ -26,6 +26,7 @@ import (
 //	  periodicRegistration: 1h
 //	  backoff: 30s
 //	  imsVoice: false
+//	  emergency: {snssai: {sst: 1}, dnn: sos, unauthenticated: true}
 //	  networkName: {full: Network of the North, short: North, timeZone: "+01:00"}
 type (
 	file struct {
@@ -54,6 +55,12 @@ type (
 		Backoff     string          `json:"backoff"`
 		IMSVoice    bool            `json:"imsVoice"`
 		NetworkName fileNetworkName `json:"networkName"`
+		Emergency   *fileEmergency  `json:"emergency"`
+	}
+	fileEmergency struct {
+		SNSSAI          fileSlice `json:"snssai"`
+		DNN             string    `json:"dnn"`
+		Unauthenticated bool      `json:"unauthenticated"`
 	}
 	fileNetworkName struct {
 		Full     string `json:"full"`
@@ -101,6 +108,12 @@ func (f *file) network() (n Network, err error) {
 	}
 	if n.Backoff, err = duration("backoff", a.Backoff); err != nil {
 		return n, err
+	}
+	if e := a.Emergency; e != nil {
+		n.Emergency = &procedure.Emergency{DNN: e.DNN, Unauthenticated: e.Unauthenticated}
+		if n.Emergency.Slice, err = ParseSNSSAI(e.SNSSAI.SST, e.SNSSAI.SD); err != nil {
+			return n, fmt.Errorf("emergency: %w", err)
+		}
 	}
 	n.Zone, err = ParseZone(a.NetworkName.TimeZone)
 	return n, err

@@ -31,6 +31,8 @@ type Network struct {
 	FullName, ShortName string
 	Zone                time.Duration
 	Voice               bool
+	// Emergency services; nil: there are none.
+	Emergency *procedure.Emergency
 }
 
 // What a network has that says nothing else.
@@ -58,6 +60,7 @@ const (
 	mostPLMNs  = 12   // TS 38.413 9.2.6.2, maxnoofPLMNs
 	mostSlices = 1024 // the same, maxnoofSliceItems
 	mostName   = 150  // TS 38.413 9.3.3.21
+	mostDNN    = 100  // TS 23.003 9.1
 	// mostPeriodic is the longest that a GPRS timer 3 can say (TS 24.008 10.5.7.4a), mostBackoff that of a GPRS timer 2.
 	mostPeriodic = 310 * time.Hour
 	mostBackoff  = 186 * time.Minute
@@ -76,6 +79,7 @@ func (n Network) Settings() (*procedure.Settings, error) {
 	s := &procedure.Settings{
 		Name: n.Name, Region: uint8(n.Region), Set: uint16(n.Set), Pointer: uint8(n.Pointer), Capacity: uint8(n.Capacity), Integrity: n.Integrity, Ciphering: n.Ciphering,
 		Periodic: n.Periodic, FullName: n.FullName, ShortName: n.ShortName, Zone: n.Zone, Voice: n.Voice, Backoff: n.Backoff,
+		Emergency: n.Emergency,
 	}
 	for _, p := range n.PLMNs {
 		s.PLMNs = append(s.PLMNs, procedure.PLMN{PLMN: p, TACs: n.TACs, Slices: n.Catalogue})
@@ -102,7 +106,7 @@ func (n *Network) fillIn() {
 }
 
 func (n *Network) check() error {
-	for _, check := range []func() error{n.checkIdentity, n.checkServed, n.checkSecurity, n.checkTimes, n.checkNames} {
+	for _, check := range []func() error{n.checkIdentity, n.checkServed, n.checkSecurity, n.checkTimes, n.checkNames, n.checkEmergency} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -198,6 +202,18 @@ func (n *Network) checkNames() error {
 	}
 	if n.Zone < -mostZone || n.Zone > mostZone || n.Zone%quarter != 0 {
 		return fmt.Errorf("time zone %s: write one from -14:00 to +14:00, in quarters of an hour", n.Zone)
+	}
+	return nil
+}
+
+func (n *Network) checkEmergency() error {
+	e := n.Emergency
+	switch {
+	case e == nil:
+	case !slices.ContainsFunc(n.Catalogue, e.Slice.Is):
+		return fmt.Errorf("S-NSSAI %s of the emergency services is not in the catalogue: add it there, or write one of it", SNSSAI(e.Slice))
+	case e.DNN == "" || len(e.DNN) > mostDNN:
+		return fmt.Errorf("DNN %.40q of the emergency services: write one of 1 to %d characters, for example sos", e.DNN, mostDNN)
 	}
 	return nil
 }

@@ -54,8 +54,17 @@ func (t *turn) identify(who n1.Identity) {
 			return
 		}
 		t.next(regChallenge)
+	case n1.IMEI, n1.IMEISV:
+		if p.Flags&regEmergency == 0 {
+			t.rejectRegistration(n1.CauseIdentityCannotBeDerived, "equipment is nobody")
+			return
+		}
+		t.equipment(who)
 	default: // a 5G-GUTI that is not known, or that somebody says who cannot show it
 		if p.Flags&regAskedName != 0 {
+			if t.unproven() { // it has no SIM
+				return
+			}
 			t.rejectRegistration(n1.CauseIdentityCannotBeDerived, "the UE does not say who it is")
 			return
 		}
@@ -67,12 +76,16 @@ func (t *turn) identify(who n1.Identity) {
 func askIdentity(t *turn) { t.bid(&n1.IdentityRequest{Requested: n1.IdentitySUCI}) }
 
 func (t *turn) identified(m *n1.IdentityResponse) {
-	if !t.authenticating(regIdentity) {
+	switch {
+	case t.authenticating(regIdentity):
+		t.answeredCommand()
+		t.identify(m.Identity)
+	case t.at(Registration, regEquipment):
+		t.answeredCommand()
+		t.equipment(m.Identity)
+	default:
 		t.out.Refused = "nobody has asked"
-		return
 	}
-	t.answeredCommand()
-	t.identify(m.Identity)
 }
 
 // Step 9a.
@@ -97,6 +110,8 @@ func takeChallenge(t *turn, e Event) {
 	c, ok := e.(Challenge)
 	switch {
 	case !ok:
+		return
+	case c.Outcome != Done && t.unproven():
 		return
 	case c.Outcome == Refused:
 		t.rejectRegistration(refusalOfAUSF(c.Cause), "the AUSF refused: "+c.Cause)
@@ -172,6 +187,9 @@ func (t *turn) authenticated(m *n1.AuthenticationResponse) {
 // notHim: TS 24.501 5.4.1.3.5. A UE that was known by its 5G-GUTI may be another than that: it is asked once who it is.
 func (t *turn) notHim(eap []byte, why string) {
 	p := t.s.Procedure
+	if t.unproven() {
+		return
+	}
 	if t.live.suci == "" && p.Flags&regAskedName == 0 {
 		p.Flags |= regAskedName
 		t.next(regIdentity)
@@ -234,6 +252,7 @@ func takeConfirmed(t *turn, e Event) {
 		t.next(regNamed)
 	case r.Outcome == Done || r.Outcome == Refused:
 		t.notHim(r.EAP, "the AUSF does not confirm")
+	case t.unproven():
 	default:
 		t.unanswerable("AUSF")
 	}
@@ -306,6 +325,9 @@ func takeNamed(t *turn, e Event) {
 // named: the context that authentication has made is the UE's next.
 func (t *turn) named() {
 	c := t.live.challenge
+	if c.kseaf == nil { // of a UE that has shown nothing: a key that protects nothing (TS 33.501 10.2.2.2)
+		c.kseaf = make([]byte, 32)
+	}
 	t.s.Coming = &record.Security{
 		Key: t.in.Keys.AMF(c.kseaf, t.s.SUPI, abba), Identifier: c.ksi, Reserved: record.Block, ABBA: slices.Clone(abba),
 	}
@@ -323,6 +345,9 @@ func askSecurity(t *turn) {
 	}
 	able := n1.UESecurityCapability(t.s.Ability)
 	algorithms, err := security.Choose(security.Order{Integrity: t.in.Settings.Integrity, Ciphering: t.in.Settings.Ciphering}, able)
+	if t.isUnproven() {
+		algorithms, err = n1.Algorithms{Integrity: security.Null, Ciphering: security.Null}, nil
+	}
 	if err != nil {
 		t.rejectRegistration(n1.CauseSecurityCapabilitiesMismatch, "no algorithm in common")
 		return

@@ -36,6 +36,8 @@ func (t *turn) subscriptionChanged() {
 	switch {
 	case t.s.Phase == record.Leaving:
 		t.out.Refused = "it is leaving"
+	case t.s.Emergency:
+		t.out.Refused = "it is registered for emergency services, to which nobody subscribes"
 	case t.s.Procedure != nil:
 		t.out.Later = true
 	case t.s.Phase != record.Registered:
@@ -126,7 +128,7 @@ func (t *turn) changed(sub *Subscription, decided *Policy) {
 		return
 	}
 	for _, s := range slices.Clone(t.s.Sessions) {
-		if !has(t.s.Allowed, s.Slice) && s.Context != "" {
+		if !t.stays(s) && s.Context != "" {
 			t.askSMF(AskSession{Operation: UpdateSession, Session: s, End: true, Cause: "REL_DUE_TO_SLICE_NOT_AUTHORIZED", purpose: forSlice})
 		}
 	}
@@ -145,7 +147,7 @@ func (t *turn) changed(sub *Subscription, decided *Policy) {
 
 // catchUp with what has changed while nobody could tell the UE, or this set: its subscription first, then the network's names.
 func (t *turn) catchUp() {
-	if (t.s.Behind || t.forgotten()) && t.s.Phase == record.Registered && t.s.Procedure == nil && t.s.Command == nil && t.reachable() {
+	if (t.s.Behind || t.forgotten()) && !t.s.Emergency && t.s.Phase == record.Registered && t.s.Procedure == nil && t.s.Command == nil && t.reachable() {
 		p := t.begin(Configuration)
 		if !t.s.Behind {
 			p.Flags |= confRenew

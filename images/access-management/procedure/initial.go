@@ -19,7 +19,7 @@ func (t *turn) initial(e Initial) {
 	known := t.s != nil
 	switch m := m.(type) {
 	case *n1.RegistrationRequest:
-		if known && !protected {
+		if known && (!protected || t.outgrows(m)) {
 			t.out.Stranger = true
 			return
 		}

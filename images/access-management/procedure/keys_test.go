@@ -47,6 +47,23 @@ func TestKeys(t *testing.T) {
 	}
 }
 
+// A UE that nobody has authenticated has NIA0 and NEA0 (TS 33.501 10.2.2.2, D.1): a MAC of zeros, and COUNTs that go on.
+func TestNullAlgorithms(t *testing.T) {
+	s := &record.Security{Key: bytes.Repeat([]byte{7}, 32), Uplink: 3, Reserved: 16}
+	message := []byte{0x7e, 0, 0x43}
+	up := n1.Envelope{Header: n1.IntegrityProtectedAndCiphered, Sequence: 3, Payload: message}.Append(nil)
+	if plain, count, ok := (NAS{}).Open(s, up); !ok || count != 3 || !bytes.Equal(plain, message) {
+		t.Errorf("opened %x, COUNT %#x, %t", plain, count, ok)
+	}
+	if down := (NAS{}).Protect(s, 5, n1.IntegrityProtectedAndCiphered, message); !bytes.Equal(down[2:6], make([]byte, 4)) || down[6] != 5 || !bytes.Equal(down[n1.EnvelopeLength:], message) {
+		t.Errorf("the UE is sent %x", down)
+	}
+	up[2] = 1
+	if _, _, ok := (NAS{}).Open(s, up); ok {
+		t.Error("a MAC that is none is taken")
+	}
+}
+
 // Of messages that come in clear while nothing was exchanged securely, these are taken (TS 24.501 4.4.4.3); Service Requests are answered with a reject.
 func TestWithoutProtection(t *testing.T) {
 	var taken []string

@@ -61,6 +61,9 @@ const nearlyWrapped = 1<<24 - 1<<8
 // mustProve: the UE is authenticated anew, since it may not understand the next COUNT, or what it was told is not known.
 func (t *turn) mustProve() bool {
 	s := t.s.Security
+	if t.isUnproven() {
+		return false // there is nothing that it could prove
+	}
 	return s == nil || t.s.Prove || t.live.next-s.Heard >= record.Reach || max(s.Uplink, t.live.next) >= nearlyWrapped
 }
 
@@ -126,6 +129,9 @@ func (t *turn) chain() {
 
 // abilities of the UE, as NGAP has them: without NEA0 and NIA0.
 func (t *turn) abilities() n2.SecurityCapabilities {
+	if t.isUnproven() { // TS 33.501 10.2.2.2: NIA0 and NEA0 alone, on the air too
+		return n2.SecurityCapabilities{}
+	}
 	c := n1.UESecurityCapability(t.s.Ability)
 	bits := func(o uint8) uint16 { return uint16(o&0x7f) << 9 }
 	return n2.SecurityCapabilities{NREncryption: bits(c.EA5G()), NRIntegrity: bits(c.IA5G()), EUTRAEncryption: bits(c.EEA()), EUTRAIntegrity: bits(c.EIA())}
@@ -317,6 +323,11 @@ func (t *turn) registerAgain(m *n1.RegistrationRequest, plain []byte, protected 
 		return
 	}
 	t.abandon()
+	if t.outgrows(m) { // it begins anew, and says who it is
+		t.begin(Registration).Message = plain
+		t.rejectRegistration(n1.CauseIdentityCannotBeDerived, "registered for emergency services without authentication")
+		return
+	}
 	t.register(m, plain, protected, false)
 }
 

@@ -27,9 +27,11 @@ import (
 // A UE whose message is protected by the context that is kept is not authenticated anew, unless what it was told may be lost. A periodic registration,
 // and one that changes nothing, goes from step 3 to step 17, unless the UDM heard of the UE more than an hour ago, and may have forgotten (renewTime).
 //
+// A registration for emergency services goes from step 9 to step 17 (emergency.go).
+//
 // Refusals, with their 5GMM cause: 11 PLMN, 12 tracking area, 62 no slice, 7 no subscription or barred, 3 the AUSF does not know it or authentication
 // failed, 22 with T3346 where another function does not answer, or in a storm, 23 no algorithm in common, 9 no identity is to be had, 111 an
-// emergency registration where there is none. Each is said once, and the connection is released behind it.
+// emergency registration where there are no such services, 5 one of equipment that is not served without authentication. Each is said once, and the connection is released behind it.
 const (
 	regIdentity     uint8 = 1
 	regChallenge    uint8 = 2
@@ -42,6 +44,7 @@ const (
 	regPolicy       uint8 = 9
 	regSessions     uint8 = 10
 	regAccept       uint8 = 11
+	regEquipment    uint8 = 12 // behind regIdentity
 )
 
 var registration = map[uint8]step{
@@ -56,6 +59,7 @@ var registration = map[uint8]step{
 	regPolicy:       {ask: askRegPolicy, take: takeRegPolicy},
 	regSessions:     {ask: askRegSessions},
 	regAccept:       {ask: askRegAccept},
+	regEquipment:    {ask: askEquipment},
 }
 
 // Flags of a registration.
@@ -82,17 +86,19 @@ func (t *turn) register(m *n1.RegistrationRequest, plain []byte, protected, stor
 	if initially(kind) || t.s.Phase != record.Registered {
 		p.Flags |= regFirst
 	}
-	if kind == n1.EmergencyRegistration {
+	emergency := t.forEmergency(kind)
+	if emergency {
 		p.Flags |= regEmergency
 	}
 	plmn := t.in.Settings.plmn(t.s.Place.PLMN)
 	switch {
-	case kind == n1.EmergencyRegistration: // emergency services' data network is not there: a UE looks for another network
+	case kind == n1.EmergencyRegistration && t.in.Settings.Emergency == nil: // a UE looks for another network
 		t.rejectRegistration(n1.CauseProtocolErrorUnspecified, "no emergency services")
 		return
 	case plmn == nil:
 		t.rejectRegistration(n1.CausePLMNNotAllowed, "the PLMN is not served")
 		return
+	case emergency: // wherever the UE is, and whatever else there is to do
 	case !plmn.serves(t.s.Place.TAC):
 		t.rejectRegistration(n1.CauseTrackingAreaNotAllowed, "the tracking area is not served")
 		return
@@ -141,11 +147,19 @@ func (t *turn) secured() {
 		t.next(svcSessions)
 		return
 	}
+	if p.Flags&regEmergency != 0 && p.Flags&regFirst == 0 {
+		t.emergencySecured()
+		return
+	}
 	if p.Flags&regFirst != 0 { // step 17, for sessions of before: the UE has none (TS 24.501 5.5.1.2.2)
 		for n := range t.s.Sessions {
 			t.endSession(t.s.Sessions[n])
 		}
 		t.s.Sessions = nil
+		if p.Flags&regEmergency != 0 {
+			t.emergencySecured()
+			return
+		}
 		t.next(regRecord)
 		return
 	}
@@ -342,6 +356,7 @@ func (t *turn) subscribed(sub *Subscription) {
 		t.s.DNNs = append(t.s.DNNs, sub.Slices[n].DNN)
 	}
 	t.s.Area = areaOf(t.s.Place, g, t.in.Settings, x.allowed)
+	t.s.Emergency = false
 	t.s.GPSI, t.s.Uplink, t.s.Downlink, t.s.RFSP = sub.GPSI, sub.Uplink, sub.Downlink, sub.RFSP
 	t.authorised()
 	period := t.in.Settings.Periodic
@@ -425,7 +440,7 @@ func askRegSessions(t *turn) {
 		m := t.request()
 		t.reconcile(m.Sessions)
 		for _, s := range slices.Clone(t.s.Sessions) { // TS 23.501 5.15.5.2.2: not where the UE is now
-			if !has(t.s.Allowed, s.Slice) {
+			if !t.stays(s) {
 				t.endSession(s)
 				t.s.Remove(s.ID)
 			}
@@ -497,7 +512,10 @@ func askRegAccept(t *turn) {
 	m := t.request()
 	first := p.Flags&regFirst != 0
 	a := &n1.RegistrationAccept{
-		Result: n1.RegistrationResult{Access: n1.Access3GPP}, TAIs: t.taiList(), Features: t.features(), Allowed: nssai(t.s.Allowed), Rejected: t.rejectedNSSAI(),
+		Result: n1.RegistrationResult{Access: n1.Access3GPP, Emergency: t.s.Emergency}, TAIs: t.taiList(), Features: t.features(), Rejected: t.rejectedNSSAI(),
+	}
+	if !t.s.Emergency { // its slice is nothing to ask for
+		a.Allowed = nssai(t.s.Allowed)
 	}
 	t.s.Untold = false
 	if sub := t.live.subscription; sub != nil {
@@ -591,6 +609,9 @@ func (t *turn) taiList() n1.TAIs {
 
 func (t *turn) features() *n1.Features {
 	f := &n1.Features{IMSVoice: t.in.Settings.Voice}
+	if t.in.Settings.Emergency != nil {
+		f.EmergencyServices = n1.EmergencyNR
+	}
 	return f
 }
 

@@ -52,9 +52,9 @@ func (t *turn) serve(m *n1.ServiceRequest, context, storm bool) {
 	switch {
 	case plmn == nil:
 		t.refuseService(n1.CausePLMNNotAllowed, "the PLMN is not served")
-	case !plmn.serves(t.s.Place.TAC):
+	case !plmn.serves(t.s.Place.TAC) && !t.s.Emergency:
 		t.refuseService(n1.CauseTrackingAreaNotAllowed, "the tracking area is not served")
-	case storm && m.Service != n1.ServiceMobileTerminated && m.Service != n1.ServiceHighPriority && m.Service != n1.ServiceEmergency:
+	case storm && m.Service != n1.ServiceMobileTerminated && m.Service != n1.ServiceHighPriority && m.Service != n1.ServiceEmergency && !t.s.Emergency:
 		t.refuseService(n1.CauseCongestion, "a storm")
 	case t.mustProve():
 		t.next(regChallenge)

@@ -29,6 +29,8 @@ type Settings struct {
 	Zone                time.Duration
 	// Voice: IMS voice over PS session is supported (TS 24.501 9.11.3.5).
 	Voice bool
+	// Emergency services; nil: there are none.
+	Emergency *Emergency
 	// Backoff is T3346, what UEs are told to wait in a storm.
 	Backoff time.Duration
 }

@@ -24,10 +24,12 @@ func (t *turn) uplink(m *n1.ULNASTransport) {
 		t.returned(m.PayloadType, m.SessionID, m.Payload, n1.CausePayloadNotForwarded, 0)
 	case t.s.Phase != record.Registered:
 		t.returned(m.PayloadType, m.SessionID, m.Payload, n1.CausePayloadNotForwarded, 0)
+	case m.Request == n1.RequestInitialEmergency, m.Request == n1.RequestExistingEmergency:
+		t.emergencySession(m)
+	case t.s.Emergency && m.Request != 0: // TS 23.501 5.16.4.1: nothing else
+		t.returned(m.PayloadType, m.SessionID, m.Payload, n1.CausePayloadNotForwarded, 0)
 	case m.Request == n1.RequestInitial || m.Request == n1.RequestMultiAccess || m.Request == n1.RequestExisting:
 		t.sessionRequested(m)
-	case m.Request == n1.RequestInitialEmergency, m.Request == n1.RequestExistingEmergency:
-		t.returned(m.PayloadType, m.SessionID, m.Payload, n1.CausePayloadNotForwarded, 0)
 	default:
 		t.forward(m)
 	}
@@ -55,11 +57,16 @@ func (t *turn) sessionRequested(m *n1.ULNASTransport) {
 		t.returned(m.PayloadType, id, m.Payload, c, 0)
 		return
 	}
-	existing := m.Request == n1.RequestExisting
+	t.createSession(m, record.Session{ID: id, Slice: slice, DNN: dnn}, m.Request == n1.RequestExisting)
+}
+
+// createSession at an SMF: step 3.
+func (t *turn) createSession(m *n1.ULNASTransport, is record.Session, existing bool) {
+	id := is.ID
 	if s := t.s.Session(id); s != nil && s.Context != "" && !existing { // TS 24.501 6.4.1.7 b: the UE has it not any more, and the identity is another's
 		t.askSMF(AskSession{Operation: UpdateSession, Session: *s, End: true, Cause: "REL_DUE_TO_DUPLICATE_SESSION_ID", purpose: forPlace})
 	}
-	if !t.askSMF(AskSession{Operation: CreateSession, Session: record.Session{ID: id, Slice: slice, DNN: dnn}, N1: slices.Clone(m.Payload), Existing: existing, purpose: forNew}) {
+	if !t.askSMF(AskSession{Operation: CreateSession, Session: is, N1: slices.Clone(m.Payload), Existing: existing, purpose: forNew}) {
 		t.returned(m.PayloadType, id, m.Payload, n1.CauseCongestion, t.backoff())
 	}
 }

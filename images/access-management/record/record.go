@@ -108,6 +108,8 @@ type UE struct {
 	DNNs []string `cbor:"39,keyasint,omitempty"`
 	// Decided is what the PCF has authorised in the place of the subscription.
 	Decided Decided `cbor:"40,keyasint,omitzero"`
+	// Emergency: it is registered for emergency services alone. Where nobody has authenticated it, SUPI is its PEI.
+	Emergency bool `cbor:"50,keyasint,omitempty"`
 }
 
 // Decided by the PCF of a UE (TS 29.507 4.2.2.3). What is 0 is as the subscription has it.
@@ -185,6 +187,8 @@ type Session struct {
 	Held *Held `cbor:"7,keyasint,omitempty"`
 	// Silent: the SMF did not hear that the user plane is down, and is told again.
 	Silent bool `cbor:"8,keyasint,omitempty"`
+	// Emergency: it is for emergency services, in a slice that nobody need have.
+	Emergency bool `cbor:"20,keyasint,omitempty"`
 }
 
 // Held is an N1N2 message transfer that waits for the UE (TS 23.502 4.2.3.3 step 3a). It is what names it to others; the messages themselves are asked

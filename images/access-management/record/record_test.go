@@ -34,10 +34,10 @@ func phone() *UE {
 		TMSI: TMSI(3, 77), Security: security(), Ability: []byte{0xf0, 0x70, 0xf0, 0x70},
 		N2:    &Attachment{Terminator: "core5g-n2-0", Association: 7, GNB: GNBName("20893", 1, 24), RAN: 5, AMF: AttachmentID(3, 9), Set: true},
 		Place: Place{PLMN: "20893", TAC: 1, Cell: 0x10, At: 1_800_000_000}, Area: Area{PLMN: "20893", TACs: []uint32{1, 2, 3}},
-		Allowed: []Slice{{SST: 1}, {SST: 1, SD: sd}}, Asked: []Slice{{SST: 1}}, Uplink: 1e9, Downlink: 2e9, Periodic: 3240,
+		Emergency: true, Allowed: []Slice{{SST: 1}, {SST: 1, SD: sd}}, Asked: []Slice{{SST: 1}}, Uplink: 1e9, Downlink: 2e9, Periodic: 3240,
 		Sessions: []Session{
 			{ID: 1, Slice: Slice{SST: 1}, DNN: "internet", SMF: "4a1d5c0e-1111-4222-8333-444455556666", Set: "set1.smfset.5gc.mnc093.mcc208", Context: context(1), Up: true},
-			{ID: 2, Slice: Slice{SST: 1, SD: sd}, DNN: "ims", SMF: "4a1d5c0e-1111-4222-8333-444455556667", Set: "set1.smfset.5gc.mnc093.mcc208", Context: context(2), Up: true},
+			{Emergency: true, ID: 2, Slice: Slice{SST: 1, SD: sd}, DNN: "ims", SMF: "4a1d5c0e-1111-4222-8333-444455556667", Set: "set1.smfset.5gc.mnc093.mcc208", Context: context(2), Up: true},
 		},
 		Policy:   "https://core5g-pcf:8000/npcf-am-policy-control/v1/policies/imsi-208930000000001-1",
 		Notified: "https://core5g-udm:8000/nudm-sdm/v2/imsi-208930000000001/sdm-subscriptions/12", Recorded: true,

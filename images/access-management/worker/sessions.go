@@ -83,9 +83,17 @@ func (s *Shard) createSession(ctx context.Context, e *procedure.AskSession) proc
 		SUPI: e.SUPI, PEI: e.PEI, GPSI: e.GPSI, SessionID: e.Session.ID, DNN: e.Session.DNN, SelectionMode: "VERIFIED", SNSSAI: &slice, AMF: s.amf(e),
 		Where: where(e), Request: smf.InitialRequest, N1: e.N1,
 	}
+	if e.Session.Emergency {
+		create.Request = smf.InitialEmergency
+		if procedure.NamedByPEI(e.SUPI) {
+			create.SUPI = ""
+		}
+	}
 	create.Where.TimeZone = timeZone(s.Settings())
 	create.AMF.StatusURI = namf.SessionURI(s.pod.URI, refOf(e.SUPI)+refSeparator+mark, e.Session.ID)
-	if e.Existing { // it is where it was
+	if e.Existing && e.Session.Emergency {
+		create.Request = smf.ExistingEmergency
+	} else if e.Existing { // it is where it was
 		create.Request = smf.ExistingSession
 		if list, err := s.pod.UDM.Sessions(ctx, e.SUPI); err == nil {
 			at.Instance = list[e.Session.ID].SMFInstanceID

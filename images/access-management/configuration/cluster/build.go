@@ -61,6 +61,12 @@ func settingsOf(core *v1alpha1.Core5G) (*procedure.Settings, error) {
 	if a.Backoff != nil {
 		n.Backoff = a.Backoff.Duration
 	}
+	if e := a.Emergency; e != nil {
+		n.Emergency = &procedure.Emergency{DNN: string(e.DNN), Unauthenticated: e.Unauthenticated}
+		if n.Emergency.Slice, err = sliceOf(e.SNSSAI); err != nil {
+			return nil, fmt.Errorf("spec.amf.emergency: %w", err)
+		}
+	}
 	if name := a.NetworkName; name != nil {
 		n.FullName, n.ShortName = name.Full, name.Short
 		if n.Zone, err = configuration.ParseZone(name.TimeZone); err != nil {

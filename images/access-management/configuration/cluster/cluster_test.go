@@ -59,9 +59,10 @@ func TestBuild(t *testing.T) {
 	}
 	all := want()
 	all.Capacity, all.Integrity, all.Ciphering, all.Periodic, all.Backoff, all.Voice = 4, []uint8{3, 1}, []uint8{1, 0}, 10*time.Minute, time.Minute, true
+	all.Emergency = &procedure.Emergency{Slice: record.Slice{SST: 2}, DNN: "sos", Unauthenticated: true}
 	all.FullName, all.ShortName, all.Zone = "Network of the North", "North", -3*time.Hour-30*time.Minute
 	got, refusals = Build(core(t, `name: North, region: 1, set: 2, pointer: 3, capacity: 4, integrity: [NIA3, NIA1], ciphering: [NEA1, NEA0], periodicRegistration: 10m,
-    backoff: 1m, imsVoice: true, networkName: {full: Network of the North, short: North, timeZone: "-03:30"}`), &Good{})
+    backoff: 1m, imsVoice: true, emergency: {snssai: {sst: 2}, dnn: sos, unauthenticated: true}, networkName: {full: Network of the North, short: North, timeZone: "-03:30"}`), &Good{})
 	if diff := cmp.Diff(all, got); diff != "" || len(refusals) != 0 {
 		t.Errorf("of one that says all: refusals %v (-want +got):\n%s", refusals, diff)
 	}
