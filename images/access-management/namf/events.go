@@ -159,6 +159,9 @@ type Report struct {
 	Failure *NGAPCause
 	// LossReason is DEREGISTERED, MAX_DETECTION_TIME_EXPIRED, PURGED.
 	LossReason string
+	// Presence is IN_AREA or OUT_OF_AREA (TS 29.571 5.4.3.20), of Areas.
+	Presence string
+	Areas    []ts29571.TAI
 	// UEs in the area, nil where it was not asked for.
 	UEs *int
 }
@@ -175,6 +178,7 @@ func (r *Report) fields(f *sbi.Fields) {
 	sbi.Member(f, "anyUe", &r.AnyUE)
 	sbi.Member(f, "supi", &r.SUPI)
 	sbi.Member(f, "location", &r.Location)
+	r.presence(f)
 	sbi.Member(f, "timezone", &r.TimeZone)
 	sbi.Member(f, "accessTypeList", &r.Access)
 	r.perAccess(f, "rmInfoList", "rmState", &r.Registration)
@@ -185,6 +189,23 @@ func (r *Report) fields(f *sbi.Fields) {
 	}
 	sbi.Member(f, "lossOfConnectReason", &r.LossReason)
 	sbi.Member(f, "numberOfUes", &r.UEs)
+}
+
+// presence in one area of interest.
+func (r *Report) presence(f *sbi.Fields) {
+	var list []area
+	if r.Presence != "" {
+		list = []area{{r.Areas}}
+	}
+	sbi.Objects(f, "areaList", &list, func(f *sbi.Fields, a *area) {
+		f.Object("presenceInfo", func(f *sbi.Fields) {
+			sbi.Member(f, "presenceState", &r.Presence)
+			sbi.Member(f, "trackingAreaList", &a.TAIs)
+		})
+		if f.Reads() {
+			r.Areas = a.TAIs
+		}
+	})
 }
 
 // perAccess is a list of states by access, of which that over 3GPP access is told.

@@ -398,6 +398,7 @@ func TestNotifications(t *testing.T) {
 			{Type: LocationReport, Active: true, Remaining: 2, Time: at, SUPI: supi, Location: where, TimeZone: "+00:00", Access: []string{"3GPP_ACCESS"}},
 			{Type: RegistrationReport, Time: at, Registration: "DEREGISTERED", Connection: "IDLE", Reachability: "UNREACHABLE"},
 			{Type: FailureReport, Time: at, Failure: &NGAPCause{Value: 21}, LossReason: "PURGED"}, {Type: UEsInAreaReport, Time: at, AnyUE: true, UEs: &count},
+			{Type: PresenceReport, Active: true, Time: at, SUPI: supi, Presence: "IN_AREA", Areas: []ts29571.TAI{tai}},
 		}}, new(Reports), nil},
 	} {
 		var err error

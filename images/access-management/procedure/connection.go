@@ -25,7 +25,7 @@ func (t *turn) attach(e Initial) {
 	at.RAN, at.AMF = uint32(e.Message.RAN), t.in.Attachment()
 	at.Set, at.Setting, at.Releasing, at.Secured = false, false, false, false
 	old := t.s.N2
-	t.s.N2 = &at
+	t.s.N2, t.s.Unreached = &at, false
 	t.s.Handover, t.live.container = nil, nil
 	t.due(dueHandover, 0)
 	t.due(dueAccess, 0)

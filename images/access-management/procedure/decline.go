@@ -10,7 +10,7 @@ import (
 // Begins says whether an event comes from somebody who asks again.
 func Begins(e Event) bool {
 	switch e.(type) {
-	case Initial, Transfer, End, PolicyChanged, Locate:
+	case Initial, Transfer, End, PolicyChanged, Locate, Watch, Rewatch, Unwatch:
 		return true
 	}
 	return false

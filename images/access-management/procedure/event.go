@@ -261,6 +261,12 @@ func From(e Event) Token {
 		return e.From
 	case Locate:
 		return e.From
+	case Watch:
+		return e.From
+	case Rewatch:
+		return e.From
+	case Unwatch:
+		return e.From
 	}
 	return 0
 }

@@ -44,6 +44,12 @@ func (t *turn) withoutUE(e Event) {
 		t.reply(e.From, noContext)
 	case Locate:
 		t.reply(e.From, noContext)
+	case Watch:
+		t.reply(e.From, noContext)
+	case Rewatch:
+		t.reply(e.From, noWatch)
+	case Unwatch:
+		t.reply(e.From, noWatch)
 	case PolicyChanged:
 		t.reply(e.From, noContext)
 	case End: // it has
@@ -100,6 +106,12 @@ func (t *turn) handle(e Event) {
 		t.end(e)
 	case Locate:
 		t.reply(e.From, Placed{Place: t.s.Place, Connected: t.s.N2 != nil})
+	case Watch:
+		t.watchUE(e)
+	case Rewatch:
+		t.rewatch(e)
+	case Unwatch:
+		t.unwatch(e)
 	case SessionAnswer:
 		t.sessionAnswered(e)
 	default:
@@ -196,5 +208,6 @@ func (t *turn) taken() {
 			t.do(Send{To: *a, Message: releaseCommand(a, ngapcause.ReleasedByDetectedMobility)})
 		}
 	}
+	t.moved = true
 	t.gone()
 }

@@ -78,6 +78,7 @@ func (t *turn) watch() {
 // unreachable: paging is of no use any more; it is deregistered if it stays away.
 func (t *turn) unreachable() {
 	if t.s.N2 == nil {
+		t.s.Unreached = true
 		t.due(dueImplicit, implicitTime)
 	}
 }

@@ -152,6 +152,8 @@ type turn struct {
 	capability []byte
 	live       live
 	out        Output
+	// moved: the UE is another shard's, and goes on there.
+	moved bool
 }
 
 func (t *turn) do(e Effect) { t.out.Effects = append(t.out.Effects, e) }
@@ -268,6 +270,7 @@ func (t *turn) ended(kind Kind, cause string, began int64) {
 func (t *turn) gone() { t.s, t.capability = nil, nil }
 
 func (t *turn) output() Output {
+	t.observe()
 	t.out.State = State{Record: t.s, Capability: t.capability, live: t.live}
 	if t.s == nil {
 		t.out.State, t.out.Due = State{}, nil

@@ -7,6 +7,7 @@
 //
 //	record.go   a UE      security.go  its NAS security    attachment.go  where it is connected
 //	numbers.go  shards    gnb.go       a gNB               codec.go       octets
+//	watch.go    who hears of it
 package record
 
 import (
@@ -110,6 +111,10 @@ type UE struct {
 	Decided Decided `cbor:"40,keyasint,omitzero"`
 	// Emergency: it is registered for emergency services alone. Where nobody has authenticated it, SUPI is its PEI.
 	Emergency bool `cbor:"50,keyasint,omitempty"`
+	// Unreached: it has not said that it is there in time, and paging is of no use (TS 24.501 5.3.7).
+	Unreached bool `cbor:"51,keyasint,omitempty"`
+	// Watches are who wants to hear what the UE does.
+	Watches []Watch `cbor:"52,keyasint,omitempty"`
 }
 
 // Decided by the PCF of a UE (TS 29.507 4.2.2.3). What is 0 is as the subscription has it.
@@ -302,7 +307,7 @@ func (u *UE) Clone() *UE {
 	}
 	c.Security, c.Coming, c.N2, c.Left = clone(u.Security), clone(u.Coming), clone(u.N2), clone(u.Left)
 	c.Procedure, c.Command, c.Paging = clone(u.Procedure), clone(u.Command), clone(u.Paging)
-	c.Handover = clone(u.Handover)
+	c.Handover, c.Watches = clone(u.Handover), cloneWatches(u.Watches)
 	return &c
 }
 

@@ -63,7 +63,17 @@ func full() *UE {
 	u.Command = &Command{Message: make([]byte, 100), Attempts: 2, Began: 1_800_000_000_002}
 	u.Paging = &Paging{Attempts: 2, Began: 1_800_000_000_003, Priority: 1}
 	u.Handover = &Handover{Target: *u.Left, Step: 2, Cause: [2]uint8{1, 2}, Asked: 6, Taken: 2, Began: 1_800_000_000_004, Place: u.Place}
-	u.Behind, u.Untold, u.Prove = true, true, true
+	u.Behind, u.Untold, u.Prove, u.Unreached = true, true, true, true
+	for n := range MostWatches {
+		w := Watch{
+			Name: fmt.Sprintf("%012x", n), URI: "https://" + strings.Repeat("u", 120), Correlation: strings.Repeat("c", 64), Expiry: 1_800_000_000,
+		}
+		for k := range uint8(MostWatched) {
+			w.Events = append(w.Events, Watched{Kind: k + 1, Left: 1 << 20, In: true, Coarse: true, Traffic: true})
+		}
+		w.Events[0].Area = Area{PLMN: "20893", TACs: []uint32{1 << 20, 1<<20 + 1, 1<<20 + 2, 1<<20 + 3, 1<<20 + 4, 1<<20 + 5, 1<<20 + 6, 1<<20 + 7}}
+		u.Watches = append(u.Watches, w)
+	}
 	u.Renewed = 1_800_000_000
 	u.Decided = Decided{RFSP: 4, Uplink: 1e9, Downlink: 2e9}
 	for n := range uint8(HistoryLength) {

@@ -36,6 +36,8 @@ func (s *Shard) Do(e procedure.Effect, done func(procedure.Event)) {
 		s.call(sessionTime, done, func(ctx context.Context) procedure.Event { return s.session(ctx, e) })
 	case procedure.TellUnreached:
 		s.call(callTime, done, func(ctx context.Context) procedure.Event { s.unreached(ctx, e); return nil })
+	case procedure.TellReports:
+		s.call(callTime, done, func(ctx context.Context) procedure.Event { s.reports(ctx, e); return nil })
 	case procedure.TellLeft:
 		s.call(callTime, done, func(ctx context.Context) procedure.Event { s.left(ctx, e); return nil })
 	default:

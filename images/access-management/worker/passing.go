@@ -60,7 +60,7 @@ func (p *Pod) ofPods(serve http.HandlerFunc) http.HandlerFunc {
 
 // ueOf is the SUPI that a path of namf names; "" for none.
 func ueOf(path string) string {
-	for prefix, ref := range map[string]bool{"/namf-comm/v1/ue-contexts/": false, "/namf-mt/v1/ue-contexts/": false, "/namf-loc/v1/": false, "/namf-callback/v1/ues/": true} {
+	for prefix, ref := range map[string]bool{"/namf-comm/v1/ue-contexts/": false, "/namf-mt/v1/ue-contexts/": false, "/namf-loc/v1/": false, "/namf-callback/v1/ues/": true, pathEvents + "/": true} {
 		rest, is := strings.CutPrefix(path, prefix)
 		if !is {
 			continue
@@ -74,10 +74,34 @@ func ueOf(path string) string {
 	return ""
 }
 
+// pathEvents is where others subscribe to events: the UE is in the content (TS 29.518 5.3.2.2.2).
+const pathEvents = "/namf-evts/v1/subscriptions"
+
+// ueIn a request: that of its path, or of a subscription to events, of which the content is read, and put back.
+func ueIn(r *http.Request) string {
+	if r.Method != http.MethodPost || r.URL.Path != pathEvents {
+		return ueOf(r.URL.Path)
+	}
+	text, err := io.ReadAll(io.LimitReader(r.Body, mostPassed))
+	r.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(text), r.Body), r.Body}
+	var body struct {
+		Subscription struct {
+			SUPI string `json:"supi"`
+		} `json:"subscription"`
+	}
+	if err != nil || json.Unmarshal(text, &body) != nil { // who answers says what is wrong
+		return ""
+	}
+	return body.Subscription.SUPI
+}
+
 // passing hands requests about a UE to the pod that holds its shard.
 func (p *Pod) passing(here http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		supi := ueOf(r.URL.Path)
+		supi := ueIn(r)
 		if supi == "" || r.Header.Get(headerPassed) != "" || p.Passing.Root == nil {
 			here.ServeHTTP(w, r)
 			return

@@ -246,15 +246,13 @@ func (r requests) EnableReachability(ctx context.Context, ue string) error {
 
 // Services that are served, with the versions in their URIs, for the profile of the AMF at the NRF.
 func Services() map[string][]string {
-	out := namf.Services()
-	delete(out, namf.EventService) // nobody takes its subscriptions
-	return out
+	return namf.Services()
 }
 
 // Handler is the service based interface of the AMF, at every pod.
 func (p *Pod) Handler() http.Handler {
 	router := sbi.NewRouter(p.Log, p.Registry)
-	handlers := namf.Handlers{Messages: requests{p}, Reach: requests{p}, Callbacks: requests{p}}
+	handlers := namf.Handlers{Messages: requests{p}, Events: requests{p}, Reach: requests{p}, Callbacks: requests{p}}
 	namf.Register(router, handlers, namf.Options{Limit: answerTime})
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST "+pathGiveUp, p.ofPods(p.serveGiveUp))
