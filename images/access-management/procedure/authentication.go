@@ -60,17 +60,29 @@ func (t *turn) identify(who n1.Identity) {
 			return
 		}
 		t.equipment(who)
-	default: // a 5G-GUTI that is not known, or that somebody says who cannot show it
-		if p.Flags&regAskedName != 0 {
-			if t.unproven() { // it has no SIM
-				return
-			}
-			t.rejectRegistration(n1.CauseIdentityCannotBeDerived, "the UE does not say who it is")
+	case n1.GUTI:
+		if p.Flags&regAskedOther == 0 && t.live.nas != nil && t.elsewhere(who) {
+			p.Flags |= regAskedOther
+			t.next(regOther)
 			return
 		}
-		p.Flags |= regAskedName
-		t.next(regIdentity)
+		t.askForName()
+	default:
+		t.askForName()
 	}
+}
+
+// askForName: of a 5G-GUTI that is not known, or that somebody says who cannot show it.
+func (t *turn) askForName() {
+	p := t.s.Procedure
+	if p.Flags&regAskedName != 0 {
+		if !t.unproven() { // it has no SIM, perhaps
+			t.rejectRegistration(n1.CauseIdentityCannotBeDerived, "the UE does not say who it is")
+		}
+		return
+	}
+	p.Flags |= regAskedName
+	t.next(regIdentity)
 }
 
 func askIdentity(t *turn) { t.bid(&n1.IdentityRequest{Requested: n1.IdentitySUCI}) }
@@ -94,6 +106,9 @@ func askChallenge(t *turn) {
 	a := AskChallenge{Number: t.await(), SUCI: t.live.suci, PLMN: t.s.Place.PLMN}
 	if a.SUCI == "" {
 		a.SUPI = t.s.SUPI
+		if o := t.live.other; o != nil && a.SUPI == "" {
+			a.SUPI = o.SUPI
+		}
 	}
 	if c := t.live.challenge; c != nil && c.auts != nil {
 		a.AUTS, a.RAND = c.auts, c.rand
@@ -319,6 +334,7 @@ func takeNamed(t *turn, e Event) {
 		}
 	}
 	t.s.SUPI = t.live.challenge.supi
+	t.adopt(n.Record != nil)
 	t.named()
 }
 

@@ -27,6 +27,7 @@ func (t *turn) attach(e Initial) {
 	old := t.s.N2
 	t.s.N2, t.s.Unreached = &at, false
 	t.s.Handover, t.live.container = nil, nil
+	t.back()
 	t.due(dueHandover, 0)
 	t.due(dueAccess, 0)
 	t.due(dueReachable, 0)

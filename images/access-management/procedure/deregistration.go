@@ -69,6 +69,10 @@ func (t *turn) end(e End) {
 		t.reply(e.From, Ended{})
 		return
 	}
+	if e.Why == Moved {
+		t.goes(e.From)
+		return
+	}
 	t.abandon()
 	t.reply(e.From, Ended{}) // the record says so before
 	switch e.Why {

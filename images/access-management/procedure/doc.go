@@ -44,6 +44,7 @@
 //	registration.go   TS 23.502 4.2.2.2                 authentication.go identity, authentication, security mode
 //	service.go        4.2.3.2                           connection.go     N2 connections, AN release: 4.2.6
 //	emergency.go      TS 23.501 5.16.4                  events.go         TS 29.518 5.3
+//	other.go          other AMFs: 4.2.2.2.2 4, 5, 10
 //	transfer.go       N1N2 transfers, paging: 4.2.3.3   transport.go      UL NAS Transport: 4.3.2.2.1
 //	deregistration.go 4.2.2.3                           configuration.go  4.2.4.2
 //	switching.go      4.9.1.2.2                         handover.go       4.9.1.3

@@ -190,7 +190,7 @@ func (TellLeft) effect()        {}
 // Asks says whether an effect brings an event back.
 func Asks(e Effect) bool {
 	switch e.(type) {
-	case AskNamed, AskChallenge, AskConfirm, AskRecording, AskSubscription, AskPolicy, AskSession:
+	case AskNamed, AskChallenge, AskConfirm, AskRecording, AskSubscription, AskPolicy, AskSession, AskOther:
 		return true
 	}
 	return false

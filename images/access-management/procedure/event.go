@@ -94,6 +94,8 @@ const (
 	Elsewhere Ending = 2
 	// Again: the UE is to register anew.
 	Again Ending = 3
+	// Moved to another AMF, with its sessions.
+	Moved Ending = 4
 )
 
 // SettingsChanged: the Settings are others than before.
@@ -266,6 +268,10 @@ func From(e Event) Token {
 	case Rewatch:
 		return e.From
 	case Unwatch:
+		return e.From
+	case Lend:
+		return e.From
+	case LeftFor:
 		return e.From
 	}
 	return 0

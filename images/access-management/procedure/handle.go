@@ -50,6 +50,10 @@ func (t *turn) withoutUE(e Event) {
 		t.reply(e.From, noWatch)
 	case Unwatch:
 		t.reply(e.From, noWatch)
+	case Lend:
+		t.reply(e.From, noContext)
+	case LeftFor:
+		t.reply(e.From, noContext)
 	case PolicyChanged:
 		t.reply(e.From, noContext)
 	case End: // it has
@@ -112,6 +116,10 @@ func (t *turn) handle(e Event) {
 		t.rewatch(e)
 	case Unwatch:
 		t.unwatch(e)
+	case Lend:
+		t.lend(e)
+	case LeftFor:
+		t.leftFor(e)
 	case SessionAnswer:
 		t.sessionAnswered(e)
 	default:
@@ -144,6 +152,8 @@ func numberOf(e Event) Number {
 	case Subscription:
 		return e.Number
 	case Policy:
+		return e.Number
+	case Other:
 		return e.Number
 	}
 	return 0

@@ -1,6 +1,8 @@
 package procedure
 
 import (
+	"slices"
+
 	"core5g.dev/core5g/images/access-management/n1"
 	"core5g.dev/core5g/images/access-management/n2"
 	"core5g.dev/core5g/images/access-management/record"
@@ -33,6 +35,7 @@ func (t *turn) initial(e Initial) {
 		t.abandon()
 		t.attach(e)
 		t.s.N2.Secured = protected && !t.mustProve()
+		t.live.nas = slices.Clone(e.Message.NAS)
 		t.register(m, plain, protected, e.Storm)
 	case *n1.ServiceRequest:
 		if !known || !protected || t.s.Phase == record.Deregistered {

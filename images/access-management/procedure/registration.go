@@ -13,6 +13,7 @@ import (
 // Registration (TS 23.502 4.2.2.2.2, TS 24.501 5.5.1):
 //
 //	 1,3    Registration Request                     register
+//	 4,5    the AMF of before, where it is another       regOther (other.go)
 //	 6,7    identity                                 regIdentity (authentication.go)
 //	 8,9    authentication, security                 regChallenge to regSecurity (authentication.go)
 //	14a     the UDM has this set as the UE's AMF     regRecord
@@ -45,6 +46,7 @@ const (
 	regSessions     uint8 = 10
 	regAccept       uint8 = 11
 	regEquipment    uint8 = 12 // behind regIdentity
+	regOther        uint8 = 13 // before regIdentity
 )
 
 var registration = map[uint8]step{
@@ -60,6 +62,7 @@ var registration = map[uint8]step{
 	regSessions:     {ask: askRegSessions},
 	regAccept:       {ask: askRegAccept},
 	regEquipment:    {ask: askEquipment},
+	regOther:        {ask: askOther, take: takeOther},
 }
 
 // Flags of a registration.
@@ -73,6 +76,9 @@ const (
 	regEmergency
 	regNewKSI // another ngKSI was tried
 )
+
+// regAskedOther: the AMF of before was asked for the UE. Flags of service requests are between.
+const regAskedOther uint16 = 1 << 11
 
 // register: steps 1 and 3.
 func (t *turn) register(m *n1.RegistrationRequest, plain []byte, protected, storm bool) {
@@ -445,7 +451,9 @@ func askRegSessions(t *turn) {
 				t.s.Remove(s.ID)
 			}
 		}
-		t.activate(t.wanted(m.UplinkData, m.Allowed))
+		wanted := t.wanted(m.UplinkData, m.Allowed)
+		t.tellMoved(wanted)
+		t.activate(wanted)
 	}
 	if p.Sessions != 0 {
 		return // the last answer comes back here

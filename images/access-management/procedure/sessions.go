@@ -153,6 +153,9 @@ func (t *turn) askNext(id uint8) {
 func (t *turn) sessionDone(asked AskSession, e SessionAnswer) {
 	id := asked.Session.ID
 	s := t.s.Session(id)
+	if s != nil && e.Outcome == Done {
+		s.Moved = false
+	}
 	switch asked.purpose {
 	case forNew:
 		t.sessionMade(asked, e)

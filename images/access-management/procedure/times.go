@@ -13,10 +13,11 @@ const (
 	dueHandover  = "handover"
 	dueSilent    = "silent"  // an SMF that has not heard is told again
 	dueContext   = "context" // a new holder has not heard of a context that the one before may have asked for
+	dueMoved     = "moved"   // another AMF has not said what it has taken of the UE
 )
 
 // DueNames are all that there are.
-var DueNames = []string{dueCommand, duePaging, dueReachable, dueImplicit, dueAccess, dueLeft, dueHandover, dueSilent, dueContext}
+var DueNames = []string{dueCommand, duePaging, dueReachable, dueImplicit, dueAccess, dueLeft, dueHandover, dueSilent, dueContext, dueMoved}
 
 // Timers of TS 24.501 10.2, and how often they run.
 const (
@@ -35,6 +36,8 @@ const (
 	resumeTime = time.Second
 	// handoverTime is how long one may take from its request until the UE has arrived (TNGRELOCoverall of the source and more).
 	handoverTime = 12 * time.Second
+	// movedTime is how long another AMF may take from the UDM's word until its own.
+	movedTime = 10 * time.Second
 	// congestionTime is T3346 where the network is what failed.
 	congestionTime = 30 * time.Second
 )
@@ -60,6 +63,10 @@ func (t *turn) timer(name string) {
 		t.tellSilent()
 	case dueContext:
 		t.contextAgain()
+	case dueMoved:
+		if t.s.Going {
+			t.leftFor(LeftFor{Taken: true, PolicyMoved: true})
+		}
 	default:
 		t.out.Refused = "no time of this program's"
 	}

@@ -55,6 +55,9 @@ type live struct {
 	suci string
 	// subscription as long as a registration needs it.
 	subscription *Subscription
+	// nas of a registration as it came, and what another AMF has said of its UE.
+	nas   []byte
+	other *other
 	// container of a handover's source for its target.
 	container []byte
 	transfers map[uint8][]byte
@@ -234,6 +237,10 @@ func (t *turn) ask() {
 // over ends the procedure; cause is "" where it did what it should.
 func (t *turn) over(cause string) {
 	p := t.s.Procedure
+	if Kind(p.Kind) == Registration {
+		t.tellOther(cause == "")
+		t.live.nas = nil
+	}
 	t.ended(Kind(p.Kind), cause, p.Began)
 	if Kind(p.Kind) == Registration {
 		r := &t.out.Ended[len(t.out.Ended)-1]

@@ -113,6 +113,8 @@ type UE struct {
 	Emergency bool `cbor:"50,keyasint,omitempty"`
 	// Unreached: it has not said that it is there in time, and paging is of no use (TS 24.501 5.3.7).
 	Unreached bool `cbor:"51,keyasint,omitempty"`
+	// Going: the UDM says that another AMF has it, which is to say what it has taken.
+	Going bool `cbor:"53,keyasint,omitempty"`
 	// Watches are who wants to hear what the UE does.
 	Watches []Watch `cbor:"52,keyasint,omitempty"`
 }
@@ -194,6 +196,8 @@ type Session struct {
 	Silent bool `cbor:"8,keyasint,omitempty"`
 	// Emergency: it is for emergency services, in a slice that nobody need have.
 	Emergency bool `cbor:"20,keyasint,omitempty"`
+	// Moved: it came with the UE from another AMF, and its SMF has not heard of this one.
+	Moved bool `cbor:"21,keyasint,omitempty"`
 }
 
 // Held is an N1N2 message transfer that waits for the UE (TS 23.502 4.2.3.3 step 3a). It is what names it to others; the messages themselves are asked

@@ -37,7 +37,7 @@ func phone() *UE {
 		Emergency: true, Allowed: []Slice{{SST: 1}, {SST: 1, SD: sd}}, Asked: []Slice{{SST: 1}}, Uplink: 1e9, Downlink: 2e9, Periodic: 3240,
 		Sessions: []Session{
 			{ID: 1, Slice: Slice{SST: 1}, DNN: "internet", SMF: "4a1d5c0e-1111-4222-8333-444455556666", Set: "set1.smfset.5gc.mnc093.mcc208", Context: context(1), Up: true},
-			{Emergency: true, ID: 2, Slice: Slice{SST: 1, SD: sd}, DNN: "ims", SMF: "4a1d5c0e-1111-4222-8333-444455556667", Set: "set1.smfset.5gc.mnc093.mcc208", Context: context(2), Up: true},
+			{Emergency: true, Moved: true, ID: 2, Slice: Slice{SST: 1, SD: sd}, DNN: "ims", SMF: "4a1d5c0e-1111-4222-8333-444455556667", Set: "set1.smfset.5gc.mnc093.mcc208", Context: context(2), Up: true},
 		},
 		Policy:   "https://core5g-pcf:8000/npcf-am-policy-control/v1/policies/imsi-208930000000001-1",
 		Notified: "https://core5g-udm:8000/nudm-sdm/v2/imsi-208930000000001/sdm-subscriptions/12", Recorded: true,
@@ -63,7 +63,7 @@ func full() *UE {
 	u.Command = &Command{Message: make([]byte, 100), Attempts: 2, Began: 1_800_000_000_002}
 	u.Paging = &Paging{Attempts: 2, Began: 1_800_000_000_003, Priority: 1}
 	u.Handover = &Handover{Target: *u.Left, Step: 2, Cause: [2]uint8{1, 2}, Asked: 6, Taken: 2, Began: 1_800_000_000_004, Place: u.Place}
-	u.Behind, u.Untold, u.Prove, u.Unreached = true, true, true, true
+	u.Behind, u.Untold, u.Prove, u.Unreached, u.Going = true, true, true, true, true
 	for n := range MostWatches {
 		w := Watch{
 			Name: fmt.Sprintf("%012x", n), URI: "https://" + strings.Repeat("u", 120), Correlation: strings.Repeat("c", 64), Expiry: 1_800_000_000,

@@ -55,6 +55,8 @@ func unanswered(e procedure.Effect, o procedure.Outcome) procedure.Event {
 		return procedure.Policy{Number: e.Number, Outcome: o}
 	case procedure.AskSession:
 		return procedure.SessionAnswer{Number: e.Number, Outcome: o}
+	case procedure.AskOther:
+		return procedure.Other{Number: e.Number, Outcome: o}
 	}
 	return nil
 }

@@ -54,6 +54,8 @@ func (r requests) policy(ctx context.Context, ref string, e procedure.PolicyChan
 func (r requests) Deregister(ctx context.Context, ref string, d nudm.Deregistration) error {
 	e := procedure.End{Why: procedure.Elsewhere}
 	switch {
+	case d.Reason == "UE_REGISTRATION_AREA_CHANGE":
+		e.Why = procedure.Moved
 	case d.Reason == "REREGISTRATION_REQUIRED":
 		e.Why = procedure.Again
 	case d.Withdrawn():

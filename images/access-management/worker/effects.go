@@ -36,6 +36,10 @@ func (s *Shard) Do(e procedure.Effect, done func(procedure.Event)) {
 		s.call(sessionTime, done, func(ctx context.Context) procedure.Event { return s.session(ctx, e) })
 	case procedure.TellUnreached:
 		s.call(callTime, done, func(ctx context.Context) procedure.Event { s.unreached(ctx, e); return nil })
+	case procedure.AskOther:
+		s.call(callTime, done, func(ctx context.Context) procedure.Event { return s.other(ctx, e) })
+	case procedure.TellOther:
+		s.call(callTime, done, func(ctx context.Context) procedure.Event { s.told(ctx, e); return nil })
 	case procedure.TellReports:
 		s.call(callTime, done, func(ctx context.Context) procedure.Event { s.reports(ctx, e); return nil })
 	case procedure.TellLeft:

@@ -108,7 +108,10 @@ func (p *Pod) passing(here http.Handler) http.Handler {
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), answerTime)
 		defer cancel()
-		n, err := p.shardOf(ctx, supi)
+		n, err := record.ShardOfTMSI(temporaryOf(supi, p.Settings())), error(nil)
+		if !strings.HasPrefix(supi, namedByGUTI) {
+			n, err = p.shardOf(ctx, supi)
+		}
 		if err != nil { // who answers says so
 			here.ServeHTTP(w, r)
 			return

@@ -107,10 +107,15 @@ func (r requests) ask(ctx context.Context, supi string, event func(procedure.Tok
 	if err != nil {
 		return nil, err
 	}
+	return r.askShard(ctx, s, func(t procedure.Token) { s.runner.Deliver(supi, event(t)) })
+}
+
+// askShard delivers an event that waits for a reply, in the shard's loop.
+func (r requests) askShard(ctx context.Context, s *Shard, deliver func(procedure.Token)) (any, error) {
 	replies := make(chan any, 1)
 	token := r.pod.tokens.Add(func(body any) { replies <- body })
 	defer func() { _ = r.pod.tokens.Forget(token) }()
-	if !s.loop.Post(func() { s.runner.Deliver(supi, event(token)) }) {
+	if !s.loop.Post(func() { deliver(token) }) {
 		return nil, errMoves
 	}
 	select {
@@ -252,7 +257,7 @@ func Services() map[string][]string {
 // Handler is the service based interface of the AMF, at every pod.
 func (p *Pod) Handler() http.Handler {
 	router := sbi.NewRouter(p.Log, p.Registry)
-	handlers := namf.Handlers{Messages: requests{p}, Events: requests{p}, Reach: requests{p}, Callbacks: requests{p}}
+	handlers := namf.Handlers{Contexts: requests{p}, Messages: requests{p}, Events: requests{p}, Reach: requests{p}, Callbacks: requests{p}}
 	namf.Register(router, handlers, namf.Options{Limit: answerTime})
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST "+pathGiveUp, p.ofPods(p.serveGiveUp))

@@ -120,6 +120,11 @@ func (s *Shard) updateSession(ctx context.Context, e *procedure.AskSession) proc
 		Where: where(e), UpCnxState: smf.UpCnxState(e.Connection), HoState: smf.HoState(e.Handover), ToBeSwitched: e.Switched, FailedToBeSwitched: e.NotSwitched,
 		N1: e.N1, N2: e.N2, N2Type: smf.N2Type(e.N2Type), Release: e.End, Why: smf.Why{Cause: e.Cause},
 	}
+	if e.Session.Moved { // TS 23.502 4.2.2.2.2 step 17
+		_, mark := unmarked(e.Session.Context)
+		update.AMF = s.amf(e)
+		update.AMF.StatusURI = namf.SessionURI(s.pod.URI, refOf(e.SUPI)+refSeparator+mark, e.Session.ID)
+	}
 	if e.Target != nil {
 		update.Target = &smf.Target{PLMN: plmnOf(e.Target.PLMN), TAI: tai(*e.Target)}
 	}

@@ -1,0 +1,200 @@
+package procedure
+
+import (
+	"net/http"
+	"slices"
+
+	"core5g.dev/core5g/images/access-management/n1"
+	"core5g.dev/core5g/images/access-management/record"
+)
+
+// A UE that comes from another AMF, or goes to one (TS 23.502 4.2.2.2.2 steps 4, 5 and 10, TS 29.518 5.2.2.2.1, 5.2.2.2.2). All workers are one AMF: another is one
+// of another set or region, or of another network, which the 5G-GUTI says.
+//
+//	it comes  4,5  its AMF is asked for it, with its request    askOther, takeOther
+//	          9    it is authenticated by the SUPI that is said, so that no key of another network is taken over
+//	               its PDU sessions are ours                    takeNamed: adopt
+//	          10   its AMF hears what has become of it          over
+//	          17   SMFs hear whose they are                     Session.Moved
+//	it goes   5    the request is its own: it is given          lend
+//	          10   it has gone: its sessions go on elsewhere    leftFor
+//
+// An AMF that does not answer, does not know the UE, or finds that the request is another's, costs a question for the UE's SUCI.
+
+// AskOther asks the AMF that gave a 5G-GUTI for the UE.
+type AskOther struct {
+	Number Number
+	GUTI   n1.GUTI
+	// Initial registration, or else one for mobility.
+	Initial bool
+	// NAS is the UE's request, as it came.
+	NAS []byte
+}
+
+// Other answers AskOther.
+type Other struct {
+	Number          Number
+	Outcome         Outcome
+	SUPI, PEI, GPSI string
+	// Sessions that it has, with their SM contexts.
+	Sessions []record.Session
+}
+
+// TellOther tells that AMF whether the UE is here now.
+type TellOther struct {
+	GUTI  n1.GUTI
+	Taken bool
+}
+
+// Lend asks for a UE that has come to another AMF.
+type Lend struct {
+	From Token
+	// NAS is its request there, which shows that it is that UE; nil: the other AMF has it shown.
+	NAS []byte
+}
+
+// Lent answers Lend.
+type Lent struct{ UE *record.UE }
+
+// LeftFor says whether another AMF has the UE now.
+type LeftFor struct {
+	From  Token
+	Taken bool
+	// Release are PDU sessions that it does not take. PolicyMoved: it has made a policy association of its own.
+	Release     []uint8
+	PolicyMoved bool
+}
+
+func (AskOther) effect()  {}
+func (TellOther) effect() {}
+func (Other) event()      {}
+func (Lend) event()       {}
+func (LeftFor) event()    {}
+
+// other is what another AMF has said of the UE.
+type other struct {
+	guti n1.GUTI
+	Other
+}
+
+// elsewhere says whether a 5G-GUTI is another AMF's.
+func (t *turn) elsewhere(g n1.GUTI) bool {
+	s := t.in.Settings
+	return g.Region != s.Region || g.Set != s.Set || s.plmn(g.PLMN.Digits()) == nil
+}
+
+func askOther(t *turn) {
+	m := t.request()
+	g, ok := m.Identity.(n1.GUTI)
+	if !ok {
+		t.next(regIdentity)
+		return
+	}
+	t.do(AskOther{Number: t.await(), GUTI: g, Initial: initially(m.RegistrationType), NAS: t.live.nas})
+}
+
+func takeOther(t *turn, e Event) {
+	o, ok := e.(Other)
+	if !ok {
+		return
+	}
+	g, _ := t.request().Identity.(n1.GUTI)
+	if o.Outcome != Done || o.SUPI == "" || NamedByPEI(o.SUPI) {
+		t.s.Procedure.Flags |= regAskedName
+		t.next(regIdentity)
+		return
+	}
+	t.live.other = &other{guti: g, Other: o}
+	t.next(regChallenge)
+}
+
+// adopt what another AMF has of the UE, which has shown to be that one. What is kept here of it is newer.
+func (t *turn) adopt(kept bool) {
+	o := t.live.other
+	if o == nil || kept || o.SUPI != t.s.SUPI {
+		t.tellOther(false)
+		return
+	}
+	t.s.GPSI = o.GPSI
+	if t.s.PEI == "" {
+		t.s.PEI = o.PEI
+	}
+	for _, s := range o.Sessions {
+		s.Up, s.Silent, s.Moved = false, false, true
+		t.s.Add(s)
+	}
+	if !initially(t.request().RegistrationType) {
+		t.s.Procedure.Flags &^= regFirst
+	}
+}
+
+// tellOther what has become of the UE. Where it stays there, so do its sessions.
+func (t *turn) tellOther(taken bool) {
+	o := t.live.other
+	if o == nil {
+		return
+	}
+	if !taken {
+		t.s.Sessions = slices.DeleteFunc(t.s.Sessions, func(s record.Session) bool { return s.Moved })
+	}
+	t.do(TellOther{GUTI: o.guti, Taken: taken})
+	t.live.other = nil
+}
+
+// tellMoved has SMFs know whose their sessions are, but those that are to be set up: these hear it with that.
+func (t *turn) tellMoved(but []uint8) {
+	for _, s := range t.s.Sessions {
+		if s.Moved && !slices.Contains(but, s.ID) {
+			t.askSMF(AskSession{Operation: UpdateSession, Session: s, purpose: forAccess})
+		}
+	}
+}
+
+// lend the UE to another AMF, which has a request of it.
+func (t *turn) lend(e Lend) {
+	if t.s.Phase != record.Registered || t.s.Security == nil || t.isUnproven() {
+		t.reply(e.From, noContext)
+		return
+	}
+	if e.NAS != nil {
+		if _, _, protected := t.open(e.NAS); !protected {
+			t.reply(e.From, Failed{Status: http.StatusForbidden, Cause: "INTEGRITY_CHECK_FAIL", Detail: "the request is not this UE's"})
+			return
+		}
+	}
+	t.reply(e.From, Lent{UE: t.s.Clone()})
+}
+
+// goes to another AMF, as the UDM says (step 14d): that one says in a moment what it has taken, or never will.
+func (t *turn) goes(from Token) {
+	t.s.Going, t.s.Recorded = true, false
+	t.due(dueMoved, movedTime)
+	t.reply(from, Ended{})
+}
+
+// back is a UE that has come here again.
+func (t *turn) back() {
+	if t.s.Going {
+		t.s.Going = false
+		t.due(dueMoved, 0)
+	}
+}
+
+// leftFor another AMF: what that has taken goes on, and the UE hears nothing.
+func (t *turn) leftFor(e LeftFor) {
+	t.reply(e.From, Ended{})
+	if !e.Taken || t.doing() == Deregistration {
+		return
+	}
+	t.abandon()
+	t.back()
+	for _, s := range slices.Clone(t.s.Sessions) {
+		if !slices.Contains(e.Release, s.ID) {
+			t.s.Remove(s.ID)
+		}
+	}
+	if !e.PolicyMoved {
+		t.s.Policy = ""
+	}
+	t.deregister(outAnswered|outElsewhere, 0, "another AMF has it")
+}

@@ -1,0 +1,100 @@
+package procedure
+
+import (
+	"testing"
+
+	"core5g.dev/core5g/images/access-management/n1"
+	"core5g.dev/core5g/images/access-management/record"
+)
+
+// foreign is a 5G-GUTI of another AMF set.
+func foreign() n1.GUTI {
+	return n1.GUTI{PLMN: n1.PLMN(plmnOf("20893")), Region: 1, Set: 2, Pointer: 5, TMSI: 0x0300002a}
+}
+
+func comesFrom(name string, kind n1.RegistrationType) act {
+	return first(name, gnb1, 1, 1, func(tr *teller) []byte {
+		tr.phone = phone{key: []byte("another network's")}
+		m := registers(kind, foreign())
+		has := n1.Of(1)
+		m.KeySet, m.Sessions = 0, &has
+		return tr.says(m, n1.IntegrityProtected)
+	})
+}
+
+// TS 23.502 4.2.2.2.2 steps 4, 5 and 10, TS 29.518 5.2.2.2.1, 5.2.2.2.2.
+func TestOtherAMFs(t *testing.T) {
+	comes := comesFrom("UE: mobility registration, 5G-GUTI of another set", n1.MobilityRegistration)
+	gives := answers("the other AMF: the UE, with a session", func(n Number) Event {
+		return Other{Number: n, Outcome: Done, SUPI: supi, PEI: "imeisv-4370816125816151", GPSI: "msisdn-1", Sessions: []record.Session{
+			{ID: 1, Slice: eMBB, DNN: "internet", SMF: "smf-9", Context: "http://smf-9/sm-contexts/1#00"},
+		}}
+	})
+	refuses := answers("the other AMF: the request is another's", func(n Number) Event { return Other{Number: n, Outcome: Refused} })
+	saysName := says("UE: Identity Response, SUCI", unprotected(&n1.IdentityResponse{Identity: suci()}))
+	known := act{name: "what is kept of the UE", event: func(tr *teller) Event {
+		u := &record.UE{Version: record.Version, SUPI: supi, Shard: 1, Phase: record.Registered}
+		u.Add(record.Session{ID: 3, Slice: eMBB, DNN: "internet", Context: "http://smf-1/sm-contexts/3"})
+		return Named{Number: tr.st.live.awaited, Record: u}
+	}}
+	its := func(m func(*teller) []byte) func(*teller) Event {
+		return func(tr *teller) Event { return Lend{From: 4, NAS: m(tr)} }
+	}
+	lent := act{name: "another AMF: it says that it is this UE", event: its(mobility(nil))}
+	tell(t, "other", []story{
+		{name: "it comes with a session, and is authenticated by the SUPI that is said", acts: []act{
+			comes, gives, vector, responds, confirms, nobodyElse, completes, recorded, subscribes, policed, smf("SMF: heard", 1, SessionAnswer{Outcome: Done}),
+		}},
+		{name: "with packets for it: the SMF hears of the AMF with that", acts: []act{
+			comes, gives, vector, responds, confirms, nobodyElse,
+			says("UE: Security Mode Complete", func(tr *teller) []byte {
+				m := registers(n1.MobilityRegistration, foreign())
+				has := n1.Of(1)
+				m.Sessions, m.UplinkData = &has, &has
+				return tr.securityComplete(plain(tr.t, m))
+			}), recorded, subscribes, policed, smf("SMF: to be set up", 1, SessionAnswer{Outcome: Done, N2: []byte{1, 2, 1}, N2Type: setupRequest}),
+		}},
+		{name: "it registers for the first time: its sessions end", acts: []act{
+			comesFrom("UE: initial registration, 5G-GUTI of another set", n1.InitialRegistration), gives, vector, responds, confirms, nobodyElse, completes,
+		}},
+		{name: "the other AMF does not give it: it is asked who it is", acts: []act{comes, refuses, saysName, vector}},
+		{name: "it is another than the other AMF says", acts: []act{
+			comes, answers("the other AMF: another UE", func(n Number) Event { return Other{Number: n, Outcome: Done, SUPI: "imsi-208930000000007"} }),
+			vector, failsWith(n1.CauseMACFailure, nil), saysName, sameVector, responds, confirms, nobodyElse,
+		}},
+		{name: "it is kept here, too: that is newer", acts: []act{comes, gives, vector, responds, confirms, known, completes}},
+		{name: "it has no subscription here: the other AMF keeps it", acts: []act{
+			comes, gives, vector, responds, confirms, nobodyElse, completes, recorded,
+			answers("UDM: not known", func(n Number) Event { return Subscription{Number: n, Outcome: Refused, Cause: "USER_NOT_FOUND"} }),
+		}},
+		{name: "it goes: it has shown itself, and its sessions go on elsewhere", from: idleUE, acts: []act{
+			lent, happens("another AMF: it has the UE, and a policy of its own", LeftFor{From: 5, Taken: true, PolicyMoved: true}),
+			answers("PCF: done", func(n Number) Event { return Policy{Number: n, Outcome: Done} }),
+		}},
+		{name: "but one session that the other does not take", from: idleUE, acts: []act{
+			lent, happens("another AMF: it has the UE", LeftFor{From: 5, Taken: true, Release: []uint8{1}}), smf("SMF: released", 1, SessionAnswer{Outcome: Done}),
+		}},
+		{name: "it does not go after all", from: idleUE, acts: []act{lent, happens("another AMF: it has not", LeftFor{From: 5}), updates}},
+		{name: "the UDM says so before the other AMF", from: idleUE, acts: []act{
+			lent, happens("UDM: another AMF has the UE", End{From: 6, Why: Moved}), happens("another AMF: it has the UE", LeftFor{From: 5, Taken: true}),
+		}},
+		{name: "and the other AMF says nothing: its sessions are there all the same", from: idleUE, acts: []act{
+			happens("UDM: another AMF has the UE", End{From: 6, Why: Moved}), {name: "nobody has said a word", later: movedTime, event: happens("", Due{Name: dueMoved}).event},
+			answers("PCF: done", func(n Number) Event { return Policy{Number: n, Outcome: Done} }),
+		}},
+		{name: "and the UE comes back", from: idleUE, acts: []act{
+			happens("UDM: another AMF has the UE", End{From: 6, Why: Moved}), updates, happens("a time of before", Due{Name: dueMoved}),
+		}},
+		{name: "somebody else says that he is it", from: idleUE, acts: []act{
+			{name: "another AMF: it says that it is this UE", event: its(func(tr *teller) []byte {
+				tr.phone.key = []byte("another's")
+				return mobility(nil)(tr)
+			})},
+		}},
+		{name: "the same request again is no proof", from: idleUE, acts: []act{
+			lent, {name: "another AMF: it says that it is this UE, by the same message", event: func(tr *teller) Event { return Lend{From: 6, NAS: tr.phone.last} }},
+		}},
+		{name: "the other AMF has had it shown", from: idleUE, acts: []act{happens("another AMF", Lend{From: 4})}},
+		{name: "nobody", acts: []act{happens("another AMF", Lend{From: 4}), happens("another AMF", LeftFor{From: 5, Taken: true})}},
+	})
+}
