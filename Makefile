@@ -6,18 +6,16 @@ OUT     := out
 BIN     := $(OUT)/bin
 LDFLAGS := -s -w
 comma   := ,
-# Programs and image of core5g's own AMF, which `make up` leaves out unless it is asked for: AMF=Free5GC does.
-AMF_IMAGE    := access-management
-AMF_PROGRAMS := $(if $(filter Free5GC,$(AMF)),,$(wildcard ./images/$(AMF_IMAGE)/cmd/*))
-IMAGES_MADE  := $(if $(filter Free5GC,$(AMF)),$(filter-out $(AMF_IMAGE),$(patsubst images/%/image.yaml,%,$(wildcard images/*/image.yaml))))
+# free5GC's functions of which nf and images make nothing: `make up` has no use for WITHOUT="amf smf" unless it is asked for them.
+WITHOUT ?=
 # The folders of this machine do not show in what images hold.
 BUILD   := $(GO) build -trimpath -ldflags '$(LDFLAGS)'
 
-.PHONY: help up down test unit integration lint running e2e e2e-upgrade e2e-operate e2e-security e2e-sessions e2e-state e2e-onprem tools cluster-tools nf bin images reproducible release release-twice release-check generate kubectl-plugin bench-upf bench-n4 bench-qos bench-core bench-subscribers bench-smf simulate mutants test-upf test-upf-arm64 fuzz
+.PHONY: help up down test unit integration lint running e2e e2e-upgrade e2e-operate e2e-security e2e-sessions e2e-state e2e-onprem tools cluster-tools nf bin images free5gc reproducible release release-twice release-check generate kubectl-plugin bench-upf bench-n4 bench-qos bench-core bench-subscribers bench-smf simulate mutants test-upf test-upf-arm64 fuzz
 
 help:
 	@echo "make up       bring up the core and run a phone through it    make down  remove every trace"
-	@echo "              CONTROL_PLANE=Core5G: with core5g's own SMF, AMF=Core5G: and AMF, here and in make e2e"
+	@echo "              CONTROL_PLANE=Free5GC: with free5GC's AMF and SMF, here and in make e2e"
 	@echo "make test     everything that CI runs                        make unit  unit tests, in seconds when warm"
 	@echo "make lint     linters and generated-code drift               make e2e   suites on the running cluster"
 	@echo "make generate rewrite generated code                         make test-upf   all tests of the UPF"
@@ -79,7 +77,14 @@ ifneq ($(CORE5G_CLUSTER),existing)
 	@hack/cluster.sh status >/dev/null 2>&1 || $(MAKE) --no-print-directory up
 endif
 
-e2e: running
+# AMF and SMF of free5GC's for that cluster: `make up` leaves them out.
+free5gc: running
+	@$(MAKE) --no-print-directory -C images amf smf
+	@$(GO) build -o $(BIN)/ ./hack/image
+	@$(BIN)/image amf smf
+	@hack/cluster.sh load-image $(OUT)/images/amf.tar $(OUT)/images/smf.tar
+
+e2e: running free5gc
 	@$(MAKE) --no-print-directory kubectl-plugin
 	@CORE5G_E2E=1 $(GO) test -json -count=1 -timeout 40m ./e2e/suite/...
 
@@ -93,7 +98,7 @@ e2e-sessions:
 	@$(GO) test -json -count=1 -timeout 20m ./e2e/ran/sessions/
 
 # What deaths and moves cost sessions of core5g's own SMF, 20 times each: CASE=kill_smf,handover_xn takes some, RUNS= as often,
-# ON=processes needs no cluster. The cluster is that of `make up CONTROL_PLANE=Core5G`.
+# ON=processes needs no cluster. The cluster is that of `make up`.
 e2e-state:
 	@$(MAKE) --no-print-directory -s -C upf upf-u
 	@$(MAKE) --no-print-directory kubectl-plugin
@@ -173,7 +178,7 @@ nf:
 
 bin: kubectl-plugin
 	@$(MAKE) --no-print-directory -C upf upf-u
-	@$(BUILD) -o $(BIN)/ ./operators/cmd/core5g-operator ./operators/cmd/core5g-node-agent ./images/subscriber-data/cmd/subscriber-data ./images/session-management/cmd/session-management $(AMF_PROGRAMS) ./upf/upfc/cmd/upf-c ./upf/upfc/cmd/upfctl ./e2e/cmd/ran
+	@$(BUILD) -o $(BIN)/ ./operators/cmd/core5g-operator ./operators/cmd/core5g-node-agent ./images/subscriber-data/cmd/subscriber-data ./images/session-management/cmd/session-management $(wildcard ./images/access-management/cmd/*) ./upf/upfc/cmd/upf-c ./upf/upfc/cmd/upfctl ./e2e/cmd/ran
 
 # For another machine: make kubectl-plugin GOOS=darwin GOARCH=arm64 BIN=…
 kubectl-plugin:
@@ -183,7 +188,7 @@ kubectl-plugin:
 images:
 	@$(GO) build -o $(BIN)/ ./hack/image
 ifeq ($(filter-out $(shell $(GO) env GOARCH),$(ARCH)),)
-	@$(BIN)/image $(IMAGES_MADE)
+	@$(BIN)/image $(if $(WITHOUT),$(filter-out $(WITHOUT),$(patsubst images/%/image.yaml,%,$(wildcard images/*/image.yaml))))
 	@$(GO) run ./hack/licences -images $(OUT)/images
 else
 	@hack/install-tools.sh $(ARCH) database session-store

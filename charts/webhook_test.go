@@ -234,11 +234,11 @@ func TestEnvtestWebhook(t *testing.T) {
 	if got := warned.take(); !strings.Contains(got, "1 Subscriber of Slice first still name it in spec.slices, and lose its PDU sessions: a") {
 		t.Errorf("warnings of the deletion: %q", got)
 	}
-	if err := put(ctx, user, strings.Replace(coreManifest, `["000001"]`, `["000001", "000002"]`, 1), client.DryRunAll); err != nil {
+	if err := put(ctx, user, strings.Replace(coreManifest, "tacs:", "controlPlane: Free5GC\n  tacs:", 1), client.DryRunAll); err != nil {
 		t.Fatal(err)
 	}
-	if got := warned.take(); !strings.Contains(got, "this restarts the AMF, and every UE registers anew") {
-		t.Errorf("warnings of another tracking area: %q", got)
+	if got := warned.take(); !strings.Contains(got, "this changes whose AMF and SMF serve UEs") {
+		t.Errorf("warnings of another control plane: %q", got)
 	}
 
 	// Both replicas serve the same certificate, which the API server believes.

@@ -5,7 +5,7 @@
 #
 #   processes   the SMF's pods as processes with a session store, upf-c and an AMF (bench-smf), and handovers in
 #               network namespaces (root): kill_smf kill_store kill_primary kill_both kill_upf move_shard handover_xn handover_n2
-#   cluster     pods of the core of `make up CONTROL_PLANE=Core5G`, under its phone's packets: kill_smf kill_store
+#   cluster     pods of the core of `make up`, under its phone's packets: kill_smf kill_store
 #               kill_both kill_upf kill_pcf kill_chf kill_nrf kill_database kill_subscriber_data
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -5,55 +5,43 @@ import (
 	"os"
 )
 
-// Whose SMF a core has (Core5G.spec.controlPlane).
+// Whose AMF and SMF a core has (Core5G.spec.controlPlane).
 const (
 	Free5GC = "Free5GC"
 	Core5G  = "Core5G"
 )
 
-// ControlPlane is what CONTROL_PLANE says: `make up CONTROL_PLANE=Core5G` brings a core up with core5g's own SMF, and the suite
-// tells its stories with that. Free5GC unless set.
-func ControlPlane() (string, error) {
-	switch plane := os.Getenv("CONTROL_PLANE"); plane {
-	case "", Free5GC:
-		return Free5GC, nil
-	case Core5G:
-		return Core5G, nil
-	default:
-		return "", fmt.Errorf("CONTROL_PLANE is %q: write %s or %s", plane, Free5GC, Core5G)
-	}
-}
-
-// AMFWorkers of core5g's own AMF: more than one, so that they share UEs.
+// AMFWorkers of core5g's own AMF, as `make up` has them: more than one, so that they share UEs.
 const AMFWorkers = 2
 
-// AMF is what AMF says: `make up CONTROL_PLANE=Core5G AMF=Core5G` brings a core up with core5g's own AMF as well. Free5GC unless
-// set.
-func AMF() (string, error) {
-	plane, err := ControlPlane()
-	if err != nil {
-		return "", err
-	}
-	switch amf := os.Getenv("AMF"); {
-	case amf == "" || amf == Free5GC:
-		return Free5GC, nil
-	case amf != Core5G:
-		return "", fmt.Errorf("AMF is %q: write %s or %s", amf, Free5GC, Core5G)
-	case plane != Core5G:
-		return "", fmt.Errorf("AMF=%s needs CONTROL_PLANE=%s: core5g's own AMF keeps UEs in the session store", amf, Core5G)
-	default:
+// ControlPlane is what CONTROL_PLANE says: `make up CONTROL_PLANE=Free5GC` brings a core up with free5GC's AMF and SMF, and the
+// suite tells its stories with them. Core5G unless set.
+func ControlPlane() (string, error) {
+	switch plane := os.Getenv("CONTROL_PLANE"); plane {
+	case "", Core5G:
 		return Core5G, nil
+	case Free5GC:
+		return Free5GC, nil
+	default:
+		return "", fmt.Errorf("CONTROL_PLANE is %q: write %s or %s", plane, Core5G, Free5GC)
 	}
 }
 
-// ControlPlaneValues has values of the chart say that a core has that SMF and AMF. helm takes no value away that it is to reuse.
-func ControlPlaneValues(values map[string]any, plane, amf string) {
+// ControlPlaneValues has values of the chart say that a core has that AMF and SMF. helm takes no value away that it is to reuse.
+func ControlPlaneValues(values map[string]any, plane string) {
 	spec := inside(inside(values, "core"), "spec")
 	spec["controlPlane"] = plane
-	if plane == Core5G && amf == Core5G {
+	if plane == Core5G {
 		inside(spec, "amf")["workers"] = AMFWorkers
-	} else if of, ok := spec["amf"].(map[string]any); ok {
-		delete(of, "workers")
+		return
+	}
+	delete(spec, "sessionManagement")
+	if amf, ok := spec["amf"].(map[string]any); ok {
+		for _, field := range []string{
+			"workers", "terminators", "shards", "capacity", "integrity", "ciphering", "periodicRegistration", "backoff", "imsVoice", "networkName", "emergency",
+		} {
+			delete(amf, field)
+		}
 	}
 }
 

@@ -30,17 +30,12 @@ const (
 
 var (
 	k *cluster.Cluster
-	// plane is whose SMF the stories are told with: CONTROL_PLANE.
-	plane = cluster.Free5GC
-	// amf is whose AMF: AMF.
-	amf = cluster.Free5GC
+	// plane is whose AMF and SMF the stories are told with: CONTROL_PLANE.
+	plane = cluster.Core5G
 )
 
-// ownSMF says that the core has one SMF, of core5g's own, for all Slices.
-func ownSMF() bool { return plane == cluster.Core5G }
-
-// ownAMF says that UEs are served by core5g's own AMF, which is several pods.
-func ownAMF() bool { return ownSMF() && amf == cluster.Core5G }
+// ownPlane says that AMF and SMF are core5g's own, of several pods each, and one SMF for all Slices.
+func ownPlane() bool { return plane == cluster.Core5G }
 
 func TestMain(m *testing.M) { scene.Main(m, "CORE5G_E2E", run) }
 
@@ -49,9 +44,6 @@ func run(m *testing.M) (int, error) {
 	defer cancel()
 	var err error
 	if plane, err = cluster.ControlPlane(); err != nil {
-		return 0, err
-	}
-	if amf, err = cluster.AMF(); err != nil {
 		return 0, err
 	}
 	if k, err = cluster.Open(ctx); err != nil {
@@ -136,7 +128,7 @@ func pods(t *testing.T, ctx context.Context, component, slice string) []cluster.
 // smfOf identifies the runs of the pods that serve a slice's sessions: free5GC's SMF for it, or core5g's own for all.
 func smfOf(t *testing.T, ctx context.Context, slice string) string {
 	t.Helper()
-	if ownSMF() {
+	if ownPlane() {
 		slice = ""
 	}
 	var runs []string
@@ -150,7 +142,7 @@ func smfOf(t *testing.T, ctx context.Context, slice string) string {
 func amfOf(t *testing.T, ctx context.Context) string {
 	t.Helper()
 	components := []string{"amf"}
-	if ownAMF() {
+	if ownPlane() {
 		components = append(components, "amf-n2")
 	}
 	var runs []string

@@ -25,11 +25,8 @@ func TestInstall(t *testing.T) {
 func TestEveryFunctionRuns(t *testing.T) {
 	ctx := story(t, 3*time.Minute)
 	components := []string{"operator", "amf", "smf", "nrf", "pcf", "chf", "database", "subscriber-data", "upf"}
-	if ownSMF() {
-		components = append(components, "session-store")
-	}
-	if ownAMF() {
-		components = append(components, "amf-n2")
+	if ownPlane() {
+		components = append(components, "session-store", "amf-n2")
 	}
 	for _, component := range components {
 		t.Run(component, func(t *testing.T) {

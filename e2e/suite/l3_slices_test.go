@@ -102,7 +102,7 @@ spec:
 	check(t, err)
 	t.Cleanup(func() { _, _ = k.Input(ctx, manifest, "delete", "--ignore-not-found", "-f", "-") })
 	reason := "RestartRequired"
-	if ownAMF() { // which takes a larger catalogue as it runs
+	if ownPlane() { // which takes a larger catalogue as it runs
 		reason = "NotInCatalogue"
 	}
 	check(t, cluster.Eventually(ctx, patience, func() error {

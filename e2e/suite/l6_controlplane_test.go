@@ -13,13 +13,12 @@ import (
 	"core5g.dev/core5g/e2e/cluster"
 )
 
-// choosePlane has the core served by the wanted SMF, as who installed the chart would, and waits until every Slice is.
+// choosePlane has the core served by the wanted AMF and SMF, as who installed the chart would, and waits until every Slice is.
 func choosePlane(t *testing.T, ctx context.Context, want string) {
 	t.Helper()
-	now, err := k.Run(ctx, "get", "core5g/core5g", "-o", "jsonpath={.spec.controlPlane} {.spec.amf.workers}")
+	now, err := k.Run(ctx, "get", "core5g/core5g", "-o", "jsonpath={.spec.controlPlane}")
 	check(t, err)
-	own := want == cluster.Core5G && amf == cluster.Core5G
-	if plane, workers, _ := strings.Cut(now, " "); plane != want || (workers != "") != own {
+	if now != want {
 		args := []string{"upgrade", cluster.Release, "charts/core5g", "--reset-values", "--wait", "--timeout", "4m", "--values", controlPlaneValues(t, ctx, want)}
 		if pods := cluster.PodNetwork(); pods != "" {
 			args = append(args, "--set", "upf.spec.n4.controlPlaneSubnets={"+pods+"}")
@@ -28,16 +27,12 @@ func choosePlane(t *testing.T, ctx context.Context, want string) {
 		check(t, err)
 	}
 	// The Slices' conditions are of the SMF before, until the operator has seen the core: so are pods.
-	selector := "app.kubernetes.io/component=smf,core5g.dev/slice"
+	smf, amf := "core5g.dev/slice", "!core5g.dev/access-management"
 	if want == cluster.Core5G {
-		selector = "app.kubernetes.io/component=smf,core5g.dev/session-management=core"
+		smf, amf = "core5g.dev/session-management=core", "core5g.dev/access-management"
 	}
-	aloneAre(t, ctx, "smf", selector)
-	selector = "app.kubernetes.io/component=amf,!core5g.dev/access-management"
-	if own {
-		selector = "app.kubernetes.io/component=amf,core5g.dev/access-management"
-	}
-	aloneAre(t, ctx, "amf", selector)
+	aloneAre(t, ctx, "smf", "app.kubernetes.io/component=smf,"+smf)
+	aloneAre(t, ctx, "amf", "app.kubernetes.io/component=amf,"+amf)
 	for _, object := range []string{"core5g/core5g", "upfinstance/" + upfInstance, "slice/" + firstSlice} {
 		check(t, k.WaitCondition(ctx, object, "Ready", 3*time.Minute))
 	}
@@ -67,7 +62,7 @@ func aloneAre(t *testing.T, ctx context.Context, component, selector string) {
 	}))
 }
 
-// controlPlaneValues is a file with the release's values and the wanted SMF, with the AMF that the suite is told with.
+// controlPlaneValues is a file with the release's values and the wanted AMF and SMF.
 func controlPlaneValues(t *testing.T, ctx context.Context, plane string) string {
 	t.Helper()
 	said, err := k.HelmRun(ctx, "get", "values", cluster.Release, "--output", "json")
@@ -77,7 +72,7 @@ func controlPlaneValues(t *testing.T, ctx context.Context, plane string) string 
 	if values == nil { // the release has none of its own
 		values = map[string]any{}
 	}
-	cluster.ControlPlaneValues(values, plane, amf)
+	cluster.ControlPlaneValues(values, plane)
 	text, err := json.Marshal(values)
 	check(t, err)
 	file := filepath.Join(t.TempDir(), "values.json")
@@ -85,24 +80,24 @@ func controlPlaneValues(t *testing.T, ctx context.Context, plane string) string 
 	return file
 }
 
-// otherPlane tells the stories of f with the functions that the others are not told with, SMF and AMF of the same kind, and goes back.
+// otherPlane tells the stories of f with the wanted AMF and SMF, and goes back where the others are told without them.
 func otherPlane(t *testing.T, ctx context.Context, want string, f func()) {
 	t.Helper()
-	if plane == want && amf == want {
+	if plane == want {
 		f()
 		return
 	}
-	before, beforeAMF := plane, amf
+	before := plane
 	// Whoever changes it is told, before it is done. kubectl prints warnings on its standard error.
 	said, err := k.Shell(ctx, fmt.Sprintf(`kubectl -n %s patch core5g core5g --type merge --dry-run=server -p '{"spec":{"controlPlane":%q,"amf":{"workers":null}}}'`, cluster.Namespace, want))
 	check(t, err)
-	if !strings.Contains(said, "Warning: ") || !strings.Contains(said, "this changes whose SMF serves PDU sessions: all of them end") {
-		t.Errorf("the change says\n%s\nwant a warning that sessions end", said)
+	if !strings.Contains(said, "Warning: ") || !strings.Contains(said, "this changes whose AMF and SMF serve UEs") {
+		t.Errorf("the change says\n%s\nwant a warning that UEs register anew", said)
 	}
-	plane, amf = want, want
+	plane = want
 	choosePlane(t, ctx, want)
 	defer func() {
-		plane, amf = before, beforeAMF
+		plane = before
 		ctx, cancel := context.WithTimeout(context.Background(), 6*time.Minute) // also where time was over
 		defer cancel()
 		choosePlane(t, ctx, before)
@@ -120,7 +115,7 @@ func forgetStore(t *testing.T, ctx context.Context) {
 	check(t, err)
 }
 
-// What free5GC's SMF serves: a phone attaches, its packets come back, and its session is released.
+// What free5GC's AMF and SMF serve: a phone attaches, its packets come back, and its session is released.
 func TestFree5GCServes(t *testing.T) {
 	ctx := story(t, 12*time.Minute)
 	check(t, k.Delete(ctx, secondFile)) // whose phone has a session, too

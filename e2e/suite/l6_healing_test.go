@@ -23,11 +23,11 @@ func TestPodsDeletedUnderTraffic(t *testing.T) {
 		{"chf", true},
 		{"nrf", true},
 		{"database", true},
-		{"amf", ownAMF()}, // whose UEs outlive its workers
-		{"smf", ownSMF()}, // whose sessions outlive its pods
+		{"amf", ownPlane()}, // whose UEs outlive its workers
+		{"smf", ownPlane()}, // whose sessions outlive its pods
 		{"upf", false},
 	}
-	if ownSMF() {
+	if ownPlane() {
 		tests = append(tests, struct {
 			component string
 			lossless  bool
@@ -38,7 +38,7 @@ func TestPodsDeletedUnderTraffic(t *testing.T) {
 			ctx := story(t, 7*time.Minute)
 			attached(t, ctx, firstPhone)
 			slice := ""
-			if tt.component == "smf" && !ownSMF() {
+			if tt.component == "smf" && !ownPlane() {
 				slice = firstSlice
 			}
 			were := pods(t, ctx, tt.component, slice)

@@ -16,7 +16,7 @@ func TestUninstallLeavesNothing(t *testing.T) {
 	_, err := k.HelmRun(ctx, "uninstall", cluster.Release, "--wait", "--timeout", "5m")
 	check(t, err)
 
-	if ownSMF() {
+	if ownPlane() {
 		_, err := k.Run(ctx, "get", "secret/core5g-session-store-keys", "pvc/core5g-session-store")
 		check(t, err)
 		forgetStore(t, ctx)

@@ -45,19 +45,21 @@ func run(ctx context.Context) error {
 	}
 	fmt.Printf("core5g: from this clone to a phone whose packets cross the UPF (%d cores; logs in out/logs/up)\n\n", runtime.NumCPU())
 
-	amf, err := cluster.AMF()
+	plane, err := cluster.ControlPlane()
 	if err != nil {
 		return err
 	}
-	// Programs and image of an AMF that is not asked for are not made.
-	own := "AMF=" + amf
-	u := &up{}
+	functions, without := "AMF, SMF, NRF, PCF, CHF", "WITHOUT="
+	if plane == cluster.Core5G {
+		functions, without = "NRF, PCF, CHF", "WITHOUT=amf smf"
+	}
+	u := &up{plane: plane}
 	steps := []runner.Step{
 		{Name: "packages", Command: []string{"hack/install-tools.sh", "cluster", "upf", "database", "session-store"}, Why: "Debian packages: container runtime, DPDK, JDK, Redis"},
 		{Name: "kubernetes, helm, CNI plugins", Command: []string{"make", "cluster-tools"}, Why: "compiled from their Go modules, once: about 10 minutes on 2 cores"},
-		{Name: "network functions", Command: []string{"make", "nf"}, Why: "AMF, SMF, NRF, PCF, CHF from free5GC's modules, once: 2-3 minutes on 2 cores"},
-		{Name: "UPF, operator, simulator", Command: []string{"make", "bin", own}, Why: "upf-u in C, everything else in Go"},
-		{Name: "container images", Command: []string{"make", "images", own}},
+		{Name: "network functions", Command: []string{"make", "nf", without}, Why: functions + " from free5GC's modules, once: 2-3 minutes on 2 cores"},
+		{Name: "UPF, AMF, SMF, operator, simulator", Command: []string{"make", "bin"}, Why: "upf-u in C, everything else in Go"},
+		{Name: "container images", Command: []string{"make", "images", without}},
 		{Name: "single-node Kubernetes", Command: []string{"hack/cluster.sh", "up"}, Limit: 5 * time.Minute},
 		{Name: "load images", Func: u.loadImages},
 		{Name: "helm install core5g", Func: u.install},
@@ -81,6 +83,7 @@ func run(ctx context.Context) error {
 }
 
 type up struct {
+	plane   string
 	cluster *cluster.Cluster
 	ue      cluster.UEStatus
 	pings   cluster.Ping
@@ -145,17 +148,9 @@ func podsOf(image string) string {
 }
 
 func (u *up) install(ctx context.Context, log io.Writer) error {
-	plane, err := cluster.ControlPlane()
-	if err != nil {
-		return err
-	}
-	amf, err := cluster.AMF()
-	if err != nil {
-		return err
-	}
 	args := []string{"upgrade", "--install", cluster.Release, "charts/core5g", "--create-namespace", "--wait", "--timeout", "3m",
-		"--set", "core.spec.n2.transport=" + cluster.N2Transport(), "--set", "core.spec.controlPlane=" + plane}
-	if amf == cluster.Core5G {
+		"--set", "core.spec.n2.transport=" + cluster.N2Transport(), "--set", "core.spec.controlPlane=" + u.plane}
+	if u.plane == cluster.Core5G {
 		args = append(args, "--set", fmt.Sprintf("core.spec.amf.workers=%d", cluster.AMFWorkers))
 	}
 	if pods := cluster.PodNetwork(); pods != "" {

@@ -43,6 +43,7 @@ var core = &api.Core5G{
 		SliceCatalogue: []api.SNSSAI{{SST: 1, SD: "010203"}, {SST: 1, SD: "112233"}},
 		AMF:            api.AMFSpec{Name: "AMF", DefaultDNN: "internet"},
 		N2:             api.N2Spec{Transport: api.TransportSCTPOverUDP, Port: 38412},
+		ControlPlane:   api.ControlPlaneFree5GC,
 	},
 }
 

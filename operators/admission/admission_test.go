@@ -33,6 +33,7 @@ func core() *api.Core5G {
 	return &api.Core5G{ObjectMeta: made("core5g", 0), Spec: api.Core5GSpec{
 		PLMNs: []api.PLMN{{MCC: "208", MNC: "93"}}, TACs: []api.TAC{"000001"},
 		SliceCatalogue: []api.SNSSAI{{SST: 1, SD: "010203"}, {SST: 1, SD: "112233"}},
+		ControlPlane:   api.ControlPlaneFree5GC,
 		AMF:            api.AMFSpec{Name: "AMF", DefaultDNN: "internet"}, N2: api.N2Spec{Transport: api.TransportSCTP, Port: 38412},
 	}}
 }
@@ -231,8 +232,9 @@ func coreWithStore() *api.Core5G {
 
 func TestUpdate(t *testing.T) {
 	withStore := coreWithStore()
-	own := with(core(), func(c *api.Core5G) { c.Spec.ControlPlane = api.ControlPlaneCore5G })
-	ownAMF := with(own.DeepCopy(), func(c *api.Core5G) { c.Spec.AMF.Workers = ptr.To[int32](2) })
+	own := with(core(), func(c *api.Core5G) {
+		c.Spec.ControlPlane, c.Spec.AMF.Workers = api.ControlPlaneCore5G, ptr.To[int32](2)
+	})
 	runs := func(name string, minute int, sd, pool string) *api.Slice {
 		return with(slice(name, minute, sd, pool), func(s *api.Slice) { s.Status.SMF = "core5g-smf-" + name })
 	}
@@ -281,30 +283,27 @@ func TestUpdate(t *testing.T) {
 		"a Slice out of the catalogue": {there[0], func(o client.Object) { c := o.(*api.Core5G); c.Spec.SliceCatalogue = c.Spec.SliceCatalogue[:1] },
 			wants{warning: "Slice second: S-NSSAI 1-112233 is not in spec.sliceCatalogue"}},
 		"another control plane": {there[0], func(o client.Object) { o.(*api.Core5G).Spec.ControlPlane = api.ControlPlaneCore5G },
-			wants{warning: "this changes whose SMF serves PDU sessions: all of them end, and UEs establish new ones"}},
-		"core5g's own AMF": {own, func(o client.Object) { o.(*api.Core5G).Spec.AMF.Workers = ptr.To[int32](2) },
-			wants{warning: "this changes whose AMF serves UEs: gNBs set up N2 anew, and every UE registers anew\nthis restarts core5g-subscriber-data"}},
-		"free5GC's AMF again": {ownAMF, func(o client.Object) { o.(*api.Core5G).Spec.AMF.Workers = nil },
-			wants{warning: "this changes whose AMF serves UEs"}},
-		"a tracking area of the own AMF": {ownAMF, func(o client.Object) {
+			wants{warning: "this changes whose AMF and SMF serve UEs: gNBs set up N2 anew, every UE registers anew, and all PDU sessions end\nthis restarts core5g-subscriber-data"}},
+		"free5GC's again": {own, func(o client.Object) {
+			c := o.(*api.Core5G)
+			c.Spec.ControlPlane, c.Spec.AMF.Workers = api.ControlPlaneFree5GC, nil
+		}, wants{warning: "this changes whose AMF and SMF serve UEs"}},
+		"a tracking area of the own AMF": {own, func(o client.Object) {
 			c := o.(*api.Core5G)
 			c.Spec.TACs, c.Spec.AMF.Name, c.Spec.AMF.Workers = append(c.Spec.TACs, "000002"), "other", ptr.To[int32](1)
 		}, wants{}},
-		"another set of the own AMF": {ownAMF, func(o client.Object) { o.(*api.Core5G).Spec.AMF.Set = ptr.To[int32](1) },
+		"another set of the own AMF": {own, func(o client.Object) { o.(*api.Core5G).Spec.AMF.Set = ptr.To[int32](1) },
 			wants{warning: "this restarts the N2 terminators, one after the other: gNBs set up N2 anew, and UEs stay registered"}},
-		"resources of the own AMF": {ownAMF, func(o client.Object) {
+		"resources of the own AMF": {own, func(o client.Object) {
 			o.(*api.Core5G).Spec.Functions = []api.FunctionSpec{{Name: api.FunctionAccessManagement, Resources: &corev1.ResourceRequirements{}}}
 		}, wants{warning: "this restarts the AMF's workers, one after the other: UEs stay registered"}},
-		"emergency services": {ownAMF, func(o client.Object) {
+		"emergency services": {own, func(o client.Object) {
 			o.(*api.Core5G).Spec.AMF.Emergency = &api.EmergencyServices{SNSSAI: api.SNSSAI{SST: 1, SD: "010203"}, DNN: "sos"}
 		}, wants{}},
-		"emergency services of a slice that is not advertised": {ownAMF, func(o client.Object) {
+		"emergency services of a slice that is not advertised": {own, func(o client.Object) {
 			o.(*api.Core5G).Spec.AMF.Emergency = &api.EmergencyServices{SNSSAI: api.SNSSAI{SST: 2}, DNN: "sos"}
 		}, wants{refusal: "S-NSSAI 2 of spec.amf.emergency is not in spec.sliceCatalogue: add {sst: 2} there, or write one of it"}},
-		"emergency services of free5GC's AMF": {own, func(o client.Object) {
-			o.(*api.Core5G).Spec.AMF.Emergency = &api.EmergencyServices{SNSSAI: api.SNSSAI{SST: 1, SD: "010203"}, DNN: "sos"}
-		}, wants{refusal: "spec.amf.emergency needs core5g's own AMF"}},
-		"fewer terminators": {with(ownAMF.DeepCopy(), func(c *api.Core5G) { c.Spec.AMF.Terminators = ptr.To[int32](3) }), func(o client.Object) { o.(*api.Core5G).Spec.AMF.Terminators = nil },
+		"fewer terminators": {with(own.DeepCopy(), func(c *api.Core5G) { c.Spec.AMF.Terminators = ptr.To[int32](3) }), func(o client.Object) { o.(*api.Core5G).Spec.AMF.Terminators = nil },
 			wants{warning: "this ends 2 N2 terminators: their gNBs set up N2 anew, and UEs stay registered"}},
 		"a first session store": {there[0], func(o client.Object) { o.(*api.Core5G).Spec.SessionStore = &api.SessionStoreSpec{} }, wants{}},
 		"no session store any more": {withStore, func(o client.Object) { o.(*api.Core5G).Spec.SessionStore = nil },

@@ -37,10 +37,7 @@ func (r coreRules) judge(ctx context.Context, core *api.Core5G) (verdict, error)
 func (r coreRules) changed(ctx context.Context, before, after *api.Core5G) ([]string, error) {
 	var out, quiet []string
 	if before.OwnControlPlane() != after.OwnControlPlane() {
-		out = append(out, "this changes whose SMF serves PDU sessions: all of them end, and UEs establish new ones")
-	}
-	if before.OwnAMF() != after.OwnAMF() {
-		out = append(out, "this changes whose AMF serves UEs: gNBs set up N2 anew, and every UE registers anew")
+		out = append(out, "this changes whose AMF and SMF serve UEs: gNBs set up N2 anew, every UE registers anew, and all PDU sessions end")
 	}
 	for _, name := range specs.CoreRestarts(before, after, r.platform) {
 		switch {
@@ -48,8 +45,8 @@ func (r coreRules) changed(ctx context.Context, before, after *api.Core5G) ([]st
 			out = append(out, "this restarts the N2 terminators, one after the other: gNBs set up N2 anew, and UEs stay registered")
 		case name != specs.FunctionObjectName(after.Name, api.FunctionAMF):
 			quiet = append(quiet, name)
-		case before.OwnAMF() != after.OwnAMF(): // said already
-		case after.OwnAMF():
+		case before.OwnControlPlane() != after.OwnControlPlane(): // said already
+		case after.OwnControlPlane():
 			out = append(out, "this restarts the AMF's workers, one after the other: UEs stay registered")
 		default:
 			out = append(out, "this restarts the AMF, and every UE registers anew")
@@ -85,7 +82,7 @@ func (r coreRules) changed(ctx context.Context, before, after *api.Core5G) ([]st
 
 // fewerTerminators end the associations of their gNBs. Fewer workers end nothing.
 func fewerTerminators(before, after *api.Core5G) []string {
-	if !before.OwnAMF() || !after.OwnAMF() {
+	if !before.OwnControlPlane() || !after.OwnControlPlane() {
 		return nil
 	}
 	if n := specs.AMFTerminators(before) - specs.AMFTerminators(after); n > 0 {

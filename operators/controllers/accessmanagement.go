@@ -24,7 +24,7 @@ func servesUEs(f api.FunctionName) bool { return conditionOf[f] == api.Condition
 // leaveOtherAMF takes away the AMF that is not wanted. The problem says what is still there of it.
 func (r *CoreReconciler) leaveOtherAMF(ctx context.Context, core *api.Core5G) (problem string, err error) {
 	other := "core5g's own AMF"
-	if core.OwnAMF() {
+	if core.OwnControlPlane() {
 		other = "free5GC's AMF"
 	}
 	d := &appsv1.Deployment{}
@@ -40,7 +40,7 @@ func (r *CoreReconciler) leaveOtherAMF(ctx context.Context, core *api.Core5G) (p
 		return "", err
 	}
 	for i := range pods.Items {
-		if _, own := pods.Items[i].Labels[api.LabelAccessManagement]; own != core.OwnAMF() {
+		if _, own := pods.Items[i].Labels[api.LabelAccessManagement]; own != core.OwnControlPlane() {
 			return fmt.Sprintf("%s goes first: pod %s is still there", other, pods.Items[i].Name), nil
 		}
 	}
@@ -50,7 +50,7 @@ func (r *CoreReconciler) leaveOtherAMF(ctx context.Context, core *api.Core5G) (p
 // unwantedAMF is what the AMF that serves has no use for. The PodDisruptionBudgets of core5g's own stay and mean nobody.
 func unwantedAMF(core *api.Core5G) []client.Object {
 	named := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: core.Namespace, Name: name} }
-	if core.OwnAMF() {
+	if core.OwnControlPlane() {
 		return []client.Object{&corev1.ConfigMap{ObjectMeta: named(specs.FunctionObjectName(core.Name, api.FunctionAMF) + "-config")}}
 	}
 	return []client.Object{

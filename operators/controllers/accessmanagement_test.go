@@ -23,8 +23,8 @@ import (
 	"core5g.dev/core5g/operators/specs"
 )
 
-// ownAMF has the namespace's core served by core5g's own AMF, of two workers.
-func ownAMF(core *api.Core5G) {
+// ownControlPlane has the namespace's core served by core5g's own AMF and SMF, the former of two workers.
+func ownControlPlane(core *api.Core5G) {
 	core.Spec.ControlPlane, core.Spec.AMF.Workers = api.ControlPlaneCore5G, ptr.To[int32](2)
 }
 
@@ -59,7 +59,7 @@ func (e *environment) testOwnAMF(t *testing.T) {
 	}
 	e.create(t, pod)
 
-	e.changeCore(t, core, func() { ownAMF(core) })
+	e.changeCore(t, core, func() { ownControlPlane(core) })
 	e.wantCondition(t, core, api.ConditionAMFReady, metav1.ConditionFalse, api.ReasonProgressing, "free5GC's AMF goes first: pod core5g-amf-legacy is still there")
 	for _, name := range []string{"core5g-amf", "core5g-amf-n2"} {
 		if err := e.client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: name}, &appsv1.Deployment{}); !apierrors.IsNotFound(err) {
@@ -134,7 +134,7 @@ func (e *environment) testOwnAMF(t *testing.T) {
 	}
 
 	// Back again.
-	e.changeCore(t, core, func() { core.Spec.AMF.Workers = nil })
+	e.changeCore(t, core, func() { core.Spec.ControlPlane, core.Spec.AMF.Workers = api.ControlPlaneFree5GC, nil })
 	e.deployed(t, ns, "core5g-amf", api.LabelAccessManagement, false)
 	for _, o := range []client.Object{&appsv1.Deployment{}, &networkingv1.NetworkPolicy{}} {
 		eventually(t, "the terminators go", func() error { return e.goneFrom(t, o, ns, "core5g-amf-n2") })
@@ -161,7 +161,7 @@ func (e *environment) goneFrom(t *testing.T, o client.Object, ns, name string) e
 func TestTheAMFIsReadyWithAllItsParts(t *testing.T) {
 	core := testCore(t, "ns")
 	core.UID = "core"
-	ownAMF(core)
+	ownControlPlane(core)
 	core.Spec.AMF.Terminators = ptr.To[int32](2)
 	scheme, err := Scheme()
 	if err != nil {
@@ -204,7 +204,7 @@ func TestTheAMFIsReadyWithAllItsParts(t *testing.T) {
 // Whoever has to delete a pod for its registration is told what that ends.
 func TestARestartOfAWorkerEndsNothing(t *testing.T) {
 	core := testCore(t, "ns")
-	ownAMF(core)
+	ownControlPlane(core)
 	pod := smfPod("1")
 	r := newRegistrationRig(t, pod)
 	lost := expectedFunction{nfType: "AMF", host: "core5g-amf", pod: pod, lasting: lasting(specs.AMFLabels(core))}

@@ -395,6 +395,7 @@ func parse[T any](t *testing.T, namespace, manifest string) *T {
 	return object
 }
 
+// testCore is of free5GC's AMF and SMF: its Slices have SMFs and sessions that end for themselves.
 func testCore(t *testing.T, namespace string) *api.Core5G {
 	return parse[api.Core5G](t, namespace, `
 metadata: {name: core5g}
@@ -402,6 +403,7 @@ spec:
   plmns: [{mcc: "208", mnc: "93"}]
   tacs: ["000001"]
   sliceCatalogue: [{sst: 1, sd: "010203"}, {sst: 1, sd: "112233"}]
+  controlPlane: Free5GC
 `)
 }
 

@@ -34,7 +34,7 @@ func judgedObjects() (*api.Core5G, *api.Slice, *corev1.Secret, *api.Subscriber) 
 	named := func(name string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Namespace: "ns", Name: name, Generation: 1}
 	}
-	core := &api.Core5G{ObjectMeta: named("core5g"), Spec: api.Core5GSpec{PLMNs: []api.PLMN{{MCC: "208", MNC: "93"}}}}
+	core := &api.Core5G{ObjectMeta: named("core5g"), Spec: api.Core5GSpec{PLMNs: []api.PLMN{{MCC: "208", MNC: "93"}}, ControlPlane: api.ControlPlaneFree5GC}}
 	slice := &api.Slice{
 		ObjectMeta: named("internet"),
 		Spec:       api.SliceSpec{DataNetworks: []api.DataNetwork{{DNN: "internet"}}},

@@ -179,7 +179,7 @@ func runningOperator(readyReplicas int32) *appsv1.Deployment {
 
 func testCore() []client.Object {
 	return []client.Object{
-		&api.Core5G{ObjectMeta: named("core5g"), Status: api.Core5GStatus{
+		&api.Core5G{ObjectMeta: named("core5g"), Spec: api.Core5GSpec{ControlPlane: api.ControlPlaneFree5GC}, Status: api.Core5GStatus{
 			Conditions: unwell("waits for the AMF"), N2: &api.N2Status{Address: "10.0.0.1:38412", Transport: "SCTP"},
 			Functions: []api.FunctionStatus{{Name: "amf", Ready: metav1.ConditionFalse}, {Name: "nrf", Ready: metav1.ConditionTrue}},
 		}},

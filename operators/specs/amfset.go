@@ -22,6 +22,7 @@ const (
 	// PortN2Workers is where terminators wait for workers.
 	PortN2Workers = 38400
 
+	defaultWorkers     = 1
 	defaultTerminators = 1
 	defaultAMFShards   = 16
 
@@ -40,7 +41,7 @@ func WorkerLabels(core *api.Core5G) map[string]string {
 
 // AMFLabels select the pods that serve UEs: core5g's own AMF's workers or free5GC's AMF.
 func AMFLabels(core *api.Core5G) map[string]string {
-	if core.OwnAMF() {
+	if core.OwnControlPlane() {
 		return WorkerLabels(core)
 	}
 	return Labels(core.Name, string(api.FunctionAMF))
@@ -81,7 +82,7 @@ func AMFWorkers(core *api.Core5G, p Platform) FunctionObjects {
 	w.resources = requests("50m", "128Mi", "2Gi")
 	w.grace = 15 // its shards are given up, and their new holders found
 	w.waits = []string{waitFor(nrf, PortSBI)}
-	w.replicas = ptr.Deref(core.Spec.AMF.Workers, 1)
+	w.replicas = ptr.Deref(core.Spec.AMF.Workers, defaultWorkers)
 	o := w.objects(w.service(
 		servicePort("sbi", PortSBI, corev1.ProtocolTCP),
 		servicePort(portNameMetrics, PortMetrics, corev1.ProtocolTCP),

@@ -32,7 +32,7 @@ var platform = Platform{
 	AccessManagementServiceAccount: "core5g-access-management",
 }
 
-// defaults are what the API server fills in.
+// makeCore is of free5GC's AMF and SMF, with what else the API server fills in.
 func makeCore() *api.Core5G {
 	return &api.Core5G{
 		ObjectMeta: metav1.ObjectMeta{Name: "core5g", Namespace: "core5g", UID: types.UID("core-uid")},
@@ -42,13 +42,14 @@ func makeCore() *api.Core5G {
 			SliceCatalogue: []api.SNSSAI{{SST: 1, SD: "010203"}, {SST: 1, SD: "112233"}},
 			AMF:            api.AMFSpec{Name: "AMF", DefaultDNN: "internet"},
 			N2:             api.N2Spec{Transport: api.TransportSCTP, Port: 38412, ServiceType: corev1.ServiceTypeClusterIP},
+			ControlPlane:   api.ControlPlaneFree5GC,
 			LogLevel:       api.LogInfo,
 		},
 	}
 }
 
-// makeOwnAMFCore has core5g's own AMF, of two workers.
-func makeOwnAMFCore() *api.Core5G {
+// makeOwnCore is of core5g's own AMF and SMF, the former of two workers.
+func makeOwnCore() *api.Core5G {
 	core := makeCore()
 	core.Spec.ControlPlane, core.Spec.AMF.Workers = api.ControlPlaneCore5G, ptr.To[int32](2)
 	return core
@@ -190,12 +191,12 @@ func TestBuildersGolden(t *testing.T) {
 	shared := withServices(SMFSet{Core: own})
 	shared = append(shared, Certificate(SBIIssuer(own), SMFSet{Core: own}.Certificate()), networkPolicy(own, "smf"))
 
-	ownAMF := makeOwnAMFCore()
+	ownAMF := makeOwnCore()
 	ownAMF.Spec.TLS = secure.Spec.TLS
 	ownAMF.Spec.AMF.Terminators, ownAMF.Spec.AMF.Shards = ptr.To[int32](2), ptr.To[int32](32)
 	access := append(AMFWorkers(ownAMF, platform).all(), N2Terminators(ownAMF, platform).all()...)
 	access = append(access, Certificate(SBIIssuer(ownAMF), N2TerminatorCertificate(ownAMF)), networkPolicy(ownAMF, "amf"), N2TerminatorPolicy(ownAMF))
-	ownAMFOverUDP := makeOwnAMFCore()
+	ownAMFOverUDP := makeOwnCore()
 	ownAMFOverUDP.Spec.N2 = overUDP.Spec.N2
 
 	attachments := func(u *api.UPFInstance) []client.Object {
@@ -337,6 +338,7 @@ func TestWhatRestartsTheOwnAMF(t *testing.T) {
 		"its region and pointer": {func(c *api.Core5G) { c.Spec.AMF.Region, c.Spec.AMF.Pointer = ptr.To[int32](1), ptr.To[int32](1) }, nil},
 		"the default DNN":        {func(c *api.Core5G) { c.Spec.AMF.DefaultDNN = "ims" }, nil},
 		"more workers":           {func(c *api.Core5G) { c.Spec.AMF.Workers = ptr.To[int32](5) }, nil},
+		"as many as by default":  {func(c *api.Core5G) { c.Spec.AMF.Workers = nil }, nil},
 		"more terminators":       {func(c *api.Core5G) { c.Spec.AMF.Terminators = ptr.To[int32](3) }, nil},
 		"annotations of N2":      {func(c *api.Core5G) { c.Spec.N2.Annotations = map[string]string{"a": "b"} }, nil},
 		"its set":                {func(c *api.Core5G) { c.Spec.AMF.Set = ptr.To[int32](1) }, []string{terminators}},
@@ -348,12 +350,12 @@ func TestWhatRestartsTheOwnAMF(t *testing.T) {
 		"resources of the latter": {func(c *api.Core5G) {
 			c.Spec.Functions = []api.FunctionSpec{{Name: api.FunctionN2Terminator, Resources: &corev1.ResourceRequirements{}}}
 		}, []string{terminators}},
-		"free5GC's AMF in its place": {func(c *api.Core5G) { c.Spec.AMF.Workers = nil }, []string{"core5g-subscriber-data", workers}},
+		"free5GC's AMF in its place": {func(c *api.Core5G) { c.Spec.ControlPlane, c.Spec.AMF.Workers = api.ControlPlaneFree5GC, nil }, []string{"core5g-subscriber-data", workers}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			after := makeOwnAMFCore()
+			after := makeOwnCore()
 			c.change(after)
-			if diff := cmp.Diff(c.want, CoreRestarts(makeOwnAMFCore(), after, platform)); diff != "" {
+			if diff := cmp.Diff(c.want, CoreRestarts(makeOwnCore(), after, platform)); diff != "" {
 				t.Errorf("restarts (-want +got):\n%s", diff)
 			}
 		})
@@ -370,7 +372,7 @@ func TestWhoseAMFItIs(t *testing.T) {
 		says     string
 	}{
 		"free5GC's forgets a UE without a word, and is restarted": {makeCore(), false, api.ReasonRestartRequired, "there restarts the AMF, and every UE registers anew"},
-		"core5g's own tells the UE, and is not":                   {makeOwnAMFCore(), true, api.ReasonNotInCatalogue, `add {sst: 1, sd: "445566"} there, which restarts nothing`},
+		"core5g's own tells the UE, and is not":                   {makeOwnCore(), true, api.ReasonNotInCatalogue, `add {sst: 1, sd: "445566"} there, which restarts nothing`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			args := SubscriberData(c.core, platform).Deployment.Spec.Template.Spec.Containers[0].Args

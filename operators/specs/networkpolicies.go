@@ -60,7 +60,7 @@ func NetworkPolicies(core *api.Core5G) []*networkingv1.NetworkPolicy {
 	for _, component := range []string{"nrf", "amf", "smf", "pcf", "chf", "subscriber-data", "database", componentUPF} {
 		out = append(out, networkPolicy(core, component))
 	}
-	if core.OwnAMF() {
+	if core.OwnControlPlane() {
 		out = append(out, N2TerminatorPolicy(core))
 	}
 	if EmbeddedSessionStore(core) {
@@ -96,7 +96,7 @@ func networkPolicy(core *api.Core5G, component string) *networkingv1.NetworkPoli
 		admit(components(core, pfcpCallers[component]), policyPorts(corev1.ProtocolUDP, shardPFCP+1, shardPFCP+shards))
 	}
 	if callers := sbiCallers[api.FunctionName(component)]; callers != nil {
-		if component == string(api.FunctionAMF) && core.OwnAMF() {
+		if component == string(api.FunctionAMF) && core.OwnControlPlane() {
 			callers = append([]string{component}, callers...) // workers pass on to each other what is another's
 		}
 		admit(components(core, callers), policyPort(corev1.ProtocolTCP, PortSBI))
@@ -113,7 +113,7 @@ func networkPolicy(core *api.Core5G, component string) *networkingv1.NetworkPoli
 		admit(append(keepersOf(core), components(core, []string{componentOperator})...), policyPort(corev1.ProtocolTCP, PortSessionStore))
 		return policy
 	case string(api.FunctionAMF):
-		if !core.OwnAMF() {
+		if !core.OwnControlPlane() {
 			admit(nil, policyPort(n2Protocol(core), int(core.Spec.N2.Port)))
 		}
 	case ComponentN2:

@@ -119,7 +119,7 @@ func TestNetworkPoliciesAdmitWhoNeedsIt(t *testing.T) {
 
 // core5g's own AMF: gNBs reach the terminators alone, workers these and each other.
 func TestNetworkPoliciesOfTheOwnAMF(t *testing.T) {
-	core := makeOwnAMFCore()
+	core := makeOwnCore()
 	policies := NetworkPolicies(core)
 	worker := caller{namespace: "core5g", labels: WorkerLabels(core)}
 	gnb, smf := caller{namespace: "elsewhere"}, caller{namespace: "core5g", labels: SMFSet{Core: core}.Labels()}

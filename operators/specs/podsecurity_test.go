@@ -35,7 +35,7 @@ func builtPods() []builtPod {
 		template := o.Deployment.Spec.Template
 		out = append(out, builtPod{o.Deployment.Name, template.Labels, template.Annotations, template.Spec})
 	}
-	own := makeOwnAMFCore()
+	own := makeOwnCore()
 	for name, o := range map[string]FunctionObjects{
 		"core5g-smf": SMFSet{Core: own}.Build(platform, nil), "workers of the AMF": AMFWorkers(own, platform), "N2 terminators": N2Terminators(own, platform),
 	} {

@@ -152,7 +152,7 @@ func AdvertisedProblem(slice *api.Slice, core *api.Core5G) *Problem {
 			return nil
 		}
 	}
-	if core.OwnAMF() {
+	if core.OwnControlPlane() {
 		return &Problem{api.ReasonNotInCatalogue, fmt.Sprintf("S-NSSAI %s is not in spec.sliceCatalogue of Core5G %s, so no UE can ask for it: add %s there, which restarts nothing",
 			slice.Spec.SNSSAI, name, inCatalogue(slice.Spec.SNSSAI))}
 	}
@@ -167,8 +167,6 @@ func EmergencyProblem(core *api.Core5G) *Problem {
 	switch {
 	case e == nil:
 		return nil
-	case !core.OwnAMF():
-		return &Problem{api.ReasonNotSupported, "spec.amf.emergency needs core5g's own AMF: free5GC's has no emergency services; leave it out"}
 	case !slices.ContainsFunc(core.Spec.SliceCatalogue, e.SNSSAI.Equal):
 		return &Problem{api.ReasonNotInCatalogue, fmt.Sprintf("S-NSSAI %s of spec.amf.emergency is not in spec.sliceCatalogue: add %s there, or write one of it", e.SNSSAI, inCatalogue(e.SNSSAI))}
 	}

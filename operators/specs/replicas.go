@@ -31,7 +31,7 @@ func (w workload) keepsRecords() workload {
 	return w
 }
 
-// budget lets one pod go at a time.
+// budget lets one pod go at a time; also the only one, for a node that is drained must not wait for ever.
 func (w workload) budget() *policyv1.PodDisruptionBudget {
 	return &policyv1.PodDisruptionBudget{
 		TypeMeta: metav1.TypeMeta{APIVersion: "policy/v1", Kind: "PodDisruptionBudget"},

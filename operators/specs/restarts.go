@@ -18,7 +18,7 @@ func CoreFunctions(core *api.Core5G, p Platform, database Database) []FunctionOb
 	if core.Spec.SubscriberData != api.SubscriberDataFree5GC {
 		out = append(out, SubscriberData(core, p))
 	}
-	if core.OwnAMF() {
+	if core.OwnControlPlane() {
 		return append(out, N2Terminators(core, p), AMFWorkers(core, p))
 	}
 	return append(out, AMF(core, p))

@@ -127,10 +127,7 @@ func CoreCertificates(core *api.Core5G) []CertificateRequest {
 		out = append(out, certificateRequest(core, object, Labels(core.Name, string(fn)), owner, services...))
 	}
 	if core.OwnControlPlane() {
-		out = append(out, SMFSet{Core: core}.Certificate())
-	}
-	if core.OwnAMF() {
-		out = append(out, N2TerminatorCertificate(core))
+		out = append(out, SMFSet{Core: core}.Certificate(), N2TerminatorCertificate(core))
 	}
 	return append(out, certificateRequest(core, core.Name+"-operator", Labels(core.Name, componentOperator), owner, core.Name+"-operator"))
 }

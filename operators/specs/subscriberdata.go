@@ -20,7 +20,7 @@ func SubscriberData(core *api.Core5G, p Platform) FunctionObjects {
 		"--nrf=" + sbiURL(core, FunctionObjectName(core.Name, api.FunctionNRF)),
 		"--log-level=" + logger(core).Level,
 	}
-	if core.OwnAMF() { // which tells the UE; free5GC's forgets it without a word
+	if core.OwnControlPlane() { // which tells the UE; free5GC's forgets it without a word
 		w.args = append(w.args, "--withdraw")
 	}
 	if SBIOverTLS(core) {

@@ -70,7 +70,7 @@ func run(ctx context.Context, cases []string, runs int) error {
 		return err
 	}
 	if plane != cluster.Core5G {
-		return fmt.Errorf("the core has controlPlane %s, whose sessions end with their SMF: run make up CONTROL_PLANE=%s", plane, cluster.Core5G)
+		return fmt.Errorf("the core has controlPlane %s, whose sessions end with their SMF: run make up", plane)
 	}
 	var failed error
 	for _, name := range cases {

@@ -38,8 +38,9 @@ type Core5GList struct {
 
 // Core5GSpec says what the core should be.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.sessionManagement) || (has(self.controlPlane) && self.controlPlane == 'Core5G')",message="sessionManagement needs controlPlane Core5G: free5GC's SMF is one pod for each Slice"
-// +kubebuilder:validation:XValidation:rule="!has(self.amf) || !has(self.amf.workers) || (has(self.controlPlane) && self.controlPlane == 'Core5G')",message="amf.workers needs controlPlane Core5G: core5g's own AMF keeps its UEs in the session store; write that, or leave workers out for free5GC's AMF"
+// +kubebuilder:validation:XValidation:rule="!has(self.controlPlane) || self.controlPlane != 'Free5GC' || !has(self.sessionManagement)",message="sessionManagement is the size of core5g's own SMF, and free5GC's is one pod for each Slice: leave it out, or write controlPlane: Core5G"
+// +kubebuilder:validation:XValidation:rule="!has(self.controlPlane) || self.controlPlane != 'Free5GC' || !has(self.amf) || !has(self.amf.workers) && !has(self.amf.terminators) && !has(self.amf.shards) && !has(self.amf.capacity) && !has(self.amf.integrity) && !has(self.amf.ciphering) && !has(self.amf.periodicRegistration) && !has(self.amf.backoff) && !has(self.amf.imsVoice) && !has(self.amf.networkName) && !has(self.amf.emergency)",message="amf.workers, terminators, shards, capacity, integrity, ciphering, periodicRegistration, backoff, imsVoice, networkName and emergency are of core5g's own AMF, and free5GC's does not know them: leave them out, or write controlPlane: Core5G"
+// +kubebuilder:validation:XValidation:rule="!has(self.controlPlane) || !has(oldSelf.controlPlane) || self.controlPlane == 'Free5GC' || oldSelf.controlPlane == 'Free5GC' || (has(self.amf) && has(self.amf.shards) ? self.amf.shards : 16) == (has(oldSelf.amf) && has(oldSelf.amf.shards) ? oldSelf.amf.shards : 16)",message="amf.shards cannot change while core5g's own AMF serves, because each UE's AMF UE NGAP ID and 5G-TMSI have the number of its shard (16 unless set): leave it as it is, or write controlPlane: Free5GC without it first and both again after, which has all UEs register anew"
 type Core5GSpec struct {
 	// plmns served by the AMF.
 	// +kubebuilder:validation:MinItems=1
@@ -56,8 +57,7 @@ type Core5GSpec struct {
 	TACs []TAC `json:"tacs"`
 
 	// sliceCatalogue is what the AMF advertises to gNBs and UEs ahead of time: a Slice within it needs
-	// no restart of the AMF. Changing the catalogue itself restarts free5GC's AMF; core5g's own (amf.workers)
-	// tells gNBs and UEs of it and goes on.
+	// no restart of the AMF. Changing the catalogue itself has the AMF tell gNBs and UEs of it; free5GC's restarts.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
 	// +listType=map
@@ -77,8 +77,8 @@ type Core5GSpec struct {
 	// +kubebuilder:default={}
 	Database DatabaseSpec `json:"database,omitempty"`
 
-	// sessionStore is where session management keeps PDU sessions, so that they outlive its pods. Nothing that
-	// runs today needs one: it is made where this is written.
+	// sessionStore is where SMF and AMF of controlPlane Core5G keep PDU sessions and UEs, so that they outlive their pods. One is
+	// made in the cluster where this is left out; with Free5GC, which needs none, where it is written.
 	// +optional
 	SessionStore *SessionStoreSpec `json:"sessionStore,omitempty"`
 
@@ -87,9 +87,10 @@ type Core5GSpec struct {
 	// +kubebuilder:default=Kubernetes
 	SubscriberData SubscriberDataMode `json:"subscriberData,omitempty"`
 
-	// controlPlane says whose SMF serves PDU sessions: Core5G, one for all Slices that keeps them in the session store, or
-	// Free5GC, one for each Slice. Changing it ends all PDU sessions.
-	// +kubebuilder:default=Free5GC
+	// controlPlane says whose AMF and SMF serve UEs and PDU sessions: Core5G, core5g's own, which keep them in the session store,
+	// or Free5GC, free5GC's, an AMF of one pod and an SMF for each Slice. Changing it ends all PDU sessions, and has every UE
+	// register anew.
+	// +kubebuilder:default=Core5G
 	ControlPlane ControlPlane `json:"controlPlane,omitempty"`
 
 	// sessionManagement is the SMF of controlPlane Core5G.
@@ -157,11 +158,10 @@ type SessionManagementSpec struct {
 	Shards *int32 `json:"shards,omitempty"`
 }
 
-// OwnControlPlane says whether the core's PDU sessions are served by core5g's own SMF.
-func (c *Core5G) OwnControlPlane() bool { return c != nil && c.Spec.ControlPlane == ControlPlaneCore5G }
-
-// OwnAMF says whether UEs are served by core5g's own AMF.
-func (c *Core5G) OwnAMF() bool { return c.OwnControlPlane() && c.Spec.AMF.Workers != nil }
+// OwnControlPlane says whether UEs and PDU sessions are served by core5g's own AMF and SMF, which is the default.
+func (c *Core5G) OwnControlPlane() bool {
+	return c != nil && c.Spec.ControlPlane != ControlPlaneFree5GC
+}
 
 // TLSMode says how the service based interface is protected.
 // +kubebuilder:validation:Enum=Disabled;Server;Mutual
@@ -256,13 +256,10 @@ type NetworkPolicySpec struct {
 	MetricsFrom []networkingv1.NetworkPolicyPeer `json:"metricsFrom,omitempty"`
 }
 
-// AMFSpec is the AMF: one pod of free5GC's, or, where workers is written, a set of core5g's own.
+// AMFSpec is the AMF: a set of pods of core5g's own, or, with controlPlane Free5GC, one pod of free5GC's.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.workers) || !has(self.terminators) && !has(self.shards)",message="amf.terminators and amf.shards are of core5g's own AMF: write amf.workers too, or leave them out"
-// +kubebuilder:validation:XValidation:rule="has(self.workers) || !has(self.capacity) && !has(self.integrity) && !has(self.ciphering) && !has(self.periodicRegistration) && !has(self.backoff) && !has(self.imsVoice) && !has(self.networkName)",message="amf.capacity, integrity, ciphering, periodicRegistration, backoff, imsVoice and networkName are of core5g's own AMF, and free5GC's does not know them: write amf.workers too, or leave them out"
 // +kubebuilder:validation:XValidation:rule="!has(self.periodicRegistration) || duration(self.periodicRegistration) >= duration('2s') && duration(self.periodicRegistration) <= duration('310h')",message="amf.periodicRegistration (T3512) must be from 2s to 310h, for example 1h"
 // +kubebuilder:validation:XValidation:rule="!has(self.backoff) || duration(self.backoff) >= duration('2s') && duration(self.backoff) <= duration('186m')",message="amf.backoff (T3346) must be from 2s to 186m, for example 30s"
-// +kubebuilder:validation:XValidation:rule="!has(self.workers) || !has(oldSelf.workers) || (has(self.shards) ? self.shards : 16) == (has(oldSelf.shards) ? oldSelf.shards : 16)",message="amf.shards cannot change while core5g's own AMF serves, because each UE's AMF UE NGAP ID and 5G-TMSI have the number of its shard (16 unless set): leave it as it is, or take amf.workers away first and write both again, which has all UEs register anew"
 type AMFSpec struct {
 	// name is the AMF name that gNBs see (TS 38.413 9.3.3.21). A change restarts free5GC's AMF; core5g's own tells gNBs
 	// and goes on.
@@ -288,9 +285,7 @@ type AMFSpec struct {
 	// defaultDNN is what a UE gets that asks for no data network and has none in its subscription.
 	// +kubebuilder:default=internet
 	DefaultDNN DNN `json:"defaultDNN,omitempty"`
-	// workers are the pods of core5g's own AMF, which share the UEs and keep them in the session store: it serves where this
-	// is written, with controlPlane Core5G, and free5GC's AMF, one pod, where it is left out. Raising and lowering the number
-	// loses no UE. Writing it, or taking it away, has all UEs register anew.
+	// workers are the pods of core5g's own AMF that share the UEs; 1 when left out. Raising and lowering the number loses no UE.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=64

@@ -177,19 +177,21 @@ func TestSchemaRefusesWithASentence(t *testing.T) {
 				"unknown transport":            {`tacs:`, "n2: {transport: TCP}\n  tacs:", `supported values: "SCTP", "SCTPOverUDP"`},
 				"AMF set beyond 10 bits":       {`tacs:`, "amf: {set: 1024}\n  tacs:", `less than or equal to 1023`},
 				"a control plane that is none": {`tacs:`, "controlPlane: Open5GS\n  tacs:", `supported values: "Core5G", "Free5GC"`},
-				"free5GC's SMF and replicas":   {`tacs:`, "sessionManagement: {replicas: 2}\n  tacs:", `sessionManagement needs controlPlane Core5G`},
-				"no shards":                    {`tacs:`, "controlPlane: Core5G\n  sessionManagement: {shards: 0}\n  tacs:", `greater than or equal to 1`},
-				"free5GC's AMF and workers":    {`tacs:`, "amf: {workers: 2}\n  tacs:", `amf.workers needs controlPlane Core5G`},
-				"terminators without workers":  {`tacs:`, "controlPlane: Core5G\n  amf: {terminators: 2}\n  tacs:", `amf.terminators and amf.shards are of core5g's own AMF: write amf.workers too`},
-				"shards without workers":       {`tacs:`, "controlPlane: Core5G\n  amf: {shards: 16}\n  tacs:", `write amf.workers too, or leave them out`},
-				"no workers":                   {`tacs:`, "controlPlane: Core5G\n  amf: {workers: 0}\n  tacs:", `greater than or equal to 1`},
-				"algorithms of free5GC's AMF":  {`tacs:`, "amf: {ciphering: [NEA2]}\n  tacs:", `free5GC's does not know them: write amf.workers too`},
-				"an algorithm of none":         {`tacs:`, "controlPlane: Core5G\n  amf: {workers: 1, integrity: [NIA0]}\n  tacs:", `supported values: "NIA1", "NIA2", "NIA3"`},
-				"T3512 beyond its timer":       {`tacs:`, "controlPlane: Core5G\n  amf: {workers: 1, periodicRegistration: 311h}\n  tacs:", `amf.periodicRegistration (T3512) must be from 2s to 310h`},
-				"no back-off at all":           {`tacs:`, "controlPlane: Core5G\n  amf: {workers: 1, backoff: 0s}\n  tacs:", `amf.backoff (T3346) must be from 2s to 186m`},
-				"a time zone without sign":     {`tacs:`, "controlPlane: Core5G\n  amf: {workers: 1, networkName: {timeZone: \"02:00\"}}\n  tacs:", `for example "+02:00"`},
-				"a time zone of no land":       {`tacs:`, "controlPlane: Core5G\n  amf: {workers: 1, networkName: {timeZone: \"+14:15\"}}\n  tacs:", `from -14:00 to +14:00`},
-				"shards beyond 8 bits":         {`tacs:`, "controlPlane: Core5G\n  amf: {workers: 1, shards: 256}\n  tacs:", `less than or equal to 255`},
+				"free5GC's SMF and replicas":   {`tacs:`, "controlPlane: Free5GC\n  sessionManagement: {replicas: 2}\n  tacs:", `free5GC's is one pod for each Slice: leave it out, or write controlPlane: Core5G`},
+				"no shards":                    {`tacs:`, "sessionManagement: {shards: 0}\n  tacs:", `greater than or equal to 1`},
+				"free5GC's AMF and workers":    {`tacs:`, "controlPlane: Free5GC\n  amf: {workers: 2}\n  tacs:", `free5GC's does not know them: leave them out, or write controlPlane: Core5G`},
+				"free5GC's and terminators":    {`tacs:`, "controlPlane: Free5GC\n  amf: {terminators: 2}\n  tacs:", `amf.workers, terminators, shards, capacity`},
+				"free5GC's AMF and shards":     {`tacs:`, "controlPlane: Free5GC\n  amf: {shards: 16}\n  tacs:", `write controlPlane: Core5G`},
+				"algorithms of free5GC's AMF":  {`tacs:`, "controlPlane: Free5GC\n  amf: {ciphering: [NEA2]}\n  tacs:", `write controlPlane: Core5G`},
+				"voice with free5GC's AMF":     {`tacs:`, "controlPlane: Free5GC\n  amf: {imsVoice: true}\n  tacs:", `write controlPlane: Core5G`},
+				"emergencies with free5GC's":   {`tacs:`, "controlPlane: Free5GC\n  amf: {emergency: {snssai: {sst: 1}, dnn: sos}}\n  tacs:", `networkName and emergency are of core5g's own AMF`},
+				"no workers":                   {`tacs:`, "amf: {workers: 0}\n  tacs:", `greater than or equal to 1`},
+				"an algorithm of none":         {`tacs:`, "amf: {integrity: [NIA0]}\n  tacs:", `supported values: "NIA1", "NIA2", "NIA3"`},
+				"T3512 beyond its timer":       {`tacs:`, "amf: {periodicRegistration: 311h}\n  tacs:", `amf.periodicRegistration (T3512) must be from 2s to 310h`},
+				"no back-off at all":           {`tacs:`, "amf: {backoff: 0s}\n  tacs:", `amf.backoff (T3346) must be from 2s to 186m`},
+				"a time zone without sign":     {`tacs:`, "amf: {networkName: {timeZone: \"02:00\"}}\n  tacs:", `for example "+02:00"`},
+				"a time zone of no land":       {`tacs:`, "amf: {networkName: {timeZone: \"+14:15\"}}\n  tacs:", `from -14:00 to +14:00`},
+				"shards beyond 8 bits":         {`tacs:`, "amf: {shards: 256}\n  tacs:", `less than or equal to 255`},
 				"name too long":                {`name: core5g`, `name: a-name-that-is-far-too-long-for-it`, `at most 30 characters`},
 			},
 		},
@@ -406,8 +408,7 @@ func TestSchemaTakesAFullCatalogue(t *testing.T) {
 }
 
 func TestSchemaTakesAnAMFOfItsOwn(t *testing.T) {
-	amf := `controlPlane: Core5G
-  amf: {workers: 2, terminators: 2, shards: 32, capacity: 0, integrity: [NIA3, NIA1], ciphering: [NEA1, NEA0], periodicRegistration: 10m, backoff: 1m,
+	amf := `amf: {workers: 2, terminators: 2, shards: 32, capacity: 0, integrity: [NIA3, NIA1], ciphering: [NEA1, NEA0], periodicRegistration: 10m, backoff: 1m,
     imsVoice: true, networkName: {full: Network of the North, short: North, timeZone: "-03:30"},
     emergency: {snssai: {sst: 1, sd: "010203"}, dnn: sos, unauthenticated: true}}
   tacs:`
@@ -419,19 +420,17 @@ func TestSchemaTakesAnAMFOfItsOwn(t *testing.T) {
 // Shards are in identifiers that UEs and gNBs have: they stay while core5g's own AMF serves, and are free between.
 func TestShardsOfAnAMFThatServesStay(t *testing.T) {
 	kind := loadKind(t, "core5g.dev_core5gs.yaml")
-	with := func(amf string) string {
-		return strings.Replace(validCore, "tacs:", "controlPlane: Core5G\n  amf: "+amf+"\n  tacs:", 1)
-	}
+	with := func(fields string) string { return strings.Replace(validCore, "tacs:", fields+"\n  tacs:", 1) }
 	for name, c := range map[string]struct {
 		before, after string
 		want          string
 	}{
-		"others":                  {"{workers: 2, shards: 8}", "{workers: 2, shards: 9}", "amf.shards cannot change while core5g's own AMF serves"},
-		"others than the default": {"{workers: 2}", "{workers: 2, shards: 8}", "amf.shards cannot change"},
-		"left out":                {"{workers: 2, shards: 8}", "{workers: 2}", "(16 unless set)"},
-		"the default, written":    {"{workers: 2}", "{workers: 3, terminators: 2, shards: 16}", ""},
-		"the first":               {"{}", "{workers: 2, shards: 8}", ""},
-		"with the AMF itself":     {"{workers: 2, shards: 8}", "{}", ""},
+		"others":                   {"amf: {shards: 8}", "amf: {shards: 9}", "amf.shards cannot change while core5g's own AMF serves"},
+		"others than the default":  {"amf: {}", "amf: {shards: 8}", "amf.shards cannot change"},
+		"left out":                 {"amf: {shards: 8}", "amf: {}", "(16 unless set)"},
+		"the default, written":     {"controlPlane: Core5G", "amf: {workers: 3, terminators: 2, shards: 16}", ""},
+		"with the first AMF":       {"controlPlane: Free5GC", "controlPlane: Core5G\n  amf: {shards: 8}", ""},
+		"with the AMF that leaves": {"amf: {shards: 8}", "controlPlane: Free5GC", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := kind.errors(t, with(c.after), with(c.before)); (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
