@@ -4,10 +4,7 @@ go 1.26.2
 
 replace github.com/free5gc/sctp => ../nf/sctp
 
-require (
-	github.com/free5gc/sctp v1.1.2
-	github.com/kylelemons/godebug v1.1.0 // indirect
-)
+require github.com/free5gc/sctp v1.1.2 // indirect
 
 require (
 	core5g.dev/core5g/images/nf v0.0.0
@@ -24,8 +21,8 @@ require (
 	github.com/free5gc/amf v1.4.5
 	github.com/free5gc/aper v1.1.1 // indirect
 	github.com/free5gc/nas v1.2.3 // indirect
-	github.com/free5gc/ngap v1.1.3
-	github.com/free5gc/openapi v1.2.5-0.20260527003827-02dc71b4d94f
+	github.com/free5gc/ngap v1.1.3 // indirect
+	github.com/free5gc/openapi v1.2.5-0.20260527003827-02dc71b4d94f // indirect
 	github.com/free5gc/util v1.3.2 // indirect
 	github.com/gabriel-vasile/mimetype v1.4.3 // indirect
 	github.com/gin-contrib/sse v0.1.0 // indirect
@@ -56,7 +53,7 @@ require (
 	github.com/pion/sctp v1.9.2 // indirect
 	github.com/pion/transport/v4 v4.0.1 // indirect
 	github.com/pkg/errors v0.9.1 // indirect
-	github.com/prometheus/client_golang v1.21.0
+	github.com/prometheus/client_golang v1.21.0 // indirect
 	github.com/prometheus/client_model v0.6.1 // indirect
 	github.com/prometheus/common v0.62.0 // indirect
 	github.com/prometheus/procfs v0.15.1 // indirect

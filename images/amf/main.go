@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"reflect"
 	"syscall"
 
 	"core5g.dev/core5g/images/nf"
@@ -64,25 +63,8 @@ func run(configPath string, log *slog.Logger) error {
 	if app, err = service.NewApp(ctx, cfg, ""); err != nil {
 		return err
 	}
-	ues := newUEMetrics()
 	metrics.Registered("AMF", keeper.Registered)
-	metrics.MustRegister(ues)
-	admitted := newAdmission(dispatch, log)
-	metrics.MustRegister(admitted)
-	admitted.start(ctx)
 	metrics.Serve(ctx)
-	go ues.run(ctx, func() tally {
-		now := newTally()
-		contexts, _ := app.Processor().OAMRegisteredUEContextProcedure("")
-		for _, c := range contexts {
-			now.ue(reflect.ValueOf(c))
-		}
-		app.Context().AmfRanPool.Range(func(_, _ any) bool {
-			now.gnbs++
-			return true
-		})
-		return now
-	})
 	core.Serve(ctx, sbiFront, "", "")
 	go keeper.Run(ctx)
 	app.Start()
