@@ -148,32 +148,13 @@ func run(configPath, routingPath string, log *slog.Logger) error {
 	}
 	metrics := exposition.New(log)
 	metrics.Registered("SMF", keeper.Registered)
-	established := newEstablishments(metrics)
-	served := configured(cfg.Configuration)
-	for _, s := range served {
-		established.expect(s)
-	}
-	metrics.MustRegister(sessionMetrics{func() view {
-		established.expire()
-		v := view{sessions: map[session]int{}, upfs: map[string]bool{}}
-		for _, s := range served {
-			v.sessions[s] = 0
-		}
-		upi.Mu.RLock()
-		defer upi.Mu.RUnlock()
-		for name, node := range upi.UPFs {
-			v.upfs[name] = int(node.UPF.UPFStatus) == associated
-			tally(v.sessions, node.UPF.ProcEachSMContext)
-		}
-		return v
-	}})
 	metrics.Serve(life)
-	sbiFront := front.New(place, established.handler(choice.handler(handler(place.Private, services[0].ApiPrefix, func(ctx context.Context) string {
+	sbiFront := front.New(place, choice.handler(handler(place.Private, services[0].ApiPrefix, func(ctx context.Context) string {
 		if !anyAssociated() {
 			return "UPF: none is associated"
 		}
 		return others.missing(ctx)
-	}))))
+	})))
 	var certificate, key string
 	if sbi.Tls != nil {
 		certificate, key = sbi.Tls.Pem, sbi.Tls.Key
