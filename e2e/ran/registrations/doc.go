@@ -3,5 +3,6 @@
 // UEs are to notice nothing.
 //
 //	rig_test.go     the parts, and how they are started, cut and killed
+//	fused_test.go   the layout Fused: one process, with redis-server and UPF beside it
 //	*_test.go       a subject each
 package registrations

@@ -63,8 +63,11 @@ func (p *phone) idle() {
 	})
 }
 
-func TestAUEGoesIdleIsPagedAndLeaves(t *testing.T) {
-	s := begin(t)
+func TestAUEGoesIdleIsPagedAndLeaves(t *testing.T) { begin(t).comesAndGoes() }
+
+func (s *story) comesAndGoes() {
+	t := s.t
+	t.Helper()
 	p := s.attach(1)
 	p.idle()
 	if rec := s.kept(1); rec.N2 != nil {
@@ -88,9 +91,11 @@ func TestAUEGoesIdleIsPagedAndLeaves(t *testing.T) {
 	s.until("nothing of the UE that was switched off", func() bool { return s.kept(1) == nil && len(s.upfu.Sessions()) == 0 })
 }
 
-// A subscriber that is barred is deregistered at once, and told why.
-func TestASubscriptionIsWithdrawn(t *testing.T) {
-	s := begin(t)
+func TestASubscriptionIsWithdrawn(t *testing.T) { begin(t).withdraws() }
+
+// withdraws the subscription of a UE, which is barred: it is deregistered at once, and told why.
+func (s *story) withdraws() {
+	s.t.Helper()
 	p := s.attach(1)
 	s.subscribers(func(text string) string {
 		return strings.Replace(text, "supi: "+supi(1)+",", "supi: "+supi(1)+", barred: true,", 1)

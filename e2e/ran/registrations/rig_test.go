@@ -37,6 +37,8 @@ import (
 	amfrecord "core5g.dev/core5g/images/access-management/record"
 	"core5g.dev/core5g/images/access-management/terminator"
 	"core5g.dev/core5g/images/access-management/worker"
+	controlplane "core5g.dev/core5g/images/control-plane"
+	"core5g.dev/core5g/images/nf/pod"
 	"core5g.dev/core5g/images/nf/sbi"
 	"core5g.dev/core5g/images/nf/sessionstore"
 	"core5g.dev/core5g/images/nf/sessionstore/memory"
@@ -81,6 +83,9 @@ var (
 )
 
 func TestMain(m *testing.M) {
+	if os.Getenv(programEnv) != "" {
+		pod.Main("control-plane", controlplane.ParseConfig, controlplane.Run)
+	}
 	if err := os.Setenv(sctp.TransportEnv, "udp"); err != nil {
 		panic(err)
 	}
@@ -142,8 +147,21 @@ func begin(t *testing.T, step ...func(*amfWorker, string)) *story {
 // beginOn those stores, for so long at most.
 func beginOn(t *testing.T, of stores, most time.Duration, step ...func(*amfWorker, string)) *story {
 	t.Helper()
+	s := newStory(t, most)
+	s.stores, s.store = of, of.amf()
+	s.startData()
+	s.startSMF()
+	s.startTerminator()
+	s.startWorker(step...)
+	s.startAccess()
+	return s
+}
+
+// newStory with nobody in it yet, for so long at most.
+func newStory(t *testing.T, most time.Duration) *story {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), most)
-	s := &story{t: t, number: byte(told.Add(1)), ctx: ctx, stores: of, store: of.amf(), client: &http.Transport{}}
+	s := &story{t: t, number: byte(told.Add(1)), ctx: ctx, client: &http.Transport{}}
 	s.client.DialContext = s.dial
 	var err error
 	if s.sealer, err = sessionstore.NewSealer(map[uint32][]byte{1: make([]byte, sessionstore.KeySize)}); err != nil {
@@ -163,21 +181,28 @@ func beginOn(t *testing.T, of stores, most time.Duration, step ...func(*amfWorke
 		s.wg.Wait()
 		s.client.CloseIdleConnections()
 	})
-	s.startData()
-	s.startSMF()
-	s.startTerminator()
-	s.startWorker(step...)
+	return s
+}
+
+// startAccess has two gNBs connect to the AMF.
+func (s *story) startAccess() {
+	s.t.Helper()
 	for n := range 2 {
 		s.startGNB(n)
 	}
 	s.area = gnb.NewArea(s.gnbs...)
 	for _, g := range s.gnbs {
-		s.wg.Go(func() { g.Run(ctx) })
+		s.wg.Go(func() { g.Run(s.ctx) })
 	}
+	s.connects()
+}
+
+// connects waits until both gNBs are connected.
+func (s *story) connects() {
+	s.t.Helper()
 	s.until("gNBs and AMF", func() bool {
 		return s.gnbs[0].Status().State == "connected" && s.gnbs[1].Status().State == "connected"
 	})
-	return s
 }
 
 // dial by name.
@@ -228,6 +253,22 @@ func (s *story) until(what string, holds func() bool) {
 
 func (s *story) startData() {
 	s.t.Helper()
+	s.writeSubscribers()
+	objects, err := subscription.OpenFile(s.file)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.wg.Go(func() { _ = objects.Watch(s.ctx, s.log("subscriber-data")) })
+	s.data = httptest.NewServer(subscriberdata.NewHandler(subscriberdata.Parts{
+		Directory: subscription.NewDirectory(objects), Now: time.Now, Sequences: aka.NewSequences(time.Now, 0, nil), Callbacks: s.client, Withdraw: true,
+		Log: s.log("subscriber-data"), Registry: prometheus.NewRegistry(),
+	}))
+	s.t.Cleanup(s.data.Close)
+}
+
+// writeSubscribers into the file that they are read from.
+func (s *story) writeSubscribers() {
+	s.t.Helper()
 	var text strings.Builder
 	text.WriteString(`
 apiVersion: core5g.dev/v1alpha1
@@ -262,16 +303,6 @@ stringData: {k: ` + key + `, opc: ` + opc + `}
 	if err := os.WriteFile(s.file, []byte(text.String()), 0o600); err != nil {
 		s.t.Fatal(err)
 	}
-	objects, err := subscription.OpenFile(s.file)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	s.wg.Go(func() { _ = objects.Watch(s.ctx, s.log("subscriber-data")) })
-	s.data = httptest.NewServer(subscriberdata.NewHandler(subscriberdata.Parts{
-		Directory: subscription.NewDirectory(objects), Now: time.Now, Sequences: aka.NewSequences(time.Now, 0, nil), Callbacks: s.client, Withdraw: true,
-		Log: s.log("subscriber-data"), Registry: prometheus.NewRegistry(),
-	}))
-	s.t.Cleanup(s.data.Close)
 }
 
 // ---- SMF and UPF -------------------------------------------------------------------------------
@@ -297,7 +328,8 @@ const (
 	amfInstance = "7f5c3c4e-0000-4000-8000-0000000000af"
 )
 
-func (s *story) startSMF() {
+// startUPF gives the address of its N4.
+func (s *story) startUPF() netip.AddrPort {
 	s.t.Helper()
 	socket := filepath.Join(s.t.TempDir(), "upf.sock")
 	var err error
@@ -305,7 +337,12 @@ func (s *story) startSMF() {
 		s.t.Fatal(err)
 	}
 	s.t.Cleanup(s.upfu.Kill)
-	unit := s.startAgent(socket)
+	return s.startAgent(socket)
+}
+
+func (s *story) startSMF() {
+	s.t.Helper()
+	unit := s.startUPF()
 	network := func(dnn, core, pool string) []configuration.DataNetwork {
 		return []configuration.DataNetwork{{
 			DNN: dnn, Core: core, Types: []n1.SessionType{n1.IPv4}, AMBR: record.AMBR{Uplink: 1e9, Downlink: 1e9}, FiveQI: 9,
