@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 #define UPF_ABI_MAGIC 0x35475543u // "CUG5"
-#define UPF_ABI_VERSION 4u
+#define UPF_ABI_VERSION 5u
 #define UPF_MSG_MAX (192u * 1024u) // octets in one datagram; fits the default socket buffer
 
 #define UPF_PDR_QERS 4u // QERs and URRs that one PDR may name
@@ -55,6 +55,9 @@ enum upf_op {
 	UPF_OP_EVENT = 6,       // u->c: records, unsolicited, seq 0
 	UPF_OP_SHOW = 7,        // c->u: struct upf_session_ref; answered by SHOW + text (JSON): the
 				// session's rules as compiled, or status ENOENT
+	UPF_OP_LINE = 8, // c->u: nothing follows, a descriptor comes along (SCM_RIGHTS); ANSWER.
+			 // upf-u keeps it open, in place of the one before, and does nothing
+			 // with it: who is at its other end hears of it when both processes end
 };
 
 struct upf_msg {
@@ -115,6 +118,8 @@ enum upf_record_type {
 		7,         // struct upf_session_ref: forget what waits (PFCPSMReq-Flags DROBU)
 	UPF_REC_ECHO = 8,  // struct upf_echo: send a GTP-U Echo Request (TS 29.281 7.2.1)
 	UPF_REC_TRACE = 9, // struct upf_trace: report packets of a session, or of all
+	UPF_REC_GRANT =
+		10, // struct upf_grant: answer and forward until then; a upf-u with `redundancy`
 	// EVENT
 	UPF_REC_EV_URR = 32,       // struct upf_ev_urr: an armed volume was reached
 	UPF_REC_EV_DL_DATA = 33,   // struct upf_ev_dl_data: first packet for a FAR with NOCP
@@ -389,6 +394,17 @@ struct upf_trace {
 };
 static_assert(sizeof(struct upf_trace) == 24, "upf_trace");
 
+// A upf-u with `redundancy` begins silent: it drops what comes and sends nothing, until it is granted an
+// epoch, and again when the grant has ended, whether upf-c lives or not. A grant of an epoch before the
+// last one is refused.
+#define UPF_GRANT_ALWAYS 0xffffffffffffffffull
+struct upf_grant {
+	struct upf_record rec;
+	uint64_t epoch;
+	uint64_t until_ns; // CLOCK_BOOTTIME; 0: silent at once; UPF_GRANT_ALWAYS: without an end
+};
+static_assert(sizeof(struct upf_grant) == 24, "upf_grant");
+
 // ---- events --------------------------------------------------------------------------------
 
 struct upf_ev_urr {
@@ -505,7 +521,10 @@ enum upf_port { // the interfaces of a worker
 	X(REASSEMBLY_TOO_BIG, "reassembly_too_big", \
 		"fragments of a packet that is too long, or in too many pieces") \
 	X(DUPLICATION, "duplication", \
-		"copy for Duplicating Parameters that could not be made or did not leave")
+		"copy for Duplicating Parameters that could not be made or did not leave") \
+	X(SILENT, "silent", \
+		"came to, or was to leave, a UPF that is not granted its addresses: another one " \
+		"serves them")
 
 #define UPF_DROP_ENUM(symbol, label, help) UPF_DROP_##symbol,
 enum upf_drop { UPF_DROP_REASONS(UPF_DROP_ENUM) UPF_DROPS };

@@ -5,155 +5,158 @@ package abi
 import "unsafe"
 
 const (
-	AbiMagic                = 0x35475543 // UPF_ABI_MAGIC
-	AbiVersion              = 0x4        // UPF_ABI_VERSION
-	MsgMax                  = 0x30000    // UPF_MSG_MAX
-	PdrQers                 = 0x4        // UPF_PDR_QERS
-	PdrUrrs                 = 0x8        // UPF_PDR_URRS
-	SessionPdrs             = 0x400      // UPF_SESSION_PDRS
-	SessionFars             = 0x400      // UPF_SESSION_FARS
-	SessionQers             = 0x400      // UPF_SESSION_QERS
-	SessionUrrs             = 0x400      // UPF_SESSION_URRS
-	SessionSdfs             = 0x1000     // UPF_SESSION_SDFS
-	SessionBars             = 0x10       // UPF_SESSION_BARS
-	None16                  = 0xffff     // UPF_NONE16
-	WorkersMax              = 0x40       // UPF_WORKERS_MAX
-	Groups                  = 0x40       // UPF_GROUPS
-	Endpoints               = 0x4        // UPF_ENDPOINTS
-	MetaRestoring           = 0x1        // UPF_META_RESTORING
-	SdfProto                = 0x1        // UPF_SDF_PROTO
-	SdfTos                  = 0x2        // UPF_SDF_TOS
-	SdfSpi                  = 0x4        // UPF_SDF_SPI
-	SdfPorts                = 0x8        // UPF_SDF_PORTS
-	SdfFlowLabel            = 0x10       // UPF_SDF_FLOW_LABEL
-	PdrTeid                 = 0x1        // UPF_PDR_TEID
-	PdrN3Ipv6               = 0x2        // UPF_PDR_N3_IPV6
-	PdrUeIpv4               = 0x4        // UPF_PDR_UE_IPV4
-	PdrUeIpv6               = 0x8        // UPF_PDR_UE_IPV6
-	PdrQfi                  = 0x10       // UPF_PDR_QFI
-	PdrRemove               = 0x20       // UPF_PDR_REMOVE
-	PdrSdf                  = 0x40       // UPF_PDR_SDF
-	FarDrop                 = 0x1        // UPF_FAR_DROP
-	FarForw                 = 0x2        // UPF_FAR_FORW
-	FarBuff                 = 0x4        // UPF_FAR_BUFF
-	FarNocp                 = 0x8        // UPF_FAR_NOCP
-	FarDupl                 = 0x10       // UPF_FAR_DUPL
-	FarTos                  = 0x1        // UPF_FAR_TOS
-	FarRedirect             = 0x2        // UPF_FAR_REDIRECT
-	QerGateUlClosed         = 0x1        // UPF_QER_GATE_UL_CLOSED
-	QerGateDlClosed         = 0x2        // UPF_QER_GATE_DL_CLOSED
-	QerMbr                  = 0x4        // UPF_QER_MBR
-	QerGbr                  = 0x8        // UPF_QER_GBR
-	QerRqi                  = 0x10       // UPF_QER_RQI
-	QerTos                  = 0x20       // UPF_QER_TOS
-	QerPpi                  = 0x40       // UPF_QER_PPI
-	WindowMaxMs             = 0xea60     // UPF_WINDOW_MAX_MS
-	UrrBeforeQos            = 0x1        // UPF_URR_BEFORE_QOS
-	UrrTimed                = 0x2        // UPF_URR_TIMED
-	TraceSession            = 0x1        // UPF_TRACE_SESSION
-	TraceAll                = 0x2        // UPF_TRACE_ALL
-	DropsMax                = 0x40       // UPF_DROPS_MAX
-	LineSlots               = 0x2        // UPF_LINE_SLOTS
-	NodesMax                = 0x40       // UPF_NODES_MAX
-	NodeNone                = 0xffffffff // UPF_NODE_NONE
-	LinkLookMs              = 0x1f4      // UPF_LINK_LOOK_MS
-	OpHello                 = 0x1        // UPF_OP_HELLO
-	OpTransaction           = 0x2        // UPF_OP_TRANSACTION
-	OpAnswer                = 0x3        // UPF_OP_ANSWER
-	OpDump                  = 0x4        // UPF_OP_DUMP
-	OpDumpEnd               = 0x5        // UPF_OP_DUMP_END
-	OpEvent                 = 0x6        // UPF_OP_EVENT
-	OpShow                  = 0x7        // UPF_OP_SHOW
-	RefusedRecord           = 0x1        // UPF_REFUSED_RECORD
-	RefusedFteid            = 0x2        // UPF_REFUSED_FTEID
-	RefusedUeIp             = 0x3        // UPF_REFUSED_UE_IP
-	RefusedMemory           = 0x4        // UPF_REFUSED_MEMORY
-	RefusedBusy             = 0x5        // UPF_REFUSED_BUSY
-	RecSessionPut           = 0x1        // UPF_REC_SESSION_PUT
-	RecSessionDel           = 0x2        // UPF_REC_SESSION_DEL
-	RecSessionState         = 0x3        // UPF_REC_SESSION_STATE
-	RecMeta                 = 0x4        // UPF_REC_META
-	RecUrrArm               = 0x5        // UPF_REC_URR_ARM
-	RecEndMarker            = 0x6        // UPF_REC_END_MARKER
-	RecDropBuffered         = 0x7        // UPF_REC_DROP_BUFFERED
-	RecEcho                 = 0x8        // UPF_REC_ECHO
-	RecTrace                = 0x9        // UPF_REC_TRACE
-	RecEvUrr                = 0x20       // UPF_REC_EV_URR
-	RecEvDlData             = 0x21       // UPF_REC_EV_DL_DATA
-	RecEvErrorInd           = 0x22       // UPF_REC_EV_ERROR_IND
-	RecEvEcho               = 0x23       // UPF_REC_EV_ECHO
-	RecEvTrace              = 0x24       // UPF_REC_EV_TRACE
-	IfAccess                = 0x0        // UPF_IF_ACCESS
-	IfCore                  = 0x1        // UPF_IF_CORE
-	Ul                      = 0x0        // UPF_UL
-	Dl                      = 0x1        // UPF_DL
-	OhcNone                 = 0x0        // UPF_OHC_NONE
-	OhcGtpu4                = 0x1        // UPF_OHC_GTPU4
-	OhcGtpu6                = 0x2        // UPF_OHC_GTPU6
-	OhcUdp4                 = 0x3        // UPF_OHC_UDP4
-	OhcUdp6                 = 0x4        // UPF_OHC_UDP6
-	OhcIp4                  = 0x5        // UPF_OHC_IP4
-	OhcIp6                  = 0x6        // UPF_OHC_IP6
-	StageRx                 = 0x0        // UPF_STAGE_RX
-	StageLookup             = 0x1        // UPF_STAGE_LOOKUP
-	StagePdr                = 0x2        // UPF_STAGE_PDR
-	StageQer                = 0x3        // UPF_STAGE_QER
-	StageFar                = 0x4        // UPF_STAGE_FAR
-	StageUrr                = 0x5        // UPF_STAGE_URR
-	StageTx                 = 0x6        // UPF_STAGE_TX
-	StageDrop               = 0x7        // UPF_STAGE_DROP
-	StageBuffer             = 0x8        // UPF_STAGE_BUFFER
-	StageShaper             = 0x9        // UPF_STAGE_SHAPER
-	PortN3                  = 0x0        // UPF_PORT_N3
-	PortN6                  = 0x1        // UPF_PORT_N6
-	PortN9                  = 0x2        // UPF_PORT_N9
-	Ports                   = 0x3        // UPF_PORTS
-	DropMalformedEthernet   = 0x0        // UPF_DROP_MALFORMED_ETHERNET
-	DropUnknownEthertype    = 0x1        // UPF_DROP_UNKNOWN_ETHERTYPE
-	DropMalformedIp         = 0x2        // UPF_DROP_MALFORMED_IP
-	DropFragment            = 0x3        // UPF_DROP_FRAGMENT
-	DropTtlExceeded         = 0x4        // UPF_DROP_TTL_EXCEEDED
-	DropNotForUs            = 0x5        // UPF_DROP_NOT_FOR_US
-	DropMalformedArp        = 0x6        // UPF_DROP_MALFORMED_ARP
-	DropUnknownPort         = 0x7        // UPF_DROP_UNKNOWN_PORT
-	DropMalformedGtpu       = 0x8        // UPF_DROP_MALFORMED_GTPU
-	DropUnsupportedGtpu     = 0x9        // UPF_DROP_UNSUPPORTED_GTPU
-	DropUnknownTeid         = 0xa        // UPF_DROP_UNKNOWN_TEID
-	DropUnknownUe           = 0xb        // UPF_DROP_UNKNOWN_UE
-	DropMalformedInner      = 0xc        // UPF_DROP_MALFORMED_INNER
-	DropSpoofedSource       = 0xd        // UPF_DROP_SPOOFED_SOURCE
-	DropNoPdr               = 0xe        // UPF_DROP_NO_PDR
-	DropUeToUe              = 0xf        // UPF_DROP_UE_TO_UE
-	DropGateClosed          = 0x10       // UPF_DROP_GATE_CLOSED
-	DropMbrExceeded         = 0x11       // UPF_DROP_MBR_EXCEEDED
-	DropFarDrop             = 0x12       // UPF_DROP_FAR_DROP
-	DropFarNoTunnel         = 0x13       // UPF_DROP_FAR_NO_TUNNEL
-	DropBufferFull          = 0x14       // UPF_DROP_BUFFER_FULL
-	DropBufferReleased      = 0x15       // UPF_DROP_BUFFER_RELEASED
-	DropTooBig              = 0x16       // UPF_DROP_TOO_BIG
-	DropNoNeighbour         = 0x17       // UPF_DROP_NO_NEIGHBOUR
-	DropNoRoute             = 0x18       // UPF_DROP_NO_ROUTE
-	DropNoMbuf              = 0x19       // UPF_DROP_NO_MBUF
-	DropTxFull              = 0x1a       // UPF_DROP_TX_FULL
-	DropRateLimited         = 0x1b       // UPF_DROP_RATE_LIMITED
-	DropQuotaExhausted      = 0x1c       // UPF_DROP_QUOTA_EXHAUSTED
-	DropReassemblyTimeout   = 0x1d       // UPF_DROP_REASSEMBLY_TIMEOUT
-	DropMalformedNd         = 0x1e       // UPF_DROP_MALFORMED_ND
-	DropOtherVlan           = 0x1f       // UPF_DROP_OTHER_VLAN
-	DropLinkLocal           = 0x20       // UPF_DROP_LINK_LOCAL
-	DropOuterHeader         = 0x21       // UPF_DROP_OUTER_HEADER
-	DropRedirect            = 0x22       // UPF_DROP_REDIRECT
-	DropBufferExpired       = 0x23       // UPF_DROP_BUFFER_EXPIRED
-	DropMalformedFragment   = 0x24       // UPF_DROP_MALFORMED_FRAGMENT
-	DropDuplicateFragment   = 0x25       // UPF_DROP_DUPLICATE_FRAGMENT
-	DropOverlappingFragment = 0x26       // UPF_DROP_OVERLAPPING_FRAGMENT
-	DropReassemblyFull      = 0x27       // UPF_DROP_REASSEMBLY_FULL
-	DropReassemblyTooBig    = 0x28       // UPF_DROP_REASSEMBLY_TOO_BIG
-	DropDuplication         = 0x29       // UPF_DROP_DUPLICATION
-	Drops                   = 0x2a       // UPF_DROPS
-	LinkUnknown             = 0x0        // UPF_LINK_UNKNOWN
-	LinkUp                  = 0x1        // UPF_LINK_UP
-	LinkDown                = 0x2        // UPF_LINK_DOWN
+	AbiMagic                = 0x35475543         // UPF_ABI_MAGIC
+	AbiVersion              = 0x5                // UPF_ABI_VERSION
+	MsgMax                  = 0x30000            // UPF_MSG_MAX
+	PdrQers                 = 0x4                // UPF_PDR_QERS
+	PdrUrrs                 = 0x8                // UPF_PDR_URRS
+	SessionPdrs             = 0x400              // UPF_SESSION_PDRS
+	SessionFars             = 0x400              // UPF_SESSION_FARS
+	SessionQers             = 0x400              // UPF_SESSION_QERS
+	SessionUrrs             = 0x400              // UPF_SESSION_URRS
+	SessionSdfs             = 0x1000             // UPF_SESSION_SDFS
+	SessionBars             = 0x10               // UPF_SESSION_BARS
+	None16                  = 0xffff             // UPF_NONE16
+	WorkersMax              = 0x40               // UPF_WORKERS_MAX
+	Groups                  = 0x40               // UPF_GROUPS
+	Endpoints               = 0x4                // UPF_ENDPOINTS
+	MetaRestoring           = 0x1                // UPF_META_RESTORING
+	SdfProto                = 0x1                // UPF_SDF_PROTO
+	SdfTos                  = 0x2                // UPF_SDF_TOS
+	SdfSpi                  = 0x4                // UPF_SDF_SPI
+	SdfPorts                = 0x8                // UPF_SDF_PORTS
+	SdfFlowLabel            = 0x10               // UPF_SDF_FLOW_LABEL
+	PdrTeid                 = 0x1                // UPF_PDR_TEID
+	PdrN3Ipv6               = 0x2                // UPF_PDR_N3_IPV6
+	PdrUeIpv4               = 0x4                // UPF_PDR_UE_IPV4
+	PdrUeIpv6               = 0x8                // UPF_PDR_UE_IPV6
+	PdrQfi                  = 0x10               // UPF_PDR_QFI
+	PdrRemove               = 0x20               // UPF_PDR_REMOVE
+	PdrSdf                  = 0x40               // UPF_PDR_SDF
+	FarDrop                 = 0x1                // UPF_FAR_DROP
+	FarForw                 = 0x2                // UPF_FAR_FORW
+	FarBuff                 = 0x4                // UPF_FAR_BUFF
+	FarNocp                 = 0x8                // UPF_FAR_NOCP
+	FarDupl                 = 0x10               // UPF_FAR_DUPL
+	FarTos                  = 0x1                // UPF_FAR_TOS
+	FarRedirect             = 0x2                // UPF_FAR_REDIRECT
+	QerGateUlClosed         = 0x1                // UPF_QER_GATE_UL_CLOSED
+	QerGateDlClosed         = 0x2                // UPF_QER_GATE_DL_CLOSED
+	QerMbr                  = 0x4                // UPF_QER_MBR
+	QerGbr                  = 0x8                // UPF_QER_GBR
+	QerRqi                  = 0x10               // UPF_QER_RQI
+	QerTos                  = 0x20               // UPF_QER_TOS
+	QerPpi                  = 0x40               // UPF_QER_PPI
+	WindowMaxMs             = 0xea60             // UPF_WINDOW_MAX_MS
+	UrrBeforeQos            = 0x1                // UPF_URR_BEFORE_QOS
+	UrrTimed                = 0x2                // UPF_URR_TIMED
+	TraceSession            = 0x1                // UPF_TRACE_SESSION
+	TraceAll                = 0x2                // UPF_TRACE_ALL
+	GrantAlways             = 0xffffffffffffffff // UPF_GRANT_ALWAYS
+	DropsMax                = 0x40               // UPF_DROPS_MAX
+	LineSlots               = 0x2                // UPF_LINE_SLOTS
+	NodesMax                = 0x40               // UPF_NODES_MAX
+	NodeNone                = 0xffffffff         // UPF_NODE_NONE
+	LinkLookMs              = 0x1f4              // UPF_LINK_LOOK_MS
+	OpHello                 = 0x1                // UPF_OP_HELLO
+	OpTransaction           = 0x2                // UPF_OP_TRANSACTION
+	OpAnswer                = 0x3                // UPF_OP_ANSWER
+	OpDump                  = 0x4                // UPF_OP_DUMP
+	OpDumpEnd               = 0x5                // UPF_OP_DUMP_END
+	OpEvent                 = 0x6                // UPF_OP_EVENT
+	OpShow                  = 0x7                // UPF_OP_SHOW
+	OpLine                  = 0x8                // UPF_OP_LINE
+	RefusedRecord           = 0x1                // UPF_REFUSED_RECORD
+	RefusedFteid            = 0x2                // UPF_REFUSED_FTEID
+	RefusedUeIp             = 0x3                // UPF_REFUSED_UE_IP
+	RefusedMemory           = 0x4                // UPF_REFUSED_MEMORY
+	RefusedBusy             = 0x5                // UPF_REFUSED_BUSY
+	RecSessionPut           = 0x1                // UPF_REC_SESSION_PUT
+	RecSessionDel           = 0x2                // UPF_REC_SESSION_DEL
+	RecSessionState         = 0x3                // UPF_REC_SESSION_STATE
+	RecMeta                 = 0x4                // UPF_REC_META
+	RecUrrArm               = 0x5                // UPF_REC_URR_ARM
+	RecEndMarker            = 0x6                // UPF_REC_END_MARKER
+	RecDropBuffered         = 0x7                // UPF_REC_DROP_BUFFERED
+	RecEcho                 = 0x8                // UPF_REC_ECHO
+	RecTrace                = 0x9                // UPF_REC_TRACE
+	RecGrant                = 0xa                // UPF_REC_GRANT
+	RecEvUrr                = 0x20               // UPF_REC_EV_URR
+	RecEvDlData             = 0x21               // UPF_REC_EV_DL_DATA
+	RecEvErrorInd           = 0x22               // UPF_REC_EV_ERROR_IND
+	RecEvEcho               = 0x23               // UPF_REC_EV_ECHO
+	RecEvTrace              = 0x24               // UPF_REC_EV_TRACE
+	IfAccess                = 0x0                // UPF_IF_ACCESS
+	IfCore                  = 0x1                // UPF_IF_CORE
+	Ul                      = 0x0                // UPF_UL
+	Dl                      = 0x1                // UPF_DL
+	OhcNone                 = 0x0                // UPF_OHC_NONE
+	OhcGtpu4                = 0x1                // UPF_OHC_GTPU4
+	OhcGtpu6                = 0x2                // UPF_OHC_GTPU6
+	OhcUdp4                 = 0x3                // UPF_OHC_UDP4
+	OhcUdp6                 = 0x4                // UPF_OHC_UDP6
+	OhcIp4                  = 0x5                // UPF_OHC_IP4
+	OhcIp6                  = 0x6                // UPF_OHC_IP6
+	StageRx                 = 0x0                // UPF_STAGE_RX
+	StageLookup             = 0x1                // UPF_STAGE_LOOKUP
+	StagePdr                = 0x2                // UPF_STAGE_PDR
+	StageQer                = 0x3                // UPF_STAGE_QER
+	StageFar                = 0x4                // UPF_STAGE_FAR
+	StageUrr                = 0x5                // UPF_STAGE_URR
+	StageTx                 = 0x6                // UPF_STAGE_TX
+	StageDrop               = 0x7                // UPF_STAGE_DROP
+	StageBuffer             = 0x8                // UPF_STAGE_BUFFER
+	StageShaper             = 0x9                // UPF_STAGE_SHAPER
+	PortN3                  = 0x0                // UPF_PORT_N3
+	PortN6                  = 0x1                // UPF_PORT_N6
+	PortN9                  = 0x2                // UPF_PORT_N9
+	Ports                   = 0x3                // UPF_PORTS
+	DropMalformedEthernet   = 0x0                // UPF_DROP_MALFORMED_ETHERNET
+	DropUnknownEthertype    = 0x1                // UPF_DROP_UNKNOWN_ETHERTYPE
+	DropMalformedIp         = 0x2                // UPF_DROP_MALFORMED_IP
+	DropFragment            = 0x3                // UPF_DROP_FRAGMENT
+	DropTtlExceeded         = 0x4                // UPF_DROP_TTL_EXCEEDED
+	DropNotForUs            = 0x5                // UPF_DROP_NOT_FOR_US
+	DropMalformedArp        = 0x6                // UPF_DROP_MALFORMED_ARP
+	DropUnknownPort         = 0x7                // UPF_DROP_UNKNOWN_PORT
+	DropMalformedGtpu       = 0x8                // UPF_DROP_MALFORMED_GTPU
+	DropUnsupportedGtpu     = 0x9                // UPF_DROP_UNSUPPORTED_GTPU
+	DropUnknownTeid         = 0xa                // UPF_DROP_UNKNOWN_TEID
+	DropUnknownUe           = 0xb                // UPF_DROP_UNKNOWN_UE
+	DropMalformedInner      = 0xc                // UPF_DROP_MALFORMED_INNER
+	DropSpoofedSource       = 0xd                // UPF_DROP_SPOOFED_SOURCE
+	DropNoPdr               = 0xe                // UPF_DROP_NO_PDR
+	DropUeToUe              = 0xf                // UPF_DROP_UE_TO_UE
+	DropGateClosed          = 0x10               // UPF_DROP_GATE_CLOSED
+	DropMbrExceeded         = 0x11               // UPF_DROP_MBR_EXCEEDED
+	DropFarDrop             = 0x12               // UPF_DROP_FAR_DROP
+	DropFarNoTunnel         = 0x13               // UPF_DROP_FAR_NO_TUNNEL
+	DropBufferFull          = 0x14               // UPF_DROP_BUFFER_FULL
+	DropBufferReleased      = 0x15               // UPF_DROP_BUFFER_RELEASED
+	DropTooBig              = 0x16               // UPF_DROP_TOO_BIG
+	DropNoNeighbour         = 0x17               // UPF_DROP_NO_NEIGHBOUR
+	DropNoRoute             = 0x18               // UPF_DROP_NO_ROUTE
+	DropNoMbuf              = 0x19               // UPF_DROP_NO_MBUF
+	DropTxFull              = 0x1a               // UPF_DROP_TX_FULL
+	DropRateLimited         = 0x1b               // UPF_DROP_RATE_LIMITED
+	DropQuotaExhausted      = 0x1c               // UPF_DROP_QUOTA_EXHAUSTED
+	DropReassemblyTimeout   = 0x1d               // UPF_DROP_REASSEMBLY_TIMEOUT
+	DropMalformedNd         = 0x1e               // UPF_DROP_MALFORMED_ND
+	DropOtherVlan           = 0x1f               // UPF_DROP_OTHER_VLAN
+	DropLinkLocal           = 0x20               // UPF_DROP_LINK_LOCAL
+	DropOuterHeader         = 0x21               // UPF_DROP_OUTER_HEADER
+	DropRedirect            = 0x22               // UPF_DROP_REDIRECT
+	DropBufferExpired       = 0x23               // UPF_DROP_BUFFER_EXPIRED
+	DropMalformedFragment   = 0x24               // UPF_DROP_MALFORMED_FRAGMENT
+	DropDuplicateFragment   = 0x25               // UPF_DROP_DUPLICATE_FRAGMENT
+	DropOverlappingFragment = 0x26               // UPF_DROP_OVERLAPPING_FRAGMENT
+	DropReassemblyFull      = 0x27               // UPF_DROP_REASSEMBLY_FULL
+	DropReassemblyTooBig    = 0x28               // UPF_DROP_REASSEMBLY_TOO_BIG
+	DropDuplication         = 0x29               // UPF_DROP_DUPLICATION
+	Drops                   = 0x2a               // UPF_DROPS
+	LinkUnknown             = 0x0                // UPF_LINK_UNKNOWN
+	LinkUp                  = 0x1                // UPF_LINK_UP
+	LinkDown                = 0x2                // UPF_LINK_DOWN
 )
 
 // DropReason is one entry of UPF_DROP_REASONS.
@@ -436,6 +439,13 @@ type Trace struct {
 	Packets  uint32
 	Snap     uint16
 	Reserved uint16
+}
+
+// Grant is struct upf_grant, 24 octets.
+type Grant struct {
+	Rec     Record
+	Epoch   uint64
+	UntilNs uint64
 }
 
 // EvUrr is struct upf_ev_urr, 16 octets.
@@ -992,6 +1002,14 @@ var (
 	_ [20 - unsafe.Offsetof(Trace{}.Snap)]struct{}
 	_ [unsafe.Offsetof(Trace{}.Reserved) - 22]struct{}
 	_ [22 - unsafe.Offsetof(Trace{}.Reserved)]struct{}
+	_ [unsafe.Sizeof(Grant{}) - 24]struct{}
+	_ [24 - unsafe.Sizeof(Grant{})]struct{}
+	_ [unsafe.Offsetof(Grant{}.Rec) - 0]struct{}
+	_ [0 - unsafe.Offsetof(Grant{}.Rec)]struct{}
+	_ [unsafe.Offsetof(Grant{}.Epoch) - 8]struct{}
+	_ [8 - unsafe.Offsetof(Grant{}.Epoch)]struct{}
+	_ [unsafe.Offsetof(Grant{}.UntilNs) - 16]struct{}
+	_ [16 - unsafe.Offsetof(Grant{}.UntilNs)]struct{}
 	_ [unsafe.Sizeof(EvUrr{}) - 16]struct{}
 	_ [16 - unsafe.Sizeof(EvUrr{})]struct{}
 	_ [unsafe.Offsetof(EvUrr{}.Rec) - 0]struct{}

@@ -125,6 +125,7 @@ start_workers(struct upf_u *u)
 		.control_waits = &u->control.waits,
 		.synced = &u->control.base.synced,
 		.listener = &u->control.base.listener,
+		.granted_until = &u->control.base.granted_until,
 		.stop = &u->stop,
 	};
 

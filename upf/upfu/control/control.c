@@ -255,6 +255,19 @@ log_refused(struct control *c, const struct upf_msg *msg, const struct refusal *
 			refusal->holder, strerror(status), kept);
 }
 
+// Holds what came along in place of what was held.
+static int
+take_line(struct control *c)
+{
+	if (c->passed_fd < 0)
+		return EINVAL;
+	if (c->line_fd >= 0)
+		close(c->line_fd);
+	c->line_fd = c->passed_fd;
+	c->passed_fd = -1;
+	return 0;
+}
+
 void
 control_take(struct control *c, size_t length)
 {
@@ -287,10 +300,45 @@ control_take(struct control *c, size_t length)
 	case UPF_OP_SHOW:
 		send_show(c, msg->seq, length);
 		break;
+	case UPF_OP_LINE:
+		send_answer(c, msg->seq, take_line(c), nothing);
+		break;
 	default:
 		send_answer(c, msg->seq, EOPNOTSUPP, nothing);
 		break;
 	}
+}
+
+// As recv(), with the descriptor that comes along, if one does. More than one does not fit.
+static ssize_t
+peer_receive(struct control *c)
+{
+	union {
+		char space[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} ancillary;
+	struct iovec iov = {c->in, DATAGRAM_MAX};
+	struct msghdr message = {.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = ancillary.space,
+		.msg_controllen = sizeof(ancillary.space)};
+	ssize_t n = recvmsg(c->peer_fd, &message, MSG_DONTWAIT | MSG_TRUNC | MSG_CMSG_CLOEXEC);
+	const struct cmsghdr *cmsg = n > 0 ? CMSG_FIRSTHDR(&message) : NULL;
+
+	c->passed_fd = -1;
+	if (cmsg != NULL && cmsg->cmsg_level == SOL_SOCKET && cmsg->cmsg_type == SCM_RIGHTS &&
+		cmsg->cmsg_len == CMSG_LEN(sizeof(int)))
+		memcpy(&c->passed_fd, CMSG_DATA(cmsg), sizeof(int));
+	return n;
+}
+
+// Closes what came along and nobody took.
+static void
+drop_passed(struct control *c)
+{
+	if (c->passed_fd >= 0)
+		close(c->passed_fd);
+	c->passed_fd = -1;
 }
 
 static void
@@ -298,7 +346,7 @@ peer_readable(struct control *c)
 {
 	// A bounded number, so that events and signals have their turn.
 	for (unsigned i = 0; i < 64 && c->peer_fd >= 0; i++) {
-		ssize_t n = recv(c->peer_fd, c->in, DATAGRAM_MAX, MSG_DONTWAIT | MSG_TRUNC);
+		ssize_t n = peer_receive(c);
 
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
 			return;
@@ -311,6 +359,7 @@ peer_readable(struct control *c)
 				c, ((const struct upf_msg *)(void *)c->in)->seq, EMSGSIZE, nothing);
 		else
 			control_take(c, (size_t)n);
+		drop_passed(c);
 	}
 }
 
@@ -600,6 +649,7 @@ control_init(struct control *c, const struct config *config)
 	memset(c, 0, sizeof(*c));
 	c->config = config;
 	c->listen_fd = c->signal_fd = c->peer_fd = c->wake_fd = c->timer_fd = -1;
+	c->line_fd = c->passed_fd = -1;
 	c->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	c->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	c->in = aligned_alloc(64, DATAGRAM_MAX);
@@ -626,6 +676,8 @@ control_free(struct control *c)
 		close(c->listen_fd);
 	if (c->peer_fd >= 0)
 		close(c->peer_fd);
+	if (c->line_fd >= 0)
+		close(c->line_fd);
 	if (c->signal_fd >= 0)
 		close(c->signal_fd);
 	if (c->timer_fd >= 0)

@@ -21,6 +21,8 @@ struct control {
 	int epoll_fd, listen_fd, signal_fd;
 	int timer_fd;     // time to look at the links
 	int peer_fd;      // upf-c, -1: none
+	int line_fd;      // that upf-c had us hold (UPF_OP_LINE), -1: none
+	int passed_fd;    // that came along with the datagram in hand, -1: none
 	bool owns_socket; // its file is ours to remove
 	bool peer_ready;  // it has stored META, so that it may get events
 	bool peer_full;   // its socket takes no more events now

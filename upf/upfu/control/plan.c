@@ -295,6 +295,14 @@ plan_trace(struct plan *plan, const struct upf_trace *order)
 		: EINVAL;
 }
 
+static int
+plan_grant(const struct plan *plan, const struct upf_grant *grant)
+{
+	if (!plan->base->compile.config->redundancy)
+		return EOPNOTSUPP;
+	return grant->until_ns == 0 || grant->epoch >= plan->base->epoch ? 0 : EPERM;
+}
+
 static size_t
 least_length(uint16_t type)
 {
@@ -314,6 +322,8 @@ least_length(uint16_t type)
 		return sizeof(struct upf_echo);
 	case UPF_REC_TRACE:
 		return sizeof(struct upf_trace);
+	case UPF_REC_GRANT:
+		return sizeof(struct upf_grant);
 	default:
 		return SIZE_MAX;
 	}
@@ -340,6 +350,8 @@ plan_record(struct plan *plan, struct op *op)
 		return plan_echo(plan, (const void *)record);
 	case UPF_REC_TRACE:
 		return plan_trace(plan, (const void *)record);
+	case UPF_REC_GRANT:
+		return plan_grant(plan, (const void *)record);
 	default:
 		return plan_end_marker(plan, (const void *)record);
 	}

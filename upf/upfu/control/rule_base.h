@@ -24,6 +24,9 @@ struct rule_base {
 	// There was a META since the start: upf-c stores it when all its sessions are here, so from then
 	// on an unknown F-TEID is one. Workers read it.
 	uint32_t synced;
+	// The last grant (struct upf_grant): its epoch, and the TSC at which it ends. Workers read the latter.
+	uint64_t epoch;
+	uint64_t granted_until;
 };
 
 #endif

@@ -9,9 +9,12 @@
 #include "control/transaction.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include <rte_cycles.h>
 #include <rte_ring.h>
 #include <rte_ring_elem.h>
 
@@ -22,6 +25,7 @@
 #include "packet/sleep.h"
 #include "packet/trace.h"
 #include "packet/worker_state.h"
+#include "process/log.h"
 #include "process/shm.h"
 #include "rules/arena.h"
 #include "rules/compile.h"
@@ -201,6 +205,35 @@ transaction_trace(struct rule_base *base, const struct upf_trace *order)
 		send_command(base, i, &command);
 }
 
+// What is left of a grant is reckoned by the machine's clock, which upf-c has, too, and then counted by ours.
+static void
+apply_grant(struct rule_base *base, const struct upf_grant *grant)
+{
+	__extension__ typedef unsigned __int128 wide;
+	uint64_t before = base->granted_until, until = UINT64_MAX, now_ns;
+	struct timespec now;
+
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	now_ns = (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+	if (grant->until_ns <= now_ns)
+		until = 0;
+	else if (grant->until_ns != UPF_GRANT_ALWAYS)
+		until = rte_rdtsc() +
+			(uint64_t)((wide)(grant->until_ns - now_ns) * rte_get_tsc_hz() / NS_PER_S);
+	if (grant->until_ns != 0)
+		base->epoch = grant->epoch;
+	// Relaxed: it carries nothing but itself. The sessions came with their own release-stores.
+	__atomic_store_n(&base->granted_until, until, __ATOMIC_RELAXED);
+	if ((before <= rte_rdtsc()) == (until == 0))
+		return;
+	if (until != 0)
+		log_info("this upf-u serves", "epoch=%" PRIu64, base->epoch);
+	else
+		log_info("this upf-u is silent", "epoch=%" PRIu64, base->epoch);
+	for (unsigned i = 0; i < base->workers; i++)
+		sleep_wake(&base->worker[i]->sleeper);
+}
+
 static bool
 apply(struct rule_base *base, struct op *op)
 {
@@ -239,6 +272,10 @@ apply(struct rule_base *base, struct op *op)
 	case UPF_REC_TRACE:
 		transaction_trace(base, (const void *)record);
 		return false;
+	case UPF_REC_GRANT:
+		apply_grant(base, (const void *)record);
+		// Silent at once: no worker sends any more when the answer says so.
+		return ((const struct upf_grant *)(const void *)record)->until_ns == 0;
 	default:
 		return false; // END_MARKER, ECHO: apply_messages()
 	}

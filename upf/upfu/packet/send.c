@@ -1,9 +1,11 @@
 #include "packet/send.h"
 
+#include <rte_cycles.h>
 #include <rte_ethdev.h>
 
 #include "link/vlan.h"
 #include "packet/departure.h"
+#include "packet/silence.h"
 #include "packet/trace.h"
 #include "packet/worker_state.h"
 #include "process/shm.h"
@@ -17,6 +19,12 @@ worker_flush(struct worker *w, enum upf_port port)
 	uint64_t bytes = 0;
 	unsigned sent;
 
+	// Relaxed: as silence_is_over().
+	if (unlikely(w->granted_until != NULL) &&
+		rte_rdtsc() >= __atomic_load_n(w->granted_until, __ATOMIC_RELAXED)) {
+		silence_drop(w, port);
+		return;
+	}
 	for (unsigned i = 0; i < tx->n; i++)
 		bytes += rte_pktmbuf_pkt_len(tx->m[i]);
 	trace_tx(w, port, tx->m, tx->n);

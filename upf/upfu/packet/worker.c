@@ -22,6 +22,7 @@
 #include "packet/receive.h"
 #include "packet/send.h"
 #include "packet/shaper.h"
+#include "packet/silence.h"
 #include "packet/sleep.h"
 #include "packet/stages.h"
 #include "packet/trace.h"
@@ -87,6 +88,7 @@ worker_tick(struct worker *w)
 		neigh_tick(w, port);
 	reassembly_tick(w);
 	buffer_tick(w);
+	silence_tick(w);
 	if (w->index == 0)
 		qer_sweep(&w->sweeper, &w->slots, w->now, w->tsc_hz);
 }
@@ -98,6 +100,11 @@ worker_poll(struct worker *w)
 	unsigned work = 0;
 
 	w->now = rte_rdtsc();
+	if (silence_holds(w)) {
+		work = silence_poll(w);
+		rte_rcu_qsbr_quiescent(w->sessions->qsbr, w->index);
+		return work;
+	}
 	work += worker_take_commands(w);
 	if (unlikely(w->shaper.packets != 0))
 		work += worker_release(w, b);
@@ -156,7 +163,7 @@ worker_run(void *arg)
 	rte_rcu_qsbr_thread_online(w->sessions->qsbr, w->index);
 	w->now = last = rte_rdtsc();
 	sleep_begin(w);
-	for (enum upf_port port = 0; port < w->ports; port++)
+	for (enum upf_port port = 0; port < w->ports && !w->silent; port++)
 		neigh_announce(w, port);
 	// Relaxed: the flag carries nothing but itself.
 	while (__atomic_load_n(w->stop, __ATOMIC_RELAXED) == 0) {

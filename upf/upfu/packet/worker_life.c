@@ -79,6 +79,9 @@ worker_create(unsigned index, const struct worker_shared *shared)
 	w->stop = shared->stop;
 	w->synced = shared->synced;
 	w->listener = shared->listener;
+	if (config->redundancy)
+		w->granted_until = shared->granted_until;
+	w->silent = config->redundancy;
 	w->sleeper = shared->sleepers[index];
 	if (limits->error_indications != 0)
 		w->error_cost = w->tsc_hz / limits->error_indications;

@@ -29,6 +29,7 @@ struct worker_shared {
 	uint32_t *stop;
 	const uint32_t *synced; // struct worker
 	const uint32_t *listener;
+	const uint64_t *granted_until; // of a upf-u with redundancy
 };
 
 struct worker *worker_create(unsigned index, const struct worker_shared *shared);

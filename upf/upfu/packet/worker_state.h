@@ -109,6 +109,10 @@ struct worker {
 	// Not 0: upf-c has given us all sessions since our start. NULL: nobody is to be waited for.
 	const uint32_t *synced;
 	const uint32_t *listener; // struct rule_base
+	// The TSC until which we may answer and forward (silence.h). NULL: always.
+	const uint64_t *granted_until;
+	bool silent;           // in the last poll
+	uint8_t announcements; // still to be made
 };
 
 #endif

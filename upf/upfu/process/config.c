@@ -1069,6 +1069,7 @@ read_document(struct reader *r, struct config *config)
 		{"routes", read_routes, config, false, NULL},
 		{"ue_to_ue", read_either, &ue_to_ue, false, NULL},
 		{"buffer_full", read_either, &buffer_full, false, NULL},
+		{"redundancy", read_bool, &config->redundancy, false, NULL},
 		{"mss_clamp", read_bool, &config->mss_clamp, false, NULL},
 		{"udp6_zero_checksum", read_bool, &config->udp6_zero_checksum, false, NULL},
 		{"fragmentation", read_either, &fragmentation, false, NULL},

@@ -98,6 +98,7 @@ struct config {
 	struct config_route route[CONFIG_ROUTES_MAX];
 	unsigned routes;
 	bool ue_to_ue_allowed;
+	bool redundancy;         // silent until upf-c grants an epoch: silence.h
 	bool mss_clamp;          // of TCP connections through tunnels
 	bool udp6_zero_checksum; // RFC 6935: GTP-U over IPv6 is sent and taken without UDP checksum
 	bool buffer_drop_oldest; // when a downlink buffer is full; else the newest

@@ -230,6 +230,7 @@ rig_create_with(const struct config *config, unsigned workers, bool with_neighbo
 		.wake_fd = rig->wake_fd,
 		.control_waits = &rig->control_waits,
 		.listener = &rig->base.listener,
+		.granted_until = &rig->base.granted_until,
 		.stop = &rig->stop,
 	};
 	for (unsigned i = 0; i < workers; i++) {

@@ -187,7 +187,8 @@ takes_ipv6_vlans_and_a_third_interface(void **state)
 		    "  n9: {device: n9, addresses6: 'fd00:9::20/124', prefix_length6: 64}\n"
 		    "routes:\n"
 		    "  - {interface: n6, prefix: '2001:db8::/32', via: 'fd00:6::9'}\n"
-		    "mss_clamp: true\nudp6_zero_checksum: false\nfragmentation: outer\n"
+		    "mss_clamp: true\nredundancy: true\nudp6_zero_checksum: false\nfragmentation: "
+		    "outer\n"
 		    "reassembly: {packets: 7, timeout_ms: 50}\nbuffer_full: drop_oldest\n"
 		    "router_advertisement: {managed: true, other: true, lifetime_s: 9, mtu: 1400}\n"
 		    "limits: {icmp_errors: 5}\n",
@@ -203,6 +204,7 @@ takes_ipv6_vlans_and_a_third_interface(void **state)
 	assert_int_equal(c.interface[UPF_PORT_N9].block_len6, 124);
 	assert_true(c.route[0].ip6);
 	assert_true(c.mss_clamp);
+	assert_true(c.redundancy);
 	assert_false(c.udp6_zero_checksum);
 	assert_int_equal(c.fragmentation, CONFIG_FRAGMENT_OUTER);
 	assert_int_equal(c.reassembly.packets, 7);

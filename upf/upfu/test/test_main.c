@@ -33,6 +33,7 @@ main(void)
 	failed += test_ipc();
 	failed += test_trace();
 	failed += test_show();
+	failed += test_silence();
 	failed += test_redirect();
 	failed += test_device();
 	failed += test_duplicate();

@@ -24,6 +24,7 @@ int test_qer(void);
 int test_reassembly(void);
 int test_redirect(void);
 int test_show(void);
+int test_silence(void);
 int test_topology(void);
 int test_tss(void);
 int test_trace(void);

@@ -69,8 +69,9 @@ type UPFU struct {
 	endpoints  [4]abi.Endpoint
 	datagrams  int
 	changed    chan struct{}
-	ready      bool     // the upf-c that is connected has stored META
-	restoring  bool     // the last META said so
+	ready      bool // the upf-c that is connected has stored META
+	restoring  bool // the last META said so
+	granted    abi.Grant
 	held       [][]byte // events that wait for one that has
 }
 
@@ -305,6 +306,9 @@ func (u *UPFU) handle(c line, b []byte) error {
 		return u.dump(c, m.Seq)
 	case abi.OpShow:
 		return u.show(c, m.Seq, body)
+	case abi.OpLine: // what came along is closed: nobody receives it
+		_, err := c.Write(abi.Bytes([]abi.Msg{{Magic: abi.AbiMagic, Version: abi.AbiVersion, Op: abi.OpAnswer, Seq: m.Seq, Length: uint32(unsafe.Sizeof(m))}}))
+		return err
 	}
 	return fmt.Errorf("op %d", m.Op)
 }
@@ -378,6 +382,7 @@ func (u *UPFU) apply(body []byte, records uint32) (uint32, refusal) {
 	meta, markers, echoes, dropped, order := u.meta, u.endMarkers, u.echoes, u.dropped, u.trace
 	var armed []uint32
 	stored, restoring := false, u.restoring // META
+	granted := u.granted
 	deleted := u.deleted
 	var n uint32
 	var no refusal
@@ -386,6 +391,11 @@ func (u *UPFU) apply(body []byte, records uint32) (uint32, refusal) {
 		case abi.RecTrace:
 			var err error
 			order, err = abi.Read[abi.Trace](r)
+			n++
+			return err
+		case abi.RecGrant:
+			g, err := abi.Read[abi.Grant](r)
+			granted = g
 			n++
 			return err
 		case abi.RecUrrArm:
@@ -434,6 +444,7 @@ func (u *UPFU) apply(body []byte, records uint32) (uint32, refusal) {
 		}
 		return n, no
 	}
+	u.granted = granted
 	u.ready, u.restoring, u.deleted = u.ready || stored, restoring, deleted
 	u.sessions, u.arms, u.meta, u.endMarkers, u.echoes, u.dropped, u.trace = sessions, arms, meta, markers, echoes, dropped, order
 	for _, slot := range armed {
@@ -629,6 +640,13 @@ func (u *UPFU) Install(index uint32, s Session, meta []byte) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.sessions[index], u.meta = s, meta
+}
+
+// Granted is the last grant.
+func (u *UPFU) Granted() abi.Grant {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.granted
 }
 
 // Meta is the META blob.

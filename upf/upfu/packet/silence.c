@@ -1,0 +1,91 @@
+#include "packet/silence.h"
+
+#include <rte_cycles.h>
+
+#include "link/neigh_message.h"
+#include "packet/commands.h"
+#include "packet/departure.h"
+#include "packet/drop.h"
+#include "packet/handoff.h"
+#include "packet/own_packets.h"
+#include "packet/packet.h"
+#include "packet/receive.h"
+#include "packet/send.h"
+
+#define ANNOUNCEMENTS 3u
+
+static void
+announce(struct worker *w)
+{
+	for (enum upf_port port = 0; port < w->ports; port++)
+		neigh_announce(w, port);
+}
+
+bool
+silence_is_over(struct worker *w)
+{
+	// Relaxed: pairs with apply_grant(); it carries nothing but itself.
+	if (w->now >= __atomic_load_n(w->granted_until, __ATOMIC_RELAXED)) {
+		w->silent = true;
+		return false;
+	}
+	if (unlikely(w->silent)) {
+		w->silent = false;
+		// One says it for all.
+		w->announcements = w->index == 0 ? ANNOUNCEMENTS : 0;
+		silence_tick(w);
+	}
+	return true;
+}
+
+void
+silence_tick(struct worker *w)
+{
+	if (w->announcements == 0)
+		return;
+	w->announcements--;
+	announce(w);
+}
+
+static void
+drop_burst(struct worker *w, struct burst *b, enum upf_port port)
+{
+	for (unsigned i = 0; i < b->n; i++)
+		worker_drop(w, port, b->pkt[i].m, UPF_DROP_SILENT);
+	b->n = 0;
+}
+
+unsigned
+silence_poll(struct worker *w)
+{
+	struct burst *b = &w->burst;
+	unsigned work = worker_take_commands(w);
+
+	for (enum upf_port port = 0; port < w->ports; port++) {
+		worker_rx(w, b, port);
+		work += b->n;
+		drop_burst(w, b, port);
+	}
+	if (w->workers > 1) {
+		work += handoff_take(w, b);
+		drop_burst(w, b, UPF_PORT_N3);
+	}
+	if (w->own.n != 0) {
+		work += own_packets_take(w, b);
+		drop_burst(w, b, UPF_PORT_N6);
+	}
+	for (enum upf_port port = 0; port < w->ports; port++)
+		if (w->tx[port].n != 0)
+			worker_flush(w, port);
+	return work;
+}
+
+void
+silence_drop(struct worker *w, enum upf_port port)
+{
+	struct tx_batch *tx = &w->tx[port];
+
+	for (unsigned i = 0; i < tx->n; i++)
+		departure_drop(w, port, tx->m[i], tx->pdr[i], UPF_DROP_SILENT);
+	tx->n = 0;
+}
