@@ -522,9 +522,7 @@ enum upf_port { // the interfaces of a worker
 		"fragments of a packet that is too long, or in too many pieces") \
 	X(DUPLICATION, "duplication", \
 		"copy for Duplicating Parameters that could not be made or did not leave") \
-	X(SILENT, "silent", \
-		"came to, or was to leave, a UPF that is not granted its addresses: another one " \
-		"serves them")
+	X(SILENT, "silent", "of a UPF that is not granted its addresses: another one serves them")
 
 #define UPF_DROP_ENUM(symbol, label, help) UPF_DROP_##symbol,
 enum upf_drop { UPF_DROP_REASONS(UPF_DROP_ENUM) UPF_DROPS };

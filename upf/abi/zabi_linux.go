@@ -153,7 +153,8 @@ const (
 	DropReassemblyFull      = 0x27               // UPF_DROP_REASSEMBLY_FULL
 	DropReassemblyTooBig    = 0x28               // UPF_DROP_REASSEMBLY_TOO_BIG
 	DropDuplication         = 0x29               // UPF_DROP_DUPLICATION
-	Drops                   = 0x2a               // UPF_DROPS
+	DropSilent              = 0x2a               // UPF_DROP_SILENT
+	Drops                   = 0x2b               // UPF_DROPS
 	LinkUnknown             = 0x0                // UPF_LINK_UNKNOWN
 	LinkUp                  = 0x1                // UPF_LINK_UP
 	LinkDown                = 0x2                // UPF_LINK_DOWN
@@ -209,6 +210,7 @@ var DropReasons = [Drops]DropReason{
 	DropReassemblyFull:      {"reassembly_full", "fragments that gave way: too many packets of their sender, or of all"},
 	DropReassemblyTooBig:    {"reassembly_too_big", "fragments of a packet that is too long, or in too many pieces"},
 	DropDuplication:         {"duplication", "copy for Duplicating Parameters that could not be made or did not leave"},
+	DropSilent:              {"silent", "of a UPF that is not granted its addresses: another one serves them"},
 }
 
 // Addr is upf_addr.

@@ -476,7 +476,8 @@ static_assert(UPF_DROP_OVERLAPPING_FRAGMENT == 0x26ull, "UPF_DROP_OVERLAPPING_FR
 static_assert(UPF_DROP_REASSEMBLY_FULL == 0x27ull, "UPF_DROP_REASSEMBLY_FULL");
 static_assert(UPF_DROP_REASSEMBLY_TOO_BIG == 0x28ull, "UPF_DROP_REASSEMBLY_TOO_BIG");
 static_assert(UPF_DROP_DUPLICATION == 0x29ull, "UPF_DROP_DUPLICATION");
-static_assert(UPF_DROPS == 0x2aull, "UPF_DROPS");
+static_assert(UPF_DROP_SILENT == 0x2aull, "UPF_DROP_SILENT");
+static_assert(UPF_DROPS == 0x2bull, "UPF_DROPS");
 static_assert(UPF_LINK_UNKNOWN == 0x0ull, "UPF_LINK_UNKNOWN");
 static_assert(UPF_LINK_UP == 0x1ull, "UPF_LINK_UP");
 static_assert(UPF_LINK_DOWN == 0x2ull, "UPF_LINK_DOWN");
