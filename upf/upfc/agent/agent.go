@@ -52,6 +52,9 @@ type Agent struct {
 	groups      groups
 	underWay    underWay
 	restoration restoration
+	redundancy  Redundancy // nil: there is no standby
+	takenOver   bool       // what counts at the first meeting with upf-u is the state file
+	grants      *grants    // of a redundant unit
 
 	metaChange sync.Mutex // held while META is made and sent: the last one sent is the last one made
 	silent     bool       // under metaChange: upf-u was told that sessions are restored
@@ -138,6 +141,9 @@ func (a *Agent) Run(ctx context.Context) error {
 func (a *Agent) run(ctx context.Context, begin func(f func())) error {
 	begin(func() { a.keepLink(ctx) })
 	begin(func() { a.keepAlive(ctx) })
+	if a.grants != nil {
+		begin(func() { a.keepGrants(ctx) })
+	}
 	if _, err := a.link(ctx, -1); err != nil {
 		return nil // ended before upf-u was there
 	}

@@ -49,6 +49,9 @@ func (a *Agent) Handle(ctx context.Context, m *pfcp.Message) *pfcp.Answer {
 		err = &pfcp.Reject{Cause: ie.CauseServiceNotSupported, Detail: "message is not supported"}
 	}
 
+	if !a.settled(ctx) {
+		return nil // another member serves the unit, or nobody may yet
+	}
 	answer := &pfcp.Answer{SEID: seid}
 	if node {
 		answer.IEs = append(answer.IEs, a.nodeID())

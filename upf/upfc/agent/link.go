@@ -111,6 +111,9 @@ func (a *Agent) publish(conn *dataplane.Conn) {
 	a.conn = conn
 	close(a.changed)
 	a.changed = make(chan struct{})
+	if a.grants != nil {
+		a.grants.wake()
+	}
 }
 
 // current is the connection now; nil while there is none.
@@ -190,6 +193,12 @@ func (a *Agent) begin(conn *dataplane.Conn) error {
 	a.startAnew(conn.Hello())
 	old, meta := a.openLeft()
 	defer old.Close()
+	if a.takenOver {
+		if old == nil {
+			return errors.New("the unit was taken over, and what was held of it cannot be read")
+		}
+		return a.restore(conn, old, meta)
+	}
 	return a.readBack(conn, old, meta)
 }
 

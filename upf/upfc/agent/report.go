@@ -368,6 +368,9 @@ func (a *Agent) put(s *session, next *state.Session) {
 // report sends a Session Report Request; no error when the CP function has it, whatever it thinks of
 // it, unless that it knows no such session.
 func (a *Agent) report(to pfcp.Destination, seid uint64, kind string, ies ...*ie.IE) (*pfcp.Message, error) {
+	if !a.settled(a.stopping) {
+		return nil, context.Canceled
+	}
 	answer, err := a.server.Request(a.stopping, to, message.MsgTypeSessionReportRequest, &seid, ies...)
 	if err != nil {
 		if !errors.Is(err, context.Canceled) {

@@ -128,5 +128,5 @@ func (s *Standby) Taken() *Unit {
 	}
 }
 
-// Follows is the life whose stream this one has, and whether it has all of it.
-func (s *Standby) Follows() (life string, whole bool) { return s.unit, s.whole }
+// State is whose stream this life has, whether it has all of it, and whether both processes of that life are gone.
+func (s *Standby) State() (life string, whole, ended bool) { return s.unit, s.whole, s.ended }

@@ -33,6 +33,7 @@ func (st *Store[S]) PutEnded(seid uint64, blob []byte, life uint8) (place int, e
 	n.cells[place] = endedCell{seid, unit, uint32(len(blob)), life}
 	n.of[seid] = place
 	st.blobs.kept.deletion(place, unit, uint32(len(blob)), life)
+	st.mirrorDeletion(place, life, blob)
 	return place, nil
 }
 
@@ -49,6 +50,7 @@ func (st *Store[S]) ReplaceEnded(place int, seid uint64, blob []byte) {
 		return
 	}
 	st.blobs.kept.deletion(place, unit, uint32(len(blob)), c.life)
+	st.mirrorDeletion(place, c.life, blob)
 	st.blobs.drop(c.unit, int(c.length))
 	c.unit, c.length = unit, uint32(len(blob))
 }
@@ -68,6 +70,7 @@ func (st *Store[S]) dropEndedLocked(place int) {
 		return
 	}
 	st.blobs.kept.noDeletion(place)
+	st.mirrorDeletion(place, 0, nil)
 	st.blobs.drop(c.unit, int(c.length))
 	delete(st.ended.of, c.seid)
 	*c = endedCell{}

@@ -43,6 +43,7 @@ type Store[S Leased] struct {
 	metaLength int
 	ended      ended
 	random     func() uint64
+	mirror     Mirror // nil: there is none
 }
 
 type entry struct {
@@ -110,6 +111,9 @@ func (st *Store[S]) Begin(shm *dataplane.Shm, bootID uint64) {
 	st.life++
 	st.lives[st.life] = shm
 	st.blobs.kept.begin(st.life, bootID)
+	if st.mirror != nil {
+		st.mirror.Life(st.life, bootID, shm)
+	}
 }
 
 // LifeOf is the life of upf-u to whose memory a session's meters are attached.
@@ -192,6 +196,7 @@ func (st *Store[S]) Adopt(index uint32, s *state.Session, blob []byte, life uint
 		node: st.numberLocked(s.Node), life: life,
 	}
 	st.blobs.kept.session(index, unit, uint32(len(blob)), life)
+	st.mirrorSession(index, life, blob)
 	for f, core := range Peers(s.Rules) {
 		st.addTunnel(f, index, peerOf{f.Addr, st.entries[index].node, core})
 	}
@@ -244,6 +249,7 @@ func (st *Store[S]) Save(leased S, before *state.Session, blob []byte) {
 		return
 	}
 	st.blobs.kept.session(s.Index, unit, uint32(len(blob)), st.life)
+	st.mirrorSession(s.Index, st.life, blob)
 	if e.length != 0 {
 		st.blobs.drop(e.blob, int(e.length))
 	}
@@ -273,6 +279,7 @@ func (st *Store[S]) Forget(leased S) {
 	s.Gone = true
 	e := &st.entries[s.Index]
 	st.blobs.kept.noSession(s.Index)
+	st.mirrorSession(s.Index, 0, nil)
 	if e.length != 0 {
 		st.blobs.drop(e.blob, int(e.length))
 	}
@@ -440,6 +447,9 @@ func (st *Store[S]) Reset(sessions uint32) {
 	st.life, st.lives, st.metaUnit, st.metaLength, st.ended = 0, fresh.lives, 0, 0, ended{}
 	st.indexes.Resize(sessions)
 	st.entries = make([]entry, 0, sessions) // pages that no session uses are never touched
+	if st.mirror != nil {
+		st.mirror.Reset()
+	}
 }
 
 // GoOn makes the lives of upf-u that an earlier upf-c knew ours.
@@ -458,6 +468,9 @@ func (st *Store[S]) GoOn(old *Left, memory func(life uint8) *dataplane.Shm) {
 	}
 	for life := range used {
 		st.lives[life] = memory(life)
+		if st.mirror != nil {
+			st.mirror.Life(life, old.Boot(life), st.lives[life])
+		}
 	}
 }
 
@@ -480,6 +493,9 @@ func (st *Store[S]) Keep(k *File) {
 func (st *Store[S]) KeepMeta(blob []byte) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
+	if st.mirror != nil {
+		st.mirror.Meta(blob)
+	}
 	if st.blobs.kept == nil || len(blob) > slabChunk { // upf-u would not take it either
 		return
 	}

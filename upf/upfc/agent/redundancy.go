@@ -1,0 +1,133 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"syscall"
+	"time"
+
+	"core5g.dev/core5g/upf/upfc/agent/store"
+	"core5g.dev/core5g/upf/upfc/dataplane"
+)
+
+// A unit with a standby (package standby). Three things differ from one without: what is stored is mirrored, nothing is told of a
+// change before it may be (Settle), and upf-u answers and forwards as far as it is granted.
+
+// Redundancy is beside the agent of a redundant unit.
+type Redundancy interface {
+	store.Mirror
+	// Settle waits until what has been changed so far may be told. False: it never may be.
+	Settle(stop <-chan struct{}) bool
+}
+
+// Stored are all sessions at rest, to be copied.
+type Stored interface {
+	Copy(to []store.Entry, first uint32, count int) (entries []store.Entry, next uint32)
+	CopyEnded() []store.Entry
+}
+
+// BeRedundant is called before Run. takenOver: what counts is the state file, whatever upf-u may have.
+func (a *Agent) BeRedundant(r Redundancy, takenOver bool) {
+	a.redundancy, a.takenOver = r, takenOver
+	a.grants = &grants{changed: make(chan struct{}, 1)}
+	a.store.SetMirror(r)
+}
+
+// Stored are the agent's sessions.
+func (a *Agent) Stored() Stored { return a.store }
+
+// settled waits until what has been changed may be told.
+func (a *Agent) settled(ctx context.Context) bool {
+	return a.redundancy == nil || a.redundancy.Settle(ctx.Done())
+}
+
+// grants are what upf-u is to be granted.
+type grants struct {
+	changed chan struct{}
+
+	mu    sync.Mutex
+	given bool // there is one
+	epoch uint64
+	until time.Duration
+	line  syscall.RawConn // that upf-u is to hold
+
+	hand sync.Mutex      // held while upf-u is told
+	has  *dataplane.Conn // that holds the line
+}
+
+// Grant has upf-u answer and forward in an epoch until a time of CLOCK_BOOTTIME (dataplane.GrantAlways: without an end; 0: it is silent). It
+// does not wait; a upf-u that comes later is granted what was granted last.
+func (a *Agent) Grant(epoch uint64, until time.Duration) {
+	g := a.grants
+	g.mu.Lock()
+	g.given, g.epoch, g.until = true, epoch, until
+	g.mu.Unlock()
+	g.wake()
+}
+
+func (g *grants) wake() {
+	select {
+	case g.changed <- struct{}{}:
+	default:
+	}
+}
+
+// HoldLine returns when upf-u holds a connection. Those that come later hold it before they are granted anything.
+func (a *Agent) HoldLine(line syscall.RawConn) error {
+	g := a.grants
+	conn := a.current()
+	if conn == nil {
+		return errors.New("upf-u is not connected")
+	}
+	g.hand.Lock()
+	defer g.hand.Unlock()
+	g.mu.Lock()
+	g.line = line
+	g.mu.Unlock()
+	g.has = nil
+	if err := conn.Line(line); err != nil {
+		return err
+	}
+	g.has = conn
+	return nil
+}
+
+// keepGrants tells upf-u what it is granted.
+func (a *Agent) keepGrants(ctx context.Context) {
+	refused := false
+	for ctx.Err() == nil {
+		if conn := a.current(); conn != nil {
+			err := a.grants.give(conn)
+			var no *dataplane.Refused
+			if errors.As(err, &no) && !refused {
+				a.log.Error("upf-u takes no grant: upf-u.yaml of a redundant unit has redundancy: true", "err", err)
+			}
+			refused = no != nil
+		}
+		select {
+		case <-ctx.Done():
+		case <-a.grants.changed:
+		}
+	}
+}
+
+func (g *grants) give(conn *dataplane.Conn) error {
+	g.hand.Lock()
+	defer g.hand.Unlock()
+	g.mu.Lock()
+	given, epoch, until, line := g.given, g.epoch, g.until, g.line
+	g.mu.Unlock()
+	if !given {
+		return nil
+	}
+	if line != nil && g.has != conn {
+		if err := conn.Line(line); errors.Is(err, dataplane.ErrLost) {
+			return err
+		} // else it is closed, and nobody listens at its other end
+		g.has = conn
+	}
+	t := dataplane.NewBatch()
+	t.Grant(epoch, until)
+	return conn.Transact(t)
+}

@@ -1,0 +1,381 @@
+package agent_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/wmnsk/go-pfcp/ie"
+
+	"core5g.dev/core5g/upf/abi"
+	"core5g.dev/core5g/upf/upfc/agent"
+	"core5g.dev/core5g/upf/upfc/dataplane"
+	"core5g.dev/core5g/upf/upfc/dataplane/fakeupfu"
+	"core5g.dev/core5g/upf/upfc/fakesmf"
+	"core5g.dev/core5g/upf/upfc/fencing"
+	"core5g.dev/core5g/upf/upfc/standby"
+	"core5g.dev/core5g/upf/upfc/standby/standbytest"
+)
+
+// quick are terms for one process: a tenth of the usual ones.
+func quick() fencing.Terms {
+	return fencing.Terms{
+		Grant: 600 * time.Millisecond, Wait: 800 * time.Millisecond, Renew: 150 * time.Millisecond,
+		Beat: 20 * time.Millisecond, Read: 50 * time.Millisecond, Bound: 300 * time.Millisecond,
+	}
+}
+
+// cuttable is an arbiter that one member can lose.
+type cuttable struct {
+	standby.Arbiter
+	mu  sync.Mutex
+	cut bool
+}
+
+func (c *cuttable) lost() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cut {
+		return errors.New("cut")
+	}
+	return nil
+}
+
+func (c *cuttable) Read(ctx context.Context) (fencing.Seen, error) {
+	if err := c.lost(); err != nil {
+		return fencing.Seen{}, err
+	}
+	return c.Arbiter.Read(ctx)
+}
+
+func (c *cuttable) Write(ctx context.Context, w fencing.Write) (fencing.Outcome, fencing.Version, error) {
+	if err := c.lost(); err != nil {
+		return fencing.Unknown, "", err
+	}
+	return c.Arbiter.Write(ctx, w)
+}
+
+func (c *cuttable) setCut(cut bool) { c.mu.Lock(); c.cut = cut; c.mu.Unlock() }
+
+// wire is where the unit reaches its standby; it can be cut, so that nothing passes any more and nobody is told.
+type wire struct {
+	net.Listener
+	to  string
+	mu  sync.Mutex
+	cut bool
+}
+
+func newWire(t *testing.T, to string) *wire {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &wire{Listener: l, to: to}
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			a, err := l.Accept()
+			if err != nil {
+				return
+			}
+			b, err := net.Dial("tcp", to)
+			if err != nil {
+				_ = a.Close()
+				continue
+			}
+			go w.pass(a, b)
+			go w.pass(b, a)
+		}
+	}()
+	return w
+}
+
+func (w *wire) pass(from, to net.Conn) {
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := from.Read(buf)
+		w.mu.Lock()
+		cut := w.cut
+		w.mu.Unlock()
+		if cut {
+			return // what was open stays so
+		}
+		if err != nil {
+			_ = to.Close()
+			return
+		}
+		if _, err := to.Write(buf[:n]); err != nil {
+			return
+		}
+	}
+}
+
+func (w *wire) setCut(cut bool) { w.mu.Lock(); w.cut = cut; w.mu.Unlock() }
+
+// pair is a unit with its standby, in one process.
+type pair struct {
+	t       *testing.T
+	opt     standby.Options
+	shared  *standby.Memory
+	arbiter [2]*cuttable
+	wire    *wire
+	unit    *standby.Unit
+	unitErr chan error
+	upfu    [2]*fakeupfu.UPFU
+	agent   [2]*agent.Agent
+	stop    [2]func()
+	holder  *standby.Holder
+	taken   chan *fencing.Unit
+	file    [2]string
+	socket  [2]string
+	smf     *fakesmf.SMF
+}
+
+func newPair(t *testing.T) *pair {
+	t.Helper()
+	var out io.Writer = io.Discard
+	if os.Getenv("UPFC_TEST_LOG") != "" {
+		out = os.Stderr
+	}
+	certificate, key, authority := standbytest.Certificates(t, "upf.test")
+	tls, err := standby.Credentials("upf.test", certificate, key, authority)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &pair{t: t, shared: &standby.Memory{}, taken: make(chan *fencing.Unit, 1), unitErr: make(chan error, 1)}
+	p.opt = standby.Options{Name: "upf", TLS: tls, Terms: quick(), Log: slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: slog.LevelDebug})), Sessions: 65536}
+	if err := p.opt.Terms.Check(); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for i := range p.arbiter {
+		p.arbiter[i] = &cuttable{Arbiter: p.shared}
+		p.socket[i] = filepath.Join(dir, fmt.Sprintf("upf%d.sock", i))
+		p.file[i] = p.socket[i] + ".state"
+	}
+	p.hold()
+	p.serve(0, "a/1", fencing.NewUnit(p.opt.Terms, "a/1", false), false)
+	return p
+}
+
+// hold begins the standby.
+func (p *pair) hold() {
+	p.t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.wire = newWire(p.t, l.Addr().String())
+	opt := p.opt
+	opt.Arbiter = p.arbiter[1]
+	p.holder = standby.NewHolder(opt, "b/1")
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	p.t.Cleanup(func() { cancel(); <-done })
+	go func() {
+		defer close(done)
+		u, err := p.holder.Hold(ctx, l, p.file[1])
+		if err != nil && ctx.Err() == nil {
+			p.t.Error(err)
+		}
+		p.taken <- u
+	}()
+}
+
+// serve begins an agent of the unit.
+func (p *pair) serve(i int, life string, fence *fencing.Unit, takenOver bool) {
+	p.t.Helper()
+	upfu, err := fakeupfu.Start(p.socket[i])
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.upfu[i] = upfu
+	l := &lab{t: p.t, socket: p.socket[i]}
+	a := agent.New(l.config(), p.opt.Log, nowhere{})
+	p.agent[i] = a
+	opt := p.opt
+	opt.Arbiter, opt.Peer = p.arbiter[i], p.wire.Addr().String()
+	u := standby.NewUnit(opt, life, fence, func(g fencing.Grant) {
+		switch {
+		case g.Epoch == 0:
+			a.Grant(0, 0)
+		case g.Always:
+			a.Grant(g.Epoch, dataplane.GrantAlways)
+		default:
+			a.Grant(g.Epoch, g.Until)
+		}
+	}, a.HoldLine)
+	a.BeRedundant(u, takenOver)
+	u.Mirrors(a.Stored())
+	p.unit = u
+	ctx, cancel := context.WithCancel(context.Background())
+	if !takenOver && !u.Claim(ctx) {
+		p.t.Fatal("the unit is not granted")
+	}
+	var work sync.WaitGroup
+	work.Go(func() {
+		if err := a.Run(ctx); err != nil {
+			p.t.Error(err)
+		}
+	})
+	work.Go(func() { p.unitErr <- u.Run(ctx) })
+	p.stop[i] = sync.OnceFunc(func() { cancel(); work.Wait() })
+	p.t.Cleanup(func() { p.stop[i](); upfu.Kill() })
+	a.Addr()
+}
+
+func (p *pair) await(what string, cond func() bool) {
+	p.t.Helper()
+	for end := time.Now().Add(20 * time.Second); !cond(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			p.t.Fatalf("not within 20 s: %s; the unit is %+v", what, p.unit.Status())
+		}
+	}
+}
+
+func (p *pair) inSync() bool { return p.unit.Status().Standby == "b/1" }
+
+func (p *pair) held() int {
+	_, n, _ := p.holder.Held()
+	return n
+}
+
+func ue(i int) fakesmf.UE {
+	return fakesmf.UE{TEID: uint32(1 + i), N3: "172.30.3.16", Addr: netip.AddrFrom4([4]byte{10, 45, byte(i >> 8), byte(i)}).String()}
+}
+
+// silent: upf-u does not answer at its addresses now.
+func (p *pair) silent(i int) bool {
+	g := p.upfu[i].Granted()
+	return g.UntilNs == 0 || g.UntilNs != abi.GrantAlways && time.Duration(g.UntilNs) <= standby.Boottime()
+}
+
+func TestStandby(t *testing.T) {
+	p := newPair(t)
+	p.smf = fakesmf.New(t, p.agent[0].Addr())
+	p.smf.Associate()
+	seids := []uint64{}
+	for i := range 20 { // partly before there is a standby in sync
+		seids = append(seids, p.smf.Established(uint64(100+i), ue(i).Session()...))
+	}
+	p.await("the standby is in sync", p.inSync)
+	if p.held() != len(seids) {
+		t.Errorf("%d sessions are held, want %d", p.held(), len(seids))
+	}
+
+	t.Run("what is answered is held", func(t *testing.T) {
+		for i := 20; i < 60; i++ {
+			seids = append(seids, p.smf.Established(uint64(100+i), ue(i).Session()...))
+			if p.inSync() && p.held() != len(seids) {
+				t.Fatalf("%d sessions are answered, %d held", len(seids), p.held())
+			}
+		}
+		fakesmf.WantCause(t, p.smf.Delete(seids[59]).Cause, ie.CauseRequestAccepted)
+		seids = seids[:59]
+		if p.inSync() && p.held() != len(seids) {
+			t.Errorf("%d sessions are held after a deletion, want %d", p.held(), len(seids))
+		}
+	})
+
+	t.Run("the arbiter's loss alone neither silences nor switches", func(t *testing.T) {
+		p.await("the standby is in sync", p.inSync)
+		p.arbiter[0].setCut(true)
+		p.arbiter[1].setCut(true)
+		for end := time.Now().Add(3 * quick().Wait); time.Now().Before(end); time.Sleep(time.Millisecond) {
+			if p.silent(0) {
+				t.Fatal("the unit is silent")
+			}
+		}
+		fakesmf.WantCause(t, p.smf.Modify(seids[0], ie.NewUpdateQER(ie.NewQERID(1), ie.NewGateStatus(0, 0))).Cause, ie.CauseRequestAccepted)
+		p.arbiter[0].setCut(false)
+		p.arbiter[1].setCut(false)
+	})
+
+	t.Run("without the standby N4 goes on, and says so", func(t *testing.T) {
+		p.await("the standby is in sync", p.inSync)
+		p.wire.setCut(true)
+		fakesmf.WantCause(t, p.smf.Modify(seids[0], ie.NewUpdateQER(ie.NewQERID(1), ie.NewGateStatus(0, 0))).Cause, ie.CauseRequestAccepted)
+		if s := p.unit.Status(); s.Standby != "" {
+			t.Errorf("it was answered, and the standby counts as in sync: %+v", s)
+		}
+		if p.silent(0) {
+			t.Error("the unit is silent")
+		}
+		p.wire.setCut(false)
+		p.await("the standby is in sync again", p.inSync)
+	})
+
+	t.Run("a takeover", func(t *testing.T) {
+		stamp := p.smf.Heartbeat()
+		index := uint32(0)
+		for i := range p.upfu[0].Sessions() {
+			index = i
+			break
+		}
+		slot := p.upfu[0].Sessions()[index].URRs[0].Slot
+		if err := p.upfu[0].Count(slot, abi.Ul, 4711, 3); err != nil {
+			t.Fatal(err)
+		}
+		sent := p.unit.Counts().Counters.Load()
+		p.await("counters are sent", func() bool { return p.unit.Counts().Counters.Load() > sent+1 })
+		fakesmf.WantCause(t, p.smf.Modify(seids[0], ie.NewUpdateQER(ie.NewQERID(1), ie.NewGateStatus(0, 0))).Cause, ie.CauseRequestAccepted) // held behind them
+		// Both processes hang: nobody is told of an end.
+		p.wire.setCut(true)
+		p.arbiter[0].setCut(true)
+		cut := time.Now()
+		var fence *fencing.Unit
+		select {
+		case fence = <-p.taken:
+		case <-time.After(20 * time.Second):
+			t.Fatal("nobody takes over")
+		}
+		t.Logf("taken over after %s", time.Since(cut))
+		if !p.silent(0) {
+			t.Error("the unit is taken over and not silent")
+		}
+		if fence == nil {
+			t.Fatal("nothing is taken over")
+		}
+		old := p.stop[0]
+		p.serve(1, "b/1", fence, true)
+		if got := len(p.upfu[1].Sessions()); got != len(seids) {
+			t.Errorf("%d sessions are in the standby's upf-u, want %d", got, len(seids))
+		}
+		if p.silent(1) {
+			p.await("the standby's upf-u is granted", func() bool { return !p.silent(1) })
+		}
+		p.smf.To = p.agent[1].Addr() // where the address is now
+		if got := p.smf.Heartbeat(); !got.Equal(stamp) {
+			t.Errorf("Recovery Time Stamp %v, want %v", got, stamp)
+		}
+		var total uint64
+		for _, seid := range seids {
+			m := p.smf.Modify(seid, ie.NewQueryURR(ie.NewURRID(1)))
+			fakesmf.WantCause(t, m.Cause, ie.CauseRequestAccepted)
+			_, ul, _ := fakesmf.Volumes(t, m.UsageReport[0])
+			total += ul
+		}
+		if total != 4711 {
+			t.Errorf("%d octets are reported, want 4711", total)
+		}
+		p.arbiter[0].setCut(false)
+		select {
+		case err := <-p.unitErr:
+			if !errors.Is(err, standby.ErrOver) {
+				t.Errorf("the old unit ends with %v, want %v", err, standby.ErrOver)
+			}
+		case <-time.After(20 * time.Second):
+			t.Error("the old unit does not notice")
+		}
+		old()
+	})
+}

@@ -1,0 +1,277 @@
+package standby
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"core5g.dev/core5g/upf/upfc/dataplane"
+	"core5g.dev/core5g/upf/upfc/fencing"
+)
+
+// Holder is a life that may take a unit over.
+type Holder struct {
+	opt  Options
+	life string
+	rate dataplane.Rate
+	poke chan struct{}
+
+	mu      sync.Mutex
+	fence   *fencing.Standby
+	held    *held
+	stream  net.Conn      // the one that is followed
+	lines   map[line]bool // whether it has ended
+	trusted line          // whose end means that both processes of the life are gone
+	epoch   uint64
+}
+
+// line is one of a life's lines.
+type line struct {
+	life   string
+	number uint64
+}
+
+// NewHolder is a life that has nothing yet.
+func NewHolder(opt Options, life string) *Holder {
+	return &Holder{
+		opt: opt, life: life, lines: map[line]bool{}, rate: dataplane.StartRate(), poke: make(chan struct{}, 1),
+		fence: fencing.NewStandby(opt.Terms, life),
+	}
+}
+
+// Hold holds what units send to l, until this life has taken the unit over: then that is what fencing has to say of it, and
+// what a upf-c of the unit would have left is at path. nil when ctx has ended, with its error.
+func (h *Holder) Hold(ctx context.Context, l net.Listener, path string) (*fencing.Unit, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	var work sync.WaitGroup
+	defer func() {
+		cancel()
+		_ = l.Close()
+		work.Wait()
+	}()
+	work.Go(func() {
+		for ctx.Err() == nil {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			work.Go(func() {
+				stop := context.AfterFunc(ctx, func() { _ = c.Close() })
+				defer stop()
+				defer func() { _ = c.Close() }()
+				if err := h.serve(ctx, tls.Server(c, h.opt.TLS)); err != nil && ctx.Err() == nil {
+					h.opt.Log.Warn("a unit's connection has ended", "from", c.RemoteAddr(), "err", err)
+				}
+			})
+		}
+	})
+	t := time.NewTicker(h.opt.Terms.Beat)
+	defer t.Stop()
+	for {
+		h.mu.Lock()
+		asks := h.fence.Tick(Boottime())
+		taken := h.fence.Taken()
+		h.mu.Unlock()
+		if taken != nil {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			if h.held == nil {
+				return nil, errors.New("the unit is taken over, and nothing is held of it")
+			}
+			began := time.Now()
+			if err := h.held.leave(path, h.rate.Hz(), time.Now()); err != nil {
+				return nil, fmt.Errorf("what is held of the unit: %w", err)
+			}
+			h.opt.Log.Info("the unit is taken over", "life", h.life, "sessions", len(h.held.estate.Entries), "written", time.Since(began))
+			return taken, nil
+		}
+		if asks.Read {
+			go h.read(ctx)
+		}
+		if asks.Write != nil {
+			h.opt.Log.Info("the unit is asked for", "epoch", asks.Write.Epoch, "life", h.life)
+			go h.write(ctx, *asks.Write)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-t.C:
+		case <-h.poke:
+		}
+	}
+}
+
+func (h *Holder) nudge() {
+	select {
+	case h.poke <- struct{}{}:
+	default:
+	}
+}
+
+func (h *Holder) read(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, askFor)
+	defer cancel()
+	seen, err := h.opt.Arbiter.Read(ctx)
+	h.mu.Lock()
+	h.fence.Read(Boottime(), seen, err == nil)
+	h.mu.Unlock()
+	h.nudge()
+}
+
+func (h *Holder) write(ctx context.Context, w fencing.Write) {
+	ctx, cancel := context.WithTimeout(ctx, askFor)
+	defer cancel()
+	outcome, version, err := h.opt.Arbiter.Write(ctx, w)
+	if err != nil {
+		h.opt.Log.Warn("nobody knows whether the unit is taken over", "err", err)
+	}
+	h.mu.Lock()
+	h.fence.Written(Boottime(), outcome, version)
+	h.mu.Unlock()
+	h.nudge()
+}
+
+// serve hears one connection to its end.
+func (h *Holder) serve(ctx context.Context, conn *tls.Conn) error {
+	_ = conn.SetDeadline(time.Now().Add(silence))
+	if err := conn.HandshakeContext(ctx); err != nil {
+		return err
+	}
+	in := &frames{r: bufio.NewReaderSize(conn, 256<<10)}
+	hello, err := in.next()
+	if err != nil {
+		return err
+	}
+	if err := hello.accepts(h.opt.Name); err != nil {
+		_, _ = conn.Write((&Frame{kind: kindRefused, Text: err.Error()}).Append(nil))
+		return err
+	}
+	welcome := (&Frame{kind: kindWelcome, Version: Version, Life: h.life}).Append(nil)
+	if hello.Line != 0 {
+		return h.hold(conn, hello, welcome)
+	}
+	h.mu.Lock()
+	switch {
+	case hello.Epoch < h.epoch:
+		err = fmt.Errorf("a unit of epoch %d, while one of epoch %d is followed", hello.Epoch, h.epoch)
+	case !h.fence.Follow(Boottime(), hello.Life):
+		err = errors.New("this standby asks for the unit itself")
+	default:
+		if h.stream != nil {
+			_ = h.stream.Close()
+		}
+		h.stream, h.epoch = conn, hello.Epoch
+	}
+	h.mu.Unlock()
+	if err != nil {
+		_, _ = conn.Write((&Frame{kind: kindRefused, Text: err.Error()}).Append(nil))
+		return err
+	}
+	if _, err := conn.Write(welcome); err != nil {
+		return err
+	}
+	return h.follow(conn, in, hello)
+}
+
+// hold waits for the end of a line.
+func (h *Holder) hold(conn *tls.Conn, hello *Frame, welcome []byte) error {
+	_ = conn.SetDeadline(time.Time{})
+	l := line{hello.Life, hello.Line}
+	h.mu.Lock()
+	h.lines[l] = false
+	h.mu.Unlock()
+	defer func() {
+		h.mu.Lock()
+		if l != h.trusted || !h.lines[l] {
+			delete(h.lines, l)
+		}
+		h.mu.Unlock()
+	}()
+	if _, err := conn.Write(welcome); err != nil {
+		return err
+	}
+	n, err := conn.Read(make([]byte, 1))
+	h.mu.Lock()
+	if n == 0 && errors.Is(err, io.EOF) {
+		h.lines[l] = true
+		h.lookAtLine()
+	}
+	h.mu.Unlock()
+	h.nudge()
+	if err == nil || !errors.Is(err, io.EOF) {
+		return fmt.Errorf("the line: %w", err)
+	}
+	return nil
+}
+
+// lookAtLine tells fencing when the line has ended that upf-u held, too.
+func (h *Holder) lookAtLine() {
+	if h.lines[h.trusted] {
+		h.opt.Log.Info("both processes of the unit are gone", "life", h.trusted.life)
+		h.fence.Ended(h.trusted.life)
+	}
+}
+
+// follow takes what a unit sends.
+func (h *Holder) follow(conn *tls.Conn, in *frames, hello *Frame) error {
+	coming := newHeld(hello.Sessions)
+	buffered := in.r.(*bufio.Reader)
+	var acked uint64
+	var answer []byte
+	for {
+		_ = conn.SetReadDeadline(time.Now().Add(silence))
+		f, err := in.next()
+		if err != nil {
+			return err
+		}
+		h.mu.Lock()
+		if h.stream != conn {
+			h.mu.Unlock()
+			return errors.New("another stream has come in its place")
+		}
+		if f.kind == kindLine {
+			h.trusted = line{hello.Life, f.Number}
+			h.lookAtLine()
+		} else if f.kind == kindBeat {
+			if h.fence.Beat(Boottime(), hello.Life) {
+				answer = (&Frame{kind: kindBeatHeard, Number: f.Number}).Append(answer)
+			}
+		} else if err = coming.take(f, time.Now()); err == nil && f.kind == kindWhole {
+			h.held = coming
+			h.fence.Whole()
+			h.opt.Log.Info("the unit's sessions are held", "unit", hello.Life, "sessions", len(coming.estate.Entries))
+		}
+		h.mu.Unlock()
+		if err != nil {
+			return err
+		}
+		if coming.whole && (coming.through > acked || f.kind == kindWhole) && buffered.Buffered() == 0 {
+			acked = coming.through
+			answer = (&Frame{kind: kindAcknowledged, Number: acked}).Append(answer)
+		}
+		if len(answer) > 0 && buffered.Buffered() == 0 {
+			_ = conn.SetWriteDeadline(time.Now().Add(silence))
+			if _, err := conn.Write(answer); err != nil {
+				return err
+			}
+			answer = answer[:0]
+		}
+	}
+}
+
+// Held is whose sessions are held, how many, and whether they are all of them.
+func (h *Holder) Held() (unit string, sessions int, whole bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	unit, whole, _ = h.fence.State()
+	if h.held != nil {
+		sessions = len(h.held.estate.Entries)
+	}
+	return unit, sessions, whole
+}
