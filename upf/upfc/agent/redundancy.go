@@ -60,6 +60,9 @@ type grants struct {
 // does not wait; a upf-u that comes later is granted what was granted last.
 func (a *Agent) Grant(epoch uint64, until time.Duration) {
 	g := a.grants
+	if g == nil {
+		return // upf-u is silent as long as nobody says otherwise
+	}
 	g.mu.Lock()
 	g.given, g.epoch, g.until = true, epoch, until
 	g.mu.Unlock()

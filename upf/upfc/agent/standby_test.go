@@ -178,6 +178,7 @@ func (p *pair) hold() {
 	opt := p.opt
 	opt.Arbiter = p.arbiter[1]
 	p.holder = standby.NewHolder(opt, "b/1")
+	p.holder.SetReady(true)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	p.t.Cleanup(func() { cancel(); <-done })

@@ -12,22 +12,23 @@ import (
 
 // Config is upf-c.yaml after decoding, defaulting and validation.
 type Config struct {
-	NodeID           string    `yaml:"nodeID"`
-	PFCP             PFCP      `yaml:"pfcp"`
-	Heartbeat        Heartbeat `yaml:"heartbeat"`
-	Dataplane        Dataplane `yaml:"dataplane"`
-	State            State     `yaml:"state"`
-	N3               N3        `yaml:"n3"`
-	N9               N3        `yaml:"n9"` // empty: N9 comes by N3
-	GTPU             GTPU      `yaml:"gtpu"`
-	NetworkInstances []string  `yaml:"networkInstances"`
-	UEPools          []Pool    `yaml:"uePools"`
-	NamedPools       bool      `yaml:"namedPools"` // CP functions name the block that UE addresses are chosen from
-	Limits           Limits    `yaml:"limits"`
-	Metrics          Listen    `yaml:"metrics"`
-	Health           Listen    `yaml:"health"`
-	Control          Control   `yaml:"control"`
-	Log              Log       `yaml:"log"`
+	NodeID           string     `yaml:"nodeID"`
+	PFCP             PFCP       `yaml:"pfcp"`
+	Heartbeat        Heartbeat  `yaml:"heartbeat"`
+	Dataplane        Dataplane  `yaml:"dataplane"`
+	State            State      `yaml:"state"`
+	N3               N3         `yaml:"n3"`
+	N9               N3         `yaml:"n9"` // empty: N9 comes by N3
+	GTPU             GTPU       `yaml:"gtpu"`
+	NetworkInstances []string   `yaml:"networkInstances"`
+	UEPools          []Pool     `yaml:"uePools"`
+	NamedPools       bool       `yaml:"namedPools"` // CP functions name the block that UE addresses are chosen from
+	Redundancy       Redundancy `yaml:"redundancy"`
+	Limits           Limits     `yaml:"limits"`
+	Metrics          Listen     `yaml:"metrics"`
+	Health           Listen     `yaml:"health"`
+	Control          Control    `yaml:"control"`
+	Log              Log        `yaml:"log"`
 }
 
 // PFCP says where N4 is served and how our own requests are repeated.
@@ -128,15 +129,16 @@ func Parse(text []byte) (*Config, error) {
 			Retransmit:    Retransmit{Interval: time.Second, Attempts: 3},
 			DataplaneWait: 2 * time.Second, RestorationWait: 30 * time.Second,
 		},
-		Heartbeat: Heartbeat{Interval: 10 * time.Second, Retries: 3, ReleaseAfter: 5 * time.Minute},
-		Dataplane: Dataplane{Socket: "/run/upf/upf.sock"},
-		State:     State{File: "/run/upf/upf-c.state"},
-		GTPU:      GTPU{Echo: Echo{Interval: time.Minute, Timeout: 3 * time.Second, Attempts: 5}},
-		Limits:    defaultLimits(),
-		Metrics:   Listen{":9090"},
-		Health:    Listen{":8081"},
-		Control:   Control{Socket: "/run/upf/upf-c.sock"},
-		Log:       Log{Format: "json"},
+		Heartbeat:  Heartbeat{Interval: 10 * time.Second, Retries: 3, ReleaseAfter: 5 * time.Minute},
+		Dataplane:  Dataplane{Socket: "/run/upf/upf.sock"},
+		State:      State{File: "/run/upf/upf-c.state"},
+		GTPU:       GTPU{Echo: Echo{Interval: time.Minute, Timeout: 3 * time.Second, Attempts: 5}},
+		Redundancy: defaultRedundancy(),
+		Limits:     defaultLimits(),
+		Metrics:    Listen{":9090"},
+		Health:     Listen{":8081"},
+		Control:    Control{Socket: "/run/upf/upf-c.sock"},
+		Log:        Log{Format: "json"},
 	}
 	d, err := parse(text, c)
 	if err != nil {
@@ -211,6 +213,9 @@ func (c *Config) complete() error {
 		return err
 	}
 	if err := c.Limits.check(); err != nil {
+		return err
+	}
+	if err := c.Redundancy.check(c.State.File); err != nil {
 		return err
 	}
 	if e := c.GTPU.Echo; e.Interval < 0 || e.Interval != 0 && (e.Timeout <= 0 || e.Attempts < 1) {

@@ -30,8 +30,15 @@ log: {level: debug}
 			Retransmit: Retransmit{3 * time.Second, 3}, DataplaneWait: 2 * time.Second, RestorationWait: 30 * time.Second},
 		Heartbeat: Heartbeat{10 * time.Second, 3, 5 * time.Minute},
 		Dataplane: Dataplane{"/run/upf/upf.sock"}, State: State{"/run/upf/upf-c.state"},
-		N3:      N3{[]Endpoint{{netip.MustParsePrefix("172.30.3.16/28")}, {netip.MustParsePrefix("172.30.4.1/32")}}},
-		GTPU:    GTPU{Echo{time.Minute, 3 * time.Second, 5}},
+		N3:   N3{[]Endpoint{{netip.MustParsePrefix("172.30.3.16/28")}, {netip.MustParsePrefix("172.30.4.1/32")}}},
+		GTPU: GTPU{Echo{time.Minute, 3 * time.Second, 5}},
+		Redundancy: Redundancy{
+			Listen: netip.MustParseAddrPort("0.0.0.0:8806"),
+			Lease: Lease{
+				Server: "https://kubernetes.default.svc", Token: "/var/run/secrets/kubernetes.io/serviceaccount/token",
+				Authority: "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt",
+			},
+		},
 		Limits:  Limits{Associations: 64, Requests: 4096, Answers: 16, Reports: 64},
 		Metrics: Listen{":9090"}, Health: Listen{":8081"}, Control: Control{"/run/upf/upf-c.sock"},
 		Log: Log{slog.LevelDebug, "json"},
@@ -43,6 +50,17 @@ log: {level: debug}
 		t.Error("the endpoints are not those of the block")
 	}
 }
+
+// redundancy lacks peer.
+const redundancy = `redundancy:
+  unit: upf
+  member: a
+  certificate: c
+  key: k
+  authority: ca
+  serverName: upf.test
+  lease: {namespace: core5g, name: upf}
+`
 
 // Whatever is wrong, the error says where, what stands there and what to write.
 func TestErrorsSayWhatToWrite(t *testing.T) {
@@ -68,11 +86,17 @@ func TestErrorsSayWhatToWrite(t *testing.T) {
 		good + "log: {level: debug\n":                                                `line 3: not YAML: did not find expected ',' or '}'`,
 		good + "---\n" + good:                                                        `line 3: a second YAML document begins: write one`,
 		"nodeID: {a: b}\n":                                                           `line 1: nodeID: a mapping is no text: write upf-0`,
-		"- nodeID\n":                                                                 `line 1: a list is no mapping: write keys and values; known here are: nodeID, pfcp, heartbeat, dataplane, state, n3, n9, gtpu, networkInstances, uePools, namedPools, limits, metrics, health, control, log`,
+		"- nodeID\n":                                                                 `line 1: a list is no mapping: write keys and values; known here are: nodeID, pfcp, heartbeat, dataplane, state, n3, n9, gtpu, networkInstances, uePools, namedPools, redundancy, limits, metrics, health, control, log`,
 		"nodeID: 10.0.0.1\n":                                                         `n3.endpoints: is missing: write the addresses of the GTP-U endpoint, as upf-u has them, for example [172.30.3.16/28]`,
 		"nodeID: 10.0.0.1\nn3: {endpoints: [172.30.3.17/28]}\n":                      `line 2: n3.endpoints[0]: 172.30.3.17/28 has bits beyond its length: write 172.30.3.16/28`,
 		"nodeID: 10.0.0.1\nn3:\n  endpoints:\n  - 172.30.3.16/28\n  - 172.30.3.20\n": `line 5: n3.endpoints[1]: 172.30.3.20/32 overlaps 172.30.3.16/28 of n3.endpoints[0]: write each address once`,
 		good + "n9: {endpoints: [172.30.9.16/28, 172.30.9.16]}\n":                    `line 3: n9.endpoints[1]: 172.30.9.16/32 overlaps 172.30.9.16/28 of n9.endpoints[0]: write each address once`,
+		good + "redundancy: {member: a}\n":                                           `line 3: redundancy.unit: is missing: write the name of the unit, alike in its members, or leave redundancy out`,
+		good + "redundancy: {unit: upf}\n":                                           `line 3: redundancy.member: is missing: write a name that no other pod ever has, its UID`,
+		good + "redundancy: {unit: upf, member: a, peer: b}\n":                       `line 3: redundancy.certificate: is missing: write the file of the certificate`,
+		good + redundancy + "  peer: b\n":                                            `line 11: redundancy.peer: "b" is no host and port: write for example upf-0-b.core5g.svc:8806`,
+		good + redundancy + "  peer: b:8806\nstate: {file: ''}\n":                    `line 12: state.file: is empty: a unit with redundancy takes over by it, write for example /run/upf/upf-c.state`,
+		good + redundancy + "  peer: b:8806\n  listen: 0.0.0.0:0\n":                  `line 12: redundancy.listen: 0.0.0.0:0 is no address and port: write for example 0.0.0.0:8806`,
 		good + "n9: {endpoints: [172.30.3.20]}\n":                                    `line 3: n9.endpoints[0]: 172.30.3.20/32 overlaps 172.30.3.16/28 of n3.endpoints[0]: leave n9 out where N9 comes by N3`,
 	} {
 		_, err := Parse([]byte(text))

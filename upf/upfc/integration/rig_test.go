@@ -58,8 +58,8 @@ func newRig(t *testing.T) *rig {
 	return newRigWith(t, "gtpu: {echo: {interval: 0s}}")
 }
 
-// newRigWith adds lines to upf-c.yaml.
-func newRigWith(t *testing.T, lines string) *rig {
+// newNamespaces are the rig's namespaces, and upf-c.
+func newNamespaces(t *testing.T) *rig {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("-short: runs both halves of the UPF in network namespaces")
@@ -85,6 +85,13 @@ func newRigWith(t *testing.T, lines string) *rig {
 		t.Cleanup(func() { _ = exec.Command("ip", "netns", "del", ns).Run() })
 		r.run("ip", "-n", ns, "link", "set", "lo", "up")
 	}
+	return r
+}
+
+// newRigWith adds lines to upf-c.yaml.
+func newRigWith(t *testing.T, lines string) *rig {
+	t.Helper()
+	r := newNamespaces(t)
 	for _, l := range []struct{ name, peer, addr string }{{"n3", "gnb", gnbAddr}, {"n6", "dn", dnAddr}} {
 		r.run("ip", "-n", r.upf, "link", "add", l.name, "type", "veth", "peer", "name", l.peer, "netns", r.peers)
 		r.run("ip", "netns", "exec", r.upf, "sh", "-c", "echo 1 > /proc/sys/net/ipv6/conf/"+l.name+"/disable_ipv6")

@@ -29,6 +29,7 @@ type Holder struct {
 	lines   map[line]bool // whether it has ended
 	trusted line          // whose end means that both processes of the life are gone
 	epoch   uint64
+	ready   bool // upf-u is there
 }
 
 // line is one of a life's lines.
@@ -107,6 +108,17 @@ func (h *Holder) Hold(ctx context.Context, l net.Listener, path string) (*fencin
 	}
 }
 
+// SetReady says whether this life could serve at once, for its upf-u is there. Nobody is followed while it could not.
+func (h *Holder) SetReady(ready bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.ready = ready
+	if !ready && h.stream != nil {
+		_ = h.stream.Close()
+		h.stream = nil
+	}
+}
+
 func (h *Holder) nudge() {
 	select {
 	case h.poke <- struct{}{}:
@@ -158,6 +170,8 @@ func (h *Holder) serve(ctx context.Context, conn *tls.Conn) error {
 	}
 	h.mu.Lock()
 	switch {
+	case !h.ready:
+		err = errors.New("this standby has no upf-u now")
 	case hello.Epoch < h.epoch:
 		err = fmt.Errorf("a unit of epoch %d, while one of epoch %d is followed", hello.Epoch, h.epoch)
 	case !h.fence.Follow(Boottime(), hello.Life):

@@ -45,6 +45,7 @@ func newHouse(t *testing.T) *house {
 	}
 	h := &house{t: t, addr: l.Addr().String(), tls: creds, record: &Memory{}}
 	h.holder = NewHolder(Options{Name: "upf", TLS: creds, Terms: slow(), Arbiter: h.record, Log: slog.New(slog.DiscardHandler)}, "b/1")
+	h.holder.SetReady(true)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
@@ -117,6 +118,12 @@ func TestWhoIsRefused(t *testing.T) {
 	if _, _, answer, err := h.dial(h.tls, older); err != nil || answer.kind != kindRefused {
 		t.Errorf("a unit of an older epoch: answered %+v, %v, want a refusal", answer, err)
 	}
+
+	h.holder.SetReady(false)
+	if _, _, answer, err := h.dial(h.tls, hello("a/1")); err != nil || answer.kind != kindRefused || !strings.Contains(answer.Text, "no upf-u") {
+		t.Errorf("a standby without upf-u: answered %+v, %v, want a refusal", answer, err)
+	}
+	h.holder.SetReady(true)
 
 	stranger, key, authority := standbytest.Certificates(t, "upf.test") // of another authority
 	other, err := Credentials("upf.test", stranger, key, authority)

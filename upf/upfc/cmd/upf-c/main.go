@@ -76,7 +76,15 @@ func serve(ctx context.Context) error {
 			return fmt.Errorf("control.socket: %w", err)
 		}
 	}
-	err = a.Run(ctx)
+	if cfg.Redundancy.Enabled() {
+		var m *member
+		if m, err = newMember(cfg, log, a); err != nil {
+			return err
+		}
+		err = m.run(ctx)
+	} else {
+		err = a.Run(ctx)
+	}
 	log.Info("upf-c ends", "err", err)
 	return err
 }

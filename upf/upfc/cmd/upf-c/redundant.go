@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"sync"
+	"time"
+
+	"core5g.dev/core5g/upf/abi"
+	"core5g.dev/core5g/upf/upfc/agent"
+	"core5g.dev/core5g/upf/upfc/agent/store"
+	"core5g.dev/core5g/upf/upfc/config"
+	"core5g.dev/core5g/upf/upfc/dataplane"
+	"core5g.dev/core5g/upf/upfc/fencing"
+	"core5g.dev/core5g/upf/upfc/standby"
+)
+
+// member is this upf-c as a member of a redundant unit.
+type member struct {
+	cfg  *config.Config
+	log  *slog.Logger
+	a    *agent.Agent
+	opt  standby.Options
+	life string
+}
+
+func newMember(cfg *config.Config, log *slog.Logger, a *agent.Agent) (*member, error) {
+	r := &cfg.Redundancy
+	creds, err := standby.Credentials(r.ServerName, r.Certificate, r.Key, r.Authority)
+	if err != nil {
+		return nil, fmt.Errorf("redundancy: %w", err)
+	}
+	arbiter, err := standby.NewLease(r.Lease)
+	if err != nil {
+		return nil, err
+	}
+	var nonce [8]byte
+	_, _ = rand.Read(nonce[:])
+	return &member{cfg: cfg, log: log, a: a, life: fencing.Life(r.Member, hex.EncodeToString(nonce[:])), opt: standby.Options{
+		Name: r.Unit, Peer: r.Peer, TLS: creds, Terms: fencing.DefaultTerms(), Arbiter: arbiter, Log: log, Sessions: 1 << 20,
+	}}, nil
+}
+
+// run serves the unit if it is this member's, else stands by until it is. It returns when another member serves the unit: the next
+// life of this one, which begins anew, stands by.
+func (m *member) run(ctx context.Context) error {
+	fence := fencing.NewUnit(m.opt.Terms, m.life, m.kept())
+	unit := m.unit(fence)
+	if unit.Claim(ctx) {
+		m.log.Info("this member serves the unit", "unit", m.opt.Name, "life", m.life)
+		return m.serve(ctx, unit, false)
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	// What an earlier life has left is of before another member served.
+	if err := os.Remove(m.cfg.State.File); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("state.file: %w", err)
+	}
+	store.DropCounters(m.cfg.State.File)
+	m.log.Info("this member stands by", "unit", m.opt.Name, "life", m.life)
+	l, err := net.Listen("tcp", m.cfg.Redundancy.Listen.String())
+	if err != nil {
+		return fmt.Errorf("redundancy.listen: %w", err)
+	}
+	h := standby.NewHolder(m.opt, m.life)
+	watching, watched := context.WithCancel(ctx)
+	var watch sync.WaitGroup
+	watch.Go(func() { m.watch(watching, h) })
+	fence, err = h.Hold(ctx, l, m.cfg.State.File)
+	watched()
+	watch.Wait()
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return err
+	}
+	return m.serve(ctx, m.unit(fence), true)
+}
+
+// redial is how often an absent upf-u is looked for.
+const redial = 100 * time.Millisecond
+
+// watch holds a connection to upf-u, so that the standby knows whether it could serve.
+func (m *member) watch(ctx context.Context, h *standby.Holder) {
+	for ctx.Err() == nil {
+		conn, err := dataplane.Dial(ctx, m.cfg.Dataplane.Socket, nothing{}, m.log)
+		if err == nil {
+			h.SetReady(true)
+			select {
+			case <-conn.Done():
+				m.log.Warn("the standby's upf-u is gone", "err", conn.Err())
+				h.SetReady(false)
+			case <-ctx.Done():
+			}
+			conn.Abandon()
+			<-conn.Done()
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(redial):
+		}
+	}
+}
+
+// nothing hears a upf-u that has no sessions.
+type nothing struct{}
+
+func (nothing) URR(uint32, uint32)                        {}
+func (nothing) DownlinkData(uint32, uint16, uint8, uint8) {}
+func (nothing) ErrorIndication(netip.Addr, uint32)        {}
+func (nothing) Echo(netip.Addr, uint16)                   {}
+func (nothing) Trace(abi.EvTrace, []byte)                 {}
+
+// kept says whether an earlier life has left the unit's sessions.
+func (m *member) kept() bool {
+	left, err := store.Open(m.cfg.State.File, time.Now(), m.cfg.Heartbeat.ReleaseAfter)
+	left.Close()
+	return err == nil
+}
+
+func (m *member) unit(fence *fencing.Unit) *standby.Unit {
+	return standby.NewUnit(m.opt, m.life, fence, func(g fencing.Grant) {
+		switch {
+		case g.Epoch == 0:
+			m.a.Grant(0, 0)
+		case g.Always:
+			m.a.Grant(g.Epoch, dataplane.GrantAlways)
+		default:
+			m.a.Grant(g.Epoch, g.Until)
+		}
+	}, m.a.HoldLine)
+}
+
+func (m *member) serve(ctx context.Context, unit *standby.Unit, takenOver bool) error {
+	m.a.BeRedundant(unit, takenOver)
+	unit.Mirrors(m.a.Stored())
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var over error
+	var work sync.WaitGroup
+	work.Go(func() {
+		over = unit.Run(ctx)
+		cancel()
+	})
+	err := m.a.Run(ctx)
+	cancel()
+	work.Wait()
+	return errors.Join(over, err)
+}
