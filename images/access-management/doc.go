@@ -46,8 +46,9 @@
 // gNB. Not kept are the stream (it follows from the AMF UE NGAP ID, so that all of a UE's messages take the same one, above 0: TS 38.412 7), the gNB's
 // address, and its radio capability of the UE, which is in memory: a gNB that is not told asks the UE.
 //
-// An attachment ends with the UE's release, with another attachment (the old gNB is told to let go), with an NG Reset, or with the association. Then the UE
-// is idle, every SMF with a user plane there is told until it has heard (Silent), packets wait in the UPF, and the UE is paged.
+// An attachment ends with the UE's release, with another attachment (the old gNB is told to let go), or with an NG Reset. An association that is lost does not
+// end it at once: the gNB may have kept the UE. It is waited for (procedure.RetainTime), and FARs forward meanwhile. Where its next NG Setup has UE Retention
+// Information, and the loss is known, its UEs go on by the new association; else, or where it stays away, they are lost. Then the UE is idle, every SMF with a user plane there is told until it has heard (Silent), packets wait in the UPF, and the UE is paged.
 //
 // # gNBs
 //

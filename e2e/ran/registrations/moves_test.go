@@ -2,7 +2,9 @@ package registrations
 
 import (
 	"testing"
+	"time"
 
+	"core5g.dev/core5g/e2e/ran/gnb"
 	"core5g.dev/core5g/e2e/ran/ue"
 )
 
@@ -88,6 +90,43 @@ func TestATerminatorDies(t *testing.T) {
 	s.packet()
 	phones[0].wait("paging", func(x ue.Status) bool { return x.Counters.Pagings == 1 && x.Ready && x.CM == "connected" })
 	phones[0].same(x[0])
+}
+
+// A terminator dies, and the gNBs keep their UEs until they are back: these notice nothing, and downlink packets are on their way all the time.
+func TestAGNBRetainsItsUEs(t *testing.T) {
+	t.Parallel()
+	s := beginOn(t, inMemory(), gnb.Retain, 2*time.Minute)
+	s.startWorker()
+	phones := []*phone{s.attach(1), s.attach(2)}
+	var were []ue.Status
+	for _, p := range phones {
+		were = append(were, p.Status())
+	}
+	s.terminators[0].kill()
+	for n := range phones {
+		s.until("the AMF to know that the association is lost", func() bool { return s.kept(n + 1).N2.Lost })
+	}
+	if !s.connected() {
+		t.Error("packets wait in the UPF")
+	}
+	next := s.startTerminator()
+	for n, p := range phones {
+		s.until("the UE to be where it was", func() bool {
+			at := s.kept(n + 1).N2
+			return at == nil || at.Terminator == next.name && !at.Lost
+		})
+		if s.kept(n+1).N2 == nil || !s.connected() {
+			t.Errorf("UE %d is idle", n+1)
+		}
+		if x := p.Status(); x.CM != "connected" || x.Counters.ServiceRequests != were[n].Counters.ServiceRequests {
+			t.Errorf("the UE was %+v, and is %+v", were[n], x)
+		}
+	}
+	for n, p := range phones {
+		p.must(p.Idle(s.ctx))
+		p.must(p.ServiceRequest(s.ctx))
+		p.same(were[n])
+	}
 }
 
 // Requests come to a worker that does not hold the UE's shard, and are passed on.

@@ -101,6 +101,7 @@ type story struct {
 	number byte
 	ctx    context.Context
 	stores stores
+	loss   gnb.LossMode
 	store  sessionstore.Store // as who looks on has it
 	sealer *sessionstore.Sealer
 	upfu   *fakeupfu.UPFU
@@ -141,14 +142,14 @@ func inMemory() stores {
 func begin(t *testing.T, step ...func(*amfWorker, string)) *story {
 	t.Helper()
 	t.Parallel()
-	return beginOn(t, inMemory(), 2*time.Minute, step...)
+	return beginOn(t, inMemory(), gnb.Keep, 2*time.Minute, step...)
 }
 
-// beginOn those stores, for so long at most.
-func beginOn(t *testing.T, of stores, most time.Duration, step ...func(*amfWorker, string)) *story {
+// beginOn those stores, with gNBs that do this when they lose N2, for so long at most.
+func beginOn(t *testing.T, of stores, loss gnb.LossMode, most time.Duration, step ...func(*amfWorker, string)) *story {
 	t.Helper()
 	s := newStory(t, most)
-	s.stores, s.store = of, of.amf()
+	s.stores, s.store, s.loss = of, of.amf(), loss
 	s.startData()
 	s.startSMF()
 	s.startTerminator()
@@ -739,7 +740,7 @@ func (s *story) startGNB(n int) {
 	s.gnbs = append(s.gnbs, gnb.New(gnb.Config{
 		Name: []string{"one", "two"}[n], ID: uint32(n + 1), MCC: "208", MNC: "93", TAC: [3]byte{0, 0, byte(n + 1)}, Slices: []uenas.SNSSAI{slice, bare, emergencies},
 		AMF: []string{"amf:38412"}, MinBackoff: 5 * time.Millisecond, MaxBackoff: 20 * time.Millisecond,
-		ReleaseAfter: 300 * time.Millisecond, HoldLimit: time.Second,
+		ReleaseAfter: 300 * time.Millisecond, HoldLimit: time.Second, OnLoss: s.loss,
 	}, s.dialN2, n3, n3.Address().As4(), logger().With("gnb", n+1)))
 }
 

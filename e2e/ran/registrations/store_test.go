@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"core5g.dev/core5g/e2e/ran/gnb"
 	"core5g.dev/core5g/e2e/ran/ue"
 	"core5g.dev/core5g/images/nf/sessionstore"
 	"core5g.dev/core5g/images/nf/sessionstore/redisstore"
@@ -86,7 +87,7 @@ func TestTheStoreDies(t *testing.T) {
 	}
 	t.Parallel()
 	server := startRedis(t)
-	s := beginOn(t, stores{amf: server.open("amf:"), smf: server.open("smf:")}, time.Minute+time.Duration(*storeDeaths)*time.Minute)
+	s := beginOn(t, stores{amf: server.open("amf:"), smf: server.open("smf:")}, gnb.Keep, time.Minute+time.Duration(*storeDeaths)*time.Minute)
 	s.startWorker()
 	var phones []*phone
 	for n := range 4 {

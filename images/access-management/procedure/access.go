@@ -28,6 +28,9 @@ func (t *turn) fromAccess(e FromAccess) {
 		t.released(e.At, m)
 		return
 	}
+	if a := t.s.N2; a != nil && a.Lost && a.GNB == e.At.GNB && a.AMF == e.At.AMF && a.RAN == e.At.RAN { // it is back, and this shard has not heard it yet
+		t.back(e.At)
+	}
 	if t.s.N2 == nil || t.s.N2.AMF != e.At.AMF || t.s.N2.Association != e.At.Association || t.s.N2.Terminator != e.At.Terminator {
 		if t.s.Left != nil && t.s.Left.AMF == e.At.AMF {
 			t.out.Refused = "the UE has left that connection"

@@ -80,7 +80,9 @@ func (t *turn) behind() {
 }
 
 // reachable says whether UE and access network can be told something now.
-func (t *turn) reachable() bool { return t.s.N2 != nil && !t.s.N2.Setting && !t.s.N2.Releasing }
+func (t *turn) reachable() bool {
+	return t.s.N2 != nil && !t.s.N2.Setting && !t.s.N2.Releasing && !t.s.N2.Lost
+}
 
 // The PCF hears of it before the UE does (TS 29.507 4.2.3.1).
 
@@ -173,7 +175,7 @@ func (t *turn) settingsChanged() {
 // configure: step 1, for what the UE was not told of the network's names.
 func (t *turn) configure() {
 	s := t.in.Settings
-	if t.s.N2 == nil || t.s.N2.Releasing || t.s.Command != nil || s.names() == 0 || t.s.Names == s.names() || t.s.Phase != record.Registered {
+	if t.s.N2 == nil || t.s.N2.Releasing || t.s.N2.Lost || t.s.Command != nil || s.names() == 0 || t.s.Names == s.names() || t.s.Phase != record.Registered {
 		return
 	}
 	t.s.Names = s.names()
@@ -213,6 +215,10 @@ func (t *turn) policyChanged(e PolicyChanged) {
 // tellAccess of AMBR and RFSP that were others before.
 func (t *turn) tellAccess(uplink, downlink uint64, rfsp uint16) {
 	if t.s.N2 == nil || !t.s.N2.Set || t.s.Uplink == uplink && t.s.Downlink == downlink && t.s.RFSP == rfsp {
+		return
+	}
+	if t.s.N2.Lost { // nobody can be told, and a gNB that is back has what it had
+		t.idle("what its gNB has to know has changed")
 		return
 	}
 	t.send(&n2.UEContextModificationRequest{

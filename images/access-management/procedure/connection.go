@@ -14,7 +14,8 @@ import (
 //	       4   UE Context Release Complete                     released; or silence: accessSilent
 //	       5   SMFs: the user planes are down                  idle
 //	4.2.2  21  Initial Context Setup                           setUpContext, contextSet, contextFailed
-//	8.7    the association, or the gNB, is gone                accessLost: as released, and nobody is asked
+//	8.7    the gNB has forgotten its UEs                       accessLost: as released, and nobody is asked
+//	8.7.1  the association is lost: the gNB is waited for      wait; accessBack, or retained
 //
 // A UE that comes by another connection while it still has one has left that: it is released behind its back (leave), and SMFs whose user planes were
 // there are told, unless the UE has them set up where it is now (Silent).
@@ -27,7 +28,7 @@ func (t *turn) attach(e Initial) {
 	old := t.s.N2
 	t.s.N2, t.s.Unreached = &at, false
 	t.s.Handover, t.live.container = nil, nil
-	t.back()
+	t.notGoing()
 	t.due(dueHandover, 0)
 	t.due(dueAccess, 0)
 	t.due(dueReachable, 0)
@@ -37,7 +38,11 @@ func (t *turn) attach(e Initial) {
 			s.Up, s.Silent = false, true
 		}
 	}
-	if old != nil && !old.Is(&at) {
+	switch {
+	case old == nil || old.Is(&at):
+	case old.Lost: // nobody can be told by it
+		t.due(dueRetained, 0)
+	default:
 		t.leave(old)
 	}
 	t.seen(e.Message.Location)
@@ -115,6 +120,9 @@ func (t *turn) idle(why string) {
 	if t.s == nil {
 		return
 	}
+	if t.s.N2 != nil && t.s.N2.Lost {
+		t.due(dueRetained, 0)
+	}
 	t.s.N2 = nil
 	if t.doing() != Deregistration && (t.s.SUPI == "" || t.s.Phase == record.Deregistered) { // a registration that came to nothing
 		t.forget(why)
@@ -165,14 +173,71 @@ func (t *turn) accessLost(e AccessLost) {
 	if h := t.s.Handover; h != nil && same(&h.Target) {
 		t.targetGone()
 	}
-	if same(t.s.N2) {
+	switch {
+	case !same(t.s.N2):
+	case e.Kept && t.s.Phase == record.Registered && t.doing() != Deregistration:
+		t.wait(e.Why)
+	default:
 		t.idle(e.Why)
+	}
+}
+
+// wait for the gNB: it may have kept the UE, whose packets go where they went. What was under way is not.
+func (t *turn) wait(why string) {
+	a := t.s.N2
+	if g := t.in.Find(a.GNB); g != nil && (g.Terminator != a.Terminator || g.Association != a.Association) { // it is back already
+		if !g.Retains {
+			t.idle(why)
+			return
+		}
+		t.abort(why)
+		t.back(record.Attachment{Terminator: g.Terminator, Association: g.Association})
+		return
+	}
+	if a.Lost {
+		return
+	}
+	t.abort(why)
+	if t.s == nil {
+		return
+	}
+	t.s.N2.Lost = true
+	t.due(dueAccess, 0)
+	t.due(dueRetained, RetainTime)
+}
+
+// accessBack: the gNB has kept the UE, and so has the AMF.
+func (t *turn) accessBack(e AccessBack) {
+	if a := t.s.N2; a == nil || !a.Lost || a.GNB != e.At.GNB {
+		t.out.Refused = "the UE does not wait for that gNB"
+		return
+	}
+	t.back(e.At)
+}
+
+// back at its gNB, by another association. One that was in the midst of something begins anew.
+func (t *turn) back(at record.Attachment) {
+	a := t.s.N2
+	a.Terminator, a.Association, a.Since, a.Lost = at.Terminator, at.Association, at.Since, false
+	t.due(dueRetained, 0)
+	if a.Releasing || !a.Set {
+		a.Releasing = false
+		t.release(ngapcause.NormalRelease)
+		return
+	}
+	t.catchUp()
+}
+
+// retained: the gNB has stayed away.
+func (t *turn) retained() {
+	if t.s.N2 != nil && t.s.N2.Lost {
+		t.idle("the gNB has not come back")
 	}
 }
 
 // notSent: the terminator has no such association any more.
 func (t *turn) notSent(e NotSent) {
-	t.accessLost(AccessLost{At: record.Attachment{Terminator: e.Send.To.Terminator, Association: e.Send.To.Association}, Why: "the association is gone"})
+	t.accessLost(AccessLost{At: record.Attachment{Terminator: e.Send.To.Terminator, Association: e.Send.To.Association}, Why: "the association is gone", Kept: true})
 }
 
 // accessSilent: an access network that does not answer has let go of the UE, or is told to.
@@ -221,7 +286,7 @@ func (t *turn) resumedAccess() {
 // contextAgain asks for a context as for a UE that wants all of its sessions: what SMFs have said for the one before is not known any more.
 func (t *turn) contextAgain() {
 	a := t.s.N2
-	if a == nil || !a.Setting || t.doing() != 0 {
+	if a == nil || !a.Setting || a.Lost || t.doing() != 0 {
 		return
 	}
 	a.Setting = false

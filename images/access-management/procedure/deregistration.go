@@ -74,6 +74,9 @@ func (t *turn) end(e End) {
 		return
 	}
 	t.abandon()
+	if t.s.N2 != nil && t.s.N2.Lost { // it is paged
+		t.idle("the UE is deregistered")
+	}
 	t.reply(e.From, Ended{}) // the record says so before
 	switch e.Why {
 	case Elsewhere: // 4.2.2.2.2 step 14d: the UE is with another AMF

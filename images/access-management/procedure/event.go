@@ -34,6 +34,14 @@ type AccessLost struct {
 	At record.Attachment
 	// Why, for people.
 	Why string
+	// Kept: the association alone is known to be lost. Its gNB may have kept the UE, and is waited for.
+	Kept bool
+}
+
+// AccessBack: the gNB of a connection whose association was lost is there again, by another one, and has kept its UEs (TS 38.413 8.7.1.1).
+type AccessBack struct {
+	// At is the gNB's association, without a UE.
+	At record.Attachment
 }
 
 // NotSent: a message did not leave, since its association is no more.
@@ -233,6 +241,7 @@ type SessionAnswer struct {
 func (Initial) event()             {}
 func (FromAccess) event()          {}
 func (AccessLost) event()          {}
+func (AccessBack) event()          {}
 func (NotSent) event()             {}
 func (Due) event()                 {}
 func (Resumed) event()             {}

@@ -27,6 +27,8 @@ type GNBOutput struct {
 	// Lost: all UEs of the association are lost. Reset are those of them that are, where it is not all.
 	Lost  bool
 	Reset []n2.UEConnection
+	// SetUp: the gNB has set itself up. UEs that wait for it since another association was lost are kept, where GNB.Retains, or lost.
+	SetUp bool
 	// Relay is for the gNB Target.
 	Relay  n2.Message
 	Target string
@@ -35,10 +37,11 @@ type GNBOutput struct {
 }
 
 // HandleGNB says what becomes of a gNB by a message that concerns no UE. g is what it was, on that association; nil: it has not been set up.
-func HandleGNB(s *Settings, g *record.GNB, m n2.Message) GNBOutput {
+// kept: where it says that it has kept its UEs, they are kept here.
+func HandleGNB(s *Settings, g *record.GNB, kept bool, m n2.Message) GNBOutput {
 	switch m := m.(type) {
 	case *n2.NGSetupRequest:
-		return setup(s, g, m)
+		return setup(s, g, kept, m)
 	case *n2.NGReset:
 		return reset(g, m)
 	}
@@ -58,9 +61,8 @@ func HandleGNB(s *Settings, g *record.GNB, m n2.Message) GNBOutput {
 
 func cause(c n2.Cause) *n2.Cause { return &c }
 
-// setup: TS 38.413 8.7.1. A gNB that sets itself up anew has no UEs, unless it says that it has kept them. On another association they are kept by nobody
-// here: those of before ended with theirs, and the gNB hears that it is not to keep them either.
-func setup(s *Settings, g *record.GNB, m *n2.NGSetupRequest) GNBOutput {
+// setup: TS 38.413 8.7.1. A gNB that sets itself up anew has no UEs, unless it says that it has kept them, and they are kept here: it hears which.
+func setup(s *Settings, g *record.GNB, kept bool, m *n2.NGSetupRequest) GNBOutput {
 	if m.Node.Kind != n2.GNB {
 		return GNBOutput{Lost: g != nil, Answer: &n2.NGSetupFailure{Cause: ngapcause.MiscUnspecified, Wait: n2.Wait60s}, Refused: "no gNB: no other access is served"}
 	}
@@ -69,11 +71,11 @@ func setup(s *Settings, g *record.GNB, m *n2.NGSetupRequest) GNBOutput {
 	}
 	is := &record.GNB{
 		PLMN: plmnText(m.Node.PLMN), ID: m.Node.ID, Bits: m.Node.Bits, Name: nameOf(m.Name, m.Extended), Areas: areasOf(m.TAs), DRX: drxFrames(m.DRX),
-		Retains: m.Retention,
+		Retains: m.Retention && kept,
 	}
-	answer := &n2.NGSetupResponse{Name: s.Name, Capacity: s.Capacity, Retention: m.Retention && g != nil}
+	answer := &n2.NGSetupResponse{Name: s.Name, Capacity: s.Capacity, Retention: is.Retains}
 	answer.GUAMIs, answer.PLMNs = s.served()
-	return GNBOutput{GNB: is, Answer: answer, Lost: !m.Retention}
+	return GNBOutput{GNB: is, Answer: answer, Lost: !is.Retains, SetUp: true}
 }
 
 func nameOf(name string, e *n2.ExtendedName) string {

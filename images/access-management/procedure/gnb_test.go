@@ -21,7 +21,7 @@ func setupOf(plmn string, tac n2.TAC, slices ...record.Slice) *n2.NGSetupRequest
 // TS 38.413 8.7.
 func TestGNB(t *testing.T) {
 	settings := &Settings{Name: "AMF", Region: 1, Set: 2, Pointer: 3, Capacity: 200, PLMNs: []PLMN{{PLMN: "20893", TACs: []uint32{1, 2}, Slices: []record.Slice{eMBB}}}}
-	known := HandleGNB(settings, nil, setupOf("20893", 1, eMBB)).GNB
+	known := HandleGNB(settings, nil, false, setupOf("20893", 1, eMBB)).GNB
 	amf := n2.AMFUEID(7)
 	served := &n2.NGSetupResponse{
 		Name: "AMF", Capacity: 200, GUAMIs: []n2.ServedGUAMI{{GUAMI: n2.GUAMI{PLMN: plmnOf("20893"), Region: 1, Set: 2, Pointer: 3}}},
@@ -38,16 +38,18 @@ func TestGNB(t *testing.T) {
 	transfer := n2.ConfigurationTransfer{SON: []byte{1}, Target: &n2.HandoverTarget{Node: n2.RANNode{Kind: n2.GNB, PLMN: plmnOf("20893"), ID: 6, Bits: 32}}}
 	for name, c := range map[string]struct {
 		from    *record.GNB
+		kept    bool
 		message n2.Message
 		want    GNBOutput
 		setUp   bool
 	}{
-		"a gNB sets itself up: it has no UEs": {message: setupOf("20893", 1, eMBB), want: GNBOutput{Answer: served, Lost: true}, setUp: true},
-		"it has kept its UEs":                 {from: known, message: retains, want: GNBOutput{Answer: &kept}, setUp: true},
-		"it has kept them from another association, whose end has ended them here": {message: retains, want: GNBOutput{Answer: served}, setUp: true},
+		"a gNB sets itself up: it has no UEs": {message: setupOf("20893", 1, eMBB), kept: true, want: GNBOutput{Answer: served, Lost: true, SetUp: true}, setUp: true},
+		"it has kept its UEs":                 {from: known, kept: true, message: retains, want: GNBOutput{Answer: &kept, SetUp: true}, setUp: true},
+		"it has kept them over the loss of another association, and so has the AMF":  {kept: true, message: retains, want: GNBOutput{Answer: &kept, SetUp: true}, setUp: true},
+		"it has kept them over the loss of another association, and the AMF has not": {message: retains, want: GNBOutput{Answer: served, Lost: true, SetUp: true}, setUp: true},
 		"another PLMN":                       {message: setupOf("00101", 1, eMBB), want: GNBOutput{Answer: &n2.NGSetupFailure{Cause: ngapcause.UnknownPLMN, Wait: n2.Wait10s}, Refused: "none of its PLMNs is served"}},
 		"another tracking area":              {message: setupOf("20893", 9, eMBB), want: GNBOutput{Answer: &n2.NGSetupFailure{Cause: ngapcause.MiscUnspecified, Wait: n2.Wait10s}, Refused: "none of its tracking areas is served"}},
-		"one tracking area of two is enough": {message: more, want: GNBOutput{Answer: served, Lost: true}, setUp: true},
+		"one tracking area of two is enough": {message: more, want: GNBOutput{Answer: served, Lost: true, SetUp: true}, setUp: true},
 		"no slice in common":                 {message: setupOf("20893", 1, guest), want: GNBOutput{Answer: &n2.NGSetupFailure{Cause: ngapcause.SliceNotSupported, Wait: n2.Wait10s}, Refused: "none of its slices is served"}},
 		"another node than a gNB":            {message: ngENB, want: GNBOutput{Answer: &n2.NGSetupFailure{Cause: ngapcause.MiscUnspecified, Wait: n2.Wait60s}, Refused: "no gNB: no other access is served"}},
 		"a refused one that was there: its UEs are lost": {from: known, message: setupOf("00101", 1, eMBB), want: GNBOutput{
@@ -72,7 +74,7 @@ func TestGNB(t *testing.T) {
 			Answer: &n2.ErrorIndication{Cause: cause(ngapcause.MessageNotCompatibleWithReceiver)}, Refused: "no message of a gNB",
 		}, setUp: true},
 	} {
-		got := HandleGNB(settings, c.from, c.message)
+		got := HandleGNB(settings, c.from, c.kept, c.message)
 		if (got.GNB != nil) != c.setUp {
 			t.Errorf("%s: set up %t", name, got.GNB != nil)
 		}
@@ -81,7 +83,7 @@ func TestGNB(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", name, cmp.Diff(c.want, got))
 		}
 	}
-	if got := HandleGNB(settings, known, &n2.RANConfigurationUpdate{Name: "attic"}).GNB; got.Name != "attic" || known.Name != "roof" || got.DRX != 128 {
+	if got := HandleGNB(settings, known, false, &n2.RANConfigurationUpdate{Name: "attic"}).GNB; got.Name != "attic" || known.Name != "roof" || got.DRX != 128 {
 		t.Errorf("%+v of %+v", got, known)
 	}
 }

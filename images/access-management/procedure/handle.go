@@ -88,6 +88,8 @@ func (t *turn) handle(e Event) {
 		t.fromAccess(e)
 	case AccessLost:
 		t.accessLost(e)
+	case AccessBack:
+		t.accessBack(e)
 	case NotSent:
 		t.notSent(e)
 	case Due:
@@ -109,7 +111,7 @@ func (t *turn) handle(e Event) {
 	case End:
 		t.end(e)
 	case Locate:
-		t.reply(e.From, Placed{Place: t.s.Place, Connected: t.s.N2 != nil})
+		t.reply(e.From, Placed{Place: t.s.Place, Connected: t.s.N2 != nil && !t.s.N2.Lost})
 	case Watch:
 		t.watchUE(e)
 	case Rewatch:
@@ -214,7 +216,7 @@ func (t *turn) resumed(e Resumed) {
 // taken: another shard has the UE, and a record of its own. Nobody but access networks hears of it.
 func (t *turn) taken() {
 	for _, a := range []*record.Attachment{t.s.N2, t.s.Left} {
-		if a != nil && !a.Releasing {
+		if a != nil && !a.Releasing && !a.Lost {
 			t.do(Send{To: *a, Message: releaseCommand(a, ngapcause.ReleasedByDetectedMobility)})
 		}
 	}

@@ -172,8 +172,8 @@ func (t *turn) goes(from Token) {
 	t.reply(from, Ended{})
 }
 
-// back is a UE that has come here again.
-func (t *turn) back() {
+// notGoing is a UE that has come here again.
+func (t *turn) notGoing() {
 	if t.s.Going {
 		t.s.Going = false
 		t.due(dueMoved, 0)
@@ -187,7 +187,7 @@ func (t *turn) leftFor(e LeftFor) {
 		return
 	}
 	t.abandon()
-	t.back()
+	t.notGoing()
 	for _, s := range slices.Clone(t.s.Sessions) {
 		if !slices.Contains(e.Release, s.ID) {
 			t.s.Remove(s.ID)

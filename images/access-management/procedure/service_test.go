@@ -118,6 +118,19 @@ var contextLate = act{name: "a second later", later: resumeTime, event: func(*te
 
 // TS 23.502 4.2.6, and what takes a connection away.
 func TestRelease(t *testing.T) {
+	awayFor := func(kept bool) Event {
+		return AccessLost{At: record.Attachment{Terminator: "n2-0", Association: 1}, Why: "the association is gone", Kept: kept}
+	}
+	away := happens("terminator: the association is gone", awayFor(true))
+	back := happens("the gNB is back, with its UEs", AccessBack{At: record.Attachment{Terminator: "n2-1", Association: 7, GNB: gnb1.Key(), Since: 9}})
+	elsewhere := func(kept bool) func(*teller) {
+		return func(tr *teller) {
+			withSession(tr)
+			g := *tr.gnbs[gnb1.Key()]
+			g.Terminator, g.Association, g.Retains = "n2-1", 7, kept
+			tr.gnbs[gnb1.Key()] = &g
+		}
+	}
 	tell(t, "release", []story{
 		{name: "the gNB wants it", from: withSession, acts: []act{gnbReleases, released, updated}},
 		{name: "the store has lost writes: nothing more is ciphered for the UE, which proves itself when it comes", from: withSession, acts: []act{
@@ -154,6 +167,37 @@ func TestRelease(t *testing.T) {
 		{name: "a message could not be sent", from: withSession, acts: []act{{name: "terminator: no such association", event: func(tr *teller) Event {
 			return NotSent{Send: Send{To: *tr.st.Record.N2, Message: &n2.Paging{}}}
 		}}}},
+		{name: "the association is lost, and the gNB comes back with the UE: its packets go where they went", from: withSession, acts: []act{
+			away, back, says("UE: UL NAS Transport, Release Request", protected(&n1.ULNASTransport{PayloadType: n1.PayloadN1SM, Payload: []byte{0x2e, 1, 7, 0xd1}, SessionID: 1})),
+		}},
+		{name: "the association is lost, and the gNB comes back without the UE: the SMF is told, and it is paged", from: withSession, acts: []act{
+			away, happens("terminator: the association is gone, once more", awayFor(true)), happens("the gNB is back, and has kept nothing", awayFor(false)), updated, packets,
+		}},
+		{name: "the association is lost, and the gNB stays away", from: withSession, acts: []act{
+			away, {name: "20 s later", later: RetainTime, event: func(*teller) Event { return Due{Name: dueRetained} }}, updated,
+		}},
+		{name: "the association is lost, and the gNB does not know the UE's tunnel: it is paged at once", from: withSession, acts: []act{away, packets, updated, back}},
+		{name: "the association is lost, and an SMF has a message: it waits", from: withSession, acts: []act{
+			away, happens("SMF: a command", Transfer{From: 8, Session: 1, N1: []byte{0x2e, 1, 0, 0xcb}, Kind: 1}), happens("who else asks", Locate{From: 9}),
+		}},
+		{name: "the association is lost, and the UE comes anew: nobody is told to let go of it", from: withSession, acts: []act{away, serves, toSetUp, back}},
+		{name: "the association is lost, and the UE is deregistered: it is paged", from: withSession, acts: []act{away, withdrawn}},
+		{name: "the association is lost, and the PCF decides another AMBR: the UE begins anew", from: withSession, acts: []act{
+			away, happens("PCF: update", PolicyChanged{From: 3, Uplink: 1e6, Downlink: 2e6}),
+		}},
+		{name: "the association is lost while the UE is released, and the gNB comes back: it is released again", from: withSession, acts: []act{gnbReleases, away, back, released}},
+		{name: "the association is lost while the UE is served: it begins anew where it is released", from: idleUE, acts: []act{serves, toSetUp, away, back, released}},
+		{name: "the association is lost while the UE registers for the first time: nothing is kept", acts: []act{asksIn, away}},
+		{name: "the gNB is back before the loss of its association is known, and has kept the UE", from: elsewhere(true), acts: []act{away}},
+		{name: "the gNB is back before the loss of its association is known, and has not kept the UE", from: elsewhere(false), acts: []act{away}},
+		{name: "the gNB is back, and a message of the UE's comes before that is known: it is back, too", from: withSession, acts: []act{
+			away, {name: "gNB: Uplink NAS Transport", event: func(tr *teller) Event {
+				at := *tr.st.Record.N2
+				at.Association = 7
+				return FromAccess{At: at, Message: &n2.UplinkNASTransport{NAS: protected(&n1.ULNASTransport{PayloadType: n1.PayloadN1SM, Payload: []byte{0x2e, 1, 7, 0xd1}, SessionID: 1})(tr)}}
+			}},
+		}},
+		{name: "a gNB that nobody waits for is back", from: withSession, acts: []act{back}},
 		{name: "another RAN UE NGAP ID", from: withSession, acts: []act{{name: "gNB: Uplink NAS Transport", event: func(tr *teller) Event {
 			at := *tr.st.Record.N2
 			at.RAN = 77

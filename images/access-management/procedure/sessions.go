@@ -273,7 +273,7 @@ func (t *turn) setups(withNAS bool) []n2.SessionSetup {
 
 // deliver what an SMF gives for a UE and its access network, which are connected.
 func (t *turn) deliver(id uint8, nas, transfer []byte, kind string) {
-	if t.s.N2 == nil || t.s.N2.Releasing || nas == nil && transfer == nil {
+	if t.s.N2 == nil || t.s.N2.Releasing || t.s.N2.Lost || nas == nil && transfer == nil {
 		return
 	}
 	var wrapped []byte

@@ -297,7 +297,7 @@ func ueWords(out Output) string {
 		for _, x := range []struct {
 			is   bool
 			word string
-		}{{a.Set, " context"}, {a.Setting, " setting"}, {a.Releasing, " releasing"}, {a.Secured, " secured"}} {
+		}{{a.Set, " context"}, {a.Setting, " setting"}, {a.Lost, " lost"}, {a.Releasing, " releasing"}, {a.Secured, " secured"}} {
 			if x.is {
 				w += x.word
 			}

@@ -11,13 +11,14 @@ const (
 	dueAccess    = "access"    // the access network has not answered
 	dueLeft      = "left"      // the one of before has not
 	dueHandover  = "handover"
-	dueSilent    = "silent"  // an SMF that has not heard is told again
-	dueContext   = "context" // a new holder has not heard of a context that the one before may have asked for
-	dueMoved     = "moved"   // another AMF has not said what it has taken of the UE
+	dueSilent    = "silent"   // an SMF that has not heard is told again
+	dueContext   = "context"  // a new holder has not heard of a context that the one before may have asked for
+	dueRetained  = "retained" // the gNB of a lost association has stayed away
+	dueMoved     = "moved"    // another AMF has not said what it has taken of the UE
 )
 
 // DueNames are all that there are.
-var DueNames = []string{dueCommand, duePaging, dueReachable, dueImplicit, dueAccess, dueLeft, dueHandover, dueSilent, dueContext, dueMoved}
+var DueNames = []string{dueCommand, duePaging, dueReachable, dueImplicit, dueAccess, dueLeft, dueHandover, dueSilent, dueContext, dueRetained, dueMoved}
 
 // Timers of TS 24.501 10.2, and how often they run.
 const (
@@ -40,6 +41,15 @@ const (
 	movedTime = 10 * time.Second
 	// congestionTime is T3346 where the network is what failed.
 	congestionTime = 30 * time.Second
+)
+
+// RetainTime is how long UEs wait for a gNB whose association is lost. An N2 terminator is there again within some seconds, and gNBs try again every few.
+// Meanwhile the UPF sends where it did: what a gNB has lost is lost, and one that is there says so (GTP-U Error Indication); so it is not much longer.
+//
+// RetainedFor is how long a gNB hears that they are kept: shorter, since shards learn of a loss at different times.
+const (
+	RetainTime  = 20 * time.Second
+	RetainedFor = 15 * time.Second
 )
 
 func (t *turn) timer(name string) {
@@ -67,6 +77,8 @@ func (t *turn) timer(name string) {
 		if t.s.Going {
 			t.leftFor(LeftFor{Taken: true, PolicyMoved: true})
 		}
+	case dueRetained:
+		t.retained()
 	default:
 		t.out.Refused = "no time of this program's"
 	}

@@ -22,12 +22,16 @@ import (
 // transfer: steps 1 to 3.
 func (t *turn) transfer(e Transfer) {
 	s := t.s.Session(e.Session)
+	if a := t.s.N2; a != nil && a.Lost && s != nil && e.N2Type == setupRequest && e.N1 == nil { // packets wait: the gNB has forgotten the UE's tunnel
+		t.idle("the gNB sends no packets any more")
+		s = t.s.Session(e.Session)
+	}
 	switch {
 	case t.s.Phase == record.Leaving, t.s.Phase == record.Deregistered && t.doing() == 0:
 		t.reply(e.From, noContext)
 	case t.s.Handover != nil && e.N2 != nil:
 		t.reply(e.From, Failed{Status: http.StatusConflict, Cause: "TEMPORARY_REJECT_HANDOVER_ONGOING", RetryAfter: 1})
-	case t.doing() == Registration, t.doing() == Service, t.s.N2 != nil && (t.s.N2.Setting || t.s.N2.Releasing), e.Session != 0 && t.making(e.Session):
+	case t.doing() == Registration, t.doing() == Service, t.s.N2 != nil && (t.s.N2.Setting || t.s.N2.Releasing || t.s.N2.Lost), e.Session != 0 && t.making(e.Session):
 		t.out.Later = true
 	case e.Session != 0 && s == nil:
 		t.reply(e.From, Failed{Status: http.StatusNotFound, Cause: "CONTEXT_NOT_FOUND", Detail: "there is no such PDU session"})

@@ -163,7 +163,7 @@ func (t *turn) do(e Effect) { t.out.Effects = append(t.out.Effects, e) }
 
 // send to where the UE is connected.
 func (t *turn) send(m n2.Message) {
-	if t.s.N2 != nil {
+	if t.s.N2 != nil && !t.s.N2.Lost {
 		t.do(Send{To: *t.s.N2, Message: m})
 	}
 }

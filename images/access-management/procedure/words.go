@@ -8,6 +8,9 @@ import (
 
 // From the words of NGAP to those of records, and back.
 
+// NameOf a gNB (record.GNBName).
+func NameOf(node n2.RANNode) string { return record.GNBName(plmnText(node.PLMN), node.ID, node.Bits) }
+
 func plmnText(p n2.PLMN) string { return p.MCC() + p.MNC() }
 
 // plmnOf five or six digits; those of the configuration and of records are.

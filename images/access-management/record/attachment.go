@@ -21,6 +21,8 @@ type Attachment struct {
 	Releasing bool `cbor:"7,keyasint,omitempty"`
 	// Secured: a message that was protected has come by it, and plain ones are not taken any more (TS 24.501 4.4.4.3).
 	Secured bool `cbor:"8,keyasint,omitempty"`
+	// Lost: the association is no more. The gNB may have kept the UE, and come back with another one.
+	Lost bool `cbor:"10,keyasint,omitempty"`
 	// Since is the number of the message by which the UE came, as the terminator counts them: what a gNB said before that is not of this connection.
 	Since uint64 `cbor:"9,keyasint,omitempty"`
 }

@@ -23,7 +23,7 @@ type GNB struct {
 	// Terminator and Association are where it is; an association more for the same node has a record of its own.
 	Terminator  string `cbor:"7,keyasint"`
 	Association uint64 `cbor:"8,keyasint"`
-	// Retains: it keeps UE contexts over a new NG Setup (UE Retention Information).
+	// Retains: it has kept its UE contexts over its NG Setup, and the AMF has, too (UE Retention Information).
 	Retains bool `cbor:"9,keyasint,omitempty"`
 }
 

@@ -52,9 +52,9 @@ func full() *UE {
 	u.OldTMSI, u.DRX, u.RFSP = TMSI(3, 76), 2, 4
 	u.Coming = security()
 	u.Left = &Attachment{
-		Terminator: "core5g-n2-1", Association: 8, GNB: GNBName("20893", 2, 24), RAN: 6, AMF: AttachmentID(3, 8), Set: true, Setting: true, Releasing: true, Secured: true, Since: 900,
+		Terminator: "core5g-n2-1", Association: 8, GNB: GNBName("20893", 2, 24), RAN: 6, AMF: AttachmentID(3, 8), Set: true, Setting: true, Releasing: true, Secured: true, Since: 900, Lost: true,
 	}
-	u.N2.Setting, u.N2.Releasing, u.N2.Secured, u.N2.Since = true, true, true, 1000
+	u.N2.Setting, u.N2.Releasing, u.N2.Secured, u.N2.Lost, u.N2.Since = true, true, true, true, 1000
 	u.Place.CellPLMN = "20894"
 	u.Rejected = []Rejected{{Slice{SST: 2}, 1}}
 	u.Sessions[1].Held = &Held{Failure: "https://core5g-session-management-1:8000/nsmf-callback/v1/sm-contexts/1000000001/transfer-failure", N1: make([]byte, 40), Priority: 8, FiveQI: 9, N2: true}

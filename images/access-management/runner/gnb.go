@@ -14,7 +14,7 @@ import (
 // message (link.Share). UEs whose connections came behind it (record.Attachment.Since) are not of those, however late it is.
 func (r *Runner) fromGNB(at record.Attachment, d *link.Deliver, m n2.Message, done func()) {
 	g := r.w.GNB(at.Terminator, at.Association)
-	out := procedure.HandleGNB(r.w.Settings(), g, m)
+	out := procedure.HandleGNB(r.w.Settings(), g, r.retains(g, d, m), m)
 	if out.Refused != "" {
 		r.log.Warn("a gNB is refused", "association", at.Association, "message", m.Kind().String(), "why", out.Refused)
 	}
@@ -24,16 +24,46 @@ func (r *Runner) fromGNB(at record.Attachment, d *link.Deliver, m n2.Message, do
 		}
 		done()
 	}
-	if g == nil || !out.Lost && len(out.Reset) == 0 { // what has not been set up has no UEs
+	ends := g != nil && (out.Lost || len(out.Reset) > 0) // what has not been set up has no UEs
+	if !ends && !out.SetUp {
 		answer()
 		return
+	}
+	if out.SetUp && !d.Shared { // all shards are to think the same of it
+		r.rememberGNB(at, g, out)
 	}
 	if !d.Shared && r.may() {
 		r.w.Post(at.Terminator, &link.Share{Number: d.Number})
 	}
-	r.loseThose(association{at.Terminator, at.Association}, "the gNB has forgotten its UEs", func(a *record.Attachment) bool {
-		return (out.Lost || named(out.Reset, a)) && a.Since <= at.Since
-	}, answer)
+	then := answer
+	if out.SetUp {
+		then = func() { r.returned(at, out.GNB.Key(), out.GNB.Retains, answer) }
+	}
+	if !ends {
+		then()
+		return
+	}
+	r.loseThose(association{at.Terminator, at.Association}, func(a *record.Attachment) procedure.Event {
+		if (out.Lost || named(out.Reset, a)) && a.Since <= at.Since {
+			return lost(a, "the gNB has forgotten its UEs", false)
+		}
+		return nil
+	}, then)
+}
+
+// retains says whether UEs that a gNB has kept over its NG Setup are kept here, too: on the same association, or since another one was lost a moment ago.
+func (r *Runner) retains(g *record.GNB, d *link.Deliver, m n2.Message) bool {
+	setup, is := m.(*n2.NGSetupRequest)
+	switch {
+	case !is:
+		return false
+	case d.Shared, d.Again && g != nil: // as it was decided
+		return g != nil && g.Retains
+	case g != nil:
+		return true
+	}
+	since, known := r.w.Lost(procedure.NameOf(setup.Node))
+	return known && r.w.Now().Sub(since) < procedure.RetainedFor
 }
 
 // named says whether a connection is one of the list.
@@ -43,19 +73,28 @@ func named(list []n2.UEConnection, a *record.Attachment) bool {
 	})
 }
 
-// answerGNB, and have its terminator remember what it is now.
+// rememberGNB has its terminator remember what a gNB is now.
+func (r *Runner) rememberGNB(at record.Attachment, was *record.GNB, out procedure.GNBOutput) {
+	if out.GNB == nil {
+		return
+	}
+	is := *out.GNB // others read it
+	is.Terminator, is.Association = at.Terminator, at.Association
+	if was != nil && reflect.DeepEqual(*was, is) || !r.may() {
+		return
+	}
+	octets, err := is.Encode()
+	if err != nil {
+		r.log.Error("a gNB cannot be remembered", "err", err)
+		return
+	}
+	r.w.Post(at.Terminator, &link.Remember{Shard: r.shard, Epoch: r.lease.Epoch, Association: at.Association, Node: octets})
+}
+
+// answerGNB, and have its terminator remember what it is now, where that was not done before.
 func (r *Runner) answerGNB(at record.Attachment, was *record.GNB, out procedure.GNBOutput) {
-	if out.GNB != nil {
-		is := *out.GNB // others read it
-		is.Terminator, is.Association = at.Terminator, at.Association
-		if (was == nil || !reflect.DeepEqual(*was, is)) && r.may() {
-			octets, err := is.Encode()
-			if err != nil {
-				r.log.Error("a gNB cannot be remembered", "err", err)
-				return
-			}
-			r.w.Post(at.Terminator, &link.Remember{Shard: r.shard, Epoch: r.lease.Epoch, Association: at.Association, Node: octets})
-		}
+	if !out.SetUp {
+		r.rememberGNB(at, was, out)
 	}
 	var list []procedure.Effect
 	if out.Answer != nil {

@@ -21,33 +21,42 @@ import (
 
 // UEs whose access network is lost are idle, whoever holds the shard when that is known.
 func TestAccessNetworksThatAreLost(t *testing.T) {
-	for name, lose := range map[string]func(*network, *holder){
-		"the association has ended": func(n *network, _ *holder) {
+	type story struct {
+		lose func(*network, *holder)
+		// waits: the gNB may come back.
+		waits bool
+	}
+	for name, tt := range map[string]story{
+		"the association has ended": {waits: true, lose: func(n *network, _ *holder) {
 			n.gone[gnbAt] = true
 			n.term.Ended(gnbAt, "shut down")
-		},
-		"the association has ended while nobody held the shard": func(n *network, h *holder) {
+		}},
+		"the association has ended while nobody held the shard": {waits: true, lose: func(n *network, h *holder) {
 			h.die()
 			n.gone[gnbAt] = true
 			n.term.Ended(gnbAt, "shut down")
 			n.hold(1)
-		},
-		"the terminator has listed others": func(n *network, h *holder) {
+		}},
+		"the terminator has listed others": {waits: true, lose: func(n *network, h *holder) {
 			n.gone[gnbAt] = true
 			h.runner.TerminatorHeard(termName)
-		},
-		"the gNB has reset all": func(n *network, _ *holder) {
+		}},
+		"the gNB has reset all": {lose: func(n *network, _ *holder) {
 			n.phone.says(&n2.NGReset{Cause: ngapcause.MiscUnspecified})
-		},
-		"the gNB has reset that one": func(n *network, _ *holder) {
+		}},
+		"the gNB has reset that one": {lose: func(n *network, _ *holder) {
 			n.phone.says(&n2.NGReset{Cause: ngapcause.MiscUnspecified, Connections: []n2.UEConnection{{RAN: n2.RANUEID(n.phone.ran), HasRAN: true}}})
-		},
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n, h := registered(t)
 			n.hold(2) // it hears of resets, too
-			lose(n, h)
+			tt.lose(n, h)
 			n.pass(time.Second)
+			if rec := n.kept(); (rec.N2 != nil && rec.N2.Lost) != tt.waits {
+				t.Errorf("a second later the UE is at %+v", rec.N2)
+			}
+			n.pass(procedure.RetainTime + time.Second)
 			if rec := n.kept(); rec.N2 != nil || rec.Phase != record.Registered {
 				t.Errorf("the record is %+v", rec)
 			}
@@ -57,6 +66,62 @@ func TestAccessNetworksThatAreLost(t *testing.T) {
 			}
 			if all, _ := n.term.Waiting(); all != 0 {
 				t.Errorf("%d messages were not done with", all)
+			}
+		})
+	}
+}
+
+// A gNB whose association was lost is there again, by another one: its UEs are where they were, or idle.
+func TestAGNBComesBack(t *testing.T) {
+	const again = gnbAt + 1
+	for name, tt := range map[string]struct {
+		retains, known bool
+		want           bool
+	}{
+		"with its UEs, and the loss is known":     {true, true, true},
+		"with its UEs, and the loss is not known": {true, false, false},
+		"without its UEs":                         {false, true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n, h := registered(t)
+			other := n.hold(2)
+			if tt.known {
+				h.lost, other.lost = n.now, n.now
+			}
+			n.gone[gnbAt] = true
+			n.term.Ended(gnbAt, "shut down")
+			delete(n.nodes, gnbAt)
+			n.pass(2 * time.Second)
+			was := n.kept().N2
+			if was == nil || !was.Lost {
+				t.Fatalf("the UE is at %+v", was)
+			}
+			n.term.Opened(again, 5, "gnb")
+			plmn, err := n2.MakePLMN("208", "93")
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := n2.Write(&n2.NGSetupRequest{
+				Node: n2.RANNode{Kind: n2.GNB, PLMN: plmn, ID: 1, Bits: 24}, Name: "roof", DRX: n2.DRX128, Retention: tt.retains,
+				TAs: []n2.SupportedTA{{TAC: 1, PLMNs: []n2.PLMNSlices{{PLMN: plmn, Slices: []n2.SNSSAI{{SST: 1}}}}}},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			n.term.Received(again, b)
+			n.settle()
+			switch is := n.kept().N2; {
+			case tt.want && (is == nil || is.Lost || is.Association != again || is.AMF != was.AMF || is.RAN != was.RAN):
+				t.Errorf("the UE is at %+v", is)
+			case !tt.want && is != nil:
+				t.Errorf("the UE is at %+v", is)
+			}
+			n.pass(procedure.RetainTime + time.Second)
+			if is := n.kept().N2; (is != nil) != tt.want {
+				t.Errorf("later the UE is at %+v", is)
+			}
+			if _, err := n.store.Read(context.Background(), h.runner.noteKey(association{termName, gnbAt})); !errors.Is(err, sessionstore.ErrNotFound) {
+				t.Errorf("the note of the association: %v", err)
 			}
 		})
 	}
@@ -307,7 +372,7 @@ func TestASetup(t *testing.T) {
 		want    []string
 	}{
 		"without its UEs": {false, []string{"*link.Share", "ended release the gNB has forgotten its UEs", "commit shard 1 phase 2", "send NGSetupResponse", "done 6"}},
-		"with its UEs":    {true, []string{"*link.Remember", "send NGSetupResponse", "done 6"}},
+		"with its UEs":    {true, []string{"*link.Remember", "*link.Share", "send NGSetupResponse", "done 6"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n, _ := registered(t)

@@ -118,13 +118,50 @@ func (r *Runner) lose(a association, why string) {
 		return
 	}
 	r.losing[a] = true
-	r.loseThose(a, why, func(*record.Attachment) bool { return true }, func() {
+	r.loseThose(a, func(at *record.Attachment) procedure.Event { return lost(at, why, true) }, func() {
+		r.w.After(procedure.RetainTime+lookEvery, func() { r.loseForGood(a, why) })
+	})
+}
+
+// loseForGood: whoever may have waited on the association does not any more.
+func (r *Runner) loseForGood(a association, why string) {
+	if r.stopped {
+		return
+	}
+	r.loseThose(a, func(at *record.Attachment) procedure.Event { return lost(at, why, false) }, func() {
 		delete(r.losing, a)
 		if r.associations[a] {
 			delete(r.associations, a)
 			r.unnote(a)
 		}
 	})
+}
+
+// returned: a gNB is there again. UEs that wait for it are kept, or lost; then is called when they are written.
+func (r *Runner) returned(at record.Attachment, gnb string, kept bool, then func()) {
+	list := sortedAssociations(r.associations)
+	var next func()
+	next = func() {
+		for len(list) > 0 {
+			a := list[0]
+			list = list[1:]
+			if !r.gone(a) {
+				continue
+			}
+			r.loseThose(a, func(was *record.Attachment) procedure.Event {
+				switch {
+				case was.GNB != gnb:
+					return nil
+				case kept:
+					return procedure.AccessBack{At: record.Attachment{Terminator: at.Terminator, Association: at.Association, GNB: gnb, Since: at.Since}}
+				}
+				return lost(was, "the gNB is back, and has not kept its UEs", false)
+			}, next)
+			return
+		}
+		then()
+	}
+	next()
 }
 
 // unnote an association. A note that stays is looked at by the next holder.
@@ -146,12 +183,15 @@ func (r *Runner) unnote(a association) {
 	})
 }
 
-// loseThose attachments of an association that are like this; done is called when their UEs are written.
-func (r *Runner) loseThose(a association, why string, like func(*record.Attachment) bool, done func()) {
+// loseThose attachments of an association for which there is an event; done is called when their UEs are written.
+func (r *Runner) loseThose(a association, event func(*record.Attachment) procedure.Event, done func()) {
 	events := func(rec *record.UE) (out []procedure.Event) {
 		for _, at := range attachments(rec) {
-			if associationOf(at) == a && like(at) {
-				out = append(out, lost(at, why))
+			if associationOf(at) != a {
+				continue
+			}
+			if e := event(at); e != nil {
+				out = append(out, e)
 			}
 		}
 		return out
@@ -165,9 +205,9 @@ func (r *Runner) loseThose(a association, why string, like func(*record.Attachme
 	r.walk(associationGroup(r.shard, a), events, done)
 }
 
-func lost(a *record.Attachment, why string) procedure.Event {
+func lost(a *record.Attachment, why string, kept bool) procedure.Event {
 	return procedure.AccessLost{
-		At: record.Attachment{Terminator: a.Terminator, Association: a.Association, GNB: a.GNB, AMF: a.AMF}, Why: why,
+		At: record.Attachment{Terminator: a.Terminator, Association: a.Association, GNB: a.GNB, AMF: a.AMF}, Why: why, Kept: kept,
 	}
 }
 
@@ -175,7 +215,7 @@ func lost(a *record.Attachment, why string) procedure.Event {
 func (r *Runner) lostAt(rec *record.UE) (out []queued) {
 	for _, a := range attachments(rec) {
 		if r.gone(associationOf(a)) {
-			out = append(out, queued{Event: lost(a, "the association is gone")})
+			out = append(out, queued{Event: lost(a, "the association is gone", true)})
 		}
 	}
 	return out

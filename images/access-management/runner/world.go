@@ -37,6 +37,8 @@ type World interface {
 	// GNB of an association, and the one of a name (record.GNBName); nil: none is known.
 	GNB(terminator string, association uint64) *record.GNB
 	Find(name string) *record.GNB
+	// Lost is when the last association of the gNB of that name was lost; false: that is not known, or long ago.
+	Lost(name string) (time.Time, bool)
 	// Near are the gNBs that have a tracking area of those, each once.
 	Near(area record.Area) []*record.GNB
 

@@ -79,6 +79,7 @@ type holder struct {
 	id     uint64
 	dead   bool
 	may    bool
+	lost   time.Time
 }
 
 func newNetwork(t *testing.T) *network {
@@ -313,9 +314,21 @@ func (h *holder) Association(_ string, a uint64) Standing {
 	}
 	return There
 }
+
+// newest association of the gNB.
+func (n *network) newest() (g *record.GNB) {
+	for _, x := range n.nodes {
+		if g == nil || x.Association > g.Association {
+			g = x
+		}
+	}
+	return g
+}
+
 func (h *holder) GNB(_ string, a uint64) *record.GNB { return h.nodes[a] }
-func (h *holder) Find(string) *record.GNB            { return h.nodes[gnbAt] }
-func (h *holder) Near(record.Area) []*record.GNB     { return []*record.GNB{h.nodes[gnbAt]} }
+func (h *holder) Find(string) *record.GNB            { return h.newest() }
+func (h *holder) Lost(string) (time.Time, bool)      { return h.lost, !h.lost.IsZero() }
+func (h *holder) Near(record.Area) []*record.GNB     { return []*record.GNB{h.newest()} }
 
 func (n *network) holderOf(shard uint16) *holder {
 	for _, h := range n.holders {
@@ -399,6 +412,14 @@ func (w n2World) Transmit(_ uint64, _ uint16, b []byte) error {
 func (n2World) Shut(uint64)        {}
 func (n2World) Pause(uint64, bool) {}
 func (w n2World) Tell(worker uint64, f link.Frame) {
+	if f, is := f.(*link.Node); is {
+		g, err := record.DecodeGNB(f.Node)
+		if err != nil {
+			w.t.Error(err)
+		}
+		w.nodes[f.Association] = g
+		return
+	}
 	if h := w.holders[worker]; h != nil {
 		h.do(func() { h.runner.Took(termName, f) })
 	}

@@ -49,8 +49,9 @@ type conn struct {
 	secured  bool
 	sessions map[uint8][]byte // what the SMF is told of the tunnel
 	asked    int              // release, so often
-	active   time.Time
-	last     []byte // the last NAS message of the UE
+	// made is when it was, active when something was heard or said by it.
+	made, active time.Time
+	last         []byte // the last NAS message of the UE
 }
 
 func newGNB(w *world, id uint32) *gnb {
@@ -226,7 +227,7 @@ func (c *conn) ids() n2.UEIDs { return n2.UEIDs{AMF: c.amf, RAN: n2.RANUEID(c.ra
 
 func (g *gnb) connection(u *ue) *conn {
 	g.ran++
-	c := &conn{g: g, ue: u, ran: g.ran, sessions: map[uint8][]byte{}, active: g.w.Now}
+	c := &conn{g: g, ue: u, ran: g.ran, sessions: map[uint8][]byte{}, made: g.w.Now, active: g.w.Now}
 	g.conns[c.ran] = c
 	return c
 }
@@ -303,7 +304,7 @@ func (g *gnb) setUpDone(m *n2.NGSetupResponse) {
 	for _, c := range g.ordered() { // kept, by both
 		g.w.After(10*time.Second, func() {
 			rec := g.w.records[record.Key(c.ue.supi)]
-			if !c.gone && c.asked == 0 && !c.ue.twin && (rec == nil || rec.N2 == nil && rec.Left == nil) {
+			if !c.gone && c.asked == 0 && !c.ue.twin && c.made.After(g.w.forgotten) && rec != nil && rec.Phase == record.Registered && rec.N2 == nil && rec.Left == nil {
 				g.w.Fail("%s was told that %s's connection is kept, and it is not", g.name(), c.ue.name)
 			}
 		})

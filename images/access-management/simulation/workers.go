@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -33,6 +35,8 @@ type pod struct {
 	held  map[string]*holding
 	wires map[string]*wire // by the terminator's slot
 	nodes map[string]*record.GNB
+	// bereft are gNBs that have lost an association, and when.
+	bereft map[string]time.Time
 	// waits is what came while the pod stood still, in its order.
 	waits []func()
 }
@@ -52,7 +56,7 @@ func (w *world) newPod(name string) *pod {
 }
 
 func (p *pod) Started() {
-	p.held, p.wires, p.nodes, p.waits = map[string]*holding{}, map[string]*wire{}, map[string]*record.GNB{}, nil
+	p.held, p.wires, p.nodes, p.bereft, p.waits = map[string]*holding{}, map[string]*wire{}, map[string]*record.GNB{}, map[string]time.Time{}, nil
 	for _, e := range p.w.ends {
 		p.again(e)
 	}
@@ -161,6 +165,7 @@ func (p *pod) took(x *wire, f link.Frame) {
 	case *link.Node:
 		p.node(x, f.Association, f.Node)
 	case *link.Ended:
+		p.bereaved(nodeKey(x.heard, f.Association))
 		delete(x.there, f.Association)
 		delete(p.nodes, nodeKey(x.heard, f.Association))
 		for _, r := range p.runners() {
@@ -185,10 +190,26 @@ func (p *pod) opened(x *wire, f *link.Opened) {
 		return
 	}
 	x.listed, x.highest = true, max(x.highest, f.Association, x.e.opened)
+	for _, key := range slices.Sorted(maps.Keys(p.nodes)) { // what has ended meanwhile, of this life and those before
+		terminator, number, _ := strings.Cut(key, "/")
+		slot, _, _ := strings.Cut(terminator, ".")
+		association, err := strconv.ParseUint(number, 10, 64)
+		if err == nil && slot == x.e.slot && (terminator != x.heard || !x.there[association]) {
+			p.bereaved(key)
+			delete(p.nodes, key)
+		}
+	}
 	for life := 1; life <= x.endLife; life++ { // those of before have ended
 		for _, r := range p.runners() {
 			r.TerminatorHeard(fmt.Sprint(x.e.slot, ".", life))
 		}
+	}
+}
+
+// bereaved notes that a gNB has lost an association.
+func (p *pod) bereaved(key string) {
+	if g := p.nodes[key]; g != nil {
+		p.bereft[g.Key()] = p.w.Now
 	}
 }
 
@@ -345,6 +366,11 @@ func (v *view) Find(name string) *record.GNB {
 		}
 	}
 	return nil
+}
+
+func (v *view) Lost(name string) (time.Time, bool) {
+	at, is := v.pod.bereft[name]
+	return at, is
 }
 
 func (v *view) Near(area record.Area) (out []*record.GNB) {

@@ -2,11 +2,13 @@ package worker
 
 import (
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"core5g.dev/core5g/images/access-management/link"
+	"core5g.dev/core5g/images/access-management/procedure"
 	"core5g.dev/core5g/images/access-management/record"
 	"core5g.dev/core5g/images/access-management/runner"
 )
@@ -81,10 +83,34 @@ func (l *links) endLives(names ...string) (told []string) {
 		if x == nil || x.gone {
 			continue
 		}
+		l.bereaved(slices.Collect(maps.Values(x.associations))...)
 		x.gone, x.associations, x.fresh, x.listed = true, nil, nil, false
 		told = append(told, name)
 	}
 	return told
+}
+
+// bereaved notes that a gNB has no association any more. l.mu is held.
+func (l *links) bereaved(list ...*n2Association) {
+	now := time.Now()
+	for name, at := range l.bereft {
+		if now.Sub(at) > procedure.RetainTime {
+			delete(l.bereft, name)
+		}
+	}
+	for _, a := range list {
+		if a != nil && a.node != nil {
+			l.bereft[a.node.Key()] = now
+		}
+	}
+}
+
+// lost is when the last association of a gNB was, where that is known.
+func (l *links) lost(name string) (time.Time, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at, is := l.bereft[name]
+	return at, is
 }
 
 // standing of an association, for runner.World.

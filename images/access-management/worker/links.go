@@ -28,6 +28,8 @@ type links struct {
 	held  map[uint16]uint64   // epochs of shards that are held here
 	conns map[*link.Conn]bool // that have been told so
 	lives map[string]*life    // terminators by name
+	// bereft are gNBs that have lost an association, and when.
+	bereft map[string]time.Time
 	// dialled are the addresses that are dialled, or connected.
 	dialled map[string]*address
 	// whole is since when each address has told its associations; zero: one has not.
@@ -63,7 +65,7 @@ const (
 )
 
 func newLinks(p *Pod) *links {
-	return &links{pod: p, held: map[uint16]uint64{}, conns: map[*link.Conn]bool{}, lives: map[string]*life{}, dialled: map[string]*address{}, again: make(chan struct{}, 1)}
+	return &links{pod: p, held: map[uint16]uint64{}, conns: map[*link.Conn]bool{}, lives: map[string]*life{}, bereft: map[string]time.Time{}, dialled: map[string]*address{}, again: make(chan struct{}, 1)}
 }
 
 // run until the pod has given up its shards.
@@ -359,6 +361,7 @@ func (s *session) take(f link.Frame) error {
 		l.mu.Unlock()
 	case *link.Ended:
 		l.mu.Lock()
+		l.bereaved(l.lives[s.name].associations[f.Association])
 		delete(l.lives[s.name].associations, f.Association)
 		l.mu.Unlock()
 		for _, held := range l.pod.all() {
@@ -426,6 +429,11 @@ func (s *session) opened(f *link.Opened) error {
 	x.highest = max(x.highest, f.Association)
 	switch {
 	case f.Last:
+		for number, a := range x.associations { // they have ended meanwhile
+			if x.fresh[number] == nil {
+				l.bereaved(a)
+			}
+		}
 		x.associations, x.fresh, x.listed = x.fresh, nil, true
 		s.address.listed, l.heard = true, true
 		l.count()
