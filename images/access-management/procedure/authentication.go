@@ -34,6 +34,7 @@ type challenge struct {
 	eap, last         []byte
 	response, reply   []byte // what the UE has answered: RES*, or EAP
 	auts              []byte
+	said              []byte // AUTS that this challenge was made for
 	ksi               uint8
 	kseaf             []byte
 	supi              string
@@ -138,7 +139,11 @@ func takeChallenge(t *turn, e Event) {
 		t.unanswerable("AUSF, with a vector")
 		return
 	}
-	t.live.challenge = &challenge{context: c.Context, rand: c.RAND, autn: c.AUTN, hxres: c.HXRES, eap: c.EAP, ksi: t.freeKSI(7)}
+	var said []byte
+	if was := t.live.challenge; was != nil {
+		said = was.auts
+	}
+	t.live.challenge = &challenge{said: said, context: c.Context, rand: c.RAND, autn: c.AUTN, hxres: c.HXRES, eap: c.EAP, ksi: t.freeKSI(7)}
 	t.next(regAuthenticate)
 }
 
@@ -225,6 +230,10 @@ func (t *turn) authenticationFailed(m *n1.AuthenticationFailure) {
 	p, c := t.s.Procedure, t.live.challenge
 	if !t.authenticating(regAuthenticate) || c == nil {
 		t.out.Refused = "nobody has asked"
+		return
+	}
+	if m.AUTS != nil && slices.Equal(m.AUTS[:], c.said) { // the access network has brought it twice: it is of the challenge before
+		t.out.Refused = "the same failure again"
 		return
 	}
 	t.answeredCommand()

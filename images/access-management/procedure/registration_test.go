@@ -86,6 +86,10 @@ func TestRegistration(t *testing.T) {
 		{name: "the UE's SQN is another, then its ngKSI is in use", acts: []act{
 			asksIn, vector, failsWith(n1.CauseSynchFailure, &n1.Resynchronisation{7}), sameVector, failsWith(n1.CauseKSIInUse, nil), responds,
 		}},
+		{name: "the UE's SQN is another, and its access network brings that twice: it is of the challenge before", acts: []act{
+			asksIn, vector, failsWith(n1.CauseSynchFailure, &n1.Resynchronisation{7}), sameVector, failsWith(n1.CauseSynchFailure, &n1.Resynchronisation{7}), responds,
+			confirms,
+		}},
 		{name: "the PCF does not answer: registered without", acts: []act{
 			asksIn, vector, responds, confirms, nobodyElse, completes, recorded, subscribes,
 			answers("PCF: nothing", func(n Number) Event { return Policy{Number: n, Outcome: Unknown} }),

@@ -28,6 +28,7 @@ var failed = []uint64{
 	765,  // a UE that had left before it answered which slices it has was not told again
 	1071, // a gNB that asked for a path switch was not answered, because the UE registered meanwhile
 	2949, // a command to a UE that had agreed on a key before the store lost writes was said again with a COUNT that had been used
+	5849, // a UE was rejected whose access network had brought its Authentication Failure twice
 	44,   // a UE that registered on the connection by which it was leaving was leaving for ever
 }
 
