@@ -101,7 +101,10 @@ func N2Terminators(core *api.Core5G, p Platform) FunctionObjects {
 		"--shards", fmt.Sprint(amfShards(core)), "--set", strconv.Itoa(int(ptr.Deref(core.Spec.AMF.Set, defaultSet))),
 		"--metrics-listen", fmt.Sprintf(":%d", PortMetrics), "--health-listen", fmt.Sprintf(":%d", PortHealth), "--log-level", logger(core).Level,
 	}
-	w.env = []corev1.EnvVar{fromField("POD_NAME", "metadata.name"), sctpTransport(core)}
+	w.env = []corev1.EnvVar{
+		fromField("POD_NAME", "metadata.name"), sctpTransport(core),
+		{Name: "WORKERS_SERVICE", Value: FunctionObjectName(core.Name, api.FunctionAMF)}, // whose certificate its workers show
+	}
 	w = w.protected()
 	w.ports = []corev1.ContainerPort{
 		port("n2", core.Spec.N2.Port, n2Protocol(core)), port("workers", PortN2Workers, corev1.ProtocolTCP),

@@ -123,6 +123,25 @@ func Listen(listener net.Listener, i *Identity) net.Listener {
 	return tls.NewListener(listener, i.Server())
 }
 
+// ListenBeside is Listen for those alone that come from a pod behind the Service of that name, by its certificate; "" for all of the namespace.
+func ListenBeside(listener net.Listener, i *Identity, service string) net.Listener {
+	if i == nil || service == "" {
+		return Listen(listener, i)
+	}
+	config := i.Server()
+	verified := config.VerifyConnection
+	config.VerifyConnection = func(s tls.ConnectionState) error {
+		if err := verified(s); err != nil {
+			return err
+		}
+		if len(s.PeerCertificates) == 0 {
+			return errors.New("the peer shows no certificate")
+		}
+		return s.PeerCertificates[0].VerifyHostname(service)
+	}
+	return tls.NewListener(listener, config)
+}
+
 // Outgoing is how other functions are called by one whose own callers wait; nil: there is no TLS.
 func Outgoing(i *Identity) http.RoundTripper {
 	cleartext := Watchful(Unprotected())

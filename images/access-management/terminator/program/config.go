@@ -22,6 +22,8 @@ type Config struct {
 	// N2 is where gNBs come, Workers where AMF workers do.
 	N2      *sctp.SCTPAddr
 	Workers string
+	// WorkersService is the workers' Service, whose certificate they show; "": that of any function will do.
+	WorkersService string
 	// Shards of the set, numbered from 1, and its AMF Set ID.
 	Shards, Set uint16
 }
@@ -41,6 +43,7 @@ func ParseConfig(args []string, output io.Writer) (Config, error) {
 	c.Flags(f)
 	f.StringVar(&n2, "n2-listen", ":38412", "address and port for gNBs; several addresses of one host with slashes, 10.0.0.1/10.0.1.1:38412. "+sctp.TransportEnv+"=kernel or udp says whose SCTP")
 	f.StringVar(&c.Workers, "workers-listen", ":38400", "address and port for AMF workers, with TLS where SBI_TLS_DIR names a directory")
+	f.StringVar(&c.WorkersService, "workers-service", os.Getenv("WORKERS_SERVICE"), "name of the workers' Service, whose certificate they are to show; none: any of the namespace (default $WORKERS_SERVICE)")
 	f.Func("shards", fmt.Sprintf("number of shards, that of the workers (default $SHARDS, or %d)", defaultShards), pod.Number(&c.Shards, "number of shards", 1, record.MostShards))
 	f.Func("set", "AMF Set ID (default $AMF_SET)", pod.Number(&c.Set, "AMF Set ID", 0, mostSet))
 	for name, flag := range map[string]string{"SHARDS": "shards", "AMF_SET": "set"} {

@@ -61,6 +61,7 @@ func RunWith(ctx context.Context, c Config, around *pod.Around, workers net.List
 }
 
 // listen where workers come. They show a certificate also in a core whose other functions need none: whoever holds a shard has its UEs.
+// So another function's is none.
 func listen(c Config, log *slog.Logger) (net.Listener, error) {
 	var identity *sbitls.Identity
 	if directory := os.Getenv(sbitls.DirectoryEnv); directory != "" {
@@ -73,7 +74,7 @@ func listen(c Config, log *slog.Logger) (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("-workers-listen: %w", err)
 	}
-	return sbitls.Listen(workers, identity), nil
+	return sbitls.ListenBeside(workers, identity, c.WorkersService), nil
 }
 
 // nameOf the pod and of its life: associations of another life are gone.

@@ -91,8 +91,8 @@ func eventually(t *testing.T, what string, try func() error) {
 	}
 }
 
-// credentials of a core, in a directory.
-func credentials(t *testing.T, directory string) *sbitls.Identity {
+// credentials of a core, in a directory: the terminator's. A worker has others, and so has another function.
+func credentials(t *testing.T, directory string) (worker, other *sbitls.Identity) {
 	t.Helper()
 	data, err := certificates.NewAuthority("test", time.Now(), nil)
 	if err != nil {
@@ -102,29 +102,36 @@ func credentials(t *testing.T, directory string) *sbitls.Identity {
 	if err != nil {
 		t.Fatal(err)
 	}
-	made, _, err := authority.Renew(nil, certificates.Certificate{DNSNames: []string{"n2-workers", "n2-workers.test.svc"}, Duration: time.Hour, RenewBefore: time.Minute}, time.Now())
-	if err != nil {
-		t.Fatal(err)
+	of := func(service string) map[string][]byte {
+		made, _, err := authority.Renew(nil, certificates.Certificate{DNSNames: []string{service, service + ".test.svc"}, Duration: time.Hour, RenewBefore: time.Minute}, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return made
 	}
-	for name, content := range made {
+	for name, content := range of("n2-workers") {
 		if err := os.WriteFile(filepath.Join(directory, name), content, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	identity, err := sbitls.New(made[certificates.KeyCertificate], made[certificates.KeyPrivate], made[certificates.KeyAuthorities])
-	if err != nil {
-		t.Fatal(err)
+	identity := func(made map[string][]byte) *sbitls.Identity {
+		identity, err := sbitls.New(made[certificates.KeyCertificate], made[certificates.KeyPrivate], made[certificates.KeyAuthorities])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return identity
 	}
-	return identity
+	return identity(of("core-amf")), identity(of("core-udm"))
 }
 
 // The program as its pod runs it: a worker comes with a certificate, and none comes without; a gNB connects, and hears of the end.
 func TestTheProgram(t *testing.T) {
 	directory := t.TempDir()
-	identity := credentials(t, directory)
+	identity, other := credentials(t, directory)
 	t.Setenv(sctp.TransportEnv, "udp")
 	t.Setenv(sbitls.DirectoryEnv, directory)
 	t.Setenv(sbitls.ClientCertificatesEnv, "optional") // which is for others
+	t.Setenv("WORKERS_SERVICE", "core-amf")
 	n2, workers, health, metrics := free(t), free(t), free(t), free(t)
 	c, err := ParseConfig([]string{
 		"-pod", "n2-0", "-set", "7", "-shards", "3", "-n2-listen", n2, "-workers-listen", workers, "-health-listen", health, "-metrics-listen", metrics,
@@ -154,6 +161,14 @@ func TestTheProgram(t *testing.T) {
 		if _, err := stranger.Read(make([]byte, 1)); err == nil || !strings.Contains(err.Error(), "certificate") {
 			t.Errorf("a stranger is not turned away: %v", err)
 		}
+	}
+	function := other.Client()
+	function.ServerName = "n2-workers"
+	if stranger, err := tls.Dial("tcp", workers, function); err == nil {
+		if _, err := stranger.Read(make([]byte, 1)); err == nil || !strings.Contains(err.Error(), "certificate") {
+			t.Errorf("another function is not turned away: %v", err)
+		}
+		_ = stranger.Close()
 	}
 	config := identity.Client()
 	config.ServerName = "n2-workers"
