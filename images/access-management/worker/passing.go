@@ -4,18 +4,15 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"core5g.dev/core5g/images/access-management/procedure"
@@ -143,33 +140,12 @@ func (p *Pod) passOn(w http.ResponseWriter, r *http.Request, supi, holder string
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
 			p.Log.Warn("a request was not passed on", "to", holder, "err", err)
 			p.measures.passed.WithLabelValues(passedRequest, passedNotReached).Inc()
-			p.notReached(holder, root, err)
+			p.keeper.Unreached(holder, root.Host, err)
 			sbi.Write(w, errMoves.Answer())
 		},
 	}
 	proxy.ServeHTTP(w, r)
 }
-
-// notReached: another pod did not answer. Where its host refuses connections to the port that it listens on as long as it lives, its process has ended, and
-// its shards are free; one that is silent may be slow.
-func (p *Pod) notReached(holder string, root *url.URL, err error) {
-	if !errors.Is(err, syscall.ECONNREFUSED) {
-		conn, dialled := net.DialTimeout("tcp", root.Host, probeTime)
-		if dialled == nil {
-			_ = conn.Close()
-			return
-		}
-		err = dialled
-	}
-	if errors.Is(err, syscall.ECONNREFUSED) {
-		p.keeper.Dead(holder)
-		return
-	}
-	p.keeper.Gone(holder)
-}
-
-// probeTime bounds the question whether anybody listens.
-const probeTime = 500 * time.Millisecond
 
 // elsewhere is the pod that holds a shard; nil where it is this one, or nobody.
 func (p *Pod) elsewhere(n uint16) (root *url.URL, holder string) {
@@ -202,7 +178,7 @@ func (p *Pod) toHolder(ctx context.Context, n uint16, path, key string, body []b
 	answer, err := p.Passing.Transport.RoundTrip(r)
 	if err != nil {
 		p.measures.passed.WithLabelValues(passedUE, passedNotReached).Inc()
-		p.notReached(holder, root, err)
+		p.keeper.Unreached(holder, root.Host, err)
 		return nil, err
 	}
 	defer func() { _ = answer.Body.Close() }()

@@ -86,7 +86,7 @@ func (p *Pod) watch(holder string, root *url.URL) {
 	p.running.Go(func() {
 		err := p.alive(root)
 		if p.ctx.Err() == nil && err != nil {
-			p.notReached(holder, root, err)
+			p.keeper.Probe(holder, root.Host)
 		}
 		p.peers.mu.Lock()
 		defer p.peers.mu.Unlock()

@@ -11,7 +11,6 @@ import (
 	"net/http/httputil"
 	"net/netip"
 	"net/url"
-	"syscall"
 	"time"
 
 	"core5g.dev/core5g/images/nf/sbi"
@@ -68,34 +67,13 @@ func (p *Pod) Handler(id Identity, log *slog.Logger, reg prometheus.Registerer, 
 			ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
 				log.Warn("a request was not passed on", "shard", id.Name, "to", root.Host, "err", err)
 				p.measures.passed.WithLabelValues(passedRequest, passedNotReached).Inc()
-				p.notReached(id, root, err)
+				p.keeper.Unreached(p.keeper.Holder(id.Name), root.Host, err)
 				nsmf.Refuse(w, r, &nsmf.Refused{Cause: nsmf.NFCongestion, Detail: "the shard moves to another pod", RetryAfter: time.Second})
 			},
 		}
 		proxy.ServeHTTP(w, r)
 	})
 }
-
-// notReached: the holder of a shard did not answer. Where its host refuses connections to the shard's port, which it listens on as long as it lives,
-// its process has ended, and its shards are free; one that is silent may be slow.
-func (p *Pod) notReached(id Identity, root *url.URL, err error) {
-	holder := p.keeper.Holder(id.Name)
-	if !errors.Is(err, syscall.ECONNREFUSED) {
-		conn, dialed := net.DialTimeout("tcp", root.Host, probeTime)
-		if dialed == nil {
-			_ = conn.Close()
-		}
-		err = dialed
-	}
-	if errors.Is(err, syscall.ECONNREFUSED) {
-		p.keeper.Dead(holder)
-		return
-	}
-	p.keeper.Gone(holder)
-}
-
-// probeTime bounds the question whether anybody listens.
-const probeTime = 500 * time.Millisecond
 
 // elsewhere is the API root of a shard that another pod holds; nil where it is held here, or by nobody.
 func (p *Pod) elsewhere(id Identity) *url.URL {
@@ -182,7 +160,7 @@ func (p *Pod) passN4(id Identity, from netip.AddrPort, b []byte) {
 		answer, err := p.Passing.Transport.RoundTrip(r)
 		if err != nil {
 			p.measures.passed.WithLabelValues(passedDatagram, passedNotReached).Inc()
-			p.notReached(id, root, err)
+			p.keeper.Unreached(p.keeper.Holder(id.Name), root.Host, err)
 			return
 		}
 		p.measures.passed.WithLabelValues(passedDatagram, passedDone).Inc()
