@@ -26,7 +26,7 @@ func (s *Shard) policy(ctx context.Context, e procedure.AskPolicy) procedure.Eve
 	case procedure.DeletePolicy:
 		err = pcf.Delete(ctx, at)
 	case procedure.UpdatePolicy:
-		decision, at, err = pcf.Update(ctx, at, s.policyChange(ue))
+		decision, at, err = pcf.Update(ctx, at, policyChange(ue))
 		if !npcf.Gone(err) {
 			break
 		}
@@ -61,10 +61,17 @@ func (s *Shard) policyUE(ue *record.UE) *npcf.UE {
 	}
 }
 
-// policyChange is what may have changed of a UE that registers again.
-func (s *Shard) policyChange(ue *record.UE) *npcf.Change {
-	return &npcf.Change{
+// policyChange is what may have changed of a UE that registers again. What is said has its trigger (TS 29.507 5.6.2.4).
+func policyChange(ue *record.UE) *npcf.Change {
+	out := &npcf.Change{
 		Triggers: []npcf.Trigger{npcf.LocationChange, npcf.AllowedNSSAIChange}, RFSP: ue.RFSP, AMBR: ambr(ue.Uplink, ue.Downlink),
 		Location: locationOf(ue.Place), Allowed: allowed(ue),
 	}
+	if out.AMBR != nil {
+		out.Triggers = append(out.Triggers, npcf.AMBRChange)
+	}
+	if out.RFSP != 0 {
+		out.Triggers = append(out.Triggers, npcf.RFSPChange)
+	}
+	return out
 }
