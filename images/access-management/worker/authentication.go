@@ -30,7 +30,7 @@ func (s *Shard) challenge(ctx context.Context, e procedure.AskChallenge) procedu
 	out := procedure.Challenge{Number: e.Number}
 	c, err := s.pod.AUSF.Authenticate(ctx, request)
 	if out.Outcome, out.Cause = outcome(err); err != nil {
-		s.log.Warn("the AUSF has no challenge", "err", err)
+		s.complain("the AUSF has no challenge", err)
 		return out
 	}
 	name, err := json.Marshal(challenged{c.Method, c.Resource})
@@ -62,7 +62,7 @@ func (s *Shard) confirm(ctx context.Context, e procedure.AskConfirm) procedure.E
 		err = errChallenge
 	}
 	if out.Outcome, out.Cause = outcome(err); err != nil {
-		s.log.Warn("the AUSF confirms nothing", "err", err)
+		s.complain("the AUSF confirms nothing", err)
 		return out
 	}
 	out.Success, out.More, out.SUPI, out.EAP = result.Success, result.Ongoing, result.SUPI, result.EAP

@@ -11,4 +11,5 @@
 //	callbacks.go  what others call back with        peers.go          pods that die
 //	authentication.go, subscriptions.go, policies.go, sessions.go     the functions that are asked
 //	metrics.go    what is counted                   words.go          the words of records and of SBI
+//	complaints.go what others do not do
 package worker

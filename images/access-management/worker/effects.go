@@ -90,6 +90,6 @@ func outcome(err error) (procedure.Outcome, string) {
 func (s *Shard) unreached(ctx context.Context, e procedure.TellUnreached) {
 	err := s.pod.Callbacks.TransferFailed(ctx, e.URI, consumer.Failure{Cause: e.Cause, URI: e.URI})
 	if err != nil {
-		s.log.Warn("an SMF has not heard that a UE was not reached", "err", err)
+		s.complain("an SMF has not heard that a UE was not reached", err)
 	}
 }

@@ -72,6 +72,8 @@ type Pod struct {
 	running  sync.WaitGroup
 	ctx      context.Context // of the pod; it ends after the shards were given up
 	stop     context.CancelFunc
+
+	complaints complaints
 }
 
 // Bounds of what is under way at a time, to the session store and to other functions.

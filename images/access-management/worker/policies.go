@@ -35,7 +35,7 @@ func (s *Shard) policy(ctx context.Context, e procedure.AskPolicy) procedure.Eve
 		at, decision, err = pcf.Create(ctx, s.policyUE(ue))
 	}
 	if out.Outcome, _ = outcome(err); err != nil {
-		s.log.Warn("the PCF has decided nothing", "supi", ue.SUPI, "err", err)
+		s.complain("the PCF has decided nothing", err, "supi", ue.SUPI)
 		return out
 	}
 	out.URI, out.RFSP = at.URI, decision.RFSP

@@ -55,7 +55,7 @@ func (s *Shard) sessionAnswer(e *procedure.AskSession, err error) procedure.Sess
 	if err == nil {
 		return out
 	}
-	s.log.Warn("an SMF does not do what it is asked", "supi", e.SUPI, "session", e.Session.ID, "err", err)
+	s.complain("an SMF does not do what it is asked", err, "supi", e.SUPI, "session", e.Session.ID)
 	r, refused := nsmf.RefusalOf(err)
 	if !refused {
 		return out

@@ -25,7 +25,7 @@ func (s *Shard) recording(ctx context.Context, e procedure.AskRecording) procedu
 	})
 	out := procedure.Recorded{Number: e.Number}
 	if out.Outcome, out.Cause = outcome(err); err != nil {
-		s.log.Warn("the UDM does not take the AMF", "supi", e.SUPI, "err", err)
+		s.complain("the UDM does not take the AMF", err, "supi", e.SUPI)
 	}
 	return out
 }
@@ -48,11 +48,11 @@ func (s *Shard) subscription(ctx context.Context, e procedure.AskSubscription) p
 	data, err := p.UDM.Everything(ctx, e.SUPI, serving)
 	subscribing.Wait()
 	if missed != nil {
-		s.log.Warn("the UDM will not tell of changes", "supi", e.SUPI, "err", missed)
+		s.complain("the UDM will not tell of changes", missed, "supi", e.SUPI)
 	}
 	out := procedure.Subscription{Number: e.Number, Notified: uri}
 	if out.Outcome, out.Cause = outcome(err); err != nil {
-		s.log.Warn("the subscription cannot be had", "supi", e.SUPI, "err", err)
+		s.complain("the subscription cannot be had", err, "supi", e.SUPI)
 		if uri != "" { // nobody remembers it: the UE asks again, and the UDM would have one more each time
 			out.Notified = ""
 			s.call(callTime, func(procedure.Event) {}, func(ctx context.Context) procedure.Event {
@@ -101,13 +101,13 @@ func slicesOf(data *nudm.Everything) (out []procedure.SubscribedSlice) {
 func (s *Shard) left(ctx context.Context, e procedure.TellLeft) {
 	if e.Notified != "" {
 		if err := s.pod.UDM.Unsubscribe(ctx, e.Notified); err != nil {
-			s.log.Warn("the UDM goes on telling of changes", "supi", e.SUPI, "err", err)
+			s.complain("the UDM goes on telling of changes", err, "supi", e.SUPI)
 		}
 	}
 	if !e.Purged {
 		return
 	}
 	if err := s.pod.UDM.Purge(ctx, e.SUPI, guami(s.Settings())); err != nil {
-		s.log.Warn("the UDM still names this AMF for a UE that has left", "supi", e.SUPI, "err", err)
+		s.complain("the UDM still names this AMF for a UE that has left", err, "supi", e.SUPI)
 	}
 }
