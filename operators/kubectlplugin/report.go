@@ -120,7 +120,7 @@ func (b *bundle) collect(ctx context.Context) {
 	} else if own {
 		b.text("smf-sessions.txt", func(out io.Writer) error { return p.printSMFSessions(ctx, out, defaultLimit) })
 	}
-	if own, err := p.own(ctx, (*api.Core5G).OwnAMF); err != nil {
+	if own, err := p.own(ctx, (*api.Core5G).OwnControlPlane); err != nil {
 		b.lack("ues.txt", err)
 	} else if own {
 		b.text("ues.txt", func(out io.Writer) error { return p.printUEs(ctx, out) })

@@ -69,7 +69,7 @@ func (p *Plugin) oneUE(ctx context.Context, args []string) error {
 	if err := p.checkOutput(); err != nil {
 		return err
 	}
-	own, err := p.own(ctx, (*api.Core5G).OwnAMF)
+	own, err := p.own(ctx, (*api.Core5G).OwnControlPlane)
 	switch {
 	case err != nil:
 		return err

@@ -64,7 +64,7 @@ func (p *Plugin) ues(ctx context.Context, _ []string) error {
 	if p.state != "" && p.state != "connected" && p.state != "idle" {
 		return &usageError{fmt.Sprintf("-state %q: write connected or idle", p.state)}
 	}
-	own, err := p.own(ctx, (*api.Core5G).OwnAMF)
+	own, err := p.own(ctx, (*api.Core5G).OwnControlPlane)
 	switch {
 	case err != nil:
 		return err

@@ -7,7 +7,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"core5g.dev/core5g/images/access-management/inspection"
@@ -17,7 +16,6 @@ import (
 // ownAMFCore is a core with core5g's AMF, of two workers.
 func ownAMFCore() []client.Object {
 	objects := ownCore()
-	objects[0].(*api.Core5G).Spec.AMF.Workers = ptr.To[int32](2)
 	worker := func(name string, ready corev1.ConditionStatus) *corev1.Pod {
 		return &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "core5g", Labels: map[string]string{api.LabelName: "core5g", api.LabelInstance: "core5g", api.LabelAccessManagement: "core"}},
@@ -77,7 +75,7 @@ cannot be read: imsi-9: sealed with key 2, which is not here
 		}
 		x.says(t, want)
 	}
-	other := open(t, ownCore()...)
+	other := open(t, testCore()...)
 	for _, line := range []string{"ues", "ue imsi-1"} {
 		if got := other.run(t, line); got != 1 {
 			t.Errorf("%s with free5GC's AMF: exit status %d, want 1", line, got)
