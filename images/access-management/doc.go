@@ -8,7 +8,7 @@
 //	worker    a pod that holds shards: the runners' world, with its connections to terminators and other functions
 //	configuration  what is written of the network; configuration/cluster reads it from the Core5G
 //	namf        what others ask of the AMF       nausf, nudm, npcf, nsmf  what it asks of others
-//	inspection shows UEs to people
+//	inspection shows UEs to people, and what is said for one (signalling)
 //	conformance holds docs/amf-conformance.md against the tests
 //	simulation runs all of it in worlds of one seed
 //

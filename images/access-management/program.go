@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"time"
 
 	"core5g.dev/core5g/images/access-management/configuration"
 	"core5g.dev/core5g/images/access-management/configuration/cluster"
@@ -21,6 +22,7 @@ import (
 	"core5g.dev/core5g/images/nf/pod"
 	"core5g.dev/core5g/images/nf/sbi"
 	"core5g.dev/core5g/images/nf/sbitls"
+	"core5g.dev/core5g/images/signalling"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -100,6 +102,7 @@ func newPod(ctx context.Context, group *errgroup.Group, c Config, around *pod.Ar
 	o := worker.Options{
 		Log: around.Log, Holder: c.Holder(), Set: set, Shards: c.Shards, Store: store, Sealer: sealer, InstanceID: c.instance(), URI: c.uri(scheme),
 		AUSF: nausf.NewClient(client), UDM: nudm.NewClient(client), SMF: nsmf.NewClient(client), Callbacks: namf.NewClient(client), Registry: around.Registry,
+		Tracer:      signalling.New(time.Now),
 		Terminators: n2.Addresses, Dial: n2.Dial,
 	}
 	if around.Together == nil {
@@ -118,7 +121,7 @@ func newPod(ctx context.Context, group *errgroup.Group, c Config, around *pod.Ar
 // inspect what the pod's store has.
 func inspect(p *worker.Pod) *inspection.Inspection {
 	return &inspection.Inspection{
-		Store: p.Store, Sealer: p.Sealer, Shards: p.Shards, Name: p.ShardName, Settings: p.Settings, GNB: p.GNB,
+		Store: p.Store, Sealer: p.Sealer, Shards: p.Shards, Name: p.ShardName, Settings: p.Settings, GNB: p.GNB, Tracer: p.Tracer,
 	}
 }
 

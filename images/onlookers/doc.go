@@ -8,5 +8,5 @@
 // pod may look, as with upf-c. The program's own subcommands ask there.
 //
 //	socket.go  the socket, requests, refusals    client.go  who asks there
-//	walk.go    pages of records
+//	walk.go    pages of records                  trace.go   what is said for a UE (package signalling)
 package onlookers

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"sync/atomic"
+	"time"
 
 	"core5g.dev/core5g/images/customresources"
 	"core5g.dev/core5g/images/nf/discovery"
@@ -22,6 +23,7 @@ import (
 	"core5g.dev/core5g/images/session-management/nsmf"
 	"core5g.dev/core5g/images/session-management/nudm"
 	"core5g.dev/core5g/images/session-management/shard"
+	"core5g.dev/core5g/images/signalling"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
@@ -78,7 +80,7 @@ func RunWith(ctx context.Context, c Config, around *pod.Around) error {
 
 // inspect what the pod's store has.
 func inspect(pod *shard.Pod) *inspection.Inspection {
-	i := &inspection.Inspection{Store: pod.Store, Sealer: pod.Sealer, Configuration: pod.Configuration}
+	i := &inspection.Inspection{Store: pod.Store, Sealer: pod.Sealer, Configuration: pod.Configuration, Tracer: pod.Tracer}
 	for _, id := range pod.Shards {
 		i.Shards = append(i.Shards, inspection.Shard{Number: id.Number, Name: id.Name})
 	}
@@ -98,7 +100,7 @@ func newPod(ctx context.Context, group *errgroup.Group, c Config, around *pod.Ar
 	client := sbi.NewClient(transport, finder, around.Registry)
 	o := shard.Options{
 		Log: around.Log, Holder: c.Holder(), Set: c.set(), Shards: shards, Store: store, Sealer: sealer, AMF: namf.NewClient(client), Registry: around.Registry,
-		Register: registrar.keep,
+		Register: registrar.keep, Tracer: signalling.New(time.Now),
 	}
 	if around.Together == nil {
 		o.Passing = shard.Passing{

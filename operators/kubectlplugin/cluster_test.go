@@ -29,10 +29,16 @@ type fakePods struct {
 	exec, logs map[string]string
 	failure    string // of what has no answer; "" for one of upf-c's
 	commands   []string
+	// answers take the place of exec; nil: they do not.
+	answers func(pod string, command []string) (string, error)
 }
 
 func (f *fakePods) Exec(_ context.Context, namespace, pod, container string, command ...string) ([]byte, error) {
 	f.commands = append(f.commands, strings.Join(append([]string{namespace, pod, container}, command...), " "))
+	if f.answers != nil {
+		answer, err := f.answers(pod, command)
+		return []byte(answer), err
+	}
 	if answer, found := f.exec[pod+"/"+container]; found {
 		return []byte(answer), nil
 	}

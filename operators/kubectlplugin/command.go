@@ -37,6 +37,10 @@ const Usage = `kubectl core5g shows and operates a core.
       -state connected|idle -supi SUPI           in a state, one; -limit 1000: so many
   kubectl core5g ue SUPI                         one UE with its connection, sessions and last procedures
       -o json                                    of ues and ue: JSON
+  kubectl core5g trace ue SUPI                   what is said for a UE: NAS, NGAP, SBI, PFCP, as a ladder; without keys
+      -for 1m                                    how long; Ctrl-C ends it before
+      -pcap FILE                                 for Wireshark too (pcapng)
+      -nas                                       with NAS messages in it as they are without protection
   kubectl core5g report                          a support bundle, without secrets, as tar.gz
       -o FILE                                    where to [core5g-report-<time>.tar.gz]; - for standard output
       -log-lines 2000                            how much of each container's log
@@ -76,7 +80,9 @@ type options struct {
 	gnb, tac, state                string
 	rows, limit                    int
 	logLines                       int64
-	wait                           bool
+	wait, nas                      bool
+	last                           time.Duration
+	pcap                           string
 	timeout                        time.Duration
 }
 
@@ -110,6 +116,7 @@ func commands() map[string]command {
 		"session":   {(*Plugin).session, 1, 1, "SUPI/ID, for example imsi-208930000000001/1,", []string{"o"}},
 		"ues":       {(*Plugin).ues, 0, 0, "", []string{"slice", "gnb", "tac", "state", "supi", "limit", "o"}},
 		"ue":        {(*Plugin).oneUE, 1, 1, "the SUPI, for example imsi-208930000000001,", []string{"o"}},
+		"trace":     {(*Plugin).trace, 2, 2, "ue SUPI, for example ue imsi-208930000000001,", []string{"for", "pcap", "nas"}},
 		"report":    {(*Plugin).report, 0, 0, "", []string{"o", "log-lines"}},
 	}
 }
@@ -201,6 +208,9 @@ func (p *Plugin) flags() *flag.FlagSet {
 	f.IntVar(&p.limit, "limit", defaultLimit, "")
 	f.IntVar(&p.rows, "rows", 12, "")
 	f.Int64Var(&p.logLines, "log-lines", 2000, "")
+	f.BoolVar(&p.nas, "nas", false, "")
+	f.StringVar(&p.pcap, "pcap", "", "")
+	f.DurationVar(&p.last, "for", defaultTrace, "")
 	f.BoolVar(&p.wait, "wait", true, "")
 	f.DurationVar(&p.timeout, "timeout", 0, "")
 	return f

@@ -48,6 +48,7 @@ import (
 	smfapi "core5g.dev/core5g/images/session-management/nsmf"
 	"core5g.dev/core5g/images/session-management/record"
 	"core5g.dev/core5g/images/session-management/shard"
+	"core5g.dev/core5g/images/signalling"
 	subscriberdata "core5g.dev/core5g/images/subscriber-data"
 	"core5g.dev/core5g/images/subscriber-data/aka"
 	"core5g.dev/core5g/images/subscriber-data/subscription"
@@ -97,19 +98,20 @@ func TestMain(m *testing.M) {
 
 // story is everything that takes part. Stories go on side by side, each with a network 127.x.<number>.0 of its own, where x is the process's.
 type story struct {
-	t      *testing.T
-	number byte
-	ctx    context.Context
-	stores stores
-	loss   gnb.LossMode
-	store  sessionstore.Store // as who looks on has it
-	sealer *sessionstore.Sealer
-	upfu   *fakeupfu.UPFU
-	data   *httptest.Server // AUSF and UDM
-	smf    *httptest.Server
-	upfc   *agent.Agent
-	client *http.Transport
-	file   string // of the subscribers
+	t         *testing.T
+	number    byte
+	ctx       context.Context
+	stores    stores
+	loss      gnb.LossMode
+	store     sessionstore.Store // as who looks on has it
+	sealer    *sessionstore.Sealer
+	upfu      *fakeupfu.UPFU
+	data      *httptest.Server // AUSF and UDM
+	smf       *httptest.Server
+	smfTracer *signalling.Tracer
+	upfc      *agent.Agent
+	client    *http.Transport
+	file      string // of the subscribers
 
 	gnbs []*gnb.GNB
 	n3s  []*gtpu.Endpoint
@@ -162,7 +164,7 @@ func beginOn(t *testing.T, of stores, loss gnb.LossMode, most time.Duration, ste
 func newStory(t *testing.T, most time.Duration) *story {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), most)
-	s := &story{t: t, number: byte(told.Add(1)), ctx: ctx, client: &http.Transport{}}
+	s := &story{t: t, number: byte(told.Add(1)), ctx: ctx, client: &http.Transport{}, smfTracer: signalling.New(time.Now)}
 	s.client.DialContext = s.dial
 	var err error
 	if s.sealer, err = sessionstore.NewSealer(map[uint32][]byte{1: make([]byte, sessionstore.KeySize)}); err != nil {
@@ -365,7 +367,7 @@ func (s *story) startSMF() {
 	}
 	pod, err := shard.New(shard.Options{
 		Log: s.log("smf"), Holder: "smf", Set: "smf", Store: s.stores.smf(), Sealer: s.sealer, Registry: prometheus.NewRegistry(), Shards: []shard.Identity{id},
-		AMF: smfamf.NewClient(sbi.NewClient(s.client, finder{s}, prometheus.NewRegistry())),
+		AMF: smfamf.NewClient(sbi.NewClient(s.client, finder{s}, prometheus.NewRegistry())), Tracer: s.smfTracer,
 	})
 	if err != nil {
 		s.t.Fatal(err)
@@ -597,7 +599,7 @@ func (s *story) startWorker(step ...func(*amfWorker, string)) *amfWorker {
 	w.Pod, err = worker.New(worker.Options{
 		Log: s.log(w.name), Holder: w.name, Set: "amf", Shards: shardCount, Store: store, Sealer: s.sealer, InstanceID: amfInstance, URI: "http://" + amfHost,
 		AUSF: nausf.NewClient(client), UDM: nudm.NewClient(client), SMF: nsmf.NewClient(client), Callbacks: namf.NewClient(client), PCF: npcf.NewClient(client),
-		Registry: w.registry, Terminators: s.addresses, Dial: w.dial,
+		Registry: w.registry, Terminators: s.addresses, Dial: w.dial, Tracer: signalling.New(time.Now),
 		Passing: worker.Passing{Transport: transport, Root: func(holder string) string {
 			for _, other := range s.living() {
 				if other.name == holder {

@@ -24,15 +24,19 @@ const usage = `access-management ues   UEs of the workers' shards, as JSON, whic
     -limit 1000                         so many; "next" in the answer says that there are more
     -cursor NEXT                        those behind
 access-management ue SUPI   one in full
-    -pod NAME                           the pod to ask, of those whose network this is [$POD_NAME]`
+    -pod NAME                           the pod to ask, of those whose network this is [$POD_NAME]
+` + program + onlookers.TraceUsage
 
 // IsCommand says whether the arguments are for RunCommand.
 func IsCommand(args []string) bool {
-	return len(args) > 0 && (args[0] == uesCommand || args[0] == ueCommand)
+	return len(args) > 0 && (args[0] == uesCommand || args[0] == ueCommand || args[0] == onlookers.TraceCommand)
 }
 
-// RunCommand carries out `ues` or `ue`. Its error says what to write instead where the arguments cannot be understood.
+// RunCommand carries out one of them. Its error says what to write instead where the arguments cannot be understood.
 func RunCommand(ctx context.Context, args []string, out io.Writer) error {
+	if args[0] == onlookers.TraceCommand {
+		return onlookers.RunTrace(ctx, program, args[1:], out)
+	}
 	var q Query
 	var pod string
 	f := flag.NewFlagSet(args[0], flag.ContinueOnError)

@@ -11,6 +11,7 @@ import (
 	"core5g.dev/core5g/images/access-management/runner"
 	"core5g.dev/core5g/images/nf/sessionstore"
 	"core5g.dev/core5g/images/onlookers"
+	"core5g.dev/core5g/images/signalling"
 )
 
 // Inspection of the UEs of a set of workers.
@@ -24,6 +25,8 @@ type Inspection struct {
 	Settings func() *procedure.Settings
 	// GNB of an association, as this pod knows it; nil: it does not.
 	GNB func(terminator string, association uint64) *record.GNB
+	// Tracer of signalling; nil: it cannot be traced.
+	Tracer *signalling.Tracer
 }
 
 // The states of connection management, in queries and answers.

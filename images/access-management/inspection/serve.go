@@ -17,7 +17,7 @@ func (i *Inspection) Serve(ctx context.Context, pod string) error {
 	return onlookers.Serve(ctx, program, pod, i.Handler())
 }
 
-// Handler answers GET /ues and GET /ues/{supi}.
+// Handler answers GET /ues, GET /ues/{supi} and POST /trace.
 func (i *Inspection) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /ues", func(w http.ResponseWriter, r *http.Request) {
@@ -38,5 +38,8 @@ func (i *Inspection) Handler() http.Handler {
 		story, err := i.One(r.Context(), r.PathValue("supi"))
 		onlookers.Answer(w, story, err)
 	})
+	if i.Tracer != nil {
+		onlookers.HandleTrace(mux, i.Tracer)
+	}
 	return onlookers.Bounded(mux)
 }

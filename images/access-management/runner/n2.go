@@ -65,7 +65,7 @@ func (r *Runner) delivered(terminator string, d *link.Deliver) {
 	first, is := m.(*n2.InitialUEMessage)
 	switch {
 	case is:
-		r.initial(at, first, d.Again, done)
+		r.initial(at, first, d, done)
 	case !n2.UEAssociated(m):
 		r.fromGNB(at, d, m, done)
 	case amf == nil: // an Error Indication that names a UE as the access network does
@@ -73,7 +73,7 @@ func (r *Runner) delivered(terminator string, d *link.Deliver) {
 		done()
 	default:
 		at.AMF = uint64(*amf)
-		q := queued{Event: procedure.FromAccess{At: at, Message: m}, done: done}
+		q := queued{Event: procedure.FromAccess{At: at, Message: m}, octets: d.Message, done: done}
 		r.deliverAttached(at.AMF, q)
 	}
 }
@@ -99,8 +99,8 @@ func (r *Runner) faulty(terminator string, number uint64, f *n2.Fault) {
 }
 
 // initial: a UE's first message on a connection.
-func (r *Runner) initial(at record.Attachment, m *n2.InitialUEMessage, again bool, done func()) {
-	q := queued{Event: procedure.Initial{At: at, Message: m}, done: done}
+func (r *Runner) initial(at record.Attachment, m *n2.InitialUEMessage, d *link.Deliver, done func()) {
+	q, again := queued{Event: procedure.Initial{At: at, Message: m}, octets: d.Message, done: done}, d.Again
 	if r.declines(q) {
 		return
 	}

@@ -50,6 +50,8 @@ type queued struct {
 	done func()
 	// lost is told before, and why, where nothing comes of it; nil: nobody wants to know.
 	lost func(error)
+	// octets of the message that the event was; nil: it was none.
+	octets []byte
 	// op is done in the event's place, when nothing is being written; or it hears why the UE cannot be looked at.
 	op func(error)
 }
@@ -407,7 +409,7 @@ func (r *Runner) handle(u *ue, q queued) {
 	for _, ended := range out.Ended {
 		r.w.Ended(ended)
 	}
-	r.w.Handled(Handled{SUPI: supiOf(u, out), UE: u.number, Event: q.Event, Output: &out})
+	r.w.Handled(Handled{SUPI: supiOf(u, out), UE: u.number, Event: q.Event, Output: &out, Octets: q.octets})
 	r.keep(u, out, q)
 }
 

@@ -64,6 +64,8 @@ type Handled struct {
 	UE     uint64
 	Event  procedure.Event
 	Output *procedure.Output
+	// Octets of the message that the event was, as its access network has sent it; nil: it was none.
+	Octets []byte
 }
 
 // Standing is what is known of an association.

@@ -96,6 +96,7 @@ const unnamedCause = "5GMM cause "
 // Handled implements runner.World.
 func (s *Shard) Handled(h runner.Handled) {
 	s.pod.measures.messages.count(h.Output.NAS)
+	s.trace(h)
 	for _, r := range h.Output.Ended {
 		s.refusals.tell(s, r)
 	}

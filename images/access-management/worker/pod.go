@@ -21,6 +21,7 @@ import (
 	"core5g.dev/core5g/images/nf/loop"
 	"core5g.dev/core5g/images/nf/sessionstore"
 	"core5g.dev/core5g/images/nf/shards"
+	"core5g.dev/core5g/images/signalling"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -49,6 +50,8 @@ type Options struct {
 	Terminators func(context.Context) ([]string, error)
 	// Dial one; nil: TCP without TLS.
 	Dial func(ctx context.Context, address string) (net.Conn, error)
+	// Tracer of signalling that people want to see; nil: nobody can.
+	Tracer *signalling.Tracer
 	// Passing on to other pods; without a Root there are none.
 	Passing Passing
 }

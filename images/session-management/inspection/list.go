@@ -11,6 +11,7 @@ import (
 	"core5g.dev/core5g/images/session-management/configuration"
 	"core5g.dev/core5g/images/session-management/record"
 	"core5g.dev/core5g/images/session-management/runner"
+	"core5g.dev/core5g/images/signalling"
 )
 
 // Shard is one of the set that is shown.
@@ -26,6 +27,8 @@ type Inspection struct {
 	Shards []Shard
 	// Configuration in force; nil until it is read.
 	Configuration func() *configuration.Snapshot
+	// Tracer of signalling; nil: it cannot be traced.
+	Tracer *signalling.Tracer
 }
 
 // Query says which sessions: of a Slice, of a unit by name or Node ID, of a UE; "" for all.

@@ -17,7 +17,7 @@ func (i *Inspection) Serve(ctx context.Context, pod string) error {
 	return onlookers.Serve(ctx, program, pod, i.Handler())
 }
 
-// Handler answers GET /sessions and GET /sessions/{supi}/{id}.
+// Handler answers GET /sessions, GET /sessions/{supi}/{id} and POST /trace.
 func (i *Inspection) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /sessions", func(w http.ResponseWriter, r *http.Request) {
@@ -43,6 +43,9 @@ func (i *Inspection) Handler() http.Handler {
 		story, err := i.One(r.Context(), r.PathValue("supi"), id)
 		onlookers.Answer(w, story, err)
 	})
+	if i.Tracer != nil {
+		onlookers.HandleTrace(mux, i.Tracer)
+	}
 	return onlookers.Bounded(mux)
 }
 

@@ -58,6 +58,8 @@ type Config struct {
 	Send func(to netip.AddrPort, b []byte)
 	// Association are further IEs of each Association Setup and Update Request to a unit, such as vendor-specific ones; nil for none.
 	Association func(unit string) []*ie.IE
+	// Watch looks at session messages as they come and go; nil: nobody does. It must not call the endpoint.
+	Watch func(Watched)
 	// May is asked before each datagram that leaves; false: it does not. For a lease: nil says yes.
 	May func() bool
 	// Handle is told what happens. It may call the endpoint.
@@ -114,6 +116,24 @@ func (c *Config) complete() error {
 		return errors.New("an endpoint needs Clock, Random, Send, Handle and Metrics")
 	}
 	return nil
+}
+
+// Watched is a session message.
+type Watched struct {
+	CPSEID uint64
+	// Sent to the peer, or received from it; Again: it was sent before.
+	Sent, Again bool
+	Peer        netip.AddrPort
+	// Message and Cause as TS 29.244 names them; Cause "" of a request.
+	Message, Cause string
+	Octets         []byte
+}
+
+func (e *Endpoint) watch(w Watched, kind uint8) {
+	if e.cfg.Watch != nil && w.CPSEID != 0 {
+		w.Message = wire.TypeName(kind)
+		e.cfg.Watch(w)
+	}
 }
 
 // Endpoint is a shard's. It is not safe for concurrent use; its callbacks run within the call that caused them, after

@@ -83,6 +83,7 @@ func (in *incoming) trim(now time.Time, keep time.Duration, octets int) {
 func (e *Endpoint) requested(m *wire.Message, raw, payload []byte) {
 	name := wire.TypeName(m.Type)
 	e.cfg.Metrics.message("in", m.Type, "")
+	e.watch(Watched{CPSEID: m.SEID, Peer: m.From, Octets: raw}, m.Type)
 	var err error
 	if m.Type == message.MsgTypeHeartbeatRequest { // it changes nothing, so nothing is kept of it
 		if m.Elements, err = wire.ParseElements(payload); err != nil {
@@ -199,6 +200,7 @@ func (e *Endpoint) respond(m *wire.Message, seid *uint64, ies ...*ie.IE) []byte 
 	}
 	e.cfg.Metrics.message("out", m.Type+1, cause)
 	e.send(m.From, b)
+	e.watch(Watched{CPSEID: m.SEID, Sent: true, Peer: m.From, Cause: cause, Octets: b}, m.Type+1)
 	return b
 }
 

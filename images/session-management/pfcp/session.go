@@ -186,6 +186,7 @@ func (e *Endpoint) sendSession(u *unit, j *job) {
 		u.pump(e)
 	})
 	t.cpSEID, t.owed = j.cpSEID, true
+	e.watch(Watched{CPSEID: t.cpSEID, Sent: true, Peer: t.to, Octets: t.b}, t.kind)
 }
 
 func congested(m *wire.Message) bool {

@@ -73,6 +73,9 @@ func (e *Endpoint) transmit(t *transaction) {
 	}
 	e.cfg.Metrics.message("out", t.kind, "")
 	e.send(t.to, t.b)
+	if t.sent > 1 {
+		e.watch(Watched{CPSEID: t.cpSEID, Sent: true, Again: true, Peer: t.to, Octets: t.b}, t.kind)
+	}
 	t.timer = e.after(e.cfg.T1, func() {
 		if t.sent < e.cfg.N1 {
 			if t.cpSEID != 0 {
@@ -126,6 +129,7 @@ func (e *Endpoint) answered(m *wire.Message, raw []byte, malformed error) {
 	}
 	e.cfg.Metrics.message("in", m.Type, name)
 	e.cfg.Metrics.roundTrip.WithLabelValues(wire.TypeName(t.kind)).Observe(m.Received.Sub(t.began).Seconds())
+	e.watch(Watched{CPSEID: t.cpSEID, Peer: m.From, Cause: name, Octets: raw}, m.Type)
 	t.unit.missed = 0
 	switch {
 	case version:

@@ -441,6 +441,7 @@ func (r *Runner) handle(s *session, e procedure.Event) {
 	for _, ended := range out.Ended {
 		r.w.Ended(ended)
 	}
+	r.w.Handled(Handled{Session: out.State.Record, Was: s.state.Record, Event: e, Output: &out})
 	r.keep(s, e, out)
 }
 

@@ -7,6 +7,7 @@ import (
 	"core5g.dev/core5g/images/nf/sessionstore"
 	"core5g.dev/core5g/images/session-management/configuration"
 	"core5g.dev/core5g/images/session-management/procedure"
+	"core5g.dev/core5g/images/session-management/record"
 )
 
 // World is all that is not the runner. It calls back on the runner's loop, and not before the call in which it was asked has returned.
@@ -37,10 +38,20 @@ type World interface {
 	Restored(nodeID string, stamp uint32)
 	// Left: no session is at a unit that was taken away.
 	Left(nodeID string)
+	// Handled: an event was, and what is to be done is being done. It looks, and changes nothing.
+	Handled(Handled)
 	// Ended: a procedure has.
 	Ended(procedure.Result)
 	// Stopped: the shard is not this runner's any more.
 	Stopped(why error)
+}
+
+// Handled is an event of a session, and what came of it.
+type Handled struct {
+	// Session as it is then; nil: there is none, or none any more. Was is what it was before; nil: there was none.
+	Session, Was *record.Session
+	Event        procedure.Event
+	Output       *procedure.Output
 }
 
 // Sealer encrypts records; a *sessionstore.Sealer, or one whose keys follow a Secret.

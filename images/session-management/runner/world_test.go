@@ -168,6 +168,7 @@ func (w *scripted) Live() map[string]configuration.Live    { return nil }
 func (w *scripted) Waiting(t procedure.Token) bool         { return !w.gone[t] }
 func (w *scripted) Restored(node string, _ uint32)         { w.note("restored %s", node) }
 func (w *scripted) Left(node string)                       { w.note("left %s", node) }
+func (w *scripted) Handled(Handled)                        {}
 func (w *scripted) Ended(r procedure.Result)               { w.note("ended %s %s", r.Kind, r.Cause) }
 func (w *scripted) Stopped(why error)                      { w.note("stopped: %v", why) }
 func (w *scripted) EndElsewhere(shard uint16, _ string, done func(error)) {

@@ -64,6 +64,9 @@ func (s *Shard) Store(f func(context.Context, sessionstore.Store) func()) {
 // Waiting implements runner.World.
 func (s *Shard) Waiting(t procedure.Token) bool { return s.pod.tokens.Has(t) }
 
+// Handled implements runner.World.
+func (s *Shard) Handled(h runner.Handled) { s.trace(h) }
+
 // Ended implements runner.World.
 func (s *Shard) Ended(r procedure.Result) { s.pod.measures.ended(r, s.Configuration()) }
 

@@ -20,6 +20,7 @@ import (
 	"core5g.dev/core5g/images/session-management/pfcp"
 	"core5g.dev/core5g/images/session-management/procedure"
 	"core5g.dev/core5g/images/session-management/runner"
+	"core5g.dev/core5g/images/signalling"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -60,6 +61,8 @@ type Options struct {
 	CommandTime time.Duration
 	// Register keeps a shard that is held here known to the NRF until its context ends; nil: there is none.
 	Register func(context.Context, Identity)
+	// Tracer of signalling that people want to see; nil: nobody can.
+	Tracer *signalling.Tracer
 	// Passing on to other pods; without a Root there are none.
 	Passing Passing
 }

@@ -121,7 +121,7 @@ func (s *Shard) listen() (*pfcp.Socket, error) {
 	}
 	c := s.pod.N4
 	c.Node, c.Recovery, c.Random, c.May, c.Handle = s.NodeID, stamp, mathrand.New(mathrand.NewPCG(random(), random())), s.May, s.fromUnit
-	c.Metrics, c.Log, c.Association = s.pod.n4, s.log, s.restoring
+	c.Metrics, c.Log, c.Association, c.Watch = s.pod.n4, s.log, s.restoring, s.traceN4
 	if s.Address.Is4() {
 		c.IPv4 = s.Address
 	} else {

@@ -127,6 +127,9 @@ func (v *view) Waiting(t procedure.Token) bool {
 	return ok && !x.r.done
 }
 
+// Handled is for those who look.
+func (v *view) Handled(runner.Handled) {}
+
 func (v *view) Ended(r procedure.Result) {
 	v.pod.w.Ended[r.Kind.String()]++
 	v.pod.w.Note("%s ended: %s", r.Kind, r.Cause)

@@ -2,6 +2,7 @@
 //
 //	access-management ues [-slice S-NSSAI] …   and
 //	access-management ue SUPI                  ask the pod that they run in what UEs there are
+//	access-management trace SUPI               what is said for one
 package main
 
 import (

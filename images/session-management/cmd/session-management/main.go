@@ -2,6 +2,7 @@
 //
 //	session-management sessions [-slice NAME] …   and
 //	session-management session SUPI/ID            ask the pod that they run in what sessions there are
+//	session-management trace SUPI                 what is said for a UE's
 package main
 
 import (
