@@ -150,6 +150,10 @@ func eventEntries(h runner.Handled) []signalling.Entry {
 		return answered(signalling.UDM, "Nudm_SDM Get and Subscribe answer", e.Outcome, e.Cause)
 	case procedure.Policy:
 		return answered(signalling.PCF, "Npcf_AMPolicyControl answer", e.Outcome, "")
+	case procedure.Watch, procedure.Rewatch:
+		return []signalling.Entry{note("Namf_EventExposure Subscribe", "")}
+	case procedure.Unwatch:
+		return []signalling.Entry{note("Namf_EventExposure Unsubscribe", "")}
 	case procedure.SessionAnswer:
 		return answered(signalling.SMF, "Nsmf_PDUSession answer"+ofType(e.N2Type), e.Outcome, e.Cause)
 	}
@@ -201,6 +205,8 @@ func effectEntries(e procedure.Effect) []signalling.Entry {
 		return []signalling.Entry{request(amf, signalling.SMF, "Nsmf_PDUSession "+name+ofType(e.N2Type), e.Cause, e.Session.ID)}
 	case procedure.TellUnreached:
 		return []signalling.Entry{request(amf, signalling.SMF, "Namf_Communication N1N2TransferFailureNotification", e.Cause, 0)}
+	case procedure.TellReports:
+		return []signalling.Entry{note("Namf_EventExposure Notify", "")}
 	case procedure.TellLeft:
 		return []signalling.Entry{request(amf, signalling.UDM, "Nudm_UECM Deregistration", "", 0)}
 	case procedure.Reply:

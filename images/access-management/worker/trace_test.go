@@ -96,13 +96,13 @@ func TestEntries(t *testing.T) {
 			procedure.Output{Refused: "it is leaving", Effects: []procedure.Effect{
 				procedure.AskConfirm{}, procedure.AskRecording{}, procedure.AskSubscription{}, procedure.AskPolicy{Operation: procedure.DeletePolicy},
 				procedure.AskSession{Operation: procedure.UpdateSession, Connection: "ACTIVATING", Session: record.Session{ID: 3}}, procedure.TellUnreached{Cause: "UE_NOT_RESPONDING"},
-				procedure.TellLeft{}, procedure.Reply{Body: procedure.Failed{Status: 404, Cause: "CONTEXT_NOT_FOUND", Detail: "none"}}, procedure.AskNamed{},
+				procedure.TellLeft{}, procedure.TellReports{}, procedure.Reply{Body: procedure.Failed{Status: 404, Cause: "CONTEXT_NOT_FOUND", Detail: "none"}}, procedure.AskNamed{},
 			}},
 			[]string{
 				"note AMF AMF time: command", "note AMF AMF refused: it is leaving", "SBI AMF AUSF Nausf_UEAuthentication confirmation", "SBI AMF UDM Nudm_UECM Registration",
 				"SBI AMF UDM Nudm_SDM Get and Subscribe", "SBI AMF PCF Npcf_AMPolicyControl Delete", "SBI AMF SMF Nsmf_PDUSession UpdateSMContext ACTIVATING",
 				"SBI AMF SMF Namf_Communication N1N2TransferFailureNotification: UE_NOT_RESPONDING", "SBI AMF UDM Nudm_UECM Deregistration",
-				"SBI AMF SMF refusal: 404 CONTEXT_NOT_FOUND none",
+				"note AMF AMF Namf_EventExposure Notify", "SBI AMF SMF refusal: 404 CONTEXT_NOT_FOUND none",
 			},
 		},
 	} {
@@ -121,6 +121,7 @@ func TestEveryEventIsTold(t *testing.T) {
 		procedure.Initial{Message: &n2.InitialUEMessage{}}, procedure.FromAccess{Message: &n2.UplinkNASTransport{}}, procedure.AccessLost{}, procedure.NotSent{Send: procedure.Send{Message: &n2.Paging{}}},
 		procedure.Due{}, procedure.Resumed{}, procedure.Taken{}, procedure.Transfer{}, procedure.SessionEnded{}, procedure.SubscriptionChanged{}, procedure.End{}, procedure.PolicyChanged{},
 		procedure.Challenge{}, procedure.Confirmed{}, procedure.Recorded{}, procedure.Subscription{}, procedure.Policy{}, procedure.SessionAnswer{},
+		procedure.Watch{}, procedure.Rewatch{}, procedure.Unwatch{},
 		procedure.SettingsChanged{}, procedure.Locate{}, procedure.Named{},
 	} {
 		if len(eventEntries(runner.Handled{Event: e, Output: &procedure.Output{}})) == 0 {
