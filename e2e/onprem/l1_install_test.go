@@ -18,7 +18,7 @@ func TestInstall(t *testing.T) {
 	args := []string{"upgrade", "--install", cluster.Release, "charts/core5g", "--create-namespace", "--wait", "--timeout", "5m",
 		"--set", "upf.create=false", "--set", "images.registry=" + s.registry, "--set", "images.tag=" + s.tag,
 		"--set", "core.spec.n2.transport=" + cluster.N2Transport(),
-		// The Slice says which unit has which part of its pool to free5GC's SMF alone, and routes to the units are made of it.
+		// Its stories of several units count on free5GC's SMF, which gives each unit its turn.
 		"--set", "core.spec.controlPlane=" + cluster.Free5GC, "--set", "nodeAgent.runtimeConfig=" + s.runtimeConfig,
 		// The suite reads metrics through the API server, which may be on another node.
 		"--set-json", `networkPolicy.metricsFrom=[{"ipBlock":{"cidr":"0.0.0.0/0"}}]`}

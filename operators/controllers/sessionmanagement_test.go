@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -163,5 +164,33 @@ func TestTheCoresOwnSMF(t *testing.T) {
 	apply()
 	if got := names(); got != "" || meta.FindStatusCondition(core.Status.Conditions, api.ConditionSMFReady) != nil {
 		t.Errorf("with free5GC's %q, %+v", got, core.Status.Conditions)
+	}
+}
+
+// Routes of data networks are made of what the Slice says of units, whoever's its SMF is.
+func TestUnitsOfASliceOfTheCoresOwnSMF(t *testing.T) {
+	core := testCore(t, "ns")
+	core.Spec.ControlPlane = api.ControlPlaneCore5G
+	upf := testUPF(t, "ns")
+	upf.Spec.Units, upf.Spec.MaxUnits, upf.Spec.N6.UnitAddresses = ptr.To[int32](3), ptr.To[int32](4), ptr.To[api.CIDR]("172.30.6.16/29")
+	upf.Status.UnitStatuses = []api.UnitStatus{
+		{Name: "upf-0", N4Address: "10.96.0.9"}, {Name: "upf-1", N4Address: "10.96.0.10"}, {Name: "upf-2"},
+	}
+	slice := testSlice(t, "ns", "internet", "010203", "10.45.0.0/16")
+	slice.Status.UPF = &api.SliceUPFStatus{Name: "upf"}
+	s := &sliceScope{core: core, upf: upf, slice: slice, conditions: conditions{&slice.Status.Conditions, 1}}
+	s.findUnits()
+	if problem := s.cutPools(); problem != nil {
+		t.Fatal(problem)
+	}
+	if err := (&SliceReconciler{}).followUnits(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	want := []api.SliceUnitStatus{
+		{Name: "upf-0", N4Address: "10.96.0.9", UEPools: []string{"10.45.0.0/18"}},
+		{Name: "upf-1", N4Address: "10.96.0.10", UEPools: []string{"10.45.64.0/18"}},
+	}
+	if diff := cmp.Diff(want, slice.Status.UPF.Units); diff != "" {
+		t.Errorf("units (-want +got):\n%s", diff)
 	}
 }

@@ -48,7 +48,7 @@ func (s *sliceScope) findUnits() {
 	for _, u := range s.upf.Status.UnitStatuses {
 		number := specs.UnitNumber(s.upf, u.Name)
 		endpoint := specs.UnitEndpointOf(s.upf, s.slice.Name, number)
-		if number < 0 || number >= limit || endpoint == "" || u.N4Address == "" {
+		if number < 0 || number >= limit || endpoint == "" && !s.core.OwnControlPlane() || u.N4Address == "" {
 			continue
 		}
 		unit := specs.SliceUnit{Name: u.Name, N4Address: u.N4Address, N3Endpoint: endpoint}
@@ -140,7 +140,7 @@ func (r *SliceReconciler) followUnits(ctx context.Context, s *sliceScope) error 
 	if s.core.OwnControlPlane() { // its SMF reads UPFInstances itself
 		meta.RemoveStatusCondition(&s.slice.Status.Conditions, api.ConditionUserPlaneFollowed)
 		if s.slice.Status.UPF != nil {
-			s.slice.Status.UPF.Units = nil
+			s.slice.Status.UPF.Units = s.unitStatuses()
 		}
 		return nil
 	}
@@ -184,14 +184,9 @@ func (r *SliceReconciler) followUnits(ctx context.Context, s *sliceScope) error 
 		}
 		r.Recorder.Eventf(s.slice, corev1.EventTypeNormal, "UserPlaneChanged", "taken out of the SMF: %s; put in: %s", orNone(changes.Remove), orNone(added))
 	}
-	s.slice.Status.UPF.Units = nil
+	s.slice.Status.UPF.Units = s.unitStatuses()
 	var names []string
 	for _, u := range s.live {
-		status := api.SliceUnitStatus{Name: u.Name, N3Endpoint: u.N3Endpoint, N4Address: u.N4Address}
-		for _, dn := range s.slice.Spec.DataNetworks {
-			status.UEPools = append(status.UEPools, u.Pools[string(dn.DNN)]...)
-		}
-		s.slice.Status.UPF.Units = append(s.slice.Status.UPF.Units, status)
 		names = append(names, u.Name)
 	}
 	message := "the SMF has " + orNone(names) + " in its user plane"
@@ -205,6 +200,19 @@ func (r *SliceReconciler) followUnits(ctx context.Context, s *sliceScope) error 
 	}
 	s.conditions.yes(api.ConditionUserPlaneFollowed, api.ReasonReady, message)
 	return nil
+}
+
+// unitStatuses say which unit has which part of the UE pools: data networks have routes for them.
+func (s *sliceScope) unitStatuses() []api.SliceUnitStatus {
+	var out []api.SliceUnitStatus
+	for _, u := range s.live {
+		status := api.SliceUnitStatus{Name: u.Name, N3Endpoint: u.N3Endpoint, N4Address: u.N4Address}
+		for _, dn := range s.slice.Spec.DataNetworks {
+			status.UEPools = append(status.UEPools, u.Pools[string(dn.DNN)]...)
+		}
+		out = append(out, status)
+	}
+	return out
 }
 
 // barOnly keeps new PDU sessions from the only unit while it drains. Its SMF goes by its configuration

@@ -288,7 +288,7 @@ type SliceUPFStatus struct {
 	// n4Address is where the SMF reaches the UPF.
 	// +optional
 	N4Address string `json:"n4Address,omitempty"`
-	// units of the UPFInstance that the SMF's user plane has, where there is more than one.
+	// units of the UPFInstance that serve the slice, where there can be more than one.
 	// +optional
 	// +kubebuilder:validation:MaxItems=64
 	// +listType=map
