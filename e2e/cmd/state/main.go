@@ -2,7 +2,7 @@
 //
 //	state [-case kill_smf,kill_store,…] [-runs N]
 //
-// It needs the core of `make up CONTROL_PLANE=Core5G` with its phone. A line for each case: sessions is how many were looked
+// It needs the core of `make up` with its phone. A line for each case: sessions is how many were looked
 // at, sessions_lost those that were another one afterwards, packets_lost of a ping with 50 packets a second, and answer_ms how
 // long the next session of the phone took, in the median: its own timer (T3580, 16 s) takes part where nobody answered it.
 // Of kill_upf, packets_lost is not judged, and answer_ms is from the unit's being ready to the first packet that comes back.
