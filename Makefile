@@ -6,7 +6,7 @@ OUT     := out
 BIN     := $(OUT)/bin
 LDFLAGS := -s -w
 comma   := ,
-# free5GC's functions of which nf and images make nothing: `make up` has no use for WITHOUT="amf smf" unless it is asked for them.
+# Functions of which nf, bin and images make nothing: `make up` has no use for WITHOUT="amf smf control-plane" unless it is asked for them.
 WITHOUT ?=
 # The folders of this machine do not show in what images hold.
 BUILD   := $(GO) build -trimpath -ldflags '$(LDFLAGS)'
@@ -16,6 +16,7 @@ BUILD   := $(GO) build -trimpath -ldflags '$(LDFLAGS)'
 help:
 	@echo "make up       bring up the core and run a phone through it    make down  remove every trace"
 	@echo "              CONTROL_PLANE=Free5GC: with free5GC's AMF and SMF, here and in make e2e"
+	@echo "              LAYOUT=Fused: with the whole control plane in one pod"
 	@echo "make test     everything that CI runs                        make unit  unit tests, in seconds when warm"
 	@echo "make lint     linters and generated-code drift               make e2e   suites on the running cluster"
 	@echo "make generate rewrite generated code                         make test-upf   all tests of the UPF"
@@ -178,7 +179,7 @@ nf:
 
 bin: kubectl-plugin
 	@$(MAKE) --no-print-directory -C upf upf-u
-	@$(BUILD) -o $(BIN)/ ./operators/cmd/core5g-operator ./operators/cmd/core5g-node-agent ./images/subscriber-data/cmd/subscriber-data ./images/session-management/cmd/session-management $(wildcard ./images/access-management/cmd/*) ./upf/upfc/cmd/upf-c ./upf/upfc/cmd/upfctl ./e2e/cmd/ran
+	@$(BUILD) -o $(BIN)/ ./operators/cmd/core5g-operator ./operators/cmd/core5g-node-agent ./images/subscriber-data/cmd/subscriber-data ./images/session-management/cmd/session-management $(wildcard ./images/access-management/cmd/*) $(if $(filter control-plane,$(WITHOUT)),,./images/control-plane/cmd/control-plane) ./upf/upfc/cmd/upf-c ./upf/upfc/cmd/upfctl ./e2e/cmd/ran
 
 # For another machine: make kubectl-plugin GOOS=darwin GOARCH=arm64 BIN=…
 kubectl-plugin:

@@ -27,6 +27,29 @@ func ControlPlane() (string, error) {
 	}
 }
 
+// How many programs the control plane is (Core5G.spec.layout).
+const (
+	Distributed = "Distributed"
+	Fused       = "Fused"
+)
+
+// Layout is what LAYOUT says: `make up LAYOUT=Fused` brings a core up whose control plane is one pod. Distributed unless set.
+func Layout() (string, error) {
+	plane, err := ControlPlane()
+	if err != nil {
+		return "", err
+	}
+	switch layout := os.Getenv("LAYOUT"); {
+	case layout == "" || layout == Distributed:
+		return Distributed, nil
+	case layout != Fused:
+		return "", fmt.Errorf("LAYOUT is %q: write %s or %s", layout, Distributed, Fused)
+	case plane != Core5G:
+		return "", fmt.Errorf("LAYOUT=%s needs CONTROL_PLANE=%s: free5GC's functions are programs of their own", Fused, Core5G)
+	}
+	return Fused, nil
+}
+
 // ControlPlaneValues has values of the chart say that a core has that AMF and SMF. helm takes no value away that it is to reuse.
 func ControlPlaneValues(values map[string]any, plane string) {
 	spec := inside(inside(values, "core"), "spec")

@@ -23,6 +23,25 @@ func TestWhoseControlPlane(t *testing.T) {
 	}
 }
 
+func TestWhichLayout(t *testing.T) {
+	for name, c := range map[string]struct{ plane, said, want, err string }{
+		"nobody says":                {"", "", Distributed, ""},
+		"pods of their own":          {Free5GC, Distributed, Distributed, ""},
+		"one pod":                    {"", Fused, Fused, ""},
+		"one pod of free5GC's":       {Free5GC, Fused, "", "LAYOUT=Fused needs CONTROL_PLANE=Core5G"},
+		"a layout that there is not": {"", "fused", "", `LAYOUT is "fused": write Distributed or Fused`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("CONTROL_PLANE", c.plane)
+			t.Setenv("LAYOUT", c.said)
+			got, err := Layout()
+			if got != c.want || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
+				t.Errorf("got %q, %v, want %q, %q", got, err, c.want, c.err)
+			}
+		})
+	}
+}
+
 func TestControlPlaneValues(t *testing.T) {
 	for name, c := range map[string]struct{ values, plane, want string }{
 		"from nothing":   {`{}`, Core5G, `{"core":{"spec":{"amf":{"workers":2},"controlPlane":"Core5G"}}}`},

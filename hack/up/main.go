@@ -53,12 +53,19 @@ func run(ctx context.Context) error {
 	if plane == cluster.Core5G {
 		functions, without = "NRF, PCF, CHF", "WITHOUT=amf smf"
 	}
-	u := &up{plane: plane}
+	layout, err := cluster.Layout()
+	if err != nil {
+		return err
+	}
+	if layout != cluster.Fused {
+		without += " control-plane"
+	}
+	u := &up{plane: plane, layout: layout}
 	steps := []runner.Step{
 		{Name: "packages", Command: []string{"hack/install-tools.sh", "cluster", "upf", "database", "session-store"}, Why: "Debian packages: container runtime, DPDK, JDK, Redis"},
 		{Name: "kubernetes, helm, CNI plugins", Command: []string{"make", "cluster-tools"}, Why: "compiled from their Go modules, once: about 10 minutes on 2 cores"},
 		{Name: "network functions", Command: []string{"make", "nf", without}, Why: functions + " from free5GC's modules, once: 2-3 minutes on 2 cores"},
-		{Name: "UPF, AMF, SMF, operator, simulator", Command: []string{"make", "bin"}, Why: "upf-u in C, everything else in Go"},
+		{Name: "UPF, AMF, SMF, operator, simulator", Command: []string{"make", "bin", without}, Why: "upf-u in C, everything else in Go"},
 		{Name: "container images", Command: []string{"make", "images", without}},
 		{Name: "single-node Kubernetes", Command: []string{"hack/cluster.sh", "up"}, Limit: 5 * time.Minute},
 		{Name: "load images", Func: u.loadImages},
@@ -84,6 +91,7 @@ func run(ctx context.Context) error {
 
 type up struct {
 	plane   string
+	layout  string
 	cluster *cluster.Cluster
 	ue      cluster.UEStatus
 	pings   cluster.Ping
@@ -149,7 +157,7 @@ func podsOf(image string) string {
 
 func (u *up) install(ctx context.Context, log io.Writer) error {
 	args := []string{"upgrade", "--install", cluster.Release, "charts/core5g", "--create-namespace", "--wait", "--timeout", "3m",
-		"--set", "core.spec.n2.transport=" + cluster.N2Transport(), "--set", "core.spec.controlPlane=" + u.plane}
+		"--set", "core.spec.n2.transport=" + cluster.N2Transport(), "--set", "core.spec.controlPlane=" + u.plane, "--set", "core.spec.layout=" + u.layout}
 	if u.plane == cluster.Core5G {
 		args = append(args, "--set", fmt.Sprintf("core.spec.amf.workers=%d", cluster.AMFWorkers))
 	}

@@ -53,7 +53,7 @@ func ParseConfig(args []string, output io.Writer) (Config, error) {
 	f.StringVar(&x.set, "set", os.Getenv("AMF_SET"), "AMF Set ID (default $AMF_SET)")
 	f.StringVar(&x.amfShards, "amf-shards", "", "number of shards of UEs (default 16)")
 	f.StringVar(&x.amf, "amf-service", "", "name of the AMF's Service in the layout Distributed, which its NF instance is called by (default <core>-amf)")
-	f.StringVar(&x.smfShards, "smf-shards", os.Getenv("SHARDS"), "Service and address of each shard of PDU sessions, the first first: name=address, with commas (default $SHARDS)")
+	f.StringVar(&x.smfShards, "smf-shards", os.Getenv("SMF_SHARDS"), "Service and address of each shard of PDU sessions, the first first: name=address, with commas (default $SMF_SHARDS)")
 	f.StringVar(&x.n4, "n4-ports", "", "UDP port before that of shard 1 (default 8805)")
 	f.StringVar(&x.amfFile, "amf-configuration", "", "YAML file of PLMNs, tracking areas and slices, instead of Kubernetes")
 	f.StringVar(&x.smfFile, "smf-configuration", "", "YAML file of slices and UPF units, instead of Kubernetes")

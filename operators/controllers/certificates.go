@@ -427,6 +427,9 @@ func (i *identities) of(ctx context.Context, c client.Client, core *api.Core5G) 
 
 // keepCertificates comes before the functions: their pods mount them.
 func (r *CoreReconciler) keepCertificates(ctx context.Context, s *coreScope) error {
+	if s.core.Fused() { // nobody is called by a network; what there is stays for the other layout
+		return nil
+	}
 	requests := specs.CoreCertificates(s.core)
 	if !specs.SBIOverTLS(s.core) {
 		meta.RemoveStatusCondition(&s.core.Status.Conditions, api.ConditionCertificatesReady)

@@ -55,9 +55,10 @@ type coreScope struct {
 	halted bool
 	// functions that were applied, in the order of creation.
 	functions []specs.FunctionObjects
-	// leaving says what is still there of the AMF that another takes the place of.
-	leaving string
-	requeue time.Duration
+	// leaving says what is still there of the AMF that another takes the place of, or of the layout; then it is switching.
+	leaving   string
+	switching bool
+	requeue   time.Duration
 	// store is the embedded session store, where there is one, and storeNext when a store is looked at again.
 	store     *api.FunctionStatus
 	storeNext time.Duration
@@ -96,6 +97,7 @@ func (r *CoreReconciler) Reconcile(ctx context.Context, req ctrl.Request) (resul
 		r.applyNetworkPolicies,
 		r.keepCertificates,
 		r.keepSessionStore,
+		r.leaveOtherLayout,
 		r.applyFunctions,
 		r.applySessionManagement,
 		r.removeUnwanted,
@@ -136,6 +138,9 @@ func (r *CoreReconciler) findSlices(ctx context.Context, s *coreScope) error {
 // Core5G was judged by its schema.
 func (r *CoreReconciler) findDatabase(ctx context.Context, s *coreScope) error {
 	spec := s.core.Spec.Database
+	if s.core.Fused() { // which has none
+		spec = api.DatabaseSpec{}
+	}
 	if spec.Type != api.DatabaseExternal {
 		s.database = specs.EmbeddedDatabase(s.core)
 		s.conditions.yes(api.ConditionConfigurationValid, api.ReasonReady, "the configuration is complete")
@@ -185,12 +190,17 @@ func (r *CoreReconciler) applyFunctions(ctx context.Context, s *coreScope) error
 	if s.halted {
 		return nil
 	}
-	var err error
-	if s.leaving, err = r.leaveOtherAMF(ctx, s.core); err != nil {
-		return err
+	if s.core.Fused() {
+		return r.applyFused(ctx, s)
+	}
+	if !s.switching {
+		var err error
+		if s.leaving, err = r.leaveOtherAMF(ctx, s.core); err != nil {
+			return err
+		}
 	}
 	for _, f := range specs.CoreFunctions(s.core, r.Platform, s.database) {
-		if s.leaving != "" && servesUEs(f.Function) {
+		if s.leaving != "" && servesUEs(f.Function) || s.switching && f.Function == api.FunctionSubscriberData {
 			continue
 		}
 		if err := r.applier.applyFunction(ctx, &f); err != nil {
@@ -263,11 +273,11 @@ func (r *CoreReconciler) observeFunctions(ctx context.Context, s *coreScope) err
 	if s.database.External {
 		s.conditions.yes(api.ConditionDatabaseReady, "External", "the database is a site's own; its functions say when they miss it")
 	}
-	if problem := specs.SubscriberDataProblem(s.core); problem != nil {
+	if problem := specs.SubscriberDataProblem(s.core); problem != nil { // never of the layout Fused
 		s.conditions.no(api.ConditionSubscriberDataReady, problem.Reason, problem.Message)
 	}
-	if s.leaving != "" {
-		s.conditions.no(api.ConditionAMFReady, api.ReasonProgressing, s.leaving)
+	for _, kind := range s.withheld() {
+		s.conditions.no(kind, api.ReasonProgressing, s.leaving)
 	}
 	var statuses []api.FunctionStatus
 	waiting := map[string][]string{}
@@ -280,16 +290,18 @@ func (r *CoreReconciler) observeFunctions(ctx context.Context, s *coreScope) err
 			Name: f.Function, Ready: metav1.ConditionTrue, Message: message,
 			Image: f.Deployment.Spec.Template.Spec.Containers[0].Image,
 		}
-		// A condition may be of several functions.
-		kind := conditionOf[f.Function]
 		if message != "" {
 			status.Ready = metav1.ConditionFalse
-			waiting[kind] = append(waiting[kind], shareReady(f.Deployment)+message)
 		}
-		if len(waiting[kind]) > 0 {
-			s.conditions.no(kind, api.ReasonProgressing, strings.Join(waiting[kind], "; "))
-		} else {
-			s.conditions.yes(kind, api.ReasonReady, f.Deployment.Name+" is ready")
+		for _, kind := range toldBy(f.Function) { // one may be of several functions
+			if message != "" {
+				waiting[kind] = append(waiting[kind], shareReady(f.Deployment)+message)
+			}
+			if len(waiting[kind]) > 0 {
+				s.conditions.no(kind, api.ReasonProgressing, strings.Join(waiting[kind], "; "))
+			} else {
+				s.conditions.yes(kind, api.ReasonReady, f.Deployment.Name+" is ready")
+			}
 		}
 		statuses = append(statuses, status)
 	}
@@ -322,9 +334,20 @@ func deploymentProblem(ctx context.Context, c client.Client, d *appsv1.Deploymen
 	return d.Name + " is starting", nil
 }
 
+// withheld are the conditions of functions that wait until what they take the place of is gone.
+func (s *coreScope) withheld() []string {
+	switch {
+	case s.switching:
+		return conditionsOfFused
+	case s.leaving != "":
+		return []string{api.ConditionAMFReady}
+	}
+	return nil
+}
+
 func (r *CoreReconciler) observeN2(_ context.Context, s *coreScope) error {
 	for _, f := range s.functions {
-		if !servesUEs(f.Function) {
+		if !servesUEs(f.Function) && f.Function != api.FunctionControlPlane {
 			continue
 		}
 		for _, service := range f.Services {
@@ -356,7 +379,7 @@ func n2Address(s *corev1.Service) string {
 
 // checkRegistrations asks the NRF who is registered, as soon as it is there and then periodically.
 func (r *CoreReconciler) checkRegistrations(ctx context.Context, s *coreScope) error {
-	if s.halted {
+	if s.halted || s.core.Fused() {
 		return nil
 	}
 	if !s.conditions.is(api.ConditionNRFReady) {
@@ -432,7 +455,7 @@ func (r *CoreReconciler) expectedRegistrations(ctx context.Context, s *coreScope
 
 func (r *CoreReconciler) sum(_ context.Context, s *coreScope) error {
 	kinds := []string{api.ConditionConfigurationValid}
-	if specs.SBIOverTLS(s.core) {
+	if specs.SBIOverTLS(s.core) && !s.core.Fused() {
 		kinds = append(kinds, api.ConditionCertificatesReady)
 	}
 	if s.core.OwnControlPlane() {
@@ -441,10 +464,11 @@ func (r *CoreReconciler) sum(_ context.Context, s *coreScope) error {
 	if specs.NeedsSessionStore(s.core) {
 		kinds = append(kinds, api.ConditionSessionStoreReady)
 	}
-	changed := s.conditions.sum(append(kinds,
-		api.ConditionDatabaseReady, api.ConditionNRFReady, api.ConditionSubscriberDataReady,
-		api.ConditionPCFReady, api.ConditionCHFReady, api.ConditionAMFReady, api.ConditionRegistered,
-	), "every network function of the core is ready")
+	kinds = append(kinds, api.ConditionSubscriberDataReady, api.ConditionAMFReady)
+	if !s.core.Fused() {
+		kinds = append(kinds, api.ConditionDatabaseReady, api.ConditionNRFReady, api.ConditionPCFReady, api.ConditionCHFReady, api.ConditionRegistered)
+	}
+	changed := s.conditions.sum(kinds, "every network function of the core is ready")
 	if changed {
 		announce(r.Recorder, s.core, s.core.Status.Conditions)
 	}

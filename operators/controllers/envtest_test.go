@@ -48,6 +48,7 @@ func TestEnvtest(t *testing.T) {
 		"a Core5G becomes its functions":                         e.testCore,
 		"an SBI with TLS has certificates":                       e.testCertificates,
 		"free5GC's AMF and core5g's own take each other's place": e.testOwnAMF,
+		"a core changes its layout, and back":                    e.testLayouts,
 		"NetworkPolicies come with a core and go when told":      e.testNetworkPolicies,
 		"an external database comes from a Secret":               e.testExternalDatabase,
 		"a session store is made where it is asked for":          e.testSessionStore,

@@ -25,6 +25,9 @@ func (r *CoreReconciler) applySessionManagement(ctx context.Context, s *coreScop
 		meta.RemoveStatusCondition(&s.core.Status.Conditions, api.ConditionSMFReady)
 		return nil
 	}
+	if s.core.Fused() || s.switching { // it is a part of the one pod, or waits until that has gone
+		return nil
+	}
 	objects, err := applySMFSet(ctx, r.applier, specs.SMFSet{Core: s.core}, r.Platform)
 	if err != nil {
 		return err
@@ -112,19 +115,19 @@ func (r *SliceReconciler) applyOwnSMF(ctx context.Context, s *sliceScope) error 
 		if err := r.removeOwnSMF(ctx, s); err != nil {
 			return err
 		}
-		err := r.Get(ctx, client.ObjectKey{Namespace: s.slice.Namespace, Name: set.Object()}, deployment)
+		err := r.Get(ctx, client.ObjectKey{Namespace: s.slice.Namespace, Name: set.Deployment()}, deployment)
 		if apierrors.IsNotFound(err) {
-			s.conditions.no(api.ConditionSMFReady, api.ReasonProgressing, fmt.Sprintf("Core5G %s has not made %s yet", s.core.Name, set.Object()))
+			s.conditions.no(api.ConditionSMFReady, api.ReasonProgressing, fmt.Sprintf("Core5G %s has not made %s yet", s.core.Name, set.Deployment()))
 			return nil
 		}
 		if err != nil {
 			return err
 		}
 	}
-	s.slice.Status.SMF = set.Object()
+	s.slice.Status.SMF = set.Deployment()
 	// One pod serves, if need be: that another is missing the Core5G says.
 	if deployment.Status.ObservedGeneration >= deployment.Generation && deployment.Status.AvailableReplicas > 0 {
-		s.conditions.yes(api.ConditionSMFReady, api.ReasonReady, set.Object()+" is ready")
+		s.conditions.yes(api.ConditionSMFReady, api.ReasonReady, set.Deployment()+" is ready")
 		return nil
 	}
 	if problem, err = deploymentProblem(ctx, r.Client, deployment); err != nil {

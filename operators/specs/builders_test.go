@@ -29,7 +29,7 @@ var update = flag.Bool("update", false, "write the golden files")
 var platform = Platform{
 	Registry: "core5g", Tag: "dev", OperatorImage: "core5g/operator:dev",
 	SubscriberDataServiceAccount: "core5g-subscriber-data", SessionManagementServiceAccount: "core5g-session-management",
-	AccessManagementServiceAccount: "core5g-access-management",
+	AccessManagementServiceAccount: "core5g-access-management", ControlPlaneServiceAccount: "core5g-control-plane",
 }
 
 // makeCore is of free5GC's AMF and SMF, with what else the API server fills in.
@@ -208,6 +208,7 @@ func TestBuildersGolden(t *testing.T) {
 	}
 	for file, objects := range map[string][]client.Object{
 		"access-management.yaml":            access,
+		"control-plane.yaml":                fusedObjects(),
 		"n2-terminator-over-udp.yaml":       append(N2Terminators(ownAMFOverUDP, platform).all(), N2TerminatorPolicy(ownAMFOverUDP)),
 		"session-management.yaml":           shared,
 		"upf-own-smf.yaml":                  {UPFUnit(upf, own, platform, 0, "10.96.1.3").Config},

@@ -25,6 +25,8 @@ type Platform struct {
 	SessionManagementServiceAccount string
 	// AccessManagementServiceAccount may read Core5Gs.
 	AccessManagementServiceAccount string
+	// ControlPlaneServiceAccount may do what these three may.
+	ControlPlaneServiceAccount string
 }
 
 // Image returns the image of a function: the core's own for this function, or registry, name and tag, with the

@@ -60,7 +60,10 @@ func NetworkPolicies(core *api.Core5G) []*networkingv1.NetworkPolicy {
 	for _, component := range []string{"nrf", "amf", "smf", "pcf", "chf", "subscriber-data", "database", componentUPF} {
 		out = append(out, networkPolicy(core, component))
 	}
-	if core.OwnControlPlane() {
+	switch {
+	case core.Fused():
+		out = append(out, ControlPlanePolicy(core))
+	case core.OwnControlPlane():
 		out = append(out, N2TerminatorPolicy(core))
 	}
 	if EmbeddedSessionStore(core) {
@@ -102,6 +105,9 @@ func networkPolicy(core *api.Core5G, component string) *networkingv1.NetworkPoli
 		admit(components(core, callers), policyPort(corev1.ProtocolTCP, PortSBI))
 	}
 	if callers := pfcpCallers[component]; callers != nil {
+		if component == componentUPF && core.Fused() {
+			callers = append([]string{string(api.FunctionControlPlane)}, callers...)
+		}
 		admit(components(core, callers), policyPort(corev1.ProtocolUDP, PortPFCP))
 	}
 	switch component {
@@ -116,6 +122,9 @@ func networkPolicy(core *api.Core5G, component string) *networkingv1.NetworkPoli
 		if !core.OwnControlPlane() {
 			admit(nil, policyPort(n2Protocol(core), int(core.Spec.N2.Port)))
 		}
+	case string(api.FunctionControlPlane):
+		admit(nil, policyPort(n2Protocol(core), int(core.Spec.N2.Port)))
+		admit(components(core, []string{componentUPF}), policyPorts(corev1.ProtocolUDP, shardPFCP+1, shardPFCP+int32(SMFSet{Core: core}.Shards())))
 	case ComponentN2:
 		admit(nil, policyPort(n2Protocol(core), int(core.Spec.N2.Port)))
 		admit(components(core, []string{string(api.FunctionAMF)}), policyPort(corev1.ProtocolTCP, PortN2Workers))

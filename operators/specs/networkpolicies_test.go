@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"k8s.io/utils/ptr"
+
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 )
 
@@ -35,7 +37,7 @@ func admitted(t *testing.T, policies []*networkingv1.NetworkPolicy, from caller,
 		selected = true
 		for _, rule := range p.Spec.Ingress {
 			onPort := slices.ContainsFunc(rule.Ports, func(q networkingv1.NetworkPolicyPort) bool {
-				return *q.Protocol == protocol && q.Port.IntValue() == port
+				return *q.Protocol == protocol && q.Port.IntValue() <= port && port <= int(ptr.Deref(q.EndPort, q.Port.IntVal))
 			})
 			fromPeer := len(rule.From) == 0 || slices.ContainsFunc(rule.From, func(peer networkingv1.NetworkPolicyPeer) bool {
 				if peer.NamespaceSelector == nil && from.namespace != p.Namespace {
@@ -148,12 +150,40 @@ func TestNetworkPoliciesOfTheOwnAMF(t *testing.T) {
 	}
 }
 
+// The pod of the layout Fused is open to gNBs and units, and reaches the session store and units.
+func TestNetworkPoliciesOfTheLayoutFused(t *testing.T) {
+	core := makeFusedCore()
+	policies := NetworkPolicies(core)
+	plane := caller{namespace: "core5g", labels: ControlPlaneLabels(core)}
+	unit := caller{namespace: "core5g", labels: Labels(core.Name, componentUPF)}
+	gnb := caller{namespace: "elsewhere"}
+	for sentence, c := range map[string]struct {
+		from, to caller
+		protocol corev1.Protocol
+		port     int
+		want     bool
+	}{
+		"a gNB comes":                          {gnb, plane, corev1.ProtocolSCTP, 38412, true},
+		"a unit reports to the last shard":     {unit, plane, corev1.ProtocolUDP, shardPFCP + 2, true},
+		"and to none behind it":                {unit, plane, corev1.ProtocolUDP, shardPFCP + 3, false},
+		"nobody else speaks N4":                {gnb, plane, corev1.ProtocolUDP, shardPFCP + 1, false},
+		"nobody calls it":                      {unit, plane, corev1.ProtocolTCP, PortSBI, false},
+		"it makes sessions in a unit":          {plane, unit, corev1.ProtocolUDP, PortPFCP, true},
+		"it keeps records":                     {plane, caller{namespace: "core5g", labels: Labels(core.Name, string(api.FunctionSessionStore))}, corev1.ProtocolTCP, PortSessionStore, true},
+		"who has its component alone does not": {caller{namespace: "core5g", labels: Labels(core.Name, string(api.FunctionControlPlane))}, caller{namespace: "core5g", labels: Labels(core.Name, string(api.FunctionSessionStore))}, corev1.ProtocolTCP, PortSessionStore, false},
+	} {
+		if got := admitted(t, policies, c.from, c.to.labels, c.protocol, c.port); got != c.want {
+			t.Errorf("%s: admitted %v, want %v", sentence, got, c.want)
+		}
+	}
+}
+
 // Every pod of a core that listens to anything must be selected by a policy: a new component without one
 // would be open to all.
 func TestEveryComponentHasANetworkPolicy(t *testing.T) {
 	core := makeCore()
 	core.Spec.SessionStore = &api.SessionStoreSpec{}
-	policies := append(NetworkPolicies(core), N2TerminatorPolicy(core))
+	policies := append(NetworkPolicies(core), N2TerminatorPolicy(core), ControlPlanePolicy(core))
 	pods := map[string]map[string]string{}
 	for _, p := range builtPods() {
 		pods[p.name] = p.labels

@@ -37,7 +37,7 @@ func builtPods() []builtPod {
 	}
 	own := makeOwnCore()
 	for name, o := range map[string]FunctionObjects{
-		"core5g-smf": SMFSet{Core: own}.Build(platform, nil), "workers of the AMF": AMFWorkers(own, platform), "N2 terminators": N2Terminators(own, platform),
+		"core5g-smf": SMFSet{Core: own}.Build(platform, nil), "workers of the AMF": AMFWorkers(own, platform), "N2 terminators": N2Terminators(own, platform), "the control plane in one pod": ControlPlane(makeFusedCore(), platform, nil),
 	} {
 		template := o.Deployment.Spec.Template
 		out = append(out, builtPod{name, template.Labels, template.Annotations, template.Spec})
@@ -101,7 +101,7 @@ func TestPodSecurity(t *testing.T) {
 
 // What Pod Security does not ask for, and every container has nevertheless.
 func TestPodsAreTighterThanRestricted(t *testing.T) {
-	mayTalkToTheAPIServer := map[string]bool{"core5g-subscriber-data": true, "core5g-smf": true, "workers of the AMF": true}
+	mayTalkToTheAPIServer := map[string]bool{"core5g-subscriber-data": true, "core5g-smf": true, "workers of the AMF": true, "the control plane in one pod": true}
 	for _, p := range builtPods() {
 		if p.spec.AutomountServiceAccountToken == nil || *p.spec.AutomountServiceAccountToken != mayTalkToTheAPIServer[p.name] {
 			t.Errorf("%s: an account's token is mounted: %v", p.name, p.spec.AutomountServiceAccountToken)

@@ -11,6 +11,9 @@ import (
 // CoreFunctions builds the functions that a core has one of, in the order of creation.
 func CoreFunctions(core *api.Core5G, p Platform, database Database) []FunctionObjects {
 	var out []FunctionObjects
+	if core.Fused() {
+		return nil // ControlPlane is all of them
+	}
 	if !database.External {
 		out = append(out, DatabaseFunction(core, p))
 	}

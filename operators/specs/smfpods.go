@@ -54,6 +54,16 @@ func (s SMFSet) Object() string {
 	return FunctionObjectName(s.Core.Name, api.FunctionSMF)
 }
 
+// Deployment names that of the pods, which has the whole control plane in the layout Fused.
+func (s SMFSet) Deployment() string {
+	if s.fused() {
+		return ControlPlaneName(s.Core)
+	}
+	return s.Object()
+}
+
+func (s SMFSet) fused() bool { return s.Slice == nil && s.Core.Fused() }
+
 // Shards is how many there are. A Slice's own set has one, which any of its pods takes.
 func (s SMFSet) Shards() int {
 	if s.Slice != nil {
@@ -82,6 +92,9 @@ func (s SMFSet) ShardServiceName(shard int) string {
 
 // Labels of the set's pods, which select them.
 func (s SMFSet) Labels() map[string]string {
+	if s.fused() {
+		return ControlPlaneLabels(s.Core)
+	}
 	of, labels := SharedSMF, Labels(s.Core.Name, string(api.FunctionSMF))
 	if s.Slice != nil {
 		of, labels = "slice."+s.Slice.Name, with(labels, api.LabelSlice, s.Slice.Name)

@@ -41,6 +41,8 @@ type Core5GList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.controlPlane) || self.controlPlane != 'Free5GC' || !has(self.sessionManagement)",message="sessionManagement is the size of core5g's own SMF, and free5GC's is one pod for each Slice: leave it out, or write controlPlane: Core5G"
 // +kubebuilder:validation:XValidation:rule="!has(self.controlPlane) || self.controlPlane != 'Free5GC' || !has(self.amf) || !has(self.amf.workers) && !has(self.amf.terminators) && !has(self.amf.shards) && !has(self.amf.capacity) && !has(self.amf.integrity) && !has(self.amf.ciphering) && !has(self.amf.periodicRegistration) && !has(self.amf.backoff) && !has(self.amf.imsVoice) && !has(self.amf.networkName) && !has(self.amf.emergency)",message="amf.workers, terminators, shards, capacity, integrity, ciphering, periodicRegistration, backoff, imsVoice, networkName and emergency are of core5g's own AMF, and free5GC's does not know them: leave them out, or write controlPlane: Core5G"
 // +kubebuilder:validation:XValidation:rule="!has(self.controlPlane) || !has(oldSelf.controlPlane) || self.controlPlane == 'Free5GC' || oldSelf.controlPlane == 'Free5GC' || (has(self.amf) && has(self.amf.shards) ? self.amf.shards : 16) == (has(oldSelf.amf) && has(oldSelf.amf.shards) ? oldSelf.amf.shards : 16)",message="amf.shards cannot change while core5g's own AMF serves, because each UE's AMF UE NGAP ID and 5G-TMSI have the number of its shard (16 unless set): leave it as it is, or write controlPlane: Free5GC without it first and both again after, which has all UEs register anew"
+// +kubebuilder:validation:XValidation:rule="!has(self.layout) || self.layout != 'Fused' || !has(self.controlPlane) || self.controlPlane == 'Core5G'",message="layout Fused is of core5g's own functions, and free5GC's are programs of their own: write controlPlane: Core5G, or layout: Distributed"
+// +kubebuilder:validation:XValidation:rule="!has(self.layout) || self.layout != 'Fused' || !has(self.subscriberData) || self.subscriberData == 'Kubernetes'",message="layout Fused serves subscriber data itself: write subscriberData: Kubernetes, or layout: Distributed"
 type Core5GSpec struct {
 	// plmns served by the AMF.
 	// +kubebuilder:validation:MinItems=1
@@ -93,6 +95,12 @@ type Core5GSpec struct {
 	// +kubebuilder:default=Core5G
 	ControlPlane ControlPlane `json:"controlPlane,omitempty"`
 
+	// layout of the control plane: Distributed, pods of its own for each function, or Fused, one pod that is all of them, for an
+	// edge box or a laptop: AMF, SMF and subscriber data in one program, without NRF, PCF, CHF and database, with the policy of
+	// Slices. Changing it keeps UEs registered and PDU sessions; gNBs connect anew, and CDRs of the CHF end with it.
+	// +kubebuilder:default=Distributed
+	Layout Layout `json:"layout,omitempty"`
+
 	// sessionManagement is the SMF of controlPlane Core5G.
 	// +optional
 	SessionManagement *SessionManagementSpec `json:"sessionManagement,omitempty"`
@@ -142,6 +150,19 @@ const (
 	ControlPlaneCore5G  ControlPlane = "Core5G"
 	ControlPlaneFree5GC ControlPlane = "Free5GC"
 )
+
+// Layout says how many programs the control plane is.
+// +kubebuilder:validation:Enum=Distributed;Fused
+type Layout string
+
+// Values of Layout.
+const (
+	LayoutDistributed Layout = "Distributed"
+	LayoutFused       Layout = "Fused"
+)
+
+// Fused says whether the control plane is one pod.
+func (c *Core5G) Fused() bool { return c.OwnControlPlane() && c.Spec.Layout == LayoutFused }
 
 // SessionManagementSpec is the size of the SMF.
 type SessionManagementSpec struct {
@@ -501,7 +522,7 @@ type ImagesSpec struct {
 }
 
 // FunctionName is a network function, or another part of the core that runs in a container of its own.
-// +kubebuilder:validation:Enum=amf;access-management;n2-terminator;smf;session-management;nrf;pcf;chf;database;session-store;subscriber-data;upf-u;upf-c
+// +kubebuilder:validation:Enum=amf;access-management;n2-terminator;smf;session-management;control-plane;nrf;pcf;chf;database;session-store;subscriber-data;upf-u;upf-c
 type FunctionName string
 
 // Values of FunctionName; each is also the name of its image, but for FunctionN2Terminator.
@@ -514,14 +535,16 @@ const (
 	// FunctionSMF is free5GC's, FunctionSessionManagement core5g's own.
 	FunctionSMF               FunctionName = "smf"
 	FunctionSessionManagement FunctionName = "session-management"
-	FunctionNRF               FunctionName = "nrf"
-	FunctionPCF               FunctionName = "pcf"
-	FunctionCHF               FunctionName = "chf"
-	FunctionDatabase          FunctionName = "database"
-	FunctionSessionStore      FunctionName = "session-store"
-	FunctionSubscriberData    FunctionName = "subscriber-data"
-	FunctionUPFU              FunctionName = "upf-u"
-	FunctionUPFC              FunctionName = "upf-c"
+	// FunctionControlPlane is all of the control plane, in the layout Fused.
+	FunctionControlPlane   FunctionName = "control-plane"
+	FunctionNRF            FunctionName = "nrf"
+	FunctionPCF            FunctionName = "pcf"
+	FunctionCHF            FunctionName = "chf"
+	FunctionDatabase       FunctionName = "database"
+	FunctionSessionStore   FunctionName = "session-store"
+	FunctionSubscriberData FunctionName = "subscriber-data"
+	FunctionUPFU           FunctionName = "upf-u"
+	FunctionUPFC           FunctionName = "upf-c"
 )
 
 // FunctionSpec overrides what one network function runs with.

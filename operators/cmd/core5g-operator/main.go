@@ -104,6 +104,8 @@ func parse(args []string) (config, error) {
 		"service account that may read Core5Gs, Slices and UPFInstances")
 	f.StringVar(&c.platform.AccessManagementServiceAccount, "access-management-service-account", "core5g-access-management",
 		"service account that may read Core5Gs")
+	f.StringVar(&c.platform.ControlPlaneServiceAccount, "control-plane-service-account", "core5g-control-plane",
+		"service account that may do what these three may")
 	f.IntVar(&c.webhookPort, "webhook-port", 0, "port of the validating admission webhook; 0 for none")
 	f.StringVar(&c.webhookName, "webhook-name", "core5g-operator-webhook", "the webhook's Service in $POD_NAMESPACE, and the Secret with its certificate; with -tls behind it where cert-manager makes it")
 	f.StringVar(&c.webhookConfiguration, "webhook-configuration", "",

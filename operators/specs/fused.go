@@ -1,0 +1,105 @@
+package specs
+
+import (
+	"fmt"
+	"strconv"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "core5g.dev/core5g/operators/api/v1alpha1"
+)
+
+// The layout Fused is one pod, of one program, in place of AMF, N2 terminators, SMF, subscriber data, NRF, PCF, CHF and database. Beside it are the session
+// store, which keeps what there is of UEs and sessions, and the UPF. The Services of N2 and of the SMF's shards are those of the layout Distributed: their
+// addresses are known to gNBs and units, and in records.
+
+// ControlPlaneLabels select the pod of the layout Fused. It keeps records as AMF and SMF do.
+func ControlPlaneLabels(core *api.Core5G) map[string]string {
+	return with(with(Labels(core.Name, string(api.FunctionControlPlane)), api.LabelSessionManagement, SharedSMF), api.LabelAccessManagement, sharedAMF)
+}
+
+// ControlPlaneName names the Deployment of the layout Fused.
+func ControlPlaneName(core *api.Core5G) string {
+	return FunctionObjectName(core.Name, api.FunctionControlPlane)
+}
+
+// ControlPlane builds the pod of the layout Fused. shards are the Services of SMFSet.Services, as the API server has them.
+func ControlPlane(core *api.Core5G, p Platform, shards []*corev1.Service) FunctionObjects {
+	w := functionWorkload(core, p, api.FunctionControlPlane)
+	w.labels = ControlPlaneLabels(core)
+	w.args = []string{
+		"--core", core.Name, "--namespace", core.Namespace, "--scheme", sbiScheme(core), "--set", strconv.Itoa(int(ptr.Deref(core.Spec.AMF.Set, defaultSet))),
+		"--amf-shards", fmt.Sprint(amfShards(core)), "--amf-service", FunctionObjectName(core.Name, api.FunctionAMF),
+		"--n2-listen", fmt.Sprintf(":%d", core.Spec.N2.Port), "--log-level", logger(core).Level,
+	}
+	w.env = []corev1.EnvVar{
+		fromField("POD_NAME", "metadata.name"), fromField(podIPEnv, "status.podIP"), {Name: "SMF_SHARDS", Value: shardList(shards)}, sctpTransport(core),
+		{Name: metricsListen, Value: fmt.Sprintf(":%d", PortMetrics)}, {Name: "HEALTH_LISTEN", Value: fmt.Sprintf(":%d", PortHealth)},
+	}
+	w = w.keepsRecords()
+	w.serviceAccount = p.ControlPlaneServiceAccount
+	w.scratch = map[string]string{"tmp": "/tmp"}
+	w.ports = []corev1.ContainerPort{
+		port("n2", core.Spec.N2.Port, n2Protocol(core)), port(portNameMetrics, PortMetrics, corev1.ProtocolTCP), port("health", PortHealth, corev1.ProtocolTCP),
+	}
+	for i := range shards {
+		w.ports = append(w.ports, port(fmt.Sprintf("pfcp-%d", i+1), int32(shardPFCP+i+1), corev1.ProtocolUDP))
+	}
+	w.readiness = httpProbe("/readyz", PortHealth, 2)
+	w.liveness = httpProbe("/healthz", PortHealth, 20)
+	w.resources = requests("100m", "192Mi", "4Gi")
+	w.grace = 30 // shards are given up, and gNBs are told
+	o := w.objects(append([]*corev1.Service{n2Service(w), w.service(servicePort(portNameMetrics, PortMetrics, corev1.ProtocolTCP))}, shards...)...)
+	o.Budget = w.budget()
+	return o
+}
+
+// ControlPlanePolicy lets gNBs in from wherever they are, and what units report to the SMF's shards.
+func ControlPlanePolicy(core *api.Core5G) *networkingv1.NetworkPolicy {
+	return networkPolicy(core, string(api.FunctionControlPlane))
+}
+
+// OtherLayout is what a core has of the layout that it is not in, and not of its own: the Deployments, whose pods have to be gone before others take their
+// place, and the rest, in which nobody is interested any more. Session store and claims stay.
+func OtherLayout(core *api.Core5G, p Platform) (deployments []*appsv1.Deployment, rest []client.Object) {
+	if !core.Fused() {
+		w := functionWorkload(core, p, api.FunctionControlPlane)
+		w.labels = ControlPlaneLabels(core)
+		o := w.objects(w.service())
+		return []*appsv1.Deployment{o.Deployment}, []client.Object{o.Services[0], ControlPlanePolicy(core)}
+	}
+	other := core.DeepCopy()
+	other.Spec.Layout = api.LayoutDistributed
+	of := CoreFunctions(other, p, EmbeddedDatabase(other))
+	set := SMFSet{Core: other}
+	of = append(of, set.Build(p, nil))
+	rest = append(rest, N2TerminatorPolicy(other))
+	for _, f := range of {
+		deployments = append(deployments, f.Deployment)
+		if f.ConfigMap != nil {
+			rest = append(rest, f.ConfigMap)
+		}
+		if f.Secret != nil {
+			rest = append(rest, f.Secret)
+		}
+		for _, s := range f.Services {
+			if s.Name != N2ServiceName(core.Name) {
+				rest = append(rest, s)
+			}
+		}
+	}
+	return deployments, rest
+}
+
+// LayoutProblem says what of a Slice the layout of its core does not have.
+func LayoutProblem(slice *api.Slice, core *api.Core5G) *Problem {
+	if !core.Fused() || slice.Spec.SessionManagement != api.SessionManagementDedicated {
+		return nil
+	}
+	return &Problem{api.ReasonNotSupported, fmt.Sprintf(
+		"sessionManagement Dedicated needs pods of its own, and Core5G %s has one pod for all (layout Fused): write Shared, or layout: Distributed there", core.Name)}
+}
