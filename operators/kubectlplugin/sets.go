@@ -96,6 +96,9 @@ func (p *Plugin) askPod(ctx context.Context, k kind, pod *corev1.Pod, command ..
 		return nil, fmt.Errorf("%s: the pod is %s", pod.Name, or(string(pod.Status.Phase), "not started"))
 	}
 	container := string(k.function)
+	if pod.Labels[api.LabelComponent] == string(api.FunctionControlPlane) { // which is all of them in one
+		container = string(api.FunctionControlPlane)
+	}
 	answer, err := p.Pods.Exec(ctx, pod.Namespace, pod.Name, container, append([]string{container}, command...)...)
 	switch {
 	case err == nil:
