@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"sync"
 	"testing"
 	"time"
 
@@ -26,11 +27,21 @@ type consumers struct {
 	uri    string
 	told   chan told
 	status map[string]int
+
+	mu      sync.Mutex
+	answers map[string]func() int
+}
+
+// answer what a path is told with that status.
+func (c *consumers) answer(path string, status func() int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.answers[path] = status
 }
 
 func startConsumers(t *testing.T) *consumers {
 	t.Helper()
-	c := &consumers{told: make(chan told, 16), status: map[string]int{}}
+	c := &consumers{told: make(chan told, 16), status: map[string]int{}, answers: map[string]func() int{}}
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		raw, _ := io.ReadAll(r.Body)
 		n := told{path: r.URL.Path}
@@ -38,6 +49,11 @@ func startConsumers(t *testing.T) *consumers {
 			t.Errorf("%s: %v", raw, err)
 		}
 		status := c.status[n.path]
+		c.mu.Lock()
+		if answer := c.answers[n.path]; answer != nil {
+			status = answer()
+		}
+		c.mu.Unlock()
 		if status == 0 {
 			status = http.StatusNoContent
 		}

@@ -9,10 +9,14 @@ import (
 	"net/url"
 	"os"
 	"strings"
+
+	"core5g.dev/core5g/images/nf/sessionstore/mounted"
 )
 
 // Config is how the program was started.
 type Config struct {
+	// Pod names this process among its replicas.
+	Pod string
 	// Core is the name of the Core5G; the names of its Services begin with it.
 	Core string
 	// Namespace holds the objects.
@@ -41,6 +45,7 @@ func ParseConfig(args []string, output io.Writer) (Config, error) {
 	var level string
 	f := flag.NewFlagSet("subscriber-data", flag.ContinueOnError)
 	f.SetOutput(output)
+	f.StringVar(&c.Pod, "pod", os.Getenv("POD_NAME"), "name of this pod among its replicas (default $POD_NAME)")
 	f.StringVar(&c.Core, "core", "core5g", "name of the Core5G to serve")
 	f.StringVar(&c.Namespace, "namespace", os.Getenv("POD_NAMESPACE"), "namespace of the objects (default $POD_NAMESPACE)")
 	f.StringVar(&c.SubscribersFile, "subscribers", "", "YAML file of Core5G, Slice, Subscriber and Secret manifests, instead of Kubernetes")
@@ -62,6 +67,9 @@ func ParseConfig(args []string, output io.Writer) (Config, error) {
 	}
 	if err := c.LogLevel.UnmarshalText([]byte(level)); err != nil {
 		return Config{}, fmt.Errorf("-log-level %q: write debug, info, warn or error", level)
+	}
+	if os.Getenv(mounted.DirectoryEnv) != "" && c.Pod == "" {
+		return Config{}, errors.New("-pod is empty: set it, or POD_NAME, to a name that no other replica has")
 	}
 	if c.SubscribersFile == "" && c.Namespace == "" {
 		return Config{}, errors.New("-namespace is empty: set it, or POD_NAMESPACE, or read a file with -subscribers")

@@ -118,6 +118,7 @@ type testCore struct {
 	objects client.Client
 	// subscribers and slices tell of changes of objects, which a test has made before.
 	subscribers, slices controllertest.FakeInformer
+	functions           *Functions
 	registry            *prometheus.Registry
 	log                 *lockedBuffer
 	uri                 string
@@ -161,6 +162,12 @@ func startCore(t *testing.T, objects ...client.Object) *testCore {
 // startCoreOn is another process on the objects.
 func startCoreOn(t *testing.T, objects client.Client) *testCore {
 	t.Helper()
+	return startReplica(t, objects, func(*Parts) {})
+}
+
+// startReplica is another process on the objects, made of other parts.
+func startReplica(t *testing.T, objects client.Client, alter func(*Parts)) *testCore {
+	t.Helper()
 	c := &testCore{
 		t: t, registry: prometheus.NewRegistry(), log: new(lockedBuffer),
 		now: time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC), objects: objects,
@@ -171,14 +178,17 @@ func startCoreOn(t *testing.T, objects client.Client) *testCore {
 	}
 	log := slog.New(slog.NewTextHandler(c.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	reservation := &reservation{api: c.objects, core: cluster.Core5G, namespace: namespace, name: "core5g-sequence-numbers"}
-	sequences, err := openSequences(t.Context(), reservation, c.time, log)
+	sequences, err := openSequences(t.Context(), reservation, false, c.time, log)
 	if err != nil {
 		t.Fatal(err)
 	}
-	handler := NewHandler(Parts{
+	parts := Parts{
 		Directory: subscription.NewDirectory(cluster), NRF: "http://core5g-nrf:8000", Now: c.time, Sequences: sequences,
 		Callbacks: sbitls.Unprotected(), Withdraw: true, Log: log, Registry: c.registry,
-	})
+	}
+	alter(&parts)
+	c.functions = New(parts)
+	handler := c.functions.Handler
 
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

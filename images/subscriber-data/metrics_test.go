@@ -12,7 +12,7 @@ func TestRegisteredUEsAreCountedBySlice(t *testing.T) {
 	c := startCore(t, defaultObjects()...)
 	expect := func(step string, lines ...string) {
 		t.Helper()
-		want := "# HELP core5g_registered_ues UEs for which an AMF has registered since this program began, by each S-NSSAI that their subscription had then.\n" +
+		want := "# HELP core5g_registered_ues UEs for which an AMF has registered, by each S-NSSAI that their subscription had then. Of several replicas one says so.\n" +
 			"# TYPE core5g_registered_ues gauge\n" + strings.Join(lines, "\n") + "\n"
 		if err := testutil.GatherAndCompare(c.registry, strings.NewReader(want), "core5g_registered_ues"); err != nil {
 			t.Errorf("%s: %v", step, err)

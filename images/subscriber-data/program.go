@@ -26,6 +26,7 @@ import (
 	"core5g.dev/core5g/images/subscriber-data/aka"
 	"core5g.dev/core5g/images/subscriber-data/ausf"
 	"core5g.dev/core5g/images/subscriber-data/nssf"
+	"core5g.dev/core5g/images/subscriber-data/records"
 	"core5g.dev/core5g/images/subscriber-data/subscription"
 	"core5g.dev/core5g/images/subscriber-data/udm"
 	"core5g.dev/core5g/images/subscriber-data/udr"
@@ -35,6 +36,10 @@ import (
 // Parts are what the functions are made of.
 type Parts struct {
 	Directory *subscription.Directory
+	// Records keep what is to be remembered, nil: in this process.
+	Records *records.Records
+	// Tells says whether this is the replica that tells of changes, nil: there is no other.
+	Tells func() bool
 	// NRF is the base URI of the NRF that knows the slices' SMFs.
 	NRF string
 	Now func() time.Time
@@ -48,27 +53,55 @@ type Parts struct {
 	Registry prometheus.Registerer
 }
 
-// NewHandler returns the service based interface of all four functions.
-func NewHandler(p Parts) http.Handler {
-	router := sbi.NewRouter(p.Log, p.Registry)
-	ausf.New(p.Directory, p.Sequences, p.Now, p.Log, p.Registry).Register(router)
-	data := udm.New(p.Directory, p.Callbacks, p.Log, p.Registry)
-	data.Withdraws = p.Withdraw
-	data.Register(router)
-	p.Directory.OnChange(data.Changed)
-	udr.New(p.Directory).Register(router)
-	nssf.New(p.Directory, p.NRF).Register(router)
-	return router
+// Functions are AUSF, UDM, UDR and NSSF.
+type Functions struct {
+	// Handler is their service based interface.
+	Handler http.Handler
+
+	ausf *ausf.AUSF
+	udm  *udm.UDM
 }
 
-// functions are the profiles to register.
-func functions(c Config) []nrf.Function {
-	return []nrf.Function{
+// New makes the functions.
+func New(p Parts) *Functions {
+	if p.Records == nil {
+		p.Records = records.InMemory()
+	}
+	router := sbi.NewRouter(p.Log, p.Registry)
+	f := &Functions{Handler: router, ausf: ausf.New(p.Directory, p.Sequences, p.Records, p.Now, p.Log, p.Registry), udm: udm.New(p.Directory, p.Records, p.Callbacks, p.Log, p.Registry)}
+	f.ausf.Register(router)
+	f.udm.Withdraws, f.udm.Tells = p.Withdraw, p.Tells
+	f.udm.Register(router)
+	p.Directory.OnChange(f.udm.Changed)
+	udr.New(p.Directory, p.Records).Register(router)
+	nssf.New(p.Directory, p.NRF).Register(router)
+	return f
+}
+
+// NewHandler returns the service based interface of all four functions.
+func NewHandler(p Parts) http.Handler { return New(p).Handler }
+
+// Begin says that this replica tells of changes from now on.
+func (f *Functions) Begin() { f.udm.Begin() }
+
+// Run does what need be done now and then, until ctx ends.
+func (f *Functions) Run(ctx context.Context) { f.udm.Run(ctx, f.ausf.Tidy) }
+
+// functions are the profiles to register. Replicas are one instance to others, which has lost nothing when one of them begins,
+// and stays when one of them ends.
+func functions(c Config, shared bool) []nrf.Function {
+	out := []nrf.Function{
 		{Type: "AUSF", URI: c.AUSF, Services: map[string][]string{"nausf-auth": {"v1"}}},
 		{Type: "UDM", URI: c.UDM, Services: map[string][]string{"nudm-sdm": {"v2", "v1"}, "nudm-uecm": {"v1"}}},
 		{Type: "UDR", URI: c.UDR, Services: map[string][]string{"nudr-dr": {"v2"}}},
 		{Type: "NSSF", URI: c.NSSF, Services: map[string][]string{"nnssf-nsselection": {"v2", "v1"}}},
 	}
+	for i := range out {
+		if shared {
+			out[i].Recovery, out[i].Stays = time.Unix(0, 0), func() bool { return true }
+		}
+	}
+	return out
 }
 
 // Run the functions in a pod of their own until ctx ends.
@@ -96,7 +129,11 @@ func RunWith(ctx context.Context, c Config, around *pod.Around) error {
 	if err != nil {
 		return err
 	}
-	sequences, err := openSequences(ctx, reservation, time.Now, log)
+	kept, err := openKept(ctx, c, around)
+	if err != nil {
+		return err
+	}
+	sequences, err := openSequences(ctx, reservation, kept.shared(), time.Now, log)
 	if err != nil {
 		return err
 	}
@@ -106,12 +143,24 @@ func RunWith(ctx context.Context, c Config, around *pod.Around) error {
 	if err != nil {
 		return err
 	}
-	handler := NewHandler(Parts{
-		Directory: directory, NRF: c.NRF, Now: time.Now, Sequences: sequences, Callbacks: around.Calls(), Withdraw: c.Withdraw, Log: log, Registry: around.Registry,
+	served := New(Parts{
+		Directory: directory, Records: kept.records, Tells: kept.tells, NRF: c.NRF, Now: time.Now, Sequences: sequences,
+		Callbacks: around.Calls(), Withdraw: c.Withdraw, Log: log, Registry: around.Registry,
 	})
 	// The functions leave the NRF before they stop to answer.
 	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
-	group.Go(func() error { return serve(serving, handler) })
+	group.Go(func() error {
+		defer kept.close()
+		return serve(serving, served.Handler)
+	})
+	group.Go(func() error {
+		served.Run(ctx)
+		return nil
+	})
+	group.Go(func() error {
+		kept.run(ctx, served.Begin)
+		return nil
+	})
 	log.Info("serving AUSF, UDM, UDR and NSSF", "address", c.Listen, "core", c.Core)
 	around.Answers(nil, func() error { return nil })
 
@@ -123,7 +172,7 @@ func RunWith(ctx context.Context, c Config, around *pod.Around) error {
 	group.Go(func() error {
 		defer stopServing()
 		known, ctx := errgroup.WithContext(ctx)
-		for _, f := range functions(c) {
+		for _, f := range functions(c, kept.shared()) {
 			known.Go(func() error { return registrar.Keep(ctx, f) })
 		}
 		return known.Wait()

@@ -75,10 +75,16 @@ func (r *reservation) reserve(ctx context.Context, tick uint64) error {
 }
 
 // openSequences begins behind what processes before have reserved. It waits until that is known: whoever may not ask gets
-// a generator that reserves nothing.
-func openSequences(ctx context.Context, r *reservation, now func() time.Time, log *slog.Logger) (*aka.Sequences, error) {
+// a generator that reserves nothing. Where numbers are kept in the store nothing is reserved: what was before there was one counts still.
+func openSequences(ctx context.Context, r *reservation, kept bool, now func() time.Time, log *slog.Logger) (*aka.Sequences, error) {
+	none := func() *aka.Sequences {
+		if kept {
+			return aka.KeptSequences(now, 0)
+		}
+		return aka.NewSequences(now, 0, nil)
+	}
 	if r == nil {
-		return aka.NewSequences(now, 0, nil), nil
+		return none(), nil
 	}
 	var reserved uint64
 	for complained := false; ; {
@@ -90,8 +96,10 @@ func openSequences(ctx context.Context, r *reservation, now func() time.Time, lo
 			break
 		}
 		if apierrors.IsForbidden(err) {
-			log.Error("sequence numbers cannot be reserved: challenges of one subscriber wait for the clock, ten a second", "error", err)
-			return aka.NewSequences(now, 0, nil), nil
+			if !kept {
+				log.Error("sequence numbers cannot be reserved: challenges of one subscriber wait for the clock, ten a second", "error", err)
+			}
+			return none(), nil
 		}
 		if !complained {
 			log.Warn("the reservation of sequence numbers cannot be read yet, trying on", "lease", r.name, "error", err)
@@ -102,6 +110,9 @@ func openSequences(ctx context.Context, r *reservation, now func() time.Time, lo
 			return nil, fmt.Errorf("stopped before the reservation of sequence numbers was read: %w", ctx.Err())
 		case <-time.After(openPause):
 		}
+	}
+	if kept {
+		return aka.KeptSequences(now, reserved), nil
 	}
 	reserve := func(ctx context.Context, tick uint64) error {
 		err := r.reserve(ctx, tick)

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"core5g.dev/core5g/images/subscriber-data/aka"
 	"core5g.dev/core5g/images/subscriber-data/subscription"
 )
 
@@ -74,7 +75,7 @@ func TestSequencesWithoutTheAPIServer(t *testing.T) {
 			log := new(lockedBuffer)
 			cluster := subscription.NewCluster(c.objects, c.objects, namespace, "core5g")
 			s, err := openSequences(t.Context(), &reservation{api: broken, core: cluster.Core5G, namespace: namespace, name: "core5g-sequence-numbers"},
-				c.time, slog.New(slog.NewTextHandler(log, nil)))
+				false, c.time, slog.New(slog.NewTextHandler(log, nil)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -83,7 +84,7 @@ func TestSequencesWithoutTheAPIServer(t *testing.T) {
 			}
 			// What startCore has reserved is not behind the clock yet.
 			c.advance(3600e9)
-			if _, err := s.Next(t.Context(), supiOne); err != nil {
+			if _, _, err := s.Next(t.Context(), aka.Sequence{}); err != nil {
 				t.Errorf("a challenge that the clock allows: %v", err)
 			}
 		})

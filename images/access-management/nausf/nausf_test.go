@@ -21,6 +21,7 @@ import (
 	"core5g.dev/core5g/images/subscriber-data/aka"
 	"core5g.dev/core5g/images/subscriber-data/aka/akatest"
 	"core5g.dev/core5g/images/subscriber-data/ausf"
+	"core5g.dev/core5g/images/subscriber-data/records"
 	"core5g.dev/core5g/images/subscriber-data/subscription"
 )
 
@@ -60,7 +61,7 @@ func start(t *testing.T) *Client {
 	}
 	log, registry := slog.New(slog.DiscardHandler), prometheus.NewRegistry()
 	router := sbi.NewRouter(log, registry)
-	ausf.New(subscription.NewDirectory(objects), aka.NewSequences(time.Now, 0, nil), time.Now, log, registry).Register(router)
+	ausf.New(subscription.NewDirectory(objects), aka.NewSequences(time.Now, 0, nil), records.InMemory(), time.Now, log, registry).Register(router)
 	return client(t, router)
 }
 

@@ -21,6 +21,7 @@ import (
 	"core5g.dev/core5g/images/nf/sbi/sbitest"
 	"core5g.dev/core5g/images/nf/ts29571"
 	shared "core5g.dev/core5g/images/session-management/nudm"
+	"core5g.dev/core5g/images/subscriber-data/records"
 	"core5g.dev/core5g/images/subscriber-data/subscription"
 	"core5g.dev/core5g/images/subscriber-data/udm"
 )
@@ -87,7 +88,7 @@ func start(t *testing.T) (*Client, *shared.Client) {
 	}
 	log, registry := slog.New(slog.DiscardHandler), prometheus.NewRegistry()
 	router := sbi.NewRouter(log, registry)
-	udm.New(subscription.NewDirectory(file), sbitest.Transport(t), log, registry).Register(router)
+	udm.New(subscription.NewDirectory(file), records.InMemory(), sbitest.Transport(t), log, registry).Register(router)
 	c := client(t, router)
 	return NewClient(c), shared.NewClient(c)
 }

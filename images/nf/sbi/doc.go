@@ -9,5 +9,4 @@
 //	multipart.go              JSON with binary parts beside it
 //	problem.go                error answers
 //	client.go, failure.go     calls, and how they fail
-//	subscriptions.go          who wants to be told of what
 package sbi

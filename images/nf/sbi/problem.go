@@ -62,6 +62,11 @@ func DataNotFound(detail string) *Problem {
 	return NewProblem(http.StatusNotFound, "DATA_NOT_FOUND", detail)
 }
 
+// SubscriptionNotFound is the answer for an identifier that no subscription has.
+func SubscriptionNotFound() *Problem {
+	return NewProblem(http.StatusNotFound, "SUBSCRIPTION_NOT_FOUND", "no subscription has this identifier")
+}
+
 // BadRequest is the answer to something that cannot be read (TS 29.500 5.2.7.2).
 func BadRequest(cause, detail string) *Problem {
 	return NewProblem(http.StatusBadRequest, cause, detail)

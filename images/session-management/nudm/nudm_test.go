@@ -19,6 +19,7 @@ import (
 	"core5g.dev/core5g/images/nf/sbi"
 	"core5g.dev/core5g/images/nf/sbi/sbitest"
 	"core5g.dev/core5g/images/nf/ts29571"
+	"core5g.dev/core5g/images/subscriber-data/records"
 	"core5g.dev/core5g/images/subscriber-data/subscription"
 	"core5g.dev/core5g/images/subscriber-data/udm"
 )
@@ -78,7 +79,7 @@ func start(t *testing.T) *Client {
 	log := slog.New(slog.DiscardHandler)
 	registry := prometheus.NewRegistry()
 	router := sbi.NewRouter(log, registry)
-	udm.New(subscription.NewDirectory(file), sbitest.Transport(t), log, registry).Register(router)
+	udm.New(subscription.NewDirectory(file), records.InMemory(), sbitest.Transport(t), log, registry).Register(router)
 	return client(t, router)
 }
 

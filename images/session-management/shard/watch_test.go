@@ -23,6 +23,7 @@ import (
 	"core5g.dev/core5g/images/session-management/nudm"
 	"core5g.dev/core5g/images/session-management/procedure"
 	"core5g.dev/core5g/images/session-management/record"
+	"core5g.dev/core5g/images/subscriber-data/records"
 	"core5g.dev/core5g/images/subscriber-data/subscription"
 	"core5g.dev/core5g/images/subscriber-data/udm"
 
@@ -85,7 +86,7 @@ func (r *rig) subscribers() *subscribers {
 	directory := subscription.NewDirectory(file)
 	s.restart = func() {
 		registry := prometheus.NewRegistry()
-		data, router := udm.New(directory, transport, log, registry), sbi.NewRouter(log, registry)
+		data, router := udm.New(directory, records.InMemory(), transport, log, registry), sbi.NewRouter(log, registry)
 		data.Register(router)
 		directory.OnChange(func(supi string) {
 			if s.answers.Load() == router { // who has restarted is told nothing

@@ -2,21 +2,24 @@ package aka
 
 // Sequence numbers from the clock.
 //
-// The problem: every challenge needs an SQN that this USIM has not seen, across restarts, and a write for each challenge
-// is too much. So SEQ, the upper 43 bits of SQN, is the time (TS 33.102 Annex C.1.1.3, "entirely time-based"): a global
+// The problem: every challenge needs an SQN that this USIM has not seen, across restarts and whichever replica makes it.
+// SEQ, the upper 43 bits of SQN, is the time (TS 33.102 Annex C.1.1.3, "entirely time-based"): a global
 // counter GLC of tenths of a second, the same for all subscribers, plus a per-subscriber offset DIF that a
 // resynchronisation sets. IND, the lower 5 bits, follows from SEQ and cycles through the USIM's array of 32.
 //
-// Vectors that are asked for within the same tick run ahead of the clock by one each. What has been issued ahead of it
-// must not be issued again after a restart, or after the clock was set back. So the generator reserves ticks in blocks,
-// outside the process, and issues a tick only when it is reserved, or when the clock has reached it; a new process begins
-// behind all that was reserved. That is one write for ten minutes, or for so many challenges of one subscriber, made
-// before the last block is used up. Where ticks cannot be reserved, because there is nowhere to write to or it does not
-// answer, challenges that would run ahead of the clock wait for it.
+// Vectors that are asked for within the same tick run ahead of the clock by one each. What has been issued must not be issued
+// again. Two ways lead there:
 //
-// What a restart loses is DIF, and what that costs is one more resynchronisation for the few USIMs that
-// had one: their next challenge is answered with AUTS again, which restores it. Nothing else can happen,
-// because the USIM alone decides which SQN is fresh.
+// Kept: what was issued last (Sequence) is committed to the session store before the challenge leaves, with the context that
+// the challenge needs anyway. Replicas cannot issue a number twice, since of two commits one fails, and none is below
+// another; the store's own loss costs no more than what ran ahead of the clock.
+//
+// Without a store, there is one process, and it remembers in memory. A restart forgets, and the clock may be set back. So the
+// generator reserves ticks in blocks, outside the process, and issues a tick only when it is reserved, or when the clock has
+// reached it; a new process begins behind all that was reserved. That is one write for ten minutes, or for so many challenges
+// of one subscriber, made before the last block is used up. Where ticks cannot be reserved, because there is nowhere to write
+// to or it does not answer, challenges that would run ahead of the clock wait for it. What a restart loses then is DIF, and
+// what that costs is one more resynchronisation for the few USIMs that had one.
 
 import (
 	"context"
@@ -56,16 +59,16 @@ var ErrTooMany = errors.New("more challenges of the subscriber than sequence num
 // Reserve keeps, where a restart finds it, that ticks up to the given one may be in use.
 type Reserve func(ctx context.Context, tick uint64) error
 
-// Sequences issues sequence numbers. Its zero value is not usable; see NewSequences.
+// Sequences issues sequence numbers. Its zero value is not usable; see NewSequences and KeptSequences.
 type Sequences struct {
 	now     func() time.Time
 	reserve Reserve
+	// kept: who asks keeps each Sequence before it is used, so that nothing is to be reserved.
+	kept bool
 	// wait returns after a time, or with an error when ctx ends before.
 	wait func(ctx context.Context, d time.Duration) error
 
 	mu       sync.Mutex
-	state    map[string]sequence
-	sweepAt  int
 	floor    uint64 // the first tick that no process before has reserved
 	reserved uint64 // the last tick that may be issued though the clock has not reached it
 	// underWay is closed when the reservation that is under way has ended; pause is when the next may begin.
@@ -73,18 +76,25 @@ type Sequences struct {
 	pause    time.Time
 }
 
-type sequence struct {
-	last uint64 // SEQ issued last
-	dif  int64  // DIF: SEQ = GLC + DIF
+// Sequence is what is remembered of a subscriber.
+type Sequence struct {
+	Last uint64 `json:"last"`          // SEQ issued last
+	DIF  int64  `json:"dif,omitempty"` // SEQ = GLC + DIF
 }
 
 // NewSequences returns a generator on the given clock. reserved is the last tick that was reserved before; reserve may
 // be nil, and nothing runs ahead of the clock then.
 func NewSequences(now func() time.Time, reserved uint64, reserve Reserve) *Sequences {
 	return &Sequences{
-		now: now, reserve: reserve, wait: wait, state: make(map[string]sequence), sweepAt: 1024,
+		now: now, reserve: reserve, wait: wait,
 		floor: reserved + 1, reserved: reserved,
 	}
+}
+
+// KeptSequences is a generator for who commits each Sequence, where every process finds it, before it uses the number.
+// reserved is the last tick that processes have reserved which did not.
+func KeptSequences(now func() time.Time, reserved uint64) *Sequences {
+	return &Sequences{now: now, kept: true, floor: reserved + 1}
 }
 
 func wait(ctx context.Context, d time.Duration) error {
@@ -116,29 +126,31 @@ func (s *Sequences) Prepare(ctx context.Context) error {
 	return nil
 }
 
-// Next returns a sequence number for the SUPI, greater than all that were returned before.
-func (s *Sequences) Next(ctx context.Context, supi string) (SQN, error) {
+// Next returns a sequence number greater than all that were issued to the subscriber, of whom that is remembered, and what is
+// to be remembered.
+func (s *Sequences) Next(ctx context.Context, was Sequence) (SQN, Sequence, error) {
 	giveUp := s.now().Add(waitLimit)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for {
-		st := s.state[supi]
-		seq, err := s.upcoming(st)
+		seq, err := s.upcoming(was)
 		if err != nil {
-			return 0, err
+			return 0, was, err
 		}
-		tick := uint64(int64(seq) - st.dif)
+		issued := SQN(seq<<IndexBits | seq&(1<<IndexBits-1))
+		if s.kept {
+			return issued, Sequence{seq, was.DIF}, nil
+		}
+		tick := uint64(int64(seq) - was.DIF)
 		if tick+block/2 > s.reserved {
 			s.extend(tick + block)
 		}
 		clock := s.clock()
 		if tick <= s.reserved || tick <= clock {
-			st.last = seq
-			s.store(supi, st)
-			return SQN(seq<<IndexBits | seq&(1<<IndexBits-1)), nil
+			return issued, Sequence{seq, was.DIF}, nil
 		}
 		if err := s.await(ctx, time.Duration(tick-clock)*Tick, giveUp); err != nil {
-			return 0, err
+			return 0, was, err
 		}
 	}
 }
@@ -191,17 +203,16 @@ func (s *Sequences) await(ctx context.Context, until time.Duration, giveUp time.
 // returns what that USIM accepts. fresh says that the AUTS answers a challenge of ours that is still
 // open. Only then may the sequence number step back to the USIM's; an old AUTS can at most move it
 // forward.
-func (s *Sequences) Resynchronise(supi string, sqnMS SQN, fresh bool) error {
+func (s *Sequences) Resynchronise(was Sequence, sqnMS SQN, fresh bool) (Sequence, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	st := s.state[supi]
-	next, err := s.upcoming(st)
+	next, err := s.upcoming(was)
 	if err != nil {
-		return err
+		return was, err
 	}
 	seqMS := uint64(sqnMS) >> IndexBits
 	if seqMS >= seqMax {
-		return ErrSequenceExhausted
+		return was, ErrSequenceExhausted
 	}
 	switch {
 	case next <= seqMS:
@@ -210,22 +221,26 @@ func (s *Sequences) Resynchronise(supi string, sqnMS SQN, fresh bool) error {
 		// Further ahead of the USIM than it accepts in one step.
 	default:
 		// What comes next is in the range that the USIM accepts: nothing to correct.
-		return nil
+		return was, nil
 	}
-	st.dif = int64(seqMS+1) - int64(s.glc())
-	st.last = seqMS
-	s.store(supi, st)
-	return nil
+	return Sequence{Last: seqMS, DIF: int64(seqMS+1) - int64(s.glc())}, nil
+}
+
+// Needless says that nothing need be remembered: who has no offset and no lead over the clock gets the same without.
+func (s *Sequences) Needless(q Sequence) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return q.DIF == 0 && q.Last < s.glc()
 }
 
 // upcoming is the SEQ that Next would issue.
-func (s *Sequences) upcoming(st sequence) (uint64, error) {
-	seq := int64(s.glc()) + st.dif
+func (s *Sequences) upcoming(was Sequence) (uint64, error) {
+	seq := int64(s.glc()) + was.DIF
 	if seq < 1 {
 		seq = 1
 	}
-	if uint64(seq) <= st.last {
-		seq = int64(st.last) + 1
+	if uint64(seq) <= was.Last {
+		seq = int64(was.Last) + 1
 	}
 	if seq > seqMax {
 		return 0, ErrSequenceExhausted
@@ -243,18 +258,3 @@ func TickAt(t time.Time) uint64 { return uint64(max(t.UnixNano(), 0)) / uint64(T
 
 // TimeOf is the inverse of TickAt.
 func TimeOf(tick uint64) time.Time { return time.Unix(0, 0).Add(time.Duration(tick) * Tick) }
-
-// store bounds the memory: who has no offset and no lead over the clock needs no entry.
-func (s *Sequences) store(supi string, st sequence) {
-	s.state[supi] = st
-	if len(s.state) < s.sweepAt {
-		return
-	}
-	glc := s.glc()
-	for k, v := range s.state {
-		if v.dif == 0 && v.last < glc {
-			delete(s.state, k)
-		}
-	}
-	s.sweepAt = 2*len(s.state) + 1024
-}

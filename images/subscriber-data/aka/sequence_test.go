@@ -66,15 +66,42 @@ func (l *ledger) read() (tick uint64, writes int) {
 	return l.tick, l.writes
 }
 
+// process is a generator, and what one process remembers.
+type process struct {
+	*Sequences
+	mu    sync.Mutex
+	state map[string]Sequence
+}
+
+func remembering(s *Sequences) *process {
+	return &process{Sequences: s, state: make(map[string]Sequence)}
+}
+
+func (p *process) Next(ctx context.Context, supi string) (SQN, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n, st, err := p.Sequences.Next(ctx, p.state[supi])
+	p.state[supi] = st
+	return n, err
+}
+
+func (p *process) Resynchronise(supi string, sqnMS SQN, fresh bool) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	st, err := p.Sequences.Resynchronise(p.state[supi], sqnMS, fresh)
+	p.state[supi] = st
+	return err
+}
+
 // start is a generator of a new process.
-func (l *ledger) start(c *clock) *Sequences {
+func (l *ledger) start(c *clock) *process {
 	tick, _ := l.read()
-	return NewSequences(c.now, tick, l.reserve)
+	return remembering(NewSequences(c.now, tick, l.reserve))
 }
 
 const supi = "imsi-208930000000001"
 
-func next(t *testing.T, s *Sequences) SQN {
+func next(t *testing.T, s *process) SQN {
 	t.Helper()
 	n, err := s.Next(context.Background(), supi)
 	if err != nil {
@@ -131,9 +158,9 @@ func TestNextGrowsAcrossRestarts(t *testing.T) {
 					last = n
 				}
 				// The process ends with a reservation under way, or without.
-				s.mu.Lock()
+				s.Sequences.mu.Lock()
 				done := s.underWay
-				s.mu.Unlock()
+				s.Sequences.mu.Unlock()
 				if done != nil && process == 1 {
 					<-done
 				}
@@ -156,8 +183,8 @@ func TestNextWaitsForTheClockWhereNothingIsReserved(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := newClock()
 			waited := 0
-			start := func() *Sequences {
-				s := NewSequences(c.now, 0, reserve)
+			start := func() *process {
+				s := remembering(NewSequences(c.now, 0, reserve))
 				s.wait = func(_ context.Context, d time.Duration) error {
 					waited++
 					c.advance(d)
@@ -253,17 +280,57 @@ func TestNextUsesTheWholeIndexArray(t *testing.T) {
 	}
 }
 
-func TestSequencesBoundTheirMemory(t *testing.T) {
+// What is remembered of a subscriber may be forgotten when the clock has passed it, and no sooner.
+func TestWhatNeedNotBeRemembered(t *testing.T) {
 	c := newClock()
-	s := new(ledger).start(c)
-	for i := range 20000 {
-		if _, err := s.Next(t.Context(), fmt.Sprintf("imsi-%015d", i)); err != nil {
+	for name, s := range map[string]*Sequences{"kept": KeptSequences(c.now, 0), "reserved": NewSequences(c.now, 0, new(ledger).reserve)} {
+		_, once, err := s.Next(t.Context(), Sequence{})
+		if err != nil {
 			t.Fatal(err)
 		}
-		c.advance(time.Millisecond)
+		twice := once
+		if _, twice, err = s.Next(t.Context(), once); err != nil {
+			t.Fatal(err)
+		}
+		for sentence, tt := range map[string]struct {
+			of    Sequence
+			after time.Duration
+			want  bool
+		}{
+			"within the tick":                    {once, 0, false},
+			"a tick later":                       {once, Tick, true},
+			"twice, a tick later":                {twice, Tick, false},
+			"twice, two ticks later":             {twice, 2 * Tick, true},
+			"a USIM that does not keep the time": {Sequence{1, -5}, time.Hour, false},
+		} {
+			c.advance(tt.after)
+			if got := s.Needless(tt.of); got != tt.want {
+				t.Errorf("%s: %s: %v", name, sentence, got)
+			}
+			c.advance(-tt.after)
+		}
 	}
-	if len(s.state) > 4000 {
-		t.Errorf("%d entries for subscribers that are long done", len(s.state))
+}
+
+// Where each number is kept, nothing waits for the clock or for a reservation, and whoever goes on from what is kept issues
+// greater ones, also behind a clock that was set back.
+func TestKeptSequencesGoOnInAnotherProcess(t *testing.T) {
+	c := newClock()
+	_, first, err := KeptSequences(c.now, TickAt(c.now())+500).Next(t.Context(), Sequence{})
+	if err != nil || first.Last != TickAt(c.now())+501 {
+		t.Errorf("behind what was reserved: %+v, %v", first, err)
+	}
+	var kept Sequence
+	var last SQN
+	for n := range 1000 {
+		if n%300 == 299 {
+			c.advance(-time.Hour)
+		}
+		got, now, err := KeptSequences(c.now, 0).Next(t.Context(), kept)
+		if err != nil || got>>IndexBits <= last>>IndexBits {
+			t.Fatalf("challenge %d: SEQ %d after %d, %v", n, got>>IndexBits, last>>IndexBits, err)
+		}
+		kept, last = now, got
 	}
 }
 
@@ -292,7 +359,7 @@ func TestNextIsSafeForConcurrentUse(t *testing.T) {
 type network struct {
 	t         *testing.T
 	c         Credentials
-	sequences *Sequences
+	sequences *process
 }
 
 // authenticate runs one challenge and returns what the USIM said.

@@ -16,6 +16,7 @@ import (
 
 	"core5g.dev/core5g/images/nf/sbi"
 	"core5g.dev/core5g/images/subscriber-data/aka"
+	"core5g.dev/core5g/images/subscriber-data/records"
 	"core5g.dev/core5g/images/subscriber-data/subscription"
 	"core5g.dev/core5g/images/subscriber-data/suci"
 )
@@ -23,11 +24,6 @@ import (
 const (
 	service = "nausf-auth"
 	prefix  = "/nausf-auth/v1/ue-authentications"
-
-	// contextLifetime covers five transmissions of the Authentication Request, 6 s apart (T3560,
-	// TS 24.501 10.2), and contextCapacity a storm of registrations within it.
-	contextLifetime = 60 * time.Second
-	contextCapacity = 50000
 )
 
 // Results of an authentication, as the metric counts them.
@@ -55,18 +51,18 @@ type Directory interface {
 type AUSF struct {
 	directory Directory
 	sequences *aka.Sequences
-	contexts  *contexts
+	memory    *memory
 	random    io.Reader
 	log       *slog.Logger
 	results   *prometheus.CounterVec
 }
 
-// New returns an AUSF on the given clock, with sequence numbers of the generator.
-func New(directory Directory, sequences *aka.Sequences, now func() time.Time, log *slog.Logger, reg prometheus.Registerer) *AUSF {
+// New returns an AUSF on the given clock, with sequence numbers of the generator. What it must remember is in the records.
+func New(directory Directory, sequences *aka.Sequences, kept *records.Records, now func() time.Time, log *slog.Logger, reg prometheus.Registerer) *AUSF {
 	a := &AUSF{
 		directory: directory,
 		sequences: sequences,
-		contexts:  newContexts(now, contextLifetime, contextCapacity),
+		memory:    newMemory(kept, now),
 		random:    rand.Reader,
 		log:       log,
 		results: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -83,6 +79,9 @@ func New(directory Directory, sequences *aka.Sequences, now func() time.Time, lo
 	}
 	return a
 }
+
+// Tidy drops what need not be remembered any more. One replica does it now and then.
+func (a *AUSF) Tidy(ctx context.Context) error { return a.memory.tidy(ctx, a.sequences) }
 
 // Register adds the AUSF's operations.
 func (a *AUSF) Register(r *sbi.Router) {
@@ -153,12 +152,13 @@ func (a *AUSF) authenticate(r *http.Request) (sbi.Answer, error) {
 		return sbi.Answer{}, sbi.NewProblem(http.StatusInternalServerError, "AV_GENERATION_PROBLEM",
 			"the keys of the subscriber cannot be read")
 	}
+	var resynchronise func(*remembered) error
 	if info.ResynchronizationInfo != nil {
-		if err := a.resynchronise(supi, credentials, info); err != nil {
+		if resynchronise, err = a.resynchronise(supi, credentials, info); err != nil {
 			return sbi.Answer{}, err
 		}
 	}
-	return a.challenge(r, supi, credentials, info.ServingNetworkName)
+	return a.challenge(r, supi, credentials, info.ServingNetworkName, resynchronise)
 }
 
 // authoriseServingNetwork lets only the core's own PLMNs ask (TS 33.501 6.1.2).
@@ -213,50 +213,63 @@ func (a *AUSF) resolve(ctx context.Context, identity string) (string, error) {
 	return "", err
 }
 
-// resynchronise takes the USIM's sequence number over (TS 33.501 6.1.3.3.2).
-func (a *AUSF) resynchronise(supi string, credentials aka.Credentials, info authenticationInfo) error {
+// resynchronise verifies an AUTS, and returns what takes the USIM's sequence number over (TS 33.501 6.1.3.3.2).
+func (a *AUSF) resynchronise(supi string, credentials aka.Credentials, info authenticationInfo) (func(*remembered) error, error) {
 	var rnd [16]byte
 	var auts [14]byte
 	if !decodeHex(rnd[:], info.ResynchronizationInfo.RAND) || !decodeHex(auts[:], info.ResynchronizationInfo.AUTS) {
-		return sbi.BadRequest("OPTIONAL_IE_INCORRECT", "rand has 32 and auts 28 hexadecimal digits")
+		return nil, sbi.BadRequest("OPTIONAL_IE_INCORRECT", "rand has 32 and auts 28 hexadecimal digits")
 	}
 	sqnMS, err := credentials.OpenAUTS(rnd, auts)
 	if err != nil {
 		a.count(resultMACFailure)
 		a.log.Warn("resynchronisation refused", "supi", supi, "error", err)
-		return sbi.NewProblem(http.StatusForbidden, "AUTHENTICATION_REJECTED", "AUTS is not the subscriber's")
+		return nil, sbi.NewProblem(http.StatusForbidden, "AUTHENTICATION_REJECTED", "AUTS is not the subscriber's")
 	}
-	if err := a.sequences.Resynchronise(supi, sqnMS, a.contexts.challenged(supi, rnd)); err != nil {
-		return sbi.NewProblem(http.StatusForbidden, "AUTHENTICATION_REJECTED", err.Error())
-	}
-	a.count(resultResync)
-	a.log.Info("sequence number resynchronised", "supi", supi)
-	return nil
+	return func(m *remembered) error {
+		now, err := a.sequences.Resynchronise(m.Sequence, sqnMS, m.challenged(rnd))
+		if err != nil {
+			return sbi.NewProblem(http.StatusForbidden, "AUTHENTICATION_REJECTED", err.Error())
+		}
+		m.Sequence = now
+		return nil
+	}, nil
 }
 
-// challenge makes a vector and keeps what the confirmation needs.
-func (a *AUSF) challenge(r *http.Request, supi string, credentials aka.Credentials, snn string) (sbi.Answer, error) {
-	sqn, err := a.sequences.Next(r.Context(), supi)
-	if err != nil {
-		return sbi.Answer{}, sbi.NewProblem(http.StatusInternalServerError, "AV_GENERATION_PROBLEM", err.Error())
-	}
+// challenge makes a vector, and keeps with its sequence number what the confirmation needs.
+func (a *AUSF) challenge(r *http.Request, supi string, credentials aka.Credentials, snn string, resynchronise func(*remembered) error) (sbi.Answer, error) {
 	var rnd [16]byte
-	var id [16]byte
 	if _, err := io.ReadFull(a.random, rnd[:]); err != nil {
 		return sbi.Answer{}, fmt.Errorf("random numbers: %w", err)
 	}
-	if _, err := io.ReadFull(a.random, id[:]); err != nil {
-		return sbi.Answer{}, fmt.Errorf("random numbers: %w", err)
-	}
-	vector, err := credentials.Vector(rnd, sqn, snn)
+	var vector aka.Vector
+	ctx := r.Context()
+	id, err := a.memory.add(ctx, supi, func(m *remembered) (opened, error) {
+		if resynchronise != nil {
+			if err := resynchronise(m); err != nil {
+				return opened{}, err
+			}
+		}
+		sqn, now, err := a.sequences.Next(ctx, m.Sequence)
+		if err != nil {
+			return opened{}, sbi.NewProblem(http.StatusInternalServerError, "AV_GENERATION_PROBLEM", err.Error())
+		}
+		m.Sequence = now
+		if vector, err = credentials.Vector(rnd, sqn, snn); err != nil {
+			return opened{}, sbi.NewProblem(http.StatusInternalServerError, "AV_GENERATION_PROBLEM",
+				"the authentication vector cannot be computed")
+		}
+		return opened{RAND: rnd[:], XRESStar: vector.XRESStar[:], KSEAF: vector.KSEAF[:]}, nil
+	})
 	if err != nil {
-		return sbi.Answer{}, sbi.NewProblem(http.StatusInternalServerError, "AV_GENERATION_PROBLEM",
-			"the authentication vector cannot be computed")
+		return sbi.Answer{}, err
 	}
-	pending := &authContext{id: hex.EncodeToString(id[:]), supi: supi, servingNetworkName: snn, vector: vector}
-	a.contexts.add(pending)
+	if resynchronise != nil {
+		a.count(resultResync)
+		a.log.Info("sequence number resynchronised", "supi", supi)
+	}
 	a.count(resultChallenged)
-	resource := sbi.BaseURI(r) + prefix + "/" + pending.id
+	resource := sbi.BaseURI(r) + prefix + "/" + id
 	return sbi.Answer{
 		Status:   http.StatusCreated,
 		Location: resource,
@@ -288,29 +301,36 @@ func (a *AUSF) confirm(r *http.Request) (sbi.Answer, error) {
 	if err := sbi.ReadJSON(r, &data); err != nil {
 		return sbi.Answer{}, err
 	}
-	pending, ok := a.contexts.take(r.PathValue("authCtxId"))
+	pending, ok, err := a.memory.take(r.Context(), r.PathValue("authCtxId"), a.sequences)
+	if err != nil {
+		return sbi.Answer{}, err
+	}
 	if !ok {
 		return sbi.Answer{}, contextNotFound()
 	}
 	var resStar [16]byte
 	// An absent or malformed RES* is a wrong one: the UE did not prove anything.
-	if !decodeHex(resStar[:], data.RESStar) || !hmac.Equal(resStar[:], pending.vector.XRESStar[:]) {
+	if !decodeHex(resStar[:], data.RESStar) || !hmac.Equal(resStar[:], pending.XRESStar) {
 		a.count(resultWrongRES)
-		a.log.Info("authentication failed: wrong RES*", "supi", pending.supi)
+		a.log.Info("authentication failed: wrong RES*", "supi", pending.SUPI)
 		return sbi.Answer{Status: http.StatusOK, Body: confirmationResponse{AuthResult: "AUTHENTICATION_FAILURE"}}, nil
 	}
 	a.count(resultSuccess)
-	a.log.Info("authentication succeeded", "supi", pending.supi)
+	a.log.Info("authentication succeeded", "supi", pending.SUPI)
 	return sbi.Answer{Status: http.StatusOK, Body: confirmationResponse{
 		AuthResult: "AUTHENTICATION_SUCCESS",
-		SUPI:       pending.supi,
-		KSEAF:      hex.EncodeToString(pending.vector.KSEAF[:]),
+		SUPI:       pending.SUPI,
+		KSEAF:      hex.EncodeToString(pending.KSEAF),
 	}}, nil
 }
 
 // remove forgets an authentication (TS 29.509 5.2.2.2.4).
 func (a *AUSF) remove(r *http.Request) (sbi.Answer, error) {
-	if _, ok := a.contexts.take(r.PathValue("authCtxId")); !ok {
+	_, ok, err := a.memory.take(r.Context(), r.PathValue("authCtxId"), a.sequences)
+	if err != nil {
+		return sbi.Answer{}, err
+	}
+	if !ok {
 		return sbi.Answer{}, contextNotFound()
 	}
 	return sbi.Answer{Status: http.StatusNoContent}, nil

@@ -5,12 +5,10 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-
-	"core5g.dev/core5g/images/subscriber-data/subscription"
 )
 
 var registeredDesc = prometheus.NewDesc("core5g_registered_ues",
-	"UEs for which an AMF has registered since this program began, by each S-NSSAI that their subscription had then.", []string{"snssai"}, nil)
+	"UEs for which an AMF has registered, by each S-NSSAI that their subscription had then. Of several replicas one says so.", []string{"snssai"}, nil)
 
 // slicesTimeout bounds what a scrape asks the directory for.
 const slicesTimeout = 3 * time.Second
@@ -21,33 +19,18 @@ type registeredUEs struct{ udm *UDM }
 func (r registeredUEs) Describe(ch chan<- *prometheus.Desc) { ch <- registeredDesc }
 
 func (r registeredUEs) Collect(ch chan<- prometheus.Metric) {
-	counts := r.udm.registrations.bySlice()
+	if !r.udm.tells() { // one of the replicas counts for all
+		return
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), slicesTimeout)
 	defer cancel()
-	if slices, err := r.udm.directory.Slices(ctx); err == nil {
-		for _, s := range slices { // one that nobody uses is told with 0
-			counts[s.SNSSAI] += 0
+	slices, err := r.udm.directory.Slices(ctx)
+	if err != nil {
+		return
+	}
+	for _, s := range slices { // one that nobody uses is told with 0
+		if n, err := r.udm.registrations.records.Count(ctx, groupOfSlice(s.SNSSAI)); err == nil {
+			ch <- prometheus.MustNewConstMetric(registeredDesc, prometheus.GaugeValue, float64(n), s.SNSSAI.String())
 		}
 	}
-	for snssai, n := range counts {
-		ch <- prometheus.MustNewConstMetric(registeredDesc, prometheus.GaugeValue, float64(n), snssai.String())
-	}
-}
-
-// bySlice counts each UE once, over whichever access it is registered.
-func (g registrations) bySlice() map[subscription.SNSSAI]int {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	counts := map[subscription.SNSSAI]int{}
-	for key, registration := range g.amf {
-		if key.access == accessNon3GPP {
-			if _, both := g.amf[amfKey{key.supi, access3GPP}]; both {
-				continue
-			}
-		}
-		for _, snssai := range registration.snssais {
-			counts[snssai]++
-		}
-	}
-	return counts
 }

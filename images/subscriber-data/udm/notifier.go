@@ -2,10 +2,11 @@ package udm
 
 // Notifications: of deregistration (TS 29.503 5.3.2.3.2), to the AMF that served a UE until another registered, or that
 // serves one whom nobody is to serve any more; of changes of data (5.2.2.5), to whoever asked for them. Whoever has one to send
-// only puts it into the queue; workers, which run while there are any, send them. A deregistration that finds no room is lost,
-// since a request waits behind it; a change of data waits for room, so that nothing counts as told that was not. Who does not answer is asked again until
+// only puts it into the queue; workers, which run while there are any, send them. A deregistration that finds no room stays
+// with the registration, and is sent later, since a request waits behind it; a change of data waits for room. Who does not answer is asked again until
 // the notification is old: who is gone needs none. Before each attempt it is asked whether the notification still holds: a UE
-// may have come back to the AMF in the meantime, and a late notification would take it away again.
+// may have come back to the AMF in the meantime, and a late notification would take it away again. What has come of it is said
+// to who sent it, and only then does it count as told: a replica that dies before leaves it to another.
 
 import (
 	"bytes"
@@ -15,6 +16,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -71,9 +73,9 @@ type notification struct {
 	about []any
 	uri   string
 	data  any
-	// superseded says that it does not hold any more, refused hears with which status it was refused; nil: nobody.
-	superseded func() bool
-	refused    func(status int)
+	// superseded says that it does not hold any more; done hears what has come of it, with the status of a refusal.
+	superseded func(context.Context) bool
+	done       func(result string, status int)
 	results    *prometheus.CounterVec
 	before     time.Time
 }
@@ -114,43 +116,48 @@ func newNotifier(transport http.RoundTripper, log *slog.Logger, reg prometheus.R
 	return n
 }
 
-// deregister has the AMF behind the callback URI notified that another serves the UE.
-func (n *notifier) deregister(registrations registrations, key amfKey, uri, reason string) {
-	n.send(n.ofAMF(key, uri, reason, func() bool {
-		now, ok := registrations.of(key)
-		return ok && string(now.callback) == uri
-	}))
+// doneLimit is for writing down what has come of a notification.
+const doneLimit = 5 * time.Second
+
+// deregister has the AMF before notified that another serves the UE.
+func (n *notifier) deregister(registrations registrations, supi string, f farewell, done func(result string)) {
+	n.send(n.ofAMF(amfKey{supi, f.Access}, f.URI, f.Reason, func(ctx context.Context) bool {
+		ue, err := registrations.ue(ctx, supi)
+		if err != nil {
+			return false
+		}
+		now := ue.AMF[f.Access]
+		return now != nil && string(now.callback) == f.URI || !slices.ContainsFunc(ue.Farewells, f.same) // it was told meanwhile
+	}, func(result string, _ int) { done(result) }))
 }
 
 // withdraw has the AMF behind the callback URI notified that nobody is to serve the UE. It waits for room.
-func (n *notifier) withdraw(registrations registrations, key amfKey, uri string) {
-	n.sendWhenRoom(n.ofAMF(key, uri, reasonWithdrawn, func() bool {
-		now, ok := registrations.of(key)
-		return !ok || !now.withdrawn
-	}))
+func (n *notifier) withdraw(key amfKey, uri string, superseded func(context.Context) bool, done func(result string, status int)) {
+	n.sendWhenRoom(n.ofAMF(key, uri, reasonWithdrawn, superseded, done))
 }
 
-func (n *notifier) ofAMF(key amfKey, uri, reason string, superseded func() bool) notification {
+func (n *notifier) ofAMF(key amfKey, uri, reason string, superseded func(context.Context) bool, done func(string, int)) notification {
 	access := map[string]string{access3GPP: "3GPP_ACCESS", accessNon3GPP: "NON_3GPP_ACCESS"}[key.access]
 	return notification{
 		what: "notification of deregistration", about: []any{"supi", key.supi, "access", access, "reason", reason},
-		uri: uri, data: deregistrationData{reason, access}, superseded: superseded, results: n.deregistrations,
+		uri: uri, data: deregistrationData{reason, access}, superseded: superseded, done: done, results: n.deregistrations,
 	}
 }
 
 // changed has a consumer of data notified. It waits for room.
-func (n *notifier) changed(supi, uri string, data any, superseded func() bool, refused func(status int)) {
+func (n *notifier) changed(supi, uri string, data any, superseded func(context.Context) bool, done func(result string, status int)) {
 	n.sendWhenRoom(notification{
-		what: "notification of changed data", about: []any{"supi", supi}, uri: uri, data: data, superseded: superseded, refused: refused, results: n.changes,
+		what: "notification of changed data", about: []any{"supi", supi}, uri: uri, data: data, superseded: superseded, done: done, results: n.changes,
 	})
 }
 
-// send what a request waits behind: where there is no room it is lost.
+// send what a request waits behind: where there is no room, not now.
 func (n *notifier) send(item notification) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if len(n.queue) >= n.most {
 		n.count(item, resultOverflow, nil)
+		item.done(resultOverflow, 0)
 		return
 	}
 	n.enqueue(item)
@@ -189,32 +196,30 @@ func (n *notifier) work() {
 		n.queue = n.queue[1:]
 		n.room.Signal()
 		n.mu.Unlock()
-		result, err := n.deliver(item)
+		result, status, err := n.deliver(item)
+		item.done(result, status)
 		n.count(item, result, err)
 	}
 }
 
 // deliver tries until there is an answer or the notification is not needed any more.
-func (n *notifier) deliver(item notification) (string, error) {
+func (n *notifier) deliver(item notification) (result string, status int, err error) {
 	ctx, cancel := context.WithDeadline(context.Background(), item.before)
 	defer cancel()
 	var last error
 	for wait := retryFirst; ; wait *= 2 {
-		if item.superseded() {
-			return resultSuperseded, nil
+		if item.superseded(ctx) {
+			return resultSuperseded, 0, nil
 		}
 		status, err := n.post(ctx, item)
 		switch {
 		case err != nil:
 			last = err
 		case status < http.StatusMultipleChoices:
-			return resultDelivered, nil
+			return resultDelivered, status, nil
 		case status < http.StatusInternalServerError && status != http.StatusTooManyRequests:
 			// 404 among them: an AMF does not know the UE any more (TS 29.503 6.2.5.2.3.1).
-			if item.refused != nil {
-				item.refused(status)
-			}
-			return resultRefused, fmt.Errorf("the answer was %d", status)
+			return resultRefused, status, fmt.Errorf("the answer was %d", status)
 		default:
 			last = fmt.Errorf("the answer was %d", status)
 		}
@@ -222,7 +227,7 @@ func (n *notifier) deliver(item notification) (string, error) {
 		select {
 		case <-ctx.Done():
 			timer.Stop()
-			return resultUndeliverable, last
+			return resultUndeliverable, 0, last
 		case <-timer.C:
 		}
 	}

@@ -1,6 +1,7 @@
 package udm
 
 import (
+	"context"
 	"io"
 	"log/slog"
 	"net/http"
@@ -16,7 +17,7 @@ type answering func(*http.Request) (*http.Response, error)
 
 func (a answering) RoundTrip(r *http.Request) (*http.Response, error) { return a(r) }
 
-// A change of data that finds no room waits for it, and is told; a deregistration is lost, since a request waits behind it.
+// A change of data that finds no room waits for it, and is told; a deregistration does not, since a request waits behind it.
 func TestNothingCountsAsToldForWantOfRoom(t *testing.T) {
 	open := make(chan struct{})
 	n := newNotifier(answering(func(*http.Request) (*http.Response, error) {
@@ -24,7 +25,7 @@ func TestNothingCountsAsToldForWantOfRoom(t *testing.T) {
 		return &http.Response{StatusCode: http.StatusNoContent, Body: io.NopCloser(strings.NewReader(""))}, nil
 	}), slog.New(slog.DiscardHandler), prometheus.NewRegistry())
 	n.most = 2
-	holds := func() bool { return false }
+	holds, done := func(context.Context) bool { return false }, func(string, int) {}
 	until := func(what string, is func() bool) {
 		t.Helper()
 		for end := time.Now().Add(10 * time.Second); !is(); time.Sleep(time.Millisecond) {
@@ -39,21 +40,25 @@ func TestNothingCountsAsToldForWantOfRoom(t *testing.T) {
 		return len(n.queue)
 	}
 	for range notificationWorkers { // each has one that nobody answers
-		n.changed("imsi-1", "http://smf/1", nil, holds, nil)
+		n.changed("imsi-1", "http://smf/1", nil, holds, done)
 		until("a worker has it", func() bool { return waiting() == 0 })
 	}
 	const more = 5
 	queued := make(chan struct{}, more)
 	for range more {
 		go func() {
-			n.changed("imsi-2", "http://smf/2", nil, holds, nil)
+			n.changed("imsi-2", "http://smf/2", nil, holds, done)
 			queued <- struct{}{}
 		}()
 	}
 	<-queued
 	<-queued // there is room for two
 	until("the queue is full", func() bool { return waiting() == n.most })
-	n.deregister(registrations{}, amfKey{supi: "imsi-3"}, "http://amf/3", reasonAreaChange)
+	overflow := ""
+	n.deregister(registrations{}, "imsi-3", farewell{URI: "http://amf/3", Access: access3GPP, Reason: reasonAreaChange}, func(result string) { overflow = result })
+	if overflow != resultOverflow {
+		t.Errorf("a deregistration without room: %q", overflow)
+	}
 	close(open)
 	for range more - 2 {
 		<-queued

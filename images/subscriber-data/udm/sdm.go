@@ -2,6 +2,7 @@ package udm
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"core5g.dev/core5g/images/nf/sbi"
+	"core5g.dev/core5g/images/subscriber-data/records"
 	"core5g.dev/core5g/images/subscriber-data/subscription"
 )
 
@@ -33,24 +35,35 @@ type UDM struct {
 	// Withdraws: the AMF of a UE whose subscriber is deleted or barred is told to deregister it. To be set before the UDM serves.
 	Withdraws bool
 
+	// Tells says whether this replica is the one that tells of changes, nil: it is alone. To be set before the UDM serves.
+	Tells func() bool
+
 	directory     Directory
 	registrations registrations
 	notifier      *notifier
-	subscriptions *sbi.Subscriptions
+	subscriptions *records.Subscriptions
 	log           *slog.Logger
 
 	// seen counts what Changed was told.
-	seen     atomic.Uint64
-	changes  sync.Mutex
-	pending  map[string]bool // SUPIs whose data may have changed, "" for all of them
-	checking bool
+	seen    atomic.Uint64
+	changes sync.Mutex
+	// pending are SUPIs whose data may have changed, "" for all of them; young and old those that are looked at again later.
+	pending, young, old map[string]bool
+	checking, waiting   bool
+	// underWay are notifications by whom they are for, with the SUPI where it is to be looked again afterwards.
+	underWay map[string]string
+	// orphans are records that had no subscriber when it was tidied last.
+	orphans map[string]bool
 }
 
-// New returns a UDM that tells the registry who is registered. It calls AMFs with the transport.
-func New(directory Directory, callbacks http.RoundTripper, log *slog.Logger, reg prometheus.Registerer) *UDM {
+func (u *UDM) tells() bool { return u.Tells == nil || u.Tells() }
+
+// New returns a UDM that tells the registry who is registered. It calls AMFs with the transport. What it must remember is in the
+// records.
+func New(directory Directory, kept *records.Records, callbacks http.RoundTripper, log *slog.Logger, reg prometheus.Registerer) *UDM {
 	u := &UDM{
-		directory: directory, registrations: newRegistrations(), subscriptions: sbi.NewSubscriptions(subscriptionsOfOne), log: log,
-		pending: make(map[string]bool),
+		directory: directory, registrations: registrations{kept}, subscriptions: records.NewSubscriptions(kept, "sdm", subscriptionsOfOne), log: log,
+		pending: make(map[string]bool), young: make(map[string]bool), underWay: make(map[string]string),
 	}
 	u.notifier = newNotifier(callbacks, log, reg)
 	reg.MustRegister(registeredUEs{u})
@@ -301,15 +314,20 @@ func (u *UDM) ueContextInSMFData(r *http.Request) (sbi.Answer, error) {
 	if err != nil {
 		return sbi.Answer{}, err
 	}
-	return sbi.Answer{Status: http.StatusOK, Body: u.contextInSMF(s.SUPI)}, nil
+	data, err := u.contextInSMF(r.Context(), s.SUPI)
+	if err != nil {
+		return sbi.Answer{}, err
+	}
+	return sbi.Answer{Status: http.StatusOK, Body: data}, nil
 }
 
 type contextInSMFData struct {
 	PDUSessions map[string]pduSession `json:"pduSessions,omitempty"`
 }
 
-func (u *UDM) contextInSMF(supi string) contextInSMFData {
-	return contextInSMFData{u.registrations.sessions(supi)}
+func (u *UDM) contextInSMF(ctx context.Context, supi string) (contextInSMFData, error) {
+	sessions, err := u.registrations.sessions(ctx, supi)
+	return contextInSMFData{sessions}, err
 }
 
 // subscriptionDataSets are SubscriptionDataSets of TS 29.503 6.1.6.2.15. Sets that are not served here are left out.
@@ -340,7 +358,10 @@ func (u *UDM) dataSets(r *http.Request) (sbi.Answer, error) {
 			data := smfSelection(s)
 			sets.SMFSel = &data
 		case "UEC_SMF":
-			data := u.contextInSMF(s.SUPI)
+			data, err := u.contextInSMF(r.Context(), s.SUPI)
+			if err != nil {
+				return sbi.Answer{}, err
+			}
 			sets.Contexts = &data
 		}
 	}
@@ -363,8 +384,15 @@ func (u *UDM) subscribe(r *http.Request) (sbi.Answer, error) {
 	if err != nil {
 		return sbi.Answer{}, err
 	}
-	wants.seen = wants.digests(s)
-	id := u.subscriptions.Add(s.SUPI, wants)
+	wants.Seen = wants.digests(s)
+	kept, err := json.Marshal(wants)
+	if err != nil {
+		return sbi.Answer{}, err
+	}
+	id, err := u.subscriptions.Add(r.Context(), s.SUPI, kept)
+	if err != nil {
+		return sbi.Answer{}, err
+	}
 	u.changedSince(seen, s.SUPI)
 	body := make(map[string]any, len(content)+2)
 	for name, value := range content {
@@ -386,7 +414,11 @@ func (u *UDM) subscribe(r *http.Request) (sbi.Answer, error) {
 
 // unsubscribe ends a subscription, once.
 func (u *UDM) unsubscribe(r *http.Request) (sbi.Answer, error) {
-	if u.subscriptions.Remove(r.PathValue("supi"), r.PathValue("subscriptionId")) {
+	removed, err := u.subscriptions.Remove(r.Context(), r.PathValue("supi"), r.PathValue("subscriptionId"))
+	if err != nil {
+		return sbi.Answer{}, err
+	}
+	if removed {
 		return sbi.Answer{Status: http.StatusNoContent}, nil
 	}
 	if _, err := u.subscriber(r); err != nil {

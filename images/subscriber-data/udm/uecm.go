@@ -1,11 +1,12 @@
 package udm
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"net/http"
 	"strconv"
-	"sync"
+	"time"
 
 	"core5g.dev/core5g/images/nf/sbi"
 	"core5g.dev/core5g/images/subscriber-data/subscription"
@@ -15,100 +16,6 @@ const uecmService = "nudm-uecm"
 
 // maxPDUSession is the largest PDU session identity (TS 24.007 11.2.3.1b).
 const maxPDUSession = 15
-
-// registrations says which AMF and SMFs serve a UE. It lives in memory: after a restart a UE counts as
-// not registered until its AMF registers again, which changes nothing for its sessions. Only subscribers
-// that exist are entered, and each has at most a handful of entries.
-type registrations struct {
-	mu  *sync.Mutex
-	amf map[amfKey]amfRegistration
-	smf map[string]map[int]pduSession
-}
-
-type amfKey struct{ supi, access string }
-
-// amfRegistration is Amf3GppAccessRegistration (TS 29.503 6.2.6.2.2) as it came and was modified since, what of it is
-// acted on, and the S-NSSAIs that were subscribed when it came. It is replaced, never changed: answers marshal body.
-type amfRegistration struct {
-	body     map[string]any
-	instance sbi.Text
-	guami    subscription.GUAMI
-	callback sbi.CallbackURI
-	snssais  []subscription.SNSSAI
-	// withdrawn: its AMF was told that nobody is to serve the UE.
-	withdrawn bool
-}
-
-// Accesses, as the paths of the resources call them.
-const (
-	access3GPP    = "amf-3gpp-access"
-	accessNon3GPP = "amf-non-3gpp-access"
-)
-
-// pduSession is SmfRegistration (TS 29.503 6.2.6.2.4) as far as ue-context-in-smf-data repeats it.
-type pduSession struct {
-	SMFInstanceID string              `json:"smfInstanceId"`
-	DNN           string              `json:"dnn"`
-	PLMN          subscription.PLMN   `json:"plmnId"`
-	SingleNssai   subscription.SNSSAI `json:"singleNssai"`
-	PDUSessionID  int                 `json:"pduSessionId"`
-}
-
-func newRegistrations() registrations {
-	return registrations{
-		mu:  new(sync.Mutex),
-		amf: make(map[amfKey]amfRegistration),
-		smf: make(map[string]map[int]pduSession),
-	}
-}
-
-func (g registrations) sessions(supi string) map[string]pduSession {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	out := make(map[string]pduSession)
-	for id, s := range g.smf[supi] {
-		out[strconv.Itoa(id)] = s
-	}
-	return out
-}
-
-// of returns the registration over one access.
-func (g registrations) of(key amfKey) (amfRegistration, bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	r, ok := g.amf[key]
-	return r, ok
-}
-
-// supis are those with a registration.
-func (g registrations) supis() map[string]bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	out := make(map[string]bool, len(g.amf))
-	for key := range g.amf {
-		out[key.supi] = true
-	}
-	return out
-}
-
-// withdraw notes whether anybody is to serve the UE, and gives the callback URIs, by access, of AMFs that have not been told
-// that nobody is.
-func (g registrations) withdraw(supi string, withdrawn bool) map[string]string {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	tell := make(map[string]string)
-	for _, access := range []string{access3GPP, accessNon3GPP} {
-		r, ok := g.amf[amfKey{supi, access}]
-		if !ok || r.withdrawn == withdrawn {
-			continue
-		}
-		if r.withdrawn = withdrawn; withdrawn {
-			tell[access] = string(r.callback)
-		}
-		g.amf[amfKey{supi, access}] = r
-	}
-	return tell
-}
 
 func (u *UDM) registerUECM(r *sbi.Router) {
 	const base = "/nudm-uecm/v1/{supi}/registrations"
@@ -126,8 +33,8 @@ func (u *UDM) registerUECM(r *sbi.Router) {
 }
 
 // readAMFRegistration checks the information elements that TS 29.503 6.2.6.2.2 makes mandatory.
-func readAMFRegistration(c sbi.Content) (amfRegistration, error) {
-	var r amfRegistration
+func readAMFRegistration(c sbi.Content) (*amfRegistration, error) {
+	r := new(amfRegistration)
 	var err error
 	if r.instance, err = sbi.Mandatory[sbi.Text](c, "amfInstanceId"); err != nil {
 		return r, err
@@ -141,9 +48,9 @@ func readAMFRegistration(c sbi.Content) (amfRegistration, error) {
 	if _, err = sbi.Mandatory[sbi.Text](c, "ratType"); err != nil {
 		return r, err
 	}
-	r.body = make(map[string]any, len(c))
+	r.Body = make(map[string]any, len(c))
 	for name := range c {
-		if r.body[name], _, err = sbi.Optional[any](c, name); err != nil {
+		if r.Body[name], _, err = sbi.Optional[any](c, name); err != nil {
 			return r, err
 		}
 	}
@@ -174,24 +81,39 @@ func (u *UDM) putAMF(access string) sbi.Operation {
 			return sbi.Answer{}, sbi.NewProblem(http.StatusForbidden, "ACCESS_NOT_ALLOWED", "the subscriber is barred").About("supi", s.SUPI)
 		}
 		for _, slice := range s.Slices {
-			registration.snssais = append(registration.snssais, slice.SNSSAI)
+			registration.SNSSAIs = append(registration.SNSSAIs, slice.SNSSAI)
 		}
-		key := amfKey{s.SUPI, access}
-		u.registrations.mu.Lock()
-		old, existed := u.registrations.amf[key]
-		u.registrations.amf[key] = registration
-		u.registrations.mu.Unlock()
-		// An AMF that was replaced by another instance at its own address is told nothing: it would drop the UE that
-		// has just registered.
-		if existed && old.instance != registration.instance && old.callback != registration.callback {
-			u.notifier.deregister(u.registrations, key, string(old.callback), reasonOf(access, initial))
+		existed, leaving, err := u.register(r.Context(), amfKey{s.SUPI, access}, registration, reasonOf(access, initial))
+		if err != nil {
+			return sbi.Answer{}, err
+		}
+		if leaving != nil {
+			u.bidFarewell(s.SUPI, *leaving)
 		}
 		u.changedSince(seen, s.SUPI)
 		if existed {
-			return sbi.Answer{Status: http.StatusOK, Body: registration.body}, nil
+			return sbi.Answer{Status: http.StatusOK, Body: registration.Body}, nil
 		}
-		return sbi.Answer{Status: http.StatusCreated, Location: sbi.BaseURI(r) + r.URL.Path, Body: registration.body}, nil
+		return sbi.Answer{Status: http.StatusCreated, Location: sbi.BaseURI(r) + r.URL.Path, Body: registration.Body}, nil
 	}
+}
+
+// register enters an AMF, and says whether there was one before, and which is to be told that it serves the UE no longer.
+func (u *UDM) register(ctx context.Context, key amfKey, registration *amfRegistration, reason string) (existed bool, leaving *farewell, err error) {
+	err = u.registrations.change(ctx, key.supi, true, func(ue *servedUE) error {
+		old := ue.AMF[key.access]
+		existed, leaving = old != nil, nil
+		ue.AMF[key.access] = registration
+		// An AMF that was replaced by another instance at its own address is told nothing: it would drop the UE that
+		// has just registered.
+		if existed && old.instance != registration.instance && old.callback != registration.callback {
+			leaving = &farewell{URI: string(old.callback), Access: key.access, Reason: reason, Since: time.Now().UTC()}
+			ue.Farewells = append(ue.Farewells, *leaving)
+			ue.Farewells = ue.Farewells[max(0, len(ue.Farewells)-mostFarewells):]
+		}
+		return nil
+	})
+	return existed, leaving, err
 }
 
 // modifiable are the members of Amf3GppAccessRegistrationModification (TS 29.503 6.2.6.2.7) that change the
@@ -202,8 +124,12 @@ var modifiable = []string{"pei", "imsVoPs", "backupAmfInfo", "epsInterworkingInf
 // 5.3.2.6.2). The subscription need not be there any more: the UE may deregister because it has just been deleted.
 func (u *UDM) patchAMF(access string) sbi.Operation {
 	return func(r *http.Request) (sbi.Answer, error) {
-		key := amfKey{r.PathValue("supi"), access}
-		if _, ok := u.registrations.of(key); !ok {
+		ctx, key := r.Context(), amfKey{r.PathValue("supi"), access}
+		before, err := u.registrations.of(ctx, key)
+		if err != nil {
+			return sbi.Answer{}, err
+		}
+		if before == nil {
 			if _, err := u.subscriber(r); err != nil {
 				return sbi.Answer{}, err
 			}
@@ -229,22 +155,25 @@ func (u *UDM) patchAMF(access string) sbi.Operation {
 				return sbi.Answer{}, err
 			}
 		}
-		u.registrations.mu.Lock()
-		defer u.registrations.mu.Unlock()
-		registration, ok := u.registrations.amf[key]
-		if !ok {
-			return sbi.Answer{}, notRegistered()
+		err = u.registrations.change(ctx, key.supi, false, func(ue *servedUE) error {
+			registration := ue.AMF[key.access]
+			if registration == nil {
+				return notRegistered()
+			}
+			if registration.guami != guami {
+				return sbi.NewProblem(http.StatusForbidden, "INVALID_GUAMI", "another AMF has registered for this UE").
+					About("supi", key.supi, "amf", guami.AMFID, "registered", registration.guami.AMFID)
+			}
+			if purge {
+				delete(ue.AMF, key.access)
+				return nil
+			}
+			registration.Body = merged(registration.Body, changes)
+			return nil
+		})
+		if err != nil {
+			return sbi.Answer{}, err
 		}
-		if registration.guami != guami {
-			return sbi.Answer{}, sbi.NewProblem(http.StatusForbidden, "INVALID_GUAMI", "another AMF has registered for this UE").
-				About("supi", key.supi, "amf", guami.AMFID, "registered", registration.guami.AMFID)
-		}
-		if purge {
-			delete(u.registrations.amf, key)
-			return sbi.Answer{Status: http.StatusNoContent}, nil
-		}
-		registration.body = merged(registration.body, changes)
-		u.registrations.amf[key] = registration
 		return sbi.Answer{Status: http.StatusNoContent}, nil
 	}
 }
@@ -275,11 +204,14 @@ func (u *UDM) getAMF(access string) sbi.Operation {
 		if err != nil {
 			return sbi.Answer{}, err
 		}
-		registration, ok := u.registrations.of(amfKey{s.SUPI, access})
-		if !ok {
+		registration, err := u.registrations.of(r.Context(), amfKey{s.SUPI, access})
+		if err != nil {
+			return sbi.Answer{}, err
+		}
+		if registration == nil {
 			return sbi.Answer{}, notRegistered()
 		}
-		return sbi.Answer{Status: http.StatusOK, Body: registration.body}, nil
+		return sbi.Answer{Status: http.StatusOK, Body: registration.Body}, nil
 	}
 }
 
@@ -338,15 +270,10 @@ func (u *UDM) putSMF(r *http.Request) (sbi.Answer, error) {
 	if err != nil {
 		return sbi.Answer{}, err
 	}
-	u.registrations.mu.Lock()
-	sessions := u.registrations.smf[s.SUPI]
-	if sessions == nil {
-		sessions = make(map[int]pduSession)
-		u.registrations.smf[s.SUPI] = sessions
+	existed, err := u.registrations.enter(r.Context(), s.SUPI, id, session)
+	if err != nil {
+		return sbi.Answer{}, err
 	}
-	_, existed := sessions[id]
-	sessions[id] = session
-	u.registrations.mu.Unlock()
 	if existed {
 		return sbi.Answer{Status: http.StatusOK, Body: session}, nil
 	}
@@ -361,16 +288,10 @@ func (u *UDM) deleteSMF(r *http.Request) (sbi.Answer, error) {
 		return sbi.Answer{}, err
 	}
 	supi, instance := r.PathValue("supi"), r.URL.Query().Get("smf-instance-id")
-	u.registrations.mu.Lock()
-	session, ok := u.registrations.smf[supi][id]
-	ok = ok && (instance == "" || instance == session.SMFInstanceID)
-	if ok {
-		delete(u.registrations.smf[supi], id)
-		if len(u.registrations.smf[supi]) == 0 {
-			delete(u.registrations.smf, supi)
-		}
+	ok, err := u.registrations.leave(r.Context(), supi, id, instance)
+	if err != nil {
+		return sbi.Answer{}, err
 	}
-	u.registrations.mu.Unlock()
 	if ok {
 		return sbi.Answer{Status: http.StatusNoContent}, nil
 	}

@@ -2,10 +2,12 @@ package udr
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"regexp"
 
 	"core5g.dev/core5g/images/nf/sbi"
+	"core5g.dev/core5g/images/subscriber-data/records"
 	"core5g.dev/core5g/images/subscriber-data/subscription"
 )
 
@@ -79,7 +81,7 @@ func (u *UDR) known(ctx context.Context, ues []string) (string, error) {
 
 type check func(context.Context, sbi.Content) (string, error)
 
-func subscribe(kept *sbi.Subscriptions, check check) sbi.Operation {
+func subscribe(kept *records.Subscriptions, check check) sbi.Operation {
 	return func(r *http.Request) (sbi.Answer, error) {
 		content, err := sbi.ReadContent(r)
 		if err != nil {
@@ -89,24 +91,32 @@ func subscribe(kept *sbi.Subscriptions, check check) sbi.Operation {
 		if err != nil {
 			return sbi.Answer{}, err
 		}
-		return sbi.Answer{
-			Status:   http.StatusCreated,
-			Location: sbi.BaseURI(r) + r.URL.Path + "/" + kept.Add(ue, content),
-			Body:     content,
-		}, nil
-	}
-}
-
-func readSubscription(kept *sbi.Subscriptions) sbi.Operation {
-	return func(r *http.Request) (sbi.Answer, error) {
-		if content, ok := kept.Get(r.PathValue("subscriptionId")); ok {
-			return sbi.Answer{Status: http.StatusOK, Body: content}, nil
+		body, err := json.Marshal(content)
+		if err != nil {
+			return sbi.Answer{}, err
 		}
-		return sbi.Answer{}, sbi.SubscriptionNotFound()
+		id, err := kept.Add(r.Context(), ue, body)
+		if err != nil {
+			return sbi.Answer{}, err
+		}
+		return sbi.Answer{Status: http.StatusCreated, Location: sbi.BaseURI(r) + r.URL.Path + "/" + id, Body: content}, nil
 	}
 }
 
-func replaceSubscription(kept *sbi.Subscriptions, check check) sbi.Operation {
+func readSubscription(kept *records.Subscriptions) sbi.Operation {
+	return func(r *http.Request) (sbi.Answer, error) {
+		found, there, err := kept.Get(r.Context(), r.PathValue("subscriptionId"))
+		if err != nil {
+			return sbi.Answer{}, err
+		}
+		if !there {
+			return sbi.Answer{}, sbi.SubscriptionNotFound()
+		}
+		return sbi.Answer{Status: http.StatusOK, Body: found.Body}, nil
+	}
+}
+
+func replaceSubscription(kept *records.Subscriptions, check check) sbi.Operation {
 	return func(r *http.Request) (sbi.Answer, error) {
 		content, err := sbi.ReadContent(r)
 		if err != nil {
@@ -115,16 +125,24 @@ func replaceSubscription(kept *sbi.Subscriptions, check check) sbi.Operation {
 		if _, err := check(r.Context(), content); err != nil {
 			return sbi.Answer{}, err
 		}
-		if !kept.Replace(r.PathValue("subscriptionId"), content) {
+		there, err := kept.Replace(r.Context(), r.PathValue("subscriptionId"), func(records.Subscription) ([]byte, error) { return json.Marshal(content) })
+		if err != nil {
+			return sbi.Answer{}, err
+		}
+		if !there {
 			return sbi.Answer{}, sbi.SubscriptionNotFound()
 		}
 		return sbi.Answer{Status: http.StatusOK, Body: content}, nil
 	}
 }
 
-func unsubscribe(kept *sbi.Subscriptions) sbi.Operation {
+func unsubscribe(kept *records.Subscriptions) sbi.Operation {
 	return func(r *http.Request) (sbi.Answer, error) {
-		if !kept.Remove("", r.PathValue("subscriptionId")) {
+		there, err := kept.Remove(r.Context(), "", r.PathValue("subscriptionId"))
+		if err != nil {
+			return sbi.Answer{}, err
+		}
+		if !there {
 			return sbi.Answer{}, sbi.SubscriptionNotFound()
 		}
 		return sbi.Answer{Status: http.StatusNoContent}, nil

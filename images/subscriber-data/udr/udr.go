@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"core5g.dev/core5g/images/nf/sbi"
+	"core5g.dev/core5g/images/subscriber-data/records"
 	"core5g.dev/core5g/images/subscriber-data/subscription"
 )
 
@@ -23,15 +24,15 @@ type Directory interface {
 // UDR is the unified data repository.
 type UDR struct {
 	directory                       Directory
-	policyChanges, influenceChanges *sbi.Subscriptions
+	policyChanges, influenceChanges *records.Subscriptions
 }
 
-// New returns a UDR.
-func New(directory Directory) *UDR {
+// New returns a UDR. What it must remember is in the records.
+func New(directory Directory, kept *records.Records) *UDR {
 	return &UDR{
 		directory:        directory,
-		policyChanges:    sbi.NewSubscriptions(subscriptionsOfOne),
-		influenceChanges: sbi.NewSubscriptions(subscriptionsOfOne),
+		policyChanges:    records.NewSubscriptions(kept, "policy", subscriptionsOfOne),
+		influenceChanges: records.NewSubscriptions(kept, "influence", subscriptionsOfOne),
 	}
 }
 
@@ -44,7 +45,7 @@ func (u *UDR) Register(r *sbi.Router) {
 	r.Handle(service, "ReadInfluenceData", "GET "+influence, u.influenceData)
 	for _, kind := range []struct {
 		name, path    string
-		subscriptions *sbi.Subscriptions
+		subscriptions *records.Subscriptions
 		check         func(context.Context, sbi.Content) (string, error)
 	}{
 		{"PolicyDataSubscription", "/nudr-dr/v2/policy-data/subs-to-notify", u.policyChanges, u.checkPolicySubscription},
