@@ -305,7 +305,8 @@ func TestUpdate(t *testing.T) {
 		}, wants{refusal: "S-NSSAI 2 of spec.amf.emergency is not in spec.sliceCatalogue: add {sst: 2} there, or write one of it"}},
 		"fewer terminators": {with(own.DeepCopy(), func(c *api.Core5G) { c.Spec.AMF.Terminators = ptr.To[int32](3) }), func(o client.Object) { o.(*api.Core5G).Spec.AMF.Terminators = nil },
 			wants{warning: "this ends 2 N2 terminators: their gNBs set up N2 anew, and UEs stay registered"}},
-		"a first session store": {there[0], func(o client.Object) { o.(*api.Core5G).Spec.SessionStore = &api.SessionStoreSpec{} }, wants{}},
+		"a first session store": {there[0], func(o client.Object) { o.(*api.Core5G).Spec.SessionStore = &api.SessionStoreSpec{} },
+			wants{warning: "this restarts core5g-subscriber-data"}},
 		"no session store any more": {withStore, func(o client.Object) { o.(*api.Core5G).Spec.SessionStore = nil },
 			wants{warning: "this leaves the session store with all sessions in it"}},
 		"a site's session store": {withStore, func(o client.Object) {

@@ -116,7 +116,7 @@ func networkPolicy(core *api.Core5G, component string) *networkingv1.NetworkPoli
 		return policy
 	case string(api.FunctionSessionStore):
 		// The operator asks whether the store is as it must be.
-		admit(append(keepersOf(core), components(core, []string{componentOperator})...), policyPort(corev1.ProtocolTCP, PortSessionStore))
+		admit(append(keepersOf(core), components(core, []string{"subscriber-data", componentOperator})...), policyPort(corev1.ProtocolTCP, PortSessionStore))
 		return policy
 	case string(api.FunctionAMF):
 		if !core.OwnControlPlane() {

@@ -2,6 +2,7 @@ package specs
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 )
@@ -11,7 +12,7 @@ import (
 var subscriberDataServices = []string{"ausf", "udm", "udr", "nssf"}
 
 // SubscriberData builds AUSF, UDM, UDR and NSSF: one program that serves them from Subscribers, Slices
-// and Secrets.
+// and Secrets. What it remembers lies in the session store, where there is one: then it may be several pods. Without it is one, in memory.
 func SubscriberData(core *api.Core5G, p Platform) FunctionObjects {
 	w := functionWorkload(core, p, api.FunctionSubscriberData)
 	w.args = []string{
@@ -28,6 +29,11 @@ func SubscriberData(core *api.Core5G, p Platform) FunctionObjects {
 			w.args = append(w.args, "--"+nf+"="+sbiURL(core, core.Name+"-"+nf))
 		}
 		w = w.overTLS("/etc/core5g/tls")
+	}
+	if NeedsSessionStore(core) {
+		w.env = append(w.env, fromField("POD_NAME", "metadata.name"))
+		w = w.keepsRecords()
+		w.replicas = ptr.Deref(core.Spec.SubscriberDataReplicas, 1)
 	}
 	w.serviceAccount = p.SubscriberDataServiceAccount
 	w.scratch = map[string]string{"tmp": "/tmp"}
@@ -47,7 +53,14 @@ func SubscriberData(core *api.Core5G, p Platform) FunctionObjects {
 		services = append(services, namedService(core.Namespace, core.Name+"-"+nf, w.labels, w.labels, w.owner,
 			servicePort("sbi", PortSBI, corev1.ProtocolTCP)))
 	}
-	return w.objects(services...)
+	o := w.objects(services...)
+	if w.replicas > 0 {
+		o.Budget = w.budget()
+		for _, s := range o.Services { // one that has not read the objects yet is no use where there are others
+			s.Spec.PublishNotReadyAddresses = false
+		}
+	}
+	return o
 }
 
 // SubscriberDataProblem says that this version deploys no functions for the mode.

@@ -43,6 +43,7 @@ type Core5GList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.controlPlane) || !has(oldSelf.controlPlane) || self.controlPlane == 'Free5GC' || oldSelf.controlPlane == 'Free5GC' || (has(self.amf) && has(self.amf.shards) ? self.amf.shards : 16) == (has(oldSelf.amf) && has(oldSelf.amf.shards) ? oldSelf.amf.shards : 16)",message="amf.shards cannot change while core5g's own AMF serves, because each UE's AMF UE NGAP ID and 5G-TMSI have the number of its shard (16 unless set): leave it as it is, or write controlPlane: Free5GC without it first and both again after, which has all UEs register anew"
 // +kubebuilder:validation:XValidation:rule="!has(self.layout) || self.layout != 'Fused' || !has(self.controlPlane) || self.controlPlane == 'Core5G'",message="layout Fused is of core5g's own functions, and free5GC's are programs of their own: write controlPlane: Core5G, or layout: Distributed"
 // +kubebuilder:validation:XValidation:rule="!has(self.layout) || self.layout != 'Fused' || !has(self.subscriberData) || self.subscriberData == 'Kubernetes'",message="layout Fused serves subscriber data itself: write subscriberData: Kubernetes, or layout: Distributed"
+// +kubebuilder:validation:XValidation:rule="!has(self.subscriberDataReplicas) || self.subscriberDataReplicas == 1 || has(self.sessionStore) || !has(self.controlPlane) || self.controlPlane == 'Core5G'",message="subscriberDataReplicas above 1 share what they remember in a session store, and there is none: write sessionStore: {}, or controlPlane: Core5G, or leave it at 1"
 type Core5GSpec struct {
 	// plmns served by the AMF.
 	// +kubebuilder:validation:MinItems=1
@@ -88,6 +89,14 @@ type Core5GSpec struct {
 	// Slice objects, Free5GC is free5GC's functions on a MongoDB.
 	// +kubebuilder:default=Kubernetes
 	SubscriberData SubscriberDataMode `json:"subscriberData,omitempty"`
+
+	// subscriberDataReplicas are the pods of AUSF, UDM, UDR and NSSF; 1 when left out. More than one share what they remember
+	// in the session store, which there is with controlPlane Core5G or where sessionStore is written. Raising and lowering the number
+	// loses nothing.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=16
+	SubscriberDataReplicas *int32 `json:"subscriberDataReplicas,omitempty"`
 
 	// controlPlane says whose AMF and SMF serve UEs and PDU sessions: Core5G, core5g's own, which keep them in the session store,
 	// or Free5GC, free5GC's, an AMF of one pod and an SMF for each Slice. Changing it ends all PDU sessions, and has every UE

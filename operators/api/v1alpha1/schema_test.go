@@ -195,6 +195,8 @@ func TestSchemaRefusesWithASentence(t *testing.T) {
 				"a time zone without sign":     {`tacs:`, "amf: {networkName: {timeZone: \"02:00\"}}\n  tacs:", `for example "+02:00"`},
 				"a time zone of no land":       {`tacs:`, "amf: {networkName: {timeZone: \"+14:15\"}}\n  tacs:", `from -14:00 to +14:00`},
 				"shards beyond 8 bits":         {`tacs:`, "amf: {shards: 256}\n  tacs:", `less than or equal to 255`},
+				"replicas without a store":     {`tacs:`, "controlPlane: Free5GC\n  subscriberDataReplicas: 2\n  tacs:", `subscriberDataReplicas above 1 share what they remember in a session store, and there is none`},
+				"no replicas":                  {`tacs:`, "subscriberDataReplicas: 0\n  tacs:", `greater than or equal to 1`},
 				"name too long":                {`name: core5g`, `name: a-name-that-is-far-too-long-for-it`, `at most 30 characters`},
 			},
 		},

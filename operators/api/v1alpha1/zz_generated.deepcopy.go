@@ -329,6 +329,11 @@ func (in *Core5GSpec) DeepCopyInto(out *Core5GSpec) {
 		*out = new(SessionStoreSpec)
 		(*in).DeepCopyInto(*out)
 	}
+	if in.SubscriberDataReplicas != nil {
+		in, out := &in.SubscriberDataReplicas, &out.SubscriberDataReplicas
+		*out = new(int32)
+		**out = **in
+	}
 	if in.SessionManagement != nil {
 		in, out := &in.SessionManagement, &out.SessionManagement
 		*out = new(SessionManagementSpec)
