@@ -31,12 +31,14 @@ func IndexSUPI(o client.Object) []string {
 	return nil
 }
 
-// CacheOptions are those of the cache that Cluster reads: one namespace, and of each object what is served.
+// CacheOptions are those of the cache that Cluster reads: one namespace, and of each object what is served. What is read is not
+// copied: nobody changes it, and a challenge reads a Core5G twice.
 func CacheOptions(scheme *runtime.Scheme, namespace string) cache.Options {
 	return cache.Options{
 		Scheme:            scheme,
 		DefaultNamespaces: map[string]cache.Config{namespace: {}},
 		DefaultTransform:  served, NewInformer: objectcache.NewInformer(served),
+		DefaultUnsafeDisableDeepCopy: ptr(true),
 	}
 }
 

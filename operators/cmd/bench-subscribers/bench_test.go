@@ -91,3 +91,13 @@ func TestManifestsHoldEverySubscriberWithItsSecret(t *testing.T) {
 		t.Errorf("%d Secrets and %d SUPIs, want %d", len(secrets), len(supis), n)
 	}
 }
+
+func TestTimesAreReadFromStat(t *testing.T) {
+	const stat = "4711 (a (strange) name) S 1 4711 4711 0 -1 4194560 1 2 3 4 150 25 7 8 20 0 9 0 100 200 300\n"
+	if got := ticksOf(stat); got != 175 {
+		t.Errorf("%d ticks, want 175", got)
+	}
+	if got := ticksOf("4711 (x) S 1\n"); got != 0 {
+		t.Errorf("%d ticks of a line that was cut off", got)
+	}
+}

@@ -4,7 +4,8 @@
 //	bench-subscribers [-subscribers 2000] [-kubectls 4] [-limit 256]
 //
 // There is no kubelet: it plays what makes one Slice Ready. Lines that begin with # say what the figures rest on, the
-// others are key=value: seconds (_s), the most memory that a program had resident (_mib), objects a second (_per_s).
+// others are key=value: seconds (_s), the most memory that a program had resident (_mib), objects a second (_per_s), challenges a
+// second and what each takes of a CPU, in microseconds.
 // It fails where a program has more than its limit.
 package main
 
@@ -67,6 +68,8 @@ type rig struct {
 	folder, kubeconfig string
 	client             client.Client
 	operator, data     *program
+	// environment is what programs are told beside their own.
+	environment []string
 }
 
 func run(ctx context.Context, o options) (err error) {
@@ -161,6 +164,15 @@ func (r *rig) measure(ctx context.Context) error {
 		return err
 	}
 	if err := r.countEvents(ctx); err != nil {
+		return err
+	}
+	if err := r.measureKeyChange(ctx); err != nil {
+		return err
+	}
+	if err := r.measureChallenges(ctx, "", nil); err != nil {
+		return err
+	}
+	if err := r.withStore(ctx); err != nil {
 		return err
 	}
 

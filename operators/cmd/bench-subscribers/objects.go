@@ -172,10 +172,8 @@ func (r *rig) setSMF(ctx context.Context, available int32) error {
 // authenticateAll asks for a challenge for every Subscriber, some at a time: each has its Secret read, and kept for
 // the time that the API server is away.
 func (r *rig) authenticateAll(ctx context.Context) error {
-	protocols := new(http.Protocols)
-	protocols.SetUnencryptedHTTP2(true)
-	h2c := &http.Client{Transport: &http.Transport{Protocols: protocols}}
-	defer h2c.CloseIdleConnections()
+	asks := h2c()
+	defer asks.CloseIdleConnections()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	begin, queue := time.Now(), make(chan int)
@@ -183,7 +181,7 @@ func (r *rig) authenticateAll(ctx context.Context) error {
 	for range 8 {
 		workers.Go(func() {
 			for i := range queue {
-				if err := r.authenticate(ctx, h2c, supi(i)); err != nil {
+				if err := r.authenticate(ctx, asks, supi(i)); err != nil {
 					cancel(err)
 					return
 				}
@@ -205,20 +203,9 @@ func (r *rig) authenticateAll(ctx context.Context) error {
 	return nil
 }
 
-func (r *rig) authenticate(ctx context.Context, h2c *http.Client, supi string) error {
-	body := fmt.Sprintf(`{"supiOrSuci":%q,"servingNetworkName":"5G:mnc093.mcc208.3gppnetwork.org"}`, supi)
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+r.data.sbi+"/nausf-auth/v1/ue-authentications", strings.NewReader(body))
-	if err != nil {
-		return err
+func (r *rig) authenticate(ctx context.Context, asks *http.Client, supi string) error {
+	var answer struct {
+		Type string `json:"authType"`
 	}
-	request.Header.Set("Content-Type", "application/json")
-	response, err := h2c.Do(request)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = response.Body.Close() }()
-	if response.StatusCode != http.StatusCreated {
-		return fmt.Errorf("no challenge for %s: %s", supi, response.Status)
-	}
-	return nil
+	return r.challenge(ctx, asks, supi, &answer)
 }

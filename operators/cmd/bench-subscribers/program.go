@@ -47,6 +47,7 @@ func (r *rig) start(path string, arguments func(*program) []string) (*program, e
 	}
 	p.command = exec.Command(path, arguments(p)...)
 	p.command.Env = append(os.Environ(), "KUBECONFIG="+r.kubeconfig, "POD_NAMESPACE="+namespace, fmt.Sprintf("GOMEMLIMIT=%dKiB", r.limit*1024/10*9))
+	p.command.Env = append(p.command.Env, r.environment...)
 	p.command.Stdout, p.command.Stderr = &p.log, &p.log
 	if err := p.command.Start(); err != nil {
 		return nil, err
