@@ -88,7 +88,7 @@ func (t *turn) connected(message n2.Message) {
 	case *n2.SecondaryRATDataUsageReport:
 		t.resources(m.Sessions, nil, secondaryUsage, "")
 	case *n2.UERadioCapabilityInfoIndication:
-		t.capability = m.Radio
+		t.capability, t.live.radio = m.Radio, m.Paging
 	case *n2.UERadioCapabilityCheckResponse, *n2.LocationReportingFailureIndication, *n2.CellTrafficTrace, *n2.TraceFailureIndication:
 	case *n2.LocationReport:
 		t.seen(m.Location)

@@ -120,6 +120,7 @@ func takeDecided(t *turn, e Event) {
 // changed: step 1, with what the PCF has decided of it; nil: nobody was asked.
 func (t *turn) changed(sub *Subscription, decided *Policy) {
 	was, uplink, downlink, rfsp := t.s.Allowed, t.s.Uplink, t.s.Downlink, t.s.RFSP
+	resliced := t.resliced()
 	t.subscribed(sub)
 	if decided != nil {
 		t.policyAnswered(*decided, sub)
@@ -135,7 +136,7 @@ func (t *turn) changed(sub *Subscription, decided *Policy) {
 		}
 	}
 	t.tellAccess(uplink, downlink, rfsp)
-	if t.s.Untold || !slices.EqualFunc(was, t.s.Allowed, record.Slice.Is) {
+	if t.s.Untold || resliced || !slices.EqualFunc(was, t.s.Allowed, record.Slice.Is) {
 		t.bid(&n1.ConfigurationUpdateCommand{
 			Acknowledge: true, Allowed: nssai(t.s.Allowed), Rejected: t.rejectedNSSAI(),
 			Configured: configuredNSSAI(sub.Slices, t.in.Settings.plmn(t.s.Place.PLMN)), SubscriptionChanged: true, TAIs: t.taiList(),
@@ -149,9 +150,9 @@ func (t *turn) changed(sub *Subscription, decided *Policy) {
 
 // catchUp with what has changed while nobody could tell the UE, or this set: its subscription first, then the network's names.
 func (t *turn) catchUp() {
-	if (t.s.Behind || t.forgotten()) && !t.s.Emergency && t.s.Phase == record.Registered && t.s.Procedure == nil && t.s.Command == nil && t.reachable() {
+	if (t.s.Behind || t.resliced() || t.forgotten()) && !t.s.Emergency && t.s.Phase == record.Registered && t.s.Procedure == nil && t.s.Command == nil && t.reachable() {
 		p := t.begin(Configuration)
-		if !t.s.Behind {
+		if !t.s.Behind && !t.resliced() {
 			p.Flags |= confRenew
 		}
 		t.next(confSubscription)
@@ -165,11 +166,25 @@ func (t *turn) keeps(allowed []record.Slice, list []SubscribedSlice) bool {
 	return slices.ContainsFunc(list, func(s SubscribedSlice) bool { return has(allowed, s.Slice) || s.Default })
 }
 
-// settingsChanged: names are told to those who are there.
+// settingsChanged: names and slices are told to those who are there, and to others when they come.
 func (t *turn) settingsChanged() {
+	switch {
+	case t.s.Phase != record.Registered || !t.resliced():
+	case t.reachable():
+		t.subscriptionChanged() // which the UDM alone has
+		return
+	default:
+		t.s.Behind = true
+	}
 	if t.s.Phase == record.Registered && t.s.Procedure == nil {
 		t.configure()
 	}
+}
+
+// resliced says whether the PLMN has other slices than when the UE was told its own.
+func (t *turn) resliced() bool {
+	p := t.in.Settings.plmn(t.s.Place.PLMN)
+	return p != nil && t.s.Catalogue != 0 && t.s.Catalogue != p.catalogue() && !t.s.Emergency
 }
 
 // configure: step 1, for what the UE was not told of the network's names.

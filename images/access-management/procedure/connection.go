@@ -256,7 +256,7 @@ func (t *turn) setUpContext(nas []byte, sessions []n2.SessionSetup) {
 	key := t.accessKey()
 	m := &n2.InitialContextSetupRequest{
 		UE: ids(t.s.N2), GUAMI: t.in.Settings.guami(t.s.Place.PLMN), Sessions: sessions, Allowed: snssais(t.s.Allowed), Security: t.abilities(),
-		Key: key, Radio: t.capability, RFSP: t.s.RFSP, NAS: nas, Inactive: t.inactive(), MaskedIMEISV: masked(t.s.PEI),
+		Key: key, Radio: t.capability, PagingRadio: t.live.radio, RFSP: t.s.RFSP, NAS: nas, Inactive: t.inactive(), MaskedIMEISV: masked(t.s.PEI),
 	}
 	if len(sessions) > 0 {
 		m.AMBR = &n2.AggregateBitRate{Uplink: t.s.Uplink, Downlink: t.s.Downlink}

@@ -349,6 +349,7 @@ func (t *turn) subscribed(sub *Subscription) {
 	var catalogue, here []record.Slice
 	if plmn != nil {
 		catalogue = plmn.Slices
+		t.s.Catalogue = plmn.catalogue()
 	}
 	if g != nil {
 		here = g.Slices(t.s.Place.PLMN, t.s.Place.TAC)

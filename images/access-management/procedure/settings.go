@@ -59,6 +59,19 @@ func (p *PLMN) serves(tac uint32) bool {
 	return p != nil && (len(p.TACs) == 0 || slices.Contains(p.TACs, tac))
 }
 
+// catalogue as a digest, never 0: a UE whose slices were chosen of another is looked at anew.
+func (p *PLMN) catalogue() uint32 {
+	h := fnv.New32a()
+	for _, s := range p.Slices {
+		h.Write([]byte{s.SST})
+		if s.SD != nil {
+			h.Write(s.SD[:])
+		}
+		h.Write([]byte{0xff, 0})
+	}
+	return h.Sum32() | 1
+}
+
 // names as a digest, 0 where there are none to tell: a UE that was told others is told again.
 func (s *Settings) names() uint32 {
 	if s.FullName == "" && s.ShortName == "" {

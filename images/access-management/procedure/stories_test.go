@@ -356,6 +356,9 @@ func (tr *teller) effectWords(e Effect) string {
 	case Page:
 		return fmt.Sprintf("AMF -> gNBs of %s %v   %s", e.Area.PLMN, e.Area.TACs, messageWords(e.Message))
 	case Reply:
+		if l, is := e.Body.(Lent); is {
+			return fmt.Sprintf("AMF -> %d: %s, uplink COUNT %d, %d sessions", e.To, l.UE.SUPI, l.UE.Security.Uplink, len(l.UE.Sessions))
+		}
 		return fmt.Sprintf("AMF -> %d: %s", e.To, words(reflect.ValueOf(e.Body)))
 	case AskChallenge, AskConfirm:
 		return "AMF -> AUSF: " + words(reflect.ValueOf(e))

@@ -117,6 +117,7 @@ func (t *turn) pageOnce() {
 	}
 	t.do(Page{Area: area, Message: &n2.Paging{
 		Identity: n2.FiveGSTMSI{Set: s.Set, Pointer: s.Pointer, TMSI: t.s.TMSI}, DRX: n2.PagingDRX(t.s.DRX), TAIs: tais(area), Priority: n2.PagingPriority(p.Priority),
+		Radio:      t.live.radio,
 		Assistance: &n2.PagingAssistance{Attempts: &n2.PagingAttempts{Count: p.Attempts, Intended: pagingAttempts}},
 	}})
 	if t.s.OldTMSI != 0 && p.Attempts%2 == 0 { // TS 24.501 5.5.1.2.8 c: it may have either

@@ -55,6 +55,8 @@ type live struct {
 	suci string
 	// subscription as long as a registration needs it.
 	subscription *Subscription
+	// radio is the UE's radio capability for paging.
+	radio *n2.PagingCapability
 	// nas of a registration as it came, and what another AMF has said of its UE.
 	nas   []byte
 	other *other

@@ -115,6 +115,8 @@ type UE struct {
 	Unreached bool `cbor:"51,keyasint,omitempty"`
 	// Going: the UDM says that another AMF has it, which is to say what it has taken.
 	Going bool `cbor:"53,keyasint,omitempty"`
+	// Catalogue is a digest of the slices that the PLMN had when the UE was last told its own; 0 in a record of a program that did not note it.
+	Catalogue uint32 `cbor:"54,keyasint,omitempty"`
 	// Watches are who wants to hear what the UE does.
 	Watches []Watch `cbor:"52,keyasint,omitempty"`
 }
