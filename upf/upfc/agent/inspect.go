@@ -32,6 +32,18 @@ type Status struct {
 	Missed [abi.Ports]uint64 `json:"-"`
 	// Groups are what was dropped by CP function and Network Instance.
 	Groups []GroupDrops `json:"-"`
+	// Standby is nil where there is no redundancy.
+	Standby *StandbyStatus `json:"standby,omitempty"`
+}
+
+// StandbyStatus is what is known of a redundant unit's standby.
+type StandbyStatus struct {
+	Epoch     uint64 `json:"epoch"`  // granted; 0: this UPF is silent
+	InSync    bool   `json:"inSync"` // a standby has all that was answered, and may take over
+	Behind    uint64 `json:"behind"` // changes that it has not acknowledged
+	Octets    uint64 `json:"octets"` // sent to standbys
+	Snapshots uint64 `json:"snapshots"`
+	Struck    uint64 `json:"struck"` // how often the unit went on without its standby
 }
 
 // AssociationInfo is one CP function.
@@ -67,9 +79,10 @@ type SessionDetail struct {
 
 // Status reports on the agent; workers only while upf-u is connected.
 func (a *Agent) Status() Status {
+	standby := a.standbyStatus()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	st := Status{NodeID: a.cfg.NodeID, Recovery: a.recovery, Sessions: a.store.Sessions(), Associations: []AssociationInfo{}}
+	st := Status{NodeID: a.cfg.NodeID, Recovery: a.recovery, Sessions: a.store.Sessions(), Associations: []AssociationInfo{}, Standby: standby}
 	if conn := a.usableLocked(); conn != nil {
 		st.Connected = true
 		st.Workers = conn.Shm().Workers()

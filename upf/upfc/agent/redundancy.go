@@ -19,6 +19,20 @@ type Redundancy interface {
 	store.Mirror
 	// Settle waits until what has been changed so far may be told. False: it never may be.
 	Settle(stop <-chan struct{}) bool
+	// Standby is how things are.
+	Standby() (epoch uint64, inSync bool, behind, octets, snapshots, struck uint64)
+}
+
+func (a *Agent) standbyStatus() *StandbyStatus {
+	a.mu.Lock()
+	r := a.redundancy
+	a.mu.Unlock()
+	if r == nil {
+		return nil
+	}
+	s := &StandbyStatus{}
+	s.Epoch, s.InSync, s.Behind, s.Octets, s.Snapshots, s.Struck = r.Standby()
+	return s
 }
 
 // Stored are all sessions at rest, to be copied.
@@ -29,13 +43,24 @@ type Stored interface {
 
 // BeRedundant is called before Run. takenOver: what counts is the state file, whatever upf-u may have.
 func (a *Agent) BeRedundant(r Redundancy, takenOver bool) {
-	a.redundancy, a.takenOver = r, takenOver
-	a.grants = &grants{changed: make(chan struct{}, 1)}
+	a.mu.Lock() // for who looks at the agent before it runs
+	a.redundancy = r
+	a.mu.Unlock()
+	a.takenOver, a.grants = takenOver, &grants{changed: make(chan struct{}, 1)}
 	a.store.SetMirror(r)
 }
 
 // Stored are the agent's sessions.
 func (a *Agent) Stored() Stored { return a.store }
+
+// Clear deletes all sessions of a upf-u whose unit another member serves: those that this one will take over may have their
+// F-TEIDs and addresses.
+func (a *Agent) Clear(conn *dataplane.Conn) error {
+	if conn.Hello().Sessions == 0 {
+		return nil
+	}
+	return a.deleteUnknown(conn)
+}
 
 // settled waits until what has been changed may be told.
 func (a *Agent) settled(ctx context.Context) bool {

@@ -88,6 +88,15 @@ func places(of func(*topology.Topology, emit)) func(*scrape, emit) {
 	}
 }
 
+// ofStandby is of UPFs with redundancy.
+func ofStandby(of func(s *agent.StandbyStatus) float64) func(*scrape, emit) {
+	return func(s *scrape, e emit) {
+		if s.Standby != nil {
+			e(of(s.Standby))
+		}
+	}
+}
+
 func cellOf(cell *int32) float64 {
 	if cell == nil {
 		return -1
@@ -171,6 +180,24 @@ var readings = []reading{
 		}},
 	{Family{"upf_recovery_timestamp_seconds", gauge, "The PFCP Recovery Time Stamp.", nil, ""}, false,
 		func(s *scrape, e emit) { e(float64(s.Recovery.Unix())) }},
+
+	{Family{"upf_standby_in_sync", gauge, "1 while a standby has all that was answered and may take over; missing without redundancy.", nil, ""}, false,
+		ofStandby(func(s *agent.StandbyStatus) float64 {
+			if s.InSync {
+				return 1
+			}
+			return 0
+		})},
+	{Family{"upf_granted_epoch", gauge, "The epoch in which this UPF serves its unit, 0 while it is silent; missing without redundancy.", nil, ""}, false,
+		ofStandby(func(s *agent.StandbyStatus) float64 { return float64(s.Epoch) })},
+	{Family{"upf_standby_behind", gauge, "Changes of sessions that the standby has not acknowledged.", nil, ""}, false,
+		ofStandby(func(s *agent.StandbyStatus) float64 { return float64(s.Behind) })},
+	{Family{"upf_standby_sent_bytes_total", counter, "Octets sent to standbys.", nil, ""}, false,
+		ofStandby(func(s *agent.StandbyStatus) float64 { return float64(s.Octets) })},
+	{Family{"upf_standby_snapshots_total", counter, "How often a standby began with all sessions.", nil, ""}, false,
+		ofStandby(func(s *agent.StandbyStatus) float64 { return float64(s.Snapshots) })},
+	{Family{"upf_standby_struck_total", counter, "How often the unit went on without its standby, as it did not acknowledge in time.", nil, ""}, false,
+		ofStandby(func(s *agent.StandbyStatus) float64 { return float64(s.Struck) })},
 
 	{Family{"upf_rules_bytes", gauge, "Memory that the compiled rules of all sessions take in upf-u.", nil, ""}, true,
 		func(s *scrape, e emit) { e(float64(s.RulesOctets)) }},

@@ -60,6 +60,7 @@ func full() *source {
 	return &source{agent.Status{
 		Sessions: 3, RulesOctets: 576, Connected: true, Workers: []abi.WorkerStats{a, b}, TSCHz: 2_500_000_000, Recovery: time.Unix(1_800_000_000, 0),
 		Associations: []agent.AssociationInfo{{Node: "a", Sessions: 2}, {Node: "b", Failed: &failed}}, Topology: twoCells(), Groups: []agent.GroupDrops{lost}, Missed: [abi.Ports]uint64{abi.PortN3: 11},
+		Standby: &agent.StandbyStatus{Epoch: 7, InSync: true, Behind: 2, Octets: 900, Snapshots: 3, Struck: 1},
 	}}
 }
 
@@ -107,6 +108,12 @@ func TestValues(t *testing.T) {
 		"upf_dataplane_connected 1",
 		"upf_rules_bytes 576",
 		"upf_recovery_timestamp_seconds 1.8e+09",
+		"upf_standby_in_sync 1",
+		"upf_granted_epoch 7",
+		"upf_standby_behind 2",
+		"upf_standby_sent_bytes_total 900",
+		"upf_standby_snapshots_total 3",
+		"upf_standby_struck_total 1",
 		`upf_interface_packets_total{direction="rx",interface="n3"} 12`,
 		`upf_interface_bytes_total{direction="tx",interface="n9"} 99`,
 		`upf_dropped_packets_total{interface="n3",reason="spoofed_source"} 5`,

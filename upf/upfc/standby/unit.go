@@ -737,5 +737,11 @@ func (u *Unit) Status() Status {
 	return s
 }
 
+// Standby is the same for who knows nothing of this package.
+func (u *Unit) Standby() (epoch uint64, inSync bool, behind, octets, snapshots, struck uint64) {
+	s := u.Status()
+	return s.Epoch, s.Standby != "", s.Behind, u.counts.Octets.Load(), u.counts.Snapshots.Load(), u.counts.Struck.Load()
+}
+
 // Counts are what was measured so far.
 func (u *Unit) Counts() *Counts { return &u.counts }

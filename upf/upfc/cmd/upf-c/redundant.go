@@ -95,7 +95,11 @@ func (m *member) watch(ctx context.Context, h *standby.Holder) {
 	for ctx.Err() == nil {
 		conn, err := dataplane.Dial(ctx, m.cfg.Dataplane.Socket, nothing{}, m.log)
 		if err == nil {
-			h.SetReady(true)
+			if err := m.a.Clear(conn); err != nil {
+				m.log.Error("the standby's upf-u keeps sessions of before", "err", err)
+			} else {
+				h.SetReady(true)
+			}
 			select {
 			case <-conn.Done():
 				m.log.Warn("the standby's upf-u is gone", "err", conn.Err())
