@@ -5,11 +5,21 @@
 
 #include "link/vlan.h"
 #include "packet/departure.h"
-#include "packet/silence.h"
 #include "packet/trace.h"
 #include "packet/worker_state.h"
 #include "process/shm.h"
 #include "rules/session.h"
+
+// Of a upf-u that is silent (silence.h).
+static void
+drop_batch(struct worker *w, enum upf_port port)
+{
+	struct tx_batch *tx = &w->tx[port];
+
+	for (unsigned i = 0; i < tx->n; i++)
+		departure_drop(w, port, tx->m[i], tx->pdr[i], UPF_DROP_SILENT);
+	tx->n = 0;
+}
 
 void
 worker_flush(struct worker *w, enum upf_port port)
@@ -22,7 +32,7 @@ worker_flush(struct worker *w, enum upf_port port)
 	// Relaxed: as silence_is_over().
 	if (unlikely(w->granted_until != NULL) &&
 		rte_rdtsc() >= __atomic_load_n(w->granted_until, __ATOMIC_RELAXED)) {
-		silence_drop(w, port);
+		drop_batch(w, port);
 		return;
 	}
 	for (unsigned i = 0; i < tx->n; i++)

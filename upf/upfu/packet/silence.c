@@ -1,10 +1,7 @@
 #include "packet/silence.h"
 
-#include <rte_cycles.h>
-
 #include "link/neigh_message.h"
 #include "packet/commands.h"
-#include "packet/departure.h"
 #include "packet/drop.h"
 #include "packet/handoff.h"
 #include "packet/own_packets.h"
@@ -78,14 +75,4 @@ silence_poll(struct worker *w)
 		if (w->tx[port].n != 0)
 			worker_flush(w, port);
 	return work;
-}
-
-void
-silence_drop(struct worker *w, enum upf_port port)
-{
-	struct tx_batch *tx = &w->tx[port];
-
-	for (unsigned i = 0; i < tx->n; i++)
-		departure_drop(w, port, tx->m[i], tx->pdr[i], UPF_DROP_SILENT);
-	tx->n = 0;
 }

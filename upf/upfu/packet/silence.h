@@ -2,8 +2,8 @@
 // one has them before and after. By the TSC, so that nobody is needed to end a grant.
 //
 // - What comes while it is silent is dropped at once, unheard: also ARP and Neighbour Discovery.
-// - Nothing leaves: that is looked at once more when a batch is sent, for the poll may have been held up
-//   since it began.
+// - Nothing leaves: send.c looks once more when a batch is sent, for the poll may have been held up since
+//   it began.
 // - When silence ends, the neighbours are told where the addresses are, three times.
 #ifndef UPFU_SILENCE_H
 #define UPFU_SILENCE_H
@@ -13,15 +13,12 @@
 #include <rte_branch_prediction.h>
 
 #include "packet/worker_state.h"
-#include "upf_abi.h"
 
 // Of a worker with w->granted_until, now: whether it may answer and forward. Says where the addresses are
 // when it may again.
 bool silence_is_over(struct worker *w);
 // What is done in place of a poll. Returns how much there was to do.
 unsigned silence_poll(struct worker *w);
-// Instead of sending what is queued.
-void silence_drop(struct worker *w, enum upf_port port);
 // Repeats where the addresses are.
 void silence_tick(struct worker *w);
 
