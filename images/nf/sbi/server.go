@@ -8,6 +8,10 @@ import (
 	"time"
 )
 
+// mostStreams are requests under way at a time on one connection. A pod whose UEs all come at once has more than the 250 of net/http, and would make
+// another connection for them.
+const mostStreams = 2000
+
 // Serve answers HTTP/2 and HTTP/1.1 until ctx ends; then it lets open requests finish. Without TLS it takes
 // HTTP/2 with prior knowledge; a listener of package tls brings TLS.
 func Serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
@@ -18,6 +22,7 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler) err
 	server := &http.Server{
 		Handler:           handler,
 		Protocols:         protocols,
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: mostStreams},
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       10 * time.Minute,
 	}

@@ -17,6 +17,10 @@ const (
 	idleLimit = 30 * time.Second
 	callLimit = 5 * time.Second
 
+	// mostDials are under way at a time to one peer. Requests that find no connection, or none with room, would each make one: hundreds of TLS handshakes
+	// for one connection that all of them share in the end. It is more than one, since one may have come to where nobody is.
+	mostDials = 2
+
 	// dialAttempt is long for a cluster's network, dialLimit shorter than the patience of free5GC's callers.
 	dialAttempt = time.Second
 	dialLimit   = 5 * time.Second
@@ -77,7 +81,7 @@ func Unprotected() *http.Transport {
 func transport(config *tls.Config) *http.Transport {
 	return &http.Transport{
 		DialContext: insistent(new(net.Dialer).DialContext),
-		Protocols:   new(http.Protocols), TLSClientConfig: config, IdleConnTimeout: idleLimit,
+		Protocols:   new(http.Protocols), TLSClientConfig: config, IdleConnTimeout: idleLimit, MaxConnsPerHost: mostDials,
 		HTTP2: &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingTimeout},
 	}
 }

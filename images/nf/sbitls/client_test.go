@@ -8,6 +8,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 )
@@ -69,6 +71,48 @@ func TestUnprotectedSpeaksHTTP2InClear(t *testing.T) {
 	defer response.Body.Close()
 	if body, err := io.ReadAll(response.Body); err != nil || string(body) != "HTTP/2.0" {
 		t.Errorf("got %q, %v", body, err)
+	}
+}
+
+// Where many requests begin at once, the first connections serve all of them.
+func TestManyRequestsShareConnections(t *testing.T) {
+	const requests = 300
+	all := make(chan struct{})
+	var here, connections atomic.Int32
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		if here.Add(1) == requests {
+			close(all)
+		}
+		<-all
+	}))
+	server.Config.Protocols = new(http.Protocols)
+	server.Config.Protocols.SetUnencryptedHTTP2(true)
+	server.Config.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: requests}
+	server.Config.ConnState = func(_ net.Conn, s http.ConnState) {
+		if s == http.StateNew {
+			connections.Add(1)
+		}
+	}
+	server.Start()
+	defer server.Close()
+	transport := Unprotected()
+	defer transport.CloseIdleConnections()
+	var wg sync.WaitGroup
+	for range requests {
+		wg.Go(func() {
+			response, err := (&http.Client{Transport: transport}).Get(server.URL)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			_ = response.Body.Close()
+		})
+	}
+	wg.Wait()
+	// A connection takes 100 requests until its server has said how many it may have.
+	const want = mostDials * (1 + requests/100)
+	if n := connections.Load(); n > want {
+		t.Errorf("%d requests made %d connections, want %d at most", requests, n, want)
 	}
 }
 
