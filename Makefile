@@ -21,7 +21,7 @@ help:
 	@echo "make lint     linters and generated-code drift               make e2e   suites on the running cluster"
 	@echo "make generate rewrite generated code                         make test-upf   all tests of the UPF"
 	@echo "make release VERSION=0.3.0: its files, in out/release        make release-check: of a small one"
-	@echo "make bench-n4 sessions a second, restarts, memory            make bench-core UES=100: register at once"
+	@echo "make bench-n4 sessions a second, restarts, memory            make bench-core CASE=storm UES=1000: UEs"
 	@echo "make bench-upf cycles a packet (BASE=<rev>: beside another)  make fuzz       the UPF, FUZZ_SECONDS= a harness"
 	@echo "make bench-subscribers SUBSCRIBERS=20000: memory and pace of operator and subscriber data"
 	@echo "make bench-smf CASE=at_rest,load,memory: sessions a second, latency, CPU; make e2e-state: what deaths and moves cost"
@@ -145,9 +145,18 @@ e2e-onprem:
 bench-upf bench-n4 bench-qos test-upf fuzz:
 	@$(MAKE) --no-print-directory -C upf $@
 
-# So many UEs register at once at the core of `make up`: their pace, and what each function takes for it.
+# The control plane as it is shipped, each function a process, with simulated gNBs and UEs: how long they wait, and what each function takes for it.
+# ON=cluster: so many UEs register at once at the core of `make up`, which may have CONTROL_PLANE=Free5GC.
+BENCH_CORE := $(addprefix ./images/,access-management/cmd/access-management access-management/cmd/n2-terminator session-management/cmd/session-management \
+	subscriber-data/cmd/subscriber-data) ./upf/upfc/cmd/upf-c ./e2e/cmd/bench-core
 bench-core:
+ifeq ($(ON),cluster)
 	@$(GO) run ./e2e/cmd/storm ues -n $(or $(UES),100)
+else
+	@mkdir -p $(BIN)
+	@$(BUILD) -o $(BIN)/ $(BENCH_CORE)
+	@$(BIN)/bench-core $(if $(CASE),-case $(CASE)) $(if $(LAYOUT),-layout $(LAYOUT)) $(if $(UES),-storm $(UES))
+endif
 
 # The SMF as it is shipped, its pods as processes with a session store, upf-c and an AMF.
 bench-smf:

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"core5g.dev/core5g/e2e/cluster"
+	"core5g.dev/core5g/e2e/figures"
 	"core5g.dev/core5g/e2e/ran/config"
 )
 
@@ -33,6 +34,8 @@ const (
 // site is what UEs must know of the core that they come to.
 type site struct {
 	mcc, mnc, tac, sst, sd, dnn string
+	// layout is Distributed, or Free5GC where the functions are free5GC's.
+	layout string
 	// secret has the keys of all UEs.
 	secret, k, opc string
 }
@@ -56,6 +59,7 @@ func look(ctx context.Context, k *cluster.Cluster) (site, error) {
 		into         []*string
 	}{
 		{"core5g/" + core, "{.spec.plmns[0].mcc},{.spec.plmns[0].mnc},{.spec.tacs[0]}", []*string{&s.mcc, &s.mnc, &s.tac}},
+		{"core5g/" + core, "{.spec.controlPlane}", []*string{&s.layout}},
 		{"slice/" + slice, "{.spec.snssai.sst},{.spec.snssai.sd},{.spec.dataNetworks[0].dnn}", []*string{&s.sst, &s.sd, &s.dnn}},
 		{"subscriber/" + subscriber, "{.spec.authentication.secretRef.name}", []*string{&s.secret}},
 	} {
@@ -66,6 +70,9 @@ func look(ctx context.Context, k *cluster.Cluster) (site, error) {
 		for i, word := range strings.SplitN(out, ",", len(q.into)) {
 			*q.into[i] = word
 		}
+	}
+	if s.layout != cluster.Free5GC {
+		s.layout = figures.Distributed
 	}
 	var keys struct{ Data struct{ K, OPc []byte } }
 	if err := k.JSON(ctx, &keys, "get", "secret", s.secret); err != nil {
@@ -195,7 +202,7 @@ func Register(ctx context.Context, k *cluster.Cluster, ues int, limit time.Durat
 		return err
 	}
 	if in > 0 {
-		fmt.Fprintf(out, "all functions together: %.1f s of CPU, %.2f s a UE\n", cpu.Seconds(), cpu.Seconds()/float64(in))
+		fmt.Fprintln(out, figures.Line{Layout: s.layout, Case: "storm", UEs: in, Took: took, CPU: cpu})
 	}
 	for _, cause := range slices.Sorted(maps.Keys(outside)) {
 		fmt.Fprintf(out, "%d UEs are outside: %s\n", outside[cause], cause)

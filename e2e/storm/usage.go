@@ -110,9 +110,10 @@ func measure(ctx context.Context, k *cluster.Cluster, moment time.Time) (map[str
 	})
 }
 
-// tell prints what each component took between two measurements, and answers their CPU together. UPFs poll, and
-// take the CPUs that they have whatever comes.
-func tell(out io.Writer, before, after map[string]Usage) (cpu time.Duration, err error) {
+// tell prints what each component took between two measurements, and answers their CPU. UPFs poll, and take the CPUs that they
+// have whatever comes.
+func tell(out io.Writer, before, after map[string]Usage) (cpu map[string]time.Duration, err error) {
+	cpu = map[string]time.Duration{}
 	const mebi = 1 << 20
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(table, "function\tCPU s\tMiB before\tMiB after\t")
@@ -125,7 +126,7 @@ func tell(out io.Writer, before, after map[string]Usage) (cpu time.Duration, err
 			fmt.Fprintf(table, "%s\trestarted\t%d\t%d\t\n", component, b.Memory/mebi, a.Memory/mebi)
 			continue
 		}
-		cpu += a.CPU - b.CPU
+		cpu[component] = a.CPU - b.CPU
 		fmt.Fprintf(table, "%s\t%.1f\t%d\t%d\t\n", component, (a.CPU - b.CPU).Seconds(), b.Memory/mebi, a.Memory/mebi)
 	}
 	return cpu, table.Flush()

@@ -20,6 +20,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"core5g.dev/core5g/e2e/processes"
 	"core5g.dev/core5g/images/session-management/n1"
 	"core5g.dev/core5g/images/session-management/n2"
 	"core5g.dev/core5g/images/session-management/record"
@@ -182,7 +183,7 @@ var errRefused = errors.New("refused")
 
 // insist until there is an answer that is one.
 func (a *amf) insist(ctx context.Context, path string, data any, parts ...part) (reply, error) {
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(processes.Patience)
 	for {
 		r, err := a.post(ctx, path, data, parts)
 		switch {

@@ -4,22 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
+	"core5g.dev/core5g/e2e/processes"
 	"core5g.dev/core5g/upf/abi"
 )
 
 var errLost = errors.New("a session was lost")
-
-func percentile(list []time.Duration, percent int) int64 {
-	slices.Sort(list)
-	if len(list) == 0 {
-		return 0
-	}
-	return list[min(len(list)-1, len(list)*percent/100)].Microseconds()
-}
 
 // establishAll so many at a time. The numbers of the UEs begin with first.
 func establishAll(ctx context.Context, r *rig, first, count, atATime int) ([]*ue, error) {
@@ -52,20 +44,20 @@ func measure(ctx context.Context, r *rig, name string, sessions, atATime int) er
 	if _, err := establishAll(ctx, r, 1, 200, atATime); err != nil { // connections, caches, compiled regular expressions
 		return err
 	}
-	before, octets := r.cpu()
+	before := r.usage()
 	began := time.Now()
 	ues, err := establishAll(ctx, r, 1000, sessions, atATime)
 	if err != nil {
 		return err
 	}
 	took := time.Since(began)
-	after, more := r.cpu()
+	used := r.usage().Since(before)
 	var first []time.Duration
 	for _, u := range ues {
 		first = append(first, u.first)
 	}
 	fmt.Printf("case=%s sessions=%d per_second=%.0f p50_us=%d p99_us=%d cpu_us=%d octets_per_session=%d\n", name, sessions, float64(sessions)/took.Seconds(),
-		percentile(first, 50), percentile(first, 99), (after-before).Microseconds()/int64(sessions), (more-octets)/int64(sessions))
+		processes.Percentile(first, 50).Microseconds(), processes.Percentile(first, 99).Microseconds(), used.CPU.Microseconds()/int64(sessions), used.Resident/int64(sessions))
 	return r.check(ctx, ues)
 }
 

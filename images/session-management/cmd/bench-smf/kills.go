@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"time"
 
+	"core5g.dev/core5g/e2e/processes"
 	"core5g.dev/core5g/upf/abi"
 )
 
@@ -42,7 +43,7 @@ func report(name string, runs []outcome, limit time.Duration) error {
 	if failed != nil {
 		lost = "yes"
 	}
-	p50, most := percentile(answers, 50)/1000, percentile(answers, 100)/1000
+	p50, most := processes.Percentile(answers, 50).Milliseconds(), processes.Percentile(answers, 100).Milliseconds()
 	fmt.Printf("case=%s on=processes runs=%d sessions=%d sessions_lost=%s answer_ms=%d answer_max_ms=%d\n", name, len(runs), sessions, lost, p50, most)
 	if failed != nil {
 		return errors.Join(errLost, failed)
@@ -151,7 +152,7 @@ func (a *away) back(ctx context.Context, r *rig) error {
 		if err := r.start(n); err != nil {
 			return err
 		}
-		if err := await(ctx, "the pod that ended before", func() error { return r.ready(n) }); err != nil {
+		if err := processes.Await(ctx, "the pod that ended before", func() error { return r.ready(n) }); err != nil {
 			return err
 		}
 	}
@@ -166,7 +167,7 @@ func killSMF(ctx context.Context, r *rig, o options) error {
 		if err := gone.back(ctx, r); err != nil {
 			return err
 		}
-		n, err := r.holder()
+		n, err := r.holder(ctx)
 		if err != nil {
 			return err
 		}
@@ -183,17 +184,13 @@ func moveShard(ctx context.Context, r *rig, o options) error {
 		if err := gone.back(ctx, r); err != nil {
 			return err
 		}
-		n, err := r.holder()
+		n, err := r.holder(ctx)
 		if err != nil {
 			return err
 		}
-		if err := r.pods[n].Process.Signal(syscall.SIGTERM); err != nil {
-			return err
-		}
 		gone.pods = append(gone.pods, n)
-		go func(c interface{ Wait() error }) { _ = c.Wait() }(r.pods[n])
-		r.pods[n] = nil
-		return nil
+		defer func() { r.pods[n] = nil }()
+		return r.pods[n].Signal(syscall.SIGTERM)
 	})
 }
 
@@ -221,7 +218,7 @@ func killBoth(ctx context.Context, r *rig, o options) error {
 		if err := gone.back(ctx, r); err != nil {
 			return err
 		}
-		n, err := r.holder()
+		n, err := r.holder(ctx)
 		if err != nil {
 			return err
 		}
@@ -249,7 +246,7 @@ func killUPF(ctx context.Context, r *rig, o options) error {
 		}
 		began := time.Now()
 		x := outcome{sessions: len(before)}
-		x.err = await(ctx, "the sessions", func() error { return same(before, r.tunnels()) })
+		x.err = processes.Await(ctx, "the sessions", func() error { return same(before, r.tunnels()) })
 		x.answer = time.Since(began)
 		if n := r.amf.transfers.Load() - signalled; n > 0 {
 			x.err = errors.Join(x.err, fmt.Errorf("%d UEs were signalled", n))

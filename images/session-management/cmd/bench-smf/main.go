@@ -19,7 +19,6 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
-	"time"
 )
 
 type options struct {
@@ -79,6 +78,3 @@ func run(ctx context.Context, o options) error {
 	}
 	return failed
 }
-
-// patience bounds what is awaited.
-const patience = 60 * time.Second

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"core5g.dev/core5g/e2e/processes"
 )
 
 // replicas is a session store as production has it (docs/session-store.md): three servers, of which a write must have reached
@@ -35,7 +37,7 @@ func startReplicas(ctx context.Context, dir string) (*replicas, error) {
 			return r, err
 		}
 	}
-	if err := await(ctx, "two replicas", func() error { return r.linked(serverPort) }); err != nil {
+	if err := processes.Await(ctx, "two replicas", func() error { return r.linked(serverPort) }); err != nil {
 		return r, err
 	}
 	for n := range copies {
@@ -152,7 +154,7 @@ func (r *replicas) whole(ctx context.Context) error {
 			return err
 		}
 	}
-	return await(ctx, "three servers and three Sentinels", func() error {
+	return processes.Await(ctx, "three servers and three Sentinels", func() error {
 		primary, err := r.primary()
 		if err != nil {
 			return err

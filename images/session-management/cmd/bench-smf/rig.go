@@ -1,23 +1,18 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
-	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
-	"time"
 
+	"core5g.dev/core5g/e2e/processes"
 	"core5g.dev/core5g/images/nf/sbitls"
 	"core5g.dev/core5g/operators/certificates"
 	"core5g.dev/core5g/upf/upfc/agent"
@@ -49,13 +44,13 @@ type rig struct {
 	amf      *amf
 	upfu     *fakeupfu.UPFU
 	endUPF   func()
-	store    *exec.Cmd
+	store    *processes.Process
 	replicas *replicas // in its place, where o.replicated
-	pods     []*exec.Cmd
+	pods     []*processes.Process
 }
 
 func newRig(ctx context.Context, o options) (*rig, error) {
-	r := &rig{o: o, pods: make([]*exec.Cmd, o.pods)}
+	r := &rig{o: o, pods: make([]*processes.Process, o.pods)}
 	var err error
 	if r.dir, err = os.MkdirTemp("", "bench-smf-"); err != nil {
 		return nil, err
@@ -90,34 +85,18 @@ func (r *rig) close() {
 }
 
 func (r *rig) write(name string, content []byte) error {
-	path := filepath.Join(r.dir, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	return os.WriteFile(path, content, 0o600)
+	return processes.Write(filepath.Join(r.dir, name), content)
 }
 
 // certificates: one for all, with all names.
 func (r *rig) certificates(context.Context) error {
-	now := time.Now()
-	data, err := certificates.NewAuthority("bench", now, nil)
+	authority, err := processes.NewAuthority()
 	if err != nil {
 		return err
 	}
-	authority, err := certificates.ReadAuthority(data)
+	made, err := authority.Issue(filepath.Join(r.dir, "tls"), "localhost", shardName)
 	if err != nil {
 		return err
-	}
-	made, _, err := authority.Renew(nil, certificates.Certificate{
-		DNSNames: []string{"localhost", shardName, shardName + ".bench.svc"}, Duration: 24 * time.Hour, RenewBefore: time.Hour,
-	}, now)
-	if err != nil {
-		return err
-	}
-	for name, content := range made {
-		if err := r.write("tls/"+name, content); err != nil {
-			return err
-		}
 	}
 	r.identity, err = sbitls.New(made[certificates.KeyCertificate], made[certificates.KeyPrivate], made[certificates.KeyAuthorities])
 	return err
@@ -154,33 +133,15 @@ dataplane: {socket: ` + socket + `}
 }
 
 // killStore without a word.
-func (r *rig) killStore() {
-	_ = r.store.Process.Kill()
-	_ = r.store.Wait()
-}
+func (r *rig) killStore() { r.store.Kill() }
 
 func (r *rig) startStore(ctx context.Context) (err error) {
 	if r.o.replicated {
 		r.replicas, err = startReplicas(ctx, r.dir)
 		return err
 	}
-	data := filepath.Join(r.dir, "store")
-	if err := os.MkdirAll(data, 0o700); err != nil {
-		return err
-	}
-	r.store = exec.Command("redis-server", "--bind", "127.0.0.1", "--port", storePort, "--dir", data, "--appendonly", "yes", "--save", "", "--requirepass", "bench",
-		"--maxmemory-policy", "noeviction", "--appendfsync", "always")
-	r.store.Stdout, r.store.Stderr = nil, nil
-	if err := r.store.Start(); err != nil {
-		return fmt.Errorf("redis-server: %w", err)
-	}
-	return await(ctx, "the session store", func() error {
-		conn, err := net.Dial("tcp", "127.0.0.1:"+storePort)
-		if err != nil {
-			return err
-		}
-		return conn.Close()
-	})
+	r.store, err = processes.Store{Host: "127.0.0.1", Port: storePort, Directory: filepath.Join(r.dir, "store")}.Start(ctx)
+	return err
 }
 
 func (r *rig) startAMF(context.Context) error {
@@ -225,110 +186,71 @@ units:
 			return err
 		}
 	}
-	return await(ctx, "the SMF", func() error { return r.ready(0) })
+	return processes.Await(ctx, "the SMF", func() error { return r.ready(0) })
 }
 
 func podAddress(n int) string { return podNet + strconv.Itoa(n+1) }
 
 func (r *rig) start(n int) error {
-	c := exec.Command(r.o.program, "-namespace", "bench", "-pod", fmt.Sprint("smf-", n), "-address", podAddress(n), "-shards", shardName+"="+shardNode,
-		"-configuration", filepath.Join(r.dir, "configuration.yaml"), "-nrf", "none", "-amf", r.amf.root, "-udm", "none", "-pcf", "none",
-		"-metrics-listen", net.JoinHostPort(podAddress(n), strconv.Itoa(metricsPort)),
-		"-health-listen", net.JoinHostPort(podAddress(n), strconv.Itoa(healthPort)), "-log-level", "warn")
-	c.Env = append(os.Environ(), "SBI_TLS_DIR="+filepath.Join(r.dir, "tls"), "SBI_CLIENT_CERTIFICATES=required",
-		"SESSION_STORE_DIR="+filepath.Join(r.dir, "store-secret"), "SESSION_STORE_KEYS_DIR="+filepath.Join(r.dir, "keys"), "SESSION_STORE_PREFIX=bench")
+	c := processes.Command{
+		Program: r.o.program,
+		Args: []string{
+			"-namespace", "bench", "-pod", fmt.Sprint("smf-", n), "-address", podAddress(n), "-shards", shardName + "=" + shardNode,
+			"-configuration", filepath.Join(r.dir, "configuration.yaml"), "-nrf", "none", "-amf", r.amf.root, "-udm", "none", "-pcf", "none",
+			"-metrics-listen", net.JoinHostPort(podAddress(n), strconv.Itoa(metricsPort)),
+			"-health-listen", net.JoinHostPort(podAddress(n), strconv.Itoa(healthPort)), "-log-level", "warn",
+		},
+		Environment: []string{
+			"SBI_TLS_DIR=" + filepath.Join(r.dir, "tls"), "SBI_CLIENT_CERTIFICATES=required",
+			"SESSION_STORE_DIR=" + filepath.Join(r.dir, "store-secret"), "SESSION_STORE_KEYS_DIR=" + filepath.Join(r.dir, "keys"), "SESSION_STORE_PREFIX=bench",
+		},
+	}
 	if r.o.verbose {
-		c.Stderr = os.Stderr
+		c.Output = os.Stderr
 	}
-	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := c.Start(); err != nil {
-		return err
-	}
-	r.pods[n] = c
-	return nil
+	var err error
+	r.pods[n], err = processes.Start(c)
+	return err
 }
 
 // kill a pod without a word.
 func (r *rig) kill(n int) {
-	if c := r.pods[n]; c != nil {
-		_ = c.Process.Kill()
-		_ = c.Wait()
+	if p := r.pods[n]; p != nil {
+		p.Kill()
 		r.pods[n] = nil
 	}
 }
 
 func (r *rig) ready(n int) error {
-	answer, err := http.Get(fmt.Sprintf("http://%s/readyz", net.JoinHostPort(podAddress(n), strconv.Itoa(healthPort))))
-	if err != nil {
-		return err
-	}
-	defer func() { _ = answer.Body.Close() }()
-	if answer.StatusCode != http.StatusOK {
-		var b bytes.Buffer
-		_, _ = b.ReadFrom(answer.Body)
-		return errors.New(strings.TrimSpace(b.String()))
-	}
-	return nil
+	return processes.Ready(net.JoinHostPort(podAddress(n), strconv.Itoa(healthPort)))
 }
 
 // holder of the shard.
-func (r *rig) holder() (int, error) {
+func (r *rig) holder(ctx context.Context) (int, error) {
 	for n, c := range r.pods {
 		if c == nil {
 			continue
 		}
-		answer, err := http.Get(fmt.Sprintf("http://%s/metrics", net.JoinHostPort(podAddress(n), strconv.Itoa(metricsPort))))
+		text, err := processes.Metrics(ctx, net.JoinHostPort(podAddress(n), strconv.Itoa(metricsPort)))
 		if err != nil {
 			return 0, err
 		}
-		b, err := io.ReadAll(answer.Body)
-		_ = answer.Body.Close()
-		if err != nil {
-			return 0, err
-		}
-		if strings.Contains(string(b), `core5g_session_store_lease_epoch{shard="smf/1"}`) {
+		if strings.Contains(text, `core5g_session_store_lease_epoch{shard="smf/1"}`) {
 			return n, nil
 		}
 	}
 	return 0, errors.New("nobody holds the shard")
 }
 
-// cpu that the pods have used, and what they have resident.
-func (r *rig) cpu() (time.Duration, int64) {
-	var used time.Duration
-	var octets int64
-	for _, c := range r.pods {
-		if c == nil {
+// usage of the pods.
+func (r *rig) usage() (all processes.Usage) {
+	for _, p := range r.pods {
+		if p == nil {
 			continue
 		}
-		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", c.Process.Pid))
-		if err != nil {
-			continue
-		}
-		// Behind the name, which may have spaces: utime and stime are the 12th and 13th, rss the 22nd (proc(5)).
-		f := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
-		user, _ := strconv.ParseInt(f[11], 10, 64)
-		system, _ := strconv.ParseInt(f[12], 10, 64)
-		pages, _ := strconv.ParseInt(f[21], 10, 64)
-		const tick = 10 * time.Millisecond // USER_HZ
-		used += time.Duration(user+system) * tick
-		octets += pages * int64(os.Getpagesize())
-	}
-	return used, octets
-}
-
-func await(ctx context.Context, what string, f func() error) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	for {
-		err := f()
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%s: %w", what, err)
-		case <-time.After(20 * time.Millisecond):
+		if u, err := p.Usage(); err == nil {
+			all = all.Add(u)
 		}
 	}
+	return all
 }

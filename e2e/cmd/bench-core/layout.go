@@ -1,0 +1,133 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"net"
+	"path/filepath"
+	"slices"
+
+	"core5g.dev/core5g/e2e/figures"
+	"core5g.dev/core5g/e2e/processes"
+)
+
+// function is a pod of a core: a process.
+type function struct {
+	// name of the function, which its pods share, and of this pod.
+	name, pod string
+	// address of the pod, by which its health and metrics are asked for.
+	address string
+	program string
+	args    []string
+	// services that it answers for; "" of TLS: it has none.
+	services []string
+	// ready is asked at the start; without, nobody waits.
+	ready bool
+}
+
+// layoutOf says which functions there are, in the order in which they are started.
+var layoutOf = map[string]func(*core) []function{figures.Distributed: distributedLayout}
+
+func layouts() []string { return slices.Sorted(maps.Keys(layoutOf)) }
+
+// Services of the core, and the ports that all of them have.
+const (
+	amfService        = "core5g-amf"
+	terminatorService = "core5g-amf-n2-workers"
+	n2Service         = "core5g-amf-n2"
+	smfService        = "core5g-smf-shard-1"
+	ausfService       = "core5g-ausf"
+	udmService        = "core5g-udm"
+
+	sbiPort     = 8000
+	healthPort  = 8081
+	metricsPort = 9090
+	n2Port      = 38412
+	workersPort = 38400
+
+	unitNode  = "127.80.6.1"
+	storeHost = "127.80.7.1"
+	dataHost  = "127.80.5.1"
+	// mostPods of a function have addresses, and so many terminators there are.
+	mostPods    = 99
+	terminators = 1
+)
+
+func workerAddress(n int) string     { return fmt.Sprintf("127.80.1.%d", n+1) }
+func terminatorAddress(n int) string { return fmt.Sprintf("127.80.2.%d", n+1) }
+func smfAddress(n int) string        { return fmt.Sprintf("127.80.3.%d", n+1) }
+
+// hosts are the Services, with the addresses of their pods.
+func hosts(o options) map[string][]string {
+	several := func(count int, address func(int) string) (out []string) {
+		for n := range count {
+			out = append(out, address(n))
+		}
+		return out
+	}
+	return map[string][]string{
+		ausfService: {dataHost}, udmService: {dataHost}, amfService: several(o.workers, workerAddress), smfService: several(o.pods, smfAddress),
+		terminatorService: several(terminators, terminatorAddress), n2Service: several(terminators, terminatorAddress),
+	}
+}
+
+func root(service string) string { return fmt.Sprintf("https://%s:%d", service, sbiPort) }
+
+func at(host string, port int) string { return net.JoinHostPort(host, fmt.Sprint(port)) }
+
+func (f *function) health() string { return at(f.address, healthPort) }
+
+// observed are the flags by which all of core5g's functions are seen.
+func (f *function) observed() []string {
+	return []string{"-health-listen", f.health(), "-metrics-listen", at(f.address, metricsPort), "-log-level", "warn"}
+}
+
+// distributedLayout is a pod a function.
+func distributedLayout(c *core) []function {
+	out := []function{c.unit(), c.subscriberData()}
+	for n := range c.o.pods {
+		out = append(out, c.smf(n))
+	}
+	for n := range terminators {
+		out = append(out, c.terminator(n))
+	}
+	for n := range c.o.workers {
+		out = append(out, c.worker(n))
+	}
+	return out
+}
+
+func (c *core) unit() function {
+	return function{name: "upf-c", pod: "upf-0", address: unitNode, program: "upf-c", args: []string{"-config", c.file("upf-c.yaml")}, ready: true}
+}
+
+func (c *core) subscriberData() function {
+	f := function{name: "subscriber-data", pod: "subscriber-data-0", address: dataHost, program: "subscriber-data", services: []string{ausfService, udmService}, ready: true}
+	f.args = append(f.observed(), "-namespace", processes.Namespace, "-subscribers", c.file("subscribers.yaml"), "-listen", at(dataHost, sbiPort), "-nrf", "none",
+		"-ausf", root(ausfService), "-udm", root(udmService), "-udr", root(udmService), "-nssf", root(udmService), "-withdraw")
+	return f
+}
+
+func (c *core) smf(n int) function {
+	f := function{name: "smf", pod: fmt.Sprint("smf-", n), address: smfAddress(n), program: "session-management", services: []string{smfService}, ready: n == 0}
+	f.args = append(f.observed(), "-namespace", processes.Namespace, "-pod", f.pod, "-address", f.address, "-shards", smfService+"="+f.address, "-sbi-ports", fmt.Sprint(sbiPort-1),
+		"-configuration", c.file("smf.yaml"), "-nrf", "none", "-amf", root(amfService), "-udm", root(udmService), "-pcf", "none", "-chf", "none")
+	return f
+}
+
+func (c *core) terminator(n int) function {
+	f := function{
+		name: "n2-terminator", pod: fmt.Sprint("n2-", n), address: terminatorAddress(n), program: "n2-terminator", services: []string{terminatorService, n2Service}, ready: true,
+	}
+	f.args = append(f.observed(), "-pod", f.pod, "-set", "1016", "-n2-listen", at(f.address, n2Port), "-workers-listen", at(f.address, workersPort))
+	return f
+}
+
+func (c *core) worker(n int) function {
+	f := function{name: "amf", pod: fmt.Sprint("amf-", n), address: workerAddress(n), program: "access-management", services: []string{amfService}, ready: true}
+	f.args = append(f.observed(), "-namespace", processes.Namespace, "-pod", f.pod, "-address", f.address, "-configuration", c.file("amf.yaml"), "-nrf", "none",
+		"-ausf", root(ausfService), "-udm", root(udmService), "-pcf", "none", "-smf", root(smfService), "-terminators", at(terminatorService, workersPort))
+	return f
+}
+
+func (c *core) file(name string) string { return filepath.Join(c.dir, name) }

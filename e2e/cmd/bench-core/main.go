@@ -1,0 +1,105 @@
+// Command bench-core measures a core's control plane as it is shipped, each function a process: N2 terminators, AMF workers, SMF, subscriber data, upf-c over a
+// stand-in for upf-u, and a session store, with mutual TLS between them, and simulated gNBs and UEs beside. It needs root, or user namespaces.
+//
+//	bench-core [-case registration,session,service_request,paging,handover,path_switch,storm,memory] [-layout Distributed] [-ues N] [-storm N] [-workers N] [-pods N]
+//
+// Cases go on from each other: those UEs register one after the other, then get a session each, and so on; a storm has UEs of its own, all at once. A line for
+// each (e2e/figures): from what a UE or gNB asks to what it is answered, in milliseconds (p50_ms, p99_ms), and what functions take for a UE in milliseconds of
+// CPU: all together (cpu_ms), and each. Of a storm, p50_ms and p99_ms are from its beginning to a UE's session. memory is what is resident for each of many UEs
+// that have registered and are idle. It exits with 1 where a UE is rejected, registers twice, or is not answered.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+
+	"core5g.dev/core5g/e2e/figures"
+)
+
+type options struct {
+	cases    string
+	layout   string
+	binaries string
+	ues      int
+	storm    int
+	workers  int
+	pods     int
+	verbose  bool
+	pids     bool
+}
+
+func main() {
+	var o options
+	flag.StringVar(&o.cases, "case", strings.Join(names(), ","), "which cases, with commas")
+	flag.StringVar(&o.layout, "layout", figures.Distributed, "how functions share processes: "+strings.Join(layouts(), " or "))
+	flag.StringVar(&o.binaries, "bin", "out/bin", "directory of the functions' programs")
+	flag.IntVar(&o.ues, "ues", 200, "UEs that come one after the other")
+	flag.IntVar(&o.storm, "storm", 1000, "UEs that come at once")
+	flag.IntVar(&o.workers, "workers", 1, "AMF workers")
+	flag.IntVar(&o.pods, "pods", 1, "pods of the SMF")
+	flag.BoolVar(&o.verbose, "v", false, "show what the functions say")
+	flag.BoolVar(&o.pids, "pids", false, "say which process is which function's, for a profiler")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	status, err := run(ctx, o)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench-core:", err)
+		status = 1
+	}
+	os.Exit(status)
+}
+
+func run(ctx context.Context, o options) (status int, err error) {
+	wanted, err := o.check()
+	if err != nil {
+		return 2, err
+	}
+	if done, status, err := isolate(ctx, o); done || err != nil {
+		return status, err
+	}
+	c, err := start(ctx, o)
+	if err != nil {
+		return 1, err
+	}
+	defer c.close()
+	b := &bench{core: c, o: o}
+	for _, x := range cases {
+		if slices.Contains(wanted, x.name) {
+			if err := x.run(ctx, b); err != nil {
+				return 1, fmt.Errorf("%s: %w", x.name, err)
+			}
+		}
+	}
+	return 0, nil
+}
+
+// check the command line; which cases are wanted.
+func (o *options) check() ([]string, error) {
+	wanted := strings.Split(o.cases, ",")
+	for _, name := range wanted {
+		if !slices.Contains(names(), name) {
+			return nil, fmt.Errorf("there is no case %q: write some of %s", name, strings.Join(names(), ","))
+		}
+	}
+	if !slices.Contains(layouts(), o.layout) {
+		return nil, fmt.Errorf("-layout %q: write %s", o.layout, strings.Join(layouts(), " or "))
+	}
+	for flag, n := range map[string]int{"ues": o.ues, "storm": o.storm} {
+		if n < 1 {
+			return nil, fmt.Errorf("-%s %d: write 1 or more", flag, n)
+		}
+	}
+	for flag, n := range map[string]int{"workers": o.workers, "pods": o.pods} {
+		if n < 1 || n > mostPods {
+			return nil, fmt.Errorf("-%s %d: write 1 to %d", flag, n, mostPods)
+		}
+	}
+	return wanted, nil
+}
