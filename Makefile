@@ -8,6 +8,9 @@ LDFLAGS := -s -w
 comma   := ,
 # Functions of which nf, bin and images make nothing: `make up` has no use for WITHOUT="amf smf control-plane" unless it is asked for them.
 WITHOUT ?=
+# The control plane without a cluster, and what measures it.
+BENCH_CORE := $(addprefix ./images/,access-management/cmd/access-management access-management/cmd/n2-terminator session-management/cmd/session-management \
+	subscriber-data/cmd/subscriber-data) ./upf/upfc/cmd/upf-c ./e2e/cmd/bench-core
 # The folders of this machine do not show in what images hold.
 BUILD   := $(GO) build -trimpath -ldflags '$(LDFLAGS)'
 
@@ -98,13 +101,13 @@ e2e-sessions:
 	@$(MAKE) --no-print-directory -s -C upf upf-u
 	@$(GO) test -json -count=1 -timeout 20m ./e2e/ran/sessions/
 
-# What deaths and moves cost sessions of core5g's own SMF, 20 times each: CASE=kill_smf,handover_xn takes some, RUNS= as often,
-# ON=processes needs no cluster. The cluster is that of `make up`.
+# What deaths and moves cost sessions and registrations of core5g's own SMF and AMF, 20 times each: CASE=kill_smf,handover_xn takes some, RUNS= as often,
+# ON=processes needs no cluster, UES= are attached while an AMF's parts die. The cluster is that of `make up`.
 e2e-state:
 	@$(MAKE) --no-print-directory -s -C upf upf-u
 	@$(MAKE) --no-print-directory kubectl-plugin
-	@$(BUILD) -o $(BIN)/ ./images/session-management/cmd/session-management ./images/session-management/cmd/bench-smf ./e2e/cmd/state
-	@hack/state.sh -on $(or $(ON),all) -runs $(or $(RUNS),20) $(subst $(comma), ,$(CASE))
+	@$(BUILD) -o $(BIN)/ $(BENCH_CORE) ./images/session-management/cmd/bench-smf ./e2e/cmd/state
+	@hack/state.sh -on $(or $(ON),all) -runs $(or $(RUNS),20) $(if $(UES),-ues $(UES)) $(subst $(comma), ,$(CASE))
 
 # Metrics, dashboards and alerts, on the cluster of `make up`; a cluster that others made brings its own Prometheus.
 e2e-operate: running
@@ -147,8 +150,6 @@ bench-upf bench-n4 bench-qos test-upf fuzz:
 
 # The control plane as it is shipped, each function a process, with simulated gNBs and UEs: how long they wait, and what each function takes for it.
 # ON=cluster: so many UEs register at once at the core of `make up`, which may have CONTROL_PLANE=Free5GC.
-BENCH_CORE := $(addprefix ./images/,access-management/cmd/access-management access-management/cmd/n2-terminator session-management/cmd/session-management \
-	subscriber-data/cmd/subscriber-data) ./upf/upfc/cmd/upf-c ./e2e/cmd/bench-core
 bench-core:
 ifeq ($(ON),cluster)
 	@$(GO) run ./e2e/cmd/storm ues -n $(or $(UES),100)

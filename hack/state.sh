@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# What deaths and moves cost PDU sessions of core5g's own SMF: a line for each case, and 1 where one falls short.
+# What deaths and moves cost PDU sessions and registrations of core5g's own SMF and AMF: a line for each case, and 1 where one falls short.
 #
-#   hack/state.sh [-on processes|cluster|all] [-runs N] [CASE …]      (make e2e-state ON= RUNS= CASE=a,b)
+#   hack/state.sh [-on processes|cluster|all] [-runs N] [-ues N] [CASE …]      (make e2e-state ON= RUNS= UES= CASE=a,b)
 #
 #   processes   the SMF's pods as processes with a session store, upf-c and an AMF (bench-smf), and handovers in
-#               network namespaces (root): kill_smf kill_store kill_primary kill_both kill_upf move_shard handover_xn handover_n2
+#               network namespaces (root): kill_smf kill_store kill_primary kill_both kill_upf move_shard handover_xn handover_n2;
+#               the whole control plane, with so many UEs (bench-core): kill_amf drain_amf kill_n2_release kill_n2_keep kill_n2_retain kill_gnb
 #   cluster     pods of the core of `make up`, under its phone's packets: kill_smf kill_store
 #               kill_both kill_upf kill_pcf kill_chf kill_nrf kill_database kill_subscriber_data
 set -euo pipefail
@@ -12,13 +13,15 @@ cd "$(dirname "$0")/.."
 
 processes=(kill_smf kill_store kill_primary kill_both kill_upf move_shard)
 handovers=(handover_xn handover_n2)
+registrations=(kill_amf drain_amf kill_n2_release kill_n2_keep kill_n2_retain kill_gnb)
 cluster=(kill_smf kill_store kill_both kill_upf kill_pcf kill_chf kill_nrf kill_database kill_subscriber_data)
-on=all runs=20
+on=all runs=20 ues=1000
 while (($#)) && [[ $1 == -* ]]; do
 	case $1 in
 	-on) on=$2 ;;
 	-runs) runs=$2 ;;
-	*) echo "state: $1 is unknown: write -on or -runs" >&2 && exit 2 ;;
+	-ues) ues=$2 ;;
+	*) echo "state: $1 is unknown: write -on, -runs or -ues" >&2 && exit 2 ;;
 	esac
 	shift 2
 done
@@ -28,7 +31,7 @@ processes | cluster | all) ;;
 esac
 wanted=("$@")
 for name in "${wanted[@]}"; do
-	[[ " ${processes[*]} ${handovers[*]} ${cluster[*]} " == *" $name "* ]] || { echo "state: there is no case $name" >&2 && exit 2; }
+	[[ " ${processes[*]} ${handovers[*]} ${registrations[*]} ${cluster[*]} " == *" $name "* ]] || { echo "state: there is no case $name" >&2 && exit 2; }
 done
 
 # chosen CASE … prints those that are wanted, with commas.
@@ -50,6 +53,10 @@ if [[ $on != cluster ]]; then
 		sed -n 's/^ *\(case=.*\)/\1/p' out/state.log
 		! grep -q '^ *--- SKIP\|^FAIL' out/state.log || { sed -n 's/^ *\(state_test.go.*\)/# \1/p; s/^ *\(packets_test.go.*needs.*\)/# \1/p' out/state.log && status=1; }
 	done
+fi
+if [[ $on != cluster ]]; then
+	list=$(chosen "${registrations[@]}")
+	[[ -z $list ]] || out/bin/bench-core -case "$list" -runs "$runs" -ues "$ues" || status=1
 fi
 if [[ $on != processes ]]; then
 	list=$(chosen "${cluster[@]}")

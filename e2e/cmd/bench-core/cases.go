@@ -23,6 +23,7 @@ type bench struct {
 	access *access
 	phones []*phone
 	next   int // number of the next UE
+	visits int // of visitors, by now
 }
 
 var cases = []struct {
@@ -42,6 +43,14 @@ func names() []string {
 	return out
 }
 
+func deathNames() []string {
+	var out []string
+	for _, d := range deaths {
+		out = append(out, d.name)
+	}
+	return out
+}
+
 // Numbers of UEs of which none is measured, so that connections are there and code is in caches, and that are idle in memory.
 const (
 	warming = 20
@@ -53,6 +62,9 @@ func (o *options) subscribers() int {
 	n := warming + o.ues + o.storm
 	if strings.Contains(o.cases, "memory") {
 		n += idle
+	}
+	if o.state() {
+		n += visitors
 	}
 	return n
 }

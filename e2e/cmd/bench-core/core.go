@@ -194,7 +194,6 @@ state: {file: %[2]s.state}
 health: {listen: "%[3]s"}
 metrics: {listen: "%[4]s"}
 control: {socket: %[2]s.control}
-log: {level: warn}
 `, unitNode, c.file("upf.sock"), at(unitNode, healthPort), at(unitNode, metricsPort)),
 		"subscribers.yaml": c.subscribers(),
 	} {

@@ -48,9 +48,8 @@ const (
 	unitNode  = "127.80.6.1"
 	storeHost = "127.80.7.1"
 	dataHost  = "127.80.5.1"
-	// mostPods of a function have addresses, and so many terminators there are.
-	mostPods    = 99
-	terminators = 1
+	// mostPods of a function have addresses.
+	mostPods = 99
 )
 
 func workerAddress(n int) string     { return fmt.Sprintf("127.80.1.%d", n+1) }
@@ -67,7 +66,7 @@ func hosts(o options) map[string][]string {
 	}
 	return map[string][]string{
 		ausfService: {dataHost}, udmService: {dataHost}, amfService: several(o.workers, workerAddress), smfService: several(o.pods, smfAddress),
-		terminatorService: several(terminators, terminatorAddress), n2Service: several(terminators, terminatorAddress),
+		terminatorService: several(o.terminators, terminatorAddress), n2Service: several(o.terminators, terminatorAddress),
 	}
 }
 
@@ -77,9 +76,13 @@ func at(host string, port int) string { return net.JoinHostPort(host, fmt.Sprint
 
 func (f *function) health() string { return at(f.address, healthPort) }
 
-// observed are the flags by which all of core5g's functions are seen.
-func (f *function) observed() []string {
-	return []string{"-health-listen", f.health(), "-metrics-listen", at(f.address, metricsPort), "-log-level", "warn"}
+// observed are the flags by which all of core5g's functions are seen. They log as in a cluster, and less where people read it.
+func (c *core) observed(f *function) []string {
+	flags := []string{"-health-listen", f.health(), "-metrics-listen", at(f.address, metricsPort)}
+	if c.o.verbose {
+		flags = append(flags, "-log-level", "warn")
+	}
+	return flags
 }
 
 // distributedLayout is a pod a function.
@@ -88,7 +91,7 @@ func distributedLayout(c *core) []function {
 	for n := range c.o.pods {
 		out = append(out, c.smf(n))
 	}
-	for n := range terminators {
+	for n := range c.o.terminators {
 		out = append(out, c.terminator(n))
 	}
 	for n := range c.o.workers {
@@ -103,14 +106,14 @@ func (c *core) unit() function {
 
 func (c *core) subscriberData() function {
 	f := function{name: "subscriber-data", pod: "subscriber-data-0", address: dataHost, program: "subscriber-data", services: []string{ausfService, udmService}, ready: true}
-	f.args = append(f.observed(), "-namespace", processes.Namespace, "-subscribers", c.file("subscribers.yaml"), "-listen", at(dataHost, sbiPort), "-nrf", "none",
+	f.args = append(c.observed(&f), "-namespace", processes.Namespace, "-subscribers", c.file("subscribers.yaml"), "-listen", at(dataHost, sbiPort), "-nrf", "none",
 		"-ausf", root(ausfService), "-udm", root(udmService), "-udr", root(udmService), "-nssf", root(udmService), "-withdraw")
 	return f
 }
 
 func (c *core) smf(n int) function {
 	f := function{name: "smf", pod: fmt.Sprint("smf-", n), address: smfAddress(n), program: "session-management", services: []string{smfService}, ready: n == 0}
-	f.args = append(f.observed(), "-namespace", processes.Namespace, "-pod", f.pod, "-address", f.address, "-shards", smfService+"="+f.address, "-sbi-ports", fmt.Sprint(sbiPort-1),
+	f.args = append(c.observed(&f), "-namespace", processes.Namespace, "-pod", f.pod, "-address", f.address, "-shards", smfService+"="+f.address, "-sbi-ports", fmt.Sprint(sbiPort-1),
 		"-configuration", c.file("smf.yaml"), "-nrf", "none", "-amf", root(amfService), "-udm", root(udmService), "-pcf", "none", "-chf", "none")
 	return f
 }
@@ -119,13 +122,13 @@ func (c *core) terminator(n int) function {
 	f := function{
 		name: "n2-terminator", pod: fmt.Sprint("n2-", n), address: terminatorAddress(n), program: "n2-terminator", services: []string{terminatorService, n2Service}, ready: true,
 	}
-	f.args = append(f.observed(), "-pod", f.pod, "-set", "1016", "-n2-listen", at(f.address, n2Port), "-workers-listen", at(f.address, workersPort))
+	f.args = append(c.observed(&f), "-pod", f.pod, "-set", "1016", "-n2-listen", at(f.address, n2Port), "-workers-listen", at(f.address, workersPort))
 	return f
 }
 
 func (c *core) worker(n int) function {
 	f := function{name: "amf", pod: fmt.Sprint("amf-", n), address: workerAddress(n), program: "access-management", services: []string{amfService}, ready: true}
-	f.args = append(f.observed(), "-namespace", processes.Namespace, "-pod", f.pod, "-address", f.address, "-configuration", c.file("amf.yaml"), "-nrf", "none",
+	f.args = append(c.observed(&f), "-namespace", processes.Namespace, "-pod", f.pod, "-address", f.address, "-configuration", c.file("amf.yaml"), "-nrf", "none",
 		"-ausf", root(ausfService), "-udm", root(udmService), "-pcf", "none", "-smf", root(smfService), "-terminators", at(terminatorService, workersPort))
 	return f
 }

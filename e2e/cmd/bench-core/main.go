@@ -7,10 +7,18 @@
 // each (e2e/figures): from what a UE or gNB asks to what it is answered, in milliseconds (p50_ms, p99_ms), and what functions take for a UE in milliseconds of
 // CPU: all together (cpu_ms), and each. Of a storm, p50_ms and p99_ms are from its beginning to a UE's session. memory is what is resident for each of many UEs
 // that have registered and are idle. It exits with 1 where a UE is rejected, registers twice, or is not answered.
+//
+//	bench-core -case kill_amf,drain_amf,kill_n2_release,kill_n2_keep,kill_n2_retain,kill_gnb [-ues N] [-rate N] [-runs N]
+//
+// So many UEs are attached and others register, so many a second, while a worker of two dies or is drained, one of two terminators dies, whose gNBs release their UEs,
+// keep them until they are back, or ask for them to be retained, or a gNB dies. A line for each: UEs that registered anew, sessions that are not there any more or
+// other ones, packets of ten a second for each UE that came to nobody, how long the Service Request of an idle UE took that was sent at that moment, and the paging
+// of another one. It exits with 1 where a case falls short (state.go).
 package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -30,19 +38,28 @@ type options struct {
 	storm    int
 	workers  int
 	pods     int
+	runs     int
+	rate     int
 	verbose  bool
 	pids     bool
+	// terminators of N2: two where one of them dies.
+	terminators int
 }
+
+// state says that cases are of deaths.
+func (o *options) state() bool { return o.terminators > 1 }
 
 func main() {
 	var o options
 	flag.StringVar(&o.cases, "case", strings.Join(names(), ","), "which cases, with commas")
 	flag.StringVar(&o.layout, "layout", figures.Distributed, "how functions share processes: "+strings.Join(layouts(), " or "))
 	flag.StringVar(&o.binaries, "bin", "out/bin", "directory of the functions' programs")
-	flag.IntVar(&o.ues, "ues", 200, "UEs that come one after the other")
+	flag.IntVar(&o.ues, "ues", 200, "UEs that come one after the other, or are attached while something dies")
 	flag.IntVar(&o.storm, "storm", 1000, "UEs that come at once")
 	flag.IntVar(&o.workers, "workers", 1, "AMF workers")
 	flag.IntVar(&o.pods, "pods", 1, "pods of the SMF")
+	flag.IntVar(&o.runs, "runs", 3, "how often something dies")
+	flag.IntVar(&o.rate, "rate", 50, "registrations a second under which it does")
 	flag.BoolVar(&o.verbose, "v", false, "show what the functions say")
 	flag.BoolVar(&o.pids, "pids", false, "say which process is which function's, for a profiler")
 	flag.Parse()
@@ -64,6 +81,9 @@ func run(ctx context.Context, o options) (status int, err error) {
 	if done, status, err := isolate(ctx, o); done || err != nil {
 		return status, err
 	}
+	if o.state() {
+		return runDeaths(ctx, o, wanted)
+	}
 	c, err := start(ctx, o)
 	if err != nil {
 		return 1, err
@@ -80,18 +100,39 @@ func run(ctx context.Context, o options) (status int, err error) {
 	return 0, nil
 }
 
+func runDeaths(ctx context.Context, o options, wanted []string) (status int, err error) {
+	var short error
+	for _, d := range deaths {
+		if !slices.Contains(wanted, d.name) {
+			continue
+		}
+		switch err := d.run(ctx, o); {
+		case errors.Is(err, errShort):
+			short = errors.Join(short, err)
+		case err != nil:
+			return 1, err
+		}
+	}
+	return 0, short
+}
+
 // check the command line; which cases are wanted.
 func (o *options) check() ([]string, error) {
 	wanted := strings.Split(o.cases, ",")
+	dying := slices.ContainsFunc(wanted, func(name string) bool { return slices.Contains(deathNames(), name) })
+	known := names()
+	if o.terminators = 1; dying {
+		known, o.terminators, o.workers = deathNames(), 2, max(o.workers, 2)
+	}
 	for _, name := range wanted {
-		if !slices.Contains(names(), name) {
-			return nil, fmt.Errorf("there is no case %q: write some of %s", name, strings.Join(names(), ","))
+		if !slices.Contains(known, name) {
+			return nil, fmt.Errorf("there is no case %q: write some of %s, or of %s", name, strings.Join(names(), ","), strings.Join(deathNames(), ","))
 		}
 	}
 	if !slices.Contains(layouts(), o.layout) {
 		return nil, fmt.Errorf("-layout %q: write %s", o.layout, strings.Join(layouts(), " or "))
 	}
-	for flag, n := range map[string]int{"ues": o.ues, "storm": o.storm} {
+	for flag, n := range map[string]int{"ues": o.ues, "storm": o.storm, "runs": o.runs, "rate": o.rate} {
 		if n < 1 {
 			return nil, fmt.Errorf("-%s %d: write 1 or more", flag, n)
 		}

@@ -104,8 +104,11 @@ type phone struct {
 	off context.CancelFunc // without a word to the network
 }
 
-// ue n in the first gNB's cell. With wishes it registers at once and asks for its session; without, it does what it is told.
-func (a *access) ue(n int, wishes bool) *phone {
+// ue n in the first gNB's cell.
+func (a *access) ue(n int, wishes bool) *phone { return a.ueAt(n, wishes, 0) }
+
+// ueAt a gNB, numbered from 0. With wishes it registers at once and asks for its session; without, it does what it is told.
+func (a *access) ueAt(n int, wishes bool, cell int) *phone {
 	c := ue.Config{
 		SUPI: supi(n), MCC: mcc, MNC: mnc, K: a.k, OPc: a.opc, HomeKey: a.homeKey, IMEISV: "4370816125816151", Routing: "0", Requested: []uenas.SNSSAI{snssai},
 		Autostart: wishes, Recover: wishes,
@@ -114,7 +117,7 @@ func (a *access) ue(n int, wishes bool) *phone {
 		c.Sessions = []ue.SessionConfig{session}
 	}
 	ctx, off := context.WithCancel(a.ctx)
-	p := &phone{ue.New(c, a.gnbs[0], a.n3s[0], a.log), off}
+	p := &phone{ue.New(c, a.gnbs[cell], a.n3s[cell], a.log), off}
 	a.wg.Go(func() { p.Run(ctx) })
 	return p
 }
