@@ -54,6 +54,7 @@ func start[C any, P logging[C]](ctx context.Context, name string, args []string,
 		return 2
 	}
 	memorylimit.Respect(memorylimit.Files)
+	memorylimit.Unhurried()
 	log := P(&config).Log()
 	if err := run(ctx, config, log); err != nil && (ctx.Err() == nil || !errors.Is(err, context.Canceled)) {
 		log.Error("stopped", "err", err)
