@@ -34,14 +34,6 @@ func TestStateOfHandovers(t *testing.T) {
 			s := begin(t, p)
 			u := s.attach(1, internet(1))
 			u.pings4(1)
-			// The unit drops packets for a neighbour that it does not know yet (no_neighbour), as gNBs of its own link are at first:
-			// what is looked at here is the handover.
-			for _, to := range []int{1, 0} {
-				if _, err := h.move(s, u, to); err != nil {
-					t.Fatal(err)
-				}
-				u.pings4(1)
-			}
 			x := p.stream(u, 1)
 			x.burst = 10
 			var took []time.Duration
