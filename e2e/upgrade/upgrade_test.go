@@ -100,9 +100,11 @@ func (u upgrade) previousRelease(t *testing.T, ctx context.Context) {
 
 // newOperator takes over chart, definitions and operator; the functions keep their images.
 func (u upgrade) newOperator(t *testing.T, ctx context.Context) {
-	u.withTraffic(t, ctx, func() {
+	if replaced := u.withTraffic(t, ctx, func() {
 		u.helm(t, ctx, u.upgradeTo("--set", "images.tag="+tag, "--set", "core.spec.images.tag="+previousTag)...)
-	})
+	}); len(replaced) > 0 {
+		t.Errorf("a new operator alone has replaced %s", strings.Join(replaced, " and "))
+	}
 	u.definitionsAre(t, ctx, "charts/core5g")
 	u.image(t, ctx, "operator", tag)
 	u.image(t, ctx, "amf", previousTag)
@@ -206,7 +208,7 @@ func (u upgrade) overTLS(t *testing.T, ctx context.Context) {
 // withTraffic does something while packets flow, and holds it to the promise: no unit of the UPF is restarted; no UE registers anew and no
 // session ends, whichever function was replaced; and no packet is lost but where that was the N2 terminator, whose end the gNB
 // notices.
-func (u upgrade) withTraffic(t *testing.T, ctx context.Context, do func()) {
+func (u upgrade) withTraffic(t *testing.T, ctx context.Context, do func()) (replaced []string) {
 	t.Helper()
 	before := u.attached(t, ctx)
 	upf := incarnations(u.pods(t, ctx, "upf"))
@@ -216,7 +218,6 @@ func (u upgrade) withTraffic(t *testing.T, ctx context.Context, do func()) {
 	do()
 	u.ready(t, ctx)
 
-	var replaced []string
 	for name, now := range u.functions(t, ctx) {
 		if now != were[name] {
 			replaced = append(replaced, name)
@@ -233,6 +234,7 @@ func (u upgrade) withTraffic(t *testing.T, ctx context.Context, do func()) {
 	}
 	u.same(t, ctx, before)
 	t.Logf("replaced: [%s]; %d packets sent, %d came back", strings.Join(replaced, " "), tr.Sent, tr.Received)
+	return replaced
 }
 
 // same waits until the UE is served, by the sessions and with the registration that it had.

@@ -125,8 +125,7 @@ func (r *SliceReconciler) applyOwnSMF(ctx context.Context, s *sliceScope) error 
 		}
 	}
 	s.slice.Status.SMF = set.Deployment()
-	// One pod serves, if need be: that another is missing the Core5G says.
-	if deployment.Status.ObservedGeneration >= deployment.Generation && deployment.Status.AvailableReplicas > 0 {
+	if smfServes(deployment) {
 		s.conditions.yes(api.ConditionSMFReady, api.ReasonReady, set.Deployment()+" is ready")
 		return nil
 	}

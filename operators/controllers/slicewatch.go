@@ -53,11 +53,16 @@ func servedBy(deployment client.Object, s *api.Slice) bool {
 	return ofCoreNamed(deployment.GetLabels()[api.LabelInstance])(s) && s.Spec.SessionManagement != api.SessionManagementDedicated
 }
 
+// smfServes: one pod is enough. That another is missing the Core5G says.
+func smfServes(d *appsv1.Deployment) bool {
+	return d.Status.ObservedGeneration >= d.Generation && d.Status.AvailableReplicas > 0
+}
+
 // sharedSMF passes that SMF, when it comes, goes, begins or ceases to serve.
 func sharedSMF() predicate.Predicate {
 	serves := func(o client.Object) bool {
 		d, is := o.(*appsv1.Deployment)
-		return is && d.Status.AvailableReplicas > 0
+		return is && smfServes(d)
 	}
 	return predicate.And(predicate.NewPredicateFuncs(func(o client.Object) bool {
 		return o.GetLabels()[api.LabelSessionManagement] == specs.SharedSMF

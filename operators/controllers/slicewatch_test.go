@@ -7,12 +7,14 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/specs"
 )
 
 // Of many Slices a change wakes those that it concerns.
@@ -104,5 +106,32 @@ func TestWhatOfAUPFInstanceWakesItsSlices(t *testing.T) {
 		if got, want := upfMatters().Update(event.UpdateEvent{ObjectOld: base, ObjectNew: after}), strings.HasPrefix(name, "yes"); got != want {
 			t.Errorf("%s: passed is %v", name, got)
 		}
+	}
+}
+
+// A Deployment whose new generation is seen serves again without any other change of its status.
+func TestSlicesHearWhenTheirSMFServes(t *testing.T) {
+	smf := func(generation, seen int64, available int32) *appsv1.Deployment {
+		return &appsv1.Deployment{
+			ObjectMeta: metav1.ObjectMeta{Generation: generation, Labels: map[string]string{api.LabelSessionManagement: specs.SharedSMF}},
+			Status:     appsv1.DeploymentStatus{ObservedGeneration: seen, AvailableReplicas: available},
+		}
+	}
+	for name, c := range map[string]struct {
+		was, is *appsv1.Deployment
+		want    bool
+	}{
+		"it is changed":                     {smf(1, 1, 2), smf(2, 1, 2), true},
+		"the change is seen":                {smf(2, 1, 2), smf(2, 2, 2), true},
+		"its first pod serves":              {smf(2, 2, 0), smf(2, 2, 1), true},
+		"its second does, too":              {smf(2, 2, 1), smf(2, 2, 2), false},
+		"its last pod ends":                 {smf(2, 2, 1), smf(2, 2, 0), true},
+		"pods of a change that is not seen": {smf(2, 1, 0), smf(2, 1, 1), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := sharedSMF().Update(event.UpdateEvent{ObjectOld: c.was, ObjectNew: c.is}); got != c.want {
+				t.Errorf("Slices hear of it: %v, want %v", got, c.want)
+			}
+		})
 	}
 }

@@ -30,6 +30,8 @@ const (
 	sharedAMF = "core"
 	// ComponentN2 is the component of terminators.
 	ComponentN2 = "amf-n2"
+	// workersService tells a terminator whose certificate its workers show.
+	workersService = "WORKERS_SERVICE"
 	// terminatorProgram is beside the workers' in their image.
 	terminatorProgram = "/usr/bin/n2-terminator"
 )
@@ -103,7 +105,7 @@ func N2Terminators(core *api.Core5G, p Platform) FunctionObjects {
 	}
 	w.env = []corev1.EnvVar{
 		fromField("POD_NAME", "metadata.name"), sctpTransport(core),
-		{Name: "WORKERS_SERVICE", Value: FunctionObjectName(core.Name, api.FunctionAMF)}, // whose certificate its workers show
+		{Name: workersService, Value: FunctionObjectName(core.Name, api.FunctionAMF)},
 	}
 	w = w.protected()
 	w.ports = []corev1.ContainerPort{

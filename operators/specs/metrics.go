@@ -33,7 +33,7 @@ func (w workload) observed() workload {
 // keepUnobserved takes back what observed gave, where the container that runs was made by an operator that did
 // not know it.
 func keepUnobserved(want, have *corev1.Container) {
-	if slices.ContainsFunc(have.Env, func(e corev1.EnvVar) bool { return e.Name == metricsListen }) {
+	if hasEnv(*have, metricsListen) {
 		return
 	}
 	want.Env = slices.DeleteFunc(want.Env, func(e corev1.EnvVar) bool { return e.Name == metricsListen })

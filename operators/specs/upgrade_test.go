@@ -52,6 +52,32 @@ func TestANewWaitRunsTheNewOperator(t *testing.T) {
 	}
 }
 
+// A terminator of release 0.2 is not told of its workers' Service before it has another image.
+func TestATerminatorOfAnOlderOperatorStays(t *testing.T) {
+	told := func(d *appsv1.Deployment) bool { return hasEnv(d.Spec.Template.Spec.Containers[0], workersService) }
+	older := func() *appsv1.Deployment {
+		d := N2Terminators(makeOwnCore(), platform).Deployment
+		c := &d.Spec.Template.Spec.Containers[0]
+		c.Env = slices.DeleteFunc(c.Env, func(e corev1.EnvVar) bool { return e.Name == workersService })
+		return d
+	}
+	wanted := N2Terminators(makeOwnCore(), platform).Deployment
+	if !told(wanted) {
+		t.Fatal("a terminator is not told of its workers' Service")
+	}
+	KeepRunning(wanted, older())
+	if Hash(wanted.Spec.Template) != Hash(older().Spec.Template) {
+		t.Error("the terminator is replaced for a new operator alone")
+	}
+	core := makeOwnCore()
+	core.Spec.Images.Tag = "newer"
+	wanted = N2Terminators(core, platform).Deployment
+	KeepRunning(wanted, older())
+	if !told(wanted) {
+		t.Error("a new image comes without it")
+	}
+}
+
 // An operator that knows of metrics takes over functions of one that did not: they stay as they are until their
 // image or configuration is another one.
 func TestFunctionsOfAnOlderOperatorGetMetricsWithTheirNextPod(t *testing.T) {

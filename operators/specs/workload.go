@@ -276,19 +276,29 @@ func (p Platform) waitContainer(core *api.Core5G, peers []string) corev1.Contain
 	}
 }
 
-// KeepRunning gives a Deployment what it has in the cluster of the wait container's image and of the server of
-// metrics, unless its function's image or configuration, or what it waits for, changes: a new operator alone
+// KeepRunning gives a Deployment what it has in the cluster of the wait container's image, and not what an older operator did not
+// give it, unless its function's image or configuration, or what it waits for, changes: a new operator alone
 // replaces no network function.
 func KeepRunning(wanted, live *appsv1.Deployment) {
 	want, have := &wanted.Spec.Template, &live.Spec.Template
-	if len(want.Spec.InitContainers) != 1 || len(have.Spec.InitContainers) != 1 || len(have.Spec.Containers) != 1 ||
-		!slices.Equal(want.Spec.InitContainers[0].Command, have.Spec.InitContainers[0].Command) ||
-		want.Spec.Containers[0].Image != have.Spec.Containers[0].Image ||
+	if len(have.Spec.Containers) != 1 || want.Spec.Containers[0].Image != have.Spec.Containers[0].Image ||
 		want.Annotations[AnnotationConfigHash] != have.Annotations[AnnotationConfigHash] {
+		return
+	}
+	if !hasEnv(have.Spec.Containers[0], workersService) { // of 0.2
+		c := &want.Spec.Containers[0]
+		c.Env = slices.DeleteFunc(c.Env, func(e corev1.EnvVar) bool { return e.Name == workersService })
+	}
+	if len(want.Spec.InitContainers) != 1 || len(have.Spec.InitContainers) != 1 ||
+		!slices.Equal(want.Spec.InitContainers[0].Command, have.Spec.InitContainers[0].Command) {
 		return
 	}
 	want.Spec.InitContainers[0].Image = have.Spec.InitContainers[0].Image
 	keepUnobserved(&want.Spec.Containers[0], &have.Spec.Containers[0])
+}
+
+func hasEnv(c corev1.Container, name string) bool {
+	return slices.ContainsFunc(c.Env, func(e corev1.EnvVar) bool { return e.Name == name })
 }
 
 // service in front of the workload. Peers learn its name from the NRF as soon as a function has
