@@ -90,7 +90,7 @@ func (c *Config) parts(x flags) (err error) {
 	if c.SessionManagement, err = sessionmanagement.ParseConfig(sessions, io.Discard); err != nil {
 		return fmt.Errorf("SMF: %w", err)
 	}
-	data := []string{"-core", x.core, "-namespace", x.namespace, "-nrf", pod.None, "-withdraw", "-log-level", level}
+	data := []string{"-pod", c.Pod, "-core", x.core, "-namespace", x.namespace, "-nrf", pod.None, "-withdraw", "-log-level", level}
 	for _, nf := range []string{"ausf", "udm", "udr", "nssf"} {
 		data = append(data, "-"+nf, c.Scheme+"://"+cmp.Or(x.core, "core5g")+"-"+nf+":"+strconv.Itoa(servicePort))
 	}

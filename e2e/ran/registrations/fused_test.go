@@ -123,7 +123,10 @@ func (f *fused) start() {
 		s.t.Fatal(err)
 	}
 	f.process = c
-	go func(ended chan error) { ended <- c.Wait() }(f.ended)
+	go func(ended chan error) {
+		ended <- c.Wait()
+		close(ended)
+	}(f.ended)
 	s.t.Cleanup(func() {
 		_ = f.end(syscall.SIGKILL)
 		if s.t.Failed() {

@@ -137,19 +137,36 @@ func (u *UE) serviceAccept(m *nasMessage.ServiceAccept) {
 			}
 		}
 	}
-	// 5.6.1.4.1: sessions whose user plane could not be set up again.
+	u.unserved = 0
+	u.retry.reset()
+	// 5.6.1.4.1: sessions whose user plane could not be set up again. They are there all the same, so they are asked for again.
 	if m.PDUSessionReactivationResult != nil && len(m.PDUSessionReactivationResult.Buffer) >= 2 {
 		failed := nasConvert.PSIToBooleanArray(m.PDUSessionReactivationResult.Buffer)
 		for _, s := range u.list() {
 			if s.state == active && failed[s.cfg.PSI] {
 				u.fail(fmt.Errorf("PDU session %d: the network could not reactivate the user plane", s.cfg.PSI))
-				u.reestablish(s)
+				u.revive(s)
 			}
 		}
 	}
-	u.unserved = 0
-	u.retry.reset()
 	u.finish(nil)
+}
+
+// mostRevivals is how often the user plane of a session is asked for before the session is made anew: half a minute.
+const mostRevivals = 6
+
+// revive asks for the session's user plane again in a while, if the UE recovers by itself.
+func (u *UE) revive(s *session) {
+	if !u.cfg.Recover {
+		return
+	}
+	if s.revivals++; s.revivals > mostRevivals {
+		s.revivals = 0
+		u.reestablish(s)
+		return
+	}
+	u.revival.at = time.Now().Add(min(u.cfg.Timers.MinRetry<<(s.revivals-1), u.cfg.Timers.MaxRetry))
+	u.resume = true
 }
 
 // serviceFailed decides what follows a service request without an answer: once more, and then a

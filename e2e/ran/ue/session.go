@@ -41,6 +41,7 @@ type session struct {
 	configured bool // listed in the UE's configuration
 	lost       bool // the UPF does not know it any more; until it is established again
 	keep       bool // configured, or active before: tried again after a failure
+	revivals   int  // how often its user plane could not be had since it was there
 
 	// Owned by the UE's goroutine.
 	wish    bool
@@ -651,6 +652,7 @@ func (u *UE) SessionUp(c *gnb.Connection, psi uint8, t *gtpu.Tunnel) {
 			t.QFI = s.cfg.QFI
 		}
 		s.setTunnel(t)
+		s.revivals = 0
 		u.solicit(s)
 		s.heldMu.Lock()
 		held := s.held

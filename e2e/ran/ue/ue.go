@@ -70,7 +70,8 @@ type UE struct {
 	releaseFor     []chan error // who waits for the connection's end
 	onRegistration []chan error // who waits for the next registration
 	retry          retry
-	unserved       int // service requests in a row that came to nothing
+	revival        retry // of user planes that could not be had
+	unserved       int   // service requests in a row that came to nothing
 	pti            uint8
 	lastError      string
 	replies        []func() // sent when the event is over
@@ -281,6 +282,9 @@ func (u *UE) pursueSessions() {
 	}
 	for _, s := range pending {
 		u.startEstablishment(s)
+	}
+	if u.resume && u.ripe(&u.revival) {
+		u.startServiceRequest(false)
 	}
 }
 
