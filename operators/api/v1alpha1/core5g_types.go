@@ -6,8 +6,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Core5G is one 5G core network: AMF, NRF, PCF, CHF, the subscriber data functions and the database,
-// and what all slices of it share. Each Slice brings its own SMF.
+// Core5G is one 5G core network: AMF, SMF, NRF, PCF, CHF, the subscriber data functions, the database and
+// the session store, and what all slices of it share.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

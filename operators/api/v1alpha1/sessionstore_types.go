@@ -21,8 +21,8 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.secretRef) || has(self.type) && self.type == 'External'",message="sessionStore.secretRef is only read with sessionStore.type External: write type External, or leave secretRef out"
 // +kubebuilder:validation:XValidation:rule="!has(self.storage) || !has(self.type) || self.type != 'External'",message="sessionStore.storage is of the embedded store: leave it out, or write type Embedded"
 type SessionStoreSpec struct {
-	// type of the session store. Embedded is one Redis server beside the core, whose node's loss of power costs up
-	// to two seconds of sessions; External is a Redis or Valkey that a site runs.
+	// type of the session store. Embedded is one Redis server beside the core, whose sessions are lost with
+	// its disk; External is a Redis or Valkey that a site runs.
 	// +kubebuilder:default=Embedded
 	Type SessionStoreType `json:"type,omitempty"`
 	// secretRef names the Secret that says where an external store is: keys addresses and password, and where they

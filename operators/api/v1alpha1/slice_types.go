@@ -4,8 +4,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Slice is one network slice of a core: an S-NSSAI with its data networks, its own SMF, and a share of a
-// UPF.
+// Slice is one network slice of a core: an S-NSSAI with its data networks, and a share of a UPF.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

@@ -7,7 +7,7 @@ import (
 )
 
 // UPFInstance is a user plane function: pods that the operator owns, one per unit, with an N3 and an N6
-// side. Several Slices share it, each with an N3 endpoint of its own.
+// side. Several Slices share it.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -356,7 +356,7 @@ type N3Spec struct {
 	// subnet of N3.
 	Subnet CIDR `json:"subnet"`
 	// endpoints is the part of the subnet that belongs to this UPF: each Slice gets one address of it,
-	// because two SMFs choose TEIDs independently.
+	// because two of free5GC's SMFs choose TEIDs independently.
 	Endpoints CIDR `json:"endpoints"`
 	// gateway towards gNBs outside the subnet.
 	// +optional
