@@ -41,7 +41,7 @@ func TestSecondSliceAtRunTime(t *testing.T) {
 	}
 }
 
-// Deleting a slice takes its own SMF and pool with it and nothing else, while the other's packets
+// Deleting a slice takes its sessions and its pool with it and nothing else, while the other's packets
 // flow. First the one, then the other way round.
 func TestSliceDeletedAndAddedAgain(t *testing.T) {
 	tests := []struct{ name, file, slice, phone, otherSlice, otherPhone string }{

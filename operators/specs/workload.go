@@ -19,8 +19,8 @@ import (
 // userID that network functions run as.
 const userID = 1000
 
-// workload is one function that runs as a Deployment. Every function of the core is one process with one identity at
-// the NRF, hence one replica and strategy Recreate; but the SMF of core5g's own is as many pods as are asked for.
+// workload is one function that runs as a Deployment. Every function of free5GC's is one process with one identity at
+// the NRF, hence one replica and strategy Recreate; core5g's own AMF, SMF and subscriber data are as many pods as are asked for.
 type workload struct {
 	core     *api.Core5G
 	platform Platform
