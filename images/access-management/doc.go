@@ -48,7 +48,8 @@
 //
 // An attachment ends with the UE's release, with another attachment (the old gNB is told to let go), or with an NG Reset. An association that is lost does not
 // end it at once: the gNB may have kept the UE. It is waited for (procedure.RetainTime), and FARs forward meanwhile. Where its next NG Setup has UE Retention
-// Information, and the loss is known, its UEs go on by the new association; else, or where it stays away, they are lost. Then the UE is idle, every SMF with a user plane there is told until it has heard (Silent), packets wait in the UPF, and the UE is paged.
+// Information, and the loss is known, its UEs go on by the new association; else, or where it stays away, the attachment is lost. Then the UE is idle, every
+// SMF with a user plane there is told until it has heard (Silent), packets wait in the UPF, and the UE is paged.
 //
 // # gNBs
 //
