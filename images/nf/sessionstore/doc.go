@@ -3,8 +3,8 @@
 //
 // Who writes. Records belong to shards. A pod holds a shard by a Lease, and a lease has an epoch: a write under an
 // epoch that is not the shard's newest is refused (ErrFenced), so that a pod that was thought dead, and was only
-// slow, changes nothing any more. Of one shard there is one writer; readers need no lease. Subscriber data has no shards to hold: any replica
-// writes any record, where it is still as it was read (docs/adr/0021).
+// slow, changes nothing any more. Of one shard there is one writer; readers need no lease. Subscriber data has no
+// shards to hold: any replica writes any record, where it is still as it was read (docs/adr/0021).
 //
 // What a write is. A Change replaces or deletes one record, and in the same step its unique indexes (SUPI, GUTI,
 // SEID), its groups (the sessions of a unit), its open intents and the times at which something is due. Either all
