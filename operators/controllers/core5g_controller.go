@@ -31,7 +31,7 @@ import (
 	"core5g.dev/core5g/operators/specs"
 )
 
-// CoreReconciler makes database, NRF, PCF, CHF, AMF and the subscriber data functions of a Core5G.
+// CoreReconciler makes database, session store, NRF, PCF, CHF, AMF, core5g's own SMF and the subscriber data functions of a Core5G.
 type CoreReconciler struct {
 	client.Client
 	Platform      specs.Platform

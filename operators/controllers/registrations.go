@@ -27,7 +27,7 @@ import (
 // So the operator remembers each profile while all is well. When one is missing although the process
 // that made it still runs, it puts the profile back; nobody restarts and no PDU session ends. Where it has
 // never seen the profile (the operator itself is younger than the loss) it says so, once and then in the
-// condition, and which command heals it. It restarts nobody: an AMF that the NRF does not show still serves
+// condition, and which command heals it. It restarts nobody: an AMF of free5GC's that the NRF does not show still serves
 // its UEs, and its restart would end them all; so would that of an SMF its sessions. A person can choose the
 // moment. A profile that a killed SMF left behind for a Slice that is gone is taken out, because the AMF takes
 // the first SMF that it finds.

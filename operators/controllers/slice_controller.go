@@ -36,7 +36,8 @@ const (
 	releaseRetry = 2 * time.Second
 )
 
-// SliceReconciler makes the SMF of a Slice, and nothing that another Slice or the core uses.
+// SliceReconciler makes the SMF of a Slice, where it has one of its own (controlPlane Free5GC, or sessionManagement Dedicated), and says whether the
+// Slice is served; it makes nothing that another Slice or the core uses.
 type SliceReconciler struct {
 	client.Client
 	// Live reads past the cache.
@@ -126,7 +127,7 @@ func (r *SliceReconciler) Reconcile(ctx context.Context, req ctrl.Request) (resu
 	return ctrl.Result{RequeueAfter: s.requeue}, err
 }
 
-// delete stops the SMF first, so that it leaves the NRF while that is still there for it, and then has the
+// delete stops free5GC's SMF first, so that it leaves the NRF while that is still there for it, and then has the
 // UPF drop the SMF's PDU sessions; with the object its N3 endpoint becomes free. It ends in any case, a while after
 // it has begun: the operator may have been away when the Slice was deleted.
 func (r *SliceReconciler) delete(ctx context.Context, slice *api.Slice) (ctrl.Result, error) {
@@ -338,7 +339,7 @@ func (r *SliceReconciler) findUPF(ctx context.Context, s *sliceScope) error {
 	return nil
 }
 
-// holdUPF keeps a Slice whose SMF runs on its UPFInstance while the selector means none, or one that cannot serve
+// holdUPF keeps a Slice whose SMF is free5GC's, and runs, on its UPFInstance while the selector means none, or one that cannot serve
 // it yet, or while it has not left an earlier one: its sessions outlive a mistake.
 func (r *SliceReconciler) holdUPF(ctx context.Context, s *sliceScope, upf *api.UPFInstance, problem string) (*api.UPFInstance, string, error) {
 	used := s.slice.Status.UPF
@@ -478,7 +479,7 @@ func (r *SliceReconciler) checkPools(ctx context.Context, s *sliceScope) error {
 	return nil
 }
 
-// applySMF starts the SMF once it can be told everything. One that runs already is left alone when its
+// applySMF starts the SMF once it can be told everything, where the Slice has one of its own. One that runs already is left alone when its
 // Slice has become unusable for a reason outside of it: sessions outlive a mistake.
 func (r *SliceReconciler) applySMF(ctx context.Context, s *sliceScope) error {
 	name := specs.SMFObjectName(s.slice.Spec.CoreRef.NameOrDefault(), s.slice.Name)

@@ -17,7 +17,7 @@ import (
 	"core5g.dev/core5g/operators/userplane"
 )
 
-// A Slice of a UPFInstance with several units has each of them as a UPF in its SMF's user plane, with a
+// With controlPlane Free5GC a Slice of a UPFInstance with several units has each of them as a UPF in its SMF's user plane, with a
 // part of the UE pools. The configuration that the SMF starts with has all units; the running SMF follows
 // them through its user-plane API, so that units come and go without restarting it. What the SMF has is
 // compared again and again: an SMF that has restarted is brought back to where it was.

@@ -9,8 +9,9 @@ import (
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 )
 
-// AllocateEndpoints gives each Slice one N3 address of the UPFInstance's block. Two SMFs choose TEIDs
-// independently, so an F-TEID is only unique as (address, TEID) when each SMF has an address alone.
+// AllocateEndpoints gives each Slice one N3 address of the UPFInstance's block. Two of free5GC's SMFs choose TEIDs
+// independently, so an F-TEID is only unique as (address, TEID) when each of them has an address alone. core5g's own
+// SMF has units choose, and needs none of them.
 //
 // What is allocated stays, as long as it lies within the block; new Slices get the lowest free address,
 // the older first. Slices for which none is left come back in left. Where the block is cut into parts for
