@@ -479,7 +479,7 @@ func (r *SliceReconciler) checkPools(ctx context.Context, s *sliceScope) error {
 	return nil
 }
 
-// applySMF starts the SMF once it can be told everything, where the Slice has one of its own. One that runs already is left alone when its
+// applySMF starts the Slice's SMF once it can be told everything, or says whether the core's serves it. One that runs already is left alone when its
 // Slice has become unusable for a reason outside of it: sessions outlive a mistake.
 func (r *SliceReconciler) applySMF(ctx context.Context, s *sliceScope) error {
 	name := specs.SMFObjectName(s.slice.Spec.CoreRef.NameOrDefault(), s.slice.Name)
