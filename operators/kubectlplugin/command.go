@@ -51,7 +51,7 @@ const Usage = `kubectl core5g shows and operates a core.
 Exit status: 0 done, with preflight: all is well; 1 it is not, or could not be done; 2 the command cannot be
 understood. status ends with 0 whatever it shows.`
 
-// defaultLimit is how many PDU sessions of the SMF's are listed.
+// defaultLimit is how many PDU sessions of the SMF's, or UEs of the AMF's, are listed.
 const defaultLimit = 1000
 
 // outputJSON is the value of -o for JSON.

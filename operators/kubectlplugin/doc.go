@@ -1,6 +1,6 @@
 // Package kubectlplugin is `kubectl core5g`: the state of a whole core on one screen, the preflight of the
-// nodes, the drain of UPF units, the PDU sessions of SMF and units, one of them in full, and a support bundle
-// without secrets. It does nothing that kubectl could not do with the same rights.
+// nodes, the drain of UPF units, the PDU sessions of SMF and units, the UEs of the AMF, one of either in full, what is
+// said for a UE, and a support bundle without secrets. It does nothing that kubectl could not do with the same rights.
 package kubectlplugin
 
 import "context"
