@@ -185,24 +185,28 @@ func (u upgrade) clearText(t *testing.T, ctx context.Context) {
 }
 
 // overTLS gives the core what a new one has, as docs/upgrade.md says. Functions that speak https do not hear those that do not
-// yet: procedures wait until all have changed.
+// yet: a UE that asks for something meanwhile may make its session anew.
 func (u upgrade) overTLS(t *testing.T, ctx context.Context) {
 	u.clearText(t, ctx)
-	u.withTraffic(t, ctx, func() {
-		u.helm(t, ctx, u.upgradeTo("--set", "core.spec.tls.mode=Mutual")...)
-		check(t, u.WaitCondition(ctx, "core5g/core5g", "CertificatesReady", patience))
-		for _, deployment := range []string{"deploy/core5g-amf", "deploy/core5g-smf"} {
-			check(t, cluster.Eventually(ctx, patience, func() error {
-				volumes, err := u.Run(ctx, "get", deployment, "-o", "jsonpath={.spec.template.spec.volumes[*].name}")
-				if err == nil && !strings.Contains(volumes, "sbi-tls") {
-					err = fmt.Errorf("%s has the volumes %s, want sbi-tls too", deployment, volumes)
-				}
-				return err
-			}))
-			_, err := u.Run(ctx, "rollout", "status", deployment, "--timeout=180s")
-			check(t, err)
-		}
-	})
+	upf := incarnations(u.pods(t, ctx, "upf"))
+	u.helm(t, ctx, u.upgradeTo("--set", "core.spec.tls.mode=Mutual")...)
+	check(t, u.WaitCondition(ctx, "core5g/core5g", "CertificatesReady", patience))
+	for _, deployment := range []string{"deploy/core5g-amf", "deploy/core5g-smf"} {
+		check(t, cluster.Eventually(ctx, patience, func() error {
+			volumes, err := u.Run(ctx, "get", deployment, "-o", "jsonpath={.spec.template.spec.volumes[*].name}")
+			if err == nil && !strings.Contains(volumes, "sbi-tls") {
+				err = fmt.Errorf("%s has the volumes %s, want sbi-tls too", deployment, volumes)
+			}
+			return err
+		}))
+		_, err := u.Run(ctx, "rollout", "status", deployment, "--timeout=180s")
+		check(t, err)
+	}
+	u.ready(t, ctx)
+	u.attached(t, ctx)
+	if now := incarnations(u.pods(t, ctx, "upf")); now != upf {
+		t.Errorf("the UPF was restarted: %s, was %s", now, upf)
+	}
 }
 
 // withTraffic does something while packets flow, and holds it to the promise: no unit of the UPF is restarted; no UE registers anew and no
