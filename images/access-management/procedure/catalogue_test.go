@@ -6,6 +6,8 @@ import (
 	"core5g.dev/core5g/images/access-management/n1"
 	"core5g.dev/core5g/images/access-management/n2"
 	"core5g.dev/core5g/images/access-management/record"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // The slices of the network change while it serves (TS 23.501 5.15.5.2.2, TS 23.502 4.2.4.2).
@@ -67,4 +69,34 @@ func TestRadioCapabilityForPaging(t *testing.T) {
 			says, gnbReleases, released, smf("SMF: idle", 1, SessionAnswer{Outcome: Done}), packets, comes, toSetUp,
 		}},
 	})
+}
+
+// A UE that is not told of another registration area, or T3512, has those that it was told (TS 24.501 5.4.4.2: a command has no T3512).
+func TestSubscriptionKeepsWhatUEHasHeard(t *testing.T) {
+	tr := newTeller(t)
+	withSession(tr)
+	area, periodic := tr.st.Record.Area, tr.st.Record.Periodic
+	tr.lead(
+		fromGNB2("gNB 2: Path Switch Request", 50, func(tr *teller) n2.Message {
+			return &n2.PathSwitchRequest{RAN: 50, SourceAMF: n2.AMFUEID(tr.st.Record.N2.AMF), Location: location(7), Sessions: []n2.Session{{ID: 1, Transfer: []byte{1}}}}
+		}),
+		smf("SMF: switched", 1, SessionAnswer{Outcome: Done, N2: []byte{2}, N2Type: switchDone}),
+		changed,
+		answers("UDM: another AMBR, and T3512", func(n Number) Event {
+			s := subscription(n)
+			s.Uplink, s.Periodic = 5_000_000, 120
+			return s
+		}),
+		answers("PCF: nothing new", func(n Number) Event { return Policy{Number: n, Outcome: Done} }),
+	)
+	rec := tr.st.Record
+	if rec.Uplink != 5_000_000 || rec.Place.TAC != 7 || rec.Procedure != nil {
+		t.Fatalf("the change is not there: %+v", rec)
+	}
+	if diff := cmp.Diff(area, rec.Area); diff != "" {
+		t.Errorf("the area is not the one that the UE was told (-want +got):\n%s", diff)
+	}
+	if rec.Periodic != periodic {
+		t.Errorf("T3512 is %d s, and the UE was told %d s", rec.Periodic, periodic)
+	}
 }

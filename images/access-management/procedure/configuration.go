@@ -120,8 +120,9 @@ func takeDecided(t *turn, e Event) {
 // changed: step 1, with what the PCF has decided of it; nil: nobody was asked.
 func (t *turn) changed(sub *Subscription, decided *Policy) {
 	was, uplink, downlink, rfsp := t.s.Allowed, t.s.Uplink, t.s.Downlink, t.s.RFSP
-	resliced := t.resliced()
+	resliced, area, periodic := t.resliced(), t.s.Area, t.s.Periodic
 	t.subscribed(sub)
+	t.s.Periodic = periodic // a registration alone tells of it
 	if decided != nil {
 		t.policyAnswered(*decided, sub)
 	}
@@ -144,6 +145,7 @@ func (t *turn) changed(sub *Subscription, decided *Policy) {
 		t.s.Behind, t.s.Untold = false, false
 		return
 	}
+	t.s.Area = area // where the UE is paged is where it says nothing of itself: it knows of no other
 	t.configure()
 	t.settled()
 }

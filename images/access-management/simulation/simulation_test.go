@@ -29,6 +29,7 @@ var failed = []uint64{
 	1071, // a gNB that asked for a path switch was not answered, because the UE registered meanwhile
 	2949, // a command to a UE that had agreed on a key before the store lost writes was said again with a COUNT that had been used
 	5849, // a UE was rejected whose access network had brought its Authentication Failure twice
+	7810, // a UE that was elsewhere when its subscription changed had another area from then on, and was not told
 	44,   // a UE that registered on the connection by which it was leaving was leaving for ever
 }
 
