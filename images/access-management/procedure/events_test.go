@@ -4,8 +4,11 @@ import (
 	"testing"
 	"time"
 
+	"core5g.dev/core5g/images/access-management/n1"
 	"core5g.dev/core5g/images/access-management/n2"
 	"core5g.dev/core5g/images/access-management/record"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func watches(left uint32, now bool, kinds ...EventKind) Watch {
@@ -94,4 +97,36 @@ func TestEvents(t *testing.T) {
 			happens("NEF: subscribe", watches(0, true, EventLocation)), happens("NEF: longer", Rewatch{From: 6}), happens("NEF: unsubscribe", Unwatch{From: 7}),
 		}},
 	})
+}
+
+// A UE that comes as a stranger is who it was: what others hear of it is what has changed since (TS 29.518 5.3.2.4).
+func TestEventsOfOneThatComesByItsSUCI(t *testing.T) {
+	tr := newTeller(t)
+	watched(idleUE, watches(0, false, EventLocation, EventConnectivity, EventReachability))(tr)
+	tr.lead(act{name: "it has not been heard of", later: time.Hour, event: happens("", Due{Name: dueReachable}).event})
+	old := tr.st
+	if !old.Record.Unreached {
+		t.Fatal("it is not taken for unreachable")
+	}
+	tr.st, tr.phone = State{}, phone{}
+	var heard []EventKind
+	for _, a := range []act{
+		first("UE: initial registration", gnb2, 9, 7, unprotected(registers(n1.InitialRegistration, suci()))), vector, responds, confirms,
+		{name: "what is kept of it", event: func(tr *teller) Event { return Named{Number: tr.st.live.awaited, Record: old.Record} }},
+	} {
+		tr.lead(a)
+		for _, e := range tr.out.Effects {
+			if r, is := e.(TellReports); is {
+				for _, x := range r.Reports {
+					heard = append(heard, x.Kind)
+				}
+			}
+		}
+	}
+	if tr.st.Record.Unreached {
+		t.Error("it is here, and taken for unreachable")
+	}
+	if diff := cmp.Diff([]EventKind{EventLocation, EventConnectivity, EventReachability}, heard); diff != "" {
+		t.Errorf("reports (-want +got):\n%s", diff)
+	}
 }
