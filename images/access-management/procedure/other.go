@@ -172,7 +172,7 @@ func (t *turn) goes(from Token) {
 	t.reply(from, Ended{})
 }
 
-// notGoing is a UE that has come here again.
+// notGoing is a UE that has come here again, or that the other AMF has not taken: what it has here is as before.
 func (t *turn) notGoing() {
 	if t.s.Going {
 		t.s.Going = false
@@ -183,7 +183,11 @@ func (t *turn) notGoing() {
 // leftFor another AMF: what that has taken goes on, and the UE hears nothing.
 func (t *turn) leftFor(e LeftFor) {
 	t.reply(e.From, Ended{})
-	if !e.Taken || t.doing() == Deregistration {
+	if !e.Taken {
+		t.notGoing()
+		return
+	}
+	if t.doing() == Deregistration {
 		return
 	}
 	t.abandon()

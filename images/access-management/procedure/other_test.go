@@ -98,3 +98,31 @@ func TestOtherAMFs(t *testing.T) {
 		{name: "nobody", acts: []act{happens("another AMF", Lend{From: 4}), happens("another AMF", LeftFor{From: 5, Taken: true})}},
 	})
 }
+
+// Who stays is not taken away: whatever else the UDM, or the other AMF, has said before.
+func TestUEsThatDoNotGo(t *testing.T) {
+	moved := happens("UDM: another AMF has the UE", End{From: 6, Why: Moved})
+	for name, c := range map[string]struct {
+		from func(*teller)
+		acts []act
+	}{
+		"the other AMF has not taken it after all":                      {idleUE, []act{moved, happens("another AMF: it has not", LeftFor{From: 5})}},
+		"it registers on the connection that it has":                    {registeredUE, []act{moved, says("UE: mobility registration", mobility(nil))}},
+		"it asks for service on the connection that it has":             {registeredUE, []act{moved, says("UE: Service Request", serviceRequest(0, 0, 0))}},
+		"the UDM's word comes late, and hears then that the UE is here": {nil, []act{asksIn, vector, responds, confirms, nobodyElse, completes, moved, recorded}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tr := newTeller(t)
+			if c.from != nil {
+				c.from(tr)
+			}
+			tr.lead(c.acts...)
+			if tr.st.Record == nil || tr.st.Record.Going {
+				t.Fatalf("it is to go: %+v", tr.st.Record)
+			}
+			if at, said := tr.out.Due[dueMoved]; !said || !at.IsZero() {
+				t.Errorf("the time until it is taken for gone is %v, %v", at, said)
+			}
+		})
+	}
+}

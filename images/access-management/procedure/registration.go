@@ -85,6 +85,9 @@ func (t *turn) register(m *n1.RegistrationRequest, plain []byte, protected, stor
 	p := t.begin(Registration)
 	p.Message = plain
 	t.live.suci = ""
+	if protected {
+		t.notGoing()
+	}
 	kind := m.RegistrationType
 	if protected {
 		p.Flags |= regProtected
@@ -268,6 +271,7 @@ func takeRecorded(t *turn, e Event) {
 	case !ok:
 	case r.Outcome == Done:
 		t.s.Recorded = true
+		t.notGoing() // what the UDM has said of another AMF was before
 		t.next(regSubscription)
 	case r.Outcome == Refused:
 		t.rejectRegistration(refusalOf(r.Cause), "the UDM refused: "+r.Cause)

@@ -48,6 +48,7 @@ func (t *turn) serve(m *n1.ServiceRequest, context, storm bool) {
 	}
 	t.serveWith(m, flags)
 	t.live.suci = ""
+	t.notGoing()
 	plmn := t.in.Settings.plmn(t.s.Place.PLMN)
 	switch {
 	case plmn == nil:
