@@ -117,6 +117,9 @@ type UE struct {
 	Going bool `cbor:"53,keyasint,omitempty"`
 	// Catalogue is a digest of the slices that the PLMN had when the UE was last told its own; 0 in a record of a program that did not note it.
 	Catalogue uint32 `cbor:"54,keyasint,omitempty"`
+	// Listed: the store lists it with the UEs that are connected, and with those of its slices. A program that does not know these lists loses the mark when it
+	// writes, and the record is put in order with the next write of one that does.
+	Listed bool `cbor:"55,keyasint,omitempty"`
 	// Watches are who wants to hear what the UE does.
 	Watches []Watch `cbor:"52,keyasint,omitempty"`
 }

@@ -6,8 +6,10 @@ import (
 
 	"core5g.dev/core5g/images/access-management/n2"
 	"core5g.dev/core5g/images/access-management/record"
+	"core5g.dev/core5g/images/nf/sessionstore"
 	"core5g.dev/core5g/images/ngapcause"
 
+	"github.com/fxamacker/cbor/v2"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -69,3 +71,49 @@ func TestGroupsThatAreCounted(t *testing.T) {
 		t.Errorf("idle (-want +got):\n%s", diff)
 	}
 }
+
+// A UE that a program has written that does not know the lists of UEs is in them again with the next write.
+func TestGroupsOfARecordOfBefore(t *testing.T) {
+	n, h := registered(t)
+	h.die()
+	before := n.hold(1)
+	found, err := n.store.Read(t.Context(), record.Key(supi))
+	if err != nil {
+		t.Fatal(err)
+	}
+	octets, err := n.sealer.Open(found.Key, found.Value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var fields map[int]cbor.RawMessage
+	if err := cbor.Unmarshal(octets, &fields); err != nil {
+		t.Fatal(err)
+	}
+	delete(fields, listedField)
+	if octets, err = cbor.Marshal(fields); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.store.Commit(t.Context(), before.lease, sessionstore.Change{
+		Key: found.Key, Was: found.Revision, Is: sessionstore.Revision{Writer: 1, Count: 1}, Value: n.sealer.Seal(found.Key, octets),
+		LeaveGroups: []string{ConnectedGroup(1), SliceGroup(1, "1")},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	before.die()
+	n.hold(1)
+	n.phone.says(&n2.LocationReport{UE: n2.UEIDs{AMF: n.phone.amf, RAN: n2.RANUEID(n.phone.ran)}, Location: n.phone.location()})
+	n.settle()
+	for group, want := range map[string]int{ConnectedGroup(1): 1, SliceGroup(1, "1"): 1} {
+		if got, err := n.store.Count(t.Context(), group); err != nil || got != want {
+			t.Errorf("%s has %d UEs, not %d (%v)", group, got, want, err)
+		}
+	}
+	n.phone.says(&n2.UEContextReleaseRequest{UE: n2.UEIDs{AMF: n.phone.amf, RAN: n2.RANUEID(n.phone.ran)}, Cause: ngapcause.UserInactivity})
+	n.settle()
+	if got, err := n.store.Count(t.Context(), ConnectedGroup(1)); err != nil || got != 0 {
+		t.Errorf("%d UEs are connected, and the only one is idle (%v)", got, err)
+	}
+}
+
+// listedField is the number of record.UE's Listed.
+const listedField = 55

@@ -91,11 +91,8 @@ func associationGroup(shard uint16, a association) string {
 	return fmt.Sprintf("amf/%d/n2/%s/%d", shard, a.terminator, a.number)
 }
 
-func groups(u *record.UE) (out []string) {
-	if u == nil {
-		return nil
-	}
-	out = append(out, UEGroup(u.Shard))
+// counted are the groups that a UE is in to be counted.
+func counted(u *record.UE) (out []string) {
 	if u.N2 != nil {
 		out = append(out, ConnectedGroup(u.Shard))
 	}
@@ -104,6 +101,29 @@ func groups(u *record.UE) (out []string) {
 			out = append(out, g)
 		}
 	}
+	return out
+}
+
+// regrouped are the groups that a record joins and leaves. One that a program has written that does not know all of them may be in any.
+func regrouped(was, is *record.UE) (join, leave []string) {
+	join, leave = without(groups(is), groups(was)), without(groups(was), groups(is))
+	if was == nil || was.Listed {
+		return join, leave
+	}
+	if is == nil || is.N2 == nil {
+		leave = append(leave, ConnectedGroup(was.Shard))
+	}
+	if is != nil {
+		join = append(without(join, counted(is)), counted(is)...)
+	}
+	return join, leave
+}
+
+func groups(u *record.UE) (out []string) {
+	if u == nil {
+		return nil
+	}
+	out = append([]string{UEGroup(u.Shard)}, counted(u)...)
 	for _, a := range attachments(u) {
 		if g := associationGroup(u.Shard, associationOf(a)); !slices.Contains(out, g) {
 			out = append(out, g)
@@ -129,6 +149,9 @@ func unfinished(u *record.UE) bool {
 func (r *Runner) change(u *ue, due map[string]time.Time) (*sessionstore.Change, stored, error) {
 	was, is := u.stored, stored{record: u.state.Record}
 	if is.record != nil {
+		listed := *is.record
+		listed.Listed = true
+		is.record = &listed
 		var err error
 		if is.octets, err = is.record.Encode(); err != nil {
 			return nil, stored{}, fmt.Errorf("the record of a UE cannot be written: %w", err)
@@ -142,9 +165,10 @@ func (r *Runner) change(u *ue, due map[string]time.Time) (*sessionstore.Change, 
 		return nil, was, nil
 	}
 	is.revision = r.revision()
+	join, leave := regrouped(was.record, is.record)
 	c := &sessionstore.Change{
 		Key: u.key, Was: was.revision, Is: is.revision, Due: map[string]time.Time{},
-		RemoveIndexes: without(indexes(was.record), indexes(is.record)), LeaveGroups: without(groups(was.record), groups(is.record)),
+		RemoveIndexes: without(indexes(was.record), indexes(is.record)), LeaveGroups: leave,
 	}
 	if was.exists() && (u.fresh || is.record == nil) {
 		for _, name := range procedure.DueNames {
@@ -161,7 +185,7 @@ func (r *Runner) change(u *ue, due map[string]time.Time) (*sessionstore.Change, 
 		}
 	}
 	c.Value = r.sealer.Seal(u.key, is.octets)
-	c.AddIndexes, c.JoinGroups = without(indexes(is.record), indexes(was.record)), without(groups(is.record), groups(was.record))
+	c.AddIndexes, c.JoinGroups = without(indexes(is.record), indexes(was.record)), join
 	c.OpenIntent = unfinished(is.record)
 	c.CloseIntent = was.exists() && !c.OpenIntent
 	return c, is, nil
