@@ -164,6 +164,25 @@ func TestQueue(t *testing.T) {
 	}
 }
 
+// Requests that wait for a gNB that is lost, and whose askers have given up, are not in the way of the UE when it comes.
+func TestQueueOfAbandonedRequests(t *testing.T) {
+	n, h := registered(t)
+	n.gone[gnbAt] = true
+	n.term.Ended(gnbAt, "shut down")
+	n.pass(time.Second)
+	if was := n.kept().N2; was == nil || !was.Lost {
+		t.Fatalf("the UE is at %+v", was)
+	}
+	for k := range procedure.Token(2 * mostQueued) {
+		n.gaveUp = k
+		h.runner.Deliver(supi, procedure.Transfer{From: k + 1, N1: []byte{1}, Kind: 5})
+		n.settle()
+	}
+	if c := h.runner.Counts(); c.Full != 0 || c.Abandoned == 0 {
+		t.Errorf("%d requests were refused, %d abandoned", c.Full, c.Abandoned)
+	}
+}
+
 // That there is no UE is said when the store has said so, and not before.
 func TestWhatIsNotKnown(t *testing.T) {
 	for name, tt := range map[string]struct {

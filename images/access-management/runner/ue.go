@@ -317,8 +317,25 @@ func (r *Runner) finishAll(u *ue) {
 	}
 }
 
+// waitedFor are those events that somebody still waits for, or that nobody ever did. Requests that wait for a UE's gNB are asked again and again meanwhile.
+func (r *Runner) waitedFor(list []queued) []queued {
+	var out []queued
+	for _, q := range list {
+		if from := procedure.From(q.Event); from != 0 && !r.w.Waiting(from) {
+			r.counts.Abandoned++
+			r.finish(q)
+			continue
+		}
+		out = append(out, q)
+	}
+	return out
+}
+
 // deliver an event to a UE.
 func (r *Runner) deliver(u *ue, q queued) {
+	if q.op == nil && len(u.queue)+len(u.late) >= mostQueued {
+		u.queue, u.late = r.waitedFor(u.queue), r.waitedFor(u.late)
+	}
 	if q.op == nil && len(u.queue)+len(u.late) >= mostQueued {
 		r.counts.Full++
 		r.decline(q, errFull)

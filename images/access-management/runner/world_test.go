@@ -61,6 +61,8 @@ type network struct {
 	sealed []byte
 	// reads of the UE's record.
 	reads int
+	// gaveUp: those of tokens up to that one wait no more.
+	gaveUp procedure.Token
 	// step is called before anything leaves a holder, and before it writes.
 	step func(*holder)
 }
@@ -204,12 +206,12 @@ func (h *holder) After(d time.Duration, f func()) {
 		}
 	}})
 }
-func (h *holder) May() bool                     { return h.may }
-func (h *holder) Random(b []byte)               { _, _ = h.random.Read(b) }
-func (h *holder) Settings() *procedure.Settings { return h.settings }
-func (h *holder) Waiting(procedure.Token) bool  { return true }
-func (h *holder) Stopped(why error)             { h.note("stopped: %v", why) }
-func (h *holder) Handled(x Handled)             { h.handled = append(h.handled, x) }
+func (h *holder) May() bool                      { return h.may }
+func (h *holder) Random(b []byte)                { _, _ = h.random.Read(b) }
+func (h *holder) Settings() *procedure.Settings  { return h.settings }
+func (h *holder) Waiting(t procedure.Token) bool { return t > h.gaveUp }
+func (h *holder) Stopped(why error)              { h.note("stopped: %v", why) }
+func (h *holder) Handled(x Handled)              { h.handled = append(h.handled, x) }
 func (h *holder) Carried(m n2.Message, toAccess bool) {
 	h.carried = append(h.carried, fmt.Sprintf("%s %t", m.Kind(), toAccess))
 }
