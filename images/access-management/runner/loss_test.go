@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -124,6 +125,28 @@ func TestAGNBComesBack(t *testing.T) {
 				t.Errorf("the note of the association: %v", err)
 			}
 		})
+	}
+}
+
+// Of a terminator that has died each gNB comes back by itself: the UEs of the others are not looked at with it, whoever holds the shard.
+func TestAnotherGNBComesBack(t *testing.T) {
+	n, h := registered(t)
+	h.die()
+	h = n.hold(1)
+	n.gone[gnbAt] = true
+	n.term.Ended(gnbAt, "shut down")
+	n.pass(time.Second)
+	gnb := n.kept().N2.GNB
+	for of, want := range map[string]bool{gnb: true, record.GNBName("20893", 99, 24): false} {
+		n.listed = nil
+		answered := false
+		h.do(func() {
+			h.runner.returned(record.Attachment{Terminator: termName, Association: gnbAt + 1}, of, true, func() { answered = true })
+		})
+		n.settle()
+		if !answered || slices.Contains(n.listed, associationGroup(1, association{termName, gnbAt})) != want {
+			t.Errorf("%s: answered %v, listed %q", of, answered, n.listed)
+		}
 	}
 }
 

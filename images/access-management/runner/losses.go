@@ -48,12 +48,26 @@ func (r *Runner) noted(key string) (association, bool) {
 // associated calls then when all associations of a record are noted.
 func (r *Runner) associated(rec *record.UE, then func()) {
 	for _, a := range attachments(rec) {
+		r.learn(a)
 		if x := associationOf(a); !r.associations[x] {
 			r.note(x, func() { r.associated(rec, then) })
 			return
 		}
 	}
 	then()
+}
+
+// learn whose an association is, from a UE on it.
+func (r *Runner) learn(a *record.Attachment) {
+	if a.GNB != "" {
+		r.gnbs[associationOf(a)] = a.GNB
+	}
+}
+
+// another says whether an association is known to be another gNB's.
+func (r *Runner) another(a association, gnb string) bool {
+	of, known := r.gnbs[a]
+	return known && of != gnb
 }
 
 func (r *Runner) note(a association, then func()) {
@@ -130,6 +144,7 @@ func (r *Runner) loseForGood(a association, why string) {
 	}
 	r.loseThose(a, func(at *record.Attachment) procedure.Event { return lost(at, why, false) }, func() {
 		delete(r.losing, a)
+		delete(r.gnbs, a)
 		if r.associations[a] {
 			delete(r.associations, a)
 			r.unnote(a)
@@ -137,7 +152,8 @@ func (r *Runner) loseForGood(a association, why string) {
 	})
 }
 
-// returned: a gNB is there again. UEs that wait for it are kept, or lost; then is called when they are written.
+// returned: a gNB is there again. UEs that wait for it are kept, or lost; then is called when they are written. Those of other gNBs, which a terminator that has
+// died had too, are not looked at with each gNB that comes.
 func (r *Runner) returned(at record.Attachment, gnb string, kept bool, then func()) {
 	list := sortedAssociations(r.associations)
 	var next func()
@@ -145,7 +161,7 @@ func (r *Runner) returned(at record.Attachment, gnb string, kept bool, then func
 		for len(list) > 0 {
 			a := list[0]
 			list = list[1:]
-			if !r.gone(a) {
+			if !r.gone(a) || r.another(a, gnb) {
 				continue
 			}
 			r.loseThose(a, func(was *record.Attachment) procedure.Event {
@@ -190,6 +206,7 @@ func (r *Runner) loseThose(a association, event func(*record.Attachment) procedu
 			if associationOf(at) != a {
 				continue
 			}
+			r.learn(at)
 			if e := event(at); e != nil {
 				out = append(out, e)
 			}

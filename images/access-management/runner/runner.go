@@ -46,6 +46,7 @@ type Runner struct {
 	associations       map[association]bool
 	noting             map[association][]func()
 	losing             map[association]bool
+	gnbs               map[association]string    // whose they are, as far as UEs on them were seen
 	warned             map[association]time.Time // of messages that are not as they should be
 	sends              sends
 	gave               map[string]time.Time // UEs that were given up, by key: nothing is done for them until then
@@ -94,8 +95,9 @@ func New(c Config) *Runner {
 		w: c.World, log: c.Log, shard: c.Shard, lease: c.Lease, sealer: c.Sealer, keys: c.Keys, writer: c.Writer,
 		ues: map[string]*ue{}, attached: map[uint64]*ue{}, temporaries: map[uint32]*ue{}, finding: map[sessionstore.Index][]queued{}, left: map[string]bool{},
 		cache: cache{most: cmp.Or(c.Cached, defaultCached)}, mostStrangers: cmp.Or(c.Strangers, defaultStrangers),
-		associations: map[association]bool{}, noting: map[association][]func(){}, losing: map[association]bool{}, warned: map[association]time.Time{},
-		sends: sends{last: c.Writer, sent: map[uint64]procedure.Send{}}, gave: map[string]time.Time{},
+		associations: map[association]bool{}, noting: map[association][]func(){}, losing: map[association]bool{}, gnbs: map[association]string{},
+		warned: map[association]time.Time{},
+		sends:  sends{last: c.Writer, sent: map[uint64]procedure.Send{}}, gave: map[string]time.Time{},
 	}
 }
 

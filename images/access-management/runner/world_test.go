@@ -59,6 +59,8 @@ type network struct {
 	faults []memory.Fault
 	// sealed is a record that nobody can read, and that may be written as it is.
 	sealed []byte
+	// listed are groups whose members were asked for.
+	listed []string
 	// reads of the UE's record.
 	reads int
 	// gaveUp: those of tokens up to that one wait no more.
@@ -237,6 +239,11 @@ func (s noting) Read(ctx context.Context, key string) (sessionstore.Record, erro
 		s.h.reads++
 	}
 	return s.Store.Read(ctx, key)
+}
+
+func (s noting) Members(ctx context.Context, group, cursor string, most int) ([]string, string, error) {
+	s.h.listed = append(s.h.listed, group)
+	return s.Store.Members(ctx, group, cursor, most)
 }
 
 func (s noting) Commit(ctx context.Context, l sessionstore.Lease, c sessionstore.Change) error {
