@@ -116,7 +116,12 @@ func eventEntries(h runner.Handled) []signalling.Entry {
 	case procedure.FromAccess:
 		return []signalling.Entry{ngapEntry(e.Message, h.Octets, e.At.GNB, false)}
 	case procedure.AccessLost:
+		if e.Kept {
+			return []signalling.Entry{note("the association is lost, and the gNB is waited for", e.Why)}
+		}
 		return []signalling.Entry{note("the connection is lost", e.Why)}
+	case procedure.AccessBack:
+		return []signalling.Entry{note("the gNB is back, and has kept the UE", "")}
 	case procedure.NotSent:
 		return []signalling.Entry{note("not sent: "+e.Send.Message.Kind().String(), "the association is no more")}
 	case procedure.Due:
@@ -134,7 +139,7 @@ func eventEntries(h runner.Handled) []signalling.Entry {
 	case procedure.PolicyChanged:
 		return []signalling.Entry{request(signalling.PCF, signalling.AMF, "Npcf_AMPolicyControl UpdateNotify", "", 0)}
 	case procedure.End:
-		why := map[procedure.Ending]string{procedure.Withdrawn: "withdrawn", procedure.Elsewhere: "another AMF has it", procedure.Again: "to register anew"}[e.Why]
+		why := map[procedure.Ending]string{procedure.Withdrawn: "withdrawn", procedure.Elsewhere: "another AMF has it", procedure.Again: "to register anew", procedure.Moved: "another AMF takes it over"}[e.Why]
 		return []signalling.Entry{request(signalling.UDM, signalling.AMF, "Nudm_UECM DeregistrationNotification", why, 0)}
 	case procedure.Challenge:
 		return answered(signalling.AUSF, "Nausf_UEAuthentication Authenticate answer", e.Outcome, e.Cause)
@@ -152,6 +157,16 @@ func eventEntries(h runner.Handled) []signalling.Entry {
 		return answered(signalling.PCF, "Npcf_AMPolicyControl answer", e.Outcome, "")
 	case procedure.Watch, procedure.Rewatch:
 		return []signalling.Entry{note("Namf_EventExposure Subscribe", "")}
+	case procedure.Lend:
+		return []signalling.Entry{note("another AMF asks for the UE", "")}
+	case procedure.LeftFor:
+		if !e.Taken {
+			return []signalling.Entry{note("another AMF has not taken the UE", "")}
+		}
+		return []signalling.Entry{note("another AMF has the UE", "")}
+	case procedure.Other:
+		why := map[procedure.Outcome]string{procedure.Refused: "refused", procedure.Unknown: "no answer", procedure.Unsent: "not sent"}[e.Outcome]
+		return []signalling.Entry{note("answer of the AMF of before", why)}
 	case procedure.Unwatch:
 		return []signalling.Entry{note("Namf_EventExposure Unsubscribe", "")}
 	case procedure.SessionAnswer:
@@ -205,6 +220,13 @@ func effectEntries(e procedure.Effect) []signalling.Entry {
 		return []signalling.Entry{request(amf, signalling.SMF, "Nsmf_PDUSession "+name+ofType(e.N2Type), e.Cause, e.Session.ID)}
 	case procedure.TellUnreached:
 		return []signalling.Entry{request(amf, signalling.SMF, "Namf_Communication N1N2TransferFailureNotification", e.Cause, 0)}
+	case procedure.AskOther:
+		return []signalling.Entry{note("the AMF of before is asked for the UE", "")}
+	case procedure.TellOther:
+		if !e.Taken {
+			return []signalling.Entry{note("the AMF of before hears that it keeps the UE", "")}
+		}
+		return []signalling.Entry{note("the AMF of before hears that the UE is here", "")}
 	case procedure.TellReports:
 		return []signalling.Entry{note("Namf_EventExposure Notify", "")}
 	case procedure.TellLeft:

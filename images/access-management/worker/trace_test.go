@@ -81,6 +81,20 @@ func TestEntries(t *testing.T) {
 		"an SMF that refuses": {
 			procedure.SessionAnswer{Outcome: procedure.Refused, Cause: "DNN_DENIED"}, procedure.Output{}, []string{"SBI SMF AMF Nsmf_PDUSession answer: refused: DNN_DENIED"},
 		},
+		"a gNB that is waited for": {
+			procedure.AccessLost{Why: "the gNB shuts it down", Kept: true}, procedure.Output{},
+			[]string{"note AMF AMF the association is lost, and the gNB is waited for: the gNB shuts it down"},
+		},
+		"a UE that another AMF takes over": {
+			procedure.End{Why: procedure.Moved}, procedure.Output{}, []string{"SBI UDM AMF Nudm_UECM DeregistrationNotification: another AMF takes it over"},
+		},
+		"a UE that comes from another AMF": {
+			procedure.Other{Outcome: procedure.Unknown}, procedure.Output{Effects: []procedure.Effect{procedure.AskOther{}, procedure.TellOther{Taken: true}, procedure.TellOther{}}},
+			[]string{
+				"note AMF AMF answer of the AMF of before: no answer", "note AMF AMF the AMF of before is asked for the UE",
+				"note AMF AMF the AMF of before hears that the UE is here", "note AMF AMF the AMF of before hears that it keeps the UE",
+			},
+		},
 		"a UE that is called": {
 			procedure.Transfer{From: 1, Session: 1, N2Type: "PDU_RES_SETUP_REQ"},
 			procedure.Output{Effects: []procedure.Effect{
@@ -121,7 +135,7 @@ func TestEveryEventIsTold(t *testing.T) {
 		procedure.Initial{Message: &n2.InitialUEMessage{}}, procedure.FromAccess{Message: &n2.UplinkNASTransport{}}, procedure.AccessLost{}, procedure.NotSent{Send: procedure.Send{Message: &n2.Paging{}}},
 		procedure.Due{}, procedure.Resumed{}, procedure.Taken{}, procedure.Transfer{}, procedure.SessionEnded{}, procedure.SubscriptionChanged{}, procedure.End{}, procedure.PolicyChanged{},
 		procedure.Challenge{}, procedure.Confirmed{}, procedure.Recorded{}, procedure.Subscription{}, procedure.Policy{}, procedure.SessionAnswer{},
-		procedure.Watch{}, procedure.Rewatch{}, procedure.Unwatch{},
+		procedure.Watch{}, procedure.Rewatch{}, procedure.Unwatch{}, procedure.AccessBack{}, procedure.Lend{}, procedure.LeftFor{}, procedure.Other{},
 		procedure.SettingsChanged{}, procedure.Locate{}, procedure.Named{},
 	} {
 		if len(eventEntries(runner.Handled{Event: e, Output: &procedure.Output{}})) == 0 {
