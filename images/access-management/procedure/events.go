@@ -220,7 +220,7 @@ func (t *turn) observe() {
 		return
 	}
 	gone := t.s == nil
-	list, supi := t.was.Watches, t.was.SUPI
+	list, supi := t.was.Clone().Watches, t.was.SUPI
 	if !gone {
 		t.expire()
 		list = t.s.Watches
@@ -228,9 +228,6 @@ func (t *turn) observe() {
 	was, now := standingOf(t.was), standingOf(t.s)
 	for n := range list {
 		w := &list[n]
-		if gone {
-			w.Events = slices.Clone(w.Events) // of a record that is not ours
-		}
 		var reports []Report
 		for k := range w.Events {
 			x := &w.Events[k]
