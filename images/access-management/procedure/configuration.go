@@ -120,7 +120,7 @@ func takeDecided(t *turn, e Event) {
 // changed: step 1, with what the PCF has decided of it; nil: nobody was asked.
 func (t *turn) changed(sub *Subscription, decided *Policy) {
 	was, uplink, downlink, rfsp := t.s.Allowed, t.s.Uplink, t.s.Downlink, t.s.RFSP
-	resliced, area, periodic := t.resliced(), t.s.Area, t.s.Periodic
+	resliced, periodic := t.resliced(), t.s.Periodic
 	t.subscribed(sub)
 	t.s.Periodic = periodic // a registration alone tells of it
 	if decided != nil {
@@ -138,6 +138,7 @@ func (t *turn) changed(sub *Subscription, decided *Policy) {
 	}
 	t.tellAccess(uplink, downlink, rfsp)
 	if t.s.Untold || resliced || !slices.EqualFunc(was, t.s.Allowed, record.Slice.Is) {
+		t.located()
 		t.bid(&n1.ConfigurationUpdateCommand{
 			Acknowledge: true, Allowed: nssai(t.s.Allowed), Rejected: t.rejectedNSSAI(),
 			Configured: configuredNSSAI(sub.Slices, t.in.Settings.plmn(t.s.Place.PLMN)), SubscriptionChanged: true, TAIs: t.taiList(),
@@ -145,7 +146,6 @@ func (t *turn) changed(sub *Subscription, decided *Policy) {
 		t.s.Behind, t.s.Untold = false, false
 		return
 	}
-	t.s.Area = area // where the UE is paged is where it says nothing of itself: it knows of no other
 	t.configure()
 	t.settled()
 }

@@ -91,7 +91,7 @@ func (t *turn) emergencySecured() {
 	t.s.Recorded, t.s.Notified, t.s.Renewed, t.s.Policy, t.s.Decided = false, "", 0, "", record.Decided{}
 	t.s.Emergency, t.s.Behind, t.s.GPSI, t.s.RFSP = true, false, "", 0
 	t.s.Allowed, t.s.DNNs, t.s.Asked, t.s.Rejected = []record.Slice{e.Slice}, []string{e.DNN}, nil, nil
-	t.s.Area = areaOf(t.s.Place, t.in.GNB(*t.s.N2), t.in.Settings, t.s.Allowed)
+	t.located()
 	t.s.Uplink, t.s.Downlink = emergencyRate, emergencyRate
 	t.s.Periodic = uint32(n1.Timer3(t.in.Settings.Periodic).Rounded() / time.Second)
 	t.next(regSessions)

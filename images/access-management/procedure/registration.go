@@ -327,6 +327,7 @@ func takeSubscribed(t *turn, e Event) {
 	}
 	t.notified(sub.Notified)
 	t.subscribed(&sub)
+	t.s.Behind, t.s.Untold = true, true // where it comes to nothing the UE has not heard
 	t.live.subscription = &sub
 	if len(t.s.Allowed) == 0 {
 		t.rejectWith(&n1.RegistrationReject{Cause: n1.CauseNoNetworkSlices, Rejected: t.rejectedNSSAI()}, "no slice")
@@ -344,6 +345,11 @@ func (t *turn) notified(uri string) {
 		t.do(TellLeft{SUPI: t.s.SUPI, PLMN: t.s.Place.PLMN, Notified: t.s.Notified})
 	}
 	t.s.Notified, t.s.Renewed = uri, t.in.Now.Unix()
+}
+
+// located: the UE's area is to be that of where it is, with what is allowed there. It is told so.
+func (t *turn) located() {
+	t.s.Area = areaOf(t.s.Place, t.in.GNB(*t.s.N2), t.in.Settings, t.s.Allowed)
 }
 
 // subscribed takes over what a UE has subscribed to, where it is.
@@ -366,7 +372,6 @@ func (t *turn) subscribed(sub *Subscription) {
 		n := slices.IndexFunc(sub.Slices, func(s SubscribedSlice) bool { return s.Slice.Is(a) })
 		t.s.DNNs = append(t.s.DNNs, sub.Slices[n].DNN)
 	}
-	t.s.Area = areaOf(t.s.Place, g, t.in.Settings, x.allowed)
 	t.s.Emergency = false
 	t.s.GPSI, t.s.Uplink, t.s.Downlink, t.s.RFSP = sub.GPSI, sub.Uplink, sub.Downlink, sub.RFSP
 	t.authorised()
@@ -524,13 +529,16 @@ func askRegAccept(t *turn) {
 	p := t.s.Procedure
 	m := t.request()
 	first := p.Flags&regFirst != 0
+	if t.s.Untold && !t.s.Emergency || !t.s.Area.Has(t.s.Place) {
+		t.located()
+	}
 	a := &n1.RegistrationAccept{
 		Result: n1.RegistrationResult{Access: n1.Access3GPP, Emergency: t.s.Emergency}, TAIs: t.taiList(), Features: t.features(), Rejected: t.rejectedNSSAI(),
 	}
 	if !t.s.Emergency { // its slice is nothing to ask for
 		a.Allowed = nssai(t.s.Allowed)
 	}
-	t.s.Untold = false
+	t.s.Behind, t.s.Untold = false, false
 	if sub := t.live.subscription; sub != nil {
 		a.Configured = configuredNSSAI(sub.Slices, t.in.Settings.plmn(t.s.Place.PLMN))
 	}

@@ -17,9 +17,11 @@ import (
 func TestAnyOrder(t *testing.T) {
 	for seed := range uint64(400) {
 		w := &walker{teller: newTeller(t), r: rand.New(rand.NewPCG(seed, 1)), open: map[Number]Effect{}, numbers: map[Number]bool{}}
+		w.settings.Emergency = &Emergency{Slice: guest, DNN: "sos", Unauthenticated: seed%8 < 4}
 		if from := []func(*teller){nil, withSession, twoSessions, idleUE}[seed%4]; from != nil {
 			from(w.teller)
 			w.due = map[string]bool{dueReachable: w.st.Record.N2 == nil}
+			w.told = w.st.Record.Area.TACs
 		}
 		for range 120 {
 			w.step()
@@ -35,7 +37,8 @@ type walker struct {
 	r       *rand.Rand
 	open    map[Number]Effect // what was asked and is not answered
 	numbers map[Number]bool
-	late    []Event // events that wait
+	late    []Event  // events that wait
+	told    []uint32 // the registration area that the UE was told last; nil: none is known
 	due     map[string]bool
 	token   Token
 }
@@ -48,6 +51,7 @@ func (w *walker) step() {
 	out := w.handle(e)
 	if !out.Later && !out.Stranger {
 		w.times(out)
+		w.hears(e, out)
 	}
 	for _, x := range out.Effects {
 		w.asked(x)
@@ -72,6 +76,7 @@ func (w *walker) step() {
 			} else {
 				if !out.Stranger {
 					w.times(out)
+					w.hears(e, out)
 				}
 				for _, x := range out.Effects {
 					w.asked(x)
@@ -87,9 +92,42 @@ func (w *walker) step() {
 	w.check(e)
 }
 
+// hears what the UE is told of its area.
+func (w *walker) hears(e Event, out Output) {
+	if n, is := e.(Named); out.State.Record == nil || is && n.Record != nil {
+		w.told = nil
+	}
+	for _, s := range out.NAS {
+		m, err := n1.Decode(s.Plain, s.Direction)
+		if err != nil || s.Direction != n1.Downlink {
+			continue
+		}
+		var list n1.TAIs
+		switch m := m.(type) {
+		case *n1.RegistrationAccept:
+			list = m.TAIs
+		case *n1.ConfigurationUpdateCommand:
+			list = m.TAIs
+		}
+		if len(list) > 0 {
+			w.told = nil
+		}
+		for _, x := range list {
+			w.told = append(w.told, x.TAC)
+		}
+	}
+	for _, x := range out.Effects {
+		if s, is := x.(Send); is && s.To.Lost {
+			w.t.Errorf("%T sends %s by an association that is lost", e, s.Message.Kind())
+		}
+	}
+}
+
 func (w *walker) asked(x Effect) {
 	var n Number
 	switch x := x.(type) {
+	case AskOther:
+		n = x.Number
 	case AskNamed:
 		n = x.Number
 	case AskChallenge:
@@ -149,8 +187,8 @@ func (w *walker) check(e Event) {
 		}
 	}
 	for name, waits := range map[string]bool{
-		dueCommand: u.Command != nil, duePaging: u.Paging != nil, dueAccess: u.N2 != nil && (u.N2.Setting || u.N2.Releasing),
-		dueLeft: u.Left != nil, dueHandover: u.Handover != nil,
+		dueCommand: u.Command != nil, duePaging: u.Paging != nil, dueAccess: u.N2 != nil && !u.N2.Lost && (u.N2.Setting || u.N2.Releasing),
+		dueLeft: u.Left != nil, dueHandover: u.Handover != nil, dueRetained: u.N2 != nil && u.N2.Lost && !w.due[dueAccess], dueMoved: u.Going,
 	} {
 		if waits && !w.due[name] {
 			w.t.Errorf("after %T (%+v) the UE waits, and %s is not due", e, e, name)
@@ -171,6 +209,12 @@ func (w *walker) check(e Event) {
 			}
 		}
 	}
+	if u.Phase == record.Registered && u.Procedure == nil && w.told != nil && !slices.Equal(w.told, u.Area.TACs) {
+		w.t.Errorf("after %T the registration area is %v, and the UE was told %v", e, u.Area.TACs, w.told)
+	}
+	if a := u.N2; a != nil && a.Lost && u.Phase != record.Registered && !a.Releasing {
+		w.t.Errorf("after %T a UE that is not registered waits for its gNB", e)
+	}
 	if u.N2 != nil && u.Left != nil && u.N2.AMF == u.Left.AMF {
 		w.t.Errorf("after %T the UE is where it has left", e)
 	}
@@ -186,7 +230,12 @@ func (w *walker) event() Event {
 	}
 	rare := []func() Event{
 		func() Event { return asksIn.event(w.teller) },
-		func() Event { w.token++; return End{From: w.token, Why: Ending(1 + w.r.IntN(3))} },
+		func() Event { w.token++; return End{From: w.token, Why: Ending(1 + w.r.IntN(4))} },
+		func() Event { w.token++; return End{From: w.token, Why: Moved} },
+		func() Event { w.token++; return LeftFor{From: w.token, Taken: w.r.IntN(2) == 0, Release: []uint8{1}} },
+		func() Event { return inEmergency("", suci()).event(w.teller) },
+		func() Event { return inEmergency("", n1.IMEI(equipment)).event(w.teller) },
+		func() Event { return comesFrom("", n1.MobilityRegistration).event(w.teller) },
 		func() Event { w.token++; return PolicyChanged{From: w.token, Uplink: 1e6, Downlink: 1e6} },
 	}
 	if w.r.IntN(30) == 0 {
@@ -207,7 +256,30 @@ func (w *walker) event() Event {
 		},
 		func() Event { return SubscriptionChanged{} },
 		func() Event {
-			return AccessLost{At: record.Attachment{Terminator: "n2-0", Association: uint64(1 + w.r.IntN(2))}}
+			return AccessLost{At: record.Attachment{Terminator: "n2-0", Association: uint64(1 + w.r.IntN(2))}, Kept: w.r.IntN(4) > 0}
+		},
+		func() Event {
+			g := []record.GNB{gnb1, gnb2}[w.r.IntN(2)]
+			back := *w.gnbs[g.Key()]
+			back.Retains, back.Association = w.r.IntN(2) == 0, uint64(1+w.r.IntN(2)+2*w.r.IntN(2))
+			w.gnbs[g.Key()] = &back
+			return AccessBack{At: at(back, 0)}
+		},
+		func() Event {
+			w.token++
+			return Transfer{From: w.token, Session: uint8(1 + w.r.IntN(2)), N2: []byte{1}, N2Type: setupRequest}
+		},
+		func() Event { w.token++; return Lend{From: w.token} },
+		func() Event {
+			w.token++
+			e := watches(uint32(w.r.IntN(3)), w.r.IntN(2) == 0, EventLocation, EventPresence, EventRegistration, EventConnectivity, EventReachability, EventLoss)
+			e.From = w.token
+			return e
+		},
+		func() Event { w.token++; return Unwatch{From: w.token, Name: "00000000000a"} },
+		func() Event {
+			w.settings.PLMNs = []PLMN{{PLMN: "20893", Slices: [][]record.Slice{{eMBB}, {eMBB, ioT}, {eMBB, ioT, guest}}[w.r.IntN(3)]}}
+			return SettingsChanged{}
 		},
 		func() Event {
 			w.st = State{Record: w.st.Record, Capability: w.st.Capability}
@@ -302,7 +374,7 @@ func (w *walker) connected(u *record.UE) []func() Event {
 	out = append(out, required, required)
 	messages := []n1.Message{
 		&n1.AuthenticationResponse{RES: resOf}, &n1.AuthenticationResponse{RES: resOf}, &n1.AuthenticationFailure{Cause: n1.CauseSynchFailure, AUTS: &n1.Resynchronisation{1}},
-		&n1.RegistrationComplete{}, &n1.ConfigurationUpdateComplete{}, establishes(1), establishes(2), &n1.DeregistrationAcceptFromUE{},
+		&n1.RegistrationComplete{}, &n1.ConfigurationUpdateComplete{}, calls(2), establishes(1), establishes(2), &n1.DeregistrationAcceptFromUE{},
 		&n1.SecurityModeReject{Cause: n1.CauseSecurityModeRejected}, &n1.IdentityResponse{Identity: suci()}, &n1.Status{Cause: n1.CauseMessageTypeNotCompatible},
 	}
 	m := messages[w.r.IntN(len(messages))]
@@ -353,6 +425,8 @@ func (w *walker) answer() Event {
 		c := confirms.event(w.teller).(Confirmed)
 		c.Number, c.Outcome = n, outcome
 		return c
+	case AskOther:
+		return Other{Number: n, Outcome: outcome, SUPI: supi, Sessions: []record.Session{{ID: 1, Slice: eMBB, DNN: "internet", SMF: "smf-9", Context: "http://smf-9/sm-contexts/1#00"}}}
 	case AskRecording:
 		return Recorded{Number: n, Outcome: outcome}
 	case AskSubscription:
