@@ -74,9 +74,6 @@ func (t *turn) end(e End) {
 		return
 	}
 	t.abandon()
-	if t.s.N2 != nil && t.s.N2.Lost { // it is paged
-		t.idle("the UE is deregistered")
-	}
 	t.reply(e.From, Ended{}) // the record says so before
 	switch e.Why {
 	case Elsewhere: // 4.2.2.2.2 step 14d: the UE is with another AMF
@@ -90,6 +87,9 @@ func (t *turn) end(e End) {
 
 // deregister a UE in one of the ways.
 func (t *turn) deregister(flags uint16, c n1.Cause, why string) {
+	if t.s.N2 != nil && t.s.N2.Lost { // nobody can be told by that: it is paged, where it is to hear
+		t.idle("the UE is deregistered")
+	}
 	t.paged()
 	if t.s.Handover != nil {
 		t.handoverOver("the UE is deregistered")

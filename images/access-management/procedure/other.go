@@ -183,15 +183,11 @@ func (t *turn) notGoing() {
 // leftFor another AMF: what that has taken goes on, and the UE hears nothing.
 func (t *turn) leftFor(e LeftFor) {
 	t.reply(e.From, Ended{})
-	if !e.Taken {
-		t.notGoing()
-		return
-	}
-	if t.doing() == Deregistration {
+	t.notGoing()
+	if !e.Taken || t.doing() == Deregistration {
 		return
 	}
 	t.abandon()
-	t.notGoing()
 	for _, s := range slices.Clone(t.s.Sessions) {
 		if !slices.Contains(e.Release, s.ID) {
 			t.s.Remove(s.ID)

@@ -204,6 +204,9 @@ func (w *walker) check(e Event) {
 	}
 	if u.Procedure == nil && u.Phase == record.Registered && len(w.open) == 0 {
 		for _, s := range u.Sessions {
+			if s.Held != nil && u.N2 == nil && u.Paging == nil {
+				w.t.Errorf("after %T session %d waits for a UE that nobody pages", e, s.ID)
+			}
 			if s.Up && (u.N2 == nil || !u.N2.Set && !u.N2.Setting && !u.N2.Releasing) {
 				w.t.Errorf("after %T session %d is up, and the UE has no context", e, s.ID)
 			}
@@ -226,16 +229,15 @@ func (w *walker) event() Event {
 		return w.answer()
 	}
 	if u == nil {
-		return asksIn.event(w.teller)
+		return []act{
+			asksIn, asksIn, asksIn, comesFrom("", n1.MobilityRegistration), inEmergency("", suci()), inEmergency("", n1.IMEI(equipment)),
+		}[w.r.IntN(6)].event(w.teller)
 	}
 	rare := []func() Event{
 		func() Event { return asksIn.event(w.teller) },
 		func() Event { w.token++; return End{From: w.token, Why: Ending(1 + w.r.IntN(4))} },
 		func() Event { w.token++; return End{From: w.token, Why: Moved} },
 		func() Event { w.token++; return LeftFor{From: w.token, Taken: w.r.IntN(2) == 0, Release: []uint8{1}} },
-		func() Event { return inEmergency("", suci()).event(w.teller) },
-		func() Event { return inEmergency("", n1.IMEI(equipment)).event(w.teller) },
-		func() Event { return comesFrom("", n1.MobilityRegistration).event(w.teller) },
 		func() Event { w.token++; return PolicyChanged{From: w.token, Uplink: 1e6, Downlink: 1e6} },
 	}
 	if w.r.IntN(30) == 0 {
@@ -316,9 +318,17 @@ func (w *walker) event() Event {
 				},
 			)
 		}
-		pick = append(pick, func() Event { return first("", g, ran, tac, leaves(false)).event(w.teller) })
+		pick = append(pick, func() Event { return first("", g, ran, tac, leaves(false)).event(w.teller) }, func() Event {
+			return emergencyAgain("", n1.RegistrationType(1+w.r.IntN(4))).event(w.teller)
+		})
 	}
-	if u.N2 != nil {
+	if a := u.N2; a != nil && a.Lost && w.r.IntN(8) == 0 {
+		return Due{Name: dueRetained}
+	}
+	if a := u.N2; a != nil && (!a.Lost || w.r.IntN(4) == 0) {
+		if w.r.IntN(16) == 0 {
+			return NotSent{Send: Send{To: *a}}
+		}
 		if l := u.Left; l != nil && w.r.IntN(4) == 0 {
 			return FromAccess{At: *l, Message: &n2.UEContextReleaseComplete{}}
 		}
@@ -367,7 +377,10 @@ func (w *walker) connected(u *record.UE) []func() Event {
 			taken, arrived, func() Event { return FromAccess{At: target, Message: &n2.HandoverFailure{}} },
 		)
 	}
-	if w.authentications > 0 && u.Coming != nil {
+	if u.Coming != nil && NamedByPEI(u.SUPI) {
+		null := func() Event { return completesNull.event(w.teller) }
+		out = append(out, null, null)
+	} else if w.authentications > 0 && u.Coming != nil {
 		out = append(out, func() Event { return completes.event(w.teller) }, func() Event { return completes.event(w.teller) })
 	}
 	required := say(&n2.HandoverRequired{Target: n2.HandoverTarget{Node: node, TAI: n2.TAI{PLMN: plmnOf("20893"), TAC: 7}}, Sessions: []n2.Session{{ID: 1}, {ID: 2}}})
@@ -415,6 +428,7 @@ func (w *walker) answer() Event {
 		named := Named{Number: n, Failed: outcome == Unknown}
 		if w.r.IntN(2) == 0 {
 			named.Record = elsewhere(uint16(2 + w.r.IntN(2)))
+			named.Record.SUPI, named.Record.Emergency = x.SUPI, NamedByPEI(x.SUPI)
 		}
 		return named
 	case AskChallenge:
