@@ -30,18 +30,22 @@ type ueStory struct {
 		Uplink    int    `json:"uplinkCount"`
 		Reserved  int    `json:"downlinkReserved"`
 	} `json:"security"`
-	Uplink    uint64       `json:"ambrUplink"`
-	Downlink  uint64       `json:"ambrDownlink"`
-	RFSP      int          `json:"rfsp"`
-	Periodic  int          `json:"t3512"`
-	Policy    string       `json:"policy"`
-	Recorded  bool         `json:"recorded"`
-	Behind    bool         `json:"behind"`
-	Prove     bool         `json:"authenticatedNext"`
-	Procedure *storyAction `json:"procedure"`
-	Command   *storyAction `json:"command"`
-	Paging    *storyAction `json:"paging"`
-	Handover  *struct {
+	Uplink    uint64 `json:"ambrUplink"`
+	Downlink  uint64 `json:"ambrDownlink"`
+	RFSP      int    `json:"rfsp"`
+	Periodic  int    `json:"t3512"`
+	Policy    string `json:"policy"`
+	Recorded  bool   `json:"recorded"`
+	Behind    bool   `json:"behind"`
+	Prove     bool   `json:"authenticatedNext"`
+	Emergency bool   `json:"emergency"`
+	// Unreachable: it has not said in time that it is there. Going: another AMF takes it over.
+	Unreachable bool         `json:"unreachable"`
+	Going       bool         `json:"going"`
+	Procedure   *storyAction `json:"procedure"`
+	Command     *storyAction `json:"command"`
+	Paging      *storyAction `json:"paging"`
+	Handover    *struct {
 		Target ueConnection `json:"target"`
 		Began  time.Time    `json:"began"`
 	} `json:"handover"`
@@ -61,7 +65,8 @@ func (c *ueConnection) text() string {
 	if c == nil {
 		return "-"
 	}
-	return fmt.Sprintf("%s by %s, association %d, RAN UE NGAP ID %d, AMF UE NGAP ID %d: %s", or(c.GNB, "a gNB that is not known"), c.Terminator, c.Association, c.RAN, c.AMF, c.State)
+	return fmt.Sprintf("%s by %s, association %d, RAN UE NGAP ID %d, AMF UE NGAP ID %d: %s", or(c.GNB, "a gNB that is not known"), c.Terminator, c.Association, c.RAN, c.AMF, c.State) +
+		said(c.State == "lost", ", its gNB is waited for")
 }
 
 // oneUE shows one in full.
@@ -137,6 +142,15 @@ func (s *ueStory) print(out io.Writer) {
 // printUnderWay says what has not ended.
 func (s *ueStory) printUnderWay(out io.Writer) {
 	var lines []string
+	if s.Emergency {
+		lines = append(lines, "registered for emergency services alone")
+	}
+	if s.Unreachable {
+		lines = append(lines, "it has not said in time that it is there")
+	}
+	if s.Going {
+		lines = append(lines, "another AMF takes it over")
+	}
 	if a := s.Procedure; a != nil {
 		lines = append(lines, fmt.Sprintf("under way: %s, step %d, since %s", a.Kind, a.Step, moment(a.Began)))
 	}

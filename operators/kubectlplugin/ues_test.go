@@ -88,8 +88,8 @@ func TestOneUE(t *testing.T) {
 	x := open(t, ownAMFCore()...)
 	s := inspection.Story{
 		UE: seenUE("imsi-208930000000001"), PEI: "imeisv-4370816125816151", GPSI: "msisdn-1", OldTMSI: "00000007", Area: []string{"20893-000001"}, Asked: []string{"1-010203", "3"},
-		Rejected: []string{"3 (cause 1)"}, Uplink: 1e9, Downlink: 2500000, Periodic: 3240, Recorded: true,
-		Connection: &inspection.Connection{Terminator: "n2-0", Association: 7, GNB: "20893-00000001/24", RAN: 9, AMF: 8589934593, State: "set up"},
+		Rejected: []string{"3 (cause 1)"}, Uplink: 1e9, Downlink: 2500000, Periodic: 3240, Recorded: true, Emergency: true, Unreachable: true, Going: true,
+		Connection: &inspection.Connection{Terminator: "n2-0", Association: 7, GNB: "20893-00000001/24", RAN: 9, AMF: 8589934593, State: "lost"},
 		Security:   &inspection.Security{KSI: 3, Integrity: "NIA2", Ciphering: "NEA1", Uplink: 5, Reserved: 16},
 		Procedure:  &inspection.Action{Kind: "service_request", Step: 3, Began: noon}, Command: &inspection.Action{Kind: "configuration update command", Attempts: 2, Began: noon},
 		History: []inspection.Past{{Kind: "registration", At: noon, Took: 12}, {Kind: "paging", Failed: true, At: noon, Took: 900}},
@@ -102,7 +102,7 @@ func TestOneUE(t *testing.T) {
 
 5G-GUTI            2089301008302000001, or 5G-TMSI 00000007
 PEI, GPSI          imeisv-4370816125816151, msisdn-1
-N2                 20893-00000001/24 by n2-0, association 7, RAN UE NGAP ID 9, AMF UE NGAP ID 8589934593: set up (north)
+N2                 20893-00000001/24 by n2-0, association 7, RAN UE NGAP ID 9, AMF UE NGAP ID 8589934593: lost, its gNB is waited for (north)
 last heard         PLMN 20893, TAC 000001, cell 000000010, 2026-01-01 12:00:00
 registration area  20893-000001
 slices             allowed 1-010203, requested 1-010203 3, rejected 3 (cause 1)
@@ -112,6 +112,9 @@ T3512, RFSP        54m0s, 0
 known to           UDM true, policy association none
 shard              amf/2, held by amf-b/10.1.2.1
 
+registered for emergency services alone
+it has not said in time that it is there
+another AMF takes it over
 under way: service_request, step 3, since 2026-01-01 12:00:00
 the UE has not answered a configuration update command, sent 2 times since 2026-01-01 12:00:00
 

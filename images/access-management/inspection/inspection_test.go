@@ -167,7 +167,8 @@ func TestOneUEInFull(t *testing.T) {
 	u := ue(1, 2, 1, true)
 	u.PEI, u.GPSI, u.OldTMSI, u.Area = "imeisv-4370816125816151", "msisdn-1", 7, record.Area{PLMN: "20893", TACs: []uint32{1, 2}}
 	u.Coming = &record.Security{Key: secret, Hop: secret}
-	u.Left = &record.Attachment{Terminator: "n2-1", Association: 1, RAN: 4, AMF: 5, Releasing: true}
+	u.Emergency, u.Unreached, u.Going = true, true, true
+	u.Left = &record.Attachment{Terminator: "n2-1", Association: 1, RAN: 4, AMF: 5, Releasing: true, Lost: true}
 	u.Rejected = []record.Rejected{{Slice: record.Slice{SST: 9}, Cause: 1}}
 	u.Procedure = &record.Procedure{Kind: uint8(procedure.Registration), Step: 7, Attempts: 1, Began: noon.UnixMilli(), Message: secret}
 	accept, err := n1.Encode(&n1.ConfigurationUpdateCommand{})
@@ -201,9 +202,10 @@ func TestOneUEInFull(t *testing.T) {
 		},
 		PEI: u.PEI, GPSI: u.GPSI, OldTMSI: "00000007", Area: []string{"20893-000001", "20893-000002"}, Rejected: []string{"9 (cause 1)"},
 		Connection: &Connection{Terminator: "n2-0", Association: 7, GNB: north, RAN: 9, AMF: 2<<32 + 1, State: "set up"},
-		Left:       &Connection{Terminator: "n2-1", Association: 1, RAN: 4, AMF: 5, State: "being released"},
-		Security:   &Security{KSI: 3, Integrity: "NIA2", Ciphering: "NEA1", Uplink: 5, Reserved: 16},
-		Procedure:  &Action{Kind: "registration", Step: 7, Attempts: 1, Began: noon}, Command: &Action{Kind: "configuration update command", Attempts: 2, Began: noon},
+		Left:       &Connection{Terminator: "n2-1", Association: 1, RAN: 4, AMF: 5, State: "lost"},
+		Emergency:  true, Unreachable: true, Going: true,
+		Security:  &Security{KSI: 3, Integrity: "NIA2", Ciphering: "NEA1", Uplink: 5, Reserved: 16},
+		Procedure: &Action{Kind: "registration", Step: 7, Attempts: 1, Began: noon}, Command: &Action{Kind: "configuration update command", Attempts: 2, Began: noon},
 		Paging:   &Action{Attempts: 3, Began: noon},
 		Handover: &Move{Target: Connection{Terminator: "n2-0", Association: 8, GNB: "20893-00000002/24", RAN: 1, AMF: 6, State: "signalling"}, Step: 2, Began: noon},
 		History:  []Past{{Kind: "registration", At: noon, Took: 12}, {Kind: "paging", Failed: true, At: noon, Took: 900}},

@@ -78,6 +78,10 @@ type Story struct {
 	Recorded bool `json:"recorded,omitempty"`
 	Behind   bool `json:"behind,omitempty"`
 	Prove    bool `json:"authenticatedNext,omitempty"`
+	// Emergency: it is registered for emergency services alone. Unreachable: it has not said in time that it is there. Going: another AMF takes it over.
+	Emergency   bool `json:"emergency,omitempty"`
+	Unreachable bool `json:"unreachable,omitempty"`
+	Going       bool `json:"going,omitempty"`
 
 	Procedure *Action `json:"procedure,omitempty"`
 	Command   *Action `json:"command,omitempty"`
@@ -93,7 +97,7 @@ type Connection struct {
 	GNB         string `json:"gnb,omitempty"`
 	RAN         uint32 `json:"ranUENGAPID"`
 	AMF         uint64 `json:"amfUENGAPID"`
-	// State is set up, being set up, being released, or signalling: no UE context is in the access network.
+	// State is set up, being set up, being released, signalling: no UE context is in the access network, or lost: its gNB is waited for.
 	State string `json:"state"`
 }
 
@@ -190,6 +194,7 @@ func (i *Inspection) storyOf(u *record.UE, holders map[uint16]string) Story {
 	out := Story{
 		UE: i.ueOf(u, holders), PEI: u.PEI, GPSI: u.GPSI, Connection: connectionOf(u.N2), Left: connectionOf(u.Left), Asked: slicesOf(u.Asked),
 		Uplink: u.Uplink, Downlink: u.Downlink, RFSP: u.RFSP, Periodic: u.Periodic, Policy: u.Policy, Recorded: u.Recorded, Behind: u.Behind, Prove: u.Prove,
+		Emergency: u.Emergency, Unreachable: u.Unreached, Going: u.Going,
 	}
 	if u.OldTMSI != 0 {
 		out.OldTMSI = fmt.Sprintf("%08x", u.OldTMSI)
@@ -219,6 +224,8 @@ func connectionOf(a *record.Attachment) *Connection {
 	}
 	state := "signalling"
 	switch {
+	case a.Lost:
+		state = "lost"
 	case a.Releasing:
 		state = "being released"
 	case a.Setting:
