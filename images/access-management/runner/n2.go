@@ -243,7 +243,8 @@ func (r *Runner) notSent(f *link.NotSent) {
 		r.stop(ErrSuperseded)
 	default:
 		r.counts.NotSent++
-		if e.To.AMF != 0 {
+		// A gNB that takes nothing for the moment has its UEs: what they have not heard is said again when its time comes, as what was lost on the air.
+		if e.To.AMF != 0 && r.w.Association(e.To.Terminator, e.To.Association) != There {
 			r.deliverAttached(e.To.AMF, queued{Event: procedure.NotSent{Send: e}})
 		}
 	}

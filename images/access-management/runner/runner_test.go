@@ -229,6 +229,23 @@ func TestWhatTheHolderBeforeHasSent(t *testing.T) {
 	}
 }
 
+// A gNB that takes nothing has not lost its UEs, whose association is there.
+func TestAGNBThatTakesNothing(t *testing.T) {
+	n, h := registered(t)
+	h.runner.Took(termName, &link.NotSent{Number: h.runner.sends.last, Shard: 1, Why: "the gNB takes nothing: too many messages wait for it"})
+	n.settle()
+	if rec := n.kept(); rec.N2 == nil || rec.N2.Lost || h.runner.Counts().NotSent != 1 {
+		t.Errorf("the UE is at %+v, %d messages were not sent", rec.N2, h.runner.Counts().NotSent)
+	}
+	n.gone[gnbAt] = true
+	h.runner.sends.add(procedure.Send{To: *n.kept().N2})
+	h.runner.Took(termName, &link.NotSent{Number: h.runner.sends.last, Shard: 1, Why: "the association has ended"})
+	n.settle()
+	if rec := n.kept(); rec.N2 == nil || !rec.N2.Lost {
+		t.Errorf("the association has gone, and the UE is at %+v", rec.N2)
+	}
+}
+
 // A first message that the holder before has taken and not said so is not taken for another: what it has begun is gone on with.
 func TestAFirstMessageAgain(t *testing.T) {
 	n, h := registered(t)
