@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"log/slog"
 	"maps"
 	"slices"
@@ -29,6 +30,19 @@ type life struct {
 type n2Association struct {
 	peer string
 	node *record.GNB // nil: its gNB has not been set up. Nobody writes to it.
+	// order in which associations were opened, of all terminators, since this pod has listened; 0: before.
+	order uint64
+}
+
+// order of an association that was opened now. l.mu is held.
+func (l *links) order() uint64 {
+	l.opened++
+	return l.opened
+}
+
+// newer says whether an association was opened behind another one. Numbers are each terminator's own.
+func (a *n2Association) newer(than *n2Association) bool {
+	return cmp.Or(cmp.Compare(a.order, than.order), cmp.Compare(a.node.Association, than.node.Association)) > 0
 }
 
 func newAssociation(terminator string, f *link.Opened, log *slog.Logger) *n2Association {
@@ -167,7 +181,7 @@ func (l *links) node(terminator string, association uint64) *record.GNB {
 
 // nodes that can be reached now, the newest association of each gNB. l.mu is held.
 func (l *links) nodes(like func(*record.GNB) bool) map[string]*record.GNB {
-	out := map[string]*record.GNB{}
+	best := map[string]*n2Association{}
 	for _, x := range l.lives {
 		if x.conn == nil {
 			continue
@@ -177,10 +191,14 @@ func (l *links) nodes(like func(*record.GNB) bool) map[string]*record.GNB {
 				continue
 			}
 			key := a.node.Key()
-			if other := out[key]; other == nil || other.Association < a.node.Association {
-				out[key] = a.node
+			if other := best[key]; other == nil || a.newer(other) {
+				best[key] = a
 			}
 		}
+	}
+	out := make(map[string]*record.GNB, len(best))
+	for key, a := range best {
+		out[key] = a.node
 	}
 	return out
 }

@@ -28,6 +28,8 @@ type links struct {
 	held  map[uint16]uint64   // epochs of shards that are held here
 	conns map[*link.Conn]bool // that have been told so
 	lives map[string]*life    // terminators by name
+	// opened counts associations that were.
+	opened uint64
 	// bereft are gNBs that have lost an association, and when.
 	bereft map[string]time.Time
 	// dialled are the addresses that are dialled, or connected.
@@ -341,6 +343,7 @@ type session struct {
 	address *address
 	at      string
 	name    string // "" before Welcome
+	again   bool   // the terminator was met before: associations that it did not have then are new
 }
 
 // take a frame.
@@ -397,6 +400,7 @@ func (s *session) welcome(w *link.Welcome) error {
 	}
 	s.address.name = s.name
 	x := l.lives[s.name]
+	s.again = x != nil || len(l.others(s.name)) > 0
 	if x == nil {
 		x = &life{}
 		l.lives[s.name] = x
@@ -438,9 +442,17 @@ func (s *session) opened(f *link.Opened) error {
 		s.address.listed, l.heard = true, true
 		l.count()
 	case f.Listed:
-		x.fresh[f.Association] = newAssociation(s.name, f, l.pod.Log)
+		a := newAssociation(s.name, f, l.pod.Log)
+		if was := x.associations[f.Association]; was != nil {
+			a.order = was.order
+		} else if s.again {
+			a.order = l.order()
+		}
+		x.fresh[f.Association] = a
 	default:
-		x.associations[f.Association] = newAssociation(s.name, f, l.pod.Log)
+		a := newAssociation(s.name, f, l.pod.Log)
+		a.order = l.order()
+		x.associations[f.Association] = a
 	}
 	l.mu.Unlock()
 	if f.Last {

@@ -225,6 +225,39 @@ func TestStandingOfAssociations(t *testing.T) {
 	p.awaits(t, "n2-1/1", 1, runner.Gone) // its address refuses
 }
 
+// A gNB that has gone to another terminator, and whose association with the first nobody has missed yet, is where it came last.
+func TestAGNBThatHasGoneToAnotherTerminator(t *testing.T) {
+	first, second := listen(t), listen(t)
+	p := podAt(t, func() []string { return []string{first.listener.Addr().String(), second.listener.Addr().String()} })
+	g := &record.GNB{PLMN: "20893", ID: 1, Bits: 24, Areas: []record.Tracking{{TAC: 3, Broadcast: []record.Broadcast{{PLMN: "20893"}}}}}
+	octets, err := g.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := first.met("n2-0/1", 49)
+	other := second.met("n2-1/1", 1)
+	first.say(c, &link.Opened{Association: 50, Node: octets})
+	p.awaits(t, "n2-0/1", 50, runner.There)
+	p.awaits(t, "n2-1/1", 1, runner.There)
+	second.say(other, &link.Opened{Association: 2, Node: octets})
+	p.awaits(t, "n2-1/1", 2, runner.There)
+	expect := func(when string) {
+		t.Helper()
+		list := p.links.near(record.Area{PLMN: "20893", TACs: []uint32{3}})
+		if found := p.links.find(g.Key()); found == nil || found.Terminator != "n2-1/1" || len(list) != 1 || list[0] != found {
+			t.Errorf("%s the gNB is at %+v, paged at %+v", when, found, list)
+		}
+	}
+	expect("when it has come")
+	c.Close()
+	p.awaits(t, "n2-0/1", 50, runner.Unheard)
+	c = first.met("n2-0/1", 49, 50)
+	first.say(c, &link.Node{Association: 50, Node: octets})
+	first.say(c, &link.Opened{Association: 51})
+	p.awaits(t, "n2-0/1", 51, runner.There)
+	expect("when the first terminator has listed it again")
+}
+
 // What is said where nobody expects it ends the connection, which is made again, and nothing else.
 func TestAssociationsThatComeTooLate(t *testing.T) {
 	for what, x := range map[string]struct {
