@@ -254,6 +254,10 @@ func (t *turn) authenticationFailed(m *n1.AuthenticationFailure) {
 
 // Step 9c.
 
+// contextNotFound is what an AUSF says that does not know the challenge (TS 29.509 6.1.7.3): it was started anew, or has answered what was lost. That is not
+// said of the UE, whose SIM an Authentication Reject would bar (TS 24.501 5.4.1.3.5).
+const contextNotFound = "CONTEXT_NOT_FOUND"
+
 func askConfirm(t *turn) {
 	c := t.live.challenge
 	if c == nil {
@@ -274,7 +278,11 @@ func takeConfirmed(t *turn, e Event) {
 	case r.Outcome == Done && r.Success && r.SUPI != "" && len(r.KSEAF) == 32:
 		c.kseaf, c.supi, c.last = r.KSEAF, r.SUPI, r.EAP
 		t.next(regNamed)
-	case r.Outcome == Done || r.Outcome == Refused:
+	case r.Outcome == Refused && r.Cause == contextNotFound && t.s.Procedure.Flags&regForgotten == 0:
+		t.s.Procedure.Flags |= regForgotten
+		t.s.Procedure.Flags &^= regResynced // it may have forgotten the UE's SQN, too
+		t.next(regChallenge)
+	case r.Outcome == Done || r.Outcome == Refused && r.Cause != contextNotFound:
 		t.notHim(r.EAP, "the AUSF does not confirm")
 	case t.unproven():
 	default:

@@ -77,8 +77,11 @@ const (
 	regNewKSI // another ngKSI was tried
 )
 
-// regAskedOther: the AMF of before was asked for the UE. Flags of service requests are between.
-const regAskedOther uint16 = 1 << 11
+// Flags of service requests are between.
+const (
+	regAskedOther uint16 = 1 << 11 // the AMF of before was asked for the UE
+	regForgotten  uint16 = 1 << 12 // the AUSF had forgotten the challenge, once
+)
 
 // register: steps 1 and 3.
 func (t *turn) register(m *n1.RegistrationRequest, plain []byte, protected, storm bool) {

@@ -152,6 +152,7 @@ func TestRegistrationRefused(t *testing.T) {
 	}
 	before := []act{asksIn, vector, responds, confirms, nobodyElse, completes, recorded}
 	on := func(more ...act) []act { return append(append([]act{}, before...), more...) }
+	forgotten := answers("AUSF: context not found", func(n Number) Event { return Confirmed{Number: n, Outcome: Refused, Cause: "CONTEXT_NOT_FOUND"} })
 	weak := func(tr *teller) []byte {
 		m := registers(n1.InitialRegistration, suci())
 		m.Security = n1.UESecurityCapability{0x80, 0x80}
@@ -174,6 +175,7 @@ func TestRegistrationRefused(t *testing.T) {
 		{name: "the AUSF does not confirm", acts: []act{
 			asksIn, vector, responds, answers("AUSF: no", func(n Number) Event { return Confirmed{Number: n, Outcome: Refused, Cause: "AUTHENTICATION_REJECTED"} }),
 		}},
+		{name: "the AUSF has forgotten the challenge, twice", acts: []act{asksIn, vector, responds, forgotten, sameVector, responds, forgotten}},
 		{name: "EAP-Failure", acts: []act{
 			asksIn, answers("AUSF: EAP-Request", func(n Number) Event { return Challenge{Number: n, Outcome: Done, EAP: []byte{1, 1, 0, 4}} }),
 			says("UE: EAP-Response", unprotected(&n1.AuthenticationResponse{EAP: []byte{2, 1, 0, 4}})),
