@@ -117,6 +117,16 @@ func (r *Records) read(ctx context.Context, key string) (seen, error) {
 	return seen{value, found.Revision}, nil
 }
 
+// await is read of a store that may be away for a while, as commit is its write.
+func (r *Records) await(ctx context.Context, key string) (seen, error) {
+	for {
+		s, err := r.read(ctx, key)
+		if !errors.Is(err, ErrAway) || !sleep(ctx, pause) {
+			return s, err
+		}
+	}
+}
+
 // Becomes is what is to become of a record: another value, or with nil, nothing. The groups are those that it is in from now
 // on, and those that it is in no longer.
 type Becomes struct {
@@ -140,7 +150,7 @@ func (r *Records) Change(ctx context.Context, key string, likelyNew bool, change
 	defer unlock()
 	known, sure := r.recall(key)
 	if !sure && !likelyNew {
-		if known, err = r.read(ctx, key); err != nil {
+		if known, err = r.await(ctx, key); err != nil {
 			return err
 		}
 		sure = true
@@ -161,7 +171,7 @@ func (r *Records) Change(ctx context.Context, key string, likelyNew bool, change
 		case errors.Is(err, sessionstore.ErrConflict) || !sure && !errors.Is(err, ErrAway):
 			// It was judged by what this replica believed.
 			r.forget(key)
-			if known, err = r.read(ctx, key); err != nil {
+			if known, err = r.await(ctx, key); err != nil {
 				return err
 			}
 			sure = true

@@ -191,6 +191,29 @@ func TestAStoreThatIsAwayIsSaid(t *testing.T) {
 	}
 }
 
+// A failover of the store is waited for, also where a change begins with a question.
+func TestAStoreThatComesBackIsWaitedFor(t *testing.T) {
+	for name, likelyNew := range map[string]bool{"what is read before": false, "what is written at once": true} {
+		t.Run(name, func(t *testing.T) {
+			store, all := replicas(t, 2)
+			if err := add(all[0], "n", nil); err != nil {
+				t.Fatal(err)
+			}
+			back := time.Now().Add(5 * pause)
+			store.Away = func() bool { return time.Now().Before(back) }
+			err := all[1].Change(t.Context(), "n", likelyNew, func(was []byte) (Becomes, error) {
+				if string(was) != "1" {
+					return Becomes{}, errors.New("it is not what it was")
+				}
+				return Becomes{Value: []byte("2")}, nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 func TestWhatIsTooLargeIsRefused(t *testing.T) {
 	_, all := replicas(t, 1)
 	for octets, want := range map[int]error{MaxValue: nil, MaxValue + 1: ErrTooLarge} {
