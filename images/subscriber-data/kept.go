@@ -50,6 +50,7 @@ func openKept(ctx context.Context, c Config, around *pod.Around) (*kept, error) 
 
 func newKept(store sessionstore.Store, sealer records.Sealer, pod string, ttl time.Duration, log *slog.Logger) (*kept, error) {
 	k := &kept{records: records.New(store, sealer, pod), store: store, begin: make(chan struct{}, 1), ended: make(chan struct{})}
+	k.records.Unreadable = func(err error) { log.Warn("a record cannot be read, and is as none", "error", err) }
 	var err error
 	k.keeper, err = shards.New(shards.Options{
 		Holder: pod, Set: keptUnder, Shards: []string{telling}, TTL: ttl, Log: log,

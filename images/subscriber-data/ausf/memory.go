@@ -161,7 +161,7 @@ func (y *memory) tidy(ctx context.Context, sequences *aka.Sequences) error {
 		}
 		failed = y.records.Change(ctx, key, false, func(was []byte) (records.Becomes, error) {
 			m, err := y.parse(was)
-			if err != nil || was == nil {
+			if err != nil {
 				return records.Becomes{}, records.ErrKeep
 			}
 			if len(m.Open) > 0 || !sequences.Needless(m.Sequence) {

@@ -46,6 +46,9 @@ var (
 
 // Records is safe for concurrent use.
 type Records struct {
+	// Unreadable, where it is set before anything else is done, hears of records that cannot be read.
+	Unreadable func(error)
+
 	store  sessionstore.Store
 	sealer Sealer
 	seat   *seat
@@ -96,7 +99,8 @@ func (r *Records) Close(ctx context.Context) { r.seat.release(ctx) }
 // Sealer is what seals the records.
 func (r *Records) Sealer() Sealer { return r.sealer }
 
-// Read returns the value under a key as the store has it, nil where there is none.
+// Read returns the value under a key as the store has it, nil where there is none. A record that cannot be read, because the key that has sealed it was
+// taken away, counts as none, and is written anew: nothing that is kept here is worth that nobody can register any more.
 func (r *Records) Read(ctx context.Context, key string) ([]byte, error) {
 	s, err := r.read(ctx, key)
 	return s.value, err
@@ -111,10 +115,13 @@ func (r *Records) read(ctx context.Context, key string) (seen, error) {
 		return seen{}, away(err)
 	}
 	value, err := r.sealer.Open(key, found.Value)
-	if err != nil {
-		return seen{}, err
+	if errors.Is(err, sessionstore.ErrUnreadable) {
+		if r.Unreadable != nil {
+			r.Unreadable(err)
+		}
+		return seen{nil, found.Revision}, nil
 	}
-	return seen{value, found.Revision}, nil
+	return seen{value, found.Revision}, err
 }
 
 // await is read of a store that may be away for a while, as commit is its write.

@@ -191,6 +191,43 @@ func TestAStoreThatIsAwayIsSaid(t *testing.T) {
 	}
 }
 
+// A record whose key was taken away is as none, and keeps nobody from being served.
+func TestARecordThatCannotBeRead(t *testing.T) {
+	for name, becomes := range map[string][]byte{"it is written anew": []byte("2"), "it goes": nil} {
+		t.Run(name, func(t *testing.T) {
+			store, all := replicas(t, 1)
+			if err := add(all[0], "n", nil); err != nil {
+				t.Fatal(err)
+			}
+			other, err := sessionstore.NewSealer(map[uint32][]byte{2: make([]byte, sessionstore.KeySize)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := New(store, other, "pod-9")
+			var said error
+			r.Unreadable = func(err error) { said = err }
+			if got, err := r.Read(t.Context(), "n"); got != nil || err != nil || !errors.Is(said, sessionstore.ErrUnreadable) {
+				t.Errorf("%q, %v; said: %v", got, err, said)
+			}
+			err = r.Change(t.Context(), "n", false, func(was []byte) (Becomes, error) {
+				if was != nil {
+					t.Errorf("it was %q", was)
+				}
+				return Becomes{Value: becomes}, nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, err := r.Read(t.Context(), "n"); string(got) != string(becomes) || err != nil {
+				t.Errorf("%q, %v", got, err)
+			}
+			if _, err := store.Read(t.Context(), "n"); (becomes == nil) != errors.Is(err, sessionstore.ErrNotFound) {
+				t.Errorf("the store: %v", err)
+			}
+		})
+	}
+}
+
 // A failover of the store is waited for, also where a change begins with a question.
 func TestAStoreThatComesBackIsWaitedFor(t *testing.T) {
 	for name, likelyNew := range map[string]bool{"what is read before": false, "what is written at once": true} {
