@@ -8,5 +8,5 @@
 //	                       a change of the layout
 //	to the outside         N2, and N4 of each shard; health and metrics of all parts, at one port each
 //
-//	config.go   the command line      program.go   the parts, their beginning and end
+//	config.go   the command line      program.go   the parts, their beginning and end      look.go   what people ask for in its place
 package controlplane

@@ -26,11 +26,13 @@ type kind struct {
 	what string
 	// missing is how they say that there is no such record.
 	missing string
+	// part is their name where one pod is the whole control plane.
+	part string
 }
 
 var (
-	sessionManagement = kind{api.FunctionSessionManagement, api.LabelSessionManagement, "session management", "there is no such session"}
-	accessManagement  = kind{api.FunctionAccessManagement, api.LabelAccessManagement, "access management", "there is no such UE"}
+	sessionManagement = kind{api.FunctionSessionManagement, api.LabelSessionManagement, "session management", "there is no such session", "smf"}
+	accessManagement  = kind{api.FunctionAccessManagement, api.LabelAccessManagement, "access management", "there is no such UE", "amf"}
 )
 
 // errNothing: those that were asked have no such record.
@@ -90,13 +92,18 @@ func (p *Plugin) ask(ctx context.Context, k kind, set []corev1.Pod, command ...s
 	return nil, fmt.Errorf("not asked: %s", strings.Join(silent, "; "))
 }
 
+// isControlPlane: the pod is all of the control plane in one.
+func isControlPlane(pod *corev1.Pod) bool {
+	return pod.Labels[api.LabelComponent] == string(api.FunctionControlPlane)
+}
+
 // askPod asks one. Its error names the pod.
 func (p *Plugin) askPod(ctx context.Context, k kind, pod *corev1.Pod, command ...string) ([]byte, error) {
 	if pod.Status.Phase != corev1.PodRunning {
 		return nil, fmt.Errorf("%s: the pod is %s", pod.Name, or(string(pod.Status.Phase), "not started"))
 	}
 	container := string(k.function)
-	if pod.Labels[api.LabelComponent] == string(api.FunctionControlPlane) { // which is all of them in one
+	if isControlPlane(pod) {
 		container = string(api.FunctionControlPlane)
 	}
 	answer, err := p.Pods.Exec(ctx, pod.Namespace, pod.Name, container, append([]string{container}, command...)...)

@@ -113,7 +113,7 @@ func (w *watcher) run(ctx context.Context, last time.Duration) (err error) {
 func (w *watcher) ask(ctx context.Context) error {
 	var told time.Time // by all
 	var problems []error
-	w.answered = 0
+	answered := map[string]bool{}
 	for _, k := range []kind{accessManagement, sessionManagement} {
 		sets, err := w.plugin.sets(ctx, k)
 		if err != nil {
@@ -127,12 +127,13 @@ func (w *watcher) ask(ctx context.Context) error {
 				problems = append(problems, w.once(err))
 				continue
 			}
-			w.answered++
+			answered[pod.Name] = true
 			if told.IsZero() || page.Now.Before(told) {
 				told = page.Now
 			}
 		}
 	}
+	w.answered = len(answered)
 	slices.SortStableFunc(w.waiting, func(a, b traced) int { return a.At.Compare(b.At) })
 	n, _ := slices.BinarySearchFunc(w.waiting, told, func(a traced, at time.Time) int { return a.At.Compare(at) })
 	ready := w.waiting[:n]
@@ -150,10 +151,11 @@ func (w *watcher) once(err error) error {
 }
 
 func (w *watcher) source(k kind, pod corev1.Pod) *source {
-	s := w.sources[pod.Name]
+	name := k.part + " " + pod.Name // one pod may be both
+	s := w.sources[name]
 	if s == nil {
 		s = &source{kind: k}
-		w.sources[pod.Name] = s
+		w.sources[name] = s
 	}
 	s.pod = pod
 	return s
@@ -162,7 +164,11 @@ func (w *watcher) source(k kind, pod corev1.Pod) *source {
 // read what a pod has kept since it was read last.
 func (w *watcher) read(ctx context.Context, s *source) (page signalling.Page, err error) {
 	for {
-		command := []string{"trace", "-for", traceKept, "-after", fmt.Sprint(s.after)}
+		command := []string{"trace"}
+		if isControlPlane(&s.pod) {
+			command = append(command, "-part", s.kind.part)
+		}
+		command = append(command, "-for", traceKept, "-after", fmt.Sprint(s.after))
 		if w.plugin.nas {
 			command = append(command, "-nas")
 		}

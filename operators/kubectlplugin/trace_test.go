@@ -12,8 +12,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"core5g.dev/core5g/images/signalling"
+	api "core5g.dev/core5g/operators/api/v1alpha1"
 )
 
 var update = flag.Bool("update", false, "write golden files anew: read them before they are accepted")
@@ -207,6 +210,40 @@ func TestTraceGoesOn(t *testing.T) {
 		t.Errorf("exit status %d with free5GC's functions, want 1", got)
 	}
 	free.says(t, "do not tell")
+}
+
+// One pod that is the whole control plane is asked as AMF and as SMF, and what goes between them is shown once.
+func TestTraceOfAControlPlaneInOnePod(t *testing.T) {
+	core := &api.Core5G{ObjectMeta: metav1.ObjectMeta{Name: "core5g", Namespace: "core5g"}, Spec: api.Core5GSpec{Layout: api.LayoutFused}}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "plane", Namespace: "core5g", Labels: map[string]string{
+		api.LabelName: "core5g", api.LabelInstance: "core5g", api.LabelComponent: string(api.FunctionControlPlane), api.LabelAccessManagement: "core", api.LabelSessionManagement: "core",
+	}}, Status: corev1.PodStatus{Phase: corev1.PodRunning}}
+	x := open(t, core, pod)
+	x.now = noon
+	parts := &tracedPods{t: t, x: x, tracers: map[string]*signalling.Tracer{}, silent: map[string]bool{}}
+	x.pods.answers = func(name string, command []string) (string, error) {
+		if name != "plane" || len(command) < 4 || command[2] != "-part" {
+			t.Fatalf("%s is asked %q", name, command)
+		}
+		return parts.answer(command[3], append([]string{command[0], command[1]}, command[4:]...))
+	}
+	told := false
+	x.onSleep = func() {
+		if told {
+			return
+		}
+		told = true
+		between := entry(2, signalling.SBI, signalling.AMF, signalling.SMF, "Nsmf_PDUSession CreateSMContext", "")
+		parts.tracers["amf"].Add(tracedUE, entry(1, signalling.NGAP, signalling.GNB, signalling.AMF, "UplinkNASTransport", ""), between)
+		parts.tracers["smf"].Add(tracedUE, between, entry(3, signalling.PFCP, signalling.SMF, signalling.UPF, "session_establishment_request", ""))
+	}
+	if got := x.run(t, "trace ue "+tracedUE+" -for 3s"); got != 0 {
+		t.Fatalf("exit status %d: %s", got, x.err.String())
+	}
+	x.says(t, "in 1 pods", "UplinkNASTransport", "session_establishment_request")
+	if n := strings.Count(x.out.String(), "CreateSMContext"); n != 1 {
+		t.Errorf("what goes between AMF and SMF is shown %d times", n)
+	}
 }
 
 func TestRungs(t *testing.T) {
