@@ -38,10 +38,10 @@ func TestThePartsHaveTheirConfiguration(t *testing.T) {
 	got := []any{
 		c.Terminator.Set, c.Terminator.Shards, c.Terminator.N2.String(), c.AccessManagement.Shards, c.AccessManagement.Service, c.AccessManagement.Namespace, c.AccessManagement.Holder(),
 		c.AccessManagement.Has("PCF"), c.AccessManagement.Has("SMF"), c.AccessManagement.NRF, len(c.SessionManagement.Shards), c.SessionManagement.Has("PCF"),
-		c.SessionManagement.Has("CHF"), c.SessionManagement.Has("UDM"), c.SubscriberData.UDM, c.SubscriberData.NRF, c.SubscriberData.Withdraw, c.SubscriberData.Core, c.Scheme,
+		c.SessionManagement.Has("CHF"), c.SessionManagement.Has("UDM"), c.SubscriberData.UDM, c.SubscriberData.NRF, c.SubscriberData.Withdraw, c.SubscriberData.Core, c.SubscriberData.Pod, c.Scheme,
 	}
 	want := []any{
-		uint16(7), uint16(8), "127.0.0.1:38412", uint16(8), "edge-amf", "n", "cp-0/10.1.2.3", false, true, "", 2, false, false, true, "https://edge-udm:8000", "", true, "edge", "https",
+		uint16(7), uint16(8), "127.0.0.1:38412", uint16(8), "edge-amf", "n", "cp-0/10.1.2.3", false, true, "", 2, false, false, true, "https://edge-udm:8000", "", true, "edge", "cp-0", "https",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
