@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -84,6 +85,55 @@ func TestWhatAPodCounts(t *testing.T) {
 	within(t, p.Registry, "core5g_smf_sessions_in_memory", map[string]float64{})
 }
 
+// knows waits until a pod knows who holds the shard.
+func knows(t *testing.T, p *Pod, holder string) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); p.keeper.Holder(p.Shards[0].Name) != holder; {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s takes %q for the holder", p.Holder, p.keeper.Holder(p.Shards[0].Name))
+		}
+		time.Sleep(20 * time.Millisecond) // leases are looked at in their own time
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// That a pod has died is no reason to end the lease of the one that has taken its shard meanwhile.
+func TestTheNextHolderIsNotTakenForDead(t *testing.T) {
+	r := newRig(t)
+	ctx, store := t.Context(), r.store
+	lease, err := store.Acquire(ctx, "smf-1", "pod-1", time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pod *Pod
+	pod, _ = r.start("pod-2", func(o *Options) {
+		o.Passing = Passing{Root: func(string, Identity) string { return "http://pod-1:8001" }, Transport: roundTripper(func(*http.Request) (*http.Response, error) {
+			if err := store.Release(ctx, lease); err != nil {
+				t.Error(err)
+			}
+			if _, err := store.Acquire(ctx, "smf-1", "pod-3", time.Hour); err != nil {
+				t.Error(err)
+			}
+			pod.keeper.Gone("pod-1") // so that it looks at once
+			knows(t, pod, "pod-3")
+			return nil, syscall.ECONNREFUSED
+		})}
+	})
+	knows(t, pod, "pod-1")
+	h := pod.Handler(pod.Shards[0], slog.New(slog.NewTextHandler(testWriter{t}, nil)), prometheus.NewRegistry(), nsmf.Options{})
+	req := httptest.NewRequest("POST", "/nsmf-pdusession/v1/sm-contexts/x/release", strings.NewReader("{}"))
+	req.Header.Set("Content-Type", "application/json")
+	h.ServeHTTP(httptest.NewRecorder(), req)
+	for end := time.Now().Add(time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		if holder, _, err := store.Holder(ctx, "smf-1"); holder != "pod-3" || err != nil {
+			t.Fatalf("the shard is held by %q, %v", holder, err)
+		}
+	}
+}
+
 func TestWhatIsPassedOnIsCounted(t *testing.T) {
 	r := newRig(t)
 	first, _ := r.start("pod-1")
@@ -94,12 +144,7 @@ func TestWhatIsPassedOnIsCounted(t *testing.T) {
 	second, _ := r.start("pod-2", func(o *Options) {
 		o.Passing = Passing{Root: func(string, Identity) string { return holder.URL }, Transport: http.DefaultTransport}
 	})
-	for deadline := time.Now().Add(patience); second.elsewhere(second.Shards[0]) == nil; {
-		if time.Now().After(deadline) {
-			t.Fatal("the second pod does not know who holds the shard")
-		}
-		time.Sleep(20 * time.Millisecond) // leases are looked at in their own time
-	}
+	knows(t, second, "pod-1")
 	h := second.Handler(second.Shards[0], log, prometheus.NewRegistry(), nsmf.Options{})
 	ask := func() int {
 		w := httptest.NewRecorder()

@@ -48,7 +48,7 @@ func (p *Pod) Handler(id Identity, log *slog.Logger, reg prometheus.Registerer, 
 	here.HandleFunc("POST "+pathN4, func(w http.ResponseWriter, r *http.Request) { p.receive(id, w, r) })
 	here.HandleFunc("POST "+pathReplaced, func(w http.ResponseWriter, r *http.Request) { p.serveReplaced(id, w, r) })
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		root := p.elsewhere(id)
+		root, holder := p.elsewhere(id)
 		if root == nil || r.Header.Get(headerPassed) != "" {
 			here.ServeHTTP(w, r)
 			return
@@ -67,7 +67,7 @@ func (p *Pod) Handler(id Identity, log *slog.Logger, reg prometheus.Registerer, 
 			ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
 				log.Warn("a request was not passed on", "shard", id.Name, "to", root.Host, "err", err)
 				p.measures.passed.WithLabelValues(passedRequest, passedNotReached).Inc()
-				p.keeper.Unreached(p.keeper.Holder(id.Name), root.Host, err)
+				p.keeper.Unreached(holder, root.Host, err)
 				nsmf.Refuse(w, r, &nsmf.Refused{Cause: nsmf.NFCongestion, Detail: "the shard moves to another pod", RetryAfter: time.Second})
 			},
 		}
@@ -75,20 +75,21 @@ func (p *Pod) Handler(id Identity, log *slog.Logger, reg prometheus.Registerer, 
 	})
 }
 
-// elsewhere is the API root of a shard that another pod holds; nil where it is held here, or by nobody.
-func (p *Pod) elsewhere(id Identity) *url.URL {
+// elsewhere is the API root of a shard that another pod holds, and that pod, which is the one that has died where the root refuses connections: another may
+// hold the shard by then. nil where it is held here, or by nobody.
+func (p *Pod) elsewhere(id Identity) (root *url.URL, holder string) {
 	if p.Passing.Root == nil || p.Held(id.Name) != nil {
-		return nil
+		return nil, ""
 	}
-	holder := p.keeper.Holder(id.Name)
+	holder = p.keeper.Holder(id.Name)
 	if holder == "" || holder == p.Holder {
-		return nil
+		return nil, ""
 	}
 	root, err := url.Parse(p.Passing.Root(holder, id))
 	if err != nil {
-		return nil
+		return nil, ""
 	}
-	return root
+	return root, holder
 }
 
 // receive a datagram by way of another pod.
@@ -142,7 +143,7 @@ func (r *relay) close() {
 
 // passN4 brings a datagram to the holder. Nobody answers for one that was lost: its sender repeats it.
 func (p *Pod) passN4(id Identity, from netip.AddrPort, b []byte) {
-	root := p.elsewhere(id)
+	root, holder := p.elsewhere(id)
 	if root == nil {
 		return
 	}
@@ -160,7 +161,7 @@ func (p *Pod) passN4(id Identity, from netip.AddrPort, b []byte) {
 		answer, err := p.Passing.Transport.RoundTrip(r)
 		if err != nil {
 			p.measures.passed.WithLabelValues(passedDatagram, passedNotReached).Inc()
-			p.keeper.Unreached(p.keeper.Holder(id.Name), root.Host, err)
+			p.keeper.Unreached(holder, root.Host, err)
 			return
 		}
 		p.measures.passed.WithLabelValues(passedDatagram, passedDone).Inc()

@@ -30,7 +30,7 @@ func (p *Pod) replaced(ctx context.Context, shard uint16, key string) error {
 		if p.replacedHere(id, key) {
 			return nil
 		}
-		root := p.elsewhere(id)
+		root, _ := p.elsewhere(id)
 		if root == nil {
 			return errElsewhere(id.Name)
 		}
