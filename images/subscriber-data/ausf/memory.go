@@ -89,6 +89,8 @@ func (y *memory) add(ctx context.Context, supi string, open func(*remembered) (o
 		if err != nil {
 			return records.Becomes{}, err
 		}
+		// What is made again may have been written: another replica has changed the record since.
+		m.Open = slices.DeleteFunc(m.Open, func(o opened) bool { return bytes.Equal(o.Nonce, nonce) })
 		o.Nonce, o.Until = nonce, y.now().Add(contextLifetime)
 		m.Open = append(m.Open, o)
 		m.Open = m.Open[max(0, len(m.Open)-mostOpen):]

@@ -2,6 +2,7 @@ package ausf
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -78,6 +79,53 @@ func TestChallengesThatCanBeConfirmed(t *testing.T) {
 		if take(id) {
 			t.Errorf("%s is taken", sentence)
 		}
+	}
+}
+
+// doubtful is a store that does not say that it has done the first write. again is done before the second.
+type doubtful struct {
+	sessionstore.Store
+	again  func()
+	writes int
+}
+
+func (d *doubtful) Commit(ctx context.Context, l sessionstore.Lease, c sessionstore.Change) error {
+	d.writes++
+	if d.writes == 2 {
+		d.again()
+	}
+	err := d.Store.Commit(ctx, l, c)
+	if d.writes == 1 && err == nil {
+		err = sessionstore.ErrUnknown
+	}
+	return err
+}
+
+// A challenge whose first write nobody knows of, and which is written again over another replica's, is confirmed by what the UE was sent: by the last.
+func TestAChallengeThatIsWrittenTwice(t *testing.T) {
+	at := time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC)
+	now := func() time.Time { return at }
+	sealer, err := sessionstore.NewSealer(map[uint32][]byte{1: make([]byte, sessionstore.KeySize)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, sequences := inmemory.New(time.Now), aka.KeptSequences(now, 0)
+	a, b := newMemory(records.New(store, sealer, "a"), now), newMemory(records.New(store, sealer, "b"), now)
+	a.records = records.New(&doubtful{Store: store, again: func() { begin(t, b, sequences, "imsi-1", 9) }}, sealer, "a")
+	var sent aka.SQN
+	id, err := a.add(t.Context(), "imsi-1", func(m *remembered) (opened, error) {
+		sqn, now, err := sequences.Next(context.Background(), m.Sequence)
+		m.Sequence, sent = now, sqn
+		return opened{RAND: make16(1), KSEAF: []byte(fmt.Sprint(sqn))}, err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, ok, err := a.take(t.Context(), id, sequences); !ok || err != nil || string(got.KSEAF) != fmt.Sprint(sent) {
+		t.Errorf("the key is that of SQN %s, want %d; %v, %v", got.KSEAF, sent, ok, err)
+	}
+	if _, ok, err := b.take(t.Context(), id, sequences); ok || err != nil {
+		t.Errorf("it is there a second time: %v, %v", ok, err)
 	}
 }
 
