@@ -21,6 +21,9 @@ const (
 	// for one connection that all of them share in the end. It is more than one, since one may have come to where nobody is.
 	mostDials = 2
 
+	// handshakeLimit is for TLS: without one a peer that has died in the midst of it, and is still connected to, would keep all others from being dialled.
+	handshakeLimit = 3 * time.Second
+
 	// dialAttempt is long for a cluster's network, dialLimit shorter than the patience of free5GC's callers.
 	dialAttempt = time.Second
 	dialLimit   = 5 * time.Second
@@ -81,7 +84,7 @@ func Unprotected() *http.Transport {
 func transport(config *tls.Config) *http.Transport {
 	return &http.Transport{
 		DialContext: insistent(new(net.Dialer).DialContext),
-		Protocols:   new(http.Protocols), TLSClientConfig: config, IdleConnTimeout: idleLimit, MaxConnsPerHost: mostDials,
+		Protocols:   new(http.Protocols), TLSClientConfig: config, IdleConnTimeout: idleLimit, MaxConnsPerHost: mostDials, TLSHandshakeTimeout: handshakeLimit,
 		HTTP2: &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingTimeout},
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 )
 
 func TestInsistentDialsAnewAfterATimeout(t *testing.T) {
@@ -114,6 +115,50 @@ func TestManyRequestsShareConnections(t *testing.T) {
 	if n := connections.Load(); n > want {
 		t.Errorf("%d requests made %d connections, want %d at most", requests, n, want)
 	}
+}
+
+// A peer that has taken connections and died before TLS was agreed on holds nobody up for long: the one in its place is called, by who called before, too.
+func TestAHandshakeThatNobodyAnswers(t *testing.T) {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	server.EnableHTTP2 = true
+	server.Listener = &mute{Listener: server.Listener, left: mostDials}
+	server.StartTLS()
+	defer server.Close()
+	transport := Unprotected()
+	defer transport.CloseIdleConnections()
+	client := &http.Client{Transport: transport, Timeout: handshakeLimit + 10*time.Second}
+	var wg sync.WaitGroup
+	for range mostDials + 1 { // the first end with their connections, or by another's
+		wg.Go(func() {
+			if response, err := client.Get(server.URL); err == nil {
+				_ = response.Body.Close()
+			}
+		})
+	}
+	wg.Wait()
+	response, err := client.Get(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = response.Body.Close()
+}
+
+// mute is a listener of which the first connections are never served.
+type mute struct {
+	net.Listener
+	left int
+	held []net.Conn
+}
+
+func (m *mute) Accept() (net.Conn, error) {
+	for m.left > 0 {
+		conn, err := m.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		m.left, m.held = m.left-1, append(m.held, conn)
+	}
+	return m.Listener.Accept()
 }
 
 func TestIsBeside(t *testing.T) {
