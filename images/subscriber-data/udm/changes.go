@@ -273,11 +273,28 @@ func (u *UDM) checkAll() error {
 		return err
 	}
 	for _, supi := range slices.Sorted(maps.Keys(owners)) {
+		u.checkFirst()
 		if err := u.checkOne(supi); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// checkFirst those that have changed by themselves: they do not wait until all have been looked at, which takes minutes in a large core.
+func (u *UDM) checkFirst() {
+	u.changes.Lock()
+	var first []string
+	for supi := range u.pending {
+		if supi != "" {
+			first = append(first, supi)
+			delete(u.pending, supi)
+		}
+	}
+	u.changes.Unlock()
+	for _, supi := range first {
+		u.trying(supi, u.checkOne(supi))
+	}
 }
 
 // checkOne tells of what has changed of one subscriber.

@@ -110,6 +110,46 @@ func TestWhoWasAbandonedIsTold(t *testing.T) {
 	}
 }
 
+// asked are subscribers whose look-ups are seen.
+type asked struct {
+	few
+	seen func(supi string)
+}
+
+func (a asked) Subscriber(ctx context.Context, supi string) (subscription.Subscriber, error) {
+	a.seen(supi)
+	return a.few.Subscriber(ctx, supi)
+}
+
+// A subscriber that changes while all are looked at does not wait for them.
+func TestAChangeDoesNotWaitForAll(t *testing.T) {
+	there := few{"imsi-1": true, "imsi-2": true, "imsi-3": true, "imsi-9": true}
+	var u *UDM
+	var order []string
+	u, _ = newUDM(t, asked{there, func(supi string) {
+		order = append(order, supi)
+		if len(order) == 1 {
+			u.Changed("imsi-9")
+		}
+	}})
+	for supi := range there {
+		err := u.registrations.change(t.Context(), supi, true, func(ue *servedUE) error {
+			ue.AMF[access3GPP] = registered("http://amf/")
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	u.checking = true // by this goroutine
+	if err := u.checkAll(); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"imsi-1", "imsi-9", "imsi-2", "imsi-3", "imsi-9"}, order); diff != "" {
+		t.Errorf("looked at (-want +got):\n%s", diff)
+	}
+}
+
 // What is kept of a subscriber that is gone goes with the second look, and nothing of the others.
 func TestWhatNobodyEndsIsDropped(t *testing.T) {
 	there := few{"imsi-1": true, "imsi-2": true}
