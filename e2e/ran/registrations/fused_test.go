@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -35,7 +36,25 @@ type fused struct {
 	files   string
 	process *exec.Cmd
 	ended   chan error
-	output  *bytes.Buffer
+	output  *said
+}
+
+// said is what a process prints, which is read while it goes on.
+type said struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (s *said) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(b)
+}
+
+func (s *said) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
 }
 
 // beginFused begins a story with a control plane that is one program.
@@ -110,7 +129,7 @@ func (f *fused) start() {
 	s := f.s
 	s.t.Helper()
 	health := net.JoinHostPort(s.loopback(10).String(), "8081")
-	f.output, f.ended = &bytes.Buffer{}, make(chan error, 1)
+	f.output, f.ended = &said{}, make(chan error, 1)
 	c := exec.Command(os.Args[0], "-pod", fmt.Sprintf("control-plane-%d-%d", os.Getpid(), s.number), "-address", s.loopback(9).String(), "-set", "1", "-amf-shards", fmt.Sprint(shardCount), "-n2-listen", f.n2(),
 		"-smf-shards", "core5g-smf-shard-1="+s.loopback(9).String(), "-n4-ports", "8804", "-health-listen", health, "-metrics-listen", net.JoinHostPort(s.loopback(10).String(), "9090"),
 		"-amf-configuration", filepath.Join(f.files, "amf.yaml"), "-smf-configuration", filepath.Join(f.files, "smf.yaml"), "-subscribers", s.file, "-log-level", "debug")
