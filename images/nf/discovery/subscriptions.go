@@ -119,8 +119,9 @@ func (c *Cache) wanted() []string {
 	return slices.Sorted(maps.Keys(c.types))
 }
 
+// subscribe hears the answer also where ctx ends meanwhile: what nobody knows of cannot be taken back.
 func (c *Cache) subscribe(ctx context.Context, nfType string) (granted, error) {
-	ctx, cancel := context.WithTimeout(ctx, askLimit)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askLimit)
 	defer cancel()
 	now := c.options.Now()
 	body, err := json.Marshal(subscription{
