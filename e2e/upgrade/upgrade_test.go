@@ -125,9 +125,7 @@ func (u upgrade) operatorBack(t *testing.T, ctx context.Context) {
 func (u upgrade) newControlPlane(t *testing.T, ctx context.Context) {
 	u.withTraffic(t, ctx, func() {
 		u.helm(t, ctx, u.upgradeTo("--set", "images.tag="+tag, "--set", "core.spec.images.tag="+tag)...)
-		for _, component := range keeping {
-			u.image(t, ctx, component, tag)
-		}
+		u.images(t, ctx, keeping, tag)
 	})
 }
 
@@ -156,9 +154,7 @@ func (u upgrade) newUPF(t *testing.T, ctx context.Context) {
 func (u upgrade) everythingBack(t *testing.T, ctx context.Context) {
 	u.withTraffic(t, ctx, func() {
 		u.helm(t, ctx, "rollback", cluster.Release, "1", "--wait", "--timeout", "4m")
-		for _, component := range keeping {
-			u.image(t, ctx, component, previousTag)
-		}
+		u.images(t, ctx, keeping, previousTag)
 	})
 	u.definitionsAre(t, ctx, filepath.Join(previous, "chart"))
 	u.image(t, ctx, "operator", previousTag)
@@ -168,9 +164,7 @@ func (u upgrade) everythingBack(t *testing.T, ctx context.Context) {
 func (u upgrade) oneStep(t *testing.T, ctx context.Context) {
 	u.withTraffic(t, ctx, func() {
 		u.helm(t, ctx, u.upgradeTo("--set", "images.tag="+tag, "--set", "core.spec.images.tag="+tag)...)
-		for _, component := range keeping {
-			u.image(t, ctx, component, tag)
-		}
+		u.images(t, ctx, keeping, tag)
 	})
 }
 
@@ -324,6 +318,14 @@ func (u upgrade) attached(t *testing.T, ctx context.Context) (ue cluster.UEStatu
 		return err
 	}))
 	return ue
+}
+
+// images waits until every pod of all these components does what image says.
+func (u upgrade) images(t *testing.T, ctx context.Context, components []string, tag string) {
+	t.Helper()
+	for _, component := range components {
+		u.image(t, ctx, component, tag)
+	}
 }
 
 // image waits until every pod of a component is ready and runs images of the tag.
