@@ -10,6 +10,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
+	"strconv"
 	"strings"
 )
 
@@ -32,6 +34,17 @@ const mostSaid = 4096
 // Get what is at a path. Its error is what the pod says.
 func (c Client) Get(ctx context.Context, path string, into any) error {
 	return c.do(ctx, http.MethodGet, path, nil, into)
+}
+
+// GetPage of the list at a path: of as many as are missing, one page has MostListed. Of the query, values that are empty are not asked for.
+func (c Client) GetPage(ctx context.Context, path string, missing int, query map[string]string, into any) error {
+	v := url.Values{limitName: {strconv.Itoa(min(missing, MostListed))}}
+	for name, value := range query {
+		if value != "" {
+			v.Set(name, value)
+		}
+	}
+	return c.Get(ctx, path+"?"+v.Encode(), into)
 }
 
 // Post a body, as JSON.

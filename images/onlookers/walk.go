@@ -7,7 +7,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
+	"strconv"
 
 	"core5g.dev/core5g/images/nf/sessionstore"
 
@@ -21,6 +23,22 @@ const (
 	mostGroups = 64 // that are looked into for a page
 	mostReads  = 16 // at a time
 )
+
+// limitName is what a page's limit is called in a query.
+const limitName = "limit"
+
+// AskedLimit is the limit that a query asks for, for Limit; 0 where it asks for none.
+func AskedLimit(query url.Values) (int, error) {
+	text := query.Get(limitName)
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return 0, fmt.Errorf("%w: limit %.40q is no number", ErrQuery, text)
+	}
+	return n, nil
+}
 
 // Limit of a page: that which was asked for, or MostListed.
 func Limit(asked int) (int, error) {

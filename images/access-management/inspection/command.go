@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/url"
 	"os"
-	"strconv"
 
 	"core5g.dev/core5g/images/onlookers"
 )
@@ -84,16 +83,9 @@ type client struct{ onlookers.Client }
 func (c client) list(ctx context.Context, q Query) (Page, error) {
 	all := Page{UEs: []UE{}, Next: q.Cursor}
 	for {
-		v := url.Values{"limit": {strconv.Itoa(min(q.Limit-len(all.UEs), onlookers.MostListed))}}
-		for name, value := range map[string]string{
-			"slice": q.Slice, "gnb": q.GNB, "tac": q.TAC, "state": q.State, "supi": q.SUPI, "cursor": all.Next,
-		} {
-			if value != "" {
-				v.Set(name, value)
-			}
-		}
 		var page Page
-		if err := c.Get(ctx, "/ues?"+v.Encode(), &page); err != nil {
+		query := map[string]string{"slice": q.Slice, "gnb": q.GNB, "tac": q.TAC, "state": q.State, "supi": q.SUPI, "cursor": all.Next}
+		if err := c.GetPage(ctx, "/ues", q.Limit-len(all.UEs), query, &page); err != nil {
 			return Page{}, err
 		}
 		all.UEs, all.Next = append(all.UEs, page.UEs...), page.Next

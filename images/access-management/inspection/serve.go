@@ -2,9 +2,7 @@ package inspection
 
 import (
 	"context"
-	"fmt"
 	"net/http"
-	"strconv"
 
 	"core5g.dev/core5g/images/onlookers"
 )
@@ -22,15 +20,12 @@ func (i *Inspection) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /ues", func(w http.ResponseWriter, r *http.Request) {
 		v := r.URL.Query()
-		q := Query{Slice: v.Get("slice"), GNB: v.Get("gnb"), TAC: v.Get("tac"), State: v.Get("state"), SUPI: v.Get("supi"), Cursor: v.Get("cursor")}
-		if text := v.Get("limit"); text != "" {
-			n, err := strconv.Atoi(text)
-			if err != nil {
-				onlookers.Answer(w, nil, fmt.Errorf("%w: limit %.40q is no number", onlookers.ErrQuery, text))
-				return
-			}
-			q.Limit = n
+		limit, err := onlookers.AskedLimit(v)
+		if err != nil {
+			onlookers.Answer(w, nil, err)
+			return
 		}
+		q := Query{Limit: limit, Slice: v.Get("slice"), GNB: v.Get("gnb"), TAC: v.Get("tac"), State: v.Get("state"), SUPI: v.Get("supi"), Cursor: v.Get("cursor")}
 		page, err := i.List(r.Context(), q)
 		onlookers.Answer(w, page, err)
 	})

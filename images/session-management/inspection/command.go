@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/url"
 	"os"
-	"strconv"
 	"strings"
 
 	"core5g.dev/core5g/images/onlookers"
@@ -84,15 +83,9 @@ type client struct{ onlookers.Client }
 func (c client) list(ctx context.Context, q Query) (Page, error) {
 	all := Page{Sessions: []Session{}, Next: q.Cursor}
 	for {
-		left := q.Limit - len(all.Sessions)
-		v := url.Values{"limit": {strconv.Itoa(min(left, MostListed))}}
-		for name, value := range map[string]string{"slice": q.Slice, "unit": q.Unit, "supi": q.SUPI, "cursor": all.Next} {
-			if value != "" {
-				v.Set(name, value)
-			}
-		}
 		var page Page
-		if err := c.Get(ctx, "/sessions?"+v.Encode(), &page); err != nil {
+		query := map[string]string{"slice": q.Slice, "unit": q.Unit, "supi": q.SUPI, "cursor": all.Next}
+		if err := c.GetPage(ctx, "/sessions", q.Limit-len(all.Sessions), query, &page); err != nil {
 			return Page{}, err
 		}
 		all.Sessions, all.Next = append(all.Sessions, page.Sessions...), page.Next

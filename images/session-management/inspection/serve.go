@@ -22,15 +22,12 @@ func (i *Inspection) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /sessions", func(w http.ResponseWriter, r *http.Request) {
 		v := r.URL.Query()
-		q := Query{Slice: v.Get("slice"), Unit: v.Get("unit"), SUPI: v.Get("supi"), Cursor: v.Get("cursor")}
-		if text := v.Get("limit"); text != "" {
-			n, err := strconv.Atoi(text)
-			if err != nil {
-				onlookers.Answer(w, nil, fmt.Errorf("%w: limit %.40q is no number", ErrQuery, text))
-				return
-			}
-			q.Limit = n
+		limit, err := onlookers.AskedLimit(v)
+		if err != nil {
+			onlookers.Answer(w, nil, err)
+			return
 		}
+		q := Query{Limit: limit, Slice: v.Get("slice"), Unit: v.Get("unit"), SUPI: v.Get("supi"), Cursor: v.Get("cursor")}
 		page, err := i.List(r.Context(), q)
 		onlookers.Answer(w, page, err)
 	})
