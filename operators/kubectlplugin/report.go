@@ -115,14 +115,11 @@ func (b *bundle) collect(ctx context.Context) {
 	p := b.plugin
 	b.text("status.txt", func(out io.Writer) error { return p.printStatus(ctx, out) })
 	b.text("sessions.txt", func(out io.Writer) error { return p.printSessions(ctx, out, "") })
-	if own, err := p.ownSMF(ctx); err != nil {
+	if own, err := p.ownControlPlane(ctx); err != nil {
 		b.lack("smf-sessions.txt", err)
-	} else if own {
-		b.text("smf-sessions.txt", func(out io.Writer) error { return p.printSMFSessions(ctx, out, defaultLimit) })
-	}
-	if own, err := p.own(ctx, (*api.Core5G).OwnControlPlane); err != nil {
 		b.lack("ues.txt", err)
 	} else if own {
+		b.text("smf-sessions.txt", func(out io.Writer) error { return p.printSMFSessions(ctx, out, defaultLimit) })
 		b.text("ues.txt", func(out io.Writer) error { return p.printUEs(ctx, out) })
 	}
 	var pods []corev1.Pod

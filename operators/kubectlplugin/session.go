@@ -122,7 +122,7 @@ func (p *Plugin) session(ctx context.Context, args []string) error {
 	if err := p.checkOutput(); err != nil {
 		return err
 	}
-	own, err := p.ownSMF(ctx)
+	own, err := p.ownControlPlane(ctx)
 	if err != nil {
 		return err
 	}

@@ -40,7 +40,7 @@ func (p *Plugin) sessions(ctx context.Context, args []string) error {
 	own := false
 	if !byUnits {
 		var err error
-		if own, err = p.ownSMF(ctx); err != nil {
+		if own, err = p.ownControlPlane(ctx); err != nil {
 			return err
 		}
 	}

@@ -2,10 +2,12 @@ package kubectlplugin
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -38,13 +40,13 @@ var (
 // errNothing: those that were asked have no such record.
 var errNothing = errors.New("there is none")
 
-// own says whether a core of the namespace has core5g's own.
-func (p *Plugin) own(ctx context.Context, has func(*api.Core5G) bool) (bool, error) {
+// ownControlPlane says whether a core of the namespace has core5g's own AMF and SMF.
+func (p *Plugin) ownControlPlane(ctx context.Context) (bool, error) {
 	var cores api.Core5GList
 	if err := p.Client.List(ctx, &cores, client.InNamespace(p.Namespace)); err != nil {
 		return false, explain(err)
 	}
-	return slices.ContainsFunc(cores.Items, func(c api.Core5G) bool { return has(&c) }), nil
+	return slices.ContainsFunc(cores.Items, func(c api.Core5G) bool { return c.OwnControlPlane() }), nil
 }
 
 // sets are the pods of a kind by the set that they are of, those that are ready first.
@@ -136,4 +138,55 @@ func (p *Plugin) askOne(ctx context.Context, k kind, command ...string) ([]byte,
 		return nil, errors.Join(silent...)
 	}
 	return nil, errNothing
+}
+
+// filter is an option of a command that lists, and what was asked for; "" where nothing was.
+type filter struct{ name, value string }
+
+// page is what a command that lists answers.
+type page struct {
+	UEs      []json.RawMessage `json:"ues"`
+	Sessions []json.RawMessage `json:"sessions"`
+	Next     string            `json:"next"`
+}
+
+// listOf things, which their command is named after in lower case, is what all sets of a kind have, as they wrote it and read. more: there are others.
+func listOf[T any](
+	ctx context.Context, p *Plugin, k kind, things string, limit int, filters []filter, name func(*T) string,
+) (raw []json.RawMessage, read []T, more bool, err error) {
+	sets, err := p.sets(ctx, k)
+	if err != nil {
+		return nil, nil, false, err
+	}
+	command := []string{strings.ToLower(things), "-limit", strconv.Itoa(limit)}
+	for _, f := range filters {
+		if f.value != "" {
+			command = append(command, f.name, f.value)
+		}
+	}
+	seen := map[string]bool{}
+	var problems []error
+	for _, set := range sets {
+		answer, err := p.ask(ctx, k, set, command...)
+		if err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		var found page
+		if err := json.Unmarshal(answer, &found); err != nil {
+			return nil, nil, false, fmt.Errorf("%s does not list %s as JSON: %w", k.what, things, err)
+		}
+		more = more || found.Next != ""
+		for _, text := range append(found.UEs, found.Sessions...) {
+			var one T
+			if err := json.Unmarshal(text, &one); err != nil {
+				return nil, nil, false, fmt.Errorf("%s does not list %s as JSON: %w", k.what, things, err)
+			}
+			if name := name(&one); !seen[name] { // the store may name one twice
+				seen[name] = true
+				raw, read = append(raw, text), append(read, one)
+			}
+		}
+	}
+	return raw, read, more, errors.Join(problems...)
 }

@@ -3,15 +3,12 @@ package kubectlplugin
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-
-	api "core5g.dev/core5g/operators/api/v1alpha1"
 )
 
 // smfSession is what `session-management sessions` says of one.
@@ -43,54 +40,9 @@ type smfFlow struct {
 
 func (s *smfSession) name() string { return fmt.Sprintf("%s/%d", s.SUPI, s.ID) }
 
-// ownSMF says whether a core of the namespace has core5g's SMF.
-func (p *Plugin) ownSMF(ctx context.Context) (bool, error) {
-	return p.own(ctx, (*api.Core5G).OwnControlPlane)
-}
-
-// smfPage is what `session-management sessions` answers.
-type smfPage struct {
-	Sessions []json.RawMessage `json:"sessions"`
-	Next     string            `json:"next"`
-}
-
 // smfList is what all sets have, as they wrote it and read. more: there are others.
 func (p *Plugin) smfList(ctx context.Context, limit int) (raw []json.RawMessage, read []smfSession, more bool, err error) {
-	sets, err := p.sets(ctx, sessionManagement)
-	if err != nil {
-		return nil, nil, false, err
-	}
-	command := []string{"sessions", "-limit", strconv.Itoa(limit)}
-	for _, f := range []struct{ name, value string }{{"-slice", p.slice}, {"-unit", p.unit}, {"-supi", p.supi}} {
-		if f.value != "" {
-			command = append(command, f.name, f.value)
-		}
-	}
-	seen := map[string]bool{}
-	var problems []error
-	for _, set := range sets {
-		answer, err := p.ask(ctx, sessionManagement, set, command...)
-		if err != nil {
-			problems = append(problems, err)
-			continue
-		}
-		var page smfPage
-		if err := json.Unmarshal(answer, &page); err != nil {
-			return nil, nil, false, fmt.Errorf("session management does not list sessions as JSON: %w", err)
-		}
-		more = more || page.Next != ""
-		for _, text := range page.Sessions {
-			var s smfSession
-			if err := json.Unmarshal(text, &s); err != nil {
-				return nil, nil, false, fmt.Errorf("session management does not list sessions as JSON: %w", err)
-			}
-			if !seen[s.name()] { // the store may name one twice
-				seen[s.name()] = true
-				raw, read = append(raw, text), append(read, s)
-			}
-		}
-	}
-	return raw, read, more, errors.Join(problems...)
+	return listOf(ctx, p, sessionManagement, "sessions", limit, []filter{{"-slice", p.slice}, {"-unit", p.unit}, {"-supi", p.supi}}, (*smfSession).name)
 }
 
 // printSMFSessions prints what the SMF has; a set that does not answer is named, and the others are printed.

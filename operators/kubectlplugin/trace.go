@@ -14,7 +14,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"core5g.dev/core5g/images/signalling"
-	api "core5g.dev/core5g/operators/api/v1alpha1"
 )
 
 // Every pod that may come to have the UE, workers of the AMF and pods of the SMF, is asked again and again for what it has kept since; the question itself has
@@ -64,7 +63,7 @@ func (p *Plugin) trace(ctx context.Context, args []string) error {
 	if last <= 0 {
 		return &usageError{"-for: write more than 0, for example 5m"}
 	}
-	own, err := p.own(ctx, (*api.Core5G).OwnControlPlane)
+	own, err := p.ownControlPlane(ctx)
 	switch {
 	case err != nil:
 		return err

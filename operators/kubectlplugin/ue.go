@@ -8,8 +8,6 @@ import (
 	"io"
 	"strings"
 	"time"
-
-	api "core5g.dev/core5g/operators/api/v1alpha1"
 )
 
 // ueStory is what `access-management ue` says of one.
@@ -74,7 +72,7 @@ func (p *Plugin) oneUE(ctx context.Context, args []string) error {
 	if err := p.checkOutput(); err != nil {
 		return err
 	}
-	own, err := p.own(ctx, (*api.Core5G).OwnControlPlane)
+	own, err := p.ownControlPlane(ctx)
 	switch {
 	case err != nil:
 		return err

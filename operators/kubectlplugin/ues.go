@@ -7,11 +7,8 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
-
-	api "core5g.dev/core5g/operators/api/v1alpha1"
 )
 
 // ue is what `access-management ues` says of one.
@@ -45,11 +42,6 @@ type ueSession struct {
 	Silent  bool   `json:"silent"`
 }
 
-type uePage struct {
-	UEs  []json.RawMessage `json:"ues"`
-	Next string            `json:"next"`
-}
-
 // errFree5GCsAMF: it is nobody's record that could be looked at.
 var errFree5GCsAMF = errors.New("free5GC's AMF does not tell what it has of a UE; `core5g_amf_registered_ues` of its metrics counts them")
 
@@ -64,7 +56,7 @@ func (p *Plugin) ues(ctx context.Context, _ []string) error {
 	if p.state != "" && p.state != "connected" && p.state != "idle" {
 		return &usageError{fmt.Sprintf("-state %q: write connected or idle", p.state)}
 	}
-	own, err := p.own(ctx, (*api.Core5G).OwnControlPlane)
+	own, err := p.ownControlPlane(ctx)
 	switch {
 	case err != nil:
 		return err
@@ -76,41 +68,8 @@ func (p *Plugin) ues(ctx context.Context, _ []string) error {
 
 // ueList is what all sets have, as they wrote it and read. more: there are others.
 func (p *Plugin) ueList(ctx context.Context) (raw []json.RawMessage, read []ue, more bool, err error) {
-	sets, err := p.sets(ctx, accessManagement)
-	if err != nil {
-		return nil, nil, false, err
-	}
-	command := []string{"ues", "-limit", strconv.Itoa(p.limit)}
-	for _, f := range []struct{ name, value string }{{"-slice", p.slice}, {"-gnb", p.gnb}, {"-tac", p.tac}, {"-state", p.state}, {"-supi", p.supi}} {
-		if f.value != "" {
-			command = append(command, f.name, f.value)
-		}
-	}
-	seen := map[string]bool{}
-	var problems []error
-	for _, set := range sets {
-		answer, err := p.ask(ctx, accessManagement, set, command...)
-		if err != nil {
-			problems = append(problems, err)
-			continue
-		}
-		var page uePage
-		if err := json.Unmarshal(answer, &page); err != nil {
-			return nil, nil, false, fmt.Errorf("access management does not list UEs as JSON: %w", err)
-		}
-		more = more || page.Next != ""
-		for _, text := range page.UEs {
-			var u ue
-			if err := json.Unmarshal(text, &u); err != nil {
-				return nil, nil, false, fmt.Errorf("access management does not list UEs as JSON: %w", err)
-			}
-			if !seen[u.SUPI] { // the store may name one twice
-				seen[u.SUPI] = true
-				raw, read = append(raw, text), append(read, u)
-			}
-		}
-	}
-	return raw, read, more, errors.Join(problems...)
+	filters := []filter{{"-slice", p.slice}, {"-gnb", p.gnb}, {"-tac", p.tac}, {"-state", p.state}, {"-supi", p.supi}}
+	return listOf(ctx, p, accessManagement, "UEs", p.limit, filters, func(u *ue) string { return u.SUPI })
 }
 
 // printUEs prints them; a set that does not answer is named, and the others are printed.
