@@ -125,7 +125,12 @@ loop:
 	if result.Err != nil {
 		result.Tail = log.tail()
 		if !step.Echo {
-			fmt.Fprintf(r.Out, "----- last lines of %s\n%s\n-----\n", path, strings.Join(result.Tail, "\n"))
+			what, lines := "last lines of "+path, result.Tail
+			// A suite goes on after a test that failed: what it printed last is of others that passed.
+			if c, err := CountFile(path); err == nil && len(c.FailedNames) > 0 {
+				what, lines = fmt.Sprintf("failed, of %s (all of it: %s)", c, path), c.FailedNames
+			}
+			fmt.Fprintf(r.Out, "----- %s\n%s\n-----\n", what, strings.Join(lines, "\n"))
 		}
 	}
 	r.Results = append(r.Results, result)

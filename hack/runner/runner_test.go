@@ -26,3 +26,23 @@ func TestFailureCarriesWhatTheStepPrinted(t *testing.T) {
 		t.Errorf("the failure reads %q, want %q", got, want)
 	}
 }
+
+// A test that failed early in a suite is not hidden by those that passed after it.
+func TestFailedTestsArePrintedAtTheirStep(t *testing.T) {
+	var out strings.Builder
+	r := &Runner{Out: &out, LogDir: t.TempDir(), Total: 1}
+	events := `{"Action":"output","Package":"p","Test":"TestA","Output":"    a_test.go:3: the phone is not attached\n"}
+{"Action":"fail","Package":"p","Test":"TestA"}
+{"Action":"output","Package":"p","Test":"TestB","Output":"    b_test.go:4: all is well\n"}
+{"Action":"pass","Package":"p","Test":"TestB"}
+{"Action":"fail","Package":"p"}`
+	r.Run(context.Background(), Step{Name: "suite", Command: []string{"sh", "-c", `printf '%s\n' "$EVENTS"; exit 1`}, Env: []string{"EVENTS=" + events}})
+	for _, want := range []string{"p TestA", "a_test.go:3: the phone is not attached", "1 passed, 1 failed, 0 skipped"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is not in what was printed:\n%s", want, out.String())
+		}
+	}
+	if strings.Contains(out.String(), "all is well") {
+		t.Errorf("what a test that passed said is in what was printed:\n%s", out.String())
+	}
+}
