@@ -70,7 +70,7 @@ func RunWith(ctx context.Context, c Config, around *pod.Around) error {
 		}
 		return nil
 	})
-	around.Answers(nil, p.Ready)
+	around.Answers(p.Alive, p.Ready)
 	group.Go(func() error {
 		p.Run(ctx)
 		return nil

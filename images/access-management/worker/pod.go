@@ -213,8 +213,11 @@ func (p *Pod) all() []*Shard {
 // aliveTime is how long the loop of a shard may be busy with one thing.
 const aliveTime = 3 * time.Second
 
-// Alive says which shard is stuck: its loop does not come to what is posted.
+// Alive says which shard is stuck: its loop does not come to what is posted, or what is asked of the session store does not come back.
 func (p *Pod) Alive() error {
+	if err := p.keeper.Alive(); err != nil {
+		return err
+	}
 	over := time.After(aliveTime)
 	for _, s := range p.all() {
 		came := make(chan struct{})

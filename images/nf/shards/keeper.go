@@ -81,6 +81,7 @@ type claim struct {
 	// asked is the request under way, 0 for none, and acquiring that it would take it. next is when there is another
 	// look or renewal, retry when it may be asked for again.
 	asked       uint64
+	askedAt     time.Time
 	acquiring   bool
 	next, retry time.Time
 

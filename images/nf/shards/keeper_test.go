@@ -817,3 +817,57 @@ func TestAPodThatDiesAfterItWasFasterThanUs(t *testing.T) {
 		t.Error("the dead pod's lease is not ended")
 	}
 }
+
+// hangs is a store that never comes back, whatever its callers want to wait.
+type hangs struct {
+	sessionstore.Store
+	free chan struct{}
+}
+
+func (h hangs) Holder(ctx context.Context, shard string) (string, uint64, error) {
+	<-h.free
+	return h.Store.Holder(ctx, shard)
+}
+
+// A pod whose requests do not come back is started anew; one whose store is away is not.
+func TestOnlyRequestsThatNeverComeBackAreNoLife(t *testing.T) {
+	for name, c := range map[string]struct {
+		store func(free chan struct{}) sessionstore.Store
+		want  string
+	}{
+		"a request hangs":   {func(free chan struct{}) sessionstore.Store { return hangs{memory.New(time.Now), free} }, "has not come back from the session store"},
+		"the store is away": {func(chan struct{}) sessionstore.Store { return away{memory.New(time.Now)} }, ""},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			k, err := New(Options{Holder: "a", Set: "smf", Shards: []string{"0"}, Gained: func(sessionstore.Lease) {}, Lost: func(string) {}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			free, done := make(chan struct{}), make(chan struct{})
+			go func() { defer close(done); k.Run(ctx, c.store(free)) }()
+			time.Sleep(9 * DefaultTTL)
+			if err := k.Alive(); err != nil {
+				t.Errorf("%s: %v after 9 lives of a lease", name, err)
+			}
+			time.Sleep(2 * DefaultTTL)
+			if err := k.Alive(); (err != nil) != (c.want != "") || err != nil && !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s: Alive says %v, want %q", name, err, c.want)
+			}
+			close(free)
+			synctest.Wait()
+			if err := k.Alive(); err != nil {
+				t.Errorf("%s: %v, after requests came back", name, err)
+			}
+			cancel()
+			<-done
+		})
+	}
+}
+
+// away is a store that refuses everything.
+type away struct{ sessionstore.Store }
+
+func (away) Holder(context.Context, string) (string, uint64, error) {
+	return "", 0, sessionstore.ErrUnavailable
+}

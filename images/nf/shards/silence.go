@@ -2,6 +2,7 @@ package shards
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"core5g.dev/core5g/images/nf/sessionstore"
@@ -33,6 +34,23 @@ func (k *Keeper) hear(c *claim, r Request, err error, now time.Time) {
 		*s = silence{}
 	}
 }
+
+// Alive says which request has not come back from the store, though Run asks with a third of a lease's life to wait: whatever it waits for does not end by
+// itself, and no shard is kept or taken meanwhile. A store that is away is no reason: its requests come back, with an error.
+func (k *Keeper) Alive() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	now := k.now()
+	for _, c := range k.claims {
+		if waited := now.Sub(c.askedAt); c.asked != 0 && waited > lostAfter*k.ttl {
+			return fmt.Errorf("a request about %s has not come back from the session store for %s", c.name, waited.Round(time.Second))
+		}
+	}
+	return nil
+}
+
+// lostAfter so many lives of a lease a request does not come back any more.
+const lostAfter = 10
 
 // total is how many shards the set has.
 func (k *Keeper) total() (n int) {

@@ -234,7 +234,7 @@ func (k *Keeper) free(c *claim, now time.Time) bool {
 func (k *Keeper) ask(c *claim, r Request) Request {
 	k.ids++
 	r.id = k.ids
-	c.asked = r.id
+	c.asked, c.askedAt = r.id, k.now()
 	return r
 }
 

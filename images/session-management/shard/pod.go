@@ -185,6 +185,9 @@ func (p *Pod) Held(name string) *Shard {
 	return p.held[name]
 }
 
+// Alive: what is asked of the session store comes back.
+func (p *Pod) Alive() error { return p.keeper.Alive() }
+
 // Ready: there is a configuration, and each shard has a holder, as far as is known.
 func (p *Pod) Ready() error {
 	if p.config.Load() == nil {
