@@ -14,12 +14,12 @@ BENCH_CORE := $(addprefix ./images/,access-management/cmd/access-management acce
 # The folders of this machine do not show in what images hold.
 BUILD   := $(GO) build -trimpath -ldflags '$(LDFLAGS)'
 
-.PHONY: help up down test unit integration lint running e2e e2e-upgrade e2e-operate e2e-security e2e-sessions e2e-state e2e-onprem tools cluster-tools nf bin images free5gc reproducible release release-twice release-check generate kubectl-plugin bench-upf bench-n4 bench-qos bench-core bench-subscribers bench-smf simulate mutants test-upf test-upf-arm64 fuzz
+.PHONY: help up down test unit integration lint running e2e e2e-upgrade e2e-operate e2e-security e2e-sessions e2e-state e2e-onprem tools cluster-tools nf bin images free5gc fused reproducible release release-twice release-check generate kubectl-plugin bench-upf bench-n4 bench-qos bench-core bench-subscribers bench-smf simulate mutants test-upf test-upf-arm64 fuzz
 
 help:
 	@echo "make up       bring up the core and run a phone through it    make down  remove every trace"
 	@echo "              CONTROL_PLANE=Free5GC: with free5GC's AMF and SMF, here and in make e2e"
-	@echo "              LAYOUT=Fused: with the whole control plane in one pod"
+	@echo "              LAYOUT=Fused: with the whole control plane in one pod, here and in make e2e"
 	@echo "make test     everything that CI runs                        make unit  unit tests, in seconds when warm"
 	@echo "make lint     linters and generated-code drift               make e2e   suites on the running cluster"
 	@echo "make generate rewrite generated code                         make test-upf   all tests of the UPF"
@@ -88,7 +88,14 @@ free5gc: running
 	@$(BIN)/image amf smf
 	@hack/cluster.sh load-image $(OUT)/images/amf.tar $(OUT)/images/smf.tar
 
-e2e: running free5gc
+# The control plane in one pod for that cluster: `make up` leaves it out, but with LAYOUT=Fused.
+fused: running
+	@$(BUILD) -o $(BIN)/ ./images/control-plane/cmd/control-plane
+	@$(GO) build -o $(BIN)/ ./hack/image
+	@$(BIN)/image control-plane
+	@hack/cluster.sh load-image $(OUT)/images/control-plane.tar
+
+e2e: running free5gc fused
 	@$(MAKE) --no-print-directory kubectl-plugin
 	@CORE5G_E2E=1 $(GO) test -json -count=1 -timeout 40m ./e2e/suite/...
 

@@ -50,10 +50,24 @@ func Layout() (string, error) {
 	return Fused, nil
 }
 
-// ControlPlaneValues has values of the chart say that a core has that AMF and SMF. helm takes no value away that it is to reuse.
-func ControlPlaneValues(values map[string]any, plane string) {
+// ComponentOf names the pods (app.kubernetes.io/component) that do in a layout what a component of the layout Distributed does; "" where nobody does.
+func ComponentOf(layout, component string) string {
+	if layout != Fused {
+		return component
+	}
+	switch component {
+	case "amf", "amf-n2", "smf", "subscriber-data":
+		return "control-plane"
+	case "nrf", "pcf", "chf", "database":
+		return ""
+	}
+	return component
+}
+
+// ControlPlaneValues has values of the chart say that a core has that AMF and SMF, and that layout. helm takes no value away that it is to reuse.
+func ControlPlaneValues(values map[string]any, plane, layout string) {
 	spec := inside(inside(values, "core"), "spec")
-	spec["controlPlane"] = plane
+	spec["controlPlane"], spec["layout"] = plane, layout
 	if plane == Core5G {
 		inside(spec, "amf")["workers"] = AMFWorkers
 		return

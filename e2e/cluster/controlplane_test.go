@@ -42,20 +42,35 @@ func TestWhichLayout(t *testing.T) {
 	}
 }
 
+func TestComponentOf(t *testing.T) {
+	for name, c := range map[string]struct{ layout, component, want string }{
+		"pods of their own":            {Distributed, "smf", "smf"},
+		"one pod for AMF and SMF":      {Fused, "smf", "control-plane"},
+		"the store has its pod":        {Fused, "session-store", "session-store"},
+		"a function that there is not": {Fused, "nrf", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := ComponentOf(c.layout, c.component); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
 func TestControlPlaneValues(t *testing.T) {
-	for name, c := range map[string]struct{ values, plane, want string }{
-		"from nothing":   {`{}`, Core5G, `{"core":{"spec":{"amf":{"workers":2},"controlPlane":"Core5G"}}}`},
-		"the rest stays": {`{"core":{"name":"x","spec":{"amf":{"name":"y"}}},"upf":{}}`, Core5G, `{"core":{"name":"x","spec":{"amf":{"name":"y","workers":2},"controlPlane":"Core5G"}},"upf":{}}`},
-		"free5GC's, which know less": {`{"core":{"spec":{"amf":{"name":"y","workers":2,"shards":8},"sessionManagement":{"replicas":3}}}}`, Free5GC,
-			`{"core":{"spec":{"amf":{"name":"y"},"controlPlane":"Free5GC"}}}`},
-		"free5GC's from nothing": {`{}`, Free5GC, `{"core":{"spec":{"controlPlane":"Free5GC"}}}`},
+	for name, c := range map[string]struct{ values, plane, layout, want string }{
+		"from nothing":   {`{}`, Core5G, Distributed, `{"core":{"spec":{"amf":{"workers":2},"controlPlane":"Core5G","layout":"Distributed"}}}`},
+		"the rest stays": {`{"core":{"name":"x","spec":{"amf":{"name":"y"}}},"upf":{}}`, Core5G, Fused, `{"core":{"name":"x","spec":{"amf":{"name":"y","workers":2},"controlPlane":"Core5G","layout":"Fused"}},"upf":{}}`},
+		"free5GC's, which know less": {`{"core":{"spec":{"amf":{"name":"y","workers":2,"shards":8},"sessionManagement":{"replicas":3}}}}`, Free5GC, Distributed,
+			`{"core":{"spec":{"amf":{"name":"y"},"controlPlane":"Free5GC","layout":"Distributed"}}}`},
+		"free5GC's from nothing": {`{}`, Free5GC, Distributed, `{"core":{"spec":{"controlPlane":"Free5GC","layout":"Distributed"}}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			values := map[string]any{}
 			if err := json.Unmarshal([]byte(c.values), &values); err != nil {
 				t.Fatal(err)
 			}
-			ControlPlaneValues(values, c.plane)
+			ControlPlaneValues(values, c.plane, c.layout)
 			if got, err := json.Marshal(values); err != nil || string(got) != c.want {
 				t.Errorf("got %s, %v, want %s", got, err, c.want)
 			}

@@ -28,14 +28,20 @@ const (
 	patience = 2 * time.Minute
 )
 
+// serving is whose AMF and SMF the core has, and in how many programs.
+type serving struct{ plane, layout string }
+
 var (
 	k *cluster.Cluster
-	// plane is whose AMF and SMF the stories are told with: CONTROL_PLANE.
-	plane = cluster.Core5G
+	// core is what the stories are told with: CONTROL_PLANE and LAYOUT, and for a while what a story changes it to.
+	core = serving{cluster.Core5G, cluster.Distributed}
 )
 
-// ownPlane says that AMF and SMF are core5g's own, of several pods each, and one SMF for all Slices.
-func ownPlane() bool { return plane == cluster.Core5G }
+// ownPlane says that AMF and SMF are core5g's own, of several pods each or of one, and one SMF for all Slices.
+func ownPlane() bool { return core.plane == cluster.Core5G }
+
+// componentOf names the pods that are a component in the core's layout; "" where it does without.
+func componentOf(component string) string { return cluster.ComponentOf(core.layout, component) }
 
 func TestMain(m *testing.M) { scene.Main(m, "CORE5G_E2E", run) }
 
@@ -43,7 +49,10 @@ func run(m *testing.M) (int, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	var err error
-	if plane, err = cluster.ControlPlane(); err != nil {
+	if core.plane, err = cluster.ControlPlane(); err != nil {
+		return 0, err
+	}
+	if core.layout, err = cluster.Layout(); err != nil {
 		return 0, err
 	}
 	if k, err = cluster.Open(ctx); err != nil {
@@ -76,12 +85,12 @@ func explain(t *testing.T) {
 
 var check = scene.Check
 
-// only returns the one pod of a component, of a slice where slice is not empty.
+// only returns the one pod that is a component, of a slice where slice is not empty.
 func only(t *testing.T, ctx context.Context, component, slice string) cluster.Object {
 	t.Helper()
 	var found cluster.Object
 	check(t, cluster.Eventually(ctx, patience, func() error {
-		selector := "app.kubernetes.io/component=" + component
+		selector := "app.kubernetes.io/component=" + componentOf(component)
 		if slice != "" {
 			selector += ",core5g.dev/slice=" + slice
 		}
@@ -98,12 +107,12 @@ func only(t *testing.T, ctx context.Context, component, slice string) cluster.Ob
 	return found
 }
 
-// pods of a component, of a slice where slice is not empty, as soon as all of them are ready.
+// pods that are a component, of a slice where slice is not empty, as soon as all of them are ready.
 func pods(t *testing.T, ctx context.Context, component, slice string) []cluster.Object {
 	t.Helper()
 	var found []cluster.Object
 	check(t, cluster.Eventually(ctx, patience, func() error {
-		selector := "app.kubernetes.io/component=" + component
+		selector := "app.kubernetes.io/component=" + componentOf(component)
 		if slice != "" {
 			selector += ",core5g.dev/slice=" + slice
 		}
@@ -142,7 +151,7 @@ func smfOf(t *testing.T, ctx context.Context, slice string) string {
 func amfOf(t *testing.T, ctx context.Context) string {
 	t.Helper()
 	components := []string{"amf"}
-	if ownPlane() {
+	if ownPlane() && core.layout == cluster.Distributed {
 		components = append(components, "amf-n2")
 	}
 	var runs []string

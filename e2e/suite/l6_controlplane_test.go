@@ -13,13 +13,13 @@ import (
 	"core5g.dev/core5g/e2e/cluster"
 )
 
-// choosePlane has the core served by the wanted AMF and SMF, as who installed the chart would, and waits until every Slice is.
-func choosePlane(t *testing.T, ctx context.Context, want string) {
+// chooseServing has the core served by the wanted AMF and SMF in the wanted layout, as who installed the chart would, and waits until every Slice is.
+func chooseServing(t *testing.T, ctx context.Context, wanted serving) {
 	t.Helper()
-	now, err := k.Run(ctx, "get", "core5g/core5g", "-o", "jsonpath={.spec.controlPlane}")
+	now, err := k.Run(ctx, "get", "core5g/core5g", "-o", "jsonpath={.spec.controlPlane} {.spec.layout}")
 	check(t, err)
-	if now != want {
-		args := []string{"upgrade", cluster.Release, "charts/core5g", "--reset-values", "--wait", "--timeout", "4m", "--values", controlPlaneValues(t, ctx, want)}
+	if now != wanted.plane+" "+wanted.layout {
+		args := []string{"upgrade", cluster.Release, "charts/core5g", "--reset-values", "--wait", "--timeout", "4m", "--values", servingValues(t, ctx, wanted)}
 		if pods := cluster.PodNetwork(); pods != "" {
 			args = append(args, "--set", "upf.spec.n4.controlPlaneSubnets={"+pods+"}")
 		}
@@ -28,32 +28,34 @@ func choosePlane(t *testing.T, ctx context.Context, want string) {
 	}
 	// The Slices' conditions are of the SMF before, until the operator has seen the core: so are pods.
 	smf, amf := "core5g.dev/slice", "!core5g.dev/access-management"
-	if want == cluster.Core5G {
+	if wanted.plane == cluster.Core5G {
 		smf, amf = "core5g.dev/session-management=core", "core5g.dev/access-management"
 	}
-	aloneAre(t, ctx, "smf", "app.kubernetes.io/component=smf,"+smf)
-	aloneAre(t, ctx, "amf", "app.kubernetes.io/component=amf,"+amf)
+	aloneAre(t, ctx, wanted, "smf", smf)
+	aloneAre(t, ctx, wanted, "amf", amf)
 	for _, object := range []string{"core5g/core5g", "upfinstance/" + upfInstance, "slice/" + firstSlice} {
 		check(t, k.WaitCondition(ctx, object, "Ready", 3*time.Minute))
 	}
 }
 
-// aloneAre waits until all pods of a component are those of the selector, and ready.
-func aloneAre(t *testing.T, ctx context.Context, component, selector string) {
+// aloneAre waits until all pods of the component, in whatever layout, are those of the wanted one with these labels, and ready.
+func aloneAre(t *testing.T, ctx context.Context, wanted serving, component, labels string) {
 	t.Helper()
+	everywhere := fmt.Sprintf("app.kubernetes.io/component in (%s,%s)", component, cluster.ComponentOf(cluster.Fused, component))
+	selector := "app.kubernetes.io/component=" + cluster.ComponentOf(wanted.layout, component) + "," + labels
 	check(t, cluster.Eventually(ctx, 4*time.Minute, func() error {
-		all, err := k.Component(ctx, component)
+		all, err := k.Pods(ctx, everywhere)
 		if err != nil {
 			return err
 		}
-		wanted, err := k.Pods(ctx, selector)
+		found, err := k.Pods(ctx, selector)
 		if err != nil {
 			return err
 		}
-		if len(wanted) == 0 || len(wanted) != len(all) {
-			return fmt.Errorf("%d pods of component %s, %d of them with %s: want all, and one at least", len(all), component, len(wanted), selector)
+		if len(found) == 0 || len(found) != len(all) {
+			return fmt.Errorf("%d pods with %s, %d of them with %s: want all, and one at least", len(all), everywhere, len(found), selector)
 		}
-		for _, pod := range wanted {
+		for _, pod := range found {
 			if !pod.Ready() {
 				return fmt.Errorf("pod %s is not ready", pod.Metadata.Name)
 			}
@@ -62,8 +64,8 @@ func aloneAre(t *testing.T, ctx context.Context, component, selector string) {
 	}))
 }
 
-// controlPlaneValues is a file with the release's values and the wanted AMF and SMF.
-func controlPlaneValues(t *testing.T, ctx context.Context, plane string) string {
+// servingValues is a file with the release's values and the wanted AMF and SMF, in the wanted layout.
+func servingValues(t *testing.T, ctx context.Context, wanted serving) string {
 	t.Helper()
 	said, err := k.HelmRun(ctx, "get", "values", cluster.Release, "--output", "json")
 	check(t, err)
@@ -72,7 +74,7 @@ func controlPlaneValues(t *testing.T, ctx context.Context, plane string) string 
 	if values == nil { // the release has none of its own
 		values = map[string]any{}
 	}
-	cluster.ControlPlaneValues(values, plane)
+	cluster.ControlPlaneValues(values, wanted.plane, wanted.layout)
 	text, err := json.Marshal(values)
 	check(t, err)
 	file := filepath.Join(t.TempDir(), "values.json")
@@ -83,28 +85,36 @@ func controlPlaneValues(t *testing.T, ctx context.Context, plane string) string 
 // otherPlane tells the stories of f with the wanted AMF and SMF, and goes back where the others are told without them.
 func otherPlane(t *testing.T, ctx context.Context, want string, f func()) {
 	t.Helper()
-	if plane == want {
+	if core.plane == want {
 		f()
 		return
 	}
-	before := plane
 	// Whoever changes it is told, before it is done. kubectl prints warnings on its standard error.
-	said, err := k.Shell(ctx, fmt.Sprintf(`kubectl -n %s patch core5g core5g --type merge --dry-run=server -p '{"spec":{"controlPlane":%q,"amf":{"workers":null}}}'`, cluster.Namespace, want))
+	said, err := k.Shell(ctx, fmt.Sprintf(
+		`kubectl -n %s patch core5g core5g --type merge --dry-run=server -p '{"spec":{"controlPlane":%q,"layout":null,"amf":{"workers":null}}}'`, cluster.Namespace, want))
 	check(t, err)
 	if !strings.Contains(said, "Warning: ") || !strings.Contains(said, "this changes whose AMF and SMF serve UEs") {
 		t.Errorf("the change says\n%s\nwant a warning that UEs register anew", said)
 	}
-	plane = want
-	choosePlane(t, ctx, want)
+	before := core
+	servedBy(t, ctx, serving{plane: want, layout: cluster.Distributed}, f)
+	if before.plane == cluster.Free5GC {
+		forgetStore(t, ctx)
+	}
+}
+
+// servedBy tells the stories of f with the core served so, and goes back.
+func servedBy(t *testing.T, ctx context.Context, wanted serving, f func()) {
+	t.Helper()
+	before := core
 	defer func() {
-		plane = before
+		core = before
 		ctx, cancel := context.WithTimeout(context.Background(), 6*time.Minute) // also where time was over
 		defer cancel()
-		choosePlane(t, ctx, before)
-		if before == cluster.Free5GC {
-			forgetStore(t, ctx)
-		}
+		chooseServing(t, ctx, before)
 	}()
+	core = wanted
+	chooseServing(t, ctx, wanted)
 	f()
 }
 

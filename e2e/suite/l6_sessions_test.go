@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,10 +20,7 @@ func TestUEsAndSessionsOutliveTheirPods(t *testing.T) {
 	check(t, k.Delete(ctx, secondFile))
 	_ = k.RAN(ctx, nil, "release", "--ue", firstPhone, "--session", "2") // which a run that was broken off has left
 	otherPlane(t, ctx, cluster.Core5G, func() {
-		for _, s := range []struct {
-			name string
-			tell func(*testing.T)
-		}{
+		tellInTurn(t, slices.Concat([]chapter{
 			{"a phone attaches", func(t *testing.T) {
 				attached(t, ctx, firstPhone)
 				check(t, cluster.Eventually(ctx, patience, func() error { return upfSessionsAre(ctx, 1) }))
@@ -30,26 +28,96 @@ func TestUEsAndSessionsOutliveTheirPods(t *testing.T) {
 			{"it is idle, and comes back", TestIdleAndServiceRequest},
 			{"it is paged", TestIdlePhoneIsPaged},
 			{"it deregisters", TestDeregisterAndRegister},
-			{"both pods of the SMF are killed", func(t *testing.T) { killed(t, ctx, "smf", 2) }},
-			{"the session store's pod is killed", func(t *testing.T) { killed(t, ctx, "session-store", 1) }},
-			{"both workers of the AMF are killed", func(t *testing.T) { killed(t, ctx, "amf", cluster.AMFWorkers) }},
-			{"the AMF's N2 terminator is killed", func(t *testing.T) { killed(t, ctx, withN2, 1) }},
-			{"AMF, SMF and store are killed", func(t *testing.T) { killed(t, ctx, "session-store,smf,amf,"+withN2, 4+cluster.AMFWorkers) }},
+		}, deaths(ctx), []chapter{
 			{"the plug-in tells of it", func(t *testing.T) { told(t, ctx) }},
 			{"slices come, change and go", func(t *testing.T) { slicesChange(t, ctx) }},
 			{"its session is released", func(t *testing.T) { released(t, ctx) }},
-		} {
-			if !t.Run(s.name, s.tell) {
-				return
-			}
-		}
+		}))
 	})
 	attached(t, ctx, firstPhone)
+}
+
+// chapter is a part of a story, which the next ones rely on.
+type chapter struct {
+	name string
+	tell func(*testing.T)
+}
+
+func tellInTurn(t *testing.T, chapters []chapter) {
+	for _, c := range chapters {
+		if !t.Run(c.name, c.tell) {
+			return
+		}
+	}
+}
+
+// deaths of what serves UEs and keeps them, in the core's layout.
+func deaths(ctx context.Context) []chapter {
+	if core.layout == cluster.Fused {
+		return []chapter{
+			{"the session store's pod is killed", func(t *testing.T) { killed(t, ctx, "session-store", 1) }},
+			{"the control plane's pod is killed", func(t *testing.T) { killed(t, ctx, "control-plane", 1) }},
+			{"both are killed", func(t *testing.T) { killed(t, ctx, "session-store,control-plane", 2) }},
+		}
+	}
+	return []chapter{
+		{"both pods of the SMF are killed", func(t *testing.T) { killed(t, ctx, "smf", 2) }},
+		{"the session store's pod is killed", func(t *testing.T) { killed(t, ctx, "session-store", 1) }},
+		{"both workers of the AMF are killed", func(t *testing.T) { killed(t, ctx, "amf", cluster.AMFWorkers) }},
+		{"the AMF's N2 terminator is killed", func(t *testing.T) { killed(t, ctx, withN2, 1) }},
+		{"AMF, SMF and store are killed", func(t *testing.T) { killed(t, ctx, "session-store,smf,amf,"+withN2, 4+cluster.AMFWorkers) }},
+	}
+}
+
+// A live core changes its layout (Core5G.spec.layout), there and back: no UE registers anew, no session ends, and what serves in the other layout may die, too.
+func TestLayoutChangesUnderTraffic(t *testing.T) {
+	if !ownPlane() {
+		t.Skip("free5GC's functions are programs of their own: there is no other layout")
+	}
+	ctx := story(t, 12*time.Minute)
+	check(t, k.Delete(ctx, secondFile)) // whose phone has a session, too
+	_ = k.RAN(ctx, nil, "release", "--ue", firstPhone, "--session", "2")
+	before := attached(t, ctx, firstPhone)
+	check(t, cluster.Eventually(ctx, patience, func() error { return upfSessionsAre(ctx, 1) }))
+	other := serving{cluster.Core5G, cluster.Fused}
+	if core.layout == cluster.Fused {
+		other.layout = cluster.Distributed
+	}
+	servedBy(t, ctx, other, func() {
+		tellInTurn(t, []chapter{
+			{"what the other layout does without goes", TestNoOtherFunctionRuns},
+			{"the UE is known", func(t *testing.T) { sameUE(t, before, attached(t, ctx, firstPhone)) }},
+			{"AMF and SMF are killed", func(t *testing.T) {
+				if core.layout == cluster.Fused {
+					killed(t, ctx, "control-plane", 1)
+				} else {
+					killed(t, ctx, "smf,amf,"+withN2, 3+cluster.AMFWorkers)
+				}
+			}},
+		})
+	})
+	sameUE(t, before, attached(t, ctx, firstPhone))
+}
+
+// sameUE: it has not registered anew, and has the session that it had.
+func sameUE(t *testing.T, before, after cluster.UEStatus) {
+	t.Helper()
+	if after.Sessions[0] != before.Sessions[0] {
+		t.Errorf("the session is %+v, was %+v", after.Sessions[0], before.Sessions[0])
+	}
+	if after.Counters.Registrations != before.Counters.Registrations {
+		t.Errorf("the UE has registered %d times, %d of them before", after.Counters.Registrations, before.Counters.Registrations)
+	}
 }
 
 // withN2 is the component of N2 terminators. With one the gNB loses its association, and connections of UEs end when it has another: they are idle
 // for a moment.
 const withN2 = "amf-n2"
+
+// endsN2: gNBs are connected to one of the components, which is the last that is named.
+func endsN2(components string) bool {
+	return strings.HasSuffix(components, withN2) || strings.HasSuffix(components, "control-plane")
+}
 
 // killed: all pods of the components end without grace under traffic. No packet is lost but with N2, the UE does not register anew, its session stays the same, and
 // new ones are made.
@@ -83,7 +151,7 @@ func killed(t *testing.T, ctx context.Context, components string, want int) {
 		}
 		return nil
 	}))
-	if strings.HasSuffix(components, withN2) {
+	if endsN2(components) {
 		tr.Stop()
 		t.Logf("%d of %d packets came back", tr.Received, tr.Sent)
 		check(t, pingsAgain(ctx, firstPhone, patience))
@@ -95,13 +163,7 @@ func killed(t *testing.T, ctx context.Context, components string, want int) {
 	check(t, cluster.Eventually(ctx, patience, func() error { return upfSessionsAre(ctx, 1) }))
 	check(t, k.RAN(ctx, nil, "idle", "--ue", firstPhone))
 	check(t, k.RAN(ctx, nil, "service-request", "--ue", firstPhone))
-	after := attached(t, ctx, firstPhone)
-	if after.Sessions[0] != before.Sessions[0] {
-		t.Errorf("the session is %+v, was %+v", after.Sessions[0], before.Sessions[0])
-	}
-	if after.Counters.Registrations != before.Counters.Registrations {
-		t.Errorf("the UE has registered %d times, %d of them before", after.Counters.Registrations, before.Counters.Registrations)
-	}
+	sameUE(t, before, attached(t, ctx, firstPhone))
 }
 
 // told: what the plug-in says of sessions is what the phone has.
