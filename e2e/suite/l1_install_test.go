@@ -63,7 +63,7 @@ func TestNoOtherFunctionRuns(t *testing.T) {
 	}
 	selector := "app.kubernetes.io/component in (" + strings.Join(without, ",") + ")"
 	check(t, cluster.Eventually(ctx, patience, func() error {
-		left, err := k.Run(ctx, "get", "deployments,pods,poddisruptionbudgets,networkpolicies,configmaps", "-l", selector, "-o", "name")
+		left, err := k.Run(ctx, "get", "deployments,pods,networkpolicies,configmaps", "-l", selector, "-o", "name")
 		if err == nil && left != "" {
 			err = fmt.Errorf("layout %s has %s", core.layout, strings.Join(strings.Fields(left), " "))
 		}

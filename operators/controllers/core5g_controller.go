@@ -516,7 +516,7 @@ func (r *CoreReconciler) SetupWithManager(mgr ctrl.Manager) error {
 func coreOfPod(_ context.Context, o client.Object) []reconcile.Request {
 	core := o.GetLabels()[api.LabelInstance]
 	component := o.GetLabels()[api.LabelComponent]
-	if core == "" || !slices.Contains([]string{"amf", specs.ComponentN2, "nrf", "pcf", "chf", "database", "session-store", "subscriber-data", "smf"}, component) || o.GetLabels()[api.LabelSlice] != "" {
+	if core == "" || !slices.Contains([]string{"amf", specs.ComponentN2, "nrf", "pcf", "chf", "database", "session-store", "subscriber-data", "smf", string(api.FunctionControlPlane)}, component) || o.GetLabels()[api.LabelSlice] != "" {
 		return nil
 	}
 	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: o.GetNamespace(), Name: core}}}

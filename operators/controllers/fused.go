@@ -33,17 +33,25 @@ func (r *CoreReconciler) leaveOtherLayout(ctx context.Context, s *coreScope) err
 			meta.RemoveStatusCondition(&s.core.Status.Conditions, kind)
 		}
 	}
-	deployments, rest := specs.OtherLayout(s.core, r.Platform)
-	for _, d := range deployments {
+	other := specs.OtherLayout(s.core, r.Platform)
+	unwanted := other.Rest
+	guarded := false
+	for _, d := range other.Deployments {
 		left, err := r.left(ctx, s.core, d)
 		if err != nil {
 			return err
 		}
+		guarded = guarded || left != ""
 		if left != "" && s.leaving == "" && layoutWaitsFor(d) {
 			s.leaving = fmt.Sprintf("the layout before goes first: %s", left)
 		}
 	}
-	for _, o := range rest {
+	if !guarded {
+		for _, policy := range other.Policies {
+			unwanted = append(unwanted, policy)
+		}
+	}
+	for _, o := range unwanted {
 		if err := r.applier.remove(ctx, s.core, o); err != nil {
 			return err
 		}

@@ -49,12 +49,16 @@ func (e *environment) testLayouts(t *testing.T) {
 	if err := e.goneFrom(t, &appsv1.Deployment{}, ns, "core5g-control-plane"); err != nil {
 		t.Errorf("it is there beside the layout before: %v", err)
 	}
+	e.get(t, &networkingv1.NetworkPolicy{}, ns, "core5g-smf") // which guards it until it has gone
 	if err := e.client.Delete(t.Context(), pod, client.GracePeriodSeconds(0)); err != nil {
 		t.Fatal(err)
 	}
 	plane := e.deployed(t, ns, "core5g-control-plane", api.LabelSessionManagement, true)
 	for _, name := range []string{"core5g-nrf", "core5g-amf", "core5g-amf-n2-workers", "core5g-udm"} {
 		eventually(t, name+" goes", func() error { return e.goneFrom(t, &corev1.Service{}, ns, name) })
+	}
+	for _, name := range []string{"core5g-smf", "core5g-amf-n2", "core5g-nrf"} {
+		eventually(t, "NetworkPolicy "+name+" goes", func() error { return e.goneFrom(t, &networkingv1.NetworkPolicy{}, ns, name) })
 	}
 	e.get(t, &networkingv1.NetworkPolicy{}, ns, "core5g-control-plane")
 	e.get(t, &policyv1.PodDisruptionBudget{}, ns, "core5g-control-plane")
@@ -95,8 +99,18 @@ func (e *environment) testLayouts(t *testing.T) {
 	}
 	same(plane.Spec.Selector.MatchLabels)
 
+	last := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "core5g-control-plane-last", Labels: specs.ControlPlaneLabels(core)},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "control-plane", Image: "x"}}},
+	}
+	e.create(t, last)
 	e.changeCore(t, core, func() { core.Spec.Layout = api.LayoutDistributed })
-	eventually(t, "the one pod goes", func() error { return e.goneFrom(t, &appsv1.Deployment{}, ns, "core5g-control-plane") })
+	eventually(t, "the one pod's Deployment goes", func() error { return e.goneFrom(t, &appsv1.Deployment{}, ns, "core5g-control-plane") })
+	e.wantCondition(t, core, api.ConditionSMFReady, metav1.ConditionFalse, api.ReasonProgressing, "the layout before goes first: pod core5g-control-plane-last is still there")
+	e.get(t, &networkingv1.NetworkPolicy{}, ns, "core5g-control-plane")
+	if err := e.client.Delete(t.Context(), last, client.GracePeriodSeconds(0)); err != nil {
+		t.Fatal(err)
+	}
 	e.deployed(t, ns, "core5g-amf", api.LabelAccessManagement, true)
 	smf := e.deployed(t, ns, "core5g-smf", api.LabelSessionManagement, true)
 	addresses = addresses[1:] // terminators have another selector than the SMF

@@ -63,36 +63,47 @@ func ControlPlanePolicy(core *api.Core5G) *networkingv1.NetworkPolicy {
 	return networkPolicy(core, string(api.FunctionControlPlane))
 }
 
-// OtherLayout is what a core has of the layout that it is not in, and not of its own: the Deployments, whose pods have to be gone before others take their
-// place, and the rest, in which nobody is interested any more. Session store and claims stay.
-func OtherLayout(core *api.Core5G, p Platform) (deployments []*appsv1.Deployment, rest []client.Object) {
+// LayoutObjects is what a core has of a layout, and not of its own.
+type LayoutObjects struct {
+	// Deployments, whose pods have to be gone before others take their place.
+	Deployments []*appsv1.Deployment
+	// Policies guard these pods until then.
+	Policies []*networkingv1.NetworkPolicy
+	// Rest is what nobody is interested in any more.
+	Rest []client.Object
+}
+
+// OtherLayout is what a core has of the layout that it is not in. Session store, claims and PodDisruptionBudgets, which mean nobody then, stay.
+func OtherLayout(core *api.Core5G, p Platform) LayoutObjects {
 	if !core.Fused() {
 		w := functionWorkload(core, p, api.FunctionControlPlane)
 		w.labels = ControlPlaneLabels(core)
 		o := w.objects(w.service())
-		return []*appsv1.Deployment{o.Deployment}, []client.Object{o.Services[0], ControlPlanePolicy(core)}
+		return LayoutObjects{
+			Deployments: []*appsv1.Deployment{o.Deployment}, Policies: []*networkingv1.NetworkPolicy{ControlPlanePolicy(core)}, Rest: []client.Object{o.Services[0]},
+		}
 	}
 	other := core.DeepCopy()
 	other.Spec.Layout = api.LayoutDistributed
 	of := CoreFunctions(other, p, EmbeddedDatabase(other))
 	set := SMFSet{Core: other}
 	of = append(of, set.Build(p, nil))
-	rest = append(rest, N2TerminatorPolicy(other))
+	out := LayoutObjects{Policies: controlPlanePolicies(other)}
 	for _, f := range of {
-		deployments = append(deployments, f.Deployment)
+		out.Deployments = append(out.Deployments, f.Deployment)
 		if f.ConfigMap != nil {
-			rest = append(rest, f.ConfigMap)
+			out.Rest = append(out.Rest, f.ConfigMap)
 		}
 		if f.Secret != nil {
-			rest = append(rest, f.Secret)
+			out.Rest = append(out.Rest, f.Secret)
 		}
 		for _, s := range f.Services {
 			if s.Name != N2ServiceName(core.Name) {
-				rest = append(rest, s)
+				out.Rest = append(out.Rest, s)
 			}
 		}
 	}
-	return deployments, rest
+	return out
 }
 
 // LayoutProblem says what of a Slice the layout of its core does not have.

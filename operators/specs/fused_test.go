@@ -34,21 +34,34 @@ func fusedObjects() []client.Object {
 // A core that changes its layout keeps what gNBs, units and records know it by, and leaves everything else of the layout before.
 func TestWhatAChangeOfTheLayoutLeaves(t *testing.T) {
 	fused := makeFusedCore()
-	names := func(core *api.Core5G) (deployments []string, rest map[string]bool) {
-		of, others := OtherLayout(core, platform)
-		for _, d := range of {
+	names := func(core *api.Core5G) (deployments, policies []string, rest map[string]bool) {
+		other := OtherLayout(core, platform)
+		for _, d := range other.Deployments {
 			deployments = append(deployments, strings.TrimPrefix(d.Name, "core5g-"))
 		}
+		for _, p := range other.Policies {
+			policies = append(policies, strings.TrimPrefix(p.Name, "core5g-"))
+		}
 		rest = map[string]bool{}
-		for _, o := range others {
+		for _, o := range other.Rest {
 			rest[fmt.Sprintf("%T %s", o, o.GetName())] = true
 		}
 		slices.Sort(deployments)
-		return deployments, rest
+		slices.Sort(policies)
+		return deployments, policies, rest
 	}
-	deployments, rest := names(fused)
-	if diff := cmp.Diff([]string{"amf", "amf-n2", "chf", "database", "nrf", "pcf", "smf", "subscriber-data"}, deployments); diff != "" {
+	deployments, policies, rest := names(fused)
+	functions := []string{"amf", "amf-n2", "chf", "database", "nrf", "pcf", "smf", "subscriber-data"}
+	if diff := cmp.Diff(functions, deployments); diff != "" {
 		t.Errorf("Deployments of the layout Distributed (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(functions, policies); diff != "" {
+		t.Errorf("NetworkPolicies of the layout Distributed (-want +got):\n%s", diff)
+	}
+	for _, p := range NetworkPolicies(fused) {
+		if slices.Contains(policies, strings.TrimPrefix(p.Name, "core5g-")) {
+			t.Errorf("NetworkPolicy %s is taken away, and made", p.Name)
+		}
 	}
 	kept := ControlPlane(fused, platform, SMFSet{Core: fused}.Services())
 	for _, s := range kept.Services {
@@ -56,15 +69,15 @@ func TestWhatAChangeOfTheLayoutLeaves(t *testing.T) {
 			t.Errorf("Service %s is taken away, and made", s.Name)
 		}
 	}
-	for _, name := range []string{"*v1.Service core5g-nrf", "*v1.Service core5g-amf", "*v1.Service core5g-amf-n2-workers", "*v1.NetworkPolicy core5g-amf-n2", "*v1.ConfigMap core5g-pcf-config"} {
+	for _, name := range []string{"*v1.Service core5g-nrf", "*v1.Service core5g-amf", "*v1.Service core5g-amf-n2-workers", "*v1.ConfigMap core5g-pcf-config"} {
 		if !rest[name] && !rest[strings.Replace(name, "ConfigMap", "Secret", 1)] {
 			t.Errorf("%s stays: %v", name, rest)
 		}
 	}
 	distributed := makeFusedCore()
 	distributed.Spec.Layout = api.LayoutDistributed
-	if deployments, _ := names(distributed); !slices.Equal(deployments, []string{"control-plane"}) {
-		t.Errorf("Deployments of the layout Fused: %q", deployments)
+	if deployments, policies, _ := names(distributed); !slices.Equal(deployments, []string{"control-plane"}) || !slices.Equal(policies, deployments) {
+		t.Errorf("Deployments of the layout Fused: %q, NetworkPolicies %q", deployments, policies)
 	}
 	for i, s := range (SMFSet{Core: fused}).Services() {
 		if other := (SMFSet{Core: distributed}).Services()[i]; other.Name != s.Name || cmp.Equal(other.Spec.Selector, s.Spec.Selector) {

@@ -56,18 +56,24 @@ func NetworkPolicyName(core, component string) string { return core + "-" + comp
 
 // NetworkPolicies are all policies of a core, one for each component.
 func NetworkPolicies(core *api.Core5G) []*networkingv1.NetworkPolicy {
-	var out []*networkingv1.NetworkPolicy
-	for _, component := range []string{"nrf", "amf", "smf", "pcf", "chf", "subscriber-data", "database", componentUPF} {
-		out = append(out, networkPolicy(core, component))
-	}
-	switch {
-	case core.Fused():
-		out = append(out, ControlPlanePolicy(core))
-	case core.OwnControlPlane():
-		out = append(out, N2TerminatorPolicy(core))
-	}
+	out := append(controlPlanePolicies(core), networkPolicy(core, componentUPF))
 	if EmbeddedSessionStore(core) {
 		out = append(out, SessionStorePolicy(core))
+	}
+	return out
+}
+
+// controlPlanePolicies are those of the control plane's pods, in the core's layout.
+func controlPlanePolicies(core *api.Core5G) []*networkingv1.NetworkPolicy {
+	if core.Fused() {
+		return []*networkingv1.NetworkPolicy{ControlPlanePolicy(core)}
+	}
+	var out []*networkingv1.NetworkPolicy
+	for _, component := range []string{"nrf", "amf", "smf", "pcf", "chf", "subscriber-data", "database"} {
+		out = append(out, networkPolicy(core, component))
+	}
+	if core.OwnControlPlane() {
+		out = append(out, N2TerminatorPolicy(core))
 	}
 	return out
 }
