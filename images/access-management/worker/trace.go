@@ -2,6 +2,7 @@ package worker
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"core5g.dev/core5g/images/access-management/n1"
@@ -20,6 +21,9 @@ func (s *Shard) trace(h runner.Handled) {
 	}
 	name := signalling.Stranger{Shard: s.number, UE: h.UE}
 	list := entriesOf(h)
+	if s.pod.PCF == nil { // nobody is asked, and nobody answers
+		list = slices.DeleteFunc(list, func(e signalling.Entry) bool { return e.From == signalling.PCF || e.To == signalling.PCF })
+	}
 	if h.SUPI != "" {
 		t.Known(name, h.SUPI)
 		t.Add(h.SUPI, list...)

@@ -7,6 +7,7 @@ import (
 
 	"core5g.dev/core5g/images/access-management/n1"
 	"core5g.dev/core5g/images/access-management/n2"
+	"core5g.dev/core5g/images/access-management/npcf"
 	"core5g.dev/core5g/images/access-management/procedure"
 	"core5g.dev/core5g/images/access-management/record"
 	"core5g.dev/core5g/images/access-management/runner"
@@ -176,5 +177,36 @@ func TestTracingAStranger(t *testing.T) {
 	handled(1, "imsi-208930000000001")
 	if got := count(); got != 4 {
 		t.Errorf("%d entries, want two more", got)
+	}
+}
+
+// Where there is no PCF, what the procedures would ask it is not sent, and not told.
+func TestTracingWithoutAPCF(t *testing.T) {
+	const supi = "imsi-208930000000001"
+	for name, c := range map[string]struct {
+		pcf  *npcf.Client
+		want int
+	}{
+		"there is one":  {&npcf.Client{}, 3},
+		"there is none": {nil, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tracer := signalling.New(time.Now)
+			s := &Shard{pod: &Pod{Options: Options{Tracer: tracer, PCF: c.pcf}}}
+			look := func() int {
+				page, err := tracer.Trace(supi, time.Minute, false, 0)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return len(page.Entries)
+			}
+			look()
+			s.trace(runner.Handled{SUPI: supi, Event: procedure.Policy{Outcome: procedure.Unsent}, Output: &procedure.Output{
+				Effects: []procedure.Effect{procedure.AskPolicy{Operation: procedure.CreatePolicy}, procedure.AskRecording{}},
+			}})
+			if got := look(); got != c.want {
+				t.Errorf("%d entries, want %d", got, c.want)
+			}
+		})
 	}
 }
