@@ -118,3 +118,23 @@ func (e *environment) testLayouts(t *testing.T) {
 	eventually(t, "its NetworkPolicy goes", func() error { return e.goneFrom(t, &networkingv1.NetworkPolicy{}, ns, "core5g-control-plane") })
 	e.wantCondition(t, core, api.ConditionNRFReady, metav1.ConditionFalse, api.ReasonProgressing, "")
 }
+
+// What the API server says of the shards' Services is no intent: a second reconciliation is as quiet as the first.
+func TestTheOnePodIsAppliedAgain(t *testing.T) {
+	scheme, err := Scheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	core := testCore(t, "ns")
+	core.UID, core.Spec.ControlPlane, core.Spec.Layout = "core", api.ControlPlaneCore5G, api.LayoutFused
+	c := strictAboutIntents(scheme)
+	r := &CoreReconciler{Client: c, applier: newApplier(c, c)}
+	for range 2 {
+		if err := r.applyFused(t.Context(), &coreScope{core: core, conditions: conditions{&core.Status.Conditions, 1}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: specs.SMFSet{Core: core}.ShardServiceName(1)}, &corev1.Service{}); err != nil {
+		t.Error(err)
+	}
+}

@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -99,16 +100,9 @@ func TestASliceGoesToTheCoresOwnSMF(t *testing.T) {
 	}
 }
 
-// The core's SMF has a Service for each shard, and what is not wanted any more goes.
-func TestTheCoresOwnSMF(t *testing.T) {
-	scheme, err := Scheme()
-	if err != nil {
-		t.Fatal(err)
-	}
-	core := testCore(t, "ns")
-	core.UID, core.Spec.ControlPlane, core.Spec.SessionManagement = "core", api.ControlPlaneCore5G, &api.SessionManagementSpec{Shards: ptr.To[int32](3)}
-	// As an API server: it says whose fields are whose, and takes an object that says so for no intent.
-	c := interceptor.NewClient(fake.NewClientBuilder().WithScheme(scheme).Build(), interceptor.Funcs{
+// strictAboutIntents is as an API server: it says whose fields are whose, and takes an object that says so for no intent.
+func strictAboutIntents(scheme *runtime.Scheme) client.WithWatch {
+	return interceptor.NewClient(fake.NewClientBuilder().WithScheme(scheme).Build(), interceptor.Funcs{
 		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, options ...client.PatchOption) error {
 			if len(o.GetManagedFields()) > 0 {
 				return fmt.Errorf("%s: metadata.managedFields must be nil", o.GetName())
@@ -118,6 +112,17 @@ func TestTheCoresOwnSMF(t *testing.T) {
 			return err
 		},
 	})
+}
+
+// The core's SMF has a Service for each shard, and what is not wanted any more goes.
+func TestTheCoresOwnSMF(t *testing.T) {
+	scheme, err := Scheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	core := testCore(t, "ns")
+	core.UID, core.Spec.ControlPlane, core.Spec.SessionManagement = "core", api.ControlPlaneCore5G, &api.SessionManagementSpec{Shards: ptr.To[int32](3)}
+	c := strictAboutIntents(scheme)
 	r := &CoreReconciler{Client: c, applier: newApplier(c, c)}
 	apply := func() *coreScope {
 		t.Helper()

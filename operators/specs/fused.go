@@ -27,7 +27,7 @@ func ControlPlaneName(core *api.Core5G) string {
 	return FunctionObjectName(core.Name, api.FunctionControlPlane)
 }
 
-// ControlPlane builds the pod of the layout Fused. shards are the Services of SMFSet.Services, as the API server has them.
+// ControlPlane builds the pod of the layout Fused. shards are the Services of SMFSet.Services, as the API server has them: they are not part of what is made.
 func ControlPlane(core *api.Core5G, p Platform, shards []*corev1.Service) FunctionObjects {
 	w := functionWorkload(core, p, api.FunctionControlPlane)
 	w.labels = ControlPlaneLabels(core)
@@ -53,7 +53,7 @@ func ControlPlane(core *api.Core5G, p Platform, shards []*corev1.Service) Functi
 	w.liveness = httpProbe("/healthz", PortHealth, 20)
 	w.resources = requests("100m", "192Mi", "4Gi")
 	w.grace = 30 // shards are given up, and gNBs are told
-	o := w.objects(append([]*corev1.Service{n2Service(w), w.service(servicePort(portNameMetrics, PortMetrics, corev1.ProtocolTCP))}, shards...)...)
+	o := w.objects(n2Service(w), w.service(servicePort(portNameMetrics, PortMetrics, corev1.ProtocolTCP)))
 	o.Budget = w.budget()
 	return o
 }

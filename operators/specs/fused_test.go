@@ -25,10 +25,12 @@ func makeFusedCore() *api.Core5G {
 func fusedObjects() []client.Object {
 	core := makeFusedCore()
 	services := SMFSet{Core: core}.Services()
+	var out []client.Object
 	for i, s := range services {
 		s.Spec.ClusterIP = fmt.Sprintf("10.96.1.%d", 20+i)
+		out = append(out, s)
 	}
-	return append(ControlPlane(core, platform, services).all(), ControlPlanePolicy(core), networkPolicy(core, componentUPF))
+	return append(append(out, ControlPlane(core, platform, services).all()...), ControlPlanePolicy(core), networkPolicy(core, componentUPF))
 }
 
 // A core that changes its layout keeps what gNBs, units and records know it by, and leaves everything else of the layout before.
@@ -64,7 +66,7 @@ func TestWhatAChangeOfTheLayoutLeaves(t *testing.T) {
 		}
 	}
 	kept := ControlPlane(fused, platform, SMFSet{Core: fused}.Services())
-	for _, s := range kept.Services {
+	for _, s := range append(kept.Services, SMFSet{Core: fused}.Services()...) {
 		if rest[fmt.Sprintf("%T %s", s, s.Name)] {
 			t.Errorf("Service %s is taken away, and made", s.Name)
 		}
