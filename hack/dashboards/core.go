@@ -135,7 +135,7 @@ func Core() Dashboard {
 				{Title: "Requests between functions", Kind: Lines, Width: 8, Unit: "reqps",
 					About: "On the service based interfaces, by who asks; the names of services are those of who asks.",
 					Queries: []Query{
-						{`sum by (component, service) (rate(core5g_sbi_calls_total{namespace="$namespace"}[$__rate_interval]))`, "{{component}} to {{service}}"},
+						{`sum by (component, part, service) (rate(core5g_sbi_calls_total{namespace="$namespace"}[$__rate_interval]))`, "{{component}} {{part}} to {{service}}"},
 						{`sum by (component, target_service_name) (rate(free5gc_sbi_outbound_request_total{namespace="$namespace"}[$__rate_interval]))`, "{{component}} to {{target_service_name}}"},
 					}},
 				{Title: "CPU", Kind: Lines, Width: 8, Unit: "none",
