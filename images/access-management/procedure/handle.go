@@ -40,28 +40,17 @@ func (t *turn) withoutUE(e Event) {
 	switch e := e.(type) {
 	case Initial:
 		t.initial(e)
-	case Transfer:
-		t.reply(e.From, noContext)
-	case Locate:
-		t.reply(e.From, noContext)
-	case Watch:
-		t.reply(e.From, noContext)
-	case Rewatch:
-		t.reply(e.From, noWatch)
-	case Unwatch:
-		t.reply(e.From, noWatch)
-	case Lend:
-		t.reply(e.From, noContext)
-	case LeftFor:
-		t.reply(e.From, noContext)
-	case PolicyChanged:
-		t.reply(e.From, noContext)
-	case End: // it has
-		t.reply(e.From, Ended{})
 	case FromAccess:
 		t.unknownAt(e)
+	case End: // it has
+		t.reply(e.From, Ended{})
+	case Rewatch, Unwatch:
+		t.reply(From(e), noWatch)
 	default:
-		t.out.Refused = "there is no UE"
+		if From(e) == 0 {
+			t.out.Refused = "there is no UE"
+		}
+		t.reply(From(e), noContext)
 	}
 }
 
