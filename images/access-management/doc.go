@@ -56,7 +56,8 @@
 // What a gNB has said of itself in NG Setup and configuration updates (record.GNB: tracking areas, PLMNs, slices, DRX) is worked out by a worker
 // (procedure.HandleGNB) and kept by the association's terminator, as octets that it does not read; it tells them every worker that connects. So all
 // workers know all gNBs, for slice selection, registration areas, paging and handover, no store is asked, and what is known of a gNB ends with its
-// association.
+// association. What it has heard of the AMF is noted there, too: an AMF Configuration Update that was lost, since the shard has moved just then, the next
+// holder repeats (runner/announce.go).
 //
 // # Order
 //

@@ -1,7 +1,10 @@
 package procedure
 
 import (
+	"fmt"
+	"hash/fnv"
 	"slices"
+	"time"
 
 	"core5g.dev/core5g/images/access-management/n2"
 	"core5g.dev/core5g/images/access-management/record"
@@ -12,7 +15,7 @@ import (
 //
 //	8.7.1  NG Setup                       setup: refused where no PLMN, tracking area, or slice is in common
 //	8.7.2  RAN Configuration Update       reconfigure
-//	8.7.3  AMF Configuration Update       Announce: what has changed of the Settings
+//	8.7.3  AMF Configuration Update       Announce: the Settings are others than it has heard of
 //	8.7.4  NG Reset                       reset: all UEs of the association, or those that are named, are lost
 //	8.8    RAN Configuration Transfer     relayed to the gNB that it names
 //
@@ -29,6 +32,9 @@ type GNBOutput struct {
 	Reset []n2.UEConnection
 	// SetUp: the gNB has set itself up. UEs that wait for it since another association was lost are kept, where GNB.Retains, or lost.
 	SetUp bool
+	// Taken: it has taken the AMF Configuration Update that it was sent. Refused, it is not sent it again for that long.
+	Taken bool
+	Wait  time.Duration
 	// Relay is for the gNB Target.
 	Relay  n2.Message
 	Target string
@@ -53,7 +59,11 @@ func HandleGNB(s *Settings, g *record.GNB, kept bool, m n2.Message) GNBOutput {
 		return reconfigure(s, g, m)
 	case *n2.UplinkRANConfigurationTransfer:
 		return relay(g, m)
-	case *n2.ErrorIndication, *n2.AMFConfigurationUpdateAcknowledge, *n2.AMFConfigurationUpdateFailure, *n2.NGResetAcknowledge:
+	case *n2.AMFConfigurationUpdateAcknowledge:
+		return GNBOutput{GNB: g, Taken: true}
+	case *n2.AMFConfigurationUpdateFailure:
+		return GNBOutput{GNB: g, Wait: waits[m.Wait], Refused: "the gNB refuses an AMF Configuration Update: " + m.Cause.String()}
+	case *n2.ErrorIndication, *n2.NGResetAcknowledge:
 		return GNBOutput{GNB: g}
 	}
 	return GNBOutput{GNB: g, Refused: "no message of a gNB", Answer: &n2.ErrorIndication{Cause: cause(ngapcause.MessageNotCompatibleWithReceiver)}}
@@ -71,7 +81,7 @@ func setup(s *Settings, g *record.GNB, kept bool, m *n2.NGSetupRequest) GNBOutpu
 	}
 	is := &record.GNB{
 		PLMN: plmnText(m.Node.PLMN), ID: m.Node.ID, Bits: m.Node.Bits, Name: nameOf(m.Name, m.Extended), Areas: areasOf(m.TAs), DRX: drxFrames(m.DRX),
-		Retains: m.Retention && kept,
+		Retains: m.Retention && kept, Told: s.announced(),
 	}
 	answer := &n2.NGSetupResponse{Name: s.Name, Capacity: s.Capacity, Retention: is.Retains}
 	answer.GUAMIs, answer.PLMNs = s.served()
@@ -177,28 +187,34 @@ func relay(g *record.GNB, m *n2.UplinkRANConfigurationTransfer) GNBOutput {
 	}
 }
 
-// Announce is what gNBs are told where the Settings have changed (TS 38.413 8.7.3); nil: nothing that they know of.
-func Announce(was, is *Settings) n2.Message {
-	out := &n2.AMFConfigurationUpdate{}
-	changed := false
-	if was.Name != is.Name {
-		out.Name, changed = is.Name, true
+// announced is a digest of what gNBs hear of the AMF, never 0.
+func (s *Settings) announced() uint32 {
+	h := fnv.New32a()
+	fmt.Fprint(h, s.Name, "\x00", s.Capacity)
+	guamis, plmns := s.served()
+	fmt.Fprint(h, guamis, plmns)
+	return h.Sum32() | 1
+}
+
+// Announce is what a gNB is to hear, and the digest of it (record.GNB.Told), where the Settings are others than it has heard of (TS 38.413 8.7.3); nil: they
+// are not. It is all of it, whatever has changed: who tells it may be another than who has told it before.
+func Announce(s *Settings, g *record.GNB) (n2.Message, uint32) {
+	told := s.announced()
+	if g.Told == told {
+		return nil, told
 	}
-	guamis, plmns := is.served()
-	oldGUAMIs, oldPLMNs := was.served()
-	if !slices.Equal(guamis, oldGUAMIs) {
-		out.GUAMIs, changed = guamis, true
-	}
-	if was.Capacity != is.Capacity {
-		out.Capacity, changed = &is.Capacity, true
-	}
-	if !slices.EqualFunc(plmns, oldPLMNs, func(a, b n2.PLMNSlices) bool { return a.PLMN == b.PLMN && slices.Equal(a.Slices, b.Slices) }) {
-		out.PLMNs, changed = plmns, true
-	}
-	if !changed {
-		return nil
-	}
-	return out
+	out := &n2.AMFConfigurationUpdate{Name: s.Name, Capacity: &s.Capacity}
+	out.GUAMIs, out.PLMNs = s.served()
+	return out, told
+}
+
+// AnnounceAgain is how long a gNB may take to answer before it hears it again.
+const AnnounceAgain = 10 * time.Second
+
+// waits as they are said (TS 38.413 9.3.1.56).
+var waits = map[n2.TimeToWait]time.Duration{
+	n2.WaitNotSaid: 6 * AnnounceAgain, n2.Wait1s: time.Second, n2.Wait2s: 2 * time.Second, n2.Wait5s: 5 * time.Second, n2.Wait10s: 10 * time.Second,
+	n2.Wait20s: 20 * time.Second, n2.Wait60s: time.Minute,
 }
 
 // Leaving is what gNBs are told before an AMF of the set goes (TS 38.413 8.7.5, planned removal): UEs are spread over the others as they come.

@@ -89,18 +89,46 @@ func TestGNB(t *testing.T) {
 }
 
 func TestAnnounce(t *testing.T) {
-	was := &Settings{Name: "AMF", PLMNs: []PLMN{{PLMN: "20893", Slices: []record.Slice{eMBB}}}}
-	same, slice, name := *was, *was, *was
-	slice.PLMNs = []PLMN{{PLMN: "20893", Slices: []record.Slice{eMBB, ioT}}}
-	name.Name = "another"
-	if m := Announce(was, &same); m != nil {
-		t.Errorf("nothing has changed, and %v is told", m)
+	was := &Settings{Name: "AMF", Capacity: 255, PLMNs: []PLMN{{PLMN: "20893", Slices: []record.Slice{eMBB}}}}
+	set := HandleGNB(was, nil, false, setupOf("20893", 1, eMBB)).GNB
+	update := func(s *Settings) *n2.AMFConfigurationUpdate {
+		guamis, plmns := s.served()
+		return &n2.AMFConfigurationUpdate{Name: s.Name, Capacity: &s.Capacity, GUAMIs: guamis, PLMNs: plmns}
 	}
-	if diff := cmp.Diff(&n2.AMFConfigurationUpdate{PLMNs: []n2.PLMNSlices{{PLMN: plmnOf("20893"), Slices: []n2.SNSSAI{{SST: 1}, {SST: 2, SD: 7, HasSD: true}}}}}, Announce(was, &slice)); diff != "" {
-		t.Errorf("a slice (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(&n2.AMFConfigurationUpdate{Name: "another"}, Announce(was, &name)); diff != "" {
-		t.Errorf("a name (-want +got):\n%s", diff)
+	for name, c := range map[string]struct {
+		change func(*Settings)
+		told   func(*record.GNB)
+		tells  bool
+	}{
+		"as it has heard":                       {},
+		"what it does not hear":                 {change: func(s *Settings) { s.FullName, s.Voice = "world", true }},
+		"another name":                          {change: func(s *Settings) { s.Name = "another" }, tells: true},
+		"another capacity":                      {change: func(s *Settings) { s.Capacity = 1 }, tells: true},
+		"a slice more":                          {change: func(s *Settings) { s.PLMNs = []PLMN{{PLMN: "20893", Slices: []record.Slice{eMBB, ioT}}} }, tells: true},
+		"another pointer":                       {change: func(s *Settings) { s.Pointer = 3 }, tells: true},
+		"nobody has noted what it has heard of": {told: func(g *record.GNB) { g.Told = 0 }, tells: true},
+	} {
+		is, g := *was, *set
+		if c.change != nil {
+			c.change(&is)
+		}
+		if c.told != nil {
+			c.told(&g)
+		}
+		m, told := Announce(&is, &g)
+		if !c.tells {
+			if m != nil {
+				t.Errorf("%s: %v is told", name, m)
+			}
+			continue
+		}
+		if diff := cmp.Diff(n2.Message(update(&is)), m); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		g.Told = told
+		if m, _ := Announce(&is, &g); m != nil {
+			t.Errorf("%s: it is told a second time", name)
+		}
 	}
 }
 

@@ -25,6 +25,10 @@ type GNB struct {
 	Association uint64 `cbor:"8,keyasint"`
 	// Retains: it has kept its UE contexts over its NG Setup, and the AMF has, too (UE Retention Information).
 	Retains bool `cbor:"9,keyasint,omitempty"`
+	// Told is a digest of what it has heard of the AMF (NG Setup Response, AMF Configuration Update); 0: nobody has noted it.
+	Told uint32 `cbor:"10,keyasint,omitempty"`
+	// Lead is the shard that does what concerns it; 0 in a record of a program that did not note it.
+	Lead uint16 `cbor:"12,keyasint,omitempty"`
 }
 
 // Tracking is a tracking area that a gNB supports, with the PLMNs that are broadcast in it.

@@ -23,4 +23,5 @@
 //	losses.go    associations, and their ends          takeover.go  one UE, one record
 //	numbers.go   AMF UE NGAP IDs, 5G-TMSIs             start.go     what a new holder does first, and what is due
 //	walk.go      events for all UEs of a group         cache.go     what is in memory
+//	announce.go  what gNBs hear of the AMF
 package runner

@@ -13,14 +13,15 @@ import (
 // fromGNB: what concerns a gNB rather than a UE. UEs that are lost by it are, before it is answered; those of other shards are lost there, from the same
 // message (link.Share). UEs whose connections came behind it (record.Attachment.Since) are not of those, however late it is.
 func (r *Runner) fromGNB(at record.Attachment, d *link.Deliver, m n2.Message, done func()) {
-	g := r.w.GNB(at.Terminator, at.Association)
+	g := r.gnb(at)
 	out := procedure.HandleGNB(r.w.Settings(), g, r.retains(g, d, m), m)
 	if out.Refused != "" {
 		r.log.Warn("a gNB is refused", "association", at.Association, "message", m.Kind().String(), "why", out.Refused)
 	}
+	r.announcedTo(at, &out)
 	answer := func() {
 		if !d.Shared {
-			r.answerGNB(at, g, out)
+			r.answerGNB(at, out)
 		}
 		done()
 	}
@@ -30,7 +31,7 @@ func (r *Runner) fromGNB(at record.Attachment, d *link.Deliver, m n2.Message, do
 		return
 	}
 	if out.SetUp && !d.Shared { // all shards are to think the same of it
-		r.rememberGNB(at, g, out)
+		r.rememberGNB(at, out.GNB)
 	}
 	if !d.Shared && r.may() {
 		r.w.Post(at.Terminator, &link.Share{Number: d.Number})
@@ -73,14 +74,27 @@ func named(list []n2.UEConnection, a *record.Attachment) bool {
 	})
 }
 
+// gnb of an association, as its terminator has it, or will have it in a moment: one that says several things at once has said all of them.
+func (r *Runner) gnb(at record.Attachment) *record.GNB {
+	g := r.w.GNB(at.Terminator, at.Association)
+	if said := r.said[associationOf(&at)]; g != nil && said != nil {
+		return said
+	}
+	return g
+}
+
 // rememberGNB has its terminator remember what a gNB is now.
-func (r *Runner) rememberGNB(at record.Attachment, was *record.GNB, out procedure.GNBOutput) {
-	if out.GNB == nil {
+func (r *Runner) rememberGNB(at record.Attachment, g *record.GNB) {
+	if g == nil {
 		return
 	}
-	is := *out.GNB // others read it
-	is.Terminator, is.Association = at.Terminator, at.Association
-	if was != nil && reflect.DeepEqual(*was, is) || !r.may() {
+	is, was := *g, r.w.GNB(at.Terminator, at.Association) // others read it
+	is.Terminator, is.Association, is.Lead = at.Terminator, at.Association, r.shard
+	if !r.may() {
+		return
+	}
+	r.said[associationOf(&at)] = &is
+	if was != nil && reflect.DeepEqual(*was, is) {
 		return
 	}
 	octets, err := is.Encode()
@@ -92,9 +106,9 @@ func (r *Runner) rememberGNB(at record.Attachment, was *record.GNB, out procedur
 }
 
 // answerGNB, and have its terminator remember what it is now, where that was not done before.
-func (r *Runner) answerGNB(at record.Attachment, was *record.GNB, out procedure.GNBOutput) {
+func (r *Runner) answerGNB(at record.Attachment, out procedure.GNBOutput) {
 	if !out.SetUp {
-		r.rememberGNB(at, was, out)
+		r.rememberGNB(at, out.GNB)
 	}
 	var list []procedure.Effect
 	if out.Answer != nil {

@@ -128,6 +128,8 @@ func (r *Runner) lookAt(a association) {
 // lose an association, with all UEs on it.
 func (r *Runner) lose(a association, why string) {
 	delete(r.warned, a)
+	delete(r.announced, a)
+	delete(r.said, a)
 	if r.losing[a] {
 		return
 	}

@@ -48,6 +48,8 @@ type Runner struct {
 	losing             map[association]bool
 	gnbs               map[association]string    // whose they are, as far as UEs on them were seen
 	warned             map[association]time.Time // of messages that are not as they should be
+	announced          map[association]announcement
+	said               map[association]*record.GNB // what this runner has had remembered of gNBs
 	sends              sends
 	gave               map[string]time.Time // UEs that were given up, by key: nothing is done for them until then
 }
@@ -96,8 +98,8 @@ func New(c Config) *Runner {
 		ues: map[string]*ue{}, attached: map[uint64]*ue{}, temporaries: map[uint32]*ue{}, finding: map[sessionstore.Index][]queued{}, left: map[string]bool{},
 		cache: cache{most: cmp.Or(c.Cached, defaultCached)}, mostStrangers: cmp.Or(c.Strangers, defaultStrangers),
 		associations: map[association]bool{}, noting: map[association][]func(){}, losing: map[association]bool{}, gnbs: map[association]string{},
-		warned: map[association]time.Time{},
-		sends:  sends{last: c.Writer, sent: map[uint64]procedure.Send{}}, gave: map[string]time.Time{},
+		warned: map[association]time.Time{}, announced: map[association]announcement{}, said: map[association]*record.GNB{},
+		sends: sends{last: c.Writer, sent: map[uint64]procedure.Send{}}, gave: map[string]time.Time{},
 	}
 }
 

@@ -56,6 +56,7 @@ func (r *Runner) begin() {
 			f()
 		}
 	}
+	r.announceOn()
 }
 
 func shardKey(shard string) string { return "shard/" + shard }
@@ -142,9 +143,10 @@ func (r *Runner) proveAll() {
 	})
 }
 
-// Configured: the Settings are others than before, and every UE hears so.
+// Configured: the Settings are others than before, and every gNB and every UE hears so.
 func (r *Runner) Configured() {
 	r.once(func() {
+		r.announce()
 		r.walk(UEGroup(r.shard), func(*record.UE) []procedure.Event { return []procedure.Event{procedure.SettingsChanged{}} }, func() {})
 	})
 }

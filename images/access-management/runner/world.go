@@ -37,6 +37,8 @@ type World interface {
 	// GNB of an association, and the one of a name (record.GNBName); nil: none is known.
 	GNB(terminator string, association uint64) *record.GNB
 	Find(name string) *record.GNB
+	// GNBs of all associations that there are now, as far as they were set up, each time in the same order where nothing has changed.
+	GNBs() []*record.GNB
 	// Lost is when the last association of the gNB of that name was lost; false: that is not known, or long ago.
 	Lost(name string) (time.Time, bool)
 	// Near are the gNBs that have a tracking area of those, each once.

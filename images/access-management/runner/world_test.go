@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +23,7 @@ import (
 	"core5g.dev/core5g/images/access-management/terminator"
 	"core5g.dev/core5g/images/nf/sessionstore"
 	"core5g.dev/core5g/images/nf/sessionstore/memory"
+	"core5g.dev/core5g/images/ngapcause"
 )
 
 const (
@@ -115,6 +118,8 @@ func newNetwork(t *testing.T) *network {
 		PLMN: "20893", ID: 1, Bits: 24, Name: "roof", Terminator: termName, Association: gnbAt, DRX: 128,
 		Areas: []record.Tracking{{TAC: 1, Broadcast: []record.Broadcast{{PLMN: "20893", Slices: []record.Slice{{SST: 1}}}}}},
 	}
+	n.nodes[gnbAt].Lead = 1
+	_, n.nodes[gnbAt].Told = procedure.Announce(n.settings, n.nodes[gnbAt])
 	n.phone = &phone{network: n}
 	return n
 }
@@ -337,7 +342,13 @@ func (n *network) newest() (g *record.GNB) {
 func (h *holder) GNB(_ string, a uint64) *record.GNB { return h.nodes[a] }
 func (h *holder) Find(string) *record.GNB            { return h.newest() }
 func (h *holder) Lost(string) (time.Time, bool)      { return h.lost, !h.lost.IsZero() }
-func (h *holder) Near(record.Area) []*record.GNB     { return []*record.GNB{h.newest()} }
+func (h *holder) GNBs() (out []*record.GNB) {
+	for _, a := range slices.Sorted(maps.Keys(h.nodes)) {
+		out = append(out, h.nodes[a])
+	}
+	return out
+}
+func (h *holder) Near(record.Area) []*record.GNB { return []*record.GNB{h.newest()} }
 
 func (n *network) holderOf(shard uint16) *holder {
 	for _, h := range n.holders {
@@ -441,7 +452,10 @@ func (w n2World) Now() time.Time            { return w.now }
 type phone struct {
 	*network
 	// silent: it does not answer.
-	silent          bool
+	silent bool
+	// announced are AMF Configuration Updates, in their order, which the gNB refuses.
+	announced       []*n2.AMFConfigurationUpdate
+	refuses         bool
 	ran             uint32
 	amf             n2.AMFUEID
 	key             []byte
@@ -517,10 +531,20 @@ func (p *phone) take(b []byte) {
 		p.t.Fatal(fault)
 	}
 	p.log = append(p.log, words(m))
+	update, announced := m.(*n2.AMFConfigurationUpdate)
+	if announced {
+		p.announced = append(p.announced, update)
+	}
 	if p.silent {
 		return
 	}
 	switch m := m.(type) {
+	case *n2.AMFConfigurationUpdate:
+		if p.refuses {
+			p.says(&n2.AMFConfigurationUpdateFailure{Cause: ngapcause.MiscUnspecified})
+			return
+		}
+		p.says(&n2.AMFConfigurationUpdateAcknowledge{})
 	case *n2.DownlinkNASTransport:
 		if uint32(m.UE.RAN) == p.ran {
 			p.amf = m.UE.AMF

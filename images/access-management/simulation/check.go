@@ -191,6 +191,9 @@ func (w *world) agree() error {
 		return fmt.Errorf("%s is not heard of, and registered still", u.name)
 	}
 	for _, g := range w.gnbs {
+		if g.amf != w.settings.Name {
+			return fmt.Errorf("%s knows the AMF as %q, and it is %q", g.name(), g.amf, w.settings.Name)
+		}
 		for _, c := range g.ordered() {
 			return fmt.Errorf("%s has a connection %d of %s for ever", g.name(), c.ran, c.ue.name)
 		}

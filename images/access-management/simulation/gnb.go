@@ -29,6 +29,7 @@ type gnb struct {
 	association *association
 	ready       bool
 	setups      int
+	amf         string // what the AMF is called, as it has heard
 	ran         uint32
 	made        int // tunnels
 	conns       map[uint32]*conn
@@ -280,6 +281,11 @@ func (g *gnb) take(stream uint16, b []byte) {
 	case *n2.ErrorIndication:
 		g.errorIndication(m)
 	case *n2.AMFConfigurationUpdate:
+		if g.w.faults && g.w.Chance(8) {
+			g.put(&n2.AMFConfigurationUpdateFailure{Cause: ngapcause.MiscUnspecified, Wait: n2.Wait5s})
+			return
+		}
+		g.amf = m.Name
 		g.put(&n2.AMFConfigurationUpdateAcknowledge{})
 	case *n2.NGResetAcknowledge, *n2.RANConfigurationUpdateAcknowledge, *n2.AMFStatusIndication:
 	case *n2.UEContextReleaseCommand:
@@ -297,7 +303,7 @@ func (g *gnb) take(stream uint16, b []byte) {
 }
 
 func (g *gnb) setUpDone(m *n2.NGSetupResponse) {
-	g.ready = true
+	g.ready, g.amf = true, m.Name
 	if !m.Retention {
 		g.dropAll()
 	}

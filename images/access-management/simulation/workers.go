@@ -31,10 +31,12 @@ func (w *world) shardNames() (names []string) {
 // pod is a worker.
 type pod struct {
 	*worlds.Pod
-	w     *world
-	held  map[string]*holding
-	wires map[string]*wire // by the terminator's slot
-	nodes map[string]*record.GNB
+	w *world
+	// settings as it has read them.
+	settings *procedure.Settings
+	held     map[string]*holding
+	wires    map[string]*wire // by the terminator's slot
+	nodes    map[string]*record.GNB
 	// bereft are gNBs that have lost an association, and when.
 	bereft map[string]time.Time
 	// waits is what came while the pod stood still, in its order.
@@ -57,8 +59,16 @@ func (w *world) newPod(name string) *pod {
 
 func (p *pod) Started() {
 	p.held, p.wires, p.nodes, p.bereft, p.waits = map[string]*holding{}, map[string]*wire{}, map[string]*record.GNB{}, map[string]time.Time{}, nil
+	p.settings = p.w.settings
 	for _, e := range p.w.ends {
 		p.again(e)
+	}
+}
+
+func (p *pod) configured() {
+	p.settings = p.w.settings
+	for _, r := range p.runners() {
+		r.Configured()
 	}
 }
 
@@ -259,7 +269,7 @@ func (v *view) After(d time.Duration, f func()) {
 	v.pod.w.After(d, func() { v.in(f) })
 }
 func (v *view) May() bool                     { return v.pod.Life == v.life && v.pod.May(v.held.lease) }
-func (v *view) Settings() *procedure.Settings { return v.pod.w.settings }
+func (v *view) Settings() *procedure.Settings { return v.pod.settings }
 
 func (v *view) Random(b []byte) {
 	for n := range b {
@@ -340,8 +350,8 @@ func (v *view) GNB(terminator string, association uint64) *record.GNB {
 	return v.pod.nodes[nodeKey(terminator, association)]
 }
 
-// gnbs that there are, in a fixed order.
-func (v *view) gnbs() (out []*record.GNB) {
+// GNBs that there are, in a fixed order.
+func (v *view) GNBs() (out []*record.GNB) {
 	if v.pod.Life != v.life {
 		return nil
 	}
@@ -360,7 +370,7 @@ func (v *view) gnbs() (out []*record.GNB) {
 }
 
 func (v *view) Find(name string) *record.GNB {
-	for _, g := range v.gnbs() {
+	for _, g := range v.GNBs() {
 		if g.Key() == name {
 			return g
 		}
@@ -374,7 +384,7 @@ func (v *view) Lost(name string) (time.Time, bool) {
 }
 
 func (v *view) Near(area record.Area) (out []*record.GNB) {
-	for _, g := range v.gnbs() {
+	for _, g := range v.GNBs() {
 		if slices.ContainsFunc(g.TACs(area.PLMN), func(tac uint32) bool { return slices.Contains(area.TACs, tac) }) {
 			out = append(out, g)
 		}

@@ -185,14 +185,12 @@ func (w *world) misfortune() {
 func (w *world) configure() {
 	is := *w.settings
 	is.FullName = []string{"", "world", "another world"}[w.Rand.IntN(3)]
-	w.Note("the network is called %q", is.FullName)
+	is.Name = []string{"AMF", "another AMF"}[w.Rand.IntN(2)]
+	w.Note("the network is called %q, its AMF %q", is.FullName, is.Name)
 	w.settings = &is
-	for _, p := range w.pods {
-		if p.Alive {
-			for _, r := range p.runners() {
-				r.Configured()
-			}
-		}
+	for _, p := range w.pods { // each reads it in its time
+		life := p.Life
+		w.Soon(time.Millisecond, 2*time.Second, func() { p.In(life, p.configured) })
 	}
 }
 

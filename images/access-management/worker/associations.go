@@ -203,6 +203,26 @@ func (l *links) nodes(like func(*record.GNB) bool) map[string]*record.GNB {
 	return out
 }
 
+// gnbs of all associations that can be reached now, those of a terminator by their numbers.
+func (l *links) gnbs() (out []*record.GNB) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, x := range l.lives {
+		if x.conn == nil {
+			continue
+		}
+		for _, a := range x.associations {
+			if a.node != nil {
+				out = append(out, a.node)
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b *record.GNB) int {
+		return cmp.Or(cmp.Compare(a.Terminator, b.Terminator), cmp.Compare(a.Association, b.Association))
+	})
+	return out
+}
+
 // find the gNB of a name; nil: there is none.
 func (l *links) find(name string) *record.GNB {
 	l.mu.Lock()

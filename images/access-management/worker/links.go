@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"core5g.dev/core5g/images/access-management/link"
-	"core5g.dev/core5g/images/access-management/n2"
 )
 
 // links are the pod's connections to N2 terminators, one to each address, made again when they break. What a worker holds it says on each before anything
@@ -300,40 +299,6 @@ func (l *links) heardAny() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.heard
-}
-
-// announce something to all gNBs, each by the holder of one shard.
-func (l *links) announce(m n2.Message) {
-	octets, err := n2.Write(m)
-	if err != nil {
-		l.pod.Log.Error("what gNBs are to hear cannot be written", "err", err)
-		return
-	}
-	type to struct {
-		terminator  string
-		association uint64
-	}
-	var list []to
-	l.mu.Lock()
-	for name, x := range l.lives {
-		for number, a := range x.associations {
-			if x.conn != nil && a.node != nil {
-				list = append(list, to{name, number})
-			}
-		}
-	}
-	l.mu.Unlock()
-	for _, to := range list {
-		s := l.pod.shard(uint16(to.association%uint64(l.pod.Shards)) + 1)
-		if s == nil {
-			continue
-		}
-		s.loop.Post(func() {
-			if s.May() {
-				l.post(to.terminator, &link.Send{Shard: s.number, Epoch: s.lease.Epoch, Association: to.association, Message: octets})
-			}
-		})
-	}
 }
 
 // session is a connection, from its Hello to its end.

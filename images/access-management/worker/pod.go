@@ -147,15 +147,9 @@ func (p *Pod) Run(ctx context.Context) {
 func (p *Pod) Configure(s *procedure.Settings) {
 	p.settling.Lock()
 	defer p.settling.Unlock()
-	was := p.settings.Swap(s)
+	p.settings.Store(s)
 	for _, held := range p.all() {
 		held.loop.Post(held.runner.Configured)
-	}
-	if was == nil {
-		return
-	}
-	if m := procedure.Announce(was, s); m != nil {
-		p.links.announce(m)
 	}
 }
 

@@ -126,6 +126,9 @@ func (s *Shard) GNB(terminator string, association uint64) *record.GNB {
 // Find implements runner.World.
 func (s *Shard) Find(name string) *record.GNB { return s.pod.links.find(name) }
 
+// GNBs implements runner.World.
+func (s *Shard) GNBs() []*record.GNB { return s.pod.links.gnbs() }
+
 // Lost implements runner.World.
 func (s *Shard) Lost(name string) (time.Time, bool) { return s.pod.links.lost(name) }
 

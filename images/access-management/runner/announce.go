@@ -1,0 +1,91 @@
+package runner
+
+import (
+	"cmp"
+	"time"
+
+	"core5g.dev/core5g/images/access-management/procedure"
+	"core5g.dev/core5g/images/access-management/record"
+)
+
+// gNBs hear what changes of the AMF (TS 38.413 8.7.3). What one has heard is in its record, which its terminator keeps, and is looked at again and again: an
+// update that was lost, because the shard has moved just then, or the connection to the terminator, is repeated by whoever has the shard then. The shard that
+// does all that concerns the gNB tells it, since that one hears the answer, and only it writes the record.
+
+// announceEvery is how often gNBs are looked at.
+const announceEvery = 2 * time.Second
+
+// mostAnnounceWait is how long a gNB is left alone that never answers.
+const mostAnnounceWait = 10 * time.Minute
+
+// announcement is an update that a gNB was sent and has not answered.
+type announcement struct {
+	told  uint32
+	wait  time.Duration
+	again time.Time
+}
+
+func (r *Runner) announceOn() {
+	if r.stopped {
+		return
+	}
+	r.announce()
+	r.w.After(announceEvery, r.announceOn)
+}
+
+// announce to all gNBs that have heard of others. Those that are not there are looked at when they are back.
+func (r *Runner) announce() {
+	announced, said := r.announced, r.said
+	r.announced, r.said = map[association]announcement{}, map[association]*record.GNB{}
+	for _, g := range r.w.GNBs() {
+		if cmp.Or(g.Lead, 1) != r.shard {
+			continue
+		}
+		at := record.Attachment{Terminator: g.Terminator, Association: g.Association}
+		a := associationOf(&at)
+		if x, is := announced[a]; is {
+			r.announced[a] = x
+		}
+		if x := said[a]; x != nil {
+			r.said[a], g = x, x
+		}
+		r.announceTo(at, g)
+	}
+}
+
+// announceTo a gNB. Before it may have heard another thing, its record says that nobody knows what it has heard.
+func (r *Runner) announceTo(at record.Attachment, g *record.GNB) {
+	m, told := procedure.Announce(r.w.Settings(), g)
+	now, x := r.w.Now(), r.announced[associationOf(&at)]
+	if m == nil || now.Before(x.again) {
+		return
+	}
+	wait := min(max(2*x.wait, procedure.AnnounceAgain), mostAnnounceWait)
+	r.announced[associationOf(&at)] = announcement{told: told, wait: wait, again: now.Add(wait)}
+	if g.Told != 0 {
+		unsure := *g
+		unsure.Told = 0
+		r.rememberGNB(at, &unsure)
+	}
+	r.effects(nil, []procedure.Effect{procedure.Send{To: at, Message: m}})
+}
+
+// announcedTo: a gNB has answered, or said something else meanwhile. What has changed since it hears with the next look. An answer to what the holder before
+// has sent says nothing: nobody knows which it was.
+func (r *Runner) announcedTo(at record.Attachment, out *procedure.GNBOutput) {
+	a := associationOf(&at)
+	x, is := r.announced[a]
+	switch {
+	case !is || out.GNB == nil:
+	case out.SetUp:
+		delete(r.announced, a)
+	case out.Taken:
+		delete(r.announced, a)
+		g := *out.GNB // others read it
+		g.Told = x.told
+		out.GNB = &g
+	case out.Wait > 0:
+		x.again = r.w.Now().Add(max(x.wait, out.Wait))
+		r.announced[a] = x
+	}
+}
