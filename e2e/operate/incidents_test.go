@@ -127,7 +127,7 @@ func incidents() [][]*incident {
 		{
 			{
 				name: "the session store is killed, and its node is cordoned", cause: banish("session-store", cordoned, nil),
-				tells:  []tale{alert("Core5GSessionStoreDown"), alert("Core5GSMFShardUnheld")},
+				tells:  []tale{alert("Core5GSessionStoreDown"), alert("Core5GAMFShardUnheld"), alert("Core5GSMFShardUnheld")},
 				heal:   []remedy{{page: "Core5GFunctionDown", command: "kubectl uncordon", shown: cordoned}},
 				healed: coreReady,
 			},
