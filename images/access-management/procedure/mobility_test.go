@@ -152,6 +152,14 @@ func TestHandover(t *testing.T) {
 		{name: "the worker dies while the target is asked", from: twoSessions, acts: []act{required, preparing(1), dies, happens("a new holder", Resumed{}), preparing1Late}},
 		{name: "to a gNB that there is not", from: twoSessions, acts: []act{elsewhere(func(m *n2.HandoverRequired) { m.Target.Node.ID = 99 })}},
 		{name: "to a gNB whose ID is as long as no other", from: twoSessions, acts: []act{elsewhere(func(m *n2.HandoverRequired) { m.Target.Node.Bits = 22 })}},
+		{name: "to a gNB of another set: the UE stays, and registers where it goes by itself", from: twoSessions, acts: []act{
+			elsewhere(func(m *n2.HandoverRequired) { m.Target.Node.ID, m.Target.TAI.TAC = 99, 77 }), moved, packets,
+		}},
+		{name: "to a gNB of this set, in a tracking area that the network does not serve", from: func(tr *teller) {
+			twoSessions(tr)
+			tr.settings.PLMNs[0].TACs = []uint32{1, 2}
+		}, acts: []act{required}},
+		{name: "into another PLMN than is served", from: twoSessions, acts: []act{elsewhere(func(m *n2.HandoverRequired) { m.Target.TAI.PLMN = plmnOf("00101") })}},
 		{name: "into EPS", from: twoSessions, acts: []act{elsewhere(func(m *n2.HandoverRequired) { m.Type = n2.FiveGSToEPS })}},
 		{name: "without a session", from: registeredUE, acts: []act{required}},
 		{name: "a status without a handover", from: twoSessions, acts: []act{moved, cancels}},

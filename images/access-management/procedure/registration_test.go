@@ -67,6 +67,21 @@ func TestRegistration(t *testing.T) {
 				return tr.securityComplete(plain(tr.t, m))
 			}), recorded, subscribes, policed,
 		}},
+		{name: "asks for MICO mode, and where its LADNs are: neither is granted", acts: []act{
+			asksIn, vector, responds, confirms, nobodyElse,
+			says("UE: Security Mode Complete", func(tr *teller) []byte {
+				m := registers(n1.InitialRegistration, suci())
+				m.MICO, m.LADNs = &n1.MICO{AllRegistered: true}, &n1.DNNs{"factory"}
+				return tr.securityComplete(plain(tr.t, m))
+			}), recorded, subscribes, policed,
+		}},
+		{name: "asks for MICO mode, and where all LADNs are, as it moves: neither is granted, and it is paged as others", from: idleUE, acts: []act{
+			first("UE: mobility registration, MICO and LADN indication", gnb1, 2, 1, func(tr *teller) []byte {
+				m := registers(n1.MobilityRegistration, tr.guti())
+				m.MICO, m.LADNs, m.FollowOn, m.KeySet = &n1.MICO{}, &n1.DNNs{}, false, 0
+				return tr.says(m, n1.IntegrityProtected)
+			}), accepted, released, packets,
+		}},
 		{name: "EAP-AKA', in two rounds", acts: []act{
 			asksIn,
 			answers("AUSF: EAP-Request", func(n Number) Event {
