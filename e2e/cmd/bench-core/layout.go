@@ -106,7 +106,7 @@ func (c *core) unit() function {
 
 func (c *core) subscriberData() function {
 	f := function{name: "subscriber-data", pod: "subscriber-data-0", address: dataHost, program: "subscriber-data", services: []string{ausfService, udmService}, ready: true}
-	f.args = append(c.observed(&f), "-namespace", processes.Namespace, "-subscribers", c.file("subscribers.yaml"), "-listen", at(dataHost, sbiPort), "-nrf", "none",
+	f.args = append(c.observed(&f), "-namespace", processes.Namespace, "-pod", f.pod, "-subscribers", c.file("subscribers.yaml"), "-listen", at(dataHost, sbiPort), "-nrf", "none",
 		"-ausf", root(ausfService), "-udm", root(udmService), "-udr", root(udmService), "-nssf", root(udmService), "-withdraw")
 	return f
 }
