@@ -24,4 +24,5 @@
 //	numbers.go   AMF UE NGAP IDs, 5G-TMSIs             start.go     what a new holder does first, and what is due
 //	walk.go      events for all UEs of a group         cache.go     what is in memory
 //	announce.go  what gNBs hear of the AMF
+//	packed.go    UEs that are idle, as octets          sends.go     what was sent last
 package runner

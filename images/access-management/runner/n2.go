@@ -178,22 +178,6 @@ func identity(nas []byte) n1.Identity {
 	return nil
 }
 
-// sends are what was sent last: a NotSent names one of them. Numbers begin at random: what the pod has sent as the shard's holder before is not taken for ours.
-type sends struct {
-	last uint64
-	sent map[uint64]procedure.Send
-}
-
-// mostSends are remembered: more than a terminator has not said anything of.
-const mostSends = 4096
-
-func (s *sends) add(e procedure.Send) uint64 {
-	s.last++
-	s.sent[s.last] = e
-	delete(s.sent, s.last-mostSends)
-	return s.last
-}
-
 // send a message. One whose association is gone is not sent; one whose terminator is not heard may be lost on its way, as any is.
 func (r *Runner) send(u *ue, e procedure.Send) {
 	octets, err := n2.Write(e.Message)
@@ -214,7 +198,7 @@ func (r *Runner) send(u *ue, e procedure.Send) {
 		id = e.To.AMF
 	}
 	r.w.Post(e.To.Terminator, &link.Send{
-		Number: r.sends.add(e), Shard: r.shard, Epoch: r.lease.Epoch, Association: e.To.Association, UE: id, Message: octets,
+		Number: r.sends.add(e, r.w.Now()), Shard: r.shard, Epoch: r.lease.Epoch, Association: e.To.Association, UE: id, Message: octets,
 	})
 }
 
@@ -235,8 +219,7 @@ func (r *Runner) page(e procedure.Page) {
 var ErrSuperseded = errors.New("a terminator knows of another holder of the shard")
 
 func (r *Runner) notSent(f *link.NotSent) {
-	e, is := r.sends.sent[f.Number]
-	delete(r.sends.sent, f.Number)
+	e, is := r.sends.take(f.Number)
 	switch {
 	case r.stopped, !is:
 	case f.Fenced:

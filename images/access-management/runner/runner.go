@@ -99,7 +99,7 @@ func New(c Config) *Runner {
 		cache: cache{most: cmp.Or(c.Cached, defaultCached)}, mostStrangers: cmp.Or(c.Strangers, defaultStrangers),
 		associations: map[association]bool{}, noting: map[association][]func(){}, losing: map[association]bool{}, gnbs: map[association]string{},
 		warned: map[association]time.Time{}, announced: map[association]announcement{}, said: map[association]*record.GNB{},
-		sends: sends{last: c.Writer, sent: map[uint64]procedure.Send{}}, gave: map[string]time.Time{},
+		sends: sends{next: c.Writer + 1}, gave: map[string]time.Time{},
 	}
 }
 

@@ -182,7 +182,7 @@ func TestALeaseThatIsLost(t *testing.T) {
 			}
 		}, []string{"commit shard 1 phase 1 registration step 6: " + sessionstore.ErrFenced.Error(), "stopped: " + sessionstore.ErrFenced.Error()}},
 		"a terminator knows of another": {func(n *network, h *holder) {
-			h.runner.Took(termName, &link.NotSent{Number: h.runner.sends.last, Shard: 1, Fenced: true, Why: "shard 1 is not held"})
+			h.runner.Took(termName, &link.NotSent{Number: h.runner.sends.next - 1, Shard: 1, Fenced: true, Why: "shard 1 is not held"})
 		}, []string{"stopped: a terminator knows of another holder of the shard"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -212,7 +212,7 @@ func TestALeaseThatIsLost(t *testing.T) {
 // What a pod has sent as the shard's holder before, and what became of it, is not the next runner's.
 func TestWhatTheHolderBeforeHasSent(t *testing.T) {
 	n, h := registered(t)
-	was := h.runner.sends.last
+	was := h.runner.sends.next - 1
 	h.die()
 	next := n.hold(1)
 	n.phone.says(&n2.UplinkNASTransport{UE: n2.UEIDs{AMF: n.phone.amf, RAN: n2.RANUEID(n.phone.ran)}, NAS: []byte{0x7e}, Location: n.phone.location()})
@@ -232,14 +232,14 @@ func TestWhatTheHolderBeforeHasSent(t *testing.T) {
 // A gNB that takes nothing has not lost its UEs, whose association is there.
 func TestAGNBThatTakesNothing(t *testing.T) {
 	n, h := registered(t)
-	h.runner.Took(termName, &link.NotSent{Number: h.runner.sends.last, Shard: 1, Why: "the gNB takes nothing: too many messages wait for it"})
+	h.runner.Took(termName, &link.NotSent{Number: h.runner.sends.next - 1, Shard: 1, Why: "the gNB takes nothing: too many messages wait for it"})
 	n.settle()
 	if rec := n.kept(); rec.N2 == nil || rec.N2.Lost || h.runner.Counts().NotSent != 1 {
 		t.Errorf("the UE is at %+v, %d messages were not sent", rec.N2, h.runner.Counts().NotSent)
 	}
 	n.gone[gnbAt] = true
-	h.runner.sends.add(procedure.Send{To: *n.kept().N2})
-	h.runner.Took(termName, &link.NotSent{Number: h.runner.sends.last, Shard: 1, Why: "the association has ended"})
+	h.runner.sends.add(procedure.Send{To: *n.kept().N2}, n.now)
+	h.runner.Took(termName, &link.NotSent{Number: h.runner.sends.next - 1, Shard: 1, Why: "the association has ended"})
 	n.settle()
 	if rec := n.kept(); rec.N2 == nil || !rec.N2.Lost {
 		t.Errorf("the association has gone, and the UE is at %+v", rec.N2)

@@ -209,6 +209,7 @@ func (r *Runner) look() {
 		return
 	}
 	now, shard := r.w.Now(), r.lease.Shard
+	r.sends.forget(now)
 	r.w.Store(func(ctx context.Context, store sessionstore.Store) func() {
 		list, err := store.Due(ctx, shard, now.Add(lookEvery), most)
 		return func() {
@@ -256,7 +257,7 @@ func (r *Runner) timed(u *ue, name string, at time.Time) {
 
 // moved says that a time that was delivered is not the one that was said last.
 func (r *Runner) moved(u *ue, name string) bool {
-	said, known := u.times[name]
+	said, known := u.times.of(name)
 	return known && said.UnixMilli() != u.due[name].UnixMilli()
 }
 

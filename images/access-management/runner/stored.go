@@ -158,7 +158,7 @@ func (r *Runner) change(u *ue, due map[string]time.Time) (*sessionstore.Change, 
 		}
 	}
 	if u.fresh { // its times were in memory alone, and what the store has are another life's
-		due = u.times
+		due = u.times.all()
 	}
 	switch {
 	case is.record == nil && !was.exists(), is.record != nil && was.exists() && !u.fresh && len(due) == 0 && slices.Equal(was.octets, is.octets):

@@ -22,6 +22,9 @@ type ue struct {
 	loading, writing, wanted, dead bool
 	// opened: it was read, and not taken up yet.
 	opened bool
+	// packed: there is no record in memory, but stored.octets, and these 5G-TMSIs (packed.go).
+	packed bool
+	tmsis  [2]uint32
 	// taken is what it has taken over, until that is its own.
 	taken *procedure.Named
 	// naming is the last question who else it is: earlier ones are not asked on.
@@ -36,7 +39,8 @@ type ue struct {
 	queue, late []queued
 	// due are times that were delivered and are not written as seen yet, times what was said of them in this life: a time that was moved while it came is
 	// not one.
-	due, times map[string]time.Time
+	due   map[string]time.Time
+	times times
 	// loaded are told when it is, watchers when nothing waits any more.
 	loaded, watchers []func(error)
 	older, newer     *ue // in the cache
@@ -266,7 +270,7 @@ func (r *Runner) unname(u *ue) {
 			delete(r.attached, a.AMF)
 		}
 	}
-	for _, t := range temporaries(u.state.Record) {
+	for _, t := range u.temporaries() {
 		if r.temporaries[t] == u {
 			delete(r.temporaries, t)
 		}
@@ -353,6 +357,9 @@ func (r *Runner) pump(u *ue) {
 			r.reserve()
 			return
 		}
+		if !r.unpack(u) {
+			return
+		}
 		switch {
 		case r.given(u) && len(u.queue) == 0:
 			r.forget(u, nil)
@@ -385,11 +392,12 @@ func (r *Runner) pump(u *ue) {
 	if u.asked == 0 {
 		r.finishAll(u)
 	}
-	if u.state.Record == nil && len(u.late) == 0 && u.asked == 0 {
+	if u.state.Record == nil && !u.packed && len(u.late) == 0 && u.asked == 0 {
 		r.forget(u, nil)
 		return
 	}
 	r.tell(&u.watchers, nil)
+	u.pack()
 }
 
 func (r *Runner) handle(u *ue, q queued) {
@@ -479,17 +487,16 @@ func (r *Runner) keep(u *ue, out procedure.Output, q queued) {
 // times that were said. Those of a UE that is not written yet come from memory.
 func (r *Runner) times(u *ue, out procedure.Output) {
 	for name, at := range out.Due {
-		if u.times == nil {
-			u.times = map[string]time.Time{}
-		}
-		u.times[name] = at
+		u.times.set(name, at)
 		if !u.fresh || at.IsZero() {
 			continue
 		}
 		life := u.life
 		r.w.After(at.Sub(r.w.Now()), func() {
-			if !r.stopped && !u.dead && u.fresh && u.life == life && u.times[name].Equal(at) {
-				r.timed(u, name, at)
+			if !r.stopped && !u.dead && u.fresh && u.life == life {
+				if said, _ := u.times.of(name); said.Equal(at) {
+					r.timed(u, name, at)
+				}
 			}
 		})
 	}
@@ -501,6 +508,7 @@ func (r *Runner) written(u *ue, is stored, then []procedure.Effect, q queued, er
 		return
 	}
 	u.stored, u.writing, u.fresh = is, false, false
+	u.state.Record = is.record // the same, once
 	r.effects(u, then)
 	r.finishLater(u, q)
 	if !r.stopped {

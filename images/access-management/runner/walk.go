@@ -96,10 +96,11 @@ func (w *walk) visit(key string) {
 	u := w.r.ue(key)
 	w.r.loadedThen(u, func(err error) {
 		var events []procedure.Event
-		if err == nil && u.state.Record != nil {
+		if err == nil && w.r.unpack(u) && u.state.Record != nil {
 			events = w.events(u.state.Record)
 		}
 		if len(events) == 0 { // or it cannot be read, or there is none any more
+			u.pack()
 			w.left()
 			return
 		}

@@ -15,8 +15,8 @@ const (
 	usual, most = 100, 1000
 )
 
-// Unhurried has the garbage collector wait until room was allocated, or the heap has doubled if that is more. The limit of Respect holds all the same. A
-// GOGC of the environment is somebody's decision and stays.
+// Unhurried has the garbage collector wait until room was allocated, or the heap has doubled if that is more; what that has left behind goes back to the system
+// when the program has little to do (giveback.go). The limit of Respect holds all the same. A GOGC of the environment is somebody's decision and stays.
 func Unhurried() {
 	if os.Getenv("GOGC") != "" {
 		return
@@ -31,6 +31,7 @@ func Unhurried() {
 	}
 	adjust()
 	eachCycle(adjust)
+	go giveBackAlways()
 }
 
 // growth of a heap with so many live octets, in percent.
