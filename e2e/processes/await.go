@@ -35,3 +35,30 @@ func Percentile(list []time.Duration, percent int) time.Duration {
 	}
 	return list[min(len(list)-1, len(list)*percent/100)]
 }
+
+// restsFor is how long resident memory that falls no more has stood still: twice what images/nf/memorylimit waits for.
+const restsFor = 35 * time.Second
+
+// AtRest is what programs have used when their resident memory falls no more: behind a storm they give back what they do not need.
+func AtRest(ctx context.Context, usage func() (Usage, error)) (Usage, error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
+	defer cancel()
+	least, since := int64(-1), time.Now()
+	for {
+		u, err := usage()
+		if err != nil {
+			return u, err
+		}
+		if least < 0 || u.Resident < least-least/50 {
+			least, since = u.Resident, time.Now()
+		}
+		if time.Since(since) >= restsFor {
+			return u, nil
+		}
+		select {
+		case <-ctx.Done():
+			return u, fmt.Errorf("memory is given back again and again: %w", ctx.Err())
+		case <-time.After(time.Second):
+		}
+	}
+}

@@ -61,7 +61,8 @@
 //
 // # Order
 //
-// Intent → N2 or SBI → commit → answer, as in session management: the record is written, then the effects are done, their answers are events. Reserved
+// Intent → N2 or SBI → commit → answer, as in session management: the record is written, then the effects are done, their answers are events. An answer that only
+// leads to the next question of the procedure that is written, which whoever takes it up asks again (procedure.Repeats), is written with what follows. Reserved
 // ahead in blocks, in the record or the store, is what must not run backwards:
 //
 //	downlink NAS COUNT     16 at a time, in the record; a UE that may be more than 240 behind is authenticated anew (record.Security)

@@ -51,17 +51,14 @@ func deathNames() []string {
 	return out
 }
 
-// Numbers of UEs of which none is measured, so that connections are there and code is in caches, and that are idle in memory.
-const (
-	warming = 20
-	idle    = 10_000
-)
+// warming is the number of UEs of which none is measured, so that connections are there and code is in caches.
+const warming = 20
 
 // subscribers are as many as UEs may come.
 func (o *options) subscribers() int {
 	n := warming + o.ues + o.storm
 	if strings.Contains(o.cases, "memory") {
-		n += idle
+		n += o.idle
 	}
 	if o.state() {
 		n += visitors

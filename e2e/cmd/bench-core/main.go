@@ -1,7 +1,7 @@
 // Command bench-core measures a core's control plane as it is shipped, each function a process: N2 terminators, AMF workers, SMF, subscriber data, upf-c over a
 // stand-in for upf-u, and a session store, with mutual TLS between them, and simulated gNBs and UEs beside. It needs root, or user namespaces.
 //
-//	bench-core [-case registration,session,service_request,paging,handover,path_switch,storm,memory] [-layout Distributed] [-ues N] [-storm N] [-workers N] [-pods N]
+//	bench-core [-case registration,session,service_request,paging,handover,path_switch,storm,memory] [-layout Distributed] [-ues N] [-storm N] [-idle N] [-workers N] [-pods N]
 //
 // Cases go on from each other: those UEs register one after the other, then get a session each, and so on; a storm has UEs of its own, all at once. A line for
 // each (e2e/figures): from what a UE or gNB asks to what it is answered, in milliseconds (p50_ms, p99_ms), and what functions take for a UE in milliseconds of
@@ -36,6 +36,7 @@ type options struct {
 	binaries string
 	ues      int
 	storm    int
+	idle     int
 	workers  int
 	pods     int
 	runs     int
@@ -56,6 +57,7 @@ func main() {
 	flag.StringVar(&o.binaries, "bin", "out/bin", "directory of the functions' programs")
 	flag.IntVar(&o.ues, "ues", 200, "UEs that come one after the other, or are attached while something dies")
 	flag.IntVar(&o.storm, "storm", 1000, "UEs that come at once")
+	flag.IntVar(&o.idle, "idle", 10_000, "UEs that are idle in memory")
 	flag.IntVar(&o.workers, "workers", 1, "AMF workers")
 	flag.IntVar(&o.pods, "pods", 1, "pods of the SMF")
 	flag.IntVar(&o.runs, "runs", 3, "how often something dies")
@@ -132,7 +134,7 @@ func (o *options) check() ([]string, error) {
 	if !slices.Contains(layouts(), o.layout) {
 		return nil, fmt.Errorf("-layout %q: write %s", o.layout, strings.Join(layouts(), " or "))
 	}
-	for flag, n := range map[string]int{"ues": o.ues, "storm": o.storm, "runs": o.runs, "rate": o.rate} {
+	for flag, n := range map[string]int{"ues": o.ues, "storm": o.storm, "idle": o.idle, "runs": o.runs, "rate": o.rate} {
 		if n < 1 {
 			return nil, fmt.Errorf("-%s %d: write 1 or more", flag, n)
 		}

@@ -4,17 +4,20 @@ import (
 	"context"
 	"fmt"
 	"sync"
+
+	"core5g.dev/core5g/e2e/processes"
 )
 
 // atATime UEs register where many do that nobody measures.
 const atATime = 32
 
-// memory: what is resident for each of many UEs that are registered and idle, in the AMF's workers and in the session store.
+// memory: what is resident for each of many UEs that are registered and idle, in the AMF's workers and in the session store, when these are at rest; and in the
+// workers at once, with their garbage.
 func memory(ctx context.Context, b *bench) error {
 	if err := b.radio(ctx); err != nil {
 		return err
 	}
-	before, err := b.usage()
+	before, err := b.atRest(ctx)
 	if err != nil {
 		return err
 	}
@@ -38,7 +41,7 @@ func memory(ctx context.Context, b *bench) error {
 			}
 		})
 	}
-	for range idle {
+	for range b.o.idle {
 		next <- b.switchOn()
 	}
 	close(next)
@@ -48,11 +51,27 @@ func memory(ctx context.Context, b *bench) error {
 		return err
 	default:
 	}
-	after, err := b.usage()
+	at, err := b.usage()
 	if err != nil {
 		return err
 	}
-	each := func(name string) int64 { return after[name].Since(before[name]).Resident / idle }
-	fmt.Printf("layout=%s case=memory ues=%d amf_octets=%d session_store_octets=%d\n", b.o.layout, idle, each("amf"), each("session-store"))
+	after, err := b.atRest(ctx)
+	if err != nil {
+		return err
+	}
+	each := func(after map[string]processes.Usage, name string) int64 {
+		return after[name].Since(before[name]).Resident / int64(b.o.idle)
+	}
+	fmt.Printf("layout=%s case=memory ues=%d amf_octets=%d amf_octets_at_once=%d session_store_octets=%d\n", b.o.layout, b.o.idle, each(after, "amf"), each(at, "amf"),
+		each(after, "session-store"))
 	return nil
+}
+
+// atRest is what all have used when the AMF has given back what it does not need.
+func (b *bench) atRest(ctx context.Context) (all map[string]processes.Usage, err error) {
+	_, err = processes.AtRest(ctx, func() (processes.Usage, error) {
+		all, err = b.usage()
+		return all["amf"], err
+	})
+	return all, err
 }

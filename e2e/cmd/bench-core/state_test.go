@@ -35,7 +35,7 @@ func TestWhatFallsShort(t *testing.T) {
 }
 
 func TestWhatIsWrongOnTheCommandLine(t *testing.T) {
-	good := options{cases: "registration", layout: "Distributed", ues: 1, storm: 1, workers: 1, pods: 1, runs: 1, rate: 1}
+	good := options{cases: "registration", layout: "Distributed", ues: 1, storm: 1, idle: 1, workers: 1, pods: 1, runs: 1, rate: 1}
 	for want, change := range map[string]func(*options){
 		"":                            func(*options) {},
 		`no case "registrations"`:     func(o *options) { o.cases = "registrations" },

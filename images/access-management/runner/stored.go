@@ -76,19 +76,20 @@ func indexes(u *record.UE) (out []sessionstore.Index) {
 }
 
 // UEGroup lists the UEs of a shard.
-func UEGroup(shard uint16) string { return fmt.Sprintf("amf/%d/ue", shard) }
+func UEGroup(shard uint16) string { return ofShard(shard) + "ue" }
+
+// ofShard begins all groups of a shard.
+func ofShard(shard uint16) string { return "amf/" + strconv.Itoa(int(shard)) + "/" }
 
 // ConnectedGroup lists the UEs of a shard that are in CM-CONNECTED (TS 23.501 5.3.3), SliceGroup those that are allowed an S-NSSAI.
-func ConnectedGroup(shard uint16) string { return fmt.Sprintf("amf/%d/connected", shard) }
+func ConnectedGroup(shard uint16) string { return ofShard(shard) + "connected" }
 
 // SliceGroup of an S-NSSAI as record.Slice writes it.
-func SliceGroup(shard uint16, snssai string) string {
-	return fmt.Sprintf("amf/%d/slice/%s", shard, snssai)
-}
+func SliceGroup(shard uint16, snssai string) string { return ofShard(shard) + "slice/" + snssai }
 
 // associationGroup lists the UEs that a shard has on an association.
 func associationGroup(shard uint16, a association) string {
-	return fmt.Sprintf("amf/%d/n2/%s/%d", shard, a.terminator, a.number)
+	return ofShard(shard) + "n2/" + a.terminator + "/" + strconv.FormatUint(a.number, 10)
 }
 
 // counted are the groups that a UE is in to be counted.
@@ -104,9 +105,17 @@ func counted(u *record.UE) (out []string) {
 	return out
 }
 
+// foundAlike says that a record is found as the one before is, by the same names in the same groups, which nearly all are.
+func foundAlike(was, is *record.UE) bool {
+	return was != nil && is != nil && was.Listed && was.Shard == is.Shard && was.TMSI == is.TMSI && was.OldTMSI == is.OldTMSI && (was.N2 == nil) == (is.N2 == nil) &&
+		slices.EqualFunc(attachments(was), attachments(is), func(a, b *record.Attachment) bool { return a.AMF == b.AMF && associationOf(a) == associationOf(b) }) &&
+		slices.EqualFunc(was.Allowed, is.Allowed, record.Slice.Is)
+}
+
 // regrouped are the groups that a record joins and leaves. One that a program has written that does not know all of them may be in any.
 func regrouped(was, is *record.UE) (join, leave []string) {
-	join, leave = without(groups(is), groups(was)), without(groups(was), groups(is))
+	before, after := groups(was), groups(is)
+	join, leave = without(after, before), without(before, after)
 	if was == nil || was.Listed {
 		return join, leave
 	}
@@ -165,10 +174,11 @@ func (r *Runner) change(u *ue, due map[string]time.Time) (*sessionstore.Change, 
 		return nil, was, nil
 	}
 	is.revision = r.revision()
-	join, leave := regrouped(was.record, is.record)
-	c := &sessionstore.Change{
-		Key: u.key, Was: was.revision, Is: is.revision, Due: map[string]time.Time{},
-		RemoveIndexes: without(indexes(was.record), indexes(is.record)), LeaveGroups: leave,
+	c := &sessionstore.Change{Key: u.key, Was: was.revision, Is: is.revision, Due: map[string]time.Time{}}
+	if !foundAlike(was.record, is.record) {
+		before, after := indexes(was.record), indexes(is.record)
+		c.AddIndexes, c.RemoveIndexes = without(after, before), without(before, after)
+		c.JoinGroups, c.LeaveGroups = regrouped(was.record, is.record)
 	}
 	if was.exists() && (u.fresh || is.record == nil) {
 		for _, name := range procedure.DueNames {
@@ -185,7 +195,6 @@ func (r *Runner) change(u *ue, due map[string]time.Time) (*sessionstore.Change, 
 		}
 	}
 	c.Value = r.sealer.Seal(u.key, is.octets)
-	c.AddIndexes, c.JoinGroups = without(indexes(is.record), indexes(was.record)), join
 	c.OpenIntent = unfinished(is.record)
 	c.CloseIntent = was.exists() && !c.OpenIntent
 	return c, is, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"core5g.dev/core5g/images/access-management/procedure"
@@ -56,6 +57,8 @@ type queued struct {
 	lost func(error)
 	// octets of the message that the event was; nil: it was none.
 	octets []byte
+	// answer: the runner has asked for it.
+	answer bool
 	// op is done in the event's place, when nothing is being written; or it hears why the UE cannot be looked at.
 	op func(error)
 }
@@ -469,6 +472,10 @@ func (r *Runner) keep(u *ue, out procedure.Output, q queued) {
 		return
 	}
 	u.taken = nil
+	if u.goesOn(out, q) {
+		r.effects(u, out.Effects)
+		return
+	}
 	c, is, err := r.change(u, out.Due)
 	switch {
 	case err != nil:
@@ -482,6 +489,15 @@ func (r *Runner) keep(u *ue, out procedure.Output, q queued) {
 			r.commit(*c, firstPause, func(err error) { r.written(u, is, out.Effects, q, err) })
 		})
 	}
+}
+
+// goesOn says that an answer has only led to the next question of the procedure that the store has: what came of both is written together. A holder that takes up
+// the record as the store has it asks for both, as it would if this one had died before the first was answered.
+func (u *ue) goesOn(out procedure.Output, q queued) bool {
+	was, is := u.stored.record, u.state.Record
+	return q.answer && !u.fresh && was != nil && is != nil && was.Procedure != nil && is.Procedure != nil &&
+		was.Procedure.Kind == is.Procedure.Kind && was.Procedure.Began == is.Procedure.Began &&
+		len(out.Due) == 0 && len(out.Ended) == 0 && len(out.Effects) > 0 && !slices.ContainsFunc(out.Effects, func(e procedure.Effect) bool { return !procedure.Repeats(e) })
 }
 
 // times that were said. Those of a UE that is not written yet come from memory.
@@ -582,6 +598,6 @@ func (r *Runner) answered(u *ue, life int, e procedure.Event) {
 		return
 	}
 	u.asked--
-	u.queue = append(u.queue, queued{Event: e})
+	u.queue = append(u.queue, queued{Event: e, answer: true})
 	r.pump(u)
 }

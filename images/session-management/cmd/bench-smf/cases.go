@@ -71,9 +71,32 @@ func load(ctx context.Context, r *rig, o options) error {
 	return measure(ctx, r, "load", o.sessions, 32)
 }
 
-// resident memory with many sessions.
+// resident memory with many sessions, when the SMF is at rest, and at once, with its garbage.
 func resident(ctx context.Context, r *rig, o options) error {
-	return measure(ctx, r, "memory", 5*o.sessions, 32)
+	if _, err := establishAll(ctx, r, 1, 200, 32); err != nil {
+		return err
+	}
+	before, err := r.atRest(ctx)
+	if err != nil {
+		return err
+	}
+	ues, err := establishAll(ctx, r, 1000, 5*o.sessions, 32)
+	if err != nil {
+		return err
+	}
+	at := r.usage()
+	after, err := r.atRest(ctx)
+	if err != nil {
+		return err
+	}
+	each := func(u processes.Usage) int64 { return u.Since(before).Resident / int64(len(ues)) }
+	fmt.Printf("case=memory sessions=%d octets_per_session=%d at_once=%d\n", len(ues), each(after), each(at))
+	return r.check(ctx, ues)
+}
+
+// atRest is what the SMF has used when it has given back what it does not need.
+func (r *rig) atRest(ctx context.Context) (processes.Usage, error) {
+	return processes.AtRest(ctx, func() (processes.Usage, error) { return r.usage(), nil })
 }
 
 // check that every session is in the UPF with its tunnel, and known to the SMF.
