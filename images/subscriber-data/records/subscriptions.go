@@ -8,6 +8,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -58,21 +59,25 @@ func (s *Subscriptions) Add(ctx context.Context, owner string, body []byte) (str
 	if err != nil {
 		return "", err
 	}
+	var before int
+	var uncounted error
+	var counting sync.WaitGroup
+	counting.Go(func() { before, uncounted = s.records.Count(ctx, s.group(owner)) }) // with the new one or without, so that a UE waits for one of both only
 	err = s.records.Change(ctx, s.key(id), true, func([]byte) (Becomes, error) {
 		return Becomes{Value: value, Join: s.groups(owner)}, nil
 	})
-	if err != nil {
+	counting.Wait()
+	switch {
+	case err != nil:
 		return "", err
+	case uncounted == nil && before < s.limit:
+		return id, nil
 	}
 	return id, s.trim(ctx, owner)
 }
 
-// trim ends an owner's oldest where there are too many.
+// trim ends an owner's oldest where there are too many; one that came at the same moment as another may go with the next.
 func (s *Subscriptions) trim(ctx context.Context, owner string) error {
-	n, err := s.records.Count(ctx, s.group(owner))
-	if err != nil || n <= s.limit {
-		return err
-	}
 	mine, err := s.Of(ctx, owner)
 	if err != nil {
 		return err
