@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"core5g.dev/core5g/images/nf/sessionstore"
@@ -39,7 +40,7 @@ func indexes(s *record.Session) []sessionstore.Index {
 		return out
 	}
 	address := func(a fmt.Stringer) {
-		out = append(out, sessionstore.Index{Kind: IndexAddress, Value: fmt.Sprintf("%s/%s/%s", s.Slice, s.DNN, a)})
+		out = append(out, sessionstore.Index{Kind: IndexAddress, Value: s.Slice + "/" + s.DNN + "/" + a.String()})
 	}
 	if s.IPv4.IsValid() {
 		address(s.IPv4)
@@ -58,12 +59,12 @@ func addressTaken(err error) bool {
 
 // UnitGroup lists the sessions that a shard has on a unit.
 func UnitGroup(shard uint16, nodeID string) string {
-	return fmt.Sprintf("shard/%d/unit/%s", shard, nodeID)
+	return "shard/" + strconv.Itoa(int(shard)) + "/unit/" + nodeID
 }
 
 // SliceGroup lists the sessions of a shard in a Slice.
 func SliceGroup(shard uint16, name string) string {
-	return fmt.Sprintf("shard/%d/slice/%s", shard, name)
+	return "shard/" + strconv.Itoa(int(shard)) + "/slice/" + name
 }
 
 // nodes are the units that have the session, or may have it.
@@ -90,6 +91,14 @@ func groups(s *record.Session) []string {
 	return out
 }
 
+// differences between what a record was found by, or in, and is: nearly always none.
+func differences[T comparable](was, is []T) (added, removed []T) {
+	if slices.Equal(was, is) {
+		return nil, nil
+	}
+	return without(is, was), without(was, is)
+}
+
 // without returns what of a is not in b.
 func without[T comparable](a, b []T) []T {
 	return slices.DeleteFunc(slices.Clone(a), func(x T) bool { return slices.Contains(b, x) })
@@ -111,10 +120,9 @@ func (r *Runner) change(key string, was stored, out procedure.Output) (*sessions
 	}
 	r.writes++
 	is.revision = sessionstore.Revision{Writer: r.writer, Count: r.writes}
-	c := &sessionstore.Change{
-		Key: key, Was: was.revision, Is: is.revision,
-		RemoveIndexes: without(indexes(was.record), indexes(is.record)), LeaveGroups: without(groups(was.record), groups(is.record)),
-	}
+	c := &sessionstore.Change{Key: key, Was: was.revision, Is: is.revision}
+	c.AddIndexes, c.RemoveIndexes = differences(indexes(was.record), indexes(is.record))
+	c.JoinGroups, c.LeaveGroups = differences(groups(was.record), groups(is.record))
 	if is.record == nil {
 		is.revision = sessionstore.Revision{}
 		c.Due = map[string]time.Time{}
@@ -124,7 +132,6 @@ func (r *Runner) change(key string, was stored, out procedure.Output) (*sessions
 		return c, is, nil
 	}
 	c.Value = r.sealer.Seal(key, is.octets)
-	c.AddIndexes, c.JoinGroups = without(indexes(is.record), indexes(was.record)), without(groups(is.record), groups(was.record))
 	c.Due = dueOf(out.Due, exists)
 	// Whoever takes over goes on with what was begun, and finds out what a unit has that did not answer.
 	c.OpenIntent = is.record.Procedure != nil || is.record.Told != nil
