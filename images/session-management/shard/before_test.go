@@ -2,6 +2,9 @@ package shard
 
 import (
 	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"core5g.dev/core5g/images/nf/sessionstore"
@@ -59,6 +62,15 @@ func TestRequestsWaitUntilTheShardServes(t *testing.T) {
 		answered <- err
 	}()
 	s := second.Held("smf-1")
+	passedOn := func(want int) { // by a pod that a unit has reached
+		t.Helper()
+		w := httptest.NewRecorder()
+		second.receive(s.Identity, w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/?from=127.0.0.1:8805", strings.NewReader("x")))
+		if w.Code != want {
+			t.Errorf("a datagram is answered with %d, want %d", w.Code, want)
+		}
+	}
+	passedOn(http.StatusServiceUnavailable)
 	s.configured(second.config.Load())
 	waits := make(chan bool)
 	for waiting := false; !waiting; {
@@ -80,4 +92,5 @@ func TestRequestsWaitUntilTheShardServes(t *testing.T) {
 	if err := <-answered; err != nil {
 		t.Error(err)
 	}
+	passedOn(http.StatusNoContent)
 }

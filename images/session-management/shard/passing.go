@@ -105,7 +105,12 @@ func (p *Pod) receive(id Identity, w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the shard is not here", http.StatusServiceUnavailable)
 		return
 	}
-	s.socket.Receive(from, b)
+	socket := s.serving(r.Context())
+	if socket == nil { // the unit says it again
+		http.Error(w, "the shard does not serve yet", http.StatusServiceUnavailable)
+		return
+	}
+	socket.Receive(from, b)
 	w.WriteHeader(http.StatusNoContent)
 }
 

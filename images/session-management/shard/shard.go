@@ -193,6 +193,21 @@ func (s *Shard) stamp() (pfcp.Stamp, error) {
 	}
 }
 
+// serving is the shard's socket; nil: it does not serve yet, or is held no more.
+func (s *Shard) serving(ctx context.Context) *pfcp.Socket {
+	told := make(chan *pfcp.Socket, 1)
+	if !s.loop.Post(func() { told <- s.socket }) {
+		return nil
+	}
+	select {
+	case socket := <-told:
+		return socket
+	case <-s.ctx.Done():
+	case <-ctx.Done():
+	}
+	return nil
+}
+
 // configured: another configuration holds.
 func (s *Shard) configured(now *configuration.Snapshot) {
 	s.loop.Post(func() {
