@@ -2,7 +2,8 @@ package udm
 
 // Notifications: of deregistration (TS 29.503 5.3.2.3.2), to the AMF that served a UE until another registered, or that
 // serves one whom nobody is to serve any more; of changes of data (5.2.2.5), to whoever asked for them. Whoever has one to send
-// only puts it into the queue; workers, which run while there are any, send them. A deregistration that finds no room stays
+// only puts it into the queue of whom it is for, the host of its URI; workers of that queue, which run while there are any, send
+// them, so that one who does not answer holds up nobody else. A deregistration that finds no room stays
 // with the registration, and is sent later, since a request waits behind it; a change of data waits for room. Who does not answer is asked again until
 // the notification is old: who is gone needs none. Before each attempt it is asked whether the notification still holds: a UE
 // may have come back to the AMF in the meantime, and a late notification would take it away again. What has come of it is said
@@ -16,6 +17,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"slices"
 	"sync"
 	"time"
@@ -30,7 +32,7 @@ const (
 	// retryFirst is doubled after each attempt.
 	retryFirst = 250 * time.Millisecond
 
-	// Of an AMF with many UEs that is gone, no more wait than are worth it.
+	// Of an AMF with many UEs that is gone, no more wait than are worth it. Both are for each host.
 	notificationQueue   = 8192
 	notificationWorkers = 16
 )
@@ -87,12 +89,26 @@ type notifier struct {
 	// deregistrations and changed count by result.
 	deregistrations, changes *prometheus.CounterVec
 
-	mu      sync.Mutex
-	queue   []notification
-	workers int
-	// most that wait; room is told when one has gone.
+	mu     sync.Mutex
+	queues map[string]*notifications // by host, as long as there is something in them
+	// most that wait in a queue; room is told when one has gone.
 	most int
 	room *sync.Cond
+}
+
+// notifications to one host.
+type notifications struct {
+	list    []notification
+	workers int
+}
+
+// hostOf a callback URI: who answers for it.
+func hostOf(uri string) string {
+	u, err := url.Parse(uri)
+	if err != nil {
+		return uri
+	}
+	return u.Host
 }
 
 func newNotifier(transport http.RoundTripper, log *slog.Logger, reg prometheus.Registerer) *notifier {
@@ -107,7 +123,7 @@ func newNotifier(transport http.RoundTripper, log *slog.Logger, reg prometheus.R
 			Help: "Notifications to AMFs and SMFs that data of a subscriber have changed, by their result.",
 		}, []string{"result"}),
 	}
-	n.most, n.room = notificationQueue, sync.NewCond(&n.mu)
+	n.queues, n.most, n.room = map[string]*notifications{}, notificationQueue, sync.NewCond(&n.mu)
 	reg.MustRegister(n.deregistrations, n.changes)
 	for _, r := range []string{resultDelivered, resultRefused, resultUndeliverable, resultSuperseded, resultOverflow} {
 		n.deregistrations.WithLabelValues(r) // 0 from the start, so that a rate sees the first
@@ -155,7 +171,7 @@ func (n *notifier) changed(supi, uri string, data any, superseded func(context.C
 func (n *notifier) send(item notification) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if len(n.queue) >= n.most {
+	if n.full(item) {
 		n.count(item, resultOverflow, nil)
 		item.done(resultOverflow, 0)
 		return
@@ -166,35 +182,49 @@ func (n *notifier) send(item notification) {
 func (n *notifier) sendWhenRoom(item notification) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for len(n.queue) >= n.most {
+	for n.full(item) {
 		n.room.Wait()
 	}
 	n.enqueue(item)
 }
 
+// full says whether there is no room for an item; the caller holds the lock.
+func (n *notifier) full(item notification) bool {
+	q := n.queues[hostOf(item.uri)]
+	return q != nil && len(q.list) >= n.most
+}
+
 // enqueue an item; the caller holds the lock.
 func (n *notifier) enqueue(item notification) {
 	item.before = time.Now().Add(notificationAge)
-	n.queue = append(n.queue, item)
-	if n.workers < notificationWorkers {
-		n.workers++
-		go n.work()
+	host := hostOf(item.uri)
+	q := n.queues[host]
+	if q == nil {
+		q = &notifications{}
+		n.queues[host] = q
+	}
+	q.list = append(q.list, item)
+	if q.workers < notificationWorkers {
+		q.workers++
+		go n.work(host, q)
 	}
 }
 
 // work sends until the queue is empty.
-func (n *notifier) work() {
+func (n *notifier) work(host string, q *notifications) {
 	for {
 		n.mu.Lock()
-		if len(n.queue) == 0 {
-			n.queue = nil
-			n.workers--
+		if len(q.list) == 0 {
+			q.list = nil
+			if q.workers--; q.workers == 0 {
+				delete(n.queues, host)
+			}
 			n.mu.Unlock()
 			return
 		}
-		item := n.queue[0]
-		n.queue = n.queue[1:]
-		n.room.Signal()
+		item := q.list[0]
+		q.list = q.list[1:]
+		n.room.Broadcast()
 		n.mu.Unlock()
 		result, status, err := n.deliver(item)
 		item.done(result, status)

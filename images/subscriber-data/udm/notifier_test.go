@@ -17,6 +17,31 @@ type answering func(*http.Request) (*http.Response, error)
 
 func (a answering) RoundTrip(r *http.Request) (*http.Response, error) { return a(r) }
 
+// Who does not answer has as many workers wait as it may, and holds up nobody else.
+func TestAConsumerThatIsGoneHoldsUpNobody(t *testing.T) {
+	n := newNotifier(answering(func(r *http.Request) (*http.Response, error) {
+		if r.URL.Host == "gone:8000" {
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		}
+		return &http.Response{StatusCode: http.StatusNoContent, Body: io.NopCloser(strings.NewReader(""))}, nil
+	}), slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+	holds := func(context.Context) bool { return false }
+	for range 4 * notificationWorkers {
+		n.changed("imsi-1", "http://gone:8000/callback", nil, holds, func(string, int) {})
+	}
+	told := make(chan string, 1)
+	n.changed("imsi-2", "http://smf:8000/callback", nil, holds, func(result string, _ int) { told <- result })
+	select {
+	case result := <-told:
+		if result != resultDelivered {
+			t.Errorf("who answers: %q", result)
+		}
+	case <-time.After(attemptLimit / 2): // shorter than one attempt: no worker can have become free
+		t.Error("who answers waits behind who is gone")
+	}
+}
+
 // A change of data that finds no room waits for it, and is told; a deregistration does not, since a request waits behind it.
 func TestNothingCountsAsToldForWantOfRoom(t *testing.T) {
 	open := make(chan struct{})
@@ -37,7 +62,11 @@ func TestNothingCountsAsToldForWantOfRoom(t *testing.T) {
 	waiting := func() int {
 		n.mu.Lock()
 		defer n.mu.Unlock()
-		return len(n.queue)
+		q := n.queues["smf"]
+		if q == nil {
+			return 0
+		}
+		return len(q.list)
 	}
 	for range notificationWorkers { // each has one that nobody answers
 		n.changed("imsi-1", "http://smf/1", nil, holds, done)
@@ -55,7 +84,7 @@ func TestNothingCountsAsToldForWantOfRoom(t *testing.T) {
 	<-queued // there is room for two
 	until("the queue is full", func() bool { return waiting() == n.most })
 	overflow := ""
-	n.deregister(registrations{}, "imsi-3", farewell{URI: "http://amf/3", Access: access3GPP, Reason: reasonAreaChange}, func(result string) { overflow = result })
+	n.deregister(registrations{}, "imsi-3", farewell{URI: "http://smf/3", Access: access3GPP, Reason: reasonAreaChange}, func(result string) { overflow = result })
 	if overflow != resultOverflow {
 		t.Errorf("a deregistration without room: %q", overflow)
 	}
