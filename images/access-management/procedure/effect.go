@@ -5,7 +5,8 @@ import (
 	"core5g.dev/core5g/images/access-management/record"
 )
 
-// Effect is something to be done: one of the structs of this file. Those that begin with Ask bring one event back, with their Number.
+// Effect is something to be done: one of the structs of this file. Those that begin with Ask bring one event back, with their Number where
+// they have one.
 type Effect interface{ effect() }
 
 // Number of something that was asked, and of its answer. It means nothing to anybody else.
@@ -190,7 +191,7 @@ func (TellLeft) effect()        {}
 // Asks says whether an effect brings an event back.
 func Asks(e Effect) bool {
 	switch e.(type) {
-	case AskNamed, AskChallenge, AskConfirm, AskRecording, AskSubscription, AskPolicy, AskSession, AskOther:
+	case AskNamed, AskChallenge, AskConfirm, AskRecording, AskSubscription, AskPolicy, AskSession, AskOther, AskStatusHeard:
 		return true
 	}
 	return false

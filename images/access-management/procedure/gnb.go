@@ -190,18 +190,21 @@ func relay(g *record.GNB, m *n2.UplinkRANConfigurationTransfer) GNBOutput {
 // announced is a digest of what gNBs hear of the AMF, never 0.
 func (s *Settings) announced() uint32 {
 	h := fnv.New32a()
-	fmt.Fprint(h, s.Name, "\x00", s.Capacity)
+	fmt.Fprint(h, s.Name, "\x00", s.Capacity, s.Removed)
 	guamis, plmns := s.served()
 	fmt.Fprint(h, guamis, plmns)
 	return h.Sum32() | 1
 }
 
-// Announce is what a gNB is to hear, and the digest of it (record.GNB.Told), where the Settings are others than it has heard of (TS 38.413 8.7.3); nil: they
-// are not. It is all of it, whatever has changed: who tells it may be another than who has told it before.
+// Announce is what a gNB is to hear, and the digest of it (record.GNB.Told), where the Settings are others than it has heard of (TS 38.413 8.7.3, 8.7.6); nil:
+// they are not. It is all of it, whatever has changed: who tells it may be another than who has told it before.
 func Announce(s *Settings, g *record.GNB) (n2.Message, uint32) {
 	told := s.announced()
 	if g.Told == told {
 		return nil, told
+	}
+	if s.Removed {
+		return leaving(s), told
 	}
 	out := &n2.AMFConfigurationUpdate{Name: s.Name, Capacity: &s.Capacity}
 	out.GUAMIs, out.PLMNs = s.served()
@@ -217,8 +220,8 @@ var waits = map[n2.TimeToWait]time.Duration{
 	n2.Wait20s: 20 * time.Second, n2.Wait60s: time.Minute,
 }
 
-// Leaving is what gNBs are told before an AMF of the set goes (TS 38.413 8.7.5, planned removal): UEs are spread over the others as they come.
-func Leaving(s *Settings) n2.Message {
+// leaving is what gNBs are told before the AMF goes (TS 38.413 8.7.6, planned removal): UEs are spread over other AMFs as they come.
+func leaving(s *Settings) n2.Message {
 	out := &n2.AMFStatusIndication{}
 	for _, p := range s.PLMNs {
 		out.GUAMIs = append(out.GUAMIs, n2.UnavailableGUAMI{GUAMI: s.guami(p.PLMN), Timer: true})

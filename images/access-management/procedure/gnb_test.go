@@ -132,6 +132,26 @@ func TestAnnounce(t *testing.T) {
 	}
 }
 
+// TS 38.413 8.7.6: before an AMF goes for good, its gNBs hear so, once, and hear of it again where it stays.
+func TestAnnounceOfAnAMFThatGoes(t *testing.T) {
+	was := &Settings{Name: "AMF", Capacity: 255, PLMNs: []PLMN{{PLMN: "20893", Slices: []record.Slice{eMBB}}}}
+	g := *HandleGNB(was, nil, false, setupOf("20893", 1, eMBB)).GNB
+	gone := *was
+	gone.Removed = true
+	m, told := Announce(&gone, &g)
+	want := n2.Message(&n2.AMFStatusIndication{GUAMIs: []n2.UnavailableGUAMI{{GUAMI: n2.GUAMI{PLMN: plmnOf("20893")}, Timer: true}}})
+	if diff := cmp.Diff(want, m); diff != "" {
+		t.Errorf("the AMF goes (-want +got):\n%s", diff)
+	}
+	g.Told = told
+	if m, _ := Announce(&gone, &g); m != nil {
+		t.Errorf("it goes still, and %v is told", m)
+	}
+	if m, _ := Announce(was, &g); m == nil {
+		t.Error("it is there again, and nothing is told")
+	}
+}
+
 // TS 23.501 5.15.5.2.1.
 func TestSelectSlices(t *testing.T) {
 	all := []record.Slice{eMBB, ioT, guest}

@@ -33,6 +33,8 @@ type Settings struct {
 	Emergency *Emergency
 	// Backoff is T3346, what UEs are told to wait in a storm.
 	Backoff time.Duration
+	// Removed: the AMF is going for good. What it has it serves as long as it is there; gNBs and other functions choose another one.
+	Removed bool
 }
 
 // PLMN that is served.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"time"
 
+	"core5g.dev/core5g/images/access-management/n2"
 	"core5g.dev/core5g/images/access-management/procedure"
 	"core5g.dev/core5g/images/access-management/record"
 )
@@ -68,6 +69,12 @@ func (r *Runner) announceTo(at record.Attachment, g *record.GNB) {
 		r.rememberGNB(at, &unsure)
 	}
 	r.effects(nil, []procedure.Effect{procedure.Send{To: at, Message: m}})
+	if _, answered := m.(*n2.AMFConfigurationUpdate); !answered { // of the AMF's status a gNB is told, and says nothing (TS 38.413 8.7.6)
+		heard := *g
+		heard.Told = told
+		r.rememberGNB(at, &heard)
+		delete(r.announced, associationOf(&at))
+	}
 }
 
 // announcedTo: a gNB has answered, or said something else meanwhile. What has changed since it hears with the next look. An answer to what the holder before

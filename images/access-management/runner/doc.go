@@ -26,4 +26,5 @@
 //	walk.go      events for all UEs of a group         cache.go     what is in memory
 //	announce.go  what gNBs hear of the AMF
 //	packed.go    UEs that are idle, as octets          sends.go     what was sent last
+//	statuses.go  who wants to hear of the AMF's status
 package runner

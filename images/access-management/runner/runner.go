@@ -51,6 +51,7 @@ type Runner struct {
 	announced          map[association]announcement
 	said               map[association]*record.GNB // what this runner has had remembered of gNBs
 	sends              sends
+	statuses           statuses
 	gave               map[string]time.Time // UEs that were given up, by key: nothing is done for them until then
 }
 
@@ -100,6 +101,7 @@ func New(c Config) *Runner {
 		associations: map[association]bool{}, noting: map[association][]func(){}, losing: map[association]bool{}, gnbs: map[association]string{},
 		warned: map[association]time.Time{}, announced: map[association]announcement{}, said: map[association]*record.GNB{},
 		sends: sends{next: c.Writer + 1}, gave: map[string]time.Time{},
+		statuses: statuses{list: map[string]*status{}},
 	}
 }
 

@@ -131,6 +131,7 @@ func (r *Runner) numbered() {
 	r.reserve()
 	r.resume()
 	r.readNotes("")
+	r.readStatuses("")
 	r.look()
 }
 
@@ -143,11 +144,12 @@ func (r *Runner) proveAll() {
 	})
 }
 
-// Configured: the Settings are others than before, and every gNB and every UE hears so.
+// Configured: the Settings are others than before, and every gNB, every UE, and who has subscribed to the AMF's status hear so.
 func (r *Runner) Configured() {
 	r.once(func() {
 		r.announce()
 		r.walk(UEGroup(r.shard), func(*record.UE) []procedure.Event { return []procedure.Event{procedure.SettingsChanged{}} }, func() {})
+		r.tellStatuses()
 	})
 }
 

@@ -10,6 +10,7 @@
 //	requests.go   what others ask (namf)            passing.go        requests and UEs from pod to pod
 //	callbacks.go  what others call back with        peers.go          pods that die
 //	authentication.go, subscriptions.go, policies.go, sessions.go     the functions that are asked
+//	statuses.go   who wants to hear of the AMF's status
 //	metrics.go    what is counted                   words.go          the words of records and of SBI
 //	complaints.go what others do not do
 package worker

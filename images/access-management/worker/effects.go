@@ -40,6 +40,8 @@ func (s *Shard) Do(e procedure.Effect, done func(procedure.Event)) {
 		s.call(callTime, done, func(ctx context.Context) procedure.Event { return s.other(ctx, e) })
 	case procedure.TellOther:
 		s.call(callTime, done, func(ctx context.Context) procedure.Event { s.told(ctx, e); return nil })
+	case procedure.AskStatusHeard:
+		s.call(callTime, done, func(ctx context.Context) procedure.Event { return s.statusHeard(ctx, e) })
 	case procedure.TellReports:
 		s.call(callTime, done, func(ctx context.Context) procedure.Event { s.reports(ctx, e); return nil })
 	case procedure.TellLeft:

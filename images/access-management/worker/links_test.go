@@ -108,15 +108,22 @@ func (s *scripted) next() link.Frame {
 // pod with connections alone: its shards are what a test says.
 func podAt(t *testing.T, addresses func() []string) *Pod {
 	t.Helper()
+	return podWith(t, addresses, func(*Options) {})
+}
+
+func podWith(t *testing.T, addresses func() []string, change func(*Options)) *Pod {
+	t.Helper()
 	sealer, err := sessionstore.NewSealer(map[uint32][]byte{1: make([]byte, sessionstore.KeySize)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := New(Options{
+	o := Options{
 		Log: slog.New(slog.DiscardHandler), Holder: "amf-0", Set: "amf", Shards: 2, Store: memory.New(time.Now), Sealer: sealer, Registry: prometheus.NewRegistry(),
 		AUSF: new(nausf.Client), UDM: new(nudm.Client), SMF: new(nsmf.Client), Callbacks: new(namf.Client),
 		Terminators: func(context.Context) ([]string, error) { return addresses(), nil },
-	})
+	}
+	change(&o)
+	p, err := New(o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -79,37 +79,41 @@ func ueIn(r *http.Request) string {
 	if r.Method != http.MethodPost || r.URL.Path != pathEvents {
 		return ueOf(r.URL.Path)
 	}
-	text, err := io.ReadAll(io.LimitReader(r.Body, mostPassed))
-	r.Body = struct {
-		io.Reader
-		io.Closer
-	}{io.MultiReader(bytes.NewReader(text), r.Body), r.Body}
 	var body struct {
 		Subscription struct {
 			SUPI string `json:"supi"`
 		} `json:"subscription"`
 	}
-	if err != nil || json.Unmarshal(text, &body) != nil { // who answers says what is wrong
+	if json.Unmarshal(peek(r), &body) != nil { // who answers says what is wrong
 		return ""
 	}
 	return body.Subscription.SUPI
 }
 
-// passing hands requests about a UE to the pod that holds its shard.
+// peek reads the content of a request, and puts it back; nil where it cannot be read, which who answers finds, too.
+func peek(r *http.Request) []byte {
+	text, err := io.ReadAll(io.LimitReader(r.Body, mostPassed))
+	r.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(text), r.Body), r.Body}
+	if err != nil {
+		return nil
+	}
+	return text
+}
+
+// passing hands requests about a UE, or a subscription to the AMF's status, to the pod that holds its shard.
 func (p *Pod) passing(here http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		supi := ueIn(r)
-		if supi == "" || r.Header.Get(headerPassed) != "" || p.Passing.Root == nil {
+		if r.Header.Get(headerPassed) != "" || p.Passing.Root == nil {
 			here.ServeHTTP(w, r)
 			return
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), answerTime)
 		defer cancel()
-		n, err := record.ShardOfTMSI(temporaryOf(supi, p.Settings())), error(nil)
-		if !strings.HasPrefix(supi, namedByGUTI) {
-			n, err = p.shardOf(ctx, supi)
-		}
-		if err != nil { // who answers says so
+		n, supi := p.shardIn(ctx, r)
+		if n == 0 { // who answers says why
 			here.ServeHTTP(w, r)
 			return
 		}
@@ -120,6 +124,22 @@ func (p *Pod) passing(here http.Handler) http.Handler {
 		}
 		p.passOn(w, r.WithContext(ctx), supi, holder, root)
 	})
+}
+
+// shardIn is that of what a request is about, and the UE's SUPI where it is about one; 0: it is about nothing that is there.
+func (p *Pod) shardIn(ctx context.Context, r *http.Request) (n uint16, supi string) {
+	supi = ueIn(r)
+	switch {
+	case supi == "":
+		return p.statusShardIn(r), ""
+	case strings.HasPrefix(supi, namedByGUTI):
+		return record.ShardOfTMSI(temporaryOf(supi, p.Settings())), supi
+	}
+	n, err := p.shardOf(ctx, supi)
+	if err != nil {
+		return 0, supi
+	}
+	return n, supi
 }
 
 func (p *Pod) passOn(w http.ResponseWriter, r *http.Request, supi, holder string, root *url.URL) {

@@ -257,7 +257,7 @@ func Services() map[string][]string {
 // Handler is the service based interface of the AMF, at every pod.
 func (p *Pod) Handler() http.Handler {
 	router := sbi.NewRouter(p.Log, p.Registry)
-	handlers := namf.Handlers{Contexts: requests{p}, Messages: requests{p}, Events: requests{p}, Reach: requests{p}, Callbacks: requests{p}}
+	handlers := namf.Handlers{Contexts: requests{p}, Messages: requests{p}, Subscriptions: requests{p}, Events: requests{p}, Reach: requests{p}, Callbacks: requests{p}}
 	namf.Register(router, handlers, namf.Options{Limit: answerTime})
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST "+pathGiveUp, p.ofPods(p.serveGiveUp))

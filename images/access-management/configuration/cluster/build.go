@@ -19,7 +19,7 @@ type Good struct {
 }
 
 // Build Settings of a Core5G; nil: there is none. Where it cannot be used, they are those that were last made, nil at first. What the AMF serves does not end
-// with the Core5G: its deletion takes the AMF away, too.
+// with the Core5G: its deletion takes the AMF away, too, which these Settings say.
 func Build(core *v1alpha1.Core5G, good *Good) (*procedure.Settings, []customresources.Refusal) {
 	name, err := good.name, errors.New("it does not exist: create it")
 	if core != nil {
@@ -27,10 +27,22 @@ func Build(core *v1alpha1.Core5G, good *Good) (*procedure.Settings, []customreso
 		var settings *procedure.Settings
 		if settings, err = settingsOf(core); err == nil {
 			*good = Good{settings, name}
+			if core.DeletionTimestamp != nil {
+				return removed(settings), nil
+			}
 			return settings, nil
 		}
 	}
+	if core == nil && good.settings != nil {
+		return removed(good.settings), []customresources.Refusal{{Kind: "Core5G", Name: name, Err: err, Earlier: true}}
+	}
 	return good.settings, []customresources.Refusal{{Kind: "Core5G", Name: name, Err: err, Earlier: good.settings != nil}}
+}
+
+func removed(s *procedure.Settings) *procedure.Settings {
+	out := *s
+	out.Removed = true
+	return &out
 }
 
 func settingsOf(core *v1alpha1.Core5G) (*procedure.Settings, error) {

@@ -72,6 +72,22 @@ func TestBuild(t *testing.T) {
 	}
 }
 
+// A Core5G that is being deleted takes its AMF with it.
+func TestBuildOfOneThatGoes(t *testing.T) {
+	going := core(t, "name: North, region: 1, set: 2, pointer: 3")
+	going.DeletionTimestamp = new(metav1.Now())
+	var good Good
+	got, refusals := Build(going, &good)
+	all := want()
+	all.Removed = true
+	if diff := cmp.Diff(all, got); diff != "" || len(refusals) != 0 {
+		t.Errorf("refusals %v (-want +got):\n%s", refusals, diff)
+	}
+	if got, _ := Build(core(t, "name: North, region: 1, set: 2, pointer: 3"), &good); got.Removed {
+		t.Error("it is there again, and goes still")
+	}
+}
+
 // What cannot be used is named with what to write instead, and what was last good of it stays.
 func TestBuildRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -111,6 +127,14 @@ func TestBuildRefuses(t *testing.T) {
 		before, _ := Build(core(t, "name: North"), &good)
 		for range 2 {
 			got, refusals := Build(c.change(core(t, "")), &good)
+			if name == "no Core5G" { // the AMF goes with it
+				want := *before
+				want.Removed = true
+				if diff := cmp.Diff(&want, got); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", name, diff)
+				}
+				got = before
+			}
 			if len(refusals) != 1 || !strings.Contains(refusals[0].Error(), c.want) || !refusals[0].Earlier || got != before {
 				t.Errorf("%s: %v, want %q, and what was before", name, refusals, c.want)
 			}
