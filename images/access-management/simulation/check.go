@@ -191,7 +191,7 @@ func (w *world) agree() error {
 		return fmt.Errorf("%s is not heard of, and registered still", u.name)
 	}
 	for _, g := range w.gnbs {
-		if g.amf != w.settings.Name {
+		if g.amf != w.settings.Name && !w.settings.Removed { // of one that goes it hears nothing else
 			return fmt.Errorf("%s knows the AMF as %q, and it is %q", g.name(), g.amf, w.settings.Name)
 		}
 		for _, c := range g.ordered() {
@@ -203,6 +203,9 @@ func (w *world) agree() error {
 		if rec == nil || rec.Session(c.id) == nil || rec.Session(c.id).Context != c.ref {
 			return fmt.Errorf("the SMF has %s of %s, session %d, and nobody else has", c.ref, c.supi, c.id)
 		}
+	}
+	if err := w.listener.agree(); err != nil {
+		return err
 	}
 	return w.intents()
 }

@@ -5,11 +5,12 @@
 //
 // What must always hold is looked at where it could break: no NAS COUNT is used twice, no name is two UEs', a record is sealed, bounded and found by all its
 // indexes, nobody speaks for a shard that another holds, and no UE that is registered is told that it is not. When the world has come to rest, UE, gNB,
-// record, SMF and UDM think the same, and no terminator keeps anything.
+// record, SMF and UDM think the same, who has subscribed to the AMF's status knows it, and no terminator keeps anything.
 //
 //	workers.go   pods, the shards that they hold, their view of the world      world.go     puts all of it together, on package worlds
 //	ends.go      terminators, connections of workers, associations of gNBs     gnb.go       gNBs
 //	ue.go        UEs                                                            nas.go       a UE's end of NAS security
 //	functions.go AUSF, UDM, PCF                                                 smf.go       an SMF
-//	counts.go    which COUNTs were used                                         check.go     what must hold
+//	status.go    who hears of the AMF's status                                  check.go     what must hold
+//	counts.go    which COUNTs were used
 package simulation

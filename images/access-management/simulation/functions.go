@@ -12,6 +12,10 @@ import (
 
 // ask another function: the request may be lost, or its answer, and either may be late. Nobody knows then what was done.
 func (w *world) ask(e procedure.Effect, back func(procedure.Event)) {
+	if told, is := e.(procedure.AskStatusHeard); is {
+		w.listener.told(told, back)
+		return
+	}
 	late := 5 * time.Millisecond
 	if w.faults && w.Chance(30) {
 		late = 2 * time.Second

@@ -50,6 +50,7 @@ type world struct {
 	udm      *udm
 	pcf      *pcf
 	smf      *smf
+	listener *listener
 
 	// faults: the world is unkind. forgetful: its store, too.
 	faults, forgetful bool
@@ -116,6 +117,7 @@ func newWorld(seed uint64, ues int) (*world, error) {
 		w.ues = append(w.ues, twin)
 	}
 	w.checkpoint()
+	w.listener = newListener(w)
 	w.misfortune()
 	return w, nil
 }
@@ -186,7 +188,11 @@ func (w *world) configure() {
 	is := *w.settings
 	is.FullName = []string{"", "world", "another world"}[w.Rand.IntN(3)]
 	is.Name = []string{"AMF", "another AMF"}[w.Rand.IntN(2)]
-	w.Note("the network is called %q, its AMF %q", is.FullName, is.Name)
+	if is.PLMNs = is.PLMNs[:1:1]; w.Chance(2) {
+		is.PLMNs = append(is.PLMNs, procedure.PLMN{PLMN: "00101", Slices: []record.Slice{broadband}})
+	}
+	is.Removed = w.Chance(6)
+	w.Note("the network is called %q, its AMF %q, of %d PLMNs, removed %v", is.FullName, is.Name, len(is.PLMNs), is.Removed)
 	w.settings = &is
 	for _, p := range w.pods { // each reads it in its time
 		life := p.Life
