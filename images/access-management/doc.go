@@ -37,7 +37,8 @@
 // Authentication may find a SUPI whose record is another shard's. The shard where the UE is takes it over (procedure.AskNamed): the other holder brings it to
 // rest, gives it up (procedure.Taken) and answers for it no more; the record is written under the new shard with the old revision as its predecessor, and the
 // store refuses whoever is late. There is one UE, and one record, at any time. Its sessions stay where the UE says that it has them, and end where it
-// registers for the first time. An old 5G-TMSI leads to a shard that has nothing of it, which asks for the SUCI.
+// registers for the first time. Those that a UE has no more are in its record until their SMFs have said so, which may be all
+// that it still has of a UE (procedure/ending.go). An old 5G-TMSI leads to a shard that has nothing of it, which asks for the SUCI.
 //
 // # N2 attachments
 //

@@ -325,7 +325,7 @@ func takeNamed(t *turn, e Event) {
 		fresh := t.s
 		is.Shard, is.Procedure, is.N2, is.Place = fresh.Shard, fresh.Procedure, fresh.N2, fresh.Place
 		is.Ability, is.DRX, is.Command, is.Paging, is.Handover = fresh.Ability, fresh.DRX, nil, nil, nil
-		is.Coming = nil
+		is.Coming, is.Remnant = nil, false
 		if is.Security != nil { // until the UE has another, it may come with that one
 			t.live.next = is.Security.Reserved
 		}
@@ -352,7 +352,7 @@ func takeNamed(t *turn, e Event) {
 		}
 	}
 	t.s.SUPI = t.live.challenge.supi
-	t.adopt(n.Record != nil)
+	t.adopt(n.Record != nil && !n.Record.Remnant)
 	t.named()
 }
 

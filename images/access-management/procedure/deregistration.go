@@ -14,7 +14,7 @@ import (
 //	4.2.2.3.2  1    Deregistration Request                      deregisteredByUE: its answer goes at once
 //	4.2.2.3.3  1,2  the subscription is withdrawn, or barred    end
 //	           2    Deregistration Request, T3522; paged first  deregister, deregisterReached
-//	4.2.2.3.2  2    SMFs: all sessions end                      outSessions
+//	4.2.2.3.2  2    SMFs: all sessions end                      outSessions, and later, where one does not answer (ending.go)
 //	           6    policy association                          outPolicy
 //	4.2.2.3.3  6    Deregistration Accept                       outUE
 //	4.2.2.3.2  8    the connection is released                  outGone: nothing is kept
@@ -157,13 +157,8 @@ func (t *turn) deregisterOn() {
 
 func askOutSessions(t *turn) {
 	for _, s := range slices.Clone(t.s.Sessions) {
-		if s.Context == "" {
-			t.s.Remove(s.ID)
-			continue
-		}
-		if !t.asking(s.ID, forEnd) && !t.askSMF(AskSession{Operation: ReleaseSession, Session: s, purpose: forEnd}) {
-			t.s.Remove(s.ID)
-		}
+		t.s.Remove(s.ID)
+		t.endSession(s)
 	}
 	if len(t.live.sessions) > 0 {
 		return // each answer comes back here

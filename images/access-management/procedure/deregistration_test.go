@@ -2,6 +2,7 @@ package procedure
 
 import (
 	"testing"
+	"time"
 
 	"core5g.dev/core5g/images/access-management/n1"
 	"core5g.dev/core5g/images/access-management/n2"
@@ -20,6 +21,11 @@ func leaves(off bool) func(*teller) []byte {
 	return func(tr *teller) []byte {
 		return tr.says(&n1.DeregistrationRequestFromUE{SwitchOff: off, Access: n1.Access3GPP, Identity: tr.guti()}, n1.IntegrityProtected)
 	}
+}
+
+// endingComes: an SMF that has not answered is asked again.
+func endingComes(later time.Duration) act {
+	return act{name: "it is time to ask the SMF again", later: later, event: func(*teller) Event { return Due{Name: dueEnding} }}
 }
 
 // TS 23.502 4.2.2.3.
@@ -43,6 +49,23 @@ func TestDeregistration(t *testing.T) {
 		{name: "said twice", from: withSession, acts: []act{withdrawn, withdrawn}},
 		{name: "an SMF that does not answer is not waited for", from: withSession, acts: []act{
 			withdrawn, smf("SMF: nothing", 1, SessionAnswer{Outcome: Unknown}), answers("PCF: nothing", func(n Number) Event { return Policy{Number: n, Outcome: Unknown} }),
+		}},
+		{name: "and it is asked until it has answered, whoever has the UE then", from: withSession, acts: []act{
+			says("UE: Deregistration Request", leaves(false)), smf("SMF: nothing", 1, SessionAnswer{Outcome: Unknown}), unpoliced, released, packets,
+			endingComes(5 * time.Second), smf("SMF: not now", 1, SessionAnswer{Outcome: Refused, Status: 503}), dies, happens("a new holder", Resumed{}),
+			endingComes(10 * time.Second), sessionGo,
+		}},
+		{name: "it registers again meanwhile: the new registration has it released", from: withSession, acts: []act{
+			says("UE: Deregistration Request", leaves(false)), smf("SMF: nothing", 1, SessionAnswer{Outcome: Unknown}), unpoliced, released,
+			first("UE: registration, 5G-GUTI", gnb1, 9, 1, mobility(nil)),
+		}},
+		{name: "an SMF that says so itself", from: withSession, acts: []act{
+			says("UE: Deregistration Request", leaves(false)), smf("SMF: nothing", 1, SessionAnswer{Outcome: Unknown}), unpoliced, released,
+			happens("SMF: the context is no more", SessionEnded{Session: 1, Context: "http://smf-1/sm-contexts/1"}),
+		}},
+		{name: "an SMF that never answers", from: withSession, acts: []act{
+			says("UE: Deregistration Request", leaves(false)), smf("SMF: nothing", 1, SessionAnswer{Outcome: Unknown}), unpoliced, released,
+			endingComes(7 * time.Hour), smf("SMF: nothing", 1, SessionAnswer{Outcome: Unknown}),
 		}},
 		{name: "an SMF transfers something meanwhile", from: withSession, acts: []act{withdrawn, packets}},
 		{name: "the worker dies meanwhile", from: withSession, acts: []act{withdrawn, dies, happens("a new holder", Resumed{}), sessionGo, unpoliced, accepts, released}},

@@ -48,6 +48,7 @@
 //	transfer.go       N1N2 transfers, paging: 4.2.3.3   transport.go      UL NAS Transport: 4.3.2.2.1
 //	deregistration.go 4.2.2.3                           configuration.go  4.2.4.2
 //	switching.go      4.9.1.2.2                         handover.go       4.9.1.3
+//	ending.go         sessions that nobody has any more
 //	sessions.go       what SMFs are asked               command.go        messages that UEs have to answer
 //	protection.go     NAS in and out, COUNTs            keys.go           keys and algorithms
 //	slices.go         which slices, which area          settings.go       the network's configuration

@@ -216,10 +216,10 @@ func (t *turn) report(x *record.Watched, now standing) Report {
 
 // observe what has become of the UE: 5.3.2.4.
 func (t *turn) observe() {
-	if t.was == nil || t.moved || len(t.was.Watches) == 0 || t.s != nil && len(t.s.Watches) == 0 {
+	gone := t.s == nil || remnant(t.s)
+	if t.was == nil || t.moved || len(t.was.Watches) == 0 || !gone && len(t.s.Watches) == 0 {
 		return
 	}
-	gone := t.s == nil
 	list, supi := t.was.Clone().Watches, t.was.SUPI
 	if !gone {
 		t.expire()

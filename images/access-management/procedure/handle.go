@@ -29,6 +29,8 @@ func Handle(in Input, st State, e Event) Output {
 	switch {
 	case t.s == nil:
 		t.withoutUE(e)
+	case remnant(t.s):
+		t.ofRemnant(e)
 	default:
 		t.handle(e)
 	}
@@ -171,6 +173,7 @@ func (t *turn) resumed(e Resumed) {
 			t.deactivate(s)
 		}
 	}
+	t.endAgain()
 	if t.s.Left != nil {
 		t.releaseLeft()
 	}

@@ -198,14 +198,6 @@ func (t *turn) outdated() bool {
 		m.RegistrationType != n1.PeriodicRegistration && !slices.EqualFunc(slicesAsked(m.Requested), t.s.Asked, record.Slice.Is)
 }
 
-// endSession at its SMF, which nobody waits for.
-func (t *turn) endSession(s record.Session) {
-	if s.Context == "" {
-		return
-	}
-	t.askSMF(AskSession{Operation: ReleaseSession, Session: s, purpose: forEnd})
-}
-
 func slicesAsked(list n1.NSSAI) []record.Slice {
 	var out []record.Slice
 	for _, s := range list {

@@ -110,8 +110,8 @@ func (t *turn) sessionAnswered(e SessionAnswer) {
 		return
 	}
 	id := asked.Session.ID
-	if e.Outcome == Refused && e.Status == 404 && asked.Operation != CreateSession { // the SMF has it no more
-		t.s.Remove(id)
+	if s := t.s.Session(id); s != nil && s.Context == asked.Session.Context && e.Outcome == Refused && e.Status == 404 && asked.Operation != CreateSession {
+		t.s.Remove(id) // the SMF has it no more
 	}
 	t.sessionDone(asked, e)
 	if t.s == nil {
@@ -131,9 +131,9 @@ func (t *turn) askNext(id uint8) {
 		if next.sent {
 			return
 		}
-		if s := t.s.Session(id); s != nil && next.Operation != CreateSession {
+		if s := t.s.Session(id); s != nil && next.Operation == UpdateSession {
 			next.Session = *s
-		} else if next.Operation != CreateSession {
+		} else if next.Operation == UpdateSession {
 			if t.live.sessions[id] = slices.Clone(list[1:]); len(t.live.sessions[id]) == 0 {
 				delete(t.live.sessions, id)
 			}
@@ -153,6 +153,9 @@ func (t *turn) askNext(id uint8) {
 func (t *turn) sessionDone(asked AskSession, e SessionAnswer) {
 	id := asked.Session.ID
 	s := t.s.Session(id)
+	if s != nil && s.Context != asked.Session.Context { // another one has its identity by now
+		s = nil
+	}
 	if s != nil && e.Outcome == Done {
 		s.Moved = false
 	}
@@ -168,8 +171,12 @@ func (t *turn) sessionDone(asked AskSession, e SessionAnswer) {
 	case forIdle:
 		t.toldIdle(s, e)
 	case forEnd:
-		t.s.Remove(id)
+		t.toldEnd(asked.Session, e)
 	case forPlace:
+		if s != nil && !saidReleased(e) {
+			t.endLater(*s, endingTime)
+			t.endOn()
+		}
 		if e.N2 != nil && t.s.N2 != nil && t.s.N2.Set {
 			t.deliver(id, nil, e.N2, e.N2Type)
 		}

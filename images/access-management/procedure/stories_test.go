@@ -334,6 +334,12 @@ func ueWords(out Output) string {
 		}
 		words = append(words, w)
 	}
+	for _, x := range u.Ending {
+		words = append(words, fmt.Sprintf("session %d ending", x.Session.ID))
+	}
+	if u.Remnant {
+		words = append(words, "nothing else")
+	}
 	if out.Lazy {
 		words = append(words, "in memory")
 	}

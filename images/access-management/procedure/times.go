@@ -14,11 +14,12 @@ const (
 	dueSilent    = "silent"   // an SMF that has not heard is told again
 	dueContext   = "context"  // a new holder has not heard of a context that the one before may have asked for
 	dueRetained  = "retained" // the gNB of a lost association has stayed away
+	dueEnding    = "ending"   // an SMF has not said that it has released a session
 	dueMoved     = "moved"    // another AMF has not said what it has taken of the UE
 )
 
 // DueNames are all that there are.
-var DueNames = []string{dueCommand, duePaging, dueReachable, dueImplicit, dueAccess, dueLeft, dueHandover, dueSilent, dueContext, dueRetained, dueMoved}
+var DueNames = []string{dueCommand, duePaging, dueReachable, dueImplicit, dueAccess, dueLeft, dueHandover, dueSilent, dueContext, dueRetained, dueEnding, dueMoved}
 
 // Timers of TS 24.501 10.2, and how often they run.
 const (
@@ -71,6 +72,8 @@ func (t *turn) timer(name string) {
 		t.handoverLate()
 	case dueSilent:
 		t.tellSilent()
+	case dueEnding:
+		t.endOn()
 	case dueContext:
 		t.contextAgain()
 	case dueMoved:

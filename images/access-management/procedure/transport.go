@@ -153,5 +153,11 @@ func (t *turn) sessionEnded(e SessionEnded) {
 		t.s.Remove(e.Session)
 		return
 	}
+	for _, x := range t.s.Ending {
+		if x.Session.ID == e.Session && x.Session.Context == e.Context {
+			t.toldEnd(x.Session, SessionAnswer{Outcome: Done})
+			return
+		}
+	}
 	t.out.Refused = "there is another session of that identity, or none"
 }

@@ -251,6 +251,7 @@ func (t *turn) over(cause string) {
 	t.s.Procedure = nil
 	t.live.awaited, t.live.gathered, t.live.challenge, t.live.subscription = 0, nil, nil, nil
 	t.silence()
+	t.endOn()
 }
 
 // drop what is under way, for something else. A change of the subscription that nobody has said yet is asked for again (catchUp, secured).
@@ -274,9 +275,6 @@ func (t *turn) ended(kind Kind, cause string, began int64) {
 	}
 	t.out.Ended = append(t.out.Ended, Result{Kind: kind, Cause: cause, Took: time.Duration(past.Took) * time.Millisecond})
 }
-
-// gone: nothing of the UE is kept any more, and its times with it.
-func (t *turn) gone() { t.s, t.capability = nil, nil }
 
 func (t *turn) output() Output {
 	t.observe()

@@ -120,6 +120,9 @@ type UE struct {
 	// Listed: the store lists it with the UEs that are connected, and with those of its slices. A program that does not know these lists loses the mark when it
 	// writes, and the record is put in order with the next write of one that does.
 	Listed bool `cbor:"55,keyasint,omitempty"`
+	// Ending are PDU sessions that the UE has no more, and whose SMFs have not heard so, the oldest first. Remnant: nothing else is kept of it.
+	Ending  []Ended `cbor:"56,keyasint,omitempty"`
+	Remnant bool    `cbor:"58,keyasint,omitempty"`
 	// Watches are who wants to hear what the UE does.
 	Watches []Watch `cbor:"52,keyasint,omitempty"`
 }
@@ -137,6 +140,9 @@ const HistoryLength = 6
 
 // MostSessions is how many PDU session identities there are (TS 24.007 11.2.3.1b).
 const MostSessions = 15
+
+// MostEnding bounds UE.Ending.
+const MostEnding = 8
 
 // Slice is an S-NSSAI; SD is nil where there is none.
 type Slice struct {
@@ -203,6 +209,13 @@ type Session struct {
 	Emergency bool `cbor:"20,keyasint,omitempty"`
 	// Moved: it came with the UE from another AMF, and its SMF has not heard of this one.
 	Moved bool `cbor:"21,keyasint,omitempty"`
+}
+
+// Ended is a PDU session that is to be released: since when, and when its SMF is asked next, Unix time in ms.
+type Ended struct {
+	Session Session `cbor:"0,keyasint"`
+	Since   int64   `cbor:"1,keyasint"`
+	Next    int64   `cbor:"2,keyasint"`
 }
 
 // Held is an N1N2 message transfer that waits for the UE (TS 23.502 4.2.3.3 step 3a). It is what names it to others; the messages themselves are asked
@@ -311,6 +324,7 @@ func (u *UE) Clone() *UE {
 	c := *u
 	c.Allowed, c.Asked, c.Rejected = slices.Clone(u.Allowed), slices.Clone(u.Asked), slices.Clone(u.Rejected)
 	c.Sessions, c.History, c.DNNs = slices.Clone(u.Sessions), slices.Clone(u.History), slices.Clone(u.DNNs)
+	c.Ending = slices.Clone(u.Ending)
 	for n := range c.Sessions {
 		c.Sessions[n].Held = clone(c.Sessions[n].Held)
 	}

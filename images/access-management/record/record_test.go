@@ -74,6 +74,11 @@ func full() *UE {
 		w.Events[0].Area = Area{PLMN: "20893", TACs: []uint32{1 << 20, 1<<20 + 1, 1<<20 + 2, 1<<20 + 3, 1<<20 + 4, 1<<20 + 5, 1<<20 + 6, 1<<20 + 7}}
 		u.Watches = append(u.Watches, w)
 	}
+	for n := range uint8(MostEnding) {
+		u.Ending = append(u.Ending, Ended{Session: u.Sessions[0], Since: 1_800_000_000_000, Next: 1_800_000_005_000})
+		u.Ending[n].Session.ID = n + 3
+	}
+	u.Remnant = true
 	u.Renewed, u.Catalogue, u.Listed = 1_800_000_000, 1<<31, true
 	u.Decided = Decided{RFSP: 4, Uplink: 1e9, Downlink: 2e9}
 	for n := range uint8(HistoryLength) {

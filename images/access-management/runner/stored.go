@@ -129,7 +129,7 @@ func regrouped(was, is *record.UE) (join, leave []string) {
 }
 
 func groups(u *record.UE) (out []string) {
-	if u == nil {
+	if u == nil || u.Remnant { // nobody counts it, or looks for it
 		return nil
 	}
 	out = append([]string{UEGroup(u.Shard)}, counted(u)...)

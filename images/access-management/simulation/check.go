@@ -60,6 +60,9 @@ func (w *world) written(key string) {
 	}
 	w.records[key] = is
 	w.counts.kept(is)
+	for _, s := range is.Sessions {
+		w.contexts[s.Context] = true
+	}
 	if is.SUPI != supiOf(key) {
 		w.Fail("%s is the record of %s", key, is.SUPI)
 	}
@@ -113,8 +116,8 @@ func (w *world) indexed(ctx context.Context, store *memory.Store, key string, u 
 		w.named[name] = u.SUPI
 	}
 	keys, _, err := store.Members(ctx, runner.UEGroup(u.Shard), "", 1<<20)
-	if err != nil || !slices.Contains(keys, key) {
-		w.Fail("%s is not in its shard's group: %v", key, err)
+	if err != nil || slices.Contains(keys, key) == u.Remnant {
+		w.Fail("%s is not in its shard's group, or only a remnant, and in it: %v", key, err)
 	}
 }
 
@@ -208,6 +211,19 @@ func (w *world) agree() error {
 		return err
 	}
 	return w.intents()
+}
+
+// orphaned: an SM context that the AMF knew of, and that it has let go of before its SMF has released it.
+func (w *world) orphaned(c *smContext) bool {
+	if !w.contexts[c.ref] || !w.forgotten.IsZero() {
+		return false
+	}
+	rec := w.records[record.Key(c.supi)]
+	if rec == nil {
+		return true
+	}
+	s := rec.Session(c.id)
+	return (s == nil || s.Context != c.ref) && !slices.ContainsFunc(rec.Ending, func(x record.Ended) bool { return x.Session.Context == c.ref })
 }
 
 // agree with the network.

@@ -150,6 +150,9 @@ func (f *smf) data(c *smContext, left int) {
 // whose end the SMF did not hear of.
 func (f *smf) probe() {
 	for _, c := range slices.Clone(f.contexts) {
+		if f.w.orphaned(c) {
+			f.w.Fail("nobody has the SMF's %s of %s, session %d, any more, and the SMF was not told", c.ref, c.supi, c.id)
+		}
 		if c.tunnel != nil && f.carried(c) { // they are with it now
 			continue
 		}

@@ -58,6 +58,8 @@ type world struct {
 	// vanished is a UE that is not heard of any more, when all is well; nil: none.
 	vanished *ue
 	records  map[string]*record.UE
+	// contexts are the SM contexts that a record has had.
+	contexts map[string]bool
 	// named are 5G-TMSIs and AMF UE NGAP IDs that there were, with the SUPI that they were given to.
 	named   map[string]string
 	tokens  procedure.Token
@@ -73,7 +75,7 @@ type waiter struct {
 func newWorld(seed uint64, ues int) (*world, error) {
 	w := &world{
 		Story: worlds.NewStory(worlds.NewClock(seed)), log: slog.New(slog.DiscardHandler), faults: true,
-		records: map[string]*record.UE{}, named: map[string]string{}, waiting: map[procedure.Token]*waiter{},
+		records: map[string]*record.UE{}, named: map[string]string{}, contexts: map[string]bool{}, waiting: map[procedure.Token]*waiter{},
 	}
 	w.shards, w.forgetful = 1+uint16(w.Rand.IntN(3)), w.Chance(4)
 	w.store = worlds.NewStore(w.Clock, w.written)
