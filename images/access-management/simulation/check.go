@@ -53,6 +53,7 @@ func (w *world) written(key string) {
 		return
 	}
 	is := w.truth(key)
+	w.nef.written(supiOf(key), is)
 	w.kept(w.records[key], is)
 	if is == nil {
 		delete(w.records, key)

@@ -11,6 +11,6 @@
 //	ends.go      terminators, connections of workers, associations of gNBs     gnb.go       gNBs
 //	ue.go        UEs                                                            nas.go       a UE's end of NAS security
 //	functions.go AUSF, UDM, PCF                                                 smf.go       an SMF
-//	status.go    who hears of the AMF's status                                  check.go     what must hold
-//	counts.go    which COUNTs were used
+//	status.go    who hears of the AMF's status                                  events.go    who wants to hear what UEs do
+//	counts.go    which COUNTs were used                                         check.go     what must hold
 package simulation

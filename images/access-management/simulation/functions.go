@@ -103,6 +103,8 @@ func (w *world) served(e procedure.Effect) procedure.Event {
 		return w.pcf.asked(e)
 	case procedure.AskSession:
 		return w.smf.asked(e)
+	case procedure.TellReports:
+		w.nef.reported(e)
 	case procedure.TellUnreached:
 		w.Note("unreached: %s", e.URI)
 	}

@@ -39,6 +39,7 @@ var mutations = []mutation{
 	{"the SMF is not told of a user plane that is down", "procedure/connection.go", "		if s := &t.s.Sessions[n]; s.Up || s.Silent {\n			t.deactivate(s)\n		}\n	}\n	t.ended", "		_ = n\n	}\n	t.ended", 100, "", ""},
 	{"the old connection is left alone", "procedure/connection.go", "	default:\n		t.leave(old)", "	default:\n		_ = old", 200, "", ""},
 	{"an SMF that has not answered is not asked again", "procedure/ending.go", "x.Session.Context == s.Context && (saidReleased(e) ||", "x.Session.Context == s.Context && (true ||", 200, "nobody has the SMF's", ""},
+	{"who watches a UE is lost where another shard takes it over", "procedure/authentication.go", "		is.Coming, is.Remnant = nil, false\n", "		is.Coming, is.Remnant, is.Watches = nil, false, nil\n", 50, "nobody has ended it", ""},
 	{"gNBs are not looked at again", "runner/announce.go", "	r.w.After(announceEvery, r.announceOn)\n", "", 400, "knows the AMF as", ""},
 	{"a gNB is taken to have heard what it was sent", "runner/announce.go", "		unsure.Told = 0\n", "		unsure.Told = told\n", 400, "knows the AMF as", ""},
 	{"a UE that is leaving registers", "procedure/protection.go", "	if t.s.Phase == record.Leaving {\n		t.out.Refused", "	if false {\n		t.out.Refused", 200, "", ""},

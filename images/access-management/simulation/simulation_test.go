@@ -59,7 +59,7 @@ func TestWorlds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, kind := range []string{"registration", "service_request", "deregistration", "release", "configuration", "paging", "path_switch", "handover"} {
+	for _, kind := range []string{"registration", "service_request", "deregistration", "release", "configuration", "paging", "path_switch", "handover", "report"} {
 		if ended[kind] == 0 && len(list) >= 20 {
 			t.Errorf("no %s in %d worlds: they show nothing of it", kind, len(list))
 		}

@@ -51,6 +51,7 @@ type world struct {
 	pcf      *pcf
 	smf      *smf
 	listener *listener
+	nef      *nef
 
 	// faults: the world is unkind. forgetful: its store, too.
 	faults, forgetful bool
@@ -94,7 +95,7 @@ func newWorld(seed uint64, ues int) (*world, error) {
 	if w.Chance(4) {
 		w.settings.Periodic = 2 * time.Minute
 	}
-	w.ausf, w.udm, w.pcf, w.smf = newAUSF(w), newUDM(w), newPCF(w), newSMF(w)
+	w.ausf, w.udm, w.pcf, w.smf, w.nef = newAUSF(w), newUDM(w), newPCF(w), newSMF(w), newNEF(w)
 	for n := range 1 + w.Rand.IntN(2) {
 		w.ends = append(w.ends, newEnd(w, fmt.Sprint("n2-", n)))
 	}
