@@ -180,6 +180,15 @@ write_packet(const struct rig *rig, const struct traffic_case *c, uint32_t n,
 }
 
 void
+traffic_write_packet(const struct rig *rig, enum population population, uint32_t n, uint32_t size,
+	enum upf_direction direction, struct rte_mbuf *m)
+{
+	const struct traffic_case c = {.population = population, .size = size};
+
+	write_packet(rig, &c, n, direction, m);
+}
+
+void
 traffic_write_burst(const struct rig *rig, const struct traffic_case *c,
 	enum upf_direction direction, struct rte_mbuf **m)
 {
@@ -424,15 +433,20 @@ work_in_rounds(void *arg)
 static void
 fill_queues(const struct rig *rig, const struct traffic_case *c, unsigned home, struct rte_mbuf **m)
 {
-	unsigned all = rig->config.workers, astray = c->astray ? ASTRAY : 0;
-	uint32_t sessions = population_sessions(c->population) / all;
+	unsigned astray = c->astray ? ASTRAY : 0;
+	uint32_t sessions = population_sessions(c->population);
 
 	for (uint32_t k = 0; k < ROUND_BURSTS; k++, m += BURST) {
 		enum upf_direction direction = traffic_direction(c, k);
 		enum upf_port port = traffic_port(direction);
 
 		for (unsigned i = 0; i < BURST; i++) {
-			write_packet(rig, c, below(sessions) * all + home, direction, m[i]);
+			uint32_t n;
+
+			do // every worker is home to its part of them
+				n = below(sessions);
+			while (session_present(&rig->sessions, n, UPF_UL)->home != home);
+			write_packet(rig, c, n, direction, m[i]);
 			m[i]->hash.usr = home;
 		}
 		assert_int_equal(rte_ring_enqueue_bulk(rig_ring_of(home, port, true), (void **)m,

@@ -61,6 +61,10 @@ enum upf_port traffic_port(enum upf_direction direction);
 // Sends a few packets through every session.
 void traffic_prime(struct rig *rig, enum population population);
 
+// Makes a packet of the n-th session of a population out of this buffer.
+void traffic_write_packet(const struct rig *rig, enum population population, uint32_t n,
+	uint32_t size, enum upf_direction direction, struct rte_mbuf *m);
+
 // Makes a full burst of packets of the case, chosen by chance, out of these buffers.
 void traffic_write_burst(const struct rig *rig, const struct traffic_case *c,
 	enum upf_direction direction, struct rte_mbuf **m);

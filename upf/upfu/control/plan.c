@@ -169,6 +169,7 @@ plan_put(struct plan *plan, struct op *op)
 {
 	const struct upf_session_put *put = (const void *)op->record;
 	struct session_table *sessions = plan->base->sessions;
+	const struct part *kept;
 	const arena_ref *old;
 	const uint8_t *blob;
 	uint32_t incarnation;
@@ -183,11 +184,16 @@ plan_put(struct plan *plan, struct op *op)
 		return rc;
 	plan->session = put->session;
 	old = parts_after_plan(plan, put->session);
+	kept = old != NULL ? part_of(plan, old[0])
+			   : session_present(sessions, put->session, UPF_UL);
 	incarnation = old != NULL ? part_of(plan, old[0])->incarnation : ++sessions->incarnations;
 	for (unsigned dir = 0; dir < 2; dir++) {
 		struct part *part = arena_at(&sessions->arena, op->part[dir]);
 
 		part->incarnation = incarnation;
+		// One writer for slots and buffers; also of one that goes by this very transaction.
+		if (kept != NULL)
+			part->home = kept->home;
 	}
 	plan->commands += buffers(plan, old);
 	rc = plan_keys(plan, old, plan_release_key);

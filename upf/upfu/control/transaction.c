@@ -43,7 +43,7 @@ send_command(struct rule_base *base, unsigned worker, const struct command *comm
 static unsigned
 home_of(const struct rule_base *base, uint32_t session)
 {
-	return session % base->workers; // as compile.c
+	return base->sessions->state[session].home;
 }
 
 static void

@@ -56,15 +56,15 @@ unsigned
 silence_poll(struct worker *w)
 {
 	struct burst *b = &w->burst;
-	unsigned work = worker_take_commands(w);
+	unsigned work = worker_take_commands(w), taken;
 
 	for (enum upf_port port = 0; port < w->ports; port++) {
 		worker_rx(w, b, port);
 		work += b->n;
 		drop_burst(w, b, port);
 	}
-	if (w->workers > 1) {
-		work += handoff_take(w, b);
+	while (w->workers > 1 && (taken = handoff_take(w, b)) != 0) {
+		work += taken;
 		drop_burst(w, b, UPF_PORT_N3);
 	}
 	if (w->own.n != 0) {

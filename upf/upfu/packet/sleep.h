@@ -43,15 +43,28 @@ sleep_after_work(struct sleeper *sleeper)
 		__atomic_store_n(&sleeper->asleep, 0, __ATOMIC_RELAXED);
 }
 
+// After something was put into rings of workers, before sleep_wake_fenced() for each of them.
+static inline void
+sleep_wake_fence(void)
+{
+	// Sequentially consistent: pairs with the fence in sleep_after_empty_poll(). Either the worker's
+	// last poll sees what was put, or the load behind this sees that it is asleep.
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+static inline void
+sleep_wake_fenced(struct sleeper *sleeper)
+{
+	if (unlikely(__atomic_load_n(&sleeper->asleep, __ATOMIC_RELAXED) != 0))
+		sleep_ring(sleeper);
+}
+
 // After something was put into a ring of the worker whose sleeper this is.
 static inline void
 sleep_wake(struct sleeper *sleeper)
 {
-	// Sequentially consistent: pairs with the fence in sleep_after_empty_poll(). Either the worker's
-	// last poll sees what was put, or this sees that it is asleep.
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	if (unlikely(__atomic_load_n(&sleeper->asleep, __ATOMIC_RELAXED) != 0))
-		sleep_ring(sleeper);
+	sleep_wake_fence();
+	sleep_wake_fenced(sleeper);
 }
 
 #endif

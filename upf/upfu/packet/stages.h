@@ -14,7 +14,7 @@
 void parse_burst(struct worker *w, struct burst *b, enum upf_port port);
 // lookup.c: key → the session's part.
 void lookup_burst(struct worker *w, struct burst *b);
-// handoff.c, in between: packets to the session's home worker, with more than one worker.
+// handoff.c, before and behind it: packets to the session's home worker, with more than one worker.
 // pdr.c: part → the first PDR that matches.
 void pdr_burst(struct worker *w, struct burst *b);
 // qer.c: gates and rates.

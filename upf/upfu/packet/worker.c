@@ -16,6 +16,7 @@
 #include "packet/events.h"
 #include "packet/handoff.h"
 #include "packet/icmp_error.h"
+#include "packet/outbox.h"
 #include "packet/own_packets.h"
 #include "packet/packet.h"
 #include "packet/reassembly.h"
@@ -55,8 +56,7 @@ worker_forward(struct worker *w, struct burst *b)
 	worker_leave(w, b);
 }
 
-// Packets with a key: what another worker handed over takes this way again, too, for the key may have
-// changed hands meanwhile.
+// Packets with a key, which seem to be at home here.
 static void
 worker_serve(struct worker *w, struct burst *b)
 {
@@ -65,6 +65,19 @@ worker_serve(struct worker *w, struct burst *b)
 	worker_forward(w, b);
 	if (unlikely(w->end_markers.n != 0))
 		end_markers_leave(w);
+}
+
+// What other workers have handed over.
+static unsigned
+worker_take_over(struct worker *w, struct burst *b)
+{
+	unsigned work = 0, n;
+
+	while ((n = handoff_take(w, b)) != 0) {
+		work += n;
+		worker_serve(w, b);
+	}
+	return work;
 }
 
 // Packets that waited for their rate and are due: before any that come now.
@@ -108,15 +121,15 @@ worker_poll(struct worker *w)
 	work += worker_take_commands(w);
 	if (unlikely(w->shaper.packets != 0))
 		work += worker_release(w, b);
+	if (w->workers > 1)
+		work += worker_take_over(w, b);
 	for (enum upf_port port = 0; port < w->ports; port++) {
 		worker_rx(w, b, port);
 		trace_rx(w, b, port);
 		work += b->n;
 		parse_burst(w, b, port);
-		worker_serve(w, b);
-	}
-	if (w->workers > 1) {
-		work += handoff_take(w, b);
+		if (w->workers > 1)
+			handoff_guess_burst(w, b);
 		worker_serve(w, b);
 	}
 	if (unlikely(w->unreachable.n != 0))
@@ -142,6 +155,8 @@ worker_poll(struct worker *w)
 		buffer_show_waiting(w);
 	if (unlikely(w->shaper.changed))
 		shaper_show_waiting(w);
+	if (w->workers > 1)
+		outbox_pass(w);
 	if (w->events_raised)
 		worker_wake_control(w);
 	// No rules of any session are held any more: session.h.

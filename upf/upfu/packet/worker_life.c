@@ -17,6 +17,7 @@
 #include "packet/icmp_error.h"
 #include "packet/message.h"
 #include "packet/mss.h"
+#include "packet/outbox.h"
 #include "packet/own_packets.h"
 #include "packet/packet.h"
 #include "packet/reassembly.h"
@@ -27,7 +28,6 @@
 #include "rules/qer_clock.h"
 
 #define RING_SIZE 16384u
-#define HANDOFF_LEAST (8 * BURST)
 #define HELD_SHARE 16u // of the packet buffers wait for neighbours at most, with all workers
 
 static struct rte_ring *
@@ -37,20 +37,6 @@ create_ring(const char *what, unsigned index, unsigned element, unsigned places,
 
 	snprintf(name, sizeof(name), "%s%u", what, index);
 	return rte_ring_create_elem(name, element, places, (int)rte_socket_id(), flags);
-}
-
-// Of a hand-off ring. All of them together take an eighth of the packet buffers, and what waits in
-// downlink buffers half of them (config.c), so that a worker that stands still, or UEs that do not
-// come, leave some to the packets of others.
-static unsigned
-handoff_places(const struct config *config)
-{
-	unsigned places = RING_SIZE;
-
-	while (places > HANDOFF_LEAST &&
-		(uint64_t)places * config->workers > config->limits.mbufs / 8)
-		places /= 2;
-	return places;
 }
 
 struct worker *
@@ -112,9 +98,7 @@ worker_create(unsigned index, const struct worker_shared *shared)
 		RING_F_SP_ENQ | RING_F_SC_DEQ);
 	w->events = create_ring(
 		"events", index, sizeof(struct event), RING_SIZE, RING_F_SP_ENQ | RING_F_SC_DEQ);
-	w->handoff = create_ring(
-		"handoff", index, sizeof(void *), handoff_places(config), RING_F_SC_DEQ);
-	if (w->commands == NULL || w->events == NULL || w->handoff == NULL ||
+	if (w->commands == NULL || w->events == NULL || outbox_init(w, config) < 0 ||
 		shaper_init(&w->shaper, config, w->tsc_hz) < 0 ||
 		buffer_init(&w->buffers,
 			&(struct buffer_bounds){
@@ -144,13 +128,7 @@ worker_free(struct worker *w)
 	trace_free(w);
 	buffer_free(&w->buffers);
 	shaper_free(&w->shaper);
-	if (w->handoff != NULL) {
-		void *m;
-
-		while (rte_ring_sc_dequeue(w->handoff, &m) == 0)
-			rte_pktmbuf_free(m);
-	}
-	rte_ring_free(w->handoff);
+	outbox_free(w);
 	rte_ring_free(w->events);
 	rte_ring_free(w->commands);
 	rte_free(w);

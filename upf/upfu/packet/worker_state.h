@@ -14,6 +14,7 @@
 #include "link/neigh_table.h"
 #include "link/port.h"
 #include "packet/buffer_state.h"
+#include "packet/handoff_state.h"
 #include "packet/packet.h"
 #include "packet/shaper_state.h"
 #include "packet/sleep_state.h"
@@ -77,7 +78,7 @@ struct worker {
 	struct rte_mempool *pool;
 	struct rte_ring *commands;
 	struct rte_ring *events;
-	struct rte_ring *handoff; // packets at home here that others received
+	struct handoff handoff;
 	struct port port[UPF_PORTS];
 	struct tx_batch tx[UPF_PORTS];
 	struct neigh_table neigh[UPF_PORTS];

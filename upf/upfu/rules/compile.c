@@ -11,6 +11,7 @@
 #include "process/config.h"
 #include "process/shm.h"
 #include "rules/arena.h"
+#include "rules/home.h"
 #include "rules/qer_clock.h"
 #include "rules/session.h"
 #include "rules/tss_compile.h"
@@ -652,6 +653,14 @@ compile_table(struct layout *l, struct part_more *more)
 			l->table->n);
 }
 
+static unsigned
+bucket_of(const struct record *r)
+{
+	if (r->has_ue4)
+		return home_bucket4(r->ue4);
+	return r->has_ue6 ? home_bucket6(r->ue6) : r->put->session % HOME_BUCKETS;
+}
+
 // False: no memory.
 static bool
 compile_part(struct layout *l, enum upf_direction direction)
@@ -663,7 +672,7 @@ compile_part(struct layout *l, enum upf_direction direction)
 		.ue4 = r->ue4,
 		.ue6 = r->ue6,
 		.ue6_len = r->ue6_len,
-		.home = (uint8_t)(r->put->session % l->context->config->workers),
+		.home = (uint8_t)home_worker(bucket_of(r), l->context->config->workers),
 		.group = (uint8_t)r->put->group,
 		.flags = (uint8_t)((r->has_ue4 ? PART_UE_IPV4 : 0) |
 			(r->has_ue6 ? PART_UE_IPV6 : 0)),

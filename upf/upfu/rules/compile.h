@@ -16,7 +16,7 @@ struct compile_context {
 };
 
 // Checks the record (put->rec.length octets, already known to be there) and compiles it. Returns 0
-// and new parts, whose incarnation is still 0, or a positive errno: EINVAL for what is not right,
+// and new parts, whose incarnation is still 0 and whose home is that of a new session, or a positive errno: EINVAL for what is not right,
 // ENOMEM. The blob stands in the record at *blob.
 int compile_session(const struct compile_context *context, const struct upf_session_put *put,
 	arena_ref part[2], const uint8_t **blob);

@@ -249,6 +249,8 @@ session_publish(struct session_table *table, uint32_t session, const arena_ref p
 	// Release: pairs with session_current().
 	__atomic_store_n(&state->part[0], part[0], __ATOMIC_RELEASE);
 	__atomic_store_n(&state->part[1], part[1], __ATOMIC_RELEASE);
+	if (part[0] != ARENA_NONE)
+		state->home = session_part(table, part[0])->home;
 	if (old[0] != ARENA_NONE)
 		trash_add(table, old);
 }

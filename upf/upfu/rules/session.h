@@ -138,7 +138,7 @@ struct part { // of a session: the PDRs of one direction
 	rte_be32_t ue4;       // UE IP address of the session
 	uint64_t ue6;         // and IPv6 prefix: its upper 64 bits, host order
 	uint8_t ue6_len;
-	uint8_t home; // index of the worker that does the session's packets
+	uint8_t home; // index of the worker that does the session's packets: home.h
 	uint8_t n_bar;
 	uint8_t group; // by which its drops are counted
 	uint32_t more; // offset of struct part_more, 0: none
@@ -221,7 +221,7 @@ ue6_mask(unsigned prefix_len)
 struct session_state {     // the control thread's account of one session; of it workers read part
 	arena_ref part[2]; // by enum upf_direction; ARENA_NONE: the session is absent
 	uint32_t blob_len;
-	uint32_t incarnation;
+	uint8_t home; // of the last one: the worker that may still have packets of it
 	uint8_t *blob;
 };
 

@@ -78,7 +78,7 @@ rules_and_what_they_count(void **state)
 	is = show(rig, 3);
 	assert_json(is);
 	assert_says(is, "{\"session\":3,\"incarnation\":");
-	assert_says(is, "\"home_worker\":1,\"ue_ipv4\":\"10.45.0.1\"");
+	assert_says(is, "\"home_worker\":0,\"ue_ipv4\":\"10.45.0.1\"");
 	assert_says(is, "\"direction\":\"ul\"");
 	assert_says(is, "\"id\":1,\"precedence\":255,\"fteid\":\"172.30.3.17/0x00000100\"");
 	assert_says(is, "\"match\":[\"ue_ipv4\"],\"outer_header_removal\":0,\"gate\":\"open\"");
