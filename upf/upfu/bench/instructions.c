@@ -1,4 +1,5 @@
 // Instructions a packet, case by case, counted by callgrind: single-threaded, 4 KiB pages, few sessions.
+// Cases of several workers are the simulation's: they poll one after the other.
 // gate.py starts it under valgrind and reads the dump that each case leaves behind.
 #define _GNU_SOURCE
 #include <sched.h>
@@ -9,6 +10,7 @@
 
 #include <valgrind/callgrind.h>
 
+#include "simulation/fabric.h"
 #include "traffic.h"
 
 #define SESSIONS 400u
@@ -51,9 +53,46 @@ count(struct rig *rig, const struct traffic_case *c)
 	CALLGRIND_DUMP_STATS_AT(what);
 }
 
+static void
+begin(unsigned worker)
+{
+	(void)worker;
+	CALLGRIND_TOGGLE_COLLECT;
+}
+
+static void
+end(void)
+{
+	CALLGRIND_TOGGLE_COLLECT;
+}
+
+// So many of a hundred packets come in at another worker than their session's.
+static void
+count_workers(unsigned workers, unsigned astray)
+{
+	const struct fabric_case c = {
+		.workers = workers, .astray = astray, .polls = 320 / workers, .seed = 1};
+	struct rig *rig = fabric_create(workers);
+	struct fabric_result r;
+	char what[64];
+
+	CALLGRIND_ZERO_STATS;
+	fabric_run(rig, &c, &(struct fabric_watch){begin, end}, &r);
+	snprintf(what, sizeof(what), "case=workers workers=%u astray=%u packets=%lu", workers,
+		astray, (unsigned long)r.offered);
+	CALLGRIND_DUMP_STATS_AT(what);
+	rig_free(rig);
+	if (r.forwarded != r.offered) {
+		fprintf(stderr, "case=workers workers=%u astray=%u loses packets\n", workers,
+			astray);
+		exit(EXIT_FAILURE);
+	}
+}
+
 int
 main(void)
 {
+	int cpus[RIG_WORKERS_MAX];
 	const char *refused[POPULATIONS] = {NULL};
 	struct config config = rig_config6();
 	struct rig *rig;
@@ -62,7 +101,9 @@ main(void)
 		population_size((enum population)p,
 			p == POPULATION_PDRS ? POPULATION_PDR_SESSIONS : SESSIONS);
 	traffic_cases_settle();
-	if (!rig_start_eal(population_memory(), false, 1024, sched_getcpu()))
+	for (unsigned i = 0; i < RIG_WORKERS_MAX; i++)
+		cpus[i] = sched_getcpu();
+	if (!rig_start_eal_workers(population_memory() + 128, false, 4096, cpus, RIG_WORKERS_MAX))
 		return EXIT_FAILURE;
 	config.limits.sessions_max = population_all();
 	config.limits.qer_slots = config.limits.urr_slots = population_all() * UPF_LINE_SLOTS;
@@ -76,6 +117,12 @@ main(void)
 	for (unsigned i = 0; i < traffic_cases_n; i++) {
 		if (!traffic_cases[i].forward_only && refused[traffic_cases[i].population] == NULL)
 			count(rig, &traffic_cases[i]);
+	}
+	rig_free(rig);
+	for (unsigned workers = 1; workers <= RIG_WORKERS_MAX; workers *= 4) {
+		count_workers(workers, 0);
+		if (workers > 1)
+			count_workers(workers, 75);
 	}
 	return EXIT_SUCCESS;
 }
