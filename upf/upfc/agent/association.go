@@ -363,6 +363,7 @@ func (a *Agent) policy(s *session) rules.Policy {
 			return own.N3.Of(v6).IsValid() || own.N9.Of(v6).IsValid()
 		},
 		ChooseFTEID: func(core, v4, v6 bool) (rules.FTEID, rules.FTEID, error) { return a.chooseFTEID(s, core, v4, v6) },
+		HomeTEID:    func(teid uint32, set *rules.Set) uint32 { return homeTEID(s.Index, teid, set) },
 		Application: a.knowsApplication(s.Node),
 	}
 	if a.choosesUEs() {

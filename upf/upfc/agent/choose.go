@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -11,10 +12,14 @@ import (
 )
 
 // TEIDs that are chosen here: the highest bit, so that they seldom meet those that SMFs count up from
-// 1; 8 bits that change, so that a packet for an earlier session with this index does not fit; and the
-// session's index, so that they never meet each other's.
+// 1; six bits of the session's home (upfu/rules/home.h), so that any worker of upf-u knows whose a packet is before it
+// looks it up; two that change, so that with the UE's address behind the home a packet for an earlier session with this
+// index hardly fits; and the session's index, so that they never meet each other's. Up to release 0.3 all of the
+// eight bits changed; such TEIDs are as good, but their packets may take a turn through another worker.
 const (
 	chosenTEID      = 1 << 31
+	chosenHomeShift = 25
+	chosenHomeMask  = homeBuckets - 1
 	chosenIndexBits = 23
 	chosenMask      = chosenTEID | (1<<chosenIndexBits - 1)
 )
@@ -42,11 +47,8 @@ func (a *Agent) chooseFTEID(s *session, core, v4, v6 bool) (f4, f6 rules.FTEID, 
 		if s.teids++; s.teids == 0 { // which stands for a count that has not begun
 			s.teids = 1
 		}
-		teid, free := chosenTEID|uint32(s.teids)<<chosenIndexBits|s.Index, true
-		for _, g := range s.Rules.FTEIDs() {
-			free = free && g.TEID != teid
-		}
-		if !free {
+		teid := chosenTEID | uint32(s.teids)<<chosenIndexBits | s.Index
+		if hasTEID(s.Rules, teid) {
 			continue
 		}
 		if v4 {
@@ -58,6 +60,62 @@ func (a *Agent) chooseFTEID(s *session, core, v4, v6 bool) (f4, f6 rules.FTEID, 
 		return f4, f6, nil
 	}
 	return f4, f6, errors.New("no TEID is free")
+}
+
+// homeBuckets is HOME_BUCKETS of upfu/rules/home.h, whose fold this is.
+const homeBuckets = 64
+
+// homeOf is the bucket of a session's home: of its IPv4 address, else of its IPv6 prefix, else of its index.
+func homeOf(index uint32, set *rules.Set) uint32 {
+	var prefix netip.Prefix
+	for _, u := range set.UEs() {
+		if u.Addr().Is4() {
+			prefix = u
+			break
+		}
+		prefix = u
+	}
+	switch {
+	case !prefix.IsValid():
+		return index % homeBuckets
+	case prefix.Addr().Is4():
+		b := prefix.Addr().As4()
+		return fold(uint64(binary.BigEndian.Uint32(b[:])))
+	}
+	b := prefix.Masked().Addr().As16()
+	x := fold(binary.BigEndian.Uint64(b[:8]))
+	return (x<<4 | x>>2) % homeBuckets
+}
+
+func fold(x uint64) uint32 {
+	x ^= x >> 48
+	x ^= x >> 24
+	x ^= x >> 12
+	x ^= x >> 6
+	return uint32(x % homeBuckets)
+}
+
+// homeTEID is the TEID with the session's home in it that stands for one of chooseFTEID's, of all that the set has
+// another one. One that finds no such place stays.
+func homeTEID(index, teid uint32, set *rules.Set) uint32 {
+	home := teid&^(chosenHomeMask<<chosenHomeShift) | homeOf(index, set)<<chosenHomeShift
+	const generation, generations = 1 << chosenIndexBits, 1 << (chosenHomeShift - chosenIndexBits)
+	for range generations {
+		if home == teid || !hasTEID(set, home) {
+			return home
+		}
+		home = home&^((generations-1)*generation) | (home+generation)&((generations-1)*generation)
+	}
+	return teid
+}
+
+func hasTEID(set *rules.Set, teid uint32) bool {
+	for _, f := range set.FTEIDs() {
+		if f.TEID == teid {
+			return true
+		}
+	}
+	return false
 }
 
 // chooseUE allocates a UE address (a /32) or prefix (a /64) for the session (CHV4, CHV6) from the

@@ -256,7 +256,10 @@ func TestFTEIDChosenByTheUPF(t *testing.T) {
 	if err1 != nil || err2 != nil || f1.TEID == 0 || f1.TEID != f2.TEID || f1.IPv4Address.String() != "172.30.3.16" {
 		t.Errorf("F-TEIDs %+v and %+v, want one for both, at the first N3 endpoint", f1, f2)
 	}
-	_, got := l.only()
+	index, got := l.only()
+	if want := 1<<31 | uint32(22)<<25 | index; f1.TEID&^(3<<23) != want {
+		t.Errorf("TEID %#x, want home and index of %#x", f1.TEID, want)
+	}
 	if p := got.PDRs[0]; p.Teid != f1.TEID || p.Flags&abi.PdrUeIpv4 == 0 || p.UeAddrBe != abi.AddrBe(addr("10.45.0.7")) {
 		t.Errorf("uplink PDR %+v: want the chosen TEID and the session's UE address", p)
 	}

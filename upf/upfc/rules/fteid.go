@@ -136,8 +136,35 @@ func (p *planner) choose(m, before *Match, core bool, f parsedFTEID, ref *pfcp.R
 	if err != nil {
 		return &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable, Offending: ie.FTEID, Rule: ref, Detail: err.Error()}
 	}
+	p.given = append(p.given, max(c4.TEID, c6.TEID))
 	if m.FTEID, m.FTEID6 = c4, c6; hasID {
 		p.chosen[f.id] = chosen{c4, c6}
+	}
+	return nil
+}
+
+// homeTEIDs lets the policy have another look at the TEIDs that were chosen in the message: it may want to see the
+// session's UE addresses in them, which stand behind the F-TEIDs in a message, or were chosen after them.
+func (p *planner) homeTEIDs(pfcp.Elements) error {
+	if p.policy.HomeTEID == nil {
+		return nil
+	}
+	for _, teid := range p.given {
+		now := p.policy.HomeTEID(teid, p.change.Next)
+		rename := func(m *Match) {
+			for _, f := range []*FTEID{&m.FTEID, &m.FTEID6} {
+				if m.Chosen && f.TEID == teid {
+					f.TEID = now
+				}
+			}
+		}
+		// Only what this message has written holds a TEID that it was given: base is not touched.
+		for _, r := range p.change.Next.PDRs {
+			rename(&r.PDI.Match)
+		}
+		for _, e := range p.change.Next.Endpoints {
+			rename(&e.Match)
+		}
 	}
 	return nil
 }

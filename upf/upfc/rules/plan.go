@@ -21,6 +21,9 @@ type Policy struct {
 	// ChooseFTEID allocates one TEID on an address of each version that is asked for; core says that
 	// the tunnel comes from there (N9).
 	ChooseFTEID func(core, v4, v6 bool) (FTEID, FTEID, error)
+	// HomeTEID says, once the whole set is known, which TEID is to stand for one that was chosen in the
+	// message. nil: it stays.
+	HomeTEID func(teid uint32, set *Set) uint32
 	// ChooseUE allocates a UE address (as a /32) or prefix from the pool of the first network
 	// instance that has one; pool identities narrow the choice. nil: there are no pools.
 	ChooseUE func(instances, pools []string, v6 bool) (netip.Prefix, error)
@@ -59,6 +62,7 @@ type planner struct {
 	change  *Change
 	chosen  map[uint8]chosen // by CHOOSE ID
 	choices int              // F-TEIDs that were chosen
+	given   []uint32         // their TEIDs
 	filters map[uint32]SDFFilter
 	wanted  []wants
 }
@@ -73,7 +77,7 @@ func Plan(base *Set, message pfcp.Elements, policy Policy) (*Change, error) {
 		filters: map[uint32]SDFFilter{},
 	}
 	// Removal first, so that one message can put a new rule in an old one's place.
-	steps := [...]func(pfcp.Elements) error{p.refuseUnsupported, p.remove, p.create, p.update, p.chooseUEs, p.flags, p.inactivity, p.query, p.check, p.checkURRs}
+	steps := [...]func(pfcp.Elements) error{p.refuseUnsupported, p.remove, p.create, p.update, p.chooseUEs, p.homeTEIDs, p.flags, p.inactivity, p.query, p.check, p.checkURRs}
 	for _, step := range steps {
 		if err := step(message); err != nil {
 			return nil, err
