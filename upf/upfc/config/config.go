@@ -109,12 +109,14 @@ type Log struct {
 }
 
 // Read reads and checks the file at path.
-func Read(path string) (*Config, error) {
+//
+// A member that is not empty stands in place of redundancy.member: files are alike for all pods that a unit ever has, and their names are not.
+func Read(path, member string) (*Config, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	c, err := Parse(text)
+	c, err := parseFor(text, member)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -122,7 +124,9 @@ func Read(path string) (*Config, error) {
 }
 
 // Parse reads one YAML document, fills in defaults and checks every value.
-func Parse(text []byte) (*Config, error) {
+func Parse(text []byte) (*Config, error) { return parseFor(text, "") }
+
+func parseFor(text []byte, member string) (*Config, error) {
 	c := &Config{
 		PFCP: PFCP{
 			Listen:        netip.MustParseAddrPort("0.0.0.0:8805"),
@@ -143,6 +147,9 @@ func Parse(text []byte) (*Config, error) {
 	d, err := parse(text, c)
 	if err != nil {
 		return nil, err
+	}
+	if member != "" {
+		c.Redundancy.Member = member
 	}
 	return c, d.at(c.complete())
 }

@@ -3,6 +3,8 @@ package config
 import (
 	"log/slog"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -92,7 +94,7 @@ func TestErrorsSayWhatToWrite(t *testing.T) {
 		"nodeID: 10.0.0.1\nn3:\n  endpoints:\n  - 172.30.3.16/28\n  - 172.30.3.20\n": `line 5: n3.endpoints[1]: 172.30.3.20/32 overlaps 172.30.3.16/28 of n3.endpoints[0]: write each address once`,
 		good + "n9: {endpoints: [172.30.9.16/28, 172.30.9.16]}\n":                    `line 3: n9.endpoints[1]: 172.30.9.16/32 overlaps 172.30.9.16/28 of n9.endpoints[0]: write each address once`,
 		good + "redundancy: {member: a}\n":                                           `line 3: redundancy.unit: is missing: write the name of the unit, alike in its members, or leave redundancy out`,
-		good + "redundancy: {unit: upf}\n":                                           `line 3: redundancy.member: is missing: write a name that no other pod ever has, its UID`,
+		good + "redundancy: {unit: upf}\n":                                           `line 3: redundancy.member: is missing: write a name that no other pod ever has, its UID, here or with -member`,
 		good + "redundancy: {unit: upf, member: a, peer: b}\n":                       `line 3: redundancy.certificate: is missing: write the file of the certificate`,
 		good + redundancy + "  peer: b\n":                                            `line 11: redundancy.peer: "b" is no host and port: write for example upf-0-b.core5g.svc:8806`,
 		good + redundancy + "  peer: b:8806\nstate: {file: ''}\n":                    `line 12: state.file: is empty: a unit with redundancy takes over by it, write for example /run/upf/upf-c.state`,
@@ -173,5 +175,24 @@ func TestParseNamesTheKey(t *testing.T) {
 				t.Errorf("error %v, want one that names %s", err, tt.want)
 			}
 		})
+	}
+}
+
+// A pod's name is not in the file.
+func TestMemberFromOutside(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "upf-c.yaml")
+	const text = "nodeID: 10.0.0.1\nn3: {endpoints: [172.30.3.16/28]}\n" + redundancy + "  peer: b:8806\n"
+	if err := os.WriteFile(path, []byte(strings.Replace(text, "  member: a\n", "", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Read(path, ""); err == nil || !strings.Contains(err.Error(), "redundancy.member: is missing") {
+		t.Errorf("without a member: %v", err)
+	}
+	c, err := Read(path, "5f0c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Redundancy.Member != "5f0c" {
+		t.Errorf("the member is %q, want 5f0c", c.Redundancy.Member)
 	}
 }

@@ -40,7 +40,7 @@ func (r *Redundancy) check(state string) error {
 		return nil
 	}
 	for _, f := range []struct{ key, value, example string }{
-		{"member", r.Member, "a name that no other pod ever has, its UID"},
+		{"member", r.Member, "a name that no other pod ever has, its UID, here or with -member"},
 		{"peer", r.Peer, "where the other member listens, for example upf-0-b.core5g.svc:8806"},
 		{"certificate", r.Certificate, "the file of the certificate"},
 		{"key", r.Key, "the file of its key"},

@@ -13,6 +13,8 @@
 //     unit for Terms.Wait, and asks only when the record, too, has stood still for so long before its eyes. Wait is longer than
 //     Grant by what clocks may disagree. So when a standby asks, the last grant has ended.
 //   - Or the kernel has said that both processes of the life are gone (Standby.Ended).
+//   - A record without a holder is written only by who knows that both processes of the holder are gone, and those of the
+//     standby that it named, or that it will not come. Then whoever is first may claim the unit.
 //   - A unit that names no standby needs no grant: nobody can take over.
 //
 // Why nothing is lost that was answered. A unit answers N4 when every life that may take over has the change

@@ -10,10 +10,13 @@ import (
 // Record is what the arbiter keeps of a unit.
 type Record struct {
 	Epoch   uint64 // grows whenever another life begins to serve
-	Holder  string // the life that serves
+	Holder  string // the life that serves; empty: nobody does, whoever comes first may
 	Standby string // the life that may take over; empty: nobody
 	Renewed uint64 // changes with every renewal
 }
+
+// RecordAnnotation is the annotation of a Kubernetes Lease that holds a Record, as JSON.
+const RecordAnnotation = "core5g.dev/unit"
 
 // Version is the arbiter's name for one state of a record; the empty one is that of a record that there is not yet.
 type Version string
@@ -23,6 +26,10 @@ type Seen struct {
 	Record
 	Version Version
 }
+
+// Free says whether the unit is nobody's: there is no record yet, or one that names no holder. Who knows that holder and standby are gone for ever (the
+// pod's object is deleted) writes such a record, in the same epoch; no member does.
+func (s Seen) Free() bool { return s.Version == "" || s.Holder == "" }
 
 // Life is the name of one life of a member.
 func Life(member, nonce string) string { return member + "/" + nonce }

@@ -128,5 +128,10 @@ func (s *Standby) Taken() *Unit {
 	}
 }
 
+// Free says whether there is a record, and the unit is nobody's: this life ends, and the next one of its member wants to serve.
+func (s *Standby) Free() bool {
+	return s.looked && !s.busy() && s.seen.Version != "" && s.seen.Free()
+}
+
 // State is whose stream this life has, whether it has all of it, and whether both processes of that life are gone.
 func (s *Standby) State() (life string, whole, ended bool) { return s.unit, s.whole, s.ended }

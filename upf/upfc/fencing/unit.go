@@ -105,7 +105,7 @@ func (u *Unit) due(now time.Duration) *Write {
 
 // mayClaim says whether the unit is this member's to serve.
 func (u *Unit) mayClaim(now time.Duration) bool {
-	if u.seen.Version == "" {
+	if u.seen.Free() {
 		return true
 	}
 	if Member(u.seen.Holder) != Member(u.me) {

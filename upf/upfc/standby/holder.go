@@ -46,8 +46,11 @@ func NewHolder(opt Options, life string) *Holder {
 	}
 }
 
+// ErrFree: the unit is nobody's any more, and whoever comes first may have it.
+var ErrFree = errors.New("no member serves the unit")
+
 // Hold holds what units send to l, until this life has taken the unit over: then that is what fencing has to say of it, and
-// what a upf-c of the unit would have left is at path. nil when ctx has ended, with its error.
+// what a upf-c of the unit would have left is at path. nil when ctx has ended, with its error, and when the unit is free (ErrFree).
 func (h *Holder) Hold(ctx context.Context, l net.Listener, path string) (*fencing.Unit, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	var work sync.WaitGroup
@@ -77,8 +80,11 @@ func (h *Holder) Hold(ctx context.Context, l net.Listener, path string) (*fencin
 	for {
 		h.mu.Lock()
 		asks := h.fence.Tick(Boottime())
-		taken := h.fence.Taken()
+		taken, free := h.fence.Taken(), h.fence.Free()
 		h.mu.Unlock()
+		if free {
+			return nil, ErrFree
+		}
 		if taken != nil {
 			h.mu.Lock()
 			defer h.mu.Unlock()

@@ -3,6 +3,7 @@ package standby
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -235,5 +236,39 @@ func TestStreamsThatMakeNoSense(t *testing.T) {
 		if (err == nil) != tt.want {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// A standby that has nothing stands by no longer than somebody serves.
+func TestAFreeUnitEndsStandingBy(t *testing.T) {
+	cert, key, authority := standbytest.Certificates(t, "upf.test")
+	creds, err := Credentials("upf.test", cert, key, authority)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	record := &Memory{}
+	if _, version, err := record.Write(t.Context(), fencing.Write{Record: fencing.Record{Epoch: 7, Holder: "gone/1"}}); err != nil || version != "1" {
+		t.Fatal(version, err)
+	}
+	h := NewHolder(Options{Name: "upf", TLS: creds, Terms: slow(), Arbiter: record, Log: slog.New(slog.DiscardHandler)}, "b/1")
+	ended := make(chan error, 1)
+	go func() {
+		_, err := h.Hold(t.Context(), l, filepath.Join(t.TempDir(), "state"))
+		ended <- err
+	}()
+	select {
+	case err := <-ended:
+		t.Fatalf("it ends while another one serves: %v", err)
+	case <-time.After(10 * slow().Read):
+	}
+	if _, _, err := record.Write(t.Context(), fencing.Write{Record: fencing.Record{Epoch: 7}, If: "1"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; !errors.Is(err, ErrFree) {
+		t.Errorf("it ends with %v, want %v", err, ErrFree)
 	}
 }

@@ -38,7 +38,7 @@ func NewLease(cfg config.Lease) (*Lease, error) {
 	return &Lease{cfg: cfg, client: &http.Client{Transport: transport}, now: time.Now}, nil
 }
 
-const annotation = "core5g.dev/unit"
+const annotation = fencing.RecordAnnotation
 
 // lease is what of a Lease is read and written.
 type lease struct {
@@ -102,7 +102,7 @@ func (l *Lease) ask(ctx context.Context, method, name string, body any) (status 
 	return resp.StatusCode, found, err
 }
 
-// Read implements Arbiter. A Lease without a record of ours is as good as none: the first write takes it over as it is.
+// Read implements Arbiter. A Lease without a record of ours is an error: it is somebody else's.
 func (l *Lease) Read(ctx context.Context) (fencing.Seen, error) {
 	status, found, err := l.ask(ctx, http.MethodGet, l.cfg.Name, nil)
 	switch {

@@ -1,6 +1,6 @@
 // Command upf-c is the control half of the UPF: it speaks PFCP with the SMFs and programs upf-u.
 //
-//	upf-c [-config /etc/core5g/upf-c.yaml] [-check]
+//	upf-c [-config /etc/core5g/upf-c.yaml] [-member NAME] [-check]
 //	upf-c ctl …    what upfctl does; `upf-c ctl help` lists the commands
 package main
 
@@ -41,9 +41,10 @@ func main() {
 
 func serve(ctx context.Context) error {
 	path := flag.String("config", "/etc/core5g/upf-c.yaml", "configuration file")
+	name := flag.String("member", "", "this member's name in a redundant unit, in place of redundancy.member")
 	check := flag.Bool("check", false, "check the configuration file and exit")
 	flag.Parse()
-	cfg, err := config.Read(*path)
+	cfg, err := config.Read(*path, *name)
 	if err != nil || *check {
 		return err
 	}

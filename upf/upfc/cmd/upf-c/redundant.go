@@ -42,9 +42,7 @@ func newMember(cfg *config.Config, log *slog.Logger, a *agent.Agent) (*member, e
 	if err != nil {
 		return nil, err
 	}
-	var nonce [8]byte
-	_, _ = rand.Read(nonce[:])
-	return &member{cfg: cfg, log: log, a: a, life: fencing.Life(r.Member, hex.EncodeToString(nonce[:])), opt: standby.Options{
+	return &member{cfg: cfg, log: log, a: a, opt: standby.Options{
 		Name: r.Unit, Peer: r.Peer, TLS: creds, Terms: fencing.DefaultTerms(), Arbiter: arbiter, Log: log, Sessions: 1 << 20,
 	}}, nil
 }
@@ -52,6 +50,19 @@ func newMember(cfg *config.Config, log *slog.Logger, a *agent.Agent) (*member, e
 // run serves the unit if it is this member's, else stands by until it is. It returns when another member serves the unit: the next
 // life of this one, which begins anew, stands by.
 func (m *member) run(ctx context.Context) error {
+	for {
+		if err := m.live(ctx); !errors.Is(err, standby.ErrFree) {
+			return err
+		}
+		m.log.Info("the unit is free", "unit", m.opt.Name)
+	}
+}
+
+// live is one life, with a name of its own.
+func (m *member) live(ctx context.Context) error {
+	var nonce [8]byte
+	_, _ = rand.Read(nonce[:])
+	m.life = fencing.Life(m.cfg.Redundancy.Member, hex.EncodeToString(nonce[:]))
 	fence := fencing.NewUnit(m.opt.Terms, m.life, m.kept())
 	unit := m.unit(fence)
 	if unit.Claim(ctx) {
