@@ -2,6 +2,7 @@ package controllers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -87,4 +88,11 @@ func secretTaken(secret *corev1.Secret, owner metav1.OwnerReference) string {
 		return err.Error()
 	}
 	return ""
+}
+
+// asTaken finds a takenError in err.
+func asTaken(err error) (*takenError, bool) {
+	var taken *takenError
+	is := errors.As(err, &taken)
+	return taken, is
 }

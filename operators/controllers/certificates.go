@@ -70,7 +70,7 @@ func (c *certifier) keep(ctx context.Context, core *api.Core5G, events client.Ob
 		return c.request(ctx, core, issuer, requests)
 	}
 	var state certificatesState
-	authority, err := c.authority(ctx, core, &state)
+	authority, err := c.authority(ctx, authorityOfCore(core), &state)
 	if err != nil || authority == nil {
 		return state, err
 	}
@@ -82,30 +82,46 @@ func (c *certifier) keep(ctx context.Context, core *api.Core5G, events client.Ob
 	return state, nil
 }
 
-// authority returns the core's own, or nil with the state saying why there is none. It is made, and
-// replaced, here alone, whoever asks.
-func (c *certifier) authority(ctx context.Context, core *api.Core5G, state *certificatesState) (*certificates.Authority, error) {
+// authorityOf is whose authority is meant, and where it is kept.
+type authorityOf struct {
+	client.Object
+	owner  metav1.OwnerReference
+	secret string
+	labels map[string]string
+	// user is a Secret with a certificate of it.
+	user string
+}
+
+func authorityOfCore(core *api.Core5G) authorityOf {
+	return authorityOf{
+		core, *metav1.NewControllerRef(core, api.GroupVersion.WithKind("Core5G")), specs.AuthorityName(core.Name), specs.Labels(core.Name, "ca"),
+		specs.CertificateName(specs.FunctionObjectName(core.Name, api.FunctionNRF)),
+	}
+}
+
+// authority returns it, or nil with the state saying why there is none. It is made, and replaced, here alone, whoever asks.
+func (c *certifier) authority(ctx context.Context, of authorityOf, state *certificatesState) (*certificates.Authority, error) {
 	secret := &corev1.Secret{}
-	name := specs.AuthorityName(core.Name)
-	err := c.Get(ctx, client.ObjectKey{Namespace: core.Namespace, Name: name}, secret)
+	name := of.secret
+	err := c.Get(ctx, client.ObjectKey{Namespace: of.GetNamespace(), Name: name}, secret)
 	if client.IgnoreNotFound(err) != nil {
 		return nil, err
 	}
 	if apierrors.IsNotFound(err) {
 		// Where functions believe an earlier authority, its Secret was deleted to have a new one.
 		used := &corev1.Secret{}
-		err := c.Get(ctx, client.ObjectKey{Namespace: core.Namespace, Name: specs.CertificateName(specs.FunctionObjectName(core.Name, api.FunctionNRF))}, used)
+		err := c.Get(ctx, client.ObjectKey{Namespace: of.GetNamespace(), Name: of.user}, used)
 		if client.IgnoreNotFound(err) != nil {
 			return nil, err
 		}
-		data, err := certificates.NewAuthority(core.Namespace+"/"+core.Name, c.now(), used.Data[certificates.KeyAuthorities])
+		data, err := certificates.NewAuthority(of.GetNamespace()+"/"+of.GetName(), c.now(), used.Data[certificates.KeyAuthorities])
 		if err != nil {
 			return nil, err
 		}
 		fresh := &corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{
-				Name: name, Namespace: core.Namespace, Labels: specs.Labels(core.Name, "ca"),
-				OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(core, api.GroupVersion.WithKind("Core5G"))},
+				Name: name, Namespace: of.GetNamespace(), Labels: of.labels,
+				OwnerReferences: []metav1.OwnerReference{of.owner},
 			},
 			Type: corev1.SecretTypeTLS, Data: data,
 		}
@@ -114,7 +130,7 @@ func (c *certifier) authority(ctx context.Context, core *api.Core5G, state *cert
 		}
 		secret = fresh
 	}
-	if said := secretTaken(secret, *metav1.NewControllerRef(core, api.GroupVersion.WithKind("Core5G"))); said != "" {
+	if said := secretTaken(secret, of.owner); said != "" {
 		state.lack(api.ReasonNameTaken, said)
 		state.next = earlier(state.next, c.now().Add(takenRetry))
 		return nil, nil
@@ -125,14 +141,14 @@ func (c *certifier) authority(ctx context.Context, core *api.Core5G, state *cert
 		return nil, nil
 	}
 	if authority.Ends(c.now()) {
-		data, err := certificates.NewAuthority(core.Namespace+"/"+core.Name, c.now(), authority.Bundle)
+		data, err := certificates.NewAuthority(of.GetNamespace()+"/"+of.GetName(), c.now(), authority.Bundle)
 		if err != nil {
 			return nil, err
 		}
 		if err := c.replace(ctx, secret, data, nil); err != nil {
 			return nil, err
 		}
-		c.recorder.Eventf(core, corev1.EventTypeNormal, "AuthorityReplaced", "Secret %s: the authority was about to end; the old one is believed until its certificates are gone", name)
+		c.recorder.Eventf(of.Object, corev1.EventTypeNormal, "AuthorityReplaced", "Secret %s: the authority was about to end; the old one is believed until its certificates are gone", name)
 		return certificates.ReadAuthority(data)
 	}
 	return authority, nil

@@ -57,6 +57,7 @@ func TestEnvtest(t *testing.T) {
 		"a selector that is a mistake takes nothing away":        e.testSelectorMistake,
 		"Slices that cannot be say why":                          e.testSliceProblems,
 		"a UPF unit is restarted only when it was asked for":     e.testUnitUpdates,
+		"a unit with a standby is taken over":                    e.testStandby,
 		"one UPF a socket":                                       e.testPerSocket,
 		"what is short is said and waited for":                   e.testNoFit,
 		"Preferred flags a misaligned unit":                      e.testMisalignedIsFlagged,
@@ -138,6 +139,11 @@ func (e *environment) testRefusals(t *testing.T) {
 			s.Spec.DataNetworks = append(s.Spec.DataNetworks, s.Spec.DataNetworks[0])
 			return e.client.Create(t.Context(), s)
 		}, "Duplicate value"},
+		"two standbys of a unit": {func() error {
+			u := testUPF(t, ns)
+			u.Spec.Redundancy = &api.RedundancySpec{Standbys: 2}
+			return e.client.Create(t.Context(), u)
+		}, "a unit has one standby at most: write 1, or 0 for none"},
 		"endpoints outside the subnet": {func() error {
 			u := testUPF(t, ns)
 			u.Spec.N3.Endpoints = "172.30.9.0/28"

@@ -37,19 +37,29 @@ func (r *UPFReconciler) placeUnits(ctx context.Context, s *upfScope) error {
 	s.forgetBackoffs(r.Now())
 	var moving []*unitScope
 	open := false
-	for _, u := range s.units {
+	for _, u := range s.members() {
 		if !u.wanted {
 			continue
 		}
 		open = open || u.pod == nil || specs.Gated(u.pod)
-		if u.pod != nil && u.pod.Spec.NodeName != "" {
-			node := &corev1.Node{}
-			if err := r.Get(ctx, client.ObjectKey{Name: u.pod.Spec.NodeName}, node); client.IgnoreNotFound(err) != nil {
-				return err
-			} else if err == nil && placement.Cordoned(node, s.upf.Spec.Tolerations) {
-				moving = append(moving, u)
-			}
+		if u.of != nil {
+			continue // a standby on a cordoned node may be evicted at any time
 		}
+		cordoned, err := r.onCordoned(ctx, s, u)
+		if err != nil {
+			return err
+		}
+		if !cordoned {
+			continue
+		}
+		// Where the standby is, there is a place already.
+		if elsewhere, err := r.onCordoned(ctx, s, u.standby); err != nil {
+			return err
+		} else if u.mayHandOver() && !elsewhere {
+			u.moveTo(u.standby.pod.Spec.NodeName, "")
+			continue
+		}
+		moving = append(moving, u)
 	}
 	if len(moving) == 0 && (!open || !specs.Planned(s.upf)) {
 		return nil
@@ -75,7 +85,7 @@ func (r *UPFReconciler) placeUnits(ctx context.Context, s *upfScope) error {
 	}
 	request := s.request(r.Now())
 	result := placement.Plan(inventory, request)
-	for _, u := range s.units {
+	for _, u := range s.members() {
 		if !u.wanted || (u.pod != nil && !specs.Gated(u.pod)) {
 			continue
 		}
@@ -107,6 +117,18 @@ func (r *UPFReconciler) placeUnits(ctx context.Context, s *upfScope) error {
 		}
 	}
 	return nil
+}
+
+// onCordoned reports whether the unit runs on a node that is cordoned.
+func (r *UPFReconciler) onCordoned(ctx context.Context, s *upfScope, u *unitScope) (bool, error) {
+	if u == nil || u.pod == nil || u.pod.Spec.NodeName == "" {
+		return false, nil
+	}
+	node := &corev1.Node{}
+	if err := r.Get(ctx, client.ObjectKey{Name: u.pod.Spec.NodeName}, node); err != nil {
+		return false, client.IgnoreNotFound(err)
+	}
+	return placement.Cordoned(node, s.upf.Spec.Tolerations), nil
 }
 
 // moveTo notes that the unit's node is cordoned, and whether there is another place for it.
@@ -159,10 +181,14 @@ func (s *upfScope) request(now time.Time) placement.Request {
 		Running:    map[string]placement.Spot{},
 		Wished:     map[string]placement.Spot{},
 		Avoid:      map[placement.Spot]string{},
+		Apart:      map[string]string{},
 	}
-	for _, u := range s.units {
+	for _, u := range s.members() {
 		if u.wanted {
 			request.Units = append(request.Units, u.status.Name)
+		}
+		if u.of != nil {
+			request.Apart[u.status.Name], request.Apart[u.of.status.Name] = u.of.status.Name, u.status.Name
 		}
 		if u.pod == nil || finished(u.pod) {
 			continue
@@ -238,7 +264,7 @@ func counted(pod *corev1.Pod, observed *metav1.Time) bool {
 // oldestGated is the oldest pod of the instance that waits for its place.
 func (s *upfScope) oldestGated() *corev1.Pod {
 	var oldest *corev1.Pod
-	for _, u := range s.units {
+	for _, u := range s.members() {
 		if u.pod != nil && specs.Gated(u.pod) && (oldest == nil || older(u.pod, oldest)) {
 			oldest = u.pod
 		}

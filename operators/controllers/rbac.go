@@ -21,7 +21,10 @@ package controllers
 // +kubebuilder:rbac:groups="",namespace=core5g,resources=pods,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups="",namespace=core5g,resources=events,verbs=create;patch
 // +kubebuilder:rbac:groups=k8s.cni.cncf.io,namespace=core5g,resources=network-attachment-definitions,verbs=get;create;patch
-// +kubebuilder:rbac:groups=coordination.k8s.io,namespace=core5g,resources=leases,verbs=get;create;update
+// +kubebuilder:rbac:groups=coordination.k8s.io,namespace=core5g,resources=leases,verbs=get;list;watch;create;update;patch
+// What members of a unit with redundancy may do: get and patch Leases, which the operator may, too, and so may give.
+// +kubebuilder:rbac:groups="",namespace=core5g,resources=serviceaccounts,verbs=get;create;patch
+// +kubebuilder:rbac:groups=rbac.authorization.k8s.io,namespace=core5g,resources=roles;rolebindings,verbs=get;create;patch
 // +kubebuilder:rbac:groups=policy,namespace=core5g,resources=poddisruptionbudgets,verbs=list;watch;create;patch
 // +kubebuilder:rbac:groups=networking.k8s.io,namespace=core5g,resources=networkpolicies,verbs=list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=cert-manager.io,namespace=core5g,resources=certificates;issuers,verbs=get;create;patch;delete

@@ -73,8 +73,7 @@ func rightsOf(r *http.Request) []string {
 
 // unseen are rights that the operator has and that no test makes use of, each with its reason.
 var unseen = map[string]string{
-	"create coordination.k8s.io/leases":         "leader election, which runs with the operator's program alone",
-	"get coordination.k8s.io/leases":            "leader election",
+	"get coordination.k8s.io/leases":            "leader election, which runs with the operator's program alone, and members of units",
 	"update coordination.k8s.io/leases":         "leader election",
 	"update core5g.dev/core5gs/finalizers":      "owner references with blockOwnerDeletion, where that admission plug-in is on",
 	"update core5g.dev/slices/finalizers":       "as above",

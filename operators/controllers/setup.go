@@ -8,6 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -50,6 +51,7 @@ func CacheOptions(namespace string) cache.Options {
 		&appsv1.Deployment{}:            {Label: ours},
 		&policyv1.PodDisruptionBudget{}: {Label: ours},
 		&networkingv1.NetworkPolicy{}:   {Label: ours},
+		&coordinationv1.Lease{}:         {Label: ours},
 	}}
 	if namespace != "" {
 		options.DefaultNamespaces = map[string]cache.Config{namespace: {}}

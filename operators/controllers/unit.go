@@ -71,6 +71,15 @@ type unitScope struct {
 	silent string
 	asked  bool
 	ports  []topology.Port
+
+	// member that serves the unit, or would; "" without redundancy. served is set where it does.
+	member specs.Member
+	served bool
+	// standby of the unit, of the unit that this is the standby of; inSync is set for a standby that may take over.
+	standby, of *unitScope
+	inSync      bool
+	// leftover is a pod of the time with redundancy, which goes before anything else.
+	leftover *corev1.Pod
 }
 
 type refusal struct{ reason, message string }
@@ -83,6 +92,9 @@ func newUnitScope(upf *api.UPFInstance, number int) *unitScope {
 			u.status.Rejections, u.status.RetryAfter, u.status.Message = old.Rejections, old.RetryAfter, old.Message
 			u.status.Drain, u.status.Topology = old.Drain.DeepCopy(), old.Topology.DeepCopy()
 			u.status.N4Address = old.N4Address
+			if specs.Redundant(upf) {
+				u.status.Pod, u.status.Epoch, u.status.Standby = old.Pod, old.Epoch, old.Standby.DeepCopy()
+			}
 		}
 	}
 	u.wanted = number < wantedUnits(upf)
@@ -124,8 +136,10 @@ func (u *unitScope) see(pod *corev1.Pod) {
 
 // keepUnit moves one unit a step towards what is wanted, and notes how it is.
 func (r *UPFReconciler) keepUnit(ctx context.Context, s *upfScope, u *unitScope) error {
-	u.want = specs.UPFUnit(s.upf, s.core, r.Platform, u.number, u.status.N4Address)
 	switch {
+	case u.leftover != nil:
+		u.note(api.UnitPending, fmt.Sprintf("waits for the end of pod %s, of the time with redundancy", u.leftover.Name))
+		return nil
 	case u.pod != nil && !owns(s.upf, u.pod):
 		return s.takenFrom(u, &takenError{kind: "Pod", name: u.pod.Name, holder: metav1.GetControllerOf(u.pod)})
 	case u.pod != nil && !u.pod.DeletionTimestamp.IsZero():
@@ -151,7 +165,7 @@ func (r *UPFReconciler) keepUnit(ctx context.Context, s *upfScope, u *unitScope)
 	case u.status.Hash != u.want.TemplateHash:
 		return r.update(ctx, s, u)
 	case u.cordoned && u.elsewhere != "" && (u.status.Drain != nil || s.mayDisturb(u)):
-		return r.stop(ctx, s, u, fmt.Sprintf("node %s is cordoned", u.pod.Spec.NodeName))
+		return r.leave(ctx, s, u, fmt.Sprintf("node %s is cordoned", u.pod.Spec.NodeName))
 	}
 	if r.askTopology(ctx, s, u); s.replaces(u) && (u.status.Drain != nil || s.mayDisturb(u)) {
 		return r.replaceMisaligned(ctx, s, u)
@@ -195,6 +209,10 @@ func (r *UPFReconciler) create(ctx context.Context, s *upfScope, u *unitScope) e
 	if u.taken != "" {
 		u.note(api.UnitPending, u.taken)
 		return nil
+	}
+	if why, err := r.mayMake(ctx, s, u); err != nil || why != "" {
+		u.note(api.UnitPending, why)
+		return err
 	}
 	if specs.Planned(s.upf) && u.place == nil && !u.unbound {
 		u.note(api.UnitUnplaced, u.unplaced)
@@ -314,7 +332,10 @@ func (r *UPFReconciler) reject(ctx context.Context, s *upfScope, u *unitScope) e
 
 // discard takes away the pods that the written status counts or gives up.
 func (r *UPFReconciler) discard(ctx context.Context, s *upfScope) error {
-	for _, u := range s.units {
+	for _, u := range s.members() {
+		if err := r.endLeftover(ctx, u); err != nil {
+			return err
+		}
 		switch {
 		case u.refused != nil:
 			r.Recorder.Event(s.upf, corev1.EventTypeWarning, u.refused.reason, u.refused.message)
@@ -332,22 +353,27 @@ func (r *UPFReconciler) discard(ctx context.Context, s *upfScope) error {
 
 // update decides about a unit that runs another template than the present one.
 func (r *UPFReconciler) update(ctx context.Context, s *upfScope, u *unitScope) error {
-	approved := s.upf.Annotations[api.AnnotationApplyUpdate]
-	cause := ""
-	switch {
-	case approved == u.want.TemplateHash || approved == s.updateHash():
-		cause = "the pending update was let through"
-	case u.pod.Annotations[specs.AnnotationSpecHash] != u.want.SpecHash && !onApproval(s.upf):
-		cause = "the UPFInstance was changed"
-	}
-	if cause == "" || (u.status.Drain == nil && podReady(u.pod) && !s.mayDisturb(u)) {
+	cause := s.updateCause(u)
+	if cause == "" || (u.status.Drain == nil && podReady(u.pod) && (!s.mayDisturb(u) || u.awaitsStandby())) {
 		u.pending, u.replacing = true, cause
 		u.status.Drain = nil
 		u.observe()
 		return nil
 	}
 	u.replacing = cause
-	return r.stop(ctx, s, u, cause)
+	return r.leave(ctx, s, u, cause)
+}
+
+// updateCause says why a unit may be replaced by one of the present template; "" where it may not.
+func (s *upfScope) updateCause(u *unitScope) string {
+	approved := s.upf.Annotations[api.AnnotationApplyUpdate]
+	switch {
+	case approved == u.want.TemplateHash || approved == s.updateHash():
+		return "the pending update was let through"
+	case u.pod.Annotations[specs.AnnotationSpecHash] != u.want.SpecHash && !onApproval(s.upf):
+		return "the UPFInstance was changed"
+	}
+	return ""
 }
 
 func onApproval(upf *api.UPFInstance) bool {
@@ -360,6 +386,9 @@ func (s *upfScope) updateHash() string {
 		return ""
 	}
 	first := s.units[0]
+	if first.member == specs.MemberB { // it stands for the update, whoever serves
+		return first.standby.want.TemplateHash
+	}
 	return first.want.TemplateHash
 }
 
@@ -371,6 +400,7 @@ func (r *UPFReconciler) observeUnits(_ context.Context, s *upfScope) error {
 		if u.number >= possibleUnits(s.upf) && u.pod == nil {
 			continue // scaled away
 		}
+		u.sayMembers()
 		status.UnitStatuses = append(status.UnitStatuses, u.status)
 		if u.pod != nil {
 			status.Units++
@@ -384,6 +414,7 @@ func (r *UPFReconciler) observeUnits(_ context.Context, s *upfScope) error {
 	s.observeReady()
 	s.observeAligned()
 	s.observeLinks()
+	s.observeStandbys()
 	if s.halted {
 		return nil
 	}
@@ -395,7 +426,7 @@ func (r *UPFReconciler) observeUnits(_ context.Context, s *upfScope) error {
 
 func (s *upfScope) observePending() {
 	var waiting, replaced []string
-	for _, u := range s.units {
+	for _, u := range s.members() {
 		switch {
 		case u.replacing != "":
 			replaced = append(replaced, u.status.Name)
@@ -403,14 +434,18 @@ func (s *upfScope) observePending() {
 			waiting = append(waiting, u.status.Name)
 		}
 	}
+	cost := [2]string{"a restart ends its sessions", "this ends their PDU sessions"}
+	if specs.Redundant(s.upf) {
+		cost = [2]string{"its pods are to be replaced: the standby's, which then takes over, and the other", "each after its standby, which takes over"}
+	}
 	switch {
 	case len(waiting) > 0:
 		s.conditions.yes(api.ConditionUpdatePending, api.ReasonRestartRequired,
-			fmt.Sprintf("image or configuration of %s has changed, and a restart ends its sessions. Choose the moment: kubectl annotate --overwrite upfinstance %s %s=%s",
-				strings.Join(waiting, ", "), s.upf.Name, api.AnnotationApplyUpdate, s.updateHash()))
+			fmt.Sprintf("image or configuration of %s has changed, and %s. Choose the moment: kubectl annotate --overwrite upfinstance %s %s=%s",
+				strings.Join(waiting, ", "), cost[0], s.upf.Name, api.AnnotationApplyUpdate, s.updateHash()))
 	case len(replaced) > 0:
 		s.conditions.yes(api.ConditionUpdatePending, "Replacing",
-			fmt.Sprintf("%s are replaced, one after the other; this ends their PDU sessions", strings.Join(replaced, ", ")))
+			fmt.Sprintf("%s are replaced, one after the other; %s", strings.Join(replaced, ", "), cost[1]))
 	default:
 		s.conditions.no(api.ConditionUpdatePending, api.ReasonUpToDate, "every unit runs the present configuration")
 	}

@@ -63,9 +63,10 @@ func newUnitRig(t *testing.T) *unitRig {
 	})
 	rig.reconciler = &UPFReconciler{
 		Client: cached, Live: rig.live, Platform: specs.Platform{Registry: "core5g", Tag: "dev"},
-		Recorder: record.NewFakeRecorder(100), Now: func() time.Time { return rig.clock }, applier: newApplier(cached, rig.live),
+		Recorder: record.NewFakeRecorder(1000), Now: func() time.Time { return rig.clock }, applier: newApplier(cached, rig.live),
 		Sessions: func(context.Context, *corev1.Pod) (int64, error) { return 0, nil }, Rejections: NewRejections(), Topology: topologyOfPod,
 	}
+	rig.reconciler.certifier = &certifier{Client: cached, applier: rig.reconciler.applier, recorder: rig.reconciler.Recorder, now: rig.reconciler.Now}
 	return rig
 }
 

@@ -8,13 +8,14 @@ import (
 	"net/netip"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
@@ -62,7 +63,8 @@ type UPFReconciler struct {
 	// Rejections counts pods that were refused or failed, by place and reason.
 	Rejections *prometheus.CounterVec
 
-	applier *applier
+	applier   *applier
+	certifier *certifier
 	// asking asks units beside the passes.
 	asking *asking
 	// began is when this operator looked at a UPFInstance first.
@@ -78,8 +80,10 @@ type upfScope struct {
 	halted bool
 	// unguarded is why nothing keeps evictions from the units.
 	unguarded string
-	units     []*unitScope
-	requeue   time.Duration
+	// unlinked is why no member of a unit with redundancy can be made.
+	unlinked string
+	units    []*unitScope
+	requeue  time.Duration
 }
 
 func (s *upfScope) again(in time.Duration) {
@@ -113,6 +117,7 @@ func (r *UPFReconciler) Reconcile(ctx context.Context, req ctrl.Request) (result
 		r.allocateEndpoints,
 		r.checkSupported,
 		r.applyAttachments,
+		r.linkMembers,
 		r.findUnits,
 		r.placeUnits,
 		r.keepUnits,
@@ -164,7 +169,11 @@ func (r *UPFReconciler) delete(ctx context.Context, upf *api.UPFInstance) (ctrl.
 		if !owns(upf, pod) {
 			continue
 		}
-		u := newUnitScope(upf, specs.UnitNumber(upf, pod.Name))
+		number, _, is := specs.UnitOfPod(upf, pod)
+		if !is {
+			number = -1
+		}
+		u := newUnitScope(upf, number)
 		u.status.Name = pod.Name
 		u.see(pod)
 		if pod.DeletionTimestamp.IsZero() {
@@ -330,37 +339,46 @@ func (r *UPFReconciler) findUnits(ctx context.Context, s *upfScope) error {
 	if err != nil {
 		return err
 	}
-	byNumber := map[int]*corev1.Pod{}
+	byNumber := map[int]map[specs.Member]*corev1.Pod{}
 	numbers := map[int]bool{}
 	for unit := range possibleUnits(s.upf) {
 		numbers[unit] = true
 	}
 	for i := range pods {
-		number, err := strconv.Atoi(pods[i].Labels[api.LabelUnit])
-		if err != nil || number < 0 || pods[i].Name != specs.UnitName(s.upf.Name, number) {
+		number, member, is := specs.UnitOfPod(s.upf, &pods[i])
+		if !is {
 			continue
 		}
-		byNumber[number] = &pods[i]
+		if byNumber[number] == nil {
+			byNumber[number] = map[specs.Member]*corev1.Pod{}
+		}
+		byNumber[number][member] = &pods[i]
 		if owns(s.upf, &pods[i]) {
 			numbers[number] = true
 		}
 	}
 	for _, number := range slices.Sorted(maps.Keys(numbers)) {
+		u := newUnitScope(s.upf, number)
+		if err := r.findMembers(ctx, s, u, byNumber[number]); err != nil {
+			return err
+		}
 		service := specs.N4Service(s.upf, number)
+		if u.leftover != nil {
+			specs.LeadToServing(service)
+		}
 		err := r.applier.apply(ctx, service)
 		taken := (*takenError)(nil)
 		if err != nil && !errors.As(err, &taken) {
 			return err
 		}
-		u := newUnitScope(s.upf, number)
 		if taken == nil {
 			u.status.N4Address = service.Spec.ClusterIP
 		} else {
 			u.taken = taken.Error()
 			s.again(takenRetry)
 		}
-		if pod := byNumber[number]; pod != nil {
-			u.see(pod)
+		if u.standby != nil {
+			u.standby.status.N4Address = u.status.N4Address
 		}
 		s.units = append(s.units, u)
 	}
@@ -379,7 +397,13 @@ func (r *UPFReconciler) applyBudget(ctx context.Context, s *upfScope) error {
 }
 
 func (r *UPFReconciler) keepUnits(ctx context.Context, s *upfScope) error {
+	for _, u := range s.members() {
+		u.want = specs.UPFMember(s.upf, s.core, r.Platform, u.number, u.member, u.status.N4Address)
+	}
 	for _, u := range s.units {
+		if err := r.keepStandby(ctx, s, u); err != nil {
+			return err
+		}
 		if err := r.keepUnit(ctx, s, u); err != nil {
 			return err
 		}
@@ -390,7 +414,7 @@ func (r *UPFReconciler) keepUnits(ctx context.Context, s *upfScope) error {
 // removeSurplus takes away N4 Services of units that are gone, and configurations that no pod reads.
 func (r *UPFReconciler) removeSurplus(ctx context.Context, s *upfScope) error {
 	read, fronted := map[string]bool{}, map[string]bool{}
-	for _, u := range s.units {
+	for _, u := range s.members() {
 		if u.want.Config != nil {
 			read[u.want.Config.Name] = true
 		}
@@ -402,6 +426,11 @@ func (r *UPFReconciler) removeSurplus(ctx context.Context, s *upfScope) error {
 			}
 		}
 		fronted[specs.N4ServiceName(s.upf.Name, u.number)] = true
+		if u.of != nil {
+			for _, m := range specs.Members {
+				fronted[specs.StandbyServiceName(s.upf.Name, u.number, m)] = true
+			}
+		}
 	}
 	of := []client.ListOption{client.InNamespace(s.upf.Namespace), client.MatchingLabels(specs.UPFSelector(s.upf)), client.UnsafeDisableDeepCopy}
 	var configs corev1.ConfigMapList
@@ -474,6 +503,7 @@ func (r *UPFReconciler) sum(_ context.Context, s *upfScope) error {
 // place to a unit that has none: DataplaneNodes, Nodes and the end of other units.
 func (r *UPFReconciler) SetupWithManager(mgr ctrl.Manager) error {
 	r.applier = newApplier(mgr.GetClient(), mgr.GetAPIReader())
+	r.certifier = &certifier{Client: r.Client, applier: r.applier, recorder: r.Recorder, now: r.Now}
 	r.asking = newAsking()
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&api.UPFInstance{}, builder.WithPredicates(predicate.Or(
@@ -482,6 +512,8 @@ func (r *UPFReconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Owns(&corev1.Pod{}).
 		Owns(&corev1.Service{}).
 		Owns(&corev1.ConfigMap{}).
+		Owns(&coordinationv1.Lease{}, builder.WithPredicates(unitMoved())).
+		Owns(&networkingv1.NetworkPolicy{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Owns(&policyv1.PodDisruptionBudget{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&api.Slice{}, handler.EnqueueRequestsFromMapFunc(r.upfsOfSlice), builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, sliceMoved()))).
 		Watches(&api.Core5G{}, handler.EnqueueRequestsFromMapFunc(r.upfsOfCore), builder.WithPredicates(predicate.GenerationChangedPredicate{})).

@@ -31,6 +31,8 @@ type Request struct {
 	Pack bool
 	// MaxPerNode bounds the units of the instance on a node; 0 does not.
 	MaxPerNode int
+	// Apart names for a unit another one, on whose node it goes only where no other node has a place.
+	Apart map[string]string
 	// Running units keep their places, and the inventory's free amounts are without them.
 	Running map[string]Spot
 	// Wished places are kept where they still fit: those of units that are about to start.
@@ -91,7 +93,11 @@ func Plan(inv Inventory, r Request) Result {
 		if _, done := out.Assigned[unit]; done {
 			continue
 		}
-		if spot, found := p.best(); found {
+		with, beside := out.Assigned[r.Apart[unit]]
+		if !beside {
+			with.Node = ""
+		}
+		if spot, found := p.best(with.Node); found {
 			place(unit, spot)
 		} else {
 			out.Unplaced = append(out.Unplaced, unit)
@@ -142,10 +148,10 @@ func (p *planner) spots(n *Node) []Spot {
 }
 
 // best returns the place of the next unit. Any order finds a plan if there is one; this one spreads or
-// packs, prefers a cell with devices of its own, and is settled by names.
-func (p *planner) best() (Spot, bool) {
+// packs, prefers a cell with devices of its own, and is settled by names. Away from the node apart, before all.
+func (p *planner) best(apart string) (Spot, bool) {
 	var best Spot
-	var bestKey [2]int
+	var bestKey [3]int
 	found := false
 	for i := range p.inv {
 		n := &p.inv[i]
@@ -153,16 +159,19 @@ func (p *planner) best() (Spot, bool) {
 			if !p.fits(spot) {
 				continue
 			}
-			key := [2]int{p.onNode[n.Name], 0}
+			key := [3]int{0, p.onNode[n.Name], 0}
+			if n.Name == apart {
+				key[0] = 1
+			}
 			if p.Pack {
-				key[0] = -key[0]
+				key[1] = -key[1]
 			}
 			if p.RemoteNIC {
 				if _, remote := p.choose(spot); remote {
-					key[1] = 1
+					key[2] = 1
 				}
 			}
-			if !found || key[0] < bestKey[0] || (key[0] == bestKey[0] && key[1] < bestKey[1]) {
+			if !found || slices.Compare(key[:], bestKey[:]) < 0 {
 				best, bestKey, found = spot, key, true
 			}
 		}

@@ -58,6 +58,23 @@ func TestPlan(t *testing.T) {
 			request:   Request{Units: units(2), Policy: SingleNUMA, Demand: vfDemand},
 			want:      map[string]Spot{"upf-0": {"w1", 0}, "upf-1": {"w1", 0}},
 		},
+		"two that are to be apart are on two nodes, though one would be filled first": {
+			inventory: Inventory{twoSockets("w1", 8), twoSockets("w2", 8)},
+			request: Request{
+				Units: []string{"upf-0", "upf-0-b"}, Policy: PerSocket, Pack: true, Demand: vfDemand, Apart: map[string]string{"upf-0": "upf-0-b", "upf-0-b": "upf-0"},
+			},
+			want:        map[string]Spot{"upf-0": {"w1", 0}, "upf-0-b": {"w2", 0}},
+			wantDevices: map[string][]string{"upf-0": {"vf0", "vf0"}, "upf-0-b": {"vf0", "vf0"}},
+		},
+		"one that is to be apart from a running one shares its node where there is no other": {
+			inventory: Inventory{twoSockets("w1", 8)},
+			request: Request{
+				Units: []string{"upf-0", "upf-0-b"}, Policy: PerSocket, Demand: vfDemand, Running: map[string]Spot{"upf-0": {"w1", 1}},
+				Apart: map[string]string{"upf-0-b": "upf-0"},
+			},
+			want:        map[string]Spot{"upf-0": {"w1", 1}, "upf-0-b": {"w1", 0}},
+			wantDevices: map[string][]string{"upf-0": {"vf1", "vf1"}, "upf-0-b": {"vf0", "vf0"}},
+		},
 		"the nearest miss is named first": {
 			inventory: Inventory{
 				{Name: "w1", Unusable: "is cordoned", Cells: []Cell{cell(0, 8, 1024, 4)}},

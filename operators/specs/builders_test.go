@@ -159,6 +159,15 @@ func TestBuildersGolden(t *testing.T) {
 		{Name: "upf-1", N4Address: "10.96.1.4", N3Endpoint: "172.30.3.24", Pools: map[string][]string{"internet": {"10.45.128.0/17"}}},
 	}}
 
+	redundant := makeUnits(2, "172.30.6.16/28")
+	redundant.Spec.Redundancy = &api.RedundancySpec{Standbys: 1}
+	unitB := UPFMember(redundant, core, platform, 1, MemberB, "10.96.1.4")
+	account, role, binding := StandbyAccess(redundant, 2)
+	withStandby := []client.Object{
+		N4Service(redundant, 1), StandbyService(redundant, 1, MemberA), StandbyService(redundant, 1, MemberB), UnitLease(redundant, 1, 0),
+		account, role, binding, StandbyPolicy(redundant), unitB.Config, unitB.Pod,
+	}
+
 	var policies []client.Object
 	for _, p := range NetworkPolicies(overUDP) {
 		policies = append(policies, p)
@@ -235,6 +244,7 @@ func TestBuildersGolden(t *testing.T) {
 		"subscriber-data-replicas.yaml":     SubscriberData(replicated, platform).all(),
 		"smf.yaml":                          SMF(core, makeSlice("internet", "010203", "10.45.0.0/16"), platform, SliceUserPlane{UPF: "upf", N4Address: "10.96.1.3", N3Endpoint: "172.30.3.16", SMFAddress: "10.96.1.2"}).all(),
 		"upf.yaml":                          append(attachments(upf), N4Service(upf, 0), unit.Config, unit.Pod),
+		"upf-standby.yaml":                  withStandby,
 		"smf-two-units.yaml":                SMF(core, makeSlice("internet", "010203", "10.45.0.0/16"), platform, units).all(),
 		"upf-per-socket.yaml":               append(append(attachments(perSocket), placedAttachments...), DisruptionBudget(perSocket, 2), placedUnit.Config, placedUnit.Placed(perSocket, place)),
 		"upf-unit-vfio.yaml":                append(vfioAttachments, VFIOAsRoot(vfioUnit.Placed(vfio, vfioPlace)), vfioUnit.Config),

@@ -18,6 +18,8 @@ const (
 	PortPFCP         = 8805
 	PortDatabase     = 27017
 	PortSessionStore = 6379
+	// PortStandby is where a member of a redundant unit hears the stream of the other one.
+	PortStandby = 8806
 )
 
 // FieldOwner is the one field owner of everything that the operator applies.

@@ -103,7 +103,7 @@ func (u Unit) Placed(upf *api.UPFInstance, place *Place) *corev1.Pod {
 		pod.Annotations[AnnotationPlacedCell] = strconv.Itoa(int(place.Cell))
 	}
 	unit, _ := strconv.Atoi(pod.Labels[api.LabelUnit])
-	pod.Annotations[annotationNetworks] = networksAnnotation(upf, unit, place)
+	pod.Annotations[annotationNetworks] = networksAnnotation(upf, interfaceNumber(upf, unit, Member(pod.Labels[api.LabelMember])), place)
 	pod.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: PlacementGate}}
 	pod.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
 		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{

@@ -28,6 +28,7 @@ type upfuConfig struct {
 	Interfaces map[string]upfuInterface `json:"interfaces"`
 	Routes     []upfuRoute              `json:"routes,omitempty"`
 	UEToUE     string                   `json:"ue_to_ue"`
+	Redundancy bool                     `json:"redundancy,omitempty"`
 }
 
 type upfuInterface struct {
@@ -55,10 +56,11 @@ type upfcConfig struct {
 	Dataplane upfcDataplane `json:"dataplane"`
 	N3        upfcN3        `json:"n3"`
 	// NamedPools: core5g's own SMF says with each session which pool the address is of.
-	NamedPools bool       `json:"namedPools,omitempty"`
-	Metrics    upfcListen `json:"metrics"`
-	Health     upfcListen `json:"health"`
-	Log        upfcLog    `json:"log"`
+	NamedPools bool            `json:"namedPools,omitempty"`
+	Redundancy *upfcRedundancy `json:"redundancy,omitempty"`
+	Metrics    upfcListen      `json:"metrics"`
+	Health     upfcListen      `json:"health"`
+	Log        upfcLog         `json:"log"`
 }
 
 type upfcPFCP struct {
@@ -112,7 +114,7 @@ func unitLabels(upf *api.UPFInstance, unit int) map[string]string {
 // UPF: it stays when the pod is replaced, so that SMFs need not notice.
 func N4Service(upf *api.UPFInstance, unit int) *corev1.Service {
 	labels := unitLabels(upf, unit)
-	return namedService(upf.Namespace, N4ServiceName(upf.Name, unit), labels, labels, ownedBy(upf, "UPFInstance"),
+	return namedService(upf.Namespace, N4ServiceName(upf.Name, unit), labels, servingLabels(upf, unit), ownedBy(upf, "UPFInstance"),
 		servicePort("pfcp", PortPFCP, corev1.ProtocolUDP),
 		servicePort("metrics", PortMetrics, corev1.ProtocolTCP))
 }
@@ -128,14 +130,22 @@ func CPUs(upf *api.UPFInstance) int32 {
 	return upf.Spec.Workers + 1
 }
 
-// UPFUnit builds the pod and the configuration of a unit. The core may be nil where it does not exist
-// (yet): a UPF needs none to run.
+// UPFUnit builds the pod and the configuration of a unit, of its member a where there is redundancy. The core may be nil where it does
+// not exist (yet): a UPF needs none to run.
 func UPFUnit(upf *api.UPFInstance, core *api.Core5G, p Platform, unit int, n4Address string) Unit {
+	return UPFMember(upf, core, p, unit, MemberA, n4Address)
+}
+
+// UPFMember builds a member of a unit.
+func UPFMember(upf *api.UPFInstance, core *api.Core5G, p Platform, unit int, member Member, n4Address string) Unit {
 	files := map[string]string{
 		"upf-u.yaml": toYAML(upfuConfigOf(upf, unit)),
-		"upf-c.yaml": toYAML(upfcConfigOf(upf, core, unit, n4Address)),
+		"upf-c.yaml": toYAML(upfcConfigOf(upf, core, unit, member, n4Address)),
 	}
 	pod := upfPod(upf, core, p, unit)
+	if Redundant(upf) {
+		pod = asMember(upf, pod, unit, member)
+	}
 	u := Unit{Pod: pod, SpecHash: upfSpecHash(upf, core, unit, n4Address)}
 	u.TemplateHash = Hash(struct {
 		Annotations map[string]string
@@ -144,7 +154,7 @@ func UPFUnit(upf *api.UPFInstance, core *api.Core5G, p Platform, unit int, n4Add
 	}{pod.Annotations, pod.Spec, files})
 	// The configuration has the hash in its name and never changes: a container that restarts within a
 	// running pod reads what the pod was made from.
-	config := UnitName(upf.Name, unit) + "-" + u.TemplateHash
+	config := pod.Name + "-" + u.TemplateHash
 	for i := range pod.Spec.Volumes {
 		if pod.Spec.Volumes[i].ConfigMap != nil {
 			pod.Spec.Volumes[i].ConfigMap.Name = config
@@ -172,6 +182,9 @@ func upfSpecHash(upf *api.UPFInstance, core *api.Core5G, unit int, n4Address str
 	spec.AdministrativeState = ""
 	spec.Units, spec.MaxUnits, spec.Drain, spec.UpdateStrategy = nil, nil, nil, nil
 	spec.N6.UnitAddresses = nil
+	if !Redundant(upf) {
+		spec.Redundancy = nil
+	}
 	if !Planned(upf) {
 		spec.Placement = nil
 	} else {
@@ -208,6 +221,7 @@ func upfuConfigOf(upf *api.UPFInstance, unit int) upfuConfig {
 		Socket:     upfSocket,
 		Interfaces: map[string]upfuInterface{InterfaceN3: n3, InterfaceN6: n6},
 		UEToUE:     strings.ToLower(string(spec.UEToUE)),
+		Redundancy: Redundant(upf),
 	}
 	if spec.Workers > 1 {
 		// One worker is the default, and then shares the CPU with the control thread.
@@ -246,7 +260,7 @@ func driverName(d api.UPFDriver) string {
 	}
 }
 
-func upfcConfigOf(upf *api.UPFInstance, core *api.Core5G, unit int, n4Address string) upfcConfig {
+func upfcConfigOf(upf *api.UPFInstance, core *api.Core5G, unit int, member Member, n4Address string) upfcConfig {
 	level := "info"
 	if core != nil {
 		level = logger(core).Level
@@ -259,9 +273,10 @@ func upfcConfigOf(upf *api.UPFInstance, core *api.Core5G, unit int, n4Address st
 		},
 		Dataplane: upfcDataplane{Socket: upfSocket},
 		N3:        upfcN3{Endpoints: []string{UnitN3Endpoints(upf, unit)}}, NamedPools: core.OwnControlPlane(),
-		Metrics: upfcListen{Listen: fmt.Sprintf(":%d", PortMetrics)},
-		Health:  upfcListen{Listen: fmt.Sprintf(":%d", PortHealth)},
-		Log:     upfcLog{Level: level, Format: "json"},
+		Redundancy: redundancyOf(upf, unit, member),
+		Metrics:    upfcListen{Listen: fmt.Sprintf(":%d", PortMetrics)},
+		Health:     upfcListen{Listen: fmt.Sprintf(":%d", PortHealth)},
+		Log:        upfcLog{Level: level, Format: "json"},
 	}
 }
 

@@ -39,6 +39,9 @@ const (
 	ConditionUpdatePending      = "UpdatePending"
 	ConditionNUMAAligned        = "NUMAAligned"
 	ConditionLinksUp            = "LinksUp"
+	// ConditionStandbyInSync: each unit has a standby that may take it over, where the specification asks for one. It is no part of
+	// Ready: the units forward packets without.
+	ConditionStandbyInSync = "StandbyInSync"
 	// ConditionSuccessorsKnown: the units know who may take an association over, where the core's SMF is core5g's own. It is
 	// no part of Ready: without it takeovers last longer.
 	ConditionSuccessorsKnown = "SuccessorsKnown"
@@ -107,6 +110,8 @@ const (
 	ReasonDraining       = "Draining"
 	// ReasonHeld: a Slice stays where it is, because its selector means nothing that could serve it.
 	ReasonHeld = "Held"
+	// ReasonStandbyNotInSync: a unit has no standby with all its sessions.
+	ReasonStandbyNotInSync = "StandbyNotInSync"
 	// ReasonNameTaken: somebody else's object has a name that the operator needs.
 	ReasonNameTaken = "NameTaken"
 	// NUMAMisaligned: a unit has resources of several NUMA cells, or of another than its own.
@@ -129,6 +134,10 @@ const (
 	LabelSlice     = "core5g.dev/slice"
 	LabelUPF       = "core5g.dev/upfinstance"
 	LabelUnit      = "core5g.dev/unit"
+	// LabelMember tells the two pods of a unit with redundancy apart: a or b.
+	LabelMember = "core5g.dev/member"
+	// LabelServing is on the one of them that serves the unit: its N4 Service leads there.
+	LabelServing = "core5g.dev/serving"
 	// LabelSessionManagement says whose SMF a pod is of: core, or slice.<name> of a Slice with sessionManagement Dedicated.
 	LabelSessionManagement = "core5g.dev/session-management"
 	// LabelAccessManagement is on the workers of core5g's own AMF alone.

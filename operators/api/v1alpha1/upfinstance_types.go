@@ -83,6 +83,11 @@ type UPFInstanceSpec struct {
 	// +optional
 	UpdateStrategy *UpdateStrategySpec `json:"updateStrategy,omitempty"`
 
+	// redundancy of the units. When left out: none, and sessions of a unit whose pod dies are made again in its next one,
+	// after seconds without packets.
+	// +optional
+	Redundancy *RedundancySpec `json:"redundancy,omitempty"`
+
 	// role Anchor is a PDU session anchor (TS 23.501 6.3.3).
 	// +kubebuilder:default=Anchor
 	Role UPFRole `json:"role,omitempty"`
@@ -239,6 +244,15 @@ type UpdateStrategySpec struct {
 	// type of the strategy.
 	// +kubebuilder:default=RollingUpdate
 	Type UpdateStrategyType `json:"type,omitempty"`
+}
+
+// RedundancySpec says who goes on when the pod of a unit dies.
+type RedundancySpec struct {
+	// standbys of each unit: pods with the same resources, on other nodes where there are some, that hold all sessions of the unit
+	// and take its N3, N4 and N6 addresses over. N3 and N6 must reach all these nodes. They count for placement.maxPerNode, and with
+	// attachment.macAddress the addresses behind those of the units are theirs. A change replaces the units.
+	// +kubebuilder:validation:XValidation:rule="self >= 0 && self <= 1",message="redundancy.standbys: a unit has one standby at most: write 1, or 0 for none"
+	Standbys int32 `json:"standbys"`
 }
 
 // UPFRole is the place of a UPF in a PDU session.
@@ -455,7 +469,8 @@ const (
 )
 
 // UPFInstanceStatus says what the UPF is. Conditions: Ready, Placed, N3Attached, N6Attached,
-// EndpointsAllocated, UnitsReady, UpdatePending, NUMAAligned, LinksUp, and SuccessorsKnown with controlPlane Core5G of the core.
+// EndpointsAllocated, UnitsReady, UpdatePending, NUMAAligned, LinksUp, StandbyInSync with redundancy, and SuccessorsKnown with
+// controlPlane Core5G of the core.
 type UPFInstanceStatus struct {
 	// observedGeneration is the generation that this status speaks of.
 	// +optional
@@ -524,6 +539,15 @@ type UnitStatus struct {
 	// n4Address is where SMFs reach it; it stays over restarts.
 	// +optional
 	N4Address string `json:"n4Address,omitempty"`
+	// pod that serves the unit, where it has a standby: either of the two.
+	// +optional
+	Pod string `json:"pod,omitempty"`
+	// standby of the unit, where it has one.
+	// +optional
+	Standby *UnitStandby `json:"standby,omitempty"`
+	// epoch in which the pod serves the unit, where it has a standby: it grows whenever another one begins to serve.
+	// +optional
+	Epoch int64 `json:"epoch,omitempty"`
 	// hash of the pod template that the pod was made from.
 	// +optional
 	Hash string `json:"hash,omitempty"`
@@ -534,6 +558,32 @@ type UnitStatus struct {
 	// +optional
 	RetryAfter *metav1.Time `json:"retryAfter,omitempty"`
 	// message names what the unit waits for or why it failed.
+	// +optional
+	Message string `json:"message,omitempty"`
+}
+
+// UnitStandby says how the standby of a unit is.
+type UnitStandby struct {
+	// pod of the standby.
+	Pod string `json:"pod"`
+	// state of it: Standby when it has all sessions of the unit and may take it over.
+	State UnitState `json:"state"`
+	// node that it runs on, or is placed on.
+	// +optional
+	Node string `json:"node,omitempty"`
+	// cell is the NUMA cell that it is placed on; missing where the kubelet chooses.
+	// +optional
+	Cell *int32 `json:"cell,omitempty"`
+	// hash of the pod template that the pod was made from.
+	// +optional
+	Hash string `json:"hash,omitempty"`
+	// rejections counts pods in a row that a node refused or that failed.
+	// +optional
+	Rejections int32 `json:"rejections,omitempty"`
+	// retryAfter is when the next pod may be made after a rejection.
+	// +optional
+	RetryAfter *metav1.Time `json:"retryAfter,omitempty"`
+	// message names what the standby waits for or why it failed.
 	// +optional
 	Message string `json:"message,omitempty"`
 }
@@ -596,7 +646,7 @@ type CellBackoff struct {
 }
 
 // UnitState is the state of a unit.
-// +kubebuilder:validation:Enum=Pending;Unplaced;Running;Ready;Draining;Rejected;Terminating;Stopped
+// +kubebuilder:validation:Enum=Pending;Unplaced;Running;Ready;Standby;Draining;Rejected;Terminating;Stopped
 type UnitState string
 
 // Values of UnitState.
@@ -606,6 +656,7 @@ const (
 	UnitDraining    UnitState = "Draining"
 	UnitRunning     UnitState = "Running"
 	UnitReady       UnitState = "Ready"
+	UnitStandingBy  UnitState = "Standby"
 	UnitRejected    UnitState = "Rejected"
 	UnitTerminating UnitState = "Terminating"
 	UnitStopped     UnitState = "Stopped"

@@ -1,0 +1,476 @@
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/specs"
+	"core5g.dev/core5g/upf/upfc/fencing"
+)
+
+// A unit with redundancy has two pods, members a and b. Who of them serves, they settle between themselves by the unit's Lease; the
+// operator reads it there. What serves is the unit in all that is done with units: it is asked, drained, updated and moved. The other
+// one is its standby, which is made anew whenever that is due, for no session ends with it. So an update goes to the standby first, and
+// to the unit when the standby is in sync: it takes over when the unit's pod ends.
+//
+// Two things only the operator can do. It puts the label on the pod that serves by which the unit's N4 Service leads there. And it frees
+// a unit whose pods are gone: their names in the Lease would keep their successors standing by for ever. That a pod's processes are gone
+// is the word of the API server, which has no object of it any more.
+//
+// A pod of the time before, or after, redundancy heeds no Lease. So nothing is made beside it: it goes first.
+
+// takeoverPatience is how long a unit whose pod is gone is left to a standby that is there: several times what a takeover lasts.
+const takeoverPatience = 15 * time.Second
+
+// members are the units, and then their standbys: units have the better places.
+func (s *upfScope) members() []*unitScope {
+	out := slices.Clone(s.units)
+	for _, u := range s.units {
+		if u.standby != nil {
+			out = append(out, u.standby)
+		}
+	}
+	return out
+}
+
+// unitMoved passes what a Lease says of who serves a unit and who stands by, and leaves out renewals.
+func unitMoved() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, ok := e.ObjectOld.(*coordinationv1.Lease)
+		after, is := e.ObjectNew.(*coordinationv1.Lease)
+		if !ok || !is {
+			return true
+		}
+		was, errWas := specs.UnitRecord(before)
+		now, errNow := specs.UnitRecord(after)
+		was.Renewed, now.Renewed = 0, 0
+		return errWas != nil || errNow != nil || was != now
+	}}
+}
+
+// linkMembers makes what members need to be in touch with each other and with their Leases.
+func (r *UPFReconciler) linkMembers(ctx context.Context, s *upfScope) error {
+	policy := specs.StandbyPolicy(s.upf)
+	if !specs.Redundant(s.upf) || s.core == nil || s.core.Spec.NetworkPolicy.Mode == api.NetworkPolicyDisabled {
+		if err := r.applier.remove(ctx, s.upf, policy); err != nil {
+			return err
+		}
+	}
+	if !specs.Redundant(s.upf) {
+		return nil
+	}
+	account, role, binding := specs.StandbyAccess(s.upf, max(possibleUnits(s.upf), int(s.upf.Status.Units)))
+	objects := []client.Object{account, role, binding}
+	if s.core != nil && s.core.Spec.NetworkPolicy.Mode != api.NetworkPolicyDisabled {
+		// Without policies of the core this one would shut out everybody else.
+		objects = append(objects, policy)
+	}
+	for unit := range possibleUnits(s.upf) {
+		for _, m := range specs.Members {
+			objects = append(objects, specs.StandbyService(s.upf, unit, m))
+		}
+	}
+	for i, o := range objects {
+		if i < 3 { // few of them, and in no cache
+			var err error
+			if o, err = uncached(r.Scheme(), o); err != nil {
+				return err
+			}
+		}
+		if err := s.unlinkedBy(r.applier.apply(ctx, o)); err != nil {
+			return err
+		}
+	}
+	state, err := r.certifier.keepStandby(ctx, s.upf)
+	if err != nil {
+		return err
+	}
+	if !state.next.IsZero() {
+		s.again(state.next.Sub(r.Now()))
+	}
+	if state.problem != "" && s.unlinked == "" {
+		s.unlinked = state.problem
+	}
+	return nil
+}
+
+func uncached(scheme *runtime.Scheme, o client.Object) (client.Object, error) {
+	gvk, err := apiutil.GVKForObject(o, scheme)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+	if err != nil {
+		return nil, err
+	}
+	u := &unstructured.Unstructured{Object: raw}
+	u.SetGroupVersionKind(gvk)
+	return u, nil
+}
+
+// unlinkedBy notes that somebody else has a name that all members need; other errors stay errors.
+func (s *upfScope) unlinkedBy(err error) error {
+	taken, is := asTaken(err)
+	if !is {
+		return err
+	}
+	s.again(takenRetry)
+	if s.unlinked == "" {
+		s.unlinked = taken.Error()
+	}
+	return nil
+}
+
+// keepStandby keeps the certificate of a UPFInstance's members. Its authority is the UPFInstance's own, whatever the core has.
+func (c *certifier) keepStandby(ctx context.Context, upf *api.UPFInstance) (certificatesState, error) {
+	var state certificatesState
+	request := specs.StandbyCertificate(upf)
+	authority, err := c.authority(ctx, authorityOf{upf, request.Owner, specs.StandbyAuthorityName(upf.Name), request.Labels, request.Secret}, &state)
+	if err != nil || authority == nil {
+		return state, err
+	}
+	return state, c.issue(ctx, authority, upf, request, &state)
+}
+
+// findMembers finds out who serves a unit, and who stands by.
+func (r *UPFReconciler) findMembers(ctx context.Context, s *upfScope, u *unitScope, there map[specs.Member]*corev1.Pod) error {
+	if !specs.Redundant(s.upf) {
+		if pod := there[specs.MemberA]; pod != nil {
+			u.see(pod)
+		}
+		if pod := there[specs.MemberB]; pod != nil && owns(s.upf, pod) {
+			u.leftover = pod
+		}
+		return nil
+	}
+	record, err := r.record(ctx, s, u, there)
+	if err != nil {
+		return err
+	}
+	u.member = specs.MemberA
+	if u.status.Pod == specs.MemberName(s.upf.Name, u.number, specs.MemberB) {
+		u.member = specs.MemberB // as long as nobody else serves
+	}
+	for m, pod := range there {
+		if owns(s.upf, pod) && (isLife(pod, record.Holder) || !specs.IsMember(pod)) {
+			u.member, u.served = m, true
+		}
+	}
+	u.status.Epoch = int64(record.Epoch)
+	u.standby = newStandbyScope(s.upf, u)
+	if pod := there[u.member]; pod != nil {
+		u.see(pod)
+	}
+	if pod := there[u.standby.member]; pod != nil {
+		u.standby.see(pod)
+		u.standby.inSync = u.served && pod.DeletionTimestamp.IsZero() && isLife(pod, record.Standby)
+	}
+	if !u.served {
+		return nil
+	}
+	if err := r.mark(ctx, u.pod, true); err != nil {
+		return err
+	}
+	return r.mark(ctx, u.standby.pod, false)
+}
+
+// newStandbyScope begins with what was said of a unit's standby last.
+func newStandbyScope(upf *api.UPFInstance, u *unitScope) *unitScope {
+	b := &unitScope{
+		number: u.number, member: u.member.Other(), of: u, wanted: u.wanted, taken: u.taken,
+		status: api.UnitStatus{Name: u.status.Name + " standby"},
+	}
+	if old := u.status.Standby; old != nil && old.Pod == specs.MemberName(upf.Name, u.number, b.member) {
+		b.status.Rejections, b.status.RetryAfter, b.status.Message = old.Rejections, old.RetryAfter, old.Message
+	}
+	return b
+}
+
+// record is that of the unit's Lease, which is made where there is none, and freed where those that it names are gone.
+func (r *UPFReconciler) record(ctx context.Context, s *upfScope, u *unitScope, there map[specs.Member]*corev1.Pod) (fencing.Record, error) {
+	lease := &coordinationv1.Lease{}
+	epoch := u.status.Epoch
+	if epoch > 0 { // it was deleted; what runs takes no earlier one, and one change may not have been seen
+		epoch++
+	}
+	fresh := specs.UnitLease(s.upf, u.number, epoch)
+	err := r.Get(ctx, client.ObjectKeyFromObject(fresh), lease)
+	if apierrors.IsNotFound(err) {
+		return fencing.Record{}, r.makeLease(ctx, s, u, fresh)
+	}
+	if err != nil {
+		return fencing.Record{}, err
+	}
+	if err := belongs("Lease", lease, metav1.GetControllerOf(fresh)); err != nil {
+		return fencing.Record{}, s.takenFrom(u, err)
+	}
+	record, err := specs.UnitRecord(lease)
+	if err != nil {
+		u.taken = err.Error()
+		return fencing.Record{}, nil
+	}
+	if record.Holder == "" || isThere(there, record.Holder) {
+		return record, nil
+	}
+	return record, r.free(ctx, s, u, lease, record)
+}
+
+func (r *UPFReconciler) makeLease(ctx context.Context, s *upfScope, u *unitScope, lease *coordinationv1.Lease) error {
+	err := r.Create(ctx, lease, client.FieldOwner(specs.FieldOwner))
+	if !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	live := &coordinationv1.Lease{}
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(lease), live); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if err := belongs("Lease", live, metav1.GetControllerOf(lease)); err != nil {
+		return s.takenFrom(u, err)
+	}
+	return errStale
+}
+
+// isLife reports whether the life is one of the pod's upf-c.
+func isLife(pod *corev1.Pod, life string) bool {
+	return life != "" && string(pod.UID) == fencing.Member(life)
+}
+
+func isThere(pods map[specs.Member]*corev1.Pod, life string) bool {
+	for _, pod := range pods {
+		if isLife(pod, life) {
+			return true
+		}
+	}
+	return false
+}
+
+// free writes that nobody serves the unit, when the pod that did is gone, and its standby is gone as well or does not come.
+func (r *UPFReconciler) free(ctx context.Context, s *upfScope, u *unitScope, lease *coordinationv1.Lease, record fencing.Record) error {
+	live := map[specs.Member]*corev1.Pod{}
+	for _, m := range specs.Members {
+		pod := &corev1.Pod{}
+		err := r.Live.Get(ctx, client.ObjectKey{Namespace: s.upf.Namespace, Name: specs.MemberName(s.upf.Name, u.number, m)}, pod)
+		if client.IgnoreNotFound(err) != nil {
+			return err
+		}
+		if err == nil {
+			live[m] = pod
+		}
+	}
+	if isThere(live, record.Holder) {
+		return errStale
+	}
+	if isThere(live, record.Standby) && lease.Spec.RenewTime != nil {
+		if left := lease.Spec.RenewTime.Add(takeoverPatience).Sub(r.Now()); left > 0 {
+			s.again(left)
+			return nil
+		}
+	}
+	changed := lease.DeepCopy()
+	specs.SetUnitRecord(changed, fencing.Record{Epoch: record.Epoch, Renewed: record.Renewed + 1})
+	err := r.Patch(ctx, changed, client.MergeFromWithOptions(lease, client.MergeFromWithOptimisticLock{}), client.FieldOwner(specs.FieldOwner))
+	if apierrors.IsConflict(err) {
+		return errStale // somebody has taken it over
+	}
+	if err == nil {
+		r.Recorder.Eventf(s.upf, corev1.EventTypeWarning, "UnitFreed", "%s: the pod that served it is gone, and no standby has taken over: the next pod begins without sessions", u.status.Name)
+	}
+	return client.IgnoreNotFound(err)
+}
+
+// mark has the unit's N4 Service lead to a pod, or not.
+func (r *UPFReconciler) mark(ctx context.Context, pod *corev1.Pod, serves bool) error {
+	if pod == nil || (pod.Labels[api.LabelServing] != "") == serves {
+		return nil
+	}
+	value := "null"
+	if serves {
+		value = `"true"`
+	}
+	patch := fmt.Sprintf(`{"metadata":{"labels":{%q:%s}}}`, api.LabelServing, value)
+	return client.IgnoreNotFound(r.Patch(ctx, pod.DeepCopy(), client.RawPatch("application/merge-patch+json", []byte(patch))))
+}
+
+// mayMake says why no pod of the unit may be made now: what is there heeds the Lease only if it was made for redundancy.
+func (r *UPFReconciler) mayMake(ctx context.Context, s *upfScope, u *unitScope) (problem string, err error) {
+	redundant := specs.Redundant(s.upf)
+	if redundant && s.unlinked != "" {
+		return s.unlinked, nil
+	}
+	if !redundant && !slices.ContainsFunc(s.upf.Status.UnitStatuses, func(old api.UnitStatus) bool { return old.Standby != nil }) {
+		return "", nil
+	}
+	member := u.member
+	if member == "" {
+		member = specs.MemberA
+	}
+	other := &corev1.Pod{}
+	err = r.Live.Get(ctx, client.ObjectKey{Namespace: s.upf.Namespace, Name: specs.MemberName(s.upf.Name, u.number, member.Other())}, other)
+	if err != nil || !owns(s.upf, other) || specs.IsMember(other) == redundant {
+		return "", client.IgnoreNotFound(err)
+	}
+	return fmt.Sprintf("is made when pod %s is gone, which is of the time before redundancy was changed", other.Name), nil
+}
+
+// endLeftover takes away a pod of the time with redundancy.
+func (r *UPFReconciler) endLeftover(ctx context.Context, u *unitScope) error {
+	if u.leftover == nil || !u.leftover.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	return client.IgnoreNotFound(r.Delete(ctx, u.leftover, client.Preconditions{UID: &u.leftover.UID}))
+}
+
+// keepStandby moves the standby of a unit a step towards what is wanted, and notes how it is.
+func (r *UPFReconciler) keepStandby(ctx context.Context, s *upfScope, u *unitScope) error {
+	b := u.standby
+	switch {
+	case b == nil:
+		return nil
+	case b.pod != nil && !owns(s.upf, b.pod):
+		return s.takenFrom(b, &takenError{kind: "Pod", name: b.pod.Name, holder: metav1.GetControllerOf(b.pod)})
+	case b.pod != nil && !b.pod.DeletionTimestamp.IsZero():
+		b.note(api.UnitTerminating, "the pod is stopping")
+		return nil
+	case !u.wanted && b.pod != nil:
+		b.doom(api.UnitTerminating, "the pod is stopping: "+unwanted(s.upf))
+		return nil
+	case !u.wanted:
+		b.note(api.UnitStopped, unwanted(s.upf))
+		return nil
+	case b.pod == nil:
+		return r.create(ctx, s, b)
+	case finished(b.pod):
+		return r.reject(ctx, s, b)
+	case specs.Gated(b.pod) && b.status.Hash == b.want.TemplateHash:
+		return r.open(ctx, s, b)
+	case specs.Gated(b.pod):
+		b.doom(api.UnitPending, "the pod is made anew: the UPFInstance was changed before it started")
+		return nil
+	}
+	b.observeStandby()
+	if b.status.Hash == b.want.TemplateHash {
+		return nil
+	}
+	cause := s.updateCause(b)
+	b.pending, b.replacing = true, cause
+	if cause != "" && u.served && u.pod != nil && podReady(u.pod) {
+		b.doom(api.UnitTerminating, "the pod is stopping: "+cause)
+	}
+	return nil
+}
+
+func (u *unitScope) observeStandby() {
+	switch {
+	case u.inSync:
+		u.note(api.UnitStandingBy, "")
+		u.status.Rejections, u.status.RetryAfter = 0, nil
+	case u.pod.Status.Phase == corev1.PodRunning:
+		u.note(api.UnitRunning, runningProblem(u.pod))
+	default:
+		u.note(api.UnitPending, podProblem(u.pod))
+	}
+}
+
+// runningProblem says what keeps a standby from its unit's sessions: it is never ready.
+func runningProblem(pod *corev1.Pod) string {
+	for _, c := range pod.Status.ContainerStatuses {
+		if problem := containerProblem(pod.Name, c); problem != "" {
+			return problem
+		}
+	}
+	return fmt.Sprintf("pod %s has not all sessions of the unit yet", pod.Name)
+}
+
+// mayHandOver reports whether the unit's pod may end at once, because its standby goes on.
+func (u *unitScope) mayHandOver() bool {
+	return u.standby != nil && u.standby.inSync && !u.standby.doomed
+}
+
+// awaitsStandby reports whether a unit that is to be replaced waits until its standby has been, and has its sessions. For one that cannot
+// be had nobody waits.
+func (u *unitScope) awaitsStandby() bool {
+	b := u.standby
+	if b == nil || !specs.IsMember(u.pod) || b.status.State == api.UnitUnplaced || b.status.State == api.UnitRejected {
+		return false
+	}
+	return !u.mayHandOver() || b.status.Hash != b.want.TemplateHash
+}
+
+// leave ends the unit's pod: at once where its standby takes over.
+func (r *UPFReconciler) leave(ctx context.Context, s *upfScope, u *unitScope, cause string) error {
+	if !u.mayHandOver() {
+		return r.stop(ctx, s, u, cause)
+	}
+	u.status.Drain = nil
+	u.doom(api.UnitTerminating, fmt.Sprintf("the pod is stopping: %s; %s takes over", cause, u.standby.pod.Name))
+	return nil
+}
+
+// sayMembers writes into the unit's status which pod serves, and how the other one is.
+func (u *unitScope) sayMembers() {
+	if u.standby == nil {
+		return
+	}
+	u.status.Pod = ""
+	if u.pod != nil {
+		u.status.Pod = u.pod.Name
+	}
+	b := u.standby
+	u.status.Standby = &api.UnitStandby{
+		Pod: b.want.Pod.Name, State: b.status.State, Node: b.status.Node, Cell: b.status.Cell, Hash: b.status.Hash,
+		Rejections: b.status.Rejections, RetryAfter: b.status.RetryAfter, Message: b.status.Message,
+	}
+}
+
+// observeStandbys says whether each unit could be taken over now.
+func (s *upfScope) observeStandbys() {
+	var lacking, ready []string
+	for _, u := range s.units {
+		switch b := u.standby; {
+		case b == nil || !u.wanted:
+		case u.mayHandOver():
+			ready = append(ready, fmt.Sprintf("%s in %s, by %s", u.status.Name, u.pod.Name, b.pod.Name))
+		default:
+			lacking = append(lacking, fmt.Sprintf("%s: %s", u.status.Name, u.lacksStandby()))
+		}
+	}
+	switch {
+	case len(lacking) > 0:
+		s.conditions.no(api.ConditionStandbyInSync, api.ReasonStandbyNotInSync, "no standby has all sessions of "+strings.Join(lacking, "; "))
+	case len(ready) > 0:
+		s.conditions.yes(api.ConditionStandbyInSync, api.ReasonReady, "may be taken over: "+strings.Join(ready, "; "))
+	default:
+		meta.RemoveStatusCondition(&s.upf.Status.Conditions, api.ConditionStandbyInSync)
+	}
+}
+
+// lacksStandby says why, and what to do.
+func (u *unitScope) lacksStandby() string {
+	b := u.standby
+	switch {
+	case u.status.State != api.UnitReady:
+		return fmt.Sprintf("it is %s itself (%s)", u.status.State, u.status.Message)
+	case b.status.State == api.UnitUnplaced:
+		return fmt.Sprintf("the standby has no place (%s): make room for one more unit, or write redundancy.standbys: 0", b.status.Message)
+	case b.status.State == api.UnitRunning:
+		return fmt.Sprintf("%s; if that lasts: kubectl logs -c upf-c %s, and %s", b.status.Message, b.pod.Name, u.pod.Name)
+	default:
+		return fmt.Sprintf("the standby is %s (%s)", b.status.State, b.status.Message)
+	}
+}
