@@ -24,6 +24,8 @@ const Usage = `kubectl core5g shows and operates a core.
   kubectl core5g drain UPFINSTANCE [UNIT]        end all units, or the last one, as spec.drain says
       -wait=false                                do not wait for the end
       -timeout 10m                               how long to wait [spec.drain.timeoutSeconds and 3 minutes]
+  kubectl core5g switch UNIT                     have the standby of a UPF unit take it over; no session ends
+      -wait=false -timeout 1m                    do not wait until it has; how long to wait
   kubectl core5g sessions                        all PDU sessions: of core5g's own SMF where there is one,
                                                  else as the UPF units have them
       -slice NAME -supi SUPI -limit 1000         of a Slice, of a UE, so many (own SMF only)
@@ -112,6 +114,7 @@ func commands() map[string]command {
 		"status":    {(*Plugin).status, 0, 0, "", []string{"rows"}},
 		"preflight": {(*Plugin).preflight, 0, 1, "", nil},
 		"drain":     {(*Plugin).drain, 1, 2, "the name of the UPFInstance", []string{"wait", "timeout"}},
+		"switch":    {(*Plugin).switchUnit, 1, 1, "the name of the unit, for example upf-0,", []string{"wait", "timeout"}},
 		"sessions":  {(*Plugin).sessions, 0, 1, "", []string{"ue", "slice", "unit", "supi", "limit", "o"}},
 		"session":   {(*Plugin).session, 1, 1, "SUPI/ID, for example imsi-208930000000001/1,", []string{"o"}},
 		"ues":       {(*Plugin).ues, 0, 0, "", []string{"slice", "gnb", "tac", "state", "supi", "limit", "o"}},

@@ -72,7 +72,7 @@ func (p *Plugin) printSessions(ctx context.Context, out io.Writer, upf string) e
 		return err
 	}
 	if p.unit != "" {
-		pods = slices.DeleteFunc(pods, func(pod corev1.Pod) bool { return pod.Name != p.unit })
+		pods = slices.DeleteFunc(pods, func(pod corev1.Pod) bool { return unitOf(&pod) != p.unit })
 		if len(pods) == 0 {
 			return fmt.Errorf("there is no UPF unit %s in namespace %s: `kubectl core5g status` lists them", p.unit, p.Namespace)
 		}
@@ -83,12 +83,12 @@ func (p *Plugin) printSessions(ctx context.Context, out io.Writer, upf string) e
 	for i := range pods {
 		list, err := p.sessionsOf(ctx, &pods[i])
 		if err != nil {
-			silent = append(silent, fmt.Sprintf("%s: %v", pods[i].Name, err))
+			silent = append(silent, fmt.Sprintf("%s: %v", unitOf(&pods[i]), err))
 			continue
 		}
 		for _, s := range list {
-			all = append(all, unitSession{pods[i].Name, s})
-			rows = append(rows, []string{pods[i].Name, s.SEID, s.addresses(), s.Node, fmt.Sprint(s.PDRs), fmt.Sprint(s.UL), fmt.Sprint(s.DL), s.Created.UTC().Format(time.DateTime)})
+			all = append(all, unitSession{unitOf(&pods[i]), s})
+			rows = append(rows, []string{unitOf(&pods[i]), s.SEID, s.addresses(), s.Node, fmt.Sprint(s.PDRs), fmt.Sprint(s.UL), fmt.Sprint(s.DL), s.Created.UTC().Format(time.DateTime)})
 		}
 	}
 	if p.output == outputJSON {
@@ -142,8 +142,20 @@ func (p *Plugin) unitPods(ctx context.Context, upf string) ([]corev1.Pod, error)
 	if err := p.Client.List(ctx, &pods, options...); err != nil {
 		return nil, err
 	}
-	slices.SortFunc(pods.Items, func(a, b corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
-	return pods.Items, nil
+	// A standby has no sessions of its own.
+	serving := slices.DeleteFunc(pods.Items, func(pod corev1.Pod) bool {
+		return pod.Labels[api.LabelMember] != "" && pod.Labels[api.LabelServing] == ""
+	})
+	slices.SortFunc(serving, func(a, b corev1.Pod) int { return strings.Compare(unitOf(&a), unitOf(&b)) })
+	return serving, nil
+}
+
+// unitOf names the unit that the pod serves, which is its own name where there is no redundancy.
+func unitOf(pod *corev1.Pod) string {
+	if pod.Labels[api.LabelMember] == "" {
+		return pod.Name
+	}
+	return pod.Labels[api.LabelUPF] + "-" + pod.Labels[api.LabelUnit]
 }
 
 func (p *Plugin) sessionsOf(ctx context.Context, pod *corev1.Pod) ([]session, error) {

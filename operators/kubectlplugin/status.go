@@ -235,13 +235,19 @@ func (s *screen) upf(u *api.UPFInstance) {
 	}
 	rows := [][]string{{u.Name, state, fmt.Sprintf("%d/%d", u.Status.ReadyUnits, u.Status.Units), "", "", "", "", short(reason, reasonWidth)}}
 	for _, unit := range u.Status.UnitStatuses {
-		cell := "-"
-		if unit.Cell != nil {
-			cell = fmt.Sprint(*unit.Cell)
+		rows = append(rows, []string{"", "", unit.Name, string(unit.State), or(unit.Node, "-"), cellOf(unit.Cell), or(unit.N4Address, "-"), short(unit.Message, reasonWidth)})
+		if b := unit.Standby; b != nil {
+			rows = append(rows, []string{"", "", b.Pod, string(b.State), or(b.Node, "-"), cellOf(b.Cell), "-", short(strings.TrimSuffix("standby; "+or(unit.Pod, "nobody")+" serves: "+b.Message, ": "), reasonWidth)})
 		}
-		rows = append(rows, []string{"", "", unit.Name, string(unit.State), or(unit.Node, "-"), cell, or(unit.N4Address, "-"), short(unit.Message, reasonWidth)})
 	}
 	s.add(state == "True", rows...)
+}
+
+func cellOf(cell *int32) string {
+	if cell == nil {
+		return "-"
+	}
+	return fmt.Sprint(*cell)
 }
 
 func (s *screen) subscriber(x *api.Subscriber) {
