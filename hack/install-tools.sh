@@ -38,6 +38,8 @@ needs() {
 
 		session-store redis-server redis-server
 
+		subscriber-database postgresql file:/usr/lib/postgresql
+
 		ran      busybox-static   file:/bin/busybox
 
 		policies iptables         file:/usr/sbin/xtables-nft-multi
@@ -106,14 +108,14 @@ main() {
 	for arg in "$@"; do
 		case $arg in
 		--check) check=true ;;
-		cluster | upf | database | session-store | policies | ran | arm64 | onprem | lint | test) sections+=("$arg") ;;
+		cluster | upf | database | session-store | subscriber-database | policies | ran | arm64 | onprem | lint | test) sections+=("$arg") ;;
 		*)
-			echo "usage: hack/install-tools.sh [--check] [cluster|upf|database|session-store|policies|ran|arm64|onprem|lint|test …]" >&2
+			echo "usage: hack/install-tools.sh [--check] [cluster|upf|database|session-store|subscriber-database|policies|ran|arm64|onprem|lint|test …]" >&2
 			return 2
 			;;
 		esac
 	done
-	((${#sections[@]})) || sections=(cluster upf database session-store policies ran onprem lint test)
+	((${#sections[@]})) || sections=(cluster upf database session-store subscriber-database policies ran onprem lint test)
 
 	# The shell forgets a command's old place once packages have come.
 	export PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin

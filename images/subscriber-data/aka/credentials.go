@@ -68,6 +68,15 @@ func ParseCredentials(e Encoded) (Credentials, error) {
 	return c, nil
 }
 
+// WithOPc are the same credentials with OPc, in the place of OP where that is given, and with the AMF that an empty one means. Errors are those of ParseCredentials.
+func (e Encoded) WithOPc() (Encoded, error) {
+	c, err := ParseCredentials(e)
+	if err != nil {
+		return Encoded{}, err
+	}
+	return Encoded{K: hex.EncodeToString(c.k[:]), OPc: hex.EncodeToString(c.opc[:]), AMF: hex.EncodeToString(c.amf[:])}, nil
+}
+
 func decodeInto(dst []byte, field, value string) error {
 	value = strings.TrimSpace(value)
 	if value == "" {
