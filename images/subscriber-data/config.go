@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"core5g.dev/core5g/images/nf/sessionstore/mounted"
+	"core5g.dev/core5g/images/subscriber-data/postgresql"
 )
 
 // Config is how the program was started.
@@ -29,6 +30,9 @@ type Config struct {
 	NRF string
 	// URIs of the Services under which the functions are registered.
 	AUSF, UDM, UDR, NSSF string
+	// DatabaseDirectory is where the Secret of a database of subscribers is mounted, "" for none; Cached is how many of its subscribers are in memory.
+	DatabaseDirectory string
+	Cached            int
 	// Withdraw has AMFs deregister UEs whose Subscriber is deleted or barred.
 	Withdraw bool
 	LogLevel slog.Level
@@ -49,6 +53,8 @@ func ParseConfig(args []string, output io.Writer) (Config, error) {
 	f.StringVar(&c.Core, "core", "core5g", "name of the Core5G to serve")
 	f.StringVar(&c.Namespace, "namespace", os.Getenv("POD_NAMESPACE"), "namespace of the objects (default $POD_NAMESPACE)")
 	f.StringVar(&c.SubscribersFile, "subscribers", "", "YAML file of Core5G, Slice, Subscriber and Secret manifests, instead of Kubernetes")
+	f.StringVar(&c.DatabaseDirectory, "subscriber-database", os.Getenv(postgresql.DirectoryEnv), "directory of the Secret that says where the database of subscribers is (default $"+postgresql.DirectoryEnv+"; none: there are no others than Subscriber objects)")
+	f.IntVar(&c.Cached, "cached-subscribers", 100_000, "subscribers of the database in memory, about 0.4 kB each")
 	f.StringVar(&c.Listen, "listen", ":8000", "address of the service based interface")
 	f.StringVar(&c.MetricsListen, "metrics-listen", ":9090", "address of /metrics; empty for none")
 	f.StringVar(&c.HealthListen, "health-listen", ":8081", "address of /healthz and /readyz; empty for none")
@@ -73,6 +79,9 @@ func ParseConfig(args []string, output io.Writer) (Config, error) {
 	}
 	if c.SubscribersFile == "" && c.Namespace == "" {
 		return Config{}, errors.New("-namespace is empty: set it, or POD_NAMESPACE, or read a file with -subscribers")
+	}
+	if c.Cached < 1 {
+		return Config{}, fmt.Errorf("-cached-subscribers %d: write 1 or more", c.Cached)
 	}
 	for _, u := range []struct {
 		flag  string

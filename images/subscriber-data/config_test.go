@@ -15,7 +15,7 @@ func TestParseConfig(t *testing.T) {
 	defaults := Config{
 		Core: "core5g", Namespace: "from-the-pod", Listen: ":8000", MetricsListen: ":9090", HealthListen: ":8081",
 		NRF: "http://core5g-nrf:8000", AUSF: "http://core5g-ausf:8000", UDM: "http://core5g-udm:8000",
-		UDR: "http://core5g-udr:8000", NSSF: "http://core5g-nssf:8000",
+		UDR: "http://core5g-udr:8000", NSSF: "http://core5g-nssf:8000", Cached: 100_000,
 	}
 	other := defaults
 	other.Core, other.Namespace, other.LogLevel = "lab", "ns", slog.LevelDebug
@@ -41,6 +41,7 @@ func TestParseConfig(t *testing.T) {
 		"no namespace":             {"-namespace=", Config{}, "-namespace is empty", ""},
 		"a replica":                {"-pod a", replica, "", "/etc/core5g/session-store"},
 		"a replica without a name": {"-pod=", Config{}, "-pod is empty", "/etc/core5g/session-store"},
+		"a cache of nothing":       {"-cached-subscribers 0", Config{}, "-cached-subscribers 0: write 1 or more", ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

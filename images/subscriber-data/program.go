@@ -129,6 +129,10 @@ func RunWith(ctx context.Context, c Config, around *pod.Around) error {
 	if err != nil {
 		return err
 	}
+	objects, follow, err := withDatabase(c, around, objects)
+	if err != nil {
+		return err
+	}
 	kept, err := openKept(ctx, c, around)
 	if err != nil {
 		return err
@@ -146,6 +150,10 @@ func RunWith(ctx context.Context, c Config, around *pod.Around) error {
 	served := New(Parts{
 		Directory: directory, Records: kept.records, Tells: kept.tells, NRF: c.NRF, Now: time.Now, Sequences: sequences,
 		Callbacks: around.Calls(), Withdraw: c.Withdraw, Log: log, Registry: around.Registry,
+	})
+	group.Go(func() error { // who is to be told of changes is known by now
+		follow(ctx)
+		return nil
 	})
 	// The functions leave the NRF before they stop to answer.
 	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))

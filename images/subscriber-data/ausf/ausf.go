@@ -146,6 +146,10 @@ func (a *AUSF) authenticate(r *http.Request) (sbi.Answer, error) {
 		a.count(resultBarred)
 		return sbi.Answer{}, sbi.NewProblem(http.StatusForbidden, "AUTHENTICATION_REJECTED", "the subscriber is barred").About("supi", supi)
 	}
+	if problem := (*sbi.Problem)(nil); errors.As(err, &problem) { // the database of subscribers is away
+		a.count(resultNoCredential)
+		return sbi.Answer{}, err
+	}
 	if err != nil {
 		a.count(resultNoCredential)
 		a.log.Error("the subscriber cannot be authenticated", "supi", supi, "error", err)
