@@ -30,7 +30,6 @@ func (r coreRules) judge(ctx context.Context, core *api.Core5G) (verdict, error)
 		}
 	}
 	v.refuse(specs.EmergencyProblem(core))
-	v.warn(specs.SubscriberDataProblem(core))
 	return v, nil
 }
 

@@ -27,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"core5g.dev/core5g/images/nf/sessionstore/mounted"
+	"core5g.dev/core5g/images/subscriber-data/postgresql"
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/specs"
 )
@@ -38,6 +39,8 @@ type CoreReconciler struct {
 	Recorder      record.EventRecorder
 	Registrations *Registrations
 	Now           func() time.Time
+	// CheckSubscriberDatabase asks a database of subscribers whether it can be used; nil is the real one.
+	CheckSubscriberDatabase func(context.Context, *postgresql.Access) error
 	// CheckStore asks a session store whether records last there; nil is the real one.
 	CheckStore func(context.Context, *mounted.Access) error
 
@@ -62,6 +65,8 @@ type coreScope struct {
 	// store is the embedded session store, where there is one, and storeNext when a store is looked at again.
 	store     *api.FunctionStatus
 	storeNext time.Duration
+	// databaseNext is when the database of subscribers is asked again.
+	databaseNext time.Duration
 }
 
 // conditionOf names the condition of each function.
@@ -97,6 +102,7 @@ func (r *CoreReconciler) Reconcile(ctx context.Context, req ctrl.Request) (resul
 		r.applyNetworkPolicies,
 		r.keepCertificates,
 		r.keepSessionStore,
+		r.checkSubscriberDatabase,
 		r.leaveOtherLayout,
 		r.applyFunctions,
 		r.applySessionManagement,
@@ -110,8 +116,10 @@ func (r *CoreReconciler) Reconcile(ctx context.Context, req ctrl.Request) (resul
 			break
 		}
 	}
-	if s.storeNext > 0 && (s.requeue == 0 || s.storeNext < s.requeue) {
-		s.requeue = s.storeNext
+	for _, next := range []time.Duration{s.storeNext, s.databaseNext} {
+		if next > 0 && (s.requeue == 0 || next < s.requeue) {
+			s.requeue = next
+		}
 	}
 	core.Status.ObservedGeneration = core.Generation
 	if patchErr := patchStatus(ctx, r.Client, base, core, base.Status, core.Status); err == nil {
@@ -242,9 +250,6 @@ func (r *CoreReconciler) removeUnwanted(ctx context.Context, s *coreScope) error
 	if s.database.External {
 		gone(specs.DatabaseFunction(s.core, r.Platform))
 	}
-	if s.core.Spec.SubscriberData == api.SubscriberDataFree5GC {
-		gone(specs.SubscriberData(s.core, r.Platform))
-	}
 	for _, f := range s.functions {
 		// A configuration moves between ConfigMap and Secret with the database's type.
 		if f.Secret != nil {
@@ -272,9 +277,6 @@ func (r *CoreReconciler) observeFunctions(ctx context.Context, s *coreScope) err
 	}
 	if s.database.External {
 		s.conditions.yes(api.ConditionDatabaseReady, "External", "the database is a site's own; its functions say when they miss it")
-	}
-	if problem := specs.SubscriberDataProblem(s.core); problem != nil { // never of the layout Fused
-		s.conditions.no(api.ConditionSubscriberDataReady, problem.Reason, problem.Message)
 	}
 	for _, kind := range s.withheld() {
 		s.conditions.no(kind, api.ReasonProgressing, s.leaving)
@@ -464,6 +466,9 @@ func (r *CoreReconciler) sum(_ context.Context, s *coreScope) error {
 	if specs.NeedsSessionStore(s.core) {
 		kinds = append(kinds, api.ConditionSessionStoreReady)
 	}
+	if specs.SubscriberDatabaseSecretName(s.core) != "" {
+		kinds = append(kinds, api.ConditionSubscriberDatabaseReady)
+	}
 	kinds = append(kinds, api.ConditionSubscriberDataReady, api.ConditionAMFReady)
 	if !s.core.Fused() {
 		kinds = append(kinds, api.ConditionDatabaseReady, api.ConditionNRFReady, api.ConditionPCFReady, api.ConditionCHFReady, api.ConditionRegistered)
@@ -536,7 +541,7 @@ func (r *CoreReconciler) coresOfSecret(ctx context.Context, o client.Object) []r
 		ref := core.Spec.Database.URISecretRef
 		store := specs.NeedsSessionStore(core) &&
 			(o.GetName() == specs.SessionStoreSecretName(core) || o.GetName() == specs.SessionStoreKeysName(core.Name))
-		if store || ref != nil && ref.Name == o.GetName() {
+		if store || o.GetName() == specs.SubscriberDatabaseSecretName(core) || ref != nil && ref.Name == o.GetName() {
 			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&cores.Items[i])})
 		}
 	}

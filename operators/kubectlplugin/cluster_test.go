@@ -31,6 +31,24 @@ type fakePods struct {
 	commands   []string
 	// answers take the place of exec; nil: they do not.
 	answers func(pod string, command []string) (string, error)
+	// streamed are the commands that had streams, given the input of the last, and fails how they end.
+	streamed []string
+	given    string
+	fails    error
+}
+
+func (f *fakePods) Stream(_ context.Context, namespace, pod, container string, in io.Reader, out, errs io.Writer, command ...string) error {
+	f.streamed = append(f.streamed, strings.Join(append([]string{namespace + "/" + pod + "/" + container + ":"}, command...), " "))
+	if in != nil {
+		text, err := io.ReadAll(in)
+		if err != nil {
+			return err
+		}
+		f.given = string(text)
+	}
+	fmt.Fprint(out, "1 read")
+	fmt.Fprint(errs, "line 3: left out")
+	return f.fails
 }
 
 func (f *fakePods) Exec(_ context.Context, namespace, pod, container string, command ...string) ([]byte, error) {
@@ -99,6 +117,10 @@ func (x *terminal) run(t *testing.T, line string) int {
 	x.out.Reset()
 	x.err.Reset()
 	base := Plugin{
+		In: strings.NewReader("k=1\n"),
+		OpenFile: func(name string) (io.ReadCloser, error) {
+			return io.NopCloser(strings.NewReader("content of " + name)), nil
+		},
 		Out: &x.out, Err: &x.err, Now: func() time.Time { return x.now },
 		Sleep: func(_ context.Context, d time.Duration) error {
 			x.now = x.now.Add(d)

@@ -43,6 +43,15 @@ const Usage = `kubectl core5g shows and operates a core.
       -for 1m                                    how long; Ctrl-C ends it before
       -pcap FILE                                 for Wireshark too (pcapng)
       -nas                                       with NAS messages in it as they are without protection
+  kubectl core5g subscribers import FILE         CSV, or manifests of Subscribers and Secrets, into the core's database of
+                                                 subscribers; - for standard input; -check writes nothing
+  kubectl core5g subscribers export              all of them; -format csv|yaml, -keys: with K and OPc
+  kubectl core5g subscribers get SUPI …          some, in the same forms
+  kubectl core5g subscribers set SUPI            change one, or make it: -barred=true|false -gpsi X -slices "A B" -uplink RATE
+                                                 -downlink RATE -amf 8000, and -keys with k=… and opc=… on standard input
+  kubectl core5g subscribers delete SUPI …       take some away
+  kubectl core5g subscribers reseal | schema     seal all keys with the newest key; the SQL of the schema
+      -core NAME                                 where the namespace has several
   kubectl core5g report                          a support bundle, without secrets, as tar.gz
       -o FILE                                    where to [core5g-report-<time>.tar.gz]; - for standard output
       -log-lines 2000                            how much of each container's log
@@ -64,8 +73,11 @@ type Plugin struct {
 	Client    client.Client
 	Pods      Pods
 	Namespace string
+	In        io.Reader
 	Out, Err  io.Writer
-	Now       func() time.Time
+	// OpenFile opens a file to read.
+	OpenFile func(name string) (io.ReadCloser, error)
+	Now      func() time.Time
 	// Sleep waits, or returns the error of ctx.
 	Sleep func(ctx context.Context, d time.Duration) error
 	// Create makes the file of a report.
@@ -86,6 +98,15 @@ type options struct {
 	last                           time.Duration
 	pcap                           string
 	timeout                        time.Duration
+	core                           string
+	subscriberFlags
+}
+
+// subscriberFlags are passed on to the command of the pod, in given.
+type subscriberFlags struct {
+	keys, check, barred                         bool
+	format, gpsi, slices, uplink, downlink, amf string
+	given                                       []string
 }
 
 // Connector reaches a cluster; Connect is the real one.
@@ -111,18 +132,25 @@ type command struct {
 
 func commands() map[string]command {
 	return map[string]command{
-		"status":    {(*Plugin).status, 0, 0, "", []string{"rows"}},
-		"preflight": {(*Plugin).preflight, 0, 1, "", nil},
-		"drain":     {(*Plugin).drain, 1, 2, "the name of the UPFInstance", []string{"wait", "timeout"}},
-		"switch":    {(*Plugin).switchUnit, 1, 1, "the name of the unit, for example upf-0,", []string{"wait", "timeout"}},
-		"sessions":  {(*Plugin).sessions, 0, 1, "", []string{"ue", "slice", "unit", "supi", "limit", "o"}},
-		"session":   {(*Plugin).session, 1, 1, "SUPI/ID, for example imsi-208930000000001/1,", []string{"o"}},
-		"ues":       {(*Plugin).ues, 0, 0, "", []string{"slice", "gnb", "tac", "state", "supi", "limit", "o"}},
-		"ue":        {(*Plugin).oneUE, 1, 1, "the SUPI, for example imsi-208930000000001,", []string{"o"}},
-		"trace":     {(*Plugin).trace, 2, 2, "ue SUPI, for example ue imsi-208930000000001,", []string{"for", "pcap", "nas"}},
-		"report":    {(*Plugin).report, 0, 0, "", []string{"o", "log-lines"}},
+		"status":      {(*Plugin).status, 0, 0, "", []string{"rows"}},
+		"preflight":   {(*Plugin).preflight, 0, 1, "", nil},
+		"drain":       {(*Plugin).drain, 1, 2, "the name of the UPFInstance", []string{"wait", "timeout"}},
+		"switch":      {(*Plugin).switchUnit, 1, 1, "the name of the unit, for example upf-0,", []string{"wait", "timeout"}},
+		"sessions":    {(*Plugin).sessions, 0, 1, "", []string{"ue", "slice", "unit", "supi", "limit", "o"}},
+		"session":     {(*Plugin).session, 1, 1, "SUPI/ID, for example imsi-208930000000001/1,", []string{"o"}},
+		"ues":         {(*Plugin).ues, 0, 0, "", []string{"slice", "gnb", "tac", "state", "supi", "limit", "o"}},
+		"ue":          {(*Plugin).oneUE, 1, 1, "the SUPI, for example imsi-208930000000001,", []string{"o"}},
+		"trace":       {(*Plugin).trace, 2, 2, "ue SUPI, for example ue imsi-208930000000001,", []string{"for", "pcap", "nas"}},
+		"subscribers": {(*Plugin).subscribers, 1, maxArguments, "import, export, get, set, delete, reseal or schema", append([]string{"core"}, passedOn...)},
+		"report":      {(*Plugin).report, 0, 0, "", []string{"o", "log-lines"}},
 	}
 }
+
+// maxArguments of a command that takes many.
+const maxArguments = 1001
+
+// passedOn are flags of the command that a pod runs.
+var passedOn = []string{"keys", "check", "barred", "format", "gpsi", "slices", "uplink", "downlink", "amf"}
 
 // Run carries out one command and returns the exit status.
 func Run(ctx context.Context, args []string, base Plugin, connect Connector) int {
@@ -182,6 +210,9 @@ func run(ctx context.Context, args []string, p *Plugin, connect Connector) error
 		if !slices.Contains([]string{"n", "namespace", "context", "kubeconfig"}, set.Name) && !slices.Contains(c.flags, set.Name) {
 			foreign = set.Name
 		}
+		if slices.Contains(passedOn, set.Name) {
+			p.given = append(p.given, "-"+set.Name+"="+set.Value.String())
+		}
 	})
 	if foreign != "" {
 		return &usageError{fmt.Sprintf("%s has no flag -%s", name, foreign)}
@@ -214,6 +245,16 @@ func (p *Plugin) flags() *flag.FlagSet {
 	f.BoolVar(&p.nas, "nas", false, "")
 	f.StringVar(&p.pcap, "pcap", "", "")
 	f.DurationVar(&p.last, "for", defaultTrace, "")
+	f.StringVar(&p.core, "core", "", "")
+	f.BoolVar(&p.keys, "keys", false, "")
+	f.BoolVar(&p.check, "check", false, "")
+	f.BoolVar(&p.barred, "barred", false, "")
+	f.StringVar(&p.format, "format", "", "")
+	f.StringVar(&p.gpsi, "gpsi", "", "")
+	f.StringVar(&p.slices, "slices", "", "")
+	f.StringVar(&p.uplink, "uplink", "", "")
+	f.StringVar(&p.downlink, "downlink", "", "")
+	f.StringVar(&p.amf, "amf", "", "")
 	f.BoolVar(&p.wait, "wait", true, "")
 	f.DurationVar(&p.timeout, "timeout", 0, "")
 	return f

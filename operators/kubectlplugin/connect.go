@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -62,15 +63,19 @@ type clusterPods struct {
 	set    kubernetes.Interface
 }
 
-func (p *clusterPods) Exec(ctx context.Context, namespace, pod, container string, command ...string) ([]byte, error) {
+func (p *clusterPods) Stream(ctx context.Context, namespace, pod, container string, in io.Reader, out, errs io.Writer, command ...string) error {
 	request := p.set.CoreV1().RESTClient().Post().Resource("pods").Namespace(namespace).Name(pod).SubResource("exec").
-		VersionedParams(&corev1.PodExecOptions{Container: container, Command: command, Stdout: true, Stderr: true}, clientgoscheme.ParameterCodec)
+		VersionedParams(&corev1.PodExecOptions{Container: container, Command: command, Stdin: in != nil, Stdout: true, Stderr: true}, clientgoscheme.ParameterCodec)
 	executor, err := remotecommand.NewSPDYExecutor(p.config, "POST", request.URL())
 	if err != nil {
-		return nil, err
+		return err
 	}
+	return executor.StreamWithContext(ctx, remotecommand.StreamOptions{Stdin: in, Stdout: out, Stderr: errs})
+}
+
+func (p *clusterPods) Exec(ctx context.Context, namespace, pod, container string, command ...string) ([]byte, error) {
 	var out, errs bytes.Buffer
-	if err := executor.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: &out, Stderr: &errs}); err != nil {
+	if err := p.Stream(ctx, namespace, pod, container, nil, &out, &errs, command...); err != nil {
 		if said := strings.TrimSpace(errs.String()); said != "" {
 			err = fmt.Errorf("%w: %s", err, said)
 		}

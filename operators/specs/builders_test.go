@@ -207,6 +207,9 @@ func TestBuildersGolden(t *testing.T) {
 	access = append(access, Certificate(SBIIssuer(ownAMF), N2TerminatorCertificate(ownAMF)), networkPolicy(ownAMF, "amf"), N2TerminatorPolicy(ownAMF))
 	replicated := makeOwnCore()
 	replicated.Spec.SubscriberDataReplicas = ptr.To[int32](3)
+	inDatabase := makeOwnCore()
+	inDatabase.Spec.SubscriberData = api.SubscriberDataPostgreSQL
+	inDatabase.Spec.SubscriberDatabase = &api.SubscriberDatabaseSpec{SecretRef: api.SecretReference{Name: "subscribers"}}
 	ownAMFOverUDP := makeOwnCore()
 	ownAMFOverUDP.Spec.N2 = overUDP.Spec.N2
 
@@ -241,6 +244,7 @@ func TestBuildersGolden(t *testing.T) {
 		"amf.yaml":                          AMF(core, platform).all(),
 		"amf-over-udp.yaml":                 AMF(overUDP, platform).all(),
 		"subscriber-data.yaml":              SubscriberData(core, platform).all(),
+		"subscriber-data-postgresql.yaml":   SubscriberData(inDatabase, platform).all(),
 		"subscriber-data-replicas.yaml":     SubscriberData(replicated, platform).all(),
 		"smf.yaml":                          SMF(core, makeSlice("internet", "010203", "10.45.0.0/16"), platform, SliceUserPlane{UPF: "upf", N4Address: "10.96.1.3", N3Endpoint: "172.30.3.16", SMFAddress: "10.96.1.2"}).all(),
 		"upf.yaml":                          append(attachments(upf), N4Service(upf, 0), unit.Config, unit.Pod),

@@ -40,7 +40,7 @@ func ControlPlane(core *api.Core5G, p Platform, shards []*corev1.Service) Functi
 		fromField("POD_NAME", "metadata.name"), fromField(podIPEnv, "status.podIP"), {Name: "SMF_SHARDS", Value: shardList(shards)}, sctpTransport(core),
 		{Name: metricsListen, Value: fmt.Sprintf(":%d", PortMetrics)}, {Name: "HEALTH_LISTEN", Value: fmt.Sprintf(":%d", PortHealth)},
 	}
-	w = w.keepsRecords()
+	w = w.keepsRecords().knowsSubscribers()
 	w.serviceAccount = p.ControlPlaneServiceAccount
 	w.scratch = map[string]string{"tmp": "/tmp"}
 	w.ports = []corev1.ContainerPort{

@@ -17,10 +17,7 @@ func CoreFunctions(core *api.Core5G, p Platform, database Database) []FunctionOb
 	if !database.External {
 		out = append(out, DatabaseFunction(core, p))
 	}
-	out = append(out, NRF(core, p, database), PCF(core, p, database), CHF(core, p, database))
-	if core.Spec.SubscriberData != api.SubscriberDataFree5GC {
-		out = append(out, SubscriberData(core, p))
-	}
+	out = append(out, NRF(core, p, database), PCF(core, p, database), CHF(core, p, database), SubscriberData(core, p))
 	if core.OwnControlPlane() {
 		return append(out, N2Terminators(core, p), AMFWorkers(core, p))
 	}

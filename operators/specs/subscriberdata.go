@@ -35,6 +35,7 @@ func SubscriberData(core *api.Core5G, p Platform) FunctionObjects {
 		w = w.keepsRecords()
 		w.replicas = ptr.Deref(core.Spec.SubscriberDataReplicas, 1)
 	}
+	w = w.knowsSubscribers()
 	w.serviceAccount = p.SubscriberDataServiceAccount
 	w.scratch = map[string]string{"tmp": "/tmp"}
 	w.ports = []corev1.ContainerPort{
@@ -63,11 +64,22 @@ func SubscriberData(core *api.Core5G, p Platform) FunctionObjects {
 	return o
 }
 
-// SubscriberDataProblem says that this version deploys no functions for the mode.
-func SubscriberDataProblem(core *api.Core5G) *Problem {
-	if core.Spec.SubscriberData != api.SubscriberDataFree5GC {
-		return nil
+// subscriberDatabaseDir is where the Secret of the database of subscribers is mounted.
+const subscriberDatabaseDir = "/etc/subscriber-database"
+
+// SubscriberDatabaseSecretName names the Secret that leads to the database of subscribers, "" where the core has none.
+func SubscriberDatabaseSecretName(core *api.Core5G) string {
+	if core.Spec.SubscriberData != api.SubscriberDataPostgreSQL || core.Spec.SubscriberDatabase == nil {
+		return ""
 	}
-	return &Problem{api.ReasonNotSupported, "subscriberData Free5GC is planned and not deployed by this version: " +
-		"write Kubernetes, or run AUSF, UDM, UDR and NSSF yourself and register them with the NRF"}
+	return core.Spec.SubscriberDatabase.SecretRef.Name
+}
+
+// knowsSubscribers mounts what leads to the database of subscribers, where there is one. The program reads it again when it changes.
+func (w workload) knowsSubscribers() workload {
+	if secret := SubscriberDatabaseSecretName(w.core); secret != "" {
+		w.env = append(w.env, corev1.EnvVar{Name: "SUBSCRIBER_DATABASE_DIR", Value: subscriberDatabaseDir})
+		w.secrets = append(w.secrets, mountedSecret{"subscriber-database", secret, subscriberDatabaseDir})
+	}
+	return w
 }

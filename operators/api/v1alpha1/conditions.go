@@ -19,6 +19,9 @@ const (
 	// ConditionSessionStoreReady: session management can keep sessions, where the core has a session store.
 	ConditionSessionStoreReady = "SessionStoreReady"
 
+	// ConditionSubscriberDatabaseReady: the database of subscribers answers, where the core has one.
+	ConditionSubscriberDatabaseReady = "SubscriberDatabaseReady"
+
 	// Slice.
 	ConditionAdvertised = "Advertised"
 	ConditionUPFReady   = "UPFReady"

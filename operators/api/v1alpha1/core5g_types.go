@@ -42,7 +42,8 @@ type Core5GList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.controlPlane) || self.controlPlane != 'Free5GC' || !has(self.amf) || !has(self.amf.workers) && !has(self.amf.terminators) && !has(self.amf.shards) && !has(self.amf.capacity) && !has(self.amf.integrity) && !has(self.amf.ciphering) && !has(self.amf.periodicRegistration) && !has(self.amf.backoff) && !has(self.amf.imsVoice) && !has(self.amf.networkName) && !has(self.amf.emergency)",message="amf.workers, terminators, shards, capacity, integrity, ciphering, periodicRegistration, backoff, imsVoice, networkName and emergency are of core5g's own AMF, and free5GC's does not know them: leave them out, or write controlPlane: Core5G"
 // +kubebuilder:validation:XValidation:rule="!has(self.controlPlane) || !has(oldSelf.controlPlane) || self.controlPlane == 'Free5GC' || oldSelf.controlPlane == 'Free5GC' || (has(self.amf) && has(self.amf.shards) ? self.amf.shards : 16) == (has(oldSelf.amf) && has(oldSelf.amf.shards) ? oldSelf.amf.shards : 16)",message="amf.shards cannot change while core5g's own AMF serves, because each UE's AMF UE NGAP ID and 5G-TMSI have the number of its shard (16 unless set): leave it as it is, or write controlPlane: Free5GC without it first and both again after, which has all UEs register anew"
 // +kubebuilder:validation:XValidation:rule="!has(self.layout) || self.layout != 'Fused' || !has(self.controlPlane) || self.controlPlane == 'Core5G'",message="layout Fused is of core5g's own functions, and free5GC's are programs of their own: write controlPlane: Core5G, or layout: Distributed"
-// +kubebuilder:validation:XValidation:rule="!has(self.layout) || self.layout != 'Fused' || !has(self.subscriberData) || self.subscriberData == 'Kubernetes'",message="layout Fused serves subscriber data itself: write subscriberData: Kubernetes, or layout: Distributed"
+// +kubebuilder:validation:XValidation:rule="!has(self.subscriberData) || self.subscriberData != 'PostgreSQL' || has(self.subscriberDatabase)",message="subscriberData PostgreSQL needs subscriberDatabase.secretRef: name the Secret whose key \"uri\" holds the postgresql:// URI (docs/subscriber-database.md)"
+// +kubebuilder:validation:XValidation:rule="!has(self.subscriberDatabase) || has(self.subscriberData) && self.subscriberData == 'PostgreSQL'",message="subscriberDatabase is only read with subscriberData PostgreSQL: write that, or leave subscriberDatabase out"
 // +kubebuilder:validation:XValidation:rule="!has(self.subscriberDataReplicas) || self.subscriberDataReplicas == 1 || has(self.sessionStore) || !has(self.controlPlane) || self.controlPlane == 'Core5G'",message="subscriberDataReplicas above 1 share what they remember in a session store, and there is none: write sessionStore: {}, or controlPlane: Core5G, or leave it at 1"
 type Core5GSpec struct {
 	// plmns served by the AMF.
@@ -85,10 +86,14 @@ type Core5GSpec struct {
 	// +optional
 	SessionStore *SessionStoreSpec `json:"sessionStore,omitempty"`
 
-	// subscriberData says who serves AUSF, UDM, UDR and NSSF: Kubernetes serves them from Subscriber and
-	// Slice objects, Free5GC is free5GC's functions on a MongoDB.
+	// subscriberData says where subscribers are: Kubernetes, in Subscriber objects; PostgreSQL, beside these in a database of the
+	// site's own, for more than some ten thousand. Where both name a SUPI, the object counts.
 	// +kubebuilder:default=Kubernetes
 	SubscriberData SubscriberDataMode `json:"subscriberData,omitempty"`
+
+	// subscriberDatabase is that of subscriberData PostgreSQL.
+	// +optional
+	SubscriberDatabase *SubscriberDatabaseSpec `json:"subscriberDatabase,omitempty"`
 
 	// subscriberDataReplicas are the pods of AUSF, UDM, UDR and NSSF; 1 when left out. More than one share what they remember
 	// in the session store, which there is with controlPlane Core5G or where sessionStore is written. Raising and lowering the number
@@ -473,14 +478,21 @@ type DatabaseSpec struct {
 	URISecretRef *SecretKeyReference `json:"uriSecretRef,omitempty"`
 }
 
-// SubscriberDataMode says who serves the subscriber data functions.
-// +kubebuilder:validation:Enum=Kubernetes;Free5GC
+// SubscriberDatabaseSpec is a database of subscribers, of one core.
+type SubscriberDatabaseSpec struct {
+	// secretRef names the Secret that says where the PostgreSQL is: key "uri", a postgresql:// URI; "ca.crt", who signs its
+	// certificate, and "tls.crt" with "tls.key" where it asks for one; and the keys that seal K and OPc, named by numbers from "1" on.
+	SecretRef SecretReference `json:"secretRef"`
+}
+
+// SubscriberDataMode says where subscribers are.
+// +kubebuilder:validation:Enum=Kubernetes;PostgreSQL
 type SubscriberDataMode string
 
 // Values of SubscriberDataMode.
 const (
 	SubscriberDataKubernetes SubscriberDataMode = "Kubernetes"
-	SubscriberDataFree5GC    SubscriberDataMode = "Free5GC"
+	SubscriberDataPostgreSQL SubscriberDataMode = "PostgreSQL"
 )
 
 // SUCIProfile is an ECIES profile of TS 33.501 Annex C.3.4.
@@ -584,7 +596,7 @@ const (
 
 // Core5GStatus says what the core is. Conditions: Ready, ConfigurationValid, DatabaseReady, NRFReady,
 // AMFReady, PCFReady, CHFReady, SubscriberDataReady, Registered, SMFReady with controlPlane Core5G, SessionStoreReady with
-// sessionStore or that, and CertificatesReady with tls.
+// sessionStore or that, CertificatesReady with tls, and SubscriberDatabaseReady with subscriberData PostgreSQL.
 type Core5GStatus struct {
 	// observedGeneration is the generation that this status speaks of.
 	// +optional

@@ -16,6 +16,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	os.Exit(kubectlplugin.Run(ctx, os.Args[1:], kubectlplugin.Plugin{
+		In: os.Stdin, OpenFile: func(name string) (io.ReadCloser, error) { return os.Open(name) },
 		Out: os.Stdout, Err: os.Stderr, Now: time.Now, Sleep: sleep,
 		// Logs are in it: nobody else's business.
 		Create: func(name string) (io.WriteCloser, error) {

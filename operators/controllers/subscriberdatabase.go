@@ -1,0 +1,69 @@
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"core5g.dev/core5g/images/subscriber-data/postgresql"
+	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/specs"
+)
+
+// checkSubscriberDatabase asks the database of subscribers, where the core has one, beside the pass. The functions serve what they have cached
+// while it is away, and stay: nothing is halted by what it answers.
+func (r *CoreReconciler) checkSubscriberDatabase(ctx context.Context, s *coreScope) error {
+	name := specs.SubscriberDatabaseSecretName(s.core)
+	if name == "" {
+		meta.RemoveStatusCondition(&s.core.Status.Conditions, api.ConditionSubscriberDatabaseReady)
+		return nil
+	}
+	secret := &corev1.Secret{}
+	err := r.Get(ctx, client.ObjectKey{Namespace: s.core.Namespace, Name: name}, secret)
+	if apierrors.IsNotFound(err) {
+		s.conditions.no(api.ConditionSubscriberDatabaseReady, api.ReasonNotFound, fmt.Sprintf(
+			"Secret %s, named by spec.subscriberDatabase.secretRef, does not exist: create it with key %q and a sealing key %q (docs/subscriber-database.md)",
+			name, postgresql.FileURI, specs.SessionStoreKey))
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	access, err := postgresql.Parse(secret.Data)
+	if err != nil {
+		s.conditions.no(api.ConditionSubscriberDatabaseReady, api.ReasonMalformed, fmt.Sprintf("Secret %s: %v", name, err))
+		return nil
+	}
+	check := r.CheckSubscriberDatabase
+	if check == nil {
+		check = postgresql.Check
+	}
+	age := func(_ struct{}, err error) time.Duration {
+		if err != nil {
+			return storeRetryEvery
+		}
+		return storeCheckEvery
+	}
+	answer := ask(ctx, r.Registrations.asking, s.core, "subscriber database", specs.Hash(secret.Data), age, func(ctx context.Context) (struct{}, error) {
+		ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+		defer cancel()
+		return struct{}{}, check(ctx, access)
+	})
+	s.databaseNext = answer.next
+	switch {
+	case !answer.known:
+		if meta.FindStatusCondition(s.core.Status.Conditions, api.ConditionSubscriberDatabaseReady) == nil {
+			s.conditions.unknown(api.ConditionSubscriberDatabaseReady, api.ReasonProgressing, "the database of subscribers has not answered yet")
+		}
+	case answer.err != nil:
+		s.conditions.no(api.ConditionSubscriberDatabaseReady, api.ReasonUnreachable, fmt.Sprintf("Secret %s: %s", name, postgresql.Explain(answer.err)))
+	default:
+		s.conditions.yes(api.ConditionSubscriberDatabaseReady, api.ReasonReady, "the database of subscribers answers")
+	}
+	return nil
+}
