@@ -101,7 +101,7 @@ func New(c Config) *Runner {
 		associations: map[association]bool{}, noting: map[association][]func(){}, losing: map[association]bool{}, gnbs: map[association]string{},
 		warned: map[association]time.Time{}, announced: map[association]announcement{}, said: map[association]*record.GNB{},
 		sends: sends{next: c.Writer + 1}, gave: map[string]time.Time{},
-		statuses: statuses{list: map[string]*status{}},
+		statuses: statuses{list: map[string]*listening{}},
 	}
 }
 

@@ -34,14 +34,14 @@ var (
 
 // statuses are the subscriptions, by name.
 type statuses struct {
-	list map[string]*status
+	list map[string]*listening
 	// read: all of the store's are in the list. waiting is what came before.
 	read    bool
 	waiting []func()
 }
 
-// status is a subscription.
-type status struct {
+// listening is a subscription.
+type listening struct {
 	name string
 	// watch as it is in the store under the revision; nil: there is none.
 	watch    *record.StatusWatch
@@ -60,7 +60,7 @@ func (r *Runner) statusGroup() string { return "statuses/" + r.lease.Shard }
 // KeepStatus has a subscription be as it is said, a new one or in the place of the one of its name, and calls done when it is written. replaces: there has to
 // be one, else ErrNoStatus.
 func (r *Runner) KeepStatus(w *record.StatusWatch, replaces bool, done func(error)) {
-	r.statusTurn(w.Name, func(x *status, over func()) {
+	r.statusTurn(w.Name, func(x *listening, over func()) {
 		finish := func(err error) {
 			done(err)
 			over()
@@ -80,7 +80,7 @@ func (r *Runner) KeepStatus(w *record.StatusWatch, replaces bool, done func(erro
 
 // EndStatus ends a subscription, and calls done when it is written.
 func (r *Runner) EndStatus(name string, done func(error)) {
-	r.statusTurn(name, func(x *status, over func()) {
+	r.statusTurn(name, func(x *listening, over func()) {
 		finish := func(err error) {
 			done(err)
 			over()
@@ -103,7 +103,7 @@ func (r *Runner) statusCount() (n int) {
 }
 
 // statusTurn calls f when nothing else is done with the subscription of that name, which may not be there; f calls over.
-func (r *Runner) statusTurn(name string, f func(x *status, over func())) {
+func (r *Runner) statusTurn(name string, f func(x *listening, over func())) {
 	if r.stopped {
 		return
 	}
@@ -113,14 +113,14 @@ func (r *Runner) statusTurn(name string, f func(x *status, over func())) {
 	}
 	x := r.statuses.list[name]
 	if x == nil {
-		x = &status{name: name}
+		x = &listening{name: name}
 		r.statuses.list[name] = x
 	}
 	x.turns = append(x.turns, func(over func()) { f(x, over) })
 	r.statusNext(x)
 }
 
-func (r *Runner) statusNext(x *status) {
+func (r *Runner) statusNext(x *listening) {
 	switch {
 	case r.stopped || x.busy:
 	case len(x.turns) > 0:
@@ -136,7 +136,7 @@ func (r *Runner) statusNext(x *status) {
 }
 
 // writeStatus writes the subscription, nil: that there is none, and calls then. What the store has otherwise is read anew.
-func (r *Runner) writeStatus(x *status, w *record.StatusWatch, then func(error)) {
+func (r *Runner) writeStatus(x *listening, w *record.StatusWatch, then func(error)) {
 	key := r.statusPrefix() + x.name
 	c := sessionstore.Change{Key: key, Was: x.revision, Is: r.revision(), LeaveGroups: []string{r.statusGroup()}}
 	if w != nil {
@@ -176,7 +176,7 @@ func (r *Runner) readStatuses(cursor string) {
 			r.statusesRead()
 		}
 		for _, key := range keys {
-			x := &status{name: key[min(len(r.statusPrefix()), len(key)):]}
+			x := &listening{name: key[min(len(r.statusPrefix()), len(key)):]}
 			r.statuses.list[x.name] = x
 			r.readStatus(x, read)
 		}
@@ -195,7 +195,7 @@ func (r *Runner) statusesRead() {
 }
 
 // readStatus reads one, and calls then.
-func (r *Runner) readStatus(x *status, then func()) {
+func (r *Runner) readStatus(x *listening, then func()) {
 	if r.stopped {
 		return
 	}
@@ -240,7 +240,7 @@ func (r *Runner) tellStatuses() {
 	}
 }
 
-func (r *Runner) tellStatus(x *status, over func()) {
+func (r *Runner) tellStatus(x *listening, over func()) {
 	if x.watch == nil {
 		over()
 		return
@@ -263,7 +263,7 @@ func (r *Runner) tellStatus(x *status, over func()) {
 }
 
 // statusHeard: a refusal is an answer, too.
-func (r *Runner) statusHeard(x *status, told *record.StatusWatch, e procedure.StatusHeard, over func()) {
+func (r *Runner) statusHeard(x *listening, told *record.StatusWatch, e procedure.StatusHeard, over func()) {
 	heard := e.Outcome == procedure.Done || e.Outcome == procedure.Refused
 	x.tellings++
 	switch {

@@ -96,8 +96,8 @@ func slicesText(list []v1alpha1.SubscribedSlice) (string, error) {
 	return strings.Join(names, " "), nil
 }
 
-// manifest is a Subscriber, or a Secret, as kubectl would take it.
-type manifest struct {
+// written is a Subscriber, or a Secret, as kubectl would take it.
+type written struct {
 	metav1.TypeMeta `json:",inline"`
 	Metadata        map[string]string `json:"metadata"`
 	Spec            any               `json:"spec,omitempty"`
@@ -114,13 +114,13 @@ func (w *manifestWriter) write(s *postgresql.Subscriber) error {
 	spec := s.Spec
 	spec.Authentication.SecretRef.Name = name
 	spec.CoreRef.Name = ""
-	list := []manifest{{TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Subscriber"}, Metadata: map[string]string{"name": name}, Spec: spec}}
+	list := []written{{TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Subscriber"}, Metadata: map[string]string{"name": name}, Spec: spec}}
 	if w.keys {
-		secret := manifest{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}, Metadata: map[string]string{"name": name}, StringData: map[string]string{}}
+		secret := written{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}, Metadata: map[string]string{"name": name}, StringData: map[string]string{}}
 		for key, value := range s.Keys.Secret() {
 			secret.StringData[key] = string(value)
 		}
-		list = append([]manifest{secret}, list...)
+		list = append([]written{secret}, list...)
 	}
 	for _, m := range list {
 		text, err := yaml.Marshal(m)
