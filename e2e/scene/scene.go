@@ -6,6 +6,9 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -40,7 +43,8 @@ func Begin(t *testing.T, limit time.Duration, explain func(*testing.T)) context.
 	return ctx
 }
 
-// Show prints the last lines of what each kubectl command says. Not by t.Log: what the test itself has said
+// Show prints the last lines of what each kubectl command says, keeps the logs of the core's pods, which often do not live
+// as long as who wants to read them, and prints what AMF and SMF said last. Not by t.Log: what the test itself has said
 // stays recognisable, for the summary of hack/test repeats it.
 func Show(t *testing.T, ctx context.Context, k *cluster.Cluster, last int, commands ...[]string) {
 	t.Helper()
@@ -52,7 +56,42 @@ func Show(t *testing.T, ctx context.Context, k *cluster.Cluster, last int, comma
 		lines := strings.Split(strings.TrimRight(out, "\n"), "\n")
 		fmt.Fprintf(t.Output(), "kubectl %s\n%s\n", strings.Join(args, " "), strings.Join(lines[max(len(lines)-last, 0):], "\n"))
 	}
+	keepLogs(t, ctx, k)
 }
+
+// keepLogs writes the logs of the core's pods below out/logs/e2e.
+func keepLogs(t *testing.T, ctx context.Context, k *cluster.Cluster) {
+	t.Helper()
+	dir := filepath.Join(k.Root, "out/logs/e2e", unsafe.ReplaceAllString(t.Name(), "_"))
+	pods, err := k.Pods(ctx, "app.kubernetes.io/name=core5g")
+	if err == nil {
+		err = os.MkdirAll(dir, 0o755)
+	}
+	if err != nil {
+		fmt.Fprintln(t.Output(), "no logs are kept:", err)
+		return
+	}
+	for _, pod := range pods {
+		name := pod.Metadata.Name
+		out, err := k.Run(ctx, "logs", name, "--all-containers", "--prefix", "--tail=5000")
+		if err != nil {
+			out += err.Error()
+		}
+		if err := os.WriteFile(filepath.Join(dir, name+".log"), []byte(out), 0o644); err != nil {
+			fmt.Fprintln(t.Output(), err)
+		}
+		if component := pod.Metadata.Labels["app.kubernetes.io/component"]; slices.Contains([]string{"amf", "smf", "control-plane"}, component) {
+			lines := strings.Split(strings.TrimSpace(out), "\n")
+			fmt.Fprintf(t.Output(), "%s said last\n%s\n", name, strings.Join(lines[max(len(lines)-loggedLast, 0):], "\n"))
+		}
+	}
+	fmt.Fprintln(t.Output(), "logs of all pods are in", dir)
+}
+
+const loggedLast = 8
+
+// unsafe are characters of a test's name that a file's name is better without.
+var unsafe = regexp.MustCompile(`[^\w.-]+`)
 
 // Check ends the test at an error.
 func Check(t *testing.T, err error) {
