@@ -160,10 +160,10 @@ func TestWhoComesAtTheEndIsNotServed(t *testing.T) {
 	r := &run{Server: &Server{Log: slog.New(slog.DiscardHandler)}, ending: true, workers: map[uint64]*link.Conn{}, t: New(Config{})}
 	here, there := net.Pipe()
 	defer func() { _ = there.Close() }()
-	r.running.Go(func() { r.serveWorker(here) })
-	if err := there.SetReadDeadline(time.Now().Add(limit)); err != nil {
+	if err := there.SetReadDeadline(time.Now().Add(limit)); err != nil { // before: of a pipe that is closed it is refused
 		t.Fatal(err)
 	}
+	r.running.Go(func() { r.serveWorker(here) })
 	if _, err := there.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 		t.Errorf("a worker hears %v", err)
 	}
