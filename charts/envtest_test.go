@@ -298,7 +298,7 @@ func TestEnvtestRelease(t *testing.T) {
 	helmRun("install", "core5g", chart, "--no-hooks")
 	helmRun("upgrade", "core5g", chart, "--no-hooks", "--set=crds.keep=false")
 	helmRun("uninstall", "core5g", "--no-hooks")
-	err = wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 20*time.Second, true, func(context.Context) (bool, error) {
+	err = wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 2*time.Minute, true, func(context.Context) (bool, error) {
 		return len(definitions(t, c)) == 0, nil
 	})
 	if err != nil {

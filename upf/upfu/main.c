@@ -32,16 +32,16 @@
 #include "rules/session.h"
 
 struct upf_u {
+	struct sleeper sleeper[UPF_WORKERS_MAX]; /* first, for each has a line of its own */
 	struct config config;
 	struct control control;
 	struct session_table sessions;
 	struct shm shm;
 	struct rte_mempool *pool;
-	uint16_t ethdev[UPF_PORTS];
-	unsigned ports_started;
 	struct worker *worker[UPF_WORKERS_MAX];
-	struct sleeper sleeper[UPF_WORKERS_MAX];
+	unsigned ports_started;
 	uint32_t stop;
+	uint16_t ethdev[UPF_PORTS];
 };
 
 static int

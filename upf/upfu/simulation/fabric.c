@@ -171,7 +171,7 @@ fabric_run(struct rig *rig, const struct fabric_case *c, const struct fabric_wat
 	struct fabric_result *result)
 {
 	struct fabric f = {.rig = rig, .c = c, .result = result, .chance = c->seed | 1};
-	uint64_t dropped = dropped_by_all(rig), handed_over;
+	uint64_t dropped, handed_over;
 
 	memset(result, 0, sizeof(*result));
 	for (uint32_t round = 0; round < c->polls / 10; round++)
