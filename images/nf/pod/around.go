@@ -81,10 +81,10 @@ func (a *Around) Calls() http.RoundTripper {
 }
 
 func (a *Around) beside(outside http.RoundTripper) http.RoundTripper {
-	if a.Together == nil {
-		return outside
+	if a.Together != nil {
+		outside = a.Together.Network.Transport(outside)
 	}
-	return a.Together.Network.Transport(outside)
+	return sbitls.Spoken{Scheme: a.Scheme(), By: outside}
 }
 
 // Listen at an address, for those who know the function by its API roots.
