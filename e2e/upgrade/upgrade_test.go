@@ -197,7 +197,13 @@ func (u upgrade) overTLS(t *testing.T, ctx context.Context) {
 		check(t, err)
 	}
 	u.ready(t, ctx)
-	u.attached(t, ctx)
+	// AMF and SMF know each other's resources of before by http.
+	before := u.attached(t, ctx)
+	check(t, u.RAN(ctx, nil, "idle", "--ue", supi))
+	check(t, u.RAN(ctx, nil, "service-request", "--ue", supi))
+	if after := u.attached(t, ctx); after.Sessions[0].Address != before.Sessions[0].Address {
+		t.Errorf("the session of before has ended: it has %s, and had %s", after.Sessions[0].Address, before.Sessions[0].Address)
+	}
 	if now := incarnations(u.pods(t, ctx, "upf")); now != upf {
 		t.Errorf("the UPF was restarted: %s, was %s", now, upf)
 	}
