@@ -3,11 +3,13 @@ package upgrade
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -305,9 +307,21 @@ func (u upgrade) definitionsAre(t *testing.T, ctx context.Context, chart string)
 
 func (u upgrade) ready(t *testing.T, ctx context.Context) {
 	t.Helper()
-	for _, object := range []string{"upfinstance/upf", "core5g/core5g", "slice/internet"} {
+	for _, object := range []string{"upfinstance/upf", "core5g/core5g"} {
 		check(t, u.WaitCondition(ctx, object, "Ready", patience))
 	}
+	check(t, cluster.Eventually(ctx, patience, func() error {
+		err := u.WaitCondition(ctx, "slice/internet", "Ready", 10*time.Second)
+		if err == nil {
+			return nil
+		}
+		// The operator of the previous release may miss that the SMF is ready, and looks again when the Slice changes (docs/upgrade.md).
+		operator, failed := u.Run(ctx, "get", "deploy/core5g-operator", "-o", "jsonpath={.spec.template.spec.containers[0].image}")
+		if failed == nil && strings.HasSuffix(operator, ":"+previousTag) {
+			_, failed = u.Run(ctx, "annotate", "slice/internet", "--overwrite", "looked-at="+strconv.FormatInt(time.Now().Unix(), 10))
+		}
+		return errors.Join(err, failed)
+	}))
 }
 
 // attached waits until the UE has a PDU session through which packets come back.
