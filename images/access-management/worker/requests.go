@@ -91,12 +91,16 @@ func (p *Pod) holder(ctx context.Context, supi string) (*Shard, error) {
 	if supi == "" {
 		return nil, errNoUE
 	}
-	n, err := p.shardOf(ctx, supi)
-	if err != nil {
-		return nil, err
-	}
-	if s := p.shard(n); s != nil {
-		return s, nil
+	// What this pod remembers may be of before: who passes requests on to it knows better, and would otherwise be refused for ever.
+	for range 2 {
+		n, err := p.shardOf(ctx, supi)
+		if err != nil {
+			return nil, err
+		}
+		if s := p.shard(n); s != nil {
+			return s, nil
+		}
+		p.hints.drop(supi)
 	}
 	return nil, errMoves
 }
