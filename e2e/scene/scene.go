@@ -53,8 +53,7 @@ func Show(t *testing.T, ctx context.Context, k *cluster.Cluster, last int, comma
 		if err != nil {
 			out = err.Error()
 		}
-		lines := strings.Split(strings.TrimRight(out, "\n"), "\n")
-		fmt.Fprintf(t.Output(), "kubectl %s\n%s\n", strings.Join(args, " "), strings.Join(lines[max(len(lines)-last, 0):], "\n"))
+		fmt.Fprintf(t.Output(), "kubectl %s\n%s\n", strings.Join(args, " "), tail(out, last))
 	}
 	keepLogs(t, ctx, k)
 }
@@ -81,14 +80,19 @@ func keepLogs(t *testing.T, ctx context.Context, k *cluster.Cluster) {
 			fmt.Fprintln(t.Output(), err)
 		}
 		if component := pod.Metadata.Labels["app.kubernetes.io/component"]; slices.Contains([]string{"amf", "smf", "control-plane"}, component) {
-			lines := strings.Split(strings.TrimSpace(out), "\n")
-			fmt.Fprintf(t.Output(), "%s said last\n%s\n", name, strings.Join(lines[max(len(lines)-loggedLast, 0):], "\n"))
+			fmt.Fprintf(t.Output(), "%s said last\n%s\n", name, tail(out, loggedLast))
 		}
 	}
 	fmt.Fprintln(t.Output(), "logs of all pods are in", dir)
 }
 
 const loggedLast = 8
+
+// tail is the last so many lines of a text.
+func tail(text string, last int) string {
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	return strings.Join(lines[max(len(lines)-last, 0):], "\n")
+}
 
 // unsafe are characters of a test's name that a file's name is better without.
 var unsafe = regexp.MustCompile(`[^\w.-]+`)

@@ -76,7 +76,14 @@ func (r *UPFReconciler) linkMembers(ctx context.Context, s *upfScope) error {
 		return nil
 	}
 	account, role, binding := specs.StandbyAccess(s.upf, max(possibleUnits(s.upf), int(s.upf.Status.Units)))
-	objects := []client.Object{account, role, binding}
+	var objects []client.Object
+	for _, o := range []client.Object{account, role, binding} { // few of them, and in no cache
+		o, err := uncached(r.Scheme(), o)
+		if err != nil {
+			return err
+		}
+		objects = append(objects, o)
+	}
 	if s.core != nil && s.core.Spec.NetworkPolicy.Mode != api.NetworkPolicyDisabled {
 		// Without policies of the core this one would shut out everybody else.
 		objects = append(objects, policy)
@@ -86,13 +93,7 @@ func (r *UPFReconciler) linkMembers(ctx context.Context, s *upfScope) error {
 			objects = append(objects, specs.StandbyService(s.upf, unit, m))
 		}
 	}
-	for i, o := range objects {
-		if i < 3 { // few of them, and in no cache
-			var err error
-			if o, err = uncached(r.Scheme(), o); err != nil {
-				return err
-			}
-		}
+	for _, o := range objects {
 		if err := s.unlinkedBy(r.applier.apply(ctx, o)); err != nil {
 			return err
 		}
