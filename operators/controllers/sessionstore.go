@@ -206,30 +206,48 @@ func (r *CoreReconciler) checkSessionStore(ctx context.Context, s *coreScope) er
 	if check == nil {
 		check = checkStore
 	}
+	problem := func(err error) (reason, message string) { return storeProblem(err, name) }
+	s.storeNext = r.reaches(ctx, s, outside{
+		api.ConditionSessionStoreReady, "session store", specs.Hash(secret.Data), problem, "the session store keeps what it is given",
+	}, func(ctx context.Context) error { return check(ctx, access) })
+	return nil
+}
+
+// outside is a server that is not the operator's, and the condition that says whether it serves.
+type outside struct {
+	condition, name string
+	// access is a digest of how it is reached: with another one it is asked anew.
+	access string
+	// problem says why it does not serve, and what to do; fine, that it does.
+	problem func(error) (reason, message string)
+	fine    string
+}
+
+// reaches has a server asked beside the pass, and its condition say what it answered. It returns after what time it is asked next.
+func (r *CoreReconciler) reaches(ctx context.Context, s *coreScope, o outside, check func(context.Context) error) time.Duration {
 	age := func(_ struct{}, err error) time.Duration {
 		if err != nil {
 			return storeRetryEvery
 		}
 		return storeCheckEvery
 	}
-	answer := ask(ctx, r.Registrations.asking, s.core, "session store", specs.Hash(secret.Data), age, func(ctx context.Context) (struct{}, error) {
+	answer := ask(ctx, r.Registrations.asking, s.core, o.name, o.access, age, func(ctx context.Context) (struct{}, error) {
 		ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 		defer cancel()
-		return struct{}{}, check(ctx, access)
+		return struct{}{}, check(ctx)
 	})
-	s.storeNext = answer.next
 	switch {
 	case !answer.known:
-		if meta.FindStatusCondition(s.core.Status.Conditions, api.ConditionSessionStoreReady) == nil {
-			s.conditions.unknown(api.ConditionSessionStoreReady, api.ReasonProgressing, "the session store has not answered yet")
+		if meta.FindStatusCondition(s.core.Status.Conditions, o.condition) == nil {
+			s.conditions.unknown(o.condition, api.ReasonProgressing, "the "+o.name+" has not answered yet")
 		}
 	case answer.err != nil:
-		reason, message := storeProblem(answer.err, name)
-		s.conditions.no(api.ConditionSessionStoreReady, reason, message)
+		reason, message := o.problem(answer.err)
+		s.conditions.no(o.condition, reason, message)
 	default:
-		s.conditions.yes(api.ConditionSessionStoreReady, api.ReasonReady, "the session store keeps what it is given")
+		s.conditions.yes(o.condition, api.ReasonReady, o.fine)
 	}
-	return nil
+	return answer.next
 }
 
 // checkStore opens the store as those do that keep records there.

@@ -3,7 +3,6 @@ package controllers
 import (
 	"context"
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -43,27 +42,11 @@ func (r *CoreReconciler) checkSubscriberDatabase(ctx context.Context, s *coreSco
 	if check == nil {
 		check = postgresql.Check
 	}
-	age := func(_ struct{}, err error) time.Duration {
-		if err != nil {
-			return storeRetryEvery
-		}
-		return storeCheckEvery
+	problem := func(err error) (reason, message string) {
+		return api.ReasonUnreachable, fmt.Sprintf("Secret %s: %s", name, postgresql.Explain(err))
 	}
-	answer := ask(ctx, r.Registrations.asking, s.core, "subscriber database", specs.Hash(secret.Data), age, func(ctx context.Context) (struct{}, error) {
-		ctx, cancel := context.WithTimeout(ctx, storeTimeout)
-		defer cancel()
-		return struct{}{}, check(ctx, access)
-	})
-	s.databaseNext = answer.next
-	switch {
-	case !answer.known:
-		if meta.FindStatusCondition(s.core.Status.Conditions, api.ConditionSubscriberDatabaseReady) == nil {
-			s.conditions.unknown(api.ConditionSubscriberDatabaseReady, api.ReasonProgressing, "the database of subscribers has not answered yet")
-		}
-	case answer.err != nil:
-		s.conditions.no(api.ConditionSubscriberDatabaseReady, api.ReasonUnreachable, fmt.Sprintf("Secret %s: %s", name, postgresql.Explain(answer.err)))
-	default:
-		s.conditions.yes(api.ConditionSubscriberDatabaseReady, api.ReasonReady, "the database of subscribers answers")
-	}
+	s.databaseNext = r.reaches(ctx, s, outside{
+		api.ConditionSubscriberDatabaseReady, "database of subscribers", specs.Hash(secret.Data), problem, "the database of subscribers answers",
+	}, func(ctx context.Context) error { return check(ctx, access) })
 	return nil
 }
