@@ -250,21 +250,14 @@ func (s *Shard) giveUp(ctx context.Context, key string) ([]byte, error) {
 		capability []byte
 		err        error
 	}
-	out := make(chan given, 1)
-	if !s.loop.Post(func() {
-		s.runner.GiveUp(key, func(capability []byte, err error) { out <- given{capability, err} })
-	}) {
-		return nil, errMoves
+	g, err := inLoop(ctx, s, func(answer func(given)) {
+		s.runner.GiveUp(key, func(capability []byte, err error) { answer(given{capability, err}) })
+	})
+	if err != nil {
+		return nil, err
 	}
-	select {
-	case g := <-out:
-		s.pod.hints.drop(strings.TrimPrefix(key, record.Key("")))
-		return g.capability, g.err
-	case <-s.ctx.Done():
-		return nil, errMoves
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
+	s.pod.hints.drop(strings.TrimPrefix(key, record.Key("")))
+	return g.capability, g.err
 }
 
 // serveGiveUp is the other end of GiveUp.

@@ -141,20 +141,27 @@ func (r requests) tell(ctx context.Context, supi string, e procedure.Event) erro
 	if err != nil {
 		return err
 	}
-	done := make(chan error, 1)
-	if !s.loop.Post(func() { s.runner.DeliverThen(supi, e, func(err error) { done <- err }) }) {
-		return errMoves
+	came, err := inLoop(ctx, s, func(answer func(error)) { s.runner.DeliverThen(supi, e, answer) })
+	if err == nil && came != nil {
+		err = &namf.Refused{Cause: namf.NFCongestion, Detail: came.Error(), RetryAfter: time.Second}
+	}
+	return err
+}
+
+// inLoop has the shard's loop begin something, and waits for what it answers, once. A lease that is gone is no answer: what was begun may be done by who has it
+// now.
+func inLoop[T any](ctx context.Context, s *Shard, begin func(answer func(T))) (came T, err error) {
+	answers := make(chan T, 1)
+	if !s.loop.Post(func() { begin(func(x T) { answers <- x }) }) {
+		return came, errMoves
 	}
 	select {
-	case err := <-done:
-		if err != nil {
-			return &namf.Refused{Cause: namf.NFCongestion, Detail: err.Error(), RetryAfter: time.Second}
-		}
-		return nil
+	case came = <-answers:
+		return came, nil
 	case <-s.ctx.Done():
-		return errMoves
+		return came, errMoves
 	case <-ctx.Done():
-		return ctx.Err()
+		return came, ctx.Err()
 	}
 }
 

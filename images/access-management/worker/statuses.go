@@ -116,26 +116,16 @@ func (r requests) atStatus(ctx context.Context, n uint16, do func(x *runner.Runn
 	if s == nil {
 		return errMoves
 	}
-	done := make(chan error, 1)
-	if !s.loop.Post(func() { do(s.runner, func(err error) { done <- err }) }) {
-		return errMoves
+	came, err := inLoop(ctx, s, func(answer func(error)) { do(s.runner, answer) })
+	switch {
+	case err != nil, came == nil:
+		return err
+	case errors.Is(came, runner.ErrNoStatus):
+		return &namf.Refused{Cause: namf.SubscriptionNotFound, Detail: came.Error()}
+	case errors.Is(came, runner.ErrStatuses):
+		return &namf.Refused{Cause: namf.InsufficientResources, Detail: came.Error()}
 	}
-	select {
-	case err := <-done:
-		switch {
-		case err == nil:
-			return nil
-		case errors.Is(err, runner.ErrNoStatus):
-			return &namf.Refused{Cause: namf.SubscriptionNotFound, Detail: err.Error()}
-		case errors.Is(err, runner.ErrStatuses):
-			return &namf.Refused{Cause: namf.InsufficientResources, Detail: err.Error()}
-		}
-		return &namf.Refused{Cause: namf.NFCongestion, Detail: err.Error(), RetryAfter: time.Second}
-	case <-s.ctx.Done():
-		return errMoves
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return &namf.Refused{Cause: namf.NFCongestion, Detail: came.Error(), RetryAfter: time.Second}
 }
 
 // statusHeard: TS 29.518 5.2.2.5.3.
