@@ -21,20 +21,10 @@ func slowlyEncrypted(t *testing.T, to string, delay time.Duration) (address stri
 	trusted.AddCert(identity.Certificate())
 	server := &tls.Config{Certificates: identity.TLS.Certificates}
 	clear := newRelay(t, to)
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = l.Close() })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			time.AfterFunc(delay, func() { clear.pass(tls.Server(c, server)) })
-		}
-	}()
+	l := serveEach(t, func(c net.Conn) {
+		time.Sleep(delay) // it is what is slow, and nothing waits for it
+		clear.pass(tls.Server(c, server))
+	})
 	return l.Addr().String(), func() *tls.Config { return &tls.Config{RootCAs: trusted, ServerName: "example.com"} }
 }
 

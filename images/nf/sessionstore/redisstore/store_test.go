@@ -129,11 +129,18 @@ type relay struct {
 }
 
 func newRelay(t *testing.T, to string) *relay {
+	r := &relay{to: to}
+	r.listener = serveEach(t, r.pass)
+	return r
+}
+
+// serveEach connection, until the test ends.
+func serveEach(t *testing.T, serve func(net.Conn)) net.Listener {
+	t.Helper()
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &relay{listener: l, to: to}
 	t.Cleanup(func() { _ = l.Close() })
 	go func() {
 		for {
@@ -141,10 +148,10 @@ func newRelay(t *testing.T, to string) *relay {
 			if err != nil {
 				return
 			}
-			go r.pass(c)
+			go serve(c)
 		}
 	}()
-	return r
+	return l
 }
 
 func (r *relay) pass(c net.Conn) {
