@@ -33,7 +33,8 @@ func slow() fencing.Terms {
 	return t
 }
 
-func newHouse(t *testing.T) *house {
+// door is where a standby listens, and what both sides show there.
+func door(t *testing.T) (net.Listener, *tls.Config) {
 	t.Helper()
 	cert, key, authority := standbytest.Certificates(t, "upf.test")
 	creds, err := Credentials("upf.test", cert, key, authority)
@@ -44,6 +45,12 @@ func newHouse(t *testing.T) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return l, creds
+}
+
+func newHouse(t *testing.T) *house {
+	t.Helper()
+	l, creds := door(t)
 	h := &house{t: t, addr: l.Addr().String(), tls: creds, record: &Memory{}}
 	h.holder = NewHolder(Options{Name: "upf", TLS: creds, Terms: slow(), Arbiter: h.record, Log: slog.New(slog.DiscardHandler)}, "b/1")
 	h.holder.SetReady(true)
@@ -241,15 +248,7 @@ func TestStreamsThatMakeNoSense(t *testing.T) {
 
 // A standby that has nothing stands by no longer than somebody serves.
 func TestAFreeUnitEndsStandingBy(t *testing.T) {
-	cert, key, authority := standbytest.Certificates(t, "upf.test")
-	creds, err := Credentials("upf.test", cert, key, authority)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l, creds := door(t)
 	record := &Memory{}
 	if _, version, err := record.Write(t.Context(), fencing.Write{Record: fencing.Record{Epoch: 7, Holder: "gone/1"}}); err != nil || version != "1" {
 		t.Fatal(version, err)
