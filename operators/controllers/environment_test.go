@@ -330,10 +330,12 @@ func (e *environment) makeAvailable(t *testing.T, namespace string) {
 	for i := range list.Items {
 		d := &list.Items[i]
 		n := *d.Spec.Replicas
+		// Patches say nothing of the version that was read: the operator may write at the same moment.
+		patch := client.MergeFrom(d.DeepCopy())
 		d.Status = appsv1.DeploymentStatus{
 			ObservedGeneration: d.Generation, Replicas: n, UpdatedReplicas: n, ReadyReplicas: n, AvailableReplicas: n,
 		}
-		if err := e.client.Status().Update(t.Context(), d); err != nil {
+		if err := e.client.Status().Patch(t.Context(), d, patch); err != nil {
 			t.Fatal(err)
 		}
 	}
