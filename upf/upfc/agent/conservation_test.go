@@ -60,10 +60,10 @@ func TestReportsAddUpToWhatWasForwarded(t *testing.T) {
 		// settled: nothing is due and nothing waits for its acknowledgement.
 		settled := func() {
 			t.Helper()
-			if err := l.upfu.Await(5*time.Second, func() bool {
+			if err := l.upfu.Await(30*time.Second, func() bool {
 				drain()
-				_, sess := l.only()
-				if len(blobOf(t, l).Outbox) > 0 {
+				index, sess := l.only()
+				if len(blobOf(t, l).Outbox) > 0 || l.agent.Owes(index) {
 					return false
 				}
 				a := l.upfu.Arm(sess.URRs[0].Slot)
@@ -102,7 +102,7 @@ func TestReportsAddUpToWhatWasForwarded(t *testing.T) {
 			case 9:
 				l.upfu.Kill()
 				l.startUPFU()
-				if err := l.upfu.Await(5*time.Second, func() bool { return len(l.upfu.Sessions()) == 1 && l.agent.Ready() == nil }); err != nil {
+				if err := l.upfu.Await(30*time.Second, func() bool { return len(l.upfu.Sessions()) == 1 && l.agent.Ready() == nil }); err != nil {
 					t.Fatal(errors.Join(err, l.agent.Ready()))
 				}
 			}

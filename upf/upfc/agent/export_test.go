@@ -17,3 +17,13 @@ func (a *Agent) Notifies(index uint32) bool {
 	defer s.unlock()
 	return len(s.notifying) > 0
 }
+
+// Owes says whether a session has usage to report, or reports that are not acknowledged.
+func (a *Agent) Owes(index uint32) bool {
+	s := a.lock(index)
+	if s == nil {
+		return false
+	}
+	defer s.unlock()
+	return s.sending || len(s.Outbox) > 0 || s.look().Due()
+}

@@ -95,11 +95,16 @@ func (a *Agent) measure(index uint32, told bool) {
 				t.Arm(arm) // upf-u says each thing once an arming
 			}
 		}
-		if err := conn.Transact(t); err != nil && !errors.Is(err, dataplane.ErrLost) {
+		err := conn.Transact(t)
+		if err != nil && !errors.Is(err, dataplane.ErrLost) {
 			a.log.Error("usage not stored", "seid", hex(s.UPSEID), "err", err)
-		} // when upf-u was lost, the replay stores it
+		}
 		s.become(&next, blob)
 		a.countReports(reports)
+		if errors.Is(err, dataplane.ErrLost) {
+			a.postpone(index) // the replay stores it
+			return
+		}
 		a.deliver(s)
 		if len(s.Outbox) >= outboxMax || conn.Lost() || !s.look().Due() {
 			return

@@ -474,6 +474,9 @@ func (s *Server) Request(ctx context.Context, to Destination, msgType uint8, sei
 		return nil, err
 	}
 	for attempt := range s.opt.Attempts {
+		if ctx.Err() != nil { // what led to the request may not have been stored any more
+			return nil, ctx.Err()
+		}
 		if attempt > 0 {
 			s.opt.Recorder.Retransmission("out", TypeName(msgType))
 		}

@@ -2,6 +2,7 @@ package pfcp
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -252,6 +253,28 @@ func TestOwnRequestIsSentThreeTimesThenGivenUp(t *testing.T) {
 	reader.Wait()
 	if err != nil || m.Type != message.MsgTypeHeartbeatResponse {
 		t.Errorf("answer %+v, %v", m, err)
+	}
+}
+
+// What led to a request may not be stored any more when its context has ended: nothing is sent.
+func TestRequestOfAnEndedContextIsNotSent(t *testing.T) {
+	s, _ := serve(t, &handler{})
+	peer, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = peer.Close() }()
+	to := To(peer.LocalAddr().(*net.UDPAddr).AddrPort())
+	ended, end := context.WithCancel(context.Background())
+	end()
+	if _, err := s.Request(ended, to, message.MsgTypeSessionReportRequest, new(uint64)); !errors.Is(err, context.Canceled) {
+		t.Errorf("the request ends with %v", err)
+	}
+	if _, err := s.Request(context.Background(), to, message.MsgTypeHeartbeatRequest, nil, ie.NewRecoveryTimeStamp(time.Now())); err == nil {
+		t.Error("nobody answers, and there is an answer")
+	}
+	if m := receive(t, peer, 30*time.Second); m != nil && m.Type != message.MsgTypeHeartbeatRequest { // in the order in which they were sent
+		t.Errorf("first there comes message type %d", m.Type)
 	}
 }
 
