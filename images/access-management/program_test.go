@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -45,6 +46,12 @@ func eventually(t *testing.T, what string, try func() error) {
 			t.Fatalf("%s: %v", what, err)
 		}
 	}
+}
+
+// own address of a pod: all of them serve at one port, and other processes of this machine have pods as well.
+func own(pod byte) string {
+	pid := os.Getpid()
+	return netip.AddrFrom4([4]byte{127, 64 + pod, byte(pid >> 8), byte(pid)}).String()
 }
 
 // free address of the loopback interface.
@@ -191,7 +198,17 @@ func get(url string) (string, error) {
 	return string(body), err
 }
 
-func (p *part) ready() error { _, err := get("http://" + p.health + "/readyz"); return err }
+// ready as a pod is asked; a program that has ended says why.
+func (p *part) ready() error {
+	select {
+	case err := <-p.ended:
+		p.ended <- err
+		return fmt.Errorf("the program has ended: %v", err)
+	default:
+	}
+	_, err := get("http://" + p.health + "/readyz")
+	return err
+}
 
 // measures says whether the metrics have all of these lines.
 func (p *part) measures(lines ...string) error {
@@ -228,7 +245,7 @@ amf: {name: North, region: 1, set: 2, pointer: 3, capacity: 9}
 func startWorker(t *testing.T, name, file, nrf, terminators string) *part {
 	t.Helper()
 	health, metrics := free(t), free(t)
-	address := map[string]string{"amf-0": "127.79.9.1", "amf-1": "127.79.9.2"}[name]
+	address := own(map[string]byte{"amf-0": 1, "amf-1": 2}[name])
 	c, err := ParseConfig([]string{
 		"-namespace", "test", "-pod", name, "-address", address, "-configuration", file, "-shards", fmt.Sprint(shards), "-terminators", terminators, "-nrf", nrf,
 		"-health-listen", health, "-metrics-listen", metrics, "-log-level", "debug",
@@ -409,7 +426,7 @@ func TestThePrograms(t *testing.T) {
 		}
 		return two.ready()
 	})
-	request, err := http.NewRequest(http.MethodPost, "https://127.79.9.2:8000/namf-loc/v1/imsi-208930000000001/provide-loc-info", strings.NewReader(`{"req5gsLoc": true}`))
+	request, err := http.NewRequest(http.MethodPost, "https://"+own(2)+":8000/namf-loc/v1/imsi-208930000000001/provide-loc-info", strings.NewReader(`{"req5gsLoc": true}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -452,7 +469,7 @@ func TestAConfigurationThatIsWrong(t *testing.T) {
 	startStore(t, directory)
 	write(t, directory, "amf.yaml", []byte(`{plmns: []}`))
 	c, err := ParseConfig([]string{
-		"-namespace", "test", "-pod", "p", "-address", "127.79.9.3", "-configuration", filepath.Join(directory, "amf.yaml"), "-nrf", "none", "-terminators", "127.0.0.1:1",
+		"-namespace", "test", "-pod", "p", "-address", own(3), "-configuration", filepath.Join(directory, "amf.yaml"), "-nrf", "none", "-terminators", "127.0.0.1:1",
 	}, io.Discard)
 	if err != nil {
 		t.Fatal(err)
