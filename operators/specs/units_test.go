@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
@@ -141,5 +143,45 @@ func TestUnitAddressesAreDisjoint(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// CPU and memory of upf-u can be had otherwise than by the UPFInstance; hugepages and devices are those of its file.
+func TestResourcesOfUPFU(t *testing.T) {
+	shared := corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("250m")}}
+	for name, test := range map[string]struct {
+		placement *api.PlacementSpec
+		resources *corev1.ResourceRequirements
+		want      string
+	}{
+		"nothing is written":                 {nil, nil, "cpu 1/1, memory 256Mi/256Mi, hugepages-2Mi 512Mi/512Mi"},
+		"a part of a CPU, and no limit":      {nil, &shared, "cpu 250m/, memory 256Mi/256Mi, hugepages-2Mi 512Mi/512Mi"},
+		"plans are made of whole CPUs":       {&api.PlacementSpec{Policy: api.PlacementSingleNUMA}, &shared, "cpu 1/1, memory 256Mi/256Mi, hugepages-2Mi 512Mi/512Mi"},
+		"hugepages are the UPFInstance's":    {nil, &corev1.ResourceRequirements{Limits: corev1.ResourceList{"hugepages-2Mi": resource.MustParse("2Mi")}}, "cpu 1/1, memory 256Mi/256Mi, hugepages-2Mi 512Mi/512Mi"},
+		"memory is written as a limit alone": {nil, &corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")}}, "cpu 1/1, memory /1Gi, hugepages-2Mi 512Mi/512Mi"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			upf, core := makeUPF(), makeCore()
+			upf.Spec.Placement = test.placement
+			if test.resources != nil {
+				core.Spec.Functions = []api.FunctionSpec{{Name: api.FunctionUPFU, Resources: test.resources}}
+			}
+			got := upfuResources(upf, core)
+			var all []string
+			for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, "hugepages-2Mi"} {
+				said := string(name) + " "
+				if q, is := got.Requests[name]; is {
+					said += q.String()
+				}
+				said += "/"
+				if q, is := got.Limits[name]; is {
+					said += q.String()
+				}
+				all = append(all, said)
+			}
+			if diff := cmp.Diff(test.want, strings.Join(all, ", ")); diff != "" {
+				t.Error(diff)
+			}
+		})
 	}
 }

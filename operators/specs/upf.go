@@ -300,7 +300,7 @@ func guaranteed(list corev1.ResourceList) corev1.ResourceRequirements {
 	return corev1.ResourceRequirements{Requests: list, Limits: list.DeepCopy()}
 }
 
-func upfuResources(upf *api.UPFInstance) corev1.ResourceRequirements {
+func upfuResources(upf *api.UPFInstance, core *api.Core5G) corev1.ResourceRequirements {
 	memory := resource.MustParse("256Mi")
 	if upf.Spec.Memory != nil {
 		memory = *upf.Spec.Memory
@@ -318,7 +318,31 @@ func upfuResources(upf *api.UPFInstance) corev1.ResourceRequirements {
 			list[corev1.ResourceName(a.ResourceName)] = devices
 		}
 	}
-	return guaranteed(list)
+	out := guaranteed(list)
+	f := Function(core, api.FunctionUPFU)
+	if f == nil || f.Resources == nil || Planned(upf) { // plans are made of whole CPUs
+		return out
+	}
+	// What the UPFInstance says nothing of (hugepages, devices, memory) stays, unless it is written there too.
+	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+		replaceResource(&out, f.Resources, name)
+	}
+	return out
+}
+
+// replaceResource takes request and limit of one resource from somewhere else, where either is written.
+func replaceResource(of, from *corev1.ResourceRequirements, name corev1.ResourceName) {
+	request, requested := from.Requests[name]
+	limit, limited := from.Limits[name]
+	if !requested && !limited {
+		return
+	}
+	if delete(of.Requests, name); requested {
+		of.Requests[name] = request
+	}
+	if delete(of.Limits, name); limited {
+		of.Limits[name] = limit
+	}
 }
 
 func upfPod(upf *api.UPFInstance, core *api.Core5G, p Platform, unit int) *corev1.Pod {
@@ -332,7 +356,7 @@ func upfPod(upf *api.UPFInstance, core *api.Core5G, p Platform, unit int) *corev
 		ImagePullPolicy: p.pullPolicy(core),
 		// The program itself must be the entry point: its file capabilities do not pass through a shell.
 		Args:            []string{"-c", upfConfigDir + "/upf-u.yaml"},
-		Resources:       upfuResources(upf),
+		Resources:       upfuResources(upf, core),
 		VolumeMounts:    mounts,
 		SecurityContext: restricted(),
 	}

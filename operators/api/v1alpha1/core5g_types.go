@@ -576,8 +576,9 @@ type FunctionSpec struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Image string `json:"image,omitempty"`
-	// resources replaces the function's requests and limits. For upf-u they follow from the UPFInstance
-	// and are ignored here.
+	// resources replaces the function's requests and limits. Those of upf-u follow from the UPFInstance; here, cpu and
+	// memory replace them: with a request of less than its CPUs, and no limit, upf-u shares CPUs with other pods, as on a
+	// machine that has not enough for every unit. Units with a placement policy have CPUs of their own in any case.
 	// +optional
 	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
 }
