@@ -35,8 +35,13 @@ import (
 //
 // A pod of the time before, or after, redundancy heeds no Lease. So nothing is made beside it: it goes first.
 
-// takeoverPatience is how long a unit whose pod is gone is left to a standby that is there: several times what a takeover lasts.
-const takeoverPatience = 15 * time.Second
+const (
+	// takeoverPatience is how long a unit whose pod is gone is left to a standby that is there: several times what a takeover lasts.
+	takeoverPatience = 15 * time.Second
+	// schedulingPatience is how long an update waits for a standby that no node has room for: its unit's own pod may have the room. It
+	// is longer than a pod that makes room takes to end.
+	schedulingPatience = time.Minute
+)
 
 // members are the units, and then their standbys: units have the better places.
 func (s *upfScope) members() []*unitScope {
@@ -405,12 +410,32 @@ func (u *unitScope) mayHandOver() bool {
 
 // awaitsStandby reports whether a unit that is to be replaced waits until its standby has been, and has its sessions. For one that cannot
 // be had nobody waits.
-func (u *unitScope) awaitsStandby() bool {
+func (r *UPFReconciler) awaitsStandby(s *upfScope, u *unitScope) bool {
 	b := u.standby
 	if b == nil || !specs.IsMember(u.pod) || b.status.State == api.UnitUnplaced || b.status.State == api.UnitRejected {
 		return false
 	}
+	if since, is := unschedulable(b.pod); is && b.status.Hash == b.want.TemplateHash {
+		left := since.Add(schedulingPatience).Sub(r.Now())
+		if left <= 0 {
+			return false
+		}
+		s.again(left)
+	}
 	return !u.mayHandOver() || b.status.Hash != b.want.TemplateHash
+}
+
+// unschedulable reports since when the scheduler has found no node for the pod.
+func unschedulable(pod *corev1.Pod) (since time.Time, is bool) {
+	if pod == nil {
+		return time.Time{}, false
+	}
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
+			return c.LastTransitionTime.Time, true
+		}
+	}
+	return time.Time{}, false
 }
 
 // leave ends the unit's pod: at once where its standby takes over.

@@ -15,6 +15,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -258,6 +259,39 @@ func TestAnUpdateGoesByTheStandby(t *testing.T) {
 	}
 	if c := meta.FindStatusCondition(r.upf().Status.Conditions, api.ConditionUpdatePending); c == nil || c.Status != metav1.ConditionFalse {
 		t.Errorf("UpdatePending is %+v", c)
+	}
+}
+
+// The room that a standby needs may be its own unit's: an update that asks for less must not wait for it for ever.
+func TestAnUpdateDoesNotWaitForAStandbyThatNoNodeHasRoomFor(t *testing.T) {
+	r := newPairRig(t)
+	r.mustPass()
+	a := r.runs("upf-0", true)
+	r.serves(1, a, nil)
+	noRoom := func() {
+		b := r.member("upf-0-b")
+		b.Status.Phase = corev1.PodPending
+		b.Status.Conditions = []corev1.PodCondition{{
+			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, LastTransitionTime: metav1.NewTime(r.clock),
+		}}
+		if err := r.live.Status().Update(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	noRoom()
+	r.mustPass()
+	r.change(func(upf *api.UPFInstance) { upf.Spec.Memory = ptr.To(resource.MustParse("200Mi")) })
+	r.mustPass() // the standby first
+	r.mustPass()
+	noRoom()
+	r.mustPass()
+	r.clock = r.clock.Add(schedulingPatience - time.Second)
+	if r.mustPass(); r.member("upf-0") == nil {
+		t.Fatal("the unit is replaced, though there may be room for its standby in a moment")
+	}
+	r.clock = r.clock.Add(time.Second)
+	if r.mustPass(); r.member("upf-0") != nil {
+		t.Error("the unit waits for a standby that no node has room for")
 	}
 }
 

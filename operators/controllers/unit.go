@@ -354,7 +354,7 @@ func (r *UPFReconciler) discard(ctx context.Context, s *upfScope) error {
 // update decides about a unit that runs another template than the present one.
 func (r *UPFReconciler) update(ctx context.Context, s *upfScope, u *unitScope) error {
 	cause := s.updateCause(u)
-	if cause == "" || (u.status.Drain == nil && podReady(u.pod) && (!s.mayDisturb(u) || u.awaitsStandby())) {
+	if cause == "" || (u.status.Drain == nil && podReady(u.pod) && (!s.mayDisturb(u) || r.awaitsStandby(s, u))) {
 		u.pending, u.replacing = true, cause
 		u.status.Drain = nil
 		u.observe()
