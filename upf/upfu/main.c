@@ -175,6 +175,7 @@ stop(struct upf_u *u)
 	// Relaxed: the flag carries nothing but itself.
 	__atomic_store_n(&u->stop, 1, __ATOMIC_RELAXED);
 	rte_eal_mp_wait_lcore();
+	control_drop_line(&u->control);
 	for (unsigned i = 0; i < u->config.workers; i++)
 		worker_free(u->worker[i]);
 	for (unsigned i = 0; i < u->config.workers; i++)
@@ -254,6 +255,7 @@ main(int argc, char **argv)
 	}
 	if (check)
 		return EXIT_SUCCESS;
+	control_reserve_line();
 	if (control_lock(&u.config, error, sizeof(error)) < 0 ||
 		eal_check_mtus(&u.config, error, sizeof(error)) < 0) {
 		log_error("cannot start", "error=\"%s\"", error);

@@ -3,9 +3,11 @@ package integration
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"net"
 	"net/http"
 	"net/netip"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -165,6 +167,38 @@ func (m *member) begin() {
 	m.upfc = m.start(m.binC, "-config", m.path("upf-c.yaml"))
 }
 
+// line is the descriptor by which upf-u holds the connection to the standby, the only one of TCP that it has, and lowest the lowest
+// of all its sockets.
+func (m *member) line() (line, lowest int) {
+	m.t.Helper()
+	proc := fmt.Sprintf("/proc/%d/", m.upfu.cmd.Process.Pid)
+	connections, err := os.ReadFile(proc + "net/tcp")
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	descriptors, err := os.ReadDir(proc + "fd")
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	lowest = math.MaxInt
+	for _, d := range descriptors {
+		n, err := strconv.Atoi(d.Name())
+		if err != nil {
+			continue
+		}
+		to, _ := os.Readlink(proc + "fd/" + d.Name())
+		inode, is := strings.CutPrefix(to, "socket:[")
+		if !is {
+			continue
+		}
+		lowest = min(lowest, n)
+		if strings.Contains(string(connections), " "+strings.TrimSuffix(inode, "]")+" ") {
+			line = n
+		}
+	}
+	return line, lowest
+}
+
 // die is SIGKILL of both.
 func (m *member) die() {
 	_ = m.upfc.cmd.Process.Kill()
@@ -209,6 +243,9 @@ func TestIntegrationRedundancy(t *testing.T) {
 	awaitFor(t, 30*time.Second, "the other member is in sync", named)
 	stamp := r.smf.Heartbeat()
 	r.ping(1)
+	if line, lowest := unit.line(); line != lowest {
+		t.Errorf("upf-u holds the line by descriptor %d, and another socket by %d: the kernel closes them in their order, packet sockets slowly", line, lowest)
+	}
 
 	for round, name := range []string{"the unit is killed under N4 and packets", "the one that took over is killed, the first one having come back"} {
 		t.Run(name, func(t *testing.T) {

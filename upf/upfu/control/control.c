@@ -255,17 +255,42 @@ log_refused(struct control *c, const struct upf_msg *msg, const struct refusal *
 			refusal->holder, strerror(status), kept);
 }
 
+static int line_place = -1; // of the process, as descriptors are
+
+void
+control_reserve_line(void)
+{
+	if (line_place < 0)
+		line_place = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
 // Holds what came along in place of what was held.
 static int
 take_line(struct control *c)
 {
 	if (c->passed_fd < 0)
 		return EINVAL;
+	if (line_place >= 0) {
+		if (dup3(c->passed_fd, line_place, O_CLOEXEC) < 0)
+			return errno;
+		c->line_fd = line_place;
+		return 0; // the other descriptor of it is dropped
+	}
 	if (c->line_fd >= 0)
 		close(c->line_fd);
 	c->line_fd = c->passed_fd;
 	c->passed_fd = -1;
 	return 0;
+}
+
+void
+control_drop_line(struct control *c)
+{
+	if (c->line_fd >= 0)
+		close(c->line_fd);
+	if (c->line_fd == line_place)
+		line_place = -1; // who opens something now may get that number
+	c->line_fd = -1;
 }
 
 void
@@ -676,8 +701,7 @@ control_free(struct control *c)
 		close(c->listen_fd);
 	if (c->peer_fd >= 0)
 		close(c->peer_fd);
-	if (c->line_fd >= 0)
-		close(c->line_fd);
+	control_drop_line(c);
 	if (c->signal_fd >= 0)
 		close(c->signal_fd);
 	if (c->timer_fd >= 0)

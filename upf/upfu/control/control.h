@@ -35,9 +35,15 @@ struct control {
 // the kernel gives back when it ends, however it ends. Returns the descriptor that holds it, -1: one sentence
 // in error. To be asked before anything is touched that a running upf-u uses.
 int control_lock(const struct config *config, char *error, size_t error_size);
+// Keeps a low descriptor for the line (UPF_OP_LINE). The kernel closes the descriptors of a process that was
+// killed in their order, and hugepages and packet sockets take it tens of milliseconds and more, in which the standby would wait for
+// the line's end. To be called before anything else is opened.
+void control_reserve_line(void);
 int control_init(struct control *c, const struct config *config);
 // Serves until a signal ends it.
 void control_run(struct control *c);
+// Lets go of the line, when no worker runs any more: nothing is sent from then on.
+void control_drop_line(struct control *c);
 void control_free(struct control *c);
 
 // For tests: one datagram in, the answer or answers out through the peer's socket.
