@@ -20,7 +20,7 @@ func Tunnels(ctx context.Context, upf netip.Addr, rate int) error {
 	defer conn.Close()
 	packet := make([]byte, gtpu.HeaderLen+128)
 	userPacket(packet[gtpu.HeaderLen:])
-	return pace(ctx, rate, func() error {
+	return Pace(ctx, rate, func() error {
 		gtpu.PutUplink(packet, rand.Uint32(), 1, len(packet)-gtpu.HeaderLen)
 		// A refusal (ICMP) of what went before says nothing of this one.
 		_, _ = conn.Write(packet)
@@ -43,8 +43,8 @@ func userPacket(b []byte) {
 	binary.BigEndian.PutUint16(b[10:], ^uint16(sum+sum>>16))
 }
 
-// pace calls what so often a second, in shots of a hundredth of a second, until ctx ends or what fails.
-func pace(ctx context.Context, rate int, what func() error) error {
+// Pace calls what so often a second, in shots of a hundredth of a second, until ctx ends or what fails.
+func Pace(ctx context.Context, rate int, what func() error) error {
 	if rate == 0 {
 		<-ctx.Done()
 		return nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,6 +24,7 @@ type SMF struct {
 
 	mutex   sync.Mutex
 	waiting map[uint32]chan message.Message
+	seids   []uint64 // the UPF's, of sessions that were established
 }
 
 const (
@@ -57,6 +59,15 @@ func Associate(ctx context.Context, own, to netip.AddrPort, n3 netip.Addr) (*SMF
 		return nil, errors.Join(fmt.Errorf("association with %s: %w", to, err), conn.Close())
 	}
 	return s, nil
+}
+
+// Release ends the association, and with it all sessions.
+func (s *SMF) Release(ctx context.Context) error {
+	answer, err := s.ask(ctx, message.NewAssociationReleaseRequest(s.next(), s.nodeID()))
+	if err != nil {
+		return err
+	}
+	return accepted(answer)
 }
 
 // Close leaves the UPF without a word.
@@ -139,6 +150,8 @@ func accepted(m message.Message) error {
 	switch m := m.(type) {
 	case *message.AssociationSetupResponse:
 		cause = m.Cause
+	case *message.AssociationReleaseResponse:
+		cause = m.Cause
 	case *message.SessionEstablishmentResponse:
 		cause = m.Cause
 	case *message.SessionModificationResponse:
@@ -163,14 +176,36 @@ func accepted(m message.Message) error {
 func (s *SMF) establish(ctx context.Context, n uint32) (uint64, error) {
 	base := firstUE.As4()
 	ue := net.IPv4(base[0], base[1]+byte(n>>16), base[2]+byte(n>>8), byte(n)).String()
-	answer, err := s.ask(ctx, message.NewSessionEstablishmentRequest(0, 0, 0, s.next(), 0,
-		s.nodeID(), ie.NewFSEID(uint64(n)+1, s.node.AsSlice(), nil), ie.NewPDNType(1),
-		ie.NewCreatePDR(ie.NewPDRID(1), ie.NewPrecedence(255),
-			ie.NewPDI(ie.NewSourceInterface(ie.SrcInterfaceAccess), ie.NewFTEID(0x01, firstTEID+n, s.n3.AsSlice(), nil, 0),
-				ie.NewNetworkInstance("internet"), ie.NewUEIPAddress(0x02, ue, "", 0, 0)),
-			ie.NewOuterHeaderRemoval(0, 0), ie.NewFARID(1)),
-		ie.NewCreateFAR(ie.NewFARID(1), ie.NewApplyAction(0x01)),
-	))
+	return s.establishWith(ctx, n, s.uplink(n, ue), ie.NewCreateFAR(ie.NewFARID(1), ie.NewApplyAction(0x01)))
+}
+
+// uplink detects what comes by session n's tunnel.
+func (s *SMF) uplink(n uint32, ue string) *ie.IE {
+	return ie.NewCreatePDR(ie.NewPDRID(1), ie.NewPrecedence(255),
+		ie.NewPDI(ie.NewSourceInterface(ie.SrcInterfaceAccess), ie.NewFTEID(0x01, firstTEID+n, s.n3.AsSlice(), nil, 0),
+			ie.NewNetworkInstance("internet"), ie.NewUEIPAddress(0x02, ue, "", 0, 0)),
+		ie.NewOuterHeaderRemoval(0, 0), ie.NewFARID(1))
+}
+
+// Tunnel establishes session n with a way to the data network and back to a tunnel of the caller's, and returns the TEID for
+// uplink packets.
+func (s *SMF) Tunnel(ctx context.Context, n uint32, ue, gnb netip.Addr, teid uint32) (uint32, error) {
+	_, err := s.establishWith(ctx, n, s.uplink(n, ue.String()),
+		ie.NewCreatePDR(ie.NewPDRID(2), ie.NewPrecedence(255),
+			ie.NewPDI(ie.NewSourceInterface(ie.SrcInterfaceCore), ie.NewNetworkInstance("internet"), ie.NewUEIPAddress(0x06, ue.String(), "", 0, 0)),
+			ie.NewFARID(2)),
+		ie.NewCreateFAR(ie.NewFARID(1), ie.NewApplyAction(0x02), ie.NewForwardingParameters(
+			ie.NewDestinationInterface(ie.DstInterfaceCore), ie.NewNetworkInstance("internet"))),
+		ie.NewCreateFAR(ie.NewFARID(2), ie.NewApplyAction(0x02), ie.NewForwardingParameters(
+			ie.NewDestinationInterface(ie.DstInterfaceAccess), ie.NewOuterHeaderCreation(0x0100, teid, gnb.String(), "", 0, 0, 0))),
+	)
+	return firstTEID + n, err
+}
+
+// establishWith makes a session of rules, and returns the UPF's SEID.
+func (s *SMF) establishWith(ctx context.Context, n uint32, rules ...*ie.IE) (uint64, error) {
+	answer, err := s.ask(ctx, message.NewSessionEstablishmentRequest(0, 0, 0, s.next(), 0, append([]*ie.IE{
+		s.nodeID(), ie.NewFSEID(uint64(n)+1, s.node.AsSlice(), nil), ie.NewPDNType(1)}, rules...)...))
 	if err != nil {
 		return 0, err
 	}
@@ -181,7 +216,46 @@ func (s *SMF) establish(ctx context.Context, n uint32) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.seids = append(s.seids, f.SEID)
 	return f.SEID, nil
+}
+
+// Lost asks for a change of each session that was established, one that changes nothing, and counts those that the UPF does not know
+// any more. A session whose request is refused otherwise, or is not answered, is an error.
+func (s *SMF) Lost(ctx context.Context) (sessions, lost int, err error) {
+	s.mutex.Lock()
+	seids := slices.Clone(s.seids)
+	s.mutex.Unlock()
+	var unknown atomic.Int64
+	err = inWindow(ctx, len(seids), func(ctx context.Context, i int) error {
+		answer, err := s.ask(ctx, message.NewSessionModificationRequest(0, 0, seids[i], s.next(), 0, ie.NewUpdatePDR(ie.NewPDRID(1), ie.NewPrecedence(255))))
+		if err != nil {
+			return err
+		}
+		if m, is := answer.(*message.SessionModificationResponse); is && m.Cause != nil {
+			if cause, err := m.Cause.Cause(); err == nil && cause == ie.CauseSessionContextNotFound {
+				unknown.Add(1)
+				return nil
+			}
+		}
+		return accepted(answer)
+	})
+	return len(seids), int(unknown.Load()), err
+}
+
+// Recovery asks for the UPF's Recovery Time Stamp.
+func (s *SMF) Recovery(ctx context.Context) (time.Time, error) {
+	answer, err := s.ask(ctx, message.NewHeartbeatRequest(s.next(), ie.NewRecoveryTimeStamp(s.recovery), nil))
+	if err != nil {
+		return time.Time{}, err
+	}
+	m, is := answer.(*message.HeartbeatResponse)
+	if !is || m.RecoveryTimeStamp == nil {
+		return time.Time{}, fmt.Errorf("a heartbeat is answered with %s, without a Recovery Time Stamp", answer.MessageTypeName())
+	}
+	return m.RecoveryTimeStamp.RecoveryTimeStamp()
 }
 
 // insist establishes session n, and asks again where it is refused: a UPF whose two halves miss each other for
@@ -197,6 +271,16 @@ func (s *SMF) insist(ctx context.Context, n uint32) (err error) {
 
 // Fill establishes sessions 0 to n-1, and leaves them there.
 func (s *SMF) Fill(ctx context.Context, n int) error {
+	return inWindow(ctx, n, func(ctx context.Context, i int) error {
+		if err := s.insist(ctx, uint32(i)); err != nil {
+			return fmt.Errorf("session %d of %d: %w", i+1, n, err)
+		}
+		return nil
+	})
+}
+
+// inWindow does what for 0 to n-1, several at a time, until all are done or one fails.
+func inWindow(ctx context.Context, n int, what func(ctx context.Context, i int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var next atomic.Int64
@@ -204,8 +288,8 @@ func (s *SMF) Fill(ctx context.Context, n int) error {
 	for range window {
 		workers.Go(func() {
 			for i := next.Add(1) - 1; i < int64(n) && ctx.Err() == nil; i = next.Add(1) - 1 {
-				if err := s.insist(ctx, uint32(i)); err != nil {
-					cancel(fmt.Errorf("session %d of %d: %w", i+1, n, err))
+				if err := what(ctx, int(i)); err != nil {
+					cancel(err)
 				}
 			}
 		})
@@ -216,7 +300,7 @@ func (s *SMF) Fill(ctx context.Context, n int) error {
 
 // Nonsense asks so often a second to change a session that there is not, until ctx ends.
 func (s *SMF) Nonsense(ctx context.Context, rate int) error {
-	return pace(ctx, rate, func() error {
+	return Pace(ctx, rate, func() error {
 		return s.write(message.NewSessionModificationRequest(0, 0, 1<<62, s.next(), 0,
 			ie.NewUpdateFAR(ie.NewFARID(1), ie.NewApplyAction(0x02))))
 	})

@@ -18,10 +18,14 @@ import (
 type upf struct {
 	conn                         *net.UDPConn
 	established, deleted, absent atomic.Int32
+	released                     atomic.Int32 // associations
 	cause                        atomic.Uint32
+	present                      atomic.Bool   // it knows the sessions that it is asked to change
 	asked                        chan net.Addr // where the association comes from
 	alive                        chan uint32   // sequence numbers of Heartbeat Responses
 }
+
+var recovered = time.Unix(1_700_000_000, 0)
 
 func newUPF(t *testing.T) *upf {
 	t.Helper()
@@ -60,7 +64,15 @@ func (u *upf) serve() {
 			answer = message.NewSessionEstablishmentResponse(0, 0, 0, m.Sequence(), 0, cause, ie.NewFSEID(seid, net.IPv4(127, 0, 0, 1).To4(), nil))
 		case *message.SessionModificationRequest:
 			u.absent.Add(1)
-			answer = message.NewSessionModificationResponse(0, 0, 0, m.Sequence(), 0, ie.NewCause(ie.CauseSessionContextNotFound))
+			if !u.present.Load() {
+				cause = ie.NewCause(ie.CauseSessionContextNotFound)
+			}
+			answer = message.NewSessionModificationResponse(0, 0, 0, m.Sequence(), 0, cause)
+		case *message.AssociationReleaseRequest:
+			u.released.Add(1)
+			answer = message.NewAssociationReleaseResponse(m.Sequence(), ie.NewNodeID("127.0.0.1", "", ""), cause)
+		case *message.HeartbeatRequest:
+			answer = message.NewHeartbeatResponse(m.Sequence(), ie.NewRecoveryTimeStamp(recovered))
 		case *message.SessionDeletionRequest:
 			u.deleted.Add(1)
 			answer = message.NewSessionDeletionResponse(0, 0, 0, m.Sequence(), 0, cause)
@@ -94,6 +106,53 @@ func TestFillLeavesItsSessions(t *testing.T) {
 	}
 	if n, gone := u.established.Load(), u.deleted.Load(); n < 1000 || gone != 0 {
 		t.Errorf("%d sessions established, %d deleted, want 1000 and none", n, gone)
+	}
+}
+
+// Sessions that the UPF does not know any more are counted; a session that is refused otherwise is an error.
+func TestLostSessionsAreCounted(t *testing.T) {
+	u := newUPF(t)
+	s := associate(t, u)
+	if err := s.Fill(t.Context(), 100); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		sessions, lost, err := s.Lost(t.Context())
+		if n := int(u.established.Load()); err != nil || sessions < 100 || sessions > n || lost != sessions {
+			t.Errorf("%d of %d sessions are lost (%v), of %d that were established: this UPF knows none", lost, sessions, err, n)
+		}
+	}
+	u.present.Store(true)
+	if sessions, lost, err := s.Lost(t.Context()); err != nil || lost > 0 {
+		t.Errorf("%d of %d sessions are lost (%v), want none", lost, sessions, err)
+	}
+	u.cause.Store(uint32(ie.CauseRequestRejected))
+	if _, _, err := s.Lost(t.Context()); err == nil {
+		t.Error("no error although the UPF refuses")
+	}
+}
+
+func TestATunnelAndARecoveryTimeStamp(t *testing.T) {
+	u := newUPF(t)
+	s := associate(t, u)
+	teid, err := s.Tunnel(t.Context(), 5, netip.MustParseAddr("10.46.200.1"), netip.MustParseAddr("172.30.3.121"), 9)
+	if err != nil || teid != firstTEID+5 {
+		t.Errorf("TEID %#x, %v", teid, err)
+	}
+	if got, err := s.Recovery(t.Context()); err != nil || !got.Equal(recovered) {
+		t.Errorf("Recovery Time Stamp %s, %v; want %s", got, err, recovered)
+	}
+}
+
+func TestAReleaseIsAnswered(t *testing.T) {
+	u := newUPF(t)
+	s := associate(t, u)
+	if err := s.Release(t.Context()); err != nil || u.released.Load() == 0 {
+		t.Errorf("%v, %d associations released", err, u.released.Load())
+	}
+	u.cause.Store(uint32(ie.CauseNoEstablishedPFCPAssociation))
+	if err := s.Release(t.Context()); err == nil {
+		t.Error("no error although the UPF knows no association")
 	}
 }
 

@@ -1,0 +1,308 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"core5g.dev/core5g/e2e/cluster"
+	"core5g.dev/core5g/e2e/takeover"
+)
+
+const (
+	upf, unit = "upf", "upf-0"
+	core      = "core5g"
+	slice     = "internet"
+	phone     = "imsi-208930000000001"
+
+	probePod, probeAddress, probeUE = "redundancy-probe", "172.30.3.121", "10.46.200.1"
+	handPod                         = "redundancy-hand"
+
+	patience = 5 * time.Minute
+)
+
+// scene is the cluster with what this command makes in it.
+type scene struct {
+	*cluster.Cluster
+	options
+	functions, redundancy string // JSON, as they were
+}
+
+func open(ctx context.Context, o options) (*scene, error) {
+	for _, name := range o.cases {
+		if cases[name].do == nil {
+			return nil, fmt.Errorf("there is no case %q: write some of %s", name, strings.Join(caseNames(), ", "))
+		}
+	}
+	k, err := cluster.Open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := &scene{Cluster: k, options: o}
+	if s.functions, err = s.field(ctx, "core5g/"+core, "functions"); err != nil {
+		return nil, err
+	}
+	s.redundancy, err = s.field(ctx, "upfinstance/"+upf, "redundancy")
+	return s, err
+}
+
+// field is a field of an object's spec in JSON, null where it is not there.
+func (s *scene) field(ctx context.Context, object, name string) (string, error) {
+	var o struct {
+		Spec map[string]json.RawMessage `json:"spec"`
+	}
+	if err := s.JSON(ctx, &o, "get", object); err != nil {
+		return "", err
+	}
+	if raw, is := o.Spec[name]; is {
+		return string(raw), nil
+	}
+	return "null", nil
+}
+
+func (s *scene) set(ctx context.Context, object, field, value string) error {
+	_, err := s.Run(ctx, "patch", object, "--type", "merge", "-p", fmt.Sprintf(`{"spec":{%q:%s}}`, field, value))
+	return err
+}
+
+// prepare turns redundancy on, and has the unit filled.
+func (s *scene) prepare(ctx context.Context) error {
+	if s.cpu != "" {
+		functions := fmt.Sprintf(`[{"name":"upf-u","resources":{"requests":{"cpu":%q}}},
+			{"name":"upf-c","resources":{"requests":{"cpu":"50m","memory":"256Mi"},"limits":{"memory":"256Mi"}}}]`, s.cpu)
+		if err := s.set(ctx, "core5g/"+core, "functions", functions); err != nil {
+			return err
+		}
+	}
+	if err := s.set(ctx, "upfinstance/"+upf, "redundancy", `{"standbys":1}`); err != nil {
+		return err
+	}
+	if err := s.inSync(ctx); err != nil {
+		return err
+	}
+	if err := s.startPods(ctx); err != nil {
+		return err
+	}
+	began := time.Now()
+	if err := s.tell(ctx, nil, "/fill", url.Values{"sessions": {fmt.Sprint(s.sessions)}}); err != nil {
+		return err
+	}
+	fmt.Printf("# %d sessions in %s\n", s.sessions, time.Since(began).Round(100*time.Millisecond))
+	return nil
+}
+
+// apply lets a change of the functions through, and says what is not as it should be yet.
+func (s *scene) apply(ctx context.Context, conditions ...string) error {
+	var o cluster.Object
+	if err := s.JSON(ctx, &o, "get", "upfinstance/"+upf); err != nil {
+		return err
+	}
+	pending, is := o.Condition("UpdatePending")
+	if !is || pending.ObservedGeneration < o.Metadata.Generation {
+		return errors.New("UpdatePending is not known yet")
+	}
+	if pending.Status != "False" {
+		if _, hash, found := strings.Cut(pending.Message, "core5g.dev/apply-update="); found {
+			if _, err := s.Run(ctx, "annotate", "--overwrite", "upfinstance", upf, "core5g.dev/apply-update="+strings.TrimSpace(hash)); err != nil {
+				return err
+			}
+		}
+		return fmt.Errorf("an update is pending: %s", pending.Message)
+	}
+	for _, name := range conditions {
+		if c, _ := o.Condition(name); c.Status != "True" {
+			return fmt.Errorf("%s=%s (%s: %s)", name, c.Status, c.Reason, c.Message)
+		}
+	}
+	return nil
+}
+
+// inSync waits for a standby that may take over, and for the phone's packets.
+func (s *scene) inSync(ctx context.Context) error {
+	if err := cluster.Eventually(ctx, patience, func() error { return s.apply(ctx, "Ready", "StandbyInSync") }); err != nil {
+		return err
+	}
+	return cluster.Eventually(ctx, patience, func() error {
+		p, err := s.Ping(ctx, phone, cluster.DataNetwork, 3, 100*time.Millisecond)
+		if err == nil && p.Received != p.Sent {
+			err = fmt.Errorf("%d of %d packets of the phone came back", p.Received, p.Sent)
+		}
+		return err
+	})
+}
+
+// restore takes back what prepare did.
+func (s *scene) restore() {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	_, err := s.Run(ctx, "delete", "pod", probePod, handPod, "--ignore-not-found", "--wait")
+	err = errors.Join(err, s.set(ctx, "core5g/"+core, "functions", s.functions), s.set(ctx, "upfinstance/"+upf, "redundancy", s.redundancy))
+	if err == nil {
+		err = cluster.Eventually(ctx, patience, func() error { return s.apply(ctx, "Ready") })
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "redundancy: restore:", err)
+	}
+}
+
+// startPods starts the probe, and the hand that kills and cuts.
+func (s *scene) startPods(ctx context.Context) error {
+	if _, err := s.Run(ctx, "delete", "pod", probePod, handPod, "--ignore-not-found", "--wait"); err != nil {
+		return err
+	}
+	image, err := s.Run(ctx, "get", "deployment", "ran", "-o", "jsonpath={.spec.template.spec.containers[0].image}")
+	if err != nil {
+		return err
+	}
+	n3, err := s.Run(ctx, "get", "upfinstance", upf, "-o", `jsonpath={.status.endpoints[?(@.slice=="`+slice+`")].address}`)
+	if err != nil {
+		return err
+	}
+	n4, err := s.Run(ctx, "get", "service", unit+"-n4", "-o", "jsonpath={.spec.clusterIP}")
+	if err != nil {
+		return err
+	}
+	node, err := s.Run(ctx, "get", "pod", unit, "-o", "jsonpath={.spec.nodeName}")
+	if err != nil {
+		return err
+	}
+	program, err := os.ReadFile(filepath.Join(s.Root, "out/bin/redundancy"))
+	if err != nil {
+		return fmt.Errorf("%w; run `make e2e-redundancy`", err)
+	}
+	probe := fmt.Sprintf("/tmp/redundancy probe -n4 %s -n3 %s -own %s -ue %s -to %s", n4, n3, probeAddress, probeUE, cluster.DataNetwork)
+	if _, err := s.Input(ctx, fmt.Sprintf(pods, probePod, probeAddress, image, probe, handPod, node, image), "apply", "-f", "-"); err != nil {
+		return err
+	}
+	if _, err := s.Run(ctx, "wait", "pod/"+probePod, "pod/"+handPod, "--for=condition=Ready", "--timeout=90s"); err != nil {
+		return err
+	}
+	if _, err := s.Input(ctx, string(program), "exec", "-i", probePod, "--", "/bin/busybox", "sh", "-c",
+		"cat >/tmp/redundancy && /bin/busybox chmod 755 /tmp/redundancy && >/tmp/ready"); err != nil {
+		return err
+	}
+	return cluster.Eventually(ctx, patience, func() error { return s.tell(ctx, nil, "/count", nil) })
+}
+
+// pods: the probe has the labels of an SMF, by which the core's NetworkPolicies let it to N4, if there are any; no Service leads to it.
+const pods = `apiVersion: v1
+kind: Pod
+metadata:
+  name: %s
+  namespace: core5g
+  labels: {app.kubernetes.io/name: core5g, app.kubernetes.io/instance: core5g, app.kubernetes.io/component: smf}
+  annotations: {k8s.v1.cni.cncf.io/networks: '[{"name": "c5g-n3-ran", "interface": "n3", "ips": ["%s/24"]}]'}
+spec:
+  automountServiceAccountToken: false
+  terminationGracePeriodSeconds: 10
+  restartPolicy: Never
+  containers:
+    - name: probe
+      image: %s
+      imagePullPolicy: IfNotPresent
+      command: [/bin/busybox, sh, -c, "until [ -e /tmp/ready ]; do sleep 0.1; done; exec %s"]
+      resources: {requests: {cpu: 10m, memory: 16Mi}, limits: {memory: 256Mi}}
+      securityContext: {runAsUser: 0, allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: {drop: [ALL], add: [NET_RAW]}}
+      volumeMounts: [{name: tmp, mountPath: /tmp}]
+  volumes: [{name: tmp, emptyDir: {}}]
+---
+apiVersion: v1
+kind: Pod
+metadata:
+  name: %s
+  namespace: core5g
+spec:
+  automountServiceAccountToken: false
+  terminationGracePeriodSeconds: 2
+  restartPolicy: Never
+  hostPID: true
+  nodeName: %s
+  containers:
+    - name: hand
+      image: %s
+      imagePullPolicy: IfNotPresent
+      command: [/bin/busybox, sleep, "86400"]
+      resources: {requests: {cpu: 10m, memory: 16Mi}, limits: {memory: 128Mi}}
+      securityContext: {privileged: true, runAsUser: 0}
+`
+
+// tell has the probe do something, and decodes what it answers.
+func (s *scene) tell(ctx context.Context, v any, path string, values url.Values) error {
+	out, err := s.Run(ctx, "exec", probePod, "--", "/bin/busybox", "wget", "-q", "-O", "-", "http://127.0.0.1:8080"+path+"?"+values.Encode())
+	if err != nil {
+		return err
+	}
+	if v == nil {
+		return nil
+	}
+	return json.Unmarshal([]byte(out), v)
+}
+
+// within runs a script on the unit's node, with $pids the processes upf-u and upf-c of a pod.
+func (s *scene) within(ctx context.Context, pod cluster.Object, script string) error {
+	uid := pod.Metadata.UID
+	find := fmt.Sprintf(`pids=; for p in /proc/[0-9]*; do
+		case "$(cat $p/comm 2>/dev/null)" in upf-u|upf-c) grep -q -e %s -e %s $p/cgroup 2>/dev/null && pids="$pids ${p#/proc/}";; esac; done
+		[ -n "$pids" ] || { echo "no process of pod %s is on this node" >&2; exit 1; }
+		`, uid, strings.ReplaceAll(uid, "-", "_"), pod.Metadata.Name)
+	_, err := s.Run(ctx, "exec", handPod, "--", "/bin/busybox", "sh", "-c", find+script)
+	return err
+}
+
+// state is how a unit is.
+type state struct {
+	holder, standby cluster.Object
+	epoch           int64
+}
+
+func (s *scene) state(ctx context.Context) (st state, err error) {
+	var o struct {
+		Status struct {
+			UnitStatuses []struct {
+				Name, Pod string
+				Epoch     int64
+				Standby   struct{ Pod string }
+			}
+		}
+	}
+	if err := s.JSON(ctx, &o, "get", "upfinstance/"+upf); err != nil {
+		return st, err
+	}
+	for _, u := range o.Status.UnitStatuses {
+		if u.Name != unit {
+			continue
+		}
+		st.epoch = u.Epoch
+		return st, errors.Join(s.JSON(ctx, &st.holder, "get", "pod/"+u.Pod), s.JSON(ctx, &st.standby, "get", "pod/"+u.Standby.Pod))
+	}
+	return st, fmt.Errorf("UPFInstance %s has no unit %s", upf, unit)
+}
+
+// setUps is how often the core's SMFs have begun an association anew.
+func (s *scene) setUps(ctx context.Context) (n float64, err error) {
+	smfs, err := s.Component(ctx, "smf")
+	if err != nil {
+		return 0, err
+	}
+	for _, pod := range smfs {
+		if pod.Metadata.Name == probePod {
+			continue
+		}
+		metrics, err := s.UPFMetrics(ctx, pod.Metadata.Name)
+		if err != nil {
+			return 0, err
+		}
+		n += metrics[`core5g_pfcp_messages_total{cause="",direction="out",message="association_setup_request"}`]
+	}
+	return n, nil
+}
+
+func (s *scene) checked(ctx context.Context) (c takeover.Check, err error) {
+	return c, s.tell(ctx, &c, "/check", nil)
+}
