@@ -74,5 +74,7 @@ silence_poll(struct worker *w)
 	for (enum upf_port port = 0; port < w->ports; port++)
 		if (w->tx[port].n != 0)
 			worker_flush(w, port);
+	// Timers rest, and whoever sleeps until the next one must not find it long due.
+	w->next_tick = w->now + w->tsc_hz / WORKER_TICKS_PER_SECOND;
 	return work;
 }

@@ -158,13 +158,20 @@ set_interrupts(const struct worker *w, bool on)
 	}
 }
 
+// Packets that wait for their rate are not kept longer, but by a silent worker.
+static uint64_t
+at_most_until(const struct worker *w, uint64_t until)
+{
+	return w->silent ? until : RTE_MIN(until, shaper_due(&w->shaper));
+}
+
 // The first call asks to be woken, and the poll after it is the last; the second call waits.
 static void
 listen_and_wait(struct worker *w)
 {
 	struct sleeper *s = &w->sleeper;
 	struct rte_epoll_event events[UPF_PORTS + 1];
-	uint64_t now = rte_rdtsc(), until = RTE_MIN(w->next_tick, shaper_due(&w->shaper));
+	uint64_t now = rte_rdtsc(), until = at_most_until(w, w->next_tick);
 	int ms = 0;
 
 	if (s->asleep == 0) {
@@ -191,8 +198,7 @@ wait_longer_each_time(struct worker *w)
 	uint64_t now = rte_rdtsc(), until = now + w->tsc_hz / 1000000 * s->next_us;
 	struct timespec ts = {0};
 
-	// Packets that wait for their rate are not kept longer.
-	until = RTE_MIN(until, shaper_due(&w->shaper));
+	until = at_most_until(w, until);
 	if (until > now)
 		ts.tv_nsec = (long)((until - now) * 1000 / (w->tsc_hz / 1000000));
 	rte_rcu_qsbr_thread_offline(w->sessions->qsbr, w->index);

@@ -31,8 +31,6 @@
 #include "process/shm.h"
 #include "rules/qer_clock.h"
 
-#define TICKS_PER_SECOND 10u
-
 // Packets whose rates have been asked.
 static void
 worker_leave(struct worker *w, struct burst *b)
@@ -96,7 +94,7 @@ worker_release(struct worker *w, struct burst *b)
 static void
 worker_tick(struct worker *w)
 {
-	w->next_tick = w->now + w->tsc_hz / TICKS_PER_SECOND;
+	w->next_tick = w->now + w->tsc_hz / WORKER_TICKS_PER_SECOND;
 	for (enum upf_port port = 0; port < w->ports; port++)
 		neigh_tick(w, port);
 	reassembly_tick(w);

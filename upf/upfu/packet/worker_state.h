@@ -30,6 +30,7 @@ struct session_table;
 struct trace;
 
 #define TX_BATCH 64u
+#define WORKER_TICKS_PER_SECOND 10u
 
 struct tx_batch {
 	unsigned n;
