@@ -14,7 +14,7 @@ BENCH_CORE := $(addprefix ./images/,access-management/cmd/access-management acce
 # The folders of this machine do not show in what images hold.
 BUILD   := $(GO) build -trimpath -ldflags '$(LDFLAGS)'
 
-.PHONY: help up down test unit integration lint running e2e e2e-upgrade e2e-operate e2e-security e2e-sessions e2e-state e2e-onprem tools cluster-tools nf bin images free5gc fused reproducible release release-twice release-check generate kubectl-plugin bench-upf bench-n4 bench-qos bench-core bench-subscribers bench-smf simulate mutants test-upf test-upf-arm64 fuzz
+.PHONY: help up down test unit integration lint running e2e e2e-upgrade e2e-operate e2e-security e2e-sessions e2e-state e2e-redundancy e2e-onprem tools cluster-tools nf bin images free5gc fused reproducible release release-twice release-check generate kubectl-plugin bench-upf bench-n4 bench-qos bench-core bench-subscribers bench-smf simulate mutants test-upf test-upf-arm64 fuzz
 
 help:
 	@echo "make up       bring up the core and run a phone through it    make down  remove every trace"
@@ -115,6 +115,15 @@ e2e-state:
 	@$(MAKE) --no-print-directory kubectl-plugin
 	@$(BUILD) -o $(BIN)/ $(BENCH_CORE) ./images/session-management/cmd/bench-smf ./e2e/cmd/state
 	@hack/state.sh -on $(or $(ON),all) -runs $(or $(RUNS),20) $(if $(UES),-ues $(UES)) $(subst $(comma), ,$(CASE))
+
+# What it costs that a UPF's standby takes its unit over, on the cluster of `make up`: CASE=kill,switch takes some of the cases,
+# SESSIONS=, RATE= packets a second, RUNS= as often; KEEP=1 leaves the standby there. CPU=500m is what each
+# upf-u asks for, so that both find room; CPU= (empty): a CPU of its own.
+e2e-redundancy: running
+	@$(MAKE) --no-print-directory kubectl-plugin
+	@$(BUILD) -o $(BIN)/ ./e2e/cmd/redundancy
+	@$(BIN)/redundancy $(if $(CASE),-case $(CASE)) $(if $(SESSIONS),-sessions $(SESSIONS)) $(if $(RATE),-rate $(RATE)) \
+		$(if $(RUNS),-runs $(RUNS)) $(if $(filter-out undefined,$(origin CPU)),-cpu "$(CPU)") $(if $(KEEP),-keep)
 
 # Metrics, dashboards and alerts, on the cluster of `make up`; a cluster that others made brings its own Prometheus.
 e2e-operate: running
