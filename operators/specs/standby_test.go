@@ -55,6 +55,20 @@ func TestMembersReadTheirFiles(t *testing.T) {
 	}
 }
 
+// What waits for a standby that lags is bounded by 64 MiB, beside the sessions.
+func TestUPFCOfAMemberHasMemoryForItsStream(t *testing.T) {
+	for want, upf := range map[string]*api.UPFInstance{"128Mi": makeUPF(), "256Mi": redundantUPF()} {
+		for _, c := range UPFUnit(upf, makeCore(), Platform{}, 0, "10.96.1.3").Pod.Spec.Containers {
+			if c.Name != string(api.FunctionUPFC) {
+				continue
+			}
+			if got := c.Resources.Limits.Memory().String(); got != want || c.Resources.Requests.Memory().String() != want {
+				t.Errorf("upf-c has %s, want %s", got, want)
+			}
+		}
+	}
+}
+
 // A virtual function's MAC address is never that of another pod.
 func TestMembersHaveMACAddressesOfTheirOwn(t *testing.T) {
 	upf := makeUnits(3, "172.30.6.16/28")

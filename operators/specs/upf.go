@@ -366,6 +366,10 @@ func upfPod(upf *api.UPFInstance, core *api.Core5G, p Platform, unit int) *corev
 		// hugepages; the program does not carry it.
 		upfu.SecurityContext.Capabilities.Add = []corev1.Capability{"NET_RAW", "NET_ADMIN", "SYS_NICE"}
 	}
+	upfcMemory := "128Mi"
+	if Redundant(upf) {
+		upfcMemory = "256Mi" // 64 MiB may wait for a standby that lags
+	}
 	upfc := corev1.Container{
 		Name:            string(api.FunctionUPFC),
 		Image:           p.Image(core, api.FunctionUPFC),
@@ -377,7 +381,7 @@ func upfPod(upf *api.UPFInstance, core *api.Core5G, p Platform, unit int) *corev
 			port("health", PortHealth, corev1.ProtocolTCP),
 		},
 		Resources: guaranteed(corev1.ResourceList{
-			corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("128Mi"),
+			corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse(upfcMemory),
 		}),
 		VolumeMounts:    mounts,
 		SecurityContext: restricted(),
