@@ -15,7 +15,7 @@ import (
 
 // trial does to a unit what its case is about, and returns when the unit is well again, but for its standby.
 type trial struct {
-	do func(*scene, context.Context, state) error
+	do func(*scene, context.Context, unitState) error
 	// moves: the standby takes over.
 	moves bool
 }
@@ -112,7 +112,7 @@ func (s *scene) passing(ctx context.Context) error {
 }
 
 // moved waits until the standby serves, and N4 leads there.
-func (s *scene) moved(ctx context.Context, before state) error {
+func (s *scene) moved(ctx context.Context, before unitState) error {
 	return cluster.Eventually(ctx, patience, func() error {
 		st, err := s.state(ctx)
 		switch {
@@ -128,11 +128,11 @@ func (s *scene) moved(ctx context.Context, before state) error {
 }
 
 // kill ends all processes of the pod that serves, at once.
-func kill(s *scene, ctx context.Context, before state) error {
+func kill(s *scene, ctx context.Context, before unitState) error {
 	return s.within(ctx, before.holder, "kill -9 $pids")
 }
 
-func switchUnit(s *scene, ctx context.Context, _ state) error {
+func switchUnit(s *scene, ctx context.Context, _ unitState) error {
 	out, err := s.Shell(ctx, "kubectl core5g switch "+unit+" -n "+cluster.Namespace)
 	if err != nil {
 		return fmt.Errorf("%w: %s", err, out)
@@ -172,7 +172,7 @@ func wait(ctx context.Context, d time.Duration) error {
 }
 
 // cutUnits cuts the two pods apart: the one that serves goes on alone.
-func cutUnits(s *scene, ctx context.Context, before state) error {
+func cutUnits(s *scene, ctx context.Context, before unitState) error {
 	return s.cut(ctx, before.holder, []string{before.standby.Status.PodIP, s.sync(ctx, "a"), s.sync(ctx, "b")}, func() error {
 		if err := s.WaitConditionIs(ctx, "upfinstance/"+upf, "StandbyInSync", "False", patience); err != nil {
 			return err
@@ -182,7 +182,7 @@ func cutUnits(s *scene, ctx context.Context, before state) error {
 }
 
 // cutAPI cuts both off the API server: nothing moves.
-func cutAPI(s *scene, ctx context.Context, before state) error {
+func cutAPI(s *scene, ctx context.Context, before unitState) error {
 	api, err := s.Run(ctx, "get", "service", "-n", "default", "kubernetes", "-o", "jsonpath={.spec.clusterIP}")
 	if err != nil {
 		return err

@@ -255,13 +255,13 @@ func (s *scene) within(ctx context.Context, pod cluster.Object, script string) e
 	return err
 }
 
-// state is how a unit is.
-type state struct {
+// unitState is how a unit is.
+type unitState struct {
 	holder, standby cluster.Object
 	epoch           int64
 }
 
-func (s *scene) state(ctx context.Context) (st state, err error) {
+func (s *scene) state(ctx context.Context) (st unitState, err error) {
 	var o struct {
 		Status struct {
 			UnitStatuses []struct {
