@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"core5g.dev/core5g/images/nf/sessionstore/mounted"
-	"core5g.dev/core5g/images/subscriber-data/postgresql"
+	"core5g.dev/core5g/images/subscriberdatabase"
 )
 
 // Config is how the program was started.
@@ -53,7 +53,7 @@ func ParseConfig(args []string, output io.Writer) (Config, error) {
 	f.StringVar(&c.Core, "core", "core5g", "name of the Core5G to serve")
 	f.StringVar(&c.Namespace, "namespace", os.Getenv("POD_NAMESPACE"), "namespace of the objects (default $POD_NAMESPACE)")
 	f.StringVar(&c.SubscribersFile, "subscribers", "", "YAML file of Core5G, Slice, Subscriber and Secret manifests, instead of Kubernetes")
-	f.StringVar(&c.DatabaseDirectory, "subscriber-database", os.Getenv(postgresql.DirectoryEnv), "directory of the Secret that says where the database of subscribers is (default $"+postgresql.DirectoryEnv+"; none: there are no others than Subscriber objects)")
+	f.StringVar(&c.DatabaseDirectory, "subscriber-database", os.Getenv(subscriberdatabase.DirectoryEnv), "directory of the Secret that says where the database of subscribers is (default $"+subscriberdatabase.DirectoryEnv+"; none: there are no others than Subscriber objects)")
 	f.IntVar(&c.Cached, "cached-subscribers", 100_000, "subscribers of the database in memory, about 0.4 kB each")
 	f.StringVar(&c.Listen, "listen", ":8000", "address of the service based interface")
 	f.StringVar(&c.MetricsListen, "metrics-listen", ":9090", "address of /metrics; empty for none")

@@ -6,6 +6,7 @@ import (
 	"core5g.dev/core5g/images/nf/pod"
 	"core5g.dev/core5g/images/subscriber-data/postgresql"
 	"core5g.dev/core5g/images/subscriber-data/subscription"
+	"core5g.dev/core5g/images/subscriberdatabase"
 )
 
 // withDatabase are the objects, and beside them the subscribers of the database that the configuration names, where it names one. follow its
@@ -14,7 +15,7 @@ func withDatabase(c Config, around *pod.Around, objects subscription.Objects) (a
 	if c.DatabaseDirectory == "" {
 		return objects, func(context.Context) {}, nil
 	}
-	database, err := postgresql.Open(postgresql.Directory(c.DatabaseDirectory))
+	database, err := postgresql.Open(subscriberdatabase.Directory(c.DatabaseDirectory))
 	if err != nil {
 		return nil, nil, err
 	}

@@ -27,7 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"core5g.dev/core5g/images/nf/sessionstore/mounted"
-	"core5g.dev/core5g/images/subscriber-data/postgresql"
+	"core5g.dev/core5g/images/subscriberdatabase"
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/specs"
 )
@@ -40,7 +40,7 @@ type CoreReconciler struct {
 	Registrations *Registrations
 	Now           func() time.Time
 	// CheckSubscriberDatabase asks a database of subscribers whether it can be used; nil is the real one.
-	CheckSubscriberDatabase func(context.Context, *postgresql.Access) error
+	CheckSubscriberDatabase func(context.Context, *subscriberdatabase.Access) error
 	// CheckStore asks a session store whether records last there; nil is the real one.
 	CheckStore func(context.Context, *mounted.Access) error
 

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"core5g.dev/core5g/images/subscriber-data/postgresql"
+	"core5g.dev/core5g/images/subscriberdatabase"
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/specs"
 )
@@ -27,23 +27,23 @@ func (r *CoreReconciler) checkSubscriberDatabase(ctx context.Context, s *coreSco
 	if apierrors.IsNotFound(err) {
 		s.conditions.no(api.ConditionSubscriberDatabaseReady, api.ReasonNotFound, fmt.Sprintf(
 			"Secret %s, named by spec.subscriberDatabase.secretRef, does not exist: create it with key %q and a sealing key %q (docs/subscriber-database.md)",
-			name, postgresql.FileURI, specs.SessionStoreKey))
+			name, subscriberdatabase.FileURI, specs.SessionStoreKey))
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	access, err := postgresql.Parse(secret.Data)
+	access, err := subscriberdatabase.Parse(secret.Data)
 	if err != nil {
 		s.conditions.no(api.ConditionSubscriberDatabaseReady, api.ReasonMalformed, fmt.Sprintf("Secret %s: %v", name, err))
 		return nil
 	}
 	check := r.CheckSubscriberDatabase
 	if check == nil {
-		check = postgresql.Check
+		check = subscriberdatabase.Check
 	}
 	problem := func(err error) (reason, message string) {
-		return api.ReasonUnreachable, fmt.Sprintf("Secret %s: %s", name, postgresql.Explain(err))
+		return api.ReasonUnreachable, fmt.Sprintf("Secret %s: %s", name, subscriberdatabase.Explain(err))
 	}
 	s.databaseNext = r.reaches(ctx, s, outside{
 		api.ConditionSubscriberDatabaseReady, "database of subscribers", specs.Hash(secret.Data), problem, "the database of subscribers answers",

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
-	"core5g.dev/core5g/images/subscriber-data/postgresql"
+	"core5g.dev/core5g/images/subscriberdatabase"
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 )
 
@@ -34,15 +34,15 @@ func TestTheDatabaseOfSubscribersHasACondition(t *testing.T) {
 		"a Secret that lacks":   {map[string][]byte{"uri": whole["uri"]}, nil, metav1.ConditionFalse, api.ReasonMalformed, "no sealing key", 0},
 		"a database":            {whole, nil, metav1.ConditionTrue, api.ReasonReady, "answers", storeCheckEvery},
 		"one that is away":      {whole, errors.New("connection refused"), metav1.ConditionFalse, api.ReasonUnreachable, "look whether it runs", storeRetryEvery},
-		"one with other keys":   {whole, postgresql.ErrSealing, metav1.ConditionFalse, api.ReasonUnreachable, "the keys of the subscriber database", storeRetryEvery},
-		"one of a newer core5g": {whole, postgresql.ErrSchema, metav1.ConditionFalse, api.ReasonUnreachable, "the schema of the subscriber database", storeRetryEvery},
+		"one with other keys":   {whole, subscriberdatabase.ErrSealing, metav1.ConditionFalse, api.ReasonUnreachable, "the keys of the subscriber database", storeRetryEvery},
+		"one of a newer core5g": {whole, subscriberdatabase.ErrSchema, metav1.ConditionFalse, api.ReasonUnreachable, "the schema of the subscriber database", storeRetryEvery},
 	} {
 		t.Run(name, func(t *testing.T) {
 			builder := fake.NewClientBuilder().WithScheme(scheme)
 			if c.secret != nil {
 				builder = builder.WithObjects(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "subscribers"}, Data: c.secret})
 			}
-			r := &CoreReconciler{Client: builder.Build(), Registrations: &Registrations{}, CheckSubscriberDatabase: func(context.Context, *postgresql.Access) error { return c.asked }}
+			r := &CoreReconciler{Client: builder.Build(), Registrations: &Registrations{}, CheckSubscriberDatabase: func(context.Context, *subscriberdatabase.Access) error { return c.asked }}
 			core := &api.Core5G{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "core5g"}, Spec: api.Core5GSpec{
 				SubscriberData: api.SubscriberDataPostgreSQL, SubscriberDatabase: &api.SubscriberDatabaseSpec{SecretRef: api.SecretReference{Name: "subscribers"}},
 			}}

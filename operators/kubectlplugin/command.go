@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"core5g.dev/core5g/images/subscriberdatabase/subscribercommand"
 )
 
 // Usage of the plug-in.
@@ -99,14 +101,9 @@ type options struct {
 	pcap                           string
 	timeout                        time.Duration
 	core                           string
-	subscriberFlags
-}
-
-// subscriberFlags are passed on to the command of the pod, in given.
-type subscriberFlags struct {
-	keys, check, barred                         bool
-	format, gpsi, slices, uplink, downlink, amf string
-	given                                       []string
+	// ofSubscribers are passed on to the command of the pod, in given.
+	ofSubscribers subscribercommand.Flags
+	given         []string
 }
 
 // Connector reaches a cluster; Connect is the real one.
@@ -141,16 +138,10 @@ func commands() map[string]command {
 		"ues":         {(*Plugin).ues, 0, 0, "", []string{"slice", "gnb", "tac", "state", "supi", "limit", "o"}},
 		"ue":          {(*Plugin).oneUE, 1, 1, "the SUPI, for example imsi-208930000000001,", []string{"o"}},
 		"trace":       {(*Plugin).trace, 2, 2, "ue SUPI, for example ue imsi-208930000000001,", []string{"for", "pcap", "nas"}},
-		"subscribers": {(*Plugin).subscribers, 1, maxArguments, "import, export, get, set, delete, reseal or schema", append([]string{"core"}, passedOn...)},
+		"subscribers": {(*Plugin).subscribers, 1, 1 + subscribercommand.MaxSUPIs, subscribercommand.Names(), append([]string{"core"}, subscribercommand.FlagNames()...)},
 		"report":      {(*Plugin).report, 0, 0, "", []string{"o", "log-lines"}},
 	}
 }
-
-// maxArguments of a command that takes many.
-const maxArguments = 1001
-
-// passedOn are flags of the command that a pod runs.
-var passedOn = []string{"keys", "check", "barred", "format", "gpsi", "slices", "uplink", "downlink", "amf"}
 
 // Run carries out one command and returns the exit status.
 func Run(ctx context.Context, args []string, base Plugin, connect Connector) int {
@@ -210,7 +201,7 @@ func run(ctx context.Context, args []string, p *Plugin, connect Connector) error
 		if !slices.Contains([]string{"n", "namespace", "context", "kubeconfig"}, set.Name) && !slices.Contains(c.flags, set.Name) {
 			foreign = set.Name
 		}
-		if slices.Contains(passedOn, set.Name) {
+		if slices.Contains(subscribercommand.FlagNames(), set.Name) {
 			p.given = append(p.given, "-"+set.Name+"="+set.Value.String())
 		}
 	})
@@ -246,15 +237,7 @@ func (p *Plugin) flags() *flag.FlagSet {
 	f.StringVar(&p.pcap, "pcap", "", "")
 	f.DurationVar(&p.last, "for", defaultTrace, "")
 	f.StringVar(&p.core, "core", "", "")
-	f.BoolVar(&p.keys, "keys", false, "")
-	f.BoolVar(&p.check, "check", false, "")
-	f.BoolVar(&p.barred, "barred", false, "")
-	f.StringVar(&p.format, "format", "", "")
-	f.StringVar(&p.gpsi, "gpsi", "", "")
-	f.StringVar(&p.slices, "slices", "", "")
-	f.StringVar(&p.uplink, "uplink", "", "")
-	f.StringVar(&p.downlink, "downlink", "", "")
-	f.StringVar(&p.amf, "amf", "", "")
+	p.ofSubscribers.Define(f)
 	f.BoolVar(&p.wait, "wait", true, "")
 	f.DurationVar(&p.timeout, "timeout", 0, "")
 	return f

@@ -13,25 +13,22 @@ import (
 	utilexec "k8s.io/client-go/util/exec"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"core5g.dev/core5g/images/subscriberdatabase/subscribercommand"
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 )
 
-// subscriberActions are those of a pod's own command, which knows where the database is and how to get in: nothing of that leaves the cluster.
-// true: it reads what the plug-in is given.
-var subscriberActions = map[string]bool{"import": true, "export": false, "get": false, "set": true, "delete": false, "reseal": false, "schema": false}
-
-// subscribers works on the subscribers of a core's database.
+// subscribers works on the subscribers of a core's database, by a pod's own command, which knows where the database is and how to get in: nothing of that
+// leaves the cluster.
 func (p *Plugin) subscribers(ctx context.Context, args []string) error {
 	action, rest := args[0], args[1:]
-	reads, known := subscriberActions[action]
-	if !known {
-		return &usageError{fmt.Sprintf("subscribers %s: write import, export, get, set, delete, reseal or schema", action)}
+	if _, known := subscribercommand.Find(action); !known {
+		return &usageError{fmt.Sprintf("subscribers %s: write %s", action, subscribercommand.Names())}
 	}
 	command := []string{"subscribers", action}
 	command = append(command, p.given...)
 	var in io.Reader
 	switch {
-	case action == "import":
+	case action == subscribercommand.Import:
 		if len(rest) != 1 {
 			return &usageError{"subscribers import: write a FILE, or - for standard input"}
 		}
@@ -45,7 +42,7 @@ func (p *Plugin) subscribers(ctx context.Context, args []string) error {
 		}
 		defer func() { _ = file.Close() }()
 		in = file
-	case reads && slices.Contains(p.given, "-keys=true"):
+	case action == subscribercommand.Set && p.ofSubscribers.Keys:
 		in, command = p.In, append(command, rest...)
 	default:
 		command = append(command, rest...)

@@ -5,7 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"core5g.dev/core5g/images/subscriber-data/postgresql"
+	"core5g.dev/core5g/images/subscriberdatabase"
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 )
 
@@ -22,7 +22,7 @@ func TestPodsKnowTheDatabaseOfSubscribers(t *testing.T) {
 	} {
 		env, volume, mount := "", "", ""
 		for _, e := range pod.Containers[0].Env {
-			if e.Name == postgresql.DirectoryEnv {
+			if e.Name == subscriberdatabase.DirectoryEnv {
 				env = e.Value
 			}
 		}
@@ -37,7 +37,7 @@ func TestPodsKnowTheDatabaseOfSubscribers(t *testing.T) {
 			}
 		}
 		if env == "" || env != mount {
-			t.Errorf("%s: %s is %q, and volume %q of the Secret is mounted at %q", name, postgresql.DirectoryEnv, env, volume, mount)
+			t.Errorf("%s: %s is %q, and volume %q of the Secret is mounted at %q", name, subscriberdatabase.DirectoryEnv, env, volume, mount)
 		}
 	}
 	if name := SubscriberDatabaseSecretName(makeCore()); name != "" {

@@ -1,55 +1,29 @@
 package postgresql
 
 import (
-	"cmp"
 	"context"
-	"embed"
-	"errors"
-	"fmt"
-	"io/fs"
-	"slices"
-	"strconv"
-	"strings"
 	"sync/atomic"
-	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"core5g.dev/core5g/images/nf/sessionstore"
+	"core5g.dev/core5g/images/subscriberdatabase"
 )
 
-//go:embed migrations/*.sql
-var migrations embed.FS
-
-// Errors of a database that answers, and cannot be used until somebody does something.
-var (
-	// ErrSchema: the schema is newer than this program, or older and not for this account to change.
-	ErrSchema = errors.New("the schema of the subscriber database")
-	// ErrSealing: what is there was sealed with other keys.
-	ErrSealing = errors.New("the keys of the subscriber database")
-)
-
-const (
-	// connections are what a replica opens at most, beside the one that listens.
-	connections = 8
-	// dialLimit is for one attempt to connect; a server whose node is gone refuses nothing.
-	dialLimit = 2 * time.Second
-	// migrationLock is held by who brings the schema up to date: "core5g" in octets.
-	migrationLock = 0x636f72653567
-)
+// connections are what a replica opens at most, beside the one that listens.
+const connections = 8
 
 // Database of a core's subscribers. It is safe for concurrent use.
 type Database struct {
-	access func() (*Access, error)
+	access func() (*subscriberdatabase.Access, error)
 	pool   *pgxpool.Pool
 	sealer atomic.Pointer[sessionstore.Sealer]
 }
 
 // Open returns the database that access names, which is read again for each connection, so that a password may change. It does not connect
-// yet. Errors are ErrSecret.
-func Open(access func() (*Access, error)) (*Database, error) {
+// yet. Errors are subscriberdatabase.ErrSecret.
+func Open(access func() (*subscriberdatabase.Access, error)) (*Database, error) {
 	d := &Database{access: access}
 	first, err := d.reload()
 	if err != nil {
@@ -59,12 +33,12 @@ func Open(access func() (*Access, error)) (*Database, error) {
 	if err != nil {
 		return nil, err
 	}
-	config.ConnConfig = d.prepare(first.Connection)
+	config.ConnConfig = first.Connection
 	config.MaxConns, config.MinConns = connections, 1
 	config.BeforeConnect = func(_ context.Context, c *pgx.ConnConfig) error {
 		now, err := d.reload()
 		if err == nil {
-			*c = *d.prepare(now.Connection)
+			*c = *now.Connection
 		}
 		return err
 	}
@@ -74,19 +48,8 @@ func Open(access func() (*Access, error)) (*Database, error) {
 	return d, nil
 }
 
-// prepare a configuration: names in queries are written out, so no search path matters.
-func (d *Database) prepare(c *pgx.ConnConfig) *pgx.ConnConfig {
-	if c.ConnectTimeout == 0 { // connect_timeout of the URI
-		c.ConnectTimeout = dialLimit
-	}
-	if c.RuntimeParams["application_name"] == "" {
-		c.RuntimeParams["application_name"] = "core5g"
-	}
-	return c
-}
-
 // reload what the Secret says.
-func (d *Database) reload() (*Access, error) {
+func (d *Database) reload() (*subscriberdatabase.Access, error) {
 	a, err := d.access()
 	if err != nil {
 		return nil, err
@@ -98,7 +61,7 @@ func (d *Database) reload() (*Access, error) {
 // Close all connections.
 func (d *Database) Close() { d.pool.Close() }
 
-// Prepare brings the schema up to date, and checks that the keys are those of the database. Errors beside ErrSchema and ErrSealing
+// Prepare brings the schema up to date, and checks that the keys are those of the database. Errors beside ErrSchema and ErrSealing of subscriberdatabase
 // are those of a database that does not answer.
 func (d *Database) Prepare(ctx context.Context) error {
 	connection, err := d.pool.Acquire(ctx)
@@ -106,203 +69,5 @@ func (d *Database) Prepare(ctx context.Context) error {
 		return err
 	}
 	defer connection.Release()
-	if err := migrate(ctx, connection.Conn()); err != nil {
-		return err
-	}
-	return d.checkSealing(ctx, connection.Conn())
-}
-
-// Check asks a database whether it can be used, and changes nothing: one that nobody has prepared yet can.
-func Check(ctx context.Context, a *Access) error {
-	d := &Database{}
-	d.sealer.Store(a.Sealer)
-	connection, err := pgx.ConnectConfig(ctx, d.prepare(a.Connection))
-	if err != nil {
-		return err
-	}
-	defer func() { _ = connection.Close(ctx) }()
-	is, needs, err := version(ctx, connection)
-	if err != nil || is == 0 {
-		return err
-	}
-	if latest := len(steps()); needs > latest {
-		return tooNew(needs, latest)
-	}
-	var sealed []byte
-	err = connection.QueryRow(ctx, `SELECT sealed FROM core5g.sealing`).Scan(&sealed)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return d.opens(sealed)
-}
-
-// step is one migration.
-type step struct {
-	name, sql string
-	// readableFrom is the version of the schema that a program must know at least to use the database after this step.
-	readableFrom int
-}
-
-// steps are all migrations, the first of them version 1.
-func steps() []step {
-	names, err := fs.Glob(migrations, "migrations/*.sql")
-	if err != nil {
-		panic(err) // of a bad pattern
-	}
-	slices.Sort(names)
-	var out []step
-	for _, name := range names {
-		sql, err := migrations.ReadFile(name)
-		if err != nil {
-			panic(err) // it is embedded
-		}
-		out = append(out, step{strings.TrimSuffix(strings.TrimPrefix(name, "migrations/"), ".sql"), string(sql), 1})
-	}
-	return out
-}
-
-const versions = `CREATE SCHEMA IF NOT EXISTS core5g;
-CREATE TABLE IF NOT EXISTS core5g.versions (
-	version       integer PRIMARY KEY,
-	name          text NOT NULL,
-	readable_from integer NOT NULL,
-	applied       timestamptz NOT NULL DEFAULT now()
-);
-`
-
-// Schema is the SQL that makes the schema, for an administrator whose program's account may not.
-func Schema() string {
-	var b strings.Builder
-	b.WriteString("BEGIN;\n" + versions)
-	for i, s := range steps() {
-		fmt.Fprintf(&b, "\n%s%s;\n", s.sql, enter(i+1, s))
-	}
-	b.WriteString("COMMIT;\n")
-	return b.String()
-}
-
-// enter is the statement that says that a step was made.
-func enter(version int, s step) string {
-	return fmt.Sprintf("INSERT INTO core5g.versions (version, name, readable_from) VALUES (%d, '%s', %d)", version, s.name, s.readableFrom)
-}
-
-// version of the schema, 0 for none, and the one that a program must know to use it.
-func version(ctx context.Context, c *pgx.Conn) (is, needs int, err error) {
-	var there bool
-	if err := c.QueryRow(ctx, `SELECT to_regclass('core5g.versions') IS NOT NULL`).Scan(&there); err != nil || !there {
-		return 0, 0, err
-	}
-	err = c.QueryRow(ctx, `SELECT coalesce(max(version), 0), coalesce(max(readable_from), 0) FROM core5g.versions`).Scan(&is, &needs)
-	return is, needs, err
-}
-
-func tooNew(needs, known int) error {
-	return fmt.Errorf("%w is for programs that know version %d, and this one knows %d: run the core5g that has made it, or a newer one", ErrSchema, needs, known)
-}
-
-// migrate to the last version; of several that want to, one does.
-func migrate(ctx context.Context, c *pgx.Conn) error {
-	todo := steps()
-	is, needs, err := version(ctx, c)
-	switch {
-	case err != nil:
-		return denied(err)
-	case needs > len(todo):
-		return tooNew(needs, len(todo))
-	case is >= len(todo):
-		return nil
-	}
-	err = pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock($1)`, int64(migrationLock)); err != nil {
-			return err
-		}
-		if _, err := tx.Exec(ctx, versions); err != nil {
-			return err
-		}
-		is, _, err := version(ctx, tx.Conn())
-		if err != nil {
-			return err
-		}
-		for i := is; i < len(todo); i++ {
-			if _, err := tx.Exec(ctx, todo[i].sql); err != nil {
-				return fmt.Errorf("migration %s: %w", todo[i].name, err)
-			}
-			if _, err := tx.Exec(ctx, enter(i+1, todo[i])); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	return denied(err)
-}
-
-// denied turns a refusal of the database into what to do about it.
-func denied(err error) error {
-	var refused *pgconn.PgError
-	if errors.As(err, &refused) && refused.Code == "42501" { // insufficient_privilege
-		return fmt.Errorf("%w is not for this account to make: GRANT CREATE ON DATABASE to it, or have an owner run what `subscriber-data subscribers schema` prints, "+
-			"and GRANT the account USAGE of the schema core5g and all on its tables: %s", ErrSchema, refused.Message)
-	}
-	return err
-}
-
-// sealedText is what the row of core5g.sealing holds.
-const sealedText, sealedUnder = "core5g", "sealing"
-
-// checkSealing seals something where nothing is yet, and else opens what is.
-func (d *Database) checkSealing(ctx context.Context, c *pgx.Conn) error {
-	var sealed []byte
-	err := c.QueryRow(ctx, `SELECT sealed FROM core5g.sealing`).Scan(&sealed)
-	if errors.Is(err, pgx.ErrNoRows) {
-		if _, err := c.Exec(ctx, `INSERT INTO core5g.sealing (sealed) VALUES ($1) ON CONFLICT DO NOTHING`,
-			d.sealer.Load().Seal(sealedUnder, []byte(sealedText))); err != nil {
-			return denied(err)
-		}
-		err = c.QueryRow(ctx, `SELECT sealed FROM core5g.sealing`).Scan(&sealed)
-	}
-	if err != nil {
-		return denied(err)
-	}
-	return d.opens(sealed)
-}
-
-func (d *Database) opens(sealed []byte) error {
-	if _, err := d.sealer.Load().Open(sealedUnder, sealed); err != nil {
-		return fmt.Errorf("%w are not those that it was sealed with: restore the numbered keys of its Secret from a backup: %w", ErrSealing, err)
-	}
-	return nil
-}
-
-// Count says how many subscribers there are.
-func (d *Database) Count(ctx context.Context) (n int, err error) {
-	err = d.pool.QueryRow(ctx, `SELECT count(*) FROM core5g.subscribers`).Scan(&n)
-	return n, err
-}
-
-// isAway says whether an error is that of a database that does not answer, or not now, and not an answer to what was asked.
-func isAway(err error) bool {
-	var answered *pgconn.PgError
-	if !errors.As(err, &answered) {
-		return err != nil && !errors.Is(err, pgx.ErrNoRows)
-	}
-	// Classes 08 connection, 53 resources, 57 ended by an administrator, 28 who may connect (PostgreSQL, Appendix A).
-	class := answered.Code[:min(2, len(answered.Code))]
-	return slices.Contains([]string{"08", "53", "57", "28"}, class)
-}
-
-// Explain says what a person is to do about an error of this package, of which nothing is secret.
-func Explain(err error) string {
-	var answered *pgconn.PgError
-	switch {
-	case errors.Is(err, ErrSecret), errors.Is(err, ErrSchema), errors.Is(err, ErrSealing):
-		return err.Error()
-	case errors.As(err, &answered) && strings.HasPrefix(answered.Code, "28"):
-		return "the database refuses the user or password: write those that it has into " + strconv.Quote(FileURI) + " of the Secret: " + answered.Message
-	case errors.As(err, &answered) && answered.Code == "3D000":
-		return "there is no such database: CREATE DATABASE, or name another in " + strconv.Quote(FileURI) + " of the Secret: " + answered.Message
-	}
-	return "the database does not answer: look whether it runs, and whether its network lets pods of this namespace in: " + cmp.Or(err.Error(), "no answer")
+	return subscriberdatabase.Prepare(ctx, connection.Conn(), d.sealer.Load())
 }

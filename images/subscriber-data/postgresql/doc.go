@@ -1,7 +1,6 @@
 // Package postgresql keeps subscribers in a PostgreSQL of the site: as many as no API server would take.
 //
-//	access.go      the Secret: where the database is, and the keys that seal K and OPc
-//	database.go    connections, one query of each kind, migrations/*.sql
+//	database.go    connections
 //	rows.go        a subscriber as a row, sealed and opened
 //	rules.go       what a subscriber may say: the rules of the kind Subscriber
 //	write.go       many at a time: what is as it was is not written, what cannot be is named

@@ -7,13 +7,15 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"core5g.dev/core5g/images/subscriberdatabase"
 )
 
 const (
 	channel = "core5g_subscribers"
 	// everybody is the payload that names nobody.
 	everybody = "*"
-	// quiet is how long nothing may come before the connection is asked whether it is there: with answerLimit and dialLimit it keeps what was
+	// quiet is how long nothing may come before the connection is asked whether it is there: with answerLimit and the 2 s of an attempt to connect it keeps what was
 	// changed in the dark within 5 s of when the database can be reached.
 	quiet       = time.Second
 	answerLimit = 2 * time.Second
@@ -36,7 +38,7 @@ func (s *Served) Run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		if text := Explain(err); text != said { // once for each cause
+		if text := subscriberdatabase.Explain(err); text != said { // once for each cause
 			said = text
 			s.log.Error("the subscriber database: only what is cached is served, trying on", "error", text)
 		}
@@ -93,14 +95,11 @@ func (s *Served) listen(ctx context.Context) (*pgx.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	connection, err := pgx.ConnectConfig(preparing, s.database.prepare(access.Connection))
+	connection, err := pgx.ConnectConfig(preparing, access.Connection)
 	if err != nil {
 		return nil, err
 	}
-	if err = migrate(preparing, connection); err == nil {
-		err = s.database.checkSealing(preparing, connection)
-	}
-	if err == nil {
+	if err = subscriberdatabase.Prepare(preparing, connection, access.Sealer); err == nil {
 		_, err = connection.Exec(preparing, "LISTEN "+channel)
 	}
 	if err != nil {

@@ -18,8 +18,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"core5g.dev/core5g/images/subscriber-data/aka"
-	"core5g.dev/core5g/images/subscriber-data/postgresql/postgresqltest"
 	"core5g.dev/core5g/images/subscriber-data/subscription"
+	"core5g.dev/core5g/images/subscriberdatabase"
+	"core5g.dev/core5g/images/subscriberdatabase/postgresqltest"
 	"core5g.dev/core5g/operators/api/v1alpha1"
 )
 
@@ -35,11 +36,11 @@ func files(t *testing.T) map[string][]byte {
 }
 
 func secret(uri string) map[string][]byte {
-	return map[string][]byte{FileURI: []byte(uri + "?connect_timeout=60"), "1": bytes.Repeat([]byte{1}, 32)}
+	return map[string][]byte{subscriberdatabase.FileURI: []byte(uri + "?connect_timeout=60"), "1": bytes.Repeat([]byte{1}, 32)}
 }
 
-func fixed(files map[string][]byte) func() (*Access, error) {
-	return func() (*Access, error) { return Parse(files) }
+func fixed(files map[string][]byte) func() (*subscriberdatabase.Access, error) {
+	return func() (*subscriberdatabase.Access, error) { return subscriberdatabase.Parse(files) }
 }
 
 func open(t *testing.T, files map[string][]byte) *Database {
@@ -114,27 +115,6 @@ func await(t *testing.T, what string, try func() error) {
 			t.Fatalf("waited %s until %s: %v", limit, what, err)
 		}
 		time.Sleep(10 * time.Millisecond)
-	}
-}
-
-func TestWhatTheSecretLacks(t *testing.T) {
-	const uri = "postgresql://core5g:geheim@db:5432/core5g"
-	for name, c := range map[string]struct {
-		files map[string][]byte
-		want  string
-	}{
-		"nothing at all":           {nil, `no "uri" that begins with postgresql://`},
-		"a URI of something else":  {map[string][]byte{"uri": []byte("mongodb://geheim@x")}, `no "uri" that begins with postgresql://`},
-		"a password with signs":    {map[string][]byte{"uri": []byte("postgresql://core5g:geheim%zz@db/core5g")}, "cannot be read"},
-		"no sealing key":           {map[string][]byte{"uri": []byte(uri)}, "no sealing key"},
-		"a short sealing key":      {map[string][]byte{"uri": []byte(uri), "1": []byte("geheim")}, `sealing key "1": write 32 octets`},
-		"a certificate that is no": {map[string][]byte{"uri": []byte(uri), "1": bytes.Repeat([]byte{1}, 32), "ca.crt": []byte("geheim")}, `"ca.crt" holds no certificate`},
-		"a key without authority":  {map[string][]byte{"uri": []byte(uri), "1": bytes.Repeat([]byte{1}, 32), "tls.key": []byte("geheim")}, `no "ca.crt"`},
-	} {
-		_, err := Parse(c.files)
-		if !errors.Is(err, ErrSecret) || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "geheim") {
-			t.Errorf("%s: %v, want %q", name, err, c.want)
-		}
 	}
 }
 
@@ -244,7 +224,7 @@ func TestTheRulesOfASubscriber(t *testing.T) {
 func TestKeysAreSealedForTheirSUPI(t *testing.T) {
 	d, f := prepared(t)
 	write(t, d, subscriber(t, 1), subscriber(t, 2))
-	c, err := pgx.Connect(t.Context(), string(f[FileURI]))
+	c, err := pgx.Connect(t.Context(), string(f[subscriberdatabase.FileURI]))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -267,64 +247,9 @@ func TestKeysAreSealedForTheirSUPI(t *testing.T) {
 	}
 }
 
-func TestADatabaseThatCannotBeUsed(t *testing.T) {
-	_, f := prepared(t)
-	with := func(name string, value []byte) map[string][]byte {
-		out := maps.Clone(f)
-		out[name] = value
-		return out
-	}
-	c, err := pgx.Connect(t.Context(), string(f[FileURI]))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = c.Close(context.Background()) }()
-	newer := func() {
-		if _, err := c.Exec(t.Context(), `INSERT INTO core5g.versions (version, name, readable_from) VALUES (99, 'one day', 99)`); err != nil {
-			t.Fatal(err)
-		}
-	}
-	uri := string(f[FileURI])
-	for _, x := range []struct {
-		name  string
-		files map[string][]byte
-		first func()
-		want  string
-	}{
-		{"as it must be", f, nil, ""},
-		{"a key beside it", with("2", bytes.Repeat([]byte{2}, 32)), nil, ""},
-		{"other keys", with("1", bytes.Repeat([]byte{9}, 32)), nil, "are not those that it was sealed with: restore"},
-		{"another password", with(FileURI, []byte(strings.Replace(uri, "p%40ss", "false", 1))), nil, "refuses the user or password"},
-		{"no such database", with(FileURI, []byte(strings.Replace(uri, "?", "x?", 1))), nil, "there is no such database: CREATE DATABASE"},
-		{"nobody there", with(FileURI, []byte("postgresql://a:b@127.0.0.1:1/core5g")), nil, "does not answer: look whether it runs"},
-		{"a newer schema", f, newer, "is for programs that know version 99, and this one knows 1"},
-	} {
-		if x.first != nil {
-			x.first()
-		}
-		access, err := Parse(x.files)
-		if err != nil {
-			t.Fatal(err)
-		}
-		problems := map[string]error{"Check": Check(t.Context(), access), "Prepare": open(t, x.files).Prepare(t.Context())}
-		for what, err := range problems {
-			if text := explained(err); (x.want == "") != (err == nil) || !strings.Contains(text, x.want) || strings.Contains(text, "false/word") {
-				t.Errorf("%s: %s: %s, want %q", x.name, what, text, x.want)
-			}
-		}
-	}
-}
-
-func explained(err error) string {
-	if err == nil {
-		return ""
-	}
-	return Explain(err)
-}
-
 func TestAnAccountThatMayNotMakeTheSchema(t *testing.T) {
 	f := files(t)
-	uri := string(f[FileURI])
+	uri := string(f[subscriberdatabase.FileURI])
 	owner, err := pgx.Connect(t.Context(), uri)
 	if err != nil {
 		t.Fatal(err)
@@ -338,12 +263,12 @@ func TestAnAccountThatMayNotMakeTheSchema(t *testing.T) {
 		}
 	}
 	run("CREATE ROLE " + role + " LOGIN PASSWORD 'x'")
-	f[FileURI] = []byte(strings.Replace(uri, "core5g:p%40ss%2Fword", role+":x", 1))
+	f[subscriberdatabase.FileURI] = []byte(strings.Replace(uri, "core5g:p%40ss%2Fword", role+":x", 1))
 	d := open(t, f)
-	if err := d.Prepare(t.Context()); !errors.Is(err, ErrSchema) || !strings.Contains(err.Error(), "GRANT CREATE ON DATABASE") {
+	if err := d.Prepare(t.Context()); !errors.Is(err, subscriberdatabase.ErrSchema) || !strings.Contains(err.Error(), "GRANT CREATE ON DATABASE") {
 		t.Fatalf("%v", err)
 	}
-	run(Schema())
+	run(subscriberdatabase.Schema())
 	run("GRANT USAGE ON SCHEMA core5g TO " + role + "; GRANT ALL ON ALL TABLES IN SCHEMA core5g TO " + role)
 	if err := d.Prepare(t.Context()); err != nil {
 		t.Fatal(err)

@@ -10,9 +10,11 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/utils/ptr"
 
 	"core5g.dev/core5g/images/nf/sbi"
 	"core5g.dev/core5g/images/subscriber-data/subscription"
+	"core5g.dev/core5g/images/subscriberdatabase"
 	"core5g.dev/core5g/operators/api/v1alpha1"
 )
 
@@ -94,7 +96,7 @@ func (s *Served) Subscriber(ctx context.Context, supi string) (*v1alpha1.Subscri
 		return nil, err
 	}
 	out := &v1alpha1.Subscriber{}
-	out.Name, out.Spec.SUPI, out.Spec.Barred, out.Spec.GPSI = supi, supi, r.barred, deref(r.gpsi)
+	out.Name, out.Spec.SUPI, out.Spec.Barred, out.Spec.GPSI = supi, supi, r.barred, ptr.Deref(r.gpsi, "")
 	out.Spec.Authentication = v1alpha1.Authentication{Algorithm: v1alpha1.AlgorithmMilenage, AMF: r.amf}
 	d, err := s.decoder.decode(r)
 	if err != nil {
@@ -159,7 +161,7 @@ func (s *Served) answer(cached *row, asked *read) (*row, error) {
 	case errors.Is(asked.err, pgx.ErrNoRows):
 		s.count(resultUnknown)
 		return nil, subscription.ErrUnknownSubscriber
-	case !isAway(asked.err):
+	case !subscriberdatabase.IsAway(asked.err):
 		return nil, asked.err
 	case cached != nil && !asked.changed:
 		s.count(resultStale)

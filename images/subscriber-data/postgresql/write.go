@@ -9,6 +9,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"k8s.io/utils/ptr"
+
+	"core5g.dev/core5g/images/subscriberdatabase"
 )
 
 // Written says what became of subscribers that were to be written.
@@ -178,15 +181,8 @@ func same(a, b *Subscriber) bool {
 	}
 	one, err1 := rowOf(&a.Spec)
 	two, err2 := rowOf(&b.Spec)
-	return err1 == nil && err2 == nil && one.barred == two.barred && one.amf == two.amf && deref(one.gpsi) == deref(two.gpsi) &&
+	return err1 == nil && err2 == nil && one.barred == two.barred && one.amf == two.amf && ptr.Equal(one.gpsi, two.gpsi) &&
 		sameJSON(one.slices, two.slices) && sameJSON(one.ambr, two.ambr)
-}
-
-func deref(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
 }
 
 func sameJSON(a, b string) bool {
@@ -261,7 +257,7 @@ func (d *Database) Reseal(ctx context.Context, progress func(n int)) (int, error
 	if err != nil {
 		return n, err
 	}
-	_, err = d.pool.Exec(ctx, `UPDATE core5g.sealing SET sealed = $1`, d.sealer.Load().Seal(sealedUnder, []byte(sealedText)))
+	_, err = d.pool.Exec(ctx, `UPDATE core5g.sealing SET sealed = $1`, subscriberdatabase.Sealing(d.sealer.Load()))
 	return n, err
 }
 

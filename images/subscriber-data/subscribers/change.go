@@ -81,27 +81,27 @@ func (c *Command) set(ctx context.Context, d *postgresql.Database, supis []strin
 		return err
 	}
 	s, there := found[supis[0]]
-	if !there && (!c.given["slices"] || !c.keys) {
+	if !there && (!c.given["slices"] || !c.Keys) {
 		return fmt.Errorf("%s is not in the database: to make it, write -slices and -keys", supis[0])
 	}
 	s.Spec.SUPI = supis[0]
 	if c.given["slices"] {
-		if s.Spec.Slices, err = readSlices(c.slices); err != nil {
+		if s.Spec.Slices, err = readSlices(c.Slices); err != nil {
 			return err
 		}
 	}
 	for name, apply := range map[string]func(){
-		"barred":   func() { s.Spec.Barred = c.barred },
-		"gpsi":     func() { s.Spec.GPSI = c.gpsi },
-		"uplink":   func() { s.Spec.AMBR.Uplink = v1alpha1.BitRate(c.uplink) },
-		"downlink": func() { s.Spec.AMBR.Downlink = v1alpha1.BitRate(c.downlink) },
-		"amf":      func() { s.Spec.Authentication.AMF = c.amf },
+		"barred":   func() { s.Spec.Barred = c.Barred },
+		"gpsi":     func() { s.Spec.GPSI = c.GPSI },
+		"uplink":   func() { s.Spec.AMBR.Uplink = v1alpha1.BitRate(c.Uplink) },
+		"downlink": func() { s.Spec.AMBR.Downlink = v1alpha1.BitRate(c.Downlink) },
+		"amf":      func() { s.Spec.Authentication.AMF = c.AMF },
 	} {
 		if c.given[name] {
 			apply()
 		}
 	}
-	if c.keys {
+	if c.Keys {
 		if s.Keys, err = c.readKeys(); err != nil {
 			return err
 		}

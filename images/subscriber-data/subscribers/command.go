@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"core5g.dev/core5g/images/subscriber-data/postgresql"
+	"core5g.dev/core5g/images/subscriberdatabase"
+	"core5g.dev/core5g/images/subscriberdatabase/subscribercommand"
 )
 
 // Usage of the command.
@@ -38,9 +40,8 @@ type Command struct {
 	Open func() (*postgresql.Database, error)
 	Now  func() time.Time
 
-	format, gpsi, slices, uplink, downlink, amf string
-	keys, check, barred                         bool
-	given                                       map[string]bool
+	subscribercommand.Flags
+	given map[string]bool
 }
 
 // IsCommand says whether arguments of the program are this command.
@@ -49,31 +50,20 @@ func IsCommand(args []string) bool { return len(args) > 0 && args[0] == "subscri
 // RunCommand runs it with the process's own input, and the database that the environment names.
 func RunCommand(ctx context.Context, args []string, out io.Writer) error {
 	c := &Command{In: os.Stdin, Out: out, Err: os.Stderr, Now: time.Now, Open: func() (*postgresql.Database, error) {
-		directory := os.Getenv(postgresql.DirectoryEnv)
+		directory := os.Getenv(subscriberdatabase.DirectoryEnv)
 		if directory == "" {
 			return nil, errors.New("this core has no database of subscribers: write subscriberData: PostgreSQL and subscriberDatabase into the Core5G, or kubectl apply Subscribers")
 		}
-		return postgresql.Open(postgresql.Directory(directory))
+		return postgresql.Open(subscriberdatabase.Directory(directory))
 	}}
 	return c.Run(ctx, args[1:])
 }
 
-// of the actions, the flags that they have and whether SUPIs follow.
-var actions = map[string]struct {
-	run   func(*Command, context.Context, *postgresql.Database, []string) error
-	flags []string
-	supis int // at most so many; 0 for none
-}{
-	"import": {(*Command).importAll, []string{"check"}, 0},
-	"export": {(*Command).export, []string{"format", "keys"}, 0},
-	"get":    {(*Command).get, []string{"format", "keys"}, maxSUPIs},
-	"set":    {(*Command).set, []string{"barred", "gpsi", "slices", "uplink", "downlink", "amf", "keys"}, 1},
-	"delete": {(*Command).remove, nil, maxSUPIs},
-	"reseal": {(*Command).reseal, nil, 0},
+// run has what the actions do, but schema, which wants no database.
+var run = map[string]func(*Command, context.Context, *postgresql.Database, []string) error{
+	subscribercommand.Import: (*Command).importAll, subscribercommand.Export: (*Command).export, subscribercommand.Get: (*Command).get, subscribercommand.Set: (*Command).set,
+	subscribercommand.Delete: (*Command).remove, subscribercommand.Reseal: (*Command).reseal,
 }
-
-// maxSUPIs on one command line.
-const maxSUPIs = 1000
 
 // Run carries out an action.
 func (c *Command) Run(ctx context.Context, args []string) error {
@@ -81,43 +71,35 @@ func (c *Command) Run(ctx context.Context, args []string) error {
 		return errors.New("which action?\n" + Usage)
 	}
 	name := args[0]
-	if name == "schema" {
-		_, err := io.WriteString(c.Out, postgresql.Schema())
-		return err
-	}
-	action, known := actions[name]
+	action, known := subscribercommand.Find(name)
 	if !known {
 		return fmt.Errorf("there is no action %q\n%s", name, Usage)
 	}
 	f := flag.NewFlagSet(name, flag.ContinueOnError)
 	f.SetOutput(io.Discard)
-	f.StringVar(&c.format, "format", "", "")
-	f.BoolVar(&c.keys, "keys", false, "")
-	f.BoolVar(&c.check, "check", false, "")
-	f.BoolVar(&c.barred, "barred", false, "")
-	f.StringVar(&c.gpsi, "gpsi", "", "")
-	f.StringVar(&c.slices, "slices", "", "")
-	f.StringVar(&c.uplink, "uplink", "", "")
-	f.StringVar(&c.downlink, "downlink", "", "")
-	f.StringVar(&c.amf, "amf", "", "")
+	c.Define(f)
 	if err := f.Parse(args[1:]); err != nil {
 		return fmt.Errorf("%s: %w\n%s", name, err, Usage)
 	}
 	c.given = map[string]bool{}
 	f.Visit(func(set *flag.Flag) { c.given[set.Name] = true })
 	for flag := range c.given {
-		if !slices.Contains(action.flags, flag) {
+		if !slices.Contains(action.Flags, flag) {
 			return fmt.Errorf("%s has no flag -%s\n%s", name, flag, Usage)
 		}
 	}
-	if n := f.NArg(); n > action.supis || n == 0 && action.supis > 0 {
-		return fmt.Errorf("%s: %d arguments: write %s\n%s", name, n, map[int]string{0: "none", 1: "one SUPI", maxSUPIs: "1 to 1000 SUPIs"}[action.supis], Usage)
+	if n := f.NArg(); n > action.SUPIs || n == 0 && action.SUPIs > 0 {
+		return fmt.Errorf("%s: %d arguments: write %s\n%s", name, n, map[int]string{0: "none", 1: "one SUPI", subscribercommand.MaxSUPIs: "1 to 1000 SUPIs"}[action.SUPIs], Usage)
 	}
-	if !slices.Contains([]string{"", formatCSV, formatYAML}, c.format) {
-		return fmt.Errorf("-format %q: write csv or yaml", c.format)
+	if !slices.Contains([]string{"", formatCSV, formatYAML}, c.Format) {
+		return fmt.Errorf("-format %q: write csv or yaml", c.Format)
 	}
 	supis, err := supisOf(f.Args())
 	if err != nil {
+		return err
+	}
+	if name == subscribercommand.Schema {
+		_, err := io.WriteString(c.Out, subscriberdatabase.Schema())
 		return err
 	}
 	database, err := c.Open()
@@ -126,7 +108,7 @@ func (c *Command) Run(ctx context.Context, args []string) error {
 	}
 	defer database.Close()
 	if err := database.Prepare(ctx); err != nil {
-		return errors.New(postgresql.Explain(err))
+		return errors.New(subscriberdatabase.Explain(err))
 	}
-	return action.run(c, ctx, database, supis)
+	return run[name](c, ctx, database, supis)
 }

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"core5g.dev/core5g/images/subscriber-data/postgresql"
+	"core5g.dev/core5g/images/subscriberdatabase"
 )
 
 const (
@@ -73,7 +74,7 @@ func (i *importing) run(ctx context.Context) error {
 		}
 		group.Go(func() error {
 			if err := i.write(ctx, batch); err != nil {
-				return errors.New(postgresql.Explain(err))
+				return errors.New(subscriberdatabase.Explain(err))
 			}
 			return nil
 		})
@@ -157,7 +158,7 @@ func (i *importing) write(ctx context.Context, batch []entry) error {
 		}
 		list, places = append(list, s), append(places, e.place)
 	}
-	if i.command.check || len(list) == 0 {
+	if i.command.Check || len(list) == 0 {
 		return nil
 	}
 	done, refused, err := i.database.Write(ctx, list)
@@ -202,7 +203,7 @@ func (i *importing) say(out io.Writer, more string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	checked := ""
-	if i.command.check {
+	if i.command.Check {
 		checked = ", nothing was written (-check)"
 	}
 	_, _ = fmt.Fprintf(out, "%d read: %d new, %d changed, %d as they were, %d left out, %.0f s%s%s\n",

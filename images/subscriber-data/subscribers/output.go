@@ -31,10 +31,10 @@ type writer interface {
 }
 
 func (c *Command) writer() writer {
-	if c.format == formatYAML {
-		return &manifestWriter{out: bufio.NewWriter(c.Out), keys: c.keys}
+	if c.Format == formatYAML {
+		return &manifestWriter{out: bufio.NewWriter(c.Out), keys: c.Keys}
 	}
-	return &csvWriter{out: csv.NewWriter(c.Out), keys: c.keys}
+	return &csvWriter{out: csv.NewWriter(c.Out), keys: c.Keys}
 }
 
 type csvWriter struct {

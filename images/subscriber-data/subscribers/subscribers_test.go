@@ -11,7 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"core5g.dev/core5g/images/subscriber-data/postgresql"
-	"core5g.dev/core5g/images/subscriber-data/postgresql/postgresqltest"
+	"core5g.dev/core5g/images/subscriberdatabase"
+	"core5g.dev/core5g/images/subscriberdatabase/postgresqltest"
 )
 
 const (
@@ -29,7 +30,7 @@ type site struct {
 
 func open(t *testing.T) *site {
 	t.Helper()
-	return &site{t, map[string][]byte{postgresql.FileURI: []byte(postgresqltest.Database(t) + "?connect_timeout=60"), "1": bytes.Repeat([]byte{1}, 32)}}
+	return &site{t, map[string][]byte{subscriberdatabase.FileURI: []byte(postgresqltest.Database(t) + "?connect_timeout=60"), "1": bytes.Repeat([]byte{1}, 32)}}
 }
 
 // run an action; what it says is on one screen, its error last.
@@ -37,7 +38,7 @@ func (s *site) run(in string, args ...string) string {
 	s.t.Helper()
 	var screen bytes.Buffer
 	c := &Command{In: strings.NewReader(in), Out: &screen, Err: &screen, Now: func() time.Time { return time.Time{} }, Open: func() (*postgresql.Database, error) {
-		return postgresql.Open(func() (*postgresql.Access, error) { return postgresql.Parse(s.files) })
+		return postgresql.Open(func() (*subscriberdatabase.Access, error) { return subscriberdatabase.Parse(s.files) })
 	}}
 	if err := c.Run(s.t.Context(), args); err != nil {
 		fmt.Fprintln(&screen, "error:", err)
@@ -158,7 +159,7 @@ func TestKeysAreResealed(t *testing.T) {
 	if said := s.run("", "get", "-keys", "208930000000001"); !strings.Contains(said, k) {
 		t.Errorf("with the new key alone: %s", said)
 	}
-	s.files = map[string][]byte{postgresql.FileURI: s.files[postgresql.FileURI], "1": bytes.Repeat([]byte{1}, 32)}
+	s.files = map[string][]byte{subscriberdatabase.FileURI: s.files[subscriberdatabase.FileURI], "1": bytes.Repeat([]byte{1}, 32)}
 	if said := s.run("", "export"); !strings.Contains(said, "are not those that it was sealed with") {
 		t.Errorf("with the old key alone: %s", said)
 	}

@@ -172,7 +172,7 @@ func (s *Server) Stop() {
 
 // Freeze has every process of the server stand still, as where its node is gone, until thaw is called.
 func (s *Server) Freeze() (thaw func()) {
-	of := s.processes()
+	of := s.Processes()
 	for _, pid := range of {
 		_ = syscall.Kill(pid, syscall.SIGSTOP)
 	}
@@ -183,8 +183,8 @@ func (s *Server) Freeze() (thaw func()) {
 	}
 }
 
-// processes are the server's first and its children.
-func (s *Server) processes() []int {
+// Processes are the server's first, and those that it has made, which serve connections and do other work.
+func (s *Server) Processes() []int {
 	first := s.command.Process.Pid
 	out := []int{first}
 	children, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", first, first))
@@ -199,9 +199,6 @@ func (s *Server) processes() []int {
 	}
 	return out
 }
-
-// Process is the server's, whose children serve connections.
-func (s *Server) Process() int { return s.command.Process.Pid }
 
 // Close ends the server and takes its files away.
 func (s *Server) Close() {

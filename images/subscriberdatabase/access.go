@@ -1,14 +1,14 @@
-package postgresql
+package subscriberdatabase
 
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -27,14 +27,14 @@ const (
 	FileKey         = "tls.key"
 )
 
+// dialLimit is for one attempt to connect; a server whose node is gone refuses nothing.
+const dialLimit = 2 * time.Second
+
 // Access is what the Secret says.
 type Access struct {
 	Connection *pgx.ConnConfig
 	Sealer     *sessionstore.Sealer
 }
-
-// ErrSecret: the Secret lacks something, and only its change heals that.
-var ErrSecret = errors.New("the Secret of the subscriber database")
 
 // Parse reads the keys of the Secret, by name. Its errors say what to write, and show nothing of what is there.
 func Parse(files map[string][]byte) (*Access, error) {
@@ -58,6 +58,12 @@ func Parse(files map[string][]byte) (*Access, error) {
 	sealer, err := mounted.ParseKeys(keys)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrSecret, err)
+	}
+	if connection.ConnectTimeout == 0 { // connect_timeout of the URI
+		connection.ConnectTimeout = dialLimit
+	}
+	if connection.RuntimeParams["application_name"] == "" {
+		connection.RuntimeParams["application_name"] = "core5g"
 	}
 	return &Access{connection, sealer}, nil
 }
