@@ -14,7 +14,7 @@ import (
 // TEIDs that are chosen here: the highest bit, so that they seldom meet those that SMFs count up from
 // 1; six bits of the session's home (upfu/rules/home.h), so that any worker of upf-u knows whose a packet is before it
 // looks it up; two that change, so that with the UE's address behind the home a packet for an earlier session with this
-// index hardly fits; and the session's index, so that they never meet each other's. Up to release 0.3 all of the
+// index hardly fits; and the session's index, so that they never meet each other's. Up to release 0.2 all of the
 // eight bits changed; such TEIDs are as good, but their packets may take a turn through another worker.
 const (
 	chosenTEID      = 1 << 31
