@@ -103,6 +103,10 @@ func incidents() [][]*incident {
 				name: "the cable of N6 is pulled out", skip: withoutBridge, cause: cablePulled,
 				tells: []tale{alert("Core5GUPFPortDown", "pod="+upfInstance+"-0", "interface=n6")},
 			},
+			{
+				name: "subscribers are to be in a database that is not there", cause: strayDatabase,
+				tells: []tale{alert("Core5GSubscriberDatabaseDown", "reason=Unreachable|NotServed")},
+			},
 		},
 		{
 			{
@@ -432,6 +436,40 @@ func withoutOperator(t *testing.T, ctx context.Context) (undo func()) {
 			t.Error(err)
 		}
 	}
+}
+
+// strayDatabase has the core look for subscribers in a database that nobody runs. The phones are Subscriber objects, which are served as ever.
+func strayDatabase(t *testing.T, ctx context.Context) (undo func()) {
+	const secret, pods = "stray-database", "app.kubernetes.io/component in (subscriber-data,control-plane)"
+	patch := func(spec string) error {
+		_, err := k.Run(ctx, "patch", "core5g", "core5g", "--type=merge", "-p", `{"spec":`+spec+`}`)
+		return err
+	}
+	undo = func() {
+		if err := patch(`{"subscriberData":null,"subscriberDatabase":null}`); err != nil {
+			t.Error(err)
+			return
+		}
+		if err := cluster.Eventually(ctx, patience, func() error { // the next incidents want these pods
+			mounted, err := k.Run(ctx, "get", "pods", "-l", pods, "-o", "jsonpath={.items[*].spec.volumes[*].secret.secretName}")
+			if err == nil && strings.Contains(mounted, secret) {
+				err = errors.New("pods with the database are there still")
+			}
+			if err == nil {
+				_, err = k.Run(ctx, "wait", "pods", "-l", pods, "--for=condition=Ready", "--timeout=1s")
+			}
+			return err
+		}); err != nil {
+			t.Error(err)
+		}
+		if _, err := k.Run(ctx, "delete", "secret", secret, "--ignore-not-found"); err != nil {
+			t.Error(err)
+		}
+	}
+	scene.Must[string](t)(k.Run(ctx, "create", "secret", "generic", secret,
+		"--from-literal=uri=postgresql://core5g:nobody@127.0.0.1:1/core5g", "--from-literal=1="+strings.Repeat("k", 32)))
+	check(t, patch(`{"subscriberData":"PostgreSQL","subscriberDatabase":{"secretRef":{"name":"`+secret+`"}}}`))
+	return undo
 }
 
 // powerLost ends the gNB with its phones, without a goodbye, while the second phone sleeps, and sends to
