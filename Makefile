@@ -26,7 +26,7 @@ help:
 	@echo "make release VERSION=0.3.0: its files, in out/release        make release-check: of a small one"
 	@echo "make bench-n4 sessions a second, restarts, memory            make bench-core CASE=storm UES=1000: UEs"
 	@echo "make bench-upf cycles a packet (BASE=<rev>: beside another)  make fuzz       the UPF, FUZZ_SECONDS= a harness"
-	@echo "make bench-subscribers SUBSCRIBERS=20000: memory and pace of operator and subscriber data"
+	@echo "make bench-subscribers SUBSCRIBERS=20000: memory and pace of operator and subscriber data; SOURCE=PostgreSQL"
 	@echo "make bench-smf CASE=at_rest,load,memory: sessions a second, latency, CPU; make e2e-state: what deaths and moves cost"
 	@echo "make bench-qos TCP through a maximum bit rate                make simulate SEEDS=1000 FIRST=1 NF=amf: worlds of AMF, SMF"
 
@@ -181,11 +181,15 @@ bench-smf:
 	@$(BUILD) -o $(BIN)/ ./images/session-management/cmd/session-management ./images/session-management/cmd/bench-smf
 	@$(BIN)/bench-smf $(if $(CASE),-case $(CASE)) $(if $(SESSIONS),-sessions $(SESSIONS)) $(if $(RUNS),-runs $(RUNS))
 
-# So many Subscribers with the operator and the subscriber data functions, on an API server of their own.
+# So many Subscribers with the operator and the subscriber data functions, on an API server of their own; with SOURCE=PostgreSQL in a database.
 bench-subscribers:
+ifeq ($(or $(SOURCE),Kubernetes),PostgreSQL)
+	@hack/install-tools.sh subscriber-database
+else
 	@hack/tools/build.sh kube
+endif
 	@$(BUILD) -o $(BIN)/ ./operators/cmd/core5g-operator ./images/subscriber-data/cmd/subscriber-data ./operators/cmd/bench-subscribers
-	@$(BIN)/bench-subscribers -subscribers $(or $(SUBSCRIBERS),2000)
+	@$(BIN)/bench-subscribers -source $(or $(SOURCE),Kubernetes) -subscribers $(or $(SUBSCRIBERS),2000)
 
 # ---- what `make up` builds --------------------------------------------------------------------
 

@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -92,10 +94,29 @@ func TestManifestsHoldEverySubscriberWithItsSecret(t *testing.T) {
 	}
 }
 
+func TestLinesHoldEverySubscriber(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "subscribers.csv")
+	if err := writeLines(file, 3); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	want := "imsi-208930000000002,00000000000000000000000000000003,00000000000000000000000000000004,msisdn-33600000002,internet"
+	if len(lines) != 4 || lines[0] != "supi,k,opc,gpsi,slices" || lines[3] != want {
+		t.Errorf("%q", lines)
+	}
+}
+
 func TestTimesAreReadFromStat(t *testing.T) {
 	const stat = "4711 (a (strange) name) S 1 4711 4711 0 -1 4194560 1 2 3 4 150 25 7 8 20 0 9 0 100 200 300\n"
 	if got := ticksOf(stat); got != 175 {
 		t.Errorf("%d ticks, want 175", got)
+	}
+	if got := endedTicksOf(stat); got != 15 {
+		t.Errorf("%d ticks of children, want 15", got)
 	}
 	if got := ticksOf("4711 (x) S 1\n"); got != 0 {
 		t.Errorf("%d ticks of a line that was cut off", got)

@@ -42,15 +42,24 @@ func h2c() *http.Client {
 	return &http.Client{Transport: &http.Transport{Protocols: protocols}}
 }
 
+// beside is who takes CPU for challenges beside the functions, ticks what it has taken so far.
+type beside struct {
+	name  string
+	ticks func() int
+}
+
 // measureChallenges with the functions as they run now; what says which they are.
-func (r *rig) measureChallenges(ctx context.Context, what string, store *exec.Cmd) error {
+func (r *rig) measureChallenges(ctx context.Context, what string, other *beside) error {
 	asks := h2c()
 	defer asks.CloseIdleConnections()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var asked atomic.Int64
 	var workers sync.WaitGroup
-	dataBefore, storeBefore := cpuTicks(r.data.command), cpuTicks(store)
+	dataBefore, otherBefore := cpuTicks(r.data.command), 0
+	if other != nil {
+		otherBefore = other.ticks()
+	}
 	begin := time.Now()
 	for range askers {
 		workers.Go(func() {
@@ -69,8 +78,8 @@ func (r *rig) measureChallenges(ctx context.Context, what string, store *exec.Cm
 	say("challenges_per_second"+what, int(n/time.Since(begin).Seconds()))
 	each := func(ticks int) int { return int(float64(ticks) / ticksPerSecond * 1e6 / n) }
 	say("challenge_cpu_us"+what, each(cpuTicks(r.data.command)-dataBefore))
-	if store != nil {
-		say("challenge_store_cpu_us", each(cpuTicks(store)-storeBefore))
+	if other != nil {
+		say("challenge_"+other.name+"_cpu_us"+strings.TrimPrefix(what, "_stored"), each(other.ticks()-otherBefore))
 	}
 	return nil
 }
@@ -89,13 +98,20 @@ func cpuTicks(command *exec.Cmd) int {
 
 // ticksOf a line of proc(5) stat: its 14th and 15th field. The second, in parentheses, may have spaces.
 func ticksOf(stat string) int {
-	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
-	if len(fields) < 13 {
+	return sumOfStat(stat, 14, 15)
+}
+
+// endedTicksOf its children that have ended: its 16th and 17th.
+func endedTicksOf(stat string) int { return sumOfStat(stat, 16, 17) }
+
+func sumOfStat(stat string, one, two int) int {
+	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:]) // from the third on
+	if len(fields) < two-2 {
 		return 0
 	}
-	user, _ := strconv.Atoi(fields[11])
-	system, _ := strconv.Atoi(fields[12])
-	return user + system
+	a, _ := strconv.Atoi(fields[one-3])
+	b, _ := strconv.Atoi(fields[two-3])
+	return a + b
 }
 
 // withStore restarts the functions with a session store, and measures again.
@@ -132,7 +148,7 @@ func (r *rig) withStore(ctx context.Context) error {
 	if err := r.startData(ctx); err != nil {
 		return err
 	}
-	err = r.measureChallenges(ctx, "_stored", store)
+	err = r.measureChallenges(ctx, "_stored", &beside{"store", func() int { return cpuTicks(store) }})
 	r.environment = nil
 	r.data.stop()
 	return errors.Join(err, r.startData(ctx))

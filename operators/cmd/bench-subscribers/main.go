@@ -1,9 +1,11 @@
 // Command bench-subscribers measures what many Subscribers take: the operator and the subscriber data functions as
 // they are shipped, against a real API server with its etcd, filled and emptied by kubectl as a user would.
 //
-//	bench-subscribers [-subscribers 2000] [-kubectls 4] [-limit 256]
+//	bench-subscribers [-source Kubernetes] [-subscribers 2000] [-kubectls 4] [-limit 256]
+//	bench-subscribers -source PostgreSQL -subscribers 1000000 [-limit 256]
 //
-// There is no kubelet: it plays what makes one Slice Ready. Lines that begin with # say what the figures rest on, the
+// With source PostgreSQL there is no API server: core and Slice are a file, and subscribers are imported into a PostgreSQL of the system's packages.
+// Else there is no kubelet: it plays what makes one Slice Ready. Lines that begin with # say what the figures rest on, the
 // others are key=value: seconds (_s), the most memory that a program had resident (_mib), objects a second (_per_s), challenges a
 // second and what each takes of a CPU, in microseconds.
 // It fails where a program has more than its limit.
@@ -36,6 +38,7 @@ import (
 
 type options struct {
 	subscribers           int
+	source                string
 	limit                 int
 	assets                string
 	operator, subscriberD string
@@ -46,6 +49,7 @@ type options struct {
 func main() {
 	var o options
 	flag.IntVar(&o.subscribers, "subscribers", 2000, "Subscribers, with a Secret each")
+	flag.StringVar(&o.source, "source", sourceKubernetes, "where Subscribers are: Kubernetes or PostgreSQL")
 	flag.IntVar(&o.limit, "limit", 256, "MiB that each program may have")
 	flag.StringVar(&o.assets, "assets", "out/bin/envtest", "folder of etcd, kube-apiserver and kubectl")
 	flag.StringVar(&o.operator, "operator", "out/bin/core5g-operator", "the operator")
@@ -75,6 +79,13 @@ type rig struct {
 func run(ctx context.Context, o options) (err error) {
 	if o.subscribers < 1 || o.parallel < 1 {
 		return errors.New("-subscribers and -kubectls: write 1 or more")
+	}
+	switch o.source {
+	case sourceKubernetes:
+	case sourcePostgreSQL:
+		return runDatabase(ctx, o)
+	default:
+		return fmt.Errorf("-source %q: write %s or %s", o.source, sourceKubernetes, sourcePostgreSQL)
 	}
 	ctrl.SetLogger(logr.Discard())
 	folder, err := os.MkdirTemp("", "bench-subscribers-")
@@ -297,9 +308,9 @@ func (r *rig) eventually(ctx context.Context, what string, check func(context.Co
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("not within %s: %s: %w", r.wait, what, err)
-		case err := <-r.operator.ended:
+		case err := <-r.operator.end():
 			return fmt.Errorf("the operator has ended: %w", err)
-		case err := <-r.data.ended:
+		case err := <-r.data.end():
 			return fmt.Errorf("the subscriber data functions have ended: %w", err)
 		case <-time.After(500 * time.Millisecond):
 		}

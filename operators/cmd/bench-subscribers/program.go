@@ -77,6 +77,14 @@ func (r *rig) startData(ctx context.Context) (err error) {
 	})
 }
 
+// end is told when the program has ended; never of none.
+func (p *program) end() <-chan error {
+	if p == nil {
+		return nil
+	}
+	return p.ended
+}
+
 // stop ends the program and waits for it.
 func (p *program) stop() {
 	if p == nil || p.command.Process.Signal(syscall.SIGTERM) != nil {
