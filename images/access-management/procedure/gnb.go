@@ -45,10 +45,15 @@ type GNBOutput struct {
 // HandleGNB says what becomes of a gNB by a message that concerns no UE. g is what it was, on that association; nil: it has not been set up.
 // kept: where it says that it has kept its UEs, they are kept here.
 func HandleGNB(s *Settings, g *record.GNB, kept bool, m n2.Message) GNBOutput {
-	switch m := m.(type) {
-	case *n2.NGSetupRequest:
+	if m, is := m.(*n2.NGSetupRequest); is {
 		return setup(s, g, kept, m)
-	case *n2.NGReset:
+	}
+	if g != nil && g.Doubtful { // it has heard its NG Setup Response
+		heard := *g
+		heard.Doubtful = false
+		g = &heard
+	}
+	if m, is := m.(*n2.NGReset); is {
 		return reset(g, m)
 	}
 	if g == nil { // TS 38.413 8.7.1.1: it is the first procedure
@@ -71,7 +76,9 @@ func HandleGNB(s *Settings, g *record.GNB, kept bool, m n2.Message) GNBOutput {
 
 func cause(c n2.Cause) *n2.Cause { return &c }
 
-// setup: TS 38.413 8.7.1. A gNB that sets itself up anew has no UEs, unless it says that it has kept them, and they are kept here: it hears which.
+// setup: TS 38.413 8.7.1. A gNB that sets itself up anew has no UEs, unless it says that it has kept them, and they are kept here: it hears which. One that
+// hears that they are not is told of the AMF once more, since it answers that (Announce): where the association ends before it has heard either, it comes again
+// with the UEs that are lost already.
 func setup(s *Settings, g *record.GNB, kept bool, m *n2.NGSetupRequest) GNBOutput {
 	if m.Node.Kind != n2.GNB {
 		return GNBOutput{Lost: g != nil, Answer: &n2.NGSetupFailure{Cause: ngapcause.MiscUnspecified, Wait: n2.Wait60s}, Refused: "no gNB: no other access is served"}
@@ -82,6 +89,9 @@ func setup(s *Settings, g *record.GNB, kept bool, m *n2.NGSetupRequest) GNBOutpu
 	is := &record.GNB{
 		PLMN: plmnText(m.Node.PLMN), ID: m.Node.ID, Bits: m.Node.Bits, Name: nameOf(m.Name, m.Extended), Areas: areasOf(m.TAs), DRX: drxFrames(m.DRX),
 		Retains: m.Retention && kept, Told: s.announced(),
+	}
+	if m.Retention && !kept {
+		is.Doubtful, is.Told = true, 0
 	}
 	answer := &n2.NGSetupResponse{Name: s.Name, Capacity: s.Capacity, Retention: is.Retains}
 	answer.GUAMIs, answer.PLMNs = s.served()

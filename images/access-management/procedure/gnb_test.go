@@ -31,6 +31,7 @@ func TestGNB(t *testing.T) {
 	retains.Retention = true
 	kept := *served
 	kept.Retention = true
+	doubtful := HandleGNB(settings, nil, false, retains).GNB
 	ngENB := setupOf("20893", 1, eMBB)
 	ngENB.Node.Kind = n2.MacroNgENB
 	more := setupOf("20893", 9, eMBB)
@@ -82,6 +83,30 @@ func TestGNB(t *testing.T) {
 		if !reflect.DeepEqual(c.want, got) {
 			t.Errorf("%s (-want +got):\n%s", name, cmp.Diff(c.want, got))
 		}
+	}
+	for name, c := range map[string]struct {
+		from    *record.GNB
+		kept    bool
+		message n2.Message
+		want    bool
+	}{
+		"it has kept its UEs, and the AMF has not": {message: retains, want: true},
+		"it has kept none":                         {message: setupOf("20893", 1, eMBB)},
+		"both have":                                {kept: true, message: retains},
+		"it sets itself up again":                  {from: doubtful, message: retains, want: true},
+		"it has heard of the AMF":                  {from: doubtful, message: &n2.AMFConfigurationUpdateAcknowledge{}},
+		"it refuses to":                            {from: doubtful, message: &n2.AMFConfigurationUpdateFailure{}},
+		"it resets":                                {from: doubtful, message: &n2.NGReset{}},
+	} {
+		switch got := HandleGNB(settings, c.from, c.kept, c.message).GNB; {
+		case got.Doubtful != c.want:
+			t.Errorf("%s: doubtful %t", name, got.Doubtful)
+		case got.Doubtful && got.Told != 0:
+			t.Errorf("%s: and is not told of the AMF, so it says nothing", name)
+		}
+	}
+	if !doubtful.Doubtful {
+		t.Error("what others read was changed")
 	}
 	if got := HandleGNB(settings, known, false, &n2.RANConfigurationUpdate{Name: "attic"}).GNB; got.Name != "attic" || known.Name != "roof" || got.DRX != 128 {
 		t.Errorf("%+v of %+v", got, known)

@@ -29,6 +29,9 @@ type GNB struct {
 	Told uint32 `cbor:"10,keyasint,omitempty"`
 	// Lead is the shard that does what concerns it; 0 in a record of a program that did not note it.
 	Lead uint16 `cbor:"12,keyasint,omitempty"`
+	// Doubtful: it said that it had kept its UE contexts, was told that the AMF has not, and nobody knows yet whether it has heard that. What it says next, but
+	// for another NG Setup, shows that it has.
+	Doubtful bool `cbor:"13,keyasint,omitempty"`
 }
 
 // Tracking is a tracking area that a gNB supports, with the PLMNs that are broadcast in it.

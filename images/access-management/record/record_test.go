@@ -272,7 +272,7 @@ func TestNumbersCarryTheShard(t *testing.T) {
 func gnb() *GNB {
 	sd := &[3]byte{1, 2, 3}
 	return &GNB{
-		Version: Version, PLMN: "20893", ID: 0x3fffff, Bits: 22, Name: "roof", DRX: 128, Terminator: "core5g-n2-0", Association: 7, Retains: true, Told: 0xfedcba98, Lead: 3,
+		Version: Version, PLMN: "20893", ID: 0x3fffff, Bits: 22, Name: "roof", DRX: 128, Terminator: "core5g-n2-0", Association: 7, Retains: true, Told: 0xfedcba98, Lead: 3, Doubtful: true,
 		Areas: []Tracking{
 			{TAC: 2, Broadcast: []Broadcast{{PLMN: "20893", Slices: []Slice{{SST: 1}}}}},
 			{TAC: 1, Broadcast: []Broadcast{{PLMN: "20893", Slices: []Slice{{SST: 1}, {SST: 1, SD: sd}}}, {PLMN: "00101", Slices: []Slice{{SST: 2}}}}},

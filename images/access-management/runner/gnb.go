@@ -61,7 +61,7 @@ func (r *Runner) retains(g *record.GNB, d *link.Deliver, m n2.Message) bool {
 	case d.Shared, d.Again && g != nil: // as it was decided
 		return g != nil && g.Retains
 	case g != nil:
-		return true
+		return !g.Doubtful
 	}
 	since, known := r.w.Lost(procedure.NameOf(setup.Node))
 	return known && r.w.Now().Sub(since) < procedure.RetainedFor

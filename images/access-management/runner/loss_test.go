@@ -121,6 +121,22 @@ func TestAGNBComesBack(t *testing.T) {
 			if is := n.kept().N2; (is != nil) != tt.want {
 				t.Errorf("later the UE is at %+v", is)
 			}
+			if g := n.nodes[again]; g == nil || g.Doubtful != (tt.retains && !tt.want) {
+				t.Errorf("the gNB is %+v", g)
+			} else if g.Doubtful {
+				if len(n.phone.announced) == 0 {
+					t.Error("nobody tells the gNB anything that it would answer")
+				}
+				b, err := n2.Write(&n2.AMFConfigurationUpdateAcknowledge{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				n.term.Received(again, b)
+				n.settle()
+				if g := n.nodes[again]; g.Doubtful || g.Told == 0 {
+					t.Errorf("the gNB has answered, and is %+v", g)
+				}
+			}
 			if _, err := n.store.Read(context.Background(), h.runner.noteKey(association{termName, gnbAt})); !errors.Is(err, sessionstore.ErrNotFound) {
 				t.Errorf("the note of the association: %v", err)
 			}

@@ -39,7 +39,7 @@ type World interface {
 	Find(name string) *record.GNB
 	// GNBs of all associations that there are now, as far as they were set up, each time in the same order where nothing has changed.
 	GNBs() []*record.GNB
-	// Lost is when the last association of the gNB of that name was lost; false: that is not known, or long ago.
+	// Lost is when the last association of the gNB of that name was lost on which it was not doubtful (record.GNB); false: that is not known, or long ago.
 	Lost(name string) (time.Time, bool)
 	// Near are the gNBs that have a tracking area of those, each once.
 	Near(area record.Area) []*record.GNB

@@ -218,7 +218,7 @@ func (p *pod) opened(x *wire, f *link.Opened) {
 
 // bereaved notes that a gNB has lost an association.
 func (p *pod) bereaved(key string) {
-	if g := p.nodes[key]; g != nil {
+	if g := p.nodes[key]; g != nil && !g.Doubtful {
 		p.bereft[g.Key()] = p.w.Now
 	}
 }

@@ -104,7 +104,8 @@ func (l *links) endLives(names ...string) (told []string) {
 	return told
 }
 
-// bereaved notes that a gNB has no association any more. l.mu is held.
+// bereaved notes that a gNB has no association any more. Where nobody knows whether it has heard that its UEs are lost, those of it that may be waited for are
+// what they were before. l.mu is held.
 func (l *links) bereaved(list ...*n2Association) {
 	now := time.Now()
 	for name, at := range l.bereft {
@@ -113,7 +114,7 @@ func (l *links) bereaved(list ...*n2Association) {
 		}
 	}
 	for _, a := range list {
-		if a != nil && a.node != nil {
+		if a != nil && a.node != nil && !a.node.Doubtful {
 			l.bereft[a.node.Key()] = now
 		}
 	}

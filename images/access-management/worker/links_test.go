@@ -265,6 +265,28 @@ func TestAGNBThatHasGoneToAnotherTerminator(t *testing.T) {
 	expect("when the first terminator has listed it again")
 }
 
+// A gNB that may not have heard that its UEs are lost is not told that they are kept because that association was lost, too.
+func TestALossThatCountsForNothing(t *testing.T) {
+	first := listen(t)
+	p := podAt(t, func() []string { return []string{first.listener.Addr().String()} })
+	c := first.met("n2-0/1", 1)
+	for n, doubtful := range []bool{true, false} {
+		g := &record.GNB{PLMN: "20893", ID: uint32(n), Bits: 24, Areas: []record.Tracking{{TAC: 3}}, Doubtful: doubtful}
+		octets, err := g.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := uint64(n + 2)
+		first.say(c, &link.Opened{Association: id, Node: octets})
+		p.awaits(t, "n2-0/1", id, runner.There)
+		first.say(c, &link.Ended{Association: id})
+		p.awaits(t, "n2-0/1", id, runner.Gone)
+		if _, known := p.links.lost(g.Key()); known == doubtful {
+			t.Errorf("doubtful %t: the loss is known: %t", doubtful, known)
+		}
+	}
+}
+
 // What is said where nobody expects it ends the connection, which is made again, and nothing else.
 func TestAssociationsThatComeTooLate(t *testing.T) {
 	for what, x := range map[string]struct {
