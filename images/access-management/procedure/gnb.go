@@ -130,9 +130,12 @@ func (s *Settings) refuses(list []n2.SupportedTA) (why string, told n2.Cause) {
 	return why, told
 }
 
-// served GUAMIs and PLMNs with their slices.
+// served GUAMIs and PLMNs with their slices. A PLMN without is not served: there is no message that says so (TS 38.413 9.2.6.2).
 func (s *Settings) served() (guamis []n2.ServedGUAMI, plmns []n2.PLMNSlices) {
 	for _, p := range s.PLMNs {
+		if len(p.Slices) == 0 {
+			continue
+		}
 		guamis = append(guamis, n2.ServedGUAMI{GUAMI: s.guami(p.PLMN)})
 		plmns = append(plmns, n2.PLMNSlices{PLMN: plmnOf(p.PLMN), Slices: snssais(p.Slices)})
 	}

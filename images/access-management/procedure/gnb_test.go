@@ -113,6 +113,39 @@ func TestGNB(t *testing.T) {
 	}
 }
 
+// TS 38.413 9.2.6.2 has a slice with each PLMN at least: NG Setup is answered whatever the settings have.
+func TestAPLMNWithoutSlices(t *testing.T) {
+	for name, c := range map[string]struct {
+		plmns []PLMN
+		want  []string // that it hears of; none: it is refused
+	}{
+		"one of two":   {[]PLMN{{PLMN: "00101"}, {PLMN: "20893", Slices: []record.Slice{eMBB}}}, []string{"20893"}},
+		"the only one": {[]PLMN{{PLMN: "20893"}}, nil},
+	} {
+		out := HandleGNB(&Settings{Name: "AMF", PLMNs: c.plmns}, nil, false, setupOf("20893", 1, eMBB))
+		if _, err := n2.Write(out.Answer); err != nil {
+			t.Errorf("%s: NG Setup cannot be answered: %v", name, err)
+		}
+		var got []string
+		switch m := out.Answer.(type) {
+		case *n2.NGSetupResponse:
+			for _, p := range m.PLMNs {
+				got = append(got, plmnText(p.PLMN))
+			}
+			if len(m.GUAMIs) != len(got) {
+				t.Errorf("%s: %d GUAMIs of %d PLMNs", name, len(m.GUAMIs), len(got))
+			}
+		case *n2.NGSetupFailure:
+			if m.Cause != ngapcause.SliceNotSupported {
+				t.Errorf("%s: cause %v", name, m.Cause)
+			}
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
 func TestAnnounce(t *testing.T) {
 	was := &Settings{Name: "AMF", Capacity: 255, PLMNs: []PLMN{{PLMN: "20893", Slices: []record.Slice{eMBB}}}}
 	set := HandleGNB(was, nil, false, setupOf("20893", 1, eMBB)).GNB
