@@ -18,6 +18,7 @@ import (
 	"core5g.dev/core5g/images/access-management/procedure"
 	"core5g.dev/core5g/images/access-management/record"
 	"core5g.dev/core5g/images/access-management/runner"
+	"core5g.dev/core5g/images/nf/complaints"
 	"core5g.dev/core5g/images/nf/loop"
 	"core5g.dev/core5g/images/nf/sessionstore"
 	"core5g.dev/core5g/images/nf/shards"
@@ -76,7 +77,7 @@ type Pod struct {
 	ctx      context.Context // of the pod; it ends after the shards were given up
 	stop     context.CancelFunc
 
-	complaints complaints
+	complaints complaints.Complaints
 }
 
 // Bounds of what is under way at a time, to the session store and to other functions.

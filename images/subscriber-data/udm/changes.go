@@ -14,11 +14,13 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"maps"
 	"net/http"
 	"path"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"core5g.dev/core5g/images/nf/sbi"
@@ -253,12 +255,23 @@ func (u *UDM) trying(supi string, err error) {
 	if err == nil {
 		return
 	}
-	u.log.Error("nobody is told of changes of the subscriber yet, trying on", "supi", supi, "error", err)
+	u.complain(slog.LevelError, "nobody is told of changes of the subscriber yet, trying on", supi, err)
 	time.AfterFunc(lookUpPause, func() {
 		u.changes.Lock()
 		defer u.changes.Unlock()
 		u.look(supi)
 	})
+}
+
+// complain of what is the same for every subscriber while the session store is away, or the database: a cause once a minute.
+func (u *UDM) complain(level slog.Level, what, supi string, err error) {
+	cause := err.Error()
+	if supi != "" {
+		cause = strings.ReplaceAll(cause, supi, "")
+	}
+	if tell, more := u.complaints.About(time.Now(), what, cause); tell {
+		u.log.Log(context.Background(), level, what, "supi", supi, "more", more, "error", err)
+	}
 }
 
 // checkAll tells of what has changed of any subscriber that somebody wants to hear of.
@@ -490,7 +503,7 @@ func (u *UDM) toldOf(ctx context.Context, one records.Subscription, now map[stri
 
 func (u *UDM) written(err error, supi string) {
 	if err != nil {
-		u.log.Warn("who was told of a change may be told again", "supi", supi, "error", err)
+		u.complain(slog.LevelWarn, "who was told of a change may be told again", supi, err)
 	}
 }
 

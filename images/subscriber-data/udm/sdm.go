@@ -13,6 +13,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"core5g.dev/core5g/images/nf/complaints"
 	"core5g.dev/core5g/images/nf/sbi"
 	"core5g.dev/core5g/images/subscriber-data/records"
 	"core5g.dev/core5g/images/subscriber-data/subscription"
@@ -43,6 +44,7 @@ type UDM struct {
 	notifier      *notifier
 	subscriptions *records.Subscriptions
 	log           *slog.Logger
+	complaints    complaints.Complaints
 
 	// seen counts what Changed was told.
 	seen    atomic.Uint64

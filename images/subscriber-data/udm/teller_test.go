@@ -1,9 +1,11 @@
 package udm
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -61,6 +63,32 @@ func registered(callback string) *amfRegistration {
 			"amfInstanceId": "a", "deregCallbackUri": callback, "guami": map[string]any{"plmnId": map[string]any{"mcc": "208", "mnc": "93"}, "amfId": "cafe00"},
 		},
 		SNSSAIs: []subscription.SNSSAI{{SST: 1}},
+	}
+}
+
+// unreadable is a directory that does not answer.
+type unreadable struct{ few }
+
+func (unreadable) Subscriber(_ context.Context, supi string) (subscription.Subscriber, error) {
+	return subscription.Subscriber{}, fmt.Errorf("%s: the database is away", supi)
+}
+
+// What is the same for all subscribers is said once a minute, not for each of them, each second.
+func TestADirectoryThatIsAwayIsSaidOnce(t *testing.T) {
+	u, _ := newUDM(t, unreadable{})
+	var text bytes.Buffer
+	u.log = slog.New(slog.NewTextHandler(&text, nil))
+	for n := range 20 {
+		supi := fmt.Sprint("imsi-", 100+n)
+		err := u.checkOne(supi)
+		if err == nil {
+			t.Fatal("it answers")
+		}
+		u.complain(slog.LevelError, "nobody is told", supi, err)
+	}
+	u.complain(slog.LevelError, "nobody is told", "", errors.New("something else"))
+	if got := strings.Count(text.String(), "nobody is told"); got != 2 {
+		t.Errorf("it is said %d times:\n%s", got, text.String())
 	}
 }
 
