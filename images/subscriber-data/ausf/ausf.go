@@ -146,7 +146,7 @@ func (a *AUSF) authenticate(r *http.Request) (sbi.Answer, error) {
 		a.count(resultBarred)
 		return sbi.Answer{}, sbi.NewProblem(http.StatusForbidden, "AUTHENTICATION_REJECTED", "the subscriber is barred").About("supi", supi)
 	}
-	if problem := (*sbi.Problem)(nil); errors.As(err, &problem) { // the database of subscribers is away
+	if problem := (*sbi.Problem)(nil); errors.As(err, &problem) { // the database of subscribers is away, or the API server
 		a.count(resultNoCredential)
 		return sbi.Answer{}, err
 	}

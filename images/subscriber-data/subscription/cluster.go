@@ -56,8 +56,9 @@ func served(o any) (any, error) {
 // of subscribers (see Watch), so that a challenge asks nobody. A Secret that is not watched, or not yet, is read when it
 // is needed; the last good copy serves while the API server does not answer, and as long as its Subscriber is there.
 type Cluster struct {
-	cache     client.Reader
-	secrets   client.Reader
+	cache client.Reader
+	// api is asked for what is not watched: Secrets, and whether there is a Subscriber.
+	api       client.Reader
 	namespace string
 	core      string
 	// patience is for one answer of the API server.
@@ -82,9 +83,9 @@ type copied struct {
 const secretPatience = 2 * time.Second
 
 // NewCluster reads the named core. cache must have SUPIIndex.
-func NewCluster(cache, secrets client.Reader, namespace, core string) *Cluster {
+func NewCluster(cache, api client.Reader, namespace, core string) *Cluster {
 	return &Cluster{
-		cache: cache, secrets: secrets, namespace: namespace, core: core, patience: secretPatience,
+		cache: cache, api: api, namespace: namespace, core: core, patience: secretPatience,
 		last: make(map[string]copied),
 	}
 }
@@ -218,7 +219,12 @@ func (c *Cluster) Subscriber(ctx context.Context, supi string) (*v1alpha1.Subscr
 	if err != nil {
 		return nil, err
 	}
-	mine := slices.DeleteFunc(list.Items, func(s v1alpha1.Subscriber) bool {
+	return c.first(list.Items)
+}
+
+// first of those that claim a SUPI, none: ErrUnknownSubscriber.
+func (c *Cluster) first(list []v1alpha1.Subscriber) (*v1alpha1.Subscriber, error) {
+	mine := slices.DeleteFunc(list, func(s v1alpha1.Subscriber) bool {
 		return s.Spec.CoreRef.NameOrDefault() != c.core || s.DeletionTimestamp != nil
 	})
 	if len(mine) == 0 {
@@ -242,7 +248,7 @@ func (c *Cluster) Secret(ctx context.Context, name string) (map[string][]byte, e
 	ctx, cancel := context.WithTimeout(ctx, c.patience)
 	defer cancel()
 	var o corev1.Secret
-	err := c.secrets.Get(ctx, types.NamespacedName{Namespace: c.namespace, Name: name}, &o)
+	err := c.api.Get(ctx, types.NamespacedName{Namespace: c.namespace, Name: name}, &o)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {

@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
+
+	"k8s.io/client-go/util/flowcontrol"
 
 	"core5g.dev/core5g/images/nf/ts29571"
 	"core5g.dev/core5g/images/subscriber-data/aka"
@@ -24,11 +25,14 @@ type Objects interface {
 
 // Directory answers from Objects. It keeps nothing.
 type Directory struct {
-	objects Objects
+	objects       Objects
+	confirmations flowcontrol.PassiveRateLimiter
 }
 
 // NewDirectory returns a directory over the objects of one core.
-func NewDirectory(objects Objects) *Directory { return &Directory{objects: objects} }
+func NewDirectory(objects Objects) *Directory {
+	return &Directory{objects: objects, confirmations: newConfirmations()}
+}
 
 // Changing are objects that tell of their changes: of those of one SUPI, or with "", of what may be of every one. Who is
 // told is called by whoever has seen the change, and must not wait.
@@ -73,12 +77,17 @@ func (d *Directory) Slices(ctx context.Context) ([]Slice, error) {
 }
 
 // Subscriber returns the subscription of a SUPI. Slices that it names and that do not exist are left
-// out, and so are DNNs that the slice does not have.
+// out, and so are DNNs that the slice does not have. It is as the objects have it, which may be behind: see Confirmed.
 func (d *Directory) Subscriber(ctx context.Context, supi string) (Subscriber, error) {
 	o, err := d.objects.Subscriber(ctx, supi)
 	if err != nil {
 		return Subscriber{}, err
 	}
+	return d.resolve(ctx, o)
+}
+
+// resolve what a Subscriber names.
+func (d *Directory) resolve(ctx context.Context, o *v1alpha1.Subscriber) (Subscriber, error) {
 	slices, err := d.Slices(ctx)
 	if err != nil {
 		return Subscriber{}, err
@@ -142,7 +151,7 @@ func addressesOf(slice Slice, static []v1alpha1.StaticAddress) map[string]Addres
 // Credentials returns the keys of a SUPI. One of another PLMN than the core's is unknown here, whatever its Subscriber
 // says: it is not this network that authenticates it (TS 33.501 6.1.2).
 func (d *Directory) Credentials(ctx context.Context, supi string) (aka.Credentials, error) {
-	o, err := d.objects.Subscriber(ctx, supi)
+	o, err := d.known(ctx, supi)
 	if err != nil {
 		return aka.Credentials{}, err
 	}
@@ -153,7 +162,7 @@ func (d *Directory) Credentials(ctx context.Context, supi string) (aka.Credentia
 	if err != nil {
 		return aka.Credentials{}, fmt.Errorf("core5g: %w", err)
 	}
-	if !slices.ContainsFunc(core.Spec.PLMNs, func(p v1alpha1.PLMN) bool { return p.HasSUPI(supi) }) {
+	if !ofCore(core, supi) {
 		return aka.Credentials{}, fmt.Errorf("%w: %s begins with no PLMN of the core", ErrUnknownSubscriber, supi)
 	}
 	name := o.Spec.Authentication.SecretRef.Name

@@ -28,6 +28,8 @@ const subscriptionsOfOne = 32
 // Directory is what the UDM asks about subscribers.
 type Directory interface {
 	Subscriber(ctx context.Context, supi string) (subscription.Subscriber, error)
+	// Confirmed is the same, but that there is none is certain.
+	Confirmed(ctx context.Context, supi string) (subscription.Subscriber, error)
 	Slices(ctx context.Context) ([]subscription.Slice, error)
 }
 
@@ -105,7 +107,7 @@ func (u *UDM) subscriber(r *http.Request) (subscription.Subscriber, error) {
 }
 
 func lookUp(ctx context.Context, d Directory, supi string) (subscription.Subscriber, error) {
-	s, err := d.Subscriber(ctx, supi)
+	s, err := d.Confirmed(ctx, supi)
 	if errors.Is(err, subscription.ErrUnknownSubscriber) {
 		return s, sbi.UserNotFound(supi)
 	}

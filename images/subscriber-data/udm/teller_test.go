@@ -33,6 +33,10 @@ func (f few) Subscriber(_ context.Context, supi string) (subscription.Subscriber
 	return subscription.Subscriber{SUPI: supi, Slices: []subscription.SubscribedSlice{{Slice: subscription.Slice{SNSSAI: subscription.SNSSAI{SST: 1}}}}}, nil
 }
 
+func (f few) Confirmed(ctx context.Context, supi string) (subscription.Subscriber, error) {
+	return f.Subscriber(ctx, supi)
+}
+
 func (few) Slices(context.Context) ([]subscription.Slice, error) { return nil, nil }
 
 // newUDM on a store of its own. Whoever it tells is in told.

@@ -18,7 +18,7 @@ const subscriptionsOfOne = 16
 
 // Directory is what the UDR asks about subscribers.
 type Directory interface {
-	Subscriber(ctx context.Context, supi string) (subscription.Subscriber, error)
+	Confirmed(ctx context.Context, supi string) (subscription.Subscriber, error)
 }
 
 // UDR is the unified data repository.
@@ -64,7 +64,7 @@ func (u *UDR) subscriber(r *http.Request) (subscription.Subscriber, error) {
 }
 
 func (u *UDR) lookUp(ctx context.Context, ue string) (subscription.Subscriber, error) {
-	s, err := u.directory.Subscriber(ctx, ue)
+	s, err := u.directory.Confirmed(ctx, ue)
 	if errors.Is(err, subscription.ErrUnknownSubscriber) {
 		return s, sbi.UserNotFound(ue)
 	}
