@@ -352,7 +352,8 @@ func takeNamed(t *turn, e Event) {
 		}
 	}
 	t.s.SUPI = t.live.challenge.supi
-	t.adopt(n.Record != nil && !n.Record.Remnant)
+	t.strayed()
+	t.adopt()
 	t.named()
 }
 

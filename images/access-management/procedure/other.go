@@ -3,6 +3,7 @@ package procedure
 import (
 	"net/http"
 	"slices"
+	"strings"
 
 	"core5g.dev/core5g/images/access-management/n1"
 	"core5g.dev/core5g/images/access-management/record"
@@ -108,10 +109,24 @@ func takeOther(t *turn, e Event) {
 	t.next(regChallenge)
 }
 
-// adopt what another AMF has of the UE, which has shown to be that one. What is kept here of it is newer.
-func (t *turn) adopt(kept bool) {
+// strayed notes that the UE was elsewhere, as its 5G-GUTI says: the UDM has heard of another AMF since, whether or not that was heard here.
+func (t *turn) strayed() {
+	if t.fromElsewhere() {
+		t.s.Recorded, t.s.Renewed = false, 0
+	}
+}
+
+// fromElsewhere says whether the UE registers by what another AMF has given it. It is not registered before the UDM has heard of that.
+func (t *turn) fromElsewhere() bool {
+	g, ok := t.request().Identity.(n1.GUTI)
+	return ok && t.elsewhere(g)
+}
+
+// adopt what another AMF has of the UE, which has shown to be that one. Where something of it is kept here, that is of before: the UE has come by what the other has
+// given it.
+func (t *turn) adopt() {
 	o := t.live.other
-	if o == nil || kept || o.SUPI != t.s.SUPI {
+	if o == nil || o.SUPI != t.s.SUPI {
 		t.tellOther(false)
 		return
 	}
@@ -120,6 +135,14 @@ func (t *turn) adopt(kept bool) {
 		t.s.PEI = o.PEI
 	}
 	for _, s := range o.Sessions {
+		has := t.s.Session(s.ID)
+		if has != nil && resourceOf(has.Context) == resourceOf(s.Context) {
+			has.Moved = true
+			continue
+		}
+		if has != nil {
+			t.endSession(*has)
+		}
 		s.Up, s.Silent, s.Moved = false, false, true
 		t.s.Add(s)
 	}
@@ -141,11 +164,18 @@ func (t *turn) tellOther(taken bool) {
 	t.live.other = nil
 }
 
-// tellMoved has SMFs know whose their sessions are, but those that are to be set up: these hear it with that.
+// resourceOf an SM context: what stands behind # is whoever has it.
+func resourceOf(context string) string {
+	uri, _, _ := strings.Cut(context, "#")
+	return uri
+}
+
+// tellMoved has SMFs know whose their sessions are, until they have heard, but those that are to be set up: these hear it with that. What another access network had
+// of them is down.
 func (t *turn) tellMoved(but []uint8) {
-	for _, s := range t.s.Sessions {
-		if s.Moved && !slices.Contains(but, s.ID) {
-			t.askSMF(AskSession{Operation: UpdateSession, Session: s, purpose: forAccess})
+	for n := range t.s.Sessions {
+		if s := &t.s.Sessions[n]; s.Moved && !slices.Contains(but, s.ID) {
+			t.deactivate(s)
 		}
 	}
 }
@@ -163,6 +193,9 @@ func (t *turn) lend(e Lend) {
 		}
 	}
 	t.reply(e.From, Lent{UE: t.s.Clone()})
+	for n := range t.s.Sessions {
+		t.s.Sessions[n].Lent = true
+	}
 }
 
 // goes to another AMF, as the UDM says (step 14d): that one says in a moment what it has taken, or never will.
@@ -174,22 +207,26 @@ func (t *turn) goes(from Token) {
 
 // notGoing is a UE that has come here again, or that the other AMF has not taken: what it has here is as before.
 func (t *turn) notGoing() {
+	for n := range t.s.Sessions {
+		t.s.Sessions[n].Lent = false
+	}
 	if t.s.Going {
 		t.s.Going = false
 		t.due(dueMoved, 0)
 	}
 }
 
-// leftFor another AMF: what that has taken goes on, and the UE hears nothing.
+// leftFor another AMF: what that has taken goes on, and the UE hears nothing. What it was never told of it cannot have taken.
 func (t *turn) leftFor(e LeftFor) {
 	t.reply(e.From, Ended{})
+	list := slices.Clone(t.s.Sessions)
 	t.notGoing()
 	if !e.Taken || t.doing() == Deregistration {
 		return
 	}
 	t.abandon()
-	for _, s := range slices.Clone(t.s.Sessions) {
-		if !slices.Contains(e.Release, s.ID) {
+	for _, s := range list {
+		if s.Lent && !slices.Contains(e.Release, s.ID) {
 			t.s.Remove(s.ID)
 		}
 	}

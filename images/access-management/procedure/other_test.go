@@ -62,7 +62,7 @@ func TestOtherAMFs(t *testing.T) {
 			comes, answers("the other AMF: another UE", func(n Number) Event { return Other{Number: n, Outcome: Done, SUPI: "imsi-208930000000007"} }),
 			vector, failsWith(n1.CauseMACFailure, nil), saysName, sameVector, responds, confirms, nobodyElse,
 		}},
-		{name: "it is kept here, too: that is newer", acts: []act{comes, gives, vector, responds, confirms, known, completes}},
+		{name: "it is kept here, too, from before it went: the other AMF hears that it has come", acts: []act{comes, gives, vector, responds, confirms, known, completes}},
 		{name: "it has no subscription here: the other AMF keeps it", acts: []act{
 			comes, gives, vector, responds, confirms, nobodyElse, completes, recorded,
 			answers("UDM: not known", func(n Number) Event { return Subscription{Number: n, Outcome: Refused, Cause: "USER_NOT_FOUND"} }),
@@ -79,8 +79,15 @@ func TestOtherAMFs(t *testing.T) {
 			lent, happens("UDM: another AMF has the UE", End{From: 6, Why: Moved}), happens("another AMF: it has the UE", LeftFor{From: 5, Taken: true}),
 		}},
 		{name: "and the other AMF says nothing: its sessions are there all the same", from: idleUE, acts: []act{
-			happens("UDM: another AMF has the UE", End{From: 6, Why: Moved}), {name: "nobody has said a word", later: movedTime, event: happens("", Due{Name: dueMoved}).event},
+			lent, happens("UDM: another AMF has the UE", End{From: 6, Why: Moved}), {name: "nobody has said a word", later: movedTime, event: happens("", Due{Name: dueMoved}).event},
 			answers("PCF: done", func(n Number) Event { return Policy{Number: n, Outcome: Done} }),
+		}},
+		{name: "it was never given: its sessions can be nowhere", from: idleUE, acts: []act{
+			happens("UDM: another AMF has the UE", End{From: 6, Why: Moved}), {name: "nobody has said a word", later: movedTime, event: happens("", Due{Name: dueMoved}).event},
+			smf("SMF: released", 1, SessionAnswer{Outcome: Done}), answers("PCF: done", func(n Number) Event { return Policy{Number: n, Outcome: Done} }),
+		}},
+		{name: "the UDM does not hear that it has come: it comes later", acts: []act{
+			comes, gives, vector, responds, confirms, nobodyElse, completes, answers("UDM: nothing", func(n Number) Event { return Recorded{Number: n, Outcome: Unknown} }),
 		}},
 		{name: "and the UE comes back", from: idleUE, acts: []act{
 			happens("UDM: another AMF has the UE", End{From: 6, Why: Moved}), updates, happens("a time of before", Due{Name: dueMoved}),

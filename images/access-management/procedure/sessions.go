@@ -255,6 +255,9 @@ func (t *turn) activated(id uint8, e SessionAnswer) {
 		t.live.gathered = append(t.live.gathered, gathered{id: id, n1: e.N1, n2: e.N2, transfer: e.N2Type})
 	} else {
 		p.Failed |= 1 << id
+		if s != nil && s.Moved { // it has not heard whose it is
+			s.Silent = true
+		}
 	}
 	if p.Sessions == 0 {
 		t.ask() // the step goes on

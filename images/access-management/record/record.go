@@ -209,6 +209,8 @@ type Session struct {
 	Emergency bool `cbor:"20,keyasint,omitempty"`
 	// Moved: it came with the UE from another AMF, and its SMF has not heard of this one.
 	Moved bool `cbor:"21,keyasint,omitempty"`
+	// Lent: another AMF was told of it, and may have it by now.
+	Lent bool `cbor:"22,keyasint,omitempty"`
 }
 
 // Ended is a PDU session that is to be released: since when, and when its SMF is asked next, Unix time in ms.
