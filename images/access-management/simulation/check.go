@@ -11,6 +11,7 @@ import (
 
 	"core5g.dev/core5g/images/access-management/record"
 	"core5g.dev/core5g/images/access-management/runner"
+	"core5g.dev/core5g/images/access-management/security"
 	"core5g.dev/core5g/images/nf/sessionstore"
 	"core5g.dev/core5g/images/nf/sessionstore/memory"
 	"core5g.dev/core5g/images/nf/shards"
@@ -61,6 +62,10 @@ func (w *world) written(key string) {
 	}
 	w.records[key] = is
 	w.counts.kept(is)
+	if why := w.lawful(is); why != "" {
+		w.Fail("%s: %s", key, why)
+	}
+	w.others.written(is)
 	for _, s := range is.Sessions {
 		w.contexts[s.Context] = true
 	}
@@ -165,8 +170,10 @@ func (w *world) forget() {
 	w.forgotten = w.Now
 	w.records = map[string]*record.UE{}
 	for _, u := range w.ues {
-		if rec := w.truth(record.Key(u.supi)); rec != nil {
-			w.records[record.Key(u.supi)] = rec
+		for _, name := range []string{u.supi, "imei-" + u.imei} {
+			if rec := w.truth(record.Key(name)); rec != nil {
+				w.records[record.Key(name)] = rec
+			}
 		}
 	}
 }
@@ -184,14 +191,14 @@ func (w *world) agree() error {
 		}
 	}
 	for _, u := range w.ues {
-		if u.dead {
+		if u.dead || u.stranger() && u.state == off {
 			continue
 		}
 		if err := u.agree(); err != nil {
 			return fmt.Errorf("%s: %w", u.name, err)
 		}
 	}
-	if u := w.vanished; u != nil && (w.records[record.Key(u.supi)] != nil || w.udm.of(u.supi).recorded) {
+	if u := w.vanished; u != nil && (w.records[record.Key(u.as)] != nil || !u.stranger() && w.udm.of(u.supi).recorded) {
 		return fmt.Errorf("%s is not heard of, and registered still", u.name)
 	}
 	for _, g := range w.gnbs {
@@ -203,6 +210,9 @@ func (w *world) agree() error {
 		}
 	}
 	for _, c := range w.smf.contexts {
+		if w.others.has(c) {
+			continue
+		}
 		rec := w.records[record.Key(c.supi)]
 		if rec == nil || rec.Session(c.id) == nil || rec.Session(c.id).Context != c.ref {
 			return fmt.Errorf("the SMF has %s of %s, session %d, and nobody else has", c.ref, c.supi, c.id)
@@ -216,7 +226,7 @@ func (w *world) agree() error {
 
 // orphaned: an SM context that the AMF knew of, and that it has let go of before its SMF has released it.
 func (w *world) orphaned(c *smContext) bool {
-	if !w.contexts[c.ref] || !w.forgotten.IsZero() {
+	if !w.contexts[c.ref] || c.amf != nil || !w.forgotten.IsZero() {
 		return false
 	}
 	rec := w.records[record.Key(c.supi)]
@@ -229,9 +239,11 @@ func (w *world) orphaned(c *smContext) bool {
 
 // agree with the network.
 func (u *ue) agree() error {
-	rec := u.w.truth(record.Key(u.supi))
+	rec := u.w.truth(record.Key(u.as))
 	s := u.w.udm.of(u.supi)
 	switch {
+	case u.away != nil:
+		return u.agreeAway(rec, s)
 	case u.state != registered || u.doing != "":
 		return fmt.Errorf("it is in state %d, in the midst of %q", u.state, u.doing)
 	case !u.proved() || u.conn != nil:
@@ -245,16 +257,21 @@ func (u *ue) agree() error {
 		return fmt.Errorf("it has the 5G-TMSI %x, the record %x and %x", u.guti.TMSI, rec.TMSI, rec.OldTMSI)
 	case rec.Security == nil || !bytes.Equal(rec.Security.Key, u.nas.key) || rec.Security.Identifier != u.nas.ksi:
 		return errors.New("its security context is another than the record's")
+	case rec.Security.Integrity == security.Null: // which protects no COUNT
 	case rec.Security.Uplink > u.nas.up || rec.Security.Reserved < u.nas.down:
 		return fmt.Errorf("its COUNTs are %d and %d, the record's %d and %d", u.nas.up, u.nas.down, rec.Security.Uplink, rec.Security.Reserved)
-	case !slices.EqualFunc(rec.Allowed, u.allowed, record.Slice.Is) && !rec.Behind:
+	case !u.emergency && !slices.EqualFunc(rec.Allowed, u.allowed, record.Slice.Is) && !rec.Behind:
 		return fmt.Errorf("it is allowed %v, the record says %v", u.allowed, rec.Allowed)
 	case !slices.Equal(rec.Area.TACs, u.area):
 		return fmt.Errorf("its area is %v, the record's %v", u.area, rec.Area.TACs)
-	case !rec.Recorded || !s.recorded || s.notified == "" || rec.Notified != s.notified:
+	case u.emergency || rec.Emergency:
+		if err := u.agreeInEmergency(rec); err != nil {
+			return err
+		}
+	case !rec.Recorded || !s.recorded || s.elsewhere != nil || s.notified == "" || rec.Notified != s.notified:
 		return fmt.Errorf("the UDM has it recorded %v, subscribed %q, the record %v, %q", s.recorded, s.notified, rec.Recorded, rec.Notified)
 	}
-	for id := uint8(1); id <= 2; id++ {
+	for id := uint8(1); id <= mostSessions; id++ {
 		x, has := u.sessions[id], rec.Session(id)
 		switch {
 		case x == nil && has == nil:

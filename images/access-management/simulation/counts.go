@@ -6,6 +6,7 @@ import (
 	"core5g.dev/core5g/images/access-management/n1"
 	"core5g.dev/core5g/images/access-management/procedure"
 	"core5g.dev/core5g/images/access-management/record"
+	"core5g.dev/core5g/images/access-management/security"
 )
 
 // counts are the NAS COUNTs of all keys (TS 33.501 6.4.3.1): none is used for two messages in a direction.
@@ -44,7 +45,7 @@ func (c *counts) leaves(nas []byte) {
 // kept: a record is.
 func (c *counts) kept(u *record.UE) {
 	for _, s := range []*record.Security{u.Security, u.Coming} {
-		if s != nil {
+		if s != nil && s.Integrity != security.Null {
 			c.committed[string(s.Key)] = max(c.committed[string(s.Key)], s.Uplink)
 		}
 	}
@@ -59,13 +60,16 @@ type watchedKeys struct {
 
 func (k watchedKeys) Protect(s *record.Security, count uint32, header n1.SecurityHeader, plain []byte) []byte {
 	out := k.NAS.Protect(s, count, header, plain)
+	if s.Integrity == security.Null { // with a key that anybody has, and that is the same each time
+		return out
+	}
 	k.c.protected[string(out)] = used{keyCount{string(s.Key), count}}
 	return out
 }
 
 func (k watchedKeys) Open(s *record.Security, octets []byte) ([]byte, uint32, bool) {
 	plain, count, ok := k.NAS.Open(s, octets)
-	if ok && count < k.c.committed[string(s.Key)] && k.v.May() && !k.c.w.unsettled() {
+	if ok && s.Integrity != security.Null && count < k.c.committed[string(s.Key)] && k.v.May() && !k.c.w.unsettled() {
 		k.c.w.Fail("the uplink NAS COUNT %d of a key is taken twice", count)
 	}
 	return plain, count, ok

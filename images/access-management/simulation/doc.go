@@ -7,10 +7,16 @@
 // indexes, nobody speaks for a shard that another holds, and no UE that is registered is told that it is not. When the world has come to rest, UE, gNB,
 // record, SMF and UDM think the same, who has subscribed to the AMF's status knows it, and no terminator keeps anything.
 //
+// In a third of the worlds there are emergency services, and in a third an AMF of another set, to which UEs go and from which they come back. Who calls is not
+// refused for want of a subscription, nor where nobody need be authenticated for want of a SIM; who has emergency services alone gets their data network
+// and nothing else, until it goes or is not heard of any more. A UE is given to who shows its request, is not served here any more when it has been let go of, and in
+// the end exactly one AMF has it, with its sessions.
+//
 //	workers.go   pods, the shards that they hold, their view of the world      world.go     puts all of it together, on package worlds
 //	ends.go      terminators, connections of workers, associations of gNBs     gnb.go       gNBs
 //	ue.go        UEs                                                            nas.go       a UE's end of NAS security
 //	functions.go AUSF, UDM, PCF                                                 smf.go       an SMF
 //	status.go    who hears of the AMF's status                                  events.go    who wants to hear what UEs do
 //	counts.go    which COUNTs were used                                         check.go     what must hold
+//	emergency.go UEs that call                                                  others.go    an AMF of another set
 package simulation

@@ -103,6 +103,10 @@ func (w *world) served(e procedure.Effect) procedure.Event {
 		return w.pcf.asked(e)
 	case procedure.AskSession:
 		return w.smf.asked(e)
+	case procedure.AskOther:
+		return w.others.asked(e)
+	case procedure.TellOther:
+		w.others.told(e)
 	case procedure.TellReports:
 		w.nef.reported(e)
 	case procedure.TellUnreached:
@@ -181,6 +185,8 @@ type subscriber struct {
 	barred   bool
 	slices   []record.Slice
 	recorded bool
+	// elsewhere is where another AMF has it, as it has said.
+	elsewhere *stay
 	// notified is the subscription to changes; "" for none. A set has one for each UE, however often it asks.
 	notified string
 	changes  int
@@ -206,10 +212,18 @@ func (f *udm) of(supi string) *subscriber {
 
 func (f *udm) record(e procedure.AskRecording) procedure.Event {
 	s := f.of(e.SUPI)
+	if s == nil {
+		f.w.Fail("the UDM hears of %s, who has not subscribed", e.SUPI)
+		return nil
+	}
 	if f.w.faults && f.w.Chance(100) {
 		return procedure.Recorded{Number: e.Number, Outcome: procedure.Refused, Cause: "UNKNOWN_5GS_SUBSCRIPTION"}
 	}
 	s.recorded = true
+	if was := s.elsewhere; was != nil {
+		s.elsewhere = nil
+		f.w.others.ends(was)
+	}
 	return procedure.Recorded{Number: e.Number, Outcome: procedure.Done}
 }
 

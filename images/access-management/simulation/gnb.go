@@ -309,7 +309,7 @@ func (g *gnb) setUpDone(m *n2.NGSetupResponse) {
 	}
 	for _, c := range g.ordered() { // kept, by both
 		g.w.After(10*time.Second, func() {
-			rec := g.w.records[record.Key(c.ue.supi)]
+			rec := g.w.records[record.Key(c.ue.as)]
 			if !c.gone && c.set && c.asked == 0 && !c.ue.twin && c.made.After(g.w.forgotten) && rec != nil && rec.Phase == record.Registered && rec.N2 == nil && rec.Left == nil {
 				g.w.Fail("%s was told that %s's connection is kept, and it is not", g.name(), c.ue.name)
 			}
@@ -318,8 +318,9 @@ func (g *gnb) setUpDone(m *n2.NGSetupResponse) {
 }
 
 func (g *gnb) page(m *n2.Paging) {
+	g.w.others.paged(m.Identity.TMSI)
 	for _, u := range g.w.ues {
-		if u.gnb == g && u.conn == nil && u.state == registered && u.guti.TMSI == m.Identity.TMSI {
+		if u.gnb == g && u.away == nil && u.conn == nil && u.state == registered && u.guti.TMSI == m.Identity.TMSI {
 			u.paged()
 		}
 	}

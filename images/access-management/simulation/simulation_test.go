@@ -31,6 +31,9 @@ var failed = []uint64{
 	5849, // a UE was rejected whose access network had brought its Authentication Failure twice
 	7810, // a UE that was elsewhere when its subscription changed had another area from then on, and was not told
 	44,   // a UE that registered on the connection by which it was leaving was leaving for ever
+	9094, // a UE that came back from another AMF before it had been let go of was let go of then: the UDM had not heard that it was back
+	9088, // so was one of which nothing had been given to the other
+	9013, // a UE that came back was registered without the UDM, which sent it away for good
 }
 
 func made(seed uint64) (*world, error) {

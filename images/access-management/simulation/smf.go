@@ -32,6 +32,8 @@ type smContext struct {
 	// ending: the UE was told that it ends. ups is how often the user plane came up.
 	ending bool
 	ups    int
+	// amf is the stay in which another AMF has it; nil: it is ours.
+	amf *stay
 }
 
 func newSMF(w *world) *smf { return &smf{w: w} }
@@ -52,6 +54,7 @@ func (f *smf) asked(e procedure.AskSession) procedure.Event {
 	out := procedure.SessionAnswer{Number: e.Number, Outcome: procedure.Done}
 	f.w.Note("%s session %d: the SMF is asked, operation %d %s %s %s end %v", e.SUPI, e.Session.ID, e.Operation, e.Connection, e.Handover, e.N2Type, e.End)
 	if e.Operation == procedure.CreateSession {
+		f.w.inEmergencyAlone(e)
 		for _, c := range slices.Clone(f.contexts) { // TS 29.502 5.2.2.2.1: one that there is already is another's
 			if c.supi == e.SUPI && c.id == e.Session.ID {
 				f.remove(c)
@@ -67,6 +70,13 @@ func (f *smf) asked(e procedure.AskSession) procedure.Event {
 	c := f.of(e.Session.Context)
 	if c == nil {
 		return procedure.SessionAnswer{Number: e.Number, Outcome: procedure.Refused, Status: 404, Cause: "CONTEXT_NOT_FOUND"}
+	}
+	switch {
+	case e.Session.Moved:
+		c.amf = nil
+	case c.amf != nil:
+		f.w.others.disturbed(c, e)
+		return out
 	}
 	if e.Operation == procedure.ReleaseSession {
 		f.remove(c)
@@ -121,7 +131,9 @@ func (f *smf) end(c *smContext) {
 		return
 	}
 	f.remove(c)
-	f.tellEnd(c, 10)
+	if c.amf == nil {
+		f.tellEnd(c, 10)
+	}
 }
 
 func (f *smf) tellEnd(c *smContext, left int) {
@@ -141,7 +153,7 @@ func (f *smf) accept(c *smContext, left int) {
 
 // data has come for a session whose user plane is down.
 func (f *smf) data(c *smContext, left int) {
-	if f.of(c.ref) == c && c.tunnel == nil && !c.ending {
+	if f.of(c.ref) == c && c.tunnel == nil && !c.ending && c.amf == nil {
 		f.transfer(c, nil, left, f.data)
 	}
 }
@@ -150,6 +162,9 @@ func (f *smf) data(c *smContext, left int) {
 // whose end the SMF did not hear of.
 func (f *smf) probe() {
 	for _, c := range slices.Clone(f.contexts) {
+		if f.w.others.has(c) {
+			continue
+		}
 		if f.w.orphaned(c) {
 			f.w.Fail("nobody has the SMF's %s of %s, session %d, any more, and the SMF was not told", c.ref, c.supi, c.id)
 		}
@@ -160,7 +175,7 @@ func (f *smf) probe() {
 		c.tunnel = nil // the access network says so: a GTP-U Error Indication
 		f.data(c, 3)
 		f.w.After(30*time.Second, func() {
-			if f.of(c.ref) == c && c.tunnel == nil && c.ups == was && (f.w.vanished == nil || f.w.vanished.supi != c.supi) {
+			if f.of(c.ref) == c && c.tunnel == nil && c.ups == was && (f.w.vanished == nil || f.w.vanished.as != c.supi) && f.w.comes(c.supi) {
 				f.w.Fail("packets for %s, session %d, do not reach it", c.supi, c.id)
 			}
 		})

@@ -45,6 +45,13 @@ type ue struct {
 	sessions map[uint8]*session
 	allowed  []record.Slice
 	area     []uint32
+	// imei of the UE. as is what the network calls it: its SUPI, or where nobody has authenticated it its PEI.
+	imei, as string
+	msin     string
+	// simless: it has no SIM. emergency: it is registered for emergency services alone.
+	simless, emergency bool
+	// away is its stay with another AMF; nil: it is here.
+	away *stay
 	// twin: another phone has its SUPI. excused: it may be told that it is not registered.
 	twin    bool
 	excused bool
@@ -57,13 +64,23 @@ type ue struct {
 }
 
 // session that the UE has, or asks for.
-type session struct{ active, ending bool }
+type session struct {
+	active, ending bool
+	// sos: it is for emergency services. forbidden: a UE that is registered for them has asked for another one.
+	sos, forbidden bool
+}
+
+// mostSessions that a UE has: two, and one for emergency services.
+const (
+	emergencyID  = 3
+	mostSessions = emergencyID
+)
 
 func newUE(w *world, n int) *ue {
 	supi := fmt.Sprintf("imsi-%s%010d", plmnText, n+1)
 	u := &ue{w: w, name: fmt.Sprint("ue-", n), supi: supi, k: keyOf(supi), state: deregistered, sessions: map[uint8]*session{}}
+	u.as, u.msin, u.imei = supi, fmt.Sprintf("%010d", n+1), fmt.Sprintf("49015420323%04d", n)
 	u.gnb = w.gnbs[w.Rand.IntN(len(w.gnbs))]
-	w.udm.add(supi)
 	u.live()
 	return u
 }
@@ -77,13 +94,16 @@ func (u *ue) live() {
 	if u.doing != "" {
 		return
 	}
+	if u.state == deregistered && u.calls() || u.state == registered && (u.abroad() || u.inEmergency()) {
+		return
+	}
 	switch u.state {
 	case off:
 		if u.w.Chance(4) {
 			u.state = deregistered
 		}
 	case deregistered:
-		u.register(n1.InitialRegistration)
+		u.registerAnew()
 	case registered:
 		u.act()
 	}
@@ -112,7 +132,7 @@ func (u *ue) act() {
 			u.loseRadio()
 			u.state, u.nas = deregistered, nil
 			u.guti.TMSI = w.Rand.Uint32()
-			u.register(n1.InitialRegistration)
+			u.registerAnew()
 		}
 	case 4, 5:
 		if c == nil && target != u.gnb { // another cell
@@ -136,7 +156,7 @@ func (u *ue) act() {
 	case 9, 16, 17:
 		u.establish(uint8(1 + w.Rand.IntN(2)))
 	case 10:
-		for id := uint8(1); id <= 2; id++ {
+		for id := uint8(1); id <= mostSessions; id++ {
 			if s := u.sessions[id]; s != nil && s.active && c != nil && w.Chance(3) {
 				s.ending = true
 				u.carry(id, smReleaseRequest, 0)
@@ -167,6 +187,9 @@ func (u *ue) act() {
 // calm: from here on the UE wants to be registered, to have no more than it has, and to be left alone.
 func (u *ue) calm() {
 	u.calmed = true
+	if u.away != nil && u.away.here && u.w.also.chance(2) {
+		u.comesBack(false)
+	}
 	u.settle()
 }
 
@@ -177,8 +200,10 @@ func (u *ue) settle() {
 	}
 	u.w.After(7*time.Second, u.settle)
 	switch {
-	case u.doing != "":
-	case u.state != registered:
+	case u.doing != "" || u.away != nil:
+	case u.stranger():
+		u.settleInEmergency()
+	case u.state != registered || u.emergency:
 		u.state = deregistered
 		u.register(n1.InitialRegistration)
 	case u.conn == nil && !u.proved():
@@ -258,7 +283,7 @@ func (u *ue) released() {
 
 func (u *ue) radioGone() {
 	u.coming = nil
-	for id := uint8(1); id <= 2; id++ {
+	for id := uint8(1); id <= mostSessions; id++ {
 		if s := u.sessions[id]; s != nil && s.ending { // T3582: it is of no use to the UE in any case
 			delete(u.sessions, id)
 		} else if s != nil && !s.active {
@@ -273,6 +298,8 @@ func (u *ue) again() {
 	switch {
 	case is && kind == "initial":
 		u.register(n1.InitialRegistration)
+	case is && kind == "emergency":
+		u.register(n1.EmergencyRegistration)
 	case is && kind == "mobility":
 		u.register(n1.MobilityRegistration)
 	case is:
@@ -298,7 +325,7 @@ func (u *ue) vanish() {
 func (u *ue) switchOff() {
 	u.loseRadio()
 	u.over()
-	u.state, u.sessions, u.allowed, u.area = off, map[uint8]*session{}, nil, nil
+	u.state, u.sessions, u.allowed, u.area, u.emergency = off, map[uint8]*session{}, nil, nil, false
 }
 
 // deregistered, and without what it had.
@@ -306,7 +333,7 @@ func (u *ue) deregistered(why string) {
 	u.w.Note("%s is deregistered: %s", u.name, why)
 	u.over()
 	u.tries = 0
-	u.state, u.sessions, u.allowed, u.area = deregistered, map[uint8]*session{}, nil, nil
+	u.state, u.sessions, u.allowed, u.area, u.emergency = deregistered, map[uint8]*session{}, nil, nil, false
 }
 
 // ---- what it says ------------------------------------------------------------------------------------------------
@@ -314,6 +341,9 @@ func (u *ue) deregistered(why string) {
 // mayLose says whether the network may not know a UE that is registered: writes were lost, its subscription was withdrawn, another phone has its SUPI.
 func (u *ue) mayLose() bool {
 	s := u.w.udm.of(u.supi)
+	if s == nil || u.emergency { // nobody has subscribed to emergency services, which are there or not
+		return u.twin || u.excused || !u.w.forgotten.IsZero() || !u.w.without.IsZero()
+	}
 	return u.twin || u.excused || s.barred || !s.barredAt.IsZero() && u.w.Now.Sub(s.barredAt) < time.Minute || !u.w.forgotten.IsZero()
 }
 
@@ -329,7 +359,7 @@ var ability = n1.UESecurityCapability{0xf0, 0xf0, 0xf0, 0xf0}
 
 func (u *ue) status() *n1.Sessions {
 	var s n1.Sessions
-	for id := uint8(1); id <= 2; id++ {
+	for id := uint8(1); id <= mostSessions; id++ {
 		if x := u.sessions[id]; x != nil && x.active {
 			s |= n1.Of(id)
 		}
@@ -338,14 +368,17 @@ func (u *ue) status() *n1.Sessions {
 }
 
 func (u *ue) identity() n1.Identity {
-	if u.guti.TMSI != 0 {
+	switch {
+	case u.guti.TMSI != 0:
 		return u.guti
+	case u.simless:
+		return n1.IMEI(u.imei)
 	}
 	return u.suci()
 }
 
 func (u *ue) suci() n1.SUCI {
-	return n1.SUCI{Home: n1.PLMN(plmn), Routing: "0", Scheme: n1.SchemeNull, MSIN: strings.TrimPrefix(u.supi, "imsi-"+plmnText)}
+	return n1.SUCI{Home: n1.PLMN(plmn), Routing: "0", Scheme: n1.SchemeNull, MSIN: u.msin}
 }
 
 func (u *ue) keySet() n1.KeySet {
@@ -353,6 +386,15 @@ func (u *ue) keySet() n1.KeySet {
 		return n1.NoKey
 	}
 	return n1.KeySet(u.nas.ksi)
+}
+
+// registerAnew for what it can have.
+func (u *ue) registerAnew() {
+	if u.stranger() {
+		u.register(n1.EmergencyRegistration)
+		return
+	}
+	u.register(n1.InitialRegistration)
 }
 
 // register: TS 24.501 5.5.1.
@@ -363,6 +405,8 @@ func (u *ue) register(how n1.RegistrationType) {
 		what = "registration initial"
 	case n1.MobilityRegistration:
 		what = "registration mobility"
+	case n1.EmergencyRegistration:
+		what = "registration emergency"
 	}
 	again := u.doing == what
 	n := u.begin(what)
@@ -370,13 +414,13 @@ func (u *ue) register(how n1.RegistrationType) {
 		u.tries++
 	}
 	m := &n1.RegistrationRequest{RegistrationType: how, FollowOn: u.w.Chance(2), KeySet: u.keySet(), Identity: u.identity(), Security: ability}
-	if how != n1.InitialRegistration {
+	if how != n1.InitialRegistration && how != n1.EmergencyRegistration {
 		m.Sessions = u.status()
 		if u.w.Chance(2) {
 			m.UplinkData = u.status()
 		}
 	}
-	if how != n1.PeriodicRegistration {
+	if how != n1.PeriodicRegistration && how != n1.EmergencyRegistration {
 		m.Requested = n1.NSSAI{{SNSSAI: n1.SNSSAI{SST: 1}}}
 		if u.w.Chance(2) {
 			m.Requested = append(m.Requested, n1.Slice{SNSSAI: n1.SNSSAI{SST: 2, HasSD: true, SD: [3]byte{0, 0, 7}}})
@@ -494,8 +538,13 @@ func (u *ue) establish(id uint8) {
 		return
 	}
 	s := &session{}
+	u.ask(id, s, n1.RequestInitial)
+}
+
+// ask for a session.
+func (u *ue) ask(id uint8, s *session, how n1.RequestType) {
 	u.sessions[id] = s
-	u.carry(id, smEstablish, n1.RequestInitial)
+	u.carry(id, smEstablish, how)
 	u.w.After(16*time.Second, func() { // T3580
 		if u.sessions[id] == s && !s.active {
 			delete(u.sessions, id)
@@ -555,10 +604,13 @@ func (u *ue) command(nas []byte) []byte {
 		u.w.Fail("%s: a new context without a command: %v", u.name, err)
 		return nil
 	}
+	if c.Algorithms.Integrity == security.Null {
+		return u.unprotected(c, e, nas)
+	}
 	if x := u.coming; x != nil && uint8(c.KeySet) == x.ksi {
 		x.algs = c.Algorithms
 		if _, ok := x.open(nas); ok {
-			u.nas, u.coming = x, nil
+			u.nas, u.coming, u.as = x, nil, u.supi
 			return e.Payload
 		}
 	}
@@ -574,7 +626,7 @@ func (u *ue) command(nas []byte) []byte {
 func (u *ue) told(m n1.Message, protected bool) {
 	switch m := m.(type) {
 	case *n1.IdentityRequest:
-		u.answers(&n1.IdentityResponse{Identity: u.suci()})
+		u.identifies(m.Requested)
 	case *n1.AuthenticationRequest:
 		u.challenged(m)
 	case *n1.SecurityModeCommand:
@@ -653,7 +705,7 @@ func (u *ue) accepted(m *n1.RegistrationAccept, protected bool) {
 	if !again && !strings.HasPrefix(u.doing, "registration") {
 		return
 	}
-	if u.doing == "registration initial" {
+	if u.doing == "registration initial" || u.doing == "registration emergency" {
 		u.sessions = map[uint8]*session{}
 	}
 	if m.GUTI != nil {
@@ -662,7 +714,7 @@ func (u *ue) accepted(m *n1.RegistrationAccept, protected bool) {
 	u.allowed = slicesFrom(m.Allowed)
 	u.areas(m.TAIs)
 	u.has(m.Sessions)
-	u.state, u.excused = registered, false
+	u.state, u.excused, u.emergency = registered, false, m.Result.Emergency
 	if m.GUTI != nil || len(m.Configured) > 0 {
 		u.says(&n1.RegistrationComplete{})
 	}
@@ -684,7 +736,7 @@ func (u *ue) has(s *n1.Sessions) {
 	if s == nil {
 		return
 	}
-	for id := uint8(1); id <= 2; id++ {
+	for id := uint8(1); id <= mostSessions; id++ {
 		if x := u.sessions[id]; x != nil && x.active && !s.Has(id) {
 			if !x.ending && !u.mayLose() {
 				u.w.Note("%s: session %d is gone", u.name, id)
@@ -696,6 +748,10 @@ func (u *ue) has(s *n1.Sessions) {
 
 func (u *ue) rejected(c n1.Cause, what string) {
 	u.w.Note("%s: %s is rejected, cause %d", u.name, what, c)
+	if u.doing == "registration emergency" && c != n1.CauseCongestion {
+		u.refusedInEmergency(c)
+		return
+	}
 	switch c {
 	case n1.CauseCongestion:
 		u.number++ // its timer is over
@@ -707,7 +763,7 @@ func (u *ue) rejected(c n1.Cause, what string) {
 		}
 		u.forgotten("nobody knows it")
 	default:
-		if !u.mayLose() && c != n1.Cause5GSServicesNotAllowed {
+		if !u.mayLose() && c != n1.Cause5GSServicesNotAllowed && (!u.emergency || u.w.emergencies()) {
 			u.w.Fail("%s: %s is rejected, cause %d", u.name, what, c)
 		}
 		u.forgotten("refused")
@@ -744,6 +800,9 @@ func (u *ue) carried(m *n1.DLNASTransport) {
 	case len(m.Payload) == 4 && m.Payload[3] == smAccept:
 		if s != nil {
 			s.active = true
+			if s.forbidden && u.emergency {
+				u.w.Fail("%s is registered for emergency services, and gets session %d", u.name, m.SessionID)
+			}
 		}
 	case len(m.Payload) == 4 && m.Payload[3] == smCommand:
 		delete(u.sessions, m.SessionID)

@@ -3,6 +3,7 @@ package simulation
 import (
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"time"
 
 	"core5g.dev/core5g/images/access-management/n1"
@@ -52,6 +53,13 @@ type world struct {
 	smf      *smf
 	listener *listener
 	nef      *nef
+	// others is another AMF set; nil: there is none. also has what happens by chance with that and in emergencies, so that worlds without are as they were before.
+	others *others
+	also   dice
+	// sos: there are emergency services, where the settings do not say otherwise, as they did last at without. caller is who has nothing else; nil: nobody.
+	sos     *procedure.Emergency
+	without time.Time
+	caller  *ue
 
 	// faults: the world is unkind. forgetful: its store, too.
 	faults, forgetful bool
@@ -81,6 +89,7 @@ func newWorld(seed uint64, ues int) (*world, error) {
 	w.shards, w.forgetful = 1+uint16(w.Rand.IntN(3)), w.Chance(4)
 	w.store = worlds.NewStore(w.Clock, w.written)
 	w.counts = newCounts(w)
+	w.also = dice{rand.New(rand.NewPCG(seed, 2))}
 	var err error
 	if w.sealer, err = sessionstore.NewSealer(map[uint32][]byte{1: make([]byte, sessionstore.KeySize)}); err != nil {
 		return nil, err
@@ -94,6 +103,12 @@ func newWorld(seed uint64, ues int) (*world, error) {
 	}
 	if w.Chance(4) {
 		w.settings.Periodic = 2 * time.Minute
+	}
+	if w.also.chance(3) {
+		w.allowEmergency()
+	}
+	if w.also.chance(3) {
+		w.others = &others{w: w}
 	}
 	w.ausf, w.udm, w.pcf, w.smf, w.nef = newAUSF(w), newUDM(w), newPCF(w), newSMF(w), newNEF(w)
 	for n := range 1 + w.Rand.IntN(2) {
@@ -113,6 +128,11 @@ func newWorld(seed uint64, ues int) (*world, error) {
 	}
 	for n := range ues {
 		w.ues = append(w.ues, newUE(w, n))
+		w.udm.add(w.ues[n].supi)
+	}
+	if w.sos != nil {
+		w.caller = newCaller(w)
+		w.ues = append(w.ues, w.caller)
 	}
 	if w.Chance(4) { // two phones of one SUPI
 		twin := newUE(w, 0)
@@ -124,6 +144,11 @@ func newWorld(seed uint64, ues int) (*world, error) {
 	w.misfortune()
 	return w, nil
 }
+
+// dice of a world.
+type dice struct{ *rand.Rand }
+
+func (d dice) chance(once int) bool { return d.IntN(once) == 0 }
 
 func (w *world) upTo(d time.Duration) time.Time {
 	return w.Now.Add(time.Duration(w.Rand.Int64N(int64(d))))
@@ -195,8 +220,13 @@ func (w *world) configure() {
 		is.PLMNs = append(is.PLMNs, procedure.PLMN{PLMN: "00101", Slices: []record.Slice{broadband}})
 	}
 	is.Removed = w.Chance(6)
+	w.reconfigured(&is)
 	w.Note("the network is called %q, its AMF %q, of %d PLMNs, removed %v", is.FullName, is.Name, len(is.PLMNs), is.Removed)
-	w.settings = &is
+	w.reconfigure(&is)
+}
+
+func (w *world) reconfigure(is *procedure.Settings) {
+	w.settings = is
 	for _, p := range w.pods { // each reads it in its time
 		life := p.Life
 		w.Soon(time.Millisecond, 2*time.Second, func() { p.In(life, p.configured) })
@@ -240,6 +270,11 @@ func (w *world) Run() error {
 // calm: subscriptions are as they should be, and of two phones of one SUPI one is switched off for good.
 func (w *world) calm() {
 	w.ausf.away, w.udm.away, w.pcf.away, w.smf.away = time.Time{}, time.Time{}, time.Time{}, time.Time{}
+	if w.sos != nil && w.settings.Emergency == nil {
+		is := *w.settings
+		w.reconfigured(&is)
+		w.reconfigure(&is)
+	}
 	for _, s := range w.udm.list {
 		w.udm.set(s, false, []record.Slice{broadband, meters})
 	}
@@ -252,6 +287,13 @@ func (w *world) calm() {
 	if w.settings.Periodic < time.Hour/2 {
 		w.After(time.Minute, func() {
 			w.vanished = w.ues[subscribers-1]
+			if w.caller != nil && w.caller.state == registered {
+				w.vanished = w.caller
+			}
+			if w.vanished.away != nil {
+				w.vanished = nil
+				return
+			}
 			w.Note("%s is not heard of any more", w.vanished.name)
 			w.vanished.vanish()
 		})
