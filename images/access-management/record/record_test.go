@@ -37,7 +37,7 @@ func phone() *UE {
 		Emergency: true, Allowed: []Slice{{SST: 1}, {SST: 1, SD: sd}}, Asked: []Slice{{SST: 1}}, Uplink: 1e9, Downlink: 2e9, Periodic: 3240,
 		Sessions: []Session{
 			{ID: 1, Slice: Slice{SST: 1}, DNN: "internet", SMF: "4a1d5c0e-1111-4222-8333-444455556666", Set: "set1.smfset.5gc.mnc093.mcc208", Context: context(1), Up: true},
-			{Emergency: true, Moved: true, ID: 2, Slice: Slice{SST: 1, SD: sd}, DNN: "ims", SMF: "4a1d5c0e-1111-4222-8333-444455556667", Set: "set1.smfset.5gc.mnc093.mcc208", Context: context(2), Up: true},
+			{Emergency: true, Moved: true, Lent: true, ID: 2, Slice: Slice{SST: 1, SD: sd}, DNN: "ims", SMF: "4a1d5c0e-1111-4222-8333-444455556667", Set: "set1.smfset.5gc.mnc093.mcc208", Context: context(2), Up: true},
 		},
 		Policy:   "https://core5g-pcf:8000/npcf-am-policy-control/v1/policies/imsi-208930000000001-1",
 		Notified: "https://core5g-udm:8000/nudm-sdm/v2/imsi-208930000000001/sdm-subscriptions/12", Recorded: true,
