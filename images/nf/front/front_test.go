@@ -1,6 +1,7 @@
 package front
 
 import (
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -8,6 +9,8 @@ import (
 	"net/url"
 	"testing"
 	"time"
+
+	"core5g.dev/core5g/images/nf/loopback"
 )
 
 func TestFunctionGoesToTheLoopbackInterface(t *testing.T) {
@@ -29,15 +32,9 @@ func TestOpensItsPortAfterTheFunction(t *testing.T) {
 	function := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, "served")
 	}))
-	private := &url.URL{Scheme: "http", Host: function.Listener.Addr().String()}
-	// The listener is closed until the function starts; its port stays ours.
+	private := &url.URL{Scheme: "http", Host: fmt.Sprintf("127.0.0.1:%d", loopback.Port(t))}
 	_ = function.Listener.Close()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	public := free.Addr().String()
-	_ = free.Close()
+	public := fmt.Sprintf("127.0.0.1:%d", loopback.Port(t))
 	f := New(Place{Public: public, Private: private}, Proxy(private, nil, nil))
 	ended := make(chan error, 1)
 	go func() { ended <- f.Run(t.Context(), "", "") }()
@@ -47,12 +44,13 @@ func TestOpensItsPortAfterTheFunction(t *testing.T) {
 		_ = c.Close()
 		t.Fatal("the front is open before the function")
 	}
+	var err error
 	if function.Listener, err = net.Listen("tcp", private.Host); err != nil {
-		t.Skipf("the port was taken meanwhile: %v", err)
+		t.Fatal(err)
 	}
 	function.Start()
 	defer function.Close()
-	deadline := time.Now().Add(5 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for {
 		response, err := http.Get("http://" + public)
 		if err == nil {

@@ -1,11 +1,13 @@
 package shards
 
 import (
+	"fmt"
 	"io"
 	"net"
 	"testing"
 	"time"
 
+	"core5g.dev/core5g/images/nf/loopback"
 	"core5g.dev/core5g/images/nf/sessionstore"
 	"core5g.dev/core5g/images/nf/sessionstore/memory"
 )
@@ -18,12 +20,7 @@ func TestUnreached(t *testing.T) {
 	}
 	lives := listener.Addr().String()
 	defer func() { _ = listener.Close() }()
-	ended, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	refuses := ended.Addr().String()
-	_ = ended.Close()
+	refuses := fmt.Sprintf("127.0.0.1:%d", loopback.Port(t))
 
 	store := memory.New(time.Now)
 	if _, err := store.Acquire(t.Context(), "0", "b", time.Minute); err != nil {
@@ -56,7 +53,7 @@ func TestUnreached(t *testing.T) {
 	k.mu.Lock() // whoever asks does not need the answer
 	k.Unreached("b", refuses, io.EOF)
 	k.mu.Unlock()
-	for end := time.Now().Add(10 * time.Second); !dead(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !dead(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("one whose host refuses connections is not taken for dead")
 		}

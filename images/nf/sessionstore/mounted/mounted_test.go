@@ -22,6 +22,7 @@ import (
 	"testing"
 	"time"
 
+	"core5g.dev/core5g/images/nf/loopback"
 	"core5g.dev/core5g/images/nf/sessionstore"
 	"core5g.dev/core5g/images/nf/sessionstore/redisstore"
 
@@ -150,12 +151,7 @@ func server(t *testing.T, certificate, key []byte) (address string) {
 	dir := t.TempDir()
 	write(t, dir, map[string][]byte{"tls.crt": certificate, "tls.key": key,
 		"redis.conf": []byte("user default off\nuser core5g on >first >second ~core5g:* +@all\n")})
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := l.Addr().(*net.TCPAddr).Port
-	_ = l.Close()
+	port := loopback.Port(t)
 	command := exec.Command(path, dir+"/redis.conf", "--bind", "127.0.0.1", "--port", "0", "--tls-port", strconv.Itoa(port), "--dir", dir,
 		"--tls-cert-file", dir+"/tls.crt", "--tls-key-file", dir+"/tls.key", "--tls-auth-clients", "no",
 		"--save", "", "--appendonly", "yes", "--maxmemory-policy", "noeviction")
@@ -177,7 +173,7 @@ func server(t *testing.T, certificate, key []byte) (address string) {
 func await(t *testing.T, what string, try func() error) {
 	t.Helper()
 	var err error
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		if err = try(); err == nil {
 			return
 		}

@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"testing"
 	"time"
+
+	"core5g.dev/core5g/images/nf/loopback"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -25,7 +26,7 @@ type server struct {
 }
 
 // limit is for what happens within a second on a machine that is not loaded.
-const limit = 30 * time.Second
+const limit = 2 * time.Minute
 
 func redisServer(t *testing.T) string {
 	t.Helper()
@@ -36,20 +37,10 @@ func redisServer(t *testing.T) string {
 	return path
 }
 
-func freePort(t *testing.T) int {
-	t.Helper()
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().(*net.TCPAddr).Port
-}
-
 // start runs a server with an append-only file that is synced before a write is answered, as the embedded store's is, and
 // waits until it answers. Synced each second, a killed server may have forgotten what it answered (ADR 0015).
 func start(t *testing.T, args ...string) *server {
-	s := &server{t: t, dir: t.TempDir(), port: freePort(t)}
+	s := &server{t: t, dir: t.TempDir(), port: loopback.Port(t)}
 	s.args = append([]string{
 		"--bind", "127.0.0.1", "--port", strconv.Itoa(s.port), "--dir", s.dir,
 		"--save", "", "--appendonly", "yes", "--appendfsync", "always", "--maxmemory-policy", "noeviction",
@@ -74,7 +65,7 @@ func (s *server) run() {
 func (s *server) address() string { return "127.0.0.1:" + strconv.Itoa(s.port) }
 
 func (s *server) client() *redis.Client {
-	return redis.NewClient(&redis.Options{Addr: s.address(), MaxRetries: -1, DialTimeout: time.Second, DisableIdentity: true})
+	return redis.NewClient(&redis.Options{Addr: s.address(), MaxRetries: -1, DialTimeout: 10 * time.Second, DisableIdentity: true})
 }
 
 // kill ends it as a crash does.
@@ -144,7 +135,7 @@ func open(t *testing.T, o Options) *Store {
 
 // startSentinel runs a Sentinel that watches the primary as "core5g", and waits until it knows both replicas.
 func startSentinel(t *testing.T, primary *server) *server {
-	s := &server{t: t, dir: t.TempDir(), port: freePort(t)}
+	s := &server{t: t, dir: t.TempDir(), port: loopback.Port(t)}
 	config := filepath.Join(s.dir, "sentinel.conf")
 	text := fmt.Sprintf("bind 127.0.0.1\nport %d\ndir %s\nsentinel monitor core5g 127.0.0.1 %d 2\n"+
 		"sentinel down-after-milliseconds core5g 1000\nsentinel failover-timeout core5g 5000\n", s.port, s.dir, primary.port)

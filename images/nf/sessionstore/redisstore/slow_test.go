@@ -54,7 +54,7 @@ func TestConnectionsThatComeTooLate(t *testing.T) {
 		t.Fatal("some that asked were never answered, though none wanted to wait as long")
 	}
 	await(t, "the store answers", func() error {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
 		_, _, err := s.Holder(ctx, "0")
 		return err
