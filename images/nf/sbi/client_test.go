@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -18,6 +19,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 
+	"core5g.dev/core5g/images/nf/loopback"
 	"core5g.dev/core5g/images/nf/sbitls"
 )
 
@@ -67,12 +69,7 @@ func protected(t *testing.T, h http.HandlerFunc) string {
 // nowhere is an address where nobody listens.
 func nowhere(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	return "http://" + l.Addr().String()
+	return fmt.Sprintf("http://127.0.0.1:%d", loopback.Port(t))
 }
 
 func client(t *testing.T, roots ...string) (*Client, *places, *prometheus.Registry) {
@@ -82,6 +79,7 @@ func client(t *testing.T, roots ...string) (*Client, *places, *prometheus.Regist
 		p.list = append(p.list, Endpoint{Root: r, Instance: "instance of " + r})
 	}
 	transport := sbitls.Unprotected()
+	transport.HTTP2 = nil // no pings: a peer that a busy machine holds up has not gone
 	t.Cleanup(transport.CloseIdleConnections)
 	registry := prometheus.NewRegistry()
 	return NewClient(transport, p, registry), p, registry
@@ -262,13 +260,15 @@ func TestAnotherInstanceIsAsked(t *testing.T) {
 		repeatable bool
 		wantError  bool
 		wantFailed int
+
+		takesLonger bool
 	}{
-		"where the first is gone":                                  {nil, false, false, 1},
-		"where the first has too much to do":                       {answer(503, nil, ""), false, false, 0},
-		"not where the first says no":                              {answer(403, nil, ""), false, true, 0},
-		"not where nobody knows":                                   {breaking, false, true, 1},
-		"where nobody knows, and twice is as good as once":         {breaking, true, false, 1},
-		"not where the first takes longer than the context allows": {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, true, true, 1},
+		"where the first is gone":                                  {nil, false, false, 1, false},
+		"where the first has too much to do":                       {answer(503, nil, ""), false, false, 0, false},
+		"not where the first says no":                              {answer(403, nil, ""), false, true, 0, false},
+		"not where nobody knows":                                   {breaking, false, true, 1, false},
+		"where nobody knows, and twice is as good as once":         {breaking, true, false, 1, false},
+		"not where the first takes longer than the context allows": {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, true, true, 1, true},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			first := ""
@@ -281,8 +281,12 @@ func TestAnotherInstanceIsAsked(t *testing.T) {
 			cl, found, _ := client(t, first, second)
 			call := hello
 			call.Repeatable = c.repeatable
-			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-			defer cancel()
+			ctx := t.Context()
+			if c.takesLonger {
+				limited, cancel := context.WithTimeout(ctx, time.Second)
+				defer cancel()
+				ctx = limited
+			}
 			reply, err := cl.Do(ctx, call)
 			if (err != nil) != c.wantError || len(found.failed) != c.wantFailed {
 				t.Fatalf("%v, failed %v", err, found.failed)
@@ -309,7 +313,7 @@ func TestAConnectionThatDoesNotComeAbout(t *testing.T) {
 		return dial(ctx, network, address)
 	}
 	cl.transport = transport
-	ctx, cancel := context.WithTimeout(t.Context(), 10*connectLimit)
+	ctx, cancel := context.WithTimeout(t.Context(), 60*connectLimit)
 	defer cancel()
 	reply, err := cl.Do(ctx, hello)
 	if err != nil || reply.Endpoint.Root != second || len(found.failed) != 1 {
@@ -400,7 +404,7 @@ func TestAWatchfulTransportFindsADeadPeer(t *testing.T) {
 	if _, err := cl.Do(t.Context(), hello); !errors.As(err, &unknown) {
 		t.Errorf("%v", err)
 	}
-	if took := time.Since(start); took > 2500*time.Millisecond {
+	if took := time.Since(start); took > 20*time.Second {
 		t.Errorf("found after %v", took)
 	}
 }

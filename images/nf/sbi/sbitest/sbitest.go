@@ -35,6 +35,7 @@ func Server(t testing.TB, h http.Handler) *httptest.Server {
 func Transport(t testing.TB) *http.Transport {
 	t.Helper()
 	transport := sbitls.Unprotected()
+	transport.DialContext, transport.HTTP2 = nil, nil // no limits and no pings: a peer that a busy machine holds up has not gone
 	t.Cleanup(transport.CloseIdleConnections)
 	return transport
 }
