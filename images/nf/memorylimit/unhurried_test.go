@@ -41,7 +41,7 @@ func TestUnhurried(t *testing.T) {
 // awaitPercent that is in force after a collection.
 func awaitPercent(t *testing.T, is func(int) bool) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) { // finalizers have a goroutine of their own
+	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) { // finalizers have a goroutine of their own
 		debug.FreeOSMemory() // collects
 		now := debug.SetGCPercent(usual)
 		debug.SetGCPercent(now)
