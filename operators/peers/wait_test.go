@@ -2,11 +2,14 @@ package peers
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"core5g.dev/core5g/images/nf/loopback"
 )
 
 type lockedBuffer struct {
@@ -27,17 +30,12 @@ func (l *lockedBuffer) String() string {
 }
 
 func TestWaitReturnsWhenThePeerListens(t *testing.T) {
-	reserved, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := reserved.Addr().String()
-	reserved.Close()
+	address := fmt.Sprintf("127.0.0.1:%d", loopback.Port(t))
 
 	out := &lockedBuffer{}
 	done := make(chan error, 1)
 	go func() { done <- Wait(t.Context(), []string{"tcp://" + address}, out) }()
-	deadline := time.Now().Add(10 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for !strings.Contains(out.String(), "waiting for "+address) {
 		if time.Now().After(deadline) {
 			t.Fatalf("it does not say what it waits for: %q", out)
