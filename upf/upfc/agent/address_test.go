@@ -38,7 +38,7 @@ func shard(t *testing.T) (l *lab, service, pod, next *fakesmf.SMF, packet func()
 	index, _ := l.only()
 	return l, service, pod, next, func() {
 		t.Helper()
-		for end := time.Now().Add(20 * time.Second); l.agent.Notifies(index); {
+		for end := time.Now().Add(fakesmf.Patience); l.agent.Notifies(index); {
 			if time.Now().After(end) {
 				t.Fatal("the report before is still under way")
 			}

@@ -160,7 +160,7 @@ func TestPeerWhoseRequestsComeFromItsOwnAddress(t *testing.T) {
 	if _, ok := service.Other().(*message.AssociationSetupRequest); !ok {
 		t.Fatal("no Association Setup Request")
 	}
-	if err := l.upfu.Await(5*time.Second, func() bool { return len(l.agent.Status().Associations) == 1 }); err != nil {
+	if err := l.upfu.Await(fakesmf.Patience, func() bool { return len(l.agent.Status().Associations) == 1 }); err != nil {
 		t.Fatal(err)
 	}
 	establish := func(s *fakesmf.SMF, ue fakesmf.UE) *message.SessionEstablishmentResponse {

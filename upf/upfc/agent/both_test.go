@@ -23,7 +23,7 @@ import (
 // saved waits until upf-c has saved the counters of a upf-u that is gone.
 func (l *lab) saved() {
 	l.t.Helper()
-	if err := l.upfu.Await(5*time.Second, func() bool {
+	if err := l.upfu.Await(fakesmf.Patience, func() bool {
 		found, _ := filepath.Glob(l.socket + ".state.counters-*")
 		return slices.ContainsFunc(found, func(f string) bool { return filepath.Ext(f) != ".new" })
 	}); err != nil {
@@ -38,7 +38,7 @@ func (l *lab) fillInVain() {
 	if l.upfu, err = fakeupfu.StartSilent(l.socket); err != nil {
 		l.t.Fatal(err)
 	}
-	if err := l.upfu.Await(5*time.Second, func() bool { return l.upfu.Ignored() > 0 }); err != nil {
+	if err := l.upfu.Await(fakesmf.Patience, func() bool { return l.upfu.Ignored() > 0 }); err != nil {
 		l.t.Fatal(err)
 	}
 }
@@ -90,7 +90,7 @@ func TestBothDead(t *testing.T) {
 			l.saved()
 			l.startUPFU()
 			l.upfu.Mute(true) // it has them, but not META
-			if err := l.upfu.Await(5*time.Second, func() bool { return len(l.upfu.Sessions()) == 2 }); err != nil {
+			if err := l.upfu.Await(fakesmf.Patience, func() bool { return len(l.upfu.Sessions()) == 2 }); err != nil {
 				l.t.Fatal(err)
 			}
 			l.stop()
@@ -183,7 +183,7 @@ func TestFilesThatDoNotFitEachOther(t *testing.T) {
 	l.upfu.Own(netip.MustParsePrefix("172.30.3.32/28"))
 	l.upfu.Disconnect() // should it have been met before
 	const want = "upf-c.yaml has 172.30.3.16/28 in n3.endpoints, upf-u.yaml has [172.30.3.32/28] in interfaces.n3"
-	if err := l.upfu.Await(5*time.Second, func() bool {
+	if err := l.upfu.Await(fakesmf.Patience, func() bool {
 		err := l.agent.Ready()
 		return err != nil && strings.Contains(err.Error(), want)
 	}); err != nil {
@@ -191,7 +191,7 @@ func TestFilesThatDoNotFitEachOther(t *testing.T) {
 	}
 	fakesmf.WantCause(t, s.Establish(8, fakesmf.UE{TEID: 2, N3: "172.30.3.16", Addr: "10.45.0.2"}.Session()...).Cause, ie.CauseSystemFailure)
 	l.upfu.Own(netip.MustParsePrefix("172.30.3.16/28"))
-	if err := l.upfu.Await(5*time.Second, func() bool { return l.agent.Ready() == nil && len(l.upfu.Sessions()) == 1 }); err != nil {
+	if err := l.upfu.Await(fakesmf.Patience, func() bool { return l.agent.Ready() == nil && len(l.upfu.Sessions()) == 1 }); err != nil {
 		t.Fatal(l.agent.Ready())
 	}
 }
@@ -207,7 +207,7 @@ func TestBothDeadForTooLong(t *testing.T) {
 	l.upfu.Kill()
 	stopped := time.Now()
 	l.startUPFU()
-	if err := l.upfu.Await(5*time.Second, func() bool { return time.Since(stopped) > 3*time.Second }); err != nil {
+	if err := l.upfu.Await(fakesmf.Patience, func() bool { return time.Since(stopped) > 3*time.Second }); err != nil {
 		t.Fatal(err)
 	}
 	l.startAgent()
@@ -290,7 +290,7 @@ func TestDeletionThatAnEarlierUPFCDidNotAnswer(t *testing.T) {
 			l.upfu.Mute(true)
 			deletion := message.NewSessionDeletionRequest(0, 0, seid, s.NextSeq(), 0)
 			s.Write(deletion)
-			if err := l.upfu.Await(5*time.Second, func() bool { return len(l.upfu.Sessions()) == 0 }); err != nil {
+			if err := l.upfu.Await(fakesmf.Patience, func() bool { return len(l.upfu.Sessions()) == 0 }); err != nil {
 				t.Fatal(err)
 			}
 			killed, err := os.ReadFile(l.socket + ".state")

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"math/rand/v2"
 	"testing"
-	"time"
 
 	"github.com/wmnsk/go-pfcp/ie"
 
@@ -60,7 +59,7 @@ func TestReportsAddUpToWhatWasForwarded(t *testing.T) {
 		// settled: nothing is due and nothing waits for its acknowledgement.
 		settled := func() {
 			t.Helper()
-			if err := l.upfu.Await(30*time.Second, func() bool {
+			if err := l.upfu.Await(fakesmf.Patience, func() bool {
 				drain()
 				index, sess := l.only()
 				if len(blobOf(t, l).Outbox) > 0 || l.agent.Owes(index) {
@@ -102,7 +101,7 @@ func TestReportsAddUpToWhatWasForwarded(t *testing.T) {
 			case 9:
 				l.upfu.Kill()
 				l.startUPFU()
-				if err := l.upfu.Await(30*time.Second, func() bool { return len(l.upfu.Sessions()) == 1 && l.agent.Ready() == nil }); err != nil {
+				if err := l.upfu.Await(fakesmf.Patience, func() bool { return len(l.upfu.Sessions()) == 1 && l.agent.Ready() == nil }); err != nil {
 					t.Fatal(errors.Join(err, l.agent.Ready()))
 				}
 			}

@@ -58,7 +58,7 @@ func TestAnswerToAReportIsObeyed(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Report()
-	if err := l.upfu.Await(2*time.Second, func() bool { return len(l.upfu.Dropped()) == 1 }); err != nil {
+	if err := l.upfu.Await(fakesmf.Patience, func() bool { return len(l.upfu.Dropped()) == 1 }); err != nil {
 		t.Fatalf("DROBU is not carried out: %v", err)
 	}
 	if _, got := l.only(); got.BARs[0].DurationMs != 20_000 || got.BARs[0].PacketsMax != 300 {
@@ -164,7 +164,7 @@ func TestPeersOnN9AreAskedFromN9(t *testing.T) {
 	fakesmf.WantCause(t, s.Modify(seid, fakesmf.Phone.GNB(0x100, "172.30.3.100"),
 		ie.NewUpdateFAR(ie.NewFARID(1), ie.NewApplyAction(2), ie.NewUpdateForwardingParameters(ie.NewDestinationInterface(ie.DstInterfaceCore),
 			ie.NewOuterHeaderCreation(0x0100, 0x200, "172.30.9.100", "", 0, 0, 0)))).Cause, ie.CauseRequestAccepted)
-	if err := l.upfu.Await(2*time.Second, func() bool { return len(l.upfu.Echoes()) >= 2 }); err != nil {
+	if err := l.upfu.Await(fakesmf.Patience, func() bool { return len(l.upfu.Echoes()) >= 2 }); err != nil {
 		t.Fatalf("%d Echo Requests: %v", len(l.upfu.Echoes()), err)
 	}
 	got := map[netip.Addr]netip.Addr{}

@@ -59,7 +59,7 @@ func TestEstablishmentThatLosesTheRaceWithItsAssociation(t *testing.T) {
 			ies := append([]*ie.IE{s.Node(), ie.NewFSEID(7, net.IP(s.Addr.AsSlice()), nil)}, fakesmf.Phone.Session()...)
 			request := message.NewSessionEstablishmentRequest(0, 0, 0, s.NextSeq(), 0, ies...)
 			s.Write(request)
-			if err := l.upfu.Await(5*time.Second, func() bool { return len(l.upfu.Sessions()) == 2 }); err != nil {
+			if err := l.upfu.Await(fakesmf.Patience, func() bool { return len(l.upfu.Sessions()) == 2 }); err != nil {
 				t.Fatalf("upf-u has not got the session: %v", err)
 			}
 			s.Ask(tc.meanwhile(s))

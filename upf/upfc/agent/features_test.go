@@ -55,7 +55,7 @@ func TestFeaturesAreWhatWorks(t *testing.T) {
 				t.Fatal(err)
 			}
 			s.Report()
-			if err := l.upfu.Await(2*time.Second, func() bool { _, got := l.only(); return got.BARs[0].DurationMs == 20_000 }); err != nil {
+			if err := l.upfu.Await(fakesmf.Patience, func() bool { _, got := l.only(); return got.BARs[0].DurationMs == 20_000 }); err != nil {
 				t.Error("the DL Buffering Duration of a report's answer does not arrive")
 			}
 		},
@@ -154,7 +154,7 @@ func TestFeaturesAreWhatWorks(t *testing.T) {
 			_, got := l.only()
 			l.upfu.Forward(got.URRs[0].Slot, abi.Ul, 10)
 			s.Report()
-			if err := l.upfu.Await(2*time.Second, func() bool { return l.upfu.Arm(got.URRs[0].Slot).Total == math.MaxUint64 }); err != nil {
+			if err := l.upfu.Await(fakesmf.Patience, func() bool { return l.upfu.Arm(got.URRs[0].Slot).Total == math.MaxUint64 }); err != nil {
 				t.Errorf("armed at %d after the last report", l.upfu.Arm(got.URRs[0].Slot).Total)
 			}
 		},

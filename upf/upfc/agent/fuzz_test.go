@@ -91,7 +91,7 @@ func FuzzHandler(f *testing.F) {
 			t.Errorf("no answer to message type %d", m.Type)
 		}
 		// A Recovery Time Stamp that is newer drops the sessions behind the answer.
-		if err := u.Await(time.Second, func() bool { return len(u.Sessions()) == a.Status().Sessions }); err != nil {
+		if err := u.Await(fakesmf.Patience, func() bool { return len(u.Sessions()) == a.Status().Sessions }); err != nil {
 			t.Errorf("upf-u has %d sessions, upf-c %d", len(u.Sessions()), a.Status().Sessions)
 		}
 	})

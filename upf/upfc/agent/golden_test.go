@@ -134,7 +134,7 @@ func messages(t *testing.T) map[string][]byte {
 	l.upfu.Forward(slot, abi.Dl, 600)
 	s.Report()
 	take("session_report_request_volume_threshold", message.MsgTypeSessionReportRequest)
-	if err := l.upfu.Await(2*time.Second, func() bool { return len(blobOf(t, l).Outbox) == 0 }); err != nil {
+	if err := l.upfu.Await(fakesmf.Patience, func() bool { return len(blobOf(t, l).Outbox) == 0 }); err != nil {
 		t.Fatal(err)
 	}
 	s.Modify(seid, fakesmf.Phone.GNB(0x100, "172.30.3.100"))

@@ -2,7 +2,6 @@ package agent_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -47,7 +46,7 @@ func TestDropsOfAGroupKeepTheirName(t *testing.T) {
 
 	l.upfu.Kill()
 	l.startUPFU()
-	if err := l.upfu.Await(5*time.Second, func() bool { return len(l.upfu.Sessions()) == 1 && l.agent.Ready() == nil }); err != nil {
+	if err := l.upfu.Await(fakesmf.Patience, func() bool { return len(l.upfu.Sessions()) == 1 && l.agent.Ready() == nil }); err != nil {
 		t.Fatal(err)
 	}
 	if _, sess = l.only(); sess.Group != 1 {

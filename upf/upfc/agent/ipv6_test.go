@@ -32,7 +32,7 @@ func TestN4OverIPv6(t *testing.T) {
 		if _, err := conn.Write(b); err != nil {
 			t.Fatal(err)
 		}
-		if err := conn.SetReadDeadline(time.Now().Add(3 * time.Second)); err != nil {
+		if err := conn.SetReadDeadline(time.Now().Add(fakesmf.Patience)); err != nil {
 			t.Fatal(err)
 		}
 		buf := make([]byte, 65536)

@@ -5,7 +5,6 @@ import (
 	"net"
 	"net/netip"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/wmnsk/go-pfcp/ie"
@@ -50,7 +49,7 @@ func chooses() []*ie.IE {
 // ready waits until upf-u is filled.
 func (l *lab) ready() {
 	l.t.Helper()
-	if err := l.upfu.Await(5*time.Second, func() bool { return l.agent.Ready() == nil }); err != nil {
+	if err := l.upfu.Await(fakesmf.Patience, func() bool { return l.agent.Ready() == nil }); err != nil {
 		l.t.Fatal(err)
 	}
 }
@@ -152,7 +151,7 @@ func TestEstablishmentThatIsRepeatedWhileItIsExecuted(t *testing.T) {
 	first.Associate()
 	l.upfu.Hold(true)
 	first.Write(establishment(first, first, 7, chooses()...))
-	if err := l.upfu.Await(5*time.Second, func() bool { return len(l.upfu.Sessions()) == 1 }); err != nil {
+	if err := l.upfu.Await(fakesmf.Patience, func() bool { return len(l.upfu.Sessions()) == 1 }); err != nil {
 		t.Fatalf("upf-u has not got the session: %v", err)
 	}
 	next.Write(establishment(next, first, 7, chooses()...))

@@ -208,7 +208,7 @@ func TestAssociationIsSetUpByTheUPF(t *testing.T) {
 	if setup.RecoveryTimeStamp == nil || setup.UPFunctionFeatures == nil {
 		t.Error("no Recovery Time Stamp or no UP Function Features")
 	}
-	if err := l.upfu.Await(2*time.Second, func() bool { return len(l.agent.Status().Associations) == 1 }); err != nil {
+	if err := l.upfu.Await(fakesmf.Patience, func() bool { return len(l.agent.Status().Associations) == 1 }); err != nil {
 		t.Fatal(err)
 	}
 	s.Established(1, fakesmf.Phone.Session()...)
@@ -238,7 +238,7 @@ func TestPeerThatRefusesIsAskedAgain(t *testing.T) {
 	fakesmf.WantCause(t, s.Establish(1, fakesmf.Phone.Session()...).Cause, ie.CauseNoEstablishedPFCPAssociation)
 	s.Cause.Store(uint32(ie.CauseRequestAccepted))
 	s.Other()
-	if err := l.upfu.Await(2*time.Second, func() bool { return len(l.agent.Status().Associations) == 1 }); err != nil {
+	if err := l.upfu.Await(fakesmf.Patience, func() bool { return len(l.agent.Status().Associations) == 1 }); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -72,7 +72,7 @@ func TestNewUPFUIsFilledAgain(t *testing.T) {
 
 	start := time.Now()
 	l.startUPFU()
-	if err := l.upfu.Await(2*time.Second, func() bool { return l.agent.Ready() == nil }); err != nil {
+	if err := l.upfu.Await(fakesmf.Patience, func() bool { return l.agent.Ready() == nil }); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("filled again after %v", time.Since(start))
@@ -106,7 +106,7 @@ func TestCutConnectionToTheSameUPFU(t *testing.T) {
 	// A session that upf-c does not know, as a transaction leaves that was cut off.
 	l.upfu.Install(index+100, before, l.upfu.Meta())
 	l.upfu.Disconnect()
-	if err := l.upfu.Await(2*time.Second, func() bool { return len(l.upfu.Sessions()) == 1 && l.agent.Ready() == nil }); err != nil {
+	if err := l.upfu.Await(fakesmf.Patience, func() bool { return len(l.upfu.Sessions()) == 1 && l.agent.Ready() == nil }); err != nil {
 		t.Fatalf("unknown session not deleted: %v", err)
 	}
 	d := s.Delete(seid)
@@ -223,7 +223,7 @@ func TestSMFRestart(t *testing.T) {
 	// A newer stamp in a heartbeat ends the association and its sessions, and no other's.
 	a.Recovery = a.Recovery.Add(time.Minute)
 	a.Heartbeat()
-	if err := l.upfu.Await(2*time.Second, func() bool { return len(l.upfu.Sessions()) == 1 }); err != nil {
+	if err := l.upfu.Await(fakesmf.Patience, func() bool { return len(l.upfu.Sessions()) == 1 }); err != nil {
 		t.Fatalf("sessions of the restarted SMF are still there: %v", err)
 	}
 	fakesmf.WantCause(t, a.Establish(2, fakesmf.Phone.Session()...).Cause, ie.CauseNoEstablishedPFCPAssociation)
@@ -250,15 +250,14 @@ func TestSMFRestart(t *testing.T) {
 
 func TestSMFThatDiesIsReleasedAfterItsTime(t *testing.T) {
 	l := newLab(t, func(c *config.Config) {
-		c.Heartbeat = config.Heartbeat{Interval: 20 * time.Millisecond, Retries: 1, ReleaseAfter: 50 * time.Millisecond}
-		c.PFCP.Retransmit.Interval = 20 * time.Millisecond
+		c.Heartbeat = config.Heartbeat{Interval: 20 * time.Millisecond, Retries: 1, ReleaseAfter: 2 * time.Second} // a busy machine keeps an SMF waiting too
 	})
 	s := fakesmf.New(t, l.addr)
 	s.Associate()
 	s.Established(1, fakesmf.Phone.Session()...)
 	<-s.Heartbeats // they come, and are answered
 	s.Mute.Store(true)
-	if err := l.upfu.Await(5*time.Second, func() bool { return len(l.upfu.Sessions()) == 0 }); err != nil {
+	if err := l.upfu.Await(fakesmf.Patience, func() bool { return len(l.upfu.Sessions()) == 0 }); err != nil {
 		t.Fatalf("sessions of a dead SMF are kept: %v", err)
 	}
 }

@@ -410,7 +410,7 @@ func TestNobodyIsToldOfTunnelsThatMayBeRestored(t *testing.T) {
 // Whoever does not come is not waited for longer than RestorationWait.
 func TestRestorationIsNotWaitedForForEver(t *testing.T) {
 	l := newLab(t, func(c *config.Config) { eightAddresses(c); c.PFCP.RestorationWait = 2 * time.Second })
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(fakesmf.Patience)
 	for l.upfu.Restoring() && time.Now().Before(deadline) {
 		time.Sleep(10 * time.Millisecond)
 	}

@@ -3,7 +3,6 @@ package agent_test
 import (
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/wmnsk/go-pfcp/ie"
@@ -164,7 +163,7 @@ func TestSilentUPFUIsGivenUp(t *testing.T) {
 	}
 	fakesmf.WantCause(t, a.Cause, ie.CauseSystemFailure)
 	l.upfu.Silence(false)
-	if err := l.upfu.Await(3*time.Second, func() bool { return l.agent.Ready() == nil }); err != nil {
+	if err := l.upfu.Await(fakesmf.Patience, func() bool { return l.agent.Ready() == nil }); err != nil {
 		t.Fatal(err)
 	}
 	fakesmf.WantCause(t, s.Modify(seid, fakesmf.Phone.GNB(0x100, "172.30.3.100")).Cause, ie.CauseRequestAccepted)
@@ -283,7 +282,7 @@ func TestSessionThatItsSMFForgotMakesWay(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Report()
-	if err := l.upfu.Await(2*time.Second, func() bool { return len(l.upfu.Sessions()) == 0 }); err != nil {
+	if err := l.upfu.Await(fakesmf.Patience, func() bool { return len(l.upfu.Sessions()) == 0 }); err != nil {
 		t.Fatalf("the forgotten session is still there: %v", err)
 	}
 	fakesmf.WantCause(t, s.Delete(again).Cause, ie.CauseSessionContextNotFound)

@@ -236,7 +236,7 @@ func (p *pair) serve(i int, life string, fence *fencing.Unit, takenOver bool) {
 
 func (p *pair) await(what string, cond func() bool) {
 	p.t.Helper()
-	for end := time.Now().Add(20 * time.Second); !cond(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(fakesmf.Patience); !cond(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			p.t.Fatalf("not within 20 s: %s; the unit is %+v", what, p.unit.Status())
 		}
@@ -347,7 +347,7 @@ func TestStandby(t *testing.T) {
 		var fence *fencing.Unit
 		select {
 		case fence = <-p.taken:
-		case <-time.After(20 * time.Second):
+		case <-time.After(fakesmf.Patience):
 			t.Fatal("nobody takes over")
 		}
 		t.Logf("taken over after %s", time.Since(cut))
@@ -385,7 +385,7 @@ func TestStandby(t *testing.T) {
 			if !errors.Is(err, standby.ErrOver) {
 				t.Errorf("the old unit ends with %v, want %v", err, standby.ErrOver)
 			}
-		case <-time.After(20 * time.Second):
+		case <-time.After(fakesmf.Patience):
 			t.Error("the old unit does not notice")
 		}
 		old()

@@ -50,7 +50,7 @@ func TestTrafficIsCountedForTheCPFunction(t *testing.T) {
 
 	// Its sessions go on; the counters of a new process begin anew.
 	created := time.Now().Unix()
-	if err := l.upfu.Await(2*time.Second, func() bool { return time.Now().Unix() > created }); err != nil {
+	if err := l.upfu.Await(fakesmf.Patience, func() bool { return time.Now().Unix() > created }); err != nil {
 		t.Fatal(err)
 	}
 	l.restartAgent()

@@ -97,7 +97,7 @@ func TestRecoveryTimeStampThatDoesNotGrow(t *testing.T) {
 	}
 	s.Recovery = s.Recovery.Add(2 * time.Hour)
 	s.Heartbeat()
-	if err := l.upfu.Await(2*time.Second, func() bool { return len(l.upfu.Sessions()) == 0 }); err != nil {
+	if err := l.upfu.Await(fakesmf.Patience, func() bool { return len(l.upfu.Sessions()) == 0 }); err != nil {
 		t.Error("the restart was not seen")
 	}
 }

@@ -160,7 +160,7 @@ func TestMonitoringTimeSplitsTheReport(t *testing.T) {
 	_, sess := l.only()
 	slot := sess.URRs[0].Slot
 	l.upfu.Forward(slot, abi.Ul, 500)
-	if err := l.upfu.Await(5*time.Second, func() bool { return l.upfu.Arm(slot).Total == 501 }); err != nil {
+	if err := l.upfu.Await(fakesmf.Patience, func() bool { return l.upfu.Arm(slot).Total == 501 }); err != nil {
 		t.Fatalf("armed at %+v, want the first packet after the Monitoring Time", l.upfu.Arm(slot))
 	}
 	l.restartAgent() // what was split is not lost
@@ -199,7 +199,7 @@ func TestReportsArriveInOrderWhileTheSMFIsAway(t *testing.T) {
 	s.Mute.Store(true)
 	for i := range uint64(5) {
 		l.upfu.Forward(slot, abi.Ul, 100)
-		if err := l.upfu.Await(2*time.Second, func() bool { return l.upfu.Arm(slot).Total == 100*(i+2) }); err != nil {
+		if err := l.upfu.Await(fakesmf.Patience, func() bool { return l.upfu.Arm(slot).Total == 100*(i+2) }); err != nil {
 			t.Fatalf("armed at %d after report %d", l.upfu.Arm(slot).Total, i)
 		}
 	}
@@ -239,20 +239,20 @@ func TestIntegrationReportsAreTriedAgainWhenTheSMFIsBack(t *testing.T) {
 	l.upfu.Forward(sess.URRs[0].Slot, abi.Ul, 100)
 	first := s.Report()
 	down := func() bool { return l.agent.Status().Associations[0].Failed != nil }
-	if err := l.upfu.Await(5*time.Second, down); err != nil {
+	if err := l.upfu.Await(fakesmf.Patience, down); err != nil {
 		t.Fatal("the path does not fail")
 	}
 	// What comes meanwhile waits, without a message in vain.
 	l.upfu.Forward(sess.URRs[0].Slot, abi.Ul, 100)
-	if err := l.upfu.Await(2*time.Second, func() bool { return len(blobOf(t, l).Outbox) == 2 }); err != nil {
+	if err := l.upfu.Await(fakesmf.Patience, func() bool { return len(blobOf(t, l).Outbox) == 2 }); err != nil {
 		t.Fatal("the second report was not cut")
 	}
 	s.Mute.Store(false)
-	if err := l.upfu.Await(5*time.Second, func() bool { return !down() }); err != nil {
+	if err := l.upfu.Await(fakesmf.Patience, func() bool { return !down() }); err != nil {
 		t.Fatal("the path does not recover")
 	}
 	var r *message.SessionReportRequest
-	for deadline := time.After(20 * time.Second); r == nil; {
+	for deadline := time.After(fakesmf.Patience); r == nil; {
 		select {
 		case m := <-s.Reports:
 			if m.Sequence() != first.Sequence() {

@@ -43,7 +43,7 @@ func TestVolumeThresholdAndStartOfTraffic(t *testing.T) {
 	if total, _, _ := fakesmf.Volumes(t, r.UsageReport[0]); total != 0 {
 		t.Errorf("start of traffic covers %d octets, want none", total)
 	}
-	if err := l.upfu.Await(2*time.Second, func() bool { return l.upfu.Arm(slot).Total == 1000 }); err != nil {
+	if err := l.upfu.Await(fakesmf.Patience, func() bool { return l.upfu.Arm(slot).Total == 1000 }); err != nil {
 		t.Fatalf("armed at %+v, want the threshold: %v", l.upfu.Arm(slot), err)
 	}
 	if err := l.upfu.Count(slot, abi.Dl, 1400, 1); err != nil {
@@ -56,7 +56,7 @@ func TestVolumeThresholdAndStartOfTraffic(t *testing.T) {
 	if total, ul, dl := fakesmf.Volumes(t, r.UsageReport[0]); total != 1500 || ul != 100 || dl != 1400 {
 		t.Errorf("reported %d/%d/%d, want 1500/100/1400", total, ul, dl)
 	}
-	if err := l.upfu.Await(2*time.Second, func() bool { return l.upfu.Arm(slot).Total == 2500 }); err != nil {
+	if err := l.upfu.Await(fakesmf.Patience, func() bool { return l.upfu.Arm(slot).Total == 2500 }); err != nil {
 		t.Errorf("armed at %+v, want a threshold beyond what was reported: %v", l.upfu.Arm(slot), err)
 	}
 	d := s.Delete(seid)
@@ -84,7 +84,7 @@ func TestPeriodicReportsGoOnAfterARestartOfUPFC(t *testing.T) {
 		t.Errorf("reported %d octets, want 100", total)
 	}
 	stored := l.upfu.Datagrams() // the acknowledgement is stored, too
-	if err := l.upfu.Await(2*time.Second, func() bool { return l.upfu.Datagrams() > stored || len(blobOf(t, l).Outbox) == 0 }); err != nil {
+	if err := l.upfu.Await(fakesmf.Patience, func() bool { return l.upfu.Datagrams() > stored || len(blobOf(t, l).Outbox) == 0 }); err != nil {
 		t.Fatal(err)
 	}
 	l.restartAgent()

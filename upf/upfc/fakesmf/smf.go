@@ -16,6 +16,9 @@ import (
 	"github.com/wmnsk/go-pfcp/message"
 )
 
+// Patience is how long anything is waited for, far above what it takes: a machine may have other work.
+const Patience = time.Minute
+
 // SMF is a CP function on a loopback address of its own.
 type SMF struct {
 	// To is where upf-c serves PFCP; Addr is ours, on PFCP's own port.
@@ -145,7 +148,7 @@ func (s *SMF) Other() message.Message {
 	select {
 	case m := <-s.Others:
 		return m
-	case <-time.After(5 * time.Second):
+	case <-time.After(Patience):
 		s.t.Fatal("no request from upf-c")
 		return nil
 	}
@@ -172,7 +175,7 @@ func (s *SMF) Answer() message.Message {
 	select {
 	case m := <-s.answers:
 		return m
-	case <-time.After(5 * time.Second):
+	case <-time.After(Patience):
 		s.t.Fatal("no answer")
 		return nil
 	}
@@ -181,7 +184,7 @@ func (s *SMF) Answer() message.Message {
 // Ask sends a request and waits for its answer. Without one it repeats the request (TS 29.244 6.4).
 func (s *SMF) Ask(m message.Message) message.Message {
 	s.t.Helper()
-	for range 6 {
+	for end := time.Now().Add(Patience); time.Now().Before(end); {
 		s.Write(m)
 		for again := time.After(time.Second); again != nil; {
 			select {
@@ -281,7 +284,7 @@ func (s *SMF) Report() *message.SessionReportRequest {
 	select {
 	case r := <-s.Reports:
 		return r
-	case <-time.After(5 * time.Second):
+	case <-time.After(Patience):
 		s.t.Fatal("no Session Report Request")
 		return nil
 	}

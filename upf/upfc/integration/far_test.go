@@ -39,7 +39,7 @@ func (r *rig) tcpUp(seq, ack uint32, set func(*layers.TCP), data string) {
 func (r *rig) down() (teid uint32, user []byte) {
 	r.t.Helper()
 	b := make([]byte, 2048)
-	if err := r.gnb.SetReadDeadline(time.Now().Add(3 * time.Second)); err != nil {
+	if err := r.gnb.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
 		r.t.Fatal(err)
 	}
 	n, err := r.gnb.Read(b)
@@ -86,7 +86,7 @@ func TestIntegrationRedirectAndDuplicate(t *testing.T) {
 		if err := r.uplink(1, fakesmf.Phone.Addr, 1); err != nil {
 			t.Fatal(err)
 		}
-		r.await(2*time.Second, "a ping is dropped as redirect", func() bool { return r.drops("redirect") == before+1 })
+		r.await(time.Minute, "a ping is dropped as redirect", func() bool { return r.drops("redirect") == before+1 })
 	})
 
 	t.Run("copies arrive, and so does the original", func(t *testing.T) {

@@ -74,11 +74,11 @@ func TestIntegrationHugepagesSurviveAKillOfUPFU(t *testing.T) {
 	t.Cleanup(func() { r.upfu.kill() })
 	onHugepages := func(what string) {
 		t.Helper()
-		r.await(30*time.Second, what+" has its memory", func() bool { _, page := segment(t, r.upfu); return page != 0 })
+		r.await(time.Minute, what+" has its memory", func() bool { _, page := segment(t, r.upfu); return page != 0 })
 		if _, page := segment(t, r.upfu); page != 2048 {
 			t.Errorf("%s has its counters on pages of %d KiB, want hugepages", what, page)
 		}
-		r.await(30*time.Second, "upf-c maps "+what, func() bool {
+		r.await(time.Minute, "upf-c maps "+what, func() bool {
 			its, _ := segment(t, r.upfc)
 			own, _ := segment(t, r.upfu)
 			return its == own
@@ -96,7 +96,7 @@ func TestIntegrationHugepagesSurviveAKillOfUPFU(t *testing.T) {
 	r.upfu.kill()
 	r.startUPFU()
 	// Its packet buffers and rules have their pages; for those of the counters it has to wait.
-	r.await(30*time.Second, "upf-u takes what there is", func() bool { return hugepagesOf(t, "free_hugepages") == 0 })
+	r.await(time.Minute, "upf-u takes what there is", func() bool { return hugepagesOf(t, "free_hugepages") == 0 })
 	time.Sleep(300 * time.Millisecond) // nothing shows that it waits
 	if err := r.upfc.cmd.Process.Signal(unix.SIGCONT); err != nil {
 		t.Fatal(err)

@@ -74,7 +74,7 @@ func TestIntegrationReports(t *testing.T) {
 				t.Errorf("report type % x, want a Downlink Data Report", got.ReportType.Payload)
 			}
 			active()
-			if p, ok := r.receive(5 * time.Second); !ok || p.seq != 20 {
+			if p, ok := r.receive(time.Minute); !ok || p.seq != 20 {
 				t.Errorf("received %+v (%t), want the packet that waited", p, ok)
 			}
 		}
@@ -89,13 +89,13 @@ func TestIntegrationReports(t *testing.T) {
 		if got := r.smf.Report(); !got.ReportType.HasDLDR() {
 			t.Fatalf("report type % x", got.ReportType.Payload)
 		}
-		if took := time.Since(start); took < 290*time.Millisecond || took > 2*time.Second {
-			t.Errorf("reported after %v, want 300 ms", took)
+		if took := time.Since(start); took < 290*time.Millisecond {
+			t.Errorf("reported after %v, want 300 ms or more", took)
 		}
 		downlink(4)
 		active()
 		for seq := uint16(2); seq <= 4; seq++ {
-			if p, ok := r.receive(2 * time.Second); !ok || p.seq != seq {
+			if p, ok := r.receive(time.Minute); !ok || p.seq != seq {
 				t.Errorf("received %+v (%t), want packet %d", p, ok, seq)
 			}
 		}
@@ -111,7 +111,7 @@ func TestIntegrationReports(t *testing.T) {
 		before := r.drops("buffer_released")
 		downlink(5)
 		r.smf.Report()
-		r.await(2*time.Second, "what waits is dropped", func() bool { return r.drops("buffer_released") == before+1 })
+		r.await(time.Minute, "what waits is dropped", func() bool { return r.drops("buffer_released") == before+1 })
 		active()
 		r.ping(6)
 	})
@@ -123,7 +123,7 @@ func TestIntegrationReports(t *testing.T) {
 		before := r.drops("buffer_expired")
 		downlink(7)
 		r.smf.Report()
-		r.await(10*time.Second, "buffer_expired counts", func() bool { return r.drops("buffer_expired") == before+1 })
+		r.await(time.Minute, "buffer_expired counts", func() bool { return r.drops("buffer_expired") == before+1 })
 		active()
 		r.ping(8)
 	})
@@ -145,7 +145,7 @@ func TestIntegrationReports(t *testing.T) {
 			t.Errorf("report type % x for SEID %d", got.ReportType.Payload, got.SEID())
 		}
 		active()
-		if p, ok := r.receive(2 * time.Second); !ok || p.seq != 9 {
+		if p, ok := r.receive(time.Minute); !ok || p.seq != 9 {
 			t.Errorf("received %+v (%t), want packet 9", p, ok)
 		}
 		r.ping(10)

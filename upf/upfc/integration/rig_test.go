@@ -218,7 +218,7 @@ func (r *rig) startUPFU() {
 func (r *rig) startUPFC() {
 	r.t.Helper()
 	r.upfc = r.start(r.binC, "-config", r.path("upf-c.yaml"))
-	r.await(20*time.Second, "upf-c serves with upf-u connected", func() bool {
+	r.await(time.Minute, "upf-c serves with upf-u connected", func() bool {
 		st, err := r.stats()
 		return err == nil && st.Connected
 	})

@@ -183,7 +183,7 @@ log: {level: debug, format: text}
 	}
 	r.upfu.kill()
 	r.startUPFU()
-	r.await(10*time.Second, "all sessions are back", func() bool {
+	r.await(time.Minute, "all sessions are back", func() bool {
 		st, err := r.stats()
 		return err == nil && st.Connected && st.Sessions == established
 	})

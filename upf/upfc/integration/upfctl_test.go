@@ -34,7 +34,7 @@ func (w *waiter) Write(b []byte) (int, error) {
 // upfctl runs a command; meanwhile is called until it has ended.
 func (r *rig) upfctl(meanwhile func(), args ...string) string {
 	r.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	out := &waiter{wrote: make(chan struct{}, 1)}
 	ended := make(chan error, 1)
@@ -161,7 +161,7 @@ func TestIntegrationUpfctl(t *testing.T) {
 	})
 
 	t.Run("upf-c dies while somebody traces: upf-u stops", func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		out := &waiter{wrote: make(chan struct{}, 1)}
 		ended := make(chan error, 1)
