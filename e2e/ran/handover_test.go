@@ -73,7 +73,7 @@ func startPair(t *testing.T, knobs fakeamf.Knobs, change func(*ue.Config)) *pair
 		t.Skip(err)
 	}
 	_ = upf.SetReadBuffer(4 << 20)
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	p := &pair{upf: upf, got: &sink{closed: make(chan struct{})}}
 	p.bench = bench{t: t, ctx: ctx, n3: newMemoryN3()}
 	p.amf = fakeamf.New(t, netip.MustParseAddr(pairUPF), map[string]*fakeamf.Subscriber{testSUPI: {K: testK, OPc: testOPc, SQN: 1 << 20}})

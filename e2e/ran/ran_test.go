@@ -129,7 +129,7 @@ func start(t *testing.T, knobs fakeamf.Knobs, change func(*ue.Config)) *bench {
 
 func startWith(t *testing.T, knobs fakeamf.Knobs, change func(*ue.Config), radio func(*gnb.Config)) *bench {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	b := &bench{t: t, ctx: ctx, n3: newMemoryN3()}
 	b.amf = fakeamf.New(t, netip.MustParseAddr("172.30.3.16"), map[string]*fakeamf.Subscriber{testSUPI: {K: testK, OPc: testOPc, SQN: 1 << 20}})
 	b.amf.Set(knobs)
@@ -161,7 +161,7 @@ func (b *bench) must(err error) {
 
 func (b *bench) wait(what string, want func(ue.Status) bool) ue.Status {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.ctx, 10*time.Second)
+	ctx, cancel := context.WithTimeout(b.ctx, time.Minute)
 	defer cancel()
 	if err := b.ue.Wait(ctx, want); err != nil {
 		b.t.Fatalf("waiting for %s: %v\ntrace: %s\nstatus: %+v", what, err, strings.Join(b.amf.Trace(), "; "), b.ue.Status())
@@ -271,7 +271,12 @@ func TestRegistrationRefused(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			b := start(t, tt.knobs, func(c *ue.Config) { c.Autostart = false; c.Timers.T3510 = 200 * time.Millisecond })
+			b := start(t, tt.knobs, func(c *ue.Config) {
+				c.Autostart = false
+				if tt.knobs.Silent { // else a busy machine's answer would come too late
+					c.Timers.T3510 = time.Second
+				}
+			})
 			b.amf.WaitTrace("NG Setup Request", 1)
 			b.wait("the cell", func(ue.Status) bool { return b.gnb.Status().State == "connected" })
 			var err error
@@ -305,7 +310,9 @@ func TestSessionRefused(t *testing.T) {
 			b := start(t, tt.knobs, func(c *ue.Config) {
 				c.Sessions = nil
 				c.Requested = []uenas.SNSSAI{slice1}
-				c.Timers.T3580 = 200 * time.Millisecond
+				if tt.knobs.SilentSession || tt.knobs.OddSlice {
+					c.Timers.T3580 = time.Second
+				}
 			})
 			b.ready()
 			cfg := ue.SessionConfig{PSI: 2, Slice: slice1, DNN: "ims"}

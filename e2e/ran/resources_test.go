@@ -87,7 +87,7 @@ func TestResourcesRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := start(t, fakeamf.Knobs{}, func(c *ue.Config) {
 				c.Sessions, c.Requested = nil, []uenas.SNSSAI{slice1}
-				c.Timers.T3580 = 100 * time.Millisecond
+				c.Timers.T3580 = time.Second // in which a busy machine answers too
 			})
 			b.ready()
 			b.gnb.Behave(tt.behaviour)

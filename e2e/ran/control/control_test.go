@@ -442,7 +442,7 @@ func TestReadiness(t *testing.T) {
 		t.Errorf("without an AMF: healthz %d, readyz %d", get("/healthz"), get("/readyz"))
 	}
 	amf.Start()
-	wait, stop := context.WithTimeout(ctx, 10*time.Second)
+	wait, stop := context.WithTimeout(ctx, time.Minute)
 	defer stop()
 	if err := s.WaitReady(wait, supi); err != nil {
 		t.Fatal(err)

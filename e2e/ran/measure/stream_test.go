@@ -74,7 +74,7 @@ func TestStreamServer(t *testing.T) {
 	}
 	receive := func() []byte {
 		t.Helper()
-		_ = client.SetReadDeadline(time.Now().Add(5 * time.Second))
+		_ = client.SetReadDeadline(time.Now().Add(time.Minute))
 		b := make([]byte, 65536)
 		n, err := client.Read(b)
 		if err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"core5g.dev/core5g/e2e/ran/gnb"
 	"core5g.dev/core5g/e2e/ran/ue"
+	"core5g.dev/core5g/images/nf/loopback"
 	"core5g.dev/core5g/images/nf/sessionstore"
 	"core5g.dev/core5g/images/nf/sessionstore/redisstore"
 )
@@ -30,12 +31,7 @@ type redis struct {
 
 func startRedis(t *testing.T) *redis {
 	t.Helper()
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &redis{t: t, dir: t.TempDir(), port: l.Addr().(*net.TCPAddr).Port}
-	_ = l.Close()
+	r := &redis{t: t, dir: t.TempDir(), port: loopback.Port(t)}
 	r.run()
 	t.Cleanup(r.kill)
 	return r

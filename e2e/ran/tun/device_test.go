@@ -56,7 +56,7 @@ func bound(t *testing.T, local *net.UDPAddr, device string) error {
 func readPacket(t *testing.T, d *Device) []byte {
 	t.Helper()
 	b := make([]byte, 2000)
-	_ = d.file.SetReadDeadline(time.Now().Add(5 * time.Second))
+	_ = d.file.SetReadDeadline(time.Now().Add(time.Minute))
 	for {
 		n, err := d.Read(b)
 		if err != nil {
@@ -156,7 +156,7 @@ func TestDeviceWithIPv6(t *testing.T) {
 	}
 	from := func(d *Device) netip.Addr {
 		b := make([]byte, 2000)
-		_ = d.file.SetReadDeadline(time.Now().Add(5 * time.Second))
+		_ = d.file.SetReadDeadline(time.Now().Add(time.Minute))
 		for {
 			n, err := d.Read(b)
 			if err != nil {

@@ -225,7 +225,7 @@ func (a *AMF) note(format string, args ...any) {
 // WaitTrace returns when the trace holds want n times.
 func (a *AMF) WaitTrace(want string, n int) {
 	a.T.Helper()
-	deadline := time.After(10 * time.Second)
+	deadline := time.After(time.Minute)
 	for {
 		a.mu.Lock()
 		seen := 0
