@@ -39,7 +39,7 @@ func TestTheTraceOfAPart(t *testing.T) {
 			t.Fatalf("%q is for the program", line)
 		}
 		var out bytes.Buffer
-		for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) { // until it listens
+		for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) { // until it listens
 			out.Reset()
 			err = look(t.Context(), args, &out)
 			if err == nil || !strings.Contains(err.Error(), "answers here") || time.Now().After(end) {

@@ -35,7 +35,7 @@ func TestTrace(t *testing.T) {
 		return page, json.Unmarshal(out.Bytes(), &page)
 	}
 	page, err := run("-for 1m 208930000000001")
-	for end := time.Now().Add(10 * time.Second); err != nil && time.Now().Before(end); page, err = run("-for 1m 208930000000001") { // until it listens
+	for end := time.Now().Add(time.Minute); err != nil && time.Now().Before(end); page, err = run("-for 1m 208930000000001") { // until it listens
 		time.Sleep(time.Millisecond)
 	}
 	if err != nil || len(page.Entries) != 0 || !tracer.Wants("imsi-208930000000001") {

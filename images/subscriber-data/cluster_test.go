@@ -40,8 +40,9 @@ func TestEnvtestReadsAsItsAccount(t *testing.T) {
 		t.Fatal(err)
 	}
 	environment := &envtest.Environment{
-		BinaryAssetsDirectory: assets,
-		CRDDirectoryPaths:     []string{filepath.Join("..", "..", "operators", "config", "crd")}, ErrorIfCRDPathMissing: true,
+		ControlPlaneStartTimeout: 2 * time.Minute, // of a busy machine
+		BinaryAssetsDirectory:    assets,
+		CRDDirectoryPaths:        []string{filepath.Join("..", "..", "operators", "config", "crd")}, ErrorIfCRDPathMissing: true,
 	}
 	config, err := environment.Start()
 	if err != nil {
@@ -148,10 +149,10 @@ func TestEnvtestReadsAsItsAccount(t *testing.T) {
 
 func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(10 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for !condition() {
 		if time.Now().After(deadline) {
-			t.Fatalf("not within 10 s: %s", what)
+			t.Fatalf("in vain: %s", what)
 		}
 		time.Sleep(10 * time.Millisecond)
 	}

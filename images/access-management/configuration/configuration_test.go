@@ -169,7 +169,7 @@ func TestFollow(t *testing.T) {
 		select {
 		case v := <-c:
 			return v
-		case <-time.After(10 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatal("nobody hears of " + what)
 			return ""
 		}
@@ -187,7 +187,7 @@ func TestFollow(t *testing.T) {
 		if got.Name != "North" {
 			t.Errorf("%+v", got)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Error("nobody is told")
 	}
 	cancel()

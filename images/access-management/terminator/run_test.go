@@ -22,7 +22,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
-const limit = 20 * time.Second
+const limit = 2 * time.Minute
 
 // A gNB and two workers, with real sockets: a message, its answer, and a worker that dies with a message in its hands.
 func TestMessagesGoFromTheGNBToWorkersAndBack(t *testing.T) {

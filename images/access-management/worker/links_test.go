@@ -27,7 +27,7 @@ import (
 )
 
 // patience bounds what is awaited.
-const patience = 20 * time.Second
+const patience = 2 * time.Minute
 
 // scripted is an N2 terminator that says what a test has it say.
 type scripted struct {

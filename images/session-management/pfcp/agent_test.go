@@ -135,7 +135,7 @@ func hold(t testing.TB, service, pod netip.Addr) *holder {
 // wait takes events until one of a type comes.
 func wait[E Event](h *holder) E {
 	h.t.Helper()
-	end := time.After(20 * time.Second)
+	end := time.After(time.Minute)
 	for {
 		select {
 		case ev := <-h.events:
@@ -158,7 +158,7 @@ func (h *holder) do(r Request) Outcome {
 	select {
 	case o := <-out:
 		return o
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		h.t.Fatal("no outcome")
 		return Outcome{}
 	}

@@ -36,7 +36,7 @@ import (
 )
 
 // patience bounds what is awaited.
-const patience = 20 * time.Second
+const patience = 2 * time.Minute
 
 // rig is pods, a store, upf-c as it ships over a stand-in for upf-u, and an AMF.
 type rig struct {
@@ -250,7 +250,7 @@ func again[T any](t *testing.T, f func(context.Context) (T, error)) T {
 	t.Helper()
 	deadline := time.Now().Add(patience)
 	for {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		out, err := f(ctx)
 		cancel()
 		if err == nil {

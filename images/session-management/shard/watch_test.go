@@ -15,7 +15,6 @@ import (
 	"core5g.dev/core5g/images/nf/discovery"
 	"core5g.dev/core5g/images/nf/sbi"
 	"core5g.dev/core5g/images/nf/sbi/sbitest"
-	"core5g.dev/core5g/images/nf/sbitls"
 	"core5g.dev/core5g/images/nf/ts29571"
 	"core5g.dev/core5g/images/session-management/n1"
 	"core5g.dev/core5g/images/session-management/n2"
@@ -82,7 +81,7 @@ func (r *rig) subscribers() *subscribers {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log, transport := slog.New(slog.NewTextHandler(testWriter{t}, nil)).With("pod", "udm"), sbitls.Unprotected()
+	log, transport := slog.New(slog.NewTextHandler(testWriter{t}, nil)).With("pod", "udm"), sbitest.Transport(t)
 	directory := subscription.NewDirectory(file)
 	s.restart = func() {
 		registry := prometheus.NewRegistry()

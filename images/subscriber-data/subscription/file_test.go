@@ -96,7 +96,7 @@ func TestFileIsServedAsManifests(t *testing.T) {
 	// A change is taken over, a mistake is not. Both are written until the watcher, which may not have
 	// started, has seen them.
 	await := func(text string, condition func() bool) bool {
-		for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); {
+		for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
 			writeFile(t, path, text)
 			time.Sleep(5 * time.Millisecond)
 			if condition() {

@@ -128,7 +128,7 @@ func TestWhoWasAbandonedIsTold(t *testing.T) {
 		if err := u.sendAbandoned(ctx, now.Add(-abandonedAfter)); err != nil {
 			t.Fatal(err)
 		}
-		for end := time.Now().Add(10 * time.Second); len(left()) != 1; time.Sleep(time.Millisecond) {
+		for end := time.Now().Add(time.Minute); len(left()) != 1; time.Sleep(time.Millisecond) {
 			if time.Now().After(end) {
 				t.Fatalf("left: %q", left())
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"core5g.dev/core5g/images/access-management/link"
+	"core5g.dev/core5g/images/nf/loopback"
 	"core5g.dev/core5g/images/nf/sbitls"
 	"core5g.dev/core5g/operators/certificates"
 
@@ -66,16 +68,12 @@ func TestWhatIsWrongOnTheCommandLine(t *testing.T) {
 	}
 }
 
-const limit = 20 * time.Second
+const limit = 2 * time.Minute
 
 // free address of the loopback interface.
 func free(t *testing.T) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().String()
+	t.Helper()
+	return fmt.Sprintf("127.0.0.1:%d", loopback.Port(t))
 }
 
 func eventually(t *testing.T, what string, try func() error) {
