@@ -88,8 +88,7 @@ func (e *environment) testOwnAMF(t *testing.T) {
 	eventually(t, "free5GC's configuration goes", func() error { return e.goneFrom(t, &corev1.ConfigMap{}, ns, "core5g-amf-config") })
 
 	// Terminators are a part of it, and the store is needed.
-	e.makeAvailable(t, ns)
-	e.wantCondition(t, core, api.ConditionAMFReady, metav1.ConditionTrue, api.ReasonReady, "")
+	e.wantServed(t, core, api.ConditionAMFReady, metav1.ConditionTrue, api.ReasonReady, "")
 	e.wantCondition(t, core, api.ConditionSessionStoreReady, metav1.ConditionFalse, api.ReasonUnreachable, "")
 	if core.Status.N2 == nil || !strings.HasPrefix(core.Status.N2.Address, n2.Spec.ClusterIP+":") {
 		t.Errorf("N2 is %+v, its Service %s", core.Status.N2, n2.Spec.ClusterIP)

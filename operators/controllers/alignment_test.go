@@ -137,10 +137,9 @@ func (e *environment) testMisalignedIsFlagged(t *testing.T) {
 	}
 	// upf-u starts anew: what the former said is forgotten.
 	e.topologies.Store(ns+"/upf-0", func(*corev1.Pod) (*topology.Topology, error) { return inCell(0, 0), nil })
-	now.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "upf-u", ContainerID: "containerd://2", Ready: true, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
-	if err := e.client.Status().Update(t.Context(), now); err != nil {
-		t.Fatal(err)
-	}
+	e.editStatus(t, now, func() {
+		now.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "upf-u", ContainerID: "containerd://2", Ready: true, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
+	})
 	e.wantCondition(t, upf, api.ConditionNUMAAligned, metav1.ConditionTrue, "", "upf-0: CPUs 2,3")
 	if id := upf.Status.UnitStatuses[0].Topology.ContainerID; id != "containerd://2" {
 		t.Errorf("reported by %q", id)

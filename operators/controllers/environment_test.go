@@ -113,9 +113,10 @@ func startEnvironment(t *testing.T) *environment {
 	}
 	e := &environment{
 		env: &envtest.Environment{
-			BinaryAssetsDirectory: assets,
-			CRDDirectoryPaths:     []string{filepath.Join("..", "config", "crd")},
-			ErrorIfCRDPathMissing: true,
+			ControlPlaneStartTimeout: 2 * time.Minute, // of a busy machine
+			BinaryAssetsDirectory:    assets,
+			CRDDirectoryPaths:        []string{filepath.Join("..", "config", "crd")},
+			ErrorIfCRDPathMissing:    true,
 		},
 		nrfs:  newFakeNRFs(),
 		smfs:  newFakeSMFs(),
@@ -260,9 +261,31 @@ func (e *environment) create(t *testing.T, objects ...client.Object) {
 	}
 }
 
+// edit changes what was read. It says nothing of the version that this was: the operator may write at the same moment.
+func (e *environment) edit(t *testing.T, o client.Object, change func()) {
+	t.Helper()
+	before := o.DeepCopyObject().(client.Object)
+	change()
+	if err := e.client.Patch(t.Context(), o, client.MergeFrom(before)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (e *environment) editStatus(t *testing.T, o client.Object, change func()) {
+	t.Helper()
+	before := o.DeepCopyObject().(client.Object)
+	change()
+	if err := e.client.Status().Patch(t.Context(), o, client.MergeFrom(before)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// patience is far above what anything takes here: a machine may have other work, and only a failure waits for its end.
+const patience = 2 * time.Minute
+
 func eventually(t *testing.T, what string, check func() error) {
 	t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(patience)
 	for {
 		err := check()
 		if err == nil {
@@ -303,21 +326,36 @@ func conditionsOf(o client.Object) []metav1.Condition {
 func (e *environment) wantCondition(t *testing.T, o client.Object, kind string, status metav1.ConditionStatus, reason, words string) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("%T %s: %s=%s/%s %q", o, o.GetName(), kind, status, reason, words), func() error {
-		if err := e.client.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
-			return err
-		}
-		c := meta.FindStatusCondition(conditionsOf(o), kind)
-		if c == nil {
-			return errors.New("no such condition")
-		}
-		if (status != "" && c.Status != status) || (reason != "" && c.Reason != reason) || !strings.Contains(c.Message, words) {
-			return fmt.Errorf("is %s/%s %q", c.Status, c.Reason, c.Message)
-		}
-		if c.ObservedGeneration != o.GetGeneration() {
-			return fmt.Errorf("speaks of generation %d, the object is at %d", c.ObservedGeneration, o.GetGeneration())
-		}
-		return nil
+		return e.hasCondition(t, o, kind, status, reason, words)
 	})
+}
+
+// wantServed is wantCondition with a Deployment controller that runs on: what the operator makes or changes meanwhile
+// becomes available too.
+func (e *environment) wantServed(t *testing.T, o client.Object, kind string, status metav1.ConditionStatus, reason, words string) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("%T %s: %s=%s/%s %q", o, o.GetName(), kind, status, reason, words), func() error {
+		e.makeAvailable(t, o.GetNamespace())
+		return e.hasCondition(t, o, kind, status, reason, words)
+	})
+}
+
+func (e *environment) hasCondition(t *testing.T, o client.Object, kind string, status metav1.ConditionStatus, reason, words string) error {
+	t.Helper()
+	if err := e.client.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+		return err
+	}
+	c := meta.FindStatusCondition(conditionsOf(o), kind)
+	if c == nil {
+		return errors.New("no such condition")
+	}
+	if (status != "" && c.Status != status) || (reason != "" && c.Reason != reason) || !strings.Contains(c.Message, words) {
+		return fmt.Errorf("is %s/%s %q", c.Status, c.Reason, c.Message)
+	}
+	if c.ObservedGeneration != o.GetGeneration() {
+		return fmt.Errorf("speaks of generation %d, the object is at %d", c.ObservedGeneration, o.GetGeneration())
+	}
+	return nil
 }
 
 // makeAvailable plays the Deployment controller for every Deployment of the namespace, now.
@@ -329,13 +367,12 @@ func (e *environment) makeAvailable(t *testing.T, namespace string) {
 	}
 	for i := range list.Items {
 		d := &list.Items[i]
-		n := *d.Spec.Replicas
-		// Patches say nothing of the version that was read: the operator may write at the same moment.
-		patch := client.MergeFrom(d.DeepCopy())
+		n, before := *d.Spec.Replicas, d.DeepCopy()
 		d.Status = appsv1.DeploymentStatus{
 			ObservedGeneration: d.Generation, Replicas: n, UpdatedReplicas: n, ReadyReplicas: n, AvailableReplicas: n,
 		}
-		if err := e.client.Status().Patch(t.Context(), d, patch); err != nil {
+		// The operator may have taken it away meanwhile.
+		if err := e.client.Status().Patch(t.Context(), d, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
 			t.Fatal(err)
 		}
 	}
@@ -353,22 +390,16 @@ func (e *environment) makeReady(t *testing.T, namespace, name string) {
 		}
 		e.get(t, pod, namespace, name)
 	}
-	patch := client.MergeFrom(pod.DeepCopy())
-	if pod.Annotations == nil {
-		pod.Annotations = map[string]string{}
-	}
-	pod.Annotations[annotationNetworkStatus] = `[{"interface":"eth0"},{"interface":"n3"},{"interface":"n6"}]`
-	if err := e.client.Patch(t.Context(), pod, patch); err != nil {
-		t.Fatal(err)
-	}
-	pod.Status.Phase = corev1.PodRunning
-	pod.Status.Conditions = []corev1.PodCondition{
-		{Type: corev1.PodScheduled, Status: corev1.ConditionTrue},
-		{Type: corev1.PodReady, Status: corev1.ConditionTrue},
-	}
-	if err := e.client.Status().Update(t.Context(), pod); err != nil {
-		t.Fatal(err)
-	}
+	e.edit(t, pod, func() {
+		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, annotationNetworkStatus, `[{"interface":"eth0"},{"interface":"n3"},{"interface":"n6"}]`)
+	})
+	e.editStatus(t, pod, func() {
+		pod.Status.Phase = corev1.PodRunning
+		pod.Status.Conditions = []corev1.PodCondition{
+			{Type: corev1.PodScheduled, Status: corev1.ConditionTrue},
+			{Type: corev1.PodReady, Status: corev1.ConditionTrue},
+		}
+	})
 }
 
 // stopPods plays the kubelet for pods that are being deleted.

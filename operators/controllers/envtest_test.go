@@ -205,8 +205,7 @@ func (e *environment) testCore(t *testing.T) {
 		e.get(t, &corev1.Service{}, ns, name)
 	}
 	e.wantCondition(t, core, api.ConditionReady, metav1.ConditionFalse, api.ReasonProgressing, "")
-	e.makeAvailable(t, ns)
-	e.wantCondition(t, core, api.ConditionReady, metav1.ConditionTrue, api.ReasonReady, "")
+	e.wantServed(t, core, api.ConditionReady, metav1.ConditionTrue, api.ReasonReady, "")
 	if core.Status.N2 == nil || !strings.HasSuffix(core.Status.N2.Address, ":38412") {
 		t.Errorf("N2 is %v", core.Status.N2)
 	}
@@ -289,8 +288,7 @@ func (e *environment) testSliceLife(t *testing.T) {
 	eventually(t, "the AMF", func() error {
 		return e.client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "core5g-amf"}, &appsv1.Deployment{})
 	})
-	e.makeAvailable(t, ns)
-	e.wantCondition(t, first, api.ConditionReady, metav1.ConditionTrue, "", "")
+	e.wantServed(t, first, api.ConditionReady, metav1.ConditionTrue, "", "")
 	if first.Status.UPF.N3Endpoint != "172.30.3.16" {
 		t.Errorf("N3 endpoint %s", first.Status.UPF.N3Endpoint)
 	}
@@ -308,8 +306,7 @@ func (e *environment) testSliceLife(t *testing.T) {
 	eventually(t, "the second SMF", func() error {
 		return e.client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "core5g-smf-second"}, &appsv1.Deployment{})
 	})
-	e.makeAvailable(t, ns)
-	e.wantCondition(t, second, api.ConditionReady, metav1.ConditionTrue, "", "")
+	e.wantServed(t, second, api.ConditionReady, metav1.ConditionTrue, "", "")
 	if second.Status.UPF.N3Endpoint != "172.30.3.17" {
 		t.Errorf("N3 endpoint %s", second.Status.UPF.N3Endpoint)
 	}
@@ -583,12 +580,11 @@ func (e *environment) testUnitRejected(t *testing.T) {
 	eventually(t, "the pod", func() error {
 		return e.client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "upf-0"}, pod)
 	})
-	pod.Status.Phase = corev1.PodFailed
-	pod.Status.Reason = "TopologyAffinityError"
-	pod.Status.Message = "Resources cannot be allocated with Topology locality"
-	if err := e.client.Status().Update(t.Context(), pod); err != nil {
-		t.Fatal(err)
-	}
+	e.editStatus(t, pod, func() {
+		pod.Status.Phase = corev1.PodFailed
+		pod.Status.Reason = "TopologyAffinityError"
+		pod.Status.Message = "Resources cannot be allocated with Topology locality"
+	})
 	e.wantCondition(t, upf, api.ConditionPlaced, metav1.ConditionFalse, "Rejected", "TopologyAffinityError")
 	e.wantCondition(t, upf, api.ConditionReady, metav1.ConditionFalse, "", "TopologyAffinityError")
 	if got := upf.Status.UnitStatuses[0]; got.Rejections != 1 || got.RetryAfter == nil {
@@ -705,15 +701,9 @@ spec:
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "keys"}, StringData: map[string]string{"k": key}}
 	e.create(t, secret)
 	e.wantCondition(t, subscriber, api.ConditionAuthenticationReady, metav1.ConditionFalse, api.ReasonMalformed, `no key "opc"`)
-	secret.StringData = map[string]string{"opc": key[:30] + "zz"}
-	if err := e.client.Update(t.Context(), secret); err != nil {
-		t.Fatal(err)
-	}
+	e.edit(t, secret, func() { secret.StringData = map[string]string{"opc": key[:30] + "zz"} })
 	e.wantCondition(t, subscriber, api.ConditionAuthenticationReady, metav1.ConditionFalse, api.ReasonMalformed, "has 32 characters that are not all hexadecimal digits")
-	secret.StringData = map[string]string{"opc": key}
-	if err := e.client.Update(t.Context(), secret); err != nil {
-		t.Fatal(err)
-	}
+	e.edit(t, secret, func() { secret.StringData = map[string]string{"opc": key} })
 	e.wantCondition(t, subscriber, api.ConditionAuthenticationReady, metav1.ConditionTrue, "", "")
 	e.wantCondition(t, subscriber, api.ConditionSlicesReady, metav1.ConditionFalse, api.ReasonNotFound, "Slice internet does not exist")
 	slice := testSlice(t, ns, "internet", "010203", "10.45.0.0/16")
@@ -723,13 +713,9 @@ spec:
 	e.wantCondition(t, subscriber, api.ConditionReady, metav1.ConditionTrue, "", "")
 	smf := &appsv1.Deployment{}
 	e.get(t, smf, ns, "core5g-smf-internet")
-	smf.Status.ReadyReplicas, smf.Status.AvailableReplicas = 0, 0
-	if err := e.client.Status().Update(t.Context(), smf); err != nil {
-		t.Fatal(err)
-	}
+	e.editStatus(t, smf, func() { smf.Status.ReadyReplicas, smf.Status.AvailableReplicas = 0, 0 })
 	e.wantCondition(t, subscriber, api.ConditionReady, metav1.ConditionFalse, api.ReasonSliceNotReady, "")
-	e.makeAvailable(t, ns)
-	e.wantCondition(t, subscriber, api.ConditionReady, metav1.ConditionTrue, "", "")
+	e.wantServed(t, subscriber, api.ConditionReady, metav1.ConditionTrue, "", "")
 
 	eventually(t, "a data network that the Slice does not have", func() error {
 		e.get(t, subscriber, ns, "a")
@@ -813,8 +799,7 @@ func (e *environment) serve(t *testing.T, ns string, slice *api.Slice) {
 			return e.client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: name}, &appsv1.Deployment{})
 		})
 	}
-	e.makeAvailable(t, ns)
-	e.wantCondition(t, slice, api.ConditionReady, metav1.ConditionTrue, "", "")
+	e.wantServed(t, slice, api.ConditionReady, metav1.ConditionTrue, "", "")
 }
 
 func (e *environment) testAddressOverlap(t *testing.T) {
@@ -888,8 +873,7 @@ func (e *environment) testRegistrationLost(t *testing.T) {
 	}
 	e.create(t, pod)
 	e.makeReady(t, ns, "amf-pod")
-	e.makeAvailable(t, ns)
-	e.wantCondition(t, core, api.ConditionRegistered, metav1.ConditionFalse, api.ReasonRegistrationMis, "AMF core5g-amf")
+	e.wantServed(t, core, api.ConditionRegistered, metav1.ConditionFalse, api.ReasonRegistrationMis, "AMF core5g-amf")
 	fake := e.nrfs.at("http://core5g-nrf."+ns+".svc:8000", nil).(*fakeNRF)
 	fake.put("amf-1", "AMF", "core5g-amf")
 	e.wantCondition(t, core, api.ConditionRegistered, metav1.ConditionTrue, "", "")

@@ -62,9 +62,8 @@ func (e *environment) testLayouts(t *testing.T) {
 	}
 	e.get(t, &networkingv1.NetworkPolicy{}, ns, "core5g-control-plane")
 	e.get(t, &policyv1.PodDisruptionBudget{}, ns, "core5g-control-plane")
-	e.makeAvailable(t, ns)
 	for _, kind := range []string{api.ConditionAMFReady, api.ConditionSMFReady, api.ConditionSubscriberDataReady} {
-		e.wantCondition(t, core, kind, metav1.ConditionTrue, api.ReasonReady, "core5g-control-plane is ready")
+		e.wantServed(t, core, kind, metav1.ConditionTrue, api.ReasonReady, "core5g-control-plane is ready")
 	}
 	for _, kind := range []string{api.ConditionNRFReady, api.ConditionPCFReady, api.ConditionCHFReady, api.ConditionDatabaseReady, api.ConditionRegistered} {
 		if c := meta.FindStatusCondition(core.Status.Conditions, kind); c != nil {

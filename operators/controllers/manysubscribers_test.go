@@ -134,10 +134,7 @@ func (e *environment) testManySubscribers(t *testing.T) {
 	// A key that is changed is looked at, and only that.
 	secret := &corev1.Secret{}
 	e.get(t, secret, ns, "ue-00000")
-	secret.Data["op"] = []byte(testKey)
-	if err := e.client.Update(t.Context(), secret); err != nil {
-		t.Fatal(err)
-	}
+	e.edit(t, secret, func() { secret.Data["op"] = []byte(testKey) })
 	e.wantCondition(t, subscriber, api.ConditionAuthenticationReady, metav1.ConditionFalse, api.ReasonMalformed, "has both keys")
 	e.wantSubscribers(t, ns, n)
 	if calls = e.about.take(ns); calls["GET secrets"] != 1 || calls["PATCH subscribers"] > 2 {

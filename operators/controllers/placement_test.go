@@ -31,14 +31,10 @@ func (e *environment) dataplaneNode(t *testing.T, name, pool string, cpus ...int
 	t.Helper()
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"pool": pool}}}
 	e.create(t, node)
-	node.Spec.Taints = nil // the API server's own: not ready
-	if err := e.client.Update(t.Context(), node); err != nil {
-		t.Fatal(err)
-	}
-	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(time.Now().Add(-time.Hour))}}
-	if err := e.client.Status().Update(t.Context(), node); err != nil {
-		t.Fatal(err)
-	}
+	e.edit(t, node, func() { node.Spec.Taints = nil }) // the API server's own: not ready
+	e.editStatus(t, node, func() {
+		node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(time.Now().Add(-time.Hour))}}
+	})
 	report := &api.DataplaneNode{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	e.create(t, report)
 	t.Cleanup(func() {
@@ -114,10 +110,7 @@ func (e *environment) startUnit(t *testing.T, ns, name string) *corev1.Pod {
 // refuse plays a kubelet that does not take a pod.
 func (e *environment) refuse(t *testing.T, pod *corev1.Pod, reason string) {
 	t.Helper()
-	pod.Status.Phase, pod.Status.Reason, pod.Status.Message = corev1.PodFailed, reason, "no"
-	if err := e.client.Status().Update(t.Context(), pod); err != nil {
-		t.Fatal(err)
-	}
+	e.editStatus(t, pod, func() { pod.Status.Phase, pod.Status.Reason, pod.Status.Message = corev1.PodFailed, reason, "no" })
 }
 
 func (e *environment) change(t *testing.T, upf *api.UPFInstance, what string, change func(*api.UPFInstance)) {
@@ -478,10 +471,9 @@ func (e *environment) testScale(t *testing.T) {
 		if s := process.Status.ContainerStatuses; len(s) > 0 {
 			count = s[0].RestartCount + 1
 		}
-		process.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "smf", RestartCount: count}}
-		if err := e.client.Status().Update(t.Context(), process); err != nil {
-			t.Fatal(err)
-		}
+		e.editStatus(t, process, func() {
+			process.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "smf", RestartCount: count}}
+		})
 	}
 	// The SMF restarts with the file that it was started with.
 	smf.mu.Lock()
@@ -534,10 +526,7 @@ func (e *environment) testCordon(t *testing.T) {
 	pod := e.startUnit(t, ns, "upf-0")
 	node := &corev1.Node{}
 	e.get(t, node, "", ns+"-w1")
-	node.Spec.Unschedulable = true
-	if err := e.client.Update(t.Context(), node); err != nil {
-		t.Fatal(err)
-	}
+	e.edit(t, node, func() { node.Spec.Unschedulable = true })
 	e.wantCondition(t, upf, api.ConditionPlaced, metav1.ConditionTrue, "NodeCordoned", "upf-0 stays on cordoned node "+ns+"-w1: there is no other place")
 	now := &corev1.Pod{}
 	e.get(t, now, ns, "upf-0")
@@ -559,12 +548,11 @@ func (e *environment) testCordonAny(t *testing.T) {
 		t.Helper()
 		node := &corev1.Node{}
 		e.get(t, node, "", name)
-		node.Status.Allocatable = corev1.ResourceList{
-			corev1.ResourceCPU: resource.MustParse("8"), "hugepages-2Mi": resource.MustParse(hugepages), "core5g.dev/n3": resource.MustParse("4"),
-		}
-		if err := e.client.Status().Update(t.Context(), node); err != nil {
-			t.Fatal(err)
-		}
+		e.editStatus(t, node, func() {
+			node.Status.Allocatable = corev1.ResourceList{
+				corev1.ResourceCPU: resource.MustParse("8"), "hugepages-2Mi": resource.MustParse(hugepages), "core5g.dev/n3": resource.MustParse("4"),
+			}
+		})
 	}
 	e.dataplaneNode(t, ns+"-w1", ns, 8)
 	offer(ns+"-w1", "2Gi")
@@ -588,10 +576,7 @@ func (e *environment) testCordonAny(t *testing.T) {
 	offer(ns+"-w2", "0")
 	node := &corev1.Node{}
 	e.get(t, node, "", ns+"-w1")
-	node.Spec.Unschedulable = true
-	if err := e.client.Update(t.Context(), node); err != nil {
-		t.Fatal(err)
-	}
+	e.edit(t, node, func() { node.Spec.Unschedulable = true })
 	e.wantCondition(t, upf, api.ConditionPlaced, metav1.ConditionTrue, "NodeCordoned",
 		"upf-0 stays on cordoned node "+ns+"-w1: there is no other place: node "+ns+"-w2: "+"512Mi of 2Mi hugepages needed, 0 free")
 	now := &corev1.Pod{}

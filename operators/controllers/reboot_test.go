@@ -21,10 +21,9 @@ func (e *environment) nodeReady(t *testing.T, name string, status corev1.Conditi
 	t.Helper()
 	node := &corev1.Node{}
 	e.get(t, node, "", name)
-	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status, LastTransitionTime: metav1.NewTime(at)}}
-	if err := e.client.Status().Update(t.Context(), node); err != nil {
-		t.Fatal(err)
-	}
+	e.editStatus(t, node, func() {
+		node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status, LastTransitionTime: metav1.NewTime(at)}}
+	})
 }
 
 // gone waits until the operator has taken away what a kubelet refused, and no pod is left or made.

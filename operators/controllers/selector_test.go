@@ -100,8 +100,7 @@ func (e *environment) testSelectorMistake(t *testing.T) {
 	}
 	// A UPF that does not answer keeps the endpoint, and the Slice from nothing.
 	e.silent.Store(n4, true)
-	e.makeAvailable(t, ns)
-	e.wantCondition(t, slice, api.ConditionUPFReady, metav1.ConditionTrue, "", "UPFInstance upf did not release the sessions of the SMF: no answer: its N3 endpoint 172.30.3.16 is kept until it does")
+	e.wantServed(t, slice, api.ConditionUPFReady, metav1.ConditionTrue, "", "UPFInstance upf did not release the sessions of the SMF: no answer: its N3 endpoint 172.30.3.16 is kept until it does")
 	e.wantCondition(t, slice, api.ConditionReady, metav1.ConditionTrue, "", "")
 	if got := endpoints(upf); !slices.Contains(got, "internet 172.30.3.16") {
 		t.Errorf("the endpoint was given up with sessions on it: %v", got)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,6 +21,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"core5g.dev/core5g/images/nf/loopback"
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/specs"
 )
@@ -66,10 +66,9 @@ func (e *environment) testSessionStore(t *testing.T) {
 	if len(keys.Data["1"]) != 32 || len(keys.OwnerReferences) != 0 || len(claim.OwnerReferences) != 0 || len(access.Data["password"]) < 32 {
 		t.Errorf("the keys are %v, the claim belongs to %v", keys.OwnerReferences, claim.OwnerReferences)
 	}
-	e.makeAvailable(t, ns)
 	// Nothing serves there: the operator has asked, and says so.
-	e.wantCondition(t, core, api.ConditionSessionStoreReady, metav1.ConditionFalse, api.ReasonUnreachable, "Secret core5g-session-store does not serve")
-	e.wantCondition(t, core, api.ConditionReady, metav1.ConditionFalse, api.ReasonUnreachable, "")
+	e.wantServed(t, core, api.ConditionSessionStoreReady, metav1.ConditionFalse, api.ReasonUnreachable, "Secret core5g-session-store does not serve")
+	e.wantServed(t, core, api.ConditionReady, metav1.ConditionFalse, api.ReasonUnreachable, "")
 
 	// The password and the key stay, whatever else changes; the claim grows, and does not shrink.
 	e.changeCore(t, core, func() { core.Spec.SessionStore.Storage.Size = ptr.To(resource.MustParse("512Mi")) })
@@ -125,8 +124,7 @@ func (e *environment) testSessionStore(t *testing.T) {
 	})
 	e.get(t, &corev1.Secret{}, ns, "core5g-session-store-keys")
 	e.get(t, &corev1.PersistentVolumeClaim{}, ns, "core5g-session-store")
-	e.makeAvailable(t, ns)
-	e.wantCondition(t, core, api.ConditionReady, metav1.ConditionTrue, "", "")
+	e.wantServed(t, core, api.ConditionReady, metav1.ConditionTrue, "", "")
 }
 
 // siteStore is a redis-server of a site's own.
@@ -135,12 +133,7 @@ func siteStore(t *testing.T) (address string, cli func(args ...string)) {
 	if err != nil {
 		t.Skip("no redis-server: hack/install-tools.sh session-store installs it")
 	}
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
-	_ = l.Close()
+	port := strconv.Itoa(loopback.Port(t))
 	dir := t.TempDir()
 	config := filepath.Join(dir, "redis.conf")
 	if err := os.WriteFile(config, []byte("user default on >secret ~* +@all\n"), 0o600); err != nil {
@@ -154,7 +147,7 @@ func siteStore(t *testing.T) (address string, cli func(args ...string)) {
 	cli = func(args ...string) {
 		t.Helper()
 		eventually(t, "redis-cli "+args[0], func() error {
-			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 			defer cancel()
 			out, err := exec.CommandContext(ctx, "redis-cli", append([]string{"-e", "-p", port, "--no-auth-warning", "--pass", "secret"}, args...)...).CombinedOutput()
 			if err != nil {
@@ -189,8 +182,7 @@ func (e *environment) testExternalSessionStore(t *testing.T) {
 	e.wantCondition(t, core, api.ConditionSessionStoreReady, metav1.ConditionFalse, api.ReasonCredentialsRefused, "write those that its ACL has")
 	write("password", "secret")
 	e.wantCondition(t, core, api.ConditionSessionStoreReady, metav1.ConditionTrue, api.ReasonReady, "")
-	e.makeAvailable(t, ns)
-	e.wantCondition(t, core, api.ConditionReady, metav1.ConditionTrue, "", "")
+	e.wantServed(t, core, api.ConditionReady, metav1.ConditionTrue, "", "")
 	write("replicas", "1")
 	e.wantCondition(t, core, api.ConditionSessionStoreReady, metav1.ConditionFalse, api.ReasonTooFewReplicas, "0 of 1")
 	e.wantCondition(t, core, api.ConditionReady, metav1.ConditionFalse, api.ReasonTooFewReplicas, "")

@@ -107,7 +107,7 @@ func TestResourcesOfAKubelet(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer kubelet.Close()
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			got, err := kubelet.Resources(ctx)
 			if c.wantError != "" {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,7 +35,8 @@ func TestEnvtestOperatorLetsItsNamespaceEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	env := &envtest.Environment{
-		BinaryAssetsDirectory: assets, CRDDirectoryPaths: []string{filepath.Join(root, "operators", "config", "crd")}, ErrorIfCRDPathMissing: true,
+		ControlPlaneStartTimeout: 2 * time.Minute, // of a busy machine
+		BinaryAssetsDirectory:    assets, CRDDirectoryPaths: []string{filepath.Join(root, "operators", "config", "crd")}, ErrorIfCRDPathMissing: true,
 	}
 	config, err := env.Start()
 	if err != nil {
