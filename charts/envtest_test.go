@@ -43,7 +43,7 @@ func apiServer(t *testing.T, crds ...string) (*envtest.Environment, client.Clien
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
 		t.Skip("no API server: set KUBEBUILDER_ASSETS to out/bin/envtest, as `make integration` does")
 	}
-	env := &envtest.Environment{CRDDirectoryPaths: crds, ErrorIfCRDPathMissing: true}
+	env := &envtest.Environment{CRDDirectoryPaths: crds, ErrorIfCRDPathMissing: true, ControlPlaneStartTimeout: 2 * time.Minute}
 	// That of every provider of hack/cluster.sh: the manifests of cluster DNS name an address of it.
 	env.ControlPlane.GetAPIServer().Configure().Set("service-cluster-ip-range", "10.96.0.0/16")
 	config, err := env.Start()

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -34,6 +33,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/yaml"
 
+	"core5g.dev/core5g/images/nf/loopback"
 	"core5g.dev/core5g/operators/admission"
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/controllers"
@@ -254,10 +254,11 @@ func TestEnvtestWebhook(t *testing.T) {
 	if err := admin.Get(ctx, client.ObjectKey{Name: webhookConfiguration}, configured); err != nil {
 		t.Fatal(err)
 	}
+	before := configured.DeepCopy()
 	for i := range configured.Webhooks {
 		configured.Webhooks[i].ClientConfig.CABundle = nil
 	}
-	if err := admin.Update(ctx, configured); err != nil {
+	if err := admin.Patch(ctx, configured, client.MergeFrom(before)); err != nil { // the operator may write at the same moment
 		t.Fatal(err)
 	}
 	if again := awaitBundle(t, admin); string(again) != string(bundle) {
@@ -317,12 +318,7 @@ func leadHere(t *testing.T, object *unstructured.Unstructured, port int32) *unst
 
 func freePort(t *testing.T) int32 {
 	t.Helper()
-	l, err := net.Listen("tcp", "localhost:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return int32(l.Addr().(*net.TCPAddr).Port)
+	return int32(loopback.Port(t))
 }
 
 // runOperator starts the webhook as the operator's program does, with its account.
@@ -381,7 +377,7 @@ func put(ctx context.Context, c client.Client, manifest string, options ...clien
 func until(t *testing.T, what string, done func(context.Context) error) {
 	t.Helper()
 	var last error
-	if wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
+	if wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, 2*time.Minute, true, func(ctx context.Context) (bool, error) {
 		last = done(ctx)
 		return last == nil, nil
 	}) != nil {
