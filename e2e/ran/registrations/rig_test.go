@@ -257,13 +257,19 @@ func (s *story) until(what string, holds func() bool) {
 func (s *story) startData() {
 	s.t.Helper()
 	s.writeSubscribers()
+	s.serveData(func(objects subscription.Objects) subscription.Objects { return objects })
+}
+
+// serveData of the file, with what there is beside it.
+func (s *story) serveData(beside func(subscription.Objects) subscription.Objects) {
+	s.t.Helper()
 	objects, err := subscription.OpenFile(s.file)
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	s.wg.Go(func() { _ = objects.Watch(s.ctx, s.log("subscriber-data")) })
 	s.data = httptest.NewServer(subscriberdata.NewHandler(subscriberdata.Parts{
-		Directory: subscription.NewDirectory(objects), Now: time.Now, Sequences: aka.NewSequences(time.Now, 0, nil), Callbacks: s.client, Withdraw: true,
+		Directory: subscription.NewDirectory(beside(objects)), Now: time.Now, Sequences: aka.NewSequences(time.Now, 0, nil), Callbacks: s.client, Withdraw: true,
 		Log: s.log("subscriber-data"), Registry: prometheus.NewRegistry(),
 	}))
 	s.t.Cleanup(s.data.Close)
@@ -299,13 +305,18 @@ metadata: {name: keys}
 stringData: {k: ` + key + `, opc: ` + opc + `}
 `)
 	for n := range 9 {
-		fmt.Fprintf(&text, "---\napiVersion: core5g.dev/v1alpha1\nkind: Subscriber\nmetadata: {name: ue%d}\n"+
-			"spec: {supi: %s, authentication: {secretRef: {name: keys}}, slices: [{name: internet, default: true}, {name: bare}]}\n", n+1, supi(n+1))
+		text.WriteString(object(n + 1))
 	}
 	s.file = filepath.Join(s.t.TempDir(), "subscribers.yaml")
 	if err := os.WriteFile(s.file, []byte(text.String()), 0o600); err != nil {
 		s.t.Fatal(err)
 	}
+}
+
+// object is the Subscriber of the n-th UE.
+func object(n int) string {
+	return fmt.Sprintf("---\napiVersion: core5g.dev/v1alpha1\nkind: Subscriber\nmetadata: {name: ue%d}\n"+
+		"spec: {supi: %s, authentication: {secretRef: {name: keys}}, slices: [{name: internet, default: true}, {name: bare}]}\n", n, supi(n))
 }
 
 // ---- SMF and UPF -------------------------------------------------------------------------------
