@@ -111,7 +111,8 @@ func (t *turn) emergencySession(m *n1.ULNASTransport) {
 	t.createSession(m, record.Session{ID: m.SessionID, Slice: e.Slice, DNN: e.DNN, Emergency: true}, m.Request == n1.RequestExistingEmergency)
 }
 
-// stays says whether a session goes on where its slice is not the UE's (any more).
+// stays says whether a session goes on: one for emergency services does in any case, and others where their slice is the UE's (still), which is not
+// registered for emergency services alone.
 func (t *turn) stays(s record.Session) bool {
-	return s.Emergency || slices.ContainsFunc(t.s.Allowed, s.Slice.Is)
+	return s.Emergency || !t.s.Emergency && slices.ContainsFunc(t.s.Allowed, s.Slice.Is)
 }

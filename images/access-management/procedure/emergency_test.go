@@ -97,6 +97,15 @@ func TestEmergency(t *testing.T) {
 		{name: "what others had of the UE ends", from: sos(false, idleUE), acts: []act{
 			emergencyAgain("UE: emergency registration, 5G-GUTI", n1.EmergencyRegistration), smf("SMF: released", 1, SessionAnswer{Outcome: Done}), contextSet,
 		}},
+		{name: "a session that is being made meanwhile ends", from: sos(false, registeredUE), acts: []act{
+			says("UE: a session", protected(establishes(1))),
+			says("UE: emergency registration", func(tr *teller) []byte {
+				m := registers(n1.EmergencyRegistration, tr.guti())
+				m.Requested, m.KeySet = nil, 0
+				return tr.says(m, n1.IntegrityProtected)
+			}),
+			accepted, smf("SMF: created", 1, created(1)), smf("SMF: released", 1, SessionAnswer{Outcome: Done}),
+		}},
 		{name: "then it registers as others do", from: sos(false), acts: []act{
 			inEmergency("UE: emergency registration, SUCI", suci()), vector, responds, confirms, nobodyElse, completes, contextSet, accepted,
 			emergencyAgain("UE: initial registration, 5G-GUTI", n1.InitialRegistration), recorded, subscribes, policed,

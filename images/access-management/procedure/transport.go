@@ -103,6 +103,11 @@ func (t *turn) sessionMade(asked AskSession, e SessionAnswer) {
 	case e.Outcome == Done:
 		s := asked.Session
 		s.Context, s.SMF, s.Set = e.Context, e.SMF, e.Set
+		if !t.stays(s) { // the UE may not have it any more
+			t.endSession(s)
+			t.returned(n1.PayloadN1SM, id, asked.N1, n1.CausePayloadNotForwarded, 0)
+			return
+		}
 		t.s.Add(s)
 		t.deliver(id, e.N1, e.N2, e.N2Type)
 	case t.s.N2 == nil:
