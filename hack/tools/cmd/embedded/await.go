@@ -70,8 +70,12 @@ func (s *settings) await(ctx context.Context, what string, condition func() erro
 	return nil
 }
 
-// failingDaemon names a daemon that has ended again and again.
+// failingDaemon names a daemon that has ended again and again, or process 1 of the sandbox, which starts them.
 func (s *settings) failingDaemon() error {
+	if _, err := os.Stat(s.path("pid")); err == nil && !s.running() {
+		log := s.path("log", "init.log")
+		return fmt.Errorf("the sandbox has ended; the end of %s:\n%s", log, tail(log, 15))
+	}
 	notes, err := filepath.Glob(s.path("log", "*.exits"))
 	if err != nil {
 		return err

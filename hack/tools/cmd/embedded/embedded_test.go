@@ -192,6 +192,18 @@ func TestSandboxPID(t *testing.T) {
 	}
 }
 
+func TestASandboxThatHasEnded(t *testing.T) {
+	s := testSettings(t)
+	if err := errors.Join(s.write(fmt.Appendf(nil, "%d 1\n", os.Getpid()), 0o644, "pid"), s.write([]byte("mounts: no\n"), 0o644, "log", "init.log")); err != nil {
+		t.Fatal(err)
+	}
+	asked := false
+	err := s.await(t.Context(), "API server", func() error { asked = true; return nil })
+	if asked || err == nil || !strings.Contains(err.Error(), "API server: the sandbox has ended") || !strings.Contains(err.Error(), "mounts: no") {
+		t.Errorf("asked %v, %v", asked, err)
+	}
+}
+
 func TestFailingDaemon(t *testing.T) {
 	s := testSettings(t)
 	note := func(exits, log string) {
