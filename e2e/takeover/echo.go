@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"core5g.dev/core5g/e2e/ran/gtpu"
+	"core5g.dev/core5g/e2e/ran/measure"
 	"core5g.dev/core5g/e2e/storm"
 )
 
@@ -89,23 +90,12 @@ func (e *Echo) request(mark uint64) []byte {
 	binary.BigEndian.PutUint16(ip[2:], uint16(len(ip)))
 	copy(ip[12:], e.ue.AsSlice())
 	copy(ip[16:], e.to.AsSlice())
-	binary.BigEndian.PutUint16(ip[10:], checksum(ip[:ipv4Len]))
+	binary.BigEndian.PutUint16(ip[10:], measure.Checksum(ip[:ipv4Len]))
 	icmp := ip[ipv4Len:]
 	icmp[0] = icmpRequest
 	binary.BigEndian.PutUint64(icmp[icmpLen:], mark)
-	binary.BigEndian.PutUint16(icmp[2:], checksum(icmp))
+	binary.BigEndian.PutUint16(icmp[2:], measure.Checksum(icmp))
 	return b
-}
-
-func checksum(b []byte) uint16 {
-	var sum uint32
-	for ; len(b) > 1; b = b[2:] {
-		sum += uint32(binary.BigEndian.Uint16(b))
-	}
-	for sum > 0xffff {
-		sum = sum>>16 + sum&0xffff
-	}
-	return ^uint16(sum)
 }
 
 // answerMark is the mark of an echo reply to the UE.

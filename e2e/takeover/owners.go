@@ -32,15 +32,14 @@ func (o *Owners) Reset() {
 }
 
 const (
-	etherLen       = 14
-	etherARP       = 0x0806
-	etherIPv4      = 0x0800
-	arpLen         = 28
-	arpSenderMAC   = 8
-	arpSenderIP    = 14
-	arpTargetIP    = 24
-	ipv4SourceAt   = 12
-	minimalIPv4Len = 20
+	etherLen     = 14
+	etherARP     = 0x0806
+	etherIPv4    = 0x0800
+	arpLen       = 28
+	arpSenderMAC = 8
+	arpSenderIP  = 14
+	arpTargetIP  = 24
+	ipv4SourceAt = 12
 )
 
 // Frame takes a frame that came by the link at the time now.
@@ -71,7 +70,7 @@ func (o *Owners) owner(b []byte) (mac [6]byte, is bool) {
 			return [6]byte(body[arpSenderMAC:]), true
 		}
 	case etherIPv4:
-		is = len(body) >= minimalIPv4Len && bytes.Equal(body[ipv4SourceAt:ipv4SourceAt+4], own[:])
+		is = len(body) >= ipv4Len && bytes.Equal(body[ipv4SourceAt:ipv4SourceAt+4], own[:])
 	}
 	return [6]byte(b[6:]), is
 }

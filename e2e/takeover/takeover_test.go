@@ -145,12 +145,6 @@ func TestWhatIsNoAnswer(t *testing.T) {
 	}
 }
 
-func TestChecksum(t *testing.T) { // RFC 1071, 3
-	if got := checksum([]byte{0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7}); got != ^uint16(0xddf2) {
-		t.Errorf("%#x", got)
-	}
-}
-
 var (
 	address = netip.MustParseAddr("172.30.3.16")
 	other   = netip.MustParseAddr("172.30.3.17")
@@ -164,7 +158,7 @@ func says(mac net.HardwareAddr, about netip.Addr) []byte {
 }
 
 func packet(mac net.HardwareAddr, from netip.Addr) []byte {
-	b := make([]byte, etherLen+minimalIPv4Len)
+	b := make([]byte, etherLen+ipv4Len)
 	copy(b[6:], mac)
 	binary.BigEndian.PutUint16(b[12:], etherIPv4)
 	copy(b[etherLen+ipv4SourceAt:], from.AsSlice())

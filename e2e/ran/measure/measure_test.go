@@ -174,3 +174,9 @@ func TestThroughputRefused(t *testing.T) {
 		t.Errorf("a stranger got %q, %v", b, err)
 	}
 }
+
+func TestChecksum(t *testing.T) { // RFC 1071, 3
+	if got := Checksum([]byte{0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7}); got != ^uint16(0xddf2) {
+		t.Errorf("%#x", got)
+	}
+}
