@@ -173,7 +173,15 @@ func wait(ctx context.Context, d time.Duration) error {
 
 // cutUnits cuts the two pods apart: the one that serves goes on alone.
 func cutUnits(s *scene, ctx context.Context, before unitState) error {
-	return s.cut(ctx, before.holder, []string{before.standby.Status.PodIP, s.sync(ctx, "a"), s.sync(ctx, "b")}, func() error {
+	ways := []string{before.standby.Status.PodIP}
+	for _, member := range []string{"a", "b"} {
+		address, err := s.Run(ctx, "get", "service", unit+"-sync-"+member, "-o", "jsonpath={.spec.clusterIP}")
+		if err != nil {
+			return err
+		}
+		ways = append(ways, strings.TrimSpace(address))
+	}
+	return s.cut(ctx, before.holder, ways, func() error {
 		if err := s.WaitConditionIs(ctx, "upfinstance/"+upf, "StandbyInSync", "False", patience); err != nil {
 			return err
 		}
@@ -190,10 +198,4 @@ func cutAPI(s *scene, ctx context.Context, before unitState) error {
 	return s.cut(ctx, before.holder, []string{api}, func() error {
 		return s.cut(ctx, before.standby, []string{api}, func() error { return wait(ctx, cutTime) })
 	})
-}
-
-// sync is the address of a member's Service for the stream.
-func (s *scene) sync(ctx context.Context, member string) string {
-	out, _ := s.Run(ctx, "get", "service", unit+"-sync-"+member, "-o", "jsonpath={.spec.clusterIP}")
-	return strings.TrimSpace(out)
 }
