@@ -3,7 +3,6 @@ package procedure
 import (
 	"net/http"
 	"slices"
-	"strings"
 
 	"core5g.dev/core5g/images/access-management/n1"
 	"core5g.dev/core5g/images/access-management/record"
@@ -136,7 +135,7 @@ func (t *turn) adopt() {
 	}
 	for _, s := range o.Sessions {
 		has := t.s.Session(s.ID)
-		if has != nil && resourceOf(has.Context) == resourceOf(s.Context) {
+		if has != nil && sameContext(has.Context, s.Context) {
 			has.Moved = true
 			continue
 		}
@@ -164,10 +163,11 @@ func (t *turn) tellOther(taken bool) {
 	t.live.other = nil
 }
 
-// resourceOf an SM context: what stands behind # is whoever has it.
-func resourceOf(context string) string {
-	uri, _, _ := strings.Cut(context, "#")
-	return uri
+// sameContext says whether two of them are one resource, whoever has marked it.
+func sameContext(a, b string) bool {
+	one, _ := record.UnmarkContext(a)
+	other, _ := record.UnmarkContext(b)
+	return one == other
 }
 
 // tellMoved has SMFs know whose their sessions are, until they have heard, but those that are to be set up: these hear it with that. What another access network had

@@ -7,6 +7,7 @@ import (
 	"core5g.dev/core5g/images/access-management/npcf"
 	"core5g.dev/core5g/images/access-management/nudm"
 	"core5g.dev/core5g/images/access-management/procedure"
+	"core5g.dev/core5g/images/access-management/record"
 	consumer "core5g.dev/core5g/images/session-management/namf"
 )
 
@@ -24,7 +25,7 @@ func (r requests) SessionChanged(ctx context.Context, ref string, session uint8,
 	if s == nil {
 		return &namf.Refused{Cause: namf.ContextNotFound, Detail: "the UE has no such PDU session"}
 	}
-	if _, is := unmarked(s.Context); is != mark { // the identity is another's by now
+	if _, is := record.UnmarkContext(s.Context); is != mark { // the identity is another's by now
 		return &namf.Refused{Cause: namf.ContextNotFound, Detail: "the UE's PDU session of that identity is another one"}
 	}
 	return r.tell(ctx, supi, procedure.SessionEnded{Session: session, Context: s.Context})

@@ -104,7 +104,7 @@ func contextOf(u *record.UE) namf.UEContext {
 		if s.Context == "" {
 			continue
 		}
-		uri, _ := unmarked(s.Context)
+		uri, _ := record.UnmarkContext(s.Context)
 		slice := snssai(s.Slice)
 		out.Sessions = append(out.Sessions, namf.Session{SessionID: s.ID, Ref: uri, SNSSAI: &slice, DNN: s.DNN, Access: access3GPP, SMFInstanceID: s.SMF})
 	}
@@ -175,7 +175,7 @@ func (s *Shard) other(ctx context.Context, e procedure.AskOther) procedure.Event
 		if !ok || !strings.HasPrefix(x.Ref, "http") {
 			continue
 		}
-		out.Sessions = append(out.Sessions, record.Session{ID: x.SessionID, Slice: slice, DNN: x.DNN, SMF: x.SMFInstanceID, Context: marked(x.Ref, s.mark())})
+		out.Sessions = append(out.Sessions, record.Session{ID: x.SessionID, Slice: slice, DNN: x.DNN, SMF: x.SMFInstanceID, Context: record.MarkContext(x.Ref, s.mark())})
 	}
 	return out
 }

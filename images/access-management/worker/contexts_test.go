@@ -76,7 +76,7 @@ func TestAnotherAMFGivesItsUE(t *testing.T) {
 	ask := procedure.AskOther{Number: 7, GUTI: guti, NAS: []byte{0x7e, 1, 2, 3}}
 	got := s.other(t.Context(), ask).(procedure.Other)
 	if len(got.Sessions) == 1 {
-		uri, mark := unmarked(got.Sessions[0].Context)
+		uri, mark := record.UnmarkContext(got.Sessions[0].Context)
 		if uri != "http://smf-9/sm-contexts/1" || len(mark) != 12 || mark == "001122334455" {
 			t.Errorf("the SM context is %s", got.Sessions[0].Context)
 		}

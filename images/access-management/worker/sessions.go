@@ -3,7 +3,6 @@ package worker
 import (
 	"context"
 	"encoding/hex"
-	"strings"
 
 	"core5g.dev/core5g/images/access-management/namf"
 	"core5g.dev/core5g/images/access-management/nsmf"
@@ -23,16 +22,8 @@ func (s *Shard) mark() string {
 	return hex.EncodeToString(b[:])
 }
 
-func marked(uri, mark string) string { return uri + "#" + mark }
-
-// unmarked is the URI of an SM context, and its mark.
-func unmarked(context string) (uri, mark string) {
-	uri, mark, _ = strings.Cut(context, "#")
-	return uri, mark
-}
-
 func boundOf(session *record.Session) sbi.Bound {
-	uri, _ := unmarked(session.Context)
+	uri, _ := record.UnmarkContext(session.Context)
 	return sbi.Bound{URI: uri, Instance: session.SMF, Set: session.Set}
 }
 
@@ -104,7 +95,7 @@ func (s *Shard) createSession(ctx context.Context, e *procedure.AskSession) proc
 	if err != nil {
 		return out
 	}
-	out.Context, out.SMF, out.Set = marked(made.URI, mark), made.Instance, made.Set
+	out.Context, out.SMF, out.Set = record.MarkContext(made.URI, mark), made.Instance, made.Set
 	if made.Binding.Instance != "" {
 		out.SMF = made.Binding.Instance
 	}
@@ -121,7 +112,7 @@ func (s *Shard) updateSession(ctx context.Context, e *procedure.AskSession) proc
 		N1: e.N1, N2: e.N2, N2Type: smf.N2Type(e.N2Type), Release: e.End, Why: smf.Why{Cause: e.Cause},
 	}
 	if e.Session.Moved { // TS 23.502 4.2.2.2.2 step 17
-		_, mark := unmarked(e.Session.Context)
+		_, mark := record.UnmarkContext(e.Session.Context)
 		update.AMF = s.amf(e)
 		update.AMF.StatusURI = namf.SessionURI(s.pod.URI, refOf(e.SUPI)+refSeparator+mark, e.Session.ID)
 	}
