@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -65,12 +66,17 @@ func (c *Certificate) Server(port int) webhook.Server {
 	return webhook.NewServer(webhook.Options{Port: port, TLSOpts: []func(*tls.Config){func(config *tls.Config) {
 		config.MinVersion = tls.VersionTLS12
 		config.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-			if served := c.served.Load(); served != nil {
-				return served, nil
-			}
-			return nil, fmt.Errorf("Secret %s holds no certificate yet", c.Secret())
+			return c.served.Load(), c.Ready(nil)
 		}
 	}}})
+}
+
+// Ready is nil from the first certificate on: an API server that asks before gets no answer, and goes on without one.
+func (c *Certificate) Ready(*http.Request) error {
+	if c.served.Load() == nil {
+		return fmt.Errorf("Secret %s holds no certificate yet", c.Secret())
+	}
+	return nil
 }
 
 // Cache restricts what is read of all configurations to the one: nothing else is granted.
