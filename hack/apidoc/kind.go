@@ -14,10 +14,11 @@ import (
 
 // opaque are fields whose inner fields are Kubernetes' own and described there.
 var opaque = map[string]string{
-	"conditions":  "[Conditions](api.md) as everywhere in Kubernetes: type, status, reason, message, observedGeneration, lastTransitionTime",
-	"resources":   "As in a container: `requests`, `limits`, `claims`",
-	"tolerations": "As in a pod",
-	"affinity":    "As in a pod",
+	"conditions":                "[Conditions](api.md) as everywhere in Kubernetes: type, status, reason, message, observedGeneration, lastTransitionTime",
+	"resources":                 "As in a container: `requests`, `limits`, `claims`",
+	"tolerations":               "As in a pod",
+	"affinity":                  "As in a pod",
+	"topologySpreadConstraints": "As in a pod",
 }
 
 // row is one line of a table.

@@ -215,6 +215,7 @@ func n2Service(w workload) *corev1.Service {
 	if n2.NodePort != nil {
 		service.Spec.Ports[0].NodePort = *n2.NodePort
 	}
+	service.Spec.ExternalTrafficPolicy, service.Spec.LoadBalancerClass = n2.ExternalTrafficPolicy, n2.LoadBalancerClass
 	return service
 }
 

@@ -3,6 +3,7 @@ package specs
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -337,6 +338,67 @@ func TestOnlyTheFunctionThatReadsAChangeRolls(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A function's pods go where the core says, and keep apart unless it says so of that too.
+func TestWhereAFunctionRuns(t *testing.T) {
+	core := makeOwnCore()
+	zones := corev1.TopologySpreadConstraint{MaxSkew: 1, TopologyKey: corev1.LabelTopologyZone, WhenUnsatisfiable: corev1.DoNotSchedule}
+	arm := &corev1.NodeAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{{Weight: 1}}}
+	said := api.FunctionSpec{
+		Name: api.FunctionAccessManagement, NodeSelector: map[string]string{"pool": "core"}, Tolerations: []corev1.Toleration{{Key: "core", Operator: corev1.TolerationOpExists}},
+		PriorityClassName: "core", Affinity: &corev1.Affinity{NodeAffinity: arm}, TopologySpreadConstraints: []corev1.TopologySpreadConstraint{zones},
+	}
+	core.Spec.Functions = []api.FunctionSpec{said, {Name: api.FunctionSessionStore, NodeSelector: map[string]string{"pool": "core", corev1.LabelHostname: "w2"}}}
+	core.Spec.SessionStore = storeOnNode()
+	for _, o := range CoreFunctions(core, platform, EmbeddedDatabase(core)) {
+		pod := o.Deployment.Spec.Template.Spec
+		if o.Function != api.FunctionAccessManagement {
+			if pod.PriorityClassName != "" || pod.NodeSelector != nil || pod.TopologySpreadConstraints != nil {
+				t.Errorf("%s has what another function is told: %+v", o.Function, pod)
+			}
+			continue
+		}
+		spread := zones
+		spread.LabelSelector = &metav1.LabelSelector{MatchLabels: o.Deployment.Spec.Selector.MatchLabels}
+		want := corev1.PodSpec{
+			NodeSelector: said.NodeSelector, Tolerations: said.Tolerations, PriorityClassName: "core",
+			Affinity: &corev1.Affinity{NodeAffinity: arm, PodAntiAffinity: apart(spread.LabelSelector.MatchLabels).PodAntiAffinity}, TopologySpreadConstraints: []corev1.TopologySpreadConstraint{spread},
+		}
+		got := corev1.PodSpec{
+			NodeSelector: pod.NodeSelector, Tolerations: pod.Tolerations, PriorityClassName: pod.PriorityClassName, Affinity: pod.Affinity,
+			TopologySpreadConstraints: pod.TopologySpreadConstraints,
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("the AMF's workers (-want +got):\n%s", diff)
+		}
+	}
+	store := SessionStoreFunction(core, platform, "password").Deployment.Spec.Template.Spec.NodeSelector
+	if want := map[string]string{"pool": "core", corev1.LabelHostname: "w1"}; !maps.Equal(store, want) {
+		t.Errorf("the session store, whose records are on w1, runs on %v", store)
+	}
+
+	core.Spec.Functions[0].Affinity.PodAntiAffinity = &corev1.PodAntiAffinity{}
+	for _, o := range CoreFunctions(core, platform, EmbeddedDatabase(core)) {
+		if anti := o.Deployment.Spec.Template.Spec.Affinity; o.Function == api.FunctionAccessManagement && len(anti.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution) != 0 {
+			t.Errorf("the core says how pods keep apart, and they do otherwise: %+v", anti)
+		}
+	}
+}
+
+// Whose gNBs it takes in, and who gives it its address, is the Service's.
+func TestN2ServiceOfASite(t *testing.T) {
+	core := makeOwnCore()
+	core.Spec.N2.ServiceType, core.Spec.N2.ExternalTrafficPolicy = corev1.ServiceTypeLoadBalancer, corev1.ServiceExternalTrafficPolicyLocal
+	core.Spec.N2.LoadBalancerClass = ptr.To("example.org/bgp")
+	for _, o := range CoreFunctions(core, platform, EmbeddedDatabase(core)) {
+		for _, s := range o.Services {
+			site := s.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal && ptr.Deref(s.Spec.LoadBalancerClass, "") == "example.org/bgp"
+			if n2 := s.Name == N2ServiceName(core.Name); n2 != site {
+				t.Errorf("Service %s: %+v", s.Name, s.Spec)
+			}
+		}
 	}
 }
 

@@ -101,7 +101,7 @@ func keepCDRs(core *api.Core5G, pod *corev1.PodSpec) {
 	if storage.HostPath != "" {
 		// Only one that is there: CDRs in its place would be where nobody collects them.
 		source = corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: storage.HostPath, Type: ptr.To(corev1.HostPathDirectory)}}
-		pod.NodeSelector = map[string]string{corev1.LabelHostname: storage.Node}
+		onNode(pod, storage.Node)
 	}
 	for n := range pod.Volumes {
 		if pod.Volumes[n].Name == cdrVolume {

@@ -188,7 +188,7 @@ func SessionStoreFunction(core *api.Core5G, p Platform, password string) Functio
 		volume.VolumeSource = corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{
 			Path: storage.HostPath, Type: ptr.To(corev1.HostPathDirectory),
 		}}
-		pod.NodeSelector = map[string]string{corev1.LabelHostname: storage.Node}
+		onNode(pod, storage.Node)
 	}
 	pod.Volumes = append(pod.Volumes, volume)
 	pod.Containers[0].VolumeMounts = append(pod.Containers[0].VolumeMounts, corev1.VolumeMount{Name: "data", MountPath: sessionStoreData})

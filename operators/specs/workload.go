@@ -181,8 +181,9 @@ func (w workload) deployment() *appsv1.Deployment {
 		Resources:       w.resources,
 		SecurityContext: restricted(),
 	}
-	if f := Function(w.core, w.function); f != nil && f.Resources != nil {
-		container.Resources = *f.Resources
+	override := ptr.Deref(Function(w.core, w.function), api.FunctionSpec{})
+	if override.Resources != nil {
+		container.Resources = *override.Resources
 	}
 	pod := corev1.PodSpec{
 		AutomountServiceAccountToken:  ptr.To(w.serviceAccount != ""),
@@ -234,6 +235,7 @@ func (w workload) deployment() *appsv1.Deployment {
 		}}
 		pod.Affinity = apart(w.labels)
 	}
+	placed(&pod, override, w.labels)
 	return &appsv1.Deployment{
 		TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"},
 		ObjectMeta: metav1.ObjectMeta{
@@ -251,6 +253,32 @@ func (w workload) deployment() *appsv1.Deployment {
 			},
 		},
 	}
+}
+
+// placed says which nodes the pods may have, as the core does.
+func placed(pod *corev1.PodSpec, f api.FunctionSpec, labels map[string]string) {
+	pod.NodeSelector, pod.Tolerations, pod.PriorityClassName = maps.Clone(f.NodeSelector), f.Tolerations, f.PriorityClassName
+	if f.Affinity != nil {
+		affinity := f.Affinity.DeepCopy()
+		if affinity.PodAntiAffinity == nil && pod.Affinity != nil {
+			affinity.PodAntiAffinity = pod.Affinity.PodAntiAffinity
+		}
+		pod.Affinity = affinity
+	}
+	for _, c := range f.TopologySpreadConstraints {
+		if c.LabelSelector == nil {
+			c.LabelSelector = &metav1.LabelSelector{MatchLabels: labels}
+		}
+		pod.TopologySpreadConstraints = append(pod.TopologySpreadConstraints, c)
+	}
+}
+
+// onNode binds a pod to the node that has its files, whatever else was said.
+func onNode(pod *corev1.PodSpec, node string) {
+	if pod.NodeSelector == nil {
+		pod.NodeSelector = map[string]string{}
+	}
+	pod.NodeSelector[corev1.LabelHostname] = node
 }
 
 // apart has pods run on different nodes where there are some.

@@ -134,7 +134,7 @@ type Core5GSpec struct {
 	// +kubebuilder:default={}
 	Images ImagesSpec `json:"images,omitempty"`
 
-	// functions overrides image and resources of single network functions.
+	// functions says what single network functions run with, and where, in place of what follows from the rest.
 	// +optional
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=map
@@ -430,6 +430,9 @@ const (
 // N2Spec says how gNBs reach the AMF.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.nodePort) || !has(self.serviceType) || self.serviceType != 'ClusterIP'",message="n2.nodePort needs n2.serviceType NodePort or LoadBalancer: write one of them, or leave nodePort out"
+// +kubebuilder:validation:XValidation:rule="!has(self.externalTrafficPolicy) || has(self.serviceType) && self.serviceType != 'ClusterIP'",message="n2.externalTrafficPolicy needs n2.serviceType NodePort or LoadBalancer: write one of them, or leave externalTrafficPolicy out"
+// +kubebuilder:validation:XValidation:rule="!has(self.loadBalancerClass) || has(self.serviceType) && self.serviceType == 'LoadBalancer'",message="n2.loadBalancerClass needs n2.serviceType LoadBalancer: write that, or leave loadBalancerClass out"
+// +kubebuilder:validation:XValidation:rule="!(has(oldSelf.serviceType) && oldSelf.serviceType == 'LoadBalancer' && has(self.serviceType) && self.serviceType == 'LoadBalancer') || has(oldSelf.loadBalancerClass) == has(self.loadBalancerClass) && (!has(self.loadBalancerClass) || oldSelf.loadBalancerClass == self.loadBalancerClass)",message="n2.loadBalancerClass cannot change while n2.serviceType is LoadBalancer: change the type first, or leave it as it was"
 type N2Spec struct {
 	// transport of NGAP.
 	// +kubebuilder:default=SCTP
@@ -448,6 +451,16 @@ type N2Spec struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65535
 	NodePort *int32 `json:"nodePort,omitempty"`
+	// externalTrafficPolicy of the Service: with Local only nodes that run the AMF (its N2 terminators) take gNBs in, and it sees their
+	// addresses; with Cluster every node does. The default is the cluster's: Cluster.
+	// +optional
+	// +kubebuilder:validation:Enum=Cluster;Local
+	ExternalTrafficPolicy corev1.ServiceExternalTrafficPolicy `json:"externalTrafficPolicy,omitempty"`
+	// loadBalancerClass names who gives the Service its address, where that is not the cluster's default.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=316
+	LoadBalancerClass *string `json:"loadBalancerClass,omitempty"`
 	// annotations for the Service, for example those of a load balancer.
 	// +optional
 	Annotations map[string]string `json:"annotations,omitempty"`
@@ -568,7 +581,9 @@ const (
 	FunctionUPFC           FunctionName = "upf-c"
 )
 
-// FunctionSpec overrides what one network function runs with.
+// FunctionSpec overrides what one network function runs with, and says which nodes it may have.
+//
+// +kubebuilder:validation:XValidation:rule="!(self.name in ['upf-u', 'upf-c']) || !(has(self.nodeSelector) || has(self.tolerations) || has(self.affinity) || has(self.topologySpreadConstraints) || has(self.priorityClassName))",message="where units run is said in their UPFInstance: write nodeSelector and tolerations there"
 type FunctionSpec struct {
 	// name of the function.
 	Name FunctionName `json:"name"`
@@ -581,6 +596,26 @@ type FunctionSpec struct {
 	// machine that has not enough for every unit. Units with a placement policy have CPUs of their own in any case.
 	// +optional
 	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
+	// nodeSelector restricts the nodes that the function's pods run on. What keeps its records on a node runs there.
+	// +optional
+	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
+	// tolerations of the function's pods.
+	// +optional
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=atomic
+	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
+	// affinity of the function's pods. Without a podAntiAffinity, several of one function prefer different nodes.
+	// +optional
+	Affinity *corev1.Affinity `json:"affinity,omitempty"`
+	// topologySpreadConstraints of the function's pods. One without a labelSelector counts the pods of the function.
+	// +optional
+	// +kubebuilder:validation:MaxItems=8
+	// +listType=atomic
+	TopologySpreadConstraints []corev1.TopologySpreadConstraint `json:"topologySpreadConstraints,omitempty"`
+	// priorityClassName of the function's pods.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	PriorityClassName string `json:"priorityClassName,omitempty"`
 }
 
 // LogLevel of the network functions.

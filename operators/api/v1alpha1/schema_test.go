@@ -447,6 +447,45 @@ func TestShardsOfAnAMFThatServesStay(t *testing.T) {
 	}
 }
 
+// A Service's class of load balancer stays while it is one.
+func TestLoadBalancerClassStays(t *testing.T) {
+	kind := loadKind(t, "core5g.dev_core5gs.yaml")
+	with := func(n2 string) string { return strings.Replace(validCore, "tacs:", "n2: {"+n2+"}\n  tacs:", 1) }
+	const refused = "n2.loadBalancerClass cannot change while n2.serviceType is LoadBalancer"
+	for name, c := range map[string]struct{ before, after, want string }{
+		"another":                  {"serviceType: LoadBalancer, loadBalancerClass: a/b", "serviceType: LoadBalancer, loadBalancerClass: a/c", refused},
+		"one more":                 {"serviceType: LoadBalancer", "serviceType: LoadBalancer, loadBalancerClass: a/c", refused},
+		"none":                     {"serviceType: LoadBalancer, loadBalancerClass: a/b", "serviceType: LoadBalancer", refused},
+		"the same":                 {"serviceType: LoadBalancer, loadBalancerClass: a/b", "serviceType: LoadBalancer, loadBalancerClass: a/b, externalTrafficPolicy: Local", ""},
+		"with the type":            {"serviceType: NodePort", "serviceType: LoadBalancer, loadBalancerClass: a/b", ""},
+		"without the type":         {"serviceType: LoadBalancer, loadBalancerClass: a/b", "serviceType: ClusterIP", ""},
+		"of what balances no load": {"port: 38412", "serviceType: NodePort, loadBalancerClass: a/b", "n2.loadBalancerClass needs n2.serviceType LoadBalancer"},
+		"a policy of ClusterIP":    {"port: 38412", "externalTrafficPolicy: Local", "n2.externalTrafficPolicy needs n2.serviceType NodePort or LoadBalancer"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := kind.errors(t, with(c.after), with(c.before)); (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestWhereFunctionsRun(t *testing.T) {
+	kind := loadKind(t, "core5g.dev_core5gs.yaml")
+	for function, want := range map[string]string{"pcf": "", "upf-u": "write nodeSelector and tolerations there", "upf-c": "write nodeSelector and tolerations there"} {
+		for _, field := range []string{
+			"nodeSelector: {pool: a}", "tolerations: [{key: a, operator: Exists}]", "priorityClassName: high",
+			"affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: kubernetes.io/hostname, labelSelector: {}}]}}",
+			"topologySpreadConstraints: [{maxSkew: 1, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: DoNotSchedule}]",
+		} {
+			manifest := strings.Replace(validCore, "tacs:", "functions: [{name: "+function+", "+field+"}]\n  tacs:", 1)
+			if got := kind.errors(t, manifest, ""); (got == "") != (want == "") || !strings.Contains(got, want) {
+				t.Errorf("%s of %s: got %q, want %q", field, function, got, want)
+			}
+		}
+	}
+}
+
 func TestSchemaTakesPlacement(t *testing.T) {
 	kind := loadKind(t, "core5g.dev_upfinstances.yaml")
 	placed := strings.Replace(validUPF, "spec:", `spec:
