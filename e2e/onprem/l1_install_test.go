@@ -17,9 +17,7 @@ func TestInstall(t *testing.T) {
 	ctx := story(t, 10*time.Minute)
 	args := []string{"upgrade", "--install", cluster.Release, "charts/core5g", "--create-namespace", "--wait", "--timeout", "5m",
 		"--set", "upf.create=false", "--set", "images.registry=" + s.registry, "--set", "images.tag=" + s.tag,
-		"--set", "core.spec.n2.transport=" + cluster.N2Transport(),
-		// Its stories of several units count on free5GC's SMF, which gives each unit its turn.
-		"--set", "core.spec.controlPlane=" + cluster.Free5GC, "--set", "nodeAgent.runtimeConfig=" + s.runtimeConfig,
+		"--set", "core.spec.n2.transport=" + cluster.N2Transport(), "--set", "nodeAgent.runtimeConfig=" + s.runtimeConfig,
 		// The suite reads metrics through the API server, which may be on another node.
 		"--set-json", `networkPolicy.metricsFrom=[{"ipBlock":{"cidr":"0.0.0.0/0"}}]`}
 	// Restarts no NF that an earlier run has left: the probe and the simulated RAN are applied anew.

@@ -95,7 +95,7 @@ func attachBoth(t *testing.T, ctx context.Context) map[string]string {
 				return err
 			}
 			if other, taken := byUnit[unit]; taken {
-				// The turn of the other unit comes with the next session.
+				// The next session is of the unit that has fewer.
 				if err := k.RAN(ctx, nil, "deregister", "--ue", supi); err != nil {
 					return err
 				}

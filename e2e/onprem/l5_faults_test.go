@@ -65,18 +65,27 @@ func restarts(p *pod) int {
 	return -1
 }
 
-// A pod that is deleted comes back on its socket.
+// A pod that is deleted comes back on its socket, and has its session again.
 func TestDeletedPodComesBack(t *testing.T) {
 	ctx := story(t, 10*time.Minute)
 	before := unitsAreReady(t, ctx, 2)
 	unit := upfInstance + "-1"
-	_, err := k.Run(ctx, "delete", "pod", unit, "--wait")
+	supi := attachBoth(t, ctx)[unit]
+	had, err := k.WaitAttached(ctx, supi, patience)
+	check(t, err)
+	_, err = k.Run(ctx, "delete", "pod", unit, "--wait")
 	check(t, err)
 	after := unitsAreReady(t, ctx, 2)
 	if was, now := units(before)[unit], units(after)[unit]; was.Node != now.Node || *was.Cell != *now.Cell {
 		t.Errorf("%s is on %s cell %d, was on %s cell %d", unit, now.Node, *now.Cell, was.Node, *was.Cell)
 	}
 	alignedByTheKernel(t, ctx, unit)
+	check(t, pings(ctx, supi))
+	has, err := k.WaitAttached(ctx, supi, patience)
+	check(t, err)
+	if had.Sessions[0].Address != has.Sessions[0].Address {
+		t.Errorf("%s has address %s, had %s", supi, has.Sessions[0].Address, had.Sessions[0].Address)
+	}
 	attachBoth(t, ctx)
 }
 
