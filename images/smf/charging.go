@@ -3,9 +3,10 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
-	"net/netip"
 	"strings"
 	"time"
 )
@@ -25,10 +26,9 @@ const (
 	maxChargingData  = 1 << 20
 )
 
-// repaired gives the SMF the answers that it cannot do without, and UEs what the SMF does not tell them of their DNNs:
-// link MTUs and second DNS servers.
-func repaired(next http.RoundTripper, mtus map[string]uint16, servers map[string]netip.Addr) http.RoundTripper {
-	return charging{next: linkMTU{secondDNS{release{next}, servers}, mtus}, patience: chargingPatience}
+// repaired gives the SMF the answers that it cannot do without.
+func repaired(next http.RoundTripper) http.RoundTripper {
+	return charging{next: next, patience: chargingPatience}
 }
 
 // charging gives every charging request an answer.
@@ -59,8 +59,15 @@ func (c charging) RoundTrip(request *http.Request) (*http.Response, error) {
 
 // unanswered has problem details (TS 29.500 5.2.7.2), which the SMF logs.
 func unanswered(request *http.Request, err error) *http.Response {
-	return answer(request, http.StatusServiceUnavailable, "application/problem+json", map[string]any{
-		"title": "Service Unavailable", "status": http.StatusServiceUnavailable,
-		"detail": "the CHF does not answer: " + err.Error(),
+	const status = http.StatusServiceUnavailable
+	body, _ := json.Marshal(map[string]any{
+		"title": http.StatusText(status), "status": status, "detail": "the CHF does not answer: " + err.Error(),
 	})
+	return &http.Response{
+		Status: fmt.Sprintf("%d %s", status, http.StatusText(status)), StatusCode: status,
+		Proto: "HTTP/2.0", ProtoMajor: 2,
+		Header: http.Header{"Content-Type": {"application/problem+json"}},
+		Body:   io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
+		Request: request,
+	}
 }

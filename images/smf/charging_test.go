@@ -87,7 +87,7 @@ func TestSMFOutlivesACHFThatDoesNotAnswer(t *testing.T) {
 			}
 		}
 	}
-	callWith(t, repaired(sbitls.Unprotected(), nil, nil))
+	callWith(t, repaired(sbitls.Unprotected()))
 	for requestType := range int64(3) {
 		for name, prefix := range prefixes {
 			problem, panicked, err := sendCharging(t, app, prefix, requestType)

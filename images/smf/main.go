@@ -8,11 +8,9 @@ import (
 	"flag"
 	"fmt"
 	"log/slog"
-	"maps"
 	"net"
 	"os"
 	"os/signal"
-	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -73,15 +71,7 @@ func run(configPath, routingPath string, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	mtus, err := linkMTUs(configPath)
-	if err != nil {
-		return err
-	}
-	servers, err := secondServers(configPath)
-	if err != nil {
-		return err
-	}
-	if err := nf.Call(repaired(core.Transport, mtus, servers), repaired(core.Cleartext, mtus, servers)); err != nil {
+	if err := nf.Call(repaired(core.Transport), repaired(core.Cleartext)); err != nil {
 		return err
 	}
 	var app *service.SmfApp
@@ -119,28 +109,11 @@ func run(configPath, routingPath string, log *slog.Logger) error {
 
 	others := newPeers(cfg.Configuration.NrfUri, cfg.GetSbiScheme(), core.Transport)
 	upi := self.UserPlaneInformation
-	choice := newSelection(func(barred map[string]bool, turn int) {
-		upi.Mu.Lock()
-		defer upi.Mu.Unlock()
-		for _, an := range upi.AccessNetwork {
-			upfs, ready := an.Links[:0:0], []bool{}
-			for _, name := range slices.Sorted(maps.Keys(upi.UPFs)) {
-				if upf := upi.UPFs[name]; !barred[name] && slices.Contains(upf.Links, an) {
-					upfs, ready = append(upfs, upf), append(ready, int(upf.UPF.UPFStatus) == associated)
-				}
-			}
-			an.Links = order(upfs, ready, turn)
-		}
-	}, func() int {
-		upi.Mu.RLock()
-		defer upi.Mu.RUnlock()
-		return len(upi.UPFs)
-	})
 	anyAssociated := func() bool {
 		upi.Mu.RLock()
 		defer upi.Mu.RUnlock()
-		for name, node := range upi.UPFs {
-			if int(node.UPF.UPFStatus) == associated && !choice.bars(name) {
+		for _, node := range upi.UPFs {
+			if int(node.UPF.UPFStatus) == associated {
 				return true
 			}
 		}
@@ -149,12 +122,12 @@ func run(configPath, routingPath string, log *slog.Logger) error {
 	metrics := exposition.New(log)
 	metrics.Registered("SMF", keeper.Registered)
 	metrics.Serve(life)
-	sbiFront := front.New(place, choice.handler(handler(place.Private, services[0].ApiPrefix, func(ctx context.Context) string {
+	sbiFront := front.New(place, handler(place.Private, services[0].ApiPrefix, func(ctx context.Context) string {
 		if !anyAssociated() {
 			return "UPF: none is associated"
 		}
 		return others.missing(ctx)
-	})))
+	}))
 	var certificate, key string
 	if sbi.Tls != nil {
 		certificate, key = sbi.Tls.Pem, sbi.Tls.Key

@@ -30,7 +30,6 @@ func (f *fakeSMFs) at(baseURL string, _ *sbitls.Identity) UserPlane {
 type fakeSMF struct {
 	mu       sync.Mutex
 	topology userplane.Topology
-	barred   []string
 	// fails is answered to everything while it is set.
 	fails error
 }
@@ -49,15 +48,8 @@ func (f *fakeSMF) Follow(_ context.Context, want userplane.Topology) (userplane.
 	return changes, nil
 }
 
-func (f *fakeSMF) Bar(_ context.Context, upfs []string) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.barred = slices.Clone(upfs)
-	return f.fails
-}
-
 // upfs are the names of the UPFs, with their pools of the first data network.
-func (f *fakeSMF) upfs() (out []string, barred []string) {
+func (f *fakeSMF) upfs() (out []string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, name := range slices.Sorted(maps.Keys(f.topology.UPNodes)) {
@@ -65,5 +57,5 @@ func (f *fakeSMF) upfs() (out []string, barred []string) {
 			out = append(out, name+" "+n.SNSSAIInfos[0].DNNs[0].Pools[0].CIDR)
 		}
 	}
-	return out, slices.Clone(f.barred)
+	return out
 }

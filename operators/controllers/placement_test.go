@@ -352,7 +352,7 @@ func (e *environment) testRollingReplacement(t *testing.T) {
 	e.create(t, upf, slice)
 	pods := []*corev1.Pod{e.startUnit(t, ns, "upf-0"), e.startUnit(t, ns, "upf-1")}
 	smf := e.smfOf(t, ns, slice)
-	e.wantUserPlane(t, ns, smf, "[upf-0 10.45.0.0/17 upf-1 10.45.128.0/17]", "[]")
+	e.wantUserPlane(t, ns, smf, "[upf-0 10.45.0.0/17 upf-1 10.45.128.0/17]")
 	e.wantCondition(t, slice, api.ConditionUserPlaneFollowed, metav1.ConditionTrue, "", "upf-0, upf-1")
 	deployment := e.snapshot(t, ns)["Deployment core5g-smf-internet"]
 
@@ -368,7 +368,7 @@ func (e *environment) testRollingReplacement(t *testing.T) {
 		}
 		return nil
 	})
-	e.wantUserPlane(t, ns, smf, "[upf-0 10.45.0.0/17 upf-1 10.45.128.0/17]", "[upf-0]")
+	e.wantUserPlane(t, ns, smf, "[upf-0 10.45.0.0/17 upf-1 10.45.128.0/17]")
 	for i, name := range []string{"upf-0", "upf-1"} {
 		now := &corev1.Pod{}
 		e.get(t, now, ns, name)
@@ -393,7 +393,7 @@ func (e *environment) testRollingReplacement(t *testing.T) {
 	e.wantReplaced(t, ns, pods[1])
 	e.startUnit(t, ns, "upf-1")
 	e.wantCondition(t, upf, api.ConditionUpdatePending, metav1.ConditionFalse, api.ReasonUpToDate, "")
-	e.wantUserPlane(t, ns, smf, "[upf-0 10.45.0.0/17 upf-1 10.45.128.0/17]", "[]")
+	e.wantUserPlane(t, ns, smf, "[upf-0 10.45.0.0/17 upf-1 10.45.128.0/17]")
 	if got := e.snapshot(t, ns)["Deployment core5g-smf-internet"]; got != deployment {
 		t.Error("the SMF was restarted")
 	}
@@ -417,12 +417,12 @@ func (e *environment) smfOf(t *testing.T, ns string, slice *api.Slice) *fakeSMF 
 	return e.smfs.at(fmt.Sprintf("http://%s:%d", service.Spec.ClusterIP, specs.PortSBI), nil).(*fakeSMF)
 }
 
-func (e *environment) wantUserPlane(t *testing.T, ns string, smf *fakeSMF, want, wantBarred string) {
+func (e *environment) wantUserPlane(t *testing.T, ns string, smf *fakeSMF, want string) {
 	t.Helper()
-	eventually(t, "the SMF has "+want+", barred "+wantBarred, func() error {
+	eventually(t, "the SMF has "+want, func() error {
 		e.makeAvailable(t, ns)
-		if got, barred := smf.upfs(); fmt.Sprint(got) != want || fmt.Sprint(barred) != wantBarred {
-			return fmt.Errorf("it has %v, barred %v", got, barred)
+		if got := smf.upfs(); fmt.Sprint(got) != want {
+			return fmt.Errorf("it has %v", got)
 		}
 		return nil
 	})
@@ -440,12 +440,12 @@ func (e *environment) testScale(t *testing.T) {
 	e.create(t, upf, slice)
 	first := e.startUnit(t, ns, "upf-0")
 	smf := e.smfOf(t, ns, slice)
-	e.wantUserPlane(t, ns, smf, "[upf-0 10.45.0.0/17]", "[]")
+	e.wantUserPlane(t, ns, smf, "[upf-0 10.45.0.0/17]")
 	deployment := e.snapshot(t, ns)["Deployment core5g-smf-internet"]
 
 	e.change(t, upf, "scale up", func(u *api.UPFInstance) { u.Spec.Units = ptr.To[int32](2) })
 	e.startUnit(t, ns, "upf-1")
-	e.wantUserPlane(t, ns, smf, "[upf-0 10.45.0.0/17 upf-1 10.45.128.0/17]", "[]")
+	e.wantUserPlane(t, ns, smf, "[upf-0 10.45.0.0/17 upf-1 10.45.128.0/17]")
 	e.wantCondition(t, upf, api.ConditionReady, metav1.ConditionTrue, "", "")
 	eventually(t, "the Slice names both", func() error {
 		e.get(t, slice, ns, "internet")
@@ -480,7 +480,7 @@ func (e *environment) testScale(t *testing.T) {
 	delete(smf.topology.UPNodes, "upf-1")
 	smf.mu.Unlock()
 	restart()
-	e.wantUserPlane(t, ns, smf, "[upf-0 10.45.0.0/17 upf-1 10.45.128.0/17]", "[]")
+	e.wantUserPlane(t, ns, smf, "[upf-0 10.45.0.0/17 upf-1 10.45.128.0/17]")
 
 	// An SMF that does not answer is said, and does not keep a unit from its end.
 	smf.mu.Lock()
@@ -509,7 +509,7 @@ func (e *environment) testScale(t *testing.T) {
 	smf.mu.Lock()
 	smf.fails = nil
 	smf.mu.Unlock()
-	e.wantUserPlane(t, ns, smf, "[upf-0 10.45.0.0/17]", "[]")
+	e.wantUserPlane(t, ns, smf, "[upf-0 10.45.0.0/17]")
 	now := &corev1.Pod{}
 	e.get(t, now, ns, "upf-0")
 	if now.UID != first.UID || e.snapshot(t, ns)["Deployment core5g-smf-internet"] != deployment {
@@ -634,14 +634,9 @@ func (e *environment) testDrainedDeletion(t *testing.T) {
 	})
 	e.makeReady(t, ns, "upf-0")
 	e.wantCondition(t, upf, api.ConditionReady, metav1.ConditionTrue, "", "")
-	smf := e.smfOf(t, ns, slice)
 	e.sessions.Store(ns+"/upf-0", int64(1))
 	if err := e.client.Delete(t.Context(), upf); err != nil {
 		t.Fatal(err)
-	}
-	e.wantCondition(t, slice, api.ConditionUserPlaneFollowed, metav1.ConditionTrue, api.ReasonDraining, "no new PDU session")
-	if _, barred := smf.upfs(); !slices.Equal(barred, []string{"upf"}) {
-		t.Errorf("new sessions come to a unit that drains: the SMF keeps them from %v", barred)
 	}
 	// It is asked for its sessions again after a pass that has left it alone.
 	eventually(t, "the unit is asked twice", func() error {
@@ -763,13 +758,8 @@ func (e *environment) testShuttingDown(t *testing.T) {
 		return e.client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "upf-0"}, &corev1.Pod{})
 	})
 	e.makeReady(t, ns, "upf-0")
-	smf := e.smfOf(t, ns, slice)
 	e.sessions.Store(ns+"/upf-0", int64(2))
 	e.change(t, upf, "shutting down", func(u *api.UPFInstance) { u.Spec.AdministrativeState = api.StateShuttingDown })
-	e.wantCondition(t, slice, api.ConditionUserPlaneFollowed, metav1.ConditionTrue, api.ReasonDraining, "no new PDU session")
-	if _, barred := smf.upfs(); !slices.Equal(barred, []string{"upf"}) {
-		t.Errorf("the SMF keeps new sessions from %v", barred)
-	}
 	e.wantCondition(t, upf, api.ConditionUnitsReady, metav1.ConditionFalse, "ShuttingDown", "write Unlocked to keep them")
 	eventually(t, "the unit tells its sessions", func() error {
 		e.get(t, upf, ns, "upf")
@@ -782,17 +772,11 @@ func (e *environment) testShuttingDown(t *testing.T) {
 	if e.get(t, pod, ns, "upf-0"); !pod.DeletionTimestamp.IsZero() {
 		t.Fatal("the pod was stopped with sessions on it")
 	}
-	// Taken back: the SMF may choose it again.
+	// Taken back.
 	e.change(t, upf, "unlocked", func(u *api.UPFInstance) { u.Spec.AdministrativeState = api.StateUnlocked })
 	e.wantCondition(t, upf, api.ConditionUnitsReady, metav1.ConditionTrue, "", "")
-	eventually(t, "the SMF is told", func() error {
-		if _, barred := smf.upfs(); len(barred) != 0 {
-			return fmt.Errorf("it keeps new sessions from %v", barred)
-		}
-		return nil
-	})
 	e.change(t, upf, "shutting down again", func(u *api.UPFInstance) { u.Spec.AdministrativeState = api.StateShuttingDown })
-	e.wantCondition(t, slice, api.ConditionUserPlaneFollowed, metav1.ConditionTrue, api.ReasonDraining, "")
+	e.wantCondition(t, upf, api.ConditionUnitsReady, metav1.ConditionFalse, "ShuttingDown", "write Unlocked to keep them")
 	e.sessions.Store(ns+"/upf-0", int64(0))
 	e.clock.add(time.Second)
 	e.nudge(t, upf)

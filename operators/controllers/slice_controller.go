@@ -75,7 +75,6 @@ type sliceScope struct {
 	// units of the UPFInstance, where it has several: all, without those that the SMF is to forget, and the
 	// names of those that get no new PDU session.
 	units, live []specs.SliceUnit
-	barred      []string
 	// smfAddress and smfService are the ClusterIP of the SMF's Service and its name.
 	smfAddress, smfService string
 	requeue                time.Duration

@@ -2,7 +2,6 @@ package controllers
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -33,8 +32,6 @@ const (
 type UserPlane interface {
 	// Follow brings the SMF's topology about and returns what it changed.
 	Follow(ctx context.Context, want userplane.Topology) (userplane.Changes, error)
-	// Bar keeps new PDU sessions from the named UPFs.
-	Bar(ctx context.Context, upfs []string) error
 }
 
 func (s *sliceScope) several() bool { return s.upf != nil && specs.Parts(s.upf) > 1 }
@@ -51,11 +48,7 @@ func (s *sliceScope) findUnits() {
 		if number < 0 || number >= limit || endpoint == "" && !s.core.OwnControlPlane() || u.N4Address == "" {
 			continue
 		}
-		unit := specs.SliceUnit{Name: u.Name, N4Address: u.N4Address, N3Endpoint: endpoint}
-		s.units = append(s.units, unit)
-		if u.Drain != nil || !s.upf.DeletionTimestamp.IsZero() {
-			s.barred = append(s.barred, u.Name)
-		}
+		s.units = append(s.units, specs.SliceUnit{Name: u.Name, N4Address: u.N4Address, N3Endpoint: endpoint})
 	}
 }
 
@@ -94,61 +87,46 @@ func (r *SliceReconciler) userPlane(ctx context.Context, s *sliceScope) (UserPla
 	return r.UserPlane(fmt.Sprintf("http://%s:%d", s.smfAddress, specs.PortSBI), nil), nil
 }
 
-// told is what came of telling an SMF about its UPFs.
-type told struct {
-	changes userplane.Changes
-	barred  error
-}
-
-// age is when to tell it again: one that restarts forgets.
-func (t told) age(err error) time.Duration {
-	if err != nil || (t.barred != nil && !errors.Is(t.barred, userplane.ErrNoSelection)) {
+// followAgain is when to tell an SMF its UPFs again: one that restarts forgets.
+func followAgain(_ userplane.Changes, err error) time.Duration {
+	if err != nil {
 		return followRetry
 	}
 	return followPeriod
 }
 
-// tell has the SMF keep new PDU sessions from UPFs and, where a topology is given, follow that.
-func (r *SliceReconciler) tell(ctx context.Context, s *sliceScope, barred []string, want *userplane.Topology) (reply[told], error) {
+// tell has the SMF follow a topology.
+func (r *SliceReconciler) tell(ctx context.Context, s *sliceScope, want userplane.Topology) (reply[userplane.Changes], error) {
 	smf, err := r.userPlane(ctx, s)
 	if err != nil {
-		return reply[told]{}, err
+		return reply[userplane.Changes]{}, err
 	}
 	var pods corev1.PodList
 	if err := r.List(ctx, &pods, client.InNamespace(s.slice.Namespace), client.MatchingLabels{
 		api.LabelComponent: string(api.FunctionSMF), api.LabelSlice: s.slice.Name,
 	}, client.UnsafeDisableDeepCopy); err != nil {
-		return reply[told]{}, err
+		return reply[userplane.Changes]{}, err
 	}
 	process := ""
 	for i := range pods.Items {
 		process += fmt.Sprint(pods.Items[i].UID, restarts(&pods.Items[i]), podReady(&pods.Items[i]), " ")
 	}
-	about := specs.Hash([]any{process, s.smfAddress, barred, want})
-	return ask(ctx, r.asking, s.slice, "user plane", about, told.age, func(ctx context.Context) (told, error) {
-		out := told{barred: smf.Bar(ctx, barred)}
-		var err error
-		if want != nil {
-			out.changes, err = smf.Follow(ctx, *want)
-		}
-		return out, err
+	about := specs.Hash([]any{process, s.smfAddress, want})
+	return ask(ctx, r.asking, s.slice, "user plane", about, followAgain, func(ctx context.Context) (userplane.Changes, error) {
+		return smf.Follow(ctx, want)
 	}), nil
 }
 
 // followUnits keeps the running SMF at the units that there are.
 func (r *SliceReconciler) followUnits(ctx context.Context, s *sliceScope) error {
-	if s.core.OwnControlPlane() { // its SMF reads UPFInstances itself
+	if own := s.core.OwnControlPlane(); own || !s.several() { // its SMF reads UPFInstances itself, or goes by its configuration
 		meta.RemoveStatusCondition(&s.slice.Status.Conditions, api.ConditionUserPlaneFollowed)
 		if s.slice.Status.UPF != nil {
-			s.slice.Status.UPF.Units = s.unitStatuses()
-		}
-		return nil
-	}
-	if !s.several() {
-		if s.slice.Status.UPF != nil {
 			s.slice.Status.UPF.Units = nil
+			if own {
+				s.slice.Status.UPF.Units = s.unitStatuses()
+			}
 		}
-		r.barOnly(ctx, s)
 		return nil
 	}
 	if !s.conditions.is(api.ConditionSMFReady) || !s.usable {
@@ -158,7 +136,7 @@ func (r *SliceReconciler) followUnits(ctx context.Context, s *sliceScope) error 
 		return nil
 	}
 	want := specs.UserPlane(s.slice, specs.SliceUserPlane{UPF: s.upf.Name, Units: s.live, Parts: specs.Parts(s.upf)})
-	answer, err := r.tell(ctx, s, s.barred, &want)
+	answer, err := r.tell(ctx, s, want)
 	if err != nil {
 		return err
 	}
@@ -170,8 +148,8 @@ func (r *SliceReconciler) followUnits(ctx context.Context, s *sliceScope) error 
 		}
 		return nil
 	}
-	changes, barred, err := answer.value.changes, answer.value.barred, answer.err
-	if err != nil {
+	changes := answer.value
+	if err := answer.err; err != nil {
 		s.conditions.no(api.ConditionUserPlaneFollowed, api.ReasonFailed, fmt.Sprintf("the SMF does not follow the units of UPFInstance %s: %v", s.upf.Name, err))
 		return nil
 	}
@@ -189,16 +167,8 @@ func (r *SliceReconciler) followUnits(ctx context.Context, s *sliceScope) error 
 	for _, u := range s.live {
 		names = append(names, u.Name)
 	}
-	message := "the SMF has " + orNone(names) + " in its user plane"
-	switch {
-	case errors.Is(barred, userplane.ErrNoSelection):
-		message += ". " + strings.ToUpper(barred.Error()[:1]) + barred.Error()[1:] + ": a drain only waits, and free5GC's own choice uses the first UPF alone"
-	case barred != nil:
-		message += "; new PDU sessions are not kept from " + orNone(s.barred) + ": " + barred.Error()
-	case len(s.barred) > 0:
-		message += "; no new PDU session for " + orNone(s.barred)
-	}
-	s.conditions.yes(api.ConditionUserPlaneFollowed, api.ReasonReady, message)
+	s.conditions.yes(api.ConditionUserPlaneFollowed, api.ReasonReady,
+		"the SMF has "+orNone(names)+" in its user plane, of which free5GC's uses the first, until there is no other: a drain only waits")
 	return nil
 }
 
@@ -213,51 +183,6 @@ func (s *sliceScope) unitStatuses() []api.SliceUnitStatus {
 		out = append(out, status)
 	}
 	return out
-}
-
-// barOnly keeps new PDU sessions from the only unit while it drains. Its SMF goes by its configuration
-// otherwise, and is not asked.
-func (r *SliceReconciler) barOnly(ctx context.Context, s *sliceScope) {
-	if s.upf == nil {
-		return // what the SMF was told of a UPF, it is told again when there is one
-	}
-	draining := !s.upf.DeletionTimestamp.IsZero() || (len(s.upf.Status.UnitStatuses) == 1 && s.upf.Status.UnitStatuses[0].Drain != nil)
-	was := meta.FindStatusCondition(s.slice.Status.Conditions, api.ConditionUserPlaneFollowed) != nil
-	if !draining && !was {
-		return
-	}
-	if !s.conditions.is(api.ConditionSMFReady) || s.smfAddress == "" {
-		if !draining { // an SMF that starts bars nobody
-			meta.RemoveStatusCondition(&s.slice.Status.Conditions, api.ConditionUserPlaneFollowed)
-		}
-		return
-	}
-	var barred []string
-	if draining {
-		barred = []string{s.upf.Name}
-	}
-	answer, err := r.tell(ctx, s, barred, nil)
-	if err == nil {
-		s.again(answer.next)
-		err = answer.value.barred
-	} else {
-		s.again(followRetry)
-		answer.known = true
-	}
-	switch {
-	case !answer.known && draining:
-		// It may have been told already: who is told is told again when the drain is over.
-		s.conditions.unknown(api.ConditionUserPlaneFollowed, api.ReasonDraining, "the SMF is told that the only unit of UPFInstance "+s.upf.Name+" drains")
-	case !answer.known:
-	case err != nil && !errors.Is(err, userplane.ErrNoSelection):
-		s.conditions.no(api.ConditionUserPlaneFollowed, api.ReasonFailed, "the SMF does not follow the state of its UPF: "+err.Error())
-	case !draining:
-		meta.RemoveStatusCondition(&s.slice.Status.Conditions, api.ConditionUserPlaneFollowed)
-	case err != nil:
-		s.conditions.yes(api.ConditionUserPlaneFollowed, api.ReasonDraining, "the SMF's image keeps no new PDU session from a UPF: the drain only waits")
-	default:
-		s.conditions.yes(api.ConditionUserPlaneFollowed, api.ReasonDraining, "no new PDU session: the only unit of UPFInstance "+s.upf.Name+" drains")
-	}
 }
 
 func orNone(names []string) string {

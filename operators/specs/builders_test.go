@@ -540,18 +540,28 @@ func TestPlacementIsNoUpdate(t *testing.T) {
 	}
 }
 
-func TestSMFIsToldALinkMTUOfItsOwn(t *testing.T) {
-	config := func(mtu int32) string {
-		slice := makeSlice("internet", "010203", "10.45.0.0/16")
-		slice.Spec.DataNetworks[0].MTU = mtu
-		o := SMF(makeCore(), slice, platform, SliceUserPlane{UPF: "upf", N4Address: "10.96.1.3", N3Endpoint: "172.30.3.16", SMFAddress: "10.96.1.2"})
-		return o.ConfigMap.Data["smfcfg.yaml"]
-	}
-	if got := config(1300); !strings.Contains(got, "mtu: 1300\n") {
-		t.Errorf("no MTU in\n%s", got)
-	}
-	if config(ownLinkMTU) != config(0) {
-		t.Error("what the SMF tells by itself is another configuration: an upgrade would restart it")
+// free5GC's SMF tells UEs one DNS server and an MTU of its own; core5g's what is written.
+func TestWhatFree5GCTellsNoUE(t *testing.T) {
+	for name, c := range map[string]struct {
+		mtu     int32
+		servers []api.IPAddress
+		want    string
+	}{
+		"what it tells":   {1400, []api.IPAddress{"1.1.1.1"}, ""},
+		"another MTU":     {1300, nil, "tells UEs an MTU of 1400, not the 1300 of DNN internet"},
+		"a second server": {1400, []api.IPAddress{"1.1.1.1", "10.0.0.53"}, "of DNN internet they hear of 1.1.1.1 alone"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			slice := makeSlice("internet", "010203", "10.45.0.0/16")
+			slice.Spec.DataNetworks[0].MTU, slice.Spec.DataNetworks[0].DNS = c.mtu, c.servers
+			got := NotToldProblem(slice, makeCore())
+			if (got == nil) != (c.want == "") || got != nil && !strings.Contains(got.Message, c.want) {
+				t.Errorf("got %v, want %q", got, c.want)
+			}
+			if got := NotToldProblem(slice, makeOwnCore()); got != nil {
+				t.Errorf("of core5g's own: %v", got)
+			}
+		})
 	}
 }
 
@@ -560,9 +570,8 @@ func TestSMFIsToldDNSServers(t *testing.T) {
 		servers []api.IPAddress
 		want    smfDNS
 	}{
-		"none":     {nil, smfDNS{IPv4: "0.0.0.0"}},
-		"one":      {[]api.IPAddress{"1.1.1.1"}, smfDNS{IPv4: "1.1.1.1"}},
-		"a second": {[]api.IPAddress{"1.1.1.1", "10.0.0.53"}, smfDNS{IPv4: "1.1.1.1", Second: "10.0.0.53"}},
+		"none":      {nil, smfDNS{IPv4: "0.0.0.0"}},
+		"the first": {[]api.IPAddress{"1.1.1.1", "10.0.0.53"}, smfDNS{IPv4: "1.1.1.1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			slice := makeSlice("internet", "010203", "10.45.0.0/16")

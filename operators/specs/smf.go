@@ -54,14 +54,10 @@ type smfSNSSAI struct {
 type smfDNN struct {
 	DNN string `json:"dnn"`
 	DNS smfDNS `json:"dns"`
-	// MTU is read by this project's SMF image; free5GC's own passes it over and tells every UE ownLinkMTU.
-	MTU int32 `json:"mtu,omitempty"`
 }
 
 type smfDNS struct {
 	IPv4 string `json:"ipv4"`
-	// Second server, read by this project's SMF image; free5GC's own passes it over.
-	Second string `json:"second,omitempty"`
 }
 
 type smfRouting struct {
@@ -94,7 +90,7 @@ type SliceUnit struct {
 	Pools map[string][]string
 }
 
-// ownLinkMTU is what SMF 1.2.4 tells every UE by itself. It is not written, so that no SMF restarts for it.
+// ownLinkMTU is what SMF 1.2.4 tells every UE that asks.
 const ownLinkMTU = 1400
 
 // noDNS is told to UEs of a data network without DNS servers: free5GC's SMF insists on one.
@@ -144,12 +140,6 @@ func smfConfigOf(core *api.Core5G, slice *api.Slice, up SliceUserPlane, object s
 		if len(dn.DNS) > 0 {
 			dnn.DNS.IPv4 = string(dn.DNS[0])
 		}
-		if len(dn.DNS) > 1 {
-			dnn.DNS.Second = string(dn.DNS[1])
-		}
-		if dn.MTU != ownLinkMTU {
-			dnn.MTU = dn.MTU
-		}
 		info.DNNs = append(info.DNNs, dnn)
 	}
 	c := smfConfiguration{
@@ -193,6 +183,22 @@ func DNSProblem(slice *api.Slice, core *api.Core5G) *Problem {
 				return &Problem{api.ReasonNotSupported, fmt.Sprintf(
 					"DNS server %s of DNN %s is not IPv4, and UEs have IPv4 addresses only: write an IPv4 DNS server", server, dn.DNN)}
 			}
+		}
+	}
+	return nil
+}
+
+// NotToldProblem says what of a data network free5GC's SMF 1.2.4 tells no UE, and tells instead.
+func NotToldProblem(slice *api.Slice, core *api.Core5G) *Problem {
+	if core.OwnControlPlane() {
+		return nil
+	}
+	for _, dn := range slice.Spec.DataNetworks {
+		if dn.MTU != 0 && dn.MTU != ownLinkMTU {
+			return &Problem{api.ReasonNotSupported, fmt.Sprintf("free5GC's SMF tells UEs an MTU of %d, not the %d of DNN %s: packets that do not fit are lost where DF is set", ownLinkMTU, dn.MTU, dn.DNN)}
+		}
+		if len(dn.DNS) > 1 {
+			return &Problem{api.ReasonNotSupported, fmt.Sprintf("free5GC's SMF tells UEs one DNS server: of DNN %s they hear of %s alone", dn.DNN, dn.DNS[0])}
 		}
 	}
 	return nil

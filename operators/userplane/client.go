@@ -13,13 +13,9 @@ import (
 )
 
 const (
-	pathTopology  = "/upi/v1/upNodesLinks"
-	pathSelection = "/core5g/v1/upf-selection"
-	maxAnswer     = 8 << 20
+	pathTopology = "/upi/v1/upNodesLinks"
+	maxAnswer    = 8 << 20
 )
-
-// ErrNoSelection says that the SMF's image cannot be kept from choosing a UPF: free5GC's own.
-var ErrNoSelection = errors.New("the SMF's image cannot keep new PDU sessions from a UPF")
 
 // SMF is the user-plane API of one SMF.
 type SMF struct {
@@ -55,19 +51,6 @@ func (s *SMF) Follow(ctx context.Context, want Topology) (Changes, error) {
 		return changes, nil
 	}
 	return changes, s.call(ctx, http.MethodPost, pathTopology, changes.Add, nil)
-}
-
-// Bar keeps new PDU sessions from the named UPFs, and from no others. ErrNoSelection where the SMF's image
-// has no such API.
-func (s *SMF) Bar(ctx context.Context, upfs []string) error {
-	if upfs == nil {
-		upfs = []string{}
-	}
-	err := s.call(ctx, http.MethodPut, pathSelection, map[string][]string{"barred": upfs}, nil)
-	if status := (*statusError)(nil); errors.As(err, &status) && status.code == http.StatusNotFound {
-		return ErrNoSelection
-	}
-	return err
 }
 
 type statusError struct {

@@ -2,8 +2,6 @@ package userplane
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -32,11 +30,9 @@ func topology(upfs ...string) Topology {
 
 // fakeSMF has the user-plane API of free5GC's SMF, and dies of what that dies of.
 type fakeSMF struct {
-	topology  Topology
-	calls     []string
-	barred    []string
-	selection bool
-	dead      string
+	topology Topology
+	calls    []string
+	dead     string
 }
 
 func (f *fakeSMF) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -78,11 +74,6 @@ func (f *fakeSMF) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 		f.topology.Links = left
-	case r.Method == http.MethodPut && r.URL.Path == pathSelection && f.selection:
-		var in struct{ Barred []string }
-		_ = json.NewDecoder(r.Body).Decode(&in)
-		f.barred = in.Barred
-		w.WriteHeader(http.StatusNoContent)
 	default:
 		w.WriteHeader(http.StatusNotFound)
 	}
@@ -155,22 +146,5 @@ func TestWhatWouldEndTheSMFIsNotSent(t *testing.T) {
 				t.Errorf("called %v", smf.calls)
 			}
 		})
-	}
-}
-
-func TestBar(t *testing.T) {
-	smf := &fakeSMF{}
-	server := httptest.NewServer(smf)
-	defer server.Close()
-	client := &SMF{BaseURL: server.URL, HTTP: server.Client()}
-	if err := client.Bar(t.Context(), []string{"upf-1"}); !errors.Is(err, ErrNoSelection) {
-		t.Errorf("an SMF that cannot: %v", err)
-	}
-	smf.selection = true
-	if err := client.Bar(t.Context(), []string{"upf-1"}); err != nil || fmt.Sprint(smf.barred) != "[upf-1]" {
-		t.Errorf("barred %v, %v", smf.barred, err)
-	}
-	if err := client.Bar(t.Context(), nil); err != nil || smf.barred == nil || len(smf.barred) != 0 {
-		t.Errorf("barred %#v, %v", smf.barred, err)
 	}
 }

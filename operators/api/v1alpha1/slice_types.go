@@ -136,7 +136,7 @@ type DataNetwork struct {
 	// arp of the default QoS flow.
 	// +kubebuilder:default={}
 	ARP ARP `json:"arp,omitempty"`
-	// mtu of the PDU session in bytes, as told to UEs that ask; N3 needs 44 more. An image of free5GC itself tells 1400.
+	// mtu of the PDU session in bytes, as told to UEs that ask; N3 needs 44 more. free5GC's SMF tells 1400 in any case.
 	// +kubebuilder:default=1400
 	// +kubebuilder:validation:Minimum=576
 	// +kubebuilder:validation:Maximum=9000
@@ -232,8 +232,8 @@ type SMFSpec struct {
 	Mode SMFMode `json:"mode,omitempty"`
 }
 
-// SliceStatus says what the slice is. Conditions: Ready, Advertised, PoolsValid, UPFReady, SMFReady; UserPlaneFollowed with
-// several units or one that drains; Released while it is being deleted.
+// SliceStatus says what the slice is. Conditions: Ready, Advertised, PoolsValid, UPFReady, SMFReady; with
+// controlPlane Free5GC and several units UserPlaneFollowed; Released while it is being deleted.
 type SliceStatus struct {
 	// observedGeneration is the generation that this status speaks of.
 	// +optional
