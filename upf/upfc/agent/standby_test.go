@@ -31,6 +31,7 @@ func quick() fencing.Terms {
 	return fencing.Terms{
 		Grant: 2 * time.Second, Wait: 2300 * time.Millisecond, Renew: 300 * time.Millisecond,
 		Beat: 20 * time.Millisecond, Read: 50 * time.Millisecond, Bound: time.Second,
+		HandOver: fakesmf.Patience,
 	}
 }
 

@@ -13,6 +13,9 @@
 //     unit for Terms.Wait, and asks only when the record, too, has stood still for so long before its eyes. Wait is longer than
 //     Grant by what clocks may disagree. So when a standby asks, the last grant has ended.
 //   - Or the kernel has said that both processes of the life are gone (Standby.Ended).
+//   - Or the life has yielded (Unit.Yield): it answers no more, whatever becomes of the record, and its word for that, and the record
+//     as it knew it, are sent when upf-u has been told so. It still forwards what comes, so that no packet is lost until
+//     everybody has heard of the new one; that is no answer, and has an end by upf-u's own clock.
 //   - A record without a holder is written only by who knows that both processes of the holder are gone, and those of the
 //     standby that it named, or that it will not come. Then whoever is first may claim the unit.
 //   - A unit that names no standby needs no grant: nobody can take over.

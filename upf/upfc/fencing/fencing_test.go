@@ -20,7 +20,7 @@ func (w *world) trouble() {
 	w.after(time.Duration(w.rng.Int64N(int64(6*time.Second))), w.trouble)
 	p := w.pods[w.rng.IntN(2)]
 	again := time.Duration(w.rng.Int64N(int64(8 * time.Second)))
-	switch w.rng.IntN(9) {
+	switch w.rng.IntN(11) {
 	case 0, 1, 2:
 		link := w.rng.IntN(3)
 		w.tell("link %d is cut", link)
@@ -55,6 +55,12 @@ func (w *world) trouble() {
 		p.killDataplane()
 		p.killAgent()
 		w.after(again, func() { w.cut[0], w.cut[link] = false, false; p.up = true; p.begin() })
+	case 9, 10:
+		for _, p := range w.pods {
+			if l := p.life; l != nil && w.now >= l.stopped {
+				l.handOver()
+			}
+		}
 	}
 }
 
@@ -98,10 +104,11 @@ func (w *world) peace() {
 }
 
 func TestWorlds(t *testing.T) {
-	takes := 0
+	takes, handovers := 0, 0
 	for i := range uint64(*seeds) {
 		w := live(*first+i, faults{})
 		takes += w.takes
+		handovers += w.handovers
 		if w.wrong != "" {
 			t.Fatalf("seed %d: %s\n%s", *first+i, w.wrong, strings.Join(w.story[max(0, len(w.story)-60):], "\n"))
 		}
@@ -109,7 +116,10 @@ func TestWorlds(t *testing.T) {
 	if takes < *seeds/10 {
 		t.Errorf("%d takeovers in %d worlds: they do not try what they are for", takes, *seeds)
 	}
-	t.Logf("%d worlds, %d takeovers", *seeds, takes)
+	if handovers < *seeds/4 {
+		t.Errorf("%d hand-overs in %d worlds: they do not try what they are for", handovers, *seeds)
+	}
+	t.Logf("%d worlds, %d takeovers, %d units that yielded to a standby", *seeds, takes, handovers)
 }
 
 // Each of these would be a fault; the worlds find it.
@@ -123,6 +133,9 @@ func TestFaultsAreFound(t *testing.T) {
 		"a stream that is cut counts as the end of both processes":   {endsOnSilence: true},
 		"a standby is named that lacks changes":                      {nameEarly: true},
 		"a new upf-u is granted an epoch before it holds the line":   {grantFirst: true},
+		"a unit says that it has yielded before upf-u knows":         {yieldsEarly: true},
+		"a upf-u that is to forward only goes on answering":          {answersOn: true},
+		"a unit that has yielded comes back":                         {comesBack: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for seed := range uint64(3000) {
@@ -132,6 +145,61 @@ func TestFaultsAreFound(t *testing.T) {
 				}
 			}
 			t.Error("not found in 3000 worlds")
+		})
+	}
+}
+
+// In a hand-over somebody forwards at every moment, also while links are cut that it can do without.
+func TestHandOver(t *testing.T) {
+	for name, tt := range map[string]struct {
+		before, during func(w *world)
+		wantTakes      int
+		wantSilent     bool // for some time nobody forwards
+	}{
+		"in peace":                                     {wantTakes: 1},
+		"the arbiter is lost before":                   {before: func(w *world) { w.cut[1], w.cut[2] = true, true }, wantSilent: true, wantTakes: 1},
+		"the unit alone has lost the arbiter":          {before: func(w *world) { w.cut[1] = true }, wantTakes: 1},
+		"the stream is lost before, and nobody yields": {before: func(w *world) { w.cut[0] = true }},
+		"the stream is lost when the unit has yielded": {during: func(w *world) { w.cut[0] = true }, wantTakes: 1},
+		"both are lost when the unit has yielded":      {during: func(w *world) { w.cut = [3]bool{true, true, true} }, wantSilent: true, wantTakes: 1},
+		"the standby dies when the unit has yielded": {
+			during:     func(w *world) { w.pods[1].killDataplane(); w.pods[1].killAgent(); w.pods[1].kept = nil },
+			wantSilent: true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for seed := range uint64(20) {
+				w := newWorld(1+seed, faults{})
+				w.calm, w.fill = true, time.Second
+				w.until(5 * time.Second)
+				for w.pods[0].life.unit.Named() == "" {
+					if w.until(w.now + ms); w.now > time.Minute {
+						t.Fatalf("seed %d: no standby\n%s", 1+seed, strings.Join(w.story, "\n"))
+					}
+				}
+				if tt.before != nil {
+					tt.before(w)
+					w.until(w.now + 4*time.Second)
+				}
+				for _, p := range w.pods {
+					p.life.handOver()
+				}
+				if tt.during != nil {
+					tt.during(w)
+				}
+				silent := time.Duration(0)
+				for range 40000 {
+					if w.until(w.now + ms); !w.pods[0].forwards() && !w.pods[1].forwards() {
+						silent += ms
+					}
+					if w.now > 30*time.Second {
+						w.cut = [3]bool{}
+					}
+				}
+				if w.wrong != "" || w.takes != tt.wantTakes || (silent > 0) != tt.wantSilent {
+					t.Fatalf("seed %d: %s; %d takeovers, want %d; nobody forwards for %s\n%s", 1+seed, w.wrong, w.takes, tt.wantTakes, silent, strings.Join(w.story, "\n"))
+				}
+			}
 		})
 	}
 }

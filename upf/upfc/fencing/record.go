@@ -64,6 +64,8 @@ type Terms struct {
 	Beat  time.Duration // between two beats to the standby
 	Read  time.Duration // between two looks of a standby at the record
 	Bound time.Duration // how long N4 waits for a standby before it is struck out of the record
+	// HandOver is how long a unit that has yielded forwards what still comes to it, at most.
+	HandOver time.Duration
 }
 
 // DefaultTerms notice the loss of a node within 5 s.
@@ -71,6 +73,7 @@ func DefaultTerms() Terms {
 	return Terms{
 		Grant: 3 * time.Second, Wait: 3500 * time.Millisecond, Renew: time.Second,
 		Beat: 100 * time.Millisecond, Read: 500 * time.Millisecond, Bound: 500 * time.Millisecond,
+		HandOver: 5 * time.Second,
 	}
 }
 
@@ -80,7 +83,7 @@ const slack = 100 * time.Millisecond
 // Check says what is wrong with the terms. Clocks may go wrong by one in a hundred.
 func (t Terms) Check() error {
 	switch least := t.Grant + t.Grant/50 + slack; {
-	case t.Grant <= 0 || t.Renew <= 0 || t.Beat <= 0 || t.Read <= 0 || t.Bound <= 0:
+	case t.Grant <= 0 || t.Renew <= 0 || t.Beat <= 0 || t.Read <= 0 || t.Bound <= 0 || t.HandOver <= 0:
 		return errors.New("a time is not above 0")
 	case t.Wait < least:
 		return fmt.Errorf("a standby waits %s, but with a grant of %s it has to wait %s at least", t.Wait, t.Grant, least)

@@ -10,13 +10,14 @@ type Standby struct {
 	unit  string // the life whose stream it has; empty: none
 	whole bool   // it has all of it, of this stream or an earlier one
 	heard time.Duration
-	ended bool // both processes of that life are gone
+	ended bool // both processes of that life are gone, or it has yielded
 
 	seen     Seen
 	looked   bool
 	since    time.Duration // when this version was first seen
 	nextRead time.Duration
 	reading  bool
+	stale    bool // what the arbiter is about to say is of before a unit's word
 	asked    *Write
 	askedAt  time.Duration
 	doubt    bool // an Asks.Write may be done yet
@@ -61,6 +62,18 @@ func (s *Standby) Ended(life string) {
 	}
 }
 
+// Yielded: this life answers no more, nor will it ever (Unit.Yield); seen is the record as it knew it last.
+func (s *Standby) Yielded(now time.Duration, life string, seen Seen) {
+	if life != s.unit || s.ended || s.busy() {
+		return
+	}
+	s.ended = true
+	if !s.looked || s.seen.Version != seen.Version {
+		s.seen, s.looked, s.since = seen, true, now
+		s.stale, s.reading = s.stale || s.reading, false
+	}
+}
+
 // Tick says what is to be asked. It is called after every event, and each Terms.Beat.
 func (s *Standby) Tick(now time.Duration) (asks Asks) {
 	if s.taken || s.asked != nil {
@@ -72,7 +85,7 @@ func (s *Standby) Tick(now time.Duration) (asks Asks) {
 		asks.Write = s.asked
 		return asks
 	}
-	if !s.reading && now >= s.nextRead {
+	if !s.reading && !s.stale && now >= s.nextRead {
 		s.reading = true
 		asks.Read = true
 	}
@@ -88,6 +101,10 @@ func (s *Standby) mayTake(now time.Duration) bool {
 
 // Read is the arbiter's answer to Asks.Read; not ok: there was none.
 func (s *Standby) Read(now time.Duration, seen Seen, ok bool) {
+	if s.stale {
+		s.stale = false
+		return
+	}
 	s.reading = false
 	s.nextRead = now + s.terms.Read
 	if !ok || s.looked && seen.Version == s.seen.Version {
@@ -133,5 +150,5 @@ func (s *Standby) Free() bool {
 	return s.looked && !s.busy() && s.seen.Version != "" && s.seen.Free()
 }
 
-// State is whose stream this life has, whether it has all of it, and whether both processes of that life are gone.
+// State is whose stream this life has, whether it has all of it, and whether that life has yielded or both its processes are gone.
 func (s *Standby) State() (life string, whole, ended bool) { return s.unit, s.whole, s.ended }

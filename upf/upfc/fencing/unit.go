@@ -16,6 +16,9 @@ type Unit struct {
 	serving bool
 	over    bool // another life serves
 
+	yielded      bool // it answers no more
+	forwardUntil time.Duration
+
 	want       string // whom the record is to name
 	asked      *Write // under way
 	askedAt    time.Duration
@@ -55,7 +58,7 @@ type Asks struct {
 
 // Tick says what is to be asked. It is called after every event, and each Terms.Beat.
 func (u *Unit) Tick(now time.Duration) (asks Asks) {
-	if u.over {
+	if u.over || u.yielded {
 		return asks
 	}
 	if u.serving && u.peer != "" && now >= u.nextBeat {
@@ -125,7 +128,7 @@ func (u *Unit) mayClaim(now time.Duration) bool {
 // Read is the arbiter's answer to Asks.Read; not ok: there was none.
 func (u *Unit) Read(now time.Duration, seen Seen, ok bool) {
 	u.reading = false
-	if !ok || u.over {
+	if !ok || u.over || u.yielded {
 		u.mustRead = u.mustRead || !u.looked
 		return
 	}
@@ -147,7 +150,7 @@ func (u *Unit) Read(now time.Duration, seen Seen, ok bool) {
 func (u *Unit) Written(now time.Duration, outcome Outcome, version Version) {
 	w := u.asked
 	u.asked = nil
-	if w == nil || u.over {
+	if w == nil || u.over || u.yielded {
 		return
 	}
 	switch outcome {
@@ -209,12 +212,20 @@ type Grant struct {
 	Epoch  uint64        // 0: nothing, it is silent
 	Until  time.Duration // by the clock of the events
 	Always bool          // without an end
+	// Forward: what still comes is forwarded, and nothing answered, as another life may answer at the same time.
+	Forward bool
 }
 
 // Grant is what upf-u may do now. A unit that has lost both, arbiter and standby, is silent.
 func (u *Unit) Grant(now time.Duration) Grant {
 	if !u.serving || u.over {
 		return Grant{}
+	}
+	if u.yielded {
+		if u.forwardUntil <= now {
+			return Grant{}
+		}
+		return Grant{Epoch: u.seen.Epoch, Until: u.forwardUntil, Forward: true}
 	}
 	takers := u.Takers()
 	if len(takers) == 0 {
@@ -229,6 +240,27 @@ func (u *Unit) Grant(now time.Duration) Grant {
 	}
 	return Grant{Epoch: u.seen.Epoch, Until: until}
 }
+
+// Calm says whether the record is known for certain, and nothing is asked of the arbiter: who is told of it now can take over by one
+// change of it.
+func (u *Unit) Calm() bool { return u.asked == nil && !u.reading && len(u.doubts) == 0 }
+
+// Yield ends this life's answers for ever, in favour of the peer, whom alone the record may name. From now on it only forwards, for
+// Terms.HandOver at most. What it returns is for Standby.Yielded, once upf-u, too, answers no more. False: nothing has changed.
+func (u *Unit) Yield(now time.Duration) (Seen, bool) {
+	takers := u.Takers()
+	if u.yielded || len(takers) != 1 || takers[0] != u.peer || u.Grant(now).Epoch == 0 {
+		return Seen{}, false
+	}
+	u.yielded, u.forwardUntil = true, now+u.terms.HandOver
+	return u.seen, true
+}
+
+// Yielded says whether this life answers no more.
+func (u *Unit) Yielded() bool { return u.yielded }
+
+// Leave ends what a unit that has yielded forwards.
+func (u *Unit) Leave() { u.forwardUntil = 0 }
 
 // Named says whom the record names for certain.
 func (u *Unit) Named() string {

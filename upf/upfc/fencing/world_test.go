@@ -43,6 +43,9 @@ type faults struct {
 	grantForever  bool // upf-u does not look at its clock
 	grantFirst    bool // a new upf-u is granted an epoch before it holds the lifeline
 	endsOnSilence bool // a stream that is cut counts as the end of both processes
+	yieldsEarly   bool // a unit's word that it answers no more is sent before upf-u has been told so
+	answersOn     bool // a upf-u that is to forward only goes on answering
+	comesBack     bool // a unit that has yielded answers again when nobody has taken over for a while
 }
 
 type world struct {
@@ -62,7 +65,10 @@ type world struct {
 	wrong    string
 	takes    int
 	peaceful bool
-	calm     bool // nothing takes long
+	calm     bool          // nothing takes long
+	fill     time.Duration // how long a upf-u is filled before it is granted an epoch, at most
+
+	handovers int // that a standby has heard of
 }
 
 type pod struct {
@@ -87,6 +93,7 @@ type life struct {
 	unit    *Unit
 	standby *Standby
 	stopped time.Duration // until then
+	waits   []func()      // for that
 
 	// Of a unit:
 	peer     *life
@@ -100,6 +107,8 @@ type life struct {
 	lastSend time.Duration // arrival of the last message
 	back     time.Duration
 	line     bool // it has a lifeline
+	filled   time.Duration
+	from     *life // that has yielded, until it has been told that this one serves
 
 	// Of a standby:
 	held     map[int]bool
@@ -111,7 +120,7 @@ func newWorld(seed uint64, f faults) *world {
 	if f.terms == (Terms{}) {
 		f.terms = DefaultTerms()
 	}
-	w := &world{faults: f, rng: rand.New(rand.NewPCG(seed, 13)), answered: map[int]bool{}, broken: map[int]bool{}}
+	w := &world{faults: f, fill: 100 * ms, rng: rand.New(rand.NewPCG(seed, 13)), answered: map[int]bool{}, broken: map[int]bool{}}
 	for i := range 2 {
 		p := &pod{w: w, id: i, rate: 0.995 + 0.01*w.rng.Float64(), offset: time.Duration(w.rng.Int64N(int64(time.Hour)))}
 		w.pods = append(w.pods, p)
@@ -160,6 +169,11 @@ func (w *world) check() {
 	if n > 1 {
 		w.fail("%d units answer for one address", n)
 	}
+	for _, p := range w.pods {
+		if p.forwards() && p.grant.Forward && p.clock() > p.grant.Until {
+			w.fail("%s forwards longer than it may", p.name())
+		}
+	}
 }
 
 // ---- pods ----------------------------------------------------------------------------------------------------
@@ -168,8 +182,11 @@ func (p *pod) name() string { return string(rune('a' + p.id)) }
 
 func (p *pod) clock() time.Duration { return p.offset + time.Duration(float64(p.w.now)*p.rate) }
 
-// answers says whether upf-u answers and forwards: it looks at its own clock.
-func (p *pod) answers() bool {
+// answers says whether upf-u answers: it looks at its own clock.
+func (p *pod) answers() bool { return p.forwards() && (!p.grant.Forward || p.w.answersOn) }
+
+// forwards says whether it forwards what comes.
+func (p *pod) forwards() bool {
 	return p.up && p.grant.Epoch != 0 && (p.grant.Always || p.clock() < p.grant.Until || p.w.grantForever)
 }
 
@@ -245,12 +262,28 @@ func (l *life) event(do func()) {
 	if l.p.life != l {
 		return
 	}
-	if w.now < l.stopped {
-		w.after(l.stopped-w.now, func() { l.event(do) })
+	if w.now < l.stopped || len(l.waits) > 0 {
+		if l.waits = append(l.waits, do); len(l.waits) == 1 {
+			w.after(l.stopped-w.now, l.goOn)
+		}
 		return
 	}
 	do()
 	l.act()
+}
+
+// goOn does what has waited for a life that was stopped, in its order.
+func (l *life) goOn() {
+	w := l.p.w
+	if w.now < l.stopped {
+		w.after(l.stopped-w.now, l.goOn)
+		return
+	}
+	waits := l.waits
+	l.waits = nil
+	for _, do := range waits {
+		l.event(do)
+	}
 }
 
 func (l *life) tick() {
@@ -284,6 +317,7 @@ func (l *life) act() {
 			l.unit, l.standby = u, nil
 			l.p.kept = maps.Clone(l.held)
 			l.peer = nil
+			l.filled = w.now + time.Duration(w.rng.Int64N(int64(w.fill)))
 		}
 		return
 	}
@@ -297,7 +331,7 @@ func (l *life) act() {
 		l.send(func(s *life) { s.takeBeat(l, asks.Beat) })
 	}
 	l.ask(asks, l.unit.Read, l.unit.Written)
-	if l.p.up {
+	if l.p.up && w.now >= l.filled {
 		if l.line && !w.grantFirst {
 			l.p.lifeline = l.name // before a grant
 		}
@@ -307,8 +341,73 @@ func (l *life) act() {
 		} else if l.p.grant.Always || l.p.clock() >= l.p.grant.Until {
 			l.p.grant = g
 		}
+		if from := l.from; from != nil && l.p.answers() {
+			l.from = nil
+			w.after(w.delay(), func() {
+				if !w.cut[0] {
+					w.after(50*ms, from.leave) // what is under way still comes there
+				}
+			})
+		}
 	}
 	l.answer()
+}
+
+// handOver begins a unit's end on purpose: it yields, has upf-u answer no more, says so, and ends when the standby serves, or has not
+// for the time that it may forward.
+func (l *life) handOver() {
+	w := l.p.w
+	if l.unit == nil {
+		return
+	}
+	tell := func(seen Seen) {
+		l.send(func(s *life) {
+			w.tell("%s hears that %s has yielded", s.name, l.name)
+			w.handovers++
+			s.from = l
+			s.standby.Yielded(s.p.clock(), l.name, seen)
+		})
+	}
+	seen, ok := l.unit.Yield(l.p.clock())
+	if !ok {
+		return
+	}
+	w.tell("%s yields", l.name)
+	mute := func() {
+		if l.p.up && l.p.life == l {
+			l.p.grant = l.unit.Grant(l.p.clock())
+		}
+	}
+	if w.yieldsEarly {
+		tell(seen)
+		l.filled = w.now + 100*ms // upf-u takes no grant meanwhile
+		w.after(100*ms, mute)
+	} else {
+		mute()
+		tell(seen)
+	}
+	if w.comesBack {
+		w.after(time.Second, func() {
+			if l.p.life == l && l.p.up {
+				l.unit.yielded = false
+			}
+		})
+		return
+	}
+	w.after(w.terms.HandOver, l.leave)
+}
+
+// leave ends both processes of a life; its pod is made anew.
+func (l *life) leave() {
+	w, p := l.p.w, l.p
+	if p.life != l {
+		return
+	}
+	w.tell("%s leaves", l.name)
+	p.killDataplane()
+	p.killAgent()
+	p.kept = nil
+	w.after(time.Second, func() { p.up = true; p.begin() })
 }
 
 // ask brings asks to the arbiter and their answers back.
@@ -477,7 +576,8 @@ func (l *life) connect() {
 	for i := range l.waiting {
 		l.waiting[i]++
 	}
-	w.after(w.delay(), func() {
+	hello := w.delay()
+	w.after(hello, func() {
 		other.event(func() {
 			if other.standby == nil || w.cut[0] {
 				return
@@ -489,7 +589,7 @@ func (l *life) connect() {
 			other.heldConn, other.whole = conn, false
 		})
 	})
-	l.lastSend = w.now + 3*time.Second/1000
+	l.lastSend = w.now + hello // what follows comes behind it
 	l.send(func(s *life) {
 		s.held, s.whole = all, true
 		s.standby.Whole()
