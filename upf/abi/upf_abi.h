@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 #define UPF_ABI_MAGIC 0x35475543u // "CUG5"
-#define UPF_ABI_VERSION 5u
+#define UPF_ABI_VERSION 6u
 #define UPF_MSG_MAX (192u * 1024u) // octets in one datagram; fits the default socket buffer
 
 #define UPF_PDR_QERS 4u // QERs and URRs that one PDR may name
@@ -396,14 +396,18 @@ static_assert(sizeof(struct upf_trace) == 24, "upf_trace");
 
 // A upf-u with `redundancy` begins silent: it drops what comes and sends nothing, until it is granted an
 // epoch, and again when the grant has ended, whether upf-c lives or not. A grant of an epoch before the
-// last one is refused.
+// last one is refused. With UPF_GRANT_FORWARD it forwards what comes and says nothing of its addresses (ARP, Neighbour
+// Discovery), not even when it is asked: another upf-u may say that it has them.
 #define UPF_GRANT_ALWAYS 0xffffffffffffffffull
+#define UPF_GRANT_FORWARD 1u
 struct upf_grant {
 	struct upf_record rec;
 	uint64_t epoch;
 	uint64_t until_ns; // CLOCK_BOOTTIME; 0: silent at once; UPF_GRANT_ALWAYS: without an end
+	uint32_t flags;    // UPF_GRANT_FORWARD
+	uint32_t reserved;
 };
-static_assert(sizeof(struct upf_grant) == 24, "upf_grant");
+static_assert(sizeof(struct upf_grant) == 32, "upf_grant");
 
 // ---- events --------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ import "unsafe"
 
 const (
 	AbiMagic                = 0x35475543         // UPF_ABI_MAGIC
-	AbiVersion              = 0x5                // UPF_ABI_VERSION
+	AbiVersion              = 0x6                // UPF_ABI_VERSION
 	MsgMax                  = 0x30000            // UPF_MSG_MAX
 	PdrQers                 = 0x4                // UPF_PDR_QERS
 	PdrUrrs                 = 0x8                // UPF_PDR_URRS
@@ -53,6 +53,7 @@ const (
 	TraceSession            = 0x1                // UPF_TRACE_SESSION
 	TraceAll                = 0x2                // UPF_TRACE_ALL
 	GrantAlways             = 0xffffffffffffffff // UPF_GRANT_ALWAYS
+	GrantForward            = 0x1                // UPF_GRANT_FORWARD
 	DropsMax                = 0x40               // UPF_DROPS_MAX
 	LineSlots               = 0x2                // UPF_LINE_SLOTS
 	NodesMax                = 0x40               // UPF_NODES_MAX
@@ -443,11 +444,13 @@ type Trace struct {
 	Reserved uint16
 }
 
-// Grant is struct upf_grant, 24 octets.
+// Grant is struct upf_grant, 32 octets.
 type Grant struct {
-	Rec     Record
-	Epoch   uint64
-	UntilNs uint64
+	Rec      Record
+	Epoch    uint64
+	UntilNs  uint64
+	Flags    uint32
+	Reserved uint32
 }
 
 // EvUrr is struct upf_ev_urr, 16 octets.
@@ -1004,14 +1007,18 @@ var (
 	_ [20 - unsafe.Offsetof(Trace{}.Snap)]struct{}
 	_ [unsafe.Offsetof(Trace{}.Reserved) - 22]struct{}
 	_ [22 - unsafe.Offsetof(Trace{}.Reserved)]struct{}
-	_ [unsafe.Sizeof(Grant{}) - 24]struct{}
-	_ [24 - unsafe.Sizeof(Grant{})]struct{}
+	_ [unsafe.Sizeof(Grant{}) - 32]struct{}
+	_ [32 - unsafe.Sizeof(Grant{})]struct{}
 	_ [unsafe.Offsetof(Grant{}.Rec) - 0]struct{}
 	_ [0 - unsafe.Offsetof(Grant{}.Rec)]struct{}
 	_ [unsafe.Offsetof(Grant{}.Epoch) - 8]struct{}
 	_ [8 - unsafe.Offsetof(Grant{}.Epoch)]struct{}
 	_ [unsafe.Offsetof(Grant{}.UntilNs) - 16]struct{}
 	_ [16 - unsafe.Offsetof(Grant{}.UntilNs)]struct{}
+	_ [unsafe.Offsetof(Grant{}.Flags) - 24]struct{}
+	_ [24 - unsafe.Offsetof(Grant{}.Flags)]struct{}
+	_ [unsafe.Offsetof(Grant{}.Reserved) - 28]struct{}
+	_ [28 - unsafe.Offsetof(Grant{}.Reserved)]struct{}
 	_ [unsafe.Sizeof(EvUrr{}) - 16]struct{}
 	_ [16 - unsafe.Sizeof(EvUrr{})]struct{}
 	_ [unsafe.Offsetof(EvUrr{}.Rec) - 0]struct{}

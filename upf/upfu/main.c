@@ -126,6 +126,7 @@ start_workers(struct upf_u *u)
 		.synced = &u->control.base.synced,
 		.listener = &u->control.base.listener,
 		.granted_until = &u->control.base.granted_until,
+		.forwards_only = &u->control.base.forwards_only,
 		.stop = &u->stop,
 	};
 

@@ -18,6 +18,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <rte_cycles.h>
 #include <rte_malloc.h>
 #include <rte_ring.h>
 #include <rte_ring_elem.h>
@@ -37,6 +38,7 @@
 #define EVENTS_PER_DATAGRAM 128u
 #define TRACE_PER_DATAGRAM 32768u // octets
 #define TRASH_WAIT_MS 1
+#define END_WITHIN_S 8u   // of the 10 that a pod has, with redundancy
 #define SEND_WAIT_MS 2000 // a upf-c that does not read for so long is gone
 
 // Of answers to what was no transaction.
@@ -538,7 +540,8 @@ control_dispatch(struct control *c, const struct epoll_event *event)
 
 		if (read(fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
 			log_info("stopping", "signal=%u", info.ssi_signo);
-			c->stop = true;
+			c->ending = true;
+			c->end_by = rte_rdtsc() + END_WITHIN_S * rte_get_tsc_hz();
 		}
 	} else if (fd == c->timer_fd) {
 		uint64_t times;
@@ -551,6 +554,16 @@ control_dispatch(struct control *c, const struct epoll_event *event)
 		if ((event->events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0)
 			peer_readable(c);
 	}
+}
+
+// Whether a upf-u that is to end may: nobody needs it any more, or it has been asked for so long ago.
+static bool
+control_may_end(const struct control *c)
+{
+	uint64_t now = rte_rdtsc();
+
+	return !c->config->redundancy || c->peer_fd < 0 || c->base.granted_until <= now ||
+		c->end_by <= now;
 }
 
 void
@@ -572,6 +585,8 @@ control_run(struct control *c)
 		for (int i = 0; i < n; i++)
 			control_dispatch(c, &events[i]);
 		events_pump(c);
+		if (c->ending && control_may_end(c))
+			c->stop = true;
 	}
 }
 

@@ -1,5 +1,6 @@
 // The control thread: the single writer of all tables. It serves upf-c on a Unix SEQPACKET socket,
 // passes the workers' events on, looks at the links, frees what no worker uses any more, and ends on SIGTERM or SIGINT.
+// With redundancy and a upf-c it ends when it is silent: upf-c has the time to hand the unit over.
 //
 // One upf-c at a time; a second one is told EBUSY and closed. When upf-c goes, forwarding goes on and
 // everything is kept for the next one, which reads it back with DUMP. Events wait until the new
@@ -27,6 +28,8 @@ struct control {
 	bool peer_ready;  // it has stored META, so that it may get events
 	bool peer_full;   // its socket takes no more events now
 	bool stop;
+	bool ending;              // as soon as nobody needs us any more: control_may_end()
+	uint64_t end_by;          // TSC
 	struct log_limit refused; // transactions
 	uint8_t *in, *out;        // UPF_MSG_MAX each
 };

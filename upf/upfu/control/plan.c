@@ -306,6 +306,8 @@ plan_grant(const struct plan *plan, const struct upf_grant *grant)
 {
 	if (!plan->base->compile.config->redundancy)
 		return EOPNOTSUPP;
+	if ((grant->flags & ~UPF_GRANT_FORWARD) != 0)
+		return EINVAL;
 	return grant->until_ns == 0 || grant->epoch >= plan->base->epoch ? 0 : EPERM;
 }
 

@@ -27,6 +27,7 @@ struct rule_base {
 	// The last grant (struct upf_grant): its epoch, and the TSC at which it ends. Workers read the latter.
 	uint64_t epoch;
 	uint64_t granted_until;
+	uint32_t forwards_only; // UPF_GRANT_FORWARD; workers read it
 };
 
 #endif

@@ -10,11 +10,13 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include <rte_cycles.h>
+#include <rte_rcu_qsbr.h>
 #include <rte_ring.h>
 #include <rte_ring_elem.h>
 
@@ -205,6 +207,22 @@ transaction_trace(struct rule_base *base, const struct upf_trace *order)
 		send_command(base, i, &command);
 }
 
+// No worker says anything of its addresses any more that it began to say before: it has ended its poll since. One that
+// does not come to that is to be silent.
+static bool
+workers_know(struct rule_base *base)
+{
+	uint64_t token = rte_rcu_qsbr_start(base->sessions->qsbr);
+	uint64_t deadline = rte_rdtsc() + rte_get_tsc_hz() / 10;
+
+	while (rte_rcu_qsbr_check(base->sessions->qsbr, token, false) != 1) {
+		if (rte_rdtsc() >= deadline)
+			return false;
+		sched_yield();
+	}
+	return true;
+}
+
 // What is left of a grant is reckoned by the machine's clock, which upf-c has, too, and then counted by ours.
 static void
 apply_grant(struct rule_base *base, const struct upf_grant *grant)
@@ -222,7 +240,10 @@ apply_grant(struct rule_base *base, const struct upf_grant *grant)
 			(uint64_t)((wide)(grant->until_ns - now_ns) * rte_get_tsc_hz() / NS_PER_S);
 	if (grant->until_ns != 0)
 		base->epoch = grant->epoch;
-	// Relaxed: it carries nothing but itself. The sessions came with their own release-stores.
+	// Relaxed: they carry nothing but themselves. The sessions came with their own release-stores.
+	__atomic_store_n(&base->forwards_only, grant->flags & UPF_GRANT_FORWARD, __ATOMIC_RELAXED);
+	if (base->forwards_only != 0 && !workers_know(base))
+		until = 0;
 	__atomic_store_n(&base->granted_until, until, __ATOMIC_RELAXED);
 	if ((before <= rte_rdtsc()) == (until == 0))
 		return;

@@ -7,6 +7,7 @@
 #include "link/icmp6.h"
 #include "link/port.h"
 #include "packet/drop.h"
+#include "packet/forwards_only.h"
 #include "packet/ipv6.h"
 #include "packet/send.h"
 #include "packet/worker_state.h"
@@ -17,10 +18,13 @@ void
 arp_send(struct worker *w, enum upf_port port, uint16_t opcode, const struct rte_ether_addr *to,
 	rte_be32_t from_addr, rte_be32_t to_addr)
 {
-	struct rte_mbuf *m = rte_pktmbuf_alloc(w->pool);
 	struct rte_ether_hdr *eth;
 	struct rte_arp_hdr *arp;
+	struct rte_mbuf *m;
 
+	if (worker_forwards_only(w))
+		return;
+	m = rte_pktmbuf_alloc(w->pool);
 	if (m == NULL) {
 		worker_count_drops(w, port, 0, UPF_DROP_NO_MBUF, 1);
 		return;
@@ -74,10 +78,13 @@ static void
 nd_send(struct worker *w, enum upf_port port, const struct rte_ether_addr *to_mac,
 	const uint8_t *from, const uint8_t *to, struct nd_message *message)
 {
-	struct rte_mbuf *m = rte_pktmbuf_alloc(w->pool);
 	struct ipv6_header *ip;
 	struct rte_ether_hdr *eth;
+	struct rte_mbuf *m;
 
+	if (worker_forwards_only(w))
+		return;
+	m = rte_pktmbuf_alloc(w->pool);
 	if (m == NULL) {
 		worker_count_drops(w, port, 0, UPF_DROP_NO_MBUF, 1);
 		return;

@@ -3,6 +3,7 @@
 #include "link/neigh_message.h"
 #include "packet/commands.h"
 #include "packet/drop.h"
+#include "packet/forwards_only.h"
 #include "packet/handoff.h"
 #include "packet/own_packets.h"
 #include "packet/packet.h"
@@ -38,6 +39,8 @@ silence_is_over(struct worker *w)
 void
 silence_tick(struct worker *w)
 {
+	if (worker_forwards_only(w))
+		w->announcements = 0;
 	if (w->announcements == 0)
 		return;
 	w->announcements--;

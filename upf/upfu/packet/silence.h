@@ -5,6 +5,8 @@
 // - Nothing leaves: send.c looks once more when a batch is sent, for the poll may have been held up since
 //   it began.
 // - When silence ends, the neighbours are told where the addresses are, three times.
+// - Granted with UPF_GRANT_FORWARD it forwards, and says nothing of its addresses: neither ARP nor Neighbour
+//   Discovery leaves. What it knows of its neighbours stays as it is meanwhile.
 #ifndef UPFU_SILENCE_H
 #define UPFU_SILENCE_H
 

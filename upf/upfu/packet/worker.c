@@ -14,6 +14,7 @@
 #include "packet/commands.h"
 #include "packet/end_marker.h"
 #include "packet/events.h"
+#include "packet/forwards_only.h"
 #include "packet/handoff.h"
 #include "packet/icmp_error.h"
 #include "packet/outbox.h"
@@ -95,7 +96,7 @@ static void
 worker_tick(struct worker *w)
 {
 	w->next_tick = w->now + w->tsc_hz / WORKER_TICKS_PER_SECOND;
-	for (enum upf_port port = 0; port < w->ports; port++)
+	for (enum upf_port port = 0; port < w->ports && !worker_forwards_only(w); port++)
 		neigh_tick(w, port);
 	reassembly_tick(w);
 	buffer_tick(w);

@@ -65,8 +65,10 @@ worker_create(unsigned index, const struct worker_shared *shared)
 	w->stop = shared->stop;
 	w->synced = shared->synced;
 	w->listener = shared->listener;
-	if (config->redundancy)
+	if (config->redundancy) {
 		w->granted_until = shared->granted_until;
+		w->forwards_only = shared->forwards_only;
+	}
 	w->silent = config->redundancy;
 	w->sleeper = shared->sleepers[index];
 	if (limits->error_indications != 0)

@@ -30,6 +30,7 @@ struct worker_shared {
 	const uint32_t *synced; // struct worker
 	const uint32_t *listener;
 	const uint64_t *granted_until; // of a upf-u with redundancy
+	const uint32_t *forwards_only; // likewise
 };
 
 struct worker *worker_create(unsigned index, const struct worker_shared *shared);

@@ -113,6 +113,8 @@ struct worker {
 	const uint32_t *listener; // struct rule_base
 	// The TSC until which we may answer and forward (silence.h). NULL: always.
 	const uint64_t *granted_until;
+	// Not 0: we forward, and say nothing of our addresses. NULL as granted_until.
+	const uint32_t *forwards_only;
 	bool silent;           // in the last poll
 	uint8_t announcements; // still to be made
 };

@@ -231,6 +231,7 @@ rig_create_with(const struct config *config, unsigned workers, bool with_neighbo
 		.control_waits = &rig->control_waits,
 		.listener = &rig->base.listener,
 		.granted_until = &rig->base.granted_until,
+		.forwards_only = &rig->base.forwards_only,
 		.stop = &rig->stop,
 	};
 	for (unsigned i = 0; i < workers; i++) {

@@ -5,6 +5,8 @@
 #include <rte_cycles.h>
 
 #include "frames.h"
+#include "link/neigh_table.h"
+#include "packet/ipv6.h"
 #include "packet/receive.h"
 #include "packet/send.h"
 #include "packet/silence.h"
@@ -38,17 +40,24 @@ boottime(void)
 }
 
 static int
-grant(struct rig *rig, uint64_t epoch, uint64_t until)
+grant_with(struct rig *rig, uint64_t epoch, uint64_t until, uint32_t flags)
 {
 	struct upf_grant record = {
 		.rec = {.type = UPF_REC_GRANT, .length = sizeof(record)},
 		.epoch = epoch,
 		.until_ns = until,
+		.flags = flags,
 	};
 
 	transaction_begin(&t);
 	transaction_add(&t, &record, sizeof(record));
 	return transaction_do(rig, &t, NULL);
+}
+
+static int
+grant(struct rig *rig, uint64_t epoch, uint64_t until)
+{
+	return grant_with(rig, epoch, until, 0);
 }
 
 static void
@@ -212,6 +221,78 @@ it_can_be_silenced_at_once_and_an_older_epoch_is_refused(void **state)
 	rig_free(rig);
 }
 
+// How many of the frames sent say where an address is: ARP, Neighbour Discovery. The others are left out.
+static unsigned
+said(struct rig *rig)
+{
+	unsigned n = 0;
+	struct rte_mbuf *m;
+
+	for (enum upf_port port = 0; port < UPF_PORTS; port++) {
+		while ((m = rig_sent(rig, port)) != NULL) {
+			const struct rte_ether_hdr *eth = rte_pktmbuf_mtod(m, const void *);
+
+			n += eth->ether_type == rte_cpu_to_be_16(RTE_ETHER_TYPE_ARP) ||
+				(eth->ether_type == rte_cpu_to_be_16(RTE_ETHER_TYPE_IPV6) &&
+					((const struct ipv6_header *)(eth + 1))->next == IPV6_ICMP);
+			rte_pktmbuf_free(m);
+		}
+	}
+	return n;
+}
+
+static void
+pass_ticks(struct rig *rig, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		rig->worker[0]->next_tick = 0;
+		rig_poll(rig);
+	}
+}
+
+// The other one has the addresses by now, or will have them.
+static void
+it_forwards_and_says_nothing_of_its_addresses(void **state)
+{
+	struct rig *rig = create(1);
+	struct worker *w = rig->worker[0];
+	struct frame f;
+
+	(void)state;
+	assert_int_equal(grant(rig, 1, UPF_GRANT_ALWAYS), 0);
+	rig_poll(rig);
+	assert_int_not_equal(said(rig), 0);
+	// Two of three announcements are still to come.
+	assert_int_equal(grant_with(rig, 1, UPF_GRANT_ALWAYS, UPF_GRANT_FORWARD), 0);
+	pass_ticks(rig, 5);
+	assert_int_equal(said(rig), 0);
+	send_both_ways(rig); // a packet each way, and ARP
+	assert_int_equal(sent(rig), 2);
+	assert_int_equal(rig->shm.workers[0].local.arp_requests, 1);
+	// A neighbour that would be asked whether it is still there, and then given up, stays.
+	for (unsigned i = 0; i < NEIGH_ENTRIES; i++)
+		w->neigh[UPF_PORT_N6].entry[i].due = 0;
+	pass_ticks(rig, 20);
+	assert_int_equal(sent(rig), 0);
+	frame_gpdu(
+		&f, RIG_N3_ADDR, 0x100, 9, &(struct ip_fields){.src = RIG_UE, .dst = RIG_REMOTE});
+	rig_inject(rig, UPF_PORT_N3, f.data, f.length);
+	rig_poll(rig);
+	assert_int_equal(sent(rig), 1);
+	// It ends as every grant does.
+	assert_int_equal(grant_with(rig, 1, 0, UPF_GRANT_FORWARD), 0);
+	send_both_ways(rig);
+	assert_int_equal(sent(rig), 0);
+	assert_int_equal(rig_dropped(rig, UPF_DROP_SILENT), 3);
+	// And may be followed by another one.
+	assert_int_equal(grant(rig, 2, UPF_GRANT_ALWAYS), 0);
+	rig_poll(rig);
+	assert_int_not_equal(said(rig), 0);
+	assert_int_equal(grant_with(rig, 3, UPF_GRANT_ALWAYS, 2), EINVAL);
+	rig_assert_no_other_drops(rig);
+	rig_free(rig);
+}
+
 static void
 without_redundancy_there_are_no_grants(void **state)
 {
@@ -232,6 +313,7 @@ test_silence(void)
 		cmocka_unit_test(a_grant_ends_by_the_clock),
 		cmocka_unit_test(what_was_under_way_does_not_leave_behind_a_grant),
 		cmocka_unit_test(it_can_be_silenced_at_once_and_an_older_epoch_is_refused),
+		cmocka_unit_test(it_forwards_and_says_nothing_of_its_addresses),
 		cmocka_unit_test(without_redundancy_there_are_no_grants),
 	};
 
