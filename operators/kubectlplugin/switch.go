@@ -22,8 +22,8 @@ const (
 	switchTimeout = time.Minute
 )
 
-// switchUnit has the standby of a unit take it over: the pod that serves is deleted, which ends both its processes at once, and so
-// nobody has to wait for a grant to end. The operator makes it anew, as the standby.
+// switchUnit has the standby of a unit take it over: the pod that serves is deleted, and hands the unit over when it hears that it is to
+// end. The operator makes it anew, as the standby.
 func (p *Plugin) switchUnit(ctx context.Context, args []string) error {
 	unit, err := p.redundantUnit(ctx, args[0])
 	if err != nil {

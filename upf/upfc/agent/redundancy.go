@@ -3,12 +3,15 @@ package agent
 import (
 	"context"
 	"errors"
+	"maps"
 	"sync"
 	"syscall"
 	"time"
 
 	"core5g.dev/core5g/upf/upfc/agent/store"
 	"core5g.dev/core5g/upf/upfc/dataplane"
+	"core5g.dev/core5g/upf/upfc/state"
+	"core5g.dev/core5g/upf/upfc/usage"
 )
 
 // A unit with a standby (package standby). Three things differ from one without: what is stored is mirrored, nothing is told of a
@@ -46,7 +49,7 @@ func (a *Agent) BeRedundant(r Redundancy, takenOver bool) {
 	a.mu.Lock() // for who looks at the agent before it runs
 	a.redundancy = r
 	a.mu.Unlock()
-	a.takenOver, a.grants = takenOver, &grants{changed: make(chan struct{}, 1)}
+	a.takenOver, a.grants = takenOver, &grants{changed: make(chan struct{}, 1), serves: make(chan struct{})}
 	a.store.SetMirror(r)
 }
 
@@ -75,7 +78,11 @@ type grants struct {
 	given bool // there is one
 	epoch uint64
 	until time.Duration
-	line  syscall.RawConn // that upf-u is to hold
+	// forwards: it answers no more, and is granted nothing else any more.
+	forwards bool
+	serves   chan struct{} // closed when upf-u was granted an epoch first
+	once     sync.Once
+	line     syscall.RawConn // that upf-u is to hold
 
 	hand sync.Mutex      // held while upf-u is told
 	has  *dataplane.Conn // that holds the line
@@ -89,9 +96,78 @@ func (a *Agent) Grant(epoch uint64, until time.Duration) {
 		return // upf-u is silent as long as nobody says otherwise
 	}
 	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.forwards {
+		return
+	}
 	g.given, g.epoch, g.until = true, epoch, until
-	g.mu.Unlock()
 	g.wake()
+}
+
+// Forward has upf-u do no more than forward, until a time of CLOCK_BOOTTIME (0: it is silent), and returns when it does no more. It is granted
+// nothing else in this life.
+func (a *Agent) Forward(epoch uint64, until time.Duration) error {
+	g := a.grants
+	conn := a.current()
+	g.mu.Lock()
+	g.forwards, g.given, g.epoch, g.until = true, true, epoch, until
+	g.mu.Unlock()
+	if conn == nil {
+		return errors.New("upf-u is not connected")
+	}
+	return g.give(conn)
+}
+
+// Serves is closed when upf-u has been granted an epoch.
+func (a *Agent) Serves() <-chan struct{} { return a.grants.serves }
+
+// Late is what was counted for a URR elsewhere.
+type Late struct {
+	Index  uint32
+	UPSEID uint64
+	URR    uint32
+	Counts usage.Counts
+}
+
+// AddLate adds what the unit that has handed over counted after its sessions had been taken over.
+func (a *Agent) AddLate(late []Late) {
+	for _, l := range late {
+		if err := a.addLate(l); err != nil {
+			a.log.Error("usage of a hand-over is lost", "seid", hex(l.UPSEID), "urr", l.URR, "err", err)
+		}
+	}
+}
+
+func (a *Agent) addLate(l Late) error {
+	s := a.lock(l.Index)
+	if s == nil {
+		return nil // it was deleted since
+	}
+	defer s.unlock()
+	m, is := s.Meters[l.URR]
+	if s.UPSEID != l.UPSEID || !is {
+		return nil
+	}
+	u := s.Rules.URRs[l.URR]
+	m.Add(l.Counts)
+	next := s.Session
+	next.Meters = maps.Clone(s.Meters)
+	next.Meters[l.URR] = m
+	blob := state.AppendSession(nil, &next)
+	conn := a.current()
+	if conn == nil {
+		return errors.New("upf-u is not connected")
+	}
+	t := dataplane.NewBatch()
+	t.State(s.Index, blob)
+	t.Arm(m.Arm(u, s.read(u, m.Slot), s.Index))
+	if err := conn.Transact(t); err != nil {
+		return err
+	}
+	s.become(&next, blob)
+	a.schedule(s)
+	a.postpone(l.Index)
+	return nil
 }
 
 func (g *grants) wake() {
@@ -144,7 +220,7 @@ func (g *grants) give(conn *dataplane.Conn) error {
 	g.hand.Lock()
 	defer g.hand.Unlock()
 	g.mu.Lock()
-	given, epoch, until, line := g.given, g.epoch, g.until, g.line
+	given, epoch, until, line, forwards := g.given, g.epoch, g.until, g.line, g.forwards
 	g.mu.Unlock()
 	if !given {
 		return nil
@@ -156,6 +232,14 @@ func (g *grants) give(conn *dataplane.Conn) error {
 		g.has = conn
 	}
 	t := dataplane.NewBatch()
-	t.Grant(epoch, until)
-	return conn.Transact(t)
+	if forwards {
+		t.Forward(epoch, until)
+	} else {
+		t.Grant(epoch, until)
+	}
+	err := conn.Transact(t)
+	if err == nil && epoch != 0 {
+		g.once.Do(func() { close(g.serves) })
+	}
+	return err
 }

@@ -393,6 +393,103 @@ func TestStandby(t *testing.T) {
 	})
 }
 
+// A unit that ends on purpose forwards until its standby serves, and answers nothing; what it counts meanwhile is not lost.
+func TestHandOver(t *testing.T) {
+	p := newPair(t)
+	p.smf = fakesmf.New(t, p.agent[0].Addr())
+	p.smf.Associate()
+	seids := []uint64{}
+	for i := range 20 {
+		seids = append(seids, p.smf.Established(uint64(100+i), ue(i).Session()...))
+	}
+	alone, cancel := context.WithCancel(t.Context())
+	p.wire.setCut(true)
+	forward := func(g fencing.Grant) error { return p.agent[0].Forward(g.Epoch, g.Until) }
+	p.await("the unit is alone", func() bool { return p.unit.Status().Peer == "" })
+	if err := p.unit.HandOver(alone, forward); !errors.Is(err, standby.ErrAlone) {
+		t.Errorf("without a standby: %v, want %v", err, standby.ErrAlone)
+	}
+	cancel()
+	p.wire.setCut(false)
+
+	slot := uint32(0)
+	for _, s := range p.upfu[0].Sessions() {
+		slot = s.URRs[0].Slot
+		break
+	}
+	count := func(octets uint64) {
+		t.Helper()
+		if err := p.upfu[0].Count(slot, abi.Ul, octets, 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	count(4000)
+	p.await("the standby is in sync", p.inSync)
+	unit, handed := p.unit, make(chan error, 1)
+	go func() { handed <- unit.HandOver(t.Context(), forward) }()
+	var fence *fencing.Unit
+	select {
+	case fence = <-p.taken:
+	case <-time.After(fakesmf.Patience):
+		t.Fatal("nobody takes over")
+	}
+	if g := p.upfu[0].Granted(); p.silent(0) || g.Flags != abi.GrantForward {
+		t.Errorf("when the unit is taken over, its upf-u is granted %+v: it is to forward, and nothing else", g)
+	}
+	nobodyWaits := make(chan struct{})
+	close(nobodyWaits)
+	if unit.Settle(nobodyWaits) {
+		t.Error("a unit that has yielded answers")
+	}
+	count(700)
+	p.serve(1, "b/1", fence, true)
+	select {
+	case <-p.agent[1].Serves():
+	case <-time.After(fakesmf.Patience):
+		t.Fatal("the standby's upf-u is not granted")
+	}
+	select {
+	case err := <-handed:
+		t.Fatalf("the unit ends before it has heard that its standby serves: %v", err)
+	default:
+	}
+	count(11)
+	late := make(chan []standby.Late, 1)
+	go func() { late <- p.holder.Served(t.Context()) }()
+	p.await("the unit has heard that its standby serves", func() bool { return len(handed) == 1 })
+	if err := <-handed; err != nil {
+		t.Fatal(err)
+	}
+	if !p.silent(0) {
+		t.Error("the unit is handed over, and its upf-u not silent")
+	}
+	p.stop[0]()
+	if err := <-p.unitErr; err != nil {
+		t.Errorf("the old unit ends with %v", err)
+	}
+	select {
+	case l := <-late:
+		var add []agent.Late
+		for _, x := range l {
+			add = append(add, agent.Late(x))
+		}
+		p.agent[1].AddLate(add)
+	case <-time.After(fakesmf.Patience):
+		t.Fatal("the unit's end is not noticed")
+	}
+	p.smf.To = p.agent[1].Addr()
+	var total uint64
+	for _, seid := range seids {
+		m := p.smf.Modify(seid, ie.NewQueryURR(ie.NewURRID(1)))
+		fakesmf.WantCause(t, m.Cause, ie.CauseRequestAccepted)
+		_, ul, _ := fakesmf.Volumes(t, m.UsageReport[0])
+		total += ul
+	}
+	if total != 4711 {
+		t.Errorf("%d octets are reported, want 4711", total)
+	}
+}
+
 // A upf-u whose unit another member serves may have sessions with F-TEIDs and addresses of those that come.
 func TestAStandbysUPFUIsCleared(t *testing.T) {
 	l := &lab{t: t, socket: filepath.Join(t.TempDir(), "upf.sock")}

@@ -24,6 +24,11 @@ func (t *Batch) Grant(epoch uint64, until time.Duration) {
 	add(t, g, abi.RecGrant)
 }
 
+// Forward lets it forward in an epoch until then, and say nothing of its addresses: that is so when the transaction is answered.
+func (t *Batch) Forward(epoch uint64, until time.Duration) {
+	add(t, abi.Grant{Epoch: epoch, UntilNs: uint64(until), Flags: abi.GrantForward}, abi.RecGrant)
+}
+
 // Line has upf-u hold a connection open for as long as it lives, in place of the one before.
 func (c *Conn) Line(raw syscall.RawConn) error {
 	if c.peer != nil {

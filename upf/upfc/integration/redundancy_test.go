@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -127,7 +128,7 @@ interfaces:
 `)
 		m.file("upf-c.yaml", `
 nodeID: upf.test
-pfcp: {listen: "127.0.0.1:8805", retransmit: {interval: 200ms}}
+pfcp: {listen: "`+m.n4().String()+`", retransmit: {interval: 200ms}}
 heartbeat: {interval: 500ms}
 n3: {endpoints: [172.30.3.16/28]}
 gtpu: {echo: {interval: 0s}}
@@ -197,6 +198,33 @@ func (m *member) line() (line, lowest int) {
 		}
 	}
 	return line, lowest
+}
+
+// n4 is where the member serves PFCP. In a cluster the unit's address leads there.
+func (m *member) n4() netip.AddrPort {
+	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1 + m.name[0] - 'a'}), 8805)
+}
+
+// leave is SIGTERM to both, as when their pod is deleted.
+func (m *member) leave() {
+	m.t.Helper()
+	for _, p := range []*process{m.upfc, m.upfu} {
+		if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			m.t.Fatal(err)
+		}
+	}
+}
+
+// gone says whether both processes have ended.
+func (m *member) gone() bool {
+	for _, p := range []*process{m.upfc, m.upfu} {
+		select {
+		case <-p.done:
+		default:
+			return false
+		}
+	}
+	return true
 }
 
 // die is SIGKILL of both.
@@ -274,6 +302,7 @@ func TestIntegrationRedundancy(t *testing.T) {
 				t.Errorf("no packet passed for %s: the end of both processes was not noticed", gap)
 			}
 			awaitFor(t, time.Minute, "N4 answers", other.connected)
+			r.smf.To = other.n4()
 			if got := r.smf.Heartbeat(); !got.Equal(stamp) {
 				t.Errorf("Recovery Time Stamp %v, want %v", got, stamp)
 			}
@@ -288,6 +317,78 @@ func TestIntegrationRedundancy(t *testing.T) {
 			}
 			r.ping(uint16(9000 + round))
 			// When the old one returns, it stands by.
+			unit.begin()
+			unit, other = other, unit
+		})
+	}
+}
+
+// uplinkOctets are those of a session that were not reported yet.
+func (r *rig) uplinkOctets(seid uint64) uint64 {
+	r.t.Helper()
+	m := r.smf.Modify(seid, ie.NewQueryURR(ie.NewURRID(1)))
+	fakesmf.WantCause(r.t, m.Cause, ie.CauseRequestAccepted)
+	_, ul, _ := fakesmf.Volumes(r.t, m.UsageReport[0])
+	return ul
+}
+
+// Whose pod is deleted hands the unit over, and forwards until nothing comes any more.
+func TestIntegrationHandOver(t *testing.T) {
+	r, members, api := newPair(t)
+	unit, other := members[0], members[1]
+	unit.begin()
+	awaitFor(t, time.Minute, "the first member serves", unit.connected)
+	other.begin()
+	seid := r.session()
+	seids := []uint64{seid}
+	for i := range others {
+		ue := fakesmf.UE{TEID: uint32(100 + i), N3: n3Addr, Addr: fmt.Sprintf("10.45.%d.%d", 1+i/200, 1+i%200)}
+		seids = append(seids, r.smf.Established(uint64(1000+i), ue.Session()...))
+	}
+	stamp := r.smf.Heartbeat()
+	r.ping(1)
+	one := r.uplinkOctets(seid) // of a packet
+	for _, name := range []string{"the unit leaves", "the one that took over leaves, the first one having come back"} {
+		t.Run(name, func(t *testing.T) {
+			awaitFor(t, time.Minute, "the other member is in sync", func() bool {
+				_, standby, _ := api.record()
+				return strings.HasPrefix(standby, other.name+"/")
+			})
+			tr := r.traffic(1, fakesmf.Phone.Addr, time.Millisecond)
+			awaitFor(t, time.Minute, "traffic flows", func() bool { return tr.answered(time.Time{}) > 100 })
+			_, _, before := api.record()
+			left := time.Now()
+			unit.leave()
+			awaitFor(t, time.Minute, "both processes have ended", unit.gone)
+			t.Logf("both processes ended after %s", time.Since(left))
+			ended := time.Now()
+			awaitFor(t, time.Minute, "packets pass", func() bool { return tr.answered(ended) > 100 })
+			sent, lost := tr.stop()
+			holder, _, epoch := api.record()
+			if !strings.HasPrefix(holder, other.name+"/") || epoch != before+1 {
+				t.Errorf("%s serves in epoch %d, want %s in %d", holder, epoch, other.name, before+1)
+			}
+			t.Logf("case=switch sessions=%d gap_ms=%d packets_sent=%d packets_lost=%d", len(seids), tr.longestGap().Milliseconds(), sent, len(lost))
+			if len(lost) > 0 {
+				t.Errorf("%d of %d packets are lost", len(lost), sent)
+			}
+			r.smf.To = other.n4()
+			awaitFor(t, time.Minute, "N4 answers", other.connected)
+			if got := r.smf.Heartbeat(); !got.Equal(stamp) {
+				t.Errorf("Recovery Time Stamp %v, want %v", got, stamp)
+			}
+			for _, s := range seids {
+				fakesmf.WantCause(t, r.smf.Modify(s, ie.NewUpdateQER(ie.NewQERID(1), ie.NewGateStatus(0, 0))).Cause, ie.CauseRequestAccepted)
+			}
+			// Every packet is counted, wherever it was forwarded.
+			var counted uint64
+			awaitFor(t, time.Minute, "all packets are counted", func() bool {
+				counted += r.uplinkOctets(seid)
+				return counted >= one*uint64(sent)
+			})
+			if counted != one*uint64(sent) {
+				t.Errorf("%d octets are reported, want %d of %d packets", counted, one*uint64(sent), sent)
+			}
 			unit.begin()
 			unit, other = other, unit
 		})

@@ -8,6 +8,8 @@
 // acknowledgements. Over the line nothing is said: the unit's upf-u has it open as well, so that the kernel ends it when both
 // processes are gone, and not before.
 //
+// A unit that ends on purpose says over the stream that it has yielded, and is told when the standby serves (Unit.HandOver, Holder.Served).
+//
 // A change is a number, in the order of the store. The stream begins with all that is stored, while changes
 // come behind it in a log; who has read up to a change has all those before. What waits to be
 // sent is bounded (Options.Log); a standby that lags farther behind begins anew.

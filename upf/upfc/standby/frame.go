@@ -10,8 +10,11 @@ import (
 	"core5g.dev/core5g/upf/upfc/state"
 )
 
-// Version of the stream. A holder follows a unit of the same version only.
-const Version = 1
+// Version of the stream, and the oldest that a holder follows: one without hand-overs.
+const (
+	Version = 2
+	oldest  = 1
+)
 
 // FrameMax is the most octets that a frame has behind its length.
 const FrameMax = 4 << 20
@@ -32,6 +35,8 @@ const (
 	kindAcknowledged
 	kindBeatHeard
 	kindLine
+	kindYield
+	kindServing
 	kinds // how many there are, and one
 )
 
@@ -50,6 +55,8 @@ const (
 //	acknowledged   Number                                             standby to unit: all changes up to this one are held
 //	beatHeard      Number                                             standby to unit: fencing.Standby.Beat
 //	line           Number                                             upf-u holds this line, too: from now on its end means something
+//	yield          Text, Epoch, Life, Name, Number                    fencing.Standby.Yielded: version, epoch, holder, standby and renewals of the record
+//	serving                                                           standby to unit: it serves in the place of the unit that has yielded
 type Frame struct {
 	kind     kind
 	Version  uint16
@@ -202,6 +209,12 @@ func (f *Frame) fields(c *coder) {
 		number(c, &f.Memory)
 		number(c, &f.At)
 		c.counts(&f.Counts)
+	case kindYield:
+		c.text(&f.Text)
+		number(c, &f.Epoch)
+		c.text(&f.Life)
+		c.text(&f.Name)
+		number(c, &f.Number)
 	case kindWhole, kindBeat, kindAcknowledged, kindBeatHeard, kindLine:
 		number(c, &f.Number)
 	}
@@ -264,8 +277,8 @@ func (f *Frame) accepts(name string) error {
 	switch {
 	case f.kind != kindHello:
 		return errors.New("the first frame is no hello")
-	case f.Version != Version:
-		return fmt.Errorf("the unit's stream is of version %d, this standby follows %d: upgrade the standby first", f.Version, Version)
+	case f.Version < oldest || f.Version > Version:
+		return fmt.Errorf("the unit's stream is of version %d, this standby follows %d to %d: upgrade the standby first", f.Version, oldest, Version)
 	case !state.Reads(uint32(f.Blobs)):
 		return fmt.Errorf("the unit's blobs are of version %d, this standby reads %d to %d: upgrade the standby first", f.Blobs, state.Oldest, state.Version)
 	case f.Name != name:

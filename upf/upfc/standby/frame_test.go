@@ -26,6 +26,8 @@ func everyFrame() []*Frame {
 		{kind: kindAcknowledged, Number: 15},
 		{kind: kindLine, Number: 16},
 		{kind: kindBeatHeard, Number: 1<<64 - 1},
+		{kind: kindYield, Text: "4711", Epoch: 7, Life: "a/1", Name: "b/2", Number: 17},
+		{kind: kindServing},
 	}
 }
 

@@ -3,6 +3,7 @@ package standby
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -10,6 +11,8 @@ import (
 	"core5g.dev/core5g/upf/abi"
 	"core5g.dev/core5g/upf/upfc/agent/store"
 	"core5g.dev/core5g/upf/upfc/dataplane"
+	"core5g.dev/core5g/upf/upfc/state"
+	"core5g.dev/core5g/upf/upfc/usage"
 )
 
 // held is what a standby has of a unit.
@@ -121,6 +124,52 @@ func (h *held) leave(path string, hz uint64, now time.Time) error {
 		}
 	}
 	return h.estate.Leave(path, now)
+}
+
+// counted are the counters as they are, by memory and slot.
+func (h *held) counted() map[uint8]map[uint32]dataplane.SlotCount {
+	out := map[uint8]map[uint32]dataplane.SlotCount{}
+	for number, m := range h.memories {
+		out[number] = maps.Clone(m.counts)
+	}
+	return out
+}
+
+// Late is what was counted for a URR after its session had been taken over.
+type Late struct {
+	Index  uint32
+	UPSEID uint64
+	URR    uint32
+	Counts usage.Counts
+}
+
+// late is what was counted since; the sessions are as they were then.
+func (h *held) late(since map[uint8]map[uint32]dataplane.SlotCount) []Late {
+	grown := map[uint32]usage.Counts{}
+	for number, m := range h.memories {
+		for slot, now := range m.counts {
+			more := usage.FromSlot(now.Dir).Minus(usage.FromSlot(since[number][slot].Dir))
+			if more != (usage.Counts{}) {
+				grown[slot] = grown[slot].Plus(more)
+			}
+		}
+	}
+	var out []Late
+	if len(grown) == 0 {
+		return nil
+	}
+	for index, e := range h.estate.Entries {
+		var s state.Session
+		if state.DecodeSession(e.Blob, &s, nil) != nil {
+			continue // it was given up
+		}
+		for id, m := range s.Meters {
+			if more, is := grown[m.Slot]; is {
+				out = append(out, Late{index, s.UPSEID, id, more})
+			}
+		}
+	}
+	return out
 }
 
 // countOf is a slot as it is sent.

@@ -30,6 +30,11 @@ type Holder struct {
 	trusted line          // whose end means that both processes of the life are gone
 	epoch   uint64
 	ready   bool // upf-u is there
+	// Of a life that has yielded:
+	yielded net.Conn      // its stream
+	over    chan struct{} // closed when that has ended
+	left    map[uint8]map[uint32]dataplane.SlotCount
+	end     func() // ends all that Hold has left
 }
 
 // line is one of a life's lines.
@@ -51,13 +56,20 @@ var ErrFree = errors.New("no member serves the unit")
 
 // Hold holds what units send to l, until this life has taken the unit over: then that is what fencing has to say of it, and
 // what a upf-c of the unit would have left is at path. nil when ctx has ended, with its error, and when the unit is free (ErrFree).
+// Served is to be called when this life serves.
 func (h *Holder) Hold(ctx context.Context, l net.Listener, path string) (*fencing.Unit, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	var work sync.WaitGroup
-	defer func() {
+	end := func() {
 		cancel()
 		_ = l.Close()
 		work.Wait()
+	}
+	yielded := false
+	defer func() {
+		if !yielded {
+			end()
+		}
 	}()
 	work.Go(func() {
 		for ctx.Err() == nil {
@@ -94,6 +106,11 @@ func (h *Holder) Hold(ctx context.Context, l net.Listener, path string) (*fencin
 			began := time.Now()
 			if err := h.held.leave(path, h.rate.Hz(), time.Now()); err != nil {
 				return nil, fmt.Errorf("what is held of the unit: %w", err)
+			}
+			if h.yielded != nil {
+				yielded = true
+				_ = l.Close()
+				h.end, h.left = end, h.held.counted()
 			}
 			h.opt.Log.Info("the unit is taken over", "life", h.life, "sessions", len(h.held.estate.Entries), "written", time.Since(began))
 			return taken, nil
@@ -170,7 +187,7 @@ func (h *Holder) serve(ctx context.Context, conn *tls.Conn) error {
 		_, _ = conn.Write((&Frame{kind: kindRefused, Text: err.Error()}).Append(nil))
 		return err
 	}
-	welcome := (&Frame{kind: kindWelcome, Version: Version, Life: h.life}).Append(nil)
+	welcome := (&Frame{kind: kindWelcome, Version: hello.Version, Life: h.life}).Append(nil)
 	if hello.Line != 0 {
 		return h.hold(conn, hello, welcome)
 	}
@@ -238,8 +255,38 @@ func (h *Holder) lookAtLine() {
 	}
 }
 
+// Served says to a unit that has yielded that this life serves, and returns what was counted there since it was taken over: the unit forwards
+// until nothing comes there any more. It returns when that unit has ended, or ctx has; at once when none has yielded.
+func (h *Holder) Served(ctx context.Context) []Late {
+	h.mu.Lock()
+	conn, over, end := h.yielded, h.over, h.end
+	h.mu.Unlock()
+	if end == nil {
+		return nil
+	}
+	_ = conn.SetWriteDeadline(time.Now().Add(silence))
+	if _, err := conn.Write((&Frame{kind: kindServing}).Append(nil)); err != nil {
+		h.opt.Log.Warn("the unit that has yielded does not hear that it is served here", "err", err)
+	}
+	select {
+	case <-over:
+	case <-ctx.Done():
+	}
+	end()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.held.late(h.left)
+}
+
 // follow takes what a unit sends.
 func (h *Holder) follow(conn *tls.Conn, in *frames, hello *Frame) error {
+	defer func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if h.yielded == conn {
+			close(h.over)
+		}
+	}()
 	coming := newHeld(hello.Sessions)
 	buffered := in.r.(*bufio.Reader)
 	var acked uint64
@@ -258,6 +305,14 @@ func (h *Holder) follow(conn *tls.Conn, in *frames, hello *Frame) error {
 		if f.kind == kindLine {
 			h.trusted = line{hello.Life, f.Number}
 			h.lookAtLine()
+		} else if f.kind == kindYield {
+			h.opt.Log.Info("the unit has yielded", "life", hello.Life, "epoch", f.Epoch)
+			h.fence.Yielded(Boottime(), hello.Life, fencing.Seen{
+				Record:  fencing.Record{Epoch: f.Epoch, Holder: f.Life, Standby: f.Name, Renewed: f.Number},
+				Version: fencing.Version(f.Text),
+			})
+			h.yielded, h.over = conn, make(chan struct{})
+			h.nudge()
 		} else if f.kind == kindBeat {
 			if h.fence.Beat(Boottime(), hello.Life) {
 				answer = (&Frame{kind: kindBeatHeard, Number: f.Number}).Append(answer)

@@ -66,6 +66,8 @@ type Unit struct {
 	line     heldLine // that upf-u has, too
 	numbers  uint64   // of lines
 
+	handing sync.Mutex // held while a grant is decided and handed on: none of before a hand-over comes behind it
+
 	counts Counts
 }
 
@@ -98,6 +100,10 @@ type stream struct {
 	wake  chan struct{}
 	acked uint64
 	whole bool
+
+	yield   *Frame        // to be sent, behind the counters
+	serving chan struct{} // closed when the standby serves
+	over    chan struct{} // closed when the stream has ended
 }
 
 // NewUnit is a unit that fence decides for. grant hands upf-u what it may do, and does not wait; hold returns when upf-u holds a connection, and
@@ -230,7 +236,7 @@ func (u *Unit) Settle(stop <-chan struct{}) bool {
 }
 
 func (u *Unit) mayTell(change uint64, now time.Duration) bool {
-	if u.fence.Grant(now).Epoch == 0 {
+	if g := u.fence.Grant(now); g.Epoch == 0 || g.Forward {
 		return false
 	}
 	takers := u.fence.Takers()
@@ -323,6 +329,8 @@ var ErrOver = errors.New("another member serves the unit now")
 
 // step does what is due.
 func (u *Unit) step(ctx context.Context) {
+	u.handing.Lock()
+	defer u.handing.Unlock()
 	u.mu.Lock()
 	now := Boottime()
 	u.name(now)
@@ -344,6 +352,9 @@ func (u *Unit) step(ctx context.Context) {
 
 // name decides whom the record is to name.
 func (u *Unit) name(now time.Duration) {
+	if u.fence.Yielded() {
+		return
+	}
 	s := u.stream
 	late := len(u.waiters) > 0 && now-u.waiters[0].since > u.opt.Terms.Bound && u.fence.Grant(now).Epoch != 0
 	switch {
@@ -392,6 +403,113 @@ func (u *Unit) write(ctx context.Context, w fencing.Write) {
 	u.mu.Unlock()
 	u.nudge()
 }
+
+// ---- handing over ----------------------------------------------------------------------------------------------
+
+// ErrAlone: nobody may take the unit over.
+var ErrAlone = errors.New("no standby may take the unit over")
+
+// underWay is how long packets may be under way to a unit that has handed over: its standby says three times, a tenth of a second apart, where
+// the addresses are now.
+const underWay = 300 * time.Millisecond
+
+// HandOver has the standby take the unit over while this life forwards what comes, so that no packet is lost, and returns when nothing comes
+// any more. upf-u is silent then, and this life is to end. forward has upf-u do no more than fencing.Grant says when it returns. After an
+// error this life is to end, too: if it answers no more, its standby may take over when both processes are gone.
+func (u *Unit) HandOver(ctx context.Context, forward func(fencing.Grant) error) error {
+	ctx, cancel := context.WithTimeout(ctx, u.opt.Terms.HandOver)
+	defer cancel()
+	s, err := u.yield(ctx, forward)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	select {
+	case <-s.serving:
+	case <-s.over:
+		return errors.New("the stream to the standby has ended before that served")
+	case <-ctx.Done():
+		return errors.New("the standby does not serve in time")
+	}
+	u.opt.Log.Info("the unit is handed over", "standby", s.peer, "took", time.Since(began))
+	pause(ctx, s, underWay)
+	u.handing.Lock()
+	defer u.handing.Unlock()
+	u.mu.Lock()
+	u.fence.Leave()
+	sent := u.counts.Counters.Load()
+	u.mu.Unlock()
+	if err := forward(fencing.Grant{}); err != nil {
+		return err
+	}
+	for u.counts.Counters.Load() < sent+2 && pause(ctx, s, countEvery/10) { // what was counted last
+	}
+	return nil
+}
+
+// pause waits; false when the stream or ctx has ended.
+func pause(ctx context.Context, s *stream, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-s.over:
+	case <-ctx.Done():
+	}
+	return false
+}
+
+// yield ends this life's answers, and says so to the standby.
+func (u *Unit) yield(ctx context.Context, forward func(fencing.Grant) error) (*stream, error) {
+	for range int(u.opt.Terms.Bound / handOverPoll) { // who knows the record as it is takes over by one change of it
+		u.mu.Lock()
+		calm := u.fence.Calm()
+		u.mu.Unlock()
+		if calm {
+			break
+		}
+		t := time.NewTimer(handOverPoll)
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			t.Stop()
+			return nil, ctx.Err()
+		}
+	}
+	u.handing.Lock()
+	defer u.handing.Unlock()
+	u.mu.Lock()
+	s, now := u.stream, Boottime()
+	if s == nil || !s.whole {
+		u.mu.Unlock()
+		return nil, ErrAlone
+	}
+	seen, ok := u.fence.Yield(now)
+	g := u.fence.Grant(now)
+	_ = s.conn.SetReadDeadline(time.Now().Add(u.opt.Terms.HandOver))
+	u.mu.Unlock()
+	if !ok {
+		return nil, ErrAlone
+	}
+	if err := forward(g); err != nil {
+		return nil, err
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.stream != s {
+		return nil, errors.New("the stream to the standby has ended")
+	}
+	s.yield = &Frame{kind: kindYield, Text: string(seen.Version), Epoch: seen.Epoch, Life: seen.Holder, Name: seen.Standby, Number: seen.Renewed}
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+	return s, nil
+}
+
+// handOverPoll is how often it is looked whether the arbiter has answered.
+const handOverPoll = 5 * time.Millisecond
 
 // ---- the stream ------------------------------------------------------------------------------------------------
 
@@ -458,7 +576,7 @@ func (u *Unit) dial(ctx context.Context, line uint64) (raw *net.TCPConn, conn *t
 
 func (u *Unit) streamOnce(ctx context.Context) error {
 	u.mu.Lock()
-	ready := u.sessions != nil && len(u.lives) > 0 && u.fence.Grant(Boottime()).Epoch != 0
+	ready := u.sessions != nil && len(u.lives) > 0 && u.fence.Grant(Boottime()).Epoch != 0 && !u.fence.Yielded()
 	u.mu.Unlock()
 	if !ready {
 		return nil
@@ -477,7 +595,8 @@ func (u *Unit) streamOnce(ctx context.Context) error {
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
-	s := &stream{conn: conn, peer: peer, wake: make(chan struct{}, 1)}
+	s := &stream{conn: conn, peer: peer, wake: make(chan struct{}, 1), serving: make(chan struct{}), over: make(chan struct{})}
+	defer close(s.over)
 	u.mu.Lock()
 	u.hangUp()
 	u.stream, u.lost = s, -1
@@ -552,7 +671,11 @@ func (u *Unit) lineTo(ctx context.Context, peer string) (uint64, error) {
 func (u *Unit) hear(s *stream, conn net.Conn) {
 	r := &frames{r: bufio.NewReader(conn)}
 	for {
-		_ = conn.SetReadDeadline(time.Now().Add(silence))
+		u.mu.Lock()
+		if !u.fence.Yielded() { // then it takes as long as it may
+			_ = conn.SetReadDeadline(time.Now().Add(silence))
+		}
+		u.mu.Unlock()
 		f, err := r.next()
 		if err != nil {
 			return
@@ -563,6 +686,12 @@ func (u *Unit) hear(s *stream, conn net.Conn) {
 			return
 		}
 		switch f.kind {
+		case kindServing:
+			select {
+			case <-s.serving:
+			default:
+				close(s.serving)
+			}
 		case kindAcknowledged:
 			s.acked, s.whole = max(s.acked, f.Number), true
 			u.release(Boottime())
@@ -642,12 +771,20 @@ func (u *Unit) send(ctx context.Context, s *stream, first uint64) error {
 			u.counts.Counters.Add(1)
 		}
 		u.mu.Lock()
-		log := s.log
-		s.log, s.size = nil, 0
+		log, yield := s.log, s.yield
+		s.log, s.size, s.yield = nil, 0, nil
 		u.mu.Unlock()
 		_ = s.conn.SetWriteDeadline(time.Now().Add(silence))
 		for _, b := range log {
 			if _, err := out.Write(b); err != nil {
+				return err
+			}
+		}
+		if yield != nil {
+			if err := u.sendCounts(put, mirrors); err != nil {
+				return err
+			}
+			if err := put(yield); err != nil {
 				return err
 			}
 		}

@@ -164,6 +164,9 @@ func (m *Meter) Move(u *rules.URR, last Reading, slot uint32, now Counts) {
 	m.Slot = slot
 }
 
+// Add takes in what was counted in another memory since the meter has moved here.
+func (m *Meter) Add(late Counts) { m.From = m.From.back(late) }
+
 // Apply takes over an update of the URR, or what was given with one (TS 29.244 7.5.4.4). A quota
 // counts from the last usage report: what was used since then will be charged to the new one.
 func (m *Meter) Apply(old, next *rules.URR, given rules.Granted, r Reading) {

@@ -67,7 +67,7 @@ func (m *member) live(ctx context.Context) error {
 	unit := m.unit(fence)
 	if unit.Claim(ctx) {
 		m.log.Info("this member serves the unit", "unit", m.opt.Name, "life", m.life)
-		return m.serve(ctx, unit, false)
+		return m.serve(ctx, unit, nil)
 	}
 	if ctx.Err() != nil {
 		return nil
@@ -95,7 +95,7 @@ func (m *member) live(ctx context.Context) error {
 		}
 		return err
 	}
-	return m.serve(ctx, m.unit(fence), true)
+	return m.serve(ctx, m.unit(fence), h)
 }
 
 // redial is how often an absent upf-u is looked for.
@@ -146,6 +146,7 @@ func (m *member) kept() bool {
 func (m *member) unit(fence *fencing.Unit) *standby.Unit {
 	return standby.NewUnit(m.opt, m.life, fence, func(g fencing.Grant) {
 		switch {
+		case g.Forward: // Agent.Forward has said so
 		case g.Epoch == 0:
 			m.a.Grant(0, 0)
 		case g.Always:
@@ -156,19 +157,49 @@ func (m *member) unit(fence *fencing.Unit) *standby.Unit {
 	}, m.a.HoldLine)
 }
 
-func (m *member) serve(ctx context.Context, unit *standby.Unit, takenOver bool) error {
-	m.a.BeRedundant(unit, takenOver)
+// serve is the unit's life. h has held it before; nil: nobody. When ctx ends, the standby takes over first, if there is one.
+func (m *member) serve(ctx context.Context, unit *standby.Unit, h *standby.Holder) error {
+	m.a.BeRedundant(unit, h != nil)
 	unit.Mirrors(m.a.Stored())
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
 	var over error
 	var work sync.WaitGroup
 	work.Go(func() {
-		over = unit.Run(ctx)
-		cancel()
+		over = unit.Run(life)
+		end()
 	})
-	err := m.a.Run(ctx)
-	cancel()
+	work.Go(func() {
+		select {
+		case <-ctx.Done():
+			if err := unit.HandOver(life, m.forward); err != nil {
+				m.log.Warn("the unit is not handed over", "err", err)
+			}
+			end()
+		case <-life.Done():
+		}
+	})
+	if h != nil {
+		work.Go(func() { m.greet(life, h) })
+	}
+	err := m.a.Run(life)
+	end()
 	work.Wait()
 	return errors.Join(over, err)
+}
+
+// forward has upf-u answer no more.
+func (m *member) forward(g fencing.Grant) error { return m.a.Forward(g.Epoch, g.Until) }
+
+// greet says to who has yielded that this member serves, and takes what was counted there until it ended.
+func (m *member) greet(ctx context.Context, h *standby.Holder) {
+	select {
+	case <-m.a.Serves():
+	case <-ctx.Done():
+	}
+	var late []agent.Late
+	for _, l := range h.Served(ctx) {
+		late = append(late, agent.Late(l))
+	}
+	m.a.AddLate(late)
 }
