@@ -168,7 +168,7 @@ func TestOneUEInFull(t *testing.T) {
 	u.PEI, u.GPSI, u.OldTMSI, u.Area = "imeisv-4370816125816151", "msisdn-1", 7, record.Area{PLMN: "20893", TACs: []uint32{1, 2}}
 	u.Coming = &record.Security{Key: secret, Hop: secret}
 	u.Emergency, u.Unreached, u.Going = true, true, true
-	u.Left = &record.Attachment{Terminator: "n2-1", Association: 1, RAN: 4, AMF: 5, Releasing: true, Lost: true}
+	u.Left = []record.Attachment{{Terminator: "n2-1", Association: 1, RAN: 4, AMF: 5, Releasing: true, Lost: true}}
 	u.Rejected = []record.Rejected{{Slice: record.Slice{SST: 9}, Cause: 1}}
 	u.Procedure = &record.Procedure{Kind: uint8(procedure.Registration), Step: 7, Attempts: 1, Began: noon.UnixMilli(), Message: secret}
 	accept, err := n1.Encode(&n1.ConfigurationUpdateCommand{})

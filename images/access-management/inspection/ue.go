@@ -61,7 +61,7 @@ type Story struct {
 	// OldTMSI is the 5G-TMSI of before, while the UE may have either.
 	OldTMSI    string      `json:"oldTMSI,omitempty"`
 	Connection *Connection `json:"connection,omitempty"`
-	// Left is the connection of before, whose access network has not let go of it.
+	// Left is the connection of before, whose access network has not let go of it: the oldest of them.
 	Left     *Connection `json:"left,omitempty"`
 	Area     []string    `json:"registrationArea,omitempty"`
 	Asked    []string    `json:"requestedSlices,omitempty"`
@@ -192,7 +192,7 @@ func at(ms int64) time.Time {
 // storyOf is all of a record that is no message and no key.
 func (i *Inspection) storyOf(u *record.UE, holders map[uint16]string) Story {
 	out := Story{
-		UE: i.ueOf(u, holders), PEI: u.PEI, GPSI: u.GPSI, Connection: connectionOf(u.N2), Left: connectionOf(u.Left), Asked: slicesOf(u.Asked),
+		UE: i.ueOf(u, holders), PEI: u.PEI, GPSI: u.GPSI, Connection: connectionOf(u.N2), Left: connectionOf(oldest(u.Left)), Asked: slicesOf(u.Asked),
 		Uplink: u.Uplink, Downlink: u.Downlink, RFSP: u.RFSP, Periodic: u.Periodic, Policy: u.Policy, Recorded: u.Recorded, Behind: u.Behind, Prove: u.Prove,
 		Emergency: u.Emergency, Unreachable: u.Unreached, Going: u.Going,
 	}
@@ -216,6 +216,13 @@ func (i *Inspection) storyOf(u *record.UE, holders map[uint16]string) Story {
 		out.History = append(out.History, Past{Kind: procedure.Kind(p.Kind).String(), Failed: p.Result != 0, At: at(p.At), Took: p.Took})
 	}
 	return out
+}
+
+func oldest(list []record.Attachment) *record.Attachment {
+	if len(list) == 0 {
+		return nil
+	}
+	return &list[0]
 }
 
 func connectionOf(a *record.Attachment) *Connection {

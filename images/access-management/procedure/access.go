@@ -2,6 +2,7 @@ package procedure
 
 import (
 	"core5g.dev/core5g/images/access-management/n2"
+	"core5g.dev/core5g/images/access-management/record"
 	"core5g.dev/core5g/images/ngapcause"
 )
 
@@ -32,8 +33,8 @@ func (t *turn) fromAccess(e FromAccess) {
 		t.back(e.At)
 	}
 	if t.s.N2 == nil || t.s.N2.AMF != e.At.AMF || t.s.N2.Association != e.At.Association || t.s.N2.Terminator != e.At.Terminator {
-		if t.s.Left != nil && t.s.Left.AMF == e.At.AMF {
-			t.out.Refused = "the UE has left that connection"
+		if a := t.leftBy(e.At.AMF); a != nil {
+			t.fromLeft(a, e)
 			return
 		}
 		t.unknownAt(e)
@@ -46,6 +47,19 @@ func (t *turn) fromAccess(e FromAccess) {
 		return
 	}
 	t.connected(e.Message)
+}
+
+// fromLeft is what the access network says of a connection that the UE has left.
+func (t *turn) fromLeft(a *record.Attachment, e FromAccess) {
+	t.out.Refused = "the UE has left that connection"
+	m, is := e.Message.(*n2.ErrorIndication)
+	switch {
+	case is && m.Cause != nil && (*m.Cause == ngapcause.UnknownLocalUEID || *m.Cause == ngapcause.InconsistentRemoteUEID): // it has let go of it
+		t.letGo(e.At.AMF)
+	case !is && a.Lost && a.GNB == e.At.GNB && a.RAN == e.At.RAN: // it is back, and this shard has not heard it yet
+		t.backAtLeft(a, e.At)
+		t.dueLeft()
+	}
 }
 
 // connected: by the UE's connection.

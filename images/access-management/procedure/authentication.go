@@ -337,10 +337,11 @@ func takeNamed(t *turn, e Event) {
 				s.Up, s.Silent = false, true
 			}
 		}
-		for _, a := range []*record.Attachment{old.Left, old.N2} {
-			if a != nil && !a.Is(t.s.N2) {
-				t.leave(a)
-			}
+		if a := old.N2; a != nil && !a.Is(t.s.N2) {
+			t.leave(a, ngapcause.ReleasedByDetectedMobility)
+		}
+		if len(t.s.Left) > 0 {
+			t.dueLeft()
 		}
 		p := t.s.Procedure
 		if m := t.request(); old.Phase == record.Registered && (m.RegistrationType == n1.MobilityRegistration || m.RegistrationType == n1.PeriodicRegistration) {

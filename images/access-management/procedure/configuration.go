@@ -235,7 +235,7 @@ func (t *turn) tellAccess(uplink, downlink uint64, rfsp uint16) {
 		return
 	}
 	if t.s.N2.Lost { // nobody can be told, and a gNB that is back has what it had
-		t.idle("what its gNB has to know has changed")
+		t.part("what its gNB has to know has changed")
 		return
 	}
 	t.send(&n2.UEContextModificationRequest{

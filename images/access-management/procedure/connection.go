@@ -1,6 +1,9 @@
 package procedure
 
 import (
+	"slices"
+	"time"
+
 	"core5g.dev/core5g/images/access-management/n1"
 	"core5g.dev/core5g/images/access-management/n2"
 	"core5g.dev/core5g/images/access-management/record"
@@ -18,7 +21,7 @@ import (
 //	8.7.1  the association is lost: the gNB is waited for      wait; accessBack, or retained
 //
 // A UE that comes by another connection while it still has one has left that: it is released behind its back (leave), and SMFs whose user planes were
-// there are told, unless the UE has them set up where it is now (Silent).
+// there are told, unless the UE has them set up where it is now (Silent). What a gNB is to let go of while it is away it hears when it is back.
 
 // attach the UE to where its message came from.
 func (t *turn) attach(e Initial) {
@@ -40,10 +43,8 @@ func (t *turn) attach(e Initial) {
 	}
 	switch {
 	case old == nil || old.Is(&at):
-	case old.Lost: // nobody can be told by it
-		t.due(dueRetained, 0)
 	default:
-		t.leave(old)
+		t.leave(old, ngapcause.ReleasedByDetectedMobility)
 	}
 	t.seen(e.Message.Location)
 }
@@ -55,19 +56,103 @@ func (t *turn) seen(l n2.UserLocation) {
 	}
 }
 
-// leave a connection: its access network lets go of the UE.
-func (t *turn) leave(old *record.Attachment) {
-	t.s.Left = old
-	t.due(dueLeft, accessTime)
-	if !old.Releasing {
-		t.releaseLeft()
+// leave a connection: its access network lets go of the UE, at once or when it is back.
+func (t *turn) leave(old *record.Attachment, c n2.Cause) {
+	a := *old
+	told := a.Releasing && !a.Lost
+	a.Setting, a.Until = false, t.in.Now.Add(accessTime).UnixMilli()
+	if a.Lost {
+		t.due(dueRetained, 0)
 	}
+	switch {
+	case a.Lost && !t.awaits(&a): // it has no UE to let go of
+		return
+	case !a.Lost && !told:
+		t.releaseLeft(&a, c)
+	}
+	t.s.Left = append(t.s.Left, a)
+	if n := len(t.s.Left); n > record.MostLeft {
+		t.s.Left = t.s.Left[n-record.MostLeft:]
+	}
+	t.dueLeft()
 }
 
-func (t *turn) releaseLeft() {
-	t.s.Left.Releasing = true
-	t.do(Send{To: *t.s.Left, Message: releaseCommand(t.s.Left, ngapcause.ReleasedByDetectedMobility)})
-	t.due(dueLeft, accessTime)
+// releaseLeft has the access network of a connection let go.
+func (t *turn) releaseLeft(a *record.Attachment, c n2.Cause) {
+	a.Releasing, a.Until = true, t.in.Now.Add(accessTime).UnixMilli()
+	t.do(Send{To: *a, Message: releaseCommand(a, c)})
+}
+
+// awaits the gNB of a connection that the UE has left, and that is lost: where that is back already it hears of it. false: it has not kept its UEs.
+func (t *turn) awaits(a *record.Attachment) bool {
+	g := t.in.Find(a.GNB)
+	switch {
+	case g == nil || g.Terminator == a.Terminator && g.Association == a.Association:
+		a.Lost, a.Until = true, t.in.Now.Add(RetainTime).UnixMilli()
+	case !g.Retains:
+		return false
+	default:
+		t.backAtLeft(a, record.Attachment{Terminator: g.Terminator, Association: g.Association})
+	}
+	return true
+}
+
+// backAtLeft: the gNB of a connection that the UE has left has another association.
+func (t *turn) backAtLeft(a *record.Attachment, at record.Attachment) {
+	a.Terminator, a.Association, a.Since, a.Lost = at.Terminator, at.Association, at.Since, false
+	t.releaseLeft(a, ngapcause.NormalRelease)
+}
+
+// dueLeft is when the first of the connections that the UE has left is not waited for any more. Behind the last of them nothing is kept of a UE that has gone.
+func (t *turn) dueLeft() {
+	if len(t.s.Left) == 0 {
+		t.due(dueLeft, 0)
+		if remnant(t.s) && len(t.s.Ending) == 0 {
+			t.gone()
+		}
+		return
+	}
+	next := t.s.Left[0].Until
+	for _, a := range t.s.Left {
+		next = min(next, a.Until)
+	}
+	t.due(dueLeft, max(time.UnixMilli(next).Sub(t.in.Now), time.Millisecond))
+}
+
+// letGo of what the UE has left: the access network has.
+func (t *turn) letGo(id uint64) {
+	t.s.Left = slices.DeleteFunc(t.s.Left, func(a record.Attachment) bool { return a.AMF == id })
+	t.dueLeft()
+}
+
+// leftSilent: their access networks have not answered, or have stayed away.
+func (t *turn) leftSilent() {
+	now := t.in.Now.UnixMilli()
+	t.s.Left = slices.DeleteFunc(t.s.Left, func(a record.Attachment) bool { return a.Until <= now })
+	t.dueLeft()
+}
+
+// leftBy is the connection of that AMF UE NGAP ID that the UE has left; nil: none.
+func (t *turn) leftBy(id uint64) *record.Attachment {
+	for n := range t.s.Left {
+		if t.s.Left[n].AMF == id {
+			return &t.s.Left[n]
+		}
+	}
+	return nil
+}
+
+// leftAgain is said what the holder before may not have said.
+func (t *turn) leftAgain() {
+	if len(t.s.Left) == 0 {
+		return
+	}
+	for n := range t.s.Left {
+		if a := &t.s.Left[n]; !a.Lost {
+			t.releaseLeft(a, ngapcause.ReleasedByDetectedMobility)
+		}
+	}
+	t.dueLeft()
 }
 
 func releaseCommand(a *record.Attachment, c n2.Cause) *n2.UEContextReleaseCommand {
@@ -98,9 +183,8 @@ func (t *turn) releaseRequested(m *n2.UEContextReleaseRequest) {
 
 // released: step 4.
 func (t *turn) released(at record.Attachment, m *n2.UEContextReleaseComplete) {
-	if t.s.Left != nil && t.s.Left.AMF == at.AMF {
-		t.s.Left = nil
-		t.due(dueLeft, 0)
+	if t.leftBy(at.AMF) != nil {
+		t.letGo(at.AMF)
 		return
 	}
 	if t.s.N2 == nil || t.s.N2.AMF != at.AMF {
@@ -166,20 +250,46 @@ func (t *turn) accessLost(e AccessLost) {
 		return a != nil && a.Terminator == e.At.Terminator && a.Association == e.At.Association &&
 			(e.At.RAN == 0 && e.At.AMF == 0 || e.At.RAN != 0 && a.RAN == e.At.RAN || e.At.AMF != 0 && a.AMF == e.At.AMF)
 	}
-	if same(t.s.Left) {
-		t.s.Left = nil
-		t.due(dueLeft, 0)
+	if slices.ContainsFunc(t.s.Left, func(a record.Attachment) bool { return same(&a) && !(a.Lost && e.Kept) }) {
+		t.leftLost(e.Kept, same)
+		if t.s == nil {
+			return
+		}
 	}
 	if h := t.s.Handover; h != nil && same(&h.Target) {
-		t.targetGone()
+		t.targetGone(e.Kept)
 	}
 	switch {
 	case !same(t.s.N2):
 	case e.Kept && t.s.Phase == record.Registered && t.doing() != Deregistration:
 		t.wait(e.Why)
 	default:
+		if e.Kept {
+			t.part(e.Why)
+			return
+		}
 		t.idle(e.Why)
 	}
+}
+
+// part from a gNB that is away: it hears of it when it is back.
+func (t *turn) part(why string) {
+	a := *t.s.N2
+	a.Lost = true
+	t.leave(&a, ngapcause.NormalRelease)
+	t.idle(why)
+}
+
+// leftLost: so are connections that the UE has left.
+func (t *turn) leftLost(kept bool, same func(*record.Attachment) bool) {
+	list := t.s.Left
+	t.s.Left = nil
+	for _, a := range list {
+		if !same(&a) || kept && (a.Lost || t.awaits(&a)) {
+			t.s.Left = append(t.s.Left, a)
+		}
+	}
+	t.dueLeft()
 }
 
 // wait for the gNB: it may have kept the UE, whose packets go where they went. What was under way is not.
@@ -208,11 +318,18 @@ func (t *turn) wait(why string) {
 
 // accessBack: the gNB has kept the UE, and so has the AMF.
 func (t *turn) accessBack(e AccessBack) {
-	if a := t.s.N2; a == nil || !a.Lost || a.GNB != e.At.GNB {
-		t.out.Refused = "the UE does not wait for that gNB"
-		return
+	t.out.Refused = "the UE does not wait for that gNB"
+	for n := range t.s.Left {
+		if a := &t.s.Left[n]; a.Lost && a.GNB == e.At.GNB {
+			t.backAtLeft(a, e.At)
+			t.dueLeft()
+			t.out.Refused = ""
+		}
 	}
-	t.back(e.At)
+	if a := t.s.N2; a != nil && a.Lost && a.GNB == e.At.GNB {
+		t.out.Refused = ""
+		t.back(e.At)
+	}
 }
 
 // back at its gNB, by another association. One that was in the midst of something begins anew.
@@ -244,6 +361,8 @@ func (t *turn) notSent(e NotSent) {
 func (t *turn) accessSilent() {
 	switch {
 	case t.s.N2 == nil:
+	case t.s.N2.Releasing && (t.s.N2.Lost || t.in.GNB(*t.s.N2) == nil): // it may not have heard it
+		t.part("the access network has not answered")
 	case t.s.N2.Releasing:
 		t.idle("the access network has not answered")
 	case t.s.N2.Setting:

@@ -2,6 +2,7 @@ package procedure
 
 import (
 	"net/http"
+	"slices"
 
 	"core5g.dev/core5g/images/access-management/n1"
 	"core5g.dev/core5g/images/access-management/record"
@@ -63,11 +64,6 @@ func Unanswered(effects []Effect) []Effect {
 
 // Associated says whether a UE is on an association, or was and has not been let go of: those of a group are visited when it ends.
 func Associated(u *record.UE, terminator string, association uint64) bool {
-	for _, a := range []*record.Attachment{u.N2, u.Left} {
-		if a != nil && a.Terminator == terminator && a.Association == association {
-			return true
-		}
-	}
-	h := u.Handover
-	return h != nil && h.Target.Terminator == terminator && h.Target.Association == association
+	on := func(a record.Attachment) bool { return a.Terminator == terminator && a.Association == association }
+	return u.N2 != nil && on(*u.N2) || slices.ContainsFunc(u.Left, on) || u.Handover != nil && on(u.Handover.Target)
 }

@@ -53,7 +53,7 @@ func TestDecline(t *testing.T) {
 
 func TestAssociated(t *testing.T) {
 	one, two, three := at(gnb1, 1), at(gnb2, 2), record.Attachment{Terminator: "n2-1", Association: 1}
-	u := &record.UE{N2: &one, Left: &two, Handover: &record.Handover{Target: three}}
+	u := &record.UE{N2: &one, Left: []record.Attachment{two}, Handover: &record.Handover{Target: three}}
 	for name, c := range map[string]struct {
 		u           *record.UE
 		terminator  string

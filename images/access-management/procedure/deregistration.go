@@ -88,7 +88,7 @@ func (t *turn) end(e End) {
 // deregister a UE in one of the ways.
 func (t *turn) deregister(flags uint16, c n1.Cause, why string) {
 	if t.s.N2 != nil && t.s.N2.Lost { // nobody can be told by that: it is paged, where it is to hear
-		t.idle("the UE is deregistered")
+		t.part("the UE is deregistered")
 	}
 	t.paged()
 	if t.s.Handover != nil {
@@ -200,9 +200,6 @@ func askOutGone(t *turn) {
 	p := t.s.Procedure
 	if p.Flags&outElsewhere == 0 && t.s.Recorded {
 		t.do(TellLeft{SUPI: t.s.SUPI, PLMN: t.s.Place.PLMN, Notified: t.s.Notified, Purged: true})
-	}
-	if t.s.Left != nil && !t.s.Left.Releasing {
-		t.do(Send{To: *t.s.Left, Message: releaseCommand(t.s.Left, ngapcause.Deregister)})
 	}
 	t.over("")
 	t.gone()

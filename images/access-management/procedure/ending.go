@@ -97,23 +97,25 @@ func remnant(u *record.UE) bool { return u != nil && u.Remnant }
 func (t *turn) gone() {
 	was := t.s
 	t.s, t.capability = nil, nil
-	if len(was.Ending) == 0 || t.moved {
+	if len(was.Ending)+len(was.Left) == 0 || t.moved || was.SUPI == "" {
 		return
 	}
-	t.s = &record.UE{SUPI: was.SUPI, Shard: was.Shard, Phase: record.Deregistered, Place: was.Place, Ending: was.Ending, Remnant: true}
+	t.s = &record.UE{SUPI: was.SUPI, Shard: was.Shard, Phase: record.Deregistered, Place: was.Place, Ending: was.Ending, Left: was.Left, Remnant: true}
 	t.live = live{asked: t.live.asked, sessions: t.live.sessions}
 	for _, name := range DueNames {
 		t.due(name, 0)
 	}
 	t.endOn()
+	t.dueLeft()
 }
 
 // ofRemnant is what concerns what is left of a UE.
 func (t *turn) ofRemnant(e Event) {
 	switch e := e.(type) {
-	case Due, SessionAnswer, SessionEnded, Taken:
+	case Due, SessionAnswer, SessionEnded, Taken, FromAccess, AccessLost, AccessBack, NotSent:
 		t.handle(e)
-	case Resumed: // its times come
+	case Resumed: // the times of its sessions come
+		t.leftAgain()
 	default:
 		t.withoutUE(e)
 	}

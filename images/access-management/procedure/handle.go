@@ -2,7 +2,6 @@ package procedure
 
 import (
 	"core5g.dev/core5g/images/access-management/n2"
-	"core5g.dev/core5g/images/access-management/record"
 	"core5g.dev/core5g/images/ngapcause"
 )
 
@@ -174,9 +173,7 @@ func (t *turn) resumed(e Resumed) {
 		}
 	}
 	t.endAgain()
-	if t.s.Left != nil {
-		t.releaseLeft()
-	}
+	t.leftAgain()
 	if p := t.s.Paging; p != nil && t.s.N2 == nil { // whether or not the holder before has
 		p.Attempts = max(p.Attempts, 1) - 1
 		t.pageOnce()
@@ -207,10 +204,8 @@ func (t *turn) resumed(e Resumed) {
 
 // taken: another shard has the UE, and a record of its own. Nobody but access networks hears of it.
 func (t *turn) taken() {
-	for _, a := range []*record.Attachment{t.s.N2, t.s.Left} {
-		if a != nil && !a.Releasing && !a.Lost {
-			t.do(Send{To: *a, Message: releaseCommand(a, ngapcause.ReleasedByDetectedMobility)})
-		}
+	if a := t.s.N2; a != nil && !a.Releasing && !a.Lost {
+		t.do(Send{To: *a, Message: releaseCommand(a, ngapcause.ReleasedByDetectedMobility)})
 	}
 	t.moved = true
 	t.gone()

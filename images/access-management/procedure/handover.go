@@ -224,9 +224,7 @@ func (t *turn) handoverNotified(m *n2.HandoverNotify) {
 		}
 	}
 	t.ended(Handing, "", h.Began)
-	t.s.Left, source.Releasing = source, true
-	t.do(Send{To: *source, Message: releaseCommand(source, ngapcause.SuccessfulHandover)})
-	t.due(dueLeft, accessTime)
+	t.leave(source, ngapcause.SuccessfulHandover)
 }
 
 // handoverCancelled: 4.9.1.4.
@@ -254,7 +252,7 @@ func (t *turn) handoverOver(why string) {
 		}
 	}
 	if h.Target.RAN != 0 {
-		t.do(Send{To: h.Target, Message: releaseCommand(&h.Target, ngapcause.HandoverCancelled)})
+		t.leave(&h.Target, ngapcause.HandoverCancelled)
 	}
 	t.ended(Handing, why, h.Began)
 }
@@ -271,10 +269,12 @@ func (t *turn) handoverLate() {
 	}
 }
 
-// targetGone: its association is no more.
-func (t *turn) targetGone() {
+// targetGone: its association is no more. It may have kept the UE.
+func (t *turn) targetGone(kept bool) {
 	h := t.s.Handover
-	h.Target.RAN = 0
+	if h.Target.Lost = kept; !kept {
+		h.Target.RAN = 0
+	}
 	if h.Step == handMoving {
 		t.handoverOver("the target is gone")
 		return

@@ -122,7 +122,7 @@ func TestHandover(t *testing.T) {
 	tell(t, "handover", []story{
 		{name: "to another gNB", from: twoSessions, acts: on(moved, arrived, updated, smf("SMF: updated", 2, SessionAnswer{Outcome: Done}),
 			act{name: "gNB 1: UE Context Release Complete", event: func(tr *teller) Event {
-				return FromAccess{At: *tr.st.Record.Left, Message: &n2.UEContextReleaseComplete{}}
+				return FromAccess{At: tr.st.Record.Left[0], Message: &n2.UEContextReleaseComplete{}}
 			}})},
 		{name: "an SMF does not prepare: the other session goes", from: twoSessions, acts: []act{
 			required, smf("SMF: no", 1, SessionAnswer{Outcome: Refused, Status: 403, N2: []byte{9}, N2Type: handRefused}), preparing(2),

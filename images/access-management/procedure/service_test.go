@@ -41,7 +41,7 @@ func TestService(t *testing.T) {
 		{name: "by another gNB, while the old connection is still known", from: withSession, acts: []act{
 			first("UE: Service Request, data", gnb2, 3, 7, serviceRequest(n1.ServiceData, n1.Of(1), n1.Of(1))), toSetUp, contextUp, updated,
 			{name: "gNB 1: UE Context Release Complete", event: func(tr *teller) Event {
-				return FromAccess{At: *tr.st.Record.Left, Message: &n2.UEContextReleaseComplete{}}
+				return FromAccess{At: tr.st.Record.Left[0], Message: &n2.UEContextReleaseComplete{}}
 			}},
 		}},
 		{name: "by another gNB, without data: the SMF hears that the old user plane is down", from: withSession, acts: []act{
@@ -123,6 +123,10 @@ func TestRelease(t *testing.T) {
 	}
 	away := happens("terminator: the association is gone", awayFor(true))
 	back := happens("the gNB is back, with its UEs", AccessBack{At: record.Attachment{Terminator: "n2-1", Association: 7, GNB: gnb1.Key(), Since: 9}})
+	yonder := first("UE: Service Request, by another gNB", gnb2, 3, 7, serviceRequest(n1.ServiceSignalling, n1.Of(1), 0))
+	letGo := act{name: "gNB: UE Context Release Complete", event: func(tr *teller) Event {
+		return FromAccess{At: tr.st.Record.Left[0], Message: &n2.UEContextReleaseComplete{}}
+	}}
 	elsewhere := func(kept bool) func(*teller) {
 		return func(tr *teller) {
 			withSession(tr)
@@ -180,7 +184,45 @@ func TestRelease(t *testing.T) {
 		{name: "the association is lost, and an SMF has a message: it waits", from: withSession, acts: []act{
 			away, happens("SMF: a command", Transfer{From: 8, Session: 1, N1: []byte{0x2e, 1, 0, 0xcb}, Kind: 1}), happens("who else asks", Locate{From: 9}),
 		}},
-		{name: "the association is lost, and the UE comes anew: nobody is told to let go of it", from: withSession, acts: []act{away, serves, toSetUp, back}},
+		{name: "the association is lost, and the UE comes anew: its gNB lets go of what was before", from: withSession, acts: []act{away, serves, toSetUp, back, letGo}},
+		{name: "the association is lost, and the UE comes by another gNB: the first hears so when it is back", from: withSession, acts: []act{away, yonder, back, letGo}},
+		{name: "and does not come back", from: withSession, acts: []act{
+			away, yonder, {name: "20 s later", later: RetainTime, event: func(*teller) Event { return Due{Name: dueLeft} }},
+		}},
+		{name: "and comes back without its UEs", from: withSession, acts: []act{away, yonder, happens("the gNB is back, and has kept nothing", awayFor(false))}},
+		{name: "and speaks of the UE before it is known to be back", from: withSession, acts: []act{
+			away, yonder, {name: "gNB: Uplink NAS Transport", event: func(tr *teller) Event {
+				at := tr.st.Record.Left[0]
+				at.Terminator, at.Association = "n2-1", 7
+				return FromAccess{At: at, Message: &n2.UplinkNASTransport{}}
+			}},
+		}},
+		{name: "the association is lost before a gNB has let go of a UE that is elsewhere: it hears so again", from: withSession, acts: []act{
+			yonder, away, happens("the association is gone, once more", awayFor(true)), back, dies, happens("a new holder", Resumed{}), letGo,
+		}},
+		{name: "and it does not know the UE", from: withSession, acts: []act{
+			yonder, away, back, {name: "gNB: Error Indication", event: func(tr *teller) Event {
+				return FromAccess{At: tr.st.Record.Left[0], Message: &n2.ErrorIndication{Cause: cause(ngapcause.UnknownLocalUEID)}}
+			}},
+		}},
+		{name: "and it is back already, with its UEs", from: func(tr *teller) {
+			elsewhere(true)(tr)
+			tr.lead(yonder)
+		}, acts: []act{away, letGo}},
+		{name: "and it is back already, without them", from: func(tr *teller) {
+			elsewhere(false)(tr)
+			tr.lead(yonder)
+		}, acts: []act{away}},
+		{name: "the association is lost, and another AMF has the UE: the gNB hears so when it is back, and nothing else is left of the UE", from: withSession, acts: []act{
+			away, happens("UDM: another AMF", End{From: 6, Why: Elsewhere}), updated, sessionGo, unpoliced, packets, dies, happens("a new holder", Resumed{}), back, letGo,
+		}},
+		{name: "and it stays away", from: withSession, acts: []act{
+			away, happens("UDM: another AMF", End{From: 6, Why: Elsewhere}), updated, sessionGo, unpoliced,
+			{name: "20 s later", later: RetainTime, event: func(*teller) Event { return Due{Name: dueLeft} }},
+		}},
+		{name: "the association is lost while the UE is deregistered", from: withSession, acts: []act{
+			says("UE: Deregistration Request", leaves(false)), sessionGo, unpoliced, away, back, letGo,
+		}},
 		{name: "the association is lost, and the UE is deregistered: it is paged", from: withSession, acts: []act{away, withdrawn}},
 		{name: "the association is lost, and the PCF decides another AMBR: the UE begins anew", from: withSession, acts: []act{
 			away, happens("PCF: update", PolicyChanged{From: 3, Uplink: 1e6, Downlink: 2e6}),

@@ -306,7 +306,9 @@ func ueWords(out Output) string {
 		words = append(words, w)
 	}
 	at("at", u.N2)
-	at("left", u.Left)
+	for n := range u.Left {
+		at("left", &u.Left[n])
+	}
 	if u.N2 == nil {
 		words = append(words, "idle")
 	}

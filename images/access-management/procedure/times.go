@@ -67,7 +67,7 @@ func (t *turn) timer(name string) {
 	case dueAccess:
 		t.accessSilent()
 	case dueLeft:
-		t.s.Left = nil
+		t.leftSilent()
 	case dueHandover:
 		t.handoverLate()
 	case dueSilent:

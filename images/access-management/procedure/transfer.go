@@ -23,7 +23,7 @@ import (
 func (t *turn) transfer(e Transfer) {
 	s := t.s.Session(e.Session)
 	if a := t.s.N2; a != nil && a.Lost && s != nil && e.N2Type == setupRequest && e.N1 == nil { // packets wait: the gNB has forgotten the UE's tunnel
-		t.idle("the gNB sends no packets any more")
+		t.part("the gNB sends no packets any more")
 		s = t.s.Session(e.Session)
 	}
 	switch {

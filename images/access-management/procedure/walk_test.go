@@ -188,7 +188,7 @@ func (w *walker) check(e Event) {
 	}
 	for name, waits := range map[string]bool{
 		dueCommand: u.Command != nil, duePaging: u.Paging != nil, dueAccess: u.N2 != nil && !u.N2.Lost && (u.N2.Setting || u.N2.Releasing),
-		dueLeft: u.Left != nil, dueHandover: u.Handover != nil, dueRetained: u.N2 != nil && u.N2.Lost && !w.due[dueAccess], dueMoved: u.Going,
+		dueLeft: len(u.Left) > 0, dueHandover: u.Handover != nil, dueRetained: u.N2 != nil && u.N2.Lost && !w.due[dueAccess], dueMoved: u.Going,
 	} {
 		if waits && !w.due[name] {
 			w.t.Errorf("after %T (%+v) the UE waits, and %s is not due", e, e, name)
@@ -218,7 +218,7 @@ func (w *walker) check(e Event) {
 	if a := u.N2; a != nil && a.Lost && u.Phase != record.Registered && !a.Releasing {
 		w.t.Errorf("after %T a UE that is not registered waits for its gNB", e)
 	}
-	if u.N2 != nil && u.Left != nil && u.N2.AMF == u.Left.AMF {
+	if u.N2 != nil && slices.ContainsFunc(u.Left, func(a record.Attachment) bool { return a.AMF == u.N2.AMF }) {
 		w.t.Errorf("after %T the UE is where it has left", e)
 	}
 }
@@ -329,8 +329,8 @@ func (w *walker) event() Event {
 		if w.r.IntN(16) == 0 {
 			return NotSent{Send: Send{To: *a}}
 		}
-		if l := u.Left; l != nil && w.r.IntN(4) == 0 {
-			return FromAccess{At: *l, Message: &n2.UEContextReleaseComplete{}}
+		if n := len(u.Left); n > 0 && w.r.IntN(4) == 0 {
+			return FromAccess{At: u.Left[w.r.IntN(n)], Message: &n2.UEContextReleaseComplete{}}
 		}
 		if u.N2.Setting && w.r.IntN(2) == 0 {
 			return FromAccess{At: *u.N2, Message: &n2.InitialContextSetupResponse{}}

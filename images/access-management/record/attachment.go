@@ -25,6 +25,8 @@ type Attachment struct {
 	Lost bool `cbor:"10,keyasint,omitempty"`
 	// Since is the number of the message by which the UE came, as the terminator counts them: what a gNB said before that is not of this connection.
 	Since uint64 `cbor:"9,keyasint,omitempty"`
+	// Until is how long the access network of a connection that the UE has left may take to let go of it, or to come back; Unix time in ms.
+	Until int64 `cbor:"11,keyasint,omitempty"`
 }
 
 // Is says whether two are the same connection.

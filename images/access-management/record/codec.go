@@ -30,10 +30,20 @@ const (
 	expanded = 1 << 16
 )
 
+// written is a UE as the store has it: one of the attachments that it has left lies where programs look for it that know of one alone.
+type written struct {
+	UE
+	First *Attachment  `cbor:"13,keyasint,omitempty"`
+	More  []Attachment `cbor:"59,keyasint,omitempty"`
+}
+
 // Encode writes a UE.
 func (u *UE) Encode() ([]byte, error) {
-	out := *u
+	out := written{UE: *u}
 	out.Version = Version
+	if len(u.Left) > 0 {
+		out.First, out.More = &u.Left[0], u.Left[1:]
+	}
 	b, err := encoding.Marshal(&out)
 	if err != nil || len(b) < plain {
 		return b, err
@@ -71,15 +81,19 @@ func inflate(b []byte) ([]byte, error) {
 
 // Decode reads a UE. Its error names nothing of the content.
 func Decode(b []byte) (*UE, error) {
-	var u UE
+	var in written
 	if len(b) > 0 && b[0] == deflated {
 		var err error
 		if b, err = inflate(b[1:]); err != nil {
 			return nil, fmt.Errorf("the record cannot be read: %w", err)
 		}
 	}
-	if err := decoding.Unmarshal(b, &u); err != nil {
+	if err := decoding.Unmarshal(b, &in); err != nil {
 		return nil, fmt.Errorf("the record cannot be read: %w", err)
+	}
+	u := &in.UE
+	if in.First != nil {
+		u.Left = append([]Attachment{*in.First}, in.More...)
 	}
 	if u.Version < Oldest || u.Version > Version+1 {
 		return nil, fmt.Errorf("%w: %d, this program reads %d to %d", ErrVersion, u.Version, Oldest, Version+1)
@@ -92,7 +106,7 @@ func Decode(b []byte) (*UE, error) {
 			return nil, errors.New("the record cannot be read: a security context without its key")
 		}
 	}
-	return &u, nil
+	return u, nil
 }
 
 // keyPrefix begins all keys of UEs.

@@ -52,9 +52,10 @@ type UE struct {
 	// Ability is the UE's security capability, as it said it (TS 24.501 9.11.3.54).
 	Ability []byte `cbor:"10,keyasint,omitempty"`
 
-	// N2 is where the UE is connected, nil while it is idle. Left is the attachment of before, until its access network has let go of it.
-	N2   *Attachment `cbor:"12,keyasint,omitempty"`
-	Left *Attachment `cbor:"13,keyasint,omitempty"`
+	// N2 is where the UE is connected, nil while it is idle. Left are attachments of before, the oldest first, until their access networks have let go of them: a
+	// gNB that is away hears of it when it is back. codec.go writes them under 13 and 59.
+	N2   *Attachment  `cbor:"12,keyasint,omitempty"`
+	Left []Attachment `cbor:"-"`
 	// Place is where the UE was last heard, and when.
 	Place Place `cbor:"14,keyasint,omitzero"`
 	// Area is the registration area: where the UE may be without saying so.
@@ -120,7 +121,7 @@ type UE struct {
 	// Listed: the store lists it with the UEs that are connected, and with those of its slices. A program that does not know these lists loses the mark when it
 	// writes, and the record is put in order with the next write of one that does.
 	Listed bool `cbor:"55,keyasint,omitempty"`
-	// Ending are PDU sessions that the UE has no more, and whose SMFs have not heard so, the oldest first. Remnant: nothing else is kept of it.
+	// Ending are PDU sessions that the UE has no more, and whose SMFs have not heard so, the oldest first. Remnant: nothing is kept of it but these and Left.
 	Ending  []Ended `cbor:"56,keyasint,omitempty"`
 	Remnant bool    `cbor:"58,keyasint,omitempty"`
 	// Watches are who wants to hear what the UE does.
@@ -141,8 +142,11 @@ const HistoryLength = 6
 // MostSessions is how many PDU session identities there are (TS 24.007 11.2.3.1b).
 const MostSessions = 15
 
-// MostEnding bounds UE.Ending.
-const MostEnding = 8
+// MostEnding bounds UE.Ending, MostLeft UE.Left.
+const (
+	MostEnding = 8
+	MostLeft   = 4
+)
 
 // Slice is an S-NSSAI; SD is nil where there is none.
 type Slice struct {
@@ -326,11 +330,11 @@ func (u *UE) Clone() *UE {
 	c := *u
 	c.Allowed, c.Asked, c.Rejected = slices.Clone(u.Allowed), slices.Clone(u.Asked), slices.Clone(u.Rejected)
 	c.Sessions, c.History, c.DNNs = slices.Clone(u.Sessions), slices.Clone(u.History), slices.Clone(u.DNNs)
-	c.Ending = slices.Clone(u.Ending)
+	c.Ending, c.Left = slices.Clone(u.Ending), slices.Clone(u.Left)
 	for n := range c.Sessions {
 		c.Sessions[n].Held = clone(c.Sessions[n].Held)
 	}
-	c.Security, c.Coming, c.N2, c.Left = clone(u.Security), clone(u.Coming), clone(u.N2), clone(u.Left)
+	c.Security, c.Coming, c.N2 = clone(u.Security), clone(u.Coming), clone(u.N2)
 	c.Procedure, c.Command, c.Paging = clone(u.Procedure), clone(u.Command), clone(u.Paging)
 	c.Handover, c.Watches = clone(u.Handover), cloneWatches(u.Watches)
 	return &c

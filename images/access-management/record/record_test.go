@@ -51,9 +51,13 @@ func full() *UE {
 	u.DNNs = []string{"internet", "ims"}
 	u.OldTMSI, u.DRX, u.RFSP = TMSI(3, 76), 2, 4
 	u.Coming = security()
-	u.Left = &Attachment{
-		Terminator: "core5g-n2-1", Association: 8, GNB: GNBName("20893", 2, 24), RAN: 6, AMF: AttachmentID(3, 8), Set: true, Setting: true, Releasing: true, Secured: true, Since: 900, Lost: true,
+	for n := range uint64(MostLeft) {
+		u.Left = append(u.Left, Attachment{
+			Terminator: "core5g-n2-1", Association: 8 + n, GNB: GNBName("20893", 2, 24), RAN: 6, AMF: AttachmentID(3, 8+n), Set: true, Setting: true, Releasing: true,
+			Secured: true, Since: 900, Lost: true, Until: 1_800_000_000_005,
+		})
 	}
+	u.N2.Until = 1_800_000_000_006
 	u.N2.Setting, u.N2.Releasing, u.N2.Secured, u.N2.Lost, u.N2.Since = true, true, true, true, 1000
 	u.Place.CellPLMN = "20894"
 	u.Rejected = []Rejected{{Slice{SST: 2}, 1}}
@@ -62,7 +66,7 @@ func full() *UE {
 	u.Procedure = &Procedure{Kind: 2, Step: 3, Attempts: 4, Began: 1_800_000_000_001, Message: make([]byte, 120), Cause: 36, Flags: 3, Sessions: 6, Failed: 2}
 	u.Command = &Command{Message: make([]byte, 100), Attempts: 2, Began: 1_800_000_000_002}
 	u.Paging = &Paging{Attempts: 2, Began: 1_800_000_000_003, Priority: 1}
-	u.Handover = &Handover{Target: *u.Left, Step: 2, Cause: [2]uint8{1, 2}, Asked: 6, Taken: 2, Began: 1_800_000_000_004, Place: u.Place}
+	u.Handover = &Handover{Target: u.Left[0], Step: 2, Cause: [2]uint8{1, 2}, Asked: 6, Taken: 2, Began: 1_800_000_000_004, Place: u.Place}
 	u.Behind, u.Untold, u.Prove, u.Unreached, u.Going = true, true, true, true, true
 	for n := range MostWatches {
 		w := Watch{
@@ -151,7 +155,7 @@ func TestClone(t *testing.T) {
 		t.Errorf("(-original +clone):\n%s", diff)
 	}
 	c.Sessions[1].Held.Failure, c.Sessions[0].Up, c.Allowed[0].SST = "", false, 9
-	c.Security.Uplink, c.Coming.Uplink, c.N2.RAN, c.Left.RAN, c.Procedure.Step = 99, 99, 99, 99, 99
+	c.Security.Uplink, c.Coming.Uplink, c.N2.RAN, c.Left[0].RAN, c.Procedure.Step = 99, 99, 99, 99, 99
 	c.Command.Attempts, c.Paging.Attempts, c.Handover.Step, c.History[0].Kind, c.Rejected[0].Cause = 99, 99, 99, 99, 9
 	if diff := cmp.Diff(full(), u); diff != "" {
 		t.Errorf("the original has changed (-want +got):\n%s", diff)
@@ -187,6 +191,42 @@ func TestEarlierVersions(t *testing.T) {
 		}
 		if diff := cmp.Diff(full(), got); diff != "" {
 			t.Errorf("version %d (-want +got):\n%s", version, diff)
+		}
+	}
+}
+
+// What the UE has left is read as a program wrote it that knew of one attachment alone, and is where that looks for it.
+func TestOneLeft(t *testing.T) {
+	type before struct {
+		Version uint8       `cbor:"0,keyasint"`
+		SUPI    string      `cbor:"1,keyasint"`
+		Shard   uint16      `cbor:"4,keyasint"`
+		Phase   Phase       `cbor:"5,keyasint"`
+		Left    *Attachment `cbor:"13,keyasint,omitempty"`
+	}
+	left := full().Left
+	for name, want := range map[string][]Attachment{"none": nil, "one": left[:1], "three": left[:3]} {
+		u := &UE{SUPI: "imsi-1", Shard: 3, Phase: Registered, Left: want}
+		octets, err := u.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var was before
+		if err := decoding.Unmarshal(octets, &was); err != nil {
+			t.Fatal(err)
+		}
+		if has := was.Left != nil; has != (len(want) > 0) || has && *was.Left != want[0] {
+			t.Errorf("%s: a program before reads %+v", name, was.Left)
+		}
+		if octets, err = encoding.Marshal(was); err != nil {
+			t.Fatal(err)
+		}
+		is, err := Decode(octets)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want[:min(1, len(want))], is.Left); diff != "" {
+			t.Errorf("%s, behind a program before (-want +got):\n%s", name, diff)
 		}
 	}
 }

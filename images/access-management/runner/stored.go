@@ -40,10 +40,11 @@ func attachments(u *record.UE) (out []*record.Attachment) {
 	if u == nil {
 		return nil
 	}
-	for _, a := range []*record.Attachment{u.N2, u.Left} {
-		if a != nil {
-			out = append(out, a)
-		}
+	if u.N2 != nil {
+		out = append(out, u.N2)
+	}
+	for n := range u.Left {
+		out = append(out, &u.Left[n])
 	}
 	if u.Handover != nil {
 		out = append(out, &u.Handover.Target)
@@ -107,7 +108,7 @@ func counted(u *record.UE) (out []string) {
 
 // foundAlike says that a record is found as the one before is, by the same names in the same groups, which nearly all are.
 func foundAlike(was, is *record.UE) bool {
-	return was != nil && is != nil && was.Listed && was.Shard == is.Shard && was.TMSI == is.TMSI && was.OldTMSI == is.OldTMSI && (was.N2 == nil) == (is.N2 == nil) &&
+	return was != nil && is != nil && was.Listed && was.Remnant == is.Remnant && was.Shard == is.Shard && was.TMSI == is.TMSI && was.OldTMSI == is.OldTMSI && (was.N2 == nil) == (is.N2 == nil) &&
 		slices.EqualFunc(attachments(was), attachments(is), func(a, b *record.Attachment) bool { return a.AMF == b.AMF && associationOf(a) == associationOf(b) }) &&
 		slices.EqualFunc(was.Allowed, is.Allowed, record.Slice.Is)
 }
@@ -129,10 +130,12 @@ func regrouped(was, is *record.UE) (join, leave []string) {
 }
 
 func groups(u *record.UE) (out []string) {
-	if u == nil || u.Remnant { // nobody counts it, or looks for it
+	if u == nil {
 		return nil
 	}
-	out = append([]string{UEGroup(u.Shard)}, counted(u)...)
+	if !u.Remnant { // nobody counts it, and gNBs alone look for it
+		out = append([]string{UEGroup(u.Shard)}, counted(u)...)
+	}
 	for _, a := range attachments(u) {
 		if g := associationGroup(u.Shard, associationOf(a)); !slices.Contains(out, g) {
 			out = append(out, g)
@@ -151,7 +154,7 @@ func unfinished(u *record.UE) bool {
 	if u.N2 != nil && (u.N2.Setting || u.N2.Releasing) {
 		return true
 	}
-	return u.Procedure != nil || u.Handover != nil || u.Left != nil || u.Paging != nil || slices.ContainsFunc(u.Sessions, func(s record.Session) bool { return s.Silent })
+	return u.Procedure != nil || u.Handover != nil || len(u.Left) > 0 || u.Paging != nil || slices.ContainsFunc(u.Sessions, func(s record.Session) bool { return s.Silent })
 }
 
 // change from what the store has of the UE to what it is to have; nil where that is the same.

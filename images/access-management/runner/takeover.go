@@ -126,7 +126,7 @@ func (r *Runner) letGo(u *ue) {
 	}
 }
 
-// takeFrom another shard, which has given it up. Its access networks were told there.
+// takeFrom another shard, which has given it up. Its access networks were told there; what is lost before they have heard it is said here.
 func (r *Runner) takeFrom(u *ue, life int, e procedure.AskNamed, capability []byte, again func()) {
 	key := record.Key(e.SUPI)
 	r.w.Store(func(ctx context.Context, store sessionstore.Store) func() {
@@ -149,7 +149,10 @@ func (r *Runner) takeFrom(u *ue, life int, e procedure.AskNamed, capability []by
 				return
 			}
 			rec := was.record.Clone()
-			rec.N2, rec.Left, rec.Handover = nil, nil, nil
+			if rec.N2 != nil && !rec.N2.Lost {
+				rec.N2.Releasing = true
+			}
+			rec.Handover = nil
 			r.become(u, key, was, procedure.Named{Number: e.Number, Record: rec, Capability: capability})
 			r.pump(u)
 		}

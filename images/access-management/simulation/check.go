@@ -75,16 +75,16 @@ func (w *world) written(key string) {
 	w.store.Look(func(ctx context.Context, store *memory.Store) { w.indexed(ctx, store, key, is) })
 }
 
-// kept: a UE that is connected is so until its gNB lets go of it, or the AMF has told it to.
+// kept: a UE that is connected is so until its gNB lets go of it, or the AMF has told it to, which is known of one that is elsewhere now.
 func (w *world) kept(was, is *record.UE) {
-	if was == nil || was.N2 == nil || was.N2.Releasing || was.N2.Setting || is == nil || is.N2 != nil || is.Phase != record.Registered || w.unsettled() {
+	if was == nil || was.N2 == nil || was.N2.Releasing || was.N2.Setting || is == nil || attached(is, was.N2.AMF) || is.Phase != record.Registered || w.unsettled() {
 		return
 	}
 	for _, g := range w.gnbs {
 		a := g.association
 		for _, c := range g.conns {
 			if a != nil && !a.over && a.end.alive && c.known && !c.coming && uint64(c.amf) == was.N2.AMF && c.ran == was.N2.RAN && a.id == was.N2.Association && a.end.name() == was.N2.Terminator {
-				w.Fail("%s is idle, and %s has its connection %d", was.SUPI, g.name(), c.ran)
+				w.Fail("%s is not there any more, and %s has its connection %d", was.SUPI, g.name(), c.ran)
 			}
 		}
 	}
@@ -97,16 +97,30 @@ func names(u *record.UE) (out []sessionstore.Index) {
 			out = append(out, sessionstore.Index{Kind: runner.IndexTemporary, Value: strconv.FormatUint(uint64(t), 10)})
 		}
 	}
-	attachments := []*record.Attachment{u.N2, u.Left}
-	if u.Handover != nil {
-		attachments = append(attachments, &u.Handover.Target)
-	}
-	for _, a := range attachments {
-		if a != nil {
-			out = append(out, sessionstore.Index{Kind: runner.IndexAttachment, Value: strconv.FormatUint(a.AMF, 10)})
-		}
+	for _, a := range attachments(u) {
+		out = append(out, sessionstore.Index{Kind: runner.IndexAttachment, Value: strconv.FormatUint(a.AMF, 10)})
 	}
 	return out
+}
+
+// attachments that a record names; nil: there is no record.
+func attachments(u *record.UE) (out []record.Attachment) {
+	if u == nil {
+		return nil
+	}
+	if u.N2 != nil {
+		out = append(out, *u.N2)
+	}
+	out = append(out, u.Left...)
+	if u.Handover != nil {
+		out = append(out, u.Handover.Target)
+	}
+	return out
+}
+
+// attached says whether a record names a connection.
+func attached(u *record.UE, amf uint64) bool {
+	return slices.ContainsFunc(attachments(u), func(a record.Attachment) bool { return a.AMF == amf })
 }
 
 // indexed by all its names, none of which was another's.
@@ -250,7 +264,7 @@ func (u *ue) agree() error {
 		return errors.New("it is not idle")
 	case rec == nil:
 		return errors.New("nobody knows it")
-	case rec.Phase != record.Registered || rec.Procedure != nil || rec.Command != nil || rec.Handover != nil || rec.Paging != nil || rec.Left != nil || rec.N2 != nil:
+	case rec.Phase != record.Registered || rec.Procedure != nil || rec.Command != nil || rec.Handover != nil || rec.Paging != nil || len(rec.Left) > 0 || rec.N2 != nil:
 		return fmt.Errorf("its record is not at rest: phase %d, procedure %+v, command %+v, handover %+v, paging %+v, left %+v, at %+v",
 			rec.Phase, rec.Procedure, rec.Command, rec.Handover, rec.Paging, rec.Left, rec.N2)
 	case rec.TMSI != u.guti.TMSI:

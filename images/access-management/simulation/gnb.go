@@ -309,8 +309,7 @@ func (g *gnb) setUpDone(m *n2.NGSetupResponse) {
 	}
 	for _, c := range g.ordered() { // kept, by both
 		g.w.After(10*time.Second, func() {
-			rec := g.w.records[record.Key(c.ue.as)]
-			if !c.gone && c.set && c.asked == 0 && !c.ue.twin && c.made.After(g.w.forgotten) && rec != nil && rec.Phase == record.Registered && rec.N2 == nil && rec.Left == nil {
+			if !c.gone && c.set && c.asked == 0 && !c.ue.twin && c.made.After(g.w.forgotten) && !attached(g.w.records[record.Key(c.ue.as)], uint64(c.amf)) {
 				g.w.Fail("%s was told that %s's connection is kept, and it is not", g.name(), c.ue.name)
 			}
 		})

@@ -33,6 +33,8 @@ var failed = []uint64{
 	44,   // a UE that registered on the connection by which it was leaving was leaving for ever
 	9094, // a UE that came back from another AMF before it had been let go of was let go of then: the UDM had not heard that it was back
 	9088, // so was one of which nothing had been given to the other
+	8143, // a UE whose gNB was away registered by another one, and the first kept it for ever
+	8206, // a gNB was told to let go of a UE, lost its association before it heard so, and kept it for ever
 	9013, // a UE that came back was registered without the UDM, which sent it away for good
 }
 
