@@ -13,7 +13,8 @@ import (
 //	5.2.2.5.1  subscribe          NewStatusWatch
 //	5.2.2.5.3  notify             StatusNews
 //
-// What somebody has been told is kept, so that a new holder tells what has changed while nobody held the shard, and what the one before may not have told.
+// What somebody has been told is kept, so that a new holder tells what has changed while nobody held the shard, and what the one before may not have told; and
+// before it is told of what, so that it hears of that again where nobody knows what it has heard, also where all is as it was before.
 
 // AskStatusHeard has a subscriber hear that GUAMIs are not available any more, or are. StatusHeard comes back. It is of no UE, and has no Number.
 type AskStatusHeard struct {
@@ -56,16 +57,27 @@ func NewStatusWatch(name, uri string, wanted []record.GUAMI, s *Settings) (*reco
 	return w, len(w.Told) > 0
 }
 
-// StatusNews is what there is to tell, and the subscription when that is told; nil: there is nothing.
-func StatusNews(w *record.StatusWatch, s *Settings) (*AskStatusHeard, *record.StatusWatch) {
+// StatusNews is what there is to tell, and the subscription while that is being told, and when it is; nil: there is nothing.
+func StatusNews(w *record.StatusWatch, s *Settings) (news *AskStatusHeard, telling, told *record.StatusWatch) {
 	is := availableTo(w.Wanted, s)
-	news := &AskStatusHeard{URI: w.URI, Gone: without(w.Told, is), Back: without(is, w.Told)}
-	if len(news.Gone)+len(news.Back) == 0 {
-		return nil, nil
+	news = &AskStatusHeard{URI: w.URI, Gone: without(w.Told, is), Back: without(is, w.Told)}
+	for _, g := range w.Unsure {
+		list := &news.Gone
+		if slices.Contains(is, g) {
+			list = &news.Back
+		}
+		if !slices.Contains(*list, g) {
+			*list = append(*list, g)
+		}
 	}
-	told := *w
-	told.Told = is
-	return news, &told
+	unsure := slices.Concat(news.Gone, news.Back)
+	if len(unsure) == 0 {
+		return nil, nil, nil
+	}
+	before, then := *w, *w
+	before.Unsure = unsure[:min(len(unsure), record.MostServed)]
+	then.Told, then.Unsure = is, nil
+	return news, &before, &then
 }
 
 // without returns what of a is not in b.

@@ -39,7 +39,7 @@ func TestStatusNews(t *testing.T) {
 			t.Errorf("%s: none is served", name)
 			continue
 		}
-		news, told := StatusNews(w, served(c.is))
+		news, telling, told := StatusNews(w, served(c.is))
 		want := &AskStatusHeard{URI: "http://smf/status", Gone: c.gone, Back: c.back}
 		if len(c.gone)+len(c.back) == 0 {
 			want = nil
@@ -50,8 +50,16 @@ func TestStatusNews(t *testing.T) {
 		if told == nil {
 			continue
 		}
-		if news, _ := StatusNews(told, served(c.is)); news != nil {
+		if news, _, _ := StatusNews(told, served(c.is)); news != nil {
 			t.Errorf("%s: told again: %+v", name, news)
+		}
+		again, _, _ := StatusNews(telling, served(c.is))
+		if diff := cmp.Diff(want, again); diff != "" {
+			t.Errorf("%s, and nobody knows whether it was told (-want +got):\n%s", name, diff)
+		}
+		undone, _, _ := StatusNews(telling, served(c.was))
+		if diff := cmp.Diff(&AskStatusHeard{URI: w.URI, Gone: c.back, Back: c.gone}, undone); diff != "" {
+			t.Errorf("%s, and all is as before when nobody knows whether it was told (-want +got):\n%s", name, diff)
 		}
 	}
 	if _, serves := NewStatusWatch("3-1", "http://smf/status", []record.GUAMI{other}, served(as)); serves {

@@ -22,6 +22,8 @@ type StatusWatch struct {
 	Wanted []GUAMI `cbor:"3,keyasint,omitempty"`
 	// Told are those of them that are available, as far as it has heard.
 	Told []GUAMI `cbor:"4,keyasint,omitempty"`
+	// Unsure are those of which it was, or may have been, told something that it has not said to have heard: it is told of them whatever they are by now.
+	Unsure []GUAMI `cbor:"5,keyasint,omitempty"`
 }
 
 // GUAMI of an AMF (TS 23.003 2.10.1).
@@ -51,7 +53,7 @@ func DecodeStatusWatch(b []byte) (*StatusWatch, error) {
 	if w.Version < Oldest || w.Version > Version+1 {
 		return nil, fmt.Errorf("%w: %d, this program reads %d to %d", ErrVersion, w.Version, Oldest, Version+1)
 	}
-	if w.Name == "" || w.URI == "" || len(w.Wanted) > MostGUAMIs || len(w.Told) > MostServed {
+	if w.Name == "" || w.URI == "" || len(w.Wanted) > MostGUAMIs || len(w.Told) > MostServed || len(w.Unsure) > MostServed {
 		return nil, errors.New("the subscription cannot be read: it is none that there can be")
 	}
 	return &w, nil

@@ -13,7 +13,8 @@ import (
 )
 
 // Subscriptions to the AMF's status (procedure/status.go) are records of the shard's, all of which are in memory. What is asked of one, and what it is told,
-// comes one after the other. It is told first, and that it was is written then: whoever holds the shard next says it again where that is not known.
+// comes one after the other. What it is to be told of is written, then it is told, and that it was is written then: whoever holds the shard next says it again where
+// that is not known.
 
 // MostStatuses bounds the subscriptions of a shard.
 const MostStatuses = 64
@@ -245,19 +246,36 @@ func (r *Runner) tellStatus(x *listening, over func()) {
 		over()
 		return
 	}
-	news, told := procedure.StatusNews(x.watch, r.w.Settings())
+	news, telling, told := procedure.StatusNews(x.watch, r.w.Settings())
 	if news == nil {
 		x.tellings = 0
 		over()
 		return
 	}
-	if !r.may() {
+	ask := func() {
+		if !r.may() {
+			return
+		}
+		r.w.Do(*news, func(e procedure.Event) {
+			heard, is := e.(procedure.StatusHeard)
+			if is && !r.stopped {
+				r.statusHeard(x, told, heard, over)
+			}
+		})
+	}
+	if slices.Equal(telling.Unsure, x.watch.Unsure) {
+		ask()
 		return
 	}
-	r.w.Do(*news, func(e procedure.Event) {
-		heard, is := e.(procedure.StatusHeard)
-		if is && !r.stopped {
-			r.statusHeard(x, told, heard, over)
+	r.writeStatus(x, telling, func(err error) {
+		if err == nil {
+			ask()
+			return
+		}
+		r.log.Warn("what who subscribed to the AMF's status is to hear was not kept", "err", err)
+		over()
+		if errors.Is(err, sessionstore.ErrConflict) { // as the store has it now
+			r.statusTurn(x.name, r.tellStatus)
 		}
 	})
 }

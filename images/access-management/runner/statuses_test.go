@@ -122,7 +122,36 @@ AMF -> http://smf/1-a: gone [20893-010041], back [00101-010041]
 		}, `1-a subscribed: <nil>
 AMF -> http://smf/1-a: gone [20893-010041], back [00101-010041]
   3 
-AMF -> http://smf/1-a: gone [20893-010041], back [00102-010041]
+AMF -> http://smf/1-a: gone [20893-010041 00101-010041], back [00102-010041]
+  1 `},
+		"no answer, and all is as it was: it hears that": {func(_ *testing.T, c *chart, h *holder) {
+			c.subscribe(h, "1-a", false)
+			c.serves(h, "00101")
+			c.answers(unknown)
+			c.serves(h, "20893")
+			c.answers(done)
+			c.pass(time.Hour)
+			c.answers(done)
+		}, `1-a subscribed: <nil>
+AMF -> http://smf/1-a: gone [20893-010041], back [00101-010041]
+  3 
+AMF -> http://smf/1-a: gone [00101-010041], back [20893-010041]
+  1 `},
+		"the holder dies before the answer, and all is as it was: the next one says that": {func(_ *testing.T, c *chart, h *holder) {
+			c.subscribe(h, "1-a", false)
+			c.serves(h, "00101")
+			c.told()
+			c.asked = nil
+			h.die()
+			c.serves(nil, "20893")
+			next := c.hold(1)
+			c.answers(done)
+			next.die()
+			c.hold(1)
+			c.answers(done)
+		}, `1-a subscribed: <nil>
+AMF -> http://smf/1-a: gone [20893-010041], back [00101-010041]
+AMF -> http://smf/1-a: gone [00101-010041], back [20893-010041]
   1 `},
 		"the Settings change while it is told: it hears that, too": {func(_ *testing.T, c *chart, h *holder) {
 			c.subscribe(h, "1-a", false)
