@@ -94,6 +94,11 @@ func (t *turn) identified(m *n1.IdentityResponse) {
 		t.answeredCommand()
 		t.identify(m.Identity)
 	case t.at(Registration, regEquipment):
+		if p := t.s.Procedure; p.Flags&regAskedName != 0 && p.Attempts == 0 && !isEquipment(m.Identity) { // the access network has brought it twice: T3570 asks again
+			p.Attempts++
+			t.out.Refused = "it may be the answer of before"
+			return
+		}
 		t.answeredCommand()
 		t.equipment(m.Identity)
 	default:

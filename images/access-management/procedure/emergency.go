@@ -63,14 +63,21 @@ func (t *turn) unproven() bool {
 
 // equipment that the UE says it is (TS 24.501 5.4.3).
 func (t *turn) equipment(who n1.Identity) {
-	switch who.(type) {
-	case n1.IMEI, n1.IMEISV:
+	if isEquipment(who) {
 		t.s.PEI = n1.PEI(who)
 		if t.unproven() {
 			return
 		}
 	}
 	t.rejectRegistration(n1.CausePEINotAccepted, "no emergency services for equipment")
+}
+
+func isEquipment(who n1.Identity) bool {
+	switch who.(type) {
+	case n1.IMEI, n1.IMEISV:
+		return true
+	}
+	return false
 }
 
 func askEquipment(t *turn) { t.bid(&n1.IdentityRequest{Requested: n1.IdentityIMEI}) }

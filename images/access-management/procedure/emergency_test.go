@@ -123,11 +123,14 @@ func TestEmergency(t *testing.T) {
 		{name: "the AUSF does not answer: the call is what counts", from: sos(true), acts: []act{
 			inEmergency("UE: emergency registration, SUCI", suci()), silentAUSF, itsIMEI, nobodyElse,
 		}},
+		{name: "it says no name at all, which comes twice, and then its IMEI", from: sos(true), acts: []act{
+			inEmergency("UE: emergency registration, 5G-GUTI", n1.GUTI{PLMN: n1.PLMN(plmnOf("20893")), Region: 1, Set: 1, Pointer: 1, TMSI: 99}), noName, noName, itsIMEI, nobodyElse,
+		}},
 		{name: "it says no name at all, and then its IMEI", from: sos(true), acts: []act{
 			inEmergency("UE: emergency registration, 5G-GUTI", n1.GUTI{PLMN: n1.PLMN(plmnOf("20893")), Region: 1, Set: 1, Pointer: 1, TMSI: 99}), noName, itsIMEI, nobodyElse,
 		}},
 		{name: "it says neither", from: sos(true), acts: []act{
-			inEmergency("UE: emergency registration, 5G-GUTI", n1.GUTI{PLMN: n1.PLMN(plmnOf("20893")), Region: 1, Set: 1, Pointer: 1, TMSI: 99}), noName, noName,
+			inEmergency("UE: emergency registration, 5G-GUTI", n1.GUTI{PLMN: n1.PLMN(plmnOf("20893")), Region: 1, Set: 1, Pointer: 1, TMSI: 99}), noName, noName, noName,
 		}},
 		{name: "the network wants to know who calls", from: sos(false), acts: []act{
 			inEmergency("UE: emergency registration, IMEI", n1.IMEI(equipment)),
