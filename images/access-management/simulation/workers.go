@@ -37,8 +37,8 @@ type pod struct {
 	held     map[string]*holding
 	wires    map[string]*wire // by the terminator's slot
 	nodes    map[string]*record.GNB
-	// bereft are gNBs that have lost an association, and when.
-	bereft map[string]time.Time
+	// bereft are gNBs that have lost an association, and when; doubted those of them that may not have heard that their UEs are lost.
+	bereft, doubted map[string]time.Time
 	// waits is what came while the pod stood still, in its order.
 	waits []func()
 }
@@ -58,7 +58,8 @@ func (w *world) newPod(name string) *pod {
 }
 
 func (p *pod) Started() {
-	p.held, p.wires, p.nodes, p.bereft, p.waits = map[string]*holding{}, map[string]*wire{}, map[string]*record.GNB{}, map[string]time.Time{}, nil
+	p.held, p.wires, p.nodes, p.waits = map[string]*holding{}, map[string]*wire{}, map[string]*record.GNB{}, nil
+	p.bereft, p.doubted = map[string]time.Time{}, map[string]time.Time{}
 	p.settings = p.w.settings
 	for _, e := range p.w.ends {
 		p.again(e)
@@ -218,7 +219,11 @@ func (p *pod) opened(x *wire, f *link.Opened) {
 
 // bereaved notes that a gNB has lost an association.
 func (p *pod) bereaved(key string) {
-	if g := p.nodes[key]; g != nil && !g.Doubtful {
+	switch g := p.nodes[key]; {
+	case g == nil:
+	case g.Doubtful:
+		p.doubted[g.Key()] = p.w.Now
+	default:
 		p.bereft[g.Key()] = p.w.Now
 	}
 }
@@ -379,7 +384,16 @@ func (v *view) Find(name string) *record.GNB {
 }
 
 func (v *view) Lost(name string) (time.Time, bool) {
-	at, is := v.pod.bereft[name]
+	p := v.pod
+	if at, is := p.doubted[name]; is && p.w.Now.Sub(at) <= procedure.RetainTime {
+		return time.Time{}, false
+	}
+	for _, g := range p.nodes {
+		if g.Doubtful && g.Key() == name {
+			return time.Time{}, false
+		}
+	}
+	at, is := p.bereft[name]
 	return at, is
 }
 

@@ -104,26 +104,38 @@ func (l *links) endLives(names ...string) (told []string) {
 	return told
 }
 
-// bereaved notes that a gNB has no association any more. Where nobody knows whether it has heard that its UEs are lost, those of it that may be waited for are
-// what they were before. l.mu is held.
+// bereaved notes that a gNB has no association any more. l.mu is held.
 func (l *links) bereaved(list ...*n2Association) {
 	now := time.Now()
-	for name, at := range l.bereft {
-		if now.Sub(at) > procedure.RetainTime {
-			delete(l.bereft, name)
-		}
+	for _, list := range []map[string]time.Time{l.bereft, l.doubted} {
+		maps.DeleteFunc(list, func(_ string, at time.Time) bool { return now.Sub(at) > procedure.RetainTime })
 	}
 	for _, a := range list {
-		if a != nil && a.node != nil && !a.node.Doubtful {
+		switch {
+		case a == nil || a.node == nil:
+		case a.node.Doubtful:
+			l.doubted[a.node.Key()] = now
+		default:
 			l.bereft[a.node.Key()] = now
 		}
 	}
 }
 
-// lost is when the last association of a gNB was, where that is known.
+// lost is when the last association of a gNB was, where that is known. It counts for nothing where the gNB may not have heard that its UEs are lost: whichever
+// association was lost before, and whenever that was heard, they are not waited for.
 func (l *links) lost(name string) (time.Time, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if at, is := l.doubted[name]; is && time.Since(at) <= procedure.RetainTime {
+		return time.Time{}, false
+	}
+	for _, x := range l.lives {
+		for _, a := range x.associations {
+			if a.node != nil && a.node.Doubtful && a.node.Key() == name {
+				return time.Time{}, false
+			}
+		}
+	}
 	at, is := l.bereft[name]
 	return at, is
 }

@@ -29,8 +29,8 @@ type links struct {
 	lives map[string]*life    // terminators by name
 	// opened counts associations that were.
 	opened uint64
-	// bereft are gNBs that have lost an association, and when.
-	bereft map[string]time.Time
+	// bereft are gNBs that have lost an association, and when; doubted those of them that may not have heard that their UEs are lost.
+	bereft, doubted map[string]time.Time
 	// dialled are the addresses that are dialled, or connected.
 	dialled map[string]*address
 	// whole is since when each address has told its associations; zero: one has not.
@@ -66,7 +66,7 @@ const (
 )
 
 func newLinks(p *Pod) *links {
-	return &links{pod: p, held: map[uint16]uint64{}, conns: map[*link.Conn]bool{}, lives: map[string]*life{}, bereft: map[string]time.Time{}, dialled: map[string]*address{}, again: make(chan struct{}, 1)}
+	return &links{pod: p, held: map[uint16]uint64{}, conns: map[*link.Conn]bool{}, lives: map[string]*life{}, bereft: map[string]time.Time{}, doubted: map[string]time.Time{}, dialled: map[string]*address{}, again: make(chan struct{}, 1)}
 }
 
 // run until the pod has given up its shards.

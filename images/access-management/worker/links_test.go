@@ -287,6 +287,40 @@ func TestALossThatCountsForNothing(t *testing.T) {
 	}
 }
 
+// Nor because another one was lost before, or is heard to have been only then.
+func TestALossOfBeforeCountsForNothing(t *testing.T) {
+	first := listen(t)
+	p := podAt(t, func() []string { return []string{first.listener.Addr().String()} })
+	c := first.met("n2-0/1", 1)
+	g := &record.GNB{PLMN: "20893", ID: 1, Bits: 24, Areas: []record.Tracking{{TAC: 3}}}
+	open := func(id uint64, doubtful bool) {
+		is := *g
+		is.Doubtful = doubtful
+		octets, err := is.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		first.say(c, &link.Opened{Association: id, Node: octets})
+		p.awaits(t, "n2-0/1", id, runner.There)
+	}
+	lost := func(when string, id uint64, want bool) {
+		if id != 0 {
+			first.say(c, &link.Ended{Association: id})
+			p.awaits(t, "n2-0/1", id, runner.Gone)
+		}
+		if _, known := p.links.lost(g.Key()); known != want {
+			t.Errorf("%s the loss is known: %t", when, known)
+		}
+	}
+	open(2, false)
+	open(3, false)
+	lost("of an association alone:", 2, true)
+	open(4, true)
+	lost("with one on which it may not have heard that its UEs are lost:", 0, false)
+	lost("and when that is lost:", 4, false)
+	lost("and when one of before is:", 3, false)
+}
+
 // What is said where nobody expects it ends the connection, which is made again, and nothing else.
 func TestAssociationsThatComeTooLate(t *testing.T) {
 	for what, x := range map[string]struct {
