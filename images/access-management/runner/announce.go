@@ -50,7 +50,9 @@ func (r *Runner) announce() {
 		if x := said[a]; x != nil {
 			r.said[a], g = x, x
 		}
-		r.announceTo(at, g)
+		if r.settingUp[a] == 0 { // else it hears of the AMF by the answer, whatever it was told before, and of what has changed since with the next look
+			r.announceTo(at, g)
+		}
 	}
 }
 

@@ -19,7 +19,16 @@ func (r *Runner) fromGNB(at record.Attachment, d *link.Deliver, m n2.Message, do
 		r.log.Warn("a gNB is refused", "association", at.Association, "message", m.Kind().String(), "why", out.Refused)
 	}
 	r.announcedTo(at, &out)
+	a := associationOf(&at)
+	if out.SetUp && !d.Shared {
+		r.settingUp[a]++
+	}
 	answer := func() {
+		if out.SetUp && !d.Shared {
+			if r.settingUp[a]--; r.settingUp[a] == 0 {
+				delete(r.settingUp, a)
+			}
+		}
 		if !d.Shared {
 			r.answerGNB(at, out)
 		}
@@ -44,7 +53,7 @@ func (r *Runner) fromGNB(at record.Attachment, d *link.Deliver, m n2.Message, do
 		then()
 		return
 	}
-	r.loseThose(association{at.Terminator, at.Association}, func(a *record.Attachment) procedure.Event {
+	r.loseThose(a, func(a *record.Attachment) procedure.Event {
 		if (out.Lost || named(out.Reset, a)) && a.Since <= at.Since {
 			return lost(a, "the gNB has forgotten its UEs", false)
 		}

@@ -333,12 +333,13 @@ func (o *others) disturbed(c *smContext, e procedure.AskSession) {
 	}
 }
 
-// agreeAway: exactly one AMF has a UE.
+// agreeAway: exactly one AMF has a UE. Where a store has forgotten that another one has it nobody says that again: it is idle here, until it has not been heard of
+// for too long.
 func (u *ue) agreeAway(rec *record.UE, s *subscriber) error {
 	switch {
 	case !u.away.here:
 		return fmt.Errorf("it is on its way to another AMF")
-	case rec != nil:
+	case rec != nil && (u.w.forgotten.IsZero() || rec.Phase != record.Registered || rec.Procedure != nil || rec.N2 != nil):
 		return fmt.Errorf("two AMFs have it: phase %d, procedure %+v, ending %v", rec.Phase, rec.Procedure, rec.Ending)
 	case s.recorded || s.elsewhere != u.away:
 		return fmt.Errorf("it is with another AMF, and the UDM has it recorded %v", s.recorded)
