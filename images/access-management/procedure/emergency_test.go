@@ -126,6 +126,11 @@ func TestEmergency(t *testing.T) {
 		{name: "it says no name at all, which comes twice, and then its IMEI", from: sos(true), acts: []act{
 			inEmergency("UE: emergency registration, 5G-GUTI", n1.GUTI{PLMN: n1.PLMN(plmnOf("20893")), Region: 1, Set: 1, Pointer: 1, TMSI: 99}), noName, noName, itsIMEI, nobodyElse,
 		}},
+		{name: "the store has lost writes, and it registers again before its connection is released: the accept is protected as it is with it", from: sos(true, withoutSIM), acts: []act{
+			happens("a new holder", Resumed{Lost: true}), says("UE: Registration Request, mobility", protected(&n1.RegistrationRequest{
+				RegistrationType: n1.MobilityRegistration, FollowOn: true, Identity: n1.IMEI(equipment), Security: ability,
+			})),
+		}},
 		{name: "it says no name at all, and then its IMEI", from: sos(true), acts: []act{
 			inEmergency("UE: emergency registration, 5G-GUTI", n1.GUTI{PLMN: n1.PLMN(plmnOf("20893")), Region: 1, Set: 1, Pointer: 1, TMSI: 99}), noName, itsIMEI, nobodyElse,
 		}},

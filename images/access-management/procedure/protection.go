@@ -289,11 +289,13 @@ func (t *turn) said(m n1.Message, plain []byte, protected bool) {
 	case *n1.ServiceRequest:
 		if !t.leaving() {
 			t.abandon()
+			t.secureAgain(protected)
 			t.serve(m, true, false)
 		}
 	case *n1.DeregistrationRequestFromUE:
 		if protected {
 			t.abandon()
+			t.secureAgain(protected)
 			t.deregisteredByUE(m)
 		}
 	case *n1.DeregistrationAcceptFromUE:
@@ -323,12 +325,19 @@ func (t *turn) registerAgain(m *n1.RegistrationRequest, plain []byte, protected 
 		return
 	}
 	t.abandon()
+	t.secureAgain(protected)
 	if t.outgrows(m) { // it begins anew, and says who it is
 		t.begin(Registration).Message = plain
 		t.rejectRegistration(n1.CauseIdentityCannotBeDerived, "registered for emergency services without authentication")
 		return
 	}
 	t.register(m, plain, protected, false)
+}
+
+// secureAgain what is said on a connection on which it was not any more, since the store has lost what the UE was told: a UE that begins anew, and need not prove
+// itself, has shown its context.
+func (t *turn) secureAgain(protected bool) {
+	t.s.N2.Secured = t.s.N2.Secured || protected && !t.mustProve()
 }
 
 // leaving says whether the UE is on its way out: what it begins on this connection is not begun.
