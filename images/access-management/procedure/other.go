@@ -108,10 +108,17 @@ func takeOther(t *turn, e Event) {
 	t.next(regChallenge)
 }
 
-// strayed notes that the UE was elsewhere, as its 5G-GUTI says: the UDM has heard of another AMF since, whether or not that was heard here.
+// strayed notes that the UE was elsewhere, as its 5G-GUTI says: the UDM has heard of another AMF since, whether or not that was heard here, and so may the SMFs of
+// sessions that the other was told of.
 func (t *turn) strayed() {
-	if t.fromElsewhere() {
-		t.s.Recorded, t.s.Renewed = false, 0
+	if !t.fromElsewhere() {
+		return
+	}
+	t.s.Recorded, t.s.Renewed = false, 0
+	for n := range t.s.Sessions {
+		if s := &t.s.Sessions[n]; s.Lent {
+			s.Moved, s.Lent = true, false
+		}
 	}
 }
 

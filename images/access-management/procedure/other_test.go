@@ -37,6 +37,11 @@ func TestOtherAMFs(t *testing.T) {
 		u.Add(record.Session{ID: 3, Slice: eMBB, DNN: "internet", Context: "http://smf-1/sm-contexts/3"})
 		return Named{Number: tr.st.live.awaited, Record: u}
 	}}
+	lentBefore := act{name: "what is kept of the UE", event: func(tr *teller) Event {
+		n := known.event(tr).(Named)
+		n.Record.Sessions[0].Lent = true
+		return n
+	}}
 	its := func(m func(*teller) []byte) func(*teller) Event {
 		return func(tr *teller) Event { return Lend{From: 4, NAS: m(tr)} }
 	}
@@ -63,6 +68,12 @@ func TestOtherAMFs(t *testing.T) {
 			vector, failsWith(n1.CauseMACFailure, nil), saysName, sameVector, responds, confirms, nobodyElse,
 		}},
 		{name: "it is kept here, too, from before it went: the other AMF hears that it has come", acts: []act{comes, gives, vector, responds, confirms, known, completes}},
+		{name: "it was lent, and the other AMF does not give it back: SMFs hear whose the sessions are", acts: []act{comes, refuses, saysName, vector, responds, confirms, lentBefore,
+			says("UE: Security Mode Complete", func(tr *teller) []byte {
+				return tr.securityComplete(plain(tr.t, registers(n1.MobilityRegistration, foreign())))
+			}),
+			recorded, subscribes, policed, smf("SMF: heard", 3, SessionAnswer{Outcome: Done}),
+		}},
 		{name: "it has no subscription here: the other AMF keeps it", acts: []act{
 			comes, gives, vector, responds, confirms, nobodyElse, completes, recorded,
 			answers("UDM: not known", func(n Number) Event { return Subscription{Number: n, Outcome: Refused, Cause: "USER_NOT_FOUND"} }),
