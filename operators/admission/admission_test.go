@@ -157,6 +157,8 @@ func TestCreate(t *testing.T) {
 		"units without address": {with(upf("b", 0, "172.30.3.32/28", "172.30.6.3/24"), func(u *api.UPFInstance) { u.Spec.Units = ptr.To[int32](3) }), wants{refusal: "3 units need 2 N6 addresses"}},
 		"a driver to come":      {with(upf("b", 0, "172.30.3.32/28", "172.30.6.3/24"), func(u *api.UPFInstance) { u.Spec.Driver = api.DriverAFXDP }), wants{refusal: "driver AFXDP is planned"}},
 
+		"a UPF elsewhere": {elsewhere("b", 0, "203.0.113.16/28"), wants{refusal: "external needs core5g's own SMF: write controlPlane: Core5G in Core5G core5g, which ends all PDU sessions of the core once"}},
+
 		"a Subscriber of its own": {subscriber("b", 0, "imsi-208930000000002", "msisdn-33600000002", "first"), wants{}},
 		"a SUPI twice":            {subscriber("b", 0, "imsi-208930000000001", "", "first"), wants{refusal: "SUPI imsi-208930000000001 belongs to Subscriber a already"}},
 		"a GPSI twice":            {subscriber("b", 0, "imsi-208930000000002", "msisdn-33600000001", "first"), wants{refusal: "GPSI msisdn-33600000001 belongs to Subscriber a already"}},
@@ -189,6 +191,16 @@ func TestCreate(t *testing.T) {
 			s.Spec.DataNetworks[0].Flows = []api.QoSFlow{{Name: "voice",
 				GBR: &api.FlowBitRates{Uplink: "2 Mbps", Downlink: "1 Mbps"}, MBR: &api.FlowBitRates{Uplink: "2000 Kbps", Downlink: "999 Kbps"}}}
 		}), wants{refusal: "flow voice of DNN internet: mbr.downlink 999 Kbps is below gbr.downlink 1 Mbps: write as much at least"}},
+		"a UPF elsewhere":               {elsewhere("b", 0, "203.0.113.16/28"), wants{}},
+		"with an N3 address of pods":    {elsewhere("b", 0, "172.30.3.16/32"), wants{refusal: "spec.external.n3.endpoints 172.30.3.16/32 overlaps 172.30.3.16/31 of UPFInstance upf"}},
+		"with an N3 address of another": {elsewhere("b", 0, "198.51.100.0/24"), wants{refusal: "overlaps 198.51.100.16/28 of UPFInstance edge"}},
+		"with another's Node ID":        {with(elsewhere("b", 0, "203.0.113.16/28"), func(u *api.UPFInstance) { u.Spec.External.N4.NodeID = "198.51.100.7" }), wants{refusal: "UPFInstance edge has the Node ID 198.51.100.7 already"}},
+		"a pool that the UPF has":       {second(func(s *api.Slice) { atEdge(s, "10.60.0.0/16") }), wants{}},
+		"a pool that the UPF has not":   {second(func(s *api.Slice) { atEdge(s, "10.61.0.0/16") }), wants{refusal: "pool 10.61.0.0/16 of DNN internet is none of UPFInstance edge, which has 10.60.0.0/16"}},
+		"a pool with the UPF's address": {second(func(s *api.Slice) {
+			s.Spec.UPFSelector = &api.UPFSelector{Name: "edge"}
+			s.Spec.DataNetworks[0].UEPools[0] = "198.51.0.0/16"
+		}), wants{refusal: "pool 198.51.0.0/16 of DNN internet"}},
 		"a UPF that cannot tell a new holder": {upf("b", 0, "172.30.3.32/28", "172.30.6.3/24"), wants{warning: "spec.n4.controlPlaneSubnets is empty, so a shard of the SMF that moves to another pod waits"}},
 		"a UPF that can":                      {with(upf("b", 0, "172.30.3.32/28", "172.30.6.3/24"), func(u *api.UPFInstance) { u.Spec.N4.ControlPlaneSubnets = []api.CIDR{"10.244.0.0/16"} }), wants{}},
 		"an address":                          {static("b", 2, "10.47.0.9", ""), wants{}},
@@ -201,7 +213,9 @@ func TestCreate(t *testing.T) {
 			wants{warning: "Slice first has no flow voice that is given ToSubscribers: it has none"}},
 	} {
 		t.Run("with core5g's SMF: "+name, func(t *testing.T) {
-			there := append([]client.Object{own, static("c", 3, "10.47.0.1", "2001:db8:47::/64")}, there[1:]...)
+			edge := elsewhere("edge", 4, "198.51.100.16/28")
+			edge.Spec.External.N4.Address, edge.Spec.External.Pools = "198.51.100.7", []api.ExternalPool{{Range: "10.60.0.0/16"}}
+			there := append([]client.Object{own, static("c", 3, "10.47.0.1", "2001:db8:47::/64"), edge}, there[1:]...)
 			warnings, err := validatorOf(cluster(t, there...), c.object).ValidateCreate(t.Context(), c.object)
 			c.check(t, warnings, err)
 		})
@@ -212,6 +226,18 @@ func TestCreate(t *testing.T) {
 		warnings, err := validatorOf(cluster(t, full...), s).ValidateCreate(t.Context(), s)
 		wants{warning: "spec.n3.endpoints 172.30.3.16/31 has no address left for Slice second"}.check(t, warnings, err)
 	})
+}
+
+// elsewhere is a UPF that runs elsewhere.
+func elsewhere(name string, minute int, endpoints api.CIDR) *api.UPFInstance {
+	return &api.UPFInstance{ObjectMeta: made(name, minute), Spec: api.UPFInstanceSpec{External: &api.ExternalSpec{
+		N4: api.ExternalN4Spec{Address: "203.0.113.7"}, N3: api.ExternalN3Spec{Endpoints: []api.CIDR{endpoints}},
+	}}}
+}
+
+// atEdge has UPFInstance edge serve a Slice beside its own.
+func atEdge(s *api.Slice, pool api.CIDR) {
+	s.Spec.DataNetworks[0].UPFs = []api.DataNetworkUPF{{Name: "edge", UEPools: []api.CIDR{pool}}}
 }
 
 // static is a Subscriber of Slice first with addresses of its own.
@@ -377,5 +403,37 @@ func TestNoAnswerIsNoRefusal(t *testing.T) {
 	for _, o := range []client.Object{slice("s", 0, "010203", "10.45.0.0/16"), upf("upf", 0, "172.30.3.16/28", "172.30.6.2/24"), subscriber("a", 0, "imsi-208930000000001", "")} {
 		warnings, err := validatorOf(broken, o).ValidateCreate(t.Context(), o)
 		wants{warning: "conditions will say what is wrong: the cache is not there"}.check(t, warnings, err)
+	}
+}
+
+// What a change of a UPF that runs elsewhere ends, is said.
+func TestUpdateOfAUPFElsewhere(t *testing.T) {
+	own := with(core(), func(c *api.Core5G) { c.Spec.ControlPlane = api.ControlPlaneCore5G })
+	edge := elsewhere("edge", 1, "203.0.113.16/28")
+	served := with(slice("first", 2, "010203", "10.60.0.0/16"), func(s *api.Slice) { s.Spec.UPFSelector = &api.UPFSelector{Name: "edge"} })
+	for name, c := range map[string]struct {
+		change func(*api.UPFInstance)
+		wants
+	}{
+		"the port":    {func(u *api.UPFInstance) { u.Spec.External.N4.Port = 8806 }, wants{}},
+		"the address": {func(u *api.UPFInstance) { u.Spec.External.N4.Address = "203.0.113.8" }, wants{warning: "this makes another UPF of it to the SMF (Node ID 203.0.113.8, was 203.0.113.7), which ends its PDU sessions: where the same UPF has moved, leave its Node ID as it was"}},
+		"the address and no more": {func(u *api.UPFInstance) {
+			u.Spec.External.N4 = api.ExternalN4Spec{Address: "203.0.113.8", NodeID: "203.0.113.7"}
+		}, wants{}},
+		"out of service":            {func(u *api.UPFInstance) { u.Spec.AdministrativeState = api.StateLocked }, wants{warning: "this takes UPFInstance edge out of service, which ends its PDU sessions"}},
+		"pools without the Slice's": {func(u *api.UPFInstance) { u.Spec.External.Pools = []api.ExternalPool{{Range: "10.61.0.0/16"}} }, wants{refusal: "Slice first: pool 10.60.0.0/16 of DNN internet is none of UPFInstance edge, which has 10.61.0.0/16"}},
+		"N3 in the Slice's pool":    {func(u *api.UPFInstance) { u.Spec.External.N3.Endpoints = []api.CIDR{"10.60.0.0/24"} }, wants{refusal: "Slice first: pool 10.60.0.0/16 of DNN internet overlaps spec.external.n3.endpoints 10.60.0.0/24"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			after := edge.DeepCopy()
+			c.change(after)
+			warnings, err := validatorOf(cluster(t, own, edge, served), after).ValidateUpdate(t.Context(), edge, after)
+			c.check(t, warnings, err)
+		})
+	}
+	after := with(own.DeepCopy(), func(c *api.Core5G) { c.Spec.ControlPlane = api.ControlPlaneFree5GC })
+	warnings, err := validatorOf(cluster(t, own, edge), after).ValidateUpdate(t.Context(), own, after)
+	if err != nil || !strings.Contains(strings.Join(warnings, "\n"), "UPFInstance edge: external needs core5g's own SMF") {
+		t.Errorf("free5GC's SMF: %q, %v", warnings, err)
 	}
 }

@@ -29,6 +29,15 @@ func (r coreRules) judge(ctx context.Context, core *api.Core5G) (verdict, error)
 			v.warnings = append(v.warnings, "Slice "+s.Name+": "+problem.Message)
 		}
 	}
+	upfs, err := r.upfs(ctx, core.Namespace)
+	if err != nil {
+		return v, err
+	}
+	for i := range upfs {
+		if problem := specs.ExternalProblem(&upfs[i], core); problem != nil && upfs[i].Spec.CoreRef.NameOrDefault() == core.Name {
+			v.warnings = append(v.warnings, "UPFInstance "+upfs[i].Name+": "+problem.Message)
+		}
+	}
 	v.refuse(specs.EmergencyProblem(core))
 	return v, nil
 }

@@ -26,7 +26,7 @@ func (r sliceRules) judge(ctx context.Context, slice *api.Slice) (verdict, error
 		return v, err
 	}
 	v.refuse(specs.SNSSAIProblem(slice, others), specs.CheckPools(slice, others, upf), specs.ClusterProblem(slice, networks),
-		specs.ControlPlaneProblem(slice, core), specs.FlowProblem(slice))
+		specs.ControlPlaneProblem(slice, core), specs.FlowProblem(slice), specs.ExternalPoolProblem(slice, upfs))
 	v.warn(specs.AdvertisedProblem(slice, core), specs.FiveQIProblem(slice), specs.NotToldProblem(slice, core))
 	if upf == nil {
 		v.warnings = append(v.warnings, missing)

@@ -25,7 +25,11 @@ func (r upfRules) judge(ctx context.Context, upf *api.UPFInstance) (verdict, err
 	if err != nil {
 		return v, err
 	}
-	v.refuse(specs.AddressProblem(upf, others), specs.UnitsProblem(upf), specs.DriverProblem(upf))
+	core, err := r.core(ctx, upf.Namespace, upf.Spec.CoreRef.NameOrDefault())
+	if err != nil {
+		return v, err
+	}
+	v.refuse(specs.AddressProblem(upf, others), specs.UnitsProblem(upf), specs.DriverProblem(upf), specs.ExternalProblem(upf, core))
 	users := usersOf(upf, all, others)
 	for i := range users {
 		s := &users[i]
@@ -35,11 +39,12 @@ func (r upfRules) judge(ctx context.Context, upf *api.UPFInstance) (verdict, err
 			}
 		}
 	}
-	_, left := specs.AllocateEndpoints(upf, users)
-	core, err := r.core(ctx, upf.Namespace, upf.Spec.CoreRef.NameOrDefault())
-	if err != nil {
-		return v, err
+	for i := range all {
+		if problem := specs.ExternalPoolProblem(&all[i], withUPF(upf, others)); problem != nil {
+			v.refusals = append(v.refusals, "Slice "+all[i].Name+": "+problem.Message)
+		}
 	}
+	_, left := specs.AllocateEndpoints(upf, users)
 	if !core.OwnControlPlane() { // whose SMF needs no endpoint for each Slice
 		v.warn(specs.EndpointsProblem(upf, left))
 	}
@@ -47,14 +52,20 @@ func (r upfRules) judge(ctx context.Context, upf *api.UPFInstance) (verdict, err
 	return v, nil
 }
 
-// usersOf are the Slices that select the UPFInstance as it is to be.
-func usersOf(upf *api.UPFInstance, all []api.Slice, upfs []api.UPFInstance) []api.Slice {
+// withUPF are all UPFInstances, this one as it is to be.
+func withUPF(upf *api.UPFInstance, upfs []api.UPFInstance) []api.UPFInstance {
 	with := []api.UPFInstance{*upf}
 	for i := range upfs {
 		if upfs[i].Name != upf.Name {
 			with = append(with, upfs[i])
 		}
 	}
+	return with
+}
+
+// usersOf are the Slices that select the UPFInstance as it is to be.
+func usersOf(upf *api.UPFInstance, all []api.Slice, upfs []api.UPFInstance) []api.Slice {
+	with := withUPF(upf, upfs)
 	var out []api.Slice
 	for i := range all {
 		if chosen, _ := specs.SelectUPF(&all[i], with); chosen != nil && chosen.Name == upf.Name {
@@ -72,6 +83,9 @@ func (r upfRules) changed(ctx context.Context, before, after *api.UPFInstance) (
 	var out []string
 	if units := specs.UnitsEnd(before, after); len(units) > 0 {
 		out = append(out, fmt.Sprintf("this stops %s, which ends their PDU sessions", strings.Join(units, ", ")))
+	}
+	if after.Spec.External != nil {
+		return append(out, changedExternal(before, after)...), nil
 	}
 	if units := specs.UnitRestarts(before, after, core, r.platform); len(units) > 0 {
 		how := "one after the other, which ends their PDU sessions"
@@ -98,6 +112,25 @@ func (r upfRules) changed(ctx context.Context, before, after *api.UPFInstance) (
 		}
 	}
 	return out, nil
+}
+
+// changedExternal says what a change of a UPF that runs elsewhere ends.
+func changedExternal(before, after *api.UPFInstance) []string {
+	if before.Spec.External == nil {
+		return nil
+	}
+	away := func(u *api.UPFInstance) bool {
+		return u.Spec.AdministrativeState == api.StateLocked || u.Spec.AdministrativeState == api.StateShuttingDown
+	}
+	var out []string
+	if specs.ExternalNodeID(before) != specs.ExternalNodeID(after) {
+		out = append(out, fmt.Sprintf("this makes another UPF of it to the SMF (Node ID %s, was %s), which ends its PDU sessions: where the same UPF has moved, leave its Node ID as it was (external.n4.nodeID)",
+			specs.ExternalNodeID(after), specs.ExternalNodeID(before)))
+	}
+	if away(after) && !away(before) {
+		out = append(out, fmt.Sprintf("this takes UPFInstance %s out of service, which ends its PDU sessions", after.Name))
+	}
+	return out
 }
 
 func (r upfRules) deleted(ctx context.Context, upf *api.UPFInstance) ([]string, error) {

@@ -35,6 +35,18 @@ func (c conditions) unknown(kind, reason, message string) {
 	c.set(kind, metav1.ConditionUnknown, reason, message)
 }
 
+func (c conditions) find(kind string) *metav1.Condition {
+	return meta.FindStatusCondition(*c.list, kind)
+}
+
+// message of a condition; "" where there is none.
+func (c conditions) message(kind string) string {
+	if found := c.find(kind); found != nil {
+		return found.Message
+	}
+	return ""
+}
+
 func (c conditions) is(kind string) bool { return meta.IsStatusConditionTrue(*c.list, kind) }
 
 // sum sets Ready from the named conditions: the first that is not True says why. It reports whether

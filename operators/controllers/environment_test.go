@@ -29,6 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/yaml"
 
+	"core5g.dev/core5g/images/associations"
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/specs"
 	"core5g.dev/core5g/upf/upfc/topology"
@@ -46,6 +47,8 @@ type environment struct {
 	sessions, asked sync.Map
 	// topologies are what units say that are not where they were placed, by namespace/name.
 	topologies sync.Map
+	// associations are what pods of the SMF say, by namespace.
+	associations sync.Map
 	// calls of the controllers to the API server, by verb and path without names.
 	calls callCounter
 	// rights that the controllers have made use of.
@@ -172,6 +175,12 @@ func startEnvironment(t *testing.T) *environment {
 				return of.(func(*corev1.Pod) (*topology.Topology, error))(pod)
 			}
 			return topologyOfPod(ctx, pod)
+		},
+		Associations: func(_ context.Context, pod *corev1.Pod, units []string) (*associations.Report, error) {
+			if of, found := e.associations.Load(pod.Namespace); found {
+				return of.(func([]string) (*associations.Report, error))(units)
+			}
+			return nil, errors.New("connection refused")
 		},
 		UserPlane: e.smfs.at,
 		Now:       e.clock.now,

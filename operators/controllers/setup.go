@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"core5g.dev/core5g/images/associations"
 	"core5g.dev/core5g/images/nf/sbitls"
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/n4"
@@ -86,6 +87,8 @@ type Options struct {
 	Sessions func(ctx context.Context, pod *corev1.Pod) (int64, error)
 	// Topology asks a UPF unit where its CPUs, ports and memory are.
 	Topology func(ctx context.Context, pod *corev1.Pod) (*topology.Topology, error)
+	// Associations asks a pod of the SMF for its associations with UPFs, and how many sessions some have, by Node ID.
+	Associations func(ctx context.Context, pod *corev1.Pod, units []string) (*associations.Report, error)
 	// UserPlane returns the user-plane API of the SMF at a base URL.
 	UserPlane func(baseURL string, identity *sbitls.Identity) UserPlane
 	Now       func() time.Time
@@ -110,7 +113,7 @@ func DefaultOptions(p specs.Platform) Options {
 		},
 		Release:  n4.ReleaseAssociation,
 		Sessions: ScrapeSessions,
-		Topology: ScrapeTopology,
+		Topology: ScrapeTopology, Associations: ScrapeAssociations,
 		UserPlane: func(baseURL string, identity *sbitls.Identity) UserPlane {
 			return &userplane.SMF{BaseURL: baseURL, HTTP: over(calls, identity)}
 		},
@@ -147,7 +150,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 		"Slice": &SliceReconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Platform: o.Platform, Recorder: recorder, Now: o.Now, Release: o.Release, UserPlane: o.UserPlane, Identities: shown},
 		"UPFInstance": &UPFReconciler{
 			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Platform: o.Platform, Recorder: recorder, Now: o.Now,
-			Sessions: o.Sessions, Topology: o.Topology, Rejections: rejections,
+			Sessions: o.Sessions, Topology: o.Topology, Associations: o.Associations, Rejections: rejections,
 		},
 		"Subscriber": &SubscriberReconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader()},
 	} {

@@ -459,6 +459,13 @@ func (r *SliceReconciler) checkPools(ctx context.Context, s *sliceScope) error {
 	if problem == nil {
 		problem = s.cutPools()
 	}
+	if problem == nil {
+		var upfs api.UPFInstanceList
+		if err := r.List(ctx, &upfs, client.InNamespace(s.slice.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+			return err
+		}
+		problem = specs.ExternalPoolProblem(s.slice, upfs.Items)
+	}
 	// Pools in force stay: sessions outlive a network that the cluster is given later.
 	if problem == nil && !slices.Equal(pools, s.slice.Status.UEPools) {
 		networks, err := ClusterNetworks(ctx, r.Client, r.Live, s.slice.Namespace)

@@ -30,6 +30,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"core5g.dev/core5g/images/associations"
 	api "core5g.dev/core5g/operators/api/v1alpha1"
 	"core5g.dev/core5g/operators/specs"
 	"core5g.dev/core5g/upf/upfc/topology"
@@ -46,7 +47,7 @@ const (
 	staleRetry = 50 * time.Millisecond
 )
 
-// UPFReconciler makes the pods of a UPFInstance, without a workload controller in between: a UPF unit is
+// UPFReconciler makes the pods of a UPFInstance, or looks after one that runs elsewhere (external.go), without a workload controller in between: a UPF unit is
 // restarted only when somebody has asked for it, or when it is gone.
 type UPFReconciler struct {
 	client.Client
@@ -60,6 +61,8 @@ type UPFReconciler struct {
 	Sessions func(ctx context.Context, pod *corev1.Pod) (int64, error)
 	// Topology asks a unit where its CPUs, ports and memory are.
 	Topology func(ctx context.Context, pod *corev1.Pod) (*topology.Topology, error)
+	// Associations asks a pod of the SMF for its associations with UPFs, and how many sessions some have, by Node ID.
+	Associations func(ctx context.Context, pod *corev1.Pod, units []string) (*associations.Report, error)
 	// Rejections counts pods that were refused or failed, by place and reason.
 	Rejections *prometheus.CounterVec
 
@@ -112,7 +115,7 @@ func (r *UPFReconciler) Reconcile(ctx context.Context, req ctrl.Request) (result
 	}
 	base := upf.DeepCopy()
 	s := &upfScope{upf: upf, conditions: conditions{&upf.Status.Conditions, upf.Generation}}
-	for _, phase := range []func(context.Context, *upfScope) error{
+	phases := []func(context.Context, *upfScope) error{
 		r.findCore,
 		r.allocateEndpoints,
 		r.checkSupported,
@@ -126,17 +129,23 @@ func (r *UPFReconciler) Reconcile(ctx context.Context, req ctrl.Request) (result
 		r.observeUnits,
 		r.knowSuccessors,
 		r.sum,
-	} {
+	}
+	if upf.Spec.External != nil {
+		phases = r.externalPhases()
+	}
+	for _, phase := range phases {
 		if err = phase(ctx, s); err != nil {
 			break
 		}
 	}
 	upf.Status.ObservedGeneration = upf.Generation
-	upf.Status.Selector = labels.SelectorFromSet(specs.UPFSelector(upf)).String()
+	if upf.Spec.External == nil {
+		upf.Status.Selector = labels.SelectorFromSet(specs.UPFSelector(upf)).String()
+	}
 	if patchErr := patchStatus(ctx, r.Client, base, upf, base.Status, upf.Status); err == nil {
 		err = patchErr
 	}
-	if err == nil {
+	if err == nil && upf.Spec.External == nil {
 		err = r.discard(ctx, s)
 	}
 	if errors.Is(err, errStale) {
@@ -156,6 +165,9 @@ func (r *UPFReconciler) delete(ctx context.Context, upf *api.UPFInstance) (ctrl.
 	if namespaceEnds(ctx, r.Live, upf.Namespace) {
 		controllerutil.RemoveFinalizer(upf, api.Finalizer)
 		return ctrl.Result{}, client.IgnoreNotFound(r.Update(ctx, upf))
+	}
+	if upf.Spec.External != nil {
+		return r.deleteExternal(ctx, upf)
 	}
 	pods, err := r.pods(ctx, upf)
 	if err != nil {

@@ -19,11 +19,18 @@ func AddressProblem(upf *api.UPFInstance, others []api.UPFInstance) *Problem {
 		if o.Name == upf.Name || o.Spec.CoreRef.NameOrDefault() != upf.Spec.CoreRef.NameOrDefault() || !Older(o, upf) {
 			continue
 		}
-		if overlap(string(upf.Spec.N3.Endpoints), string(o.Spec.N3.Endpoints)) {
-			return &Problem{api.ReasonAddressOverlap, fmt.Sprintf("spec.n3.endpoints %s overlaps %s of UPFInstance %s: write a block that is free",
-				upf.Spec.N3.Endpoints, o.Spec.N3.Endpoints, o.Name)}
+		for _, mine := range n3Blocks(upf) {
+			for _, taken := range n3Blocks(o) {
+				if overlap(mine.cidr, taken.cidr) {
+					return &Problem{api.ReasonAddressOverlap, fmt.Sprintf("%s %s overlaps %s of UPFInstance %s: write a block that is free",
+						mine.field, mine.cidr, taken.cidr, o.Name)}
+				}
+			}
 		}
-		if !sameNetwork(upf.Spec.N6, o.Spec.N6) {
+		if same := sameN4(upf, o); same != "" {
+			return &Problem{api.ReasonAddressOverlap, fmt.Sprintf("UPFInstance %s has %s already: name each UPF once", o.Name, same)}
+		}
+		if upf.Spec.External != nil || o.Spec.External != nil || !sameNetwork(upf.Spec.N6, o.Spec.N6) {
 			continue
 		}
 		for _, mine := range n6Addresses(upf) {

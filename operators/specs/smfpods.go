@@ -182,7 +182,7 @@ func (s SMFSet) Certificate() CertificateRequest {
 // are not of, nobody may. pods are those that are known, of any function of the core: their network cannot be asked for
 // everywhere, and is not made up.
 func ControlPlaneSubnetsProblem(upf *api.UPFInstance, core *api.Core5G, pods []netip.Addr) *Problem {
-	if !core.OwnControlPlane() {
+	if !core.OwnControlPlane() || upf.Spec.External != nil {
 		return nil
 	}
 	if len(upf.Spec.N4.ControlPlaneSubnets) > 0 {

@@ -48,6 +48,8 @@ const (
 	// ConditionSuccessorsKnown: the units know who may take an association over, where the core's SMF is core5g's own. It is
 	// no part of Ready: without it takeovers last longer.
 	ConditionSuccessorsKnown = "SuccessorsKnown"
+	// ConditionAssociated: all shards of the SMF have an association with a UPF that runs elsewhere.
+	ConditionAssociated = "Associated"
 
 	// Subscriber.
 	// ConditionCoreFound: the Core5G that the Subscriber belongs to exists.
@@ -117,6 +119,8 @@ const (
 	ReasonStandbyNotInSync = "StandbyNotInSync"
 	// ReasonNameTaken: somebody else's object has a name that the operator needs.
 	ReasonNameTaken = "NameTaken"
+	// ReasonFeaturesMissing: a UPF that runs elsewhere cannot do what the SMF needs.
+	ReasonFeaturesMissing = "FeaturesMissing"
 	// NUMAMisaligned: a unit has resources of several NUMA cells, or of another than its own.
 	ReasonMisaligned = "NUMAMisaligned"
 )

@@ -134,6 +134,19 @@ spec:
     routes: [{destination: 192.0.2.0/24, via: 172.30.6.3}]
 `
 
+const validExternalUPF = `
+apiVersion: core5g.dev/v1alpha1
+kind: UPFInstance
+metadata: {name: edge}
+spec:
+  external:
+    n4: {address: 203.0.113.7, nodeID: upf.edge.example.org}
+    n3: {endpoints: [203.0.113.16/28]}
+    networkInstances: {access: n3, core: [{slice: internet, dnn: internet, name: n6}]}
+    pools: [{range: 10.60.0.0/16, name: a}, {range: 10.61.0.0/16}]
+  drain: {timeoutSeconds: 60}
+`
+
 const validSubscriber = `
 apiVersion: core5g.dev/v1alpha1
 kind: Subscriber
@@ -299,6 +312,33 @@ func TestSchemaRefusesWithASentence(t *testing.T) {
 				"a cell in the name of what exists":         {`type: Bridge, bridge: c5g-n3`, `type: Existing, networkAttachmentDefinition: a, resourceName: "x{cell}"`, `needs attachment.type HostDevice`},
 				"an unknown policy":                         {`spec:`, "spec:\n  placement: {policy: Cell}", `supported values: "Any", "SingleNUMA", "PerSocket"`},
 				"a page size that none has":                 {`spec:`, "spec:\n  hugepages: {size: 4Ki}", `supported values: "2Mi", "1Gi"`},
+			},
+		},
+		"UPFInstance that runs elsewhere": {
+			file: "core5g.dev_upfinstances.yaml", valid: validExternalUPF,
+			rows: map[string]struct{ replace, with, want string }{
+				"neither pods nor elsewhere":   {`external:`, "administrativeState: Locked\n  nothing:", `write the networks of the UPF's pods, or external for a UPF that runs elsewhere`},
+				"pods' N6 too":                 {`drain:`, "n6: {attachment: {type: Bridge, bridge: b}, address: 172.30.6.2/24, gateway: 172.30.6.1}\n  drain:", `leave out n3, n6, maxUnits, placement`},
+				"CPUs":                         {`drain:`, "cpus: 2\n  drain:", `cpus, nodeSelector and tolerations, which are of pods`},
+				"redundancy":                   {`drain:`, "redundancy: {standbys: 1}\n  drain:", `which are of pods`},
+				"an update strategy":           {`drain:`, "updateStrategy: {type: OnApproval}\n  drain:", `which are of pods`},
+				"a placement":                  {`drain:`, "placement: {policy: PerSocket}\n  drain:", `which are of pods`},
+				"two units":                    {`drain:`, "units: 2\n  drain:", `name each further UPF in a UPFInstance of its own`},
+				"no units":                     {`drain:`, "units: 0\n  drain:", `administrativeState takes it out of service`},
+				"hugepages":                    {`drain:`, "hugepages: {amount: 1Gi}\n  drain:", `leave out units, workers, driver, hugepages, memory and ueToUE`},
+				"memory":                       {`drain:`, "memory: 1Gi\n  drain:", `leave out units, workers, driver, hugepages, memory and ueToUE`},
+				"a driver":                     {`drain:`, "driver: VFIO\n  drain:", `leave out units, workers, driver`},
+				"subnets of the control plane": {`drain:`, "n4: {controlPlaneSubnets: [10.244.0.0/16]}\n  drain:", `write it into that of the UPF (upf-c: pfcp.controlPlaneSubnets)`},
+				"an N4 address with a port":    {`203.0.113.7`, `203.0.113.7:8805`, `is no IP address`},
+				"an N4 address of no host":     {`203.0.113.7`, `127.0.0.1`, `external.n4.address 127.0.0.1 is no address of a host`},
+				"a port that is none":          {`nodeID: upf.edge.example.org`, `port: 70000`, `less than or equal to 65535`},
+				"a Node ID that is none":       {`upf.edge.example.org`, `"upf edge"`, `"upf edge" is no Node ID: write an FQDN or an IP address`},
+				"no N3":                        {`[203.0.113.16/28]`, `[]`, `at least 1 items`},
+				"N3 with host bits":            {`203.0.113.16/28`, `203.0.113.17/28`, `has host bits set`},
+				"pools that overlap":           {`10.61.0.0/16`, `10.60.1.0/24`, `two of external.pools overlap`},
+			},
+			updates: map[string]struct{ replace, with, want string }{
+				"of pods instead": {validExternalUPF[strings.Index(validExternalUPF, "spec:"):], validUPF[strings.Index(validUPF, "spec:"):], `external can neither be added nor taken away: delete the UPFInstance and create it anew`},
 			},
 		},
 		"Subscriber": {

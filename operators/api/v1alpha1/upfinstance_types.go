@@ -7,7 +7,7 @@ import (
 )
 
 // UPFInstance is a user plane function: pods that the operator owns, one per unit, with an N3 and an N6
-// side. Several Slices share it.
+// side, or one that runs elsewhere and is named by spec.external. Several Slices share it.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -20,6 +20,7 @@ import (
 // +kubebuilder:printcolumn:name="N6",type=string,JSONPath=`.spec.n6.address`
 // +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.spec.administrativeState`
 // +kubebuilder:printcolumn:name="Update",type=string,JSONPath=`.status.conditions[?(@.type=="UpdatePending")].status`,priority=1
+// +kubebuilder:printcolumn:name="External",type=string,JSONPath=`.spec.external.n4.address`,priority=1
 // +kubebuilder:printcolumn:name="Places",type=string,JSONPath=`.status.places`,priority=1
 // +kubebuilder:printcolumn:name="Aligned",type=string,JSONPath=`.status.conditions[?(@.type=="NUMAAligned")].status`,priority=1
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1
@@ -48,12 +49,22 @@ type UPFInstanceList struct {
 // +kubebuilder:validation:XValidation:rule="self.driver != 'VFIO' || (self.n3.attachment.type in ['HostDevice', 'SRIOV', 'Existing'] && self.n6.attachment.type in ['HostDevice', 'SRIOV', 'Existing'])",message="driver VFIO needs n3.attachment.type and n6.attachment.type HostDevice, SRIOV or Existing: a virtual function is moved into the pod"
 // +kubebuilder:validation:XValidation:rule="self.driver != 'VFIO' || (has(self.n3.attachment.resourceName) && has(self.n6.attachment.resourceName))",message="driver VFIO needs n3.attachment.resourceName and n6.attachment.resourceName: UPF-U finds its virtual functions by the device plugin's resource, for example core5g.dev/n3_socket0"
 // +kubebuilder:validation:XValidation:rule="!has(self.maxUnits) || !has(self.units) || self.units <= self.maxUnits",message="units must be at most maxUnits: addresses are divided for that many"
-// +kubebuilder:validation:XValidation:rule="(has(self.placement) && has(self.placement.policy) && self.placement.policy != 'Any') || ((!has(self.n3.attachment.resourceName) || !self.n3.attachment.resourceName.contains('{cell}')) && (!has(self.n6.attachment.resourceName) || !self.n6.attachment.resourceName.contains('{cell}')))",message="{cell} in attachment.resourceName needs placement.policy PerSocket or SingleNUMA: with Any there is no cell to put there"
+// +kubebuilder:validation:XValidation:rule="has(self.external) || (has(self.n3) && has(self.n6))",message="n3 and n6 are missing: write the networks of the UPF's pods, or external for a UPF that runs elsewhere"
+// +kubebuilder:validation:XValidation:rule="has(self.external) == has(oldSelf.external)",message="external can neither be added nor taken away: delete the UPFInstance and create it anew"
+// +kubebuilder:validation:XValidation:rule="!has(self.external) || !(has(self.n3) || has(self.n6) || has(self.maxUnits) || has(self.placement) || has(self.updateStrategy) || has(self.redundancy) || has(self.cpus) || has(self.nodeSelector) || has(self.tolerations))",message="external is a UPF that runs elsewhere: leave out n3, n6, maxUnits, placement, updateStrategy, redundancy, cpus, nodeSelector and tolerations, which are of pods"
+// +kubebuilder:validation:XValidation:rule="!has(self.external) || (self.units == 1 && self.workers == 1 && self.driver == 'AFPacket' && self.ueToUE == 'Deny' && self.memory == '256Mi' && self.hugepages.size == '2Mi' && self.hugepages.amount == '512Mi')",message="external is one UPF that runs elsewhere: leave out units, workers, driver, hugepages, memory and ueToUE, which are of pods, and name each further UPF in a UPFInstance of its own; administrativeState takes it out of service"
+// +kubebuilder:validation:XValidation:rule="!has(self.external) || !has(self.n4.controlPlaneSubnets)",message="external: leave out n4.controlPlaneSubnets, which the operator writes into the configuration of pods, and write it into that of the UPF (upf-c: pfcp.controlPlaneSubnets)"
+// +kubebuilder:validation:XValidation:rule="has(self.external) || (has(self.placement) && has(self.placement.policy) && self.placement.policy != 'Any') || ((!has(self.n3.attachment.resourceName) || !self.n3.attachment.resourceName.contains('{cell}')) && (!has(self.n6.attachment.resourceName) || !self.n6.attachment.resourceName.contains('{cell}')))",message="{cell} in attachment.resourceName needs placement.policy PerSocket or SingleNUMA: with Any there is no cell to put there"
 type UPFInstanceSpec struct {
 	// coreRef names the Core5G whose images and log level the UPF uses.
 	// +kubebuilder:default={}
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="coreRef is immutable: delete the UPFInstance and create it for the other core"
 	CoreRef CoreReference `json:"coreRef,omitempty"`
+
+	// external names a UPF that runs elsewhere: at another site, in another cluster, on bare metal. The operator makes nothing
+	// for it; Slices choose it as any other, and core5g's own SMF (controlPlane Core5G) has an association with it.
+	// +optional
+	External *ExternalSpec `json:"external,omitempty"`
 
 	// units is the number of pods. Each has an N4 Service, a part of n3.endpoints, an N6 address and a
 	// part of the UE pools of its own; n6.unitAddresses is where the further N6 addresses come from.
@@ -117,15 +128,17 @@ type UPFInstanceSpec struct {
 	// +kubebuilder:default="256Mi"
 	Memory *resource.Quantity `json:"memory,omitempty"`
 
-	// n3 is the side of the gNBs.
-	N3 N3Spec `json:"n3"`
+	// n3 is the side of the gNBs. Needed unless external is written.
+	// +optional
+	N3 N3Spec `json:"n3,omitzero"`
 
 	// n4 is the side of the SMFs.
 	// +kubebuilder:default={}
 	N4 N4Spec `json:"n4,omitempty"`
 
-	// n6 is the side of the data network.
-	N6 N6Spec `json:"n6"`
+	// n6 is the side of the data network. Needed unless external is written.
+	// +optional
+	N6 N6Spec `json:"n6,omitzero"`
 
 	// ueToUE says whether one UE may send packets to another through this UPF.
 	// +kubebuilder:default=Deny
@@ -470,7 +483,7 @@ const (
 
 // UPFInstanceStatus says what the UPF is. Conditions: Ready, Placed, N3Attached, N6Attached,
 // EndpointsAllocated, UnitsReady, UpdatePending, NUMAAligned, LinksUp, StandbyInSync with redundancy, and SuccessorsKnown with
-// controlPlane Core5G of the core.
+// controlPlane Core5G of the core. Of one that runs elsewhere: Ready, EndpointsAllocated, UnitsReady and Associated.
 type UPFInstanceStatus struct {
 	// observedGeneration is the generation that this status speaks of.
 	// +optional
@@ -479,10 +492,10 @@ type UPFInstanceStatus struct {
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// units is the number of pods that exist.
+	// units is the number of pods that exist, 1 for a UPF that runs elsewhere.
 	// +optional
 	Units int32 `json:"units"`
-	// readyUnits is the number of pods that forward packets.
+	// readyUnits is the number of pods that forward packets, 1 for a UPF that runs elsewhere and that the SMF can use.
 	// +optional
 	ReadyUnits int32 `json:"readyUnits"`
 	// selector of the pods, for the scale subresource.
@@ -513,7 +526,7 @@ type UPFInstanceStatus struct {
 
 // UnitStatus says how one unit is.
 type UnitStatus struct {
-	// name of the pod.
+	// name of the pod; of a UPF that runs elsewhere as if it were one.
 	Name string `json:"name"`
 	// state of the unit.
 	State UnitState `json:"state"`
@@ -646,16 +659,18 @@ type CellBackoff struct {
 }
 
 // UnitState is the state of a unit.
-// +kubebuilder:validation:Enum=Pending;Unplaced;Running;Ready;Standby;Draining;Rejected;Terminating;Stopped
+// +kubebuilder:validation:Enum=Pending;Unplaced;Running;Ready;Away;Standby;Draining;Rejected;Terminating;Stopped
 type UnitState string
 
 // Values of UnitState.
 const (
-	UnitPending     UnitState = "Pending"
-	UnitUnplaced    UnitState = "Unplaced"
-	UnitDraining    UnitState = "Draining"
-	UnitRunning     UnitState = "Running"
-	UnitReady       UnitState = "Ready"
+	UnitPending  UnitState = "Pending"
+	UnitUnplaced UnitState = "Unplaced"
+	UnitDraining UnitState = "Draining"
+	UnitRunning  UnitState = "Running"
+	UnitReady    UnitState = "Ready"
+	// UnitAway: it runs elsewhere, and the SMF has no association with it.
+	UnitAway        UnitState = "Away"
 	UnitStandingBy  UnitState = "Standby"
 	UnitRejected    UnitState = "Rejected"
 	UnitTerminating UnitState = "Terminating"

@@ -1,0 +1,355 @@
+package controllers
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"core5g.dev/core5g/images/associations"
+	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/specs"
+)
+
+// A UPF that runs elsewhere (spec.external) has no pod to look at: how it is, the SMF knows. Its pods are asked for their
+// associations with it, and what they say becomes condition Associated. It ends in the steps of any unit, without a pod at their
+// end: no new PDU sessions (Draining), then none any more (the SMF reads drain.releasedAt), then the object.
+
+const (
+	// associationPoll is how often the SMF is asked about a UPF that it can use, associationRetry about another.
+	associationPoll  = 15 * time.Second
+	associationRetry = 3 * time.Second
+)
+
+// externalPhases of a UPFInstance whose UPF runs elsewhere.
+func (r *UPFReconciler) externalPhases() []func(context.Context, *upfScope) error {
+	return []func(context.Context, *upfScope) error{r.findCore, r.checkExternal, r.admitExternal, r.askSMF, r.sumExternal}
+}
+
+// checkExternal looks at what it must not share with others.
+func (r *UPFReconciler) checkExternal(ctx context.Context, s *upfScope) error {
+	var upfs api.UPFInstanceList
+	if err := r.List(ctx, &upfs, client.InNamespace(s.upf.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return err
+	}
+	if problem := specs.AddressProblem(s.upf, upfs.Items); problem != nil {
+		s.conditions.no(api.ConditionEndpointsAllocated, problem.Reason, problem.Message)
+		return nil
+	}
+	s.conditions.yes(api.ConditionEndpointsAllocated, api.ReasonReady, "no other UPFInstance has its addresses; it gives N3 endpoints out itself")
+	return nil
+}
+
+// admitExternal lets what the UPF reports through to the SMF's pods.
+func (r *UPFReconciler) admitExternal(ctx context.Context, s *upfScope) error {
+	if s.core == nil {
+		return nil
+	}
+	policy := specs.ExternalPolicy(s.upf, s.core)
+	if !s.core.OwnControlPlane() || s.core.Spec.NetworkPolicy.Mode == api.NetworkPolicyDisabled {
+		return r.applier.remove(ctx, s.upf, policy)
+	}
+	err := r.applier.apply(ctx, policy)
+	if taken := (*takenError)(nil); errors.As(err, &taken) {
+		s.unguarded = taken.Error()
+		s.again(takenRetry)
+		return nil
+	}
+	return err
+}
+
+// askSMF for its associations with the UPF, and says how the unit is.
+func (r *UPFReconciler) askSMF(ctx context.Context, s *upfScope) error {
+	u := newUnitScope(s.upf, 0)
+	u.status.N4Address = string(s.upf.Spec.External.N4.Address)
+	s.units = append(s.units, u)
+	usable := s.conditions.is(api.ConditionEndpointsAllocated)
+	problem := specs.ExternalProblem(s.upf, s.core)
+	switch {
+	case s.core == nil:
+		s.conditions.no(api.ConditionAssociated, api.ReasonNotFound, fmt.Sprintf("Core5G %s does not exist: create it, or name another in spec.coreRef", s.upf.Spec.CoreRef.NameOrDefault()))
+	case problem != nil:
+		s.conditions.no(api.ConditionAssociated, problem.Reason, problem.Message)
+	case !usable:
+		s.conditions.no(api.ConditionAssociated, api.ReasonAddressOverlap, "the SMF leaves the UPF alone while another has its addresses")
+	default:
+		told, err := r.toldOf(ctx, s, u)
+		if err != nil {
+			return err
+		}
+		s.observeAssociations(told)
+		if !u.wanted {
+			r.drainExternal(s, u, unwanted(s.upf), told)
+			return nil
+		}
+	}
+	switch {
+	case !u.wanted:
+		u.note(api.UnitStopped, unwanted(s.upf))
+	case s.conditions.is(api.ConditionAssociated):
+		u.status.Drain = nil
+		u.note(api.UnitReady, "")
+	default:
+		u.status.Drain = nil
+		u.note(api.UnitAway, s.conditions.message(api.ConditionAssociated))
+	}
+	return nil
+}
+
+// toldOfUnit is what the pods of the SMF say of one unit.
+type toldOfUnit struct {
+	known bool
+	err   error
+	// shards there should be, and those that have said something, by Node ID.
+	shards int
+	by     map[string]associations.Unit
+	names  map[string]string
+	// sessions at the unit; nil: nobody was asked, or can tell.
+	sessions *int64
+}
+
+// toldOf asks all pods of the core's SMF, those of Slices with pods of their own too.
+func (r *UPFReconciler) toldOf(ctx context.Context, s *upfScope, u *unitScope) (toldOfUnit, error) {
+	var pods corev1.PodList
+	if err := r.List(ctx, &pods, client.InNamespace(s.upf.Namespace), client.MatchingLabels{api.LabelInstance: s.core.Name}, client.HasLabels{api.LabelSessionManagement}, client.UnsafeDisableDeepCopy); err != nil {
+		return toldOfUnit{}, err
+	}
+	var all api.SliceList
+	if err := r.List(ctx, &all, client.InNamespace(s.upf.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return toldOfUnit{}, err
+	}
+	out := toldOfUnit{shards: specs.SMFSet{Core: s.core}.Shards(), by: map[string]associations.Unit{}, names: map[string]string{}}
+	for i := range all.Items {
+		slice := &all.Items[i]
+		if slice.Spec.CoreRef.NameOrDefault() == s.core.Name && slice.Spec.SessionManagement == api.SessionManagementDedicated && slice.DeletionTimestamp.IsZero() {
+			out.shards += specs.SMFSetOf(s.core, slice).Shards()
+		}
+	}
+	var asked []corev1.Pod
+	about := fmt.Sprint(s.upf.Generation, u.status.Drain != nil)
+	for i := range pods.Items {
+		if p := &pods.Items[i]; p.Status.PodIP != "" && p.DeletionTimestamp.IsZero() {
+			asked = append(asked, *p.DeepCopy())
+			about += fmt.Sprint(" ", p.UID, p.Status.PodIP, podReady(p))
+		}
+	}
+	if len(asked) == 0 {
+		out.known, out.err = true, errors.New("there is no pod of the SMF")
+		s.again(associationPoll)
+		return out, nil
+	}
+	node, counted := specs.ExternalNodeID(s.upf), []string(nil)
+	if d := u.status.Drain; !u.wanted && (d == nil || d.ReleasedAt == nil) {
+		counted = []string{node}
+	}
+	answer := ask(ctx, r.asking, s.upf, "associations", about, associatedWith(node), func(ctx context.Context) ([]associations.Report, error) {
+		var reports []associations.Report
+		var failures []error
+		for i := range asked {
+			report, err := r.Associations(ctx, &asked[i], counted)
+			if err != nil {
+				failures = append(failures, err)
+				continue
+			}
+			reports = append(reports, *report)
+		}
+		if len(reports) > 0 {
+			return reports, nil
+		}
+		return nil, errors.Join(failures...)
+	})
+	s.again(answer.next)
+	out.known, out.err = answer.known, answer.err
+	for _, report := range answer.value {
+		if n, told := report.Sessions[node]; told {
+			out.sessions = ptr.To(max(n, ptr.Deref(out.sessions, 0)))
+		}
+		for _, shard := range report.Shards {
+			for _, unit := range shard.Units {
+				if unit.NodeID == node && (!out.by[shard.Node].Associated || unit.Associated) { // a pod that has lost a shard may not know it yet
+					out.by[shard.Node], out.names[shard.Node] = unit, shard.Name
+				}
+			}
+		}
+	}
+	return out, nil
+}
+
+// associatedWith is the age of an answer: what is well is asked for less often.
+func associatedWith(node string) func([]associations.Report, error) time.Duration {
+	return func(reports []associations.Report, err error) time.Duration {
+		well := err == nil
+		for _, report := range reports {
+			for _, shard := range report.Shards {
+				well = well && slices.ContainsFunc(shard.Units, func(u associations.Unit) bool { return u.NodeID == node && u.Associated })
+			}
+			well = well && report.Sessions == nil
+		}
+		if well {
+			return associationPoll
+		}
+		return associationRetry
+	}
+}
+
+// observeAssociations says how many shards can use the UPF, and what to do where one cannot.
+func (s *upfScope) observeAssociations(told toldOfUnit) {
+	at, node := specs.ExternalN4(s.upf).String(), specs.ExternalNodeID(s.upf)
+	there := 0
+	var lacking, first *associations.Unit
+	var failing string
+	for _, shard := range slices.Sorted(maps.Keys(told.by)) {
+		unit := told.by[shard]
+		switch {
+		case unit.Associated:
+			there++
+		case len(unit.Lacks) > 0 && lacking == nil:
+			lacking = &unit
+		}
+		if !unit.Associated && (first == nil || first.Problem == "") {
+			first, failing = &unit, told.names[shard]
+		}
+	}
+	count := fmt.Sprintf("%d of %d shards of the SMF have an association with the UPF at %s", there, told.shards, at)
+	switch {
+	case !told.known:
+		if c := s.conditions.find(api.ConditionAssociated); c == nil || c.ObservedGeneration != s.upf.Generation {
+			s.conditions.unknown(api.ConditionAssociated, api.ReasonProgressing, "the SMF is asked for its association with the UPF at "+at)
+		}
+	case told.err != nil:
+		s.conditions.unknown(api.ConditionAssociated, api.ReasonNotReported, fmt.Sprintf("no pod of the SMF tells whether it has an association with the UPF at %s: %v", at, told.err))
+	case lacking != nil:
+		s.conditions.no(api.ConditionAssociated, api.ReasonFeaturesMissing, lacking.Problem)
+	case there >= told.shards:
+		s.conditions.yes(api.ConditionAssociated, api.ReasonReady, count)
+	case first != nil && first.Problem != "" && there == 0:
+		s.conditions.no(api.ConditionAssociated, api.ReasonUnreachable, fmt.Sprintf(
+			"no shard of the SMF has an association with the UPF at %s (%s): see that it runs, calls itself %s (Node ID), takes associations from this cluster's addresses (upf-c: pfcp.controlPlaneSubnets), and that UDP gets through both ways",
+			at, first.Problem, node))
+	case first != nil && first.Problem != "":
+		s.conditions.no(api.ConditionAssociated, api.ReasonProgressing, fmt.Sprintf("%s; shard %s: %s", count, failing, first.Problem))
+	default:
+		s.conditions.no(api.ConditionAssociated, api.ReasonProgressing, count)
+	}
+}
+
+// drainExternal moves the unit a step towards its end.
+func (r *UPFReconciler) drainExternal(s *upfScope, u *unitScope, cause string, told toldOfUnit) {
+	if u.status.Drain == nil {
+		u.status.Drain = &api.UnitDrain{Cause: cause, StartedAt: metav1.NewTime(r.Now())}
+		r.Recorder.Eventf(s.upf, corev1.EventTypeNormal, "UnitDraining", "%s: %s", u.status.Name, cause)
+	}
+	drain := u.status.Drain
+	// What was counted before the drain began does not say that nothing came since.
+	drain.Sessions = told.sessions
+	left := drain.StartedAt.Add(drainTimeout(s.upf)).Sub(r.Now())
+	if drain.ReleasedAt == nil && left > 0 && (told.sessions == nil || *told.sessions > 0) {
+		state := "PDU sessions, which are counted"
+		switch {
+		case told.sessions != nil:
+			state = fmt.Sprintf("%d PDU sessions", *told.sessions)
+		case told.err != nil:
+			state = "PDU sessions that the SMF does not tell: " + told.err.Error()
+		}
+		u.note(api.UnitDraining, fmt.Sprintf("%s: waits until %s for %s", cause, drain.StartedAt.Add(drainTimeout(s.upf)).UTC().Format(time.TimeOnly), state))
+		s.again(min(left, drainPoll))
+		return
+	}
+	if drain.ReleasedAt == nil {
+		drain.ReleasedAt = ptr.To(metav1.NewTime(r.Now()))
+	}
+	u.note(api.UnitStopped, cause)
+}
+
+// sumExternal of the conditions.
+func (r *UPFReconciler) sumExternal(_ context.Context, s *upfScope) error {
+	status := &s.upf.Status
+	status.Units, status.ReadyUnits, status.UnitStatuses = 1, 0, nil
+	for _, u := range s.units {
+		status.UnitStatuses = append(status.UnitStatuses, u.status)
+		if u.status.State == api.UnitReady {
+			status.ReadyUnits++
+		}
+	}
+	switch state := s.upf.Spec.AdministrativeState; {
+	case s.unguarded != "":
+		s.conditions.no(api.ConditionUnitsReady, api.ReasonNameTaken, "what the UPF reports does not get through to the SMF: "+s.unguarded)
+	case state == api.StateLocked || state == api.StateShuttingDown:
+		s.conditions.no(api.ConditionUnitsReady, api.ReasonLocked, fmt.Sprintf("administrativeState is %s, so the SMF puts no PDU session on the UPF: write Unlocked to use it", state))
+	case status.ReadyUnits > 0:
+		s.conditions.yes(api.ConditionUnitsReady, api.ReasonReady, "the SMF can use the UPF")
+	default:
+		s.conditions.no(api.ConditionUnitsReady, api.ReasonProgressing, s.conditions.message(api.ConditionAssociated))
+	}
+	kinds := []string{api.ConditionEndpointsAllocated, api.ConditionAssociated, api.ConditionUnitsReady}
+	if s.conditions.sum(kinds, s.conditions.message(api.ConditionAssociated)) {
+		announce(r.Recorder, s.upf, s.upf.Status.Conditions)
+	}
+	return nil
+}
+
+// deleteExternal drains the UPF, where spec.drain gives it time. Then the object goes, and with it, in the SMF, the sessions.
+func (r *UPFReconciler) deleteExternal(ctx context.Context, upf *api.UPFInstance) (ctrl.Result, error) {
+	base := upf.DeepCopy()
+	s := &upfScope{upf: upf, conditions: conditions{&upf.Status.Conditions, upf.Generation}}
+	if err := r.findCore(ctx, s); err != nil {
+		return ctrl.Result{}, err
+	}
+	if drainTimeout(upf) > 0 && s.core.OwnControlPlane() {
+		u := newUnitScope(upf, 0)
+		told, err := r.toldOf(ctx, s, u)
+		if err != nil {
+			return ctrl.Result{}, err
+		}
+		r.drainExternal(s, u, "the UPFInstance is deleted", told)
+		if u.status.Drain.ReleasedAt == nil {
+			s.units = append(s.units, u)
+			s.observeEnd()
+			return ctrl.Result{RequeueAfter: s.requeue}, patchStatus(ctx, r.Client, base, upf, base.Status, upf.Status)
+		}
+	}
+	controllerutil.RemoveFinalizer(upf, api.Finalizer)
+	return ctrl.Result{}, client.IgnoreNotFound(r.Update(ctx, upf))
+}
+
+// ScrapeAssociations asks a pod of the SMF for its associations, and how many sessions units have, by Node ID.
+func ScrapeAssociations(ctx context.Context, pod *corev1.Pod, units []string) (*associations.Report, error) {
+	ctx, cancel := context.WithTimeout(ctx, scrapeTimeout)
+	defer cancel()
+	where := "http://" + net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(specs.PortMetrics)) + associations.Path
+	if len(units) > 0 {
+		where += "?" + url.Values{associations.Sessions: units}.Encode()
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, where, nil)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("pod %s does not tell its associations: %s", pod.Name, answer.Status)
+	}
+	report := &associations.Report{}
+	if err := json.NewDecoder(io.LimitReader(answer.Body, 16<<20)).Decode(report); err != nil {
+		return nil, fmt.Errorf("associations of pod %s: %w", pod.Name, err)
+	}
+	return report, nil
+}

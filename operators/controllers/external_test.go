@@ -1,0 +1,315 @@
+package controllers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/record"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"core5g.dev/core5g/images/associations"
+	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/specs"
+)
+
+const edgeNode = "upf.edge.example.org"
+
+func externalUPF(namespace string) *api.UPFInstance {
+	return &api.UPFInstance{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "edge"}, Spec: api.UPFInstanceSpec{External: &api.ExternalSpec{
+		N4: api.ExternalN4Spec{Address: "203.0.113.7", NodeID: edgeNode}, N3: api.ExternalN3Spec{Endpoints: []api.CIDR{"203.0.113.16/28"}},
+	}}}
+}
+
+// ownSMFPod is one of the core's SMF, as its Deployment would make it.
+func ownSMFPod(namespace string) *corev1.Pod {
+	core := &api.Core5G{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "core5g"}}
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "core5g-smf-x", Labels: specs.SMFSet{Core: core}.Labels()},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "smf", Image: "smf"}}},
+	}
+}
+
+// reporting is an SMF of four shards, each of which says the same of the UPF.
+func reporting(unit associations.Unit) *associations.Report {
+	unit.NodeID = edgeNode
+	report := &associations.Report{}
+	for n := range 4 {
+		report.Shards = append(report.Shards, associations.Shard{
+			Name: fmt.Sprint("smf/", n+1), Node: fmt.Sprint("10.96.0.", n+1), Units: []associations.Unit{{NodeID: "10.96.1.1", Associated: true}, unit},
+		})
+	}
+	return report
+}
+
+// What the SMF says becomes a condition that says what to do.
+func TestWhatTheSMFSaysOfAUPFElsewhere(t *testing.T) {
+	silent := reporting(associations.Unit{Problem: "no answer to 3 requests"})
+	three := reporting(associations.Unit{Associated: true})
+	three.Shards[3].Units[1] = associations.Unit{NodeID: edgeNode, Problem: "no answer to 3 requests"}
+	two := reporting(associations.Unit{Associated: true})
+	two.Shards = two.Shards[:2]
+	for name, c := range map[string]struct {
+		core   func(*api.Core5G)
+		report *associations.Report
+		noPod  bool
+		status metav1.ConditionStatus
+		reason string
+		words  string
+		ready  int32
+		state  api.UnitState
+	}{
+		"all shards": {report: reporting(associations.Unit{Associated: true}), status: metav1.ConditionTrue, reason: api.ReasonReady,
+			words: "4 of 4 shards of the SMF have an association with the UPF at 203.0.113.7:8805", ready: 1, state: api.UnitReady},
+		"none": {report: silent, status: metav1.ConditionFalse, reason: api.ReasonUnreachable, state: api.UnitAway,
+			words: "no shard of the SMF has an association with the UPF at 203.0.113.7:8805 (no answer to 3 requests): see that it runs, calls itself upf.edge.example.org (Node ID), takes associations from this cluster's addresses"},
+		"all but one":              {report: three, status: metav1.ConditionFalse, reason: api.ReasonProgressing, state: api.UnitAway, words: "3 of 4 shards of the SMF have an association with the UPF at 203.0.113.7:8805; shard smf/4: no answer to 3 requests"},
+		"shards that nobody holds": {report: two, status: metav1.ConditionFalse, reason: api.ReasonProgressing, state: api.UnitAway, words: "2 of 4 shards"},
+		"features that it lacks": {
+			report: reporting(associations.Unit{Lacks: []string{"FTUP"}, Problem: "the UP function upf.edge.example.org lacks FTUP; it has to choose F-TEIDs itself: switch on its allocation of F-TEIDs"}),
+			status: metav1.ConditionFalse, reason: api.ReasonFeaturesMissing, words: "switch on its allocation of F-TEIDs", state: api.UnitAway,
+		},
+		"an SMF that does not answer": {status: metav1.ConditionUnknown, reason: api.ReasonNotReported, state: api.UnitAway,
+			words: "no pod of the SMF tells whether it has an association with the UPF at 203.0.113.7:8805: connection refused"},
+		"no SMF": {noPod: true, status: metav1.ConditionUnknown, reason: api.ReasonNotReported, words: "there is no pod of the SMF", state: api.UnitAway},
+		"free5GC's SMF": {core: func(c *api.Core5G) { c.Spec.ControlPlane = api.ControlPlaneFree5GC }, status: metav1.ConditionFalse, reason: api.ReasonNotSupported,
+			words: "external needs core5g's own SMF: write controlPlane: Core5G in Core5G core5g", state: api.UnitAway},
+		"no core": {core: func(c *api.Core5G) { c.Name = "other" }, status: metav1.ConditionFalse, reason: api.ReasonNotFound, words: "Core5G core5g does not exist: create it", state: api.UnitAway},
+	} {
+		t.Run(name, func(t *testing.T) {
+			core := testCore(t, "ns")
+			core.Spec.ControlPlane = api.ControlPlaneCore5G
+			if c.core != nil {
+				c.core(core)
+			}
+			pod := ownSMFPod("ns")
+			pod.Status.PodIP = "10.244.0.9"
+			there := []client.Object{core, externalUPF("ns")}
+			if !c.noPod {
+				there = append(there, pod)
+			}
+			r, cl := externalReconciler(t, there...)
+			r.Associations = func(context.Context, *corev1.Pod, []string) (*associations.Report, error) {
+				if c.report == nil {
+					return nil, errors.New("connection refused")
+				}
+				return c.report, nil
+			}
+			upf := passOver(t, r, cl)
+			found := meta.FindStatusCondition(upf.Status.Conditions, api.ConditionAssociated)
+			if found == nil || found.Status != c.status || found.Reason != c.reason || !strings.Contains(found.Message, c.words) {
+				t.Errorf("Associated is %+v", found)
+			}
+			ready := meta.FindStatusCondition(upf.Status.Conditions, api.ConditionReady)
+			if ready == nil || (ready.Status == metav1.ConditionTrue) != (c.status == metav1.ConditionTrue) || !strings.Contains(ready.Message, c.words) {
+				t.Errorf("Ready is %+v", ready)
+			}
+			if s := upf.Status; s.Units != 1 || s.ReadyUnits != c.ready || len(s.UnitStatuses) != 1 || s.UnitStatuses[0].Name != "edge-0" || s.UnitStatuses[0].N4Address != "203.0.113.7" || s.UnitStatuses[0].State != c.state {
+				t.Errorf("status %+v", s)
+			}
+		})
+	}
+}
+
+func externalReconciler(t *testing.T, objects ...client.Object) (*UPFReconciler, client.Client) {
+	t.Helper()
+	scheme, err := Scheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&api.UPFInstance{}).WithObjects(objects...).Build()
+	return &UPFReconciler{Client: c, Live: c, Recorder: record.NewFakeRecorder(100), Now: time.Now, applier: newApplier(c, c)}, c
+}
+
+func passOver(t *testing.T, r *UPFReconciler, c client.Client) *api.UPFInstance {
+	t.Helper()
+	upf := &api.UPFInstance{}
+	key := client.ObjectKey{Namespace: "ns", Name: "edge"}
+	if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: key}); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Get(t.Context(), key, upf); client.IgnoreNotFound(err) != nil {
+		t.Fatal(err)
+	}
+	return upf
+}
+
+// A UPF elsewhere goes out of service as any unit: with the time that spec.drain gives it, or when its sessions have ended.
+func TestDrainOfAUPFElsewhere(t *testing.T) {
+	core := testCore(t, "ns")
+	core.Spec.ControlPlane = api.ControlPlaneCore5G
+	pod := ownSMFPod("ns")
+	pod.Status.PodIP = "10.244.0.9"
+	upf := externalUPF("ns")
+	upf.Spec.Drain = &api.DrainSpec{TimeoutSeconds: 60}
+	r, c := externalReconciler(t, core, pod, upf)
+	now, sessions := time.Unix(1_800_000_000, 0), int64(2)
+	r.Now = func() time.Time { return now }
+	r.Associations = func(_ context.Context, _ *corev1.Pod, units []string) (*associations.Report, error) {
+		report := reporting(associations.Unit{Associated: true})
+		if slices.Contains(units, edgeNode) {
+			report.Sessions = map[string]int64{edgeNode: sessions}
+		}
+		return report, nil
+	}
+	patch := func(change func(*api.UPFInstance)) {
+		t.Helper()
+		u := &api.UPFInstance{}
+		if err := c.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "edge"}, u); err != nil {
+			t.Fatal(err)
+		}
+		change(u)
+		if err := c.Update(t.Context(), u); err != nil {
+			t.Fatal(err)
+		}
+	}
+	unit := func(want api.UnitState, words string, released bool) {
+		t.Helper()
+		u := passOver(t, r, c).Status.UnitStatuses[0]
+		if u.State != want || !strings.Contains(u.Message, words) || (u.Drain != nil && u.Drain.ReleasedAt != nil) != released {
+			t.Errorf("unit %+v, drain %+v; want %s, %q", u, u.Drain, want, words)
+		}
+	}
+	unit(api.UnitReady, "", false)
+	patch(func(u *api.UPFInstance) { u.Spec.AdministrativeState = api.StateLocked })
+	unit(api.UnitDraining, "administrativeState is Locked: waits until", false)
+	unit(api.UnitDraining, "2 PDU sessions", false)
+	sessions = 0
+	unit(api.UnitStopped, "administrativeState is Locked", true)
+	unit(api.UnitStopped, "", true)
+	patch(func(u *api.UPFInstance) { u.Spec.AdministrativeState = api.StateUnlocked })
+	unit(api.UnitReady, "", false)
+	sessions = 3
+	patch(func(u *api.UPFInstance) { u.Spec.AdministrativeState = api.StateShuttingDown })
+	unit(api.UnitDraining, "administrativeState is ShuttingDown", false)
+	now = now.Add(61 * time.Second)
+	unit(api.UnitStopped, "", true) // whoever is left
+	patch(func(u *api.UPFInstance) { u.Spec.AdministrativeState = api.StateUnlocked })
+	unit(api.UnitReady, "", false)
+
+	if err := c.Delete(t.Context(), upf); err != nil {
+		t.Fatal(err)
+	}
+	left := passOver(t, r, c)
+	if len(left.Status.UnitStatuses) != 1 || left.Status.UnitStatuses[0].State != api.UnitDraining || !strings.Contains(left.Status.UnitStatuses[0].Message, "the UPFInstance is deleted: waits until") {
+		t.Errorf("at its end: %+v", left.Status)
+	}
+	now = now.Add(61 * time.Second)
+	if left = passOver(t, r, c); left.Name != "" {
+		t.Errorf("it is still there: %+v", left.Status)
+	}
+}
+
+func (e *environment) testExternalUPF(t *testing.T) {
+	ns := e.namespace(t)
+	var mu sync.Mutex
+	say := reporting(associations.Unit{Problem: "no answer to 3 requests"})
+	e.associations.Store(ns, func(units []string) (*associations.Report, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		out := *say
+		if len(units) > 0 {
+			out.Sessions = map[string]int64{units[0]: 0}
+		}
+		return &out, nil
+	})
+	core := testCore(t, ns)
+	core.Spec.ControlPlane = api.ControlPlaneCore5G
+	upf := externalUPF(ns)
+	upf.Spec.Drain = &api.DrainSpec{TimeoutSeconds: 300}
+	pod := ownSMFPod(ns)
+	e.create(t, core, upf, pod)
+	e.editStatus(t, pod, func() { pod.Status.PodIP, pod.Status.PodIPs = "10.244.0.9", []corev1.PodIP{{IP: "10.244.0.9"}} })
+	e.wantCondition(t, upf, api.ConditionAssociated, metav1.ConditionFalse, api.ReasonUnreachable, "UDP gets through both ways")
+	slice := testSlice(t, ns, "internet", "010203", "10.45.0.0/16")
+	slice.Spec.UPFSelector = &api.UPFSelector{Name: "edge"}
+	e.create(t, slice)
+	e.wantCondition(t, slice, api.ConditionUPFReady, metav1.ConditionFalse, api.ReasonProgressing, "UPFInstance edge: no shard of the SMF has an association")
+	mu.Lock()
+	say = reporting(associations.Unit{Associated: true})
+	mu.Unlock()
+	e.wantCondition(t, upf, api.ConditionReady, metav1.ConditionTrue, api.ReasonReady, "4 of 4 shards")
+	e.wantCondition(t, slice, api.ConditionUPFReady, metav1.ConditionTrue, api.ReasonReady, "UPFInstance edge is ready")
+
+	policy := &networkingv1.NetworkPolicy{}
+	e.get(t, policy, ns, "edge-n4")
+	if !owns(upf, policy) || policy.Spec.Ingress[0].From[0].IPBlock.CIDR != "203.0.113.7/32" || policy.Spec.Ingress[0].Ports[0].Port.IntValue() != 8806 || *policy.Spec.Ingress[0].Ports[0].EndPort != 8809 {
+		t.Errorf("the policy of the UPF: %+v", policy.Spec)
+	}
+	owned := client.MatchingLabels{api.LabelUPF: "edge"}
+	for _, list := range []client.ObjectList{&corev1.PodList{}, &corev1.ServiceList{}, &corev1.ConfigMapList{}, &policyv1.PodDisruptionBudgetList{}} {
+		if err := e.client.List(t.Context(), list, client.InNamespace(ns), owned); err != nil {
+			t.Fatal(err)
+		}
+		if n := meta.LenList(list); n != 0 {
+			t.Errorf("there are %d of %T for a UPF that runs elsewhere", n, list)
+		}
+	}
+
+	second := externalUPF(ns)
+	second.Name = "twin"
+	e.create(t, second)
+	e.wantCondition(t, second, api.ConditionReady, metav1.ConditionFalse, api.ReasonAddressOverlap, "spec.external.n3.endpoints 203.0.113.16/28 overlaps 203.0.113.16/28 of UPFInstance edge")
+
+	e.patch(t, upf, `{"spec":{"administrativeState":"Locked"}}`)
+	eventually(t, "the UPF is out of service", func() error {
+		e.get(t, upf, ns, "edge")
+		if u := upf.Status.UnitStatuses[0]; u.State != api.UnitStopped || u.Drain == nil || u.Drain.ReleasedAt == nil {
+			return fmt.Errorf("unit %+v", u)
+		}
+		return nil
+	})
+	e.patch(t, upf, `{"spec":{"administrativeState":"Unlocked"}}`)
+	e.wantCondition(t, upf, api.ConditionReady, metav1.ConditionTrue, api.ReasonReady, "4 of 4 shards")
+	if err := e.client.Delete(t.Context(), upf); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it is deleted", func() error {
+		if err := e.client.Get(t.Context(), client.ObjectKeyFromObject(upf), &api.UPFInstance{}); !apierrors.IsNotFound(err) {
+			return fmt.Errorf("it is there: %v", err)
+		}
+		return nil
+	})
+}
+
+func TestScrapeAssociations(t *testing.T) {
+	pod := &corev1.Pod{Status: corev1.PodStatus{PodIP: "127.0.0.1"}}
+	listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", specs.PortMetrics))
+	if err != nil {
+		t.Skipf("the port of metrics is taken here: %v", err)
+	}
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != associations.Path || r.URL.Query().Get(associations.Sessions) != edgeNode {
+			http.NotFound(w, r)
+			return
+		}
+		_, _ = w.Write([]byte(`{"shards":[{"name":"smf/1","node":"10.96.0.1","units":[{"nodeID":"upf.edge.example.org","associated":true}]}],"sessions":{"upf.edge.example.org":7}}`))
+	}))
+	_ = server.Listener.Close()
+	server.Listener = listener
+	server.Start()
+	defer server.Close()
+	report, err := ScrapeAssociations(t.Context(), pod, []string{edgeNode})
+	if err != nil || len(report.Shards) != 1 || !report.Shards[0].Units[0].Associated || report.Sessions[edgeNode] != 7 {
+		t.Errorf("%+v, %v", report, err)
+	}
+	if _, err := ScrapeAssociations(t.Context(), pod, nil); err == nil || !strings.Contains(err.Error(), "does not tell its associations: 404") {
+		t.Errorf("of an older pod: %v", err)
+	}
+}

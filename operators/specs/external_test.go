@@ -1,0 +1,99 @@
+package specs
+
+import (
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	api "core5g.dev/core5g/operators/api/v1alpha1"
+)
+
+func makeExternalUPF(name string) *api.UPFInstance {
+	return &api.UPFInstance{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "core5g", UID: types.UID(name + "-uid")},
+		Spec: api.UPFInstanceSpec{CoreRef: api.CoreReference{Name: "core5g"}, External: &api.ExternalSpec{
+			N4: api.ExternalN4Spec{Address: "203.0.113.7", NodeID: "UPF.Edge.example.org", Sources: []api.CIDR{"198.51.100.0/24"}},
+			N3: api.ExternalN3Spec{Endpoints: []api.CIDR{"203.0.113.16/28"}},
+		}},
+	}
+}
+
+func TestAddressesOfAUPFElsewhere(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*api.UPFInstance)
+		want   string
+	}{
+		"all its own":        {func(*api.UPFInstance) {}, ""},
+		"N3 of pods":         {func(u *api.UPFInstance) { u.Spec.External.N3.Endpoints = []api.CIDR{"172.30.3.24/29"} }, "spec.external.n3.endpoints 172.30.3.24/29 overlaps 172.30.3.16/28 of UPFInstance upf"},
+		"another's N3":       {func(u *api.UPFInstance) { u.Spec.External.N3.Endpoints = []api.CIDR{"203.0.113.20/32"} }, "overlaps 203.0.113.16/28 of UPFInstance first"},
+		"another's N4":       {func(u *api.UPFInstance) { u.Spec.External.N4.Address = "203.0.113.7" }, "UPFInstance first has the N4 address 203.0.113.7:8805 already: name each UPF once"},
+		"another port of it": {func(u *api.UPFInstance) { u.Spec.External.N4.Address, u.Spec.External.N4.Port = "203.0.113.7", 8806 }, ""},
+		"another's Node ID":  {func(u *api.UPFInstance) { u.Spec.External.N4.NodeID = "upf.edge.EXAMPLE.org" }, "UPFInstance first has the Node ID upf.edge.example.org already"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			mine := makeExternalUPF("second")
+			mine.CreationTimestamp = metav1.Unix(1, 0) // the others say nothing, and are older
+			mine.Spec.External.N4 = api.ExternalN4Spec{Address: "203.0.113.8"}
+			mine.Spec.External.N3.Endpoints = []api.CIDR{"203.0.113.32/28"}
+			c.change(mine)
+			got := AddressProblem(mine, []api.UPFInstance{*makeUPF(), *makeExternalUPF("first"), *mine})
+			if (got == nil) != (c.want == "") || got != nil && !strings.Contains(got.Message, c.want) {
+				t.Errorf("got %v, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestPoolsOfAUPFElsewhere(t *testing.T) {
+	slice := makeSlice("internet", "010203", "10.60.0.0/16")
+	for name, c := range map[string]struct {
+		change func(*api.UPFInstance)
+		want   string
+	}{
+		"free":              {func(*api.UPFInstance) {}, ""},
+		"its N3":            {func(u *api.UPFInstance) { u.Spec.External.N3.Endpoints = []api.CIDR{"10.60.3.0/24"} }, "overlaps spec.external.n3.endpoints 10.60.3.0/24 of UPFInstance edge"},
+		"its N4":            {func(u *api.UPFInstance) { u.Spec.External.N4.Address = "10.60.3.1" }, "overlaps the N4 address 10.60.3.1 of UPFInstance edge"},
+		"one that it has":   {func(u *api.UPFInstance) { u.Spec.External.Pools = []api.ExternalPool{{Range: "10.60.0.0/16"}} }, ""},
+		"a part of its own": {func(u *api.UPFInstance) { u.Spec.External.Pools = []api.ExternalPool{{Range: "10.0.0.0/8"}} }, "pool 10.60.0.0/16 of DNN internet is none of UPFInstance edge, which has 10.0.0.0/8: write one of these"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			upf := makeExternalUPF("edge")
+			c.change(upf)
+			for _, as := range []string{"chosen", "further"} {
+				s := slice.DeepCopy()
+				s.Spec.UPFSelector = &api.UPFSelector{Name: "edge"}
+				if as == "further" { // where no network but pools can be compared
+					s.Spec.UPFSelector = &api.UPFSelector{Name: "other"}
+					s.Spec.DataNetworks[0].UPFs = []api.DataNetworkUPF{{Name: "edge", UEPools: s.Spec.DataNetworks[0].UEPools}}
+					s.Spec.DataNetworks[0].UEPools = []api.CIDR{"10.61.0.0/16"}
+				}
+				got := ExternalPoolProblem(s, []api.UPFInstance{*upf})
+				if got == nil && as == "chosen" {
+					got = CheckPools(s, nil, upf)
+				}
+				if as == "further" && strings.Contains(c.want, "overlaps") {
+					continue
+				}
+				if (got == nil) != (c.want == "") || got != nil && !strings.Contains(got.Message, c.want) {
+					t.Errorf("%s: got %v, want %q", as, got, c.want)
+				}
+			}
+		})
+	}
+}
+
+func TestPolicyOfAUPFElsewhere(t *testing.T) {
+	core := makeOwnCore()
+	policy := ExternalPolicy(makeExternalUPF("edge"), core)
+	rule := policy.Spec.Ingress[0]
+	if policy.Name != "edge-n4" || policy.Spec.PodSelector.MatchLabels[api.LabelComponent] != "smf" || len(rule.From) != 2 ||
+		rule.From[0].IPBlock.CIDR != "203.0.113.7/32" || rule.From[1].IPBlock.CIDR != "198.51.100.0/24" || *rule.Ports[0].EndPort != 8809 {
+		t.Errorf("%+v", policy.Spec)
+	}
+	core.Spec.Layout = api.LayoutFused
+	if got := ExternalPolicy(makeExternalUPF("edge"), core).Spec.PodSelector.MatchLabels[api.LabelComponent]; got != "control-plane" {
+		t.Errorf("in the layout Fused it is of %s", got)
+	}
+}
