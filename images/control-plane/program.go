@@ -72,7 +72,7 @@ func (c *Config) run(ctx context.Context, log *slog.Logger, parts []part) error 
 	defer ended(nil)
 	running := make([]*life, len(parts))
 	for n, p := range parts {
-		around := &pod.Around{Log: log.With("part", p.name), Registry: registries[n], Answers: answers[n], Identity: identity, Together: together}
+		around := &pod.Around{Log: log.With("part", p.name), Registry: registries[n], Answers: answers[n], Shows: health.Shows, Identity: identity, Together: together}
 		running[n] = begin(ctx, p, around, ended)
 	}
 	<-first.Done()

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"core5g.dev/core5g/images/associations"
 	"core5g.dev/core5g/images/customresources"
 	"core5g.dev/core5g/images/nf/discovery"
 	"core5g.dev/core5g/images/nf/pod"
@@ -70,6 +71,9 @@ func RunWith(ctx context.Context, c Config, around *pod.Around) error {
 		}
 		return nil
 	})
+	if around.Shows != nil {
+		around.Shows("GET "+associations.Path, p.ServeAssociations)
+	}
 	around.Answers(p.Alive, p.Ready)
 	group.Go(func() error {
 		p.Run(ctx)

@@ -27,6 +27,7 @@ import (
 	"core5g.dev/core5g/images/nf/sessionstore"
 	"core5g.dev/core5g/images/nf/sessionstore/memory"
 	"core5g.dev/core5g/images/session-management/configuration"
+	"core5g.dev/core5g/images/session-management/configuration/cluster"
 	"core5g.dev/core5g/images/session-management/n1"
 	"core5g.dev/core5g/images/session-management/namf"
 	"core5g.dev/core5g/images/session-management/nsmf"
@@ -68,7 +69,10 @@ type story struct {
 	amf    *fakeamf.AMF
 	root   string // of the AMF
 	slices func() []configuration.Slice
-	plane  plane
+	// objects that the configuration is made from in place of slices; nil: there are none.
+	objects func() cluster.Objects
+	good    cluster.Good
+	plane   plane
 
 	gnbs []*gnb.GNB
 	n3s  []*gtpu.Endpoint
@@ -194,6 +198,13 @@ func (s *story) configure(change func([]configuration.Slice)) {
 
 func (s *story) snapshot() *configuration.Snapshot {
 	s.t.Helper()
+	if s.objects != nil {
+		c, refusals := cluster.Build(s.objects(), &s.good)
+		if len(refusals) > 0 {
+			s.t.Fatal(refusals)
+		}
+		return c
+	}
 	c, err := configuration.New(s.slices(), []configuration.Unit{{NodeID: nodeID, Address: s.unit}})
 	if err != nil {
 		s.t.Fatal(err)

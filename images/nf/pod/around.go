@@ -28,6 +28,8 @@ type Around struct {
 	Registry prometheus.Registerer
 	// Answers has others told how the function is, as Health.Answers does.
 	Answers func(alive, ready func() error)
+	// Shows something beside the metrics, as Health.Shows does; nil: nobody looks.
+	Shows func(pattern string, handler http.HandlerFunc)
 	// Identity on the service based interface; nil: it is without TLS.
 	Identity *sbitls.Identity
 	// Together is the program that the function shares with others; nil: it has a pod of its own.
@@ -52,7 +54,7 @@ func (c *Config) Alone(ctx context.Context, run func(func() error), log *slog.Lo
 	if err != nil {
 		return nil, err
 	}
-	return &Around{Log: log, Registry: registry, Answers: health.Answers, Identity: identity}, nil
+	return &Around{Log: log, Registry: registry, Answers: health.Answers, Shows: health.Shows, Identity: identity}, nil
 }
 
 // Scheme of the function's own API roots.

@@ -15,7 +15,18 @@ import (
 )
 
 // Health says how a program is. Its zero value is alive and not ready.
-type Health struct{ checks atomic.Pointer[checks] }
+type Health struct {
+	checks atomic.Pointer[checks]
+	// beside is what stands beside the metrics; nil: there are none.
+	beside *http.ServeMux
+}
+
+// Shows something beside the metrics, to those who may read them. A pattern is shown once.
+func (h *Health) Shows(pattern string, handler http.HandlerFunc) {
+	if h.beside != nil {
+		h.beside.HandleFunc(pattern, handler)
+	}
+}
 
 type checks struct{ alive, ready func() error }
 
@@ -103,6 +114,7 @@ func (c *Config) ObservedParts(ctx context.Context, run func(func() error), name
 		return nil, nil, err
 	}
 	metrics := http.NewServeMux()
+	health.beside = metrics
 	metrics.Handle("GET /metrics", promhttp.HandlerFor(all, promhttp.HandlerOpts{}))
 	return health, out, sbi.ServeBeside(ctx, run, c.MetricsListen, metrics)
 }

@@ -147,7 +147,7 @@ func TestMetricsOfParts(t *testing.T) {
 	listen := freeAddress(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	_, registries, err := (&Config{MetricsListen: listen}).ObservedParts(ctx, func(serve func() error) { go func() { ended <- serve() }() }, "amf", "smf")
+	health, registries, err := (&Config{MetricsListen: listen}).ObservedParts(ctx, func(serve func() error) { go func() { ended <- serve() }() }, "amf", "smf")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,6 +155,12 @@ func TestMetricsOfParts(t *testing.T) {
 		c := prometheus.NewCounter(prometheus.CounterOpts{Name: "core5g_calls_total", Help: "Calls.", ConstLabels: labels})
 		registries[n].MustRegister(c)
 		c.Inc()
+	}
+	health.Shows("GET /beside", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("shown")) })
+	if beside, err := http.Get("http://" + listen + "/beside"); err != nil || beside.StatusCode != http.StatusOK {
+		t.Errorf("what stands beside the metrics: %v, %v", beside, err)
+	} else {
+		_ = beside.Body.Close()
 	}
 	answer, err := http.Get("http://" + listen + "/metrics")
 	if err != nil {

@@ -79,6 +79,8 @@ type DataNetwork struct {
 	Breakouts []Breakout
 	// Units that serve the data network.
 	Units []Serving
+	// Names of its networks at units that have their own, by Node ID: they follow from the units.
+	Names map[string]n4.Names
 	// Routed: packets to any address of the pools reach every unit, so that sessions can move from one to another.
 	Routed bool
 	// Policy: the PCF is asked; else the Slice's rules hold.
@@ -335,7 +337,7 @@ func (d *DataNetwork) SettingsAt(nodeID string) n4.Settings {
 
 // Settings for the rules of a session.
 func (d *DataNetwork) Settings() n4.Settings {
-	s := n4.Settings{Access: d.Access, Core: d.Core, Filters: map[string]n4.Filters{}}
+	s := n4.Settings{Access: d.Access, Core: d.Core, Filters: map[string]n4.Filters{}, Units: d.Names}
 	for _, b := range d.Breakouts {
 		if s.Breakouts == nil {
 			s.Breakouts = map[string][]netip.Prefix{}

@@ -116,6 +116,14 @@ type (
 		State       string         `json:"state"`
 		Drain       string         `json:"drain"`
 		Capacity    uint64         `json:"capacity"`
+		Sources     []netip.Prefix `json:"sources"`
+		// NetworkInstances are its names for access and, by slice/dnn, for data networks.
+		NetworkInstances struct {
+			Access string            `json:"access"`
+			Core   map[string]string `json:"core"`
+		} `json:"networkInstances"`
+		// Pools are its names for blocks of UE addresses.
+		Pools map[netip.Prefix]string `json:"pools"`
 	}
 	// scalar is text, or a number as it was written.
 	scalar string
@@ -301,7 +309,8 @@ func (s fileServing) serving() (out Serving, err error) {
 }
 
 func (u fileUnit) unit() (out Unit, err error) {
-	out = Unit{NodeID: u.NodeID, Address: u.Address, N3: u.N3, UPFInstance: u.UPFInstance, Name: u.Name, Capacity: u.Capacity}
+	out = Unit{NodeID: u.NodeID, Address: u.Address, N3: u.N3, UPFInstance: u.UPFInstance, Name: u.Name, Capacity: u.Capacity, Sources: u.Sources, Pools: u.Pools}
+	out.Access, out.Core = u.NetworkInstances.Access, u.NetworkInstances.Core
 	if u.Drain != "" {
 		if out.Drain, err = time.ParseDuration(u.Drain); err != nil || out.Drain < 0 {
 			return out, fmt.Errorf("drain %.40q: write a time, for example 300s", u.Drain)

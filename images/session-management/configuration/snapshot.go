@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"core5g.dev/core5g/images/session-management/n4"
 )
 
 // Why there is no data network.
@@ -127,6 +129,15 @@ func (s *Snapshot) add(slice *Slice) error {
 			return fmt.Errorf("slice %q: DNN %q is there twice, and case makes no difference: write it once", slice.Name, dn.DNN)
 		}
 		seen[fold(dn.DNN)] = true
+		dn.Names = nil
+		for _, u := range s.units {
+			if names, own := u.names(slice.Name, dn.DNN); own {
+				if dn.Names == nil {
+					dn.Names = map[string]n4.Names{}
+				}
+				dn.Names[u.NodeID] = names
+			}
+		}
 	}
 	s.bySNSSAI[slice.SNSSAI()], s.byName[slice.Name] = slice, slice
 	s.slices = append(s.slices, slice)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/netip"
 	"time"
+
+	"core5g.dev/core5g/images/session-management/n4"
 )
 
 // State of a unit, as its operator wants it.
@@ -40,8 +42,22 @@ type Unit struct {
 	Ending bool
 	// Drain is how long sessions may stay once it drains; 0: as long as they like.
 	Drain time.Duration
+	// Sources are further networks that its requests come from, beside its address.
+	Sources []netip.Prefix
+	// Access and Core are its names for networks, where they are not those that all have: of N3, and of data networks by what
+	// NetworkInstance calls them.
+	Access string
+	Core   map[string]string
+	// Pools are its names for blocks of UE addresses, "" for one without. A block that is not there is its own name.
+	Pools map[netip.Prefix]string
 	// Capacity is how many sessions it has room for; 0: nobody has said.
 	Capacity uint64
+}
+
+// names of a data network at the unit; false where it has none of its own.
+func (u *Unit) names(slice, dnn string) (n4.Names, bool) {
+	names := n4.Names{Access: u.Access, Core: u.Core[NetworkInstance(slice, dnn)], Pools: u.Pools}
+	return names, names.Access != "" || names.Core != "" || len(names.Pools) > 0
 }
 
 const portPFCP = 8805 // TS 29.244 4.2.2

@@ -74,6 +74,7 @@ func localOf(s *record.Session, set Settings) (filters []*ie.IE) {
 
 func branchRules(s *record.Session, set Settings) []rule {
 	b := s.Branch
+	set = set.at(b.NodeID)
 	fromAccess := func(more ...*ie.IE) *ie.IE {
 		return ie.NewPDI(append([]*ie.IE{
 			ie.NewSourceInterface(ie.SrcInterfaceAccess), fteid(b.Access, uplinkChooseID), ie.NewNetworkInstance(set.Access), ueAddress(s, false),
@@ -250,10 +251,12 @@ func chosenTunnel(list []*ie.IE, pdr uint16) (record.Tunnel, error) {
 // Ways tells the anchor (or, of a branch, the unit there) anew where packets go on to, whatever it was told before.
 func Ways(s *record.Session, set Settings, branch bool) []*ie.IE {
 	if branch {
+		set = set.at(s.Branch.NodeID)
 		toAnchor := farRule{state: toAccess, tunnel: s.Uplink}.forwarding(set)
 		toAnchor[0] = ie.NewDestinationInterface(ie.DstInterfaceCore)
 		return []*ie.IE{ie.NewUpdateFAR(ie.NewFARID(farUplink), ie.NewApplyAction(actionForward), ie.NewUpdateForwardingParameters(toAnchor...))}
 	}
+	set = set.at(s.Unit.NodeID)
 	far := rulesOf(s, set).far
 	return []*ie.IE{ie.NewUpdateFAR(append(far.elements(), ie.NewUpdateForwardingParameters(far.forwarding(set)...))...)}
 }

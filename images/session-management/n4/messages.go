@@ -35,6 +35,7 @@ const (
 // Establishment asks for a session; Node ID and CP F-SEID are its sender's. The unit chooses the F-TEID (FTUP) and the UE's addresses (UEIP) where the record
 // has none: a record that has them, because its unit has lost it, gets the same ones.
 func Establishment(s *record.Session, set Settings) ([]*ie.IE, error) {
+	set = set.at(s.Unit.NodeID)
 	r := rulesOf(s, set)
 	types := map[n1.SessionType]uint8{n1.IPv4: pdnIPv4, n1.IPv6: pdnIPv6, n1.IPv4v6: pdnIPv4v6}
 	pdn, ok := types[s.Type]
@@ -76,6 +77,7 @@ func Restored(establishment []*ie.IE) []*ie.IE {
 // Modification asks for the difference between two records of a session: none where it has none. endMarkers has the unit
 // end the tunnel that it leaves (TS 29.281 7.3.2). all has every rule told that stays, too, but for URRs.
 func Modification(before, after *record.Session, set Settings, endMarkers, all bool) ([]*ie.IE, error) {
+	set = set.at(after.Unit.NodeID)
 	old, r := rulesOf(before, set), rulesOf(after, set)
 	var ies []*ie.IE
 	for _, p := range old.pdrs {
@@ -201,7 +203,13 @@ func poolsOf(s *record.Session, set Settings) (ies []*ie.IE) {
 		if v4 && (s.IPv4.IsValid() || s.Type == n1.IPv6) || !v4 && (s.IPv6.IsValid() || s.Type == n1.IPv4) {
 			continue
 		}
-		name := pool.String()
+		name, named := set.pools[pool]
+		if !named {
+			name = pool.String()
+		}
+		if name == "" {
+			continue
+		}
 		ies = append(ies, ie.New(ie.UEIPAddressPoolIdentity, append([]byte{0, byte(len(name))}, name...)))
 	}
 	return ies

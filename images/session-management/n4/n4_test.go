@@ -172,6 +172,50 @@ func TestLifeOfASession(t *testing.T) {
 	}
 }
 
+// A unit may have names of its own for the networks that rules speak of, and for its pools.
+func TestNamesOfAUnit(t *testing.T) {
+	pools := []netip.Prefix{netip.MustParsePrefix("10.61.0.0/24"), netip.MustParsePrefix("2001:db8:61::/56")}
+	for name, c := range map[string]struct {
+		config string
+		names  map[netip.Prefix]string
+	}{
+		"pools with names":       {`{name: mine, networkInstance: n6, range: 10.61.0.0/24}, {name: six, networkInstance: n6, range: "2001:db8:61::/56"}`, map[netip.Prefix]string{pools[0]: "mine", pools[1]: "six"}},
+		"pools without":          {`{networkInstance: n6, range: 10.61.0.0/24}, {networkInstance: n6, range: "2001:db8:61::/56"}`, map[netip.Prefix]string{pools[0]: "", pools[1]: ""}},
+		"pools named by network": {`{name: 10.61.0.0/24, networkInstance: n6, range: 10.61.0.0/24}, {name: "2001:db8:61::/56", networkInstance: n6, range: "2001:db8:61::/56"}`, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			smf, _ := unitWith(t, "networkInstances: [n3, n6]\nuePools: ["+c.config+"]")
+			set := settings
+			set.Pools, set.Units = pools, map[string]Names{"upf.test": {Access: "n3", Core: "n6", Pools: c.names}, "other.test": {Core: "nowhere"}}
+			s := session(n1.IPv4v6)
+			s.CPSEID, s.Unit.NodeID = 1, "upf.test"
+			ies, err := Establishment(s, set)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := Established(s, smf.Establish(s.CPSEID, ies...)); err != nil {
+				t.Fatal(err)
+			}
+			if !pools[0].Contains(s.IPv4) || !pools[1].Contains(s.IPv6.Addr()) {
+				t.Errorf("the UE has %s, %s", s.IPv4, s.IPv6)
+			}
+			for _, p := range Readable(s, set).PDRs {
+				if p.NetworkInstance != map[string]string{accessSide: "n3", coreSide: "n6"}[p.SourceInterface] {
+					t.Errorf("PDR %d from %s is of %q", p.ID, p.SourceInterface, p.NetworkInstance)
+				}
+			}
+			after := *s
+			after.Downlink = record.Tunnel{TEID: 9, IPv4: netip.MustParseAddr("172.30.3.1")}
+			if ies, err = Modification(s, &after, set, false, false); err != nil || len(ies) == 0 {
+				t.Fatalf("%v, %v", ies, err)
+			}
+			if answer := smf.Modify(s.UPSEID, ies...); answer == nil {
+				t.Error("the unit does not take a modification by its names")
+			}
+		})
+	}
+}
+
 // A unit that was told of no pool chooses from those that it is told with the request, and from no other.
 func TestPoolsAreTold(t *testing.T) {
 	smf, _ := unitWith(t, "namedPools: true")

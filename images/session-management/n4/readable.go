@@ -80,6 +80,7 @@ const (
 
 // Readable are the rules that follow from a session's record.
 func Readable(s *record.Session, set Settings) Rules {
+	set = set.at(s.Unit.NodeID)
 	r := rulesOf(s, set)
 	out := Rules{
 		FARs: []FAR{{ID: farUplink, ApplyAction: "forward", DestinationInterface: coreSide, NetworkInstance: set.Core}, r.far.readable(set)},
@@ -110,6 +111,7 @@ func Readable(s *record.Session, set Settings) Rules {
 
 // ReadableBranch are the rules of the session at its branch, which there must be.
 func ReadableBranch(s *record.Session, set Settings) (out Rules) {
+	set = set.at(s.Branch.NodeID)
 	for _, r := range branchRules(s, set) {
 		switch r.kind {
 		case ie.CreatePDR:

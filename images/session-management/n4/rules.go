@@ -1,6 +1,7 @@
 package n4
 
 import (
+	"cmp"
 	"fmt"
 	"hash/fnv"
 	"net/netip"
@@ -23,6 +24,27 @@ type Settings struct {
 	Pools []netip.Prefix
 	// Breakouts by name: the networks that are reached at a branch.
 	Breakouts map[string][]netip.Prefix
+	// Units that have names of their own for these networks, by Node ID.
+	Units map[string]Names
+	// pools are the names of Pools at the unit that rules are for.
+	pools map[netip.Prefix]string
+}
+
+// Names of networks at one unit.
+type Names struct {
+	// Access and Core are network instances; "" for those of all others.
+	Access, Core string
+	// Pools are names (UE IP Address Pool Identity) of blocks of UE addresses; "" for one that the unit finds by the network instance.
+	// A block that is not there is its own name.
+	Pools map[netip.Prefix]string
+}
+
+// at a unit.
+func (s Settings) at(nodeID string) Settings {
+	if names, has := s.Units[nodeID]; has {
+		s.Access, s.Core, s.pools = cmp.Or(names.Access, s.Access), cmp.Or(names.Core, s.Core), names.Pools
+	}
+	return s
 }
 
 // Filters tell which packets are a flow's.

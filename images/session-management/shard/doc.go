@@ -7,5 +7,6 @@
 //	effects.go   what a runner wants done, by N4 and SBI, outside of its loop (nf/loop)
 //	pod.go       which shards are here; configuration              requests.go  what AMFs ask for
 //	shard.go     a shard from lease to lease                       units.go     UPF units: met, watched, restarted
+//	associations.go  with whom there are any, for the operator
 //	passing.go   what is for another pod                        replaced.go  a session that another shard has under the same name
 package shard

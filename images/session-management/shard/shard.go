@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	mathrand "math/rand/v2"
-	"net/netip"
 	"sync"
 	"sync/atomic"
 
@@ -33,8 +32,9 @@ type Shard struct {
 	closed atomic.Bool
 	ended  sync.WaitGroup
 	live   map[string]configuration.Live
-	// added are units that the endpoint knows, and where; early, what is for units that it will know in a moment.
-	added map[string]netip.AddrPort
+	// added are units that the endpoint knows, and where; early, what is for units that it will know in a moment; met, what became of them.
+	added map[string]pfcp.Unit
+	met   map[string]meeting
 	early map[string][]func()
 	// before is what others have asked for before the shard serves.
 	before []func()
@@ -49,7 +49,7 @@ type Shard struct {
 func (p *Pod) open(id Identity, l sessionstore.Lease) *Shard {
 	s := &Shard{
 		Identity: id, pod: p, lease: l, log: p.Log.With("shard", id.Name), live: map[string]configuration.Live{},
-		added: map[string]netip.AddrPort{}, early: map[string][]func(){}, watches: map[uint64]*watch{},
+		added: map[string]pfcp.Unit{}, met: map[string]meeting{}, early: map[string][]func(){}, watches: map[uint64]*watch{},
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.loop = loop.New()

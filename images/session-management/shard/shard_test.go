@@ -73,6 +73,16 @@ func (r *rig) unit() { r.upfu, r.n4 = r.unitAt("upf.test", "127.77.1.1", "172.30
 
 // unitAt an address is another UPF.
 func (r *rig) unitAt(node, address, n3 string) (*fakeupfu.UPFU, netip.AddrPort) {
+	return r.unitOf(node, address, n3, "namedPools: true")
+}
+
+// unitWithout pools of UE addresses: it does not choose any.
+func (r *rig) unitWithout(node, address string) netip.AddrPort {
+	_, at := r.unitOf(node, address, "172.30.5.16/28", "")
+	return at
+}
+
+func (r *rig) unitOf(node, address, n3, pools string) (*fakeupfu.UPFU, netip.AddrPort) {
 	r.t.Helper()
 	socket := filepath.Join(r.t.TempDir(), "upf.sock")
 	upfu, err := fakeupfu.Start(socket)
@@ -85,7 +95,7 @@ nodeID: ` + node + `
 pfcp: {listen: "` + address + `:0", advertise: ` + address + `, dataplaneWait: 10s, controlPlaneSubnets: [127.0.0.0/8]}
 heartbeat: {interval: 0s}
 n3: {endpoints: [` + n3 + `]}
-namedPools: true
+` + pools + `
 dataplane: {socket: ` + socket + `}
 `))
 	if err != nil {

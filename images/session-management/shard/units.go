@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"net/netip"
+	"slices"
 
 	"core5g.dev/core5g/images/nf/sessionstore"
 	"core5g.dev/core5g/images/session-management/configuration"
@@ -38,9 +39,11 @@ func (s *Shard) units(c *configuration.Snapshot) {
 		case !known:
 			s.setLive(u.NodeID, configuration.Live{}) // until it is known to be away, requests wait for it
 			s.meet(u)
-		case at.IsValid() && at != u.Address: // it has moved, its sessions with it or not: it is met again
+		case at.Address.IsValid() && at.Address != u.Address: // it has moved, its sessions with it or not: it is met again
 			s.log.Info("a UPF unit has another address", "unit", u.NodeID, "address", u.Address)
-			s.add(pfcp.Unit{NodeID: u.NodeID, Address: u.Address})
+			s.add(pfcp.Unit{NodeID: u.NodeID, Address: u.Address, Sources: u.Sources})
+		case at.Address.IsValid() && !slices.Equal(at.Sources, u.Sources):
+			s.add(pfcp.Unit{NodeID: u.NodeID, Address: u.Address, Sources: u.Sources})
 		}
 	}
 	for node := range s.live {
@@ -58,6 +61,7 @@ func (s *Shard) Left(node string) {
 	s.socket.RemoveUnit(node, true)
 	s.deleteLive(node)
 	delete(s.added, node)
+	delete(s.met, node)
 }
 
 // setLive replaces the map: what a procedure was given is not written to.
@@ -78,7 +82,7 @@ func (s *Shard) meet(u *configuration.Unit) {
 	key := s.keyUnit(u.NodeID)
 	s.Store(func(ctx context.Context, store sessionstore.Store) func() {
 		found, err := store.Read(ctx, key)
-		unit := pfcp.Unit{NodeID: u.NodeID, Address: u.Address}
+		unit := pfcp.Unit{NodeID: u.NodeID, Address: u.Address, Sources: u.Sources}
 		if err == nil {
 			if b, err := s.pod.Sealer.Open(key, found.Value); err == nil && len(b) == 4 {
 				unit.Recovery, unit.Associated = pfcp.Stamp(binary.BigEndian.Uint32(b)), true
@@ -90,7 +94,7 @@ func (s *Shard) meet(u *configuration.Unit) {
 				return
 			}
 			if now := s.Configuration().Unit(u.NodeID); now != nil { // it may have moved meanwhile
-				unit.Address = now.Address
+				unit.Address, unit.Sources = now.Address, now.Sources
 			}
 			s.add(unit)
 			for _, ask := range s.early[u.NodeID] {
@@ -106,13 +110,14 @@ func (s *Shard) add(unit pfcp.Unit) {
 	if err := s.socket.AddUnit(unit); err != nil {
 		s.log.Error("a UPF unit cannot be met", "unit", unit.NodeID, "err", err)
 	}
-	s.added[unit.NodeID] = unit.Address
+	s.added[unit.NodeID] = unit
 }
 
 // fromUnit is called by the endpoint, in its goroutine.
 func (s *Shard) fromUnit(e pfcp.Event) { s.loop.Post(func() { s.unitEvent(e) }) }
 
 func (s *Shard) unitEvent(e pfcp.Event) {
+	s.noteMeeting(e)
 	switch e := e.(type) {
 	case pfcp.Associated:
 		s.log.Info("associated with a UPF unit", "unit", e.Unit, "updated", e.Updated)

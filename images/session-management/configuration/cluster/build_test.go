@@ -156,6 +156,70 @@ func TestBuildFillsIn(t *testing.T) {
 	}
 }
 
+const elsewhere = `
+metadata: {namespace: ns, name: edge}
+spec:
+  external:
+    n4: {address: 203.0.113.7, port: 8806, nodeID: UPF.edge.example.org, sources: [198.51.100.0/24]}
+    n3: {endpoints: [203.0.113.16/28, "2001:db8:3::/64"]}
+    networkInstances: {access: n3, core: [{slice: internet, dnn: Internet, name: n6}]}
+    pools: [{range: 10.60.0.0/16, name: a}, {range: 10.61.0.0/16}]
+  drain: {timeoutSeconds: 9}
+`
+
+// A UPF that runs elsewhere is a unit by its specification, whether the operator has said anything of it or not.
+func TestBuildOfAUPFElsewhere(t *testing.T) {
+	o := objects(t)
+	o.UPFInstances = append(o.UPFInstances, read[v1alpha1.UPFInstance](t, elsewhere))
+	o.Slices[0].Spec.UPFSelector = &v1alpha1.UPFSelector{Name: "edge"}
+	o.Slices[0].Spec.DataNetworks[0].UEPools = []v1alpha1.CIDR{"10.60.0.0/16"}
+	o.Slices[1].Spec.DataNetworks[0].UPFs = []v1alpha1.DataNetworkUPF{{Name: "edge", UEPools: []v1alpha1.CIDR{"10.61.0.0/16"}, TACs: []string{"000007"}}}
+	o.Slices[1].Spec.DataNetworks[0].Breakouts = []v1alpha1.Breakout{{Name: "near", Prefixes: []v1alpha1.CIDR{"192.0.2.0/24"}, UPFInstance: "edge"}}
+	s, refusals := Build(o, &Good{})
+	if len(refusals) != 0 {
+		t.Fatalf("refused: %v", refusals)
+	}
+	prefix := netip.MustParsePrefix
+	const node = "upf.edge.example.org"
+	want := &configuration.Unit{
+		NodeID: node, Address: netip.MustParseAddrPort("203.0.113.7:8806"), N3: []netip.Prefix{prefix("203.0.113.16/28"), prefix("2001:db8:3::/64")},
+		UPFInstance: "edge", Name: "edge-0", Drain: 9 * time.Second, Sources: []netip.Prefix{prefix("198.51.100.0/24")},
+		Access: "n3", Core: map[string]string{"internet/internet": "n6"}, Pools: map[netip.Prefix]string{prefix("10.60.0.0/16"): "a", prefix("10.61.0.0/16"): ""},
+	}
+	if diff := cmp.Diff(want, s.Unit(node), comparing); diff != "" {
+		t.Errorf("unit (-want +got):\n%s", diff)
+	}
+	internet, iot := s.Named("internet", "internet"), s.Named("iot", "internet")
+	if diff := cmp.Diff([]configuration.Serving{{NodeID: node, Pools: []netip.Prefix{prefix("10.60.0.0/16")}}}, internet.Units, comparing); diff != "" {
+		t.Errorf("units of the first Slice (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(configuration.Serving{NodeID: node, Pools: []netip.Prefix{prefix("10.61.0.0/16")}, TACs: []uint32{7}}, iot.Units[1], comparing); diff != "" {
+		t.Errorf("further unit of the second Slice (-want +got):\n%s", diff)
+	}
+	if !slices.Equal(iot.Breakouts[0].Units, []string{node}) {
+		t.Errorf("units of the breakout: %v", iot.Breakouts[0].Units)
+	}
+	if names := internet.Settings().Units[node]; names.Access != "n3" || names.Core != "n6" || names.Pools[prefix("10.60.0.0/16")] != "a" {
+		t.Errorf("its names in the first Slice: %+v", names)
+	}
+	if names := iot.Settings().Units[node]; names.Access != "n3" || names.Core != "" {
+		t.Errorf("its names in the second Slice: %+v", names)
+	}
+
+	o.Slices[0].Spec.DataNetworks[0].UEPools[0] = "10.62.0.0/16"
+	if _, refusals = Build(o, &Good{}); len(refusals) != 1 || !strings.Contains(refusals[0].Error(), "pool 10.62.0.0/16 of DNN internet is none of UPFInstance edge") {
+		t.Errorf("a pool that it has not: %v", refusals)
+	}
+	o.UPFInstances[1].Status.UnitStatuses = []v1alpha1.UnitStatus{{Name: "edge-0", N4Address: "203.0.113.7", Drain: &v1alpha1.UnitDrain{}}}
+	if s, _ = Build(o, &Good{}); s.Unit(node).State != configuration.Draining {
+		t.Errorf("it drains: %s", s.Unit(node).State)
+	}
+	o.UPFInstances[1].Spec.External.N4.Address = "here"
+	if _, refusals = Build(o, &Good{}); len(refusals) == 0 || !strings.Contains(fmt.Sprint(refusals), `spec.external.n4.address "here": write an IP address`) {
+		t.Errorf("an address that is none: %v", refusals)
+	}
+}
+
 func TestStateOf(t *testing.T) {
 	now := metav1.Now()
 	for name, c := range map[string]struct {
@@ -248,6 +312,8 @@ func FuzzBuild(f *testing.F) {
 	f.Add(`{"snssai": {"sst": 1}, "dataNetworks": [{"dnn": "internet", "uePools": ["10.45.0.0/16"], "flows": [{"name": "a", "fiveQI": 1, "precedence": 1, "filters": [{"remotePorts": "1-2"}]}]}]}`,
 		`{"n3": {"endpoints": "172.30.3.16/28"}, "units": 2}`, 2)
 	f.Add(`{"snssai": {"sst": -1, "sd": "x"}, "dataNetworks": [{"upfs": [{"name": "upf"}], "breakouts": [{"upfInstance": "upf", "prefixes": ["::/0"]}]}]}`, `{"n3": {"endpoints": "::/0"}, "units": -5}`, -1)
+	f.Add(`{"snssai": {"sst": 1}, "dataNetworks": [{"dnn": "internet", "uePools": ["10.45.0.0/16"]}]}`,
+		`{"external": {"n4": {"address": "203.0.113.7", "port": -1}, "n3": {"endpoints": ["x"]}, "networkInstances": {"core": [{}]}, "pools": [{"range": "y"}]}}`, 1)
 	f.Fuzz(func(t *testing.T, spec, unitSpec string, units int) {
 		var o Objects
 		o.Slices = make([]v1alpha1.Slice, 2)

@@ -38,6 +38,9 @@ func sliceOf(o *v1alpha1.Slice, upfs []v1alpha1.UPFInstance) (configuration.Slic
 	if upf == nil {
 		return out, errors.New(problem)
 	}
+	if problem := specs.ExternalPoolProblem(o, upfs); problem != nil {
+		return out, errors.New(problem.Message)
+	}
 	for i := range o.Spec.DataNetworks {
 		dn, err := dataNetworkOf(&o.Spec.DataNetworks[i], upf, upfs)
 		if err != nil {
@@ -92,17 +95,13 @@ func dataNetworkOf(o *v1alpha1.DataNetwork, upf *v1alpha1.UPFInstance, upfs []v1
 // servingOf are the units of a UPFInstance with their parts of pools.
 func servingOf(upf *v1alpha1.UPFInstance, pools, static []v1alpha1.CIDR, tacs []uint32) ([]configuration.Serving, error) {
 	var out []configuration.Serving
-	for _, status := range upf.Status.UnitStatuses {
-		number := specs.UnitNumber(upf, status.Name)
-		if status.N4Address == "" || number < 0 {
-			continue
-		}
-		s := configuration.Serving{NodeID: status.N4Address, TACs: tacs}
+	for _, unit := range reached(upf) {
+		s := configuration.Serving{NodeID: unit.nodeID, TACs: tacs}
 		for _, of := range []struct {
 			networks []v1alpha1.CIDR
 			to       *[]netip.Prefix
 		}{{pools, &s.Pools}, {static, &s.Static}} {
-			parts, problem := specs.UnitPools(upf, of.networks, number)
+			parts, problem := specs.UnitPools(upf, of.networks, unit.number)
 			if problem != "" {
 				return nil, errors.New(problem)
 			}
@@ -171,10 +170,8 @@ func breakoutOf(r *reading, o v1alpha1.Breakout, upfs []v1alpha1.UPFInstance) co
 		r.note(fmt.Errorf("%s: UPFInstance %s does not exist: create it, or name another", within, o.UPFInstance))
 		return b
 	}
-	for _, status := range upf.Status.UnitStatuses {
-		if status.N4Address != "" {
-			b.Units = append(b.Units, status.N4Address)
-		}
+	for _, unit := range reached(upf) {
+		b.Units = append(b.Units, unit.nodeID)
 	}
 	return b
 }

@@ -15,6 +15,10 @@ const drainTime = 300 * time.Second
 
 // unitsOf a UPFInstance that have an address on N4. The operator makes that their Node ID.
 func unitsOf(upf *v1alpha1.UPFInstance) ([]configuration.Unit, error) {
+	if upf.Spec.External != nil {
+		u, err := externalOf(upf)
+		return []configuration.Unit{u}, err
+	}
 	var out []configuration.Unit
 	for _, status := range upf.Status.UnitStatuses {
 		if status.N4Address == "" || specs.UnitNumber(upf, status.Name) < 0 {
@@ -33,6 +37,68 @@ func unitsOf(upf *v1alpha1.UPFInstance) ([]configuration.Unit, error) {
 		out = append(out, u)
 	}
 	return out, nil
+}
+
+// externalOf a UPF that runs elsewhere: all is in its specification but how far its end has come.
+func externalOf(upf *v1alpha1.UPFInstance) (configuration.Unit, error) {
+	e, status := upf.Spec.External, externalStatus(upf)
+	u := configuration.Unit{
+		NodeID: specs.ExternalNodeID(upf), Address: specs.ExternalN4(upf), UPFInstance: upf.Name, Name: status.Name,
+		State: stateOf(upf, status), Ending: ending(upf, status), Drain: drainTime,
+	}
+	if !u.Address.IsValid() {
+		return u, fmt.Errorf("spec.external.n4.address %.60q: write an IP address, for example 203.0.113.7", e.N4.Address)
+	}
+	if upf.Spec.Drain != nil {
+		u.Drain = time.Duration(upf.Spec.Drain.TimeoutSeconds) * time.Second
+	}
+	r := reading{}
+	u.N3 = list(&r, "spec.external.n3.endpoints", e.N3.Endpoints, netip.ParsePrefix)
+	u.Sources = list(&r, "spec.external.n4.sources", e.N4.Sources, netip.ParsePrefix)
+	if names := e.NetworkInstances; names != nil {
+		u.Access = names.Access
+		for _, n := range names.Core {
+			if u.Core == nil {
+				u.Core = map[string]string{}
+			}
+			u.Core[configuration.NetworkInstance(n.Slice, string(n.DNN))] = n.Name
+		}
+	}
+	for _, p := range e.Pools {
+		if u.Pools == nil {
+			u.Pools = map[netip.Prefix]string{}
+		}
+		u.Pools[take(&r, "spec.external.pools", string(p.Range), netip.ParsePrefix)] = p.Name
+	}
+	return u, r.err
+}
+
+// externalStatus is what the operator has written, if it has.
+func externalStatus(upf *v1alpha1.UPFInstance) v1alpha1.UnitStatus {
+	for _, status := range upf.Status.UnitStatuses {
+		if status.Name == specs.ExternalUnitName(upf) {
+			return status
+		}
+	}
+	return v1alpha1.UnitStatus{Name: specs.ExternalUnitName(upf)}
+}
+
+// reached are the units of a UPFInstance that have an address on N4, with their Node IDs.
+func reached(upf *v1alpha1.UPFInstance) (out []numbered) {
+	if upf.Spec.External != nil {
+		return []numbered{{0, specs.ExternalNodeID(upf)}}
+	}
+	for _, status := range upf.Status.UnitStatuses {
+		if number := specs.UnitNumber(upf, status.Name); status.N4Address != "" && number >= 0 {
+			out = append(out, numbered{number, status.N4Address})
+		}
+	}
+	return out
+}
+
+type numbered struct {
+	number int
+	nodeID string
 }
 
 // stateOf a unit: the whole instance's, unless it is on its way out by itself. What is locked may still have time for its sessions.

@@ -1,0 +1,82 @@
+package shard
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"core5g.dev/core5g/images/associations"
+	"core5g.dev/core5g/images/session-management/configuration"
+	"core5g.dev/core5g/images/session-management/n1"
+)
+
+// The operator is told with which units there is an association, what keeps others from one, and how many sessions one has.
+func TestAssociationsAreTold(t *testing.T) {
+	r := newRig(t)
+	unfit := r.unitWithout("unfit.test", "127.77.1.3")
+	units := []configuration.Unit{
+		{NodeID: "upf.test", Address: r.n4}, {NodeID: "unfit.test", Address: unfit}, {NodeID: "silent.test", Address: netip.MustParseAddrPort("127.77.1.4:8805")},
+		{NodeID: "named.otherwise.test", Address: r.n4},
+	}
+	list := []configuration.Slice{*r.config.Slices()[0]}
+	var err error
+	if r.config, err = configuration.New(list, units); err != nil {
+		t.Fatal(err)
+	}
+	pod, _ := r.start("pod-1")
+	r.create(pod, "imsi-208930000000001", n1.IPv4)
+	r.amf.next(t)
+	report := func(query string) (out associations.Report) {
+		t.Helper()
+		w := httptest.NewRecorder()
+		pod.ServeAssociations(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, associations.Path+query, nil))
+		if w.Code != http.StatusOK {
+			t.Fatalf("%d %s", w.Code, w.Body)
+		}
+		if err := json.Unmarshal(w.Body.Bytes(), &out); err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	of := func(node string) associations.Unit {
+		t.Helper()
+		now := report("")
+		if len(now.Shards) != 1 || now.Shards[0].Name != "smf-1" || now.Shards[0].Node != "smf-1.test" {
+			t.Fatalf("%+v", now)
+		}
+		at := slices.IndexFunc(now.Shards[0].Units, func(u associations.Unit) bool { return u.NodeID == node })
+		if at < 0 {
+			t.Fatalf("nothing is told of %s", node)
+		}
+		return now.Shards[0].Units[at]
+	}
+	await(t, "an association", func() bool { return of("upf.test").Associated })
+	await(t, "a unit that cannot choose UE addresses", func() bool {
+		u := of("unfit.test")
+		return !u.Associated && slices.Equal(u.Lacks, []string{"UEIP"}) && strings.Contains(u.Problem, "give it pools of them by network instance (upf-c: uePools)")
+	})
+	await(t, "a unit that does not answer", func() bool { u := of("silent.test"); return !u.Associated && u.Problem != "" && u.Lacks == nil })
+	await(t, "a unit with another name", func() bool {
+		return strings.Contains(of("named.otherwise.test").Problem, `calls itself "upf.test": write this Node ID for it`)
+	})
+	if now := report("?sessions=upf.test&sessions=silent.test"); now.Sessions["upf.test"] != 1 || now.Sessions["silent.test"] != 0 || len(now.Sessions) != 2 {
+		t.Errorf("sessions %v", now.Sessions)
+	}
+	w := httptest.NewRecorder()
+	pod.ServeAssociations(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, associations.Path+"?"+strings.Repeat("sessions=x&", mostCounted+1), nil))
+	if w.Code != http.StatusBadRequest {
+		t.Errorf("too many units: %d", w.Code)
+	}
+
+	// A unit that is taken out is not spoken of.
+	next, err := configuration.New(list, units[:1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod.Configure(next)
+	await(t, "others are not spoken of", func() bool { return len(report("").Shards[0].Units) == 1 })
+}
