@@ -70,7 +70,7 @@ var subscriber = &api.Subscriber{
 	Spec: api.SubscriberSpec{
 		SUPI: testSUPI,
 		Authentication: api.Authentication{
-			Algorithm: api.AlgorithmMilenage, SecretRef: api.SecretReference{Name: "keys"}, AMF: "8000",
+			SecretRef: api.SecretReference{Name: "keys"}, AMF: "8000",
 		},
 		Slices: []api.SubscribedSlice{{Name: "internet", Default: true}},
 		AMBR:   api.AMBR{Uplink: "1 Gbps", Downlink: "2 Gbps"},

@@ -155,7 +155,6 @@ func TestCreate(t *testing.T) {
 		"an N6 address twice":   {upf("b", 0, "172.30.3.32/28", "172.30.6.2/24"), wants{refusal: "spec.n6.address 172.30.6.2/32 overlaps 172.30.6.2/32 of UPFInstance upf"}},
 		"another N6":            {with(upf("b", 0, "172.30.3.32/28", "172.30.6.2/24"), func(u *api.UPFInstance) { u.Spec.N6.VLAN = ptr.To[int32](7) }), wants{}},
 		"units without address": {with(upf("b", 0, "172.30.3.32/28", "172.30.6.3/24"), func(u *api.UPFInstance) { u.Spec.Units = ptr.To[int32](3) }), wants{refusal: "3 units need 2 N6 addresses"}},
-		"a driver to come":      {with(upf("b", 0, "172.30.3.32/28", "172.30.6.3/24"), func(u *api.UPFInstance) { u.Spec.Driver = api.DriverAFXDP }), wants{refusal: "driver AFXDP is planned"}},
 
 		"a UPF elsewhere": {elsewhere("b", 0, "203.0.113.16/28"), wants{refusal: "external needs core5g's own SMF: write controlPlane: Core5G in Core5G core5g, which ends all PDU sessions of the core once"}},
 
@@ -300,8 +299,10 @@ func TestUpdate(t *testing.T) {
 			o.(*api.UPFInstance).Spec.N3.MTU = 9000
 			o.(*api.UPFInstance).Spec.UpdateStrategy = &api.UpdateStrategySpec{Type: api.UpdateOnApproval}
 		}, wants{warning: "condition UpdatePending names the annotation"}},
-		"a lock":                 {there[1], func(o client.Object) { o.(*api.UPFInstance).Spec.AdministrativeState = api.StateLocked }, wants{warning: "this stops upf-0"}},
-		"a wait that lasts":      {there[1], func(o client.Object) { o.(*api.UPFInstance).Spec.Drain = &api.DrainSpec{TimeoutSeconds: 9} }, wants{}},
+		"a lock": {there[1], func(o client.Object) { o.(*api.UPFInstance).Spec.AdministrativeState = api.StateLocked }, wants{warning: "this stops upf-0"}},
+		"a wait that lasts": {there[1], func(o client.Object) {
+			o.(*api.UPFInstance).Spec.Drain = &api.DrainSpec{Timeout: metav1.Duration{Duration: 9 * time.Second}}
+		}, wants{}},
 		"a GPSI that is another": {there[7], func(o client.Object) { o.(*api.Subscriber).Spec.GPSI = "msisdn-33600000001" }, wants{refusal: "GPSI msisdn-33600000001 belongs to Subscriber a"}},
 
 		"a tracking area": {there[0], func(o client.Object) { o.(*api.Core5G).Spec.TACs = append(o.(*api.Core5G).Spec.TACs, "000002") },

@@ -29,7 +29,7 @@ func (r upfRules) judge(ctx context.Context, upf *api.UPFInstance) (verdict, err
 	if err != nil {
 		return v, err
 	}
-	v.refuse(specs.AddressProblem(upf, others), specs.UnitsProblem(upf), specs.DriverProblem(upf), specs.ExternalProblem(upf, core))
+	v.refuse(specs.AddressProblem(upf, others), specs.UnitsProblem(upf), specs.ExternalProblem(upf, core))
 	users := usersOf(upf, all, others)
 	for i := range users {
 		s := &users[i]

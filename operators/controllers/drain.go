@@ -45,7 +45,7 @@ func drainTimeout(upf *api.UPFInstance) time.Duration {
 	if upf.Spec.Drain == nil {
 		return 0
 	}
-	return time.Duration(upf.Spec.Drain.TimeoutSeconds) * time.Second
+	return upf.Spec.Drain.Timeout.Duration
 }
 
 // stop moves a unit towards its end.

@@ -102,7 +102,9 @@ func TestDrainEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			rig := newUnitRig(t)
 			rig.reconciler.Sessions = func(context.Context, *corev1.Pod) (int64, error) { return sessions() }
-			rig.change(func(u *api.UPFInstance) { u.Spec.Drain = &api.DrainSpec{TimeoutSeconds: 60} })
+			rig.change(func(u *api.UPFInstance) {
+				u.Spec.Drain = &api.DrainSpec{Timeout: metav1.Duration{Duration: 60 * time.Second}}
+			})
 			rig.mustPass()
 			rig.ready()
 			rig.mustPass()
@@ -136,7 +138,9 @@ func TestDrainEnds(t *testing.T) {
 func TestDeletionDrainsFromWhenItIsDone(t *testing.T) {
 	rig := newUnitRig(t)
 	rig.reconciler.Sessions = func(context.Context, *corev1.Pod) (int64, error) { return 5, nil }
-	rig.change(func(u *api.UPFInstance) { u.Spec.Drain = &api.DrainSpec{TimeoutSeconds: 60} })
+	rig.change(func(u *api.UPFInstance) {
+		u.Spec.Drain = &api.DrainSpec{Timeout: metav1.Duration{Duration: 60 * time.Second}}
+	})
 	rig.mustPass()
 	rig.ready()
 	rig.mustPass()
@@ -242,7 +246,9 @@ func TestDeletionLeavesPodsOfOthers(t *testing.T) {
 func TestDrainIsTakenBack(t *testing.T) {
 	rig := newUnitRig(t)
 	rig.reconciler.Sessions = func(context.Context, *corev1.Pod) (int64, error) { return 5, nil }
-	rig.change(func(u *api.UPFInstance) { u.Spec.Drain = &api.DrainSpec{TimeoutSeconds: 60} })
+	rig.change(func(u *api.UPFInstance) {
+		u.Spec.Drain = &api.DrainSpec{Timeout: metav1.Duration{Duration: 60 * time.Second}}
+	})
 	rig.mustPass()
 	rig.ready()
 	rig.change(func(u *api.UPFInstance) { u.Spec.AdministrativeState = api.StateLocked })

@@ -123,7 +123,7 @@ func (e *environment) testRefusals(t *testing.T) {
 	if got := slice.Spec.DataNetworks[0]; got.FiveQI != 9 || got.MTU != 1400 || got.AMBR.Uplink != "1 Gbps" || got.ARP.PriorityLevel != 8 {
 		t.Errorf("defaults of a data network: %+v", got)
 	}
-	if slice.Spec.UPFSelector == nil || slice.Spec.UPFSelector.Name != "upf" || slice.Spec.CoreRef.Name != "core5g" || slice.Spec.SMF.Mode != api.SMFDedicated {
+	if slice.Spec.UPFSelector == nil || slice.Spec.UPFSelector.Name != "upf" || slice.Spec.CoreRef.Name != "core5g" {
 		t.Errorf("defaults of a Slice: %+v", slice.Spec)
 	}
 	for name, c := range map[string]struct {
@@ -695,7 +695,7 @@ spec:
 	e.wantCondition(t, subscriber, api.ConditionCoreFound, metav1.ConditionFalse, api.ReasonNotFound, "Core5G core5g does not exist")
 	e.create(t, core)
 	e.wantCondition(t, subscriber, api.ConditionCoreFound, metav1.ConditionTrue, "", "")
-	if subscriber.Spec.Authentication.AMF != "8000" || subscriber.Spec.Authentication.Algorithm != api.AlgorithmMilenage {
+	if subscriber.Spec.Authentication.AMF != "8000" {
 		t.Errorf("defaults: %+v", subscriber.Spec.Authentication)
 	}
 	e.wantCondition(t, subscriber, api.ConditionAuthenticationReady, metav1.ConditionFalse, api.ReasonNotFound, "create it with keys")

@@ -157,7 +157,7 @@ func TestDrainOfAUPFElsewhere(t *testing.T) {
 	pod := ownSMFPod("ns")
 	pod.Status.PodIP = "10.244.0.9"
 	upf := externalUPF("ns")
-	upf.Spec.Drain = &api.DrainSpec{TimeoutSeconds: 60}
+	upf.Spec.Drain = &api.DrainSpec{Timeout: metav1.Duration{Duration: 60 * time.Second}}
 	r, c := externalReconciler(t, core, pod, upf)
 	now, sessions := time.Unix(1_800_000_000, 0), int64(2)
 	r.Now = func() time.Time { return now }
@@ -232,7 +232,7 @@ func (e *environment) testExternalUPF(t *testing.T) {
 	core := testCore(t, ns)
 	core.Spec.ControlPlane = api.ControlPlaneCore5G
 	upf := externalUPF(ns)
-	upf.Spec.Drain = &api.DrainSpec{TimeoutSeconds: 300}
+	upf.Spec.Drain = &api.DrainSpec{Timeout: metav1.Duration{Duration: 300 * time.Second}}
 	pod := ownSMFPod(ns)
 	e.create(t, core, upf, pod)
 	e.editStatus(t, pod, func() { pod.Status.PodIP, pod.Status.PodIPs = "10.244.0.9", []corev1.PodIP{{IP: "10.244.0.9"}} })

@@ -60,7 +60,9 @@ func TestFinalizersEndWithTheirNamespace(t *testing.T) {
 func TestNothingIsWaitedForInANamespaceThatEnds(t *testing.T) {
 	rig := newUnitRig(t)
 	rig.reconciler.Sessions = func(context.Context, *corev1.Pod) (int64, error) { return 5, nil }
-	rig.change(func(u *api.UPFInstance) { u.Spec.Drain = &api.DrainSpec{TimeoutSeconds: 600} })
+	rig.change(func(u *api.UPFInstance) {
+		u.Spec.Drain = &api.DrainSpec{Timeout: metav1.Duration{Duration: 600 * time.Second}}
+	})
 	rig.mustPass()
 	rig.ready()
 	rig.mustPass()

@@ -347,7 +347,7 @@ func (e *environment) testRollingReplacement(t *testing.T) {
 	e.dataplaneNode(t, ns+"-w1", ns, 8, 8)
 	e.create(t, testCore(t, ns))
 	upf := placedUPF(t, ns, ns, 2)
-	upf.Spec.Drain = &api.DrainSpec{TimeoutSeconds: 60}
+	upf.Spec.Drain = &api.DrainSpec{Timeout: metav1.Duration{Duration: 60 * time.Second}}
 	slice := testSlice(t, ns, "internet", "010203", "10.45.0.0/16")
 	e.create(t, upf, slice)
 	pods := []*corev1.Pod{e.startUnit(t, ns, "upf-0"), e.startUnit(t, ns, "upf-1")}
@@ -626,7 +626,7 @@ func (e *environment) testDrainedDeletion(t *testing.T) {
 	e.clock.hold(t)
 	ns := e.namespace(t)
 	upf := testUPF(t, ns)
-	upf.Spec.Drain = &api.DrainSpec{TimeoutSeconds: 600}
+	upf.Spec.Drain = &api.DrainSpec{Timeout: metav1.Duration{Duration: 600 * time.Second}}
 	slice := testSlice(t, ns, "internet", "010203", "10.45.0.0/16")
 	e.create(t, testCore(t, ns), upf, slice)
 	eventually(t, "the pod", func() error {

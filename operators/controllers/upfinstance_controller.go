@@ -118,7 +118,6 @@ func (r *UPFReconciler) Reconcile(ctx context.Context, req ctrl.Request) (result
 	phases := []func(context.Context, *upfScope) error{
 		r.findCore,
 		r.allocateEndpoints,
-		r.checkSupported,
 		r.applyAttachments,
 		r.linkMembers,
 		r.findUnits,
@@ -290,14 +289,6 @@ func (r *UPFReconciler) allocateEndpoints(ctx context.Context, s *upfScope) erro
 		}
 	}
 	s.conditions.yes(api.ConditionEndpointsAllocated, api.ReasonReady, fmt.Sprintf("%d N3 endpoints of %s are given out", len(allocated), s.upf.Spec.N3.Endpoints))
-	return nil
-}
-
-func (r *UPFReconciler) checkSupported(_ context.Context, s *upfScope) error {
-	if problem := specs.DriverProblem(s.upf); problem != nil {
-		s.halted = true
-		s.conditions.no(api.ConditionPlaced, problem.Reason, problem.Message)
-	}
 	return nil
 }
 

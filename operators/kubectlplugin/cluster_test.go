@@ -168,7 +168,7 @@ func unwell(message string) []metav1.Condition {
 func testUPF() *api.UPFInstance {
 	return &api.UPFInstance{
 		ObjectMeta: named("upf"),
-		Spec:       api.UPFInstanceSpec{Units: ptr.To[int32](2), Drain: &api.DrainSpec{TimeoutSeconds: 60}},
+		Spec:       api.UPFInstanceSpec{Units: ptr.To[int32](2), Drain: &api.DrainSpec{Timeout: metav1.Duration{Duration: 60 * time.Second}}},
 		Status: api.UPFInstanceStatus{
 			Conditions: unwell("unit upf-1 is not ready"), Units: 2, ReadyUnits: 1,
 			UnitStatuses: []api.UnitStatus{

@@ -25,7 +25,7 @@ const Usage = `kubectl core5g shows and operates a core.
                                                  exit status 1 where something is missing
   kubectl core5g drain UPFINSTANCE [UNIT]        end all units, or the last one, as spec.drain says
       -wait=false                                do not wait for the end
-      -timeout 10m                               how long to wait [spec.drain.timeoutSeconds and 3 minutes]
+      -timeout 10m                               how long to wait [spec.drain.timeout and 3 minutes]
   kubectl core5g switch UNIT                     have the standby of a UPF unit take it over; no session ends
       -wait=false -timeout 1m                    do not wait until it has; how long to wait
   kubectl core5g sessions                        all PDU sessions: of core5g's own SMF where there is one,

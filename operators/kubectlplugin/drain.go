@@ -103,7 +103,7 @@ func (p *Plugin) waitForEnd(ctx context.Context, upf *api.UPFInstance, ending ma
 	if limit == 0 {
 		limit = drainGrace
 		if upf.Spec.Drain != nil {
-			limit += time.Duration(upf.Spec.Drain.TimeoutSeconds) * time.Second
+			limit += upf.Spec.Drain.Timeout.Duration
 		}
 	}
 	deadline := p.Now().Add(limit)

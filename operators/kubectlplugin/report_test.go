@@ -177,7 +177,7 @@ func TestAReportHasEverythingButSecrets(t *testing.T) {
 		"sessions.txt":                "0 PDU sessions in 2 of 2 units",
 		"objects/core5gs.yaml":        "name: core5g",
 		"objects/slices.yaml":         "name: internet",
-		"objects/upfinstances.yaml":   "timeoutSeconds: 60",
+		"objects/upfinstances.yaml":   "timeout: 1m0s",
 		"objects/subscribers.yaml":    "supi: imsi-208930000000001",
 		"objects/dataplanenodes.yaml": "name: w1",
 		"objects/nodes.yaml":          "name: control",

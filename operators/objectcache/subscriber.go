@@ -11,12 +11,11 @@ import (
 )
 
 // Subscriber takes out of a Subscriber what is there for its users alone, labels and annotations, and has it share
-// with the others what nearly all of them say: as decoded, each has a copy of "Milenage" and of every condition's
+// with the others what nearly all of them say: as decoded, each has a copy of "8000" and of every condition's
 // message. It is for programs that never update Subscribers, and patch no metadata of them.
 func Subscriber(s *api.Subscriber) {
 	s.ManagedFields, s.Labels, s.Annotations = nil, nil, nil
 	share(&s.Namespace, &s.Kind, &s.APIVersion, &s.Spec.CoreRef.Name, &s.Spec.Authentication.AMF)
-	shareAs(&s.Spec.Authentication.Algorithm)
 	shareAs(&s.Spec.AMBR.Uplink)
 	shareAs(&s.Spec.AMBR.Downlink)
 	for i := range s.Spec.Slices {

@@ -46,7 +46,7 @@ func TestASubscriberKeepsWhatItSaysAndNotWhatOthersSayToo(t *testing.T) {
 	same := func(a, b string) bool { return unsafe.StringData(a) == unsafe.StringData(b) }
 	for what, pair := range map[string][2]string{
 		"namespace": {one.Namespace, two.Namespace},
-		"algorithm": {string(one.Spec.Authentication.Algorithm), string(two.Spec.Authentication.Algorithm)},
+		"AMF field": {one.Spec.Authentication.AMF, two.Spec.Authentication.AMF},
 		"uplink":    {string(one.Spec.AMBR.Uplink), string(two.Spec.AMBR.Uplink)},
 		"slice":     {one.Spec.Slices[0].Name, two.Spec.Slices[0].Name},
 		"message":   {one.Status.Conditions[2].Message, two.Status.Conditions[2].Message},

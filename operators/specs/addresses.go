@@ -92,15 +92,6 @@ func UnitsProblem(upf *api.UPFInstance) *Problem {
 	return nil
 }
 
-// DriverProblem says that this version deploys no UPF with the driver.
-func DriverProblem(upf *api.UPFInstance) *Problem {
-	if upf.Spec.Driver != api.DriverAFXDP {
-		return nil
-	}
-	return &Problem{api.ReasonNotSupported, fmt.Sprintf(
-		"driver %s is planned and not deployed by this version: write AFPacket, or VFIO for virtual functions", upf.Spec.Driver)}
-}
-
 // CutProblem says which UE pool of a Slice is too small for the units of its UPFInstance.
 func CutProblem(slice *api.Slice, upf *api.UPFInstance) *Problem {
 	for _, dn := range slice.Spec.DataNetworks {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -72,7 +73,7 @@ func makeUPF() *api.UPFInstance {
 		ObjectMeta: metav1.ObjectMeta{Name: "upf", Namespace: "core5g", UID: types.UID("upf-uid")},
 		Spec: api.UPFInstanceSpec{
 			CoreRef: api.CoreReference{Name: "core5g"},
-			Units:   ptr.To[int32](1), Role: api.UPFAnchor, Driver: api.DriverAFPacket, Workers: 1,
+			Units:   ptr.To[int32](1), Driver: api.DriverAFPacket, Workers: 1,
 			UEToUE: api.UEToUEDeny, AdministrativeState: api.StateUnlocked,
 			N3: api.N3Spec{
 				Attachment: api.AttachmentSpec{Type: api.AttachmentBridge, Bridge: "c5g-n3"},
@@ -513,7 +514,9 @@ func TestPlacementIsNoUpdate(t *testing.T) {
 		want   bool
 	}{
 		"placement Any, written out": {func(u *api.UPFInstance) { u.Spec.Placement = &api.PlacementSpec{Policy: api.PlacementAny} }, false},
-		"a drain":                    {func(u *api.UPFInstance) { u.Spec.Drain = &api.DrainSpec{TimeoutSeconds: 60} }, false},
+		"a drain": {func(u *api.UPFInstance) {
+			u.Spec.Drain = &api.DrainSpec{Timeout: metav1.Duration{Duration: 60 * time.Second}}
+		}, false},
 		"an update strategy": {func(u *api.UPFInstance) {
 			u.Spec.UpdateStrategy = &api.UpdateStrategySpec{Type: api.UpdateOnApproval}
 		}, false},

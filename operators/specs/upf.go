@@ -1,6 +1,8 @@
 package specs
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"net/netip"
 	"strconv"
@@ -196,11 +198,18 @@ func upfSpecHash(upf *api.UPFInstance, core *api.Core5G, unit int, n4Address str
 		addresses = []string{UnitN3Endpoints(upf, unit), UnitN6Address(upf, unit)}
 	}
 	return Hash(struct {
-		Spec      *api.UPFInstanceSpec
+		Spec      json.RawMessage
 		N4Address string
 		Addresses []string `json:",omitempty"`
 		OwnSMF    bool     `json:",omitempty"`
-	}{spec, n4Address, addresses, core.OwnControlPlane()})
+	}{withFormerFields(spec), n4Address, addresses, core.OwnControlPlane()})
+}
+
+// withFormerFields is the spec with what 0.2 had in every one of them, and in the same place: no unit restarts because such a field has gone.
+func withFormerFields(spec *api.UPFInstanceSpec) json.RawMessage {
+	b, _ := json.Marshal(spec) // never fails
+	b = bytes.Replace(b, []byte(`"driver":`), []byte(`"role":"Anchor","driver":`), 1)
+	return bytes.Replace(bytes.Replace(b, []byte(`"n4":{`), []byte(`"n4":{"serviceType":"ClusterIP",`), 1), []byte(`"ClusterIP",}`), []byte(`"ClusterIP"}`), 1)
 }
 
 func upfuConfigOf(upf *api.UPFInstance, unit int) upfuConfig {
@@ -251,8 +260,6 @@ func interfaceOf(upf *api.UPFInstance, name string) upfuInterface {
 
 func driverName(d api.UPFDriver) string {
 	switch d {
-	case api.DriverAFXDP:
-		return "af_xdp"
 	case api.DriverVFIO:
 		return "vfio"
 	default:

@@ -76,7 +76,7 @@ func subscriber(t *testing.T, n int, change ...func(*v1alpha1.SubscriberSpec)) S
 	}
 	s := Subscriber{Keys: keys, Spec: v1alpha1.SubscriberSpec{
 		SUPI: supi(n), Slices: []v1alpha1.SubscribedSlice{{Name: "internet"}}, AMBR: v1alpha1.AMBR{Uplink: "1 Gbps", Downlink: "2 Gbps"},
-		Authentication: v1alpha1.Authentication{Algorithm: v1alpha1.AlgorithmMilenage, AMF: "8000"},
+		Authentication: v1alpha1.Authentication{AMF: "8000"},
 	}}
 	for _, c := range change {
 		c(&s.Spec)

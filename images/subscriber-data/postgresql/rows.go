@@ -100,7 +100,7 @@ func (r *row) spec() (v1alpha1.SubscriberSpec, error) {
 	if r.gpsi != nil {
 		s.GPSI = *r.gpsi
 	}
-	s.Authentication = v1alpha1.Authentication{Algorithm: v1alpha1.AlgorithmMilenage, AMF: r.amf}
+	s.Authentication = v1alpha1.Authentication{AMF: r.amf}
 	if err := errors.Join(json.Unmarshal([]byte(r.slices), &s.Slices), json.Unmarshal([]byte(r.ambr), &s.AMBR)); err != nil {
 		return s, fmt.Errorf("the row of %s cannot be read: %w", r.supi, err)
 	}

@@ -42,9 +42,6 @@ func CheckSpec(s *v1alpha1.SubscriberSpec) error {
 	if s.Authentication.AMF != "" && !amfForm.MatchString(s.Authentication.AMF) {
 		return errors.New("amf must be 4 hexadecimal digits, for example 8000")
 	}
-	if a := s.Authentication.Algorithm; a != "" && a != v1alpha1.AlgorithmMilenage {
-		return fmt.Errorf("algorithm %q: write %s", a, v1alpha1.AlgorithmMilenage)
-	}
 	if err := errors.Join(checkBitRate("ambr.uplink", s.AMBR.Uplink), checkBitRate("ambr.downlink", s.AMBR.Downlink)); err != nil {
 		return err
 	}

@@ -97,7 +97,7 @@ func (s *Served) Subscriber(ctx context.Context, supi string) (*v1alpha1.Subscri
 	}
 	out := &v1alpha1.Subscriber{}
 	out.Name, out.Spec.SUPI, out.Spec.Barred, out.Spec.GPSI = supi, supi, r.barred, ptr.Deref(r.gpsi, "")
-	out.Spec.Authentication = v1alpha1.Authentication{Algorithm: v1alpha1.AlgorithmMilenage, AMF: r.amf}
+	out.Spec.Authentication = v1alpha1.Authentication{AMF: r.amf}
 	d, err := s.decoder.decode(r)
 	if err != nil {
 		return nil, err

@@ -73,9 +73,6 @@ func readSlices(text string) ([]v1alpha1.SubscribedSlice, error) {
 
 // withDefaults are those of the kind Subscriber.
 func withDefaults(s *v1alpha1.SubscriberSpec) {
-	if s.Authentication.Algorithm == "" {
-		s.Authentication.Algorithm = v1alpha1.AlgorithmMilenage
-	}
 	if s.Authentication.AMF == "" {
 		s.Authentication.AMF = "8000"
 	}

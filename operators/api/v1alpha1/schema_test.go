@@ -144,7 +144,7 @@ spec:
     n3: {endpoints: [203.0.113.16/28]}
     networkInstances: {access: n3, core: [{slice: internet, dnn: internet, name: n6}]}
     pools: [{range: 10.60.0.0/16, name: a}, {range: 10.61.0.0/16}]
-  drain: {timeoutSeconds: 60}
+  drain: {timeout: 60s}
 `
 
 const validSubscriber = `

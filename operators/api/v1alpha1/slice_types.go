@@ -59,14 +59,9 @@ type SliceSpec struct {
 	UPFSelector *UPFSelector `json:"upfSelector,omitempty"`
 
 	// sessionManagement with controlPlane Core5G of the core: Shared has the PDU sessions served by the SMF of the core,
-	// Dedicated by pods of this Slice's own. With Free5GC spec.smf holds.
+	// Dedicated by pods of this Slice's own. With Free5GC a Slice has an SMF of its own.
 	// +kubebuilder:default=Shared
 	SessionManagement SessionManagementMode `json:"sessionManagement,omitempty"`
-
-	// smf says how session management is deployed with controlPlane Free5GC of the core; with Core5G
-	// spec.sessionManagement does.
-	// +kubebuilder:default={}
-	SMF SMFSpec `json:"smf,omitempty"`
 }
 
 // SessionManagementMode says whether a Slice has an SMF of its own.
@@ -216,20 +211,6 @@ type UPFSelector struct {
 	// +optional
 	// +kubebuilder:validation:MinProperties=1
 	MatchLabels map[string]string `json:"matchLabels,omitempty"`
-}
-
-// SMFMode says how SMFs and slices relate.
-// +kubebuilder:validation:Enum=Dedicated
-type SMFMode string
-
-// SMFDedicated is one SMF for each Slice.
-const SMFDedicated SMFMode = "Dedicated"
-
-// SMFSpec says how session management is deployed.
-type SMFSpec struct {
-	// mode Dedicated is an SMF of this Slice's own.
-	// +kubebuilder:default=Dedicated
-	Mode SMFMode `json:"mode,omitempty"`
 }
 
 // SliceStatus says what the slice is. Conditions: Ready, Advertised, PoolsValid, UPFReady, SMFReady; with

@@ -73,13 +73,6 @@ type SubscriberSpec struct {
 	AMBR AMBR `json:"ambr,omitempty"`
 }
 
-// AuthenticationAlgorithm is the function set behind 5G-AKA.
-// +kubebuilder:validation:Enum=Milenage
-type AuthenticationAlgorithm string
-
-// AlgorithmMilenage is TS 35.206.
-const AlgorithmMilenage AuthenticationAlgorithm = "Milenage"
-
 // Keys of the Secret that Authentication names; each value is 32 hexadecimal digits.
 const (
 	SecretKeyK   = "k"
@@ -93,11 +86,8 @@ const (
 	SecretKeyPrivateKey = "privateKey"
 )
 
-// Authentication says how a subscriber proves who it is.
+// Authentication says how a subscriber proves who it is: by 5G-AKA with Milenage (TS 35.206).
 type Authentication struct {
-	// algorithm of 5G-AKA.
-	// +kubebuilder:default=Milenage
-	Algorithm AuthenticationAlgorithm `json:"algorithm,omitempty"`
 	// secretRef names the Secret with keys "k" and "opc" (or "op"): 32 hexadecimal digits each.
 	SecretRef SecretReference `json:"secretRef"`
 	// amf is the authentication management field (TS 33.102 6.3): four hexadecimal digits, in quotes.

@@ -99,10 +99,6 @@ type UPFInstanceSpec struct {
 	// +optional
 	Redundancy *RedundancySpec `json:"redundancy,omitempty"`
 
-	// role Anchor is a PDU session anchor (TS 23.501 6.3.3).
-	// +kubebuilder:default=Anchor
-	Role UPFRole `json:"role,omitempty"`
-
 	// driver that UPF-U takes packets with.
 	// +kubebuilder:default=AFPacket
 	Driver UPFDriver `json:"driver,omitempty"`
@@ -233,11 +229,10 @@ type PlacementSpec struct {
 
 // DrainSpec says how a unit stops.
 type DrainSpec struct {
-	// timeoutSeconds that a unit waits for its PDU sessions to end before it stops all the same.
-	// +kubebuilder:default=300
-	// +kubebuilder:validation:Minimum=0
-	// +kubebuilder:validation:Maximum=86400
-	TimeoutSeconds int32 `json:"timeoutSeconds"`
+	// timeout of the wait for the PDU sessions of a unit to end, before it stops all the same, for example 5m; 24h at most.
+	// +kubebuilder:default="5m"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') && duration(self) <= duration('24h')",message="drain.timeout must be a duration from 0s to 24h, for example 5m"
+	Timeout metav1.Duration `json:"timeout"`
 }
 
 // UpdateStrategyType says who decides about restarts.
@@ -268,23 +263,14 @@ type RedundancySpec struct {
 	Standbys int32 `json:"standbys"`
 }
 
-// UPFRole is the place of a UPF in a PDU session.
-// +kubebuilder:validation:Enum=Anchor
-type UPFRole string
-
-// UPFAnchor is a PDU session anchor.
-const UPFAnchor UPFRole = "Anchor"
-
 // UPFDriver is how UPF-U takes packets.
-// +kubebuilder:validation:Enum=AFPacket;AFXDP;VFIO
+// +kubebuilder:validation:Enum=AFPacket;VFIO
 type UPFDriver string
 
 // Values of UPFDriver.
 const (
 	// DriverAFPacket runs on any interface: labs and tests.
 	DriverAFPacket UPFDriver = "AFPacket"
-	// DriverAFXDP needs CAP_SYS_ADMIN.
-	DriverAFXDP UPFDriver = "AFXDP"
 	// DriverVFIO takes virtual functions of SR-IOV NICs: production.
 	DriverVFIO UPFDriver = "VFIO"
 )
@@ -403,10 +389,6 @@ type N3Spec struct {
 
 // N4Spec is the side of the SMFs.
 type N4Spec struct {
-	// serviceType of each unit's N4 Service.
-	// +kubebuilder:default=ClusterIP
-	// +kubebuilder:validation:Enum=ClusterIP
-	ServiceType corev1.ServiceType `json:"serviceType,omitempty"`
 	// controlPlaneSubnets hold the SMFs' pods and the operator's: nobody else may set an association up, and
 	// a successor from another address takes its predecessor's over. Write the network that your cluster
 	// gives pods their addresses from. When left out: any address may, and takes an association over only

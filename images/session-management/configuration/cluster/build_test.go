@@ -95,7 +95,7 @@ spec:
 `)
 	c := read[v1alpha1.Core5G](t, core)
 	edge := upf(t, "edge", "172.30.3.64/28", "10.96.1.9")
-	edge.Spec.Drain = &v1alpha1.DrainSpec{TimeoutSeconds: 7}
+	edge.Spec.Drain = &v1alpha1.DrainSpec{Timeout: metav1.Duration{Duration: 7 * time.Second}}
 	edge.Status.UnitStatuses[0].Drain = &v1alpha1.UnitDrain{Cause: "test"}
 	got, refusals := Build(Objects{
 		Core: &c, Slices: []v1alpha1.Slice{full}, UPFInstances: []v1alpha1.UPFInstance{upf(t, "upf", "172.30.3.16/28", "10.96.1.3", "10.96.1.4"), edge},
@@ -164,7 +164,7 @@ spec:
     n3: {endpoints: [203.0.113.16/28, "2001:db8:3::/64"]}
     networkInstances: {access: n3, core: [{slice: internet, dnn: Internet, name: n6}]}
     pools: [{range: 10.60.0.0/16, name: a}, {range: 10.61.0.0/16}]
-  drain: {timeoutSeconds: 9}
+  drain: {timeout: 9s}
 `
 
 // A UPF that runs elsewhere is a unit by its specification, whether the operator has said anything of it or not.

@@ -27,7 +27,7 @@ func unitsOf(upf *v1alpha1.UPFInstance) ([]configuration.Unit, error) {
 		u := configuration.Unit{NodeID: status.N4Address, UPFInstance: upf.Name, Name: status.Name, State: stateOf(upf, status), Drain: drainTime}
 		u.Ending = ending(upf, status)
 		if upf.Spec.Drain != nil {
-			u.Drain = time.Duration(upf.Spec.Drain.TimeoutSeconds) * time.Second
+			u.Drain = upf.Spec.Drain.Timeout.Duration
 		}
 		block, err := netip.ParsePrefix(specs.UnitN3Endpoints(upf, specs.UnitNumber(upf, status.Name)))
 		if err != nil {
@@ -50,7 +50,7 @@ func externalOf(upf *v1alpha1.UPFInstance) (configuration.Unit, error) {
 		return u, fmt.Errorf("spec.external.n4.address %.60q: write an IP address, for example 203.0.113.7", e.N4.Address)
 	}
 	if upf.Spec.Drain != nil {
-		u.Drain = time.Duration(upf.Spec.Drain.TimeoutSeconds) * time.Second
+		u.Drain = upf.Spec.Drain.Timeout.Duration
 	}
 	r := reading{}
 	u.N3 = list(&r, "spec.external.n3.endpoints", e.N3.Endpoints, netip.ParsePrefix)
@@ -104,7 +104,7 @@ type numbered struct {
 // stateOf a unit: the whole instance's, unless it is on its way out by itself. What is locked may still have time for its sessions.
 func stateOf(upf *v1alpha1.UPFInstance, unit v1alpha1.UnitStatus) configuration.State {
 	locked := upf.Spec.AdministrativeState == v1alpha1.StateLocked
-	waits := unit.Drain != nil || upf.Spec.Drain != nil && upf.Spec.Drain.TimeoutSeconds > 0 && (unit.State == v1alpha1.UnitReady || unit.State == v1alpha1.UnitRunning)
+	waits := unit.Drain != nil || upf.Spec.Drain != nil && upf.Spec.Drain.Timeout.Duration > 0 && (unit.State == v1alpha1.UnitReady || unit.State == v1alpha1.UnitRunning)
 	switch {
 	case unit.Drain != nil && unit.Drain.ReleasedAt != nil, locked && !waits:
 		return configuration.Locked
