@@ -100,6 +100,9 @@ func TestOtherAMFs(t *testing.T) {
 		{name: "the UDM does not hear that it has come: it comes later", acts: []act{
 			comes, gives, vector, responds, confirms, nobodyElse, completes, answers("UDM: nothing", func(n Number) Event { return Recorded{Number: n, Outcome: Unknown} }),
 		}},
+		{name: "nor that one is back which the UDM had with another AMF", from: idleUE, acts: []act{
+			happens("UDM: another AMF has the UE", End{From: 6, Why: Moved}), updates, answers("UDM: nothing", func(n Number) Event { return Recorded{Number: n, Outcome: Unknown} }),
+		}},
 		{name: "and the UE comes back", from: idleUE, acts: []act{
 			happens("UDM: another AMF has the UE", End{From: 6, Why: Moved}), updates, happens("a time of before", Due{Name: dueMoved}),
 		}},

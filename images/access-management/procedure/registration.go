@@ -270,7 +270,7 @@ func takeRecorded(t *turn, e Event) {
 		t.next(regSubscription)
 	case r.Outcome == Refused:
 		t.rejectRegistration(refusalOf(r.Cause), "the UDM refused: "+r.Cause)
-	case t.s.Procedure.Flags&regFirst == 0 && !t.fromElsewhere(): // the next registration tells it
+	case t.s.Procedure.Flags&regFirst == 0 && t.s.Recorded: // it knows, as far as it has not forgotten: the next registration tells it
 		t.known()
 	default:
 		t.unanswerable("UDM")
