@@ -334,7 +334,7 @@ func takeNamed(t *turn, e Event) {
 		if is.Security != nil { // until the UE has another, it may come with that one
 			t.live.next = is.Security.Reserved
 		}
-		is.Unreached, is.Going = false, false // it is here
+		is.Unreached, is.Going, is.Lent = false, false, false // it is here
 		t.s, t.was = is, old                  // who watches it hears what has changed since
 		t.capability = n.Capability
 		for k := range t.s.Sessions {

@@ -200,6 +200,7 @@ func (t *turn) lend(e Lend) {
 		}
 	}
 	t.reply(e.From, Lent{UE: t.s.Clone()})
+	t.s.Lent = true
 	for n := range t.s.Sessions {
 		t.s.Sessions[n].Lent = true
 	}
@@ -214,6 +215,7 @@ func (t *turn) goes(from Token) {
 
 // notGoing is a UE that has come here again, or that the other AMF has not taken: what it has here is as before.
 func (t *turn) notGoing() {
+	t.s.Lent = false
 	for n := range t.s.Sessions {
 		t.s.Sessions[n].Lent = false
 	}
@@ -223,12 +225,13 @@ func (t *turn) notGoing() {
 	}
 }
 
-// leftFor another AMF: what that has taken goes on, and the UE hears nothing. What it was never told of it cannot have taken.
+// leftFor another AMF: what that has taken goes on, and the UE hears nothing. What it was never told of it cannot have taken; nor does it have a UE that has been
+// here since.
 func (t *turn) leftFor(e LeftFor) {
 	t.reply(e.From, Ended{})
-	list := slices.Clone(t.s.Sessions)
+	list, left := slices.Clone(t.s.Sessions), t.s.Lent || t.s.Going
 	t.notGoing()
-	if !e.Taken || t.doing() == Deregistration {
+	if !e.Taken || !left || t.doing() == Deregistration {
 		return
 	}
 	t.abandon()

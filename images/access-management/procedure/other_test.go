@@ -147,3 +147,25 @@ func TestUEsThatDoNotGo(t *testing.T) {
 		})
 	}
 }
+
+// Nor is who has come back by what another AMF says late, of before.
+func TestAWordThatComesLate(t *testing.T) {
+	lent := act{name: "another AMF: it says that it is this UE", event: func(tr *teller) Event { return Lend{From: 4, NAS: mobility(nil)(tr)} }}
+	has := happens("another AMF: it has it", LeftFor{From: 5, Taken: true})
+	for name, c := range map[string]struct {
+		acts  []act
+		stays bool
+	}{
+		"it has not been here since":       {[]act{lent, has}, false},
+		"it has":                           {[]act{lent, updates, has}, true},
+		"it was never lent":                {[]act{has}, true},
+		"the UDM says that it goes, alone": {[]act{happens("UDM: another AMF has the UE", End{From: 6, Why: Moved}), has}, false},
+	} {
+		tr := newTeller(t)
+		idleUE(tr)
+		tr.lead(c.acts...)
+		if stays := tr.st.Record != nil && tr.st.Record.Phase == record.Registered; stays != c.stays {
+			t.Errorf("%s: it stays: %t", name, stays)
+		}
+	}
+}

@@ -116,6 +116,8 @@ type UE struct {
 	Unreached bool `cbor:"51,keyasint,omitempty"`
 	// Going: the UDM says that another AMF has it, which is to say what it has taken.
 	Going bool `cbor:"53,keyasint,omitempty"`
+	// Lent: another AMF was told of it, and may say that it has it.
+	Lent bool `cbor:"60,keyasint,omitempty"`
 	// Catalogue is a digest of the slices that the PLMN had when the UE was last told its own; 0 in a record of a program that did not note it.
 	Catalogue uint32 `cbor:"54,keyasint,omitempty"`
 	// Listed: the store lists it with the UEs that are connected, and with those of its slices. A program that does not know these lists loses the mark when it

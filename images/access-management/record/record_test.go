@@ -82,7 +82,7 @@ func full() *UE {
 		u.Ending = append(u.Ending, Ended{Session: u.Sessions[0], Since: 1_800_000_000_000, Next: 1_800_000_005_000})
 		u.Ending[n].Session.ID = n + 3
 	}
-	u.Remnant = true
+	u.Remnant, u.Lent = true, true
 	u.Renewed, u.Catalogue, u.Listed = 1_800_000_000, 1<<31, true
 	u.Decided = Decided{RFSP: 4, Uplink: 1e9, Downlink: 2e9}
 	for n := range uint8(HistoryLength) {
