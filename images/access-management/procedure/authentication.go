@@ -335,7 +335,7 @@ func takeNamed(t *turn, e Event) {
 			t.live.next = is.Security.Reserved
 		}
 		is.Unreached, is.Going, is.Lent = false, false, false // it is here
-		t.s, t.was = is, old                  // who watches it hears what has changed since
+		t.s, t.was = is, old                                  // who watches it hears what has changed since
 		t.capability = n.Capability
 		for k := range t.s.Sessions {
 			if s := &t.s.Sessions[k]; s.Up {

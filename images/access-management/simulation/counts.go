@@ -4,8 +4,10 @@ import (
 	"bytes"
 
 	"core5g.dev/core5g/images/access-management/n1"
+	"core5g.dev/core5g/images/access-management/n2"
 	"core5g.dev/core5g/images/access-management/procedure"
 	"core5g.dev/core5g/images/access-management/record"
+	"core5g.dev/core5g/images/access-management/runner"
 	"core5g.dev/core5g/images/access-management/security"
 )
 
@@ -17,6 +19,8 @@ type counts struct {
 	left      map[keyCount][]byte
 	// committed is the lowest uplink COUNT that a record allows, by key.
 	committed map[string]uint32
+	// opened are messages of UEs whose MAC was right, until it is seen what came of them.
+	opened map[string]keyCount
 }
 
 type keyCount struct {
@@ -27,7 +31,7 @@ type keyCount struct {
 type used struct{ keyCount }
 
 func newCounts(w *world) *counts {
-	return &counts{w: w, protected: map[string]used{}, left: map[keyCount][]byte{}, committed: map[string]uint32{}}
+	return &counts{w: w, protected: map[string]used{}, left: map[keyCount][]byte{}, committed: map[string]uint32{}, opened: map[string]keyCount{}}
 }
 
 // leaves: a NAS message does.
@@ -47,6 +51,32 @@ func (c *counts) kept(u *record.UE) {
 	for _, s := range []*record.Security{u.Security, u.Coming} {
 		if s != nil && s.Integrity != security.Null {
 			c.committed[string(s.Key)] = max(c.committed[string(s.Key)], s.Uplink)
+		}
+	}
+}
+
+// handled: of a UE's message that was opened the record takes the COUNT no more.
+func (c *counts) handled(h runner.Handled) {
+	var nas []byte
+	switch e := h.Event.(type) {
+	case procedure.Initial:
+		nas = e.Message.NAS
+	case procedure.FromAccess:
+		if m, is := e.Message.(*n2.UplinkNASTransport); is {
+			nas = m.NAS
+		}
+	case procedure.Lend:
+		nas = e.NAS
+	}
+	x, is := c.opened[string(nas)]
+	delete(c.opened, string(nas))
+	rec := h.Output.State.Record
+	if !is || rec == nil {
+		return
+	}
+	for _, s := range []*record.Security{rec.Security, rec.Coming} {
+		if s != nil && string(s.Key) == x.key && s.Uplink <= x.count {
+			c.w.Fail("%s: the uplink NAS COUNT %d of a key was taken, and can be taken again", rec.SUPI, x.count)
 		}
 	}
 }
@@ -71,6 +101,9 @@ func (k watchedKeys) Open(s *record.Security, octets []byte) ([]byte, uint32, bo
 	plain, count, ok := k.NAS.Open(s, octets)
 	if ok && s.Integrity != security.Null && count < k.c.committed[string(s.Key)] && k.v.May() && !k.c.w.unsettled() {
 		k.c.w.Fail("the uplink NAS COUNT %d of a key is taken twice", count)
+	}
+	if ok && s.Integrity != security.Null {
+		k.c.opened[string(octets)] = keyCount{string(s.Key), count}
 	}
 	return plain, count, ok
 }

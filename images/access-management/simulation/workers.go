@@ -298,8 +298,8 @@ func (v *view) Waiting(t procedure.Token) bool {
 	return x != nil && !x.over
 }
 
-// Handled and Carried are for those who look.
-func (v *view) Handled(runner.Handled) {}
+// Handled is for those who look.
+func (v *view) Handled(h runner.Handled) { v.pod.w.counts.handled(h) }
 
 // Carried as Handled.
 func (v *view) Carried(n2.Message, bool) {}
