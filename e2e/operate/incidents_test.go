@@ -59,13 +59,13 @@ func incidents() [][]*incident {
 				healed: sessionsGone,
 			},
 			{
-				name: "a unit that nobody has room for", cause: noRoom("required", "Required", 128),
-				tells:  []tale{alert("Core5GUPFUnplaced", "upfinstance=required")},
+				name: "a unit that nobody has room for, nor for its standby", cause: noRoom("required", "Required", 128, "redundancy: {standbys: 1}"),
+				tells:  []tale{alert("Core5GUPFUnplaced", "upfinstance=required"), alert("Core5GUPFStandbyNotInSync", "name=required")},
 				heal:   []remedy{{page: "Core5GUPFUnplaced", command: "units", known: map[string]string{"units": "0"}}},
 				healed: conditionIs("upfinstance/required", "Placed", "True"),
 			},
 			{
-				name: "a unit that is left to the scheduler", cause: noRoom("preferred", "Preferred", 144),
+				name: "a unit that is left to the scheduler", cause: noRoom("preferred", "Preferred", 144, ""),
 				tells:  []tale{alert("Core5GUPFMisaligned", "name=preferred", "reason=NoNUMAFit")},
 				heal:   []remedy{{page: "Core5GUPFMisaligned", command: "units", known: map[string]string{"units": "0"}}},
 				healed: conditionIs("upfinstance/preferred", "NUMAAligned", "Unknown"),
@@ -324,8 +324,8 @@ func sessionsGone(ctx context.Context) error {
 	return err
 }
 
-// noRoom makes a UPFInstance for whose unit the node has no CPU left beside that of the core's UPF.
-func noRoom(name, enforcement string, host int) func(t *testing.T, ctx context.Context) (undo func()) {
+// noRoom makes a UPFInstance for whose unit the node has no CPU left beside that of the core's UPF; more is a further line of its spec.
+func noRoom(name, enforcement string, host int, more string) func(t *testing.T, ctx context.Context) (undo func()) {
 	return func(t *testing.T, ctx context.Context) (undo func()) {
 		scene.Must[string](t)(k.Input(ctx, fmt.Sprintf(`apiVersion: core5g.dev/v1alpha1
 kind: UPFInstance
@@ -336,7 +336,8 @@ spec:
   hugepages: {amount: 64Mi}
   n3: {attachment: {type: Bridge, bridge: c5g-n3}, subnet: 172.30.3.0/24, endpoints: 172.30.3.%[3]d/28}
   n6: {attachment: {type: Bridge, bridge: c5g-n6}, address: 172.30.6.%[3]d/24, gateway: 172.30.6.1}
-`, name, enforcement, host), "apply", "-f", "-"))
+  %s
+`, name, enforcement, host, more), "apply", "-f", "-"))
 		return func() {
 			if _, err := k.Run(ctx, "delete", "upfinstance", name, "--ignore-not-found", "--wait=false"); err != nil {
 				t.Error(err)
