@@ -90,7 +90,7 @@ func (r upfRules) changed(ctx context.Context, before, after *api.UPFInstance) (
 	if units := specs.UnitRestarts(before, after, core, r.platform); len(units) > 0 {
 		how := "one after the other, which ends their PDU sessions"
 		if specs.Redundant(before) && specs.Redundant(after) {
-			how = "each after its standby, which takes over"
+			how = "each after its standby, to which it is handed over"
 		}
 		if s := after.Spec.UpdateStrategy; s != nil && s.Type == api.UpdateOnApproval {
 			how = "once you let it through: condition UpdatePending names the annotation"

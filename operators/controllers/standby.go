@@ -409,10 +409,16 @@ func (u *unitScope) mayHandOver() bool {
 }
 
 // awaitsStandby reports whether a unit that is to be replaced waits until its standby has been, and has its sessions. For one that cannot
-// be had nobody waits.
+// be had nobody waits, unless the strategy is Switch.
 func (r *UPFReconciler) awaitsStandby(s *upfScope, u *unitScope) bool {
 	b := u.standby
-	if b == nil || !specs.IsMember(u.pod) || b.status.State == api.UnitUnplaced || b.status.State == api.UnitRejected {
+	if b == nil || !specs.IsMember(u.pod) {
+		return false
+	}
+	if switches(s.upf) {
+		return !u.mayHandOver() || b.status.Hash != b.want.TemplateHash
+	}
+	if b.status.State == api.UnitUnplaced || b.status.State == api.UnitRejected {
 		return false
 	}
 	if since, is := unschedulable(b.pod); is && b.status.Hash == b.want.TemplateHash {

@@ -262,6 +262,61 @@ func TestAnUpdateGoesByTheStandby(t *testing.T) {
 	}
 }
 
+// With Switch nobody has to let a new template through, and no unit is replaced that cannot be handed over.
+func TestANewTemplateIsSwitchedTo(t *testing.T) {
+	r := newPairRig(t)
+	a, b := r.inSync()
+	r.mustPass()
+	r.reconciler.Platform.Tag = "next"
+	for range 3 {
+		r.mustPass()
+	}
+	if r.member("upf-0").UID != a.UID || r.member("upf-0-b").UID != b.UID {
+		t.Fatal("a new template is let through without Switch")
+	}
+	r.change(func(upf *api.UPFInstance) { upf.Spec.UpdateStrategy = &api.UpdateStrategySpec{Type: api.UpdateSwitch} })
+	r.mustPass()
+	if r.member("upf-0").UID != a.UID || r.member("upf-0-b") != nil {
+		t.Fatal("the standby is not the first one that is replaced")
+	}
+	r.serves(1, a, nil)
+	r.mustPass()
+	r.clock = r.clock.Add(time.Second)
+	second := r.runs("upf-0-b", false)
+	second.Status.Phase = corev1.PodPending
+	second.Status.Conditions = []corev1.PodCondition{{
+		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, LastTransitionTime: metav1.NewTime(r.clock),
+	}}
+	if err := r.live.Status().Update(t.Context(), second); err != nil {
+		t.Fatal(err)
+	}
+	r.mustPass()
+	r.clock = r.clock.Add(10 * schedulingPatience)
+	if r.mustPass(); r.member("upf-0") == nil {
+		t.Fatal("the unit is replaced, though there is no standby to hand it over to")
+	}
+	second = r.runs("upf-0-b", false)
+	r.serves(1, a, second)
+	if r.mustPass(); r.member("upf-0") != nil {
+		t.Fatal("the unit is not handed over, though its standby has its sessions")
+	}
+	r.serves(2, second, nil)
+	r.runs("upf-0-b", true)
+	r.mustPass()
+	r.clock = r.clock.Add(time.Second)
+	third := r.runs("upf-0", false)
+	r.serves(2, second, third)
+	r.mustPass()
+	if r.member("upf-0-b").UID != second.UID || r.member("upf-0").UID != third.UID {
+		t.Error("a pod is replaced that has the present template")
+	}
+	for _, pod := range []*corev1.Pod{second, third} {
+		if got := pod.Spec.Containers[0].Image; !strings.HasSuffix(got, ":next") {
+			t.Errorf("%s has image %s", pod.Name, got)
+		}
+	}
+}
+
 // The room that a standby needs may be its own unit's: an update that asks for less must not wait for it for ever.
 func TestAnUpdateDoesNotWaitForAStandbyThatNoNodeHasRoomFor(t *testing.T) {
 	r := newPairRig(t)

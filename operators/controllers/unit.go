@@ -372,12 +372,19 @@ func (s *upfScope) updateCause(u *unitScope) string {
 		return "the pending update was let through"
 	case u.pod.Annotations[specs.AnnotationSpecHash] != u.want.SpecHash && !onApproval(s.upf):
 		return "the UPFInstance was changed"
+	case switches(s.upf):
+		return "its image or configuration has changed"
 	}
 	return ""
 }
 
 func onApproval(upf *api.UPFInstance) bool {
 	return upf.Spec.UpdateStrategy != nil && upf.Spec.UpdateStrategy.Type == api.UpdateOnApproval
+}
+
+// switches reports whether units are replaced by hand-overs alone.
+func switches(upf *api.UPFInstance) bool {
+	return specs.Redundant(upf) && upf.Spec.UpdateStrategy != nil && upf.Spec.UpdateStrategy.Type == api.UpdateSwitch
 }
 
 // updateHash stands for the present template of all units.

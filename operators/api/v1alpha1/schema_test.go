@@ -549,6 +549,21 @@ func TestSchemaTakesPlacement(t *testing.T) {
 	}
 }
 
+func TestSchemaTakesSwitchWithRedundancy(t *testing.T) {
+	kind := loadKind(t, "core5g.dev_upfinstances.yaml")
+	with := func(lines string) string { return strings.Replace(validUPF, "spec:", "spec:\n"+lines, 1) }
+	for lines, want := range map[string]string{
+		"  updateStrategy: {type: Switch}":                              "needs redundancy",
+		"  updateStrategy: {type: Switch}\n  redundancy: {standbys: 0}": "needs redundancy",
+		"  updateStrategy: {type: Switch}\n  redundancy: {standbys: 1}": "",
+		"  redundancy: {standbys: 1}":                                   "",
+	} {
+		if got := kind.errors(t, with(lines), ""); (got == "") != (want == "") || !strings.Contains(got, want) {
+			t.Errorf("%s: got %q, want %q", lines, got, want)
+		}
+	}
+}
+
 func TestSchemaTakesADataplaneNode(t *testing.T) {
 	kind := loadKind(t, "core5g.dev_dataplanenodes.yaml")
 	const node = `

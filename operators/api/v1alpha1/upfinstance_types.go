@@ -55,6 +55,7 @@ type UPFInstanceList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.external) || (self.units == 1 && self.workers == 1 && self.driver == 'AFPacket' && self.ueToUE == 'Deny' && self.memory == '256Mi' && self.hugepages.size == '2Mi' && self.hugepages.amount == '512Mi')",message="external is one UPF that runs elsewhere: leave out units, workers, driver, hugepages, memory and ueToUE, which are of pods, and name each further UPF in a UPFInstance of its own; administrativeState takes it out of service"
 // +kubebuilder:validation:XValidation:rule="!has(self.external) || !has(self.n4.controlPlaneSubnets)",message="external: leave out n4.controlPlaneSubnets, which the operator writes into the configuration of pods, and write it into that of the UPF (upf-c: pfcp.controlPlaneSubnets)"
 // +kubebuilder:validation:XValidation:rule="has(self.external) || (has(self.placement) && has(self.placement.policy) && self.placement.policy != 'Any') || ((!has(self.n3.attachment.resourceName) || !self.n3.attachment.resourceName.contains('{cell}')) && (!has(self.n6.attachment.resourceName) || !self.n6.attachment.resourceName.contains('{cell}')))",message="{cell} in attachment.resourceName needs placement.policy PerSocket or SingleNUMA: with Any there is no cell to put there"
+// +kubebuilder:validation:XValidation:rule="!has(self.updateStrategy) || self.updateStrategy.type != 'Switch' || (has(self.redundancy) && self.redundancy.standbys > 0)",message="updateStrategy.type Switch needs redundancy: {standbys: 1}: a unit is handed over to its standby"
 type UPFInstanceSpec struct {
 	// coreRef names the Core5G whose images and log level the UPF uses.
 	// +kubebuilder:default={}
@@ -236,7 +237,7 @@ type DrainSpec struct {
 }
 
 // UpdateStrategyType says who decides about restarts.
-// +kubebuilder:validation:Enum=RollingUpdate;OnApproval
+// +kubebuilder:validation:Enum=RollingUpdate;OnApproval;Switch
 type UpdateStrategyType string
 
 // Values of UpdateStrategyType.
@@ -245,11 +246,17 @@ const (
 	UpdateRolling UpdateStrategyType = "RollingUpdate"
 	// UpdateOnApproval waits for the annotation that condition UpdatePending names, as a new operator does.
 	UpdateOnApproval UpdateStrategyType = "OnApproval"
+	// UpdateSwitch replaces the standby of a unit, hands the unit over to it, which loses no packet, and replaces the other pod: when
+	// the UPFInstance is changed, and when a new operator brings another image or configuration, which nobody has to let through. A unit
+	// that cannot be handed over waits. It needs redundancy.
+	UpdateSwitch UpdateStrategyType = "Switch"
 )
 
 // UpdateStrategySpec says how a change reaches the units.
 type UpdateStrategySpec struct {
-	// type of the strategy.
+	// type of the strategy. RollingUpdate replaces one unit after the other when the UPFInstance is changed; OnApproval waits for the
+	// annotation that condition UpdatePending names, as both do for a new version of the operator; Switch, with redundancy, waits for nobody: it
+	// replaces the standby, hands the unit over, which loses no packet, and replaces the other pod.
 	// +kubebuilder:default=RollingUpdate
 	Type UpdateStrategyType `json:"type,omitempty"`
 }
