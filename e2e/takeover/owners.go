@@ -3,32 +3,57 @@ package takeover
 import (
 	"bytes"
 	"encoding/binary"
+	"maps"
 	"net"
 	"net/netip"
 	"sync"
 	"time"
 )
 
-// Owners notes who answers for an address on a link: each MAC address, from its first frame to its last.
+// Owners notes who answers for an address on a link, and who forwards as that address: each MAC address, from its first frame to its last.
 type Owners struct {
 	address netip.Addr
 
-	mutex sync.Mutex
-	seen  map[[6]byte]*span
+	mutex              sync.Mutex
+	answered, forwards spans
 }
 
 type span struct{ first, last time.Time }
 
+// spans by MAC address.
+type spans map[[6]byte]*span
+
+func (s spans) note(mac [6]byte, now time.Time) {
+	if at := s[mac]; at != nil {
+		at.last = now
+		return
+	}
+	s[mac] = &span{now, now}
+}
+
+// both is from the first frame of the later one to the last frame of the earlier one.
+func (s spans) both() (both time.Duration) {
+	for mac, a := range s {
+		for other, b := range s {
+			if mac != other && b.first.After(a.first) {
+				both = max(both, a.last.Sub(b.first))
+			}
+		}
+	}
+	return both
+}
+
 // NewOwners watches an IPv4 address.
 func NewOwners(address netip.Addr) *Owners {
-	return &Owners{address: address, seen: map[[6]byte]*span{}}
+	return &Owners{address: address, answered: spans{}, forwards: spans{}}
 }
 
 // Reset forgets all that were seen.
 func (o *Owners) Reset() {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
-	clear(o.seen)
+	clear(o.answered)
+	clear(o.forwards)
 }
 
 const (
@@ -44,50 +69,34 @@ const (
 
 // Frame takes a frame that came by the link at the time now.
 func (o *Owners) Frame(b []byte, now time.Time) {
-	mac, is := o.owner(b)
-	if !is {
+	if len(b) < etherLen {
 		return
 	}
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
-	if s := o.seen[mac]; s != nil {
-		s.last = now
-		return
-	}
-	o.seen[mac] = &span{now, now}
-}
-
-// owner is who sent the frame, if it is one from the address: ARP that says so, or IPv4.
-func (o *Owners) owner(b []byte) (mac [6]byte, is bool) {
-	if len(b) < etherLen {
-		return mac, false
-	}
 	own, body := o.address.As4(), b[etherLen:]
 	switch binary.BigEndian.Uint16(b[12:]) {
-	case etherARP:
-		is = len(body) >= arpLen && bytes.Equal(body[arpSenderIP:arpSenderIP+4], own[:])
-		if is {
-			return [6]byte(body[arpSenderMAC:]), true
+	case etherARP: // that says who has the address
+		if len(body) >= arpLen && bytes.Equal(body[arpSenderIP:arpSenderIP+4], own[:]) {
+			o.answered.note([6]byte(body[arpSenderMAC:]), now)
 		}
 	case etherIPv4:
-		is = len(body) >= ipv4Len && bytes.Equal(body[ipv4SourceAt:ipv4SourceAt+4], own[:])
-	}
-	return [6]byte(b[6:]), is
-}
-
-// Both is how long two have answered: from the first frame of the later one to the last frame of the earlier one.
-func (o *Owners) Both() (both time.Duration, owners []string) {
-	o.mutex.Lock()
-	defer o.mutex.Unlock()
-	for mac, a := range o.seen {
-		owners = append(owners, net.HardwareAddr(mac[:]).String())
-		for other, b := range o.seen {
-			if mac != other && b.first.After(a.first) {
-				both = max(both, a.last.Sub(b.first))
-			}
+		if len(body) >= ipv4Len && bytes.Equal(body[ipv4SourceAt:ipv4SourceAt+4], own[:]) {
+			o.forwards.note([6]byte(b[6:]), now)
 		}
 	}
-	return both, owners
+}
+
+// Both is how long two have answered, and how long two have forwarded: packets that were under way to the earlier one are no answer.
+func (o *Owners) Both() (answered, forwarded time.Duration, owners []string) {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	all := maps.Clone(o.forwards)
+	maps.Copy(all, o.answered)
+	for mac := range all {
+		owners = append(owners, net.HardwareAddr(mac[:]).String())
+	}
+	return o.answered.both(), o.forwards.both(), owners
 }
 
 // arpRequest asks everybody on the link who has the address.

@@ -44,8 +44,9 @@ type Config struct {
 // Report of packets.
 type Report struct {
 	Echoes
-	BothAnsweredMS float64  `json:"both_answered_ms"`
-	Owners         []string `json:"owners"` // MAC addresses
+	BothAnsweredMS  float64  `json:"both_answered_ms"`
+	BothForwardedMS float64  `json:"both_forwarded_ms"`
+	Owners          []string `json:"owners"` // MAC addresses
 }
 
 // Check of sessions.
@@ -167,10 +168,12 @@ func (p *Probe) end() {
 
 func (p *Probe) report() Report {
 	r := Report{Echoes: p.echo.Count()}
-	both, owners := p.owners.Both()
-	r.BothAnsweredMS, r.Owners = float64(both.Microseconds())/1000, owners
+	answered, forwarded, owners := p.owners.Both()
+	r.BothAnsweredMS, r.BothForwardedMS, r.Owners = milliseconds(answered), milliseconds(forwarded), owners
 	return r
 }
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 func (p *Probe) check(ctx context.Context) (c Check, err error) {
 	if c.Sessions, c.Lost, err = p.smf.Lost(ctx); err != nil {

@@ -172,7 +172,8 @@ func TestWhoAnswers(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		frames []frame
-		both   time.Duration
+		both   time.Duration // answer
+		two    time.Duration // forward
 		owners int
 	}{
 		"one": {frames: []frame{{0, says(macA, address)}, {10, packet(macA, address)}}, owners: 1},
@@ -180,11 +181,15 @@ func TestWhoAnswers(t *testing.T) {
 			frames: []frame{{0, says(macA, address)}, {10, packet(macA, address)}, {200, says(macB, address)}, {300, packet(macB, address)}}, owners: 2,
 		},
 		"the first one goes on": {
-			frames: []frame{{0, says(macA, address)}, {200, says(macB, address)}, {230, packet(macA, address)}, {240, says(macB, address)}},
+			frames: []frame{{0, says(macA, address)}, {200, says(macB, address)}, {230, says(macA, address)}, {240, says(macB, address)}},
 			both:   30 * time.Millisecond, owners: 2,
 		},
+		"the first one only forwards on": {
+			frames: []frame{{0, says(macA, address)}, {10, packet(macA, address)}, {200, says(macB, address)}, {210, packet(macB, address)}, {250, packet(macA, address)}},
+			two:    40 * time.Millisecond, owners: 2,
+		},
 		"the first one comes back": {
-			frames: []frame{{0, packet(macA, address)}, {200, packet(macB, address)}, {5000, says(macA, address)}},
+			frames: []frame{{0, says(macA, address)}, {200, says(macB, address)}, {5000, says(macA, address)}},
 			both:   4800 * time.Millisecond, owners: 2,
 		},
 		"another address": {frames: []frame{{0, says(macA, address)}, {10, says(macB, other)}, {20, packet(macB, other)}, {30, says(macA, address)}}, owners: 1},
@@ -196,12 +201,12 @@ func TestWhoAnswers(t *testing.T) {
 			for _, f := range test.frames {
 				o.Frame(f.b, time.Unix(1000, 0).Add(time.Duration(f.at)*time.Millisecond))
 			}
-			both, owners := o.Both()
-			if both != test.both || len(owners) != test.owners {
-				t.Errorf("two answered for %s, owners %v; want %s, %d", both, owners, test.both, test.owners)
+			both, two, owners := o.Both()
+			if both != test.both || two != test.two || len(owners) != test.owners {
+				t.Errorf("two answered for %s and forwarded for %s, owners %v; want %s, %s, %d", both, two, owners, test.both, test.two, test.owners)
 			}
 			o.Reset()
-			if _, owners := o.Both(); len(owners) > 0 {
+			if _, _, owners := o.Both(); len(owners) > 0 {
 				t.Errorf("after a reset: %v", owners)
 			}
 		})

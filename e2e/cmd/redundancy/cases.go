@@ -16,13 +16,14 @@ import (
 // trial does to a unit what its case is about, and returns when the unit is well again, but for its standby.
 type trial struct {
 	do func(*scene, context.Context, unitState) error
-	// moves: the standby takes over.
+	// moves: the standby takes over, and nothing else happens to it.
 	moves bool
 }
 
 var cases = map[string]trial{
 	"kill":      {kill, true},
 	"switch":    {switchUnit, true},
+	"upgrade":   {upgrade, false},
 	"cut_units": {cutUnits, false},
 	"cut_api":   {cutAPI, false},
 }
@@ -138,6 +139,29 @@ func switchUnit(s *scene, ctx context.Context, _ unitState) error {
 		return fmt.Errorf("%w: %s", err, out)
 	}
 	return nil
+}
+
+// upgrade gives both pods another template, as a new version of core5g does, and waits until they have it: with updateStrategy Switch nobody lets
+// it through.
+func upgrade(s *scene, ctx context.Context, before unitState) error {
+	s.upgrades++
+	if err := s.setFunctions(ctx); err != nil {
+		return err
+	}
+	return cluster.Eventually(ctx, patience, func() error {
+		st, err := s.state(ctx)
+		if err != nil {
+			return err
+		}
+		for _, pod := range []cluster.Object{st.holder, st.standby} {
+			for _, old := range []cluster.Object{before.holder, before.standby} {
+				if pod.Metadata.UID == old.Metadata.UID {
+					return fmt.Errorf("pod %s is of before", pod.Metadata.Name)
+				}
+			}
+		}
+		return s.well(ctx, "Ready", "StandbyInSync")
+	})
 }
 
 // cutTime is several times what a grant lasts.

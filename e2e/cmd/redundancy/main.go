@@ -1,6 +1,6 @@
 // Command redundancy measures on a cluster what it costs that a UPF's standby takes its unit over (`make e2e-redundancy`).
 //
-//	redundancy [-case kill,switch,cut_units,cut_api] [-sessions N] [-rate PACKETS] [-runs N] [-cpu REQUEST] [-keep]
+//	redundancy [-case kill,switch,upgrade,cut_units,cut_api] [-sessions N] [-rate PACKETS] [-runs N] [-cpu REQUEST] [-keep]
 //
 // It needs the core of `make up`. It turns redundancy of UPFInstance upf on, with so little CPU asked for that both pods of the unit
 // find room on a small machine, fills the unit with sessions of a CP function of its own, sends packets through one of them, and

@@ -31,7 +31,9 @@ const (
 type scene struct {
 	*cluster.Cluster
 	options
-	functions, redundancy string // JSON, as they were
+	functions, redundancy, strategy string // JSON, as they were
+
+	upgrades int // so many templates there were
 }
 
 func open(ctx context.Context, o options) (*scene, error) {
@@ -48,7 +50,10 @@ func open(ctx context.Context, o options) (*scene, error) {
 	if s.functions, err = s.field(ctx, "core5g/"+core, "functions"); err != nil {
 		return nil, err
 	}
-	s.redundancy, err = s.field(ctx, "upfinstance/"+upf, "redundancy")
+	if s.redundancy, err = s.field(ctx, "upfinstance/"+upf, "redundancy"); err != nil {
+		return nil, err
+	}
+	s.strategy, err = s.field(ctx, "upfinstance/"+upf, "updateStrategy")
 	return s, err
 }
 
@@ -73,14 +78,11 @@ func (s *scene) set(ctx context.Context, object, field, value string) error {
 
 // prepare turns redundancy on, and has the unit filled.
 func (s *scene) prepare(ctx context.Context) error {
-	if s.cpu != "" {
-		functions := fmt.Sprintf(`[{"name":"upf-u","resources":{"requests":{"cpu":%q}}},
-			{"name":"upf-c","resources":{"requests":{"cpu":"50m","memory":"256Mi"},"limits":{"memory":"256Mi"}}}]`, s.cpu)
-		if err := s.set(ctx, "core5g/"+core, "functions", functions); err != nil {
-			return err
-		}
+	if err := s.setFunctions(ctx); err != nil {
+		return err
 	}
-	if err := s.set(ctx, "upfinstance/"+upf, "redundancy", `{"standbys":1}`); err != nil {
+	if _, err := s.Run(ctx, "patch", "upfinstance/"+upf, "--type", "merge", "-p",
+		`{"spec":{"redundancy":{"standbys":1},"updateStrategy":{"type":"Switch"}}}`); err != nil {
 		return err
 	}
 	if err := s.inSync(ctx); err != nil {
@@ -97,8 +99,38 @@ func (s *scene) prepare(ctx context.Context) error {
 	return nil
 }
 
+// setFunctions says what the functions of a unit's pods ask for; a little more memory with each upgrade.
+func (s *scene) setFunctions(ctx context.Context) error {
+	memory := 256 + s.upgrades
+	functions := fmt.Sprintf(`[{"name":"upf-u","resources":{"requests":{"memory":"%[1]dMi"},"limits":{"memory":"%[1]dMi"}}}]`, memory)
+	if s.cpu != "" {
+		functions = fmt.Sprintf(`[{"name":"upf-u","resources":{"requests":{"cpu":%q,"memory":"%[2]dMi"},"limits":{"memory":"%[2]dMi"}}},
+			{"name":"upf-c","resources":{"requests":{"cpu":"50m","memory":"256Mi"},"limits":{"memory":"256Mi"}}}]`, s.cpu, memory)
+	}
+	return s.set(ctx, "core5g/"+core, "functions", functions)
+}
+
 // apply lets a change of the functions through, and says what is not as it should be yet.
 func (s *scene) apply(ctx context.Context, conditions ...string) error {
+	err := s.well(ctx, conditions...)
+	var pending pendingError
+	if errors.As(err, &pending) {
+		if _, hash, found := strings.Cut(string(pending), "core5g.dev/apply-update="); found {
+			if _, err := s.Run(ctx, "annotate", "--overwrite", "upfinstance", upf, "core5g.dev/apply-update="+strings.TrimSpace(hash)); err != nil {
+				return err
+			}
+		}
+	}
+	return err
+}
+
+// pendingError is what condition UpdatePending says.
+type pendingError string
+
+func (e pendingError) Error() string { return "an update is pending: " + string(e) }
+
+// well says what is not as it should be yet.
+func (s *scene) well(ctx context.Context, conditions ...string) error {
 	var o cluster.Object
 	if err := s.JSON(ctx, &o, "get", "upfinstance/"+upf); err != nil {
 		return err
@@ -108,12 +140,7 @@ func (s *scene) apply(ctx context.Context, conditions ...string) error {
 		return errors.New("UpdatePending is not known yet")
 	}
 	if pending.Status != "False" {
-		if _, hash, found := strings.Cut(pending.Message, "core5g.dev/apply-update="); found {
-			if _, err := s.Run(ctx, "annotate", "--overwrite", "upfinstance", upf, "core5g.dev/apply-update="+strings.TrimSpace(hash)); err != nil {
-				return err
-			}
-		}
-		return fmt.Errorf("an update is pending: %s", pending.Message)
+		return pendingError(pending.Message)
 	}
 	for _, name := range conditions {
 		if c, _ := o.Condition(name); c.Status != "True" {
@@ -142,7 +169,7 @@ func (s *scene) restore() {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	_, err := s.Run(ctx, "delete", "pod", probePod, handPod, "--ignore-not-found", "--wait")
-	err = errors.Join(err, s.set(ctx, "core5g/"+core, "functions", s.functions), s.set(ctx, "upfinstance/"+upf, "redundancy", s.redundancy))
+	err = errors.Join(err, s.set(ctx, "core5g/"+core, "functions", s.functions), s.set(ctx, "upfinstance/"+upf, "updateStrategy", s.strategy), s.set(ctx, "upfinstance/"+upf, "redundancy", s.redundancy))
 	if err == nil {
 		err = cluster.Eventually(ctx, patience, func() error { return s.apply(ctx, "Ready") })
 	}
