@@ -24,10 +24,13 @@ type Config struct {
 	SBIPort, N4Port uint16
 }
 
-// ShardService is how others reach a shard, whoever holds it: by Name on the service based interface, by Address on N4.
+// ShardService is how others reach a shard, whoever holds it: by Name on the service based interface, by Address on N4, and by Outside
+// from outside of the cluster; invalid: by Address from there, too.
 type ShardService struct {
-	Name    string
-	Address netip.Addr
+	Name             string
+	Address, Outside netip.Addr
+	// Waits: it is to be reached from there at an address that is not known yet.
+	Waits bool
 }
 
 // The ports that Services have.
@@ -49,7 +52,7 @@ func ParseConfig(args []string, output io.Writer) (Config, error) {
 	c.Peer(f, "PCF", "policy is the Slice's")
 	c.Peer(f, "CHF", "usage is kept, and nothing is charged")
 	f.StringVar(&c.Slice, "slice", "", "the one Slice to serve; without it, all that have no pods of their own")
-	f.StringVar(&list, "shards", os.Getenv("SHARDS"), "Service and address of each shard, the first first: name=address, with commas (default $SHARDS)")
+	f.StringVar(&list, "shards", os.Getenv("SHARDS"), "Service and address of each shard, the first first: name=address, with commas; name=address/address where UPFs outside of the cluster reach it at another one (default $SHARDS)")
 	f.Func("sbi-ports", "port before that of shard 1 (default 8000)", pod.Number(&c.SBIPort, "port", 1, math.MaxUint16))
 	f.Func("n4-ports", "UDP port before that of shard 1 (default 8805)", pod.Number(&c.N4Port, "port", 1, math.MaxUint16))
 	if err := pod.Parse(f, args); err != nil {
@@ -74,12 +77,23 @@ func ParseConfig(args []string, output io.Writer) (Config, error) {
 func parseShards(list string) ([]ShardService, error) {
 	var out []ShardService
 	for text := range strings.SplitSeq(list, ",") {
-		name, address, _ := strings.Cut(strings.TrimSpace(text), "=")
+		name, addresses, _ := strings.Cut(strings.TrimSpace(text), "=")
+		address, outside, has := strings.Cut(addresses, "/")
 		a, err := netip.ParseAddr(address)
 		if err != nil || name == "" {
 			return nil, fmt.Errorf("-shards: %q: write name=address for each shard, for example core5g-smf-shard-1=10.96.7.1", text)
 		}
-		out = append(out, ShardService{Name: name, Address: a.Unmap()})
+		service := ShardService{Name: name, Address: a.Unmap()}
+		switch {
+		case has && outside == "":
+			service.Waits = true
+		case has:
+			if a, err = netip.ParseAddr(outside); err != nil {
+				return nil, fmt.Errorf("-shards: %q: %q is no address: write that of the shard's load balancer, for example core5g-smf-shard-1=10.96.7.1/192.0.2.1", text, outside)
+			}
+			service.Outside = a.Unmap()
+		}
+		out = append(out, service)
 	}
 	return out, nil
 }

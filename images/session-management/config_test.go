@@ -51,6 +51,7 @@ func TestWhatIsWrongOnTheCommandLine(t *testing.T) {
 		"no address":          {"-address", "", "write the pod's address"},
 		"no shards":           {"-shards", "", "name=address"},
 		"a shard without one": {"-shards", "a=", "name=address"},
+		"a shard outside":     {"-shards", "a=10.96.7.1/here", `"here" is no address: write that of the shard's load balancer`},
 		"too many shards":     {"-shards", strings.Repeat("s=10.96.7.1,", 64) + "s=10.96.7.1", "at most 64"},
 		"a port that is none": {"-sbi-ports", "x", "1 to 65535"},
 		"ports without room":  {"-n4-ports", "65535", "no room"},
@@ -65,5 +66,16 @@ func TestWhatIsWrongOnTheCommandLine(t *testing.T) {
 		if _, err := ParseConfig(append(args, x.flag, x.value), io.Discard); err == nil || !strings.Contains(err.Error(), x.want) {
 			t.Errorf("%s: %v, want something with %q", name, err, x.want)
 		}
+	}
+}
+
+// A shard may have another address for UPFs outside of the cluster, or wait for one.
+func TestShardsOutside(t *testing.T) {
+	got, err := parseShards("a=10.96.7.1, b=10.96.7.2/192.0.2.2, c=10.96.7.3/")
+	if err != nil || len(got) != 3 {
+		t.Fatal(got, err)
+	}
+	if got[0].Outside.IsValid() || got[0].Waits || got[1].Outside.String() != "192.0.2.2" || got[1].Waits || got[2].Outside.IsValid() || !got[2].Waits {
+		t.Errorf("%+v", got)
 	}
 }

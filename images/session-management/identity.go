@@ -20,7 +20,7 @@ func (c *Config) identities(scheme string) []shard.Identity {
 		n := uint16(i + 1)
 		out = append(out, shard.Identity{
 			Number: n, Name: fmt.Sprintf("%s/%d", c.set(), n), InstanceID: uuid.NewSHA1(instanceNamespace, []byte(c.Namespace+"/"+service.Name)).String(),
-			URI: fmt.Sprintf("%s://%s:%d", scheme, service.Name, servicePort), NodeID: service.Address.String(), Address: service.Address,
+			URI: fmt.Sprintf("%s://%s:%d", scheme, service.Name, servicePort), NodeID: service.Address.String(), Address: service.Address, Outside: service.Outside, Waits: service.Waits,
 			N4: netip.AddrPortFrom(c.Listen(), c.N4Port+n),
 		})
 	}

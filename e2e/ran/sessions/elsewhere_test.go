@@ -8,9 +8,11 @@ import (
 	"sync"
 	"testing"
 
+	"core5g.dev/core5g/e2e/ran/ue"
 	"core5g.dev/core5g/images/associations"
 	"core5g.dev/core5g/images/session-management/configuration/cluster"
 	"core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/upf/abi"
 
 	"sigs.k8s.io/yaml"
 )
@@ -18,11 +20,13 @@ import (
 // elsewhere is a UPF that nobody but a UPFInstance's spec.external names.
 type elsewhere struct {
 	shown
-	mu  sync.Mutex
-	now cluster.Objects
+	outside bool
+	mu      sync.Mutex
+	now     cluster.Objects
 }
 
 func (p *elsewhere) start(s *story) netip.AddrPort {
+	s.outside = p.outside
 	at := p.shown.start(s)
 	p.now = cluster.Objects{Core: &v1alpha1.Core5G{}, UPFInstances: make([]v1alpha1.UPFInstance, 1), Slices: make([]v1alpha1.Slice, 1)}
 	for _, o := range []struct {
@@ -114,4 +118,26 @@ func TestAUPFElsewhere(t *testing.T) {
 	s.until("a session again", func() bool {
 		return u.session(1).State == "active" || u.Establish(s.ctx, internet(1)) == nil
 	})
+}
+
+// A UPF that reaches a shard at its outside address alone reports there: a UE that is idle is paged.
+func TestAUPFElsewhereReports(t *testing.T) {
+	p := &elsewhere{outside: true}
+	s := begin(t, p)
+	u := s.attach(1, internet(1))
+	s.amf.WaitTrace("session 1 up", 1)
+	u.must(u.Idle(s.ctx))
+	s.until("downlink data is announced", func() bool {
+		for index, session := range p.upfu.Sessions() {
+			for _, far := range session.FARs {
+				if far.Action&abi.FarNocp != 0 {
+					u.must(p.upfu.DownlinkData(index, 2, 1))
+					return true
+				}
+			}
+		}
+		return false
+	})
+	u.wait("the paging", func(st ue.Status) bool { return st.CM == "connected" })
+	s.until("the session is up again", func() bool { return u.session(1).Up })
 }

@@ -72,6 +72,8 @@ type story struct {
 	// objects that the configuration is made from in place of slices; nil: there are none.
 	objects func() cluster.Objects
 	good    cluster.Good
+	// outside: units reach shards at an address of their own, and at no other. They do not follow to where requests come from.
+	outside bool
 	plane   plane
 
 	gnbs []*gnb.GNB
@@ -301,6 +303,10 @@ func (s *story) startPod() *pod {
 		Number: 1, Name: shardName, InstanceID: "7f5c3c4e-0000-4000-8000-000000000001", URI: "http://smf-1:8000", NodeID: "smf-1.test",
 		Address: address, N4: netip.AddrPortFrom(address, 8805),
 	}
+	if s.outside {
+		id.Outside, id.Address = address, s.loopback(250)
+		id.NodeID = id.Address.String()
+	}
 	log := slog.New(slog.NewTextHandler(writer{s.t}, nil)).With("pod", holder)
 	transport := &http.Transport{}
 	var err error
@@ -480,9 +486,13 @@ func startAgent(s *story, socket, state, endpoints string) (netip.AddrPort, func
 	t := s.t
 	t.Helper()
 	address := s.loopback(1).String()
+	subnets := "[127.0.0.0/8]"
+	if s.outside {
+		subnets = "[]"
+	}
 	text := `
 nodeID: ` + nodeID + `
-pfcp: {listen: "` + address + `:8805", advertise: ` + address + `, dataplaneWait: 10s, controlPlaneSubnets: [127.0.0.0/8]}
+pfcp: {listen: "` + address + `:8805", advertise: ` + address + `, dataplaneWait: 10s, controlPlaneSubnets: ` + subnets + `}
 heartbeat: {interval: 500ms}
 n3: {endpoints: [` + endpoints + `]}
 namedPools: true

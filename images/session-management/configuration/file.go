@@ -116,6 +116,7 @@ type (
 		State       string         `json:"state"`
 		Drain       string         `json:"drain"`
 		Capacity    uint64         `json:"capacity"`
+		Outside     bool           `json:"outside"`
 		Sources     []netip.Prefix `json:"sources"`
 		// NetworkInstances are its names for access and, by slice/dnn, for data networks.
 		NetworkInstances struct {
@@ -309,7 +310,7 @@ func (s fileServing) serving() (out Serving, err error) {
 }
 
 func (u fileUnit) unit() (out Unit, err error) {
-	out = Unit{NodeID: u.NodeID, Address: u.Address, N3: u.N3, UPFInstance: u.UPFInstance, Name: u.Name, Capacity: u.Capacity, Sources: u.Sources, Pools: u.Pools}
+	out = Unit{NodeID: u.NodeID, Address: u.Address, N3: u.N3, UPFInstance: u.UPFInstance, Name: u.Name, Capacity: u.Capacity, Outside: u.Outside, Sources: u.Sources, Pools: u.Pools}
 	out.Access, out.Core = u.NetworkInstances.Access, u.NetworkInstances.Core
 	if u.Drain != "" {
 		if out.Drain, err = time.ParseDuration(u.Drain); err != nil || out.Drain < 0 {

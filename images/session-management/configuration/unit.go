@@ -42,6 +42,8 @@ type Unit struct {
 	Ending bool
 	// Drain is how long sessions may stay once it drains; 0: as long as they like.
 	Drain time.Duration
+	// Outside of the cluster: it reaches shards where they are reached from there.
+	Outside bool
 	// Sources are further networks that its requests come from, beside its address.
 	Sources []netip.Prefix
 	// Access and Core are its names for networks, where they are not those that all have: of N3, and of data networks by what

@@ -70,7 +70,7 @@ func (e *Endpoint) meet(u *unit) {
 }
 
 func (e *Endpoint) update(u *unit) {
-	ies := append([]*ie.IE{e.node(), ie.NewCPFunctionFeatures(0)}, e.cfg.Association(u.NodeID)...)
+	ies := append([]*ie.IE{e.node(u), ie.NewCPFunctionFeatures(0)}, e.cfg.Association(u.NodeID)...)
 	u.current = e.ask(u, message.MsgTypeAssociationUpdateRequest, ies, func(m *wire.Message, err error) {
 		u.current = nil
 		if err == nil {
@@ -118,7 +118,7 @@ func (e *Endpoint) verify(u *unit) {
 
 func (e *Endpoint) setUp(u *unit) {
 	ies := []*ie.IE{
-		e.node(), e.cfg.Recovery.element(), ie.NewCPFunctionFeatures(0),
+		e.node(u), e.cfg.Recovery.element(), ie.NewCPFunctionFeatures(0),
 		// All sessions, whoever made them, are of records in the store: an association that the unit still has must not
 		// take them with it.
 		ie.New(ie.PFCPSessionRetentionInformation, nil),
@@ -231,7 +231,7 @@ func (e *Endpoint) lost(u *unit) {
 
 // askRelease ends the association (TS 29.244 6.2.8). The unit is forgotten, whatever it says.
 func (e *Endpoint) askRelease(u *unit) {
-	u.current = e.ask(u, message.MsgTypeAssociationReleaseRequest, []*ie.IE{e.node()}, func(m *wire.Message, err error) {
+	u.current = e.ask(u, message.MsgTypeAssociationReleaseRequest, []*ie.IE{e.node(u)}, func(m *wire.Message, err error) {
 		u.current = nil
 		if err == nil {
 			err = refusal(m)

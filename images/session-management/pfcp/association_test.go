@@ -375,6 +375,50 @@ func TestRelease(t *testing.T) {
 }
 
 // A unit whose pod has another address now.
+// To one unit the shard may have another Node ID and address than to all others, in all that it says to it.
+func TestAsWhomAUnitIsMet(t *testing.T) {
+	outside := &Self{Node: "203.0.113.9", IPv4: netip.MustParseAddr("203.0.113.9")}
+	r := newRig(t)
+	named := func(m *wire.Message, want string) {
+		t.Helper()
+		name, err := m.Elements.First(ie.NodeID).NodeID()
+		if err != nil || name != want {
+			t.Errorf("%s is from %q, %v; want %s", wire.TypeName(m.Type), name, err, want)
+		}
+	}
+	setUp := func(want string) {
+		t.Helper()
+		m := r.wants(setup)
+		named(m, want)
+		r.answer(m, upf, accepted, born.element(), featuresElement(able))
+	}
+	r.add(Unit{NodeID: "upf-0", Address: unitAddr, As: outside})
+	setUp(outside.Node)
+	r.Do(Request{Unit: "upf-0", Kind: Establishment, CPSEID: 7}, func(Outcome) {})
+	m := r.wants(message.MsgTypeSessionEstablishmentRequest)
+	named(m, outside.Node)
+	if seid, v4, _, err := m.Elements.First(ie.FSEID).FSEID(); err != nil || seid != 7 || v4 != outside.IPv4 {
+		t.Errorf("CP F-SEID %#x at %s, %v", seid, v4, err)
+	}
+	r.Update("upf-0", nil, func(wire.Elements, error) {})
+	named(r.wants(update), outside.Node)
+	r.from(unitAddr, message.MsgTypeNodeReportRequest, nil, 99, upf, ie.New(ie.NodeReportType, []byte{0}))
+	for _, ev := range r.events {
+		if report, is := ev.(NodeReport); is {
+			if err := r.AnswerNodeReport(report.Token, ie.CauseRequestAccepted); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	named(r.wants(message.MsgTypeNodeReportResponse), outside.Node)
+
+	// Another Node ID has no association.
+	r.add(Unit{NodeID: "upf-0", Address: unitAddr})
+	setUp("smf-0.core5g")
+	r.add(Unit{NodeID: "upf-0", Address: unitAddr})
+	r.silent()
+}
+
 func TestUnitMoves(t *testing.T) {
 	r := ready(t)
 	other := netip.MustParseAddrPort("192.0.2.2:8805")

@@ -299,16 +299,25 @@ func nodeElement(name string) *ie.IE {
 	}
 }
 
-func (e *Endpoint) node() *ie.IE { return nodeElement(e.cfg.Node) }
-
-// fseid is the CP F-SEID of a session.
-func (e *Endpoint) fseid(seid uint64) *ie.IE {
-	var v4, v6 net.IP
-	if e.cfg.IPv4.IsValid() {
-		v4 = e.cfg.IPv4.AsSlice()
+// self is what the shard is to a unit; nil for one that is not known.
+func (e *Endpoint) self(u *unit) Self {
+	if u != nil && u.As != nil {
+		return *u.As
 	}
-	if e.cfg.IPv6.IsValid() {
-		v6 = e.cfg.IPv6.AsSlice()
+	return Self{Node: e.cfg.Node, IPv4: e.cfg.IPv4, IPv6: e.cfg.IPv6}
+}
+
+func (e *Endpoint) node(u *unit) *ie.IE { return nodeElement(e.self(u).Node) }
+
+// fseid is the CP F-SEID of a session, for a unit.
+func (e *Endpoint) fseid(u *unit, seid uint64) *ie.IE {
+	var v4, v6 net.IP
+	self := e.self(u)
+	if self.IPv4.IsValid() {
+		v4 = self.IPv4.AsSlice()
+	}
+	if self.IPv6.IsValid() {
+		v6 = self.IPv6.AsSlice()
 	}
 	return ie.NewFSEID(seid, v4, v6)
 }

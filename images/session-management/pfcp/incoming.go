@@ -161,7 +161,7 @@ func (e *Endpoint) refuse(m *wire.Message, r *received, err error) {
 	e.keep(r)
 	ies := why.IEs()
 	if m.Type < message.MsgTypeSessionEstablishmentRequest {
-		ies = append([]*ie.IE{e.node()}, ies...)
+		ies = append([]*ie.IE{e.node(e.unitAt(m.From))}, ies...)
 	}
 	e.answer(r, m, 0, ies)
 }
@@ -169,7 +169,7 @@ func (e *Endpoint) refuse(m *wire.Message, r *received, err error) {
 // accept answers a node-related request.
 func (e *Endpoint) accept(m *wire.Message, r *received, ies ...*ie.IE) {
 	e.keep(r)
-	e.answer(r, m, 0, append([]*ie.IE{e.node(), ie.NewCause(ie.CauseRequestAccepted)}, ies...))
+	e.answer(r, m, 0, append([]*ie.IE{e.node(e.unitAt(m.From)), ie.NewCause(ie.CauseRequestAccepted)}, ies...))
 }
 
 // answer answers a request that is kept.
@@ -356,7 +356,7 @@ func (e *Endpoint) AnswerNodeReport(t Token, cause uint8) error {
 		return fmt.Errorf("token %d is of a %s", t, wire.TypeName(r.m.Type))
 	}
 	delete(e.incoming.byToken, t)
-	e.answer(r, r.m, 0, []*ie.IE{e.node(), ie.NewCause(cause)})
+	e.answer(r, r.m, 0, []*ie.IE{e.node(e.unitAt(r.m.From)), ie.NewCause(cause)})
 	return nil
 }
 

@@ -112,7 +112,7 @@ func (e *Endpoint) Do(r Request, done func(Outcome)) {
 	case r.Priority >= priorities:
 		err = fmt.Errorf("there is no priority %d", r.Priority)
 	default:
-		j.b, err = e.sessionMessage(r)
+		j.b, err = e.sessionMessage(u, r)
 	}
 	if err != nil {
 		e.soon(func() { e.notSent(j, r.Unit, err) })
@@ -122,17 +122,17 @@ func (e *Endpoint) Do(r Request, done func(Outcome)) {
 	u.pump(e)
 }
 
-func (e *Endpoint) sessionMessage(r Request) ([]byte, error) {
+func (e *Endpoint) sessionMessage(u *unit, r Request) ([]byte, error) {
 	if r.CPSEID == 0 {
 		return nil, errors.New("the session has no CP SEID")
 	}
 	ies := r.IEs
 	switch r.Kind {
 	case Establishment:
-		ies = append([]*ie.IE{e.node(), e.fseid(r.CPSEID)}, ies...)
+		ies = append([]*ie.IE{e.node(u), e.fseid(u, r.CPSEID)}, ies...)
 	case Modification:
 		if r.TakeOver {
-			ies = append([]*ie.IE{e.node(), e.fseid(r.CPSEID)}, ies...)
+			ies = append([]*ie.IE{e.node(u), e.fseid(u, r.CPSEID)}, ies...)
 		}
 	case Deletion:
 	default:

@@ -18,11 +18,21 @@ type Unit struct {
 	Address netip.AddrPort
 	// Sources are further addresses that its requests may come from, those of a NAT before it.
 	Sources []netip.Prefix
+	// As is what the shard is to this unit, where it is not what it is to others; nil: it is.
+	As *Self
 	// Recovery is the Recovery Time Stamp that was last known of it, 0 for none.
 	Recovery Stamp
 	// Associated: an earlier holder of the shard has set the association up, so it is updated first.
 	Associated bool
 }
+
+// Self is what a shard is to units: its Node ID, and the addresses of its F-SEIDs, one of which may be missing.
+type Self struct {
+	Node       string
+	IPv4, IPv6 netip.Addr
+}
+
+func (s *Self) same(other *Self) bool { return s == other || s != nil && other != nil && *s == *other }
 
 // State of a unit.
 type State uint8
@@ -103,6 +113,9 @@ func (e *Endpoint) AddUnit(add Unit) error {
 		}
 		moved := u.Address != add.Address
 		u.Address, u.Sources = add.Address, add.Sources
+		if !u.As.same(add.As) { // another Node ID, under which there is no association
+			u.As, u.Associated, moved = add.As, false, true
+		}
 		if moved {
 			u.failures = 0
 			e.meet(u)

@@ -23,6 +23,8 @@ type meeting struct {
 var (
 	errSilent = errors.New("it does not answer heartbeats any more")
 	errGaveUp = errors.New("it has given the association up")
+	// errUnreachable: see Identity.Waits.
+	errUnreachable = errors.New("no load balancer has given the shard an address yet that UPFs outside of the cluster reach: see the Services of type LoadBalancer")
 )
 
 // noteMeeting of an event; on the loop.

@@ -136,7 +136,7 @@ func (s *Shard) askUnit(a procedure.AskUnit, done func(procedure.Event)) {
 		}
 		s.establish(request, s.Now().Add(restoringTime), done)
 	}
-	if _, wanted := s.live[a.Unit.NodeID]; wanted && !s.added[a.Unit.NodeID].Address.IsValid() {
+	if _, wanted := s.live[a.Unit.NodeID]; wanted && !s.added[a.Unit.NodeID].Address.IsValid() && !errors.Is(s.met[a.Unit.NodeID].err, errUnreachable) {
 		s.early[a.Unit.NodeID] = append(s.early[a.Unit.NodeID], ask)
 		return
 	}

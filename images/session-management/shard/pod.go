@@ -35,6 +35,10 @@ type Identity struct {
 	// NodeID on N4, and Address, of its F-SEIDs: units send reports there.
 	NodeID  string
 	Address netip.Addr
+	// Outside is the address at which units outside of the cluster reach the shard, and its Node ID to them; invalid: they reach Address.
+	Outside netip.Addr
+	// Waits: it is to have such an address and does not know it, so that units outside are not met.
+	Waits bool
 	// N4 is where the pod listens for the shard's PFCP.
 	N4 netip.AddrPort
 }

@@ -36,14 +36,17 @@ func (s *Shard) units(c *configuration.Snapshot) {
 		_, known := s.live[u.NodeID]
 		at := s.added[u.NodeID]
 		switch {
+		case u.Outside && s.Waits:
+			s.setLive(u.NodeID, configuration.Live{Away: true})
+			s.met[u.NodeID] = meeting{err: errUnreachable}
 		case !known:
 			s.setLive(u.NodeID, configuration.Live{}) // until it is known to be away, requests wait for it
 			s.meet(u)
 		case at.Address.IsValid() && at.Address != u.Address: // it has moved, its sessions with it or not: it is met again
 			s.log.Info("a UPF unit has another address", "unit", u.NodeID, "address", u.Address)
-			s.add(pfcp.Unit{NodeID: u.NodeID, Address: u.Address, Sources: u.Sources})
-		case at.Address.IsValid() && !slices.Equal(at.Sources, u.Sources):
-			s.add(pfcp.Unit{NodeID: u.NodeID, Address: u.Address, Sources: u.Sources})
+			s.add(s.asked(u))
+		case at.Address.IsValid() && !slices.Equal(at.Sources, u.Sources), at.Address.IsValid() && (at.As == nil) != (s.asked(u).As == nil):
+			s.add(s.asked(u))
 		}
 	}
 	for node := range s.live {
@@ -82,7 +85,7 @@ func (s *Shard) meet(u *configuration.Unit) {
 	key := s.keyUnit(u.NodeID)
 	s.Store(func(ctx context.Context, store sessionstore.Store) func() {
 		found, err := store.Read(ctx, key)
-		unit := pfcp.Unit{NodeID: u.NodeID, Address: u.Address, Sources: u.Sources}
+		unit := s.asked(u)
 		if err == nil {
 			if b, err := s.pod.Sealer.Open(key, found.Value); err == nil && len(b) == 4 {
 				unit.Recovery, unit.Associated = pfcp.Stamp(binary.BigEndian.Uint32(b)), true
@@ -94,7 +97,8 @@ func (s *Shard) meet(u *configuration.Unit) {
 				return
 			}
 			if now := s.Configuration().Unit(u.NodeID); now != nil { // it may have moved meanwhile
-				unit.Address, unit.Sources = now.Address, now.Sources
+				asked := s.asked(now)
+				unit.Address, unit.Sources, unit.As = asked.Address, asked.Sources, asked.As
 			}
 			s.add(unit)
 			for _, ask := range s.early[u.NodeID] {
@@ -103,6 +107,28 @@ func (s *Shard) meet(u *configuration.Unit) {
 			delete(s.early, u.NodeID)
 		}
 	})
+}
+
+// asked for as the configuration has it.
+func (s *Shard) asked(u *configuration.Unit) pfcp.Unit {
+	out := pfcp.Unit{NodeID: u.NodeID, Address: u.Address, Sources: u.Sources}
+	if node := s.Identity.nodeTo(u); node != s.NodeID {
+		out.As = &pfcp.Self{Node: node}
+		if s.Outside.Is4() {
+			out.As.IPv4 = s.Outside
+		} else {
+			out.As.IPv6 = s.Outside
+		}
+	}
+	return out
+}
+
+// nodeTo a unit is the shard's Node ID.
+func (i *Identity) nodeTo(u *configuration.Unit) string {
+	if u != nil && u.Outside && i.Outside.IsValid() {
+		return i.Outside.String()
+	}
+	return i.NodeID
 }
 
 // add a unit to the endpoint, or tell that where it is now.
@@ -234,11 +260,11 @@ func (s *Shard) List(node string, done func([]runner.Listed, error)) {
 }
 
 // restoring is what a unit that begins anew is told: until all shards have restored, it chooses nothing for new sessions.
-func (s *Shard) restoring(string) []*ie.IE { return s.stateOf(extension.State{}) }
+func (s *Shard) restoring(node string) []*ie.IE { return s.stateOf(node, extension.State{}) }
 
 // restored: nothing of this shard is missing in that life of the unit.
 func (s *Shard) restored(node string, stamp pfcp.Stamp) {
-	s.socket.Update(node, s.stateOf(extension.State{Done: true, Recovery: uint32(stamp)}), func(_ wire.Elements, err error) {
+	s.socket.Update(node, s.stateOf(node, extension.State{Done: true, Recovery: uint32(stamp)}), func(_ wire.Elements, err error) {
 		if err != nil { // it waits for a while, and then goes on by itself
 			s.log.Warn("a UPF unit has not heard that its sessions are restored", "unit", node, "err", err)
 		}
@@ -246,9 +272,13 @@ func (s *Shard) restored(node string, stamp pfcp.Stamp) {
 }
 
 // stateOf a restoration, in which all shards take part.
-func (s *Shard) stateOf(state extension.State) []*ie.IE {
+func (s *Shard) stateOf(node string, state extension.State) []*ie.IE {
+	var unit *configuration.Unit
+	if c := s.Configuration(); c != nil {
+		unit = c.Unit(node)
+	}
 	for _, id := range s.pod.Shards {
-		state.Nodes = append(state.Nodes, id.NodeID)
+		state.Nodes = append(state.Nodes, id.nodeTo(unit))
 	}
 	return []*ie.IE{state.IE()}
 }

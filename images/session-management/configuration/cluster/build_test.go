@@ -183,7 +183,7 @@ func TestBuildOfAUPFElsewhere(t *testing.T) {
 	const node = "upf.edge.example.org"
 	want := &configuration.Unit{
 		NodeID: node, Address: netip.MustParseAddrPort("203.0.113.7:8806"), N3: []netip.Prefix{prefix("203.0.113.16/28"), prefix("2001:db8:3::/64")},
-		UPFInstance: "edge", Name: "edge-0", Drain: 9 * time.Second, Sources: []netip.Prefix{prefix("198.51.100.0/24")},
+		UPFInstance: "edge", Name: "edge-0", Outside: true, Drain: 9 * time.Second, Sources: []netip.Prefix{prefix("198.51.100.0/24")},
 		Access: "n3", Core: map[string]string{"internet/internet": "n6"}, Pools: map[netip.Prefix]string{prefix("10.60.0.0/16"): "a", prefix("10.61.0.0/16"): ""},
 	}
 	if diff := cmp.Diff(want, s.Unit(node), comparing); diff != "" {

@@ -44,7 +44,7 @@ func externalOf(upf *v1alpha1.UPFInstance) (configuration.Unit, error) {
 	e, status := upf.Spec.External, externalStatus(upf)
 	u := configuration.Unit{
 		NodeID: specs.ExternalNodeID(upf), Address: specs.ExternalN4(upf), UPFInstance: upf.Name, Name: status.Name,
-		State: stateOf(upf, status), Ending: ending(upf, status), Drain: drainTime,
+		State: stateOf(upf, status), Ending: ending(upf, status), Drain: drainTime, Outside: true,
 	}
 	if !u.Address.IsValid() {
 		return u, fmt.Errorf("spec.external.n4.address %.60q: write an IP address, for example 203.0.113.7", e.N4.Address)
