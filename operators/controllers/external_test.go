@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -261,6 +262,53 @@ func (e *environment) testExternalUPF(t *testing.T) {
 			t.Errorf("there are %d of %T for a UPF that runs elsewhere", n, list)
 		}
 	}
+
+	// Each shard has an address for it, where a load balancer gives one.
+	shards := func() (string, error) {
+		d := &appsv1.Deployment{}
+		if err := e.client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "core5g-smf"}, d); err != nil {
+			return "", err
+		}
+		for _, env := range d.Spec.Template.Spec.Containers[0].Env {
+			if env.Name == "SHARDS" {
+				return env.Value, nil
+			}
+		}
+		return "", errors.New("no SHARDS")
+	}
+	wantShards := func(what string, fits func(string) bool) {
+		t.Helper()
+		eventually(t, what, func() error {
+			if text, err := shards(); err != nil || !fits(text) {
+				return fmt.Errorf("SHARDS is %q, %v", text, err)
+			}
+			return nil
+		})
+	}
+	e.patch(t, core, `{"spec":{"sessionManagement":{"shards":2,"n4":{"serviceType":"LoadBalancer","annotations":{"a":"b"}}}}}`)
+	wantShards("shards wait for addresses", func(text string) bool { return strings.Count(text, "/") == 2 && strings.HasSuffix(text, "/") })
+	for n := range 2 {
+		service := &corev1.Service{}
+		e.get(t, service, ns, fmt.Sprintf("core5g-smf-shard-%d-n4", n+1))
+		if s := service.Spec; s.Type != corev1.ServiceTypeLoadBalancer || s.ExternalTrafficPolicy != corev1.ServiceExternalTrafficPolicyLocal || s.Ports[0].Port != 8805 ||
+			s.Ports[0].TargetPort.IntValue() != 8806+n || s.Ports[0].Protocol != corev1.ProtocolUDP || service.Annotations["a"] != "b" {
+			t.Errorf("Service %s: %+v", service.Name, s)
+		}
+		e.editStatus(t, service, func() {
+			service.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: fmt.Sprint("192.0.2.", n+1)}}
+		})
+	}
+	wantShards("shards have addresses", func(text string) bool {
+		return strings.Contains(text, "/192.0.2.1,") && strings.HasSuffix(text, "/192.0.2.2")
+	})
+	e.patch(t, core, `{"spec":{"sessionManagement":{"shards":4,"n4":null}}}`)
+	wantShards("they have none any more", func(text string) bool { return text != "" && !strings.Contains(text, "/") })
+	eventually(t, "nor Services for it", func() error {
+		if err := e.client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "core5g-smf-shard-1-n4"}, &corev1.Service{}); !apierrors.IsNotFound(err) {
+			return fmt.Errorf("it is there: %v", err)
+		}
+		return nil
+	})
 
 	second := externalUPF(ns)
 	second.Name = "twin"

@@ -3,6 +3,7 @@ package controllers
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -91,8 +92,9 @@ func (r *CoreReconciler) left(ctx context.Context, core *api.Core5G, d *appsv1.D
 
 // applyFused makes the one pod of the layout Fused, with the addresses of its shards.
 func (r *CoreReconciler) applyFused(ctx context.Context, s *coreScope) error {
-	services := specs.SMFSet{Core: s.core}.Services()
-	for _, service := range services {
+	set := specs.SMFSet{Core: s.core}
+	services, outside := set.Services(), set.OutsideServices()
+	for _, service := range slices.Concat(services, outside) {
 		if err := r.applier.apply(ctx, service); err != nil {
 			return err
 		}
@@ -100,7 +102,7 @@ func (r *CoreReconciler) applyFused(ctx context.Context, s *coreScope) error {
 	if s.switching {
 		return nil
 	}
-	objects := specs.ControlPlane(s.core, r.Platform, services)
+	objects := specs.ControlPlane(s.core, r.Platform, services, outside...)
 	if err := r.applier.applyFunction(ctx, &objects); err != nil {
 		return err
 	}

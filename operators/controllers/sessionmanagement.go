@@ -3,6 +3,7 @@ package controllers
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -36,30 +37,33 @@ func (r *CoreReconciler) applySessionManagement(ctx context.Context, s *coreScop
 	return nil
 }
 
-// applySMFSet applies the Services first: their ClusterIPs are told to the pods.
+// applySMFSet applies the Services first: their addresses are told to the pods.
 func applySMFSet(ctx context.Context, a *applier, set specs.SMFSet, p specs.Platform) (specs.FunctionObjects, error) {
-	services := set.Services()
-	for _, service := range services {
+	services, outside := set.Services(), set.OutsideServices()
+	for _, service := range slices.Concat(services, outside) {
 		if err := a.apply(ctx, service); err != nil {
 			return specs.FunctionObjects{}, err
 		}
 	}
-	objects := set.Build(p, services)
+	objects := set.Build(p, services, outside...)
 	return objects, a.applyFunction(ctx, &objects)
 }
 
 // unwantedSessionManagement is what the core's SMF has no use for: all of it with controlPlane Free5GC, else shards that
 // were taken away. Its PodDisruptionBudget stays and means nobody.
 func unwantedSessionManagement(core *api.Core5G) []client.Object {
-	set, shards := specs.SMFSet{Core: core}, 0
+	set, shards, outside := specs.SMFSet{Core: core}, 0, 0
 	var out []client.Object
 	if core.OwnControlPlane() {
-		shards = set.Shards()
+		shards, outside = set.Shards(), len(set.OutsideServices())
 	} else {
 		out = append(out, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: core.Namespace, Name: set.Object()}})
 	}
 	for shard := shards + 1; shard <= mostShards; shard++ {
 		out = append(out, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: core.Namespace, Name: set.ShardServiceName(shard)}})
+	}
+	for shard := outside + 1; shard <= mostShards; shard++ {
+		out = append(out, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: core.Namespace, Name: set.OutsideServiceName(shard)}})
 	}
 	return out
 }
@@ -109,6 +113,11 @@ func (r *SliceReconciler) applyOwnSMF(ctx context.Context, s *sliceScope) error 
 		objects, err := applySMFSet(ctx, r.applier, set, r.Platform)
 		if err != nil {
 			return s.taken(err)
+		}
+		if len(set.OutsideServices()) == 0 {
+			if err := r.applier.remove(ctx, s.slice, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: s.slice.Namespace, Name: set.OutsideServiceName(1)}}); err != nil {
+				return err
+			}
 		}
 		deployment = objects.Deployment
 	} else {
@@ -164,8 +173,8 @@ func (r *SliceReconciler) leaveFree5GC(ctx context.Context, slice *api.Slice) (p
 // removeOwnSMF takes away the pods that a Slice had for itself, and no more wants.
 func (r *SliceReconciler) removeOwnSMF(ctx context.Context, s *sliceScope) error {
 	set := specs.SMFSet{Core: s.core, Slice: s.slice}
-	name := metav1.ObjectMeta{Namespace: s.slice.Namespace, Name: set.Object()}
-	for _, o := range []client.Object{&appsv1.Deployment{ObjectMeta: name}, &corev1.Service{ObjectMeta: name}} {
+	name, outside := metav1.ObjectMeta{Namespace: s.slice.Namespace, Name: set.Object()}, metav1.ObjectMeta{Namespace: s.slice.Namespace, Name: set.OutsideServiceName(1)}
+	for _, o := range []client.Object{&appsv1.Deployment{ObjectMeta: name}, &corev1.Service{ObjectMeta: name}, &corev1.Service{ObjectMeta: outside}} {
 		if err := r.applier.remove(ctx, s.slice, o); err != nil {
 			return err
 		}

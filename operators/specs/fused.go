@@ -27,8 +27,9 @@ func ControlPlaneName(core *api.Core5G) string {
 	return FunctionObjectName(core.Name, api.FunctionControlPlane)
 }
 
-// ControlPlane builds the pod of the layout Fused. shards are the Services of SMFSet.Services, as the API server has them: they are not part of what is made.
-func ControlPlane(core *api.Core5G, p Platform, shards []*corev1.Service) FunctionObjects {
+// ControlPlane builds the pod of the layout Fused. shards are the Services of SMFSet.Services, as the API server has them, and outside those of
+// SMFSet.OutsideServices: they are not part of what is made.
+func ControlPlane(core *api.Core5G, p Platform, shards []*corev1.Service, outside ...*corev1.Service) FunctionObjects {
 	w := functionWorkload(core, p, api.FunctionControlPlane)
 	w.labels = ControlPlaneLabels(core)
 	w.args = []string{
@@ -37,7 +38,7 @@ func ControlPlane(core *api.Core5G, p Platform, shards []*corev1.Service) Functi
 		"--n2-listen", fmt.Sprintf(":%d", core.Spec.N2.Port), "--log-level", logger(core).Level,
 	}
 	w.env = []corev1.EnvVar{
-		fromField("POD_NAME", "metadata.name"), fromField(podIPEnv, "status.podIP"), {Name: "SMF_SHARDS", Value: shardList(shards)}, sctpTransport(core),
+		fromField("POD_NAME", "metadata.name"), fromField(podIPEnv, "status.podIP"), {Name: "SMF_SHARDS", Value: shardList(shards, outside)}, sctpTransport(core),
 		{Name: metricsListen, Value: fmt.Sprintf(":%d", PortMetrics)}, {Name: "HEALTH_LISTEN", Value: fmt.Sprintf(":%d", PortHealth)},
 	}
 	w = w.keepsRecords().knowsSubscribers()

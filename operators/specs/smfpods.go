@@ -122,8 +122,46 @@ func (s SMFSet) Services() []*corev1.Service {
 	return out
 }
 
-// Build makes the pods of the set. services are those of Services, as the API server has them: they are not part of what is made.
-func (s SMFSet) Build(p Platform, services []*corev1.Service) FunctionObjects {
+// OutsideServiceName names the Service of a shard for UPFs that run elsewhere. That of a Slice's only one is short enough for a Service.
+func (s SMFSet) OutsideServiceName(shard int) string {
+	if s.Slice != nil {
+		return s.Core.Name + "-n4-" + s.Slice.Name
+	}
+	return s.ShardServiceName(shard) + "-n4"
+}
+
+// OutsideServices of the shards, in their order, for UPFs that run elsewhere; none where these reach the others.
+func (s SMFSet) OutsideServices() []*corev1.Service {
+	m := s.Core.Spec.SessionManagement
+	if m == nil || m.N4 == nil {
+		return nil
+	}
+	var out []*corev1.Service
+	for shard := 1; shard <= s.Shards(); shard++ {
+		service := namedService(s.Core.Namespace, s.OutsideServiceName(shard), s.Labels(), s.Labels(), s.owner(), servicePort("pfcp", PortPFCP, corev1.ProtocolUDP))
+		service.Annotations = m.N4.Annotations
+		service.Spec.Type, service.Spec.LoadBalancerClass = m.N4.ServiceType, m.N4.LoadBalancerClass
+		service.Spec.Ports[0].TargetPort = intstr.FromInt32(int32(shardPFCP + shard))
+		// A UPF is known by the address that its reports come from, and so is who may report.
+		service.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyLocal
+		out = append(out, service)
+	}
+	return out
+}
+
+// balancedAt is the address that a load balancer has given to a Service; "" for none yet.
+func balancedAt(s *corev1.Service) string {
+	for _, in := range s.Status.LoadBalancer.Ingress {
+		if _, err := netip.ParseAddr(in.IP); err == nil {
+			return in.IP
+		}
+	}
+	return ""
+}
+
+// Build makes the pods of the set. services are those of Services, as the API server has them, and outside those of OutsideServices: they
+// are not part of what is made.
+func (s SMFSet) Build(p Platform, services []*corev1.Service, outside ...*corev1.Service) FunctionObjects {
 	w := functionWorkload(s.Core, p, api.FunctionSessionManagement)
 	w.object, w.labels, w.owner = s.Object(), s.Labels(), s.owner()
 	w.args = []string{"--core", s.Core.Name, "--namespace", s.Core.Namespace}
@@ -133,7 +171,7 @@ func (s SMFSet) Build(p Platform, services []*corev1.Service) FunctionObjects {
 	w.args = append(w.args, "--nrf", sbiURL(s.Core, FunctionObjectName(s.Core.Name, api.FunctionNRF)), "--log-level", logger(s.Core).Level)
 	w.env = []corev1.EnvVar{
 		fromField("POD_NAME", "metadata.name"), fromField(podIPEnv, "status.podIP"),
-		{Name: "SHARDS", Value: shardList(services)},
+		{Name: "SHARDS", Value: shardList(services, outside)},
 		{Name: metricsListen, Value: fmt.Sprintf(":%d", PortMetrics)}, {Name: "HEALTH_LISTEN", Value: fmt.Sprintf(":%d", PortHealth)},
 	}
 	w = w.keepsRecords().protected()
@@ -153,11 +191,16 @@ func (s SMFSet) Build(p Platform, services []*corev1.Service) FunctionObjects {
 	return o
 }
 
-// shardList is each shard's Service and the ClusterIP of that, in the order of shards.
-func shardList(services []*corev1.Service) string {
+// shardList is each shard's Service and the ClusterIP of that, in the order of shards, and behind it where UPFs elsewhere reach it: nothing
+// while its load balancer has given it no address.
+func shardList(services, outside []*corev1.Service) string {
 	var out []string
-	for _, s := range services {
-		out = append(out, s.Name+"="+s.Spec.ClusterIP)
+	for i, s := range services {
+		at := s.Name + "=" + s.Spec.ClusterIP
+		if i < len(outside) {
+			at += "/" + balancedAt(outside[i])
+		}
+		out = append(out, at)
 	}
 	return strings.Join(out, ",")
 }

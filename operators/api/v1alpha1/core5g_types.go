@@ -191,6 +191,27 @@ type SessionManagementSpec struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=64
 	Shards *int32 `json:"shards,omitempty"`
+	// n4 says how UPFs that run elsewhere (UPFInstance.spec.external) reach the SMF. When left out: at the ClusterIPs of its shards'
+	// Services, which have to be routed to where these UPFs are.
+	// +optional
+	N4 *SessionManagementN4Spec `json:"n4,omitempty"`
+}
+
+// SessionManagementN4Spec is how UPFs that run elsewhere reach the SMF. Each shard has an address of its own, because PFCP has one port.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.loadBalancerClass) == has(oldSelf.loadBalancerClass) && (!has(self.loadBalancerClass) || self.loadBalancerClass == oldSelf.loadBalancerClass)",message="sessionManagement.n4.loadBalancerClass cannot be changed: leave n4 out, and write it anew when the Services are gone"
+type SessionManagementN4Spec struct {
+	// serviceType LoadBalancer gives each shard a Service of this type, UDP 8805, whose address is its Node ID to UPFs elsewhere. A change
+	// of that address ends PDU sessions there.
+	// +kubebuilder:validation:Enum=LoadBalancer
+	ServiceType corev1.ServiceType `json:"serviceType"`
+	// loadBalancerClass of these Services.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	LoadBalancerClass *string `json:"loadBalancerClass,omitempty"`
+	// annotations for these Services, for example those of a load balancer.
+	// +optional
+	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
 // OwnControlPlane says whether UEs and PDU sessions are served by core5g's own AMF and SMF, which is the default.

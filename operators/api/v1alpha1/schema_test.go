@@ -191,6 +191,7 @@ func TestSchemaRefusesWithASentence(t *testing.T) {
 				"AMF set beyond 10 bits":       {`tacs:`, "amf: {set: 1024}\n  tacs:", `less than or equal to 1023`},
 				"a control plane that is none": {`tacs:`, "controlPlane: Open5GS\n  tacs:", `supported values: "Core5G", "Free5GC"`},
 				"free5GC's SMF and replicas":   {`tacs:`, "controlPlane: Free5GC\n  sessionManagement: {replicas: 2}\n  tacs:", `free5GC's is one pod for each Slice: leave it out, or write controlPlane: Core5G`},
+				"N4 of another type":           {`tacs:`, "sessionManagement: {n4: {serviceType: NodePort}}\n  tacs:", `supported values: "LoadBalancer"`},
 				"no shards":                    {`tacs:`, "sessionManagement: {shards: 0}\n  tacs:", `greater than or equal to 1`},
 				"free5GC's AMF and workers":    {`tacs:`, "controlPlane: Free5GC\n  amf: {workers: 2}\n  tacs:", `free5GC's does not know them: leave them out, or write controlPlane: Core5G`},
 				"free5GC's and terminators":    {`tacs:`, "controlPlane: Free5GC\n  amf: {terminators: 2}\n  tacs:", `amf.workers, terminators, shards, capacity`},
