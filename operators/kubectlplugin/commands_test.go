@@ -293,3 +293,20 @@ func TestSessions(t *testing.T) {
 		t.Errorf("exit status %d for a UPFInstance that is not there, want 1", got)
 	}
 }
+
+// A UPF that runs elsewhere is on the screen as any unit, and what it has is not asked for in pods that there are not.
+func TestAUPFElsewhere(t *testing.T) {
+	edge := &api.UPFInstance{ObjectMeta: metav1.ObjectMeta{Namespace: "core5g", Name: "edge"}, Spec: api.UPFInstanceSpec{External: &api.ExternalSpec{N4: api.ExternalN4Spec{Address: "203.0.113.7"}}}}
+	edge.Status = api.UPFInstanceStatus{
+		Units: 1, Conditions: unwell("no shard of the SMF has an association with the UPF at 203.0.113.7:8805"),
+		UnitStatuses: []api.UnitStatus{{Name: "edge-0", State: api.UnitAway, N4Address: "203.0.113.7", Message: "no shard of the SMF has an association"}},
+	}
+	x := open(t, append(testCore(), edge)...)
+	x.run(t, "status")
+	x.says(t, "edge-0  Away     elsewhere  -     203.0.113.7", "no shard of the SMF has an association")
+	x = open(t, append(testCore(), edge)...)
+	if got := x.run(t, "sessions edge"); got != 1 {
+		t.Errorf("exit status %d", got)
+	}
+	x.says(t, "UPFInstance edge runs elsewhere", "`kubectl core5g sessions -unit edge-0`")
+}

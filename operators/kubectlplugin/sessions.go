@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "core5g.dev/core5g/operators/api/v1alpha1"
+	"core5g.dev/core5g/operators/specs"
 )
 
 // session is what `upf-c ctl sessions -o json` says of one.
@@ -59,6 +60,9 @@ func (p *Plugin) sessions(ctx context.Context, args []string) error {
 		found, err := p.upfInstance(ctx, args[0])
 		if err != nil {
 			return err
+		}
+		if found.Spec.External != nil {
+			return fmt.Errorf("UPFInstance %s runs elsewhere, and what it has is asked for there (upfctl sessions): the SMF's sessions at it are those of `kubectl core5g sessions -unit %s`", found.Name, specs.ExternalUnitName(found))
 		}
 		upf = found.Name
 	}

@@ -234,8 +234,12 @@ func (s *screen) upf(u *api.UPFInstance) {
 		reason = strings.TrimSuffix(string(u.Spec.AdministrativeState)+": "+reason, ": ")
 	}
 	rows := [][]string{{u.Name, state, fmt.Sprintf("%d/%d", u.Status.ReadyUnits, u.Status.Units), "", "", "", "", short(reason, reasonWidth)}}
+	nowhere := "-"
+	if u.Spec.External != nil {
+		nowhere = "elsewhere"
+	}
 	for _, unit := range u.Status.UnitStatuses {
-		rows = append(rows, []string{"", "", unit.Name, string(unit.State), or(unit.Node, "-"), cellOf(unit.Cell), or(unit.N4Address, "-"), short(unit.Message, reasonWidth)})
+		rows = append(rows, []string{"", "", unit.Name, string(unit.State), or(unit.Node, nowhere), cellOf(unit.Cell), or(unit.N4Address, "-"), short(unit.Message, reasonWidth)})
 		if b := unit.Standby; b != nil {
 			rows = append(rows, []string{"", "", b.Pod, string(b.State), or(b.Node, "-"), cellOf(b.Cell), "-", short(strings.TrimSuffix("standby; "+or(unit.Pod, "nobody")+" serves: "+b.Message, ": "), reasonWidth)})
 		}
