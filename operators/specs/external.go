@@ -20,9 +20,13 @@ import (
 // ExternalUnitName names its only unit, as those of pods are named.
 func ExternalUnitName(upf *api.UPFInstance) string { return UnitName(upf.Name, 0) }
 
-// ExternalNodeID is what the UPF calls itself by on N4.
+// ExternalNodeID is what the UPF calls itself by on N4, in the form in which Node IDs are compared.
 func ExternalNodeID(upf *api.UPFInstance) string {
-	return strings.ToLower(cmp.Or(upf.Spec.External.N4.NodeID, string(upf.Spec.External.N4.Address)))
+	id := cmp.Or(upf.Spec.External.N4.NodeID, string(upf.Spec.External.N4.Address))
+	if a, err := netip.ParseAddr(id); err == nil {
+		return a.Unmap().String()
+	}
+	return strings.ToLower(id)
 }
 
 // ExternalN4 is where it is reached; invalid where the address is none.

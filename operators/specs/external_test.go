@@ -25,12 +25,13 @@ func TestAddressesOfAUPFElsewhere(t *testing.T) {
 		change func(*api.UPFInstance)
 		want   string
 	}{
-		"all its own":        {func(*api.UPFInstance) {}, ""},
-		"N3 of pods":         {func(u *api.UPFInstance) { u.Spec.External.N3.Endpoints = []api.CIDR{"172.30.3.24/29"} }, "spec.external.n3.endpoints 172.30.3.24/29 overlaps 172.30.3.16/28 of UPFInstance upf"},
-		"another's N3":       {func(u *api.UPFInstance) { u.Spec.External.N3.Endpoints = []api.CIDR{"203.0.113.20/32"} }, "overlaps 203.0.113.16/28 of UPFInstance first"},
-		"another's N4":       {func(u *api.UPFInstance) { u.Spec.External.N4.Address = "203.0.113.7" }, "UPFInstance first has the N4 address 203.0.113.7:8805 already: name each UPF once"},
-		"another port of it": {func(u *api.UPFInstance) { u.Spec.External.N4.Address, u.Spec.External.N4.Port = "203.0.113.7", 8806 }, ""},
-		"another's Node ID":  {func(u *api.UPFInstance) { u.Spec.External.N4.NodeID = "upf.edge.EXAMPLE.org" }, "UPFInstance first has the Node ID upf.edge.example.org already"},
+		"all its own":                  {func(*api.UPFInstance) {}, ""},
+		"N3 of pods":                   {func(u *api.UPFInstance) { u.Spec.External.N3.Endpoints = []api.CIDR{"172.30.3.24/29"} }, "spec.external.n3.endpoints 172.30.3.24/29 overlaps 172.30.3.16/28 of UPFInstance upf"},
+		"another's N3":                 {func(u *api.UPFInstance) { u.Spec.External.N3.Endpoints = []api.CIDR{"203.0.113.20/32"} }, "overlaps 203.0.113.16/28 of UPFInstance first"},
+		"another's N4":                 {func(u *api.UPFInstance) { u.Spec.External.N4.Address = "203.0.113.7" }, "UPFInstance first has the N4 address 203.0.113.7:8805 already: name each UPF once"},
+		"another port of it":           {func(u *api.UPFInstance) { u.Spec.External.N4.Address, u.Spec.External.N4.Port = "203.0.113.7", 8806 }, ""},
+		"an address written otherwise": {func(u *api.UPFInstance) { u.Spec.External.N4.Address = "::ffff:203.0.113.7" }, "UPFInstance first has the N4 address 203.0.113.7:8805 already"},
+		"another's Node ID":            {func(u *api.UPFInstance) { u.Spec.External.N4.NodeID = "upf.edge.EXAMPLE.org" }, "UPFInstance first has the Node ID upf.edge.example.org already"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			mine := makeExternalUPF("second")
@@ -95,5 +96,16 @@ func TestPolicyOfAUPFElsewhere(t *testing.T) {
 	core.Spec.Layout = api.LayoutFused
 	if got := ExternalPolicy(makeExternalUPF("edge"), core).Spec.PodSelector.MatchLabels[api.LabelComponent]; got != "control-plane" {
 		t.Errorf("in the layout Fused it is of %s", got)
+	}
+}
+
+// Whoever compares Node IDs has to find the same one, however it was written.
+func TestNodeIDOfAUPFElsewhere(t *testing.T) {
+	for written, want := range map[string]string{"UPF.Edge": "upf.edge", "2001:0DB8::01": "2001:db8::1", "::ffff:192.0.2.1": "192.0.2.1", "": "203.0.113.7"} {
+		upf := makeExternalUPF("edge")
+		upf.Spec.External.N4.NodeID = written
+		if got := ExternalNodeID(upf); got != want {
+			t.Errorf("%q is %q, want %q", written, got, want)
+		}
 	}
 }

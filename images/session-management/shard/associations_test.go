@@ -80,3 +80,38 @@ func TestAssociationsAreTold(t *testing.T) {
 	pod.Configure(next)
 	await(t, "others are not spoken of", func() bool { return len(report("").Shards[0].Units) == 1 })
 }
+
+// A shard that is to have another address for units outside of the cluster, and does not know it yet, leaves these alone, and says why.
+func TestUnitsOutsideWaitForAnAddress(t *testing.T) {
+	r := newRig(t)
+	_, at := r.unitAt("outside.test", "127.77.1.5", "172.30.6.16/28")
+	units := []configuration.Unit{{NodeID: "upf.test", Address: r.n4}, {NodeID: "outside.test", Address: at, Outside: true}}
+	slice := *r.config.Slices()[0]
+	slice.DataNetworks[0].Units = append(slices.Clone(slice.DataNetworks[0].Units), configuration.Serving{NodeID: "outside.test", Pools: []netip.Prefix{netip.MustParsePrefix("10.46.0.0/24")}})
+	var err error
+	if r.config, err = configuration.New([]configuration.Slice{slice}, units); err != nil {
+		t.Fatal(err)
+	}
+	pod, _ := r.start("pod-1", func(o *Options) { o.Shards[0].Waits = true })
+	r.create(pod, "imsi-208930000000001", n1.IPv4) // at the other
+	r.amf.next(t)
+	report, err := pod.Associations(t.Context(), []string{"outside.test"})
+	if err != nil || len(report.Shards) != 1 || len(report.Shards[0].Units) != 2 || report.Sessions["outside.test"] != 0 {
+		t.Fatalf("%+v, %v", report, err)
+	}
+	for _, u := range report.Shards[0].Units {
+		if u.Associated == (u.NodeID == "outside.test") || (u.Problem == "") == (u.NodeID == "outside.test") {
+			t.Errorf("%+v", u)
+		}
+	}
+	pod.Configure(r.config)
+	next, err := configuration.New([]configuration.Slice{*r.config.Slices()[0]}, []configuration.Unit{{NodeID: "upf.test", Address: r.n4}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod.Configure(next)
+	await(t, "it is not spoken of any more", func() bool {
+		now, err := pod.Associations(t.Context(), nil)
+		return err == nil && len(now.Shards) == 1 && len(now.Shards[0].Units) == 1
+	})
+}
