@@ -48,7 +48,20 @@ func ExternalProblem(upf *api.UPFInstance, core *api.Core5G) *Problem {
 		"external needs core5g's own SMF: write controlPlane: Core5G in Core5G %s, which ends all PDU sessions of the core once, or delete the UPFInstance", core.Name)}
 }
 
-// ExternalPoolProblem says which UE pool a Slice has at a UPF that runs elsewhere and does not have it.
+// externalClaims are the addresses of a UPF that runs elsewhere, which no UE can have.
+func externalClaims(upf *api.UPFInstance) (out []claim) {
+	for _, block := range n3Blocks(upf) {
+		if p, err := netip.ParsePrefix(block.cidr); err == nil {
+			out = append(out, claim{p.Masked(), fmt.Sprintf("%s %s of UPFInstance %s", block.field, p.Masked(), upf.Name)})
+		}
+	}
+	if a := ExternalN4(upf).Addr(); a.IsValid() {
+		out = append(out, claim{netip.PrefixFrom(a, a.BitLen()), fmt.Sprintf("the N4 address %s of UPFInstance %s", a, upf.Name)})
+	}
+	return out
+}
+
+// ExternalPoolProblem says which UE pool a Slice has at a UPF that runs elsewhere and does not have it, or needs its addresses itself.
 func ExternalPoolProblem(slice *api.Slice, upfs []api.UPFInstance) *Problem {
 	chosen, _ := SelectUPF(slice, upfs)
 	for _, dn := range slice.Spec.DataNetworks {
@@ -69,10 +82,18 @@ func ExternalPoolProblem(slice *api.Slice, upfs []api.UPFInstance) *Problem {
 }
 
 func poolsAt(upf *api.UPFInstance, dnn api.DNN, pools []api.CIDR) *Problem {
-	if upf == nil || upf.Spec.External == nil || len(upf.Spec.External.Pools) == 0 {
+	if upf == nil || upf.Spec.External == nil {
 		return nil
 	}
 	for _, pool := range pools {
+		for _, taken := range externalClaims(upf) {
+			if overlap(string(pool), taken.prefix.String()) {
+				return &Problem{api.ReasonPoolOverlap, fmt.Sprintf("pool %s of DNN %s overlaps %s: write a pool that is free", pool, dnn, taken.what)}
+			}
+		}
+		if len(upf.Spec.External.Pools) == 0 {
+			continue
+		}
 		if _, is := ExternalPool(upf, string(pool)); !is {
 			var has []string
 			for _, p := range upf.Spec.External.Pools {

@@ -109,15 +109,7 @@ func takenBefore(slice *api.Slice, others []api.Slice, upf *api.UPFInstance) []c
 		return out
 	}
 	if upf.Spec.External != nil {
-		for _, block := range n3Blocks(upf) {
-			if p, err := netip.ParsePrefix(block.cidr); err == nil {
-				out = append(out, claim{p.Masked(), fmt.Sprintf("%s %s of UPFInstance %s", block.field, p.Masked(), upf.Name)})
-			}
-		}
-		if a := ExternalN4(upf).Addr(); a.IsValid() {
-			out = append(out, claim{netip.PrefixFrom(a, a.BitLen()), fmt.Sprintf("the N4 address %s of UPFInstance %s", a, upf.Name)})
-		}
-		return out
+		return append(out, externalClaims(upf)...)
 	}
 	for _, subnet := range []struct{ cidr, what string }{
 		{string(upf.Spec.N3.Subnet), "the N3 subnet"},
