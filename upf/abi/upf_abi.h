@@ -43,6 +43,9 @@
 // Groups of sessions by which drops are counted: those of one CP function in one Network Instance.
 // upf-c gives out the numbers and knows their names. Group 0: no session, or one without a group.
 #define UPF_GROUPS 64u
+// Network instances (TS 29.244 5.4, 8.2.4) of N6: each has an interface or a VLAN, addresses, routes and UE IP
+// addresses of its own. A network is an index into upf_hello.network.
+#define UPF_NETWORKS 16u
 
 // ---- messages ------------------------------------------------------------------------------
 
@@ -95,6 +98,13 @@ struct upf_endpoint {
 static_assert(sizeof(struct upf_endpoint) == 24, "upf_endpoint");
 #define UPF_ENDPOINTS 4u // IPv4 and IPv6 of N3, then of N9
 
+#define UPF_NETWORK_NAME 104u
+struct upf_network {
+	// 0-terminated; empty: it serves all that no other one is named for.
+	uint8_t name[UPF_NETWORK_NAME];
+};
+static_assert(sizeof(struct upf_network) == 104, "upf_network");
+
 struct upf_hello {
 	uint64_t boot_id; // changes with every start of upf-u
 	uint64_t shm_size;
@@ -103,8 +113,11 @@ struct upf_hello {
 	uint32_t urr_slots;
 	uint32_t sessions; // present now (0 after a start)
 	struct upf_endpoint endpoint[UPF_ENDPOINTS];
+	uint32_t networks; // of network[], one at least
+	uint32_t reserved;
+	struct upf_network network[UPF_NETWORKS];
 };
-static_assert(sizeof(struct upf_hello) == 128, "upf_hello");
+static_assert(sizeof(struct upf_hello) == 1800, "upf_hello");
 
 enum upf_record_type {
 	// TRANSACTION; DUMP answers use META and SESSION_STATE
@@ -161,8 +174,9 @@ struct upf_session_put {
 	uint16_t n_sdf6;
 	uint16_t n_bar;
 	uint16_t text_len;
-	uint16_t group; // below UPF_GROUPS
-	uint16_t reserved[3];
+	uint16_t group;   // below UPF_GROUPS
+	uint16_t network; // in which the UE's addresses are
+	uint16_t reserved[2];
 };
 static_assert(sizeof(struct upf_session_put) == 40, "upf_session_put");
 
@@ -287,7 +301,8 @@ struct upf_far {
 	uint16_t dup_count;
 	uint16_t text_first; // of the redirect URL in the text
 	uint16_t text_count;
-	uint16_t reserved[3];
+	uint16_t network; // by which a packet without an outer header leaves to the core
+	uint16_t reserved[2];
 };
 static_assert(sizeof(struct upf_far) == 64, "upf_far");
 
@@ -468,10 +483,11 @@ static_assert(sizeof(struct upf_ev_trace) == 40, "upf_ev_trace");
 
 enum upf_port { // the interfaces of a worker
 	UPF_PORT_N3 = 0,
-	UPF_PORT_N6 = 1,
-	UPF_PORT_N9 = 2, // where it is configured; else GTP-U of N9 comes by N3
-	UPF_PORTS = 3,
+	UPF_PORT_N9 = 1, // where it is configured; else GTP-U of N9 comes by N3
+	UPF_PORT_N6 = 2, // of network 0, then those of the others
+	UPF_PORTS = 18,
 };
+static_assert(UPF_PORTS == UPF_PORT_N6 + UPF_NETWORKS, "upf_port");
 
 // Every reason for which a packet does not leave. X(symbol, metric label, help)
 #define UPF_DROP_REASONS(X) \
@@ -580,7 +596,7 @@ struct upf_worker_stats { // one per worker, written by that worker only
 	struct upf_port_stats port[UPF_PORTS];
 	struct upf_local_stats local;
 	uint64_t forwarded[2]; // by enum upf_direction
-	uint64_t reserved2[10];
+	uint64_t reserved2[6];
 	// By the interface by which the packet came, or by which it was to leave when it was on its way
 	// out already (tx_full, no_neighbour, what upf-u says itself).
 	struct upf_drop_stats drops[UPF_PORTS];
@@ -657,7 +673,7 @@ struct upf_topology {
 	uint64_t memory_unknown;        // octets of them whose node the kernel does not tell
 	uint64_t pool[UPF_NODES_MAX];   // octets of the packet buffers among them
 };
-static_assert(sizeof(struct upf_topology) == 1896, "upf_topology");
+static_assert(sizeof(struct upf_topology) == 3576, "upf_topology");
 
 // The link of an interface, written by the control thread, which looks every UPF_LINK_LOOK_MS.
 #define UPF_LINK_LOOK_MS 500u

@@ -19,7 +19,9 @@ const (
 	None16                  = 0xffff             // UPF_NONE16
 	WorkersMax              = 0x40               // UPF_WORKERS_MAX
 	Groups                  = 0x40               // UPF_GROUPS
+	Networks                = 0x10               // UPF_NETWORKS
 	Endpoints               = 0x4                // UPF_ENDPOINTS
+	NetworkName             = 0x68               // UPF_NETWORK_NAME
 	MetaRestoring           = 0x1                // UPF_META_RESTORING
 	SdfProto                = 0x1                // UPF_SDF_PROTO
 	SdfTos                  = 0x2                // UPF_SDF_TOS
@@ -109,9 +111,9 @@ const (
 	StageBuffer             = 0x8                // UPF_STAGE_BUFFER
 	StageShaper             = 0x9                // UPF_STAGE_SHAPER
 	PortN3                  = 0x0                // UPF_PORT_N3
-	PortN6                  = 0x1                // UPF_PORT_N6
-	PortN9                  = 0x2                // UPF_PORT_N9
-	Ports                   = 0x3                // UPF_PORTS
+	PortN9                  = 0x1                // UPF_PORT_N9
+	PortN6                  = 0x2                // UPF_PORT_N6
+	Ports                   = 0x12               // UPF_PORTS
 	DropMalformedEthernet   = 0x0                // UPF_DROP_MALFORMED_ETHERNET
 	DropUnknownEthertype    = 0x1                // UPF_DROP_UNKNOWN_ETHERTYPE
 	DropMalformedIp         = 0x2                // UPF_DROP_MALFORMED_IP
@@ -237,7 +239,12 @@ type Endpoint struct {
 	Reserved  [7]uint8
 }
 
-// Hello is struct upf_hello, 128 octets.
+// Network is struct upf_network, 104 octets.
+type Network struct {
+	Name [104]uint8
+}
+
+// Hello is struct upf_hello, 1800 octets.
 type Hello struct {
 	BootId      uint64
 	ShmSize     uint64
@@ -246,6 +253,9 @@ type Hello struct {
 	UrrSlots    uint32
 	Sessions    uint32
 	Endpoint    [4]Endpoint
+	Networks    uint32
+	Reserved    uint32
+	Network     [16]Network
 }
 
 // Record is struct upf_record, 8 octets.
@@ -276,7 +286,8 @@ type SessionPut struct {
 	NBar     uint16
 	TextLen  uint16
 	Group    uint16
-	Reserved [3]uint16
+	Network  uint16
+	Reserved [2]uint16
 }
 
 // Sdf is struct upf_sdf, 32 octets.
@@ -358,7 +369,8 @@ type Far struct {
 	DupCount             uint16
 	TextFirst            uint16
 	TextCount            uint16
-	Reserved             [3]uint16
+	Network              uint16
+	Reserved             [2]uint16
 }
 
 // Bar is struct upf_bar, 16 octets.
@@ -541,7 +553,7 @@ type DropStats struct {
 	Reason [64]uint64
 }
 
-// WorkerStats is struct upf_worker_stats, 2048 octets.
+// WorkerStats is struct upf_worker_stats, 10176 octets.
 type WorkerStats struct {
 	Lcore      uint64
 	CyclesBusy uint64
@@ -549,11 +561,11 @@ type WorkerStats struct {
 	Polls      uint64
 	PollsEmpty uint64
 	Reserved   [3]uint64
-	Port       [3]PortStats
+	Port       [18]PortStats
 	Local      LocalStats
 	Forwarded  [2]uint64
-	Reserved2  [10]uint64
-	Drops      [3]DropStats
+	Reserved2  [6]uint64
+	Drops      [18]DropStats
 }
 
 // UrrCounter is struct upf_urr_counter, 24 octets.
@@ -612,13 +624,13 @@ type PortPlace struct {
 	Vlan   uint16
 }
 
-// Topology is struct upf_topology, 1896 octets.
+// Topology is struct upf_topology, 3576 octets.
 type Topology struct {
 	Nodes         uint32
 	Page          uint32
 	Control       ThreadPlace
 	Worker        [64]ThreadPlace
-	Port          [3]PortPlace
+	Port          [18]PortPlace
 	Memory        [64]uint64
 	MemoryUnknown uint64
 	Pool          [64]uint64
@@ -683,8 +695,12 @@ var (
 	_ [16 - unsafe.Offsetof(Endpoint{}.PrefixLen)]struct{}
 	_ [unsafe.Offsetof(Endpoint{}.Reserved) - 17]struct{}
 	_ [17 - unsafe.Offsetof(Endpoint{}.Reserved)]struct{}
-	_ [unsafe.Sizeof(Hello{}) - 128]struct{}
-	_ [128 - unsafe.Sizeof(Hello{})]struct{}
+	_ [unsafe.Sizeof(Network{}) - 104]struct{}
+	_ [104 - unsafe.Sizeof(Network{})]struct{}
+	_ [unsafe.Offsetof(Network{}.Name) - 0]struct{}
+	_ [0 - unsafe.Offsetof(Network{}.Name)]struct{}
+	_ [unsafe.Sizeof(Hello{}) - 1800]struct{}
+	_ [1800 - unsafe.Sizeof(Hello{})]struct{}
 	_ [unsafe.Offsetof(Hello{}.BootId) - 0]struct{}
 	_ [0 - unsafe.Offsetof(Hello{}.BootId)]struct{}
 	_ [unsafe.Offsetof(Hello{}.ShmSize) - 8]struct{}
@@ -699,6 +715,12 @@ var (
 	_ [28 - unsafe.Offsetof(Hello{}.Sessions)]struct{}
 	_ [unsafe.Offsetof(Hello{}.Endpoint) - 32]struct{}
 	_ [32 - unsafe.Offsetof(Hello{}.Endpoint)]struct{}
+	_ [unsafe.Offsetof(Hello{}.Networks) - 128]struct{}
+	_ [128 - unsafe.Offsetof(Hello{}.Networks)]struct{}
+	_ [unsafe.Offsetof(Hello{}.Reserved) - 132]struct{}
+	_ [132 - unsafe.Offsetof(Hello{}.Reserved)]struct{}
+	_ [unsafe.Offsetof(Hello{}.Network) - 136]struct{}
+	_ [136 - unsafe.Offsetof(Hello{}.Network)]struct{}
 	_ [unsafe.Sizeof(Record{}) - 8]struct{}
 	_ [8 - unsafe.Sizeof(Record{})]struct{}
 	_ [unsafe.Offsetof(Record{}.Type) - 0]struct{}
@@ -741,8 +763,10 @@ var (
 	_ [30 - unsafe.Offsetof(SessionPut{}.TextLen)]struct{}
 	_ [unsafe.Offsetof(SessionPut{}.Group) - 32]struct{}
 	_ [32 - unsafe.Offsetof(SessionPut{}.Group)]struct{}
-	_ [unsafe.Offsetof(SessionPut{}.Reserved) - 34]struct{}
-	_ [34 - unsafe.Offsetof(SessionPut{}.Reserved)]struct{}
+	_ [unsafe.Offsetof(SessionPut{}.Network) - 34]struct{}
+	_ [34 - unsafe.Offsetof(SessionPut{}.Network)]struct{}
+	_ [unsafe.Offsetof(SessionPut{}.Reserved) - 36]struct{}
+	_ [36 - unsafe.Offsetof(SessionPut{}.Reserved)]struct{}
 	_ [unsafe.Sizeof(Sdf{}) - 32]struct{}
 	_ [32 - unsafe.Sizeof(Sdf{})]struct{}
 	_ [unsafe.Offsetof(Sdf{}.RemoteAddrBe) - 0]struct{}
@@ -881,8 +905,10 @@ var (
 	_ [54 - unsafe.Offsetof(Far{}.TextFirst)]struct{}
 	_ [unsafe.Offsetof(Far{}.TextCount) - 56]struct{}
 	_ [56 - unsafe.Offsetof(Far{}.TextCount)]struct{}
-	_ [unsafe.Offsetof(Far{}.Reserved) - 58]struct{}
-	_ [58 - unsafe.Offsetof(Far{}.Reserved)]struct{}
+	_ [unsafe.Offsetof(Far{}.Network) - 58]struct{}
+	_ [58 - unsafe.Offsetof(Far{}.Network)]struct{}
+	_ [unsafe.Offsetof(Far{}.Reserved) - 60]struct{}
+	_ [60 - unsafe.Offsetof(Far{}.Reserved)]struct{}
 	_ [unsafe.Sizeof(Bar{}) - 16]struct{}
 	_ [16 - unsafe.Sizeof(Bar{})]struct{}
 	_ [unsafe.Offsetof(Bar{}.BarId) - 0]struct{}
@@ -1153,8 +1179,8 @@ var (
 	_ [512 - unsafe.Sizeof(DropStats{})]struct{}
 	_ [unsafe.Offsetof(DropStats{}.Reason) - 0]struct{}
 	_ [0 - unsafe.Offsetof(DropStats{}.Reason)]struct{}
-	_ [unsafe.Sizeof(WorkerStats{}) - 2048]struct{}
-	_ [2048 - unsafe.Sizeof(WorkerStats{})]struct{}
+	_ [unsafe.Sizeof(WorkerStats{}) - 10176]struct{}
+	_ [10176 - unsafe.Sizeof(WorkerStats{})]struct{}
 	_ [unsafe.Offsetof(WorkerStats{}.Lcore) - 0]struct{}
 	_ [0 - unsafe.Offsetof(WorkerStats{}.Lcore)]struct{}
 	_ [unsafe.Offsetof(WorkerStats{}.CyclesBusy) - 8]struct{}
@@ -1169,14 +1195,14 @@ var (
 	_ [40 - unsafe.Offsetof(WorkerStats{}.Reserved)]struct{}
 	_ [unsafe.Offsetof(WorkerStats{}.Port) - 64]struct{}
 	_ [64 - unsafe.Offsetof(WorkerStats{}.Port)]struct{}
-	_ [unsafe.Offsetof(WorkerStats{}.Local) - 160]struct{}
-	_ [160 - unsafe.Offsetof(WorkerStats{}.Local)]struct{}
-	_ [unsafe.Offsetof(WorkerStats{}.Forwarded) - 416]struct{}
-	_ [416 - unsafe.Offsetof(WorkerStats{}.Forwarded)]struct{}
-	_ [unsafe.Offsetof(WorkerStats{}.Reserved2) - 432]struct{}
-	_ [432 - unsafe.Offsetof(WorkerStats{}.Reserved2)]struct{}
-	_ [unsafe.Offsetof(WorkerStats{}.Drops) - 512]struct{}
-	_ [512 - unsafe.Offsetof(WorkerStats{}.Drops)]struct{}
+	_ [unsafe.Offsetof(WorkerStats{}.Local) - 640]struct{}
+	_ [640 - unsafe.Offsetof(WorkerStats{}.Local)]struct{}
+	_ [unsafe.Offsetof(WorkerStats{}.Forwarded) - 896]struct{}
+	_ [896 - unsafe.Offsetof(WorkerStats{}.Forwarded)]struct{}
+	_ [unsafe.Offsetof(WorkerStats{}.Reserved2) - 912]struct{}
+	_ [912 - unsafe.Offsetof(WorkerStats{}.Reserved2)]struct{}
+	_ [unsafe.Offsetof(WorkerStats{}.Drops) - 960]struct{}
+	_ [960 - unsafe.Offsetof(WorkerStats{}.Drops)]struct{}
 	_ [unsafe.Sizeof(UrrCounter{}) - 24]struct{}
 	_ [24 - unsafe.Sizeof(UrrCounter{})]struct{}
 	_ [unsafe.Offsetof(UrrCounter{}.Bytes) - 0]struct{}
@@ -1247,8 +1273,8 @@ var (
 	_ [108 - unsafe.Offsetof(PortPlace{}.Mtu)]struct{}
 	_ [unsafe.Offsetof(PortPlace{}.Vlan) - 110]struct{}
 	_ [110 - unsafe.Offsetof(PortPlace{}.Vlan)]struct{}
-	_ [unsafe.Sizeof(Topology{}) - 1896]struct{}
-	_ [1896 - unsafe.Sizeof(Topology{})]struct{}
+	_ [unsafe.Sizeof(Topology{}) - 3576]struct{}
+	_ [3576 - unsafe.Sizeof(Topology{})]struct{}
 	_ [unsafe.Offsetof(Topology{}.Nodes) - 0]struct{}
 	_ [0 - unsafe.Offsetof(Topology{}.Nodes)]struct{}
 	_ [unsafe.Offsetof(Topology{}.Page) - 4]struct{}
@@ -1259,12 +1285,12 @@ var (
 	_ [16 - unsafe.Offsetof(Topology{}.Worker)]struct{}
 	_ [unsafe.Offsetof(Topology{}.Port) - 528]struct{}
 	_ [528 - unsafe.Offsetof(Topology{}.Port)]struct{}
-	_ [unsafe.Offsetof(Topology{}.Memory) - 864]struct{}
-	_ [864 - unsafe.Offsetof(Topology{}.Memory)]struct{}
-	_ [unsafe.Offsetof(Topology{}.MemoryUnknown) - 1376]struct{}
-	_ [1376 - unsafe.Offsetof(Topology{}.MemoryUnknown)]struct{}
-	_ [unsafe.Offsetof(Topology{}.Pool) - 1384]struct{}
-	_ [1384 - unsafe.Offsetof(Topology{}.Pool)]struct{}
+	_ [unsafe.Offsetof(Topology{}.Memory) - 2544]struct{}
+	_ [2544 - unsafe.Offsetof(Topology{}.Memory)]struct{}
+	_ [unsafe.Offsetof(Topology{}.MemoryUnknown) - 3056]struct{}
+	_ [3056 - unsafe.Offsetof(Topology{}.MemoryUnknown)]struct{}
+	_ [unsafe.Offsetof(Topology{}.Pool) - 3064]struct{}
+	_ [3064 - unsafe.Offsetof(Topology{}.Pool)]struct{}
 	_ [unsafe.Sizeof(LinkState{}) - 32]struct{}
 	_ [32 - unsafe.Sizeof(LinkState{})]struct{}
 	_ [unsafe.Offsetof(LinkState{}.State) - 0]struct{}

@@ -39,7 +39,7 @@ struct upf_u {
 	struct shm shm;
 	struct rte_mempool *pool;
 	struct worker *worker[UPF_WORKERS_MAX];
-	unsigned ports_started;
+	bool started[UPF_PORTS]; // the device of this interface
 	uint32_t stop;
 	uint16_t ethdev[UPF_PORTS];
 };
@@ -51,12 +51,15 @@ start_memory(struct upf_u *u)
 	const struct config_interface *in = u->config.interface;
 	uint16_t mtu = 0;
 
-	for (enum upf_port port = 0; port < u->config.ports; port++)
-		mtu = RTE_MAX(mtu, in[port].mtu);
+	for (enum upf_port port = 0; port < u->config.ports; port++) {
+		if (in[port].present)
+			mtu = RTE_MAX(mtu, in[port].mtu);
+	}
 	u->pool = eal_create_pool(
 		limits->mbufs + eal_held_by_devices(&u->config), u->config.workers, mtu);
 	if (u->pool == NULL ||
-		session_table_init(&u->sessions, limits->sessions_max, u->config.workers) < 0) {
+		session_table_init(&u->sessions, limits->sessions_max, u->config.workers,
+			u->config.networks) < 0) {
 		log_error("out of memory",
 			"memory_mib=%u mbufs=%u in_devices=%u sessions_max=%u "
 			"advice=\"raise memory or lower limits\"",
@@ -72,40 +75,72 @@ start_memory(struct upf_u *u)
 	return 0;
 }
 
+// A VLAN of the device that interfaces share, 0: it has none.
+static uint16_t
+vlan_of_device(const struct config *config, enum upf_port device)
+{
+	for (enum upf_port port = device; port < config->ports; port++) {
+		if (config->interface[port].device_of == device &&
+			config->interface[port].vlan != 0)
+			return config->interface[port].vlan;
+	}
+	return 0;
+}
+
+static int
+start_device(struct upf_u *u, enum upf_port port, char *error, size_t error_size)
+{
+	const struct config_interface *in = &u->config.interface[port];
+
+	if (eal_start_port(u->ethdev[port], u->config.workers,
+		    in->driver == CONFIG_VFIO ? config_device_mtu(&u->config, port) : 0,
+		    vlan_of_device(&u->config, port), u->pool, error, error_size) < 0)
+		return -1;
+	u->started[port] = true;
+	return 0;
+}
+
+static int
+start_port(struct upf_u *u, enum upf_port port)
+{
+	const struct config_interface *in = &u->config.interface[port];
+	char error[256];
+	int rc;
+
+	// A device that fails to probe does not stop EAL.
+	if (eal_find_port(&u->config, port, &u->ethdev[port]) != 0) {
+		log_error("no such device", "interface=%s device=%s advice=\"%s\"",
+			config_port_name(port), in->device,
+			in->driver == CONFIG_VFIO
+				? "it must be bound to vfio-pci, its /dev/vfio group be given to "
+				  "this process, readable for its user, and locked memory be "
+				  "unlimited or CAP_IPC_LOCK be allowed"
+				: "the device must exist; kernel interfaces need CAP_NET_RAW and "
+				  "CAP_NET_ADMIN");
+		return -1;
+	}
+	rc = in->device_of == port ? start_device(u, port, error, sizeof(error))
+				   : eal_add_vlan(u->ethdev[port], in->vlan, error, sizeof(error));
+	if (rc < 0) {
+		log_error("device does not start", "interface=%s device=%s error=\"%s\"",
+			config_port_name(port), in->device, error);
+		return -1;
+	}
+	if (in->block_len6 != 0)
+		eal_hear_groups(u->ethdev[port]);
+	return 0;
+}
+
 static int
 start_ports(struct upf_u *u)
 {
-	static const char *const names[UPF_PORTS] = {"n3", "n6", "n9"};
-	char error[256];
+	int rc = 0;
 
-	for (enum upf_port port = 0; port < UPF_PORTS && port < u->config.ports; port++) {
-		const struct config_interface *in = &u->config.interface[port];
-
-		// A device that fails to probe does not stop EAL.
-		if (eal_find_port(&u->config, port, &u->ethdev[port]) != 0) {
-			log_error("no such device", "interface=%s device=%s advice=\"%s\"",
-				names[port], in->device,
-				in->driver == CONFIG_VFIO
-					? "it must be bound to vfio-pci, its /dev/vfio group be "
-					  "given to this process, readable for its user, and "
-					  "locked "
-					  "memory be unlimited or CAP_IPC_LOCK be allowed"
-					: "the device must exist; kernel interfaces need "
-					  "CAP_NET_RAW and CAP_NET_ADMIN");
-			return -1;
-		}
-		if (eal_start_port(u->ethdev[port], u->config.workers,
-			    in->driver == CONFIG_VFIO ? in->mtu : 0, in->vlan, u->pool, error,
-			    sizeof(error)) < 0) {
-			log_error("device does not start", "interface=%s device=%s error=\"%s\"",
-				names[port], in->device, error);
-			return -1;
-		}
-		u->ports_started++;
-		if (in->block_len6 != 0)
-			eal_hear_groups(u->ethdev[port]);
+	for (enum upf_port port = 0; rc == 0 && port < u->config.ports; port++) {
+		if (u->config.interface[port].present)
+			rc = start_port(u, port);
 	}
-	return 0;
+	return rc;
 }
 
 static int
@@ -118,7 +153,6 @@ start_workers(struct upf_u *u)
 		.stats = u->shm.workers,
 		.groups = u->shm.groups,
 		.pool = u->pool,
-		.ethdev = {u->ethdev[0], u->ethdev[1], u->ethdev[2]},
 		.peers = u->worker,
 		.sleepers = u->sleeper,
 		.wake_fd = u->control.wake_fd,
@@ -130,6 +164,7 @@ start_workers(struct upf_u *u)
 		.stop = &u->stop,
 	};
 
+	memcpy(shared.ethdev, u->ethdev, sizeof(shared.ethdev));
 	for (unsigned i = 0; i < u->config.workers; i++) {
 		u->worker[i] = worker_create(i, &shared);
 		if (u->worker[i] == NULL) {
@@ -181,7 +216,9 @@ stop(struct upf_u *u)
 		worker_free(u->worker[i]);
 	for (unsigned i = 0; i < u->config.workers; i++)
 		sleep_free(&u->sleeper[i]);
-	for (unsigned port = 0; port < u->ports_started; port++) {
+	for (unsigned port = 0; port < UPF_PORTS; port++) {
+		if (!u->started[port])
+			continue;
 		rte_eth_dev_stop(u->ethdev[port]);
 		rte_eth_dev_close(u->ethdev[port]);
 	}

@@ -16,6 +16,7 @@ import (
 	"core5g.dev/core5g/upf/upfc/config"
 	"core5g.dev/core5g/upf/upfc/dataplane"
 	"core5g.dev/core5g/upf/upfc/machine"
+	"core5g.dev/core5g/upf/upfc/networks"
 	"core5g.dev/core5g/upf/upfc/pfcp"
 	"core5g.dev/core5g/upf/upfc/rules"
 )
@@ -52,9 +53,10 @@ type Agent struct {
 	groups      groups
 	underWay    underWay
 	restoration restoration
-	redundancy  Redundancy // nil: there is no standby
-	takenOver   bool       // what counts at the first meeting with upf-u is the state file
-	grants      *grants    // of a redundant unit
+	redundancy  Redundancy                    // nil: there is no standby
+	takenOver   bool                          // what counts at the first meeting with upf-u is the state file
+	grants      *grants                       // of a redundant unit
+	known       atomic.Pointer[networks.List] // of the upf-u that was met last
 
 	metaChange sync.Mutex // held while META is made and sent: the last one sent is the last one made
 	silent     bool       // under metaChange: upf-u was told that sessions are restored
@@ -72,6 +74,14 @@ type Agent struct {
 	pfds         map[string]catalogue    // by Node ID of the CP function
 	postponed    map[uint32]bool         // sessions to be measured when upf-u is back
 	pairs        store.Slots
+}
+
+// networks are those of the upf-u that was met last; nil before there was any.
+func (a *Agent) networks() networks.List {
+	if l := a.known.Load(); l != nil {
+		return *l
+	}
+	return nil
 }
 
 // World is where an agent lives.

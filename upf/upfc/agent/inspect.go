@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"core5g.dev/core5g/upf/abi"
+	"core5g.dev/core5g/upf/upfc/networks"
 	"core5g.dev/core5g/upf/upfc/rules"
 	"core5g.dev/core5g/upf/upfc/topology"
 	"core5g.dev/core5g/upf/upfc/usage"
@@ -28,6 +29,8 @@ type Status struct {
 	RulesOctets  uint64            `json:"rulesOctets"` // of compiled rules in upf-u
 	// Topology is where upf-u is; nil while it is not connected.
 	Topology *topology.Topology `json:"-"`
+	// Networks are the network instances of N6; nil while upf-u is not connected.
+	Networks networks.List `json:"-"`
 	// Missed is how many frames each interface lost before a worker could take them.
 	Missed [abi.Ports]uint64 `json:"-"`
 	// Groups are what was dropped by CP function and Network Instance.
@@ -85,10 +88,11 @@ func (a *Agent) Status() Status {
 	st := Status{NodeID: a.cfg.NodeID, Recovery: a.recovery, Sessions: a.store.Sessions(), Associations: []AssociationInfo{}, Standby: standby}
 	if conn := a.usableLocked(); conn != nil {
 		st.Connected = true
+		st.Networks = a.networks()
 		st.Workers = conn.Shm().Workers()
 		st.TSCHz = conn.Shm().TSCHz()
 		st.RulesOctets = conn.Shm().RulesOctets()
-		st.Topology = conn.Shm().Topology()
+		st.Topology = conn.Shm().Topology(st.Networks)
 		st.Missed = conn.Shm().Missed()
 		st.Groups = a.groups.drops(conn.Shm())
 	}

@@ -30,6 +30,7 @@ import (
 	"core5g.dev/core5g/upf/abi"
 	"core5g.dev/core5g/upf/upfc/agent/store"
 	"core5g.dev/core5g/upf/upfc/dataplane"
+	"core5g.dev/core5g/upf/upfc/networks"
 	"core5g.dev/core5g/upf/upfc/rules"
 	"core5g.dev/core5g/upf/upfc/state"
 	"core5g.dev/core5g/upf/upfc/usage"
@@ -58,6 +59,9 @@ func (a *Agent) keepLink(ctx context.Context) {
 			}
 		}
 		if err == nil {
+			hello := conn.Hello()
+			list := networks.Of(&hello)
+			a.known.Store(&list)
 			started := a.world.Now()
 			if err = a.fill(conn); err == nil {
 				reported = false

@@ -127,7 +127,7 @@ func (a *Agent) tell(ctx context.Context, conn *dataplane.Conn, t *tracing, pack
 			}
 			// Workers' events come in turns, so that one may be older than the first.
 			at := began.Add(time.Duration(float64(int64(e.Tsc-first)) / float64(hz) * 1e9))
-			event := trace.FromRecord(e.EvTrace, e.octets, at)
+			event := trace.FromRecord(e.EvTrace, e.octets, at, a.networks())
 			a.annotate(&event, e.Session)
 			if err := f(&event); err != nil {
 				return err

@@ -272,13 +272,18 @@ func serveTrace(s Source, w http.ResponseWriter, r *http.Request) {
 
 func sum(st agent.Status) Stats {
 	out := Stats{Status: st, Interfaces: map[string]abi.PortStats{}, Forwarded: map[string]uint64{}, Drops: map[string]uint64{}, Missed: map[string]uint64{}, Workers: []Worker{}}
-	for p, name := range trace.Interfaces {
-		if st.Missed[p] > 0 {
-			out.Missed[name] = st.Missed[p]
+	for p := range st.Missed {
+		if port, ok := st.Networks.Port(p); ok && st.Missed[p] > 0 {
+			out.Missed[port.String()] = st.Missed[p]
 		}
 	}
 	for _, w := range st.Workers {
-		for p, name := range trace.Interfaces {
+		for p := range w.Port {
+			port, ok := st.Networks.Port(p)
+			if !ok {
+				continue
+			}
+			name := port.String()
 			t := out.Interfaces[name]
 			t.RxPackets += w.Port[p].RxPackets
 			t.RxBytes += w.Port[p].RxBytes

@@ -116,7 +116,7 @@ func TestTransactionThatDoesNotFitADatagram(t *testing.T) {
 
 func TestTopology(t *testing.T) {
 	_, c := dial(t)
-	top := c.Shm().Topology()
+	top := c.Shm().Topology(nil)
 	if top == nil || len(top.Threads) != 2 || len(top.Ports) != 2 || len(top.Memory) != 1 {
 		t.Fatalf("%+v, want two threads, two ports and memory of one cell", top)
 	}

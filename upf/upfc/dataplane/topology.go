@@ -8,11 +8,12 @@ import (
 	"unsafe"
 
 	"core5g.dev/core5g/upf/abi"
+	"core5g.dev/core5g/upf/upfc/networks"
 	"core5g.dev/core5g/upf/upfc/topology"
 )
 
-// Topology is where upf-u says that it is; nil: it does not say.
-func (s *Shm) Topology() *topology.Topology {
+// Topology is where upf-u, with these network instances, says that it is; nil: it does not say.
+func (s *Shm) Topology(of networks.List) *topology.Topology {
 	defer runtime.KeepAlive(s)
 	if s.head.TopologyOffset == 0 {
 		return nil
@@ -26,11 +27,12 @@ func (s *Shm) Topology() *topology.Topology {
 	for i := range s.head.Workers {
 		t.Threads = append(t.Threads, thread("worker "+strconv.Itoa(int(i)), raw.Worker[i]))
 	}
-	for i, name := range [abi.Ports]string{abi.PortN3: "n3", abi.PortN6: "n6", abi.PortN9: "n9"} {
+	for i := range raw.Port {
 		p := &raw.Port[i]
-		if device := text(p.Device[:]); device != "" {
+		port, ok := of.Port(i)
+		if device := text(p.Device[:]); ok && device != "" {
 			t.Ports = append(t.Ports, topology.Port{
-				Interface: name, Device: device, Driver: text(p.Driver[:]), MAC: net.HardwareAddr(p.Mac[:6]).String(),
+				Interface: port.Interface, NetworkInstance: port.NetworkInstance, Device: device, Driver: text(p.Driver[:]), MAC: net.HardwareAddr(p.Mac[:6]).String(),
 				MTU: int32(p.Mtu), VLAN: int32(p.Vlan), Cell: cell(p.Node),
 				Link: link(links[i].State), LinkDowns: links[i].Downs,
 			})

@@ -60,9 +60,9 @@ func TestIntegrationUPF(t *testing.T) {
 
 	t.Run("a drop is counted for its interface, its SMF and its DNN", func(t *testing.T) {
 		for name, want := range map[string]string{
-			"upf_dropped_packets_total":             `{interface="n3",reason="spoofed_source"}`,
+			"upf_dropped_packets_total":             `{interface="n3",network_instance="",reason="spoofed_source"}`,
 			"upf_association_dropped_packets_total": `dnn="internet",reason="spoofed_source"}`,
-			"upf_interface_up":                      `interface="n6"}`,
+			"upf_interface_up":                      `interface="n6",network_instance=""}`,
 		} {
 			if !slices.ContainsFunc(r.metrics(), func(line string) bool {
 				return strings.HasPrefix(line, name+"{") && strings.HasSuffix(line, want+" 1")

@@ -10,6 +10,7 @@ import (
 
 	"core5g.dev/core5g/upf/abi"
 	"core5g.dev/core5g/upf/upfc/agent"
+	"core5g.dev/core5g/upf/upfc/networks"
 	"core5g.dev/core5g/upf/upfc/topology"
 )
 
@@ -51,18 +52,24 @@ type reading struct {
 	read      func(s *scrape, e emit)
 }
 
-var (
-	interfaces = [abi.Ports]string{abi.PortN3: "n3", abi.PortN6: "n6", abi.PortN9: "n9"}
-	directions = [2]string{abi.Ul: "ul", abi.Dl: "dl"}
-)
+var directions = [2]string{abi.Ul: "ul", abi.Dl: "dl"}
+
+// ports calls f for each interface of upf-u.
+func (s *scrape) ports(f func(p int, of networks.Port)) {
+	for p := range abi.Ports {
+		if of, ok := s.Networks.Port(p); ok {
+			f(p, of)
+		}
+	}
+}
 
 func perPort(of func(*abi.PortStats) (rx, tx uint64)) func(*scrape, emit) {
 	return func(s *scrape, e emit) {
-		for p, name := range interfaces {
+		s.ports(func(p int, port networks.Port) {
 			rx, tx := of(&s.sum.Port[p])
-			e(float64(rx), name, "rx")
-			e(float64(tx), name, "tx")
-		}
+			e(float64(rx), port.Interface, port.NetworkInstance, "rx")
+			e(float64(tx), port.Interface, port.NetworkInstance, "tx")
+		})
 	}
 }
 
@@ -107,7 +114,10 @@ func cellOf(cell *int32) float64 {
 // dnns is of metrics by CP function and Network Instance.
 const dnns = "dnn: the Network Instance of the session's PDRs, where the SMF puts the DNN; direction: ul, dl"
 
-const rxtx = "interface: n3, n6, n9; direction: rx, tx"
+const (
+	which = "interface: n3, n6, n9; network_instance: of N6, where it has a name"
+	rxtx  = which + "; direction: rx, tx"
+)
 
 var readings = []reading{
 	{Family{"upf_build_info", gauge, "1, with what this upf-c was built from.", []string{"revision", "go_version", "abi_version"}, ""}, false,
@@ -201,15 +211,13 @@ var readings = []reading{
 
 	{Family{"upf_rules_bytes", gauge, "Memory that the compiled rules of all sessions take in upf-u.", nil, ""}, true,
 		func(s *scrape, e emit) { e(float64(s.RulesOctets)) }},
-	{Family{"upf_interface_packets_total", counter, "Packets on an interface.", []string{"interface", "direction"}, rxtx}, true,
+	{Family{"upf_interface_packets_total", counter, "Packets on an interface.", []string{"interface", "network_instance", "direction"}, rxtx}, true,
 		perPort(func(p *abi.PortStats) (uint64, uint64) { return p.RxPackets, p.TxPackets })},
-	{Family{"upf_interface_bytes_total", counter, "Octets on an interface, Ethernet headers included.", []string{"interface", "direction"}, rxtx}, true,
+	{Family{"upf_interface_bytes_total", counter, "Octets on an interface, Ethernet headers included.", []string{"interface", "network_instance", "direction"}, rxtx}, true,
 		perPort(func(p *abi.PortStats) (uint64, uint64) { return p.RxBytes, p.TxBytes })},
-	{Family{"upf_interface_missed_packets_total", counter, "Frames that came and were lost before upf-u could take them: no room in the NIC's queue or in the kernel's ring.", []string{"interface"}, "interface: n3, n6, n9"}, true,
+	{Family{"upf_interface_missed_packets_total", counter, "Frames that came and were lost before upf-u could take them: no room in the NIC's queue or in the kernel's ring.", []string{"interface", "network_instance"}, which}, true,
 		func(s *scrape, e emit) {
-			for p, name := range interfaces {
-				e(float64(s.Missed[p]), name)
-			}
+			s.ports(func(p int, port networks.Port) { e(float64(s.Missed[p]), port.Interface, port.NetworkInstance) })
 		}},
 	{Family{"upf_forwarded_packets_total", counter, "User packets forwarded.", []string{"direction"}, "direction: ul, dl"}, true,
 		func(s *scrape, e emit) {
@@ -217,13 +225,13 @@ var readings = []reading{
 				e(float64(s.sum.Forwarded[d]), name)
 			}
 		}},
-	{Family{"upf_dropped_packets_total", counter, "Packets dropped, by reason, and by the interface by which they came; what was on its way out already, or is upf-u's own, by the interface by which it was to leave.", []string{"interface", "reason"}, "interface: n3, n6, n9; reason: see below"}, true,
+	{Family{"upf_dropped_packets_total", counter, "Packets dropped, by reason, and by the interface by which they came; what was on its way out already, or is upf-u's own, by the interface by which it was to leave.", []string{"interface", "network_instance", "reason"}, which + "; reason: see below"}, true,
 		func(s *scrape, e emit) {
-			for p, name := range interfaces {
+			s.ports(func(p int, port networks.Port) {
 				for r, reason := range abi.DropReasons {
-					e(float64(s.sum.Drops[p].Reason[r]), name, reason.Label)
+					e(float64(s.sum.Drops[p].Reason[r]), port.Interface, port.NetworkInstance, reason.Label)
 				}
-			}
+			})
 		}},
 	{Family{"upf_association_dropped_packets_total", counter, "Those of them that belonged to a session, by its CP function and DNN. What is lost on its way out (tx_full, no_neighbour) belongs to none any more.", []string{"cp_node", "dnn", "reason"}, "dnn: the Network Instance; reason: see below"}, true,
 		func(s *scrape, e emit) {
@@ -234,21 +242,21 @@ var readings = []reading{
 				}
 			}
 		}},
-	{Family{"upf_interface_up", gauge, "1 while the interface has a link, 0 when it is down or the device is gone.", []string{"interface", "device"}, "interface: n3, n6, n9"}, true,
+	{Family{"upf_interface_up", gauge, "1 while the interface has a link, 0 when it is down or the device is gone.", []string{"interface", "network_instance", "device"}, which}, true,
 		places(func(t *topology.Topology, e emit) {
 			for _, p := range t.Ports {
 				switch p.Link {
 				case topology.LinkUp:
-					e(1, p.Interface, p.Device)
+					e(1, p.Interface, p.NetworkInstance, p.Device)
 				case topology.LinkDown:
-					e(0, p.Interface, p.Device)
+					e(0, p.Interface, p.NetworkInstance, p.Device)
 				}
 			}
 		})},
-	{Family{"upf_interface_downs_total", counter, "How often the link of the interface went down.", []string{"interface", "device"}, "interface: n3, n6, n9"}, true,
+	{Family{"upf_interface_downs_total", counter, "How often the link of the interface went down.", []string{"interface", "network_instance", "device"}, which}, true,
 		places(func(t *topology.Topology, e emit) {
 			for _, p := range t.Ports {
-				e(float64(p.LinkDowns), p.Interface, p.Device)
+				e(float64(p.LinkDowns), p.Interface, p.NetworkInstance, p.Device)
 			}
 		})},
 
@@ -274,10 +282,10 @@ var readings = []reading{
 				e(cellOf(thread.Cell), thread.Role, strconv.FormatUint(uint64(thread.CPU), 10))
 			}
 		})},
-	{Family{"upf_interface_numa_cell", gauge, "NUMA cell of an interface's device; -1 where it belongs to none.", []string{"interface", "device", "driver"}, "interface: n3, n6, n9"}, true,
+	{Family{"upf_interface_numa_cell", gauge, "NUMA cell of an interface's device; -1 where it belongs to none.", []string{"interface", "network_instance", "device", "driver"}, which}, true,
 		places(func(t *topology.Topology, e emit) {
 			for _, p := range t.Ports {
-				e(cellOf(p.Cell), p.Interface, p.Device, p.Driver)
+				e(cellOf(p.Cell), p.Interface, p.NetworkInstance, p.Device, p.Driver)
 			}
 		})},
 	{Family{"upf_memory_bytes", gauge, "Memory of upf-u by NUMA cell: packet buffers, rules, counters.", []string{"numa_cell", "use"}, "use: packet_buffers, other; numa_cell: unknown where the kernel does not tell"}, true,

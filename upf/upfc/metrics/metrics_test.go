@@ -18,6 +18,7 @@ import (
 
 	"core5g.dev/core5g/upf/abi"
 	"core5g.dev/core5g/upf/upfc/agent"
+	"core5g.dev/core5g/upf/upfc/networks"
 	"core5g.dev/core5g/upf/upfc/state"
 	"core5g.dev/core5g/upf/upfc/topology"
 	"core5g.dev/core5g/upf/upfc/usage"
@@ -47,6 +48,7 @@ func full() *source {
 	a.Lcore, a.CyclesBusy, a.CyclesIdle, a.Polls, a.PollsEmpty = 1, 100, 300, 50, 20
 	a.Port[abi.PortN3].RxPackets, b.Port[abi.PortN3].RxPackets = 5, 7
 	a.Port[abi.PortN9].TxBytes = 99
+	a.Port[abi.PortN6+1].RxBytes = 98
 	a.Drops[abi.PortN3].Reason[abi.DropSpoofedSource], b.Drops[abi.PortN3].Reason[abi.DropSpoofedSource] = 2, 3
 	a.Forwarded[abi.Ul], b.Forwarded[abi.Ul] = 10, 20
 	for i, w := range abi.Words(&a.Local) {
@@ -59,7 +61,7 @@ func full() *source {
 	lost.Drops.Reason[abi.DropGateClosed] = 7
 	return &source{agent.Status{
 		Sessions: 3, RulesOctets: 576, Connected: true, Workers: []abi.WorkerStats{a, b}, TSCHz: 2_500_000_000, Recovery: time.Unix(1_800_000_000, 0),
-		Associations: []agent.AssociationInfo{{Node: "a", Sessions: 2}, {Node: "b", Failed: &failed}}, Topology: twoCells(), Groups: []agent.GroupDrops{lost}, Missed: [abi.Ports]uint64{abi.PortN3: 11},
+		Associations: []agent.AssociationInfo{{Node: "a", Sessions: 2}, {Node: "b", Failed: &failed}}, Topology: twoCells(), Groups: []agent.GroupDrops{lost}, Networks: networks.List{"", "ims"}, Missed: [abi.Ports]uint64{abi.PortN3: 11},
 		Standby: &agent.StandbyStatus{Epoch: 7, InSync: true, Behind: 2, Octets: 900, Snapshots: 3, Struck: 1},
 	}}
 }
@@ -114,22 +116,23 @@ func TestValues(t *testing.T) {
 		"upf_standby_sent_bytes_total 900",
 		"upf_standby_snapshots_total 3",
 		"upf_standby_struck_total 1",
-		`upf_interface_packets_total{direction="rx",interface="n3"} 12`,
-		`upf_interface_bytes_total{direction="tx",interface="n9"} 99`,
-		`upf_dropped_packets_total{interface="n3",reason="spoofed_source"} 5`,
-		`upf_dropped_packets_total{interface="n6",reason="spoofed_source"} 0`,
+		`upf_interface_packets_total{direction="rx",interface="n3",network_instance=""} 12`,
+		`upf_interface_bytes_total{direction="tx",interface="n9",network_instance=""} 99`,
+		`upf_interface_bytes_total{direction="rx",interface="n6",network_instance="ims"} 98`,
+		`upf_dropped_packets_total{interface="n3",network_instance="",reason="spoofed_source"} 5`,
+		`upf_dropped_packets_total{interface="n6",network_instance="",reason="spoofed_source"} 0`,
 		`upf_association_dropped_packets_total{cp_node="10.96.0.7",dnn="internet",reason="gate_closed"} 7`,
-		`upf_interface_up{device="n3",interface="n3"} 1`,
-		`upf_interface_up{device="0000:01:10.0",interface="n6"} 0`,
-		`upf_interface_downs_total{device="0000:01:10.0",interface="n6"} 2`,
-		`upf_interface_missed_packets_total{interface="n3"} 11`,
+		`upf_interface_up{device="n3",interface="n3",network_instance=""} 1`,
+		`upf_interface_up{device="0000:01:10.0",interface="n6",network_instance=""} 0`,
+		`upf_interface_downs_total{device="0000:01:10.0",interface="n6",network_instance=""} 2`,
+		`upf_interface_missed_packets_total{interface="n3",network_instance=""} 11`,
 		`upf_forwarded_packets_total{direction="ul"} 30`,
 		`upf_worker_cycles_total{lcore="1",state="busy",worker="0"} 100`,
 		`upf_worker_polls_total{found="packets",lcore="1",worker="0"} 30`,
 		"upf_tsc_hertz 2.5e+09",
 		`upf_cpu_numa_cell{cpu="3",thread="worker 0"} 1`,
-		`upf_interface_numa_cell{device="n3",driver="net_af_packet",interface="n3"} -1`,
-		`upf_interface_numa_cell{device="0000:01:10.0",driver="net_e1000_igb_vf",interface="n6"} 0`,
+		`upf_interface_numa_cell{device="n3",driver="net_af_packet",interface="n3",network_instance=""} -1`,
+		`upf_interface_numa_cell{device="0000:01:10.0",driver="net_e1000_igb_vf",interface="n6",network_instance=""} 0`,
 		`upf_memory_bytes{numa_cell="1",use="packet_buffers"} 70`,
 		`upf_memory_bytes{numa_cell="1",use="other"} 30`,
 		`upf_memory_bytes{numa_cell="unknown",use="other"} 5`,

@@ -28,12 +28,14 @@ type Thread struct {
 // Port is an interface.
 type Port struct {
 	Interface string `json:"interface"` // n3, n6, n9
-	Device    string `json:"device"`    // PCI address or kernel interface
-	Driver    string `json:"driver"`    // DPDK's name: net_e1000_igb_vf, net_af_packet
-	MAC       string `json:"mac"`
-	MTU       int32  `json:"mtu"`
-	VLAN      int32  `json:"vlan,omitempty"`
-	Cell      *int32 `json:"cell,omitempty"`
+	// NetworkInstance of N6; empty: of all that have no interface of their own.
+	NetworkInstance string `json:"networkInstance,omitempty"`
+	Device          string `json:"device"` // PCI address or kernel interface
+	Driver          string `json:"driver"` // DPDK's name: net_e1000_igb_vf, net_af_packet
+	MAC             string `json:"mac"`
+	MTU             int32  `json:"mtu"`
+	VLAN            int32  `json:"vlan,omitempty"`
+	Cell            *int32 `json:"cell,omitempty"`
 	// Link is what upf-u has seen of it within the last second.
 	Link Link `json:"link,omitempty"`
 	// LinkDowns is how often it went down.

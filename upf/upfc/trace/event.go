@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"core5g.dev/core5g/upf/abi"
+	"core5g.dev/core5g/upf/upfc/networks"
 )
 
 // Event is one step of one packet.
@@ -21,7 +22,9 @@ type Event struct {
 
 	Stage string `json:"stage"`
 	Port  string `json:"interface"` // where the packet came in, at tx where it goes out
-	Drop  string `json:"drop,omitempty"`
+	// NetworkInstance of N6; empty: of all that have no interface of their own.
+	NetworkInstance string `json:"networkInstance,omitempty"`
+	Drop            string `json:"drop,omitempty"`
 	// Rule is what the stage's rule says: the PDR, its QERs, its FAR or its URRs.
 	Rule   string `json:"rule,omitempty"`
 	Worker uint16 `json:"worker"`
@@ -48,15 +51,14 @@ var stages = map[uint8]string{
 	abi.StageUrr: URR, abi.StageTx: TX, abi.StageDrop: Drop, abi.StageBuffer: Buffer, abi.StageShaper: Shaper,
 }
 
-var ports = map[uint8]string{abi.PortN3: "n3", abi.PortN6: "n6", abi.PortN9: "n9"}
+// Interfaces are the names of upf-u's interfaces as events have them. Those of N6 share one.
+var Interfaces = [...]string{"n3", "n6", "n9"}
 
-// Interfaces are the names of upf-u's interfaces as events have them, in the order of enum upf_port.
-var Interfaces = [abi.Ports]string{abi.PortN3: "n3", abi.PortN6: "n6", abi.PortN9: "n9"}
-
-// FromRecord reads what upf-u sent; session and rule are the caller's to add.
-func FromRecord(e abi.EvTrace, octets []byte, at time.Time) Event {
+// FromRecord reads what a upf-u with these network instances sent; session and rule are the caller's to add.
+func FromRecord(e abi.EvTrace, octets []byte, at time.Time, of networks.List) Event {
+	port, _ := of.Port(int(e.Port))
 	out := Event{
-		Time: at, Packet: e.Packet, PDR: e.PdrId, Stage: stages[e.Stage], Port: ports[e.Port],
+		Time: at, Packet: e.Packet, PDR: e.PdrId, Stage: stages[e.Stage], Port: port.Interface, NetworkInstance: port.NetworkInstance,
 		Worker: e.Worker, Length: int(e.Length), Octets: octets,
 	}
 	if out.Stage == "" {

@@ -90,6 +90,9 @@ func (p *pcapng) Write(e *Event) error {
 	b = binary.LittleEndian.AppendUint32(b, uint32(max(e.Length, len(e.Octets))))
 	b = pad4(append(b, e.Octets...))
 	comment := fmt.Sprintf("packet %x %s worker %d", e.Packet, e.Stage, e.Worker)
+	if e.NetworkInstance != "" {
+		comment += " network instance " + e.NetworkInstance
+	}
 	if e.SEID != "" {
 		comment += fmt.Sprintf(" session %s UE %s", e.SEID, e.UE)
 	}

@@ -73,15 +73,15 @@ func FuzzHeaders(f *testing.F) {
 func events(t *testing.T) []Event {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC)
 	octets := frame(t, ethernet4+inner)
-	rx := FromRecord(abi.EvTrace{Packet: 77, Stage: abi.StageRx, Port: abi.PortN6, Length: 98}, octets, at)
-	lookup := FromRecord(abi.EvTrace{Packet: 77, Stage: abi.StageLookup, Port: abi.PortN6, Length: 98}, nil, at.Add(200))
+	rx := FromRecord(abi.EvTrace{Packet: 77, Stage: abi.StageRx, Port: abi.PortN6, Length: 98}, octets, at, nil)
+	lookup := FromRecord(abi.EvTrace{Packet: 77, Stage: abi.StageLookup, Port: abi.PortN6, Length: 98}, nil, at.Add(200), nil)
 	lookup.SEID, lookup.UE = "0x1f00000001", netip.MustParseAddr("10.45.0.1")
-	pdr := FromRecord(abi.EvTrace{Packet: 77, Stage: abi.StagePdr, PdrId: 2}, nil, at.Add(400))
+	pdr := FromRecord(abi.EvTrace{Packet: 77, Stage: abi.StagePdr, PdrId: 2}, nil, at.Add(400), nil)
 	pdr.Rule = "PDR 2 precedence 255"
-	shaper := FromRecord(abi.EvTrace{Packet: 77, Stage: abi.StageShaper, PdrId: 2}, nil, at.Add(600))
+	shaper := FromRecord(abi.EvTrace{Packet: 77, Stage: abi.StageShaper, PdrId: 2}, nil, at.Add(600), nil)
 	shaper.Rule = "QER 1 MBR 1000/1000 kbit/s up/down"
-	drop := FromRecord(abi.EvTrace{Packet: 77, Stage: abi.StageDrop, Drop: abi.DropMbrExceeded}, nil, at.Add(1500))
-	tx := FromRecord(abi.EvTrace{Packet: 78, Stage: abi.StageTx, Port: abi.PortN3, Length: 98, Worker: 1}, octets, at.Add(time.Millisecond))
+	drop := FromRecord(abi.EvTrace{Packet: 77, Stage: abi.StageDrop, Drop: abi.DropMbrExceeded}, nil, at.Add(1500), nil)
+	tx := FromRecord(abi.EvTrace{Packet: 78, Stage: abi.StageTx, Port: abi.PortN3, Length: 98, Worker: 1}, octets, at.Add(time.Millisecond), nil)
 	return []Event{rx, lookup, pdr, shaper, drop, tx}
 }
 

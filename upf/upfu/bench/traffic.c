@@ -467,7 +467,7 @@ drain_queues(unsigned worker, struct rte_mbuf **m, unsigned *n)
 	unsigned own = 0;
 
 	*n = 0;
-	for (enum upf_port port = 0; port < UPF_PORTS; port++)
+	for (enum upf_port port = 0; port < RIG_PORTS; port++)
 		*n += rte_ring_dequeue_burst(rig_ring_of(worker, port, false), (void **)&m[*n],
 			ROUND_PACKETS - *n, NULL);
 	for (unsigned i = 0; i < *n; i++)

@@ -144,12 +144,16 @@ send_hello(struct control *c, uint32_t seq)
 		.qer_slots = head->pairs * UPF_LINE_SLOTS,
 		.urr_slots = head->pairs * UPF_LINE_SLOTS,
 		.sessions = c->base.sessions->present,
+		.networks = c->config->networks,
 	};
 	struct upf_msg msg = message_head(UPF_OP_HELLO, seq, sizeof(msg) + sizeof(hello));
 	struct iovec iov[2] = {{&msg, sizeof(msg)}, {&hello, sizeof(hello)}};
 
 	fill_endpoints(&hello.endpoint[0], &c->config->interface[UPF_PORT_N3]);
 	fill_endpoints(&hello.endpoint[2], &c->config->interface[UPF_PORT_N9]);
+	for (unsigned i = 0; i < c->config->networks; i++)
+		memcpy(hello.network[i].name, c->config->interface[config_port_of(i)].network,
+			sizeof(hello.network[i].name));
 	peer_send(c, iov, 2, c->base.shm->fd);
 }
 

@@ -19,7 +19,7 @@
 // ---- the overlay -----------------------------------------------------------------------------------
 
 static struct overlay_entry *
-overlay_place(const struct overlay *o, enum overlay_space space, uint64_t key)
+overlay_place(const struct overlay *o, unsigned space, uint64_t key)
 {
 	uint64_t hash = (key ^ (key >> 32) ^ (uint64_t)space) * UINT64_C(0x9e3779b97f4a7c15);
 	uint32_t i = (uint32_t)(hash >> 32) & (o->size - 1);
@@ -30,7 +30,7 @@ overlay_place(const struct overlay *o, enum overlay_space space, uint64_t key)
 }
 
 static const uint64_t *
-overlay_get(const struct overlay *o, enum overlay_space space, uint64_t key)
+overlay_get(const struct overlay *o, unsigned space, uint64_t key)
 {
 	const struct overlay_entry *e;
 
@@ -59,7 +59,7 @@ overlay_grow(struct overlay *o)
 }
 
 static int
-overlay_set(struct overlay *o, enum overlay_space space, uint64_t key, uint64_t value)
+overlay_set(struct overlay *o, unsigned space, uint64_t key, uint64_t value)
 {
 	struct overlay_entry *e;
 
@@ -67,7 +67,8 @@ overlay_set(struct overlay *o, enum overlay_space space, uint64_t key, uint64_t 
 		return ENOMEM;
 	e = overlay_place(o, space, key);
 	o->used += !e->used;
-	*e = (struct overlay_entry){.key = key, .value = value, .space = space, .used = true};
+	*e = (struct overlay_entry){
+		.key = key, .value = value, .space = (uint8_t)space, .used = true};
 	return 0;
 }
 
@@ -91,23 +92,16 @@ part_of(const struct plan *plan, arena_ref ref)
 	return session_part(plan->base->sessions, ref);
 }
 
-static enum overlay_space
-overlay_of(enum key_space space)
-{
-	return space == KEY_N3 ? OVERLAY_N3 : OVERLAY_UE;
-}
-
 // The session that a key belongs to after the records before, UINT32_MAX: none.
 static uint32_t
 owner_after_plan(const struct plan *plan, enum key_space space, uint64_t key)
 {
-	const struct session_table *sessions = plan->base->sessions;
-	const uint64_t *value = overlay_get(&plan->overlay, overlay_of(space), key);
+	const uint64_t *value = overlay_get(&plan->overlay, space, key);
 	arena_ref ref;
 
 	if (value != NULL)
 		return (uint32_t)*value;
-	ref = bucketmap_lookup(space == KEY_N3 ? &sessions->n3 : &sessions->ue, key);
+	ref = bucketmap_lookup(session_map(plan->base->sessions, space), key);
 	return ref != BUCKETMAP_NONE ? part_of(plan, ref)->session : UINT32_MAX;
 }
 
@@ -125,7 +119,7 @@ plan_key(void *context, enum key_space space, uint64_t key)
 		return EEXIST;
 	}
 	plan->new_keys[space]++;
-	return overlay_set(&plan->overlay, overlay_of(space), key, plan->session);
+	return overlay_set(&plan->overlay, space, key, plan->session);
 }
 
 static int
@@ -133,7 +127,7 @@ plan_release_key(void *context, enum key_space space, uint64_t key)
 {
 	struct plan *plan = context;
 
-	return overlay_set(&plan->overlay, overlay_of(space), key, UINT32_MAX);
+	return overlay_set(&plan->overlay, space, key, UINT32_MAX);
 }
 
 static int
@@ -202,10 +196,12 @@ plan_put(struct plan *plan, struct op *op)
 	if (rc == 0)
 		rc = overlay_set(
 			&plan->overlay, OVERLAY_SESSION, put->session, (uintptr_t)op->part);
-	if (rc == 0 &&
-		(plan->new_keys[KEY_N3] > bucketmap_room(&sessions->n3) ||
-			plan->new_keys[KEY_UE] > bucketmap_room(&sessions->ue)))
-		rc = ENOMEM;
+	for (unsigned space = 0; rc == 0 && space < KEY_SPACES; space++) {
+		if (plan->new_keys[space] != 0 &&
+			plan->new_keys[space] >
+				bucketmap_room(session_map(sessions, (enum key_space)space)))
+			rc = ENOMEM;
+	}
 	return rc;
 }
 

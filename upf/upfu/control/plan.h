@@ -10,14 +10,11 @@
 
 #include "control/rule_base.h"
 #include "rules/arena.h"
+#include "rules/session.h"
 #include "upf_abi.h"
 
-// What this transaction has said so far, in a small hash.
-enum overlay_space { // which kind of key
-	OVERLAY_N3,
-	OVERLAY_UE,
-	OVERLAY_SESSION,
-};
+// What this transaction has said so far, in a small hash. Its spaces: enum key_space, and sessions.
+#define OVERLAY_SESSION ((unsigned)KEY_SPACES)
 
 struct overlay_entry {
 	uint64_t key;
@@ -45,11 +42,11 @@ struct plan {
 	struct overlay overlay;
 	struct op *op;
 	uint32_t n;
-	uint32_t new_keys[2]; // by enum key_space: that will be added
-	uint32_t commands;    // at most, to each worker
-	uint32_t key_refused; // enum upf_refusal of an EEXIST
-	uint32_t session;     // of the record being planned
-	uint32_t key_holder;  // the session that has the key
+	uint32_t new_keys[KEY_SPACES]; // that will be added
+	uint32_t commands;             // at most, to each worker
+	uint32_t key_refused;          // enum upf_refusal of an EEXIST
+	uint32_t session;              // of the record being planned
+	uint32_t key_holder;           // the session that has the key
 };
 
 // Checks and prepares the records of msg, length octets; plan->base is set, plan->op has a place for each

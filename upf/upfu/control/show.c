@@ -219,11 +219,15 @@ say_way(struct text *t, const struct pdr *pdr)
 		[UPF_OHC_UDP6] = "udp_ipv6",
 		[UPF_OHC_IP4] = "ipv4",
 		[UPF_OHC_IP6] = "ipv6"};
-	static const char *const ports[UPF_PORTS] = {"n3", "n6", "n9"};
 	bool ip6 = pdr->ohc == UPF_OHC_GTPU6 || pdr->ohc == UPF_OHC_UDP6 || pdr->ohc == UPF_OHC_IP6;
 	char peer[INET6_ADDRSTRLEN], local[INET6_ADDRSTRLEN];
 
-	say(t, "\"interface\":\"%s\",\"outer_header\":\"%s\"", ports[pdr->port], headers[pdr->ohc]);
+	const char *network = t->base->compile.config->interface[pdr->port].network;
+
+	say(t, "\"interface\":\"%s\"", config_port_name(pdr->port));
+	if (network[0] != '\0')
+		say(t, ",\"network_instance\":\"%s\"", network);
+	say(t, ",\"outer_header\":\"%s\"", headers[pdr->ohc]);
 	if (pdr->ohc == UPF_OHC_NONE)
 		return;
 	if (ip6) {

@@ -150,6 +150,6 @@ fuzz_traffic(struct rig *rig, uint32_t teid, uint32_t ue)
 	frame_eth_ip(&f, &down);
 	rig_inject(rig, UPF_PORT_N6, f.data, f.length);
 	rig_poll(rig);
-	for (enum upf_port port = 0; port < UPF_PORTS; port++)
+	for (enum upf_port port = 0; port < RIG_PORTS; port++)
 		rig_count_sent(rig, port);
 }

@@ -17,8 +17,6 @@
 #include "process/log.h"
 #include "process/shm.h"
 
-static const char *const names[UPF_PORTS] = {"n3", "n6", "n9"};
-
 // Is it a socket with a ring of frames of this interface? Those that wake a worker (sleep.h) have none.
 static bool
 is_ring_of(int fd, unsigned interface)
@@ -70,9 +68,12 @@ carriers_init(struct carriers *carriers, const struct config *config, const uint
 	for (unsigned port = 0; port < config->ports; port++) {
 		const struct config_interface *in = &config->interface[port];
 
+		carriers->port[port].present = in->present;
+		carriers->port[port].own_device = in->device_of == port;
+		carriers->port[port].network = in->network;
 		carriers->port[port].ethdev = ethdev[port];
 		carriers->port[port].device = in->driver != CONFIG_VFIO ? in->device : NULL;
-		if (in->driver == CONFIG_AF_PACKET)
+		if (in->present && in->device_of == port && in->driver == CONFIG_AF_PACKET)
 			carriers->port[port].rings =
 				find_rings(in->device, carriers->port[port].ring);
 	}
@@ -106,19 +107,23 @@ port_says_up(uint16_t ethdev)
 }
 
 static void
-note(struct upf_link_state *state, const char *name, enum upf_link now)
+note(struct carriers *carriers, unsigned port, enum upf_link now)
 {
+	struct upf_link_state *state = &carriers->state[port];
 	enum upf_link before = (enum upf_link)state->state;
+	const char *name = config_port_name(port), *network = carriers->port[port].network;
 
 	if (now == before)
 		return;
 	if (now == UPF_LINK_DOWN) {
 		shm_add(&state->downs, 1);
 		log_warning("link is down",
-			"interface=%s advice=\"look at the cable, the switch port, or the bridge\"",
-			name);
+			"interface=%s network_instance=\"%s\" advice=\"look at the cable, the "
+			"switch "
+			"port, or the bridge\"",
+			name, network);
 	} else if (before == UPF_LINK_DOWN) {
-		log_info("link is up", "interface=%s", name);
+		log_info("link is up", "interface=%s network_instance=\"%s\"", name, network);
 	}
 	// Relaxed: pairs with the reader's single loads; no order among the words is promised.
 	if (before != UPF_LINK_UNKNOWN)
@@ -155,10 +160,14 @@ carriers_look(struct carriers *carriers)
 {
 	for (unsigned port = 0; port < carriers->ports && port < UPF_PORTS; port++) {
 		const char *device = carriers->port[port].device;
-		bool up = device != NULL ? kernel_says_up(carriers->fd, device)
-					 : port_says_up(carriers->port[port].ethdev);
+		bool up;
 
-		note(&carriers->state[port], names[port], up ? UPF_LINK_UP : UPF_LINK_DOWN);
-		count_missed(carriers, port);
+		if (!carriers->port[port].present)
+			continue;
+		up = device != NULL ? kernel_says_up(carriers->fd, device)
+				    : port_says_up(carriers->port[port].ethdev);
+		note(carriers, port, up ? UPF_LINK_UP : UPF_LINK_DOWN);
+		if (carriers->port[port].own_device) // what it missed had no VLAN yet
+			count_missed(carriers, port);
 	}
 }

@@ -14,6 +14,9 @@ struct carriers {
 	unsigned ports;
 	int fd; // a socket, to ask the kernel
 	struct {
+		bool present;
+		bool own_device; // else it has a VLAN of another one's
+		const char *network;
 		uint16_t ethdev;
 		const char *device; // the kernel's, NULL: upf-u drives the device itself
 		// af_packet: the driver's sockets, which tell what the kernel could not put into

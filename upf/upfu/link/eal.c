@@ -53,7 +53,10 @@ static void
 interface_arguments(struct arguments *a, const struct config *config, enum upf_port port)
 {
 	const struct config_interface *in = &config->interface[port];
+	uint32_t frame = config_frame_size(config_device_mtu(config, port));
 
+	if (!in->present || in->device_of != port)
+		return;
 	switch (in->driver) {
 	case CONFIG_AF_PACKET:
 		// A frame of the ring holds what the kernel puts in front of the packet, too. A queue of
@@ -61,8 +64,7 @@ interface_arguments(struct arguments *a, const struct config *config, enum upf_p
 		argument(a,
 			"--vdev=net_af_packet%u,iface=%s,qdisc_bypass=1,qpairs=%u,framesz=%u,"
 			"blocksz=%u,framecnt=1024",
-			port, in->device, config->workers, config_frame_size(in->mtu),
-			4 * config_frame_size(in->mtu));
+			port, in->device, config->workers, frame, 4 * frame);
 		break;
 	case CONFIG_AF_XDP:
 		argument(a, "--vdev=net_af_xdp%u,iface=%s,queue_count=%u", port, in->device,
@@ -141,7 +143,6 @@ lcores_argument(struct arguments *a, const struct config *config)
 int
 eal_check_mtus(const struct config *config, char *error, size_t error_size)
 {
-	static const char *const names[UPF_PORTS] = {"n3", "n6", "n9"};
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), rc = 0;
 
 	for (unsigned port = 0; fd >= 0 && rc == 0 && port < UPF_PORTS && port < config->ports;
@@ -149,7 +150,7 @@ eal_check_mtus(const struct config *config, char *error, size_t error_size)
 		const struct config_interface *in = &config->interface[port];
 		struct ifreq request = {0};
 
-		if (in->driver != CONFIG_AF_PACKET && in->driver != CONFIG_AF_XDP)
+		if (!in->present || (in->driver != CONFIG_AF_PACKET && in->driver != CONFIG_AF_XDP))
 			continue;
 		strncpy(request.ifr_name, in->device, sizeof(request.ifr_name) - 1);
 		if (ioctl(fd, SIOCGIFMTU, &request) < 0 || request.ifr_mtu >= in->mtu)
@@ -157,8 +158,8 @@ eal_check_mtus(const struct config *config, char *error, size_t error_size)
 		snprintf(error, error_size,
 			"%s: mtu %u is above that of the device %s, %d, which would drop what is "
 			"longer; write mtu: %d, or raise the device's: ip link set %s mtu %u",
-			names[port], in->mtu, in->device, request.ifr_mtu, request.ifr_mtu,
-			in->device, in->mtu);
+			config_port_name(port), in->mtu, in->device, request.ifr_mtu,
+			request.ifr_mtu, in->device, in->mtu);
 		rc = -1;
 	}
 	if (fd >= 0)
@@ -230,7 +231,8 @@ eal_start(const struct config *config, const char *program, char *error, size_t 
 	argument(&a, "--log-level=lib.*:error");
 	for (enum upf_port port = 0; port < config->ports; port++) {
 		interface_arguments(&a, config, port);
-		pci |= config->interface[port].driver == CONFIG_VFIO;
+		pci |= config->interface[port].present &&
+			config->interface[port].driver == CONFIG_VFIO;
 	}
 	if (!pci)
 		argument(&a, "--no-pci");
@@ -255,8 +257,12 @@ eal_held_by_devices(const struct config *config)
 	};
 	uint32_t held = 0;
 
-	for (unsigned port = 0; port < config->ports; port++)
-		held += config->workers * per_queue_pair[config->interface[port].driver];
+	for (unsigned port = 0; port < config->ports; port++) {
+		const struct config_interface *in = &config->interface[port];
+
+		if (in->present && in->device_of == port)
+			held += config->workers * per_queue_pair[in->driver];
+	}
 	return held;
 }
 
@@ -278,6 +284,7 @@ eal_find_port(const struct config *config, enum upf_port port, uint16_t *ethdev)
 	};
 	char name[64];
 
+	port = config->interface[port].device_of;
 	if (config->interface[port].driver == CONFIG_VFIO)
 		snprintf(name, sizeof(name), "%s", config->interface[port].device);
 	else
@@ -371,6 +378,17 @@ eal_start_port(uint16_t ethdev, unsigned workers, uint16_t mtu, uint16_t vlan,
 	if ((conf.rxmode.offloads & RTE_ETH_RX_OFFLOAD_VLAN_FILTER) != 0)
 		return let_in(ethdev, vlan, error, error_size);
 	return 0;
+}
+
+int
+eal_add_vlan(uint16_t ethdev, uint16_t vlan, char *error, size_t error_size)
+{
+	struct rte_eth_conf conf;
+
+	if (vlan == 0 || rte_eth_dev_conf_get(ethdev, &conf) != 0 ||
+		(conf.rxmode.offloads & RTE_ETH_RX_OFFLOAD_VLAN_FILTER) == 0)
+		return 0;
+	return let_in(ethdev, vlan, error, error_size);
 }
 
 bool

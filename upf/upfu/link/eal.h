@@ -28,9 +28,11 @@ uint32_t eal_held_by_devices(const struct config *config);
 struct rte_mempool *eal_create_pool(uint32_t mbufs, unsigned workers, uint16_t mtu);
 
 // Sets the ethdev up with one queue pair a worker and starts it; mtu 0: leave it as it is; vlan: the id
-// that all its frames have, 0: untagged. -1: one sentence in error.
+// that its frames have, or one of several (eal_add_vlan()), 0: untagged. -1: one sentence in error.
 int eal_start_port(uint16_t ethdev, unsigned workers, uint16_t mtu, uint16_t vlan,
 	struct rte_mempool *pool, char *error, size_t error_size);
+// Lets in another VLAN of a port that was started with one. -1: one sentence in error.
+int eal_add_vlan(uint16_t ethdev, uint16_t vlan, char *error, size_t error_size);
 // The port writes VLAN tags itself.
 bool eal_port_inserts_vlan(uint16_t ethdev);
 // Frames to all groups, of which Neighbour Discovery has one an address, shall come; if the port

@@ -151,7 +151,7 @@ neigh_add6(struct worker *w, enum upf_port port, const uint8_t *addr)
 static bool
 is_ipv6(const struct worker *w, enum upf_port port, const struct neigh *n)
 {
-	return n < w->neigh[port].entry || n >= w->neigh[port].entry + NEIGH_ENTRIES;
+	return n < w->neigh[port]->entry || n >= w->neigh[port]->entry + NEIGH_ENTRIES;
 }
 
 static void
@@ -184,7 +184,7 @@ neigh_hold(struct worker *w, enum upf_port port, struct neigh *n, struct rte_mbu
 		departure_drop(w, port, m, pdr, UPF_DROP_NO_NEIGHBOUR);
 		return;
 	}
-	departure_hold(w, m, pdr);
+	departure_hold(w, port, m, pdr);
 	held_add(w, n, m);
 }
 
@@ -207,14 +207,14 @@ void
 neigh_send(struct worker *w, enum upf_port port, struct rte_mbuf *m, rte_be32_t next_hop,
 	const struct pdr *pdr)
 {
-	struct neigh *n = neigh_find(&w->neigh[port], next_hop);
+	struct neigh *n = neigh_find(w->neigh[port], next_hop);
 
 	if (likely(neigh_serves(n))) {
 		send_to(w, port, m, n, pdr);
 		return;
 	}
 	if (n == NULL)
-		n = neigh_add(w, port, &w->neigh[port], next_hop);
+		n = neigh_add(w, port, w->neigh[port], next_hop);
 	else if (n->state == NEIGH_DEAD && n->due <= w->now)
 		n->state = NEIGH_FREE; // its second is over: ask again
 	neigh_hold(w, port, n, m, pdr);
@@ -260,10 +260,10 @@ void
 neigh_hear4(struct worker *w, enum upf_port port, rte_be32_t addr, const struct rte_ether_addr *mac,
 	bool add)
 {
-	struct neigh *n = neigh_find(&w->neigh[port], addr);
+	struct neigh *n = neigh_find(w->neigh[port], addr);
 
 	if (n == NULL && add)
-		n = neigh_add(w, port, &w->neigh[port], addr);
+		n = neigh_add(w, port, w->neigh[port], addr);
 	if (n != NULL)
 		neigh_learn(w, port, n, mac);
 }
@@ -344,14 +344,20 @@ tick(struct worker *w, enum upf_port port, struct neigh_table *table)
 void
 neigh_tick(struct worker *w, enum upf_port port)
 {
-	tick(w, port, &w->neigh[port]);
+	if (w->neigh[port] != NULL)
+		tick(w, port, w->neigh[port]);
 	if (w->neigh6[port] != NULL)
 		tick(w, port, w->neigh6[port]);
 }
 
 int
-neigh_init6(struct worker *w, enum upf_port port)
+neigh_init(struct worker *w, enum upf_port port)
 {
+	w->neigh[port] = rte_zmalloc("neigh", sizeof(struct neigh_table), RTE_CACHE_LINE_SIZE);
+	if (w->neigh[port] == NULL)
+		return -1;
+	if (!w->port[port].ip6)
+		return 0;
 	w->neigh6[port] = rte_zmalloc("neigh6", sizeof(struct neigh_table), RTE_CACHE_LINE_SIZE);
 	return w->neigh6[port] != NULL ? 0 : -1;
 }
@@ -372,9 +378,11 @@ free_held(struct worker *w, struct neigh_table *table)
 void
 neigh_free(struct worker *w, enum upf_port port)
 {
-	free_held(w, &w->neigh[port]);
+	if (w->neigh[port] != NULL)
+		free_held(w, w->neigh[port]);
 	if (w->neigh6[port] != NULL)
 		free_held(w, w->neigh6[port]);
+	rte_free(w->neigh[port]);
 	rte_free(w->neigh6[port]);
-	w->neigh6[port] = NULL;
+	w->neigh[port] = w->neigh6[port] = NULL;
 }

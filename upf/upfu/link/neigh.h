@@ -38,8 +38,8 @@ void neigh_hear6(struct worker *w, enum upf_port port, const uint8_t *addr,
 	const struct rte_ether_addr *mac, bool add, bool override);
 // IPv6: addr is there, without its MAC address.
 void neigh_confirm6(struct worker *w, enum upf_port port, const uint8_t *addr);
-// Memory for IPv6 neighbours of a port that has such addresses. -1: out of memory.
-int neigh_init6(struct worker *w, enum upf_port port);
+// Memory for the neighbours of a port. -1: out of memory.
+int neigh_init(struct worker *w, enum upf_port port);
 // Timers of all entries: repeats, ageing, giving up.
 void neigh_tick(struct worker *w, enum upf_port port);
 void neigh_free(struct worker *w, enum upf_port port);

@@ -55,6 +55,10 @@ port_init(struct port *port, enum upf_port which, const struct config *config)
 	const struct config_interface *in = &config->interface[which];
 
 	memset(port, 0, sizeof(*port));
+	port->present = in->present;
+	for (unsigned other = UPF_PORT_N6; other < config->ports; other++)
+		port->shared |=
+			other != which && config->interface[other].device_of == in->device_of;
 	port->mtu = in->mtu;
 	port->vlan = in->vlan;
 	port->tos = (uint8_t)(in->dscp << 2);

@@ -30,6 +30,8 @@ struct port {
 	uint16_t mtu;
 	struct rte_ether_addr mac;
 	uint16_t vlan;     // VLAN id of all frames, 0: untagged
+	bool present;      // N9 may be absent
+	bool shared;       // other network instances have VLANs of its device
 	uint8_t tos;       // of what the UPF says of its own accord
 	bool ip6;          // it has IPv6 addresses
 	bool vlan_offload; // the port writes the tag itself

@@ -15,6 +15,21 @@
 #define VLAN_TAG 4u
 #define VLAN_ID 0x0fffu
 
+// The frame's VLAN as it came, 0: it has none.
+static inline uint16_t
+vlan_of(const struct rte_mbuf *m)
+{
+	const struct rte_ether_hdr *eth = rte_pktmbuf_mtod(m, const struct rte_ether_hdr *);
+	const uint8_t *tag = (const uint8_t *)(eth + 1);
+
+	if ((m->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) != 0)
+		return m->vlan_tci & VLAN_ID;
+	if (rte_pktmbuf_data_len(m) < sizeof(*eth) + VLAN_TAG ||
+		eth->ether_type != rte_cpu_to_be_16(RTE_ETHER_TYPE_VLAN))
+		return 0;
+	return (uint16_t)((tag[0] << 8 | tag[1]) & VLAN_ID);
+}
+
 // Takes the tag off. False: the frame is of another VLAN. The frame has an Ethernet header.
 static inline bool
 vlan_accept(const struct port *port, struct rte_mbuf *m)

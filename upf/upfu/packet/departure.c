@@ -5,6 +5,7 @@
 #include "packet/packet.h"
 #include "packet/usage.h"
 #include "packet/worker_state.h"
+#include "process/config.h"
 #include "rules/session.h"
 
 struct held { // in the mbuf's private area
@@ -15,6 +16,7 @@ struct held { // in the mbuf's private area
 	uint8_t direction; // of the part
 	bool counted;      // by URRs, so that it is to be counted again
 	bool copy;
+	uint8_t n6; // n6_of()
 };
 static_assert(sizeof(struct held) <= sizeof(struct pkt), "the private area");
 
@@ -56,10 +58,21 @@ departure_drop(struct worker *w, enum upf_port port, struct rte_mbuf *m, const s
 	worker_drop(w, port, m, reason);
 }
 
+// N6 of the network instance whose packet a frame on its way out of `port` bears; UPF_PORTS: that is not known.
+static enum upf_port
+n6_of(const struct worker *w, enum upf_port port, const struct pdr *pdr)
+{
+	if (pdr != NULL && !pdr->copy)
+		return (enum upf_port)pdr_part(pdr)->n6;
+	if (port >= UPF_PORT_N6)
+		return port;
+	return w->config->networks == 1 ? UPF_PORT_N6 : UPF_PORTS;
+}
+
 // Keeps the frame, beyond its drop, for who tells its sender. Of more in a poll than have room nobody is
 // told: so many ICMP errors are not within their rate either.
 static void
-note_unreachable(struct worker *w, enum upf_port port, struct rte_mbuf *m)
+note_unreachable(struct worker *w, enum upf_port port, enum upf_port n6, struct rte_mbuf *m)
 {
 	struct unreachable *u = &w->unreachable;
 
@@ -67,6 +80,7 @@ note_unreachable(struct worker *w, enum upf_port port, struct rte_mbuf *m)
 		return;
 	rte_mbuf_refcnt_update(m, 1);
 	u->frame[u->n].m = m;
+	u->frame[u->n].n6 = n6;
 	u->frame[u->n++].port = port;
 }
 
@@ -75,16 +89,16 @@ departure_unreachable(
 	struct worker *w, enum upf_port port, struct rte_mbuf *m, const struct pdr *pdr)
 {
 	if (pdr == NULL || !pdr->copy)
-		note_unreachable(w, port, m);
+		note_unreachable(w, port, n6_of(w, port, pdr), m);
 	departure_drop(w, port, m, pdr, UPF_DROP_NO_NEIGHBOUR);
 }
 
 void
-departure_hold(struct worker *w, struct rte_mbuf *m, const struct pdr *pdr)
+departure_hold(struct worker *w, enum upf_port port, struct rte_mbuf *m, const struct pdr *pdr)
 {
 	struct held *held = held_of(m);
 
-	*held = (struct held){0};
+	*held = (struct held){.n6 = (uint8_t)n6_of(w, port, pdr)};
 	if (pdr == NULL)
 		return;
 	held->copy = pdr->copy;
@@ -97,6 +111,7 @@ departure_hold(struct worker *w, struct rte_mbuf *m, const struct pdr *pdr)
 		.octets = user_octets(m, pdr),
 		.direction = pdr_part(pdr)->direction,
 		.counted = true,
+		.n6 = held->n6,
 	};
 	urr_take_back(w, pdr_part(pdr), pdr, held->octets);
 }
@@ -143,6 +158,6 @@ departure_give_up(struct worker *w, enum upf_port port, struct rte_mbuf *m)
 		drop_copy(w, port, m);
 		return;
 	}
-	note_unreachable(w, port, m);
+	note_unreachable(w, port, (enum upf_port)held_of(m)->n6, m);
 	worker_drop(w, port, m, UPF_DROP_NO_NEIGHBOUR);
 }

@@ -33,7 +33,8 @@ void departure_drop(struct worker *w, enum upf_port port, struct rte_mbuf *m, co
 void departure_unreachable(
 	struct worker *w, enum upf_port port, struct rte_mbuf *m, const struct pdr *pdr);
 // The frame will wait for its neighbour beyond this poll: what must be known of it then goes along.
-void departure_hold(struct worker *w, struct rte_mbuf *m, const struct pdr *pdr);
+void departure_hold(
+	struct worker *w, enum upf_port port, struct rte_mbuf *m, const struct pdr *pdr);
 // The neighbour of a held frame is known. True: it may go now, and *pdr is whose it is.
 bool departure_resume(
 	struct worker *w, enum upf_port port, struct rte_mbuf *m, const struct pdr **pdr);

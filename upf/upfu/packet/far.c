@@ -66,9 +66,10 @@ far_check6(struct worker *w, const struct pkt *p)
 	if (p->pdr->ohc != UPF_OHC_NONE)
 		return PKT_NEXT;
 	if (ipv6_is_multicast(ip->dst) || ipv6_is_link_local(ip->dst) ||
-		port_owns6(&w->port[UPF_PORT_N6], ip->dst))
+		port_owns6(&w->port[p->pdr->port], ip->dst))
 		return UPF_DROP_NOT_FOR_US;
-	if (!w->ue_to_ue_allowed && session_has_ue6(w->sessions, ip->dst))
+	if (!w->ue_to_ue_allowed &&
+		session_has_ue6(w->sessions, (enum upf_port)p->pdr->port, ip->dst))
 		return icmp_refuse(w, p, UPF_DROP_UE_TO_UE);
 	return PKT_NEXT;
 }
@@ -82,10 +83,11 @@ far_check4(struct worker *w, const struct pkt *p)
 		return icmp_refuse(w, p, UPF_DROP_TTL_EXCEEDED);
 	if (p->pdr->ohc != UPF_OHC_NONE)
 		return PKT_NEXT;
-	if (unlikely(!w->ue_to_ue_allowed && session_has_ue(w->sessions, ip->dst_addr)))
+	if (unlikely(!w->ue_to_ue_allowed &&
+		    session_has_ue(w->sessions, (enum upf_port)p->pdr->port, ip->dst_addr)))
 		return icmp_refuse(w, p, UPF_DROP_UE_TO_UE);
 	// Inside the tunnel nobody of ours listens.
-	if (unlikely(port_owns(&w->port[UPF_PORT_N6], ip->dst_addr)))
+	if (unlikely(port_owns(&w->port[p->pdr->port], ip->dst_addr)))
 		return UPF_DROP_NOT_FOR_US;
 	return PKT_NEXT;
 }

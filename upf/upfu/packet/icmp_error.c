@@ -106,9 +106,9 @@ deserves6(const struct ipv6_header *ip, uint16_t length)
 }
 
 static void
-send_to_n6(struct worker *w, struct rte_mbuf *m, bool ip6)
+send_to_n6(struct worker *w, enum upf_port n6, struct rte_mbuf *m, bool ip6)
 {
-	const struct port *port = &w->port[UPF_PORT_N6];
+	const struct port *port = &w->port[n6];
 
 	if (ip6) {
 		const struct ipv6_header *ip =
@@ -116,47 +116,47 @@ send_to_n6(struct worker *w, struct rte_mbuf *m, bool ip6)
 		const uint8_t *hop = port_next_hop6(port, ip->dst);
 
 		if (hop == NULL)
-			worker_drop(w, UPF_PORT_N6, m, UPF_DROP_NO_ROUTE);
+			worker_drop(w, n6, m, UPF_DROP_NO_ROUTE);
 		else
-			neigh_send6(w, UPF_PORT_N6, m, hop, NULL);
+			neigh_send6(w, n6, m, hop, NULL);
 	} else {
 		const struct rte_ipv4_hdr *ip =
 			rte_pktmbuf_mtod_offset(m, struct rte_ipv4_hdr *, RTE_ETHER_HDR_LEN);
 		rte_be32_t hop = port_next_hop(port, ip->dst_addr);
 
 		if (hop == 0)
-			worker_drop(w, UPF_PORT_N6, m, UPF_DROP_NO_ROUTE);
+			worker_drop(w, n6, m, UPF_DROP_NO_ROUTE);
 		else
-			neigh_send(w, UPF_PORT_N6, m, hop, NULL);
+			neigh_send(w, n6, m, hop, NULL);
 	}
 }
 
 // An mbuf with Ethernet header, room for the IP header, the ICMP header and quoted octets.
 static struct rte_mbuf *
-error_frame(struct worker *w, uint16_t type, uint32_t octets)
+error_frame(struct worker *w, enum upf_port n6, uint16_t type, uint32_t octets)
 {
 	struct rte_mbuf *m = rte_pktmbuf_alloc(w->pool);
 	struct rte_ether_hdr *eth;
 
 	if (m == NULL) {
-		worker_count_drops(w, UPF_PORT_N6, 0, UPF_DROP_NO_MBUF, 1);
+		worker_count_drops(w, n6, 0, UPF_DROP_NO_MBUF, 1);
 		return NULL;
 	}
 	eth = (void *)rte_pktmbuf_append(m, (uint16_t)(sizeof(*eth) + octets));
 	if (eth == NULL) {
-		worker_drop(w, UPF_PORT_N6, m, UPF_DROP_NO_MBUF);
+		worker_drop(w, n6, m, UPF_DROP_NO_MBUF);
 		return NULL;
 	}
-	eth->src_addr = w->port[UPF_PORT_N6].mac;
+	eth->src_addr = w->port[n6].mac;
 	eth->ether_type = rte_cpu_to_be_16(type);
 	return m;
 }
 
 static struct rte_mbuf *
-build4(struct worker *w, const struct cause *cause, uint16_t mtu, const struct rte_ipv4_hdr *about,
-	uint32_t length)
+build4(struct worker *w, enum upf_port port, const struct cause *cause, uint16_t mtu,
+	const struct rte_ipv4_hdr *about, uint32_t length)
 {
-	const struct port *n6 = &w->port[UPF_PORT_N6];
+	const struct port *n6 = &w->port[port];
 	uint32_t quoted = RTE_MIN(
 		length, LEAST_MTU4 - sizeof(struct rte_ipv4_hdr) - sizeof(struct icmp_error));
 	uint32_t total = sizeof(struct rte_ipv4_hdr) + sizeof(struct icmp_error) + quoted;
@@ -166,7 +166,7 @@ build4(struct worker *w, const struct cause *cause, uint16_t mtu, const struct r
 
 	if (n6->own_mask == 0)
 		return NULL;
-	m = error_frame(w, RTE_ETHER_TYPE_IPV4, total);
+	m = error_frame(w, port, RTE_ETHER_TYPE_IPV4, total);
 	if (m == NULL)
 		return NULL;
 	ip = rte_pktmbuf_mtod_offset(m, struct rte_ipv4_hdr *, RTE_ETHER_HDR_LEN);
@@ -189,10 +189,10 @@ build4(struct worker *w, const struct cause *cause, uint16_t mtu, const struct r
 }
 
 static struct rte_mbuf *
-build6(struct worker *w, const struct cause *cause, uint16_t mtu, const struct ipv6_header *about,
-	uint32_t length)
+build6(struct worker *w, enum upf_port port, const struct cause *cause, uint16_t mtu,
+	const struct ipv6_header *about, uint32_t length)
 {
-	const struct port *n6 = &w->port[UPF_PORT_N6];
+	const struct port *n6 = &w->port[port];
 	uint32_t quoted = RTE_MIN(
 		length, IPV6_MTU_LEAST - sizeof(struct ipv6_header) - sizeof(struct icmp_error));
 	uint16_t payload = (uint16_t)(sizeof(struct icmp_error) + quoted);
@@ -202,7 +202,7 @@ build6(struct worker *w, const struct cause *cause, uint16_t mtu, const struct i
 
 	if (!n6->ip6)
 		return NULL;
-	m = error_frame(w, RTE_ETHER_TYPE_IPV6, (uint32_t)(sizeof(*ip) + payload));
+	m = error_frame(w, port, RTE_ETHER_TYPE_IPV6, (uint32_t)(sizeof(*ip) + payload));
 	if (m == NULL)
 		return NULL;
 	ip = rte_pktmbuf_mtod_offset(m, struct ipv6_header *, RTE_ETHER_HDR_LEN);
@@ -223,10 +223,10 @@ build6(struct worker *w, const struct cause *cause, uint16_t mtu, const struct i
 	return m;
 }
 
-// About the packet at `packet`, of which there are `room` octets.
+// About the packet at `packet`, of which there are `room` octets, to its sender in the network instance of n6.
 static void
-report(struct worker *w, enum upf_drop reason, uint16_t mtu, const void *packet, uint32_t room,
-	bool sender_is_ue)
+report(struct worker *w, enum upf_port n6, enum upf_drop reason, uint16_t mtu, const void *packet,
+	uint32_t room, bool sender_is_ue)
 {
 	bool ip6 = (*(const uint8_t *)packet & 0xf0) == 0x60;
 	struct rte_mbuf *m;
@@ -240,14 +240,15 @@ report(struct worker *w, enum upf_drop reason, uint16_t mtu, const void *packet,
 	if (length == 0 || !(ip6 ? deserves6(packet, length) : deserves4(packet, length)) ||
 		!within_rate(w))
 		return;
-	m = ip6 ? build6(w, &cause, mtu, packet, length) : build4(w, &cause, mtu, packet, length);
+	m = ip6 ? build6(w, n6, &cause, mtu, packet, length)
+		: build4(w, n6, &cause, mtu, packet, length);
 	if (m == NULL)
 		return;
 	shm_add(&w->stats->local.icmp_errors_sent, 1);
 	if (sender_is_ue)
-		own_packets_add(w, m);
+		own_packets_add(w, n6, m);
 	else
-		send_to_n6(w, m, ip6);
+		send_to_n6(w, n6, m, ip6);
 }
 
 static void
@@ -258,8 +259,8 @@ report_packet(struct worker *w, const struct pkt *p, enum upf_drop reason, uint1
 	// From the core by a tunnel (N9): the sender is beyond our reach. Of copies nobody is told.
 	if (have <= p->ip || p->pdr->copy || (p->tunnel && p->pdr->direction == UPF_DL))
 		return;
-	report(w, reason, mtu, rte_pktmbuf_mtod_offset(p->m, const void *, p->ip), have - p->ip,
-		p->tunnel != 0);
+	report(w, (enum upf_port)p->part->n6, reason, mtu,
+		rte_pktmbuf_mtod_offset(p->m, const void *, p->ip), have - p->ip, p->tunnel != 0);
 }
 
 int
@@ -300,25 +301,26 @@ inner_of(const struct rte_mbuf *m)
 }
 
 static bool
-comes_from_ue(const struct worker *w, const void *packet)
+comes_from_ue(const struct worker *w, enum upf_port n6, const void *packet)
 {
 	if ((*(const uint8_t *)packet & 0xf0) == 0x60)
-		return session_has_ue6(w->sessions, ((const struct ipv6_header *)packet)->src);
-	return session_has_ue(w->sessions, ((const struct rte_ipv4_hdr *)packet)->src_addr);
+		return session_has_ue6(w->sessions, n6, ((const struct ipv6_header *)packet)->src);
+	return session_has_ue(w->sessions, n6, ((const struct rte_ipv4_hdr *)packet)->src_addr);
 }
 
-// A whole frame that was on its way out of `port`.
+// A whole frame that was on its way out of `port`, with a packet of the network instance of n6.
 static void
-tell_unreachable(struct worker *w, enum upf_port port, const struct rte_mbuf *m)
+tell_unreachable(struct worker *w, enum upf_port port, enum upf_port n6, const struct rte_mbuf *m)
 {
-	uint32_t at = port == UPF_PORT_N6 ? RTE_ETHER_HDR_LEN : inner_of(m);
+	uint32_t at = port >= UPF_PORT_N6 ? RTE_ETHER_HDR_LEN : inner_of(m);
 	const void *packet;
 
-	if (at == 0 || rte_pktmbuf_data_len(m) < at + sizeof(struct rte_ipv4_hdr))
+	if (n6 == UPF_PORTS || at == 0 ||
+		rte_pktmbuf_data_len(m) < at + sizeof(struct rte_ipv4_hdr))
 		return;
 	packet = rte_pktmbuf_mtod_offset(m, const void *, at);
-	report(w, UPF_DROP_NO_NEIGHBOUR, 0, packet, rte_pktmbuf_data_len(m) - at,
-		comes_from_ue(w, packet));
+	report(w, n6, UPF_DROP_NO_NEIGHBOUR, 0, packet, rte_pktmbuf_data_len(m) - at,
+		comes_from_ue(w, n6, packet));
 }
 
 void
@@ -328,7 +330,7 @@ icmp_tell_unreachable(struct worker *w)
 
 	// What is sent here may find nobody either, and is noted behind these.
 	for (unsigned i = 0; i < u->n; i++) {
-		tell_unreachable(w, u->frame[i].port, u->frame[i].m);
+		tell_unreachable(w, u->frame[i].port, u->frame[i].n6, u->frame[i].m);
 		rte_pktmbuf_free(u->frame[i].m);
 	}
 	u->n = 0;

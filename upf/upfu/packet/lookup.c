@@ -17,10 +17,11 @@ lookup_unknown(struct worker *w, struct pkt *p)
 	return p->tunnel ? gtpu_unknown_teid(w, p) : UPF_DROP_UNKNOWN_UE;
 }
 
+// What came by N6 is looked for among the UEs of that network instance, and nowhere else.
 static inline const struct bucketmap *
 lookup_map(const struct worker *w, const struct pkt *p)
 {
-	return p->tunnel ? &w->sessions->n3 : &w->sessions->ue;
+	return w->sessions->by_port[p->port];
 }
 
 arena_ref
@@ -28,8 +29,9 @@ lookup_key(const struct worker *w, const struct pkt *p)
 {
 	arena_ref ref = bucketmap_lookup(lookup_map(w, p), p->key);
 
-	return ref == BUCKETMAP_NONE && p->ip6 && !p->tunnel ? session_find_ue6(w->sessions, p->key)
-							     : ref;
+	return ref == BUCKETMAP_NONE && p->ip6 && !p->tunnel
+		? session_find_ue6(w->sessions, (enum upf_port)p->port, p->key)
+		: ref;
 }
 
 static int
@@ -39,7 +41,7 @@ lookup_part(struct worker *w, struct pkt *p)
 
 	// The whole upper half was tried; a UE's prefix may be shorter.
 	if (unlikely(ref == BUCKETMAP_NONE && p->ip6 && !p->tunnel))
-		ref = session_find_ue6(w->sessions, p->key);
+		ref = session_find_ue6(w->sessions, (enum upf_port)p->port, p->key);
 	if (unlikely(ref == BUCKETMAP_NONE))
 		return lookup_unknown(w, p);
 	p->part = session_part(w->sessions, ref);

@@ -17,10 +17,12 @@ uint16_t
 mss_room(const struct config *config)
 {
 	static const enum upf_port gtpu[] = {UPF_PORT_N3, UPF_PORT_N9};
-	uint16_t room = config->interface[UPF_PORT_N6].mtu;
+	uint16_t room = UINT16_MAX;
 
 	if (!config->mss_clamp)
 		return 0;
+	for (unsigned i = 0; i < config->networks; i++)
+		room = RTE_MIN(room, config->interface[config_port_of(i)].mtu);
 	for (unsigned i = 0; i < sizeof(gtpu) / sizeof(gtpu[0]); i++) {
 		const struct config_interface *in = &config->interface[gtpu[i]];
 		uint16_t overhead = sizeof(struct outer_gtpu4);

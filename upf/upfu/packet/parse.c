@@ -61,7 +61,7 @@ parse_gtpu4(struct worker *w, struct pkt *p, enum upf_port port, const struct rt
 }
 
 static __attribute__((noinline)) int
-parse_own4(struct worker *w, struct pkt *p, const struct rte_ipv4_hdr *ip)
+parse_own4(struct worker *w, struct pkt *p, enum upf_port port, const struct rte_ipv4_hdr *ip)
 {
 	if (ipv4_is_fragment(ip)) {
 		int verdict = make_whole4(w, p);
@@ -72,15 +72,16 @@ parse_own4(struct worker *w, struct pkt *p, const struct rte_ipv4_hdr *ip)
 			p->m, const struct rte_ipv4_hdr *, sizeof(struct rte_ether_hdr));
 	}
 	if (ip->next_proto_id == IPPROTO_ICMP)
-		return icmp_input(w, p->m, UPF_PORT_N6, rte_be_to_cpu_16(ip->total_length));
+		return icmp_input(w, p->m, port, rte_be_to_cpu_16(ip->total_length));
 	return UPF_DROP_UNKNOWN_PORT;
 }
 
 static inline __attribute__((always_inline)) int
-parse_n6_4(struct worker *w, struct pkt *p, const struct rte_ipv4_hdr *ip, uint16_t ip_len)
+parse_n6_4(struct worker *w, struct pkt *p, enum upf_port port, const struct rte_ipv4_hdr *ip,
+	uint16_t ip_len)
 {
-	if (unlikely(port_owns(&w->port[UPF_PORT_N6], ip->dst_addr)))
-		return parse_own4(w, p, ip);
+	if (unlikely(port_owns(&w->port[port], ip->dst_addr)))
+		return parse_own4(w, p, port, ip);
 	if (unlikely(rte_be_to_cpu_32(ip->dst_addr) >= UINT32_C(0xe0000000) || ip->dst_addr == 0))
 		return UPF_DROP_NOT_FOR_US;
 	p->ip = sizeof(struct rte_ether_hdr);
@@ -111,7 +112,7 @@ parse_ipv4(struct worker *w, struct pkt *p, enum upf_port port)
 	// Ethernet pads short frames.
 	if (unlikely(len > sizeof(*eth) + ip_len))
 		rte_pktmbuf_trim(p->m, (uint16_t)(len - sizeof(*eth) - ip_len));
-	return port == UPF_PORT_N6 ? parse_n6_4(w, p, ip, ip_len)
+	return port >= UPF_PORT_N6 ? parse_n6_4(w, p, port, ip, ip_len)
 				   : parse_gtpu4(w, p, port, ip, ip_len);
 }
 
@@ -172,7 +173,7 @@ parse_own6(struct worker *w, struct pkt *p, enum upf_port port)
 	}
 	if (ipv6_is_multicast(ip->dst))
 		return UPF_DROP_NOT_FOR_US;
-	if (chain.proto != IPPROTO_UDP || port == UPF_PORT_N6)
+	if (chain.proto != IPPROTO_UDP || port >= UPF_PORT_N6)
 		return UPF_DROP_UNKNOWN_PORT;
 	if (!udp6_is_valid(w, p->m, ip, (const void *)l4, room))
 		return UPF_DROP_MALFORMED_IP;
@@ -209,7 +210,7 @@ parse_ipv6(struct worker *w, struct pkt *p, enum upf_port port)
 		rte_pktmbuf_trim(p->m, (uint16_t)(len - sizeof(*eth) - ip_len));
 	if (is_own6(&w->port[port], ip->dst) || (w->port[port].ip6 && ipv6_is_multicast(ip->dst)))
 		return parse_own6(w, p, port);
-	if (port != UPF_PORT_N6 || ipv6_is_multicast(ip->dst) || ipv6_is_link_local(ip->dst) ||
+	if (port < UPF_PORT_N6 || ipv6_is_multicast(ip->dst) || ipv6_is_link_local(ip->dst) ||
 		ipv6_is_link_local(ip->src) || !rte_is_unicast_ether_addr(&eth->dst_addr))
 		return UPF_DROP_NOT_FOR_US;
 	p->ip = sizeof(*eth);
@@ -250,7 +251,6 @@ parse_frame(struct worker *w, struct pkt *p, enum upf_port port)
 {
 	const struct rte_ether_hdr *eth = rte_pktmbuf_mtod(p->m, const struct rte_ether_hdr *);
 
-	p->port = (uint8_t)port;
 	if (unlikely(rte_pktmbuf_data_len(p->m) < sizeof(*eth)))
 		return UPF_DROP_MALFORMED_ETHERNET;
 	if (unlikely(p->m->nb_segs != 1))
@@ -273,23 +273,26 @@ parse_n6_frame(struct worker *w, struct pkt *p)
 	return parse_frame(w, p, UPF_PORT_N6);
 }
 
+// N9, and what is not the first network instance's.
 static int
-parse_n9_frame(struct worker *w, struct pkt *p)
+parse_any_frame(struct worker *w, struct pkt *p)
 {
-	return parse_frame(w, p, UPF_PORT_N9);
+	return parse_frame(w, p, (enum upf_port)p->port);
+}
+
+void
+parse_any_burst(struct worker *w, struct burst *b)
+{
+	burst_each(w, b, parse_any_frame);
 }
 
 void
 parse_burst(struct worker *w, struct burst *b, enum upf_port port)
 {
-	switch (port) {
-	case UPF_PORT_N3:
+	if (port == UPF_PORT_N3)
 		burst_each(w, b, parse_n3_frame);
-		break;
-	case UPF_PORT_N6:
+	else if (port == UPF_PORT_N6 && !w->port[port].shared)
 		burst_each(w, b, parse_n6_frame);
-		break;
-	default:
-		burst_each(w, b, parse_n9_frame);
-	}
+	else
+		parse_any_burst(w, b);
 }

@@ -81,7 +81,7 @@ send_to_ue(struct worker *w, const struct part *uplink, const uint8_t *to, void 
 	struct rte_mbuf *m = rte_pktmbuf_alloc(w->pool);
 	struct pkt p = {
 		.m = m, .ip6 = 1, .ip_len = (uint16_t)(sizeof(struct ipv6_header) + length)};
-	uint32_t ref = session_find_ue6(w->sessions, uplink->ue6);
+	uint32_t ref = session_find_ue6(w->sessions, (enum upf_port)uplink->n6, uplink->ue6);
 	struct ipv6_header *ip;
 	int verdict;
 
@@ -108,7 +108,7 @@ send_to_ue(struct worker *w, const struct part *uplink, const uint8_t *to, void 
 		.next = IPV6_ICMP,
 		.hop_limit = HOP_LIMIT,
 	};
-	port_link_local(&w->port[UPF_PORT_N6], ip->src);
+	port_link_local(&w->port[uplink->n6], ip->src);
 	memcpy(ip->dst, to, sizeof(ip->dst));
 	memcpy(ip + 1, message, length);
 	((rte_be16_t *)(void *)(ip + 1))[1] =
@@ -177,7 +177,7 @@ nd_from_ue(struct worker *w, struct pkt *p)
 	if (ip->hop_limit != HOP_LIMIT || icmp[1] != 0 || !ipv6_walk(ip, p->ip_len, &chain) ||
 		chain.fragment != 0 || ipv6_upper_sum(ip, icmp, length, IPV6_ICMP) != 0xffff)
 		return UPF_DROP_MALFORMED_ND;
-	port_link_local(&w->port[UPF_PORT_N6], link_local);
+	port_link_local(&w->port[p->part->n6], link_local);
 	if (icmp[0] == ICMP6_ROUTER_SOLICITATION) {
 		shm_add(&w->stats->local.router_solicitations, 1);
 		advertise(w, p->part, ipv6_is_unspecified(ip->src) ? all_nodes : ip->src);

@@ -43,10 +43,12 @@ create_table(struct reassembly *r, struct fragment_table *t, const struct config
 {
 	const struct config_reassembly *bounds = &config->reassembly;
 	const uint64_t secret[2] = {rte_rand(), rte_rand()};
-	uint32_t tables = config->workers * (config->ports + 1);
+	uint32_t tables = config->networks + 2; // N6 each, N3 and the users'
 
+	tables += config->interface[UPF_PORT_N9].present;
 	return fragment_table_init(t, bounds->packets,
-		RTE_MAX(config->limits.mbufs / MBUF_SHARE / tables, FRAGMENT_PIECES_MOST),
+		RTE_MAX(config->limits.mbufs / MBUF_SHARE / (config->workers * tables),
+			FRAGMENT_PIECES_MOST),
 		rte_get_tsc_hz() / 1000 * bounds->timeout_ms, secret, drop_fragment, r);
 }
 
@@ -65,8 +67,10 @@ reassembly_create(struct worker *w)
 		RTE_PKTMBUF_HEADROOM + RTE_ETHER_HDR_LEN + FRAGMENT_WHOLE_MOST,
 		(int)rte_socket_id());
 	rc = r->whole == NULL ? -1 : create_table(r, &r->users, w->config);
-	for (enum upf_port port = 0; rc == 0 && port < w->ports; port++)
-		rc = create_table(r, &r->outer[port], w->config);
+	for (enum upf_port port = 0; rc == 0 && port < w->ports; port++) {
+		if (w->port[port].present)
+			rc = create_table(r, &r->outer[port], w->config);
+	}
 	if (rc < 0) {
 		reassembly_free(r);
 		return NULL;
@@ -95,8 +99,10 @@ reassembly_tick(struct worker *w)
 
 	if (r == NULL)
 		return;
-	for (enum upf_port port = 0; port < w->ports; port++)
-		fragment_table_expire(&r->outer[port], w->now);
+	for (enum upf_port port = 0; port < w->ports; port++) {
+		if (w->port[port].present)
+			fragment_table_expire(&r->outer[port], w->now);
+	}
 	fragment_table_expire(&r->users, w->now);
 }
 

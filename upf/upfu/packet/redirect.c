@@ -259,7 +259,7 @@ redirect_packet(struct worker *w, struct pkt *p)
 		verdict = is_ipv6(p) ? answer6(p, &a, ue_port) : answer4(p, &a, ue_port);
 		if (verdict != PKT_NEXT)
 			return verdict;
-		own_packets_add(w, p->m);
+		own_packets_add(w, (enum upf_port)p->part->n6, p->m);
 	} else if (verdict == PKT_TAKEN) {
 		rte_pktmbuf_free(p->m);
 	} else {

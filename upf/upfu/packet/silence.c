@@ -48,10 +48,10 @@ silence_tick(struct worker *w)
 }
 
 static void
-drop_burst(struct worker *w, struct burst *b, enum upf_port port)
+drop_burst(struct worker *w, struct burst *b)
 {
 	for (unsigned i = 0; i < b->n; i++)
-		worker_drop(w, port, b->pkt[i].m, UPF_DROP_SILENT);
+		worker_drop(w, (enum upf_port)b->pkt[i].port, b->pkt[i].m, UPF_DROP_SILENT);
 	b->n = 0;
 }
 
@@ -61,18 +61,18 @@ silence_poll(struct worker *w)
 	struct burst *b = &w->burst;
 	unsigned work = worker_take_commands(w), taken;
 
-	for (enum upf_port port = 0; port < w->ports; port++) {
-		worker_rx(w, b, port);
+	for (unsigned i = 0; i < w->devices; i++) {
+		worker_rx(w, b, w->device[i]);
 		work += b->n;
-		drop_burst(w, b, port);
+		drop_burst(w, b);
 	}
 	while (w->workers > 1 && (taken = handoff_take(w, b)) != 0) {
 		work += taken;
-		drop_burst(w, b, UPF_PORT_N3);
+		drop_burst(w, b);
 	}
 	if (w->own.n != 0) {
 		work += own_packets_take(w, b);
-		drop_burst(w, b, UPF_PORT_N6);
+		drop_burst(w, b);
 	}
 	for (enum upf_port port = 0; port < w->ports; port++)
 		if (w->tx[port].n != 0)

@@ -76,8 +76,10 @@ sleep_init(struct sleeper *s, const struct config *config)
 	if (s->event_fd < 0)
 		return -1;
 	for (unsigned port = 0; port < config->ports; port++) {
-		if (config->interface[port].driver == CONFIG_AF_PACKET)
-			s->socket[port] = open_waking_socket(config->interface[port].device);
+		const struct config_interface *in = &config->interface[port];
+
+		if (in->present && in->device_of == port && in->driver == CONFIG_AF_PACKET)
+			s->socket[port] = open_waking_socket(in->device);
 	}
 	return 0;
 }
@@ -108,7 +110,9 @@ sleep_begin(struct worker *w)
 	struct sleeper *s = &w->sleeper;
 
 	s->listens = s->event_fd >= 0 && listen_to(&s->event_event, s->event_fd);
-	for (unsigned port = 0; s->listens && port < w->ports; port++) {
+	for (unsigned i = 0; s->listens && i < w->devices; i++) {
+		enum upf_port port = w->device[i];
+
 		if (s->socket[port] >= 0)
 			s->listens = listen_to(&s->socket_event[port], s->socket[port]);
 		else

@@ -12,6 +12,8 @@
 
 // parse.c: frames → user packets with a key; ARP, ICMP and GTP-U signalling are answered here.
 void parse_burst(struct worker *w, struct burst *b, enum upf_port port);
+// The same of frames that came by several interfaces.
+void parse_any_burst(struct worker *w, struct burst *b);
 // lookup.c: key → the session's part.
 void lookup_burst(struct worker *w, struct burst *b);
 // handoff.c, before and behind it: packets to the session's home worker, with more than one worker.

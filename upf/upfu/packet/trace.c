@@ -162,12 +162,13 @@ follow(struct worker *w, struct rte_mbuf *m, uint32_t session, enum upf_port por
 }
 
 void
-trace_burst_received(struct worker *w, const struct burst *b, enum upf_port port)
+trace_burst_received(struct worker *w, const struct burst *b)
 {
 	struct trace *t = w->trace;
 
 	for (unsigned i = 0; i < b->n; i++) {
 		struct rte_mbuf *m = b->live[i]->m;
+		enum upf_port port = (enum upf_port)b->live[i]->port;
 
 		*mark_of(t, m) = (struct mark){.port = (uint8_t)port};
 		if ((t->flags & UPF_TRACE_ALL) != 0 && follow(w, m, NO_SESSION, port))

@@ -39,7 +39,7 @@ void trace_free(struct worker *w);
 
 void trace_take_order(struct worker *w, const struct command *command);
 
-void trace_burst_received(struct worker *w, const struct burst *b, enum upf_port port);
+void trace_burst_received(struct worker *w, const struct burst *b);
 void trace_burst(struct worker *w, const struct burst *b, enum upf_stage stage);
 void trace_frames_sent(struct worker *w, enum upf_port port, struct rte_mbuf *const *m, unsigned n);
 void trace_buffered(struct worker *w, struct rte_mbuf *m);
@@ -47,10 +47,10 @@ void trace_shaped(struct worker *w, struct rte_mbuf *m);
 void trace_dropped(struct worker *w, struct rte_mbuf *m, enum upf_drop reason);
 
 static inline void
-trace_rx(struct worker *w, const struct burst *b, enum upf_port port)
+trace_rx(struct worker *w, const struct burst *b)
 {
 	if (unlikely(w->trace != NULL))
-		trace_burst_received(w, b, port);
+		trace_burst_received(w, b);
 }
 
 // Behind a stage: the packets that are still under way have passed it.

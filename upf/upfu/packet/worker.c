@@ -122,11 +122,11 @@ worker_poll(struct worker *w)
 		work += worker_release(w, b);
 	if (w->workers > 1)
 		work += worker_take_over(w, b);
-	for (enum upf_port port = 0; port < w->ports; port++) {
-		worker_rx(w, b, port);
-		trace_rx(w, b, port);
+	for (unsigned i = 0; i < w->devices; i++) {
+		worker_rx(w, b, w->device[i]);
+		trace_rx(w, b);
 		work += b->n;
-		parse_burst(w, b, port);
+		parse_burst(w, b, w->device[i]);
 		if (w->workers > 1)
 			handoff_guess_burst(w, b);
 		worker_serve(w, b);
@@ -135,7 +135,7 @@ worker_poll(struct worker *w)
 		icmp_tell_unreachable(w);
 	if (unlikely(w->own.n != 0)) {
 		work += own_packets_take(w, b);
-		parse_burst(w, b, UPF_PORT_N6);
+		parse_any_burst(w, b);
 		worker_serve(w, b);
 	}
 	if (w->now >= w->next_tick)

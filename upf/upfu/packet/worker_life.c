@@ -81,10 +81,14 @@ worker_create(unsigned index, const struct worker_shared *shared)
 	w->ports = config->ports;
 	for (enum upf_port port = 0; port < w->ports; port++) {
 		port_init(&w->port[port], port, config);
+		if (!w->port[port].present)
+			continue;
 		w->port[port].ethdev = shared->ethdev[port];
+		if (config->interface[port].device_of == port)
+			w->device[w->devices++] = port;
 		rte_eth_macaddr_get(shared->ethdev[port], &w->port[port].mac);
 		w->port[port].vlan_offload = eal_port_inserts_vlan(shared->ethdev[port]);
-		if (w->port[port].ip6 && neigh_init6(w, port) < 0) {
+		if (neigh_init(w, port) < 0) {
 			worker_free(w);
 			return NULL;
 		}

@@ -43,6 +43,7 @@ struct tx_batch {
 struct own_packets { // own_packets.h
 	unsigned n;
 	struct rte_mbuf *m[OWN_PACKETS_MAX];
+	enum upf_port port[OWN_PACKETS_MAX]; // of N6, as if it had come by it
 };
 
 // Frames that found nobody on the link; their senders are told once a poll (icmp_error.h).
@@ -53,6 +54,7 @@ struct unreachable {
 	struct {
 		struct rte_mbuf *m;
 		enum upf_port port; // of which it was on its way out
+		enum upf_port n6;   // of the session whose it is; UPF_PORTS: that is not known
 	} frame[UNREACHABLE_MAX];
 };
 
@@ -65,7 +67,7 @@ struct end_markers {
 struct worker {
 	unsigned index;
 	unsigned workers;
-	unsigned ports;        // of port[]: N9 comes last and may be absent
+	unsigned ports;        // of port[], of which N9 may be absent
 	struct worker **peers; // [workers], itself among them
 	uint64_t now;          // TSC at the start of the poll
 	uint64_t tsc_hz;
@@ -82,8 +84,11 @@ struct worker {
 	struct handoff handoff;
 	struct port port[UPF_PORTS];
 	struct tx_batch tx[UPF_PORTS];
-	struct neigh_table neigh[UPF_PORTS];
-	struct neigh_table *neigh6[UPF_PORTS]; // NULL without IPv6 addresses
+	// Those that frames are received from: a device has one, whatever VLANs are on it.
+	unsigned devices;
+	enum upf_port device[UPF_PORTS];
+	struct neigh_table *neigh[UPF_PORTS];  // NULL: the port is absent
+	struct neigh_table *neigh6[UPF_PORTS]; // NULL: it is, or has no IPv6 addresses
 	uint32_t held, held_max;               // packets that wait for neighbours
 	struct buffer_store buffers;
 	struct shaper shaper;

@@ -472,12 +472,75 @@ check_ipv6(struct reader *r, const char *name, const yaml_node_t *map,
 	return 0;
 }
 
+// The name of a network instance stands in logs and in what is shown as JSON.
+static int
+read_network(struct reader *r, const char *key, const yaml_node_t *value, void *destination)
+{
+	const char *text = scalar(value);
+	size_t length = text != NULL ? strlen(text) : 0;
+
+	for (size_t i = 0; i < length; i++) {
+		if (text[i] <= ' ' || text[i] > '~' || text[i] == '"' || text[i] == '\\')
+			length = 0;
+	}
+	if (length == 0 || length >= UPF_NETWORK_NAME)
+		return reader_fail(r, value,
+			"%s: must be a name of 1 to %u letters, digits, dots and the like, such as "
+			"internet",
+			key, UPF_NETWORK_NAME - 1);
+	memcpy(destination, text, length + 1);
+	return 0;
+}
+
+struct interface_place {
+	struct config_interface *in;
+	const struct config_interface *before; // in the list of N6, NULL: none
+};
+
+// An interface of N6 without a device has that of the one before it.
+static int
+check_device(struct reader *r, const char *name, const yaml_node_t *map,
+	const struct interface_place *place, bool has_driver)
+{
+	struct config_interface *in = place->in;
+	bool device = in->device[0] != '\0', resource = in->resource[0] != '\0';
+
+	if (device && resource)
+		return reader_fail(
+			r, map, "%s: give either device, or the resource of a device plugin", name);
+	if (!device && !resource && place->before == NULL)
+		return reader_fail(r, map,
+			"%s: give either device, or the resource of a device plugin; write for "
+			"example \"device: %s\"",
+			name, name);
+	if (!device && !resource) {
+		if (has_driver)
+			return reader_fail(r, map,
+				"%s: driver belongs to a device; leave it out where the device is "
+				"that of "
+				"the entry before",
+				name);
+		in->driver = place->before->driver;
+		in->device_of = place->before->device_of;
+		memcpy(in->device, place->before->device, sizeof(in->device));
+		return 0;
+	}
+	if (resource && in->driver != CONFIG_VFIO)
+		return reader_fail(r, map,
+			"%s: resource needs \"driver: vfio\"; give the interface's name in device",
+			name);
+	return 0;
+}
+
 static int
 read_interface(struct reader *r, const char *name, const yaml_node_t *map, void *destination)
 {
-	struct config_interface *in = destination;
+	const struct interface_place *place = destination;
+	struct config_interface *in = place->in;
 	bool gtpu = strcmp(name, "n6") != 0; // N3 and N9: a block of GTP-U addresses
-	uint32_t mtu = 1500, prefix_len = 0, prefix_len6 = 0, vlan = 0, dscp = 0;
+	const enum config_driver none = (enum config_driver)(CONFIG_VFIO + 1);
+	enum config_driver driver = none;
+	uint32_t mtu = 0, prefix_len = 0, prefix_len6 = 0, vlan = 0, dscp = 0;
 	struct text device = {in->device, sizeof(in->device)};
 	struct text resource = {in->resource, sizeof(in->resource)};
 	struct prefix block = {&in->address, &in->block_len, true, "172.30.3.16/28"};
@@ -490,7 +553,7 @@ read_interface(struct reader *r, const char *name, const yaml_node_t *map, void 
 	struct number vlan_number = {&vlan, 1, 4094};
 	struct number dscp_number = {&dscp, 0, 63};
 	struct key gtpu_keys[] = {
-		{"driver", read_driver, &in->driver, false, NULL},
+		{"driver", read_driver, &driver, false, NULL},
 		{"device", read_text, &device, false, NULL},
 		{"resource", read_text, &resource, false, NULL},
 		{"addresses", read_prefix, &block, false, NULL},
@@ -504,7 +567,7 @@ read_interface(struct reader *r, const char *name, const yaml_node_t *map, void 
 		{"dscp", read_number, &dscp_number, false, NULL},
 	};
 	struct key n6_keys[] = {
-		{"driver", read_driver, &in->driver, false, NULL},
+		{"driver", read_driver, &driver, false, NULL},
 		{"device", read_text, &device, false, NULL},
 		{"resource", read_text, &resource, false, NULL},
 		{"address", read_prefix, &single, false, NULL},
@@ -514,23 +577,22 @@ read_interface(struct reader *r, const char *name, const yaml_node_t *map, void 
 		{"mtu", read_number, &mtu_number, false, NULL},
 		{"vlan", read_number, &vlan_number, false, NULL},
 		{"dscp", read_number, &dscp_number, false, NULL},
+		{"network_instance", read_network, in->network, false, NULL},
 	};
 	int rc = gtpu ? read_mapping(r, name, map, KEYS(gtpu_keys))
 		      : read_mapping(r, name, map, KEYS(n6_keys));
 
 	if (rc < 0)
 		return -1;
-	if ((in->device[0] != '\0') == (in->resource[0] != '\0'))
-		return reader_fail(r, map,
-			"%s: give either device, or the resource of a device plugin; write for "
-			"example \"device: %s\"",
-			name, name);
-	if (in->resource[0] != '\0' && in->driver != CONFIG_VFIO)
-		return reader_fail(r, map,
-			"%s: resource needs \"driver: vfio\"; give the interface's name in device",
-			name);
+	in->driver = driver != none ? driver : CONFIG_AF_PACKET;
+	if (check_device(r, name, map, place, driver != none) < 0)
+		return -1;
 	in->present = true;
 	in->mtu = (uint16_t)mtu;
+	if (mtu == 0)
+		in->mtu = place->before != NULL && in->device_of == place->before->device_of
+			? place->before->mtu
+			: 1500;
 	in->vlan = (uint16_t)vlan;
 	in->dscp = (uint8_t)dscp;
 	if (gtpu) {
@@ -549,32 +611,88 @@ read_interface(struct reader *r, const char *name, const yaml_node_t *map, void 
 	return check_ipv6(r, name, map, in, gtpu, prefix_len6);
 }
 
-// Interfaces of one resource have its devices in turn.
+static int
+read_gtpu_interface(struct reader *r, const char *name, const yaml_node_t *map, void *destination)
+{
+	struct interface_place place = {destination, NULL};
+
+	return read_interface(r, name, map, &place);
+}
+
+// One interface, or a list of them: one for each network instance.
+static int
+read_n6(struct reader *r, const char *name, const yaml_node_t *node, void *destination)
+{
+	struct config *config = destination;
+	struct config_interface *in = &config->interface[UPF_PORT_N6];
+	const yaml_node_item_t *item = node->data.sequence.items.start;
+
+	if (node->type != YAML_SEQUENCE_NODE) {
+		struct interface_place place = {in, NULL};
+
+		config->networks = 1;
+		return read_interface(r, name, node, &place);
+	}
+	for (; item < node->data.sequence.items.top; item++) {
+		struct interface_place place = {&in[config->networks],
+			config->networks != 0 ? &in[config->networks - 1] : NULL};
+		const yaml_node_t *map = yaml_document_get_node(r->document, *item);
+
+		if (config->networks == UPF_NETWORKS)
+			return reader_fail(
+				r, map, "%s: at most %u network instances", name, UPF_NETWORKS);
+		if (read_interface(r, name, map, &place) < 0)
+			return -1;
+		config->networks++;
+	}
+	if (config->networks == 0)
+		return reader_fail(r, node, "%s: must have one interface at least", name);
+	return 0;
+}
+
+// In the order in which interfaces of one resource get its devices: N3, N6, N9.
+static enum upf_port
+nth_port(unsigned nth)
+{
+	if (nth == 0)
+		return UPF_PORT_N3;
+	return nth < 1 + UPF_NETWORKS ? config_port_of(nth - 1) : UPF_PORT_N9;
+}
+
 static int
 find_devices(struct reader *r, const yaml_node_t *map, struct config_interface *in)
 {
 	for (unsigned i = 0; i < UPF_PORTS; i++) {
+		struct config_interface *to = &in[nth_port(i)];
 		unsigned nth = 0;
 		char error[320];
 
-		if (in[i].resource[0] == '\0')
+		if (to->device_of != nth_port(i))
+			memcpy(to->device, in[to->device_of].device, sizeof(to->device));
+		if (to->resource[0] == '\0')
 			continue;
 		for (unsigned before = 0; before < i; before++)
-			nth += strcmp(in[before].resource, in[i].resource) == 0;
-		if (device_of_resource(environ, in[i].resource, nth, in[i].device,
-			    sizeof(in[i].device), error, sizeof(error)) < 0)
+			nth += strcmp(in[nth_port(before)].resource, to->resource) == 0;
+		if (device_of_resource(environ, to->resource, nth, to->device, sizeof(to->device),
+			    error, sizeof(error)) < 0)
 			return reader_fail(r, map, "%s", error);
 	}
 	return 0;
 }
 
+struct interface_pair {
+	const struct config_interface *a, *b;
+	const char *name_a, *name_b;
+};
+
 // Two interfaces share nothing: a packet's next hop, and the interface of an F-TEID, are known by the
 // address.
 static int
 check_pair(struct reader *r, const char *name, const yaml_node_t *map,
-	const struct config_interface *a, const struct config_interface *b, const char *name_a,
-	const char *name_b)
+	const struct interface_pair *pair)
 {
+	const struct config_interface *a = pair->a, *b = pair->b;
+	const char *name_a = pair->name_a, *name_b = pair->name_b;
 	uint8_t own6 = a->block_len6 < b->block_len6 ? a->block_len6 : b->block_len6;
 	uint8_t subnet6 = a->prefix_len6 < b->prefix_len6 ? a->prefix_len6 : b->prefix_len6;
 
@@ -611,28 +729,49 @@ check_pair(struct reader *r, const char *name, const yaml_node_t *map,
 	return 0;
 }
 
+// Two network instances: each is a world of its own, but on one device only the VLAN tells them apart.
 static int
-read_interfaces(struct reader *r, const char *name, const yaml_node_t *map, void *destination)
+check_networks(struct reader *r, const char *name, const yaml_node_t *map,
+	const struct config_interface *a, struct config_interface *b)
 {
-	struct config *config = destination;
-	struct config_interface *in = config->interface;
-	struct key keys[] = {
-		{"n3", read_interface, &in[UPF_PORT_N3], true,
-			"{device: n3, addresses: 172.30.3.16/28, prefix_length: 24}"},
-		{"n6", read_interface, &in[UPF_PORT_N6], true,
-			"{device: n6, address: 172.30.6.2/24, gateway: 172.30.6.1}"},
-		{"n9", read_interface, &in[UPF_PORT_N9], false, NULL},
-	};
+	if (strcmp(a->network, b->network) == 0)
+		return reader_fail(r, map,
+			a->network[0] != '\0' ? "%s: n6 has network_instance %s twice; keep one"
+					      : "%s: n6 has two entries without "
+						"network_instance%s; name all but one, "
+						"which then serves every other network instance",
+			name, a->network);
+	if (strcmp(a->device, b->device) != 0)
+		return 0;
+	if (b->device_of > a->device_of)
+		b->device_of = a->device_of;
+	if (a->driver != b->driver)
+		return reader_fail(
+			r, map, "%s: n6 has device %s with two drivers", name, a->device);
+	if (a->vlan == b->vlan)
+		return reader_fail(r, map,
+			"%s: n6 has device %s twice in the same VLAN; give each network instance a "
+			"vlan, or a device, of its own",
+			name, a->device);
+	return 0;
+}
 
-	if (read_mapping(r, name, map, KEYS(keys)) < 0)
-		return -1;
-	if (find_devices(r, map, in) < 0)
-		return -1;
+static int
+check_interfaces(struct reader *r, const char *name, const yaml_node_t *map, struct config *config)
+{
+	struct config_interface *in = config->interface;
+
 	for (unsigned i = 0; i < UPF_PORTS; i++) {
 		for (unsigned j = i + 1; j < UPF_PORTS; j++) {
-			if (in[i].present && in[j].present &&
-				check_pair(r, name, map, &in[i], &in[j], keys[i].name,
-					keys[j].name) < 0)
+			const struct interface_pair pair = {
+				&in[i], &in[j], config_port_name(i), config_port_name(j)};
+			int rc;
+
+			if (!in[i].present || !in[j].present)
+				continue;
+			rc = i < UPF_PORT_N6 ? check_pair(r, name, map, &pair)
+					     : check_networks(r, name, map, &in[i], &in[j]);
+			if (rc < 0)
 				return -1;
 		}
 	}
@@ -640,15 +779,49 @@ read_interfaces(struct reader *r, const char *name, const yaml_node_t *map, void
 }
 
 static int
+read_interfaces(struct reader *r, const char *name, const yaml_node_t *map, void *destination)
+{
+	struct config *config = destination;
+	struct config_interface *in = config->interface;
+	struct key keys[] = {
+		{"n3", read_gtpu_interface, &in[UPF_PORT_N3], true,
+			"{device: n3, addresses: 172.30.3.16/28, prefix_length: 24}"},
+		{"n6", read_n6, config, true,
+			"{device: n6, address: 172.30.6.2/24, gateway: 172.30.6.1}"},
+		{"n9", read_gtpu_interface, &in[UPF_PORT_N9], false, NULL},
+	};
+
+	for (unsigned port = 0; port < UPF_PORTS; port++)
+		in[port].device_of = (enum upf_port)port;
+	if (read_mapping(r, name, map, KEYS(keys)) < 0)
+		return -1;
+	if (find_devices(r, map, in) < 0)
+		return -1;
+	return check_interfaces(r, name, map, config);
+}
+
+uint16_t
+config_device_mtu(const struct config *config, enum upf_port device)
+{
+	uint16_t mtu = 0;
+
+	for (unsigned port = 0; port < config->ports; port++) {
+		const struct config_interface *in = &config->interface[port];
+
+		if (in->present && in->device_of == device && in->mtu > mtu)
+			mtu = in->mtu;
+	}
+	return mtu;
+}
+
+static int
 read_port(struct reader *r, const char *key, const yaml_node_t *value, void *destination)
 {
-	static const char *const names[UPF_PORTS] = {
-		[UPF_PORT_N3] = "n3", [UPF_PORT_N6] = "n6", [UPF_PORT_N9] = "n9"};
 	const char *text = scalar(value);
 	enum upf_port *port = destination;
 
-	for (unsigned i = 0; text != NULL && i < UPF_PORTS; i++) {
-		if (strcmp(text, names[i]) == 0) {
+	for (unsigned i = 0; text != NULL && i <= UPF_PORT_N6; i++) {
+		if (strcmp(text, config_port_name(i)) == 0) {
 			*port = (enum upf_port)i;
 			return 0;
 		}
@@ -686,13 +859,43 @@ read_either_address(struct reader *r, const char *key, const yaml_node_t *value,
 		: read_address(r, key, value, to->address);
 }
 
+// The interface of N6 that a route belongs to.
+static int
+find_route_port(struct reader *r, const yaml_node_t *node, const struct config *config,
+	struct config_route *route)
+{
+	if (route->port != UPF_PORT_N6) {
+		if (route->network[0] != '\0')
+			return reader_fail(r, node,
+				"routes: network_instance goes with \"interface: n6\" alone");
+		return 0;
+	}
+	if (route->network[0] == '\0' && config->networks == 1)
+		return 0;
+	for (unsigned network = 0; network < config->networks; network++) {
+		enum upf_port port = config_port_of(network);
+
+		if (strcmp(config->interface[port].network, route->network) == 0) {
+			route->port = port;
+			return 0;
+		}
+	}
+	if (route->network[0] == '\0')
+		return reader_fail(r, node,
+			"routes: key \"network_instance\" is missing, which says of which n6");
+	return reader_fail(r, node, "routes: no n6 has network_instance %s", route->network);
+}
+
 static int
 check_route(struct reader *r, const yaml_node_t *node, const struct config *config,
-	const struct config_route *route)
+	struct config_route *route)
 {
-	const struct config_interface *in = &config->interface[route->port];
 	bool via6 = route->via == 0;
+	const struct config_interface *in;
 
+	if (find_route_port(r, node, config, route) < 0)
+		return -1;
+	in = &config->interface[route->port];
 	if (route->ip6 != via6)
 		return reader_fail(r, node,
 			"routes: prefix and via must be of one family; write an %s address for via",
@@ -729,6 +932,7 @@ read_routes(struct reader *r, const char *name, const yaml_node_t *list, void *d
 			{"interface", read_port, &route->port, true, "n6"},
 			{"prefix", read_route_prefix, route, true, "10.0.0.0/8"},
 			{"via", read_either_address, &via, true, "172.30.6.9"},
+			{"network_instance", read_network, route->network, false, NULL},
 		};
 
 		if (config->routes == CONFIG_ROUTES_MAX)
@@ -743,7 +947,7 @@ read_routes(struct reader *r, const char *name, const yaml_node_t *list, void *d
 
 // After the interfaces are known, wherever they stand in the file.
 static int
-check_routes(struct reader *r, const struct config *config, const yaml_node_t *root)
+check_routes(struct reader *r, struct config *config, const yaml_node_t *root)
 {
 	const yaml_node_t *list = NULL;
 
@@ -1084,7 +1288,7 @@ read_document(struct reader *r, struct config *config)
 		return reader_fail(r, NULL, "the file is empty; it needs at least \"interfaces\"");
 	if (read_mapping(r, "upf-u", root, KEYS(keys)) < 0)
 		return -1;
-	config->ports = config->interface[UPF_PORT_N9].present ? UPF_PORTS : UPF_PORT_N6 + 1;
+	config->ports = config_port_of(config->networks);
 	if (check_routes(r, config, root) < 0)
 		return -1;
 	config->fragmentation = fragment_outer ? CONFIG_FRAGMENT_OUTER : CONFIG_FRAGMENT_INNER;

@@ -20,6 +20,10 @@ enum config_driver {
 
 struct config_interface {
 	bool present;
+	// N6: its Network Instance; empty: it serves all that no other one is named for.
+	char network[UPF_NETWORK_NAME];
+	// The interface whose device it has: itself, or one of N6 before it, which has another VLAN.
+	enum upf_port device_of;
 	enum config_driver driver;
 	char device[64];    // kernel interface name, or PCI address for vfio
 	char resource[254]; // of a device plugin: device is what the environment names for it
@@ -32,7 +36,7 @@ struct config_interface {
 	uint8_t prefix_len6;
 	upf_addr gateway6; // all zero: none
 	uint16_t mtu;
-	uint16_t vlan; // VLAN id of all frames, 0: untagged
+	uint16_t vlan; // VLAN id of all frames, 0: untagged; no two of one device have the same
 	uint8_t dscp;  // of what upf-u says of its own accord
 };
 
@@ -44,6 +48,7 @@ struct config_route {
 	uint32_t via;
 	upf_addr prefix6;
 	upf_addr via6;
+	char network[UPF_NETWORK_NAME]; // of N6, as the file has it
 };
 
 struct config_limits {
@@ -94,7 +99,8 @@ struct config {
 	char socket[108];
 	struct config_limits limits;
 	struct config_interface interface[UPF_PORTS];
-	unsigned ports; // of interface[]: N9 comes last and may be absent
+	unsigned networks; // of N6
+	unsigned ports;    // of interface[], N9 may be absent: UPF_PORT_N6 + networks
 	struct config_route route[CONFIG_ROUTES_MAX];
 	unsigned routes;
 	bool ue_to_ue_allowed;
@@ -115,6 +121,23 @@ config_frame_size(uint16_t mtu)
 {
 	return mtu > 1800 ? 10240 : 2048;
 }
+
+// The interface of N6 that a network (upf_abi.h) has.
+static inline enum upf_port
+config_port_of(unsigned network)
+{
+	return (enum upf_port)(UPF_PORT_N6 + network);
+}
+
+// n3, n9 or n6.
+static inline const char *
+config_port_name(unsigned port)
+{
+	return port == UPF_PORT_N3 ? "n3" : port == UPF_PORT_N9 ? "n9" : "n6";
+}
+
+// The largest mtu of the interfaces of a device.
+uint16_t config_device_mtu(const struct config *config, enum upf_port device);
 
 // Reads the file at path. On failure returns -1 and leaves one sentence for the reader in error:
 // file, line, key and what to write instead.

@@ -17,6 +17,8 @@ privileges_needed(const struct config *config)
 	uint64_t needed = 0;
 
 	for (unsigned port = 0; port < config->ports; port++) {
+		if (!config->interface[port].present)
+			continue;
 		switch (config->interface[port].driver) {
 		case CONFIG_VFIO: // to lock memory for the device beyond RLIMIT_MEMLOCK
 			needed |= BIT(CAP_IPC_LOCK);
@@ -37,7 +39,8 @@ static bool
 only_vfio(const struct config *config)
 {
 	for (unsigned port = 0; port < config->ports; port++) {
-		if (config->interface[port].driver != CONFIG_VFIO)
+		if (config->interface[port].present &&
+			config->interface[port].driver != CONFIG_VFIO)
 			return false;
 	}
 	return true;

@@ -266,7 +266,9 @@ topology_fill(struct upf_topology *topology, const struct config *config, const 
 	topology->control = thread_place(config->control_cpu);
 	for (unsigned i = 0; i < config->workers; i++)
 		topology->worker[i] = thread_place(config->worker_cpu[i]);
-	for (unsigned port = 0; port < config->ports; port++)
-		fill_port(&topology->port[port], &config->interface[port], ethdev[port]);
+	for (unsigned port = 0; port < config->ports; port++) {
+		if (config->interface[port].present)
+			fill_port(&topology->port[port], &config->interface[port], ethdev[port]);
+	}
 	fill_memory(topology, pool, shared);
 }

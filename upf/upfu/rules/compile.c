@@ -171,8 +171,8 @@ far_is_valid(const struct config *config, const struct record *r, const struct u
 		(way != UPF_FAR_DROP && way != UPF_FAR_FORW && way != UPF_FAR_BUFF) ||
 		((far->action & UPF_FAR_NOCP) != 0 && way != UPF_FAR_BUFF) ||
 		(far->flags & ~(UPF_FAR_TOS | UPF_FAR_REDIRECT)) != 0 || far->ohc > UPF_OHC_IP6 ||
-		far->destination_interface > UPF_IF_CORE || !redirect_is_valid(r, far) ||
-		!duplicates_are_valid(config, r, far) ||
+		far->destination_interface > UPF_IF_CORE || far->network >= config->networks ||
+		!redirect_is_valid(r, far) || !duplicates_are_valid(config, r, far) ||
 		(far->bar != UPF_NONE16 && far->bar >= r->put->n_bar))
 		return false;
 	// While it buffers or drops, the tunnel may still be that of before, or none.
@@ -286,6 +286,8 @@ record_is_valid(const struct config *config, struct record *r)
 {
 	const struct upf_session_put *put = r->put;
 
+	if (put->network >= config->networks)
+		return false;
 	for (unsigned i = 0; i < put->n_far; i++) {
 		if (!far_is_valid(config, r, &r->far[i]))
 			return false;
@@ -353,7 +355,9 @@ compile_far(const struct layout *l, const struct upf_far *far, struct pdr *to)
 		to->tos = far->tos;
 	// The interface whose address the packet carries is the one that it leaves by.
 	owner = config_owner(l->context->config, outer_is_ipv6(far->ohc), far->local_addr);
-	to->port = far->ohc != UPF_OHC_NONE && owner >= 0 ? (uint8_t)owner : UPF_PORT_N6;
+	to->port = (uint8_t)(far->ohc != UPF_OHC_NONE && owner >= 0
+			? owner
+			: (int)config_port_of(far->network));
 	// To access only a tunnel leads. SMFs send such a FAR first and update it when the gNB's
 	// tunnel is known.
 	if (far->destination_interface == UPF_IF_ACCESS && far->ohc == UPF_OHC_NONE &&
@@ -669,6 +673,7 @@ compile_part(struct layout *l, enum upf_direction direction)
 	struct part part = {
 		.session = r->put->session,
 		.direction = direction,
+		.n6 = (uint8_t)config_port_of(r->put->network),
 		.ue4 = r->ue4,
 		.ue6 = r->ue6,
 		.ue6_len = r->ue6_len,

@@ -34,8 +34,10 @@ ue_nets_free(struct ue_nets *nets)
 }
 
 int
-session_table_init(struct session_table *table, uint32_t max, unsigned workers)
+session_table_init(struct session_table *table, uint32_t max, unsigned workers, unsigned networks)
 {
+	int rc = 0;
+
 	memset(table, 0, sizeof(*table));
 	table->max = max;
 	table->state = malloc((size_t)max * sizeof(*table->state));
@@ -47,11 +49,17 @@ session_table_init(struct session_table *table, uint32_t max, unsigned workers)
 		ue_nets_init(&table->nets4) < 0 || ue_nets_init(&table->nets6) < 0 ||
 		// Two F-TEIDs a session: N3 and N9, or the old path of a handover; and two UE IP
 		// addresses at most, of which most have one.
-		bucketmap_init(&table->n3, 2 * max) < 0 || bucketmap_init(&table->ue, max) < 0) {
-		session_table_free(table);
-		return -1;
+		bucketmap_init(&table->n3, 2 * max) < 0)
+		rc = -1;
+	for (unsigned port = 0; port < UPF_PORT_N6; port++)
+		table->by_port[port] = &table->n3;
+	for (unsigned i = 0; rc == 0 && i < networks; i++) {
+		rc = bucketmap_init(&table->ue[i], max);
+		table->by_port[UPF_PORT_N6 + i] = &table->ue[i];
 	}
-	return 0;
+	if (rc < 0)
+		session_table_free(table);
+	return rc;
 }
 
 void
@@ -68,7 +76,8 @@ session_table_free(struct session_table *table)
 		session_discard(table, trash->part);
 		free(trash);
 	}
-	bucketmap_free(&table->ue);
+	for (unsigned i = 0; i < UPF_NETWORKS; i++)
+		bucketmap_free(&table->ue[i]);
 	bucketmap_free(&table->n3);
 	ue_nets_free(&table->nets6);
 	ue_nets_free(&table->nets4);
@@ -114,6 +123,7 @@ int
 part_each_key(const struct part *part,
 	int (*each)(void *context, enum key_space space, uint64_t key), void *context)
 {
+	enum key_space ue = (enum key_space)(KEY_UE + (part->n6 - UPF_PORT_N6));
 	uint8_t families = ue_families(part);
 	int rc = 0;
 
@@ -124,9 +134,9 @@ part_each_key(const struct part *part,
 			rc = each(context, KEY_N3, fteid);
 	}
 	if (rc == 0 && (families & PDR_UE_IPV4) != 0)
-		rc = each(context, KEY_UE, ue_key(part->ue4));
+		rc = each(context, ue, ue_key(part->ue4));
 	if (rc == 0 && (families & PDR_UE_IPV6) != 0)
-		rc = each(context, KEY_UE, part->ue6);
+		rc = each(context, ue, part->ue6);
 	return rc;
 }
 
@@ -174,19 +184,13 @@ struct publication {
 	arena_ref part;
 };
 
-static struct bucketmap *
-map_of(struct session_table *table, enum key_space space)
-{
-	return space == KEY_N3 ? &table->n3 : &table->ue;
-}
-
 static int
 put_key(void *context, enum key_space space, uint64_t key)
 {
 	const struct publication *p = context;
 
 	// Release, in there: pairs with the acquire-load of bucketmap_find(): the part is complete.
-	bucketmap_put(map_of(p->table, space), key, p->part);
+	bucketmap_put(session_map(p->table, space), key, p->part);
 	return 0;
 }
 
@@ -195,7 +199,7 @@ static int
 remove_key(void *context, enum key_space space, uint64_t key)
 {
 	const struct publication *p = context;
-	struct bucketmap *map = map_of(p->table, space);
+	struct bucketmap *map = session_map(p->table, space);
 
 	if (bucketmap_lookup(map, key) == p->part)
 		bucketmap_remove(map, key);
@@ -256,14 +260,14 @@ session_publish(struct session_table *table, uint32_t session, const arena_ref p
 }
 
 uint32_t
-session_find_ue6(const struct session_table *table, uint64_t key)
+session_find_ue6(const struct session_table *table, enum upf_port n6, uint64_t key)
 {
 	uint64_t lens = __atomic_load_n(&table->ue6_lens, __ATOMIC_RELAXED);
 
 	while (lens != 0) {
 		unsigned longest = 63 - (unsigned)__builtin_clzll(lens);
 		uint64_t prefix = key & ue6_mask(longest + 1);
-		uint32_t part = bucketmap_lookup(&table->ue, prefix);
+		uint32_t part = bucketmap_lookup(table->by_port[n6], prefix);
 
 		// A shorter prefix may be the same key: the part knows its length.
 		if (part != BUCKETMAP_NONE && session_part(table, part)->ue6_len <= longest + 1)

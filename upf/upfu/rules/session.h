@@ -131,12 +131,13 @@ static_assert(sizeof(struct pdr) == 96, "with the part's head two cache lines");
 
 struct part { // of a session: the PDRs of one direction
 	uint32_t session;
-	uint32_t incarnation; // kept over replacements, new when the index is used anew
-	uint16_t n_pdr;       // by precedence
-	uint8_t flags;        // PART_*
-	uint8_t direction;    // enum upf_direction
-	rte_be32_t ue4;       // UE IP address of the session
-	uint64_t ue6;         // and IPv6 prefix: its upper 64 bits, host order
+	uint32_t incarnation;  // kept over replacements, new when the index is used anew
+	uint16_t n_pdr;        // by precedence
+	uint8_t flags;         // PART_*
+	uint8_t direction : 1; // enum upf_direction
+	uint8_t n6 : 7; // enum upf_port: N6 of the network instance in which the UE's addresses are
+	rte_be32_t ue4; // UE IP address of the session
+	uint64_t ue6;   // and IPv6 prefix: its upper 64 bits, host order
 	uint8_t ue6_len;
 	uint8_t home; // index of the worker that does the session's packets: home.h
 	uint8_t n_bar;
@@ -235,8 +236,10 @@ struct ue_nets {
 struct session_table {
 	// Read by workers:
 	struct arena arena;
+	const struct bucketmap *by_port[UPF_PORTS]; // n3, or of N6 the network instance's own
 	struct bucketmap n3;
-	struct bucketmap ue;
+	struct bucketmap ue[UPF_NETWORKS];
+	// Of all network instances:
 	struct ue_nets nets4; // by /16
 	struct ue_nets nets6; // by a hash of the /40
 	uint64_t ue6_lens;    // bit n - 1: there are UE IPv6 prefixes of n bits
@@ -251,7 +254,8 @@ struct session_table {
 	struct session_trash *trash_last;
 };
 
-int session_table_init(struct session_table *table, uint32_t max, unsigned workers);
+int session_table_init(
+	struct session_table *table, uint32_t max, unsigned workers, unsigned networks);
 void session_table_free(struct session_table *table);
 
 static inline const struct part *
@@ -291,20 +295,20 @@ ue_nets_have(const struct ue_nets *nets, uint16_t net)
 	return (__atomic_load_n(&nets->bits[net >> 3], __ATOMIC_RELAXED) & 1u << (net & 7)) != 0;
 }
 
-// Is there a PDU session with this UE IP address?
+// Is there a PDU session with this UE IP address in the network instance of this interface of N6?
 static inline bool
-session_has_ue(const struct session_table *table, rte_be32_t addr)
+session_has_ue(const struct session_table *table, enum upf_port n6, rte_be32_t addr)
 {
 	if (likely(!ue_nets_have(&table->nets4, (uint16_t)(rte_be_to_cpu_32(addr) >> 16))))
 		return false;
-	return bucketmap_lookup(&table->ue, ue_key(addr)) != BUCKETMAP_NONE;
+	return bucketmap_lookup(table->by_port[n6], ue_key(addr)) != BUCKETMAP_NONE;
 }
 
 // The part for an IPv6 address, by its longest prefix; BUCKETMAP_NONE: there is none.
-uint32_t session_find_ue6(const struct session_table *table, uint64_t key);
+uint32_t session_find_ue6(const struct session_table *table, enum upf_port n6, uint64_t key);
 
 static inline bool
-session_has_ue6(const struct session_table *table, const uint8_t *addr)
+session_has_ue6(const struct session_table *table, enum upf_port n6, const uint8_t *addr)
 {
 	uint64_t key = ue_key6(addr);
 
@@ -313,16 +317,25 @@ session_has_ue6(const struct session_table *table, const uint8_t *addr)
 		    (__atomic_load_n(&table->ue6_lens, __ATOMIC_RELAXED) &
 			    ((UINT64_C(1) << 39) - 1)) == 0))
 		return false;
-	return session_find_ue6(table, key) != BUCKETMAP_NONE;
+	return session_find_ue6(table, n6, key) != BUCKETMAP_NONE;
 }
 
 // ---- the single writer -----------------------------------------------------------------------
 
-// Calls each() for every key of a part: space 0 F-TEID, 1 UE. Keys may come more than once.
+// Calls each() for every key of a part: space 0 F-TEID, 1 and above a UE's address in a network instance. Keys may
+// come more than once.
 enum key_space {
-	KEY_N3,
-	KEY_UE,
+	KEY_N3 = 0,
+	KEY_UE = 1, // + the network
+	KEY_SPACES = KEY_UE + UPF_NETWORKS,
 };
+
+static inline struct bucketmap *
+session_map(struct session_table *table, enum key_space space)
+{
+	return space == KEY_N3 ? &table->n3 : &table->ue[space - KEY_UE];
+}
+
 // Stops and returns what each() returns when that is not 0.
 int part_each_key(const struct part *part,
 	int (*each)(void *context, enum key_space space, uint64_t key), void *context);

@@ -89,7 +89,7 @@ fill_queue(struct fabric *f, unsigned worker, enum upf_direction direction)
 static void
 collect(struct fabric *f, unsigned worker)
 {
-	for (enum upf_port port = 0; port < UPF_PORTS; port++) {
+	for (enum upf_port port = 0; port < RIG_PORTS; port++) {
 		struct rte_ring *queue = rig_ring_of(worker, port, false);
 		void *m;
 

@@ -320,11 +320,13 @@ def test_upf(upf, peer, gnb):
     test_second_upf(upf)
 
     up, down = p.constant("LINK_UP"), p.constant("LINK_DOWN")
-    check("both links are up", peer.links()[:2], [up, up])
+    n3, n6 = p.constant("PORT_N3"), p.constant("PORT_N6")
+    links = lambda: [peer.links()[n3], peer.links()[n6]]
+    check("both links are up", links(), [up, up])
     ip("gnb", "link", "set", "n3", "down")
-    wait_until("the link of N3 is down", lambda: peer.links()[:2] == [down, up])
+    wait_until("the link of N3 is down", lambda: links() == [down, up])
     ip("gnb", "link", "set", "n3", "up")
-    wait_until("and up again", lambda: peer.links()[:2] == [up, up])
+    wait_until("and up again", lambda: links() == [up, up])
 
 
 def test_losses(upf, peer, gnb):
@@ -337,8 +339,8 @@ def test_losses(upf, peer, gnb):
             gnb.sendto(g_pdu(0xdead, echo_request(UE, "172.30.6.1", i & 0xffff)), (N3, 2152))
     finally:
         upf.process.send_signal(signal.SIGCONT)
-    wait_until("frames that found no room are counted", lambda: peer.missed()[0] > 500)
-    check("those of N3 alone", peer.missed()[1], 0)
+    wait_until("frames that found no room are counted", lambda: peer.missed()[p.constant("PORT_N3")] > 500)
+    check("those of N3 alone", peer.missed()[p.constant("PORT_N6")], 0)
 
 
 def test_second_upf(upf):

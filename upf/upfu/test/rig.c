@@ -33,15 +33,15 @@ const upf_addr rig_ue6 = {0x20, 1, 0x0d, 0xb8, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 
 const upf_addr rig_remote6 = {0x26, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x53};
 
 // Ports live as long as the process: ethdevs of rings cannot be made twice under one name.
-static struct rte_ring *rx_ring[UPF_PORTS][RIG_WORKERS_MAX], *tx_ring[UPF_PORTS][RIG_WORKERS_MAX];
-static uint16_t ethdev[UPF_PORTS];
+static struct rte_ring *rx_ring[RIG_PORTS][RIG_WORKERS_MAX], *tx_ring[RIG_PORTS][RIG_WORKERS_MAX];
+static uint16_t ethdev[RIG_PORTS];
 static struct rte_mempool *pool;
 
 static bool
 start(unsigned memory_mib, bool hugepages, uint32_t mbufs, const int *worker_cpu, unsigned cpus,
 	unsigned queues)
 {
-	static const char *const names[UPF_PORTS] = {"n3", "n6", "n9"};
+	static const char *const names[RIG_PORTS] = {"n3", "n9", "n6", "n6-1", "n6-2"};
 	char memory[16], lcores[256], name[32], error[256];
 	char *argv[] = {"rig", "-m", memory, "--no-pci", "--no-telemetry", lcores, "--main-lcore=0",
 		"--iova-mode=va", "--log-level=lib.*:error",
@@ -57,7 +57,7 @@ start(unsigned memory_mib, bool hugepages, uint32_t mbufs, const int *worker_cpu
 		return false;
 	pool = eal_create_pool(mbufs, queues, 1500);
 	assert_non_null(pool);
-	for (unsigned port = 0; port < UPF_PORTS; port++) {
+	for (unsigned port = 0; port < RIG_PORTS; port++) {
 		int rc;
 
 		for (unsigned w = 0; w < queues; w++) {
@@ -118,7 +118,8 @@ rig_config(void)
 {
 	return (struct config){
 		.workers = 1,
-		.ports = 2,
+		.networks = 1,
+		.ports = UPF_PORT_N6 + 1,
 		.control_cpu = 0,
 		.worker_cpu = {1, 1},
 		.limits =
@@ -137,11 +138,15 @@ rig_config(void)
 			},
 		.interface =
 			{
-				[UPF_PORT_N3] = {.address = RIG_IP(172, 30, 3, 16),
+				[UPF_PORT_N3] = {.present = true,
+					.device_of = UPF_PORT_N3,
+					.address = RIG_IP(172, 30, 3, 16),
 					.block_len = 28,
 					.prefix_len = 24,
 					.mtu = 1500},
-				[UPF_PORT_N6] = {.address = RIG_N6_ADDR,
+				[UPF_PORT_N6] = {.present = true,
+					.device_of = UPF_PORT_N6,
+					.address = RIG_N6_ADDR,
 					.block_len = 32,
 					.prefix_len = 24,
 					.gateway = RIG_GATEWAY,
@@ -178,11 +183,34 @@ rig_config6(void)
 	return config;
 }
 
+void
+rig_add_networks(struct config *config, unsigned networks)
+{
+	for (unsigned i = 1; i < networks; i++) {
+		struct config_interface *in = &config->interface[config_port_of(i)];
+
+		*in = config->interface[UPF_PORT_N6];
+		in->device_of = config_port_of(i);
+		snprintf(in->network, sizeof(in->network), "network-%u", i);
+	}
+	config->networks = networks;
+	config->ports = config_port_of(networks);
+}
+
+struct rte_ether_addr
+rig_gateway_mac_of(unsigned network)
+{
+	struct rte_ether_addr mac = rig_gateway_mac;
+
+	mac.addr_bytes[2] = (uint8_t)network;
+	return mac;
+}
+
 static void
 know(struct worker *w, enum upf_port port, uint32_t addr, const struct rte_ether_addr *mac)
 {
 	struct neigh *n =
-		&w->neigh[port].entry[(rte_cpu_to_be_32(addr) * UINT32_C(0x9e3779b1) >> 16) &
+		&w->neigh[port]->entry[(rte_cpu_to_be_32(addr) * UINT32_C(0x9e3779b1) >> 16) &
 			(NEIGH_ENTRIES - 1)];
 
 	n->addr = rte_cpu_to_be_32(addr);
@@ -212,8 +240,9 @@ rig_create_with(const struct config *config, unsigned workers, bool with_neighbo
 	rig->config = *config;
 	rig->config.workers = workers;
 	rig->wake_fd = eventfd(0, EFD_NONBLOCK);
-	assert_int_equal(
-		session_table_init(&rig->sessions, config->limits.sessions_max, workers), 0);
+	assert_int_equal(session_table_init(&rig->sessions, config->limits.sessions_max, workers,
+				 config->networks),
+		0);
 	assert_int_equal(shm_init(&rig->shm, &rig->config, rte_get_tsc_hz()), 0);
 	for (unsigned i = 0; i < workers; i++)
 		no_sleep[i] = (struct sleeper){.event_fd = -1};
@@ -224,7 +253,6 @@ rig_create_with(const struct config *config, unsigned workers, bool with_neighbo
 		.stats = rig->shm.workers,
 		.groups = rig->shm.groups,
 		.pool = pool,
-		.ethdev = {ethdev[0], ethdev[1], ethdev[2]},
 		.peers = rig->worker,
 		.sleepers = no_sleep,
 		.wake_fd = rig->wake_fd,
@@ -234,14 +262,20 @@ rig_create_with(const struct config *config, unsigned workers, bool with_neighbo
 		.forwards_only = &rig->base.forwards_only,
 		.stop = &rig->stop,
 	};
+	for (unsigned port = 0; port < config->ports; port++)
+		shared.ethdev[port] = ethdev[config->interface[port].device_of];
 	for (unsigned i = 0; i < workers; i++) {
 		rig->worker[i] = worker_create(i, &shared);
 		assert_non_null(rig->worker[i]);
 		if (with_neighbours) {
 			know(rig->worker[i], UPF_PORT_N3, RIG_GNB, &rig_gnb_mac);
-			know(rig->worker[i], UPF_PORT_N6, RIG_GATEWAY, &rig_gateway_mac);
 			know6(rig->worker[i], UPF_PORT_N3, rig_gnb6, &rig_gnb_mac);
-			know6(rig->worker[i], UPF_PORT_N6, rig_gateway6, &rig_gateway_mac);
+			for (unsigned n = 0; n < config->networks; n++) {
+				struct rte_ether_addr mac = rig_gateway_mac_of(n);
+
+				know(rig->worker[i], config_port_of(n), RIG_GATEWAY, &mac);
+				know6(rig->worker[i], config_port_of(n), rig_gateway6, &mac);
+			}
 		}
 	}
 	// The test thread is control thread and workers in one, so a grace period has no one to wait for:
@@ -267,7 +301,7 @@ rig_create(unsigned workers, bool with_neighbours)
 void
 rig_free(struct rig *rig)
 {
-	for (unsigned port = 0; port < UPF_PORTS; port++)
+	for (unsigned port = 0; port < RIG_PORTS; port++)
 		rig_count_sent(rig, (enum upf_port)port);
 	for (unsigned i = 0; i < rig->config.workers; i++)
 		worker_free(rig->worker[i]);

@@ -16,6 +16,8 @@
 #include "packet/worker_state.h"
 
 #define RIG_WORKERS 2u
+#define RIG_NETWORKS 3u // as many network instances as have devices of their own
+#define RIG_PORTS (UPF_PORT_N6 + RIG_NETWORKS)
 #define RIG_WORKERS_MAX 16u // as many queues as a net_ring port has
 
 struct rig {
@@ -56,6 +58,9 @@ struct rte_ring *rig_ring_of(unsigned worker, enum upf_port port, bool rx);
 struct rig *rig_create(unsigned workers, bool with_neighbours);
 struct rig *rig_create_with(const struct config *config, unsigned workers, bool with_neighbours);
 struct config rig_config(void);
+// So many network instances, whose interfaces have the same addresses. Each has its gateway at RIG_GATEWAY.
+void rig_add_networks(struct config *config, unsigned networks);
+struct rte_ether_addr rig_gateway_mac_of(unsigned network);
 // The same with IPv6 beside IPv4, an N9, fragments, and errors sent.
 struct config rig_config6(void);
 void rig_free(struct rig *rig);

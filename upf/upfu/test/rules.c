@@ -59,6 +59,7 @@ transaction_put(struct transaction *t, const struct session_rules_builder *s)
 		.n_sdf6 = (uint16_t)s->n_sdf6,
 		.n_bar = (uint16_t)s->n_bar,
 		.group = s->group,
+		.network = s->network,
 		.text_len = s->text != NULL ? (uint16_t)strlen(s->text) : 0,
 	};
 

@@ -11,6 +11,7 @@
 struct session_rules_builder {
 	uint32_t session;
 	uint16_t group;
+	uint16_t network;
 	struct upf_pdr pdr[UPF_SESSION_PDRS + 1];
 	struct upf_far far[8];
 	struct upf_qer qer[8];

@@ -194,7 +194,8 @@ takes_ipv6_vlans_and_a_third_interface(void **state)
 		    "limits: {icmp_errors: 5}\n",
 		    &c, error, sizeof(error)) < 0)
 		fail_msg("%s", error);
-	assert_int_equal(c.ports, UPF_PORTS);
+	assert_int_equal(c.networks, 1);
+	assert_true(c.interface[UPF_PORT_N9].present);
 	assert_int_equal(c.interface[UPF_PORT_N3].vlan, 30);
 	assert_int_equal(c.interface[UPF_PORT_N3].dscp, 46);
 	assert_int_equal(c.interface[UPF_PORT_N3].block_len6, 0);
@@ -219,10 +220,58 @@ takes_ipv6_vlans_and_a_third_interface(void **state)
 	assert_int_equal(config_owner(&c, false, n3), UPF_PORT_N3);
 	assert_int_equal(config_owner(&c, false, last), -1);
 	assert_true(config_gtpu_key(&c, true, last, 7, &key));
-	assert_int_equal(key, UINT64_C(0xf002002f00000007));
+	assert_int_equal(key, UINT64_C(0xf001002f00000007));
 	assert_true(config_gtpu_key(&c, false, n3, 7, &key));
 	assert_int_equal(key, UINT64_C(0xac1e031f00000007));
 	assert_false(config_gtpu_key(&c, true, beyond, 7, &key));
+}
+
+#define N3 "interfaces:\n  n3: {device: n3, addresses: 172.30.3.16/28, prefix_length: 24}\n"
+
+// Each a world of its own: addresses may be the same.
+static void
+takes_several_network_instances(void **state)
+{
+	const struct config_interface *n6;
+	struct config c;
+	char error[512];
+
+	(void)state;
+	if (read_text(N3
+		    "  n6:\n"
+		    "    - {device: n6, address: 10.1.0.2/24, gateway: 10.1.0.1, vlan: 100, mtu: "
+		    "9000, network_instance: internet}\n"
+		    "    - {address: 10.1.0.2/24, gateway: 10.1.0.1, vlan: 200, "
+		    "network_instance: ims}\n"
+		    "    - {device: other, address: 10.1.0.2/24}\n"
+		    "    - {device: other, address6: 'fd00::2/64', vlan: 7, mtu: 1400, "
+		    "network_instance: a.b}\n"
+		    "routes:\n"
+		    "  - {interface: n6, network_instance: ims, prefix: 10.0.0.0/8, via: "
+		    "10.1.0.9}\n"
+		    "  - {interface: n6, prefix: 10.0.0.0/8, via: 10.1.0.9}\n"
+		    "  - {interface: n3, prefix: 10.0.0.0/8, via: 172.30.3.1}\n",
+		    &c, error, sizeof(error)) < 0)
+		fail_msg("%s", error);
+	assert_int_equal(c.networks, 4);
+	assert_int_equal(c.ports, UPF_PORT_N6 + 4);
+	assert_false(c.interface[UPF_PORT_N9].present);
+	n6 = &c.interface[UPF_PORT_N6];
+	assert_string_equal(n6[0].network, "internet");
+	assert_string_equal(n6[1].network, "ims");
+	assert_string_equal(n6[2].network, "");
+	assert_string_equal(n6[1].device, "n6");
+	assert_int_equal(n6[1].mtu, 9000);
+	assert_int_equal(n6[1].vlan, 200);
+	assert_int_equal(n6[0].device_of, UPF_PORT_N6);
+	assert_int_equal(n6[1].device_of, UPF_PORT_N6);
+	assert_int_equal(n6[2].device_of, UPF_PORT_N6 + 2);
+	assert_int_equal(n6[3].device_of, UPF_PORT_N6 + 2);
+	assert_int_equal(config_device_mtu(&c, config_port_of(0)), 9000);
+	assert_int_equal(config_device_mtu(&c, config_port_of(2)), 1500);
+	assert_int_equal(c.route[0].port, UPF_PORT_N6 + 1);
+	assert_int_equal(c.route[1].port, UPF_PORT_N6 + 2);
+	assert_int_equal(c.route[2].port, UPF_PORT_N3);
 }
 
 static void
@@ -338,7 +387,7 @@ says_what_is_wrong_and_where(void **state)
 		{INTERFACES "  n9: {device: n9, addresses: 172.30.3.64/28, prefix_length: 24}\n",
 			"interfaces: n3 and n9 are in one subnet; give each a subnet of its own"},
 		{INTERFACES "  n9: {device: n9, addresses: 172.30.6.0/28, prefix_length: 28}\n",
-			"interfaces: n6 and n9 have own addresses in common"},
+			"interfaces: n9 and n6 have own addresses in common"},
 		{"interfaces:\n"
 		 "  n3: {device: n3, addresses: 172.30.3.16/28, prefix_length: 24}\n"
 		 "  n6: {device: n6, address: 172.30.3.2/16}\n",
@@ -362,6 +411,43 @@ says_what_is_wrong_and_where(void **state)
 			":4: routes: the interface has no IPv6 address"},
 		{INTERFACES "routes: [{interface: n6, prefix: 10.0.0.0/8, via: 10.1.1.1}]\n",
 			":4: routes: via must be a neighbour"},
+		{N3 "  n6: []\n", ":3: n6: must have one interface at least"},
+		{N3 "  n6:\n    - {device: a, address: 10.1.0.2/24, network_instance: x}\n"
+		    "    - {device: b, address: 10.1.0.2/24, network_instance: x}\n",
+			"interfaces: n6 has network_instance x twice; keep one"},
+		{N3 "  n6:\n    - {device: a, address: 10.1.0.2/24}\n"
+		    "    - {device: b, address: 10.1.0.2/24}\n",
+			"interfaces: n6 has two entries without network_instance; name all but "
+			"one"},
+		{N3 "  n6:\n    - {device: a, address: 10.1.0.2/24, vlan: 3}\n"
+		    "    - {address: 10.1.0.2/24, network_instance: x, vlan: 3}\n",
+			"interfaces: n6 has device a twice in the same VLAN"},
+		{N3 "  n6:\n    - {device: a, address: 10.1.0.2/24}\n"
+		    "    - {device: a, driver: tap, address: 10.1.0.2/24, network_instance: x, "
+		    "vlan: 3}\n",
+			"interfaces: n6 has device a with two drivers"},
+		{N3 "  n6:\n    - {device: a, address: 10.1.0.2/24}\n"
+		    "    - {driver: tap, address: 10.1.0.2/24, network_instance: x, vlan: 3}\n",
+			":5: n6: driver belongs to a device; leave it out"},
+		{N3 "  n6:\n    - {address: 10.1.0.2/24}\n",
+			":4: n6: give either device, or the resource of a device plugin; write for "
+			"example"},
+		{N3 "  n6:\n    - {device: n3, address: 10.1.0.2/24}\n",
+			"interfaces: n3 and n6 both have device n3"},
+		{N3 "  n6: {device: a, address: 10.1.0.2/24, network_instance: 'a b'}\n",
+			":3: network_instance: must be a name of 1 to 103 letters"},
+		{N3 "  n6:\n    - {device: a, address: 10.1.0.2/24, network_instance: x}\n"
+		    "    - {device: b, address: 10.1.0.2/24, network_instance: y}\n"
+		    "routes: [{interface: n6, prefix: 10.0.0.0/8, via: 10.1.0.9}]\n",
+			":6: routes: key \"network_instance\" is missing"},
+		{INTERFACES
+			"routes: [{interface: n6, network_instance: x, prefix: 10.0.0.0/8, via: "
+			"172.30.6.9}]\n",
+			":4: routes: no n6 has network_instance x"},
+		{INTERFACES
+			"routes: [{interface: n3, network_instance: x, prefix: 10.0.0.0/8, via: "
+			"172.30.3.1}]\n",
+			":4: routes: network_instance goes with \"interface: n6\" alone"},
 		{INTERFACES "fragmentation: both\n", ":4: fragmentation: must be inner or outer"},
 		{INTERFACES "buffer_full: drop\n",
 			":4: buffer_full: must be drop_newest or drop_oldest"},
@@ -399,6 +485,7 @@ test_config(void)
 		cmocka_unit_test(workers_share_the_packet_buffers),
 		cmocka_unit_test(takes_devices_of_a_device_plugin),
 		cmocka_unit_test(takes_ipv6_vlans_and_a_third_interface),
+		cmocka_unit_test(takes_several_network_instances),
 		cmocka_unit_test(says_what_is_wrong_and_where),
 	};
 

@@ -65,6 +65,7 @@ capabilities(void **state)
 	const uint64_t net = UINT64_C(1) << CAP_NET_RAW | UINT64_C(1) << CAP_NET_ADMIN;
 
 	(void)state;
+	config.interface[0].present = config.interface[1].present = true;
 	config.interface[0].driver = config.interface[1].driver = CONFIG_VFIO;
 	assert_int_equal(privileges_needed(&config), lock);
 	config.interface[1].driver = CONFIG_AF_PACKET;

@@ -211,7 +211,7 @@ static void
 expire(struct rig *rig, uint32_t addr)
 {
 	for (unsigned i = 0; i < NEIGH_ENTRIES; i++) {
-		struct neigh *n = &rig->worker[0]->neigh[UPF_PORT_N3].entry[i];
+		struct neigh *n = &rig->worker[0]->neigh[UPF_PORT_N3]->entry[i];
 
 		if (n->state != NEIGH_FREE && n->addr == rte_cpu_to_be_32(addr))
 			n->due = 0;

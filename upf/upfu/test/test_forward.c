@@ -781,7 +781,7 @@ damaged_frames_do_no_harm(void **state)
 	(void)state;
 	srandom(3);
 	for (unsigned i = 0; i < 60000; i++) {
-		enum upf_port port = (enum upf_port)(random() % 2);
+		enum upf_port port = random() % 2 != 0 ? UPF_PORT_N6 : UPF_PORT_N3;
 		unsigned changes = (unsigned)random() % 4;
 
 		switch (random() % 4) {

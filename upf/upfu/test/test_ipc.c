@@ -25,7 +25,7 @@ owner_of_teid(const struct rig *rig, uint32_t teid)
 static uint32_t
 owner_of_ue(const struct rig *rig, uint32_t ue)
 {
-	return owner(rig, &rig->sessions.ue, ue_key(rte_cpu_to_be_32(ue)));
+	return owner(rig, &rig->sessions.ue[0], ue_key(rte_cpu_to_be_32(ue)));
 }
 
 static void
@@ -39,7 +39,7 @@ keys_follow_the_rules(void **state)
 	rules_install(rig, &s);
 	assert_int_equal(owner_of_teid(rig, 0x100), 5);
 	assert_int_equal(owner_of_ue(rig, RIG_UE), 5);
-	assert_true(session_has_ue(&rig->sessions, rte_cpu_to_be_32(RIG_UE)));
+	assert_true(session_has_ue(&rig->sessions, UPF_PORT_N6, rte_cpu_to_be_32(RIG_UE)));
 	rules_usual(&s, 5, RIG_UE + 1, 0x101);
 	rules_install(rig, &s);
 	assert_int_equal(owner_of_teid(rig, 0x100), BUCKETMAP_NONE);
@@ -51,7 +51,7 @@ keys_follow_the_rules(void **state)
 	transaction_del(&t, 5);
 	assert_int_equal(transaction_do(rig, &t, NULL), 0);
 	assert_int_equal(owner_of_teid(rig, 0x101), BUCKETMAP_NONE);
-	assert_false(session_has_ue(&rig->sessions, rte_cpu_to_be_32(RIG_UE + 1)));
+	assert_false(session_has_ue(&rig->sessions, UPF_PORT_N6, rte_cpu_to_be_32(RIG_UE + 1)));
 	assert_int_equal(rig->sessions.nets4.bits[RIG_UE >> 19], 0);
 	assert_int_equal(rig->shm.head->sessions, 0);
 	rig_free(rig);
@@ -273,12 +273,13 @@ ue_prefixes_are_found_by_the_longest(void **state)
 		rules_install(rig, &s);
 	}
 	for (unsigned i = 0; i < 5; i++) {
-		arena_ref ref = session_find_ue6(&rig->sessions, ue_key6(want[i].address));
+		arena_ref ref =
+			session_find_ue6(&rig->sessions, UPF_PORT_N6, ue_key6(want[i].address));
 
 		assert_int_equal(
 			ref != BUCKETMAP_NONE ? session_part(&rig->sessions, ref)->session : ref,
 			want[i].session);
-		assert_int_equal(session_has_ue6(&rig->sessions, want[i].address),
+		assert_int_equal(session_has_ue6(&rig->sessions, UPF_PORT_N6, want[i].address),
 			want[i].session != BUCKETMAP_NONE);
 	}
 	// The same prefix for another session is refused by name.
@@ -297,7 +298,7 @@ ue_prefixes_are_found_by_the_longest(void **state)
 		assert_int_equal(transaction_do(rig, &t, NULL), 0);
 	}
 	assert_int_equal(rig->sessions.ue6_lens, 0);
-	assert_int_equal(rig->sessions.ue.keys, 0);
+	assert_int_equal(rig->sessions.ue[0].keys, 0);
 	rig_free(rig);
 }
 
@@ -447,6 +448,7 @@ compose(unsigned salt)
 		default:
 			rules_usual(&s, session, RIG_UE + (uint32_t)random() % 8,
 				0x100 + (uint32_t)random() % 8);
+			s.network = (uint16_t)(random() % (RIG_NETWORKS + 1)); // one there is not
 			s.n_sdf = 1;
 			s.pdr[0].sdf_count = (uint16_t)(random() % 2);
 			s.far[1].action = random() % 2 != 0 ? UPF_FAR_FORW : UPF_FAR_BUFF;
@@ -460,17 +462,16 @@ compose(unsigned salt)
 struct walk {
 	const struct rig *rig;
 	arena_ref ref;
-	uint32_t keys[2];
+	uint32_t keys[KEY_SPACES];
 };
 
 static int
 check_key(void *context, enum key_space space, uint64_t key)
 {
 	struct walk *walk = context;
-	const struct session_table *sessions = &walk->rig->sessions;
+	struct session_table *sessions = (struct session_table *)(uintptr_t)&walk->rig->sessions;
 
-	assert_int_equal(
-		bucketmap_lookup(space == KEY_N3 ? &sessions->n3 : &sessions->ue, key), walk->ref);
+	assert_int_equal(bucketmap_lookup(session_map(sessions, space), key), walk->ref);
 	walk->keys[space]++; // the PDRs of these tests have no key twice
 	return 0;
 }
@@ -493,7 +494,8 @@ assert_consistent(const struct rig *rig)
 	}
 	assert_int_equal(rig->sessions.present, present);
 	assert_int_equal(rig->sessions.n3.keys, walk.keys[KEY_N3]);
-	assert_int_equal(rig->sessions.ue.keys, walk.keys[KEY_UE]);
+	for (unsigned i = 0; i < rig->config.networks; i++)
+		assert_int_equal(rig->sessions.ue[i].keys, walk.keys[KEY_UE + i]);
 }
 
 // Good transactions with damage at random places: each ends in 0 or an errno, the tables stay
@@ -501,10 +503,13 @@ assert_consistent(const struct rig *rig)
 static void
 damaged_transactions_do_no_harm(void **state)
 {
-	struct rig *rig = rig_create(1, true);
+	struct config config = rig_config();
 	unsigned good = 0, rounds = 40000;
+	struct rig *rig;
 
 	(void)state;
+	rig_add_networks(&config, RIG_NETWORKS);
+	rig = rig_create_with(&config, 1, true);
 	srandom(4);
 	for (unsigned i = 0; i < rounds; i++) {
 		unsigned damage = (unsigned)random() % 4;

@@ -28,7 +28,7 @@ static struct neigh *
 entry(struct rig *rig, enum upf_port port, uint32_t addr)
 {
 	for (unsigned i = 0; i < NEIGH_ENTRIES; i++) {
-		struct neigh *n = &rig->worker[0]->neigh[port].entry[i];
+		struct neigh *n = &rig->worker[0]->neigh[port]->entry[i];
 
 		if (n->state != NEIGH_FREE && n->addr == rte_cpu_to_be_32(addr))
 			return n;

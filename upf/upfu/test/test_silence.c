@@ -124,7 +124,7 @@ it_says_where_its_addresses_are_when_it_is_granted_them(void **state)
 	rig_poll(rig);
 	assert_int_equal(grant(rig, 1, UPF_GRANT_ALWAYS), 0);
 	rig_poll(rig);
-	for (enum upf_port port = 0; port < UPF_PORTS; port++) {
+	for (enum upf_port port = 0; port < RIG_PORTS; port++) {
 		while ((m = rig_sent(rig, port)) != NULL) {
 			const struct rte_ether_hdr *eth = rte_pktmbuf_mtod(m, const void *);
 

@@ -572,7 +572,7 @@ what_waits_in_vain_is_not_counted(void **state)
 	send_up(rig);
 	for (unsigned i = 0; i < 5; i++) {
 		for (unsigned k = 0; k < NEIGH_ENTRIES; k++)
-			rig->worker[0]->neigh[UPF_PORT_N6].entry[k].due = 0;
+			rig->worker[0]->neigh[UPF_PORT_N6]->entry[k].due = 0;
 		rig->worker[0]->next_tick = 0;
 		rig_poll(rig);
 	}

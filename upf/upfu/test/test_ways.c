@@ -470,7 +470,7 @@ unreachable_is_told(void **state)
 	// The gateway does not answer: what waits for it is told so when it is given up.
 	rig = rig_dual();
 	for (unsigned i = 0; i < NEIGH_ENTRIES; i++) {
-		rig->worker[0]->neigh[UPF_PORT_N6].entry[i].state = NEIGH_FREE;
+		rig->worker[0]->neigh[UPF_PORT_N6]->entry[i].state = NEIGH_FREE;
 		rig->worker[0]->neigh6[UPF_PORT_N6]->entry[i].state = NEIGH_FREE;
 	}
 	rig_poll(rig);
@@ -478,7 +478,7 @@ unreachable_is_told(void **state)
 	uplink(rig, NULL, &v6);
 	for (unsigned round = 0; round < 5; round++) {
 		for (unsigned i = 0; i < NEIGH_ENTRIES; i++) {
-			struct neigh *n = &rig->worker[0]->neigh[UPF_PORT_N6].entry[i];
+			struct neigh *n = &rig->worker[0]->neigh[UPF_PORT_N6]->entry[i];
 			struct neigh *n6 = &rig->worker[0]->neigh6[UPF_PORT_N6]->entry[i];
 
 			n->due = n->state == NEIGH_ASKING ? 0 : n->due;
@@ -946,8 +946,8 @@ n9_relays_between_tunnels(void **state)
 	struct rig *rig;
 
 	(void)state;
-	config.ports = UPF_PORTS;
 	*n9 = (struct config_interface){.present = true,
+		.device_of = UPF_PORT_N9,
 		.address = RIG_IP(172, 30, 9, 16),
 		.block_len = 28,
 		.prefix_len = 24,
@@ -1115,10 +1115,14 @@ routes_go_by_the_longest_prefix(void **state)
 
 	(void)state;
 	config.routes = 4;
-	config.route[0] = (struct config_route){
-		UPF_PORT_N6, false, 8, RIG_IP(10, 0, 0, 0), RIG_IP(172, 30, 6, 10), {0}, {0}};
-	config.route[1] = (struct config_route){
-		UPF_PORT_N6, false, 16, RIG_IP(10, 9, 0, 0), RIG_IP(172, 30, 6, 9), {0}, {0}};
+	config.route[0] = (struct config_route){.port = UPF_PORT_N6,
+		.prefix_len = 8,
+		.prefix = RIG_IP(10, 0, 0, 0),
+		.via = RIG_IP(172, 30, 6, 10)};
+	config.route[1] = (struct config_route){.port = UPF_PORT_N6,
+		.prefix_len = 16,
+		.prefix = RIG_IP(10, 9, 0, 0),
+		.via = RIG_IP(172, 30, 6, 9)};
 	config.route[2] = (struct config_route){.port = UPF_PORT_N6, .ip6 = true, .prefix_len = 32};
 	config.route[3] = (struct config_route){.port = UPF_PORT_N6, .ip6 = true, .prefix_len = 48};
 	for (unsigned i = 2; i < 4; i++) {

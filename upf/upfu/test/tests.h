@@ -20,6 +20,7 @@ int test_ways(void);
 int test_local(void);
 int test_log(void);
 int test_neigh(void);
+int test_networks(void);
 int test_qer(void);
 int test_reassembly(void);
 int test_redirect(void);

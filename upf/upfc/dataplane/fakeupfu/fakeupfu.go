@@ -181,16 +181,20 @@ func places() abi.Topology {
 	t := abi.Topology{Nodes: 2, Page: 2 << 20, Control: abi.ThreadPlace{Cpu: 2, Node: 1}}
 	t.Worker[0] = abi.ThreadPlace{Cpu: 3, Node: 1}
 	t.Memory[1], t.Pool[1] = 64<<20, 40<<20
+	for i := range t.Port {
+		t.Port[i].Node = abi.NodeNone
+	}
 	for i, p := range []struct {
+		port   int
 		device string
 		node   uint32
-	}{{"0000:81:10.0", 1}, {"0000:01:10.0", 0}} {
-		copy(t.Port[i].Device[:], p.device)
-		copy(t.Port[i].Driver[:], "net_e1000_igb_vf")
-		t.Port[i].Mac = [8]uint8{2, 0, 0, 0, 0, uint8(i)}
-		t.Port[i].Node, t.Port[i].Mtu = p.node, 1500
+	}{{abi.PortN3, "0000:81:10.0", 1}, {abi.PortN6, "0000:01:10.0", 0}} {
+		to := &t.Port[p.port]
+		copy(to.Device[:], p.device)
+		copy(to.Driver[:], "net_e1000_igb_vf")
+		to.Mac = [8]uint8{2, 0, 0, 0, 0, uint8(i)}
+		to.Node, to.Mtu = p.node, 1500
 	}
-	t.Port[abi.PortN9].Node = abi.NodeNone
 	return t
 }
 
