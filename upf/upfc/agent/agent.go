@@ -57,6 +57,8 @@ type Agent struct {
 	takenOver   bool                          // what counts at the first meeting with upf-u is the state file
 	grants      *grants                       // of a redundant unit
 	known       atomic.Pointer[networks.List] // of the upf-u that was met last
+	// It has other network instances than the one before; read while it is filled.
+	otherNetworks bool
 
 	metaChange sync.Mutex // held while META is made and sent: the last one sent is the last one made
 	silent     bool       // under metaChange: upf-u was told that sessions are restored
@@ -70,7 +72,7 @@ type Agent struct {
 	associations map[string]*association
 	eras         uint64                  // of associations, the last one
 	poolAt       map[netip.Prefix]uint64 // by pool: where the next UE address is looked for
-	poolUsed     map[netip.Prefix]uint32 // sessions by UE addresses that were chosen here
+	poolUsed     map[ueKey]uint32        // sessions by UE addresses that were chosen here
 	pfds         map[string]catalogue    // by Node ID of the CP function
 	postponed    map[uint32]bool         // sessions to be measured when upf-u is back
 	pairs        store.Slots
@@ -116,7 +118,7 @@ func NewIn(w World, cfg *config.Config, log *slog.Logger, rec Recorder) *Agent {
 		restoration:  restoration{nodes: map[string]bool{}},
 		associations: map[string]*association{},
 		poolAt:       map[netip.Prefix]uint64{},
-		poolUsed:     map[netip.Prefix]uint32{},
+		poolUsed:     map[ueKey]uint32{},
 		pfds:         map[string]catalogue{},
 		postponed:    map[uint32]bool{},
 		wheel:        newWheel(w.Machine),

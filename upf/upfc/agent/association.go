@@ -365,10 +365,11 @@ func (a *Agent) policy(s *session) rules.Policy {
 		ChooseFTEID: func(core, v4, v6 bool) (rules.FTEID, rules.FTEID, error) { return a.chooseFTEID(s, core, v4, v6) },
 		HomeTEID:    func(teid uint32, set *rules.Set) uint32 { return homeTEID(s.Index, teid, set) },
 		Application: a.knowsApplication(s.Node),
+		Network:     a.networks().Finder(),
 	}
 	if a.choosesUEs() {
-		p.ChooseUE = func(instances, pools []string, v6 bool) (netip.Prefix, error) {
-			return a.chooseUE(s, instances, pools, v6)
+		p.ChooseUE = func(set *rules.Set, instances, pools []string, v6 bool) (netip.Prefix, error) {
+			return a.chooseUE(s, set, instances, pools, v6)
 		}
 	}
 	if known := a.cfg.NetworkInstances; len(known) > 0 {

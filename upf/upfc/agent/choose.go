@@ -118,18 +118,31 @@ func hasTEID(set *rules.Set, teid uint32) bool {
 	return false
 }
 
-// chooseUE allocates a UE address (a /32) or prefix (a /64) for the session (CHV4, CHV6) from the
-// first pool that serves one of the network instances, else from one that serves any.
-func (a *Agent) chooseUE(s *session, instances, names []string, v6 bool) (netip.Prefix, error) {
+// ueKey is a UE address (a /32) or prefix in a network of N6: in another one it may be another UE's.
+type ueKey struct {
+	netip.Prefix
+	network uint16
+}
+
+// networkOf is that of the set's UE addresses.
+func (a *Agent) networkOf(set *rules.Set) uint16 {
+	network, _ := set.Network(a.networks().Finder())
+	return network
+}
+
+// chooseUE allocates a UE address (a /32) or prefix (a /64) for the session (CHV4, CHV6), whose rules the set will be, from
+// the first pool that serves one of the network instances, else from one that serves any.
+func (a *Agent) chooseUE(s *session, set *rules.Set, instances, names []string, v6 bool) (netip.Prefix, error) {
 	if s.isNew() && a.restoration.waits(a.world.Now()) {
 		return netip.Prefix{}, errRestoring
 	}
+	network := a.networkOf(set)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	fits := func(p *config.Pool, instance string) bool {
 		return p.NetworkInstance == instance && p.Range.Addr().Is6() == v6 && (len(names) == 0 || slices.Contains(names, p.Name))
 	}
-	if u, named, err := a.chooseNamed(s, names, v6); named {
+	if u, named, err := a.chooseNamed(s, network, names, v6); named {
 		return u, err
 	}
 	found := false
@@ -140,9 +153,8 @@ func (a *Agent) chooseUE(s *session, instances, names []string, v6 bool) (netip.
 				continue
 			}
 			found = true
-			if u, ok := a.nextUELocked(p); ok {
-				a.poolUsed[u] = s.Index
-				s.chosenUEs = append(s.chosenUEs, u)
+			if u, ok := a.nextUELocked(p, network); ok {
+				a.takeUELocked(s, ueKey{u, network})
 				return u, nil
 			}
 		}
@@ -153,8 +165,13 @@ func (a *Agent) chooseUE(s *session, instances, names []string, v6 bool) (netip.
 	return netip.Prefix{}, fmt.Errorf("no pool of UE IP addresses for network instances %q", instances)
 }
 
+func (a *Agent) takeUELocked(s *session, u ueKey) {
+	a.poolUsed[u] = s.Index
+	s.chosenUEs = append(s.chosenUEs, u)
+}
+
 // nextUELocked walks through a pool, so that an address is given to another UE as late as possible.
-func (a *Agent) nextUELocked(p *config.Pool) (netip.Prefix, bool) {
+func (a *Agent) nextUELocked(p *config.Pool, network uint16) (netip.Prefix, bool) {
 	size := p.Size()
 	at, ok := a.poolAt[p.Range]
 	if !ok {
@@ -163,7 +180,7 @@ func (a *Agent) nextUELocked(p *config.Pool) (netip.Prefix, bool) {
 	for range min(size, uint64(len(a.poolUsed))+64) {
 		u := p.At(at)
 		at = (at + 1) % size
-		if _, used := a.poolUsed[u]; !used {
+		if _, used := a.poolUsed[ueKey{u, network}]; !used {
 			if ok || len(a.poolAt) < mostPools {
 				a.poolAt[p.Range] = at
 			}
@@ -179,11 +196,12 @@ func (a *Agent) trim(s *session, old, inForce *rules.Set) {
 	if !a.choosesUEs() {
 		return
 	}
+	was, is := a.networkOf(old), a.networkOf(inForce)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	give := func(u netip.Prefix) {
+	give := func(u ueKey) {
 		for _, needed := range inForce.UEs() {
-			if needed == u {
+			if needed == u.Prefix && is == u.network {
 				return
 			}
 		}
@@ -195,7 +213,7 @@ func (a *Agent) trim(s *session, old, inForce *rules.Set) {
 		give(u)
 	}
 	for _, u := range old.UEs() {
-		give(u)
+		give(ueKey{u, was})
 	}
 	s.chosenUEs = nil
 }
@@ -205,11 +223,12 @@ func (a *Agent) keepUEs(index uint32, set *rules.Set) {
 	if !a.choosesUEs() {
 		return
 	}
+	network := a.networkOf(set)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, u := range set.UEs() {
 		if a.cfg.NamedPools || chosenUE(set, u) {
-			a.poolUsed[u] = index
+			a.poolUsed[ueKey{u, network}] = index
 		}
 	}
 }

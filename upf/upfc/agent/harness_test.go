@@ -37,6 +37,8 @@ type lab struct {
 	addr   netip.AddrPort
 	stop   func()
 	edit   func(*config.Config)
+	// networks are the network instances of upf-u.
+	networks []string
 }
 
 func newLab(t *testing.T, edit func(*config.Config)) *lab {
@@ -50,7 +52,7 @@ func newLab(t *testing.T, edit func(*config.Config)) *lab {
 
 func (l *lab) startUPFU() {
 	l.t.Helper()
-	u, err := fakeupfu.Start(l.socket)
+	u, err := fakeupfu.StartWith(l.socket, l.networks...)
 	if err != nil {
 		l.t.Fatal(err)
 	}

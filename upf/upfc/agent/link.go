@@ -20,8 +20,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"net/netip"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -60,8 +60,7 @@ func (a *Agent) keepLink(ctx context.Context) {
 		}
 		if err == nil {
 			hello := conn.Hello()
-			list := networks.Of(&hello)
-			a.known.Store(&list)
+			a.note(networks.Of(&hello))
 			started := a.world.Now()
 			if err = a.fill(conn); err == nil {
 				reported = false
@@ -160,6 +159,21 @@ func (a *Agent) link(ctx context.Context, wait time.Duration) (*dataplane.Conn, 
 	}
 }
 
+// note takes down the network instances of the upf-u that is about to be filled. Where they are other ones than before, what is
+// known by them is gathered anew from the sessions as they are replayed.
+func (a *Agent) note(list networks.List) {
+	before := a.networks()
+	a.known.Store(&list)
+	a.otherNetworks = before != nil && !slices.Equal(before, list)
+	if !a.otherNetworks {
+		return
+	}
+	a.log.Info("upf-u has other network instances than before", "networkInstances", list)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.poolUsed = map[ueKey]uint32{}
+}
+
 // fill makes upf-u and us agree.
 func (a *Agent) fill(conn *dataplane.Conn) error {
 	h := conn.Hello()
@@ -213,7 +227,7 @@ func (a *Agent) startAnew(h abi.Hello) {
 	a.store.Reset(h.SessionsMax)
 	a.pairs = store.Slots{}
 	a.pairs.Resize(h.QerSlots / abi.LineSlots)
-	a.poolUsed = map[netip.Prefix]uint32{}
+	a.poolUsed = map[ueKey]uint32{}
 	a.postponed = map[uint32]bool{}
 	if a.cfg.State.File == "" {
 		return
@@ -668,6 +682,9 @@ func (a *Agent) replaySome(conn *dataplane.Conn, list []uint32, newBoot bool) er
 		s := a.store.LeaseOver(index, &used).locked()
 		if s == nil {
 			continue
+		}
+		if a.otherNetworks {
+			a.keepUEs(index, s.Rules)
 		}
 		s.attach(conn.Shm(), newBoot)
 		put, err := s.encode(a)

@@ -10,7 +10,7 @@ import (
 // A CP function that has the pools from elsewhere, as core5g's SMF has them from Slices, names the block that is meant as
 // UE IP Address Pool Identity (TS 29.244 8.2.128) with each request: then a unit need not be told of a Slice that comes,
 // and not be restarted for it. What is given out is one table whoever named the pool: two that overlap give no address
-// twice.
+// twice in one network of N6.
 
 // mostPools bounds how many blocks a place is kept for; of others the search begins anywhere.
 const mostPools = 4096
@@ -19,7 +19,7 @@ const mostPools = 4096
 func (a *Agent) choosesUEs() bool { return len(a.cfg.UEPools) > 0 || a.cfg.NamedPools }
 
 // chooseNamed allocates from the first block that is named and has room. named is false where none of the IP version is.
-func (a *Agent) chooseNamed(s *session, names []string, v6 bool) (u netip.Prefix, named bool, err error) {
+func (a *Agent) chooseNamed(s *session, network uint16, names []string, v6 bool) (u netip.Prefix, named bool, err error) {
 	if !a.cfg.NamedPools {
 		return u, false, nil
 	}
@@ -32,9 +32,8 @@ func (a *Agent) chooseNamed(s *session, names []string, v6 bool) (u netip.Prefix
 			return u, true, err
 		}
 		named = true
-		if u, ok := a.nextUELocked(&config.Pool{Range: block}); ok {
-			a.poolUsed[u] = s.Index
-			s.chosenUEs = append(s.chosenUEs, u)
+		if u, ok := a.nextUELocked(&config.Pool{Range: block}, network); ok {
+			a.takeUELocked(s, ueKey{u, network})
 			return u, true, nil
 		}
 	}

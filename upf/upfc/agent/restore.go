@@ -158,7 +158,7 @@ func (a *Agent) planRestored(s *session, m *pfcp.Message) (c *rules.Change, inde
 	if s.isNew() {
 		had := &pfcp.Reject{Cause: ie.CauseRuleCreationModificationFailure, Detail: "a session that is restored has its F-TEIDs and UE addresses: give those"}
 		p.ChooseFTEID = func(bool, bool, bool) (rules.FTEID, rules.FTEID, error) { return rules.FTEID{}, rules.FTEID{}, had }
-		p.ChooseUE = func([]string, []string, bool) (netip.Prefix, error) { return netip.Prefix{}, had }
+		p.ChooseUE = func(*rules.Set, []string, []string, bool) (netip.Prefix, error) { return netip.Prefix{}, had }
 	}
 	if c, err = rules.Plan(rules.NewSet(), m.Elements, p); err != nil {
 		a.trim(s, s.Rules, s.Rules)

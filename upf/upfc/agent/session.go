@@ -2,7 +2,6 @@ package agent
 
 import (
 	"maps"
-	"net/netip"
 	"slices"
 	"time"
 
@@ -27,8 +26,8 @@ type session struct {
 	sending   bool // a goroutine delivers the outbox
 	inFlight  int  // how many of the outbox's first reports are under way
 	notifying map[uint16]bool
-	teids     uint8          // counts those chosen here
-	chosenUEs []netip.Prefix // for rules that are not in force yet
+	teids     uint8   // counts those chosen here
+	chosenUEs []ueKey // for rules that are not in force yet
 }
 
 // lock leases a session and locks it; nil when there is none. The caller calls unlock.
@@ -153,7 +152,7 @@ func encode(a *Agent, index uint32, st *state.Session) (*put, error) {
 	}
 	c, err := compile.Compile(compile.Input{
 		Rules: st.Rules, QERSlots: st.QERSlots, GBRSlots: st.GBRSlots, URRSlots: urrSlots,
-		Applications: a.applications(st.Node), Local: a.own(),
+		Applications: a.applications(st.Node), Local: a.own(), Network: a.networks().Finder(),
 	})
 	if err != nil {
 		return nil, err

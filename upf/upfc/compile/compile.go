@@ -23,6 +23,8 @@ type Input struct {
 	// not known any more matches nothing.
 	Applications func(id string) []rules.Flow
 	Local        Local
+	// Network is that of N6 for a network instance; false: there is none. nil: there is one, for all.
+	Network func(name string) (uint16, bool)
 }
 
 // Local are the UPF's own GTP-U addresses: the outer source where a session has no local F-TEID of
@@ -50,6 +52,8 @@ type Session struct {
 	SDFs  []abi.Sdf
 	SDF6s []abi.Sdf6
 	Text  string // redirect URLs
+	// Network is that of N6 in which the UE's addresses are.
+	Network uint16
 }
 
 // Size is the length of its arrays in octets.
@@ -94,7 +98,7 @@ type compiler struct {
 	ue6  netip.Prefix
 }
 
-// Compile refuses, with a *pfcp.Reject, only what is too big for upf-u.
+// Compile refuses, with a *pfcp.Reject, only what is too big for upf-u, or for whose network instance it has no N6.
 func Compile(in Input) (*Session, error) {
 	r := in.Rules
 	c := &compiler{
@@ -105,6 +109,11 @@ func Compile(in Input) (*Session, error) {
 			QERs: make([]abi.Qer, 0, len(r.QERs)), URRs: make([]abi.Urr, 0, len(r.URRs)),
 		},
 	}
+	network, ok := r.Network(in.Network)
+	if !ok {
+		return nil, noNetwork(nil)
+	}
+	c.out.Network = network
 	for _, id := range c.bars {
 		c.out.BARs = append(c.out.BARs, bar(r.BARs[id]))
 	}
@@ -134,6 +143,12 @@ func Compile(in Input) (*Session, error) {
 		return nil, &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable, Detail: "too many FARs and duplicates in a session"}
 	}
 	return c.out, nil
+}
+
+// noNetwork refuses what was planned with another upf-u, which had one.
+func noNetwork(rule *pfcp.RuleRef) error {
+	return &pfcp.Reject{Cause: ie.CauseRuleCreationModificationFailure, Offending: ie.NetworkInstance, Rule: rule,
+		Detail: "upf-u has no N6 for the network instance"}
 }
 
 func tooBig(r *rules.PDR, format string, args ...any) error {

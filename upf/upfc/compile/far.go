@@ -22,6 +22,11 @@ func (c *compiler) allFARs() error {
 		r := c.in.Rules.FARs[id]
 		f := c.forwarding(&r.Forwarding, c.linked(r))
 		f.FarId, f.Action = r.ID, r.Action
+		network, ok := c.in.Rules.NetworkOf(r, c.in.Network)
+		if !ok {
+			return noNetwork(&pfcp.RuleRef{Type: ie.RuleIDTypeFAR, ID: id})
+		}
+		f.Network = network
 		if r.HasBAR {
 			f.Bar = c.bars.at(r.BAR)
 		}

@@ -150,6 +150,7 @@ func TestParseNamesTheKey(t *testing.T) {
 		"a pool with host bits":       {good + "uePools: [{range: 10.60.0.1/16}]\n", "uePools[0].range"},
 		"a pool below a /64":          {good + "uePools: [{range: '2001:db8::/65'}]\n", "uePools[0].range"},
 		"pools that overlap":          {good + "uePools: [{range: 10.60.0.0/16}, {range: 10.60.5.0/24}]\n", "uePools[1].range"},
+		"pools of one that overlap":   {good + "uePools: [{range: 10.60.0.0/16, networkInstance: ims}, {range: 10.60.5.0/24, networkInstance: ims}]\n", "uePools[1].range"},
 		"a peer that is none":         {good + "pfcp: {peers: [smf_1]}\n", "pfcp.peers"},
 		"a peer without port":         {good + "pfcp: {peers: ['smf:http']}\n", "pfcp.peers"},
 		"an FQDN that is none":        {"nodeID: upf_0\nn3: {endpoints: [172.30.3.16]}\n", "nodeID"},

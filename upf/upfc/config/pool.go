@@ -60,7 +60,8 @@ func checkPools(pools []Pool) error {
 			return fmt.Errorf("uePools[%d].range: %s is smaller than the /64 of one UE: write a /64 or larger", i, r)
 		}
 		for j := range i {
-			if pools[j].Range.Overlaps(r) {
+			// In another network instance an address is another UE's; agent.ueKey tells them apart.
+			if pools[j].NetworkInstance == pools[i].NetworkInstance && pools[j].Range.Overlaps(r) {
 				return fmt.Errorf("uePools[%d].range: %s overlaps %s of uePools[%d]: write each address once", i, r, pools[j].Range, j)
 			}
 		}

@@ -73,7 +73,7 @@ func add[T any](t *Batch, head T, recType uint16, parts ...[]byte) {
 // PutSession installs a session's rules, or replaces them whole. Its drops are counted under the group.
 func (t *Batch) PutSession(index uint32, group uint16, s *compile.Session, blob []byte) {
 	add(t, abi.SessionPut{
-		Session: index, Group: group, BlobLen: uint32(len(blob)),
+		Session: index, Group: group, Network: s.Network, BlobLen: uint32(len(blob)),
 		NPdr: uint16(len(s.PDRs)), NFar: uint16(len(s.FARs)), NQer: uint16(len(s.QERs)),
 		NUrr: uint16(len(s.URRs)), NBar: uint16(len(s.BARs)), NSdf: uint16(len(s.SDFs)),
 		NSdf6: uint16(len(s.SDF6s)), TextLen: uint16(len(s.Text)),

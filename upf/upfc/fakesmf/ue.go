@@ -1,6 +1,7 @@
 package fakesmf
 
 import (
+	"cmp"
 	"net"
 	"time"
 
@@ -9,14 +10,20 @@ import (
 
 // UE is one UE's session as free5GC's SMF asks for it.
 type UE struct {
-	TEID  uint32
-	N3    string
-	Addr  string
-	URR   []*ie.IE // of Create URR; nil for the usual
-	NoURR bool
+	TEID uint32
+	N3   string
+	Addr string
+	// NetworkInstance of its PDRs and of the uplink FAR; empty: internet.
+	NetworkInstance string
+	URR             []*ie.IE // of Create URR; nil for the usual
+	NoURR           bool
 }
 
 func ip(s string) net.IP { return net.ParseIP(s).To4() }
+
+func (u UE) instance() *ie.IE {
+	return ie.NewNetworkInstance(cmp.Or(u.NetworkInstance, "internet"))
+}
 
 // FTEID is its uplink F-TEID.
 func (u UE) FTEID() *ie.IE { return ie.NewFTEID(0x01, u.TEID, ip(u.N3), nil, 0) }
@@ -25,7 +32,7 @@ func (u UE) FTEID() *ie.IE { return ie.NewFTEID(0x01, u.TEID, ip(u.N3), nil, 0) 
 func (u UE) UplinkPDR(id uint16, precedence uint32, more ...*ie.IE) *ie.IE {
 	pdi := append([]*ie.IE{
 		ie.NewSourceInterface(ie.SrcInterfaceAccess), u.FTEID(),
-		ie.NewNetworkInstance("internet"), ie.NewUEIPAddress(0x02, u.Addr, "", 0, 0),
+		u.instance(), ie.NewUEIPAddress(0x02, u.Addr, "", 0, 0),
 	}, more...)
 	return ie.NewCreatePDR(u.tail(ie.NewPDRID(id), ie.NewPrecedence(precedence), ie.NewPDI(pdi...),
 		ie.NewOuterHeaderRemoval(0, 0), ie.NewFARID(1))...)
@@ -34,7 +41,7 @@ func (u UE) UplinkPDR(id uint16, precedence uint32, more ...*ie.IE) *ie.IE {
 // DownlinkPDR detects its downlink packets.
 func (u UE) DownlinkPDR(id uint16, precedence uint32, more ...*ie.IE) *ie.IE {
 	pdi := append([]*ie.IE{
-		ie.NewSourceInterface(ie.SrcInterfaceCore), ie.NewNetworkInstance("internet"), ie.NewUEIPAddress(0x06, u.Addr, "", 0, 0),
+		ie.NewSourceInterface(ie.SrcInterfaceCore), u.instance(), ie.NewUEIPAddress(0x06, u.Addr, "", 0, 0),
 	}, more...)
 	return ie.NewCreatePDR(u.tail(ie.NewPDRID(id), ie.NewPrecedence(precedence), ie.NewPDI(pdi...), ie.NewFARID(2))...)
 }
@@ -56,7 +63,7 @@ func (u UE) Session() []*ie.IE {
 		u.UplinkPDR(1, 255), u.UplinkPDR(3, 128, sdf),
 		u.DownlinkPDR(2, 255), u.DownlinkPDR(4, 128, sdf),
 		ie.NewCreateFAR(ie.NewFARID(1), ie.NewApplyAction(0x02),
-			ie.NewForwardingParameters(ie.NewDestinationInterface(ie.DstInterfaceCore), ie.NewNetworkInstance("internet"))),
+			ie.NewForwardingParameters(ie.NewDestinationInterface(ie.DstInterfaceCore), u.instance())),
 		ie.NewCreateFAR(ie.NewFARID(2), ie.NewApplyAction(0x02),
 			ie.NewForwardingParameters(ie.NewDestinationInterface(ie.DstInterfaceAccess))),
 		ie.NewCreateQER(ie.NewQERID(1), ie.NewGateStatus(0, 0), ie.NewMBR(100_000, 200_000), ie.NewQFI(1)),

@@ -37,6 +37,14 @@ func (l List) Find(name string) (uint16, bool) {
 	return uint16(max(i, 0)), i >= 0
 }
 
+// Finder is Find; nil: there is one network, which serves all.
+func (l List) Finder() func(name string) (uint16, bool) {
+	if len(l) == 0 || len(l) == 1 && l[0] == "" {
+		return nil
+	}
+	return l.Find
+}
+
 // Port is an interface of upf-u.
 type Port struct {
 	Interface       string // n3, n6, n9

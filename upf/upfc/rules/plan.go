@@ -17,6 +17,8 @@ type Policy struct {
 	OwnsN3          func(a netip.Addr) bool
 	HasN3           func(v6 bool) bool     // whether the UPF has a GTP-U address of the version
 	NetworkInstance func(name string) bool // nil: every network instance is accepted
+	// Network is the network of N6 (abi) that serves a network instance; false: none does. nil: there is one, for all.
+	Network func(name string) (uint16, bool)
 	// ChooseFTEID and ChooseUE choose; an error that is a *pfcp.Reject says with which cause they do not.
 	// ChooseFTEID allocates one TEID on an address of each version that is asked for; core says that
 	// the tunnel comes from there (N9).
@@ -24,9 +26,9 @@ type Policy struct {
 	// HomeTEID says, once the whole set is known, which TEID is to stand for one that was chosen in the
 	// message. nil: it stays.
 	HomeTEID func(teid uint32, set *Set) uint32
-	// ChooseUE allocates a UE address (as a /32) or prefix from the pool of the first network
-	// instance that has one; pool identities narrow the choice. nil: there are no pools.
-	ChooseUE func(instances, pools []string, v6 bool) (netip.Prefix, error)
+	// ChooseUE allocates a UE address (as a /32) or prefix, for a set in which it will be the session's, from the pool of
+	// the first network instance that has one; pool identities narrow the choice. nil: there are no pools.
+	ChooseUE func(set *Set, instances, pools []string, v6 bool) (netip.Prefix, error)
 	// Application says whether PFDs are known for an Application ID.
 	Application func(id string) bool
 }
@@ -372,6 +374,9 @@ func (p *planner) check(pfcp.Elements) error {
 			return err
 		}
 	}
+	if err := p.checkNetworks(ids); err != nil {
+		return err
+	}
 	var first *pfcp.Reject
 	for id, r := range n.FARs {
 		if err := p.checkFAR(r); err != nil && (first == nil || id < first.Rule.ID) {
@@ -452,6 +457,11 @@ func (p *planner) checkFAR(r *FAR) *pfcp.Reject {
 		return &pfcp.Reject{Cause: ie.CauseRuleCreationModificationFailure, Offending: ieType, Detail: fmt.Sprintf(format, args...)}
 	}
 	n := p.change.Next
+	if p.policy.Network != nil && r.leavesByN6() {
+		if _, err := p.network(n.instanceOfFAR(r), r.NetworkInstance != "", nil); err != nil {
+			return err
+		}
+	}
 	if r.HasBAR && n.BARs[r.BAR] == nil {
 		return fail(ie.BARID, "FAR %d names BAR %d, which does not exist", r.ID, r.BAR)
 	}

@@ -31,7 +31,7 @@ func policy() Policy {
 			}
 			return a, b, nil
 		},
-		ChooseUE: func(instances, pools []string, v6 bool) (netip.Prefix, error) {
+		ChooseUE: func(_ *Set, instances, pools []string, v6 bool) (netip.Prefix, error) {
 			if !slices.Contains(instances, "internet") {
 				return netip.Prefix{}, errors.New("no pool")
 			}

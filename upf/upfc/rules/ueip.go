@@ -169,7 +169,7 @@ func (p *planner) chooseUEs(pfcp.Elements) error {
 				return netip.Prefix{}, &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable, Offending: ie.UEIPAddress, Rule: w.ref,
 					Detail: "this UPF has no pool of UE IP addresses"}
 			}
-			u, err := p.policy.ChooseUE(instances, w.pools, is6)
+			u, err := p.policy.ChooseUE(next, instances, w.pools, is6)
 			if r := policyRefusal(err, ie.UEIPAddress, w.ref); r != nil {
 				return u, r
 			}

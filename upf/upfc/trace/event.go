@@ -107,7 +107,7 @@ func (p *Printer) Print(e *Event) error {
 	add := func(format string, args ...any) { what = append(what, fmt.Sprintf(format, args...)) }
 	switch e.Stage {
 	case RX, TX:
-		add("%s %d octets", e.Port, e.Length)
+		add("%s %d octets", networks.Port{Interface: e.Port, NetworkInstance: e.NetworkInstance}, e.Length)
 		if len(e.Octets) > 0 {
 			add("%s", Headers(e.Octets))
 		}

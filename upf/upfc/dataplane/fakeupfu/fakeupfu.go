@@ -36,6 +36,8 @@ type Session struct {
 	Text  string
 	Blob  []byte
 	Group uint16 // by which its drops are counted
+	// Network of N6 in which the UE's addresses are.
+	Network uint16
 }
 
 // UPFU is one life of the stand-in.
@@ -67,6 +69,7 @@ type UPFU struct {
 	mute       bool
 	ignored    int
 	endpoints  [4]abi.Endpoint
+	networks   []string
 	datagrams  int
 	changed    chan struct{}
 	ready      bool // the upf-c that is connected has stored META
@@ -130,15 +133,21 @@ var tscHz = sync.OnceValue(func() uint64 {
 // Start listens at path, as a upf-u that was just started does.
 func Start(path string) (*UPFU, error) { return start(path, false) }
 
+// StartWith is Start of one whose N6 has these network instances. Others say nothing of them, and have one for all.
+func StartWith(path string, networks ...string) (*UPFU, error) {
+	return start(path, false, networks...)
+}
+
 // StartSilent is Start with Silence on from the beginning.
 func StartSilent(path string) (*UPFU, error) { return start(path, true) }
 
-func start(path string, silent bool) (*UPFU, error) {
+func start(path string, silent bool, networks ...string) (*UPFU, error) {
 	fd, err := unix.MemfdCreate("fakeupfu", unix.MFD_CLOEXEC)
 	if err != nil {
 		return nil, err
 	}
 	u := born(rand.Uint64(), SessionsMax, Pairs)
+	u.networks = networks
 	u.silent, u.shm, u.clock, u.hz = silent, os.NewFile(uintptr(fd), "shm"), dataplane.Now, tscHz()
 	if err := u.shm.Truncate(int64(u.layout.size)); err != nil {
 		return nil, err
@@ -276,6 +285,10 @@ func (u *UPFU) handle(c line, b []byte) error {
 	switch m.Op {
 	case abi.OpHello:
 		h := abi.Hello{Endpoint: u.endpoints, BootId: u.boot, ShmSize: uint64(u.layout.size), SessionsMax: u.most, QerSlots: u.layout.pairs * abi.LineSlots, UrrSlots: u.layout.pairs * abi.LineSlots, Sessions: uint32(len(u.sessions))}
+		h.Networks = uint32(len(u.networks))
+		for i, name := range u.networks {
+			copy(h.Network[i].Name[:], name)
+		}
 		return c.greet(message(abi.OpHello, m.Seq, 0, abi.Bytes([]abi.Hello{h})))
 	case abi.OpTransaction:
 		if u.silent {
@@ -524,7 +537,7 @@ func overlap(a, b Session) uint32 {
 			if p.Flags&q.Flags&abi.PdrTeid != 0 && p.N3Addr == q.N3Addr && p.Teid == q.Teid {
 				return abi.RefusedFteid
 			}
-			if p.SourceInterface == abi.IfCore && q.SourceInterface == abi.IfCore &&
+			if a.Network == b.Network && p.SourceInterface == abi.IfCore && q.SourceInterface == abi.IfCore &&
 				(p.Flags&q.Flags&abi.PdrUeIpv4 != 0 && p.UeAddrBe == q.UeAddrBe || p.Flags&q.Flags&abi.PdrUeIpv6 != 0 && p.UePrefix == q.UePrefix) {
 				return abi.RefusedUeIp
 			}
@@ -548,7 +561,7 @@ func readPut(r []byte) (uint32, Session, syscall.Errno) {
 	if err != nil || h.Session >= SessionsMax {
 		return 0, s, syscall.EBADMSG
 	}
-	if s.Group = h.Group; s.Group >= abi.Groups {
+	if s.Group, s.Network = h.Group, h.Network; s.Group >= abi.Groups {
 		return 0, s, syscall.EINVAL
 	}
 	b := r[unsafe.Sizeof(h):]

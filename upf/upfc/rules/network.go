@@ -1,0 +1,109 @@
+package rules
+
+import (
+	"fmt"
+
+	"github.com/wmnsk/go-pfcp/ie"
+
+	"core5g.dev/core5g/upf/abi"
+	"core5g.dev/core5g/upf/upfc/pfcp"
+)
+
+// Network instances of N6 (TS 29.244 5.4): by which of them a packet comes and leaves. Those of tunnels (N3, N9) are names
+// without a meaning here: the F-TEID says by which interface.
+
+// instance is the network instance of a name in a rule, or where the rule has none, that of the session.
+func (s *Set) instance(name string) string {
+	if name != "" {
+		return name
+	}
+	return s.NetworkInstance()
+}
+
+// leavesByN6 says whether packets go to the core as they are.
+func (r *FAR) leavesByN6() bool {
+	return r.Action&Forward != 0 && r.Destination == Core && r.Outer.Kind == abi.OhcNone
+}
+
+func (s *Set) instanceOfFAR(r *FAR) string { return s.instance(r.NetworkInstance) }
+
+// comesByN6 says whether a PDR's packets are found by the UE's address.
+func comesByN6(r *PDR, m *Match) bool { return r.PDI.SourceInterface == Core && !m.hasFTEID() }
+
+// Network is that of the UE's addresses. (All PDRs have the same one: Plan refuses anything else.) 0 where no packets come
+// by N6; false: the UPF has none for the network instance.
+func (s *Set) Network(of func(name string) (uint16, bool)) (uint16, bool) {
+	network, known := uint16(0), true
+	if of == nil {
+		return network, known
+	}
+	lowest := -1
+	for id, r := range s.PDRs {
+		s.Matches(r, func(m *Match) {
+			if comesByN6(r, m) && (lowest < 0 || int(id) < lowest) {
+				lowest = int(id)
+				network, known = of(s.instance(m.NetworkInstance))
+			}
+		})
+	}
+	if lowest < 0 {
+		// The UPF's own messages to the UE may still name a network instance.
+		if n, ok := of(s.NetworkInstance()); ok {
+			network = n
+		}
+	}
+	return network, known
+}
+
+// NetworkOf is that by which a FAR's packets leave; false: the UPF has none for the network instance.
+func (s *Set) NetworkOf(r *FAR, of func(name string) (uint16, bool)) (uint16, bool) {
+	if of == nil || !r.leavesByN6() {
+		return 0, true
+	}
+	return of(s.instanceOfFAR(r))
+}
+
+// network finds the network of N6 that serves a network instance, which the rule has named, or which is missing.
+func (p *planner) network(name string, named bool, ref *pfcp.RuleRef) (uint16, *pfcp.Reject) {
+	network, ok := p.policy.Network(name)
+	switch {
+	case ok:
+		return network, nil
+	case named:
+		return 0, &pfcp.Reject{Cause: ie.CauseRuleCreationModificationFailure, Offending: ie.NetworkInstance, Rule: ref,
+			Detail: fmt.Sprintf("this UPF has no N6 for network instance %q", name)}
+	}
+	return 0, &pfcp.Reject{Cause: ie.CauseConditionalIEMissing, Offending: ie.NetworkInstance, Rule: ref,
+		Detail: "this UPF has several network instances, and none for a rule that names none"}
+}
+
+// checkNetworks sees to it that packets come by network instances of N6 that there are, and a UE's by one: upf-u knows a
+// session's addresses in one network.
+func (p *planner) checkNetworks(ids []uint16) error {
+	if p.policy.Network == nil {
+		return nil
+	}
+	n := p.change.Next
+	var err error
+	first := ""
+	network, found := uint16(0), false
+	for _, id := range ids {
+		r, ref := n.PDRs[id], pdrKind.ref(uint32(id))
+		n.Matches(r, func(m *Match) {
+			if err != nil || !comesByN6(r, m) {
+				return
+			}
+			name := n.instance(m.NetworkInstance)
+			at, refused := p.network(name, m.NetworkInstance != "", ref)
+			switch {
+			case refused != nil:
+				err = refused
+			case found && at != network:
+				err = refuse(ref, ie.NetworkInstance, "network instance %q in a session whose UE is in %q", name, first)
+			default:
+				first, network, found = name, at, true
+			}
+		})
+	}
+	return err
+}
