@@ -60,16 +60,18 @@ type AssociationInfo struct {
 
 // SessionInfo is one session in short.
 type SessionInfo struct {
-	SEID    string       `json:"seid"` // UP SEID, hexadecimal
-	CPSEID  string       `json:"cpSEID"`
-	Node    string       `json:"node"`
-	UE      netip.Addr   `json:"ueIPAddress"`
-	UE6     netip.Prefix `json:"ueIPv6Prefix,omitzero"`
-	Index   uint32       `json:"index"`
-	PDRs    int          `json:"pdrs"`
-	UL      uint64       `json:"uplinkOctets"` // of the URR that counts most
-	DL      uint64       `json:"downlinkOctets"`
-	Created time.Time    `json:"created"`
+	SEID   string       `json:"seid"` // UP SEID, hexadecimal
+	CPSEID string       `json:"cpSEID"`
+	Node   string       `json:"node"`
+	UE     netip.Addr   `json:"ueIPAddress"`
+	UE6    netip.Prefix `json:"ueIPv6Prefix,omitzero"`
+	// NetworkInstance in which they are.
+	NetworkInstance string    `json:"networkInstance,omitempty"`
+	Index           uint32    `json:"index"`
+	PDRs            int       `json:"pdrs"`
+	UL              uint64    `json:"uplinkOctets"` // of the URR that counts most
+	DL              uint64    `json:"downlinkOctets"`
+	Created         time.Time `json:"created"`
 }
 
 // SessionDetail is one session with its rules and usage.
@@ -139,7 +141,7 @@ func (a *Agent) Session(seid uint64) (*SessionDetail, bool) {
 // info is of a locked session.
 func (s *session) info() SessionInfo {
 	i := SessionInfo{
-		SEID: hex(s.UPSEID), CPSEID: hex(s.CPSEID), Node: s.Node, UE: s.Rules.UEAddress(), UE6: s.Rules.UEPrefix(), Index: s.Index,
+		SEID: hex(s.UPSEID), CPSEID: hex(s.CPSEID), Node: s.Node, UE: s.Rules.UEAddress(), UE6: s.Rules.UEPrefix(), NetworkInstance: s.Rules.NetworkInstance(), Index: s.Index,
 		PDRs: len(s.Rules.PDRs), Created: time.Unix(s.Created, 0),
 	}
 	for _, m := range s.Meters {

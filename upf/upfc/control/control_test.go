@@ -51,8 +51,8 @@ func (s *source) Status() agent.Status {
 func (*source) Sessions() []agent.SessionInfo {
 	return []agent.SessionInfo{
 		{SEID: "0x1f00000001", Node: "smf.test", UE: netip.MustParseAddr("10.45.0.1"), UE6: netip.MustParsePrefix("2001:db8:0:1::/64"), PDRs: 4, UL: 84},
-		{SEID: "0x2f00000002", Node: "other.test", UE: netip.MustParseAddr("10.45.0.2"), PDRs: 2},
-		{SEID: "0x3f00000003", Node: "other.test", UE: netip.MustParseAddr("10.45.0.2"), PDRs: 2},
+		{SEID: "0x2f00000002", Node: "other.test", UE: netip.MustParseAddr("10.45.0.2"), NetworkInstance: "internet", PDRs: 2},
+		{SEID: "0x3f00000003", Node: "other.test", UE: netip.MustParseAddr("10.45.0.2"), NetworkInstance: "ims", PDRs: 2},
 	}
 }
 
@@ -133,6 +133,7 @@ func TestCommands(t *testing.T) {
 		"flags before, as upf-c ctl had them": {args: []string{"-json", "sessions"}, want: []string{`"ueIPAddress": "10.45.0.1"`}},
 		"sessions of a node":                  {args: []string{"sessions", "--node", "other.test"}, want: []string{"0x2f00000002"}, wantNot: []string{"0x1f00000001"}},
 		"sessions of a UE":                    {args: []string{"sessions", "-ue", "10.45.0.1"}, want: []string{"0x1f00000001"}, wantNot: []string{"0x2f00000002"}},
+		"sessions of a UE in two":             {args: []string{"sessions", "-ue", "10.45.0.2"}, want: []string{"NETWORK INSTANCE", "internet", "ims"}},
 		"sessions by SEID":                    {args: []string{"sessions", "-seid", "0x2F00000002"}, want: []string{"0x2f00000002"}, wantNot: []string{"0x1f00000001"}},
 		"sessions of no UE":                   {args: []string{"sessions", "-ue", "x"}, wantError: `"x" is not a UE IP address, such as`},
 		"one session":                         {args: []string{"session", "0x1f00000001"}, want: []string{"home_worker=0", "\n  pdr: id=1 qer=[1 2]\n    match: teid=4097\n  pdr: id=2\n"}},
@@ -142,7 +143,7 @@ func TestCommands(t *testing.T) {
 		"one session, JSON":                   {args: []string{"-json", "session", "0x1f00000001"}, want: []string{`"FARs"`, `"7"`, `"home_worker": 0`}},
 		"no such session":                     {args: []string{"session", "0x2"}, wantError: "no session has SEID 0x2: `upfctl sessions` lists"},
 		"no such address":                     {args: []string{"session", "10.45.9.9"}, wantError: "no session has the UE IP address 10.45.9.9"},
-		"two with one address":                {args: []string{"session", "10.45.0.2"}, wantError: "2 sessions have the UE IP address"},
+		"two with one address":                {args: []string{"session", "10.45.0.2"}, wantError: "2 sessions have the UE IP address 10.45.0.2: name one by its SEID, 0x2f00000002 internet, 0x3f00000003 ims"},
 		"neither":                             {args: []string{"session", "x"}, wantError: `"x" is neither a SEID`},
 		"no session named":                    {args: []string{"session"}, wantError: "wants one SEID or UE IP address; `upfctl help`"},
 		"associations":                        {args: []string{"associations"}, want: []string{"smf.test", "10.0.0.1:8805", "up", "failed since 1970-01-01T00:01:00Z"}},

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"core5g.dev/core5g/upf/abi"
@@ -173,19 +174,23 @@ func find(s Source, which string) (uint64, *failure) {
 		}
 		return seid, nil
 	}
-	var found []string
+	var found []agent.SessionInfo
 	for _, i := range s.Sessions() {
 		if hasUE(&i, ue) {
-			found = append(found, i.SEID)
+			found = append(found, i)
 		}
 	}
 	switch len(found) {
 	case 0:
 		return 0, noSession("the UE IP address " + which)
 	case 1:
-		return parseSEID(found[0])
+		return parseSEID(found[0].SEID)
 	}
-	return 0, &failure{http.StatusConflict, fmt.Sprintf("%d sessions have the UE IP address %s: name one by its SEID, %v", len(found), which, found)}
+	var names []string
+	for i := range found {
+		names = append(names, strings.TrimSpace(found[i].SEID+" "+found[i].NetworkInstance))
+	}
+	return 0, &failure{http.StatusConflict, fmt.Sprintf("%d sessions have the UE IP address %s: name one by its SEID, %s", len(found), which, strings.Join(names, ", "))}
 }
 
 func hasUE(i *agent.SessionInfo, ue netip.Addr) bool {

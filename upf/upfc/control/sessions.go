@@ -2,6 +2,7 @@ package control
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -42,10 +43,10 @@ func (c *client) sessions(ctx context.Context, _ []string) error {
 		return c.printList(list)
 	}
 	w := tabwriter.NewWriter(c.out, 2, 8, 2, ' ', 0)
-	fmt.Fprintln(w, "SEID\tUE IP ADDRESS\tSMF\tPDRS\tUL OCTETS\tDL OCTETS\tSINCE")
+	fmt.Fprintln(w, "SEID\tUE IP ADDRESS\tNETWORK INSTANCE\tSMF\tPDRS\tUL OCTETS\tDL OCTETS\tSINCE")
 	for list.next() {
 		s := &list.session
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%s\n", s.SEID, ueText(s), s.Node, s.PDRs, s.UL, s.DL, stamp(s.Created))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%s\n", s.SEID, ueText(s), cmp.Or(s.NetworkInstance, "-"), s.Node, s.PDRs, s.UL, s.DL, stamp(s.Created))
 	}
 	if list.err != nil {
 		return list.err
