@@ -53,6 +53,23 @@ interfaces:
   n9: {{device: n9, addresses: 172.30.9.16/28, prefix_length: 24}}
 """
 
+# Network instances on one device: the same addresses in two VLANs and without a tag.
+NETWORKS = """memory: 128
+hugepages: false
+socket: {directory}/upf.sock
+limits: {{sessions_max: 1024, icmp_errors: 1000}}
+interfaces:
+  n3: {{device: n3, addresses: 172.30.3.16/28, prefix_length: 24}}
+  n6:
+  - {{device: n6, vlan: 100, network_instance: internet, address: 172.30.6.2/24,
+      gateway: 172.30.6.1, address6: 'fd00:6::2/64', gateway6: 'fd00:6::1'}}
+  - {{vlan: 200, network_instance: ims, address: 172.30.6.2/24, gateway: 172.30.6.1,
+      address6: 'fd00:6::2/64', gateway6: 'fd00:6::1'}}
+  - {{address: 172.30.6.2/24, gateway: 172.30.6.1, address6: 'fd00:6::2/64',
+      gateway6: 'fd00:6::1'}}
+"""
+
+
 def run(*command):
     subprocess.run(command, check=True, capture_output=True)
 
@@ -97,10 +114,13 @@ class Link:
             if kind == PACKET_AUXDATA and status & TP_STATUS_VLAN_VALID:
                 data = data[:12] + struct.pack("!HH", tpid or 0x8100, tci) + data[12:]
         tagged = data[12:14] == b"\x81\x00"
+        return s.Ether(self._untag(data, tagged))
+
+    def _untag(self, data, tagged):
         if tagged != (self.vlan is not None) or \
                 (tagged and struct.unpack("!H", data[14:16])[0] & 0xfff != self.vlan):
             raise AssertionError(f"{self.name}: a frame with another tag: {data[:20].hex()}")
-        return s.Ether(data[:12] + data[16:] if tagged else data)
+        return data[:12] + data[16:] if tagged else data
 
     def _serve(self, frame):
         """True: it was for the station itself."""
@@ -146,11 +166,19 @@ class Link:
                 raise AssertionError(f"{self.name}: unexpected {frame.summary()}")
 
 
+class Trunk(Link):
+    """The same of all VLANs: it answers in the one that it was asked in, and vlan is that of the last frame."""
+
+    def _untag(self, data, tagged):
+        self.vlan = struct.unpack("!H", data[14:16])[0] & 0xfff if tagged else None
+        return data[:12] + data[16:] if tagged else data
+
+
 class Upf:
-    def __init__(self, binary, directory, **settings):
+    def __init__(self, binary, directory, text=CONFIG, **settings):
         config = f"{directory}/upf-u.yaml"
         with open(config, "w", encoding="ascii") as file:
-            file.write(CONFIG.format(directory=directory, **settings))
+            file.write(text.format(directory=directory, **settings))
         self.log_path = f"{directory}/upf-u.log"
         self.log = open(self.log_path, "wb")
         self.process = subprocess.Popen(
@@ -494,6 +522,46 @@ def test_vlan(n3, peer):
     check("a frame of another VLAN", peer.drops()["other_vlan"], drops + 1)
 
 
+def test_networks(n3, n6, peer):
+    vlans = (100, 200, None)
+    for network in range(3):
+        check(f"a session in network {network}", peer.transaction(p.session_put(
+            network,
+            [p.pdr(1, p.ACCESS, 0, teid=0x1100 + network, n3=N3, ue=UE, ue6=PREFIX),
+             p.pdr(2, p.CORE, 1, ue=UE, ue6=PREFIX)],
+            [p.far(1, p.FORW, p.CORE, network=network),
+             p.far(2, p.FORW, p.ACCESS, peer=GNB, local=N3, teid=GNB_TEID + network)],
+            network=network)), (0, 0))
+    for ip, ue, remote in ((s.IP, UE, REMOTE), (s.IPv6, UE6, REMOTE6)):
+        for network, vlan in enumerate(vlans):
+            n3.send(up(ip(src=ue, dst=remote) / s.UDP(sport=7, dport=7) / b"up", 0x1100 + network))
+            got = n6.take("uplink")
+            check(f"uplink of network {network} over {ip.__name__}",
+                  (n6.vlan, got.src, bytes(got[s.UDP].payload)), (vlan, ue, b"up"))
+            n6.send(ip(src=remote, dst=ue) / s.UDP(sport=7, dport=7) / b"down")
+            got = n3.take("downlink")
+            check(f"downlink of network {network} over {ip.__name__}",
+                  (got[g.GTP_U_Header].teid, user(got).dst), (GNB_TEID + network, ue))
+            n6.vlan = vlan
+            n6.send(ip(src=GATEWAY if ip is s.IP else GATEWAY6, dst=N6 if ip is s.IP else N66) /
+                    (s.ICMP(id=3, seq=network) if ip is s.IP else
+                     s.ICMPv6EchoRequest(id=3, seq=network)))
+            got = n6.take("echo reply")
+            check(f"its own address answers in network {network} over {ip.__name__}",
+                  (n6.vlan, got.src), (vlan, N6 if ip is s.IP else N66))
+    check("a session ends", peer.transaction(p.session_del(1)), (0, 0))
+    n6.vlan = 200
+    n6.send(s.IP(src=REMOTE, dst=UE) / s.UDP() / b"nobody's")
+    n6.vlan = 300
+    n6.send(s.IP(src=REMOTE, dst=UE) / s.UDP() / b"of no network")
+    n3.serve(0.1)
+    drops = peer.drops()
+    check("drops by name", {k: v for k, v in drops.items() if v},
+          {"unknown_ue": 1, "other_vlan": 1})
+    check("devices", [peer.links()[p.constant("PORT_N6") + i] for i in range(3)],
+          [p.constant("LINK_UP")] * 3)
+
+
 def test_run(binary, directory, vlan):
     for name in NAMES.values():
         run("ip", "netns", "add", name)
@@ -504,6 +572,20 @@ def test_run(binary, directory, vlan):
             run("ip", "netns", "exec", NAMES[where], "sysctl", "-qw",
                 f"net.ipv6.conf.{name}.disable_ipv6=1")
             run("ip", "-n", NAMES[where], "link", "set", name, "up")
+    if vlan == "networks":
+        links = {"n3": Link("n3", {GNB}), "n6": Trunk("n6", {GATEWAY, GATEWAY6})}
+        upf = Upf(binary, directory, NETWORKS)
+        try:
+            links["n3"].serve(0.3)
+            links["n6"].serve(0.3)
+            test_networks(links["n3"], links["n6"], upf.peer)
+            check("exit status after SIGTERM", upf.stop(), 0)
+        except BaseException:
+            print(upf.read_log())
+            raise
+        finally:
+            upf.stop()
+        return
     links = {"n3": Link("n3", {GNB, GNB6}, vlan), "n6": Link("n6", {GATEWAY, GATEWAY6}, vlan),
              "n9": Link("n9", {PSA})}
     upf = Upf(binary, directory, fragmentation="outer" if vlan else "inner",
@@ -541,8 +623,8 @@ def main():
     binary = os.path.abspath(sys.argv[1])
     if os.geteuid() != 0:
         sys.exit("scapy_test.py: needs root, for network namespaces")
-    for vlan in (None, 30):
-        print("tagged" if vlan else "untagged")
+    for vlan in (None, 30, "networks"):
+        print({None: "untagged", 30: "tagged"}.get(vlan, vlan))
         directory = tempfile.mkdtemp(prefix="upfs-")
         try:
             test_run(binary, directory, vlan)

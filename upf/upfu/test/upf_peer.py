@@ -129,13 +129,14 @@ def pdr(pdr_id, source, far, teid=None, n3=None, ue=None, ue6=None, qer=(), urr=
         sdf6_count=sdf6_count, qer=qer, urr=urr)
 
 
-def far(far_id, action, destination, peer=None, local=None, teid=0, ohc=None, port=2152):
+def far(far_id, action, destination, peer=None, local=None, teid=0, ohc=None, port=2152,
+        network=0):
     if ohc is None:
         ohc = 0 if peer is None else OHC_GTPU6 if is_ipv6(peer) else OHC_GTPU4
     return Struct.named["upf_far"].pack(
         far_id=far_id, action=action, destination_interface=destination, ohc=ohc,
         peer_port=port if peer else 0, teid=teid, peer_addr=octets(peer),
-        local_addr=octets(local), bar=NONE)
+        local_addr=octets(local), bar=NONE, network=network)
 
 
 def _sdf(name, proto, remote_ports, local_ports):
@@ -171,12 +172,13 @@ def record(kind, name, body=b"", **values):
     return RECORD.pack(type=kind, length=RECORD.size + len(octets_)) + octets_
 
 
-def session_put(session, pdrs, fars, qers=(), urrs=(), blob=b"", sdfs=(), sdf6s=(), group=0):
+def session_put(session, pdrs, fars, qers=(), urrs=(), blob=b"", sdfs=(), sdf6s=(), group=0,
+                network=0):
     return record(SESSION_PUT, "upf_session_put",
                   b"".join([*pdrs, *fars, *qers, *urrs, *sdfs, *sdf6s]) + blob,
                   session=session, blob_len=len(blob), n_pdr=len(pdrs), n_far=len(fars),
                   n_qer=len(qers), n_urr=len(urrs), n_sdf=len(sdfs), n_sdf6=len(sdf6s),
-                  group=group)
+                  group=group, network=network)
 
 
 def session_del(session):
