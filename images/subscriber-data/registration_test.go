@@ -50,6 +50,32 @@ func TestOnlyTheRegisteredAMFChangesItsRegistration(t *testing.T) {
 	c.expect("DELETE", "/nudm-uecm/v1/"+unknown+"/registrations/smf-registrations/5", "", 404, "USER_NOT_FOUND")
 }
 
+// An AMF that purges late does not end what it has registered since.
+func TestAPurgeOfAnEarlierRegistration(t *testing.T) {
+	c := startCore(t, defaultObjects()...)
+	path := registrationPath(supiOne)
+	at := func(when string) string {
+		return strings.Replace(amfRegistration("a", "http://127.0.0.1:1/a", guamiOne), "{", `{"registrationTime":"`+when+`",`, 1)
+	}
+	purge := func(of string) string {
+		return `{"guami":` + guamiOne + `,"purgeFlag":true,"vendorSpecific-032473":{"registrationTime":"` + of + `"}}`
+	}
+	c.expect("PUT", path, at("2026-03-01T10:00:00.001Z"), 201, "")
+	c.expect("PUT", path, at("2026-03-01T10:00:00.007Z"), 200, "")
+	c.expect("PATCH", path, purge("2026-03-01T10:00:00.001Z"), 403, "MODIFICATION_NOT_ALLOWED")
+	c.expect("PATCH", path, purge("noon"), 400, "OPTIONAL_IE_INCORRECT")
+	c.expect("GET", path, "", 200, "")
+	c.expect("PATCH", path, purge("2026-03-01T11:00:00.007+01:00"), 204, "")
+	c.expect("GET", path, "", 404, "CONTEXT_NOT_FOUND")
+	// One that says no time, or none that is one, and a purge that names none.
+	for _, when := range []string{"", "noon"} {
+		c.expect("PUT", path, at(when), 201, "")
+		c.expect("PATCH", path, purge("2026-03-01T10:00:00Z"), 204, "")
+	}
+	c.expect("PUT", path, at("2026-03-01T10:00:00Z"), 201, "")
+	c.expect("PATCH", path, `{"guami":`+guamiOne+`,"purgeFlag":true}`, 204, "")
+}
+
 func TestAPurgeFollowsTheDeletionOfTheSubscriber(t *testing.T) {
 	c := startCore(t, defaultObjects()...)
 	c.expect("PUT", registrationPath(supiOne), amfRegistration("a", "http://amf/", guamiOne), 201, "")

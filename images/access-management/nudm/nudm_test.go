@@ -160,7 +160,7 @@ func TestRegistrationsAtOurUDM(t *testing.T) {
 	if err := c.Register(t.Context(), supi, r); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Purge(t.Context(), supi, guami); err != nil {
+	if err := c.Purge(t.Context(), supi, guami, time.Time{}); err != nil {
 		t.Errorf("the AMF before: %v", err)
 	}
 	if err := c.Modify(t.Context(), supi, Modification{GUAMI: guami}); !ServedElsewhere(err) {
@@ -169,8 +169,18 @@ func TestRegistrationsAtOurUDM(t *testing.T) {
 	if err := c.Modify(t.Context(), supi, Modification{GUAMI: other}); err != nil {
 		t.Errorf("the registration went with the purge of another AMF: %v", err)
 	}
+	r.Time = time.UnixMilli(1_800_000_000_007).UTC()
+	if err := c.Register(t.Context(), supi, r); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Purge(t.Context(), supi, other, r.Time.Add(-time.Millisecond)); err != nil {
+		t.Errorf("of the registration before: %v", err)
+	}
+	if err := c.Modify(t.Context(), supi, Modification{GUAMI: other}); err != nil {
+		t.Errorf("the registration went with the purge of the one before: %v", err)
+	}
 	for range 2 { // again, it has ended
-		if err := c.Purge(t.Context(), supi, other); err != nil {
+		if err := c.Purge(t.Context(), supi, other, r.Time); err != nil {
 			t.Error(err)
 		}
 	}

@@ -83,15 +83,25 @@ func (c *Client) Modify(ctx context.Context, supi string, m Modification) error 
 	return err
 }
 
-// Purge ends a registration of this AMF (TS 29.503 5.3.2.4.2). One that is not there any more, or that is another AMF's
-// by now, has ended.
-func (c *Client) Purge(ctx context.Context, supi string, guami ts29571.GUAMI) error {
-	_, err := c.patch(ctx, "AmfDeregistration", supi, struct {
+// ended names the registration that a purge is of. A UDM that does not know the name passes over it (TS 29.500 6.6.3).
+type ended struct {
+	Time time.Time `json:"registrationTime"`
+}
+
+// Purge ends a registration of this AMF (TS 29.503 5.3.2.4.2), the one of that time, or with zero whichever there is. One that is not there any more, or that is
+// another AMF's by now, or a newer one, has ended.
+func (c *Client) Purge(ctx context.Context, supi string, guami ts29571.GUAMI, of time.Time) error {
+	purge := struct {
 		GUAMI ts29571.GUAMI `json:"guami"`
 		Purge bool          `json:"purgeFlag"`
-	}{guami, true})
+		Ended *ended        `json:"vendorSpecific-032473,omitempty"`
+	}{GUAMI: guami, Purge: true}
+	if !of.IsZero() {
+		purge.Ended = &ended{of}
+	}
+	_, err := c.patch(ctx, "AmfDeregistration", supi, purge)
 	var refused *sbi.Refused
-	if errors.As(err, &refused) && refused.Status == http.StatusNotFound || ServedElsewhere(err) {
+	if errors.As(err, &refused) && (refused.Status == http.StatusNotFound || refused.Cause == "MODIFICATION_NOT_ALLOWED") || ServedElsewhere(err) {
 		return nil
 	}
 	return err

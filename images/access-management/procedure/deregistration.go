@@ -199,7 +199,7 @@ func askOutGone(t *turn) {
 	}
 	p := t.s.Procedure
 	if p.Flags&outElsewhere == 0 && t.s.Recorded {
-		t.do(TellLeft{SUPI: t.s.SUPI, PLMN: t.s.Place.PLMN, Notified: t.s.Notified, Purged: true})
+		t.do(TellLeft{SUPI: t.s.SUPI, PLMN: t.s.Place.PLMN, Notified: t.s.Notified, Purged: true, Since: t.recordedSince()})
 	}
 	t.over("")
 	t.gone()

@@ -1,6 +1,8 @@
 package procedure
 
 import (
+	"time"
+
 	"core5g.dev/core5g/images/access-management/n2"
 	"core5g.dev/core5g/images/access-management/record"
 )
@@ -89,8 +91,9 @@ type AskConfirm struct {
 type AskRecording struct {
 	Number    Number
 	SUPI, PEI string
-	// Initial registration, or emergency.
+	// Initial registration, or emergency. Since is when it began, to the ms: none of a UE is of before the one that was recorded last.
 	Initial bool
+	Since   time.Time
 	// Supports IMS voice in the registration area.
 	Voice bool
 }
@@ -171,8 +174,9 @@ type TellUnreached struct {
 type TellLeft struct {
 	SUPI, PLMN string
 	Notified   string
-	// Purged: nothing of the UE is kept any more.
+	// Purged: nothing of the UE is kept any more, which was recorded last as of Since; zero: that is not known.
 	Purged bool
+	Since  time.Time
 }
 
 func (Send) effect()            {}

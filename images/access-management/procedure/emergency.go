@@ -90,7 +90,7 @@ func (t *turn) emergencySecured() {
 		return
 	}
 	if t.s.Recorded || t.s.Notified != "" {
-		t.do(TellLeft{SUPI: t.s.SUPI, PLMN: t.s.Place.PLMN, Notified: t.s.Notified, Purged: t.s.Recorded})
+		t.do(TellLeft{SUPI: t.s.SUPI, PLMN: t.s.Place.PLMN, Notified: t.s.Notified, Purged: t.s.Recorded, Since: t.recordedSince()})
 	}
 	if t.s.Policy != "" {
 		t.do(AskPolicy{Number: t.number(), Operation: DeletePolicy, UE: t.s.Clone()})

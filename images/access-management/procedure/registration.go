@@ -257,7 +257,18 @@ const renewTime = time.Hour
 func (t *turn) forgotten() bool { return t.in.Now.Sub(time.Unix(t.s.Renewed, 0)) >= renewTime }
 
 func askRecording(t *turn) {
-	t.do(AskRecording{Number: t.await(), SUPI: t.s.SUPI, PEI: t.s.PEI, Initial: t.s.Procedure.Flags&regFirst != 0, Voice: t.in.Settings.Voice})
+	t.s.Recording = max(t.s.Procedure.Began, t.s.Recording+1)
+	t.do(AskRecording{
+		Number: t.await(), SUPI: t.s.SUPI, PEI: t.s.PEI, Initial: t.s.Procedure.Flags&regFirst != 0, Since: t.recordedSince(), Voice: t.in.Settings.Voice,
+	})
+}
+
+// recordedSince is when the registration began of which the UDM was told last, or was to be; zero: a program before has told it.
+func (t *turn) recordedSince() time.Time {
+	if t.s.Recording == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(t.s.Recording)
 }
 
 func takeRecorded(t *turn, e Event) {

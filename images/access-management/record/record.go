@@ -90,6 +90,8 @@ type UE struct {
 	Notified string `cbor:"29,keyasint,omitempty"`
 	// Recorded: the UDM has this set as the UE's AMF.
 	Recorded bool `cbor:"30,keyasint,omitempty"`
+	// Recording is when the registration began of which the UDM was told last, or was to be, Unix time in ms.
+	Recording int64 `cbor:"61,keyasint,omitempty"`
 	// Renewed is when the UDM was last told, Unix time in s: of this set, and that it is to tell of changes.
 	Renewed int64 `cbor:"41,keyasint,omitempty"`
 	// Since is when the UE was registered, Unix time in ms.

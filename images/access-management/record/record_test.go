@@ -83,6 +83,7 @@ func full() *UE {
 		u.Ending[n].Session.ID = n + 3
 	}
 	u.Remnant, u.Lent = true, true
+	u.Recording = 1_800_000_000_007
 	u.Renewed, u.Catalogue, u.Listed = 1_800_000_000, 1<<31, true
 	u.Decided = Decided{RFSP: 4, Uplink: 1e9, Downlink: 2e9}
 	for n := range uint8(HistoryLength) {

@@ -282,8 +282,8 @@ func (u *ue) agree() error {
 		if err := u.agreeInEmergency(rec); err != nil {
 			return err
 		}
-	case !rec.Recorded || !s.recorded || s.elsewhere != nil || s.notified == "" || rec.Notified != s.notified:
-		return fmt.Errorf("the UDM has it recorded %v, subscribed %q, the record %v, %q", s.recorded, s.notified, rec.Recorded, rec.Notified)
+	case !rec.Recorded || !s.recorded || s.elsewhere != nil || !slices.Contains(s.notified, rec.Notified):
+		return fmt.Errorf("the UDM has it recorded %v, subscribed %v, the record %v, %q", s.recorded, s.notified, rec.Recorded, rec.Notified)
 	}
 	for id := uint8(1); id <= mostSessions; id++ {
 		x, has := u.sessions[id], rec.Session(id)

@@ -21,8 +21,8 @@ func (w *world) ask(e procedure.Effect, back func(procedure.Event)) {
 		late = 2 * time.Second
 	}
 	lost := w.faults && w.Chance(60)
-	if _, told := e.(procedure.TellLeft); told { // it is told before anything else of that UE is
-		late, lost = 5*time.Millisecond, false
+	if _, told := e.(procedure.TellLeft); told { // what the UDM does not hear it finds out when the UE registers anew
+		lost = false
 	}
 	w.Soon(50*time.Microsecond, late, func() {
 		outcome, answer := procedure.Unknown, procedure.Event(nil)
@@ -178,6 +178,7 @@ type udm struct {
 	w    *world
 	away time.Time
 	list []*subscriber
+	made int
 }
 
 type subscriber struct {
@@ -187,8 +188,10 @@ type subscriber struct {
 	recorded bool
 	// elsewhere is where another AMF has it, as it has said.
 	elsewhere *stay
-	// notified is the subscription to changes; "" for none. A set has one for each UE, however often it asks.
-	notified string
+	// since is when the registration began that it has heard of last.
+	since time.Time
+	// notified are the subscriptions to changes, of which some AMF has not heard.
+	notified []string
 	changes  int
 	// barredAt is when it was, last.
 	barredAt time.Time
@@ -219,7 +222,7 @@ func (f *udm) record(e procedure.AskRecording) procedure.Event {
 	if f.w.faults && f.w.Chance(100) {
 		return procedure.Recorded{Number: e.Number, Outcome: procedure.Refused, Cause: "UNKNOWN_5GS_SUBSCRIPTION"}
 	}
-	s.recorded = true
+	s.recorded, s.since = true, e.Since
 	if was := s.elsewhere; was != nil {
 		s.elsewhere = nil
 		f.w.others.ends(was)
@@ -229,8 +232,12 @@ func (f *udm) record(e procedure.AskRecording) procedure.Event {
 
 func (f *udm) subscribe(e procedure.AskSubscription) procedure.Event {
 	s := f.of(e.SUPI)
-	s.notified = "udm/" + s.supi
-	out := procedure.Subscription{Number: e.Number, Outcome: procedure.Done, Barred: s.barred, Uplink: 1e9, Downlink: 2e9, Notified: s.notified}
+	out := procedure.Subscription{Number: e.Number, Outcome: procedure.Done, Barred: s.barred, Uplink: 1e9, Downlink: 2e9}
+	if e.Notified == "" {
+		f.made++
+		out.Notified = fmt.Sprint("udm/", f.made)
+		s.notified = append(s.notified, out.Notified)
+	}
 	for n, x := range s.slices {
 		out.Slices = append(out.Slices, procedure.SubscribedSlice{Slice: x, Default: n == 0, DNN: "internet", DNNs: []string{"internet"}})
 	}
@@ -239,7 +246,10 @@ func (f *udm) subscribe(e procedure.AskSubscription) procedure.Event {
 
 func (f *udm) left(e procedure.TellLeft) {
 	s := f.of(e.SUPI)
-	s.recorded, s.notified = false, ""
+	s.notified = slices.DeleteFunc(s.notified, func(uri string) bool { return uri == e.Notified })
+	if e.Purged && !s.since.After(e.Since) {
+		s.recorded = false
+	}
 }
 
 // change a subscription.
@@ -275,7 +285,7 @@ func (f *udm) notify(s *subscriber, change, left int) {
 		return
 	}
 	wait := 2 * time.Second
-	if s.notified != "" {
+	if len(s.notified) > 0 {
 		f.w.toAMF(s.supi, procedure.SubscriptionChanged{})
 		wait = 8 * time.Second
 	}

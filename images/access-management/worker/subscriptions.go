@@ -21,7 +21,7 @@ func (s *Shard) recording(ctx context.Context, e procedure.AskRecording) procedu
 	}
 	err := p.UDM.Register(ctx, e.SUPI, nudm.Registration{
 		AMFInstanceID: p.InstanceID, GUAMI: guami(s.Settings()), DeregistrationURI: namf.DeregistrationURI(p.URI, refOf(e.SUPI)), RAT: radio, PEI: e.PEI,
-		Initial: e.Initial, IMSVoiceOverPS: voice, Time: time.Now().UTC().Truncate(time.Second),
+		Initial: e.Initial, IMSVoiceOverPS: voice, Time: e.Since.UTC(),
 	})
 	out := procedure.Recorded{Number: e.Number}
 	if out.Outcome, out.Cause = outcome(err); err != nil {
@@ -107,7 +107,7 @@ func (s *Shard) left(ctx context.Context, e procedure.TellLeft) {
 	if !e.Purged {
 		return
 	}
-	if err := s.pod.UDM.Purge(ctx, e.SUPI, guami(s.Settings())); err != nil {
+	if err := s.pod.UDM.Purge(ctx, e.SUPI, guami(s.Settings()), e.Since.UTC()); err != nil {
 		s.complain("the UDM still names this AMF for a UE that has left", err, "supi", e.SUPI)
 	}
 }

@@ -65,6 +65,8 @@ type amfRegistration struct {
 	instance sbi.Text
 	guami    subscription.GUAMI
 	callback sbi.CallbackURI
+	// since is when the UE registered, as the AMF says; zero where it says no time.
+	since time.Time
 }
 
 // Accesses, as the paths of the resources call them.
@@ -115,7 +117,17 @@ func (r *amfRegistration) read() error {
 	if err == nil {
 		r.guami, err = sbi.Mandatory[subscription.GUAMI](c, "guami")
 	}
+	r.since = timeOf(c)
 	return err
+}
+
+// timeOf a registration. One that is no time names none: nothing else depends on it.
+func timeOf(c sbi.Content) time.Time {
+	at, _, err := sbi.Optional[time.Time](c, "registrationTime")
+	if err != nil {
+		return time.Time{}
+	}
+	return at
 }
 
 // groups that the record is in. A UE is counted once for each S-NSSAI, over whichever access.

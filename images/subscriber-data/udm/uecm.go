@@ -48,6 +48,7 @@ func readAMFRegistration(c sbi.Content) (*amfRegistration, error) {
 	if _, err = sbi.Mandatory[sbi.Text](c, "ratType"); err != nil {
 		return r, err
 	}
+	r.since = timeOf(c)
 	r.Body = make(map[string]any, len(c))
 	for name := range c {
 		if r.Body[name], _, err = sbi.Optional[any](c, name); err != nil {
@@ -121,7 +122,7 @@ func (u *UDM) register(ctx context.Context, key amfKey, registration *amfRegistr
 var modifiable = []string{"pei", "imsVoPs", "backupAmfInfo", "epsInterworkingInfo", "ueSrvccCapability", "ueMINTCapability"}
 
 // patchAMF changes or purges the registration of the AMF that is registered, and of no other (TS 29.503 5.3.2.4.2,
-// 5.3.2.6.2). The subscription need not be there any more: the UE may deregister because it has just been deleted.
+// 5.3.2.6.2), nor a newer one than the AMF means. The subscription need not be there any more: the UE may deregister because it has just been deleted.
 func (u *UDM) patchAMF(access string) sbi.Operation {
 	return func(r *http.Request) (sbi.Answer, error) {
 		ctx, key := r.Context(), amfKey{r.PathValue("supi"), access}
@@ -146,6 +147,10 @@ func (u *UDM) patchAMF(access string) sbi.Operation {
 		if err != nil {
 			return sbi.Answer{}, err
 		}
+		ended, err := endedRegistration(content)
+		if err != nil {
+			return sbi.Answer{}, err
+		}
 		changes := make(map[string]any)
 		for _, name := range modifiable {
 			if _, there := content[name]; !there {
@@ -164,6 +169,10 @@ func (u *UDM) patchAMF(access string) sbi.Operation {
 				return sbi.NewProblem(http.StatusForbidden, "INVALID_GUAMI", "another AMF has registered for this UE").
 					About("supi", key.supi, "amf", guami.AMFID, "registered", registration.guami.AMFID)
 			}
+			if purge && !ended.IsZero() && registration.since.After(ended) {
+				return sbi.NewProblem(http.StatusForbidden, "MODIFICATION_NOT_ALLOWED", "the UE has registered again since").
+					About("supi", key.supi, "ended", ended.Format(time.RFC3339Nano), "registered", registration.since.Format(time.RFC3339Nano))
+			}
 			if purge {
 				delete(ue.AMF, key.access)
 				return nil
@@ -176,6 +185,15 @@ func (u *UDM) patchAMF(access string) sbi.Operation {
 		}
 		return sbi.Answer{Status: http.StatusNoContent}, nil
 	}
+}
+
+// endedRegistration is the time of the registration that a purge is of: an AMF that purges late must not end a newer one of its own. core5g's AMF names it
+// (TS 29.500 6.6.3); zero: none is named, and whichever there is ends.
+func endedRegistration(c sbi.Content) (time.Time, error) {
+	vendor, _, err := sbi.Optional[struct {
+		Time time.Time `json:"registrationTime"`
+	}](c, "vendorSpecific-032473")
+	return vendor.Time, err
 }
 
 // merged is a JSON merge patch (RFC 7396): null removes a member, objects are merged, all else replaces.
