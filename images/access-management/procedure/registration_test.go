@@ -331,7 +331,7 @@ func TestRegistrationCollisions(t *testing.T) {
 		}},
 		{name: "the store has lost writes: AKA before anything is ciphered", from: idleUE, acts: []act{
 			happens("a new holder", Resumed{Lost: true}), updates, vector,
-			says("UE: Authentication Response", protected(&n1.AuthenticationResponse{RES: resOf})), confirms, completes, subscribes, policed,
+			says("UE: Authentication Response", protected(&n1.AuthenticationResponse{RES: resOf})), confirms, completes, recorded, subscribes, policed,
 		}},
 		{name: "in clear what has to be protected", from: registeredUE, acts: []act{
 			says("somebody: Deregistration Request", unprotected(&n1.DeregistrationRequestFromUE{Access: n1.Access3GPP, Identity: suci()})),

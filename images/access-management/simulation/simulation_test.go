@@ -37,6 +37,7 @@ var failed = []uint64{
 	8206,  // a gNB was told to let go of a UE, lost its association before it heard so, and kept it for ever
 	11342, // a UE that nobody had authenticated, and that registered again behind lost writes, was accepted without protection
 	14242, // a UE came back from another AMF, which did not give it, and the SMF of its session did not hear that it had
+	17035, // a UDM that had ended a subscription of which the store had forgotten that it was another by then was not asked anew
 	17311, // the UDM heard late that a UE had left, and took that for the registration which had come behind
 	15637, // another AMF said late that it had a UE, which had come back since, and it was forgotten
 	304,   // a UE that the UDM had with another AMF was registered again without it
