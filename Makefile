@@ -123,7 +123,7 @@ e2e-redundancy: running
 	@$(MAKE) --no-print-directory kubectl-plugin
 	@$(BUILD) -o $(BIN)/ ./e2e/cmd/redundancy
 	@$(BIN)/redundancy $(if $(CASE),-case $(CASE)) $(if $(SESSIONS),-sessions $(SESSIONS)) $(if $(RATE),-rate $(RATE)) \
-		$(if $(RUNS),-runs $(RUNS)) $(if $(filter-out undefined,$(origin CPU)),-cpu "$(CPU)") $(if $(KEEP),-keep)
+		$(if $(RUNS),-runs $(RUNS)) $(if $(filter-out undefined,$(origin CPU)),-cpu "$(CPU)") $(if $(UPFC_CPU),-upf-c-cpu $(UPFC_CPU)) $(if $(KEEP),-keep)
 
 # Metrics, dashboards and alerts, on the cluster of `make up`; a cluster that others made brings its own Prometheus.
 e2e-operate: running

@@ -373,8 +373,9 @@ func upfPod(upf *api.UPFInstance, core *api.Core5G, p Platform, unit int) *corev
 		// hugepages; the program does not carry it.
 		upfu.SecurityContext.Capabilities.Add = []corev1.Capability{"NET_RAW", "NET_ADMIN", "SYS_NICE"}
 	}
-	upfcMemory := "128Mi"
+	upfcCPU, upfcMemory := "100m", "128Mi"
 	if Redundant(upf) {
+		upfcCPU = "500m"     // a takeover reads all sessions in, and packets wait for that
 		upfcMemory = "256Mi" // 64 MiB may wait for a standby that lags
 	}
 	upfc := corev1.Container{
@@ -388,7 +389,7 @@ func upfPod(upf *api.UPFInstance, core *api.Core5G, p Platform, unit int) *corev
 			port("health", PortHealth, corev1.ProtocolTCP),
 		},
 		Resources: guaranteed(corev1.ResourceList{
-			corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse(upfcMemory),
+			corev1.ResourceCPU: resource.MustParse(upfcCPU), corev1.ResourceMemory: resource.MustParse(upfcMemory),
 		}),
 		VolumeMounts:    mounts,
 		SecurityContext: restricted(),

@@ -1,6 +1,6 @@
 // Command redundancy measures on a cluster what it costs that a UPF's standby takes its unit over (`make e2e-redundancy`).
 //
-//	redundancy [-case kill,switch,upgrade,cut_units,cut_api] [-sessions N] [-rate PACKETS] [-runs N] [-cpu REQUEST] [-keep]
+//	redundancy [-case kill,switch,upgrade,cut_units,cut_api] [-sessions N] [-rate PACKETS] [-runs N] [-cpu REQUEST] [-upf-c-cpu LIMIT] [-keep]
 //
 // It needs the core of `make up`. It turns redundancy of UPFInstance upf on, with so little CPU asked for that both pods of the unit
 // find room on a small machine, fills the unit with sessions of a CP function of its own, sends packets through one of them, and
@@ -74,7 +74,7 @@ type options struct {
 	cases          []string
 	sessions, rate int
 	runs           int
-	cpu            string
+	cpu, upfc      string
 	keep           bool
 }
 
@@ -86,6 +86,7 @@ func run(ctx context.Context, args []string) error {
 	f.IntVar(&o.rate, "rate", 2000, "packets a second")
 	f.IntVar(&o.runs, "runs", 1, "how often each case")
 	f.StringVar(&o.cpu, "cpu", "200m", "what upf-u asks for, sharing the CPUs; empty: a CPU of its own, as without this command")
+	f.StringVar(&o.upfc, "upf-c-cpu", "", "what CPU upf-c may have, with -cpu; empty: as much as is left")
 	f.BoolVar(&o.keep, "keep", false, "leave the UPFInstance with redundancy, and the pods of this command")
 	if err := f.Parse(args); err != nil {
 		return err

@@ -104,8 +104,12 @@ func (s *scene) setFunctions(ctx context.Context) error {
 	memory := 256 + s.upgrades
 	functions := fmt.Sprintf(`[{"name":"upf-u","resources":{"requests":{"memory":"%[1]dMi"},"limits":{"memory":"%[1]dMi"}}}]`, memory)
 	if s.cpu != "" {
-		functions = fmt.Sprintf(`[{"name":"upf-u","resources":{"requests":{"cpu":%q,"memory":"%[2]dMi"},"limits":{"memory":"%[2]dMi"}}},
-			{"name":"upf-c","resources":{"requests":{"cpu":"50m","memory":"256Mi"},"limits":{"memory":"256Mi"}}}]`, s.cpu, memory)
+		limits := `"memory":"256Mi"`
+		if s.upfc != "" {
+			limits += fmt.Sprintf(`,"cpu":%q`, s.upfc)
+		}
+		functions = fmt.Sprintf(`[{"name":"upf-u","resources":{"requests":{"cpu":%[1]q,"memory":"%[2]dMi"},"limits":{"memory":"%[2]dMi"}}},
+			{"name":"upf-c","resources":{"requests":{"cpu":"50m","memory":"256Mi"},"limits":{%[3]s}}}]`, s.cpu, memory, limits)
 	}
 	return s.set(ctx, "core5g/"+core, "functions", functions)
 }
