@@ -5,8 +5,8 @@ package udm
 // changes that follow each other are told once. A subscriber that is deleted or barred has no data any more, and the AMF that
 // serves it is told to deregister it (5.3.2.3.2), where AMFs do that.
 //
-// What was told last is kept with the subscription, as digests, and written when the consumer has answered or is given up. Of
-// several replicas one tells (teller.go): where it dies, the next compares everything, and what was not told is.
+// What was told last is kept with the subscription, as digests, and written when the consumer has answered. One that does not answer is told again whenever
+// everything is looked at. Of several replicas one tells (teller.go): where it dies, the next compares everything, and what was not told is.
 
 import (
 	"bytes"
@@ -362,7 +362,7 @@ func (u *UDM) withdraw(ctx context.Context, supi string, barred bool) error {
 			u.notifier.withdraw(key, string(callback), func(ctx context.Context) bool { return u.withdrawalSuperseded(ctx, key, callback) }, func(result string, _ int) {
 				ctx, cancel := context.WithTimeout(context.Background(), doneLimit)
 				defer cancel()
-				if result != resultSuperseded {
+				if answered(result) {
 					u.written(u.note(ctx, key, callback, true), supi)
 				}
 				u.end(ueKey + supi + access)
@@ -481,9 +481,12 @@ func (u *UDM) untold(ctx context.Context, id string, now map[string][]byte) ([]n
 	return w.differences(now), nil
 }
 
-// toldOf writes down what a subscription was told of. Who does not answer is given up: it counts as told.
+// answered says whether a notification has been, and need not be sent again.
+func answered(result string) bool { return result == resultDelivered || result == resultRefused }
+
+// toldOf writes down what a subscription was told of.
 func (u *UDM) toldOf(ctx context.Context, one records.Subscription, now map[string][]byte, result string, status int) error {
-	if result == resultSuperseded {
+	if !answered(result) {
 		return nil
 	}
 	if status == http.StatusNotFound { // the consumer knows the UE no more, and has not said so

@@ -94,6 +94,8 @@ type notifier struct {
 	// most that wait in a queue; room is told when one has gone.
 	most int
 	room *sync.Cond
+	// age is how long a notification is worth an attempt.
+	age time.Duration
 }
 
 // notifications to one host.
@@ -123,7 +125,7 @@ func newNotifier(transport http.RoundTripper, log *slog.Logger, reg prometheus.R
 			Help: "Notifications to AMFs and SMFs that data of a subscriber have changed, by their result.",
 		}, []string{"result"}),
 	}
-	n.queues, n.most, n.room = map[string]*notifications{}, notificationQueue, sync.NewCond(&n.mu)
+	n.queues, n.most, n.room, n.age = map[string]*notifications{}, notificationQueue, sync.NewCond(&n.mu), notificationAge
 	reg.MustRegister(n.deregistrations, n.changes)
 	for _, r := range []string{resultDelivered, resultRefused, resultUndeliverable, resultSuperseded, resultOverflow} {
 		n.deregistrations.WithLabelValues(r) // 0 from the start, so that a rate sees the first
@@ -196,7 +198,7 @@ func (n *notifier) full(item notification) bool {
 
 // enqueue an item; the caller holds the lock.
 func (n *notifier) enqueue(item notification) {
-	item.before = time.Now().Add(notificationAge)
+	item.before = time.Now().Add(n.age)
 	host := hostOf(item.uri)
 	q := n.queues[host]
 	if q == nil {

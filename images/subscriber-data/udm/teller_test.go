@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"core5g.dev/core5g/images/nf/sessionstore"
 	"core5g.dev/core5g/images/nf/sessionstore/memory"
@@ -51,6 +53,9 @@ func newUDM(t *testing.T, directory Directory) (u *UDM, told func() []string) {
 	u = New(directory, records.New(memory.New(time.Now), sealer, "a"), answering(func(r *http.Request) (*http.Response, error) {
 		mu.Lock()
 		defer mu.Unlock()
+		if strings.HasPrefix(r.URL.Host, "away") {
+			return nil, io.ErrUnexpectedEOF
+		}
 		uris = append(uris, r.URL.String())
 		return &http.Response{StatusCode: http.StatusNoContent, Body: io.NopCloser(strings.NewReader(""))}, nil
 	}), slog.New(slog.DiscardHandler), prometheus.NewRegistry())
@@ -139,6 +144,70 @@ func TestWhoWasAbandonedIsTold(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"http://under-way/"}, left()); diff != "" {
 		t.Errorf("left (-want +got):\n%s", diff)
+	}
+}
+
+// Who could not be told is told again when everything is looked at; who has answered is not.
+func TestWhoCouldNotBeToldIsToldAgain(t *testing.T) {
+	there := few{"imsi-1": true, "imsi-2": true}
+	u, told := newUDM(t, there)
+	u.Withdraws, u.notifier.age = true, 50*time.Millisecond
+	ctx := t.Context()
+	if err := u.registrations.change(ctx, "imsi-1", true, func(ue *servedUE) error {
+		ue.AMF[access3GPP] = registered("http://away/withdrawn")
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := json.Marshal(sdmSubscription{Callback: "http://away/changed", Resources: map[string]string{"am-data": "imsi-2/am-data"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, err := u.subscriptions.Add(ctx, "imsi-2", raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	delete(there, "imsi-1")
+	look := func(results string, deregistrations, changes float64) {
+		t.Helper()
+		u.Changed("")
+		is := func() (float64, float64) {
+			return testutil.ToFloat64(u.notifier.deregistrations.WithLabelValues(results)), testutil.ToFloat64(u.notifier.changes.WithLabelValues(results))
+		}
+		for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+			a, b := is()
+			u.changes.Lock()
+			busy := u.checking || len(u.underWay) > 0
+			u.changes.Unlock()
+			if a == deregistrations && b == changes && !busy {
+				return
+			}
+			if time.Now().After(end) {
+				t.Fatalf("%s: %v, %v", results, a, b)
+			}
+		}
+	}
+	look(resultUndeliverable, 1, 1)
+	look(resultUndeliverable, 2, 2)
+	// They are there again.
+	if err := u.registrations.change(ctx, "imsi-1", false, func(ue *servedUE) error {
+		ue.AMF[access3GPP].Body["deregCallbackUri"] = "http://amf/withdrawn"
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := u.subscriptions.Replace(ctx, id, func(was records.Subscription) ([]byte, error) {
+		return bytes.Replace(was.Body, []byte("away"), []byte("amf"), 1), nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		look(resultDelivered, 1, 1)
+	}
+	got := told()
+	slices.Sort(got)
+	if diff := cmp.Diff([]string{"http://amf/changed", "http://amf/withdrawn"}, got); diff != "" {
+		t.Errorf("told (-want +got):\n%s", diff)
 	}
 }
 
