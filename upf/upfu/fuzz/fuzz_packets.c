@@ -12,10 +12,11 @@
 #include "packet/ipv6.h"
 
 #define ON_N6 0x01u
-#define OTHER_MAC 0x02u  // else the frame is for us
-#define KEEP_OUTER 0x04u // else the first IP header's length and checksum become right
-#define KEEP_INNER 0x08u // else those of the one inside GTP-U, too
-#define KEEP_POLL 0x10u  // else the worker polls after this frame
+#define OTHER_NETWORK 0x40u // of N6: with a device that a third one shares
+#define OTHER_MAC 0x02u     // else the frame is for us
+#define KEEP_OUTER 0x04u    // else the first IP header's length and checksum become right
+#define KEEP_INNER 0x08u    // else those of the one inside GTP-U, too
+#define KEEP_POLL 0x10u     // else the worker polls after this frame
 #define FRAMES 24u
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -82,7 +83,9 @@ static void
 inject(struct rig *rig, uint8_t how, const uint8_t *octets, size_t n)
 {
 	uint8_t frame[2048];
-	enum upf_port port = (how & ON_N6) != 0 ? UPF_PORT_N6 : UPF_PORT_N3;
+	enum upf_port port = (how & ON_N6) == 0
+		? UPF_PORT_N3
+		: config_port_of((how & OTHER_NETWORK) != 0 ? 1 : 0);
 
 	memcpy(frame, octets, n);
 	if ((how & OTHER_MAC) == 0 && n >= 6)

@@ -109,6 +109,13 @@ install(struct rig *rig)
 			s.pdr[p].ue_prefix_len = 64;
 		}
 		rules_install(rig, &s);
+		if (i % 4 != 0)
+			continue;
+		// The same addresses in another network instance.
+		s.session += FUZZ_SESSIONS;
+		s.pdr[0].teid += FUZZ_SESSIONS;
+		s.network = s.far[0].network = i == 0 ? 1 : 2;
+		rules_install(rig, &s);
 	}
 }
 
@@ -119,8 +126,11 @@ fuzz_rig_create(void)
 	struct rig *rig;
 
 	start_once();
-	config.limits.sessions_max = FUZZ_SESSIONS;
+	config.limits.sessions_max = 2 * FUZZ_SESSIONS;
 	config.limits.qer_slots = config.limits.urr_slots = FUZZ_SESSIONS * UPF_LINE_SLOTS;
+	rig_add_networks(&config, 3);
+	config.interface[config_port_of(2)].device_of = config_port_of(1);
+	config.interface[config_port_of(2)].vlan = FUZZ_VLAN;
 	rig = rig_create_with(&config, 1, true);
 	install(rig);
 	return rig;

@@ -7,6 +7,7 @@
 #include "rules.h"
 
 #define FUZZ_SESSIONS 64u
+#define FUZZ_VLAN 5u
 #define FUZZ_TEID 0x100u // of session 0; the others follow
 #define FUZZ_UE RIG_UE   // likewise
 

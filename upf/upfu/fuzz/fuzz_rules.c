@@ -63,7 +63,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	do
 		put(rig, &in);
 	while (in.left != 0);
-	for (uint32_t i = 0; i < FUZZ_SESSIONS; i++) {
+	for (uint32_t i = 0; i < rig->sessions.max; i++) {
 		transaction_begin(&t);
 		transaction_del(&t, i);
 		transaction_do(rig, &t, NULL);
