@@ -24,6 +24,7 @@ create(unsigned workers)
 	struct session_rules_builder s;
 
 	config.redundancy = true;
+	rig_add_networks(&config, 2);
 	rig = rig_create_with(&config, workers, true);
 	rules_usual(&s, 1, RIG_UE, 0x100);
 	rules_install(rig, &s);
@@ -117,7 +118,7 @@ static void
 it_says_where_its_addresses_are_when_it_is_granted_them(void **state)
 {
 	struct rig *rig = create(2);
-	unsigned arp[UPF_PORTS] = {0}, advertisements = 0, others = 0;
+	unsigned arp[UPF_PORTS] = {0}, advertisements[UPF_PORTS] = {0}, others = 0;
 	struct rte_mbuf *m;
 
 	(void)state;
@@ -131,17 +132,20 @@ it_says_where_its_addresses_are_when_it_is_granted_them(void **state)
 			if (eth->ether_type == rte_cpu_to_be_16(RTE_ETHER_TYPE_ARP))
 				arp[port]++;
 			else if (eth->ether_type == rte_cpu_to_be_16(RTE_ETHER_TYPE_IPV6))
-				advertisements++;
+				advertisements[port]++;
 			else
 				others++;
 			rte_pktmbuf_free(m);
 		}
 	}
-	// Each of the three times: the 16 addresses of N3, the one of N6. N9 has none of IPv4 here.
+	// Each of the three times: the 16 addresses of N3, the one of each network instance's N6. There is no N9.
 	assert_in_range(arp[UPF_PORT_N3], 16, 48);
-	assert_in_range(arp[UPF_PORT_N6], 1, 3);
+	assert_in_range(advertisements[UPF_PORT_N3], 16, 48);
+	for (unsigned network = 0; network < 2; network++) {
+		assert_in_range(arp[config_port_of(network)], 1, 3);
+		assert_in_range(advertisements[config_port_of(network)], 1, 3);
+	}
 	assert_int_equal(arp[UPF_PORT_N9], 0);
-	assert_in_range(advertisements, 2, 200);
 	assert_int_equal(others, 0);
 	send_both_ways(rig);
 	assert_in_range(sent(rig), 3, 3);
