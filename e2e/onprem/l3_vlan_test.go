@@ -92,7 +92,7 @@ func TestTrafficOfFullLength(t *testing.T) {
 		after, err := k.UPFMetrics(ctx, unit)
 		check(t, err)
 		for _, direction := range []string{"rx", "tx"} {
-			labels := fmt.Sprintf("{direction=%q,interface=\"n3\"}", direction)
+			labels := fmt.Sprintf("{direction=%q,interface=\"n3\",network_instance=\"\"}", direction)
 			frames := after["upf_interface_packets_total"+labels] - before["upf_interface_packets_total"+labels]
 			octets := after["upf_interface_bytes_total"+labels] - before["upf_interface_bytes_total"+labels]
 			if octets < packets*outer || frames >= 2*packets {
