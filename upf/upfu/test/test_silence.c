@@ -232,7 +232,7 @@ said(struct rig *rig)
 	unsigned n = 0;
 	struct rte_mbuf *m;
 
-	for (enum upf_port port = 0; port < UPF_PORTS; port++) {
+	for (enum upf_port port = 0; port < RIG_PORTS; port++) {
 		while ((m = rig_sent(rig, port)) != NULL) {
 			const struct rte_ether_hdr *eth = rte_pktmbuf_mtod(m, const void *);
 
@@ -275,7 +275,7 @@ it_forwards_and_says_nothing_of_its_addresses(void **state)
 	assert_int_equal(rig->shm.workers[0].local.arp_requests, 1);
 	// A neighbour that would be asked whether it is still there, and then given up, stays.
 	for (unsigned i = 0; i < NEIGH_ENTRIES; i++)
-		w->neigh[UPF_PORT_N6].entry[i].due = 0;
+		w->neigh[UPF_PORT_N6]->entry[i].due = 0;
 	pass_ticks(rig, 20);
 	assert_int_equal(sent(rig), 0);
 	frame_gpdu(
