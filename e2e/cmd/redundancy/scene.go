@@ -109,7 +109,7 @@ func (s *scene) setFunctions(ctx context.Context) error {
 			limits += fmt.Sprintf(`,"cpu":%q`, s.upfc)
 		}
 		functions = fmt.Sprintf(`[{"name":"upf-u","resources":{"requests":{"cpu":%[1]q,"memory":"%[2]dMi"},"limits":{"memory":"%[2]dMi"}}},
-			{"name":"upf-c","resources":{"requests":{"cpu":"50m","memory":"256Mi"},"limits":{%[3]s}}}]`, s.cpu, memory, limits)
+			{"name":"upf-c","resources":{"requests":{"cpu":"300m","memory":"256Mi"},"limits":{%[3]s}}}]`, s.cpu, memory, limits)
 	}
 	return s.set(ctx, "core5g/"+core, "functions", functions)
 }
