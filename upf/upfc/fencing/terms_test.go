@@ -16,6 +16,7 @@ func TestTerms(t *testing.T) {
 		"beats come too seldom":                          func(t *Terms) { t.Beat = t.Grant },
 		"nothing is granted":                             func(t *Terms) { t.Grant = 0 },
 		"N4 does not wait":                               func(t *Terms) { t.Bound = 0 },
+		"a unit that yields does not forward":            func(t *Terms) { t.HandOver = 0 },
 	} {
 		terms := DefaultTerms()
 		change(&terms)
