@@ -152,7 +152,7 @@ func (t *turn) changed(sub *Subscription, decided *Policy) {
 
 // catchUp with what has changed while nobody could tell the UE, or this set: its subscription first, then the network's names.
 func (t *turn) catchUp() {
-	if (t.s.Behind || t.resliced() || t.forgotten()) && !t.s.Emergency && t.s.Phase == record.Registered && t.s.Procedure == nil && t.s.Command == nil && t.reachable() {
+	if (t.s.Behind || t.resliced() || !t.s.Known) && !t.s.Emergency && t.s.Phase == record.Registered && t.s.Procedure == nil && t.s.Command == nil && t.reachable() {
 		p := t.begin(Configuration)
 		if !t.s.Behind && !t.resliced() {
 			p.Flags |= confRenew

@@ -170,11 +170,11 @@ func TestConfiguration(t *testing.T) {
 			}), smf("SMF: acknowledged", 1, SessionAnswer{Outcome: Done, N2: []byte{0x11}, N2Type: switchDone}),
 			subscribed("UDM: another AMBR", func(s *Subscription) { s.Uplink = 5e6 }), unchanged,
 		}},
-		{name: "a Service Request, more than an hour after the UDM was told: it may have forgotten", from: idleUE, acts: []act{
-			{name: "UE: Service Request, data", later: renewTime, event: serves.event}, toSetUp, contextUp, subscribedAnew, unchanged,
+		{name: "a Service Request of a UE of which a UDM was told that may have forgotten", from: forgottenUE, acts: []act{
+			serves, toSetUp, contextUp, subscribedAnew, unchanged,
 		}},
-		{name: "and the UDM does not answer: nothing is known to have changed", from: idleUE, acts: []act{
-			{name: "UE: Service Request, data", later: renewTime, event: serves.event}, toSetUp, contextUp,
+		{name: "and the UDM does not answer: nothing is known to have changed", from: forgottenUE, acts: []act{
+			serves, toSetUp, contextUp,
 			answers("UDM: nothing", func(n Number) Event { return Subscription{Number: n, Outcome: Unknown} }),
 		}},
 		{name: "while it is registered: it waits", acts: []act{asksIn, vector, responds, confirms, nobodyElse, completes, changed}},

@@ -95,7 +95,7 @@ func (t *turn) emergencySecured() {
 	if t.s.Policy != "" {
 		t.do(AskPolicy{Number: t.number(), Operation: DeletePolicy, UE: t.s.Clone()})
 	}
-	t.s.Recorded, t.s.Notified, t.s.Renewed, t.s.Policy, t.s.Decided = false, "", 0, "", record.Decided{}
+	t.s.Recorded, t.s.Notified, t.s.Known, t.s.Policy, t.s.Decided = false, "", false, "", record.Decided{}
 	t.s.Emergency, t.s.Behind, t.s.GPSI, t.s.RFSP = true, false, "", 0
 	t.s.Allowed, t.s.DNNs, t.s.Asked, t.s.Rejected = []record.Slice{e.Slice}, []string{e.DNN}, nil, nil
 	t.located()

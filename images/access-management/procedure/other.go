@@ -114,7 +114,7 @@ func (t *turn) strayed() {
 	if !t.fromElsewhere() {
 		return
 	}
-	t.s.Recorded, t.s.Renewed = false, 0
+	t.s.Recorded, t.s.Known = false, false
 	for n := range t.s.Sessions {
 		if s := &t.s.Sessions[n]; s.Lent {
 			s.Moved, s.Lent = true, false

@@ -26,7 +26,7 @@ import (
 //	22      Registration Complete                    registered; the accept again: commandSilent
 //
 // A UE whose message is protected by the context that is kept is not authenticated anew, unless what it was told may be lost. A periodic registration,
-// and one that changes nothing, goes from step 3 to step 17, unless the UDM heard of the UE more than an hour ago, and may have forgotten (renewTime).
+// and one that changes nothing, goes from step 3 to step 17, unless the UDM may not know what it was told (record.UE.Known).
 //
 // A registration for emergency services goes from step 9 to step 17 (emergency.go).
 //
@@ -175,7 +175,7 @@ func (t *turn) secured() {
 		t.next(regRecord)
 		return
 	}
-	if !t.s.Recorded || t.forgotten() {
+	if !t.s.Recorded || !t.s.Known {
 		t.next(regRecord)
 		return
 	}
@@ -250,12 +250,6 @@ func (t *turn) unanswerable(who string) {
 
 // Step 14a.
 
-// renewTime is how long a UDM is believed to know what it was told: one that was started anew does not.
-const renewTime = time.Hour
-
-// forgotten says whether the UDM may have, and is told again.
-func (t *turn) forgotten() bool { return t.in.Now.Sub(time.Unix(t.s.Renewed, 0)) >= renewTime }
-
 func askRecording(t *turn) {
 	t.s.Recording = max(t.s.Procedure.Began, t.s.Recording+1)
 	t.do(AskRecording{
@@ -303,7 +297,7 @@ func refusalOf(cause string) n1.Cause {
 
 func askSubscribed(t *turn) {
 	a := AskSubscription{Number: t.await(), SUPI: t.s.SUPI, PLMN: t.s.Place.PLMN, Notified: t.s.Notified}
-	if t.forgotten() || t.doing() == Registration && t.s.Procedure.Flags&regFirst != 0 {
+	if !t.s.Known || t.doing() == Registration && t.s.Procedure.Flags&regFirst != 0 {
 		a.Notified = ""
 	}
 	t.do(a)
@@ -350,7 +344,7 @@ func (t *turn) notified(uri string) {
 	if t.s.Notified != "" && t.s.Notified != uri {
 		t.do(TellLeft{SUPI: t.s.SUPI, PLMN: t.s.Place.PLMN, Notified: t.s.Notified})
 	}
-	t.s.Notified, t.s.Renewed = uri, t.in.Now.Unix()
+	t.s.Notified, t.s.Known = uri, true
 }
 
 // located: the UE's area is to be that of where it is, with what is allowed there. It is told so.

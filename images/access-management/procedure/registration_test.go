@@ -2,6 +2,7 @@ package procedure
 
 import (
 	"testing"
+	"time"
 
 	"core5g.dev/core5g/images/access-management/n1"
 	"core5g.dev/core5g/images/access-management/n2"
@@ -15,7 +16,7 @@ var (
 	updates        = first("UE: mobility registration, 5G-GUTI", gnb1, 2, 1, mobility(nil))
 	withData       = n1.Of(1)
 	updatesData    = first("UE: mobility registration, session 1 has packets", gnb1, 2, 1, mobility(&withData))
-	later          = act{name: "UE: periodic registration", later: renewTime, event: first("", gnb1, 2, 1, periodic).event}
+	later          = act{name: "UE: periodic registration", later: time.Hour, event: first("", gnb1, 2, 1, periodic).event}
 	subscribedAnew = answers("UDM: subscription", func(n Number) Event {
 		s := subscription(n)
 		s.Notified = "http://udm/subscriptions/2"
@@ -23,6 +24,12 @@ var (
 	})
 	sameVector = answers("AUSF: 5G-AKA vector", func(n Number) Event { return aka(n) })
 )
+
+// forgottenUE is idle, and a program has written it that told a UDM which remembers nothing.
+func forgottenUE(tr *teller) {
+	idleUE(tr)
+	tr.st.Record.Known = false
+}
 
 // mobility registration, protected, with sessions that have packets.
 func mobility(uplink *n1.Sessions) func(*teller) []byte {
@@ -128,16 +135,17 @@ func TestRegistration(t *testing.T) {
 		{name: "periodic: the UE is let go of behind it", from: idleUE, acts: []act{
 			first("UE: periodic registration", gnb1, 2, 1, periodic), released,
 		}},
-		{name: "periodic, more than an hour after the UDM was told: it may have forgotten", from: idleUE, acts: []act{
+		{name: "periodic, long after the UDM was told: it remembers", from: idleUE, acts: []act{later, released}},
+		{name: "periodic, of a UE of which a UDM was told that may have forgotten", from: forgottenUE, acts: []act{
 			later, recorded, subscribedAnew, policed, accepted, released, first("UE: periodic registration", gnb1, 3, 1, periodic),
 		}},
-		{name: "and the UDM does not answer: nobody is harmed, and the next registration tells it", from: idleUE, acts: []act{
+		{name: "and the UDM does not answer: nobody is harmed, and the next registration tells it", from: forgottenUE, acts: []act{
 			later, answers("UDM: nothing", func(n Number) Event { return Recorded{Number: n, Outcome: Unknown} }), released,
 			first("UE: periodic registration", gnb1, 3, 1, periodic), recorded,
 			answers("UDM: nothing", func(n Number) Event { return Subscription{Number: n, Outcome: Unknown} }), released,
 			first("UE: periodic registration", gnb1, 4, 1, periodic),
 		}},
-		{name: "and the UE was withdrawn meanwhile", from: idleUE, acts: []act{
+		{name: "and the UE was withdrawn meanwhile", from: forgottenUE, acts: []act{
 			later, answers("UDM: it is not known", func(n Number) Event { return Recorded{Number: n, Outcome: Refused, Cause: "USER_NOT_FOUND"} }),
 		}},
 	})

@@ -92,8 +92,9 @@ type UE struct {
 	Recorded bool `cbor:"30,keyasint,omitempty"`
 	// Recording is when the registration began of which the UDM was told last, or was to be, Unix time in ms.
 	Recording int64 `cbor:"61,keyasint,omitempty"`
-	// Renewed is when the UDM was last told, Unix time in s: of this set, and that it is to tell of changes.
-	Renewed int64 `cbor:"41,keyasint,omitempty"`
+	// Known: the UDM remembers what it was told, of this set and that it is to tell of changes. Not so where it was one that forgets, where another AMF has told it
+	// otherwise, or where the store has lost what it was told last.
+	Known bool `cbor:"62,keyasint,omitempty"`
 	// Since is when the UE was registered, Unix time in ms.
 	Since int64 `cbor:"31,keyasint,omitempty"`
 	// Behind: the UE has not heard all that has changed for it.

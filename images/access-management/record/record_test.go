@@ -84,7 +84,7 @@ func full() *UE {
 	}
 	u.Remnant, u.Lent = true, true
 	u.Recording = 1_800_000_000_007
-	u.Renewed, u.Catalogue, u.Listed = 1_800_000_000, 1<<31, true
+	u.Known, u.Catalogue, u.Listed = true, 1<<31, true
 	u.Decided = Decided{RFSP: 4, Uplink: 1e9, Downlink: 2e9}
 	for n := range uint8(HistoryLength) {
 		u.History = append(u.History, Past{Kind: n + 1, Result: 1, At: 1_800_000_000_000, Took: 1000})

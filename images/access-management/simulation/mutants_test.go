@@ -35,7 +35,7 @@ var mutations = []mutation{
 	{"names are used again after lost writes", "runner/start.go", "skipOf(r.lease.Epoch), skipOf(r.lease.Epoch)", "0, 0", 400, "", ""},
 	{"downlink COUNTs begin where they were reserved last", "procedure/protection.go", "		t.live.next = t.s.Security.Reserved\n	}\n	if t.s.Coming", "		t.live.next = t.s.Security.Reserved - record.Block\n	}\n	if t.s.Coming", 200, "", ""},
 	{"an uplink COUNT is taken twice", "procedure/protection.go", "			t.s.Security.Uplink = count + 1", "			t.s.Security.Uplink = count", 50, "can be taken again", ""},
-	{"after lost writes nobody is authenticated anew", "procedure/handle.go", "		t.s.Prove, t.s.Coming, t.s.Renewed = true, nil, 0", "		t.s.Coming = nil", 400, "", ""},
+	{"after lost writes nobody is authenticated anew", "procedure/handle.go", "		t.s.Prove, t.s.Coming, t.s.Known = true, nil, false", "		t.s.Coming = nil", 400, "", ""},
 	{"the SMF is not told of a user plane that is down", "procedure/connection.go", "		if s := &t.s.Sessions[n]; s.Up || s.Silent {\n			t.deactivate(s)\n		}\n	}\n	t.ended", "		_ = n\n	}\n	t.ended", 100, "", ""},
 	{"the old connection is left alone", "procedure/connection.go", "	default:\n		t.leave(old, ngapcause.ReleasedByDetectedMobility)", "	default:\n		_ = old", 200, "", ""},
 	{"an SMF that has not answered is not asked again", "procedure/ending.go", "x.Session.Context == s.Context && (saidReleased(e) ||", "x.Session.Context == s.Context && (true ||", 200, "nobody has the SMF's", ""},
