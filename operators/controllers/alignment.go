@@ -3,11 +3,9 @@ package controllers
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
-	"net"
-	"net/http"
-	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -187,30 +185,15 @@ func (r *UPFReconciler) vfioAsRoot(ctx context.Context, upf *api.UPFInstance, pl
 
 // ScrapeTopology asks a unit where it is.
 func ScrapeTopology(ctx context.Context, pod *corev1.Pod) (*topology.Topology, error) {
-	if pod.Status.PodIP == "" {
-		return nil, fmt.Errorf("pod %s has no address", pod.Name)
-	}
-	ctx, cancel := context.WithTimeout(ctx, scrapeTimeout)
-	defer cancel()
-	url := "http://" + net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(specs.PortMetrics)) + "/topology"
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return nil, err
-	}
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	defer answer.Body.Close()
-	if answer.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("upf-c of pod %s does not tell where it is: %s", pod.Name, answer.Status)
-	}
 	t := &topology.Topology{}
-	if err := json.NewDecoder(io.LimitReader(answer.Body, 1<<20)).Decode(t); err != nil {
-		return nil, fmt.Errorf("topology of pod %s: %w", pod.Name, err)
-	}
-	if len(t.Threads) == 0 {
-		return nil, fmt.Errorf("topology of pod %s names no CPU", pod.Name)
-	}
-	return t, nil
+	err := scrape(ctx, pod, "/topology", func(r io.Reader) error {
+		if err := json.NewDecoder(r).Decode(t); err != nil {
+			return err
+		}
+		if len(t.Threads) == 0 {
+			return errors.New("it names no CPU")
+		}
+		return nil
+	})
+	return t, err
 }

@@ -219,7 +219,7 @@ func TestScrapeTopology(t *testing.T) {
 		t.Errorf("of an empty answer: %v", err)
 	}
 	status = http.StatusServiceUnavailable
-	if _, err := ScrapeTopology(t.Context(), pod); err == nil || !strings.Contains(err.Error(), "does not tell where it is: 503") {
+	if _, err := ScrapeTopology(t.Context(), pod); err == nil || !strings.Contains(err.Error(), "does not tell /topology: 503") {
 		t.Errorf("of an upf-c without upf-u: %v", err)
 	}
 	if _, err := ScrapeTopology(t.Context(), &corev1.Pod{}); err == nil {

@@ -5,8 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -141,30 +139,13 @@ func (s *upfScope) mayDisturb(u *unitScope) bool {
 	return true
 }
 
-// scrapeTimeout bounds one look at a unit's metrics.
-const scrapeTimeout = 2 * time.Second
-
 // ScrapeSessions counts the PFCP sessions of a unit from its metrics.
-func ScrapeSessions(ctx context.Context, pod *corev1.Pod) (int64, error) {
-	if pod.Status.PodIP == "" {
-		return 0, fmt.Errorf("pod %s has no address", pod.Name)
-	}
-	ctx, cancel := context.WithTimeout(ctx, scrapeTimeout)
-	defer cancel()
-	url := "http://" + net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(specs.PortMetrics)) + "/metrics"
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return 0, err
-	}
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return 0, err
-	}
-	defer answer.Body.Close()
-	if answer.StatusCode != http.StatusOK {
-		return 0, fmt.Errorf("metrics of pod %s: %s", pod.Name, answer.Status)
-	}
-	return readSessions(io.LimitReader(answer.Body, 4<<20))
+func ScrapeSessions(ctx context.Context, pod *corev1.Pod) (sessions int64, err error) {
+	err = scrape(ctx, pod, "/metrics", func(r io.Reader) (err error) {
+		sessions, err = readSessions(r)
+		return err
+	})
+	return sessions, err
 }
 
 // metricSessions is the name of the metric of upf-c.

@@ -7,11 +7,8 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net"
-	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -329,27 +326,11 @@ func (r *UPFReconciler) deleteExternal(ctx context.Context, upf *api.UPFInstance
 
 // ScrapeAssociations asks a pod of the SMF for its associations, and how many sessions units have, by Node ID.
 func ScrapeAssociations(ctx context.Context, pod *corev1.Pod, units []string) (*associations.Report, error) {
-	ctx, cancel := context.WithTimeout(ctx, scrapeTimeout)
-	defer cancel()
-	where := "http://" + net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(specs.PortMetrics)) + associations.Path
+	path := associations.Path
 	if len(units) > 0 {
-		where += "?" + url.Values{associations.Sessions: units}.Encode()
-	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, where, nil)
-	if err != nil {
-		return nil, err
-	}
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	defer answer.Body.Close()
-	if answer.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("pod %s does not tell its associations: %s", pod.Name, answer.Status)
+		path += "?" + url.Values{associations.Sessions: units}.Encode()
 	}
 	report := &associations.Report{}
-	if err := json.NewDecoder(io.LimitReader(answer.Body, 16<<20)).Decode(report); err != nil {
-		return nil, fmt.Errorf("associations of pod %s: %w", pod.Name, err)
-	}
-	return report, nil
+	err := scrape(ctx, pod, path, func(r io.Reader) error { return json.NewDecoder(r).Decode(report) })
+	return report, err
 }

@@ -357,7 +357,7 @@ func TestScrapeAssociations(t *testing.T) {
 	if err != nil || len(report.Shards) != 1 || !report.Shards[0].Units[0].Associated || report.Sessions[edgeNode] != 7 {
 		t.Errorf("%+v, %v", report, err)
 	}
-	if _, err := ScrapeAssociations(t.Context(), pod, nil); err == nil || !strings.Contains(err.Error(), "does not tell its associations: 404") {
+	if _, err := ScrapeAssociations(t.Context(), pod, nil); err == nil || !strings.Contains(err.Error(), "does not tell /associations: 404") {
 		t.Errorf("of an older pod: %v", err)
 	}
 }

@@ -252,18 +252,24 @@ func (m *member) connected() bool {
 // sessions that are there beside the one with traffic.
 const others = 1000
 
-func TestIntegrationRedundancy(t *testing.T) {
-	r, members, api := newPair(t)
-	unit, other := members[0], members[1]
+// serve begins the unit, and the other member behind it, and returns the sessions that there are then: first the one of the traffic.
+func (r *rig) serve(unit, other *member) []uint64 {
+	r.t.Helper()
 	unit.begin()
-	awaitFor(t, time.Minute, "the first member serves", unit.connected)
+	awaitFor(r.t, time.Minute, "the first member serves", unit.connected)
 	other.begin()
-	seid := r.session()
-	seids := []uint64{seid}
+	seids := []uint64{r.session()}
 	for i := range others {
 		ue := fakesmf.UE{TEID: uint32(100 + i), N3: n3Addr, Addr: fmt.Sprintf("10.45.%d.%d", 1+i/200, 1+i%200)}
 		seids = append(seids, r.smf.Established(uint64(1000+i), ue.Session()...))
 	}
+	return seids
+}
+
+func TestIntegrationRedundancy(t *testing.T) {
+	r, members, api := newPair(t)
+	unit, other := members[0], members[1]
+	seids := r.serve(unit, other)
 	named := func() bool {
 		_, standby, _ := api.record()
 		return strings.HasPrefix(standby, other.name+"/")
@@ -336,15 +342,8 @@ func (r *rig) uplinkOctets(seid uint64) uint64 {
 func TestIntegrationHandOver(t *testing.T) {
 	r, members, api := newPair(t)
 	unit, other := members[0], members[1]
-	unit.begin()
-	awaitFor(t, time.Minute, "the first member serves", unit.connected)
-	other.begin()
-	seid := r.session()
-	seids := []uint64{seid}
-	for i := range others {
-		ue := fakesmf.UE{TEID: uint32(100 + i), N3: n3Addr, Addr: fmt.Sprintf("10.45.%d.%d", 1+i/200, 1+i%200)}
-		seids = append(seids, r.smf.Established(uint64(1000+i), ue.Session()...))
-	}
+	seids := r.serve(unit, other)
+	seid := seids[0]
 	stamp := r.smf.Heartbeat()
 	r.ping(1)
 	one := r.uplinkOctets(seid) // of a packet
