@@ -36,6 +36,13 @@ func (w *world) replied(r procedure.Reply) {
 	w.Fail("an answer to nobody, or a second one: %+v", r)
 }
 
+// unanswered: the answer is lost, and who asked still waits.
+func (w *world) unanswered(r procedure.Reply) {
+	if x, ok := w.waiting[r.To]; ok {
+		x.r.lost = r.Body
+	}
+}
+
 // status is Nsmf_PDUSession_SMContextStatusNotify.
 func (w *world) status(a procedure.AskStatus) {
 	u := w.ueAt(a.URI)

@@ -64,7 +64,9 @@ func (w *world) do(shard uint16, e procedure.Effect, done func(procedure.Event))
 	w.Soon(50*time.Microsecond, 5*time.Millisecond, func() {
 		switch e := e.(type) {
 		case procedure.Reply:
-			if !lost {
+			if lost {
+				w.unanswered(e)
+			} else {
 				w.replied(e)
 			}
 		case procedure.AskSubscription:

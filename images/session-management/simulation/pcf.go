@@ -93,6 +93,7 @@ type association struct {
 	cpSEID    uint64
 	rules     map[string]record.Rule
 	failed    map[string]bool // by what the SMF says
+	unsaid    map[string]bool // likewise, but the PCF has not heard it
 	// kept: a record has had it. unheard: its end was asked for, and that was lost.
 	kept, unheard bool
 	asking        *request // a notification under way
@@ -141,6 +142,22 @@ func (a *association) lost(list []record.Failure) {
 	}
 }
 
+// decides on other rules: which of them fail is not known.
+func (a *association) decides(rules map[string]record.Rule) {
+	a.rules, a.failed, a.unsaid = rules, map[string]bool{}, nil
+}
+
+// gaveUp on an answer: it may have been one that was lost.
+func (a *association) gaveUp() {
+	if x, ok := a.asking.lost.(procedure.Accepted); ok {
+		a.unsaid = map[string]bool{}
+		for _, f := range x.Failed {
+			a.unsaid[f.Rule] = true
+		}
+	}
+	a.asking = nil
+}
+
 func (f *pcf) asked(e procedure.AskPolicy, back func(procedure.Event)) {
 	if e.Operation == procedure.DeletePolicy { // whatever becomes of the request, nobody asks again
 		if a := f.associations[e.Session.Policy]; a != nil {
@@ -185,7 +202,7 @@ func (f *pcf) answer(e procedure.AskPolicy) procedure.Event {
 	if r := e.Resource; r != nil && r.Operation == n1.DeleteRule {
 		delete(a.rules, r.Rule)
 	} else if f.w.faults && f.chance(3) {
-		a.rules, a.failed = f.someRules(), map[string]bool{}
+		a.decides(f.someRules())
 	}
 	return procedure.Policy{Outcome: procedure.Done, Ruling: a.ruling()}
 }
@@ -205,12 +222,12 @@ func (f *pcf) decides() {
 		f.tells(a, "policy ends", func(t procedure.Token) procedure.Event { return procedure.PolicyEnded{From: t} })
 		return
 	}
-	a.rules = f.someRules()
+	a.decides(f.someRules())
 	f.notifies(a)
 }
 
 func (f *pcf) notifies(a *association) {
-	a.failed = map[string]bool{}
+	a.decides(a.rules) // said once more, too
 	ruling := a.ruling()
 	f.tells(a, "policy changes", func(t procedure.Token) procedure.Event { return procedure.PolicyChanged{From: t, Ruling: ruling} })
 }
@@ -230,20 +247,21 @@ func (f *pcf) tells(a *association, what string, event func(procedure.Token) pro
 	}
 	still := func() bool { return f.associations[a.uri] == a }
 	if f.once {
-		f.w.says(f.w.ueOf(a.supi), r, a.cpSEID, event, still, func() { a.asking = nil })
+		f.w.says(f.w.ueOf(a.supi), r, a.cpSEID, event, still, a.gaveUp)
 		return
 	}
 	f.w.insists(f.w.ueOf(a.supi), r, a.cpSEID, event, still)
 }
 
-// says something to a session's holder, until somebody who lives has it: an answer that it cannot be taken now is one, and it is said again.
-// gone is told where whoever had it has died, or has the shard no more, and has not answered.
-func (w *world) says(u *ue, r *request, cpSEID uint64, event func(procedure.Token) procedure.Event, still func() bool, gone func()) {
+// says something to a session's holder, until somebody who lives has it: an answer that it cannot be taken now is one, heard or lost, and it is said
+// again. gaveUp is told where no answer comes any more: whoever had it has died, or has the shard no more, or what it answered is lost.
+func (w *world) says(u *ue, r *request, cpSEID uint64, event func(procedure.Token) procedure.Event, still func() bool, gaveUp func()) {
 	if r.done || !still() {
 		r.done = true
 		return
 	}
 	token := w.expect(u, r)
+	r.lost = nil
 	w.Note("%s: %s, session %x, once", u.supi, r.name, cpSEID)
 	var has *runner.Runner
 	w.toShard(record.ShardOf(cpSEID), func(to *runner.Runner) {
@@ -253,16 +271,17 @@ func (w *world) says(u *ue, r *request, cpSEID uint64, event func(procedure.Toke
 	var look func()
 	look = func() {
 		_, waits := w.waiting[token]
+		_, declined := r.lost.(procedure.Failed)
 		switch {
 		case r.done:
-		case has == nil || !waits: // it was not heard, or cannot be taken now
-			w.says(u, r, cpSEID, event, still, gone)
-		case w.holds(has):
+		case has == nil || !waits || declined: // it was not heard, or cannot be taken now
+			w.says(u, r, cpSEID, event, still, gaveUp)
+		case r.lost == nil && w.holds(has):
 			w.After(1500*time.Millisecond, look)
 		default:
 			w.Note("%s: %s, session %x: nobody answers any more", u.supi, r.name, cpSEID)
 			r.done = true
-			gone()
+			gaveUp()
 		}
 	}
 	w.After(1500*time.Millisecond, look)
@@ -342,12 +361,15 @@ func (f *pcf) agree(fail func(string, ...any)) {
 		default:
 			want, has := map[string]bool{}, map[string]bool{}
 			for name := range a.rules {
-				if !a.failed[name] {
+				if !a.failed[name] && !a.unsaid[name] {
 					want[name] = true
 				}
 			}
 			for _, r := range rec.Rules {
 				has[r.Name] = true
+			}
+			for name := range a.unsaid { // said again in an answer, it may be in force by now
+				delete(has, name)
 			}
 			if !maps.Equal(want, has) {
 				fail("%s: the PCF has decided %v, session %s has the rules %v: %+v", a.supi, want, rec.Ref(), has, rec)

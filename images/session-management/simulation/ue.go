@@ -53,6 +53,7 @@ type request struct {
 	shard    uint16 // that is asked, where no context names it
 	attempts int
 	done     bool
+	lost     any // the last answer that was lost
 }
 
 const sessionID = 1
