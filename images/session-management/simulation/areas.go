@@ -234,7 +234,7 @@ func (u *ue) letGo(a procedure.AskTransfer) bool {
 	if a.N1 != nil || a.N2Type != n2.InfoReleaseCommand {
 		return false
 	}
-	u.teid = 0
+	u.teid, u.freed = 0, true
 	if u.ref == "" { // the AMF has not heard of the context yet
 		return true
 	}

@@ -25,6 +25,8 @@ type mobile struct {
 	rules, flows map[uint8]bool
 	// there is what another access network has, to which the UE is on its way.
 	there map[uint8]bool
+	// freed: there, or where the UE is, the session's resources were let go of since it began to move.
+	freed bool
 	// offered is where the access network that was asked last is to send packets.
 	offered record.Tunnel
 	// command is the last that the UE had, and rejects what it thought of it: it does of the same one again.
@@ -209,8 +211,7 @@ func (u *ue) switchPath() {
 	u.moving("path switch", has, procedure.Update{ToBeSwitched: true, AMF: u.roams(), N2Type: n2.InfoPathSwitchRequest, N2: u.encoded(&n2.PathSwitchRequest{
 		Downlink: to, Flows: slices.Sorted(maps.Keys(has)),
 	})}, func(a procedure.Updated) {
-		if a.N2Type == n2.InfoPathSwitchAcknowledge {
-			u.teid, u.flows, u.there, u.uplink = to.TEID, has, nil, uplink
+		if a.N2Type == n2.InfoPathSwitchAcknowledge && u.arrives(to, has, uplink) {
 			if t, err := n2.Decode(a.N2Type, a.N2); err != nil {
 				u.w.Fail("a path switch's answer cannot be read: %v", err)
 			} else if other := t.(*n2.PathSwitchAcknowledge).Uplink; other != nil {
@@ -257,7 +258,7 @@ func (u *ue) handOver() {
 				return
 			}
 			u.moving("handover completed", target.flows, procedure.Update{Handover: procedure.HandoverCompleted, AMF: u.roams()}, func(procedure.Updated) {
-				u.teid, u.flows, u.there, u.uplink = to.TEID, target.flows, nil, target.offered
+				u.arrives(to, target.flows, target.offered)
 			})
 		})
 	})
@@ -270,9 +271,9 @@ func (u *ue) mobility(name string, what procedure.Update, answered func(procedur
 
 // moving likewise, when the UE has arrived where there are these flows: what the SMF transfers from now on goes there.
 func (u *ue) moving(name string, there map[uint8]bool, what procedure.Update, answered func(procedure.Updated)) {
-	ref := u.ref
+	ref, begun := u.ref, false
 	u.ask(&request{name: name, make: func(t procedure.Token) (string, uint64, procedure.Event) {
-		what.From, u.there = t, there
+		what.From, u.there, u.freed, begun = t, there, begun && u.freed, true
 		return "", record.ParseRef(ref), what
 	}, answered: func(body any) {
 		switch b := body.(type) {
@@ -285,6 +286,15 @@ func (u *ue) moving(name string, there map[uint8]bool, what procedure.Update, an
 			}
 		}
 	}})
+}
+
+// arrives where there is that tunnel and those flows; false: the session's resources were let go of there meanwhile.
+func (u *ue) arrives(at record.Tunnel, flows map[uint8]bool, uplink record.Tunnel) bool {
+	if u.there = nil; u.freed {
+		return false
+	}
+	u.teid, u.flows, u.uplink = at.TEID, flows, uplink
+	return true
 }
 
 // askFor is a UE's request: it gives back what it has, or asks for DNS servers.

@@ -40,6 +40,7 @@ var failed = []uint64{
 	312,    // an access network let go of a tunnel that it had said before, and that the SMF heard of afterwards
 	2511,   // an AMF said that a UE is idle, heard so late, and took away the tunnel that the UE had got meanwhile
 	200168, // a PCF waited without end for an answer of the SMF that was lost
+	210161, // an access network let go of a session while its UE came, and was said to have it nonetheless
 	1390,   // a request to deactivate was carried out after a newer one to activate, whose sender had given up on the former
 }
 
