@@ -3,7 +3,6 @@ package simulation
 import (
 	"fmt"
 	"net/netip"
-	"slices"
 	"time"
 
 	"core5g.dev/core5g/images/session-management/n1"
@@ -250,8 +249,13 @@ func (u *ue) activating(a procedure.Updated) {
 }
 
 func (u *ue) resources() {
-	says := func(r *request) bool { return r != nil && r.name == "tunnel" }
-	if u.uplink = u.offered; u.teid == 0 || !says(u.request) && !slices.ContainsFunc(u.next, says) { // else it was asked twice
+	says := "" // the AMF last, of what it has not been answered
+	for _, r := range append([]*request{u.request}, u.next...) {
+		if r != nil && (r.name == "tunnel" || r.name == "deactivate") {
+			says = r.name
+		}
+	}
+	if u.uplink = u.offered; u.teid == 0 || says != "tunnel" { // else it was asked twice
 		u.teids++
 		u.teid = u.teids
 	}
