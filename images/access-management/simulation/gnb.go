@@ -307,9 +307,10 @@ func (g *gnb) setUpDone(m *n2.NGSetupResponse) {
 	if !m.Retention {
 		g.dropAll()
 	}
-	for _, c := range g.ordered() { // kept, by both
+	n := g.setups
+	for _, c := range g.ordered() { // kept, by both, until the next NG Setup says otherwise
 		g.w.After(10*time.Second, func() {
-			if !c.gone && c.set && c.asked == 0 && !c.ue.twin && c.made.After(g.w.forgotten) && !attached(g.w.records[record.Key(c.ue.as)], uint64(c.amf)) {
+			if g.ready && g.setups == n && !c.gone && c.set && c.asked == 0 && !c.ue.twin && c.made.After(g.w.forgotten) && !attached(g.w.records[record.Key(c.ue.as)], uint64(c.amf)) {
 				g.w.Fail("%s was told that %s's connection is kept, and it is not", g.name(), c.ue.name)
 			}
 		})

@@ -48,6 +48,7 @@ var failed = []uint64{
 	8727,  // who had not said that it had heard of a change of the AMF's status did not hear that all was as before again
 	12035, // nor by the next holder of the shard
 	9013,  // a UE that came back was registered without the UDM, which sent it away for good
+	19274, // what a gNB was told on an association that it had lost since was taken for what it had been told last
 }
 
 func made(seed uint64) (*world, error) {
