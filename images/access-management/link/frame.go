@@ -28,6 +28,10 @@ type LetsGo struct {
 	Epoch uint64 `cbor:"1,keyasint"`
 }
 
+// NoShard is none. Send with it is an echo: nothing leaves, and NotSent with its Number shows that the terminator lived when it was asked. Another end of a
+// connection may be dead for a while before that is seen, and what it said before may be read only then.
+const NoShard = 0
+
 // Send has a message sent. Under an epoch that is not the shard's newest nothing leaves.
 type Send struct {
 	// Number names it in NotSent; 0: nobody wants to know.

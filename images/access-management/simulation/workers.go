@@ -39,6 +39,11 @@ type pod struct {
 	nodes    map[string]*record.GNB
 	// bereft are gNBs that have lost an association, and when; doubted those of them that may not have heard that their UEs are lost.
 	bereft, doubted map[string]time.Time
+	// met are lives of terminators that it has heard, or that are known to be over; doubts those that it has not, with the echo that shows that they are; echoes
+	// how many were asked for.
+	met    map[string]bool
+	doubts map[string]uint64
+	echoes uint64
 	// waits is what came while the pod stood still, in its order.
 	waits []func()
 }
@@ -60,6 +65,7 @@ func (w *world) newPod(name string) *pod {
 func (p *pod) Started() {
 	p.held, p.wires, p.nodes, p.waits = map[string]*holding{}, map[string]*wire{}, map[string]*record.GNB{}, nil
 	p.bereft, p.doubted = map[string]time.Time{}, map[string]time.Time{}
+	p.met, p.doubts = map[string]bool{}, map[string]uint64{}
 	p.settings = p.w.settings
 	for _, e := range p.w.ends {
 		p.again(e)
@@ -170,7 +176,9 @@ func nodeKey(terminator string, association uint64) string {
 func (p *pod) took(x *wire, f link.Frame) {
 	switch f := f.(type) {
 	case *link.Welcome:
-		x.heard = f.Terminator
+		x.heard, p.met[f.Terminator] = f.Terminator, true
+		delete(p.doubts, f.Terminator)
+		p.ask(x)
 	case *link.Opened:
 		p.opened(x, f)
 	case *link.Node:
@@ -187,6 +195,10 @@ func (p *pod) took(x *wire, f link.Frame) {
 			h.runner.Took(x.heard, f)
 		}
 	case *link.NotSent:
+		if f.Shard == link.NoShard {
+			p.echo(x, f.Number)
+			return
+		}
 		if h := p.held[shardName(f.Shard)]; h != nil {
 			h.runner.Took(x.heard, f)
 		}
@@ -203,9 +215,8 @@ func (p *pod) opened(x *wire, f *link.Opened) {
 	x.listed, x.highest = true, max(x.highest, f.Association, x.e.opened)
 	for _, key := range slices.Sorted(maps.Keys(p.nodes)) { // what has ended meanwhile, of this life and those before
 		terminator, number, _ := strings.Cut(key, "/")
-		slot, _, _ := strings.Cut(terminator, ".")
 		association, err := strconv.ParseUint(number, 10, 64)
-		if err == nil && slot == x.e.slot && (terminator != x.heard || !x.there[association]) {
+		if err == nil && slotOf(terminator) == x.e.slot && (terminator != x.heard || !x.there[association]) {
 			p.bereaved(key)
 			delete(p.nodes, key)
 		}
@@ -215,6 +226,35 @@ func (p *pod) opened(x *wire, f *link.Opened) {
 			r.TerminatorHeard(fmt.Sprint(x.e.slot, ".", life))
 		}
 	}
+}
+
+// ask for an echo where a life of that terminator is in doubt.
+func (p *pod) ask(x *wire) {
+	for name := range p.doubts {
+		if slotOf(name) == x.e.slot {
+			x.toEnd(&link.Send{Number: p.echoes, Shard: link.NoShard})
+			return
+		}
+	}
+}
+
+// echo of a terminator: lives of it that were in doubt before are over.
+func (p *pod) echo(x *wire, number uint64) {
+	for _, name := range slices.Sorted(maps.Keys(p.doubts)) {
+		if slotOf(name) == x.e.slot && p.doubts[name] <= number {
+			delete(p.doubts, name)
+			p.met[name] = true
+			for _, r := range p.runners() {
+				r.TerminatorHeard(name)
+			}
+		}
+	}
+}
+
+// slotOf the life of a terminator.
+func slotOf(terminator string) string {
+	slot, _, _ := strings.Cut(terminator, ".")
+	return slot
 }
 
 // bereaved notes that a gNB has lost an association.
@@ -322,20 +362,25 @@ func (v *view) Post(terminator string, f link.Frame) {
 	if send, is := f.(*link.Send); is {
 		v.pod.w.sent(v, send)
 	}
-	slot, _, _ := strings.Cut(terminator, ".")
-	if x := v.pod.wires[slot]; x != nil && x.heard == terminator {
+	if x := v.pod.wires[slotOf(terminator)]; x != nil && x.heard == terminator {
 		x.toEnd(f)
 	}
 }
 
 func (v *view) Association(terminator string, association uint64) runner.Standing {
-	slot, _, _ := strings.Cut(terminator, ".")
-	x := v.pod.wires[slot]
+	x := v.pod.wires[slotOf(terminator)]
 	switch {
 	case x == nil || x.heard == "" || v.pod.Life != v.life:
 		return runner.Unheard
-	case x.heard != terminator: // lives come one after the other
+	case x.heard != terminator && v.pod.met[terminator]: // lives come one after the other
 		return runner.Gone
+	case x.heard != terminator: // it may be over, or have begun while nothing was heard
+		if p := v.pod; p.doubts[terminator] == 0 {
+			p.echoes++
+			p.doubts[terminator] = p.echoes
+			p.ask(x)
+		}
+		return runner.Unheard
 	case x.there[association]:
 		return runner.There
 	case !x.listed || association > x.highest:
@@ -348,8 +393,7 @@ func (v *view) GNB(terminator string, association uint64) *record.GNB {
 	if v.pod.Life != v.life {
 		return nil
 	}
-	slot, _, _ := strings.Cut(terminator, ".")
-	if x := v.pod.wires[slot]; x == nil || x.heard != terminator || !x.there[association] {
+	if x := v.pod.wires[slotOf(terminator)]; x == nil || x.heard != terminator || !x.there[association] {
 		return nil
 	}
 	return v.pod.nodes[nodeKey(terminator, association)]

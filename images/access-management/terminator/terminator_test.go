@@ -207,6 +207,18 @@ func TestMessagesWaitForAHolder(t *testing.T) {
 	}
 }
 
+// A worker that asks for an echo gets one, and nothing of it is counted.
+func TestAnEcho(t *testing.T) {
+	s := newStage(t)
+	s.worker(1, "one", 1)
+	s.quiet()
+	s.term.Took(1, &link.Send{Number: 7, Shard: link.NoShard})
+	s.happened("worker 1 <- NotSent Number:7 Shard:0 Fenced:true Why:an echo")
+	if len(s.counts) != 0 {
+		t.Errorf("counted: %v", s.counts)
+	}
+}
+
 func TestAnAssociationsEnd(t *testing.T) {
 	s := newStage(t)
 	s.worker(1, "one", 1)

@@ -156,6 +156,10 @@ func (t *Terminator) holder(id uint64, n uint16, epoch uint64) bool {
 
 // send what the holder of a shard says.
 func (t *Terminator) send(id uint64, f *link.Send) {
+	if f.Shard == link.NoShard { // an echo
+		t.w.Tell(id, &link.NotSent{Number: f.Number, Fenced: true, Why: "an echo"})
+		return
+	}
 	if !t.holder(id, f.Shard, f.Epoch) {
 		t.notSent(id, f, Fenced, fmt.Sprintf("shard %d is not held under epoch %d", f.Shard, f.Epoch))
 		return

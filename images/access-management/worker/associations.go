@@ -25,6 +25,8 @@ type life struct {
 	listed              bool
 	// highest number of an association that was heard of: what is above may have been opened since.
 	highest uint64
+	// answered is the last round of echoes that it has answered.
+	answered uint64
 }
 
 type n2Association struct {
@@ -146,9 +148,8 @@ func (l *links) standing(terminator string, association uint64) runner.Standing 
 	defer l.mu.Unlock()
 	x := l.lives[terminator]
 	switch {
-	case x == nil && l.isOver(terminator):
-		return runner.Gone
 	case x == nil:
+		l.doubt(terminator)
 		return runner.Unheard
 	case x.gone:
 		return runner.Gone
@@ -166,14 +167,74 @@ func (l *links) standing(terminator string, association uint64) runner.Standing 
 	return runner.Gone
 }
 
-// isOver says of a terminator that this pod has never met that it is no more: another life of its pod is connected, or all that there are, for a while.
-func (l *links) isOver(terminator string) bool {
+// A life that this pod has not met may be over, or one that has begun while the pod stood still, or was cut off: its connection to the life of before looks
+// well then. So nothing that was heard before the question came up answers it, but an echo does that was asked for since: who lives now has come behind.
+
+// doubt a life that was not met until it is known whether it is over. l.mu is held.
+func (l *links) doubt(terminator string) {
+	if _, is := l.doubts[terminator]; is {
+		return
+	}
+	l.doubts[terminator] = l.round
+	select {
+	case l.again <- struct{}{}:
+	default:
+	}
+}
+
+// ask all that are connected for an echo, where a life is in doubt. l.mu is held.
+func (l *links) ask() {
+	if len(l.doubts) == 0 {
+		return
+	}
+	for _, x := range l.lives {
+		if x.conn != nil {
+			_ = x.conn.Post(&link.Send{Number: l.round, Shard: link.NoShard})
+		}
+	}
+}
+
+// echo of a terminator: it has lived in that round.
+func (s *session) echo(round uint64) {
+	l := s.links
+	l.mu.Lock()
+	if x := l.lives[s.name]; x.conn == s.conn && round <= l.round {
+		x.answered = max(x.answered, round)
+	}
+	told := l.settle()
+	l.mu.Unlock()
+	l.tell(told)
+}
+
+// settle which of the lives in doubt are over. l.mu is held.
+func (l *links) settle() (told []string) {
+	for name, round := range l.doubts {
+		if l.isOver(name, round) {
+			delete(l.doubts, name)
+			l.lives[name] = &life{gone: true}
+			told = append(told, name)
+		}
+	}
+	return told
+}
+
+// isOver says of a terminator that this pod has not met that it is no more: behind that round another life of its pod lives, or all do that there are, and have
+// been connected for a while. l.mu is held.
+func (l *links) isOver(terminator string, round uint64) bool {
 	for _, other := range l.others(terminator) {
-		if l.lives[other].conn != nil {
+		if l.lives[other].answered > round {
 			return true
 		}
 	}
-	return !l.whole.IsZero() && time.Since(l.whole) > link.SilentFor
+	if l.whole.IsZero() || time.Since(l.whole) <= link.SilentFor {
+		return false
+	}
+	for _, a := range l.dialled {
+		if x := l.lives[a.name]; a.wanted && (x == nil || x.answered <= round) {
+			return false
+		}
+	}
+	return true
 }
 
 // node of an association; nil: none is known.

@@ -31,10 +31,14 @@ type links struct {
 	opened uint64
 	// bereft are gNBs that have lost an association, and when; doubted those of them that may not have heard that their UEs are lost.
 	bereft, doubted map[string]time.Time
+	// round of looking for terminators, and of echoes; doubts are lives that were not met, and the round in which each came up.
+	round  uint64
+	doubts map[string]uint64
 	// dialled are the addresses that are dialled, or connected.
 	dialled map[string]*address
-	// whole is since when each address has told its associations; zero: one has not.
+	// whole is since when each address has told its associations; zero: one has not, or blind: they could not be looked for.
 	whole time.Time
+	blind bool
 	heard bool
 	// unresolved: terminators could not be looked for, and it was said. It is run's alone.
 	unresolved bool
@@ -66,7 +70,7 @@ const (
 )
 
 func newLinks(p *Pod) *links {
-	return &links{pod: p, held: map[uint16]uint64{}, conns: map[*link.Conn]bool{}, lives: map[string]*life{}, bereft: map[string]time.Time{}, doubted: map[string]time.Time{}, dialled: map[string]*address{}, again: make(chan struct{}, 1)}
+	return &links{pod: p, held: map[uint16]uint64{}, conns: map[*link.Conn]bool{}, lives: map[string]*life{}, doubts: map[string]uint64{}, bereft: map[string]time.Time{}, doubted: map[string]time.Time{}, dialled: map[string]*address{}, again: make(chan struct{}, 1)}
 }
 
 // run until the pod has given up its shards.
@@ -75,6 +79,9 @@ func (l *links) run() {
 	tick := time.NewTicker(resolveEvery)
 	defer tick.Stop()
 	for {
+		l.mu.Lock()
+		l.round++
+		l.mu.Unlock()
 		l.resolve(ctx)
 		l.sweep()
 		select {
@@ -92,6 +99,10 @@ func (l *links) resolve(ctx context.Context) {
 	defer cancel()
 	list, err := l.pod.Terminators(bounded)
 	if err != nil {
+		l.mu.Lock()
+		l.blind = true
+		l.count()
+		l.mu.Unlock()
 		if ctx.Err() == nil {
 			l.pod.Log.Log(ctx, once(&l.unresolved), "N2 terminators cannot be looked for", "err", err)
 		}
@@ -103,6 +114,7 @@ func (l *links) resolve(ctx context.Context) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.blind = false
 	for at, a := range l.dialled {
 		if a.wanted && !slices.Contains(list, at) {
 			a.wanted, a.missed = false, time.Now()
@@ -126,7 +138,7 @@ func (l *links) resolve(ctx context.Context) {
 
 // count whether each address has told its associations. l.mu is held.
 func (l *links) count() {
-	all := len(l.dialled) > 0
+	all := len(l.dialled) > 0 && !l.blind
 	for _, a := range l.dialled {
 		all = all && (a.listed || !a.wanted)
 	}
@@ -138,7 +150,7 @@ func (l *links) count() {
 	}
 }
 
-// sweep ends lives of which nothing is heard any more, and tells the shards of what is known by now.
+// sweep ends lives of which nothing is heard any more, tells the shards of what is known by now, and asks about what is not.
 func (l *links) sweep() {
 	l.mu.Lock()
 	now := time.Now()
@@ -158,12 +170,10 @@ func (l *links) sweep() {
 	}
 	told := l.endLives(over...)
 	l.count()
-	strangers := !l.whole.IsZero() && now.Sub(l.whole) > link.SilentFor && now.Sub(l.whole) < link.SilentFor+3*resolveEvery
+	told = append(told, l.settle()...)
+	l.ask()
 	l.mu.Unlock()
 	l.tell(told)
-	if strangers { // those of which nothing was heard are known to be gone by now
-		l.tell([]string{""})
-	}
 }
 
 // tell the shards that World.Association may say otherwise.
@@ -338,6 +348,10 @@ func (s *session) take(f link.Frame) error {
 	case *link.Deliver:
 		s.deliver(f.Shard, f)
 	case *link.NotSent:
+		if f.Shard == link.NoShard {
+			s.echo(f.Number)
+			return nil
+		}
 		s.deliver(f.Shard, f)
 	default:
 		return fmt.Errorf("%T is no frame of a terminator", f)
@@ -373,6 +387,7 @@ func (s *session) welcome(w *link.Welcome) error {
 	if x.associations == nil {
 		x.associations = map[uint64]*n2Association{}
 	}
+	delete(l.doubts, s.name)
 	x.conn, x.gone, x.listed, x.fresh = s.conn, false, false, map[uint64]*n2Association{}
 	l.mu.Unlock()
 	l.tell(told)

@@ -35,6 +35,9 @@ type scripted struct {
 	listener net.Listener
 	conns    chan *link.Conn
 	frames   chan link.Frame
+	// deaf: it answers no echo, as one that is dead and has not been missed yet. asked holds one when it did not.
+	deaf  atomic.Bool
+	asked chan struct{}
 }
 
 func listen(t *testing.T) *scripted {
@@ -43,7 +46,7 @@ func listen(t *testing.T) *scripted {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &scripted{t: t, listener: l, conns: make(chan *link.Conn, 9), frames: make(chan link.Frame, 99)}
+	s := &scripted{t: t, listener: l, conns: make(chan *link.Conn, 9), frames: make(chan link.Frame, 99), asked: make(chan struct{}, 1)}
 	var serving sync.WaitGroup
 	serving.Go(func() {
 		for {
@@ -53,7 +56,7 @@ func listen(t *testing.T) *scripted {
 			}
 			c := link.NewConn(conn)
 			s.conns <- c
-			serving.Go(func() { _ = c.Run(func(f link.Frame) error { s.frames <- f; return nil }) })
+			serving.Go(func() { _ = c.Run(func(f link.Frame) error { return s.take(c, f) }) })
 		}
 	})
 	t.Cleanup(func() {
@@ -64,6 +67,23 @@ func listen(t *testing.T) *scripted {
 		serving.Wait()
 	})
 	return s
+}
+
+// take a frame of the worker: echoes are answered, the others are the test's.
+func (s *scripted) take(c *link.Conn, f link.Frame) error {
+	send, is := f.(*link.Send)
+	switch {
+	case !is || send.Shard != link.NoShard:
+		s.frames <- f
+		return nil
+	case !s.deaf.Load():
+		return c.Post(&link.NotSent{Number: send.Number, Fenced: true})
+	}
+	select {
+	case s.asked <- struct{}{}:
+	default:
+	}
+	return nil
 }
 
 // met is the next connection, welcomed by that life of the terminator, which has these associations.
@@ -230,6 +250,55 @@ func TestStandingOfAssociations(t *testing.T) {
 	_ = other.listener.Close()
 	c.Close()
 	p.awaits(t, "n2-1/1", 1, runner.Gone) // its address refuses
+}
+
+// A life of a terminator that this pod has not met, while its connection to the one of before is dead and looks well, is not taken for one that is over.
+func TestALifeThatWasNotMet(t *testing.T) {
+	s := listen(t)
+	s.deaf.Store(true)
+	p := podAt(t, func() []string { return []string{s.listener.Addr().String()} })
+	dead := s.met("n2-0/1", 1)
+	p.awaits(t, "n2-0/1", 1, runner.There)
+	p.links.mu.Lock()
+	p.links.whole = time.Now().Add(-time.Hour) // it has stood still that long
+	p.links.mu.Unlock()
+	for _, name := range []string{"n2-0/2", "n2-1/1"} {
+		for range 2 { // the second is asked for behind the doubt
+			p.awaits(t, name, 1, runner.Unheard)
+			select {
+			case <-s.asked:
+			case <-time.After(patience):
+				t.Fatal("nobody asks whether the terminator lives")
+			}
+		}
+		p.awaits(t, name, 1, runner.Unheard)
+	}
+	s.deaf.Store(false)
+	p.awaits(t, "n2-1/1", 1, runner.Gone) // the only one that there is lives, and is another
+	s.deaf.Store(true)
+	dead.Close()
+	s.met("n2-0/2", 1)
+	p.awaits(t, "n2-0/2", 1, runner.There)
+	p.awaits(t, "n2-0/1", 1, runner.Gone)
+}
+
+// An echo of before the question says nothing.
+func TestAnEchoOfBefore(t *testing.T) {
+	s := listen(t)
+	s.deaf.Store(true)
+	p := podAt(t, func() []string { return []string{s.listener.Addr().String()} })
+	c := s.met("n2-0/1")
+	p.awaits(t, "n2-0/1", 0, runner.Gone)
+	p.awaits(t, "n2-0/0", 1, runner.Unheard)
+	p.links.mu.Lock()
+	round := p.links.doubts["n2-0/0"]
+	p.links.mu.Unlock()
+	s.say(c, &link.NotSent{Number: round, Fenced: true})
+	s.say(c, &link.Opened{Association: 9}) // heard behind it
+	p.awaits(t, "n2-0/1", 9, runner.There)
+	p.awaits(t, "n2-0/0", 1, runner.Unheard)
+	s.deaf.Store(false)
+	p.awaits(t, "n2-0/0", 1, runner.Gone)
 }
 
 // A gNB that has gone to another terminator, and whose association with the first nobody has missed yet, is where it came last.
