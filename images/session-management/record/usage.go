@@ -156,18 +156,20 @@ func (u *Usage) Group(c Charge) *Group {
 	return &u.Groups[n]
 }
 
-// Number the URRs anew: the unit gets all of them again.
+// Number the URRs anew: the unit gets all of them again. One that the unit is not known to have had, and of which nothing was seen, keeps its number:
+// the unit may have it all the same, from a request that it did not answer, and say what it has measured when it is deleted.
 func (u *Usage) Number() {
 	if u == nil {
 		return
 	}
 	u.Groups = slices.DeleteFunc(u.Groups, func(g Group) bool { return g.Gone && g.Used == (Units{}) && g.Sent == (Units{}) })
 	for n := range u.Groups {
-		u.Numbered++
 		g := &u.Groups[n]
-		if g.Has { // else the unit has not had it
-			g.Before, g.BeforeSeen, g.BeforeMissed = g.URR, g.Seen, g.Missed
+		if g.Renew = false; !g.Has && g.Seen == 0 {
+			continue
 		}
-		g.URR, g.Has, g.Renew, g.Seen, g.Missed = u.Numbered, false, false, 0, 0
+		u.Numbered++
+		g.Before, g.BeforeSeen, g.BeforeMissed = g.URR, g.Seen, g.Missed
+		g.URR, g.Has, g.Seen, g.Missed = u.Numbered, false, 0, 0
 	}
 }

@@ -30,3 +30,21 @@ func TestUsageReportsAreSeenOnce(t *testing.T) {
 		})
 	}
 }
+
+// A unit that has a session made anew says last what its URRs of before have measured, also where nobody knew that it had them.
+func TestURRsOfBeforeCount(t *testing.T) {
+	u := &Usage{Numbered: 1, Groups: []Group{{URR: 1, Has: true, Seen: 3}}}
+	g := &u.Groups[0]
+	u.Number()
+	if g.URR != 2 || g.Has || !g.Of(1, 3) || g.Of(1, 2) {
+		t.Errorf("a URR that the unit had is %+v", g)
+	}
+	u.Number() // asked for, and the unit has not answered
+	if g.URR != 2 || !g.Of(1, 4) || !g.Of(2, 0) {
+		t.Errorf("a URR that the unit may have is %+v", g)
+	}
+	u.Number() // it had it
+	if g.URR != 3 || g.Of(2, 0) || !g.Of(2, 1) || !g.Of(3, 0) {
+		t.Errorf("a URR that has said something is %+v", g)
+	}
+}
