@@ -12,6 +12,7 @@ import (
 // What changes for a UE that is registered (TS 23.502 4.2.4.2, TS 24.501 5.4.4): the network's names and time zone, its slices, its AMBR.
 //
 //	0    the subscription has changed, or the Settings     subscriptionChanged, settingsChanged
+//	     the UDM is told of the UE that may not know it    confRecord, takeTold
 //	     the UDM is asked                                  confSubscription, takeChanged
 //	     SMFs of sessions in slices that it has no more    forSlice: UE and access network are told by them
 //	     the PCF is told, and decides                      confPolicy, takeDecided
@@ -22,6 +23,7 @@ import (
 const (
 	confSubscription uint8 = 1
 	confPolicy       uint8 = 2
+	confRecord       uint8 = 3
 )
 
 // confRenew: nothing has changed that is known of; the UDM may have forgotten whom to tell.
@@ -30,6 +32,7 @@ const confRenew uint16 = 1
 var configuring = map[uint8]step{
 	confSubscription: {ask: askSubscribed, take: takeChanged},
 	confPolicy:       {ask: askChangedPolicy, take: takeDecided},
+	confRecord:       {ask: askRecording, take: takeTold},
 }
 
 func (t *turn) subscriptionChanged() {
@@ -45,6 +48,22 @@ func (t *turn) subscriptionChanged() {
 	default:
 		t.begin(Configuration)
 		t.next(confSubscription)
+	}
+}
+
+// takeTold: the UDM may have forgotten that this set has the UE, which is here.
+func takeTold(t *turn, e Event) {
+	r, ok := e.(Recorded)
+	switch {
+	case !ok:
+	case r.Outcome == Done:
+		t.recorded()
+		t.next(confSubscription)
+	case r.Outcome == Refused:
+		t.over("")
+		t.end(End{Why: Withdrawn})
+	default:
+		t.drop("no answer of the UDM")
 	}
 }
 
@@ -157,7 +176,11 @@ func (t *turn) catchUp() {
 		if !t.s.Behind && !t.resliced() {
 			p.Flags |= confRenew
 		}
-		t.next(confSubscription)
+		if t.s.Known || t.s.Going { // where another AMF may have it by now, that one tells the UDM
+			t.next(confSubscription)
+		} else {
+			t.next(confRecord)
+		}
 		return
 	}
 	t.configure()

@@ -171,11 +171,19 @@ func TestConfiguration(t *testing.T) {
 			subscribed("UDM: another AMBR", func(s *Subscription) { s.Uplink = 5e6 }), unchanged,
 		}},
 		{name: "a Service Request of a UE of which a UDM was told that may have forgotten", from: forgottenUE, acts: []act{
-			serves, toSetUp, contextUp, subscribedAnew, unchanged,
+			serves, toSetUp, contextUp, recorded, subscribedAnew, unchanged,
 		}},
 		{name: "and the UDM does not answer: nothing is known to have changed", from: forgottenUE, acts: []act{
-			serves, toSetUp, contextUp,
-			answers("UDM: nothing", func(n Number) Event { return Subscription{Number: n, Outcome: Unknown} }),
+			serves, toSetUp, contextUp, answers("UDM: nothing", func(n Number) Event { return Recorded{Number: n, Outcome: Unknown} }),
+		}},
+		{name: "the UDM hears of the UE, and says nothing of its subscription: it is told again", from: forgottenUE, acts: []act{
+			serves, toSetUp, contextUp, recorded, answers("UDM: nothing", func(n Number) Event { return Subscription{Number: n, Outcome: Unknown} }),
+			gnbReleases, released, updates, recorded, subscribedAnew,
+		}},
+		{name: "the UDM knows no such Subscriber any more", from: forgottenUE, acts: []act{
+			serves, toSetUp, contextUp, answers("UDM: unknown", func(n Number) Event {
+				return Recorded{Number: n, Outcome: Refused, Cause: "UNKNOWN_5GS_SUBSCRIPTION"}
+			}),
 		}},
 		{name: "while it is registered: it waits", acts: []act{asksIn, vector, responds, confirms, nobodyElse, completes, changed}},
 		{name: "the PCF decides the AMBR", from: withSession, acts: []act{decides, happens("PCF: ended", PolicyChanged{From: 4, Ended: true})}},

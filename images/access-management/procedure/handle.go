@@ -156,6 +156,9 @@ func (t *turn) resumed(e Resumed) {
 	coming := t.s.Coming != nil
 	if e.Lost {
 		t.s.Prove, t.s.Coming, t.s.Known = true, nil, false // nor is it known what the UDM has heard since
+		if p := t.s.Procedure; p != nil {
+			p.Flags &^= udmTold
+		}
 	}
 	if a := t.s.N2; e.Lost && a != nil && (a.Secured || coming) {
 		// Nobody knows which COUNTs the UE has seen, of either context: nothing more is ciphered for it, and it proves itself when it comes.

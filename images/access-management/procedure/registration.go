@@ -83,6 +83,9 @@ const (
 	regForgotten  uint16 = 1 << 12 // the AUSF had forgotten the challenge, once
 )
 
+// udmTold is a flag of registrations and configurations: the UDM was told in it that this set has the UE.
+const udmTold uint16 = 1 << 13
+
 // register: steps 1 and 3.
 func (t *turn) register(m *n1.RegistrationRequest, plain []byte, protected, storm bool) {
 	p := t.begin(Registration)
@@ -253,7 +256,7 @@ func (t *turn) unanswerable(who string) {
 func askRecording(t *turn) {
 	t.s.Recording = max(t.s.Procedure.Began, t.s.Recording+1)
 	t.do(AskRecording{
-		Number: t.await(), SUPI: t.s.SUPI, PEI: t.s.PEI, Initial: t.s.Procedure.Flags&regFirst != 0, Since: t.recordedSince(), Voice: t.in.Settings.Voice,
+		Number: t.await(), SUPI: t.s.SUPI, PEI: t.s.PEI, Initial: t.doing() == Registration && t.s.Procedure.Flags&regFirst != 0, Since: t.recordedSince(), Voice: t.in.Settings.Voice,
 	})
 }
 
@@ -270,8 +273,7 @@ func takeRecorded(t *turn, e Event) {
 	switch {
 	case !ok:
 	case r.Outcome == Done:
-		t.s.Recorded = true
-		t.notGoing() // what the UDM has said of another AMF was before
+		t.recorded()
 		t.next(regSubscription)
 	case r.Outcome == Refused:
 		t.rejectRegistration(refusalOf(r.Cause), "the UDM refused: "+r.Cause)
@@ -280,6 +282,13 @@ func takeRecorded(t *turn, e Event) {
 	default:
 		t.unanswerable("UDM")
 	}
+}
+
+// recorded: the UDM has heard that this set has the UE. What it has said of another AMF was before.
+func (t *turn) recorded() {
+	t.s.Recorded = true
+	t.s.Procedure.Flags |= udmTold
+	t.notGoing()
 }
 
 // refusalOf the UDM, as UEs are told it (TS 29.524 4.1.1).
@@ -344,7 +353,7 @@ func (t *turn) notified(uri string) {
 	if t.s.Notified != "" && t.s.Notified != uri {
 		t.do(TellLeft{SUPI: t.s.SUPI, PLMN: t.s.Place.PLMN, Notified: t.s.Notified})
 	}
-	t.s.Notified, t.s.Known = uri, true
+	t.s.Notified, t.s.Known = uri, t.s.Known || t.s.Procedure.Flags&udmTold != 0
 }
 
 // located: the UE's area is to be that of where it is, with what is allowed there. It is told so.

@@ -48,6 +48,7 @@ var failed = []uint64{
 	8727,  // who had not said that it had heard of a change of the AMF's status did not hear that all was as before again
 	12035, // nor by the next holder of the shard
 	9013,  // a UE that came back was registered without the UDM, which sent it away for good
+	30192, // a UDM that had not heard of a UE again behind lost writes was taken to know it because it had been subscribed to
 	19274, // what a gNB was told on an association that it had lost since was taken for what it had been told last
 	16391, // a worker that had stood still, and heard nothing yet of a terminator's new life, took that for over
 }
