@@ -33,7 +33,8 @@ type charged struct {
 	next   uint32 // sequence number
 	last   uint64 // octets of the request before
 	answer procedure.Charged
-	kept   bool // a record has had it
+	// kept: a record has had it. unheard: nobody will ask for its end.
+	kept, unheard bool
 }
 
 func newCHF(w *world, seed uint64) *chf {
@@ -168,10 +169,15 @@ func (f *chf) kept(s *record.Session) {
 	}
 }
 
-// never: the CHF will not hear of what is left of a session.
+// never: the CHF will not hear of what is left of a session, nor that it has ended.
 func (f *chf) never(s *record.Session) {
 	for _, g := range s.Usage.Groups {
 		f.lost[s.CPSEID] += octetsOf(g.Sent) + octetsOf(g.Used)
+	}
+	for _, r := range f.resources {
+		if r.cpSEID == s.CPSEID {
+			r.unheard = true
+		}
 	}
 }
 
@@ -216,7 +222,7 @@ func (f *chf) agree(fail func(string, ...any)) {
 		}
 	}
 	for _, uri := range slices.Sorted(maps.Keys(f.resources)) {
-		if r := f.resources[uri]; r.kept && !there[uri] {
+		if r := f.resources[uri]; r.kept && !r.unheard && !there[uri] {
 			fail("the CHF has %s of session %x, and nobody else has", uri, r.cpSEID)
 		}
 	}

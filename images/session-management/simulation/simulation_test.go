@@ -43,6 +43,7 @@ var failed = []uint64{
 	210161, // an access network let go of a session while its UE came, and was said to have it nonetheless
 	211339, // an access network set up a session again that it was about to take down, and that an AMF had not said yet
 	211446, // what a unit had measured by a URR, and nobody knew that it had it, was counted by none when its session was deleted
+	212207, // a CHF kept a session that it had taken late, and whose name another one had needed
 	1390,   // a request to deactivate was carried out after a newer one to activate, whose sender had given up on the former
 }
 
