@@ -31,12 +31,15 @@ func init() { // the procedures call each other
 
 // Handle says what becomes of a session by an event. The state that it is given stays as it is.
 func Handle(in Input, st State, e Event) Output {
-	t := &turn{in: in, was: st.Record, asker: st.Asker, create: st.Create}
+	t := &turn{in: in, was: st.Record, asker: st.Asker, create: st.Create, policed: st.Policed}
 	if st.Record != nil {
 		t.s = st.Record.Clone()
 	}
 	if u, ok := e.(Unit); ok {
 		t.count(u.Usage)
+	}
+	if p, ok := e.(Policy); ok && p.Outcome == Done {
+		t.policed = in.Now.UnixNano()
 	}
 	switch {
 	case t.s == nil:

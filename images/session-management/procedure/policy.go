@@ -23,7 +23,8 @@ import (
 //	       2 the subscription has changed                 policeSubscription (subscription.go)
 //	4.2.5    end                                          endPolicy (release.go)
 //	5.3.3.3  what holds is read, where something that     policeRead
-//	         the PCF has decided may not have been heard
+//	         the PCF has decided may not have been heard,
+//	         or not in the order in which it has
 //
 // A PCF that does not know the association (any more) is told of the session as of a new one, and what was decided holds meanwhile.
 const (
@@ -223,6 +224,9 @@ func (t *turn) policyChanged(p PolicyChanged) {
 	}
 	failed := t.rule(p.Ruling)
 	t.reply(Accepted{Failed: failed})
+	if t.s.Policy != "" && t.in.Came.UnixNano() < t.policed { // it has waited, and what the PCF has answered meanwhile may be what it has decided later
+		t.control().Unread = true
+	}
 	if p.Ends {
 		t.endByNetwork(n1.CauseRegularDeactivation)
 		return
@@ -391,10 +395,10 @@ func (t *turn) policyUnsure() {
 		return
 	}
 	t.begin(Policing, policeRead)
+	t.out.Lazy = true // who takes over reads it anyway
 }
 
 func askPolicyRead(t *turn) {
-	t.out.Lazy = true // who takes over reads it anyway
 	t.do(AskPolicy{Operation: ReadPolicy, Session: t.s.Clone()})
 }
 

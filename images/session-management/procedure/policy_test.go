@@ -128,6 +128,10 @@ func TestPolicyChanged(t *testing.T) {
 		}},
 		{name: "a new holder asks what holds: it is another PCF", from: withRule(game), acts: []act{unsure, pcfGone}},
 		{name: "a new holder asks what holds: the PCF does not say", from: withRule(game), acts: []act{unsure, {name: "the PCF refuses", event: Policy{Outcome: Refused}}}},
+		{name: "a notification has waited behind an answer of the PCF: it is asked what holds", from: withRule(game), acts: []act{
+			update1("the AMF", Update{PLMN: "20894"}), {name: "the PCF, 1 s later", event: Policy{Outcome: Done, Ruling: ruling(game)}, later: time.Second},
+			{name: "what it had decided before", event: PolicyChanged{From: 8, Ruling: ruling(game)}, waited: time.Second}, holds(pcc("r2", "203.0.113.8/32")), unitDone,
+		}},
 		{name: "a new holder tells it again", from: ruled, acts: []act{update1("the AMF", Update{PLMN: "20894"}), {name: "resumed", event: Resumed{}}, pcfHas}},
 		{name: "it wants the session to end", from: ruled, acts: []act{changed("the PCF", PolicyChanged{Ruling: Ruling{Ends: true}})}},
 		{name: "the UE asks for a flow of its own, and the PCF gives it", from: ruled, acts: []act{

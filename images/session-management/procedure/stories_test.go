@@ -39,8 +39,8 @@ type act struct {
 	first func([]configuration.Slice)
 	// gone and drains are units that go, or begin to, before it.
 	gone, drains string
-	// later is how much time has gone since the act before.
-	later time.Duration
+	// later is how much time has gone since the act before, waited for how long the event has waited behind others.
+	later, waited time.Duration
 }
 
 var update = flag.Bool("update", false, "write what came of the stories anew: read it before it is accepted")
@@ -67,7 +67,7 @@ func tell(t *testing.T, name string, stories []story) {
 			if a.first != nil {
 				tr.configure(a.first)
 			}
-			tr.now = tr.now.Add(a.later)
+			tr.now, tr.waited = tr.now.Add(a.later), a.waited
 			if a.event == (Event)(Resumed{}) { // it does not know who has asked
 				st.Asker, st.Create = 0, nil
 			}
@@ -102,6 +102,8 @@ type teller struct {
 	seid   uint64
 	// gone and draining units.
 	gone, draining []string
+	// waited is for how long the event did.
+	waited time.Duration
 }
 
 // A unit, one that is a branch, and one that is as the first.
@@ -176,7 +178,7 @@ func (tr *teller) handle(st State, e Event) Output {
 		was, _ = st.Record.Encode()
 	}
 	out := Handle(Input{
-		Now: tr.now, Config: tr.config, Fresh: func() uint64 { tr.seid++; return tr.seid },
+		Now: tr.now, Came: tr.now.Add(-tr.waited), Config: tr.config, Fresh: func() uint64 { tr.seid++; return tr.seid },
 		Random: func(b []byte) {
 			for n := range b {
 				b[n] = byte(n)

@@ -12,6 +12,8 @@ import (
 type Input struct {
 	Now    time.Time
 	Config *configuration.Snapshot
+	// Came is when the event did, which may have waited for a procedure.
+	Came time.Time
 	// Live is what is known of the units, by Node ID.
 	Live map[string]configuration.Live
 	// Fresh gives a CP SEID that no session ever had.
@@ -30,6 +32,8 @@ type State struct {
 	Asker Token
 	// Create is the request for a session of which nothing is kept yet.
 	Create *Create
+	// Policed is when the PCF answered last, Unix time in ns. It is not kept: who takes over asks it what holds.
+	Policed int64
 }
 
 // Output of Handle.
@@ -105,6 +109,8 @@ type turn struct {
 	asker  Token
 	create *Create
 	out    Output
+	// policed is when the PCF answered last.
+	policed int64
 	// lostBranch: it is the branch that does not know the session any more, rather than the anchor.
 	lostBranch bool
 	// reported is the CP SEID of a report that came.
@@ -209,7 +215,7 @@ func (t *turn) gone(cause string) {
 }
 
 func (t *turn) output() Output {
-	t.out.State = State{Record: t.s, Asker: t.asker, Create: t.create}
+	t.out.State = State{Record: t.s, Asker: t.asker, Create: t.create, Policed: t.policed}
 	t.out.Busy = t.s != nil && t.s.Procedure != nil
 	if t.s == nil {
 		t.out.Due = nil // they go with the record

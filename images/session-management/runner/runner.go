@@ -67,10 +67,12 @@ type session struct {
 	older, newer *session // in the cache
 }
 
-// queued is an event that waits; of is the CP SEID that it named, 0 for none: the key may have another session when its turn has come.
+// queued is an event that waits; of is the CP SEID that it named, 0 for none: the key may have another session when its turn has come. came is when
+// it was delivered; zero: it does not matter.
 type queued struct {
 	procedure.Event
-	of uint64
+	of   uint64
+	came time.Time
 }
 
 // is says whether the event is for the session as it is.
@@ -174,7 +176,9 @@ func lasting(err error) bool {
 func (r *Runner) Sessions() int { return len(r.sessions) }
 
 // Deliver an event to the session of that key.
-func (r *Runner) Deliver(key string, e procedure.Event) { r.deliver(key, queued{Event: e}) }
+func (r *Runner) Deliver(key string, e procedure.Event) {
+	r.deliver(key, queued{Event: e, came: r.w.Now()})
+}
 
 func (r *Runner) deliver(key string, q queued) {
 	if r.stopped {
@@ -199,8 +203,9 @@ func (r *Runner) DeliverTo(cpSEID uint64, e procedure.Event) {
 	if r.stopped {
 		return
 	}
+	q := queued{e, cpSEID, r.w.Now()}
 	if key, ok := r.keys[cpSEID]; ok {
-		r.deliver(key, queued{e, cpSEID})
+		r.deliver(key, q)
 		return
 	}
 	if record.ShardOf(cpSEID) != r.shard { // whoever sorts by shard has sorted wrongly
@@ -218,7 +223,7 @@ func (r *Runner) DeliverTo(cpSEID uint64, e procedure.Event) {
 			switch {
 			case r.stopped:
 			case err == nil:
-				r.deliver(found.Key, queued{e, cpSEID})
+				r.deliver(found.Key, q)
 			case errors.Is(err, sessionstore.ErrNotFound): // confirmed, under the generation of our lease
 				r.effects(nil, procedure.Handle(r.input(), procedure.State{}, e).Effects)
 			default:
@@ -400,7 +405,7 @@ func (r *Runner) pump(s *session) {
 			r.effects(nil, procedure.Handle(r.input(), procedure.State{}, q.Event).Effects)
 			continue
 		}
-		r.handle(s, q.Event)
+		r.handle(s, q.Event, q.came)
 	}
 	if r.stopped || s.loading || s.writing || s.busy || len(s.queue) > 0 || r.sessions[s.key] != s {
 		return
@@ -416,7 +421,7 @@ func (r *Runner) input() procedure.Input {
 	return procedure.Input{Now: r.w.Now(), Config: r.w.Configuration(), Live: r.live(), Fresh: r.numbers.next, Random: r.w.Random, CommandTime: r.commandTime}
 }
 
-func (r *Runner) handle(s *session, e procedure.Event) {
+func (r *Runner) handle(s *session, e procedure.Event, came time.Time) {
 	if _, ok := e.(procedure.Create); ok && r.numbers.left() == 0 {
 		r.decline(e, "no session numbers are left until the store answers")
 		r.reserve()
@@ -427,7 +432,9 @@ func (r *Runner) handle(s *session, e procedure.Event) {
 		s.due.drop(d.Name)
 		return
 	}
-	out := procedure.Handle(r.input(), s.state, e)
+	in := r.input()
+	in.Came = came
+	out := procedure.Handle(in, s.state, e)
 	r.reserve()
 	if d, ok := e.(procedure.Due); ok && out.Refused == "" {
 		if out.State.Record != nil && len(out.Due) == 0 { // seen, whatever it was
@@ -508,7 +515,7 @@ func (r *Runner) written(s *session, x *write, pause time.Duration, err error) {
 		r.log.Warn("an address is another session's", "key", s.key, "err", err)
 		r.filling.changed(s.state.Record, x.before.Record)
 		s.state, s.writing = x.before, false
-		r.handle(s, procedure.AddressTaken{Event: x.event})
+		r.handle(s, procedure.AddressTaken{Event: x.event}, r.w.Now())
 		r.pump(s)
 	case lasting(err): // ErrConflict, ErrTaken, ErrTooLarge: it was not written, and never will be
 		r.refused(s, x.effects, err)
@@ -578,7 +585,7 @@ func (r *Runner) answered(s *session, asked uint64, e procedure.Event) {
 	if u, ok := e.(procedure.Unit); ok && u.Outcome != procedure.Done && u.Outcome != procedure.Refused {
 		r.leftover(s)
 	}
-	r.handle(s, e)
+	r.handle(s, e, r.w.Now())
 	r.pump(s)
 }
 

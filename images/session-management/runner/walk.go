@@ -114,7 +114,7 @@ func (w *walk) visit(key string) {
 			w.left()
 			return
 		}
-		s.queue = append(s.queue, queued{e, s.state.Record.CPSEID})
+		s.queue = append(s.queue, queued{Event: e, of: s.state.Record.CPSEID})
 		s.watchers = append(s.watchers, func(error) { w.left() })
 		w.r.pump(s)
 	})
