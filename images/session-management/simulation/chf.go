@@ -24,6 +24,31 @@ type chf struct {
 	// By CP SEID, octets: what has passed, what the CHF has heard and granted; what may be missing, because a unit has lost it or an answer of
 	// its with it was lost; and what it may have heard twice, because it died with its memory of it.
 	passed, heard, granted, lost, twice map[uint64]uint64
+	// carried are octets in answers that holders have got, and may die with.
+	carried map[uint64][]*carriage
+}
+
+// carriage of an answer's usage to a holder.
+type carriage struct {
+	to     *view
+	octets uint64
+}
+
+// lost: the holder is none any more.
+func (c *carriage) lost() bool {
+	p := c.to.pod
+	return !p.Alive || p.Life != c.to.life || p.held[c.to.held.lease.Shard] != c.to.held
+}
+
+// mayBeLost of a session by now, octets.
+func (f *chf) mayBeLost(cpSEID uint64) uint64 {
+	n := f.lost[cpSEID]
+	for _, c := range f.carried[cpSEID] {
+		if c.lost() {
+			n += c.octets
+		}
+	}
+	return n
 }
 
 // charged is a charging session (TS 32.290 5.3.2).
@@ -40,7 +65,7 @@ type charged struct {
 func newCHF(w *world, seed uint64) *chf {
 	f := &chf{
 		peer: newPeer(w, "CHF", seed, 4), resources: map[string]*charged{},
-		passed: map[uint64]uint64{}, heard: map[uint64]uint64{}, granted: map[uint64]uint64{}, lost: map[uint64]uint64{}, twice: map[uint64]uint64{},
+		passed: map[uint64]uint64{}, heard: map[uint64]uint64{}, granted: map[uint64]uint64{}, lost: map[uint64]uint64{}, twice: map[uint64]uint64{}, carried: map[uint64][]*carriage{},
 	}
 	if f.peer == nil || w.real { // packets pass models of units alone
 		return nil
@@ -385,10 +410,13 @@ func (v *view) carries(cpSEID uint64, answer procedure.Event) {
 		w.chf.lost[cpSEID] += n
 		return
 	}
-	w.After(30*time.Second, func() {
-		if !v.pod.Alive || v.pod.Life != v.life || v.pod.held[v.held.lease.Shard] != v.held {
+	c := &carriage{v, n}
+	w.chf.carried[cpSEID] = append(w.chf.carried[cpSEID], c)
+	w.After(30*time.Second, func() { // by then the holder has written it, or never will
+		if c.lost() {
 			w.chf.lost[cpSEID] += n
 		}
+		w.chf.carried[cpSEID] = slices.DeleteFunc(w.chf.carried[cpSEID], func(x *carriage) bool { return x == c })
 	})
 }
 
@@ -435,8 +463,8 @@ func (u *unit) pass(s *unitSession, of *ue) {
 		}
 		m.used += most
 		f.passed[s.cpSEID] += most
-		if f.online && f.passed[s.cpSEID] > f.granted[s.cpSEID]+f.lost[s.cpSEID] && u.w.forgotten.IsZero() {
-			u.w.Fail("session %x: %d octets have passed, %d were granted, %d may be lost", s.cpSEID, f.passed[s.cpSEID], f.granted[s.cpSEID], f.lost[s.cpSEID])
+		if f.online && f.passed[s.cpSEID] > f.granted[s.cpSEID]+f.mayBeLost(s.cpSEID) && u.w.forgotten.IsZero() {
+			u.w.Fail("session %x: %d octets have passed, %d were granted, %d may be lost", s.cpSEID, f.passed[s.cpSEID], f.granted[s.cpSEID], f.mayBeLost(s.cpSEID))
 		}
 		switch {
 		case m.bounded && m.used >= m.quota:

@@ -45,6 +45,7 @@ var failed = []uint64{
 	211446, // what a unit had measured by a URR, and nobody knew that it had it, was counted by none when its session was deleted
 	212207, // a CHF kept a session that it had taken late, and whose name another one had needed
 	211860, // what a PCF had notified waited behind a procedure, and undid what it had answered meanwhile
+	215700, // what a holder had heard of usage, and died with, was taken for a quota that was given twice
 	1390,   // a request to deactivate was carried out after a newer one to activate, whose sender had given up on the former
 }
 
