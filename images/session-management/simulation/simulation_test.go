@@ -46,6 +46,7 @@ var failed = []uint64{
 	212207, // a CHF kept a session that it had taken late, and whose name another one had needed
 	211860, // what a PCF had notified waited behind a procedure, and undid what it had answered meanwhile
 	215700, // what a holder had heard of usage, and died with, was taken for a quota that was given twice
+	216150, // an SMF that had refused the end of a tunnel carried it out all the same, and nobody asked again
 	1390,   // a request to deactivate was carried out after a newer one to activate, whose sender had given up on the former
 }
 

@@ -202,7 +202,7 @@ func (u *ue) create() {
 }
 
 func (u *ue) update(name string, what procedure.Update, answered func(procedure.Updated)) {
-	ref := u.ref
+	ref, was := u.ref, u.teid
 	u.ask(&request{name: name, make: func(t procedure.Token) (string, uint64, procedure.Event) {
 		what.From = t
 		return "", record.ParseRef(ref), what
@@ -217,6 +217,13 @@ func (u *ue) update(name string, what procedure.Update, answered func(procedure.
 					u.w.Fail("%s: the SMF has forgotten session %s", u.supi, ref)
 				}
 				u.gone(ref)
+			}
+			if b.Status != 404 && name == "deactivate" { // the tunnel has gone, and the SMF has to hear so
+				u.w.After(time.Second, func() {
+					if u.ref == ref && u.teid == was && was != 0 {
+						u.deactivate()
+					}
+				})
 			}
 		}
 	}})
