@@ -106,6 +106,15 @@ func TestEmergency(t *testing.T) {
 			}),
 			accepted, smf("SMF: created", 1, created(1)), smf("SMF: released", 1, SessionAnswer{Outcome: Done}),
 		}},
+		{name: "and one of a UE that has gone by then", from: sos(false, registeredUE), acts: []act{
+			says("UE: a session", protected(establishes(1))),
+			says("UE: emergency registration", func(tr *teller) []byte {
+				m := registers(n1.EmergencyRegistration, tr.guti())
+				m.Requested, m.KeySet = nil, 0
+				return tr.says(m, n1.IntegrityProtected)
+			}),
+			accepted, gnbReleases, released, smf("SMF: created", 1, created(1)), smf("SMF: released", 1, SessionAnswer{Outcome: Done}),
+		}},
 		{name: "then it registers as others do", from: sos(false), acts: []act{
 			inEmergency("UE: emergency registration, SUCI", suci()), vector, responds, confirms, nobodyElse, completes, contextSet, accepted,
 			emergencyAgain("UE: initial registration, 5G-GUTI", n1.InitialRegistration), recorded, subscribes, policed,

@@ -105,6 +105,9 @@ func (t *turn) sessionMade(asked AskSession, e SessionAnswer) {
 		s.Context, s.SMF, s.Set = e.Context, e.SMF, e.Set
 		if !t.stays(s) { // the UE may not have it any more
 			t.endSession(s)
+			if t.s.N2 == nil {
+				return
+			}
 			t.returned(n1.PayloadN1SM, id, asked.N1, n1.CausePayloadNotForwarded, 0)
 			return
 		}
