@@ -13,6 +13,10 @@ import (
 // fromGNB: what concerns a gNB rather than a UE. UEs that are lost by it are, before it is answered; those of other shards are lost there, from the same
 // message (link.Share). UEs whose connections came behind it (record.Attachment.Since) are not of those, however late it is.
 func (r *Runner) fromGNB(at record.Attachment, d *link.Deliver, m n2.Message, done func()) {
+	if setup, is := m.(*n2.NGSetupRequest); is && setup.Retention && r.gone(associationOf(&at)) {
+		done() // it has lost the association since, and says the same on the next: what is decided then it hears
+		return
+	}
 	g := r.gnb(at)
 	out := procedure.HandleGNB(r.w.Settings(), g, r.retains(g, d, m), m)
 	if out.Refused != "" {

@@ -144,6 +144,45 @@ func TestAGNBComesBack(t *testing.T) {
 	}
 }
 
+// A gNB that was gone again before its NG Setup came to anybody hears nothing of what would be decided: its UEs wait for the next one.
+func TestAGNBThatHasGoneAgain(t *testing.T) {
+	n, h := registered(t)
+	n.gone[gnbAt] = true
+	n.term.Ended(gnbAt, "shut down")
+	delete(n.nodes, gnbAt)
+	n.pass(2 * time.Second)
+	plmn, err := n2.MakePLMN("208", "93")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := n2.Write(&n2.NGSetupRequest{
+		Node: n2.RANNode{Kind: n2.GNB, PLMN: plmn, ID: 1, Bits: 24}, Name: "roof", DRX: n2.DRX128, Retention: true,
+		TAs: []n2.SupportedTA{{TAC: 1, PLMNs: []n2.PLMNSlices{{PLMN: plmn, Slices: []n2.SNSSAI{{SST: 1}}}}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const once, again = gnbAt + 1, gnbAt + 2
+	n.gone[once] = true
+	n.term.Opened(once, 5, "gnb")
+	n.term.Received(once, b) // the loss is not known yet
+	n.settle()
+	if is := n.kept().N2; is == nil || !is.Lost {
+		t.Fatalf("the UE is at %+v", is)
+	}
+	n.term.Ended(once, "shut down")
+	if all, _ := n.term.Waiting(); all != 0 {
+		t.Errorf("%d messages wait", all)
+	}
+	h.lost = n.now
+	n.term.Opened(again, 5, "gnb")
+	n.term.Received(again, b)
+	n.settle()
+	if is := n.kept().N2; is == nil || is.Lost || is.Association != again {
+		t.Errorf("the UE is at %+v", is)
+	}
+}
+
 // Of a terminator that has died each gNB comes back by itself: the UEs of the others are not looked at with it, whoever holds the shard.
 func TestAnotherGNBComesBack(t *testing.T) {
 	n, h := registered(t)
