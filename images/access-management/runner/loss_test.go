@@ -409,6 +409,32 @@ func TestAStoreThatHasForgotten(t *testing.T) {
 	}
 }
 
+// Nor is a UE told anything by its gNB that was away meanwhile, and is back with it: the next COUNT may have been used.
+func TestAStoreThatHasForgottenAndAGNBThatIsBack(t *testing.T) {
+	const again = gnbAt + 1
+	n, h := registered(t)
+	n.store.Checkpoint()
+	h.die()
+	n.store.Forget()
+	n.settings.FullName = "another" // which the UE would be told
+	g := *n.nodes[gnbAt]
+	g.Association, g.Retains = again, true
+	delete(n.nodes, gnbAt)
+	n.gone[gnbAt], n.nodes[again] = true, &g
+	n.term.Ended(gnbAt, "shut down")
+	n.term.Opened(again, 5, "gnb")
+	n.now = n.now.Add(2 * leaseTime)
+	n.carried = nil
+	n.hold(1)
+	n.pass(time.Second)
+	if slices.Contains(n.carried, "DownlinkNASTransport true") || !slices.Contains(n.carried, "UEContextReleaseCommand true") {
+		t.Errorf("the gNB hears %v", n.carried)
+	}
+	if a := n.kept().N2; a != nil && !a.Releasing {
+		t.Errorf("the UE is at %+v", a)
+	}
+}
+
 // What is at rest leaves memory, and comes again from the store.
 func TestEviction(t *testing.T) {
 	n, h := registered(t)

@@ -247,12 +247,16 @@ func (r *Runner) open(u *ue, found sessionstore.Record) error {
 	return nil
 }
 
-// takeUp a UE that was read: what its holder did not finish is gone on with, and of associations that are gone it hears first.
+// takeUp a UE that was read: what its holder did not finish is gone on with, and of associations that are gone it hears first; but before anything else that the
+// store has lost writes: a gNB that is back already would be told something under a COUNT that was used.
 func (r *Runner) takeUp(u *ue) {
 	u.opened = false
 	first := r.lostAt(u.state.Record)
-	if r.lost || unfinished(u.state.Record) {
-		first = append(first, queued{Event: procedure.Resumed{Lost: r.lost}})
+	switch again := (queued{Event: procedure.Resumed{Lost: r.lost}}); {
+	case r.lost:
+		first = append([]queued{again}, first...)
+	case unfinished(u.state.Record):
+		first = append(first, again)
 	}
 	u.queue = append(first, u.queue...)
 }
