@@ -140,6 +140,7 @@ func takeDecided(t *turn, e Event) {
 func (t *turn) changed(sub *Subscription, decided *Policy) {
 	was, uplink, downlink, rfsp := t.s.Allowed, t.s.Uplink, t.s.Downlink, t.s.RFSP
 	resliced, periodic := t.resliced(), t.s.Periodic
+	strayed := t.s.Procedure.Flags&udmTold != 0 && !t.s.Area.Has(t.s.Place) // behind lost writes: it has come in an area that it has, and this is not the one
 	t.subscribed(sub)
 	t.s.Periodic = periodic // a registration alone tells of it
 	if decided != nil {
@@ -156,7 +157,7 @@ func (t *turn) changed(sub *Subscription, decided *Policy) {
 		}
 	}
 	t.tellAccess(uplink, downlink, rfsp)
-	if t.s.Untold || resliced || !slices.EqualFunc(was, t.s.Allowed, record.Slice.Is) {
+	if t.s.Untold || resliced || strayed || !slices.EqualFunc(was, t.s.Allowed, record.Slice.Is) {
 		t.located()
 		t.bid(&n1.ConfigurationUpdateCommand{
 			Acknowledge: true, Allowed: nssai(t.s.Allowed), Rejected: t.rejectedNSSAI(),

@@ -180,6 +180,10 @@ func TestConfiguration(t *testing.T) {
 			serves, toSetUp, contextUp, recorded, answers("UDM: nothing", func(n Number) Event { return Subscription{Number: n, Outcome: Unknown} }),
 			gnbReleases, released, updates, recorded, subscribedAnew,
 		}},
+		{name: "its area is another than was kept: it is given one where it is", from: func(tr *teller) {
+			forgottenUE(tr)
+			tr.st.Record.Area.TACs = []uint32{9}
+		}, acts: []act{serves, toSetUp, contextUp, recorded, subscribedAnew, unchanged, complete}},
 		{name: "the UDM knows no such Subscriber any more", from: forgottenUE, acts: []act{
 			serves, toSetUp, contextUp, answers("UDM: unknown", func(n Number) Event {
 				return Recorded{Number: n, Outcome: Refused, Cause: "UNKNOWN_5GS_SUBSCRIPTION"}
