@@ -32,7 +32,7 @@ const confRenew uint16 = 1
 var configuring = map[uint8]step{
 	confSubscription: {ask: askSubscribed, take: takeChanged},
 	confPolicy:       {ask: askChangedPolicy, take: takeDecided},
-	confRecord:       {ask: askRecording, take: takeTold},
+	confRecord:       {ask: askTold, take: takeTold},
 }
 
 func (t *turn) subscriptionChanged() {
@@ -49,6 +49,15 @@ func (t *turn) subscriptionChanged() {
 		t.begin(Configuration)
 		t.next(confSubscription)
 	}
+}
+
+// askTold: where another AMF may have the UE by now, that one tells the UDM.
+func askTold(t *turn) {
+	if !t.reachable() || t.s.Lent || t.s.Going {
+		t.next(confSubscription)
+		return
+	}
+	askRecording(t)
 }
 
 // takeTold: the UDM may have forgotten that this set has the UE, which is here.
@@ -177,7 +186,7 @@ func (t *turn) catchUp() {
 		if !t.s.Behind && !t.resliced() {
 			p.Flags |= confRenew
 		}
-		if t.s.Known || t.s.Going { // where another AMF may have it by now, that one tells the UDM
+		if t.s.Known {
 			t.next(confSubscription)
 		} else {
 			t.next(confRecord)

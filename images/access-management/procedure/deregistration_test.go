@@ -180,6 +180,12 @@ func TestConfiguration(t *testing.T) {
 			serves, toSetUp, contextUp, recorded, answers("UDM: nothing", func(n Number) Event { return Subscription{Number: n, Outcome: Unknown} }),
 			gnbReleases, released, updates, recorded, subscribedAnew,
 		}},
+		{name: "another AMF asks for the UE while the UDM is told: it tells the UDM behind this one", from: forgottenUE, acts: []act{
+			serves, toSetUp, contextUp, happens("another AMF asks for it", Lend{From: 9}), recorded, happens("again", Lend{From: 9}),
+		}},
+		{name: "the worker dies while the UDM is told, and the UE goes: where it is by then tells the UDM", from: forgottenUE, acts: []act{
+			serves, toSetUp, contextUp, gnbReleases, dies, happens("a new holder", Resumed{}),
+		}},
 		{name: "its area is another than was kept: it is given one where it is", from: func(tr *teller) {
 			forgottenUE(tr)
 			tr.st.Record.Area.TACs = []uint32{9}

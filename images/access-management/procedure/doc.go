@@ -25,6 +25,7 @@
 //	                             is set up or released, the session is made
 //	Transfer with N2             a handover                                   refused: 409, the SMF asks again
 //	SubscriptionChanged          a procedure                                  Later
+//	Lend                         a configuration that tells the UDM           Later
 //	Path Switch, Handover        a procedure                                  refused
 //	End                          anything                                     begun, the other is over
 //	NAS by the same connection   a path switch                            Later

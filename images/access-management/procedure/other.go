@@ -193,6 +193,10 @@ func (t *turn) lend(e Lend) {
 		t.reply(e.From, noContext)
 		return
 	}
+	if t.at(Configuration, confRecord) && t.live.awaited != 0 { // the other is to tell the UDM behind this set
+		t.out.Later = true
+		return
+	}
 	if e.NAS != nil {
 		if _, _, protected := t.open(e.NAS); !protected {
 			t.reply(e.From, Failed{Status: http.StatusForbidden, Cause: "INTEGRITY_CHECK_FAIL", Detail: "the request is not this UE's"})

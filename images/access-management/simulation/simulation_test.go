@@ -53,6 +53,7 @@ var failed = []uint64{
 	30313, // an NG Setup of a gNB that was gone again cost UEs that it was told are kept when it came back
 	31304, // a UE whose gNB had come back was told something under a COUNT that had been used, before it was heard that the store had lost writes
 	31462, // the area in which a UE that came behind lost writes was paged was not the one that it had
+	33286, // a UDM was told of a UE again that had gone to another AMF meanwhile
 	19274, // what a gNB was told on an association that it had lost since was taken for what it had been told last
 	16391, // a worker that had stood still, and heard nothing yet of a terminator's new life, took that for over
 }
