@@ -103,22 +103,27 @@ func (u *ue) modified(a procedure.AskTransfer, back func(procedure.Event)) bool 
 
 // told of a modification, the access network first.
 func (u *ue) told(command, modify []byte, kind n2.InfoType) {
+	commands := len(command) > 3 && n1.MessageType(command[3]) == n1.ModificationCommandType
+	if commands {
+		// An answer that waits in the AMF for this long, or is not taken there, is none to the command of before any more, which has come again or is another
+		// now, whether or not it reaches the UE.
+		answers := func(r *request) bool { return r.name == "modification complete" || r.name == "command reject" }
+		u.next = slices.DeleteFunc(u.next, answers)
+		if u.request != nil && answers(u.request) {
+			u.request.done, u.request = true, nil
+		}
+	}
 	if command != nil && u.w.faults && u.w.Chance(15) {
+		u.proceed()
 		return // the radio link fails: T3591
 	}
 	if kind == n2.InfoModifyRequest && u.teid != 0 {
 		u.accessTold(modify)
 	}
-	if len(command) < 4 || n1.MessageType(command[3]) != n1.ModificationCommandType {
+	if !commands {
 		return
 	}
 	pti := command[2]
-	// An answer that waits in the AMF for this long, or is not taken there, is none to the command of before any more, which has come again or is another now.
-	answers := func(r *request) bool { return r.name == "modification complete" || r.name == "command reject" }
-	u.next = slices.DeleteFunc(u.next, answers)
-	if u.request != nil && answers(u.request) {
-		u.request.done, u.request = true, nil
-	}
 	if again := string(command) == u.command; u.w.faults && (again && u.rejects || !again && u.w.Chance(10)) {
 		u.command, u.rejects = string(command), true
 		u.update("command reject", procedure.Update{N1: []byte{0x2e, sessionID, pti, byte(n1.ModificationCommandRejectType), 31}}, func(procedure.Updated) {})

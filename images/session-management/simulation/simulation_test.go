@@ -47,6 +47,7 @@ var failed = []uint64{
 	211860, // what a PCF had notified waited behind a procedure, and undid what it had answered meanwhile
 	215700, // what a holder had heard of usage, and died with, was taken for a quota that was given twice
 	216150, // an SMF that had refused the end of a tunnel carried it out all the same, and nobody asked again
+	215691, // an answer of a UE to a command of before was taken for one to a command that had not reached it
 	1390,   // a request to deactivate was carried out after a newer one to activate, whose sender had given up on the former
 }
 
