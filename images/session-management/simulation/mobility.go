@@ -281,6 +281,7 @@ func (u *ue) moving(name string, there map[uint8]bool, what procedure.Update, an
 		what.From, u.there, u.freed, begun = t, there, begun && u.freed, true
 		return "", record.ParseRef(ref), what
 	}, answered: func(body any) {
+		u.there = nil
 		switch b := body.(type) {
 		case procedure.Updated:
 			answered(b)
@@ -295,7 +296,7 @@ func (u *ue) moving(name string, there map[uint8]bool, what procedure.Update, an
 
 // arrives where there is that tunnel and those flows; false: the session's resources were let go of there meanwhile.
 func (u *ue) arrives(at record.Tunnel, flows map[uint8]bool, uplink record.Tunnel) bool {
-	if u.there = nil; u.freed {
+	if u.freed {
 		return false
 	}
 	u.teid, u.flows, u.uplink = at.TEID, flows, uplink

@@ -48,6 +48,7 @@ var failed = []uint64{
 	215700, // what a holder had heard of usage, and died with, was taken for a quota that was given twice
 	216150, // an SMF that had refused the end of a tunnel carried it out all the same, and nobody asked again
 	215691, // an answer of a UE to a command of before was taken for one to a command that had not reached it
+	217885, // an AMF had a session set up for a UE that it was just moving elsewhere
 	1390,   // a request to deactivate was carried out after a newer one to activate, whose sender had given up on the former
 }
 

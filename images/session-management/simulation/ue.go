@@ -318,6 +318,9 @@ func (u *ue) transferred(a procedure.AskTransfer, back func(procedure.Event)) {
 	case u.ref == "" && !u.creating, u.ref != "" && !u.creating && a.Ref != u.ref:
 		back(procedure.Transferred{Outcome: procedure.Refused, Cause: "CONTEXT_NOT_FOUND"})
 		return
+	case u.there != nil && a.N1 == nil && a.N2Type == n2.InfoSetupRequest: // not while the UE moves (TS 29.518 6.1.7.3)
+		back(procedure.Transferred{Outcome: procedure.Refused, Cause: "TEMPORARY_REJECT_HANDOVER_ONGOING"})
+		return
 	case u.w.faults && u.w.Chance(100):
 		back(procedure.Transferred{Outcome: procedure.NotSent})
 		return
