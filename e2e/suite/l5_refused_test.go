@@ -145,7 +145,7 @@ func TestNoOperatorNoRefusal(t *testing.T) {
 	_, err = k.Input(ctx, good, "apply", "-f", "-")
 	check(t, err)
 	check(t, cluster.Eventually(ctx, patience, stays))
-	check(t, k.WaitCondition(ctx, "slice/good", "Ready", patience))
+	check(t, k.WaitCondition(ctx, "slice/good", "SMFReady", patience)) // it is not in the catalogue, and is looked at all the same
 	if now := actingOperator(t, ctx); now == leader {
 		t.Errorf("%s is dead and acts", now)
 	}
