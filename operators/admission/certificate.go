@@ -6,7 +6,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -66,17 +65,12 @@ func (c *Certificate) Server(port int) webhook.Server {
 	return webhook.NewServer(webhook.Options{Port: port, TLSOpts: []func(*tls.Config){func(config *tls.Config) {
 		config.MinVersion = tls.VersionTLS12
 		config.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-			return c.served.Load(), c.Ready(nil)
+			if served := c.served.Load(); served != nil {
+				return served, nil
+			}
+			return nil, fmt.Errorf("Secret %s holds no certificate yet", c.Secret())
 		}
 	}}})
-}
-
-// Ready is nil from the first certificate on: an API server that asks before gets no answer, and goes on without one.
-func (c *Certificate) Ready(*http.Request) error {
-	if c.served.Load() == nil {
-		return fmt.Errorf("Secret %s holds no certificate yet", c.Secret())
-	}
-	return nil
 }
 
 // Cache restricts what is read of all configurations to the one: nothing else is granted.

@@ -194,9 +194,6 @@ func operate(ctx context.Context, args []string) error {
 			return err
 		}
 		admission.Register(mgr, c.platform)
-		if err := mgr.AddReadyzCheck("webhook", certificate.Ready); err != nil {
-			return err
-		}
 	}
 	if err := controllers.Setup(mgr, controllers.DefaultOptions(c.platform)); err != nil {
 		return err
