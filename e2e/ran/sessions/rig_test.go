@@ -500,6 +500,8 @@ dataplane: {socket: "` + socket + `"}
 `
 	if state != "" {
 		text += "state: {file: \"" + state + "\"}\n"
+	} else {
+		text += "gtpu: {echo: {interval: 0s}}\n" // the stand-in of upf-u sends none, and gNBs would be taken for dead
 	}
 	c, err := config.Parse([]byte(text))
 	if err != nil {
