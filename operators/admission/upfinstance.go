@@ -39,8 +39,9 @@ func (r upfRules) judge(ctx context.Context, upf *api.UPFInstance) (verdict, err
 			}
 		}
 	}
+	with := withUPF(upf, others)
 	for i := range all {
-		if problem := specs.ExternalPoolProblem(&all[i], withUPF(upf, others)); problem != nil {
+		if problem := specs.ExternalPoolProblem(&all[i], with); problem != nil {
 			v.refusals = append(v.refusals, "Slice "+all[i].Name+": "+problem.Message)
 		}
 	}

@@ -59,33 +59,19 @@ func (r *UPFReconciler) stop(ctx context.Context, s *upfScope, u *unitScope, cau
 	}
 	drain := u.status.Drain
 	if drain.ReleasedAt == nil {
-		left := drain.StartedAt.Add(drainTimeout(s.upf)).Sub(r.Now())
 		pod := u.pod.DeepCopy()
 		// What was counted before the drain began does not say that nothing came since.
 		about := fmt.Sprint(pod.UID, pod.Status.PodIP, drain.StartedAt.Unix())
 		answer := ask(ctx, r.asking, s.upf, "sessions of "+pod.Name, about, every[int64](drainPoll), func(ctx context.Context) (int64, error) {
 			return r.Sessions(ctx, pod)
 		})
-		sessions, err := answer.value, answer.err
-		switch {
-		case err != nil || !answer.known:
-			drain.Sessions = nil
-		default:
-			drain.Sessions = ptr.To(sessions)
+		drain.Sessions = nil
+		if answer.err == nil && answer.known {
+			drain.Sessions = ptr.To(answer.value)
 		}
-		if left > 0 && (err != nil || !answer.known || sessions > 0) {
-			state := fmt.Sprintf("%d PDU sessions", sessions)
-			switch {
-			case err != nil:
-				state = "PDU sessions that it does not tell: " + err.Error()
-			case !answer.known:
-				state = "PDU sessions, which are counted"
-			}
-			u.note(api.UnitDraining, fmt.Sprintf("%s: waits until %s for %s", cause, drain.StartedAt.Add(drainTimeout(s.upf)).UTC().Format(time.TimeOnly), state))
-			s.again(min(left, drainPoll))
+		if r.waitsForSessions(s, u, cause, "it", answer.err) {
 			return nil
 		}
-		drain.ReleasedAt = ptr.To(metav1.NewTime(r.Now()))
 	}
 	if several {
 		slice, err := r.sliceWith(ctx, s.upf, u.status.Name)
@@ -108,6 +94,28 @@ func (r *UPFReconciler) stop(ctx context.Context, s *upfScope, u *unitScope, cau
 	}
 	u.doom(api.UnitTerminating, "the pod is stopping: "+cause)
 	return nil
+}
+
+// waitsForSessions reports whether a unit that drains waits for its sessions to end; who does not is released. Where they are not known, err says why the teller
+// does not tell them, or is nil: they are counted.
+func (r *UPFReconciler) waitsForSessions(s *upfScope, u *unitScope, cause, teller string, err error) bool {
+	drain := u.status.Drain
+	end := drain.StartedAt.Add(drainTimeout(s.upf))
+	left := end.Sub(r.Now())
+	if left <= 0 || drain.Sessions != nil && *drain.Sessions == 0 {
+		drain.ReleasedAt = ptr.To(metav1.NewTime(r.Now()))
+		return false
+	}
+	state := "PDU sessions, which are counted"
+	switch {
+	case drain.Sessions != nil:
+		state = fmt.Sprintf("%d PDU sessions", *drain.Sessions)
+	case err != nil:
+		state = "PDU sessions that " + teller + " does not tell: " + err.Error()
+	}
+	u.note(api.UnitDraining, fmt.Sprintf("%s: waits until %s for %s", cause, end.UTC().Format(time.TimeOnly), state))
+	s.again(min(left, drainPoll))
+	return true
 }
 
 // sliceWith names a Slice whose SMF has the unit in its user plane.

@@ -254,21 +254,8 @@ func (r *UPFReconciler) drainExternal(s *upfScope, u *unitScope, cause string, t
 	drain := u.status.Drain
 	// What was counted before the drain began does not say that nothing came since.
 	drain.Sessions = told.sessions
-	left := drain.StartedAt.Add(drainTimeout(s.upf)).Sub(r.Now())
-	if drain.ReleasedAt == nil && left > 0 && (told.sessions == nil || *told.sessions > 0) {
-		state := "PDU sessions, which are counted"
-		switch {
-		case told.sessions != nil:
-			state = fmt.Sprintf("%d PDU sessions", *told.sessions)
-		case told.err != nil:
-			state = "PDU sessions that the SMF does not tell: " + told.err.Error()
-		}
-		u.note(api.UnitDraining, fmt.Sprintf("%s: waits until %s for %s", cause, drain.StartedAt.Add(drainTimeout(s.upf)).UTC().Format(time.TimeOnly), state))
-		s.again(min(left, drainPoll))
+	if drain.ReleasedAt == nil && r.waitsForSessions(s, u, cause, "the SMF", told.err) {
 		return
-	}
-	if drain.ReleasedAt == nil {
-		drain.ReleasedAt = ptr.To(metav1.NewTime(r.Now()))
 	}
 	u.note(api.UnitStopped, cause)
 }

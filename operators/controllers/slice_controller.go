@@ -72,8 +72,7 @@ type sliceScope struct {
 	recorded string
 	// usable is false when no SMF may be started.
 	usable bool
-	// units of the UPFInstance, where it has several: all, without those that the SMF is to forget, and the
-	// names of those that get no new PDU session.
+	// units of the UPFInstance, where it has several: all, and without those that the SMF is to forget.
 	units, live []specs.SliceUnit
 	// smfAddress and smfService are the ClusterIP of the SMF's Service and its name.
 	smfAddress, smfService string

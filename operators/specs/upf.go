@@ -259,12 +259,10 @@ func interfaceOf(upf *api.UPFInstance, name string) upfuInterface {
 }
 
 func driverName(d api.UPFDriver) string {
-	switch d {
-	case api.DriverVFIO:
+	if d == api.DriverVFIO {
 		return "vfio"
-	default:
-		return "af_packet"
 	}
+	return "af_packet"
 }
 
 func upfcConfigOf(upf *api.UPFInstance, core *api.Core5G, unit int, member Member, n4Address string) upfcConfig {

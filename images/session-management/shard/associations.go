@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -41,7 +42,7 @@ func (s *Shard) noteMeeting(e pfcp.Event) {
 	}
 }
 
-// associations with all units that there are; on the loop.
+// associationsNow are those with all units that there are; on the loop.
 func (s *Shard) associationsNow() associations.Shard {
 	out := associations.Shard{Name: s.Name, Node: s.NodeID, Units: []associations.Unit{}}
 	for _, node := range slices.Sorted(maps.Keys(s.live)) {
@@ -109,7 +110,7 @@ func (p *Pod) ServeAssociations(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	units := r.URL.Query()[associations.Sessions]
 	if len(units) > mostCounted {
-		http.Error(w, "too many units: ask for 64 at a time", http.StatusBadRequest)
+		http.Error(w, fmt.Sprintf("too many units: ask for %d at a time", mostCounted), http.StatusBadRequest)
 		return
 	}
 	report, err := p.Associations(ctx, units)

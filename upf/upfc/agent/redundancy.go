@@ -121,16 +121,8 @@ func (a *Agent) Forward(epoch uint64, until time.Duration) error {
 // Serves is closed when upf-u has been granted an epoch.
 func (a *Agent) Serves() <-chan struct{} { return a.grants.serves }
 
-// Late is what was counted for a URR elsewhere.
-type Late struct {
-	Index  uint32
-	UPSEID uint64
-	URR    uint32
-	Counts usage.Counts
-}
-
 // AddLate adds what the unit that has handed over counted after its sessions had been taken over.
-func (a *Agent) AddLate(late []Late) {
+func (a *Agent) AddLate(late []usage.Late) {
 	for _, l := range late {
 		if err := a.addLate(l); err != nil {
 			a.log.Error("usage of a hand-over is lost", "seid", hex(l.UPSEID), "urr", l.URR, "err", err)
@@ -138,7 +130,7 @@ func (a *Agent) AddLate(late []Late) {
 	}
 }
 
-func (a *Agent) addLate(l Late) error {
+func (a *Agent) addLate(l usage.Late) error {
 	s := a.lock(l.Index)
 	if s == nil {
 		return nil // it was deleted since

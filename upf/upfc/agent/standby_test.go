@@ -24,6 +24,7 @@ import (
 	"core5g.dev/core5g/upf/upfc/fencing"
 	"core5g.dev/core5g/upf/upfc/standby"
 	"core5g.dev/core5g/upf/upfc/standby/standbytest"
+	"core5g.dev/core5g/upf/upfc/usage"
 )
 
 // quick are terms for one process, on a machine that may be busy with other tests.
@@ -454,7 +455,7 @@ func TestHandOver(t *testing.T) {
 	default:
 	}
 	count(11)
-	late := make(chan []standby.Late, 1)
+	late := make(chan []usage.Late, 1)
 	go func() { late <- p.holder.Served(t.Context()) }()
 	p.await("the unit has heard that its standby serves", func() bool { return len(handed) == 1 })
 	if err := <-handed; err != nil {
@@ -469,11 +470,7 @@ func TestHandOver(t *testing.T) {
 	}
 	select {
 	case l := <-late:
-		var add []agent.Late
-		for _, x := range l {
-			add = append(add, agent.Late(x))
-		}
-		p.agent[1].AddLate(add)
+		p.agent[1].AddLate(l)
 	case <-time.After(fakesmf.Patience):
 		t.Fatal("the unit's end is not noticed")
 	}

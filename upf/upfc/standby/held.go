@@ -135,16 +135,8 @@ func (h *held) counted() map[uint8]map[uint32]dataplane.SlotCount {
 	return out
 }
 
-// Late is what was counted for a URR after its session had been taken over.
-type Late struct {
-	Index  uint32
-	UPSEID uint64
-	URR    uint32
-	Counts usage.Counts
-}
-
 // late is what was counted since; the sessions are as they were then.
-func (h *held) late(since map[uint8]map[uint32]dataplane.SlotCount) []Late {
+func (h *held) late(since map[uint8]map[uint32]dataplane.SlotCount) []usage.Late {
 	grown := map[uint32]usage.Counts{}
 	for number, m := range h.memories {
 		for slot, now := range m.counts {
@@ -154,7 +146,7 @@ func (h *held) late(since map[uint8]map[uint32]dataplane.SlotCount) []Late {
 			}
 		}
 	}
-	var out []Late
+	var out []usage.Late
 	if len(grown) == 0 {
 		return nil
 	}
@@ -165,7 +157,7 @@ func (h *held) late(since map[uint8]map[uint32]dataplane.SlotCount) []Late {
 		}
 		for id, m := range s.Meters {
 			if more, is := grown[m.Slot]; is {
-				out = append(out, Late{index, s.UPSEID, id, more})
+				out = append(out, usage.Late{Index: index, UPSEID: s.UPSEID, URR: id, Counts: more})
 			}
 		}
 	}

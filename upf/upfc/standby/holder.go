@@ -13,6 +13,7 @@ import (
 
 	"core5g.dev/core5g/upf/upfc/dataplane"
 	"core5g.dev/core5g/upf/upfc/fencing"
+	"core5g.dev/core5g/upf/upfc/usage"
 )
 
 // Holder is a life that may take a unit over.
@@ -257,7 +258,7 @@ func (h *Holder) lookAtLine() {
 
 // Served says to a unit that has yielded that this life serves, and returns what was counted there since it was taken over: the unit forwards
 // until nothing comes there any more. It returns when that unit has ended, or ctx has; at once when none has yielded.
-func (h *Holder) Served(ctx context.Context) []Late {
+func (h *Holder) Served(ctx context.Context) []usage.Late {
 	h.mu.Lock()
 	conn, over, end := h.yielded, h.over, h.end
 	h.mu.Unlock()

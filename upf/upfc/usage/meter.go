@@ -29,6 +29,14 @@ func FromSlot(dir [2]abi.UrrCounter) Counts {
 	}
 }
 
+// Late is what another upf-u counted for a URR of a session, by its index, after the session had been taken over.
+type Late struct {
+	Index  uint32
+	UPSEID uint64
+	URR    uint32
+	Counts Counts
+}
+
 // Total is both directions' octets.
 func (c Counts) Total() uint64 { return c.UL + c.DL }
 

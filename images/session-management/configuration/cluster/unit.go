@@ -20,16 +20,10 @@ func unitsOf(upf *v1alpha1.UPFInstance) ([]configuration.Unit, error) {
 		return []configuration.Unit{u}, err
 	}
 	var out []configuration.Unit
-	for _, status := range upf.Status.UnitStatuses {
-		if status.N4Address == "" || specs.UnitNumber(upf, status.Name) < 0 {
-			continue
-		}
-		u := configuration.Unit{NodeID: status.N4Address, UPFInstance: upf.Name, Name: status.Name, State: stateOf(upf, status), Drain: drainTime}
-		u.Ending = ending(upf, status)
-		if upf.Spec.Drain != nil {
-			u.Drain = upf.Spec.Drain.Timeout.Duration
-		}
-		block, err := netip.ParsePrefix(specs.UnitN3Endpoints(upf, specs.UnitNumber(upf, status.Name)))
+	for _, unit := range reached(upf) {
+		u := unitOf(upf, unit.status)
+		u.NodeID = unit.nodeID
+		block, err := netip.ParsePrefix(specs.UnitN3Endpoints(upf, unit.number))
 		if err != nil {
 			return nil, fmt.Errorf("spec.n3.endpoints %q: write a network address and a prefix length, for example 172.30.3.16/28", upf.Spec.N3.Endpoints)
 		}
@@ -39,18 +33,21 @@ func unitsOf(upf *v1alpha1.UPFInstance) ([]configuration.Unit, error) {
 	return out, nil
 }
 
-// externalOf a UPF that runs elsewhere: all is in its specification but how far its end has come.
-func externalOf(upf *v1alpha1.UPFInstance) (configuration.Unit, error) {
-	e, status := upf.Spec.External, externalStatus(upf)
-	u := configuration.Unit{
-		NodeID: specs.ExternalNodeID(upf), Address: specs.ExternalN4(upf), UPFInstance: upf.Name, Name: status.Name,
-		State: stateOf(upf, status), Ending: ending(upf, status), Drain: drainTime, Outside: true,
-	}
-	if !u.Address.IsValid() {
-		return u, fmt.Errorf("spec.external.n4.address %.60q: write an IP address, for example 203.0.113.7", e.N4.Address)
-	}
+// unitOf a UPFInstance, wherever it runs, without where it is reached.
+func unitOf(upf *v1alpha1.UPFInstance, status v1alpha1.UnitStatus) configuration.Unit {
+	u := configuration.Unit{UPFInstance: upf.Name, Name: status.Name, State: stateOf(upf, status), Ending: ending(upf, status), Drain: drainTime}
 	if upf.Spec.Drain != nil {
 		u.Drain = upf.Spec.Drain.Timeout.Duration
+	}
+	return u
+}
+
+// externalOf a UPF that runs elsewhere: all is in its specification but how far its end has come.
+func externalOf(upf *v1alpha1.UPFInstance) (configuration.Unit, error) {
+	e, u := upf.Spec.External, unitOf(upf, externalStatus(upf))
+	u.NodeID, u.Address, u.Outside = specs.ExternalNodeID(upf), specs.ExternalN4(upf), true
+	if !u.Address.IsValid() {
+		return u, fmt.Errorf("spec.external.n4.address %.60q: write an IP address, for example 203.0.113.7", e.N4.Address)
 	}
 	r := reading{}
 	u.N3 = list(&r, "spec.external.n3.endpoints", e.N3.Endpoints, netip.ParsePrefix)
@@ -83,14 +80,14 @@ func externalStatus(upf *v1alpha1.UPFInstance) v1alpha1.UnitStatus {
 	return v1alpha1.UnitStatus{Name: specs.ExternalUnitName(upf)}
 }
 
-// reached are the units of a UPFInstance that have an address on N4, with their Node IDs.
+// reached are the units of a UPFInstance that have an address on N4, with their Node IDs and what is written of them.
 func reached(upf *v1alpha1.UPFInstance) (out []numbered) {
 	if upf.Spec.External != nil {
-		return []numbered{{0, specs.ExternalNodeID(upf)}}
+		return []numbered{{0, specs.ExternalNodeID(upf), externalStatus(upf)}}
 	}
 	for _, status := range upf.Status.UnitStatuses {
 		if number := specs.UnitNumber(upf, status.Name); status.N4Address != "" && number >= 0 {
-			out = append(out, numbered{number, status.N4Address})
+			out = append(out, numbered{number, status.N4Address, status})
 		}
 	}
 	return out
@@ -99,6 +96,7 @@ func reached(upf *v1alpha1.UPFInstance) (out []numbered) {
 type numbered struct {
 	number int
 	nodeID string
+	status v1alpha1.UnitStatus
 }
 
 // stateOf a unit: the whole instance's, unless it is on its way out by itself. What is locked may still have time for its sessions.

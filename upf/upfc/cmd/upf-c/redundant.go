@@ -197,9 +197,5 @@ func (m *member) greet(ctx context.Context, h *standby.Holder) {
 	case <-m.a.Serves():
 	case <-ctx.Done():
 	}
-	var late []agent.Late
-	for _, l := range h.Served(ctx) {
-		late = append(late, agent.Late(l))
-	}
-	m.a.AddLate(late)
+	m.a.AddLate(h.Served(ctx))
 }
