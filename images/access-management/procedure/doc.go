@@ -37,7 +37,8 @@
 // # A new holder
 //
 // It begins with Resumed, and goes on with the step that the record names: other functions are asked again, and what SMFs have not heard (Silent) they
-// are told again. Downlink COUNTs begin behind the block that was reserved.
+// are told again. What an access network has said of a session's resources is said again in one life alone (unheard): an SMF that
+// has packets and hears of no tunnel has the access network let go of it. Downlink COUNTs begin behind the block that was reserved.
 //
 //	event.go          what happens to a UE              effect.go         what is to be done
 //	handle.go         which event begins what           turn.go           one call of Handle, steps

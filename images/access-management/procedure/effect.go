@@ -162,6 +162,8 @@ type AskSession struct {
 	// purpose is what is done with the answer; sent: it was asked, and does not wait for another's answer.
 	purpose purpose
 	sent    bool
+	// attempts are how often it was asked before without being heard.
+	attempts int
 }
 
 // TellUnreached tells an SMF that the UE was not reached after all (TS 29.518 5.2.2.3.2.2).

@@ -28,6 +28,8 @@ var (
 	contextUp  = gnbSays("gNB: Initial Context Setup Response", func(*teller) n2.Message {
 		return &n2.InitialContextSetupResponse{Sessions: []n2.Session{{ID: 1, Transfer: []byte{9}}}}
 	})
+	unheard = act{name: "2 s later", later: unheardTime, event: func(*teller) Event { return Due{Name: dueUnheard} }}
+
 	serves = first("UE: Service Request, data", gnb1, 3, 1, serviceRequest(n1.ServiceData, n1.Of(1), n1.Of(1)))
 	comes  = first("UE: Service Request, paged", gnb1, 3, 1, serviceRequest(n1.ServiceMobileTerminated, n1.Of(1), 0))
 	gone   = happens("terminator: the association is gone", AccessLost{At: record.Attachment{Terminator: "n2-0", Association: 1}, Why: "the gNB is gone"})
@@ -278,6 +280,15 @@ func TestTransfer(t *testing.T) {
 			}), updated,
 			happens("SMF: release", Transfer{From: 9, Session: 1, N1: []byte{0x2e, 1, 0, 0xd3}, N2: []byte{7}, N2Type: releaseRequest}),
 			happens("SMF: the context is no more", SessionEnded{Session: 1, Context: "http://smf-1/sm-contexts/1"}),
+		}},
+		{name: "the SMF has not heard of the tunnel: it is told until it has", from: idleUE, acts: []act{
+			packets, comes, toSetUp, contextUp, smf("SMF: not reached", 1, SessionAnswer{Outcome: Unsent}), unheard, smf("SMF: no answer", 1, SessionAnswer{Outcome: Unknown}), unheard, updated,
+		}},
+		{name: "and at once when it asks for one", from: idleUE, acts: []act{
+			packets, comes, toSetUp, contextUp, smf("SMF: not reached", 1, SessionAnswer{Outcome: Unsent}), packets, updated,
+		}},
+		{name: "the UE is idle again before the SMF has heard: it hears that alone", from: idleUE, acts: []act{
+			packets, comes, toSetUp, contextUp, smf("SMF: not reached", 1, SessionAnswer{Outcome: Unsent}), gnbReleases, released, updated, unheard,
 		}},
 		{name: "for a session that is not there", from: withSession, acts: []act{happens("SMF: accept", accept(9))}},
 		{name: "while the UE is being released: it waits", from: withSession, acts: []act{gnbReleases, packets, released, packets}},

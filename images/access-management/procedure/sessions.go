@@ -1,6 +1,7 @@
 package procedure
 
 import (
+	"maps"
 	"slices"
 
 	"core5g.dev/core5g/images/access-management/n2"
@@ -71,6 +72,9 @@ const mostAsked = 8
 // askSMF of a session, when nothing that was asked before is open; false: too much waits.
 func (t *turn) askSMF(a AskSession) bool {
 	id := a.Session.ID
+	if a.purpose != forUE { // it is newer
+		delete(t.live.unheard, id)
+	}
 	list := t.live.sessions[id]
 	if len(list) >= mostAsked {
 		return false
@@ -166,6 +170,7 @@ func (t *turn) sessionDone(asked AskSession, e SessionAnswer) {
 		t.forwarded(asked, e)
 	case forAccess:
 		t.deliver(id, e.N1, e.N2, e.N2Type)
+		t.notHeard(s, asked, e)
 	case forActivation:
 		t.activated(id, e)
 	case forIdle:
@@ -223,6 +228,42 @@ func (t *turn) tellSilent() {
 	if k := t.doing(); k != Registration && k != Service {
 		t.silence()
 	}
+}
+
+// notHeard: nobody knows whether the SMF has heard what the access network has said of a session. It is told again, unless there is something newer by then: of a
+// tunnel that it never hears of it keeps the session's packets back.
+func (t *turn) notHeard(s *record.Session, asked AskSession, e SessionAnswer) {
+	if s == nil || t.s.N2 == nil || asked.attempts >= mostUnheard || e.Outcome != Unknown && e.Outcome != Unsent {
+		return
+	}
+	if slices.ContainsFunc(t.live.sessions[s.ID], func(a AskSession) bool { return a.purpose != forUE }) {
+		return
+	}
+	if t.live.unheard == nil {
+		t.live.unheard = map[uint8]AskSession{}
+	}
+	t.live.unheard[s.ID] = asked
+	t.due(dueUnheard, unheardTime)
+}
+
+func (t *turn) tellUnheard() {
+	for _, id := range slices.Sorted(maps.Keys(t.live.unheard)) {
+		t.tellUnheardOf(id)
+	}
+}
+
+// tellUnheardOf a session; false: everything was heard.
+func (t *turn) tellUnheardOf(id uint8) bool {
+	a, is := t.live.unheard[id]
+	if !is {
+		return false
+	}
+	delete(t.live.unheard, id)
+	s := t.s.Session(id)
+	if s == nil || s.Context != a.Session.Context || t.s.N2 == nil {
+		return false
+	}
+	return t.askSMF(AskSession{Operation: UpdateSession, Session: *s, N2: a.N2, N2Type: a.N2Type, purpose: forAccess, attempts: a.attempts + 1})
 }
 
 // activate sessions for the procedure (4.2.3.2 step 4); it goes on when the last has answered.
@@ -315,6 +356,7 @@ func (t *turn) deliver(id uint8, nas, transfer []byte, kind string) {
 	case modifyRequest:
 		t.send(&n2.PDUSessionResourceModifyRequest{UE: ids(t.s.N2), Sessions: []n2.SessionModify{{ID: id, NAS: wrapped, Transfer: transfer}}})
 	case releaseRequest:
+		delete(t.live.unheard, id)
 		if s != nil {
 			s.Up = false
 		}

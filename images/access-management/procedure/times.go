@@ -12,6 +12,7 @@ const (
 	dueLeft      = "left"      // the one of before has not
 	dueHandover  = "handover"
 	dueSilent    = "silent"   // an SMF that has not heard is told again
+	dueUnheard   = "unheard"  // and what an access network has said is said again
 	dueContext   = "context"  // a new holder has not heard of a context that the one before may have asked for
 	dueRetained  = "retained" // the gNB of a lost association has stayed away
 	dueEnding    = "ending"   // an SMF has not said that it has released a session
@@ -19,7 +20,7 @@ const (
 )
 
 // DueNames are all that there are.
-var DueNames = []string{dueCommand, duePaging, dueReachable, dueImplicit, dueAccess, dueLeft, dueHandover, dueSilent, dueContext, dueRetained, dueEnding, dueMoved}
+var DueNames = []string{dueCommand, duePaging, dueReachable, dueImplicit, dueAccess, dueLeft, dueHandover, dueSilent, dueUnheard, dueContext, dueRetained, dueEnding, dueMoved}
 
 // Timers of TS 24.501 10.2, and how often they run.
 const (
@@ -34,6 +35,9 @@ const (
 	reachableMore = 4 * time.Minute
 	implicitTime  = 4 * time.Minute
 	silentTime    = 5 * time.Second
+	// unheardTime is what an SMF has until it is told again what an access network has said, mostUnheard how often it is: as long as its pods take to be replaced.
+	unheardTime = 2 * time.Second
+	mostUnheard = 15
 	// resumeTime is how long a new holder waits for the answer to what the one before may have asked, or not.
 	resumeTime = time.Second
 	// handoverTime is how long one may take from its request until the UE has arrived (TNGRELOCoverall of the source and more).
@@ -72,6 +76,8 @@ func (t *turn) timer(name string) {
 		t.handoverLate()
 	case dueSilent:
 		t.tellSilent()
+	case dueUnheard:
+		t.tellUnheard()
 	case dueEnding:
 		t.endOn()
 	case dueContext:

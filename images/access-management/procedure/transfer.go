@@ -66,7 +66,8 @@ func (t *turn) bringTransfer(e Transfer, s *record.Session) {
 		t.reply(e.From, Transferred{Cause: "N1_N2_TRANSFER_INITIATED"})
 		return
 	}
-	if e.N2Type == setupRequest && s.Up && e.N1 == nil { // packets are on their way already
+	if e.N2Type == setupRequest && s.Up && e.N1 == nil { // there is a tunnel, of which the SMF hears, or has it released
+		t.tellUnheardOf(s.ID)
 		t.reply(e.From, Transferred{Cause: "N1_N2_TRANSFER_INITIATED"})
 		return
 	}

@@ -47,6 +47,9 @@ type live struct {
 	asked, awaited Number
 	// sessions are what SMFs are asked, by PDU session: the first was asked, the others wait for its answer.
 	sessions map[uint8][]AskSession
+	// unheard is what an access network has said and an SMF has not heard, by PDU session. In memory alone: an SMF that never hears of a tunnel has it released,
+	// and sets up another.
+	unheard map[uint8]AskSession
 	// gathered are what SMFs gave for the access network in the procedure.
 	gathered []gathered
 	// challenge is an authentication under way.
@@ -72,7 +75,7 @@ type gathered struct {
 }
 
 func (l live) clone() live {
-	l.sessions, l.transfers = maps.Clone(l.sessions), maps.Clone(l.transfers)
+	l.sessions, l.transfers, l.unheard = maps.Clone(l.sessions), maps.Clone(l.transfers), maps.Clone(l.unheard)
 	l.gathered = slices.Clone(l.gathered)
 	if l.challenge != nil {
 		c := *l.challenge

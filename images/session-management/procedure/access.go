@@ -27,7 +27,7 @@ func (t *turn) fromAccess(e Update) {
 	case *n2.SetupResponse:
 		t.accessReady(m)
 	case *n2.SetupUnsuccessful:
-		t.accessRefused()
+		t.accessRefused(m.Cause)
 	case *n2.ModifyResponse:
 		t.accessModified(m)
 	case *n2.ModifyUnsuccessful:

@@ -189,9 +189,11 @@ func (t *turn) accessReady(response *n2.SetupResponse) {
 	t.due(dueAccess, 0)
 	failed := qfisOf(response.Failed)
 	if slices.Contains(failed, t.s.Flows[0].QFI) { // without the default flow there is no session (TS 23.501 5.7.2.7)
-		t.accessRefused()
+		t.accessRefused(0)
 		return
 	}
+	t.due(duePaging, 0)
+	t.due(dueLetGo, 0)
 	t.change(func(s *record.Session) {
 		s.Phase, s.Downlink, s.Handover = record.Active, response.Downlink.Tunnel, nil
 		lose(s, failed)
@@ -200,7 +202,9 @@ func (t *turn) accessReady(response *n2.SetupResponse) {
 }
 
 // accessRefused: the access network has no room for the session.
-func (t *turn) accessRefused() {
+//
+// One that has resources for it already (TS 38.413 8.2.1.4) has said so, and that was not heard: it is told to let go of them, and asked again.
+func (t *turn) accessRefused(cause n2.Cause) {
 	t.due(dueAccess, 0)
 	switch t.s.Phase {
 	case record.Establishing: // 4.3.2.2.1: the UE has no accept, because it was in the same message
@@ -208,6 +212,13 @@ func (t *turn) accessRefused() {
 		t.end(endWithNotice, 0)
 	case record.Releasing:
 		t.reply(Updated{})
+	case record.Idle:
+		if cause == ngapcause.MultiplePDUSessions {
+			t.idleAs(pathBroken)
+			t.due(duePaging, pageLetGo)
+			return
+		}
+		t.idle()
 	default:
 		t.idle()
 	}
@@ -277,6 +288,8 @@ var paging = map[uint8]step{
 const (
 	pageTime = 30 * time.Second
 	pageRest = 10 * time.Second
+	// pageLetGo is what an access network has to let go of a tunnel before another one is asked for.
+	pageLetGo = 2 * time.Second
 )
 
 func askPaging(t *turn) {
@@ -297,12 +310,17 @@ func takePaging(t *turn, e Event) {
 	if !ok {
 		return
 	}
-	switch x.Outcome {
-	case Done:
+	switch {
+	case x.Outcome == Done && x.Paging:
 		t.over("")
 		t.due(duePaging, pageTime)
 		t.reply(Reported{Cause: ie.CauseRequestAccepted})
-	case Refused:
+	case x.Outcome == Done: // the UE is connected: its access network has a tunnel in a moment, or had one that was not heard of
+		t.over("")
+		t.due(dueLetGo, letGoRest)
+		t.due(duePaging, letGoRest+pageLetGo)
+		t.reply(Reported{Cause: ie.CauseRequestAccepted})
+	case x.Outcome == Refused:
 		t.over("the AMF did not take it: " + x.Cause)
 		t.due(duePaging, pageRest)
 		t.reply(Reported{Cause: ie.CauseRequestAccepted})

@@ -90,6 +90,10 @@ func TestConnection(t *testing.T) {
 // Packets for a UE that is idle (TS 23.502 4.2.3.3), and tunnels that a gNB does not know any more (TS 23.527 5.3.3).
 func TestPaging(t *testing.T) {
 	packets := act{name: "packets wait", event: Report{From: 4, Downlink: true, QFI: 1}}
+	hasThem, err := (&n2.SetupUnsuccessful{Cause: ngapcause.MultiplePDUSessions}).Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
 	tell(t, "paging", []story{
 		{name: "the AMF pages, and the UE comes", from: idleUE, acts: []act{
 			packets, {name: "the AMF pages", event: Transferred{Outcome: Done, Paging: true}}, {name: "the gNB has a tunnel", event: newTeller(t).ready()}, unitDone,
@@ -97,6 +101,19 @@ func TestPaging(t *testing.T) {
 		{name: "the UE is not reached, is left alone, and paged again", from: idleUE, acts: []act{
 			packets, {name: "the AMF pages", event: Transferred{Outcome: Done, Paging: true}}, {name: "in vain", event: Unreachable{Cause: "UE_NOT_RESPONDING"}},
 			{name: "10 s later", event: Due{Name: duePaging}, later: pageRest}, unitDone, packets,
+		}},
+		{name: "the UE is connected, and a tunnel comes", from: idleUE, acts: []act{
+			packets, {name: "the AMF has the UE", event: Transferred{Outcome: Done}}, {name: "the gNB has a tunnel", event: newTeller(t).ready()}, unitDone,
+		}},
+		{name: "the UE is connected, and no tunnel comes, since it was not heard of: the gNB lets go of it, and has another", from: idleUE, acts: []act{
+			packets, {name: "the AMF has the UE", event: Transferred{Outcome: Done}}, {name: "5 s later", event: Due{Name: dueLetGo}, later: letGoRest},
+			{name: "the AMF has the command", event: Transferred{Outcome: Done}}, {name: "2 s later", event: Due{Name: duePaging}, later: pageLetGo}, unitDone,
+			packets, {name: "the AMF has the UE", event: Transferred{Outcome: Done}}, {name: "the gNB has a tunnel", event: newTeller(t).ready()}, unitDone,
+		}},
+		{name: "the gNB has resources that were not heard of: it lets go of them", from: idleUE, acts: []act{
+			packets, {name: "the AMF has the UE", event: Transferred{Outcome: Done}},
+			{name: "the gNB refuses", event: Update{From: 6, N2: hasThem, N2Type: n2.InfoSetupUnsuccessful}}, unitDone,
+			{name: "the AMF has the command", event: Transferred{Outcome: Done}}, {name: "2 s later", event: Due{Name: duePaging}, later: pageLetGo}, unitDone,
 		}},
 		{name: "the AMF refuses", from: idleUE, acts: []act{packets, {name: "the AMF", event: Transferred{Outcome: Refused, Cause: "UE_IN_NON_ALLOWED_AREA"}}}},
 		{name: "the AMF does not answer: nor does the unit hear, and asks again", from: idleUE, acts: []act{packets, {name: "the AMF", event: Transferred{Outcome: Unknown}}}},
