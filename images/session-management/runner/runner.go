@@ -605,10 +605,14 @@ func (r *Runner) Stop() { r.stopped = true }
 // leftover: the session's unit may have something that nobody will know of.
 func (r *Runner) leftover(s *session) {
 	for _, node := range nodes(s.state.Record) {
-		if u := r.units[node]; u != nil && !u.leftovers {
-			u.leftovers = true
-			r.sweepIn(node, firstSweep)
-		}
+		r.leftoverAt(node)
+	}
+}
+
+func (r *Runner) leftoverAt(node string) {
+	if u := r.units[node]; u != nil && !u.leftovers {
+		u.leftovers = true
+		r.sweepIn(node, firstSweep)
 	}
 }
 

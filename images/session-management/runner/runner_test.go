@@ -10,6 +10,7 @@ import (
 
 	"core5g.dev/core5g/images/nf/sessionstore"
 	"core5g.dev/core5g/images/nf/sessionstore/memory"
+	"core5g.dev/core5g/images/session-management/n1"
 	"core5g.dev/core5g/images/session-management/procedure"
 	"core5g.dev/core5g/images/session-management/record"
 
@@ -281,6 +282,31 @@ func TestSweep(t *testing.T) {
 					t.Errorf("%s: %v, want %v, of\n%s", what, !want, want, done)
 				}
 			}
+		})
+	}
+}
+
+// A session that its unit may have kept, and whose end the UE is just told when the unit is looked at, is looked for again.
+func TestSweepDuringARelease(t *testing.T) {
+	for name, asked := range map[string]procedure.Outcome{"the unit was not reached": procedure.NotSent, "it did not answer": procedure.Unknown} {
+		t.Run(name, func(t *testing.T) {
+			w := newScripted(t)
+			w.establish()
+			w.connect()
+			w.listed = []Listed{{w.seid(), upSEID}}
+			w.runner.kept.Units[unitID] = order{Stamp: 5, Generation: w.lease.Generation}
+			w.runner.UnitMet(unitID, 5, true)
+			w.pass(firstSweep - time.Second)
+			w.deliver(procedure.End{From: 2, Cause: n1.CauseReactivationRequested})
+			w.answer(fmt.Sprintf("delete %x", upSEID), procedure.Unit{Outcome: asked})
+			w.takeNoted()
+			w.pass(2 * time.Second)
+			wants(t, w)
+			w.answer("transfer", procedure.Transferred{Outcome: procedure.Refused})
+			w.answer("status", procedure.Notified{Outcome: procedure.Done})
+			w.takeNoted()
+			w.pass(firstSweep)
+			wants(t, w, fmt.Sprintf("ask delete %x", upSEID))
 		})
 	}
 }

@@ -360,16 +360,26 @@ func (r *Runner) unitNamed(nodeID string) record.Unit {
 // inMemory says whether a session that a unit has is one in memory, as far as that can be said now.
 func (r *Runner) inMemory(l Listed, nodeID string) bool {
 	s := r.sessions[r.keys[l.CPSEID]]
-	return s != nil && (!s.atRest() || mayBe(s.state.Record, l, nodeID))
+	return s != nil && r.mayBe(s.state.Record, !s.atRest(), l, nodeID)
 }
 
-// mayBe says whether a session of a unit's list is the record's. While the unit is asked for something, it may be.
-func mayBe(rec *record.Session, l Listed, nodeID string) bool {
-	if rec == nil || !slices.Contains(nodes(rec), nodeID) {
-		return false
-	}
-	if rec.Procedure != nil || rec.Told != nil {
+// mayBe says whether a session of a unit's list is the record's. While something is under way, it may be, and where the record does not say so, what the unit
+// has is looked at again: a unit that has not answered the session's deletion is not asked another time.
+func (r *Runner) mayBe(rec *record.Session, underWay bool, l Listed, nodeID string) bool {
+	if has(rec, l, nodeID) {
 		return true
+	}
+	underWay = underWay || rec != nil && slices.Contains(nodes(rec), nodeID) && (rec.Procedure != nil || rec.Told != nil)
+	if underWay {
+		r.leftoverAt(nodeID)
+	}
+	return underWay
+}
+
+// has says whether a session of a unit's list is the record's.
+func has(rec *record.Session, l Listed, nodeID string) bool {
+	if rec == nil {
+		return false
 	}
 	if rec.Phase == record.Releasing && rec.UPSEID == 0 { // it was deleted, and the unit has not said so; what is left is for UE or CHF to hear
 		return false
@@ -392,7 +402,7 @@ func (r *Runner) lookFor(l Listed, nodeID string, then func(known bool)) {
 			case r.stopped:
 			case err == nil:
 				rec, err := r.decode(found)
-				then(err != nil || mayBe(rec, l, nodeID)) // what cannot be read may be anything
+				then(err != nil || r.mayBe(rec, false, l, nodeID)) // what cannot be read may be anything
 			case errors.Is(err, sessionstore.ErrNotFound):
 				then(false)
 			default:
