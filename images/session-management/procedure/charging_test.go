@@ -208,6 +208,12 @@ func TestCharging(t *testing.T) {
 		{name: "online: the unit has it by other rules, and does not answer", from: online, acts: []act{
 			differs, {name: "the pod dies", event: Resumed{}}, unitMute,
 		}},
+		{
+			name: "online: another anchor is told once what is left", with: routed, from: online, acts: []act{
+				{name: "the anchor drains", event: UnitDrains{NodeID: unitID}, drains: unitID}, {name: "the other one has it", event: otherMade()}, heardWay,
+				update1("down", Update{Connection: Deactivated}),
+			},
+		},
 		{name: "online: the CHF ends the session", from: online, acts: []act{{name: "the CHF", event: ChargingChanged{From: 8, Abort: true}}}},
 		{name: "offline: usage goes to the CDR", from: offline, acts: []act{measuredAct("the unit", used(1, 0, WhyThreshold, 1<<30)), chfHas}},
 		{name: "the Slice charges from now on", from: active, acts: []act{changedTo("the Slice", onlineSlice), unitDone, charged("the CHF", opened(grantedAll.Grants...)), unitDone}},

@@ -286,6 +286,9 @@ func takeMake(t *turn, e Event) {
 		t.unmade(err.Error())
 		return
 	}
+	if moved(t.s) {
+		t.measures()
+	}
 	t.next(routeSwitch)
 }
 
