@@ -265,6 +265,10 @@ func (t *turn) tellAccessAgain(taken []byte) {
 	r := &n2.ModifyRequest{}
 	if w := s.Wanted; w != nil {
 		if again := forAccess(s, w); again != nil {
+			// What it has not brought along it is asked for again: what it says of that counts, and till then it may have it.
+			w.Refused = slices.DeleteFunc(w.Refused, func(qfi byte) bool {
+				return slices.ContainsFunc(again.Flows, func(f n2.QoSFlow) bool { return f.QFI == qfi })
+			})
 			r, w.Access = again, true
 			t.due(dueAccess, accessTime)
 		}

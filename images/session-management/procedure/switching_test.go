@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"core5g.dev/core5g/images/ngapcause"
+	"core5g.dev/core5g/images/session-management/n1"
 	"core5g.dev/core5g/images/session-management/n2"
 	"core5g.dev/core5g/images/session-management/record"
 )
@@ -48,6 +49,9 @@ func TestPathSwitch(t *testing.T) {
 		}},
 		{name: "while a modification is out: the new gNB lacks the flow", from: active, acts: []act{
 			changedTo("the Slice", gameForAll), unitDone, commanded, all, unitDone, update1("the UE", Update{N1: complete(0)}), unitDone, commanded,
+		}},
+		{name: "while a modification is out, which the UE refuses: the new gNB, which is told as well, goes back, too", from: active, acts: []act{
+			changedTo("the Slice", gameForAll), unitDone, commanded, all, unitDone, update1("the UE", Update{N1: commandReject(0, n1.CauseSemanticErrorInQoS)}), unitDone, commanded,
 		}},
 	})
 }

@@ -49,6 +49,9 @@ var failed = []uint64{
 	216150, // an SMF that had refused the end of a tunnel carried it out all the same, and nobody asked again
 	215691, // an answer of a UE to a command of before was taken for one to a command that had not reached it
 	217885, // an AMF had a session set up for a UE that it was just moving elsewhere
+	215166, // a flow that another access network was told of again, after it had not brought it along, was not taken back there
+	216581, // a session whose deletion its unit had not heard was looked at while its UE was told, and never again
+	218603, // another anchor was given URRs a second time, and their quota with them
 	1390,   // a request to deactivate was carried out after a newer one to activate, whose sender had given up on the former
 }
 
