@@ -217,6 +217,9 @@ func TestCharging(t *testing.T) {
 		{name: "online: the CHF ends the session", from: online, acts: []act{{name: "the CHF", event: ChargingChanged{From: 8, Abort: true}}}},
 		{name: "offline: usage goes to the CDR", from: offline, acts: []act{measuredAct("the unit", used(1, 0, WhyThreshold, 1<<30)), chfHas}},
 		{name: "the Slice charges from now on", from: active, acts: []act{changedTo("the Slice", onlineSlice), unitDone, charged("the CHF", opened(grantedAll.Grants...)), unitDone}},
+		{name: "the Slice charges from now on, and the unit measures without having answered: it has another URR when it is told again", from: active, acts: []act{
+			changedTo("the Slice", offlineSlice), unitMute, charged("the CHF", opened()), unitMute, measuredAct("the unit", used(1, 0, WhyThreshold, 1<<30)), chfHas,
+		}},
 		{name: "the Slice charges no more: what was used is told", from: online, acts: []act{
 			changedTo("the Slice", func(list []configuration.Slice) { list[0].DataNetworks[0].Charging = configuration.ChargingNone }),
 			{name: "the unit knows", event: Unit{Outcome: Done, Usage: []Measured{used(1, 0, WhyFinal, 100)}}}, chfHas,

@@ -91,6 +91,7 @@ func (t *turn) tell(endMarkers bool, then func(*turn, Unit)) {
 			t.do(AskUnit{Operation: Modify, Unit: t.s.Unit, CPSEID: t.s.CPSEID, UPSEID: t.s.UPSEID, IEs: n4.Query(t.metering())})
 			return
 		}
+		t.s.Usage.Number() // it may have said something of a request that it has not answered
 		if !t.make(replacing) {
 			t.due(dueUnit, unitRest)
 			then(t, Unit{Outcome: Unknown})
