@@ -174,6 +174,10 @@ func TestRerouting(t *testing.T) {
 		{name: "the anchor is taken away from an idle UE: it hears when it is up", with: routed, from: idleUE, acts: []act{
 			byNode(unitID), {name: "the other one has it", event: otherMade()}, laterWay, unitMute, update1("up", Update{Connection: Activating}),
 		}},
+		{name: "a flow is added, with another AMBR, and the branch is not reached behind the anchor: both are told all of it", with: edge, from: branched, acts: []act{
+			changedTo("the Slice", func(list []configuration.Slice) { gameForAll(list); bigger(list) }), {name: "5 s later", event: Due{Name: dueBehind}, later: behindTime}, unitDone, commanded, modified(t), update1("the UE has it", Update{N1: complete(0)}), unitDone,
+			{name: "the branch is not reached", event: Unit{Outcome: NotSent}}, {name: "5 s later", event: Due{Name: dueUnit}, later: unitRest}, {name: "the anchor has it", event: made()}, arrived,
+		}},
 		{name: "the anchor drains: another one, and the UE hears nothing", with: routed, from: active, acts: []act{
 			{name: "it drains", event: UnitDrains{NodeID: unitID}, drains: unitID}, {name: "the other one has it", event: otherMade()}, heardWay, laterWay, unitDone,
 		}},

@@ -179,7 +179,7 @@ func (t *turn) heard(e Event) (Unit, bool) {
 		t.measures()
 	case u.Outcome == Refused && u.Cause != ie.CauseSessionContextNotFound:
 		t.refusedByUnit(network)
-	case u.Outcome == NotSent && !t.s.Told.Unsure: // it has what it had; it is asked again later
+	case u.Outcome == NotSent && !t.s.Told.Unsure && !t.heardBefore(network): // it has what it had; it is asked again later
 		t.due(dueUnit, unitRest)
 	case u.Outcome != Refused:
 		t.s.Told.Unsure, t.s.Told.All = t.s.Told.Unsure || structural(t.s), true
@@ -262,8 +262,7 @@ func (t *turn) makeBranch(attempt uint8, network *configuration.DataNetwork) boo
 
 // refusedByUnit: it has what it had. Where the branch says no, the anchor may have heard already, and hears again.
 func (t *turn) refusedByUnit(network *configuration.DataNetwork) {
-	ies, err := n4.Modification(before(t.s), t.s, network.Settings(), false, false)
-	heard := t.lostBranch && (err != nil || len(ies) > 0)
+	heard := t.heardBefore(network)
 	unsure := structural(t.s)
 	t.takeBack()
 	if heard {
@@ -271,6 +270,15 @@ func (t *turn) refusedByUnit(network *configuration.DataNetwork) {
 		t.s.Told.All, t.s.Told.Unsure = true, unsure
 		t.due(dueUnit, time.Second)
 	}
+}
+
+// heardBefore says whether the anchor has heard of the change, and the branch has not.
+func (t *turn) heardBefore(network *configuration.DataNetwork) bool {
+	if !t.lostBranch {
+		return false
+	}
+	ies, err := n4.Modification(before(t.s), t.s, network.Settings(), false, false)
+	return err != nil || len(ies) > 0
 }
 
 // structural: rules come or go, rather than change.
