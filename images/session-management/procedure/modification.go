@@ -191,6 +191,7 @@ func askCommand(t *turn) {
 	}
 	w, p := t.s.Wanted, t.s.Procedure
 	a := AskTransfer{SkipIdle: true}
+	p.Attempts++
 	if c := t.s.Command; c != nil { // a new holder says again what may have been said
 		a.N1 = c.Message
 	} else {
@@ -233,7 +234,7 @@ func takeCommanded(t *turn, e Event) {
 	if !ok {
 		return
 	}
-	if x.Outcome == Refused || x.Outcome == NotSent || x.Skipped {
+	if unheard := x.Outcome == Refused || x.Outcome == NotSent || x.Skipped; unheard && t.s.Procedure.Attempts <= 1 { // else the holder before may have said it
 		t.s.Behind = true
 		t.s.Command, t.s.Wanted.UE, t.s.Wanted.Access = nil, false, false // they have not heard of it
 		t.back("the AMF did not take it: " + x.Cause)

@@ -63,6 +63,9 @@ func TestModificationByTheNetwork(t *testing.T) {
 	done := update1("the UE has it", Update{N1: complete(0)})
 	gnbHas := modified(t)
 	rested := act{name: "5 s later", event: Due{Name: dueBehind}, later: behindTime}
+	flows := func(list []configuration.Slice) {
+		list[0].DataNetworks[0].Flows = newTeller(t).slices[0].DataNetworks[0].Flows
+	}
 	tell(t, "modification", []story{
 		{name: "another AMBR", from: active, acts: []act{changedTo("the Slice", bigger), commanded, gnbHas, done, unitDone}},
 		{name: "a flow is added: its uplink first, its downlink when all have it", from: active, acts: []act{
@@ -83,6 +86,12 @@ func TestModificationByTheNetwork(t *testing.T) {
 			changedTo("the Slice", gameForAll), unitDone, {name: "the AMF does not answer", event: Transferred{Outcome: Unknown}}, accessQuiet, silent, gnbHas, done,
 		}},
 		{name: "a flow goes: the unit takes its uplink until the UE has heard", from: active, acts: []act{changedTo("the Slice", noFlows), commanded, gnbHas, done, unitDone}},
+		{name: "a flow goes, and is there again before the UE has answered: it is told so then", from: active, acts: []act{
+			changedTo("the Slice", noFlows), commanded, changedTo("the Slice, as it was", flows), gnbHas, done, unitDone, rested, unitDone, commanded,
+		}},
+		{name: "a new holder says again what the UE may have heard, and does not reach the AMF: its answer is awaited all the same", from: active, acts: []act{
+			changedTo("the Slice", noFlows), {name: "resumed", event: Resumed{}}, {name: "it is not sent", event: Transferred{Outcome: NotSent}}, gnbHas, done, unitDone,
+		}},
 		{name: "a flow's filters are others: the gNB hears nothing", from: active, acts: []act{changedTo("the Slice", func(list []configuration.Slice) {
 			list[0].DataNetworks[0].Flows[0].Filters[0].Protocol = 6
 		}), commanded, done, unitDone}},

@@ -90,6 +90,9 @@ func TestPolicyChanged(t *testing.T) {
 			changed("the PCF", PolicyChanged{Ruling: ruling(pcc("r1", "203.0.113.8/32", func(r *record.Rule) { r.FiveQI = 6 }))}), {name: "5 s later", event: Due{Name: dueBehind}, later: behindTime}, commanded, done, unitDone,
 		}},
 		{name: "a rule goes", from: withRule(game), acts: []act{rules("the PCF"), commanded, gnbHas, done, unitDone}},
+		{name: "a rule goes, and is there again before the UE has answered: it is told so then", from: withRule(game), acts: []act{
+			rules("the PCF"), commanded, rules("the PCF, again", game), gnbHas, done, unitDone, {name: "5 s later", event: Due{Name: dueBehind}, later: behindTime}, unitDone, commanded,
+		}},
 		{name: "a gate closes: only the unit hears", from: withRule(game), acts: []act{rules("the PCF", pcc("r1", "203.0.113.7/32", closedBoth)), unitDone}},
 		{name: "a rule of the default flow: only the unit hears", from: ruled, acts: []act{rules("the PCF", pcc("r1", "203.0.113.7/32", ofDefault, closedBoth)), unitDone, unitDone, rules("and it goes"), {name: "5 s later", event: Due{Name: dueBehind}, later: behindTime}, unitDone}},
 		{name: "the default flow's gate closes", from: ruled, acts: []act{changed("the PCF", PolicyChanged{Decided: record.Decided{Ruled: true, Closed: 3}}), unitDone}},

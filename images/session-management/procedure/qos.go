@@ -345,9 +345,13 @@ func become(s *record.Session, w *record.Wanted, network *configuration.DataNetw
 		if n <= 0 {
 			continue
 		}
-		if network != nil && slices.ContainsFunc(network.FlowsOf(s.Type, s.Subscribed), func(c *configuration.Flow) bool { return c.Name == s.Flows[n].Name }) {
+		configured := network != nil && slices.ContainsFunc(network.FlowsOf(s.Type, s.Subscribed), func(c *configuration.Flow) bool { return c.Name == s.Flows[n].Name })
+		switch {
+		case configured && (w.GivenBack || s.Flows[n].Refused):
 			s.Flows[n].Refused, s.Flows[n].Known = true, false // not again, until the Slice has it otherwise
 			continue
+		case configured: // it was gone, and is there again
+			s.Behind = true
 		}
 		s.Flows = slices.Delete(s.Flows, n, n+1)
 	}

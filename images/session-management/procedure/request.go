@@ -130,6 +130,7 @@ func grant(s *record.Session, network *configuration.DataNetwork, m *n1.Modifica
 			return nil, n1.CauseQoSNotAccepted
 		}
 	}
+	w.GivenBack = len(w.Gone) > 0
 	if len(asked) > used { // 6.4.2.5: a flow without a rule
 		return nil, n1.CauseSemanticErrorInQoS
 	}

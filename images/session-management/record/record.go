@@ -361,6 +361,8 @@ type Wanted struct {
 	// UE and Access have not answered.
 	UE     bool `cbor:"4,keyasint,omitempty"`
 	Access bool `cbor:"5,keyasint,omitempty"`
+	// GivenBack: the UE wants none of those that go, also where the Slice has them.
+	GivenBack bool `cbor:"6,keyasint,omitempty"`
 }
 
 // Decided is what somebody else than the Slice says; what is zero is the Slice's.

@@ -56,7 +56,7 @@ func full() *Session {
 	s.Told = &Told{Phase: Active, Downlink: s.Downlink, AMBR: s.AMBR, Flows: s.Flows[:1], Buffering: true, Forwarding: s.Uplink, Unsure: true, Anew: true, All: true, EndMarkers: true}
 	s.Command = &Command{Message: make([]byte, 45), PTI: 7, Attempts: 2, Began: 1_800_000_000_002, Release: true}
 	s.Handover = &Handover{Target: s.Downlink, Forwarding: s.Downlink, Relay: s.Uplink, Direct: true, Taken: []byte{3}, Buffering: true, Arrived: true, Prepared: true, Forwarded: []byte{1}}
-	s.Wanted = &Wanted{AMBR: s.AMBR, Flows: s.Flows[:1], Gone: []byte{4}, Refused: []byte{3}, UE: true, Access: true}
+	s.Wanted = &Wanted{AMBR: s.AMBR, Flows: s.Flows[:1], Gone: []byte{4}, Refused: []byte{3}, UE: true, Access: true, GivenBack: true}
 	s.Decided = Decided{AMBR: s.AMBR, FiveQI: 5, Priority: 3, MayPreempt: true, Preemptable: true, Ruled: true, Closed: 3, Charge: Charge{7, true, true}}
 	s.Behind, s.Rerouted, s.ToldAccess = true, true, 1_800_000_000_000
 	for n := range uint8(HistoryLength) {
