@@ -228,8 +228,8 @@ func (f *pcf) decides() {
 
 func (f *pcf) notifies(a *association) {
 	a.decides(a.rules) // said once more, too
-	ruling := a.ruling()
-	f.tells(a, "policy changes", func(t procedure.Token) procedure.Event { return procedure.PolicyChanged{From: t, Ruling: ruling} })
+	// Said again, it is what holds by then: an answer may have had another decision meanwhile.
+	f.tells(a, "policy changes", func(t procedure.Token) procedure.Event { return procedure.PolicyChanged{From: t, Ruling: a.ruling()} })
 }
 
 // tells the SMF, until it has an answer, or has something else to say.
