@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sysexits.h>
 
 #include <rte_cycles.h>
 #include <rte_eal.h>
@@ -25,6 +26,7 @@
 #include "packet/worker_state.h"
 #include "process/config.h"
 #include "process/log.h"
+#include "process/notify.h"
 #include "process/privileges.h"
 #include "process/shm.h"
 #include "process/topology.h"
@@ -257,6 +259,9 @@ run(struct upf_u *u)
 			u->config.limits.sessions_max, u->config.socket,
 			u->config.hugepages ? "true" : "false", u->config.memory_mib,
 			u->shm.hugepages ? "hugepages" : "pages");
+		if (notify_ready() < 0)
+			log_warning("the service manager is not told of it", "error=\"%s\"",
+				strerror(errno));
 		control_run(&u->control);
 		rc = EXIT_SUCCESS;
 	}
@@ -289,7 +294,7 @@ main(int argc, char **argv)
 	}
 	if (config_read(&u.config, path, error, sizeof(error)) < 0) {
 		log_error("bad configuration", "error=\"%s\"", error);
-		return EXIT_FAILURE;
+		return EX_CONFIG; // which trying again does not heal
 	}
 	if (check)
 		return EXIT_SUCCESS;

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -35,9 +36,17 @@ func main() {
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "upf-c:", err)
+		if errors.As(err, new(badConfiguration)) {
+			os.Exit(exitConfiguration)
+		}
 		os.Exit(1)
 	}
 }
+
+// exitConfiguration is the status for a file that cannot be used, as sysexits.h and upf-u have it: trying again does not heal that.
+const exitConfiguration = 78
+
+type badConfiguration struct{ error }
 
 func serve(ctx context.Context) error {
 	path := flag.String("config", "/etc/core5g/upf-c.yaml", "configuration file")
@@ -45,8 +54,11 @@ func serve(ctx context.Context) error {
 	check := flag.Bool("check", false, "check the configuration file and exit")
 	flag.Parse()
 	cfg, err := config.Read(*path, *name)
-	if err != nil || *check {
-		return err
+	if err != nil {
+		return badConfiguration{err}
+	}
+	if *check {
+		return nil
 	}
 	log := logger(os.Stderr, cfg.Log)
 	registry := metrics.NewRegistry()
@@ -82,12 +94,23 @@ func serve(ctx context.Context) error {
 		if m, err = newMember(cfg, log, a); err != nil {
 			return err
 		}
+		tellReady(log) // it stands by, or serves
 		err = m.run(ctx)
 	} else {
+		go func() {
+			a.Addr() // waits until PFCP is served
+			tellReady(log)
+		}()
 		err = a.Run(ctx)
 	}
 	log.Info("upf-c ends", "err", err)
 	return err
+}
+
+func tellReady(log *slog.Logger) {
+	if err := notify("READY=1"); err != nil {
+		log.Warn("the service manager is not told of readiness", "err", err)
+	}
 }
 
 // listen serves h until ctx ends.
