@@ -14,7 +14,7 @@ BENCH_CORE := $(addprefix ./images/,access-management/cmd/access-management acce
 # The folders of this machine do not show in what images hold.
 BUILD   := $(GO) build -trimpath -ldflags '$(LDFLAGS)'
 
-.PHONY: help up down test unit integration lint running e2e e2e-upgrade e2e-operate e2e-security e2e-sessions e2e-state e2e-redundancy e2e-onprem tools cluster-tools nf bin images free5gc fused reproducible release release-twice release-check generate kubectl-plugin bench-upf bench-n4 bench-qos bench-core bench-subscribers bench-smf simulate mutants test-upf test-upf-arm64 fuzz
+.PHONY: help up down test unit integration lint running e2e e2e-upgrade e2e-operate e2e-security e2e-sessions e2e-state e2e-redundancy e2e-onprem tools cluster-tools nf bin images free5gc fused reproducible package release release-twice release-check generate kubectl-plugin bench-upf bench-n4 bench-qos bench-core bench-subscribers bench-smf simulate mutants test-upf test-upf-arm64 fuzz
 
 help:
 	@echo "make up       bring up the core and run a phone through it    make down  remove every trace"
@@ -24,6 +24,7 @@ help:
 	@echo "make lint     linters and generated-code drift               make e2e   suites on the running cluster"
 	@echo "make generate rewrite generated code                         make test-upf   all tests of the UPF"
 	@echo "make release VERSION=0.3.0: its files, in out/release        make release-check: of a small one"
+	@echo "make package  core5g-upf.deb: a UPF under systemd"
 	@echo "make bench-n4 sessions a second, restarts, memory            make bench-core CASE=storm UES=1000: UEs"
 	@echo "make bench-upf cycles a packet (BASE=<rev>: beside another)  make fuzz       the UPF, FUZZ_SECONDS= a harness"
 	@echo "make bench-subscribers SUBSCRIBERS=20000: memory and pace of operator and subscriber data; SOURCE=PostgreSQL"
@@ -229,6 +230,22 @@ else
 	@$(GO) run ./hack/licences -images $(OUT)/$(ARCH)/images
 endif
 
+# The UPF under systemd, for a site without Kubernetes: out/packages/core5g-upf_<version>_<architecture>.deb; ARCH=arm64 as above.
+CHART_VERSION = $(shell sed -n 's/^version: *//p' charts/core5g/Chart.yaml)
+package:
+ifeq ($(filter-out $(shell $(GO) env GOHOSTARCH),$(ARCH)),)
+	@hack/install-tools.sh upf
+	@$(MAKE) --no-print-directory -s -C upf upf-u
+	@$(BUILD) -o $(BIN)/ ./upf/upfc/cmd/upf-c ./upf/upfc/cmd/upfctl
+	@hack/package.sh $(or $(VERSION),$(CHART_VERSION)) $(shell $(GO) env GOHOSTARCH) $(BIN) $(OUT)/packages
+else
+	@$(GO) build -o $(BIN)/ ./hack/image
+	@hack/install-tools.sh $(ARCH)
+	@hack/sysroot.sh $(ARCH)
+	@$(BIN)/image -arch $(ARCH) -programs upf-u upf-c
+	@hack/package.sh $(or $(VERSION),$(CHART_VERSION)) $(ARCH) $(OUT)/$(ARCH)/bin $(OUT)/packages $(OUT)/$(ARCH)/root
+endif
+
 # The data plane's vectors, compiled for arm64, in an emulator: what differs between architectures differs there.
 test-upf-arm64:
 	@hack/install-tools.sh arm64
@@ -254,7 +271,7 @@ release-twice:
 
 # A small one, made twice and signed with a key of the moment, and the tests of a release's files on it; FILES= tests a
 # release that is there.
-CHECKED = $(shell sed -n 's/^version: *//p' charts/core5g/Chart.yaml)-check
+CHECKED = $(CHART_VERSION)-check
 release-check:
 ifndef FILES
 	@mkdir -p $(BIN) && $(GO) build -C hack/release -o $(CURDIR)/$(BIN)/release .
