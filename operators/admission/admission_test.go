@@ -150,10 +150,13 @@ func TestCreate(t *testing.T) {
 		"a core that is not there": {second(func(s *api.Slice) { s.Spec.CoreRef.Name = "later" }),
 			wants{warning: "Core5G later does not exist: create it, or name another in spec.coreRef\nUPFInstance upf belongs to Core5G core5g"}},
 
-		"a UPF of its own":      {upf("b", 0, "172.30.3.32/28", "172.30.6.3/24"), wants{}},
-		"N3 endpoints twice":    {upf("b", 0, "172.30.3.0/24", "172.30.6.3/24"), wants{refusal: "spec.n3.endpoints 172.30.3.0/24 overlaps 172.30.3.16/31 of UPFInstance upf"}},
-		"an N6 address twice":   {upf("b", 0, "172.30.3.32/28", "172.30.6.2/24"), wants{refusal: "spec.n6.address 172.30.6.2/32 overlaps 172.30.6.2/32 of UPFInstance upf"}},
-		"another N6":            {with(upf("b", 0, "172.30.3.32/28", "172.30.6.2/24"), func(u *api.UPFInstance) { u.Spec.N6.VLAN = ptr.To[int32](7) }), wants{}},
+		"a UPF of its own":    {upf("b", 0, "172.30.3.32/28", "172.30.6.3/24"), wants{}},
+		"N3 endpoints twice":  {upf("b", 0, "172.30.3.0/24", "172.30.6.3/24"), wants{refusal: "spec.n3.endpoints 172.30.3.0/24 overlaps 172.30.3.16/31 of UPFInstance upf"}},
+		"an N6 address twice": {upf("b", 0, "172.30.3.32/28", "172.30.6.2/24"), wants{refusal: "spec.n6.address 172.30.6.2/32 overlaps 172.30.6.2/32 of UPFInstance upf"}},
+		"another N6":          {with(upf("b", 0, "172.30.3.32/28", "172.30.6.2/24"), func(u *api.UPFInstance) { u.Spec.N6.VLAN = ptr.To[int32](7) }), wants{}},
+		"a VLAN twice": {with(upf("b", 0, "172.30.3.32/28", "172.30.6.3/24"), func(u *api.UPFInstance) {
+			u.Spec.NetworkInstances = []api.NetworkInstance{inVLAN("ims", 7, "10.7.0.2/24"), inVLAN("office", 7, "10.8.0.2/24")}
+		}), wants{refusal: "networkInstances[office]: vlan 7 is that of networkInstances[ims] on the same interface"}},
 		"units without address": {with(upf("b", 0, "172.30.3.32/28", "172.30.6.3/24"), func(u *api.UPFInstance) { u.Spec.Units = ptr.To[int32](3) }), wants{refusal: "3 units need 2 N6 addresses"}},
 
 		"a UPF elsewhere": {elsewhere("b", 0, "203.0.113.16/28"), wants{refusal: "external needs core5g's own SMF: write controlPlane: Core5G in Core5G core5g, which ends all PDU sessions of the core once"}},
@@ -190,6 +193,8 @@ func TestCreate(t *testing.T) {
 			s.Spec.DataNetworks[0].Flows = []api.QoSFlow{{Name: "voice",
 				GBR: &api.FlowBitRates{Uplink: "2 Mbps", Downlink: "1 Mbps"}, MBR: &api.FlowBitRates{Uplink: "2000 Kbps", Downlink: "999 Kbps"}}}
 		}), wants{refusal: "flow voice of DNN internet: mbr.downlink 999 Kbps is below gbr.downlink 1 Mbps: write as much at least"}},
+		"a network instance that the UPF has not": {second(func(s *api.Slice) { s.Spec.DataNetworks[0].NetworkInstance = "ims" }),
+			wants{refusal: "UPFInstance upf has no network instance ims for DNN internet: add it to spec.networkInstances there, or leave networkInstance out"}},
 		"a UPF elsewhere":               {elsewhere("b", 0, "203.0.113.16/28"), wants{}},
 		"with an N3 address of pods":    {elsewhere("b", 0, "172.30.3.16/32"), wants{refusal: "spec.external.n3.endpoints 172.30.3.16/32 overlaps 172.30.3.16/31 of UPFInstance upf"}},
 		"with an N3 address of another": {elsewhere("b", 0, "198.51.100.0/24"), wants{refusal: "overlaps 198.51.100.16/28 of UPFInstance edge"}},
@@ -225,6 +230,71 @@ func TestCreate(t *testing.T) {
 		warnings, err := validatorOf(cluster(t, full...), s).ValidateCreate(t.Context(), s)
 		wants{warning: "spec.n3.endpoints 172.30.3.16/31 has no address left for Slice second"}.check(t, warnings, err)
 	})
+}
+
+// inVLAN is a network instance on the interface of n6.
+func inVLAN(name api.DNN, vlan int32, address api.InterfaceAddress) api.NetworkInstance {
+	return api.NetworkInstance{Name: name, VLAN: &vlan, Addresses: []api.InterfaceAddress{address}}
+}
+
+// Pools may overlap between network instances: what brings two together is refused, whichever object it is in.
+func TestNetworkInstances(t *testing.T) {
+	own := with(core(), func(c *api.Core5G) { c.Spec.ControlPlane = api.ControlPlaneCore5G })
+	two := with(upf("upf", 1, "172.30.3.16/28", "172.30.6.2/24"), func(u *api.UPFInstance) {
+		u.Spec.NetworkInstances = []api.NetworkInstance{inVLAN("ims", 7, "10.7.0.2/24"), inVLAN("office", 8, "10.8.0.2/24")}
+	})
+	two.Spec.N4.ControlPlaneSubnets = []api.CIDR{"10.244.0.0/16"}
+	first, ims := slice("first", 2, "010203", "10.45.0.0/16"), slice("second", 3, "112233", "10.45.0.0/16")
+	ims.Spec.DataNetworks[0].DNN, ims.Status.SMF = "ims", "core5g-smf"
+	other := with(upf("other", 1, "172.30.3.64/28", "172.30.6.3/24"), func(u *api.UPFInstance) {
+		u.Spec.NetworkInstances, u.Spec.N4 = []api.NetworkInstance{inVLAN("office", 8, "10.8.0.3/24")}, two.Spec.N4
+	})
+	fourth := with(slice("fourth", 4, "000004", "10.48.0.0/16"), func(s *api.Slice) {
+		s.Spec.DataNetworks[0].NetworkInstance, s.Spec.DataNetworks[0].UPFs = "office", []api.DataNetworkUPF{{Name: "other", UEPools: []api.CIDR{"10.49.0.0/16"}}}
+	})
+	there := []client.Object{own, two, other, first, ims, fourth}
+	create := with(slice("third", 0, "010203", "10.45.0.0/16"), func(s *api.Slice) {
+		s.Spec.SNSSAI.SST, s.Spec.DataNetworks[0].NetworkInstance = 2, "office"
+	})
+	own.Spec.SliceCatalogue = append(own.Spec.SliceCatalogue, create.Spec.SNSSAI)
+	v := validatorOf(cluster(t, there...), create)
+	warnings, err := v.ValidateCreate(t.Context(), create)
+	wants{}.check(t, warnings, err)
+	create.Spec.DataNetworks[0].NetworkInstance = "ims"
+	warnings, err = v.ValidateCreate(t.Context(), create)
+	wants{refusal: "pool 10.45.0.0/16 of DNN internet overlaps pool 10.45.0.0/16 of Slice second"}.check(t, warnings, err)
+	create.Spec.DataNetworks[0].NetworkInstance = "factory"
+	warnings, err = v.ValidateCreate(t.Context(), create)
+	wants{refusal: "UPFInstance upf has no network instance factory for DNN internet: write one of its own (ims, office), or add it to spec.networkInstances there"}.check(t, warnings, err)
+
+	for name, c := range map[string]struct {
+		before client.Object
+		change func(client.Object)
+		wants
+	}{
+		"the Slice moves into the other's": {ims, func(o client.Object) { o.(*api.Slice).Spec.DataNetworks[0].DNN = "internet" },
+			wants{refusal: "overlaps pool 10.45.0.0/16 of Slice first"}},
+		"the Slice moves": {ims, func(o client.Object) { o.(*api.Slice).Spec.DataNetworks[0].NetworkInstance = "office" },
+			wants{warning: "PDU sessions of DNN ims that there are stay in network instance ims, and cannot be modified there; new ones are in network instance office"}},
+		"the network instance goes": {two, func(o client.Object) {
+			u := o.(*api.UPFInstance)
+			u.Spec.NetworkInstances = u.Spec.NetworkInstances[1:]
+		},
+			wants{refusal: "Slice second: pool 10.45.0.0/16 of DNN ims overlaps pool 10.45.0.0/16 of Slice first"}},
+		"another one comes": {two, func(o client.Object) {
+			u := o.(*api.UPFInstance)
+			u.Spec.NetworkInstances = append(u.Spec.NetworkInstances, inVLAN("lab", 9, "10.9.0.2/24"))
+		}, wants{warning: "this replaces upf-0"}},
+		"one at another UPFInstance goes": {other, func(o client.Object) { o.(*api.UPFInstance).Spec.NetworkInstances = nil },
+			wants{refusal: "Slice fourth: UPFInstance other has no network instance office for DNN internet: add it to spec.networkInstances there"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			after := c.before.DeepCopyObject().(client.Object)
+			c.change(after)
+			warnings, err := validatorOf(cluster(t, there...), after).ValidateUpdate(t.Context(), c.before, after)
+			c.check(t, warnings, err)
+		})
+	}
 }
 
 // elsewhere is a UPF that runs elsewhere.

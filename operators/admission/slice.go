@@ -25,7 +25,7 @@ func (r sliceRules) judge(ctx context.Context, slice *api.Slice) (verdict, error
 	if err != nil {
 		return v, err
 	}
-	v.refuse(specs.SNSSAIProblem(slice, others), specs.CheckPools(slice, others, upf), specs.ClusterProblem(slice, networks),
+	v.refuse(specs.SNSSAIProblem(slice, others), specs.CheckPools(slice, others, upf, upfs), specs.ClusterProblem(slice, networks),
 		specs.ControlPlaneProblem(slice, core), specs.FlowProblem(slice), specs.ExternalPoolProblem(slice, upfs))
 	v.warn(specs.AdvertisedProblem(slice, core), specs.FiveQIProblem(slice), specs.NotToldProblem(slice, core))
 	if upf == nil {
@@ -66,10 +66,36 @@ func (r sliceRules) changed(ctx context.Context, before, after *api.Slice) ([]st
 	}
 	old, _ := specs.SelectUPF(before, upfs)
 	upf, _ := specs.SelectUPF(after, upfs)
-	if specs.SMFRestarts(specs.SMFSource{Core: core, Slice: before, UPF: old}, specs.SMFSource{Core: core, Slice: after, UPF: upf}, r.platform) {
-		return []string{restartOfSMF(after)}, nil
+	var out []string
+	for i := range after.Spec.DataNetworks {
+		out = append(out, movedNetwork(before, after.Spec.DataNetworks[i], old, upf)...)
 	}
-	return nil, nil
+	if specs.SMFRestarts(specs.SMFSource{Core: core, Slice: before, UPF: old}, specs.SMFSource{Core: core, Slice: after, UPF: upf}, r.platform) {
+		out = append(out, restartOfSMF(after))
+	}
+	return out, nil
+}
+
+// movedNetwork says that sessions of a data network stay in a network instance that later ones are not of.
+func movedNetwork(before *api.Slice, dn api.DataNetwork, old, upf *api.UPFInstance) []string {
+	at := slices.IndexFunc(before.Spec.DataNetworks, func(o api.DataNetwork) bool { return o.DNN == dn.DNN })
+	if at < 0 || old == nil || upf == nil || old.Name != upf.Name {
+		return nil
+	}
+	was, _ := specs.NetworkInstanceOf(&before.Spec.DataNetworks[at], old)
+	is, _ := specs.NetworkInstanceOf(&dn, upf)
+	if was == is {
+		return nil
+	}
+	return []string{fmt.Sprintf("PDU sessions of DNN %s that there are stay in %s, and cannot be modified there; new ones are in %s: make the change while there are none",
+		dn.DNN, networkWords(was), networkWords(is))}
+}
+
+func networkWords(name string) string {
+	if name == "" {
+		return "n6"
+	}
+	return "network instance " + name
 }
 
 func restartOfSMF(slice *api.Slice) string {

@@ -29,19 +29,21 @@ func (r upfRules) judge(ctx context.Context, upf *api.UPFInstance) (verdict, err
 	if err != nil {
 		return v, err
 	}
-	v.refuse(specs.AddressProblem(upf, others), specs.UnitsProblem(upf), specs.ExternalProblem(upf, core))
-	users := usersOf(upf, all, others)
+	v.refuse(specs.AddressProblem(upf, others), specs.NetworksProblem(upf), specs.UnitsProblem(upf), specs.ExternalProblem(upf, core))
+	users, with := usersOf(upf, all, others), withUPF(upf, others)
 	for i := range users {
 		s := &users[i]
-		for _, problem := range []*specs.Problem{specs.CheckPools(s, nil, upf), specs.CutProblem(s, upf)} {
+		for _, problem := range []*specs.Problem{specs.CheckPools(s, nil, upf, with), brought(s, all, others, with), specs.CutProblem(s, upf)} {
 			if problem != nil {
 				v.refusals = append(v.refusals, "Slice "+s.Name+": "+problem.Message)
 			}
 		}
 	}
-	with := withUPF(upf, others)
 	for i := range all {
 		if problem := specs.ExternalPoolProblem(&all[i], with); problem != nil {
+			v.refusals = append(v.refusals, "Slice "+all[i].Name+": "+problem.Message)
+		}
+		if problem := specs.FurtherNetworkProblem(&all[i], upf); problem != nil {
 			v.refusals = append(v.refusals, "Slice "+all[i].Name+": "+problem.Message)
 		}
 	}
@@ -51,6 +53,16 @@ func (r upfRules) judge(ctx context.Context, upf *api.UPFInstance) (verdict, err
 	}
 	v.warn(specs.ControlPlaneSubnetsProblem(upf, core, nil))
 	return v, nil
+}
+
+// brought says which pools of a Slice lie in one network instance with those of another, and have not before.
+func brought(s *api.Slice, all []api.Slice, before, after []api.UPFInstance) *specs.Problem {
+	was, _ := specs.SelectUPF(s, before)
+	is, _ := specs.SelectUPF(s, after)
+	if was == nil || is == nil || specs.CheckPools(s, all, was, before) != nil || specs.CheckPools(s, nil, is, after) != nil {
+		return nil
+	}
+	return specs.CheckPools(s, all, is, after)
 }
 
 // withUPF are all UPFInstances, this one as it is to be.

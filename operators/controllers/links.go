@@ -18,6 +18,14 @@ import (
 // linkPoll is how often a unit's links are asked for.
 const linkPoll = 10 * time.Second
 
+// nameOfPort as people write it: N3, or N6 (ims).
+func nameOfPort(p topology.Port) string {
+	if p.NetworkInstance == "" {
+		return strings.ToUpper(p.Interface)
+	}
+	return fmt.Sprintf("%s (%s)", strings.ToUpper(p.Interface), p.NetworkInstance)
+}
+
 // observeLinks says whether the interfaces of all ready units have a link.
 func (s *upfScope) observeLinks() {
 	var down, silent, up []string
@@ -32,7 +40,7 @@ func (s *upfScope) observeLinks() {
 		for _, p := range u.ports {
 			told = told || p.Link != topology.LinkUnknown
 			if p.Link == topology.LinkDown {
-				down = append(down, fmt.Sprintf("%s of %s (%s on node %s)", strings.ToUpper(p.Interface), u.status.Name, p.Device, u.pod.Spec.NodeName))
+				down = append(down, fmt.Sprintf("%s of %s (%s on node %s)", nameOfPort(p), u.status.Name, p.Device, u.pod.Spec.NodeName))
 			}
 		}
 		switch {

@@ -454,15 +454,15 @@ func (r *SliceReconciler) checkPools(ctx context.Context, s *sliceScope) error {
 			pools = append(pools, string(p))
 		}
 	}
-	problem := specs.CheckPools(s.slice, s.others, s.upf)
+	var upfs api.UPFInstanceList
+	if err := r.List(ctx, &upfs, client.InNamespace(s.slice.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return err
+	}
+	problem := specs.CheckPools(s.slice, s.others, s.upf, upfs.Items)
 	if problem == nil {
 		problem = s.cutPools()
 	}
 	if problem == nil {
-		var upfs api.UPFInstanceList
-		if err := r.List(ctx, &upfs, client.InNamespace(s.slice.Namespace), client.UnsafeDisableDeepCopy); err != nil {
-			return err
-		}
 		problem = specs.ExternalPoolProblem(s.slice, upfs.Items)
 	}
 	// Pools in force stay: sessions outlive a network that the cluster is given later.

@@ -83,7 +83,7 @@ func besideSlice(o client.Object, s *api.Slice) bool {
 	}
 	one := []api.Slice{*changed}
 	return waits(api.ConditionPoolsValid) || waits(api.ConditionAdvertised) ||
-		specs.SNSSAIProblem(s, one) != nil || specs.CheckPools(s, one, nil) != nil
+		specs.SNSSAIProblem(s, one) != nil || specs.CheckPools(s, one, nil, nil) != nil
 }
 
 // onUPF finds those that use the UPFInstance or may mean it.

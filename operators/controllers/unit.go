@@ -100,6 +100,7 @@ func newUnitScope(upf *api.UPFInstance, number int) *unitScope {
 	u.wanted = number < wantedUnits(upf)
 	if specs.Parts(upf) > 1 {
 		u.status.N3Endpoints, u.status.N6Address = specs.UnitN3Endpoints(upf, number), specs.UnitN6Address(upf, number)
+		u.status.NetworkInstances = specs.UnitNetworks(upf, number)
 	}
 	return u
 }
@@ -427,7 +428,7 @@ func (r *UPFReconciler) observeUnits(_ context.Context, s *upfScope) error {
 	}
 	s.observePlaced()
 	s.observeAttached(api.ConditionN3Attached, specs.InterfaceN3)
-	s.observeAttached(api.ConditionN6Attached, specs.InterfaceN6)
+	s.observeAttached(api.ConditionN6Attached, specs.InterfacesOfN6(s.upf)...)
 	return nil
 }
 
@@ -494,7 +495,7 @@ type networkStatus struct {
 const annotationNetworkStatus = "k8s.v1.cni.cncf.io/network-status"
 
 // observeAttached reads from the pod what Multus has really attached.
-func (s *upfScope) observeAttached(condition, iface string) {
+func (s *upfScope) observeAttached(condition string, interfaces ...string) {
 	for _, u := range s.units {
 		if u.pod == nil {
 			s.conditions.no(condition, api.ReasonProgressing, u.status.Name+" does not run")
@@ -502,16 +503,15 @@ func (s *upfScope) observeAttached(condition, iface string) {
 		}
 		raw := u.pod.Annotations[annotationNetworkStatus]
 		var attached []networkStatus
-		found := false
-		if err := json.Unmarshal([]byte(raw), &attached); err == nil {
-			for _, a := range attached {
-				found = found || a.Interface == iface
+		if err := json.Unmarshal([]byte(raw), &attached); err != nil {
+			attached = nil
+		}
+		for _, iface := range interfaces {
+			if !slices.ContainsFunc(attached, func(a networkStatus) bool { return a.Interface == iface }) {
+				s.conditions.no(condition, api.ReasonProgressing, fmt.Sprintf("Multus has not reported interface %s of pod %s", iface, u.pod.Name))
+				return
 			}
 		}
-		if !found {
-			s.conditions.no(condition, api.ReasonProgressing, fmt.Sprintf("Multus has not reported interface %s of pod %s", iface, u.pod.Name))
-			return
-		}
 	}
-	s.conditions.yes(condition, api.ReasonReady, "every unit has its interface "+iface)
+	s.conditions.yes(condition, api.ReasonReady, "every unit has its interface "+strings.Join(interfaces, ", "))
 }

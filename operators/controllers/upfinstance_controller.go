@@ -276,6 +276,9 @@ func (r *UPFReconciler) allocateEndpoints(ctx context.Context, s *upfScope) erro
 	allocated, left := specs.AllocateEndpoints(s.upf, wanted)
 	s.upf.Status.Endpoints = allocated
 	overlap := specs.AddressProblem(s.upf, upfs.Items)
+	if overlap == nil {
+		overlap = specs.NetworksProblem(s.upf)
+	}
 	if overlap != nil {
 		s.halted = true // what runs goes on running
 		if !s.conditions.is(api.ConditionPlaced) {

@@ -30,12 +30,12 @@ func AddressProblem(upf *api.UPFInstance, others []api.UPFInstance) *Problem {
 		if same := sameN4(upf, o); same != "" {
 			return &Problem{api.ReasonAddressOverlap, fmt.Sprintf("UPFInstance %s has %s already: name each UPF once", o.Name, same)}
 		}
-		if upf.Spec.External != nil || o.Spec.External != nil || !sameNetwork(upf.Spec.N6, o.Spec.N6) {
+		if upf.Spec.External != nil || o.Spec.External != nil {
 			continue
 		}
 		for _, mine := range n6Addresses(upf) {
 			for _, taken := range n6Addresses(o) {
-				if overlap(mine.cidr, taken.cidr) {
+				if mine.on == taken.on && overlap(mine.cidr, taken.cidr) {
 					return &Problem{api.ReasonAddressOverlap, fmt.Sprintf("%s %s overlaps %s of UPFInstance %s: write what is free on that network",
 						mine.field, mine.cidr, taken.cidr, o.Name)}
 				}
@@ -54,22 +54,44 @@ func overlap(a, b string) bool {
 	return err == nil && pa.Masked().Overlaps(pb.Masked())
 }
 
-func sameNetwork(a, b api.N6Spec) bool {
-	return a.Attachment.Type == b.Attachment.Type && a.Attachment.Bridge == b.Attachment.Bridge && a.Attachment.Master == b.Attachment.Master &&
-		a.Attachment.ResourceName == b.Attachment.ResourceName &&
-		a.Attachment.NetworkAttachmentDefinition == b.Attachment.NetworkAttachmentDefinition && ptr.Deref(a.VLAN, 0) == ptr.Deref(b.VLAN, 0)
+// wire is what an interface of N6 hangs at.
+type wire struct {
+	attachment api.AttachmentSpec
+	vlan       int32
 }
 
-type n6Address struct{ field, cidr string }
+// wireOf leaves out what makes no other network of it.
+func wireOf(a api.AttachmentSpec, vlan *int32) wire {
+	a.Trust, a.MACAddress = "", ""
+	return wire{a, ptr.Deref(vlan, 0)}
+}
+
+type n6Address struct {
+	on          wire
+	field, cidr string
+}
 
 // n6Addresses are those that the UPFInstance may use, as blocks.
 func n6Addresses(upf *api.UPFInstance) []n6Address {
 	var out []n6Address
-	if own, err := netip.ParsePrefix(string(upf.Spec.N6.Address)); err == nil {
-		out = append(out, n6Address{"spec.n6.address", netip.PrefixFrom(own.Addr(), own.Addr().BitLen()).String()})
+	own := func(on wire, field string, address api.InterfaceAddress) {
+		if own, err := netip.ParsePrefix(string(address)); err == nil {
+			out = append(out, n6Address{on, field, netip.PrefixFrom(own.Addr(), own.Addr().BitLen()).String()})
+		}
 	}
+	n6 := wireOf(upf.Spec.N6.Attachment, upf.Spec.N6.VLAN)
+	own(n6, "spec.n6.address", upf.Spec.N6.Address)
 	if block := upf.Spec.N6.UnitAddresses; block != nil {
-		out = append(out, n6Address{"spec.n6.unitAddresses", string(*block)})
+		out = append(out, n6Address{n6, "spec.n6.unitAddresses", string(*block)})
+	}
+	for _, n := range upf.Spec.NetworkInstances {
+		on := wireOf(ptr.Deref(n.Attachment, upf.Spec.N6.Attachment), n.VLAN)
+		for _, a := range n.Addresses {
+			own(on, fmt.Sprintf("spec.networkInstances[%s].addresses", n.Name), a)
+		}
+		for _, block := range n.UnitAddresses {
+			out = append(out, n6Address{on, fmt.Sprintf("spec.networkInstances[%s].unitAddresses", n.Name), string(block)})
+		}
 	}
 	return out
 }

@@ -116,7 +116,7 @@ func TestCheckPools(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			slice := older[1].DeepCopy()
 			c.change(slice)
-			got := CheckPools(slice, older, makeUPF())
+			got := CheckPools(slice, older, makeUPF(), nil)
 			if c.wantReason == "" {
 				if got != nil {
 					t.Fatalf("refused: %v", got)
@@ -130,7 +130,7 @@ func TestCheckPools(t *testing.T) {
 	}
 	young := makeSlice("young", "000009", "10.100.0.0/16")
 	young.CreationTimestamp = metav1.NewTime(time.Unix(5000, 0))
-	if got := CheckPools(&older[0], []api.Slice{older[0], *young}, nil); got != nil {
+	if got := CheckPools(&older[0], []api.Slice{older[0], *young}, nil, nil); got != nil {
 		t.Errorf("a younger Slice takes the pool of an older one: %v", got)
 	}
 }

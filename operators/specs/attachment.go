@@ -55,10 +55,16 @@ type attachmentOf struct {
 }
 
 func attachmentsOf(upf *api.UPFInstance) []attachmentOf {
-	return []attachmentOf{
+	out := []attachmentOf{
 		{InterfaceN3, upf.Spec.N3.Attachment, upf.Spec.N3.MTU, ptr.Deref(upf.Spec.N3.VLAN, 0)},
 		{InterfaceN6, upf.Spec.N6.Attachment, upf.Spec.N6.MTU, ptr.Deref(upf.Spec.N6.VLAN, 0)},
 	}
+	for i := range upf.Spec.NetworkInstances {
+		if n := &upf.Spec.NetworkInstances[i]; n.Attachment != nil {
+			out = append(out, attachmentOf{networkInterface(i), *n.Attachment, networkMTU(upf, n), ptr.Deref(n.VLAN, 0)})
+		}
+	}
+	return out
 }
 
 // upfuVLAN is what UPF-U tags its frames with: nothing where the NIC does.
@@ -180,7 +186,7 @@ func unitMAC(first string, unit int) string {
 	return mac.String()
 }
 
-// networksAnnotation asks Multus for the pod's N3 and N6 interfaces.
+// networksAnnotation asks Multus for the pod's N3 and N6 interfaces, in the order in which UPF-U takes devices of one resource.
 func networksAnnotation(upf *api.UPFInstance, unit int, place *Place) string {
 	devices := deviceOf(upf, place)
 	var list []networkSelection

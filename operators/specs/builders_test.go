@@ -156,6 +156,14 @@ func TestBuildersGolden(t *testing.T) {
 	for _, a := range PlaceAttachments(vfio, vfioPlace) {
 		vfioAttachments = append(vfioAttachments, a)
 	}
+	// Unit 1 of two with network instances beside n6.
+	networks := makeNetworks()
+	var networked []client.Object
+	for _, a := range Attachments(networks) {
+		networked = append(networked, a)
+	}
+	networkedUnit := UPFUnit(networks, core, platform, 1, "10.96.1.4")
+	networked = append(networked, networkedUnit.Pod, networkedUnit.Config)
 	units := SliceUserPlane{UPF: "upf", Parts: 2, SMFAddress: "10.96.1.2", Units: []SliceUnit{
 		{Name: "upf-0", N4Address: "10.96.1.3", N3Endpoint: "172.30.3.16", Pools: map[string][]string{"internet": {"10.45.0.0/17"}}},
 		{Name: "upf-1", N4Address: "10.96.1.4", N3Endpoint: "172.30.3.24", Pools: map[string][]string{"internet": {"10.45.128.0/17"}}},
@@ -253,6 +261,7 @@ func TestBuildersGolden(t *testing.T) {
 		"upf-standby.yaml":                  withStandby,
 		"smf-two-units.yaml":                SMF(core, makeSlice("internet", "010203", "10.45.0.0/16"), platform, units).all(),
 		"upf-per-socket.yaml":               append(append(attachments(perSocket), placedAttachments...), DisruptionBudget(perSocket, 2), placedUnit.Config, placedUnit.Placed(perSocket, place)),
+		"upf-network-instances.yaml":        networked,
 		"upf-unit-vfio.yaml":                append(vfioAttachments, VFIOAsRoot(vfioUnit.Placed(vfio, vfioPlace)), vfioUnit.Config),
 		"upf-host-device-no-core.yaml":      append(attachments(sriov), N4Service(sriov, 0), sriovUnit.Config, sriovUnit.Pod),
 		"session-store.yaml": append(SessionStoreFunction(core, platform, "password").all(),

@@ -52,11 +52,11 @@ func ExternalProblem(upf *api.UPFInstance, core *api.Core5G) *Problem {
 func externalClaims(upf *api.UPFInstance) (out []claim) {
 	for _, block := range n3Blocks(upf) {
 		if p, err := netip.ParsePrefix(block.cidr); err == nil {
-			out = append(out, claim{p.Masked(), fmt.Sprintf("%s %s of UPFInstance %s", block.field, p.Masked(), upf.Name)})
+			out = append(out, claim{p.Masked(), fmt.Sprintf("%s %s of UPFInstance %s", block.field, p.Masked(), upf.Name), network{any: true}})
 		}
 	}
 	if a := ExternalN4(upf).Addr(); a.IsValid() {
-		out = append(out, claim{netip.PrefixFrom(a, a.BitLen()), fmt.Sprintf("the N4 address %s of UPFInstance %s", a, upf.Name)})
+		out = append(out, claim{netip.PrefixFrom(a, a.BitLen()), fmt.Sprintf("the N4 address %s of UPFInstance %s", a, upf.Name), network{any: true}})
 	}
 	return out
 }

@@ -72,7 +72,7 @@ func TestPoolsOfAUPFElsewhere(t *testing.T) {
 				}
 				got := ExternalPoolProblem(s, []api.UPFInstance{*upf})
 				if got == nil && as == "chosen" {
-					got = CheckPools(s, nil, upf)
+					got = CheckPools(s, nil, upf, nil)
 				}
 				if (got == nil) != (c.want == "") || got != nil && !strings.Contains(got.Message, c.want) {
 					t.Errorf("%s: got %v, want %q", as, got, c.want)

@@ -30,18 +30,23 @@ func Older(a, b metav1.Object) bool {
 }
 
 // CheckPools judges a Slice's pools: against each other, against those of older Slices of the core,
-// and against the subnets of its UPF. It returns nil when they can be used.
-func CheckPools(slice *api.Slice, others []api.Slice, upf *api.UPFInstance) *Problem {
+// and against the subnets of its UPF. In another network instance of N6 an address is another UE's. upfs are those of the namespace; of one that is not
+// among them nobody knows the network instances, and its pools overlap whatever has their addresses. It returns nil when they can be used.
+func CheckPools(slice *api.Slice, others []api.Slice, upf *api.UPFInstance, upfs []api.UPFInstance) *Problem {
+	if problem := NetworkInstanceProblem(slice, upf, upfs); problem != nil {
+		return problem
+	}
 	var mine []claim
-	for _, dn := range slice.Spec.DataNetworks {
-		for _, cidr := range append(everyPool(dn), staticPools(dn)...) {
-			prefix, err := netip.ParsePrefix(string(cidr))
+	for i := range slice.Spec.DataNetworks {
+		dn := &slice.Spec.DataNetworks[i]
+		for _, pool := range poolsOf(dn, upf, upfs) {
+			prefix, err := netip.ParsePrefix(string(pool.cidr))
 			if err != nil {
-				return &Problem{api.ReasonMalformed, fmt.Sprintf("pool %q of DNN %s: %v", cidr, dn.DNN, err)}
+				return &Problem{api.ReasonMalformed, fmt.Sprintf("pool %q of DNN %s: %v", pool.cidr, dn.DNN, err)}
 			}
-			c := claim{prefix: prefix.Masked(), what: fmt.Sprintf("pool %s of DNN %s", cidr, dn.DNN)}
+			c := claim{prefix: prefix.Masked(), what: fmt.Sprintf("pool %s of DNN %s", pool.cidr, dn.DNN), in: pool.in}
 			for _, m := range mine {
-				if m.prefix.Overlaps(c.prefix) {
+				if m.overlaps(c) {
 					return &Problem{api.ReasonPoolOverlap, fmt.Sprintf(
 						"%s overlaps %s of the same Slice: give each data network pools of its own", c.what, m.what)}
 				}
@@ -49,14 +54,48 @@ func CheckPools(slice *api.Slice, others []api.Slice, upf *api.UPFInstance) *Pro
 			mine = append(mine, c)
 		}
 	}
-	for _, taken := range takenBefore(slice, others, upf) {
+	for _, taken := range takenBefore(slice, others, upf, upfs) {
 		for _, m := range mine {
-			if m.prefix.Overlaps(taken.prefix) {
+			if m.overlaps(taken) {
 				return &Problem{api.ReasonPoolOverlap, fmt.Sprintf("%s overlaps %s: write a pool that is free", m.what, taken.what)}
 			}
 		}
 	}
 	return nil
+}
+
+// network is a network instance of N6 by name, "" for n6; any stands for all.
+type network struct {
+	name string
+	any  bool
+}
+
+type poolIn struct {
+	cidr api.CIDR
+	in   network
+}
+
+// poolsOf a data network, from which UPFs choose or which are routed to them, each in its network instance. The UPFInstance that its Slice selects may be nil.
+func poolsOf(dn *api.DataNetwork, upf *api.UPFInstance, upfs []api.UPFInstance) (out []poolIn) {
+	add := func(upf *api.UPFInstance, pools ...api.CIDR) {
+		in := network{any: upf == nil}
+		if upf != nil {
+			name, problem := NetworkInstanceOf(dn, upf)
+			in = network{name: strings.ToLower(name), any: problem != nil}
+		}
+		for _, cidr := range pools {
+			out = append(out, poolIn{cidr, in})
+		}
+	}
+	add(upf, dn.UEPools...)
+	for _, further := range dn.UPFs {
+		add(upfNamed(upfs, further.Name), further.UEPools...)
+	}
+	add(upf, dn.StaticPools...)
+	for _, further := range dn.UPFs {
+		add(upfNamed(upfs, further.Name), further.StaticPools...)
+	}
+	return out
 }
 
 // FiveQIProblem says which 5QIs of a Slice mean what the operator of the network has defined (TS 23.501 5.7.4): a gNB
@@ -86,9 +125,14 @@ func SummaryOf(slice *api.Slice) api.SliceSummary {
 type claim struct {
 	prefix netip.Prefix
 	what   string
+	in     network
 }
 
-func takenBefore(slice *api.Slice, others []api.Slice, upf *api.UPFInstance) []claim {
+func (c claim) overlaps(o claim) bool {
+	return (c.in.any || o.in.any || c.in.name == o.in.name) && c.prefix.Overlaps(o.prefix)
+}
+
+func takenBefore(slice *api.Slice, others []api.Slice, upf *api.UPFInstance, upfs []api.UPFInstance) []claim {
 	var out []claim
 	sorted := append([]api.Slice(nil), others...)
 	sort.Slice(sorted, func(i, j int) bool { return Older(&sorted[i], &sorted[j]) })
@@ -97,10 +141,11 @@ func takenBefore(slice *api.Slice, others []api.Slice, upf *api.UPFInstance) []c
 		if o.Name == slice.Name || o.Spec.CoreRef.NameOrDefault() != slice.Spec.CoreRef.NameOrDefault() || !Older(o, slice) {
 			continue
 		}
-		for _, dn := range o.Spec.DataNetworks {
-			for _, cidr := range append(everyPool(dn), staticPools(dn)...) {
-				if p, err := netip.ParsePrefix(string(cidr)); err == nil {
-					out = append(out, claim{p.Masked(), fmt.Sprintf("pool %s of Slice %s", cidr, o.Name)})
+		at, _ := SelectUPF(o, upfs)
+		for i := range o.Spec.DataNetworks {
+			for _, pool := range poolsOf(&o.Spec.DataNetworks[i], at, upfs) {
+				if p, err := netip.ParsePrefix(string(pool.cidr)); err == nil {
+					out = append(out, claim{p.Masked(), fmt.Sprintf("pool %s of Slice %s", pool.cidr, o.Name), pool.in})
 				}
 			}
 		}
@@ -111,12 +156,16 @@ func takenBefore(slice *api.Slice, others []api.Slice, upf *api.UPFInstance) []c
 	if upf.Spec.External != nil {
 		return append(out, externalClaims(upf)...)
 	}
-	for _, subnet := range []struct{ cidr, what string }{
-		{string(upf.Spec.N3.Subnet), "the N3 subnet"},
-		{string(upf.Spec.N6.Address), "the N6 subnet"},
-	} {
-		if p, err := netip.ParsePrefix(subnet.cidr); err == nil {
-			out = append(out, claim{p.Masked(), fmt.Sprintf("%s %s of UPFInstance %s", subnet.what, p.Masked(), upf.Name)})
+	subnet := func(cidr, what string, in network) {
+		if p, err := netip.ParsePrefix(cidr); err == nil {
+			out = append(out, claim{p.Masked(), fmt.Sprintf("%s %s of UPFInstance %s", what, p.Masked(), upf.Name), in})
+		}
+	}
+	subnet(string(upf.Spec.N3.Subnet), "the N3 subnet", network{any: true})
+	subnet(string(upf.Spec.N6.Address), "the N6 subnet", network{})
+	for _, n := range upf.Spec.NetworkInstances {
+		for _, address := range n.Addresses {
+			subnet(string(address), fmt.Sprintf("the subnet of network instance %s,", n.Name), network{name: strings.ToLower(string(n.Name))})
 		}
 	}
 	return out

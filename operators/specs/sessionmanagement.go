@@ -28,6 +28,8 @@ func ControlPlaneProblem(slice *api.Slice, core *api.Core5G) *Problem {
 			{"an IPv6 network in uePools", hasIPv6(dn.UEPools)},
 			{"sessionTypes", len(dn.SessionTypes) > 0 && (len(dn.SessionTypes) > 1 || dn.SessionTypes[0] != api.SessionIPv4)},
 			{"staticPools", len(dn.StaticPools) > 0},
+			// That of free5GC names the DNN.
+			{"networkInstance", dn.NetworkInstance != "" && dn.NetworkInstance != dn.DNN},
 			{"pcscf", len(dn.PCSCF) > 0},
 			{"alwaysOn", dn.AlwaysOn != "" && dn.AlwaysOn != api.AlwaysOnNever},
 			{"policy: Slice", dn.Policy == api.PolicySlice},
@@ -41,6 +43,17 @@ func ControlPlaneProblem(slice *api.Slice, core *api.Core5G) *Problem {
 			if field.set {
 				return &Problem{api.ReasonNotSupported, fmt.Sprintf(
 					"%s of DNN %s needs core5g's own SMF: leave it out, or write controlPlane: Core5G in Core5G %s, which ends all PDU sessions of the core once", field.name, dn.DNN, core.Name)}
+			}
+		}
+	}
+	for i, dn := range slice.Spec.DataNetworks {
+		for _, other := range slice.Spec.DataNetworks[:i] {
+			for _, pool := range dn.UEPools {
+				if slices.ContainsFunc(other.UEPools, func(o api.CIDR) bool { return overlap(string(pool), string(o)) }) {
+					return &Problem{api.ReasonNotSupported, fmt.Sprintf(
+						"pool %s of both DNN %s and DNN %s needs core5g's own SMF: give each data network pools of its own, or write controlPlane: Core5G in Core5G %s, which ends all PDU sessions of the core once",
+						pool, other.DNN, dn.DNN, core.Name)}
+				}
 			}
 		}
 	}
@@ -128,12 +141,6 @@ func addressIn(slice *api.Slice, dnn api.DNN, address netip.Prefix) *Problem {
 	var static []string
 	found, placed := false, false
 	for _, dn := range slice.Spec.DataNetworks {
-		for _, pool := range everyPool(dn) {
-			if p, err := netip.ParsePrefix(string(pool)); err == nil && p.Masked().Overlaps(address) {
-				return &Problem{api.ReasonPoolOverlap, fmt.Sprintf(
-					"address %s lies in pool %s of Slice %s, which the UPF gives to any UE: write one outside of it", shortest(address), pool, slice.Name)}
-			}
-		}
 		if !strings.EqualFold(string(dn.DNN), string(dnn)) {
 			continue
 		}
@@ -142,6 +149,17 @@ func addressIn(slice *api.Slice, dnn api.DNN, address netip.Prefix) *Problem {
 			static = append(static, string(pool))
 			p, err := netip.ParsePrefix(string(pool))
 			placed = placed || err == nil && p.Bits() <= address.Bits() && p.Masked().Contains(address.Addr())
+		}
+	}
+	for _, dn := range slice.Spec.DataNetworks {
+		if placed && !strings.EqualFold(string(dn.DNN), string(dnn)) {
+			continue // pools of another network instance may have it, and CheckPools lets no others
+		}
+		for _, pool := range everyPool(dn) {
+			if p, err := netip.ParsePrefix(string(pool)); err == nil && p.Masked().Overlaps(address) {
+				return &Problem{api.ReasonPoolOverlap, fmt.Sprintf(
+					"address %s lies in pool %s of Slice %s, which the UPF gives to any UE: write one outside of it", shortest(address), pool, slice.Name)}
+			}
 		}
 	}
 	switch {

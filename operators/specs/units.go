@@ -3,6 +3,7 @@ package specs
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -39,6 +40,16 @@ func UnitLimit(upf *api.UPFInstance) (units int, problem string) {
 		units = 1 + further
 		problem = fmt.Sprintf("%d units need %d N6 addresses beside %s: write a block with that many free addresses of the N6 subnet in spec.n6.unitAddresses",
 			asked, asked-1, upf.Spec.N6.Address)
+	}
+	for i := range upf.Spec.NetworkInstances {
+		n := &upf.Spec.NetworkInstances[i]
+		for _, own := range n.Addresses {
+			if further := len(furtherAddresses(own, unitBlock(n, own), n.Gateways, asked-1)); 1+further < units {
+				units = 1 + further
+				problem = fmt.Sprintf("%d units need %d addresses beside %s in network instance %s: write a block with that many free addresses of its subnet in unitAddresses of spec.networkInstances[%s]",
+					asked, asked-1, own, n.Name, n.Name)
+			}
+		}
 	}
 	block, err := netip.ParsePrefix(string(upf.Spec.N3.Endpoints))
 	if err != nil {
@@ -117,21 +128,24 @@ func UnitN6Address(upf *api.UPFInstance, unit int) string {
 
 // furtherN6Addresses are the first n usable addresses of n6.unitAddresses, or as many as there are.
 func furtherN6Addresses(upf *api.UPFInstance, n int) (out []string) {
-	if upf.Spec.N6.UnitAddresses == nil {
-		return nil
-	}
-	block, err := netip.ParsePrefix(string(*upf.Spec.N6.UnitAddresses))
+	n6 := upf.Spec.N6
+	return furtherAddresses(n6.Address, ptr.Deref(n6.UnitAddresses, ""), []api.IPAddress{n6.Gateway}, n)
+}
+
+// furtherAddresses are the first n usable addresses of a block of the subnet of an address, or as many as there are.
+func furtherAddresses(address api.InterfaceAddress, of api.CIDR, gateways []api.IPAddress, n int) (out []string) {
+	block, err := netip.ParsePrefix(string(of))
 	if err != nil {
 		return nil
 	}
-	own, err := netip.ParsePrefix(string(upf.Spec.N6.Address))
+	own, err := netip.ParsePrefix(string(address))
 	if err != nil {
 		return nil
 	}
 	subnet := own.Masked()
 	for a := block.Masked().Addr(); block.Contains(a) && len(out) < n; a = a.Next() {
 		edge := a.Is4() && subnet.Bits() < 31 && (a == subnet.Addr() || !subnet.Contains(a.Next()))
-		if !edge && subnet.Contains(a) && a != own.Addr() && a.String() != string(upf.Spec.N6.Gateway) {
+		if !edge && subnet.Contains(a) && a != own.Addr() && !slices.Contains(gateways, api.IPAddress(a.String())) {
 			out = append(out, netip.PrefixFrom(a, own.Bits()).String())
 		}
 	}

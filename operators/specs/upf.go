@@ -24,31 +24,35 @@ const (
 
 // upfuConfig is upf-u.yaml.
 type upfuConfig struct {
-	Workers    int32                    `json:"workers,omitempty"`
-	Memory     int64                    `json:"memory"`
-	Socket     string                   `json:"socket"`
-	Interfaces map[string]upfuInterface `json:"interfaces"`
-	Routes     []upfuRoute              `json:"routes,omitempty"`
-	UEToUE     string                   `json:"ue_to_ue"`
-	Redundancy bool                     `json:"redundancy,omitempty"`
+	Workers    int32          `json:"workers,omitempty"`
+	Memory     int64          `json:"memory"`
+	Socket     string         `json:"socket"`
+	Interfaces map[string]any `json:"interfaces"` // an upfuInterface, or of n6 a list by network instance
+	Routes     []upfuRoute    `json:"routes,omitempty"`
+	UEToUE     string         `json:"ue_to_ue"`
+	Redundancy bool           `json:"redundancy,omitempty"`
 }
 
 type upfuInterface struct {
-	Driver       string `json:"driver"`
-	Device       string `json:"device,omitempty"`
-	Resource     string `json:"resource,omitempty"`
-	Addresses    string `json:"addresses,omitempty"`
-	Address      string `json:"address,omitempty"`
-	PrefixLength int    `json:"prefix_length,omitempty"`
-	Gateway      string `json:"gateway,omitempty"`
-	MTU          int32  `json:"mtu"`
-	VLAN         int32  `json:"vlan,omitempty"`
+	NetworkInstance string `json:"network_instance,omitempty"`
+	Driver          string `json:"driver,omitempty"`
+	Device          string `json:"device,omitempty"`
+	Resource        string `json:"resource,omitempty"`
+	Addresses       string `json:"addresses,omitempty"`
+	Address         string `json:"address,omitempty"`
+	Address6        string `json:"address6,omitempty"`
+	PrefixLength    int    `json:"prefix_length,omitempty"`
+	Gateway         string `json:"gateway,omitempty"`
+	Gateway6        string `json:"gateway6,omitempty"`
+	MTU             int32  `json:"mtu"`
+	VLAN            int32  `json:"vlan,omitempty"`
 }
 
 type upfuRoute struct {
-	Interface string `json:"interface"`
-	Prefix    string `json:"prefix"`
-	Via       string `json:"via"`
+	Interface       string `json:"interface"`
+	NetworkInstance string `json:"network_instance,omitempty"`
+	Prefix          string `json:"prefix"`
+	Via             string `json:"via"`
 }
 
 // upfcConfig is upf-c.yaml.
@@ -184,6 +188,9 @@ func upfSpecHash(upf *api.UPFInstance, core *api.Core5G, unit int, n4Address str
 	spec.AdministrativeState = ""
 	spec.Units, spec.MaxUnits, spec.Drain, spec.UpdateStrategy = nil, nil, nil, nil
 	spec.N6.UnitAddresses = nil
+	for i := range spec.NetworkInstances {
+		spec.NetworkInstances[i].UnitAddresses = nil
+	}
 	if !Redundant(upf) {
 		spec.Redundancy = nil
 	}
@@ -196,6 +203,9 @@ func upfSpecHash(upf *api.UPFInstance, core *api.Core5G, unit int, n4Address str
 	var addresses []string
 	if Parts(upf) > 1 {
 		addresses = []string{UnitN3Endpoints(upf, unit), UnitN6Address(upf, unit)}
+		for _, n := range UnitNetworks(upf, unit) {
+			addresses = append(addresses, n.Addresses...)
+		}
 	}
 	return Hash(struct {
 		Spec      json.RawMessage
@@ -228,7 +238,7 @@ func upfuConfigOf(upf *api.UPFInstance, unit int) upfuConfig {
 	c := upfuConfig{
 		Memory:     amount.Value() >> 20,
 		Socket:     upfSocket,
-		Interfaces: map[string]upfuInterface{InterfaceN3: n3, InterfaceN6: n6},
+		Interfaces: map[string]any{InterfaceN3: n3, InterfaceN6: n6},
 		UEToUE:     strings.ToLower(string(spec.UEToUE)),
 		Redundancy: Redundant(upf),
 	}
@@ -236,8 +246,17 @@ func upfuConfigOf(upf *api.UPFInstance, unit int) upfuConfig {
 		// One worker is the default, and then shares the CPU with the control thread.
 		c.Workers = spec.Workers
 	}
-	for _, r := range spec.N6.Routes {
-		c.Routes = append(c.Routes, upfuRoute{Interface: InterfaceN6, Prefix: string(r.Destination), Via: string(r.Via)})
+	if len(spec.NetworkInstances) > 0 {
+		c.Interfaces[InterfaceN6] = networksOf(upf, n6, unit)
+	}
+	route := func(networkInstance string, routes []api.Route) {
+		for _, r := range routes {
+			c.Routes = append(c.Routes, upfuRoute{Interface: InterfaceN6, NetworkInstance: networkInstance, Prefix: string(r.Destination), Via: string(r.Via)})
+		}
+	}
+	route("", spec.N6.Routes)
+	for _, n := range spec.NetworkInstances {
+		route(string(n.Name), n.Routes)
 	}
 	return c
 }
@@ -316,11 +335,9 @@ func upfuResources(upf *api.UPFInstance, core *api.Core5G) corev1.ResourceRequir
 		corev1.ResourceMemory: memory,
 		corev1.ResourceName(corev1.ResourceHugePagesPrefix + size): hugepageAmount(upf),
 	}
-	for _, a := range []api.AttachmentSpec{upf.Spec.N3.Attachment, upf.Spec.N6.Attachment} {
-		if a.ResourceName != "" {
-			devices := list[corev1.ResourceName(a.ResourceName)]
-			devices.Add(*resource.NewQuantity(1, resource.DecimalSI))
-			list[corev1.ResourceName(a.ResourceName)] = devices
+	for _, a := range attachmentsOf(upf) {
+		if a.spec.ResourceName != "" {
+			addDevice(list, a.spec.ResourceName)
 		}
 	}
 	out := guaranteed(list)

@@ -258,30 +258,31 @@ func TestSchemaRefusesWithASentence(t *testing.T) {
 				"neither name nor labels":    {`snssai:`, "upfSelector: {}\n  snssai:", `write exactly one of them`},
 				"5QI 0":                      {`dns: [1.1.1.1]`, `fiveQI: 0`, `greater than or equal to 1`},
 
-				"IPv6 without a pool":           {`dns: [1.1.1.1]`, `sessionTypes: [IPv4, IPv4v6]`, `sessionTypes has IPv6, and uePools has no IPv6 network: write one, for example 2001:db8:45::/48`},
-				"IPv4 without a pool":           {`[10.45.0.0/16]`, "[\"2001:db8:45::/48\"]\n    sessionTypes: [IPv4]", `sessionTypes has IPv4, and uePools has no IPv4 network`},
-				"a session type twice":          {`dns: [1.1.1.1]`, `sessionTypes: [IPv4, IPv4]`, `sessionTypes names one twice`},
-				"a session type that is none":   {`dns: [1.1.1.1]`, `sessionTypes: [Ethernet]`, `supported values: "IPv4", "IPv6", "IPv4v6"`},
-				"an IPv6 pool of one UE and":    {`10.45.0.0/16`, `"2001:db8::/65"`, `"2001:db8::/65" has no room for UEs, which get a /64 each`},
-				"an IPv6 P-CSCF for IPv4":       {`dns: [1.1.1.1]`, `pcscf: ["2001:db8::5"]`, `pcscf has an IPv6 server, and UEs have IPv4 addresses only`},
-				"a P-CSCF that is none":         {`dns: [1.1.1.1]`, `pcscf: [127.0.0.1]`, `"127.0.0.1" is no address of a server`},
-				"a GBR flow without rates":      {`dns: [1.1.1.1]`, `flows: [{name: a, fiveQI: 1, precedence: 1, filters: [{}]}]`, `fiveQI is that of a GBR flow (TS 23.501 table 5.7.4-1): write gbr`},
-				"rates of a flow without":       {`dns: [1.1.1.1]`, `flows: [{name: a, fiveQI: 9, precedence: 1, gbr: {uplink: 1 Mbps, downlink: 1 Mbps}, filters: [{}]}]`, `leave gbr and mbr out`},
-				"a maximum rate alone":          {`dns: [1.1.1.1]`, `flows: [{name: a, fiveQI: 200, precedence: 1, mbr: {uplink: 1 Mbps, downlink: 1 Mbps}, filters: [{}]}]`, `mbr needs gbr: the session AMBR bounds`},
-				"a rate that is none":           {`dns: [1.1.1.1]`, `flows: [{name: a, fiveQI: 1, precedence: 1, gbr: {uplink: fast, downlink: 1 Mbps}, filters: [{}]}]`, `should match`},
-				"a flow's 5QI of nothing":       {`dns: [1.1.1.1]`, `flows: [{name: a, fiveQI: 11, precedence: 1, filters: [{}]}]`, `fiveQI is not in TS 23.501 table 5.7.4-1: write one of 1 to 10`},
-				"a flow without filters":        {`dns: [1.1.1.1]`, `flows: [{name: a, fiveQI: 9, precedence: 1, filters: []}]`, `at least 1 items`},
-				"one precedence twice":          {`dns: [1.1.1.1]`, `flows: [{name: a, fiveQI: 9, precedence: 1, filters: [{}]}, {name: b, fiveQI: 9, precedence: 1, filters: [{}]}]`, `two flows have one precedence`},
-				"the default rule's precedence": {`dns: [1.1.1.1]`, `flows: [{name: a, fiveQI: 9, precedence: 255, filters: [{}]}]`, `less than or equal to 254`},
-				"a protocol that is none":       {`dns: [1.1.1.1]`, `flows: [{name: a, fiveQI: 9, precedence: 1, filters: [{protocol: udp}]}]`, `protocol must be one of TCP, UDP, ICMP, ICMPv6, SCTP, ESP, or a number from 0 to 255`},
-				"a protocol beyond all":         {`dns: [1.1.1.1]`, `flows: [{name: a, fiveQI: 9, precedence: 1, filters: [{protocol: 256}]}]`, `or a number from 0 to 255`},
-				"a port beyond all":             {`dns: [1.1.1.1]`, `flows: [{name: a, fiveQI: 9, precedence: 1, filters: [{remotePorts: 65536}]}]`, `ports must be one from 1 to 65535, for example 80, or a range`},
-				"ports that are none":           {`dns: [1.1.1.1]`, `flows: [{name: a, fiveQI: 9, precedence: 1, filters: [{localPorts: http}]}]`, `ports must be one from 1 to 65535`},
-				"a direction that is none":      {`dns: [1.1.1.1]`, `flows: [{name: a, fiveQI: 9, precedence: 1, filters: [{direction: Up}]}]`, `supported values: "Uplink", "Downlink", "Bidirectional"`},
-				"a breakout to nowhere":         {`dns: [1.1.1.1]`, `breakouts: [{name: a, prefixes: [], upfInstance: edge}]`, `at least 1 items`},
-				"a breakout's TAC as a number":  {`dns: [1.1.1.1]`, `breakouts: [{name: a, prefixes: [192.0.2.0/24], upfInstance: edge, tacs: [1]}]`, `must be of type string`},
-				"a further UPF without pools":   {`dns: [1.1.1.1]`, `upfs: [{name: edge, uePools: []}]`, `at least 1 items`},
-				"a policy that is none":         {`dns: [1.1.1.1]`, `policy: Mine`, `supported values: "PCF", "Slice"`},
+				"IPv6 without a pool":             {`dns: [1.1.1.1]`, `sessionTypes: [IPv4, IPv4v6]`, `sessionTypes has IPv6, and uePools has no IPv6 network: write one, for example 2001:db8:45::/48`},
+				"IPv4 without a pool":             {`[10.45.0.0/16]`, "[\"2001:db8:45::/48\"]\n    sessionTypes: [IPv4]", `sessionTypes has IPv4, and uePools has no IPv4 network`},
+				"a session type twice":            {`dns: [1.1.1.1]`, `sessionTypes: [IPv4, IPv4]`, `sessionTypes names one twice`},
+				"a session type that is none":     {`dns: [1.1.1.1]`, `sessionTypes: [Ethernet]`, `supported values: "IPv4", "IPv6", "IPv4v6"`},
+				"an IPv6 pool of one UE and":      {`10.45.0.0/16`, `"2001:db8::/65"`, `"2001:db8::/65" has no room for UEs, which get a /64 each`},
+				"an IPv6 P-CSCF for IPv4":         {`dns: [1.1.1.1]`, `pcscf: ["2001:db8::5"]`, `pcscf has an IPv6 server, and UEs have IPv4 addresses only`},
+				"a P-CSCF that is none":           {`dns: [1.1.1.1]`, `pcscf: [127.0.0.1]`, `"127.0.0.1" is no address of a server`},
+				"a GBR flow without rates":        {`dns: [1.1.1.1]`, `flows: [{name: a, fiveQI: 1, precedence: 1, filters: [{}]}]`, `fiveQI is that of a GBR flow (TS 23.501 table 5.7.4-1): write gbr`},
+				"rates of a flow without":         {`dns: [1.1.1.1]`, `flows: [{name: a, fiveQI: 9, precedence: 1, gbr: {uplink: 1 Mbps, downlink: 1 Mbps}, filters: [{}]}]`, `leave gbr and mbr out`},
+				"a maximum rate alone":            {`dns: [1.1.1.1]`, `flows: [{name: a, fiveQI: 200, precedence: 1, mbr: {uplink: 1 Mbps, downlink: 1 Mbps}, filters: [{}]}]`, `mbr needs gbr: the session AMBR bounds`},
+				"a rate that is none":             {`dns: [1.1.1.1]`, `flows: [{name: a, fiveQI: 1, precedence: 1, gbr: {uplink: fast, downlink: 1 Mbps}, filters: [{}]}]`, `should match`},
+				"a flow's 5QI of nothing":         {`dns: [1.1.1.1]`, `flows: [{name: a, fiveQI: 11, precedence: 1, filters: [{}]}]`, `fiveQI is not in TS 23.501 table 5.7.4-1: write one of 1 to 10`},
+				"a flow without filters":          {`dns: [1.1.1.1]`, `flows: [{name: a, fiveQI: 9, precedence: 1, filters: []}]`, `at least 1 items`},
+				"one precedence twice":            {`dns: [1.1.1.1]`, `flows: [{name: a, fiveQI: 9, precedence: 1, filters: [{}]}, {name: b, fiveQI: 9, precedence: 1, filters: [{}]}]`, `two flows have one precedence`},
+				"the default rule's precedence":   {`dns: [1.1.1.1]`, `flows: [{name: a, fiveQI: 9, precedence: 255, filters: [{}]}]`, `less than or equal to 254`},
+				"a protocol that is none":         {`dns: [1.1.1.1]`, `flows: [{name: a, fiveQI: 9, precedence: 1, filters: [{protocol: udp}]}]`, `protocol must be one of TCP, UDP, ICMP, ICMPv6, SCTP, ESP, or a number from 0 to 255`},
+				"a protocol beyond all":           {`dns: [1.1.1.1]`, `flows: [{name: a, fiveQI: 9, precedence: 1, filters: [{protocol: 256}]}]`, `or a number from 0 to 255`},
+				"a port beyond all":               {`dns: [1.1.1.1]`, `flows: [{name: a, fiveQI: 9, precedence: 1, filters: [{remotePorts: 65536}]}]`, `ports must be one from 1 to 65535, for example 80, or a range`},
+				"ports that are none":             {`dns: [1.1.1.1]`, `flows: [{name: a, fiveQI: 9, precedence: 1, filters: [{localPorts: http}]}]`, `ports must be one from 1 to 65535`},
+				"a direction that is none":        {`dns: [1.1.1.1]`, `flows: [{name: a, fiveQI: 9, precedence: 1, filters: [{direction: Up}]}]`, `supported values: "Uplink", "Downlink", "Bidirectional"`},
+				"a breakout to nowhere":           {`dns: [1.1.1.1]`, `breakouts: [{name: a, prefixes: [], upfInstance: edge}]`, `at least 1 items`},
+				"a breakout's TAC as a number":    {`dns: [1.1.1.1]`, `breakouts: [{name: a, prefixes: [192.0.2.0/24], upfInstance: edge, tacs: [1]}]`, `must be of type string`},
+				"a further UPF without pools":     {`dns: [1.1.1.1]`, `upfs: [{name: edge, uePools: []}]`, `at least 1 items`},
+				"a network instance that is none": {`dns: [1.1.1.1]`, `networkInstance: a/b`, `"a/b" is no data network name`},
+				"a policy that is none":           {`dns: [1.1.1.1]`, `policy: Mine`, `supported values: "PCF", "Slice"`},
 			},
 			updates: map[string]struct{ replace, with, want string }{
 				"another sd":   {`"010203"`, `"010204"`, `snssai is immutable: create a second Slice`},
@@ -312,14 +313,23 @@ func TestSchemaRefusesWithASentence(t *testing.T) {
 				"a cell in the name and none in the policy": {`type: Bridge, bridge: c5g-n3`, `type: HostDevice, resourceName: "core5g.dev/n3_socket{cell}"`, `needs placement.policy PerSocket or SingleNUMA`},
 				"a cell in the name of what exists":         {`type: Bridge, bridge: c5g-n3`, `type: Existing, networkAttachmentDefinition: a, resourceName: "x{cell}"`, `needs attachment.type HostDevice`},
 				"an unknown policy":                         {`spec:`, "spec:\n  placement: {policy: Cell}", `supported values: "Any", "SingleNUMA", "PerSocket"`},
-				"a page size that none has":                 {`spec:`, "spec:\n  hugepages: {size: 4Ki}", `supported values: "2Mi", "1Gi"`},
+				"a network instance without a wire":         {`spec:`, "spec:\n  networkInstances: [{name: ims, addresses: [10.7.0.2/24]}]", `networkInstances[ims] has neither attachment nor vlan: write the vlan that tells its frames on the interface of n6, or the attachment`},
+				"one without addresses":                     {`spec:`, "spec:\n  networkInstances: [{name: ims, vlan: 7, addresses: []}]", `at least 1 items`},
+				"one with two IPv4 addresses":               {`spec:`, "spec:\n  networkInstances: [{name: ims, vlan: 7, addresses: [10.7.0.2/24, 10.8.0.2/24]}]", `addresses has two of one IP version`},
+				"one with two IPv6 gateways":                {`spec:`, "spec:\n  networkInstances: [{name: ims, vlan: 7, addresses: [\"fd00::2/64\"], gateways: [\"fd00::1\", \"fe80::1\"]}]", `gateways has two of one IP version`},
+				"one whose name is none":                    {`spec:`, "spec:\n  networkInstances: [{name: a/b, vlan: 7, addresses: [10.7.0.2/24]}]", `"a/b" is no data network name`},
+				"VFIO on a bridge of a network instance": {`spec:`, "spec:\n  driver: VFIO\n  networkInstances: [{name: ims, attachment: {type: Bridge, bridge: b}, addresses: [10.7.0.2/24]}]",
+					`driver VFIO needs networkInstances[].attachment.type HostDevice, SRIOV or Existing`},
+				"a cell in the name of a network instance": {`spec:`, "spec:\n  networkInstances: [{name: ims, attachment: {type: HostDevice, resourceName: \"a/b{cell}\"}, addresses: [10.7.0.2/24]}]", `needs placement.policy PerSocket or SingleNUMA`},
+				"a page size that none has":                {`spec:`, "spec:\n  hugepages: {size: 4Ki}", `supported values: "2Mi", "1Gi"`},
 			},
 		},
 		"UPFInstance that runs elsewhere": {
 			file: "core5g.dev_upfinstances.yaml", valid: validExternalUPF,
 			rows: map[string]struct{ replace, with, want string }{
 				"neither pods nor elsewhere":   {`external:`, "administrativeState: Locked\n  nothing:", `write the networks of the UPF's pods, or external for a UPF that runs elsewhere`},
-				"pods' N6 too":                 {`drain:`, "n6: {attachment: {type: Bridge, bridge: b}, address: 172.30.6.2/24, gateway: 172.30.6.1}\n  drain:", `leave out n3, n6, maxUnits, placement`},
+				"pods' N6 too":                 {`drain:`, "n6: {attachment: {type: Bridge, bridge: b}, address: 172.30.6.2/24, gateway: 172.30.6.1}\n  drain:", `leave out n3, n6, networkInstances, maxUnits, placement`},
+				"network instances of pods":    {`drain:`, "networkInstances: [{name: ims, vlan: 7, addresses: [10.7.0.2/24]}]\n  drain:", `external.networkInstances has its names for networks`},
 				"CPUs":                         {`drain:`, "cpus: 2\n  drain:", `cpus, nodeSelector and tolerations, which are of pods`},
 				"redundancy":                   {`drain:`, "redundancy: {standbys: 1}\n  drain:", `which are of pods`},
 				"an update strategy":           {`drain:`, "updateStrategy: {type: OnApproval}\n  drain:", `which are of pods`},
@@ -404,6 +414,7 @@ func TestSchemaTakesDataNetworks(t *testing.T) {
 		"the smallest bit rate":          {`dns: [1.1.1.1]`, `ambr: {uplink: 1 Kbps}`},
 		"the largest one":                {`dns: [1.1.1.1]`, `ambr: {uplink: 4 Tbps, downlink: 4000 Gbps}`},
 		"the largest number":             {`dns: [1.1.1.1]`, `ambr: {uplink: 32767 Mbps}`},
+		"a network instance":             {`dns: [1.1.1.1]`, `networkInstance: ims`},
 		"two DNS servers":                {`1.1.1.1`, `1.1.1.1, 10.0.0.53`},
 		"the smallest pool":              {`10.45.0.0/16`, `10.45.0.0/30`},
 		"a pool beside the loopback one": {`10.45.0.0/16`, `126.0.0.0/8`},
@@ -547,6 +558,26 @@ func TestSchemaTakesPlacement(t *testing.T) {
 	// What was written before there were placements means what it meant.
 	if spec := kind.parse(t, validUPF)["spec"].(map[string]any); spec["placement"] != nil || spec["drain"] != nil || spec["updateStrategy"] != nil {
 		t.Errorf("a specification without placement was given one: %v", spec)
+	}
+}
+
+func TestSchemaTakesNetworkInstances(t *testing.T) {
+	kind := loadKind(t, "core5g.dev_upfinstances.yaml")
+	var list strings.Builder
+	for i := range 15 {
+		fmt.Fprintf(&list, "\n  - {name: n%d, vlan: %d, addresses: [10.7.0.2/24, \"fd00:7::2/64\"], gateways: [10.7.0.1, \"fe80::1\"], unitAddresses: [10.7.0.16/28, \"fd00:7::10/124\"],\n     routes: [{destination: 10.99.0.0/16, via: 10.7.0.9}], mtu: 1400}", i, i+1)
+	}
+	full := strings.Replace(validUPF, "spec:", "spec:\n  networkInstances:"+list.String(), 1)
+	if got := kind.errors(t, full, full); got != "" {
+		t.Errorf("refused: %s", got)
+	}
+	own := strings.Replace(validUPF, "spec:", "spec:\n  networkInstances: [{name: ims, attachment: {bridge: c5g-ims}, addresses: [172.30.6.2/24]}]", 1)
+	if got := kind.errors(t, own, ""); got != "" {
+		t.Errorf("an interface of its own is refused: %s", got)
+	}
+	// What was written before there were network instances means what it meant.
+	if spec := kind.parse(t, validUPF)["spec"].(map[string]any); spec["networkInstances"] != nil {
+		t.Errorf("a specification without network instances was given some: %v", spec)
 	}
 }
 

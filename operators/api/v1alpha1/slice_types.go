@@ -75,7 +75,7 @@ const (
 )
 
 // DataNetwork is one data network of a slice. sessionTypes, pcscf, alwaysOn, policy, charging, flows, breakouts,
-// staticPools, upfs, IPv6 pools and IPv6 DNS servers need controlPlane Core5G of the core: with Free5GC condition SMFReady
+// staticPools, upfs, networkInstance, IPv6 pools and IPv6 DNS servers need controlPlane Core5G of the core: with Free5GC condition SMFReady
 // says which of them the SMF does not know, and it is not started.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.sessionTypes) || !self.sessionTypes.exists(t, t != 'IPv6') || self.uePools.exists(p, !isCIDR(p) || cidr(p).ip().family() == 4)",message="sessionTypes has IPv4, and uePools has no IPv4 network: write one, for example 10.45.0.0/16"
@@ -85,7 +85,11 @@ const (
 type DataNetwork struct {
 	// dnn is the data network name.
 	DNN DNN `json:"dnn"`
-	// uePools are the networks that UE addresses come from. No other Slice of the core may use them.
+	// networkInstance of N6 that the data network belongs to: one of the UPFInstance's spec.networkInstances, of its upfs and breakouts as well. When left
+	// out: the one that is named as the DNN is, where there is one, else n6. PDU sessions that there are stay where they are.
+	// +optional
+	NetworkInstance DNN `json:"networkInstance,omitempty"`
+	// uePools are the networks that UE addresses come from. No other data network of the core may use them in the same network instance.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=4
 	// +listType=set

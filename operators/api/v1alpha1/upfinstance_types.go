@@ -48,13 +48,14 @@ type UPFInstanceList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.cpus) || self.cpus > self.workers || (self.cpus == 1 && self.workers == 1)",message="cpus must be at least workers + 1: each worker runs alone on a CPU, and several leave none for the control thread"
 // +kubebuilder:validation:XValidation:rule="self.driver != 'VFIO' || (self.n3.attachment.type in ['HostDevice', 'SRIOV', 'Existing'] && self.n6.attachment.type in ['HostDevice', 'SRIOV', 'Existing'])",message="driver VFIO needs n3.attachment.type and n6.attachment.type HostDevice, SRIOV or Existing: a virtual function is moved into the pod"
 // +kubebuilder:validation:XValidation:rule="self.driver != 'VFIO' || (has(self.n3.attachment.resourceName) && has(self.n6.attachment.resourceName))",message="driver VFIO needs n3.attachment.resourceName and n6.attachment.resourceName: UPF-U finds its virtual functions by the device plugin's resource, for example core5g.dev/n3_socket0"
+// +kubebuilder:validation:XValidation:rule="self.driver != 'VFIO' || !has(self.networkInstances) || self.networkInstances.all(i, !has(i.attachment) || (i.attachment.type in ['HostDevice', 'SRIOV', 'Existing'] && has(i.attachment.resourceName)))",message="driver VFIO needs networkInstances[].attachment.type HostDevice, SRIOV or Existing, with resourceName: a virtual function is moved into the pod. Leave attachment out, and the network instance is a vlan of n6's"
 // +kubebuilder:validation:XValidation:rule="!has(self.maxUnits) || !has(self.units) || self.units <= self.maxUnits",message="units must be at most maxUnits: addresses are divided for that many"
 // +kubebuilder:validation:XValidation:rule="has(self.external) || (has(self.n3) && has(self.n6))",message="n3 and n6 are missing: write the networks of the UPF's pods, or external for a UPF that runs elsewhere"
 // +kubebuilder:validation:XValidation:rule="has(self.external) == has(oldSelf.external)",message="external can neither be added nor taken away: delete the UPFInstance and create it anew"
-// +kubebuilder:validation:XValidation:rule="!has(self.external) || !(has(self.n3) || has(self.n6) || has(self.maxUnits) || has(self.placement) || has(self.updateStrategy) || has(self.redundancy) || has(self.cpus) || has(self.nodeSelector) || has(self.tolerations))",message="external is a UPF that runs elsewhere: leave out n3, n6, maxUnits, placement, updateStrategy, redundancy, cpus, nodeSelector and tolerations, which are of pods"
+// +kubebuilder:validation:XValidation:rule="!has(self.external) || !(has(self.n3) || has(self.n6) || has(self.maxUnits) || has(self.placement) || has(self.updateStrategy) || has(self.redundancy) || has(self.cpus) || has(self.nodeSelector) || has(self.tolerations) || has(self.networkInstances))",message="external is a UPF that runs elsewhere: leave out n3, n6, networkInstances, maxUnits, placement, updateStrategy, redundancy, cpus, nodeSelector and tolerations, which are of pods; external.networkInstances has its names for networks"
 // +kubebuilder:validation:XValidation:rule="!has(self.external) || (self.units == 1 && self.workers == 1 && self.driver == 'AFPacket' && self.ueToUE == 'Deny' && self.memory == '256Mi' && self.hugepages.size == '2Mi' && self.hugepages.amount == '512Mi')",message="external is one UPF that runs elsewhere: leave out units, workers, driver, hugepages, memory and ueToUE, which are of pods, and name each further UPF in a UPFInstance of its own; administrativeState takes it out of service"
 // +kubebuilder:validation:XValidation:rule="!has(self.external) || !has(self.n4.controlPlaneSubnets)",message="external: leave out n4.controlPlaneSubnets, which the operator writes into the configuration of pods, and write it into that of the UPF (upf-c: pfcp.controlPlaneSubnets)"
-// +kubebuilder:validation:XValidation:rule="has(self.external) || (has(self.placement) && has(self.placement.policy) && self.placement.policy != 'Any') || ((!has(self.n3.attachment.resourceName) || !self.n3.attachment.resourceName.contains('{cell}')) && (!has(self.n6.attachment.resourceName) || !self.n6.attachment.resourceName.contains('{cell}')))",message="{cell} in attachment.resourceName needs placement.policy PerSocket or SingleNUMA: with Any there is no cell to put there"
+// +kubebuilder:validation:XValidation:rule="has(self.external) || (has(self.placement) && has(self.placement.policy) && self.placement.policy != 'Any') || ((!has(self.n3.attachment.resourceName) || !self.n3.attachment.resourceName.contains('{cell}')) && (!has(self.n6.attachment.resourceName) || !self.n6.attachment.resourceName.contains('{cell}')) && (!has(self.networkInstances) || self.networkInstances.all(i, !has(i.attachment) || !has(i.attachment.resourceName) || !i.attachment.resourceName.contains('{cell}'))))",message="{cell} in attachment.resourceName needs placement.policy PerSocket or SingleNUMA: with Any there is no cell to put there"
 // +kubebuilder:validation:XValidation:rule="!has(self.updateStrategy) || self.updateStrategy.type != 'Switch' || (has(self.redundancy) && self.redundancy.standbys > 0)",message="updateStrategy.type Switch needs redundancy: {standbys: 1}: a unit is handed over to its standby"
 type UPFInstanceSpec struct {
 	// coreRef names the Core5G whose images and log level the UPF uses.
@@ -137,7 +138,16 @@ type UPFInstanceSpec struct {
 	// +optional
 	N6 N6Spec `json:"n6,omitzero"`
 
-	// ueToUE says whether one UE may send packets to another through this UPF.
+	// networkInstances of N6 beside n6 (TS 29.244 5.4). Each has addresses, routes and UE IP addresses of its own, which may be the same as
+	// another one's: a packet of one never reaches another. Data networks of Slices belong to the one that they name
+	// (networkInstance), or that is named as they are; all others to n6. A change restarts the units.
+	// +optional
+	// +kubebuilder:validation:MaxItems=15
+	// +listType=map
+	// +listMapKey=name
+	NetworkInstances []NetworkInstance `json:"networkInstances,omitempty"`
+
+	// ueToUE says whether one UE may send packets to another through this UPF, in the same network instance.
 	// +kubebuilder:default=Deny
 	UEToUE UEToUE `json:"ueToUE,omitempty"`
 
@@ -441,6 +451,51 @@ type N6Spec struct {
 	VLAN *int32 `json:"vlan,omitempty"`
 }
 
+// NetworkInstance is one network of N6 beside n6: an interface of its own, or a VLAN of n6's.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.attachment) || has(self.vlan)",messageExpression="'networkInstances[' + self.name + '] has neither attachment nor vlan: write the vlan that tells its frames on the interface of n6, or the attachment of an interface of its own'"
+type NetworkInstance struct {
+	// name of the network instance (TS 29.244 8.2.4), as data networks of Slices name it: that of a DNN, or any other.
+	Name DNN `json:"name"`
+	// attachment of an interface of its own. When left out: the interface of n6, with vlan.
+	// +optional
+	Attachment *AttachmentSpec `json:"attachment,omitempty"`
+	// vlan id of all its frames, which UPF-U writes, or the NIC where attachment.type is SRIOV. Needed without attachment.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=4094
+	VLAN *int32 `json:"vlan,omitempty"`
+	// addresses of the UPF, of unit 0 where there are several, with the prefix length of the subnet: one of each IP version at most.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=2
+	// +kubebuilder:validation:XValidation:rule="self.size() < 2 || !isCIDR(self[0]) || !isCIDR(self[1]) || cidr(self[0]).ip().family() != cidr(self[1]).ip().family()",message="addresses has two of one IP version: write one of each at most"
+	// +listType=atomic
+	Addresses []InterfaceAddress `json:"addresses"`
+	// unitAddresses are the parts of the subnets that units beyond the first take their addresses from: one for each of addresses.
+	// +optional
+	// +kubebuilder:validation:MaxItems=2
+	// +kubebuilder:validation:XValidation:rule="self.size() < 2 || !isCIDR(self[0]) || !isCIDR(self[1]) || cidr(self[0]).ip().family() != cidr(self[1]).ip().family()",message="unitAddresses has two blocks of one IP version: write one of each at most"
+	// +listType=atomic
+	UnitAddresses []CIDR `json:"unitAddresses,omitempty"`
+	// gateways that packets of UEs go to when no route says otherwise: one of each IP version at most.
+	// +optional
+	// +kubebuilder:validation:MaxItems=2
+	// +kubebuilder:validation:XValidation:rule="self.size() < 2 || !isIP(self[0]) || !isIP(self[1]) || ip(self[0]).family() != ip(self[1]).family()",message="gateways has two of one IP version: write one of each at most"
+	// +listType=atomic
+	Gateways []IPAddress `json:"gateways,omitempty"`
+	// routes beside the default routes over gateways.
+	// +optional
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=map
+	// +listMapKey=destination
+	Routes []Route `json:"routes,omitempty"`
+	// mtu in bytes. When left out: n6.mtu on the interface of n6, which it cannot exceed there, else 1500.
+	// +optional
+	// +kubebuilder:validation:Minimum=1280
+	// +kubebuilder:validation:Maximum=9600
+	MTU *int32 `json:"mtu,omitempty"`
+}
+
 // Route leads a destination over a router of the N6 subnet.
 type Route struct {
 	// destination network.
@@ -535,6 +590,13 @@ type UnitStatus struct {
 	// n6Address is its address on N6: routes to its part of the UE pools lead there.
 	// +optional
 	N6Address string `json:"n6Address,omitempty"`
+	// networkInstances are its addresses in those of spec.networkInstances: routes to its part of the UE pools of their data
+	// networks lead there.
+	// +optional
+	// +kubebuilder:validation:MaxItems=15
+	// +listType=map
+	// +listMapKey=name
+	NetworkInstances []UnitNetworkInstance `json:"networkInstances,omitempty"`
 	// drain says how far a unit that is to stop has come.
 	// +optional
 	Drain *UnitDrain `json:"drain,omitempty"`
@@ -562,6 +624,15 @@ type UnitStatus struct {
 	// message names what the unit waits for or why it failed.
 	// +optional
 	Message string `json:"message,omitempty"`
+}
+
+// UnitNetworkInstance is where a unit is in a network instance of N6.
+type UnitNetworkInstance struct {
+	// name of the network instance.
+	Name string `json:"name"`
+	// addresses of the unit.
+	// +listType=atomic
+	Addresses []string `json:"addresses"`
 }
 
 // UnitStandby says how the standby of a unit is.
