@@ -79,7 +79,10 @@ type DataNetwork struct {
 	Breakouts []Breakout
 	// Units that serve the data network.
 	Units []Serving
-	// Names of its networks at units that have their own, by Node ID: they follow from the units.
+	// Networks are the network instances of N6 that it belongs to at units that have several, by Node ID (TS 29.244 5.4). At a unit that is not there it belongs to the
+	// one that all others share, unless Core was written.
+	Networks map[string]string
+	// Names of its networks at units that have their own, by Node ID: they follow from the units, and from Networks.
 	Names map[string]n4.Names
 	// Routed: packets to any address of the pools reach every unit, so that sessions can move from one to another.
 	Routed bool
@@ -232,6 +235,14 @@ func (d *DataNetwork) complete() error {
 	if len(groups) > MostRatingGroups {
 		return fail("%d rating groups: write at most %d", len(groups), MostRatingGroups)
 	}
+	networks := d.Networks
+	d.Networks = nil
+	for nodeID, name := range networks {
+		if d.Networks == nil {
+			d.Networks = map[string]string{}
+		}
+		d.Networks[fold(nodeID)] = name
+	}
 	for i := range d.Units {
 		u := &d.Units[i]
 		u.NodeID = fold(u.NodeID)
@@ -325,6 +336,17 @@ func HasIPv4(t n1.SessionType) bool { return t == n1.IPv4 || t == n1.IPv4v6 }
 
 // HasIPv6 says whether sessions of a type have an IPv6 prefix.
 func HasIPv6(t n1.SessionType) bool { return t == n1.IPv6 || t == n1.IPv4v6 }
+
+// networkAt is the network instance of N6 that addresses at a unit are of; "" is the one that all data networks share that name none.
+func (d *DataNetwork) networkAt(nodeID string) string {
+	if name := d.Networks[nodeID]; name != "" {
+		return name
+	}
+	if d.Core == NetworkInstance(d.Slice, d.DNN) {
+		return ""
+	}
+	return d.Core
+}
 
 // SettingsAt a unit are Settings with the unit's part of the pools, for sessions whose addresses it is to choose.
 func (d *DataNetwork) SettingsAt(nodeID string) n4.Settings {

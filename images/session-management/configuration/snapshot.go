@@ -1,6 +1,7 @@
 package configuration
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -131,7 +132,11 @@ func (s *Snapshot) add(slice *Slice) error {
 		seen[fold(dn.DNN)] = true
 		dn.Names = nil
 		for _, u := range s.units {
-			if names, own := u.names(slice.Name, dn.DNN); own {
+			names, own := u.names(slice.Name, dn.DNN)
+			if name := dn.Networks[u.NodeID]; name != "" {
+				names.Core, own = name, true
+			}
+			if own {
 				if dn.Names == nil {
 					dn.Names = map[string]n4.Names{}
 				}
@@ -144,11 +149,12 @@ func (s *Snapshot) add(slice *Slice) error {
 	return nil
 }
 
-// checkPools: two units, or two data networks, with one address would give it to two UEs.
+// checkPools: two units, or two data networks, with one address would give it to two UEs. In another network instance it is another address.
 func (s *Snapshot) checkPools() error {
 	type claim struct {
-		prefix netip.Prefix
-		who    string
+		network string
+		prefix  netip.Prefix
+		who     string
 	}
 	var all []claim
 	for _, slice := range s.slices {
@@ -156,20 +162,17 @@ func (s *Snapshot) checkPools() error {
 			dn := &slice.DataNetworks[i]
 			for _, u := range dn.Units {
 				for _, p := range append(slices.Clone(u.Pools), u.Static...) {
-					all = append(all, claim{p, fmt.Sprintf("%s of unit %s in data network %s", p, u.NodeID, dn.Core)})
+					all = append(all, claim{dn.networkAt(u.NodeID), p, fmt.Sprintf("%s of unit %s in data network %s", p, u.NodeID, dn.Core)})
 				}
 			}
 		}
 	}
 	// An enclosing prefix sorts before what lies in it.
 	slices.SortStableFunc(all, func(a, b claim) int {
-		if c := a.prefix.Addr().Compare(b.prefix.Addr()); c != 0 {
-			return c
-		}
-		return a.prefix.Bits() - b.prefix.Bits()
+		return cmp.Or(strings.Compare(a.network, b.network), a.prefix.Addr().Compare(b.prefix.Addr()), a.prefix.Bits()-b.prefix.Bits())
 	})
 	for i := 1; i < len(all); i++ {
-		if all[i-1].prefix.Overlaps(all[i].prefix) {
+		if all[i-1].network == all[i].network && all[i-1].prefix.Overlaps(all[i].prefix) {
 			return fmt.Errorf("%s overlaps %s: write addresses that are free", all[i].who, all[i-1].who)
 		}
 	}

@@ -375,3 +375,34 @@ func FuzzNetworkIdentifier(f *testing.F) {
 		}
 	})
 }
+
+// Pools may overlap between network instances that are written, not between data networks whose names the SMF makes up: units serve those by one N6.
+func TestPoolsByNetworkInstance(t *testing.T) {
+	const text = `
+core: {name: core5g, plmns: [{mcc: "208", mnc: "93"}], tacs: ["000001"]}
+slices:
+- name: a
+  sst: 1
+  dataNetworks:
+  - {dnn: internet, units: [{nodeID: 10.96.1.3, pools: [10.45.0.0/16]}]FIRST}
+  - {dnn: ims, units: [{nodeID: 10.96.1.3, pools: [10.45.8.0/24], static: [10.45.9.0/24]}]SECOND}
+units: [{nodeID: 10.96.1.3}]
+`
+	for name, c := range map[string]struct {
+		first, second string
+		refused       bool
+	}{
+		"neither is written": {"", "", true},
+		"one is":             {"", ", core: ims", false},
+		"both are":           {", core: internet", ", core: ims", false},
+		"both are the same":  {", core: ims", ", core: ims", true},
+	} {
+		s, err := Parse([]byte(strings.NewReplacer("FIRST", c.first, "SECOND", c.second).Replace(text)))
+		if refused := err != nil && strings.Contains(err.Error(), "overlaps 10.45.0.0/16 of unit 10.96.1.3"); refused != c.refused || !refused && err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err == nil && s.Named("a", "ims").Settings().Core != "ims" {
+			t.Errorf("%s: network instance %q", name, s.Named("a", "ims").Settings().Core)
+		}
+	}
+}

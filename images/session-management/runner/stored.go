@@ -22,7 +22,8 @@ type stored struct {
 // IndexSEID names a session by its CP SEID: SM context references and N4 reports have no other name.
 const IndexSEID = "seid"
 
-// IndexAddress names a session by an address of its UE's, or by its prefix: "<Slice>/<DNN>/<address>". No other session has it, whatever a unit
+// IndexAddress names a session by an address of its UE's, or by its prefix: "<Slice>/<DNN>/<address>", for in another network instance of N6 it is another
+// UE's, and within one no two data networks have an address in common. No other session has it, whatever a unit
 // chooses: where every unit has routes to all addresses, a session that has moved has taken its along, and the unit that it left knows nothing of that.
 const IndexAddress = "address"
 

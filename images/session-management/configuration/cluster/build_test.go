@@ -220,6 +220,50 @@ func TestBuildOfAUPFElsewhere(t *testing.T) {
 	}
 }
 
+// Two Slices have one pool in two network instances, which each unit is told by its UPFInstance's names.
+func TestBuildOfNetworkInstances(t *testing.T) {
+	o := objects(t)
+	vlan := int32(200)
+	o.UPFInstances[0].Spec.NetworkInstances = []v1alpha1.NetworkInstance{{Name: "ims", VLAN: &vlan, Addresses: []v1alpha1.InterfaceAddress{"10.7.0.2/24"}}}
+	edge := upf(t, "edge", "172.30.3.64/28", "10.96.1.9")
+	near := upf(t, "near", "172.30.3.96/28", "10.96.1.10")
+	near.Spec.NetworkInstances = o.UPFInstances[0].Spec.NetworkInstances
+	o.UPFInstances = append(o.UPFInstances, edge, near)
+	o.Slices[1] = slice(t, 2, "iot", "112233", `dnn: IMS, uePools: [10.45.0.0/16], upfs: [{name: edge, uePools: [10.46.0.0/16]}], breakouts: [{name: a, prefixes: [192.0.2.0/24], upfInstance: near}]`)
+	s, refusals := Build(o, &Good{})
+	if len(refusals) != 0 {
+		t.Fatalf("refused: %v", refusals)
+	}
+	internet, ims := s.Named("internet", "internet"), s.Named("iot", "ims")
+	names := ims.Settings().Units
+	if got := names["10.96.1.3"].Core; got != "ims" {
+		t.Errorf("by DNN: network instance %q", got)
+	}
+	if got := names["10.96.1.10"].Core; got != "ims" {
+		t.Errorf("at the breakout: network instance %q", got)
+	}
+	if got := names["10.96.1.9"].Core; got != "" {
+		t.Errorf("at a UPFInstance that has none: network instance %q", got)
+	}
+	if got := internet.Settings().Units["10.96.1.3"].Core; got != "" || internet.Core != "internet/internet" {
+		t.Errorf("of n6: network instance %q, else %q", got, internet.Core)
+	}
+	// One pool twice in one network instance is refused, as ever.
+	for name, network := range map[string]string{
+		"both on n6":  "dnn: internet, uePools: [10.45.0.0/16]",
+		"one at edge": "dnn: ims, uePools: [10.47.0.0/16], upfs: [{name: edge, uePools: [10.45.0.0/16]}]",
+	} {
+		o.Slices[1] = slice(t, 2, "iot", "112233", network)
+		if _, refusals := Build(o, &Good{}); len(refusals) != 1 || !strings.Contains(refusals[0].Error(), "overlaps 10.45.0.0/16 of unit") {
+			t.Errorf("%s: %v", name, refusals)
+		}
+	}
+	o.Slices[1] = slice(t, 2, "iot", "112233", "dnn: voice, networkInstance: office, uePools: [10.45.0.0/16]")
+	if _, refusals := Build(o, &Good{}); len(refusals) != 1 || !strings.Contains(refusals[0].Error(), "UPFInstance upf has no network instance office for DNN voice") {
+		t.Errorf("an unknown name: %v", refusals)
+	}
+}
+
 func TestStateOf(t *testing.T) {
 	now := metav1.Now()
 	for name, c := range map[string]struct {

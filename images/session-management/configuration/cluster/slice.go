@@ -74,6 +74,27 @@ func dataNetworkOf(o *v1alpha1.DataNetwork, upf *v1alpha1.UPFInstance, upfs []v1
 	for _, b := range o.Breakouts {
 		out.Breakouts = append(out.Breakouts, breakoutOf(&r, b, upfs))
 	}
+	network := func(upf *v1alpha1.UPFInstance) {
+		name, problem := specs.NetworkInstanceOf(o, upf)
+		if problem != nil {
+			r.note(errors.New(problem.Message))
+		}
+		for _, unit := range reached(upf) {
+			if name == "" {
+				break
+			}
+			if out.Networks == nil {
+				out.Networks = map[string]string{}
+			}
+			out.Networks[unit.nodeID] = name
+		}
+	}
+	network(upf)
+	for _, b := range o.Breakouts {
+		if at := named(upfs, b.UPFInstance); at != nil {
+			network(at)
+		}
+	}
 	out.Units, err = servingOf(upf, o.UEPools, o.StaticPools, nil)
 	r.note(err)
 	for _, further := range o.UPFs {
@@ -82,6 +103,7 @@ func dataNetworkOf(o *v1alpha1.DataNetwork, upf *v1alpha1.UPFInstance, upfs []v1
 			r.note(fmt.Errorf("upfs: UPFInstance %s does not exist: create it, or name another", further.Name))
 			continue
 		}
+		network(other)
 		serving, err := servingOf(other, further.UEPools, further.StaticPools, list(&r, "upfs.tacs", further.TACs, configuration.ParseTAC))
 		r.note(err)
 		out.Units = append(out.Units, serving...)
