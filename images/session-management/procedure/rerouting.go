@@ -372,8 +372,8 @@ func takeUplink(t *turn, e Event) {
 	x, ok := e.(Transferred)
 	switch {
 	case !ok:
-	case x.Outcome == Done: // an idle UE's access network is told when there is one
-		t.s.Rerouted = false
+	case x.Outcome == Done: // an idle UE's access network is told when there is one, the target of a handover when the UE is there
+		t.s.Rerouted = t.s.Handover != nil && !t.s.Handover.Arrived
 		t.routed("")
 	default: // packets still come the old way
 		t.over("the AMF did not take it: " + x.Cause)
@@ -384,7 +384,7 @@ func takeUplink(t *turn, e Event) {
 // tellWay to an access network that was asked for its tunnel before the way was another; false: it knows.
 func (t *turn) tellWay() bool {
 	s := t.s
-	if !s.Rerouted || s.Phase != record.Active || s.Handover != nil || s.Told != nil || s.Left != nil && !s.Left.Known {
+	if !s.Rerouted || s.Phase != record.Active || s.Handover != nil && !s.Handover.Arrived || s.Told != nil || s.Left != nil && !s.Left.Known {
 		return false
 	}
 	if s.Left == nil {

@@ -181,6 +181,12 @@ func TestRerouting(t *testing.T) {
 		{name: "the anchor drains: another one, and the UE hears nothing", with: routed, from: active, acts: []act{
 			{name: "it drains", event: UnitDrains{NodeID: unitID}, drains: unitID}, {name: "the other one has it", event: otherMade()}, heardWay, laterWay, unitDone,
 		}},
+		{name: "the anchor goes while a handover is prepared: the target, which knows its F-TEID, is told when the UE is there", with: routed, from: active, acts: []act{
+			update1("the source asks", Update{Handover: HandoverPreparing, N2Type: n2.InfoHandoverRequired, N2: makes(t, &n2.HandoverRequired{DirectPath: true})}),
+			byNode(unitID), {name: "another anchor has it", event: otherMade()}, heardWay,
+			update1("the target has it", Update{Handover: HandoverPrepared, N2Type: n2.InfoHandoverAcknowledge, N2: makes(t, &n2.HandoverAcknowledge{Downlink: otherGNB, Flows: []n2.ForwardedFlow{{QFI: 1}, {QFI: 2}}})}),
+			unitDone, update1("the UE has arrived", Update{Handover: HandoverCompleted}), unitDone, heardWay,
+		}},
 		{name: "the anchor drains, and the other one refuses: it stays", with: routed, from: active, acts: []act{{name: "it drains", event: UnitDrains{NodeID: unitID}, drains: unitID}, unitRefuses}},
 		{name: "the anchor drains, and no other one is routed to: it stays", from: active, acts: []act{{name: "it drains", event: UnitDrains{NodeID: unitID}, drains: unitID}}},
 		{name: "the anchor is taken away, and the other one refuses: the UE asks for another session", with: routed, from: active, acts: []act{byNode(unitID), unitRefuses}},

@@ -168,6 +168,8 @@ func (u *ue) otherWay(m *n2.ModifyRequest) {
 	for _, p := range m.Uplink {
 		if p.Downlink.TEID == u.teid {
 			u.uplink = p.Uplink
+		} else if u.there != nil {
+			u.wayThere = p
 		}
 	}
 }
