@@ -167,8 +167,9 @@ func (t *turn) targetRefused(cause n2.Cause) {
 func (t *turn) handoverCompleted() {
 	h := t.s.Handover
 	switch {
-	case h != nil && h.Arrived: // said again
+	case h != nil && h.Arrived: // said again, to who may not have told the target
 		t.reply(Updated{Handover: HandoverCompleted})
+		t.tellAccessAgain(t.arrived(h.Taken))
 		return
 	case h == nil || !h.Prepared:
 		t.reply(notHanded("no handover is prepared", ngapcause.HandoverFailureInTarget))

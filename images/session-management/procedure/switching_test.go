@@ -139,6 +139,10 @@ func TestHandover(t *testing.T) {
 		{name: "the source asks anew", from: active, acts: []act{required(false), plain, unitDone, required(true), unitDone, ready(&forward, 1, 2), completed}},
 		{name: "the UE does not arrive: packets go to the source; it arrives after all", from: active, acts: []act{required(false), plain, unitDone, late, unitDone, completed, unitDone}},
 		{name: "arrived, said twice", from: active, acts: []act{required(false), plain, unitDone, completed, unitDone, completed}},
+		{name: "arrived, said twice: the target hears again what it is to let go of", from: active, acts: []act{
+			changedTo("the Slice", gameForAll), unitDone, commanded, required(false), modified(t, n2.FlowCause{QFI: 3, Cause: ngapcause.RadioResourcesNotAvailable}), update1("the UE has the rule", Update{N1: complete(0)}), unitDone,
+			ready(nil, 1, 2, 3), unitDone, completed, unitDone, completed,
+		}},
 		{name: "arrived, of no handover", from: active, acts: []act{completed, plain}},
 		{name: "of a session without user plane", from: idleUE, acts: []act{required(false)}},
 		{name: "a transfer that cannot be read, and one that is not a handover's", from: active, acts: []act{
