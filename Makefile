@@ -14,7 +14,7 @@ BENCH_CORE := $(addprefix ./images/,access-management/cmd/access-management acce
 # The folders of this machine do not show in what images hold.
 BUILD   := $(GO) build -trimpath -ldflags '$(LDFLAGS)'
 
-.PHONY: help up down test unit integration lint running e2e e2e-upgrade e2e-operate e2e-security e2e-sessions e2e-state e2e-redundancy e2e-onprem tools cluster-tools nf bin images free5gc fused reproducible package release release-twice release-check generate kubectl-plugin bench-upf bench-n4 bench-qos bench-core bench-subscribers bench-smf simulate mutants test-upf test-upf-arm64 fuzz
+.PHONY: help up down test unit integration lint running e2e e2e-upgrade e2e-operate e2e-security e2e-sessions e2e-state e2e-redundancy e2e-onprem e2e-edge tools cluster-tools nf bin images free5gc fused reproducible package release release-twice release-check generate kubectl-plugin bench-upf bench-n4 bench-qos bench-core bench-subscribers bench-smf simulate mutants test-upf test-upf-arm64 fuzz
 
 help:
 	@echo "make up       bring up the core and run a phone through it    make down  remove every trace"
@@ -24,7 +24,7 @@ help:
 	@echo "make lint     linters and generated-code drift               make e2e   suites on the running cluster"
 	@echo "make generate rewrite generated code                         make test-upf   all tests of the UPF"
 	@echo "make release VERSION=0.3.0: its files, in out/release        make release-check: of a small one"
-	@echo "make package  core5g-upf.deb: a UPF under systemd"
+	@echo "make package  core5g-upf.deb: a UPF under systemd        make e2e-edge  on a bare Debian, by WireGuard"
 	@echo "make bench-n4 sessions a second, restarts, memory            make bench-core CASE=storm UES=1000: UEs"
 	@echo "make bench-upf cycles a packet (BASE=<rev>: beside another)  make fuzz       the UPF, FUZZ_SECONDS= a harness"
 	@echo "make bench-subscribers SUBSCRIBERS=20000: memory and pace of operator and subscriber data; SOURCE=PostgreSQL"
@@ -159,6 +159,13 @@ e2e-onprem:
 		CORE5G_ONPREM_RUNTIME_CONFIG=/run/core5g/state/containerd.toml \
 		$(GO) test -json -count=1 -timeout 60m -run '$(STORIES)' ./e2e/onprem/... || status=$$?; \
 	[ -n "$(KEEP)" ] || { hack/onprem/onprem.sh down; hack/cluster.sh down; }; exit $$status
+
+# The Debian package of the UPF: by lintian and systemd-analyze, installed on a bare Debian 12, and there as its units say, with an SMF at the other end of
+# a WireGuard tunnel between two network namespaces. Needs root; no cluster.
+e2e-edge:
+	@hack/install-tools.sh edge
+	@$(MAKE) --no-print-directory package >/dev/null
+	@CORE5G_E2E_EDGE=1 $(GO) test -json -count=1 -timeout 20m $(if $(STORIES),-run '$(STORIES)') ./e2e/edge/
 
 # ---- the UPF -----------------------------------------------------------------------------------
 

@@ -63,6 +63,20 @@ func New(t testing.TB, to netip.AddrPort) *SMF {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return over(t, conn, addr, to)
+}
+
+// At makes an SMF on an address of the network namespace that the calling thread is in.
+func At(t testing.TB, addr netip.Addr, to netip.AddrPort) *SMF {
+	t.Helper()
+	conn, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(addr, 8805)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return over(t, conn, addr, to)
+}
+
+func over(t testing.TB, conn *net.UDPConn, addr netip.Addr, to netip.AddrPort) *SMF {
 	s := &SMF{
 		To: to, Addr: addr, Recovery: time.Unix(1_700_000_000, 0),
 		Reports: make(chan *message.SessionReportRequest, 1024), Heartbeats: make(chan *message.HeartbeatRequest, 64),
