@@ -106,9 +106,11 @@ install -m 755 upf/package/{postinst,prerm,postrm} -t "$root/DEBIAN"
 size=$(cd "$root" && find etc usr -type f -printf '%s\n' | awk '{kib += int(($1 + 1023) / 1024)} END {print kib}')
 libraries=$(libraries "$root/usr/sbin/upf-u")
 [[ $libraries == *libc6* ]] || fail "upf-u is linked to no libc6: ${libraries:-nothing}"
-sed -e "s/@version@/$debian/" -e "s/@arch@/$arch/" -e "s/@size@/$size/" -e "s/@libraries@/$libraries/" \
+# Debian's name for what is linked in.
+linked=$(dpkg-query --admindir="$sysroot/var/lib/dpkg" -W -f '${source:Package} (= ${source:Version})' libdpdk-dev)
+sed -e "s/@version@/$debian/" -e "s/@linked@/$linked/" -e "s/@arch@/$arch/" -e "s/@size@/$size/" -e "s/@libraries@/$libraries/" \
 	-e "s/@maintainer@/${maintainer//\//\\/}/" upf/package/control >"$root/DEBIAN/control"
 find "$root" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
-# More threads would cut what is compressed elsewhere.
-dpkg-deb --root-owner-group -Zxz --threads-max=1 --build "$root" "$out/core5g-upf_${version}_$arch.deb" >/dev/null
+# More threads would cut what is compressed elsewhere. Whoever checks a release reads the control file without xz.
+dpkg-deb --root-owner-group -Zxz --threads-max=1 --no-uniform-compression --build "$root" "$out/core5g-upf_${version}_$arch.deb" >/dev/null
 echo "$out/core5g-upf_${version}_$arch.deb"

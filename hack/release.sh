@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes a release of what is committed (HEAD) in out/release/<version>: images for both architectures as OCI
-# archives, the chart that takes them by digest, the kubectl plug-in, bills of materials, licences, documents, sums.
+# archives, the chart that takes them by digest, the kubectl plug-in, the UPF's Debian package, bills of materials, licences, documents, sums.
 #
 #   hack/release.sh 1.2.3          (a release candidate: 1.2.3-rc.1)
 #   hack/release.sh --twice 1.2.3  made twice from folders of different names, with another time zone and umask, and
@@ -11,7 +11,9 @@
 #                        CORE5G_RELEASE_KEY_PASSWORD if it has one. Without it the release is not signed, and says so
 #   CORE5G_RELEASE_URL   where the files will be, for krew's manifest
 #   PREVIOUS             manifest.json of the release before, whose images an upgrade goes on with for a while
-#   IMAGES ARCHS PLUGINS fewer of them, to try it: IMAGES="pause operator" ARCHS=amd64 PLUGINS=linux-amd64
+#   IMAGES ARCHS PLUGINS fewer of them, to try it: IMAGES="pause operator" ARCHS=amd64 PLUGINS=linux-amd64. The Debian package
+#                        core5g-upf is made for ARCHS where IMAGES has upf-u and upf-c, whose programs are in it
+#   CORE5G_MAINTAINER    who answers for that package: Name <address>
 set -euo pipefail
 cd "$(dirname "$0")/.."
 repo=$PWD
@@ -101,6 +103,20 @@ build_arch() {
 	done
 }
 
+# make_package <work> <arch>: the Debian package of the UPF, and its bill.
+make_package() {
+	local work=$1 arch=$2 programs=$1/source/out/bin root=() deb
+	if [[ $arch != "$native" ]]; then
+		programs=$work/source/out/$arch/bin root=("$work/source/out/$arch/root")
+	fi
+	if ! out/bin/image -root "$work/source" -arch "$arch" -programs upf-u upf-c >"$work/$arch.log" 2>&1; then
+		tail -n 30 "$work/$arch.log" >&2
+		fail "the programs of the Debian package could not be built for $arch"
+	fi
+	deb=$(SOURCE_DATE_EPOCH=$(git log -1 --format=%ct HEAD) "$work/source/hack/package.sh" "$version" "$arch" "$programs" "$work/built/packages" "${root[@]}")
+	out/bin/image -tag "$version" -bill "$deb"
+}
+
 # make_release <work folder> <folder for the files>
 make_release() {
 	local work=$1 to=$2 image arch plugin
@@ -115,6 +131,13 @@ make_release() {
 			for image in "${images[@]}"; do echo "$image linux/$arch left out by ARCHS" >>"$work/built/left-out"; done
 	done
 	for arch in "${archs[@]}"; do build_arch "$work" "$arch"; done
+	for arch in amd64 arm64; do
+		if [[ " ${archs[*]} " == *" $arch "* && " ${images[*]} " == *" upf-u "* && " ${images[*]} " == *" upf-c "* ]]; then
+			make_package "$work" "$arch"
+		else
+			echo "core5g-upf.deb linux/$arch left out by IMAGES or ARCHS" >>"$work/built/left-out"
+		fi
+	done
 	for plugin in "${plugins[@]}"; do
 		GOOS=${plugin%-*} GOARCH=${plugin#*-} go build -C "$work/source" -trimpath -ldflags '-s -w' \
 			-o "$work/built/plugin/$plugin/kubectl-core5g" ./operators/cmd/kubectl-core5g

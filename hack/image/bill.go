@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
@@ -111,12 +112,22 @@ func billOf(reference string, r *recipe, t tree, from sources) ([]byte, error) {
 	return billText(component{Type: "container", Name: name, Version: version}, libraries, files)
 }
 
-// writeBills writes the bills of programs that are in no image: what Go has linked into each.
+// writeBills writes the bills of programs that are in no image, what Go has linked into each, and of Debian packages.
 func writeBills(version string, programs []string) error {
 	if len(programs) == 0 {
 		return errors.New("-bill: name programs")
 	}
 	for _, program := range programs {
+		if strings.HasSuffix(program, ".deb") {
+			text, err := billOfPackage(program, version)
+			if err == nil {
+				err = os.WriteFile(program+".cdx.json", text, 0o644)
+			}
+			if err != nil {
+				return fmt.Errorf("%s: %w", program, err)
+			}
+			continue
+		}
 		modules, ok := goModules(program)
 		if !ok {
 			return fmt.Errorf("%s: not a program of Go's compiler", program)
@@ -139,6 +150,63 @@ func writeBills(version string, programs []string) error {
 		}
 	}
 	return nil
+}
+
+// staticallyLinked is an entry of Built-Using: a source package and its version.
+var staticallyLinked = regexp.MustCompile(`([a-z0-9][a-z0-9+.-]*) \(= ([^)]+)\)`)
+
+// billOfPackage lists what a Debian package holds: its files, what Go has linked into its programs, and what else is linked in, by its own word.
+func billOfPackage(deb, version string) ([]byte, error) {
+	field := func(name string) (string, error) {
+		said, err := exec.Command("dpkg-deb", "--field", deb, name).Output()
+		return strings.TrimSpace(string(said)), err
+	}
+	name, err := field("Package")
+	if err != nil {
+		return nil, err
+	}
+	linked, err := field("Built-Using")
+	if err != nil {
+		return nil, err
+	}
+	libraries := map[string]component{}
+	for _, m := range staticallyLinked.FindAllStringSubmatch(linked, -1) {
+		purl := "pkg:deb/debian/" + m[1] + "@" + strings.ReplaceAll(m[2], "+", "%2B") + "?arch=source"
+		libraries[purl] = component{Type: "library", Name: m[1], Version: m[2], PURL: purl}
+	}
+	root, err := os.MkdirTemp("", "core5g-bill-*")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(root)
+	if said, err := exec.Command("dpkg-deb", "--extract", deb, root).CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("dpkg-deb: %w: %s", err, said)
+	}
+	var files []component
+	err = filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		digest, err := sum(file)
+		if err != nil {
+			return err
+		}
+		files = append(files, component{Type: "file", Name: strings.TrimPrefix(file, root), Hashes: []hash{{"SHA-256", fmt.Sprintf("%x", digest)}}})
+		modules, _ := goModules(file)
+		for _, m := range modules {
+			libraries[m.PURL] = m
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	digest, err := sum(deb)
+	if err != nil {
+		return nil, err
+	}
+	of := component{Type: "application", Name: name, Version: version, Hashes: []hash{{"SHA-256", fmt.Sprintf("%x", digest)}}}
+	return billText(of, libraries, files)
 }
 
 // billText is the bill of something: libraries by their purls, then files.

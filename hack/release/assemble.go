@@ -57,6 +57,9 @@ func (r *inputs) assemble(key *minisign.PrivateKey) (*contents, error) {
 	if err := r.addPlugins(m); err != nil {
 		return nil, err
 	}
+	if err := r.addPackages(m); err != nil {
+		return nil, err
+	}
 	if err := r.addTexts(); err != nil {
 		return nil, err
 	}

@@ -3,7 +3,9 @@ package main
 import (
 	"archive/tar"
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
+	"fmt"
 	"io"
 	"io/fs"
 	"log"
@@ -108,6 +110,25 @@ func dockerArchive(t *testing.T, path, arch, text string) {
 	}
 }
 
+// debianArchive writes a package that has nothing but a control file.
+func debianArchive(t *testing.T, path, control string) {
+	t.Helper()
+	var member bytes.Buffer
+	zw := gzip.NewWriter(&member)
+	if err := writeTar(zw, []entry{{name: "./control", mode: 0o644, text: []byte(control)}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := zw.Close(); err != nil {
+		t.Fatal(err)
+	}
+	text := "!<arch>\n"
+	for _, m := range []struct{ name, text string }{{"debian-binary", "2.0\n"}, {"control.tar.gz", member.String()}} {
+		text += fmt.Sprintf("%-16s%-12d%-6d%-6d%-8o%-10d`\n", m.name, 0, 0, 0, 0o100644, len(m.text)) + m.text
+		text += strings.Repeat("\n", len(m.text)%2)
+	}
+	write(t, path, text)
+}
+
 // built makes what hack/release.sh would have built, of images that hold a line of text.
 func built(t *testing.T) *inputs {
 	t.Helper()
@@ -137,6 +158,11 @@ func built(t *testing.T) *inputs {
 	for _, folder := range []string{"linux-amd64", "darwin-arm64"} {
 		write(t, filepath.Join(r.built, "plugin", folder, program), "the program for "+folder)
 		write(t, filepath.Join(r.built, "plugin", folder, program+".cdx.json"), `{"bomFormat": "CycloneDX"}`)
+	}
+	for _, arch := range []string{"amd64", "arm64"} {
+		deb := filepath.Join(r.built, "packages", "core5g-upf_1.2.3_"+arch+".deb")
+		debianArchive(t, deb, "Package: core5g-upf\nVersion: 1.2.3\nArchitecture: "+arch+"\n")
+		write(t, deb+".cdx.json", `{"bomFormat": "CycloneDX"}`)
 	}
 	write(t, filepath.Join(r.built, "licences", "go", "example.org", "a@v1", "LICENSE"), "Do as you like.\n")
 	return r
@@ -409,6 +435,7 @@ func TestVerifyRefusesReleasesThatDoNotFit(t *testing.T) {
 		"a platform that is not there":       {func(m *contents) { m.Images[0].Platforms = append(m.Images[0].Platforms, "linux/arm64") }, "platforms"},
 		"another version than the chart's":   {func(m *contents) { m.Version = "1.2.4" }, "want 1.2.4 of all"},
 		"a function whose image nobody made": {func(m *contents) { m.LeftOut = m.LeftOut[:1] }, "which the release does not have"},
+		"a package of another architecture":  {func(m *contents) { m.Packages[0].Arch = "arm64" }, "package core5g-upf for arm64: "},
 		"an image the chart knows, unlisted": {func(m *contents) { m.Images = m.Images[1:] }, "images.digests"},
 	} {
 		t.Run(sentence, func(t *testing.T) {
@@ -464,6 +491,9 @@ func TestTheChartGoesOnToKnowTheReleaseBefore(t *testing.T) {
 		t.Errorf("a release that follows itself: %v", err)
 	}
 	r.version = "1.3.0"
+	if err := os.RemoveAll(filepath.Join(r.built, "packages")); err != nil { // they are of 1.2.3
+		t.Fatal(err)
+	}
 	m := mustAssemble(t, r, nil)
 	c, err := readChart(filepath.Join(r.out, m.Chart))
 	if err != nil {
@@ -619,5 +649,30 @@ func TestManifestIsReadStrictly(t *testing.T) {
 	write(t, file, string(text))
 	if _, _, err := readManifest(file); err == nil || !strings.Contains(err.Error(), "verison") {
 		t.Errorf("an unknown key: %v", err)
+	}
+}
+
+func TestPackagesAreOfTheRelease(t *testing.T) {
+	for sentence, test := range map[string]struct{ text, control, want string }{
+		"another version":                     {control: "Package: core5g-upf\nVersion: 1.2.2\nArchitecture: amd64\n", want: "of version 1.2.2, want 1.2.3"},
+		"a package that does not name itself": {control: "Version: 1.2.3\n", want: "its control file says"},
+		"no package":                          {text: "a text", want: "does not begin as"},
+		"one that is cut off":                 {text: "!<arch>\n" + fmt.Sprintf("%-48s%-10d`\n", "control.tar.gz", 100), want: "is cut off"},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			r := built(t)
+			deb := filepath.Join(r.built, "packages", "core5g-upf_1.2.3_amd64.deb")
+			if debianArchive(t, deb, test.control); test.text != "" {
+				write(t, deb, test.text)
+			}
+			if _, err := r.assemble(nil); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("%v, want %q in it", err, test.want)
+			}
+		})
+	}
+	for version, want := range map[string]string{"1.2.3": "1.2.3", "1.2.3-rc.1": "1.2.3~rc.1", "1.2.3-a-b": "1.2.3~a.b"} {
+		if got := debianVersion(version); got != want {
+			t.Errorf("%s is %s for Debian, want %s", version, got, want)
+		}
 	}
 }

@@ -323,3 +323,41 @@ func TestFilesArePushed(t *testing.T) {
 		})
 	}
 }
+
+// TestFilesHaveAPackage unpacks the package of this architecture: programs that begin, units, and a bill that names what is linked in.
+func TestFilesHaveAPackage(t *testing.T) {
+	folder, m := files(t)
+	if len(m.Packages) == 0 {
+		if !slices.ContainsFunc(m.LeftOut, func(l leftOut) bool { return l.Image == "core5g-upf.deb" }) {
+			t.Error("no Debian package, and not named as left out")
+		}
+		t.Skip("the release was made without Debian packages: IMAGES had neither upf-u nor upf-c, or ARCHS none of this architecture")
+	}
+	for _, p := range m.Packages {
+		bill, err := os.ReadFile(filepath.Join(folder, "sbom", p.Name+"-"+m.Version+"-linux-"+p.Arch+".cdx.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{`"pkg:deb/debian/dpdk@`, `"pkg:golang/github.com/wmnsk/go-pfcp@`, `"/usr/sbin/upf-u"`} {
+			if !strings.Contains(string(bill), want) {
+				t.Errorf("the bill of %s names no %s", p.Archive, want)
+			}
+		}
+		if p.Arch != runtime.GOARCH {
+			continue
+		}
+		root := t.TempDir()
+		if said, err := exec.Command("dpkg-deb", "-x", filepath.Join(folder, p.Archive), root).CombinedOutput(); err != nil {
+			t.Fatalf("dpkg-deb: %v: %s", err, said)
+		}
+		for _, name := range []string{"etc/core5g-upf/upf-u.yaml", "usr/lib/systemd/system/core5g-upf-u.service", "etc/apparmor.d/usr.sbin.upf-u", "usr/share/doc/core5g-upf/licences/libdpdk-dev/copyright"} {
+			if _, err := os.Stat(filepath.Join(root, name)); err != nil {
+				t.Error(err)
+			}
+		}
+		said, err := exec.Command(filepath.Join(root, "usr/bin/upfctl"), "help").CombinedOutput()
+		if err != nil || !strings.Contains(string(said), "associations") {
+			t.Errorf("upfctl help: %v: %s", err, said)
+		}
+	}
+}

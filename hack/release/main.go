@@ -39,7 +39,7 @@ func assembleCommand(args []string) error {
 	f.StringVar(&r.version, "version", "", "the version, as SemVer writes it: 1.2.3 or 1.2.3-rc.1")
 	f.StringVar(&r.commit, "commit", "", "the commit that all was built from")
 	f.StringVar(&r.source, "source", ".", "the sources: chart, LICENSE, NOTICE, documents")
-	f.StringVar(&r.built, "built", "", "what was built: images/<os>-<arch>/<name>.tar with .cdx.json, plugin/<os>-<arch>/kubectl-core5g with .cdx.json, licences/, left-out: lines of image, platform, reason")
+	f.StringVar(&r.built, "built", "", "what was built: images/<os>-<arch>/<name>.tar with .cdx.json, plugin/<os>-<arch>/kubectl-core5g with .cdx.json, packages/<name>_<version>_<arch>.deb with .cdx.json, licences/, left-out: lines of image, platform, reason")
 	f.StringVar(&r.helm, "helm", "helm", "the program")
 	f.StringVar(&r.previous, "previous", "", "the manifest.json of the release before, whose digests the chart goes on to know")
 	f.StringVar(&r.url, "url", "", "where the files will be, for krew")
@@ -60,7 +60,7 @@ func assembleCommand(args []string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("release %s: %d images, %d files in %s\n", m.Version, len(m.Images), len(m.Files), r.out)
+	fmt.Printf("release %s: %d images, %d Debian packages, %d files in %s\n", m.Version, len(m.Images), len(m.Packages), len(m.Files), r.out)
 	for _, l := range m.LeftOut {
 		fmt.Printf("  without %s for %s: %s\n", l.Image, l.Platform, l.Reason)
 	}

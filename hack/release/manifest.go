@@ -32,7 +32,9 @@ type contents struct {
 	Images  []image   `json:"images"`
 	LeftOut []leftOut `json:"leftOut,omitempty"`
 	Plugins []plugin  `json:"plugins"`
-	Files   []file    `json:"files"`
+	// Packages are those for Debian.
+	Packages []debianPackage `json:"packages,omitempty"`
+	Files    []file          `json:"files"`
 }
 
 // image is one OCI archive, whose index of platforms has the digest.
@@ -52,6 +54,15 @@ type leftOut struct {
 
 type plugin struct {
 	OS      string `json:"os"`
+	Arch    string `json:"arch"`
+	Archive string `json:"archive"`
+}
+
+// debianPackage is a file that dpkg installs.
+type debianPackage struct {
+	Name string `json:"name"`
+	// Version is as Debian writes it, a candidate's with a tilde.
+	Version string `json:"version"`
 	Arch    string `json:"arch"`
 	Archive string `json:"archive"`
 }

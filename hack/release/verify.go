@@ -55,6 +55,11 @@ func verify(folder, keyPath string) (*contents, error) {
 			wrong = append(wrong, fmt.Errorf("image %s: %w", i.Name, err))
 		}
 	}
+	for _, p := range m.Packages {
+		if err := checkPackage(folder, m.Version, p); err != nil {
+			wrong = append(wrong, fmt.Errorf("package %s for %s: %w", p.Name, p.Arch, err))
+		}
+	}
 	return m, errors.Join(append(wrong, checkChart(folder, m))...)
 }
 
