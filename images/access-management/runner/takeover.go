@@ -19,8 +19,8 @@ import (
 //	                   to let go. Then it is read
 //
 // What was taken over is written with the first record that has the SUPI, as that record's predecessor: whoever has written meanwhile wins, and this UE is
-// forgotten. The giver does nothing for it for a while (givenFor), so that the taker is not late. A UE whose taker died before it wrote is the giver's
-// then as before, idle or not, and is taken when it comes again.
+// forgotten. The giver does nothing for it for a while (givenFor), so that the taker is not late. A UE whose taker died before it wrote, or that has gone
+// again by then, is the giver's then as before, but idle, and is taken when it comes again (untaken).
 
 // Another shard is asked so often, that long apart.
 const (
@@ -208,6 +208,26 @@ func (r *Runner) untime(u *ue, found sessionstore.Record) {
 	r.commit(c, firstPause, func(error) {}) // where it was written meanwhile, the next look tries again
 }
 
+// leaving is the record of a UE that is given up: its access network is told to let go of it. Where nobody takes the UE over, it is still to do so.
+func leaving(is stored) ([]byte, error) {
+	if a := is.record.N2; a == nil || a.Lost {
+		return is.octets, nil
+	}
+	left := is.record.Clone()
+	left.N2.Releasing, left.N2.Setting = true, false
+	return left.Encode()
+}
+
+// untaken: a UE that was given up, and that is still this shard's, has its times again, and lets go of its access network.
+func (r *Runner) untaken(key string) {
+	if r.stopped {
+		return
+	}
+	u := r.ue(key)
+	u.queue = append(u.queue, queued{Event: procedure.Resumed{Given: true}})
+	r.pump(u)
+}
+
 // GiveUp the UE of a key to another shard: done is called when this one acts for it no more, with its radio capability. There may be nothing to be given
 // up. An error: it is not given up.
 func (r *Runner) GiveUp(key string, done func(capability []byte, err error)) {
@@ -232,8 +252,13 @@ func (r *Runner) GiveUp(key string, done func(capability []byte, err error)) {
 }
 
 func (r *Runner) give(u *ue, done func(capability []byte, err error)) {
+	octets, err := leaving(u.stored)
+	if err != nil {
+		done(nil, err)
+		return
+	}
 	c := sessionstore.Change{
-		Key: u.key, Was: u.stored.revision, Is: r.revision(), Value: r.sealer.Seal(u.key, u.stored.octets), CloseIntent: true, Due: map[string]time.Time{},
+		Key: u.key, Was: u.stored.revision, Is: r.revision(), Value: r.sealer.Seal(u.key, octets), CloseIntent: true, Due: map[string]time.Time{},
 	}
 	for _, name := range procedure.DueNames {
 		c.Due[name] = time.Time{}
@@ -251,6 +276,7 @@ func (r *Runner) give(u *ue, done func(capability []byte, err error)) {
 			r.w.After(givenFor, func() {
 				if !r.given(u) {
 					delete(r.gave, u.key)
+					r.untaken(u.key)
 				}
 			})
 			r.effects(nil, effects)

@@ -123,3 +123,35 @@ func TestATakeoverThatIsAskedTwice(t *testing.T) {
 		})
 	}
 }
+
+// A UE that was given up, and that nobody has taken, is the giver's again: it is idle, since its access network was told to let go of it, and is missed where it
+// stays away.
+func TestAGiftThatNobodyTakes(t *testing.T) {
+	for name, idle := range map[string]bool{"it is connected": false, "it is idle": true} {
+		t.Run(name, func(t *testing.T) {
+			n, h := registered(t)
+			if idle {
+				n.release(h)
+			}
+			h.do(func() {
+				h.runner.GiveUp(record.Key(supi), func(_ []byte, err error) {
+					if err != nil {
+						t.Error(err)
+					}
+				})
+			})
+			n.settle()
+			if rec := n.kept(); rec.N2 != nil && !rec.N2.Releasing {
+				t.Errorf("kept is that it is connected: %+v", rec.N2)
+			}
+			n.pass(givenFor + time.Second)
+			if rec := n.kept(); rec == nil || rec.N2 != nil {
+				t.Errorf("the record is %+v", rec)
+			}
+			due, err := n.store.Due(context.Background(), "amf-1", n.now.Add(24*time.Hour), 9)
+			if err != nil || len(due) != 1 {
+				t.Errorf("due are %+v, %v, want its mobile reachable timer", due, err)
+			}
+		})
+	}
+}

@@ -55,6 +55,7 @@ var failed = []uint64{
 	31462, // the area in which a UE that came behind lost writes was paged was not the one that it had
 	33286, // a UDM was told of a UE again that had gone to another AMF meanwhile
 	19274, // what a gNB was told on an association that it had lost since was taken for what it had been told last
+	33648, // a UE that was given up to another shard, and left before that had taken it, was connected for ever
 	16391, // a worker that had stood still, and heard nothing yet of a terminator's new life, took that for over
 }
 
