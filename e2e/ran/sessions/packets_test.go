@@ -31,6 +31,9 @@ type forwarding struct {
 	killC      func()
 	dn         *net.UDPConn
 	limits     string // of upf-u, beside the usual ones
+	// interfaces of upf-u.yaml where they are not the usual ones, and what is laid for them.
+	interfaces string
+	lay        func()
 }
 
 var (
@@ -94,15 +97,22 @@ func (p *forwarding) start(s *story) netip.AddrPort {
 	}
 	p.run("ip", "-n", p.peers, "route", "add", "10.45.0.0/16", "via", "172.30.6.2")
 	p.run("ip", "-n", p.peers, "-6", "route", "add", "2001:db8:45::/48", "via", "fd00:6::2")
+	if p.lay != nil {
+		p.lay()
+	}
+	if p.interfaces == "" {
+		p.interfaces = `
+interfaces:
+  n3: {driver: af_packet, device: n3, addresses: 172.30.3.16/28, prefix_length: 24, gateway: 172.30.3.1}
+  n6: {driver: af_packet, device: n6, address: 172.30.6.2/24, gateway: 172.30.6.1, address6: 'fd00:6::2/64', gateway6: 'fd00:6::1'}
+`
+	}
 	if err := os.WriteFile(filepath.Join(p.dir, "upf-u.yaml"), []byte(`
 memory: 128
 hugepages: false
 socket: "`+p.socket()+`"
 limits: {sessions_max: 4096`+p.limits+`}
-interfaces:
-  n3: {driver: af_packet, device: n3, addresses: 172.30.3.16/28, prefix_length: 24, gateway: 172.30.3.1}
-  n6: {driver: af_packet, device: n6, address: 172.30.6.2/24, gateway: 172.30.6.1, address6: 'fd00:6::2/64', gateway6: 'fd00:6::1'}
-`), 0o600); err != nil {
+`+p.interfaces), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	p.startUPFU()
@@ -151,12 +161,18 @@ func (p *forwarding) startUPFC() netip.AddrPort {
 // within opens something in the namespace of gNBs and data network.
 func (p *forwarding) within(open func() error) {
 	p.s.t.Helper()
+	p.in(p.peers, open)
+}
+
+// in opens something in a namespace.
+func (p *forwarding) in(name string, open func() error) {
+	p.s.t.Helper()
 	runtime.LockOSThread()
 	home, err := netns.Get()
 	if err != nil {
 		p.s.t.Fatal(err)
 	}
-	there, err := netns.GetFromName(p.peers)
+	there, err := netns.GetFromName(name)
 	if err != nil {
 		p.s.t.Fatal(err)
 	}

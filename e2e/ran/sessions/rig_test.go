@@ -74,7 +74,9 @@ type story struct {
 	good    cluster.Good
 	// outside: units reach shards at an address of their own, and at no other. They do not follow to where requests come from.
 	outside bool
-	plane   plane
+	// byAddress: the unit's Node ID is its address, as the operator makes it.
+	byAddress bool
+	plane     plane
 
 	gnbs []*gnb.GNB
 	n3s  []*gtpu.Endpoint
@@ -490,8 +492,12 @@ func startAgent(s *story, socket, state, endpoints string) (netip.AddrPort, func
 	if s.outside {
 		subnets = "[]"
 	}
+	name := nodeID
+	if s.byAddress {
+		name = address
+	}
 	text := `
-nodeID: ` + nodeID + `
+nodeID: ` + name + `
 pfcp: {listen: "` + address + `:8805", advertise: ` + address + `, dataplaneWait: 10s, controlPlaneSubnets: ` + subnets + `}
 heartbeat: {interval: 500ms}
 n3: {endpoints: [` + endpoints + `]}
