@@ -410,3 +410,18 @@ func (t *turn) currentFilters(network *configuration.DataNetwork) {
 		}
 	}
 }
+
+// otherFilters: likewise, of a unit that does not have the session yet. Who has it has those of before.
+func (t *turn) otherFilters(network *configuration.DataNetwork) {
+	flows := slices.Clone(t.s.Flows)
+	t.currentFilters(network)
+	if slices.Equal(flows, t.s.Flows) {
+		return
+	}
+	if t.s.Told == nil {
+		t.s.Told = told(t.s)
+	}
+	if t.s.Told.Flows == nil {
+		t.s.Told.Flows = flows
+	}
+}

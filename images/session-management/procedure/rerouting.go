@@ -238,7 +238,7 @@ func askMake(t *turn) {
 		return
 	}
 	if moved(t.s) {
-		t.currentFilters(network)
+		t.otherFilters(network)
 		ies, err := n4.Establishment(t.s, network.SettingsAt(t.s.Unit.NodeID))
 		if err != nil {
 			t.unmade(err.Error())
@@ -287,7 +287,7 @@ func takeMake(t *turn, e Event) {
 		return
 	}
 	if moved(t.s) {
-		t.measures()
+		t.madeAnew()
 	}
 	t.next(routeSwitch)
 }
@@ -300,6 +300,9 @@ func (t *turn) unmade(why string) {
 		s.Unit, s.UPSEID, s.Uplink, s.Left = record.Unit{NodeID: left.NodeID}, left.UPSEID, left.Uplink, nil
 		if u := t.in.Config.Unit(left.NodeID); u != nil {
 			s.Unit.Address = u.Address.Addr()
+		}
+		if s.Told != nil { // it has not heard what the other one was to have
+			t.due(dueUnit, time.Second)
 		}
 		if t.in.Config.UnitGone(left.NodeID) {
 			t.endByNetwork(n1.CauseReactivationRequested)

@@ -3,6 +3,7 @@ package procedure
 import (
 	"net/netip"
 	"testing"
+	"time"
 
 	"core5g.dev/core5g/images/session-management/configuration"
 	"core5g.dev/core5g/images/session-management/n2"
@@ -188,6 +189,10 @@ func TestRerouting(t *testing.T) {
 			unitDone, update1("the UE has arrived", Update{Handover: HandoverCompleted}), unitDone, heardWay,
 		}},
 		{name: "the anchor drains, and the other one refuses: it stays", with: routed, from: active, acts: []act{{name: "it drains", event: UnitDrains{NodeID: unitID}, drains: unitID}, unitRefuses}},
+		{name: "a flow goes while the anchor drains, and the other one refuses: it is taken away where it is", with: routed, from: active, acts: []act{
+			{name: "it drains", event: UnitDrains{NodeID: unitID}, drains: unitID, first: noFlows}, unitRefuses, {name: "1 s later", event: Due{Name: dueUnit}, later: time.Second}, unitDone,
+			{name: "4 s later", event: Due{Name: dueBehind}, later: behindTime}, commanded, modified(t), update1("the UE has it", Update{N1: complete(0)}), unitDone,
+		}},
 		{name: "the anchor drains, and no other one is routed to: it stays", from: active, acts: []act{{name: "it drains", event: UnitDrains{NodeID: unitID}, drains: unitID}}},
 		{name: "the anchor is taken away, and the other one refuses: the UE asks for another session", with: routed, from: active, acts: []act{byNode(unitID), unitRefuses}},
 		{name: "the anchor behind a branch is another one: the gNB hears nothing", with: func(list []configuration.Slice) { edge(list); routed(list) }, from: branched, acts: []act{

@@ -175,13 +175,7 @@ func takeRestoration(t *turn, e Event) {
 			t.endByNetwork(n1.CauseReactivationRequested)
 			return
 		}
-		if told := t.s.Told; told != nil && t.s.Branch != nil { // the other one may not have heard
-			told.Unsure, told.All = told.Unsure || structural(t.s), true
-			t.due(dueUnit, time.Second)
-		} else {
-			t.s.Told = nil
-		}
-		t.measures()
+		t.madeAnew()
 		t.over("")
 		t.reply(t.connectionIs())
 		t.catchUp()
@@ -205,6 +199,17 @@ func takeRestoration(t *turn, e Event) {
 	default:
 		t.unrestored()
 	}
+}
+
+// madeAnew: a unit has all that the record says.
+func (t *turn) madeAnew() {
+	if told := t.s.Told; told != nil && t.s.Branch != nil { // the other one may not have heard
+		told.Unsure, told.All = told.Unsure || structural(t.s), true
+		t.due(dueUnit, time.Second)
+	} else {
+		t.s.Told = nil
+	}
+	t.measures()
 }
 
 // unrestored: it is asked again, in a while or when it says that it is back.

@@ -52,6 +52,12 @@ var failed = []uint64{
 	215166, // a flow that another access network was told of again, after it had not brought it along, was not taken back there
 	216581, // a session whose deletion its unit had not heard was looked at while its UE was told, and never again
 	218603, // another anchor was given URRs a second time, and their quota with them
+	230082, // a unit that had not answered said what it had measured, and got a URR of the same number, whose first report was taken for a repetition
+	231453, // a branch was not reached, and the anchor, which had heard, was told to make the same rules once more
+	235224, // a command that a holder before had sent was taken for unheard, because it could not be sent again
+	238661, // an anchor was left during a handover, and the target sent to it
+	239801, // a holder died before it told a target what to let go of, and was not asked for it again
+	240566, // rules of a flow that had gone stayed in an anchor that another one was to follow, and did not
 	1390,   // a request to deactivate was carried out after a newer one to activate, whose sender had given up on the former
 }
 
