@@ -11,7 +11,8 @@ import (
 )
 
 // fromGNB: what concerns a gNB rather than a UE. UEs that are lost by it are, before it is answered; those of other shards are lost there, from the same
-// message (link.Share). UEs whose connections came behind it (record.Attachment.Since) are not of those, however late it is.
+// message (link.Share). UEs whose connections came behind it (record.Attachment.Since) are not of those, however late it is. Of an NG Setup the shard is done when
+// SMFs have answered for those UEs, too: its terminator has the answer wait for that.
 func (r *Runner) fromGNB(at record.Attachment, d *link.Deliver, m n2.Message, done func()) {
 	if setup, is := m.(*n2.NGSetupRequest); is && setup.Retention && r.gone(associationOf(&at)) {
 		done() // it has lost the association since, and says the same on the next: what is decided then it hears
@@ -27,6 +28,7 @@ func (r *Runner) fromGNB(at record.Attachment, d *link.Deliver, m n2.Message, do
 	if out.SetUp && !d.Shared {
 		r.settingUp[a]++
 	}
+	settling := &settling{left: 1, then: done}
 	answer := func() {
 		if out.SetUp && !d.Shared {
 			if r.settingUp[a]--; r.settingUp[a] == 0 {
@@ -36,7 +38,7 @@ func (r *Runner) fromGNB(at record.Attachment, d *link.Deliver, m n2.Message, do
 		if !d.Shared {
 			r.answerGNB(at, out)
 		}
-		done()
+		settling.less()
 	}
 	ends := g != nil && (out.Lost || len(out.Reset) > 0) // what has not been set up has no UEs
 	if !ends && !out.SetUp {
@@ -51,13 +53,13 @@ func (r *Runner) fromGNB(at record.Attachment, d *link.Deliver, m n2.Message, do
 	}
 	then := answer
 	if out.SetUp {
-		then = func() { r.returned(at, out.GNB.Key(), out.GNB.Retains, answer) }
+		then = func() { r.returned(settling, at, out.GNB.Key(), out.GNB.Retains, answer) }
 	}
 	if !ends {
 		then()
 		return
 	}
-	r.loseThose(a, func(a *record.Attachment) procedure.Event {
+	r.loseThose(settling, a, func(a *record.Attachment) procedure.Event {
 		if (out.Lost || named(out.Reset, a)) && a.Since <= at.Since {
 			return lost(a, "the gNB has forgotten its UEs", false)
 		}

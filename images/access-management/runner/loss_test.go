@@ -144,6 +144,36 @@ func TestAGNBComesBack(t *testing.T) {
 	}
 }
 
+// A shard is done with an NG Setup when the SMFs of UEs that are lost by it have answered: until then the terminator has the gNB wait.
+func TestAnNGSetupWaitsForSMFs(t *testing.T) {
+	n, h := registered(t)
+	u := h.runner.ues[record.Key(supi)]
+	u.state.Record.Sessions = []record.Session{{ID: 1, DNN: "internet", SMF: "http://smf", Context: "smf/1", Up: true}}
+	n.manual = true
+	plmn, err := n2.MakePLMN("208", "93")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := n2.Write(&n2.NGSetupRequest{
+		Node: n2.RANNode{Kind: n2.GNB, PLMN: plmn, ID: 1, Bits: 24}, Name: "roof", DRX: n2.DRX128,
+		TAs: []n2.SupportedTA{{TAC: 1, PLMNs: []n2.PLMNSlices{{PLMN: plmn, Slices: []n2.SNSSAI{{SST: 1}}}}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.term.Received(gnbAt, b)
+	n.settle()
+	done := func() bool {
+		return slices.ContainsFunc(n.noted, func(l string) bool { return strings.HasPrefix(l, "done ") })
+	}
+	if !slices.Contains(n.noted, "AskSession") || done() || n.kept().N2 != nil {
+		t.Errorf("it is done before the SMF has answered: %q", n.noted)
+	}
+	if n.reply(); !done() {
+		t.Errorf("it is not done with: %q", n.noted)
+	}
+}
+
 // A gNB that was gone again before its NG Setup came to anybody hears nothing of what would be decided: its UEs wait for the next one.
 func TestAGNBThatHasGoneAgain(t *testing.T) {
 	n, h := registered(t)
@@ -196,7 +226,7 @@ func TestAnotherGNBComesBack(t *testing.T) {
 		n.listed = nil
 		answered := false
 		h.do(func() {
-			h.runner.returned(record.Attachment{Terminator: termName, Association: gnbAt + 1}, of, true, func() { answered = true })
+			h.runner.returned(nil, record.Attachment{Terminator: termName, Association: gnbAt + 1}, of, true, func() { answered = true })
 		})
 		n.settle()
 		if !answered || slices.Contains(n.listed, associationGroup(1, association{termName, gnbAt})) != want {

@@ -134,7 +134,7 @@ func (r *Runner) lose(a association, why string) {
 		return
 	}
 	r.losing[a] = true
-	r.loseThose(a, func(at *record.Attachment) procedure.Event { return lost(at, why, true) }, func() {
+	r.loseThose(nil, a, func(at *record.Attachment) procedure.Event { return lost(at, why, true) }, func() {
 		r.w.After(procedure.RetainTime+lookEvery, func() { r.loseForGood(a, why) })
 	})
 }
@@ -144,7 +144,7 @@ func (r *Runner) loseForGood(a association, why string) {
 	if r.stopped {
 		return
 	}
-	r.loseThose(a, func(at *record.Attachment) procedure.Event { return lost(at, why, false) }, func() {
+	r.loseThose(nil, a, func(at *record.Attachment) procedure.Event { return lost(at, why, false) }, func() {
 		delete(r.losing, a)
 		delete(r.gnbs, a)
 		if r.associations[a] {
@@ -156,7 +156,7 @@ func (r *Runner) loseForGood(a association, why string) {
 
 // returned: a gNB is there again. UEs that wait for it are kept, or lost; then is called when they are written. Those of other gNBs, which a terminator that has
 // died had too, are not looked at with each gNB that comes.
-func (r *Runner) returned(at record.Attachment, gnb string, kept bool, then func()) {
+func (r *Runner) returned(s *settling, at record.Attachment, gnb string, kept bool, then func()) {
 	list := sortedAssociations(r.associations)
 	var next func()
 	next = func() {
@@ -166,7 +166,7 @@ func (r *Runner) returned(at record.Attachment, gnb string, kept bool, then func
 			if !r.gone(a) || r.another(a, gnb) {
 				continue
 			}
-			r.loseThose(a, func(was *record.Attachment) procedure.Event {
+			r.loseThose(s, a, func(was *record.Attachment) procedure.Event {
 				switch {
 				case was.GNB != gnb:
 					return nil
@@ -201,8 +201,8 @@ func (r *Runner) unnote(a association) {
 	})
 }
 
-// loseThose attachments of an association for which there is an event; done is called when their UEs are written.
-func (r *Runner) loseThose(a association, event func(*record.Attachment) procedure.Event, done func()) {
+// loseThose attachments of an association for which there is an event; done is called when their UEs are written. What is asked for them s waits for.
+func (r *Runner) loseThose(s *settling, a association, event func(*record.Attachment) procedure.Event, done func()) {
 	events := func(rec *record.UE) (out []procedure.Event) {
 		for _, at := range attachments(rec) {
 			if associationOf(at) != a {
@@ -221,7 +221,7 @@ func (r *Runner) loseThose(a association, event func(*record.Attachment) procedu
 		}
 		r.pump(u)
 	}
-	r.walk(associationGroup(r.shard, a), events, done)
+	r.walkUntil(s, associationGroup(r.shard, a), events, done)
 }
 
 func lost(a *record.Attachment, why string, kept bool) procedure.Event {

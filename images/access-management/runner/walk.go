@@ -21,6 +21,29 @@ type walk struct {
 	listed, asking bool
 	underWay       int
 	running, over  bool
+	settling       *settling
+}
+
+// settling is until nothing that was asked for UEs waits for an answer any more: then is called once.
+type settling struct {
+	left int
+	then func()
+}
+
+// more is to be waited for. nil: nobody waits.
+func (s *settling) more() {
+	if s != nil {
+		s.left++
+	}
+}
+
+func (s *settling) less() {
+	if s == nil {
+		return
+	}
+	if s.left--; s.left == 0 {
+		s.then()
+	}
 }
 
 // window is how many UEs of a walk are under way.
@@ -29,7 +52,16 @@ const window = 64
 // walk delivers events to every UE of a group, and calls done when all of them are written. UEs that join the group meanwhile may be among them. Where the
 // store is away it goes on when that is back.
 func (r *Runner) walk(group string, events func(*record.UE) []procedure.Event, done func()) {
-	w := &walk{r: r, group: group, events: events, done: done}
+	r.walkUntil(nil, group, events, done)
+}
+
+// walkUntil is walk, and what was asked for UEs is waited for by s.
+func (r *Runner) walkUntil(s *settling, group string, events func(*record.UE) []procedure.Event, done func()) {
+	s.more()
+	w := &walk{r: r, group: group, events: events, settling: s, done: func() {
+		done()
+		s.less()
+	}}
 	w.advance()
 }
 
@@ -107,7 +139,13 @@ func (w *walk) visit(key string) {
 		for _, e := range events {
 			u.queue = append(u.queue, queued{Event: e})
 		}
-		u.watchers = append(u.watchers, func(error) { w.left() })
+		u.watchers = append(u.watchers, func(error) {
+			if s := w.settling; s != nil && u.asked > 0 && !u.dead {
+				s.more()
+				u.undone = append(u.undone, s.less)
+			}
+			w.left()
+		})
 		w.r.pump(u)
 	})
 }

@@ -38,7 +38,7 @@ func (e *end) start() {
 func (e *end) tick(life int) {
 	if e.alive && e.life == life {
 		e.t.Tick()
-		e.w.After(time.Second, func() { e.tick(life) })
+		e.w.After(500*time.Millisecond, func() { e.tick(life) })
 	}
 }
 

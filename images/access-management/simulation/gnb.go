@@ -269,6 +269,13 @@ func (g *gnb) take(stream uint16, b []byte) {
 	if n2.UEAssociated(m) != (stream > 0) {
 		g.w.Fail("%T on stream %d", m, stream)
 	}
+	switch m.(type) {
+	case *n2.NGSetupResponse, *n2.NGSetupFailure, *n2.ErrorIndication:
+	default:
+		if !g.ready {
+			g.w.Fail("%s hears %T before its NG Setup is answered", g.name(), m)
+		}
+	}
 	switch m := m.(type) {
 	case *n2.NGSetupResponse:
 		g.setUpDone(m)

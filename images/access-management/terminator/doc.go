@@ -14,5 +14,6 @@
 // Terminator does no I/O, and has no goroutine and no clock: its World does. Run is the program's.
 //
 //	terminator.go    associations, and messages on their way     workers.go   workers and the shards that they hold
-//	run.go           sockets                                     metrics.go   what is counted
+//	setup.go         when an NG Setup is answered                metrics.go   what is counted
+//	run.go           sockets
 package terminator

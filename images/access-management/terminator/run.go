@@ -36,7 +36,7 @@ type Server struct {
 const (
 	acceptWait  = 1000 // ms
 	acceptPause = 100 * time.Millisecond
-	tickEvery   = time.Second
+	tickEvery   = 500 * time.Millisecond
 	aliveTime   = 3 * time.Second
 )
 

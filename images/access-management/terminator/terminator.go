@@ -1,6 +1,7 @@
 package terminator
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -87,6 +88,7 @@ type association struct {
 	lead            uint16
 	waiting, octets int
 	paused          bool
+	setup           *setup // nil: no NG Setup is under way
 }
 
 // message is one on its way to a worker: in the list of its shard, until it is done.
@@ -164,10 +166,14 @@ func (t *Terminator) Received(id uint64, octets []byte) {
 	if a == nil {
 		return
 	}
-	t.put(t.shardOf(a, octets), id, octets, 0)
+	number := t.put(t.shardOf(a, octets), id, octets, 0)
+	if h, _ := n2.Peek(octets); h.Kind == ngSetupRequest {
+		t.setsUp(a, number)
+	}
 }
 
-func (t *Terminator) put(n uint16, id uint64, octets []byte, of uint64) {
+// put a message in the list of a shard, and return its number.
+func (t *Terminator) put(n uint16, id uint64, octets []byte, of uint64) uint64 {
 	t.number++
 	m := &message{number: t.number, association: id, shard: n, octets: octets, came: t.w.Now(), shared: of != 0, of: of}
 	t.messages[m.number] = m
@@ -180,6 +186,7 @@ func (t *Terminator) put(n uint16, id uint64, octets []byte, of uint64) {
 		}
 	}
 	t.deliver(m)
+	return m.number
 }
 
 // gone: a message has left its shard's list.
@@ -194,6 +201,7 @@ func (t *Terminator) gone(m *message) {
 		a.paused = false
 		t.w.Pause(a.id, false)
 	}
+	t.settle(a)
 }
 
 // unassigned is the list of messages for any shard, while none is held.
@@ -259,8 +267,12 @@ func (t *Terminator) deliver(m *message) {
 	m.again = true
 }
 
-// Tick throws away what has waited too long for somebody to take it, but for what all shards must hear. It is to be called every second or so.
+// Tick throws away what has waited too long for somebody to take it, but for what all shards must hear, and sends answers to NG Setups that have waited. It is to
+// be called every half second or so.
 func (t *Terminator) Tick() {
+	for _, id := range slices.Sorted(maps.Keys(t.associations)) {
+		t.settle(t.associations[id])
+	}
 	since := t.w.Now().Add(-Patience)
 	for n := range t.shards {
 		t.forget(n, Expired, func(m *message) bool { return m.to == 0 && !m.shared && m.came.Before(since) })

@@ -342,3 +342,83 @@ func TestWorkersThatAreTurnedAway(t *testing.T) {
 	s.term.Took(1, &link.Welcome{})
 	s.happened("drop 1: there is no shard 4", "drop 1: *link.Welcome is no frame of a worker")
 }
+
+// The answer to an NG Setup leaves when every shard that somebody holds is done with the request, or has had its time, and nothing before it.
+func TestAnNGSetupIsAnsweredWhenAllAreDone(t *testing.T) {
+	const gnb, rest, answered = 10, 3, "gNB 10 <- "
+	begin := func(t *testing.T) (*stage, func(shard uint16, m n2.Message)) {
+		s := newStage(t)
+		s.worker(1, "one", 1, 2)
+		s.worker(2, "two", 3)
+		s.term.Opened(gnb, 5, "gnb")
+		s.term.Received(gnb, s.message(&n2.NGSetupRequest{Node: n2.RANNode{Kind: n2.GNB, Bits: 24, ID: 1}, DRX: n2.DRX128, TAs: []n2.SupportedTA{{TAC: 1, PLMNs: []n2.PLMNSlices{{
+			Slices: []n2.SNSSAI{{SST: 1}},
+		}}}}}))
+		s.term.Took(1, &link.Share{Number: 1})
+		s.quiet()
+		return s, func(shard uint16, m n2.Message) {
+			worker := uint64(1)
+			if shard == rest {
+				worker = 2
+			}
+			s.term.Took(worker, &link.Send{Shard: shard, Epoch: worker, Association: gnb, Message: s.message(m)})
+		}
+	}
+	response := &n2.NGSetupResponse{Name: "amf", Capacity: 1, GUAMIs: []n2.ServedGUAMI{{}}, PLMNs: []n2.PLMNSlices{{Slices: []n2.SNSSAI{{SST: 1}}}}}
+	other := &n2.AMFConfigurationUpdate{Name: "other"}
+	for name, tt := range map[string]struct {
+		do   func(s *stage)
+		want bool
+	}{
+		"two shards are not": {func(s *stage) { s.term.Took(1, &link.Done{Number: 1}) }, false},
+		"one is not": {func(s *stage) {
+			s.term.Took(1, &link.Done{Number: 1})
+			s.term.Took(2, &link.Done{Number: 3})
+		}, false},
+		"all are": {func(s *stage) {
+			s.term.Took(1, &link.Done{Number: 1})
+			s.term.Took(1, &link.Done{Number: 2})
+			s.term.Took(2, &link.Done{Number: 3})
+		}, true},
+		"nobody holds the one that is not": {func(s *stage) {
+			s.term.Took(1, &link.Done{Number: 1})
+			s.term.Took(1, &link.Done{Number: 2})
+			s.term.WorkerGone(2)
+			s.term.Tick()
+		}, true},
+		"none is in time": {func(s *stage) {
+			s.now = s.now.Add(setupPatience)
+			s.term.Tick()
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, send := begin(t)
+			send(3, other) // another shard's comes before
+			send(1, response)
+			s.happened()
+			tt.do(s)
+			var kinds []string
+			for _, l := range s.lines {
+				if b, is := strings.CutPrefix(l, answered); is {
+					h, err := n2.Peek([]byte(strings.TrimSuffix(b, " on stream 0")))
+					if err != nil {
+						t.Fatal(err)
+					}
+					kinds = append(kinds, h.Kind.String())
+				}
+			}
+			var want []string
+			if tt.want {
+				want = []string{response.Kind().String(), other.Kind().String()}
+			}
+			if diff := cmp.Diff(want, kinds); diff != "" {
+				t.Errorf("what has left (-want +is):\n%s", diff)
+			}
+			if s.quiet(); tt.want {
+				if send(1, other); len(s.lines) != 1 {
+					t.Errorf("and what comes behind it is not sent: %q", s.lines)
+				}
+			}
+		})
+	}
+}

@@ -169,6 +169,14 @@ func (t *Terminator) send(id uint64, f *link.Send) {
 		t.notSent(id, f, Unsendable, "the association has ended")
 		return
 	}
+	if a.setup != nil {
+		t.hold(id, a, f)
+		return
+	}
+	t.transmit(id, a, f)
+}
+
+func (t *Terminator) transmit(id uint64, a *association, f *link.Send) {
 	if err := t.w.Transmit(a.id, a.stream(f.UE), f.Message); err != nil {
 		t.notSent(id, f, Unsendable, err.Error())
 		return
