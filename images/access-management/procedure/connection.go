@@ -363,7 +363,10 @@ func (t *turn) accessSilent() {
 	case t.s.N2 == nil:
 	case t.s.N2.Releasing && (t.s.N2.Lost || t.in.GNB(*t.s.N2) == nil): // it may not have heard it
 		t.part("the access network has not answered")
-	case t.s.N2.Releasing:
+	case t.s.N2.Releasing: // what it was told may be lost between worker and terminator: it hears it once more
+		a := *t.s.N2
+		a.Releasing = false
+		t.leave(&a, ngapcause.NormalRelease)
 		t.idle("the access network has not answered")
 	case t.s.N2.Setting:
 		t.contextLost("the access network has not set up a context", ngapcause.RadioUnspecified)

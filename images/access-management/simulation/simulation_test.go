@@ -56,6 +56,7 @@ var failed = []uint64{
 	33286, // a UDM was told of a UE again that had gone to another AMF meanwhile
 	19274, // what a gNB was told on an association that it had lost since was taken for what it had been told last
 	33648, // a UE that was given up to another shard, and left before that had taken it, was connected for ever
+	60719, // a gNB that had not heard that it is to let go of a UE was told later that its UEs are kept
 	16391, // a worker that had stood still, and heard nothing yet of a terminator's new life, took that for over
 }
 
