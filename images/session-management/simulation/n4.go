@@ -58,8 +58,12 @@ namedPools: true
 	}
 	c.State.File = "" // both halves' death leaves nothing
 	f := &upf{w: w, unit: u, at: netip.AddrPortFrom(netip.AddrFrom4([4]byte{192, 0, 2, n + 1}), pfcpPort)}
+	var networks []string
+	if w.twice {
+		networks = []string{"", ims}
+	}
 	f.UPF = simulated.New(simulated.Options{
-		Config: c, Start: w.Now, Chance: rand.New(rand.NewPCG(w.Rand.Uint64(), uint64(n))), Sessions: 64, Pairs: 64,
+		Config: c, Networks: networks, Start: w.Now, Chance: rand.New(rand.NewPCG(w.Rand.Uint64(), uint64(n))), Sessions: 64, Pairs: 64,
 		Send: func(to netip.AddrPort, b []byte) { w.fly(f.at, to, slices.Clone(b)) },
 		Fate: func() simulated.Fate {
 			if !w.faults || !w.Chance(300) {

@@ -81,7 +81,7 @@ func TestWorlds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, kind := range []string{"establishment", "connection", "release", "paging", "restoration", "modification", "path_switch", "handover", "rerouting", "charging", "policy"} {
+	for _, kind := range []string{"establishment", "connection", "release", "paging", "restoration", "modification", "path_switch", "handover", "rerouting", "charging", "policy", anAddressTwice} {
 		if ended[kind] == 0 && len(list) >= 20 {
 			t.Errorf("no %s in %d worlds: they show nothing of it", kind, len(list))
 		}

@@ -18,6 +18,7 @@ import (
 type ue struct {
 	w    *world
 	supi string
+	dnn  string
 	pti  uint8
 
 	// The AMF's side: the SM context, and the request under way.
@@ -175,7 +176,7 @@ func (u *ue) create() {
 	u.ask(&request{name: "create", shard: u.w.anyShard(), make: func(t procedure.Token) (string, uint64, procedure.Event) {
 		u.ending[u.ref] = true
 		return record.Key(u.supi, sessionID), 0, procedure.Create{
-			From: t, SUPI: u.supi, ID: sessionID, DNN: dnn, SST: 1, PLMN: "20893", N1: n1,
+			From: t, SUPI: u.supi, ID: sessionID, DNN: u.dnn, SST: 1, PLMN: "20893", N1: n1,
 			AMF: amf,
 		}
 	}, answered: func(body any) {

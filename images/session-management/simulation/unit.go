@@ -34,8 +34,8 @@ type unit struct {
 	// foreign: another maker's. It restores no session that it has, and does not soon give what a session had to another.
 	foreign bool
 	given   uint32
-	// lastAddress that it chose, in its pool.
-	lastAddress uint32
+	// lastAddress that it chose, in its pool, by network instance.
+	lastAddress map[string]uint32
 	// restoring are the shards that may make sessions anew since it began: it chooses nothing for new ones meanwhile (RESTI).
 	restoring map[uint16]bool
 	// gone: it was taken away. taken counts how often that was begun, or taken back.
@@ -48,6 +48,7 @@ type unitSession struct {
 	request        []byte
 	teid           uint32
 	ue             netip.Addr
+	network        string // instance of N6, in which the UE has its address
 	far            farOf
 	// of a branch: its endpoint on N9, where uplink packets go, and whether some leave there
 	core  uint32
@@ -69,7 +70,7 @@ type farOf struct {
 
 func newUnit(w *world, n byte) *unit {
 	return &unit{
-		nodeID: fmt.Sprint("upf-", n), w: w, address: netip.AddrFrom4([4]byte{172, 30, 3, 16 + n}), pool: 45 + n,
+		nodeID: fmt.Sprint("upf-", n), w: w, address: netip.AddrFrom4([4]byte{172, 30, 3, 16 + n}), pool: 45 + n, lastAddress: map[string]uint32{},
 		sessions: map[uint64]*unitSession{}, byCP: map[uint64]uint64{}, foreign: w.Chance(4),
 	}
 }
@@ -86,7 +87,7 @@ func (u *unit) forget() {
 	}
 	u.sessions, u.byCP, u.restoring = map[uint64]*unitSession{}, map[uint64]uint64{}, map[uint16]bool{}
 	u.stamp++
-	u.lastAddress = 0
+	clear(u.lastAddress)
 	for n := range u.w.shards {
 		u.restoring[n+1] = true
 	}
@@ -210,12 +211,12 @@ func (u *unit) establish(a procedure.AskUnit) procedure.Unit {
 		s.core = u.free(func(o *unitSession) []uint32 { return []uint32{o.teid, o.core} }, s.teid)
 	}
 	if !branch && !s.ue.IsValid() {
-		n := u.freeAddress()
+		n := u.freeAddress(s.network)
 		s.ue = netip.AddrFrom4([4]byte{10, u.pool, byte(n >> 8), byte(n)})
 	}
 	for _, other := range u.sessions {
 		taken := func(teid uint32) bool { return teid != 0 && (teid == other.teid || teid == other.core) }
-		if other.upSEID != s.upSEID && (taken(s.teid) || taken(s.core) || other.ue == s.ue && !branch && other.core == 0) {
+		if other.upSEID != s.upSEID && (taken(s.teid) || taken(s.core) || other.ue == s.ue && other.network == s.network && !branch && other.core == 0) {
 			return refusal(ie.CauseRequestRejected)
 		}
 	}
@@ -229,17 +230,18 @@ func (u *unit) establish(a procedure.AskUnit) procedure.Unit {
 // poolSize is small, so that addresses come again.
 const poolSize = 16
 
-// freeAddress walks through the pool, as upf-c does.
-func (u *unit) freeAddress() uint32 {
+// freeAddress walks through the pool, as upf-c does, which is the same in all network instances.
+func (u *unit) freeAddress(network string) uint32 {
 	for {
-		u.lastAddress = u.lastAddress%poolSize + 1
-		at := netip.AddrFrom4([4]byte{10, u.pool, byte(u.lastAddress >> 8), byte(u.lastAddress)})
+		last := u.lastAddress[network]%poolSize + 1
+		u.lastAddress[network] = last
+		at := netip.AddrFrom4([4]byte{10, u.pool, byte(last >> 8), byte(last)})
 		used := false
 		for _, s := range u.sessions {
-			used = used || s.ue == at
+			used = used || s.ue == at && s.network == network
 		}
 		if !used {
-			return u.lastAddress
+			return last
 		}
 	}
 }
@@ -271,6 +273,11 @@ func (s *unitSession) pdr(children []*ie.IE) {
 		}
 		for _, p := range parts {
 			switch p.Type {
+			case ie.NetworkInstance:
+				// The data network's is another one than N3's and N9's.
+				if name, err := p.NetworkInstance(); err == nil && name != "access" {
+					s.network = name
+				}
 			case ie.FTEID:
 				if f, err := p.FTEID(); err == nil && !f.HasCh() {
 					s.teid = f.TEID

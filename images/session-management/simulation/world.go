@@ -3,6 +3,7 @@ package simulation
 import (
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"core5g.dev/core5g/images/nf/sessionstore"
@@ -14,6 +15,12 @@ import (
 )
 
 const slice, dnn = "internet", "internet"
+
+// ims is a second data network with the same pools, in a network instance of its own. Every fourth world has it, and in these every other UE's session is to it.
+const ims = "ims"
+
+// anAddressTwice is what has come about where two sessions have one address, in two network instances.
+const anAddressTwice = "an address twice"
 
 // How long the world is unkind, and how long it is kind then at most.
 const (
@@ -44,6 +51,7 @@ type world struct {
 	unheard  map[string]bool
 	// real: units are upf-c's own code. met is the stamp of a unit that a shard was last done with, by both names.
 	real  bool
+	twice bool // there is a second data network
 	met   map[[2]string]uint32
 	areas *areas // areas.go
 	pcf   *pcf   // nil: the Slice's rules hold
@@ -59,7 +67,7 @@ func newWorld(seed uint64, ues int) (*world, error) {
 		numbered: map[uint64]bool{}, declined: map[uint64]bool{}, heard: map[string]bool{}, unheard: map[string]bool{}, met: map[[2]string]uint32{},
 	}
 	w.shards, w.forgetful = 1+uint16(w.Rand.IntN(3)), w.Chance(4)
-	w.real = w.Chance(3)
+	w.real, w.twice = w.Chance(3), seed%4 == 3
 	w.newAreas(seed)
 	w.store = worlds.NewStore(w.Clock, w.written)
 	var err error
@@ -92,7 +100,10 @@ func newWorld(seed uint64, ues int) (*world, error) {
 		p.Start()
 	}
 	for n := range ues {
-		u := &ue{w: w, supi: fmt.Sprintf("imsi-20893%010d", n+1), ending: map[string]bool{}}
+		u := &ue{w: w, supi: fmt.Sprintf("imsi-20893%010d", n+1), dnn: dnn, ending: map[string]bool{}}
+		if w.twice && n%2 == 1 {
+			u.dnn = ims
+		}
 		w.ues = append(w.ues, u)
 		u.live()
 	}
@@ -113,7 +124,15 @@ func newWorld(seed uint64, ues int) (*world, error) {
 func (w *world) configure(network configuration.DataNetwork) (err error) {
 	units := w.lay(&network)
 	network.Policy, network.Charging = w.pcf != nil, w.chf.mode()
-	w.config, err = configuration.New([]configuration.Slice{{Name: slice, SST: 1, DataNetworks: []configuration.DataNetwork{network}}}, units)
+	networks := []configuration.DataNetwork{network}
+	if w.twice {
+		second := network
+		second.DNN, second.Core = ims, ims
+		// What the configuration owns it may write into.
+		second.Units, second.Breakouts, second.Flows = slices.Clone(network.Units), slices.Clone(network.Breakouts), slices.Clone(network.Flows)
+		networks = append(networks, second)
+	}
+	w.config, err = configuration.New([]configuration.Slice{{Name: slice, SST: 1, DataNetworks: networks}}, units)
 	return err
 }
 

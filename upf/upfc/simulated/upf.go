@@ -47,6 +47,8 @@ type Options struct {
 	Fate func() Fate
 	// Sessions that upf-u can hold (256), and its pairs of slots (1,024): each life of upf-u takes 300 octets a pair.
 	Sessions, Pairs uint32
+	// Networks are the network instances of upf-u's N6; nil: one for all.
+	Networks []string
 	// Log and Recorder are upf-c's; nil for none.
 	Log      *slog.Logger
 	Recorder agent.Recorder
@@ -159,7 +161,7 @@ func (u *UPF) StartUPFU() {
 		return
 	}
 	u.upfu = fakeupfu.InMemory(fakeupfu.Options{
-		Sessions: u.o.Sessions, Pairs: u.o.Pairs, Boot: u.o.Chance.Uint64(), Now: func() time.Time { return u.now },
+		Sessions: u.o.Sessions, Pairs: u.o.Pairs, Networks: u.o.Networks, Boot: u.o.Chance.Uint64(), Now: func() time.Time { return u.now },
 		Before: u.before, After: u.after,
 	})
 }

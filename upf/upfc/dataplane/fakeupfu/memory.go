@@ -14,6 +14,7 @@ import (
 type Options struct {
 	Sessions uint32           // that it can hold, at most SessionsMax
 	Pairs    uint32           // of slots
+	Networks []string         // instances of its N6; nil: one for all
 	Boot     uint64           // its boot id, another one for each life
 	Now      func() time.Time // stamps packets
 	// Before and After are called around each transaction, when they are not nil. An error is its death: before, the
@@ -31,6 +32,7 @@ type Memory struct {
 // InMemory is a upf-u that was just started.
 func InMemory(o Options) *Memory {
 	u := born(o.Boot, o.Sessions, o.Pairs)
+	u.networks = o.Networks
 	start := o.Now()
 	u.hz, u.clock = uint64(time.Second), func() uint64 { return uint64(o.Now().Sub(start)) }
 	octets := make([]uint64, u.layout.size/8) // aligned as the tables want it
