@@ -222,14 +222,26 @@ func (t *turn) resliced() bool {
 	return p != nil && t.s.Catalogue != 0 && t.s.Catalogue != p.catalogue() && !t.s.Emergency
 }
 
-// configure: step 1, for what the UE was not told of the network's names.
+// configure: step 1, for what the UE was not told of the network's names; and for a registration area that is not where it is, of a UE that has emergency services
+// alone, since there is no subscription that it would come with.
 func (t *turn) configure() {
 	s := t.in.Settings
-	if t.s.N2 == nil || t.s.N2.Releasing || t.s.N2.Lost || t.s.Command != nil || s.names() == 0 || t.s.Names == s.names() || t.s.Phase != record.Registered {
+	if t.s.N2 == nil || t.s.N2.Releasing || t.s.N2.Lost || t.s.Command != nil || t.s.Phase != record.Registered {
+		return
+	}
+	named, strayed := s.names() == 0 || t.s.Names == s.names(), t.s.Emergency && !t.s.Area.Has(t.s.Place)
+	m := &n1.ConfigurationUpdateCommand{Acknowledge: true}
+	if strayed {
+		t.located()
+		m.TAIs = t.taiList()
+	}
+	if named {
+		if strayed {
+			t.bid(m)
+		}
 		return
 	}
 	t.s.Names = s.names()
-	m := &n1.ConfigurationUpdateCommand{Acknowledge: true}
 	if s.FullName != "" {
 		m.FullName = &n1.Name{Text: s.FullName}
 	}

@@ -140,6 +140,13 @@ func TestEmergency(t *testing.T) {
 				RegistrationType: n1.MobilityRegistration, FollowOn: true, Identity: n1.IMEI(equipment), Security: ability,
 			})),
 		}},
+		{name: "its area is another than was kept: it is given one where it is", from: sos(true, withoutSIM, func(tr *teller) {
+			tr.lead(gnbReleases, released)
+			tr.st.Record.Area.TACs = []uint32{9}
+		}), acts: []act{
+			first("UE: Service Request", gnb1, 3, 1, serviceRequest(n1.ServiceSignalling, 0, 0)), contextSet,
+			says("UE: Configuration Update Complete", protected(&n1.ConfigurationUpdateComplete{})),
+		}},
 		{name: "it says no name at all, and then its IMEI", from: sos(true), acts: []act{
 			inEmergency("UE: emergency registration, 5G-GUTI", n1.GUTI{PLMN: n1.PLMN(plmnOf("20893")), Region: 1, Set: 1, Pointer: 1, TMSI: 99}), noName, itsIMEI, nobodyElse,
 		}},
