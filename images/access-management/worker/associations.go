@@ -27,6 +27,8 @@ type life struct {
 	highest uint64
 	// answered is the last round of echoes that it has answered.
 	answered uint64
+	// called is the number of the last call by which it was met.
+	called uint64
 }
 
 type n2Association struct {

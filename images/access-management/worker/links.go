@@ -27,8 +27,8 @@ type links struct {
 	held  map[uint16]uint64   // epochs of shards that are held here
 	conns map[*link.Conn]bool // that have been told so
 	lives map[string]*life    // terminators by name
-	// opened counts associations that were.
-	opened uint64
+	// opened counts associations that were, calls those of terminators.
+	opened, calls uint64
 	// bereft are gNBs that have lost an association, and when; doubted those of them that may not have heard that their UEs are lost.
 	bereft, doubted map[string]time.Time
 	// round of looking for terminators, and of echoes; doubts are lives that were not met, and the round in which each came up.
@@ -231,25 +231,35 @@ func once(said *bool) slog.Level {
 
 // connect to a terminator, and serve the connection until it ends.
 func (l *links) connect(ctx context.Context, at string, a *address) error {
+	called := l.call()
 	dialling, cancel := context.WithTimeout(ctx, dialTime)
 	conn, err := l.pod.dial(dialling, at)
 	cancel()
 	if err != nil {
 		return err
 	}
+	connected := l.call()
 	c := link.NewConn(conn)
 	defer context.AfterFunc(ctx, c.Close)()
 	if err := l.greet(c); err != nil {
 		c.Close()
 		return err
 	}
-	session := &session{links: l, conn: c, address: a, at: at}
+	session := &session{links: l, conn: c, address: a, at: at, called: called, connected: connected}
 	err = c.Run(session.take)
 	session.end()
 	if session.name != "" {
 		a.failing = false // there was one
 	}
 	return err
+}
+
+// call is a number that is higher with each call of a terminator, and with each that was taken.
+func (l *links) call() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.calls++
+	return l.calls
 }
 
 func (p *Pod) dial(ctx context.Context, at string) (net.Conn, error) {
@@ -318,7 +328,9 @@ type session struct {
 	address *address
 	at      string
 	name    string // "" before Welcome
-	again   bool   // the terminator was met before: associations that it did not have then are new
+	// called and connected are the numbers of its call.
+	called, connected uint64
+	again             bool // the terminator was met before: associations that it did not have then are new
 }
 
 // take a frame.
@@ -370,9 +382,15 @@ func (s *session) welcome(w *link.Welcome) error {
 	if w.Version != link.Version || w.Terminator == "" {
 		return fmt.Errorf("terminator %q speaks version %d of the protocol, this worker version %d", w.Terminator, w.Version, link.Version)
 	}
-	s.name = w.Terminator
 	l := s.links
 	l.mu.Lock()
+	if l.outlived(w.Terminator, s.connected) {
+		told := l.endLives(w.Terminator)
+		l.mu.Unlock()
+		l.tell(told)
+		return errReplaced
+	}
+	s.name = w.Terminator
 	told := l.endLives(l.others(s.name)...)
 	if before := s.address.name; before != "" && before != s.name {
 		told = append(told, l.endLives(before)...)
@@ -388,11 +406,18 @@ func (s *session) welcome(w *link.Welcome) error {
 		x.associations = map[uint64]*n2Association{}
 	}
 	delete(l.doubts, s.name)
+	x.called = max(x.called, s.called)
 	x.conn, x.gone, x.listed, x.fresh = s.conn, false, false, map[uint64]*n2Association{}
 	l.mu.Unlock()
 	l.tell(told)
 	l.pod.Log.Info("connected to an N2 terminator", "terminator", s.name, "address", s.at)
 	return nil
+}
+
+// outlived says of a life of a terminator that it is over: its Welcome was read late, and by a call that was made when it had taken this one another life of its
+// pod was met. l.mu is held.
+func (l *links) outlived(name string, connected uint64) bool {
+	return slices.ContainsFunc(l.others(name), func(other string) bool { return l.lives[other].called > connected })
 }
 
 // errReplaced: the terminator's life has ended, or another connection to it is in use.

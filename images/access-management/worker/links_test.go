@@ -252,6 +252,40 @@ func TestStandingOfAssociations(t *testing.T) {
 	p.awaits(t, "n2-1/1", 1, runner.Gone) // its address refuses
 }
 
+// A Welcome of a life that is over by the time that it is read, at another address than the one that has come behind it, ends nothing of that.
+func TestAWelcomeThatIsReadLate(t *testing.T) {
+	s, after := listen(t), listen(t)
+	var mu sync.Mutex
+	addresses := []string{s.listener.Addr().String()}
+	p := podAt(t, func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		return addresses
+	})
+	called := func() *link.Conn {
+		select {
+		case c := <-s.conns:
+			return c
+		case <-time.After(patience):
+			t.Fatal("nobody connects")
+			return nil
+		}
+	}
+	late := called()
+	s.next() // it has begun to read
+	mu.Lock()
+	addresses = append(addresses, after.listener.Addr().String())
+	mu.Unlock()
+	after.met("n2-0/2", 3)
+	p.awaits(t, "n2-0/2", 3, runner.There)
+	s.say(late, &link.Welcome{Version: link.Version, Terminator: "n2-0/1"})
+	called().Close() // that connection was given up
+	if is := p.links.standing("n2-0/2", 3); is != runner.There {
+		t.Errorf("the association of the life of now has standing %d", is)
+	}
+	p.awaits(t, "n2-0/1", 1, runner.Gone)
+}
+
 // A life of a terminator that this pod has not met, while its connection to the one of before is dead and looks well, is not taken for one that is over.
 func TestALifeThatWasNotMet(t *testing.T) {
 	s := listen(t)
