@@ -54,7 +54,7 @@ type Agent struct {
 	underWay    underWay
 	restoration restoration
 	redundancy  Redundancy                    // nil: there is no standby
-	takenOver   bool                          // what counts at the first meeting with upf-u is the state file
+	takeover    *Takeover                     // what counts at the first meeting with upf-u is the state file; nil: the unit is ours from before
 	grants      *grants                       // of a redundant unit
 	known       atomic.Pointer[networks.List] // of the upf-u that was met last
 	// It has other network instances than the one before; read while it is filled.
@@ -65,6 +65,7 @@ type Agent struct {
 
 	mu           sync.Mutex
 	conn         *dataplane.Conn // nil while upf-u is away or being filled
+	ahead        *dataplane.Conn // being filled, and may be granted an epoch already
 	changed      chan struct{}   // closed when conn changes
 	linkErr      error           // why conn is nil
 	bootID       uint64          // of the upf-u that was last filled or read

@@ -61,6 +61,7 @@ func (a *Agent) keepLink(ctx context.Context) {
 		if err == nil {
 			hello := conn.Hello()
 			a.note(networks.Of(&hello))
+			a.grantAhead(conn)
 			started := a.world.Now()
 			if err = a.fill(conn); err == nil {
 				reported = false
@@ -78,7 +79,7 @@ func (a *Agent) keepLink(ctx context.Context) {
 			a.world.Go(func() { a.detach(conn.Shm()) }) // the next upf-u is not that fast
 		}
 		a.mu.Lock()
-		a.linkErr = err
+		a.linkErr, a.ahead = err, nil
 		a.mu.Unlock()
 		if err != nil && !reported && ctx.Err() == nil {
 			reported = true // once, not fifty times a second
@@ -111,7 +112,7 @@ func (a *Agent) saveCounters(conn *dataplane.Conn) {
 func (a *Agent) publish(conn *dataplane.Conn) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.conn = conn
+	a.conn, a.ahead = conn, nil
 	close(a.changed)
 	a.changed = make(chan struct{})
 	if a.grants != nil {
@@ -189,10 +190,8 @@ func (a *Agent) fill(conn *dataplane.Conn) error {
 	if !known {
 		return a.begin(conn)
 	}
-	if h.Sessions > 0 {
-		if err := a.deleteUnknown(conn); err != nil {
-			return err
-		}
+	if err := a.deleteStrangers(conn); err != nil {
+		return err
 	}
 	if !same {
 		a.rec.Restart("upf-u")
@@ -208,10 +207,16 @@ func (a *Agent) fill(conn *dataplane.Conn) error {
 
 // begin is the first meeting with a upf-u.
 func (a *Agent) begin(conn *dataplane.Conn) error {
+	if t := a.takeover; t != nil && t.Leave != nil {
+		if err := t.Leave(); err != nil {
+			return fmt.Errorf("what is held of the unit: %w", err)
+		}
+		t.Leave = nil
+	}
 	a.startAnew(conn.Hello())
 	old, meta := a.openLeft()
 	defer old.Close()
-	if a.takenOver {
+	if a.takeover != nil {
 		if old == nil {
 			return errors.New("the unit was taken over, and what was held of it cannot be read")
 		}
@@ -296,10 +301,8 @@ func (a *Agent) restore(conn *dataplane.Conn, old *store.Left, meta *state.Meta)
 	a.rec.Restart("upf-c")
 	a.rec.Restart("upf-u")
 	a.log.Info("upf-u and upf-c both began anew, from what upf-c had left", "file", a.cfg.State.File, "sessions", a.store.Sessions())
-	if conn.Hello().Sessions > 0 {
-		if err := a.deleteUnknown(conn); err != nil {
-			return err
-		}
+	if err := a.deleteStrangers(conn); err != nil {
+		return err
 	}
 	if err := a.replay(conn, true); err != nil {
 		return err
@@ -523,6 +526,37 @@ func (a *Agent) adopt(shm *dataplane.Shm, index uint32, blob []byte, s *state.Se
 	return nil
 }
 
+// deleteStrangers removes what upf-u has and we have not, which of one that was filled ahead is known.
+func (a *Agent) deleteStrangers(conn *dataplane.Conn) error {
+	if conn.Hello().Sessions == 0 {
+		return nil
+	}
+	ahead := a.filledAhead(conn)
+	if ahead == nil {
+		return a.deleteUnknown(conn)
+	}
+	var drop []uint32
+	for index := range ahead.filled {
+		if s := a.store.Lease(index, 0); s != nil {
+			s.drop()
+		} else {
+			drop = append(drop, index)
+		}
+	}
+	for _, index := range drop {
+		delete(ahead.filled, index)
+	}
+	return a.deleteIndexes(conn, drop)
+}
+
+// filledAhead is what upf-u has of before it was ours; nil: nothing that counts.
+func (a *Agent) filledAhead(conn *dataplane.Conn) *Ahead {
+	if a.takeover == nil || !a.takeover.Ahead.of(conn.Hello().BootId) {
+		return nil
+	}
+	return a.takeover.Ahead
+}
+
 // deleteUnknown removes what upf-u has and we have not.
 func (a *Agent) deleteUnknown(conn *dataplane.Conn) error {
 	var present []uint32
@@ -616,6 +650,7 @@ func (a *Agent) writeMeta(conn *dataplane.Conn) error {
 func (a *Agent) replay(conn *dataplane.Conn, newBoot bool) error {
 	defer debug.SetGCPercent(debug.SetGCPercent(gcPercentFilling))
 	a.store.Begin(conn.Shm(), conn.Hello().BootId)
+	ahead := a.filledAhead(conn)
 	all, over := iter.Pull(a.store.All(""))
 	defer over()
 	var mu sync.Mutex
@@ -637,7 +672,7 @@ func (a *Agent) replay(conn *dataplane.Conn, newBoot bool) error {
 	}
 	a.divide(1+a.world.Threads(), func() {
 		for list := piece(); list != nil; list = piece() {
-			if err := a.replaySome(conn, list, newBoot); err != nil {
+			if err := a.replaySome(conn, list, newBoot, ahead); err != nil {
 				mu.Lock()
 				failed = err
 				mu.Unlock()
@@ -650,14 +685,20 @@ func (a *Agent) replay(conn *dataplane.Conn, newBoot bool) error {
 	a.store.Settle()
 	store.DropCounters(a.cfg.State.File)
 	// Last: it tells upf-u that what it does not know now does not exist.
-	return a.writeMeta(conn)
+	if err := a.writeMeta(conn); err != nil {
+		return err
+	}
+	if a.takeover != nil {
+		a.takeover.Ahead = nil
+	}
+	return nil
 }
 
 // replayPiece is how many sessions one worker takes at a time.
 const replayPiece = 512
 
-// replaySome gives upf-u some sessions.
-func (a *Agent) replaySome(conn *dataplane.Conn, list []uint32, newBoot bool) error {
+// replaySome gives upf-u some sessions: whole, or of those that it has from ahead what is missing.
+func (a *Agent) replaySome(conn *dataplane.Conn, list []uint32, newBoot bool, ahead *Ahead) error {
 	t, batch := dataplane.NewBatch(), make([]uint32, 0, len(list))
 	flush := func() error {
 		if len(batch) == 0 {
@@ -686,8 +727,8 @@ func (a *Agent) replaySome(conn *dataplane.Conn, list []uint32, newBoot bool) er
 		if a.otherNetworks {
 			a.keepUEs(index, s.Rules)
 		}
-		s.attach(conn.Shm(), newBoot)
-		put, err := s.encode(a)
+		s.attach(conn.Shm(), newBoot, ahead)
+		put, err := s.rest(a, ahead)
 		if err != nil {
 			s.unlock()
 			a.giveUp(index, err)

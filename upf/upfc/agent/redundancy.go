@@ -44,12 +44,12 @@ type Stored interface {
 	CopyEnded() []store.Entry
 }
 
-// BeRedundant is called before Run. takenOver: what counts is the state file, whatever upf-u may have.
-func (a *Agent) BeRedundant(r Redundancy, takenOver bool) {
+// BeRedundant is called before Run. Of a unit that was taken over, what counts is the state file, whatever upf-u may have.
+func (a *Agent) BeRedundant(r Redundancy, takeover *Takeover) {
 	a.mu.Lock() // for who looks at the agent before it runs
 	a.redundancy = r
 	a.mu.Unlock()
-	a.takenOver, a.grants = takenOver, &grants{changed: make(chan struct{}, 1), serves: make(chan struct{})}
+	a.takeover, a.grants = takeover, &grants{changed: make(chan struct{}, 1), serves: make(chan struct{})}
 	a.store.SetMirror(r)
 }
 
@@ -108,7 +108,7 @@ func (a *Agent) Grant(epoch uint64, until time.Duration) {
 // nothing else in this life.
 func (a *Agent) Forward(epoch uint64, until time.Duration) error {
 	g := a.grants
-	conn := a.current()
+	conn := a.grantable()
 	g.mu.Lock()
 	g.forwards, g.given, g.epoch, g.until = true, true, epoch, until
 	g.mu.Unlock()
@@ -121,8 +121,15 @@ func (a *Agent) Forward(epoch uint64, until time.Duration) error {
 // Serves is closed when upf-u has been granted an epoch.
 func (a *Agent) Serves() <-chan struct{} { return a.grants.serves }
 
-// AddLate adds what the unit that has handed over counted after its sessions had been taken over.
+// AddLate adds what the unit that has handed over counted after its sessions had been taken over, once they are.
 func (a *Agent) AddLate(late []usage.Late) {
+	if len(late) == 0 {
+		return
+	}
+	if _, err := a.link(a.stopping, -1); err != nil {
+		a.log.Error("usage of a hand-over is lost", "err", err)
+		return
+	}
 	for _, l := range late {
 		if err := a.addLate(l); err != nil {
 			a.log.Error("usage of a hand-over is lost", "seid", hex(l.UPSEID), "urr", l.URR, "err", err)
@@ -172,7 +179,7 @@ func (g *grants) wake() {
 // HoldLine returns when upf-u holds a connection. Those that come later hold it before they are granted anything.
 func (a *Agent) HoldLine(line syscall.RawConn) error {
 	g := a.grants
-	conn := a.current()
+	conn := a.grantable()
 	if conn == nil {
 		return errors.New("upf-u is not connected")
 	}
@@ -189,11 +196,32 @@ func (a *Agent) HoldLine(line syscall.RawConn) error {
 	return nil
 }
 
+// grantAhead has a upf-u that was filled ahead granted what there is to grant, before anything else.
+func (a *Agent) grantAhead(conn *dataplane.Conn) {
+	if a.takeover == nil || !a.takeover.Ahead.of(conn.Hello().BootId) {
+		return
+	}
+	a.mu.Lock()
+	a.ahead = conn
+	a.mu.Unlock()
+	a.grants.wake()
+}
+
+// grantable is the upf-u that may be granted something now; nil when there is none.
+func (a *Agent) grantable() *dataplane.Conn {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.ahead != nil && !a.ahead.Lost() {
+		return a.ahead
+	}
+	return a.usableLocked()
+}
+
 // keepGrants tells upf-u what it is granted.
 func (a *Agent) keepGrants(ctx context.Context) {
 	refused := false
 	for ctx.Err() == nil {
-		if conn := a.current(); conn != nil {
+		if conn := a.grantable(); conn != nil {
 			err := a.grants.give(conn)
 			var no *dataplane.Refused
 			if errors.As(err, &no) && !refused {

@@ -158,33 +158,12 @@ func TestTenThousandSessionsAreBackWithinASecond(t *testing.T) {
 	s := fakesmf.New(t, l.addr)
 	s.Associate()
 	s.Established(1, fakesmf.Phone.Session()...)
-	_, model := l.only()
-	template := &state.Session{}
-	if err := state.DecodeSession(model.Blob, template, nil); err != nil {
-		t.Fatal(err)
-	}
-	l.stop()
 	const n = 10_000 / slower
+	blobs := l.copies(n)
+	l.stop()
 	meta := l.upfu.Meta()
-	for i := range uint32(n) {
-		st := *template
-		st.Rules = template.Rules.Clone()
-		st.UPSEID, st.CPSEID = 7<<32|uint64(i+1), uint64(i)
-		for id, p := range st.Rules.PDRs {
-			c := *p
-			a := addr("10.64.0.0").As4()
-			a[2], a[3] = byte(i>>8), byte(i)
-			c.PDI.UEAddress = addr4(a)
-			if c.PDI.FTEID.IsValid() {
-				c.PDI.FTEID.TEID = 1000 + i
-			}
-			st.Rules.PDRs[id] = &c
-		}
-		st.QERSlots = map[uint32]uint32{1: 2 * i}
-		m := template.Meters[1]
-		m.Slot = 2 * i
-		st.Meters = map[uint32]meter{1: m}
-		l.upfu.Install(i, fakeupfu.Session{Blob: state.AppendSession(nil, &st)}, meta)
+	for i, blob := range blobs {
+		l.upfu.Install(i, fakeupfu.Session{Blob: blob}, meta)
 	}
 	// CPU time, for the machine may be busy with other things; both sides' is in it.
 	start, cpu := time.Now(), cpuTime(t)

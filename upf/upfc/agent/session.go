@@ -101,8 +101,9 @@ func (s *session) look() *usage.Session {
 }
 
 // attach moves the meters to a connection's memory. In a new upf-u the slots begin anew, and what
-// was measured is carried over from the old one's memory.
-func (s *session) attach(shm *dataplane.Shm, newBoot bool) {
+// was measured is carried over from the old one's memory. One that was filled ahead has counted for the session
+// since it was granted an epoch.
+func (s *session) attach(shm *dataplane.Shm, newBoot bool, ahead *Ahead) {
 	if newBoot && s.Shm != shm && len(s.Meters) > 0 {
 		meters := s.Meters
 		if s.Shared {
@@ -111,6 +112,9 @@ func (s *session) attach(shm *dataplane.Shm, newBoot bool) {
 		for id, m := range meters {
 			u := s.Rules.URRs[id]
 			now := usage.FromSlot(shm.URR(m.Slot))
+			if ahead != nil && !s.Shm.Same(shm) {
+				now = ahead.before(m.Slot)
+			}
 			m.Move(u, s.read(u, m.Slot), m.Slot, now)
 			if s.Shm.Gone() { // nobody knows whether packets came since
 				m.Mark = now.Packets()
@@ -136,12 +140,32 @@ func (s *session) arms() []abi.UrrArm {
 type put struct {
 	index    uint32
 	group    uint16
-	compiled *compile.Session
+	compiled *compile.Session // nil: upf-u has its rules
 	blob     []byte
 }
 
-func (p *put) size() int              { return dataplane.PutSize(p.compiled, p.blob) }
-func (p *put) add(t *dataplane.Batch) { t.PutSession(p.index, p.group, p.compiled, p.blob) }
+func (p *put) size() int {
+	if p.compiled == nil {
+		return dataplane.StateSize(p.blob)
+	}
+	return dataplane.PutSize(p.compiled, p.blob)
+}
+
+func (p *put) add(t *dataplane.Batch) {
+	if p.compiled == nil {
+		t.State(p.index, p.blob)
+		return
+	}
+	t.PutSession(p.index, p.group, p.compiled, p.blob)
+}
+
+// rest is what upf-u lacks of a session that it may have from ahead.
+func (s *session) rest(a *Agent, ahead *Ahead) (*put, error) {
+	if !ahead.has(s.Index) {
+		return s.encode(a)
+	}
+	return &put{index: s.Index, blob: state.AppendSession(nil, &s.Session)}, nil
+}
 
 func (s *session) encode(a *Agent) (*put, error) { return encode(a, s.Index, &s.Session) }
 

@@ -136,6 +136,8 @@ type pair struct {
 	agent   [2]*agent.Agent
 	stop    [2]func()
 	holder  *standby.Holder
+	ahead   chan *agent.Ahead // of the standby's upf-u, when StandBy has ended
+	filled  func()            // ends StandBy
 	taken   chan *fencing.Unit
 	file    [2]string
 	socket  [2]string
@@ -153,7 +155,7 @@ func newPair(t *testing.T) *pair {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &pair{t: t, shared: &standby.Memory{}, taken: make(chan *fencing.Unit, 1), unitErr: make(chan error, 1)}
+	p := &pair{t: t, shared: &standby.Memory{}, taken: make(chan *fencing.Unit, 1), ahead: make(chan *agent.Ahead, 1), unitErr: make(chan error, 2)}
 	p.opt = standby.Options{Name: "upf", TLS: tls, Terms: quick(), Log: slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: slog.LevelDebug})), Sessions: 65536}
 	if err := p.opt.Terms.Check(); err != nil {
 		t.Fatal(err)
@@ -165,7 +167,7 @@ func newPair(t *testing.T) *pair {
 		p.file[i] = p.socket[i] + ".state"
 	}
 	p.hold()
-	p.serve(0, "a/1", fencing.NewUnit(p.opt.Terms, "a/1", false), false)
+	p.serve(0, "a/1", fencing.NewUnit(p.opt.Terms, "a/1", false), nil)
 	return p
 }
 
@@ -180,13 +182,17 @@ func (p *pair) hold() {
 	opt := p.opt
 	opt.Arbiter = p.arbiter[1]
 	p.holder = standby.NewHolder(opt, "b/1")
-	p.holder.SetReady(true)
+	p.startUPFU(1)
 	ctx, cancel := context.WithCancel(context.Background())
+	filling, filled := context.WithCancel(ctx)
+	p.filled = filled
+	p.agent[1] = agent.New((&lab{t: p.t, socket: p.socket[1]}).config(), p.opt.Log, nowhere{})
+	go func() { p.ahead <- p.agent[1].StandBy(filling, p.holder) }()
 	done := make(chan struct{})
 	p.t.Cleanup(func() { cancel(); <-done })
 	go func() {
 		defer close(done)
-		u, err := p.holder.Hold(ctx, l, p.file[1])
+		u, err := p.holder.Hold(ctx, l)
 		if err != nil && ctx.Err() == nil {
 			p.t.Error(err)
 		}
@@ -194,17 +200,44 @@ func (p *pair) hold() {
 	}()
 }
 
-// serve begins an agent of the unit.
-func (p *pair) serve(i int, life string, fence *fencing.Unit, takenOver bool) {
+func (p *pair) startUPFU(i int) {
 	p.t.Helper()
 	upfu, err := fakeupfu.Start(p.socket[i])
 	if err != nil {
 		p.t.Fatal(err)
 	}
 	p.upfu[i] = upfu
-	l := &lab{t: p.t, socket: p.socket[i]}
-	a := agent.New(l.config(), p.opt.Log, nowhere{})
-	p.agent[i] = a
+	p.t.Cleanup(upfu.Kill)
+}
+
+// takeOver has the standby serve, whose upf-u was filled ahead.
+func (p *pair) takeOver(fence *fencing.Unit) {
+	p.t.Helper()
+	p.serve(1, "b/1", fence, p.finish())
+}
+
+// finish fills the standby's upf-u with what it lacks.
+func (p *pair) finish() *agent.Takeover {
+	p.t.Helper()
+	p.filled()
+	t := &agent.Takeover{Leave: func() error { return p.holder.Leave(p.file[1]) }}
+	if t.Ahead = <-p.ahead; t.Ahead == nil {
+		p.t.Fatal("the standby has no upf-u")
+	}
+	if err := t.Ahead.Finish(p.holder); err != nil {
+		p.t.Fatal(err)
+	}
+	return t
+}
+
+// serve begins an agent of the unit.
+func (p *pair) serve(i int, life string, fence *fencing.Unit, takeover *agent.Takeover) {
+	p.t.Helper()
+	if p.agent[i] == nil {
+		p.startUPFU(i)
+		p.agent[i] = agent.New((&lab{t: p.t, socket: p.socket[i]}).config(), p.opt.Log, nowhere{})
+	}
+	a := p.agent[i]
 	opt := p.opt
 	opt.Arbiter, opt.Peer = p.arbiter[i], p.wire.Addr().String()
 	u := standby.NewUnit(opt, life, fence, func(g fencing.Grant) {
@@ -217,11 +250,11 @@ func (p *pair) serve(i int, life string, fence *fencing.Unit, takenOver bool) {
 			a.Grant(g.Epoch, g.Until)
 		}
 	}, a.HoldLine)
-	a.BeRedundant(u, takenOver)
+	a.BeRedundant(u, takeover)
 	u.Mirrors(a.Stored())
 	p.unit = u
 	ctx, cancel := context.WithCancel(context.Background())
-	if !takenOver && !u.Claim(ctx) {
+	if takeover == nil && !u.Claim(ctx) {
 		p.t.Fatal("the unit is not granted")
 	}
 	var work sync.WaitGroup
@@ -232,7 +265,7 @@ func (p *pair) serve(i int, life string, fence *fencing.Unit, takenOver bool) {
 	})
 	work.Go(func() { p.unitErr <- u.Run(ctx) })
 	p.stop[i] = sync.OnceFunc(func() { cancel(); work.Wait() })
-	p.t.Cleanup(func() { p.stop[i](); upfu.Kill() })
+	p.t.Cleanup(p.stop[i])
 	a.Addr()
 }
 
@@ -360,7 +393,7 @@ func TestStandby(t *testing.T) {
 			t.Fatal("nothing is taken over")
 		}
 		old := p.stop[0]
-		p.serve(1, "b/1", fence, true)
+		p.takeOver(fence)
 		if got := len(p.upfu[1].Sessions()); got != len(seids) {
 			t.Errorf("%d sessions are in the standby's upf-u, want %d", got, len(seids))
 		}
@@ -443,7 +476,7 @@ func TestHandOver(t *testing.T) {
 		t.Error("a unit that has yielded answers")
 	}
 	count(700)
-	p.serve(1, "b/1", fence, true)
+	p.takeOver(fence)
 	select {
 	case <-p.agent[1].Serves():
 	case <-time.After(fakesmf.Patience):

@@ -50,6 +50,9 @@ func PutSize(s *compile.Session, blob []byte) int {
 	return pad8(int(unsafe.Sizeof(abi.SessionPut{})) + s.Size() + len(blob))
 }
 
+// StateSize is what State would add.
+func StateSize(blob []byte) int { return pad8(int(unsafe.Sizeof(abi.SessionRef{})) + len(blob)) }
+
 // MaxPutSize bounds PutSize: a session that is bigger does not fit a transaction.
 const MaxPutSize = abi.MsgMax - 4096 // room for the records that accompany it
 

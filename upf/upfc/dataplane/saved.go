@@ -94,5 +94,8 @@ func OpenSaved(path string, bootID uint64) (*Shm, error) {
 // NoShm stands for memory that is gone: every slot reads 0.
 func NoShm() *Shm { return &Shm{} }
 
+// Same says whether two are the memory of one life of upf-u.
+func (s *Shm) Same(other *Shm) bool { return s.head.BootId == other.head.BootId }
+
 // Gone says whether it is NoShm.
 func (s *Shm) Gone() bool { return s.head.Pairs == 0 }

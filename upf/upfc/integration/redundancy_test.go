@@ -2,6 +2,7 @@ package integration
 
 import (
 	"encoding/json"
+	"flag"
 	"fmt"
 	"math"
 	"net"
@@ -249,8 +250,8 @@ func (m *member) connected() bool {
 	return err == nil && st.Connected
 }
 
-// sessions that are there beside the one with traffic.
-const others = 1000
+// others are the sessions that are there beside the one with traffic.
+var others = flag.Int("sessions", 1000, "sessions of a unit that is taken over or handed over, 15,000 at most")
 
 // serve begins the unit, and the other member behind it, and returns the sessions that there are then: first the one of the traffic.
 func (r *rig) serve(unit, other *member) []uint64 {
@@ -259,8 +260,8 @@ func (r *rig) serve(unit, other *member) []uint64 {
 	awaitFor(r.t, time.Minute, "the first member serves", unit.connected)
 	other.begin()
 	seids := []uint64{r.session()}
-	for i := range others {
-		ue := fakesmf.UE{TEID: uint32(100 + i), N3: n3Addr, Addr: fmt.Sprintf("10.45.%d.%d", 1+i/200, 1+i%200)}
+	for i := range *others {
+		ue := fakesmf.UE{TEID: uint32(100000 + i), N3: n3Addr, Addr: fmt.Sprintf("10.45.%d.%d", 1+i/200, 1+i%200)}
 		seids = append(seids, r.smf.Established(uint64(1000+i), ue.Session()...))
 	}
 	return seids

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"core5g.dev/core5g/upf/upfc/agent/store"
 	"core5g.dev/core5g/upf/upfc/dataplane"
 	"core5g.dev/core5g/upf/upfc/fencing"
 	"core5g.dev/core5g/upf/upfc/usage"
@@ -22,13 +23,16 @@ type Holder struct {
 	life string
 	rate dataplane.Rate
 	poke chan struct{}
+	// changed has a value when there is something in changes.
+	changed chan struct{}
 
 	mu      sync.Mutex
 	fence   *fencing.Standby
 	held    *held
-	stream  net.Conn      // the one that is followed
-	lines   map[line]bool // whether it has ended
-	trusted line          // whose end means that both processes of the life are gone
+	changes map[uint32]struct{} // sessions of held, by index, of which nobody has asked; nil: nobody asks
+	stream  net.Conn            // the one that is followed
+	lines   map[line]bool       // whether it has ended
+	trusted line                // whose end means that both processes of the life are gone
 	epoch   uint64
 	ready   bool // upf-u is there
 	// Of a life that has yielded:
@@ -47,7 +51,7 @@ type line struct {
 // NewHolder is a life that has nothing yet.
 func NewHolder(opt Options, life string) *Holder {
 	return &Holder{
-		opt: opt, life: life, lines: map[line]bool{}, rate: dataplane.StartRate(), poke: make(chan struct{}, 1),
+		opt: opt, life: life, lines: map[line]bool{}, changed: make(chan struct{}, 1), rate: dataplane.StartRate(), poke: make(chan struct{}, 1),
 		fence: fencing.NewStandby(opt.Terms, life),
 	}
 }
@@ -55,10 +59,9 @@ func NewHolder(opt Options, life string) *Holder {
 // ErrFree: the unit is nobody's any more, and whoever comes first may have it.
 var ErrFree = errors.New("no member serves the unit")
 
-// Hold holds what units send to l, until this life has taken the unit over: then that is what fencing has to say of it, and
-// what a upf-c of the unit would have left is at path. nil when ctx has ended, with its error, and when the unit is free (ErrFree).
-// Served is to be called when this life serves.
-func (h *Holder) Hold(ctx context.Context, l net.Listener, path string) (*fencing.Unit, error) {
+// Hold holds what units send to l, until this life has taken the unit over: then that is what fencing has to say of it. nil when ctx has
+// ended, with its error, and when the unit is free (ErrFree). Leave is to be called then, and Served when this life serves.
+func (h *Holder) Hold(ctx context.Context, l net.Listener) (*fencing.Unit, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	var work sync.WaitGroup
 	end := func() {
@@ -104,16 +107,12 @@ func (h *Holder) Hold(ctx context.Context, l net.Listener, path string) (*fencin
 			if h.held == nil {
 				return nil, errors.New("the unit is taken over, and nothing is held of it")
 			}
-			began := time.Now()
-			if err := h.held.leave(path, h.rate.Hz(), time.Now()); err != nil {
-				return nil, fmt.Errorf("what is held of the unit: %w", err)
-			}
 			if h.yielded != nil {
 				yielded = true
 				_ = l.Close()
-				h.end, h.left = end, h.held.counted()
+				h.end = end
 			}
-			h.opt.Log.Info("the unit is taken over", "life", h.life, "sessions", len(h.held.estate.Entries), "written", time.Since(began))
+			h.opt.Log.Info("the unit is taken over", "life", h.life, "sessions", len(h.held.estate.Entries), "waiting", len(h.changes))
 			return taken, nil
 		}
 		if asks.Read {
@@ -129,6 +128,81 @@ func (h *Holder) Hold(ctx context.Context, l net.Listener, path string) (*fencin
 		case <-t.C:
 		case <-h.poke:
 		}
+	}
+}
+
+// Leave writes to path what a upf-c of the unit would have left that was taken over.
+func (h *Holder) Leave(path string) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	began := time.Now()
+	if err := h.held.leave(path, h.rate.Hz(), began); err != nil {
+		return err
+	}
+	if h.yielded != nil {
+		h.left = h.held.counted()
+	}
+	h.opt.Log.Info("what was held of the unit is written", "sessions", len(h.held.estate.Entries), "took", time.Since(began))
+	return nil
+}
+
+// Anew has Changes begin with all that is held.
+func (h *Holder) Anew() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.changes = map[uint32]struct{}{}
+	h.changedAll(h.held)
+}
+
+// Changes are the sessions that have changed since they were asked for, so many at most (without a blob: there is none any more), and META as it
+// is. What they refer to never changes. There are none before Anew.
+func (h *Holder) Changes(most int) (sessions []store.Entry, meta []byte) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.held == nil {
+		return nil, nil
+	}
+	for index := range h.changes {
+		if len(sessions) == most {
+			break
+		}
+		e := h.held.estate.Entries[index] // zero: it is gone
+		e.Index = index
+		sessions = append(sessions, e)
+		delete(h.changes, index)
+	}
+	return sessions, h.held.estate.Meta
+}
+
+// Changed has a value when there may be Changes.
+func (h *Holder) Changed() <-chan struct{} { return h.changed }
+
+// Counted is what a slot of the unit's upf-u said last.
+func (h *Holder) Counted(life uint8, slot uint32) usage.Counts {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.held == nil || h.held.memories[life] == nil {
+		return usage.Counts{}
+	}
+	return usage.FromSlot(h.held.memories[life].counts[slot].Dir)
+}
+
+// changedAll notes all sessions of what is held.
+func (h *Holder) changedAll(of *held) {
+	if of == nil || h.changes == nil {
+		return
+	}
+	for index := range of.estate.Entries {
+		h.changes[index] = struct{}{}
+	}
+	h.tell()
+}
+
+// tell says that there may be Changes.
+func (h *Holder) tell() {
+	select {
+	case h.changed <- struct{}{}:
+	default:
 	}
 }
 
@@ -319,9 +393,19 @@ func (h *Holder) follow(conn *tls.Conn, in *frames, hello *Frame) error {
 				answer = (&Frame{kind: kindBeatHeard, Number: f.Number}).Append(answer)
 			}
 		} else if err = coming.take(f, time.Now()); err == nil && f.kind == kindWhole {
+			h.changedAll(h.held)
 			h.held = coming
+			h.changedAll(h.held)
 			h.fence.Whole()
 			h.opt.Log.Info("the unit's sessions are held", "unit", hello.Life, "sessions", len(coming.estate.Entries))
+		}
+		if h.changes != nil && coming == h.held {
+			if f.kind == kindSession {
+				h.changes[f.Index] = struct{}{}
+			}
+			if f.kind == kindSession || f.kind == kindMeta {
+				h.tell()
+			}
 		}
 		h.mu.Unlock()
 		if err != nil {

@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -61,7 +60,7 @@ func newHouse(t *testing.T) *house {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_, _ = h.holder.Hold(ctx, l, filepath.Join(t.TempDir(), "state"))
+		_, _ = h.holder.Hold(ctx, l)
 	}()
 	t.Cleanup(func() { cancel(); <-done })
 	return h
@@ -259,7 +258,7 @@ func TestAFreeUnitEndsStandingBy(t *testing.T) {
 	h := NewHolder(Options{Name: "upf", TLS: creds, Terms: slow(), Arbiter: record, Log: slog.New(slog.DiscardHandler)}, "b/1")
 	ended := make(chan error, 1)
 	go func() {
-		_, err := h.Hold(t.Context(), l, filepath.Join(t.TempDir(), "state"))
+		_, err := h.Hold(t.Context(), l)
 		ended <- err
 	}()
 	select {

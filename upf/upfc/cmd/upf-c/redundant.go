@@ -9,12 +9,10 @@ import (
 	"io/fs"
 	"log/slog"
 	"net"
-	"net/netip"
 	"os"
 	"sync"
 	"time"
 
-	"core5g.dev/core5g/upf/abi"
 	"core5g.dev/core5g/upf/upfc/agent"
 	"core5g.dev/core5g/upf/upfc/agent/store"
 	"core5g.dev/core5g/upf/upfc/config"
@@ -67,7 +65,7 @@ func (m *member) live(ctx context.Context) error {
 	unit := m.unit(fence)
 	if unit.Claim(ctx) {
 		m.log.Info("this member serves the unit", "unit", m.opt.Name, "life", m.life)
-		return m.serve(ctx, unit, nil)
+		return m.serve(ctx, unit, nil, nil)
 	}
 	if ctx.Err() != nil {
 		return nil
@@ -83,58 +81,30 @@ func (m *member) live(ctx context.Context) error {
 		return fmt.Errorf("redundancy.listen: %w", err)
 	}
 	h := standby.NewHolder(m.opt, m.life)
-	watching, watched := context.WithCancel(ctx)
-	var watch sync.WaitGroup
-	watch.Go(func() { m.watch(watching, h) })
-	fence, err = h.Hold(ctx, l, m.cfg.State.File)
-	watched()
-	watch.Wait()
+	filling, filled := context.WithCancel(ctx)
+	takeover := &agent.Takeover{Leave: func() error { return h.Leave(m.cfg.State.File) }}
+	var fill sync.WaitGroup
+	fill.Go(func() { takeover.Ahead = m.a.StandBy(filling, h) })
+	fence, err = h.Hold(ctx, l)
+	taken := time.Now()
+	filled()
+	fill.Wait()
 	if err != nil {
+		takeover.Ahead.Abandon()
 		if ctx.Err() != nil {
 			return nil
 		}
 		return err
 	}
-	return m.serve(ctx, m.unit(fence), h)
-}
-
-// redial is how often an absent upf-u is looked for.
-const redial = 100 * time.Millisecond
-
-// watch holds a connection to upf-u, so that the standby knows whether it could serve.
-func (m *member) watch(ctx context.Context, h *standby.Holder) {
-	for ctx.Err() == nil {
-		conn, err := dataplane.Dial(ctx, m.cfg.Dataplane.Socket, nothing{}, m.log)
-		if err == nil {
-			if err := m.a.Clear(conn); err != nil {
-				m.log.Error("the standby's upf-u keeps sessions of before", "err", err)
-			} else {
-				h.SetReady(true)
-			}
-			select {
-			case <-conn.Done():
-				m.log.Warn("the standby's upf-u is gone", "err", conn.Err())
-				h.SetReady(false)
-			case <-ctx.Done():
-			}
-			conn.Abandon()
-			<-conn.Done()
+	if ahead := takeover.Ahead; ahead != nil {
+		if err := ahead.Finish(h); err != nil {
+			m.log.Error("upf-u is filled from the beginning", "err", err)
+			takeover.Ahead = nil
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(redial):
-		}
+		m.log.Info("upf-u has what is held", "ahead", takeover.Ahead != nil, "took", time.Since(taken))
 	}
+	return m.serve(ctx, m.unit(fence), h, takeover)
 }
-
-// nothing hears a upf-u that has no sessions.
-type nothing struct{}
-
-func (nothing) URR(uint32, uint32)                        {}
-func (nothing) DownlinkData(uint32, uint16, uint8, uint8) {}
-func (nothing) ErrorIndication(netip.Addr, uint32)        {}
-func (nothing) Echo(netip.Addr, uint16)                   {}
-func (nothing) Trace(abi.EvTrace, []byte)                 {}
 
 // kept says whether an earlier life has left the unit's sessions.
 func (m *member) kept() bool {
@@ -158,8 +128,8 @@ func (m *member) unit(fence *fencing.Unit) *standby.Unit {
 }
 
 // serve is the unit's life. h has held it before; nil: nobody. When ctx ends, the standby takes over first, if there is one.
-func (m *member) serve(ctx context.Context, unit *standby.Unit, h *standby.Holder) error {
-	m.a.BeRedundant(unit, h != nil)
+func (m *member) serve(ctx context.Context, unit *standby.Unit, h *standby.Holder, takeover *agent.Takeover) error {
+	m.a.BeRedundant(unit, takeover)
 	unit.Mirrors(m.a.Stored())
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()

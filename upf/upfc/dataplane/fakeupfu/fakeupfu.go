@@ -75,6 +75,8 @@ type UPFU struct {
 	ready      bool // the upf-c that is connected has stored META
 	restoring  bool // the last META said so
 	granted    abi.Grant
+	atGrant    *AtGrant // nil: it never was granted an epoch
+	puts       int      // SESSION_PUT
 	held       [][]byte // events that wait for one that has
 }
 
@@ -400,7 +402,7 @@ func (u *UPFU) apply(body []byte, records uint32) (uint32, refusal) {
 	var armed []uint32
 	stored, restoring := false, u.restoring // META
 	granted := u.granted
-	deleted := u.deleted
+	deleted, puts := u.deleted, u.puts
 	var n uint32
 	var no refusal
 	err := dataplane.EachRecord(body, func(recType uint16, r []byte) error {
@@ -449,8 +451,11 @@ func (u *UPFU) apply(body []byte, records uint32) (uint32, refusal) {
 		if no.errno != 0 {
 			return no
 		}
-		if recType == abi.RecSessionDel {
+		switch recType {
+		case abi.RecSessionDel:
 			deleted++
+		case abi.RecSessionPut:
+			puts++
 		}
 		n++
 		return nil
@@ -461,9 +466,12 @@ func (u *UPFU) apply(body []byte, records uint32) (uint32, refusal) {
 		}
 		return n, no
 	}
-	u.granted = granted
+	u.granted, u.puts = granted, puts
 	u.ready, u.restoring, u.deleted = u.ready || stored, restoring, deleted
 	u.sessions, u.arms, u.meta, u.endMarkers, u.echoes, u.dropped, u.trace = sessions, arms, meta, markers, echoes, dropped, order
+	if u.atGrant == nil && granted.UntilNs != 0 {
+		u.atGrant = &AtGrant{Sessions: maps.Clone(sessions), Arms: maps.Clone(arms), Puts: puts, Meta: slices.Clone(meta), Datagrams: u.datagrams + 1}
+	}
 	for _, slot := range armed {
 		delete(u.fired, slot)
 		u.look(slot)
@@ -664,6 +672,30 @@ func (u *UPFU) Granted() abi.Grant {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.granted
+}
+
+// AtGrant is what there was when an epoch was granted first.
+type AtGrant struct {
+	Sessions map[uint32]Session
+	Arms     map[uint32]abi.UrrArm
+	Meta     []byte
+	// Until then:
+	Puts      int // SESSION_PUT
+	Datagrams int // transactions, the grant's included
+}
+
+// AtGrant is nil while no epoch was granted.
+func (u *UPFU) AtGrant() *AtGrant {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.atGrant
+}
+
+// Puts counts the SESSION_PUTs that were applied.
+func (u *UPFU) Puts() int {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.puts
 }
 
 // Meta is the META blob.
