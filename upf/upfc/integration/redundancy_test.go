@@ -262,7 +262,7 @@ func (r *rig) serve(unit, other *member) []uint64 {
 	seids := []uint64{r.session()}
 	for i := range *others {
 		ue := fakesmf.UE{TEID: uint32(100000 + i), N3: n3Addr, Addr: fmt.Sprintf("10.45.%d.%d", 1+i/200, 1+i%200)}
-		seids = append(seids, r.smf.Established(uint64(1000+i), ue.Session()...))
+		seids = append(seids, r.smf.Established(uint64(100000+i), ue.Session()...))
 	}
 	return seids
 }
