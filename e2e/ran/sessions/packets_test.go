@@ -15,11 +15,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 
 	"core5g.dev/core5g/e2e/ran/gtpu"
 	"core5g.dev/core5g/e2e/ran/measure"
+	"core5g.dev/core5g/e2e/ran/tun"
 )
 
 // forwarding is a user plane with upf-u in a network namespace; in another one are the gNBs' addresses and the data network's.
@@ -167,25 +167,7 @@ func (p *forwarding) within(open func() error) {
 // in opens something in a namespace.
 func (p *forwarding) in(name string, open func() error) {
 	p.s.t.Helper()
-	runtime.LockOSThread()
-	home, err := netns.Get()
-	if err != nil {
-		p.s.t.Fatal(err)
-	}
-	there, err := netns.GetFromName(name)
-	if err != nil {
-		p.s.t.Fatal(err)
-	}
-	if err := netns.Set(there); err != nil {
-		p.s.t.Fatal(err)
-	}
-	err = open()
-	if netns.Set(home) == nil {
-		runtime.UnlockOSThread() // else the thread must not be used again
-	}
-	_ = there.Close()
-	_ = home.Close()
-	if err != nil {
+	if err := tun.Within(name, open); err != nil {
 		p.s.t.Fatal(err)
 	}
 }
