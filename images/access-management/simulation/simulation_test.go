@@ -93,6 +93,24 @@ func TestWorlds(t *testing.T) {
 	}
 }
 
+// A tunnel that the SMF has not heard of keeps no packets back: it is told again, or has the access network let go of it.
+func TestSMFsThatDoNotHear(t *testing.T) {
+	ended := map[string]int{}
+	_, err := worlds.Run([]uint64{1, 2, 3, 4, 5, 6, 7, 8, 65, 71}, func(seed uint64) (*world, error) {
+		w, err := made(seed)
+		if err == nil {
+			w.deaf = true
+		}
+		return w, err
+	}, ended)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ended["service_request"] == 0 {
+		t.Error("no UE has asked for the user plane")
+	}
+}
+
 // What happens is the same for the same seed: a fault is found again.
 func TestSameSeedSameWorld(t *testing.T) {
 	var stories [2]string

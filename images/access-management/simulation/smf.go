@@ -21,6 +21,9 @@ type smf struct {
 	away     time.Time
 	made     int
 	contexts []*smContext // in the order in which they were made
+	// waiting are contexts whose packets wait although an access network has a tunnel for them, and since when the AMF says that it has them brought; zero: it
+	// has not said so yet.
+	waiting map[string]time.Time
 }
 
 // smContext of a PDU session.
@@ -36,7 +39,7 @@ type smContext struct {
 	amf *stay
 }
 
-func newSMF(w *world) *smf { return &smf{w: w} }
+func newSMF(w *world) *smf { return &smf{w: w, waiting: map[string]time.Time{}} }
 
 func (f *smf) of(ref string) *smContext {
 	n := slices.IndexFunc(f.contexts, func(c *smContext) bool { return c.ref == ref })
@@ -158,6 +161,45 @@ func (f *smf) data(c *smContext, left int) {
 	}
 }
 
+// watch, when all is well, that packets are not kept back whose access network has a tunnel that the SMF has not heard of.
+func (f *smf) watch() {
+	f.w.After(2*time.Second, f.watch)
+	for _, c := range f.contexts {
+		since, waits := f.waiting[c.ref]
+		switch {
+		case c.tunnel != nil || c.ending || c.amf != nil || !f.connected(c):
+			delete(f.waiting, c.ref)
+		case !waits:
+			f.waiting[c.ref] = time.Time{}
+			f.data(c, 3)
+		case !since.IsZero() && f.w.Now.Sub(since) > 12*time.Second:
+			f.w.Fail("packets for %s, session %d, are kept back, and its access network has a tunnel", c.supi, c.id)
+		}
+	}
+}
+
+// connected says whether an access network has resources of a session, whichever the SMF has heard of.
+func (f *smf) connected(c *smContext) bool {
+	for _, g := range f.w.gnbs {
+		for _, x := range g.conns {
+			if x.ue.as == c.supi && x.set && !x.gone && !x.coming && x.sessions[c.id] != nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// letGo of a tunnel that is not heard of, as the SMF's procedure does (connection.go), and ask for another.
+func (f *smf) letGo(c *smContext) {
+	if f.of(c.ref) != c || c.tunnel != nil || c.ending || c.amf != nil {
+		return
+	}
+	from := f.w.expect(10*time.Second, func(any) {})
+	f.w.toAMF(c.supi, procedure.Transfer{From: from, Session: c.id, N2: []byte("release"), N2Type: "PDU_RES_REL_CMD", SkipIdle: true})
+	f.w.After(2*time.Second, func() { f.data(c, 3) })
+}
+
 // probe all contexts, when all is well: packets come for each. Either its UE is reached, or the AMF says that there is no such session, as it does of one
 // whose end the SMF did not hear of.
 func (f *smf) probe() {
@@ -206,8 +248,11 @@ func (f *smf) transfer(c *smContext, nas []byte, left int, again func(*smContext
 		f.w.Note("%s session %d: the AMF answers a transfer: %+v", c.supi, c.id, body)
 		switch b := body.(type) {
 		case procedure.Transferred:
-			if nas != nil && c.tunnel == nil { // T3591 is of the UE's; here the UE asks again
-				return
+			if nas == nil && !b.Paging { // otherwise T3591 is of the UE's; here the UE asks again
+				if since, waits := f.waiting[c.ref]; waits && since.IsZero() {
+					f.waiting[c.ref] = f.w.Now
+				}
+				f.w.After(5*time.Second, func() { f.letGo(c) })
 			}
 		case procedure.Failed:
 			if b.Status == 404 {

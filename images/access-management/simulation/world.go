@@ -63,7 +63,9 @@ type world struct {
 
 	// faults: the world is unkind. forgetful: its store, too.
 	faults, forgetful bool
-	forgotten         time.Time // when the store has, last
+	// deaf: SMFs often do not hear of tunnels.
+	deaf      bool
+	forgotten time.Time // when the store has, last
 	// vanished is a UE that is not heard of any more, when all is well; nil: none.
 	vanished *ue
 	records  map[string]*record.UE
@@ -270,6 +272,7 @@ func (w *world) Run() error {
 // calm: subscriptions are as they should be, and of two phones of one SUPI one is switched off for good.
 func (w *world) calm() {
 	w.ausf.away, w.udm.away, w.pcf.away, w.smf.away = time.Time{}, time.Time{}, time.Time{}, time.Time{}
+	w.smf.watch()
 	if w.sos != nil && w.settings.Emergency == nil {
 		is := *w.settings
 		w.reconfigured(&is)
