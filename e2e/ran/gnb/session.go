@@ -26,10 +26,6 @@ func (g *GNB) setUp(c *Connection, psi int64, slice ngapType.SNSSAI, transfer []
 		t, err := n2.Marshal(ngapType.PDUSessionResourceSetupUnsuccessfulTransfer{Cause: *n2.RadioNetworkCause(no.cause)})
 		return setupResult{psi: psi, transfer: t, failed: true}, err
 	}
-	if c.Holds(uint8(psi)) { // TS 38.413 8.2.1.4
-		g.log.Warn("PDU session resource refused", "psi", psi, "why", "it is set up already")
-		return refuse(&refusal{cause: ngapType.CauseRadioNetworkPresentMultiplePDUSessionIDInstances})
-	}
 	r, refused, no := g.admit(psi, slice, transfer)
 	if no != nil {
 		return refuse(no)

@@ -2,7 +2,6 @@ package agent_test
 
 import (
 	"math"
-	"net/netip"
 	"testing"
 	"time"
 
@@ -15,8 +14,6 @@ import (
 )
 
 type meter = usage.Meter
-
-func addr4(a [4]byte) netip.Addr { return netip.AddrFrom4(a) }
 
 func TestVolumeThresholdAndStartOfTraffic(t *testing.T) {
 	l := newLab(t, nil)
