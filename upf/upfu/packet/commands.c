@@ -9,8 +9,23 @@
 #include "packet/trace.h"
 #include "packet/usage.h"
 #include "packet/worker_state.h"
+#include "process/shm.h"
+#include "rules/session.h"
 
 #define COMMANDS_PER_POLL 8u // each may touch cold memory, and packets wait meanwhile
+
+// Commands of sessions that have ended since may still be in the ring: the slot may be another session's by now, and
+// the index one's that has another home.
+static void
+look(struct worker *w, uint32_t session, uint32_t slot)
+{
+	const struct part *part = session_current(w->sessions, session, UPF_UL);
+
+	// Relaxed: whoever gets a slot has his session in it before it has rules, and those before wait for this poll.
+	if (part != NULL && part->home == w->index &&
+		__atomic_load_n(&w->slots.meter[slot].session, __ATOMIC_RELAXED) == session)
+		urr_look(w, session, slot);
+}
 
 unsigned
 worker_take_commands(struct worker *w)
@@ -37,7 +52,7 @@ worker_take_commands(struct worker *w)
 			trace_take_order(w, &command);
 			break;
 		case COMMAND_URR_LOOK:
-			urr_look(w, command.session, command.slot);
+			look(w, command.session, command.slot);
 			break;
 		}
 		n++;

@@ -784,6 +784,40 @@ a_new_urr_comes_armed(void **state)
 	rig_free(rig);
 }
 
+// A look that was ordered for a session that has ended since says nothing of the next one to have the slot.
+static void
+a_look_that_comes_late_is_not_for_the_next_session(void **state)
+{
+	static struct transaction t;
+	struct rig *rig = rig_with_session();
+	struct upf_urr_arm near = nothing_armed();
+	struct session_rules_builder s;
+	struct event event;
+
+	(void)state;
+	near.total = PACKET;
+	transaction_begin(&t);
+	transaction_add(&t, &near, sizeof(near));
+	assert_int_equal(transaction_do(rig, &t, NULL), 0);
+	transaction_begin(&t);
+	transaction_del(&t, 1);
+	assert_int_equal(transaction_do(rig, &t, NULL), 0);
+	rules_usual(&s, 2, RIG_UE, 0x100);
+	s.qer[0].slot = s.urr[0].slot = 1;
+	near.session = 2;
+	near.total = 0;
+	transaction_begin(&t);
+	transaction_put(&t, &s);
+	transaction_add(&t, &near, sizeof(near));
+	assert_int_equal(transaction_do(rig, &t, NULL), 0);
+	// The worker finds both orders.
+	rig_poll(rig);
+	assert_true(rig_event(rig, &event));
+	assert_int_equal(event.urr.session, 2);
+	assert_false(rig_event(rig, &event));
+	rig_free(rig);
+}
+
 int
 test_urr(void)
 {
@@ -810,6 +844,7 @@ test_urr(void)
 		cmocka_unit_test(a_quota_holds_while_its_meter_is_written),
 		cmocka_unit_test(nothing_slips_between_two_quotas),
 		cmocka_unit_test(a_new_urr_comes_armed),
+		cmocka_unit_test(a_look_that_comes_late_is_not_for_the_next_session),
 	};
 
 	return cmocka_run_group_tests_name("urr", tests, NULL, NULL);
