@@ -9,11 +9,18 @@
 #include "rules/qer_clock.h"
 #include "rules/session.h"
 
+static inline uint64_t
+clock_at(const uint64_t *tat)
+{
+	// Relaxed: pairs with clocks_start() and, in another worker, qer_sweep().
+	return __atomic_load_n(tat, __ATOMIC_RELAXED);
+}
+
 static inline bool
 is_due(const uint64_t *tat, uint64_t clock, uint64_t depth)
 {
 	// Signed: the difference of two clocks that wrap.
-	return (int64_t)(*tat - clock) <= (int64_t)depth;
+	return (int64_t)(clock_at(tat) - clock) <= (int64_t)depth;
 }
 
 static inline bool
@@ -25,7 +32,7 @@ conforms(const uint64_t *tat, uint64_t clock, uint64_t cost, uint64_t depth)
 static inline void
 charge(uint64_t *tat, uint64_t clock, uint64_t octets, uint64_t cost)
 {
-	uint64_t from = (int64_t)(*tat - clock) > 0 ? *tat : clock;
+	uint64_t at = clock_at(tat), from = (int64_t)(at - clock) > 0 ? at : clock;
 
 	// Relaxed: pairs with qer_sweep().
 	__atomic_store_n(tat, from + octets * cost, __ATOMIC_RELAXED);
@@ -35,7 +42,7 @@ charge(uint64_t *tat, uint64_t clock, uint64_t octets, uint64_t cost)
 static inline int64_t
 excess(const uint64_t *tat, uint64_t clock, uint64_t depth)
 {
-	return (int64_t)(*tat - clock) - (int64_t)depth;
+	return (int64_t)(clock_at(tat) - clock) - (int64_t)depth;
 }
 
 // What the QERs of a PDR say of a packet.

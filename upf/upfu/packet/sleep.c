@@ -178,7 +178,8 @@ listen_and_wait(struct worker *w)
 	uint64_t now = rte_rdtsc(), until = at_most_until(w, w->next_tick);
 	int ms = 0;
 
-	if (s->asleep == 0) {
+	// Relaxed, here and below: whoever rings takes it back at the same time.
+	if (__atomic_load_n(&s->asleep, __ATOMIC_RELAXED) == 0) {
 		forget_wakes(s);
 		set_interrupts(w, true);
 		__atomic_store_n(&s->asleep, 1, __ATOMIC_RELAXED);

@@ -39,7 +39,8 @@ sleep_after_work(struct sleeper *sleeper)
 {
 	sleeper->empty_polls = 0;
 	sleeper->next_us = 1;
-	if (unlikely(sleeper->asleep != 0))
+	// Relaxed: who rings takes it back as well.
+	if (unlikely(__atomic_load_n(&sleeper->asleep, __ATOMIC_RELAXED) != 0))
 		__atomic_store_n(&sleeper->asleep, 0, __ATOMIC_RELAXED);
 }
 
