@@ -47,10 +47,10 @@ struct queues {
 };
 
 struct stress {
+	alignas(RTE_CACHE_LINE_SIZE) uint32_t open; // packets come in
 	struct rig *rig;
 	struct line line[STRESS_LINES];
 	struct queues queues[STRESS_WORKERS];
-	alignas(RTE_CACHE_LINE_SIZE) uint32_t open; // packets come in
 };
 
 static inline uint32_t
