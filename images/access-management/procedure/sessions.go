@@ -252,18 +252,13 @@ func (t *turn) tellUnheard() {
 	}
 }
 
-// tellUnheardOf a session; false: everything was heard.
-func (t *turn) tellUnheardOf(id uint8) bool {
+// tellUnheardOf a session, where there is something that was not heard.
+func (t *turn) tellUnheardOf(id uint8) {
 	a, is := t.live.unheard[id]
-	if !is {
-		return false
-	}
 	delete(t.live.unheard, id)
-	s := t.s.Session(id)
-	if s == nil || s.Context != a.Session.Context || t.s.N2 == nil {
-		return false
+	if s := t.s.Session(id); is && s != nil && s.Context == a.Session.Context && t.s.N2 != nil {
+		t.askSMF(AskSession{Operation: UpdateSession, Session: *s, N2: a.N2, N2Type: a.N2Type, purpose: forAccess, attempts: a.attempts + 1})
 	}
-	return t.askSMF(AskSession{Operation: UpdateSession, Session: *s, N2: a.N2, N2Type: a.N2Type, purpose: forAccess, attempts: a.attempts + 1})
 }
 
 // activate sessions for the procedure (4.2.3.2 step 4); it goes on when the last has answered.

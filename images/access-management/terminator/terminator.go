@@ -166,8 +166,9 @@ func (t *Terminator) Received(id uint64, octets []byte) {
 	if a == nil {
 		return
 	}
-	number := t.put(t.shardOf(a, octets), id, octets, 0)
-	if h, _ := n2.Peek(octets); h.Kind == ngSetupRequest {
+	h, _ := n2.Peek(octets)
+	number := t.put(t.shardOf(a, h), id, octets, 0)
+	if h.Kind == ngSetupRequest {
 		t.setsUp(a, number)
 	}
 }
@@ -207,9 +208,8 @@ func (t *Terminator) gone(m *message) {
 // unassigned is the list of messages for any shard, while none is held.
 const unassigned = 0
 
-// shardOf a message; unassigned: that of the first worker that comes. What cannot be read is the lead's to answer.
-func (t *Terminator) shardOf(a *association, octets []byte) uint16 {
-	h, _ := n2.Peek(octets)
+// shardOf a message, by its header; unassigned: that of the first worker that comes. What cannot be read is the lead's to answer.
+func (t *Terminator) shardOf(a *association, h n2.Header) uint16 {
 	n := uint16(unassigned)
 	switch {
 	case h.AMF != nil:

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"core5g.dev/core5g/images/access-management/link"
+	"core5g.dev/core5g/images/access-management/n2"
 )
 
 type worker struct {
@@ -125,7 +126,8 @@ func (t *Terminator) assign() {
 	t.shards[unassigned].list = nil
 	for _, m := range list {
 		a := t.associations[m.association]
-		m.shard = t.shardOf(a, m.octets)
+		h, _ := n2.Peek(m.octets)
+		m.shard = t.shardOf(a, h)
 		t.shards[m.shard].list = append(t.shards[m.shard].list, m)
 		t.deliver(m)
 	}

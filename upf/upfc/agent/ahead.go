@@ -248,7 +248,7 @@ func (h *Ahead) put(list []store.Entry) error {
 			}
 			continue
 		}
-		if t.Size()+put.size() > abi.MsgMax-1024 {
+		if t.Size()+put.size() > batchMax {
 			if err := flush(); err != nil {
 				return err
 			}
@@ -362,7 +362,7 @@ func (h *Ahead) Finish(held Held) error {
 		for _, q := range has.quotas {
 			m, now := q.meter, h.base[q.meter.Slot]
 			m.Move(q.urr, usage.Reading{Counts: held.Counted(has.life, m.Slot), At: at}, m.Slot, now)
-			if t.Size()+armSize > abi.MsgMax-1024 {
+			if t.Size()+armSize > batchMax {
 				if err := h.conn.Transact(t); err != nil {
 					return err
 				}

@@ -5,6 +5,9 @@ import "net/netip"
 // ReportPaths is reportPaths.
 func (a *Agent) ReportPaths(failed bool, peers []netip.Addr) { a.reportPaths(failed, peers) }
 
+// Nothing is nothing: it hears a upf-u that is silent.
+type Nothing = nothing
+
 // Sweep is sweep.
 func (a *Agent) Sweep() { a.sweep() }
 

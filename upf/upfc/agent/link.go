@@ -738,7 +738,7 @@ func (a *Agent) replaySome(conn *dataplane.Conn, list []uint32, newBoot bool, ah
 		arms := s.arms()
 		s.unlock()
 		a.store.Leftover(s, &used)
-		if t.Size()+put.size()+armSize*len(arms) > abi.MsgMax-1024 {
+		if t.Size()+put.size()+armSize*len(arms) > batchMax {
 			if err := flush(); err != nil {
 				return err
 			}
@@ -751,6 +751,9 @@ func (a *Agent) replaySome(conn *dataplane.Conn, list []uint32, newBoot bool, ah
 	}
 	return flush()
 }
+
+// batchMax bounds what sessions and armings take of a transaction: there is room for the records that accompany them.
+const batchMax = abi.MsgMax - 1024
 
 const armSize = int(unsafe.Sizeof(abi.UrrArm{}))
 

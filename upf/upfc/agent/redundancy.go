@@ -198,7 +198,7 @@ func (a *Agent) HoldLine(line syscall.RawConn) error {
 
 // grantAhead has a upf-u that was filled ahead granted what there is to grant, before anything else.
 func (a *Agent) grantAhead(conn *dataplane.Conn) {
-	if a.takeover == nil || !a.takeover.Ahead.of(conn.Hello().BootId) {
+	if a.filledAhead(conn) == nil {
 		return
 	}
 	a.mu.Lock()

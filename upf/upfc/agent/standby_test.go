@@ -527,7 +527,7 @@ func TestAStandbysUPFUIsCleared(t *testing.T) {
 	t.Cleanup(l.upfu.Kill)
 	l.upfu.Install(7, fakeupfu.Session{}, []byte{1})
 	l.upfu.Install(9, fakeupfu.Session{}, []byte{1})
-	conn, err := dataplane.Dial(context.Background(), l.socket, nothing{}, slog.New(slog.DiscardHandler))
+	conn, err := dataplane.Dial(context.Background(), l.socket, agent.Nothing{}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -539,11 +539,3 @@ func TestAStandbysUPFUIsCleared(t *testing.T) {
 		t.Errorf("%d sessions are left", n)
 	}
 }
-
-type nothing struct{}
-
-func (nothing) URR(uint32, uint32)                        {}
-func (nothing) DownlinkData(uint32, uint16, uint8, uint8) {}
-func (nothing) ErrorIndication(netip.Addr, uint32)        {}
-func (nothing) Echo(netip.Addr, uint16)                   {}
-func (nothing) Trace(abi.EvTrace, []byte)                 {}
