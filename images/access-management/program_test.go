@@ -241,7 +241,8 @@ func startWorker(t *testing.T, name, address, file, nrf, terminators string) *pa
 	if err != nil {
 		t.Fatal(err)
 	}
-	return begin(t, health, metrics, func(ctx context.Context) error { return Run(ctx, c, logOf(t, name)) })
+	log := logOf(t, name)
+	return begin(t, health, metrics, func(ctx context.Context) error { return Run(ctx, c, log) })
 }
 
 func startTerminator(t *testing.T, n2, workers string) *part {
@@ -253,20 +254,33 @@ func startTerminator(t *testing.T, n2, workers string) *part {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return begin(t, health, metrics, func(ctx context.Context) error { return program.Run(ctx, c, logOf(t, "n2-0")) })
+	log := logOf(t, "n2-0")
+	return begin(t, health, metrics, func(ctx context.Context) error { return program.Run(ctx, c, log) })
 }
 
-type lines struct{ t *testing.T }
+// lines are the test's log until the test ends: who logs behind the end of a test ends all of them.
+type lines struct {
+	mu sync.Mutex
+	t  *testing.T // nil: it has ended
+}
 
-func (l lines) Write(b []byte) (int, error) {
-	if l.t.Context().Err() == nil {
+func (l *lines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.t != nil {
 		l.t.Logf("%s", bytes.TrimSpace(b))
 	}
 	return len(b), nil
 }
 
 func logOf(t *testing.T, pod string) *slog.Logger {
-	return slog.New(slog.NewTextHandler(lines{t}, &slog.HandlerOptions{Level: slog.LevelDebug})).With("pod", pod)
+	l := &lines{t: t}
+	t.Cleanup(func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.t = nil
+	})
+	return slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug})).With("pod", pod)
 }
 
 // station is a gNB of which there is N2 alone.

@@ -229,15 +229,33 @@ func logger() *slog.Logger {
 	return slog.New(slog.DiscardHandler)
 }
 
-type writer struct{ t *testing.T }
+// writer is the test's log until the test ends: the UDM goes on to notify for half a minute, and who logs behind the end of a test ends all of them.
+type writer struct {
+	mu sync.Mutex
+	t  *testing.T // nil: it has ended
+}
 
-func (w writer) Write(b []byte) (int, error) {
-	w.t.Logf("%s %s", time.Now().Format("05.000"), strings.TrimSpace(string(b)))
+func newWriter(t *testing.T) *writer {
+	w := &writer{t: t}
+	t.Cleanup(func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.t = nil
+	})
+	return w
+}
+
+func (w *writer) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.t != nil {
+		w.t.Logf("%s %s", time.Now().Format("05.000"), strings.TrimSpace(string(b)))
+	}
 	return len(b), nil
 }
 
 func (s *story) log(pod string) *slog.Logger {
-	return slog.New(slog.NewTextHandler(writer{s.t}, &slog.HandlerOptions{Level: slog.LevelDebug})).With("pod", pod)
+	return slog.New(slog.NewTextHandler(newWriter(s.t), &slog.HandlerOptions{Level: slog.LevelDebug})).With("pod", pod)
 }
 
 // until a condition holds.

@@ -309,7 +309,7 @@ func (s *story) startPod() *pod {
 		id.Outside, id.Address = address, s.loopback(250)
 		id.NodeID = id.Address.String()
 	}
-	log := slog.New(slog.NewTextHandler(writer{s.t}, nil)).With("pod", holder)
+	log := slog.New(slog.NewTextHandler(newWriter(s.t), nil)).With("pod", holder)
 	transport := &http.Transport{}
 	var err error
 	p.Pod, err = shard.New(shard.Options{
@@ -356,10 +356,28 @@ func (s *story) startPod() *pod {
 	return p
 }
 
-type writer struct{ t *testing.T }
+// writer is the test's log until the test ends: who logs behind the end of a test ends all of them.
+type writer struct {
+	mu sync.Mutex
+	t  *testing.T // nil: it has ended
+}
 
-func (w writer) Write(b []byte) (int, error) {
-	w.t.Logf("%s", strings.TrimSpace(string(b)))
+func newWriter(t *testing.T) *writer {
+	w := &writer{t: t}
+	t.Cleanup(func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.t = nil
+	})
+	return w
+}
+
+func (w *writer) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.t != nil {
+		w.t.Logf("%s", strings.TrimSpace(string(b)))
+	}
 	return len(b), nil
 }
 
@@ -515,7 +533,7 @@ dataplane: {socket: "` + socket + `"}
 	}
 	log := slog.New(slog.DiscardHandler)
 	if os.Getenv("UPF_TEST_LOG") != "" {
-		log = slog.New(slog.NewTextHandler(writer{t}, nil))
+		log = slog.New(slog.NewTextHandler(newWriter(t), nil))
 	}
 	registry := prometheus.NewRegistry()
 	a := agent.New(c, log, upfmetrics.NewRecorder(registry))

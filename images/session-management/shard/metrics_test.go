@@ -1,7 +1,6 @@
 package shard
 
 import (
-	"log/slog"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -123,7 +122,7 @@ func TestTheNextHolderIsNotTakenForDead(t *testing.T) {
 		})}
 	})
 	knows(t, pod, "pod-1")
-	h := pod.Handler(pod.Shards[0], slog.New(slog.NewTextHandler(testWriter{t}, nil)), prometheus.NewRegistry(), nsmf.Options{})
+	h := pod.Handler(pod.Shards[0], logTo(t), prometheus.NewRegistry(), nsmf.Options{})
 	req := httptest.NewRequest("POST", "/nsmf-pdusession/v1/sm-contexts/x/release", strings.NewReader("{}"))
 	req.Header.Set("Content-Type", "application/json")
 	h.ServeHTTP(httptest.NewRecorder(), req)
@@ -138,7 +137,7 @@ func TestWhatIsPassedOnIsCounted(t *testing.T) {
 	r := newRig(t)
 	first, _ := r.start("pod-1")
 	within(t, first.Registry, "core5g_smf_shard_held", map[string]float64{"smf-1": 1})
-	log := slog.New(slog.NewTextHandler(testWriter{t}, nil))
+	log := logTo(t)
 	holder := httptest.NewServer(first.Handler(first.Shards[0], log, prometheus.NewRegistry(), nsmf.Options{}))
 	defer holder.Close()
 	second, _ := r.start("pod-2", func(o *Options) {

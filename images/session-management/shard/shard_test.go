@@ -101,7 +101,7 @@ dataplane: {socket: ` + socket + `}
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	a := agent.New(c, slog.New(slog.NewTextHandler(testWriter{r.t}, nil)).With("pod", "upf-c"), upfmetrics.NewRecorder(prometheus.NewRegistry()))
+	a := agent.New(c, logTo(r.t).With("pod", "upf-c"), upfmetrics.NewRecorder(prometheus.NewRegistry()))
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- a.Run(ctx) }()
@@ -119,7 +119,7 @@ func (r *rig) start(holder string, with ...func(*Options)) (p *Pod, kill func())
 	r.t.Helper()
 	client := sbi.NewClient(http.DefaultTransport, r.amf, prometheus.NewRegistry())
 	o := Options{
-		Log: slog.New(slog.NewTextHandler(testWriter{r.t}, nil)).With("pod", holder), Holder: holder, Set: "smf", Store: r.store, Sealer: r.sealer, AMF: namf.NewClient(client),
+		Log: logTo(r.t).With("pod", holder), Holder: holder, Set: "smf", Store: r.store, Sealer: r.sealer, AMF: namf.NewClient(client),
 		Registry: prometheus.NewRegistry(),
 		Shards: []Identity{{
 			Number: 1, Name: "smf-1", InstanceID: "7f5c3c4e-0000-4000-8000-000000000001", URI: "http://smf-1:8000", NodeID: "smf-1.test",
@@ -142,10 +142,28 @@ func (r *rig) start(holder string, with ...func(*Options)) (p *Pod, kill func())
 	return p, kill
 }
 
-type testWriter struct{ t *testing.T }
+// testWriter is the test's log until the test ends: the UDM goes on to notify for half a minute, and who logs behind the end of a test ends all of them.
+type testWriter struct {
+	mu sync.Mutex
+	t  *testing.T // nil: it has ended
+}
 
-func (w testWriter) Write(b []byte) (int, error) {
-	w.t.Logf("%s", strings.TrimSpace(string(b)))
+func logTo(t *testing.T) *slog.Logger {
+	w := &testWriter{t: t}
+	t.Cleanup(func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.t = nil
+	})
+	return slog.New(slog.NewTextHandler(w, nil))
+}
+
+func (w *testWriter) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.t != nil {
+		w.t.Logf("%s", strings.TrimSpace(string(b)))
+	}
 	return len(b), nil
 }
 

@@ -2,7 +2,6 @@ package shard
 
 import (
 	"context"
-	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -81,7 +80,7 @@ func (r *rig) subscribers() *subscribers {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log, transport := slog.New(slog.NewTextHandler(testWriter{t}, nil)).With("pod", "udm"), sbitest.Transport(t)
+	log, transport := logTo(t).With("pod", "udm"), sbitest.Transport(t)
 	directory := subscription.NewDirectory(file)
 	s.restart = func() {
 		registry := prometheus.NewRegistry()
