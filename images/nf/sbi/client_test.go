@@ -155,11 +155,34 @@ func TestCallsOverHTTP2(t *testing.T) {
 	}
 }
 
+// expiring is a context whose time is over when the function is called, not before a request has arrived.
+type expiring struct {
+	context.Context
+	over   context.Context
+	expire func()
+}
+
+func newExpiring(ctx context.Context) *expiring {
+	over, expire := context.WithCancel(context.Background())
+	return &expiring{Context: ctx, over: over, expire: expire}
+}
+
+func (e *expiring) Deadline() (time.Time, bool) { return time.Now().Add(time.Minute), true }
+func (e *expiring) Done() <-chan struct{}       { return e.over.Done() }
+func (e *expiring) Err() error {
+	if e.over.Err() != nil {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
 func TestHowCallsFail(t *testing.T) {
+	late := newExpiring(t.Context())
+	defer late.expire()
 	problem := `{"status":409,"cause":"TEMPORARY_REJECT_HANDOVER_ONGOING","detail":"wait"}`
 	for sentence, c := range map[string]struct {
 		handler http.HandlerFunc // nil: nobody listens
-		limit   time.Duration
+		ctx     context.Context
 		want    error
 		result  string
 	}{
@@ -176,7 +199,7 @@ func TestHowCallsFail(t *testing.T) {
 		"nobody listens":         {want: &NotSent{}, result: "not_sent"},
 		"no answer":              {handler: breaking, want: &Unknown{}, result: "unknown"},
 		"no answer in time": {
-			handler: func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, limit: 50 * time.Millisecond, want: &Unknown{}, result: "unknown",
+			handler: func(_ http.ResponseWriter, r *http.Request) { late.expire(); <-r.Context().Done() }, ctx: late, want: &Unknown{}, result: "unknown",
 		},
 		"an answer that is cut": {
 			handler: func(w http.ResponseWriter, _ *http.Request) {
@@ -208,10 +231,8 @@ func TestHowCallsFail(t *testing.T) {
 			}
 			cl, found, _ := client(t, root)
 			ctx := t.Context()
-			if c.limit > 0 {
-				var cancel context.CancelFunc
-				ctx, cancel = context.WithTimeout(ctx, c.limit)
-				defer cancel()
+			if c.ctx != nil {
+				ctx = c.ctx
 			}
 			_, err := cl.Do(ctx, hello)
 			switch want := c.want.(type) {
