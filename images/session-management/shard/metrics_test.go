@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"context"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -8,10 +9,12 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"core5g.dev/core5g/images/nf/sessionstore"
 	"core5g.dev/core5g/images/session-management/n1"
 	"core5g.dev/core5g/images/session-management/nsmf"
 	"core5g.dev/core5g/images/session-management/procedure"
@@ -99,6 +102,18 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
+// guarded is a store whose shards nobody takes while mu is locked.
+type guarded struct {
+	sessionstore.Store
+	mu sync.Mutex
+}
+
+func (g *guarded) Acquire(ctx context.Context, shard, holder string, ttl time.Duration) (sessionstore.Lease, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.Store.Acquire(ctx, shard, holder, ttl)
+}
+
 // That a pod has died is no reason to end the lease of the one that has taken its shard meanwhile.
 func TestTheNextHolderIsNotTakenForDead(t *testing.T) {
 	r := newRig(t)
@@ -108,14 +123,18 @@ func TestTheNextHolderIsNotTakenForDead(t *testing.T) {
 		t.Fatal(err)
 	}
 	var pod *Pod
+	seen := &guarded{Store: store}
 	pod, _ = r.start("pod-2", func(o *Options) {
+		o.Store = seen
 		o.Passing = Passing{Root: func(string, Identity) string { return "http://pod-1:8001" }, Transport: roundTripper(func(*http.Request) (*http.Response, error) {
+			seen.mu.Lock() // it is pod-3's at once
 			if err := store.Release(ctx, lease); err != nil {
 				t.Error(err)
 			}
 			if _, err := store.Acquire(ctx, "smf-1", "pod-3", time.Hour); err != nil {
 				t.Error(err)
 			}
+			seen.mu.Unlock()
 			pod.keeper.Gone("pod-1") // so that it looks at once
 			knows(t, pod, "pod-3")
 			return nil, syscall.ECONNREFUSED
