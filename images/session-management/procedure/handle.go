@@ -58,6 +58,10 @@ func (t *turn) settle() {
 	if t.s == nil || t.s.Procedure != nil || t.s.Phase != record.Active && t.s.Phase != record.Idle {
 		return
 	}
+	if t.uncommitted {
+		t.endByNetwork(n1.CauseReactivationRequested)
+		return
+	}
 	t.lostRules()
 	switch {
 	case t.charges():

@@ -258,7 +258,7 @@ func (t *turn) handed(u Unit) {
 	case handPrepared: // what the unit does not forward or keep is lost on the way: no reason to leave the UE in a cell that fades
 		if failed && !lost && !t.s.Handover.Direct {
 			t.change(func(s *record.Session) { s.Handover.Forwarding = record.Tunnel{} })
-			if u.Outcome == Refused {
+			if u.Outcome == Refused && !t.s.Told.All && !t.s.Told.Unsure {
 				t.s.Told = nil // it has what it had
 			}
 		}

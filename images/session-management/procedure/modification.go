@@ -61,7 +61,7 @@ func (t *turn) settingsChanged() {
 
 // catchUp tells UE and access network what they have not heard, when nothing else is under way with them.
 func (t *turn) catchUp() {
-	if t.s == nil || t.s.Procedure != nil || t.s.Phase != record.Active && t.s.Phase != record.Idle {
+	if t.s == nil || t.uncommitted || t.s.Procedure != nil || t.s.Phase != record.Active && t.s.Phase != record.Idle {
 		return
 	}
 	if w := t.s.Wanted; w != nil {
@@ -144,7 +144,12 @@ func (t *turn) coming(u Unit) {
 	t.s.Wanted = nil
 	t.change(notCome)
 	if u.Outcome == Refused && u.Cause != ie.CauseSessionContextNotFound {
-		t.s.Told = nil // it has what it had
+		switch told := t.s.Told; {
+		case told.Flows != nil: // what it was to take back before
+			t.remakeWithout()
+		case !told.All: // it has what it had
+			t.s.Told = nil
+		}
 	}
 	t.over("the UPF did not take it")
 	if request.PTI != 0 {
@@ -512,9 +517,7 @@ func takeBackUnit(t *turn, e Event) {
 // backUnit: whatever the unit says, the access network goes back too; a unit that has not done it makes the session anew then.
 func (t *turn) backUnit(u Unit) {
 	if u.Outcome == Refused {
-		t.change(notCome)
-		t.s.Told.Unsure = true
-		t.due(dueUnit, time.Second)
+		t.remakeWithout()
 	}
 	t.next(modifyBackAccess)
 }

@@ -3,6 +3,7 @@ package procedure
 import (
 	"encoding/binary"
 	"testing"
+	"time"
 
 	"core5g.dev/core5g/images/ngapcause"
 	"core5g.dev/core5g/images/session-management/configuration"
@@ -61,6 +62,8 @@ func modified(t *testing.T, failed ...n2.FlowCause) act {
 // TS 23.502 4.3.3.2 step 1b to 1e, TS 24.501 6.3.2.
 func TestModificationByTheNetwork(t *testing.T) {
 	done := update1("the UE has it", Update{N1: complete(0)})
+	unitAway := act{name: "the unit is not asked", event: Unit{Outcome: NotSent}}
+	unitBack := act{name: "5 s later", event: Due{Name: dueUnit}, later: unitRest}
 	gnbHas := modified(t)
 	rested := act{name: "5 s later", event: Due{Name: dueBehind}, later: behindTime}
 	flows := func(list []configuration.Slice) {
@@ -189,6 +192,20 @@ func TestModificationByTheNetwork(t *testing.T) {
 		{name: "the unit has lost it", from: active, acts: []act{changedTo("the Slice", gameForAll), unitLost, {name: "the unit has it", event: made()}}},
 		{name: "the unit refuses when all have it: the UE asks for another session", from: active, acts: []act{
 			changedTo("the Slice", gameForAll), unitDone, commanded, gnbHas, done, unitRefuses,
+		}},
+		{name: "the unit is away when all have it, and refuses when it is back: the UE asks for another session", from: active, acts: []act{
+			changedTo("the Slice", gameForAll), unitDone, commanded, gnbHas, done, unitAway, unitBack, unitRefuses,
+		}},
+		{name: "the unit is away when all have it, and refuses with what else has changed: the UE asks for another session", from: active, acts: []act{
+			changedTo("the Slice", gameForAll), unitDone, commanded, gnbHas, done, unitAway, {name: "5 s later", event: Due{Name: dueBehind}, later: behindTime},
+			changedTo("the Slice has another AMBR", bigger), unitRefuses,
+		}},
+		{name: "the unit is away when an AMBR is to be another, and refuses when it is back: the UE asks for another session", from: active, acts: []act{
+			changedTo("the Slice", bigger), commanded, gnbHas, done, unitAway, unitBack, unitRefuses,
+		}},
+		{name: "the unit is away when the UE refuses, and refuses too when it is back: it is made anew there", from: active, acts: []act{
+			changedTo("the Slice", gameForAll), unitDone, commanded, gnbHas, update1("the UE", Update{N1: commandReject(0, n1.CauseSemanticErrorInQoS)}), unitAway, commanded,
+			unitBack, unitRefuses, {name: "a second later", event: Due{Name: dueUnit}, later: time.Second}, {name: "the unit has it", event: made()},
 		}},
 		{name: "a new holder does not know what the unit has: it is made anew there", from: active, acts: []act{
 			changedTo("the Slice", gameForAll), {name: "resumed", event: Resumed{}}, unitRefuses, unitDone, {name: "resumed", event: Resumed{}}, {name: "the unit has it", event: made()},

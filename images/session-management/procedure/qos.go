@@ -277,10 +277,8 @@ func forAccess(s *record.Session, w *record.Wanted) *n2.ModifyRequest {
 
 // sameQoS: an access network knows nothing of filters, gates and charging.
 func sameQoS(a, b record.Flow) bool {
-	a, b = plain(a), plain(b)
-	a.Filters, a.Directions, b.Filters, b.Directions = 0, 0, 0, 0
 	a.Closed, a.Charge, b.Closed, b.Charge = 0, record.Charge{}, 0, record.Charge{}
-	return a == b
+	return sameBeyondFilters(a, b)
 }
 
 // backForAccess undoes forAccess; nil where there is nothing to undo.

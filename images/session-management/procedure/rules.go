@@ -266,8 +266,8 @@ func (t *turn) refusedByUnit(network *configuration.DataNetwork) {
 	unsure := structural(t.s)
 	t.takeBack()
 	if heard {
-		t.s.Told = told(t.s)
-		t.s.Told.All, t.s.Told.Unsure = true, unsure
+		t.change(func(*record.Session) {})
+		t.s.Told.All, t.s.Told.Unsure = true, unsure || t.s.Told.Unsure
 		t.due(dueUnit, time.Second)
 	}
 }
@@ -286,9 +286,17 @@ func structural(s *record.Session) bool {
 	return s.Told.Flows != nil || s.Told.Forwarding != told(s).Forwarding || unmeasured(s.Usage)
 }
 
-// takeBack what the unit has refused.
+// takeBack what the unit has refused, perhaps long after it was first to be told: a unit that was away hears of a modification when UE and
+// access network have made theirs, or gone back.
 func (t *turn) takeBack() {
 	was := t.s.Told
+	gone := t.s.Wanted == nil && slices.ContainsFunc(was.Flows, func(f record.Flow) bool {
+		n := indexOf(t.s.Flows, f.QFI)
+		return f.Coming && (n < 0 || t.s.Flows[n].Refused)
+	})
+	if committed(was, t.s) {
+		t.uncommitted, t.s.Behind = true, true
+	}
 	t.s.Phase, t.s.Downlink, t.s.AMBR = was.Phase, was.Downlink, was.AMBR
 	if was.Flows != nil {
 		t.s.Flows = was.Flows
@@ -300,6 +308,41 @@ func (t *turn) takeBack() {
 		}
 	}
 	t.s.Told = nil
+	if gone { // nobody else has it: made anew, the unit has not either
+		t.remakeWithout()
+	}
+}
+
+// remakeWithout flows that the unit takes uplink packets of, that nobody has heard of, or has any more, and that it does not take back.
+func (t *turn) remakeWithout() {
+	t.change(notCome)
+	t.s.Told.Unsure = true
+	t.due(dueUnit, time.Second)
+}
+
+// committed says whether UE and access network have, or have not any more, what the session has otherwise than its unit. Filters that a
+// Slice has otherwise meanwhile, and flows that an access network has lost, are not of that kind.
+func committed(unit *record.Told, s *record.Session) bool {
+	if unit.AMBR != s.AMBR {
+		return true
+	}
+	if unit.Flows == nil {
+		return false
+	}
+	has := func(f record.Flow) bool { return !f.Refused && !f.Coming }
+	for _, f := range s.Flows {
+		n := indexOf(unit.Flows, f.QFI)
+		if has(f) && (n < 0 || !has(unit.Flows[n]) || !sameBeyondFilters(f, unit.Flows[n])) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(unit.Flows, func(f record.Flow) bool { return has(f) && indexOf(s.Flows, f.QFI) < 0 })
+}
+
+func sameBeyondFilters(a, b record.Flow) bool {
+	a, b = plain(a), plain(b)
+	a.Filters, a.Directions, b.Filters, b.Directions = 0, 0, 0, 0
+	return a == b
 }
 
 // again: who takes over does not know what of a change the unit has.

@@ -113,6 +113,8 @@ type turn struct {
 	policed int64
 	// lostBranch: it is the branch that does not know the session any more, rather than the anchor.
 	lostBranch bool
+	// uncommitted: the unit has refused what UE and access network have already.
+	uncommitted bool
 	// reported is the CP SEID of a report that came.
 	reported uint64
 }
