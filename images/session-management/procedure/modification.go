@@ -558,7 +558,10 @@ func (t *turn) backOver() {
 
 // commandUnanswered: T3591 has expired for the last time (TS 24.501 6.3.2.6).
 func (t *turn) commandUnanswered() {
-	t.s.Behind = t.s.Behind || t.s.Phase == record.Idle // it was away: it hears when it is back
+	if t.s.Phase == record.Idle { // it was away: it hears when it is back
+		t.s.Behind = true
+		t.change(func(s *record.Session) { doubt(s, s.Wanted) })
+	}
 	t.abort("no answer of the UE")
 }
 

@@ -65,6 +65,14 @@ func TestModificationByTheNetwork(t *testing.T) {
 	unitAway := act{name: "the unit is not asked", event: Unit{Outcome: NotSent}}
 	unitBack := act{name: "5 s later", event: Due{Name: dueUnit}, later: unitRest}
 	gnbHas := modified(t)
+	comes := update1("the AMF wants it up", Update{Connection: Activating})
+	arrives := act{name: "the gNB has a tunnel", event: newTeller(t).ready()}
+	noUE := update1("AN release", Update{Connection: Deactivated})
+	// A command that a UE, which is away, has not answered five times: it may have heard of it.
+	mayHave := func(f func([]configuration.Slice), more ...act) []act {
+		told := append([]act{changedTo("the Slice", f)}, more...)
+		return append(told, commanded, gnbHas, noUE, unitDone, silent, silent, silent, silent, silent, unitDone)
+	}
 	rested := act{name: "5 s later", event: Due{Name: dueBehind}, later: behindTime}
 	flows := func(list []configuration.Slice) {
 		list[0].DataNetworks[0].Flows = newTeller(t).slices[0].DataNetworks[0].Flows
@@ -182,6 +190,15 @@ func TestModificationByTheNetwork(t *testing.T) {
 			changedTo("the Slice", bigger), commanded, update1("AN release", Update{Connection: Deactivated}), unitDone, silent, silent, silent, silent, silent,
 			update1("the AMF wants it up", Update{Connection: Activating}), {name: "the gNB has a tunnel", event: newTeller(t).ready()}, unitDone,
 		}},
+		{name: "AN release meanwhile, and the UE may have heard of a flow that is gone when it comes: it is told to forget it", from: active, acts: append(mayHave(gameForAll, unitDone),
+			changedTo("the Slice has it no more", func(list []configuration.Slice) { list[0].DataNetworks[0].Flows = list[0].DataNetworks[0].Flows[:1] }),
+			comes, arrives, unitDone, rested, commanded, done)},
+		{name: "AN release meanwhile, and the UE may have heard of a flow that is still there when it comes: it is told anew", from: active, acts: append(mayHave(gameForAll, unitDone),
+			comes, arrives, unitDone, rested, unitDone, commanded, gnbHas, done, unitDone)},
+		{name: "AN release meanwhile, and the UE may have heard of a flow's end that is there again when it comes: it is told anew", from: active, acts: append(mayHave(noFlows),
+			changedTo("the Slice, as it was", flows), comes, arrives, unitDone, rested, unitDone, commanded, gnbHas, done, unitDone)},
+		{name: "AN release meanwhile, and the UE may have heard of a flow's end: it is told again", from: active, acts: append(mayHave(noFlows),
+			comes, arrives, unitDone, rested, commanded, done)},
 		{name: "the unit refuses: nobody hears of it", from: active, acts: []act{changedTo("the Slice", gameForAll), unitRefuses}},
 		{name: "the unit does not answer: it is made anew there", from: active, acts: []act{
 			changedTo("the Slice", gameForAll), unitMute, {name: "5 s later", event: Due{Name: dueUnit}, later: unitRest}, {name: "the unit has it", event: made()},

@@ -298,7 +298,7 @@ func (t *turn) lostRules() {
 	s.Rules = slices.DeleteFunc(s.Rules, func(r record.Rule) bool {
 		n := named(s.Flows, r.Name)
 		there := n >= 0 && !s.Flows[n].Refused
-		if there || n < 0 && s.Behind {
+		if there || s.Behind && (n < 0 || doubted(s.Flows[n])) {
 			return false
 		}
 		if !r.Own {

@@ -392,6 +392,23 @@ func notCome(s *record.Session) {
 	}
 }
 
+// doubt what a UE has that may have heard of flows, or of their end. Nobody else has them, and it is told either way when it is back: they are
+// as no Slice has them.
+func doubt(s *record.Session, w *record.Wanted) {
+	for n := range s.Flows {
+		f := &s.Flows[n]
+		comes := f.Coming && indexOf(w.Flows, f.QFI) >= 0
+		goes := n > 0 && slices.Contains(w.Gone, f.QFI) && ueHas(*f)
+		if f.Default || !comes && !goes {
+			continue
+		}
+		f.Known, f.Filters = true, 0
+		f.Refused = goes
+	}
+}
+
+func doubted(f record.Flow) bool { return f.Refused && f.Known && f.Filters == 0 }
+
 // currentFilters: all rules are told anew, with the filters that the Slice has now. The UE hears of them later.
 func (t *turn) currentFilters(network *configuration.DataNetwork) {
 	for n := 1; n < len(t.s.Flows); n++ {
