@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 )
@@ -103,6 +105,10 @@ type Change struct {
 	// OpenIntent marks that a procedure of the record is under way whose outcome others may know and the record does
 	// not; CloseIntent takes the mark away.
 	OpenIntent, CloseIntent bool
+	// From is another shard, whose holder has given the record up; "" for none. What was due of it there by the names in Gone is so no more, and its
+	// intent there is closed.
+	From string
+	Gone []string
 }
 
 // Due is something to look at.
@@ -158,8 +164,10 @@ func (c *Change) Check() error {
 		return fmt.Errorf("%w: %s has %d", ErrTooLarge, c.Key, len(c.Value))
 	case c.OpenIntent && c.CloseIntent:
 		return fmt.Errorf("session store: the change of %s opens and closes an intent", c.Key)
+	case c.From == "" && len(c.Gone) != 0:
+		return fmt.Errorf("session store: the change of %s does not say in which shard something is not due any more", c.Key)
 	}
-	for name := range c.Due {
+	for _, name := range slices.AppendSeq(slices.Clone(c.Gone), maps.Keys(c.Due)) {
 		if name == "" || strings.Contains(name, " ") {
 			return fmt.Errorf("session store: %s: %q names nothing that is due: write a name without spaces", c.Key, name)
 		}

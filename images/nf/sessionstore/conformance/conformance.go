@@ -42,6 +42,7 @@ func Run(t *testing.T, empty func(t *testing.T) *Subject) {
 		"an old holder writes nothing":                       fencing,
 		"intents are found, the oldest first":                intents,
 		"what is due is found, the earliest first":           due,
+		"what is due goes with who takes a record":           takenFrom,
 		"groups are listed in parts":                         groups,
 		"blocks of numbers are given once":                   blocks,
 		"a store that forgot refuses those who remember":     forgets,
@@ -367,6 +368,41 @@ func due(t *testing.T, s *Subject) {
 	}
 }
 
+// takenFrom: the holder of another shard takes a record, and with it what the one before still had to look at by the names that it says.
+func takenFrom(t *testing.T, s *Subject) {
+	ctx := context.Background()
+	giver, taker := s.lease(t, "0", "a"), s.lease(t, "1", "b")
+	at := time.UnixMilli(1_800_000_000_000)
+	for n, key := range []string{"one", "two"} {
+		c := put(key, 0, uint64(n+1), "x")
+		c.OpenIntent, c.Due = true, map[string]time.Time{"given": at, "quota": at}
+		s.commit(t, giver, c)
+	}
+	take := put("one", 1, 3, "y")
+	take.From, take.Gone, take.JoinGroups, take.Due = "0", []string{"given", "none"}, []string{"g"}, map[string]time.Time{"T3591": at}
+	late := take
+	late.Was = rev(9)
+	s.refused(t, taker, late, sessionstore.ErrConflict)
+	if got, err := s.Due(ctx, "0", at, 9); err != nil || len(got) != 4 {
+		t.Errorf("Due after a change that was refused = %v, %v", got, err)
+	}
+	for range 2 { // once, however often it is said
+		s.commit(t, taker, take)
+		want := []sessionstore.Due{{Key: "two", Name: "given", At: at}, {Key: "one", Name: "quota", At: at}, {Key: "two", Name: "quota", At: at}}
+		if got, err := s.Due(ctx, "0", at, 9); err != nil || !cmp.Equal(got, want) {
+			t.Errorf("Due where it was (-want +got), %v:\n%s", err, cmp.Diff(want, got))
+		}
+		if got, err := s.Intents(ctx, "0", 9); err != nil || !cmp.Equal(got, []string{"two"}) {
+			t.Errorf("Intents where it was = %v, %v", got, err)
+		}
+		want = []sessionstore.Due{{Key: "one", Name: "T3591", At: at}}
+		if got, err := s.Due(ctx, "1", at, 9); err != nil || !cmp.Equal(got, want) {
+			t.Errorf("Due where it is (-want +got), %v:\n%s", err, cmp.Diff(want, got))
+		}
+	}
+	s.has(t, "one", "y", rev(3))
+}
+
 func groups(t *testing.T, s *Subject) {
 	ctx := context.Background()
 	l := s.lease(t, "0", "a")
@@ -471,16 +507,18 @@ func races(t *testing.T, s *Subject) {
 func senseless(t *testing.T, s *Subject) {
 	l := s.lease(t, "0", "a")
 	for name, c := range map[string]sessionstore.Change{
-		"no key":                     {Is: rev(1), Value: []byte("x")},
-		"no revision":                {Key: "k", Value: []byte("x")},
-		"the same revision":          {Key: "k", Was: rev(1), Is: rev(1), Value: []byte("x")},
-		"too large":                  put("k", 0, 1, strings.Repeat("x", sessionstore.MaxRecord+1)),
-		"opens and closes":           {Key: "k", Is: rev(1), Value: []byte("x"), OpenIntent: true, CloseIntent: true},
-		"deletes nothing":            {Key: "k", Is: rev(1)},
-		"deletes and adds an index":  {Key: "k", Was: rev(1), Is: rev(2), AddIndexes: []sessionstore.Index{{Kind: "a", Value: "b"}}},
-		"deletes and joins a group":  {Key: "k", Was: rev(1), Is: rev(2), JoinGroups: []string{"g"}},
-		"deletes and makes due":      {Key: "k", Was: rev(1), Is: rev(2), Due: map[string]time.Time{"x": time.UnixMilli(1)}},
-		"due by a name with a space": {Key: "k", Is: rev(1), Value: []byte("x"), Due: map[string]time.Time{"a b": time.UnixMilli(1)}},
+		"no key":                      {Is: rev(1), Value: []byte("x")},
+		"no revision":                 {Key: "k", Value: []byte("x")},
+		"the same revision":           {Key: "k", Was: rev(1), Is: rev(1), Value: []byte("x")},
+		"too large":                   put("k", 0, 1, strings.Repeat("x", sessionstore.MaxRecord+1)),
+		"opens and closes":            {Key: "k", Is: rev(1), Value: []byte("x"), OpenIntent: true, CloseIntent: true},
+		"deletes nothing":             {Key: "k", Is: rev(1)},
+		"deletes and adds an index":   {Key: "k", Was: rev(1), Is: rev(2), AddIndexes: []sessionstore.Index{{Kind: "a", Value: "b"}}},
+		"deletes and joins a group":   {Key: "k", Was: rev(1), Is: rev(2), JoinGroups: []string{"g"}},
+		"deletes and makes due":       {Key: "k", Was: rev(1), Is: rev(2), Due: map[string]time.Time{"x": time.UnixMilli(1)}},
+		"is gone from nowhere":        {Key: "k", Is: rev(1), Value: []byte("x"), Gone: []string{"a"}},
+		"gone by a name with a space": {Key: "k", Is: rev(1), Value: []byte("x"), From: "1", Gone: []string{"a b"}},
+		"due by a name with a space":  {Key: "k", Is: rev(1), Value: []byte("x"), Due: map[string]time.Time{"a b": time.UnixMilli(1)}},
 	} {
 		if err := s.Commit(context.Background(), l, c); err == nil {
 			t.Errorf("%s: accepted", name)

@@ -286,6 +286,12 @@ func (s *Store) commit(l sessionstore.Lease, c sessionstore.Change) error {
 			due[dueKey{c.Key, name}] = time.UnixMilli(at.UnixMilli())
 		}
 	}
+	if c.From != "" {
+		delete(in(d.intents, c.From), c.Key)
+		for _, name := range c.Gone {
+			delete(in(d.due, c.From), dueKey{c.Key, name})
+		}
+	}
 	return nil
 }
 

@@ -62,7 +62,8 @@ return {'OK'}
 
 // commit: KEYS[4] record, [5] intents, [6] due, then indexes to add, to remove, groups to join, to leave; ARGV[3] key,
 // [4] was, [5] is, [6] "1" to delete, [7] value, [8] "open", "close" or "", [9] now in ms, [10…13] how many indexes are
-// added and removed, groups joined and left, then pairs of a due name and its time in ms, or "".
+// added and removed, groups joined and left, [14] how many names are due no more in the shard that the record is taken from, these names, then pairs of
+// a due name and its time in ms, or "". Where it is taken from one, intents and due of that are the last KEYS.
 var commit = redis.NewScript(fenced + `
 local key, was, is = ARGV[3], ARGV[4], ARGV[5]
 local none = string.rep('\0', 16)
@@ -90,7 +91,12 @@ for n = 1, ARGV[12] do redis.call('SADD', KEYS[at], key); at = at + 1 end
 for n = 1, ARGV[13] do redis.call('SREM', KEYS[at], key); at = at + 1 end
 if ARGV[8] == 'open' then redis.call('ZADD', KEYS[5], 'NX', ARGV[9], key)
 elseif ARGV[8] == 'close' or delete then redis.call('ZREM', KEYS[5], key) end
-for n = 14, #ARGV, 2 do
+local first = 15 + ARGV[14]
+if at < #KEYS then
+  redis.call('ZREM', KEYS[at], key)
+  for n = 15, first - 1 do redis.call('ZREM', KEYS[at + 1], ARGV[n] .. ' ' .. key) end
+end
+for n = first, #ARGV, 2 do
   local member = ARGV[n] .. ' ' .. key
   if ARGV[n + 1] == '' then redis.call('ZREM', KEYS[6], member) else redis.call('ZADD', KEYS[6], ARGV[n + 1], member) end
 end

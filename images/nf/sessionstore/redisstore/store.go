@@ -328,6 +328,9 @@ func (s *Store) Commit(ctx context.Context, l sessionstore.Lease, c sessionstore
 	for _, g := range slices.Concat(c.JoinGroups, c.LeaveGroups) {
 		keys = append(keys, s.key("g:", g))
 	}
+	if c.From != "" {
+		keys = append(keys, s.key("intents:", c.From), s.key("due:", c.From))
+	}
 	intent := ""
 	switch {
 	case c.OpenIntent:
@@ -338,6 +341,10 @@ func (s *Store) Commit(ctx context.Context, l sessionstore.Lease, c sessionstore
 	args := []any{
 		leaseValue(l), l.Generation, c.Key, revision(c.Was), revision(c.Is), flag(c.Value == nil), c.Value,
 		intent, s.now().UnixMilli(), len(c.AddIndexes), len(c.RemoveIndexes), len(c.JoinGroups), len(c.LeaveGroups),
+		len(c.Gone),
+	}
+	for _, name := range c.Gone {
+		args = append(args, name)
 	}
 	for name, at := range c.Due {
 		if at.IsZero() {
