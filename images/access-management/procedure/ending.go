@@ -115,9 +115,6 @@ func (t *turn) ofRemnant(e Event) {
 	case Due, SessionAnswer, SessionEnded, Taken, FromAccess, AccessLost, AccessBack, NotSent:
 		t.handle(e)
 	case Resumed: // the times of its sessions come, where it has some
-		if e.Given {
-			t.endAgain()
-		}
 		t.leftAgain()
 	default:
 		t.withoutUE(e)

@@ -50,9 +50,8 @@ type NotSent struct{ Send Send }
 // Due says that a time has come that an Output named.
 type Due struct{ Name string }
 
-// Resumed: the UE has a new holder, who knows nothing but the record. Lost: the store may have lost writes. Given: it has no times, since it was given up to
-// another shard that has not taken it.
-type Resumed struct{ Lost, Given bool }
+// Resumed: the UE has a new holder, who knows nothing but the record. Lost: the store may have lost writes.
+type Resumed struct{ Lost bool }
 
 // Taken: the UE is another shard's now, which has written a record of its own. It ends what this one has with access networks.
 type Taken struct{}

@@ -2,7 +2,6 @@ package procedure
 
 import (
 	"core5g.dev/core5g/images/access-management/n2"
-	"core5g.dev/core5g/images/access-management/record"
 	"core5g.dev/core5g/images/ngapcause"
 )
 
@@ -170,13 +169,6 @@ func (t *turn) resumed(e Resumed) {
 		}
 	} else {
 		t.resumedAccess()
-	}
-	switch a := t.s.N2; {
-	case !e.Given:
-	case a != nil && a.Lost:
-		t.due(dueRetained, RetainTime)
-	case a == nil && t.s.Phase == record.Registered:
-		t.watch()
 	}
 	for n := range t.s.Sessions {
 		if s := &t.s.Sessions[n]; s.Silent {

@@ -1,6 +1,10 @@
 package procedure
 
-import "time"
+import (
+	"time"
+
+	"core5g.dev/core5g/images/access-management/record"
+)
 
 // Names of times.
 const (
@@ -17,10 +21,13 @@ const (
 	dueRetained  = "retained" // the gNB of a lost association has stayed away
 	dueEnding    = "ending"   // an SMF has not said that it has released a session
 	dueMoved     = "moved"    // another AMF has not said what it has taken of the UE
+
+	// DueGiven: another shard, to which the UE was given up, has not taken it. Who gives it up says when.
+	DueGiven = "given"
 )
 
 // DueNames are all that there are.
-var DueNames = []string{dueCommand, duePaging, dueReachable, dueImplicit, dueAccess, dueLeft, dueHandover, dueSilent, dueUnheard, dueContext, dueRetained, dueEnding, dueMoved}
+var DueNames = []string{dueCommand, duePaging, dueReachable, dueImplicit, dueAccess, dueLeft, dueHandover, dueSilent, dueUnheard, dueContext, dueRetained, dueEnding, dueMoved, DueGiven}
 
 // Timers of TS 24.501 10.2, and how often they run.
 const (
@@ -88,6 +95,8 @@ func (t *turn) timer(name string) {
 		}
 	case dueRetained:
 		t.retained()
+	case DueGiven:
+		t.untaken()
 	default:
 		t.out.Refused = "no time of this program's"
 	}
@@ -101,6 +110,21 @@ func (t *turn) watch() {
 		return
 	}
 	t.due(dueReachable, time.Duration(t.s.Periodic)*time.Second+reachableMore)
+}
+
+// untaken is a UE that was given up to another shard, and that this one has still: it has its times again. What it is in the midst of was taken up with its
+// record (resumed).
+func (t *turn) untaken() {
+	switch a := t.s.N2; {
+	case a != nil && a.Lost:
+		t.due(dueRetained, RetainTime)
+	case a == nil && t.s.Phase == record.Registered:
+		t.watch()
+	}
+	if t.s.Going {
+		t.due(dueMoved, movedTime)
+	}
+	t.endAgain()
 }
 
 // unreachable: paging is of no use any more; it is deregistered if it stays away.

@@ -14,12 +14,13 @@ import (
 
 // Runner has the UEs of one shard.
 type Runner struct {
-	w      World
-	log    *slog.Logger
-	shard  uint16
-	lease  sessionstore.Lease
-	sealer Sealer
-	keys   procedure.Keys
+	w         World
+	log       *slog.Logger
+	shard     uint16
+	lease     sessionstore.Lease
+	sealer    Sealer
+	shardName func(uint16) string
+	keys      procedure.Keys
 
 	writer, writes uint64         // revisions of this life
 	ues            map[string]*ue // by key; those that nobody knows have none
@@ -77,10 +78,11 @@ type Counts struct {
 type Config struct {
 	World World
 	Log   *slog.Logger
-	// Shard is its number, from 1.
-	Shard  uint16
-	Lease  sessionstore.Lease
-	Sealer Sealer
+	// Shard is its number, from 1; ShardName is what a shard is called in leases.
+	Shard     uint16
+	ShardName func(uint16) string
+	Lease     sessionstore.Lease
+	Sealer    Sealer
 	// Keys does what has to do with keys: procedure.NAS.
 	Keys procedure.Keys
 	// Writer is random, new with each runner.
@@ -96,7 +98,7 @@ const defaultStrangers = 4096
 // New makes a runner; Start begins.
 func New(c Config) *Runner {
 	return &Runner{
-		w: c.World, log: c.Log, shard: c.Shard, lease: c.Lease, sealer: c.Sealer, keys: c.Keys, writer: c.Writer,
+		w: c.World, log: c.Log, shard: c.Shard, shardName: c.ShardName, lease: c.Lease, sealer: c.Sealer, keys: c.Keys, writer: c.Writer,
 		ues: map[string]*ue{}, attached: map[uint64]*ue{}, temporaries: map[uint32]*ue{}, finding: map[sessionstore.Index][]queued{}, left: map[string]bool{},
 		cache: cache{most: cmp.Or(c.Cached, defaultCached)}, mostStrangers: cmp.Or(c.Strangers, defaultStrangers),
 		associations: map[association]bool{}, noting: map[association][]func(){}, losing: map[association]bool{}, gnbs: map[association]string{},

@@ -346,9 +346,13 @@ func TestATakeover(t *testing.T) {
 				}
 			}
 			for _, shard := range []uint16{1, 2} {
-				intents, err := n.store.Intents(context.Background(), fmt.Sprintf("amf-%d", shard), 9)
+				intents, err := n.store.Intents(context.Background(), shardName(shard), 9)
 				if err != nil || len(intents) != 0 {
 					t.Errorf("intents of shard %d: %v, %v", shard, intents, err)
+				}
+				due, err := n.store.Due(context.Background(), shardName(shard), n.now.Add(24*time.Hour), 9)
+				if err != nil || len(due) > 0 && shard != tt.shard {
+					t.Errorf("due in shard %d: %v, %v", shard, due, err)
 				}
 				keys, _, err := n.store.Members(context.Background(), UEGroup(shard), "", 9)
 				if err != nil || (len(keys) == 1) != (shard == tt.shard) {

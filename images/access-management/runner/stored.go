@@ -188,6 +188,9 @@ func (r *Runner) change(u *ue, due map[string]time.Time) (*sessionstore.Change, 
 			c.Due[name] = time.Time{}
 		}
 	}
+	if was.record != nil && was.record.Shard != r.shard { // it was given up
+		c.From, c.Gone = r.shardName(was.record.Shard), []string{procedure.DueGiven}
+	}
 	if is.record == nil {
 		is.revision = sessionstore.Revision{}
 		return c, is, nil

@@ -20,7 +20,8 @@ import (
 //
 // What was taken over is written with the first record that has the SUPI, as that record's predecessor: whoever has written meanwhile wins, and this UE is
 // forgotten. The giver does nothing for it for a while (givenFor), so that the taker is not late. A UE whose taker died before it wrote, or that has gone
-// again by then, is the giver's then as before, but idle, and is taken when it comes again (untaken).
+// again by then, is the giver's then as before, but idle, and is taken when it comes again. That it is to be looked at then is written with what is given up
+// (procedure.DueGiven): the giver may die, and its successor looks. Who takes the UE takes that away with its first write.
 
 // Another shard is asked so often, that long apart.
 const (
@@ -218,16 +219,6 @@ func leaving(is stored) ([]byte, error) {
 	return left.Encode()
 }
 
-// untaken: a UE that was given up, and that is still this shard's, has its times again, and lets go of its access network.
-func (r *Runner) untaken(key string) {
-	if r.stopped {
-		return
-	}
-	u := r.ue(key)
-	u.queue = append(u.queue, queued{Event: procedure.Resumed{Given: true}})
-	r.pump(u)
-}
-
 // GiveUp the UE of a key to another shard: done is called when this one acts for it no more, with its radio capability. There may be nothing to be given
 // up. An error: it is not given up.
 func (r *Runner) GiveUp(key string, done func(capability []byte, err error)) {
@@ -263,6 +254,7 @@ func (r *Runner) give(u *ue, done func(capability []byte, err error)) {
 	for _, name := range procedure.DueNames {
 		c.Due[name] = time.Time{}
 	}
+	c.Due[procedure.DueGiven] = r.w.Now().Add(givenFor)
 	u.writing = true
 	r.commit(c, firstPause, func(err error) {
 		waiting, watchers := slices.Concat(u.late, u.queue), u.watchers
@@ -276,7 +268,6 @@ func (r *Runner) give(u *ue, done func(capability []byte, err error)) {
 			r.w.After(givenFor, func() {
 				if !r.given(u) {
 					delete(r.gave, u.key)
-					r.untaken(u.key)
 				}
 			})
 			r.effects(nil, effects)

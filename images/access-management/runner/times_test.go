@@ -127,10 +127,13 @@ func TestATakeoverThatIsAskedTwice(t *testing.T) {
 // A UE that was given up, and that nobody has taken, is the giver's again: it is idle, since its access network was told to let go of it, and is missed where it
 // stays away.
 func TestAGiftThatNobodyTakes(t *testing.T) {
-	for name, idle := range map[string]bool{"it is connected": false, "it is idle": true} {
+	for name, c := range map[string]struct{ idle, dies bool }{
+		"it is connected": {}, "it is idle": {idle: true},
+		"it is connected, and the giver dies": {dies: true}, "it is idle, and the giver dies": {idle: true, dies: true},
+	} {
 		t.Run(name, func(t *testing.T) {
 			n, h := registered(t)
-			if idle {
+			if c.idle {
 				n.release(h)
 			}
 			h.do(func() {
@@ -143,6 +146,13 @@ func TestAGiftThatNobodyTakes(t *testing.T) {
 			n.settle()
 			if rec := n.kept(); rec.N2 != nil && !rec.N2.Releasing {
 				t.Errorf("kept is that it is connected: %+v", rec.N2)
+			}
+			if c.dies {
+				h.die()
+				n.hold(1)
+				if rec := n.kept(); rec.N2 != nil && !rec.N2.Releasing {
+					t.Errorf("the next holder has it connected: %+v", rec.N2)
+				}
 			}
 			n.pass(givenFor + time.Second)
 			if rec := n.kept(); rec == nil || rec.N2 != nil {

@@ -124,19 +124,20 @@ func newNetwork(t *testing.T) *network {
 	return n
 }
 
+func shardName(shard uint16) string { return fmt.Sprintf("amf-%d", shard) }
+
 // hold a shard from now on, whoever had it.
 func (n *network) hold(shard uint16) *holder {
 	n.t.Helper()
 	n.last++
-	name := fmt.Sprintf("amf-%d", shard)
-	lease, err := n.store.Acquire(context.Background(), name, fmt.Sprintf("holder-%d", n.last), leaseTime)
+	lease, err := n.store.Acquire(context.Background(), shardName(shard), fmt.Sprintf("holder-%d", n.last), leaseTime)
 	if err != nil {
 		n.t.Fatal(err)
 	}
 	h := &holder{network: n, lease: lease, shard: shard, id: n.last, may: true}
 	n.holders[h.id] = h
 	h.runner = New(Config{
-		World: h, Log: slog.New(slog.DiscardHandler), Shard: shard, Lease: lease, Sealer: n.sealer, Keys: n.keys, Writer: lease.Epoch<<8 | uint64(shard),
+		World: h, Log: slog.New(slog.DiscardHandler), Shard: shard, ShardName: shardName, Lease: lease, Sealer: n.sealer, Keys: n.keys, Writer: lease.Epoch<<8 | uint64(shard),
 	})
 	h.runner.Start()
 	n.term.WorkerCame(h.id)

@@ -235,6 +235,9 @@ func (w *world) agree() error {
 	if err := w.listener.agree(); err != nil {
 		return err
 	}
+	if err := w.watched(); err != nil {
+		return err
+	}
 	return w.intents()
 }
 
@@ -299,6 +302,29 @@ func (u *ue) agree() error {
 		}
 	}
 	return nil
+}
+
+// watched: who is idle, and said to come again from time to time, is missed where it stays away.
+func (w *world) watched() (wrong error) {
+	w.store.Look(func(ctx context.Context, store *memory.Store) {
+		watched := map[string]bool{}
+		for _, name := range w.shardNames() {
+			due, err := store.Due(ctx, name, w.Now.Add(24*time.Hour), 1<<10)
+			if err != nil {
+				wrong = err
+				return
+			}
+			for _, d := range due {
+				watched[d.Key] = true
+			}
+		}
+		for key, rec := range w.records {
+			if rec != nil && rec.Phase == record.Registered && rec.N2 == nil && rec.Periodic != 0 && !watched[key] {
+				wrong = fmt.Errorf("%s is idle, and nobody watches it", key)
+			}
+		}
+	})
+	return wrong
 }
 
 // intents and times of records that are not there, or not in the midst of anything.

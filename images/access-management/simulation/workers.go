@@ -133,7 +133,7 @@ func (p *pod) Gained(l sessionstore.Lease) {
 	h.v = &view{pod: p, life: p.Life, held: h}
 	p.held[l.Shard] = h
 	h.runner = runner.New(runner.Config{
-		World: h.v, Log: p.w.log, Shard: n, Lease: l, Sealer: p.w.sealer, Keys: watchedKeys{c: p.w.counts, v: h.v},
+		World: h.v, Log: p.w.log, Shard: n, ShardName: shardName, Lease: l, Sealer: p.w.sealer, Keys: watchedKeys{c: p.w.counts, v: h.v},
 		Writer: p.w.Rand.Uint64(), Cached: 1 + p.w.Rand.IntN(6),
 	})
 	h.runner.Start()

@@ -39,7 +39,7 @@ func (p *Pod) open(n uint16, l sessionstore.Lease) *Shard {
 	s := &Shard{number: n, pod: p, lease: l, log: p.Log.With("shard", l.Shard), loop: loop.New()}
 	s.ctx, s.cancel = context.WithCancel(p.ctx)
 	s.runner = runner.New(runner.Config{
-		World: s, Log: s.log, Shard: n, Lease: l, Sealer: p.Sealer, Keys: procedure.NAS{}, Writer: random(),
+		World: s, Log: s.log, Shard: n, ShardName: p.name, Lease: l, Sealer: p.Sealer, Keys: procedure.NAS{}, Writer: random(),
 	})
 	return s
 }
