@@ -38,7 +38,8 @@
 #define UPF_SESSION_URRS 1024u
 #define UPF_SESSION_SDFS 4096u
 #define UPF_SESSION_BARS 16u
-#define UPF_NONE16 0xffffu // "none" of an index into an array of the session
+#define UPF_SESSION_ROUTES 16u // framed routes
+#define UPF_NONE16 0xffffu     // "none" of an index into an array of the session
 #define UPF_WORKERS_MAX 64u
 // Groups of sessions by which drops are counted: those of one CP function in one Network Instance.
 // upf-c gives out the numbers and knows their names. Group 0: no session, or one without a group.
@@ -160,8 +161,8 @@ struct upf_session_ref {
 static_assert(sizeof(struct upf_session_ref) == 16, "upf_session_ref");
 
 // SESSION_PUT: this head, then n_pdr PDRs, n_far FARs, n_qer QERs, n_urr URRs, n_bar BARs, n_sdf
-// SDFs, n_sdf6 IPv6 SDFs, text_len octets (redirect URLs), blob_len octets, then zero padding up to
-// a multiple of 8.
+// SDFs, n_sdf6 IPv6 SDFs, n_route framed routes, text_len octets (redirect URLs), blob_len octets, then
+// zero padding up to a multiple of 8.
 struct upf_session_put {
 	struct upf_record rec;
 	uint32_t session;
@@ -176,7 +177,8 @@ struct upf_session_put {
 	uint16_t text_len;
 	uint16_t group;   // below UPF_GROUPS
 	uint16_t network; // in which the UE's addresses are
-	uint16_t reserved[2];
+	uint16_t n_route;
+	uint16_t reserved;
 };
 static_assert(sizeof(struct upf_session_put) == 40, "upf_session_put");
 
@@ -232,6 +234,17 @@ struct upf_sdf6 {
 	uint8_t tos_mask;
 };
 static_assert(sizeof(struct upf_sdf6) == 56, "upf_sdf6");
+
+// Framed route (TS 29.244 5.16): a network behind the UE. Where a PDR asks for the UE's address of this
+// version, one of these does as well. Every PDR of the session asks for one of the UE's addresses then, and the session has
+// one of the route's version. It lies in the network in which the UE's addresses are.
+struct upf_route {
+	upf_addr addr; // the bits behind the prefix are 0
+	uint8_t len;   // of the prefix: 1 .. 32, of IPv6 1 .. 64
+	uint8_t ip6;   // 1: IPv6
+	uint8_t reserved[6];
+};
+static_assert(sizeof(struct upf_route) == 24, "upf_route");
 
 // PDRs come sorted by precedence (TS 29.244 8.2.11: the lowest value is tried first).
 #define UPF_PDR_TEID 0x01u    // the local F-TEID (n3_addr, teid) must match

@@ -16,6 +16,7 @@ const (
 	SessionUrrs             = 0x400              // UPF_SESSION_URRS
 	SessionSdfs             = 0x1000             // UPF_SESSION_SDFS
 	SessionBars             = 0x10               // UPF_SESSION_BARS
+	SessionRoutes           = 0x10               // UPF_SESSION_ROUTES
 	None16                  = 0xffff             // UPF_NONE16
 	WorkersMax              = 0x40               // UPF_WORKERS_MAX
 	Groups                  = 0x40               // UPF_GROUPS
@@ -287,7 +288,8 @@ type SessionPut struct {
 	TextLen  uint16
 	Group    uint16
 	Network  uint16
-	Reserved [2]uint16
+	NRoute   uint16
+	Reserved uint16
 }
 
 // Sdf is struct upf_sdf, 32 octets.
@@ -324,6 +326,14 @@ type Sdf6 struct {
 	Proto        uint8
 	Tos          uint8
 	TosMask      uint8
+}
+
+// Route is struct upf_route, 24 octets.
+type Route struct {
+	Addr     Addr
+	Len      uint8
+	Ip6      uint8
+	Reserved [6]uint8
 }
 
 // Pdr is struct upf_pdr, 88 octets.
@@ -765,8 +775,10 @@ var (
 	_ [32 - unsafe.Offsetof(SessionPut{}.Group)]struct{}
 	_ [unsafe.Offsetof(SessionPut{}.Network) - 34]struct{}
 	_ [34 - unsafe.Offsetof(SessionPut{}.Network)]struct{}
-	_ [unsafe.Offsetof(SessionPut{}.Reserved) - 36]struct{}
-	_ [36 - unsafe.Offsetof(SessionPut{}.Reserved)]struct{}
+	_ [unsafe.Offsetof(SessionPut{}.NRoute) - 36]struct{}
+	_ [36 - unsafe.Offsetof(SessionPut{}.NRoute)]struct{}
+	_ [unsafe.Offsetof(SessionPut{}.Reserved) - 38]struct{}
+	_ [38 - unsafe.Offsetof(SessionPut{}.Reserved)]struct{}
 	_ [unsafe.Sizeof(Sdf{}) - 32]struct{}
 	_ [32 - unsafe.Sizeof(Sdf{})]struct{}
 	_ [unsafe.Offsetof(Sdf{}.RemoteAddrBe) - 0]struct{}
@@ -827,6 +839,16 @@ var (
 	_ [54 - unsafe.Offsetof(Sdf6{}.Tos)]struct{}
 	_ [unsafe.Offsetof(Sdf6{}.TosMask) - 55]struct{}
 	_ [55 - unsafe.Offsetof(Sdf6{}.TosMask)]struct{}
+	_ [unsafe.Sizeof(Route{}) - 24]struct{}
+	_ [24 - unsafe.Sizeof(Route{})]struct{}
+	_ [unsafe.Offsetof(Route{}.Addr) - 0]struct{}
+	_ [0 - unsafe.Offsetof(Route{}.Addr)]struct{}
+	_ [unsafe.Offsetof(Route{}.Len) - 16]struct{}
+	_ [16 - unsafe.Offsetof(Route{}.Len)]struct{}
+	_ [unsafe.Offsetof(Route{}.Ip6) - 17]struct{}
+	_ [17 - unsafe.Offsetof(Route{}.Ip6)]struct{}
+	_ [unsafe.Offsetof(Route{}.Reserved) - 18]struct{}
+	_ [18 - unsafe.Offsetof(Route{}.Reserved)]struct{}
 	_ [unsafe.Sizeof(Pdr{}) - 88]struct{}
 	_ [88 - unsafe.Sizeof(Pdr{})]struct{}
 	_ [unsafe.Offsetof(Pdr{}.Precedence) - 0]struct{}

@@ -330,6 +330,28 @@ say_part(struct text *t, enum upf_direction direction)
 	say(t, "}");
 }
 
+static void
+say_routes(struct text *t)
+{
+	const struct part_routes *routes = part_routes(t->part);
+	char addr[INET6_ADDRSTRLEN];
+
+	if ((t->part->flags & PART_FRAMED) == 0)
+		return;
+	for (unsigned i = 0; i < routes->n; i++) {
+		const struct part_route *route = &routes->route[i];
+		rte_be64_t upper = rte_cpu_to_be_64(route->prefix);
+		upf_addr prefix = {0};
+
+		memcpy(prefix, &upper, sizeof(upper));
+		say(t, "%s\"%s/%u\"", i == 0 ? ",\"framed_routes\":[" : ",",
+			route->ip6 ? ipv6_text(prefix, addr)
+				   : ipv4_text(rte_cpu_to_be_32((uint32_t)route->prefix), addr),
+			route->len);
+	}
+	say(t, "]");
+}
+
 size_t
 show_session(const struct rule_base *base, uint32_t session, char *out, size_t room)
 {
@@ -350,6 +372,7 @@ show_session(const struct rule_base *base, uint32_t session, char *out, size_t r
 		memcpy(prefix, &upper, sizeof(upper));
 		say(&t, ",\"ue_ipv6\":\"%s/%u\"", ipv6_text(prefix, addr), t.part->ue6_len);
 	}
+	say_routes(&t);
 	say(&t, ",\"rules\":[");
 	say_part(&t, UPF_UL);
 	t.part = session_present(base->sessions, session, UPF_DL);

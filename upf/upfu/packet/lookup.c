@@ -24,14 +24,23 @@ lookup_map(const struct worker *w, const struct pkt *p)
 	return w->sessions->by_port[p->port];
 }
 
+// Where the map has not what came by N6: of IPv6 the whole upper half was tried, and a UE's prefix may be shorter; or it is
+// behind a UE.
+static __attribute__((noinline)) arena_ref
+lookup_wider(const struct worker *w, const struct pkt *p)
+{
+	enum upf_port n6 = (enum upf_port)p->port;
+
+	return p->ip6 ? session_find_ue6(w->sessions, n6, p->key)
+		      : session_find_route4(w->sessions, n6, (uint32_t)p->key);
+}
+
 arena_ref
 lookup_key(const struct worker *w, const struct pkt *p)
 {
 	arena_ref ref = bucketmap_lookup(lookup_map(w, p), p->key);
 
-	return ref == BUCKETMAP_NONE && p->ip6 && !p->tunnel
-		? session_find_ue6(w->sessions, (enum upf_port)p->port, p->key)
-		: ref;
+	return ref == BUCKETMAP_NONE && !p->tunnel ? lookup_wider(w, p) : ref;
 }
 
 static int
@@ -39,9 +48,8 @@ lookup_part(struct worker *w, struct pkt *p)
 {
 	arena_ref ref = bucketmap_find(lookup_map(w, p), p->bucket, p->key);
 
-	// The whole upper half was tried; a UE's prefix may be shorter.
-	if (unlikely(ref == BUCKETMAP_NONE && p->ip6 && !p->tunnel))
-		ref = session_find_ue6(w->sessions, (enum upf_port)p->port, p->key);
+	if (unlikely(ref == BUCKETMAP_NONE && !p->tunnel))
+		ref = lookup_wider(w, p);
 	if (unlikely(ref == BUCKETMAP_NONE))
 		return lookup_unknown(w, p);
 	p->part = session_part(w->sessions, ref);

@@ -51,6 +51,10 @@ find_in_table(const struct part *part, const struct pkt *p, const struct finding
 	struct tss_flow flow;
 	uint16_t i;
 
+	// Its entries are of no address then.
+	if (unlikely((part->flags & PART_FRAMED) != 0) && f->families == 0)
+		return &part->pdr[part->n_pdr];
+
 	if (likely(!p->ip6)) {
 		tss_flow_ipv4(&flow, f->ip, p->ip_len, direction, p->qfi, f->fteid);
 		i = tss_match(table, TSS_IPV4, &flow);
@@ -81,7 +85,32 @@ is_of_the_link(const struct ipv6_header *ip)
 		memcmp(ip->src, (upf_addr){0}, sizeof(upf_addr)) == 0;
 }
 
-// The families whose UE address is the packet's: one or none.
+// Of a packet whose address is not the UE's: it may be one behind the UE.
+static __attribute__((noinline)) uint8_t
+framed_families(const struct part *part, const struct pkt *p, bool uplink)
+{
+	const struct part_routes *routes = part_routes(part);
+	uint64_t addr;
+
+	if (p->ip6) {
+		const struct ipv6_header *ip = (const struct ipv6_header *)pkt_ip(p);
+
+		addr = ue_key6(uplink ? ip->src : ip->dst);
+	} else {
+		const struct rte_ipv4_hdr *ip = pkt_ip(p);
+
+		addr = ue_key(uplink ? ip->src_addr : ip->dst_addr);
+	}
+	for (unsigned i = 0; i < routes->n; i++) {
+		const struct part_route *route = &routes->route[i];
+
+		if (route->ip6 == p->ip6 && ((addr ^ route->prefix) & route->mask) == 0)
+			return p->ip6 ? PDR_UE_IPV6 : PDR_UE_IPV4;
+	}
+	return 0;
+}
+
+// The families whose UE address, or framed route, is the packet's: one or none.
 static inline __attribute__((always_inline)) uint8_t
 families_of(const struct part *part, const struct pkt *p, bool uplink)
 {
@@ -89,16 +118,16 @@ families_of(const struct part *part, const struct pkt *p, bool uplink)
 		const struct rte_ipv4_hdr *ip = pkt_ip(p);
 		rte_be32_t addr = uplink ? ip->src_addr : ip->dst_addr;
 
-		return addr == part->ue4 && (part->flags & PART_UE_IPV4) != 0 ? PDR_UE_IPV4 : 0;
-	}
-	if ((part->flags & PART_UE_IPV6) != 0) {
+		if (likely(addr == part->ue4 && (part->flags & PART_UE_IPV4) != 0))
+			return PDR_UE_IPV4;
+	} else if ((part->flags & PART_UE_IPV6) != 0) {
 		const struct ipv6_header *ip = (const struct ipv6_header *)pkt_ip(p);
 		uint64_t key = ue_key6(uplink ? ip->src : ip->dst);
 
 		if (((key ^ part->ue6) & ue6_mask(part->ue6_len)) == 0)
 			return PDR_UE_IPV6;
 	}
-	return 0;
+	return unlikely((part->flags & PART_FRAMED) != 0) ? framed_families(part, p, uplink) : 0;
 }
 
 // Indirect forwarding (TS 23.502 4.9.1.3, TS 23.501 5.8.2.3): after a handover the source gNB sends

@@ -29,6 +29,7 @@ struct record { // the arrays of one SESSION_PUT
 	const struct upf_bar *bar;
 	const struct upf_sdf *sdf;
 	const struct upf_sdf6 *sdf6;
+	const struct upf_route *route;
 	const char *text;
 	const uint8_t *blob;
 	// Of all PDRs:
@@ -57,12 +58,13 @@ split(const struct upf_session_put *put, struct record *r)
 		put->n_far > UPF_SESSION_FARS || put->n_qer > UPF_SESSION_QERS ||
 		put->n_urr > UPF_SESSION_URRS || put->n_bar > UPF_SESSION_BARS ||
 		put->n_sdf > UPF_SESSION_SDFS || put->n_sdf6 > UPF_SESSION_SDFS ||
-		put->group >= UPF_GROUPS)
+		put->n_route > UPF_SESSION_ROUTES || put->group >= UPF_GROUPS)
 		return EINVAL;
 	need = sizeof(*put) + put->n_pdr * sizeof(*r->pdr) + put->n_far * sizeof(*r->far) +
 		put->n_qer * sizeof(*r->qer) + put->n_urr * sizeof(*r->urr) +
 		put->n_bar * sizeof(*r->bar) + put->n_sdf * sizeof(*r->sdf) +
-		put->n_sdf6 * sizeof(*r->sdf6) + put->text_len + put->blob_len;
+		put->n_sdf6 * sizeof(*r->sdf6) + put->n_route * sizeof(*r->route) + put->text_len +
+		put->blob_len;
 	if (((need + 7) & ~UINT64_C(7)) != put->rec.length)
 		return EINVAL;
 	r->put = put;
@@ -73,6 +75,7 @@ split(const struct upf_session_put *put, struct record *r)
 	r->bar = take(&at, put->n_bar * sizeof(*r->bar));
 	r->sdf = take(&at, put->n_sdf * sizeof(*r->sdf));
 	r->sdf6 = take(&at, put->n_sdf6 * sizeof(*r->sdf6));
+	r->route = take(&at, put->n_route * sizeof(*r->route));
 	r->text = take(&at, put->text_len);
 	r->blob = at;
 	return 0;
@@ -281,6 +284,52 @@ pdr_is_valid(const struct config *config, struct record *r, const struct upf_pdr
 	return (pdr->flags & UPF_PDR_REMOVE) == 0 || (pdr->removal >= 2 && pdr->removal <= 5);
 }
 
+// What of the route is its prefix, as struct part_route.
+static struct part_route
+route_of(const struct upf_route *route)
+{
+	struct part_route to = {.len = route->len, .ip6 = route->ip6};
+
+	if (route->ip6) {
+		to.mask = ue6_mask(route->len);
+		to.prefix = ue_key6(route->addr);
+	} else {
+		to.mask = UINT32_MAX & UINT64_C(0xffffffff) << (32 - route->len);
+		to.prefix = ue_key(ipv4(route->addr));
+	}
+	return to;
+}
+
+static bool
+route_is_valid(const struct record *r, const struct upf_route *route)
+{
+	upf_addr rest;
+	struct part_route to;
+
+	if (route->ip6 > 1 || route->len < 1 || route->len > (route->ip6 ? 64 : 32) ||
+		!(route->ip6 ? r->has_ue6 : r->has_ue4))
+		return false;
+	memcpy(rest, route->addr, sizeof(rest));
+	memset(rest, 0, route->ip6 ? 8 : 4);
+	to = route_of(route);
+	return is_zero(rest) && (to.prefix & ~to.mask) == 0 &&
+		(!route->ip6 || to.prefix >> 33 != 0);
+}
+
+static bool
+routes_are_valid(const struct record *r)
+{
+	for (unsigned i = 0; i < r->put->n_route; i++) {
+		if (!route_is_valid(r, &r->route[i]))
+			return false;
+	}
+	for (unsigned i = 0; r->put->n_route != 0 && i < r->put->n_pdr; i++) {
+		if ((r->pdr[i].flags & (UPF_PDR_UE_IPV4 | UPF_PDR_UE_IPV6)) == 0)
+			return false;
+	}
+	return true;
+}
+
 static bool
 record_is_valid(const struct config *config, struct record *r)
 {
@@ -305,7 +354,7 @@ record_is_valid(const struct config *config, struct record *r)
 			(i > 0 && r->pdr[i].precedence < r->pdr[i - 1].precedence))
 			return false;
 	}
-	return sdfs_are_valid(r);
+	return sdfs_are_valid(r) && routes_are_valid(r);
 }
 
 // ---- the parts -------------------------------------------------------------------------------
@@ -637,8 +686,8 @@ plan_table(const struct config *config, const struct record *r, enum upf_directi
 		if ((pdr->flags & UPF_PDR_TEID) != 0)
 			config_gtpu_key(config, (pdr->flags & UPF_PDR_N3_IPV6) != 0, pdr->n3_addr,
 				pdr->teid, &fteid);
-		table->n += tss_entries_of_pdr(
-			table->entry + table->n, order++, pdr, r->sdf, r->sdf6, fteid);
+		table->n += tss_entries_of_pdr(table->entry + table->n, order++, pdr, r->sdf,
+			r->sdf6, fteid, r->put->n_route != 0);
 	}
 	table->size = tss_size(table->entry, table->n);
 	if (table->size == 0)
@@ -655,6 +704,22 @@ compile_table(struct layout *l, struct part_more *more)
 	return l->base == NULL ||
 		tss_compile((struct tss *)(void *)(l->base + more->table), l->table->entry,
 			l->table->n);
+}
+
+static uint32_t
+compile_routes(struct layout *l)
+{
+	const struct record *r = l->r;
+	struct part_routes head = {.n = r->put->n_route};
+	uint32_t at = reserve(l, sizeof(head));
+
+	put_at(l, at, &head, sizeof(head));
+	for (unsigned i = 0; i < head.n; i++) {
+		struct part_route to = route_of(&r->route[i]);
+
+		put_at(l, reserve(l, sizeof(to)), &to, sizeof(to));
+	}
+	return at;
 }
 
 static unsigned
@@ -705,7 +770,11 @@ compile_part(struct layout *l, enum upf_direction direction)
 		put_at(l, at, &pdr, sizeof(pdr));
 		at += sizeof(pdr);
 	}
-	if (l->used > at || l->table->size != 0 || r->put->n_bar != 0) {
+	if (l->used > at || l->table->size != 0 || r->put->n_bar != 0 || r->put->n_route != 0) {
+		if (r->put->n_route != 0) {
+			part.flags |= PART_FRAMED;
+			more.route = compile_routes(l);
+		}
 		part.n_bar = (uint8_t)r->put->n_bar;
 		more.bar = reserve(l, r->put->n_bar * sizeof(*r->bar));
 		put_at(l, more.bar, r->bar, r->put->n_bar * sizeof(*r->bar));

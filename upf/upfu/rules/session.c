@@ -12,6 +12,10 @@
 
 #define NETS 65536u
 
+// Room for framed routes in a network instance: few sessions have any.
+#define ROUTES_SHARE 16u // one for so many sessions
+#define ROUTES_LEAST 1024u
+
 struct session_trash {
 	struct session_trash *next;
 	uint64_t token;
@@ -56,6 +60,9 @@ session_table_init(struct session_table *table, uint32_t max, unsigned workers, 
 	for (unsigned i = 0; rc == 0 && i < networks; i++) {
 		rc = bucketmap_init(&table->ue[i], max);
 		table->by_port[UPF_PORT_N6 + i] = &table->ue[i];
+		if (rc == 0)
+			rc = bucketmap_init(
+				&table->route[i], RTE_MAX(max / ROUTES_SHARE, ROUTES_LEAST));
 	}
 	if (rc < 0)
 		session_table_free(table);
@@ -76,8 +83,10 @@ session_table_free(struct session_table *table)
 		session_discard(table, trash->part);
 		free(trash);
 	}
-	for (unsigned i = 0; i < UPF_NETWORKS; i++)
+	for (unsigned i = 0; i < UPF_NETWORKS; i++) {
 		bucketmap_free(&table->ue[i]);
+		bucketmap_free(&table->route[i]);
+	}
 	bucketmap_free(&table->n3);
 	ue_nets_free(&table->nets6);
 	ue_nets_free(&table->nets4);
@@ -119,6 +128,47 @@ ue_families(const struct part *part)
 	return families;
 }
 
+// The framed routes by which the part is found: those of the versions in which it is found by the UE's address.
+// Calls each() for them; stops and returns what it returns when that is not 0.
+static int
+each_route(const struct part *part, int (*each)(void *context, const struct part_route *route),
+	void *context)
+{
+	uint8_t families = ue_families(part);
+	int rc = 0;
+
+	if ((part->flags & PART_FRAMED) == 0)
+		return 0;
+	for (unsigned i = 0; rc == 0 && i < part_routes(part)->n; i++) {
+		const struct part_route *route = &part_routes(part)->route[i];
+
+		if ((families & (route->ip6 ? PDR_UE_IPV6 : PDR_UE_IPV4)) != 0)
+			rc = each(context, route);
+	}
+	return rc;
+}
+
+struct route_keys {
+	int (*each)(void *context, enum key_space space, uint64_t key);
+	void *context;
+	unsigned network;
+};
+
+static int
+key_of_route(void *context, const struct part_route *route)
+{
+	const struct route_keys *keys = context;
+	enum key_space space = (enum key_space)(KEY_ROUTE + keys->network);
+
+	if (!route->ip6)
+		return keys->each(
+			keys->context, space, route_key4((uint32_t)route->prefix, route->len));
+	if (route->len == 64)
+		return keys->each(
+			keys->context, (enum key_space)(KEY_UE + keys->network), route->prefix);
+	return keys->each(keys->context, space, route_key6(route->prefix, route->len));
+}
+
 int
 part_each_key(const struct part *part,
 	int (*each)(void *context, enum key_space space, uint64_t key), void *context)
@@ -137,6 +187,11 @@ part_each_key(const struct part *part,
 		rc = each(context, ue, ue_key(part->ue4));
 	if (rc == 0 && (families & PDR_UE_IPV6) != 0)
 		rc = each(context, ue, part->ue6);
+	if (rc == 0) {
+		struct route_keys keys = {each, context, part->n6 - (unsigned)UPF_PORT_N6};
+
+		rc = each_route(part, key_of_route, &keys);
+	}
 	return rc;
 }
 
@@ -155,14 +210,43 @@ ue_net_change(struct ue_nets *nets, uint16_t net, int change)
 }
 
 static void
-ue6_len_change(struct session_table *table, unsigned len, int change)
+len_change(uint64_t *lens, uint32_t count[], unsigned len, int change)
 {
 	uint64_t bit = UINT64_C(1) << (len - 1);
-	uint64_t lens = table->ue6_lens;
 
-	table->ue6_count[len - 1] += (uint32_t)change;
-	lens = table->ue6_count[len - 1] != 0 ? lens | bit : lens & ~bit;
-	__atomic_store_n(&table->ue6_lens, lens, __ATOMIC_RELAXED);
+	count[len - 1] += (uint32_t)change;
+	__atomic_store_n(lens, count[len - 1] != 0 ? *lens | bit : *lens & ~bit, __ATOMIC_RELAXED);
+}
+
+struct route_note {
+	struct session_table *table;
+	int change;
+};
+
+static int
+note_route(void *context, const struct part_route *route)
+{
+	const struct route_note *note = context;
+	struct session_table *table = note->table;
+	unsigned len = route->len;
+
+	if (!route->ip6) {
+		unsigned first = (unsigned)(route->prefix >> 16);
+		unsigned nets = len < 16 ? 1u << (16 - len) : 1;
+
+		for (unsigned i = 0; i < nets; i++)
+			ue_net_change(&table->nets4, (uint16_t)(first + i), note->change);
+		len_change(&table->route4_lens, table->route4_count, len, note->change);
+		return 0;
+	}
+	// As session_has_ue6() looks.
+	if (len < 40)
+		len_change(&table->ue6_lens, table->ue6_count, len, note->change);
+	else
+		ue_net_change(&table->nets6, ue_net6(route->prefix), note->change);
+	if (len < 64)
+		len_change(&table->route6_lens, table->route6_count, len, note->change);
+	return 0;
 }
 
 // Notes or forgets what is found by the UE's addresses, beside the map.
@@ -175,8 +259,9 @@ note_ue(struct session_table *table, const struct part *part, int change)
 		ue_net_change(&table->nets4, (uint16_t)(rte_be_to_cpu_32(part->ue4) >> 16), change);
 	if ((families & PDR_UE_IPV6) != 0) {
 		ue_net_change(&table->nets6, ue_net6(part->ue6), change);
-		ue6_len_change(table, part->ue6_len, change);
+		len_change(&table->ue6_lens, table->ue6_count, part->ue6_len, change);
 	}
+	each_route(part, note_route, &(struct route_note){table, change});
 }
 
 struct publication {
@@ -259,6 +344,47 @@ session_publish(struct session_table *table, uint32_t session, const arena_ref p
 		trash_add(table, old);
 }
 
+// The routes of the network instance of this interface.
+static const struct bucketmap *
+routes_of(const struct session_table *table, enum upf_port n6)
+{
+	return &table->route[n6 - UPF_PORT_N6];
+}
+
+uint32_t
+session_find_route4(const struct session_table *table, enum upf_port n6, uint32_t addr)
+{
+	uint64_t lens = __atomic_load_n(&table->route4_lens, __ATOMIC_RELAXED);
+
+	while (lens != 0) {
+		unsigned longest = 63 - (unsigned)__builtin_clzll(lens);
+		uint32_t part =
+			bucketmap_lookup(routes_of(table, n6), route_key4(addr, longest + 1));
+
+		if (part != BUCKETMAP_NONE)
+			return part;
+		lens &= ~(UINT64_C(1) << longest);
+	}
+	return BUCKETMAP_NONE;
+}
+
+static uint32_t
+find_route6(const struct session_table *table, enum upf_port n6, uint64_t key)
+{
+	uint64_t lens = __atomic_load_n(&table->route6_lens, __ATOMIC_RELAXED);
+
+	while (lens != 0) {
+		unsigned longest = 63 - (unsigned)__builtin_clzll(lens);
+		uint32_t part =
+			bucketmap_lookup(routes_of(table, n6), route_key6(key, longest + 1));
+
+		if (part != BUCKETMAP_NONE)
+			return part;
+		lens &= ~(UINT64_C(1) << longest);
+	}
+	return BUCKETMAP_NONE;
+}
+
 uint32_t
 session_find_ue6(const struct session_table *table, enum upf_port n6, uint64_t key)
 {
@@ -274,7 +400,7 @@ session_find_ue6(const struct session_table *table, enum upf_port n6, uint64_t k
 			return part;
 		lens &= ~(UINT64_C(1) << longest);
 	}
-	return BUCKETMAP_NONE;
+	return find_route6(table, n6, key);
 }
 
 // ---- grace periods ---------------------------------------------------------------------------

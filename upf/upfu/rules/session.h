@@ -127,7 +127,8 @@ static_assert(sizeof(struct pdr) == 96, "with the part's head two cache lines");
 #define PART_BUFFERS 0x02u // some FAR of the session buffers
 #define PART_UE_IPV4 0x04u
 #define PART_UE_IPV6 0x08u
-#define PART_PORTS 0x10u // some SDF filter asks for ports or an SPI
+#define PART_PORTS 0x10u  // some SDF filter asks for ports or an SPI
+#define PART_FRAMED 0x20u // the session has framed routes: part_routes()
 
 struct part { // of a session: the PDRs of one direction
 	uint32_t session;
@@ -153,7 +154,22 @@ struct part_more {      // offsets of octets from the part's start
 	uint32_t size;  // of the part in octets
 	uint32_t bar;   // struct upf_bar[n_bar]
 	uint32_t table; // struct tss of PART_TABLE, in the next line
-	uint32_t reserved;
+	uint32_t route; // struct part_routes of PART_FRAMED
+};
+
+// Framed routes (TS 29.244 5.16): networks behind the UE.
+struct part_route {
+	uint64_t prefix; // host order; of IPv6 the upper 64 bits
+	uint64_t mask;
+	uint8_t len; // 1 .. 32, of IPv6 1 .. 64
+	uint8_t ip6;
+	uint8_t reserved[6];
+};
+static_assert(sizeof(struct part_route) == 24, "part_route");
+
+struct part_routes {
+	uint64_t n;
+	struct part_route route[];
 };
 
 static inline const void *
@@ -173,6 +189,13 @@ static inline const struct part_more *
 part_more(const struct part *part)
 {
 	return part_at(part, part->more);
+}
+
+// Of PART_FRAMED.
+static inline const struct part_routes *
+part_routes(const struct part *part)
+{
+	return part_at(part, part_more(part)->route);
 }
 
 // Of PART_TABLE: what is read of most tables, without a look at the part beyond its head.
@@ -217,6 +240,24 @@ ue6_mask(unsigned prefix_len)
 	return UINT64_MAX << (64 - prefix_len);
 }
 
+// A framed route's key in a map of its own: the prefix, and behind it a bit that says how long it is. IPv4 keys have 33
+// bits, and no IPv6 route is within ::/31. A /64 has no room for the bit: it is found like a UE's own prefix.
+static inline uint64_t
+route_key4(uint32_t addr, unsigned len)
+{
+	unsigned rest = 32 - len;
+
+	return (((uint64_t)addr << 1 >> rest) | 1) << rest;
+}
+
+static inline uint64_t
+route_key6(uint64_t addr, unsigned len)
+{
+	unsigned rest = 63 - len;
+
+	return ((addr >> rest) | 1) << rest;
+}
+
 // ---- the table -------------------------------------------------------------------------------
 
 struct session_state {     // the control thread's account of one session; of it workers read part
@@ -243,10 +284,15 @@ struct session_table {
 	struct ue_nets nets4; // by /16
 	struct ue_nets nets6; // by a hash of the /40
 	uint64_t ue6_lens;    // bit n - 1: there are UE IPv6 prefixes of n bits
+	struct bucketmap
+		route[UPF_NETWORKS];       // framed routes, asked where a UE's address is not found
+	uint64_t route4_lens, route6_lens; // bit n - 1: there are such of n bits, found in there
 	struct rte_rcu_qsbr *qsbr;
 	// The control thread's:
 	struct session_state *state; // [max]
 	uint32_t ue6_count[64];      // by prefix length - 1
+	uint32_t route4_count[32];   // likewise
+	uint32_t route6_count[64];
 	uint32_t max;
 	uint32_t present;
 	uint32_t incarnations;
@@ -295,16 +341,21 @@ ue_nets_have(const struct ue_nets *nets, uint16_t net)
 	return (__atomic_load_n(&nets->bits[net >> 3], __ATOMIC_RELAXED) & 1u << (net & 7)) != 0;
 }
 
-// Is there a PDU session with this UE IP address in the network instance of this interface of N6?
+// The part of the longest framed route with this IPv4 address (host order); BUCKETMAP_NONE: there is none.
+uint32_t session_find_route4(const struct session_table *table, enum upf_port n6, uint32_t addr);
+
+// Is there a PDU session with this UE IP address, or a framed route with it, in the network instance of this interface of N6?
 static inline bool
 session_has_ue(const struct session_table *table, enum upf_port n6, rte_be32_t addr)
 {
 	if (likely(!ue_nets_have(&table->nets4, (uint16_t)(rte_be_to_cpu_32(addr) >> 16))))
 		return false;
-	return bucketmap_lookup(table->by_port[n6], ue_key(addr)) != BUCKETMAP_NONE;
+	return bucketmap_lookup(table->by_port[n6], ue_key(addr)) != BUCKETMAP_NONE ||
+		session_find_route4(table, n6, rte_be_to_cpu_32(addr)) != BUCKETMAP_NONE;
 }
 
-// The part for an IPv6 address, by its longest prefix; BUCKETMAP_NONE: there is none.
+// The part for an IPv6 address, by the longest prefix of a UE, else by the longest framed route;
+// BUCKETMAP_NONE: there is none.
 uint32_t session_find_ue6(const struct session_table *table, enum upf_port n6, uint64_t key);
 
 static inline bool
@@ -322,18 +373,21 @@ session_has_ue6(const struct session_table *table, enum upf_port n6, const uint8
 
 // ---- the single writer -----------------------------------------------------------------------
 
-// Calls each() for every key of a part: space 0 F-TEID, 1 and above a UE's address in a network instance. Keys may
-// come more than once.
+// Calls each() for every key of a part: space 0 F-TEID, 1 and above a UE's address in a network instance, then framed
+// routes likewise. Keys may come more than once.
 enum key_space {
 	KEY_N3 = 0,
-	KEY_UE = 1, // + the network
-	KEY_SPACES = KEY_UE + UPF_NETWORKS,
+	KEY_UE = 1,                        // + the network
+	KEY_ROUTE = KEY_UE + UPF_NETWORKS, // + the network
+	KEY_SPACES = KEY_ROUTE + UPF_NETWORKS,
 };
 
 static inline struct bucketmap *
 session_map(struct session_table *table, enum key_space space)
 {
-	return space == KEY_N3 ? &table->n3 : &table->ue[space - KEY_UE];
+	if (space == KEY_N3)
+		return &table->n3;
+	return space < KEY_ROUTE ? &table->ue[space - KEY_UE] : &table->route[space - KEY_ROUTE];
 }
 
 // Stops and returns what each() returns when that is not 0.

@@ -51,12 +51,15 @@ narrow_local(struct tss_entry *e, const uint8_t ue[16], const uint8_t ue_mask[16
 }
 
 static bool
-narrow_to_ue(struct tss_entry *e, const struct upf_pdr *pdr)
+narrow_to_ue(struct tss_entry *e, const struct upf_pdr *pdr, bool framed)
 {
 	uint8_t ue[16] = {0}, mask[16];
 
 	if ((pdr->flags & (UPF_PDR_UE_IPV4 | UPF_PDR_UE_IPV6)) == 0)
 		return true;
+	if (framed) // to its version
+		return (pdr->flags & (e->family == TSS_IPV4 ? UPF_PDR_UE_IPV4 : UPF_PDR_UE_IPV6)) !=
+			0;
 	if (e->family == TSS_IPV4) {
 		memcpy(ue, &pdr->ue_addr_be, 4);
 		prefix_mask(mask, 32);
@@ -132,7 +135,7 @@ narrow_to_sdf6(struct tss_entry *e, const struct upf_sdf6 *sdf)
 
 unsigned
 tss_entries_of_pdr(struct tss_entry *to, uint16_t order, const struct upf_pdr *pdr,
-	const struct upf_sdf *sdf, const struct upf_sdf6 *sdf6, uint64_t fteid)
+	const struct upf_sdf *sdf, const struct upf_sdf6 *sdf6, uint64_t fteid, bool framed)
 {
 	struct tss_entry any = {.port_hi = {UINT16_MAX, UINT16_MAX}, .order = order};
 	unsigned n = 0;
@@ -147,19 +150,19 @@ tss_entries_of_pdr(struct tss_entry *to, uint16_t order, const struct upf_pdr *p
 		for (unsigned family = 0; family < TSS_FAMILIES; family++) {
 			to[n] = any;
 			to[n].family = (uint8_t)family;
-			n += narrow_to_ue(&to[n], pdr);
+			n += narrow_to_ue(&to[n], pdr, framed);
 		}
 		return n;
 	}
 	for (unsigned i = 0; i < pdr->sdf_count; i++) {
 		to[n] = any;
 		narrow_to_sdf(&to[n], &sdf[pdr->sdf_first + i]);
-		n += narrow_to_ue(&to[n], pdr);
+		n += narrow_to_ue(&to[n], pdr, framed);
 	}
 	for (unsigned i = 0; i < pdr->sdf6_count; i++) {
 		to[n] = any;
 		narrow_to_sdf6(&to[n], &sdf6[pdr->sdf6_first + i]);
-		n += narrow_to_ue(&to[n], pdr);
+		n += narrow_to_ue(&to[n], pdr, framed);
 	}
 	return n;
 }

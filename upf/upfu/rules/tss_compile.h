@@ -25,9 +25,9 @@ tss_entries_max(const struct upf_pdr *pdr)
 
 // Appends the PDR's entries; returns how many (0: it can match nothing). sdf and sdf6 are the
 // session's arrays, fteid what tss_flow.fteid will be for packets to its F-TEID. A PDR without one
-// matches packets without one.
+// matches packets without one. framed: who asks has seen to it that the UE's side is the UE's address or behind it.
 unsigned tss_entries_of_pdr(struct tss_entry *to, uint16_t order, const struct upf_pdr *pdr,
-	const struct upf_sdf *sdf, const struct upf_sdf6 *sdf6, uint64_t fteid);
+	const struct upf_sdf *sdf, const struct upf_sdf6 *sdf6, uint64_t fteid, bool framed);
 
 // Entries come sorted by order. The size is a multiple of TSS_ALIGN; 0: out of memory for the
 // planning. tss_compile() gets as many octets, aligned to TSS_ALIGN, and false means the same.

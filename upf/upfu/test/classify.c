@@ -512,7 +512,7 @@ compile(const struct session *s)
 		abort();
 	for (unsigned i = 0; i < s->n_pdr; i++)
 		n += tss_entries_of_pdr(entries + n, (uint16_t)i, &s->pdr[i], s->sdf, s->sdf6,
-			FTEID_BASE + s->pdr[i].teid);
+			FTEID_BASE + s->pdr[i].teid, false);
 	size = tss_size(entries, n);
 	tss = aligned_alloc(TSS_ALIGN, size);
 	if (tss == NULL || !tss_compile(tss, entries, n))

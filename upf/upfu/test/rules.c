@@ -58,6 +58,7 @@ transaction_put(struct transaction *t, const struct session_rules_builder *s)
 		.n_sdf = (uint16_t)s->n_sdf,
 		.n_sdf6 = (uint16_t)s->n_sdf6,
 		.n_bar = (uint16_t)s->n_bar,
+		.n_route = (uint16_t)s->n_route,
 		.group = s->group,
 		.network = s->network,
 		.text_len = s->text != NULL ? (uint16_t)strlen(s->text) : 0,
@@ -71,6 +72,7 @@ transaction_put(struct transaction *t, const struct session_rules_builder *s)
 	append(t, s->bar, s->n_bar * sizeof(s->bar[0]));
 	append(t, s->sdf, s->n_sdf * sizeof(s->sdf[0]));
 	append(t, s->sdf6, s->n_sdf6 * sizeof(s->sdf6[0]));
+	append(t, s->route, s->n_route * sizeof(s->route[0]));
 	append(t, s->text, put.text_len);
 	append(t, s->blob, put.blob_len);
 	pad(t, from);

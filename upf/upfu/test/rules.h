@@ -22,6 +22,8 @@ struct session_rules_builder {
 	const char *text; // redirect URLs
 	struct upf_bar bar[UPF_SESSION_BARS];
 	unsigned n_bar;
+	struct upf_route route[UPF_SESSION_ROUTES + 1];
+	unsigned n_route;
 	const char *blob;
 };
 

@@ -494,8 +494,10 @@ assert_consistent(const struct rig *rig)
 	}
 	assert_int_equal(rig->sessions.present, present);
 	assert_int_equal(rig->sessions.n3.keys, walk.keys[KEY_N3]);
-	for (unsigned i = 0; i < rig->config.networks; i++)
+	for (unsigned i = 0; i < rig->config.networks; i++) {
 		assert_int_equal(rig->sessions.ue[i].keys, walk.keys[KEY_UE + i]);
+		assert_int_equal(rig->sessions.route[i].keys, walk.keys[KEY_ROUTE + i]);
+	}
 }
 
 // Good transactions with damage at random places: each ends in 0 or an errno, the tables stay

@@ -28,6 +28,7 @@ main(void)
 	failed += test_ways();
 	failed += test_neigh();
 	failed += test_networks();
+	failed += test_framed();
 	failed += test_urr();
 	failed += test_buffer();
 	failed += test_handoff();
