@@ -2,6 +2,9 @@ package agent
 
 import (
 	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
 
 	"github.com/wmnsk/go-pfcp/ie"
 
@@ -67,5 +70,22 @@ func (a *Agent) explain(err error) error {
 			}
 		}
 	}
+	// A framed route likewise.
+	for _, p := range t.next.Routes() {
+		if t.refused.Refusal == abi.RefusedUeIp && held(h.Rules, p) {
+			offending := uint16(ie.FramedRoute)
+			if p.Addr().Is6() {
+				offending = ie.FramedIPv6Route
+			}
+			return &conflict{Reject: &pfcp.Reject{Cause: ie.CauseRuleCreationModificationFailure, Offending: offending,
+				Detail: fmt.Sprintf("framed route %s belongs to session %#x", p, h.UPSEID)}, holder: h.UPSEID,
+				stale: h.Node == t.node && slices.Contains(h.Rules.Routes(), p) && h.Rules.NetworkInstance() == t.next.NetworkInstance()}
+		}
+	}
 	return a.refusal(t.refused)
+}
+
+// held says whether a session has this framed route, or this prefix as its UE's.
+func held(s *rules.Set, p netip.Prefix) bool {
+	return slices.Contains(s.Routes(), p) || s.UEPrefix() == p
 }

@@ -24,6 +24,7 @@ func (a *Agent) featureTable() []feature {
 		{"UDBC", 6, 3, true},           // Suggested Buffering Packets Count of a BAR
 		{"QUOAC", 6, 4, true},          // FAR ID for Quota Action
 		{"PFDE", 6, 7, true},           // several flow descriptions in one PFD Contents
+		{"FRRT", 6, 6, true},           // framed routes
 		{"UEIP", 7, 3, a.choosesUEs()}, // UE IP addresses are chosen here
 		{"MNOP", 7, 5, true},           // packets are counted
 		{"MTE", 7, 6, true},            // several Traffic Endpoints in one PDI

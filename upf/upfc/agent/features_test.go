@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"net"
+	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -102,6 +104,17 @@ func TestFeaturesAreWhatWorks(t *testing.T) {
 			s.Established(1, u.Session()...)
 			if _, got := l.only(); got.URRs[0].QuotaFar >= uint16(len(got.FARs)) || got.FARs[got.URRs[0].QuotaFar].FarId != 2 {
 				t.Errorf("URR %+v, want FAR 2 where the quota ends", got.URRs[0])
+			}
+		},
+		{6, 6}: func(t *testing.T, l *lab, s *fakesmf.SMF) { // FRRT
+			accepted(t, l, s, downlinkPDR(1, ie.NewUEIPAddress(2, "10.45.0.1", "", 0, 0), ie.NewFramedRoute("192.168.7.0/24 0.0.0.0 1")), coreFAR(1))
+			want := []abi.Route{{Addr: abi.AddrOf(netip.MustParseAddr("192.168.7.0")), Len: 24}}
+			if _, got := l.only(); !slices.Equal(got.Routes, want) {
+				t.Errorf("routes %+v, want %+v", got.Routes, want)
+			}
+			l.restartAgent() // the session's state has it, too
+			if _, got := l.only(); !slices.Equal(got.Routes, want) {
+				t.Errorf("after upf-c began anew: routes %+v, want %+v", got.Routes, want)
 			}
 		},
 		{6, 7}: func(t *testing.T, l *lab, s *fakesmf.SMF) { // PFDE

@@ -51,7 +51,9 @@ type Session struct {
 	BARs  []abi.Bar
 	SDFs  []abi.Sdf
 	SDF6s []abi.Sdf6
-	Text  string // redirect URLs
+	// Routes are the framed routes.
+	Routes []abi.Route
+	Text   string // redirect URLs
 	// Network is that of N6 in which the UE's addresses are.
 	Network uint16
 }
@@ -59,7 +61,8 @@ type Session struct {
 // Size is the length of its arrays in octets.
 func (s *Session) Size() int {
 	return len(abi.Bytes(s.PDRs)) + len(abi.Bytes(s.FARs)) + len(abi.Bytes(s.QERs)) +
-		len(abi.Bytes(s.URRs)) + len(abi.Bytes(s.BARs)) + len(abi.Bytes(s.SDFs)) + len(abi.Bytes(s.SDF6s)) + len(s.Text)
+		len(abi.Bytes(s.URRs)) + len(abi.Bytes(s.BARs)) + len(abi.Bytes(s.SDFs)) + len(abi.Bytes(s.SDF6s)) +
+		len(abi.Bytes(s.Routes)) + len(s.Text)
 }
 
 // index is a sort of rule in the order in which its array has them.
@@ -114,6 +117,9 @@ func Compile(in Input) (*Session, error) {
 		return nil, noNetwork(nil)
 	}
 	c.out.Network = network
+	for _, p := range r.Routes() {
+		c.out.Routes = append(c.out.Routes, route(p))
+	}
 	for _, id := range c.bars {
 		c.out.BARs = append(c.out.BARs, bar(r.BARs[id]))
 	}
@@ -143,6 +149,14 @@ func Compile(in Input) (*Session, error) {
 		return nil, &pfcp.Reject{Cause: ie.CauseNoResourcesAvailable, Detail: "too many FARs and duplicates in a session"}
 	}
 	return c.out, nil
+}
+
+func route(p netip.Prefix) abi.Route {
+	to := abi.Route{Addr: abi.AddrOf(p.Addr()), Len: uint8(p.Bits())}
+	if p.Addr().Is6() {
+		to.Ip6 = 1
+	}
+	return to
 }
 
 // noNetwork refuses what was planned with another upf-u, which had one.

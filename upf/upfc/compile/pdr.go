@@ -96,6 +96,10 @@ func (c *compiler) filters(p *abi.Pdr, r *rules.PDR, ue4 netip.Addr, ue6 netip.P
 	p.Flags |= abi.PdrSdf
 	first, first6 := len(c.out.SDFs), len(c.out.SDF6s)
 	f := sdfWriter{out: c.out, ue4: ue4, ue6: ue6, v4: ue4.IsValid() || !ue6.IsValid(), v6: ue6.IsValid() || !ue4.IsValid()}
+	if len(c.out.Routes) > 0 {
+		// "assigned" is all that is the UE's, the networks behind it too; upf-u sees to it that a packet's address is of those.
+		f.ue4, f.ue6 = netip.Addr{}, netip.Prefix{}
+	}
 	for i := range r.PDI.Filters {
 		f.add(&r.PDI.Filters[i])
 	}

@@ -18,7 +18,7 @@ type Endpoint struct {
 const maxEndpoints = 256 // the ID has one octet
 
 var unsupportedInEndpoint = []uint16{
-	ie.EthernetPDUSessionInformation, ie.FramedRoute, ie.FramedRouting, ie.FramedIPv6Route, ie.IPMulticastAddressingInfo,
+	ie.EthernetPDUSessionInformation, ie.IPMulticastAddressingInfo,
 	ie.RedundantTransmissionParameters, mbsSessionIdentifier, localIngressTunnel,
 }
 

@@ -64,7 +64,7 @@ func TestTrafficEndpointsThatAreRefused(t *testing.T) {
 		"update of none":       {ie.NewUpdateTrafficEndpoint(ie.NewTrafficEndpointID(4)), ruleFailure, ie.TrafficEndpointID},
 		"removal of none":      {ie.NewRemoveTrafficEndpoint(ie.NewTrafficEndpointID(4)), ruleFailure, ie.TrafficEndpointID},
 		"another UE's address": {endpointIE(2, ie.NewUEIPAddress(0x02, "10.45.0.2", "", 0, 0)), ruleFailure, ie.UEIPAddress},
-		"a framed route":       {endpointIE(2, ie.NewFramedRoute("10.0.0.0/8")), ruleFailure, ie.FramedRoute},
+		"a routing protocol":   {endpointIE(2, ie.NewFramedRouting(1)), ruleFailure, ie.FramedRouting},
 	} {
 		if r := refused(t, base, tt.ie); r.Cause != tt.cause || r.Offending != tt.offending || r.Rule != nil && r.Offending != ie.UEIPAddress {
 			t.Errorf("%s: %v, want cause %d because of IE %d", name, r, tt.cause, tt.offending)

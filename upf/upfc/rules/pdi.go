@@ -28,6 +28,7 @@ type Match struct {
 	UEPrefix        netip.Prefix // IPv6
 	UEChosen        bool         // they were allocated here (CHV4, CHV6)
 	QFIs            []uint8
+	Routes          []netip.Prefix // framed routes: networks behind the UE
 }
 
 // hasFTEID says whether packets come by a tunnel.
@@ -43,8 +44,7 @@ type PDI struct {
 }
 
 var unsupportedInPDI = []uint16{
-	ie.EthernetPacketFilter, ie.EthernetPDUSessionInformation, ie.FramedRoute, ie.FramedRouting, ie.FramedIPv6Route,
-	ie.IPMulticastAddressingInfo, ie.RedundantTransmissionParameters, dnsQueryFilter, mbsSessionIdentifier, localIngressTunnel,
+	ie.EthernetPacketFilter, ie.EthernetPDUSessionInformation, ie.IPMulticastAddressingInfo, ie.RedundantTransmissionParameters, dnsQueryFilter, mbsSessionIdentifier, localIngressTunnel,
 }
 
 // IE types that go-pfcp has no name for (TS 29.244 table 8.1.2-1).
@@ -153,6 +153,9 @@ func (p *planner) match(m, before *Match, group, names pfcp.Elements, who wants,
 		if err := p.fteid(m, before, who.core, e, ref); err != nil {
 			return err
 		}
+	}
+	if err := framedRoutes(m, group, ref); err != nil {
+		return err
 	}
 	first := true
 	for i := range group {

@@ -285,7 +285,6 @@ func TestUnsupportedIEsOfAPDR(t *testing.T) {
 		"a MAR":                            {[]*ie.IE{ie.NewMARID(1)}, nil, ruleFailure, ie.MARID},
 		"an activation time":               {[]*ie.IE{ie.New(ie.ActivationTime, []byte{0, 0, 0, 1})}, nil, ruleFailure, ie.ActivationTime},
 		"an Ethernet packet filter":        {nil, []*ie.IE{ie.New(ie.EthernetPacketFilter, nil)}, ruleFailure, ie.EthernetPacketFilter},
-		"a framed route":                   {nil, []*ie.IE{ie.NewFramedRoute("10.0.0.0/8")}, ruleFailure, ie.FramedRoute},
 		"a local ingress tunnel":           {nil, []*ie.IE{ie.New(localIngressTunnel, []byte{0})}, ruleFailure, localIngressTunnel},
 		"an empty Application ID":          {nil, []*ie.IE{ie.NewApplicationID("")}, ruleFailure, ie.ApplicationID},
 		"an unknown application":           {nil, []*ie.IE{ie.NewApplicationID("chess")}, pfcp.CauseUnknownApplicationID, ie.ApplicationID},

@@ -374,6 +374,9 @@ func (p *planner) check(pfcp.Elements) error {
 			return err
 		}
 	}
+	if err := p.checkRoutes(ids); err != nil {
+		return err
+	}
 	if err := p.checkNetworks(ids); err != nil {
 		return err
 	}

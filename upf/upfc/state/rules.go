@@ -48,11 +48,18 @@ func pdi(c *coder, p *rules.PDI) {
 func match(c *coder, m *rules.Match) {
 	fteid(c, &m.FTEID)
 	fteid(c, &m.FTEID6)
-	c.flags(&m.Chosen, &m.UEChosen)
+	framed := len(m.Routes) > 0
+	c.flags(&m.Chosen, &m.UEChosen, &framed)
 	c.name(&m.NetworkInstance)
 	c.addr(&m.UEAddress)
 	c.prefix(&m.UEPrefix)
 	numbers(c, &m.QFIs)
+	if !framed {
+		m.Routes = nil
+		return
+	}
+	list(c, &m.Routes, (*coder).prefix)
+	c.refuse(len(m.Routes) == 0)
 }
 
 func endpoint(c *coder, e *rules.Endpoint) {

@@ -26,16 +26,17 @@ import (
 
 // Session is what a SESSION_PUT installed.
 type Session struct {
-	PDRs  []abi.Pdr
-	FARs  []abi.Far
-	QERs  []abi.Qer
-	URRs  []abi.Urr
-	BARs  []abi.Bar
-	SDFs  []abi.Sdf
-	SDF6s []abi.Sdf6
-	Text  string
-	Blob  []byte
-	Group uint16 // by which its drops are counted
+	PDRs   []abi.Pdr
+	FARs   []abi.Far
+	QERs   []abi.Qer
+	URRs   []abi.Urr
+	BARs   []abi.Bar
+	SDFs   []abi.Sdf
+	SDF6s  []abi.Sdf6
+	Routes []abi.Route
+	Text   string
+	Blob   []byte
+	Group  uint16 // by which its drops are counted
 	// Network of N6 in which the UE's addresses are.
 	Network uint16
 }
@@ -551,6 +552,9 @@ func overlap(a, b Session) uint32 {
 			}
 		}
 	}
+	if a.Network == b.Network && slices.ContainsFunc(a.Routes, func(r abi.Route) bool { return slices.Contains(b.Routes, r) }) {
+		return abi.RefusedUeIp
+	}
 	return 0
 }
 
@@ -581,6 +585,7 @@ func readPut(r []byte) (uint32, Session, syscall.Errno) {
 	s.BARs, b, ok = array[abi.Bar](b, h.NBar, ok)
 	s.SDFs, b, ok = array[abi.Sdf](b, h.NSdf, ok)
 	s.SDF6s, b, ok = array[abi.Sdf6](b, h.NSdf6, ok)
+	s.Routes, b, ok = array[abi.Route](b, h.NRoute, ok)
 	if !ok || len(b) < int(h.TextLen)+int(h.BlobLen) || len(b) > int(h.TextLen)+int(h.BlobLen)+7 {
 		return 0, s, syscall.EBADMSG
 	}
