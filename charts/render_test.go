@@ -56,11 +56,17 @@ func helm(t *testing.T) string {
 	return ""
 }
 
-// template renders the chart as release core5g in namespace core5g, without the repositories, plugins
-// and cluster of whoever runs the test.
+// template renders the chart as release core5g in namespace core5g.
 func template(t *testing.T, args ...string) (string, error) {
 	t.Helper()
-	cmd := exec.Command(helm(t), append([]string{"template", "core5g", chart, "--namespace=core5g"}, args...)...)
+	return templateAs(t, "core5g", "core5g", args...)
+}
+
+// templateAs renders the chart as a release in a namespace, without the repositories, plugins and cluster of whoever
+// runs the test.
+func templateAs(t *testing.T, release, at string, args ...string) (string, error) {
+	t.Helper()
+	cmd := exec.Command(helm(t), append([]string{"template", release, chart, "--namespace=" + at}, args...)...)
 	home := t.TempDir()
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+os.DevNull, "HELM_PLUGINS="+home,
 		"HELM_CONFIG_HOME="+home, "HELM_CACHE_HOME="+home, "HELM_DATA_HOME="+home)

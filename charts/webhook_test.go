@@ -31,7 +31,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
-	"sigs.k8s.io/yaml"
 
 	"core5g.dev/core5g/images/nf/loopback"
 	"core5g.dev/core5g/operators/admission"
@@ -321,13 +320,18 @@ func freePort(t *testing.T) int32 {
 	return int32(loopback.Port(t))
 }
 
-// runOperator starts the webhook as the operator's program does, with its account.
-func runOperator(t *testing.T, env *envtest.Environment, port int32, clock *movedClock) {
-	t.Helper()
+// silence keeps the operator's log to itself, unless somebody asks for it.
+func silence() {
 	ctrl.SetLogger(logr.FromSlogHandler(slog.NewTextHandler(io.Discard, nil)))
 	if os.Getenv("CORE5G_TEST_LOG") != "" {
 		ctrl.SetLogger(logr.FromSlogHandler(slog.NewTextHandler(os.Stderr, nil)))
 	}
+}
+
+// runOperator starts the webhook as the operator's program does, with its account.
+func runOperator(t *testing.T, env *envtest.Environment, port int32, clock *movedClock) {
+	t.Helper()
+	silence()
 	account := rest.CopyConfig(env.Config)
 	account.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:" + namespace + ":core5g-operator"}
 	scheme, err := controllers.Scheme()
@@ -366,12 +370,7 @@ func runOperator(t *testing.T, env *envtest.Environment, port int32, clock *move
 }
 
 func put(ctx context.Context, c client.Client, manifest string, options ...client.PatchOption) error {
-	object := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal([]byte(manifest), &object.Object); err != nil {
-		return err
-	}
-	object.SetNamespace(namespace)
-	return c.Patch(ctx, object, client.Apply, append(options, client.FieldOwner("user"), client.ForceOwnership)...)
+	return putIn(ctx, c, namespace, manifest, options...)
 }
 
 func until(t *testing.T, what string, done func(context.Context) error) {

@@ -222,6 +222,7 @@ func (r *CoreReconciler) applyFunctions(ctx context.Context, s *coreScope) error
 // applyNetworkPolicies comes before the pods, so that none is open for a moment.
 func (r *CoreReconciler) applyNetworkPolicies(ctx context.Context, s *coreScope) error {
 	for _, policy := range specs.NetworkPolicies(s.core) {
+		r.Platform.AdmitOperator(policy)
 		var err error
 		if s.core.Spec.NetworkPolicy.Mode == api.NetworkPolicyDisabled {
 			err = r.applier.remove(ctx, s.core, policy)

@@ -149,7 +149,7 @@ func startEnvironment(t *testing.T) *environment {
 	managed.Wrap(e.rights.wrap)
 	managed.Wrap(e.about.wrap)
 	mgr, err := ctrl.NewManager(managed, ctrl.Options{
-		Scheme: scheme, Cache: CacheOptions(""), NewClient: NewClient, Metrics: server.Options{BindAddress: "0"},
+		Scheme: scheme, Cache: CacheOptions(), NewClient: NewClient, Metrics: server.Options{BindAddress: "0"},
 	})
 	if err != nil {
 		t.Fatal(err)

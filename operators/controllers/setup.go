@@ -41,9 +41,9 @@ func Scheme() (*runtime.Scheme, error) {
 	return s, api.AddToScheme(s)
 }
 
-// CacheOptions restricts what the controllers see to one namespace (or all, when empty), and of other
+// CacheOptions restricts what the controllers see to namespaces (or all, when there are none), and of other
 // projects' kinds to what the operator has made; of Secrets to their metadata, together with NewClient.
-func CacheOptions(namespace string) cache.Options {
+func CacheOptions(namespaces ...string) cache.Options {
 	ours := labels.SelectorFromSet(labels.Set{api.LabelManagedBy: "core5g-operator"})
 	options := cache.Options{DefaultTransform: cut, NewInformer: objectcache.NewInformer(cut), ByObject: map[client.Object]cache.ByObject{
 		&corev1.Pod{}:                   {Label: ours},
@@ -54,8 +54,11 @@ func CacheOptions(namespace string) cache.Options {
 		&networkingv1.NetworkPolicy{}:   {Label: ours},
 		&coordinationv1.Lease{}:         {Label: ours},
 	}}
-	if namespace != "" {
-		options.DefaultNamespaces = map[string]cache.Config{namespace: {}}
+	if len(namespaces) > 0 {
+		options.DefaultNamespaces = map[string]cache.Config{}
+		for _, namespace := range namespaces {
+			options.DefaultNamespaces[namespace] = cache.Config{}
+		}
 	}
 	return options
 }

@@ -15,6 +15,8 @@ type Platform struct {
 	// Digests of images, by tag and name of the image: what a release means by its tag, whichever registry it was
 	// pushed to. An image under another tag is taken by the tag alone.
 	Digests map[string]map[string]string
+	// OperatorNamespace is where the operator's own pod is; empty means that of every core.
+	OperatorNamespace string
 	// OperatorImage runs the init containers that wait for peers.
 	OperatorImage string
 	// PullPolicy where a Core5G says nothing.

@@ -19,7 +19,7 @@ import (
 // N2 is open to all: gNBs live outside the cluster. N3 and N6 are no pod network, and no NetworkPolicy
 // reaches them. Probes come from the node itself, which every enforcer lets through.
 
-// componentOperator is the operator's own pod, in the same namespace.
+// componentOperator is the operator's own pod, in the same namespace unless AdmitOperator says another.
 const componentOperator = "operator"
 
 // componentUPF is a UPF unit; it holds upf-c and upf-u.
@@ -76,6 +76,22 @@ func controlPlanePolicies(core *api.Core5G) []*networkingv1.NetworkPolicy {
 		out = append(out, N2TerminatorPolicy(core))
 	}
 	return out
+}
+
+// AdmitOperator has a core's policy let in the operator where that runs in another namespace than the core: a peer
+// without a namespace is a pod of the policy's own.
+func (p Platform) AdmitOperator(policy *networkingv1.NetworkPolicy) {
+	if p.OperatorNamespace == "" || p.OperatorNamespace == policy.Namespace {
+		return
+	}
+	for _, rule := range policy.Spec.Ingress {
+		for i := range rule.From {
+			peer := &rule.From[i]
+			if peer.NamespaceSelector == nil && peer.PodSelector != nil && peer.PodSelector.MatchLabels[api.LabelComponent] == componentOperator {
+				peer.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: p.OperatorNamespace}}
+			}
+		}
+	}
 }
 
 // SessionStorePolicy is that of the embedded session store.

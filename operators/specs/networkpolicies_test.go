@@ -43,6 +43,9 @@ func admitted(t *testing.T, policies []*networkingv1.NetworkPolicy, from caller,
 				if peer.NamespaceSelector == nil && from.namespace != p.Namespace {
 					return false
 				}
+				if peer.NamespaceSelector != nil && !matches(t, peer.NamespaceSelector, map[string]string{corev1.LabelMetadataName: from.namespace}) {
+					return false
+				}
 				return matches(t, peer.PodSelector, from.labels)
 			})
 			if onPort && fromPeer {
@@ -191,6 +194,30 @@ func TestEveryComponentHasANetworkPolicy(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(pods)) {
 		if !slices.ContainsFunc(policies, func(p *networkingv1.NetworkPolicy) bool { return matches(t, &p.Spec.PodSelector, pods[name]) }) {
 			t.Errorf("no NetworkPolicy selects the pod of %s", name)
+		}
+	}
+}
+
+func TestNetworkPoliciesAdmitAnOperatorOfAnotherNamespace(t *testing.T) {
+	core := makeCore()
+	labelled := map[string]string{api.LabelName: "core5g", api.LabelInstance: "any-release", api.LabelComponent: "operator"}
+	for operatorAt, namespaces := range map[string]map[string]bool{
+		"":             {core.Namespace: true, "operators": false},
+		core.Namespace: {core.Namespace: true, "operators": false},
+		"operators":    {core.Namespace: false, "operators": true, "elsewhere": false},
+	} {
+		policies := NetworkPolicies(core)
+		for _, policy := range policies {
+			Platform{OperatorNamespace: operatorAt}.AdmitOperator(policy)
+		}
+		for namespace, want := range namespaces {
+			from := caller{namespace: namespace, labels: labelled}
+			if got := admitted(t, policies, from, Labels(core.Name, "nrf"), corev1.ProtocolTCP, PortSBI); got != want {
+				t.Errorf("with the operator in %q, one of %s reaches the NRF: %v, want %v", operatorAt, namespace, got, want)
+			}
+		}
+		if amf := pod(core.Name, "amf"); !admitted(t, policies, amf, Labels(core.Name, "smf"), corev1.ProtocolTCP, PortSBI) {
+			t.Errorf("with the operator in %q, the AMF does not reach the SMF", operatorAt)
 		}
 	}
 }

@@ -13,6 +13,9 @@
 {{- range $name, $value := .root.Values.monitoring.alerts -}}
 {{- $text = replace (printf "<alerts.%s>" $name) (toString $value) $text -}}
 {{- end -}}
+{{- with rest (include "core5g.namespaces" .root | fromJsonArray) -}}
+{{- $text = replace "namespace=\"<namespace>\"" (printf "namespace=~\"%s\"" (prepend . $.root.Release.Namespace | join "|")) $text -}}
+{{- end -}}
 {{- $text = replace "<namespace>" .root.Release.Namespace $text -}}
 {{- $text = replace "<runbooks>" (trimSuffix "/" .root.Values.monitoring.runbooks) $text -}}
 {{- regexReplaceAll "(?m)^#.*\n" $text "" -}}

@@ -70,3 +70,8 @@ tolerations:
   {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end }}
+
+{{/* Where the operator acts, as a JSON list: the release's namespace, and then those of operator.watchNamespaces. */}}
+{{- define "core5g.namespaces" -}}
+{{ prepend (without (.Values.operator.watchNamespaces | default list) .Release.Namespace | sortAlpha) .Release.Namespace | toJson }}
+{{- end }}

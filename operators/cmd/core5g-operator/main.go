@@ -16,6 +16,7 @@ import (
 	"os"
 	"regexp"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,6 +25,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -73,10 +75,12 @@ func run(args []string) int {
 }
 
 type config struct {
-	namespace, metrics, health, level string
-	leaderElect                       bool
-	platform                          specs.Platform
-	pullPolicy                        string
+	metrics, health, level string
+	// namespaces are watched; all where there are none.
+	namespaces  []string
+	leaderElect bool
+	platform    specs.Platform
+	pullPolicy  string
 	// webhook is served on a port, 0 for none.
 	webhookPort                       int
 	webhookName, webhookConfiguration string
@@ -85,7 +89,8 @@ type config struct {
 func parse(args []string) (config, error) {
 	var c config
 	f := flag.NewFlagSet("core5g-operator", flag.ContinueOnError)
-	f.StringVar(&c.namespace, "namespace", os.Getenv("POD_NAMESPACE"), "the namespace to watch (default $POD_NAMESPACE; empty for all)")
+	namespace := f.String("namespace", os.Getenv("POD_NAMESPACE"), "the namespace to watch (default $POD_NAMESPACE; empty for all)")
+	more := f.String("watch-namespaces", "", "more namespaces to watch, with commas between them")
 	f.StringVar(&c.metrics, "metrics-bind-address", ":9090", "address of /metrics; 0 for none")
 	f.StringVar(&c.health, "health-probe-bind-address", ":8081", "address of /healthz and /readyz")
 	f.StringVar(&c.level, "log-level", "info", "debug, info, warn or error")
@@ -116,11 +121,39 @@ func parse(args []string) (config, error) {
 	if c.webhookPort != 0 && os.Getenv("POD_NAMESPACE") == "" {
 		return c, errors.New("-webhook-port needs $POD_NAMESPACE: the webhook's certificate is in a Secret there")
 	}
+	var err error
+	if c.namespaces, err = watched(*namespace, *more); err != nil {
+		return c, err
+	}
+	c.platform.OperatorNamespace = os.Getenv("POD_NAMESPACE")
 	if f.NArg() > 0 {
 		return c, fmt.Errorf("unexpected argument %q", f.Arg(0))
 	}
 	c.platform.PullPolicy = corev1.PullPolicy(c.pullPolicy)
 	return c, nil
+}
+
+// watched returns each namespace once: the first, and those of a list with commas.
+func watched(namespace, more string) ([]string, error) {
+	if more == "" {
+		if namespace == "" {
+			return nil, nil
+		}
+		return []string{namespace}, nil
+	}
+	if namespace == "" {
+		return nil, errors.New("-watch-namespaces without -namespace, which means all namespaces already: leave one out")
+	}
+	all := []string{namespace}
+	for _, name := range strings.Split(more, ",") {
+		if problems := validation.IsDNS1123Label(name); len(problems) > 0 {
+			return nil, fmt.Errorf("-watch-namespaces: %q is no name of a namespace: %s", name, strings.Join(problems, ", "))
+		}
+		if !slices.Contains(all, name) {
+			all = append(all, name)
+		}
+	}
+	return all, nil
 }
 
 var digestForm = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
@@ -169,7 +202,7 @@ func operate(ctx context.Context, args []string) error {
 	restConfig.QPS, restConfig.Burst = 100, 200
 	options := ctrl.Options{
 		Scheme:                        scheme,
-		Cache:                         controllers.CacheOptions(c.namespace),
+		Cache:                         controllers.CacheOptions(c.namespaces...),
 		NewClient:                     controllers.NewClient,
 		Metrics:                       server.Options{BindAddress: c.metrics},
 		HealthProbeBindAddress:        c.health,
@@ -203,6 +236,11 @@ func operate(ctx context.Context, args []string) error {
 	}
 	if err := mgr.AddReadyzCheck("ping", healthz.Ping); err != nil {
 		return err
+	}
+	if len(c.namespaces) > 0 {
+		ctrl.Log.Info("watching namespaces", "namespaces", c.namespaces)
+	} else {
+		ctrl.Log.Info("watching all namespaces")
 	}
 	defer letGo(ctx, mgr.GetConfig(), scheme)()
 	return mgr.Start(ctx)

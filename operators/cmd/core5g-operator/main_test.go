@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,7 +14,7 @@ func TestParse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.namespace != "from-the-pod" || c.platform.Registry != "core5g" || c.platform.Tag != "dev" || c.platform.PullPolicy != corev1.PullIfNotPresent {
+	if !slices.Equal(c.namespaces, []string{"from-the-pod"}) || c.platform.Registry != "core5g" || c.platform.Tag != "dev" || c.platform.PullPolicy != corev1.PullIfNotPresent {
 		t.Errorf("defaults: %+v", c)
 	}
 	c, err = parse([]string{"--namespace=a", "--leader-elect", "--operator-image=r/operator:1", "--image-tag=1",
@@ -21,12 +22,46 @@ func TestParse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.namespace != "a" || !c.leaderElect || c.platform.OperatorImage != "r/operator:1" || c.platform.Tag != "1" ||
+	if !slices.Equal(c.namespaces, []string{"a"}) || !c.leaderElect || c.platform.OperatorImage != "r/operator:1" || c.platform.Tag != "1" ||
 		c.platform.SubscriberDataServiceAccount != "sa" || c.level != "debug" || c.metrics != "0" || c.health != ":1" {
 		t.Errorf("flags: %+v", c)
 	}
 	if _, err := parse([]string{"extra"}); err == nil || !strings.Contains(err.Error(), `"extra"`) {
 		t.Errorf("an argument too many: %v", err)
+	}
+}
+
+func TestWatchedNamespaces(t *testing.T) {
+	t.Setenv("POD_NAMESPACE", "own")
+	for name, test := range map[string]struct {
+		args []string
+		want []string
+		// refusal is a part of the error.
+		refusal string
+	}{
+		"the operator's own":             {nil, []string{"own"}, ""},
+		"all":                            {[]string{"--namespace="}, nil, ""},
+		"some beside the operator's own": {[]string{"--watch-namespaces=a,b"}, []string{"own", "a", "b"}, ""},
+		"each once":                      {[]string{"--watch-namespaces=a,own,a"}, []string{"own", "a"}, ""},
+		"some and all":                   {[]string{"--namespace=", "--watch-namespaces=a"}, nil, "leave one out"},
+		"no name":                        {[]string{"--watch-namespaces=a,,b"}, nil, `"" is no name of a namespace`},
+		"a pattern":                      {[]string{"--watch-namespaces=core-*"}, nil, `"core-*" is no name of a namespace`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, err := parse(test.args)
+			if test.refusal != "" {
+				if err == nil || !strings.Contains(err.Error(), test.refusal) {
+					t.Fatalf("got %v, want %q", err, test.refusal)
+				}
+				return
+			}
+			if err != nil || !slices.Equal(c.namespaces, test.want) {
+				t.Errorf("%q, %v, want %q", c.namespaces, err, test.want)
+			}
+			if c.platform.OperatorNamespace != "own" {
+				t.Errorf("the operator is in %q", c.platform.OperatorNamespace)
+			}
+		})
 	}
 }
 
