@@ -1,6 +1,6 @@
 package controllers
 
-// What the operator may do, in its own namespace only, but for reading nodes, what node agents report of
+// What the operator may do, in its own namespace and those that the chart names only, but for reading nodes, what node agents report of
 // them, and the cluster's ranges of Services. The chart's Role and ClusterRole are generated from these lines, and TestEnvtest compares them with
 // the requests that the controllers make. Most kinds are read through a cache, which lists and watches;
 // objects are made by server-side apply, which is patch, and create where there is none.
