@@ -146,7 +146,6 @@ func TestEnvtestWatchedNamespaces(t *testing.T) {
 		}
 	}
 	forbidden := &refusals{}
-	runWatching(t, env, port, forbidden, watched)
 	scheme, err := controllers.Scheme()
 	if err != nil {
 		t.Fatal(err)
@@ -155,6 +154,20 @@ func TestEnvtestWatchedNamespaces(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// The API server learns of rights a moment after they are written. Until then it forbids what they allow.
+	until(t, "the operator's rights are known", func(context.Context) error {
+		for _, at := range watched {
+			if !may(t, user, namespace, "core5g-operator", at, "list", "core5g.dev", "core5gs", "") {
+				return errors.New("not in " + at)
+			}
+		}
+		if !may(t, user, namespace, "core5g-operator", "", "list", "", "nodes", "") ||
+			!may(t, user, namespace, "core5g-operator", "", "patch", "admissionregistration.k8s.io", "validatingwebhookconfigurations", webhookConfiguration) {
+			return errors.New("not of what has no namespace")
+		}
+		return nil
+	})
+	runWatching(t, env, port, forbidden, watched)
 	awaitBundle(t, admin)
 
 	// The operator is asked about what it sees, and about nothing else. The second Slice has the first one's pool.
@@ -220,7 +233,7 @@ func TestEnvtestWatchedNamespaces(t *testing.T) {
 		if err := user.Get(ctx, client.ObjectKey{Namespace: at, Name: account}, &corev1.ServiceAccount{}); err != nil {
 			t.Errorf("in %s: %v", at, err)
 		}
-		if !may(t, user, at, account, at, "watch", "core5g.dev", "subscribers") {
+		if !may(t, user, at, account, at, "watch", "core5g.dev", "subscribers", "") {
 			t.Errorf("account %s of %s may not watch its Subscribers", account, at)
 		}
 	}
@@ -231,7 +244,7 @@ func TestEnvtestWatchedNamespaces(t *testing.T) {
 	}
 	for _, at := range []string{elsewhere, ""} {
 		for resource, group := range map[string]string{"core5gs": "core5g.dev", "secrets": "", "pods": "", "deployments": "apps"} {
-			if may(t, user, namespace, "core5g-operator", at, "list", group, resource) {
+			if may(t, user, namespace, "core5g-operator", at, "list", group, resource, "") {
 				t.Errorf("the operator may list %s in namespace %q", resource, at)
 			}
 		}
@@ -265,12 +278,12 @@ func unsaid(ctx context.Context, c client.Client, at string) error {
 	return nil
 }
 
-// may asks the API server for a right of a service account.
-func may(t *testing.T, c client.Client, accountAt, account, at, verb, group, resource string) bool {
+// may asks the API server for a right of a service account, to all objects where there is no name.
+func may(t *testing.T, c client.Client, accountAt, account, at, verb, group, resource, name string) bool {
 	t.Helper()
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 		User:               "system:serviceaccount:" + accountAt + ":" + account,
-		ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: at, Verb: verb, Group: group, Resource: resource},
+		ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: at, Verb: verb, Group: group, Resource: resource, Name: name},
 	}}
 	if err := c.Create(t.Context(), review); err != nil {
 		t.Fatal(err)
