@@ -46,7 +46,10 @@ func (r *Runner) follow(name string) {
 	}
 	s := &slice{}
 	r.slices[name] = s
-	r.walk(SliceGroup(r.shard, name), func(rec *record.Session) procedure.Event { return changedFor(rec, r.w.Configuration()) }, func() {
+	group := SliceGroup(r.shard, name)
+	w := &walk{r: r, group: group, window: window, keys: r.joining(group)}
+	w.event = func(rec *record.Session) procedure.Event { return changedFor(rec, r.w.Configuration()) }
+	w.done = func() {
 		delete(r.slices, name)
 		if s.again && r.w.Configuration().Digest(name) != digest {
 			r.follow(name)
@@ -59,7 +62,8 @@ func (r *Runner) follow(name string) {
 		}
 		r.log.Info("the sessions of a Slice follow its configuration", "slice", name)
 		r.keepShard(func() {})
-	})
+	}
+	w.advance()
 }
 
 // changedFor a session: it ends with its data network.

@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"core5g.dev/core5g/images/nf/sessionstore"
 	"core5g.dev/core5g/images/session-management/procedure"
@@ -38,6 +39,17 @@ func (r *Runner) walk(group string, event func(*record.Session) procedure.Event,
 func (r *Runner) walkBy(window int, group string, event func(*record.Session) procedure.Event, done func()) {
 	w := &walk{r: r, group: group, event: event, done: done, window: window}
 	w.advance()
+}
+
+// joining are the sessions that are being written into a group: they follow what was before, and the store does not list them yet.
+func (r *Runner) joining(group string) (keys []string) {
+	for key, s := range r.sessions {
+		if slices.Contains(groups(s.state.Record), group) && !slices.Contains(groups(s.stored.record), group) {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return keys
 }
 
 func (w *walk) advance() {

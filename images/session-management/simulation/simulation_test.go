@@ -58,6 +58,8 @@ var failed = []uint64{
 	238661, // an anchor was left during a handover, and the target sent to it
 	239801, // a holder died before it told a target what to let go of, and was not asked for it again
 	240566, // rules of a flow that had gone stayed in an anchor that another one was to follow, and did not
+	300500, // a session that was just being written was not in its Slice's list when the Slice changed, and never followed
+	300911, // likewise, of a session whose holder the store answered late
 	1390,   // a request to deactivate was carried out after a newer one to activate, whose sender had given up on the former
 }
 
