@@ -194,6 +194,7 @@ func (t *turn) accessReady(response *n2.SetupResponse) {
 	}
 	t.due(duePaging, 0)
 	t.due(dueLetGo, 0)
+	t.s.ToldAccess = 0
 	t.change(func(s *record.Session) {
 		s.Phase, s.Downlink, s.Handover = record.Active, response.Downlink.Tunnel, nil
 		lose(s, failed)

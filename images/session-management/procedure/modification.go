@@ -90,16 +90,22 @@ func (t *turn) catchUp() {
 // rest is how long the next command has to wait: an AMF that says the UE's last answer again would answer it, too, since neither has a PTI, and
 // so would an access network that was told another tunnel.
 func (t *turn) rest() time.Duration {
-	if since := time.Duration(t.in.Now.UnixMilli()-t.s.ToldAccess) * time.Millisecond; t.s.ToldAccess != 0 && since < behindTime {
+	if since := t.sinceTold(); since < behindTime {
 		return behindTime - since
 	}
-	t.s.ToldAccess = 0
+	t.s.ToldAccess = max(t.s.ToldAccess, 0)
 	for _, p := range t.s.History {
 		if since := time.Duration(t.in.Now.UnixMilli()-p.At) * time.Millisecond; (Kind(p.Kind) == Modification || Kind(p.Kind) == Rerouting) && since < behindTime {
 			return behindTime - since
 		}
 	}
 	return 0
+}
+
+// sinceTold is how long ago the access network was told something by the way, or has answered that.
+func (t *turn) sinceTold() time.Duration {
+	at := t.s.ToldAccess
+	return time.Duration(t.in.Now.UnixMilli()-max(at, -at)) * time.Millisecond
 }
 
 // restOf a procedure that came to nothing.
@@ -310,7 +316,7 @@ func (t *turn) arrived(taken []byte) []byte {
 // Step 7.
 
 func (t *turn) accessModified(m *n2.ModifyResponse) {
-	w := t.s.Wanted
+	w, late := t.s.Wanted, t.answersBefore(m)
 	t.answerAccess()
 	if w == nil { // of before: what it has taken late, it need not keep, and what it has not taken back, the session has no more
 		failed := slices.DeleteFunc(qfisOf(m.Failed), func(qfi byte) bool {
@@ -327,7 +333,7 @@ func (t *turn) accessModified(m *n2.ModifyResponse) {
 		t.notTakenAgain(m)
 		return
 	}
-	if !about(m, forAccess(t.s, w)) {
+	if late || !about(m, forAccess(t.s, w)) {
 		return
 	}
 	waited := w.Access
@@ -373,6 +379,19 @@ func about(m *n2.ModifyResponse, r *n2.ModifyRequest) bool {
 		}
 	}
 	return true
+}
+
+// answersBefore says whether an answer is to what was told by the way (tellAccessAgain), or may be that one said again: nothing was asked for then, and
+// it names no flows. Without such a one out, a gNB that names none although it was asked to add some counts as one that has added them.
+func (t *turn) answersBefore(m *n2.ModifyResponse) bool {
+	switch {
+	case len(m.Flows)+len(m.Failed) > 0:
+		return false
+	case t.s.ToldAccess > 0:
+		t.s.ToldAccess = -t.in.Now.UnixMilli()
+		return true
+	}
+	return t.sinceTold() < behindTime
 }
 
 // answerAccess says that what an access network had to say was heard.

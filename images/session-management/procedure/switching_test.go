@@ -2,6 +2,7 @@ package procedure
 
 import (
 	"testing"
+	"time"
 
 	"core5g.dev/core5g/images/ngapcause"
 	"core5g.dev/core5g/images/session-management/n1"
@@ -27,6 +28,8 @@ func TestPathSwitch(t *testing.T) {
 		u.AMF = record.AMF{InstanceID: "amf-2", StatusURI: "http://amf-2/status", TAC: 7}
 		return u
 	}()
+	rested := act{name: "5 s later", event: Due{Name: dueBehind}, later: behindTime}
+	late := modified(t)
 	tell(t, "path-switch", []story{
 		{name: "to another gNB: the old tunnel is ended", from: active, acts: []act{all, unitDone}},
 		{name: "asked again: alike, and no second End Marker", from: active, acts: []act{all, unitDone, all}},
@@ -44,6 +47,24 @@ func TestPathSwitch(t *testing.T) {
 		{name: "the unit does not answer at all", from: active, acts: []act{all, unitMute, unitMute, unitMute, all, unitDone}},
 		{name: "the unit is away: it has not switched", from: active, acts: []act{all, {name: "it was not asked", event: Unit{Outcome: NotSent}}}},
 		{name: "the unit has lost it: made anew, with the new tunnel", from: active, acts: []act{all, unitLost, {name: "the unit has it", event: made()}, all}},
+		{name: "the new gNB brings a flow that is gone, and what it answers late is no answer to what it is told next", from: active, acts: []act{
+			to("the UE is there, with a flow too many", 1, 2, 3), unitDone, changedTo("the Slice", gameForAll), rested, unitDone, commanded, modified(t), update1("the UE", Update{N1: complete(0)}),
+			update1("the gNB has the flow", Update{N2Type: n2.InfoModifyResponse, N2: makes(t, &n2.ModifyResponse{Flows: []uint8{3}})}), unitDone,
+		}},
+		{name: "the new gNB brings a flow that is gone, and answers late: the UE hears what has changed after a while", from: active, acts: []act{
+			to("the UE is there, with a flow too many", 1, 2, 3), unitDone, {name: "the gNB, 6 s later", event: late.event, later: 6 * time.Second},
+			changedTo("the Slice", gameForAll), rested, unitDone, commanded,
+		}},
+		{name: "the new gNB brings a flow that is gone, and what it has answered comes again while the UE gives back another", from: active, acts: []act{
+			to("the UE is there, with a flow too many", 1, 2, 3), unitDone, modified(t), update1("the UE gives voice back", Update{N1: modify(9, deleteRule(2), nil)}), modified(t),
+			update1("the UE", Update{N1: complete(9)}), accessQuiet, unitDone,
+		}},
+		{name: "the new gNB brings a flow that is gone, has answered, and names no flows: it counts as an answer", from: active, acts: []act{
+			to("the UE is there, with a flow too many", 1, 2, 3), unitDone, modified(t), changedTo("the Slice", gameForAll), rested, unitDone, commanded, modified(t), update1("the UE", Update{N1: complete(0)}), unitDone,
+		}},
+		{name: "the new gNB brings a flow that is gone, and answers neither: the UE's answer came through it", from: active, acts: []act{
+			to("the UE is there, with a flow too many", 1, 2, 3), unitDone, changedTo("the Slice", gameForAll), rested, unitDone, commanded, modified(t), update1("the UE", Update{N1: complete(0)}), accessQuiet, unitDone,
+		}},
 		{name: "while a modification is out: the new gNB has the flow", from: active, acts: []act{
 			changedTo("the Slice", gameForAll), unitDone, commanded, to("the UE is there, with the new flow", 1, 2, 3), unitDone, update1("the UE", Update{N1: complete(0)}), unitDone,
 		}},

@@ -113,7 +113,8 @@ type Session struct {
 	Left *Left `cbor:"51,keyasint,omitempty"`
 	// Rerouted: another unit is on N3 than an access network that was asked for a tunnel may know.
 	Rerouted bool `cbor:"52,keyasint,omitempty"`
-	// ToldAccess is when the access network was last told what flows it has, and its answer was nobody's; Unix time in ms, 0: long ago.
+	// ToldAccess is when the access network was last told what flows it has, its answer being nobody's; Unix time in ms, 0: long ago. Negative: it has
+	// answered that, then.
 	ToldAccess int64 `cbor:"53,keyasint,omitempty"`
 	// Rules are the flows that the PCF has made, or the UE has asked for, and that the Slice does not have.
 	Rules []Rule `cbor:"36,keyasint,omitempty"`
